@@ -1,0 +1,54 @@
+package protocol
+
+import "time"
+
+// The types of realtime frames.
+const (
+	FrameUpdated = "leaderboard.updated"
+	FrameDelta   = "leaderboard.delta"
+	FrameRank    = "user.rank.updated"
+	FrameBye     = "bye"
+)
+
+// Frame is any realtime message; which fields are set depends on Type. It is
+// a WebSocket text message, or the data of an SSE event of that name with the
+// id <epoch>:<version>.
+type Frame struct {
+	Type           string    `json:"type"`
+	Board          string    `json:"board,omitempty"`
+	Version        int64     `json:"version,omitempty"`
+	Epoch          int64     `json:"epoch,omitempty"`
+	TS             time.Time `json:"ts,omitzero"`
+	Top            []Entry   `json:"top,omitempty"`
+	Degraded       bool      `json:"degraded,omitempty"`
+	DegradedReason string    `json:"degraded_reason,omitempty"`
+
+	// leaderboard.delta
+	Base    int64    `json:"base,omitempty"`
+	Changed []Entry  `json:"changed,omitempty"`
+	Removed []string `json:"removed,omitempty"`
+
+	// user.rank.updated
+	UserID       string `json:"user_id,omitempty"`
+	Score        *int64 `json:"score,omitempty"`
+	Rank         *int64 `json:"rank,omitempty"`
+	PreviousRank *int64 `json:"previous_rank,omitempty"`
+
+	// bye
+	Reason           string `json:"reason,omitempty"`
+	ReconnectAfterMS int64  `json:"reconnect_after_ms,omitempty"`
+}
+
+// Command is what a client may send over a WebSocket.
+type Command struct {
+	Type  string `json:"type"` // subscribe or unsubscribe
+	Board string `json:"board"`
+}
+
+// The WebSocket close codes beside the standard ones. 1012 is a restart.
+const (
+	CloseToken        = 4401
+	CloseForbidden    = 4403
+	CloseSlowConsumer = 4408
+	CloseLimit        = 4429
+)

@@ -1,0 +1,66 @@
+package protocol
+
+import "time"
+
+// IncrementRequest is the body of POST /v1/scores/increment and an item of a
+// batch.
+type IncrementRequest struct {
+	UserID      string   `json:"user_id"`
+	Delta       int64    `json:"delta"`
+	EventID     string   `json:"event_id"`
+	Timestamp   string   `json:"timestamp"`
+	Signature   string   `json:"signature,omitempty"`
+	KeyID       string   `json:"key_id,omitempty"`
+	Board       string   `json:"board,omitempty"`
+	Boards      []string `json:"boards,omitempty"`
+	Action      string   `json:"action,omitempty"`
+	ActionToken string   `json:"action_token,omitempty"`
+	Attestation string   `json:"attestation,omitempty"`
+}
+
+// The states of an event.
+const (
+	StatusDone     = "done"
+	StatusPending  = "pending"
+	StatusRejected = "rejected"
+)
+
+// Receipt answers an increment on one board.
+type Receipt struct {
+	UserID           string    `json:"user_id"`
+	Board            string    `json:"board"`
+	NewScore         int64     `json:"new_score"`
+	PreviousScore    *int64    `json:"previous_score"`
+	Rank             *int64    `json:"rank"`
+	Version          int64     `json:"version"`
+	ProcessedEventID string    `json:"processed_event_id"`
+	Applied          int64     `json:"applied"`
+	Replayed         bool      `json:"replayed"`
+	Reversed         bool      `json:"reversed,omitempty"`
+	RecordedAt       time.Time `json:"recorded_at"`
+	Status           string    `json:"status"`
+}
+
+// Receipts answers an increment that named several boards.
+type Receipts struct {
+	UserID           string    `json:"user_id"`
+	ProcessedEventID string    `json:"processed_event_id"`
+	Receipts         []Receipt `json:"receipts"`
+}
+
+// EventStatus answers for an event that has no receipt: pending or rejected.
+type EventStatus struct {
+	ProcessedEventID string `json:"processed_event_id"`
+	Status           string `json:"status"`
+	ErrorCode        string `json:"error_code,omitempty"`
+	Message          string `json:"message,omitempty"`
+}
+
+// Error is the body of every refusal.
+type Error struct {
+	ErrorCode string `json:"error_code"`
+	Message   string `json:"message"`
+	EventID   string `json:"event_id,omitempty"`
+	Field     string `json:"field,omitempty"`
+	RequestID string `json:"request_id"`
+}

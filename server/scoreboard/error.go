@@ -1,0 +1,77 @@
+package scoreboard
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Code names a kind of refusal. It is what callers branch on and what the API
+// sends as error_code.
+type Code string
+
+// The codes of the API. Which HTTP status each has is the API's business.
+const (
+	CodeInvalidRequest       Code = "invalid_request"
+	CodeUnauthorized         Code = "unauthorized"
+	CodeInvalidSignature     Code = "invalid_signature"
+	CodeForbidden            Code = "forbidden"
+	CodeNotFound             Code = "not_found"
+	CodeMethodNotAllowed     Code = "method_not_allowed"
+	CodeEventConflict        Code = "event_conflict"
+	CodeBoardClosed          Code = "board_closed"
+	CodeTokenUsed            Code = "token_used"
+	CodeConflict             Code = "conflict"
+	CodeGone                 Code = "gone"
+	CodePayloadTooLarge      Code = "payload_too_large"
+	CodeUnsupportedMediaType Code = "unsupported_media_type"
+	CodeDeltaOutOfRange      Code = "delta_out_of_range"
+	CodeScoreOutOfRange      Code = "score_out_of_range"
+	CodeRuleViolated         Code = "rule_violated"
+	CodeRateLimited          Code = "rate_limited"
+	CodeOverloaded           Code = "overloaded"
+	CodeUnavailable          Code = "unavailable"
+	CodeInternal             Code = "internal"
+)
+
+// Error is a refusal that a caller may branch on by Code. Message is for
+// people and safe to show to a client; Err, if any, is for the log only.
+type Error struct {
+	Code       Code
+	Message    string
+	Field      string        // the offending field of the request, if there is one
+	RetryAfter time.Duration // set for rate_limited, overloaded and unavailable
+	Err        error
+}
+
+func (e *Error) Error() string {
+	if e.Err != nil {
+		return fmt.Sprintf("%s: %s: %v", e.Code, e.Message, e.Err)
+	}
+	return fmt.Sprintf("%s: %s", e.Code, e.Message)
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// Errorf makes an Error with a message for people.
+func Errorf(code Code, format string, args ...any) *Error {
+	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// Invalid makes an invalid_request about one field.
+func Invalid(field, format string, args ...any) *Error {
+	return &Error{Code: CodeInvalidRequest, Field: field, Message: fmt.Sprintf(format, args...)}
+}
+
+// CodeOf returns the code in err's chain, internal for an error without one,
+// and "" for nil.
+func CodeOf(err error) Code {
+	if err == nil {
+		return ""
+	}
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	return CodeInternal
+}

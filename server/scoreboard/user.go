@@ -1,0 +1,34 @@
+package scoreboard
+
+// UserID names a user: 1 to 64 of A-Z a-z 0-9 . _ : @ -.
+// The alphabet cannot hold the delimiter of the field signature.
+type UserID string
+
+// MaxUserIDLength is the longest user id, in bytes.
+const MaxUserIDLength = 64
+
+// ParseUserID checks s and returns it as a UserID, or an invalid_request.
+func ParseUserID(s string) (UserID, error) {
+	if !isName(s, MaxUserIDLength) {
+		return "", Invalid("user_id", "user_id must be 1 to %d of A-Z a-z 0-9 . _ : @ -", MaxUserIDLength)
+	}
+	return UserID(s), nil
+}
+
+// isName reports whether s is 1 to limit bytes of the alphabet that user ids,
+// event ids and action names share.
+func isName(s string, limit int) bool {
+	if s == "" || len(s) > limit {
+		return false
+	}
+	for i := range len(s) {
+		c := s[i]
+		switch {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
+		case c == '.', c == '_', c == ':', c == '@', c == '-':
+		default:
+			return false
+		}
+	}
+	return true
+}
