@@ -30,3 +30,8 @@ type Key struct {
 	ExpiresAt *time.Time `json:"expires_at,omitempty"`
 	RevokedAt *time.Time `json:"revoked_at,omitempty"`
 }
+
+// Keys answers GET /v1/admin/keys: every key, without its secret.
+type Keys struct {
+	Keys []Key `json:"keys"`
+}

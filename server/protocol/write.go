@@ -64,3 +64,24 @@ type Error struct {
 	Field     string `json:"field,omitempty"`
 	RequestID string `json:"request_id"`
 }
+
+// Batch is the body of POST /v1/scores/increments: up to MaxBatch items.
+type Batch struct {
+	Items []IncrementRequest `json:"items"`
+}
+
+// MaxBatch is the most items of one batch.
+const MaxBatch = 500
+
+// BatchResults answers a batch, in the order of its items.
+type BatchResults struct {
+	Results []BatchResult `json:"results"`
+}
+
+// BatchResult is what one item of a batch came to: Status is done with a
+// receipt, pending, or rejected with an error.
+type BatchResult struct {
+	Status  string   `json:"status"`
+	Receipt *Receipt `json:"receipt,omitempty"`
+	Error   *Error   `json:"error,omitempty"`
+}
