@@ -1,0 +1,75 @@
+// Package migrations holds the numbered SQL that makes the schema, embedded,
+// and applies it under an advisory lock, so that several processes may start
+// at once. It needs a direct connection: session locks do not work through
+// PgBouncer in transaction mode.
+package migrations
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"fmt"
+	"time"
+
+	_ "github.com/jackc/pgx/v5/stdlib" // the "pgx" driver of database/sql
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/lock"
+)
+
+//go:embed *.sql
+var files embed.FS
+
+// Version is one migration and when it was applied, nil when it is pending.
+type Version struct {
+	Number    int64      `json:"number"`
+	Name      string     `json:"name"`
+	AppliedAt *time.Time `json:"applied_at"`
+}
+
+// Up applies every pending migration to the database at url.
+func Up(ctx context.Context, url string) error {
+	return with(ctx, url, func(p *goose.Provider) error {
+		_, err := p.Up(ctx)
+		return err
+	})
+}
+
+// Status lists all migrations in order.
+func Status(ctx context.Context, url string) ([]Version, error) {
+	var versions []Version
+	err := with(ctx, url, func(p *goose.Provider) error {
+		all, err := p.Status(ctx)
+		for _, m := range all {
+			v := Version{Number: m.Source.Version, Name: m.Source.Path}
+			if m.State == goose.StateApplied {
+				v.AppliedAt = &m.AppliedAt
+			}
+			versions = append(versions, v)
+		}
+		return err
+	})
+	return versions, err
+}
+
+func with(ctx context.Context, url string, do func(*goose.Provider) error) (err error) {
+	db, err := sql.Open("pgx", url)
+	if err != nil {
+		return fmt.Errorf("open the database to migrate: %w", err)
+	}
+	defer func() { _ = db.Close() }()
+	if err := db.PingContext(ctx); err != nil {
+		return fmt.Errorf("reach the database to migrate: %w", err)
+	}
+	locker, err := lock.NewPostgresSessionLocker()
+	if err != nil {
+		return fmt.Errorf("make the migration lock: %w", err)
+	}
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, files, goose.WithSessionLocker(locker))
+	if err != nil {
+		return fmt.Errorf("read the migrations: %w", err)
+	}
+	if err := do(provider); err != nil {
+		return fmt.Errorf("migrate: %w", err)
+	}
+	return nil
+}
