@@ -1,0 +1,27 @@
+package ranking
+
+import "github.com/scoreboard/scoreboard/server/scoreboard"
+
+// All key names stand here. The keys of a board share a hash tag, so that a
+// cluster keeps them together and scripts may touch them all.
+
+// channel carries the notices of all boards.
+const channel = "sb:notices"
+
+// freshKey is a hash: for each shard and partition, up to when its changes are
+// applied, in microseconds.
+const freshKey = "sb:fresh"
+
+func liveKeys(b scoreboard.BoardID) []string {
+	tag := "sb:{" + string(b) + "}:"
+	return []string{tag + "meta", tag + "rank", tag + "users"}
+}
+
+func shadowKeys(b scoreboard.BoardID) []string {
+	tag := "sb:{" + string(b) + "}:shadow:"
+	return []string{tag + "meta", tag + "rank", tag + "users"}
+}
+
+func allKeys(b scoreboard.BoardID) []string {
+	return append(liveKeys(b), shadowKeys(b)...)
+}

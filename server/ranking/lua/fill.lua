@@ -1,0 +1,11 @@
+-- KEYS: meta, rank, users of the shadow.
+-- ARGV: token, milliseconds that the mark lives on, then changes.
+-- Returns how many were newer, or -1 where the mark is not the caller's.
+if redis.call('HGET', KEYS[1], 'token') ~= ARGV[1] then
+    return -1
+end
+local applied = put(KEYS[2], KEYS[3], 3)
+for i = 1, 3 do
+    redis.call('PEXPIRE', KEYS[i], ARGV[2])
+end
+return applied

@@ -1,0 +1,72 @@
+-- A user's state is 8 bytes of reached_at (big-endian microseconds), then
+-- "key revision hidden". The member of the sorted set is those 8 bytes and the
+-- user id: equal keys order by member, which is first to reach, then user id.
+-- Revisions are compared as numbers; scores are only passed through.
+
+-- put applies the changes in ARGV from index first on, five fields each (user,
+-- revision, key, prefix, hidden), where their revision is newer. It returns
+-- how many were.
+local function put(rank, users, first)
+    local names = {}
+    for i = first, #ARGV, 5 do
+        names[#names + 1] = ARGV[i]
+    end
+    if #names == 0 then
+        return 0
+    end
+    local states = redis.call('HMGET', users, unpack(names))
+    local gone, members, fresh = {}, {}, {}
+    for n = 1, #names do
+        local at = first + 5 * (n - 1)
+        local user, revision, key, prefix, hidden = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3], ARGV[at + 4]
+        local was, newer = states[n], true
+        if was then
+            local old = string.match(was, '^%S+ (%d+)', 9)
+            newer = tonumber(revision) > tonumber(old)
+        end
+        if newer then
+            local member = prefix .. user
+            if was then
+                local before = string.sub(was, 1, 8) .. user
+                if before ~= member or hidden == '1' then
+                    gone[#gone + 1] = before
+                end
+            end
+            if hidden ~= '1' then
+                members[#members + 1] = key
+                members[#members + 1] = member
+            end
+            fresh[#fresh + 1] = user
+            fresh[#fresh + 1] = prefix .. key .. ' ' .. revision .. ' ' .. hidden
+        end
+    end
+    if #gone > 0 then
+        redis.call('ZREM', rank, unpack(gone))
+    end
+    if #members > 0 then
+        redis.call('ZADD', rank, unpack(members))
+    end
+    if #fresh > 0 then
+        redis.call('HSET', users, unpack(fresh))
+    end
+    return #fresh / 2
+end
+
+-- head packs the first 100 rows, each as "length key member".
+local function head(rank)
+    local rows = redis.call('ZRANGE', rank, 0, 99, 'WITHSCORES')
+    local packed = {}
+    for i = 1, #rows, 2 do
+        packed[#packed + 1] = #rows[i] .. ' ' .. rows[i + 1] .. ' ' .. rows[i]
+    end
+    return table.concat(packed)
+end
+
+-- announce publishes a notice: one line of facts, the head if it changed, and
+-- who moved.
+local function announce(channel, board, meta, rank, top, moved)
+    local facts = redis.call('HMGET', meta, 'epoch', 'version', 'updated', 'order')
+    local line = table.concat({ board, facts[1], facts[2], facts[3], facts[4],
+        redis.call('ZCARD', rank), top and #top or -1 }, ' ')
+    redis.call('PUBLISH', channel, line .. '\n' .. (top or '') .. moved)
+end

@@ -1,0 +1,30 @@
+-- KEYS: meta, rank, users. ARGV: pairs of user and key; an empty key asks for
+-- the rank of today. Returns a 1-based rank for each, or 0 where there is none;
+-- nil where the board is cold.
+--
+-- A key is a standing that was just recorded and may not have been applied yet:
+-- everybody with a key that is not worse is ahead, but the user's own old entry.
+if redis.call('EXISTS', KEYS[1]) == 0 then
+    return nil
+end
+local ranks = {}
+for i = 1, #ARGV, 2 do
+    local state = redis.call('HGET', KEYS[3], ARGV[i])
+    local own
+    if state then
+        own = string.match(state, '^(%S+)', 9)
+    end
+    if state and (ARGV[i + 1] == '' or own == ARGV[i + 1]) then
+        local rank = redis.call('ZRANK', KEYS[2], string.sub(state, 1, 8) .. ARGV[i])
+        ranks[#ranks + 1] = rank and rank + 1 or 0
+    elseif ARGV[i + 1] == '' then
+        ranks[#ranks + 1] = 0
+    else
+        local ahead = redis.call('ZCOUNT', KEYS[2], '-inf', ARGV[i + 1])
+        if own and tonumber(own) <= tonumber(ARGV[i + 1]) then
+            ahead = ahead - 1
+        end
+        ranks[#ranks + 1] = ahead + 1
+    end
+end
+return ranks

@@ -1,0 +1,18 @@
+-- KEYS: meta, rank, users, then the same three of the shadow.
+-- ARGV: token, channel, board, epoch, updated (microseconds), order.
+-- Puts the shadow in the place of the live board under a new epoch. Returns
+-- the number of users, or -1 where the mark is not the caller's.
+if redis.call('HGET', KEYS[4], 'token') ~= ARGV[1] then
+    return -1
+end
+redis.call('UNLINK', KEYS[1], KEYS[2], KEYS[3], KEYS[4])
+for i = 2, 3 do
+    if redis.call('EXISTS', KEYS[i + 3]) == 1 then
+        redis.call('RENAME', KEYS[i + 3], KEYS[i])
+        redis.call('PERSIST', KEYS[i])
+    end
+end
+local top = head(KEYS[2])
+redis.call('HSET', KEYS[1], 'epoch', ARGV[4], 'version', 1, 'updated', ARGV[5], 'order', ARGV[6], 'top', top)
+announce(ARGV[2], ARGV[3], KEYS[1], KEYS[2], top, '')
+return redis.call('ZCARD', KEYS[2])

@@ -1,0 +1,61 @@
+package ranking
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// prefixLength is the length of reached_at in a member.
+const prefixLength = 8
+
+// prefix is reached_at as bytes whose order is that of time. Microseconds,
+// because that is what PostgreSQL keeps.
+func prefix(reached time.Time) string {
+	var b [prefixLength]byte
+	binary.BigEndian.PutUint64(b[:], uint64(reached.UnixMicro()))
+	return string(b[:])
+}
+
+func reachedAt(member string) time.Time {
+	return time.UnixMicro(int64(binary.BigEndian.Uint64([]byte(member[:prefixLength])))).UTC()
+}
+
+// parseKey reads a sorted set's score. Redis prints integers as such, but a
+// stand-in may say 1e+9 for a round number.
+func parseKey(s string) (int64, error) {
+	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
+		return n, nil
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil {
+		return 0, fmt.Errorf("read a sorted set's score: %w", err)
+	}
+	return int64(f), nil
+}
+
+// unpackHead reads what head.lua packed: "length key member" for each row.
+func unpackHead(packed string, order scoreboard.Order) ([]scoreboard.Entry, error) {
+	entries := make([]scoreboard.Entry, 0, scoreboard.TopSize)
+	for packed != "" {
+		length, rest, ok := strings.Cut(packed, " ")
+		key, rest, ok2 := strings.Cut(rest, " ")
+		n, err := strconv.Atoi(length)
+		if !ok || !ok2 || err != nil || n <= prefixLength || n > len(rest) {
+			return nil, fmt.Errorf("read the head of a board: row %d is malformed", len(entries)+1)
+		}
+		k, err := parseKey(key)
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, scoreboard.Entry{
+			Rank: int64(len(entries) + 1), User: scoreboard.UserID(rest[prefixLength:n]), Score: order.Score(k),
+		})
+		packed = rest[n:]
+	}
+	return entries, nil
+}

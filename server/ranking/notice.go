@@ -1,0 +1,84 @@
+package ranking
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// appendMoved writes "user score revision version " for a notice.
+func appendMoved(b []byte, c *scoreboard.Change) []byte {
+	b = append(b, c.User...)
+	b = append(b, ' ')
+	b = strconv.AppendInt(b, int64(c.Score), 10)
+	b = append(b, ' ')
+	b = strconv.AppendInt(b, c.Revision, 10)
+	b = append(b, ' ')
+	b = strconv.AppendInt(b, c.Version, 10)
+	return append(b, ' ')
+}
+
+// Follow calls do for every notice until ctx ends or the connection does not
+// come back by itself. Notices may be lost while Redis is away: versions tell.
+func (r *Ranking) Follow(ctx context.Context, do func(scoreboard.Notice)) error {
+	sub := r.rdb.Subscribe(ctx, channel)
+	defer func() { _ = sub.Close() }() // nothing is lost by a failed goodbye
+	messages := sub.Channel()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case m, ok := <-messages:
+			if !ok {
+				return nil
+			}
+			n, err := parseNotice(m.Payload)
+			if err != nil {
+				return err
+			}
+			do(n)
+		}
+	}
+}
+
+// parseNotice reads what put.lua's announce wrote. A notice has no as_of: who
+// shows one asks for it.
+func parseNotice(payload string) (n scoreboard.Notice, err error) {
+	line, rest, _ := strings.Cut(payload, "\n")
+	f := strings.Fields(line)
+	if len(f) != 7 {
+		return n, fmt.Errorf("read a notice: %q has %d fields, want 7", line, len(f))
+	}
+	var facts [5]int64
+	for i, at := range []int{1, 2, 3, 5, 6} {
+		if facts[i], err = strconv.ParseInt(f[at], 10, 64); err != nil {
+			return n, fmt.Errorf("read a notice: %w", err)
+		}
+	}
+	n.Board = scoreboard.BoardID(f[0])
+	if size := facts[4]; size >= 0 {
+		if size > int64(len(rest)) {
+			return n, fmt.Errorf("read a notice: the head is cut short")
+		}
+		top := &scoreboard.Top{Board: n.Board, Epoch: facts[0], Version: facts[1], UpdatedAt: time.UnixMicro(facts[2]).UTC(), Total: facts[3]}
+		if top.Entries, err = unpackHead(rest[:size], scoreboard.Order(f[4])); err != nil {
+			return n, err
+		}
+		n.Top, rest = top, rest[size:]
+	}
+	moved := strings.Fields(rest)
+	for i := 0; i+3 < len(moved); i += 4 {
+		var v [3]int64
+		for j := range v {
+			if v[j], err = strconv.ParseInt(moved[i+1+j], 10, 64); err != nil {
+				return n, fmt.Errorf("read a notice: %w", err)
+			}
+		}
+		n.Moved = append(n.Moved, scoreboard.Moved{User: scoreboard.UserID(moved[i]), Score: scoreboard.Score(v[0]), Revision: v[1], Version: v[2]})
+	}
+	return n, nil
+}

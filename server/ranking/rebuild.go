@@ -1,0 +1,70 @@
+package ranking
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// markLife is how long a shadow outlives the last sign of who fills it: an
+// interrupted rebuild leaves no trace.
+const markLife = 15 * time.Second
+
+// Mark opens a shadow of a board under token, which Apply writes from now on
+// beside the live one. False: another's rebuild is under way.
+func (r *Ranking) Mark(ctx context.Context, board scoreboard.BoardID, token string) (bool, error) {
+	n, err := r.mark.Run(ctx, r.rdb, shadowKeys(board), token, markLife.Milliseconds()).Int64()
+	if err != nil {
+		return false, fmt.Errorf("mark a shadow of board %s: %w", board, err)
+	}
+	return n == 1, nil
+}
+
+// Fill puts changes of one board into the shadow that token marked.
+func (r *Ranking) Fill(ctx context.Context, board scoreboard.BoardID, token string, changes []scoreboard.Change) error {
+	args := make([]any, 2, 2+5*len(changes))
+	args[0], args[1] = token, markLife.Milliseconds()
+	for i := range changes {
+		args = appendChange(args, &changes[i])
+	}
+	n, err := r.fill.Run(ctx, r.rdb, shadowKeys(board), args...).Int64()
+	if err == nil && n < 0 {
+		err = errMarkLost
+	}
+	if err != nil {
+		return fmt.Errorf("fill the shadow of board %s: %w", board, err)
+	}
+	return nil
+}
+
+var errMarkLost = fmt.Errorf("the mark of this rebuild is gone")
+
+// Swap puts the shadow in the place of the live board under a new epoch and
+// announces it. It returns how many users are ranked.
+func (r *Ranking) Swap(ctx context.Context, board *scoreboard.Board, token string, epoch int64, updated time.Time) (int64, error) {
+	n, err := r.swap.Run(ctx, r.rdb, allKeys(board.ID), token, channel, string(board.ID), epoch, updated.UnixMicro(), string(board.Order)).Int64()
+	if err == nil && n < 0 {
+		err = errMarkLost
+	}
+	if err != nil {
+		return 0, fmt.Errorf("swap in the shadow of board %s: %w", board.ID, err)
+	}
+	return n, nil
+}
+
+// Cold returns those of boards that Redis does not hold.
+func (r *Ranking) Cold(ctx context.Context, boards []scoreboard.Board) ([]scoreboard.Board, error) {
+	var cold []scoreboard.Board
+	for _, b := range boards {
+		n, err := r.rdb.Exists(ctx, liveKeys(b.ID)[0]).Result()
+		if err != nil {
+			return nil, fmt.Errorf("look for board %s: %w", b.ID, err)
+		}
+		if n == 0 {
+			cold = append(cold, b)
+		}
+	}
+	return cold, nil
+}

@@ -1,0 +1,179 @@
+package store
+
+import (
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// recording is one batch on its way through a transaction: what to ask, what
+// was found under the locks, and what it comes to. It holds no connection, so
+// the decision can be tested without a database.
+type recording struct {
+	items    []scoreboard.Increment
+	hashes   [][16]byte
+	outcomes []scoreboard.Outcome
+
+	// what to ask, in the order of locking
+	boardNames []string
+	userNames  []string
+	eventUsers []string // of every item
+	eventIDs   [][16]byte
+	pairUsers  []string // every user with every board that the batch wants
+	pairBoards []string
+
+	// what was found
+	boards map[scoreboard.BoardID]scoreboard.Board
+	users  map[scoreboard.UserID]*userRow
+	known  map[eventKey]*knownEvent
+	scores map[scoreKey]*scoreRow
+
+	rows   rows
+	shards int
+}
+
+type (
+	eventKey struct {
+		user  scoreboard.UserID
+		event [16]byte
+	}
+	scoreKey struct {
+		user  scoreboard.UserID
+		board scoreboard.BoardID
+	}
+	userRow struct {
+		status  string
+		time    time.Time // of everything this transaction records for the user
+		created bool
+		kept    bool // something was recorded, so a created row stays
+	}
+	knownEvent struct {
+		hash     [16]byte
+		receipts []scoreboard.Receipt
+	}
+	scoreRow struct {
+		had      bool
+		score    scoreboard.Score
+		version  int64
+		revision int64
+		reached  time.Time
+		lastRow  int // index in rows of the user's last one on the board
+	}
+)
+
+func newRecording(items []scoreboard.Increment, shards int) *recording {
+	r := &recording{
+		items: items, shards: shards,
+		hashes:   make([][16]byte, len(items)),
+		outcomes: make([]scoreboard.Outcome, len(items)),
+		boards:   make(map[scoreboard.BoardID]scoreboard.Board),
+		users:    make(map[scoreboard.UserID]*userRow, len(items)),
+		known:    make(map[eventKey]*knownEvent),
+		scores:   make(map[scoreKey]*scoreRow, len(items)),
+	}
+	boards := make(map[scoreboard.BoardID]bool)
+	r.eventUsers = make([]string, len(items))
+	r.eventIDs = make([][16]byte, len(items))
+	for i := range items {
+		in := &items[i]
+		r.hashes[i] = in.PayloadHash()
+		r.eventUsers[i] = string(in.User)
+		r.eventIDs[i] = in.Event.UUID
+		if r.users[in.User] == nil {
+			r.users[in.User] = &userRow{}
+		}
+		for _, board := range in.Boards {
+			boards[board] = true
+			k := scoreKey{in.User, board}
+			if r.scores[k] == nil {
+				r.scores[k] = &scoreRow{lastRow: -1}
+				r.pairUsers = append(r.pairUsers, string(in.User))
+				r.pairBoards = append(r.pairBoards, string(board))
+			}
+		}
+	}
+	r.userNames = sortedKeys(r.users)
+	r.boardNames = sortedKeys(boards)
+	return r
+}
+
+func (r *recording) readBoards(found pgx.Rows) error {
+	var asked string
+	return forEach(found, func() error {
+		b, err := scanBoard(found, &asked)
+		if err == nil {
+			r.boards[scoreboard.BoardID(asked)] = b
+		}
+		return err
+	})
+}
+
+func (r *recording) readUsers(found pgx.Rows) error {
+	var id, status string
+	var at time.Time
+	var created bool
+	_, err := pgx.ForEachRow(found, []any{&id, &status, &at, &created}, func() error {
+		u := r.users[scoreboard.UserID(id)]
+		u.status, u.time, u.created = status, at.UTC(), created
+		return nil
+	})
+	return err
+}
+
+func (r *recording) readKnown(found pgx.Rows) error {
+	var n int64
+	var hash []byte
+	var receipt scoreboard.Receipt
+	to := []any{&n, &receipt.Board, &hash, &receipt.Applied, &receipt.Previous, &receipt.NewScore, &receipt.Version, &receipt.RecordedAt}
+	_, err := pgx.ForEachRow(found, to, func() error {
+		in := &r.items[n-1]
+		k := eventKey{in.User, in.Event.UUID}
+		e := r.known[k]
+		if e == nil {
+			e = &knownEvent{hash: [16]byte(hash)}
+			r.known[k] = e
+		}
+		receipt.User, receipt.RecordedAt = in.User, receipt.RecordedAt.UTC()
+		e.add(receipt)
+		return nil
+	})
+	return err
+}
+
+// add keeps one receipt a board: two repeats in a batch find the same rows.
+func (e *knownEvent) add(receipt scoreboard.Receipt) {
+	for i := range e.receipts {
+		if e.receipts[i].Board == receipt.Board {
+			return
+		}
+	}
+	e.receipts = append(e.receipts, receipt)
+}
+
+func (r *recording) readScores(found pgx.Rows) error {
+	var n, version, revision int64
+	var score scoreboard.Score
+	var reached time.Time
+	_, err := pgx.ForEachRow(found, []any{&n, &score, &version, &revision, &reached}, func() error {
+		k := scoreKey{scoreboard.UserID(r.pairUsers[n-1]), scoreboard.BoardID(r.pairBoards[n-1])}
+		*r.scores[k] = scoreRow{
+			had: true, score: score, version: version, revision: revision, reached: reached.UTC(), lastRow: -1,
+		}
+		return nil
+	})
+	return err
+}
+
+// strangers are the users that this transaction made for nothing: refused
+// input leaves no row.
+func (r *recording) strangers() []string {
+	var names []string
+	for id, u := range r.users {
+		if u.created && !u.kept {
+			names = append(names, string(id))
+		}
+	}
+	return names
+}

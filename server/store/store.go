@@ -1,0 +1,59 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// Options are the knobs of the store.
+type Options struct {
+	URL      string
+	MaxConns int           // of the pool
+	LockWait time.Duration // the longest wait for a row lock in a batch
+	Timeout  time.Duration // of one statement
+	Shards   int           // of the outbox
+	// Describe uses unnamed statements with cached descriptions instead of
+	// named prepared ones, which PgBouncer in transaction mode needs.
+	Describe bool
+}
+
+// Store is a pool of connections to the truth.
+type Store struct {
+	pool *pgxpool.Pool
+	o    Options
+}
+
+// Open connects lazily: an unreachable database is found by the first use.
+func Open(ctx context.Context, o Options) (*Store, error) {
+	c, err := pgxpool.ParseConfig(o.URL)
+	if err != nil {
+		return nil, fmt.Errorf("read the PostgreSQL URL: %w", err)
+	}
+	c.MaxConns = int32(o.MaxConns)
+	c.ConnConfig.ConnectTimeout = 2 * time.Second
+	c.HealthCheckPeriod = 5 * time.Second
+	c.MaxConnLifetimeJitter = 5 * time.Minute
+	if o.Describe {
+		c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, c)
+	if err != nil {
+		return nil, fmt.Errorf("open the PostgreSQL pool: %w", err)
+	}
+	return &Store{pool: pool, o: o}, nil
+}
+
+// Close waits for connections in use and closes all.
+func (s *Store) Close() { s.pool.Close() }
+
+// Ping says whether the database answers.
+func (s *Store) Ping(ctx context.Context) error {
+	if err := s.pool.Ping(ctx); err != nil {
+		return fmt.Errorf("ping PostgreSQL: %w", err)
+	}
+	return nil
+}
