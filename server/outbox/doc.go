@@ -1,0 +1,17 @@
+// Package outbox relays what the store has committed to the transport.
+//
+// Promise: every row of the outbox is published at least once, in the order of
+// (transaction id, row id), and the cursor moves only over what the transport
+// has acknowledged, contiguously. A heartbeat follows each second: everything
+// of the shard committed before it has been published.
+//
+// Assumption: the queue shows no row that a running transaction could still
+// get in front of; what follows compares revisions, so a row that is published
+// twice does nothing.
+//
+// Owner: one relay a shard, by a lease with a generation. A relay that lost
+// its lease may publish a batch again, but cannot move the cursor.
+//
+// On failure: it waits with backoff and jitter and starts again from the
+// cursor.
+package outbox

@@ -1,0 +1,268 @@
+package outbox
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// Queue is the outbox in the store.
+type Queue interface {
+	OutboxPage(ctx context.Context, shard int, after scoreboard.Cursor, limit int) (scoreboard.OutboxPage, error)
+	ClaimShard(ctx context.Context, shard int, owner string, life time.Duration) (generation int64, at scoreboard.Cursor, ok bool, err error)
+	AdvanceShard(ctx context.Context, shard int, generation int64, to scoreboard.Cursor) (bool, error)
+	ReleaseShard(ctx context.Context, shard int, generation int64) error
+}
+
+// Publisher is the transport. Publish returns how many changes from the front
+// were acknowledged, even with an error.
+type Publisher interface {
+	Publish(ctx context.Context, changes []scoreboard.Change) (int, error)
+	Heartbeat(ctx context.Context, h scoreboard.Heartbeat) error
+}
+
+// Options are the knobs of the relay.
+type Options struct {
+	Owner  string // of leases; unique in the cluster
+	Shards int
+	Batch  int           // rows read and published at once
+	Poll   time.Duration // between looks at an idle shard
+	Pause  time.Duration // between two batches that were not full: larger batches cost less
+	Beat   time.Duration // between heartbeats
+	Lease  time.Duration
+}
+
+// Relay publishes the outbox.
+type Relay struct {
+	o         Options
+	queue     Queue
+	publisher Publisher
+	log       *slog.Logger
+	metrics   *metrics
+	wake      []chan struct{} // of each shard
+}
+
+// NewRelay makes a relay; Run starts it.
+func NewRelay(o Options, q Queue, p Publisher, log *slog.Logger) *Relay {
+	r := &Relay{o: o, queue: q, publisher: p, log: log, metrics: newMetrics(), wake: make([]chan struct{}, o.Shards)}
+	for i := range r.wake {
+		r.wake[i] = make(chan struct{}, 1)
+	}
+	return r
+}
+
+// Wake says that something was committed in this process. It never blocks.
+func (r *Relay) Wake() {
+	for _, w := range r.wake {
+		select {
+		case w <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// Run relays every shard that it can own until ctx ends.
+func (r *Relay) Run(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	for shard := range r.o.Shards {
+		g.Go(func() error {
+			r.tend(ctx, shard)
+			return nil
+		})
+	}
+	return g.Wait()
+}
+
+// tend owns a shard for as long as it can, over and over.
+func (r *Relay) tend(ctx context.Context, shard int) {
+	attempt := 0
+	for ctx.Err() == nil {
+		lease := &lease{relay: r, shard: shard}
+		moved, err := lease.run(ctx)
+		if moved {
+			attempt = 0
+		}
+		wait := r.o.Lease / 4 // someone else's shard: look again well before it could be free
+		if err != nil && ctx.Err() == nil {
+			attempt++
+			r.metrics.failures.Inc()
+			r.log.Warn("relay interrupted", "shard", shard, "attempt", attempt, "err", err)
+			wait = backoff(attempt)
+		}
+		sleep(ctx, wait)
+	}
+}
+
+// backoff grows from 50 ms to 5 s, with full jitter.
+func backoff(attempt int) time.Duration {
+	limit := min(50*time.Millisecond<<min(attempt, 10), 5*time.Second)
+	return limit/10 + rand.N(limit)
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
+// lease is one ownership of a shard, from the claim until it is lost.
+type lease struct {
+	relay      *Relay
+	shard      int
+	generation int64
+	at         scoreboard.Cursor
+	renewed    time.Time
+	beaten     time.Time
+	marks      []mark
+}
+
+// mark remembers a look at the outbox: once everything below next is settled
+// and read, everything committed before at is published.
+type mark struct {
+	at   time.Time
+	next uint64
+}
+
+// run relays until ctx ends or something fails. It reports whether it
+// published anything.
+func (l *lease) run(ctx context.Context) (moved bool, err error) {
+	r := l.relay
+	if ok, err := l.claim(ctx); !ok || err != nil {
+		return false, err
+	}
+	defer l.release()
+	for ctx.Err() == nil {
+		if time.Since(l.renewed) > r.o.Lease/3 {
+			if ok, err := l.claim(ctx); !ok || err != nil {
+				return moved, err
+			}
+		}
+		n, err := l.once(ctx)
+		moved = moved || n > 0
+		if err != nil {
+			return moved, err
+		}
+		switch {
+		case n >= r.o.Batch:
+		case n > 0:
+			sleep(ctx, r.o.Pause)
+		default:
+			l.wait(ctx)
+		}
+	}
+	return moved, nil
+}
+
+// claim takes or renews the lease. A cursor read with a new generation is the
+// truth; with the same one, our own is.
+func (l *lease) claim(ctx context.Context) (bool, error) {
+	generation, at, ok, err := l.relay.queue.ClaimShard(ctx, l.shard, l.relay.o.Owner, l.relay.o.Lease)
+	if err != nil || !ok {
+		return false, err
+	}
+	if generation != l.generation {
+		l.generation, l.at = generation, at
+	}
+	l.renewed = time.Now()
+	return true, nil
+}
+
+func (l *lease) release() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if err := l.relay.queue.ReleaseShard(ctx, l.shard, l.generation); err != nil {
+		l.relay.log.Debug("lease left to expire", "shard", l.shard, "err", err)
+	}
+}
+
+func (l *lease) wait(ctx context.Context) {
+	t := time.NewTimer(l.relay.o.Poll)
+	defer t.Stop()
+	select {
+	case <-l.relay.wake[l.shard]:
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
+// once reads a page, publishes it and moves the cursor over what was
+// acknowledged. It returns how many rows that were.
+func (l *lease) once(ctx context.Context) (int, error) {
+	r := l.relay
+	page, err := r.queue.OutboxPage(ctx, l.shard, l.at, r.o.Batch)
+	if err != nil {
+		return 0, err
+	}
+	published := 0
+	if len(page.Rows) > 0 {
+		changes := make([]scoreboard.Change, len(page.Rows))
+		for i := range page.Rows {
+			changes[i] = page.Rows[i].Change
+		}
+		var publishErr error
+		published, publishErr = r.publisher.Publish(ctx, changes)
+		if published > 0 {
+			if err := l.advance(ctx, page.Rows[:published]); err != nil {
+				return published, err
+			}
+		}
+		if publishErr != nil {
+			return published, fmt.Errorf("publish %d changes: %w", len(changes), publishErr)
+		}
+	}
+	return published, l.beat(ctx, page, len(page.Rows) < r.o.Batch)
+}
+
+func (l *lease) advance(ctx context.Context, rows []scoreboard.OutboxRow) error {
+	last := rows[len(rows)-1]
+	ok, err := l.relay.queue.AdvanceShard(ctx, l.shard, l.generation, last.Cursor)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return fmt.Errorf("shard %d has a new owner", l.shard)
+	}
+	l.at = last.Cursor
+	l.relay.metrics.published.Add(float64(len(rows)))
+	l.relay.metrics.lag.Observe(time.Since(last.RecordedAt).Seconds())
+	return nil
+}
+
+// maxMarks bounds how many looks are remembered: one a heartbeat is enough.
+const maxMarks = 8
+
+// beat sends a heartbeat when one is due and something newer can be said.
+func (l *lease) beat(ctx context.Context, page scoreboard.OutboxPage, drained bool) error {
+	now := time.Now()
+	if now.Sub(l.beaten) < l.relay.o.Beat {
+		return nil
+	}
+	if n := len(l.marks); n == 0 || page.At.Sub(l.marks[n-1].at) >= l.relay.o.Beat/2 && n < maxMarks {
+		l.marks = append(l.marks, mark{page.At, page.Next})
+	}
+	if !drained {
+		return nil
+	}
+	var reached time.Time
+	for len(l.marks) > 0 && l.marks[0].next <= page.Settled {
+		reached = l.marks[0].at
+		l.marks = l.marks[1:]
+	}
+	if reached.IsZero() {
+		return nil
+	}
+	l.beaten = now
+	if err := l.relay.publisher.Heartbeat(ctx, scoreboard.Heartbeat{Shard: l.shard, AsOf: reached}); err != nil {
+		return fmt.Errorf("send a heartbeat: %w", err)
+	}
+	return nil
+}

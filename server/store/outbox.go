@@ -1,0 +1,92 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+const (
+	// Plans that read or sort a whole partition look cheap while it is small,
+	// and are kept when it is large.
+	sqlCursorPlan = `select set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true),
+       set_config('enable_sort', 'off', true)`
+
+	sqlHorizon = `select clock_timestamp(), pg_snapshot_xmin(s), pg_snapshot_xmax(s) from pg_current_snapshot() as s`
+
+	sqlOutboxPage = `select xid, id, event_type, event_id, user_id, board_id, score, previous_score, delta, order_key,
+    version, revision, reached_at, recorded_at, hidden, coalesce(trace, '')
+from outbox_score_updates
+where shard = $1 and (xid, id) > ($2::xid8, $3) and xid < pg_snapshot_xmin(pg_current_snapshot())
+order by xid, id limit $4`
+)
+
+// OutboxPage returns at most limit rows of a shard behind a cursor, in the
+// order of the cursor, and nothing that a running transaction could still get
+// in front of.
+func (s *Store) OutboxPage(ctx context.Context, shard int, after scoreboard.Cursor, limit int) (page scoreboard.OutboxPage, err error) {
+	var b pgx.Batch
+	b.Queue("begin read only")
+	b.Queue(sqlCursorPlan)
+	b.Queue(sqlHorizon).QueryRow(func(row pgx.Row) error { return row.Scan(&page.At, &page.Settled, &page.Next) })
+	b.Queue(sqlOutboxPage, shard, after.XID, after.ID, limit).Query(func(rows pgx.Rows) error {
+		return forEach(rows, func() error {
+			var r scoreboard.OutboxRow
+			err := rows.Scan(&r.Cursor.XID, &r.Cursor.ID, &r.Type, &r.Event, &r.User, &r.Board, &r.Score, &r.Previous, &r.Delta,
+				&r.Key, &r.Version, &r.Revision, &r.ReachedAt, &r.RecordedAt, &r.Hidden, &r.Trace)
+			page.Rows = append(page.Rows, r)
+			return err
+		})
+	})
+	b.Queue("commit")
+	err = s.pool.SendBatch(ctx, &b).Close()
+	if err != nil {
+		return page, translate(fmt.Errorf("read shard %d of the outbox: %w", shard, err))
+	}
+	return page, nil
+}
+
+// ClaimShard takes or renews the lease of a shard for owner and returns its
+// generation and cursor; ok is false while another owner's lease lives. A
+// shard that was nobody's gets a new generation, which fences the owner before.
+func (s *Store) ClaimShard(ctx context.Context, shard int, owner string, life time.Duration) (generation int64, at scoreboard.Cursor, ok bool, err error) {
+	const sql = `insert into relay_shards as r (shard, owner, generation, lease_until)
+values ($1, $2, 1, clock_timestamp() + $3)
+on conflict (shard) do update set owner = $2, lease_until = clock_timestamp() + $3,
+    generation = r.generation + case when r.owner = $2 and r.lease_until > clock_timestamp() then 0 else 1 end
+where r.owner = $2 or r.lease_until <= clock_timestamp()
+returning generation, cursor_xid, cursor_id`
+	err = s.pool.QueryRow(ctx, sql, shard, owner, life).Scan(&generation, &at.XID, &at.ID)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return 0, at, false, nil
+	}
+	if err != nil {
+		return 0, at, false, translate(fmt.Errorf("claim shard %d of the outbox: %w", shard, err))
+	}
+	return generation, at, true, nil
+}
+
+// AdvanceShard moves a shard's cursor; ok is false where generation is no
+// longer the shard's.
+func (s *Store) AdvanceShard(ctx context.Context, shard int, generation int64, to scoreboard.Cursor) (ok bool, err error) {
+	tag, err := s.pool.Exec(ctx, `update relay_shards set cursor_xid = $3, cursor_id = $4 where shard = $1 and generation = $2`,
+		shard, generation, to.XID, to.ID)
+	if err != nil {
+		return false, translate(fmt.Errorf("move the cursor of shard %d: %w", shard, err))
+	}
+	return tag.RowsAffected() == 1, nil
+}
+
+// ReleaseShard ends a lease early, so that another relay need not wait for it.
+func (s *Store) ReleaseShard(ctx context.Context, shard int, generation int64) error {
+	_, err := s.pool.Exec(ctx, `update relay_shards set lease_until = '-infinity' where shard = $1 and generation = $2`, shard, generation)
+	if err != nil {
+		return translate(fmt.Errorf("release shard %d: %w", shard, err))
+	}
+	return nil
+}
