@@ -1,0 +1,175 @@
+package devstack
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	embeddedpostgres "github.com/fergusstrange/embedded-postgres"
+
+	"github.com/scoreboard/scoreboard/server/devstack/process"
+)
+
+// ErrMissing is what a start fails with when a backend is neither on this
+// machine nor to be had.
+var ErrMissing = errors.New("not on this machine")
+
+// The release that is fetched where none is installed. It is named in full,
+// so that everybody runs the same.
+const (
+	fetchedPostgres      = embeddedpostgres.PostgresVersion("18.3.0")
+	fetchedPostgresMajor = 18
+	oldestPostgresMajor  = 14
+	fetchPatience        = 5 * time.Minute
+)
+
+// postgresBinaries is one installation.
+type postgresBinaries struct {
+	dir   string // holds initdb and postgres
+	major int
+}
+
+var majorOf = regexp.MustCompile(`\(PostgreSQL\) (\d+)`)
+
+// findPostgres returns the installation to use for a cluster made by the
+// given major version, or the newest when it is 0.
+func findPostgres(ctx context.Context, major int) (postgresBinaries, error) {
+	found := installedPostgres(ctx)
+	for _, b := range found {
+		if b.major == major || (major == 0 && b.major >= oldestPostgresMajor) {
+			return b, nil
+		}
+	}
+	if major != 0 && major != fetchedPostgresMajor {
+		return postgresBinaries{}, fmt.Errorf("PostgreSQL %d, which made this data: %w", major, ErrMissing)
+	}
+	dir, err := fetchPostgres(ctx)
+	if err != nil {
+		return postgresBinaries{}, fmt.Errorf("PostgreSQL: %w, and fetching it: %w", ErrMissing, err)
+	}
+	return postgresBinaries{dir: dir, major: fetchedPostgresMajor}, nil
+}
+
+// installedPostgres lists what is on the machine, newest first. Debian keeps
+// the servers off the PATH, in a folder for each major version.
+func installedPostgres(ctx context.Context) []postgresBinaries {
+	var found []postgresBinaries
+	dirs, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
+	for _, dir := range dirs {
+		major, err := strconv.Atoi(filepath.Base(filepath.Dir(dir)))
+		if err == nil && isExecutable(filepath.Join(dir, "postgres")) && isExecutable(filepath.Join(dir, "initdb")) {
+			found = append(found, postgresBinaries{dir: dir, major: major})
+		}
+	}
+	if path, err := exec.LookPath("postgres"); err == nil {
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			path = real
+		}
+		out, err := exec.CommandContext(ctx, path, "--version").Output()
+		match := majorOf.FindSubmatch(out)
+		if err == nil && match != nil && isExecutable(filepath.Join(filepath.Dir(path), "initdb")) {
+			major, _ := strconv.Atoi(string(match[1]))
+			found = append(found, postgresBinaries{dir: filepath.Dir(path), major: major})
+		}
+	}
+	slices.SortStableFunc(found, func(a, b postgresBinaries) int { return cmp.Compare(b.major, a.major) })
+	return found
+}
+
+func isExecutable(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
+}
+
+// CacheDir is the folder for what was fetched once: the user's cache.
+func CacheDir() (string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("find the cache folder: %w", err)
+	}
+	dir := filepath.Join(cache, "scoreboard")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", fmt.Errorf("make the cache folder: %w", err)
+	}
+	return dir, nil
+}
+
+// fetchPostgres returns the binaries in the cache, fetching them on the first
+// call of this user. A lock keeps two processes from doing it at once.
+func fetchPostgres(ctx context.Context) (string, error) {
+	cache, err := CacheDir()
+	if err != nil {
+		return "", err
+	}
+	home := filepath.Join(cache, "postgres-"+string(fetchedPostgres))
+	bin := filepath.Join(home, "bin")
+	if isExecutable(filepath.Join(bin, "postgres")) {
+		return bin, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, fetchPatience)
+	defer cancel()
+	lock, err := process.WaitLock(ctx, home+".lock")
+	if err != nil {
+		return "", fmt.Errorf("wait for another process that fetches it: %w", err)
+	}
+	defer func() { _ = lock.Close() }()
+	if isExecutable(filepath.Join(bin, "postgres")) {
+		return bin, nil
+	}
+	part, err := os.MkdirTemp(cache, "fetch-")
+	if err != nil {
+		return "", fmt.Errorf("make a folder to fetch into: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(part) }()
+	fetched := make(chan error, 1)
+	go func() { fetched <- unpackPostgres(part) }()
+	select {
+	case err := <-fetched:
+		if err != nil {
+			return "", err
+		}
+	case <-ctx.Done(): // the library knows no context; its download ends with the process
+		return "", ctx.Err()
+	}
+	if err := os.Chmod(filepath.Join(part, "home"), 0o755); err != nil {
+		return "", fmt.Errorf("open the fetched folder: %w", err)
+	}
+	if err := os.Rename(filepath.Join(part, "home"), home); err != nil {
+		return "", fmt.Errorf("keep what was fetched: %w", err)
+	}
+	return bin, nil
+}
+
+// unpackPostgres uses the library as a fetcher alone: its own runner wipes its
+// folder, refuses root and outlives a killed parent. It downloads, checks and
+// unpacks before it runs initdb, and initdb refuses a superuser whose name
+// begins with pg_, so nothing is ever started.
+func unpackPostgres(dir string) error {
+	home := filepath.Join(dir, "home")
+	var said strings.Builder
+	err := embeddedpostgres.NewDatabase(embeddedpostgres.DefaultConfig().
+		Version(fetchedPostgres).
+		Port(0).
+		Username("pg_fetch_only").
+		CachePath(dir).
+		BinariesPath(home).
+		RuntimePath(filepath.Join(dir, "runtime")).
+		DataPath(filepath.Join(dir, "data")).
+		Logger(&said)).Start()
+	if isExecutable(filepath.Join(home, "bin", "postgres")) && isExecutable(filepath.Join(home, "bin", "initdb")) {
+		return nil
+	}
+	if err == nil {
+		err = errors.New("the archive holds no server")
+	}
+	return err
+}

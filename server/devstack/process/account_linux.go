@@ -1,0 +1,72 @@
+package process
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"strconv"
+	"syscall"
+)
+
+// Capabilities that let an account pass through folders that are closed to
+// it, such as a 0700 home of root.
+const (
+	capDACOverride   = 1
+	capDACReadSearch = 2
+)
+
+// Unprivileged returns an account as which a program that refuses root runs.
+// Without root that is the parent's own. With root it is, in this order: root
+// seen as a system account inside a user namespace, so that files stay root's;
+// or that account itself, where a sandbox forbids namespaces. Which one works
+// is found out by running path with args, which should do nothing, as it.
+func Unprivileged(ctx context.Context, path string, args ...string) (Account, error) {
+	if os.Geteuid() != 0 {
+		return Account{UID: os.Geteuid(), GID: os.Getegid()}, nil
+	}
+	uid, gid, err := systemAccount()
+	if err != nil {
+		return Account{}, err
+	}
+	accounts := []Account{
+		{UID: 0, GID: 0, attr: func(a *syscall.SysProcAttr) {
+			a.Cloneflags |= syscall.CLONE_NEWUSER
+			a.UidMappings = []syscall.SysProcIDMap{{ContainerID: uid, HostID: 0, Size: 1}}
+			a.GidMappings = []syscall.SysProcIDMap{{ContainerID: gid, HostID: 0, Size: 1}}
+		}},
+		{UID: uid, GID: gid, attr: func(a *syscall.SysProcAttr) {
+			a.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+			a.AmbientCaps = []uintptr{capDACOverride, capDACReadSearch}
+		}},
+	}
+	for _, account := range accounts {
+		cmd := exec.CommandContext(ctx, path, args...)
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+		account.apply(cmd.SysProcAttr)
+		if err = cmd.Run(); err == nil {
+			return account, nil
+		}
+	}
+	return Account{}, fmt.Errorf("run %s as another account than root: %w", path, err)
+}
+
+// systemAccount finds an account that every distribution has. It must stand
+// in the passwd file: PostgreSQL looks up its own name.
+func systemAccount() (uid, gid int, err error) {
+	for _, name := range []string{"postgres", "nobody", "daemon"} {
+		u, err := user.Lookup(name)
+		if err != nil {
+			continue
+		}
+		uid, uidErr := strconv.Atoi(u.Uid)
+		gid, gidErr := strconv.Atoi(u.Gid)
+		if uidErr == nil && gidErr == nil && uid != 0 {
+			return uid, gid, nil
+		}
+	}
+	return 0, 0, fmt.Errorf("no account postgres, nobody or daemon to run as instead of root")
+}
+
+func setDeathSignal(attr *syscall.SysProcAttr, signal syscall.Signal) { attr.Pdeathsig = signal }

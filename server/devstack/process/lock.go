@@ -1,0 +1,72 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// LockedError says which file is locked and who wrote itself into it.
+type LockedError struct {
+	Path  string
+	Owner string // a process id, or empty when it is not known yet
+}
+
+func (e *LockedError) Error() string {
+	if e.Owner == "" {
+		return e.Path + " is locked by another process"
+	}
+	return fmt.Sprintf("%s is locked by process %s", e.Path, e.Owner)
+}
+
+// Lock takes the exclusive lock of the file at path, or returns a
+// *LockedError at once. The operating system frees it when the file is closed
+// by everyone who inherited it, so a kill -9 leaves no stale lock.
+func Lock(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open the lock: %w", err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		defer func() { _ = f.Close() }()
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, fmt.Errorf("lock %s: %w", path, err)
+		}
+		owner, _ := io.ReadAll(io.LimitReader(f, 32))
+		return nil, &LockedError{Path: path, Owner: strings.TrimSpace(string(owner))}
+	}
+	return f, nil
+}
+
+// WaitLock is Lock that waits until ctx ends.
+func WaitLock(ctx context.Context, path string) (*os.File, error) {
+	for {
+		lock, err := Lock(path)
+		var held *LockedError
+		if !errors.As(err, &held) {
+			return lock, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// Sign writes the process id of the lock's owner into it, for the message
+// that the next one sees.
+func Sign(lock *os.File, pid int) error {
+	if err := lock.Truncate(0); err != nil {
+		return fmt.Errorf("sign the lock: %w", err)
+	}
+	if _, err := lock.WriteAt(fmt.Appendf(nil, "%d\n", pid), 0); err != nil {
+		return fmt.Errorf("sign the lock: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,139 @@
+package devstack
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/scoreboard/scoreboard/server/devstack/process"
+)
+
+// RedisOptions describe one Redis server.
+type RedisOptions struct {
+	Dir  string // made when missing; holds the append-only file, the configuration and the log
+	Port int    // 0 takes a free one
+}
+
+// Redis is a running redis-server or valkey-server, a child of this process.
+type Redis struct {
+	*process.Process
+	Program  string // which of the two
+	Port     int
+	password string
+}
+
+// The password stands in a file of the owner's, not on the command line: any
+// user of the machine could otherwise make a server that runs as root write
+// files.
+const redisConf = `bind 127.0.0.1
+port %d
+requirepass %s
+dir .
+appendonly yes
+appendfsync everysec
+save ""
+daemonize no
+logfile ""
+`
+
+// StartRedis starts a server on the data in o.Dir and returns when it answers.
+func StartRedis(ctx context.Context, o RedisOptions) (*Redis, error) {
+	program, path, err := findRedis()
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make the folder of Redis: %w", err)
+	}
+	port := o.Port
+	if port == 0 {
+		if port, err = freePort(ctx); err != nil {
+			return nil, err
+		}
+	}
+	r := &Redis{Program: program, Port: port, password: rand.Text()}
+	conf := filepath.Join(o.Dir, "redis.conf")
+	old, err := os.ReadFile(conf)
+	if kept := passwordIn(string(old)); err == nil && kept != "" {
+		r.password = kept // so that a restart on the same port keeps its address
+	}
+	if err := os.WriteFile(conf, fmt.Appendf(nil, redisConf, port, r.password), 0o600); err != nil {
+		return nil, fmt.Errorf("configure Redis: %w", err)
+	}
+	r.Process, err = process.Start(ctx, process.Options{
+		Name:   "Redis",
+		Path:   path,
+		Args:   []string{"redis.conf"},
+		Env:    append(postgresEnv(), "LC_ALL=C"), // it refuses to start with a locale that is not installed
+		Dir:    o.Dir,
+		Log:    filepath.Join(o.Dir, "redis.log"),
+		Lock:   filepath.Join(o.Dir, "redis.lock"),
+		Signal: syscall.SIGTERM,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := r.awaitReady(ctx); err != nil {
+		r.Kill()
+		return nil, err
+	}
+	return r, nil
+}
+
+// URL is the server's address, password included.
+func (r *Redis) URL() string { return redisURL(r.Port, r.password) }
+
+func redisURL(port int, password string) string {
+	return (&url.URL{
+		Scheme: "redis",
+		User:   url.UserPassword("default", password),
+		Host:   net.JoinHostPort("127.0.0.1", strconv.Itoa(port)),
+		Path:   "/0",
+	}).String()
+}
+
+func (r *Redis) awaitReady(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, readyPatience)
+	defer cancel()
+	options, err := redis.ParseURL(r.URL())
+	if err != nil {
+		return fmt.Errorf("read the address of Redis: %w", err)
+	}
+	options.MaxRetries = -1
+	client := redis.NewClient(options)
+	defer func() { _ = client.Close() }()
+	return awaitReady(ctx, r.Process, func(ctx context.Context) error { return client.Ping(ctx).Err() })
+}
+
+func findRedis() (program, path string, err error) {
+	for _, program := range []string{"redis-server", "valkey-server"} {
+		path, err := exec.LookPath(program)
+		if errors.Is(err, exec.ErrDot) {
+			continue // never one that lies in the working folder
+		}
+		if err == nil {
+			return program, path, nil
+		}
+	}
+	return "", "", fmt.Errorf("redis-server or valkey-server: %w", ErrMissing)
+}
+
+func passwordIn(conf string) string {
+	for line := range strings.Lines(conf) {
+		if password, ok := strings.CutPrefix(line, "requirepass "); ok {
+			return strings.TrimSpace(password)
+		}
+	}
+	return ""
+}

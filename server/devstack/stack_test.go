@@ -1,0 +1,381 @@
+package devstack_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/redis/go-redis/v9"
+	"github.com/segmentio/kafka-go"
+	"go.uber.org/goleak"
+
+	"github.com/scoreboard/scoreboard/server/devstack"
+)
+
+// The test binary plays the parent that is killed: with this variable set it
+// runs a stack on the named folder until it dies.
+const parentDir = "DEVSTACK_TEST_PARENT_DIR"
+
+func TestMain(m *testing.M) {
+	if dir, ok := os.LookupEnv(parentDir); ok {
+		playParent(dir)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func playParent(dir string) {
+	stack, err := devstack.Start(context.Background(), devstack.Options{
+		Dir: dir, Ephemeral: dir == "", Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	if err := json.NewEncoder(os.Stdout).Encode(stack); err != nil {
+		os.Exit(1)
+	}
+	select {} // until the kill
+}
+
+func TestDataSurvivesARestart(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	first := start(t, devstack.Options{Dir: dir})
+	write(t, first)
+	stop(t, first)
+
+	second := start(t, devstack.Options{Dir: dir})
+	defer stop(t, second)
+	read(t, second)
+}
+
+func TestDataSurvivesAKillOfTheParentAndNoChildDoes(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	parent, stack := startParent(t, dir)
+	write(t, stack)
+	time.Sleep(1100 * time.Millisecond) // Redis promises a write to the disk every second, not sooner
+	children := descendants(t, parent.Process.Pid)
+	if len(children) < 3 {
+		t.Fatalf("got processes %v below the parent, want PostgreSQL with its own and Redis", children)
+	}
+	kill(t, parent)
+	awaitGone(t, children)
+
+	second := start(t, devstack.Options{Dir: dir})
+	defer stop(t, second)
+	read(t, second)
+}
+
+func TestARestartRightAfterAKillWaitsForTheOldChildren(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	parent, _ := startParent(t, dir)
+	kill(t, parent)
+	stop(t, start(t, devstack.Options{Dir: dir}))
+}
+
+func TestASecondStartOnTheSameFolderIsRefusedAtOnce(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	first := start(t, devstack.Options{Dir: dir})
+	defer stop(t, first)
+
+	began := time.Now()
+	_, err := devstack.Start(t.Context(), devstack.Options{Dir: dir, Log: slog.New(slog.DiscardHandler)})
+	if err == nil {
+		t.Fatal("a second stack started on the same folder")
+	}
+	if elapsed := time.Since(began); elapsed > 500*time.Millisecond {
+		t.Errorf("the refusal took %s, want it at once", elapsed)
+	}
+	for _, want := range []string{dir, strconv.Itoa(os.Getpid())} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("got the refusal %q, want it to name %s", err, want)
+		}
+	}
+	write(t, first) // unharmed by the attempt
+}
+
+func TestEphemeralLeavesNothingAfterAKill(t *testing.T) {
+	t.Parallel()
+	parent, stack := startParent(t, "")
+	children := descendants(t, parent.Process.Pid)
+	folder := dataFolder(t, stack)
+	kill(t, parent)
+	awaitGone(t, children)
+	if exists(folder) {
+		t.Errorf("%s is still there after the kill", folder)
+	}
+}
+
+func TestEphemeralLeavesNothingAfterAStop(t *testing.T) {
+	t.Parallel()
+	unused := filepath.Join(t.TempDir(), "unused")
+	stack := start(t, devstack.Options{Dir: unused, Ephemeral: true})
+	folder := dataFolder(t, stack)
+	stop(t, stack)
+	for _, path := range []string{folder, unused} {
+		if exists(path) {
+			t.Errorf("%s is there after the stop", path)
+		}
+	}
+}
+
+func TestWhatIsGivenIsUsed(t *testing.T) {
+	t.Parallel()
+	given := devstack.Options{
+		Dir:         t.TempDir(),
+		PostgresURL: "postgres://elsewhere/db", RedisURL: "redis://elsewhere", KafkaBrokers: []string{"elsewhere:9092"},
+	}
+	stack := start(t, given)
+	defer stop(t, stack)
+	if stack.PostgresURL != given.PostgresURL || stack.RedisURL != given.RedisURL || stack.KafkaBrokers[0] != given.KafkaBrokers[0] {
+		t.Errorf("got %+v, want what was given", stack)
+	}
+}
+
+func TestAChildThatDiesIsReported(t *testing.T) {
+	t.Parallel()
+	parent := t.TempDir()
+	stack := start(t, devstack.Options{Dir: parent})
+	defer stop(t, stack)
+	pid, err := os.ReadFile(filepath.Join(parent, "redis", "redis.lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	number, err := strconv.Atoi(strings.TrimSpace(string(pid)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(number, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-stack.Died():
+		if !strings.Contains(err.Error(), "Redis") {
+			t.Errorf("got %q, want it to name Redis", err)
+		}
+	case <-time.After(5 * time.Second):
+		t.Error("nobody said that Redis died")
+	}
+}
+
+func TestALeftoverPidFileOfALivingStrangerDoesNotStopTheStart(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	stop(t, start(t, devstack.Options{Dir: dir}))
+	stranger := fmt.Appendf(nil, "%d\n%s\n1\n1\n\n127.0.0.1\n1 1\n", os.Getpid(), dir)
+	if err := os.WriteFile(filepath.Join(dir, "postgres", "data", "postmaster.pid"), stranger, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	stop(t, start(t, devstack.Options{Dir: dir}))
+}
+
+func start(t *testing.T, o devstack.Options) *devstack.Stack {
+	t.Helper()
+	o.Log = slog.New(slog.DiscardHandler)
+	began := time.Now()
+	stack, err := devstack.Start(t.Context(), o)
+	if err != nil {
+		t.Fatalf("start: %v", err)
+	}
+	t.Logf("ready after %s", time.Since(began).Round(time.Millisecond))
+	return stack
+}
+
+func stop(t *testing.T, s *devstack.Stack) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	if err := s.Stop(ctx); err != nil {
+		t.Errorf("stop: %v", err)
+	}
+}
+
+func startParent(t *testing.T, dir string) (*exec.Cmd, *devstack.Stack) {
+	t.Helper()
+	parent := exec.CommandContext(t.Context(), os.Args[0])
+	parent.Env = append(os.Environ(), parentDir+"="+dir)
+	parent.Stderr = os.Stderr
+	out, err := parent.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := parent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadBytes('\n')
+	if err != nil {
+		t.Fatalf("the parent did not start a stack: %v", err)
+	}
+	stack := new(devstack.Stack)
+	if err := json.Unmarshal(line, stack); err != nil {
+		t.Fatal(err)
+	}
+	return parent, stack
+}
+
+func kill(t *testing.T, parent *exec.Cmd) {
+	t.Helper()
+	if err := parent.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = parent.Wait()
+}
+
+func write(t *testing.T, s *devstack.Stack) {
+	t.Helper()
+	db := connect(t, s)
+	defer func() { _ = db.Close(context.Background()) }()
+	if _, err := db.Exec(t.Context(), "create table kept (word text)"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Exec(t.Context(), "insert into kept values ('word')"); err != nil {
+		t.Fatal(err)
+	}
+	cache := client(t, s)
+	defer func() { _ = cache.Close() }()
+	if err := cache.Set(t.Context(), "kept", "word", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	transport := &kafka.Transport{MetadataTTL: 250 * time.Millisecond}
+	defer transport.CloseIdleConnections()
+	admin := &kafka.Client{Addr: kafka.TCP(s.KafkaBrokers...), Transport: transport}
+	made, err := admin.CreateTopics(t.Context(), &kafka.CreateTopicsRequest{
+		Topics: []kafka.TopicConfig{{Topic: "kept", NumPartitions: 1, ReplicationFactor: 1}},
+	})
+	if err := errors.Join(err, made.Errors["kept"]); err != nil {
+		t.Fatal(err)
+	}
+	writer := &kafka.Writer{
+		Addr: kafka.TCP(s.KafkaBrokers...), Topic: "kept", RequiredAcks: kafka.RequireAll,
+		BatchTimeout: 5 * time.Millisecond, Transport: transport,
+	}
+	if err := errors.Join(writer.WriteMessages(t.Context(), kafka.Message{Value: []byte("word")}), writer.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t *testing.T, s *devstack.Stack) {
+	t.Helper()
+	db := connect(t, s)
+	defer func() { _ = db.Close(context.Background()) }()
+	var word string
+	if err := db.QueryRow(t.Context(), "select word from kept").Scan(&word); err != nil || word != "word" {
+		t.Errorf("PostgreSQL: got %q and %v, want the word that was written", word, err)
+	}
+	cache := client(t, s)
+	defer func() { _ = cache.Close() }()
+	if word, err := cache.Get(t.Context(), "kept").Result(); err != nil || word != "word" {
+		t.Errorf("Redis: got %q and %v, want the word that was written", word, err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	conn, err := kafka.DialLeader(ctx, "tcp", s.KafkaBrokers[0], "kept", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+	if message, err := conn.ReadMessage(1 << 10); err != nil || string(message.Value) != "word" {
+		t.Errorf("Kafka: got %q and %v, want the word that was written", message.Value, err)
+	}
+}
+
+func connect(t *testing.T, s *devstack.Stack) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), s.PostgresURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+func client(t *testing.T, s *devstack.Stack) *redis.Client {
+	t.Helper()
+	options, err := redis.ParseURL(s.RedisURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return redis.NewClient(options)
+}
+
+func dataFolder(t *testing.T, s *devstack.Stack) string {
+	t.Helper()
+	conn := connect(t, s)
+	defer func() { _ = conn.Close(context.Background()) }()
+	var dir string
+	if err := conn.QueryRow(t.Context(), "show data_directory").Scan(&dir); err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Dir(filepath.Dir(dir))
+}
+
+// descendants lists all processes below pid.
+func descendants(t *testing.T, pid int) []int {
+	t.Helper()
+	var all []int
+	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	for _, path := range tasks {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			continue
+		}
+		for _, field := range strings.Fields(string(text)) {
+			child, err := strconv.Atoi(field)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(append(all, child), descendants(t, child)...)
+		}
+	}
+	return all
+}
+
+func awaitGone(t *testing.T, pids []int) {
+	t.Helper()
+	await(t, "all children to end", func() bool {
+		for _, pid := range pids {
+			if syscall.Kill(pid, 0) == nil && !zombie(pid) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// zombie is a process that has ended and that nobody has asked after: in a
+// container the first process may never do so.
+func zombie(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err != nil || strings.Contains(string(stat), ") Z ")
+}
+
+func await(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(2 * time.Second)
+	for !done() {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited 2 s for %s", what)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
