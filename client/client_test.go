@@ -1,0 +1,344 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/clienttest"
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func options(user string) client.Options {
+	return client.Options{
+		Token: clienttest.Token(user, "score:update score:admin"),
+		KeyID: clienttest.KeyID, KeySecret: clienttest.Secret,
+	}
+}
+
+func newClient(t *testing.T, s *clienttest.Server, o client.Options) *client.Client {
+	t.Helper()
+	c, err := client.New(s.URL, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	c.Hurry()
+	return c
+}
+
+func TestSubmit(t *testing.T) {
+	t.Parallel()
+	s := clienttest.New(t)
+	c := newClient(t, s, options("alice"))
+	first, err := c.Submit(t.Context(), client.Increment{User: "alice", Delta: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first.NewScore != 5 || first.Applied != 5 || *first.Rank != 1 || first.Version != 1 || first.ProcessedEventID == "" {
+		t.Errorf("first receipt: got %+v", first)
+	}
+	again, err := c.Submit(t.Context(), client.Increment{User: "alice", Delta: 5, EventID: first.ProcessedEventID})
+	if err != nil || !again.Replayed || again.NewScore != 5 {
+		t.Errorf("the same event again: got %+v, %v, want the first receipt replayed", again, err)
+	}
+	boards, err := c.SubmitBoards(t.Context(), client.Increment{User: "alice", Delta: 2}, []string{"global"})
+	if err != nil || len(boards) != 1 || boards[0].NewScore != 7 {
+		t.Errorf("submit to boards: got %+v, %v, want one receipt with 7", boards, err)
+	}
+}
+
+func TestRetryKeepsTheEventAndSignsAnew(t *testing.T) {
+	t.Parallel()
+	s := clienttest.New(t)
+	c := newClient(t, s, options("alice"))
+	clock := time.Now().Add(-10 * time.Second)
+	c.SetClock(func() time.Time { clock = clock.Add(time.Second); return clock })
+	s.Fail(1, 503, scoreboard.CodeOverloaded, 0)
+	s.LoseAnswers(1) // recorded, but the client never hears of it
+	receipt, err := c.Submit(t.Context(), client.Increment{User: "alice", Delta: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !receipt.Replayed || receipt.NewScore != 5 {
+		t.Errorf("got %+v, want the lost answer's receipt", receipt)
+	}
+	events, stamps := map[string]bool{}, map[string]bool{}
+	for _, r := range s.Seen() {
+		if r.Increment.EventID != "" { // a refused try was not decoded
+			events[r.Increment.EventID], stamps[r.Increment.Timestamp+r.Increment.Signature] = true, true
+		}
+	}
+	if len(s.Seen()) != 3 || len(events) != 1 || len(stamps) != 2 {
+		t.Errorf("got %d tries, event ids %v, stamps %v; want 3 tries, one id, a fresh signature each", len(s.Seen()), events, stamps)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	t.Parallel()
+	s := clienttest.New(t)
+	s.Set(protocol.Entry{UserID: "alice", Score: 1})
+	cases := []struct {
+		name  string
+		edit  func(*client.Options)
+		in    client.Increment
+		code  scoreboard.Code
+		field string
+	}{
+		{"bad delta", nil, client.Increment{User: "alice"}, scoreboard.CodeInvalidRequest, "delta"},
+		{"delta beyond the bounds", nil, client.Increment{User: "alice", Delta: 1 << 40}, scoreboard.CodeDeltaOutOfRange, "delta"},
+		{"unknown board", nil, client.Increment{User: "alice", Delta: 1, Board: "nowhere"}, scoreboard.CodeNotFound, ""},
+		{"wrong secret", func(o *client.Options) { o.KeySecret = "other" }, client.Increment{User: "alice", Delta: 1}, scoreboard.CodeInvalidSignature, ""},
+		{"no token", func(o *client.Options) { o.Token = "" }, client.Increment{User: "alice", Delta: 1}, scoreboard.CodeUnauthorized, ""},
+		{"another's token", func(o *client.Options) { o.Token = clienttest.Token("bob", "") }, client.Increment{User: "alice", Delta: 1}, scoreboard.CodeForbidden, ""},
+	}
+	for _, tc := range cases {
+		t.Run(tc.name, func(t *testing.T) {
+			o := options("alice")
+			if tc.edit != nil {
+				tc.edit(&o)
+			}
+			before := len(s.Seen())
+			_, err := newClient(t, s, o).Submit(t.Context(), tc.in)
+			var e *client.Error
+			if !errors.As(err, &e) {
+				t.Fatalf("got %v, want a *client.Error", err)
+			}
+			if scoreboard.CodeOf(err) != tc.code || e.Field != tc.field || e.RequestID != "req-test" || e.EventID == "" || e.Temporary() {
+				t.Errorf("got %+v, want code %s, field %q", e, tc.code, tc.field)
+			}
+			if n := len(s.Seen()) - before; n != 1 {
+				t.Errorf("got %d tries of a refusal, want 1", n)
+			}
+		})
+	}
+}
+
+func TestRetryIsBounded(t *testing.T) {
+	t.Parallel()
+	s := clienttest.New(t)
+	o := options("alice")
+	o.Attempts = 3
+	c := newClient(t, s, o)
+
+	s.Fail(3, 503, scoreboard.CodeUnavailable, 0)
+	_, err := c.Submit(t.Context(), client.Increment{User: "alice", Delta: 5, EventID: "match-7"})
+	var e *client.Error
+	if !errors.As(err, &e) || e.Attempts != 3 || e.EventID != "match-7" || !e.Temporary() {
+		t.Errorf("got %+v, want an error after 3 tries that names the event", err)
+	}
+
+	s.Fail(1, 429, scoreboard.CodeRateLimited, time.Second)
+	start := time.Now()
+	if _, err = c.Submit(t.Context(), client.Increment{User: "alice", Delta: 5}); err != nil {
+		t.Errorf("after Retry-After: got %v", err)
+	}
+	if took := time.Since(start); took < time.Second {
+		t.Errorf("tried again after %v, but Retry-After was 1 s", took)
+	}
+
+	s.Fail(1, 429, scoreboard.CodeRateLimited, time.Minute)
+	before := len(s.Seen())
+	_, err = c.Submit(t.Context(), client.Increment{User: "alice", Delta: 5})
+	if !errors.As(err, &e) || e.RetryAfter != time.Minute || len(s.Seen())-before != 1 {
+		t.Errorf("a Retry-After beyond the bound: got %+v, want it returned at once", err)
+	}
+
+	s.Fail(9, 503, scoreboard.CodeUnavailable, time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err = c.Submit(ctx, client.Increment{User: "alice", Delta: 5})
+	if !errors.Is(err, context.DeadlineExceeded) || scoreboard.CodeOf(err) != scoreboard.CodeUnavailable {
+		t.Errorf("ended while waiting: got %v, want the refusal and the deadline", err)
+	}
+}
+
+func TestServerAway(t *testing.T) {
+	t.Parallel()
+	s := clienttest.New(t)
+	c := newClient(t, s, options("alice"))
+	s.Close()
+	_, err := c.Top(t.Context(), client.TopQuery{})
+	var e *client.Error
+	if !errors.As(err, &e) || e.Status != 0 || e.Attempts != 5 || scoreboard.CodeOf(err) != scoreboard.CodeUnavailable {
+		t.Errorf("got %+v, want unavailable after 5 tries", err)
+	}
+}
+
+func TestForeignAnswer(t *testing.T) {
+	t.Parallel()
+	s := clienttest.New(t)
+	o := options("alice")
+	o.HTTP = &http.Client{Transport: answer{status: 404, body: "<html>not here</html>"}}
+	_, err := newClient(t, s, o).Top(t.Context(), client.TopQuery{})
+	if scoreboard.CodeOf(err) != scoreboard.CodeNotFound || !strings.Contains(err.Error(), "not one of this API") {
+		t.Errorf("got %v, want not_found that says whose answer it is not", err)
+	}
+}
+
+func TestSubmitBatch(t *testing.T) {
+	t.Parallel()
+	s := clienttest.New(t)
+	c := newClient(t, s, options("game"))
+	s.Fail(1, 503, scoreboard.CodeOverloaded, 0)
+	ins := []client.Increment{{User: "alice", Delta: 5}, {User: "bob", Delta: 0}, {User: "alice", Delta: 2}}
+	results, err := c.SubmitBatch(t.Context(), ins)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if results[0].Receipt.NewScore != 5 || results[2].Receipt.NewScore != 7 {
+		t.Errorf("got %+v, want 5 and 7", results)
+	}
+	var e *client.Error
+	if !errors.As(results[1].Err, &e) || e.Code != scoreboard.CodeInvalidRequest || e.EventID != ins[1].EventID || e.EventID == "" {
+		t.Errorf("the bad item: got %+v, want invalid_request with its event id", results[1].Err)
+	}
+}
+
+func TestReads(t *testing.T) {
+	t.Parallel()
+	s := clienttest.New(t)
+	s.Set(protocol.Entry{UserID: "alice", Score: 9}, protocol.Entry{UserID: "c@rol:1", Score: 7}, protocol.Entry{UserID: "bob", Score: 5})
+	c := newClient(t, s, options("bob"))
+	top, err := c.Top(t.Context(), client.TopQuery{Limit: 2})
+	if err != nil || len(top.Entries) != 2 || top.Total != 3 || top.Entries[0].UserID != "alice" || top.Version == nil {
+		t.Errorf("top: got %+v, %v", top, err)
+	}
+	me, err := c.Me(t.Context(), client.PlaceQuery{Neighbours: 1})
+	if err != nil || me.Rank != 3 || len(me.Neighbours) != 2 {
+		t.Errorf("me: got %+v, %v", me, err)
+	}
+	carol, err := c.Score(t.Context(), "c@rol:1", client.PlaceQuery{})
+	if err != nil || carol.Rank != 2 || carol.Percentile != 33.3 {
+		t.Errorf("score of c@rol:1: got %+v, %v", carol, err)
+	}
+	_, _ = c.Score(t.Context(), "..", client.PlaceQuery{}) // the fake's router cleans paths, so only what was sent counts
+	if seen := slices.ContainsFunc(s.Seen(), func(r clienttest.Request) bool { return r.Path == "/v1/users/../score" }); !seen {
+		t.Error("the user id .. did not reach the server as it is")
+	}
+	if _, err := c.Rank(t.Context(), "carol", client.PlaceQuery{}); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
+		t.Errorf("rank of nobody: got %v, want not_found", err)
+	}
+	s.Degrade("redis is away")
+	if top, err := c.Top(t.Context(), client.TopQuery{}); err != nil || !top.Degraded || top.Version != nil {
+		t.Errorf("degraded top: got %+v, %v", top, err)
+	}
+}
+
+func TestEvent(t *testing.T) {
+	t.Parallel()
+	s := clienttest.New(t)
+	c := newClient(t, s, options("alice"))
+	if _, err := c.Submit(t.Context(), client.Increment{User: "bob", Delta: 3, EventID: "match/7"}); scoreboard.CodeOf(err) != scoreboard.CodeInvalidRequest {
+		t.Errorf("an id with a slash: got %v, want invalid_request", err)
+	}
+	if _, err := c.Submit(t.Context(), client.Increment{User: "bob", Delta: 3, EventID: "match:7"}); err != nil {
+		t.Fatal(err)
+	}
+	e, err := c.EventOf(t.Context(), "bob", "match:7")
+	if err != nil || e.Status != protocol.StatusDone || len(e.Receipts) != 1 || e.Receipts[0].NewScore != 3 {
+		t.Errorf("got %+v, %v, want bob's receipt", e, err)
+	}
+	if _, err := c.Event(t.Context(), "match:7"); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
+		t.Errorf("somebody else's event: got %v, want not_found", err)
+	}
+}
+
+func TestKeysAndTokens(t *testing.T) {
+	t.Parallel()
+	s := clienttest.New(t)
+	c := newClient(t, s, options("root"))
+	key, err := c.CreateKey(t.Context(), "game")
+	if err != nil || key.Secret == "" {
+		t.Fatalf("create: got %+v, %v", key, err)
+	}
+	o := options("alice")
+	o.KeyID, o.KeySecret = key.KeyID, key.Secret
+	game := newClient(t, s, o)
+	if _, err := game.Submit(t.Context(), client.Increment{User: "alice", Delta: 1}); err != nil {
+		t.Errorf("submit with the new key: %v", err)
+	}
+	if err := c.RevokeKey(t.Context(), key.KeyID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := game.Submit(t.Context(), client.Increment{User: "alice", Delta: 1}); scoreboard.CodeOf(err) != scoreboard.CodeInvalidSignature {
+		t.Errorf("submit with the revoked key: got %v, want invalid_signature", err)
+	}
+	keys, err := c.Keys(t.Context())
+	if err != nil || len(keys) != 2 || keys[1].RevokedAt == nil || keys[1].Secret != "" {
+		t.Errorf("list: got %+v, %v", keys, err)
+	}
+	s.Fail(1, 503, scoreboard.CodeUnavailable, 0)
+	before := len(s.Seen())
+	if _, err := c.CreateKey(t.Context(), "twice"); err == nil || len(s.Seen())-before != 1 {
+		t.Errorf("a failed create: got %v after %d tries, want 1", err, len(s.Seen())-before)
+	}
+	token, err := c.MintToken(t.Context(), client.TokenRequest{UserID: "bob", TTL: "5m"})
+	if err != nil || time.Until(token.ExpiresAt) > 5*time.Minute {
+		t.Errorf("mint: got %+v, %v", token, err)
+	}
+}
+
+func TestRenewing(t *testing.T) {
+	t.Parallel()
+	s := clienttest.New(t)
+	fetched := 0
+	life := 10 * time.Second // below what counts as about to end
+	o := options("")
+	o.TokenSource = client.Renewing(func(context.Context) (string, time.Time, error) {
+		fetched++
+		return clienttest.Token("alice", ""), time.Now().Add(life), nil
+	})
+	c := newClient(t, s, o)
+	for range 2 {
+		if _, err := c.Top(t.Context(), client.TopQuery{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	life = time.Hour
+	for range 2 {
+		if _, err := c.Top(t.Context(), client.TopQuery{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if fetched != 3 {
+		t.Errorf("got %d fetches, want 3: two about to end, then one that lasts", fetched)
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	t.Parallel()
+	for _, address := range []string{"", "localhost:8080", "ftp://host", "http://", "http://%zz"} {
+		if _, err := client.New(address, client.Options{}); err == nil {
+			t.Errorf("New(%q): got no error", address)
+		}
+	}
+	if _, err := client.New("http://host", client.Options{KeyID: "k1"}); err == nil {
+		t.Error("a key without its secret: got no error")
+	}
+}
+
+func TestJitter(t *testing.T) {
+	t.Parallel()
+	for n := range 70 {
+		limit := time.Second
+		if n < 3 {
+			limit = 200 * time.Millisecond << n
+		}
+		for range 50 {
+			if d := client.Jitter(n, 200*time.Millisecond, time.Second); d <= 0 || d > limit+1 {
+				t.Fatalf("try %d: got %v, want within %v", n, d, limit)
+			}
+		}
+	}
+}

@@ -1,0 +1,301 @@
+package clienttest
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+var errSignature = scoreboard.Errorf(scoreboard.CodeInvalidSignature, "the signature does not hold")
+
+// secret returns the secret of a live key, "" for any other.
+func (s *Server) secret(id string) string {
+	for _, k := range s.keys {
+		if k.KeyID == id && k.RevokedAt == nil {
+			return k.Secret
+		}
+	}
+	return ""
+}
+
+func fresh(t time.Time) bool { return time.Since(t).Abs() <= time.Minute }
+
+func (s *Server) checkFields(r *protocol.IncrementRequest) error {
+	t, err := time.Parse(time.RFC3339, r.Timestamp)
+	secret := s.secret(r.KeyID)
+	if err != nil || !fresh(t) || secret == "" || protocol.Sign(secret, r.FieldText()) != r.Signature {
+		return errSignature
+	}
+	return nil
+}
+
+func (s *Server) checkHeaders(r *http.Request, body []byte) error {
+	key, timestamp := r.Header.Get(protocol.HeaderKey), r.Header.Get(protocol.HeaderTimestamp)
+	n, err := strconv.ParseInt(timestamp, 10, 64)
+	secret := s.secret(key)
+	text := protocol.HeaderText(r.Method, r.URL.RequestURI(), key, timestamp, body)
+	if err != nil || !fresh(time.Unix(n, 0)) || secret == "" ||
+		r.Header.Get(protocol.HeaderSignature) != protocol.SignatureVersion+protocol.Sign(secret, text) {
+		return errSignature
+	}
+	return nil
+}
+
+func decode(body []byte, v any) error {
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		return scoreboard.Errorf(scoreboard.CodeInvalidRequest, "%v", err)
+	}
+	return nil
+}
+
+// statusOf is the HTTP status of the codes that this server uses.
+func statusOf(err error) int {
+	switch scoreboard.CodeOf(err) {
+	case scoreboard.CodeInvalidRequest:
+		return 400
+	case scoreboard.CodeInvalidSignature:
+		return 401
+	case scoreboard.CodeForbidden:
+		return 403
+	case scoreboard.CodeNotFound:
+		return 404
+	case scoreboard.CodeEventConflict:
+		return 409
+	case scoreboard.CodeDeltaOutOfRange, scoreboard.CodeScoreOutOfRange:
+		return 422
+	}
+	return 500
+}
+
+func (s *Server) increment(w http.ResponseWriter, r *http.Request) {
+	user, scope, ok := caller(w, r)
+	if !ok {
+		return
+	}
+	var in protocol.IncrementRequest
+	body, _ := io.ReadAll(io.LimitReader(r.Body, 4<<10))
+	err := decode(body, &in)
+	s.mu.Lock()
+	s.seen[len(s.seen)-1].Increment = in
+	if err == nil && in.UserID != user && !hasScope(scope, "score:update") {
+		err = scoreboard.Errorf(scoreboard.CodeForbidden, "the token is another user's")
+	}
+	if err == nil {
+		err = s.checkFields(&in)
+	}
+	var receipt protocol.Receipt
+	if err == nil {
+		receipt, err = s.game.record(&in)
+	}
+	s.mu.Unlock()
+	if err != nil {
+		answer := errorBody(err)
+		answer.EventID = in.EventID
+		write(w, statusOf(err), answer)
+		return
+	}
+	s.changed()
+	if len(in.Boards) > 0 {
+		write(w, 200, protocol.Receipts{UserID: in.UserID, ProcessedEventID: in.EventID, Receipts: []protocol.Receipt{receipt}})
+		return
+	}
+	write(w, 200, receipt)
+}
+
+func (s *Server) batch(w http.ResponseWriter, r *http.Request) {
+	if _, _, ok := caller(w, r); !ok {
+		return
+	}
+	body, _ := io.ReadAll(io.LimitReader(r.Body, 1<<20))
+	var in protocol.Batch
+	err := decode(body, &in)
+	s.mu.Lock()
+	if err == nil {
+		err = s.checkHeaders(r, body)
+	}
+	var out protocol.BatchResults
+	for i := range in.Items {
+		if err != nil {
+			break
+		}
+		receipt, itemErr := s.game.record(&in.Items[i])
+		if itemErr != nil {
+			e := errorBody(itemErr)
+			out.Results = append(out.Results, protocol.BatchResult{Status: protocol.StatusRejected, Error: &e})
+			continue
+		}
+		out.Results = append(out.Results, protocol.BatchResult{Status: protocol.StatusDone, Receipt: &receipt})
+	}
+	s.mu.Unlock()
+	if err != nil {
+		refuse(w, statusOf(err), err)
+		return
+	}
+	s.changed()
+	write(w, 200, out)
+}
+
+func (s *Server) event(w http.ResponseWriter, r *http.Request) {
+	user, _, ok := caller(w, r)
+	if !ok {
+		return
+	}
+	if u := r.URL.Query().Get("user_id"); u != "" {
+		user = u
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	event, err := scoreboard.ParseEventID(scoreboard.UserID(user), r.PathValue("id"))
+	known, found := s.game.events[[2]string{user, scoreboard.FormatUUID(event.UUID)}]
+	switch {
+	case err != nil:
+		refuse(w, 400, err)
+	case !found:
+		refuse(w, 404, scoreboard.Errorf(scoreboard.CodeNotFound, "the event is not known"))
+	default:
+		write(w, 200, known.receipt)
+	}
+}
+
+func (s *Server) top(w http.ResponseWriter, r *http.Request) {
+	if _, _, ok := caller(w, r); !ok || !s.boardExists(w, r) {
+		return
+	}
+	limit, _ := strconv.Atoi(r.URL.Query().Get("limit"))
+	if limit == 0 {
+		limit = 10
+	}
+	s.mu.Lock()
+	g := &s.game
+	all := g.entries()
+	now := time.Now().UTC()
+	out := protocol.Top{
+		Board: string(g.board.ID), Total: int64(len(all)), Entries: all[:min(limit, len(all))],
+		UpdatedAt: now, AsOf: now, Degraded: g.degraded != "", DegradedReason: g.degraded,
+	}
+	if !out.Degraded {
+		version, epoch := g.version, g.epoch
+		out.Version, out.Epoch = &version, &epoch
+	}
+	s.mu.Unlock()
+	write(w, 200, out)
+}
+
+func (s *Server) boardExists(w http.ResponseWriter, r *http.Request) bool {
+	board := r.URL.Query().Get("board")
+	if board == "" || board == string(scoreboard.GlobalBoard) {
+		return true
+	}
+	refuse(w, 404, scoreboard.Errorf(scoreboard.CodeNotFound, "there is no board %q", board))
+	return false
+}
+
+func (s *Server) me(w http.ResponseWriter, r *http.Request) {
+	if user, _, ok := caller(w, r); ok && s.boardExists(w, r) {
+		s.place(w, r, user)
+	}
+}
+
+func (s *Server) user(w http.ResponseWriter, r *http.Request) {
+	if _, _, ok := caller(w, r); ok && s.boardExists(w, r) {
+		s.place(w, r, r.PathValue("user"))
+	}
+}
+
+func (s *Server) place(w http.ResponseWriter, r *http.Request, user string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	rank := s.game.rank(user)
+	if rank == 0 {
+		refuse(w, 404, scoreboard.Errorf(scoreboard.CodeNotFound, "the user has no score on this board"))
+		return
+	}
+	all := s.game.entries()
+	p := scoreboard.Place{Rank: rank, Total: int64(len(all))}
+	now := time.Now().UTC()
+	out := protocol.Place{
+		Board: string(s.game.board.ID), UserID: user, Score: s.game.users[user].score, Rank: rank, Total: p.Total,
+		Percentile: p.Percentile(), Version: &s.game.version, Epoch: &s.game.epoch, UpdatedAt: now, AsOf: now,
+	}
+	if k, _ := strconv.Atoi(r.URL.Query().Get("k")); k > 0 {
+		out.Neighbours = all[max(int(rank)-1-k, 0):min(int(rank)+k, len(all))]
+	}
+	write(w, 200, out)
+}
+
+func (s *Server) mint(w http.ResponseWriter, r *http.Request) {
+	if !admin(w, r) {
+		return
+	}
+	body, _ := io.ReadAll(io.LimitReader(r.Body, 4<<10))
+	in := protocol.TokenRequest{TTL: "15m"}
+	err := decode(body, &in)
+	ttl, ttlErr := time.ParseDuration(in.TTL)
+	if err = errors.Join(err, ttlErr); err != nil {
+		refuse(w, 400, scoreboard.Invalid("ttl", "%v", err))
+		return
+	}
+	write(w, 200, protocol.Token{Token: TokenFor(in.UserID, in.Scope, ttl), ExpiresAt: time.Now().Add(ttl).UTC()})
+}
+
+func (s *Server) listKeys(w http.ResponseWriter, r *http.Request) {
+	if !admin(w, r) {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out protocol.Keys
+	for _, k := range s.keys {
+		k.Secret = ""
+		out.Keys = append(out.Keys, k)
+	}
+	write(w, 200, out)
+}
+
+func (s *Server) createKey(w http.ResponseWriter, r *http.Request) {
+	if !admin(w, r) {
+		return
+	}
+	body, _ := io.ReadAll(io.LimitReader(r.Body, 4<<10))
+	var in protocol.KeyRequest
+	if err := decode(body, &in); err != nil {
+		refuse(w, 400, err)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := protocol.Key{
+		KeyID: fmt.Sprintf("k%d", len(s.keys)+1), Name: in.Name,
+		Secret: "sk_" + rand.Text(), CreatedAt: time.Now().UTC(),
+	}
+	s.keys = append(s.keys, key)
+	write(w, 201, key)
+}
+
+func (s *Server) revokeKey(w http.ResponseWriter, r *http.Request) {
+	if !admin(w, r) {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.keys {
+		if s.keys[i].KeyID == r.PathValue("id") {
+			now := time.Now().UTC()
+			s.keys[i].RevokedAt = &now
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
+	}
+	refuse(w, 404, scoreboard.Errorf(scoreboard.CodeNotFound, "there is no such key"))
+}

@@ -1,0 +1,117 @@
+package client
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// Error is why a call failed: a refusal of the server, or, with Status 0, what
+// broke before there was an answer (Code unavailable, the cause in Err).
+// scoreboard.CodeOf finds its Code.
+type Error struct {
+	Op         string // what was being done, such as "submit an increment"
+	Status     int    // HTTP status, 0 without an answer
+	Code       scoreboard.Code
+	Message    string // the server's words
+	Field      string // the field of the request that is wrong, if one is
+	EventID    string // of the increment; sending it again counts once
+	RequestID  string // finds the request in the server's logs
+	RetryAfter time.Duration
+	Attempts   int // tries that were made
+	Err        error
+}
+
+func (e *Error) Error() string {
+	s := e.Op + ": "
+	switch {
+	case e.Status == 0:
+		s += e.Err.Error()
+	case e.Message == "":
+		s += string(e.Code)
+	default:
+		s += fmt.Sprintf("%s (%s)", e.Message, e.Code)
+	}
+	if e.Status != 0 && e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	if e.Attempts > 1 {
+		s += fmt.Sprintf(", after %d tries", e.Attempts)
+	}
+	return s
+}
+
+// Unwrap gives the cause and the domain's error.
+func (e *Error) Unwrap() []error {
+	domain := &scoreboard.Error{Code: e.Code, Message: e.Message, Field: e.Field, RetryAfter: e.RetryAfter}
+	if e.Err == nil {
+		return []error{domain}
+	}
+	return []error{domain, e.Err}
+}
+
+// Temporary reports whether the same call may succeed later: the server was
+// busy, away or broken, or could not be reached.
+func (e *Error) Temporary() bool {
+	switch e.Code {
+	case scoreboard.CodeRateLimited, scoreboard.CodeOverloaded, scoreboard.CodeUnavailable, scoreboard.CodeInternal:
+		return true
+	}
+	return e.Status >= 500
+}
+
+// refusal reads the error out of an answer that is no success. What is not of
+// the API's shape (a proxy's page) is told by its status alone.
+func refusal(r *http.Response, body []byte, now time.Time) *Error {
+	e := &Error{
+		Status:     r.StatusCode,
+		RequestID:  r.Header.Get("X-Request-Id"),
+		RetryAfter: retryAfter(r.Header.Get("Retry-After"), now),
+	}
+	var p protocol.Error
+	if json.Unmarshal(body, &p) == nil && p.ErrorCode != "" {
+		e.Code, e.Message, e.Field, e.EventID = scoreboard.Code(p.ErrorCode), p.Message, p.Field, p.EventID
+		if p.RequestID != "" {
+			e.RequestID = p.RequestID
+		}
+		return e
+	}
+	e.Message = "the answer was " + r.Status + ", not one of this API"
+	e.Code = codeOfStatus(r.StatusCode)
+	return e
+}
+
+func codeOfStatus(status int) scoreboard.Code {
+	switch status {
+	case http.StatusUnauthorized:
+		return scoreboard.CodeUnauthorized
+	case http.StatusForbidden:
+		return scoreboard.CodeForbidden
+	case http.StatusNotFound:
+		return scoreboard.CodeNotFound
+	case http.StatusTooManyRequests:
+		return scoreboard.CodeRateLimited
+	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return scoreboard.CodeUnavailable
+	}
+	if status < 500 {
+		return scoreboard.CodeInvalidRequest
+	}
+	return scoreboard.CodeInternal
+}
+
+// retryAfter reads both forms of the header; 0 when there is none.
+func retryAfter(s string, now time.Time) time.Duration {
+	if n, err := strconv.Atoi(s); err == nil {
+		return time.Duration(max(n, 0)) * time.Second
+	}
+	if t, err := http.ParseTime(s); err == nil {
+		return max(t.Sub(now), 0)
+	}
+	return 0
+}

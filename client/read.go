@@ -1,0 +1,89 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/scoreboard/scoreboard/server/protocol"
+)
+
+// Entry is one row of a board: Rank (from 1), UserID, Score and, where the
+// user has them, DisplayName and AvatarURL.
+type Entry = protocol.Entry
+
+// Top is the head of a board: Entries best first, the Total of users, AsOf and
+// AgeMS for its freshness. Version and Epoch are nil when it is Degraded, that
+// is, not from a healthy ranking.
+type Top = protocol.Top
+
+// Place is one user's standing: Score, Rank, Total, Percentile (the share of
+// users ranked below) and Neighbours where they were asked for.
+type Place = protocol.Place
+
+// TopQuery asks for a page of a board.
+type TopQuery struct {
+	Board      string // global when empty
+	Limit      int    // 1 to 100; 10 when 0
+	Cursor     string // NextCursor of the page before
+	MinVersion int64  // wait up to a second for this version of the board
+}
+
+// Top reads the head of a board.
+func (c *Client) Top(ctx context.Context, q TopQuery) (Top, error) {
+	query := boardQuery(q.Board)
+	setInt(query, "limit", int64(q.Limit))
+	setInt(query, "min_version", q.MinVersion)
+	if q.Cursor != "" {
+		query.Set("cursor", q.Cursor)
+	}
+	var top Top
+	err := c.do(ctx, call{op: "read the top", method: http.MethodGet, path: "/v1/leaderboard/top", query: query}, &top)
+	return top, err
+}
+
+// PlaceQuery asks for a user's standing.
+type PlaceQuery struct {
+	Board      string // global when empty
+	Neighbours int    // rows above and below the user, 0 for none
+	MinVersion int64  // the version of the user's receipt that must be in it
+}
+
+// Me reads the standing of the token's user.
+func (c *Client) Me(ctx context.Context, q PlaceQuery) (Place, error) {
+	return c.place(ctx, "read your standing", "/v1/leaderboard/me", q)
+}
+
+// Score reads a user's score and rank on a board.
+func (c *Client) Score(ctx context.Context, user string, q PlaceQuery) (Place, error) {
+	return c.place(ctx, "read the score of "+user, "/v1/users/"+url.PathEscape(user)+"/score", q)
+}
+
+// Rank reads a user's rank with Neighbours rows above and below.
+func (c *Client) Rank(ctx context.Context, user string, q PlaceQuery) (Place, error) {
+	return c.place(ctx, "read the rank of "+user, "/v1/users/"+url.PathEscape(user)+"/rank", q)
+}
+
+func (c *Client) place(ctx context.Context, op, path string, q PlaceQuery) (Place, error) {
+	query := boardQuery(q.Board)
+	setInt(query, "k", int64(q.Neighbours))
+	setInt(query, "min_version", q.MinVersion)
+	var place Place
+	err := c.do(ctx, call{op: op, method: http.MethodGet, path: path, query: query}, &place)
+	return place, err
+}
+
+func boardQuery(board string) url.Values {
+	query := url.Values{}
+	if board != "" {
+		query.Set("board", board)
+	}
+	return query
+}
+
+func setInt(query url.Values, name string, n int64) {
+	if n != 0 {
+		query.Set(name, strconv.FormatInt(n, 10))
+	}
+}

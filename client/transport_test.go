@@ -1,0 +1,20 @@
+package client_test
+
+import (
+	"io"
+	"net/http"
+	"strings"
+)
+
+// answer is a server that always says the same, such as a proxy's page.
+type answer struct {
+	status int
+	body   string
+}
+
+func (a answer) RoundTrip(r *http.Request) (*http.Response, error) {
+	return &http.Response{
+		Status: http.StatusText(a.status), StatusCode: a.status, Request: r,
+		Header: http.Header{"Content-Type": {"text/html"}}, Body: io.NopCloser(strings.NewReader(a.body)),
+	}, nil
+}

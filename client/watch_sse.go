@@ -1,0 +1,102 @@
+package client
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/protocol"
+)
+
+var errSilent = errors.New("nothing was heard from the server for too long")
+
+// sse follows the stream over server-sent events until it ends.
+func (w *watcher) sse(ctx context.Context) (lived bool, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	// Silence, from the request on, ends the stream: a dead connection says nothing.
+	watchdog := time.AfterFunc(w.c.pace.silence, func() { cancel(errSilent) })
+	defer watchdog.Stop()
+	body, err := w.openSSE(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = body.Close() }()
+	var data []byte
+	lines := bufio.NewScanner(body)
+	lines.Buffer(make([]byte, 0, 4<<10), maxFrame)
+	for lines.Scan() {
+		watchdog.Reset(w.c.pace.silence)
+		line := lines.Bytes()
+		switch {
+		case len(line) == 0: // ends an event
+			if len(data) == 0 {
+				continue
+			}
+			var f protocol.Frame
+			if err := json.Unmarshal(data, &f); err != nil {
+				return lived, fmt.Errorf("decode a frame: %w", err)
+			}
+			data = data[:0]
+			if err := w.frame(SSE, &f); err != nil {
+				return lived, err
+			}
+			lived = true
+		case line[0] == ':': // a heartbeat
+			if lived {
+				w.heard(SSE)
+				w.publish()
+			}
+		default:
+			// Only data matters: the frame itself holds what event and id say.
+			if rest, ok := bytes.CutPrefix(line, []byte("data:")); ok {
+				if len(data)+len(rest) > maxFrame {
+					return lived, fmt.Errorf("read the stream: an event of over %d bytes", maxFrame)
+				}
+				data = append(data, bytes.TrimPrefix(rest, []byte(" "))...)
+				data = append(data, '\n')
+			}
+		}
+	}
+	err = lines.Err()
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	}
+	if err == nil {
+		err = io.EOF
+	}
+	return lived, fmt.Errorf("read the stream: %w", err)
+}
+
+func (w *watcher) openSSE(ctx context.Context) (io.ReadCloser, error) {
+	u := w.c.url("/v1/realtime/leaderboard", w.streamQuery())
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.c.prepare(req); err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept", "text/event-stream")
+	stream := *w.c.http
+	stream.Timeout = 0 // it would cut the stream; the watchdog bounds silence instead
+	res, err := stream.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("connect by SSE: %w", err)
+	}
+	if res.StatusCode == http.StatusOK && strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream") {
+		return res.Body, nil
+	}
+	body, _ := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
+	_ = res.Body.Close()
+	e := refusal(res, body, w.c.now())
+	e.Op, e.Attempts = "connect by SSE", 1
+	return nil, e
+}
