@@ -1,0 +1,39 @@
+package broker
+
+import (
+	"context"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// Events publishes changes on a topic, keyed by user.
+type Events struct{ producer *Producer }
+
+// NewEvents publishes through p, which the caller closes.
+func NewEvents(p *Producer) *Events { return &Events{producer: p} }
+
+// Publish writes changes and returns how many from the front were
+// acknowledged.
+func (e *Events) Publish(ctx context.Context, changes []scoreboard.Change) (int, error) {
+	messages := make([]Message, len(changes))
+	buffer := make([]byte, 0, 384*len(changes))
+	for i := range changes {
+		c := &changes[i]
+		start := len(buffer)
+		buffer = c.AppendJSON(buffer)
+		id := scoreboard.FormatUUID(c.Event)
+		messages[i] = Message{
+			Key: []byte(c.User), Value: buffer[start:len(buffer):len(buffer)],
+			Headers: []Header{{Key: "event_id", Value: []byte(id)}},
+		}
+		if c.Trace != "" {
+			messages[i].Headers = append(messages[i].Headers, Header{Key: "traceparent", Value: []byte(c.Trace)})
+		}
+	}
+	return e.producer.Produce(ctx, messages)
+}
+
+// Heartbeat tells every partition how far the outbox has been published.
+func (e *Events) Heartbeat(ctx context.Context, h scoreboard.Heartbeat) error {
+	return e.producer.Broadcast(ctx, []byte("heartbeat"), h.AppendJSON(nil))
+}

@@ -1,0 +1,111 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/segmentio/kafka-go"
+)
+
+// Message is what is produced: records of one key keep their order.
+type Message struct {
+	Key     []byte
+	Value   []byte
+	Headers []Header
+}
+
+// Header is metadata of a message.
+type Header struct {
+	Key   string
+	Value []byte
+}
+
+// Producer writes to one topic.
+type Producer struct {
+	kafka  *Kafka
+	topic  string
+	writer *kafka.Writer
+
+	mu         sync.Mutex
+	partitions int // 0 until asked for
+}
+
+// Producer makes a producer, which its user closes.
+func (k *Kafka) Producer(topic string) *Producer {
+	return &Producer{kafka: k, topic: topic, writer: &kafka.Writer{
+		Addr: kafka.TCP(k.o.Brokers...), Topic: topic, Transport: k.transport,
+		Balancer: balancer{}, RequiredAcks: kafka.RequireAll, Compression: kafka.Lz4,
+		BatchTimeout: k.o.Linger, BatchSize: 1000, WriteTimeout: k.o.Timeout, ReadTimeout: k.o.Timeout,
+		MaxAttempts: 2, // the caller knows better when to try again
+	}}
+}
+
+// Close waits for what is being written.
+func (p *Producer) Close() error { return p.writer.Close() }
+
+// balancer goes by key, but for messages that name their partition.
+type balancer struct{}
+
+func (balancer) Balance(m kafka.Message, partitions ...int) int {
+	if p, ok := m.WriterData.(int); ok && p < len(partitions) {
+		return p
+	}
+	var h kafka.Hash // stateless for keyed messages, and every message has a key
+	return h.Balance(m, partitions...)
+}
+
+// Produce writes messages and returns how many from the front every replica
+// acknowledged. Beyond that some may have been written, too.
+func (p *Producer) Produce(ctx context.Context, messages []Message) (int, error) {
+	out := make([]kafka.Message, len(messages))
+	for i, m := range messages {
+		out[i] = kafka.Message{Key: m.Key, Value: m.Value}
+		for _, h := range m.Headers {
+			out[i].Headers = append(out[i].Headers, kafka.Header{Key: h.Key, Value: h.Value})
+		}
+	}
+	err := p.writer.WriteMessages(ctx, out...)
+	if err == nil {
+		return len(messages), nil
+	}
+	err = fmt.Errorf("produce %d messages to %s: %w", len(messages), p.topic, err)
+	var each kafka.WriteErrors
+	if !errors.As(err, &each) {
+		return 0, err
+	}
+	for i, e := range each {
+		if e != nil {
+			return i, err
+		}
+	}
+	return len(messages), nil
+}
+
+// Broadcast writes one value to every partition.
+func (p *Producer) Broadcast(ctx context.Context, key, value []byte) error {
+	n, err := p.count(ctx)
+	if err != nil {
+		return err
+	}
+	out := make([]kafka.Message, n)
+	for i := range out {
+		out[i] = kafka.Message{Key: key, Value: value, WriterData: i}
+	}
+	if err := p.writer.WriteMessages(ctx, out...); err != nil {
+		return fmt.Errorf("broadcast to %s: %w", p.topic, err)
+	}
+	return nil
+}
+
+func (p *Producer) count(ctx context.Context) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.partitions > 0 {
+		return p.partitions, nil
+	}
+	n, err := p.kafka.partitions(ctx, p.topic)
+	p.partitions = n
+	return n, err
+}
