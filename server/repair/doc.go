@@ -1,0 +1,10 @@
+// Package repair makes the ranking true again: it rebuilds boards from the
+// store beside live traffic, and watches for boards that Redis has lost.
+//
+// Promise: a rebuild marks a shadow first, which the projection writes from
+// then on beside the live board; then it fills the shadow from a snapshot of
+// the store. Every change is in one of the two, and the newer revision wins.
+// Then the shadow takes the place of the board in one step, under a new epoch.
+//
+// On failure: the shadow expires and the keeper tries again.
+package repair

@@ -1,0 +1,98 @@
+package repair
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// Catalog lists the boards that there should be.
+type Catalog interface {
+	All(ctx context.Context) (map[scoreboard.BoardID]*scoreboard.Board, error)
+}
+
+// Keeper rebuilds boards that Redis does not hold: asked by whoever ran into
+// one, and by looking each second even when nobody asks.
+type Keeper struct {
+	catalog Catalog
+	truth   Truth
+	ranking Ranking
+	log     *slog.Logger
+	asked   chan struct{}
+	rebuilt prometheus.Counter
+}
+
+// keepEvery is the longest that a lost board goes unnoticed.
+const keepEvery = time.Second
+
+// NewKeeper makes a keeper; Run starts it.
+func NewKeeper(c Catalog, t Truth, r Ranking, log *slog.Logger) *Keeper {
+	return &Keeper{
+		catalog: c, truth: t, ranking: r, log: log, asked: make(chan struct{}, 1),
+		rebuilt: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "scoreboard_repair_rebuilds_total", Help: "Boards rebuilt because Redis did not hold them.",
+		}),
+	}
+}
+
+// Collectors are what the root registers.
+func (k *Keeper) Collectors() []prometheus.Collector { return []prometheus.Collector{k.rebuilt} }
+
+// Ask makes the keeper look now. It never blocks.
+func (k *Keeper) Ask(scoreboard.BoardID) {
+	select {
+	case k.asked <- struct{}{}:
+	default:
+	}
+}
+
+// Run keeps until ctx ends.
+func (k *Keeper) Run(ctx context.Context) error {
+	tick := time.NewTicker(keepEvery)
+	defer tick.Stop()
+	for {
+		if err := k.once(ctx); err != nil && ctx.Err() == nil {
+			k.log.Warn("boards not kept", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		case <-k.asked:
+		}
+	}
+}
+
+// once rebuilds every board that is cold.
+func (k *Keeper) once(ctx context.Context) error {
+	boards, err := k.catalog.All(ctx)
+	if err != nil {
+		return err
+	}
+	ranked := make([]scoreboard.Board, 0, len(boards))
+	for _, b := range boards {
+		if b.Status != scoreboard.StatusArchived {
+			ranked = append(ranked, *b)
+		}
+	}
+	cold, err := k.ranking.Cold(ctx, ranked)
+	if err != nil {
+		return err
+	}
+	for i := range cold {
+		done, err := Rebuild(ctx, k.truth, k.ranking, &cold[i])
+		if scoreboard.CodeOf(err) == scoreboard.CodeConflict {
+			continue // another process is at it
+		}
+		if err != nil {
+			return err
+		}
+		k.rebuilt.Inc()
+		k.log.Info("board rebuilt", "board", done.Board, "epoch", done.Epoch, "users", done.Users, "elapsed", done.Took)
+	}
+	return nil
+}
