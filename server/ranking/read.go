@@ -71,30 +71,24 @@ func parseState(state string) (key, revision int64, hidden bool, err error) {
 	return key, revision, h == 1, nil
 }
 
-// RankOf asks for a user's rank on a board: of the standing with that score,
-// which may not have been applied yet, or today's where Score is nil.
-type RankOf struct {
-	User  scoreboard.UserID
-	Score *scoreboard.Score
-}
-
-// Ranks answers each question in order with a 1-based rank, or nil where the
-// user is not ranked; ErrCold where the board is not there.
-func (r *Ranking) Ranks(ctx context.Context, board *scoreboard.Board, asked []RankOf) ([]*int64, error) {
-	args := make([]any, 0, 2*len(asked))
-	for _, a := range asked {
+// Ranks returns a 1-based rank for each user, or nil where one is not ranked;
+// ErrCold where the board is not there. A score is a standing that may not have
+// been applied yet; a nil score asks for the rank of today.
+func (r *Ranking) Ranks(ctx context.Context, board *scoreboard.Board, users []scoreboard.UserID, scores []*scoreboard.Score) ([]*int64, error) {
+	args := make([]any, 0, 2*len(users))
+	for i, user := range users {
 		key := ""
-		if a.Score != nil {
-			key = strconv.FormatInt(board.Order.Key(*a.Score), 10)
+		if scores[i] != nil {
+			key = strconv.FormatInt(board.Order.Key(*scores[i]), 10)
 		}
-		args = append(args, string(a.User), key)
+		args = append(args, string(user), key)
 	}
 	found, err := r.ranking.Run(ctx, r.rdb, liveKeys(board.ID), args...).Int64Slice()
 	if errors.Is(err, redis.Nil) {
 		err = ErrCold
 	}
 	if err != nil {
-		return nil, fmt.Errorf("rank %d users on board %s: %w", len(asked), board.ID, err)
+		return nil, fmt.Errorf("rank %d users on board %s: %w", len(users), board.ID, err)
 	}
 	ranks := make([]*int64, len(found))
 	for i := range found {

@@ -1,0 +1,138 @@
+package ingest
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// call is one increment that waits for its outcome.
+type call struct {
+	ctx       context.Context // of the caller: one that hung up before its turn is dropped
+	increment scoreboard.Increment
+	entered   time.Time
+	outcome   scoreboard.Outcome
+	done      chan struct{}
+}
+
+// lane commits the increments of its users, one transaction at a time.
+type lane struct {
+	ingest   *Ingest
+	calls    chan *call
+	answered chan []*call  // committed, waiting for ranks
+	over     chan struct{} // closed when nobody will answer any more
+	pace     atomic.Int64  // smoothed nanoseconds that one increment takes
+}
+
+// estimate is how long an increment that came now would wait.
+func (l *lane) estimate() time.Duration {
+	return time.Duration(int64(len(l.calls)) * l.pace.Load())
+}
+
+// commitAll takes whatever waits, commits it, and does it again. Work that was
+// accepted ends under its own context, not that of Run.
+func (l *lane) commitAll(ctx context.Context) {
+	defer close(l.answered)
+	for {
+		select {
+		case c := <-l.calls:
+			l.commitBatch(l.gather(c))
+		case <-ctx.Done():
+			for {
+				select {
+				case c := <-l.calls:
+					l.commitBatch(l.gather(c))
+				default:
+					return
+				}
+			}
+		}
+	}
+}
+
+// gather adds what waits already; no timer holds the first one back.
+func (l *lane) gather(first *call) []*call {
+	batch := make([]*call, 0, min(len(l.calls)+1, l.ingest.o.Batch))
+	for c := first; ; {
+		if c.ctx.Err() == nil {
+			batch = append(batch, c)
+		}
+		if len(batch) == l.ingest.o.Batch {
+			return batch
+		}
+		select {
+		case c = <-l.calls:
+		default:
+			return batch
+		}
+	}
+}
+
+// recordBudget bounds a transaction with all its retries.
+const recordBudget = 10 * time.Second
+
+func (l *lane) commitBatch(batch []*call) {
+	if len(batch) == 0 {
+		return
+	}
+	started := time.Now()
+	ctx, cancel := context.WithTimeout(context.Background(), recordBudget)
+	defer cancel()
+	l.record(ctx, batch)
+	l.ingest.commit()
+	took := time.Since(started)
+	each := took.Nanoseconds() / int64(len(batch))
+	l.pace.Store((7*l.pace.Load() + each) / 8)
+	l.ingest.metrics.batch.Observe(float64(len(batch)))
+	l.ingest.metrics.commit.Observe(took.Seconds())
+	l.answered <- batch
+}
+
+// record fills in the outcomes of a batch. Where the ledger refuses the whole,
+// halves are tried, down to the one that is to blame. An outage is no one's
+// fault and is not tried piece by piece.
+func (l *lane) record(ctx context.Context, batch []*call) {
+	increments := make([]scoreboard.Increment, len(batch))
+	for i, c := range batch {
+		increments[i] = c.increment
+	}
+	outcomes, err := l.ingest.ledger.Record(ctx, increments)
+	switch {
+	case err == nil:
+		for i, c := range batch {
+			c.outcome = outcomes[i]
+		}
+	case len(batch) == 1 || scoreboard.CodeOf(err) == scoreboard.CodeUnavailable:
+		l.ingest.log.Warn("increments not recorded", "count", len(batch), "err", err)
+		for _, c := range batch {
+			c.outcome = scoreboard.Outcome{Err: err}
+		}
+	default:
+		l.ingest.metrics.splits.Inc()
+		l.record(ctx, batch[:len(batch)/2])
+		l.record(ctx, batch[len(batch)/2:])
+	}
+}
+
+// answerAll ranks what was committed and answers the callers, while the lane
+// commits the next batch.
+func (l *lane) answerAll(ctx context.Context) {
+	defer close(l.over)
+	for batch := range l.answered {
+		var receipts []*scoreboard.Receipt
+		for _, c := range batch {
+			for i := range c.outcome.Receipts {
+				receipts = append(receipts, &c.outcome.Receipts[i])
+			}
+		}
+		if len(receipts) > 0 {
+			l.ingest.ranker.Rank(context.WithoutCancel(ctx), receipts)
+		}
+		for _, c := range batch {
+			close(c.done)
+			l.ingest.metrics.observe(c)
+		}
+	}
+}

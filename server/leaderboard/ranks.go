@@ -1,0 +1,72 @@
+package leaderboard
+
+import (
+	"context"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// Ranks is the ranking's answer to many questions in one round trip: a 1-based
+// rank for each, or nil. A nil score asks for the rank of today.
+type Ranks interface {
+	Ranks(ctx context.Context, board *scoreboard.Board, users []scoreboard.UserID, scores []*scoreboard.Score) ([]*int64, error)
+}
+
+// rankBudget is how long an acknowledged write waits for its rank.
+const rankBudget = 50 * time.Millisecond
+
+// Ranker fills in the ranks of receipts.
+type Ranker struct {
+	leaderboard *Leaderboard
+	ranks       Ranks
+}
+
+// NewRanker ranks by r.
+func NewRanker(l *Leaderboard, r Ranks) *Ranker { return &Ranker{leaderboard: l, ranks: r} }
+
+// Rank sets Rank in every receipt: of the score that was just recorded, or of
+// today in a repeat. Where it cannot be told in time it stays nil: a write is
+// never failed for its rank.
+func (r *Ranker) Rank(ctx context.Context, receipts []*scoreboard.Receipt) {
+	ctx, cancel := context.WithTimeout(ctx, rankBudget)
+	defer cancel()
+	boards := make(map[scoreboard.BoardID][]*scoreboard.Receipt, 1)
+	for _, receipt := range receipts {
+		boards[receipt.Board] = append(boards[receipt.Board], receipt)
+	}
+	for id, mine := range boards {
+		board, err := r.leaderboard.catalog.Board(ctx, id)
+		if err != nil {
+			continue
+		}
+		users := make([]scoreboard.UserID, len(mine))
+		scores := make([]*scoreboard.Score, len(mine))
+		for i, receipt := range mine {
+			users[i] = receipt.User
+			if !receipt.Replayed {
+				scores[i] = &receipt.NewScore
+			}
+		}
+		ranks, err := r.ranks.Ranks(ctx, board, users, scores)
+		if err != nil {
+			r.leaderboard.degrade(id, err)
+			r.fromTruth(ctx, board, mine)
+			continue
+		}
+		for i, receipt := range mine {
+			receipt.Rank = ranks[i]
+		}
+	}
+}
+
+// fromTruth ranks as many as the budget allows.
+func (r *Ranker) fromTruth(ctx context.Context, board *scoreboard.Board, receipts []*scoreboard.Receipt) {
+	for _, receipt := range receipts {
+		place, err := r.leaderboard.truth.Place(ctx, board, receipt.User, 0)
+		if err != nil {
+			return
+		}
+		receipt.Rank = &place.Rank
+	}
+}
