@@ -15,20 +15,13 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/scoreboard/scoreboard/server/devstack/process"
 )
 
-const (
-	postgresUser = "scoreboard"
-	// readyPatience bounds a start; it is long because after a crash the
-	// server first replays its log.
-	readyPatience = 60 * time.Second
-	pollEvery     = 10 * time.Millisecond
-)
+const postgresUser = "scoreboard"
 
 // PostgresOptions describe one PostgreSQL server.
 type PostgresOptions struct {
@@ -101,7 +94,7 @@ func StartPostgres(ctx context.Context, o PostgresOptions) (*Postgres, error) {
 	}
 	port := o.Port
 	if port == 0 {
-		if port, err = freePort(ctx); err != nil {
+		if port, err = process.FreePort(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -162,32 +155,13 @@ func (p *Postgres) EnsureDatabase(ctx context.Context, name string) error {
 }
 
 func (p *Postgres) awaitReady(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, readyPatience)
-	defer cancel()
-	return awaitReady(ctx, p.Process, func(ctx context.Context) error {
+	return p.AwaitReady(ctx, func(ctx context.Context) error {
 		conn, err := pgx.Connect(ctx, p.URL("postgres"))
 		if err != nil {
 			return err
 		}
 		return conn.Close(ctx)
 	})
-}
-
-// awaitReady polls until the server answers, it ends, or ctx does.
-func awaitReady(ctx context.Context, p *process.Process, answers func(context.Context) error) error {
-	for {
-		err := answers(ctx)
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-p.Done():
-			return fmt.Errorf("wait for it to answer: %w", p.Err())
-		case <-ctx.Done():
-			return fmt.Errorf("wait for it to answer: %w, last %w", ctx.Err(), err)
-		case <-time.After(pollEvery):
-		}
-	}
 }
 
 // clusterMajor reads which major version made the cluster, 0 for none.
@@ -290,15 +264,4 @@ func removeIfThere(path string) error {
 		return fmt.Errorf("remove a leftover: %w", err)
 	}
 	return nil
-}
-
-// freePort asks the system for a port that nobody listens on. Somebody may
-// take it before the server does; then the start fails, and says so.
-func freePort(ctx context.Context) (int, error) {
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("find a free port: %w", err)
-	}
-	port := l.Addr().(*net.TCPAddr).Port
-	return port, l.Close()
 }

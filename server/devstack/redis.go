@@ -58,7 +58,7 @@ func StartRedis(ctx context.Context, o RedisOptions) (*Redis, error) {
 	}
 	port := o.Port
 	if port == 0 {
-		if port, err = freePort(ctx); err != nil {
+		if port, err = process.FreePort(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -104,8 +104,6 @@ func redisURL(port int, password string) string {
 }
 
 func (r *Redis) awaitReady(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, readyPatience)
-	defer cancel()
 	options, err := redis.ParseURL(r.URL())
 	if err != nil {
 		return fmt.Errorf("read the address of Redis: %w", err)
@@ -113,7 +111,7 @@ func (r *Redis) awaitReady(ctx context.Context) error {
 	options.MaxRetries = -1
 	client := redis.NewClient(options)
 	defer func() { _ = client.Close() }()
-	return awaitReady(ctx, r.Process, func(ctx context.Context) error { return client.Ping(ctx).Err() })
+	return r.AwaitReady(ctx, func(ctx context.Context) error { return client.Ping(ctx).Err() })
 }
 
 func findRedis() (program, path string, err error) {

@@ -1,0 +1,136 @@
+package backendtest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+
+	"github.com/segmentio/kafka-go"
+
+	"github.com/scoreboard/scoreboard/server/devstack/process"
+)
+
+// KafkaOptions describe one Apache Kafka broker.
+type KafkaOptions struct {
+	Dir   string // made when missing; holds the log, the configuration and what it says
+	Ports [2]int // for clients and for its controller; 0 takes a free one
+}
+
+// KafkaBroker is a running Apache Kafka in KRaft mode, a child of this process.
+type KafkaBroker struct {
+	*process.Process
+	Brokers []string
+	Ports   [2]int
+}
+
+// One node is broker and controller. It is Kafka as it comes, but for what a
+// single node needs and two waits: for more group members before the first
+// assignment, three seconds in every test; and for the session of a broker
+// that was killed, before which the same one may not come back, nine seconds.
+const kafkaProperties = `process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@127.0.0.1:%[2]d
+listeners=PLAINTEXT://127.0.0.1:%[1]d,CONTROLLER://127.0.0.1:%[2]d
+advertised.listeners=PLAINTEXT://127.0.0.1:%[1]d
+controller.listener.names=CONTROLLER
+log.dirs=data
+auto.create.topics.enable=false
+group.initial.rebalance.delay.ms=0
+broker.heartbeat.interval.ms=500
+broker.session.timeout.ms=2000
+offsets.topic.num.partitions=4
+offsets.topic.replication.factor=1
+transaction.state.log.num.partitions=4
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+share.coordinator.state.topic.replication.factor=1
+share.coordinator.state.topic.min.isr=1
+log.cleaner.dedupe.buffer.size=4194304
+num.network.threads=2
+num.io.threads=4
+`
+
+// kafkaClusterID is any valid one; the broker is nobody's neighbour.
+const kafkaClusterID = "c2NvcmVib2FyZC10ZXN0cw"
+
+// StartKafka starts a broker on the data in o.Dir, formatting it first when
+// there is none, and returns when it answers: about three seconds.
+func StartKafka(ctx context.Context, o KafkaOptions) (*KafkaBroker, error) {
+	java, err := exec.LookPath("java")
+	if err != nil {
+		return nil, fmt.Errorf("java: %w", ErrMissing)
+	}
+	libs, err := kafkaJars(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make the folder of Kafka: %w", err)
+	}
+	k := &KafkaBroker{Ports: o.Ports}
+	for i := range k.Ports {
+		if k.Ports[i] != 0 {
+			continue
+		}
+		if k.Ports[i], err = process.FreePort(ctx); err != nil {
+			return nil, err
+		}
+	}
+	k.Brokers = []string{net.JoinHostPort("127.0.0.1", strconv.Itoa(k.Ports[0]))}
+	properties := fmt.Appendf(nil, kafkaProperties, k.Ports[0], k.Ports[1])
+	if err := os.WriteFile(filepath.Join(o.Dir, "server.properties"), properties, 0o600); err != nil {
+		return nil, fmt.Errorf("configure Kafka: %w", err)
+	}
+	classes := filepath.Join(libs, "*")
+	if !isDir(filepath.Join(o.Dir, "data")) {
+		format := exec.CommandContext(ctx, java, "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", classes,
+			"kafka.tools.StorageTool", "format", "--cluster-id", kafkaClusterID, "--config", "server.properties")
+		format.Dir = o.Dir
+		out, err := format.CombinedOutput()
+		if bytes.Contains(out, []byte("UnsupportedClassVersionError")) {
+			return nil, fmt.Errorf("java 17 or later: %w (%s is older)", ErrMissing, java)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("format the log of Kafka: %w: %s", err, out)
+		}
+	}
+	k.Process, err = process.Start(ctx, process.Options{
+		Name:   "Kafka",
+		Path:   java,
+		Args:   []string{"-Xmx512m", "-XX:+UseSerialGC", "-cp", classes, "kafka.Kafka", "server.properties"},
+		Env:    os.Environ(),
+		Dir:    o.Dir,
+		Log:    filepath.Join(o.Dir, "kafka.log"),
+		Lock:   filepath.Join(o.Dir, "kafka.lock"),
+		Signal: syscall.SIGTERM,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := k.AwaitReady(ctx, k.answers); err != nil {
+		k.Kill()
+		return nil, err
+	}
+	return k, nil
+}
+
+// answers asks for the members of the cluster: the port opens before the
+// broker is one.
+func (k *KafkaBroker) answers(ctx context.Context) error {
+	conn, err := kafka.DialContext(ctx, "tcp", k.Brokers[0])
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	brokers, err := conn.Brokers()
+	if err == nil && len(brokers) == 0 {
+		err = fmt.Errorf("the broker has not joined its own cluster yet")
+	}
+	return err
+}

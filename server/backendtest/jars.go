@@ -1,0 +1,71 @@
+package backendtest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/devstack"
+	"github.com/scoreboard/scoreboard/server/devstack/process"
+	"github.com/scoreboard/scoreboard/testdata/kafka"
+)
+
+const (
+	kafkaVersion = "4.3.0" // as in testdata/kafka/pom.xml
+	jarPatience  = 5 * time.Minute
+)
+
+// kafkaJars returns the folder with the broker's jars in the user's cache,
+// fetching them by Maven when this user has none. A lock keeps two processes
+// from doing it at once.
+func kafkaJars(ctx context.Context) (string, error) {
+	cache, err := devstack.CacheDir()
+	if err != nil {
+		return "", err
+	}
+	libs := filepath.Join(cache, "kafka-"+kafkaVersion)
+	if isDir(libs) {
+		return libs, nil
+	}
+	mvn, err := exec.LookPath("mvn")
+	if err != nil {
+		return "", fmt.Errorf("the jars of Apache Kafka, and mvn to fetch them: %w", ErrMissing)
+	}
+	ctx, cancel := context.WithTimeout(ctx, jarPatience)
+	defer cancel()
+	lock, err := process.WaitLock(ctx, libs+".lock")
+	if err != nil {
+		return "", fmt.Errorf("wait for another process that fetches the jars: %w", err)
+	}
+	defer func() { _ = lock.Close() }()
+	if isDir(libs) {
+		return libs, nil
+	}
+	part, err := os.MkdirTemp(cache, "fetch-")
+	if err != nil {
+		return "", fmt.Errorf("make a folder to fetch the jars into: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(part) }()
+	if err := os.WriteFile(filepath.Join(part, "pom.xml"), kafka.POM, 0o600); err != nil {
+		return "", fmt.Errorf("write the list of jars: %w", err)
+	}
+	cmd := exec.CommandContext(ctx, mvn, "-q", "-B", "dependency:copy-dependencies",
+		"-DincludeScope=runtime", "-DoutputDirectory="+filepath.Join(part, "libs"))
+	cmd.Dir = part
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("the jars of Apache Kafka: %w, and mvn could not fetch them: %w: %s", ErrMissing, err, bytes.TrimSpace(out))
+	}
+	if err := os.Rename(filepath.Join(part, "libs"), libs); err != nil {
+		return "", fmt.Errorf("keep the jars: %w", err)
+	}
+	return libs, nil
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}

@@ -1,0 +1,171 @@
+package backendtest
+
+import (
+	"context"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/devstack"
+	"github.com/scoreboard/scoreboard/server/devstack/process"
+)
+
+const ownPatience = 30 * time.Second
+
+// Server is a backend of one test alone, which may stop, kill and start it
+// again: its address and its data stay. It stops for good after the test.
+type Server struct {
+	t       testing.TB
+	name    string
+	start   func(context.Context) (*process.Process, error)
+	mu      sync.Mutex
+	process *process.Process // nil while it is down
+}
+
+// Start starts the server again and returns when it answers.
+func (s *Server) Start() {
+	s.t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.process != nil {
+		s.t.Fatalf("start %s: it is running", s.name)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), ownPatience)
+	defer cancel()
+	p, err := s.start(ctx)
+	require(s.t, s.name, err)
+	s.process = p
+}
+
+// Stop shuts the server down in order.
+func (s *Server) Stop() {
+	s.t.Helper()
+	if p := s.take(); p != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), ownPatience)
+		defer cancel()
+		if err := p.Stop(ctx); err != nil {
+			s.t.Errorf("stop %s: %v", s.name, err)
+		}
+	}
+}
+
+// Kill ends the server as a power cut would.
+func (s *Server) Kill() {
+	if p := s.take(); p != nil {
+		p.Kill()
+	}
+}
+
+func (s *Server) take() *process.Process {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.process
+	s.process = nil
+	return p
+}
+
+// newServer makes the server's folder, starts it, and stops it after the test.
+func newServer(t testing.TB, name string, start func(ctx context.Context, dir string) (*process.Process, error)) *Server {
+	t.Helper()
+	dir, remove, err := process.TempDir("scoreboard-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Server{t: t, name: name, start: func(ctx context.Context) (*process.Process, error) {
+		return start(ctx, dir)
+	}}
+	t.Cleanup(func() {
+		s.Stop()
+		if err := remove(); err != nil {
+			t.Error(err)
+		}
+	})
+	s.Start()
+	return s
+}
+
+// RedisServer is a Redis of one test's own.
+type RedisServer struct {
+	*Server
+	URL string
+}
+
+// Redis returns the URL of a Redis server of the test's own: FLUSHALL hurts
+// nobody.
+func Redis(t testing.TB) string {
+	t.Helper()
+	return OwnRedis(t).URL
+}
+
+// OwnRedis starts a Redis that the test may stop and start. What it was told
+// survives a stop; of a kill, all but the last second.
+func OwnRedis(t testing.TB) *RedisServer {
+	t.Helper()
+	r := new(RedisServer)
+	port := 0
+	r.Server = newServer(t, "Redis", func(ctx context.Context, dir string) (*process.Process, error) {
+		redis, err := devstack.StartRedis(ctx, devstack.RedisOptions{Dir: dir, Port: port})
+		if err != nil {
+			return nil, err
+		}
+		port, r.URL = redis.Port, redis.URL()
+		return redis.Process, nil
+	})
+	return r
+}
+
+// PostgresServer is a PostgreSQL of one test's own.
+type PostgresServer struct {
+	*Server
+	URL string // of its one, migrated database
+}
+
+// OwnPostgres starts a PostgreSQL that the test may stop and start.
+func OwnPostgres(t testing.TB, migrate Migrate) *PostgresServer {
+	t.Helper()
+	p := new(PostgresServer)
+	port := 0
+	p.Server = newServer(t, "PostgreSQL", func(ctx context.Context, dir string) (*process.Process, error) {
+		postgres, err := StartPostgres(ctx, dir, port)
+		if err != nil {
+			return nil, err
+		}
+		port, p.URL = postgres.Port, postgres.URL("scoreboard")
+		if err := postgres.EnsureDatabase(ctx, "scoreboard"); err != nil {
+			postgres.Kill()
+			return nil, err
+		}
+		return postgres.Process, nil
+	})
+	if migrate != nil {
+		if err := migrate(t.Context(), p.URL); err != nil {
+			t.Fatalf("migrate the test's own PostgreSQL: %v", err)
+		}
+	}
+	return p
+}
+
+// KafkaServer is an Apache Kafka of one test's own.
+type KafkaServer struct {
+	*Server
+	Brokers []string
+}
+
+// OwnKafka starts an Apache Kafka that the test may stop and start. It takes
+// about three seconds and 400 MB: use it where the broker must fail.
+func OwnKafka(t testing.TB) *KafkaServer {
+	t.Helper()
+	k := new(KafkaServer)
+	var ports [2]int
+	k.Server = newServer(t, "Apache Kafka", func(ctx context.Context, dir string) (*process.Process, error) {
+		broker, err := StartKafka(ctx, KafkaOptions{Dir: filepath.Join(dir, "kafka"), Ports: ports})
+		if err != nil {
+			return nil, err
+		}
+		ports, k.Brokers = broker.Ports, broker.Brokers
+		return broker.Process, nil
+	})
+	t.Cleanup(k.Kill) // an orderly stop takes seconds, and nobody reads its data again
+	return k
+}

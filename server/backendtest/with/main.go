@@ -1,0 +1,148 @@
+// With starts the backends that tests share, once, and runs a command on
+// them: with -- go test -race ./...
+//
+// The command is told where they are by environment. Its exit status is
+// with's own. At the end with names what it could not start; where CI=true it
+// then has not even run the command.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/backendtest"
+	"github.com/scoreboard/scoreboard/server/devstack/process"
+)
+
+func main() {
+	args := os.Args[1:]
+	if len(args) > 0 && args[0] == "--" {
+		args = args[1:]
+	}
+	if len(args) == 0 {
+		fmt.Fprintln(os.Stderr, "usage: with -- command [argument …]")
+		os.Exit(2)
+	}
+	code, err := run(args)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "with:", err)
+		code = max(code, 1)
+	}
+	os.Exit(code)
+}
+
+func run(args []string) (code int, err error) {
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+
+	dir, remove, err := process.TempDir("scoreboard-test-")
+	if err != nil {
+		return 0, err
+	}
+	b := startBackends(context.Background(), dir)
+	defer func() { err = errors.Join(err, b.stop(), remove()) }()
+	for _, missing := range b.missing {
+		fmt.Fprintln(os.Stderr, "!!! MISSING:", missing)
+	}
+	if len(b.missing) > 0 && os.Getenv("CI") == "true" {
+		return 1, nil
+	}
+	code, err = command(args, b.env, signals)
+	for _, missing := range b.missing {
+		fmt.Fprintln(os.Stderr, "!!! ran without", missing)
+	}
+	return code, err
+}
+
+// command runs in its own process group, so that a signal reaches everything
+// that it has started.
+func command(args, env []string, signals <-chan os.Signal) (int, error) {
+	cmd := exec.Command(args[0], args[1:]...) //nolint:noctx // it ends by the signals that are passed on
+	cmd.Env = append(os.Environ(), env...)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		return 0, fmt.Errorf("run %s: %w", args[0], err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	for {
+		select {
+		case s := <-signals:
+			_ = syscall.Kill(-cmd.Process.Pid, s.(syscall.Signal))
+		case err := <-ended:
+			var exit *exec.ExitError
+			if errors.As(err, &exit) {
+				if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+					return 128 + int(status.Signal()), nil
+				}
+				return exit.ExitCode(), nil
+			}
+			return 0, err
+		}
+	}
+}
+
+type backends struct {
+	mu      sync.Mutex
+	env     []string
+	missing []string
+	ends    []func() error
+}
+
+// startBackends starts what the environment does not name already.
+func startBackends(ctx context.Context, dir string) *backends {
+	b := new(backends)
+	var all sync.WaitGroup
+	if os.Getenv(backendtest.EnvPostgres) == "" {
+		all.Go(func() {
+			p, err := backendtest.StartPostgres(ctx, dir, 0)
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			if err != nil {
+				b.missing = append(b.missing, fmt.Sprintf("PostgreSQL: %v", err))
+				return
+			}
+			b.env = append(b.env, backendtest.EnvPostgres+"="+p.URL("postgres"))
+			b.ends = append(b.ends, func() error {
+				ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+				defer cancel()
+				return p.Stop(ctx) // a killed one leaves its shared memory behind
+			})
+		})
+	}
+	if os.Getenv(backendtest.EnvKafka) == "" && os.Getenv(backendtest.EnvKind) == "" {
+		all.Go(func() {
+			k, err := backendtest.StartKafka(ctx, backendtest.KafkaOptions{Dir: filepath.Join(dir, "kafka")})
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			if err != nil {
+				b.missing = append(b.missing, fmt.Sprintf("Apache Kafka: %v", err))
+				return
+			}
+			b.env = append(b.env, backendtest.EnvKafka+"="+strings.Join(k.Brokers, ","))
+			b.ends = append(b.ends, func() error { k.Kill(); return nil }) // nobody reads its data again
+		})
+	}
+	all.Wait()
+	return b
+}
+
+func (b *backends) stop() error {
+	errs := make([]error, len(b.ends))
+	var all sync.WaitGroup
+	for i, end := range b.ends {
+		all.Go(func() { errs[i] = end() })
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
