@@ -78,6 +78,11 @@ func (in *Ingest) Submit(ctx context.Context, inc scoreboard.Increment) ([]score
 			RetryAfter: time.Second, Err: ctx.Err(),
 		}
 	case <-l.over:
+		select {
+		case <-c.done:
+			return c.outcome.Receipts, c.outcome.Err
+		default:
+		}
 		return nil, &scoreboard.Error{Code: scoreboard.CodeUnavailable, Message: "the server is stopping", RetryAfter: time.Second}
 	}
 }

@@ -1,0 +1,115 @@
+package config
+
+import "time"
+
+// Config is the effective value of every knob.
+type Config struct {
+	Addr    string
+	OpsAddr string
+	Roles   []string
+
+	PostgresURL       string
+	PostgresDirectURL string
+	PostgresMaxConns  int
+	PostgresDescribe  bool
+	RedisURL          string
+	KafkaBrokers      []string
+	KafkaTopic        string
+	KafkaDeadTopic    string
+	KafkaGroup        string
+	KafkaPartitions   int
+	KafkaReplicas     int
+	KafkaRetention    time.Duration
+	KafkaLinger       time.Duration
+
+	AuthJWTSecret string
+	AuthIssuer    string
+	AuthAudience  string
+	AuthMasterKey string
+	AuthSignature string
+	AuthDevIssuer bool
+
+	IngestLanes int
+	IngestBatch int
+	IngestQueue int
+	IngestWait  time.Duration
+
+	OutboxShards int
+	OutboxBatch  int
+	OutboxPoll   time.Duration
+	OutboxPause  time.Duration
+	OutboxLease  time.Duration
+
+	ProjectionBatch int
+
+	RealtimeWindow                time.Duration
+	RealtimeOrigins               []string
+	RealtimeConnectionsPerUser    int
+	RealtimeConnectionsPerAddress int
+	RealtimeJoinsPerSecond        int
+
+	LogLevel string
+}
+
+// Roles that a process may have.
+const (
+	RoleAPI       = "api"
+	RoleRead      = "read"
+	RoleIntake    = "intake"
+	RoleRelay     = "relay"
+	RoleProjector = "projector"
+	RoleGateway   = "gateway"
+	RoleUpkeep    = "maintenance"
+)
+
+// knob is one line of the table: where its value goes and what it means.
+type knob struct {
+	name    string
+	meaning string
+	value   string // the default
+	secret  bool
+	to      any // *string, *int, *bool, *time.Duration or *[]string
+}
+
+func (c *Config) knobs() []knob {
+	return []knob{
+		{"addr", "address of the API", ":8080", false, &c.Addr},
+		{"ops.addr", "address of metrics, health and profiles", "127.0.0.1:8081", false, &c.OpsAddr},
+		{"roles", "what this process does", "api,relay,projector,gateway,maintenance", false, &c.Roles},
+		{"postgres.url", "the truth; may be PgBouncer", "", true, &c.PostgresURL},
+		{"postgres.direct_url", "for migrations, which PgBouncer cannot carry; postgres.url when empty", "", true, &c.PostgresDirectURL},
+		{"postgres.max_conns", "connections of this process", "12", false, &c.PostgresMaxConns},
+		{"postgres.describe", "no named prepared statements, as PgBouncer before 1.21 needs", "false", false, &c.PostgresDescribe},
+		{"redis.url", "the ranking and the realtime bus", "", true, &c.RedisURL},
+		{"kafka.brokers", "comma-separated host:port", "", false, &c.KafkaBrokers},
+		{"kafka.topic", "events of committed changes", "score-events", false, &c.KafkaTopic},
+		{"kafka.dead_topic", "events that cannot be applied", "score-events-dlq", false, &c.KafkaDeadTopic},
+		{"kafka.group", "consumer group of the projection", "score-projection-workers", false, &c.KafkaGroup},
+		{"kafka.partitions", "of the event topic", "16", false, &c.KafkaPartitions},
+		{"kafka.replicas", "of topics that are made; -1 is the broker's default", "-1", false, &c.KafkaReplicas},
+		{"kafka.retention", "of the event topic; shorter than repeats are recognised", "24h", false, &c.KafkaRetention},
+		{"kafka.linger", "how long a produce request waits for more", "2ms", false, &c.KafkaLinger},
+		{"auth.jwt_secret", "HS256 secret of bearer tokens (development)", "", true, &c.AuthJWTSecret},
+		{"auth.issuer", "required iss of bearer tokens", "scoreboard-dev", false, &c.AuthIssuer},
+		{"auth.audience", "required aud of bearer tokens", "scoreboard", false, &c.AuthAudience},
+		{"auth.master_key", "32 bytes in hex that seal the secrets of signing keys", "", true, &c.AuthMasterKey},
+		{"auth.signature", "required, or optional", "required", false, &c.AuthSignature},
+		{"auth.dev_issuer", "serve POST /v1/admin/tokens; for development only", "false", false, &c.AuthDevIssuer},
+		{"ingest.lanes", "transactions that gather and commit side by side", "1", false, &c.IngestLanes},
+		{"ingest.batch", "increments in one transaction", "500", false, &c.IngestBatch},
+		{"ingest.queue", "increments that may wait in one lane", "8192", false, &c.IngestQueue},
+		{"ingest.wait", "the longest estimated wait before 503", "500ms", false, &c.IngestWait},
+		{"outbox.shards", "independent cursors that relays share", "1", false, &c.OutboxShards},
+		{"outbox.batch", "rows read and published at once", "500", false, &c.OutboxBatch},
+		{"outbox.poll", "between looks at an idle shard", "50ms", false, &c.OutboxPoll},
+		{"outbox.pause", "between two batches that were not full", "10ms", false, &c.OutboxPause},
+		{"outbox.lease", "how long a dead relay's shard stays its own", "1500ms", false, &c.OutboxLease},
+		{"projection.batch", "records applied at once", "500", false, &c.ProjectionBatch},
+		{"realtime.window", "between two frames of a board", "200ms", false, &c.RealtimeWindow},
+		{"realtime.origins", "origins that browsers may connect from, exactly; none when empty", "", false, &c.RealtimeOrigins},
+		{"realtime.connections_per_user", "0 is off", "5", false, &c.RealtimeConnectionsPerUser},
+		{"realtime.connections_per_address", "0 is off", "0", false, &c.RealtimeConnectionsPerAddress},
+		{"realtime.joins_per_second", "of a node; 0 is off", "1000", false, &c.RealtimeJoinsPerSecond},
+		{"log.level", "debug, info, warn or error", "info", false, &c.LogLevel},
+	}
+}

@@ -1,0 +1,160 @@
+package config
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"gopkg.in/yaml.v3"
+)
+
+// Source says where a value came from.
+type Source string
+
+const (
+	FromFlag    Source = "flag"
+	FromEnv     Source = "environment"
+	FromFile    Source = "file"
+	FromDefault Source = "default"
+)
+
+// Value is one knob as it is in force. A secret's text is masked.
+type Value struct {
+	Name    string `json:"name"`
+	Text    string `json:"value"`
+	Source  Source `json:"source"`
+	Meaning string `json:"meaning"`
+}
+
+// Lookup returns a text and whether it is set.
+type Lookup func(name string) (string, bool)
+
+// FlagName is the command line's name of a knob.
+func FlagName(knob string) string { return strings.NewReplacer(".", "-", "_", "-").Replace(knob) }
+
+// EnvName is the environment's name of a knob.
+func EnvName(knob string) string {
+	return "SCOREBOARD_" + strings.ToUpper(strings.ReplaceAll(knob, ".", "_"))
+}
+
+// Defaults lists the knobs with their defaults, for the help.
+func Defaults() []Value {
+	var values []Value
+	for _, k := range new(Config).knobs() {
+		values = append(values, Value{k.name, k.value, FromDefault, k.meaning})
+	}
+	return values
+}
+
+// Load reads every knob. flags and env are asked by the names of FlagName and
+// EnvName; file, which may be nil, is YAML of knob names.
+func Load(flags, env Lookup, file io.Reader) (*Config, []Value, error) {
+	c := &Config{}
+	knobs := c.knobs()
+	inFile, err := readFile(file, knobs)
+	if err != nil {
+		return nil, nil, err
+	}
+	var values []Value
+	for _, k := range knobs {
+		text, source := k.value, FromDefault
+		if s, ok := inFile[k.name]; ok {
+			text, source = s, FromFile
+		}
+		if s, ok := env(EnvName(k.name)); ok {
+			text, source = s, FromEnv
+		}
+		if s, ok := flags(FlagName(k.name)); ok {
+			text, source = s, FromFlag
+		}
+		if err := set(k.to, text); err != nil {
+			return nil, nil, fmt.Errorf("knob %s from the %s: %w", k.name, source, err)
+		}
+		if k.secret && text != "" {
+			text = "********"
+		}
+		values = append(values, Value{k.name, text, source, k.meaning})
+	}
+	return c, values, c.check()
+}
+
+func readFile(file io.Reader, knobs []knob) (map[string]string, error) {
+	if file == nil {
+		return nil, nil
+	}
+	found := make(map[string]string)
+	if err := yaml.NewDecoder(file).Decode(&found); err != nil && err != io.EOF {
+		return nil, fmt.Errorf("read the configuration file: %w", err)
+	}
+	for name := range found {
+		if !slices.ContainsFunc(knobs, func(k knob) bool { return k.name == name }) {
+			return nil, fmt.Errorf("read the configuration file: there is no knob %q", name)
+		}
+	}
+	return found, nil
+}
+
+func set(to any, text string) (err error) {
+	switch to := to.(type) {
+	case *string:
+		*to = text
+	case *int:
+		*to, err = strconv.Atoi(text)
+	case *bool:
+		*to, err = strconv.ParseBool(text)
+	case *time.Duration:
+		*to, err = time.ParseDuration(text)
+	case *[]string:
+		*to = nil
+		for part := range strings.SplitSeq(text, ",") {
+			if part = strings.TrimSpace(part); part != "" {
+				*to = append(*to, part)
+			}
+		}
+	default:
+		err = fmt.Errorf("a knob cannot be a %T", to)
+	}
+	return err
+}
+
+// check refuses values that would make a boundary without a bound.
+func (c *Config) check() error {
+	positive := map[string]int{
+		"postgres.max_conns": c.PostgresMaxConns, "kafka.partitions": c.KafkaPartitions, "ingest.lanes": c.IngestLanes,
+		"ingest.batch": c.IngestBatch, "ingest.queue": c.IngestQueue, "outbox.shards": c.OutboxShards,
+		"outbox.batch": c.OutboxBatch, "projection.batch": c.ProjectionBatch,
+	}
+	for name, n := range positive {
+		if n < 1 {
+			return fmt.Errorf("knob %s must be at least 1, not %d", name, n)
+		}
+	}
+	lengths := map[string]time.Duration{
+		"ingest.wait": c.IngestWait, "outbox.poll": c.OutboxPoll, "outbox.lease": c.OutboxLease, "realtime.window": c.RealtimeWindow,
+		"kafka.linger": c.KafkaLinger, "kafka.retention": c.KafkaRetention,
+	}
+	for name, d := range lengths {
+		if d <= 0 {
+			return fmt.Errorf("knob %s must be longer than 0, not %s", name, d)
+		}
+	}
+	if c.AuthSignature != "required" && c.AuthSignature != "optional" {
+		return fmt.Errorf("knob auth.signature must be required or optional, not %q", c.AuthSignature)
+	}
+	roles := []string{RoleAPI, RoleRead, RoleIntake, RoleRelay, RoleProjector, RoleGateway, RoleUpkeep}
+	for _, role := range c.Roles {
+		if !slices.Contains(roles, role) {
+			return fmt.Errorf("there is no role %q; the roles are %s", role, strings.Join(roles, ", "))
+		}
+	}
+	if len(c.Roles) == 0 {
+		return fmt.Errorf("knob roles must name at least one of %s", strings.Join(roles, ", "))
+	}
+	return nil
+}
+
+// Has reports whether the process has a role.
+func (c *Config) Has(role string) bool { return slices.Contains(c.Roles, role) }
