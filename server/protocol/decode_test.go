@@ -1,0 +1,105 @@
+package protocol_test
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+func TestDecodeIncrementAgreesWithEncodingJSON(t *testing.T) {
+	t.Parallel()
+	bodies := []string{
+		`{}`, `{"delta":5}`, " {\n\"user_id\" : \"alice\" ,\t\"delta\" : -12 } ",
+		`{"user_id":"\u0061lice","action":"a\"b","boards":["global","daily"]}`,
+		`{"user_id":"ä","event_id":"x","timestamp":"t","signature":"s","key_id":"k","board":"b","action_token":"at","attestation":"a"}`,
+		`{"boards":[]}`,
+	}
+	for _, body := range bodies {
+		var want protocol.IncrementRequest
+		if err := json.Unmarshal([]byte(body), &want); err != nil {
+			t.Fatalf("%s: %v", body, err)
+		}
+		got, err := protocol.DecodeIncrement([]byte(body))
+		if err != nil || !reflect.DeepEqual(*got, want) {
+			t.Errorf("%s: got %+v, %v, want %+v", body, got, err, want)
+		}
+	}
+}
+
+func TestDecodeIncrementRefuses(t *testing.T) {
+	t.Parallel()
+	cases := []struct {
+		name, body, field string
+		code              scoreboard.Code
+	}{
+		{"nothing", ``, "", scoreboard.CodeInvalidRequest},
+		{"an array", `[]`, "", scoreboard.CodeInvalidRequest},
+		{"cut short", `{"user_id":"al`, "user_id", scoreboard.CodeInvalidRequest},
+		{"no colon", `{"user_id" "alice"}`, "", scoreboard.CodeInvalidRequest},
+		{"a comma too many", `{"delta":1,}`, "", scoreboard.CodeInvalidRequest},
+		{"two objects", `{"delta":1}{}`, "", scoreboard.CodeInvalidRequest},
+		{"a field twice", `{"delta":1,"delta":2}`, "delta", scoreboard.CodeInvalidRequest},
+		{"a field twice, escaped", `{"delta":1,"d\u0065lta":2}`, "delta", scoreboard.CodeInvalidRequest},
+		{"an unknown field", `{"score":1}`, "score", scoreboard.CodeInvalidRequest},
+		{"another case", `{"Delta":1}`, "Delta", scoreboard.CodeInvalidRequest},
+		{"a fraction", `{"delta":1.5}`, "delta", scoreboard.CodeInvalidRequest},
+		{"an exponent", `{"delta":1e3}`, "delta", scoreboard.CodeInvalidRequest},
+		{"a string", `{"delta":"5"}`, "delta", scoreboard.CodeInvalidRequest},
+		{"a leading zero", `{"delta":05}`, "delta", scoreboard.CodeInvalidRequest},
+		{"a plus", `{"delta":+5}`, "delta", scoreboard.CodeInvalidRequest},
+		{"minus nothing", `{"delta":-0}`, "delta", scoreboard.CodeInvalidRequest},
+		{"null", `{"delta":null}`, "delta", scoreboard.CodeInvalidRequest},
+		{"other digits", `{"delta":٥}`, "delta", scoreboard.CodeInvalidRequest},
+		{"beyond 2^53", `{"delta":9007199254740992}`, "delta", scoreboard.CodeDeltaOutOfRange},
+		{"beyond 64 bits", `{"delta":99999999999999999999}`, "delta", scoreboard.CodeDeltaOutOfRange},
+		{"a number for a name", `{"user_id":5}`, "user_id", scoreboard.CodeInvalidRequest},
+		{"a control character", "{\"user_id\":\"a\nb\"}", "user_id", scoreboard.CodeInvalidRequest},
+		{"a bad escape", `{"user_id":"\x"}`, "user_id", scoreboard.CodeInvalidRequest},
+		{"eleven boards", `{"boards":["a","b","c","d","e","f","g","h","i","j","k"]}`, "boards", scoreboard.CodeInvalidRequest},
+		{"boards as a string", `{"boards":"a"}`, "boards", scoreboard.CodeInvalidRequest},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			_, err := protocol.DecodeIncrement([]byte(c.body))
+			e, ok := err.(*scoreboard.Error)
+			if !ok || e.Code != c.code || e.Field != c.field {
+				t.Errorf("got %v, want %s about %q", err, c.code, c.field)
+			}
+		})
+	}
+}
+
+func TestDecodeBatch(t *testing.T) {
+	t.Parallel()
+	b, err := protocol.DecodeBatch([]byte(`{"items":[{"delta":1},{"delta":2}]}`))
+	if err != nil || len(b.Items) != 2 || b.Items[1].Delta != 2 {
+		t.Errorf("got %+v, %v", b, err)
+	}
+	tooMany := `{"items":[` + strings.Repeat(`{},`, protocol.MaxBatch) + `{}]}`
+	for _, body := range []string{tooMany, `{"items":[],"items":[]}`, `{"item":[]}`, `{"items":[{"delta":1,"delta":1}]}`, `{"items":[]} x`} {
+		if _, err := protocol.DecodeBatch([]byte(body)); scoreboard.CodeOf(err) != scoreboard.CodeInvalidRequest {
+			t.Errorf("%.40s: got %v, want it refused", body, err)
+		}
+	}
+}
+
+func FuzzDecodeIncrement(f *testing.F) {
+	f.Add([]byte(`{"user_id":"alice","delta":5,"event_id":"e","timestamp":"2026-11-21T12:00:00Z","boards":["a"]}`))
+	f.Add([]byte(`{"delta":1e3}`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		got, err := protocol.DecodeIncrement(body)
+		if err != nil {
+			return
+		}
+		// What is accepted means the same to encoding/json.
+		var want protocol.IncrementRequest
+		if err := json.Unmarshal(body, &want); err != nil || !reflect.DeepEqual(*got, want) {
+			t.Errorf("got %+v, encoding/json has %+v, %v", *got, want, err)
+		}
+	})
+}
