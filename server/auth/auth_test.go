@@ -1,0 +1,165 @@
+package auth_test
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+func clock(at *time.Time) func() time.Time { return func() time.Time { return *at } }
+
+const jwtSecret = "a secret of the tests, long enough for HS256"
+
+func TestTokens(t *testing.T) {
+	t.Parallel()
+	now := noon
+	tokens := auth.NewTokens(jwtSecret, "iss", "aud", clock(&now))
+	good, expires, err := tokens.Mint("alice", "score:update score:admin", time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := tokens.Verify(good)
+	if err != nil || c.User != "alice" || !c.Has(auth.ScopeUpdate) || !c.Has(auth.ScopeAdmin) || c.Has("score") || !c.Expires.Equal(expires) {
+		t.Fatalf("got %+v, %v", c, err)
+	}
+	sign := func(method jwt.SigningMethod, key any, edit func(jwt.MapClaims)) string {
+		claims := jwt.MapClaims{"sub": "alice", "iss": "iss", "aud": "aud", "exp": noon.Add(time.Hour).Unix()}
+		edit(claims)
+		s, err := jwt.NewWithClaims(method, claims).SignedString(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	hs256 := func(edit func(jwt.MapClaims)) string { return sign(jwt.SigningMethodHS256, []byte(jwtSecret), edit) }
+	if _, err := tokens.Verify(hs256(func(jwt.MapClaims) {})); err != nil {
+		t.Fatalf("the token that the refused ones vary: %v", err)
+	}
+	header := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"none"}`))
+	refused := map[string]string{
+		"empty":          "",
+		"dots":           strings.Repeat(".", 100),
+		"a megabyte":     strings.Repeat("a", 1<<20),
+		"alg none":       sign(jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, func(jwt.MapClaims) {}),
+		"alg swapped":    header + good[strings.Index(good, "."):],
+		"HS512":          sign(jwt.SigningMethodHS512, []byte(jwtSecret), func(jwt.MapClaims) {}),
+		"another secret": sign(jwt.SigningMethodHS256, []byte("another"), func(jwt.MapClaims) {}),
+		"expired":        hs256(func(c jwt.MapClaims) { c["exp"] = noon.Add(-time.Minute).Unix() }),
+		"no exp":         hs256(func(c jwt.MapClaims) { delete(c, "exp") }),
+		"not yet":        hs256(func(c jwt.MapClaims) { c["nbf"] = noon.Add(time.Minute).Unix() }),
+		"another issuer": hs256(func(c jwt.MapClaims) { c["iss"] = "else" }),
+		"no issuer":      hs256(func(c jwt.MapClaims) { delete(c, "iss") }),
+		"wrong audience": hs256(func(c jwt.MapClaims) { c["aud"] = "else" }),
+		"no sub":         hs256(func(c jwt.MapClaims) { delete(c, "sub") }),
+		"sub with |":     hs256(func(c jwt.MapClaims) { c["sub"] = "al|ice" }),
+		"one bit off":    good[:len(good)-2] + "AA",
+	}
+	for name, token := range refused {
+		if _, err := tokens.Verify(token); scoreboard.CodeOf(err) != scoreboard.CodeUnauthorized {
+			t.Errorf("%s: got %v, want unauthorized", name, err)
+		}
+	}
+	now = expires.Add(29 * time.Second)
+	if _, err := tokens.Verify(good); err != nil {
+		t.Errorf("within the leeway: %v", err)
+	}
+	now = expires.Add(31 * time.Second)
+	if _, err := tokens.Verify(good); scoreboard.CodeOf(err) != scoreboard.CodeUnauthorized {
+		t.Errorf("a remembered token past its end: got %v, want unauthorized", err)
+	}
+}
+
+type keyStore struct {
+	sealed map[string][][]byte
+	err    error
+}
+
+func (s *keyStore) SealedSecrets(_ context.Context, id string) ([][]byte, error) {
+	return s.sealed[id], s.err
+}
+
+func TestKeyring(t *testing.T) {
+	t.Parallel()
+	now := noon
+	store := &keyStore{sealed: map[string][][]byte{}}
+	ring, err := auth.NewKeyring(strings.Repeat("0f", 32), store, clock(&now))
+	if err != nil {
+		t.Fatal(err)
+	}
+	store.sealed["k1"] = [][]byte{ring.Seal("k1", "old"), ring.Seal("k1", "new")}
+	store.sealed["moved"] = [][]byte{ring.Seal("k1", "old")}
+	text := []byte("alice|5|e|2026-11-21T12:00:00Z")
+	check := func(key, secret string, at time.Time) error {
+		return ring.Check(t.Context(), key, text, protocol.Sign(secret, text), at)
+	}
+	for _, secret := range []string{"old", "new"} {
+		if err := check("k1", secret, noon.Add(-60*time.Second)); err != nil {
+			t.Errorf("a live secret: %v", err)
+		}
+	}
+	same := auth.ErrSignature().Error()
+	refused := map[string]error{
+		"unknown key":  check("k2", "old", noon),
+		"no key":       check("", "old", noon),
+		"wrong secret": check("k1", "else", noon),
+		"too old":      check("k1", "old", noon.Add(-61*time.Second)),
+		"too early":    check("k1", "old", noon.Add(61*time.Second)),
+		"no hex":       ring.Check(t.Context(), "k1", text, "zz", noon),
+		"cut":          ring.Check(t.Context(), "k1", text, protocol.Sign("old", text)[:62], noon),
+		"other text":   ring.Check(t.Context(), "k1", []byte("alice|6"), protocol.Sign("old", text), noon),
+	}
+	for name, err := range refused {
+		if err == nil || err.Error() != same {
+			t.Errorf("%s: got %v, want the one answer", name, err)
+		}
+	}
+	if err := check("moved", "old", noon); err == nil || scoreboard.CodeOf(err) == scoreboard.CodeInvalidSignature {
+		t.Errorf("a secret sealed for another key: got %v, want it told to the operator", err)
+	}
+
+	store.err = errors.New("away")
+	now = noon.Add(2 * time.Second)
+	if err := check("k1", "old", now); err != nil {
+		t.Errorf("a known key while the store is away: %v", err)
+	}
+	store.err, store.sealed["k1"] = nil, nil
+	now = now.Add(time.Second)
+	if err := check("k1", "old", now); err == nil {
+		t.Error("a revoked key is accepted after its second")
+	}
+}
+
+func BenchmarkOnTheHotPath(b *testing.B) {
+	tokens := auth.NewTokens(jwtSecret, "iss", "aud", time.Now)
+	token, _, err := tokens.Mint("alice", "score:update", time.Hour)
+	if err != nil {
+		b.Fatal(err)
+	}
+	store := &keyStore{sealed: map[string][][]byte{}}
+	ring, err := auth.NewKeyring(strings.Repeat("0f", 32), store, time.Now)
+	if err != nil {
+		b.Fatal(err)
+	}
+	store.sealed["k1"] = [][]byte{ring.Seal("k1", "secret")}
+	text := []byte("alice|5|3f8a2c1e-6b0d-4b7e-9a53-0c1d2e3f4a5b|2026-11-21T12:00:00Z")
+	signature := protocol.Sign("secret", text)
+	for b.Loop() {
+		if _, err := tokens.Verify(token); err != nil {
+			b.Fatal(err)
+		}
+		if err := ring.Check(b.Context(), "k1", text, signature, time.Now()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
