@@ -1,0 +1,139 @@
+package tui
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/scoreboard/scoreboard/client"
+)
+
+// Frames writes the board as a small table at once and then every second,
+// until the states or ctx end.
+func Frames(ctx context.Context, out io.Writer, states <-chan client.State) error {
+	beat := time.NewTicker(time.Second)
+	defer beat.Stop()
+	var s client.State
+	first := true
+	for {
+		select {
+		case next, open := <-states:
+			if !open {
+				return ended(ctx, s.Err)
+			}
+			s = next
+			if !first || s.Connection == client.Disconnected {
+				continue
+			}
+			first = false
+		case <-beat.C:
+			if s.Connection == "" {
+				continue
+			}
+		}
+		if _, err := io.WriteString(out, frame(&s, time.Now())); err != nil {
+			return err
+		}
+	}
+}
+
+func ended(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+func frame(s *client.State, now time.Time) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s  v%d  ", s.Board, s.Version)
+	if s.HeardAt.IsZero() {
+		b.WriteString("nothing heard yet")
+	} else {
+		b.WriteString(age(now.Sub(s.HeardAt)) + " old")
+	}
+	fmt.Fprintf(&b, "  %s  %s", s.Connection, plural(s.Reconnects, "reconnect"))
+	if s.Degraded != "" {
+		b.WriteString("  degraded: " + Printable(s.Degraded))
+	}
+	if s.Err != nil {
+		b.WriteString("  " + Printable(s.Err.Error()))
+	}
+	b.WriteByte('\n')
+	widest := 0
+	for _, e := range s.Entries {
+		widest = max(widest, ansi.StringWidth(name(e, false)))
+	}
+	for _, e := range s.Entries {
+		fmt.Fprintf(&b, "%4d  %s  %12d\n", e.Rank, fit(name(e, false), widest, ""), e.Score)
+	}
+	b.WriteByte('\n')
+	return b.String()
+}
+
+// Lines writes a line for each change: a score, a newcomer, one who left, the
+// connection. It ends as Frames does.
+func Lines(ctx context.Context, out io.Writer, states <-chan client.State) error {
+	var shown board
+	var before client.State
+	for s := range states {
+		var b strings.Builder
+		now := time.Now()
+		if s.Connection != before.Connection || s.Degraded != before.Degraded {
+			fmt.Fprintf(&b, "%s  %s is %s", now.Format(time.TimeOnly), s.Board, s.Connection)
+			if s.Degraded != "" {
+				b.WriteString(", degraded: " + Printable(s.Degraded))
+			}
+			if s.Err != nil {
+				b.WriteString(": " + Printable(s.Err.Error()))
+			}
+			b.WriteByte('\n')
+		}
+		if s.Board != before.Board {
+			shown.reset()
+		}
+		begun := shown.begun
+		if s.Connection != client.Disconnected || len(s.Entries) > 0 {
+			for _, c := range shown.update(s.Entries, now) {
+				if text := c.text(); text != "" {
+					fmt.Fprintf(&b, "%s  %s\n", now.Format(time.TimeOnly), text)
+				}
+			}
+			if !begun {
+				for _, e := range s.Entries {
+					fmt.Fprintf(&b, "%s  %s is %d. with %d\n", now.Format(time.TimeOnly), name(e, false), e.Rank, e.Score)
+				}
+			}
+		}
+		before = s
+		if _, err := io.WriteString(out, b.String()); err != nil {
+			return err
+		}
+	}
+	return ended(ctx, before.Err)
+}
+
+// text says a change in words; "" for one that is but the effect of another's.
+func (c change) text() string {
+	who := name(client.Entry{UserID: c.user, DisplayName: c.name}, false)
+	switch {
+	case c.left:
+		return fmt.Sprintf("%s left the board, was %d.", who, c.previousRank)
+	case c.appeared:
+		return fmt.Sprintf("%s is new at %d. with %d", who, c.rank, c.score)
+	case !c.scoreMoved:
+		return ""
+	}
+	text := fmt.Sprintf("%s %+d to %d, ", who, c.score-c.previousScore, c.score)
+	switch {
+	case c.rank < c.previousRank:
+		return text + fmt.Sprintf("up from %d. to %d.", c.previousRank, c.rank)
+	case c.rank > c.previousRank:
+		return text + fmt.Sprintf("down from %d. to %d.", c.previousRank, c.rank)
+	}
+	return text + fmt.Sprintf("stays %d.", c.rank)
+}

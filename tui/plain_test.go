@@ -1,0 +1,107 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/scoreboard/scoreboard/client"
+)
+
+func feed(states ...client.State) <-chan client.State {
+	c := make(chan client.State, len(states))
+	for _, s := range states {
+		c <- s
+	}
+	close(c)
+	return c
+}
+
+func TestLines(t *testing.T) {
+	t.Parallel()
+	frames := recorded()
+	last := frames[2]
+	last.Err = errors.New("the token has expired")
+	var out strings.Builder
+	err := Lines(t.Context(), &out, feed(append(frames, last)...))
+	if err == nil || err.Error() != "the token has expired" {
+		t.Errorf("got %v, want why the watch ended", err)
+	}
+	var got []string
+	for line := range strings.Lines(out.String()) {
+		got = append(got, strings.TrimSpace(line[len(time.TimeOnly):]))
+	}
+	want := []string{
+		"global is ws",
+		"alice is 1. with 1284112", "bob is 2. with 1283980", "健二さくら🎮 is 3. with 998001", "داليا is 4. with 870500",
+		"[31mred is 5. with 655360", "frank.of.the-very.long:name@example.org is 6. with 512000", "grace is 7. with 400123",
+		"heidi is 8. with 99999", "ivan is 9. with 1024", "judy is 10. with 7",
+		"bob +500 to 1284480, up from 2. to 1.",
+		"carol is new at 9. with 2500",
+		"judy left the board, was 10.",
+		"global is disconnected: read the stream: connection reset by peer",
+	}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("got:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func TestFrames(t *testing.T) {
+	t.Parallel()
+	states := make(chan client.State, 1)
+	out := make(lines, 10)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- Frames(ctx, out, states) }()
+
+	states <- recorded()[0]
+	first := <-out
+	if !strings.HasPrefix(first, "global  v1041  ") || !strings.Contains(first, "  ws  0 reconnects\n   1  alice ") {
+		t.Errorf("first frame:\n%s", first)
+	}
+	states <- recorded()[1]
+	at := time.Now()
+	if second := <-out; !strings.Contains(second, "v1042") || !strings.Contains(second, "carol") {
+		t.Errorf("second frame:\n%s", second)
+	}
+	<-out // comes although nothing changed
+	if took := time.Since(at); took < time.Second || took > 4*time.Second {
+		t.Errorf("two frames took %v, want about two seconds", took)
+	}
+	cancel()
+	close(states)
+	if err := <-done; err != nil {
+		t.Errorf("ended by its context: got %v", err)
+	}
+}
+
+// lines is a writer that hands every write on.
+type lines chan string
+
+func (l lines) Write(b []byte) (int, error) {
+	l <- string(b)
+	return len(b), nil
+}
+
+func TestAge(t *testing.T) {
+	t.Parallel()
+	for d, want := range map[time.Duration]string{
+		-time.Second: "0.0 s", 240 * time.Millisecond: "0.2 s", 42 * time.Second: "42 s", 119 * time.Second: "119 s",
+		5 * time.Minute: "5 min", 49 * time.Hour: "49 h",
+	} {
+		if got := age(d); got != want {
+			t.Errorf("age(%v): got %q, want %q", d, got, want)
+		}
+	}
+}
+
+func TestGrouped(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", -1000: "-1,000", 9007199254740991: "9,007,199,254,740,991", -100: "-100"} {
+		if got := grouped(n); got != want {
+			t.Errorf("grouped(%d): got %q, want %q", n, got, want)
+		}
+	}
+}

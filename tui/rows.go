@@ -1,0 +1,171 @@
+package tui
+
+import (
+	"math"
+	"strings"
+
+	"github.com/scoreboard/scoreboard/client"
+)
+
+// layout is how wide each column is; 0 leaves one out.
+type layout struct{ rank, move, name, score, gained, gap, bar int }
+
+// The least that names and bars are good for.
+const (
+	minName = 14
+	minBar  = 8
+)
+
+// layout shares the width out: names and scores first, then what changed,
+// then gaps, then bars, each while there is room for it.
+func (m *model) layout() layout {
+	l := layout{rank: 3, move: 4, score: 5}
+	widen := func(e client.Entry) {
+		l.rank = max(l.rank, len(grouped(e.Rank)))
+		l.score = max(l.score, len(grouped(e.Score)))
+	}
+	for i := range m.board.rows {
+		widen(m.board.rows[i].Entry)
+	}
+	if m.height >= roomyHeight { // only there are these shown as rows
+		if m.me != nil {
+			widen(client.Entry{Rank: m.me.Rank, Score: m.me.Score})
+		}
+		if m.found != nil {
+			for _, e := range m.found.Neighbours {
+				widen(e)
+			}
+		}
+	}
+	rest := m.width - l.rank - l.move - l.score - 4 // the spaces between and the own mark
+	take := func(width int) int {
+		if rest-width-1 < minName {
+			return 0
+		}
+		rest -= width + 1
+		return width
+	}
+	if m.width >= 56 {
+		l.gained = take(8)
+	}
+	if m.width >= 72 {
+		l.gap = take(max(l.score, 8))
+	}
+	l.name = max(rest, 1)
+	if rest >= minName+1+minBar {
+		l.name = min(max(rest/3, minName), 32)
+		l.bar = rest - l.name - 1
+	}
+	return l
+}
+
+func (m *model) headings(l layout) string {
+	var b strings.Builder
+	b.WriteString(fitRight("#", l.rank) + " " + fit("", l.move, "") + fit("user", l.name, "") + " " + fitRight("score", l.score))
+	if l.gained > 0 {
+		b.WriteString(" " + fit("", l.gained, ""))
+	}
+	if l.gap > 0 {
+		b.WriteString(" " + fitRight("gap", l.gap))
+	}
+	return b.String()
+}
+
+// rows draws as many rows as there is room for.
+func (m *model) rows(room int) []string {
+	l := m.layout()
+	var lines []string
+	for i := range m.board.rows {
+		if len(lines) == room {
+			break
+		}
+		lines = append(lines, m.line(&m.board.rows[i], l))
+	}
+	if len(lines) == 0 && room > 0 {
+		text := "waiting for the board"
+		if m.shown.Version > 0 || len(m.shown.Degraded) > 0 {
+			text = "nobody is on this board yet"
+		}
+		lines = append(lines, m.style.dim.Render(fit(text, m.width, m.style.more)))
+	}
+	return lines
+}
+
+func (m *model) line(r *row, l layout) string {
+	st, now := &m.style, m.now()
+	flashing := recent(r.changed, now)
+	own := m.me != nil && r.UserID == m.me.UserID
+	searched := m.found != nil && r.UserID == m.found.UserID
+
+	who := fit(name(r.Entry, st.ascii), l.name, st.more)
+	score := fitRight(grouped(r.Score), l.score)
+	switch {
+	case searched:
+		who = st.found.Render(who)
+	case own:
+		who = st.own.Render(who)
+	}
+	if flashing {
+		score = st.flash.Render(score)
+	}
+	parts := []string{st.dim.Render(fitRight(grouped(r.Rank), l.rank)) + " " + m.movement(r, l.move) + who, score}
+	if l.gained > 0 {
+		gained := ""
+		if flashing {
+			gained = st.flash.Render(fit(signed(r.Score-r.previousScore), l.gained, st.more))
+		}
+		parts = append(parts, fit(gained, l.gained, ""))
+	}
+	if l.gap > 0 {
+		gap := ""
+		if r.gap > 0 {
+			gap = "-" + grouped(r.gap)
+		}
+		parts = append(parts, st.dim.Render(fitRight(gap, l.gap)))
+	}
+	line := strings.Join(parts, " ")
+	if own {
+		line += " " + st.own.Render(st.ownMark)
+	} else {
+		line += "  "
+	}
+	if l.bar > 0 {
+		line += st.bar.Render(m.bar(r.Score, l.bar))
+	}
+	return strings.TrimRight(line, " ")
+}
+
+// movement shows the places won or lost a moment ago.
+func (m *model) movement(r *row, width int) string {
+	st := &m.style
+	if !recent(r.moved, m.now()) {
+		return fit("", width, "")
+	}
+	switch n := r.previousRank - r.Rank; {
+	case r.isNew():
+		return st.fresh.Render(fit("new", width, ""))
+	case n > 0:
+		return st.up.Render(fit(st.upMark+grouped(n), width, ""))
+	case n < 0:
+		return st.down.Render(fit(st.downMark+grouped(-n), width, ""))
+	}
+	return fit("", width, "")
+}
+
+// bar is a score's share of the best, from the row with the longest.
+func (m *model) bar(score int64, width int) string {
+	var longest int64
+	for i := range m.board.rows {
+		longest = max(longest, m.board.rows[i].Score)
+	}
+	if longest <= 0 || score <= 0 {
+		return ""
+	}
+	steps := len(m.style.bars)
+	n := int(math.Round(min(float64(score)/float64(longest), 1) * float64(width*steps)))
+	text := strings.Repeat(m.style.bars[steps-1], n/steps)
+	if part := n % steps; part > 0 {
+		text += m.style.bars[part-1]
+	}
+	return text
+}

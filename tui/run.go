@@ -1,0 +1,33 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	tea "github.com/charmbracelet/bubbletea"
+	"github.com/charmbracelet/lipgloss"
+)
+
+// framesPerSecond bounds how often the screen is drawn.
+const framesPerSecond = 20
+
+// Run shows the live screen on the terminal in and out until the user quits or
+// ctx ends, which is no error. When the watch is refused for good, it returns
+// why.
+func Run(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
+	// Commands of the screen end with it, so that nothing asks on after it.
+	asking, cancel := context.WithCancel(ctx)
+	defer cancel()
+	m := newModel(asking, o, newStyle(lipgloss.NewRenderer(out), o.ASCII))
+	screen := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out),
+		tea.WithAltScreen(), tea.WithoutSignalHandler(), tea.WithFPS(framesPerSecond))
+	_, err := screen.Run()
+	if err != nil && !(errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil) {
+		return err
+	}
+	if m.ended && ctx.Err() == nil {
+		return m.newest.Err
+	}
+	return nil
+}

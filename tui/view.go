@@ -1,0 +1,235 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/charmbracelet/lipgloss"
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/scoreboard/scoreboard/client"
+)
+
+// The smallest screen that everything fits on: a header, ten rows, a footer.
+const (
+	minWidth  = 40
+	minHeight = 12
+	// roomy screens have rules, headings and lines of their own for what a
+	// small one says in its footer.
+	roomyHeight = 18
+)
+
+func (m *model) View() string {
+	switch {
+	case m.width == 0 || m.ended:
+		return ""
+	case m.width < minWidth || m.height < minHeight:
+		return fmt.Sprintf("too small: %dx%d,\nneeds %dx%d", m.width, m.height, minWidth, minHeight)
+	}
+	var lines []string
+	if m.height < roomyHeight {
+		lines = m.small()
+	} else {
+		lines = m.roomy()
+	}
+	screen := strings.Join(lines, "\n")
+	if m.help {
+		return m.overlay(screen)
+	}
+	return screen
+}
+
+func (m *model) small() []string {
+	lines := []string{m.header()}
+	lines = append(lines, m.rows(m.height-2)...)
+	lines = m.fill(lines, 1)
+	return append(lines, m.footer())
+}
+
+func (m *model) roomy() []string {
+	l := m.layout()
+	rule := m.style.dim.Render(strings.Repeat(m.style.rule, m.width))
+	lines := []string{m.header(), rule, m.style.dim.Render(m.headings(l))}
+	below := m.below(l)
+	lines = append(lines, m.rows(m.height-len(lines)-len(below)-2)...)
+	lines = append(lines, rule)
+	lines = append(lines, below...)
+	lines = m.fill(lines, 1)
+	return append(lines, m.footer())
+}
+
+// fill leaves room for the last lines at the bottom.
+func (m *model) fill(lines []string, last int) []string {
+	for len(lines) < m.height-last {
+		lines = append(lines, "")
+	}
+	return lines
+}
+
+// header says what is shown and how far it can be trusted.
+func (m *model) header() string {
+	s, st := &m.shown, &m.style
+	board := s.Board
+	if board == "" {
+		board = "scoreboard"
+	}
+	left := st.title.Render(fit(board, min(ansi.StringWidth(board), m.width/3), st.more))
+	if s.Version > 0 {
+		left += st.dim.Render(fmt.Sprintf(" v%d", s.Version))
+		if m.width >= 60 {
+			left += st.dim.Render(fmt.Sprintf(" epoch %d", s.Epoch))
+		}
+	}
+	if m.paused {
+		left += " " + st.warn.Render("paused")
+	}
+	dot := st.trouble
+	switch s.Connection {
+	case client.WebSocket, client.SSE:
+		dot = st.good
+	case client.Polling:
+		dot = st.warn
+	}
+	connection := string(s.Connection)
+	if connection == "" {
+		connection = "connecting"
+	}
+	right := dot.Render(st.dot) + " " + connection
+	if !s.HeardAt.IsZero() {
+		old := age(m.now().Sub(s.HeardAt))
+		if m.width >= 60 {
+			old += " old"
+		}
+		right += st.between + old
+	}
+	if m.width >= 60 {
+		right += st.between + plural(s.Reconnects, "reconnect")
+	} else if s.Reconnects > 0 {
+		right += fmt.Sprintf("%s%dx", st.between, s.Reconnects)
+	}
+	return spread(left, right, m.width)
+}
+
+// footer says what is wrong, else what one can do.
+func (m *model) footer() string {
+	st := &m.style
+	hints := "? help" + st.between + "/ search" + st.between + "p pause" + st.between + "q quit"
+	if m.searching {
+		return fit("search: "+m.query+st.cursor, m.width, st.more)
+	}
+	if m.height < roomyHeight {
+		if trouble := m.trouble(); trouble != "" {
+			return trouble
+		}
+		if m.found != nil {
+			return fit(placeLine(m.found), m.width, st.more)
+		}
+		if m.me != nil && !m.onScreen(m.me.UserID) {
+			return st.own.Render(fit("you: "+placeLine(m.me), m.width, st.more))
+		}
+	}
+	return st.dim.Render(fit(hints, m.width, st.more))
+}
+
+// trouble is the one thing a person should know, if there is one.
+func (m *model) trouble() string {
+	s, st := &m.shown, &m.style
+	text := ""
+	switch {
+	case m.notice != "":
+		return st.warn.Render(fit(Printable(m.notice), m.width, st.more))
+	case s.Connection == client.Disconnected && s.Err != nil:
+		text = "reconnecting: " + s.Err.Error()
+	case s.Degraded != "":
+		text = "degraded: " + s.Degraded
+	default:
+		return ""
+	}
+	return st.trouble.Render(fit(Printable(text), m.width, st.more))
+}
+
+// below is what stands under the rows of a roomy screen: own row, found user,
+// trouble.
+func (m *model) below(l layout) []string {
+	var lines []string
+	if m.me != nil && !m.onScreen(m.me.UserID) {
+		own := row{Entry: client.Entry{Rank: m.me.Rank, UserID: m.me.UserID, Score: m.me.Score}, previousRank: m.me.Rank}
+		lines = append(lines, m.line(&own, l))
+	}
+	if m.found != nil {
+		lines = append(lines, fit(placeLine(m.found), m.width, m.style.more))
+		for _, e := range m.found.Neighbours {
+			r := row{Entry: e, previousRank: e.Rank}
+			lines = append(lines, m.line(&r, l))
+		}
+	}
+	if trouble := m.trouble(); trouble != "" {
+		lines = append(lines, trouble)
+	}
+	return lines
+}
+
+func placeLine(p *client.Place) string {
+	return fmt.Sprintf("%s is %s of %s, %s points", p.UserID, grouped(p.Rank), grouped(p.Total), grouped(p.Score))
+}
+
+func (m *model) onScreen(user string) bool {
+	for i := range m.board.rows {
+		if m.board.rows[i].UserID == user {
+			return true
+		}
+	}
+	return false
+}
+
+// overlay lays the help over the middle of the screen.
+func (m *model) overlay(screen string) string {
+	st := &m.style
+	keys := [][2]string{
+		{"?", "this help"}, {"/", "search a user"}, {"p", "pause and go on"}, {"esc", "close, clear"}, {"q", "quit"},
+	}
+	var text []string
+	for _, k := range keys {
+		text = append(text, st.key.Render(fit(k[0], 5, ""))+k[1])
+	}
+	if m.height >= roomyHeight {
+		text = append(text, "",
+			fmt.Sprintf("%s%s  places won and lost", st.upMark, st.downMark),
+			"new  was not shown before",
+			"gap  points to the row above",
+			"age  since the server last",
+			"     confirmed this board")
+	}
+	box := strings.Split(st.box.Render(strings.Join(text, "\n")), "\n")
+	lines := strings.Split(screen, "\n")
+	width := lipgloss.Width(box[0])
+	top, left := max((len(lines)-len(box))/2, 0), max((m.width-width)/2, 0)
+	for i, b := range box {
+		if top+i >= len(lines) {
+			break
+		}
+		under := lines[top+i]
+		under += strings.Repeat(" ", max(m.width-ansi.StringWidth(under), 0))
+		lines[top+i] = ansi.Truncate(under, left, "") + b + ansi.TruncateLeft(under, left+width, "")
+	}
+	return strings.Join(lines, "\n")
+}
+
+// spread puts two texts at the ends of a line; the left one gives way.
+func spread(left, right string, width int) string {
+	room := width - ansi.StringWidth(right) - 1
+	if room < 0 {
+		return ansi.Truncate(right, width, "")
+	}
+	return fit(left, room, "") + " " + right
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+func recent(t, now time.Time) bool { return !t.IsZero() && now.Sub(t) < fade }
