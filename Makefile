@@ -1,0 +1,70 @@
+# What one does with this project. `make help` lists it.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+TOOLS      := .cache/bin
+GOLANGCI   := $(TOOLS)/golangci-lint-v2.15.0
+GOVULN     := $(TOOLS)/govulncheck-v1.8.0
+WITH       := $(TOOLS)/with
+
+# A checkout that belongs to somebody else makes git, and so go build, refuse
+# to say which commit it is.
+ifeq ($(shell git rev-parse HEAD 2>/dev/null),)
+export GOFLAGS += -buildvcs=false
+endif
+
+.PHONY: help build demo dev test proof bench lint vuln fmt fuzz setup clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## build bin/scoreboardd and bin/sbctl
+	@mkdir -p bin
+	go build -o bin/ ./cmd/scoreboardd ./cmd/sbctl
+
+demo: build ## signed traffic on the development stack, and a live top 10 (DEMO_SECONDS=10 ends it)
+	@deploy/demo.sh
+
+dev: build ## the development stack in the foreground, data in .dev
+	@exec bin/scoreboardd dev
+
+test: ## everything that proves it, on real backends; does its own set-up (at most 15 minutes)
+	@.ci/test
+
+proof: ## the long proofs too: many rows, minutes of faults, the stand-ins, fuzzing
+	@.ci/proof
+
+bench: build ## measure, and print the figures with machine and commit
+	@.ci/bench
+
+setup: ## install what the tests need (as root on Debian), name what is missing
+	@.ci/setup
+
+lint: $(GOLANGCI) ## static checks and formatting
+	$(GOLANGCI) run ./...
+
+vuln: $(GOVULN) ## known vulnerabilities in what we call
+	@.ci/vuln $(GOVULN)
+
+fmt: $(GOLANGCI) ## format the code
+	$(GOLANGCI) fmt ./...
+
+fuzz: ## every fuzz target, FUZZ_SECONDS (30) each
+	@.ci/fuzz
+
+clean: ## remove what was built; data in .dev and fetched servers stay
+	rm -rf bin dist out .cache
+
+# The tools carry their version in their name, so that a new pin builds anew.
+$(GOLANGCI):
+	@.ci/tool $@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+
+$(GOVULN):
+	@.ci/tool $@ golang.org/x/vuln/cmd/govulncheck
+
+.PHONY: $(WITH)
+$(WITH):
+	@mkdir -p $(TOOLS)
+	@go build -o $@ ./server/backendtest/with

@@ -1,0 +1,67 @@
+#!/bin/sh
+# The whole way on one screen: the development stack, signed traffic, and the
+# live top 10. On a terminal the TUI until q; otherwise a frame a second.
+# DEMO_SECONDS ends it by itself. Nothing that it started is left behind.
+set -eu
+cd "$(dirname "$0")/.."
+
+dir=$(mktemp -d)
+daemon='' load='' timer=''
+
+end() {
+	trap - EXIT INT TERM
+	for pid in $timer $load $daemon; do
+		kill -TERM "$pid" 2>/dev/null || true
+		wait "$pid" 2>/dev/null || true
+	done
+	rm -rf "$dir"
+}
+trap end EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+# Free ports, so that the demo runs beside anything else.
+bin/scoreboardd dev --ephemeral --data "$dir" --addr 127.0.0.1:0 --ops-addr 127.0.0.1:0 >"$dir/scoreboardd.log" 2>&1 &
+daemon=$!
+
+# The first start on a machine without PostgreSQL fetches it.
+tries=0
+until [ -s "$dir/sbctl.env" ]; do
+	if ! kill -0 "$daemon" 2>/dev/null || [ $tries -ge 1200 ]; then
+		cat "$dir/scoreboardd.log" >&2
+		echo "demo: the development stack did not start" >&2
+		exit 1
+	fi
+	tries=$((tries + 1))
+	sleep 0.1
+done
+set -a
+. "$dir/sbctl.env"
+set +a
+
+bin/sbctl load run --rate 50 --duration 12h --users 50 --out "$dir/load" >"$dir/load.log" 2>&1 &
+load=$!
+
+if [ -n "${DEMO_SECONDS:-}" ]; then
+	(
+		sleep "$DEMO_SECONDS" &
+		sleeping=$!
+		trap 'kill "$sleeping" 2>/dev/null; exit 0' TERM
+		wait "$sleeping"
+		: >"$dir/time-is-up"
+		kill -TERM "$(cat "$dir/watch.pid")" 2>/dev/null
+	) &
+	timer=$!
+fi
+
+# In the foreground, since a TUI reads the terminal; its process id is written
+# down for the timer.
+status=0
+sh -c 'echo $$ >"$1"; exec bin/sbctl watch' sh "$dir/watch.pid" || status=$?
+if ! kill -0 "$load" 2>/dev/null; then
+	cat "$dir/load.log" >&2
+	echo "demo: the traffic stopped" >&2
+	exit 1
+fi
+[ ! -e "$dir/time-is-up" ] || exit 0
+exit "$status"
