@@ -8,6 +8,7 @@ const (
 	FrameDelta   = "leaderboard.delta"
 	FrameRank    = "user.rank.updated"
 	FrameBye     = "bye"
+	FrameError   = "error" // answers a command; the connection lives
 )
 
 // Frame is any realtime message; which fields are set depends on Type. It is
@@ -22,6 +23,7 @@ type Frame struct {
 	Top            []Entry   `json:"top,omitempty"`
 	Degraded       bool      `json:"degraded,omitempty"`
 	DegradedReason string    `json:"degraded_reason,omitempty"`
+	WindowMS       int64     `json:"window_ms,omitempty"` // set while the server is behind and sends less often
 
 	// leaderboard.delta
 	Base    int64    `json:"base,omitempty"`
@@ -37,6 +39,10 @@ type Frame struct {
 	// bye
 	Reason           string `json:"reason,omitempty"`
 	ReconnectAfterMS int64  `json:"reconnect_after_ms,omitempty"`
+
+	// error
+	ErrorCode string `json:"error_code,omitempty"`
+	Message   string `json:"message,omitempty"`
 }
 
 // Command is what a client may send over a WebSocket.

@@ -1,0 +1,158 @@
+package realtime
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// checksAtOnce bounds the reads in flight, so that a dead backend costs waiting
+// and not goroutines.
+const checksAtOnce = 8
+
+// readTimeout bounds each read of a board.
+const readTimeout = 2 * time.Second
+
+// check reads the boards that heard of no whole state for a while: it repairs
+// lost notices, follows a family to its next instance, and refreshes a degraded
+// board. It runs until ctx ends.
+func (h *Hub) check(ctx context.Context) {
+	// A quarter of the time for the look and three of silence make one.
+	tick := time.NewTicker(h.options.CheckEvery / 4)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			h.checkOnce(ctx, time.Now())
+		}
+	}
+}
+
+func (h *Hub) checkOnce(ctx context.Context, now time.Time) {
+	var g errgroup.Group
+	g.SetLimit(checksAtOnce)
+	for _, b := range h.silent(now) {
+		g.Go(func() error {
+			ctx, cancel := context.WithTimeout(ctx, readTimeout)
+			defer cancel()
+			top, err := h.changes.Top(ctx, b.id)
+			h.checked(b, top, err)
+			return nil
+		})
+	}
+	_ = g.Wait() // each answer was taken in by checked
+}
+
+// silent returns the boards to read, and forgets those that nobody watched for
+// a while.
+func (h *Hub) silent(now time.Time) []*board {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var silent []*board
+	for id, b := range h.boards {
+		b.mu.Lock()
+		switch {
+		case b.latest == nil: // being read for the first time
+		case len(b.subs) > 0:
+			if now.Sub(b.heard) >= h.options.CheckEvery*3/4 {
+				silent = append(silent, b)
+			}
+		case now.Sub(b.left) > h.options.Linger:
+			delete(h.boards, id)
+			h.unlist(b, b.latest.Board)
+		}
+		b.mu.Unlock()
+	}
+	return silent
+}
+
+func (h *Hub) checked(b *board, top *scoreboard.Top, err error) {
+	if err != nil {
+		h.metrics.checks.WithLabelValues("failed").Inc()
+		if b.cloud(string(scoreboard.CodeOf(err))) {
+			h.log.Warn("board cannot be read; showing its last state", "board", b.id, "err", err)
+			h.look(b)
+		}
+		return
+	}
+	changed, before := b.learn(top, time.Now())
+	if before != "" {
+		h.mu.Lock()
+		h.unlist(b, before)
+		h.instances[top.Board] = append(slices.Clone(h.instances[top.Board]), b)
+		h.mu.Unlock()
+	}
+	if !changed {
+		h.metrics.checks.WithLabelValues("same").Inc()
+		return
+	}
+	h.metrics.checks.WithLabelValues("changed").Inc()
+	h.look(b)
+}
+
+// unlist stops notices of an instance from reaching b. The slices of the index
+// are read without the lock and therefore replaced, not changed.
+func (h *Hub) unlist(b *board, instance scoreboard.BoardID) {
+	rest := slices.DeleteFunc(slices.Clone(h.instances[instance]), func(x *board) bool { return x == b })
+	if len(rest) == 0 {
+		delete(h.instances, instance)
+		return
+	}
+	h.instances[instance] = rest
+}
+
+// board returns the board with its first state read. The first to ask reads,
+// the others wait for it, so any number of joins is one read.
+func (h *Hub) board(ctx context.Context, id scoreboard.BoardID) (*board, error) {
+	h.mu.Lock()
+	b := h.boards[id]
+	if b == nil {
+		b = &board{id: id, hub: h, ready: make(chan struct{})}
+		h.boards[id] = b
+		h.mu.Unlock()
+		h.load(b)
+		return b, b.err
+	}
+	b.mu.Lock()
+	b.left = time.Now() // whoever comes now may still subscribe
+	b.mu.Unlock()
+	h.mu.Unlock()
+	select {
+	case <-b.ready:
+		return b, b.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// load is under the hub's life, not the first asker's: others wait for it too.
+func (h *Hub) load(b *board) {
+	defer close(b.ready)
+	ctx, cancel := context.WithTimeout(h.life, readTimeout)
+	defer cancel()
+	top, err := h.changes.Top(ctx, b.id)
+	if err != nil {
+		b.err = err
+		h.mu.Lock()
+		delete(h.boards, b.id)
+		h.mu.Unlock()
+		return
+	}
+	now := time.Now()
+	b.mu.Lock()
+	b.heard, b.left = now, now
+	b.latest = top
+	for s := range shapes {
+		b.show(s, 0)
+	}
+	b.mu.Unlock()
+	h.mu.Lock()
+	h.instances[top.Board] = append(slices.Clone(h.instances[top.Board]), b)
+	h.mu.Unlock()
+}

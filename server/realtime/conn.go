@@ -1,0 +1,226 @@
+package realtime
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// conn is a connection without its socket: what it watches and when it is due.
+type conn struct {
+	hub    *Hub
+	viewer Viewer
+	out    transport
+	limit  shape
+	delta  bool
+
+	ending atomic.Pointer[ending]
+	beat   timer // keepalive, expiry, lifetime
+	later  timer // frames held back by the cap
+
+	// The loop's own, but for their first values.
+	nextPing time.Time
+	until    time.Time // end of its lifetime; zero for none
+
+	mu      sync.Mutex
+	subs    []*subscription
+	turn    int      // whose turn it is among subs
+	replies []*frame // to commands
+	sent    []int64  // when the last frames were sent, a ring of the cap's size
+	sentAt  int
+}
+
+// transport is the way to the client. None of it blocks.
+type transport interface {
+	wake()            // something may be due
+	ping()            // say something, so that the way stays open
+	heard() time.Time // when the client was last heard of
+	closing()         // the connection is ending: say so and be gone soon
+	abort()           // be gone now
+	kind() string     // label of metrics
+}
+
+// ending is why a connection ends.
+type ending struct {
+	code   int
+	reason string
+	bye    *frame // nil when there is nothing to say
+}
+
+// maxReplies is how many unsent answers to commands a connection may have.
+const maxReplies = 32
+
+// open starts the life of an admitted c on the hub; not when that has closed.
+func (c *conn) open(now time.Time) bool {
+	o := &c.hub.options
+	c.sent = make([]int64, o.FramesPerSecond)
+	c.beat.conn, c.later.conn = c, c
+	// Where all came at once, after a restart, they are not all pinged at once.
+	c.nextPing = now.Add(rand.N(o.Ping))
+	if o.Lifetime > 0 {
+		c.until = now.Add(o.Lifetime*3/4 + rand.N(o.Lifetime/2+1))
+	}
+	if !c.hub.enter(c) {
+		return false
+	}
+	c.hub.wheel.set(&c.beat, c.nextBeat())
+	return true
+}
+
+// close ends the life of c on the hub and gives back all it held.
+func (c *conn) close() {
+	c.hub.wheel.stop(&c.beat)
+	c.hub.wheel.stop(&c.later)
+	c.mu.Lock()
+	subs := c.subs
+	c.subs = nil
+	c.mu.Unlock()
+	now := time.Now()
+	for _, s := range subs {
+		s.board.remove(s, now)
+	}
+	c.hub.leave(c)
+}
+
+func (c *conn) nextBeat() time.Time {
+	next := c.nextPing
+	for _, t := range [...]time.Time{c.viewer.Expires, c.until, c.out.heard().Add(c.hub.options.PongWait)} {
+		if !t.IsZero() && t.Before(next) {
+			next = t
+		}
+	}
+	return next
+}
+
+// fire does what a timer of c was set for.
+func (c *conn) fire(t *timer, now time.Time) {
+	if t == &c.later {
+		c.out.wake()
+		return
+	}
+	switch {
+	case !c.viewer.Expires.IsZero() && !now.Before(c.viewer.Expires):
+		c.finish(protocol.CloseToken, "token expired", c.hub.bye("token expired"))
+		return
+	case !c.until.IsZero() && !now.Before(c.until):
+		c.finish(closeRestart, "lifetime", c.hub.bye("lifetime"))
+		return
+	case now.Sub(c.out.heard()) >= c.hub.options.PongWait:
+		c.finish(protocol.CloseSlowConsumer, "no pong", nil)
+		return
+	case !now.Before(c.nextPing):
+		c.out.ping()
+		c.nextPing = now.Add(c.hub.options.Ping)
+	}
+	c.hub.wheel.set(&c.beat, c.nextBeat())
+}
+
+// finish lets c end; the first reason counts.
+func (c *conn) finish(code int, reason string, bye *frame) {
+	if c.ending.CompareAndSwap(nil, &ending{code, reason, bye}) {
+		c.out.closing()
+	}
+}
+
+// next returns the frame to write now and the subscription it is of, or nil.
+// When the cap holds a frame back, it sets the time at which c is due. The lock
+// is held.
+func (c *conn) next(now time.Time) (*frame, *subscription) {
+	if len(c.replies) > 0 {
+		f := c.replies[0]
+		c.replies = c.replies[1:]
+		return f, nil
+	}
+	nanos := now.UnixNano()
+	if free := c.sent[c.sentAt] + int64(time.Second); nanos < free {
+		c.hub.wheel.set(&c.later, time.Unix(0, free))
+		return nil, nil
+	}
+	for range c.subs {
+		s := c.subs[c.turn%len(c.subs)]
+		c.turn++
+		if f := s.next(); f != nil {
+			c.sent[c.sentAt] = nanos
+			c.sentAt = (c.sentAt + 1) % len(c.sent)
+			return f, s
+		}
+	}
+	return nil, nil
+}
+
+// reply answers a command.
+func (c *conn) reply(f *frame) {
+	c.mu.Lock()
+	full := len(c.replies) == maxReplies
+	if !full {
+		c.replies = append(c.replies, f)
+	}
+	c.mu.Unlock()
+	if full {
+		c.finish(protocol.CloseLimit, "too many commands", nil)
+		return
+	}
+	c.out.wake()
+}
+
+// subscribe shows c a board from now on. A board that it already watches stays.
+func (c *conn) subscribe(ctx context.Context, j Join) error {
+	if c.viewer.CanSee != nil {
+		if err := c.viewer.CanSee(ctx, j.Board); err != nil {
+			return err
+		}
+	}
+	b, err := c.hub.board(ctx, j.Board)
+	if err != nil {
+		return unavailable(err)
+	}
+	s := &subscription{
+		conn: c, board: b, shape: c.limit, delta: c.delta,
+		fresh: true, epoch: j.LastEpoch, version: j.LastVersion,
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, have := range c.subs {
+		if have.board.id == j.Board {
+			return nil
+		}
+	}
+	if len(c.subs) >= c.hub.options.Boards {
+		return scoreboard.Errorf(scoreboard.CodeRateLimited, "at most %d boards on one connection", c.hub.options.Boards)
+	}
+	b.add(s)
+	c.subs = append(c.subs, s)
+	c.out.wake()
+	return nil
+}
+
+func (c *conn) unsubscribe(id scoreboard.BoardID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, s := range c.subs {
+		if s.board.id == id {
+			s.board.remove(s, time.Now())
+			c.subs = slices.Delete(c.subs, i, i+1)
+			return
+		}
+	}
+}
+
+// unavailable gives an error without a code one: the board could not be read.
+func unavailable(err error) error {
+	var known *scoreboard.Error
+	if errors.As(err, &known) {
+		return err
+	}
+	return &scoreboard.Error{
+		Code: scoreboard.CodeUnavailable, Message: "the board cannot be read now",
+		RetryAfter: time.Second, Err: err,
+	}
+}

@@ -1,0 +1,134 @@
+package realtime
+
+import (
+	"encoding/json"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// frame is one encoded message, shared by every connection it goes to. What a
+// transport puts around the JSON is made once too, by the first to need it.
+type frame struct {
+	kind string
+	json []byte
+
+	wsOnce  sync.Once
+	ws      *websocket.PreparedMessage
+	sseOnce sync.Once
+	sse     []byte
+}
+
+// newFrame encodes v. The structs below cannot be refused by the encoder.
+func newFrame(kind string, v any) *frame {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic("realtime: encode " + kind + ": " + err.Error())
+	}
+	return &frame{kind: kind, json: b}
+}
+
+func (f *frame) prepared() *websocket.PreparedMessage {
+	f.wsOnce.Do(func() {
+		// Only an unknown message type could be refused.
+		f.ws, _ = websocket.NewPreparedMessage(websocket.TextMessage, f.json)
+	})
+	return f.ws
+}
+
+// event is the frame as a server-sent event, after its id line.
+func (f *frame) event() []byte {
+	f.sseOnce.Do(func() {
+		b := make([]byte, 0, len(f.json)+len(f.kind)+24)
+		b = append(b, "event: "...)
+		b = append(b, f.kind...)
+		b = append(b, "\ndata: "...)
+		b = append(b, f.json...)
+		f.sse = append(b, "\n\n"...)
+	})
+	return f.sse
+}
+
+// The frames as they are written: each with the fields that its type always
+// has, an empty board as "top":[]. They are read as a protocol.Frame.
+type (
+	stateHead struct {
+		Type           string    `json:"type"`
+		Board          string    `json:"board"`
+		Version        int64     `json:"version"`
+		Epoch          int64     `json:"epoch"`
+		TS             time.Time `json:"ts"`
+		Degraded       bool      `json:"degraded,omitempty"`
+		DegradedReason string    `json:"degraded_reason,omitempty"`
+		WindowMS       int64     `json:"window_ms,omitempty"`
+	}
+	updatedFrame struct {
+		stateHead
+		Top []protocol.Entry `json:"top"`
+	}
+	deltaFrame struct {
+		stateHead
+		Base    int64            `json:"base"`
+		Changed []protocol.Entry `json:"changed"`
+		Removed []string         `json:"removed"`
+	}
+	rankFrame struct {
+		Type         string    `json:"type"`
+		Board        string    `json:"board"`
+		UserID       string    `json:"user_id"`
+		Score        int64     `json:"score"`
+		Rank         int64     `json:"rank"`
+		PreviousRank *int64    `json:"previous_rank,omitempty"` // absent when it was not known
+		Version      int64     `json:"version,omitempty"`       // the user's; absent until they moved
+		Epoch        int64     `json:"epoch"`
+		TS           time.Time `json:"ts"`
+	}
+	byeFrame struct {
+		Type             string `json:"type"`
+		Reason           string `json:"reason"`
+		ReconnectAfterMS int64  `json:"reconnect_after_ms"`
+	}
+	errorFrame struct {
+		Type      string `json:"type"`
+		ErrorCode string `json:"error_code"`
+		Message   string `json:"message"`
+		Field     string `json:"field,omitempty"`
+		Board     string `json:"board,omitempty"`
+	}
+)
+
+// wireEntries is the one place where rows become what clients see.
+func wireEntries(rows []scoreboard.Entry) []protocol.Entry {
+	out := make([]protocol.Entry, len(rows))
+	for i, e := range rows {
+		out[i] = protocol.Entry{Rank: e.Rank, UserID: string(e.User), Score: int64(e.Score)}
+	}
+	return out
+}
+
+// difference is what turns the rows before into the rows now: the entries to
+// put by user, and the users to take away first.
+func difference(before, now []scoreboard.Entry) (changed []protocol.Entry, removed []string) {
+	was := make(map[scoreboard.UserID]scoreboard.Entry, len(before))
+	for _, e := range before {
+		was[e.User] = e
+	}
+	rows := make([]scoreboard.Entry, 0, len(now))
+	for _, e := range now {
+		if old, ok := was[e.User]; !ok || old != e {
+			rows = append(rows, e)
+		}
+		delete(was, e.User)
+	}
+	removed = make([]string, 0, len(was))
+	for user := range was {
+		removed = append(removed, string(user))
+	}
+	slices.Sort(removed)
+	return wireEntries(rows), removed
+}

@@ -1,0 +1,88 @@
+package realtime
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/scoreboard/scoreboard/server/protocol"
+)
+
+type metrics struct {
+	connections *prometheus.GaugeVec
+	refused     *prometheus.CounterVec
+	closed      *prometheus.CounterVec
+	stalled     prometheus.Gauge
+	sent        *prometheus.CounterVec
+	updated     prometheus.Counter // of sent, the ones of every delivery
+	deltas      prometheus.Counter
+	skipped     prometheus.Counter
+	encode      prometheus.Histogram
+	checks      *prometheus.CounterVec
+	window      prometheus.GaugeFunc
+	boards      prometheus.GaugeFunc
+}
+
+func newMetrics(h *Hub) *metrics {
+	name := func(s string) string { return "scoreboard_realtime_" + s }
+	m := &metrics{
+		connections: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: name("connections"), Help: "Open realtime connections.",
+		}, []string{"transport"}),
+		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: name("refused_total"), Help: "Joins refused, by limit.",
+		}, []string{"limit"}),
+		closed: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: name("closed_total"), Help: "Connections ended, by reason.",
+		}, []string{"reason"}),
+		stalled: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: name("stalled_connections"), Help: "Connections whose client does not take what was written.",
+		}),
+		sent: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: name("frames_sent_total"), Help: "Frames written, by type.",
+		}, []string{"type"}),
+		skipped: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: name("states_skipped_total"), Help: "States that a connection was too slow to be sent.",
+		}),
+		encode: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: name("encode_seconds"), Help: "Time to encode a frame, once for all who share it.",
+			Buckets: prometheus.ExponentialBuckets(1e-6, 4, 8),
+		}),
+		checks: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: name("checks_total"), Help: "Boards read again after silence, by what came of it.",
+		}, []string{"result"}),
+		window: prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: name("window_seconds"), Help: "Width of the window now; above its knob while behind.",
+		}, func() float64 {
+			w, _ := h.pace.window()
+			return w.Seconds()
+		}),
+		boards: prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: name("boards"), Help: "Boards that this node keeps.",
+		}, func() float64 {
+			h.mu.RLock()
+			defer h.mu.RUnlock()
+			return float64(len(h.boards))
+		}),
+	}
+	m.updated = m.sent.WithLabelValues(protocol.FrameUpdated)
+	m.deltas = m.sent.WithLabelValues(protocol.FrameDelta)
+	return m
+}
+
+func (m *metrics) frame(kind string) {
+	switch kind {
+	case protocol.FrameUpdated:
+		m.updated.Inc()
+	case protocol.FrameDelta:
+		m.deltas.Inc()
+	default:
+		m.sent.WithLabelValues(kind).Inc()
+	}
+}
+
+// Collectors are the hub's metrics, for the root to register.
+func (h *Hub) Collectors() []prometheus.Collector {
+	m := h.metrics
+	return []prometheus.Collector{
+		m.connections, m.refused, m.closed, m.stalled, m.sent, m.skipped, m.encode, m.checks, m.window, m.boards,
+	}
+}

@@ -1,0 +1,309 @@
+package realtime_test
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+	"go.uber.org/goleak"
+
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/realtime"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// patience is how long a test waits for what must come.
+const patience = 10 * time.Second
+
+// ranking is a synthetic source of boards: scores by user, a version that rises
+// when the top does.
+type ranking struct {
+	mu     sync.Mutex
+	boards map[scoreboard.BoardID]*scores
+	err    error  // what reads answer, if anything
+	reason string // what reads say is degraded
+	reads  int
+}
+
+type scores struct {
+	of       map[scoreboard.UserID]scoreboard.Score
+	moves    map[scoreboard.UserID]int64
+	epoch    int64
+	version  int64
+	top      []scoreboard.Entry
+	instance scoreboard.BoardID
+}
+
+func newRanking(boards ...scoreboard.BoardID) *ranking {
+	r := &ranking{boards: make(map[scoreboard.BoardID]*scores)}
+	for i, id := range boards {
+		r.boards[id] = &scores{
+			of: make(map[scoreboard.UserID]scoreboard.Score), moves: make(map[scoreboard.UserID]int64),
+			epoch: int64(10 + i), version: 1, instance: id,
+		}
+	}
+	return r
+}
+
+// set gives users scores and returns the notice of it.
+func (r *ranking) set(id scoreboard.BoardID, of map[scoreboard.UserID]scoreboard.Score) scoreboard.Notice {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	b := r.boards[id]
+	n := scoreboard.Notice{Board: b.instance}
+	for user, score := range of {
+		b.of[user] = score
+		b.moves[user]++
+		n.Moved = append(n.Moved, scoreboard.Moved{
+			User: user, Score: score, Version: b.moves[user], Revision: b.moves[user],
+		})
+	}
+	all := b.ranked()
+	top := all[:min(len(all), scoreboard.TopSize)]
+	if !slices.Equal(top, b.top) {
+		b.version++
+		b.top = top
+		n.Top = r.answer(b)
+	}
+	return n
+}
+
+func (b *scores) ranked() []scoreboard.Entry {
+	all := make([]scoreboard.Entry, 0, len(b.of))
+	for user, score := range b.of {
+		all = append(all, scoreboard.Entry{User: user, Score: score})
+	}
+	slices.SortFunc(all, func(x, y scoreboard.Entry) int {
+		return cmp.Or(cmp.Compare(y.Score, x.Score), cmp.Compare(x.User, y.User))
+	})
+	for i := range all {
+		all[i].Rank = int64(i + 1)
+	}
+	return all
+}
+
+func (r *ranking) answer(b *scores) *scoreboard.Top {
+	t := &scoreboard.Top{
+		Board: b.instance, Epoch: b.epoch, Version: b.version, UpdatedAt: time.Now(), AsOf: time.Now(),
+		Total: int64(len(b.of)), Entries: slices.Clone(b.top),
+	}
+	if r.reason != "" {
+		t.Degraded, t.Epoch, t.Version = r.reason, 0, 0
+	}
+	return t
+}
+
+func (r *ranking) Top(_ context.Context, id scoreboard.BoardID) (*scoreboard.Top, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.reads++
+	b := r.boards[id]
+	switch {
+	case r.err != nil:
+		return nil, r.err
+	case b == nil:
+		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "no such board")
+	}
+	return r.answer(b), nil
+}
+
+func (r *ranking) Place(_ context.Context, id scoreboard.BoardID, user scoreboard.UserID) (*scoreboard.Place, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	b := r.boards[id]
+	for _, e := range b.ranked() {
+		if e.User == user {
+			return &scoreboard.Place{
+				Board: b.instance, User: user, Score: e.Score, Rank: e.Rank,
+				Epoch: b.epoch, Version: b.version, UpdatedAt: time.Now(),
+			}, nil
+		}
+	}
+	return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "no score")
+}
+
+func (r *ranking) edit(f func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f()
+}
+
+// rig is a hub behind an HTTP server, whose viewers say who they are.
+type rig struct {
+	t    *testing.T
+	hub  *realtime.Hub
+	http *httptest.Server
+	stop func()
+}
+
+func start(t *testing.T, o realtime.Options, c realtime.Changes) *rig {
+	t.Helper()
+	hub := realtime.NewHub(o, c, slog.New(slog.DiscardHandler))
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- hub.Run(ctx) }()
+	r := &rig{t: t, hub: hub}
+	r.http = httptest.NewServer(http.HandlerFunc(r.serve))
+	r.stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("run: %v", err)
+		}
+		r.http.Close()
+	})
+	t.Cleanup(r.stop)
+	return r
+}
+
+func (r *rig) serve(w http.ResponseWriter, req *http.Request) {
+	q := req.URL.Query()
+	number := func(name string) int64 {
+		n, _ := strconv.ParseInt(q.Get(name), 10, 64)
+		return n
+	}
+	v := realtime.Viewer{User: scoreboard.UserID(q.Get("user")), Address: q.Get("address")}
+	if ms := number("expires"); ms > 0 {
+		v.Expires = time.Now().Add(time.Duration(ms) * time.Millisecond)
+	}
+	v.CanSee = func(_ context.Context, b scoreboard.BoardID) error {
+		if b == "secret" {
+			return scoreboard.Errorf(scoreboard.CodeForbidden, "not yours")
+		}
+		return nil
+	}
+	j := realtime.Join{
+		Board: scoreboard.BoardID(cmp.Or(q.Get("board"), "global")), Limit: int(number("limit")),
+		Delta: q.Get("delta") == "1", LastEpoch: number("epoch"), LastVersion: number("version"),
+	}
+	if err := r.hub.ServeWebSocket(w, req, v, j); err != nil {
+		var refused *scoreboard.Error
+		if !errors.As(err, &refused) {
+			r.t.Errorf("refusal without a code: %v", err)
+		}
+		http.Error(w, err.Error(), http.StatusBadRequest)
+	}
+}
+
+// watcher is a WebSocket client.
+type watcher struct {
+	t  *testing.T
+	ws *websocket.Conn
+}
+
+func (r *rig) dial(query string) *watcher {
+	r.t.Helper()
+	ws, _, err := websocket.DefaultDialer.Dial("ws"+r.http.URL[len("http"):]+"/?"+query, nil)
+	if err != nil {
+		r.t.Fatalf("dial: %v", err)
+	}
+	r.t.Cleanup(func() { _ = ws.Close() })
+	return &watcher{r.t, ws}
+}
+
+func (w *watcher) read() ([]byte, error) {
+	_ = w.ws.SetReadDeadline(time.Now().Add(patience))
+	_, data, err := w.ws.ReadMessage()
+	return data, err
+}
+
+// frame reads the next frame.
+func (w *watcher) frame() protocol.Frame {
+	w.t.Helper()
+	data, err := w.read()
+	if err != nil {
+		w.t.Fatalf("read a frame: %v", err)
+	}
+	return decode(w.t, data)
+}
+
+func decode(t *testing.T, data []byte) protocol.Frame {
+	t.Helper()
+	var f protocol.Frame
+	if err := json.Unmarshal(data, &f); err != nil {
+		t.Fatalf("frame %s: %v", data, err)
+	}
+	return f
+}
+
+// expect reads the next frame, which must be of that type.
+func (w *watcher) expect(kind string) protocol.Frame {
+	w.t.Helper()
+	f := w.frame()
+	if f.Type != kind {
+		w.t.Fatalf("frame: got %+v, want type %s", f, kind)
+	}
+	return f
+}
+
+// quiet fails if a frame comes within d.
+func (w *watcher) quiet(d time.Duration) {
+	w.t.Helper()
+	_ = w.ws.SetReadDeadline(time.Now().Add(d))
+	if _, data, err := w.ws.ReadMessage(); err == nil {
+		w.t.Fatalf("got frame %s, want none", data)
+	}
+}
+
+// closed reads up to the close and returns its code and reason.
+func (w *watcher) closed() (int, string) {
+	w.t.Helper()
+	for {
+		if _, err := w.read(); err != nil {
+			var c *websocket.CloseError
+			if !errors.As(err, &c) {
+				w.t.Fatalf("closed without a code: %v", err)
+			}
+			return c.Code, c.Text
+		}
+	}
+}
+
+func (w *watcher) send(text string) {
+	w.t.Helper()
+	if err := w.ws.WriteMessage(websocket.TextMessage, []byte(text)); err != nil {
+		w.t.Fatalf("send %s: %v", text, err)
+	}
+}
+
+func user(i int) scoreboard.UserID { return scoreboard.UserID(fmt.Sprintf("u%03d", i)) }
+
+// crowd is n users, the first with the highest score.
+func crowd(n int) map[scoreboard.UserID]scoreboard.Score {
+	of := make(map[scoreboard.UserID]scoreboard.Score, n)
+	for i := range n {
+		of[user(i)] = scoreboard.Score(1000 * (n - i))
+	}
+	return of
+}
+
+// await waits until ok holds.
+func await(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited %s in vain for %s", patience, what)
+		}
+	}
+}
+
+func query(pairs ...string) string {
+	q := url.Values{}
+	for i := 0; i < len(pairs); i += 2 {
+		q.Set(pairs[i], pairs[i+1])
+	}
+	return q.Encode()
+}

@@ -1,0 +1,269 @@
+package realtime_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/realtime"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+type of = map[scoreboard.UserID]scoreboard.Score
+
+func TestSnapshotThenChanges(t *testing.T) {
+	t.Parallel()
+	boards := newRanking("global")
+	boards.set("global", of{"alice": 5})
+	r := start(t, realtime.Options{}, boards)
+	w := r.dial("")
+	f := w.expect(protocol.FrameUpdated)
+	if len(f.Top) != 1 || f.Top[0] != (protocol.Entry{Rank: 1, UserID: "alice", Score: 5}) {
+		t.Errorf("top: got %+v, want alice with 5", f.Top)
+	}
+	if f.Board != "global" || f.Version != 2 || f.Epoch != 10 || f.TS.IsZero() {
+		t.Errorf("frame: got %+v, want board global, version 2, epoch 10 and a time", f)
+	}
+	r.hub.Notify(boards.set("global", of{"bob": 7}))
+	f = w.expect(protocol.FrameUpdated)
+	if len(f.Top) != 2 || f.Top[0].UserID != "bob" || f.Version != 3 {
+		t.Errorf("frame: got %+v, want bob first at version 3", f)
+	}
+}
+
+func TestEmptyBoardIsAnEmptyList(t *testing.T) {
+	t.Parallel()
+	r := start(t, realtime.Options{}, newRanking("global"))
+	data, err := r.dial("").read()
+	if err != nil || !strings.Contains(string(data), `"top":[]`) {
+		t.Errorf("got %s, %v, want \"top\":[]", data, err)
+	}
+}
+
+func TestOnlyRowsThatAreShown(t *testing.T) {
+	t.Parallel()
+	boards := newRanking("global")
+	boards.set("global", crowd(120))
+	r := start(t, realtime.Options{}, boards)
+	ten, hundred := r.dial(""), r.dial("limit=100")
+	if n := len(ten.frame().Top); n != 10 {
+		t.Errorf("rows: got %d, want 10", n)
+	}
+	if n := len(hundred.frame().Top); n != 100 {
+		t.Errorf("rows: got %d, want 100", n)
+	}
+	r.hub.Notify(boards.set("global", of{user(50): 70_001}))
+	if f := hundred.frame(); f.Version != 3 {
+		t.Errorf("100 rows: got version %d, want 3", f.Version)
+	}
+	ten.quiet(400 * time.Millisecond)
+
+	// A newcomer to the ten rows is at the newest version all the same, for a
+	// client who has seen it elsewhere must not go back.
+	if f := r.dial("").frame(); f.Version != 3 {
+		t.Errorf("newcomer: got version %d, want 3", f.Version)
+	}
+}
+
+func TestWindow(t *testing.T) {
+	t.Parallel()
+	boards := newRanking("global")
+	r := start(t, realtime.Options{Window: 200 * time.Millisecond}, boards)
+	w := r.dial("")
+	w.frame()
+	time.Sleep(250 * time.Millisecond) // a pause, so that the next change is a lone one
+	begin := time.Now()
+	score := scoreboard.Score(0)
+	stop := time.After(time.Second)
+	changes := time.NewTicker(5 * time.Millisecond)
+	defer changes.Stop()
+	go func() {
+		for range 150 {
+			<-changes.C
+			score++
+			r.hub.Notify(boards.set("global", of{"alice": score}))
+		}
+	}()
+	w.frame()
+	if first := time.Since(begin); first > 100*time.Millisecond {
+		t.Errorf("first change after a pause came after %s, want at once", first)
+	}
+	var at []time.Time
+	for last := int64(0); last < 150; {
+		last = w.frame().Top[0].Score
+		at = append(at, time.Now())
+	}
+	<-stop
+	if len(at) > 5 {
+		t.Errorf("150 changes in 750 ms came in %d further frames, want at most 5", len(at))
+	}
+	for i := 1; i < len(at); i++ {
+		if gap := at[i].Sub(at[i-1]); gap < 150*time.Millisecond {
+			t.Errorf("frames %s apart, want a window", gap)
+		}
+	}
+}
+
+func TestSeveralBoards(t *testing.T) {
+	t.Parallel()
+	boards := newRanking("global", "daily", "secret")
+	r := start(t, realtime.Options{Boards: 2}, boards)
+	w := r.dial("")
+	w.frame()
+	w.send(`{"type":"subscribe","board":"daily"}`)
+	if f := w.expect(protocol.FrameUpdated); f.Board != "daily" {
+		t.Errorf("board: got %s, want daily", f.Board)
+	}
+	refused := []struct{ command, code string }{
+		{`{"type":"subscribe","board":"nosuch"}`, "not_found"},
+		{`{"type":"subscribe","board":"secret"}`, "forbidden"},
+		{`{"type":"subscribe","board":"NO BOARD"}`, "invalid_request"},
+		{`{"type":"dance","board":"daily"}`, "invalid_request"},
+		{`[`, "invalid_request"},
+		{``, "invalid_request"},
+	}
+	for _, c := range refused {
+		w.send(c.command)
+		if f := w.expect(protocol.FrameError); f.ErrorCode != c.code || f.Message == "" {
+			t.Errorf("%s: got %+v, want error %s", c.command, f, c.code)
+		}
+	}
+	w.send(`{"type":"subscribe","board":"daily"}`) // again is nothing
+	w.send(`{"type":"unsubscribe","board":"daily"}`)
+	w.send(`{"type":"unsubscribe","board":"daily"}`)
+	w.send(`{"type":"dance","board":"daily"}`)
+	w.expect(protocol.FrameError)
+	r.hub.Notify(boards.set("daily", of{"alice": 1}))
+	r.hub.Notify(boards.set("global", of{"bob": 1}))
+	if f := w.expect(protocol.FrameUpdated); f.Board != "global" {
+		t.Errorf("board: got %s, want global alone", f.Board)
+	}
+}
+
+func TestTooManyBoards(t *testing.T) {
+	t.Parallel()
+	r := start(t, realtime.Options{Boards: 2}, newRanking("global", "b1", "b2"))
+	w := r.dial("")
+	w.frame()
+	w.send(`{"type":"subscribe","board":"b1"}`)
+	w.expect(protocol.FrameUpdated)
+	w.send(`{"type":"subscribe","board":"b2"}`)
+	if f := w.expect(protocol.FrameError); f.ErrorCode != "rate_limited" {
+		t.Errorf("got %+v, want rate_limited", f)
+	}
+}
+
+func TestBadInput(t *testing.T) {
+	t.Parallel()
+	cases := []struct {
+		name string
+		bad  func(*testing.T, *watcher)
+		code int
+	}{
+		{"1 MB frame", func(_ *testing.T, w *watcher) {
+			// The server stops reading: the write may break, the code must come.
+			_ = w.ws.WriteMessage(websocket.TextMessage, make([]byte, 1<<20))
+		}, websocket.CloseMessageTooBig},
+		{"binary frame", func(t *testing.T, w *watcher) {
+			if err := w.ws.WriteMessage(websocket.BinaryMessage, []byte("hello")); err != nil {
+				t.Fatal(err)
+			}
+		}, websocket.CloseUnsupportedData},
+		{"invalid UTF-8", func(_ *testing.T, w *watcher) { w.send("\xff\xfe") }, websocket.CloseInvalidFramePayloadData},
+		{"10,000 subscribes", func(_ *testing.T, w *watcher) {
+			for range 10_000 {
+				if w.ws.WriteMessage(websocket.TextMessage, []byte(`{"type":"subscribe","board":"nosuch"}`)) != nil {
+					return
+				}
+			}
+		}, protocol.CloseLimit},
+		{"10,000 pings", func(_ *testing.T, w *watcher) {
+			for range 10_000 {
+				if w.ws.WriteMessage(websocket.PingMessage, nil) != nil {
+					return
+				}
+			}
+		}, protocol.CloseLimit},
+		{"reserved bits", func(t *testing.T, w *watcher) {
+			if _, err := w.ws.NetConn().Write([]byte{0xf1, 0x80, 0, 0, 0, 0}); err != nil {
+				t.Fatal(err)
+			}
+		}, websocket.CloseProtocolError},
+	}
+	boards := newRanking("global")
+	r := start(t, realtime.Options{}, boards)
+	bystander := r.dial("")
+	bystander.frame()
+	for _, c := range cases {
+		w := r.dial("")
+		w.frame()
+		c.bad(t, w)
+		if code, reason := w.closed(); code != c.code {
+			t.Errorf("%s: closed with %d %q, want %d", c.name, code, reason, c.code)
+		}
+	}
+	r.hub.Notify(boards.set("global", of{"alice": 1}))
+	bystander.expect(protocol.FrameUpdated)
+}
+
+func TestJoinRefused(t *testing.T) {
+	t.Parallel()
+	r := start(t, realtime.Options{}, newRanking("global", "secret"))
+	for board, want := range map[string]string{"nosuch": "not_found", "secret": "forbidden"} {
+		w := r.dial(query("board", board))
+		if f := w.expect(protocol.FrameError); f.ErrorCode != want {
+			t.Errorf("%s: got %+v, want %s", board, f, want)
+		}
+		if code, reason := w.closed(); code != protocol.CloseForbidden || reason != want {
+			t.Errorf("%s: closed with %d %q, want 4403 %s", board, code, reason, want)
+		}
+	}
+}
+
+func TestNoHandshake(t *testing.T) {
+	t.Parallel()
+	r := start(t, realtime.Options{}, newRanking("global"))
+	res, err := r.http.Client().Get(r.http.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	if res.StatusCode != 400 {
+		t.Errorf("status: got %d, want the caller's 400", res.StatusCode)
+	}
+}
+
+func TestTokenExpires(t *testing.T) {
+	t.Parallel()
+	r := start(t, realtime.Options{}, newRanking("global"))
+	w := r.dial("expires=300")
+	w.frame()
+	if f := w.expect(protocol.FrameBye); f.Reason != "token expired" {
+		t.Errorf("bye: got %+v, want token expired", f)
+	}
+	if code, _ := w.closed(); code != protocol.CloseToken {
+		t.Errorf("code: got %d, want 4401", code)
+	}
+}
+
+func TestHalfOpen(t *testing.T) {
+	t.Parallel()
+	r := start(t, realtime.Options{Ping: 50 * time.Millisecond, PongWait: 300 * time.Millisecond}, newRanking("global"))
+	silent, alive := r.dial(""), r.dial("")
+	silent.ws.SetPingHandler(func(string) error { return nil })
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if code, reason := silent.closed(); code != protocol.CloseSlowConsumer || reason != "no pong" {
+			t.Errorf("silent: closed with %d %q, want 4408 no pong", code, reason)
+		}
+	}()
+	alive.frame()
+	alive.quiet(time.Second) // it reads, so it answers pings
+	<-ended
+	again := r.dial("")
+	again.frame()
+}
