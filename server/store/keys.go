@@ -4,21 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
-
-// Key describes a signing key; its secrets stay sealed.
-type Key struct {
-	ID      string
-	Name    string
-	Created time.Time
-	Expires *time.Time
-	Revoked *time.Time
-}
 
 // SealedSecrets returns the secrets of a key that are live now: none for a key
 // that is unknown, revoked or expired.
@@ -38,7 +29,7 @@ where k.key_id = $1 and k.revoked_at is null and coalesce(k.expires_at > clock_t
 
 // CreateKey stores a new key with its first sealed secret; a conflict where
 // the id is taken.
-func (s *Store) CreateKey(ctx context.Context, id, name string, sealed []byte) (k Key, err error) {
+func (s *Store) CreateKey(ctx context.Context, id, name string, sealed []byte) (k protocol.Key, err error) {
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		k, err = scanKey(tx.QueryRow(ctx, `insert into keys (key_id, name) values ($1, $2) returning `+keyColumns, id, name))
 		if err != nil {
@@ -58,18 +49,18 @@ func (s *Store) CreateKey(ctx context.Context, id, name string, sealed []byte) (
 
 const keyColumns = `key_id, name, created_at, expires_at, revoked_at`
 
-func scanKey(row pgx.Row) (k Key, err error) {
-	err = row.Scan(&k.ID, &k.Name, &k.Created, &k.Expires, &k.Revoked)
+func scanKey(row pgx.Row) (k protocol.Key, err error) {
+	err = row.Scan(&k.KeyID, &k.Name, &k.CreatedAt, &k.ExpiresAt, &k.RevokedAt)
 	return k, err
 }
 
 // Keys lists every key, the oldest first.
-func (s *Store) Keys(ctx context.Context) ([]Key, error) {
+func (s *Store) Keys(ctx context.Context) ([]protocol.Key, error) {
 	rows, err := s.pool.Query(ctx, `select `+keyColumns+` from keys order by created_at, key_id`)
 	if err != nil {
 		return nil, translate(fmt.Errorf("list keys: %w", err))
 	}
-	keys, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (Key, error) { return scanKey(row) })
+	keys, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (protocol.Key, error) { return scanKey(row) })
 	if err != nil {
 		return nil, translate(fmt.Errorf("list keys: %w", err))
 	}
@@ -77,7 +68,7 @@ func (s *Store) Keys(ctx context.Context) ([]Key, error) {
 }
 
 // RevokeKey ends a key for good, or says not_found. Twice is as once.
-func (s *Store) RevokeKey(ctx context.Context, id string) (Key, error) {
+func (s *Store) RevokeKey(ctx context.Context, id string) (protocol.Key, error) {
 	k, err := scanKey(s.pool.QueryRow(ctx, `update keys set revoked_at = coalesce(revoked_at, clock_timestamp())
 where key_id = $1 returning `+keyColumns, id))
 	if errors.Is(err, pgx.ErrNoRows) {

@@ -1,0 +1,162 @@
+package api
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// Submitter records an increment and answers with its receipts.
+type Submitter interface {
+	Submit(ctx context.Context, in scoreboard.Increment) ([]scoreboard.Receipt, error)
+}
+
+// Leaderboard answers reads.
+type Leaderboard interface {
+	Top(ctx context.Context, board scoreboard.BoardID) (*scoreboard.Top, error)
+	Place(ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID, k int) (*scoreboard.Place, error)
+}
+
+// Catalog says what a board is.
+type Catalog interface {
+	Board(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Board, error)
+}
+
+// Events looks up what became of an event, and ranks it.
+type Events interface {
+	Event(ctx context.Context, user scoreboard.UserID, event scoreboard.EventID) ([]scoreboard.Receipt, error)
+}
+
+// Ranker fills in the ranks of receipts.
+type Ranker interface {
+	Rank(ctx context.Context, receipts []*scoreboard.Receipt)
+}
+
+// Live serves realtime connections to who has been let in.
+type Live interface {
+	Serve(w http.ResponseWriter, r *http.Request, v Viewer)
+}
+
+// Viewer is who watches, and what.
+type Viewer struct {
+	User    scoreboard.UserID
+	Address string
+	Expires time.Time
+	Board   scoreboard.BoardID
+	Limit   int
+	Delta   bool
+	Last    string // the last id that the viewer has, <epoch>:<version>
+}
+
+// Options are what the API is made of. A part that this process does not serve
+// is nil, and its routes are not there.
+type Options struct {
+	Tokens    *auth.Tokens
+	Keyring   *auth.Keyring
+	Catalog   Catalog
+	Submitter Submitter
+	Events    Events
+	Ranker    Ranker
+	Reads     Leaderboard
+	Live      Live
+	Keys      Keys
+
+	SignatureOptional bool
+	DevIssuer         bool
+	Origins           []string
+	Log               *slog.Logger
+	Now               func() time.Time
+}
+
+// API is the handler of the API's port.
+type API struct {
+	Options
+	engine  *gin.Engine
+	metrics *metrics
+}
+
+// handler answers one request of a caller that is known, or says why not.
+type handler func(c *gin.Context, who *auth.Claims) error
+
+// route is a line of the table. Scope is what the caller's token must carry
+// beside being valid.
+type route struct {
+	method, path, scope string
+	handle              handler
+}
+
+// New makes the API.
+func New(o Options) *API {
+	gin.SetMode(gin.ReleaseMode)
+	a := &API{Options: o, engine: gin.New(), metrics: newMetrics()}
+	a.engine.HandleMethodNotAllowed = true
+	a.engine.UseRawPath = true
+	a.engine.Use(a.identify, a.recoverPanic)
+	a.engine.NoRoute(func(c *gin.Context) {
+		a.fail(c, scoreboard.Errorf(scoreboard.CodeNotFound, "there is nothing at this path"))
+	})
+	a.engine.NoMethod(func(c *gin.Context) {
+		a.fail(c, scoreboard.Errorf(scoreboard.CodeMethodNotAllowed, "%s is not allowed here", c.Request.Method))
+	})
+	for _, r := range a.routes() {
+		a.engine.Handle(r.method, r.path, a.serve(r))
+	}
+	return a
+}
+
+func (a *API) routes() []route {
+	var t []route
+	if a.Submitter != nil {
+		t = append(t,
+			route{"POST", "/v1/scores/increment", "", a.increment},
+			route{"GET", "/v1/events/:event_id", "", a.event})
+	}
+	if a.Reads != nil {
+		t = append(t,
+			route{"GET", "/v1/leaderboard/top", "", a.top},
+			route{"GET", "/v1/leaderboard/me", "", a.me},
+			route{"GET", "/v1/users/:user_id/score", "", a.user},
+			route{"GET", "/v1/users/:user_id/rank", "", a.user})
+	}
+	if a.Live != nil {
+		t = append(t, route{"GET", "/v1/realtime/leaderboard", "", a.live})
+	}
+	if a.Keys != nil {
+		t = append(t,
+			route{"POST", "/v1/admin/keys", auth.ScopeAdmin, a.createKey},
+			route{"GET", "/v1/admin/keys", auth.ScopeAdmin, a.listKeys},
+			route{"DELETE", "/v1/admin/keys/:key_id", auth.ScopeAdmin, a.revokeKey})
+	}
+	if a.DevIssuer {
+		t = append(t, route{"POST", "/v1/admin/tokens", auth.ScopeAdmin, a.mintToken})
+	}
+	return t
+}
+
+// ServeHTTP implements http.Handler.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.engine.ServeHTTP(w, r) }
+
+// serve authenticates and measures one route.
+func (a *API) serve(r route) gin.HandlerFunc {
+	observe := a.metrics.route(r.method, r.path)
+	return func(c *gin.Context) {
+		started := time.Now()
+		who, err := a.authenticate(c)
+		if err == nil && r.scope != "" && !who.Has(r.scope) {
+			err = scoreboard.Errorf(scoreboard.CodeForbidden, "this needs the scope %s", r.scope)
+		}
+		if err == nil {
+			err = r.handle(c, who)
+		}
+		if err != nil {
+			a.fail(c, err)
+		}
+		observe(c.Writer.Status(), time.Since(started))
+	}
+}

@@ -1,0 +1,179 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// increment is POST /v1/scores/increment.
+func (a *API) increment(c *gin.Context, who *auth.Claims) error {
+	body, err := readBody(c, maxBody)
+	if err != nil {
+		return err
+	}
+	r, err := protocol.DecodeIncrement(body)
+	echoEvent(c, r)
+	if err != nil {
+		return err
+	}
+	in, err := a.validate(c.Request.Context(), r, who)
+	if err != nil {
+		return err
+	}
+	if in.KeyID, err = a.checkSignature(c, r, body); err != nil {
+		return err
+	}
+	in.Source, in.Trace = scoreboard.SourceAPI, c.GetString(keyTrace)
+	in.Address, in.Agent = address(c.Request), cut(c.Request.UserAgent(), maxAgent)
+	receipts, err := a.Submitter.Submit(c.Request.Context(), *in)
+	if err != nil {
+		return err
+	}
+	respond(c, http.StatusOK, receiptsJSON(r, receipts))
+	return nil
+}
+
+// maxAgent is how much of a User-Agent the ledger keeps.
+const maxAgent = 200
+
+func cut(s string, n int) string { return strings.ToValidUTF8(s[:min(len(s), n)], "") }
+
+// echoEvent remembers a well-formed event id for the answer, whatever it is.
+func echoEvent(c *gin.Context, r *protocol.IncrementRequest) {
+	if _, err := scoreboard.ParseEventID("", r.EventID); err == nil {
+		c.Set(keyEventID, r.EventID)
+	}
+}
+
+// validate turns a request into an increment: form, whose it is, boards and
+// bounds. What only the transaction can know is left to it.
+func (a *API) validate(ctx context.Context, r *protocol.IncrementRequest, who *auth.Claims) (*scoreboard.Increment, error) {
+	user, err := scoreboard.ParseUserID(r.UserID)
+	if err != nil {
+		return nil, err
+	}
+	event, err := scoreboard.ParseEventID(user, r.EventID)
+	if err != nil {
+		return nil, err
+	}
+	at, err := time.Parse(time.RFC3339, r.Timestamp)
+	if err != nil {
+		return nil, scoreboard.Invalid("timestamp", "timestamp must be RFC 3339")
+	}
+	if err := scoreboard.CheckAction(r.Action); err != nil {
+		return nil, err
+	}
+	boards, err := boardsOf(r)
+	if err != nil {
+		return nil, err
+	}
+	if user != who.User && !who.Has(auth.ScopeUpdate) {
+		return nil, scoreboard.Errorf(scoreboard.CodeForbidden, "the token is not for user %s", user)
+	}
+	for _, id := range boards {
+		board, err := a.Catalog.Board(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if err := board.CheckDelta(r.Delta); err != nil {
+			return nil, err
+		}
+	}
+	return &scoreboard.Increment{
+		User: user, Delta: r.Delta, Event: event, Boards: boards, Action: r.Action, Client: at.UTC(), Signer: string(who.User),
+	}, nil
+}
+
+// boardsOf returns the boards that a request names, global where it names
+// none.
+func boardsOf(r *protocol.IncrementRequest) ([]scoreboard.BoardID, error) {
+	names := r.Boards
+	switch {
+	case r.Board != "" && r.Boards != nil:
+		return nil, scoreboard.Invalid("boards", "board and boards cannot both be given")
+	case r.Board != "":
+		names = []string{r.Board}
+	case r.Boards == nil:
+		return []scoreboard.BoardID{scoreboard.GlobalBoard}, nil
+	case len(r.Boards) == 0:
+		return nil, scoreboard.Invalid("boards", "boards must name at least one board")
+	}
+	boards := make([]scoreboard.BoardID, 0, len(names))
+	for _, name := range names {
+		board, err := scoreboard.ParseBoardID(name)
+		if err != nil {
+			return nil, err
+		}
+		if board.IsInstance() {
+			return nil, scoreboard.Invalid("board", "an instance of a board cannot be written by its name; name the board")
+		}
+		for _, other := range boards {
+			if board == other {
+				return nil, scoreboard.Invalid("boards", "board %s stands twice", board)
+			}
+		}
+		boards = append(boards, board)
+	}
+	return boards, nil
+}
+
+// checkSignature verifies the header scheme where its header is there, else
+// the field scheme, and returns the key that signed.
+func (a *API) checkSignature(c *gin.Context, r *protocol.IncrementRequest, body []byte) (string, error) {
+	ctx := c.Request.Context()
+	if given := c.GetHeader(protocol.HeaderSignature); given != "" {
+		return a.checkHeader(c, given, body)
+	}
+	if r.Signature == "" {
+		if a.SignatureOptional {
+			return "", nil
+		}
+		return "", auth.ErrSignature()
+	}
+	at, err := time.Parse(time.RFC3339, r.Timestamp)
+	if err != nil {
+		return "", auth.ErrSignature()
+	}
+	return r.KeyID, a.Keyring.Check(ctx, r.KeyID, r.FieldText(), r.Signature, at)
+}
+
+func (a *API) checkHeader(c *gin.Context, given string, body []byte) (string, error) {
+	key, stamp := c.GetHeader(protocol.HeaderKey), c.GetHeader(protocol.HeaderTimestamp)
+	seconds, err := strconv.ParseInt(stamp, 10, 64)
+	signature, ok := strings.CutPrefix(given, protocol.SignatureVersion)
+	if err != nil || !ok {
+		return "", auth.ErrSignature()
+	}
+	text := protocol.HeaderText(c.Request.Method, c.Request.URL.RequestURI(), key, stamp, body)
+	return key, a.Keyring.Check(c.Request.Context(), key, text, signature, time.Unix(seconds, 0))
+}
+
+// receiptsJSON answers with one receipt, or a list where the request named
+// boards.
+func receiptsJSON(r *protocol.IncrementRequest, receipts []scoreboard.Receipt) any {
+	out := make([]protocol.Receipt, len(receipts))
+	for i := range receipts {
+		out[i] = receiptJSON(&receipts[i])
+	}
+	if r.Boards == nil {
+		return out[0]
+	}
+	return protocol.Receipts{UserID: r.UserID, ProcessedEventID: r.EventID, Receipts: out}
+}
+
+func receiptJSON(r *scoreboard.Receipt) protocol.Receipt {
+	return protocol.Receipt{
+		UserID: string(r.User), Board: string(r.Board), NewScore: int64(r.NewScore), PreviousScore: (*int64)(r.Previous),
+		Rank: r.Rank, Version: r.Version, ProcessedEventID: r.Event.Text, Applied: r.Applied, Replayed: r.Replayed,
+		Reversed: r.Reversed, RecordedAt: r.RecordedAt, Status: protocol.StatusDone,
+	}
+}
