@@ -1,0 +1,314 @@
+package bulk_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/bulk"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// ledger counts as a server does: each event id of a user once.
+type ledger struct {
+	mu     sync.Mutex
+	events map[string]int64
+	scores map[string]int64
+	order  map[string][]int64 // deltas of each user as they came
+	before func(client.Increment) error
+	after  func(client.Increment) error // the increment is counted, its answer lost
+}
+
+func newLedger() *ledger {
+	return &ledger{events: map[string]int64{}, scores: map[string]int64{}, order: map[string][]int64{}}
+}
+
+func (l *ledger) Submit(_ context.Context, in client.Increment) (client.Receipt, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.before != nil {
+		if err := l.before(in); err != nil {
+			return client.Receipt{}, err
+		}
+	}
+	key := in.User + "|" + in.EventID
+	_, replayed := l.events[key]
+	if !replayed {
+		l.events[key] = in.Delta
+		l.scores[in.User] += in.Delta
+		l.order[in.User] = append(l.order[in.User], in.Delta)
+	}
+	if l.after != nil {
+		if err := l.after(in); err != nil {
+			return client.Receipt{}, err
+		}
+	}
+	return client.Receipt{UserID: in.User, NewScore: l.scores[in.User], Replayed: replayed, Status: "done"}, nil
+}
+
+func away() error {
+	return &client.Error{Code: scoreboard.CodeUnavailable, Err: errors.New("no route")}
+}
+
+func lines(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "{\"user_id\":\"u%d\",\"delta\":%d}\n", i%7, i+1)
+	}
+	return b.String()
+}
+
+func submit(t *testing.T, ctx context.Context, l *ledger, text, path string) (bulk.Tally, []bulk.Result, error) {
+	t.Helper()
+	var failed []bulk.Result
+	job := bulk.Job{
+		Source: strings.NewReader(text), CSV: strings.HasPrefix(text, "user_id"), Results: path, Workers: 4,
+		Failed: func(r bulk.Result) { failed = append(failed, r) },
+	}
+	tally, err := job.Run(ctx, l)
+	slices.SortFunc(failed, func(a, b bulk.Result) int { return a.Line - b.Line })
+	return tally, failed, err
+}
+
+func TestEveryLineCountsOnceInItsUsersOrder(t *testing.T) {
+	t.Parallel()
+	l := newLedger()
+	tally, _, err := submit(t, t.Context(), l, lines(1000), "")
+	if err != nil || tally.Done != 1000 || tally.Replayed != 0 || tally.Bytes != int64(len(lines(1000))) {
+		t.Errorf("got %+v, %v", tally, err)
+	}
+	for user, deltas := range l.order {
+		if !slices.IsSorted(deltas) {
+			t.Errorf("the lines of %s came out of order: %v", user, deltas)
+		}
+	}
+}
+
+func TestBadLinesAreNamedAndTheRestCounts(t *testing.T) {
+	t.Parallel()
+	ndjson := `{"user_id":"alice","delta":5}
+
+{"user_id":"alice","delta":1.5}
+{"user_id":"alice","dleta":5}
+{"user_id":"alice"}
+not json
+` + `{"user_id":"` + strings.Repeat("a", 20<<10) + `","delta":1}
+{"user_id":"banned","delta":1}
+{"user_id":"alice","delta":7} {"user_id":"bob","delta":7}
+{"user_id":"alice","delta":2}`
+	csv := "user_id,delta,event_id\nalice,5,e1\nalice,many,e2\n\"alice\"x,1,e3\nalice,2\nbanned,1,e4\nalice,2,e5\n"
+	for _, tc := range []struct {
+		text  string
+		lines []int
+	}{{ndjson, []int{3, 4, 5, 6, 7, 8, 9}}, {csv, []int{3, 4, 5, 6}}} {
+		l := newLedger()
+		l.before = func(in client.Increment) error {
+			if in.User == "banned" {
+				return &client.Error{Status: 403, Code: scoreboard.CodeForbidden, Message: "the user is banned"}
+			}
+			return nil
+		}
+		tally, failed, err := submit(t, t.Context(), l, tc.text, "")
+		var refused []int
+		for _, r := range failed {
+			refused = append(refused, r.Line)
+			if r.Status != bulk.Refused || r.Code == "" || r.Message == "" {
+				t.Errorf("line %d: got %+v, want a refusal with code and message", r.Line, r)
+			}
+		}
+		if err != nil || tally.Done != 2 || tally.Refused != len(tc.lines) || !slices.Equal(refused, tc.lines) {
+			t.Errorf("got %+v, %v, refused lines %v, want %v", tally, err, refused, tc.lines)
+		}
+		if l.scores["alice"] != 7 || l.scores["bob"] != 0 {
+			t.Errorf("scores: got %v, want alice 7 alone", l.scores)
+		}
+	}
+}
+
+func TestBadColumns(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"user_id,score\na,1\n", "user_id\na\n"} {
+		if _, _, err := submit(t, t.Context(), newLedger(), text, ""); err == nil {
+			t.Errorf("columns %q: got no error", text)
+		}
+	}
+}
+
+// However often a run is stopped, and whatever answers are lost, the next run
+// with the same result file completes it and nothing counts twice.
+func TestAStoppedRunResumes(t *testing.T) {
+	t.Parallel()
+	text := lines(500)
+	path := filepath.Join(t.TempDir(), "results")
+	l := newLedger()
+	for round := 0; ; round++ {
+		if round > 20 {
+			t.Fatal("the run did not complete in 20 rounds")
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		counted := 0
+		l.after = func(client.Increment) error {
+			if counted++; counted == 60 {
+				cancel()
+			}
+			if counted%50 == 0 {
+				return away()
+			}
+			return nil
+		}
+		tally, _, err := submit(t, ctx, l, text, path)
+		cancel()
+		if err == nil && tally.Unsent == 0 {
+			break
+		}
+		if err != nil && !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+	}
+	var sum, want int64
+	for _, score := range l.scores {
+		sum += score
+	}
+	for i := range 500 {
+		want += int64(i + 1)
+	}
+	if sum != want || len(l.events) != 500 {
+		t.Errorf("got a sum of %d over %d events, want %d over 500", sum, len(l.events), want)
+	}
+	tally, _, err := submit(t, t.Context(), l, text, path)
+	if err != nil || tally.Skipped != 500 || tally.Done != 0 {
+		t.Errorf("once more: got %+v, %v, want all skipped", tally, err)
+	}
+}
+
+func TestACrashLeavesAHalfLine(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "results")
+	l := newLedger()
+	if _, _, err := submit(t, t.Context(), l, lines(20), path); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := bytes.LastIndexByte(whole[:len(whole)-1], '\n') + 1
+	half := append(whole[:last:last], `{"line":20,"status":"refused","message":"`+strings.Repeat("x", 1000)...)
+	if err := os.WriteFile(path, half, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	tally, _, err := submit(t, t.Context(), l, lines(20), path)
+	if err != nil || tally.Skipped != 19 || tally.Replayed != 1 || len(l.events) != 20 {
+		t.Errorf("got %+v, %v, %d events, want the lost line replayed and no event more", tally, err, len(l.events))
+	}
+	if tally, _, err = submit(t, t.Context(), l, lines(20), path); err != nil || tally.Skipped != 20 {
+		t.Errorf("once more: got %+v, %v, want the file whole again", tally, err)
+	}
+}
+
+func TestAResultFileBelongsToItsSource(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "results")
+	l := newLedger()
+	if _, _, err := submit(t, t.Context(), l, lines(3), path); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := submit(t, t.Context(), l, "{\"user_id\":\"x\",\"delta\":1}\n", path); err == nil || len(l.events) != 3 {
+		t.Errorf("another source: got %v and %d events, want it refused", err, len(l.events))
+	}
+	if _, _, err := submit(t, t.Context(), l, lines(5), path); err != nil || len(l.events) != 5 {
+		t.Errorf("a source that grew: got %v and %d events, want the two new ones", err, len(l.events))
+	}
+	if err := os.WriteFile(path, []byte("my diary\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := submit(t, t.Context(), l, lines(3), path); err == nil {
+		t.Error("a file that is none: got no error")
+	}
+	if diary, _ := os.ReadFile(path); string(diary) != "my diary\n" {
+		t.Errorf("the file was written to: %q", diary)
+	}
+}
+
+func TestWhatMeetsEveryLineStops(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name string
+		err  error
+		want error
+	}{
+		{"server away", away(), bulk.ErrAway},
+		{"bad token", &client.Error{Status: 401, Code: scoreboard.CodeUnauthorized}, nil},
+	} {
+		l := newLedger()
+		l.before = func(client.Increment) error { return tc.err }
+		tally, _, err := submit(t, t.Context(), l, lines(10_000), "")
+		if want := tc.want; err == nil || want != nil && !errors.Is(err, want) || want == nil && !errors.Is(err, tc.err) {
+			t.Errorf("%s: got %v", tc.name, err)
+		}
+		if tally.Unsent == 0 || tally.Unsent > 100 || tally.Refused != 0 {
+			t.Errorf("%s: got %+v, want a few lines unsent and none refused", tc.name, tally)
+		}
+	}
+}
+
+// endless gives n lines without holding them.
+type endless struct {
+	n    int
+	rest []byte
+}
+
+func (e *endless) Read(b []byte) (int, error) {
+	if len(e.rest) == 0 {
+		if e.n == 0 {
+			return 0, os.ErrClosed
+		}
+		e.n--
+		e.rest = fmt.Appendf(nil, "{\"user_id\":\"u%d\",\"delta\":1}\n", e.n%1000)
+	}
+	n := copy(b, e.rest)
+	e.rest = e.rest[n:]
+	return n, nil
+}
+
+type accept struct{}
+
+func (accept) Submit(_ context.Context, in client.Increment) (client.Receipt, error) {
+	return client.Receipt{UserID: in.User, Status: "done"}, nil
+}
+
+func TestMemoryIsFlat(t *testing.T) {
+	run := func(n int) uint64 {
+		var most uint64
+		job := bulk.Job{
+			Source: &endless{n: n}, Results: filepath.Join(t.TempDir(), "results"), Workers: 16,
+			Progress: func(bulk.Tally) {
+				var m runtime.MemStats
+				runtime.GC()
+				runtime.ReadMemStats(&m)
+				most = max(most, m.HeapAlloc)
+			},
+		}
+		if tally, err := job.Run(t.Context(), accept{}); !errors.Is(err, os.ErrClosed) || tally.Done != n {
+			t.Fatalf("got %+v, %v", tally, err)
+		}
+		return most
+	}
+	few, many := run(1000), run(200_000)
+	if many > few+4<<20 {
+		t.Errorf("1,000 lines took %d kB, 200,000 took %d kB", few>>10, many>>10)
+	}
+}
