@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -154,6 +155,7 @@ func fetchPostgres(ctx context.Context) (string, error) {
 // unpacks before it runs initdb, and initdb refuses a superuser whose name
 // begins with pg_, so nothing is ever started.
 func unpackPostgres(dir string) error {
+	defer http.DefaultClient.CloseIdleConnections() // the one it uses, and never again
 	home := filepath.Join(dir, "home")
 	var said strings.Builder
 	err := embeddedpostgres.NewDatabase(embeddedpostgres.DefaultConfig().

@@ -1,7 +1,6 @@
 package devstack_test
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -61,32 +60,6 @@ func TestDataSurvivesARestart(t *testing.T) {
 	read(t, second)
 }
 
-func TestDataSurvivesAKillOfTheParentAndNoChildDoes(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	parent, stack := startParent(t, dir)
-	write(t, stack)
-	time.Sleep(1100 * time.Millisecond) // Redis promises a write to the disk every second, not sooner
-	children := descendants(t, parent.Process.Pid)
-	if len(children) < 3 {
-		t.Fatalf("got processes %v below the parent, want PostgreSQL with its own and Redis", children)
-	}
-	kill(t, parent)
-	awaitGone(t, children)
-
-	second := start(t, devstack.Options{Dir: dir})
-	defer stop(t, second)
-	read(t, second)
-}
-
-func TestARestartRightAfterAKillWaitsForTheOldChildren(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	parent, _ := startParent(t, dir)
-	kill(t, parent)
-	stop(t, start(t, devstack.Options{Dir: dir}))
-}
-
 func TestASecondStartOnTheSameFolderIsRefusedAtOnce(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -107,18 +80,6 @@ func TestASecondStartOnTheSameFolderIsRefusedAtOnce(t *testing.T) {
 		}
 	}
 	write(t, first) // unharmed by the attempt
-}
-
-func TestEphemeralLeavesNothingAfterAKill(t *testing.T) {
-	t.Parallel()
-	parent, stack := startParent(t, "")
-	children := descendants(t, parent.Process.Pid)
-	folder := dataFolder(t, stack)
-	kill(t, parent)
-	awaitGone(t, children)
-	if exists(folder) {
-		t.Errorf("%s is still there after the kill", folder)
-	}
 }
 
 func TestEphemeralLeavesNothingAfterAStop(t *testing.T) {
@@ -177,7 +138,12 @@ func TestALeftoverPidFileOfALivingStrangerDoesNotStopTheStart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	stop(t, start(t, devstack.Options{Dir: dir}))
-	stranger := fmt.Appendf(nil, "%d\n%s\n1\n1\n\n127.0.0.1\n1 1\n", os.Getpid(), dir)
+	living := exec.CommandContext(t.Context(), "sleep", "60")
+	if err := living.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = living.Process.Kill(); _ = living.Wait() }()
+	stranger := fmt.Appendf(nil, "%d\n%s\n1\n1\n\n127.0.0.1\n1 1\n", living.Process.Pid, dir)
 	if err := os.WriteFile(filepath.Join(dir, "postgres", "data", "postmaster.pid"), stranger, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -203,37 +169,6 @@ func stop(t *testing.T, s *devstack.Stack) {
 	if err := s.Stop(ctx); err != nil {
 		t.Errorf("stop: %v", err)
 	}
-}
-
-func startParent(t *testing.T, dir string) (*exec.Cmd, *devstack.Stack) {
-	t.Helper()
-	parent := exec.CommandContext(t.Context(), os.Args[0])
-	parent.Env = append(os.Environ(), parentDir+"="+dir)
-	parent.Stderr = os.Stderr
-	out, err := parent.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := parent.Start(); err != nil {
-		t.Fatal(err)
-	}
-	line, err := bufio.NewReader(out).ReadBytes('\n')
-	if err != nil {
-		t.Fatalf("the parent did not start a stack: %v", err)
-	}
-	stack := new(devstack.Stack)
-	if err := json.Unmarshal(line, stack); err != nil {
-		t.Fatal(err)
-	}
-	return parent, stack
-}
-
-func kill(t *testing.T, parent *exec.Cmd) {
-	t.Helper()
-	if err := parent.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = parent.Wait()
 }
 
 func write(t *testing.T, s *devstack.Stack) {
@@ -322,57 +257,6 @@ func dataFolder(t *testing.T, s *devstack.Stack) string {
 		t.Fatal(err)
 	}
 	return filepath.Dir(filepath.Dir(dir))
-}
-
-// descendants lists all processes below pid.
-func descendants(t *testing.T, pid int) []int {
-	t.Helper()
-	var all []int
-	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
-	for _, path := range tasks {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			continue
-		}
-		for _, field := range strings.Fields(string(text)) {
-			child, err := strconv.Atoi(field)
-			if err != nil {
-				t.Fatal(err)
-			}
-			all = append(append(all, child), descendants(t, child)...)
-		}
-	}
-	return all
-}
-
-func awaitGone(t *testing.T, pids []int) {
-	t.Helper()
-	await(t, "all children to end", func() bool {
-		for _, pid := range pids {
-			if syscall.Kill(pid, 0) == nil && !zombie(pid) {
-				return false
-			}
-		}
-		return true
-	})
-}
-
-// zombie is a process that has ended and that nobody has asked after: in a
-// container the first process may never do so.
-func zombie(pid int) bool {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	return err != nil || strings.Contains(string(stat), ") Z ")
-}
-
-func await(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(2 * time.Second)
-	for !done() {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited 2 s for %s", what)
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
 }
 
 func exists(path string) bool {

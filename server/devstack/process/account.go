@@ -1,6 +1,9 @@
 package process
 
-import "syscall"
+import (
+	"os/exec"
+	"syscall"
+)
 
 // Account is who a child runs as; the zero value is the parent's own account.
 type Account struct {
@@ -8,10 +11,20 @@ type Account struct {
 	// sees them.
 	UID, GID int
 	attr     func(*syscall.SysProcAttr)
+	// byShell: the account's capabilities work only once a program runs as it,
+	// so a shell looks up the working folder and the program.
+	byShell bool
 }
 
-func (a Account) apply(attr *syscall.SysProcAttr) {
+// prepare makes the command run as the account, in dir.
+func (a Account) prepare(cmd *exec.Cmd, dir string) {
+	cmd.SysProcAttr = new(syscall.SysProcAttr)
 	if a.attr != nil {
-		a.attr(attr)
+		a.attr(cmd.SysProcAttr)
+	}
+	cmd.Dir = dir
+	if a.byShell {
+		cmd.Args = append([]string{"sh", "-c", `cd "$0" && exec "$@"`, dir, cmd.Path}, cmd.Args[1:]...)
+		cmd.Path, cmd.Dir = "/bin/sh", "/"
 	}
 }

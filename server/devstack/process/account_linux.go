@@ -10,12 +10,9 @@ import (
 	"syscall"
 )
 
-// Capabilities that let an account pass through folders that are closed to
-// it, such as a 0700 home of root.
-const (
-	capDACOverride   = 1
-	capDACReadSearch = 2
-)
+// capDACOverride is the capability that lets an account pass through folders
+// that are closed to it, such as a 0700 home of root. Containers have it.
+const capDACOverride = 1
 
 // Unprivileged returns an account as which a program that refuses root runs.
 // Without root that is the parent's own. With root it is, in this order: root
@@ -30,26 +27,29 @@ func Unprivileged(ctx context.Context, path string, args ...string) (Account, er
 	if err != nil {
 		return Account{}, err
 	}
-	accounts := []Account{
-		{UID: 0, GID: 0, attr: func(a *syscall.SysProcAttr) {
-			a.Cloneflags |= syscall.CLONE_NEWUSER
-			a.UidMappings = []syscall.SysProcIDMap{{ContainerID: uid, HostID: 0, Size: 1}}
-			a.GidMappings = []syscall.SysProcIDMap{{ContainerID: gid, HostID: 0, Size: 1}}
-		}},
-		{UID: uid, GID: gid, attr: func(a *syscall.SysProcAttr) {
-			a.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
-			a.AmbientCaps = []uintptr{capDACOverride, capDACReadSearch}
-		}},
-	}
-	for _, account := range accounts {
+	for _, account := range insteadOfRoot(uid, gid) {
 		cmd := exec.CommandContext(ctx, path, args...)
-		cmd.SysProcAttr = &syscall.SysProcAttr{}
-		account.apply(cmd.SysProcAttr)
+		account.prepare(cmd, "/")
 		if err = cmd.Run(); err == nil {
 			return account, nil
 		}
 	}
 	return Account{}, fmt.Errorf("run %s as another account than root: %w", path, err)
+}
+
+// insteadOfRoot are the ways of root to run a program as another account.
+func insteadOfRoot(uid, gid int) []Account {
+	return []Account{
+		{UID: 0, GID: 0, attr: func(a *syscall.SysProcAttr) {
+			a.Cloneflags |= syscall.CLONE_NEWUSER
+			a.UidMappings = []syscall.SysProcIDMap{{ContainerID: uid, HostID: 0, Size: 1}}
+			a.GidMappings = []syscall.SysProcIDMap{{ContainerID: gid, HostID: 0, Size: 1}}
+		}},
+		{UID: uid, GID: gid, byShell: true, attr: func(a *syscall.SysProcAttr) {
+			a.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+			a.AmbientCaps = []uintptr{capDACOverride}
+		}},
+	}
 }
 
 // systemAccount finds an account that every distribution has. It must stand

@@ -70,14 +70,14 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 
 	// Not CommandContext: the child ends by Stop, which is gentler than a kill.
 	cmd := exec.Command(o.Path, o.Args...) //nolint:noctx // see above
-	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = o.Dir, o.Env, log, log
+	cmd.Env, cmd.Stdout, cmd.Stderr = o.Env, log, log
 	if lock != nil {
 		cmd.ExtraFiles = []*os.File{lock}
 	}
+	o.Account.prepare(cmd, o.Dir)
 	// An own process group: Ctrl-C on the terminal is for the parent, which
 	// stops its children in order.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	o.Account.apply(cmd.SysProcAttr)
+	cmd.SysProcAttr.Setpgid = true
 	setDeathSignal(cmd.SysProcAttr, o.Signal)
 
 	p := &Process{name: o.Name, signal: o.Signal, cmd: cmd, lock: o.Lock, log: o.Log, done: make(chan struct{})}

@@ -38,6 +38,7 @@ func TempDir(pattern string) (dir string, remove func() error, err error) {
 		return "", nil, fmt.Errorf("make a temporary folder: %w", err)
 	}
 	shell := exec.Command("/bin/sh", "-c", removeLater, dir) //nolint:noctx // it outlives this process on purpose
+	shell.Env = []string{"PATH=/usr/bin:/bin"}               // rm and sleep, whatever the caller's says
 	shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	pipe, err := shell.StdinPipe()
 	if err == nil {
