@@ -40,7 +40,7 @@ type Ranker interface {
 
 // Live serves realtime connections to who has been let in.
 type Live interface {
-	Serve(w http.ResponseWriter, r *http.Request, v Viewer)
+	Serve(w http.ResponseWriter, r *http.Request, v Viewer) error
 }
 
 // Viewer is who watches, and what.

@@ -34,9 +34,8 @@ func (a *API) live(c *gin.Context, who *auth.Claims) error {
 	if last == "" {
 		last = c.Query("last_event_id")
 	}
-	a.Live.Serve(c.Writer, c.Request, Viewer{
+	return a.Live.Serve(c.Writer, c.Request, Viewer{
 		User: who.User, Address: address(c.Request), Expires: who.Expires, Board: board, Limit: limit,
 		Delta: c.Query("delta") == "1", Last: last,
 	})
-	return nil
 }

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/scoreboard/scoreboard/migrations"
+	"github.com/scoreboard/scoreboard/server"
+	"github.com/scoreboard/scoreboard/server/config"
+	"github.com/scoreboard/scoreboard/server/devstack"
+)
+
+func newDev() *cobra.Command {
+	var data string
+	var ephemeral bool
+	cmd := &cobra.Command{
+		Use: "dev", Short: "Run everything in one process: PostgreSQL, Redis, Kafka and the daemon", Args: cobra.NoArgs,
+		Long: `Runs the daemon with backends of its own and every role, for development.
+PostgreSQL and Redis are child processes where they are installed; what stands
+in for a missing one is named at the start. A backend that is given by flag or
+environment is used instead. Data is kept in --data and survives a restart.
+DIR/sbctl.env tells sbctl how to get in.`,
+		Example: "  scoreboardd dev\n  scoreboardd dev --ephemeral --addr 127.0.0.1:9090",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return runDev(cmd, data, ephemeral)
+		},
+	}
+	cmd.Flags().StringVar(&data, "data", ".dev", "folder of data, secrets and sbctl.env")
+	cmd.Flags().BoolVar(&ephemeral, "ephemeral", false, "keep no data; only sbctl.env is written to the folder")
+	return cmd
+}
+
+// stopGrace is how long the backends may take to stop.
+const stopGrace = 15 * time.Second
+
+func runDev(cmd *cobra.Command, data string, ephemeral bool) (err error) {
+	started := time.Now()
+	ctx, cancel := context.WithCancelCause(cmd.Context())
+	defer cancel(nil)
+	given, _, err := load(cmd.Flags(), devEnv(nil, nil))
+	if err != nil {
+		return err
+	}
+	log, err := newLog(os.Stderr, given.LogLevel)
+	if err != nil {
+		return err
+	}
+	stack, err := devstack.Start(ctx, devstack.Options{
+		Dir: data, Ephemeral: ephemeral, PostgresURL: given.PostgresURL, RedisURL: given.RedisURL,
+		KafkaBrokers: given.KafkaBrokers, Log: log,
+	})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.Background(), stopGrace)
+		defer cancel()
+		err = errors.Join(err, stack.Stop(ctx))
+	}()
+	if err := os.MkdirAll(data, 0o700); err != nil {
+		return fmt.Errorf("make the data folder: %w", err)
+	}
+	secrets, err := loadSecrets(filepath.Join(data, "secrets.json"), ephemeral)
+	if err != nil {
+		return err
+	}
+	c, _, err := load(cmd.Flags(), devEnv(stack, secrets))
+	if err != nil {
+		return err
+	}
+	if err := migrations.Up(ctx, stack.PostgresURL); err != nil {
+		return err
+	}
+	api, ops, err := listen(c)
+	if err != nil {
+		return err
+	}
+	s, err := server.New(ctx, c, log)
+	if err != nil {
+		return err
+	}
+	if err := secrets.admit(ctx, s); err != nil {
+		return err
+	}
+	envPath := filepath.Join(data, "sbctl.env")
+	if err := secrets.writeEnv(envPath, s, api.Addr()); err != nil {
+		return err
+	}
+	go func() {
+		select {
+		case err := <-stack.Died():
+			cancel(err)
+		case <-ctx.Done():
+		}
+	}()
+	banner(cmd.ErrOrStderr(), stack, api.Addr(), ops.Addr(), envPath, time.Since(started))
+	err = s.Run(ctx, api, ops)
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
+		err = errors.Join(err, cause)
+	}
+	return err
+}
+
+// devEnv lays what development needs beneath the environment.
+func devEnv(stack *devstack.Stack, secrets *secrets) config.Lookup {
+	under := map[string]string{
+		"SCOREBOARD_ADDR": "127.0.0.1:8080", "SCOREBOARD_AUTH_DEV_ISSUER": "true", "SCOREBOARD_LOG_LEVEL": "warn",
+		"SCOREBOARD_KAFKA_PARTITIONS": "4",
+	}
+	if stack != nil {
+		under["SCOREBOARD_POSTGRES_URL"] = stack.PostgresURL
+		under["SCOREBOARD_REDIS_URL"] = stack.RedisURL
+		brokers := ""
+		for _, b := range stack.KafkaBrokers {
+			brokers += b + ","
+		}
+		under["SCOREBOARD_KAFKA_BROKERS"] = brokers
+		under["SCOREBOARD_AUTH_JWT_SECRET"] = secrets.JWT
+		under["SCOREBOARD_AUTH_MASTER_KEY"] = secrets.Master
+	}
+	return func(name string) (string, bool) {
+		if v, ok := os.LookupEnv(name); ok {
+			return v, true
+		}
+		v, ok := under[name]
+		return v, ok
+	}
+}
+
+func banner(w io.Writer, stack *devstack.Stack, api, ops net.Addr, envPath string, took time.Duration) {
+	fmt.Fprintf(w, "scoreboard development stack, ready in %s\n", took.Round(10*time.Millisecond))
+	for _, p := range stack.Parts {
+		kind := ""
+		if p.StandIn {
+			kind = "  (stand-in)"
+		}
+		fmt.Fprintf(w, "  %-11s %s%s\n", p.Name, p.Detail, kind)
+		if p.Note != "" {
+			fmt.Fprintf(w, "  %-11s %s\n", "", p.Note)
+		}
+	}
+	fmt.Fprintf(w, "  %-11s http://%s\n  %-11s http://%s/metrics\n", "API", api, "operations", ops)
+	fmt.Fprintf(w, "Settings for sbctl are in %s. Try, in the same folder:\n", envPath)
+	fmt.Fprintln(w, "  sbctl score submit --user alice --delta 5\n  sbctl watch")
+}

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/scoreboard/scoreboard/server"
+	"github.com/scoreboard/scoreboard/server/config"
+)
+
+// version is set by the linker for a release.
+var version = ""
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "scoreboardd",
+		Short: "A real-time leaderboard that never loses a point and never counts one twice",
+		Example: `  scoreboardd dev
+  SCOREBOARD_POSTGRES_URL=… SCOREBOARD_REDIS_URL=… SCOREBOARD_KAFKA_BROKERS=… scoreboardd --roles api,relay`,
+		Args: cobra.NoArgs, SilenceUsage: true, SilenceErrors: true, Version: buildVersion(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, _, err := load(cmd.Flags(), os.LookupEnv)
+			if err != nil {
+				return err
+			}
+			log, err := newLog(os.Stderr, c.LogLevel)
+			if err != nil {
+				return err
+			}
+			s, err := server.New(cmd.Context(), c, log)
+			if err != nil {
+				return err
+			}
+			api, ops, err := listen(c)
+			if err != nil {
+				return err
+			}
+			return s.Run(cmd.Context(), api, ops)
+		},
+	}
+	flags := root.PersistentFlags()
+	flags.String("config", "", "YAML file of knobs")
+	for _, v := range config.Defaults() {
+		flags.String(config.FlagName(v.Name), v.Text, v.Meaning)
+	}
+	root.AddCommand(newDev(), newConfig())
+	return root
+}
+
+func newConfig() *cobra.Command {
+	return &cobra.Command{
+		Use: "config", Short: "Print every knob as it is in force, secrets masked, and where it came from", Args: cobra.NoArgs,
+		Example: "  scoreboardd config\n  SCOREBOARD_INGEST_LANES=2 scoreboardd config",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, values, err := load(cmd.Flags(), os.LookupEnv)
+			for _, v := range values {
+				fmt.Fprintf(cmd.OutOrStdout(), "%-36s %-28s %s\n", v.Name, v.Text, v.Source)
+			}
+			return err
+		},
+	}
+}
+
+// load reads the knobs from the command line, env and the file of --config.
+func load(flags *pflag.FlagSet, env config.Lookup) (*config.Config, []config.Value, error) {
+	given := func(name string) (string, bool) {
+		f := flags.Lookup(name)
+		if f == nil || !f.Changed {
+			return "", false
+		}
+		return f.Value.String(), true
+	}
+	path, _ := given("config")
+	if path == "" {
+		return config.Load(given, env, nil)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, nil, fmt.Errorf("open the configuration file: %w", err)
+	}
+	defer func() { _ = file.Close() }() // only read
+	return config.Load(given, env, file)
+}
+
+func newLog(w io.Writer, level string) (*slog.Logger, error) {
+	var l slog.Level
+	if err := l.UnmarshalText([]byte(level)); err != nil {
+		return nil, fmt.Errorf("knob log.level: %w", err)
+	}
+	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: l})), nil
+}
+
+func listen(c *config.Config) (api, ops net.Listener, err error) {
+	if api, err = net.Listen("tcp", c.Addr); err != nil {
+		return nil, nil, fmt.Errorf("listen for the API: %w", err)
+	}
+	if ops, err = net.Listen("tcp", c.OpsAddr); err != nil {
+		_ = api.Close() // nothing was served
+		return nil, nil, fmt.Errorf("listen for operations: %w", err)
+	}
+	return api, ops, nil
+}
+
+func buildVersion() string {
+	if version != "" {
+		return version
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "unknown"
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server"
+)
+
+// secrets are what a development stack invents once and keeps, so that tokens
+// and keys survive a restart.
+type secrets struct {
+	JWT       string `json:"jwt_secret"`
+	Master    string `json:"master_key"`
+	KeyID     string `json:"key_id"`
+	KeySecret string `json:"key_secret"`
+}
+
+// loadSecrets reads path, or invents secrets and keeps them there; ephemeral
+// ones are not kept.
+func loadSecrets(path string, ephemeral bool) (*secrets, error) {
+	s := &secrets{}
+	b, err := os.ReadFile(path)
+	if err == nil && !ephemeral {
+		if err := json.Unmarshal(b, s); err != nil {
+			return nil, fmt.Errorf("read %s: %w", path, err)
+		}
+		return s, nil
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("read the stack's secrets: %w", err)
+	}
+	master := make([]byte, 32)
+	_, _ = rand.Read(master) // never fails
+	s.JWT, s.Master = rand.Text()+rand.Text(), hex.EncodeToString(master)
+	s.KeyID, s.KeySecret = server.NewKey()
+	if ephemeral {
+		return s, nil
+	}
+	if b, err = json.MarshalIndent(s, "", "  "); err != nil {
+		return nil, fmt.Errorf("write the stack's secrets: %w", err)
+	}
+	if err := os.WriteFile(path, append(b, '\n'), 0o600); err != nil {
+		return nil, fmt.Errorf("write the stack's secrets: %w", err)
+	}
+	return s, nil
+}
+
+// devUser is who the stack's own token belongs to.
+const devUser = "dev"
+
+// devTokenLife spares developers a token that ends in the middle of a week.
+const devTokenLife = 30 * 24 * time.Hour
+
+// admit makes the signing key known to the server.
+func (s *secrets) admit(ctx context.Context, srv *server.Server) error {
+	return srv.EnsureKey(ctx, s.KeyID, "development", s.KeySecret)
+}
+
+// writeEnv writes the settings of sbctl.
+func (s *secrets) writeEnv(path string, srv *server.Server, api net.Addr) error {
+	token, err := srv.MintToken(devUser, "score:update score:admin", devTokenLife)
+	if err != nil {
+		return err
+	}
+	text := fmt.Sprintf("SBCTL_SERVER=http://%s\nSBCTL_TOKEN=%s\nSBCTL_KEY_ID=%s\nSBCTL_KEY_SECRET=%s\n",
+		reachable(api), token, s.KeyID, s.KeySecret)
+	// Renamed into place: whoever waits for the file finds it whole.
+	if err := os.WriteFile(path+".new", []byte(text), 0o600); err != nil {
+		return fmt.Errorf("write the settings of sbctl: %w", err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		return fmt.Errorf("write the settings of sbctl: %w", err)
+	}
+	return nil
+}
+
+// reachable is an address that a client on this machine can dial.
+func reachable(a net.Addr) string {
+	host, port, err := net.SplitHostPort(a.String())
+	if err != nil {
+		return a.String()
+	}
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return net.JoinHostPort(host, port)
+}

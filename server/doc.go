@@ -1,0 +1,39 @@
+// Package server puts the stations together. This page is the tour.
+//
+// An increment walks one way through the house:
+//
+//	         write                                                            watch
+//	client ─► api ─► ingest ─► store ══► outbox ══► broker ══► projection ─► ranking ══► realtime ─► client
+//	           │           (one transaction:         (Kafka)               (Redis, the
+//	           │            ledger, score, outbox)                          board's version)
+//	           │ read
+//	           └───► leaderboard ─► ranking, else store
+//
+// ══ is a boundary that another process may be behind.
+//
+//   - api decodes and checks: token, signature, form, bounds. It answers when
+//     ingest does.
+//   - ingest gathers increments in lanes by user and has each batch recorded in
+//     one transaction; then it asks the ranking for the ranks of the receipts.
+//   - store is PostgreSQL, the truth. Record locks the users, looks for known
+//     events, writes ledger, scores and outbox, and commits.
+//   - outbox relays committed changes by a cursor of (xid, id) under a lease.
+//   - broker is Kafka: events keyed by user.
+//   - projection consumes them and applies what is newer; what cannot be
+//     applied goes to the dead letters.
+//   - ranking is Redis. One script moves standings, bumps the board's version
+//     if its top 100 changed, and publishes the notice.
+//   - realtime follows the notices and sends states to WebSockets and event
+//     streams, at most one a window.
+//   - leaderboard answers reads, from the ranking or, marked, from the store.
+//   - repair rebuilds boards that Redis has lost, beside live traffic.
+//
+// The nouns are in scoreboard, their JSON in protocol, the knobs in config.
+// A station knows these, never a sibling: only New introduces stations to each
+// other, and a test over the imports keeps it so. An interface stands with who
+// calls it.
+//
+// Run starts what watches before what writes, and stops in the other order:
+// not ready, finish requests, end streams, finish the relay's batch, commit
+// the projection, close the backends.
+package server

@@ -1,0 +1,95 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"github.com/scoreboard/scoreboard/server/api"
+	"github.com/scoreboard/scoreboard/server/broker"
+	"github.com/scoreboard/scoreboard/server/leaderboard"
+	"github.com/scoreboard/scoreboard/server/projection"
+	"github.com/scoreboard/scoreboard/server/ranking"
+	"github.com/scoreboard/scoreboard/server/realtime"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// What stands here makes one station look the way another asks for it.
+
+// source is the broker as the projection sees it.
+type source struct{ consumer *broker.Consumer }
+
+func (s source) Consume(ctx context.Context, handle func(context.Context, []projection.Record) error) error {
+	return s.consumer.Consume(ctx, func(ctx context.Context, in []broker.Record) error {
+		out := make([]projection.Record, len(in))
+		for i, r := range in {
+			out[i] = projection.Record{Partition: r.Partition, Offset: r.Offset, Value: r.Value}
+		}
+		return handle(ctx, out)
+	})
+}
+
+// deadLetters is a topic of the broker.
+type deadLetters struct{ producer *broker.Producer }
+
+func (d deadLetters) Bury(ctx context.Context, r projection.Record, reason string) error {
+	_, err := d.producer.Produce(ctx, []broker.Message{{
+		Key: []byte(strconv.Itoa(r.Partition)), Value: r.Value,
+		Headers: []broker.Header{
+			{Key: "reason", Value: []byte(reason)},
+			{Key: "partition", Value: []byte(strconv.Itoa(r.Partition))},
+			{Key: "offset", Value: []byte(strconv.FormatInt(r.Offset, 10))},
+			{Key: "buried_at", Value: []byte(time.Now().UTC().Format(time.RFC3339Nano))},
+		},
+	}})
+	return err
+}
+
+// changes is the reads as the hub sees them.
+type changes struct{ reads *leaderboard.Leaderboard }
+
+func (c changes) Top(ctx context.Context, board scoreboard.BoardID) (*scoreboard.Top, error) {
+	return c.reads.Top(ctx, board)
+}
+
+func (c changes) Place(ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID) (*scoreboard.Place, error) {
+	return c.reads.Place(ctx, board, user, 0)
+}
+
+// follower carries notices from the ranking to the hub.
+type follower struct {
+	ranking *ranking.Ranking
+	hub     *realtime.Hub
+}
+
+func (f follower) Run(ctx context.Context) error { return f.ranking.Follow(ctx, f.hub.Notify) }
+
+// live is the hub as the API sees it.
+type live struct{ hub *realtime.Hub }
+
+func (l live) Serve(w http.ResponseWriter, r *http.Request, v api.Viewer) error {
+	viewer := realtime.Viewer{User: v.User, Address: v.Address, Expires: v.Expires}
+	join := realtime.Join{Board: v.Board, Limit: v.Limit, Delta: v.Delta}
+	epoch, version, ok := strings.Cut(v.Last, ":")
+	if ok {
+		var err1, err2 error
+		join.LastEpoch, err1 = strconv.ParseInt(epoch, 10, 64)
+		join.LastVersion, err2 = strconv.ParseInt(version, 10, 64)
+		if err1 != nil || err2 != nil {
+			join.LastEpoch, join.LastVersion = 0, 0 // an id of someone else's: as if there were none
+		}
+	}
+	switch {
+	case websocket.IsWebSocketUpgrade(r):
+		if err := l.hub.ServeWebSocket(w, r, viewer, join); err != nil {
+			return fmt.Errorf("serve a WebSocket: %w", err)
+		}
+		return nil
+	}
+	return scoreboard.Invalid("", "this is for WebSockets, or for Accept: text/event-stream")
+}

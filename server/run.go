@@ -1,0 +1,135 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/broker"
+)
+
+// runner is a station at work: it returns when ctx has ended and all that it
+// started has.
+type runner interface {
+	Run(ctx context.Context) error
+}
+
+type station struct {
+	name string
+	runner
+}
+
+// running is a station that was started.
+type running struct {
+	name string
+	stop context.CancelFunc
+	done chan struct{}
+}
+
+// How long each step of the stop may take.
+const (
+	requestGrace = 10 * time.Second
+	drainGrace   = 8 * time.Second
+	stationGrace = 5 * time.Second
+)
+
+// Run serves api and ops until ctx ends, or until a station fails for good.
+// Both listeners are closed when it returns.
+func (s *Server) Run(ctx context.Context, apiListener, opsListener net.Listener) error {
+	defer s.Close()
+	failed := make(chan error, len(s.stations)+2)
+	ops := s.opsServer()
+	serve(ops, opsListener, failed)
+	if err := s.prepare(ctx); err != nil {
+		return errors.Join(err, ops.Close(), apiListener.Close())
+	}
+	var started []running
+	for _, st := range s.stations {
+		started = append(started, start(st, failed))
+	}
+	front := &http.Server{
+		Handler: s.api, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,
+	}
+	serve(front, apiListener, failed)
+	s.ready.open()
+	s.log.Info("serving", "addr", apiListener.Addr().String(), "ops", opsListener.Addr().String(), "roles", s.config.Roles)
+
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-failed:
+	}
+	s.log.Info("stopping")
+	s.ready.close()
+	s.stop(front, started)
+	return errors.Join(err, ops.Close())
+}
+
+// prepare makes the topics that this process uses.
+func (s *Server) prepare(ctx context.Context) error {
+	if s.kafka == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	c := s.config
+	return s.kafka.Ensure(ctx,
+		broker.Topic{Name: c.KafkaTopic, Partitions: c.KafkaPartitions, Retention: c.KafkaRetention, Replicas: c.KafkaReplicas},
+		broker.Topic{Name: c.KafkaDeadTopic, Partitions: 1, Retention: deadRetention, Replicas: c.KafkaReplicas})
+}
+
+func serve(h *http.Server, l net.Listener, failed chan<- error) {
+	go func() {
+		if err := h.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			failed <- fmt.Errorf("serve %s: %w", l.Addr(), err)
+		}
+	}()
+}
+
+// start runs a station under a context of its own: they end one by one.
+func start(st station, failed chan<- error) running {
+	ctx, stop := context.WithCancel(context.Background())
+	r := running{st.name, stop, make(chan struct{})}
+	go func() {
+		defer close(r.done)
+		if err := st.Run(ctx); err != nil {
+			failed <- fmt.Errorf("station %s: %w", st.name, err)
+		}
+	}()
+	return r
+}
+
+// stop ends intake first and what carries its results last: requests, streams,
+// then the stations in the order against their start.
+func (s *Server) stop(front *http.Server, started []running) {
+	ctx, cancel := context.WithTimeout(context.Background(), requestGrace)
+	defer cancel()
+	var drained sync.WaitGroup
+	if s.hub != nil {
+		drained.Go(func() {
+			ctx, cancel := context.WithTimeout(context.Background(), drainGrace)
+			defer cancel()
+			if err := s.hub.Drain(ctx); err != nil {
+				s.log.Warn("streams cut off", "err", err)
+			}
+		})
+	}
+	if err := front.Shutdown(ctx); err != nil {
+		s.log.Warn("requests cut off", "err", err)
+		_ = front.Close()
+	}
+	drained.Wait()
+	for i := len(started) - 1; i >= 0; i-- {
+		r := started[i]
+		r.stop()
+		select {
+		case <-r.done:
+		case <-time.After(stationGrace):
+			s.log.Warn("station did not end in time", "station", r.name)
+		}
+	}
+}

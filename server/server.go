@@ -1,0 +1,211 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/scoreboard/scoreboard/server/api"
+	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/broker"
+	"github.com/scoreboard/scoreboard/server/config"
+	"github.com/scoreboard/scoreboard/server/ingest"
+	"github.com/scoreboard/scoreboard/server/leaderboard"
+	"github.com/scoreboard/scoreboard/server/outbox"
+	"github.com/scoreboard/scoreboard/server/projection"
+	"github.com/scoreboard/scoreboard/server/ranking"
+	"github.com/scoreboard/scoreboard/server/realtime"
+	"github.com/scoreboard/scoreboard/server/repair"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store"
+)
+
+// Server is one process with its roles.
+type Server struct {
+	config   *config.Config
+	log      *slog.Logger
+	registry *prometheus.Registry
+
+	store    *store.Store
+	redis    redis.UniversalClient
+	ranking  *ranking.Ranking
+	kafka    *broker.Kafka // nil where no role needs it
+	events   *broker.Producer
+	dead     *broker.Producer
+	keyring  *auth.Keyring
+	tokens   *auth.Tokens
+	api      *api.API
+	ingest   *ingest.Ingest
+	relay    *outbox.Relay
+	project  *projection.Projection
+	hub      *realtime.Hub
+	keeper   *repair.Keeper
+	stations []station // in the order of their start
+	ready    gate
+}
+
+// New makes a server from its configuration. It connects lazily; Run says what
+// cannot be reached.
+func New(ctx context.Context, c *config.Config, log *slog.Logger) (*Server, error) {
+	s := &Server{config: c, log: log, registry: prometheus.NewRegistry()}
+	s.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	if err := s.openBackends(ctx); err != nil {
+		return nil, err
+	}
+	catalog := store.NewCatalog(s.store)
+	s.keeper = repair.NewKeeper(catalog, s.store, s.ranking, log)
+	ask := func(scoreboard.BoardID) {}
+	if c.Has(config.RoleUpkeep) {
+		ask = s.keeper.Ask
+	}
+	reads := leaderboard.New(catalog, s.ranking, s.store, ranking.ErrCold, ask, log)
+	s.register(reads.Collectors()...)
+
+	if c.Has(config.RoleGateway) {
+		s.makeGateway(reads)
+	}
+	if c.Has(config.RoleUpkeep) {
+		s.add("keeper", s.keeper)
+		s.register(s.keeper.Collectors()...)
+	}
+	if c.Has(config.RoleProjector) {
+		s.makeProjection(ask)
+	}
+	wake := func() {}
+	if c.Has(config.RoleRelay) {
+		s.makeRelay()
+		wake = s.relay.Wake
+	}
+	return s, s.makeAPI(catalog, reads, wake)
+}
+
+// openBackends makes the clients of what the roles need.
+func (s *Server) openBackends(ctx context.Context) (err error) {
+	c := s.config
+	if c.PostgresURL == "" || c.RedisURL == "" {
+		return errors.New("postgres.url and redis.url must be set")
+	}
+	s.store, err = store.Open(ctx, store.Options{
+		URL: c.PostgresURL, MaxConns: c.PostgresMaxConns, LockWait: lockWait, Timeout: statementTimeout,
+		Shards: c.OutboxShards, Describe: c.PostgresDescribe,
+	})
+	if err != nil {
+		return err
+	}
+	o, err := redis.ParseURL(c.RedisURL)
+	if err != nil {
+		return fmt.Errorf("read the Redis URL: %w", err)
+	}
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.MaxRetries = 500*time.Millisecond, time.Second, time.Second, 1
+	s.redis = redis.NewClient(o)
+	s.ranking = ranking.New(s.redis)
+	if c.Has(config.RoleRelay) || c.Has(config.RoleProjector) {
+		if len(c.KafkaBrokers) == 0 {
+			return errors.New("kafka.brokers must be set for the roles relay and projector")
+		}
+		s.kafka = broker.NewKafka(broker.KafkaOptions{Brokers: c.KafkaBrokers, Linger: c.KafkaLinger, Timeout: produceTimeout})
+	}
+	return nil
+}
+
+// Bounds that nobody has needed to turn.
+const (
+	lockWait         = 100 * time.Millisecond
+	statementTimeout = 5 * time.Second
+	produceTimeout   = 5 * time.Second
+	deadRetention    = 30 * 24 * time.Hour
+)
+
+func (s *Server) makeGateway(reads *leaderboard.Leaderboard) {
+	c := s.config
+	s.hub = realtime.NewHub(realtime.Options{
+		Window: c.RealtimeWindow, ConnectionsPerUser: c.RealtimeConnectionsPerUser,
+		ConnectionsPerAddress: c.RealtimeConnectionsPerAddress, JoinsPerSecond: c.RealtimeJoinsPerSecond,
+	}, changes{reads}, s.log)
+	s.register(s.hub.Collectors()...)
+	s.add("hub", s.hub)
+	s.add("notices", follower{s.ranking, s.hub})
+}
+
+func (s *Server) makeProjection(cold func(scoreboard.BoardID)) {
+	c := s.config
+	s.dead = s.kafka.Producer(c.KafkaDeadTopic)
+	consumer := s.kafka.Consumer(c.KafkaTopic, c.KafkaGroup, c.ProjectionBatch, s.log)
+	s.project = projection.New(source{consumer}, s.ranking, deadLetters{s.dead}, cold, s.log)
+	s.register(s.project.Collectors()...)
+	s.add("projection", s.project)
+}
+
+func (s *Server) makeRelay() {
+	c := s.config
+	s.events = s.kafka.Producer(c.KafkaTopic)
+	host, _ := os.Hostname() // only a name for people; the random part makes it unique
+	s.relay = outbox.NewRelay(outbox.Options{
+		Owner: fmt.Sprintf("%s-%d-%s", host, os.Getpid(), rand.Text()[:8]), Shards: c.OutboxShards, Batch: c.OutboxBatch,
+		Poll: c.OutboxPoll, Pause: c.OutboxPause, Beat: time.Second, Lease: c.OutboxLease,
+	}, s.store, broker.NewEvents(s.events), s.log)
+	s.register(s.relay.Collectors()...)
+	s.add("relay", s.relay)
+}
+
+// makeAPI makes the handler with the routes of the roles, and ingest where
+// there are writes.
+func (s *Server) makeAPI(catalog *store.Catalog, reads *leaderboard.Leaderboard, wake func()) (err error) {
+	c := s.config
+	s.tokens = auth.NewTokens(c.AuthJWTSecret, c.AuthIssuer, c.AuthAudience, time.Now)
+	o := api.Options{
+		Tokens: s.tokens, Catalog: catalog, SignatureOptional: c.AuthSignature == "optional",
+		DevIssuer: c.AuthDevIssuer, Origins: c.RealtimeOrigins, Log: s.log, Now: time.Now,
+	}
+	if c.Has(config.RoleAPI) || c.Has(config.RoleRead) {
+		o.Reads = reads
+	}
+	if c.Has(config.RoleGateway) {
+		o.Live = live{s.hub}
+	}
+	if c.Has(config.RoleAPI) {
+		if s.keyring, err = auth.NewKeyring(c.AuthMasterKey, s.store, time.Now); err != nil {
+			return err
+		}
+		ranker := leaderboard.NewRanker(reads, s.ranking)
+		s.ingest = ingest.New(ingest.Options{
+			Lanes: c.IngestLanes, Batch: c.IngestBatch, Queue: c.IngestQueue, Wait: c.IngestWait,
+		}, s.store, ranker, wake, s.log)
+		s.register(s.ingest.Collectors()...)
+		s.add("ingest", s.ingest)
+		o.Keyring, o.Submitter, o.Events, o.Ranker, o.Keys = s.keyring, s.ingest, s.store, ranker, s.store
+	}
+	s.api = api.New(o)
+	s.register(s.api.Collectors()...)
+	return nil
+}
+
+func (s *Server) register(c ...prometheus.Collector) { s.registry.MustRegister(c...) }
+
+func (s *Server) add(name string, r runner) { s.stations = append(s.stations, station{name, r}) }
+
+// Close closes the backends. Run does so itself.
+func (s *Server) Close() {
+	for _, p := range []*broker.Producer{s.events, s.dead} {
+		if p != nil {
+			if err := p.Close(); err != nil {
+				s.log.Warn("producer closed badly", "err", err)
+			}
+		}
+	}
+	if s.kafka != nil {
+		s.kafka.Close()
+	}
+	if err := s.redis.Close(); err != nil {
+		s.log.Warn("Redis closed badly", "err", err)
+	}
+	s.store.Close()
+}
