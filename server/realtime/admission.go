@@ -17,9 +17,7 @@ func (h *Hub) admit(c *conn) error {
 	switch {
 	case h.draining || h.closed:
 		h.metrics.refused.WithLabelValues("draining").Inc()
-		return &scoreboard.Error{
-			Code: scoreboard.CodeUnavailable, Message: "the server is restarting", RetryAfter: time.Second,
-		}
+		return h.restarting()
 	case o.ConnectionsPerNode > 0 && h.admitted >= o.ConnectionsPerNode:
 		reason, message = "node", "too many connections to this server"
 	case o.ConnectionsPerUser > 0 && v.User != "" && h.users[v.User] >= o.ConnectionsPerUser:
@@ -42,6 +40,14 @@ func (h *Hub) admit(c *conn) error {
 	}
 	h.metrics.connections.WithLabelValues(c.out.kind()).Inc()
 	return nil
+}
+
+// restarting sends a client away for as long as a goodbye would.
+func (h *Hub) restarting() error {
+	return &scoreboard.Error{
+		Code: scoreboard.CodeUnavailable, Message: "the server is restarting",
+		RetryAfter: max(time.Second, h.options.ReconnectWithin/2),
+	}
 }
 
 // enter puts an admitted connection, whose way to the client is there, before

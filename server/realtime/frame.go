@@ -3,6 +3,7 @@ package realtime
 import (
 	"encoding/json"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -15,8 +16,9 @@ import (
 // frame is one encoded message, shared by every connection it goes to. What a
 // transport puts around the JSON is made once too, by the first to need it.
 type frame struct {
-	kind string
-	json []byte
+	kind  string
+	json  []byte
+	retry int64 // ms that an EventSource waits before it comes back; 0 says nothing
 
 	wsOnce  sync.Once
 	ws      *websocket.PreparedMessage
@@ -44,7 +46,12 @@ func (f *frame) prepared() *websocket.PreparedMessage {
 // event is the frame as a server-sent event, after its id line.
 func (f *frame) event() []byte {
 	f.sseOnce.Do(func() {
-		b := make([]byte, 0, len(f.json)+len(f.kind)+24)
+		b := make([]byte, 0, len(f.json)+len(f.kind)+40)
+		if f.retry > 0 {
+			b = append(b, "retry: "...)
+			b = strconv.AppendInt(b, f.retry, 10)
+			b = append(b, '\n')
+		}
 		b = append(b, "event: "...)
 		b = append(b, f.kind...)
 		b = append(b, "\ndata: "...)

@@ -103,10 +103,10 @@ func (h *Hub) start(f func()) bool {
 
 // bye is a goodbye with a delay of its own, so that not all come back at once.
 func (h *Hub) bye(reason string) *frame {
-	delay := rand.N(h.options.ReconnectWithin)
-	return newFrame(protocol.FrameBye, byeFrame{
-		Type: protocol.FrameBye, Reason: reason, ReconnectAfterMS: delay.Milliseconds(),
-	})
+	delay := rand.N(h.options.ReconnectWithin).Milliseconds()
+	f := newFrame(protocol.FrameBye, byeFrame{Type: protocol.FrameBye, Reason: reason, ReconnectAfterMS: delay})
+	f.retry = delay
+	return f
 }
 
 // Notify takes in what the bus said. It never blocks on anything but short locks.

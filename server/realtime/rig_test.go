@@ -189,12 +189,28 @@ func (r *rig) serve(w http.ResponseWriter, req *http.Request) {
 		Board: scoreboard.BoardID(cmp.Or(q.Get("board"), "global")), Limit: int(number("limit")),
 		Delta: q.Get("delta") == "1", LastEpoch: number("epoch"), LastVersion: number("version"),
 	}
-	if err := r.hub.ServeWebSocket(w, req, v, j); err != nil {
-		var refused *scoreboard.Error
-		if !errors.As(err, &refused) {
-			r.t.Errorf("refusal without a code: %v", err)
+	var err error
+	switch {
+	case req.URL.Path == "/wait":
+		ctx, cancel := context.WithTimeout(req.Context(), time.Duration(number("wait"))*time.Millisecond)
+		defer cancel()
+		if err = r.hub.Wait(ctx, v, j); errors.Is(err, context.DeadlineExceeded) {
+			w.WriteHeader(http.StatusNotModified)
+			return
 		}
-		http.Error(w, err.Error(), http.StatusBadRequest)
+	case req.Header.Get("Accept") == "text/event-stream":
+		err = r.hub.ServeSSE(w, req, v, j)
+	default:
+		err = r.hub.ServeWebSocket(w, req, v, j)
+	}
+	status := map[scoreboard.Code]int{
+		"": 0, scoreboard.CodeRateLimited: 429, scoreboard.CodeNotFound: 404, scoreboard.CodeForbidden: 403,
+		scoreboard.CodeUnavailable: 503, scoreboard.CodeInvalidRequest: 400,
+	}
+	if s, ok := status[scoreboard.CodeOf(err)]; !ok {
+		r.t.Errorf("refusal without a code: %v", err)
+	} else if s != 0 {
+		http.Error(w, err.Error(), s)
 	}
 }
 

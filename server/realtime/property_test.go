@@ -1,0 +1,155 @@
+package realtime_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/realtime"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// screen is what a client shows: snapshots replace it, deltas change it.
+type screen struct {
+	epoch, version int64
+	top            []protocol.Entry
+}
+
+// show applies a frame as a client does.
+func (s *screen) show(t *testing.T, f protocol.Frame) {
+	t.Helper()
+	if f.Epoch == s.epoch && f.Version < s.version {
+		t.Errorf("version went back from %d to %d", s.version, f.Version)
+	}
+	switch f.Type {
+	case protocol.FrameUpdated:
+		s.top = f.Top
+	case protocol.FrameDelta:
+		if f.Epoch != s.epoch || f.Base != s.version {
+			t.Errorf("delta of base %d:%d, have %d:%d", f.Epoch, f.Base, s.epoch, s.version)
+		}
+		put := make(map[string]protocol.Entry, len(f.Changed))
+		for _, e := range f.Changed {
+			put[e.UserID] = e
+		}
+		var top []protocol.Entry
+		for _, e := range s.top {
+			if _, ok := put[e.UserID]; !ok && !slices.Contains(f.Removed, e.UserID) {
+				top = append(top, e)
+			}
+		}
+		top = append(top, f.Changed...)
+		slices.SortFunc(top, func(a, b protocol.Entry) int { return int(a.Rank - b.Rank) })
+		s.top = top
+	}
+	s.epoch, s.version = f.Epoch, f.Version
+}
+
+// TestVersionsNeverGoBackAndTheEndIsReached plays changes to two nodes, each
+// with delays, doubles and losses of its own, before clients that read with
+// delays, come back to either node where they left, and show deltas or
+// snapshots. Whatever they show last is what the ranking says.
+func TestVersionsNeverGoBackAndTheEndIsReached(t *testing.T) {
+	t.Parallel()
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	boards := newRanking("global")
+	boards.set("global", crowd(130))
+	o := realtime.Options{Window: 10 * time.Millisecond, FramesPerSecond: 200, CheckEvery: 100 * time.Millisecond}
+	nodes := []*rig{start(t, o, boards), start(t, o, boards)}
+
+	var wg sync.WaitGroup
+	played := make(chan struct{})
+	final := func() (want []protocol.Entry) {
+		top, _ := boards.Top(t.Context(), "global")
+		for _, e := range top.Entries {
+			want = append(want, protocol.Entry{Rank: e.Rank, UserID: string(e.User), Score: int64(e.Score)})
+		}
+		return want
+	}
+	for i := range 16 {
+		random := rand.New(rand.NewPCG(seed, uint64(i)))
+		wg.Go(func() { watch(t, random, nodes, i%2 == 0, i%4 < 2, played, final) })
+	}
+	random := rand.New(rand.NewPCG(seed, 99))
+	deliver := make([]chan scoreboard.Notice, len(nodes))
+	for i, node := range nodes {
+		deliver[i] = make(chan scoreboard.Notice, 1000)
+		random := rand.New(rand.NewPCG(seed, uint64(100+i)))
+		wg.Go(func() {
+			var before scoreboard.Notice
+			for n := range deliver[i] {
+				time.Sleep(time.Duration(random.IntN(4)) * time.Millisecond)
+				switch random.IntN(10) {
+				case 0: // lost
+				case 1:
+					node.hub.Notify(n)
+					node.hub.Notify(before) // late once more
+				default:
+					node.hub.Notify(n)
+				}
+				before = n
+			}
+		})
+	}
+	for i := range 500 {
+		if i == 250 { // a rebuild
+			boards.edit(func() { boards.boards["global"].epoch, boards.boards["global"].version = 20, 1 })
+		}
+		n := boards.set("global", of{user(random.IntN(130)): scoreboard.Score(random.IntN(130_000))})
+		for _, d := range deliver {
+			d <- n
+		}
+		time.Sleep(time.Duration(random.IntN(3)) * time.Millisecond)
+	}
+	for _, d := range deliver {
+		close(d)
+	}
+	close(played)
+	wg.Wait()
+}
+
+// watch is one client of the property: it returns when it shows the final state.
+func watch(t *testing.T, random *rand.Rand, nodes []*rig, delta, hundred bool, played <-chan struct{}, final func() []protocol.Entry) {
+	var s screen
+	limit := "10"
+	if hundred {
+		limit = "100"
+	}
+	rows := map[bool]int{false: 10, true: 100}[hundred]
+	deadline := time.Now().Add(2 * patience)
+	for time.Now().Before(deadline) {
+		q := query("limit", limit, "delta", map[bool]string{true: "1"}[delta],
+			"epoch", strconv.FormatInt(s.epoch, 10), "version", strconv.FormatInt(s.version, 10))
+		node := nodes[random.IntN(len(nodes))]
+		ws, _, err := websocket.DefaultDialer.Dial("ws"+node.http.URL[len("http"):]+"/?"+q, nil)
+		if err != nil {
+			t.Errorf("dial: %v", err)
+			return
+		}
+		for range 5 + random.IntN(30) {
+			_ = ws.SetReadDeadline(time.Now().Add(300 * time.Millisecond))
+			_, data, err := ws.ReadMessage()
+			if err != nil {
+				break // quiet: come again, perhaps elsewhere
+			}
+			s.show(t, decode(t, data))
+			time.Sleep(time.Duration(random.IntN(20)) * time.Millisecond)
+		}
+		_ = ws.Close()
+		select {
+		case <-played:
+			if want := final()[:rows]; slices.Equal(s.top, want) {
+				return
+			}
+		default:
+		}
+	}
+	t.Errorf("the final state never came; delta %v, rows %d, last %d:%d", delta, rows, s.epoch, s.version)
+}

@@ -1,0 +1,100 @@
+package realtime_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/realtime"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// rank reads up to the next user.rank.updated.
+func (w *watcher) rank() protocol.Frame {
+	w.t.Helper()
+	for {
+		if f := w.frame(); f.Type == protocol.FrameRank {
+			return f
+		}
+	}
+}
+
+func checkRank(t *testing.T, f protocol.Frame, user string, rank, previous, version int64) {
+	t.Helper()
+	was := int64(0)
+	if f.PreviousRank != nil {
+		was = *f.PreviousRank
+	}
+	if f.UserID != user || f.Rank == nil || *f.Rank != rank || was != previous || f.Version != version || f.Score == nil {
+		t.Errorf("got %+v (previous %d), want %s at %d after %d, version %d", f, was, user, rank, previous, version)
+	}
+}
+
+func TestOwnRankInTheTop(t *testing.T) {
+	t.Parallel()
+	boards := newRanking("global")
+	boards.set("global", of{"alice": 5, "bob": 9})
+	r := start(t, realtime.Options{}, boards)
+	alice, phone, bob := r.dial("user=alice"), r.dial("user=alice"), r.dial("user=bob")
+	for _, w := range []*watcher{alice, phone, bob} {
+		w.expect(protocol.FrameUpdated)
+	}
+	r.hub.Notify(boards.set("global", of{"alice": 10}))
+	// Alice moved; Bob was overtaken, his version not known to have changed.
+	checkRank(t, alice.rank(), "alice", 1, 2, 2)
+	checkRank(t, phone.rank(), "alice", 1, 2, 2)
+	checkRank(t, bob.rank(), "bob", 2, 1, 0)
+	r.hub.Notify(boards.set("global", of{"alice": 11}))
+	checkRank(t, alice.rank(), "alice", 1, 1, 3)
+}
+
+func TestOwnRankBelowTheTop(t *testing.T) {
+	t.Parallel()
+	boards := newRanking("global")
+	boards.set("global", crowd(150))
+	r := start(t, realtime.Options{}, boards)
+	// u099 is the last of the hundred, u149 the last of all.
+	edge, last := r.dial(query("user", string(user(99)))), r.dial(query("user", string(user(149))))
+	edge.frame()
+	last.frame()
+	r.hub.Notify(boards.set("global", of{user(149): 51_500}))
+	checkRank(t, edge.rank(), "u099", 101, 100, 0)
+	checkRank(t, last.rank(), "u149", 100, 0, 2)
+	// Outside of the hundred a move of one's own is told too.
+	r.hub.Notify(boards.set("global", of{user(99): 49_500}))
+	checkRank(t, edge.rank(), "u099", 102, 101, 2)
+	// And what others do below is not.
+	r.hub.Notify(boards.set("global", of{user(140): 49_800}))
+	edge.quiet(500 * time.Millisecond)
+}
+
+func TestNoRankForOthers(t *testing.T) {
+	t.Parallel()
+	boards := newRanking("global")
+	r := start(t, realtime.Options{}, boards)
+	w := r.dial("user=alice")
+	w.frame()
+	r.hub.Notify(boards.set("global", of{"bob": 1}))
+	w.expect(protocol.FrameUpdated)
+	w.quiet(300 * time.Millisecond)
+}
+
+func TestLookupsAreBounded(t *testing.T) {
+	t.Parallel()
+	boards := newRanking("global")
+	boards.set("global", crowd(200))
+	r := start(t, realtime.Options{RankLookups: 20}, boards)
+	w := r.dial(query("user", string(user(150))))
+	w.frame()
+	for i := range 50 {
+		r.hub.Notify(boards.set("global", of{user(150): scoreboard.Score(49_000 + i)}))
+		time.Sleep(10 * time.Millisecond)
+	}
+	ranks := 0
+	for f := w.rank(); *f.Score != 49_049; f = w.rank() {
+		ranks++
+	}
+	if ranks > 6 {
+		t.Errorf("50 moves in half a second came in %d frames, want one a window", ranks)
+	}
+}

@@ -1,0 +1,165 @@
+package realtime_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/realtime"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+func TestLostNoticeIsRepairedWithinASecond(t *testing.T) {
+	t.Parallel()
+	boards := newRanking("global")
+	r := start(t, realtime.Options{}, boards)
+	w := r.dial("")
+	w.frame()
+	for i := range 3 {
+		lost := time.Now()
+		boards.set("global", of{"alice": 1, user(i): 2})
+		w.expect(protocol.FrameUpdated)
+		if took := time.Since(lost); took > 1200*time.Millisecond {
+			t.Errorf("repaired after %s, want within a second", took)
+		}
+	}
+}
+
+func TestOldNoticesAreIgnored(t *testing.T) {
+	t.Parallel()
+	boards := newRanking("global")
+	r := start(t, realtime.Options{Window: time.Millisecond, CheckEvery: time.Hour}, boards)
+	w := r.dial("")
+	w.frame()
+	older := boards.set("global", of{"alice": 1})
+	newer := boards.set("global", of{"alice": 2})
+	r.hub.Notify(newer)
+	if f := w.frame(); f.Version != 3 {
+		t.Errorf("version: got %d, want 3", f.Version)
+	}
+	r.hub.Notify(older)
+	past := boards.set("global", of{"alice": 3})
+	past.Top.Epoch = 9
+	r.hub.Notify(past)
+	w.quiet(100 * time.Millisecond)
+}
+
+func TestRebuildWithLowerVersions(t *testing.T) {
+	t.Parallel()
+	boards := newRanking("global")
+	boards.set("global", of{"alice": 1})
+	r := start(t, realtime.Options{}, boards)
+	w := r.dial("")
+	w.frame()
+	boards.edit(func() { boards.boards["global"].epoch, boards.boards["global"].version = 99, 0 })
+	r.hub.Notify(boards.set("global", of{"bob": 2}))
+	if f := w.frame(); f.Epoch != 99 || f.Version != 1 || len(f.Top) != 2 {
+		t.Errorf("got %+v, want epoch 99 at version 1", f)
+	}
+	// A restored database may say a lower epoch; when reads insist, so be it.
+	boards.edit(func() { boards.boards["global"].epoch = 12 })
+	if f := w.frame(); f.Epoch != 12 {
+		t.Errorf("epoch: got %d, want 12", f.Epoch)
+	}
+}
+
+func TestFamilyMovesToItsNextInstance(t *testing.T) {
+	t.Parallel()
+	boards := newRanking("daily")
+	boards.edit(func() { boards.boards["daily"].instance = "daily:2026-11-21" })
+	boards.set("daily", of{"alice": 1})
+	r := start(t, realtime.Options{}, boards)
+	w := r.dial("board=daily")
+	if f := w.frame(); f.Board != "daily:2026-11-21" {
+		t.Errorf("board: got %s, want the instance", f.Board)
+	}
+	r.hub.Notify(boards.set("daily", of{"alice": 2}))
+	w.expect(protocol.FrameUpdated)
+	boards.edit(func() {
+		b := newRanking("daily").boards["daily"]
+		b.instance, b.epoch = "daily:2026-11-22", 5
+		boards.boards["daily"] = b
+	})
+	if f := w.frame(); f.Board != "daily:2026-11-22" || len(f.Top) != 0 {
+		t.Errorf("got %+v, want the empty next instance", f)
+	}
+	r.hub.Notify(boards.set("daily", of{"bob": 2}))
+	if f := w.frame(); len(f.Top) != 1 || f.Top[0].UserID != "bob" {
+		t.Errorf("got %+v, want bob's score", f)
+	}
+}
+
+func TestDegraded(t *testing.T) {
+	t.Parallel()
+	boards := newRanking("global")
+	boards.set("global", of{"alice": 1})
+	r := start(t, realtime.Options{CheckEvery: 100 * time.Millisecond}, boards)
+	w := r.dial("")
+	w.frame()
+	boards.edit(func() { boards.reason = "ranking_unavailable" })
+	f := w.frame()
+	if !f.Degraded || f.DegradedReason != "ranking_unavailable" || f.Epoch != 10 || f.Version != 2 || len(f.Top) != 1 {
+		t.Errorf("got %+v, want the last state, degraded", f)
+	}
+	boards.set("global", of{"alice": 2}) // seen by the fallback
+	if f := w.frame(); !f.Degraded || f.Version != 2 || f.Top[0].Score != 2 {
+		t.Errorf("got %+v, want the fallback's rows under the last version", f)
+	}
+	// A resuming client cannot hold the same as what is degraded.
+	again := r.dial("epoch=10&version=2")
+	if f := again.frame(); !f.Degraded {
+		t.Errorf("got %+v, want degraded", f)
+	}
+	boards.edit(func() { boards.reason, boards.err = "", errors.New("all is gone") })
+	if f := w.frame(); !f.Degraded || f.DegradedReason != "internal" || f.Top[0].Score != 2 {
+		t.Errorf("got %+v, want the last state still", f)
+	}
+	boards.edit(func() { boards.err = nil })
+	if f := w.frame(); f.Degraded || f.Version != 3 || f.Top[0].Score != 2 {
+		t.Errorf("got %+v, want healthy at version 3", f)
+	}
+	if code := r.dial("board=global").frame(); code.Degraded {
+		t.Errorf("newcomer: got %+v, want healthy", code)
+	}
+}
+
+func TestUnreadableBoard(t *testing.T) {
+	t.Parallel()
+	boards := newRanking("global")
+	boards.err = errors.New("all is gone")
+	r := start(t, realtime.Options{}, boards)
+	w := r.dial("")
+	if f := w.expect(protocol.FrameError); f.ErrorCode != "unavailable" {
+		t.Errorf("got %+v, want unavailable", f)
+	}
+	if code, _ := w.closed(); code != 1012 {
+		t.Errorf("code: got %d, want 1012, come again", code)
+	}
+	boards.edit(func() { boards.err = nil })
+	r.dial("").expect(protocol.FrameUpdated)
+}
+
+func TestResume(t *testing.T) {
+	t.Parallel()
+	boards := newRanking("global")
+	boards.set("global", of{"alice": 1})
+	r := start(t, realtime.Options{}, boards)
+	current := r.dial("epoch=10&version=2")
+	ahead := r.dial("epoch=10&version=4") // it saw a node that is ahead of this one
+	for _, query := range []string{"", "epoch=10&version=1", "epoch=9&version=2", "epoch=11&version=2"} {
+		if f := r.dial(query).frame(); f.Version != 2 {
+			t.Errorf("%q: got %+v, want a snapshot", query, f)
+		}
+	}
+	r.hub.Notify(boards.set("global", of{"alice": 2}))
+	if f := current.frame(); f.Version != 3 {
+		t.Errorf("current: got version %d first, want 3", f.Version)
+	}
+	for _, score := range []int64{3, 4} {
+		r.hub.Notify(boards.set("global", of{"alice": 1 + 2*scoreboard.Score(score)}))
+	}
+	if f := ahead.frame(); f.Version != 5 {
+		t.Errorf("ahead: got version %d first, want 5", f.Version)
+	}
+}

@@ -1,0 +1,164 @@
+package realtime_test
+
+import (
+	"encoding/json"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/realtime"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// dialSmall is dial with little room for what is not read.
+func (r *rig) dialSmall(query string) *watcher {
+	r.t.Helper()
+	d := websocket.Dialer{NetDial: func(network, addr string) (net.Conn, error) {
+		c, err := net.Dial(network, addr)
+		if err == nil {
+			err = c.(*net.TCPConn).SetReadBuffer(32 << 10)
+		}
+		return c, err
+	}}
+	ws, _, err := d.Dial("ws"+r.http.URL[len("http"):]+"/?"+query, nil)
+	if err != nil {
+		r.t.Fatalf("dial: %v", err)
+	}
+	r.t.Cleanup(func() { _ = ws.Close() })
+	return &watcher{r.t, ws}
+}
+
+// tall makes every frame of a board large.
+func tall(i int) scoreboard.UserID {
+	return scoreboard.UserID(strings.Repeat("x", 60) + string(user(i)))
+}
+
+func TestSlowConsumer(t *testing.T) {
+	t.Parallel()
+	boards := newRanking("global")
+	for i := range 100 {
+		boards.set("global", of{tall(i): scoreboard.Score(i)})
+	}
+	const slowAfter = 2 * time.Second
+	r := start(t, realtime.Options{
+		Window: 5 * time.Millisecond, FramesPerSecond: 500, SlowAfter: slowAfter,
+	}, boards)
+	late := r.dialSmall("limit=100")
+	r.dialSmall("limit=100") // never reads
+	good := r.dial("limit=100")
+	var writing, reading sync.WaitGroup
+	stop, stopReading := make(chan struct{}), make(chan struct{})
+	defer func() {
+		close(stopReading)
+		reading.Wait()
+		close(stop)
+		writing.Wait()
+	}()
+	writing.Go(func() {
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				return
+			case <-time.After(5 * time.Millisecond):
+				r.hub.Notify(boards.set("global", of{tall(i % 100): scoreboard.Score(1000 + i)}))
+			}
+		}
+	})
+	reading.Go(func() { // the good one never feels it
+		last, at := int64(0), time.Now()
+		for {
+			f, ok := good.try()
+			if !ok {
+				return
+			}
+			if gap := time.Since(at); gap > 500*time.Millisecond {
+				t.Errorf("good: %s without a frame", gap)
+			}
+			if f.Version <= last {
+				t.Errorf("good: version %d after %d", f.Version, last)
+			}
+			last, at = f.Version, time.Now()
+			select {
+			case <-stopReading:
+				return
+			default:
+			}
+		}
+	})
+	await(t, "two stalled connections", func() bool { return gauge(t, r.hub, "stalled_connections") == 2 })
+	time.Sleep(slowAfter * 5 / 4)
+	// Within the grace the close still reaches who reads at last.
+	if code, reason := late.closed(); code != protocol.CloseSlowConsumer || reason != "slow consumer" {
+		t.Errorf("late: closed with %d %q, want 4408 slow consumer", code, reason)
+	}
+	await(t, "who never reads to be let go", func() bool { return gauge(t, r.hub, "connections") == 1 })
+	if n := gauge(t, r.hub, "stalled_connections"); n != 0 {
+		t.Errorf("stalled: got %v, want none held", n)
+	}
+}
+
+// try is frame for another goroutine than the test's.
+func (w *watcher) try() (f protocol.Frame, ok bool) {
+	data, err := w.read()
+	if err == nil {
+		err = json.Unmarshal(data, &f)
+	}
+	if err != nil {
+		w.t.Errorf("read a frame: %v", err)
+	}
+	return f, err == nil
+}
+
+// gauge is the sum of a metric of the hub.
+func gauge(t *testing.T, h *realtime.Hub, name string) (sum float64) {
+	t.Helper()
+	reg := prometheus.NewPedanticRegistry()
+	reg.MustRegister(h.Collectors()...)
+	families, err := reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == "scoreboard_realtime_"+name {
+			for _, m := range f.GetMetric() {
+				sum += m.GetGauge().GetValue() + m.GetCounter().GetValue()
+			}
+			return sum
+		}
+	}
+	return 0
+}
+
+func TestSlowReaderSkipsStates(t *testing.T) {
+	t.Parallel()
+	boards := newRanking("global")
+	for i := range 100 {
+		boards.set("global", of{tall(i): scoreboard.Score(i)})
+	}
+	r := start(t, realtime.Options{
+		Window: 2 * time.Millisecond, FramesPerSecond: 500, SlowAfter: 5 * time.Second,
+	}, boards)
+	w := r.dialSmall("limit=100")
+	for i := range 300 {
+		r.hub.Notify(boards.set("global", of{tall(i % 100): scoreboard.Score(1000 + i)}))
+		time.Sleep(4 * time.Millisecond)
+	}
+	top, _ := boards.Top(t.Context(), "global")
+	frames := 0
+	for {
+		f := w.expect(protocol.FrameUpdated)
+		frames++
+		if f.Version == top.Version {
+			break
+		}
+	}
+	if frames > 150 {
+		t.Errorf("a client who did not read got %d of 300 states, want it to skip", frames)
+	}
+}
