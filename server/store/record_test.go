@@ -1,0 +1,380 @@
+package store_test
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"go.uber.org/goleak"
+
+	"github.com/scoreboard/scoreboard/migrations"
+	"github.com/scoreboard/scoreboard/server/backendtest"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store"
+)
+
+func TestMain(m *testing.M) {
+	backendtest.Main(m, goleak.IgnoreTopFunction("github.com/jackc/pgx/v5/pgxpool.(*Pool).backgroundHealthCheck"))
+}
+
+// open returns a store over a database of its own, and a connection to look
+// behind it.
+func open(t testing.TB, edit ...func(*store.Options)) (*store.Store, *pgx.Conn) {
+	t.Helper()
+	o := store.Options{
+		URL: backendtest.Postgres(t, migrations.Up), MaxConns: 8,
+		LockWait: 100 * time.Millisecond, Timeout: 5 * time.Second, Shards: 1,
+	}
+	for _, e := range edit {
+		e(&o)
+	}
+	s, err := store.Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	conn, err := pgx.Connect(t.Context(), o.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(t.Context()) })
+	return s, conn
+}
+
+func increment(user scoreboard.UserID, delta int64, event string, boards ...scoreboard.BoardID) scoreboard.Increment {
+	id, err := scoreboard.ParseEventID(user, event)
+	if err != nil {
+		panic(err)
+	}
+	if boards == nil {
+		boards = []scoreboard.BoardID{scoreboard.GlobalBoard}
+	}
+	return scoreboard.Increment{
+		User: user, Delta: delta, Event: id, Boards: boards, Source: scoreboard.SourceAPI, Client: time.Now(), KeyID: "k", Trace: "t",
+	}
+}
+
+func record(t testing.TB, s *store.Store, batch ...scoreboard.Increment) []scoreboard.Outcome {
+	t.Helper()
+	outcomes, err := s.Record(t.Context(), batch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return outcomes
+}
+
+func count(t testing.TB, conn *pgx.Conn, sql string, args ...any) (n int64) {
+	t.Helper()
+	if err := conn.QueryRow(t.Context(), sql, args...).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func createBoard(t testing.TB, conn *pgx.Conn, id, mode, order string, least, most int64) {
+	t.Helper()
+	_, err := conn.Exec(t.Context(), `insert into boards (board_id, family_id, mode, sort_order, min_delta, max_delta)
+values ($1, $1, $2, $3, $4, $5)`, id, mode, order, least, most)
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestABatchKeepsTheOrderOfAUser(t *testing.T) {
+	t.Parallel()
+	s, conn := open(t)
+	got := record(t, s, increment("alice", 5, "e1"), increment("bob", 1, "e1"), increment("alice", 7, "e2"), increment("alice", 1, "e3"))
+	for i, want := range []struct {
+		score, previous scoreboard.Score
+		version         int64
+	}{{5, 0, 1}, {1, 0, 1}, {12, 5, 2}, {13, 12, 3}} {
+		r := got[i].Receipts[0]
+		if got[i].Err != nil || r.NewScore != want.score || *r.Previous != want.previous || r.Version != want.version || r.Replayed {
+			t.Errorf("item %d: got %+v, want %+v", i, got[i], want)
+		}
+	}
+	if n := count(t, conn, `select count(*) from outbox_score_updates`); n != 4 {
+		t.Errorf("outbox rows: got %d, want one for each change: 4", n)
+	}
+	if n := count(t, conn, `select score from scores where user_id = 'alice' and board_id = 'global' and version = 3 and revision = 3`); n != 13 {
+		t.Errorf("alice has %d, want 13", n)
+	}
+}
+
+func TestARepeatGetsTheOriginalReceipt(t *testing.T) {
+	t.Parallel()
+	s, conn := open(t)
+	first := record(t, s, increment("alice", 5, "e1"))[0].Receipts[0]
+	record(t, s, increment("alice", 7, "e2"))
+	later := increment("alice", 5, "e1")
+	later.KeyID, later.Client, later.Address = "another", time.Now().Add(time.Hour), "192.0.2.1" // a retry is signed anew
+	got := record(t, s, later, later)
+	for i, o := range got {
+		want := first
+		want.Replayed = true
+		if o.Err != nil || !sameReceipt(o.Receipts[0], want) {
+			t.Errorf("repeat %d: got %+v, want %+v", i, o, want)
+		}
+	}
+	in := record(t, s, increment("carol", 1, "e"), increment("carol", 1, "e"))
+	if in[0].Receipts[0].Replayed || !in[1].Receipts[0].Replayed || in[1].Receipts[0].NewScore != 1 {
+		t.Errorf("a repeat in its own batch: got %+v", in)
+	}
+	if n := count(t, conn, `select count(*) from user_score_histories`); n != 3 {
+		t.Errorf("ledger rows: got %d, want 3", n)
+	}
+}
+
+func sameReceipt(a, b scoreboard.Receipt) bool {
+	return a.User == b.User && a.Board == b.Board && a.Event == b.Event && a.NewScore == b.NewScore && *a.Previous == *b.Previous &&
+		a.Applied == b.Applied && a.Version == b.Version && a.RecordedAt.Equal(b.RecordedAt) && a.Replayed == b.Replayed
+}
+
+func TestTheSameEventWithAnotherPayloadIsAConflict(t *testing.T) {
+	t.Parallel()
+	s, conn := open(t)
+	createBoard(t, conn, "other", "increment", "highest", 1, 100)
+	record(t, s, increment("alice", 5, "e1"))
+	withAction := increment("alice", 5, "e1")
+	withAction.Action = "kill"
+	got := record(t, s, increment("alice", 6, "e1"), increment("alice", 5, "e1", "other"), increment("alice", 5, "e1", "global", "other"),
+		withAction, increment("alice", 9, "new"), increment("alice", 8, "new"))
+	for i, want := range []scoreboard.Code{
+		scoreboard.CodeEventConflict, scoreboard.CodeEventConflict, scoreboard.CodeEventConflict, scoreboard.CodeEventConflict,
+		"", scoreboard.CodeEventConflict,
+	} {
+		if code := scoreboard.CodeOf(got[i].Err); code != want {
+			t.Errorf("item %d: got %q, want %q", i, code, want)
+		}
+	}
+	if n := count(t, conn, `select score from scores where user_id = 'alice' and board_id = 'global'`); n != 14 {
+		t.Errorf("alice has %d, want 14", n)
+	}
+}
+
+func TestFiftyTimesAtOnceMovesTheScoreOnce(t *testing.T) {
+	t.Parallel()
+	s, conn := open(t, func(o *store.Options) { o.MaxConns = 20; o.LockWait = 5 * time.Second })
+	createBoard(t, conn, "other", "increment", "highest", 1, 100)
+	var all sync.WaitGroup
+	outcomes := make([]scoreboard.Outcome, 50)
+	for i := range outcomes {
+		all.Go(func() {
+			board := scoreboard.GlobalBoard
+			if i%2 == 1 {
+				board = "other" // the same event on another board conflicts
+			}
+			got, err := s.Record(t.Context(), []scoreboard.Increment{increment("alice", 5, "e1", board)})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			outcomes[i] = got[0]
+		})
+	}
+	all.Wait()
+	fresh := 0
+	for _, o := range outcomes {
+		if o.Err == nil && !o.Receipts[0].Replayed {
+			fresh++
+		}
+		if code := scoreboard.CodeOf(o.Err); code != "" && code != scoreboard.CodeEventConflict {
+			t.Errorf("got %v", o.Err)
+		}
+	}
+	if fresh != 1 {
+		t.Errorf("counted %d times, want once", fresh)
+	}
+	if n := count(t, conn, `select sum(score)::bigint from scores`); n != 5 {
+		t.Errorf("the scores are %d, want 5", n)
+	}
+}
+
+func TestSeveralBoardsAreAllOrNothing(t *testing.T) {
+	t.Parallel()
+	s, conn := open(t)
+	createBoard(t, conn, "small", "increment", "highest", 1, 10)
+	createBoard(t, conn, "speed", "best", "lowest", 0, 1000)
+	createBoard(t, conn, "frozen", "increment", "highest", 1, 10)
+	if _, err := conn.Exec(t.Context(), `update boards set status = 'frozen' where board_id = 'frozen'`); err != nil {
+		t.Fatal(err)
+	}
+	got := record(t, s,
+		increment("alice", 5, "e1", "global", "small"), increment("alice", 50, "e2", "global", "small"),
+		increment("alice", 5, "e3", "global", "frozen"), increment("alice", 5, "e4", "global", "nowhere"),
+		increment("alice", 5, "e5", "global", "speed"))
+	for i, want := range []scoreboard.Code{
+		"", scoreboard.CodeDeltaOutOfRange, scoreboard.CodeBoardClosed, scoreboard.CodeNotFound, scoreboard.CodeRuleViolated,
+	} {
+		if code := scoreboard.CodeOf(got[i].Err); code != want {
+			t.Errorf("item %d: got %q, want %q", i, code, want)
+		}
+	}
+	if len(got[0].Receipts) != 2 || got[0].Receipts[1].Board != "small" {
+		t.Errorf("receipts: got %+v, want global and small", got[0].Receipts)
+	}
+	if n := count(t, conn, `select count(*) from user_score_histories`); n != 2 {
+		t.Errorf("ledger rows: got %d, want 2", n)
+	}
+}
+
+func TestModes(t *testing.T) {
+	t.Parallel()
+	s, conn := open(t)
+	createBoard(t, conn, "best", "best", "highest", -100, 100)
+	createBoard(t, conn, "speed", "best", "lowest", 0, 1000)
+	createBoard(t, conn, "latest", "latest", "highest", 0, 1000)
+	type step struct {
+		board             scoreboard.BoardID
+		delta             int64
+		score             scoreboard.Score
+		applied, revision int64
+		previous          *scoreboard.Score
+	}
+	at := func(s scoreboard.Score) *scoreboard.Score { return &s }
+	steps := []step{
+		{"best", -3, -3, -3, 1, nil},
+		{"best", -5, -3, 0, 1, at(-3)},
+		{"best", 7, 7, 10, 2, at(-3)},
+		{"speed", 90, 90, 90, 1, nil},
+		{"speed", 95, 90, 0, 1, at(90)},
+		{"speed", 80, 80, -10, 2, at(90)},
+		{"latest", 5, 5, 5, 1, nil},
+		{"latest", 0, 0, -5, 2, at(5)},
+		{"latest", 0, 0, 0, 2, at(0)},
+	}
+	for i, want := range steps {
+		r := record(t, s, increment("alice", want.delta, fmt.Sprint("e", i), want.board))[0]
+		if r.Err != nil {
+			t.Fatalf("step %d: %v", i, r.Err)
+		}
+		got := r.Receipts[0]
+		samePrevious := (got.Previous == nil) == (want.previous == nil) && (got.Previous == nil || *got.Previous == *want.previous)
+		if got.NewScore != want.score || got.Applied != want.applied || !samePrevious || got.Version != int64(i%3+1) {
+			t.Errorf("step %d: got %+v, want %+v", i, got, want)
+		}
+		if n := count(t, conn, `select revision from scores where board_id = $1`, want.board); n != want.revision {
+			t.Errorf("step %d: revision %d, want %d", i, n, want.revision)
+		}
+	}
+	if n := count(t, conn, `select count(*) from outbox_score_updates`); n != 6 {
+		t.Errorf("outbox rows: got %d, want one for each change: 6", n)
+	}
+	// reached_at stays with the score that was reached.
+	if n := count(t, conn, `select count(*) from scores s join user_score_histories h using (user_id, board_id)
+where h.recorded_at = s.reached_at and h.version = case s.board_id when 'latest' then 2 else 3 end`); n != 3 {
+		t.Errorf("reached_at is that of the last change on %d boards, want 3", n)
+	}
+}
+
+func TestTheEdgeOfTheScore(t *testing.T) {
+	t.Parallel()
+	s, conn := open(t)
+	createBoard(t, conn, "wide", "increment", "highest", -scoreboard.MaxScore, scoreboard.MaxScore)
+	got := record(t, s, increment("alice", scoreboard.MaxScore, "e1", "wide"), increment("alice", 1, "e2", "wide"),
+		increment("alice", -scoreboard.MaxScore, "e3", "wide"), increment("alice", -scoreboard.MaxScore, "e4", "wide"),
+		increment("alice", -1, "e5", "wide"))
+	codes := []scoreboard.Code{}
+	for _, o := range got {
+		codes = append(codes, scoreboard.CodeOf(o.Err))
+	}
+	if want := []scoreboard.Code{"", scoreboard.CodeScoreOutOfRange, "", "", scoreboard.CodeScoreOutOfRange}; !slices.Equal(codes, want) {
+		t.Errorf("got %q, want %q", codes, want)
+	}
+	if n := count(t, conn, `select score from scores`); n != -scoreboard.MaxScore {
+		t.Errorf("got %d", n)
+	}
+}
+
+func TestRefusedInputLeavesNoRow(t *testing.T) {
+	t.Parallel()
+	s, conn := open(t)
+	record(t, s, increment("nobody", 5, "e", "nowhere"), increment("greedy", 2_000_000, "e"), increment("zero", 0, "e"))
+	for _, table := range []string{"users", "scores", "user_score_histories", "outbox_score_updates"} {
+		if n := count(t, conn, `select count(*) from `+table); n != 0 {
+			t.Errorf("%s has %d rows, want none", table, n)
+		}
+	}
+}
+
+func TestABannedUserIsRefused(t *testing.T) {
+	t.Parallel()
+	s, conn := open(t)
+	record(t, s, increment("alice", 5, "e1"))
+	if _, err := conn.Exec(t.Context(), `update users set status = 'banned' where user_id = 'alice'`); err != nil {
+		t.Fatal(err)
+	}
+	if o := record(t, s, increment("alice", 5, "e2"))[0]; scoreboard.CodeOf(o.Err) != scoreboard.CodeForbidden {
+		t.Errorf("got %v, want forbidden", o.Err)
+	}
+}
+
+func TestTimeOfAUserNeverGoesBack(t *testing.T) {
+	t.Parallel()
+	s, conn := open(t)
+	record(t, s, increment("alice", 5, "e1"))
+	// As after a clock that was ahead has been set right.
+	if _, err := conn.Exec(t.Context(), `update users set last_recorded_at = clock_timestamp() + interval '1 hour'`); err != nil {
+		t.Fatal(err)
+	}
+	ahead := record(t, s, increment("alice", 5, "e2"))[0].Receipts[0].RecordedAt
+	next := record(t, s, increment("alice", 5, "e3"))[0].Receipts[0].RecordedAt
+	if ahead.Before(time.Now().Add(50*time.Minute)) || next.Before(ahead) {
+		t.Errorf("got %s, then %s", ahead, next)
+	}
+}
+
+// A repeat is recognised across the boundary of two partitions, and one event
+// is never in both.
+func TestARepeatAcrossThePartitionBoundary(t *testing.T) {
+	t.Parallel()
+	s, conn := open(t)
+	first := record(t, s, increment("alice", 5, "e1"))[0].Receipts[0]
+	// The clock moves a month on: rows of the user go into the next partition.
+	if _, err := conn.Exec(t.Context(), `update users set last_recorded_at = clock_timestamp() + interval '1 month'`); err != nil {
+		t.Fatal(err)
+	}
+	again := record(t, s, increment("alice", 5, "e1"), increment("alice", 6, "e1"), increment("alice", 1, "e2"))
+	if again[0].Err != nil || !again[0].Receipts[0].Replayed || !again[0].Receipts[0].RecordedAt.Equal(first.RecordedAt) {
+		t.Errorf("the repeat: got %+v", again[0])
+	}
+	if code := scoreboard.CodeOf(again[1].Err); code != scoreboard.CodeEventConflict {
+		t.Errorf("the conflict: got %q", code)
+	}
+	if n := count(t, conn, `select count(distinct tableoid) from user_score_histories`); n != 2 {
+		t.Errorf("the rows lie in %d partitions, want 2 for this test to mean anything", n)
+	}
+	// And back again: a clock that was ahead does not hide what was recorded.
+	back := record(t, s, increment("alice", 1, "e2"))[0]
+	if back.Err != nil || !back.Receipts[0].Replayed {
+		t.Errorf("got %+v, want a repeat", back)
+	}
+}
+
+func TestALockedUserDoesNotHoldTheBatchForLong(t *testing.T) {
+	t.Parallel()
+	s, conn := open(t)
+	record(t, s, increment("alice", 5, "e1"))
+	tx, err := conn.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(t.Context(), `select from users where user_id = 'alice' for update`); err != nil {
+		t.Fatal(err)
+	}
+	started := time.Now()
+	_, err = s.Record(t.Context(), []scoreboard.Increment{increment("alice", 5, "e2")})
+	if code := scoreboard.CodeOf(err); code != scoreboard.CodeUnavailable {
+		t.Errorf("got %v, want unavailable", err)
+	}
+	if took := time.Since(started); took > 2*time.Second {
+		t.Errorf("it took %s", took)
+	}
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	record(t, s, increment("alice", 5, "e2"))
+}
