@@ -35,9 +35,11 @@ until [ -s "$dir/sbctl.env" ]; do
 	tries=$((tries + 1))
 	sleep 0.1
 done
+sed "/^Settings/,\$d" "$dir/scoreboardd.log" >&2 # the banner: what runs, and what only stands in
 set -a
 . "$dir/sbctl.env"
 set +a
+unset SBCTL_PROFILE
 
 bin/sbctl load run --rate 50 --duration 12h --users 50 --out "$dir/load" >"$dir/load.log" 2>&1 &
 load=$!
