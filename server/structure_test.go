@@ -1,0 +1,56 @@
+package server_test
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/scoreboard/scoreboard/"
+
+// levels say who may know whom: a package imports lower levels only, so no
+// station knows a sibling, and there can be no cycle.
+var levels = map[string]int{
+	"server/scoreboard": 0, "migrations": 0, "server/config": 0,
+	"server/protocol": 1,
+	"server/auth":     2, "server/limit": 2, "server/ingest": 2, "server/store": 2, "server/outbox": 2, "server/broker": 2,
+	"server/projection": 2, "server/ranking": 2, "server/leaderboard": 2, "server/realtime": 2, "server/repair": 2,
+	"server/api": 3, "client": 3, "client/bulk": 4, "client/clienttest": 4, "server/devstack/process": 3,
+	"server": 4, "server/devstack": 4, "loadgen": 4, "tui": 4,
+	"server/backendtest": 5, "loadgen/realtimebench": 5, "server/backendtest/with": 6,
+	"cmd/sbctl": 7, "cmd/scoreboardd": 7,
+}
+
+func TestPackagesKnowLowerLevelsOnly(t *testing.T) {
+	t.Parallel()
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-f", `{{.ImportPath}}{{range .Imports}} {{.}}{{end}}`, module+"...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	seen := 0
+	for line := range strings.Lines(string(out)) {
+		fields := strings.Fields(line)
+		name := strings.TrimPrefix(fields[0], module)
+		level, ok := levels[name]
+		if !ok {
+			if strings.HasPrefix(name, "examples/") {
+				continue
+			}
+			t.Errorf("%s has no level: give it one", name)
+			continue
+		}
+		seen++
+		for _, imported := range fields[1:] {
+			other, ours := strings.CutPrefix(imported, module)
+			if ours && levels[other] >= level {
+				t.Errorf("%s (level %d) imports %s (level %d)", name, level, other, levels[other])
+			}
+			if name == "server/scoreboard" && strings.Contains(imported, ".") {
+				t.Errorf("the nouns import %s; they know the standard library only", imported)
+			}
+		}
+	}
+	if seen < 15 {
+		t.Errorf("only %d packages were looked at", seen)
+	}
+}
