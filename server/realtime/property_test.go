@@ -51,6 +51,23 @@ func (s *screen) show(t *testing.T, f protocol.Frame) {
 	s.epoch, s.version = f.Epoch, f.Version
 }
 
+// check compares what is shown with what the ranking was at that version.
+func (s *screen) check(t *testing.T, boards *ranking, rows int) {
+	t.Helper()
+	var want []protocol.Entry
+	boards.edit(func() { want = wire(boards.past[[2]int64{s.epoch, s.version}], rows) })
+	if !slices.Equal(s.top, want) {
+		t.Errorf("at %d:%d: showing\n%v, want\n%v", s.epoch, s.version, s.top, want)
+	}
+}
+
+func wire(rows []scoreboard.Entry, n int) (out []protocol.Entry) {
+	for _, e := range rows[:min(n, len(rows))] {
+		out = append(out, protocol.Entry{Rank: e.Rank, UserID: string(e.User), Score: int64(e.Score)})
+	}
+	return out
+}
+
 // TestVersionsNeverGoBackAndTheEndIsReached plays changes to two nodes, each
 // with delays, doubles and losses of its own, before clients that read with
 // delays, come back to either node where they left, and show deltas or
@@ -61,21 +78,14 @@ func TestVersionsNeverGoBackAndTheEndIsReached(t *testing.T) {
 	t.Logf("seed %d", seed)
 	boards := newRanking("global")
 	boards.set("global", crowd(130))
-	o := realtime.Options{Window: 10 * time.Millisecond, FramesPerSecond: 200, CheckEvery: 100 * time.Millisecond}
+	o := realtime.Options{Window: 10 * time.Millisecond, FramesPerSecond: 40, CheckEvery: 100 * time.Millisecond}
 	nodes := []*rig{start(t, o, boards), start(t, o, boards)}
 
 	var wg sync.WaitGroup
 	played := make(chan struct{})
-	final := func() (want []protocol.Entry) {
-		top, _ := boards.Top(t.Context(), "global")
-		for _, e := range top.Entries {
-			want = append(want, protocol.Entry{Rank: e.Rank, UserID: string(e.User), Score: int64(e.Score)})
-		}
-		return want
-	}
 	for i := range 16 {
 		random := rand.New(rand.NewPCG(seed, uint64(i)))
-		wg.Go(func() { watch(t, random, nodes, i%2 == 0, i%4 < 2, played, final) })
+		wg.Go(func() { watch(t, random, nodes, boards, i%2 == 0, i%4 < 2, played) })
 	}
 	random := rand.New(rand.NewPCG(seed, 99))
 	deliver := make([]chan scoreboard.Notice, len(nodes))
@@ -116,16 +126,15 @@ func TestVersionsNeverGoBackAndTheEndIsReached(t *testing.T) {
 }
 
 // watch is one client of the property: it returns when it shows the final state.
-func watch(t *testing.T, random *rand.Rand, nodes []*rig, delta, hundred bool, played <-chan struct{}, final func() []protocol.Entry) {
+func watch(t *testing.T, random *rand.Rand, nodes []*rig, boards *ranking, delta, hundred bool, played <-chan struct{}) {
 	var s screen
-	limit := "10"
+	rows := 10
 	if hundred {
-		limit = "100"
+		rows = 100
 	}
-	rows := map[bool]int{false: 10, true: 100}[hundred]
 	deadline := time.Now().Add(2 * patience)
 	for time.Now().Before(deadline) {
-		q := query("limit", limit, "delta", map[bool]string{true: "1"}[delta],
+		q := query("limit", strconv.Itoa(rows), "delta", map[bool]string{true: "1"}[delta],
 			"epoch", strconv.FormatInt(s.epoch, 10), "version", strconv.FormatInt(s.version, 10))
 		node := nodes[random.IntN(len(nodes))]
 		ws, _, err := websocket.DefaultDialer.Dial("ws"+node.http.URL[len("http"):]+"/?"+q, nil)
@@ -140,12 +149,14 @@ func watch(t *testing.T, random *rand.Rand, nodes []*rig, delta, hundred bool, p
 				break // quiet: come again, perhaps elsewhere
 			}
 			s.show(t, decode(t, data))
+			s.check(t, boards, rows)
 			time.Sleep(time.Duration(random.IntN(20)) * time.Millisecond)
 		}
 		_ = ws.Close()
 		select {
 		case <-played:
-			if want := final()[:rows]; slices.Equal(s.top, want) {
+			top, _ := boards.Top(t.Context(), "global")
+			if slices.Equal(s.top, wire(top.Entries, rows)) {
 				return
 			}
 		default:

@@ -98,3 +98,23 @@ func TestLookupsAreBounded(t *testing.T) {
 		t.Errorf("50 moves in half a second came in %d frames, want one a window", ranks)
 	}
 }
+
+func TestRankIsNotTakenBackByOlderState(t *testing.T) {
+	t.Parallel()
+	boards := newRanking("global")
+	boards.set("global", crowd(150))
+	r := start(t, realtime.Options{CheckEvery: time.Hour}, boards)
+	w := r.dial(query("user", string(user(149))))
+	w.frame()
+	third := boards.set("global", of{user(149): 70_500})
+	fourth := boards.set("global", of{user(149): 100_500})
+	// The look-up sees more than the notices have told yet.
+	r.hub.Notify(scoreboard.Notice{Board: "global", Moved: fourth.Moved})
+	checkRank(t, w.rank(), "u149", 51, 0, 3)
+	r.hub.Notify(third)
+	time.Sleep(300 * time.Millisecond)
+	r.hub.Notify(fourth)
+	time.Sleep(300 * time.Millisecond)
+	r.hub.Notify(boards.set("global", of{user(149): 110_500}))
+	checkRank(t, w.rank(), "u149", 41, 51, 4)
+}

@@ -43,6 +43,9 @@ func TestOldNoticesAreIgnored(t *testing.T) {
 	past.Top.Epoch = 9
 	r.hub.Notify(past)
 	w.quiet(100 * time.Millisecond)
+	if f := r.dial("").frame(); f.Version != 3 {
+		t.Errorf("newcomer: got version %d, want 3", f.Version)
+	}
 }
 
 func TestRebuildWithLowerVersions(t *testing.T) {

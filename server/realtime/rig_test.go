@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -34,8 +35,9 @@ const patience = 10 * time.Second
 type ranking struct {
 	mu     sync.Mutex
 	boards map[scoreboard.BoardID]*scores
-	err    error  // what reads answer, if anything
-	reason string // what reads say is degraded
+	past   map[[2]int64][]scoreboard.Entry // the tops by epoch and version
+	err    error                           // what reads answer, if anything
+	reason string                          // what reads say is degraded
 	reads  int
 }
 
@@ -49,7 +51,10 @@ type scores struct {
 }
 
 func newRanking(boards ...scoreboard.BoardID) *ranking {
-	r := &ranking{boards: make(map[scoreboard.BoardID]*scores)}
+	r := &ranking{
+		boards: make(map[scoreboard.BoardID]*scores),
+		past:   make(map[[2]int64][]scoreboard.Entry),
+	}
 	for i, id := range boards {
 		r.boards[id] = &scores{
 			of: make(map[scoreboard.UserID]scoreboard.Score), moves: make(map[scoreboard.UserID]int64),
@@ -77,6 +82,7 @@ func (r *ranking) set(id scoreboard.BoardID, of map[scoreboard.UserID]scoreboard
 	if !slices.Equal(top, b.top) {
 		b.version++
 		b.top = top
+		r.past[[2]int64{b.epoch, b.version}] = top
 		n.Top = r.answer(b)
 	}
 	return n
@@ -265,12 +271,14 @@ func (w *watcher) expect(kind string) protocol.Frame {
 	return f
 }
 
-// quiet fails if a frame comes within d.
+// quiet fails if a frame or a close comes within d. Nothing can be read after it.
 func (w *watcher) quiet(d time.Duration) {
 	w.t.Helper()
 	_ = w.ws.SetReadDeadline(time.Now().Add(d))
-	if _, data, err := w.ws.ReadMessage(); err == nil {
-		w.t.Fatalf("got frame %s, want none", data)
+	_, data, err := w.ws.ReadMessage()
+	var timeout net.Error
+	if !errors.As(err, &timeout) || !timeout.Timeout() {
+		w.t.Fatalf("got frame %s, %v, want nothing", data, err)
 	}
 }
 

@@ -137,12 +137,13 @@ func gauge(t *testing.T, h *realtime.Hub, name string) (sum float64) {
 
 func TestSlowReaderSkipsStates(t *testing.T) {
 	t.Parallel()
+	const slowAfter = 3 * time.Second
 	boards := newRanking("global")
 	for i := range 100 {
 		boards.set("global", of{tall(i): scoreboard.Score(i)})
 	}
 	r := start(t, realtime.Options{
-		Window: 2 * time.Millisecond, FramesPerSecond: 500, SlowAfter: 5 * time.Second,
+		Window: 2 * time.Millisecond, FramesPerSecond: 500, SlowAfter: slowAfter,
 	}, boards)
 	w := r.dialSmall("limit=100")
 	for i := range 300 {
@@ -161,4 +162,10 @@ func TestSlowReaderSkipsStates(t *testing.T) {
 	if frames > 150 {
 		t.Errorf("a client who did not read got %d of 300 states, want it to skip", frames)
 	}
+	// Once it has caught up, nothing is held against it.
+	time.Sleep(slowAfter * 5 / 4)
+	r.hub.Notify(boards.set("global", of{tall(0): 5000}))
+	w.expect(protocol.FrameUpdated)
+	r.hub.Notify(boards.set("global", of{tall(0): 5001}))
+	w.expect(protocol.FrameUpdated)
 }

@@ -1,6 +1,8 @@
 package realtime_test
 
 import (
+	"errors"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -203,6 +205,11 @@ func TestBadInput(t *testing.T) {
 		c.bad(t, w)
 		if code, reason := w.closed(); code != c.code {
 			t.Errorf("%s: closed with %d %q, want %d", c.name, code, reason, c.code)
+		}
+		// A reset would take the close from clients whose system drops what
+		// was received before it.
+		if _, err := w.ws.NetConn().Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+			t.Errorf("%s: the connection ended with %v, want EOF", c.name, err)
 		}
 	}
 	r.hub.Notify(boards.set("global", of{"alice": 1}))
