@@ -67,7 +67,7 @@ func (c *Client) Rank(ctx context.Context, user string, q PlaceQuery) (Place, er
 
 func (c *Client) place(ctx context.Context, op, path string, q PlaceQuery) (Place, error) {
 	query := boardQuery(q.Board)
-	setInt(query, "k", int64(q.Neighbours))
+	query.Set("k", strconv.Itoa(q.Neighbours)) // 0 too: the server's default is not none everywhere
 	setInt(query, "min_version", q.MinVersion)
 	var place Place
 	err := c.do(ctx, call{op: op, method: http.MethodGet, path: path, query: query}, &place)

@@ -217,6 +217,9 @@ func TestACrashLeavesAHalfLine(t *testing.T) {
 	if tally, _, err = submit(t, t.Context(), l, lines(20), path); err != nil || tally.Skipped != 20 {
 		t.Errorf("once more: got %+v, %v, want the file whole again", tally, err)
 	}
+	if mended, _ := os.ReadFile(path); bytes.Contains(mended, []byte("xxx")) || bytes.Count(mended, []byte("\n")) != 21 {
+		t.Errorf("the half line is still in the file:\n%s", mended)
+	}
 }
 
 func TestAResultFileBelongsToItsSource(t *testing.T) {

@@ -1,6 +1,7 @@
 package clienttest
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -89,17 +90,20 @@ func (g *game) apply(r *protocol.IncrementRequest) protocol.Receipt {
 	}
 }
 
+// compare puts the higher score first, then who reached it first.
+func compare(a, b *player) int {
+	if a.score != b.score {
+		return cmp.Compare(b.score, a.score)
+	}
+	return a.reached - b.reached
+}
+
 func (g *game) entries() []protocol.Entry {
 	players := make([]*player, 0, len(g.users))
 	for _, p := range g.users {
 		players = append(players, p)
 	}
-	slices.SortFunc(players, func(a, b *player) int {
-		if a.score != b.score {
-			return int(b.score - a.score)
-		}
-		return a.reached - b.reached
-	})
+	slices.SortFunc(players, compare)
 	entries := make([]protocol.Entry, len(players))
 	for i, p := range players {
 		entries[i] = protocol.Entry{Rank: int64(i + 1), UserID: p.user, Score: p.score}
@@ -107,13 +111,19 @@ func (g *game) entries() []protocol.Entry {
 	return entries
 }
 
+// rank counts those who are better; 0 for a user without a score.
 func (g *game) rank(user string) int64 {
-	for _, e := range g.entries() {
-		if e.UserID == user {
-			return e.Rank
+	own := g.users[user]
+	if own == nil {
+		return 0
+	}
+	rank := int64(1)
+	for _, p := range g.users {
+		if compare(p, own) < 0 {
+			rank++
 		}
 	}
-	return 0
+	return rank
 }
 
 // Set gives users their scores, best first on equal ones, as if recorded now.

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/scoreboard/scoreboard/client"
+)
+
+func newEventCmd(p *program) *cobra.Command {
+	return newNounCmd("event", "Look up submitted events", `
+  sbctl event show match-8841 --user alice
+  sbctl event show 019a5c7e-0000-7000-8000-000000000000`,
+		newEventShowCmd(p))
+}
+
+func newEventShowCmd(p *program) *cobra.Command {
+	var user string
+	cmd := &cobra.Command{
+		Use: "show ID", Short: "Show what became of an event", Args: takes("ID"),
+		Example: trimExamples(`
+  sbctl event show match-8841 --user alice
+  sbctl event show match-8841 --output json`),
+		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
+			event, err := c.EventOf(cmd.Context(), user, args[0])
+			if err != nil {
+				return err
+			}
+			return p.print(event, func() *table {
+				if len(event.Receipts) == 1 {
+					return receiptTable(event.Receipts[0])
+				}
+				if len(event.Receipts) > 1 {
+					return receiptsTable(event.Receipts)
+				}
+				t := newTable()
+				t.add("event", event.ID)
+				t.add("status", event.Status)
+				if event.Code != "" {
+					t.add("refused", string(event.Code))
+					t.add("because", event.Message)
+				}
+				return t
+			})
+		}),
+	}
+	cmd.Flags().StringVar(&user, "user", "", "whose event it is (default the token's user)")
+	return cmd
+}

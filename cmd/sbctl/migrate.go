@@ -1,0 +1,85 @@
+package main
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/scoreboard/scoreboard/migrations"
+)
+
+func newMigrateCmd(p *program) *cobra.Command {
+	cmd := newNounCmd("migrate", "Bring the database's tables up to date", `
+  sbctl migrate up --postgres-url postgres://user@host/scoreboard
+  sbctl migrate status`)
+	cmd.Long = `Bring the database's tables up to date.
+
+This is the one command that speaks to PostgreSQL. The database is --postgres-url,
+else SCOREBOARD_POSTGRES_DIRECT_URL, else SCOREBOARD_POSTGRES_URL. It must not be
+a PgBouncer: the lock that keeps two migrations apart belongs to a session.`
+	var url string
+	cmd.PersistentFlags().StringVar(&url, "postgres-url", "", "the database")
+	database := func() (string, error) {
+		for _, u := range []string{url, p.env["SCOREBOARD_POSTGRES_DIRECT_URL"], p.env["SCOREBOARD_POSTGRES_URL"]} {
+			if u != "" {
+				return u, nil
+			}
+		}
+		return "", usagef("which database? name it with --postgres-url or SCOREBOARD_POSTGRES_DIRECT_URL")
+	}
+	cmd.AddCommand(newMigrateUpCmd(p, database), newMigrateStatusCmd(p, database))
+	return cmd
+}
+
+func newMigrateUpCmd(p *program, database func() (string, error)) *cobra.Command {
+	return &cobra.Command{
+		Use: "up", Short: "Apply what is pending", Args: takes(),
+		Example: trimExamples(`
+  sbctl migrate up --postgres-url postgres://user@host/scoreboard
+  SCOREBOARD_POSTGRES_DIRECT_URL=postgres://… sbctl migrate up`),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			url, err := database()
+			if err != nil {
+				return err
+			}
+			if err := migrations.Up(cmd.Context(), url); err != nil {
+				return err
+			}
+			return p.printMigrations(cmd, url)
+		},
+	}
+}
+
+func newMigrateStatusCmd(p *program, database func() (string, error)) *cobra.Command {
+	return &cobra.Command{
+		Use: "status", Short: "List the migrations and when each was applied", Args: takes(),
+		Example: trimExamples(`
+  sbctl migrate status --postgres-url postgres://user@host/scoreboard
+  sbctl migrate status --output json`),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			url, err := database()
+			if err != nil {
+				return err
+			}
+			return p.printMigrations(cmd, url)
+		},
+	}
+}
+
+func (p *program) printMigrations(cmd *cobra.Command, url string) error {
+	versions, err := migrations.Status(cmd.Context(), url)
+	if err != nil {
+		return err
+	}
+	return p.print(versions, func() *table {
+		t := newTable(">NUMBER", "NAME", "APPLIED")
+		for _, v := range versions {
+			applied := "pending"
+			if v.AppliedAt != nil {
+				applied = v.AppliedAt.UTC().Format(time.RFC3339)
+			}
+			t.add(number(v.Number), v.Name, applied)
+		}
+		return t
+	})
+}

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"gopkg.in/yaml.v3"
+)
+
+// config is ~/.config/sbctl/config.yaml. It is only ever read: the profile in
+// use is kept in a file beside it, so that nobody's comments are rewritten.
+type config struct {
+	Profiles map[string]profile `yaml:"profiles"`
+}
+
+type profile struct {
+	Server    string `yaml:"server"`
+	KeyID     string `yaml:"key_id"`
+	Token     secret `yaml:"token"`
+	KeySecret secret `yaml:"key_secret"`
+}
+
+// secret says where a secret is; the configuration itself holds none.
+type secret struct {
+	Env     string   `yaml:"env"`
+	File    string   `yaml:"file"`
+	Command []string `yaml:"command"`
+}
+
+// secretTimeout bounds a secret command: a password manager that asks a person.
+const secretTimeout = time.Minute
+
+func (s secret) read(p *program) (string, error) {
+	switch {
+	case s.Env != "":
+		return p.env[s.Env], nil
+	case s.File != "":
+		if rest, ok := strings.CutPrefix(s.File, "~/"); ok {
+			s.File = filepath.Join(p.env["HOME"], rest)
+		}
+		if err := checkPrivate(s.File); err != nil {
+			return "", err
+		}
+		b, err := os.ReadFile(s.File)
+		return strings.TrimSpace(string(b)), err
+	case len(s.Command) > 0:
+		ctx, cancel := context.WithTimeout(context.Background(), secretTimeout)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, s.Command[0], s.Command[1:]...)
+		cmd.Stderr = p.stderr
+		b, err := cmd.Output()
+		if err != nil {
+			return "", fmt.Errorf("run %s: %w", s.Command[0], err)
+		}
+		return strings.TrimSpace(string(b)), nil
+	}
+	return "", nil
+}
+
+func (p *program) configDir() string {
+	base := p.env["XDG_CONFIG_HOME"]
+	if base == "" {
+		base = filepath.Join(p.env["HOME"], ".config")
+	}
+	return filepath.Join(base, "sbctl")
+}
+
+func (p *program) configPath() string { return filepath.Join(p.configDir(), "config.yaml") }
+func (p *program) inUsePath() string  { return filepath.Join(p.configDir(), "profile") }
+
+func (p *program) readConfig() (config, error) {
+	var c config
+	b, err := os.ReadFile(p.configPath())
+	if os.IsNotExist(err) {
+		return c, nil
+	}
+	if err != nil {
+		return c, err
+	}
+	decoder := yaml.NewDecoder(bytes.NewReader(b))
+	decoder.KnownFields(true) // a misspelt name must not be a missing secret
+	if err := decoder.Decode(&c); err != nil && !errors.Is(err, io.EOF) {
+		return c, fmt.Errorf("read %s: %w", p.configPath(), err)
+	}
+	return c, nil
+}
+
+// profileName is the profile in use, "" for none.
+func (p *program) profileName() (string, error) {
+	if p.profile != "" {
+		return p.profile, nil
+	}
+	if name := p.env["SBCTL_PROFILE"]; name != "" {
+		return name, nil
+	}
+	b, err := os.ReadFile(p.inUsePath())
+	if err != nil && !os.IsNotExist(err) {
+		return "", err
+	}
+	return strings.TrimSpace(string(b)), nil
+}
+
+func (p *program) readProfile(name string) (profile, error) {
+	c, err := p.readConfig()
+	if err != nil {
+		return profile{}, err
+	}
+	found, ok := c.Profiles[name]
+	if !ok {
+		return profile{}, &hinted{
+			fmt.Errorf("there is no profile %q in %s%s", name, p.configPath(), suggest(name, slices.Collect(maps.Keys(c.Profiles)), "")),
+			"\"sbctl profile list\" shows those there are",
+		}
+	}
+	return found, nil
+}

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/scoreboard/scoreboard/client"
+)
+
+func newRankCmd(p *program) *cobra.Command {
+	var q client.PlaceQuery
+	cmd := &cobra.Command{
+		Use: "rank USER", Short: "Show a user's rank and their neighbours", Args: takes("USER"),
+		Example: trimExamples(`
+  sbctl rank alice
+  sbctl rank alice -k 2 --board global --output json`),
+		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
+			if q.Neighbours < 0 {
+				return usagef("-k is 0 or more")
+			}
+			place, err := c.Rank(cmd.Context(), args[0], q)
+			if err != nil {
+				return err
+			}
+			if p.output == "table" && len(place.Neighbours) > 0 {
+				p.say("%s is %d of %d on %s, ahead of %.1f %%%s", place.UserID, place.Rank, place.Total, place.Board,
+					place.Percentile, degradedNote(place.Degraded, place.DegradedReason))
+			}
+			return p.print(place, func() *table {
+				if len(place.Neighbours) > 0 {
+					return entriesTable(place.Neighbours, place.UserID)
+				}
+				return placeTable(place)
+			})
+		}),
+	}
+	cmd.Flags().IntVarP(&q.Neighbours, "neighbours", "k", 5, "rows above and below")
+	addBoardFlag(cmd, &q.Board)
+	return cmd
+}

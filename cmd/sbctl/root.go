@@ -1,0 +1,166 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+func newRootCmd(p *program) *cobra.Command {
+	root := newNounCmd("sbctl", "Submit, read and watch scores, and operate a scoreboard", `
+  sbctl score submit --user alice --delta 5
+  sbctl watch`,
+		newScoreCmd(p),
+		newEventCmd(p),
+		newTopCmd(p),
+		newRankCmd(p),
+		newWatchCmd(p),
+		newTokenCmd(p),
+		newKeyCmd(p),
+		newMigrateCmd(p),
+		newDoctorCmd(p),
+		newProfileCmd(p),
+		newVersionCmd(p),
+		newCompletionCmd(p),
+	)
+	root.Long = `sbctl submits, reads and watches scores, and operates a scoreboard.
+
+Settings come from flags, else SBCTL_SERVER, SBCTL_TOKEN, SBCTL_KEY_ID,
+SBCTL_KEY_SECRET and SBCTL_PROFILE, else a profile of ~/.config/sbctl/config.yaml,
+else ./.dev/sbctl.env, which "make dev" writes.
+
+Exit codes: 0 done, 1 broke, 2 misused, 3 ran well and the answer is no,
+130 interrupted.`
+	root.SilenceErrors, root.SilenceUsage = true, true
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetHelpCommand(newHelpCmd())
+	root.SetFlagErrorFunc(flagError)
+	flags := root.PersistentFlags()
+	flags.StringVar(&p.server, "server", "", "the server's address (default http://127.0.0.1:8080)")
+	flags.StringVar(&p.output, "output", "table", "how results are printed: table or json")
+	flags.StringVar(&p.profile, "profile", "", "the profile to take settings from")
+	flags.BoolVar(&p.yes, "yes", false, "do not ask before destroying something")
+	flags.BoolVar(&p.quiet, "quiet", false, "print results and errors only")
+	root.PersistentPreRunE = func(*cobra.Command, []string) error {
+		if p.output != "table" && p.output != "json" {
+			asked := p.output
+			p.output = "table"
+			return usagef("--output is table or json, not %q", asked)
+		}
+		return nil
+	}
+	return root
+}
+
+// newNounCmd groups the verbs of a noun. Alone it prints its help; with an
+// unknown verb it is misused.
+func newNounCmd(name, short, examples string, verbs ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: name, Short: short, Example: trimExamples(examples),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			var names []string
+			for _, verb := range cmd.Commands() {
+				names = append(names, verb.Name())
+			}
+			return usagef("there is no command %q%s", strings.TrimSpace(cmd.CommandPath()+" "+args[0]), suggest(args[0], names, ""))
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(verbs...)
+	return cmd
+}
+
+func newHelpCmd() *cobra.Command {
+	return &cobra.Command{
+		Use: "help [COMMAND…]", Short: "Show the help of a command",
+		Example: trimExamples(`
+  sbctl help score submit
+  sbctl help watch`),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			about, rest, err := cmd.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return usagef("there is no command %q", "sbctl "+strings.Join(args, " "))
+			}
+			return about.Help()
+		},
+	}
+}
+
+// takes checks the number of arguments and names the one that is missing.
+func takes(names ...string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) < len(names) {
+			return usagef("%s is missing", names[len(args)])
+		}
+		if len(args) > len(names) {
+			return usagef("%q is one argument too many", args[len(names)])
+		}
+		return nil
+	}
+}
+
+func flagError(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) {
+		return usagef("%w", err)
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	name := unknown.GetSpecifiedName()
+	if len(name) == 1 {
+		return usagef("there is no flag -%s", name)
+	}
+	return usagef("there is no flag --%s%s", name, suggest(name, names, "--"))
+}
+
+// suggest names the closest of the known words, if one is close to the typo.
+func suggest(typo string, known []string, prefix string) string {
+	best, least := "", 3
+	for _, word := range known {
+		if d := distance(typo, word); d < least || d == least && strings.HasPrefix(word, typo) {
+			best, least = word, d
+		}
+	}
+	if best == "" || least >= len(best) {
+		return ""
+	}
+	return fmt.Sprintf("; did you mean %s%s?", prefix, best)
+}
+
+// distance counts the letters to add, drop, change or swap between two words.
+func distance(a, b string) int {
+	rows := make([][]int, len(a)+1)
+	for i := range rows {
+		rows[i] = make([]int, len(b)+1)
+		rows[i][0] = i
+	}
+	for j := range rows[0] {
+		rows[0][j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			rows[i][j] = min(rows[i-1][j]+1, rows[i][j-1]+1, rows[i-1][j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
+			}
+		}
+	}
+	return rows[len(a)][len(b)]
+}
+
+func trimExamples(s string) string { return strings.Trim(s, "\n") }
+
+// addBoardFlag gives a command the flag that picks one board.
+func addBoardFlag(cmd *cobra.Command, board *string) {
+	cmd.Flags().StringVar(board, "board", "global", "the board")
+}

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/mattn/go-isatty"
+	"github.com/spf13/cobra"
+
+	"github.com/scoreboard/scoreboard/client"
+)
+
+// program is one run of sbctl: everything it touches comes in here, so that a
+// whole run can happen inside a test.
+type program struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	env            map[string]string
+
+	server  string // the global flags
+	output  string
+	profile string
+	yes     bool
+	quiet   bool
+}
+
+// run executes one command line and returns the exit code.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, environ []string) int {
+	p := &program{stdin: stdin, stdout: stdout, stderr: stderr, env: map[string]string{}}
+	for _, pair := range environ {
+		name, value, _ := strings.Cut(pair, "=")
+		p.env[name] = value
+	}
+	root := newRootCmd(p)
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	cmd, err := root.ExecuteContextC(ctx)
+	return p.finish(ctx, cmd, err)
+}
+
+// client returns a client of the server that the settings name.
+func (p *program) client() (*client.Client, error) {
+	s, err := p.settings()
+	if err != nil {
+		return nil, err
+	}
+	c, err := client.New(s.Server.Value, client.Options{
+		Token: s.Token.Value, KeyID: s.KeyID.Value, KeySecret: s.KeySecret.Value,
+		UserAgent: "sbctl/" + buildVersion().Version,
+	})
+	if err != nil {
+		return nil, usagef("%w", err)
+	}
+	return c, nil
+}
+
+// withClient makes a command's function out of one that needs a client.
+func (p *program) withClient(do func(cmd *cobra.Command, c *client.Client, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		c, err := p.client()
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		return do(cmd, c, args)
+	}
+}
+
+// isTerminal says whether a person is at the other end.
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && isatty.IsTerminal(f.Fd())
+}

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/scoreboard/scoreboard/client/clienttest"
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files of the scripts")
+
+// The test binary is sbctl itself when a script calls it, so scripts see its
+// real exit codes, working directory and signals.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"sbctl": main})
+}
+
+type serverKey struct{}
+
+// Each script has a server of its own, which the environment names.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:           "testdata/script",
+		UpdateScripts: *update,
+		Setup: func(env *testscript.Env) error {
+			s := clienttest.Start()
+			env.Defer(s.Close)
+			env.Values[serverKey{}] = s
+			env.Setenv("HOME", env.WorkDir)
+			env.Setenv("XDG_CONFIG_HOME", "")
+			env.Setenv("SBCTL_SERVER", s.URL)
+			env.Setenv("SBCTL_TOKEN", clienttest.Token("alice", "score:update score:admin"))
+			env.Setenv("SBCTL_KEY_ID", clienttest.KeyID)
+			env.Setenv("SBCTL_KEY_SECRET", clienttest.Secret)
+			env.Setenv("READER", clienttest.Token("reader", ""))
+			env.Setenv("EXPIRED", clienttest.TokenFor("alice", "", -time.Hour))
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": exits, "fail": fail, "set": set, "degrade": degrade, "stopserver": stopServer, "lose": lose,
+		},
+	})
+}
+
+// exits CODE COMMAND… runs a command that must end with this code.
+func exits(ts *testscript.TestScript, _ bool, args []string) {
+	err := ts.Exec(args[1], args[2:]...)
+	code := 0
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		code = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if got := strconv.Itoa(code); got != args[0] {
+		ts.Fatalf("%s: got exit code %s, want %s", strings.Join(args[1:], " "), got, args[0])
+	}
+}
+
+func serverOf(ts *testscript.TestScript) *clienttest.Server {
+	return ts.Value(serverKey{}).(*clienttest.Server)
+}
+
+// fail N STATUS CODE [RETRY-AFTER] makes the server refuse the next requests.
+func fail(ts *testscript.TestScript, _ bool, args []string) {
+	n, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	status, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	var after time.Duration
+	if len(args) > 3 {
+		after, err = time.ParseDuration(args[3])
+		ts.Check(err)
+	}
+	serverOf(ts).Fail(n, status, scoreboard.Code(args[2]), after)
+}
+
+// lose N makes the server take the next requests without answering.
+func lose(ts *testscript.TestScript, _ bool, args []string) {
+	n, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	serverOf(ts).LoseAnswers(n)
+}
+
+// set USER SCORE … gives users their scores.
+func set(ts *testscript.TestScript, _ bool, args []string) {
+	for i := 0; i < len(args); i += 2 {
+		score, err := strconv.ParseInt(args[i+1], 10, 64)
+		ts.Check(err)
+		serverOf(ts).Set(protocol.Entry{UserID: args[i], Score: score})
+	}
+}
+
+func degrade(ts *testscript.TestScript, _ bool, args []string) {
+	serverOf(ts).Degrade(strings.Join(args, " "))
+}
+
+func stopServer(ts *testscript.TestScript, _ bool, _ []string) { serverOf(ts).Close() }
+
+func TestMainIsTheOnlyExit(t *testing.T) {
+	t.Parallel()
+	files, err := os.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if name := f.Name(); strings.HasSuffix(name, ".go") && name != "main.go" && !strings.HasSuffix(name, "_test.go") {
+			text, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(string(text), "os.Exit") || strings.Contains(string(text), "os.Stdout") {
+				t.Errorf("%s exits or prints by itself; only main.go may", name)
+			}
+		}
+	}
+}

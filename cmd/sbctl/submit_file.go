@@ -1,0 +1,194 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/bulk"
+)
+
+// shownFailures is how many refused lines are printed; the result file holds
+// them all.
+const shownFailures = 20
+
+// summary is what a submitted file came to.
+type summary struct {
+	bulk.Tally
+	Seconds float64 `json:"seconds"`
+	Results string  `json:"results,omitempty"`
+}
+
+func (p *program) submitFile(cmd *cobra.Command, c *client.Client, f *submitFlags) error {
+	for _, flag := range []string{"user", "delta", "event-id", "board", "action"} {
+		if cmd.Flags().Changed(flag) {
+			return usagef("--%s does not go with --file: the lines say it", flag)
+		}
+	}
+	if f.workers < 1 || f.workers > bulk.MaxWorkers {
+		return usagef("--workers is 1 to %d", bulk.MaxWorkers)
+	}
+	source, size, err := p.openSource(f.file)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = source.Close() }()
+	results := f.results
+	if results == "" && f.file != "-" {
+		results = f.file + ".results"
+	}
+	bar := &progressBar{p: p, size: size, began: time.Now(), told: time.Now(), terminal: isTerminal(p.stderr)}
+	job := bulk.Job{
+		Source: source, CSV: strings.HasSuffix(strings.ToLower(f.file), ".csv"), Results: results,
+		Workers: f.workers, Progress: bar.draw, Failed: bar.failed,
+	}
+	tally, err := job.Run(cmd.Context(), c)
+	bar.end(tally)
+	if printErr := p.printSummary(summary{tally, time.Since(bar.began).Seconds(), results}); printErr != nil {
+		return printErr
+	}
+	switch {
+	case err != nil:
+		return p.resumable(err, results)
+	case tally.Unsent > 0:
+		return p.resumable(fmt.Errorf("%d lines were not sent", tally.Unsent), results)
+	case tally.Refused > 0:
+		return errNo
+	}
+	return nil
+}
+
+// openSource opens a file or stdin; size is 0 when it is not known.
+func (p *program) openSource(name string) (io.ReadCloser, int64, error) {
+	if name == "-" {
+		return io.NopCloser(p.stdin), 0, nil
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, 0, err
+	}
+	info, err := file.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return file, 0, err
+	}
+	return file, info.Size(), nil
+}
+
+func (p *program) resumable(err error, results string) error {
+	var e *client.Error
+	if results == "" || errors.As(err, &e) && !e.Temporary() {
+		return err // the next step is in the refusal
+	}
+	return &hinted{err, "the same command goes on where it stopped; nothing counts twice"}
+}
+
+func (p *program) printSummary(s summary) error {
+	return p.print(s, func() *table {
+		t := newTable()
+		t.add("counted", number(int64(s.Done)))
+		for _, part := range []struct {
+			name string
+			n    int
+		}{{"of them before", s.Replayed}, {"pending", s.Pending}, {"refused", s.Refused}, {"not sent", s.Unsent}, {"skipped", s.Skipped}} {
+			if part.n > 0 {
+				t.add(part.name, number(int64(part.n)))
+			}
+		}
+		t.add("took", fmt.Sprintf("%.1f s", s.Seconds))
+		if s.Results != "" {
+			t.add("results", s.Results)
+		}
+		return t
+	})
+}
+
+// progressBar tells on stderr how far a file has got: a line that is drawn
+// over on a terminal, else a line every few seconds.
+type progressBar struct {
+	p        *program
+	size     int64 // of the source, 0 when it is not known
+	began    time.Time
+	terminal bool
+
+	mu       sync.Mutex
+	failures int
+	told     time.Time
+	drawn    bool
+}
+
+// quietFor is how long a log is left between two lines of progress.
+const quietFor = 5 * time.Second
+
+func (b *progressBar) draw(t bulk.Tally) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := time.Now()
+	if b.p.quiet || !b.terminal && now.Sub(b.told) < quietFor {
+		return
+	}
+	b.told = now
+	text := b.text(t, now.Sub(b.began))
+	if b.terminal {
+		fmt.Fprintf(b.p.stderr, "\r\x1b[K%s", text)
+		b.drawn = true
+		return
+	}
+	fmt.Fprintln(b.p.stderr, text)
+}
+
+func (b *progressBar) text(t bulk.Tally, elapsed time.Duration) string {
+	lines := t.Done + t.Pending + t.Refused + t.Unsent
+	rate := float64(lines) / elapsed.Seconds()
+	text := fmt.Sprintf("%d lines, %.0f/s", lines, rate)
+	if t.Refused > 0 {
+		text += fmt.Sprintf(", %d refused", t.Refused)
+	}
+	if b.size == 0 {
+		return text
+	}
+	share := min(float64(t.Bytes)/float64(b.size), 1)
+	const width = 24
+	full := int(share * width)
+	text = fmt.Sprintf("[%s%s] %3.0f %%  %s", strings.Repeat("#", full), strings.Repeat(".", width-full), share*100, text)
+	if share > 0 && share < 1 {
+		left := time.Duration(float64(elapsed) * (1 - share) / share)
+		text += fmt.Sprintf(", %v left", left.Round(time.Second))
+	}
+	return text
+}
+
+func (b *progressBar) failed(r bulk.Result) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.failures++; b.failures > shownFailures {
+		return
+	}
+	b.clear()
+	fmt.Fprintf(b.p.stderr, "line %d: %s: %s (%s)\n", r.Line, r.Status, r.Message, r.Code)
+	if b.failures == shownFailures {
+		fmt.Fprintln(b.p.stderr, "further lines are in the result file only")
+	}
+}
+
+func (b *progressBar) end(t bulk.Tally) {
+	b.draw(t)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.drawn {
+		fmt.Fprintln(b.p.stderr)
+	}
+}
+
+// clear takes a drawn line away before another is printed.
+func (b *progressBar) clear() {
+	if b.drawn {
+		fmt.Fprint(b.p.stderr, "\r\x1b[K")
+	}
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/tui"
+)
+
+func newWatchCmd(p *program) *cobra.Command {
+	var board string
+	var limit int
+	var plain, ascii bool
+	cmd := &cobra.Command{
+		Use: "watch", Short: "Follow a board live", Args: takes(),
+		Long: `Follow a board live.
+
+On a terminal this is a screen that moves: ? shows its keys, q leaves it. Without
+a terminal it is a plain table a second; --plain is a line for each change, which
+suits screen readers; --output json is a JSON object for each state. It reconnects
+by itself and ends, with exit code 0, when it is interrupted.`,
+		Example: trimExamples(`
+  sbctl watch
+  sbctl watch --board global --plain`),
+		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, _ []string) error {
+			if limit != 10 && limit != 100 {
+				return usagef("--limit is 10 or 100")
+			}
+			ctx, cancel := context.WithCancel(cmd.Context())
+			defer cancel()
+			states := c.Watch(ctx, board, client.WatchOptions{Limit: limit})
+			switch {
+			case p.output == "json":
+				return p.watchJSON(ctx, states)
+			case plain:
+				return tui.Lines(ctx, p.stdout, states)
+			case !isTerminal(p.stdout) || !isTerminal(p.stdin):
+				return tui.Frames(ctx, p.stdout, states)
+			}
+			return tui.Run(ctx, p.stdin, p.stdout, tui.Options{
+				States: states, ASCII: ascii,
+				Me: func(ctx context.Context) (client.Place, error) {
+					return c.Me(ctx, client.PlaceQuery{Board: board})
+				},
+				Find: func(ctx context.Context, user string, neighbours int) (client.Place, error) {
+					return c.Rank(ctx, user, client.PlaceQuery{Board: board, Neighbours: neighbours})
+				},
+			})
+		}),
+	}
+	flags := cmd.Flags()
+	addBoardFlag(cmd, &board)
+	flags.IntVar(&limit, "limit", 10, "how many users: 10 or 100")
+	flags.BoolVar(&plain, "plain", false, "a line for each change instead of a screen")
+	flags.BoolVar(&ascii, "ascii", false, "draw the screen with ASCII alone")
+	return cmd
+}
+
+// watchJSON prints every state as one line of JSON.
+func (p *program) watchJSON(ctx context.Context, states <-chan client.State) error {
+	encoder := json.NewEncoder(p.stdout)
+	encoder.SetEscapeHTML(false)
+	var last error
+	for s := range states {
+		line := struct {
+			client.State
+			Error string `json:"error,omitempty"`
+		}{State: s}
+		if last = s.Err; last != nil {
+			line.Error = last.Error()
+		}
+		if err := encoder.Encode(line); err != nil {
+			return err
+		}
+	}
+	if ctx.Err() != nil || errors.Is(last, context.Canceled) {
+		return nil
+	}
+	return last
+}
