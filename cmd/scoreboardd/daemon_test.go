@@ -1,0 +1,205 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/migrations"
+	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/backendtest"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// The test binary is the daemon, too: a process that can be killed.
+const asDaemon = "SCOREBOARDD_TEST_AS_DAEMON"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asDaemon) != "" {
+		main()
+		return
+	}
+	backendtest.Main(m)
+}
+
+// house is a set of real backends and what is needed to get into a daemon.
+type house struct {
+	t        testing.TB
+	postgres string
+	redis    *backendtest.RedisServer
+	env      []string
+	tokens   *auth.Tokens
+}
+
+const jwtSecret = "a secret of the tests, long enough for HS256"
+
+func newHouse(t testing.TB) *house {
+	t.Helper()
+	prefix := backendtest.Prefix(t)
+	brokers := backendtest.Kafka(t)
+	h := &house{
+		t: t, postgres: backendtest.Postgres(t, migrations.Up), redis: backendtest.OwnRedis(t),
+		tokens: auth.NewTokens(jwtSecret, "scoreboard-dev", "scoreboard", time.Now),
+	}
+	h.env = append(os.Environ(), asDaemon+"=1",
+		"SCOREBOARD_POSTGRES_URL="+h.postgres, "SCOREBOARD_REDIS_URL="+h.redis.URL, "SCOREBOARD_KAFKA_BROKERS="+brokers[0],
+		"SCOREBOARD_KAFKA_TOPIC="+prefix+"events", "SCOREBOARD_KAFKA_DEAD_TOPIC="+prefix+"dead", "SCOREBOARD_KAFKA_GROUP="+prefix+"group",
+		"SCOREBOARD_KAFKA_PARTITIONS=4", "SCOREBOARD_AUTH_JWT_SECRET="+jwtSecret, "SCOREBOARD_LOG_LEVEL=warn",
+		"SCOREBOARD_LIMIT_UPDATES_PER_MINUTE=0", "SCOREBOARD_LIMIT_TOP_PER_MINUTE=0", "SCOREBOARD_LIMIT_RANK_PER_MINUTE=0",
+		"SCOREBOARD_AUTH_MASTER_KEY=000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f")
+	return h
+}
+
+func (h *house) token(user, scope string) string {
+	h.t.Helper()
+	token, _, err := h.tokens.Mint(scoreboard.UserID(user), scope, time.Hour)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return token
+}
+
+// daemon is a running scoreboardd.
+type daemon struct {
+	t    testing.TB
+	url  string
+	ops  string
+	cmd  *exec.Cmd
+	logs *bytes.Buffer
+	done chan error
+}
+
+// start runs the daemon and waits until it is ready.
+func (h *house) start(args ...string) *daemon {
+	h.t.Helper()
+	api, ops := freeAddr(h.t), freeAddr(h.t)
+	d := &daemon{t: h.t, url: "http://" + api, ops: "http://" + ops, logs: &bytes.Buffer{}, done: make(chan error, 1)}
+	d.cmd = exec.Command(os.Args[0], append([]string{"--addr", api, "--ops-addr", ops}, args...)...)
+	d.cmd.Env, d.cmd.Stderr = h.env, d.logs
+	d.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := d.cmd.Start(); err != nil {
+		h.t.Fatal(err)
+	}
+	var wait sync.WaitGroup
+	wait.Go(func() { d.done <- d.cmd.Wait() })
+	h.t.Cleanup(func() {
+		_ = d.cmd.Process.Kill() // most tests have ended it already
+		wait.Wait()
+		if h.t.Failed() {
+			h.t.Logf("the daemon said:\n%s", d.logs)
+		}
+	})
+	eventually(h.t, "the daemon to be ready", func() error {
+		resp, err := http.Get(d.ops + "/readyz")
+		if err != nil {
+			return err
+		}
+		defer func() { _ = resp.Body.Close() }()
+		if resp.StatusCode != http.StatusOK {
+			b, _ := io.ReadAll(resp.Body)
+			return fmt.Errorf("%s: %s", resp.Status, b)
+		}
+		return nil
+	})
+	return d
+}
+
+func freeAddr(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().String()
+}
+
+func (d *daemon) kill() {
+	d.t.Helper()
+	if err := d.cmd.Process.Kill(); err != nil {
+		d.t.Fatal(err)
+	}
+	<-d.done
+}
+
+// stop ends the daemon as an operator would and returns how it exited.
+func (d *daemon) stop() error {
+	d.t.Helper()
+	if err := d.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		d.t.Fatal(err)
+	}
+	select {
+	case err := <-d.done:
+		return err
+	case <-time.After(20 * time.Second):
+		return errors.New("it did not stop within 20 s")
+	}
+}
+
+// client gets in with a key of its own.
+func (h *house) client(d *daemon, user, scope string) *client.Client {
+	h.t.Helper()
+	admin, err := client.New(d.url, client.Options{Token: h.token("root", auth.ScopeAdmin)})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer admin.Close()
+	key, err := admin.CreateKey(h.t.Context(), user)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	c, err := client.New(d.url, client.Options{Token: h.token(user, scope), KeyID: key.KeyID, KeySecret: key.Secret})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(c.Close)
+	return c
+}
+
+func (h *house) sql(query string) (n int64) {
+	h.t.Helper()
+	conn, err := pgx.Connect(h.t.Context(), h.postgres)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(context.Background()) }()
+	if err := conn.QueryRow(h.t.Context(), query).Scan(&n); err != nil {
+		h.t.Fatal(err)
+	}
+	return n
+}
+
+// eventually waits for a condition.
+func eventually(t testing.TB, what string, try func() error) {
+	t.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	for {
+		err := try()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("waited for %s: %v", what, err)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// contextFor bounds a test's calls; the test's own context is over before its
+// cleanup is.
+func contextFor(d time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), d)
+}
