@@ -39,3 +39,33 @@ func TestBoardIsForgottenButNotUnderAJoin(t *testing.T) {
 		t.Errorf("boards: got %d and %d indexed, want none", len(h.boards), len(h.instances))
 	}
 }
+
+func TestLateLookupIsNotBelieved(t *testing.T) {
+	t.Parallel()
+	h := NewHub(Options{}, still{}, slog.New(slog.DiscardHandler))
+	b, err := h.board(t.Context(), "global")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := h.handled("test", Viewer{User: "alice"}, Join{})
+	sub := &subscription{conn: &c.conn, board: b}
+	b.add(sub)
+	b.mu.Lock()
+	b.accept(&scoreboard.Top{Board: "global", Epoch: 1, Version: 5, Entries: []scoreboard.Entry{{Rank: 1, User: "alice", Score: 9}}}, false)
+	b.mu.Unlock()
+	b.publish(0)
+	place := scoreboard.Place{Board: "global", User: "alice", Rank: 200, Epoch: 1, Version: 4}
+	sub.standing.answer(&place, nil)
+	if got := sub.standing.rank; got != 1 {
+		t.Errorf("rank: got %d from an older look-up, want 1", got)
+	}
+	place.Version = 6
+	sub.standing.answer(&place, nil)
+	if got := sub.standing.rank; got != 200 {
+		t.Errorf("rank: got %d, want the newer look-up's 200", got)
+	}
+	sub.standing.answer(nil, scoreboard.Errorf(scoreboard.CodeNotFound, "hidden"))
+	if sub.standing.known {
+		t.Error("a user without a standing has a rank still")
+	}
+}

@@ -87,9 +87,11 @@ func TestFamilyMovesToItsNextInstance(t *testing.T) {
 	if f := w.frame(); f.Board != "daily:2026-11-22" || len(f.Top) != 0 {
 		t.Errorf("got %+v, want the empty next instance", f)
 	}
+	time.Sleep(250 * time.Millisecond)
+	told := time.Now()
 	r.hub.Notify(boards.set("daily", of{"bob": 2}))
-	if f := w.frame(); len(f.Top) != 1 || f.Top[0].UserID != "bob" {
-		t.Errorf("got %+v, want bob's score", f)
+	if f := w.frame(); len(f.Top) != 1 || f.Top[0].UserID != "bob" || time.Since(told) > 150*time.Millisecond {
+		t.Errorf("got %+v after %s, want bob's score by its notice", f, time.Since(told))
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -109,6 +110,91 @@ func TestWindow(t *testing.T) {
 	}
 }
 
+func TestFramesPerSecond(t *testing.T) {
+	t.Parallel()
+	boards := newRanking("global", "b1", "b2")
+	r := start(t, realtime.Options{Window: 20 * time.Millisecond, FramesPerSecond: 10}, boards)
+	w := r.dial("")
+	w.send(`{"type":"subscribe","board":"b1"}`)
+	w.send(`{"type":"subscribe","board":"b2"}`)
+	stop := make(chan struct{})
+	var playing sync.WaitGroup
+	playing.Go(func() {
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				return
+			case <-time.After(5 * time.Millisecond):
+			}
+			for _, b := range []scoreboard.BoardID{"global", "b1", "b2"} {
+				r.hub.Notify(boards.set(b, of{"alice": scoreboard.Score(i)}))
+			}
+		}
+	})
+	var at []time.Time
+	seen := make(map[string]int)
+	for range 35 {
+		seen[w.frame().Board]++
+		at = append(at, time.Now())
+	}
+	close(stop)
+	playing.Wait()
+	for i := 10; i < len(at); i++ {
+		if gap := at[i].Sub(at[i-10]); gap < 900*time.Millisecond {
+			t.Fatalf("11 frames within %s, want 10 a second", gap)
+		}
+	}
+	if len(at) > 10 && at[34].Sub(at[0]) > 5*time.Second {
+		t.Errorf("35 frames took %s, want 10 a second", at[34].Sub(at[0]))
+	}
+	for board, n := range seen {
+		if n < 8 {
+			t.Errorf("%s: %d of 35 frames, want each board's turn", board, n)
+		}
+	}
+}
+
+func TestEachBoardHasItsTurn(t *testing.T) {
+	t.Parallel()
+	boards := newRanking("global", "b1", "b2")
+	r := start(t, realtime.Options{Window: 20 * time.Millisecond, FramesPerSecond: 1}, boards)
+	w := r.dial("")
+	w.send(`{"type":"subscribe","board":"b1"}`)
+	w.send(`{"type":"subscribe","board":"b2"}`)
+	seen := make(map[string]int)
+	for i := range 6 {
+		seen[w.frame().Board]++
+		for _, b := range []scoreboard.BoardID{"global", "b1", "b2"} {
+			r.hub.Notify(boards.set(b, of{"alice": scoreboard.Score(i)}))
+		}
+	}
+	if seen["global"] != 2 || seen["b1"] != 2 || seen["b2"] != 2 {
+		t.Errorf("frames: got %v, want two of each", seen)
+	}
+}
+
+func TestDeltaNeedsItsBase(t *testing.T) {
+	t.Parallel()
+	boards := newRanking("global")
+	boards.set("global", of{"alice": 1})
+	r := start(t, realtime.Options{Window: 20 * time.Millisecond, FramesPerSecond: 2}, boards)
+	w := r.dial("delta=1")
+	w.expect(protocol.FrameUpdated)
+	r.hub.Notify(boards.set("global", of{"bob": 2}))
+	w.expect(protocol.FrameDelta)
+	for i := range 3 { // while the connection has had its frames
+		time.Sleep(50 * time.Millisecond)
+		r.hub.Notify(boards.set("global", of{user(i): 3}))
+	}
+	if f := w.expect(protocol.FrameUpdated); len(f.Top) != 5 || f.Version != 6 {
+		t.Errorf("after skipped states: got %+v, want the whole", f)
+	}
+	r.hub.Notify(boards.set("global", of{"bob": 20}))
+	if f := w.expect(protocol.FrameDelta); f.Base != 6 || len(f.Removed) != 0 || f.Changed[0].UserID != "bob" {
+		t.Errorf("then: got %+v, want a delta again", f)
+	}
+}
+
 func TestSeveralBoards(t *testing.T) {
 	t.Parallel()
 	boards := newRanking("global", "daily", "secret")
@@ -166,8 +252,7 @@ func TestBadInput(t *testing.T) {
 		code int
 	}{
 		{"1 MB frame", func(_ *testing.T, w *watcher) {
-			// The server stops reading: the write may break, the code must come.
-			_ = w.ws.WriteMessage(websocket.TextMessage, make([]byte, 1<<20))
+			w.send(strings.Repeat("x", 1<<20)) // it is taken, though not looked at
 		}, websocket.CloseMessageTooBig},
 		{"binary frame", func(t *testing.T, w *watcher) {
 			if err := w.ws.WriteMessage(websocket.BinaryMessage, []byte("hello")); err != nil {
