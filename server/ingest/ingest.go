@@ -57,34 +57,32 @@ func New(o Options, l Ledger, r Ranker, commit func(), log *slog.Logger) *Ingest
 // The caller's context ends only the waiting: what a transaction already holds
 // may still be recorded, and a repeat will say so.
 func (in *Ingest) Submit(ctx context.Context, inc scoreboard.Increment) ([]scoreboard.Receipt, error) {
-	l := in.lanes[maphash.String(in.seed, string(inc.User))%uint64(len(in.lanes))]
-	if wait := l.estimate(); wait > in.o.Wait {
-		in.metrics.refused.Inc()
-		return nil, overloaded(wait)
+	l := in.laneOf(inc.User)
+	c, err := l.enter(ctx, inc)
+	if err != nil {
+		return nil, err
 	}
-	c := &call{ctx: ctx, increment: inc, entered: time.Now(), done: make(chan struct{})}
-	select {
-	case l.calls <- c:
-	default:
-		in.metrics.refused.Inc()
-		return nil, overloaded(in.o.Wait)
+	return l.await(ctx, c)
+}
+
+// SubmitAll records many increments, in their order for each user, and returns
+// an outcome for each.
+func (in *Ingest) SubmitAll(ctx context.Context, incs []scoreboard.Increment) []scoreboard.Outcome {
+	outcomes := make([]scoreboard.Outcome, len(incs))
+	calls := make([]*call, len(incs))
+	for i := range incs {
+		calls[i], outcomes[i].Err = in.laneOf(incs[i].User).enter(ctx, incs[i])
 	}
-	select {
-	case <-c.done:
-		return c.outcome.Receipts, c.outcome.Err
-	case <-ctx.Done():
-		return nil, &scoreboard.Error{
-			Code: scoreboard.CodeUnavailable, Message: "the outcome is not known; ask again with the same event_id",
-			RetryAfter: time.Second, Err: ctx.Err(),
+	for i, c := range calls {
+		if c != nil {
+			outcomes[i].Receipts, outcomes[i].Err = in.laneOf(incs[i].User).await(ctx, c)
 		}
-	case <-l.over:
-		select {
-		case <-c.done:
-			return c.outcome.Receipts, c.outcome.Err
-		default:
-		}
-		return nil, &scoreboard.Error{Code: scoreboard.CodeUnavailable, Message: "the server is stopping", RetryAfter: time.Second}
 	}
+	return outcomes
+}
+
+func (in *Ingest) laneOf(user scoreboard.UserID) *lane {
+	return in.lanes[maphash.String(in.seed, string(user))%uint64(len(in.lanes))]
 }
 
 func overloaded(wait time.Duration) error {

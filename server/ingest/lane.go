@@ -31,6 +31,44 @@ func (l *lane) estimate() time.Duration {
 	return time.Duration(int64(len(l.calls)) * l.pace.Load())
 }
 
+// enter puts an increment into the lane, or says at once that it would wait too
+// long.
+func (l *lane) enter(ctx context.Context, inc scoreboard.Increment) (*call, error) {
+	in := l.ingest
+	if wait := l.estimate(); wait > in.o.Wait {
+		in.metrics.refused.Inc()
+		return nil, overloaded(wait)
+	}
+	c := &call{ctx: ctx, increment: inc, entered: time.Now(), done: make(chan struct{})}
+	select {
+	case l.calls <- c:
+		return c, nil
+	default:
+		in.metrics.refused.Inc()
+		return nil, overloaded(in.o.Wait)
+	}
+}
+
+// await returns what became of a call.
+func (l *lane) await(ctx context.Context, c *call) ([]scoreboard.Receipt, error) {
+	select {
+	case <-c.done:
+		return c.outcome.Receipts, c.outcome.Err
+	case <-ctx.Done():
+		return nil, &scoreboard.Error{
+			Code: scoreboard.CodeUnavailable, Message: "the outcome is not known; ask again with the same event_id",
+			RetryAfter: time.Second, Err: ctx.Err(),
+		}
+	case <-l.over:
+		select {
+		case <-c.done:
+			return c.outcome.Receipts, c.outcome.Err
+		default:
+		}
+		return nil, &scoreboard.Error{Code: scoreboard.CodeUnavailable, Message: "the server is stopping", RetryAfter: time.Second}
+	}
+}
+
 // commitAll takes whatever waits, commits it, and does it again. Work that was
 // accepted ends under its own context, not that of Run.
 func (l *lane) commitAll(ctx context.Context) {
