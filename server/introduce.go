@@ -2,7 +2,7 @@ package server
 
 import (
 	"context"
-	"fmt"
+	"log/slog"
 	"net/http"
 	"strconv"
 	"strings"
@@ -65,31 +65,43 @@ func (c changes) Place(ctx context.Context, board scoreboard.BoardID, user score
 type follower struct {
 	ranking *ranking.Ranking
 	hub     *realtime.Hub
+	log     *slog.Logger
 }
 
-func (f follower) Run(ctx context.Context) error { return f.ranking.Follow(ctx, f.hub.Notify) }
+func (f follower) Run(ctx context.Context) error {
+	return f.ranking.Follow(ctx, f.hub.Notify, func(err error) { f.log.Warn("notice skipped", "err", err) })
+}
 
 // live is the hub as the API sees it.
 type live struct{ hub *realtime.Hub }
 
 func (l live) Serve(w http.ResponseWriter, r *http.Request, v api.Viewer) error {
-	viewer := realtime.Viewer{User: v.User, Address: v.Address, Expires: v.Expires}
-	join := realtime.Join{Board: v.Board, Limit: v.Limit, Delta: v.Delta}
-	epoch, version, ok := strings.Cut(v.Last, ":")
-	if ok {
-		var err1, err2 error
-		join.LastEpoch, err1 = strconv.ParseInt(epoch, 10, 64)
-		join.LastVersion, err2 = strconv.ParseInt(version, 10, 64)
-		if err1 != nil || err2 != nil {
-			join.LastEpoch, join.LastVersion = 0, 0 // an id of someone else's: as if there were none
-		}
-	}
 	switch {
 	case websocket.IsWebSocketUpgrade(r):
-		if err := l.hub.ServeWebSocket(w, r, viewer, join); err != nil {
-			return fmt.Errorf("serve a WebSocket: %w", err)
-		}
-		return nil
+		return l.hub.ServeWebSocket(w, r, viewerOf(v), joinOf(v))
+	case strings.Contains(r.Header.Get("Accept"), "text/event-stream"):
+		return l.hub.ServeSSE(w, r, viewerOf(v), joinOf(v))
 	}
 	return scoreboard.Invalid("", "this is for WebSockets, or for Accept: text/event-stream")
+}
+
+func (l live) Wait(ctx context.Context, v api.Viewer) error {
+	return l.hub.Wait(ctx, viewerOf(v), joinOf(v))
+}
+
+func viewerOf(v api.Viewer) realtime.Viewer {
+	return realtime.Viewer{User: v.User, Address: v.Address, Expires: v.Expires}
+}
+
+// joinOf reads the last id that the viewer has; one that is not an id of ours
+// is as none.
+func joinOf(v api.Viewer) realtime.Join {
+	j := realtime.Join{Board: v.Board, Limit: v.Limit, Delta: v.Delta}
+	epoch, version, _ := strings.Cut(v.Last, ":")
+	e, err1 := strconv.ParseInt(epoch, 10, 64)
+	n, err2 := strconv.ParseInt(version, 10, 64)
+	if err1 == nil && err2 == nil {
+		j.LastEpoch, j.LastVersion = e, n
+	}
+	return j
 }

@@ -41,6 +41,8 @@ type Ranker interface {
 // Live serves realtime connections to who has been let in.
 type Live interface {
 	Serve(w http.ResponseWriter, r *http.Request, v Viewer) error
+	// Wait returns nil once there is something newer than what v has last.
+	Wait(ctx context.Context, v Viewer) error
 }
 
 // Viewer is who watches, and what.

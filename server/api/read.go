@@ -1,6 +1,8 @@
 package api
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"time"
 
@@ -19,13 +21,16 @@ const (
 )
 
 // top is GET /v1/leaderboard/top.
-func (a *API) top(c *gin.Context, _ *auth.Claims) error {
+func (a *API) top(c *gin.Context, who *auth.Claims) error {
 	limit, err := queryInt(c, "limit", defaultLimit, 1, scoreboard.TopSize)
 	if err != nil {
 		return err
 	}
 	board, err := queryBoard(c)
 	if err != nil {
+		return err
+	}
+	if newer, err := a.wait(c, who, board); !newer {
 		return err
 	}
 	top, err := a.Reads.Top(c.Request.Context(), board)
@@ -41,6 +46,32 @@ func (a *API) top(c *gin.Context, _ *auth.Claims) error {
 	}
 	respond(c, http.StatusOK, out)
 	return nil
+}
+
+// maxWait is the longest that a long poll is held.
+const maxWait = 30 * time.Second
+
+// wait holds a long poll (wait and after in the query) until the board is
+// newer than after. It answers 304 itself where that does not come in time.
+func (a *API) wait(c *gin.Context, who *auth.Claims, board scoreboard.BoardID) (newer bool, err error) {
+	text, given := c.GetQuery("wait")
+	if !given || a.Live == nil {
+		return true, nil
+	}
+	wait, err := time.ParseDuration(text)
+	if err != nil || wait <= 0 || wait > maxWait {
+		return false, scoreboard.Invalid("wait", "wait must be a duration of at most %s, such as 25s", maxWait)
+	}
+	ctx, cancel := context.WithTimeout(c.Request.Context(), wait)
+	defer cancel()
+	err = a.Live.Wait(ctx, Viewer{
+		User: who.User, Address: address(c.Request), Expires: who.Expires, Board: board, Limit: scoreboard.TopSize, Last: c.Query("after"),
+	})
+	if errors.Is(err, context.DeadlineExceeded) {
+		c.Status(http.StatusNotModified)
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // me is GET /v1/leaderboard/me.
