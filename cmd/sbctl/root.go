@@ -20,6 +20,7 @@ func newRootCmd(p *program) *cobra.Command {
 		newWatchCmd(p),
 		newTokenCmd(p),
 		newKeyCmd(p),
+		newLoadCmd(p),
 		newMigrateCmd(p),
 		newDoctorCmd(p),
 		newProfileCmd(p),
