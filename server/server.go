@@ -132,7 +132,7 @@ func (s *Server) makeGateway(reads *leaderboard.Leaderboard) {
 	}, changes{reads}, s.log)
 	s.register(s.hub.Collectors()...)
 	s.add("hub", s.hub)
-	s.add("notices", follower{s.ranking, s.hub})
+	s.add("notices", follower{s.ranking, s.hub, s.log})
 }
 
 func (s *Server) makeProjection(cold func(scoreboard.BoardID)) {

@@ -35,5 +35,10 @@ func (e *Events) Publish(ctx context.Context, changes []scoreboard.Change) (int,
 
 // Heartbeat tells every partition how far the outbox has been published.
 func (e *Events) Heartbeat(ctx context.Context, h scoreboard.Heartbeat) error {
+	n, err := e.producer.count(ctx)
+	if err != nil {
+		return err
+	}
+	h.Partitions = n
 	return e.producer.Broadcast(ctx, []byte("heartbeat"), h.AppendJSON(nil))
 }

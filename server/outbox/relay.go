@@ -261,7 +261,7 @@ func (l *lease) beat(ctx context.Context, page scoreboard.OutboxPage, drained bo
 		return nil
 	}
 	l.beaten = now
-	if err := l.relay.publisher.Heartbeat(ctx, scoreboard.Heartbeat{Shard: l.shard, AsOf: reached}); err != nil {
+	if err := l.relay.publisher.Heartbeat(ctx, scoreboard.Heartbeat{Shard: l.shard, Shards: l.relay.o.Shards, AsOf: reached}); err != nil {
 		return fmt.Errorf("send a heartbeat: %w", err)
 	}
 	return nil

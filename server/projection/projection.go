@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"strconv"
 	"time"
 
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -28,7 +27,7 @@ type Source interface {
 // Ranking is where changes are applied.
 type Ranking interface {
 	Apply(ctx context.Context, changes []scoreboard.Change) (cold []scoreboard.BoardID, err error)
-	Fresh(ctx context.Context, until map[string]time.Time) error
+	Fresh(ctx context.Context, beats []scoreboard.Heartbeat) error
 }
 
 // DeadLetters keeps records that cannot be applied, with the reason.
@@ -82,7 +81,7 @@ func pause(ctx context.Context, attempt int) {
 // handle applies a batch of records, or waits until it can.
 func (p *Projection) handle(ctx context.Context, records []Record) error {
 	changes := make([]scoreboard.Change, 0, len(records))
-	fresh := make(map[string]time.Time)
+	var fresh []scoreboard.Heartbeat
 	for _, r := range records {
 		change, beat, err := scoreboard.DecodeEvent(r.Value)
 		switch {
@@ -94,7 +93,8 @@ func (p *Projection) handle(ctx context.Context, records []Record) error {
 				return err
 			}
 		case beat != nil:
-			fresh[strconv.Itoa(beat.Shard)+"/"+strconv.Itoa(r.Partition)] = beat.AsOf
+			beat.Partition = r.Partition
+			fresh = append(fresh, *beat)
 		default:
 			changes = append(changes, *change)
 		}
@@ -102,7 +102,7 @@ func (p *Projection) handle(ctx context.Context, records []Record) error {
 	return p.untilDone(ctx, func() error { return p.apply(ctx, changes, fresh) })
 }
 
-func (p *Projection) apply(ctx context.Context, changes []scoreboard.Change, fresh map[string]time.Time) error {
+func (p *Projection) apply(ctx context.Context, changes []scoreboard.Change, fresh []scoreboard.Heartbeat) error {
 	if len(changes) > 0 {
 		cold, err := p.ranking.Apply(ctx, changes)
 		if err != nil {

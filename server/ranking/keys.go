@@ -8,8 +8,9 @@ import "github.com/scoreboard/scoreboard/server/scoreboard"
 // channel carries the notices of all boards.
 const channel = "sb:notices"
 
-// freshKey is a hash: for each shard and partition, up to when its changes are
-// applied, in microseconds.
+// freshKey is a hash: for each "shard/partition", up to when its changes are
+// applied, in microseconds; and in "of", as "shards/partitions", how many of
+// these there are.
 const freshKey = "sb:fresh"
 
 func liveKeys(b scoreboard.BoardID) []string {

@@ -38,14 +38,14 @@ func parseKey(s string) (int64, error) {
 	return int64(f), nil
 }
 
-// unpackHead reads what head.lua packed: "length key member" for each row.
+// unpackHead reads what put.lua's head packed: "length key user" for each row.
 func unpackHead(packed string, order scoreboard.Order) ([]scoreboard.Entry, error) {
 	entries := make([]scoreboard.Entry, 0, scoreboard.TopSize)
 	for packed != "" {
 		length, rest, ok := strings.Cut(packed, " ")
 		key, rest, ok2 := strings.Cut(rest, " ")
 		n, err := strconv.Atoi(length)
-		if !ok || !ok2 || err != nil || n <= prefixLength || n > len(rest) {
+		if !ok || !ok2 || err != nil || n < 1 || n > len(rest) {
 			return nil, fmt.Errorf("read the head of a board: row %d is malformed", len(entries)+1)
 		}
 		k, err := parseKey(key)
@@ -53,7 +53,7 @@ func unpackHead(packed string, order scoreboard.Order) ([]scoreboard.Entry, erro
 			return nil, err
 		}
 		entries = append(entries, scoreboard.Entry{
-			Rank: int64(len(entries) + 1), User: scoreboard.UserID(rest[prefixLength:n]), Score: order.Score(k),
+			Rank: int64(len(entries) + 1), User: scoreboard.UserID(rest[:n]), Score: order.Score(k),
 		})
 		packed = rest[n:]
 	}

@@ -22,9 +22,10 @@ func appendMoved(b []byte, c *scoreboard.Change) []byte {
 	return append(b, ' ')
 }
 
-// Follow calls do for every notice until ctx ends or the connection does not
-// come back by itself. Notices may be lost while Redis is away: versions tell.
-func (r *Ranking) Follow(ctx context.Context, do func(scoreboard.Notice)) error {
+// Follow calls do for every notice until ctx ends. Notices may be lost while
+// Redis is away: versions tell. One that cannot be read, which another build
+// may have sent, goes to bad.
+func (r *Ranking) Follow(ctx context.Context, do func(scoreboard.Notice), bad func(error)) error {
 	sub := r.rdb.Subscribe(ctx, channel)
 	defer func() { _ = sub.Close() }() // nothing is lost by a failed goodbye
 	messages := sub.Channel()
@@ -38,7 +39,8 @@ func (r *Ranking) Follow(ctx context.Context, do func(scoreboard.Notice)) error 
 			}
 			n, err := parseNotice(m.Payload)
 			if err != nil {
-				return err
+				bad(err)
+				continue
 			}
 			do(n)
 		}

@@ -5,6 +5,8 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -28,6 +30,12 @@ var luaSwap string
 //go:embed lua/mark.lua
 var luaMark string
 
+//go:embed lua/unmark.lua
+var luaUnmark string
+
+//go:embed lua/fresh.lua
+var luaFresh string
+
 //go:embed lua/top.lua
 var luaTop string
 
@@ -43,8 +51,8 @@ var ErrCold = errors.New("the ranking does not hold this board")
 
 // Ranking is the boards in one Redis.
 type Ranking struct {
-	rdb                                          redis.UniversalClient
-	apply, fill, swap, mark, top, place, ranking *redis.Script
+	rdb                                                         redis.UniversalClient
+	apply, fill, swap, mark, unmark, fresh, top, place, ranking *redis.Script
 }
 
 // New uses rdb, which the caller closes.
@@ -55,38 +63,78 @@ func New(rdb redis.UniversalClient) *Ranking {
 		fill:    redis.NewScript(luaPut + luaFill),
 		swap:    redis.NewScript(luaPut + luaSwap),
 		mark:    redis.NewScript(luaMark),
+		unmark:  redis.NewScript(luaUnmark),
+		fresh:   redis.NewScript(luaFresh),
 		top:     redis.NewScript(luaTop),
 		place:   redis.NewScript(luaPlace),
 		ranking: redis.NewScript(luaRanks),
 	}
 }
 
+// maxApplied is the most changes that one call of a script takes: Lua cannot
+// unpack more than some thousands of arguments.
+const maxApplied = 1000
+
 // Apply puts changes, of any boards and in any order, into the ranking where
 // they are newer than what is there. Boards that are cold are returned: their
 // changes are in the store, and a rebuild started from now on will find them.
 func (r *Ranking) Apply(ctx context.Context, changes []scoreboard.Change) (cold []scoreboard.BoardID, err error) {
-	for board, mine := range byBoard(changes) {
-		args := make([]any, 4, 4+5*len(mine))
-		args[0], args[1] = channel, string(board)
-		updated := time.Time{}
-		moved := make([]byte, 0, 48*len(mine))
-		for _, c := range mine {
-			args = appendChange(args, c)
-			moved = appendMoved(moved, c)
-			if c.RecordedAt.After(updated) {
-				updated = c.RecordedAt
+	for len(changes) > 0 {
+		n := min(len(changes), maxApplied)
+		boards := byBoard(changes[:n])
+		changes = changes[n:]
+		names := slices.Sorted(maps.Keys(boards))
+		answers := make([]*redis.Cmd, len(names))
+		err := r.pipelined(ctx, func(run func(*redis.Script, []string, ...any) *redis.Cmd) {
+			for i, board := range names {
+				answers[i] = run(r.apply, allKeys(board), applyArguments(board, boards[board])...)
+			}
+		})
+		for i, board := range names {
+			applied, answerErr := answers[i].Int64()
+			if answerErr != nil {
+				err = fmt.Errorf("apply %d changes to board %s: %w", len(boards[board]), board, answerErr)
+			} else if applied < 0 && !slices.Contains(cold, board) {
+				cold = append(cold, board)
 			}
 		}
-		args[2], args[3] = updated.UnixMicro(), moved
-		applied, err := r.apply.Run(ctx, r.rdb, allKeys(board), args...).Int64()
 		if err != nil {
-			return nil, fmt.Errorf("apply %d changes to board %s: %w", len(mine), board, err)
-		}
-		if applied < 0 {
-			cold = append(cold, board)
+			return nil, err
 		}
 	}
 	return cold, nil
+}
+
+// pipelined runs scripts in one round trip, a second time where Redis did not
+// know them yet: scripts must bear to be run twice.
+func (r *Ranking) pipelined(ctx context.Context, queue func(run func(*redis.Script, []string, ...any) *redis.Cmd)) error {
+	_, err := r.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		queue(func(s *redis.Script, keys []string, args ...any) *redis.Cmd { return s.EvalSha(ctx, p, keys, args...) })
+		return nil
+	})
+	if err == nil || !redis.HasErrorPrefix(err, "NOSCRIPT") {
+		return err
+	}
+	_, err = r.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		queue(func(s *redis.Script, keys []string, args ...any) *redis.Cmd { return s.Eval(ctx, p, keys, args...) })
+		return nil
+	})
+	return err
+}
+
+func applyArguments(board scoreboard.BoardID, changes map[scoreboard.UserID]*scoreboard.Change) []any {
+	args := make([]any, 4, 4+5*len(changes))
+	updated := time.Time{}
+	moved := make([]byte, 0, 48*len(changes))
+	for _, c := range changes {
+		args = appendChange(args, c)
+		moved = appendMoved(moved, c)
+		if c.RecordedAt.After(updated) {
+			updated = c.RecordedAt
+		}
+	}
+	args[0], args[1], args[2], args[3] = channel, string(board), updated.UnixMicro(), moved
+	return args
 }
 
 // byBoard keeps the newest change of each user on each board.
@@ -115,15 +163,24 @@ func appendChange(args []any, c *scoreboard.Change) []any {
 }
 
 // Fresh records up to when each shard's changes of a partition are applied.
-func (r *Ranking) Fresh(ctx context.Context, until map[string]time.Time) error {
-	fields := make([]any, 0, 2*len(until))
-	for field, t := range until {
-		fields = append(fields, field, t.UnixMicro())
+func (r *Ranking) Fresh(ctx context.Context, beats []scoreboard.Heartbeat) error {
+	if len(beats) == 0 {
+		return nil
 	}
-	if err := r.rdb.HSet(ctx, freshKey, fields...).Err(); err != nil {
+	last := beats[len(beats)-1]
+	args := make([]any, 1, 1+2*len(beats))
+	args[0] = fmt.Sprintf("%d/%d", last.Shards, last.Partitions)
+	for _, b := range beats {
+		args = append(args, freshField(b.Shard, b.Partition), b.AsOf.UnixMicro())
+	}
+	if err := r.fresh.Run(ctx, r.rdb, []string{freshKey}, args...).Err(); err != nil {
 		return fmt.Errorf("record how fresh the ranking is: %w", err)
 	}
 	return nil
+}
+
+func freshField(shard, partition int) string {
+	return strconv.Itoa(shard) + "/" + strconv.Itoa(partition)
 }
 
 // Ping says whether Redis answers.

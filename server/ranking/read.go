@@ -102,11 +102,11 @@ func (r *Ranking) Ranks(ctx context.Context, board *scoreboard.Board, users []sc
 // read runs a script and asks how fresh the ranking is, in one round trip.
 func (r *Ranking) read(ctx context.Context, script *redis.Script, keys []string, args ...any) (*reply, time.Time, error) {
 	var answer *redis.Cmd
-	var fresh *redis.StringSliceCmd
+	var fresh *redis.MapStringStringCmd
 	ask := func(run func(redis.Scripter) *redis.Cmd) error {
 		_, err := r.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
 			answer = run(p)
-			fresh = p.HVals(ctx, freshKey)
+			fresh = p.HGetAll(ctx, freshKey)
 			return nil
 		})
 		return err
@@ -125,20 +125,27 @@ func (r *Ranking) read(ctx context.Context, script *redis.Script, keys []string,
 	if err != nil {
 		return nil, time.Time{}, err
 	}
-	return &reply{values: values}, oldest(fresh.Val()), nil
+	return &reply{values: values}, asOf(fresh.Val()), nil
 }
 
-// oldest is the time before which everything is applied: the least advanced
-// shard and partition decides. Zero while none has reported.
-func oldest(micros []string) time.Time {
-	var least int64
-	for _, s := range micros {
-		if n, err := strconv.ParseInt(s, 10, 64); err == nil && (least == 0 || n < least) {
-			least = n
-		}
-	}
-	if least == 0 {
+// asOf is the time before which everything is applied: the least advanced of
+// all shards and partitions decides. Zero while one has not reported.
+func asOf(fresh map[string]string) time.Time {
+	var shards, partitions int
+	if _, err := fmt.Sscanf(fresh["of"], "%d/%d", &shards, &partitions); err != nil {
 		return time.Time{}
+	}
+	var least int64
+	for shard := range shards {
+		for partition := range partitions {
+			n, err := strconv.ParseInt(fresh[freshField(shard, partition)], 10, 64)
+			if err != nil {
+				return time.Time{}
+			}
+			if least == 0 || n < least {
+				least = n
+			}
+		}
 	}
 	return time.UnixMicro(least).UTC()
 }

@@ -2,6 +2,7 @@ package ranking
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -39,14 +40,31 @@ func (r *Ranking) Fill(ctx context.Context, board scoreboard.BoardID, token stri
 	return nil
 }
 
-var errMarkLost = fmt.Errorf("the mark of this rebuild is gone")
+var (
+	errMarkLost    = errors.New("the mark of this rebuild is gone")
+	errShadowShort = errors.New("the shadow has lost users that were filled in")
+)
+
+// Unmark removes the shadow that token marked: an interrupted rebuild cleans
+// up. Where it cannot, the shadow expires.
+func (r *Ranking) Unmark(ctx context.Context, board scoreboard.BoardID, token string) error {
+	if err := r.unmark.Run(ctx, r.rdb, shadowKeys(board), token).Err(); err != nil {
+		return fmt.Errorf("remove the shadow of board %s: %w", board, err)
+	}
+	return nil
+}
 
 // Swap puts the shadow in the place of the live board under a new epoch and
-// announces it. It returns how many users are ranked.
-func (r *Ranking) Swap(ctx context.Context, board *scoreboard.Board, token string, epoch int64, updated time.Time) (int64, error) {
-	n, err := r.swap.Run(ctx, r.rdb, allKeys(board.ID), token, channel, string(board.ID), epoch, updated.UnixMicro(), string(board.Order)).Int64()
-	if err == nil && n < 0 {
+// announces it, unless it holds fewer than least users, hidden ones included.
+// It returns how many users are ranked.
+func (r *Ranking) Swap(ctx context.Context, board *scoreboard.Board, token string, least, epoch int64, updated time.Time) (int64, error) {
+	n, err := r.swap.Run(ctx, r.rdb, allKeys(board.ID), token, channel, string(board.ID), epoch, updated.UnixMicro(), string(board.Order), least).Int64()
+	switch {
+	case err != nil:
+	case n == -1:
 		err = errMarkLost
+	case n < 0:
+		err = errShadowShort
 	}
 	if err != nil {
 		return 0, fmt.Errorf("swap in the shadow of board %s: %w", board.ID, err)

@@ -84,7 +84,7 @@ func (k *Keeper) once(ctx context.Context) error {
 		return err
 	}
 	for i := range cold {
-		done, err := Rebuild(ctx, k.truth, k.ranking, &cold[i])
+		done, err := Rebuild(ctx, k.truth, k.ranking, &cold[i], func(int64) {})
 		if scoreboard.CodeOf(err) == scoreboard.CodeConflict {
 			continue // another process is at it
 		}

@@ -3,6 +3,7 @@ package repair
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"time"
 
@@ -19,7 +20,8 @@ type Truth interface {
 type Ranking interface {
 	Mark(ctx context.Context, board scoreboard.BoardID, token string) (bool, error)
 	Fill(ctx context.Context, board scoreboard.BoardID, token string, changes []scoreboard.Change) error
-	Swap(ctx context.Context, board *scoreboard.Board, token string, epoch int64, updated time.Time) (int64, error)
+	Swap(ctx context.Context, board *scoreboard.Board, token string, least, epoch int64, updated time.Time) (int64, error)
+	Unmark(ctx context.Context, board scoreboard.BoardID, token string) error
 	Cold(ctx context.Context, boards []scoreboard.Board) ([]scoreboard.Board, error)
 }
 
@@ -35,8 +37,8 @@ type Rebuilt struct {
 }
 
 // Rebuild makes a board anew from the store. It returns a conflict where
-// another rebuild of the board is under way.
-func Rebuild(ctx context.Context, truth Truth, ranking Ranking, board *scoreboard.Board) (*Rebuilt, error) {
+// another rebuild of the board is under way. Interrupted, it leaves nothing.
+func Rebuild(ctx context.Context, truth Truth, ranking Ranking, board *scoreboard.Board, progress func(users int64)) (*Rebuilt, error) {
 	started := time.Now()
 	token := rand.Text()
 	marked, err := ranking.Mark(ctx, board.ID, token)
@@ -46,25 +48,39 @@ func Rebuild(ctx context.Context, truth Truth, ranking Ranking, board *scoreboar
 	if !marked {
 		return nil, scoreboard.Errorf(scoreboard.CodeConflict, "board %s is being rebuilt already", board.ID)
 	}
-	updated := board.Created
-	err = truth.Standings(ctx, board.ID, chunk, func(states []scoreboard.Change) error {
+	done, err := fill(ctx, truth, ranking, board, token, progress)
+	if err != nil {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		// Where Redis is away the shadow expires by itself.
+		return nil, errors.Join(fmt.Errorf("rebuild: %w", err), ranking.Unmark(ctx, board.ID, token))
+	}
+	done.Took = time.Since(started)
+	return done, nil
+}
+
+func fill(ctx context.Context, truth Truth, ranking Ranking, board *scoreboard.Board, token string, progress func(int64)) (*Rebuilt, error) {
+	updated, filled := board.Created, int64(0)
+	err := truth.Standings(ctx, board.ID, chunk, func(states []scoreboard.Change) error {
 		for i := range states {
 			if states[i].RecordedAt.After(updated) {
 				updated = states[i].RecordedAt
 			}
 		}
+		filled += int64(len(states))
+		progress(filled)
 		return ranking.Fill(ctx, board.ID, token, states)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("rebuild: %w", err)
+		return nil, err
 	}
 	epoch, err := truth.NextEpoch(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("rebuild: %w", err)
+		return nil, err
 	}
-	users, err := ranking.Swap(ctx, board, token, epoch, updated)
+	users, err := ranking.Swap(ctx, board, token, filled, epoch, updated)
 	if err != nil {
-		return nil, fmt.Errorf("rebuild: %w", err)
+		return nil, err
 	}
-	return &Rebuilt{Board: board.ID, Epoch: epoch, Users: users, Took: time.Since(started)}, nil
+	return &Rebuilt{Board: board.ID, Epoch: epoch, Users: users}, nil
 }

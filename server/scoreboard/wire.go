@@ -22,10 +22,12 @@ var ErrNewerSchema = errors.New("the event's schema is newer than this build")
 // before a time has been published.
 const ChangeHeartbeat ChangeType = "heartbeat"
 
-// Heartbeat is the relay's sign of life on a partition.
+// Heartbeat is the relay's sign of life on a partition. It says how many of
+// its kind there are, so that nobody takes some for all.
 type Heartbeat struct {
-	Shard int
-	AsOf  time.Time
+	Shard, Shards         int
+	Partition, Partitions int // Partition is not on the wire: it is where the heartbeat came from
+	AsOf                  time.Time
 }
 
 // wireEvent is the JSON of an event (docs/events.md). reached_at and
@@ -46,8 +48,10 @@ type wireEvent struct {
 	RecordedAt time.Time  `json:"recorded_at"`
 	Hidden     bool       `json:"hidden"`
 
-	Shard int       `json:"shard"`
-	AsOf  time.Time `json:"as_of"`
+	Shard      int       `json:"shard"`
+	Shards     int       `json:"shards"`
+	Partitions int       `json:"partitions"`
+	AsOf       time.Time `json:"as_of"`
 }
 
 const wireTime = "2006-01-02T15:04:05.999999Z07:00"
@@ -96,6 +100,10 @@ func (h Heartbeat) AppendJSON(b []byte) []byte {
 	b = strconv.AppendInt(b, Schema, 10)
 	b = append(b, `,"type":"heartbeat","shard":`...)
 	b = strconv.AppendInt(b, int64(h.Shard), 10)
+	b = append(b, `,"shards":`...)
+	b = strconv.AppendInt(b, int64(h.Shards), 10)
+	b = append(b, `,"partitions":`...)
+	b = strconv.AppendInt(b, int64(h.Partitions), 10)
 	b = append(b, `,"as_of":"`...)
 	b = h.AsOf.UTC().AppendFormat(b, wireTime)
 	return append(b, `"}`...)
@@ -119,7 +127,10 @@ func DecodeEvent(value []byte) (*Change, *Heartbeat, error) {
 		return nil, nil, fmt.Errorf("read an event: schema %d is no longer read", w.Schema)
 	}
 	if w.Type == ChangeHeartbeat {
-		return nil, &Heartbeat{Shard: w.Shard, AsOf: w.AsOf}, nil
+		if w.Shard < 0 || w.Shard >= w.Shards || w.Partitions < 1 || w.AsOf.IsZero() {
+			return nil, nil, errors.New("read a heartbeat: shard, shards, partitions and as_of must be set")
+		}
+		return nil, &Heartbeat{Shard: w.Shard, Shards: w.Shards, Partitions: w.Partitions, AsOf: w.AsOf}, nil
 	}
 	event, ok := parseUUID(w.EventID)
 	_, userErr := ParseUserID(string(w.User))

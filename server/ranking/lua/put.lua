@@ -52,12 +52,13 @@ local function put(rank, users, first)
     return #fresh / 2
 end
 
--- head packs the first 100 rows, each as "length key member".
+-- head packs the first 100 rows, each as "length key user": what readers see,
+-- so that a board is the same where only a reached_at has moved.
 local function head(rank)
     local rows = redis.call('ZRANGE', rank, 0, 99, 'WITHSCORES')
     local packed = {}
     for i = 1, #rows, 2 do
-        packed[#packed + 1] = #rows[i] .. ' ' .. rows[i + 1] .. ' ' .. rows[i]
+        packed[#packed + 1] = (#rows[i] - 8) .. ' ' .. rows[i + 1] .. ' ' .. string.sub(rows[i], 9)
     end
     return table.concat(packed)
 end

@@ -11,10 +11,10 @@ local ranks = {}
 for i = 1, #ARGV, 2 do
     local state = redis.call('HGET', KEYS[3], ARGV[i])
     local own
-    if state then
+    if state and string.sub(state, -2) == ' 0' then -- a hidden user is not in the set
         own = string.match(state, '^(%S+)', 9)
     end
-    if state and (ARGV[i + 1] == '' or own == ARGV[i + 1]) then
+    if own and (ARGV[i + 1] == '' or own == ARGV[i + 1]) then
         local rank = redis.call('ZRANK', KEYS[2], string.sub(state, 1, 8) .. ARGV[i])
         ranks[#ranks + 1] = rank and rank + 1 or 0
     elseif ARGV[i + 1] == '' then

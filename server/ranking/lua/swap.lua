@@ -1,9 +1,13 @@
 -- KEYS: meta, rank, users, then the same three of the shadow.
--- ARGV: token, channel, board, epoch, updated (microseconds), order.
+-- ARGV: token, channel, board, epoch, updated (microseconds), order, least.
 -- Puts the shadow in the place of the live board under a new epoch. Returns
--- the number of users, or -1 where the mark is not the caller's.
+-- the number of ranked users, -1 where the mark is not the caller's, or -2
+-- where the shadow holds fewer than least users: it lost what was filled in.
 if redis.call('HGET', KEYS[4], 'token') ~= ARGV[1] then
     return -1
+end
+if redis.call('HLEN', KEYS[6]) < tonumber(ARGV[7]) then
+    return -2
 end
 redis.call('UNLINK', KEYS[1], KEYS[2], KEYS[3], KEYS[4])
 for i = 2, 3 do

@@ -1,0 +1,281 @@
+package ranking_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/scoreboard/scoreboard/server/backendtest"
+	"github.com/scoreboard/scoreboard/server/ranking"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+func TestMain(m *testing.M) { backendtest.Main(m) }
+
+var (
+	ctx   = context.Background()
+	board = &scoreboard.Board{ID: "global", Order: scoreboard.OrderHighest, Created: time.UnixMicro(1_000_000)}
+)
+
+// rig is a ranking and the Redis below it.
+type rig struct {
+	*ranking.Ranking
+	rdb redis.UniversalClient
+}
+
+func connect(t testing.TB, url string) rig {
+	t.Helper()
+	o, err := redis.ParseURL(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rdb := redis.NewClient(o)
+	t.Cleanup(func() { _ = rdb.Close() })
+	return rig{ranking.New(rdb), rdb}
+}
+
+// onBoth runs a test on a real Redis and on the stand-in of the development
+// stack, with the board warm and empty.
+func onBoth(t *testing.T, do func(t *testing.T, r rig)) {
+	t.Parallel()
+	t.Run("redis", func(t *testing.T) {
+		t.Parallel()
+		r := connect(t, backendtest.Redis(t))
+		r.warm(t, board)
+		do(t, r)
+	})
+	t.Run("miniredis", func(t *testing.T) {
+		t.Parallel()
+		m := miniredis.NewMiniRedis()
+		m.ClockTTL(true)
+		if err := m.StartAddr("127.0.0.1:0"); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(m.Close)
+		r := connect(t, "redis://"+m.Addr())
+		r.warm(t, board)
+		do(t, r)
+	})
+}
+
+// warm rebuilds a board out of states.
+func (r rig) warm(t testing.TB, b *scoreboard.Board, states ...scoreboard.Change) {
+	t.Helper()
+	if ok, err := r.Mark(ctx, b.ID, "warm"); !ok || err != nil {
+		t.Fatalf("mark: %v, %v", ok, err)
+	}
+	if len(states) > 0 {
+		if err := r.Fill(ctx, b.ID, "warm", states); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := r.Swap(ctx, b, "warm", int64(len(states)), 1, b.Created); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (r rig) apply(t testing.TB, changes ...scoreboard.Change) {
+	t.Helper()
+	cold, err := r.Apply(ctx, changes)
+	if err != nil || len(cold) > 0 {
+		t.Fatalf("apply: cold %v, %v", cold, err)
+	}
+}
+
+func (r rig) top(t testing.TB) *scoreboard.Top {
+	t.Helper()
+	top, err := r.Top(ctx, board.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return top
+}
+
+// is compares the head of the board with "user:score" in order.
+func (r rig) is(t testing.TB, want string) {
+	t.Helper()
+	if got := show(r.top(t).Entries); got != want {
+		t.Errorf("the board is %q, want %q", got, want)
+	}
+}
+
+func show(entries []scoreboard.Entry) string {
+	var rows []string
+	for _, e := range entries {
+		rows = append(rows, string(e.User)+":"+itoa(int64(e.Score)))
+	}
+	return strings.Join(rows, " ")
+}
+
+// change is a state of a user that was reached at a microsecond.
+func change(user string, score, revision, reached int64) scoreboard.Change {
+	at := time.UnixMicro(1_800_000_000_000_000 + reached).UTC()
+	return scoreboard.Change{
+		Type: scoreboard.ChangeScore, Board: board.ID, User: scoreboard.UserID(user), Score: scoreboard.Score(score),
+		Key: board.Order.Key(scoreboard.Score(score)), Version: revision, Revision: revision, ReachedAt: at, RecordedAt: at,
+	}
+}
+
+func hidden(c scoreboard.Change) scoreboard.Change {
+	c.Hidden = true
+	return c
+}
+
+func TestApplyTakesOnlyWhatIsNewer(t *testing.T) {
+	onBoth(t, func(t *testing.T, r rig) {
+		r.apply(t, change("alice", 5, 1, 1), change("bob", 7, 1, 2))
+		r.is(t, "bob:7 alice:5")
+		r.apply(t, change("alice", 9, 3, 5))
+		r.apply(t, change("alice", 8, 2, 4)) // an inversion
+		r.apply(t, change("alice", 5, 1, 1)) // a replay
+		r.apply(t, change("alice", 9, 3, 5)) // a duplicate
+		r.is(t, "alice:9 bob:7")
+		r.apply(t, change("bob", 12, 4, 9), change("bob", 11, 3, 8)) // inverted within one batch
+		r.is(t, "bob:12 alice:9")
+	})
+}
+
+func TestABannedUserIsATombstoneThatLateEventsCannotBringBack(t *testing.T) {
+	onBoth(t, func(t *testing.T, r rig) {
+		r.apply(t, change("alice", 5, 1, 1), change("bob", 5, 1, 2), change("carol", 4, 1, 3))
+		r.apply(t, hidden(change("alice", 5, 3, 1)))
+		r.is(t, "bob:5 carol:4")
+		r.apply(t, change("alice", 6, 2, 4)) // late
+		r.is(t, "bob:5 carol:4")
+		if _, err := r.Place(ctx, board.ID, "alice", 0); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
+			t.Errorf("a banned user's place: %v, want not_found", err)
+		}
+		if got := r.place(t, "carol").Rank; got != 2 {
+			t.Errorf("carol ranks %d, want 2: ranks close up", got)
+		}
+		r.apply(t, change("alice", 5, 4, 1)) // unbanned: score and time as before
+		r.is(t, "alice:5 bob:5 carol:4")
+	})
+}
+
+func (r rig) place(t testing.TB, user scoreboard.UserID) *scoreboard.Place {
+	t.Helper()
+	p, err := r.Place(ctx, board.ID, user, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestTheVersionRisesExactlyWhenTheTop100Changed(t *testing.T) {
+	onBoth(t, func(t *testing.T, r rig) {
+		var all []scoreboard.Change
+		for i := range int64(120) {
+			all = append(all, change(name(i), 1000-i, 1, i))
+		}
+		r.apply(t, all...)
+		version := r.top(t).Version
+		step := func(why string, rises bool, changes ...scoreboard.Change) {
+			t.Helper()
+			r.apply(t, changes...)
+			want := version
+			if rises {
+				want++
+			}
+			version = r.top(t).Version
+			if version != want {
+				t.Errorf("%s: version %d, want %d", why, version, want)
+			}
+			version = want
+		}
+		step("a score far below", false, change(name(110), 891, 2, 200))
+		step("a user that is new far below", false, change("zoe", 1, 1, 201))
+		step("a repeat", false, change(name(5), 995, 1, 5))
+		step("a score within", true, change(name(5), 995+1000, 2, 202))
+		step("someone enters", true, change(name(110), 950, 3, 203))
+		step("someone leaves", true, hidden(change(name(0), 1000, 2, 0)))
+		step("there and back within a batch: only reached_at moved", false, change(name(40), 960, 3, 999))
+	})
+}
+
+func name(i int64) string { return "user" + itoa(1000+i) }
+
+func TestUpdatedAtNeverGoesBack(t *testing.T) {
+	onBoth(t, func(t *testing.T, r rig) {
+		r.apply(t, change("alice", 5, 1, 500))
+		r.apply(t, change("bob", 5, 1, 100)) // another user's, late
+		if got, want := r.top(t).UpdatedAt, change("alice", 5, 1, 500).RecordedAt; !got.Equal(want) {
+			t.Errorf("updated at %v, want %v", got, want)
+		}
+	})
+}
+
+func TestAFlushedBoardIsColdUntilItIsRebuilt(t *testing.T) {
+	onBoth(t, func(t *testing.T, r rig) {
+		r.apply(t, change("alice", 5, 1, 1))
+		if err := r.rdb.FlushAll(ctx).Err(); err != nil {
+			t.Fatal(err)
+		}
+		cold, err := r.Apply(ctx, []scoreboard.Change{change("alice", 6, 2, 2)})
+		if err != nil || !slices.Equal(cold, []scoreboard.BoardID{board.ID}) {
+			t.Errorf("apply says %v, %v; want that the board is cold", cold, err)
+		}
+		_, topErr := r.Top(ctx, board.ID)
+		_, placeErr := r.Place(ctx, board.ID, "alice", 3)
+		_, ranksErr := r.Ranks(ctx, board, []scoreboard.UserID{"alice"}, []*scoreboard.Score{nil})
+		for what, err := range map[string]error{"top": topErr, "place": placeErr, "ranks": ranksErr} {
+			if !isCold(err) {
+				t.Errorf("%s of a cold board: %v, want ErrCold", what, err)
+			}
+		}
+		if keys := r.keys(t); len(keys) > 0 {
+			t.Errorf("there are keys %q: nothing but a rebuild creates a board", keys)
+		}
+		if lost, err := r.Cold(ctx, []scoreboard.Board{*board}); err != nil || len(lost) != 1 {
+			t.Errorf("cold boards: %v, %v; want one", lost, err)
+		}
+		r.warm(t, board, change("alice", 6, 2, 2))
+		r.is(t, "alice:6")
+	})
+}
+
+func (r rig) keys(t testing.TB) []string {
+	t.Helper()
+	keys, err := r.rdb.Keys(ctx, "*").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return keys
+}
+
+func TestChangesOfSeveralBoardsAreAppliedTogether(t *testing.T) {
+	onBoth(t, func(t *testing.T, r rig) {
+		other := &scoreboard.Board{ID: "daily:2026-11-21", Order: scoreboard.OrderLowest, Created: board.Created}
+		r.warm(t, other)
+		low := change("bob", 3, 1, 1)
+		low.Board, low.Key = other.ID, 3
+		lost := change("bob", 3, 1, 1)
+		lost.Board = "nowhere"
+		cold, err := r.Apply(ctx, []scoreboard.Change{lost, change("alice", 5, 1, 1), low})
+		if err != nil || !slices.Equal(cold, []scoreboard.BoardID{"nowhere"}) {
+			t.Fatalf("apply says %v, %v; want that nowhere is cold", cold, err)
+		}
+		r.is(t, "alice:5")
+		if top, err := r.Top(ctx, other.ID); err != nil || show(top.Entries) != "bob:3" {
+			t.Errorf("the other board: %v, %v", top, err)
+		}
+	})
+}
+
+func TestABatchBeyondALuaCallsArgumentsIsApplied(t *testing.T) {
+	onBoth(t, func(t *testing.T, r rig) {
+		var all []scoreboard.Change
+		for i := range int64(9000) {
+			all = append(all, change(name(i), i, 1, i))
+		}
+		r.apply(t, all...)
+		if got := r.top(t).Total; got != 9000 {
+			t.Errorf("%d users are ranked, want 9000", got)
+		}
+	})
+}

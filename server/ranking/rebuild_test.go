@@ -1,0 +1,160 @@
+package ranking_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+func TestARebuildBesideLiveTrafficLosesNoChange(t *testing.T) {
+	onBoth(t, func(t *testing.T, r rig) {
+		r.apply(t, change("alice", 5, 1, 1), change("ghost", 99, 1, 1))
+		if ok, err := r.Mark(ctx, board.ID, "a"); !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		if ok, err := r.Mark(ctx, board.ID, "b"); ok || err != nil {
+			t.Errorf("a second mark: %v, %v; want no", ok, err)
+		}
+		r.apply(t, change("alice", 7, 3, 3), change("bob", 6, 1, 2)) // live, before the snapshot is filled in
+		r.is(t, "ghost:99 alice:7 bob:6")                            // reads go on meanwhile
+		// The snapshot is older for alice, and has carol.
+		if err := r.Fill(ctx, board.ID, "a", []scoreboard.Change{change("alice", 5, 1, 1), change("carol", 6, 1, 1)}); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Fill(ctx, board.ID, "b", nil); err == nil {
+			t.Error("somebody else's token may fill the shadow")
+		}
+		r.apply(t, change("dave", 1, 1, 4))
+		before := r.top(t)
+		n, err := r.Swap(ctx, board, "a", 2, before.Epoch+1, board.Created)
+		if err != nil || n != 4 {
+			t.Fatalf("swap: %d, %v; want 4 users", n, err)
+		}
+		r.is(t, "alice:7 carol:6 bob:6 dave:1")
+		if after := r.top(t); after.Epoch != before.Epoch+1 || after.Version != 1 {
+			t.Errorf("epoch %d version %d, want %d and 1", after.Epoch, after.Version, before.Epoch+1)
+		}
+		r.apply(t, change("dave", 9, 2, 5))
+		r.is(t, "dave:9 alice:7 carol:6 bob:6")
+		r.nothingExpires(t)
+	})
+}
+
+func (r rig) nothingExpires(t testing.TB) {
+	t.Helper()
+	for _, key := range r.keys(t) {
+		if strings.Contains(key, ":shadow:") {
+			t.Errorf("%s is left of the shadow", key)
+		}
+		if ttl, err := r.rdb.PTTL(ctx, key).Result(); err != nil || ttl >= 0 {
+			t.Errorf("live key %s expires in %v (%v)", key, ttl, err)
+		}
+	}
+}
+
+func TestAnInterruptedRebuildLeavesNothing(t *testing.T) {
+	onBoth(t, func(t *testing.T, r rig) {
+		r.apply(t, change("alice", 5, 1, 1))
+		want := r.keys(t)
+		for _, phase := range []string{"marked", "filled"} {
+			if ok, err := r.Mark(ctx, board.ID, phase); !ok || err != nil {
+				t.Fatal(ok, err)
+			}
+			if phase == "filled" {
+				if err := r.Fill(ctx, board.ID, phase, []scoreboard.Change{hidden(change("bob", 1, 1, 1))}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r.apply(t, change("alice", 6, 2, 2), change(phase, 1, 1, 1))
+			for _, key := range r.keys(t) {
+				if ttl, err := r.rdb.PTTL(ctx, key).Result(); err != nil || strings.Contains(key, ":shadow:") && ttl <= 0 {
+					t.Errorf("%s: %s would stay for ever (%v)", phase, key, err)
+				}
+			}
+			if err := r.Unmark(ctx, board.ID, phase); err != nil {
+				t.Fatal(err)
+			}
+			if got := r.keys(t); !sameKeys(got, want) {
+				t.Errorf("%s: keys %q are left, want %q", phase, got, want)
+			}
+		}
+	})
+}
+
+func sameKeys(a, b []string) bool {
+	slices.Sort(a)
+	slices.Sort(b)
+	return slices.Equal(a, b)
+}
+
+func TestASwapRefusesAShadowThatLostUsers(t *testing.T) {
+	onBoth(t, func(t *testing.T, r rig) {
+		r.apply(t, change("alice", 5, 1, 1))
+		if _, err := r.Mark(ctx, board.ID, "a"); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Fill(ctx, board.ID, "a", []scoreboard.Change{change("bob", 1, 1, 1)}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Swap(ctx, board, "a", 2, 9, board.Created); err == nil {
+			t.Error("a shadow with 1 of 2 users took the board's place")
+		}
+		r.is(t, "alice:5")
+	})
+}
+
+func TestNoticesTellWhatMoved(t *testing.T) {
+	onBoth(t, func(t *testing.T, r rig) {
+		ctx, stop := context.WithCancel(ctx)
+		notices := make(chan scoreboard.Notice, 16)
+		done := make(chan error, 1)
+		go func() { done <- r.Follow(ctx, func(n scoreboard.Notice) { notices <- n }, func(error) {}) }()
+		t.Cleanup(func() {
+			stop()
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		})
+		for n := int64(0); n == 0; { // until the subscription stands
+			count, err := r.rdb.PubSubNumSub(ctx, "sb:notices").Result()
+			if err != nil {
+				t.Fatal(err)
+			}
+			n = count["sb:notices"]
+		}
+		next := func() scoreboard.Notice {
+			t.Helper()
+			select {
+			case n := <-notices:
+				return n
+			case <-time.After(5 * time.Second):
+				t.Fatal("no notice came")
+				return scoreboard.Notice{}
+			}
+		}
+		if err := r.rdb.Publish(ctx, "sb:notices", "not a notice").Err(); err != nil {
+			t.Fatal(err) // and what follows still arrives
+		}
+		r.apply(t, change("alice", 5, 1, 1))
+		n := next()
+		if n.Board != board.ID || n.Top == nil || show(n.Top.Entries) != "alice:5" || n.Top.Version != 2 || n.Top.Epoch != 1 || n.Top.Total != 1 {
+			t.Errorf("got %+v with top %+v", n, n.Top)
+		}
+		if len(n.Moved) != 1 || n.Moved[0] != (scoreboard.Moved{User: "alice", Score: 5, Revision: 1, Version: 1}) {
+			t.Errorf("moved %+v", n.Moved)
+		}
+		r.apply(t, change("alice", 5, 1, 1)) // nothing to tell
+		r.apply(t, change("alice", 5, 2, 9)) // reached anew: moved, but the top is what it was
+		if n = next(); n.Top != nil || len(n.Moved) != 1 || n.Moved[0].Revision != 2 {
+			t.Errorf("got %+v, want a notice without a top", n)
+		}
+		r.warm(t, board, change("bob", 3, 1, 1))
+		if n = next(); n.Top == nil || show(n.Top.Entries) != "bob:3" || n.Top.Version != 1 {
+			t.Errorf("after a rebuild: %+v", n)
+		}
+	})
+}
