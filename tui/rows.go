@@ -52,7 +52,7 @@ func (m *model) layout() layout {
 		l.gap = take(max(l.score, 8))
 	}
 	l.name = max(rest, 1)
-	if rest >= minName+1+minBar {
+	if m.width >= 60 && rest >= minName+1+minBar {
 		l.name = min(max(rest/3, minName), 32)
 		l.bar = rest - l.name - 1
 	}
