@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// ranking is a synthetic board of a hundred users: every change moves the last
+// of the top ten to its head.
+type ranking struct {
+	reads atomic.Int64
+	mu    sync.Mutex
+	top   scoreboard.Top
+}
+
+const board = scoreboard.GlobalBoard
+
+func newRanking() *ranking {
+	r := &ranking{top: scoreboard.Top{Board: board, Epoch: 1, Version: 1, UpdatedAt: time.Now(), Total: scoreboard.TopSize}}
+	for i := range scoreboard.TopSize {
+		r.top.Entries = append(r.top.Entries, scoreboard.Entry{
+			Rank: int64(i + 1), User: scoreboard.UserID(fmt.Sprintf("player-%08d", i)), Score: scoreboard.Score(1_000_000 - i),
+		})
+	}
+	return r
+}
+
+// change makes one change and returns the notice of it.
+func (r *ranking) change() scoreboard.Notice {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	rows := slices.Clone(r.top.Entries)
+	moved := rows[9]
+	moved.Score = rows[0].Score + 1
+	copy(rows[1:10], rows[:9])
+	rows[0] = moved
+	for i := range rows[:10] {
+		rows[i].Rank = int64(i + 1)
+	}
+	r.top.Entries = rows
+	r.top.Version++
+	r.top.UpdatedAt = time.Now()
+	top := r.top
+	return scoreboard.Notice{
+		Board: board, Top: &top,
+		Moved: []scoreboard.Moved{{User: moved.User, Score: moved.Score, Revision: top.Version, Version: top.Version}},
+	}
+}
+
+func (r *ranking) Top(_ context.Context, id scoreboard.BoardID) (*scoreboard.Top, error) {
+	if id != board {
+		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "no such board")
+	}
+	r.reads.Add(1)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	top := r.top
+	return &top, nil
+}
+
+func (r *ranking) Place(context.Context, scoreboard.BoardID, scoreboard.UserID) (*scoreboard.Place, error) {
+	return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "no score")
+}

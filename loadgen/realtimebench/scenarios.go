@@ -1,0 +1,286 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+)
+
+// server is what is measured: ours, or one that -url names.
+type server struct {
+	*process // nil for one that is not ours
+	url      string
+	pid      int
+}
+
+func (o options) server(ctx context.Context) (*server, error) {
+	if o.url != "" {
+		return &server{url: o.url, pid: o.pid}, nil
+	}
+	p, err := start(ctx, "serve")
+	if err != nil {
+		return nil, err
+	}
+	url, err := p.line()
+	return &server{p, url, p.cmd.Process.Pid}, err
+}
+
+func (s *server) stop() {
+	if s.process != nil {
+		s.process.stop()
+	}
+}
+
+// change sets the rate of changes; another's server is changed by others.
+func (s *server) change(rate int) error {
+	if s.process == nil {
+		return nil
+	}
+	_, err := s.ask("rate " + strconv.Itoa(rate))
+	return err
+}
+
+func (o options) crowd(ctx context.Context, url string, n int, more ...string) (*process, error) {
+	args := []string{"clients", "-url", url, "-token", o.token, "-n", strconv.Itoa(n), "-kind", o.kind, "-limit", strconv.Itoa(o.limit)}
+	return start(ctx, append(args, more...)...)
+}
+
+func all(ctx context.Context, o options) error {
+	for _, scenario := range []func(context.Context, options) error{idle, hot, stalled, storm, most} {
+		if err := scenario(ctx, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// print writes one scenario's figures.
+func print(scenario string, of any) error {
+	return json.NewEncoder(os.Stdout).Encode(map[string]any{"scenario": scenario, "figures": of})
+}
+
+type idleFigures struct {
+	Kind        string  `json:"kind"`
+	Connections int     `json:"connections"`
+	Bytes       int64   `json:"rss_bytes_per_connection"`
+	CPU         float64 `json:"cpu_percent_of_a_core_per_10000"`
+}
+
+// idle opens connections, lets pings go round, and divides.
+func idle(ctx context.Context, o options) error {
+	for _, kind := range []string{"websocket", "sse"} {
+		o.kind = kind
+		f, err := o.idle(ctx, cmp.Or(o.n, 15_000))
+		if err != nil {
+			return fmt.Errorf("idle %s: %w", kind, err)
+		}
+		if err := print("idle", f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o options) idle(ctx context.Context, n int) (f idleFigures, err error) {
+	s, err := o.server(ctx)
+	if err != nil {
+		return f, err
+	}
+	defer s.stop()
+	// The first connections pay for what all share.
+	for _, part := range []int{100, n} {
+		before, err := rss(s.pid)
+		if err != nil {
+			return f, err
+		}
+		c, err := o.crowd(ctx, s.url, part)
+		if err != nil {
+			return f, err
+		}
+		defer c.stop()
+		if _, err := c.await(ctx, 2*time.Minute, func(g figures) bool { return g.Open == int64(part) }); err != nil {
+			return f, err
+		}
+		if part != n {
+			continue
+		}
+		begin, err := cpu(s.pid)
+		if err != nil {
+			return f, err
+		}
+		if err := pause(ctx, o.duration); err != nil {
+			return f, err
+		}
+		used, err := cpu(s.pid)
+		if err != nil {
+			return f, err
+		}
+		after, err := rss(s.pid)
+		if err != nil {
+			return f, err
+		}
+		f = idleFigures{
+			Kind: o.kind, Connections: n, Bytes: (after - before) / int64(n),
+			CPU: 100 * (used - begin).Seconds() / o.duration.Seconds() * 10_000 / float64(n),
+		}
+	}
+	return f, nil
+}
+
+type hotFigures struct {
+	Subscribers int     `json:"subscribers"`
+	Stalled     int     `json:"stalled,omitempty"`
+	FramesPS    float64 `json:"frames_per_second"`
+	CPU         float64 `json:"server_cpu_us_per_delivery"`
+	figures
+}
+
+func hot(ctx context.Context, o options) error {
+	f, err := o.hot(ctx, cmp.Or(o.n, 10_000), 0)
+	if err != nil {
+		return fmt.Errorf("hot: %w", err)
+	}
+	return print("hot", f)
+}
+
+// hot has n subscribers, and stuck ones beside who never read, of one board
+// that changes all the time.
+func (o options) hot(ctx context.Context, n, stuck int) (f hotFigures, err error) {
+	s, err := o.server(ctx)
+	if err != nil {
+		return f, err
+	}
+	defer s.stop()
+	c, err := o.crowd(ctx, s.url, n)
+	if err != nil {
+		return f, err
+	}
+	defer c.stop()
+	if _, err := c.await(ctx, 2*time.Minute, func(g figures) bool { return g.Open == int64(n) }); err != nil {
+		return f, err
+	}
+	if stuck > 0 {
+		bad, err := o.crowd(ctx, s.url, stuck, "-stall")
+		if err != nil {
+			return f, err
+		}
+		defer bad.stop()
+		if _, err := bad.await(ctx, 2*time.Minute, func(g figures) bool { return g.Open == int64(stuck) }); err != nil {
+			return f, err
+		}
+	}
+	if err := s.change(o.rate); err != nil {
+		return f, err
+	}
+	if err := pause(ctx, 5*time.Second); err != nil {
+		return f, err
+	}
+	if _, err := c.ask("reset"); err != nil {
+		return f, err
+	}
+	before, err := cpu(s.pid)
+	if err != nil {
+		return f, err
+	}
+	begin := time.Now()
+	if err := pause(ctx, o.duration); err != nil {
+		return f, err
+	}
+	g, err := c.figures()
+	if err != nil {
+		return f, err
+	}
+	after, err := cpu(s.pid)
+	if err != nil {
+		return f, err
+	}
+	f = hotFigures{
+		Subscribers: n, Stalled: stuck, FramesPS: float64(g.Frames) / time.Since(begin).Seconds(),
+		CPU: float64((after - before).Microseconds()) / float64(max(g.Frames, 1)), figures: g,
+	}
+	return f, nil
+}
+
+// stalled measures the good ones alone, then with as many stalled beside. The
+// frames are the large ones, so that the stalled stall soon.
+func stalled(ctx context.Context, o options) error {
+	o.limit = 100
+	n := cmp.Or(o.n, 1000)
+	for _, stuck := range []int{0, n} {
+		f, err := o.hot(ctx, n, stuck)
+		if err != nil {
+			return fmt.Errorf("stalled: %w", err)
+		}
+		if err := print("stalled", f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// most looks for the most subscribers whose p99 is within a second.
+func most(ctx context.Context, o options) error {
+	for _, n := range []int{5000, 10_000, 15_000, 19_000} {
+		f, err := o.hot(ctx, n, 0)
+		if err != nil {
+			return fmt.Errorf("most: %w", err)
+		}
+		if err := print("most", f); err != nil {
+			return err
+		}
+		if f.P99 > 1000 {
+			return nil
+		}
+	}
+	return nil
+}
+
+// storm lets all clients of one node come to another at once.
+func storm(ctx context.Context, o options) error {
+	n := cmp.Or(o.n, 5000)
+	from, err := o.server(ctx)
+	if err != nil {
+		return err
+	}
+	defer from.stop()
+	to, err := o.server(ctx)
+	if err != nil {
+		return err
+	}
+	defer to.stop()
+	if from.process == nil {
+		return fmt.Errorf("storm needs nodes of its own")
+	}
+	c, err := o.crowd(ctx, from.url, n)
+	if err != nil {
+		return err
+	}
+	defer c.stop()
+	if _, err := c.await(ctx, 2*time.Minute, func(g figures) bool { return g.Open == int64(n) }); err != nil {
+		return err
+	}
+	if err := to.change(o.rate); err != nil {
+		return err
+	}
+	if _, err := c.ask("move " + to.url); err != nil {
+		return err
+	}
+	if _, err := from.ask("drain"); err != nil {
+		return err
+	}
+	g, err := c.await(ctx, time.Minute, func(g figures) bool { return g.Back == int64(n) })
+	if err != nil {
+		return fmt.Errorf("storm: %w", err)
+	}
+	reads, err := to.ask("reads")
+	if err != nil {
+		return err
+	}
+	return print("storm", map[string]any{
+		"clients": n, "all_back_ms": g.BackMax, "reads_of_the_board": reads, "failed_dials": g.Errors,
+	})
+}
