@@ -34,7 +34,7 @@ type State struct {
 	// machine's clock: with every frame, heartbeat or poll.
 	HeardAt    time.Time  `json:"heard_at,omitzero"`
 	Connection Connection `json:"connection"`
-	Reconnects int        `json:"reconnects"`
+	Reconnects int        `json:"reconnects"` // times that it was lost and found again
 	// Degraded says why the entries are not from a healthy ranking; empty
 	// when they are.
 	Degraded string `json:"degraded,omitempty"`
@@ -100,7 +100,9 @@ func (w *watcher) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		w.disconnected(err)
+		if w.state.Connection != Polling { // polls that work go on in a moment
+			w.disconnected(err)
+		}
 		if lived {
 			failures, pollFor = 0, w.c.pace.pollFor
 		}
@@ -201,12 +203,10 @@ func (w *watcher) moved(f *protocol.Frame) {
 
 // heard notes a sign of life by which a stream counts as connected.
 func (w *watcher) heard(kind Connection) {
-	if w.state.Connection == Disconnected || w.state.Connection == Polling && kind != Polling {
-		if w.ever {
-			w.state.Reconnects++
-		}
-		w.ever = true
+	if w.state.Connection == Disconnected && w.ever {
+		w.state.Reconnects++
 	}
+	w.ever = true
 	w.state.Connection, w.state.Err, w.state.HeardAt = kind, nil, w.c.now()
 }
 

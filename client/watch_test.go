@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -122,7 +123,33 @@ func TestWatchOutlivesAnOutage(t *testing.T) {
 	s.Fail(12, 503, scoreboard.CodeUnavailable, 0)
 	s.Disconnect(nil)
 	wait(t, states, "the connection away", func(s client.State) bool { return s.Connection == client.Disconnected })
-	wait(t, states, "the WebSocket again", leads("alice", client.WebSocket))
+	back := wait(t, states, "the WebSocket again", leads("alice", client.WebSocket))
+	if back.Reconnects != 1 {
+		t.Errorf("after one outage: got %d reconnects", back.Reconnects)
+	}
+}
+
+// Where no stream can be had, the tries to get one do not show.
+func TestWatchPollsSteadily(t *testing.T) {
+	t.Parallel()
+	s := clienttest.New(t)
+	s.Hide("ws", true)
+	s.Hide("sse", true)
+	states := newClient(t, s, options("bob")).Watch(t.Context(), "", client.WatchOptions{})
+	wait(t, states, "polling", func(s client.State) bool { return s.Connection == client.Polling })
+	tries := 0
+	wait(t, states, "three more tries", func(state client.State) bool {
+		if state.Connection != client.Polling || state.Reconnects != 0 {
+			t.Fatalf("got %+v between polls", state)
+		}
+		tries = 0
+		for _, r := range s.Seen() {
+			if strings.HasPrefix(r.Path, "/v1/realtime") && r.Header.Get("Upgrade") != "" {
+				tries++
+			}
+		}
+		return tries >= 4
+	})
 }
 
 func TestWatchIgnoresWhatIsOlder(t *testing.T) {

@@ -130,7 +130,7 @@ func (m *model) line(r *row, l layout) string {
 		line += "  "
 	}
 	if l.bar > 0 {
-		line += st.bar.Render(m.bar(r.Score, l.bar))
+		line += " " + st.bar.Render(m.bar(r.Score, l.bar))
 	}
 	return strings.TrimRight(line, " ")
 }
