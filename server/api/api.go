@@ -15,6 +15,17 @@ import (
 // Submitter records an increment and answers with its receipts.
 type Submitter interface {
 	Submit(ctx context.Context, in scoreboard.Increment) ([]scoreboard.Receipt, error)
+	// SubmitAll records many, with an outcome for each.
+	SubmitAll(ctx context.Context, in []scoreboard.Increment) []scoreboard.Outcome
+}
+
+// Acceptor takes increments for later.
+type Acceptor interface {
+	// Accept returns no receipts where the increment is pending now.
+	Accept(ctx context.Context, in scoreboard.Increment) ([]scoreboard.Receipt, error)
+	// Status tells of an event without a receipt: pending, rejected, or a
+	// not_found.
+	Status(ctx context.Context, user scoreboard.UserID, event scoreboard.EventID) (pending bool, rejected *scoreboard.Error, err error)
 }
 
 // Leaderboard answers reads.
@@ -63,6 +74,7 @@ type Options struct {
 	Keyring   *auth.Keyring
 	Catalog   Catalog
 	Submitter Submitter
+	Acceptor  Acceptor
 	Events    Events
 	Ranker    Ranker
 	Reads     Leaderboard
@@ -70,6 +82,7 @@ type Options struct {
 	Keys      Keys
 
 	SignatureOptional bool
+	OverflowAsync     bool // accept what the lanes refuse
 	DevIssuer         bool
 	Origins           []string
 	Log               *slog.Logger
@@ -117,6 +130,7 @@ func (a *API) routes() []route {
 	if a.Submitter != nil {
 		t = append(t,
 			route{"POST", "/v1/scores/increment", "", a.increment},
+			route{"POST", "/v1/scores/increments", auth.ScopeUpdate, a.batch},
 			route{"GET", "/v1/events/:event_id", "", a.event})
 	}
 	if a.Reads != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// event is GET /v1/events/{event_id}: the receipt of an event of the caller,
+// event is GET /v1/events/{event_id}: what became of an event of the caller,
 // or of user_id for servers. Somebody else's is not found.
 func (a *API) event(c *gin.Context, who *auth.Claims) error {
 	user := who.User
@@ -31,21 +31,48 @@ func (a *API) event(c *gin.Context, who *auth.Claims) error {
 	c.Set(keyEventID, event.Text)
 	receipts, err := a.Events.Event(c.Request.Context(), user, event)
 	if err != nil {
+		if a.Acceptor != nil {
+			return a.eventStatus(c, user, event, err)
+		}
 		return err
 	}
-	pointers := make([]*scoreboard.Receipt, len(receipts))
+	a.rank(c, receipts)
+	if len(receipts) == 1 {
+		respond(c, http.StatusOK, receiptJSON(&receipts[0]))
+		return nil
+	}
 	out := make([]protocol.Receipt, len(receipts))
+	for i := range receipts {
+		out[i] = receiptJSON(&receipts[i])
+	}
+	respond(c, http.StatusOK, protocol.Receipts{UserID: string(user), ProcessedEventID: event.Text, Receipts: out})
+	return nil
+}
+
+// eventStatus answers for an event that the ledger does not have, or cannot be
+// asked for.
+func (a *API) eventStatus(c *gin.Context, user scoreboard.UserID, event scoreboard.EventID, ledger error) error {
+	pending, rejected, err := a.Acceptor.Status(c.Request.Context(), user, event)
+	status := protocol.EventStatus{ProcessedEventID: event.Text}
+	switch {
+	case pending:
+		status.Status = protocol.StatusPending
+	case rejected != nil:
+		status.Status, status.ErrorCode, status.Message = protocol.StatusRejected, string(rejected.Code), rejected.Message
+	case scoreboard.CodeOf(ledger) != scoreboard.CodeNotFound:
+		return ledger
+	default:
+		return err
+	}
+	respond(c, http.StatusOK, status)
+	return nil
+}
+
+// rank fills in the ranks of receipts that were looked up.
+func (a *API) rank(c *gin.Context, receipts []scoreboard.Receipt) {
+	pointers := make([]*scoreboard.Receipt, len(receipts))
 	for i := range receipts {
 		pointers[i] = &receipts[i]
 	}
 	a.Ranker.Rank(c.Request.Context(), pointers)
-	for i := range receipts {
-		out[i] = receiptJSON(&receipts[i])
-	}
-	if len(out) == 1 {
-		respond(c, http.StatusOK, out[0])
-		return nil
-	}
-	respond(c, http.StatusOK, protocol.Receipts{UserID: string(user), ProcessedEventID: event.Text, Receipts: out})
-	return nil
 }

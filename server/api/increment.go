@@ -29,17 +29,29 @@ func (a *API) increment(c *gin.Context, who *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	if in.KeyID, err = a.checkSignature(c, r, body); err != nil {
+	key, err := a.checkSignature(c, r, body)
+	if err != nil {
 		return err
 	}
-	in.Source, in.Trace = scoreboard.SourceAPI, c.GetString(keyTrace)
-	in.Address, in.Agent = address(c.Request), cut(c.Request.UserAgent(), maxAgent)
+	a.note(c, in, scoreboard.SourceAPI, key)
+	if a.wantsAsync(c, in) {
+		return a.accept(c, r, in)
+	}
 	receipts, err := a.Submitter.Submit(c.Request.Context(), *in)
+	if err != nil && a.OverflowAsync && a.mayAsync(c, in) && scoreboard.CodeOf(err) == scoreboard.CodeOverloaded {
+		return a.accept(c, r, in)
+	}
 	if err != nil {
 		return err
 	}
 	respond(c, http.StatusOK, receiptsJSON(r, receipts))
 	return nil
+}
+
+// note adds to an increment how it came in, for the audit.
+func (a *API) note(c *gin.Context, in *scoreboard.Increment, source scoreboard.Source, key string) {
+	in.Source, in.KeyID, in.Trace = source, key, c.GetString(keyTrace)
+	in.Address, in.Agent = address(c.Request), cut(c.Request.UserAgent(), maxAgent)
 }
 
 // maxAgent is how much of a User-Agent the ledger keeps.

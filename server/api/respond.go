@@ -38,29 +38,39 @@ var statuses = map[scoreboard.Code]int{
 	scoreboard.CodeInternal:             http.StatusInternalServerError,
 }
 
-// fail answers with the error shape. What is nobody's to see is logged here
-// and called internal.
+// fail answers with the error shape.
 func (a *API) fail(c *gin.Context, err error) {
-	var e *scoreboard.Error
-	if !errors.As(err, &e) {
-		e = &scoreboard.Error{Code: scoreboard.CodeInternal, Message: "something went wrong here", Err: err}
-	}
-	status := statuses[e.Code]
-	if status >= http.StatusInternalServerError {
-		a.Log.Error("request failed", "path", c.FullPath(), "status", status, "request_id", c.GetString(keyRequestID),
-			"trace", c.GetString(keyTrace), "err", err)
-	}
-	if e.RetryAfter > 0 || status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests {
-		seconds := int(math.Ceil(max(e.RetryAfter, time.Second).Seconds()))
-		c.Writer.Header().Set("Retry-After", strconv.Itoa(seconds))
+	e := a.public(c, err)
+	status := statuses[scoreboard.Code(e.ErrorCode)]
+	var known *scoreboard.Error
+	if status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests {
+		wait := time.Second
+		if errors.As(err, &known) {
+			wait = max(known.RetryAfter, wait)
+		}
+		c.Writer.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
 	}
 	if status == http.StatusUnauthorized {
 		c.Writer.Header().Set("WWW-Authenticate", "Bearer")
 	}
-	respond(c, status, protocol.Error{
+	respond(c, status, e)
+}
+
+// public is an error as the caller may see it. What is nobody's to see is
+// logged here and called internal.
+func (a *API) public(c *gin.Context, err error) protocol.Error {
+	var e *scoreboard.Error
+	if !errors.As(err, &e) {
+		e = &scoreboard.Error{Code: scoreboard.CodeInternal, Message: "something went wrong here", Err: err}
+	}
+	if status := statuses[e.Code]; status >= http.StatusInternalServerError {
+		a.Log.Error("request failed", "path", c.FullPath(), "status", status, "request_id", c.GetString(keyRequestID),
+			"trace", c.GetString(keyTrace), "err", err)
+	}
+	return protocol.Error{
 		ErrorCode: string(e.Code), Message: e.Message, Field: e.Field,
 		EventID: c.GetString(keyEventID), RequestID: c.GetString(keyRequestID),
-	})
+	}
 }
 
 // respond writes v as JSON.

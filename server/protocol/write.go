@@ -83,5 +83,7 @@ type BatchResults struct {
 type BatchResult struct {
 	Status  string   `json:"status"`
 	Receipt *Receipt `json:"receipt,omitempty"`
-	Error   *Error   `json:"error,omitempty"`
+	// Receipts are those of an item that named several boards.
+	Receipts []Receipt `json:"receipts,omitempty"`
+	Error    *Error    `json:"error,omitempty"`
 }

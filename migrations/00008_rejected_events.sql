@@ -1,0 +1,17 @@
+-- Why: an event that was accepted with 202 has an outcome that can be asked
+-- for later, also when it was refused. What was recorded is in the ledger; this
+-- is the rest.
+
+-- +goose Up
+create table rejected_events (
+    user_id      text collate "C" not null,
+    event_id     uuid not null,
+    payload_hash bytea not null,
+    error_code   text not null,
+    message      text not null,
+    rejected_at  timestamptz not null default clock_timestamp(),
+    constraint rejected_events_pkey primary key (user_id, event_id)
+);
+
+-- +goose Down
+drop table rejected_events;
