@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/gorilla/websocket"
 
@@ -38,16 +37,7 @@ func (s source) Consume(ctx context.Context, handle func(context.Context, []proj
 type deadLetters struct{ producer *broker.Producer }
 
 func (d deadLetters) Bury(ctx context.Context, r projection.Record, reason string) error {
-	_, err := d.producer.Produce(ctx, []broker.Message{{
-		Key: []byte(strconv.Itoa(r.Partition)), Value: r.Value,
-		Headers: []broker.Header{
-			{Key: "reason", Value: []byte(reason)},
-			{Key: "partition", Value: []byte(strconv.Itoa(r.Partition))},
-			{Key: "offset", Value: []byte(strconv.FormatInt(r.Offset, 10))},
-			{Key: "buried_at", Value: []byte(time.Now().UTC().Format(time.RFC3339Nano))},
-		},
-	}})
-	return err
+	return bury(ctx, d.producer, r.Partition, r.Offset, r.Value, reason)
 }
 
 // changes is the reads as the hub sees them.

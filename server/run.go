@@ -79,7 +79,9 @@ func (s *Server) prepare(ctx context.Context) error {
 	c := s.config
 	return s.kafka.Ensure(ctx,
 		broker.Topic{Name: c.KafkaTopic, Partitions: c.KafkaPartitions, Retention: c.KafkaRetention, Replicas: c.KafkaReplicas},
-		broker.Topic{Name: c.KafkaDeadTopic, Partitions: 1, Retention: deadRetention, Replicas: c.KafkaReplicas})
+		broker.Topic{Name: c.KafkaDeadTopic, Partitions: 1, Retention: deadRetention, Replicas: c.KafkaReplicas},
+		broker.Topic{Name: c.KafkaIncrementsTopic, Partitions: c.KafkaPartitions, Retention: acceptedRetention, Replicas: c.KafkaReplicas},
+		broker.Topic{Name: c.KafkaIncrementsDeadTopic, Partitions: 1, Retention: deadRetention, Replicas: c.KafkaReplicas})
 }
 
 func serve(h *http.Server, l net.Listener, failed chan<- error) {

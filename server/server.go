@@ -46,6 +46,8 @@ type Server struct {
 	ingest   *ingest.Ingest
 	relay    *outbox.Relay
 	project  *projection.Projection
+	accepted *broker.Producer
+	refused  *broker.Producer
 	hub      *realtime.Hub
 	keeper   *repair.Keeper
 	stations []station // in the order of their start
@@ -107,9 +109,9 @@ func (s *Server) openBackends(ctx context.Context) (err error) {
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.MaxRetries = 500*time.Millisecond, time.Second, time.Second, 1
 	s.redis = redis.NewClient(o)
 	s.ranking = ranking.New(s.redis)
-	if c.Has(config.RoleRelay) || c.Has(config.RoleProjector) {
+	if c.Has(config.RoleRelay) || c.Has(config.RoleProjector) || s.writes() {
 		if len(c.KafkaBrokers) == 0 {
-			return errors.New("kafka.brokers must be set for the roles relay and projector")
+			return errors.New("kafka.brokers must be set for every role but read, gateway and maintenance")
 		}
 		s.kafka = broker.NewKafka(broker.KafkaOptions{Brokers: c.KafkaBrokers, Linger: c.KafkaLinger, Timeout: produceTimeout})
 	}
@@ -122,6 +124,7 @@ const (
 	statementTimeout = 5 * time.Second
 	produceTimeout   = 5 * time.Second
 	deadRetention    = 30 * 24 * time.Hour
+	refusedTries     = 5
 )
 
 func (s *Server) makeGateway(reads *leaderboard.Leaderboard) {
@@ -150,7 +153,7 @@ func (s *Server) makeRelay() {
 	host, _ := os.Hostname() // only a name for people; the random part makes it unique
 	s.relay = outbox.NewRelay(outbox.Options{
 		Owner: fmt.Sprintf("%s-%d-%s", host, os.Getpid(), rand.Text()[:8]), Shards: c.OutboxShards, Batch: c.OutboxBatch,
-		Poll: c.OutboxPoll, Pause: c.OutboxPause, Beat: time.Second, Lease: c.OutboxLease,
+		Poll: c.OutboxPoll, Pause: c.OutboxPause, Beat: time.Second, Lease: c.OutboxLease, Tries: refusedTries,
 	}, s.store, broker.NewEvents(s.events), s.log)
 	s.register(s.relay.Collectors()...)
 	s.add("relay", s.relay)
@@ -175,13 +178,10 @@ func (s *Server) makeAPI(catalog *store.Catalog, reads *leaderboard.Leaderboard,
 		if s.keyring, err = auth.NewKeyring(c.AuthMasterKey, s.store, time.Now); err != nil {
 			return err
 		}
-		ranker := leaderboard.NewRanker(reads, s.ranking)
-		s.ingest = ingest.New(ingest.Options{
-			Lanes: c.IngestLanes, Batch: c.IngestBatch, Queue: c.IngestQueue, Wait: c.IngestWait,
-		}, s.store, ranker, wake, s.log)
-		s.register(s.ingest.Collectors()...)
-		s.add("ingest", s.ingest)
-		o.Keyring, o.Submitter, o.Events, o.Ranker, o.Keys = s.keyring, s.ingest, s.store, ranker, s.store
+		o.Keyring, o.Keys = s.keyring, s.store
+	}
+	if s.writes() {
+		s.makeWrites(reads, wake, &o)
 	}
 	s.api = api.New(o)
 	s.register(s.api.Collectors()...)
@@ -194,7 +194,7 @@ func (s *Server) add(name string, r runner) { s.stations = append(s.stations, st
 
 // Close closes the backends. Run does so itself.
 func (s *Server) Close() {
-	for _, p := range []*broker.Producer{s.events, s.dead} {
+	for _, p := range []*broker.Producer{s.events, s.dead, s.accepted, s.refused} {
 		if p != nil {
 			if err := p.Close(); err != nil {
 				s.log.Warn("producer closed badly", "err", err)

@@ -22,6 +22,10 @@ type Config struct {
 	KafkaRetention    time.Duration
 	KafkaLinger       time.Duration
 
+	KafkaIncrementsTopic     string
+	KafkaIncrementsDeadTopic string
+	KafkaIntakeGroup         string
+
 	AuthJWTSecret string
 	AuthIssuer    string
 	AuthAudience  string
@@ -33,6 +37,8 @@ type Config struct {
 	IngestBatch int
 	IngestQueue int
 	IngestWait  time.Duration
+
+	IngestOverflow string
 
 	OutboxShards int
 	OutboxBatch  int
@@ -75,7 +81,7 @@ func (c *Config) knobs() []knob {
 	return []knob{
 		{"addr", "address of the API", ":8080", false, &c.Addr},
 		{"ops.addr", "address of metrics, health and profiles", "127.0.0.1:8081", false, &c.OpsAddr},
-		{"roles", "what this process does", "api,relay,projector,gateway,maintenance", false, &c.Roles},
+		{"roles", "what this process does", "api,intake,relay,projector,gateway,maintenance", false, &c.Roles},
 		{"postgres.url", "the truth; may be PgBouncer", "", true, &c.PostgresURL},
 		{"postgres.direct_url", "for migrations, which PgBouncer cannot carry; postgres.url when empty", "", true, &c.PostgresDirectURL},
 		{"postgres.max_conns", "connections of this process", "12", false, &c.PostgresMaxConns},
@@ -89,6 +95,9 @@ func (c *Config) knobs() []knob {
 		{"kafka.replicas", "of topics that are made; -1 is the broker's default", "-1", false, &c.KafkaReplicas},
 		{"kafka.retention", "of the event topic; shorter than repeats are recognised", "24h", false, &c.KafkaRetention},
 		{"kafka.linger", "how long a produce request waits for more", "2ms", false, &c.KafkaLinger},
+		{"kafka.increments_topic", "increments that were accepted with 202", "score-increments.v1", false, &c.KafkaIncrementsTopic},
+		{"kafka.increments_dead_topic", "accepted increments that cannot be recorded", "score-increments.dlq", false, &c.KafkaIncrementsDeadTopic},
+		{"kafka.intake_group", "consumer group of the intake", "score-intake", false, &c.KafkaIntakeGroup},
 		{"auth.jwt_secret", "HS256 secret of bearer tokens (development)", "", true, &c.AuthJWTSecret},
 		{"auth.issuer", "required iss of bearer tokens", "scoreboard-dev", false, &c.AuthIssuer},
 		{"auth.audience", "required aud of bearer tokens", "scoreboard", false, &c.AuthAudience},
@@ -99,6 +108,7 @@ func (c *Config) knobs() []knob {
 		{"ingest.batch", "increments in one transaction", "500", false, &c.IngestBatch},
 		{"ingest.queue", "increments that may wait in one lane", "8192", false, &c.IngestQueue},
 		{"ingest.wait", "the longest estimated wait before 503", "500ms", false, &c.IngestWait},
+		{"ingest.overflow", "what a full lane does: refuse (503), or async (202 onto the broker)", "refuse", false, &c.IngestOverflow},
 		{"outbox.shards", "independent cursors that relays share", "1", false, &c.OutboxShards},
 		{"outbox.batch", "rows read and published at once", "500", false, &c.OutboxBatch},
 		{"outbox.poll", "between looks at an idle shard", "50ms", false, &c.OutboxPoll},

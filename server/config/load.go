@@ -144,6 +144,9 @@ func (c *Config) check() error {
 	if c.AuthSignature != "required" && c.AuthSignature != "optional" {
 		return fmt.Errorf("knob auth.signature must be required or optional, not %q", c.AuthSignature)
 	}
+	if c.IngestOverflow != "refuse" && c.IngestOverflow != "async" {
+		return fmt.Errorf("knob ingest.overflow must be refuse or async, not %q", c.IngestOverflow)
+	}
 	roles := []string{RoleAPI, RoleRead, RoleIntake, RoleRelay, RoleProjector, RoleGateway, RoleUpkeep}
 	for _, role := range c.Roles {
 		if !slices.Contains(roles, role) {
