@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/segmentio/kafka-go"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // Message is what is produced: records of one key keep their order.
@@ -29,7 +32,8 @@ type Producer struct {
 	writer *kafka.Writer
 
 	mu         sync.Mutex
-	partitions int // 0 until asked for
+	partitions int
+	counted    time.Time
 }
 
 // Producer makes a producer, which its user closes.
@@ -57,7 +61,9 @@ func (balancer) Balance(m kafka.Message, partitions ...int) int {
 }
 
 // Produce writes messages and returns how many from the front every replica
-// acknowledged. Beyond that some may have been written, too.
+// acknowledged. Beyond that some may have been written, too. It is a
+// payload_too_large where the broker refuses the next one for its size, or
+// those that were sent with it.
 func (p *Producer) Produce(ctx context.Context, messages []Message) (int, error) {
 	out := make([]kafka.Message, len(messages))
 	for i, m := range messages {
@@ -70,17 +76,26 @@ func (p *Producer) Produce(ctx context.Context, messages []Message) (int, error)
 	if err == nil {
 		return len(messages), nil
 	}
-	err = fmt.Errorf("produce %d messages to %s: %w", len(messages), p.topic, err)
+	acknowledged := 0
+	cause := err
 	var each kafka.WriteErrors
-	if !errors.As(err, &each) {
-		return 0, err
-	}
-	for i, e := range each {
-		if e != nil {
-			return i, err
+	if errors.As(err, &each) {
+		for acknowledged < len(each) && each[acknowledged] == nil {
+			acknowledged++
 		}
+		cause = each[acknowledged] // there is one, or there had been no error
 	}
-	return len(messages), nil
+	err = fmt.Errorf("produce %d messages to %s: %w", len(messages), p.topic, cause)
+	if tooLarge(cause) {
+		err = &scoreboard.Error{Code: scoreboard.CodePayloadTooLarge, Message: "the transport refuses a message of this size", Err: err}
+	}
+	return acknowledged, err
+}
+
+// tooLarge tells a refusal for good from an outage.
+func tooLarge(err error) bool {
+	var tooLarge kafka.MessageTooLargeError
+	return errors.As(err, &tooLarge) || errors.Is(err, kafka.MessageSizeTooLarge) || errors.Is(err, kafka.RecordListTooLarge)
 }
 
 // Broadcast writes one value to every partition.
@@ -99,13 +114,19 @@ func (p *Producer) Broadcast(ctx context.Context, key, value []byte) error {
 	return nil
 }
 
+// recount is how late a producer learns of partitions that were added.
+const recount = 10 * time.Second
+
 func (p *Producer) count(ctx context.Context) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.partitions > 0 {
+	if time.Since(p.counted) < recount {
 		return p.partitions, nil
 	}
 	n, err := p.kafka.partitions(ctx, p.topic)
-	p.partitions = n
-	return n, err
+	if err != nil {
+		return 0, err
+	}
+	p.partitions, p.counted = n, time.Now()
+	return n, nil
 }

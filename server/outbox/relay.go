@@ -18,10 +18,13 @@ type Queue interface {
 	ClaimShard(ctx context.Context, shard int, owner string, life time.Duration) (generation int64, at scoreboard.Cursor, ok bool, err error)
 	AdvanceShard(ctx context.Context, shard int, generation int64, to scoreboard.Cursor) (bool, error)
 	ReleaseShard(ctx context.Context, shard int, generation int64) error
+	FailShard(ctx context.Context, shard int, generation int64, attempts int, reason string) error
+	BuryRow(ctx context.Context, shard int, generation int64, row *scoreboard.OutboxRow, reason string, attempts int) (bool, error)
 }
 
 // Publisher is the transport. Publish returns how many changes from the front
-// were acknowledged, even with an error.
+// were acknowledged, even with an error. payload_too_large says that the next
+// one, or one of those sent with it, is refused for good.
 type Publisher interface {
 	Publish(ctx context.Context, changes []scoreboard.Change) (int, error)
 	Heartbeat(ctx context.Context, h scoreboard.Heartbeat) error
@@ -36,6 +39,7 @@ type Options struct {
 	Pause  time.Duration // between two batches that were not full: larger batches cost less
 	Beat   time.Duration // between heartbeats
 	Lease  time.Duration
+	Tries  int // of a row that the transport refuses, before it is buried
 }
 
 // Relay publishes the outbox.
@@ -88,7 +92,7 @@ func (r *Relay) tend(ctx context.Context, shard int) {
 		if moved {
 			attempt = 0
 		}
-		wait := r.o.Lease / 4 // someone else's shard: look again well before it could be free
+		wait := r.o.Lease / 6 // someone else's shard: look again soon after it could be free
 		if err != nil && ctx.Err() == nil {
 			attempt++
 			r.metrics.failures.Inc()
@@ -123,6 +127,8 @@ type lease struct {
 	renewed    time.Time
 	beaten     time.Time
 	marks      []mark
+	limit      int // of a page: narrowed while the transport refuses something in it
+	refused    int // how often it refused the one row that a page was narrowed to
 }
 
 // mark remembers a look at the outbox: once everything below next is settled
@@ -140,6 +146,7 @@ func (l *lease) run(ctx context.Context) (moved bool, err error) {
 		return false, err
 	}
 	defer l.release()
+	l.limit = r.o.Batch
 	for ctx.Err() == nil {
 		if time.Since(l.renewed) > r.o.Lease/3 {
 			if ok, err := l.claim(ctx); !ok || err != nil {
@@ -148,11 +155,18 @@ func (l *lease) run(ctx context.Context) (moved bool, err error) {
 		}
 		n, err := l.once(ctx)
 		moved = moved || n > 0
+		if scoreboard.CodeOf(err) == scoreboard.CodePayloadTooLarge {
+			if err = l.narrow(ctx, err); err == nil {
+				continue
+			}
+		}
 		if err != nil {
+			l.fail(ctx, err)
 			return moved, err
 		}
 		switch {
-		case n >= r.o.Batch:
+		case n >= l.limit:
+			l.limit = min(2*l.limit, r.o.Batch)
 		case n > 0:
 			sleep(ctx, r.o.Pause)
 		default:
@@ -194,11 +208,59 @@ func (l *lease) wait(ctx context.Context) {
 	}
 }
 
+// narrow halves the page until only the row is left that the transport
+// refuses, tries that one for some time, and buries it. An outage is never
+// taken for a refusal.
+func (l *lease) narrow(ctx context.Context, refusal error) error {
+	if l.limit > 1 {
+		l.limit /= 2
+		return nil
+	}
+	l.refused++
+	if l.refused < l.relay.o.Tries {
+		l.relay.log.Warn("row refused", "shard", l.shard, "cursor", l.at, "attempt", l.refused, "err", refusal)
+		if err := l.relay.queue.FailShard(ctx, l.shard, l.generation, l.refused, refusal.Error()); err != nil {
+			return err
+		}
+		sleep(ctx, backoff(l.refused))
+		return nil
+	}
+	page, err := l.relay.queue.OutboxPage(ctx, l.shard, l.at, 1)
+	if err != nil || len(page.Rows) == 0 {
+		return err
+	}
+	row := &page.Rows[0]
+	ok, err := l.relay.queue.BuryRow(ctx, l.shard, l.generation, row, refusal.Error(), l.refused)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return fmt.Errorf("shard %d has a new owner", l.shard)
+	}
+	l.relay.metrics.buried.Inc()
+	l.relay.log.Error("row buried", "shard", l.shard, "board", row.Board, "event", scoreboard.FormatUUID(row.Event), "err", refusal)
+	l.at, l.refused = row.Cursor, 0
+	return nil
+}
+
+// fail notes why the relay stands still, for whoever looks at the outbox. The
+// store may be what is away.
+func (l *lease) fail(ctx context.Context, reason error) {
+	if ctx.Err() != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	if err := l.relay.queue.FailShard(ctx, l.shard, l.generation, 1, reason.Error()); err != nil {
+		l.relay.log.Debug("failure not noted", "shard", l.shard, "err", err)
+	}
+}
+
 // once reads a page, publishes it and moves the cursor over what was
 // acknowledged. It returns how many rows that were.
 func (l *lease) once(ctx context.Context) (int, error) {
 	r := l.relay
-	page, err := r.queue.OutboxPage(ctx, l.shard, l.at, r.o.Batch)
+	page, err := r.queue.OutboxPage(ctx, l.shard, l.at, l.limit)
 	if err != nil {
 		return 0, err
 	}
@@ -219,7 +281,7 @@ func (l *lease) once(ctx context.Context) (int, error) {
 			return published, fmt.Errorf("publish %d changes: %w", len(changes), publishErr)
 		}
 	}
-	return published, l.beat(ctx, page, len(page.Rows) < r.o.Batch)
+	return published, l.beat(ctx, page, len(page.Rows) < l.limit)
 }
 
 func (l *lease) advance(ctx context.Context, rows []scoreboard.OutboxRow) error {
@@ -231,7 +293,7 @@ func (l *lease) advance(ctx context.Context, rows []scoreboard.OutboxRow) error 
 	if !ok {
 		return fmt.Errorf("shard %d has a new owner", l.shard)
 	}
-	l.at = last.Cursor
+	l.at, l.refused = last.Cursor, 0
 	l.relay.metrics.published.Add(float64(len(rows)))
 	l.relay.metrics.lag.Observe(time.Since(last.RecordedAt).Seconds())
 	return nil
@@ -240,7 +302,9 @@ func (l *lease) advance(ctx context.Context, rows []scoreboard.OutboxRow) error 
 // maxMarks bounds how many looks are remembered: one a heartbeat is enough.
 const maxMarks = 8
 
-// beat sends a heartbeat when one is due and something newer can be said.
+// beat sends a heartbeat when one is due and something newer can be said. A
+// page is drained when no row is left below what was settled as it was read;
+// else everything below the cursor's transaction is read.
 func (l *lease) beat(ctx context.Context, page scoreboard.OutboxPage, drained bool) error {
 	now := time.Now()
 	if now.Sub(l.beaten) < l.relay.o.Beat {
@@ -249,11 +313,12 @@ func (l *lease) beat(ctx context.Context, page scoreboard.OutboxPage, drained bo
 	if n := len(l.marks); n == 0 || page.At.Sub(l.marks[n-1].at) >= l.relay.o.Beat/2 && n < maxMarks {
 		l.marks = append(l.marks, mark{page.At, page.Next})
 	}
+	read := page.Settled
 	if !drained {
-		return nil
+		read = min(read, l.at.XID)
 	}
 	var reached time.Time
-	for len(l.marks) > 0 && l.marks[0].next <= page.Settled {
+	for len(l.marks) > 0 && l.marks[0].next <= read {
 		reached = l.marks[0].at
 		l.marks = l.marks[1:]
 	}

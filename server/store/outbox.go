@@ -14,10 +14,12 @@ import (
 const (
 	// Plans that read or sort a whole partition look cheap while it is small,
 	// and are kept when it is large.
-	sqlCursorPlan = `select set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true),
+	// The time is taken before the snapshot: what commits in between is not
+	// claimed to be in it.
+	sqlCursorPlan = `select clock_timestamp(), set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true),
        set_config('enable_sort', 'off', true)`
 
-	sqlHorizon = `select clock_timestamp(), pg_snapshot_xmin(s), pg_snapshot_xmax(s) from pg_current_snapshot() as s`
+	sqlHorizon = `select pg_snapshot_xmin(s), pg_snapshot_xmax(s) from pg_current_snapshot() as s`
 
 	sqlOutboxPage = `select xid, id, event_type, event_id, user_id, board_id, score, previous_score, delta, order_key,
     version, revision, reached_at, recorded_at, hidden, coalesce(trace, '')
@@ -32,8 +34,8 @@ order by xid, id limit $4`
 func (s *Store) OutboxPage(ctx context.Context, shard int, after scoreboard.Cursor, limit int) (page scoreboard.OutboxPage, err error) {
 	var b pgx.Batch
 	b.Queue("begin read only")
-	b.Queue(sqlCursorPlan)
-	b.Queue(sqlHorizon).QueryRow(func(row pgx.Row) error { return row.Scan(&page.At, &page.Settled, &page.Next) })
+	b.Queue(sqlCursorPlan).QueryRow(func(row pgx.Row) error { return row.Scan(&page.At, nil, nil, nil) })
+	b.Queue(sqlHorizon).QueryRow(func(row pgx.Row) error { return row.Scan(&page.Settled, &page.Next) })
 	b.Queue(sqlOutboxPage, shard, after.XID, after.ID, limit).Query(func(rows pgx.Rows) error {
 		return forEach(rows, func() error {
 			var r scoreboard.OutboxRow
@@ -74,12 +76,43 @@ returning generation, cursor_xid, cursor_id`
 // AdvanceShard moves a shard's cursor; ok is false where generation is no
 // longer the shard's.
 func (s *Store) AdvanceShard(ctx context.Context, shard int, generation int64, to scoreboard.Cursor) (ok bool, err error) {
-	tag, err := s.pool.Exec(ctx, `update relay_shards set cursor_xid = $3, cursor_id = $4 where shard = $1 and generation = $2`,
-		shard, generation, to.XID, to.ID)
+	tag, err := s.pool.Exec(ctx, `update relay_shards set cursor_xid = $3, cursor_id = $4, attempts = 0, last_error = null
+where shard = $1 and generation = $2`, shard, generation, to.XID, to.ID)
 	if err != nil {
 		return false, translate(fmt.Errorf("move the cursor of shard %d: %w", shard, err))
 	}
 	return tag.RowsAffected() == 1, nil
+}
+
+// FailShard keeps how often the row behind a shard's cursor was tried, and why
+// in vain.
+func (s *Store) FailShard(ctx context.Context, shard int, generation int64, attempts int, reason string) error {
+	_, err := s.pool.Exec(ctx, `update relay_shards set attempts = $3, last_error = $4 where shard = $1 and generation = $2`,
+		shard, generation, attempts, reason)
+	if err != nil {
+		return translate(fmt.Errorf("note a failure of shard %d: %w", shard, err))
+	}
+	return nil
+}
+
+// BuryRow puts a row that the transport refuses among the dead letters and
+// moves the shard's cursor over it, both or neither; ok is false where
+// generation is no longer the shard's.
+func (s *Store) BuryRow(ctx context.Context, shard int, generation int64, row *scoreboard.OutboxRow, reason string, attempts int) (ok bool, err error) {
+	const sql = `with moved as (
+    update relay_shards set cursor_xid = $3, cursor_id = $4, attempts = 0, last_error = null
+    where shard = $1 and generation = $2 returning shard
+), buried as (
+    insert into dead_letters (topic, partition, record_offset, value, reason, attempts)
+    select $5, shard, $4, $6, $7, $8 from moved on conflict do nothing
+)
+select count(*) = 1 from moved`
+	err = s.pool.QueryRow(ctx, sql, shard, generation, row.Cursor.XID, row.Cursor.ID, scoreboard.FromOutbox,
+		row.AppendJSON(nil), reason, attempts).Scan(&ok)
+	if err != nil {
+		return false, translate(fmt.Errorf("bury row %d of shard %d: %w", row.Cursor.ID, shard, err))
+	}
+	return ok, nil
 }
 
 // ReleaseShard ends a lease early, so that another relay need not wait for it.

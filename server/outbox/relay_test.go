@@ -1,0 +1,319 @@
+package outbox_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+func TestALateCommitIsNotLostWhileOthersPass(t *testing.T) {
+	t.Parallel()
+	r := open(t)
+	a, b := r.connect(t), r.connect(t)
+	p := &transport{}
+	start(t, options("relay"), r, p)
+	row(t, a, "first")
+	until(t, "the first row published", func() bool { return len(p.published()) == 1 })
+
+	late, err := a.Begin(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	row(t, late, "late") // the lower transaction id, and the lower row id
+	row(t, b, "passing")
+	began := p.lastBeat()
+	time.Sleep(100 * time.Millisecond) // ten looks of the relay
+	if got := p.published(); !slices.Equal(got, []string{"first"}) {
+		t.Fatalf("published %q while a transaction that is in front runs", got)
+	}
+	if err := late.Commit(ctx); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "all published", func() bool { return len(p.published()) == 3 })
+	if got := p.published(); !slices.Equal(got, []string{"first", "late", "passing"}) {
+		t.Errorf("published %q, want the order of transactions", got)
+	}
+	until(t, "a newer heartbeat", func() bool { return p.lastBeat().After(began) })
+}
+
+// TestNoRowIsLostAndNoHeartbeatLies lets many transactions commit in another
+// order than they began, while the relay publishes. Whatever a writer knows to
+// be committed before a heartbeat's as_of must have been published before it.
+func TestNoRowIsLostAndNoHeartbeatLies(t *testing.T) {
+	t.Parallel()
+	r := open(t)
+	const writers, each = 6, 60
+	var mu sync.Mutex
+	committed := map[string]time.Time{} // a moment after the commit, by PostgreSQL's clock
+	p := &transport{}
+	var lies []string
+	p.beat = func(h scoreboard.Heartbeat) {
+		mu.Lock()
+		defer mu.Unlock()
+		for user, at := range committed {
+			if at.Before(h.AsOf) && !slices.Contains(p.users, user) {
+				lies = append(lies, user)
+			}
+		}
+	}
+	start(t, options("relay"), r, p)
+	var all sync.WaitGroup
+	for w := range writers {
+		conn := r.connect(t)
+		all.Go(func() {
+			for i := range each {
+				user := strconv.Itoa(w) + "-" + strconv.Itoa(i)
+				tx, err := conn.Begin(ctx)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				row(t, tx, user)
+				time.Sleep(rand.N(8 * time.Millisecond))
+				if err := tx.Commit(ctx); err != nil {
+					t.Error(err)
+				}
+				var at time.Time
+				if err := conn.QueryRow(ctx, "select clock_timestamp()").Scan(&at); err != nil {
+					t.Error(err)
+				}
+				mu.Lock()
+				committed[user] = at
+				mu.Unlock()
+			}
+		})
+	}
+	all.Wait()
+	until(t, "everything published", func() bool { return len(p.published()) == writers*each })
+	users := p.published()
+	slices.Sort(users)
+	if n := len(slices.Compact(users)); n != writers*each {
+		t.Errorf("%d different rows were published, want %d", n, writers*each)
+	}
+	if len(lies) > 0 {
+		t.Errorf("%d rows were committed before a heartbeat's as_of, and not published: %q", len(lies), lies[:min(5, len(lies))])
+	}
+	if n := len(p.beats); n < 5 {
+		t.Errorf("only %d heartbeats", n)
+	}
+}
+
+func TestARunningTransactionHoldsTheHeartbeatBack(t *testing.T) {
+	t.Parallel()
+	r := open(t)
+	a := r.connect(t)
+	p := &transport{}
+	start(t, options("relay"), r, p)
+	tx, err := a.Begin(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	row(t, tx, "held")
+	var inserted time.Time
+	if err := a.QueryRow(ctx, "select clock_timestamp()").Scan(&inserted); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(150 * time.Millisecond) // seven heartbeats
+	if got := p.lastBeat(); got.After(inserted) {
+		t.Errorf("a heartbeat claims %v, but a row inserted at %v is not even committed", got, inserted)
+	}
+	if err := tx.Commit(ctx); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the heartbeat past the row", func() bool { return p.lastBeat().After(inserted) })
+	if got := p.published(); !slices.Equal(got, []string{"held"}) {
+		t.Errorf("published %q", got)
+	}
+}
+
+func TestTheCursorMovesOverContiguousSuccessOnly(t *testing.T) {
+	t.Parallel()
+	r := open(t)
+	conn := r.connect(t)
+	for i := range 10 {
+		row(t, conn, strconv.Itoa(i))
+	}
+	var offered [][]string
+	p := &transport{}
+	p.publish = func(changes []scoreboard.Change) (int, error) {
+		var users []string
+		for _, c := range changes {
+			users = append(users, string(c.User))
+		}
+		offered = append(offered, users)
+		if len(offered) == 1 {
+			return 3, errors.New("the fourth was not acknowledged")
+		}
+		return len(changes), nil
+	}
+	stop := start(t, options("relay"), r, p)
+	until(t, "all published", func() bool { return len(p.published()) == 10 })
+	stop()
+	if len(offered) != 2 || offered[1][0] != "3" || len(offered[1]) != 7 {
+		t.Errorf("offered %q, want the second time to begin behind the third row", offered)
+	}
+}
+
+// dying is a queue of a relay that is about to be killed: nothing it says
+// reaches the store any more.
+type dying struct {
+	rig
+	dead atomic.Bool
+}
+
+var errKilled = errors.New("killed")
+
+func (d *dying) AdvanceShard(ctx context.Context, shard int, generation int64, to scoreboard.Cursor) (bool, error) {
+	if d.dead.Load() {
+		return false, errKilled
+	}
+	return d.rig.AdvanceShard(ctx, shard, generation, to)
+}
+
+func (d *dying) ClaimShard(ctx context.Context, shard int, owner string, life time.Duration) (int64, scoreboard.Cursor, bool, error) {
+	if d.dead.Load() {
+		return 0, scoreboard.Cursor{}, false, errKilled
+	}
+	return d.rig.ClaimShard(ctx, shard, owner, life)
+}
+
+func (d *dying) ReleaseShard(ctx context.Context, shard int, generation int64) error {
+	if d.dead.Load() {
+		return errKilled
+	}
+	return d.rig.ReleaseShard(ctx, shard, generation)
+}
+
+func TestRelayKilledBetweenPublishAndCursor(t *testing.T) {
+	t.Parallel()
+	r := open(t)
+	conn := r.connect(t)
+	row(t, conn, "before")
+	d := &dying{rig: r}
+	p := &transport{}
+	stop := start(t, options("first"), d, p)
+	until(t, "one published", func() bool { return len(p.published()) == 1 })
+	d.dead.Store(true)
+	row(t, conn, "between")
+	until(t, "the next published", func() bool { return slices.Contains(p.published(), "between") })
+	stop()
+
+	second := &transport{}
+	began := time.Now()
+	start(t, options("second"), r, second)
+	until(t, "published by the second", func() bool { return len(second.published()) > 0 })
+	if took := time.Since(began); took > 2*time.Second {
+		t.Errorf("the second relay took over after %v, want at most 2 s", took)
+	}
+	row(t, conn, "after")
+	until(t, "all published", func() bool { return len(second.published()) == 2 })
+	if got := second.published(); !slices.Equal(got, []string{"between", "after"}) {
+		t.Errorf("the second relay published %q, want what the cursor had not passed, again, and the rest", got)
+	}
+}
+
+func TestARelayThatLostItsLeaseCannotMoveTheCursor(t *testing.T) {
+	t.Parallel()
+	r := open(t)
+	conn := r.connect(t)
+	row(t, conn, "one")
+	o := options("stalled")
+	o.Lease = 300 * time.Millisecond
+	stalled, released := make(chan struct{}), make(chan struct{})
+	first := &transport{}
+	var once sync.Once
+	first.publish = func(changes []scoreboard.Change) (int, error) {
+		once.Do(func() { close(stalled); <-released })
+		return len(changes), nil
+	}
+	stopFirst := start(t, o, r, first)
+	<-stalled
+	o.Owner = "quick"
+	second := &transport{}
+	start(t, o, r, second)
+	until(t, "taken over", func() bool { return len(second.published()) == 1 })
+	row(t, conn, "two")
+	until(t, "the second row published", func() bool { return len(second.published()) == 2 })
+	before := r.cursor(t)
+	close(released) // the first relay now says that row one is published
+	until(t, "the stalled relay awake", func() bool { return len(first.published()) > 0 })
+	stopFirst()
+	if after := r.cursor(t); after != before {
+		t.Errorf("the cursor went from %v to %v by a relay without a lease", before, after)
+	}
+	if got := second.published(); !slices.Equal(got, []string{"one", "two"}) {
+		t.Errorf("the owner published %q", got)
+	}
+}
+
+func (r rig) cursor(t testing.TB) (c scoreboard.Cursor) {
+	t.Helper()
+	if err := r.connect(t).QueryRow(ctx, "select cursor_xid, cursor_id from relay_shards where shard = 0").Scan(&c.XID, &c.ID); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestARowThatIsRefusedForGoodIsBuriedAndItsNeighboursAreNot(t *testing.T) {
+	t.Parallel()
+	r := open(t)
+	conn := r.connect(t)
+	for i := range 40 {
+		row(t, conn, strconv.Itoa(i))
+	}
+	attempts := 0
+	p := &transport{}
+	p.publish = func(changes []scoreboard.Change) (int, error) {
+		for _, c := range changes {
+			if c.User == "17" {
+				if len(changes) == 1 {
+					attempts++
+				}
+				// As a broker does: what was sent with it is refused, too.
+				return 0, scoreboard.Errorf(scoreboard.CodePayloadTooLarge, "too large")
+			}
+		}
+		return len(changes), nil
+	}
+	stop := start(t, options("relay"), r, p)
+	until(t, "the others published", func() bool { return len(p.published()) == 39 })
+	stop()
+	if attempts != 3 {
+		t.Errorf("the row alone was tried %d times, want 3", attempts)
+	}
+	var user, reason string
+	var tries int
+	err := conn.QueryRow(ctx, `select convert_from(value, 'UTF8')::jsonb->>'user_id', reason, attempts from dead_letters where topic = 'outbox'`).
+		Scan(&user, &reason, &tries)
+	if err != nil || user != "17" || reason == "" || tries != 3 {
+		t.Errorf("the letter is of %q, reason %q, %d attempts (%v)", user, reason, tries, err)
+	}
+}
+
+func TestAnOutageNeverBuriesARow(t *testing.T) {
+	t.Parallel()
+	r := open(t)
+	conn := r.connect(t)
+	row(t, conn, "alice")
+	var failures atomic.Int64
+	p := &transport{publish: func(changes []scoreboard.Change) (int, error) {
+		if failures.Add(1) <= 6 { // twice what would bury a refused row
+			return 0, errors.New("the broker does not answer")
+		}
+		return len(changes), nil
+	}}
+	start(t, options("relay"), r, p)
+	until(t, "published after the outage", func() bool { return slices.Equal(p.published(), []string{"alice"}) })
+	var buried int
+	if err := conn.QueryRow(ctx, "select count(*) from dead_letters").Scan(&buried); err != nil || buried > 0 {
+		t.Errorf("%d rows were buried (%v)", buried, err)
+	}
+}

@@ -1,0 +1,146 @@
+package outbox_test
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/scoreboard/scoreboard/migrations"
+	"github.com/scoreboard/scoreboard/server/backendtest"
+	"github.com/scoreboard/scoreboard/server/outbox"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store"
+)
+
+func TestMain(m *testing.M) { backendtest.Main(m) }
+
+var ctx = context.Background()
+
+// rig is an outbox in a database of its own.
+type rig struct {
+	*store.Store
+	url string
+}
+
+func open(t testing.TB) rig {
+	t.Helper()
+	url := backendtest.Postgres(t, migrations.Up)
+	s, err := store.Open(ctx, store.Options{URL: url, MaxConns: 4, LockWait: time.Second, Timeout: 5 * time.Second, Shards: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return rig{s, url}
+}
+
+func (r rig) connect(t testing.TB) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.Connect(ctx, r.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(ctx) })
+	return conn
+}
+
+// execer is a connection or a transaction.
+type execer interface {
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+}
+
+const sqlRow = `insert into outbox_score_updates (shard, event_id, user_id, board_id, score, delta, order_key, version, revision, reached_at, recorded_at, trace)
+values (0, gen_random_uuid(), $1, 'global', 1, 1, -1, 1, 1, clock_timestamp(), clock_timestamp(), nullif($2, ''))`
+
+func row(t testing.TB, in execer, user string) {
+	t.Helper()
+	if _, err := in.Exec(ctx, sqlRow, user, ""); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// options are a relay's, quick enough for tests.
+func options(owner string) outbox.Options {
+	return outbox.Options{
+		Owner: owner, Shards: 1, Batch: 50, Poll: 10 * time.Millisecond, Pause: time.Millisecond,
+		Beat: 20 * time.Millisecond, Lease: 1500 * time.Millisecond, Tries: 3,
+	}
+}
+
+// start runs a relay until stop, or the end of the test.
+func start(t testing.TB, o outbox.Options, q outbox.Queue, p outbox.Publisher) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	relay := outbox.NewRelay(o, q, p, slog.New(slog.DiscardHandler))
+	go func() { done <- relay.Run(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(stop)
+	return stop
+}
+
+// transport is a publisher that remembers, and answers as it is told.
+type transport struct {
+	mu      sync.Mutex
+	users   []string
+	beats   []scoreboard.Heartbeat
+	publish func(changes []scoreboard.Change) (int, error) // nil: takes all
+	beat    func(h scoreboard.Heartbeat)
+}
+
+func (p *transport) Publish(_ context.Context, changes []scoreboard.Change) (int, error) {
+	n, err := len(changes), error(nil)
+	if p.publish != nil {
+		n, err = p.publish(changes)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range changes[:n] {
+		p.users = append(p.users, string(c.User))
+	}
+	return n, err
+}
+
+func (p *transport) Heartbeat(_ context.Context, h scoreboard.Heartbeat) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.beat != nil {
+		p.beat(h)
+	}
+	p.beats = append(p.beats, h)
+	return nil
+}
+
+func (p *transport) published() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]string(nil), p.users...)
+}
+
+func (p *transport) lastBeat() time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.beats) == 0 {
+		return time.Time{}
+	}
+	return p.beats[len(p.beats)-1].AsOf
+}
+
+// until waits for a condition.
+func until(t testing.TB, what string, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !is(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("after 10 s: not %s", what)
+		}
+	}
+}
