@@ -6,11 +6,11 @@ set -eu
 cd "$(dirname "$0")/.."
 
 dir=$(mktemp -d)
-daemon='' load='' timer=''
+daemon='' load='' watch='' timer=''
 
 end() {
 	trap - EXIT INT TERM
-	for pid in $timer $load $daemon; do
+	for pid in $timer $watch $load $daemon; do
 		kill -TERM "$pid" 2>/dev/null || true
 		wait "$pid" 2>/dev/null || true
 	done
@@ -44,6 +44,12 @@ unset SBCTL_PROFILE
 bin/sbctl load run --rate 50 --duration 12h --users 50 --out "$dir/load" >"$dir/load.log" 2>&1 &
 load=$!
 
+# In the background, or a signal to this script would wait for it; it still has
+# the terminal, which a TUI reads.
+exec 3<&0
+bin/sbctl watch <&3 3<&- &
+watch=$!
+
 if [ -n "${DEMO_SECONDS:-}" ]; then
 	(
 		sleep "$DEMO_SECONDS" &
@@ -51,15 +57,13 @@ if [ -n "${DEMO_SECONDS:-}" ]; then
 		trap 'kill "$sleeping" 2>/dev/null; exit 0' TERM
 		wait "$sleeping"
 		: >"$dir/time-is-up"
-		kill -TERM "$(cat "$dir/watch.pid")" 2>/dev/null
+		kill -TERM "$watch" 2>/dev/null
 	) &
 	timer=$!
 fi
 
-# In the foreground, since a TUI reads the terminal; its process id is written
-# down for the timer.
 status=0
-sh -c 'echo $$ >"$1"; exec bin/sbctl watch' sh "$dir/watch.pid" || status=$?
+wait "$watch" || status=$?
 if ! kill -0 "$load" 2>/dev/null; then
 	cat "$dir/load.log" >&2
 	echo "demo: the traffic stopped" >&2
