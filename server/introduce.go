@@ -23,8 +23,8 @@ import (
 // source is the broker as the projection sees it.
 type source struct{ consumer *broker.Consumer }
 
-func (s source) Consume(ctx context.Context, handle func(context.Context, []projection.Record) error) error {
-	return s.consumer.Consume(ctx, func(ctx context.Context, in []broker.Record) error {
+func (s source) Consume(ctx context.Context, handle func(context.Context, []projection.Record) (map[int]int64, error)) error {
+	return s.consumer.Consume(ctx, func(ctx context.Context, in []broker.Record) (map[int]int64, error) {
 		out := make([]projection.Record, len(in))
 		for i, r := range in {
 			out[i] = projection.Record{Partition: r.Partition, Offset: r.Offset, Value: r.Value}

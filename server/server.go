@@ -142,8 +142,9 @@ func (s *Server) makeProjection(cold func(scoreboard.BoardID)) {
 	c := s.config
 	s.dead = s.kafka.Producer(c.KafkaDeadTopic)
 	consumer := s.kafka.Consumer(c.KafkaTopic, c.KafkaGroup, c.ProjectionBatch, s.log)
-	s.project = projection.New(source{consumer}, s.ranking, deadLetters{s.dead}, cold, s.log)
+	s.project = projection.New(source{consumer}, s.ranking, s.store, deadLetters{s.dead}, cold, s.log)
 	s.register(s.project.Collectors()...)
+	s.register(consumer.Collectors()...)
 	s.add("projection", s.project)
 }
 

@@ -55,12 +55,12 @@ func (s *Server) makeWrites(reads *leaderboard.Leaderboard, wake func(), o *api.
 type accepted struct{ consumer *broker.Consumer }
 
 func (a accepted) Consume(ctx context.Context, handle func(context.Context, []ingest.Record) error) error {
-	return a.consumer.Consume(ctx, func(ctx context.Context, in []broker.Record) error {
+	return a.consumer.Consume(ctx, func(ctx context.Context, in []broker.Record) (map[int]int64, error) {
 		out := make([]ingest.Record, len(in))
 		for i, r := range in {
 			out[i] = ingest.Record{Partition: r.Partition, Offset: r.Offset, Value: r.Value}
 		}
-		return handle(ctx, out)
+		return nil, handle(ctx, out)
 	})
 }
 

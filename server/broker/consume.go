@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/segmentio/kafka-go"
 )
 
@@ -19,23 +21,50 @@ type Record struct {
 	Time      time.Time
 }
 
+// Handler takes records, in the order of each partition. Where it holds a
+// partition, it names the first offset that it left: nothing from there on is
+// counted as consumed, nor handed over again before the consumer is made anew.
+type Handler func(ctx context.Context, records []Record) (held map[int]int64, err error)
+
 // Consumer reads one topic as a member of a group.
 type Consumer struct {
 	kafka *Kafka
 	topic string
 	group string
 	batch int
+	watch time.Duration
 	log   *slog.Logger
+
+	lag     prometheus.Gauge
+	rebuilt prometheus.Counter
 }
+
+// watchEvery is how often a consumer to whom nothing comes asks whether there
+// should. The relay's heartbeats come each second.
+const watchEvery = 10 * time.Second
 
 // Consumer makes a consumer that hands over at most batch records at once.
 func (k *Kafka) Consumer(topic, group string, batch int, log *slog.Logger) *Consumer {
-	return &Consumer{kafka: k, topic: topic, group: group, batch: batch, log: log}
+	of := prometheus.Labels{"topic": topic}
+	return &Consumer{
+		kafka: k, topic: topic, group: group, batch: batch, watch: watchEvery, log: log,
+		lag: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "scoreboard_broker_lag_records", Help: "Records of the topic that the group has not consumed.", ConstLabels: of,
+		}),
+		rebuilt: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "scoreboard_broker_stalls_total", Help: "Times that a reader stood still before a lag and was made anew.", ConstLabels: of,
+		}),
+	}
+}
+
+// Collectors are what the root registers.
+func (c *Consumer) Collectors() []prometheus.Collector {
+	return []prometheus.Collector{c.lag, c.rebuilt}
 }
 
 // Consume calls handle with records as they come, and commits them after it
-// returned nil. It returns nil when ctx ends, else the first error.
-func (c *Consumer) Consume(ctx context.Context, handle func(context.Context, []Record) error) error {
+// returned. It returns nil when ctx ends, else the first error.
+func (c *Consumer) Consume(ctx context.Context, handle Handler) error {
 	r := kafka.NewReader(kafka.ReaderConfig{
 		Brokers: c.kafka.o.Brokers, Topic: c.topic, GroupID: c.group, Dialer: c.kafka.dialer(),
 		// A fetch is answered with whatever is there, at once; an idle one
@@ -47,20 +76,19 @@ func (c *Consumer) Consume(ctx context.Context, handle func(context.Context, []R
 		SessionTimeout: 10 * time.Second, RebalanceTimeout: 10 * time.Second, HeartbeatInterval: 2 * time.Second,
 		MaxAttempts: 3, JoinGroupBackoff: 500 * time.Millisecond,
 	})
-	fetchCtx, stop := context.WithCancel(ctx)
-	fetched := make(chan kafka.Message, c.batch)
-	failed := make(chan error, 1)
+	fetchCtx, stop := context.WithCancelCause(ctx)
+	f := &fetcher{reader: r, to: make(chan kafka.Message, c.batch)}
+	failed := make(chan error, 2)
 	go func() {
-		failed <- fetch(fetchCtx, r, fetched)
-		close(fetched)
+		failed <- f.run(fetchCtx)
+		close(f.to)
 	}()
-	err := c.handleAll(ctx, r, fetched, handle)
-	stop()
-	for range fetched { // let the fetcher see that it is over
+	go func() { failed <- c.guard(fetchCtx, f, stop) }()
+	err := c.handleAll(ctx, r, f.to, handle)
+	stop(context.Canceled)
+	for range f.to { // let the fetcher see that it is over
 	}
-	if fetchErr := <-failed; err == nil {
-		err = fetchErr
-	}
+	err = errors.Join(err, <-failed, <-failed)
 	if closeErr := r.Close(); closeErr != nil {
 		c.log.Warn("reader closed badly", "topic", c.topic, "err", closeErr)
 	}
@@ -70,55 +98,80 @@ func (c *Consumer) Consume(ctx context.Context, handle func(context.Context, []R
 	return err
 }
 
-// fetch moves messages into a channel, so that a batch is whatever has come
+// fetcher moves messages into a channel, so that a batch is whatever has come
 // while the one before was handled.
-func fetch(ctx context.Context, r *kafka.Reader, to chan<- kafka.Message) error {
+type fetcher struct {
+	reader  *kafka.Reader
+	to      chan kafka.Message
+	fetched atomic.Int64
+	idle    atomic.Bool // waiting for the reader, not for the handler
+}
+
+func (f *fetcher) run(ctx context.Context) error {
 	for {
-		m, err := r.FetchMessage(ctx)
+		f.idle.Store(true)
+		m, err := f.reader.FetchMessage(ctx)
+		f.idle.Store(false)
 		if err != nil {
-			if errors.Is(err, context.Canceled) {
+			if ctx.Err() != nil {
 				return nil
 			}
 			return fmt.Errorf("fetch: %w", err)
 		}
+		f.fetched.Add(1)
 		select {
-		case to <- m:
+		case f.to <- m:
 		case <-ctx.Done():
 			return nil
 		}
 	}
 }
 
-func (c *Consumer) handleAll(ctx context.Context, r *kafka.Reader, from <-chan kafka.Message, handle func(context.Context, []Record) error) error {
+// handleAll hands over batches and commits them.
+func (c *Consumer) handleAll(ctx context.Context, r *kafka.Reader, from <-chan kafka.Message, handle Handler) error {
+	held := make(map[int]int64)
 	records := make([]Record, 0, c.batch)
 	messages := make([]kafka.Message, 0, c.batch)
 	for {
-		m, ok := <-from
-		if !ok {
-			return nil
-		}
 		records, messages = records[:0], messages[:0]
-	gather:
-		for {
-			records = append(records, Record{Partition: m.Partition, Offset: m.Offset, Key: m.Key, Value: m.Value, Time: m.Time})
-			messages = append(messages, m)
+		m, ok := <-from
+		for ok {
+			if first, is := held[m.Partition]; !is || m.Offset < first {
+				records = append(records, Record{Partition: m.Partition, Offset: m.Offset, Key: m.Key, Value: m.Value, Time: m.Time})
+				messages = append(messages, m)
+			}
 			if len(records) == c.batch {
 				break
 			}
 			select {
 			case m, ok = <-from:
-				if !ok {
-					break gather
-				}
+				continue
 			default:
-				break gather
 			}
+			break
 		}
-		if err := handle(ctx, records); err != nil {
+		if len(records) == 0 {
+			if !ok {
+				return nil
+			}
+			continue
+		}
+		left, err := handle(ctx, records)
+		if err != nil {
 			return fmt.Errorf("handle %d records of %s: %w", len(records), c.topic, err)
 		}
-		if err := r.CommitMessages(ctx, messages...); err != nil {
-			return fmt.Errorf("commit %d records of %s: %w", len(records), c.topic, err)
+		for partition, first := range left {
+			held[partition] = first
+			c.log.Error("partition held", "topic", c.topic, "partition", partition, "offset", first)
+		}
+		done := messages[:0]
+		for _, m := range messages {
+			if first, is := held[m.Partition]; !is || m.Offset < first {
+				done = append(done, m)
+			}
+		}
+		if err := r.CommitMessages(ctx, done...); err != nil {
+			return fmt.Errorf("commit %d records of %s: %w", len(done), c.topic, err)
 		}
 	}
 }

@@ -19,9 +19,10 @@ type Record struct {
 }
 
 // Source hands over records and counts them as consumed once the function has
-// returned nil. It returns nil when ctx ends.
+// returned; of a partition that is held, none from the named offset on. It
+// returns nil when ctx ends.
 type Source interface {
-	Consume(ctx context.Context, handle func(context.Context, []Record) error) error
+	Consume(ctx context.Context, handle func(context.Context, []Record) (held map[int]int64, err error)) error
 }
 
 // Ranking is where changes are applied.
@@ -35,10 +36,17 @@ type DeadLetters interface {
 	Bury(ctx context.Context, r Record, reason string) error
 }
 
+// Boards says whether there is a board, with nothing in between that could be
+// out of date.
+type Boards interface {
+	BoardExists(ctx context.Context, id scoreboard.BoardID) (bool, error)
+}
+
 // Projection applies records.
 type Projection struct {
 	source  Source
 	ranking Ranking
+	boards  Boards
 	dead    DeadLetters
 	cold    func(scoreboard.BoardID) // asks for a rebuild; never blocks
 	log     *slog.Logger
@@ -46,15 +54,15 @@ type Projection struct {
 }
 
 // New makes a projection; Run starts it.
-func New(s Source, r Ranking, d DeadLetters, cold func(scoreboard.BoardID), log *slog.Logger) *Projection {
-	return &Projection{source: s, ranking: r, dead: d, cold: cold, log: log, metrics: newMetrics()}
+func New(s Source, r Ranking, b Boards, d DeadLetters, cold func(scoreboard.BoardID), log *slog.Logger) *Projection {
+	return &Projection{source: s, ranking: r, boards: b, dead: d, cold: cold, log: log, metrics: newMetrics()}
 }
 
 // Run consumes until ctx ends, starting again after a failure.
 func (p *Projection) Run(ctx context.Context) error {
 	for attempt := 0; ctx.Err() == nil; {
 		started := time.Now()
-		err := p.source.Consume(ctx, p.handle)
+		err := p.source.Consume(ctx, p.Handle)
 		if err == nil {
 			continue
 		}
@@ -78,44 +86,79 @@ func pause(ctx context.Context, attempt int) {
 	}
 }
 
-// handle applies a batch of records, or waits until it can.
-func (p *Projection) handle(ctx context.Context, records []Record) error {
-	changes := make([]scoreboard.Change, 0, len(records))
-	var fresh []scoreboard.Heartbeat
+// batch is what a set of records came to.
+type batch struct {
+	changes []scoreboard.Change
+	from    []Record // where each change came from
+	beats   []scoreboard.Heartbeat
+	held    map[int]int64
+}
+
+// Handle applies a batch of records, or waits until it can. A partition with
+// an event of a newer schema is held from there on: a later build will read it.
+func (p *Projection) Handle(ctx context.Context, records []Record) (held map[int]int64, err error) {
+	b := batch{changes: make([]scoreboard.Change, 0, len(records)), from: make([]Record, 0, len(records)), held: map[int]int64{}}
 	for _, r := range records {
+		if _, is := b.held[r.Partition]; is {
+			continue
+		}
 		change, beat, err := scoreboard.DecodeEvent(r.Value)
 		switch {
 		case errors.Is(err, scoreboard.ErrNewerSchema):
 			p.metrics.newer.Inc()
-			return fmt.Errorf("partition %d waits at offset %d: %w", r.Partition, r.Offset, err)
+			p.log.Error("partition waits for a later build", "partition", r.Partition, "offset", r.Offset, "err", err)
+			b.held[r.Partition] = r.Offset
 		case err != nil:
 			if err := p.bury(ctx, r, err); err != nil {
-				return err
+				return nil, err
 			}
 		case beat != nil:
 			beat.Partition = r.Partition
-			fresh = append(fresh, *beat)
+			b.beats = append(b.beats, *beat)
 		default:
-			changes = append(changes, *change)
+			b.changes, b.from = append(b.changes, *change), append(b.from, r)
 		}
 	}
-	return p.untilDone(ctx, func() error { return p.apply(ctx, changes, fresh) })
+	return b.held, p.untilDone(ctx, func() error { return p.apply(ctx, &b) })
 }
 
-func (p *Projection) apply(ctx context.Context, changes []scoreboard.Change, fresh []scoreboard.Heartbeat) error {
-	if len(changes) > 0 {
-		cold, err := p.ranking.Apply(ctx, changes)
+func (p *Projection) apply(ctx context.Context, b *batch) error {
+	if len(b.changes) > 0 {
+		cold, err := p.ranking.Apply(ctx, b.changes)
 		if err != nil {
 			return err
 		}
 		for _, board := range cold {
-			p.cold(board)
+			if err := p.missing(ctx, b, board); err != nil {
+				return err
+			}
 		}
-		p.metrics.applied.Add(float64(len(changes)))
-		p.metrics.lag.Observe(time.Since(changes[len(changes)-1].RecordedAt).Seconds())
+		p.metrics.applied.Add(float64(len(b.changes)))
+		p.metrics.lag.Observe(time.Since(b.changes[len(b.changes)-1].RecordedAt).Seconds())
 	}
-	if len(fresh) > 0 {
-		return p.ranking.Fresh(ctx, fresh)
+	if len(b.beats) > 0 {
+		return p.ranking.Fresh(ctx, b.beats)
+	}
+	return nil
+}
+
+// missing asks for the rebuild of a board that the ranking does not hold. What
+// came for a board that is nowhere is buried.
+func (p *Projection) missing(ctx context.Context, b *batch, board scoreboard.BoardID) error {
+	exists, err := p.boards.BoardExists(ctx, board)
+	if err != nil {
+		return err
+	}
+	if exists {
+		p.cold(board)
+		return nil
+	}
+	for i := range b.changes {
+		if b.changes[i].Board == board {
+			if err := p.bury(ctx, b.from[i], fmt.Errorf("there is no board %s", board)); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

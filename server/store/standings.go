@@ -141,6 +141,14 @@ select user_id, score, order_key, version, revision, reached_at, recorded_at, hi
 	return nil
 }
 
+// BoardExists says whether there is a board, asking the database itself.
+func (s *Store) BoardExists(ctx context.Context, id scoreboard.BoardID) (exists bool, err error) {
+	if err := s.pool.QueryRow(ctx, `select exists (select from boards where board_id = $1)`, id).Scan(&exists); err != nil {
+		return false, translate(fmt.Errorf("look for board %s: %w", id, err))
+	}
+	return exists, nil
+}
+
 // NextEpoch returns an epoch that no board has had.
 func (s *Store) NextEpoch(ctx context.Context) (epoch int64, err error) {
 	if err := s.pool.QueryRow(ctx, `select nextval('board_epochs')`).Scan(&epoch); err != nil {
