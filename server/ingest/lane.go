@@ -23,12 +23,14 @@ type lane struct {
 	calls    chan *call
 	answered chan []*call  // committed, waiting for ranks
 	over     chan struct{} // closed when nobody will answer any more
-	pace     atomic.Int64  // smoothed nanoseconds that one increment takes
+	pace     atomic.Int64  // smoothed nanoseconds that one batch takes
 }
 
-// estimate is how long an increment that came now would wait.
+// estimate is how long an increment that came now would wait for those before
+// it. A batch takes little longer when it is full, so batches are counted.
 func (l *lane) estimate() time.Duration {
-	return time.Duration(int64(len(l.calls)) * l.pace.Load())
+	batches := (len(l.calls) + l.ingest.o.Batch - 1) / l.ingest.o.Batch
+	return time.Duration(int64(batches) * l.pace.Load())
 }
 
 // enter puts an increment into the lane, or says at once that it would wait too
@@ -121,8 +123,7 @@ func (l *lane) commitBatch(batch []*call) {
 	l.record(ctx, batch)
 	l.ingest.commit()
 	took := time.Since(started)
-	each := took.Nanoseconds() / int64(len(batch))
-	l.pace.Store((7*l.pace.Load() + each) / 8)
+	l.pace.Store((7*l.pace.Load() + took.Nanoseconds()) / 8)
 	l.ingest.metrics.batch.Observe(float64(len(batch)))
 	l.ingest.metrics.commit.Observe(took.Seconds())
 	l.answered <- batch

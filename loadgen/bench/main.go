@@ -1,0 +1,64 @@
+// Command bench measures scoreboard on real parts of its own: PostgreSQL,
+// Redis and Apache Kafka as child processes, the daemon as another, and wrk in
+// front. It prints figures with machine and commit; it judges nothing.
+//
+//	go run ./loadgen/bench way      commit → Redis and commit → frame at 50/s, start-up, idle CPU
+//	go run ./loadgen/bench ingest   increments over HTTP, and CPU by process
+//
+// The daemon is bin/scoreboardd: make bench and make bench-ingest build it.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	benches := map[string]func(context.Context) error{"way": benchWay, "ingest": benchIngest}
+	name := "way"
+	if len(os.Args) > 1 {
+		name = os.Args[1]
+	}
+	run, ok := benches[name]
+	if !ok {
+		fmt.Fprintf(os.Stderr, "bench: there is no %q\n", name)
+		os.Exit(2)
+	}
+	fmt.Printf("## %s: commit %s, %s, %d cores, %s, %s\n\n", name, commit(ctx), cpuModel(), runtime.NumCPU(),
+		runtime.Version(), time.Now().UTC().Format("2006-01-02 15:04 UTC"))
+	if err := run(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		stop()
+		os.Exit(1)
+	}
+}
+
+func commit(ctx context.Context) string {
+	out, err := exec.CommandContext(ctx, "git", "describe", "--always", "--dirty").Output()
+	if err != nil {
+		return "unknown"
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func cpuModel() string {
+	info, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		return runtime.GOARCH
+	}
+	for line := range strings.Lines(string(info)) {
+		if name, model, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
+			return strings.TrimSpace(model)
+		}
+	}
+	return runtime.GOARCH
+}
