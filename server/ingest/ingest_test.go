@@ -1,0 +1,257 @@
+package ingest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/scoreboard/scoreboard/server/ingest"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// ledger is a store made of a function.
+type ledger func(batch []scoreboard.Increment) ([]scoreboard.Outcome, error)
+
+func (l ledger) Record(_ context.Context, batch []scoreboard.Increment) ([]scoreboard.Outcome, error) {
+	return l(batch)
+}
+
+func recorded(batch []scoreboard.Increment) []scoreboard.Outcome {
+	outcomes := make([]scoreboard.Outcome, len(batch))
+	for i := range batch {
+		outcomes[i].Receipts = []scoreboard.Receipt{{User: batch[i].User, Event: batch[i].Event}}
+	}
+	return outcomes
+}
+
+type noRanks struct{}
+
+func (noRanks) Rank(context.Context, []*scoreboard.Receipt) {}
+
+var lanes = ingest.Options{Lanes: 1, Batch: 100, Queue: 1000, Wait: 500 * time.Millisecond}
+
+// run starts an ingest and returns it with its stop.
+func run(o ingest.Options, l ledger) (*ingest.Ingest, func()) {
+	in := ingest.New(o, l, noRanks{}, func() {}, slog.New(slog.DiscardHandler))
+	ctx, cancel := context.WithCancel(context.Background())
+	var wait sync.WaitGroup
+	wait.Go(func() { _ = in.Run(ctx) })
+	return in, func() { cancel(); wait.Wait() }
+}
+
+func inc(user string, n int) scoreboard.Increment {
+	return scoreboard.Increment{User: scoreboard.UserID(user), Event: scoreboard.EventID{Text: fmt.Sprint(n)}}
+}
+
+func TestWhatComesDuringATransactionIsTheNextBatch(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var sizes []int
+		in, stop := run(lanes, func(batch []scoreboard.Increment) ([]scoreboard.Outcome, error) {
+			sizes = append(sizes, len(batch))
+			time.Sleep(10 * time.Millisecond)
+			return recorded(batch), nil
+		})
+		defer stop()
+		var all sync.WaitGroup
+		submit := func(n int) {
+			all.Go(func() {
+				if _, err := in.Submit(t.Context(), inc("alice", n)); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		started := time.Now()
+		submit(0)
+		synctest.Wait() // it is in flight: a lone one waited for nobody
+		for n := range 150 {
+			submit(n + 1)
+		}
+		all.Wait()
+		if want := []int{1, 100, 50}; !slices.Equal(sizes, want) {
+			t.Errorf("batches: got %v, want %v", sizes, want)
+		}
+		if took := time.Since(started); took != 30*time.Millisecond {
+			t.Errorf("it took %s, want three transactions: 30ms", took)
+		}
+	})
+}
+
+func TestABadItemDoesNotTakeItsNeighboursDown(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		in, stop := run(lanes, func(batch []scoreboard.Increment) ([]scoreboard.Outcome, error) {
+			for i := range batch {
+				if batch[i].User == "bad" {
+					return nil, errors.New("the database chokes on this")
+				}
+			}
+			return recorded(batch), nil
+		})
+		defer stop()
+		batch := make([]scoreboard.Increment, 50)
+		for i := range batch {
+			batch[i] = inc("good", i)
+		}
+		batch[17] = inc("bad", 17)
+		for i, o := range in.SubmitAll(t.Context(), batch) {
+			if bad := i == 17; (o.Err != nil) != bad {
+				t.Errorf("item %d: got %v", i, o.Err)
+			}
+		}
+	})
+}
+
+func TestAnOutageIsNotTriedPieceByPiece(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		tries := 0
+		in, stop := run(lanes, func([]scoreboard.Increment) ([]scoreboard.Outcome, error) {
+			tries++
+			return nil, scoreboard.Errorf(scoreboard.CodeUnavailable, "away")
+		})
+		defer stop()
+		outcomes := in.SubmitAll(t.Context(), []scoreboard.Increment{inc("a", 1), inc("b", 2), inc("c", 3)})
+		for _, o := range outcomes {
+			if scoreboard.CodeOf(o.Err) != scoreboard.CodeUnavailable {
+				t.Errorf("got %v", o.Err)
+			}
+		}
+		if tries > 2 { // the first item may have gone alone
+			t.Errorf("tried %d times", tries)
+		}
+	})
+}
+
+func TestAFullLaneIsOverloadedAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		free := make(chan struct{})
+		o := lanes
+		o.Queue = 10
+		in, stop := run(o, func(batch []scoreboard.Increment) ([]scoreboard.Outcome, error) {
+			<-free
+			return recorded(batch), nil
+		})
+		defer stop()
+		var all sync.WaitGroup
+		var mu sync.Mutex
+		codes := map[scoreboard.Code]int{}
+		for n := range 30 {
+			all.Go(func() {
+				_, err := in.Submit(t.Context(), inc("alice", n))
+				mu.Lock()
+				codes[scoreboard.CodeOf(err)]++
+				mu.Unlock()
+			})
+			synctest.Wait()
+		}
+		close(free)
+		all.Wait()
+		if codes[""] != 11 || codes[scoreboard.CodeOverloaded] != 19 {
+			t.Errorf("got %v, want 1 in flight and 10 waiting taken, 19 refused", codes)
+		}
+	})
+}
+
+func TestALongWaitIsOverloaded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := lanes
+		o.Batch = 1
+		in, stop := run(o, func(batch []scoreboard.Increment) ([]scoreboard.Outcome, error) {
+			time.Sleep(100 * time.Millisecond)
+			return recorded(batch), nil
+		})
+		defer stop()
+		for n := range 40 { // let it learn its pace
+			if _, err := in.Submit(t.Context(), inc("alice", n)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var all sync.WaitGroup
+		refused := 0
+		var mu sync.Mutex
+		for n := range 20 {
+			all.Go(func() {
+				_, err := in.Submit(t.Context(), inc("alice", 100+n))
+				var e *scoreboard.Error
+				if errors.As(err, &e) && e.Code == scoreboard.CodeOverloaded && e.RetryAfter >= time.Second {
+					mu.Lock()
+					refused++
+					mu.Unlock()
+				} else if err != nil {
+					t.Error(err)
+				}
+			})
+			synctest.Wait()
+		}
+		all.Wait()
+		if refused < 12 || refused > 15 {
+			t.Errorf("refused %d of 20, want all beyond about 500 ms of waiting: 13", refused)
+		}
+	})
+}
+
+func TestWhoHungUpBeforeHisTurnIsNotRecorded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		free := make(chan struct{})
+		var users []scoreboard.UserID
+		in, stop := run(lanes, func(batch []scoreboard.Increment) ([]scoreboard.Outcome, error) {
+			<-free
+			for i := range batch {
+				users = append(users, batch[i].User)
+			}
+			return recorded(batch), nil
+		})
+		defer stop()
+		var all sync.WaitGroup
+		submit := func(ctx context.Context, user string) {
+			all.Go(func() { _, _ = in.Submit(ctx, inc(user, 1)) })
+			synctest.Wait()
+		}
+		submit(t.Context(), "first")
+		gone, hangUp := context.WithCancel(t.Context())
+		submit(gone, "gone")
+		submit(t.Context(), "last")
+		hangUp()
+		synctest.Wait()
+		close(free)
+		all.Wait()
+		if want := []scoreboard.UserID{"first", "last"}; !slices.Equal(users, want) {
+			t.Errorf("recorded %v, want %v", users, want)
+		}
+	})
+}
+
+func TestStoppingAnswersEverybody(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		in, stop := run(lanes, func(batch []scoreboard.Increment) ([]scoreboard.Outcome, error) {
+			time.Sleep(time.Millisecond)
+			return recorded(batch), nil
+		})
+		var all sync.WaitGroup
+		for n := range 500 {
+			all.Go(func() {
+				if _, err := in.Submit(t.Context(), inc("alice", n)); err != nil && scoreboard.CodeOf(err) != scoreboard.CodeUnavailable {
+					t.Error(err)
+				}
+			})
+		}
+		synctest.Wait()
+		stop()
+		all.Wait()
+	})
+}
