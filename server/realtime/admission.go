@@ -1,7 +1,6 @@
 package realtime
 
 import (
-	"sync"
 	"time"
 
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -24,7 +23,7 @@ func (h *Hub) admit(c *conn) error {
 		reason, message = "user", "too many connections of this user"
 	case o.ConnectionsPerAddress > 0 && v.Address != "" && h.addresses[v.Address] >= o.ConnectionsPerAddress:
 		reason, message = "address", "too many connections from this address"
-	case h.joins != nil && !h.joins.take(time.Now()):
+	case o.JoinsPerSecond > 0 && !h.joins.take(time.Now(), float64(o.JoinsPerSecond), float64(o.JoinsPerSecond)):
 		reason, message = "rate", "too many joins at once"
 	}
 	if reason != "" {
@@ -80,27 +79,19 @@ func less[K comparable](counts map[K]int, key K) {
 	delete(counts, key)
 }
 
-// bucket is a token bucket.
+// bucket is a token bucket; the zero one is full. Its owner guards it.
 type bucket struct {
-	rate, size float64
-
-	mu     sync.Mutex
-	tokens float64
-	at     time.Time
+	used float64
+	at   int64 // of used, Unix nanoseconds
 }
 
-func newBucket(rate, size float64) *bucket {
-	return &bucket{rate: rate, size: size, tokens: size, at: time.Now()}
-}
-
-func (b *bucket) take(now time.Time) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.tokens = min(b.size, b.tokens+b.rate*now.Sub(b.at).Seconds())
-	b.at = now
-	if b.tokens < 1 {
+func (b *bucket) take(now time.Time, rate, size float64) bool {
+	nanos := now.UnixNano()
+	b.used = max(0, b.used-rate*time.Duration(nanos-b.at).Seconds())
+	b.at = nanos
+	if b.used+1 > size {
 		return false
 	}
-	b.tokens--
+	b.used++
 	return true
 }

@@ -25,16 +25,16 @@ type conn struct {
 	beat   timer // keepalive, expiry, lifetime
 	later  timer // frames held back by the cap
 
-	// The loop's own, but for their first values.
-	nextPing time.Time
-	until    time.Time // end of its lifetime; zero for none
+	// The loop's own, but for their first values. Unix nanoseconds.
+	nextPing int64
+	until    int64 // end of its lifetime; 0 for none
 
 	mu      sync.Mutex
+	turn    uint32 // whose turn it is among subs
+	sentAt  uint32
+	sent    []uint32 // when the last frames were sent, a ring of the cap's size; milliseconds of the hub
 	subs    []*subscription
-	turn    int      // whose turn it is among subs
 	replies []*frame // to commands
-	sent    []int64  // when the last frames were sent, a ring of the cap's size
-	sentAt  int
 }
 
 // transport is the way to the client. None of it blocks.
@@ -54,18 +54,25 @@ type ending struct {
 	bye    *frame // nil when there is nothing to say
 }
 
+// capSpan is the time in which a connection gets at most the cap's frames, in
+// milliseconds.
+const capSpan = 1000
+
 // maxReplies is how many unsent answers to commands a connection may have.
 const maxReplies = 32
 
 // open starts the life of an admitted c on the hub; not when that has closed.
 func (c *conn) open(now time.Time) bool {
 	o := &c.hub.options
-	c.sent = make([]int64, o.FramesPerSecond)
+	c.sent = make([]uint32, o.FramesPerSecond)
+	for i := range c.sent {
+		c.sent[i] = c.hub.millis(now) - capSpan
+	}
 	c.beat.conn, c.later.conn = c, c
 	// Where all came at once, after a restart, they are not all pinged at once.
-	c.nextPing = now.Add(rand.N(o.Ping))
+	c.nextPing = now.Add(rand.N(o.Ping)).UnixNano()
 	if o.Lifetime > 0 {
-		c.until = now.Add(o.Lifetime*3/4 + rand.N(o.Lifetime/2+1))
+		c.until = now.Add(o.Lifetime*3/4 + rand.N(o.Lifetime/2+1)).UnixNano()
 	}
 	if !c.hub.enter(c) {
 		return false
@@ -90,13 +97,14 @@ func (c *conn) close() {
 }
 
 func (c *conn) nextBeat() time.Time {
-	next := c.nextPing
-	for _, t := range [...]time.Time{c.viewer.Expires, c.until, c.out.heard().Add(c.hub.options.PongWait)} {
-		if !t.IsZero() && t.Before(next) {
-			next = t
-		}
+	next := min(c.nextPing, c.out.heard().Add(c.hub.options.PongWait).UnixNano())
+	if c.until != 0 {
+		next = min(next, c.until)
 	}
-	return next
+	if !c.viewer.Expires.IsZero() {
+		next = min(next, c.viewer.Expires.UnixNano())
+	}
+	return time.Unix(0, next)
 }
 
 // fire does what a timer of c was set for.
@@ -109,15 +117,15 @@ func (c *conn) fire(t *timer, now time.Time) {
 	case !c.viewer.Expires.IsZero() && !now.Before(c.viewer.Expires):
 		c.finish(protocol.CloseToken, "token expired", c.hub.bye("token expired"))
 		return
-	case !c.until.IsZero() && !now.Before(c.until):
+	case c.until != 0 && now.UnixNano() >= c.until:
 		c.finish(closeRestart, "lifetime", c.hub.bye("lifetime"))
 		return
 	case now.Sub(c.out.heard()) >= c.hub.options.PongWait:
 		c.finish(protocol.CloseSlowConsumer, "no pong", nil)
 		return
-	case !now.Before(c.nextPing):
+	case now.UnixNano() >= c.nextPing:
 		c.out.ping()
-		c.nextPing = now.Add(c.hub.options.Ping)
+		c.nextPing = now.Add(c.hub.options.Ping).UnixNano()
 	}
 	c.hub.wheel.set(&c.beat, c.nextBeat())
 }
@@ -138,17 +146,17 @@ func (c *conn) next(now time.Time) (*frame, *subscription) {
 		c.replies = c.replies[1:]
 		return f, nil
 	}
-	nanos := now.UnixNano()
-	if free := c.sent[c.sentAt] + int64(time.Second); nanos < free {
-		c.hub.wheel.set(&c.later, time.Unix(0, free))
+	millis := c.hub.millis(now)
+	if since := millis - c.sent[c.sentAt]; since < capSpan {
+		c.hub.wheel.set(&c.later, now.Add(time.Duration(capSpan-since)*time.Millisecond))
 		return nil, nil
 	}
 	for range c.subs {
-		s := c.subs[c.turn%len(c.subs)]
+		s := c.subs[c.turn%uint32(len(c.subs))]
 		c.turn++
 		if f := s.next(); f != nil {
-			c.sent[c.sentAt] = nanos
-			c.sentAt = (c.sentAt + 1) % len(c.sent)
+			c.sent[c.sentAt] = millis
+			c.sentAt = (c.sentAt + 1) % uint32(len(c.sent))
 			return f, s
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gorilla/websocket"
+
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -23,7 +25,8 @@ type Hub struct {
 	queue   *queue
 	lookups *lookups
 	pace    pace
-	joins   *bucket // nil when joins are not limited
+
+	upgrader *websocket.Upgrader
 
 	life context.Context // ends with Run; what a connection's reader works under
 	end  context.CancelFunc
@@ -35,6 +38,7 @@ type Hub struct {
 	conns     map[*conn]struct{}
 	users     map[scoreboard.UserID]int // connections of each
 	addresses map[string]int
+	joins     bucket
 	admitted  int // connections; those of conns have a way to the client too
 	draining  bool
 	closed    bool
@@ -49,7 +53,8 @@ func NewHub(o Options, c Changes, log *slog.Logger) *Hub {
 	o.setDefaults()
 	h := &Hub{
 		options: o, changes: c, log: log,
-		wheel: newWheel(time.Now()), queue: newQueue(), lookups: newLookups(c, o.RankLookups),
+		upgrader: upgrader(),
+		wheel:    newWheel(time.Now()), queue: newQueue(), lookups: newLookups(c, o.RankLookups),
 		pace:      pace{base: o.Window, most: o.MaxWindow, limit: o.Lag},
 		boards:    make(map[scoreboard.BoardID]*board),
 		instances: make(map[scoreboard.BoardID][]*board),
@@ -57,9 +62,6 @@ func NewHub(o Options, c Changes, log *slog.Logger) *Hub {
 		users:     make(map[scoreboard.UserID]int),
 		addresses: make(map[string]int),
 		kick:      make(chan struct{}, 1),
-	}
-	if o.JoinsPerSecond > 0 {
-		h.joins = newBucket(float64(o.JoinsPerSecond), float64(o.JoinsPerSecond))
 	}
 	h.metrics = newMetrics(h)
 	h.life, h.end = context.WithCancel(context.Background())
@@ -90,16 +92,21 @@ func (h *Hub) Run(ctx context.Context) error {
 	return nil
 }
 
-// start runs f as part of Run; not when that has ended.
-func (h *Hub) start(f func()) bool {
+// begin counts in a goroutine that is part of Run, and must say h.work.Done at
+// its end; not when Run has ended.
+func (h *Hub) begin() bool {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
 	if h.closed {
 		return false
 	}
-	h.work.Go(f)
+	h.work.Add(1)
 	return true
 }
+
+// millis is now in milliseconds since the hub was made. It wraps after 49 days;
+// only differences count.
+func (h *Hub) millis(now time.Time) uint32 { return uint32(now.Sub(h.wheel.start).Milliseconds()) }
 
 // bye is a goodbye with a delay of its own, so that not all come back at once.
 func (h *Hub) bye(reason string) *frame {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"cmp"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"slices"
@@ -19,17 +20,16 @@ import (
 // socket is a connection whose Write never waits. What the kernel does not take
 // at once is kept and written by a goroutine that lives until it is gone; until
 // then the hub writes no further frame, so what is kept is one frame and a few
-// control frames. A client who does not take it within slowAfter is closed with
+// control frames. A client who does not take it within SlowAfter is closed with
 // 4408, and gets the same time again to read so far.
 //
 // Every Write must be of whole WebSocket frames; gorilla's are.
 type socket struct {
 	net.Conn
-	raw       syscall.RawConn // nil where a write cannot be tried, as under TLS
-	slowAfter time.Duration
-	hub       *Hub
-	owner     *webSocket // told when the kept is gone
+	raw   syscall.RawConn // nil where a write cannot be tried, as under TLS
+	owner *webSocket      // told when the kept is gone
 
+	in     attempt // the reader's own
 	mu     sync.Mutex
 	kept   []byte
 	busy   bool // the goroutine is writing
@@ -47,7 +47,8 @@ const (
 
 var errKeptTooMuch = errors.New("too many control frames for a stalled client")
 
-// attempt is a try of one write(2). They are pooled so that a try allocates nothing.
+// attempt is one read(2) or write(2), with what it was called with and returned.
+// Its func is made once, so that a call allocates nothing.
 type attempt struct {
 	buf []byte
 	n   int
@@ -55,18 +56,47 @@ type attempt struct {
 	try func(fd uintptr) bool
 }
 
-var attempts = sync.Pool{New: func() any {
-	a := &attempt{}
-	a.try = func(fd uintptr) bool {
-		for {
-			a.n, a.err = syscall.Write(int(fd), a.buf)
-			if a.err != syscall.EINTR {
-				return true // never wait for the socket
-			}
+// write never waits for the socket; read lets the caller wait for bytes.
+func (a *attempt) write(fd uintptr) bool {
+	for {
+		if a.n, a.err = syscall.Write(int(fd), a.buf); a.err != syscall.EINTR {
+			return true
 		}
 	}
+}
+
+func (a *attempt) read(fd uintptr) bool {
+	for {
+		if a.n, a.err = syscall.Read(int(fd), a.buf); a.err != syscall.EINTR {
+			return a.err != syscall.EAGAIN
+		}
+	}
+}
+
+var writes = sync.Pool{New: func() any {
+	a := &attempt{}
+	a.try = a.write
 	return a
 }}
+
+// Read is the connection's own, in fewer steps: the goroutine that waits in it
+// must fit its stack (see webSocket.read).
+func (s *socket) Read(p []byte) (int, error) {
+	if s.raw == nil {
+		return s.Conn.Read(p)
+	}
+	s.in.buf = p
+	if err := s.raw.Read(s.in.try); err != nil {
+		return 0, err
+	}
+	switch {
+	case s.in.err != nil:
+		return 0, s.in.err
+	case s.in.n == 0:
+		return 0, io.EOF
+	}
+	return s.in.n, nil
+}
 
 // stalled reports whether something is still kept.
 func (s *socket) stalled() bool {
@@ -98,18 +128,19 @@ func (s *socket) Write(p []byte) (int, error) {
 		}
 	}
 	if n < len(p) {
-		if !s.hub.start(s.drain) {
+		if !s.owner.hub.begin() {
 			s.fail(net.ErrClosed)
 			return n, s.failed
 		}
 		s.kept, s.busy = slices.Clone(p[n:]), true
+		go s.drain()
 	}
 	return len(p), nil
 }
 
 func (s *socket) try(p []byte) (int, error) {
-	a := attempts.Get().(*attempt)
-	defer attempts.Put(a)
+	a := writes.Get().(*attempt)
+	defer writes.Put(a)
 	a.buf, a.n, a.err = p, 0, nil
 	err := s.raw.Write(a.try)
 	a.buf = nil
@@ -124,10 +155,13 @@ func (s *socket) try(p []byte) (int, error) {
 
 // drain writes what is kept until nothing is.
 func (s *socket) drain() {
-	s.hub.metrics.stalled.Inc()
-	defer s.hub.metrics.stalled.Dec()
+	hub := s.owner.hub
+	defer hub.work.Done()
+	hub.metrics.stalled.Inc()
+	defer hub.metrics.stalled.Dec()
 	defer s.owner.wake()
-	deadline := time.Now().Add(s.slowAfter)
+	slowAfter := hub.options.SlowAfter
+	deadline := time.Now().Add(slowAfter)
 	closing := false
 	for {
 		s.mu.Lock()
@@ -159,7 +193,7 @@ func (s *socket) drain() {
 		}
 		// The frame must be whole before the next, so the close waits behind it.
 		closing = true
-		deadline = time.Now().Add(s.slowAfter)
+		deadline = time.Now().Add(slowAfter)
 		s.owner.slow()
 		s.mu.Lock()
 		s.kept = append(slices.Clone(buf[n:]), s.kept...)
@@ -201,6 +235,7 @@ func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 		_ = tcp.SetWriteBuffer(socketBuffer) // left as it was, it costs memory, not truth
 		if raw, err := tcp.SyscallConn(); err == nil {
 			h.socket.raw = raw
+			h.socket.in.try = h.socket.in.read
 		}
 	}
 	return h.socket, rw, nil

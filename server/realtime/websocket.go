@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,7 +22,7 @@ const (
 	closeRestart = websocket.CloseServiceRestart
 
 	readLimit  = 4 << 10 // of a client's message; beyond it 1009
-	readBuffer = 256     // longer messages are read in parts; every idle connection has one
+	readBuffer = 128     // longer messages are read in parts; every idle connection has one
 
 	// A client may send so many commands at once, and so many a second.
 	commandBurst = 20
@@ -40,7 +41,7 @@ type webSocket struct {
 	conn
 	ws       *websocket.Conn
 	socket   socket
-	commands bucket
+	commands bucket // the reader's own
 
 	queued  atomic.Bool
 	pinging atomic.Bool
@@ -68,13 +69,16 @@ func (h *Hub) ServeWebSocket(w http.ResponseWriter, r *http.Request, v Viewer, j
 	now := time.Now()
 	c := &webSocket{conn: conn{hub: h, viewer: v, limit: shapeOf(j.Limit), delta: j.Delta}}
 	c.out = c
+	// Who the viewer is may be part of the request's line, which would live as
+	// long as the connection, token and all.
+	c.viewer.User = scoreboard.UserID(strings.Clone(string(v.User)))
+	c.viewer.Address = strings.Clone(v.Address)
 	c.last.Store(now.UnixNano())
-	c.commands = bucket{rate: commandRate, size: commandBurst, tokens: commandBurst, at: now}
-	c.socket.hub, c.socket.owner, c.socket.slowAfter = h, c, h.options.SlowAfter
+	c.socket.owner = c
 	if err := h.admit(&c.conn); err != nil {
 		return Refuse(w, r, closeCode(err), err.Error())
 	}
-	ws, err := upgrader().Upgrade(&hijacker{w, &c.socket}, r, nil)
+	ws, err := h.upgrader.Upgrade(&hijacker{w, &c.socket}, r, nil)
 	if err != nil {
 		h.leave(&c.conn)
 		return badHandshake(err)
@@ -90,10 +94,12 @@ func (h *Hub) ServeWebSocket(w http.ResponseWriter, r *http.Request, v Viewer, j
 		c.reply(refusal(err, j.Board))
 		c.finish(closeCode(err), string(scoreboard.CodeOf(err)), nil)
 	}
-	// A fresh goroutine reads: the handler's stack and buffers are let go.
-	if !h.start(c.read) {
+	if !h.begin() {
 		c.gone()
+		return nil
 	}
+	// A fresh goroutine reads: the handler's stack and buffers are let go.
+	go c.read()
 	return nil
 }
 
@@ -147,9 +153,19 @@ func refusal(err error, board scoreboard.BoardID) *frame {
 	return newFrame(protocol.FrameError, f)
 }
 
-// read takes commands until the connection ends.
+// read takes messages until the connection ends. It does nothing itself, because
+// it waits here: a goroutine that fits the smallest stack, of 2 KiB, when it
+// parks in a read keeps it, and there is one for every idle connection.
 func (c *webSocket) read() {
-	defer c.gone()
+	c.listen()
+	for c.message(c.ws.NextReader()) {
+	}
+	c.gone()
+	c.hub.work.Done()
+}
+
+// listen sets what the client's frames do.
+func (c *webSocket) listen() {
 	c.ws.SetReadLimit(readLimit)
 	c.ws.SetPongHandler(func(string) error {
 		c.touch()
@@ -163,27 +179,33 @@ func (c *webSocket) read() {
 		}
 		return answer(data)
 	})
-	for {
-		kind, data, err := c.ws.ReadMessage()
-		var closed *websocket.CloseError
-		if err != nil {
-			// Gorilla told the client why, unless the client or the hub closed.
-			if c.ending.Load() == nil && !errors.As(err, &closed) {
-				linger(c.ws, time.Now().Add(closeWait))
-			}
-			return
-		}
-		c.touch()
-		switch {
-		case c.ending.Load() != nil:
-		case kind != websocket.TextMessage:
-			c.finish(websocket.CloseUnsupportedData, "text messages only", nil)
-		case !utf8.Valid(data):
-			c.finish(websocket.CloseInvalidFramePayloadData, "invalid UTF-8", nil)
-		case c.allowed():
-			c.command(data)
-		}
+}
+
+// message takes one message and reports whether there may be another.
+func (c *webSocket) message(kind int, r io.Reader, err error) bool {
+	var data []byte
+	if err == nil {
+		data, err = io.ReadAll(r)
 	}
+	if err != nil {
+		// Gorilla told the client why, unless the client or the hub closed.
+		var closed *websocket.CloseError
+		if c.ending.Load() == nil && !errors.As(err, &closed) {
+			linger(c.ws, time.Now().Add(closeWait))
+		}
+		return false
+	}
+	c.touch()
+	switch {
+	case c.ending.Load() != nil:
+	case kind != websocket.TextMessage:
+		c.finish(websocket.CloseUnsupportedData, "text messages only", nil)
+	case !utf8.Valid(data):
+		c.finish(websocket.CloseInvalidFramePayloadData, "invalid UTF-8", nil)
+	case c.allowed():
+		c.command(data)
+	}
+	return true
 }
 
 // linger reads what the client still sends, so that the close reaches it.
@@ -198,7 +220,7 @@ func (c *webSocket) touch() { c.last.Store(time.Now().UnixNano()) }
 // allowed counts a message of the client, and ends the connection of one who
 // sends too many.
 func (c *webSocket) allowed() bool {
-	if c.commands.take(time.Now()) {
+	if c.commands.take(time.Now(), commandRate, commandBurst) {
 		return true
 	}
 	c.finish(protocol.CloseLimit, "too many commands", nil)

@@ -25,7 +25,7 @@ const (
 type timer struct {
 	conn       *conn
 	prev, next *timer
-	slot       int
+	slot       int32
 	set        bool
 }
 
@@ -38,7 +38,7 @@ func (w *wheel) set(t *timer, when time.Time) {
 	w.unlink(t)
 	tick := int64((when.Sub(w.start) + wheelTick - 1) / wheelTick)
 	tick = min(max(tick, w.ticks+1), w.ticks+wheelSlots-1)
-	t.slot = int(tick % wheelSlots)
+	t.slot = int32(tick % wheelSlots)
 	t.set = true
 	t.next = w.slots[t.slot]
 	if t.next != nil {
