@@ -39,10 +39,8 @@ func mayRunAgain(err error) bool {
 	switch state(err) {
 	case stateSerialization, stateDeadlock, stateUnique:
 		return true
-	case "":
-		return connectionLost(err)
 	}
-	return false
+	return connectionLost(err)
 }
 
 // connectionLost reports whether err came from the connection instead of from

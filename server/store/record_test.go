@@ -24,8 +24,9 @@ func TestMain(m *testing.M) {
 // behind it.
 func open(t testing.TB, edit ...func(*store.Options)) (*store.Store, *pgx.Conn) {
 	t.Helper()
+	url := backendtest.Postgres(t, migrations.Up)
 	o := store.Options{
-		URL: backendtest.Postgres(t, migrations.Up), MaxConns: 8,
+		URL: url, MaxConns: 8,
 		LockWait: 100 * time.Millisecond, Timeout: 5 * time.Second, Shards: 1,
 	}
 	for _, e := range edit {
@@ -36,7 +37,7 @@ func open(t testing.TB, edit ...func(*store.Options)) (*store.Store, *pgx.Conn) 
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Close)
-	conn, err := pgx.Connect(t.Context(), o.URL)
+	conn, err := pgx.Connect(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
 	}

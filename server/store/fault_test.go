@@ -1,0 +1,203 @@
+package store_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store"
+)
+
+// behindProxy opens a store whose connections all pass through a proxy, and a
+// connection of the test's own that does not.
+func behindProxy(t testing.TB, edit ...func(*store.Options)) (*store.Store, *pgx.Conn, *proxy) {
+	t.Helper()
+	var p *proxy
+	s, conn := open(t, append(edit, func(o *store.Options) {
+		p = newProxy(t, o.URL)
+		o.URL = p.url
+	})...)
+	return s, conn, p
+}
+
+// faulty is one batch that a fault strikes: two items of alice, one of bob, a
+// repeat and a bad one.
+func faulty(run string) []scoreboard.Increment {
+	alice, bob := scoreboard.UserID("alice-"+run), scoreboard.UserID("bob-"+run)
+	return []scoreboard.Increment{
+		increment(alice, 5, "e1"), increment(alice, 7, "e2"), increment(bob, 3, "e1"),
+		increment(alice, 5, "e1"), increment(bob, 0, "bad"),
+	}
+}
+
+// checkFaulty says whether a batch of faulty was recorded exactly once, and
+// that its outcomes tell so.
+func checkFaulty(t *testing.T, conn *pgx.Conn, run string, got []scoreboard.Outcome) {
+	t.Helper()
+	for i, want := range []struct {
+		score   scoreboard.Score
+		version int64
+		code    scoreboard.Code
+	}{{5, 1, ""}, {12, 2, ""}, {3, 1, ""}, {5, 1, ""}, {0, 0, scoreboard.CodeDeltaOutOfRange}} {
+		if code := scoreboard.CodeOf(got[i].Err); code != want.code && code != scoreboard.CodeInvalidRequest {
+			t.Errorf("%s, item %d: got %v, want %q", run, i, got[i].Err, want.code)
+			continue
+		}
+		if want.code == "" && (len(got[i].Receipts) != 1 || got[i].Receipts[0].NewScore != want.score || got[i].Receipts[0].Version != want.version) {
+			t.Errorf("%s, item %d: got %+v, want score %d, version %d", run, i, got[i].Receipts, want.score, want.version)
+		}
+	}
+	const state = `select coalesce(string_agg(format('%s %s %s %s', split_part(user_id, '-', 1), version, new_score, applied), ', ' order by user_id, version), '')
+from user_score_histories where user_id = any($1)`
+	users := []string{"alice-" + run, "bob-" + run}
+	var ledger string
+	if err := conn.QueryRow(t.Context(), state, users).Scan(&ledger); err != nil {
+		t.Fatal(err)
+	}
+	if want := "alice 1 5 5, alice 2 12 7, bob 1 3 3"; ledger != want {
+		t.Errorf("%s: the ledger is %s, want %s", run, ledger, want)
+	}
+	if n := count(t, conn, `select count(*) from outbox_score_updates where user_id = any($1)`, users); n != 3 {
+		t.Errorf("%s: %d outbox rows, want 3", run, n)
+	}
+	if n := count(t, conn, `select coalesce(sum(score), 0)::bigint from scores where user_id = any($1)`, users); n != 15 {
+		t.Errorf("%s: the scores add up to %d, want 15", run, n)
+	}
+}
+
+// A fault strikes at the nth message of a batch, for every n until there are
+// no more: on a connection that has prepared its statements and on a new one.
+func TestAConnectionLostAtEveryStatement(t *testing.T) {
+	t.Parallel()
+	for _, fault := range []struct {
+		name   string
+		strike func(t *testing.T, conn *pgx.Conn, m passing) verdict
+		answer bool
+	}{
+		{"cut on its way to the server", func(*testing.T, *pgx.Conn, passing) verdict { return verdict{cut: true} }, false},
+		{"cut on its way back", func(*testing.T, *pgx.Conn, passing) verdict { return verdict{cut: true} }, true},
+		{"backend terminated", terminate, false},
+	} {
+		for _, warm := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, prepared %t", fault.name, warm), func(t *testing.T) {
+				t.Parallel()
+				s, conn, p := behindProxy(t, func(o *store.Options) { o.MaxConns = 1 })
+				struck := 0
+				for n := 1; ; n++ {
+					run := fmt.Sprint(n)
+					if !warm {
+						s.Close()
+						s = again(t, p)
+					} else {
+						record(t, s, increment("warm", 1, run))
+					}
+					hit := ""
+					seen := 0
+					p.watch(func(m passing) verdict {
+						if m.answer != fault.answer || hit != "" {
+							return verdict{}
+						}
+						if seen++; seen < n {
+							return verdict{}
+						}
+						hit = fmt.Sprintf("%c %.30s %s", m.kind, m.statement, m.tag)
+						return fault.strike(t, conn, m)
+					})
+					outcomes, err := s.Record(t.Context(), faulty(run))
+					p.watch(nil)
+					if err != nil {
+						t.Fatalf("struck at message %d (%s): %v", n, hit, err)
+					}
+					checkFaulty(t, conn, run, outcomes)
+					if t.Failed() {
+						t.Fatalf("struck at message %d (%s)", n, hit)
+					}
+					if hit == "" {
+						break
+					}
+					struck++
+				}
+				t.Logf("struck at %d messages", struck)
+				if struck < 9 {
+					t.Errorf("only %d messages were struck; a batch has nine statements", struck)
+				}
+			})
+		}
+	}
+}
+
+func again(t *testing.T, p *proxy) *store.Store {
+	t.Helper()
+	s, err := store.Open(t.Context(), store.Options{
+		URL: p.url, MaxConns: 1, LockWait: 100 * time.Millisecond, Timeout: 5 * time.Second, Shards: 1,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// terminate ends the server's side of the connection as an operator would.
+func terminate(t *testing.T, conn *pgx.Conn, m passing) verdict {
+	if m.backend != 0 {
+		if _, err := conn.Exec(t.Context(), `select pg_terminate_backend($1)`, int32(m.backend)); err != nil {
+			t.Error(err)
+		}
+	}
+	return verdict{}
+}
+
+// A connection lost in COMMIT leaves two worlds; Record finds out in which one
+// it is.
+func TestACommitThatNobodyAnswers(t *testing.T) {
+	t.Parallel()
+	isCommit := func(m passing) bool { return m.kind == 'E' && strings.EqualFold(m.statement, "commit") }
+	for _, world := range []struct {
+		name     string
+		judge    func(m passing) verdict
+		replayed bool
+	}{
+		{"executed", func(m passing) verdict { return verdict{cut: m.answer && m.tag == "COMMIT"} }, true},
+		{"not executed", func(m passing) verdict { return verdict{cut: isCommit(m)} }, false},
+		{"executed while the batch runs again", func(m passing) verdict {
+			if isCommit(m) {
+				return verdict{late: 50 * time.Millisecond}
+			}
+			return verdict{}
+		}, true},
+	} {
+		t.Run(world.name, func(t *testing.T) {
+			t.Parallel()
+			s, conn, p := behindProxy(t)
+			record(t, s, increment("warm", 1, "e"))
+			struck := false
+			p.watch(func(m passing) verdict {
+				v := world.judge(m)
+				if struck {
+					return verdict{}
+				}
+				struck = v != verdict{}
+				return v
+			})
+			got := record(t, s, faulty("x")...)
+			p.watch(nil)
+			if !struck {
+				t.Fatal("no COMMIT came by")
+			}
+			checkFaulty(t, conn, "x", got)
+			if is := got[0].Receipts[0].Replayed; is != world.replayed {
+				t.Errorf("replayed: got %t, want %t, which world the test means", is, world.replayed)
+			}
+			for i, o := range record(t, s, faulty("x")[:3]...) {
+				if want := got[i].Receipts[0]; !o.Receipts[0].Replayed || !o.Receipts[0].RecordedAt.Equal(want.RecordedAt) || o.Receipts[0].NewScore != want.NewScore {
+					t.Errorf("item %d again: got %+v, want %+v", i, o.Receipts[0], want)
+				}
+			}
+		})
+	}
+}

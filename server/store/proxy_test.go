@@ -1,0 +1,282 @@
+package store_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"net/url"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+)
+
+// proxy stands between a store and PostgreSQL, understands as much of the
+// protocol as it takes to know which statement passes, and cuts connections
+// where judge says so.
+type proxy struct {
+	t        testing.TB
+	listener net.Listener
+	target   string
+	url      string // of the database behind the proxy
+
+	mu    sync.Mutex
+	judge func(passing) verdict // nil lets everything pass
+	open  map[net.Conn]bool
+	ended bool
+	all   sync.WaitGroup
+}
+
+// passing is one message on its way.
+type passing struct {
+	answer    bool   // from the server
+	kind      byte   // of the protocol
+	statement string // which Parse, Execute or Query carry, trimmed
+	tag       string // of a CommandComplete
+	backend   uint32 // the process id of the server's side
+}
+
+// verdict is what becomes of a message. Neither cut nor late lets it pass.
+type verdict struct {
+	cut  bool          // this message and all after it are lost, both sides see the connection end
+	late time.Duration // the client's side ends now, the message still arrives after this time
+}
+
+func newProxy(t testing.TB, target string) *proxy {
+	t.Helper()
+	u, err := url.Parse(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &proxy{t: t, listener: l, target: u.Host, open: make(map[net.Conn]bool)}
+	u.Host = l.Addr().String()
+	u.RawQuery = "sslmode=disable"
+	p.url = u.String()
+	p.all.Go(p.accept)
+	t.Cleanup(p.end)
+	return p
+}
+
+// watch sets what judges messages from now on.
+func (p *proxy) watch(judge func(passing) verdict) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.judge = judge
+}
+
+func (p *proxy) end() {
+	_ = p.listener.Close()
+	p.mu.Lock()
+	p.ended = true
+	for c := range p.open {
+		_ = c.Close()
+	}
+	p.mu.Unlock()
+	p.all.Wait()
+}
+
+func (p *proxy) accept() {
+	for {
+		client, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		server, err := new(net.Dialer).DialContext(p.t.Context(), "tcp", p.target)
+		if err != nil {
+			_ = client.Close()
+			continue
+		}
+		c := &proxied{proxy: p, client: client, server: server, prepared: make(map[string]string)}
+		if !p.keep(client) || !p.keep(server) {
+			return
+		}
+		p.all.Go(c.forth)
+		p.all.Go(c.back)
+	}
+}
+
+// keep notes an open connection, so that it ends with the proxy.
+func (p *proxy) keep(c net.Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ended {
+		_ = c.Close()
+		return false
+	}
+	p.open[c] = true
+	return true
+}
+
+func (p *proxy) drop(conns ...net.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range conns {
+		_ = c.Close()
+		delete(p.open, c)
+	}
+}
+
+// verdict asks the judge; one message at a time, so a judge may count.
+func (p *proxy) verdict(m passing) verdict {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.judge == nil {
+		return verdict{}
+	}
+	return p.judge(m)
+}
+
+// proxied is one connection through the proxy.
+type proxied struct {
+	proxy          *proxy
+	client, server net.Conn
+
+	mu      sync.Mutex
+	backend uint32
+
+	prepared map[string]string // statement name → SQL; only forth uses these
+	bound    string
+}
+
+// forth carries what the client sends.
+func (c *proxied) forth() {
+	defer c.proxy.drop(c.client, c.server)
+	in, out := bufio.NewReader(c.client), bufio.NewWriter(c.server)
+	if c.startup(in, out) != nil {
+		return
+	}
+	for {
+		kind, body, err := readMessage(in)
+		if err != nil {
+			_ = out.Flush()
+			return
+		}
+		m := passing{kind: kind, statement: c.statement(kind, body), backend: c.pid()}
+		v := c.proxy.verdict(m)
+		switch {
+		case v.cut:
+			_ = out.Flush()
+			return
+		case v.late > 0:
+			_ = out.Flush()
+			c.proxy.drop(c.client)
+			time.Sleep(v.late)
+			if writeMessage(out, kind, body) == nil && writeMessage(out, 'S', nil) == nil {
+				_ = out.Flush()
+			}
+			_, _ = io.Copy(io.Discard, io.LimitReader(c.server, 1)) // until the server has answered something
+			return
+		}
+		if writeMessage(out, kind, body) != nil {
+			return
+		}
+		if in.Buffered() == 0 && out.Flush() != nil {
+			return
+		}
+	}
+}
+
+// back carries what the server answers.
+func (c *proxied) back() {
+	in, out := bufio.NewReader(c.server), bufio.NewWriter(c.client)
+	for {
+		kind, body, err := readMessage(in)
+		if err != nil {
+			_ = out.Flush()
+			c.proxy.drop(c.client)
+			return
+		}
+		m := passing{answer: true, kind: kind}
+		switch kind {
+		case 'K':
+			c.mu.Lock()
+			c.backend = binary.BigEndian.Uint32(body)
+			c.mu.Unlock()
+		case 'C':
+			m.tag, _, _ = cutZero(body)
+		}
+		m.backend = c.pid()
+		if c.proxy.verdict(m).cut {
+			_ = out.Flush()
+			c.proxy.drop(c.client, c.server)
+			return
+		}
+		if writeMessage(out, kind, body) != nil || in.Buffered() == 0 && out.Flush() != nil {
+			// The client is gone, but what it sent may still be on its way to
+			// the server: forth decides when that side ends.
+			return
+		}
+	}
+}
+
+func (c *proxied) pid() uint32 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.backend
+}
+
+// startup carries the first message, which has no kind.
+func (c *proxied) startup(in *bufio.Reader, out *bufio.Writer) error {
+	var size [4]byte
+	if _, err := io.ReadFull(in, size[:]); err != nil {
+		return err
+	}
+	rest := make([]byte, binary.BigEndian.Uint32(size[:])-4)
+	if _, err := io.ReadFull(in, rest); err != nil {
+		return err
+	}
+	_, err := out.Write(slices.Concat(size[:], rest))
+	return errors.Join(err, out.Flush())
+}
+
+// statement says what SQL a message of the client is about.
+func (c *proxied) statement(kind byte, body []byte) string {
+	switch kind {
+	case 'P':
+		name, rest, _ := cutZero(body)
+		sql, _, _ := cutZero(rest)
+		c.prepared[name] = sql
+		return sql
+	case 'B':
+		_, rest, _ := cutZero(body)
+		name, _, _ := cutZero(rest)
+		c.bound = c.prepared[name]
+	case 'E':
+		return c.bound
+	case 'Q':
+		sql, _, _ := cutZero(body)
+		return sql
+	}
+	return ""
+}
+
+func cutZero(b []byte) (string, []byte, bool) {
+	before, after, ok := bytes.Cut(b, []byte{0})
+	return string(before), after, ok
+}
+
+func readMessage(r *bufio.Reader) (kind byte, body []byte, err error) {
+	var head [5]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		return 0, nil, err
+	}
+	body = make([]byte, binary.BigEndian.Uint32(head[1:])-4)
+	_, err = io.ReadFull(r, body)
+	return head[0], body, err
+}
+
+func writeMessage(w *bufio.Writer, kind byte, body []byte) error {
+	var head [5]byte
+	head[0] = kind
+	binary.BigEndian.PutUint32(head[1:], uint32(len(body))+4)
+	_, err := w.Write(head[:])
+	_, err2 := w.Write(body)
+	return errors.Join(err, err2)
+}
