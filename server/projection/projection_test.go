@@ -1,0 +1,273 @@
+package projection_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/scoreboard/scoreboard/server/backendtest"
+	"github.com/scoreboard/scoreboard/server/projection"
+	"github.com/scoreboard/scoreboard/server/ranking"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+func TestMain(m *testing.M) { backendtest.Main(m) }
+
+var (
+	ctx    = context.Background()
+	global = &scoreboard.Board{ID: "global", Order: scoreboard.OrderHighest, Created: time.UnixMicro(1)}
+)
+
+// letters keeps what was buried.
+type letters struct {
+	mu      sync.Mutex
+	records []projection.Record
+	reasons []string
+	err     error
+}
+
+func (l *letters) Bury(_ context.Context, r projection.Record, reason string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err != nil {
+		return l.err
+	}
+	l.records, l.reasons = append(l.records, r), append(l.reasons, reason)
+	return nil
+}
+
+// boards knows those that there are.
+type boards map[scoreboard.BoardID]bool
+
+func (b boards) BoardExists(_ context.Context, id scoreboard.BoardID) (bool, error) {
+	return b[id], nil
+}
+
+// feed is a source that hands over what is sent to it, one batch at a time.
+type feed chan []projection.Record
+
+func (f feed) Consume(ctx context.Context, handle func(context.Context, []projection.Record) (map[int]int64, error)) error {
+	for {
+		select {
+		case records := <-f:
+			if _, err := handle(ctx, records); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+type rig struct {
+	*projection.Projection
+	ranking *ranking.Ranking
+	redis   *backendtest.RedisServer
+	rdb     *redis.Client
+	dead    *letters
+	source  feed
+	asked   chan scoreboard.BoardID
+}
+
+func open(t *testing.T) *rig {
+	t.Helper()
+	r := &rig{redis: backendtest.OwnRedis(t), dead: &letters{}, source: make(feed, 64), asked: make(chan scoreboard.BoardID, 64)}
+	o, err := redis.ParseURL(r.redis.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.DialTimeout, o.MaxRetries = 200*time.Millisecond, -1
+	r.rdb = redis.NewClient(o)
+	t.Cleanup(func() { _ = r.rdb.Close() })
+	r.ranking = ranking.New(r.rdb)
+	r.Projection = r.another()
+	if _, err := r.ranking.Mark(ctx, global.ID, "t"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.ranking.Swap(ctx, global, "t", 0, 1, global.Created); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// another is a projection over the same ranking, as after a restart.
+func (r *rig) another() *projection.Projection {
+	return projection.New(r.source, r.ranking, boards{"global": true, "lost": true}, r.dead,
+		func(b scoreboard.BoardID) { r.asked <- b }, slog.New(slog.DiscardHandler))
+}
+
+func (r *rig) handle(t *testing.T, records ...projection.Record) map[int]int64 {
+	t.Helper()
+	held, err := r.Handle(ctx, records)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return held
+}
+
+func (r *rig) is(t *testing.T, want string) *scoreboard.Top {
+	t.Helper()
+	top, err := r.ranking.Top(ctx, global.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var users []string
+	for _, e := range top.Entries {
+		users = append(users, string(e.User))
+	}
+	if got := strings.Join(users, " "); got != want {
+		t.Errorf("the board is %q, want %q", got, want)
+	}
+	return top
+}
+
+func event(user string, score int64, board scoreboard.BoardID) []byte {
+	at := time.UnixMicro(1_800_000_000_000_000)
+	c := scoreboard.Change{
+		Type: scoreboard.ChangeScore, Board: board, User: scoreboard.UserID(user), Score: scoreboard.Score(score), Key: -score,
+		Version: 1, Revision: 1, ReachedAt: at, RecordedAt: at,
+	}
+	return c.AppendJSON(nil)
+}
+
+func record(offset int64, value []byte) projection.Record {
+	return projection.Record{Partition: int(offset) % 2, Offset: offset, Value: value}
+}
+
+func TestARecordThatCannotBeReadIsBuriedAndTheNextIsApplied(t *testing.T) {
+	t.Parallel()
+	r := open(t)
+	beyond := []byte(strings.Replace(string(event("eve", 9, "global")), `"score":9`, `"score":9007199254740993`, 1))
+	bad := map[string][]byte{
+		"read an event":        []byte("this is no JSON"),
+		"there is no board":    event("mallory", 9, "nowhere"),
+		"out of range":         beyond,
+		"revision, version":    []byte(strings.Replace(string(event("eve", 9, "global")), `"revision":1`, `"revision":0`, 1)),
+		"read a heartbeat":     []byte(`{"schema":1,"type":"heartbeat","shard":3,"as_of":"2026-11-21T00:00:00Z"}`),
+		"something follows it": append(event("eve", 9, "global"), "{}"...),
+		"is no longer read":    []byte(strings.Replace(string(event("eve", 9, "global")), `"schema":1`, `"schema":0`, 1)),
+	}
+	var records []projection.Record
+	offset := int64(0)
+	for _, value := range bad {
+		records = append(records, record(offset, value), record(offset+1, event("user"+string(rune('a'+offset/2)), 100-offset, "global")))
+		offset += 2
+	}
+	if held := r.handle(t, records...); len(held) > 0 {
+		t.Errorf("held %v", held)
+	}
+	r.is(t, "usera userb userc userd usere userf userg")
+	if len(r.dead.records) != len(bad) {
+		t.Errorf("%d records were buried, want %d: %q", len(r.dead.records), len(bad), r.dead.reasons)
+	}
+	for reason, value := range bad {
+		found := false
+		for i, letter := range r.dead.records {
+			if string(letter.Value) == string(value) {
+				found = strings.Contains(r.dead.reasons[i], reason) && letter.Partition == int(letter.Offset)%2
+			}
+		}
+		if !found {
+			t.Errorf("no letter with the bytes and a reason that says %q: %q", reason, r.dead.reasons)
+		}
+	}
+}
+
+func TestAnEventOfANewerSchemaHoldsItsPartitionOnly(t *testing.T) {
+	t.Parallel()
+	r := open(t)
+	newer := []byte(strings.Replace(string(event("later", 9, "global")), `"schema":1`, `"schema":2`, 1))
+	held := r.handle(t, record(10, event("alice", 9, "global")), record(11, event("bob", 8, "global")), record(12, newer),
+		record(13, event("carol", 7, "global")), record(14, event("behind", 6, "global")))
+	if len(held) != 1 || held[0] != 12 {
+		t.Errorf("held %v, want partition 0 from offset 12", held)
+	}
+	r.is(t, "alice bob carol")
+	if len(r.dead.records) > 0 {
+		t.Errorf("buried %q: what a later build has written is not malformed", r.dead.reasons)
+	}
+}
+
+func TestNothingCountsAsConsumedWhileItCannotBeBuried(t *testing.T) {
+	t.Parallel()
+	r := open(t)
+	r.dead.err = errors.New("the dead letters are away")
+	if _, err := r.Handle(ctx, []projection.Record{record(0, []byte("?"))}); err == nil {
+		t.Error("a record that could be neither applied nor buried counts as consumed")
+	}
+}
+
+func TestABoardThatTheRankingLostIsAskedFor(t *testing.T) {
+	t.Parallel()
+	r := open(t)
+	r.handle(t, record(0, event("alice", 5, "lost")), record(1, event("bob", 5, "global")))
+	r.is(t, "bob")
+	select {
+	case b := <-r.asked:
+		if b != "lost" {
+			t.Errorf("asked for %s", b)
+		}
+	default:
+		t.Error("nobody asked for the rebuild")
+	}
+	if len(r.dead.records) > 0 {
+		t.Errorf("buried %q: the board is only cold", r.dead.reasons)
+	}
+}
+
+func TestProjectorKilledBetweenApplyAndCommit(t *testing.T) {
+	t.Parallel()
+	r := open(t)
+	batch := []projection.Record{record(0, event("alice", 9, "global")), record(1, event("bob", 8, "global"))}
+	r.handle(t, batch...) // and the process dies before its offsets are committed
+	before := r.is(t, "alice bob")
+	if _, err := r.another().Handle(ctx, batch); err != nil {
+		t.Fatal(err)
+	}
+	if after := r.is(t, "alice bob"); after.Version != before.Version || after.Epoch != before.Epoch {
+		t.Errorf("version %d became %d by what was applied already", before.Version, after.Version)
+	}
+}
+
+func TestWhatComesWhileRedisIsAwayArrivesAfterwards(t *testing.T) {
+	t.Parallel()
+	r := open(t)
+	running, stop := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() { done <- r.Run(running) }()
+	r.source <- []projection.Record{record(0, event("alice", 9, "global"))}
+	r.until(t, 1)
+	r.redis.Stop()
+	r.source <- []projection.Record{record(1, event("bob", 8, "global"))}
+	r.source <- []projection.Record{record(2, event("carol", 7, "global"))}
+	time.Sleep(time.Second)
+	r.redis.Start()
+	r.until(t, 3)
+	r.is(t, "alice bob carol")
+	stop()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if len(r.dead.records) > 0 {
+		t.Errorf("an outage buried %q", r.dead.reasons)
+	}
+}
+
+func (r *rig) until(t *testing.T, total int64) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		top, err := r.ranking.Top(ctx, global.ID)
+		if err == nil && top.Total == total {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("after 20 s: %+v (%v), want %d users", top, err, total)
+		}
+	}
+}
