@@ -1,0 +1,319 @@
+package limit_test
+
+import (
+	"context"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/scoreboard/scoreboard/server/backendtest"
+	"github.com/scoreboard/scoreboard/server/limit"
+)
+
+func TestMain(m *testing.M) { backendtest.Main(m) }
+
+func connect(t testing.TB, url string) *redis.Client {
+	t.Helper()
+	o, err := redis.ParseURL(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.ContextTimeoutEnabled = true
+	rdb := redis.NewClient(o)
+	t.Cleanup(func() { _ = rdb.Close() })
+	return rdb
+}
+
+// onBoth runs a test on a real Redis and on the stand-in of the development
+// stack.
+func onBoth(t *testing.T, do func(t *testing.T, url string)) {
+	t.Parallel()
+	t.Run("redis", func(t *testing.T) {
+		t.Parallel()
+		do(t, backendtest.Redis(t))
+	})
+	t.Run("miniredis", func(t *testing.T) {
+		t.Parallel()
+		m := miniredis.NewMiniRedis()
+		m.ClockTTL(true)
+		if err := m.StartAddr("127.0.0.1:0"); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(m.Close)
+		do(t, "redis://"+m.Addr())
+	})
+}
+
+func TestNodesShareOneBucketForEachKey(t *testing.T) {
+	onBoth(t, func(t *testing.T, url string) {
+		rdb := connect(t, url)
+		first := limit.New(rdb, time.Now).Bucket("updates", 10, 10)
+		second := limit.New(rdb, time.Now).Bucket("updates", 10, 10)
+		for i := range 10 {
+			node := []*limit.Bucket{first, second}[i%2]
+			if wait := node.Take(t.Context(), "alice"); wait != 0 {
+				t.Fatalf("token %d of 10: got a wait of %s", i+1, wait)
+			}
+		}
+		for name, node := range map[string]*limit.Bucket{"first": first, "second": second} {
+			if wait := node.Take(t.Context(), "alice"); wait < 5*time.Second || wait > 6*time.Second {
+				t.Errorf("the eleventh of the %s node: got a wait of %s, want nearly 6s", name, wait)
+			}
+			if wait := node.Take(t.Context(), "bob"); wait != 0 {
+				t.Errorf("another user: got a wait of %s", wait)
+			}
+		}
+		if wait := limit.New(rdb, time.Now).Bucket("top", 10, 10).Take(t.Context(), "alice"); wait != 0 {
+			t.Errorf("another limit: got a wait of %s", wait)
+		}
+		keys, err := rdb.Keys(t.Context(), "*").Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		slices.Sort(keys)
+		if want := []string{"sb:limit:{top:alice}", "sb:limit:{updates:alice}", "sb:limit:{updates:bob}"}; !slices.Equal(keys, want) {
+			t.Errorf("got keys %q, want %q", keys, want)
+		}
+		for _, key := range keys {
+			if life := rdb.PTTL(t.Context(), key).Val(); life <= 0 || life > time.Minute {
+				t.Errorf("%s lives for %s, want no longer than the bucket takes to fill", key, life)
+			}
+		}
+	})
+}
+
+// Three nodes, many callers, real time and the clock of Redis: whatever the
+// stretch, no more than rate·t + burst and a slice for each node; and as a
+// whole hardly less, so that slices do not starve anybody.
+func TestNodesTogetherHoldTheRate(t *testing.T) {
+	onBoth(t, func(t *testing.T, url string) {
+		const perMinute, burst, slice, nodes, callers = 12_000, 100, 20, 3, 4
+		const interval = time.Minute / perMinute
+		type admission struct{ before, after time.Time }
+		var mu sync.Mutex
+		var admitted []admission
+		var all sync.WaitGroup
+		began := time.Now()
+		for range nodes {
+			rdb := connect(t, url)
+			b := limit.New(rdb, time.Now).Bucket("updates", perMinute, burst)
+			for range callers {
+				all.Go(func() {
+					for time.Since(began) < time.Second {
+						before := time.Now()
+						if wait := b.Take(context.Background(), "alice"); wait > 0 {
+							time.Sleep(wait)
+							continue
+						}
+						mu.Lock()
+						admitted = append(admitted, admission{before, time.Now()})
+						mu.Unlock()
+					}
+				})
+			}
+		}
+		all.Wait()
+		took := time.Since(began)
+		slices.SortFunc(admitted, func(a, b admission) int { return a.before.Compare(b.before) })
+		for i := range admitted {
+			for j := i; j < len(admitted); j++ {
+				within := admitted[j].after.Sub(admitted[i].before)
+				if got, most := j-i+1, int(within/interval)+burst+nodes*slice; got > most {
+					t.Fatalf("admitted %d within %s, want at most %d", got, within, most)
+				}
+			}
+		}
+		if got, least := len(admitted), int(took/interval)*8/10; got < least {
+			t.Errorf("admitted %d in %s, want at least %d", got, took, least)
+		}
+	})
+}
+
+func TestOneRoundTripForASlice(t *testing.T) {
+	t.Parallel()
+	rdb := connect(t, backendtest.Redis(t))
+	b := limit.New(rdb, time.Now).Bucket("servers", 600_000, 10_000)
+	const requests = 5_000
+	for i := range requests {
+		if wait := b.Take(t.Context(), "game"); wait != 0 {
+			t.Fatalf("request %d: got a wait of %s", i, wait)
+		}
+	}
+	stats, err := rdb.Info(t.Context(), "commandstats").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := 0
+	for line := range strings.Lines(stats) {
+		if name, counts, _ := strings.Cut(line, ":calls="); name == "cmdstat_eval" || name == "cmdstat_evalsha" {
+			n, err := strconv.Atoi(counts[:strings.Index(counts, ",")])
+			if err != nil {
+				t.Fatal(err)
+			}
+			calls += n
+		}
+	}
+	if calls == 0 || calls > 10 {
+		t.Errorf("got %d calls of the script for %d requests, want at most 10", calls, requests)
+	}
+}
+
+func TestAClockSetBackDoesNotShutAUserOut(t *testing.T) {
+	onBoth(t, func(t *testing.T, url string) {
+		rdb := connect(t, url)
+		hour := time.Now().Add(time.Hour).UnixMicro()
+		if err := rdb.Set(t.Context(), "sb:limit:{updates:alice}", hour, time.Hour).Err(); err != nil {
+			t.Fatal(err)
+		}
+		wait := limit.New(rdb, time.Now).Bucket("updates", 10, 10).Take(t.Context(), "alice")
+		if wait > 6*time.Second {
+			t.Errorf("got a wait of %s, want that of one token at most", wait)
+		}
+	})
+}
+
+// away runs the promise for a Redis that is not there: full buckets are
+// admitted and no more, and only the first requests wait for an answer.
+func away(t *testing.T, l *limit.Limiter) {
+	t.Helper()
+	b := l.Bucket("updates", 10, 10)
+	var took []time.Duration
+	for user := range 40 {
+		admitted := 0
+		for range 12 {
+			began := time.Now()
+			if b.Take(t.Context(), "user"+strconv.Itoa(user)) == 0 {
+				admitted++
+			}
+			took = append(took, time.Since(began))
+		}
+		if admitted != 10 {
+			t.Errorf("user %d: admitted %d, want 10", user, admitted)
+		}
+	}
+	slices.Sort(took)
+	if longest := took[len(took)-1]; longest > 200*time.Millisecond {
+		t.Errorf("one request waited %s", longest)
+	}
+	if p95 := took[len(took)*95/100]; p95 > 5*time.Millisecond {
+		t.Errorf("p95 of a request is %s, want no time-out in it", p95)
+	}
+}
+
+func TestRedisThatAcceptsAndNeverAnswers(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var accepting sync.WaitGroup
+	var held []net.Conn
+	accepting.Go(func() {
+		for {
+			c, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			held = append(held, c)
+		}
+	})
+	t.Cleanup(func() {
+		_ = listener.Close()
+		accepting.Wait()
+		for _, c := range held {
+			_ = c.Close()
+		}
+	})
+	away(t, limit.New(connect(t, "redis://"+listener.Addr().String()), time.Now))
+}
+
+func TestRedisThatIsStoppedAndComesBack(t *testing.T) {
+	t.Parallel()
+	server := backendtest.OwnRedis(t)
+	l := limit.New(connect(t, server.URL), time.Now)
+	b := l.Bucket("updates", 10, 10)
+	for range 10 {
+		b.Take(t.Context(), "early")
+	}
+	server.Stop()
+	if wait := b.Take(t.Context(), "early"); wait == 0 {
+		t.Error("who was refused before the stop got a new bucket by it")
+	}
+	away(t, l)
+	server.Start()
+	// Another node sees what this one takes again.
+	other := limit.New(connect(t, server.URL), time.Now).Bucket("updates", 10, 10)
+	deadline := time.Now().Add(10 * time.Second)
+	for i := 0; other.Take(t.Context(), "back"+strconv.Itoa(i)) == 0; i++ {
+		if time.Now().After(deadline) {
+			t.Fatal("the node still keeps its limits alone")
+		}
+		time.Sleep(20 * time.Millisecond)
+		for range 10 {
+			b.Take(t.Context(), "back"+strconv.Itoa(i+1))
+		}
+	}
+}
+
+func TestRedisThatHangsInTheMiddle(t *testing.T) {
+	t.Parallel()
+	url := backendtest.Redis(t)
+	rdb := connect(t, url)
+	l := limit.New(rdb, time.Now)
+	trusted := l.Bucket("servers", 600_000, 10_000)
+	trusted.Take(t.Context(), "game")
+	info, err := rdb.Info(t.Context(), "server").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(info, "process_id:")
+	pid, err := strconv.Atoi(after[:strings.IndexAny(after, "\r\n")])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGCONT) })
+	away(t, l)
+	for i := range 5_000 {
+		if wait := trusted.Take(t.Context(), "game"); wait != 0 {
+			t.Fatalf("a server's request %d: got a wait of %s", i, wait)
+		}
+	}
+}
+
+func BenchmarkTake(b *testing.B) {
+	l := limit.New(connect(b, backendtest.Redis(b)), time.Now)
+	b.Run("servers", func(b *testing.B) {
+		// As fast as it goes, hence without a rate that it would run into.
+		bucket := l.Bucket("servers", limit.MaxPerMinute, 1<<40)
+		b.RunParallel(func(p *testing.PB) {
+			for p.Next() {
+				if bucket.Take(b.Context(), "game") != 0 {
+					b.Error("refused")
+				}
+			}
+		})
+	})
+	b.Run("refused", func(b *testing.B) {
+		bucket := l.Bucket("updates", 10, 10)
+		for b.Loop() {
+			bucket.Take(b.Context(), "alice")
+		}
+	})
+	b.Run("round trip", func(b *testing.B) {
+		bucket := l.Bucket("round", 60, 1<<30)
+		for b.Loop() {
+			bucket.Take(b.Context(), "alice")
+		}
+	})
+}
