@@ -1,0 +1,194 @@
+package leaderboard_test
+
+import (
+	"context"
+	"log/slog"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/scoreboard/scoreboard/migrations"
+	"github.com/scoreboard/scoreboard/server/backendtest"
+	"github.com/scoreboard/scoreboard/server/leaderboard"
+	"github.com/scoreboard/scoreboard/server/ranking"
+	"github.com/scoreboard/scoreboard/server/repair"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store"
+)
+
+func TestMain(m *testing.M) { backendtest.Main(m) }
+
+var ctx = context.Background()
+
+// rig is reads over real backends, with the keeper that repairs the ranking.
+type rig struct {
+	*leaderboard.Leaderboard
+	ranker *leaderboard.Ranker
+	store  *store.Store
+	redis  *backendtest.RedisServer
+	rdb    *redis.Client
+}
+
+func open(t *testing.T) *rig {
+	t.Helper()
+	url := backendtest.Postgres(t, migrations.Up)
+	s, err := store.Open(ctx, store.Options{URL: url, MaxConns: 4, LockWait: time.Second, Timeout: 5 * time.Second, Shards: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	r := &rig{store: s, redis: backendtest.OwnRedis(t)}
+	o, err := redis.ParseURL(r.redis.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.DialTimeout, o.MaxRetries = 200*time.Millisecond, -1
+	r.rdb = redis.NewClient(o)
+	t.Cleanup(func() { _ = r.rdb.Close() })
+	quiet := slog.New(slog.DiscardHandler)
+	catalog, rank := store.NewCatalog(s), ranking.New(r.rdb)
+	keeper := repair.NewKeeper(catalog, s, rank, quiet)
+	running, stop := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() { done <- keeper.Run(running) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	r.Leaderboard = leaderboard.New(catalog, rank, s, ranking.ErrCold, keeper.Ask, quiet)
+	r.ranker = leaderboard.NewRanker(r.Leaderboard, rank)
+	return r
+}
+
+// record puts increments into the store; nothing carries them on.
+func (r *rig) record(t *testing.T, user string, delta int64) *scoreboard.Receipt {
+	t.Helper()
+	event, err := scoreboard.ParseEventID(scoreboard.UserID(user), "event-"+strconv.FormatInt(time.Now().UnixNano(), 36))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := r.store.Record(ctx, []scoreboard.Increment{{
+		User: scoreboard.UserID(user), Delta: delta, Event: event, Boards: []scoreboard.BoardID{"global"}, Source: scoreboard.SourceAPI,
+	}})
+	if err != nil || out[0].Err != nil {
+		t.Fatal(err, out)
+	}
+	return &out[0].Receipts[0]
+}
+
+// healthy waits until the board is read from the ranking.
+func (r *rig) healthy(t *testing.T) *scoreboard.Top {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		top, err := r.Top(ctx, "global")
+		if err == nil && top.Degraded == "" {
+			return top
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("after 10 s: %+v, %v", top, err)
+		}
+	}
+}
+
+func (r *rig) degraded(t *testing.T, reason string) {
+	t.Helper()
+	top, err := r.Top(ctx, "global")
+	if err != nil {
+		t.Fatal(err)
+	}
+	place, err := r.Place(ctx, "global", "alice", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if top.Degraded != reason || top.Epoch != 0 || top.Version != 0 || place.Degraded != reason {
+		t.Errorf("top is degraded by %q with epoch %d version %d, the place by %q; want %q without", top.Degraded, top.Epoch, top.Version, place.Degraded, reason)
+	}
+	if len(top.Entries) != 2 || top.Entries[0].User != "bob" || place.Rank != 2 || len(place.Neighbours) != 2 {
+		t.Errorf("from the store: %+v and %+v", top.Entries, place)
+	}
+	if top.AsOf.IsZero() {
+		t.Error("a read of the store does not say as of when")
+	}
+}
+
+func TestReadsGoOnWhileTheRankingIsLostAndComeBackByThemselves(t *testing.T) {
+	t.Parallel()
+	r := open(t)
+	r.record(t, "alice", 5)
+	r.record(t, "bob", 7)
+	if err := r.rdb.FlushAll(ctx).Err(); err != nil { // whatever was built before they were recorded
+		t.Fatal(err)
+	}
+	before := r.healthy(t)
+	if len(before.Entries) != 2 || before.Entries[0].User != "bob" {
+		t.Fatalf("got %+v", before.Entries)
+	}
+
+	t.Run("flushed", func(t *testing.T) {
+		// Until the keeper has run, reads are the store's. It may be quick, so
+		// the flush is repeated until one read came in between.
+		for deadline := time.Now().Add(10 * time.Second); ; {
+			if err := r.rdb.FlushAll(ctx).Err(); err != nil {
+				t.Fatal(err)
+			}
+			top, err := r.Top(ctx, "global")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if top.Degraded == "rebuilding" {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatal("no read was degraded after a flush")
+			}
+		}
+		after := r.healthy(t)
+		if after.Epoch <= before.Epoch {
+			t.Errorf("epoch %d after %d: a rebuilt board needs a new one", after.Epoch, before.Epoch)
+		}
+		before = after
+	})
+
+	t.Run("stopped", func(t *testing.T) {
+		r.redis.Stop()
+		r.degraded(t, "ranking_unavailable")
+		receipt := r.record(t, "alice", 1)
+		r.ranker.Rank(ctx, []*scoreboard.Receipt{receipt})
+		if receipt.Rank != nil && *receipt.Rank != 2 {
+			t.Errorf("a receipt ranks %d, want 2 or none in time", *receipt.Rank)
+		}
+		r.redis.Start()
+		if err := r.rdb.FlushAll(ctx).Err(); err != nil { // it came back without its data
+			t.Fatal(err)
+		}
+		after := r.healthy(t)
+		if after.Epoch <= before.Epoch || after.Entries[1].Score != 6 {
+			t.Errorf("epoch %d with %+v", after.Epoch, after.Entries)
+		}
+	})
+}
+
+func TestAScoreThatIsNotRankedYetIsReadFromTheStore(t *testing.T) {
+	t.Parallel()
+	r := open(t)
+	r.healthy(t)
+	receipt := r.record(t, "late", 5)
+	place, err := r.Place(ctx, "global", "late", 0)
+	if err != nil || place.Degraded != "not_ranked_yet" || place.Score != 5 || place.Rank != 1 {
+		t.Errorf("got %+v, %v", place, err)
+	}
+	r.ranker.Rank(ctx, []*scoreboard.Receipt{receipt})
+	if receipt.Rank == nil || *receipt.Rank != 1 {
+		t.Errorf("its receipt ranks %v, want 1", receipt.Rank)
+	}
+	if _, err := r.Place(ctx, "global", "nobody", 0); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
+		t.Errorf("a stranger: %v, want not_found", err)
+	}
+	if _, err := r.Top(ctx, "nowhere"); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
+		t.Errorf("an unknown board: %v, want not_found", err)
+	}
+}
