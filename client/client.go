@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/gorilla/websocket"
 )
 
 // Options says who calls and how. The zero value is an anonymous client that
@@ -37,6 +39,7 @@ type Client struct {
 	base      *url.URL
 	http      *http.Client
 	own       bool // http was made here, so Close may let its connections go
+	dialer    websocket.Dialer
 	tokens    TokenSource
 	signer    Signer
 	attempts  int
@@ -94,16 +97,34 @@ func New(base string, o Options) (*Client, error) {
 		t.MaxIdleConnsPerHost = 64
 		c.http, c.own = &http.Client{Transport: t}, true
 	}
+	c.dialer = dialerOf(c.http)
 	if c.attempts <= 0 {
 		c.attempts = 5
 	}
 	if c.timeout <= 0 {
 		c.timeout = 10 * time.Second
 	}
+	c.dialer.HandshakeTimeout = c.timeout
 	if c.userAgent == "" {
 		c.userAgent = "scoreboard-go"
 	}
 	return c, nil
+}
+
+// dialerOf makes WebSockets by the settings of an HTTP client. They are taken
+// from a copy of its transport, because the first request changes the original.
+func dialerOf(h *http.Client) websocket.Dialer {
+	d := websocket.Dialer{Proxy: http.ProxyFromEnvironment}
+	t, ok := h.Transport.(*http.Transport)
+	if !ok {
+		return d
+	}
+	t = t.Clone()
+	d.Proxy, d.NetDialContext, d.TLSClientConfig = t.Proxy, t.DialContext, t.TLSClientConfig
+	if d.TLSClientConfig != nil {
+		d.TLSClientConfig.NextProtos = nil // a WebSocket cannot be made over HTTP/2
+	}
+	return d
 }
 
 // Close lets idle connections go. Calls in flight and watches end by their

@@ -2,6 +2,10 @@ package client_test
 
 import (
 	"context"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -268,4 +272,30 @@ func TestWatchLeavesNothing(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TLS, HTTP/2 beside WebSockets, and a server below a path of its own.
+func TestWatchOverTLSBelowAPath(t *testing.T) {
+	t.Parallel()
+	s := clienttest.New(t)
+	s.Set(protocol.Entry{UserID: "alice", Score: 5})
+	target, err := url.Parse(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httptest.NewUnstartedServer(http.StripPrefix("/scores", httputil.NewSingleHostReverseProxy(target)))
+	proxy.EnableHTTP2 = true
+	proxy.StartTLS()
+	t.Cleanup(proxy.Close) // after the context of the watch has ended, or it would wait for it
+	o := options("bob")
+	o.HTTP = proxy.Client()
+	c, err := client.New(proxy.URL+"/scores/", o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Top(t.Context(), client.TopQuery{}); err != nil { // by HTTP/2, which the transport learns with it
+		t.Fatal(err)
+	}
+	states := c.Watch(t.Context(), "", client.WatchOptions{})
+	wait(t, states, "the snapshot", leads("alice", client.WebSocket))
 }

@@ -76,15 +76,7 @@ func (w *watcher) dial(ctx context.Context) (*websocket.Conn, error) {
 	if u.Scheme = "ws"; req.URL.Scheme == "https" {
 		u.Scheme = "wss"
 	}
-	dialer := websocket.Dialer{HandshakeTimeout: w.c.timeout, Proxy: http.ProxyFromEnvironment}
-	if t, ok := w.c.http.Transport.(*http.Transport); ok {
-		dialer.Proxy, dialer.NetDialContext, dialer.TLSClientConfig = t.Proxy, t.DialContext, t.TLSClientConfig
-		if dialer.TLSClientConfig != nil { // a WebSocket cannot be made over HTTP/2
-			dialer.TLSClientConfig = dialer.TLSClientConfig.Clone()
-			dialer.TLSClientConfig.NextProtos = nil
-		}
-	}
-	conn, res, err := dialer.DialContext(ctx, u.String(), req.Header)
+	conn, res, err := w.c.dialer.DialContext(ctx, u.String(), req.Header)
 	if err == nil {
 		return conn, nil
 	}

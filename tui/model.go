@@ -132,12 +132,25 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case foundMsg:
 		m.took(msg)
 	case tea.KeyMsg:
-		if m.searching {
-			return m, m.typed(msg)
-		}
-		return m, m.pressed(msg.String())
+		return m, m.keys(msg)
 	}
 	return m, nil
+}
+
+// keys takes a key, or several letters that came in one piece, as they do over
+// a slow line, one after the other.
+func (m *model) keys(msg tea.KeyMsg) tea.Cmd {
+	if msg.Type == tea.KeyRunes && len(msg.Runes) > 1 && !msg.Paste {
+		var all []tea.Cmd
+		for _, r := range msg.Runes {
+			all = append(all, m.keys(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune{r}, Alt: msg.Alt}))
+		}
+		return tea.Batch(all...)
+	}
+	if m.searching {
+		return m.typed(msg)
+	}
+	return m.pressed(msg.String())
 }
 
 // show brings the newest state onto the screen.

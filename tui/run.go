@@ -7,7 +7,11 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/charmbracelet/lipgloss"
+
+	"github.com/scoreboard/scoreboard/tui/quietinit"
 )
+
+func init() { quietinit.Restore() }
 
 // framesPerSecond bounds how often the screen is drawn.
 const framesPerSecond = 20

@@ -281,6 +281,9 @@ func TestSearch(t *testing.T) {
 		t.Errorf("asked for %q, want the letters typed and 2 neighbours: keys must not act while typing", asked)
 	}
 	s.contains("zoeq?p is 12 of 13", "above")
+	s.keys("esc", "/alice") // in one piece
+	s.contains("search: alice")
+	s.keys("esc")
 	look("nobody")
 	s.contains("the user has no score on this board")
 	s.keys("esc")

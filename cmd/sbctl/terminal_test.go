@@ -1,0 +1,194 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/creack/pty"
+
+	"github.com/scoreboard/scoreboard/client/clienttest"
+	"github.com/scoreboard/scoreboard/server/protocol"
+)
+
+// terminal is the program at a pseudo-terminal of 100x30.
+type terminal struct {
+	t    *testing.T
+	file *os.File
+	cmd  *exec.Cmd
+	done chan struct{}
+
+	mu  sync.Mutex
+	out bytes.Buffer // since the last key
+}
+
+func atTerminal(t *testing.T, s *clienttest.Server, args ...string) *terminal {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), self)
+	cmd.Args = append([]string{"sbctl"}, args...) // the name makes the test binary be sbctl
+	cmd.Env = []string{
+		"SBCTL_SERVER=" + s.URL, "SBCTL_TOKEN=" + clienttest.Token("zoe", "score:admin"), "TERM=xterm-256color", "HOME=" + t.TempDir(),
+	}
+	file, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 30, Cols: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	term := &terminal{t: t, file: file, cmd: cmd, done: make(chan struct{})}
+	go func() {
+		defer close(term.done)
+		b := make([]byte, 4096)
+		for {
+			n, err := file.Read(b)
+			term.mu.Lock()
+			term.out.Write(b[:n])
+			term.mu.Unlock()
+			if err != nil {
+				return
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = file.Close()
+		<-term.done
+	})
+	return term
+}
+
+// drawn is what was drawn since the last key, without its colours.
+func (term *terminal) drawn() string {
+	term.mu.Lock()
+	defer term.mu.Unlock()
+	return ansi.Strip(term.out.String())
+}
+
+// shows waits until what was drawn since the last key holds a text.
+func (term *terminal) shows(text string) {
+	term.t.Helper()
+	deadline := time.Now().Add(10 * time.Second)
+	for time.Now().Before(deadline) {
+		if strings.Contains(term.drawn(), text) {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	term.t.Fatalf("%q was not drawn; what was:\n%s", text, term.drawn())
+}
+
+// press types keys; what was drawn before them counts no more.
+func (term *terminal) press(keys string) {
+	term.t.Helper()
+	term.mu.Lock()
+	term.out.Reset()
+	term.mu.Unlock()
+	if _, err := io.WriteString(term.file, keys); err != nil {
+		term.t.Fatal(err)
+	}
+}
+
+// ends waits for the program and wants its exit code.
+func (term *terminal) ends(want int) {
+	term.t.Helper()
+	ended := make(chan error, 1)
+	go func() { ended <- term.cmd.Wait() }()
+	select {
+	case err := <-ended:
+		<-term.done // all that it wrote is read
+		var exit *exec.ExitError
+		if err != nil && !errors.As(err, &exit) {
+			term.t.Fatal(err)
+		}
+		if got := term.cmd.ProcessState.ExitCode(); got != want {
+			term.t.Errorf("exit code: got %d, want %d; on the terminal:\n%s", got, want, term.drawn())
+		}
+	case <-time.After(5 * time.Second):
+		term.t.Fatal("the program did not end within 5 s")
+	}
+}
+
+func TestWatchAtATerminal(t *testing.T) {
+	t.Parallel()
+	s := clienttest.New(t)
+	s.Set(protocol.Entry{UserID: "alice", Score: 1500}, protocol.Entry{UserID: "zoe", Score: 2})
+	term := atTerminal(t, s, "watch")
+	term.shows("● ws")
+	term.shows("alice")
+	term.shows("1,500")
+	term.shows("zoe")
+	term.press("p")
+	term.shows("paused")
+	term.press("p")
+	s.Set(protocol.Entry{UserID: "bob", Score: 9000})
+	term.shows("bob")
+	term.shows("▼1")
+	term.press("?")
+	term.shows("search a user")
+	term.press("/alice\r")
+	term.shows("alice is 2 of 3")
+	s.Disconnect(nil)
+	term.shows("1 reconnect")
+	term.press("q")
+	term.ends(0)
+	term.mu.Lock()
+	defer term.mu.Unlock()
+	if !strings.Contains(term.out.String(), "\x1b[?1049l") || !strings.Contains(term.out.String(), "\x1b[?25h") {
+		t.Errorf("the terminal was left on the other screen or without its cursor: %q", term.out.String())
+	}
+}
+
+func TestWatchAtATerminalEndsWithASignal(t *testing.T) {
+	t.Parallel()
+	for _, how := range []os.Signal{syscall.SIGTERM, syscall.SIGINT} {
+		s := clienttest.New(t)
+		term := atTerminal(t, s, "watch")
+		term.shows("● ws")
+		if err := term.cmd.Process.Signal(how); err != nil {
+			t.Fatal(err)
+		}
+		term.ends(0)
+	}
+}
+
+// Nobody answers at this terminal, so a program that asks it something waits.
+func TestTheTerminalIsNotAsked(t *testing.T) {
+	t.Parallel()
+	began := time.Now()
+	term := atTerminal(t, clienttest.New(t), "version")
+	term.ends(0)
+	if took := time.Since(began); took > 3*time.Second {
+		t.Errorf("took %v", took)
+	}
+	if raw := term.out.String(); strings.Contains(raw, "\x1b]11") || strings.Contains(raw, "\x1b[6n") {
+		t.Errorf("the terminal was asked: %q", raw)
+	}
+}
+
+// What destroys asks a person, and takes no for an answer.
+func TestRevokeAsks(t *testing.T) {
+	t.Parallel()
+	s := clienttest.New(t)
+	term := atTerminal(t, s, "key", "revoke", "k1")
+	term.shows("Revoke key k1?")
+	term.press("n\r")
+	term.shows("not confirmed")
+	term.ends(1)
+	term = atTerminal(t, s, "key", "revoke", "k1")
+	term.shows("[y/N]")
+	term.press("y\r")
+	term.shows("key k1 is revoked")
+	term.ends(0)
+}

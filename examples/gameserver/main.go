@@ -1,0 +1,67 @@
+// Command gameserver shows how a game reports its matches: it plays a few
+// between three players and prints who leads.
+//
+//	make dev                            # in one terminal
+//	set -a; . .dev/sbctl.env; set +a    # in another
+//	go run ./examples/gameserver
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"strconv"
+
+	"github.com/scoreboard/scoreboard/client"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	// A match has an id of its own; that of its event is made of it, so that a
+	// match that is reported twice counts once.
+	season := client.NewEventID()
+	if err := play(ctx, os.Getenv, os.Stdout, season); err != nil {
+		fmt.Fprintln(os.Stderr, "gameserver:", err)
+		os.Exit(1)
+	}
+}
+
+func play(ctx context.Context, env func(string) string, out io.Writer, season string) error {
+	scores, err := client.New(env("SBCTL_SERVER"), client.Options{
+		Token: env("SBCTL_TOKEN"), KeyID: env("SBCTL_KEY_ID"), KeySecret: env("SBCTL_KEY_SECRET"),
+	})
+	if err != nil {
+		return err
+	}
+	defer scores.Close()
+	players := []string{"ada", "grace", "linus"}
+	for match := range 10 {
+		win := client.Increment{
+			User: players[rand.N(len(players))], Delta: 1 + rand.Int64N(50),
+			EventID: season + ":match:" + strconv.Itoa(match),
+		}
+		receipt, err := scores.Submit(ctx, win)
+		var refused *client.Error
+		switch {
+		case errors.As(err, &refused) && refused.Temporary():
+			fmt.Fprintln(out, "keep for later:", refused.EventID) // a real game would queue win
+			continue
+		case err != nil:
+			return err
+		}
+		fmt.Fprintf(out, "%s wins %d and has %d\n", win.User, win.Delta, receipt.NewScore)
+	}
+	top, err := scores.Top(ctx, client.TopQuery{Limit: 3})
+	if err != nil {
+		return err
+	}
+	for _, entry := range top.Entries {
+		fmt.Fprintf(out, "%d. %s %d\n", entry.Rank, entry.UserID, entry.Score)
+	}
+	return nil
+}

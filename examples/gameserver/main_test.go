@@ -1,0 +1,33 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/scoreboard/scoreboard/client/clienttest"
+)
+
+func TestPlay(t *testing.T) {
+	t.Parallel()
+	s := clienttest.New(t)
+	env := map[string]string{
+		"SBCTL_SERVER": s.URL, "SBCTL_TOKEN": clienttest.Token("game", "score:update"),
+		"SBCTL_KEY_ID": clienttest.KeyID, "SBCTL_KEY_SECRET": clienttest.Secret,
+	}
+	var out strings.Builder
+	if err := play(t.Context(), func(name string) string { return env[name] }, &out, "season-1"); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(out.String(), " wins "); n != 10 || !strings.Contains(out.String(), "\n1. ") {
+		t.Errorf("got %d wins:\n%s", n, out.String())
+	}
+	events := map[string]bool{}
+	for _, r := range s.Seen() {
+		if r.Increment.EventID != "" {
+			events[r.Increment.EventID] = true
+		}
+	}
+	if !events["season-1:match:0"] || len(events) != 10 {
+		t.Errorf("event ids: got %v, want one for each match", events)
+	}
+}
