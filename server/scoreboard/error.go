@@ -34,6 +34,11 @@ const (
 	CodeInternal             Code = "internal"
 )
 
+// ErrUserLocked is in the chain of an outcome whose user another transaction
+// has locked for longer than a batch waits. The item is not written; it is to
+// be tried again later, apart from others, and before the user's next ones.
+var ErrUserLocked = errors.New("the user is locked by another transaction")
+
 // Error is a refusal that a caller may branch on by Code. Message is for
 // people and safe to show to a client; Err, if any, is for the log only.
 type Error struct {

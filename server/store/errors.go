@@ -32,12 +32,13 @@ func state(err error) string {
 }
 
 // mayRunAgain reports whether a batch that failed with err is worth running
-// again as it is: a lost race, or a lost connection, after which it is unknown
+// again as it is: a lost race, a lock that others held too long (a board that
+// is being frozen, a partition that is being detached), or a lost connection, after which it is unknown
 // whether COMMIT took effect. Running it again, locks and look-up included,
 // finds out.
 func mayRunAgain(err error) bool {
 	switch state(err) {
-	case stateSerialization, stateDeadlock, stateUnique:
+	case stateSerialization, stateDeadlock, stateUnique, stateLockTimeout:
 		return true
 	}
 	return connectionLost(err)

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -25,10 +26,16 @@ const recordTries = 4
 // A nil error means that the transaction is committed. Otherwise nothing is
 // known to be written, and Record may be called again with the same batch: a
 // repeat is recognised by its event id.
+//
+// A user who is locked for longer than LockWait does not hold up the others:
+// the outcome of each of that user's items is scoreboard.ErrUserLocked, and
+// none of them is written.
 func (s *Store) Record(ctx context.Context, batch []scoreboard.Increment) ([]scoreboard.Outcome, error) {
 	var err error
+	locked := make(map[scoreboard.UserID]bool)
+	waits := 0 // for the rows of users
 	for try := range recordTries {
-		if try > 0 {
+		if try > 0 && !errors.Is(err, errUsersLocked) {
 			pause := time.Duration(1<<try) * time.Millisecond
 			select {
 			case <-time.After(pause/2 + rand.N(pause)):
@@ -37,8 +44,14 @@ func (s *Store) Record(ctx context.Context, batch []scoreboard.Increment) ([]sco
 			}
 		}
 		var outcomes []scoreboard.Outcome
-		if outcomes, err = s.recordOnce(ctx, batch); err == nil {
+		if outcomes, err = s.recordWithout(ctx, batch, locked); err == nil {
 			return outcomes, nil
+		}
+		if errors.Is(err, errUsersLocked) {
+			waits++
+			if probe := s.addLocked(ctx, batch, locked, waits > 1); probe != nil {
+				err = probe
+			}
 		}
 		if !mayRunAgain(err) {
 			break
@@ -122,7 +135,11 @@ func (s *Store) lockAndLook(ctx context.Context, conn *pgxpool.Conn, r *recordin
 	b.Queue(sqlLockUsers, r.userNames).Query(r.readUsers)
 	b.Queue(sqlKnownEvents, r.eventUsers, r.eventIDs, knownSince(time.Now())).Query(r.readKnown)
 	b.Queue(sqlScores, r.pairUsers, r.pairBoards).Query(r.readScores)
-	if err := conn.SendBatch(ctx, &b).Close(); err != nil {
+	err := conn.SendBatch(ctx, &b).Close()
+	if state(err) == stateLockTimeout && r.reached == atUsers {
+		return fmt.Errorf("lock and look up: %w: %w", errUsersLocked, err)
+	}
+	if err != nil {
 		return fmt.Errorf("lock and look up: %w", err)
 	}
 	return nil

@@ -354,28 +354,3 @@ func TestARepeatAcrossThePartitionBoundary(t *testing.T) {
 		t.Errorf("got %+v, want a repeat", back)
 	}
 }
-
-func TestALockedUserDoesNotHoldTheBatchForLong(t *testing.T) {
-	t.Parallel()
-	s, conn := open(t)
-	record(t, s, increment("alice", 5, "e1"))
-	tx, err := conn.Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := tx.Exec(t.Context(), `select from users where user_id = 'alice' for update`); err != nil {
-		t.Fatal(err)
-	}
-	started := time.Now()
-	_, err = s.Record(t.Context(), []scoreboard.Increment{increment("alice", 5, "e2")})
-	if code := scoreboard.CodeOf(err); code != scoreboard.CodeUnavailable {
-		t.Errorf("got %v, want unavailable", err)
-	}
-	if took := time.Since(started); took > 2*time.Second {
-		t.Errorf("it took %s", took)
-	}
-	if err := tx.Rollback(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	record(t, s, increment("alice", 5, "e2"))
-}

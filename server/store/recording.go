@@ -24,6 +24,8 @@ type recording struct {
 	pairUsers  []string // every user with every board that the batch wants
 	pairBoards []string
 
+	reached stage
+
 	// what was found
 	boards map[scoreboard.BoardID]scoreboard.Board
 	users  map[scoreboard.UserID]*userRow
@@ -33,6 +35,16 @@ type recording struct {
 	rows   rows
 	shards int
 }
+
+// stage says what a transaction is about to do, so that a time-out can be told
+// from another.
+type stage int
+
+const (
+	atBoards stage = iota
+	atUsers
+	atEvents
+)
 
 type (
 	eventKey struct {
@@ -101,13 +113,17 @@ func newRecording(items []scoreboard.Increment, shards int) *recording {
 
 func (r *recording) readBoards(found pgx.Rows) error {
 	var asked string
-	return forEach(found, func() error {
+	err := forEach(found, func() error {
 		b, err := scanBoard(found, &asked)
 		if err == nil {
 			r.boards[scoreboard.BoardID(asked)] = b
 		}
 		return err
 	})
+	if err == nil {
+		r.reached = atUsers
+	}
+	return err
 }
 
 func (r *recording) readUsers(found pgx.Rows) error {
@@ -119,6 +135,9 @@ func (r *recording) readUsers(found pgx.Rows) error {
 		u.status, u.time, u.created = status, at.UTC(), created
 		return nil
 	})
+	if err == nil {
+		r.reached = atEvents
+	}
 	return err
 }
 
