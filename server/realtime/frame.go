@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gorilla/websocket"
-
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -21,7 +19,7 @@ type frame struct {
 	retry int64 // ms that an EventSource waits before it comes back; 0 says nothing
 
 	wsOnce  sync.Once
-	ws      *websocket.PreparedMessage
+	ws      []byte
 	sseOnce sync.Once
 	sse     []byte
 }
@@ -35,10 +33,10 @@ func newFrame(kind string, v any) *frame {
 	return &frame{kind: kind, json: b}
 }
 
-func (f *frame) prepared() *websocket.PreparedMessage {
+// message is the frame as a WebSocket message.
+func (f *frame) message() []byte {
 	f.wsOnce.Do(func() {
-		// Only an unknown message type could be refused.
-		f.ws, _ = websocket.NewPreparedMessage(websocket.TextMessage, f.json)
+		f.ws = appendFrame(make([]byte, 0, len(f.json)+4), opText, f.json)
 	})
 	return f.ws
 }

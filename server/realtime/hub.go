@@ -27,6 +27,8 @@ type Hub struct {
 	pace    pace
 
 	upgrader *websocket.Upgrader
+	buffers  sync.Pool // *[]byte of readBuffer, for the bytes that sockets have
+	attempts sync.Pool // *attempt
 
 	life context.Context // ends with Run; what a connection's reader works under
 	end  context.CancelFunc
@@ -54,6 +56,8 @@ func NewHub(o Options, c Changes, log *slog.Logger) *Hub {
 	h := &Hub{
 		options: o, changes: c, log: log,
 		upgrader: upgrader(),
+		buffers:  sync.Pool{New: func() any { b := make([]byte, readBuffer); return &b }},
+		attempts: sync.Pool{New: newAttempt},
 		wheel:    newWheel(time.Now()), queue: newQueue(), lookups: newLookups(c, o.RankLookups),
 		pace:      pace{base: o.Window, most: o.MaxWindow, limit: o.Lag},
 		boards:    make(map[scoreboard.BoardID]*board),

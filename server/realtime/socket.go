@@ -1,35 +1,33 @@
 package realtime
 
 import (
-	"bufio"
-	"cmp"
 	"errors"
 	"io"
 	"net"
-	"net/http"
 	"slices"
 	"sync"
 	"syscall"
 	"time"
 
-	"github.com/gorilla/websocket"
-
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
-// socket is a connection whose Write never waits. What the kernel does not take
+// socket is a connection whose write never waits. What the kernel does not take
 // at once is kept and written by a goroutine that lives until it is gone; until
 // then the hub writes no further frame, so what is kept is one frame and a few
 // control frames. A client who does not take it within SlowAfter is closed with
 // 4408, and gets the same time again to read so far.
-//
-// Every Write must be of whole WebSocket frames; gorilla's are.
 type socket struct {
 	net.Conn
-	raw   syscall.RawConn // nil where a write cannot be tried, as under TLS
-	owner *webSocket      // told when the kept is gone
+	raw  syscall.RawConn // nil where nothing can be tried, as under TLS
+	hub  *Hub
+	done func(slow bool) // told when the kept is gone
 
-	in     attempt // the reader's own
+	try func(fd uintptr) bool // read, made once
+	in  *[]byte               // what try read to, from the hub's buffers
+	n   int
+	err error
+
 	mu     sync.Mutex
 	kept   []byte
 	busy   bool // the goroutine is writing
@@ -43,12 +41,62 @@ const (
 	// largest frames. Left to itself it grows to megabytes, and a client who
 	// stopped reading is noticed when those are full.
 	socketBuffer = 32 << 10
+	// readBuffer is lent to a connection while bytes are there to be read.
+	readBuffer = 4 << 10
 )
 
 var errKeptTooMuch = errors.New("too many control frames for a stalled client")
 
-// attempt is one read(2) or write(2), with what it was called with and returned.
-// Its func is made once, so that a call allocates nothing.
+func (s *socket) init(c net.Conn, h *Hub, done func(slow bool)) {
+	s.Conn, s.hub, s.done = c, h, done
+	tcp, ok := c.(*net.TCPConn)
+	if !ok {
+		return
+	}
+	_ = tcp.SetWriteBuffer(socketBuffer) // left as it was, it costs memory, not truth
+	if raw, err := tcp.SyscallConn(); err == nil {
+		s.raw, s.try = raw, s.tryRead
+	}
+}
+
+// receive waits for bytes and gives them to take. While it waits it holds no
+// buffer, and so little of the stack that the goroutine stays at the smallest.
+func (s *socket) receive(take func([]byte) bool) (bool, error) {
+	if s.raw == nil {
+		s.in = s.hub.buffers.Get().(*[]byte)
+		s.n, s.err = s.Conn.Read(*s.in)
+	} else if err := s.raw.Read(s.try); err != nil {
+		return false, err
+	}
+	more, err := true, s.err
+	if s.n > 0 {
+		more = take((*s.in)[:s.n])
+	} else if err == nil {
+		err = io.EOF
+	}
+	s.hub.buffers.Put(s.in)
+	s.in = nil
+	return more, err
+}
+
+// tryRead is one read(2); without bytes the caller waits for some.
+func (s *socket) tryRead(fd uintptr) bool {
+	s.in = s.hub.buffers.Get().(*[]byte)
+	for {
+		s.n, s.err = syscall.Read(int(fd), *s.in)
+		if s.err != syscall.EINTR {
+			break
+		}
+	}
+	if s.err == syscall.EAGAIN {
+		s.hub.buffers.Put(s.in)
+		return false
+	}
+	return true
+}
+
+// attempt is one write(2), with what it was called with and returned. Its func
+// is made once, so that a call allocates nothing.
 type attempt struct {
 	buf []byte
 	n   int
@@ -56,46 +104,16 @@ type attempt struct {
 	try func(fd uintptr) bool
 }
 
-// write never waits for the socket; read lets the caller wait for bytes.
-func (a *attempt) write(fd uintptr) bool {
-	for {
-		if a.n, a.err = syscall.Write(int(fd), a.buf); a.err != syscall.EINTR {
-			return true
-		}
-	}
-}
-
-func (a *attempt) read(fd uintptr) bool {
-	for {
-		if a.n, a.err = syscall.Read(int(fd), a.buf); a.err != syscall.EINTR {
-			return a.err != syscall.EAGAIN
-		}
-	}
-}
-
-var writes = sync.Pool{New: func() any {
+func newAttempt() any {
 	a := &attempt{}
-	a.try = a.write
+	a.try = func(fd uintptr) bool {
+		for {
+			if a.n, a.err = syscall.Write(int(fd), a.buf); a.err != syscall.EINTR {
+				return true // never wait
+			}
+		}
+	}
 	return a
-}}
-
-// Read is the connection's own, in fewer steps: the goroutine that waits in it
-// must fit its stack (see webSocket.read).
-func (s *socket) Read(p []byte) (int, error) {
-	if s.raw == nil {
-		return s.Conn.Read(p)
-	}
-	s.in.buf = p
-	if err := s.raw.Read(s.in.try); err != nil {
-		return 0, err
-	}
-	switch {
-	case s.in.err != nil:
-		return 0, s.in.err
-	case s.in.n == 0:
-		return 0, io.EOF
-	}
-	return s.in.n, nil
 }
 
 // stalled reports whether something is still kept.
@@ -105,138 +123,122 @@ func (s *socket) stalled() bool {
 	return s.busy
 }
 
-func (s *socket) Write(p []byte) (int, error) {
+// write writes a whole frame, or keeps what the kernel does not take. An error
+// has closed the connection, and its reader ends.
+func (s *socket) write(p []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.failed != nil {
-		return 0, s.failed
+		return s.failed
 	}
 	if s.busy {
 		if len(s.kept)+len(p) > maxKept {
-			s.fail(errKeptTooMuch)
-			return 0, s.failed
+			return s.fail(errKeptTooMuch)
 		}
 		s.kept = append(s.kept, p...)
-		return len(p), nil
+		return nil
 	}
 	n := 0
 	if s.raw != nil {
 		var err error
-		if n, err = s.try(p); err != nil {
-			s.fail(err)
-			return n, err
+		if n, err = s.attempt(p); err != nil {
+			return s.fail(err)
 		}
 	}
 	if n < len(p) {
-		if !s.owner.hub.begin() {
-			s.fail(net.ErrClosed)
-			return n, s.failed
+		if !s.hub.begin() {
+			return s.fail(net.ErrClosed)
 		}
 		s.kept, s.busy = slices.Clone(p[n:]), true
 		go s.drain()
 	}
-	return len(p), nil
+	return nil
 }
 
-func (s *socket) try(p []byte) (int, error) {
-	a := writes.Get().(*attempt)
-	defer writes.Put(a)
+func (s *socket) attempt(p []byte) (int, error) {
+	a := s.hub.attempts.Get().(*attempt)
+	defer s.hub.attempts.Put(a)
 	a.buf, a.n, a.err = p, 0, nil
 	err := s.raw.Write(a.try)
 	a.buf = nil
-	if err == nil {
-		err = a.err
-	}
-	if errors.Is(err, syscall.EAGAIN) {
+	switch {
+	case err != nil:
+		return 0, err
+	case a.err == syscall.EAGAIN:
 		return 0, nil
 	}
-	return max(a.n, 0), err
+	return max(a.n, 0), a.err
+}
+
+// last writes a frame after which nothing may follow.
+func (s *socket) last(p []byte) {
+	if s.write(p) == nil {
+		s.mu.Lock()
+		s.failed = net.ErrClosed
+		s.mu.Unlock()
+	}
 }
 
 // drain writes what is kept until nothing is.
 func (s *socket) drain() {
-	hub := s.owner.hub
-	defer hub.work.Done()
-	hub.metrics.stalled.Inc()
-	defer hub.metrics.stalled.Dec()
-	defer s.owner.wake()
-	slowAfter := hub.options.SlowAfter
+	defer s.hub.work.Done()
+	s.hub.metrics.stalled.Inc()
+	defer s.hub.metrics.stalled.Dec()
+	slowAfter := s.hub.options.SlowAfter
 	deadline := time.Now().Add(slowAfter)
-	closing := false
+	slow := false
 	for {
-		s.mu.Lock()
-		buf := s.kept
-		s.kept = nil
-		if len(buf) == 0 || s.failed != nil {
-			s.busy = false
-			_ = s.Conn.SetWriteDeadline(time.Time{}) // or later tries would fail by it
-			if closing {
-				s.failed = cmp.Or(s.failed, net.ErrClosed) // a close frame is the last
-				s.owner.end()
-			}
-			s.mu.Unlock()
+		buf := s.takeKept(slow)
+		if buf == nil {
+			s.done(slow)
 			return
 		}
-		s.mu.Unlock()
-		_ = s.Conn.SetWriteDeadline(deadline) // a closed connection says so at the write
+		_ = s.SetWriteDeadline(deadline) // a closed connection says so at the write
 		n, err := s.Conn.Write(buf)
 		if err == nil {
 			continue
 		}
 		var timeout net.Error
-		if closing || !errors.As(err, &timeout) || !timeout.Timeout() {
+		if slow || !errors.As(err, &timeout) || !timeout.Timeout() {
+			s.done(slow)
 			s.mu.Lock()
-			s.fail(err)
+			_ = s.fail(err)
 			s.busy = false
 			s.mu.Unlock()
 			return
 		}
 		// The frame must be whole before the next, so the close waits behind it.
-		closing = true
+		slow = true
 		deadline = time.Now().Add(slowAfter)
-		s.owner.slow()
 		s.mu.Lock()
 		s.kept = append(slices.Clone(buf[n:]), s.kept...)
-		s.kept = append(s.kept, closeFrame(protocol.CloseSlowConsumer, "slow consumer")...)
+		s.kept = append(s.kept, closeFrame(protocol.CloseSlowConsumer, slowConsumer)...)
 		s.mu.Unlock()
 	}
 }
 
-// fail closes the connection; its reader ends. The lock is held.
-func (s *socket) fail(err error) {
+// takeKept takes what is to be written, or ends the stall.
+func (s *socket) takeKept(slow bool) []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	buf := s.kept
+	s.kept = nil
+	if len(buf) > 0 {
+		return buf
+	}
+	s.busy = false
+	_ = s.SetWriteDeadline(time.Time{}) // or later tries would fail by it
+	if slow && s.failed == nil {
+		s.failed = net.ErrClosed // a close frame is the last
+	}
+	return nil
+}
+
+// fail closes the connection. The lock is held.
+func (s *socket) fail(err error) error {
 	if s.failed == nil {
 		s.failed = err
-		_ = s.Conn.Close() // there is nobody to tell
+		_ = s.Close() // there is nobody to tell
 	}
-}
-
-// SetWriteDeadline does nothing: a Write does not wait, and drain sets its own.
-func (s *socket) SetWriteDeadline(time.Time) error { return nil }
-
-// closeFrame is an unmasked close frame as RFC 6455 has it.
-func closeFrame(code int, reason string) []byte {
-	payload := websocket.FormatCloseMessage(code, reason)
-	return append([]byte{0x88, byte(len(payload))}, payload...)
-}
-
-// hijacker hands the upgrade a socket in place of the connection.
-type hijacker struct {
-	http.ResponseWriter
-	socket *socket
-}
-
-func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	c, rw, err := http.NewResponseController(h.ResponseWriter).Hijack()
-	if err != nil {
-		return nil, nil, err
-	}
-	h.socket.Conn = c
-	if tcp, ok := c.(*net.TCPConn); ok {
-		_ = tcp.SetWriteBuffer(socketBuffer) // left as it was, it costs memory, not truth
-		if raw, err := tcp.SyscallConn(); err == nil {
-			h.socket.raw = raw
-			h.socket.in.try = h.socket.in.read
-		}
-	}
-	return h.socket, rw, nil
+	return s.failed
 }
