@@ -84,7 +84,7 @@ func (b *Bucket) refill(ctx context.Context, s *state, key string) time.Duration
 			s.full = max(max(s.full, asked)+time.Duration(g.taken)*b.interval, asked+g.ahead)
 			s.leased += g.taken
 			if s.leased == 0 {
-				return b.refuse(max(b.wait(s), time.Millisecond))
+				return b.refuse(max(b.wait(s), time.Microsecond)) // it may be over by now
 			}
 			s.leased--
 			return 0

@@ -76,8 +76,8 @@ func TestNeverMoreThanRateTimesTimePlusBurst(t *testing.T) {
 				n := rapid.IntRange(0, len(nodes)-1).Draw(t, "node")
 				known := nodes[n].Wait("alice")
 				switch wait := nodes[n].Take(t.Context(), "alice"); {
-				case wait < 0:
-					t.Fatalf("a wait of %s", wait)
+				case wait < 0 || wait > interval:
+					t.Fatalf("a wait of %s, want one token's at most: %s", wait, interval)
 				case wait == 0 && known > 0:
 					t.Fatalf("admitted, where Wait said %s", known)
 				case wait == 0:
