@@ -5,7 +5,8 @@
 // one transaction of the lane is in flight the next batch gathers, so that a
 // lone request waits for nobody and a busy lane commits hundreds at once. The
 // increments of one user keep their order. One that cannot be stored never
-// takes its neighbours down: the batch splits.
+// takes its neighbours down: the batch splits. A user whom another transaction
+// holds locked is set aside and tried alone; the lane goes on.
 //
 // Assumption: the ledger recognises repeats, so a batch may be run again.
 //

@@ -46,9 +46,11 @@ type Ingest struct {
 func New(o Options, l Ledger, r Ranker, commit func(), log *slog.Logger) *Ingest {
 	in := &Ingest{o: o, ledger: l, ranker: r, commit: commit, log: log, metrics: newMetrics(), seed: maphash.MakeSeed()}
 	for range o.Lanes {
-		in.lanes = append(in.lanes, &lane{
+		l := &lane{
 			ingest: in, calls: make(chan *call, o.Queue), answered: make(chan []*call, 4), over: make(chan struct{}),
-		})
+		}
+		l.aside = newAside(l)
+		in.lanes = append(in.lanes, l)
 	}
 	return in
 }
@@ -94,6 +96,7 @@ func (in *Ingest) Run(ctx context.Context) error {
 	var g errgroup.Group
 	for _, l := range in.lanes {
 		g.Go(func() error { l.commitAll(ctx); return nil })
+		g.Go(func() error { defer close(l.answered); l.aside.run(); return nil })
 		g.Go(func() error { l.answerAll(ctx); return nil })
 	}
 	return g.Wait()

@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"time"
 
@@ -13,6 +14,7 @@ type call struct {
 	ctx       context.Context // of the caller: one that hung up before its turn is dropped
 	increment scoreboard.Increment
 	entered   time.Time
+	aside     time.Time // when it was set aside
 	outcome   scoreboard.Outcome
 	done      chan struct{}
 }
@@ -24,6 +26,14 @@ type lane struct {
 	answered chan []*call  // committed, waiting for ranks
 	over     chan struct{} // closed when nobody will answer any more
 	pace     atomic.Int64  // smoothed nanoseconds that one batch takes
+	aside    *aside
+}
+
+// attempt is what became of a batch: calls that have their outcome, and those
+// of locked users, which are to be tried again before their users' next ones.
+type attempt struct {
+	answered, locked []*call
+	users            map[scoreboard.UserID]error // the locked ones
 }
 
 // estimate is how long an increment that came now would wait for those before
@@ -74,7 +84,7 @@ func (l *lane) await(ctx context.Context, c *call) ([]scoreboard.Receipt, error)
 // commitAll takes whatever waits, commits it, and does it again. Work that was
 // accepted ends under its own context, not that of Run.
 func (l *lane) commitAll(ctx context.Context) {
-	defer close(l.answered)
+	defer close(l.aside.lanes)
 	for {
 		select {
 		case c := <-l.calls:
@@ -114,25 +124,34 @@ func (l *lane) gather(first *call) []*call {
 const recordBudget = 10 * time.Second
 
 func (l *lane) commitBatch(batch []*call) {
+	batch, refused := l.aside.divert(batch)
+	if len(refused) > 0 {
+		l.answered <- refused
+	}
 	if len(batch) == 0 {
 		return
 	}
 	started := time.Now()
 	ctx, cancel := context.WithTimeout(context.Background(), recordBudget)
 	defer cancel()
-	l.record(ctx, batch)
+	var done attempt
+	l.record(ctx, batch, &done)
 	l.ingest.commit()
 	took := time.Since(started)
 	l.pace.Store((7*l.pace.Load() + took.Nanoseconds()) / 8)
 	l.ingest.metrics.batch.Observe(float64(len(batch)))
 	l.ingest.metrics.commit.Observe(took.Seconds())
-	l.answered <- batch
+	l.answered <- append(done.answered, l.aside.add(done.locked)...)
 }
 
 // record fills in the outcomes of a batch. Where the ledger refuses the whole,
 // halves are tried, down to the one that is to blame. An outage is no one's
 // fault and is not tried piece by piece.
-func (l *lane) record(ctx context.Context, batch []*call) {
+func (l *lane) record(ctx context.Context, batch []*call, done *attempt) {
+	batch = done.without(batch)
+	if len(batch) == 0 {
+		return
+	}
 	increments := make([]scoreboard.Increment, len(batch))
 	for i, c := range batch {
 		increments[i] = c.increment
@@ -141,18 +160,48 @@ func (l *lane) record(ctx context.Context, batch []*call) {
 	switch {
 	case err == nil:
 		for i, c := range batch {
-			c.outcome = outcomes[i]
+			done.add(c, outcomes[i])
 		}
 	case len(batch) == 1 || scoreboard.CodeOf(err) == scoreboard.CodeUnavailable:
 		l.ingest.log.Warn("increments not recorded", "count", len(batch), "err", err)
 		for _, c := range batch {
-			c.outcome = scoreboard.Outcome{Err: err}
+			done.add(c, scoreboard.Outcome{Err: err})
 		}
 	default:
 		l.ingest.metrics.splits.Inc()
-		l.record(ctx, batch[:len(batch)/2])
-		l.record(ctx, batch[len(batch)/2:])
+		l.record(ctx, batch[:len(batch)/2], done)
+		l.record(ctx, batch[len(batch)/2:], done)
 	}
+}
+
+func (a *attempt) add(c *call, o scoreboard.Outcome) {
+	c.outcome = o
+	if !errors.Is(o.Err, scoreboard.ErrUserLocked) {
+		a.answered = append(a.answered, c)
+		return
+	}
+	if a.users == nil {
+		a.users = make(map[scoreboard.UserID]error)
+	}
+	a.users[c.increment.User] = o.Err
+	a.locked = append(a.locked, c)
+}
+
+// without leaves out calls of users whose earlier ones wait.
+func (a *attempt) without(batch []*call) []*call {
+	if len(a.users) == 0 {
+		return batch
+	}
+	rest := make([]*call, 0, len(batch))
+	for _, c := range batch {
+		if err := a.users[c.increment.User]; err != nil {
+			c.outcome = scoreboard.Outcome{Err: err}
+			a.locked = append(a.locked, c)
+		} else {
+			rest = append(rest, c)
+		}
+	}
+	return rest
 }
 
 // answerAll ranks what was committed and answers the callers, while the lane

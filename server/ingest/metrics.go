@@ -9,8 +9,8 @@ import (
 )
 
 type metrics struct {
-	accepted, replayed, rejected, refused, splits prometheus.Counter
-	batch, commit, latency                        prometheus.Histogram
+	accepted, replayed, rejected, refused, splits, aside prometheus.Counter
+	batch, commit, latency                               prometheus.Histogram
 }
 
 func newMetrics() *metrics {
@@ -26,6 +26,7 @@ func newMetrics() *metrics {
 		replayed: counter("replayed_total", "Repeats of a known event, answered with the original receipt."),
 		rejected: counter("rejected_total", "Increments refused by a rule or not stored."),
 		refused:  counter("refused_total", "Increments refused because too many were waiting."),
+		aside:    counter("set_aside_total", "Increments of users whom another transaction had locked."),
 		splits:   counter("splits_total", "Batches that were split to find the one to blame."),
 		batch:    histogram("batch_size", "Increments in a transaction.", []float64{1, 2, 5, 10, 20, 50, 100, 200, 500}),
 		commit:   histogram("commit_seconds", "From the start of a transaction to its end, retries included.", seconds),
@@ -50,5 +51,5 @@ func replayed(receipts []scoreboard.Receipt) bool { return len(receipts) > 0 && 
 // Collectors are what the root registers.
 func (in *Ingest) Collectors() []prometheus.Collector {
 	m := in.metrics
-	return []prometheus.Collector{m.accepted, m.replayed, m.rejected, m.refused, m.splits, m.batch, m.commit, m.latency}
+	return []prometheus.Collector{m.accepted, m.replayed, m.rejected, m.refused, m.splits, m.aside, m.batch, m.commit, m.latency}
 }

@@ -1,0 +1,158 @@
+package ingest_test
+
+import (
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// locked is a ledger that waits 100 ms for a locked user, as the store does,
+// and then records the others.
+type locked struct {
+	mu       sync.Mutex
+	users    map[scoreboard.UserID]time.Time // until when
+	recorded []scoreboard.EventID            // of locked users, in order
+	tries    int
+	choke    scoreboard.UserID // a batch with this user and others is refused as a whole
+}
+
+func (l *locked) Record(batch []scoreboard.Increment) ([]scoreboard.Outcome, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tries++
+	outcomes := recorded(batch)
+	waited := false
+	for i, in := range batch {
+		until, ever := l.users[in.User]
+		if in.User == l.choke && len(batch) > 1 {
+			return nil, errors.New("the database chokes on this")
+		}
+		if time.Now().Before(until) {
+			outcomes[i] = scoreboard.Outcome{Err: &scoreboard.Error{Code: scoreboard.CodeUnavailable, Err: scoreboard.ErrUserLocked}}
+			waited = true
+		} else if ever {
+			l.recorded = append(l.recorded, in.Event)
+		}
+	}
+	l.mu.Unlock()
+	if time.Sleep(time.Millisecond); waited {
+		time.Sleep(100 * time.Millisecond)
+	}
+	l.mu.Lock()
+	return outcomes, nil
+}
+
+func TestALockedUserDoesNotStallTheLane(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := &locked{users: map[scoreboard.UserID]time.Time{"alice": time.Now().Add(time.Second)}}
+		in, stop := run(lanes, l.Record)
+		defer stop()
+		var all sync.WaitGroup
+		for n := range 20 {
+			all.Go(func() { // every 100 ms, so some come while the lock is held and some after
+				time.Sleep(time.Duration(n) * 100 * time.Millisecond)
+				if _, err := in.Submit(t.Context(), inc("alice", n)); err != nil {
+					t.Errorf("alice %d: %v", n, err)
+				}
+			})
+		}
+		var slow []time.Duration
+		time.Sleep(time.Microsecond)
+		for n := range 1000 {
+			started := time.Now()
+			if _, err := in.Submit(t.Context(), inc("bob", n)); err != nil {
+				t.Fatal(err)
+			}
+			if took := time.Since(started); took > 10*time.Millisecond {
+				slow = append(slow, took)
+			}
+		}
+		all.Wait()
+		if len(slow) > 1 || len(slow) == 1 && slow[0] > 110*time.Millisecond {
+			t.Errorf("bob waited %v, want for the lane's first meeting with the lock only", slow)
+		}
+		for n, event := range l.recorded {
+			if event != inc("alice", n).Event {
+				t.Fatalf("alice's order: got %v", l.recorded)
+			}
+		}
+		if len(l.recorded) != 20 {
+			t.Errorf("%d of alice's 20 were recorded", len(l.recorded))
+		}
+	})
+}
+
+func TestALockedUserIsNotTriedForEver(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := &locked{users: map[scoreboard.UserID]time.Time{"alice": time.Now().Add(time.Hour)}}
+		in, stop := run(lanes, l.Record)
+		started := time.Now()
+		outcomes := in.SubmitAll(t.Context(), []scoreboard.Increment{inc("alice", 0), inc("bob", 0), inc("alice", 1)})
+		if took := time.Since(started); took > 3*time.Second {
+			t.Errorf("it took %s", took)
+		}
+		for _, i := range []int{0, 2} {
+			if code := scoreboard.CodeOf(outcomes[i].Err); code != scoreboard.CodeUnavailable {
+				t.Errorf("item %d: got %+v, want unavailable", i, outcomes[i])
+			}
+		}
+		if outcomes[1].Err != nil || l.tries > 30 {
+			t.Errorf("bob: %v; %d tries", outcomes[1].Err, l.tries)
+		}
+		// A hundred at once: one user may fill a quarter of a batch.
+		many := make([]scoreboard.Increment, 100)
+		for n := range many {
+			many[n] = inc("alice", n)
+		}
+		refused := 0
+		for _, o := range in.SubmitAll(t.Context(), many) {
+			if scoreboard.CodeOf(o.Err) == scoreboard.CodeOverloaded {
+				refused++
+			}
+		}
+		if refused < 70 || refused > 75 {
+			t.Errorf("%d of 100 were refused at once, want about 74", refused)
+		}
+		// And the end does not wait for the lock, but answers.
+		var last sync.WaitGroup
+		last.Go(func() {
+			if _, err := in.Submit(t.Context(), inc("alice", 7)); scoreboard.CodeOf(err) != scoreboard.CodeUnavailable {
+				t.Errorf("at the end: got %v", err)
+			}
+		})
+		synctest.Wait()
+		started = time.Now()
+		stop()
+		last.Wait()
+		if took := time.Since(started); took > 3*time.Second {
+			t.Errorf("the end took %s", took)
+		}
+	})
+}
+
+// The batch splits, and alice's lock is released between the halves.
+func TestTheOrderOfALockedUserOutlivesASplit(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := &locked{users: map[scoreboard.UserID]time.Time{"alice": time.Now().Add(50 * time.Millisecond)}, choke: "bad"}
+		in, stop := run(lanes, l.Record)
+		defer stop()
+		batch := []scoreboard.Increment{inc("alice", 0), inc("alice", 1), inc("bad", 0), inc("alice", 2)}
+		for i, o := range in.SubmitAll(t.Context(), batch) {
+			if o.Err != nil {
+				t.Errorf("item %d: %v", i, o.Err)
+			}
+		}
+		want := []scoreboard.EventID{batch[0].Event, batch[1].Event, batch[3].Event}
+		if !slices.Equal(l.recorded, want) {
+			t.Errorf("alice's order: got %v, want %v", l.recorded, want)
+		}
+	})
+}
