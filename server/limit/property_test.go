@@ -150,3 +150,22 @@ func TestKeysAreBoundedAndTheUsedOnesStay(t *testing.T) {
 		t.Errorf("got %d keys, want at most %d", held, most)
 	}
 }
+
+func TestAFlushedRedisGivesNobodyASecondBucket(t *testing.T) {
+	t.Parallel()
+	m := &model{now: time.Unix(1, 0)}
+	b := m.node(6_000, 10)
+	admitted := func() (n int) {
+		for b.Take(t.Context(), "alice") == 0 {
+			n++
+		}
+		return n
+	}
+	if got := admitted(); got != 10 {
+		t.Fatalf("got %d out of a full bucket, want 10", got)
+	}
+	m.full, m.now = time.Time{}, m.now.Add(b.interval)
+	if got := admitted(); got != 1 {
+		t.Errorf("got %d after the time of one token and a flush, want 1", got)
+	}
+}
