@@ -87,7 +87,7 @@ func (h *house) start(args ...string) *daemon {
 	h.t.Helper()
 	api, ops := freeAddr(h.t), freeAddr(h.t)
 	d := &daemon{t: h.t, url: "http://" + api, ops: "http://" + ops, logs: &bytes.Buffer{}, done: make(chan error, 1)}
-	d.cmd = exec.Command(os.Args[0], append([]string{"--addr", api, "--ops-addr", ops}, args...)...)
+	d.cmd = exec.CommandContext(context.Background(), os.Args[0], append([]string{"--addr", api, "--ops-addr", ops}, args...)...)
 	d.cmd.Env, d.cmd.Stderr = h.env, d.logs
 	d.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := d.cmd.Start(); err != nil {
@@ -103,14 +103,18 @@ func (h *house) start(args ...string) *daemon {
 		}
 	})
 	eventually(h.t, "the daemon to be ready", func() error {
-		resp, err := http.Get(d.ops + "/readyz")
+		req, err := http.NewRequestWithContext(h.t.Context(), http.MethodGet, d.ops+"/readyz", nil)
+		if err != nil {
+			return err
+		}
+		resp, err := http.DefaultClient.Do(req)
 		if err != nil {
 			return err
 		}
 		defer func() { _ = resp.Body.Close() }()
 		if resp.StatusCode != http.StatusOK {
-			b, _ := io.ReadAll(resp.Body)
-			return fmt.Errorf("%s: %s", resp.Status, b)
+			b, err := io.ReadAll(resp.Body)
+			return errors.Join(fmt.Errorf("%s: %s", resp.Status, b), err)
 		}
 		return nil
 	})
@@ -119,7 +123,7 @@ func (h *house) start(args ...string) *daemon {
 
 func freeAddr(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -79,7 +79,7 @@ func runDev(cmd *cobra.Command, data string, ephemeral bool) (err error) {
 	if err := migrations.Up(ctx, stack.PostgresURL); err != nil {
 		return err
 	}
-	api, ops, err := listen(c)
+	api, ops, err := listen(ctx, c)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -38,7 +39,7 @@ func newRoot() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			api, ops, err := listen(c)
+			api, ops, err := listen(cmd.Context(), c)
 			if err != nil {
 				return err
 			}
@@ -97,11 +98,12 @@ func newLog(w io.Writer, level string) (*slog.Logger, error) {
 	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: l})), nil
 }
 
-func listen(c *config.Config) (api, ops net.Listener, err error) {
-	if api, err = net.Listen("tcp", c.Addr); err != nil {
+func listen(ctx context.Context, c *config.Config) (api, ops net.Listener, err error) {
+	var l net.ListenConfig
+	if api, err = l.Listen(ctx, "tcp", c.Addr); err != nil {
 		return nil, nil, fmt.Errorf("listen for the API: %w", err)
 	}
-	if ops, err = net.Listen("tcp", c.OpsAddr); err != nil {
+	if ops, err = l.Listen(ctx, "tcp", c.OpsAddr); err != nil {
 		_ = api.Close() // nothing was served
 		return nil, nil, fmt.Errorf("listen for operations: %w", err)
 	}

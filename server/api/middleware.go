@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -72,7 +73,7 @@ func (a *API) recoverPanic(c *gin.Context) {
 		if p == nil {
 			return
 		}
-		if p == http.ErrAbortHandler {
+		if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 			panic(p)
 		}
 		a.Log.Error("handler panicked", "path", c.FullPath(), "err", fmt.Sprint(p), "stack", string(debug.Stack()))

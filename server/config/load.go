@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -86,7 +87,7 @@ func readFile(file io.Reader, knobs []knob) (map[string]string, error) {
 		return nil, nil
 	}
 	found := make(map[string]string)
-	if err := yaml.NewDecoder(file).Decode(&found); err != nil && err != io.EOF {
+	if err := yaml.NewDecoder(file).Decode(&found); err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("read the configuration file: %w", err)
 	}
 	for name := range found {

@@ -2,6 +2,7 @@ package protocol_test
 
 import (
 	"encoding/json"
+	"errors"
 	"reflect"
 	"strings"
 	"testing"
@@ -66,8 +67,8 @@ func TestDecodeIncrementRefuses(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			_, err := protocol.DecodeIncrement([]byte(c.body))
-			e, ok := err.(*scoreboard.Error)
-			if !ok || e.Code != c.code || e.Field != c.field {
+			var e *scoreboard.Error
+			if !errors.As(err, &e) || e.Code != c.code || e.Field != c.field {
 				t.Errorf("got %v, want %s about %q", err, c.code, c.field)
 			}
 		})
