@@ -2,7 +2,6 @@ package tui
 
 import (
 	"context"
-	"errors"
 	"io"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -24,10 +23,12 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	asking, cancel := context.WithCancel(ctx)
 	defer cancel()
 	m := newModel(asking, o, newStyle(lipgloss.NewRenderer(out), o.ASCII))
-	screen := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out),
-		tea.WithAltScreen(), tea.WithoutSignalHandler(), tea.WithFPS(framesPerSecond))
-	_, err := screen.Run()
-	if err != nil && !(errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil) {
+	screen := tea.NewProgram(m, tea.WithInput(in), tea.WithOutput(out), tea.WithAltScreen(),
+		tea.WithoutSignalHandler(), tea.WithFPS(framesPerSecond))
+	// Not by tea.WithContext: that ends without waiting for the reader of the
+	// keys, whose file it closes.
+	defer context.AfterFunc(ctx, screen.Quit)()
+	if _, err := screen.Run(); err != nil {
 		return err
 	}
 	if m.ended && ctx.Err() == nil {

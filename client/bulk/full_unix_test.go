@@ -18,7 +18,7 @@ import (
 func TestAFullDiskIsSaid(t *testing.T) {
 	path := os.Getenv("BULK_TEST_FULL")
 	if path == "" {
-		child := exec.Command(os.Args[0], "-test.run=^TestAFullDiskIsSaid$")
+		child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestAFullDiskIsSaid$")
 		child.Env = append(os.Environ(), "BULK_TEST_FULL="+filepath.Join(t.TempDir(), "results"))
 		if out, err := child.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
