@@ -1,0 +1,134 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/ingest"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store"
+)
+
+type noRanks struct{}
+
+func (noRanks) Rank(context.Context, []*scoreboard.Receipt) {}
+
+// node is ingest over a store, as one server has it.
+func node(t testing.TB, s *store.Store) *ingest.Ingest {
+	t.Helper()
+	in := ingest.New(ingest.Options{Lanes: 1, Batch: 500, Queue: 8192, Wait: 5 * time.Second}, s, noRanks{}, func() {}, slog.New(slog.DiscardHandler))
+	ctx, cancel := context.WithCancel(context.Background())
+	var ended sync.WaitGroup
+	ended.Go(func() { _ = in.Run(ctx) })
+	t.Cleanup(func() { cancel(); ended.Wait() })
+	return in
+}
+
+// second opens another store on the same database.
+func second(t testing.TB, url string) *store.Store {
+	t.Helper()
+	s, err := store.Open(t.Context(), store.Options{
+		URL: url, MaxConns: 8, LockWait: 100 * time.Millisecond, Timeout: 5 * time.Second, Shards: 1,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// Another session holds alice for longer than any patience; everybody else's
+// increments keep flowing.
+func TestIncrementsFlowWhileAUserIsLocked(t *testing.T) {
+	t.Parallel()
+	s, conn := open(t)
+	in := node(t, s)
+	record(t, s, increment("alice", 1, "e0"))
+	release := hold(t, conn, lockUser, "alice")
+
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	var others []time.Duration
+	for g := range 20 {
+		all.Go(func() {
+			for n := 0; ctx.Err() == nil; n++ {
+				started := time.Now()
+				if _, err := in.Submit(t.Context(), increment(scoreboard.UserID(fmt.Sprintf("u%d-%d", g, n%100)), 1, fmt.Sprint(n))); err != nil {
+					t.Error(err)
+				}
+				took := time.Since(started)
+				mu.Lock()
+				others = append(others, took)
+				mu.Unlock()
+			}
+		})
+	}
+	refused := 0
+	for n := 0; ctx.Err() == nil; n++ {
+		if _, err := in.Submit(t.Context(), increment("alice", 1, fmt.Sprint("locked", n))); scoreboard.CodeOf(err) != scoreboard.CodeUnavailable {
+			t.Errorf("alice: got %v, want unavailable", err)
+		}
+		refused++
+	}
+	all.Wait()
+	release()
+	if _, err := in.Submit(t.Context(), increment("alice", 1, "after")); err != nil {
+		t.Errorf("alice after the lock: %v", err)
+	}
+	slices.Sort(others)
+	p50, p99, worst := others[len(others)/2], others[len(others)*99/100], others[len(others)-1]
+	t.Logf("%d increments of others in 3 s, p50 %s, p99 %s, worst %s; alice refused %d times", len(others), p50, p99, worst, refused)
+	if p99 > 100*time.Millisecond || worst > time.Second {
+		t.Errorf("p99 %s, worst %s: the lane waited for alice", p99, worst)
+	}
+	if len(others) < 1000 {
+		t.Errorf("only %d increments of others", len(others))
+	}
+	if n := count(t, conn, `select count(*) from user_score_histories where user_id = 'alice'`); n != 2 {
+		t.Errorf("alice has %d ledger rows, want 2", n)
+	}
+}
+
+// 200 callers, two servers, one user.
+func TestTwoHundredCallersOnOneHotUser(t *testing.T) {
+	t.Parallel()
+	var url string
+	s, conn := open(t, func(o *store.Options) { url = o.URL })
+	nodes := []*ingest.Ingest{node(t, s), node(t, second(t, url))}
+	const callers, each = 200, 25
+	var all sync.WaitGroup
+	started := time.Now()
+	for c := range callers {
+		all.Go(func() {
+			for n := range each {
+				in := increment("hot", 1, fmt.Sprintf("%d-%d", c, n))
+				for tries := 0; ; tries++ {
+					got, err := nodes[(c+tries)%2].Submit(t.Context(), in)
+					if code := scoreboard.CodeOf(err); (code == scoreboard.CodeUnavailable || code == scoreboard.CodeOverloaded) && tries < 20 {
+						continue // as a client does: the same event again
+					}
+					if err != nil || len(got) != 1 {
+						t.Errorf("caller %d, %d: got %v, %v", c, n, got, err)
+					}
+					break
+				}
+			}
+		})
+	}
+	all.Wait()
+	took := time.Since(started)
+	t.Logf("%.0f increments/s on one user: %d callers, two servers", callers*each/took.Seconds(), callers)
+	if n := count(t, conn, `select score from scores where user_id = 'hot' and version = $1`, callers*each); n != callers*each {
+		t.Errorf("the score is %d, want %d", n, callers*each)
+	}
+	if n := count(t, conn, `select count(*) from user_score_histories where new_score = version and applied = 1`); n != callers*each {
+		t.Errorf("%d ledger rows with the sum so far, want %d", n, callers*each)
+	}
+}
