@@ -16,6 +16,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/ranking"
 	"github.com/scoreboard/scoreboard/server/realtime"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store"
 )
 
 // What stands here makes one station look the way another asks for it.
@@ -33,10 +34,21 @@ func (s source) Consume(ctx context.Context, handle func(context.Context, []proj
 	})
 }
 
-// deadLetters is a topic of the broker.
-type deadLetters struct{ producer *broker.Producer }
+// deadLetters is a table for whoever operates this, and a topic for whoever
+// else listens.
+type deadLetters struct {
+	store    *store.Store
+	topic    string // where the records came from
+	producer *broker.Producer
+}
 
 func (d deadLetters) Bury(ctx context.Context, r projection.Record, reason string) error {
+	err := d.store.Bury(ctx, &scoreboard.DeadLetter{
+		Topic: d.topic, Partition: r.Partition, Offset: r.Offset, Value: r.Value, Reason: reason, Attempts: 1,
+	})
+	if err != nil {
+		return err
+	}
 	return bury(ctx, d.producer, r.Partition, r.Offset, r.Value, reason)
 }
 

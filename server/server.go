@@ -77,6 +77,9 @@ func New(ctx context.Context, c *config.Config, log *slog.Logger) (*Server, erro
 	if c.Has(config.RoleUpkeep) {
 		s.add("keeper", s.keeper)
 		s.register(s.keeper.Collectors()...)
+		upkeep := outbox.NewUpkeep(s.store, log)
+		s.add("outbox upkeep", upkeep)
+		s.register(upkeep.Collectors()...)
 	}
 	if c.Has(config.RoleProjector) {
 		s.makeProjection(ask)
@@ -142,7 +145,7 @@ func (s *Server) makeProjection(cold func(scoreboard.BoardID)) {
 	c := s.config
 	s.dead = s.kafka.Producer(c.KafkaDeadTopic)
 	consumer := s.kafka.Consumer(c.KafkaTopic, c.KafkaGroup, c.ProjectionBatch, s.log)
-	s.project = projection.New(source{consumer}, s.ranking, s.store, deadLetters{s.dead}, cold, s.log)
+	s.project = projection.New(source{consumer}, s.ranking, s.store, deadLetters{s.store, c.KafkaTopic, s.dead}, cold, s.log)
 	s.register(s.project.Collectors()...)
 	s.register(consumer.Collectors()...)
 	s.add("projection", s.project)

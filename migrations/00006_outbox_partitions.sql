@@ -1,0 +1,54 @@
+-- Why: published rows leave with their whole partition. A partition may go
+-- only when no row in it lies beyond its shard's cursor, and that must be seen
+-- under a lock that no writer holds: a transaction that began before could
+-- still put a row in.
+
+-- +goose Up
+-- +goose StatementBegin
+create function outbox_partition_waits(leaf text) returns boolean
+language plpgsql as $$
+declare
+    waits boolean;
+begin
+    -- One probe of the index a shard, whatever the size.
+    execute format($look$
+        select exists (
+            select from generate_series(0, coalesce((select max(shard) from %1$I), -1)) as t(s)
+            left join relay_shards r on r.shard = t.s
+            cross join lateral (
+                select from %1$I as l
+                where l.shard = t.s and (l.xid, l.id) > (coalesce(r.cursor_xid, '0'::xid8), coalesce(r.cursor_id, 0))
+                limit 1) as waiting)
+        $look$, leaf) into waits;
+    return waits;
+end
+$$;
+-- +goose StatementEnd
+
+-- drop_outbox_partition drops a partition that nothing waits in, or empties the
+-- default one, and says whether it did. The caller sets lock_timeout.
+-- +goose StatementBegin
+create function drop_outbox_partition(leaf text) returns boolean
+language plpgsql as $$
+begin
+    if outbox_partition_waits(leaf) then
+        return false; -- without having stopped any writer
+    end if;
+    lock table only outbox_score_updates in access exclusive mode;
+    execute format('lock table %I in access exclusive mode', leaf);
+    if outbox_partition_waits(leaf) then
+        return false;
+    end if;
+    if leaf = 'outbox_score_updates_default' then
+        truncate outbox_score_updates_default;
+    else
+        execute format('drop table %I', leaf);
+    end if;
+    return true;
+end
+$$;
+-- +goose StatementEnd
+
+-- +goose Down
+drop function drop_outbox_partition;
+drop function outbox_partition_waits;

@@ -1,0 +1,214 @@
+package outbox_test
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+func TestPartitionsAreMadeAheadAndWritten(t *testing.T) {
+	t.Parallel()
+	r := open(t)
+	conn := r.connect(t)
+	row(t, conn, "early") // before the partition of this hour is there
+	made, err := r.MakePartitions(ctx)
+	if err != nil || made < 3 {
+		t.Fatalf("made %d, %v; want those of the next hours", made, err)
+	}
+	if again, err := r.MakePartitions(ctx); err != nil || again != 0 {
+		t.Errorf("made %d more, %v; want none", again, err)
+	}
+	if _, err := conn.Exec(ctx, `insert into outbox_score_updates (shard, event_id, user_id, board_id, score, delta, order_key, version, revision, reached_at, recorded_at)
+select 0, gen_random_uuid(), 'ahead', 'global', 1, 1, -1, 1, 1, t, t from (select clock_timestamp() + interval '2 hours' as t) as x`); err != nil {
+		t.Fatal(err)
+	}
+	var leaf string
+	if err := conn.QueryRow(ctx, `select tableoid::regclass::text from outbox_score_updates where user_id = 'ahead'`).Scan(&leaf); err != nil ||
+		leaf == "outbox_score_updates_default" {
+		t.Errorf("a row two hours ahead is in %s (%v)", leaf, err)
+	}
+	p := &transport{}
+	start(t, options("relay"), r, p)
+	until(t, "both published", func() bool { return strings.Join(p.published(), " ") == "early ahead" })
+}
+
+// TestAPartitionIsDroppedBehindTheSlowestCursor has old partitions, one of
+// them with a row that no relay has read.
+func TestAPartitionIsDroppedBehindTheSlowestCursor(t *testing.T) {
+	t.Parallel()
+	r := open(t)
+	conn := r.connect(t)
+	exec := func(sql string, args ...any) {
+		t.Helper()
+		if _, err := conn.Exec(ctx, sql, args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	exec(`select create_outbox_partition(h, h + interval '1 hour') from (
+    select date_trunc('hour', clock_timestamp()) - make_interval(hours => n) as h from generate_series(3, 5) as n) as x`)
+	put := func(user string, shard, hours int) {
+		t.Helper()
+		exec(`insert into outbox_score_updates (shard, event_id, user_id, board_id, score, delta, order_key, version, revision, reached_at, recorded_at)
+select $2, gen_random_uuid(), $1, 'global', 1, 1, -1, 1, 1, t, t from (select date_trunc('hour', clock_timestamp()) - make_interval(hours => $3) as t) as x`, user, shard, hours)
+	}
+	put("published", 0, 5)
+	put("unread", 1, 4) // of a shard that no relay has ever owned
+	put("default", 0, 30)
+	p := &transport{}
+	stop := start(t, options("relay"), r, p)
+	until(t, "shard 0 published", func() bool {
+		s, err := r.OutboxStatus(ctx)
+		return err == nil && len(s.Shards) == 1 && s.Shards[0].Depth == 0 && len(p.published()) == 2
+	})
+	stop()
+	before := r.partitions(t)
+
+	// A transaction that has written to an old partition and not committed.
+	tx, err := r.connect(t).Begin(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(ctx, `insert into outbox_score_updates (shard, event_id, user_id, board_id, score, delta, order_key, version, revision, reached_at, recorded_at)
+select 0, gen_random_uuid(), 'running', 'global', 1, 1, -1, 1, 1, t, t from (select date_trunc('hour', clock_timestamp()) - interval '3 hours' as t) as x`); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	if dropped, err := r.DropPartitions(ctx); err == nil {
+		t.Errorf("dropped %d while a writer was at it", dropped)
+	}
+	if took := time.Since(began); took > 2*time.Second {
+		t.Errorf("writers may have waited %v behind it", took)
+	}
+	if err := tx.Commit(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if dropped, err := r.DropPartitions(ctx); err != nil || dropped != 2 {
+		t.Errorf("dropped %d of %q (%v), want the published one, and the default one emptied", dropped, before, err)
+	}
+	if got := len(r.partitions(t)); got != len(before)-1 {
+		t.Errorf("left are %q", r.partitions(t))
+	}
+	var left []string
+	rows, _ := conn.Query(ctx, "select user_id from outbox_score_updates order by 1")
+	for rows.Next() {
+		var user string
+		if err := rows.Scan(&user); err != nil {
+			t.Fatal(err)
+		}
+		left = append(left, user)
+	}
+	if strings.Join(left, " ") != "running unread" {
+		t.Errorf("left are the rows %q, want those that nobody has read", left)
+	}
+	start(t, options("relay"), r, p)
+	until(t, "the late one published", func() bool { return len(p.published()) == 3 })
+}
+
+func (r rig) partitions(t testing.TB) []string {
+	t.Helper()
+	status, err := r.OutboxStatus(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return status.Partitions
+}
+
+func TestTheStatusTellsWhatWaitsAndWhy(t *testing.T) {
+	t.Parallel()
+	r := open(t)
+	conn := r.connect(t)
+	p := &transport{publish: func([]scoreboard.Change) (int, error) { return 0, context.DeadlineExceeded }}
+	stop := start(t, options("stuck"), r, p)
+	for i := range 7 {
+		row(t, conn, strconv.Itoa(i))
+	}
+	tx, err := r.connect(t).Begin(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	row(t, tx, "holds the horizon")
+	until(t, "the status in full", func() bool {
+		s, err := r.OutboxStatus(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := s.Shards[0]
+		return w.Depth == 7 && w.OldestAge > 50*time.Millisecond && w.Attempts > 0 && strings.Contains(w.LastError, "deadline") &&
+			s.HorizonAge > 50*time.Millisecond && w.Generation > 0
+	})
+	stop()
+	if err := tx.Rollback(ctx); err != nil {
+		t.Fatal(err)
+	}
+	start(t, options("well"), r, &transport{})
+	until(t, "drained", func() bool {
+		s, err := r.OutboxStatus(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := s.Shards[0]
+		return w.Depth == 0 && w.OldestAge == 0 && w.Attempts == 0 && w.LastError == "" && w.Owner == "well" && w.LeaseLeft > 0
+	})
+}
+
+func TestALetterIsRequeuedOnceOrDropped(t *testing.T) {
+	t.Parallel()
+	r := open(t)
+	at := time.Now().UTC().Truncate(time.Microsecond)
+	change := scoreboard.Change{
+		Type: scoreboard.ChangeScore, Board: "global", User: "alice", Score: 5, Key: -5, Version: 3, Revision: 2,
+		ReachedAt: at, RecordedAt: at, Hidden: true,
+	}
+	bury := func(offset int64, value []byte) {
+		t.Helper()
+		for range 2 { // handed over again, it is the same letter
+			if err := r.Bury(ctx, &scoreboard.DeadLetter{Topic: "events", Partition: 1, Offset: offset, Value: value, Reason: "why", Attempts: 1}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	old := change
+	old.RecordedAt = at.AddDate(0, -3, 0)
+	bury(1, change.AppendJSON(nil))
+	bury(2, []byte("no JSON"))
+	bury(3, old.AppendJSON(nil))
+	letters, err := r.DeadLetters(ctx, 0, 10)
+	if err != nil || len(letters) != 3 {
+		t.Fatalf("letters %+v, %v; want 3", letters, err)
+	}
+	if more, err := r.DeadLetters(ctx, letters[1].ID, 10); err != nil || len(more) != 1 {
+		t.Errorf("behind the second: %+v, %v", more, err)
+	}
+	if err := r.RequeueLetter(ctx, letters[1].ID); scoreboard.CodeOf(err) != scoreboard.CodeConflict {
+		t.Errorf("requeue of what cannot be read: %v, want a conflict", err)
+	}
+	if err := r.RequeueLetter(ctx, letters[2].ID); scoreboard.CodeOf(err) != scoreboard.CodeGone {
+		t.Errorf("requeue from before the window: %v, want gone", err)
+	}
+	if err := r.RequeueLetter(ctx, letters[0].ID); err != nil {
+		t.Fatal(err)
+	}
+	for _, end := range []func() error{
+		func() error { return r.RequeueLetter(ctx, letters[0].ID) },
+		func() error { return r.DropLetter(ctx, letters[0].ID) },
+	} {
+		if err := end(); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
+			t.Errorf("a second end of a letter: %v, want not_found", err)
+		}
+	}
+	if err := r.DropLetter(ctx, letters[1].ID); err != nil {
+		t.Error(err)
+	}
+	var carried []scoreboard.Change
+	p := &transport{publish: func(c []scoreboard.Change) (int, error) { carried = append(carried, c...); return len(c), nil }}
+	stop := start(t, options("relay"), r, p)
+	until(t, "carried again", func() bool { return len(p.published()) == 1 })
+	stop()
+	if got, want := string(carried[0].AppendJSON(nil)), string(change.AppendJSON(nil)); got != want {
+		t.Errorf("carried %s, want %s", got, want)
+	}
+}

@@ -1,0 +1,109 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// Bury keeps a record that cannot be carried. The same record buried again is
+// the same letter.
+func (s *Store) Bury(ctx context.Context, letter *scoreboard.DeadLetter) error {
+	_, err := s.pool.Exec(ctx, `insert into dead_letters (topic, partition, record_offset, value, reason, attempts)
+values ($1, $2, $3, $4, $5, $6) on conflict do nothing`, letter.Topic, letter.Partition, letter.Offset, letter.Value, letter.Reason, letter.Attempts)
+	if err != nil {
+		return translate(fmt.Errorf("bury offset %d of partition %d of %s: %w", letter.Offset, letter.Partition, letter.Topic, err))
+	}
+	return nil
+}
+
+const letterColumns = `id, topic, partition, record_offset, value, reason, attempts, buried_at`
+
+func scanLetter(row pgx.CollectableRow) (l scoreboard.DeadLetter, err error) {
+	err = row.Scan(&l.ID, &l.Topic, &l.Partition, &l.Offset, &l.Value, &l.Reason, &l.Attempts, &l.BuriedAt)
+	l.BuriedAt = l.BuriedAt.UTC()
+	return l, err
+}
+
+// DeadLetters lists at most limit letters behind an id, oldest first.
+func (s *Store) DeadLetters(ctx context.Context, after int64, limit int) ([]scoreboard.DeadLetter, error) {
+	rows, err := s.pool.Query(ctx, `select `+letterColumns+` from dead_letters where id > $1 order by id limit $2`, after, limit)
+	if err != nil {
+		return nil, translate(fmt.Errorf("list dead letters: %w", err))
+	}
+	letters, err := pgx.CollectRows(rows, scanLetter)
+	if err != nil {
+		return nil, translate(fmt.Errorf("list dead letters: %w", err))
+	}
+	return letters, nil
+}
+
+// DeadLetter returns one letter, or a not_found.
+func (s *Store) DeadLetter(ctx context.Context, id int64) (*scoreboard.DeadLetter, error) {
+	rows, err := s.pool.Query(ctx, `select `+letterColumns+` from dead_letters where id = $1`, id)
+	if err != nil {
+		return nil, translate(fmt.Errorf("read dead letter %d: %w", id, err))
+	}
+	letter, err := pgx.CollectExactlyOneRow(rows, scanLetter)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, noLetter(id)
+	}
+	if err != nil {
+		return nil, translate(fmt.Errorf("read dead letter %d: %w", id, err))
+	}
+	return &letter, nil
+}
+
+func noLetter(id int64) error {
+	return scoreboard.Errorf(scoreboard.CodeNotFound, "there is no dead letter %d", id)
+}
+
+// RequeueLetter puts a letter into the outbox again and ends it, both or
+// neither. Carried twice it does nothing, since revisions are compared. One
+// that this build cannot read is a conflict; one from before the window in
+// which repeats are known is gone.
+func (s *Store) RequeueLetter(ctx context.Context, id int64) error {
+	letter, err := s.DeadLetter(ctx, id)
+	if err != nil {
+		return err
+	}
+	c, beat, err := scoreboard.DecodeEvent(letter.Value)
+	if err != nil || beat != nil {
+		return &scoreboard.Error{Code: scoreboard.CodeConflict, Message: fmt.Sprintf("dead letter %d cannot be read: drop it", id), Err: err}
+	}
+	if c.RecordedAt.Before(knownSince(time.Now())) {
+		return scoreboard.Errorf(scoreboard.CodeGone, "dead letter %d was recorded %s, before repeats are known",
+			id, c.RecordedAt.Format(time.RFC3339))
+	}
+	// Any shard will do: nothing relies on the order of a user's events.
+	const requeue = `with ended as (delete from dead_letters where id = $1 returning id)
+insert into outbox_score_updates (shard, event_id, user_id, board_id, score, previous_score, delta, order_key, version, revision,
+    reached_at, recorded_at, hidden)
+select 0, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13 from ended`
+	tag, err := s.pool.Exec(ctx, requeue, id, c.Event, c.User, c.Board, c.Score, c.Previous, c.Delta, c.Key, c.Version, c.Revision,
+		c.ReachedAt, c.RecordedAt, c.Hidden)
+	if err != nil {
+		return translate(fmt.Errorf("requeue dead letter %d: %w", id, err))
+	}
+	if tag.RowsAffected() == 0 {
+		return noLetter(id) // somebody else was quicker
+	}
+	return nil
+}
+
+// DropLetter ends a letter for good, or is a not_found.
+func (s *Store) DropLetter(ctx context.Context, id int64) error {
+	tag, err := s.pool.Exec(ctx, `delete from dead_letters where id = $1`, id)
+	if err != nil {
+		return translate(fmt.Errorf("drop dead letter %d: %w", id, err))
+	}
+	if tag.RowsAffected() == 0 {
+		return noLetter(id)
+	}
+	return nil
+}
