@@ -109,7 +109,7 @@ func (r *rig) startDaemon(ctx context.Context, settings []string) error {
 	if err != nil {
 		return err
 	}
-	r.daemon = exec.Command("bin/scoreboardd", "--addr", api, "--ops-addr", ops)
+	r.daemon = exec.CommandContext(context.WithoutCancel(ctx), "bin/scoreboardd", "--addr", api, "--ops-addr", ops)
 	r.daemon.Stderr = log
 	r.daemon.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	r.daemon.Env = append(os.Environ(),

@@ -76,7 +76,7 @@ func startDev(ctx context.Context, dir string) (ready time.Duration, stop func()
 	if err != nil {
 		return 0, nil, err
 	}
-	cmd := exec.Command("bin/scoreboardd", "dev", "--data", dir, "--addr", api, "--ops-addr", ops)
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), "bin/scoreboardd", "dev", "--data", dir, "--addr", api, "--ops-addr", ops)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
 	started := time.Now()
 	if err := cmd.Start(); err != nil {

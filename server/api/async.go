@@ -45,7 +45,7 @@ func (a *API) accept(c *gin.Context, r *protocol.IncrementRequest, in *scoreboar
 	}
 	if receipts != nil {
 		a.rank(c, receipts)
-		respond(c, http.StatusOK, receiptsJSON(r, receipts))
+		answer(c, r, receipts)
 		return nil
 	}
 	c.Writer.Header().Set("Location", "/v1/events/"+in.Event.Text+"?user_id="+url.QueryEscape(string(in.User)))

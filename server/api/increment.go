@@ -44,7 +44,7 @@ func (a *API) increment(c *gin.Context, who *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	respond(c, http.StatusOK, receiptsJSON(r, receipts))
+	answer(c, r, receipts)
 	return nil
 }
 
@@ -169,18 +169,22 @@ func (a *API) checkHeader(c *gin.Context, given string, body []byte) (string, er
 	return key, a.Keyring.Check(c.Request.Context(), key, text, signature, time.Unix(seconds, 0))
 }
 
-// receiptsJSON answers with one receipt, or a list where the request named
-// boards.
-func receiptsJSON(r *protocol.IncrementRequest, receipts []scoreboard.Receipt) any {
+// answer sends one receipt, or a list where the request named boards.
+func answer(c *gin.Context, r *protocol.IncrementRequest, receipts []scoreboard.Receipt) {
+	if r.Boards == nil {
+		receipt := receiptJSON(&receipts[0])
+		c.Data(http.StatusOK, "application/json", receipt.AppendJSON(make([]byte, 0, receiptSize)))
+		return
+	}
 	out := make([]protocol.Receipt, len(receipts))
 	for i := range receipts {
 		out[i] = receiptJSON(&receipts[i])
 	}
-	if r.Boards == nil {
-		return out[0]
-	}
-	return protocol.Receipts{UserID: r.UserID, ProcessedEventID: r.EventID, Receipts: out}
+	respond(c, http.StatusOK, protocol.Receipts{UserID: r.UserID, ProcessedEventID: r.EventID, Receipts: out})
 }
+
+// receiptSize is more than most receipts need.
+const receiptSize = 384
 
 func receiptJSON(r *scoreboard.Receipt) protocol.Receipt {
 	return protocol.Receipt{
