@@ -136,7 +136,7 @@ func (d *daemon) kill() {
 	if err := d.cmd.Process.Kill(); err != nil {
 		d.t.Fatal(err)
 	}
-	<-d.done
+	_ = <-d.done // killed, as asked
 }
 
 // stop ends the daemon as an operator would and returns how it exited.
