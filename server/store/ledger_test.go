@@ -1,0 +1,179 @@
+package store_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"pgregory.net/rapid"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+type (
+	eventOf struct {
+		user  scoreboard.UserID
+		event [16]byte
+	}
+	placeOf struct {
+		user  scoreboard.UserID
+		board scoreboard.BoardID
+	}
+	ledgerRow struct {
+		placeOf
+		event             [16]byte
+		hash              [16]byte
+		delta, applied    int64
+		previous          *scoreboard.Score
+		score             scoreboard.Score
+		version           int64
+		recorded, reached time.Time
+		revision          int64
+	}
+)
+
+// ledger is all that the database holds about some users.
+type ledger struct {
+	events map[eventOf][]ledgerRow
+	places map[placeOf][]ledgerRow // by version
+	scores map[placeOf]ledgerRow
+	outbox map[placeOf][]ledgerRow // by revision
+	users  []scoreboard.UserID
+}
+
+func readLedger(t testing.TB, conn *pgx.Conn, like string) *ledger {
+	t.Helper()
+	l := &ledger{
+		events: make(map[eventOf][]ledgerRow), places: make(map[placeOf][]ledgerRow),
+		scores: make(map[placeOf]ledgerRow), outbox: make(map[placeOf][]ledgerRow),
+	}
+	read := func(sql string, to []any, do func() error) {
+		rows, err := conn.Query(t.Context(), sql, like)
+		if err == nil {
+			_, err = pgx.ForEachRow(rows, to, do)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var r ledgerRow
+	var hash []byte
+	read(`select user_id, board_id, event_id, payload_hash, delta, applied, previous_score, new_score, version, recorded_at
+from user_score_histories where user_id like $1 order by user_id, board_id, version`,
+		[]any{&r.user, &r.board, &r.event, &hash, &r.delta, &r.applied, &r.previous, &r.score, &r.version, &r.recorded}, func() error {
+			r.hash = [16]byte(hash)
+			key := eventOf{r.user, r.event}
+			l.events[key] = append(l.events[key], r)
+			l.places[r.placeOf] = append(l.places[r.placeOf], r)
+			return nil
+		})
+	r = ledgerRow{}
+	read(`select user_id, board_id, score, version, revision, reached_at, recorded_at from scores where user_id like $1`,
+		[]any{&r.user, &r.board, &r.score, &r.version, &r.revision, &r.reached, &r.recorded}, func() error {
+			l.scores[r.placeOf] = r
+			return nil
+		})
+	r = ledgerRow{}
+	read(`select user_id, board_id, event_id, previous_score, score, delta, version, revision, reached_at, recorded_at
+from outbox_score_updates where user_id like $1 order by user_id, board_id, revision`,
+		[]any{&r.user, &r.board, &r.event, &r.previous, &r.score, &r.applied, &r.version, &r.revision, &r.reached, &r.recorded}, func() error {
+			l.outbox[r.placeOf] = append(l.outbox[r.placeOf], r)
+			return nil
+		})
+	var user scoreboard.UserID
+	read(`select user_id from users where user_id like $1`, []any{&user}, func() error {
+		l.users = append(l.users, user)
+		return nil
+	})
+	return l
+}
+
+// matches says whether a receipt tells what the row holds.
+func (r ledgerRow) matches(got scoreboard.Receipt) bool {
+	return got.User == r.user && got.Board == r.board && got.NewScore == r.score && got.Applied == r.applied &&
+		samePrevious(got.Previous, r.previous) && got.Version == r.version && got.RecordedAt.Equal(r.recorded)
+}
+
+func samePrevious(a, b *scoreboard.Score) bool {
+	return (a == nil) == (b == nil) && (a == nil || *a == *b)
+}
+
+// check holds the ledger to what it promises, by itself.
+func (l *ledger) check(t *rapid.T) {
+	active := make(map[scoreboard.UserID]bool)
+	for place, rows := range l.places {
+		active[place.user] = true
+		var before *ledgerRow
+		changes := l.outbox[place]
+		for i, r := range rows {
+			if r.version != int64(i+1) {
+				t.Fatalf("%v: version %d in place %d", place, r.version, i+1)
+			}
+			l.checkRow(t, before, r)
+			if before == nil || r.score != before.score {
+				if len(changes) == 0 {
+					t.Fatalf("%v: no outbox row for version %d", place, r.version)
+				}
+				c := changes[0]
+				changes = changes[1:]
+				if c.version != r.version || c.event != r.event || c.score != r.score || c.applied != r.applied ||
+					!samePrevious(c.previous, r.previous) || !c.recorded.Equal(r.recorded) || !c.reached.Equal(r.recorded) {
+					t.Fatalf("%v: the outbox says %+v of %+v", place, c, r)
+				}
+			}
+			before = &r
+		}
+		if len(changes) > 0 {
+			t.Fatalf("%v: the outbox has %d rows too many", place, len(changes))
+		}
+		for i, c := range l.outbox[place] {
+			if c.revision != int64(i+1) {
+				t.Fatalf("%v: revision %d in place %d", place, c.revision, i+1)
+			}
+		}
+		s, last := l.scores[place], l.outbox[place][len(l.outbox[place])-1]
+		if s.score != before.score || s.version != before.version || !s.recorded.Equal(before.recorded) ||
+			s.revision != last.revision || !s.reached.Equal(last.reached) {
+			t.Fatalf("%v: the score row is %+v, the last ledger row %+v, the last change %+v", place, s, before, last)
+		}
+	}
+	if len(l.scores) != len(l.places) || len(l.outbox) != len(l.places) {
+		t.Fatalf("%d scores and %d in the outbox of %d in the ledger", len(l.scores), len(l.outbox), len(l.places))
+	}
+	for event, rows := range l.events {
+		boards := make(map[scoreboard.BoardID]bool)
+		for _, r := range rows {
+			if boards[r.board] || r.hash != rows[0].hash || r.delta != rows[0].delta {
+				t.Fatalf("event %x of %s is there more than once: %+v", event.event, event.user, rows)
+			}
+			boards[r.board] = true
+		}
+	}
+	for _, user := range l.users {
+		if !active[user] {
+			t.Fatalf("user %s has a row and nothing recorded", user)
+		}
+	}
+}
+
+// checkRow holds a row to its mode and to the row before it.
+func (l *ledger) checkRow(t *rapid.T, before *ledgerRow, r ledgerRow) {
+	var old scoreboard.Score
+	if before != nil {
+		old = before.score
+		if r.recorded.Before(before.recorded) {
+			t.Fatalf("%v: version %d was recorded before the one before", r.placeOf, r.version)
+		}
+	}
+	mode, want := propertyModes[r.board], scoreboard.Score(r.delta)
+	switch {
+	case mode == scoreboard.ModeIncrement:
+		want += old
+	case mode == scoreboard.ModeBest && before != nil && (r.board == "low") == (want > old) && want != old:
+		want = old
+	}
+	first := mode == scoreboard.ModeIncrement || before != nil
+	if r.score != want || r.applied != int64(want-old) || (r.previous != nil) != first || first && *r.previous != old {
+		t.Fatalf("%v: got %+v after %+v, want score %d", r.placeOf, r, before, want)
+	}
+}

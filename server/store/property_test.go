@@ -1,0 +1,242 @@
+package store_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"pgregory.net/rapid"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store"
+)
+
+// Boards of the property test, besides those that do not take anything.
+var propertyModes = map[scoreboard.BoardID]scoreboard.Mode{
+	"sum": scoreboard.ModeIncrement, "other": scoreboard.ModeIncrement, "high": scoreboard.ModeBest, "low": scoreboard.ModeBest,
+	"last": scoreboard.ModeLatest,
+}
+
+// submission is one increment of the plan, and whether any state of the store
+// could take it.
+type submission struct {
+	user, event int
+	delta       int64
+	boards      []scoreboard.BoardID
+	good        bool
+}
+
+// Few users, events and deltas, so that repeats and conflicts are common.
+var drawSubmission = rapid.Custom(func(t *rapid.T) submission {
+	s := submission{user: rapid.IntRange(0, 2).Draw(t, "user"), event: rapid.IntRange(0, 9).Draw(t, "event")}
+	kind := rapid.IntRange(0, 9).Draw(t, "kind")
+	switch {
+	case kind < 5:
+		s.boards = rapid.SampledFrom([][]scoreboard.BoardID{{"sum"}, {"other"}, {"sum", "other"}, {"other", "sum"}}).Draw(t, "sums")
+		s.delta, s.good = rapid.Int64Range(1, 3).Draw(t, "delta"), true
+	case kind < 8:
+		s.boards = rapid.SampledFrom([][]scoreboard.BoardID{{"high"}, {"low"}, {"high", "low"}, {"last"}}).Draw(t, "boards")
+		s.delta, s.good = rapid.Int64Range(-3, 3).Draw(t, "delta"), true
+	default:
+		s.boards = rapid.SampledFrom([][]scoreboard.BoardID{{"nowhere"}, {"frozen"}, {"sum", "high"}, {"sum", "frozen"}}).Draw(t, "bad")
+		s.delta = rapid.SampledFrom([]int64{0, 1, 101}).Draw(t, "delta")
+	}
+	return s
+})
+
+// trouble strikes at the nth message after the one before.
+type trouble struct {
+	after int
+	kind  int // 0 cuts, 1 terminates the backend, 2 delays a COMMIT
+	late  time.Duration
+}
+
+var drawTrouble = rapid.Custom(func(t *rapid.T) trouble {
+	return trouble{
+		after: rapid.IntRange(1, 150).Draw(t, "after"), kind: rapid.IntRange(0, 2).Draw(t, "kind"),
+		late: time.Duration(rapid.IntRange(1, 60).Draw(t, "late ms")) * time.Millisecond,
+	}
+})
+
+// troubles makes a judge of them; killed are told to end.
+func troubles(list []trouble, kill func(backend uint32)) func(passing) verdict {
+	seen := 0
+	return func(m passing) verdict {
+		if seen++; len(list) == 0 || seen < list[0].after {
+			return verdict{}
+		}
+		now := list[0]
+		switch {
+		case now.kind == 2 && (m.answer || m.kind != 'E' || m.statement != "commit"):
+			return verdict{} // until a COMMIT comes by
+		case now.kind == 1 && m.backend == 0:
+			return verdict{}
+		}
+		list, seen = list[1:], 0
+		switch now.kind {
+		case 1:
+			kill(m.backend)
+			return verdict{}
+		case 2:
+			return verdict{late: now.late}
+		}
+		return verdict{cut: true}
+	}
+}
+
+// Whatever runs at once and whatever breaks: afterwards the ledger adds up,
+// every event counted once, and everybody was told what is in the ledger.
+func TestAnyInterleavingAddsUp(t *testing.T) {
+	t.Parallel()
+	var proxies [2]*proxy
+	var stores [2]*store.Store
+	var url string
+	quick := func(o *store.Options) { url, o.LockWait = o.URL, 30*time.Millisecond }
+	_, conn := open(t, quick)
+	killer, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = killer.Close(t.Context()) })
+	var killing sync.Mutex
+	kill := func(backend uint32) {
+		killing.Lock()
+		defer killing.Unlock()
+		if _, err := killer.Exec(t.Context(), `select pg_terminate_backend($1)`, int32(backend)); err != nil {
+			t.Error(err)
+		}
+	}
+	for i := range stores {
+		proxies[i] = newProxy(t, url)
+		stores[i] = second(t, proxies[i].url)
+	}
+	for id, mode := range propertyModes {
+		order := "highest"
+		if id == "low" {
+			order = "lowest"
+		}
+		createBoard(t, conn, string(id), string(mode), order, -100, 100)
+	}
+	createBoard(t, conn, "frozen", "increment", "highest", 1, 100)
+	if _, err := conn.Exec(t.Context(), `update boards set status = 'frozen' where board_id = 'frozen'`); err != nil {
+		t.Fatal(err)
+	}
+
+	var runs, repeats, conflicts, struck atomic.Int64
+	property := func(rt *rapid.T) {
+		run := runs.Add(1)
+		plans := rapid.SliceOfN(rapid.SliceOfN(rapid.SliceOfN(drawSubmission, 1, 6), 1, 4), 2, 4).Draw(rt, "plans")
+		for i := range proxies {
+			list := rapid.SliceOfN(drawTrouble, 0, 3).Draw(rt, "troubles")
+			judge := troubles(list, kill)
+			proxies[i].watch(func(m passing) verdict {
+				v := judge(m)
+				if v != (verdict{}) {
+					struck.Add(1)
+				}
+				return v
+			})
+		}
+		user := func(n int) scoreboard.UserID { return scoreboard.UserID(fmt.Sprintf("r%d-%d", run, n)) }
+		var mu sync.Mutex
+		var told []telling
+		var all sync.WaitGroup
+		for g, plan := range plans {
+			all.Go(func() {
+				for _, batch := range plan {
+					incs := make([]scoreboard.Increment, len(batch))
+					for i, s := range batch {
+						incs[i] = increment(user(s.user), s.delta, fmt.Sprintf("e%d", s.event), s.boards...)
+					}
+					outcomes := insist(t, stores[g%2], incs)
+					mu.Lock()
+					for i, o := range outcomes {
+						told = append(told, telling{batch[i], incs[i], o})
+					}
+					mu.Unlock()
+				}
+			})
+		}
+		all.Wait()
+		for i := range proxies {
+			proxies[i].watch(nil)
+		}
+		l := readLedger(t, conn, fmt.Sprintf("r%d-%%", run))
+		l.check(rt)
+		for _, o := range told {
+			o.check(rt, l)
+			switch {
+			case o.outcome.Err == nil && o.outcome.Receipts[0].Replayed:
+				repeats.Add(1)
+			case scoreboard.CodeOf(o.outcome.Err) == scoreboard.CodeEventConflict:
+				conflicts.Add(1)
+			}
+		}
+	}
+	started := time.Now()
+	for rapid.Check(t, property); os.Getenv("SCOREBOARD_PROOF") == "1" && time.Since(started) < 3*time.Minute; {
+		rapid.Check(t, property)
+	}
+	t.Logf("%d runs in %s: %d repeats, %d conflicts, %d connections lost", runs.Load(), time.Since(started).Round(time.Second),
+		repeats.Load(), conflicts.Load(), struck.Load())
+	if repeats.Load() == 0 || conflicts.Load() == 0 || struck.Load() == 0 {
+		t.Error("nothing was repeated, in conflict or lost: this proves nothing")
+	}
+}
+
+// insist submits a batch until every item has an outcome, as clients do.
+func insist(t *testing.T, s *store.Store, batch []scoreboard.Increment) []scoreboard.Outcome {
+	for range 100 {
+		outcomes, err := s.Record(t.Context(), batch)
+		if err == nil && !slices.ContainsFunc(outcomes, func(o scoreboard.Outcome) bool { return errors.Is(o.Err, scoreboard.ErrUserLocked) }) {
+			return outcomes
+		}
+		if err != nil && scoreboard.CodeOf(err) != scoreboard.CodeUnavailable {
+			t.Errorf("record: %v", err)
+			return nil
+		}
+	}
+	t.Error("the batch was not recorded in a hundred tries")
+	return nil
+}
+
+// telling is what somebody was told about an increment.
+type telling struct {
+	plan    submission
+	inc     scoreboard.Increment
+	outcome scoreboard.Outcome
+}
+
+func (o telling) check(t *rapid.T, l *ledger) {
+	key := eventOf{o.inc.User, o.inc.Event.UUID}
+	rows := l.events[key]
+	same := len(rows) > 0 && rows[0].hash == o.inc.PayloadHash()
+	code := scoreboard.CodeOf(o.outcome.Err)
+	switch {
+	case code == "":
+		if !same || len(rows) != len(o.inc.Boards) || len(o.outcome.Receipts) != len(o.inc.Boards) {
+			t.Fatalf("%+v was told %+v, the ledger has %+v", o.plan, o.outcome, rows)
+		}
+		for i, r := range o.outcome.Receipts {
+			at := slices.IndexFunc(rows, func(row ledgerRow) bool { return row.board == r.Board })
+			if r.Board != o.inc.Boards[i] || at < 0 || !rows[at].matches(r) {
+				t.Fatalf("%+v was told %+v, the ledger has %+v", o.plan, r, rows)
+			}
+		}
+		if !o.plan.good {
+			t.Fatalf("%+v was taken", o.plan)
+		}
+	case code == scoreboard.CodeEventConflict:
+		if same || len(rows) == 0 {
+			t.Fatalf("%+v was called a conflict with %+v", o.plan, rows)
+		}
+	case o.plan.good || same:
+		t.Fatalf("%+v was refused: %v; the ledger has %+v", o.plan, o.outcome.Err, rows)
+	}
+}
