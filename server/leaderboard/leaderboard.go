@@ -52,6 +52,8 @@ type Leaderboard struct {
 	ask      func(scoreboard.BoardID)
 	log      *slog.Logger
 	flight   singleflight.Group
+	reads    *guard
+	receipts *guard
 	degraded prometheus.Counter
 }
 
@@ -59,6 +61,7 @@ type Leaderboard struct {
 func New(c Catalog, r Ranking, t Truth, cold error, ask func(scoreboard.BoardID), log *slog.Logger) *Leaderboard {
 	return &Leaderboard{
 		catalog: c, ranking: r, truth: t, cold: cold, ask: ask, log: log,
+		reads: newGuard("reads", rankingBudget, cold), receipts: newGuard("receipts", rankBudget, cold),
 		degraded: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "scoreboard_leaderboard_degraded_reads_total", Help: "Reads answered by the store, because the ranking could not.",
 		}),
@@ -66,7 +69,9 @@ func New(c Catalog, r Ranking, t Truth, cold error, ask func(scoreboard.BoardID)
 }
 
 // Collectors are what the root registers.
-func (l *Leaderboard) Collectors() []prometheus.Collector { return []prometheus.Collector{l.degraded} }
+func (l *Leaderboard) Collectors() []prometheus.Collector {
+	return []prometheus.Collector{l.degraded, l.reads.open, l.receipts.open}
+}
 
 // Top returns the first scoreboard.TopSize standings of a board.
 func (l *Leaderboard) Top(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Top, error) {
@@ -89,10 +94,11 @@ func (l *Leaderboard) Top(ctx context.Context, id scoreboard.BoardID) (*scoreboa
 	}
 }
 
-func (l *Leaderboard) top(ctx context.Context, board *scoreboard.Board) (*scoreboard.Top, error) {
-	fast, cancel := context.WithTimeout(ctx, rankingBudget)
-	top, err := l.ranking.Top(fast, board.ID)
-	cancel()
+func (l *Leaderboard) top(ctx context.Context, board *scoreboard.Board) (top *scoreboard.Top, err error) {
+	err = l.reads.try(ctx, func(ctx context.Context) (err error) {
+		top, err = l.ranking.Top(ctx, board.ID)
+		return err
+	})
 	if err == nil {
 		return top, nil
 	}
@@ -113,9 +119,11 @@ func (l *Leaderboard) Place(ctx context.Context, id scoreboard.BoardID, user sco
 	if err != nil {
 		return nil, err
 	}
-	fast, cancel := context.WithTimeout(ctx, rankingBudget)
-	place, err := l.ranking.Place(fast, board.ID, user, k)
-	cancel()
+	var place *scoreboard.Place
+	err = l.reads.try(ctx, func(ctx context.Context) (err error) {
+		place, err = l.ranking.Place(ctx, board.ID, user, k)
+		return err
+	})
 	if err == nil {
 		return place, nil
 	}

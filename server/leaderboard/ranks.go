@@ -13,8 +13,12 @@ type Ranks interface {
 	Ranks(ctx context.Context, board *scoreboard.Board, users []scoreboard.UserID, scores []*scoreboard.Score) ([]*int64, error)
 }
 
-// rankBudget is how long an acknowledged write waits for its rank.
-const rankBudget = 50 * time.Millisecond
+// Budgets of a rank: how long an acknowledged write waits for it, and how much
+// of that the store gets, which ranks one by one while others wait behind.
+const (
+	rankBudget      = 50 * time.Millisecond
+	truthRankBudget = 20 * time.Millisecond
+)
 
 // Ranker fills in the ranks of receipts.
 type Ranker struct {
@@ -48,7 +52,11 @@ func (r *Ranker) Rank(ctx context.Context, receipts []*scoreboard.Receipt) {
 				scores[i] = &receipt.NewScore
 			}
 		}
-		ranks, err := r.ranks.Ranks(ctx, board, users, scores)
+		var ranks []*int64
+		err = r.leaderboard.receipts.try(ctx, func(ctx context.Context) (err error) {
+			ranks, err = r.ranks.Ranks(ctx, board, users, scores)
+			return err
+		})
 		if err != nil {
 			r.leaderboard.degrade(id, err)
 			r.fromTruth(ctx, board, mine)
@@ -62,6 +70,8 @@ func (r *Ranker) Rank(ctx context.Context, receipts []*scoreboard.Receipt) {
 
 // fromTruth ranks as many as the budget allows.
 func (r *Ranker) fromTruth(ctx context.Context, board *scoreboard.Board, receipts []*scoreboard.Receipt) {
+	ctx, cancel := context.WithTimeout(ctx, truthRankBudget)
+	defer cancel()
 	for _, receipt := range receipts {
 		place, err := r.leaderboard.truth.Place(ctx, board, receipt.User, 0)
 		if err != nil {

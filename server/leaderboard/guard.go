@@ -1,0 +1,65 @@
+package leaderboard
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/scoreboard/scoreboard/server/breaker"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// After so many failures in a row the ranking is no longer asked; once in a
+// pause somebody tries.
+const (
+	failures = 3
+	pause    = time.Second
+)
+
+// errShutOut is what a question gets that was not asked.
+var errShutOut = errors.New("the ranking did not answer lately")
+
+// guard asks the ranking, as long as it answers. Reads and receipts have one
+// each, for what is too slow for a receipt may do for a read.
+type guard struct {
+	breaker *breaker.Breaker
+	budget  time.Duration
+	cold    error
+	open    prometheus.Collector
+}
+
+func newGuard(what string, budget time.Duration, cold error) *guard {
+	b := breaker.New(failures, pause, time.Now)
+	return &guard{b, budget, cold, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "scoreboard_leaderboard_breaker_open", Help: "1 while the ranking is not asked, because it did not answer.",
+		ConstLabels: prometheus.Labels{"for": what},
+	}, func() float64 {
+		if b.Open() {
+			return 1
+		}
+		return 0
+	})}
+}
+
+// try asks within the budget.
+func (g *guard) try(ctx context.Context, question func(context.Context) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	budget, ok := g.breaker.Budget(g.budget)
+	if !ok {
+		return errShutOut
+	}
+	limited, cancel := context.WithTimeout(ctx, budget)
+	defer cancel()
+	err := question(limited)
+	switch {
+	case err == nil || errors.Is(err, g.cold) || scoreboard.CodeOf(err) == scoreboard.CodeNotFound:
+		g.breaker.Done(true)
+	case !errors.Is(ctx.Err(), context.Canceled): // who hung up says nothing about the ranking
+		g.breaker.Done(false)
+	}
+	return err
+}

@@ -1,0 +1,173 @@
+package leaderboard_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/leaderboard"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+var errCold = errors.New("cold")
+
+type oneBoard struct{}
+
+func (oneBoard) Board(_ context.Context, id scoreboard.BoardID) (*scoreboard.Board, error) {
+	return &scoreboard.Board{ID: id}, nil
+}
+
+// hanging is a ranking that does not answer while hangs is set, and says err
+// else.
+type hanging struct {
+	hangs atomic.Bool
+	err   error
+}
+
+func (h *hanging) wait(ctx context.Context) error {
+	if h.hangs.Load() {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return h.err
+}
+
+func (h *hanging) Top(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Top, error) {
+	return &scoreboard.Top{Board: id}, h.wait(ctx)
+}
+
+func (h *hanging) Place(ctx context.Context, _ scoreboard.BoardID, user scoreboard.UserID, _ int) (*scoreboard.Place, error) {
+	return &scoreboard.Place{User: user, Rank: 1}, h.wait(ctx)
+}
+
+func (h *hanging) Ranks(ctx context.Context, _ *scoreboard.Board, users []scoreboard.UserID, _ []*scoreboard.Score) ([]*int64, error) {
+	return make([]*int64, len(users)), h.wait(ctx)
+}
+
+// plainTruth answers at once.
+type plainTruth struct{}
+
+func (plainTruth) Top(_ context.Context, b *scoreboard.Board, _ int) (*scoreboard.Top, error) {
+	return &scoreboard.Top{Board: b.ID}, nil
+}
+
+func (plainTruth) Place(_ context.Context, _ *scoreboard.Board, user scoreboard.UserID, _ int) (*scoreboard.Place, error) {
+	return &scoreboard.Place{User: user, Rank: 7}, nil
+}
+
+func newHanging(h *hanging) (*leaderboard.Leaderboard, *leaderboard.Ranker) {
+	l := leaderboard.New(oneBoard{}, h, plainTruth{}, errCold, func(scoreboard.BoardID) {}, slog.New(slog.DiscardHandler))
+	return l, leaderboard.NewRanker(l, h)
+}
+
+// eachTakes measures do until d has passed.
+func eachTakes(d time.Duration, do func()) []time.Duration {
+	var took []time.Duration
+	for began := time.Now(); time.Since(began) < d; time.Sleep(time.Millisecond) {
+		before := time.Now()
+		do()
+		took = append(took, time.Since(before))
+	}
+	slices.Sort(took)
+	return took
+}
+
+// A ranking that hangs costs a few requests its time-out, not every one; what
+// reads and receipts say comes from the truth meanwhile; and both come back.
+func TestARankingThatHangsIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	read := func(do func(*leaderboard.Leaderboard) (degraded string, err error)) func(*testing.T, *leaderboard.Leaderboard, *leaderboard.Ranker, bool) {
+		return func(t *testing.T, l *leaderboard.Leaderboard, _ *leaderboard.Ranker, hangs bool) {
+			if degraded, err := do(l); err != nil || hangs != (degraded == "ranking_unavailable") {
+				t.Errorf("got degraded %q, %v; the ranking hangs: %t", degraded, err, hangs)
+			}
+		}
+	}
+	cases := map[string]struct {
+		budget time.Duration
+		do     func(*testing.T, *leaderboard.Leaderboard, *leaderboard.Ranker, bool)
+	}{
+		"top": {500 * time.Millisecond, read(func(l *leaderboard.Leaderboard) (string, error) {
+			top, err := l.Top(ctx, "global")
+			return top.Degraded, err
+		})},
+		"place": {500 * time.Millisecond, read(func(l *leaderboard.Leaderboard) (string, error) {
+			place, err := l.Place(ctx, "global", "alice", 0)
+			return place.Degraded, err
+		})},
+		"receipts": {50 * time.Millisecond, func(t *testing.T, _ *leaderboard.Leaderboard, r *leaderboard.Ranker, hangs bool) {
+			receipt := scoreboard.Receipt{Board: "global", User: "alice"}
+			began := time.Now()
+			r.Rank(ctx, []*scoreboard.Receipt{&receipt})
+			if waited := time.Since(began) > 40*time.Millisecond; hangs && !waited && (receipt.Rank == nil || *receipt.Rank != 7) {
+				t.Errorf("got rank %v, want that of the truth", receipt.Rank)
+			}
+			if !hangs && receipt.Rank != nil {
+				t.Errorf("got rank %d, want what the ranking says: none", *receipt.Rank)
+			}
+		}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := &hanging{}
+			l, r := newHanging(h)
+			c.do(t, l, r, false)
+			h.hangs.Store(true)
+			for range 3 {
+				c.do(t, l, r, true)
+			}
+			took := eachTakes(2500*time.Millisecond, func() { c.do(t, l, r, true) })
+			if p95 := took[len(took)*95/100]; p95 > 10*time.Millisecond {
+				t.Errorf("p95 is %s, want none of the budget of %s in it", p95, c.budget)
+			}
+			if longest := took[len(took)-1]; longest > 150*time.Millisecond {
+				t.Errorf("the longest took %s, want no more than a probe", longest)
+			}
+			h.hangs.Store(false)
+			time.Sleep(1100 * time.Millisecond) // the pause, after which somebody tries
+			c.do(t, l, r, false)
+		})
+	}
+}
+
+// What the ranking says of a board or a user is an answer.
+func TestAnAnswerThatIsNoIsAnAnswer(t *testing.T) {
+	t.Parallel()
+	for name, no := range map[string]error{
+		"cold": errCold, "not found": scoreboard.Errorf(scoreboard.CodeNotFound, "no such user"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := &hanging{err: no}
+			l, _ := newHanging(h)
+			for range 10 {
+				place, err := l.Place(ctx, "global", "alice", 0)
+				if err != nil || place.Degraded == "ranking_unavailable" || place.Degraded == "" {
+					t.Fatalf("got %+v, %v", place, err)
+				}
+			}
+		})
+	}
+}
+
+// A caller who hangs up early does not shut the ranking out for the others.
+func TestWhoHangsUpSaysNothingAboutTheRanking(t *testing.T) {
+	t.Parallel()
+	h := &hanging{}
+	l, _ := newHanging(h)
+	h.hangs.Store(true)
+	for range 10 {
+		impatient, cancel := context.WithCancel(ctx)
+		time.AfterFunc(5*time.Millisecond, cancel)
+		_, _ = l.Place(impatient, "global", "alice", 0)
+	}
+	h.hangs.Store(false)
+	if place, err := l.Place(ctx, "global", "alice", 0); err != nil || place.Degraded != "" {
+		t.Errorf("got %+v, %v, want an answer of the ranking", place, err)
+	}
+}
