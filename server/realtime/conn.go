@@ -137,19 +137,27 @@ func (c *conn) finish(code int, reason string, bye *frame) {
 	}
 }
 
-// next returns the frame to write now and the subscription it is of, or nil.
-// When the cap holds a frame back, it sets the time at which c is due. The lock
+// eventID is the id of the last state of the first board, which is the only one
+// where ids are used. The lock is held.
+func (c *conn) eventID() string {
+	if len(c.subs) == 0 {
+		return ""
+	}
+	return c.subs[0].eventID()
+}
+
+// next returns the frame to write now, or nil. When the cap holds a frame back, it sets the time at which c is due. The lock
 // is held.
-func (c *conn) next(now time.Time) (*frame, *subscription) {
+func (c *conn) next(now time.Time) *frame {
 	if len(c.replies) > 0 {
 		f := c.replies[0]
 		c.replies = c.replies[1:]
-		return f, nil
+		return f
 	}
 	millis := c.hub.millis(now)
 	if since := millis - c.sent[c.sentAt]; since < capSpan {
 		c.hub.wheel.set(&c.later, now.Add(time.Duration(capSpan-since)*time.Millisecond))
-		return nil, nil
+		return nil
 	}
 	for range c.subs {
 		s := c.subs[c.turn%uint32(len(c.subs))]
@@ -157,10 +165,10 @@ func (c *conn) next(now time.Time) (*frame, *subscription) {
 		if f := s.next(); f != nil {
 			c.sent[c.sentAt] = millis
 			c.sentAt = (c.sentAt + 1) % uint32(len(c.sent))
-			return f, s
+			return f
 		}
 	}
-	return nil, nil
+	return nil
 }
 
 // reply answers a command.
@@ -178,17 +186,31 @@ func (c *conn) reply(f *frame) {
 	c.out.wake()
 }
 
-// subscribe shows c a board from now on. A board that it already watches stays.
-func (c *conn) subscribe(ctx context.Context, j Join) error {
+// look returns a board that the viewer may see.
+func (c *conn) look(ctx context.Context, id scoreboard.BoardID) (*board, error) {
 	if c.viewer.CanSee != nil {
-		if err := c.viewer.CanSee(ctx, j.Board); err != nil {
-			return err
+		if err := c.viewer.CanSee(ctx, id); err != nil {
+			return nil, err
 		}
 	}
-	b, err := c.hub.board(ctx, j.Board)
+	b, err := c.hub.board(ctx, id)
 	if err != nil {
-		return unavailable(err)
+		return nil, unavailable(err)
 	}
+	return b, nil
+}
+
+// subscribe looks and watches.
+func (c *conn) subscribe(ctx context.Context, j Join) error {
+	b, err := c.look(ctx, j.Board)
+	if err != nil {
+		return err
+	}
+	return c.watch(b, j)
+}
+
+// watch shows c a board from now on. A board that it already watches stays.
+func (c *conn) watch(b *board, j Join) error {
 	s := &subscription{
 		conn: c, board: b, shape: c.limit, delta: c.delta,
 		fresh: true, epoch: j.LastEpoch, version: j.LastVersion,

@@ -15,6 +15,7 @@ import (
 // transport puts around the JSON is made once too, by the first to need it.
 type frame struct {
 	kind  string
+	id    string // epoch:version of a state; "" for other frames
 	json  []byte
 	retry int64 // ms that an EventSource waits before it comes back; 0 says nothing
 
@@ -41,22 +42,41 @@ func (f *frame) message() []byte {
 	return f.ws
 }
 
-// event is the frame as a server-sent event, after its id line.
-func (f *frame) event() []byte {
+// event is the frame as a server-sent event under its id, or for a frame that is
+// no state under id: what a client names when it comes back is its last state.
+func (f *frame) event(id string) []byte {
 	f.sseOnce.Do(func() {
-		b := make([]byte, 0, len(f.json)+len(f.kind)+40)
-		if f.retry > 0 {
-			b = append(b, "retry: "...)
-			b = strconv.AppendInt(b, f.retry, 10)
-			b = append(b, '\n')
+		b := make([]byte, 0, len(f.json)+len(f.kind)+len(f.id)+48)
+		if f.id != "" {
+			b = appendLine(b, "id: ", f.id)
 		}
-		b = append(b, "event: "...)
-		b = append(b, f.kind...)
-		b = append(b, "\ndata: "...)
+		if f.retry > 0 {
+			b = appendLine(b, "retry: ", strconv.FormatInt(f.retry, 10))
+		}
+		b = appendLine(b, "event: ", f.kind)
+		b = append(b, "data: "...)
 		b = append(b, f.json...)
 		f.sse = append(b, "\n\n"...)
 	})
-	return f.sse
+	if f.id != "" || id == "" {
+		return f.sse
+	}
+	return append(appendLine(make([]byte, 0, len(f.sse)+len(id)+8), "id: ", id), f.sse...)
+}
+
+func appendLine(b []byte, name, value string) []byte {
+	b = append(b, name...)
+	b = append(b, value...)
+	return append(b, '\n')
+}
+
+// eventID is the id of a state. A degraded one cannot be resumed from: the same
+// version may have other rows once the ranking is back.
+func eventID(epoch, version int64, degraded bool) string {
+	if degraded {
+		return "0:0"
+	}
+	return strconv.FormatInt(epoch, 10) + ":" + strconv.FormatInt(version, 10)
 }
 
 // The frames as they are written: each with the fields that its type always

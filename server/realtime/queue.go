@@ -10,7 +10,7 @@ import (
 type queue struct {
 	mu     sync.Mutex
 	some   sync.Cond
-	conns  []*webSocket
+	conns  []*link
 	head   int
 	since  time.Time // when it last stopped being empty
 	closed bool
@@ -26,7 +26,7 @@ func newQueue() *queue {
 	return q
 }
 
-func (q *queue) push(c *webSocket) {
+func (q *queue) push(c *link) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.head == len(q.conns) {
@@ -42,7 +42,7 @@ func (q *queue) push(c *webSocket) {
 }
 
 // take waits for connections and moves some to buf; none when closed.
-func (q *queue) take(buf []*webSocket) []*webSocket {
+func (q *queue) take(buf []*link) []*link {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for q.head == len(q.conns) && !q.closed {
@@ -77,7 +77,7 @@ func (q *queue) close() {
 
 // write is one of the hub's writers.
 func (q *queue) write() {
-	buf := make([]*webSocket, 0, queueBatch)
+	buf := make([]*link, 0, queueBatch)
 	for {
 		buf = q.take(buf)
 		if len(buf) == 0 {

@@ -13,7 +13,7 @@ import (
 
 // read takes what the client sends until the connection ends. There is one such
 // goroutine for every idle connection, so it stays small: see receive and aside.
-func (c *webSocket) read() {
+func (c *link) read() {
 	defer c.hub.work.Done()
 	for {
 		more, err := c.socket.receive(c.take)
@@ -25,9 +25,9 @@ func (c *webSocket) read() {
 }
 
 // take takes bytes and reports whether to read on.
-func (c *webSocket) take(data []byte) bool {
+func (c *link) take(data []byte) bool {
 	c.last.Store(time.Now().UnixNano())
-	if c.ending.Load() != nil {
+	if c.events || c.ending.Load() != nil { // nothing is expected
 		c.lingered += len(data)
 	}
 	if !c.deaf {
@@ -40,7 +40,7 @@ func (c *webSocket) take(data []byte) bool {
 }
 
 // message takes a message of the client and reports whether to read on.
-func (c *webSocket) message(op byte, payload []byte) bool {
+func (c *link) message(op byte, payload []byte) bool {
 	switch {
 	case op == opClose:
 		c.closed = true
@@ -67,7 +67,7 @@ func aside(f func()) {
 	<-done
 }
 
-func (c *webSocket) command(data []byte) {
+func (c *link) command(data []byte) {
 	var cmd protocol.Command
 	if err := json.Unmarshal(data, &cmd); err != nil {
 		c.reply(refusal(scoreboard.Errorf(scoreboard.CodeInvalidRequest, "a command is a JSON object with type and board"), ""))

@@ -158,12 +158,19 @@ type rig struct {
 
 func start(t *testing.T, o realtime.Options, c realtime.Changes) *rig {
 	t.Helper()
+	return startOn(t, o, c, (*httptest.Server).Start)
+}
+
+// startOn is start over a server that is started as begin does.
+func startOn(t *testing.T, o realtime.Options, c realtime.Changes, begin func(*httptest.Server)) *rig {
+	t.Helper()
 	hub := realtime.NewHub(o, c, slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- hub.Run(ctx) }()
 	r := &rig{t: t, hub: hub}
-	r.http = httptest.NewServer(http.HandlerFunc(r.serve))
+	r.http = httptest.NewUnstartedServer(http.HandlerFunc(r.serve))
+	begin(r.http)
 	r.stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-ended; err != nil {
@@ -228,7 +235,12 @@ type watcher struct {
 
 func (r *rig) dial(query string) *watcher {
 	r.t.Helper()
-	ws, _, err := websocket.DefaultDialer.Dial("ws"+r.http.URL[len("http"):]+"/?"+query, nil)
+	var d websocket.Dialer
+	if t, ok := r.http.Client().Transport.(*http.Transport); ok && t.TLSClientConfig != nil {
+		d.TLSClientConfig = t.TLSClientConfig.Clone()
+		d.TLSClientConfig.NextProtos = []string{"http/1.1"}
+	}
+	ws, _, err := d.Dial("ws"+r.http.URL[len("http"):]+"/?"+query, nil)
 	if err != nil {
 		r.t.Fatalf("dial: %v", err)
 	}

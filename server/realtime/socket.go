@@ -4,12 +4,11 @@ import (
 	"errors"
 	"io"
 	"net"
+	"runtime"
 	"slices"
 	"sync"
 	"syscall"
 	"time"
-
-	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
 // socket is a connection whose write never waits. What the kernel does not take
@@ -19,9 +18,10 @@ import (
 // 4408, and gets the same time again to read so far.
 type socket struct {
 	net.Conn
-	raw  syscall.RawConn // nil where nothing can be tried, as under TLS
-	hub  *Hub
-	done func(slow bool) // told when the kept is gone
+	raw     syscall.RawConn // nil where nothing can be tried, as under TLS
+	hub     *Hub
+	done    func(slow bool) // told when the kept is gone
+	goodbye []byte          // what a slow client is told
 
 	try func(fd uintptr) bool // read, made once
 	in  *[]byte               // what try read to, from the hub's buffers
@@ -41,21 +41,30 @@ const (
 	// largest frames. Left to itself it grows to megabytes, and a client who
 	// stopped reading is noticed when those are full.
 	socketBuffer = 32 << 10
+	// tcpUserTimeout is Linux's TCP_USER_TIMEOUT, which syscall does not name.
+	tcpUserTimeout = 0x12
 	// readBuffer is lent to a connection while bytes are there to be read.
 	readBuffer = 4 << 10
 )
 
 var errKeptTooMuch = errors.New("too many control frames for a stalled client")
 
-func (s *socket) init(c net.Conn, h *Hub, done func(slow bool)) {
-	s.Conn, s.hub, s.done = c, h, done
+func (s *socket) init(c net.Conn, h *Hub, goodbye []byte, done func(slow bool)) {
+	s.Conn, s.hub, s.goodbye, s.done = c, h, goodbye, done
 	tcp, ok := c.(*net.TCPConn)
 	if !ok {
 		return
 	}
 	_ = tcp.SetWriteBuffer(socketBuffer) // left as it was, it costs memory, not truth
-	if raw, err := tcp.SyscallConn(); err == nil {
-		s.raw, s.try = raw, s.tryRead
+	raw, err := tcp.SyscallConn()
+	if err != nil {
+		return
+	}
+	s.raw, s.try = raw, s.tryRead
+	if runtime.GOOS == "linux" {
+		// A client that is gone without a word acknowledges nothing.
+		ms := int(h.options.PongWait.Milliseconds())
+		_ = raw.Control(func(fd uintptr) { _ = syscall.SetsockoptInt(int(fd), syscall.IPPROTO_TCP, tcpUserTimeout, ms) })
 	}
 }
 
@@ -173,9 +182,25 @@ func (s *socket) attempt(p []byte) (int, error) {
 // last writes a frame after which nothing may follow.
 func (s *socket) last(p []byte) {
 	if s.write(p) == nil {
-		s.mu.Lock()
+		s.end()
+	}
+}
+
+// end lets nothing follow what was written, and tells the client so.
+func (s *socket) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failed == nil {
 		s.failed = net.ErrClosed
-		s.mu.Unlock()
+		s.closeWrite()
+	}
+}
+
+// closeWrite sends the end of the stream when all before it is written. The
+// connection is closed once the client has closed too, or has had its time.
+func (s *socket) closeWrite() {
+	if c, ok := s.Conn.(interface{ CloseWrite() error }); ok && !s.busy {
+		_ = c.CloseWrite() // a closed connection needs no end
 	}
 }
 
@@ -212,7 +237,7 @@ func (s *socket) drain() {
 		deadline = time.Now().Add(slowAfter)
 		s.mu.Lock()
 		s.kept = append(slices.Clone(buf[n:]), s.kept...)
-		s.kept = append(s.kept, closeFrame(protocol.CloseSlowConsumer, slowConsumer)...)
+		s.kept = append(s.kept, s.goodbye...)
 		s.mu.Unlock()
 	}
 }
@@ -229,7 +254,10 @@ func (s *socket) takeKept(slow bool) []byte {
 	s.busy = false
 	_ = s.SetWriteDeadline(time.Time{}) // or later tries would fail by it
 	if slow && s.failed == nil {
-		s.failed = net.ErrClosed // a close frame is the last
+		s.failed = net.ErrClosed // the goodbye was the last
+	}
+	if s.failed != nil {
+		s.closeWrite()
 	}
 	return nil
 }

@@ -74,6 +74,7 @@ func (s *state) snapshot() *frame {
 	s.once.Do(func() {
 		start := time.Now()
 		s.full = newFrame(protocol.FrameUpdated, updatedFrame{s.head(protocol.FrameUpdated), wireEntries(s.rows)})
+		s.full.id = eventID(s.epoch, s.version, s.degraded != "")
 		s.encoding.Observe(time.Since(start).Seconds())
 	})
 	return s.full
@@ -90,6 +91,7 @@ func (s *state) delta(base int64) *frame {
 	start := time.Now()
 	changed, removed := difference(s.before, s.rows)
 	f := newFrame(protocol.FrameDelta, deltaFrame{s.head(protocol.FrameDelta), base, changed, removed})
+	f.id = eventID(s.epoch, s.version, s.degraded != "")
 	if s.deltas == nil {
 		s.deltas = make(map[int64]*frame, 1)
 	}

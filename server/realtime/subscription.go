@@ -19,6 +19,9 @@ type subscription struct {
 	rankSeq  uint64
 }
 
+// eventID is the id of what the client has.
+func (s *subscription) eventID() string { return eventID(s.epoch, s.version, s.cloudy) }
+
 // next returns the frame that s is due, or nil. It is always the newest state,
 // whatever was skipped.
 func (s *subscription) next() *frame {

@@ -5,6 +5,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/gorilla/websocket"
+
+	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
 // The framing of RFC 6455 as far as a server needs it that reads small messages
@@ -49,7 +51,10 @@ func closeFrame(code int, reason string) []byte {
 	return appendFrame(nil, opClose, payload)
 }
 
-var pingFrame = appendFrame(nil, opPing, nil)
+var (
+	pingFrame = appendFrame(nil, opPing, nil)
+	slowFrame = closeFrame(protocol.CloseSlowConsumer, slowConsumer)
+)
 
 // violation is what a client did that ends its connection.
 type violation struct {
