@@ -34,6 +34,12 @@ type terminal struct {
 
 func atTerminal(t *testing.T, s *clienttest.Server, args ...string) *terminal {
 	t.Helper()
+	return atTerminalWith(t, s, "TERM=xterm-256color", args...)
+}
+
+// atTerminalWith sets one variable more.
+func atTerminalWith(t *testing.T, s *clienttest.Server, variable string, args ...string) *terminal {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -41,7 +47,8 @@ func atTerminal(t *testing.T, s *clienttest.Server, args ...string) *terminal {
 	cmd := exec.CommandContext(t.Context(), self)
 	cmd.Args = append([]string{"sbctl"}, args...) // the name makes the test binary be sbctl
 	cmd.Env = []string{
-		"SBCTL_SERVER=" + s.URL, "SBCTL_TOKEN=" + clienttest.Token("zoe", "score:admin"), "TERM=xterm-256color", "HOME=" + t.TempDir(),
+		"SBCTL_SERVER=" + s.URL, "SBCTL_TOKEN=" + clienttest.Token("zoe", "score:admin"), "HOME=" + t.TempDir(),
+		"TERM=xterm-256color", variable, // the last of a name holds
 	}
 	file, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 30, Cols: 100})
 	if err != nil {
@@ -160,6 +167,31 @@ func TestWatchAtATerminalEndsWithASignal(t *testing.T) {
 			t.Fatal(err)
 		}
 		term.ends(0)
+	}
+}
+
+func TestTheEnvironmentOfATerminal(t *testing.T) {
+	t.Parallel()
+	const colour = "\x1b[34m" // of the bars
+	s := clienttest.New(t)
+	s.Set(protocol.Entry{UserID: "alice", Score: 1500})
+	for _, tc := range []struct {
+		variable        string
+		coloured, moves bool
+	}{{"COLORTERM=truecolor", true, true}, {"NO_COLOR=1", false, true}, {"TERM=dumb", false, false}} {
+		term := atTerminalWith(t, s, tc.variable, "watch")
+		term.shows("alice")
+		if err := term.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		term.ends(0)
+		raw := term.out.String()
+		if got := strings.Contains(raw, colour); got != tc.coloured {
+			t.Errorf("%s: coloured %v, want %v: %q", tc.variable, got, tc.coloured, raw)
+		}
+		if got := strings.Contains(raw, "\x1b[?1049h"); got != tc.moves {
+			t.Errorf("%s: a moving screen %v, want %v: %q", tc.variable, got, tc.moves, raw)
+		}
 	}
 }
 

@@ -38,7 +38,7 @@ by itself and ends, with exit code 0, when it is interrupted.`,
 				return p.watchJSON(ctx, states)
 			case plain:
 				return tui.Lines(ctx, p.stdout, states)
-			case !isTerminal(p.stdout) || !isTerminal(p.stdin):
+			case !isTerminal(p.stdout) || !isTerminal(p.stdin) || p.env["TERM"] == "dumb":
 				return tui.Frames(ctx, p.stdout, states)
 			}
 			return tui.Run(ctx, p.stdin, p.stdout, tui.Options{
