@@ -36,6 +36,12 @@ var luaUnmark string
 //go:embed lua/fresh.lua
 var luaFresh string
 
+//go:embed lua/states.lua
+var luaStates string
+
+//go:embed lua/mend.lua
+var luaMend string
+
 //go:embed lua/top.lua
 var luaTop string
 
@@ -51,8 +57,10 @@ var ErrCold = errors.New("the ranking does not hold this board")
 
 // Ranking is the boards in one Redis.
 type Ranking struct {
-	rdb                                                         redis.UniversalClient
-	apply, fill, swap, mark, unmark, fresh, top, place, ranking *redis.Script
+	rdb                             redis.UniversalClient
+	apply, fill, swap, mark, unmark *redis.Script
+	fresh, top, place, ranking      *redis.Script
+	states, mend                    *redis.Script
 }
 
 // New uses rdb, which the caller closes.
@@ -65,6 +73,8 @@ func New(rdb redis.UniversalClient) *Ranking {
 		mark:    redis.NewScript(luaMark),
 		unmark:  redis.NewScript(luaUnmark),
 		fresh:   redis.NewScript(luaFresh),
+		states:  redis.NewScript(luaStates),
+		mend:    redis.NewScript(luaPut + luaMend),
 		top:     redis.NewScript(luaTop),
 		place:   redis.NewScript(luaPlace),
 		ranking: redis.NewScript(luaRanks),

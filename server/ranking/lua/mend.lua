@@ -1,0 +1,30 @@
+-- KEYS: meta, rank, users. ARGV: channel, board, moved, user, the state that
+-- was found wrong (empty: none), then the truth: revision, key, prefix, hidden;
+-- revision 0 removes the user. Returns 1, 0 where the state is another by now,
+-- or -1 where the board is cold.
+if redis.call('EXISTS', KEYS[1]) == 0 then
+    return -1
+end
+local user, wrong, revision, key, prefix, hidden = ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[9]
+if (redis.call('HGET', KEYS[3], user) or '') ~= wrong then
+    return 0
+end
+if wrong ~= '' then
+    redis.call('ZREM', KEYS[2], string.sub(wrong, 1, 8) .. user)
+end
+redis.call('HDEL', KEYS[3], user)
+if revision ~= '0' then
+    if hidden ~= '1' then
+        redis.call('ZADD', KEYS[2], key, prefix .. user)
+    end
+    redis.call('HSET', KEYS[3], user, prefix .. key .. ' ' .. revision .. ' ' .. hidden)
+end
+local top = head(KEYS[2])
+if top == redis.call('HGET', KEYS[1], 'top') then
+    top = nil
+else
+    redis.call('HSET', KEYS[1], 'top', top)
+    redis.call('HINCRBY', KEYS[1], 'version', 1)
+end
+announce(ARGV[1], ARGV[2], KEYS[1], KEYS[2], top, ARGV[3])
+return 1

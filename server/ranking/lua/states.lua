@@ -1,0 +1,12 @@
+-- KEYS: meta, rank, users. ARGV: users. Returns for each its state and its key
+-- in the sorted set, empty where there is none; nil where the board is cold.
+if redis.call('EXISTS', KEYS[1]) == 0 then
+    return nil
+end
+local found = {}
+for i, user in ipairs(ARGV) do
+    local state = redis.call('HGET', KEYS[3], user)
+    found[2 * i - 1] = state or ''
+    found[2 * i] = state and redis.call('ZSCORE', KEYS[2], string.sub(state, 1, 8) .. user) or ''
+end
+return found

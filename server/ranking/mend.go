@@ -1,0 +1,91 @@
+package ranking
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// States returns what is kept of users on a board, as it is, or ErrCold.
+func (r *Ranking) States(ctx context.Context, board scoreboard.BoardID, users []scoreboard.UserID) ([]scoreboard.RankedState, error) {
+	args := make([]any, len(users))
+	for i, u := range users {
+		args[i] = string(u)
+	}
+	found, err := r.states.Run(ctx, r.rdb, liveKeys(board), args...).StringSlice()
+	if errors.Is(err, redis.Nil) {
+		err = ErrCold
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %d states of board %s: %w", len(users), board, err)
+	}
+	states := make([]scoreboard.RankedState, len(users))
+	for i := range states {
+		states[i] = readState(found[2*i], found[2*i+1])
+	}
+	return states, nil
+}
+
+// readState reads a state and the key in the sorted set. What is malformed
+// agrees with nothing.
+func readState(raw, key string) scoreboard.RankedState {
+	s := scoreboard.RankedState{Raw: raw}
+	var err error
+	if raw == "" {
+		return s
+	}
+	if s.Key, s.Revision, s.Hidden, err = parseState(raw); err != nil {
+		return scoreboard.RankedState{Raw: raw, Revision: math.MinInt64}
+	}
+	s.ReachedAt = reachedAt(raw)
+	if key != "" {
+		n, err := parseKey(key)
+		s.Ranked = err == nil && n == s.Key
+	}
+	return s
+}
+
+// Mend puts the truth in the place of a state that was found wrong, whatever
+// the revisions say, unless it has changed since; a revision of 0 removes the
+// user. It reports whether it did.
+func (r *Ranking) Mend(ctx context.Context, truth *scoreboard.Change, wrong scoreboard.RankedState) (bool, error) {
+	hidden := "0"
+	if truth.Hidden {
+		hidden = "1"
+	}
+	n, err := r.mend.Run(ctx, r.rdb, liveKeys(truth.Board), channel, string(truth.Board), appendMoved(nil, truth), string(truth.User), wrong.Raw,
+		strconv.FormatInt(truth.Revision, 10), strconv.FormatInt(truth.Key, 10), prefix(truth.ReachedAt), hidden).Int64()
+	if err == nil && n < 0 {
+		err = ErrCold
+	}
+	if err != nil {
+		return false, fmt.Errorf("mend %s on board %s: %w", truth.User, truth.Board, err)
+	}
+	return n == 1, nil
+}
+
+// Users calls do with everybody of whom something is kept on a board, in
+// pieces; some may come twice.
+func (r *Ranking) Users(ctx context.Context, board scoreboard.BoardID, do func([]scoreboard.UserID) error) error {
+	var cursor uint64
+	for {
+		found, next, err := r.rdb.HScan(ctx, liveKeys(board)[2], cursor, "", 1000).Result()
+		if err != nil {
+			return fmt.Errorf("list the users of board %s: %w", board, err)
+		}
+		users := make([]scoreboard.UserID, 0, len(found)/2)
+		for i := 0; i < len(found); i += 2 {
+			users = append(users, scoreboard.UserID(found[i]))
+		}
+		if err := do(users); err != nil || next == 0 {
+			return err
+		}
+		cursor = next
+	}
+}

@@ -1,0 +1,371 @@
+package repair_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/scoreboard/scoreboard/migrations"
+	"github.com/scoreboard/scoreboard/server/backendtest"
+	"github.com/scoreboard/scoreboard/server/ranking"
+	"github.com/scoreboard/scoreboard/server/repair"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store"
+)
+
+func TestMain(m *testing.M) { backendtest.Main(m) }
+
+var ctx = context.Background()
+
+type rig struct {
+	*store.Store
+	ranking *ranking.Ranking
+	rdb     *redis.Client
+	conn    *pgx.Conn
+	board   scoreboard.Board
+	events  int
+}
+
+func open(t *testing.T) *rig {
+	t.Helper()
+	url := backendtest.Postgres(t, migrations.Up)
+	s, err := store.Open(ctx, store.Options{URL: url, MaxConns: 6, LockWait: time.Second, Timeout: 5 * time.Second, Shards: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	o, err := redis.ParseURL(backendtest.Redis(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &rig{Store: s, rdb: redis.NewClient(o)}
+	t.Cleanup(func() { _ = r.rdb.Close() })
+	r.ranking = ranking.New(r.rdb)
+	if r.conn, err = pgx.Connect(ctx, url); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.conn.Close(ctx) })
+	boards, err := s.Boards(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.board = boards[0]
+	return r
+}
+
+// record puts a round of increments for users from a number on into the store.
+func (r *rig) record(t *testing.T, from, n int) {
+	t.Helper()
+	var batch []scoreboard.Increment
+	for i := from; i < from+n; i++ {
+		user := scoreboard.UserID("user" + strconv.Itoa(i))
+		r.events++
+		event, err := scoreboard.ParseEventID(user, "event"+strconv.Itoa(r.events))
+		if err != nil {
+			t.Fatal(err)
+		}
+		batch = append(batch, scoreboard.Increment{
+			User: user, Delta: rand.Int64N(100) + 1, Event: event, Boards: []scoreboard.BoardID{r.board.ID}, Source: scoreboard.SourceAPI,
+		})
+	}
+	out, err := r.Record(ctx, batch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range out {
+		if o.Err != nil {
+			t.Fatal(o.Err)
+		}
+	}
+}
+
+func (r *rig) rebuild(t *testing.T) *repair.Rebuilt {
+	t.Helper()
+	done, err := repair.Rebuild(ctx, r.Store, r.ranking, &r.board, func(int64) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return done
+}
+
+func (r *rig) check(t *testing.T, mend bool) *repair.Verified {
+	t.Helper()
+	c := repair.Check{Ledger: r.Store, Ranking: r.ranking, Rows: true, Mend: mend, Progress: func(*repair.Verified) {}}
+	v, err := c.Run(ctx, []scoreboard.Board{r.board})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func (r *rig) exec(t *testing.T, sql string, args ...any) {
+	t.Helper()
+	if _, err := r.conn.Exec(ctx, sql, args...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func kinds(v *repair.Verified) string {
+	var all []string
+	for _, d := range v.Differences {
+		all = append(all, string(d.User)+":"+d.Kind)
+	}
+	slices.Sort(all)
+	return strings.Join(all, " ")
+}
+
+func TestVerifyFindsEveryKindOfDifferenceAndNothingElse(t *testing.T) {
+	t.Parallel()
+	r := open(t)
+	for range 3 {
+		r.record(t, 0, 40)
+	}
+	r.rebuild(t)
+	if v := r.check(t, false); v.Wrong != 0 || v.Users != 40 || v.Rows != 120 {
+		t.Fatalf("a healthy board: %d users, %d rows, %d wrong: %s", v.Users, v.Rows, v.Wrong, kinds(v))
+	}
+
+	const rank, users = "sb:{global}:rank", "sb:{global}:users"
+	state := func(user string) string { return r.rdb.HGet(ctx, users, user).Val() }
+	ok := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	// In the ranking:
+	ok(r.rdb.HDel(ctx, users, "user1").Err()) // and its member stays: a member of nobody
+	member := func(user string) string { return state(user)[:8] + user }
+	ok(r.rdb.ZRem(ctx, rank, member("user2")).Err())
+	ok(r.rdb.ZIncrBy(ctx, rank, -5, member("user3")).Err())
+	ok(r.rdb.HSet(ctx, users, "ghost", state("user4")).Err())
+	ok(r.rdb.ZAdd(ctx, rank, redis.Z{Score: -1e6, Member: member("ghost")}).Err())
+	ahead := state("user5")
+	ok(r.rdb.HSet(ctx, users, "user5", strings.TrimSuffix(ahead, "3 0")+"9 0").Err())
+	ok(r.rdb.HSet(ctx, users, "user6", strings.TrimSuffix(state("user6"), "3 0")+"2 0").Err())
+	ok(r.rdb.HSet(ctx, users, "user7", "rubbish").Err())
+	inRanking := "ghost:not_in_store user1:not_in_ranking user2:other user3:other user5:ahead user6:behind user7:behind"
+	// In the store:
+	r.exec(t, `delete from user_score_histories where user_id = 'user10' and version = 2`)
+	r.exec(t, `update user_score_histories set applied = applied + 1 where user_id = 'user11' and version = 1`)
+	r.exec(t, `delete from user_score_histories where user_id = 'user12'`)
+	r.exec(t, `update user_score_histories set user_id = 'user99' where user_id = 'user13' and version = 3`)
+	r.exec(t, `delete from user_score_histories where user_id = 'user14' and version = 1`) // archived: no difference
+	inStore := "user10:version_gap user11:sum user12:no_ledger user13:version_gap user99:no_score"
+
+	v := r.check(t, true)
+	want := strings.Fields(inRanking + " " + inStore)
+	slices.Sort(want)
+	if got := kinds(v); got != strings.Join(want, " ") {
+		t.Errorf("found\n%s, want\n%s", got, strings.Join(want, " "))
+	}
+	if v.Mended != 7 {
+		t.Errorf("mended %d, want the 7 of the ranking", v.Mended)
+	}
+	if got := kinds(r.check(t, false)); got != inStore {
+		t.Errorf("after mending: %s, want what is wrong in the store only: %s", got, inStore)
+	}
+	r.same(t)
+}
+
+// same compares the whole order of both.
+func (r *rig) same(t *testing.T) {
+	t.Helper()
+	want, err := r.Top(ctx, &r.board, scoreboard.TopSize)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := r.ranking.Top(ctx, r.board.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(got.Entries, want.Entries) || got.Total != want.Total {
+		t.Errorf("Redis has %v of %d, PostgreSQL %v of %d", got.Entries, got.Total, want.Entries, want.Total)
+	}
+}
+
+func TestVerifyIsNotFooledByAPipelineThatIsLate(t *testing.T) {
+	t.Parallel()
+	r := open(t)
+	r.record(t, 0, 50)
+	r.rebuild(t)
+	stop := make(chan struct{})
+	var all sync.WaitGroup
+	all.Go(func() {
+		for at := (scoreboard.Cursor{}); ; time.Sleep(300 * time.Millisecond) { // late
+			page, err := r.OutboxPage(ctx, 0, at, 500)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			var changes []scoreboard.Change
+			for _, row := range page.Rows {
+				changes, at = append(changes, row.Change), row.Cursor
+			}
+			if _, err := r.ranking.Apply(ctx, changes); err != nil {
+				t.Error(err)
+			}
+			select {
+			case <-stop:
+				return
+			default:
+			}
+		}
+	})
+	all.Go(func() {
+		for {
+			r.record(t, rand.IntN(50), 20)
+			select {
+			case <-stop:
+				return
+			case <-time.After(20 * time.Millisecond):
+			}
+		}
+	})
+	time.Sleep(400 * time.Millisecond)
+	for range 2 {
+		if v := r.check(t, false); v.Wrong != 0 {
+			t.Errorf("%d differences in a healthy pipeline: %v", v.Wrong, v.Differences[0])
+		}
+	}
+	close(stop)
+	all.Wait()
+}
+
+func TestARebuildUnderTrafficEndsInTheTruth(t *testing.T) {
+	t.Parallel()
+	r := open(t)
+	r.record(t, 0, 60)
+	first := r.rebuild(t)
+	stop := make(chan struct{})
+	var all sync.WaitGroup
+	var at scoreboard.Cursor
+	carry := func() {
+		page, err := r.OutboxPage(ctx, 0, at, 500)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		var changes []scoreboard.Change
+		for _, row := range page.Rows {
+			changes, at = append(changes, row.Change), row.Cursor
+		}
+		if _, err := r.ranking.Apply(ctx, changes); err != nil {
+			t.Error(err)
+		}
+	}
+	all.Go(func() {
+		for {
+			r.record(t, rand.IntN(60), 15)
+			carry()
+			select {
+			case <-stop:
+				return
+			default:
+			}
+		}
+	})
+	var last *repair.Rebuilt
+	for range 10 {
+		last = r.rebuild(t)
+	}
+	close(stop)
+	all.Wait()
+	carry()
+	if last.Epoch != first.Epoch+10 {
+		t.Errorf("epoch %d after ten rebuilds from %d", last.Epoch, first.Epoch)
+	}
+	r.same(t)
+	if v := r.check(t, false); v.Wrong > 0 {
+		t.Errorf("%d differences: %v", v.Wrong, v.Differences[0])
+	}
+}
+
+// cutOff is a ranking that loses its rebuild in the middle.
+type cutOff struct {
+	*ranking.Ranking
+	cancel context.CancelFunc
+}
+
+func (c cutOff) Fill(ctx context.Context, board scoreboard.BoardID, token string, changes []scoreboard.Change) error {
+	err := c.Ranking.Fill(ctx, board, token, changes)
+	c.cancel()
+	return err
+}
+
+func TestAnInterruptedRebuildLeavesTheBoardAsItWas(t *testing.T) {
+	t.Parallel()
+	r := open(t)
+	r.record(t, 0, 30)
+	r.rebuild(t)
+	before, err := r.rdb.Keys(ctx, "*").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	interrupted, cancel := context.WithCancel(ctx)
+	if _, err := repair.Rebuild(interrupted, r.Store, cutOff{r.ranking, cancel}, &r.board, func(int64) {}); err == nil {
+		t.Fatal("it was not interrupted")
+	}
+	after, err := r.rdb.Keys(ctx, "*").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(before)
+	slices.Sort(after)
+	if !slices.Equal(before, after) {
+		t.Errorf("left are %q, want %q", after, before)
+	}
+	r.rebuild(t) // and at once, nobody's mark is in the way
+	r.same(t)
+}
+
+func TestTheSamplerFindsAndMendsDrift(t *testing.T) {
+	t.Parallel()
+	r := open(t)
+	r.record(t, 0, 60)
+	r.rebuild(t)
+	if err := r.rdb.HDel(ctx, "sb:{global}:users", "user33").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.rdb.ZRemRangeByRank(ctx, "sb:{global}:rank", 0, 2).Err(); err != nil {
+		t.Fatal(err)
+	}
+	// A board that the ranking does not hold must not stop the walk.
+	r.exec(t, `insert into boards (board_id, family_id, mode, status) values ('gone', 'gone', 'increment', 'archived')`)
+	r.exec(t, `insert into scores (user_id, board_id, score, order_key, version, revision, reached_at, recorded_at)
+select user_id, 'gone', 1, -1, 1, 1, clock_timestamp(), clock_timestamp() from scores where board_id = 'global'`)
+	s := repair.NewSampler(r.Store, r.ranking, ranking.ErrCold, true, slog.New(slog.DiscardHandler))
+	running, stop := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() { done <- s.Run(running) }()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		top, err := r.ranking.Top(ctx, r.board.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if state := r.rdb.HGet(ctx, "sb:{global}:users", "user33").Val(); top.Total == 60 && state != "" {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("after 20 s: %d users are ranked", top.Total)
+		}
+	}
+	stop()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	r.same(t)
+	if v := r.check(t, false); v.Wrong > 0 {
+		t.Error(fmt.Sprint(v.Differences))
+	}
+}

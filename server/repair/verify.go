@@ -1,0 +1,178 @@
+package repair
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// Ledger is the store with what its scores are made of.
+type Ledger interface {
+	States
+	Audit(ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID, size int, do func([]scoreboard.Audit) error) error
+}
+
+// RankedUsers is the ranking as verify reads it.
+type RankedUsers interface {
+	Kept
+	Users(ctx context.Context, board scoreboard.BoardID, do func([]scoreboard.UserID) error) error
+}
+
+// Difference is one thing that should not be.
+type Difference struct {
+	Board  scoreboard.BoardID
+	User   scoreboard.UserID
+	Kind   string
+	Detail string
+}
+
+// maxDifferences is how many are kept; all are counted.
+const maxDifferences = 1000
+
+// Verified says what was looked at, and what is wrong.
+type Verified struct {
+	Users, Rows int64
+	Wrong       int64 // differences, more perhaps than are listed
+	Mended      int64
+	Differences []Difference
+	Took        time.Duration
+}
+
+func (v *Verified) differ(d Difference) {
+	v.Wrong++
+	if len(v.Differences) < maxDifferences {
+		v.Differences = append(v.Differences, d)
+	}
+}
+
+// Check is one verification: of boards, of one user where User is set.
+// Without the ledger only the ranking is compared. Mend puts the truth in the
+// place of what is wrong in the ranking; the ledger is never touched.
+type Check struct {
+	Ledger   Ledger
+	Ranking  RankedUsers
+	User     scoreboard.UserID
+	Rows     bool // look at the ledger, too
+	Mend     bool
+	Progress func(*Verified)
+}
+
+// Run checks boards, in memory that does not grow with them.
+func (c *Check) Run(ctx context.Context, boards []scoreboard.Board) (*Verified, error) {
+	started := time.Now()
+	v := &Verified{}
+	for i := range boards {
+		if err := c.board(ctx, boards[i].ID, v); err != nil {
+			return nil, fmt.Errorf("verify board %s: %w", boards[i].ID, err)
+		}
+	}
+	v.Took = time.Since(started)
+	return v, nil
+}
+
+func (c *Check) board(ctx context.Context, board scoreboard.BoardID, v *Verified) error {
+	err := c.Ledger.Audit(ctx, board, c.User, chunk, func(audits []scoreboard.Audit) error {
+		users := make([]scoreboard.UserID, len(audits))
+		for i := range audits {
+			users[i] = audits[i].User
+			v.Rows += audits[i].Rows
+			if c.Rows {
+				ledger(&audits[i], v)
+			}
+		}
+		v.Users += int64(len(users))
+		if err := c.compare(ctx, board, users, audits, v); err != nil {
+			return err
+		}
+		c.Progress(v)
+		return nil
+	})
+	if err != nil || c.User != "" {
+		return err
+	}
+	// Whoever the ranking has and the store has not was in none of these.
+	return c.Ranking.Users(ctx, board, func(users []scoreboard.UserID) error {
+		known, err := c.Ledger.States(ctx, board, users)
+		if err != nil || len(known) == len(users) {
+			return err
+		}
+		return c.compare(ctx, board, strangers(users, known), nil, v)
+	})
+}
+
+func strangers(users []scoreboard.UserID, known []scoreboard.Change) []scoreboard.UserID {
+	in := make(map[scoreboard.UserID]bool, len(known))
+	for i := range known {
+		in[known[i].User] = true
+	}
+	var left []scoreboard.UserID
+	for _, u := range users {
+		if !in[u] {
+			left = append(left, u)
+		}
+	}
+	return left
+}
+
+// ledger checks that a score is what its ledger adds up to.
+func ledger(a *scoreboard.Audit, v *Verified) {
+	d := Difference{Board: a.Board, User: a.User}
+	switch {
+	case a.Revision == 0:
+		d.Kind, d.Detail = "no_score", fmt.Sprintf("%d ledger rows, no score", a.Rows)
+	case a.Rows == 0:
+		d.Kind, d.Detail = "no_ledger", fmt.Sprintf("score %d at version %d, no ledger rows", a.Score, a.Version)
+	case a.Last != a.Version || a.Last-a.First+1 != a.Rows:
+		d.Kind, d.Detail = "version_gap", fmt.Sprintf("%d ledger rows from version %d to %d, the score has version %d", a.Rows, a.First, a.Last, a.Version)
+	case a.Expected != int64(a.Score):
+		d.Kind, d.Detail = "sum", fmt.Sprintf("the ledger adds up to %d, the score is %d", a.Expected, a.Score)
+	default:
+		return
+	}
+	v.differ(d)
+}
+
+// compare checks users against the ranking; those that look wrong at once are
+// looked at again until they settle.
+func (c *Check) compare(ctx context.Context, board scoreboard.BoardID, users []scoreboard.UserID, audits []scoreboard.Audit, v *Verified) error {
+	suspects := users
+	if audits != nil {
+		kept, err := c.Ranking.States(ctx, board, users)
+		if err != nil {
+			return err
+		}
+		suspects = nil
+		for i := range audits {
+			if !kept[i].Agrees(&audits[i].Change) {
+				suspects = append(suspects, users[i])
+			}
+		}
+	}
+	if len(suspects) == 0 {
+		return nil
+	}
+	tries := settleTries
+	if v.Wrong >= maxDifferences {
+		tries = 0 // plainly wrong: patience would only take hours
+	}
+	wrong, err := differing(ctx, c.Ledger, c.Ranking, board, suspects, tries)
+	if err != nil {
+		return err
+	}
+	for i := range wrong {
+		d := &wrong[i]
+		v.differ(Difference{Board: board, User: d.truth.User, Kind: d.kind(), Detail: d.describe()})
+		if c.Mend {
+			mended, err := c.Ranking.Mend(ctx, &d.truth, d.kept)
+			if err != nil {
+				return err
+			}
+			if mended {
+				v.Mended++
+			}
+		}
+	}
+	return nil
+}

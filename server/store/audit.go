@@ -1,0 +1,98 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// The ledger is read once, in any order, and added up; a user whose oldest
+// rows are archived starts from the score before the first that is left.
+const sqlAudit = `declare audit no scroll cursor for
+select coalesce(l.user_id, s.user_id), coalesce(l.rows, 0), coalesce(l.first, 0), coalesce(l.last, 0),
+    coalesce(l.applied, 0) + case when l.first > 1 then (
+        select new_score - applied from user_score_histories as h
+        where h.user_id = l.user_id and h.board_id = $1 order by version limit 1) else 0 end,
+    coalesce(s.score, 0), coalesce(s.order_key, 0), coalesce(s.version, 0), coalesce(s.revision, 0),
+    coalesce(s.reached_at, 'epoch'), coalesce(s.recorded_at, 'epoch'), coalesce(s.hidden, false)
+from (
+    select user_id, count(*) as rows, min(version) as first, max(version) as last, sum(applied)::bigint as applied
+    from user_score_histories where board_id = $1 and ($2 = '' or user_id = $2) group by user_id) as l
+full join (select * from scores where board_id = $1 and ($2 = '' or user_id = $2)) as s on s.user_id = l.user_id`
+
+// Audit calls do with what every user's ledger on a board comes to, beside the
+// score, from one snapshot, in chunks of at most size; of one user where user
+// is not empty.
+func (s *Store) Audit(ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID, size int, do func([]scoreboard.Audit) error) error {
+	err := pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, sqlAudit, board, user); err != nil {
+			return err
+		}
+		chunk := make([]scoreboard.Audit, 0, size)
+		for {
+			chunk = chunk[:0]
+			rows, err := tx.Query(ctx, fmt.Sprintf("fetch %d from audit", size)) // fetch takes no parameter
+			if err != nil {
+				return err
+			}
+			err = forEach(rows, func() error {
+				a := scoreboard.Audit{Change: scoreboard.Change{Type: scoreboard.ChangeScore, Board: board}}
+				err := rows.Scan(&a.User, &a.Rows, &a.First, &a.Last, &a.Expected, &a.Score, &a.Key, &a.Version, &a.Revision,
+					&a.ReachedAt, &a.RecordedAt, &a.Hidden)
+				chunk = append(chunk, a)
+				return err
+			})
+			if err != nil || len(chunk) == 0 {
+				return err
+			}
+			if err := do(chunk); err != nil {
+				return err
+			}
+		}
+	})
+	if err != nil {
+		return translate(fmt.Errorf("audit board %s: %w", board, err))
+	}
+	return nil
+}
+
+const stateColumns = `user_id, board_id, score, order_key, version, revision, reached_at, recorded_at, hidden`
+
+func scanState(row pgx.CollectableRow) (c scoreboard.Change, err error) {
+	c.Type = scoreboard.ChangeScore
+	err = row.Scan(&c.User, &c.Board, &c.Score, &c.Key, &c.Version, &c.Revision, &c.ReachedAt, &c.RecordedAt, &c.Hidden)
+	return c, err
+}
+
+// States returns the current states of users on a board; who has none is left
+// out.
+func (s *Store) States(ctx context.Context, board scoreboard.BoardID, users []scoreboard.UserID) ([]scoreboard.Change, error) {
+	rows, err := s.pool.Query(ctx, `select s.* from unnest($1::text[]) as t(u) cross join lateral (
+    select `+stateColumns+` from scores where user_id = t.u and board_id = $2 offset 0) as s`, users, board)
+	if err != nil {
+		return nil, translate(fmt.Errorf("read %d states of board %s: %w", len(users), board, err))
+	}
+	states, err := pgx.CollectRows(rows, scanState)
+	if err != nil {
+		return nil, translate(fmt.Errorf("read %d states of board %s: %w", len(users), board, err))
+	}
+	return states, nil
+}
+
+// Walk returns at most limit states behind a user and board, in the order of
+// the primary key: over and over it comes by everybody.
+func (s *Store) Walk(ctx context.Context, user scoreboard.UserID, board scoreboard.BoardID, limit int) ([]scoreboard.Change, error) {
+	rows, err := s.pool.Query(ctx, `select `+stateColumns+` from scores where (user_id, board_id) > ($1, $2)
+order by user_id, board_id limit $3`, user, board, limit)
+	if err != nil {
+		return nil, translate(fmt.Errorf("walk over the scores: %w", err))
+	}
+	states, err := pgx.CollectRows(rows, scanState)
+	if err != nil {
+		return nil, translate(fmt.Errorf("walk over the scores: %w", err))
+	}
+	return states, nil
+}
