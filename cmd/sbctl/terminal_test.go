@@ -48,6 +48,7 @@ func atTerminalWith(t *testing.T, s *clienttest.Server, variable string, args ..
 	cmd.Args = append([]string{"sbctl"}, args...) // the name makes the test binary be sbctl
 	cmd.Env = []string{
 		"SBCTL_SERVER=" + s.URL, "SBCTL_TOKEN=" + clienttest.Token("zoe", "score:admin"), "HOME=" + t.TempDir(),
+		"GORACE=atexit_sleep_ms=0",
 		"TERM=xterm-256color", variable, // the last of a name holds
 	}
 	file, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 30, Cols: 100})
