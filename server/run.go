@@ -69,19 +69,38 @@ func (s *Server) Run(ctx context.Context, apiListener, opsListener net.Listener)
 	return errors.Join(err, ops.Close())
 }
 
+// prepareTime is how long a start waits for a broker that is coming up, too.
+const prepareTime = 30 * time.Second
+
 // prepare makes the topics that this process uses.
 func (s *Server) prepare(ctx context.Context) error {
 	if s.kafka == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, prepareTime)
 	defer cancel()
+	for {
+		err := s.kafka.Ensure(ctx, s.topics()...)
+		if err == nil || errors.Is(err, broker.ErrTooFewPartitions) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(250 * time.Millisecond):
+			s.log.Warn("topics not made yet", "err", err)
+		}
+	}
+}
+
+func (s *Server) topics() []broker.Topic {
 	c := s.config
-	return s.kafka.Ensure(ctx,
-		broker.Topic{Name: c.KafkaTopic, Partitions: c.KafkaPartitions, Retention: c.KafkaRetention, Replicas: c.KafkaReplicas},
-		broker.Topic{Name: c.KafkaDeadTopic, Partitions: 1, Retention: deadRetention, Replicas: c.KafkaReplicas},
-		broker.Topic{Name: c.KafkaIncrementsTopic, Partitions: c.KafkaPartitions, Retention: acceptedRetention, Replicas: c.KafkaReplicas},
-		broker.Topic{Name: c.KafkaIncrementsDeadTopic, Partitions: 1, Retention: deadRetention, Replicas: c.KafkaReplicas})
+	return []broker.Topic{
+		{Name: c.KafkaTopic, Partitions: c.KafkaPartitions, Retention: c.KafkaRetention, Replicas: c.KafkaReplicas},
+		{Name: c.KafkaDeadTopic, Partitions: 1, Retention: deadRetention, Replicas: c.KafkaReplicas},
+		{Name: c.KafkaIncrementsTopic, Partitions: c.KafkaPartitions, Retention: acceptedRetention, Replicas: c.KafkaReplicas},
+		{Name: c.KafkaIncrementsDeadTopic, Partitions: 1, Retention: deadRetention, Replicas: c.KafkaReplicas},
+	}
 }
 
 func serve(h *http.Server, l net.Listener, failed chan<- error) {

@@ -57,7 +57,8 @@ func newHouse(t testing.TB) *house {
 	h.env = append(os.Environ(), asDaemon+"=1",
 		"SCOREBOARD_POSTGRES_URL="+h.postgres, "SCOREBOARD_REDIS_URL="+h.redis.URL, "SCOREBOARD_KAFKA_BROKERS="+brokers[0],
 		"SCOREBOARD_KAFKA_TOPIC="+prefix+"events", "SCOREBOARD_KAFKA_DEAD_TOPIC="+prefix+"dead", "SCOREBOARD_KAFKA_GROUP="+prefix+"group",
-		"SCOREBOARD_KAFKA_PARTITIONS=4", "SCOREBOARD_AUTH_JWT_SECRET="+jwtSecret, "SCOREBOARD_LOG_LEVEL=warn",
+		"SCOREBOARD_KAFKA_PARTITIONS=4", "SCOREBOARD_KAFKA_INCREMENTS_TOPIC="+prefix+"increments",
+		"SCOREBOARD_KAFKA_INCREMENTS_DEAD_TOPIC="+prefix+"increments-dead", "SCOREBOARD_KAFKA_INTAKE_GROUP="+prefix+"intake", "SCOREBOARD_AUTH_JWT_SECRET="+jwtSecret, "SCOREBOARD_LOG_LEVEL=warn",
 		"SCOREBOARD_LIMIT_UPDATES_PER_MINUTE=0", "SCOREBOARD_LIMIT_TOP_PER_MINUTE=0", "SCOREBOARD_LIMIT_RANK_PER_MINUTE=0",
 		"SCOREBOARD_AUTH_MASTER_KEY=000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f")
 	return h
@@ -206,4 +207,16 @@ func eventually(t testing.TB, what string, try func() error) {
 // cleanup is.
 func contextFor(d time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), d)
+}
+
+func (h *house) exec(query string) {
+	h.t.Helper()
+	conn, err := pgx.Connect(h.t.Context(), h.postgres)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(context.Background()) }()
+	if _, err := conn.Exec(h.t.Context(), query); err != nil {
+		h.t.Fatal(err)
+	}
 }

@@ -51,6 +51,10 @@ type Topic struct {
 	Replicas   int // -1: the broker's default
 }
 
+// ErrTooFewPartitions says that a topic was made with fewer partitions than are
+// wanted: a person must decide whether keys may move.
+var ErrTooFewPartitions = errors.New("the topic has too few partitions")
+
 // Ensure makes the topics that are missing and refuses one with fewer
 // partitions than wanted.
 func (k *Kafka) Ensure(ctx context.Context, topics ...Topic) error {
@@ -79,7 +83,7 @@ func (k *Kafka) Ensure(ctx context.Context, topics ...Topic) error {
 			return err
 		}
 		if n < t.Partitions {
-			return fmt.Errorf("topic %s has %d partitions, want %d", t.Name, n, t.Partitions)
+			return fmt.Errorf("topic %s has %d, want %d: %w", t.Name, n, t.Partitions, ErrTooFewPartitions)
 		}
 	}
 	return nil

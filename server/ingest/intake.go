@@ -123,8 +123,9 @@ func (k *Intake) handle(ctx context.Context, records []Record) error {
 	return nil
 }
 
-// once records what it can and returns the rest: from the first increment of
-// each user that has to wait, so that the order of a user is kept.
+// once records what it can and returns the rest, to be tried again. An outage
+// in the middle can so put a user's later increment before an earlier one: no
+// harm on increment and best boards, and latest boards are never accepted.
 func (k *Intake) once(ctx context.Context, todo []scoreboard.Increment) (rest []scoreboard.Increment, err error) {
 	outcomes := k.ingest.SubmitAll(ctx, todo)
 	var done, refused []scoreboard.Increment

@@ -1,0 +1,295 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+
+	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/migrations"
+	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/backendtest"
+	"github.com/scoreboard/scoreboard/server/protocol"
+)
+
+// asyncCaller posts increments with Prefer: respond-async.
+type asyncCaller struct {
+	h      *house
+	d      *daemon
+	bearer string
+	signer client.Signer
+}
+
+func (h *house) async(d *daemon, user, scope string) *asyncCaller {
+	h.t.Helper()
+	admin, err := client.New(d.url, client.Options{Token: h.token("root", auth.ScopeAdmin)})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer admin.Close()
+	key, err := admin.CreateKey(h.t.Context(), user)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return &asyncCaller{h, d, "Bearer " + h.token(user, scope), client.Signer{KeyID: key.KeyID, Secret: key.Secret}}
+}
+
+// post returns the status, the body's own status field or error code, and
+// where to ask.
+func (a *asyncCaller) post(user string, delta int64, event string) (status int, what, location string) {
+	a.h.t.Helper()
+	r := protocol.IncrementRequest{UserID: user, Delta: delta, EventID: event}
+	a.signer.Fields(&r, time.Now())
+	b, err := json.Marshal(r)
+	if err != nil {
+		a.h.t.Fatal(err)
+	}
+	req, err := http.NewRequestWithContext(a.h.t.Context(), http.MethodPost, a.d.url+"/v1/scores/increment", bytes.NewReader(b))
+	if err != nil {
+		a.h.t.Fatal(err)
+	}
+	req.Header.Set("Prefer", "respond-async")
+	req.Header.Set("Content-Type", "application/json")
+	return a.do(req)
+}
+
+func (a *asyncCaller) event(id string) (int, string, string) {
+	a.h.t.Helper()
+	req, err := http.NewRequestWithContext(a.h.t.Context(), http.MethodGet, a.d.url+id, nil)
+	if err != nil {
+		a.h.t.Fatal(err)
+	}
+	return a.do(req)
+}
+
+func (a *asyncCaller) do(req *http.Request) (int, string, string) {
+	a.h.t.Helper()
+	req.Header.Set("Authorization", a.bearer)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		a.h.t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		a.h.t.Fatal(err)
+	}
+	var body struct {
+		Status    string `json:"status"`
+		ErrorCode string `json:"error_code"`
+	}
+	if err := json.Unmarshal(b, &body); err != nil {
+		a.h.t.Fatalf("%s: %v", b, err)
+	}
+	return resp.StatusCode, strings.Trim(body.Status+" "+body.ErrorCode, " "), resp.Header.Get("Location")
+}
+
+func TestAcceptedForLater(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	d := h.start("--roles", "api,relay,projector,gateway,maintenance") // nobody takes in
+	a := h.async(d, "alice", "")
+	status, what, location := a.post("alice", 5, "match-1")
+	if status != 202 || what != "pending" || location != "/v1/events/match-1?user_id=alice" {
+		t.Fatalf("got %d %q %q, want a 202 with where to ask", status, what, location)
+	}
+	for name, want := range map[string]string{"again": "202 pending", "another payload": "409 event_conflict"} {
+		delta := int64(5)
+		if name == "another payload" {
+			delta = 6
+		}
+		if status, what, _ := a.post("alice", delta, "match-1"); fmt.Sprint(status, " ", what) != want {
+			t.Errorf("%s while pending: got %d %s, want %s", name, status, what, want)
+		}
+	}
+	if status, what, _ := a.event(location); status != 200 || what != "pending" {
+		t.Errorf("asked while pending: got %d %s", status, what)
+	}
+	h.start("--roles", "intake")
+	eventually(t, "the event to be done", func() error {
+		if status, what, _ := a.event(location); status != 200 || what != "done" {
+			return fmt.Errorf("got %d %s", status, what)
+		}
+		return nil
+	})
+	if status, what, _ := a.post("alice", 5, "match-1"); status != 200 || what != "done" {
+		t.Errorf("again when done: got %d %s", status, what)
+	}
+	if status, what, _ := a.post("alice", 6, "match-1"); status != 409 || what != "event_conflict" {
+		t.Errorf("another payload when done: got %d %s", status, what)
+	}
+	if n := h.sql(`select count(*) from user_score_histories where source = 'async' and new_score = 5`); n != 1 {
+		t.Errorf("ledger rows: got %d, want 1", n)
+	}
+	if status, what, _ := a.event("/v1/events/match-2"); status != 404 || what != "not_found" {
+		t.Errorf("an event that never was: got %d %s", status, what)
+	}
+}
+
+func TestAcceptedWhilePostgresIsAway(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	pg := backendtest.OwnPostgres(t, migrations.Up)
+	for i, v := range h.env {
+		if strings.HasPrefix(v, "SCOREBOARD_POSTGRES_URL=") {
+			h.env[i] = "SCOREBOARD_POSTGRES_URL=" + pg.URL
+		}
+	}
+	h.postgres = pg.URL
+	d := h.start()
+	a := h.async(d, "alice", "")
+	if status, what, _ := a.post("alice", 1, "before"); status != 202 {
+		t.Fatalf("got %d %s", status, what)
+	}
+	eventually(t, "the first to be done", func() error {
+		if _, what, _ := a.event("/v1/events/before"); what != "done" {
+			return fmt.Errorf("it is %s", what)
+		}
+		return nil
+	})
+	pg.Stop()
+	if status, what, _ := a.post("alice", 2, "during"); status != 202 || what != "pending" {
+		t.Errorf("while PostgreSQL is away: got %d %s, want a 202", status, what)
+	}
+	if status, what, _ := a.event("/v1/events/during"); status != 200 || what != "pending" {
+		t.Errorf("asked while PostgreSQL is away: got %d %s, want pending", status, what)
+	}
+	sync, err := client.New(d.url, client.Options{Token: h.token("alice", ""), KeyID: a.signer.KeyID, KeySecret: a.signer.Secret, Attempts: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sync.Close()
+	_, err = sync.Submit(t.Context(), client.Increment{User: "alice", Delta: 4})
+	if e := new(client.Error); !errors.As(err, &e) || e.Status != 503 || e.RetryAfter < time.Second {
+		t.Errorf("a write that waits for PostgreSQL: got %v, want a 503 with Retry-After", err)
+	}
+	pg.Start()
+	eventually(t, "the second to be done", func() error {
+		if _, what, _ := a.event("/v1/events/during"); what != "done" {
+			return fmt.Errorf("it is %s", what)
+		}
+		return nil
+	})
+	eventually(t, "the top to show both", topIs(sync, shows("1 alice 3")))
+}
+
+func TestARefusalAfterA202IsKept(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	d := h.start("--roles", "api")
+	a := h.async(d, "alice", "")
+	if status, what, _ := a.post("alice", 5, "late"); status != 202 {
+		t.Fatalf("got %d %s", status, what)
+	}
+	h.exec(`update boards set status = 'frozen'`)
+	h.start("--roles", "intake")
+	eventually(t, "the refusal", func() error {
+		if status, what, _ := a.event("/v1/events/late"); status != 200 || what != "rejected board_closed" {
+			return fmt.Errorf("got %d %s", status, what)
+		}
+		return nil
+	})
+}
+
+func TestPoisonGoesToTheDeadLettersAndTheRestFlows(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	d := h.start()
+	a := h.async(d, "alice", "")
+	topic := ""
+	brokers := ""
+	for _, v := range h.env {
+		if rest, ok := strings.CutPrefix(v, "SCOREBOARD_KAFKA_INCREMENTS_TOPIC="); ok {
+			topic = rest
+		}
+		if rest, ok := strings.CutPrefix(v, "SCOREBOARD_KAFKA_BROKERS="); ok {
+			brokers = rest
+		}
+	}
+	transport := &kafka.Transport{}
+	defer transport.CloseIdleConnections()
+	w := &kafka.Writer{Addr: kafka.TCP(brokers), Topic: topic, Transport: transport, BatchTimeout: time.Millisecond, RequiredAcks: kafka.RequireAll}
+	defer func() { _ = w.Close() }()
+	old, err := json.Marshal(map[string]any{
+		"schema": 1, "user_id": "alice", "delta": 1, "event_id": "ancient", "boards": []string{"global"},
+		"timestamp": time.Now(), "accepted_at": time.Now().Add(-40 * 24 * time.Hour),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.WriteMessages(t.Context(), kafka.Message{Key: []byte("alice"), Value: []byte("no JSON")}, kafka.Message{Key: []byte("alice"), Value: old}); err != nil {
+		t.Fatal(err)
+	}
+	if status, what, _ := a.post("alice", 5, "good"); status != 202 {
+		t.Fatalf("got %d %s", status, what)
+	}
+	eventually(t, "the good one to be done", func() error {
+		if _, what, _ := a.event("/v1/events/good"); what != "done" {
+			return fmt.Errorf("it is %s", what)
+		}
+		return nil
+	})
+	if n := h.sql(`select count(*) from user_score_histories`); n != 1 {
+		t.Errorf("ledger rows: got %d, want the good one", n)
+	}
+	r := kafka.NewReader(kafka.ReaderConfig{Brokers: []string{brokers}, Topic: strings.Replace(topic, "increments", "increments-dead", 1), MaxWait: 100 * time.Millisecond})
+	defer func() { _ = r.Close() }()
+	ctx, cancel := contextFor(20 * time.Second)
+	defer cancel()
+	for _, want := range []string{"no JSON", string(old)} {
+		m, err := r.ReadMessage(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		reason := ""
+		for _, header := range m.Headers {
+			if header.Key == "reason" {
+				reason = string(header.Value)
+			}
+		}
+		if string(m.Value) != want || reason == "" {
+			t.Errorf("dead letter: got %q because %q, want %q with a reason", m.Value, reason, want)
+		}
+	}
+}
+
+func TestABatchHasAResultForEachItem(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	d := h.start()
+	server := h.client(d, "server", auth.ScopeUpdate)
+	ctx, cancel := contextFor(time.Minute)
+	defer cancel()
+	results, err := server.SubmitBatch(ctx, []client.Increment{
+		{User: "alice", Delta: 5, EventID: "e1"}, {User: "alice", Delta: 5, EventID: "e1"}, {User: "alice", Delta: 6, EventID: "e1"},
+		{User: "alice", Delta: 0, EventID: "e2"}, {User: "bob", Delta: 7, EventID: "e1"}, {User: "b|b", Delta: 7, EventID: "e1"},
+		{User: "bob", Delta: 1, EventID: "e2", Board: "nowhere"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"5 false", "5 true", "event_conflict", "invalid_request", "7 false", "invalid_request", "not_found"}
+	for i, r := range results {
+		got := fmt.Sprint(r.Receipt.NewScore, " ", r.Receipt.Replayed)
+		if e := new(client.Error); errors.As(r.Err, &e) {
+			got = string(e.Code)
+		} else if r.Err != nil {
+			got = r.Err.Error()
+		}
+		if got != want[i] {
+			t.Errorf("item %d: got %s, want %s", i, got, want[i])
+		}
+	}
+	user := h.client(d, "alice", "")
+	if _, err := user.SubmitBatch(ctx, []client.Increment{{User: "alice", Delta: 5}}); err == nil {
+		t.Error("a user's token may submit batches")
+	}
+}
