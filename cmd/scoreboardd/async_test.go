@@ -216,7 +216,7 @@ func TestPoisonGoesToTheDeadLettersAndTheRestFlows(t *testing.T) {
 	}
 	transport := &kafka.Transport{}
 	defer transport.CloseIdleConnections()
-	w := &kafka.Writer{Addr: kafka.TCP(brokers), Topic: topic, Transport: transport, BatchTimeout: time.Millisecond, RequiredAcks: kafka.RequireAll}
+	w := &kafka.Writer{Addr: kafka.TCP(brokers), Topic: topic, Balancer: &kafka.Hash{}, Transport: transport, BatchTimeout: time.Millisecond, RequiredAcks: kafka.RequireAll}
 	defer func() { _ = w.Close() }()
 	old, err := json.Marshal(map[string]any{
 		"schema": 1, "user_id": "alice", "delta": 1, "event_id": "ancient", "boards": []string{"global"},
