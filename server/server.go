@@ -110,6 +110,7 @@ func (s *Server) openBackends(ctx context.Context) (err error) {
 		return fmt.Errorf("read the Redis URL: %w", err)
 	}
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.MaxRetries = 500*time.Millisecond, time.Second, time.Second, 1
+	o.ContextTimeoutEnabled = true // what can do without Redis waits for less
 	s.redis = redis.NewClient(o)
 	s.ranking = ranking.New(s.redis)
 	if c.Has(config.RoleRelay) || c.Has(config.RoleProjector) || s.writes() {
@@ -170,7 +171,7 @@ func (s *Server) makeAPI(catalog *store.Catalog, reads *leaderboard.Leaderboard,
 	s.tokens = auth.NewTokens(c.AuthJWTSecret, c.AuthIssuer, c.AuthAudience, time.Now)
 	o := api.Options{
 		Tokens: s.tokens, Catalog: catalog, SignatureOptional: c.AuthSignature == "optional",
-		DevIssuer: c.AuthDevIssuer, Origins: c.RealtimeOrigins, Log: s.log, Now: time.Now,
+		Limits: s.makeLimits(c), DevIssuer: c.AuthDevIssuer, Origins: c.RealtimeOrigins, Log: s.log, Now: time.Now,
 	}
 	if c.Has(config.RoleAPI) || c.Has(config.RoleRead) {
 		o.Reads = reads

@@ -80,6 +80,7 @@ type Options struct {
 	Reads     Leaderboard
 	Live      Live
 	Keys      Keys
+	Limits    Limits
 
 	SignatureOptional bool
 	OverflowAsync     bool // accept what the lanes refuse
@@ -100,9 +101,10 @@ type API struct {
 type handler func(c *gin.Context, who *auth.Claims) error
 
 // route is a line of the table. Scope is what the caller's token must carry
-// beside being valid.
+// beside being valid; rate is how often the caller may.
 type route struct {
 	method, path, scope string
+	rate                Rate
 	handle              handler
 }
 
@@ -129,28 +131,28 @@ func (a *API) routes() []route {
 	var t []route
 	if a.Submitter != nil {
 		t = append(t,
-			route{"POST", "/v1/scores/increment", "", a.increment},
-			route{"POST", "/v1/scores/increments", auth.ScopeUpdate, a.batch},
-			route{"GET", "/v1/events/:event_id", "", a.event})
+			route{"POST", "/v1/scores/increment", "", a.Limits.Updates, a.increment},
+			route{"POST", "/v1/scores/increments", auth.ScopeUpdate, a.Limits.Updates, a.batch},
+			route{"GET", "/v1/events/:event_id", "", unlimited, a.event})
 	}
 	if a.Reads != nil {
 		t = append(t,
-			route{"GET", "/v1/leaderboard/top", "", a.top},
-			route{"GET", "/v1/leaderboard/me", "", a.me},
-			route{"GET", "/v1/users/:user_id/score", "", a.user},
-			route{"GET", "/v1/users/:user_id/rank", "", a.user})
+			route{"GET", "/v1/leaderboard/top", "", a.Limits.Top, a.top},
+			route{"GET", "/v1/leaderboard/me", "", a.Limits.Rank, a.me},
+			route{"GET", "/v1/users/:user_id/score", "", a.Limits.Rank, a.user},
+			route{"GET", "/v1/users/:user_id/rank", "", a.Limits.Rank, a.user})
 	}
 	if a.Live != nil {
-		t = append(t, route{"GET", "/v1/realtime/leaderboard", "", a.live})
+		t = append(t, route{"GET", "/v1/realtime/leaderboard", "", unlimited, a.live})
 	}
 	if a.Keys != nil {
 		t = append(t,
-			route{"POST", "/v1/admin/keys", auth.ScopeAdmin, a.createKey},
-			route{"GET", "/v1/admin/keys", auth.ScopeAdmin, a.listKeys},
-			route{"DELETE", "/v1/admin/keys/:key_id", auth.ScopeAdmin, a.revokeKey})
+			route{"POST", "/v1/admin/keys", auth.ScopeAdmin, unlimited, a.createKey},
+			route{"GET", "/v1/admin/keys", auth.ScopeAdmin, unlimited, a.listKeys},
+			route{"DELETE", "/v1/admin/keys/:key_id", auth.ScopeAdmin, unlimited, a.revokeKey})
 	}
 	if a.DevIssuer {
-		t = append(t, route{"POST", "/v1/admin/tokens", auth.ScopeAdmin, a.mintToken})
+		t = append(t, route{"POST", "/v1/admin/tokens", auth.ScopeAdmin, unlimited, a.mintToken})
 	}
 	return t
 }
@@ -158,21 +160,32 @@ func (a *API) routes() []route {
 // ServeHTTP implements http.Handler.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.engine.ServeHTTP(w, r) }
 
-// serve authenticates and measures one route.
+// serve admits, authenticates, limits and measures one route. The limits come
+// before the body is read: a refusal costs little, and a repeat counts.
 func (a *API) serve(r route) gin.HandlerFunc {
 	observe := a.metrics.route(r.method, r.path)
 	return func(c *gin.Context) {
 		started := time.Now()
-		who, err := a.authenticate(c)
-		if err == nil && r.scope != "" && !who.Has(r.scope) {
-			err = scoreboard.Errorf(scoreboard.CodeForbidden, "this needs the scope %s", r.scope)
-		}
-		if err == nil {
-			err = r.handle(c, who)
-		}
-		if err != nil {
-			a.fail(c, err)
+		if err := a.run(c, r); err != nil {
+			a.fail(c, a.countFailure(c, err))
 		}
 		observe(c.Writer.Status(), time.Since(started))
 	}
+}
+
+func (a *API) run(c *gin.Context, r route) error {
+	if err := take(c.Request.Context(), a.Limits.Address, address(c.Request)); err != nil {
+		return err
+	}
+	who, err := a.authenticate(c)
+	if err != nil {
+		return err
+	}
+	if r.scope != "" && !who.Has(r.scope) {
+		return scoreboard.Errorf(scoreboard.CodeForbidden, "this needs the scope %s", r.scope)
+	}
+	if err := r.rate.take(c.Request.Context(), who); err != nil {
+		return err
+	}
+	return r.handle(c, who)
 }

@@ -141,7 +141,6 @@ func boardsOf(r *protocol.IncrementRequest) ([]scoreboard.BoardID, error) {
 // checkSignature verifies the header scheme where its header is there, else
 // the field scheme, and returns the key that signed.
 func (a *API) checkSignature(c *gin.Context, r *protocol.IncrementRequest, body []byte) (string, error) {
-	ctx := c.Request.Context()
 	if given := c.GetHeader(protocol.HeaderSignature); given != "" {
 		return a.checkHeader(c, given, body)
 	}
@@ -155,7 +154,7 @@ func (a *API) checkSignature(c *gin.Context, r *protocol.IncrementRequest, body 
 	if err != nil {
 		return "", auth.ErrSignature()
 	}
-	return r.KeyID, a.Keyring.Check(ctx, r.KeyID, r.FieldText(), r.Signature, at)
+	return r.KeyID, a.checkKey(c, r.KeyID, r.FieldText(), r.Signature, at)
 }
 
 func (a *API) checkHeader(c *gin.Context, given string, body []byte) (string, error) {
@@ -166,7 +165,7 @@ func (a *API) checkHeader(c *gin.Context, given string, body []byte) (string, er
 		return "", auth.ErrSignature()
 	}
 	text := protocol.HeaderText(c.Request.Method, c.Request.URL.RequestURI(), key, stamp, body)
-	return key, a.Keyring.Check(c.Request.Context(), key, text, signature, time.Unix(seconds, 0))
+	return key, a.checkKey(c, key, text, signature, time.Unix(seconds, 0))
 }
 
 // answer sends one receipt, or a list where the request named boards.

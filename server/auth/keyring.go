@@ -25,8 +25,8 @@ const Skew = 60 * time.Second
 // on how long a revoked one is accepted while the store answers.
 const keyLife = time.Second
 
-// maxKeyID bounds what is looked up; maxKeys what is remembered, unknown ids
-// included.
+// maxKeyID bounds what is looked up; maxKeys what is remembered of keys, and of
+// ids that are none.
 const (
 	maxKeyID = 64
 	maxKeys  = 10_000
@@ -44,9 +44,10 @@ type Keyring struct {
 	seal  cipher.AEAD
 	now   func() time.Time
 
-	flight singleflight.Group
-	mu     sync.RWMutex
-	known  map[string]liveKey
+	flight  singleflight.Group
+	mu      sync.RWMutex
+	known   map[string]liveKey
+	unknown map[string]time.Time // apart, so that made-up ids displace no key; when each was read
 }
 
 type liveKey struct {
@@ -68,7 +69,7 @@ func NewKeyring(masterKey string, store KeyStore, now func() time.Time) (*Keyrin
 	if err != nil {
 		return nil, fmt.Errorf("use the master key: %w", err)
 	}
-	return &Keyring{store: store, seal: seal, now: now, known: make(map[string]liveKey)}, nil
+	return &Keyring{store: store, seal: seal, now: now, known: make(map[string]liveKey), unknown: make(map[string]time.Time)}, nil
 }
 
 // Seal encrypts a secret for the store, bound to its key id.
@@ -131,9 +132,13 @@ func (k *Keyring) secrets(ctx context.Context, keyID string) ([][]byte, error) {
 	}
 	k.mu.RLock()
 	key, ok := k.known[keyID]
+	missed, miss := k.unknown[keyID]
 	k.mu.RUnlock()
 	if ok && k.now().Sub(key.read) < keyLife {
 		return key.secrets, nil
+	}
+	if !ok && miss && k.now().Sub(missed) < keyLife {
+		return nil, nil
 	}
 	read, err, _ := k.flight.Do(keyID, func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
@@ -141,7 +146,7 @@ func (k *Keyring) secrets(ctx context.Context, keyID string) ([][]byte, error) {
 		return k.read(ctx, keyID)
 	})
 	if err != nil {
-		if ok && len(key.secrets) > 0 {
+		if ok {
 			return key.secrets, nil
 		}
 		return nil, err
@@ -164,9 +169,27 @@ func (k *Keyring) read(ctx context.Context, keyID string) ([][]byte, error) {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if len(secrets) == 0 {
+		delete(k.known, keyID)
+		if len(k.unknown) >= maxKeys {
+			clear(k.unknown)
+		}
+		k.unknown[keyID] = k.now()
+		return nil, nil
+	}
 	if len(k.known) >= maxKeys {
 		clear(k.known)
 	}
+	delete(k.unknown, keyID)
 	k.known[keyID] = liveKey{secrets, k.now()}
 	return secrets, nil
+}
+
+// Knows reports whether a key was live when it was last looked up, and so does
+// not cost the store a look-up for each request that names it.
+func (k *Keyring) Knows(keyID string) bool {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	_, ok := k.known[keyID]
+	return ok
 }

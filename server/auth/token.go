@@ -2,6 +2,7 @@ package auth
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -24,6 +25,9 @@ const (
 	leeway         = 30 * time.Second
 	maxCached      = 10_000
 )
+
+// ErrExpired is in the error for a token that was good until it expired.
+var ErrExpired = errors.New("the token has expired")
 
 // Claims are what a token says.
 type Claims struct {
@@ -99,6 +103,9 @@ func (t *Tokens) parse(token string) (*Claims, error) {
 	}
 	var claims jwtClaims
 	_, err := t.parser.ParseWithClaims(token, &claims, func(*jwt.Token) (any, error) { return t.secret, nil })
+	if errors.Is(err, jwt.ErrTokenExpired) {
+		err = ErrExpired // the parser looks at the signature first
+	}
 	if err != nil {
 		return nil, &scoreboard.Error{Code: scoreboard.CodeUnauthorized, Message: "the token is not valid", Err: err}
 	}

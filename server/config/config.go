@@ -54,6 +54,12 @@ type Config struct {
 	RealtimeConnectionsPerAddress int
 	RealtimeJoinsPerSecond        int
 
+	LimitUpdatesPerMinute      int
+	LimitTopPerMinute          int
+	LimitRankPerMinute         int
+	LimitAddressPerMinute      int
+	LimitAuthFailuresPerMinute int
+
 	LogLevel string
 }
 
@@ -120,6 +126,11 @@ func (c *Config) knobs() []knob {
 		{"realtime.connections_per_user", "0 is off", "5", false, &c.RealtimeConnectionsPerUser},
 		{"realtime.connections_per_address", "0 is off", "0", false, &c.RealtimeConnectionsPerAddress},
 		{"realtime.joins_per_second", "of a node; 0 is off", "1000", false, &c.RealtimeJoinsPerSecond},
+		{"limit.updates_per_minute", "of a user, repeats too; servers have 600000; 0 is off for both", "10", false, &c.LimitUpdatesPerMinute},
+		{"limit.top_per_minute", "reads of a board's head by a user; servers have 600000; 0 is off for both", "60", false, &c.LimitTopPerMinute},
+		{"limit.rank_per_minute", "reads of standings by a user; servers have 600000; 0 is off for both", "30", false, &c.LimitRankPerMinute},
+		{"limit.address_per_minute", "all requests of an address; off, for behind a proxy all users have one", "0", false, &c.LimitAddressPerMinute},
+		{"limit.auth_failures_per_minute", "wrong credentials of an address before they get 429; 0 is off", "60", false, &c.LimitAuthFailuresPerMinute},
 		{"log.level", "debug, info, warn or error", "info", false, &c.LogLevel},
 	}
 }

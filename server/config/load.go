@@ -121,6 +121,9 @@ func set(to any, text string) (err error) {
 	return err
 }
 
+// maxPerMinute is what the buckets of package limit measure well.
+const maxPerMinute = 1_000_000
+
 // check refuses values that would make a boundary without a bound.
 func (c *Config) check() error {
 	positive := map[string]int{
@@ -131,6 +134,16 @@ func (c *Config) check() error {
 	for name, n := range positive {
 		if n < 1 {
 			return fmt.Errorf("knob %s must be at least 1, not %d", name, n)
+		}
+	}
+	limits := map[string]int{
+		"limit.updates_per_minute": c.LimitUpdatesPerMinute, "limit.top_per_minute": c.LimitTopPerMinute,
+		"limit.rank_per_minute": c.LimitRankPerMinute, "limit.address_per_minute": c.LimitAddressPerMinute,
+		"limit.auth_failures_per_minute": c.LimitAuthFailuresPerMinute,
+	}
+	for name, n := range limits {
+		if n < 0 || n > maxPerMinute {
+			return fmt.Errorf("knob %s must be 0 to %d, not %d", name, maxPerMinute, n)
 		}
 	}
 	lengths := map[string]time.Duration{

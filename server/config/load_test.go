@@ -59,6 +59,8 @@ func TestLoadRefuses(t *testing.T) {
 		"an unknown role":     {lookup("SCOREBOARD_ROLES", "api,judge"), "", `"judge"`},
 		"an unknown knob":     {lookup(), "ingest.bach: 1\n", `"ingest.bach"`},
 		"a length without":    {lookup("SCOREBOARD_OUTBOX_POLL", "50"), "", "outbox.poll"},
+		"a limit below 0":     {lookup("SCOREBOARD_LIMIT_TOP_PER_MINUTE", "-1"), "", "limit.top_per_minute"},
+		"a limit without end": {lookup("SCOREBOARD_LIMIT_UPDATES_PER_MINUTE", "1000001"), "", "limit.updates_per_minute"},
 		"a bad signature":     {lookup("SCOREBOARD_AUTH_SIGNATURE", "maybe"), "", "auth.signature"},
 	}
 	for name, c := range cases {
