@@ -172,6 +172,35 @@ func TestReadsGoOnWhileTheRankingIsLostAndComeBackByThemselves(t *testing.T) {
 	})
 }
 
+func TestABoardOfARestartedRedisIsRebuiltBesideTheLiveOne(t *testing.T) {
+	t.Parallel()
+	r := open(t)
+	r.record(t, "alice", 5)
+	if err := r.rdb.FlushAll(ctx).Err(); err != nil {
+		t.Fatal(err)
+	}
+	before := r.healthy(t)
+	// What is recorded now Redis does not learn, as if it had forgotten it.
+	r.record(t, "bob", 7)
+	r.redis.Stop()
+	r.redis.Start()
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		top, err := r.Top(ctx, "global")
+		if err == nil && top.Degraded == "" && top.Epoch > before.Epoch {
+			if len(top.Entries) != 2 {
+				t.Errorf("rebuilt as %+v", top.Entries)
+			}
+			return
+		}
+		if err == nil && top.Degraded == "rebuilding" {
+			t.Error("the live board was taken away, although Redis had kept it")
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("after 10 s: %+v, %v", top, err)
+		}
+	}
+}
+
 func TestAScoreThatIsNotRankedYetIsReadFromTheStore(t *testing.T) {
 	t.Parallel()
 	r := open(t)

@@ -231,8 +231,8 @@ func TestAFlushedBoardIsColdUntilItIsRebuilt(t *testing.T) {
 		if keys := r.keys(t); len(keys) > 0 {
 			t.Errorf("there are keys %q: nothing but a rebuild creates a board", keys)
 		}
-		if lost, err := r.Cold(ctx, []scoreboard.Board{*board}); err != nil || len(lost) != 1 {
-			t.Errorf("cold boards: %v, %v; want one", lost, err)
+		if cold, suspect, err := r.Lost(ctx, []scoreboard.Board{*board}); err != nil || len(cold) != 1 || len(suspect) != 0 {
+			t.Errorf("cold boards: %v, suspect ones %v, %v; want one that is cold", cold, suspect, err)
 		}
 		r.warm(t, board, change("alice", 6, 2, 2))
 		r.is(t, "alice:6")

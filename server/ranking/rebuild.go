@@ -16,7 +16,11 @@ const markLife = 15 * time.Second
 // Mark opens a shadow of a board under token, which Apply writes from now on
 // beside the live one. False: another's rebuild is under way.
 func (r *Ranking) Mark(ctx context.Context, board scoreboard.BoardID, token string) (bool, error) {
-	n, err := r.mark.Run(ctx, r.rdb, shadowKeys(board), token, markLife.Milliseconds()).Int64()
+	server, err := r.server(ctx)
+	if err != nil {
+		return false, fmt.Errorf("mark a shadow of board %s: %w", board, err)
+	}
+	n, err := r.mark.Run(ctx, r.rdb, shadowKeys(board), token, markLife.Milliseconds(), server).Int64()
 	if err != nil {
 		return false, fmt.Errorf("mark a shadow of board %s: %w", board, err)
 	}
@@ -58,7 +62,8 @@ func (r *Ranking) Unmark(ctx context.Context, board scoreboard.BoardID, token st
 // announces it, unless it holds fewer than least users, hidden ones included.
 // It returns how many users are ranked.
 func (r *Ranking) Swap(ctx context.Context, board *scoreboard.Board, token string, least, epoch int64, updated time.Time) (int64, error) {
-	n, err := r.swap.Run(ctx, r.rdb, allKeys(board.ID), token, channel, string(board.ID), epoch, updated.UnixMicro(), string(board.Order), least).Int64()
+	n, err := r.swap.Run(ctx, r.rdb, allKeys(board.ID), token, channel, string(board.ID), epoch, updated.UnixMicro(), string(board.Order), least,
+		time.Now().UnixMicro()).Int64()
 	switch {
 	case err != nil:
 	case n == -1:
@@ -70,19 +75,4 @@ func (r *Ranking) Swap(ctx context.Context, board *scoreboard.Board, token strin
 		return 0, fmt.Errorf("swap in the shadow of board %s: %w", board.ID, err)
 	}
 	return n, nil
-}
-
-// Cold returns those of boards that Redis does not hold.
-func (r *Ranking) Cold(ctx context.Context, boards []scoreboard.Board) ([]scoreboard.Board, error) {
-	var cold []scoreboard.Board
-	for _, b := range boards {
-		n, err := r.rdb.Exists(ctx, liveKeys(b.ID)[0]).Result()
-		if err != nil {
-			return nil, fmt.Errorf("look for board %s: %w", b.ID, err)
-		}
-		if n == 0 {
-			cold = append(cold, b)
-		}
-	}
-	return cold, nil
 }

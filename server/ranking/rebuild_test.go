@@ -158,3 +158,38 @@ func TestNoticesTellWhatMoved(t *testing.T) {
 		}
 	})
 }
+
+func TestTheConditionOfABoard(t *testing.T) {
+	onBoth(t, func(t *testing.T, r rig) {
+		is := func(want scoreboard.BoardState, members int64) *scoreboard.Condition {
+			t.Helper()
+			c, err := r.Condition(ctx, board.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.State != want || c.Members != members {
+				t.Errorf("%+v, want %s with %d members", *c, want, members)
+			}
+			return c
+		}
+		r.apply(t, change("alice", 5, 1, 1))
+		built := is(scoreboard.StateCatchingUp, 1).Built
+		beat := scoreboard.Heartbeat{Shards: 1, Partitions: 1, AsOf: built.Add(time.Second)}
+		if err := r.Fresh(ctx, []scoreboard.Heartbeat{beat}); err != nil {
+			t.Fatal(err)
+		}
+		if c := is(scoreboard.StateHealthy, 1); c.Epoch != 1 || c.Version != 2 || c.Rebuilding || c.Suspect {
+			t.Errorf("%+v", *c)
+		}
+		if _, err := r.Mark(ctx, board.ID, "a"); err != nil {
+			t.Fatal(err)
+		}
+		if c := is(scoreboard.StateHealthy, 1); !c.Rebuilding {
+			t.Error("a rebuild beside the live board does not show")
+		}
+		if err := r.rdb.FlushAll(ctx).Err(); err != nil {
+			t.Fatal(err)
+		}
+		is(scoreboard.StateRebuilding, 0)
+	})
+}

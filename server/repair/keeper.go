@@ -2,6 +2,7 @@ package repair
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -15,8 +16,9 @@ type Catalog interface {
 	All(ctx context.Context) (map[scoreboard.BoardID]*scoreboard.Board, error)
 }
 
-// Keeper rebuilds boards that Redis does not hold: asked by whoever ran into
-// one, and by looking each second even when nobody asks.
+// Keeper rebuilds boards that Redis does not hold, and, beside the live ones,
+// those that a restarted or failed-over Redis may hold wrongly: asked by
+// whoever ran into one, and by looking each second even when nobody asks.
 type Keeper struct {
 	catalog Catalog
 	truth   Truth
@@ -34,7 +36,7 @@ func NewKeeper(c Catalog, t Truth, r Ranking, log *slog.Logger) *Keeper {
 	return &Keeper{
 		catalog: c, truth: t, ranking: r, log: log, asked: make(chan struct{}, 1),
 		rebuilt: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "scoreboard_repair_rebuilds_total", Help: "Boards rebuilt because Redis did not hold them.",
+			Name: "scoreboard_repair_rebuilds_total", Help: "Boards rebuilt because Redis did not hold them, or not for certain.",
 		}),
 	}
 }
@@ -67,7 +69,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 	}
 }
 
-// once rebuilds every board that is cold.
+// once rebuilds every board that is cold or suspect.
 func (k *Keeper) once(ctx context.Context) error {
 	boards, err := k.catalog.All(ctx)
 	if err != nil {
@@ -79,20 +81,22 @@ func (k *Keeper) once(ctx context.Context) error {
 			ranked = append(ranked, *b)
 		}
 	}
-	cold, err := k.ranking.Cold(ctx, ranked)
+	cold, suspect, err := k.ranking.Lost(ctx, ranked)
 	if err != nil {
 		return err
 	}
-	for i := range cold {
-		done, err := Rebuild(ctx, k.truth, k.ranking, &cold[i], func(int64) {})
+	var errs []error
+	for _, b := range append(cold, suspect...) { // what has no live board comes first
+		done, err := Rebuild(ctx, k.truth, k.ranking, &b, func(int64) {})
 		if scoreboard.CodeOf(err) == scoreboard.CodeConflict {
 			continue // another process is at it
 		}
 		if err != nil {
-			return err
+			errs = append(errs, err)
+			continue
 		}
 		k.rebuilt.Inc()
 		k.log.Info("board rebuilt", "board", done.Board, "epoch", done.Epoch, "users", done.Users, "elapsed", done.Took)
 	}
-	return nil
+	return errors.Join(errs...)
 }

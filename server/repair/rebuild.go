@@ -22,7 +22,7 @@ type Ranking interface {
 	Fill(ctx context.Context, board scoreboard.BoardID, token string, changes []scoreboard.Change) error
 	Swap(ctx context.Context, board *scoreboard.Board, token string, least, epoch int64, updated time.Time) (int64, error)
 	Unmark(ctx context.Context, board scoreboard.BoardID, token string) error
-	Cold(ctx context.Context, boards []scoreboard.Board) ([]scoreboard.Board, error)
+	Lost(ctx context.Context, boards []scoreboard.Board) (cold, suspect []scoreboard.Board, err error)
 }
 
 // chunk is how many users are read and filled at once.
