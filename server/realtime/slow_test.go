@@ -169,3 +169,40 @@ func TestSlowReaderSkipsStates(t *testing.T) {
 	r.hub.Notify(boards.set("global", of{tall(0): 5001}))
 	w.expect(protocol.FrameUpdated)
 }
+
+func TestPongsWaitBehindAStalledFrame(t *testing.T) {
+	t.Parallel()
+	boards := newRanking("global")
+	for i := range 100 {
+		boards.set("global", of{tall(i): scoreboard.Score(i)})
+	}
+	r := start(t, realtime.Options{Window: time.Millisecond, FramesPerSecond: 1000, SlowAfter: patience}, boards)
+	w := r.dialSmall("limit=100")
+	i := 0
+	await(t, "the stall", func() bool {
+		i++
+		r.hub.Notify(boards.set("global", of{tall(i % 100): scoreboard.Score(1000 + i)}))
+		return gauge(t, r.hub, "stalled_connections") == 1
+	})
+	time.Sleep(50 * time.Millisecond) // it may have been a short one
+	pongs := 0
+	w.ws.SetPongHandler(func(data string) error {
+		if pongs++; data != "still here" {
+			t.Errorf("pong: got %q, want the ping's own", data)
+		}
+		return nil
+	})
+	for range 5 {
+		if err := w.ws.WriteMessage(websocket.PingMessage, []byte("still here")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	top, _ := boards.Top(t.Context(), "global")
+	for w.frame().Version != top.Version {
+	}
+	w.send("[")
+	w.expect(protocol.FrameError)
+	if pongs != 5 {
+		t.Errorf("pongs: got %d, want 5", pongs)
+	}
+}

@@ -315,6 +315,32 @@ func TestJoinRefused(t *testing.T) {
 	}
 }
 
+func TestClientCloses(t *testing.T) {
+	t.Parallel()
+	r := start(t, realtime.Options{}, newRanking("global"))
+	w := r.dial("")
+	w.frame()
+	message := websocket.FormatCloseMessage(websocket.CloseNormalClosure, "done")
+	if err := w.ws.WriteControl(websocket.CloseMessage, message, time.Now().Add(patience)); err != nil {
+		t.Fatal(err)
+	}
+	if code, _ := w.closed(); code != websocket.CloseNormalClosure {
+		t.Errorf("code: got %d, want its own back", code)
+	}
+	await(t, "it to be let go", func() bool { return gauge(t, r.hub, "connections") == 0 })
+}
+
+func TestRefusedClientMayStillTalk(t *testing.T) {
+	t.Parallel()
+	r := start(t, realtime.Options{ConnectionsPerUser: 1}, newRanking("global"))
+	r.dial("user=alice").frame()
+	w := r.dial("user=alice")
+	w.send(strings.Repeat("x", 1<<20)) // it does not break, or the code might be lost
+	if code, _ := w.closed(); code != protocol.CloseLimit {
+		t.Errorf("code: got %d, want 4429", code)
+	}
+}
+
 func TestNoHandshake(t *testing.T) {
 	t.Parallel()
 	r := start(t, realtime.Options{}, newRanking("global"))
