@@ -65,7 +65,7 @@ func (s *Store) addLocked(ctx context.Context, batch []scoreboard.Increment, loc
 	var taken, missing []scoreboard.UserID
 	var b pgx.Batch
 	b.Queue(sqlBegin)
-	b.Queue(sqlTimeouts, milliseconds(s.o.LockWait), milliseconds(s.o.Timeout))
+	b.Queue(sqlSettings, milliseconds(s.o.LockWait), milliseconds(s.o.Timeout))
 	b.Queue(sqlProbeUsers, sortedKeys(users)).Query(func(rows pgx.Rows) error {
 		var user scoreboard.UserID
 		var found, free bool

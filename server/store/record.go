@@ -92,9 +92,11 @@ func abandon(conn *pgxpool.Conn) {
 const (
 	sqlBegin = `begin`
 
-	// Set for the transaction, not the session: PgBouncer lends sessions.
-	sqlTimeouts = `select set_config('lock_timeout', $1, true), set_config('statement_timeout', $2, true),
-       set_config('idle_in_transaction_session_timeout', $2, true)`
+	// Set for the transaction, not the session: PgBouncer lends sessions. While
+	// a table fits a page, scanning it is cheaper than its index, and a plan
+	// made then is kept when it does not.
+	sqlSettings = `select set_config('lock_timeout', $1, true), set_config('statement_timeout', $2, true),
+       set_config('idle_in_transaction_session_timeout', $2, true), set_config('enable_seqscan', 'off', true)`
 
 	// Shared against freeze and roll-over, which take it exclusively. The
 	// status is read in a statement of its own, after the wait.
@@ -129,7 +131,7 @@ from unnest($1::text[], $2::text[]) with ordinality as t(u, b, n) cross join lat
 func (s *Store) lockAndLook(ctx context.Context, conn *pgxpool.Conn, r *recording) error {
 	var b pgx.Batch
 	b.Queue(sqlBegin)
-	b.Queue(sqlTimeouts, milliseconds(s.o.LockWait), milliseconds(s.o.Timeout))
+	b.Queue(sqlSettings, milliseconds(s.o.LockWait), milliseconds(s.o.Timeout))
 	b.Queue(sqlLockBoards, r.boardNames)
 	b.Queue(sqlBoards, r.boardNames).Query(r.readBoards)
 	b.Queue(sqlLockUsers, r.userNames).Query(r.readUsers)

@@ -1,0 +1,126 @@
+package store_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store"
+)
+
+// reads is what statements have read of a table and its indexes.
+type reads struct {
+	scanned int64 // rows by sequential scans
+	indexed int64 // entries of indexes
+}
+
+// tableReads adds up the partitions of the ledger and of the outbox. Only what
+// backends have reported counts, which a closed one has.
+func tableReads(t *testing.T, conn *pgx.Conn) map[string]reads {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		if count(t, conn, `select count(*) from pg_stat_activity where datname = current_database()`) == 1 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the store's connections do not end")
+		}
+	}
+	rows, err := conn.Query(t.Context(), `select t.relname, t.seq_tup_read,
+    coalesce((select sum(i.idx_tup_read) from pg_stat_user_indexes i where i.relid = t.relid), 0)::bigint
+from pg_stat_user_tables t`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := make(map[string]reads)
+	var name string
+	var scanned, indexed int64
+	_, err = pgx.ForEachRow(rows, []any{&name, &scanned, &indexed}, func() error {
+		for _, parent := range []string{"user_score_histories", "outbox_score_updates"} {
+			if strings.HasPrefix(name, parent) {
+				name = parent
+			}
+		}
+		r := all[name]
+		all[name] = reads{r.scanned + scanned, r.indexed + indexed}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// Plans are made while tables are tiny and kept when they are large: from the
+// first increment to 100,000 ledger rows, on one set of connections, no
+// statement may read more rows than it was given, whether the tables are never
+// analysed or at the worst moment.
+func TestNoPlanReadsMoreThanItWasGiven(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name    string
+		total   int
+		quiet   int // increments that come one by one before the many
+		analyse int // after how many of them, -1 for never
+	}{
+		{"never analysed", 100_000, 0, -1},
+		{"analysed while empty", 20_000, 0, 0},
+		{"analysed while tiny", 20_000, 60, 50},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s, conn := open(t, func(o *store.Options) { o.MaxConns = 1 })
+			items, repeats := grow(t, s, c.quiet, c.total, func(n int) {
+				if n == c.analyse {
+					if _, err := conn.Exec(t.Context(), `analyze`); err != nil {
+						t.Fatal(err)
+					}
+				}
+			})
+			s.Close()
+			found := tableReads(t, conn)
+			t.Logf("%d increments, %d of them repeats: %+v", items, repeats, found)
+			if n := count(t, conn, `select count(*) from user_score_histories`); n != items-repeats {
+				t.Fatalf("%d ledger rows, want %d", n, items-repeats)
+			}
+			// A user and a score are found once to be read and once to be
+			// written; of versions not yet swept away a probe may see a few.
+			for table, most := range map[string]int64{
+				"users": 3 * items, "scores": 3 * items, "user_score_histories": 2 * repeats, "outbox_score_updates": 0,
+			} {
+				if got := found[table]; got.scanned > 0 || got.indexed > most {
+					t.Errorf("%s: %d rows by scans and %d by indexes for %d increments, want none and at most %d",
+						table, got.scanned, got.indexed, items, most)
+				}
+			}
+		})
+	}
+}
+
+// grow records increments of skewed users, the first ones one by one, one in a
+// hundred twice. It says before each batch how many there are.
+func grow(t *testing.T, s *store.Store, quiet, total int, reached func(n int)) (items, repeats int64) {
+	users := rand.NewZipf(rand.New(rand.NewPCG(1, 2)), 1.1, 1, 9_999)
+	var last []scoreboard.Increment
+	for n := 0; n < total; {
+		reached(n)
+		batch := make([]scoreboard.Increment, 0, 505)
+		for range cap(batch) - 5 {
+			batch = append(batch, increment(scoreboard.UserID(fmt.Sprint("u", users.Uint64())), 1, fmt.Sprint(n)))
+			if n++; n <= quiet {
+				break
+			}
+		}
+		again := last[:min(len(last), 5*len(batch)/cap(batch))]
+		last = batch
+		batch = append(batch, again...)
+		items, repeats = items+int64(len(batch)), repeats+int64(len(again))
+		record(t, s, batch...)
+	}
+	return items, repeats
+}
