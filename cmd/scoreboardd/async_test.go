@@ -269,8 +269,12 @@ func TestABatchHasAResultForEachItem(t *testing.T) {
 	ctx, cancel := contextFor(time.Minute)
 	defer cancel()
 	results, err := server.SubmitBatch(ctx, []client.Increment{
-		{User: "alice", Delta: 5, EventID: "e1"}, {User: "alice", Delta: 5, EventID: "e1"}, {User: "alice", Delta: 6, EventID: "e1"},
-		{User: "alice", Delta: 0, EventID: "e2"}, {User: "bob", Delta: 7, EventID: "e1"}, {User: "b|b", Delta: 7, EventID: "e1"},
+		{User: "alice", Delta: 5, EventID: "e1"},
+		{User: "alice", Delta: 5, EventID: "e1"},
+		{User: "alice", Delta: 6, EventID: "e1"},
+		{User: "alice", Delta: 0, EventID: "e2"},
+		{User: "bob", Delta: 7, EventID: "e1"},
+		{User: "b|b", Delta: 7, EventID: "e1"},
 		{User: "bob", Delta: 1, EventID: "e2", Board: "nowhere"},
 	})
 	if err != nil {

@@ -137,7 +137,9 @@ func (d *daemon) kill() {
 	if err := d.cmd.Process.Kill(); err != nil {
 		d.t.Fatal(err)
 	}
-	_ = <-d.done // killed, as asked
+	if err := <-d.done; err == nil {
+		d.t.Fatal("the daemon ended by itself before it was killed")
+	}
 }
 
 // stop ends the daemon as an operator would and returns how it exited.
