@@ -1,0 +1,92 @@
+package store_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/scoreboard/scoreboard/migrations"
+	"github.com/scoreboard/scoreboard/server/backendtest"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store"
+)
+
+// throughPgBouncer opens a store behind a PgBouncer in transaction mode.
+func throughPgBouncer(t testing.TB) (*store.Store, string) {
+	t.Helper()
+	url := backendtest.Postgres(t, migrations.Up)
+	s, err := store.Open(t.Context(), store.Options{
+		URL: backendtest.PgBouncer(t, url), MaxConns: 12, LockWait: 100 * time.Millisecond, Timeout: 5 * time.Second,
+		Shards: 1, Describe: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s, url
+}
+
+// Twelve connections of the store share three sessions of PostgreSQL, so that
+// each statement may meet a session that others have prepared and set up.
+func TestThroughPgBouncerInTransactionMode(t *testing.T) {
+	t.Parallel()
+	s, _ := throughPgBouncer(t)
+	const callers, each = 12, 20
+	var all sync.WaitGroup
+	for c := range callers {
+		all.Go(func() {
+			owner, user := fmt.Sprint("owner", c), scoreboard.UserID(fmt.Sprint("u", c))
+			for n := range each {
+				got := insist(t, s, []scoreboard.Increment{
+					increment(user, 1, fmt.Sprint(n)), increment("shared", 1, fmt.Sprint(c, "-", n)), increment(user, 1, "again"),
+				})
+				if len(got) != 3 || got[0].Err != nil || got[1].Err != nil || got[2].Err != nil || got[2].Receipts[0].Replayed != (n > 0) {
+					t.Errorf("caller %d, %d: got %+v", c, n, got)
+				}
+				if _, err := s.OutboxPage(t.Context(), 0, scoreboard.Cursor{}, 10); err != nil {
+					t.Error(err)
+				}
+				if _, _, _, err := s.ClaimShard(t.Context(), c%4, owner, time.Second); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	board := &scoreboard.Board{ID: scoreboard.GlobalBoard}
+	p, err := s.Place(t.Context(), board, "shared", 1)
+	if err != nil || p.Score != callers*each {
+		t.Errorf("shared: got %+v, %v, want %d", p, err, callers*each)
+	}
+	page, err := s.OutboxPage(t.Context(), 0, scoreboard.Cursor{}, 10_000)
+	if want := callers * (2*each + 1); err != nil || len(page.Rows) != want {
+		t.Errorf("the outbox has %d rows, want %d; %v", len(page.Rows), want, err)
+	}
+}
+
+// What it costs to do without named prepared statements.
+func BenchmarkRecord(b *testing.B) {
+	for _, size := range []int{1, 100} {
+		for _, way := range []string{"prepared", "described", "described, PgBouncer"} {
+			b.Run(fmt.Sprintf("%s/batch=%d", way, size), func(b *testing.B) {
+				var s *store.Store
+				if way == "described, PgBouncer" {
+					s, _ = throughPgBouncer(b)
+				} else {
+					s, _ = open(b, func(o *store.Options) { o.Describe = way == "described" })
+				}
+				n := 0
+				for b.Loop() {
+					batch := make([]scoreboard.Increment, size)
+					for i := range batch {
+						n++
+						batch[i] = increment(scoreboard.UserID(fmt.Sprint("u", n%10_000)), 1, fmt.Sprint(n))
+					}
+					record(b, s, batch...)
+				}
+				b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(n), "µs/increment")
+			})
+		}
+	}
+}
