@@ -80,6 +80,9 @@ func New(ctx context.Context, c *config.Config, log *slog.Logger) (*Server, erro
 		upkeep := outbox.NewUpkeep(s.store, log)
 		s.add("outbox upkeep", upkeep)
 		s.register(upkeep.Collectors()...)
+		sampler := repair.NewSampler(s.store, s.ranking, ranking.ErrCold, c.ReconcileRepair, log)
+		s.add("sampler", sampler)
+		s.register(sampler.Collectors()...)
 	}
 	if c.Has(config.RoleProjector) {
 		s.makeProjection(ask)
@@ -184,6 +187,9 @@ func (s *Server) makeAPI(catalog *store.Catalog, reads *leaderboard.Leaderboard,
 			return err
 		}
 		o.Keyring, o.Keys = s.keyring, s.store
+		o.Operate = &api.Operate{
+			Outbox: s.store, Letters: s.store, Conditions: s.ranking, Jobs: jobs{catalog, s.store, s.ranking},
+		}
 	}
 	if s.writes() {
 		s.makeWrites(reads, wake, &o)

@@ -80,6 +80,7 @@ type Options struct {
 	Reads     Leaderboard
 	Live      Live
 	Keys      Keys
+	Operate   *Operate
 	Limits    Limits
 
 	SignatureOptional bool
@@ -150,6 +151,9 @@ func (a *API) routes() []route {
 			route{"POST", "/v1/admin/keys", auth.ScopeAdmin, unlimited, a.createKey},
 			route{"GET", "/v1/admin/keys", auth.ScopeAdmin, unlimited, a.listKeys},
 			route{"DELETE", "/v1/admin/keys/:key_id", auth.ScopeAdmin, unlimited, a.revokeKey})
+	}
+	if a.Operate != nil {
+		t = append(t, a.operateRoutes()...)
 	}
 	if a.DevIssuer {
 		t = append(t, route{"POST", "/v1/admin/tokens", auth.ScopeAdmin, unlimited, a.mintToken})

@@ -47,6 +47,7 @@ type Config struct {
 	OutboxLease  time.Duration
 
 	ProjectionBatch int
+	ReconcileRepair bool
 
 	RealtimeWindow                time.Duration
 	RealtimeOrigins               []string
@@ -121,6 +122,7 @@ func (c *Config) knobs() []knob {
 		{"outbox.pause", "between two batches that were not full", "10ms", false, &c.OutboxPause},
 		{"outbox.lease", "how long a dead relay's shard stays its own", "1500ms", false, &c.OutboxLease},
 		{"projection.batch", "records applied at once", "500", false, &c.ProjectionBatch},
+		{"reconcile.repair", "whether the sampler puts right what differs from the store", "true", false, &c.ReconcileRepair},
 		{"realtime.window", "between two frames of a board", "200ms", false, &c.RealtimeWindow},
 		{"realtime.origins", "origins that browsers may connect from, exactly; none when empty", "", false, &c.RealtimeOrigins},
 		{"realtime.connections_per_user", "0 is off", "5", false, &c.RealtimeConnectionsPerUser},

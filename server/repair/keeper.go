@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -69,17 +71,26 @@ func (k *Keeper) Run(ctx context.Context) error {
 	}
 }
 
-// once rebuilds every board that is cold or suspect.
-func (k *Keeper) once(ctx context.Context) error {
-	boards, err := k.catalog.All(ctx)
+// Ranked lists the boards that the ranking should hold, by name.
+func Ranked(ctx context.Context, c Catalog) ([]scoreboard.Board, error) {
+	boards, err := c.All(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	ranked := make([]scoreboard.Board, 0, len(boards))
-	for _, b := range boards {
-		if b.Status != scoreboard.StatusArchived {
-			ranked = append(ranked, *b)
+	for _, id := range slices.Sorted(maps.Keys(boards)) {
+		if boards[id].Status != scoreboard.StatusArchived {
+			ranked = append(ranked, *boards[id])
 		}
+	}
+	return ranked, nil
+}
+
+// once rebuilds every board that is cold or suspect.
+func (k *Keeper) once(ctx context.Context) error {
+	ranked, err := Ranked(ctx, k.catalog)
+	if err != nil {
+		return err
 	}
 	cold, suspect, err := k.ranking.Lost(ctx, ranked)
 	if err != nil {

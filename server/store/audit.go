@@ -82,6 +82,14 @@ func (s *Store) States(ctx context.Context, board scoreboard.BoardID, users []sc
 	return states, nil
 }
 
+// CountScores counts who has a score on a board, hidden ones included.
+func (s *Store) CountScores(ctx context.Context, board scoreboard.BoardID) (n int64, err error) {
+	if err := s.pool.QueryRow(ctx, `select count(*) from scores where board_id = $1`, board).Scan(&n); err != nil {
+		return 0, translate(fmt.Errorf("count the scores of board %s: %w", board, err))
+	}
+	return n, nil
+}
+
 // Walk returns at most limit states behind a user and board, in the order of
 // the primary key: over and over it comes by everybody.
 func (s *Store) Walk(ctx context.Context, user scoreboard.UserID, board scoreboard.BoardID, limit int) ([]scoreboard.Change, error) {

@@ -1,0 +1,52 @@
+package server
+
+import (
+	"context"
+
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/ranking"
+	"github.com/scoreboard/scoreboard/server/repair"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store"
+)
+
+// jobs is repair as the API sees it.
+type jobs struct {
+	catalog *store.Catalog
+	store   *store.Store
+	ranking *ranking.Ranking
+}
+
+func (j jobs) Boards(ctx context.Context) ([]scoreboard.Board, error) {
+	return repair.Ranked(ctx, j.catalog)
+}
+
+func (j jobs) Rebuild(ctx context.Context, board *scoreboard.Board, progress func(users, total int64)) (protocol.Rebuilt, error) {
+	total, err := j.store.CountScores(ctx, board.ID)
+	if err != nil {
+		return protocol.Rebuilt{}, err
+	}
+	done, err := repair.Rebuild(ctx, j.store, j.ranking, board, func(users int64) { progress(users, total) })
+	if err != nil {
+		return protocol.Rebuilt{}, err
+	}
+	return protocol.Rebuilt{Board: string(done.Board), Epoch: done.Epoch, Users: done.Users, TookMS: done.Took.Milliseconds()}, nil
+}
+
+func (j jobs) Verify(ctx context.Context, boards []scoreboard.Board, user scoreboard.UserID, ledger, mend bool, progress func(int64)) (*protocol.Verified, error) {
+	check := repair.Check{
+		Ledger: j.store, Ranking: j.ranking, User: user, Rows: ledger, Mend: mend,
+		Progress: func(v *repair.Verified) { progress(v.Users) },
+	}
+	v, err := check.Run(ctx, boards)
+	if err != nil {
+		return nil, err
+	}
+	out := &protocol.Verified{
+		Users: v.Users, Rows: v.Rows, Wrong: v.Wrong, Mended: v.Mended, TookMS: v.Took.Milliseconds(), Differences: []protocol.Difference{},
+	}
+	for _, d := range v.Differences {
+		out.Differences = append(out.Differences, protocol.Difference{Board: string(d.Board), UserID: string(d.User), Kind: d.Kind, Detail: d.Detail})
+	}
+	return out, nil
+}

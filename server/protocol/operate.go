@@ -1,0 +1,106 @@
+package protocol
+
+import "time"
+
+// Outbox answers GET /v1/admin/outbox.
+type Outbox struct {
+	Shards       []OutboxShard `json:"shards"`
+	HorizonAgeMS int64         `json:"horizon_age_ms"` // of the oldest writing transaction: nothing behind it is published
+	Partitions   []string      `json:"partitions"`
+}
+
+// OutboxShard is one shard: who relays it, and what waits.
+type OutboxShard struct {
+	Shard       int    `json:"shard"`
+	Owner       string `json:"owner,omitempty"`
+	Generation  int64  `json:"generation"`
+	LeaseLeftMS int64  `json:"lease_left_ms"`
+	CursorXID   uint64 `json:"cursor_xid"`
+	CursorID    int64  `json:"cursor_id"`
+	Attempts    int    `json:"attempts"`
+	LastError   string `json:"last_error,omitempty"`
+	Depth       int64  `json:"depth"` // counted up to a million
+	OldestAgeMS int64  `json:"oldest_age_ms"`
+}
+
+// DeadLetter is what could not be carried. Value is its bytes, base64 in JSON.
+type DeadLetter struct {
+	ID        int64     `json:"id"`
+	Topic     string    `json:"topic"`
+	Partition int       `json:"partition"`
+	Offset    int64     `json:"offset"`
+	Reason    string    `json:"reason"`
+	Attempts  int       `json:"attempts"`
+	BuriedAt  time.Time `json:"buried_at"`
+	Value     []byte    `json:"value,omitempty"`
+}
+
+// DeadLetters answers GET /v1/admin/dead-letters: without the values, oldest
+// first. NextAfter is the after of the next page.
+type DeadLetters struct {
+	Letters   []DeadLetter `json:"letters"`
+	NextAfter int64        `json:"next_after,omitempty"`
+}
+
+// Condition answers GET /v1/admin/boards/{board}/ranking.
+type Condition struct {
+	Board      string     `json:"board"`
+	State      string     `json:"state"` // HEALTHY, CATCHING_UP or DEGRADED_REBUILDING
+	Rebuilding bool       `json:"rebuilding"`
+	Suspect    bool       `json:"suspect"`
+	Epoch      int64      `json:"epoch"`
+	Version    int64      `json:"version"`
+	Members    int64      `json:"members"`
+	Bytes      int64      `json:"bytes"`
+	BuiltAt    *time.Time `json:"built_at,omitempty"`
+	AsOf       *time.Time `json:"as_of,omitempty"`
+	AgeMS      *int64     `json:"age_ms,omitempty"`
+}
+
+// JobRequest is the body of POST /v1/admin/rebuild, /verify and /reconcile: of
+// one board, or of all. UserID is for verify and reconcile, Repair for
+// reconcile.
+type JobRequest struct {
+	Board  string `json:"board,omitempty"`
+	All    bool   `json:"all,omitempty"`
+	UserID string `json:"user_id,omitempty"`
+	Repair bool   `json:"repair,omitempty"`
+}
+
+// JobLine is one line of a job's answer, which is NDJSON: progress, and at the
+// end a result or an error. Who goes away interrupts the job.
+type JobLine struct {
+	Type     string    `json:"type"` // progress, result or error
+	Board    string    `json:"board,omitempty"`
+	Users    int64     `json:"users,omitempty"`
+	Total    int64     `json:"total,omitempty"` // users to come to, where it is known
+	Rebuilt  []Rebuilt `json:"rebuilt,omitempty"`
+	Verified *Verified `json:"verified,omitempty"`
+	Error    *Error    `json:"error,omitempty"`
+}
+
+// Rebuilt says what a rebuild did.
+type Rebuilt struct {
+	Board  string `json:"board"`
+	Epoch  int64  `json:"epoch"`
+	Users  int64  `json:"users"`
+	TookMS int64  `json:"took_ms"`
+}
+
+// Verified says what was compared and what is wrong.
+type Verified struct {
+	Users       int64        `json:"users"`
+	Rows        int64        `json:"ledger_rows"`
+	Wrong       int64        `json:"differences_total"`
+	Mended      int64        `json:"mended"`
+	Differences []Difference `json:"differences"` // the first thousand
+	TookMS      int64        `json:"took_ms"`
+}
+
+// Difference is one thing that should not be.
+type Difference struct {
+	Board  string `json:"board"`
+	UserID string `json:"user_id"`
+	Kind   string `json:"kind"`
+	Detail string `json:"detail"`
+}
