@@ -1,0 +1,211 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/protocol"
+)
+
+// newLimitedHouse is a house whose daemons have the default limits.
+func newLimitedHouse(t *testing.T) *house {
+	t.Helper()
+	h := newHouse(t)
+	h.env = slices.DeleteFunc(h.env, func(s string) bool { return strings.HasPrefix(s, "SCOREBOARD_LIMIT_") })
+	return h
+}
+
+// signer returns what makes signed bodies, with a key of its own.
+func (h *house) signer(d *daemon) func(user, event string) string {
+	h.t.Helper()
+	admin, err := client.New(d.url, client.Options{Token: h.token("root", auth.ScopeAdmin)})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer admin.Close()
+	key, err := admin.CreateKey(h.t.Context(), "tests")
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return func(user, event string) string {
+		r := protocol.IncrementRequest{UserID: user, Delta: 1, EventID: event, Timestamp: time.Now().UTC().Format(time.RFC3339), KeyID: key.KeyID}
+		r.Signature = protocol.Sign(key.Secret, r.FieldText())
+		b, err := json.Marshal(r)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		return string(b)
+	}
+}
+
+func TestTheDefaultLimits(t *testing.T) {
+	t.Parallel()
+	h := newLimitedHouse(t)
+	nodes := []*daemon{h.start(), h.start("--roles", "api")}
+	signed := h.signer(nodes[0])
+	update := func(i int, bearer, body string) (int, http.Header, string) {
+		status, header, e := post(t, nodes[i%2].url+"/v1/scores/increment", "Bearer "+bearer, "application/json", body)
+		return status, header, e.ErrorCode
+	}
+	alice := h.token("alice", "")
+	for i := range 10 { // five events, each sent twice
+		if status, _, code := update(i, alice, signed("alice", "e"+strconv.Itoa(i/2))); status != http.StatusOK {
+			t.Fatalf("update %d: got %d %s", i+1, status, code)
+		}
+	}
+	for i := range 2 {
+		status, header, code := update(i, alice, signed("alice", "e9"))
+		seconds, err := strconv.Atoi(header.Get("Retry-After"))
+		if status != http.StatusTooManyRequests || code != "rate_limited" || err != nil || seconds < 1 || seconds > 6 {
+			t.Errorf("the 11th update, by node %d: got %d %s, Retry-After %q", i+1, status, code, header.Get("Retry-After"))
+		}
+	}
+	if got := h.sql(`select score from scores where user_id = 'alice'`); got != 5 {
+		t.Errorf("got score %d, want 5: what is refused counts nothing", got)
+	}
+	server := h.token("game", auth.ScopeUpdate)
+	for i := range 100 {
+		if status, _, code := update(i, server, signed("bob", "e"+strconv.Itoa(i))); status != http.StatusOK {
+			t.Fatalf("update %d of a server: got %d %s", i+1, status, code)
+		}
+	}
+	for path, times := range map[string]int{"/v1/leaderboard/top": 60, "/v1/leaderboard/me": 30} {
+		refused := 0
+		for range times + 5 { // one or two tokens may come back meanwhile
+			if get(t, nodes[0].url+path, alice) == http.StatusTooManyRequests {
+				refused++
+			}
+		}
+		if refused < 2 || refused > 5 {
+			t.Errorf("%s: %d of %d were refused, want the last 5", path, refused, times+5)
+		}
+	}
+}
+
+func get(t *testing.T, url, token string) (status int) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode
+}
+
+// hang stops the Redis of the house in the middle of whatever it does: its
+// connections stay, and nothing answers.
+func (h *house) hang() (resume func()) {
+	h.t.Helper()
+	o, err := redis.ParseURL(h.redis.URL)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	rdb := redis.NewClient(o)
+	defer func() { _ = rdb.Close() }()
+	info, err := rdb.Info(h.t.Context(), "server").Result()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(info, "process_id:")
+	pid, err := strconv.Atoi(strings.TrimSpace(strings.SplitN(after, "\n", 2)[0]))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		h.t.Fatal(err)
+	}
+	resume = func() { _ = syscall.Kill(pid, syscall.SIGCONT) }
+	h.t.Cleanup(resume) // a stopped process cannot be ended in order
+	return resume
+}
+
+// A Redis that hangs is asked for limits, ranks and reads, and must not make
+// anybody wait for it but a few; users are limited all the same.
+func TestRedisHangsAndRequestsDoNot(t *testing.T) {
+	t.Parallel()
+	h := newLimitedHouse(t)
+	d := h.start()
+	signed := h.signer(d)
+	server := h.token("game", auth.ScopeUpdate)
+	p95 := func(do func(i int) int, from int) time.Duration {
+		const times = 200
+		all := make([]time.Duration, times)
+		for i := range all {
+			began := time.Now()
+			if status := do(from + i); status != http.StatusOK {
+				t.Errorf("got %d", status)
+			}
+			all[i] = time.Since(began)
+		}
+		slices.Sort(all)
+		return all[times*95/100]
+	}
+	write := func(user, event, token string) int {
+		status, _, _ := post(t, d.url+"/v1/scores/increment", "Bearer "+token, "application/json", signed(user, event))
+		return status
+	}
+	kinds := []struct {
+		name string
+		do   func(i int) int
+	}{
+		{"users' writes", func(i int) int { u := "u" + strconv.Itoa(i); return write(u, "e", h.token(u, "")) }},
+		{"a server's writes", func(i int) int { return write("alice", "e"+strconv.Itoa(i), server) }},
+		{"reads of the top", func(int) int { return get(t, d.url+"/v1/leaderboard/top", server) }},
+		{"reads of a rank", func(int) int { return get(t, d.url+"/v1/users/alice/rank", server) }},
+	}
+	before := make([]time.Duration, len(kinds))
+	for i, k := range kinds {
+		before[i] = p95(k.do, 0)
+	}
+	resume := h.hang()
+	for i, k := range kinds {
+		after := p95(k.do, 1000)
+		t.Logf("%s: p95 %s, and %s while Redis hangs", k.name, before[i], after)
+		// The store's own work for what Redis would have said, but no time-out.
+		if most := 2*before[i] + 40*time.Millisecond; after > most {
+			t.Errorf("%s: p95 is %s while Redis hangs, want at most %s", k.name, after, most)
+		}
+	}
+	limited, carol := 0, h.token("carol", "")
+	for i := range 13 {
+		if write("carol", "e"+strconv.Itoa(i), carol) == http.StatusTooManyRequests {
+			limited++
+		}
+	}
+	if limited < 2 {
+		t.Errorf("%d of 13 updates of a user were refused while Redis hangs, want nearly 3", limited)
+	}
+	resume()
+	eventually(t, "reads from the ranking again", func() error {
+		c, err := client.New(d.url, client.Options{Token: server})
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		top, err := c.Top(t.Context(), client.TopQuery{Limit: 10})
+		if err == nil && top.Degraded {
+			return errors.New("still degraded")
+		}
+		return err
+	})
+}
