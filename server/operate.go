@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/ranking"
@@ -39,6 +40,9 @@ func (j jobs) Verify(ctx context.Context, boards []scoreboard.Board, user scoreb
 		Progress: func(v *repair.Verified) { progress(v.Users) },
 	}
 	v, err := check.Run(ctx, boards)
+	if errors.Is(err, ranking.ErrCold) {
+		return nil, &scoreboard.Error{Code: scoreboard.CodeUnavailable, Message: "a board is being rebuilt: there is nothing to compare yet", Err: err}
+	}
 	if err != nil {
 		return nil, err
 	}

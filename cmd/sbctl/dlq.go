@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/tui"
+)
+
+func newDLQCmd(p *program) *cobra.Command {
+	return newNounCmd("dlq", "Look at what could not be carried, and end it", `
+  sbctl dlq list
+  sbctl dlq requeue 17`,
+		newDLQListCmd(p),
+		p.letterCmd("show", "Show a dead letter with its bytes", "", (*client.Client).DeadLetter),
+		p.letterCmd("requeue", "Have a dead letter carried again; what is known already does nothing", "Carry dead letter %d again?", (*client.Client).RequeueLetter),
+		p.letterCmd("drop", "End a dead letter for good", "Drop dead letter %d for good?", (*client.Client).DropLetter))
+}
+
+func newDLQListCmd(p *program) *cobra.Command {
+	var after int64
+	cmd := &cobra.Command{
+		Use: "list", Short: "List the dead letters, oldest first", Args: takes(),
+		Example: trimExamples(`
+  sbctl dlq list
+  sbctl dlq list --after 100 --output json`),
+		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, _ []string) error {
+			page, err := c.DeadLetters(cmd.Context(), after)
+			if err != nil {
+				return err
+			}
+			if page.NextAfter > 0 {
+				p.say("there are more: --after %d", page.NextAfter)
+			}
+			return p.print(page, func() *table {
+				t := newTable(">ID", "FROM", ">PARTITION", ">OFFSET", "BURIED", ">ATTEMPTS", "REASON")
+				for _, l := range page.Letters {
+					t.add(fmt.Sprint(l.ID), tui.Printable(l.Topic), strconv.Itoa(l.Partition), fmt.Sprint(l.Offset),
+						l.BuriedAt.Format(time.RFC3339), strconv.Itoa(l.Attempts), tui.Printable(l.Reason))
+				}
+				return t
+			})
+		}),
+	}
+	cmd.Flags().Int64Var(&after, "after", 0, "only letters behind this id")
+	return cmd
+}
+
+// letterCmd does something to one letter, and prints it as it was. A question
+// is asked before; with --dry-run only the letter is shown.
+func (p *program) letterCmd(verb, short, question string, do func(*client.Client, context.Context, int64) (client.DeadLetter, error)) *cobra.Command {
+	var dry bool
+	cmd := &cobra.Command{
+		Use: verb + " ID", Short: short, Args: takes("ID"),
+		Example: trimExamples(fmt.Sprintf(`
+  sbctl dlq %[1]s 17
+  sbctl dlq %[1]s 17 --output json`, verb)),
+		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
+			id, err := strconv.ParseInt(args[0], 10, 64)
+			if err != nil {
+				return usagef("%q is not the id of a dead letter, which is a number", args[0])
+			}
+			if dry {
+				do = (*client.Client).DeadLetter
+			} else if question != "" {
+				if err := p.confirm(fmt.Sprintf(question, id)); err != nil {
+					return err
+				}
+			}
+			l, err := do(c, cmd.Context(), id)
+			if err != nil {
+				return err
+			}
+			return p.print(l, func() *table {
+				t := newTable()
+				t.add("id", fmt.Sprint(l.ID))
+				t.add("from", fmt.Sprintf("%s, partition %d, offset %d", tui.Printable(l.Topic), l.Partition, l.Offset))
+				t.add("buried", l.BuriedAt.Format(time.RFC3339))
+				t.add("attempts", strconv.Itoa(l.Attempts))
+				t.add("reason", tui.Printable(l.Reason))
+				t.add("value", tui.Printable(string(l.Value)))
+				return t
+			})
+		}),
+	}
+	if question != "" {
+		cmd.Flags().BoolVar(&dry, "dry-run", false, "only show the letter")
+	}
+	return cmd
+}

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/tui"
+)
+
+func newOutboxCmd(p *program) *cobra.Command {
+	return newNounCmd("outbox", "Look at what waits to be published", `
+  sbctl outbox status
+  sbctl outbox status --output json`,
+		&cobra.Command{
+			Use: "status", Short: "Show each shard: who relays it, and what waits", Args: takes(),
+			Example: trimExamples(`
+  sbctl outbox status
+  sbctl outbox status --output json`),
+			RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, _ []string) error {
+				o, err := c.Outbox(cmd.Context())
+				if err != nil {
+					return err
+				}
+				p.say("the oldest writing transaction has been running for %v", ms(o.HorizonAgeMS))
+				return p.print(o, func() *table {
+					t := newTable(">SHARD", "OWNER", ">DEPTH", ">OLDEST", ">ATTEMPTS", "LAST ERROR")
+					for _, s := range o.Shards {
+						t.add(strconv.Itoa(s.Shard), tui.Printable(s.Owner), fmt.Sprint(s.Depth), ms(s.OldestAgeMS).String(),
+							strconv.Itoa(s.Attempts), tui.Printable(s.LastError))
+					}
+					return t
+				})
+			}),
+		})
+}
+
+func ms(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
