@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -20,7 +21,7 @@ func (a *Accepted) Accept(ctx context.Context, batch []scoreboard.Increment, at 
 	for i := range batch {
 		in := &batch[i]
 		messages[i] = Message{
-			Key: []byte(in.User), Value: scoreboard.EncodeAccepted(in, at),
+			Key: []byte(in.User), Value: protocol.EncodeAccepted(in, at),
 			Headers: []Header{{Key: "event_id", Value: []byte(in.Event.Text)}, {Key: "traceparent", Value: []byte(in.Trace)}},
 		}
 	}

@@ -3,6 +3,7 @@ package broker
 import (
 	"context"
 
+	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -20,7 +21,7 @@ func (e *Events) Publish(ctx context.Context, changes []scoreboard.Change) (int,
 	for i := range changes {
 		c := &changes[i]
 		start := len(buffer)
-		buffer = c.AppendJSON(buffer)
+		buffer = protocol.AppendEvent(buffer, c)
 		id := scoreboard.FormatUUID(c.Event)
 		messages[i] = Message{
 			Key: []byte(c.User), Value: buffer[start:len(buffer):len(buffer)],
@@ -40,5 +41,5 @@ func (e *Events) Heartbeat(ctx context.Context, h scoreboard.Heartbeat) error {
 		return err
 	}
 	h.Partitions = n
-	return e.producer.Broadcast(ctx, []byte("heartbeat"), h.AppendJSON(nil))
+	return e.producer.Broadcast(ctx, []byte("heartbeat"), protocol.AppendHeartbeat(nil, h))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/backendtest"
 	"github.com/scoreboard/scoreboard/server/broker"
 	"github.com/scoreboard/scoreboard/server/devstack"
+	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -109,7 +110,7 @@ func (s *seen) take(_ context.Context, records []broker.Record) (map[int]int64, 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range records {
-		change, beat, err := scoreboard.DecodeEvent(r.Value)
+		change, beat, err := protocol.DecodeEvent(r.Value)
 		switch {
 		case err != nil:
 			return nil, err

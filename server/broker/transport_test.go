@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/server/broker"
+	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -82,7 +83,7 @@ func TestAHeldPartitionDoesNotStopTheOthers(t *testing.T) {
 			held := map[int]int64{}
 			var good []broker.Record
 			for _, r := range records {
-				change, _, err := scoreboard.DecodeEvent(r.Value)
+				change, _, err := protocol.DecodeEvent(r.Value)
 				if err != nil {
 					return nil, err
 				}

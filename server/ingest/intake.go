@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -93,8 +94,8 @@ func backoff(ctx context.Context, attempt int) {
 func (k *Intake) handle(ctx context.Context, records []Record) error {
 	todo := make([]scoreboard.Increment, 0, len(records))
 	for _, r := range records {
-		in, at, err := scoreboard.DecodeAccepted(r.Value)
-		if errors.Is(err, scoreboard.ErrNewerSchema) {
+		in, at, err := protocol.DecodeAccepted(r.Value)
+		if errors.Is(err, protocol.ErrNewerSchema) {
 			return fmt.Errorf("partition %d waits at offset %d: %w", r.Partition, r.Offset, err)
 		}
 		if err == nil && time.Since(at) > k.window {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -173,9 +174,9 @@ func TestALetterIsRequeuedOnceOrDropped(t *testing.T) {
 	}
 	old := change
 	old.RecordedAt = at.AddDate(0, -3, 0)
-	bury(1, change.AppendJSON(nil))
+	bury(1, protocol.AppendEvent(nil, &change))
 	bury(2, []byte("no JSON"))
-	bury(3, old.AppendJSON(nil))
+	bury(3, protocol.AppendEvent(nil, &old))
 	letters, err := r.DeadLetters(ctx, 0, 10)
 	if err != nil || len(letters) != 3 {
 		t.Fatalf("letters %+v, %v; want 3", letters, err)
@@ -208,7 +209,7 @@ func TestALetterIsRequeuedOnceOrDropped(t *testing.T) {
 	stop := start(t, options("relay"), r, p)
 	until(t, "carried again", func() bool { return len(p.published()) == 1 })
 	stop()
-	if got, want := string(carried[0].AppendJSON(nil)), string(change.AppendJSON(nil)); got != want {
+	if got, want := string(protocol.AppendEvent(nil, &carried[0])), string(protocol.AppendEvent(nil, &change)); got != want {
 		t.Errorf("carried %s, want %s", got, want)
 	}
 }

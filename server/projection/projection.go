@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -102,9 +103,9 @@ func (p *Projection) Handle(ctx context.Context, records []Record) (held map[int
 		if _, is := b.held[r.Partition]; is {
 			continue
 		}
-		change, beat, err := scoreboard.DecodeEvent(r.Value)
+		change, beat, err := protocol.DecodeEvent(r.Value)
 		switch {
-		case errors.Is(err, scoreboard.ErrNewerSchema):
+		case errors.Is(err, protocol.ErrNewerSchema):
 			p.metrics.newer.Inc()
 			p.log.Error("partition waits for a later build", "partition", r.Partition, "offset", r.Offset, "err", err)
 			b.held[r.Partition] = r.Offset

@@ -13,6 +13,7 @@ import (
 
 	"github.com/scoreboard/scoreboard/server/backendtest"
 	"github.com/scoreboard/scoreboard/server/projection"
+	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/ranking"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -133,7 +134,7 @@ func event(user string, score int64, board scoreboard.BoardID) []byte {
 		Type: scoreboard.ChangeScore, Board: board, User: scoreboard.UserID(user), Score: scoreboard.Score(score), Key: -score,
 		Version: 1, Revision: 1, ReachedAt: at, RecordedAt: at,
 	}
-	return c.AppendJSON(nil)
+	return protocol.AppendEvent(nil, &c)
 }
 
 func record(offset int64, value []byte) projection.Record {

@@ -28,3 +28,13 @@ type ChangeType string
 const (
 	ChangeScore ChangeType = "score.changed"
 )
+
+// Heartbeat is the relay's sign of life on a partition: everything of a shard
+// committed before AsOf has been published. Every heartbeat says how many
+// shards and partitions there are, so that an answer is as old as the oldest of
+// all of them, also of those that have not been heard from.
+type Heartbeat struct {
+	Shard, Shards         int
+	Partition, Partitions int // Partition is not on the wire: it is where the heartbeat came from
+	AsOf                  time.Time
+}

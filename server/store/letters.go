@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -72,7 +73,7 @@ func (s *Store) RequeueLetter(ctx context.Context, id int64) error {
 	if err != nil {
 		return err
 	}
-	c, beat, err := scoreboard.DecodeEvent(letter.Value)
+	c, beat, err := protocol.DecodeEvent(letter.Value)
 	if err != nil || beat != nil {
 		return &scoreboard.Error{Code: scoreboard.CodeConflict, Message: fmt.Sprintf("dead letter %d cannot be read: drop it", id), Err: err}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -108,7 +109,7 @@ func (s *Store) BuryRow(ctx context.Context, shard int, generation int64, row *s
 )
 select count(*) = 1 from moved`
 	err = s.pool.QueryRow(ctx, sql, shard, generation, row.Cursor.XID, row.Cursor.ID, scoreboard.FromOutbox,
-		row.AppendJSON(nil), reason, attempts).Scan(&ok)
+		protocol.AppendEvent(nil, &row.Change), reason, attempts).Scan(&ok)
 	if err != nil {
 		return false, translate(fmt.Errorf("bury row %d of shard %d: %w", row.Cursor.ID, shard, err))
 	}

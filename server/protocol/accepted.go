@@ -1,33 +1,35 @@
-package scoreboard
+package protocol
 
 import (
 	"bytes"
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // wireIncrement is the JSON of an increment that was accepted onto the broker
 // and not recorded yet.
 type wireIncrement struct {
-	Schema     int       `json:"schema"`
-	User       UserID    `json:"user_id"`
-	Delta      int64     `json:"delta"`
-	Event      string    `json:"event_id"`
-	Boards     []BoardID `json:"boards"`
-	Action     string    `json:"action,omitempty"`
-	Client     time.Time `json:"timestamp"`
-	AcceptedAt time.Time `json:"accepted_at"`
-	KeyID      string    `json:"key_id,omitempty"`
-	Signer     string    `json:"signer,omitempty"`
-	Address    string    `json:"address,omitempty"`
-	Agent      string    `json:"user_agent,omitempty"`
-	Trace      string    `json:"trace,omitempty"`
+	Schema     int                  `json:"schema"`
+	User       scoreboard.UserID    `json:"user_id"`
+	Delta      int64                `json:"delta"`
+	Event      string               `json:"event_id"`
+	Boards     []scoreboard.BoardID `json:"boards"`
+	Action     string               `json:"action,omitempty"`
+	Client     time.Time            `json:"timestamp"`
+	AcceptedAt time.Time            `json:"accepted_at"`
+	KeyID      string               `json:"key_id,omitempty"`
+	Signer     string               `json:"signer,omitempty"`
+	Address    string               `json:"address,omitempty"`
+	Agent      string               `json:"user_agent,omitempty"`
+	Trace      string               `json:"trace,omitempty"`
 }
 
 // EncodeAccepted writes an increment for the broker, with the time at which the
 // server accepted it.
-func EncodeAccepted(in *Increment, at time.Time) []byte {
+func EncodeAccepted(in *scoreboard.Increment, at time.Time) []byte {
 	b, err := json.Marshal(wireIncrement{
 		Schema, in.User, in.Delta, in.Event.Text, in.Boards, in.Action, in.Client, at.UTC(), in.KeyID, in.Signer, in.Address, in.Agent, in.Trace,
 	})
@@ -38,7 +40,7 @@ func EncodeAccepted(in *Increment, at time.Time) []byte {
 }
 
 // DecodeAccepted reads what EncodeAccepted wrote, as strictly as a request.
-func DecodeAccepted(value []byte) (*Increment, time.Time, error) {
+func DecodeAccepted(value []byte) (*scoreboard.Increment, time.Time, error) {
 	var w wireIncrement
 	d := json.NewDecoder(bytes.NewReader(value))
 	d.DisallowUnknownFields()
@@ -48,27 +50,27 @@ func DecodeAccepted(value []byte) (*Increment, time.Time, error) {
 	if w.Schema > Schema {
 		return nil, time.Time{}, fmt.Errorf("schema %d: %w", w.Schema, ErrNewerSchema)
 	}
-	user, err := ParseUserID(string(w.User))
+	user, err := scoreboard.ParseUserID(string(w.User))
 	if err != nil {
 		return nil, time.Time{}, fmt.Errorf("read an accepted increment: %w", err)
 	}
-	event, err := ParseEventID(user, w.Event)
+	event, err := scoreboard.ParseEventID(user, w.Event)
 	if err != nil {
 		return nil, time.Time{}, fmt.Errorf("read an accepted increment: %w", err)
 	}
-	if err := CheckAction(w.Action); err != nil {
+	if err := scoreboard.CheckAction(w.Action); err != nil {
 		return nil, time.Time{}, fmt.Errorf("read an accepted increment: %w", err)
 	}
-	if len(w.Boards) == 0 || len(w.Boards) > MaxBoards || w.AcceptedAt.IsZero() {
+	if len(w.Boards) == 0 || len(w.Boards) > scoreboard.MaxBoards || w.AcceptedAt.IsZero() {
 		return nil, time.Time{}, fmt.Errorf("read an accepted increment: boards and accepted_at must be set")
 	}
 	for _, b := range w.Boards {
-		if _, err := ParseBoardID(string(b)); err != nil {
+		if _, err := scoreboard.ParseBoardID(string(b)); err != nil {
 			return nil, time.Time{}, fmt.Errorf("read an accepted increment: %w", err)
 		}
 	}
-	return &Increment{
-		User: user, Delta: w.Delta, Event: event, Boards: w.Boards, Action: w.Action, Client: w.Client, Source: SourceAsync,
+	return &scoreboard.Increment{
+		User: user, Delta: w.Delta, Event: event, Boards: w.Boards, Action: w.Action, Client: w.Client, Source: scoreboard.SourceAsync,
 		KeyID: w.KeyID, Signer: w.Signer, Address: w.Address, Agent: w.Agent, Trace: w.Trace,
 	}, w.AcceptedAt, nil
 }
