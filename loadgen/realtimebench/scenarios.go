@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -133,7 +134,7 @@ func (o options) idle(ctx context.Context, n int) (f idleFigures, err error) {
 
 type hotFigures struct {
 	Subscribers int     `json:"subscribers"`
-	Stalled     int     `json:"stalled,omitempty"`
+	Stalled     string  `json:"stalled_at_begin_and_end,omitempty"`
 	FramesPS    float64 `json:"frames_per_second"`
 	CPU         float64 `json:"server_cpu_us_per_delivery"`
 	figures
@@ -179,6 +180,17 @@ func (o options) hot(ctx context.Context, n, stuck int) (f hotFigures, err error
 	if err := pause(ctx, 5*time.Second); err != nil {
 		return f, err
 	}
+	stuckNow := func() error {
+		if s.process == nil || stuck == 0 {
+			return nil
+		}
+		n, err := s.ask("stalled")
+		f.Stalled = strings.TrimSpace(f.Stalled + " " + n)
+		return err
+	}
+	if err := stuckNow(); err != nil {
+		return f, err
+	}
 	if _, err := c.ask("reset"); err != nil {
 		return f, err
 	}
@@ -198,11 +210,10 @@ func (o options) hot(ctx context.Context, n, stuck int) (f hotFigures, err error
 	if err != nil {
 		return f, err
 	}
-	f = hotFigures{
-		Subscribers: n, Stalled: stuck, FramesPS: float64(g.Frames) / time.Since(begin).Seconds(),
-		CPU: float64((after - before).Microseconds()) / float64(max(g.Frames, 1)), figures: g,
-	}
-	return f, nil
+	f.Subscribers, f.figures = n, g
+	f.FramesPS = float64(g.Frames) / time.Since(begin).Seconds()
+	f.CPU = float64((after - before).Microseconds()) / float64(max(g.Frames, 1))
+	return f, stuckNow()
 }
 
 // stalled measures the good ones alone, then with as many stalled beside. The

@@ -13,12 +13,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/scoreboard/scoreboard/server/realtime"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // serve is the measured process. It prints its address, then does what it is
-// told on stdin: `rate N` changes a second, `reads` of the board so far, `drain`.
+// told on stdin: `rate N` changes a second, `reads` of the board so far, `stalled`
+// connections now, `drain`.
 // It ends with its stdin.
 func serve(ctx context.Context, _ options) error {
 	ctx, cancel := context.WithCancel(ctx)
@@ -51,6 +54,12 @@ func serve(ctx context.Context, _ options) error {
 			fmt.Println("ok")
 		case "reads":
 			fmt.Println(boards.reads.Load())
+		case "stalled":
+			n, err := stalledNow(hub)
+			if err != nil {
+				return err
+			}
+			fmt.Println(n)
 		case "drain":
 			fmt.Println("ok") // the drain takes a while; the clients see it
 			go func() { _ = hub.Drain(ctx) }()
@@ -59,6 +68,22 @@ func serve(ctx context.Context, _ options) error {
 	cancel()
 	_ = server.Close()
 	return <-ended
+}
+
+// stalledNow is how many connections hold what their client does not take.
+func stalledNow(hub *realtime.Hub) (float64, error) {
+	reg := prometheus.NewRegistry()
+	reg.MustRegister(hub.Collectors()...)
+	families, err := reg.Gather()
+	if err != nil {
+		return 0, fmt.Errorf("gather metrics: %w", err)
+	}
+	for _, f := range families {
+		if f.GetName() == "scoreboard_realtime_stalled_connections" {
+			return f.GetMetric()[0].GetGauge().GetValue(), nil
+		}
+	}
+	return 0, errors.New("no gauge of stalled connections")
 }
 
 // play changes the board, evenly.
