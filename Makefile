@@ -15,10 +15,10 @@ ifeq ($(shell git rev-parse HEAD 2>/dev/null),)
 export GOFLAGS += -buildvcs=false
 endif
 
-.PHONY: help build demo dev test proof bench lint vuln fmt fuzz setup clean
+.PHONY: help build demo dev test proof bench bench-ingest lint vuln fmt fuzz setup clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## build bin/scoreboardd and bin/sbctl
 	@mkdir -p bin
@@ -36,8 +36,13 @@ test: ## everything that proves it, on real backends; does its own set-up (at mo
 proof: ## the long proofs too: many rows, minutes of faults, the stand-ins, fuzzing
 	@.ci/proof
 
-bench: build ## measure, and print the figures with machine and commit
-	@.ci/bench
+bench: build ## measure the way: start-up, idle cost, commit to Redis and to a frame
+	go run ./loadgen/bench way
+
+bench-ingest: build ## measure writes: the store alone, over HTTP, at fixed rates, CPU by process
+	go run ./loadgen/bench store
+	go run ./loadgen/bench ingest
+	go run ./loadgen/bench open
 
 setup: ## install what the tests need (as root on Debian), name what is missing
 	@.ci/setup

@@ -40,15 +40,12 @@ type rig struct {
 const jwtSecret = "a secret of the benchmarks, long enough for HS256"
 
 func newRig(ctx context.Context, settings ...string) (*rig, error) {
-	dir, err := os.MkdirTemp(".", ".bench-")
+	dir, err := tempDir()
 	if err != nil {
 		return nil, err
 	}
-	if dir, err = filepath.Abs(dir); err != nil {
-		return nil, err
-	}
 	r := &rig{dir: dir}
-	r.onStop(func() { _ = os.RemoveAll(dir) })
+	r.onStop(func() { remove(dir) })
 	if err := r.startBackends(ctx); err != nil {
 		r.stop()
 		return nil, err
@@ -60,6 +57,22 @@ func newRig(ctx context.Context, settings ...string) (*rig, error) {
 	return r, nil
 }
 
+// tempDir is beside the checkout, not on a RAM disk: PostgreSQL is to write to
+// what it would write to.
+func tempDir() (string, error) {
+	dir, err := os.MkdirTemp(".", ".bench-")
+	if err != nil {
+		return "", err
+	}
+	return filepath.Abs(dir)
+}
+
+func remove(dir string) {
+	if err := os.RemoveAll(dir); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+	}
+}
+
 func (r *rig) onStop(f func()) { r.stops = append(r.stops, f) }
 
 func (r *rig) stop() {
@@ -68,7 +81,7 @@ func (r *rig) stop() {
 	}
 }
 
-func (r *rig) startBackends(ctx context.Context) (err error) {
+func (r *rig) startPostgres(ctx context.Context) (err error) {
 	r.postgres, err = devstack.StartPostgres(ctx, devstack.PostgresOptions{Dir: filepath.Join(r.dir, "postgres"), Settings: map[string]string{
 		"shared_buffers": "1GB", "max_wal_size": "8GB", "checkpoint_timeout": "15min", "wal_compression": "lz4",
 	}})
@@ -80,7 +93,11 @@ func (r *rig) startBackends(ctx context.Context) (err error) {
 		return err
 	}
 	r.database = r.postgres.URL("bench")
-	if err := migrations.Up(ctx, r.database); err != nil {
+	return migrations.Up(ctx, r.database)
+}
+
+func (r *rig) startBackends(ctx context.Context) (err error) {
+	if err := r.startPostgres(ctx); err != nil {
 		return err
 	}
 	if r.redis, err = devstack.StartRedis(ctx, devstack.RedisOptions{Dir: filepath.Join(r.dir, "redis")}); err != nil {
