@@ -27,6 +27,8 @@
 //     streams, at most one a window.
 //   - leaderboard answers reads, from the ranking or, marked, from the store.
 //   - repair rebuilds boards that Redis has lost, beside live traffic.
+//   - limit says how often who may ask, by buckets in Redis; breaker leaves alone
+//     what does not answer and can be done without.
 //
 // The nouns are in scoreboard, their JSON in protocol, the knobs in config.
 // A station knows these, never a sibling: only New introduces stations to each
