@@ -32,7 +32,7 @@ func serve(ctx context.Context, _ options) error {
 	hub := realtime.NewHub(realtime.Options{DrainPercent: 100}, boards, log)
 	ended := make(chan error, 1)
 	go func() { ended <- hub.Run(ctx) }()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}

@@ -51,7 +51,7 @@ func (w *watcher) watch(ctx context.Context) error {
 		return w.listen(ctx)
 	}
 	d := websocket.Dialer{NetDialContext: w.dial, HandshakeTimeout: 20 * time.Second, ReadBufferSize: 1024, WriteBufferPool: &w.crowd.buffers}
-	ws, _, err := d.DialContext(ctx, "ws"+strings.TrimPrefix(w.crowd.target(w.id), "http"), w.crowd.header)
+	ws, _, err := d.DialContext(ctx, "ws"+strings.TrimPrefix(w.crowd.target(w.id), "http"), w.crowd.header) //nolint:bodyclose // a handshake leaves nothing to close
 	if err != nil {
 		return fmt.Errorf("dial: %w", err)
 	}

@@ -22,17 +22,16 @@ type board struct {
 	due    time.Time // no publishing before it; the loop's own
 	listed bool      // is in the hub's list of changed boards, guarded by it
 
-	mu       sync.Mutex
-	latest   *scoreboard.Top
-	heard    time.Time // when a whole state was last heard of
-	checking bool
-	lower    int // reads in a row that said a lower epoch
-	subs     []*subscription
-	left     time.Time // when the last subscriber did
-	users    map[scoreboard.UserID]*standing
-	shown    map[*standing]struct{} // of users, those known to be in the top
-	moved    []*standing            // of users, those who moved since the last window
-	round    uint64
+	mu     sync.Mutex
+	latest *scoreboard.Top
+	heard  time.Time // when a whole state was last heard of
+	lower  int       // reads in a row that said a lower epoch
+	subs   []*subscription
+	left   time.Time // when the last subscriber did
+	users  map[scoreboard.UserID]*standing
+	shown  map[*standing]struct{} // of users, those known to be in the top
+	moved  []*standing            // of users, those who moved since the last window
+	round  uint64
 }
 
 // notice takes in what the bus said and reports whether the loop must look.

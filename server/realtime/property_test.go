@@ -137,7 +137,7 @@ func watch(t *testing.T, random *rand.Rand, nodes []*rig, boards *ranking, delta
 		q := query("limit", strconv.Itoa(rows), "delta", map[bool]string{true: "1"}[delta],
 			"epoch", strconv.FormatInt(s.epoch, 10), "version", strconv.FormatInt(s.version, 10))
 		node := nodes[random.IntN(len(nodes))]
-		ws, _, err := websocket.DefaultDialer.Dial("ws"+node.http.URL[len("http"):]+"/?"+q, nil)
+		ws, _, err := websocket.DefaultDialer.Dial("ws"+node.http.URL[len("http"):]+"/?"+q, nil) //nolint:bodyclose // a handshake leaves nothing to close
 		if err != nil {
 			t.Errorf("dial: %v", err)
 			return

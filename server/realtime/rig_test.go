@@ -240,7 +240,7 @@ func (r *rig) dial(query string) *watcher {
 		d.TLSClientConfig = t.TLSClientConfig.Clone()
 		d.TLSClientConfig.NextProtos = []string{"http/1.1"}
 	}
-	ws, _, err := d.Dial("ws"+r.http.URL[len("http"):]+"/?"+query, nil)
+	ws, _, err := d.Dial("ws"+r.http.URL[len("http"):]+"/?"+query, nil) //nolint:bodyclose // a handshake leaves nothing to close
 	if err != nil {
 		r.t.Fatalf("dial: %v", err)
 	}
@@ -262,6 +262,21 @@ func (w *watcher) frame() protocol.Frame {
 		w.t.Fatalf("read a frame: %v", err)
 	}
 	return decode(w.t, data)
+}
+
+// get is the status of a plain request.
+func (r *rig) get(path string) int {
+	r.t.Helper()
+	req, err := http.NewRequestWithContext(r.t.Context(), http.MethodGet, r.http.URL+path, nil)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	res, err := r.http.Client().Do(req)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	_ = res.Body.Close()
+	return res.StatusCode
 }
 
 func decode(t *testing.T, data []byte) protocol.Frame {

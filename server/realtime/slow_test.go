@@ -1,6 +1,7 @@
 package realtime_test
 
 import (
+	"context"
 	"encoding/json"
 	"net"
 	"strings"
@@ -19,14 +20,14 @@ import (
 // dialSmall is dial with little room for what is not read.
 func (r *rig) dialSmall(query string) *watcher {
 	r.t.Helper()
-	d := websocket.Dialer{NetDial: func(network, addr string) (net.Conn, error) {
-		c, err := net.Dial(network, addr)
+	d := websocket.Dialer{NetDialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+		c, err := (&net.Dialer{}).DialContext(ctx, network, addr)
 		if err == nil {
 			err = c.(*net.TCPConn).SetReadBuffer(32 << 10)
 		}
 		return c, err
 	}}
-	ws, _, err := d.Dial("ws"+r.http.URL[len("http"):]+"/?"+query, nil)
+	ws, _, err := d.Dial("ws"+r.http.URL[len("http"):]+"/?"+query, nil) //nolint:bodyclose // a handshake leaves nothing to close
 	if err != nil {
 		r.t.Fatalf("dial: %v", err)
 	}

@@ -93,11 +93,11 @@ func (s *socket) tryRead(fd uintptr) bool {
 	s.in = s.hub.buffers.Get().(*[]byte)
 	for {
 		s.n, s.err = syscall.Read(int(fd), *s.in)
-		if s.err != syscall.EINTR {
+		if !errors.Is(s.err, syscall.EINTR) {
 			break
 		}
 	}
-	if s.err == syscall.EAGAIN {
+	if errors.Is(s.err, syscall.EAGAIN) {
 		s.hub.buffers.Put(s.in)
 		return false
 	}
@@ -117,7 +117,7 @@ func newAttempt() any {
 	a := &attempt{}
 	a.try = func(fd uintptr) bool {
 		for {
-			if a.n, a.err = syscall.Write(int(fd), a.buf); a.err != syscall.EINTR {
+			if a.n, a.err = syscall.Write(int(fd), a.buf); !errors.Is(a.err, syscall.EINTR) {
 				return true // never wait
 			}
 		}
@@ -173,7 +173,7 @@ func (s *socket) attempt(p []byte) (int, error) {
 	switch {
 	case err != nil:
 		return 0, err
-	case a.err == syscall.EAGAIN:
+	case errors.Is(a.err, syscall.EAGAIN):
 		return 0, nil
 	}
 	return max(a.n, 0), a.err

@@ -261,12 +261,7 @@ func TestWait(t *testing.T) {
 	r := start(t, realtime.Options{}, boards)
 	get := func(query string) (int, time.Duration) {
 		begin := time.Now()
-		res, err := r.http.Client().Get(r.http.URL + "/wait?wait=400&" + query)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = res.Body.Close()
-		return res.StatusCode, time.Since(begin)
+		return r.get("/wait?wait=400&" + query), time.Since(begin)
 	}
 	if code, took := get("epoch=10&version=1"); code != 200 || took > 200*time.Millisecond {
 		t.Errorf("older: got %d after %s, want 200 at once", code, took)

@@ -344,13 +344,8 @@ func TestRefusedClientMayStillTalk(t *testing.T) {
 func TestNoHandshake(t *testing.T) {
 	t.Parallel()
 	r := start(t, realtime.Options{}, newRanking("global"))
-	res, err := r.http.Client().Get(r.http.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = res.Body.Close() }()
-	if res.StatusCode != 400 {
-		t.Errorf("status: got %d, want the caller's 400", res.StatusCode)
+	if status := r.get("/"); status != 400 {
+		t.Errorf("status: got %d, want the caller's 400", status)
 	}
 }
 
