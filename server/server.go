@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/scoreboard/scoreboard/server/api"
+	"github.com/scoreboard/scoreboard/server/archive"
 	"github.com/scoreboard/scoreboard/server/auth"
 	"github.com/scoreboard/scoreboard/server/broker"
 	"github.com/scoreboard/scoreboard/server/config"
@@ -50,7 +51,8 @@ type Server struct {
 	refused  *broker.Producer
 	hub      *realtime.Hub
 	keeper   *repair.Keeper
-	stations []station // in the order of their start
+	archive  *archive.Archive // nil where no folder is named
+	stations []station        // in the order of their start
 	ready    gate
 }
 
@@ -80,6 +82,11 @@ func New(ctx context.Context, c *config.Config, log *slog.Logger) (*Server, erro
 		upkeep := outbox.NewUpkeep(s.store, log)
 		s.add("outbox upkeep", upkeep)
 		s.register(upkeep.Collectors()...)
+		if c.LedgerArchiveDir != "" {
+			s.archive = archive.New(archive.Options{Dir: c.LedgerArchiveDir, Keep: c.LedgerKeep}, s.store, log, time.Now)
+			s.add("archive", s.archive)
+			s.register(s.archive.Collectors()...)
+		}
 		sampler := repair.NewSampler(s.store, s.ranking, ranking.ErrCold, c.ReconcileRepair, log)
 		s.add("sampler", sampler)
 		s.register(sampler.Collectors()...)

@@ -46,6 +46,9 @@ type Config struct {
 	OutboxPause  time.Duration
 	OutboxLease  time.Duration
 
+	LedgerArchiveDir string
+	LedgerKeep       time.Duration
+
 	ProjectionBatch int
 	ReconcileRepair bool
 
@@ -92,7 +95,7 @@ func (c *Config) knobs() []knob {
 		{"postgres.url", "the truth; may be PgBouncer", "", true, &c.PostgresURL},
 		{"postgres.direct_url", "for migrations, which PgBouncer cannot carry; postgres.url when empty", "", true, &c.PostgresDirectURL},
 		{"postgres.max_conns", "connections of this process", "12", false, &c.PostgresMaxConns},
-		{"postgres.describe", "no named prepared statements, as PgBouncer before 1.21 needs", "false", false, &c.PostgresDescribe},
+		{"postgres.describe", "no named prepared statements, as PgBouncer before 1.21 needs; a lone write then takes over twice as long, a batch of a hundred a few percent more", "false", false, &c.PostgresDescribe},
 		{"redis.url", "the ranking and the realtime bus", "", true, &c.RedisURL},
 		{"kafka.brokers", "comma-separated host:port", "", false, &c.KafkaBrokers},
 		{"kafka.topic", "events of committed changes", "score-events", false, &c.KafkaTopic},
@@ -121,6 +124,8 @@ func (c *Config) knobs() []knob {
 		{"outbox.poll", "between looks at an idle shard", "50ms", false, &c.OutboxPoll},
 		{"outbox.pause", "between two batches that were not full", "10ms", false, &c.OutboxPause},
 		{"outbox.lease", "how long a dead relay's shard stays its own", "1500ms", false, &c.OutboxLease},
+		{"ledger.archive_dir", "durable folder for old partitions of the ledger; empty keeps them in the database", "", false, &c.LedgerArchiveDir},
+		{"ledger.keep", "partitions wholly older leave for the archive; what may be repeated stays anyway", "2160h", false, &c.LedgerKeep},
 		{"projection.batch", "records applied at once", "500", false, &c.ProjectionBatch},
 		{"reconcile.repair", "whether the sampler puts right what differs from the store", "true", false, &c.ReconcileRepair},
 		{"realtime.window", "between two frames of a board", "200ms", false, &c.RealtimeWindow},

@@ -1,0 +1,159 @@
+package archive
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// Ledger is where old partitions come from. DetachPartition refuses a
+// partition that does not hold exactly the archived rows.
+type Ledger interface {
+	OldPartitions(ctx context.Context, keep time.Duration) ([]scoreboard.Partition, error)
+	ReadPartition(ctx context.Context, p scoreboard.Partition, size int, do func(lines []string) error) error
+	DetachPartition(ctx context.Context, p scoreboard.Partition, rows int64) error
+	DropPartition(ctx context.Context, p scoreboard.Partition) error
+}
+
+// Options are the knobs of the archive.
+type Options struct {
+	Dir  string        // where archives go
+	Keep time.Duration // partitions wholly older than this leave the database
+}
+
+const (
+	lookEvery = time.Hour
+	chunkRows = 2000
+)
+
+// Archive keeps the ledger from growing without end.
+type Archive struct {
+	o      Options
+	ledger Ledger
+	log    *slog.Logger
+	now    func() time.Time
+	mu     sync.Mutex // one look at a time
+
+	partitions, rows, failures prometheus.Counter
+}
+
+// New makes an archive; Run starts it.
+func New(o Options, l Ledger, log *slog.Logger, now func() time.Time) *Archive {
+	counter := func(name, help string) prometheus.Counter {
+		return prometheus.NewCounter(prometheus.CounterOpts{Name: "scoreboard_archive_" + name, Help: help})
+	}
+	return &Archive{
+		o: o, ledger: l, log: log, now: now,
+		partitions: counter("partitions_total", "Partitions of the ledger that were archived and dropped."),
+		rows:       counter("rows_total", "Rows in them."),
+		failures:   counter("failures_total", "Looks that ended early; the partition stays and is tried again."),
+	}
+}
+
+// Collectors are what the root registers.
+func (a *Archive) Collectors() []prometheus.Collector {
+	return []prometheus.Collector{a.partitions, a.rows, a.failures}
+}
+
+// Run looks every hour until ctx ends.
+func (a *Archive) Run(ctx context.Context) error {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		if _, err := a.Once(ctx); err != nil && ctx.Err() == nil {
+			a.log.Warn("ledger not archived", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// Old lists what Once would archive now.
+func (a *Archive) Old(ctx context.Context) ([]scoreboard.Partition, error) {
+	return a.ledger.OldPartitions(ctx, a.o.Keep)
+}
+
+// Once archives every old partition, the oldest first, and returns the
+// manifests of those that have left the database, also with an error.
+func (a *Archive) Once(ctx context.Context) (done []Manifest, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	defer func() {
+		if err != nil {
+			a.failures.Inc()
+		}
+	}()
+	old, err := a.Old(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(old) > 0 {
+		if err := os.MkdirAll(a.o.Dir, 0o700); err != nil {
+			return nil, fmt.Errorf("make the folder of archives: %w", err)
+		}
+	}
+	for _, p := range old {
+		m, err := a.move(ctx, p)
+		if err != nil {
+			return done, err
+		}
+		a.log.Info("partition archived", "partition", p.Name, "rows", m.Rows, "file", m.File)
+		a.partitions.Inc()
+		a.rows.Add(float64(m.Rows))
+		done = append(done, *m)
+	}
+	return done, nil
+}
+
+// move takes one partition through all steps, from wherever it stands.
+func (a *Archive) move(ctx context.Context, p scoreboard.Partition) (*Manifest, error) {
+	m, err := whole(a.o.Dir, p)
+	if err != nil && !errors.Is(err, errDamaged) && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	if err != nil {
+		a.log.Warn("archive made again", "partition", p.Name, "err", err)
+	}
+	if m == nil || err != nil {
+		if m, err = a.write(ctx, p); err != nil {
+			return nil, err
+		}
+	}
+	if p.Attached {
+		err := a.ledger.DetachPartition(ctx, p, m.Rows)
+		if scoreboard.CodeOf(err) == scoreboard.CodeConflict { // rows came since it was written
+			a.log.Warn("archive made again", "partition", p.Name, "err", err)
+			if m, err = a.write(ctx, p); err == nil {
+				err = a.ledger.DetachPartition(ctx, p, m.Rows)
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if err := a.ledger.DropPartition(ctx, p); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+func (a *Archive) write(ctx context.Context, p scoreboard.Partition) (*Manifest, error) {
+	m, err := write(a.o.Dir, p, a.now(), func(do func(lines []string) error) error {
+		return a.ledger.ReadPartition(ctx, p, chunkRows, do)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("archive partition %s: %w", p.Name, err)
+	}
+	return m, nil
+}

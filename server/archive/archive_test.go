@@ -1,0 +1,312 @@
+package archive_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/klauspost/compress/zstd"
+	"go.uber.org/goleak"
+
+	"github.com/scoreboard/scoreboard/migrations"
+	"github.com/scoreboard/scoreboard/server/archive"
+	"github.com/scoreboard/scoreboard/server/backendtest"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store"
+)
+
+func TestMain(m *testing.M) {
+	backendtest.Main(m, goleak.IgnoreTopFunction("github.com/jackc/pgx/v5/pgxpool.(*Pool).backgroundHealthCheck"))
+}
+
+const (
+	keep    = 90 * 24 * time.Hour
+	oldRows = 5000
+)
+
+// rig is a ledger with rows of now, and of a month that is half a year past.
+type rig struct {
+	*store.Store
+	conn *pgx.Conn
+	dir  string
+	leaf string // the old partition
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	url := backendtest.Postgres(t, migrations.Up)
+	s, err := store.Open(t.Context(), store.Options{
+		URL: url, MaxConns: 4, LockWait: 100 * time.Millisecond, Timeout: 5 * time.Second, Shards: 1,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(t.Context()) })
+	y, month, _ := time.Now().UTC().Date()
+	from := time.Date(y, month-6, 1, 0, 0, 0, 0, time.UTC)
+	r := &rig{Store: s, conn: conn, dir: filepath.Join(t.TempDir(), "archive"), leaf: "user_score_histories_" + from.Format("20060102")}
+	r.exec(t, `select create_ledger_partition($1, $2)`, from, from.AddDate(0, 1, 0))
+	r.exec(t, `insert into user_score_histories (user_id, board_id, event_id, event_text, payload_hash, delta, applied,
+    previous_score, new_score, version, recorded_at, client_timestamp, source, action, address, user_agent)
+select 'alice', 'global', gen_random_uuid(), case when n % 2 = 0 then 'ev"ent:' || n end, decode(md5(n::text), 'hex'), 1, 1,
+    n - 1, n, n, $1::timestamptz + make_interval(secs => n + 0.123456), null, 'api', null, '192.0.2.1', E'a\tb\n"ü" \\ ☃'
+from generate_series(1, $2::int) as n`, from, oldRows)
+	if _, err := s.Record(t.Context(), []scoreboard.Increment{r.increment(t, "now")}); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func (r *rig) increment(t *testing.T, event string) scoreboard.Increment {
+	id, err := scoreboard.ParseEventID("alice", event)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return scoreboard.Increment{User: "alice", Delta: 1, Event: id, Boards: []scoreboard.BoardID{scoreboard.GlobalBoard}, Source: scoreboard.SourceAPI}
+}
+
+func (r *rig) exec(t *testing.T, sql string, args ...any) {
+	t.Helper()
+	if _, err := r.conn.Exec(t.Context(), sql, args...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (r *rig) count(t *testing.T, sql string, args ...any) (n int) {
+	t.Helper()
+	if err := r.conn.QueryRow(t.Context(), sql, args...).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func (r *rig) archive(l archive.Ledger, keep time.Duration) *archive.Archive {
+	return archive.New(archive.Options{Dir: r.dir, Keep: keep}, l, slog.New(slog.DiscardHandler), time.Now)
+}
+
+// check says whether the archive alone brings every row of want, a copy of the
+// partition, back, and whether only the partition has left the ledger.
+func (r *rig) check(t *testing.T, want string) {
+	t.Helper()
+	file := filepath.Join(r.dir, r.leaf+".ndjson.zst")
+	packed, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum, err := os.ReadFile(file + ".sha256")
+	if wantSum := fmt.Sprintf("%x  %s\n", sha256.Sum256(packed), filepath.Base(file)); err != nil || string(sum) != wantSum {
+		t.Errorf("checksum file: got %q, %v, want %q", sum, err, wantSum)
+	}
+	var m archive.Manifest
+	text, err := os.ReadFile(filepath.Join(r.dir, r.leaf+".json"))
+	if err := errors.Join(err, json.Unmarshal(text, &m)); err != nil || m.Bytes != int64(len(packed)) {
+		t.Errorf("manifest: got %s, %v", text, err)
+	}
+	z, err := zstd.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer z.Close()
+	var plain strings.Builder
+	if _, err := z.WriteTo(&plain); err != nil {
+		t.Fatal(err)
+	}
+	r.exec(t, `create temp table restored (like user_score_histories)`)
+	r.exec(t, `insert into restored select (json_populate_record(null::user_score_histories, line::json)).*
+from unnest($1::text[]) as line`, strings.Split(strings.TrimSuffix(plain.String(), "\n"), "\n"))
+	if n := r.count(t, `select count(*) from restored`); int64(n) != m.Rows {
+		t.Errorf("%d rows restored, the manifest says %d", n, m.Rows)
+	}
+	if n := r.count(t, `select count(*) from (select * from restored except all select * from `+want+`) a`) +
+		r.count(t, `select count(*) from (select * from `+want+` except all select * from restored) a`); n != 0 {
+		t.Errorf("%d rows differ between the archive and the partition", n)
+	}
+	r.exec(t, `drop table restored`)
+	if n := r.count(t, `select count(*) from pg_class where relname = $1`, r.leaf); n != 0 {
+		t.Error("the partition is still there")
+	}
+	if n := r.count(t, `select count(*) from user_score_histories`); n != 1 {
+		t.Errorf("the ledger has %d rows, want the one of now", n)
+	}
+}
+
+func TestAnOldPartitionLeavesTheDatabaseForAFile(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.exec(t, `create table copy as select * from `+r.leaf)
+	a := r.archive(r, keep)
+	done, err := a.Once(t.Context())
+	if err != nil || len(done) != 1 || done[0].Rows != oldRows {
+		t.Fatalf("got %+v, %v", done, err)
+	}
+	r.check(t, "copy")
+	var event [16]byte
+	if err := r.conn.QueryRow(t.Context(), `select event_id from copy limit 1`).Scan(&event); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Event(t.Context(), "alice", scoreboard.EventID{UUID: event}); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
+		t.Errorf("an archived event: got %v, want not_found", err)
+	}
+	if again, err := a.Once(t.Context()); err != nil || len(again) != 0 {
+		t.Errorf("once more: got %+v, %v, want nothing to do", again, err)
+	}
+}
+
+// What is in the window of repeats stays, whatever the knob says.
+func TestWhatMayBeRepeatedIsNeverArchived(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	old, err := r.archive(r, 0).Old(t.Context())
+	if err != nil || len(old) != 1 || old[0].Name != r.leaf || !old[0].Attached {
+		t.Errorf("got %+v, %v, want %s alone", old, err, r.leaf)
+	}
+	if old, err := r.archive(r, 5000*24*time.Hour).Old(t.Context()); err != nil || len(old) != 0 {
+		t.Errorf("kept for longer: got %+v, %v", old, err)
+	}
+}
+
+// broken is a ledger that the process loses at one step, before or after it
+// took effect.
+type broken struct {
+	*store.Store
+	at, step int
+}
+
+var errLost = errors.New("the process has ended here")
+
+func (b *broken) strike() error {
+	if b.step++; b.step == b.at {
+		return errLost
+	}
+	return nil
+}
+
+func (b *broken) around(do func() error) error {
+	if err := b.strike(); err != nil {
+		return err
+	}
+	return errors.Join(do(), b.strike())
+}
+
+func (b *broken) ReadPartition(ctx context.Context, p scoreboard.Partition, size int, do func([]string) error) error {
+	return b.around(func() error {
+		return b.Store.ReadPartition(ctx, p, size, func(lines []string) error {
+			return b.around(func() error { return do(lines) })
+		})
+	})
+}
+
+func (b *broken) DetachPartition(ctx context.Context, p scoreboard.Partition, rows int64) error {
+	return b.around(func() error { return b.Store.DetachPartition(ctx, p, rows) })
+}
+
+func (b *broken) DropPartition(ctx context.Context, p scoreboard.Partition) error {
+	return b.around(func() error { return b.Store.DropPartition(ctx, p) })
+}
+
+func TestAnArchiveInterruptedAtEveryStep(t *testing.T) {
+	t.Parallel()
+	for at := 1; ; at++ {
+		r := newRig(t)
+		r.exec(t, `create table copy as select * from `+r.leaf)
+		_, err := r.archive(&broken{Store: r.Store, at: at}, keep).Once(t.Context())
+		if err == nil {
+			r.check(t, "copy")
+			t.Logf("interrupted at %d steps", at-1)
+			if at < 10 {
+				t.Errorf("only %d steps were struck", at-1)
+			}
+			return
+		}
+		if !errors.Is(err, errLost) {
+			t.Fatalf("step %d: %v", at, err)
+		}
+		if _, err := r.archive(r, keep).Once(t.Context()); err != nil {
+			t.Fatalf("after an end at step %d: %v", at, err)
+		}
+		r.check(t, "copy")
+		if t.Failed() {
+			t.Fatalf("interrupted at step %d", at)
+		}
+	}
+}
+
+// hooked does something between the writing of an archive and the detaching.
+type hooked struct {
+	*store.Store
+	before func()
+}
+
+func (h *hooked) DetachPartition(ctx context.Context, p scoreboard.Partition, rows int64) error {
+	if do := h.before; do != nil {
+		h.before = nil
+		do()
+	}
+	return h.Store.DetachPartition(ctx, p, rows)
+}
+
+func TestARowThatComesLateIsArchivedToo(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	h := &hooked{Store: r.Store, before: func() {
+		r.exec(t, `insert into `+r.leaf+` select user_id, board_id, gen_random_uuid(), event_text, payload_hash, delta, applied, previous_score,
+    new_score, version + 1, recorded_at, client_timestamp, source from `+r.leaf+` where version = $1`, oldRows)
+		r.exec(t, `create table copy as select * from `+r.leaf)
+	}}
+	done, err := r.archive(h, keep).Once(t.Context())
+	if err != nil || len(done) != 1 || done[0].Rows != oldRows+1 {
+		t.Fatalf("got %+v, %v", done, err)
+	}
+	r.check(t, "copy")
+}
+
+func TestADamagedArchiveIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.exec(t, `create table copy as select * from `+r.leaf)
+	// The end comes when the partition has just been detached.
+	if _, err := r.archive(&broken{Store: r.Store, at: 10}, keep).Once(t.Context()); !errors.Is(err, errLost) {
+		t.Fatalf("got %v", err)
+	}
+	file := filepath.Join(r.dir, r.leaf+".ndjson.zst")
+	packed, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	packed[len(packed)/2] ^= 1
+	if err := os.WriteFile(file, packed, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.archive(r, keep).Once(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.check(t, "copy")
+}
+
+func TestAPartitionOfLessThanADayIsRefused(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	now := time.Now().AddDate(1, 0, 0)
+	_, err := r.conn.Exec(t.Context(), `select create_ledger_partition($1, $2)`, now, now.Add(24*time.Hour-time.Second))
+	var refused *pgconn.PgError
+	if !errors.As(err, &refused) || refused.Code != "22023" {
+		t.Errorf("got %v, want a refusal", err)
+	}
+	r.exec(t, `select create_ledger_partition($1, $2)`, now, now.Add(24*time.Hour))
+}

@@ -1,0 +1,187 @@
+package archive
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// Manifest says what an archive holds. It is written last.
+type Manifest struct {
+	Partition  string    `json:"partition"`
+	From       time.Time `json:"from"`
+	To         time.Time `json:"to"`
+	Rows       int64     `json:"rows"`
+	File       string    `json:"file"`
+	Bytes      int64     `json:"bytes"`       // of the file
+	SHA256     string    `json:"sha256"`      // of the file
+	PlainBytes int64     `json:"plain_bytes"` // of the lines in it
+	PlainSHA   string    `json:"plain_sha256"`
+	ArchivedAt time.Time `json:"archived_at"`
+}
+
+const suffix = ".ndjson.zst"
+
+// counted counts and hashes what passes.
+type counted struct {
+	to  io.Writer
+	n   int64
+	sum interface {
+		io.Writer
+		Sum([]byte) []byte
+	}
+}
+
+func count(to io.Writer) *counted { return &counted{to: to, sum: sha256.New()} }
+
+func (c *counted) Write(b []byte) (int, error) {
+	n, err := c.to.Write(b)
+	c.n += int64(n)
+	_, _ = c.sum.Write(b[:n]) // a hash never fails
+	return n, err
+}
+
+func (c *counted) hex() string { return hex.EncodeToString(c.sum.Sum(nil)) }
+
+// write makes the archive of a partition from what rows brings, over whatever
+// an interrupted attempt has left.
+func write(dir string, p scoreboard.Partition, now time.Time, rows func(do func(lines []string) error) error) (*Manifest, error) {
+	m := &Manifest{Partition: p.Name, From: p.From, To: p.To, File: p.Name + suffix, ArchivedAt: now.UTC()}
+	err := replace(filepath.Join(dir, m.File), func(f io.Writer) error {
+		packed := count(f)
+		z, err := zstd.NewWriter(packed)
+		if err != nil {
+			return err
+		}
+		plain := count(z)
+		err = rows(func(lines []string) error {
+			for _, line := range lines {
+				if _, err := io.WriteString(plain, line+"\n"); err != nil {
+					return err
+				}
+			}
+			m.Rows += int64(len(lines))
+			return nil
+		})
+		if err := errors.Join(err, z.Close()); err != nil {
+			return err
+		}
+		m.Bytes, m.SHA256, m.PlainBytes, m.PlainSHA = packed.n, packed.hex(), plain.n, plain.hex()
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = replace(filepath.Join(dir, m.File+".sha256"), func(f io.Writer) error {
+		_, err := fmt.Fprintf(f, "%s  %s\n", m.SHA256, m.File)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := m.verify(dir); err != nil {
+		return nil, err
+	}
+	err = replace(filepath.Join(dir, p.Name+".json"), func(f io.Writer) error {
+		e := json.NewEncoder(f)
+		e.SetIndent("", "  ")
+		return e.Encode(m)
+	})
+	return m, err
+}
+
+// replace writes a file beside its place, syncs it and puts it there, so that
+// under its name it is always whole.
+func replace(path string, fill func(io.Writer) error) (err error) {
+	part := path + ".part"
+	f, err := os.OpenFile(part, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	w := bufio.NewWriterSize(f, 1<<20)
+	err = fill(w)
+	if err == nil {
+		err = errors.Join(w.Flush(), f.Sync())
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	if err := os.Rename(part, path); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+// syncDir makes names in a folder durable.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return fmt.Errorf("sync %s: %w", dir, err)
+	}
+	if err := errors.Join(d.Sync(), d.Close()); err != nil {
+		return fmt.Errorf("sync %s: %w", dir, err)
+	}
+	return nil
+}
+
+// whole returns the manifest of an archive that is there and intact, or nil
+// where it has to be made.
+func whole(dir string, p scoreboard.Partition) (*Manifest, error) {
+	text, err := os.ReadFile(filepath.Join(dir, p.Name+".json"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the manifest of %s: %w", p.Name, err)
+	}
+	var m Manifest
+	if err := json.Unmarshal(text, &m); err != nil || m.Partition != p.Name || m.File != p.Name+suffix {
+		return nil, fmt.Errorf("the manifest of %s is not one: %w", p.Name, errors.Join(err, errDamaged))
+	}
+	return &m, m.verify(dir)
+}
+
+var errDamaged = errors.New("the archive is damaged")
+
+// verify reads the archive back from its file: hash, decompression, rows.
+func (m *Manifest) verify(dir string) error {
+	f, err := os.Open(filepath.Join(dir, m.File))
+	if err != nil {
+		return fmt.Errorf("verify the archive of %s: %w", m.Partition, err)
+	}
+	defer func() { _ = f.Close() }()
+	packed := count(io.Discard)
+	z, err := zstd.NewReader(io.TeeReader(f, packed))
+	if err != nil {
+		return fmt.Errorf("verify the archive of %s: %w", m.Partition, err)
+	}
+	defer z.Close()
+	plain, rows := count(io.Discard), int64(0)
+	buffer := make([]byte, 1<<20)
+	for err == nil {
+		var n int
+		n, err = z.Read(buffer)
+		rows += int64(bytes.Count(buffer[:n], []byte{'\n'}))
+		_, _ = plain.Write(buffer[:n])
+	}
+	if !errors.Is(err, io.EOF) {
+		return fmt.Errorf("verify the archive of %s: %w: %w", m.Partition, errDamaged, err)
+	}
+	if rows != m.Rows || plain.n != m.PlainBytes || plain.hex() != m.PlainSHA || packed.n != m.Bytes || packed.hex() != m.SHA256 {
+		return fmt.Errorf("verify the archive of %s: %w: %d rows in %d bytes, want %d in %d", m.Partition, errDamaged, rows, packed.n, m.Rows, m.Bytes)
+	}
+	return nil
+}
