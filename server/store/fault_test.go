@@ -201,3 +201,48 @@ func TestACommitThatNobodyAnswers(t *testing.T) {
 		})
 	}
 }
+
+// The month ends between a COMMIT that nobody answered and the next try, and
+// again between two retries of the client: the event stays in its partition
+// and counts once.
+func TestTheClockCrossesTheBoundaryInTheMiddleOfRetries(t *testing.T) {
+	t.Parallel()
+	s, conn, p := behindProxy(t)
+	record(t, s, increment("alice", 1, "before"))
+	crossings := 0
+	p.watch(func(m passing) verdict {
+		if !m.answer || m.tag != "COMMIT" || crossings == 2 {
+			return verdict{}
+		}
+		// A user's time never goes back, so this is as if the clock had moved.
+		crossings++
+		if _, err := conn.Exec(t.Context(), `update users set last_recorded_at = last_recorded_at + interval '1 month'`); err != nil {
+			t.Error(err)
+		}
+		return verdict{cut: crossings == 1}
+	})
+	batch := []scoreboard.Increment{increment("alice", 5, "e1"), increment("alice", 7, "e2")}
+	first := record(t, s, batch...) // crosses after its lost COMMIT, and once more after the one that is answered
+	next := record(t, s, append(batch, increment("alice", 9, "e1"), increment("alice", 2, "after"))...)
+	p.watch(nil)
+	if crossings != 2 {
+		t.Fatalf("the boundary was crossed %d times, want 2", crossings)
+	}
+	for i := range batch {
+		if next[i].Err != nil || !next[i].Receipts[0].RecordedAt.Equal(first[i].Receipts[0].RecordedAt) || next[i].Receipts[0].Version != int64(i+2) {
+			t.Errorf("item %d: got %+v, then %+v", i, first[i], next[i])
+		}
+	}
+	if code := scoreboard.CodeOf(next[2].Err); code != scoreboard.CodeEventConflict {
+		t.Errorf("another payload: got %q, want a conflict", code)
+	}
+	if n := count(t, conn, `select count(*) from user_score_histories`); n != 4 {
+		t.Errorf("%d ledger rows, want 4", n)
+	}
+	if n := count(t, conn, `select count(distinct tableoid) from user_score_histories`); n != 2 {
+		t.Errorf("the rows lie in %d partitions, want 2 for this test to mean anything", n)
+	}
+	if n := count(t, conn, `select score from scores`); n != 15 {
+		t.Errorf("the score is %d, want 15", n)
+	}
+}
