@@ -7,11 +7,19 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Events publishes changes on a topic, keyed by user.
-type Events struct{ producer *Producer }
+// Way is one way that messages are carried: Kafka's Producer, Streams or
+// Direct.
+type Way interface {
+	Produce(ctx context.Context, messages []Message) (int, error)
+	Broadcast(ctx context.Context, key, value []byte) error
+	count(ctx context.Context) (int, error) // of partitions
+}
 
-// NewEvents publishes through p, which the caller closes.
-func NewEvents(p *Producer) *Events { return &Events{producer: p} }
+// Events publishes changes, keyed by user.
+type Events struct{ producer Way }
+
+// NewEvents publishes by a way, which the caller closes.
+func NewEvents(w Way) *Events { return &Events{producer: w} }
 
 // Publish writes changes and returns how many from the front were
 // acknowledged.

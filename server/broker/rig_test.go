@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/scoreboard/scoreboard/server/backendtest"
 	"github.com/scoreboard/scoreboard/server/broker"
 	"github.com/scoreboard/scoreboard/server/devstack"
@@ -56,6 +58,56 @@ func onEach(t *testing.T, do func(t *testing.T, way transport)) {
 		t.Cleanup(stop)
 		do(t, overKafka(t, brokers, ""))
 	})
+	t.Run("streams", func(t *testing.T) {
+		t.Parallel()
+		do(t, overStreams(t, backendtest.Redis(t)))
+	})
+}
+
+// onAll is onEach, and the way without a broker, which has one partition and
+// leaves with its producer what is not handled.
+func onAll(t *testing.T, do func(t *testing.T, way transport)) {
+	onEach(t, do)
+	t.Run("direct", func(t *testing.T) {
+		t.Parallel()
+		d := broker.NewDirect()
+		do(t, transport{&persistent{t: t, Events: broker.NewEvents(d)}, func() source { return d }})
+	})
+}
+
+// persistent is a producer that tries again until everything is handled, as
+// the relay does.
+type persistent struct {
+	*broker.Events
+	t testing.TB
+}
+
+func (p *persistent) Publish(_ context.Context, changes []scoreboard.Change) (int, error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for left := changes; len(left) > 0 && ctx.Err() == nil; {
+			n, err := p.Events.Publish(ctx, left[:min(50, len(left))])
+			if left = left[n:]; err != nil {
+				time.Sleep(10 * time.Millisecond)
+			}
+		}
+	}()
+	p.t.Cleanup(func() { cancel(); <-done })
+	return len(changes), nil
+}
+
+func overStreams(t testing.TB, url string) transport {
+	t.Helper()
+	o, err := redis.ParseURL(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rdb := redis.NewClient(o)
+	t.Cleanup(func() { _ = rdb.Close() })
+	s := broker.NewStreams(broker.StreamsOptions{Name: "leaderboard:stream", Group: "group", Shards: 4, Length: 10_000, Batch: 50}, rdb)
+	return transport{broker.NewEvents(s), func() source { return s.Consumer(quiet) }}
 }
 
 func overKafka(t testing.TB, brokers []string, prefix string) transport {

@@ -12,7 +12,7 @@ import (
 )
 
 func TestEverythingPublishedIsHandedOver(t *testing.T) {
-	onEach(t, func(t *testing.T, way transport) {
+	onAll(t, func(t *testing.T, way transport) {
 		s := newSeen()
 		stop := consume(t, way.source(), s.take)
 		publish(t, way, events(0, 300))
@@ -42,7 +42,7 @@ func TestEverythingPublishedIsHandedOver(t *testing.T) {
 }
 
 func TestRecordsAreHandedOverAgainAfterAnError(t *testing.T) {
-	onEach(t, func(t *testing.T, way transport) {
+	onAll(t, func(t *testing.T, way transport) {
 		s := newSeen()
 		var calls atomic.Int64
 		consume(t, way.source(), func(ctx context.Context, records []broker.Record) (map[int]int64, error) {
@@ -57,7 +57,7 @@ func TestRecordsAreHandedOverAgainAfterAnError(t *testing.T) {
 }
 
 func TestMemberKilledBetweenHandlingAndCommit(t *testing.T) {
-	onEach(t, func(t *testing.T, way transport) {
+	onAll(t, func(t *testing.T, way transport) {
 		handled := newSeen()
 		stop := consume(t, way.source(), func(ctx context.Context, records []broker.Record) (map[int]int64, error) {
 			if _, err := handled.take(ctx, records); err != nil {
