@@ -1,0 +1,161 @@
+package criteria
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// unit is what a measured thing is counted in.
+type unit int
+
+const (
+	count unit = iota
+	perSecond
+	percent
+	duration // measured in milliseconds
+)
+
+// quantities are the things that can be measured, each in its unit. Those of
+// latencies have quantiles behind them.
+var quantities = map[string]unit{
+	"increments.rate": perSecond, "reads.rate": perSecond, "duration": duration,
+	"samples": count, "errors": percent, "behind": percent,
+	"lost": count, "doubled": count, "unresolved": count, "refused.recorded": count,
+	"acks.recorded": percent, "replays.rejected": percent, "conflicts.rejected": percent,
+	"signatures.rejected": percent, "limits.enforced": percent,
+	"top.correct": percent, "me.correct": percent, "audit.found": percent, "metrics.found": percent,
+}
+
+var (
+	latencies = []string{"api", "api.service", "reads", "late", "freshness.redis", "freshness.client"}
+	// Quantiles are those that are reported, by their names.
+	Quantiles = []struct {
+		Name string
+		Q    float64
+	}{{"p50", 50}, {"p90", 90}, {"p95", 95}, {"p99", 99}, {"p99.9", 99.9}, {"p99.99", 99.99}, {"max", 100}}
+)
+
+// unitOf returns the unit of a quantity.
+func unitOf(name string) (unit, bool) {
+	if u, known := quantities[name]; known {
+		return u, true
+	}
+	for _, q := range Quantiles {
+		if base, ok := strings.CutSuffix(name, "."+q.Name); ok && slices.Contains(latencies, base) {
+			return duration, true
+		}
+	}
+	return 0, false
+}
+
+// Measured holds what was measured: rates a second, percents, counts, and
+// times in milliseconds. What is not in it was not measured.
+type Measured map[string]float64
+
+// Criterion is one limit.
+type Criterion struct {
+	Name   string
+	Op     string
+	Limit  float64 // in the unit of what is measured
+	Source string  // who says so
+	unit   unit
+}
+
+var grammar = regexp.MustCompile(`^([a-z0-9.]+)\s*(<=|>=|==|<|>)\s*([0-9.]+)\s*([a-z%/]*)$`)
+
+// Parse reads a criterion.
+func Parse(text, source string) (Criterion, error) {
+	c, err := parse(strings.TrimSpace(text))
+	if err != nil {
+		return c, fmt.Errorf("the criterion %q: %w", text, err)
+	}
+	c.Source = source
+	return c, nil
+}
+
+func parse(text string) (Criterion, error) {
+	m := grammar.FindStringSubmatch(text)
+	if m == nil {
+		return Criterion{}, errors.New("write it as NAME <=|>=|==|<|> NUMBER UNIT")
+	}
+	c := Criterion{Name: m[1], Op: m[2]}
+	var known bool
+	if c.unit, known = unitOf(c.Name); !known {
+		return c, fmt.Errorf("there is no %q to be measured", c.Name)
+	}
+	number, suffix := m[3], m[4]
+	var err error
+	switch c.unit {
+	case duration:
+		if suffix == "" || suffix == "%" {
+			return c, fmt.Errorf("%s is a time: its limit needs a unit, as in %sms", c.Name, number)
+		}
+		var d time.Duration
+		d, err = time.ParseDuration(number + suffix)
+		c.Limit = float64(d) / float64(time.Millisecond)
+	case percent:
+		if suffix != "%" {
+			return c, fmt.Errorf("%s is a share: its limit needs a unit, as in %s%%", c.Name, number)
+		}
+		c.Limit, err = strconv.ParseFloat(number, 64)
+	default:
+		if suffix != "" {
+			return c, fmt.Errorf("%s is a number: its limit has no unit", c.Name)
+		}
+		c.Limit, err = strconv.ParseFloat(number, 64)
+	}
+	if err != nil {
+		return c, fmt.Errorf("%q is no number", number+suffix)
+	}
+	return c, nil
+}
+
+// Judge says whether it is met, and what was measured; there is no value where
+// nothing was, and then it is not met.
+func (c Criterion) Judge(m Measured) (value *float64, pass bool) {
+	v, there := m[c.Name]
+	if !there {
+		return nil, false
+	}
+	switch c.Op {
+	case "<":
+		pass = v < c.Limit
+	case "<=":
+		pass = v <= c.Limit
+	case ">":
+		pass = v > c.Limit
+	case ">=":
+		pass = v >= c.Limit
+	default:
+		pass = v == c.Limit
+	}
+	return &v, pass
+}
+
+// LimitText is the limit, such as "<= 200ms".
+func (c Criterion) LimitText() string { return c.Op + " " + c.Format(c.Limit) }
+
+// Format writes a measured value with its unit.
+func (c Criterion) Format(v float64) string {
+	switch c.unit {
+	case percent:
+		return short(v) + "%"
+	case duration:
+		if v >= 10_000 {
+			return time.Duration(v * float64(time.Millisecond)).Round(100 * time.Millisecond).String()
+		}
+		return short(v) + "ms"
+	}
+	return short(v)
+}
+
+// short writes a number with up to three decimals.
+func short(v float64) string {
+	s := strconv.FormatFloat(v, 'f', 3, 64)
+	return strings.TrimRight(strings.TrimRight(s, "0"), ".")
+}

@@ -1,0 +1,146 @@
+package criteria
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"gopkg.in/yaml.v3"
+)
+
+// Load is what a scenario plays, before anybody asks for less.
+type Load struct {
+	Rate      int           `yaml:"rate"` // increments a second
+	Duration  time.Duration `yaml:"duration"`
+	Users     int           `yaml:"users"`
+	Skew      float64       `yaml:"skew"`
+	Reads     float64       `yaml:"reads"` // for each increment
+	Repeats   float64       `yaml:"repeats"`
+	Conflicts float64       `yaml:"conflicts"`
+	Forged    float64       `yaml:"forged"`
+	Watchers  int           `yaml:"watchers"`
+}
+
+// Scenario is a load and what must hold under it.
+type Scenario struct {
+	Name     string
+	Title    string
+	Load     Load
+	Criteria []Criterion
+	Scaled   bool // it asks for less than it was written for
+}
+
+// file is a scenario as it is written.
+type file struct {
+	Title    string   `yaml:"title"`
+	Include  []string `yaml:"include"`
+	Load     Load     `yaml:"load"`
+	Criteria []struct {
+		Check  string `yaml:"check"`
+		Source string `yaml:"source"`
+	} `yaml:"criteria"`
+}
+
+// Read reads NAME.yaml with what it includes, and checks all of it.
+func Read(files fs.FS, name string) (*Scenario, error) {
+	f, err := readFile(files, name)
+	if err != nil {
+		return nil, err
+	}
+	s := &Scenario{Name: name, Title: f.Title, Load: f.Load}
+	for _, included := range f.Include {
+		other, err := Read(files, included)
+		if err != nil {
+			return nil, fmt.Errorf("include %s in scenario %s: %w", included, name, err)
+		}
+		s.Criteria = append(s.Criteria, other.Criteria...)
+	}
+	for _, line := range f.Criteria {
+		c, err := Parse(line.Check, line.Source)
+		if err == nil && line.Source == "" {
+			err = fmt.Errorf("the criterion %q names no source", line.Check)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("scenario %s: %w", name, err)
+		}
+		s.Criteria = append(s.Criteria, c)
+	}
+	if len(s.Criteria) == 0 {
+		return nil, fmt.Errorf("scenario %s has no criteria", name)
+	}
+	return s, nil
+}
+
+func readFile(files fs.FS, name string) (*file, error) {
+	b, err := fs.ReadFile(files, name+".yaml")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("there is no profile %q; there are %s", name, strings.Join(Names(files), ", "))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read scenario %s: %w", name, err)
+	}
+	d := yaml.NewDecoder(bytes.NewReader(b))
+	d.KnownFields(true)
+	var f file
+	if err := d.Decode(&f); err != nil {
+		return nil, fmt.Errorf("read scenario %s: %w", name, err)
+	}
+	return &f, nil
+}
+
+// Names are those of the scenarios that there are.
+func Names(files fs.FS) []string {
+	paths, _ := fs.Glob(files, "*.yaml") // the pattern is well formed
+	for i, path := range paths {
+		paths[i] = strings.TrimSuffix(path, ".yaml")
+	}
+	slices.Sort(paths)
+	return paths
+}
+
+// Scale asks for another rate, duration or number of users; 0 keeps what the
+// scenario says. Limits on rates and on the duration shrink with what is asked
+// for and never grow, and a scenario whose limits or users shrank is scaled.
+func (s *Scenario) Scale(rate int, lasts time.Duration, users int) {
+	byRate, byTime := 1.0, 1.0
+	if rate > 0 {
+		byRate, s.Load.Rate = s.shrink("increments.rate", float64(rate), float64(s.Load.Rate)), rate
+	}
+	if lasts > 0 {
+		byTime, s.Load.Duration = s.shrink("duration", ms(lasts), ms(s.Load.Duration)), lasts
+	}
+	if users > 0 {
+		s.Scaled = s.Scaled || users < s.Load.Users
+		s.Load.Users = users
+	}
+	s.Scaled = s.Scaled || byRate < 1 || byTime < 1
+	for i, c := range s.Criteria {
+		switch {
+		case c.unit == perSecond:
+			s.Criteria[i].Limit *= byRate
+		case c.Name == "duration":
+			s.Criteria[i].Limit *= byTime
+		}
+	}
+}
+
+// shrink is asked against the largest limit on a quantity, or where there is
+// none against what the scenario plays; at most 1.
+func (s *Scenario) shrink(name string, asked, written float64) float64 {
+	limit := 0.0
+	for _, c := range s.Criteria {
+		if c.Name == name {
+			limit = max(limit, c.Limit)
+		}
+	}
+	if limit == 0 {
+		limit = written
+	}
+	return min(asked/limit, 1)
+}
+
+func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

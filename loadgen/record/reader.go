@@ -1,0 +1,135 @@
+package record
+
+import (
+	"bufio"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// maxValue bounds one entry of JSON: the header holds a number for each second.
+const maxValue = 16 << 20
+
+// Visitor is told what a record holds, in the order in which it came.
+type Visitor struct {
+	Header func(Header)
+	Hit    func(Hit)
+	Sample func(Sample)
+	Tick   func(Tick)
+	Ending func(Ending)
+}
+
+// Visit reads a record. A record that ends early, as that of a run that died
+// does, is no error: its visitor has been told no ending.
+func Visit(r io.Reader, v Visitor) error {
+	z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1))
+	if err != nil {
+		return fmt.Errorf("read the record: %w", err)
+	}
+	defer z.Close()
+	d := &reader{in: bufio.NewReaderSize(z, 64<<10), problems: []string{""}}
+	for first := true; ; first = false {
+		err := d.entry(v, first)
+		switch {
+		case !first && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)):
+			return nil
+		case err != nil:
+			return fmt.Errorf("read the record: %w", err)
+		}
+	}
+}
+
+type reader struct {
+	in       *bufio.Reader
+	problems []string
+}
+
+func (d *reader) entry(v Visitor, first bool) error {
+	tag, err := d.in.ReadByte()
+	if err != nil {
+		return err
+	}
+	if first != (tag == tagHeader) {
+		return errors.New("it does not begin with its header")
+	}
+	switch tag {
+	case tagHit:
+		return d.hit(v)
+	case tagProblem:
+		var text string
+		err := d.value(&text)
+		d.problems = append(d.problems, text)
+		return err
+	case tagHeader:
+		var h Header
+		if err := d.value(&h); err != nil {
+			return err
+		}
+		if h.Format != format {
+			return fmt.Errorf("its format is %d, and this build reads %d", h.Format, format)
+		}
+		v.Header(h)
+	case tagSample:
+		return tell(d, v.Sample)
+	case tagTick:
+		return tell(d, v.Tick)
+	case tagEnding:
+		return tell(d, v.Ending)
+	default:
+		return fmt.Errorf("there is no entry %q", tag)
+	}
+	return nil
+}
+
+func tell[T any](d *reader, f func(T)) error {
+	var value T
+	if err := d.value(&value); err != nil {
+		return err
+	}
+	f(value)
+	return nil
+}
+
+func (d *reader) value(v any) error {
+	n, err := binary.ReadUvarint(d.in)
+	if err != nil {
+		return err
+	}
+	if n > maxValue {
+		return fmt.Errorf("an entry of %d bytes is too long", n)
+	}
+	b := make([]byte, n)
+	if _, err := io.ReadFull(d.in, b); err != nil {
+		return err
+	}
+	return json.Unmarshal(b, v)
+}
+
+func (d *reader) hit(v Visitor) error {
+	kind, err := d.in.ReadByte()
+	if err != nil {
+		return err
+	}
+	if int(kind) >= Kinds {
+		return fmt.Errorf("there is no kind %d of hits", kind)
+	}
+	var n [6]uint64
+	for i := range n {
+		if n[i], err = binary.ReadUvarint(d.in); err != nil {
+			return err
+		}
+	}
+	if n[5] >= uint64(len(d.problems)) {
+		return errors.New("a hit has a problem that was not named")
+	}
+	us := func(n uint64) time.Duration { return time.Duration(n) * time.Microsecond }
+	v.Hit(Hit{
+		Kind: Kind(kind), N: int(n[0]), Due: us(n[1]), Late: us(n[2]), Service: us(n[3]), Status: int(n[4]), Problem: d.problems[n[5]],
+	})
+	return nil
+}
