@@ -22,7 +22,12 @@ import (
 // What stands here makes one station look the way another asks for it.
 
 // source is the broker as the projection sees it.
-type source struct{ consumer *broker.Consumer }
+type source struct{ consumer consumer }
+
+// consumer is the end of a transport.
+type consumer interface {
+	Consume(ctx context.Context, handle broker.Handler) error
+}
 
 func (s source) Consume(ctx context.Context, handle func(context.Context, []projection.Record) (map[int]int64, error)) error {
 	return s.consumer.Consume(ctx, func(ctx context.Context, in []broker.Record) (map[int]int64, error) {
@@ -38,15 +43,15 @@ func (s source) Consume(ctx context.Context, handle func(context.Context, []proj
 // else listens.
 type deadLetters struct {
 	store    *store.Store
-	topic    string // where the records came from
-	producer *broker.Producer
+	topic    string           // where the records came from
+	producer *broker.Producer // nil without Kafka
 }
 
 func (d deadLetters) Bury(ctx context.Context, r projection.Record, reason string) error {
 	err := d.store.Bury(ctx, &scoreboard.DeadLetter{
 		Topic: d.topic, Partition: r.Partition, Offset: r.Offset, Value: r.Value, Reason: reason, Attempts: 1,
 	})
-	if err != nil {
+	if err != nil || d.producer == nil {
 		return err
 	}
 	return bury(ctx, d.producer, r.Partition, r.Offset, r.Value, reason)

@@ -2,11 +2,9 @@ package server
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -91,14 +89,7 @@ func New(ctx context.Context, c *config.Config, log *slog.Logger) (*Server, erro
 		s.add("sampler", sampler)
 		s.register(sampler.Collectors()...)
 	}
-	if c.Has(config.RoleProjector) {
-		s.makeProjection(ask)
-	}
-	wake := func() {}
-	if c.Has(config.RoleRelay) {
-		s.makeRelay()
-		wake = s.relay.Wake
-	}
+	wake := s.makePipeline(ask)
 	return s, s.makeAPI(catalog, reads, wake)
 }
 
@@ -123,10 +114,10 @@ func (s *Server) openBackends(ctx context.Context) (err error) {
 	o.ContextTimeoutEnabled = true // what can do without Redis waits for less
 	s.redis = redis.NewClient(o)
 	s.ranking = ranking.New(s.redis)
-	if c.Has(config.RoleRelay) || c.Has(config.RoleProjector) || s.writes() {
-		if len(c.KafkaBrokers) == 0 {
-			return errors.New("kafka.brokers must be set for every role but read, gateway and maintenance")
-		}
+	if s.needsKafka() && len(c.KafkaBrokers) == 0 {
+		return errors.New("kafka.brokers must be set for every role but read, gateway and maintenance; for intake also with another transport")
+	}
+	if len(c.KafkaBrokers) > 0 && (s.needsKafka() || s.writes()) {
 		s.kafka = broker.NewKafka(broker.KafkaOptions{Brokers: c.KafkaBrokers, Linger: c.KafkaLinger, Timeout: produceTimeout})
 	}
 	return nil
@@ -150,28 +141,6 @@ func (s *Server) makeGateway(reads *leaderboard.Leaderboard) {
 	s.register(s.hub.Collectors()...)
 	s.add("hub", s.hub)
 	s.add("notices", follower{s.ranking, s.hub, s.log})
-}
-
-func (s *Server) makeProjection(cold func(scoreboard.BoardID)) {
-	c := s.config
-	s.dead = s.kafka.Producer(c.KafkaDeadTopic)
-	consumer := s.kafka.Consumer(c.KafkaTopic, c.KafkaGroup, c.ProjectionBatch, s.log)
-	s.project = projection.New(source{consumer}, s.ranking, s.store, deadLetters{s.store, c.KafkaTopic, s.dead}, cold, s.log)
-	s.register(s.project.Collectors()...)
-	s.register(consumer.Collectors()...)
-	s.add("projection", s.project)
-}
-
-func (s *Server) makeRelay() {
-	c := s.config
-	s.events = s.kafka.Producer(c.KafkaTopic)
-	host, _ := os.Hostname() // only a name for people; the random part makes it unique
-	s.relay = outbox.NewRelay(outbox.Options{
-		Owner: fmt.Sprintf("%s-%d-%s", host, os.Getpid(), rand.Text()[:8]), Shards: c.OutboxShards, Batch: c.OutboxBatch,
-		Poll: c.OutboxPoll, Pause: c.OutboxPause, Beat: time.Second, Lease: c.OutboxLease, Tries: refusedTries,
-	}, s.store, broker.NewEvents(s.events), s.log)
-	s.register(s.relay.Collectors()...)
-	s.add("relay", s.relay)
 }
 
 // makeAPI makes the handler with the routes of the roles, and ingest where

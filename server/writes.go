@@ -43,10 +43,13 @@ func (s *Server) makeWrites(reads *leaderboard.Leaderboard, wake func(), o *api.
 		s.add("intake", intake)
 	}
 	if c.Has(config.RoleAPI) {
+		o.Submitter, o.Events, o.Ranker = s.ingest, s.store, ranker
+	}
+	if c.Has(config.RoleAPI) && s.kafka != nil {
 		s.accepted = s.kafka.Producer(c.KafkaIncrementsTopic)
 		acceptor := ingest.NewAcceptor(lanes, marks, s.store, broker.NewAccepted(s.accepted), s.log)
 		s.add("acceptor", acceptor)
-		o.Submitter, o.Acceptor, o.Events, o.Ranker = s.ingest, acceptor, s.store, ranker
+		o.Acceptor = acceptor
 		o.OverflowAsync = c.IngestOverflow == "async"
 	}
 }

@@ -50,6 +50,10 @@ type Config struct {
 	LedgerKeep       time.Duration
 
 	ProjectionBatch int
+	Transport       string
+	StreamsName     string
+	StreamsShards   int
+	StreamsLength   int
 	ReconcileRepair bool
 
 	RealtimeWindow                time.Duration
@@ -76,6 +80,13 @@ const (
 	RoleProjector = "projector"
 	RoleGateway   = "gateway"
 	RoleUpkeep    = "maintenance"
+)
+
+// Transports of events.
+const (
+	TransportKafka   = "kafka"
+	TransportStreams = "streams"
+	TransportDirect  = "direct"
 )
 
 // knob is one line of the table: where its value goes and what it means.
@@ -127,6 +138,10 @@ func (c *Config) knobs() []knob {
 		{"ledger.archive_dir", "durable folder for old partitions of the ledger; empty keeps them in the database", "", false, &c.LedgerArchiveDir},
 		{"ledger.keep", "partitions wholly older leave for the archive; what may be repeated stays anyway", "2160h", false, &c.LedgerKeep},
 		{"projection.batch", "records applied at once", "500", false, &c.ProjectionBatch},
+		{"transport", "what carries events: kafka, streams (Redis) or direct (one process)", TransportKafka, false, &c.Transport},
+		{"streams.name", "of the Redis streams", "leaderboard:stream", false, &c.StreamsName},
+		{"streams.shards", "streams that users are spread over", "4", false, &c.StreamsShards},
+		{"streams.length", "entries of one stream at which the relay waits", "100000", false, &c.StreamsLength},
 		{"reconcile.repair", "whether the sampler puts right what differs from the store", "true", false, &c.ReconcileRepair},
 		{"realtime.window", "between two frames of a board", "200ms", false, &c.RealtimeWindow},
 		{"realtime.origins", "origins that browsers may connect from, exactly; none when empty", "", false, &c.RealtimeOrigins},

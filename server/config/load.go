@@ -130,6 +130,7 @@ func (c *Config) check() error {
 		"postgres.max_conns": c.PostgresMaxConns, "kafka.partitions": c.KafkaPartitions, "ingest.lanes": c.IngestLanes,
 		"ingest.batch": c.IngestBatch, "ingest.queue": c.IngestQueue, "outbox.shards": c.OutboxShards,
 		"outbox.batch": c.OutboxBatch, "projection.batch": c.ProjectionBatch,
+		"streams.shards": c.StreamsShards, "streams.length": c.StreamsLength,
 	}
 	for name, n := range positive {
 		if n < 1 {
@@ -160,6 +161,12 @@ func (c *Config) check() error {
 	}
 	if c.IngestOverflow != "refuse" && c.IngestOverflow != "async" {
 		return fmt.Errorf("knob ingest.overflow must be refuse or async, not %q", c.IngestOverflow)
+	}
+	if !slices.Contains([]string{TransportKafka, TransportStreams, TransportDirect}, c.Transport) {
+		return fmt.Errorf("knob transport must be kafka, streams or direct, not %q", c.Transport)
+	}
+	if c.Transport == TransportDirect && c.Has(RoleRelay) != c.Has(RoleProjector) {
+		return fmt.Errorf("knob transport=direct wants the roles relay and projector in one process")
 	}
 	roles := []string{RoleAPI, RoleRead, RoleIntake, RoleRelay, RoleProjector, RoleGateway, RoleUpkeep}
 	for _, role := range c.Roles {
