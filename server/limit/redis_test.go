@@ -214,7 +214,7 @@ func away(t *testing.T, l *limit.Limiter) {
 
 func TestRedisThatAcceptsAndNeverAnswers(t *testing.T) {
 	t.Parallel()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
