@@ -18,7 +18,8 @@
 //   - store is PostgreSQL, the truth. Record locks the users, looks for known
 //     events, writes ledger, scores and outbox, and commits.
 //   - outbox relays committed changes by a cursor of (xid, id) under a lease.
-//   - broker is Kafka: events keyed by user.
+//   - broker is Kafka: events keyed by user. Redis Streams or nothing can take
+//     its place (the knob transport).
 //   - projection consumes them and applies what is newer; what cannot be
 //     applied goes to the dead letters.
 //   - ranking is Redis. One script moves standings, bumps the board's version
@@ -26,7 +27,8 @@
 //   - realtime follows the notices and sends states to WebSockets and event
 //     streams, at most one a window.
 //   - leaderboard answers reads, from the ranking or, marked, from the store.
-//   - repair rebuilds boards that Redis has lost, beside live traffic.
+//   - repair rebuilds boards that Redis has lost, beside live traffic, and
+//     compares everybody's ledger, score and ranking.
 //   - limit says how often who may ask, by buckets in Redis; breaker leaves alone
 //     what does not answer and can be done without.
 //

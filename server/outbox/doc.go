@@ -13,5 +13,9 @@
 // its lease may publish a batch again, but cannot move the cursor.
 //
 // On failure: it waits with backoff and jitter and starts again from the
-// cursor.
+// cursor. A row that the transport refuses for its size is tried some times
+// alone and then buried; an outage never buries anything.
+//
+// Upkeep makes the outbox's partitions ahead, drops them behind the slowest
+// cursor, and measures what waits.
 package outbox

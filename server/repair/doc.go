@@ -1,5 +1,6 @@
 // Package repair makes the ranking true again: it rebuilds boards from the
-// store beside live traffic, and watches for boards that Redis has lost.
+// store beside live traffic, watches for boards that Redis has lost or may have,
+// and compares ledger, scores and ranking, once or all the time.
 //
 // Promise: a rebuild marks a shadow first, which the projection writes from
 // then on beside the live board; then it fills the shadow from a snapshot of
