@@ -31,6 +31,8 @@ type (
 	JobRequest = protocol.JobRequest
 	// JobLine is a sign of a job: progress or its result.
 	JobLine = protocol.JobLine
+	// Archived is what of the ledger went into files.
+	Archived = protocol.Archived
 )
 
 // Outbox says what waits to be published, and why.
@@ -99,6 +101,16 @@ func (c *Client) Reconcile(ctx context.Context, r JobRequest, progress func(JobL
 	return c.job(ctx, "reconcile", r, progress)
 }
 
+// ArchiveLedger moves old partitions of the ledger into files; a dry run lists
+// them.
+func (c *Client) ArchiveLedger(ctx context.Context, dry bool) (Archived, error) {
+	line, err := c.job(ctx, "ledger/archive", protocol.ArchiveRequest{DryRun: dry}, func(JobLine) {})
+	if err != nil || line.Archived == nil {
+		return Archived{}, err
+	}
+	return *line.Archived, nil
+}
+
 // jobSilence is how long a job may be silent: it says something every second
 // but while it compares what does not settle.
 const jobSilence = 2 * time.Minute
@@ -107,7 +119,7 @@ var errNoResult = errors.New("the answer ended without a result")
 
 // job asks for a job once and follows its lines. It has no time limit, only
 // one of silence; when ctx ends, so does the job.
-func (c *Client) job(ctx context.Context, name string, r JobRequest, progress func(JobLine)) (JobLine, error) {
+func (c *Client) job(ctx context.Context, name string, r any, progress func(JobLine)) (JobLine, error) {
 	fail := func(e *Error) (JobLine, error) {
 		e.Op, e.Attempts = name, 1
 		return JobLine{}, e

@@ -3,7 +3,9 @@ package server
 import (
 	"context"
 	"errors"
+	"time"
 
+	"github.com/scoreboard/scoreboard/server/archive"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/ranking"
 	"github.com/scoreboard/scoreboard/server/repair"
@@ -53,4 +55,28 @@ func (j jobs) Verify(ctx context.Context, boards []scoreboard.Board, user scoreb
 		out.Differences = append(out.Differences, protocol.Difference{Board: string(d.Board), UserID: string(d.User), Kind: d.Kind, Detail: d.Detail})
 	}
 	return out, nil
+}
+
+// archiver is the archive as the API sees it.
+type archiver struct{ archive *archive.Archive }
+
+func (a archiver) Archive(ctx context.Context, dry bool) (*protocol.Archived, error) {
+	started := time.Now()
+	out := &protocol.Archived{Partitions: []protocol.ArchivedPartition{}, DryRun: dry}
+	if dry {
+		old, err := a.archive.Old(ctx)
+		for _, p := range old {
+			out.Partitions = append(out.Partitions, protocol.ArchivedPartition{Partition: p.Name, From: p.From, To: p.To})
+		}
+		out.TookMS = time.Since(started).Milliseconds()
+		return out, err
+	}
+	done, err := a.archive.Once(ctx)
+	for _, m := range done {
+		out.Partitions = append(out.Partitions, protocol.ArchivedPartition{
+			Partition: m.Partition, From: m.From, To: m.To, Rows: m.Rows, File: m.File, Bytes: m.Bytes, SHA256: m.SHA256,
+		})
+	}
+	out.TookMS = time.Since(started).Milliseconds()
+	return out, err
 }

@@ -166,6 +166,9 @@ func (s *Server) makeAPI(catalog *store.Catalog, reads *leaderboard.Leaderboard,
 		o.Operate = &api.Operate{
 			Outbox: s.store, Letters: s.store, Conditions: s.ranking, Jobs: jobs{catalog, s.store, s.ranking},
 		}
+		if s.archive != nil {
+			o.Operate.Archive = archiver{s.archive}
+		}
 	}
 	if s.writes() {
 		s.makeWrites(reads, wake, &o)

@@ -25,6 +25,7 @@ func newRootCmd(p *program) *cobra.Command {
 		newRebuildCmd(p),
 		newVerifyCmd(p),
 		newReconcileCmd(p),
+		newLedgerCmd(p),
 		newLoadCmd(p),
 		newMigrateCmd(p),
 		newDoctorCmd(p),

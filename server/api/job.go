@@ -51,17 +51,21 @@ func (l *lines) progress(line protocol.JobLine) {
 	}
 }
 
-// job decodes, takes a turn, and runs do on the boards that were asked for.
+// job decodes and runs do on the boards that were asked for.
 func (a *API) job(c *gin.Context, do func(ctx context.Context, r *protocol.JobRequest, boards []scoreboard.Board, l *lines) (protocol.JobLine, error)) error {
 	var r protocol.JobRequest
 	if err := decode(c, &r); err != nil {
 		return err
 	}
-	ctx := c.Request.Context()
-	boards, err := a.jobBoards(ctx, &r)
+	boards, err := a.jobBoards(c.Request.Context(), &r)
 	if err != nil {
 		return err
 	}
+	return a.inTurn(c, func(ctx context.Context, l *lines) (protocol.JobLine, error) { return do(ctx, &r, boards, l) })
+}
+
+// inTurn takes a turn and answers with what do says while it works.
+func (a *API) inTurn(c *gin.Context, do func(ctx context.Context, l *lines) (protocol.JobLine, error)) error {
 	select {
 	case a.Operate.running <- struct{}{}:
 		defer func() { <-a.Operate.running }()
@@ -72,7 +76,7 @@ func (a *API) job(c *gin.Context, do func(ctx context.Context, r *protocol.JobRe
 	c.Header("X-Accel-Buffering", "no")
 	c.Status(http.StatusOK)
 	l := &lines{c: c, last: time.Now()}
-	result, err := do(ctx, &r, boards, l)
+	result, err := do(c.Request.Context(), l)
 	if err != nil {
 		var e *scoreboard.Error
 		if !errors.As(err, &e) {

@@ -36,6 +36,7 @@ type Operate struct {
 	Letters    Letters
 	Conditions Conditions
 	Jobs       Jobs
+	Archive    Archive       // nil where this process has no folder for it
 	running    chan struct{} // holds as many as may run
 }
 
@@ -54,6 +55,7 @@ func (a *API) operateRoutes() []route {
 		{"POST", "/v1/admin/rebuild", auth.ScopeAdmin, unlimited, a.rebuild},
 		{"POST", "/v1/admin/verify", auth.ScopeAdmin, unlimited, a.verify},
 		{"POST", "/v1/admin/reconcile", auth.ScopeAdmin, unlimited, a.verify},
+		{"POST", "/v1/admin/ledger/archive", auth.ScopeAdmin, unlimited, a.archiveLedger},
 	}
 }
 

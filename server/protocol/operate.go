@@ -76,7 +76,32 @@ type JobLine struct {
 	Total    int64     `json:"total,omitempty"` // users to come to, where it is known
 	Rebuilt  []Rebuilt `json:"rebuilt,omitempty"`
 	Verified *Verified `json:"verified,omitempty"`
+	Archived *Archived `json:"archived,omitempty"`
 	Error    *Error    `json:"error,omitempty"`
+}
+
+// ArchiveRequest is the body of POST /v1/admin/ledger/archive. A dry run lists
+// what would be archived.
+type ArchiveRequest struct {
+	DryRun bool `json:"dry_run,omitempty"`
+}
+
+// Archived says which partitions of the ledger went, or would go, into files.
+type Archived struct {
+	Partitions []ArchivedPartition `json:"partitions"`
+	DryRun     bool                `json:"dry_run,omitempty"`
+	TookMS     int64               `json:"took_ms"`
+}
+
+// ArchivedPartition is one of them. A dry run knows its name and span only.
+type ArchivedPartition struct {
+	Partition string    `json:"partition"`
+	From      time.Time `json:"from"`
+	To        time.Time `json:"to"`
+	Rows      int64     `json:"rows,omitempty"`
+	File      string    `json:"file,omitempty"`
+	Bytes     int64     `json:"bytes,omitempty"`
+	SHA256    string    `json:"sha256,omitempty"`
 }
 
 // Rebuilt says what a rebuild did.

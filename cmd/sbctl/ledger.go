@@ -1,0 +1,50 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/scoreboard/scoreboard/client"
+)
+
+func newLedgerCmd(p *program) *cobra.Command {
+	return newNounCmd("ledger", "Look after the ledger of every event", `
+  sbctl ledger archive --dry-run
+  sbctl ledger archive --yes`,
+		newLedgerArchiveCmd(p))
+}
+
+func newLedgerArchiveCmd(p *program) *cobra.Command {
+	var dry bool
+	cmd := &cobra.Command{
+		Use: "archive", Short: "Move old partitions out of the database into files", Args: takes(),
+		Long: `Move old partitions out of the database into the server's ledger.archive_dir,
+now instead of within the hour. A partition goes when all of it is older than
+ledger.keep; events in it are no longer found afterwards.`,
+		Example: trimExamples(`
+  sbctl ledger archive --dry-run
+  sbctl ledger archive --yes`),
+		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, _ []string) error {
+			if !dry {
+				if err := p.confirm("Move the old partitions of the ledger into files?"); err != nil {
+					return err
+				}
+			}
+			done, err := c.ArchiveLedger(cmd.Context(), dry)
+			if err != nil {
+				return err
+			}
+			return p.print(done, func() *table {
+				t := newTable("PARTITION", "FROM", "TO", ">ROWS", ">BYTES", "FILE")
+				for _, a := range done.Partitions {
+					t.add(a.Partition, a.From.Format(time.DateOnly), a.To.Format(time.DateOnly), fmt.Sprint(a.Rows), fmt.Sprint(a.Bytes), a.File)
+				}
+				return t
+			})
+		}),
+	}
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "only list what would go")
+	return cmd
+}
