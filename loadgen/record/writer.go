@@ -42,13 +42,7 @@ func NewWriter(w io.Writer, h Header) (*Writer, error) {
 	rec := &Writer{compressed: z, out: bufio.NewWriterSize(z, 64<<10), problems: map[string]uint64{"": 0}}
 	h.Format = format
 	rec.value(tagHeader, h)
-	// The header reaches the disk now: what cannot be recorded is not begun.
-	if rec.err == nil {
-		rec.err = rec.out.Flush()
-	}
-	if rec.err == nil {
-		rec.err = z.Flush()
-	}
+	rec.flush() // what cannot be recorded is not begun
 	return rec, rec.Err()
 }
 
@@ -94,8 +88,20 @@ func (w *Writer) problem(text string) uint64 {
 // Sample records a sample.
 func (w *Writer) Sample(s Sample) { w.value(tagSample, s) }
 
-// Tick records a tick.
-func (w *Writer) Tick(t Tick) { w.value(tagTick, t) }
+// Tick records a tick. All before it is then in the file, should the run die.
+func (w *Writer) Tick(t Tick) {
+	w.value(tagTick, t)
+	w.flush()
+}
+
+func (w *Writer) flush() {
+	if w.err == nil {
+		w.err = w.out.Flush()
+	}
+	if w.err == nil {
+		w.err = w.compressed.Flush()
+	}
+}
 
 // Close records how the run ended.
 func (w *Writer) Close(e Ending) error {

@@ -1,0 +1,238 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/scoreboard/scoreboard/loadgen/record"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// recorded is a run of ten seconds of 100 requests, a fifth of them reads,
+// with a stall from 4 s to 5 s. Its last second was never sent.
+func recorded(t *testing.T) *bytes.Buffer {
+	t.Helper()
+	var out bytes.Buffer
+	h := record.Header{
+		Began: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC), Profile: "A", Scaled: true, Duration: 10 * time.Second,
+		Parameters: map[string]any{"rate": "80", "users": 20},
+		Machine:    record.Machine{Host: "here", OS: "linux", CPU: "a <processor>", Cores: 2, Go: "go1.26", Version: "0.1", Commit: "abc"},
+		Checks: []record.Check{
+			{Text: "api.p99 <= 200ms", Source: "A"}, {Text: "errors < 1%", Source: "A"}, {Text: "lost == 0", Source: "A"},
+			{Text: "freshness.redis.p95 <= 2s", Source: "A"}, {Text: "freshness.client.p95 <= 1s", Source: "A"}, {Text: "behind <= 1%", Source: "itself"},
+		},
+	}
+	for range 10 {
+		h.Asked = append(h.Asked, 100)
+	}
+	w, err := record.NewWriter(&out, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 900 {
+		due := time.Duration(i) * 10 * time.Millisecond
+		hit := record.Hit{Kind: record.Increment, N: 1, Due: due, Late: 50 * time.Microsecond, Service: time.Duration(2000+i%100*10) * time.Microsecond, Status: 200}
+		if i%5 == 0 {
+			hit.Kind = record.Read
+		}
+		if due >= 4*time.Second && due < 5*time.Second {
+			hit.Late = 5*time.Second - due
+		}
+		if i%300 == 1 {
+			hit.Status, hit.Problem = 503, "503 <overloaded>"
+		}
+		w.Hit(hit)
+		if i%100 == 0 {
+			w.Tick(record.Tick{At: due, OutboxDepth: int64(i), OldestMS: int64(i / 10)})
+			w.Sample(record.Sample{Where: "redis", At: due, Took: 90 * time.Millisecond})
+		}
+	}
+	err = w.Close(record.Ending{Lasted: 10 * time.Second, Measured: map[string]float64{"lost": 0}, Notes: []string{"the clock is the same"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &out
+}
+
+func TestReportsAreGolden(t *testing.T) {
+	t.Parallel()
+	r, b, err := Make(recorded(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, write := range map[string]func(io.Writer) error{
+		"report.txt": r.Text, "report.json": r.JSON, "report.html": r.HTML, "report.hgrm": b.Histogram,
+	} {
+		var got bytes.Buffer
+		if err := write(&got); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join("testdata", name)
+		if *update {
+			if err := os.WriteFile(path, got.Bytes(), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got.Bytes(), want) {
+			t.Errorf("%s has changed; see it with -update:\n%s", name, got.String())
+		}
+	}
+}
+
+// The golden files say what is; this says what must be.
+func TestFiguresAreTrue(t *testing.T) {
+	t.Parallel()
+	r, _, err := Make(recorded(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Asked != 1000 || r.Sent != 900 || r.Succeeded != 897 || r.Rate != 71.7 || r.ReadsRate != 18 || r.Cut {
+		t.Errorf("got %d asked, %d sent, %d succeeded, %v/s, %v reads/s", r.Asked, r.Sent, r.Succeeded, r.Rate, r.ReadsRate)
+	}
+	if r.FromDue.P99 < 800 || r.Service.P99 > 3.1 || r.FromDue.P50 > 3.1 || r.Late.Max < 990 {
+		t.Errorf("the stall shows from due and not in the service time: got %+v and %+v", r.FromDue, r.Service)
+	}
+	verdicts := map[string]bool{}
+	for _, c := range r.Criteria {
+		verdicts[c.Name] = c.Pass
+		if (c.Measured == nil) != (c.Name == "freshness.client.p95") {
+			t.Errorf("%s: measured %v", c.Name, c.Measured)
+		}
+	}
+	for name, want := range map[string]bool{
+		"api.p99": false, "errors": true, "lost": true, "freshness.redis.p95": true,
+		"freshness.client.p95": false, // there were no samples
+		"behind":               false, // a tenth
+	} {
+		if verdicts[name] != want {
+			t.Errorf("%s: got %v, want %v", name, verdicts[name], want)
+		}
+	}
+	if r.Verdict != Failed {
+		t.Errorf("got %s", r.Verdict)
+	}
+	if s := r.Timeline[4]; len(r.Timeline) != 10 || s.P99 < 900 || s.Asked != 100 || s.Sent != 100 || r.Timeline[3].P99 > 4 || r.Timeline[9].Sent != 0 {
+		t.Errorf("got the timeline %+v", r.Timeline)
+	}
+}
+
+func TestVerdicts(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		scaled bool
+		limit  string
+		want   string
+	}{
+		"all met":             {false, "lost == 0", Passed},
+		"all met by a part":   {true, "lost == 0", Scaled},
+		"missed":              {false, "lost == 1", Failed},
+		"missed by a part":    {true, "lost == 1", Failed},
+		"not measured at all": {false, "doubled == 0", Failed},
+	} {
+		b := NewBuilder(record.Header{Scaled: c.scaled, Checks: []record.Check{{Text: c.limit, Source: "me"}}})
+		b.Ending(record.Ending{Measured: map[string]float64{"lost": 0}})
+		r, err := b.Report()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Verdict != c.want {
+			t.Errorf("%s: got %s, want %s", name, r.Verdict, c.want)
+		}
+	}
+}
+
+// What a run that died has recorded is reported, and cannot pass.
+func TestARunThatDiedIsCut(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	w, err := record.NewWriter(&out, record.Header{Duration: time.Minute, Asked: make([]uint64, 60), Checks: []record.Check{{Text: "lost == 0", Source: "A"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 300 {
+		w.Hit(record.Hit{N: 1, Due: time.Duration(i) * 10 * time.Millisecond, Status: 200})
+		if i%100 == 99 {
+			w.Tick(record.Tick{})
+		}
+	}
+	r, _, err := Make(&out) // never closed
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !r.Cut || r.Verdict != Failed || r.Sent != 300 || r.Seconds != 2.99 || len(r.Notes) != 1 {
+		t.Errorf("got %+v", r)
+	}
+}
+
+func TestLongRunsHaveABoundedTimeline(t *testing.T) {
+	t.Parallel()
+	b := NewBuilder(record.Header{Duration: 12 * time.Hour, Asked: make([]uint64, 12*3600)})
+	for at := time.Duration(0); at < 13*time.Hour; at += time.Minute {
+		b.Hit(record.Hit{Due: at, N: 1, Status: 200})
+	}
+	b.Ending(record.Ending{Lasted: 12 * time.Hour})
+	r, err := b.Report()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(r.Timeline); n != maxSlices || r.Timeline[n-1].At != 72*float64(n-1) {
+		t.Errorf("got %d stretches, the last at %v", n, r.Timeline[n-1].At)
+	}
+}
+
+func TestWriteMakesBothFiles(t *testing.T) {
+	t.Parallel()
+	r, _, err := Make(recorded(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "a", "b")
+	if err := r.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	j, err := os.ReadFile(filepath.Join(dir, "report.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back struct {
+		Verdict  string
+		Criteria []map[string]any
+	}
+	if err := json.Unmarshal(j, &back); err != nil || back.Verdict != Failed || len(back.Criteria) != 6 {
+		t.Errorf("got %s, %v", j, err)
+	}
+	for _, key := range []string{"name", "source", "limit", "measured", "pass"} {
+		if _, there := back.Criteria[0][key]; !there {
+			t.Errorf("a criterion has no %q: %v", key, back.Criteria[0])
+		}
+	}
+	page, err := os.ReadFile(filepath.Join(dir, "report.html"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(page)
+	if regexp.MustCompile(`(src|href)=|https?://|@import|url\(`).MatchString(text) {
+		t.Error("the page needs something else")
+	}
+	for _, want := range []string{"3 of 6", "a &lt;processor&gt;", "503 &lt;overloaded&gt;", "not measured", "<svg", "missed"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page has no %q", want)
+		}
+	}
+	if strings.Contains(text, "NaN") || strings.Contains(text, "Inf") {
+		t.Error("a chart has no number where it needs one")
+	}
+}

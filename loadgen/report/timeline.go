@@ -1,0 +1,78 @@
+package report
+
+import (
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/scoreboard/scoreboard/loadgen/record"
+)
+
+// maxSlices bounds the timeline of a run however long.
+const maxSlices = 600
+
+// timeline cuts a run into stretches of equal length, a whole number of
+// seconds.
+type timeline struct {
+	width  time.Duration
+	pieces []*piece
+}
+
+type piece struct {
+	sent, errors  uint64
+	latency       *hdrhistogram.Histogram // coarser than that of the whole
+	tick          record.Tick
+	redis, client time.Duration
+}
+
+func newTimeline(d time.Duration) *timeline {
+	width := time.Second
+	for d > maxSlices*width {
+		width += time.Second
+	}
+	return &timeline{width: width}
+}
+
+// at returns the stretch of a moment. What happens after the end, such as the
+// last answers, belongs to the last.
+func (t *timeline) at(d time.Duration) *piece {
+	n := min(int(max(d, 0)/t.width), maxSlices-1)
+	for len(t.pieces) <= n {
+		t.pieces = append(t.pieces, &piece{latency: hdrhistogram.New(1, time.Minute.Microseconds(), 2)})
+	}
+	return t.pieces[n]
+}
+
+func (p *piece) sample(s record.Sample) {
+	if s.Where == "redis" {
+		p.redis = max(p.redis, s.Took)
+	} else {
+		p.client = max(p.client, s.Took)
+	}
+}
+
+// slices are the stretches within the time that was played.
+func (t *timeline) slices(asked []uint64, lasted time.Duration) []Slice {
+	out := []Slice{}
+	each := int(t.width / time.Second)
+	for i := 0; time.Duration(i)*t.width < lasted; i++ {
+		p := t.at(time.Duration(i) * t.width)
+		length := min(t.width, lasted-time.Duration(i)*t.width).Seconds()
+		due := uint64(0)
+		for s := i * each; s < min((i+1)*each, len(asked)); s++ {
+			due += asked[s]
+		}
+		out = append(out, Slice{
+			At: float64(i * each), Asked: float64(due) / float64(each), Sent: float64(p.sent) / length, Errors: float64(p.errors) / length,
+			P50: quantile(p.latency, 50), P99: quantile(p.latency, 99),
+			OutboxDepth: p.tick.OutboxDepth, OldestMS: p.tick.OldestMS,
+			Redis: ms(p.redis), Client: ms(p.client),
+		})
+		if i == maxSlices-1 {
+			break
+		}
+	}
+	return out
+}
+
+func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

@@ -1,0 +1,150 @@
+package report
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/scoreboard/scoreboard/loadgen/record"
+)
+
+// Make makes the report of a record.
+func Make(in io.Reader) (*Report, *Builder, error) {
+	var b *Builder
+	err := record.Visit(in, record.Visitor{
+		Header: func(h record.Header) { b = NewBuilder(h) },
+		Hit:    func(h record.Hit) { b.Hit(h) },
+		Sample: func(s record.Sample) { b.Sample(s) },
+		Tick:   func(t record.Tick) { b.Tick(t) },
+		Ending: func(e record.Ending) { b.Ending(e) },
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	r, err := b.Report()
+	return r, b, err
+}
+
+// Write puts report.json and report.html into a folder, which it makes.
+func (r *Report) Write(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for name, write := range map[string]func(io.Writer) error{"report.json": r.JSON, "report.html": r.HTML} {
+		f, err := os.Create(filepath.Join(dir, name))
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(write(f), f.Close()); err != nil {
+			return fmt.Errorf("write %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// JSON writes the report as JSON.
+func (r *Report) JSON(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(r)
+}
+
+// Histogram writes the latency of increments from due as HdrHistogram's tools
+// read it, in milliseconds.
+func (b *Builder) Histogram(w io.Writer) error {
+	_, err := b.latency[api].PercentilesPrint(w, 5, 1000)
+	return err
+}
+
+// Text writes the report for a person. It ends with the table of criteria.
+func (r *Report) Text(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%.1f s of traffic: %d requests fell due, %d were sent, %d succeeded\n", r.Seconds, r.Asked, r.Sent, r.Succeeded)
+	fmt.Fprintf(&b, "%.1f increments and %.1f reads a second\n", r.Rate, r.ReadsRate)
+	if r.Cut {
+		b.WriteString("it was ended before its time\n")
+	}
+	fmt.Fprintf(&b, "\n%-24s %9s %9s %9s %9s %9s %9s\n", "in ms", "p50", "p95", "p99", "p99.9", "p99.99", "max")
+	for _, row := range r.rows() {
+		if row.l.N > 0 {
+			fmt.Fprintf(&b, "%-24s %9.1f %9.1f %9.1f %9.1f %9.1f %9.1f\n", row.name, row.l.P50, row.l.P95, row.l.P99, row.l.P999, row.l.P9999, row.l.Max)
+		}
+	}
+	if len(r.Errors) > 0 {
+		b.WriteByte('\n')
+	}
+	for _, e := range r.Errors {
+		fmt.Fprintf(&b, "%8d x %s\n", e.N, e.What)
+	}
+	for _, note := range r.Notes {
+		fmt.Fprintf(&b, "note: %s\n", note)
+	}
+	b.WriteByte('\n')
+	width := 0
+	for _, c := range r.Criteria {
+		width = max(width, len(c.Name))
+	}
+	for _, c := range r.Criteria {
+		fmt.Fprintf(&b, "%s  %-*s  %14s  limit %-14s  %s\n", mark(c.Pass), width, c.Name, c.shown, c.Limit, c.Source)
+	}
+	fmt.Fprintf(&b, "%s\n", r.headline())
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func mark(pass bool) string {
+	if pass {
+		return "ok  "
+	}
+	return "FAIL"
+}
+
+// headline is the verdict in a line.
+func (r *Report) headline() string {
+	missed := 0
+	for _, c := range r.Criteria {
+		if !c.Pass {
+			missed++
+		}
+	}
+	switch {
+	case missed > 0:
+		return fmt.Sprintf("%s: %d of %d criteria are not met", r.Verdict, missed, len(r.Criteria))
+	case r.Verdict == Scaled:
+		return fmt.Sprintf("%s: all %d criteria are met, by a run smaller than they were written for", r.Verdict, len(r.Criteria))
+	}
+	return fmt.Sprintf("%s: all %d criteria are met", r.Verdict, len(r.Criteria))
+}
+
+type row struct {
+	name string
+	l    Latency
+}
+
+// rows are the distributions, named for a person.
+func (r *Report) rows() []row {
+	return []row{
+		{"increments, from due", r.FromDue},
+		{"increments, from sent", r.Service},
+		{"reads, from due", r.Reads},
+		{"sent late by", r.Late},
+		{"commit to Redis", r.Freshness["redis"]},
+		{"commit to client", r.Freshness["client"]},
+	}
+}
+
+// parameterLines are the parameters in a fixed order.
+func parameterLines(parameters map[string]any) []string {
+	var lines []string
+	for _, name := range slices.Sorted(maps.Keys(parameters)) {
+		lines = append(lines, fmt.Sprintf("%s: %v", name, parameters[name]))
+	}
+	return lines
+}
