@@ -192,8 +192,10 @@ func TestAnyInterleavingAddsUp(t *testing.T) {
 
 // insist submits a batch until every item has an outcome, as clients do.
 func insist(t *testing.T, s *store.Store, batch []scoreboard.Increment) []scoreboard.Outcome {
+	var outcomes []scoreboard.Outcome
+	var err error
 	for range 100 {
-		outcomes, err := s.Record(t.Context(), batch)
+		outcomes, err = s.Record(t.Context(), batch)
 		if err == nil && !slices.ContainsFunc(outcomes, func(o scoreboard.Outcome) bool { return errors.Is(o.Err, scoreboard.ErrUserLocked) }) {
 			return outcomes
 		}
@@ -202,7 +204,7 @@ func insist(t *testing.T, s *store.Store, batch []scoreboard.Increment) []scoreb
 			return nil
 		}
 	}
-	t.Error("the batch was not recorded in a hundred tries")
+	t.Errorf("the batch was not recorded in a hundred tries: %+v, %v", outcomes, err)
 	return nil
 }
 

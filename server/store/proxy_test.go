@@ -168,10 +168,9 @@ func (c *proxied) forth() {
 			_ = out.Flush()
 			c.proxy.drop(c.client)
 			time.Sleep(v.late)
-			if writeMessage(out, kind, body) == nil && writeMessage(out, 'S', nil) == nil {
-				_ = out.Flush()
+			if errors.Join(writeMessage(out, kind, body), writeMessage(out, 'S', nil), writeMessage(out, 'X', nil), out.Flush()) == nil {
+				_, _ = io.Copy(io.Discard, c.server) // until the server has done it and said goodbye
 			}
-			_, _ = io.Copy(io.Discard, io.LimitReader(c.server, 1)) // until the server has answered something
 			return
 		}
 		if writeMessage(out, kind, body) != nil {
