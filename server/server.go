@@ -150,7 +150,7 @@ func (s *Server) makeAPI(catalog *store.Catalog, reads *leaderboard.Leaderboard,
 	s.tokens = auth.NewTokens(c.AuthJWTSecret, c.AuthIssuer, c.AuthAudience, time.Now)
 	o := api.Options{
 		Tokens: s.tokens, Catalog: catalog, SignatureOptional: c.AuthSignature == "optional",
-		Limits: s.makeLimits(c), DevIssuer: c.AuthDevIssuer, Origins: c.RealtimeOrigins, Log: s.log, Now: time.Now,
+		Limits: s.makeLimits(c), Actions: c.IngestActions, DevIssuer: c.AuthDevIssuer, Origins: c.RealtimeOrigins, Log: s.log, Now: time.Now,
 	}
 	if c.Has(config.RoleAPI) || c.Has(config.RoleRead) {
 		o.Reads = reads

@@ -79,6 +79,7 @@ func TestRefusals(t *testing.T) {
 		{"delta as text", raw(`"5"`), alice, 400, "invalid_request"},
 		{"delta beyond 2^53", raw("9007199254740992"), alice, 422, "delta_out_of_range"},
 		{"delta beyond the board", signed(func(r *protocol.IncrementRequest) { r.Delta = 1_000_001 }), alice, 422, "delta_out_of_range"},
+		{"delta beyond the action", signed(func(r *protocol.IncrementRequest) { r.Action = "kill" }), alice, 422, "delta_out_of_range"},
 		{"negative delta", signed(func(r *protocol.IncrementRequest) { r.Delta = -5 }), alice, 422, "delta_out_of_range"},
 		{"empty user", signed(func(r *protocol.IncrementRequest) { r.UserID = "" }), alice, 400, "invalid_request"},
 		{"user too long", signed(func(r *protocol.IncrementRequest) { r.UserID = strings.Repeat("a", 65) }), alice, 400, "invalid_request"},

@@ -84,6 +84,7 @@ type Options struct {
 	Limits    Limits
 
 	SignatureOptional bool
+	Actions           scoreboard.ActionBounds
 	OverflowAsync     bool // accept what the lanes refuse
 	DevIssuer         bool
 	Origins           []string
@@ -173,8 +174,21 @@ func (a *API) serve(r route) gin.HandlerFunc {
 		if err := a.run(c, r); err != nil {
 			a.fail(c, a.countFailure(c, err))
 		}
-		observe(c.Writer.Status(), time.Since(started))
+		took := time.Since(started)
+		observe(c.Writer.Status(), took)
+		if a.Log.Enabled(c.Request.Context(), slog.LevelDebug) {
+			a.logAccess(c, r.path, took)
+		}
 	}
+}
+
+// logAccess writes a line a request, at the level debug only: what is counted
+// and timed needs no line, and errors of ours have one anyway. The query stays
+// out, because it may hold a ticket.
+func (a *API) logAccess(c *gin.Context, route string, took time.Duration) {
+	a.Log.LogAttrs(c.Request.Context(), slog.LevelDebug, "request", slog.String("method", c.Request.Method), slog.String("route", route),
+		slog.Int("status", c.Writer.Status()), slog.Duration("elapsed", took), slog.String("address", address(c.Request)),
+		slog.String("request_id", c.GetString(keyRequestID)), slog.String("trace", c.GetString(keyTrace)))
 }
 
 func (a *API) run(c *gin.Context, r route) error {

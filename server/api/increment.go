@@ -84,6 +84,9 @@ func (a *API) validate(ctx context.Context, r *protocol.IncrementRequest, who *a
 	if err := scoreboard.CheckAction(r.Action); err != nil {
 		return nil, err
 	}
+	if err := a.Actions.Check(r.Action, r.Delta); err != nil {
+		return nil, err
+	}
 	boards, err := boardsOf(r)
 	if err != nil {
 		return nil, err

@@ -76,15 +76,7 @@ func (p *Producer) Produce(ctx context.Context, messages []Message) (int, error)
 	if err == nil {
 		return len(messages), nil
 	}
-	acknowledged := 0
-	cause := err
-	var each kafka.WriteErrors
-	if errors.As(err, &each) {
-		for acknowledged < len(each) && each[acknowledged] == nil {
-			acknowledged++
-		}
-		cause = each[acknowledged] // there is one, or there had been no error
-	}
+	acknowledged, cause := firstOf(err)
 	err = fmt.Errorf("produce %d messages to %s: %w", len(messages), p.topic, cause)
 	if tooLarge(cause) {
 		err = &scoreboard.Error{Code: scoreboard.CodePayloadTooLarge, Message: "the transport refuses a message of this size", Err: err}
@@ -109,9 +101,23 @@ func (p *Producer) Broadcast(ctx context.Context, key, value []byte) error {
 		out[i] = kafka.Message{Key: key, Value: value, WriterData: i}
 	}
 	if err := p.writer.WriteMessages(ctx, out...); err != nil {
-		return fmt.Errorf("broadcast to %s: %w", p.topic, err)
+		_, cause := firstOf(err)
+		return fmt.Errorf("broadcast to %s: %w", p.topic, cause)
 	}
 	return nil
+}
+
+// firstOf finds the first message that failed, and why: kafka-go tells the
+// same for each of them.
+func firstOf(err error) (index int, cause error) {
+	var each kafka.WriteErrors
+	if !errors.As(err, &each) {
+		return 0, err
+	}
+	for index < len(each) && each[index] == nil {
+		index++
+	}
+	return index, each[index] // there is one, or there had been no error
 }
 
 // recount is how late a producer learns of partitions that were added.

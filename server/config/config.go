@@ -1,6 +1,10 @@
 package config
 
-import "time"
+import (
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
 
 // Config is the effective value of every knob.
 type Config struct {
@@ -39,6 +43,7 @@ type Config struct {
 	IngestWait  time.Duration
 
 	IngestOverflow string
+	IngestActions  scoreboard.ActionBounds
 
 	OutboxShards int
 	OutboxBatch  int
@@ -95,7 +100,7 @@ type knob struct {
 	meaning string
 	value   string // the default
 	secret  bool
-	to      any // *string, *int, *bool, *time.Duration or *[]string
+	to      any // *string, *int, *bool, *time.Duration, *[]string or *scoreboard.ActionBounds
 }
 
 func (c *Config) knobs() []knob {
@@ -130,6 +135,7 @@ func (c *Config) knobs() []knob {
 		{"ingest.queue", "increments that may wait in one lane", "8192", false, &c.IngestQueue},
 		{"ingest.wait", "the longest estimated wait before 503", "500ms", false, &c.IngestWait},
 		{"ingest.overflow", "what a full lane does: refuse (503), or async (202 onto the broker)", "refuse", false, &c.IngestOverflow},
+		{"ingest.actions", "bounds of actions, comma-separated name:least:most", "", false, &c.IngestActions},
 		{"outbox.shards", "independent cursors that relays share", "1", false, &c.OutboxShards},
 		{"outbox.batch", "rows read and published at once", "500", false, &c.OutboxBatch},
 		{"outbox.poll", "between looks at an idle shard", "50ms", false, &c.OutboxPoll},

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // Source says where a value came from.
@@ -109,12 +111,9 @@ func set(to any, text string) (err error) {
 	case *time.Duration:
 		*to, err = time.ParseDuration(text)
 	case *[]string:
-		*to = nil
-		for part := range strings.SplitSeq(text, ",") {
-			if part = strings.TrimSpace(part); part != "" {
-				*to = append(*to, part)
-			}
-		}
+		*to = list(text)
+	case *scoreboard.ActionBounds:
+		*to, err = scoreboard.ParseActionBounds(list(text))
 	default:
 		err = fmt.Errorf("a knob cannot be a %T", to)
 	}
@@ -123,6 +122,17 @@ func set(to any, text string) (err error) {
 
 // maxPerMinute is what the buckets of package limit measure well.
 const maxPerMinute = 1_000_000
+
+// list splits at commas and leaves out what is empty.
+func list(text string) []string {
+	var parts []string
+	for part := range strings.SplitSeq(text, ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			parts = append(parts, part)
+		}
+	}
+	return parts
+}
 
 // check refuses values that would make a boundary without a bound.
 func (c *Config) check() error {

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/scoreboard/scoreboard/server/breaker"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -40,6 +41,13 @@ const (
 	brokerBudget = 5 * time.Second
 )
 
+// After so many failures in a row the marks are left alone, but for one try in
+// each pause.
+const (
+	markFailures = 3
+	markPause    = time.Second
+)
+
 // Acceptor takes increments onto the broker, for a 202. It works while the
 // store is away, and while Redis is: then a repeat may be accepted twice, and
 // the ledger refuses the double.
@@ -48,6 +56,7 @@ type Acceptor struct {
 	known  Known
 	broker Broker
 	log    *slog.Logger
+	guard  *breaker.Breaker // of the marks
 	calls  chan *accepting
 	batch  int
 	wait   time.Duration
@@ -62,7 +71,8 @@ type accepting struct {
 
 // NewAcceptor makes an acceptor with a bounded queue; Run starts it.
 func NewAcceptor(o Options, m Marks, k Known, b Broker, log *slog.Logger) *Acceptor {
-	return &Acceptor{marks: m, known: k, broker: b, log: log, calls: make(chan *accepting, o.Queue), batch: o.Batch, wait: o.Wait}
+	guard := breaker.New(markFailures, markPause, time.Now)
+	return &Acceptor{marks: m, known: k, broker: b, log: log, guard: guard, calls: make(chan *accepting, o.Queue), batch: o.Batch, wait: o.Wait}
 }
 
 // Accept returns no receipts where the increment is now pending, the original
@@ -131,14 +141,8 @@ func (a *Acceptor) settle(batch []*accepting) []*accepting {
 	for i, c := range batch {
 		increments[i] = c.increment
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), markBudget)
-	marks, err := a.marks.Pending(ctx, increments)
-	cancel()
-	if err != nil {
-		a.log.Debug("accepting without marks", "err", err)
-		marks = make([]*[16]byte, len(batch))
-	}
-	ctx, cancel = context.WithTimeout(context.Background(), knownBudget)
+	marks := a.mark(increments)
+	ctx, cancel := context.WithTimeout(context.Background(), knownBudget)
 	known, err := a.known.Known(ctx, increments)
 	cancel()
 	if err != nil {
@@ -163,6 +167,22 @@ func (a *Acceptor) settle(batch []*accepting) []*accepting {
 	}
 	a.clear(recorded)
 	return fresh
+}
+
+// mark marks increments as pending and returns the marks that were there
+// before; none where Redis does not answer in time, or has not lately.
+func (a *Acceptor) mark(increments []scoreboard.Increment) []*[16]byte {
+	if budget, ok := a.guard.Budget(markBudget); ok {
+		ctx, cancel := context.WithTimeout(context.Background(), budget)
+		defer cancel()
+		marks, err := a.marks.Pending(ctx, increments)
+		a.guard.Done(err == nil)
+		if err == nil {
+			return marks
+		}
+		a.log.Debug("accepting without marks", "err", err)
+	}
+	return make([]*[16]byte, len(increments))
 }
 
 // produce puts increments onto the broker. What is not safe there is refused,
