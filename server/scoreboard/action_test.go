@@ -17,8 +17,14 @@ func TestActionBounds(t *testing.T) {
 		delta  int64
 		code   scoreboard.Code
 	}{
-		{"kill", 1, ""}, {"kill", 50, ""}, {"kill", 0, scoreboard.CodeDeltaOutOfRange}, {"kill", 51, scoreboard.CodeDeltaOutOfRange},
-		{"boss:final", -5, ""}, {"boss:final", -6, scoreboard.CodeDeltaOutOfRange}, {"walk", 1000, ""}, {"", 1000, ""},
+		{"kill", 1, ""},
+		{"kill", 50, ""},
+		{"kill", 0, scoreboard.CodeDeltaOutOfRange},
+		{"kill", 51, scoreboard.CodeDeltaOutOfRange},
+		{"boss:final", -5, ""},
+		{"boss:final", -6, scoreboard.CodeDeltaOutOfRange},
+		{"walk", 1000, ""},
+		{"", 1000, ""},
 	}
 	for _, c := range cases {
 		if code := scoreboard.CodeOf(bounds.Check(c.action, c.delta)); code != c.code {
