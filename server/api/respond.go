@@ -63,7 +63,8 @@ func (a *API) public(c *gin.Context, err error) protocol.Error {
 	if !errors.As(err, &e) {
 		e = &scoreboard.Error{Code: scoreboard.CodeInternal, Message: "something went wrong here", Err: err}
 	}
-	if status := statuses[e.Code]; status >= http.StatusInternalServerError {
+	// Who has hung up is no failure of ours, and reads no answer.
+	if status := statuses[e.Code]; status >= http.StatusInternalServerError && c.Request.Context().Err() == nil {
 		a.Log.Error("request failed", "path", c.FullPath(), "status", status, "request_id", c.GetString(keyRequestID),
 			"trace", c.GetString(keyTrace), "err", err)
 	}
