@@ -16,18 +16,27 @@ func TestPaceIsATable(t *testing.T) {
 		due   map[uint64]time.Duration
 		rates map[time.Duration]float64
 	}{
-		{"3", 10 * time.Second, 30, 10 * time.Second,
+		{
+			"3", 10 * time.Second, 30, 10 * time.Second,
 			map[uint64]time.Duration{0: 0, 1: 333333333, 3: time.Second, 30: 10 * time.Second},
-			map[time.Duration]float64{0: 3, 9 * time.Second: 3, 10 * time.Second: 0}},
+			map[time.Duration]float64{0: 3, 9 * time.Second: 3, 10 * time.Second: 0},
+		},
 		// The tenth second of a ramp from 0-ish has nearly double the mean.
-		{"100..300/10s", 0, 2000, 10 * time.Second,
+		{
+			"100..300/10s", 0, 2000, 10 * time.Second,
 			map[uint64]time.Duration{0: 0, 110: time.Second, 750: 5 * time.Second, 2000: 10 * time.Second},
-			map[time.Duration]float64{0: 100, 5 * time.Second: 200}},
-		{"300..100/10s", 0, 2000, 10 * time.Second,
-			map[uint64]time.Duration{290: time.Second, 1250: 5 * time.Second}, nil},
-		{"10/1s, 1000/2s ,10", 4 * time.Second, 2050, 7 * time.Second,
+			map[time.Duration]float64{0: 100, 5 * time.Second: 200},
+		},
+		{
+			"300..100/10s", 0, 2000, 10 * time.Second,
+			map[uint64]time.Duration{290: time.Second, 1250: 5 * time.Second},
+			nil,
+		},
+		{
+			"10/1s, 1000/2s ,10", 4 * time.Second, 2050, 7 * time.Second,
 			map[uint64]time.Duration{5: 500 * time.Millisecond, 10: time.Second, 1010: 2 * time.Second, 2020: 4 * time.Second},
-			map[time.Duration]float64{0: 10, 2 * time.Second: 1000, 5 * time.Second: 10}},
+			map[time.Duration]float64{0: 10, 2 * time.Second: 1000, 5 * time.Second: 10},
+		},
 	} {
 		p, err := Parse(c.text, c.rest)
 		if err != nil {

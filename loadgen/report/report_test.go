@@ -27,8 +27,12 @@ func recorded(t *testing.T) *bytes.Buffer {
 		Parameters: map[string]any{"rate": "80", "users": 20},
 		Machine:    record.Machine{Host: "here", OS: "linux", CPU: "a <processor>", Cores: 2, Go: "go1.26", Version: "0.1", Commit: "abc"},
 		Checks: []record.Check{
-			{Text: "api.p99 <= 200ms", Source: "A"}, {Text: "errors < 1%", Source: "A"}, {Text: "lost == 0", Source: "A"},
-			{Text: "freshness.redis.p95 <= 2s", Source: "A"}, {Text: "freshness.client.p95 <= 1s", Source: "A"}, {Text: "behind <= 1%", Source: "itself"},
+			{Text: "api.p99 <= 200ms", Source: "A"},
+			{Text: "errors < 1%", Source: "A"},
+			{Text: "lost == 0", Source: "A"},
+			{Text: "freshness.redis.p95 <= 2s", Source: "A"},
+			{Text: "freshness.client.p95 <= 1s", Source: "A"},
+			{Text: "behind <= 1%", Source: "itself"},
 		},
 	}
 	for range 10 {
