@@ -43,6 +43,7 @@ bench-ingest: build ## measure writes: the store alone, over HTTP, at fixed rate
 	go run ./loadgen/bench store
 	go run ./loadgen/bench ingest
 	go run ./loadgen/bench open
+	go run ./loadgen/bench grown
 
 setup: ## install what the tests need (as root on Debian), name what is missing
 	@.ci/setup

@@ -5,6 +5,7 @@
 //	go run ./loadgen/bench way      commit → Redis and commit → frame at 50/s, start-up, idle CPU
 //	go run ./loadgen/bench ingest   increments over HTTP, and CPU by process
 //	go run ./loadgen/bench open     the same at fixed rates, latency from when due
+//	go run ./loadgen/bench grown    the rate on a ledger of ten million rows
 //	go run ./loadgen/bench store    group commit against a transaction for each
 //
 // The daemon is bin/scoreboardd: make bench and make bench-ingest build it.
@@ -25,7 +26,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	benches := map[string]func(context.Context) error{"way": benchWay, "ingest": benchIngest, "store": benchStore, "open": benchOpen}
+	benches := map[string]func(context.Context) error{"way": benchWay, "ingest": benchIngest, "store": benchStore, "open": benchOpen, "grown": benchGrown}
 	name := "way"
 	if len(os.Args) > 1 {
 		name = os.Args[1]

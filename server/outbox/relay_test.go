@@ -64,7 +64,7 @@ func TestNoRowIsLostAndNoHeartbeatLies(t *testing.T) {
 			}
 		}
 	}
-	start(t, options("relay"), r, p)
+	stop := start(t, options("relay"), r, p)
 	var all sync.WaitGroup
 	for w := range writers {
 		conn := r.connect(t)
@@ -93,6 +93,7 @@ func TestNoRowIsLostAndNoHeartbeatLies(t *testing.T) {
 	}
 	all.Wait()
 	until(t, "everything published", func() bool { return len(p.published()) == writers*each })
+	stop() // nothing is written below what is read from here on
 	users := p.published()
 	slices.Sort(users)
 	if n := len(slices.Compact(users)); n != writers*each {
