@@ -1,5 +1,5 @@
-// Package loadgen plays signed increments against a server at a fixed rate and
-// says what happened.
+// Package loadgen plays signed increments against a server, says what happened,
+// and holds the server to criteria.
 //
 // It is an open model: an increment is due when the plan says so, whether or
 // not the server has answered the ones before, and its latency runs from that
@@ -8,7 +8,13 @@
 // not be sent in time is reported as behind, and a run without samples has
 // failed.
 //
-// The parts: a [Plan] says when what is due, targets make the signed requests
-// exactly as package client signs them, a recorder counts, and a [Report]
-// judges. vegeta paces and sends.
+// What is played is a function of the seed and the number of an event: who, how
+// much, under which id. So nothing needs to be kept of an event but what became
+// of it, a byte, and after the run the book is closed against the server: each
+// acknowledged event once, no refused one, sums and ranks as recounted.
+//
+// The parts: a [Plan] says what is played, package pace when; a sender makes
+// the requests exactly as package client signs them; the book keeps outcomes;
+// the pulse measures freshness from outside; packages record and report keep
+// and judge. vegeta paces and sends.
 package loadgen

@@ -1,9 +1,10 @@
 package loadgen
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
-	"io"
+	"errors"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -14,39 +15,57 @@ import (
 	"testing"
 	"time"
 
-	vegeta "github.com/tsenart/vegeta/v12/lib"
 	"go.uber.org/goleak"
 
 	"github.com/scoreboard/scoreboard/client/clienttest"
+	"github.com/scoreboard/scoreboard/loadgen/pace"
+	"github.com/scoreboard/scoreboard/loadgen/record"
+	"github.com/scoreboard/scoreboard/loadgen/report"
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func against(s *clienttest.Server) Server {
-	return Server{URL: s.URL, Token: clienttest.Token("load", "score:update"), KeyID: clienttest.KeyID, KeySecret: clienttest.Secret}
-}
-
-func play(t *testing.T, ctx context.Context, s Server, p Plan) *Report {
+// load are the options of a plain load, a second long.
+func load(t *testing.T, url, rate string, change func(*Plan)) Options {
 	t.Helper()
-	report, err := Run(ctx, s, p, func(Progress) {})
+	p, err := pace.Parse(rate, time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return report
+	o := Options{
+		Server: Server{URL: url, Token: clienttest.Token("load", "score:update"), KeyID: clienttest.KeyID, KeySecret: clienttest.Secret},
+		Plan:   Plan{Pace: p, Users: 20, Seed: 7, Mode: Sync, Connections: DefaultConnections},
+		Say:    func(string, ...any) {},
+	}
+	if change != nil {
+		change(&o.Plan)
+	}
+	return o
+}
+
+func play(t *testing.T, ctx context.Context, o Options) *Report {
+	t.Helper()
+	r, err := Run(ctx, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
 }
 
 func TestRunSendsWhatIsDueAndSaysSo(t *testing.T) {
 	t.Parallel()
 	s := clienttest.New(t)
-	report := play(t, t.Context(), against(s), Plan{Rate: 100, Duration: 1500 * time.Millisecond, Users: 20, Skew: 1.2, Seed: 7})
-	if report.Verdict != Passed || report.Asked != 150 || report.Sent != 150 || report.Succeeded != 150 || report.Cut {
-		t.Errorf("got %+v", report)
+	r := play(t, t.Context(), load(t, s.URL, "150", func(p *Plan) { p.Skew = 1.2 }))
+	if r.Verdict != report.Passed || r.Asked != 150 || r.Sent != 150 || r.Succeeded != 150 || r.Cut || r.Rate != 150 {
+		t.Errorf("got %+v", r)
 	}
 	events, users := map[string]bool{}, map[string]int{}
-	for _, r := range s.Seen() {
-		events[r.Increment.EventID] = true
-		users[r.Increment.UserID]++
+	for _, seen := range s.Seen() {
+		if seen.Method == http.MethodPost && strings.HasSuffix(seen.Path, "/increment") {
+			events[seen.Increment.EventID] = true
+			users[seen.Increment.UserID]++
+		}
 	}
 	if len(events) != 150 {
 		t.Errorf("got %d event ids for 150 increments", len(events))
@@ -55,42 +74,57 @@ func TestRunSendsWhatIsDueAndSaysSo(t *testing.T) {
 	if most := counts[len(counts)-1]; most < 40 || len(users) > 20 {
 		t.Errorf("the draw is not skewed: %v", users)
 	}
-	if report.FromDue.P50 <= 0 || report.FromDue.P99 > 500 || report.FromDue.Max < report.FromDue.P50 {
-		t.Errorf("latency: got %+v", report.FromDue)
+	if r.FromDue.P50 <= 0 || r.FromDue.P99 > 500 || r.FromDue.Max < r.FromDue.P50 {
+		t.Errorf("latency: got %+v", r.FromDue)
 	}
 }
 
-// Latency runs from when an increment was due, however late it was sent.
-func TestLatencyRunsFromDue(t *testing.T) {
+// What a load is made of arrives, and what had to be refused is no error.
+func TestAMixIsPlayedInItsShares(t *testing.T) {
 	t.Parallel()
-	r := newRecorder(&Plan{Rate: 100, Duration: time.Minute, Users: 1})
-	r.add(&vegeta.Result{Seq: 200, Code: 200, Latency: 5 * time.Millisecond}, 2*time.Second+400*time.Millisecond)
-	report := r.judge(time.Now(), time.Minute, false)
-	for name, pair := range map[string][2]float64{
-		"from due": {report.FromDue.P50, 405}, "service": {report.Service.P50, 5}, "late": {report.Late.P50, 400},
+	for name, c := range map[string]struct {
+		change func(*Plan)
+		hits   uint64 // increments and reads
+		reads  int
+	}{
+		"sync":  {func(p *Plan) { p.Reads, p.Repeats, p.Forged = 0.5, 0.2, 0.1 }, 300, 100},
+		"async": {func(p *Plan) { p.Mode = Async; p.Reads = 0.1 }, 220, 20},
+		"batch": {func(p *Plan) { p.Mode, p.Size, p.Repeats, p.Reads = Batch, 10, 0.1, 0.2 }, 60, 40},
 	} {
-		if got, want := pair[0], pair[1]; got < want*0.995 || got > want*1.005 {
-			t.Errorf("%s: got %v ms, want %v", name, got, want)
-		}
-	}
-}
-
-// A server that stalls must show in every increment that was due meanwhile,
-// although the stall lasted for a few connections only.
-func TestAStallShowsInLatencyFromDue(t *testing.T) {
-	t.Parallel()
-	began := time.Now()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		if since := time.Since(began); since > 300*time.Millisecond && since < 900*time.Millisecond {
-			time.Sleep(900*time.Millisecond - since)
-		}
-		_ = json.NewEncoder(w).Encode(protocol.Receipt{Status: protocol.StatusDone})
-	}))
-	defer server.Close()
-	report := play(t, t.Context(), Server{URL: server.URL}, Plan{Rate: 200, Duration: 1500 * time.Millisecond, Users: 5})
-	if report.FromDue.P95 < 400 || report.FromDue.P50 > 300 {
-		t.Errorf("after a stall of 600 ms in 1.5 s: got %+v, want a p95 of about 500 ms", report.FromDue)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := clienttest.New(t)
+			o := load(t, s.URL, "200", c.change)
+			r := play(t, t.Context(), o)
+			if r.Verdict != report.Passed || r.Sent != c.hits || r.Rate < 199 || len(r.Errors) > 0 {
+				t.Errorf("got %d sent, %.1f/s, errors %v", r.Sent, r.Rate, r.Errors)
+			}
+			reads, forged, events, async := 0, 0, map[string]int{}, 0
+			for _, seen := range s.Seen() {
+				if seen.Method == http.MethodGet {
+					reads++
+				}
+				if seen.Header.Get("Prefer") == "respond-async" {
+					async++
+				}
+				if id := seen.Increment.EventID; id != "" {
+					events[id]++
+					if protocol.Sign(clienttest.Secret, seen.Increment.FieldText()) != seen.Increment.Signature {
+						forged++
+					}
+				}
+			}
+			repeats := 0
+			for _, n := range events {
+				repeats += n - 1
+			}
+			if reads != c.reads || name == "sync" && (forged < 8 || forged > 35 || repeats < 20 || repeats > 60) || name == "async" && async != 200 {
+				t.Errorf("got %d reads, %d forged, %d repeats, %d async", reads, forged, repeats, async)
+			}
+			if name == "sync" && (r.Measured["replays.rejected"] != 100 || r.Measured["signatures.rejected"] != 100) {
+				t.Errorf("got %v", r.Measured)
+			}
+		})
 	}
 }
 
@@ -99,7 +133,11 @@ func TestAStallShowsInLatencyFromDue(t *testing.T) {
 func TestFallingBehindFails(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
-	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/tokens") {
+			http.NotFound(w, r)
+			return
+		}
 		select {
 		case <-release:
 		case <-r.Context().Done():
@@ -107,45 +145,24 @@ func TestFallingBehindFails(t *testing.T) {
 	}))
 	defer server.Close()
 	time.AfterFunc(2*time.Second, func() { close(release) })
-	report := play(t, t.Context(), Server{URL: server.URL}, Plan{Rate: 2000, Duration: time.Second, Users: 5})
-	behind := report.Criteria[2]
-	if report.Verdict != Failed || behind.Pass || behind.Measured < 40 || report.Asked != 2000 {
-		t.Errorf("got %+v, want half of it behind", report)
+	r := play(t, t.Context(), load(t, server.URL, "2000", func(p *Plan) { p.Connections = 64 }))
+	if r.Verdict != report.Failed || r.Measured["behind"] < 90 || r.Asked != 2000 {
+		t.Errorf("got %s, behind %v", r.Verdict, r.Measured["behind"])
 	}
 }
 
 func TestErrorsFail(t *testing.T) {
 	t.Parallel()
 	s := clienttest.New(t)
-	bad := against(s)
-	bad.KeySecret = "wrong"
-	report := play(t, t.Context(), bad, Plan{Rate: 50, Duration: 200 * time.Millisecond, Users: 5})
-	if report.Verdict != Failed || report.Succeeded != 0 || len(report.Errors) != 1 || report.Errors[0] != (Count{"401 invalid_signature", 10}) {
-		t.Errorf("wrong key: got %+v", report)
+	o := load(t, s.URL, "50/200ms", nil)
+	o.Server.KeySecret = "wrong"
+	r := play(t, t.Context(), o)
+	if r.Verdict != report.Failed || r.Succeeded != 0 || len(r.Errors) != 1 || r.Errors[0] != (report.Count{What: "increment: 401 invalid_signature", N: 10}) {
+		t.Errorf("wrong key: got %+v", r.Errors)
 	}
 	s.Close()
-	report = play(t, t.Context(), against(s), Plan{Rate: 50, Duration: 200 * time.Millisecond, Users: 5})
-	if report.Verdict != Failed || report.Statuses["no answer"] != 10 {
-		t.Errorf("no server: got %+v", report)
-	}
-}
-
-func TestNoSamplesFail(t *testing.T) {
-	t.Parallel()
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	s := clienttest.New(t)
-	for range 10 {
-		report := play(t, ctx, against(s), Plan{Rate: 10_000, Duration: time.Minute, Users: 1})
-		if report.Verdict != Failed || !report.Cut || report.Sent != 0 {
-			t.Errorf("got %+v, want failed and nothing sent", report)
-		}
-	}
-	empty := newRecorder(&Plan{Rate: 10, Duration: time.Second, Users: 1}).judge(time.Now(), time.Second, false)
-	for _, c := range empty.Criteria {
-		if c.Pass {
-			t.Errorf("nothing was sent at all, and %s passed: %+v", c.Name, c)
-		}
+	if _, err := Run(t.Context(), load(t, s.URL, "50", nil)); err == nil || !strings.Contains(err.Error(), "connection refused") {
+		t.Errorf("no server: got %v", err)
 	}
 }
 
@@ -154,86 +171,193 @@ func TestACutRunIsJudgedByWhatWasDue(t *testing.T) {
 	s := clienttest.New(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()
-	report := play(t, ctx, against(s), Plan{Rate: 100, Duration: time.Hour, Users: 3})
-	if !report.Cut || report.Verdict != Passed || report.Asked < 40 || report.Asked > 70 {
-		t.Errorf("got %+v, want about 50 due and a run that was cut", report)
+	r := play(t, ctx, load(t, s.URL, "100/1h", nil))
+	if !r.Cut || r.Verdict != report.Passed || r.Asked < 40 || r.Asked > 70 {
+		t.Errorf("got %+v, want about 50 due and a run that was cut", r)
 	}
 }
 
-func TestPlan(t *testing.T) {
+func TestBadPlansAreRefused(t *testing.T) {
 	t.Parallel()
-	p := Plan{Rate: 3, Duration: 10 * time.Second, Users: 1}
-	for n, want := range map[uint64]time.Duration{0: 0, 1: time.Second / 3, 3: time.Second, 30: 10 * time.Second} {
-		if got := p.due(n); got != want {
-			t.Errorf("due(%d): got %v, want %v", n, got, want)
-		}
-	}
-	for n := range uint64(30) { // what is due at a moment is expected right after it
-		if got := p.expected(p.due(n) + time.Millisecond); got != n && got != n+1 {
-			t.Errorf("expected just after increment %d: got %d", n, got)
-		}
-	}
-	if got := p.expected(time.Hour); got != 30 {
-		t.Errorf("expected after the end: got %d, want 30", got)
-	}
-	long := Plan{Rate: 1_000_000, Duration: 1000 * time.Hour, Users: 1}
-	if got := long.due(long.expected(long.Duration)); got != long.Duration {
-		t.Errorf("a long run overflows: its last is due at %v", got)
-	}
-	for _, bad := range []Plan{
-		{Rate: 0, Duration: 1, Users: 1},
-		{Rate: 1, Duration: 0, Users: 1},
-		{Rate: 1, Duration: 1, Users: 0},
-		{Rate: 1, Duration: 1, Users: 1, Skew: 0.5},
+	for name, change := range map[string]func(*Plan){
+		"no rate":        func(p *Plan) { p.Pace = pace.Pace{} },
+		"no users":       func(p *Plan) { p.Users = 0 },
+		"too many users": func(p *Plan) { p.Users = 1e9 },
+		"skew":           func(p *Plan) { p.Skew = 0.5 },
+		"shares":         func(p *Plan) { p.Repeats, p.Forged = 0.5, 0.5 },
+		"negative":       func(p *Plan) { p.Conflicts = -0.1 },
+		"mode":           func(p *Plan) { p.Mode = "fast" },
+		"batch of none":  func(p *Plan) { p.Mode = Batch },
+		"forged batch":   func(p *Plan) { p.Mode, p.Size, p.Forged = Batch, 5, 0.1 },
+		"no connections": func(p *Plan) { p.Connections = 0 },
+		"reads":          func(p *Plan) { p.Reads = -1 },
 	} {
-		if _, err := Run(t.Context(), Server{}, bad, nil); err == nil {
-			t.Errorf("plan %+v: got no error", bad)
+		if _, err := Run(t.Context(), load(t, "http://127.0.0.1:1", "10", change)); err == nil || !strings.Contains(err.Error(), "plan the load") {
+			t.Errorf("%s: got %v", name, err)
 		}
 	}
 }
 
-func TestDrawRepeatsWithItsSeed(t *testing.T) {
+// Who, how much and under which id is a function of seed and number: what
+// became of events can be kept in a byte each.
+func TestDrawIsAFunctionOfTheNumber(t *testing.T) {
 	t.Parallel()
-	for _, skew := range []float64{0, 1.3} {
-		p := Plan{Users: 1000, Skew: skew, Seed: 42}
-		a, b := newDraw(&p), newDraw(&p)
-		for range 1000 {
-			ua, da := a.next()
-			ub, db := b.next()
-			if ua != ub || da != db {
-				t.Fatalf("skew %v: %s %d and %s %d from one seed", skew, ua, da, ub, db)
+	o := load(t, "", "100/60s", func(p *Plan) { p.Users, p.Skew, p.Repeats, p.Conflicts, p.Forged = 1000, 1.3, 0.1, 0.1, 0.1 })
+	began := time.Now()
+	a, b := newDraw(&o.Plan, began), newDraw(&o.Plan, began)
+	kinds := map[record.Kind]int{}
+	ids := map[string]uint64{}
+	for n := uint64(5999); n > 0; n-- {
+		e := a.event(n)
+		if again := b.event(n); e != again {
+			t.Fatalf("%d: got %+v and %+v", n, e, again)
+		}
+		kinds[e.kind]++
+		original := a.event(e.of)
+		switch e.kind {
+		case record.Increment, record.Forged:
+			if e.of != n || ids[e.id] != 0 {
+				t.Fatalf("%d has the id of %d: %+v", n, ids[e.id], e)
 			}
-			if len(ua) != len("user-0000000") || da < 1 || da > 100 {
-				t.Fatalf("drew %s %d", ua, da)
+			ids[e.id] = n
+		case record.Repeat:
+			if original.kind = record.Repeat; original != e || e.of >= n {
+				t.Fatalf("%d repeats %+v as %+v", n, original, e)
 			}
+		case record.Conflict:
+			if original.id != e.id || original.delta == e.delta || a.due.Due(n)-a.due.Due(e.of) < conflictAfter {
+				t.Fatalf("%d conflicts with %+v as %+v", n, original, e)
+			}
+		}
+	}
+	for kind, want := range map[record.Kind]int{record.Increment: 4200, record.Repeat: 600, record.Conflict: 540, record.Forged: 600} {
+		if got := kinds[kind]; got < want*8/10 || got > want*12/10 {
+			t.Errorf("%v: got %d of 6000, want about %d", kind, got, want)
 		}
 	}
 }
 
-func TestReportIsWritten(t *testing.T) {
-	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "a", "b")
-	report := newRecorder(&Plan{Rate: 10, Duration: time.Second, Users: 1}).judge(time.Now(), time.Second, false)
-	if err := report.Write(dir); err != nil {
-		t.Fatal(err)
+// disk is one with so much room.
+type disk struct{ room int }
+
+var errFull = errors.New("no space left on device")
+
+func (d *disk) Write(b []byte) (int, error) {
+	if d.room -= len(b); d.room < 0 {
+		return 0, errFull
 	}
-	b, err := os.ReadFile(filepath.Join(dir, "report.json"))
+	return len(b), nil
+}
+
+func TestADiskThatFillsUpEndsTheRun(t *testing.T) {
+	t.Parallel()
+	s := clienttest.New(t)
+	o := load(t, s.URL, "500/1h", nil)
+	r := &run{Options: o, book: newBook(&o.Plan), ending: record.Ending{Measured: map[string]float64{}}}
+	began := time.Now()
+	if err := r.all(t.Context(), nil, &disk{room: 40_000}); !errors.Is(err, errFull) || time.Since(began) > 30*time.Second {
+		t.Errorf("after %v: got %v", time.Since(began), err)
+	}
+}
+
+// The report that is made from the record later is the one that the run made.
+func TestTheRecordMakesTheSameReport(t *testing.T) {
+	t.Parallel()
+	s := clienttest.New(t)
+	o := load(t, s.URL, "100", func(p *Plan) { p.Reads = 0.5 })
+	o.Out = filepath.Join(t.TempDir(), "a", "b")
+	play(t, t.Context(), o)
+	raw, err := os.Open(filepath.Join(o.Out, RawFile))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var back struct {
-		Verdict  string
-		Criteria []map[string]any
+	defer raw.Close()
+	later, _, err := report.Make(raw)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if err := json.Unmarshal(b, &back); err != nil || back.Verdict != "failed" || len(back.Criteria) != 3 {
-		t.Errorf("got %s, %v", b, err)
+	var got bytes.Buffer
+	if err := later.JSON(&got); err != nil {
+		t.Fatal(err)
 	}
-	for _, key := range []string{"name", "source", "limit", "measured", "pass"} {
-		if _, there := back.Criteria[0][key]; !there {
-			t.Errorf("a criterion has no %q: %v", key, back.Criteria[0])
+	want, err := os.ReadFile(filepath.Join(o.Out, "report.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var a, b map[string]any
+	if err := errors.Join(json.Unmarshal(got.Bytes(), &a), json.Unmarshal(want, &b)); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"verdict", "sent", "asked", "rate", "criteria", "statuses"} {
+		x, _ := json.Marshal(a[name])
+		y, _ := json.Marshal(b[name])
+		if !bytes.Equal(x, y) {
+			t.Errorf("%s: got %s later, %s at first", name, x, y)
 		}
 	}
-	if !strings.Contains(report.Text(), "FAIL samples") {
-		t.Errorf("text:\n%s", report.Text())
+}
+
+func TestPlacesAndTopsAreRecounted(t *testing.T) {
+	t.Parallel()
+	scores := []int64{10, 20, 20, 30}
+	for _, c := range []struct {
+		score, claimed, rank, others int64
+		want                         bool
+	}{
+		{30, 30, 1, 0, true}, {30, 30, 2, 0, false}, {30, 31, 1, 0, false}, {30, 30, 2, 1, true},
+		{20, 20, 2, 0, true}, {20, 20, 3, 0, true}, {20, 20, 4, 0, false}, {20, 20, 1, 5, false},
+		{10, 10, 4, 0, true}, {10, 10, 5, 0, false},
+	} {
+		if got := placeCorrect(protocol.Place{Score: c.claimed, Rank: c.rank}, c.score, scores, c.others); got != c.want {
+			t.Errorf("%+v: got %v", c, got)
+		}
+	}
+	want := map[string]int64{"a": 30, "b": 20, "c": 20, "d": 10}
+	row := func(rank int64, user string, score int64) protocol.Entry {
+		return protocol.Entry{Rank: rank, UserID: user, Score: score}
+	}
+	for name, c := range map[string]struct {
+		rows []protocol.Entry
+		want float64
+	}{
+		"right":       {[]protocol.Entry{row(1, "a", 30), row(2, "c", 20), row(3, "b", 20), row(4, "d", 10)}, 100},
+		"with others": {[]protocol.Entry{row(1, "x", 99), row(2, "a", 30), row(3, "c", 20), row(4, "b", 20), row(5, "d", 10)}, 100},
+		"wrong score": {[]protocol.Entry{row(1, "a", 31), row(2, "c", 20), row(3, "b", 20), row(4, "d", 10)}, 75},
+		"wrong rank":  {[]protocol.Entry{row(1, "a", 30), row(2, "c", 20), row(2, "b", 20), row(4, "d", 10)}, 75},
+		"disorder":    {[]protocol.Entry{row(1, "a", 30), row(2, "d", 10), row(3, "b", 20), row(4, "c", 20)}, 75},
+		"twice":       {[]protocol.Entry{row(1, "a", 30), row(2, "b", 20), row(3, "b", 20), row(4, "c", 20), row(5, "d", 10)}, 80},
+		"left out":    {[]protocol.Entry{row(1, "a", 30), row(2, "b", 20), row(3, "c", 20)}, 75},
+		"empty":       {nil, 0},
+	} {
+		if got := topCorrect(protocol.Top{Entries: c.rows}, want); got != c.want {
+			t.Errorf("%s: got %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+// A sight may come before the receipt that tells of its score.
+func TestSights(t *testing.T) {
+	t.Parallel()
+	var took []time.Duration
+	s := newSights([]string{"p"}, func(_ time.Time, d time.Duration) { took = append(took, d) })
+	at := func(ms int) time.Time { return time.UnixMilli(int64(ms)) }
+	see := func(score int64, ms int) {
+		s.observe([]protocol.Entry{{UserID: "x", Score: 999}, {UserID: "p", Score: score}}, at(ms))
+	}
+	s.committed("p", 1, at(0))
+	s.committed("p", 2, at(10))
+	see(2, 100) // both at once
+	see(2, 150) // nothing new
+	see(4, 200)
+	s.committed("p", 3, at(120)) // was seen at 200
+	see(1, 250)                  // a stale frame shows nothing
+	s.committed("p", 5, at(210))
+	if s.waiting() != 1 {
+		t.Errorf("got %d waiting", s.waiting())
+	}
+	s.close(at(1210))
+	want := []time.Duration{100 * time.Millisecond, 90 * time.Millisecond, 80 * time.Millisecond, time.Second}
+	if !slices.Equal(took, want) || s.waiting() != 0 {
+		t.Errorf("got %v, want %v", took, want)
 	}
 }

@@ -1,113 +1,96 @@
 package loadgen
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"strconv"
-	"sync"
-	"time"
+	"math"
 
-	vegeta "github.com/tsenart/vegeta/v12/lib"
+	"github.com/scoreboard/scoreboard/loadgen/pace"
+	"github.com/scoreboard/scoreboard/server/protocol"
+)
+
+// Mode is how increments are sent.
+type Mode string
+
+// The modes.
+const (
+	Sync  Mode = "sync"
+	Async Mode = "async" // asks for a 202
+	Batch Mode = "batch" // many in a request
 )
 
 // Plan says what a run plays.
 type Plan struct {
-	Rate     int           // increments a second
-	Duration time.Duration // how long they fall due
-	Users    int           // user-0000000 and on
+	Pace  pace.Pace // increments, repeats and forgeries among them
+	Users int
 	// Skew is how uneven the users are: 0 draws all alike, above 1 it is the
 	// exponent of a Zipf distribution.
-	Skew float64
-	Seed uint64 // of the draw of users and deltas; event ids are always new
+	Skew   float64
+	Seed   uint64 // of the draw
+	Prefix string // of user ids; a run of its own has users of its own
+	Mode   Mode
+	Size   int // of a batch
+	// Connections are the most requests in flight. With all of them waiting the
+	// generator falls behind, and says so.
+	Connections int
+
+	Reads                      float64 // for each increment
+	Repeats, Conflicts, Forged float64 // shares of the increments
 }
 
-func (p *Plan) check() error {
+// The bounds of a plan.
+const (
+	maxUsers = 10_000_000
+	maxReads = 1000
+	// DefaultConnections are enough for 10,000 a second that take 100 ms each.
+	DefaultConnections = 1024
+	maxConnections     = 20_000
+)
+
+// Check says what is wrong with a plan.
+func (p *Plan) Check() error {
 	switch {
-	case p.Rate < 1 || p.Rate > 1_000_000:
-		return errors.New("the rate must be 1 to 1,000,000 a second")
-	case p.Duration <= 0:
-		return errors.New("the duration must be longer than nothing")
+	case p.Pace.Duration() <= 0:
+		return errors.New("a plan needs a rate")
 	case p.Users < 1:
 		return errors.New("there must be at least one user")
+	case p.Users > maxUsers:
+		return fmt.Errorf("there may be %d users", maxUsers)
 	case p.Skew != 0 && p.Skew <= 1:
 		return fmt.Errorf("the skew must be 0 or above 1, not %v", p.Skew)
+	case p.Reads < 0 || p.Reads > maxReads:
+		return fmt.Errorf("the reads for each increment must be 0 to %d, not %v", maxReads, p.Reads)
+	case min(p.Repeats, p.Conflicts, p.Forged) < 0 || p.Repeats+p.Conflicts+p.Forged > 0.9:
+		return errors.New("repeats, conflicts and forgeries are shares, at most 0.9 together")
+	case p.Connections < 1 || p.Connections > maxConnections:
+		return fmt.Errorf("there must be 1 to %d connections, not %d", maxConnections, p.Connections)
+	case p.Mode != Sync && p.Mode != Async && p.Mode != Batch:
+		return fmt.Errorf("the mode is sync, async or batch, not %q", p.Mode)
+	case p.Mode == Batch && (p.Size < 1 || p.Size > protocol.MaxBatch):
+		return fmt.Errorf("a batch has 1 to %d increments, not %d", protocol.MaxBatch, p.Size)
+	case p.Mode == Batch && p.Forged > 0:
+		return errors.New("a batch is signed as a whole: it has no forged increments")
 	}
 	return nil
 }
 
-// due is when increment n (from 0) is due, from the beginning of the run.
-func (p *Plan) due(n uint64) time.Duration {
-	rate := uint64(p.Rate)
-	return time.Duration(n/rate)*time.Second + time.Duration(n%rate)*time.Second/time.Duration(rate)
-}
-
-// expected is how many increments fall due until d.
-func (p *Plan) expected(d time.Duration) uint64 {
-	d = min(d, p.Duration)
-	whole := uint64(d / time.Second)
-	part := uint64(d % time.Second)
-	return whole*uint64(p.Rate) + part*uint64(p.Rate)/uint64(time.Second)
-}
-
-// pacer releases each increment when it is due, and none after the end: what
-// could not be sent by then is reported, not made up for.
-type pacer struct {
-	plan *Plan
-	ctx  context.Context // ends the run early; vegeta's own way may let hits through
-	// tick is told the time since the beginning before each increment.
-	tick func(elapsed time.Duration)
-}
-
-var _ vegeta.Pacer = (*pacer)(nil)
-
-// Pace is called once before each increment.
-func (p *pacer) Pace(elapsed time.Duration, sent uint64) (wait time.Duration, stop bool) {
-	p.tick(elapsed)
-	if p.ctx.Err() != nil || sent >= p.plan.expected(p.plan.Duration) || elapsed > p.plan.Duration {
-		return 0, true
+// perWrite is how many increments a write carries.
+func (p *Plan) perWrite() int {
+	if p.Mode == Batch {
+		return p.Size
 	}
-	return max(p.plan.due(sent)-elapsed, 0), false
+	return 1
 }
 
-// Rate is what vegeta reports as the rate asked for.
-func (p *pacer) Rate(time.Duration) float64 { return float64(p.plan.Rate) }
-
-// draw gives users and deltas, the same sequence for the same seed.
-type draw struct {
-	mu   sync.Mutex
-	r    *rand.Rand
-	zipf *rand.Zipf
-	n    int
+// requests is when requests are due, reads among them.
+func (p *Plan) requests() pace.Pace {
+	return p.Pace.Times(1/float64(p.perWrite()) + p.Reads)
 }
 
-func newDraw(p *Plan) *draw {
-	r := rand.New(rand.NewPCG(p.Seed, 0x73636f7265))
-	d := &draw{r: r, n: p.Users}
-	if p.Skew > 1 {
-		d.zipf = rand.NewZipf(r, p.Skew, 1, uint64(p.Users-1))
-	}
-	return d
-}
-
-func (d *draw) next() (user string, delta int64) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	var n uint64
-	if d.zipf != nil {
-		n = d.zipf.Uint64()
-	} else {
-		n = d.r.Uint64N(uint64(d.n))
-	}
-	return userName(n), 1 + d.r.Int64N(100)
-}
-
-func userName(n uint64) string {
-	digits := strconv.FormatUint(n, 10)
-	const width = 7
-	if pad := width - len(digits); pad > 0 {
-		digits = "0000000"[:pad] + digits
-	}
-	return "user-" + digits
+// write says which write the request n is; a read is none. Writes and reads
+// are spread evenly, so that neither comes in a burst.
+func (p *Plan) write(n uint64) (number uint64, write bool) {
+	share := 1 / (1 + p.Reads*float64(p.perWrite()))
+	before, after := math.Floor(float64(n)*share), math.Floor(float64(n+1)*share)
+	return uint64(before), after > before
 }

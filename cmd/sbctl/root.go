@@ -27,6 +27,7 @@ func newRootCmd(p *program) *cobra.Command {
 		newReconcileCmd(p),
 		newLedgerCmd(p),
 		newLoadCmd(p),
+		newAcceptCmd(p),
 		newMigrateCmd(p),
 		newDoctorCmd(p),
 		newProfileCmd(p),

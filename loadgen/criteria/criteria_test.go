@@ -40,6 +40,9 @@ func TestCriteriaAreATable(t *testing.T) {
 		if pass != c.pass || got.LimitText() != c.limit || got.Source != "the test" {
 			t.Errorf("%s: got %v with limit %q, want %v with %q", c.text, pass, got.LimitText(), c.pass, c.limit)
 		}
+		if again, err := Parse(got.String(), "the test"); err != nil || again != got {
+			t.Errorf("%s: written as %q and read as %+v, %v", c.text, got, again, err)
+		}
 		if _, there := m[got.Name]; there != (value != nil) {
 			t.Errorf("%s: got the value %v", c.text, value)
 		}
@@ -121,7 +124,7 @@ func TestScaleShrinksLimitsOnRatesAndTime(t *testing.T) {
 	}{
 		"as it is":           {0, 0, 0, ">= 1000 >= 2000 >= 10m0s <= 200ms", false},
 		"at the limit":       {1000, 100, 10 * time.Minute, ">= 1000 >= 2000 >= 10m0s <= 200ms", false},
-		"a tenth":            {100, 0, time.Minute, ">= 100 >= 200 >= 1m0s <= 200ms", true},
+		"a tenth":            {105, 0, time.Minute, ">= 100 >= 200 >= 1m0s <= 200ms", true},
 		"more asks no more":  {5000, 200, time.Hour, ">= 1000 >= 2000 >= 10m0s <= 200ms", false},
 		"fewer users":        {0, 99, 0, ">= 1000 >= 2000 >= 10m0s <= 200ms", true},
 		"shorter than limit": {0, 0, 30 * time.Second, ">= 1000 >= 2000 >= 30s <= 200ms", true},

@@ -140,6 +140,18 @@ func (c Criterion) Judge(m Measured) (value *float64, pass bool) {
 // LimitText is the limit, such as "<= 200ms".
 func (c Criterion) LimitText() string { return c.Op + " " + c.Format(c.Limit) }
 
+// String writes the criterion so that Parse reads it.
+func (c Criterion) String() string {
+	limit := strconv.FormatFloat(c.Limit, 'f', -1, 64)
+	switch c.unit {
+	case duration:
+		limit += "ms"
+	case percent:
+		limit += "%"
+	}
+	return c.Name + " " + c.Op + " " + limit
+}
+
 // Format writes a measured value with its unit.
 func (c Criterion) Format(v float64) string {
 	switch c.unit {

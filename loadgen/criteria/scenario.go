@@ -128,8 +128,9 @@ func (s *Scenario) Scale(rate int, lasts time.Duration, users int) {
 	}
 }
 
-// shrink is asked against the largest limit on a quantity, or where there is
-// none against what the scenario plays; at most 1.
+// shrink is 1 where what is asked can meet the largest limit on a quantity,
+// else asked against what the scenario plays, which may be a little more than
+// its limit.
 func (s *Scenario) shrink(name string, asked, written float64) float64 {
 	limit := 0.0
 	for _, c := range s.Criteria {
@@ -140,7 +141,10 @@ func (s *Scenario) shrink(name string, asked, written float64) float64 {
 	if limit == 0 {
 		limit = written
 	}
-	return min(asked/limit, 1)
+	if asked >= limit {
+		return 1
+	}
+	return asked / written
 }
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -17,7 +17,10 @@ const (
 )
 
 // Pace is stages of traffic, one after the other.
-type Pace struct{ stages []stage }
+type Pace struct {
+	text   string
+	stages []stage
+}
 
 // stage goes evenly from one rate a second to another.
 type stage struct {
@@ -29,7 +32,7 @@ type stage struct {
 // divided by commas, "1000/10s,5000/2s,1000/10s". The last may leave out how
 // long it lasts, which is then what rest says.
 func Parse(text string, rest time.Duration) (Pace, error) {
-	var p Pace
+	p := Pace{text: text}
 	parts := strings.Split(text, ",")
 	for i, part := range parts {
 		s, err := parseStage(strings.TrimSpace(part), i == len(parts)-1, rest)
@@ -77,9 +80,12 @@ func parseRate(text string) (float64, error) {
 	return float64(n), nil
 }
 
+// String is the pace as it was written.
+func (p Pace) String() string { return p.text }
+
 // Times returns the pace with every rate multiplied.
 func (p Pace) Times(factor float64) Pace {
-	out := Pace{stages: make([]stage, len(p.stages))}
+	out := Pace{text: p.text, stages: make([]stage, len(p.stages))}
 	for i, s := range p.stages {
 		out.stages[i] = stage{s.from * factor, s.to * factor, s.lasts}
 	}

@@ -97,10 +97,16 @@ func (b *Builder) Tick(t record.Tick) { b.line.at(t.At).tick = t }
 // Ending takes the end.
 func (b *Builder) Ending(e record.Ending) { b.ending = &e }
 
-// Now is how the run stands: requests sent, those that failed, and the p95
-// from due in milliseconds.
-func (b *Builder) Now() (sent, failed uint64, p95 float64) {
-	return b.sent, b.failed, float64(b.latency[api].ValueAtQuantile(95)) / 1000
+// State is how a run stands.
+type State struct {
+	Sent, Failed uint64
+	P95          float64 // of increments from due, in milliseconds
+	Freshness    float64 // p95 of commit to client, in milliseconds
+}
+
+// Now is how the run stands.
+func (b *Builder) Now() State {
+	return State{b.sent, b.failed, quantile(b.latency[api], 95), quantile(b.latency[client], 95)}
 }
 
 func (b *Builder) observe(name string, d time.Duration) {

@@ -11,7 +11,7 @@ import (
 // The size of a chart and of the margins that hold its axes.
 const (
 	chartWidth, chartHeight = 720.0, 220.0
-	left, right             = 56.0, 8.0
+	left, right             = 56.0, 30.0
 	top, bottom             = 10.0, 24.0
 )
 
@@ -98,12 +98,14 @@ func chart(title string, x axis, xMarks []float64, xText func(float64) string, y
 			continue
 		}
 		fmt.Fprintf(&b, `<path class="line" stroke="%s" d="`, s.colour)
+		command := "M"
 		for i := range s.x {
-			command := "L"
-			if i == 0 {
+			if y.log && s.y[i] <= 0 { // nothing was measured: a gap
 				command = "M"
+				continue
 			}
 			fmt.Fprintf(&b, "%s%.1f %.1f", command, px(s.x[i]), py(s.y[i]))
+			command = "L"
 		}
 		b.WriteString(`"/>`)
 	}

@@ -140,6 +140,11 @@ func (r *Report) rows() []row {
 	}
 }
 
+// ParametersText is the parameters in a line.
+func ParametersText(parameters map[string]any) string {
+	return strings.Join(parameterLines(parameters), ", ")
+}
+
 // parameterLines are the parameters in a fixed order.
 func parameterLines(parameters map[string]any) []string {
 	var lines []string

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"net"
+	"net/url"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/scoreboard/scoreboard/loadgen"
+	"github.com/scoreboard/scoreboard/loadgen/criteria"
+	"github.com/scoreboard/scoreboard/loadgen/pace"
+	"github.com/scoreboard/scoreboard/loadgen/record"
+	"github.com/scoreboard/scoreboard/testdata/scenarios"
+)
+
+func newAcceptCmd(p *program) *cobra.Command {
+	var profile, out, ops string
+	var rate, users int
+	var lasts time.Duration
+	cmd := &cobra.Command{
+		Use: "accept", Short: "Hold a server to the acceptance criteria", Args: takes(),
+		Long: `Hold a server to the acceptance criteria.
+
+It probes what must be refused, plays the profile's load with watchers beside it,
+and then compares the ledger, the scores and the ranks with what was answered.
+What the run writes stays on the board "global": use a server of its own.
+The token needs score:update, and score:admin on a server with a development
+issuer for the criteria on limits and on /me.
+
+--rate, --duration and --users ask for less than the profile. Limits on rates and
+on the duration shrink with them, and the verdict is then "scaled", never
+"passed". raw.zst, report.json and report.html go to --out. Exit code 3 says that
+criteria were missed.
+
+The profiles are A (signed increments), B (boards), C (from update to client),
+E (reads beside writes), and full (A, B and C at once, at A's load).`,
+		Example: trimExamples(`
+  sbctl accept --rate 1000 --duration 1m --users 10000
+  sbctl accept --profile E --out out/accept-e`),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			scenario, err := criteria.Read(scenarios.Files, profile)
+			if err != nil {
+				return &usageError{err}
+			}
+			if cmd.Flags().Changed("rate") && rate < 1 || cmd.Flags().Changed("duration") && lasts <= 0 || cmd.Flags().Changed("users") && users < 1 {
+				return usagef("--rate, --duration and --users must be more than nothing")
+			}
+			scenario.Scale(rate, lasts, users)
+			l := scenario.Load
+			plan := loadgen.Plan{
+				// Users of this run alone, so that their scores are known.
+				Prefix: "a" + strconv.FormatInt(time.Now().Unix(), 36) + "-",
+				Users:  l.Users, Skew: l.Skew, Mode: loadgen.Sync, Connections: loadgen.DefaultConnections,
+				Reads: l.Reads, Repeats: l.Repeats, Conflicts: l.Conflicts, Forged: l.Forged,
+			}
+			if plan.Pace, err = pace.Parse(strconv.Itoa(l.Rate), l.Duration); err != nil {
+				return &usageError{err}
+			}
+			o, err := p.loadOptions(plan, out)
+			if err != nil {
+				return err
+			}
+			if o.Scenario, o.Ops = scenario, ops; ops == "" {
+				o.Ops = opsOf(o.Server.URL)
+			}
+			return p.runLoad(cmd.Context(), o)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&profile, "profile", "A", strings.Join(criteria.Names(scenarios.Files), ", "))
+	flags.IntVar(&rate, "rate", 0, "increments a second (default the profile's)")
+	flags.DurationVar(&lasts, "duration", 0, "how long (default the profile's)")
+	flags.IntVar(&users, "users", 0, "how many users (default the profile's)")
+	flags.StringVar(&ops, "ops", "", "the server's address of operations (default the server's host, port 8081)")
+	flags.StringVar(&out, "out", "out/accept", "the folder for record and reports")
+	return cmd
+}
+
+// opsOf is where a server shows its metrics if nobody moved them.
+func opsOf(server string) string {
+	u, err := url.Parse(server)
+	if err != nil {
+		return ""
+	}
+	return "http://" + net.JoinHostPort(u.Hostname(), "8081")
+}
+
+// thisMachine is what the generator runs on.
+func thisMachine() record.Machine {
+	v := buildVersion()
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	m := record.Machine{
+		Host: host, OS: runtime.GOOS + "/" + runtime.GOARCH, CPU: "unknown", Cores: runtime.NumCPU(), Go: runtime.Version(),
+		Version: v.Version, Commit: v.Commit,
+	}
+	info, err := os.ReadFile("/proc/cpuinfo") // on Linux
+	if err != nil {
+		return m
+	}
+	for line := range strings.Lines(string(info)) {
+		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
+			m.CPU = strings.TrimSpace(value)
+			break
+		}
+	}
+	return m
+}

@@ -1,0 +1,138 @@
+package loadgen
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/scoreboard/scoreboard/client/clienttest"
+	"github.com/scoreboard/scoreboard/loadgen/criteria"
+	"github.com/scoreboard/scoreboard/loadgen/pace"
+	"github.com/scoreboard/scoreboard/loadgen/report"
+	"github.com/scoreboard/scoreboard/testdata/scenarios"
+)
+
+// accept holds a server to profile A, scaled down to a few seconds.
+func accept(t *testing.T, url string, rate int, lasts time.Duration, change func(*Options)) *Report {
+	t.Helper()
+	scenario, err := criteria.Read(scenarios.Files, "A")
+	if err != nil {
+		t.Fatal(err)
+	}
+	scenario.Scale(rate, lasts, 40)
+	scenario.Load.Watchers = 2
+	p, err := pace.Parse("210", lasts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Options{
+		Server: Server{
+			URL: url, Token: clienttest.Token("load", "score:update score:admin"), KeyID: clienttest.KeyID, KeySecret: clienttest.Secret,
+		},
+		Plan: Plan{
+			Pace: p, Users: 40, Seed: 1, Prefix: "t-", Mode: Sync, Reads: 0.1, Repeats: 0.1, Connections: DefaultConnections,
+		},
+		Scenario: scenario, Ops: url, Out: t.TempDir(), Settle: time.Second, Say: func(string, ...any) {},
+	}
+	if change != nil {
+		change(&o)
+	}
+	r, err := Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func missed(r *Report) []string {
+	var names []string
+	for _, c := range r.Criteria {
+		if !c.Pass {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+func TestAnHonestServerIsAccepted(t *testing.T) {
+	t.Parallel()
+	r := accept(t, newLiar(t, &liar{}).URL, 200, 3*time.Second, nil)
+	if r.Verdict != report.Scaled || len(missed(r)) > 0 {
+		t.Errorf("got %s, missed %v, errors %v, notes %v, measured %v", r.Verdict, missed(r), r.Errors, r.Notes, r.Measured)
+	}
+	if n := r.Freshness["redis"].N; n < 30 || r.Freshness["client"].N < 60 {
+		t.Errorf("got %d and %d samples of freshness", n, r.Freshness["client"].N)
+	}
+}
+
+// Each lie must fail the acceptance, and for the right criterion: those in may
+// follow from the lie too, and no other is missed.
+func TestLiesAreFoundOut(t *testing.T) {
+	t.Parallel()
+	once := func(p *Plan) { p.Repeats = 0 } // a repeat would make the loss good
+	lossy := []string{"audit.found", "acks.recorded", "top.correct", "me.correct"}
+	for name, c := range map[string]struct {
+		liar *liar
+		plan func(*Plan)
+		must []string
+		may  []string
+	}{
+		"loses every hundredth":       {&liar{lose: 100}, once, []string{"lost"}, lossy},
+		"loses one":                   {&liar{lose: 500}, once, []string{"lost"}, lossy},
+		"counts every fiftieth twice": {&liar{double: 50}, nil, []string{"doubled"}, []string{"top.correct", "me.correct"}},
+		"counts repeats anew":         {&liar{replay: true}, nil, []string{"doubled", "replays.rejected"}, []string{"top.correct", "me.correct", "errors", "increments.rate"}},
+		"answers before it stores":    {&liar{early: 300 * time.Millisecond}, once, []string{"acks.recorded"}, nil},
+		"pushes stale frames":         {&liar{stale: 1500 * time.Millisecond}, nil, []string{"freshness.client.p95"}, nil},
+		"does not check signatures":   {&liar{forged: true}, func(p *Plan) { p.Forged = 0.05 }, []string{"signatures.rejected"}, []string{"errors", "increments.rate"}},
+		"numbers the top wrongly":     {&liar{top: true}, nil, []string{"top.correct"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := accept(t, newLiar(t, c.liar).URL, 200, 3*time.Second, func(o *Options) {
+				if c.plan != nil {
+					c.plan(&o.Plan)
+				}
+			})
+			got := missed(r)
+			for _, want := range c.must {
+				if !slices.Contains(got, want) {
+					t.Errorf("%s was met: measured %v, errors %v", want, r.Measured[want], r.Errors)
+				}
+			}
+			for _, name := range got {
+				if !slices.Contains(c.must, name) && !slices.Contains(c.may, name) {
+					t.Errorf("%s was missed: measured %v, errors %v, notes %v", name, r.Measured[name], r.Errors, r.Notes)
+				}
+			}
+			if r.Verdict != report.Failed {
+				t.Errorf("got %s", r.Verdict)
+			}
+		})
+	}
+}
+
+// A server that stalls a second every ten serves few requests slowly when few
+// connections wait on it; all that were due meanwhile felt it.
+func TestAStallShowsInTheCorrectedPercentileAlone(t *testing.T) {
+	t.Parallel()
+	l := newLiar(t, &liar{})
+	var began time.Time
+	l.stall = func(time.Duration) time.Duration {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.seen.Load() == 0 {
+			began = time.Now()
+		}
+		if since := time.Since(began); since > 2*time.Second && since < 3*time.Second {
+			return 3*time.Second - since
+		}
+		return 0
+	}
+	r := accept(t, l.URL, 200, 10*time.Second, func(o *Options) { o.Plan.Connections = 8 })
+	if r.FromDue.P99 < 700 || r.Service.P99 > 200 {
+		t.Errorf("got p99 %v ms from due and %v ms of service; want the stall in the first alone", r.FromDue.P99, r.Service.P99)
+	}
+	if !slices.Contains(missed(r), "api.p95") {
+		t.Errorf("api.p95 was met: %v ms", r.Measured["api.p95"])
+	}
+}

@@ -1,0 +1,197 @@
+package loadgen
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"github.com/scoreboard/scoreboard/loadgen/record"
+	"github.com/scoreboard/scoreboard/server/protocol"
+)
+
+// What is known of an event.
+const (
+	sent    = 1 << iota // at least once
+	acked               // a receipt, or a 202
+	claimed             // an answer said that it was this request that counted
+	refused             // an answer said that it did not count
+)
+
+// tally is how many of what had to be refused were.
+type tally struct{ of, rejected uint64 }
+
+// book keeps what became of each event. It is for one goroutine.
+type book struct {
+	plan     *Plan
+	events   []uint8 // by number
+	expected []int64 // the score that each user must have, of this run
+	touched  []bool  // users whose score cannot be known: an outcome is not
+	doubled  uint64  // events that two answers said to have counted
+	replays  tally
+	conflict tally
+	forged   tally
+	odd      map[uint64]int64 // acked with another delta than drawn, by number
+}
+
+func newBook(p *Plan) *book {
+	return &book{plan: p, expected: make([]int64, p.Users), touched: make([]bool, p.Users), odd: map[uint64]int64{}}
+}
+
+func (b *book) state(n uint64) *uint8 {
+	for uint64(len(b.events)) <= n {
+		b.events = append(b.events, make([]uint8, max(1<<16, len(b.events)/4))...)
+	}
+	return &b.events[n]
+}
+
+// answer is what matters of any answer to an increment.
+type answer struct {
+	Status    string `json:"status"`
+	Applied   int64  `json:"applied"`
+	Replayed  bool   `json:"replayed"`
+	ID        string `json:"processed_event_id"`
+	ErrorCode string `json:"error_code"`
+}
+
+// take enters the answer to an event, and says what is wrong with it: nothing
+// where it is the one that had to come.
+func (b *book) take(e event, status int, failure string, body []byte) (problem string) {
+	var a answer
+	if status != 0 && json.Unmarshal(body, &a) != nil {
+		failure = "an answer that is no JSON"
+	}
+	return b.enter(e, status, failure, a)
+}
+
+func (b *book) enter(e event, status int, failure string, a answer) (problem string) {
+	s := b.state(e.of)
+	known := *s&acked != 0
+	*s |= sent
+	said := failure
+	if status != 0 && failure == "" {
+		said = strconv.Itoa(status)
+		if a.ErrorCode != "" {
+			said += " " + a.ErrorCode
+		}
+	}
+	good := failure == "" && (status == http.StatusOK || status == http.StatusAccepted)
+	switch {
+	case good:
+		problem = b.ack(e, s, status, a)
+	case status >= 400 && status < 500:
+		if e.kind == record.Increment || e.kind == record.Forged {
+			*s |= refused
+		}
+	}
+	switch e.kind {
+	case record.Forged:
+		return b.judge(&b.forged, status == http.StatusUnauthorized || status == http.StatusTooManyRequests, said)
+	case record.Conflict:
+		if !known && good || status == 0 || status >= 500 {
+			break // its increment was not counted before, or there is no answer to judge
+		}
+		return b.judge(&b.conflict, status == http.StatusConflict && a.ErrorCode == "event_conflict", said)
+	}
+	if problem == "" && !good {
+		problem = said
+	}
+	return problem
+}
+
+// judge counts what had to be refused.
+func (b *book) judge(t *tally, rejected bool, said string) string {
+	t.of++
+	if rejected {
+		t.rejected++
+		return ""
+	}
+	return "was not refused: " + said
+}
+
+// ack enters a receipt, or a 202.
+func (b *book) ack(e event, s *uint8, status int, a answer) (problem string) {
+	if e.kind == record.Conflict && *s&acked != 0 {
+		return ""
+	}
+	switch {
+	case a.ID != e.id:
+		problem = "the receipt of another event"
+	case status == http.StatusOK && a.Applied != e.delta:
+		problem = fmt.Sprintf("a receipt that applied %s", compared(a.Applied, e.delta))
+	}
+	if *s&acked == 0 {
+		*s |= acked
+		b.expected[e.user] += e.delta
+		if e.kind == record.Conflict {
+			b.odd[e.of] = e.delta
+		}
+	}
+	counted := status == http.StatusOK && !a.Replayed
+	again := counted && *s&claimed != 0
+	if counted {
+		*s |= claimed
+	}
+	if again {
+		b.doubled++
+		problem = "counted twice"
+	}
+	if e.kind == record.Repeat {
+		b.replays.of++
+		if !again {
+			b.replays.rejected++
+		}
+	}
+	return problem
+}
+
+func compared(got, want int64) string {
+	if got < want {
+		return "less"
+	}
+	return "more"
+}
+
+// takeBatch enters the answer to a batch.
+func (b *book) takeBatch(events []event, status int, failure string, body []byte) (problem string) {
+	var out protocol.BatchResults
+	if status == http.StatusOK && failure == "" {
+		if err := json.Unmarshal(body, &out); err != nil || len(out.Results) != len(events) {
+			failure = "an answer without a result for each"
+		}
+	}
+	for i, e := range events {
+		a, itemStatus := answer{}, status
+		if status == http.StatusOK && failure == "" {
+			a, itemStatus = itemAnswer(&out.Results[i], e.id)
+		}
+		if p := b.enter(e, itemStatus, failure, a); p != "" {
+			problem = p
+		}
+	}
+	return problem
+}
+
+// itemAnswer is what the item would have been answered alone.
+func itemAnswer(r *protocol.BatchResult, id string) (answer, int) {
+	switch {
+	case r.Receipt != nil:
+		return answer{Applied: r.Receipt.Applied, Replayed: r.Receipt.Replayed, ID: r.Receipt.ProcessedEventID}, http.StatusOK
+	case r.Error != nil && r.Error.ErrorCode == "event_conflict":
+		return answer{ErrorCode: r.Error.ErrorCode}, http.StatusConflict
+	case r.Error != nil && (r.Error.ErrorCode == "unavailable" || r.Error.ErrorCode == "overloaded" || r.Error.ErrorCode == "internal"):
+		return answer{ErrorCode: r.Error.ErrorCode}, http.StatusServiceUnavailable
+	case r.Error != nil:
+		return answer{ErrorCode: r.Error.ErrorCode}, http.StatusUnprocessableEntity
+	}
+	return answer{ID: id}, http.StatusAccepted
+}
+
+// unknown are the events that were sent and whose outcome no answer told.
+func (b *book) unknown(yield func(n uint64) bool) {
+	for n, s := range b.events {
+		if s&sent != 0 && s&(acked|refused) == 0 && !yield(uint64(n)) {
+			return
+		}
+	}
+}

@@ -1,0 +1,209 @@
+package loadgen
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/clienttest"
+	"github.com/scoreboard/scoreboard/server/protocol"
+)
+
+// liar stands before an honest server and lies about some increments of the
+// load; of probes and the pulse it tells the truth.
+type liar struct {
+	URL   string
+	proxy *httputil.ReverseProxy
+	back  *clienttest.Server
+	later sync.WaitGroup
+
+	began   time.Time
+	seen    atomic.Int64 // increments of the load
+	players atomic.Int64 // updates of the player
+
+	stall  func(since time.Duration) time.Duration // how long a request waits
+	lose   int64                                   // every so manieth
+	double int64
+	replay bool          // repeats count anew
+	early  time.Duration // answers so long before it stores
+	stale  time.Duration // frames come so late
+	forged bool          // signatures are not checked
+	top    bool          // the head of the board is wrong
+	mu     sync.Mutex
+	ids    map[string]bool
+}
+
+func newLiar(t *testing.T, l *liar) *liar {
+	t.Helper()
+	l.back = clienttest.New(t)
+	base, err := url.Parse(l.back.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.proxy = httputil.NewSingleHostReverseProxy(base)
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxIdleConnsPerHost = 256
+	l.proxy.Transport = transport
+	l.ids = map[string]bool{}
+	l.began = time.Now()
+	front := httptest.NewServer(l)
+	l.URL = front.URL
+	t.Cleanup(func() {
+		front.CloseClientConnections()
+		front.Close()
+		l.later.Wait()
+		transport.CloseIdleConnections()
+	})
+	return l
+}
+
+func (l *liar) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if l.stall != nil {
+		time.Sleep(l.stall(time.Since(l.began)))
+	}
+	switch {
+	case r.URL.Path == "/metrics":
+		for _, f := range families {
+			_, _ = io.WriteString(w, "# TYPE "+f+" gauge\n")
+		}
+	case r.URL.Path == "/v1/realtime/leaderboard" && l.stale > 0:
+		l.delayed(w, r)
+	case r.URL.Path == "/v1/leaderboard/top" && l.top:
+		answer := httptest.NewRecorder()
+		l.proxy.ServeHTTP(answer, r)
+		_, _ = io.WriteString(w, strings.Replace(answer.Body.String(), `"rank":2,`, `"rank":3,`, 1))
+	case r.URL.Path == "/v1/scores/increment":
+		body, _ := io.ReadAll(r.Body)
+		var in protocol.IncrementRequest
+		_ = json.Unmarshal(body, &in)
+		l.increment(w, r, in, body)
+	default:
+		l.proxy.ServeHTTP(w, r)
+	}
+}
+
+// sign makes a request's body after it was changed.
+func sign(in protocol.IncrementRequest) []byte {
+	client.Signer{KeyID: clienttest.KeyID, Secret: clienttest.Secret}.Fields(&in, time.Now())
+	body, _ := json.Marshal(in)
+	return body
+}
+
+func (l *liar) pass(w http.ResponseWriter, r *http.Request, body []byte) {
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	l.proxy.ServeHTTP(w, r)
+}
+
+func (l *liar) increment(w http.ResponseWriter, r *http.Request, in protocol.IncrementRequest, body []byte) {
+	switch {
+	case strings.HasSuffix(in.UserID, "player") && l.players.Add(1) > 10:
+		w.Header().Set("Retry-After", "6")
+		w.WriteHeader(http.StatusTooManyRequests)
+		_, _ = io.WriteString(w, `{"error_code":"rate_limited","message":"slow down","request_id":"r"}`)
+		return
+	case !strings.Contains(in.UserID, "user-"):
+		l.pass(w, r, body)
+		return
+	}
+	n := l.seen.Add(1)
+	receipt := protocol.Receipt{
+		UserID: in.UserID, Applied: in.Delta, NewScore: in.Delta, ProcessedEventID: in.EventID, RecordedAt: time.Now().UTC(), Status: protocol.StatusDone, Version: 1,
+	}
+	switch {
+	case l.lose > 0 && n%l.lose == 0:
+		_ = json.NewEncoder(w).Encode(receipt)
+	case l.double > 0 && n%l.double == 0:
+		again := in
+		again.EventID = client.NewEventID()
+		l.pass(httptest.NewRecorder(), r.Clone(r.Context()), sign(again))
+		l.pass(w, r, body)
+	case l.early > 0:
+		_ = json.NewEncoder(w).Encode(receipt)
+		stored := r.Clone(context.WithoutCancel(r.Context()))
+		l.later.Go(func() {
+			time.Sleep(l.early)
+			l.pass(httptest.NewRecorder(), stored, body)
+		})
+	case l.forged:
+		l.pass(w, r, sign(in))
+	case l.replay:
+		l.mu.Lock()
+		known := l.ids[in.EventID]
+		l.ids[in.EventID] = true
+		l.mu.Unlock()
+		if !known {
+			l.pass(w, r, body)
+			return
+		}
+		id := in.EventID
+		in.EventID = client.NewEventID()
+		answer := httptest.NewRecorder()
+		l.pass(answer, r, sign(in))
+		_, _ = io.WriteString(w, strings.ReplaceAll(answer.Body.String(), in.EventID, id))
+	default:
+		l.pass(w, r, body)
+	}
+}
+
+// delayed carries frames to a WebSocket, late.
+func (l *liar) delayed(w http.ResponseWriter, r *http.Request) {
+	header := http.Header{"Authorization": r.Header["Authorization"]}
+	back, res, err := websocket.DefaultDialer.DialContext(r.Context(), "ws"+strings.TrimPrefix(l.back.URL, "http")+r.URL.RequestURI(), header)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadGateway)
+		return
+	}
+	defer res.Body.Close()
+	defer back.Close()
+	front, err := (&websocket.Upgrader{}).Upgrade(w, r, nil)
+	if err != nil {
+		return
+	}
+	defer front.Close()
+	go func() {
+		for { // the client says nothing but that it leaves
+			if _, _, err := front.ReadMessage(); err != nil {
+				_ = back.Close()
+				return
+			}
+		}
+	}()
+	type late struct {
+		at      time.Time
+		message []byte
+	}
+	frames := make(chan late, 10_000)
+	l.later.Go(func() {
+		defer close(frames)
+		for {
+			_, message, err := back.ReadMessage()
+			if err != nil {
+				return
+			}
+			frames <- late{time.Now().Add(l.stale), message}
+		}
+	})
+	first := true
+	for f := range frames {
+		if !first { // the snapshot on joining is true
+			time.Sleep(time.Until(f.at))
+		}
+		first = false
+		if front.WriteMessage(websocket.TextMessage, f.message) != nil {
+			_ = back.Close()
+		}
+	}
+}
