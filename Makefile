@@ -15,7 +15,7 @@ ifeq ($(shell git rev-parse HEAD 2>/dev/null),)
 export GOFLAGS += -buildvcs=false
 endif
 
-.PHONY: help build demo dev test proof bench bench-ingest lint vuln fmt fuzz setup clean
+.PHONY: help build demo dev test proof bench bench-ingest lint vuln fmt fuzz setup clean accept accept-full
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,7 +24,7 @@ build: ## build bin/scoreboardd and bin/sbctl
 	@mkdir -p bin
 	go build -o bin/ ./cmd/scoreboardd ./cmd/sbctl
 
-demo: build ## signed traffic on the development stack, and a live top 10 (DEMO_SECONDS=10 ends it)
+demo: build ## signed traffic on the development stack, and a live top 10; DEMO_SECONDS=10 ends it after 10 s
 	@deploy/demo.sh
 
 dev: build ## the development stack in the foreground, data in .dev
@@ -44,6 +44,12 @@ bench-ingest: build ## measure writes: the store alone, over HTTP, at fixed rate
 	go run ./loadgen/bench ingest
 	go run ./loadgen/bench open
 	go run ./loadgen/bench grown
+
+accept: build ## the acceptance criteria on the development stack, scaled to under three minutes
+	@deploy/accept.sh
+
+accept-full: build ## the same as they are written: 10,000 increments a second for 15 minutes
+	@deploy/accept.sh --full
 
 setup: ## install what the tests need (as root on Debian), name what is missing
 	@.ci/setup

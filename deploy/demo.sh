@@ -5,6 +5,13 @@
 set -eu
 cd "$(dirname "$0")/.."
 
+case "${DEMO_SECONDS:-1}" in
+*[!0-9]* | 0)
+	echo "demo: DEMO_SECONDS must be a whole number of seconds, not $DEMO_SECONDS" >&2
+	exit 2
+	;;
+esac
+
 dir=$(mktemp -d)
 daemon='' load='' watch='' timer=''
 
@@ -15,6 +22,7 @@ end() {
 		wait "$pid" 2>/dev/null || true
 	done
 	rm -rf "$dir"
+	[ -z "$watch" ] || echo 'demo: over, and its data is gone; "make dev" keeps a stack to play with' >&2
 }
 trap end EXIT
 trap 'exit 130' INT

@@ -97,7 +97,7 @@ func New(ctx context.Context, c *config.Config, log *slog.Logger) (*Server, erro
 func (s *Server) openBackends(ctx context.Context) (err error) {
 	c := s.config
 	if c.PostgresURL == "" || c.RedisURL == "" {
-		return errors.New("postgres.url and redis.url must be set")
+		return errors.New("postgres.url and redis.url must be set, by flag (--postgres-url), environment (SCOREBOARD_POSTGRES_URL) or file; \"scoreboardd dev\" brings its own")
 	}
 	s.store, err = store.Open(ctx, store.Options{
 		URL: c.PostgresURL, MaxConns: c.PostgresMaxConns, LockWait: lockWait, Timeout: statementTimeout,

@@ -131,7 +131,7 @@ func (p *program) nextStep(e *client.Error) string {
 	case e.Code == scoreboard.CodeForbidden:
 		return fmt.Sprintf("the token (from %s) may not do this; use one of that user, or with a wider scope", s.Token.From)
 	case e.Code == scoreboard.CodeEventConflict:
-		return "the event id belongs to another increment; \"sbctl event show\" tells which"
+		return "the event id belongs to another increment of the user; \"sbctl event show ID --user USER\" tells which"
 	case e.RetryAfter > 0:
 		return fmt.Sprintf("try again in %v", e.RetryAfter.Round(time.Second))
 	case e.Temporary():

@@ -13,7 +13,7 @@ import (
 func newTokenCmd(p *program) *cobra.Command {
 	return newNounCmd("token", "Mint tokens on a development server", `
   sbctl token mint --user alice
-  SBCTL_TOKEN=$(sbctl token mint --user alice) sbctl watch`,
+  sbctl token mint --user alice --scope score:update --ttl 1h > alice.token`,
 		newTokenMintCmd(p))
 }
 

@@ -148,6 +148,12 @@ func banner(w io.Writer, stack *devstack.Stack, api, ops net.Addr, envPath strin
 		}
 	}
 	fmt.Fprintf(w, "  %-11s http://%s\n  %-11s http://%s/metrics\n", "API", api, "operations", ops)
-	fmt.Fprintf(w, "Settings for sbctl are in %s. Try, in the same folder:\n", envPath)
-	fmt.Fprintln(w, "  sbctl score submit --user alice --delta 5\n  sbctl watch")
+	fmt.Fprintf(w, "Settings for sbctl are in %s. Try, in another terminal:\n", envPath)
+	if envPath != foundByItself {
+		fmt.Fprintf(w, "  set -a; . %s; set +a\n", envPath)
+	}
+	fmt.Fprintln(w, "  bin/sbctl score submit --user alice --delta 5\n  bin/sbctl watch")
 }
+
+// foundByItself is where sbctl looks when nothing tells it where to.
+var foundByItself = filepath.Join(".dev", "sbctl.env")

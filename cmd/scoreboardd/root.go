@@ -101,11 +101,11 @@ func newLog(w io.Writer, level string) (*slog.Logger, error) {
 func listen(ctx context.Context, c *config.Config) (api, ops net.Listener, err error) {
 	var l net.ListenConfig
 	if api, err = l.Listen(ctx, "tcp", c.Addr); err != nil {
-		return nil, nil, fmt.Errorf("listen for the API: %w", err)
+		return nil, nil, fmt.Errorf("listen for the API (--addr chooses another address): %w", err)
 	}
 	if ops, err = l.Listen(ctx, "tcp", c.OpsAddr); err != nil {
 		_ = api.Close() // nothing was served
-		return nil, nil, fmt.Errorf("listen for operations: %w", err)
+		return nil, nil, fmt.Errorf("listen for operations (--ops-addr chooses another address): %w", err)
 	}
 	return api, ops, nil
 }
