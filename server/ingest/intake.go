@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/scoreboard/scoreboard/server/backoff"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -65,7 +65,7 @@ func (k *Intake) Collectors() []prometheus.Collector { return []prometheus.Colle
 
 // Run consumes until ctx ends, starting again after a failure.
 func (k *Intake) Run(ctx context.Context) error {
-	for attempt := 0; ctx.Err() == nil; attempt++ {
+	for attempt := 0; ctx.Err() == nil; {
 		started := time.Now()
 		err := k.source.Consume(ctx, k.handle)
 		if err == nil {
@@ -74,19 +74,11 @@ func (k *Intake) Run(ctx context.Context) error {
 		if time.Since(started) > time.Minute {
 			attempt = 0
 		}
+		attempt++
 		k.log.Warn("intake interrupted", "attempt", attempt, "err", err)
-		backoff(ctx, attempt)
+		backoff.Wait(ctx, attempt)
 	}
 	return nil
-}
-
-// backoff waits from 50 ms to 5 s, growing with attempt, with jitter.
-func backoff(ctx context.Context, attempt int) {
-	limit := min(50*time.Millisecond<<min(attempt, 10), 5*time.Second)
-	select {
-	case <-time.After(limit/2 + rand.N(limit/2)):
-	case <-ctx.Done():
-	}
 }
 
 // handle records a batch: poison is buried, refusals are kept, and what the
@@ -111,7 +103,7 @@ func (k *Intake) handle(ctx context.Context, records []Record) error {
 	}
 	for attempt := 0; len(todo) > 0; attempt++ {
 		if attempt > 0 {
-			backoff(ctx, attempt)
+			backoff.Wait(ctx, attempt)
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()

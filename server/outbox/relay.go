@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/scoreboard/scoreboard/server/backoff"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -97,16 +97,10 @@ func (r *Relay) tend(ctx context.Context, shard int) {
 			attempt++
 			r.metrics.failures.Inc()
 			r.log.Warn("relay interrupted", "shard", shard, "attempt", attempt, "err", err)
-			wait = backoff(attempt)
+			wait = backoff.Delay(attempt)
 		}
 		sleep(ctx, wait)
 	}
-}
-
-// backoff grows from 50 ms to 5 s, with full jitter.
-func backoff(attempt int) time.Duration {
-	limit := min(50*time.Millisecond<<min(attempt, 10), 5*time.Second)
-	return limit/10 + rand.N(limit)
 }
 
 func sleep(ctx context.Context, d time.Duration) {
@@ -222,7 +216,7 @@ func (l *lease) narrow(ctx context.Context, refusal error) error {
 		if err := l.relay.queue.FailShard(ctx, l.shard, l.generation, l.refused, refusal.Error()); err != nil {
 			return err
 		}
-		sleep(ctx, backoff(l.refused))
+		backoff.Wait(ctx, l.refused)
 		return nil
 	}
 	page, err := l.relay.queue.OutboxPage(ctx, l.shard, l.at, 1)

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"time"
 
+	"github.com/scoreboard/scoreboard/server/backoff"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -73,18 +73,9 @@ func (p *Projection) Run(ctx context.Context) error {
 		attempt++
 		p.metrics.failures.Inc()
 		p.log.Warn("projection interrupted", "attempt", attempt, "err", err)
-		pause(ctx, attempt)
+		backoff.Wait(ctx, attempt)
 	}
 	return nil
-}
-
-// pause waits from 50 ms to 5 s, growing with attempt, with jitter.
-func pause(ctx context.Context, attempt int) {
-	limit := min(50*time.Millisecond<<min(attempt, 10), 5*time.Second)
-	select {
-	case <-time.After(limit/2 + rand.N(limit/2)):
-	case <-ctx.Done():
-	}
 }
 
 // batch is what a set of records came to.
@@ -179,7 +170,7 @@ func (p *Projection) untilDone(ctx context.Context, do func() error) error {
 		if attempt == 1 || attempt%20 == 0 {
 			p.log.Warn("ranking does not take changes", "attempt", attempt, "err", err)
 		}
-		pause(ctx, attempt)
+		backoff.Wait(ctx, attempt)
 	}
 }
 

@@ -1,0 +1,40 @@
+package backoff_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/backoff"
+)
+
+func TestDelayGrowsWithinItsBounds(t *testing.T) {
+	t.Parallel()
+	for attempt, most := range map[int]time.Duration{
+		1: 50 * time.Millisecond, 2: 100 * time.Millisecond, 5: 800 * time.Millisecond, 8: 5 * time.Second, 1000: 5 * time.Second,
+	} {
+		for range 200 {
+			if d := backoff.Delay(attempt); d < most/2 || d >= most {
+				t.Fatalf("attempt %d: %s, want from %s to %s", attempt, d, most/2, most)
+			}
+		}
+	}
+}
+
+func TestWaitEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		defer cancel()
+		started := time.Now()
+		backoff.Wait(ctx, 10)
+		if took := time.Since(started); took != 10*time.Millisecond {
+			t.Errorf("it took %s", took)
+		}
+		backoff.Wait(t.Context(), 1)
+		if took := time.Since(started); took < 35*time.Millisecond {
+			t.Errorf("it did not wait: %s", took)
+		}
+	})
+}
