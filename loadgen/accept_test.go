@@ -12,6 +12,9 @@ import (
 	"github.com/scoreboard/scoreboard/testdata/scenarios"
 )
 
+// slow is the limit of these tests on latency and freshness, in milliseconds.
+const slow = 2500
+
 // accept holds a server to profile A, scaled down to a few seconds.
 func accept(t *testing.T, url string, rate int, lasts time.Duration, change func(*Options)) *Report {
 	t.Helper()
@@ -21,6 +24,11 @@ func accept(t *testing.T, url string, rate int, lasts time.Duration, change func
 	}
 	scenario.Scale(rate, lasts, 40)
 	scenario.Load.Watchers = 2
+	for i, c := range scenario.Criteria { // many tests share a slow machine
+		if c.Name == "api.p95" || c.Name == "freshness.client.p95" {
+			scenario.Criteria[i].Limit = slow
+		}
+	}
 	p, err := pace.Parse("210", lasts)
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +90,7 @@ func TestLiesAreFoundOut(t *testing.T) {
 		"counts every fiftieth twice": {&liar{double: 50}, nil, []string{"doubled"}, []string{"top.correct", "me.correct"}},
 		"counts repeats anew":         {&liar{replay: true}, nil, []string{"doubled", "replays.rejected"}, []string{"top.correct", "me.correct", "errors", "increments.rate"}},
 		"answers before it stores":    {&liar{early: 300 * time.Millisecond}, once, []string{"acks.recorded"}, nil},
-		"pushes stale frames":         {&liar{stale: 1500 * time.Millisecond}, nil, []string{"freshness.client.p95"}, nil},
+		"pushes stale frames":         {&liar{stale: 4 * time.Second}, nil, []string{"freshness.client.p95"}, nil},
 		"does not check signatures":   {&liar{forged: true}, func(p *Plan) { p.Forged = 0.05 }, []string{"signatures.rejected"}, []string{"errors", "increments.rate"}},
 		"numbers the top wrongly":     {&liar{top: true}, nil, []string{"top.correct"}, nil},
 	} {
@@ -113,8 +121,9 @@ func TestLiesAreFoundOut(t *testing.T) {
 
 // A server that stalls a second every ten serves few requests slowly when few
 // connections wait on it; all that were due meanwhile felt it.
+//
+// Not parallel, for it is about time.
 func TestAStallShowsInTheCorrectedPercentileAlone(t *testing.T) {
-	t.Parallel()
 	l := newLiar(t, &liar{})
 	var began time.Time
 	l.stall = func(time.Duration) time.Duration {
@@ -128,11 +137,20 @@ func TestAStallShowsInTheCorrectedPercentileAlone(t *testing.T) {
 		}
 		return 0
 	}
-	r := accept(t, l.URL, 200, 10*time.Second, func(o *Options) { o.Plan.Connections = 8 })
+	r := accept(t, l.URL, 200, 10*time.Second, func(o *Options) {
+		o.Plan.Connections = 8
+		for _, name := range []string{"api.p99", "api.service.p99"} {
+			c, err := criteria.Parse(name+" <= 300ms", "this test")
+			if err != nil {
+				t.Fatal(err)
+			}
+			o.Scenario.Criteria = append(o.Scenario.Criteria, c)
+		}
+	})
 	if r.FromDue.P99 < 700 || r.Service.P99 > 200 {
 		t.Errorf("got p99 %v ms from due and %v ms of service; want the stall in the first alone", r.FromDue.P99, r.Service.P99)
 	}
-	if !slices.Contains(missed(r), "api.p95") {
-		t.Errorf("api.p95 was met: %v ms", r.Measured["api.p95"])
+	if !slices.Contains(missed(r), "api.p99") || slices.Contains(missed(r), "api.service.p99") {
+		t.Errorf("missed %v with api.p99 %v ms", missed(r), r.Measured["api.p99"])
 	}
 }

@@ -304,9 +304,16 @@ func TestPlacesAndTopsAreRecounted(t *testing.T) {
 		score, claimed, rank, others int64
 		want                         bool
 	}{
-		{30, 30, 1, 0, true}, {30, 30, 2, 0, false}, {30, 31, 1, 0, false}, {30, 30, 2, 1, true},
-		{20, 20, 2, 0, true}, {20, 20, 3, 0, true}, {20, 20, 4, 0, false}, {20, 20, 1, 5, false},
-		{10, 10, 4, 0, true}, {10, 10, 5, 0, false},
+		{30, 30, 1, 0, true},
+		{30, 30, 2, 0, false},
+		{30, 31, 1, 0, false},
+		{30, 30, 2, 1, true},
+		{20, 20, 2, 0, true},
+		{20, 20, 3, 0, true},
+		{20, 20, 4, 0, false},
+		{20, 20, 1, 5, false},
+		{10, 10, 4, 0, true},
+		{10, 10, 5, 0, false},
 	} {
 		if got := placeCorrect(protocol.Place{Score: c.claimed, Rank: c.rank}, c.score, scores, c.others); got != c.want {
 			t.Errorf("%+v: got %v", c, got)
