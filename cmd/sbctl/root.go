@@ -114,6 +114,12 @@ func takes(names ...string) cobra.PositionalArgs {
 }
 
 func flagError(cmd *cobra.Command, err error) error {
+	var invalid *pflag.InvalidValueError
+	if errors.As(err, &invalid) {
+		if kind := valueKinds[invalid.GetFlag().Value.Type()]; kind != "" {
+			return usagef("--%s takes %s, not %q", invalid.GetFlag().Name, kind, invalid.GetValue())
+		}
+	}
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {
 		return usagef("%w", err)
@@ -125,6 +131,12 @@ func flagError(cmd *cobra.Command, err error) error {
 		return usagef("there is no flag -%s", name)
 	}
 	return usagef("there is no flag --%s%s", name, suggest(name, names, "--"))
+}
+
+// valueKinds says what a flag takes, for those whose parser speaks of Go.
+var valueKinds = map[string]string{
+	"int": "a whole number", "int64": "a whole number", "uint64": "a whole number that is not negative",
+	"float64": "a number", "duration": "a time such as 30s or 15m",
 }
 
 // suggest names the closest of the known words, if one is close to the typo.
