@@ -358,12 +358,14 @@ func TestSights(t *testing.T) {
 	see(4, 200)
 	s.committed("p", 3, at(120)) // was seen at 200
 	see(1, 250)                  // a stale frame shows nothing
-	s.committed("p", 5, at(210))
+	s.committed("p", 5, at(205))
+	s.committed("p", 6, at(210))
+	see(5, 255) // the second is still to come
 	if s.waiting() != 1 {
 		t.Errorf("got %d waiting", s.waiting())
 	}
 	s.close(at(1210))
-	want := []time.Duration{100 * time.Millisecond, 90 * time.Millisecond, 80 * time.Millisecond, time.Second}
+	want := []time.Duration{100 * time.Millisecond, 90 * time.Millisecond, 80 * time.Millisecond, 50 * time.Millisecond, time.Second}
 	if !slices.Equal(took, want) || s.waiting() != 0 {
 		t.Errorf("got %v, want %v", took, want)
 	}
