@@ -17,6 +17,7 @@ const (
 	stateDeadlock      = "40P01"
 	stateLockTimeout   = "55P03"
 	stateUnique        = "23505"
+	stateCheck         = "23514"
 )
 
 // retryAfterOutage is what callers are told to wait while PostgreSQL is away.
@@ -41,7 +42,15 @@ func mayRunAgain(err error) bool {
 	case stateSerialization, stateDeadlock, stateUnique, stateLockTimeout:
 		return true
 	}
-	return connectionLost(err)
+	return partitionMoved(err) || connectionLost(err)
+}
+
+// partitionMoved reports whether a row was refused because a partition was
+// attached between its routing and its writing: the default partition then no
+// longer takes it. Of check violations, only a partition's has no name.
+func partitionMoved(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && pg.Code == stateCheck && pg.ConstraintName == ""
 }
 
 // connectionLost reports whether err came from the connection instead of from
