@@ -66,14 +66,15 @@ func (u *Upkeep) Run(ctx context.Context) error {
 	defer measure.Stop()
 	defer change.Stop()
 	for due := true; ; {
-		if err := u.once(ctx, due); err != nil && ctx.Err() == nil {
+		err := u.once(ctx, due)
+		if err != nil && ctx.Err() == nil {
 			u.log.Warn("outbox not kept", "err", err)
 		}
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-measure.C:
-			due = false
+			due = due && err != nil // what had to wait for a lock is tried again soon
 		case <-change.C:
 			due = true
 		}
