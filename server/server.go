@@ -49,7 +49,7 @@ type Server struct {
 	refused  *broker.Producer
 	hub      *realtime.Hub
 	keeper   *repair.Keeper
-	archive  *archive.Archive // nil where no folder is named
+	archive  *archive.Archive // nil where no place is named
 	stations []station        // in the order of their start
 	ready    gate
 }
@@ -80,8 +80,12 @@ func New(ctx context.Context, c *config.Config, log *slog.Logger) (*Server, erro
 		upkeep := outbox.NewUpkeep(s.store, log)
 		s.add("outbox upkeep", upkeep)
 		s.register(upkeep.Collectors()...)
-		if c.LedgerArchiveDir != "" {
-			s.archive = archive.New(archive.Options{Dir: c.LedgerArchiveDir, Keep: c.LedgerKeep}, s.store, log, time.Now)
+		if c.LedgerArchive != "" {
+			place, err := archive.OpenPlace(c.LedgerArchive)
+			if err != nil {
+				return nil, fmt.Errorf("ledger.archive: %w", err)
+			}
+			s.archive = archive.New(archive.Options{Place: place, Keep: c.LedgerKeep}, s.store, log, time.Now)
 			s.add("archive", s.archive)
 			s.register(s.archive.Collectors()...)
 		}

@@ -19,8 +19,8 @@ func newLedgerCmd(p *program) *cobra.Command {
 func newLedgerArchiveCmd(p *program) *cobra.Command {
 	var dry bool
 	cmd := &cobra.Command{
-		Use: "archive", Short: "Move old partitions out of the database into files", Args: takes(),
-		Long: `Move old partitions out of the database into the server's ledger.archive_dir,
+		Use: "archive", Short: "Move old partitions out of the database into the archive", Args: takes(),
+		Long: `Move old partitions out of the database into the server's ledger.archive,
 now instead of within the hour. A partition goes when all of it is older than
 ledger.keep; events in it are no longer found afterwards.`,
 		Example: trimExamples(`

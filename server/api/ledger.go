@@ -27,7 +27,7 @@ func (a *API) archiveLedger(c *gin.Context, _ *auth.Claims) error {
 		return err
 	}
 	if a.Operate.Archive == nil {
-		return scoreboard.Errorf(scoreboard.CodeConflict, "this node has no archive: ledger.archive_dir is empty, or it lacks the role maintenance")
+		return scoreboard.Errorf(scoreboard.CodeConflict, "this node has no archive: ledger.archive is empty, or it lacks the role maintenance")
 	}
 	return a.inTurn(c, func(ctx context.Context, l *lines) (protocol.JobLine, error) {
 		var result protocol.JobLine

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
-	"os"
 	"sync"
 	"time"
 
@@ -25,8 +25,8 @@ type Ledger interface {
 
 // Options are the knobs of the archive.
 type Options struct {
-	Dir  string        // where archives go
-	Keep time.Duration // partitions wholly older than this leave the database
+	Place Place         // where archives go
+	Keep  time.Duration // partitions wholly older than this leave the database
 }
 
 const (
@@ -98,11 +98,6 @@ func (a *Archive) Once(ctx context.Context) (done []Manifest, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(old) > 0 {
-		if err := os.MkdirAll(a.o.Dir, 0o700); err != nil {
-			return nil, fmt.Errorf("make the folder of archives: %w", err)
-		}
-	}
 	for _, p := range old {
 		m, err := a.move(ctx, p)
 		if err != nil {
@@ -118,8 +113,8 @@ func (a *Archive) Once(ctx context.Context) (done []Manifest, err error) {
 
 // move takes one partition through all steps, from wherever it stands.
 func (a *Archive) move(ctx context.Context, p scoreboard.Partition) (*Manifest, error) {
-	m, err := whole(a.o.Dir, p)
-	if err != nil && !errors.Is(err, errDamaged) && !errors.Is(err, os.ErrNotExist) {
+	m, err := whole(ctx, a.o.Place, p)
+	if err != nil && !errors.Is(err, errDamaged) && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	if err != nil {
@@ -149,7 +144,7 @@ func (a *Archive) move(ctx context.Context, p scoreboard.Partition) (*Manifest, 
 }
 
 func (a *Archive) write(ctx context.Context, p scoreboard.Partition) (*Manifest, error) {
-	m, err := write(a.o.Dir, p, a.now(), func(do func(lines []string) error) error {
+	m, err := write(ctx, a.o.Place, p, a.now(), func(do func(lines []string) error) error {
 		return a.ledger.ReadPartition(ctx, p, chunkRows, do)
 	})
 	if err != nil {

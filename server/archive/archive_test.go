@@ -38,9 +38,10 @@ const (
 // rig is a ledger with rows of now, and of a month that is half a year past.
 type rig struct {
 	*store.Store
-	conn *pgx.Conn
-	dir  string
-	leaf string // the old partition
+	conn  *pgx.Conn
+	place archive.Place
+	dir   string // where the files of place lie
+	leaf  string // the old partition
 }
 
 func newRig(t *testing.T) *rig {
@@ -61,6 +62,9 @@ func newRig(t *testing.T) *rig {
 	y, month, _ := time.Now().UTC().Date()
 	from := time.Date(y, month-6, 1, 0, 0, 0, 0, time.UTC)
 	r := &rig{Store: s, conn: conn, dir: filepath.Join(t.TempDir(), "archive"), leaf: "user_score_histories_" + from.Format("20060102")}
+	if r.place, err = archive.OpenPlace(r.dir); err != nil {
+		t.Fatal(err)
+	}
 	r.exec(t, `select create_ledger_partition($1, $2)`, from, from.AddDate(0, 1, 0))
 	r.exec(t, `insert into user_score_histories (user_id, board_id, event_id, event_text, payload_hash, delta, applied,
     previous_score, new_score, version, recorded_at, client_timestamp, source, action, address, user_agent)
@@ -97,7 +101,7 @@ func (r *rig) count(t *testing.T, sql string, args ...any) (n int) {
 }
 
 func (r *rig) archive(l archive.Ledger, keep time.Duration) *archive.Archive {
-	return archive.New(archive.Options{Dir: r.dir, Keep: keep}, l, slog.New(slog.DiscardHandler), time.Now)
+	return archive.New(archive.Options{Place: r.place, Keep: keep}, l, slog.New(slog.DiscardHandler), time.Now)
 }
 
 // check says whether the archive alone brings every row of want, a copy of the

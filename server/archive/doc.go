@@ -1,7 +1,7 @@
 // Package archive moves old partitions of the ledger into files.
 //
-// Promise: a partition leaves the database only after its archive is written,
-// synced to disk, read back and found to hold every row. Each step can be
+// Promise: a partition leaves the database only after its archive is written
+// durably, read back and found to hold every row. Each step can be
 // interrupted anywhere and is done again, or found done, by the next look.
 //
 // An archive is three files, in this order of their coming:
@@ -11,7 +11,8 @@
 //	user_score_histories_20260101.json               the manifest: only now it is whole
 //
 // Assumption: the ledger is insert-only, and rows come with the time of their
-// recording. The folder is durable and belongs to one process at a time.
+// recording. The place, a folder or a bucket of an S3-compatible store, is durable
+// and belongs to one process at a time.
 //
 // Owner: Run looks every hour. The same body serves an operator.
 //

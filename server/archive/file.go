@@ -1,8 +1,8 @@
 package archive
 
 import (
-	"bufio"
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -10,8 +10,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
@@ -33,7 +31,10 @@ type Manifest struct {
 	ArchivedAt time.Time `json:"archived_at"`
 }
 
-const suffix = ".ndjson.zst"
+const (
+	suffix      = ".ndjson.zst"
+	maxManifest = 1 << 16
+)
 
 // counted counts and hashes what passes.
 type counted struct {
@@ -58,9 +59,9 @@ func (c *counted) hex() string { return hex.EncodeToString(c.sum.Sum(nil)) }
 
 // write makes the archive of a partition from what rows brings, over whatever
 // an interrupted attempt has left.
-func write(dir string, p scoreboard.Partition, now time.Time, rows func(do func(lines []string) error) error) (*Manifest, error) {
+func write(ctx context.Context, to Place, p scoreboard.Partition, now time.Time, rows func(do func(lines []string) error) error) (*Manifest, error) {
 	m := &Manifest{Partition: p.Name, From: p.From, To: p.To, File: p.Name + suffix, ArchivedAt: now.UTC()}
-	err := replace(filepath.Join(dir, m.File), func(f io.Writer) error {
+	err := to.Write(ctx, m.File, func(f io.Writer) error {
 		packed := count(f)
 		z, err := zstd.NewWriter(packed)
 		if err != nil {
@@ -85,17 +86,17 @@ func write(dir string, p scoreboard.Partition, now time.Time, rows func(do func(
 	if err != nil {
 		return nil, err
 	}
-	err = replace(filepath.Join(dir, m.File+".sha256"), func(f io.Writer) error {
+	err = to.Write(ctx, m.File+".sha256", func(f io.Writer) error {
 		_, err := fmt.Fprintf(f, "%s  %s\n", m.SHA256, m.File)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	if err := m.verify(dir); err != nil {
+	if err := m.verify(ctx, to); err != nil {
 		return nil, err
 	}
-	err = replace(filepath.Join(dir, p.Name+".json"), func(f io.Writer) error {
+	err = to.Write(ctx, p.Name+".json", func(f io.Writer) error {
 		e := json.NewEncoder(f)
 		e.SetIndent("", "  ")
 		return e.Encode(m)
@@ -103,46 +104,17 @@ func write(dir string, p scoreboard.Partition, now time.Time, rows func(do func(
 	return m, err
 }
 
-// replace writes a file beside its place, syncs it and puts it there, so that
-// under its name it is always whole.
-func replace(path string, fill func(io.Writer) error) (err error) {
-	part := path + ".part"
-	f, err := os.OpenFile(part, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
-	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	w := bufio.NewWriterSize(f, 1<<20)
-	err = fill(w)
-	if err == nil {
-		err = errors.Join(w.Flush(), f.Sync())
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	if err := os.Rename(part, path); err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	return syncDir(filepath.Dir(path))
-}
-
-// syncDir makes names in a folder durable.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return fmt.Errorf("sync %s: %w", dir, err)
-	}
-	if err := errors.Join(d.Sync(), d.Close()); err != nil {
-		return fmt.Errorf("sync %s: %w", dir, err)
-	}
-	return nil
-}
-
 // whole returns the manifest of an archive that is there and intact, or nil
 // where it has to be made.
-func whole(dir string, p scoreboard.Partition) (*Manifest, error) {
-	text, err := os.ReadFile(filepath.Join(dir, p.Name+".json"))
+func whole(ctx context.Context, at Place, p scoreboard.Partition) (*Manifest, error) {
+	f, err := at.Open(ctx, p.Name+".json")
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
+	}
+	var text []byte
+	if err == nil {
+		text, err = io.ReadAll(io.LimitReader(f, maxManifest))
+		_ = f.Close()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the manifest of %s: %w", p.Name, err)
@@ -151,14 +123,14 @@ func whole(dir string, p scoreboard.Partition) (*Manifest, error) {
 	if err := json.Unmarshal(text, &m); err != nil || m.Partition != p.Name || m.File != p.Name+suffix {
 		return nil, fmt.Errorf("the manifest of %s is not one: %w", p.Name, errors.Join(err, errDamaged))
 	}
-	return &m, m.verify(dir)
+	return &m, m.verify(ctx, at)
 }
 
 var errDamaged = errors.New("the archive is damaged")
 
-// verify reads the archive back from its file: hash, decompression, rows.
-func (m *Manifest) verify(dir string) error {
-	f, err := os.Open(filepath.Join(dir, m.File))
+// verify reads the archive back from its place: hash, decompression, rows.
+func (m *Manifest) verify(ctx context.Context, at Place) error {
+	f, err := at.Open(ctx, m.File)
 	if err != nil {
 		return fmt.Errorf("verify the archive of %s: %w", m.Partition, err)
 	}

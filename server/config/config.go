@@ -51,8 +51,8 @@ type Config struct {
 	OutboxPause  time.Duration
 	OutboxLease  time.Duration
 
-	LedgerArchiveDir string
-	LedgerKeep       time.Duration
+	LedgerArchive string
+	LedgerKeep    time.Duration
 
 	ProjectionBatch int
 	Transport       string
@@ -141,7 +141,7 @@ func (c *Config) knobs() []knob {
 		{"outbox.poll", "between looks at an idle shard", "50ms", false, &c.OutboxPoll},
 		{"outbox.pause", "between two batches that were not full", "10ms", false, &c.OutboxPause},
 		{"outbox.lease", "how long a dead relay's shard stays its own", "1500ms", false, &c.OutboxLease},
-		{"ledger.archive_dir", "durable folder for old partitions of the ledger; empty keeps them in the database", "", false, &c.LedgerArchiveDir},
+		{"ledger.archive", "folder, or s3://bucket/prefix?endpoint=URL&region=NAME, for old partitions of the ledger; empty keeps them in the database", "", false, &c.LedgerArchive},
 		{"ledger.keep", "partitions wholly older leave for the archive; what may be repeated stays anyway", "2160h", false, &c.LedgerKeep},
 		{"projection.batch", "records applied at once", "500", false, &c.ProjectionBatch},
 		{"transport", "what carries events: kafka, streams (Redis) or direct (one process)", TransportKafka, false, &c.Transport},
