@@ -6,28 +6,26 @@ import (
 	"fmt"
 	"hash/maphash"
 	"io"
-	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 const (
-	// MaxWorkers bounds the lines in flight.
+	// MaxWorkers bounds the requests in flight.
 	MaxWorkers = 256
-	// queue is how many lines wait for one worker.
-	queue = 8
 	// beat is how often the result file is flushed and progress told.
 	beat = 200 * time.Millisecond
 	// drain is how long what is in flight may take once the context ended.
 	drain = 15 * time.Second
 )
 
-// Submitter counts one increment. *client.Client is one.
+// Submitter counts increments. *client.Client is one.
 type Submitter interface {
 	Submit(ctx context.Context, in client.Increment) (client.Receipt, error)
+	SubmitBatch(ctx context.Context, ins []client.Increment) ([]client.Result, error)
 }
 
 // Job is a stream to submit.
@@ -40,6 +38,8 @@ type Job struct {
 	Progress func(Tally)
 	// Failed is told of every line that was refused or not sent.
 	Failed func(Result)
+
+	pause time.Duration // between tries of a line that the server was too busy for; 0 is retryPause
 }
 
 // Tally counts lines.
@@ -54,8 +54,9 @@ type Tally struct {
 	Bytes int64 `json:"-"`
 }
 
-// ErrAway ends a run when the server can no longer be reached.
-var ErrAway = errors.New("the server cannot be reached")
+// ErrAway ends a run when the server can no longer be reached, or has no room
+// for long.
+var ErrAway = errors.New("nothing gets through to the server")
 
 // Run submits the stream and returns the tally, also when it ends with an
 // error: the context's, that of the source or of the result file, ErrAway, or
@@ -85,11 +86,11 @@ func (j *Job) Run(ctx context.Context, s Submitter) (tally Tally, err error) {
 		}
 	})()
 
-	r := run{job: j, s: s, kept: kept, stop: stop, out: make(chan Result, 2*j.Workers)}
+	r := run{job: j, s: s, kept: kept, stop: stop, stopped: ctx.Done(), out: make(chan Result, batchLines)}
 	var workers sync.WaitGroup
 	lanes := make([]chan item, j.Workers)
 	for i := range lanes {
-		lanes[i] = make(chan item, queue)
+		lanes[i] = make(chan item, batchLines)
 		workers.Go(func() { r.work(sending, lanes[i]) })
 	}
 	var writer sync.WaitGroup
@@ -117,14 +118,16 @@ func (j *Job) open(r io.Reader) (source, error) {
 
 // run is what the goroutines of one Run share.
 type run struct {
-	job    *Job
-	s      Submitter
-	kept   *results
-	stop   context.CancelCauseFunc
-	out    chan Result
-	tally  Tally // the collector's, until it has ended
-	mu     sync.Mutex
-	unsent int // in a row
+	job     *Job
+	s       Submitter
+	kept    *results
+	stop    context.CancelCauseFunc
+	stopped <-chan struct{} // nothing more is to be sent
+	out     chan Result
+	tally   Tally       // the collector's, until it has ended
+	singly  atomic.Bool // the token may not send batches
+	mu      sync.Mutex
+	unsent  int // requests in a row
 }
 
 // read gives every line that is not settled to the lane of its user.
@@ -148,7 +151,11 @@ func (r *run) read(ctx context.Context, src source, lanes []chan item) error {
 			r.out <- Result{Line: it.line} // without a status: counted as skipped
 			continue
 		}
-		if it.err == nil && it.in.EventID == "" {
+		if it.err != nil {
+			r.out <- refused(it, it.err)
+			continue
+		}
+		if it.in.EventID == "" {
 			it.in.EventID = r.kept.eventID(it.line)
 		}
 		select {
@@ -157,57 +164,6 @@ func (r *run) read(ctx context.Context, src source, lanes []chan item) error {
 		}
 	}
 	return nil
-}
-
-func (r *run) work(ctx context.Context, lane <-chan item) {
-	for it := range lane {
-		r.out <- r.submit(ctx, it)
-	}
-}
-
-func (r *run) submit(ctx context.Context, it item) Result {
-	result := Result{Line: it.line, User: it.in.User, EventID: it.in.EventID, Status: Refused}
-	if it.err != nil {
-		result.Code, result.Message = scoreboard.CodeOf(it.err), messageOf(it.err)
-		return result
-	}
-	receipt, err := r.s.Submit(ctx, it.in)
-	if err == nil {
-		r.away(false)
-		result.Status, result.Replayed = Done, receipt.Replayed
-		if receipt.Status == Pending {
-			result.Status = Pending
-			return result
-		}
-		result.Score = &receipt.NewScore
-		return result
-	}
-	result.Code, result.Message = scoreboard.CodeOf(err), messageOf(err)
-	var e *client.Error
-	switch {
-	case errors.As(err, &e) && e.Status == http.StatusUnauthorized:
-		result.Status = Unsent
-		r.stop(err) // no line would fare better
-	case !errors.As(err, &e) || e.Temporary():
-		result.Status = Unsent
-		r.away(true)
-	default:
-		r.away(false)
-	}
-	return result
-}
-
-// away stops the run when each worker was left without an answer in a row.
-func (r *run) away(unsent bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !unsent {
-		r.unsent = 0
-		return
-	}
-	if r.unsent++; r.unsent >= r.job.Workers {
-		r.stop(ErrAway)
-	}
 }
 
 // collect writes the results down and tells the progress. It goes on reading
@@ -269,12 +225,4 @@ func (r *run) count(result Result) {
 	if r.job.Failed != nil {
 		r.job.Failed(result)
 	}
-}
-
-func messageOf(err error) string {
-	var e *scoreboard.Error
-	if errors.As(err, &e) && e.Message != "" {
-		return e.Message
-	}
-	return err.Error()
 }

@@ -29,7 +29,9 @@ type ledger struct {
 	scores map[string]int64
 	order  map[string][]int64 // deltas of each user as they came
 	before func(client.Increment) error
-	after  func(client.Increment) error // the increment is counted, its answer lost
+	after  func(client.Increment) error   // the increment is counted, its answer lost
+	whole  func([]client.Increment) error // refuses a batch as a whole
+	sent   []int                          // lines of each batch
 }
 
 func newLedger() *ledger {
@@ -59,6 +61,23 @@ func (l *ledger) Submit(_ context.Context, in client.Increment) (client.Receipt,
 	return client.Receipt{UserID: in.User, NewScore: l.scores[in.User], Replayed: replayed, Status: "done"}, nil
 }
 
+func (l *ledger) SubmitBatch(ctx context.Context, ins []client.Increment) ([]client.Result, error) {
+	l.mu.Lock()
+	l.sent = append(l.sent, len(ins))
+	whole := l.whole
+	l.mu.Unlock()
+	if whole != nil {
+		if err := whole(ins); err != nil {
+			return nil, err
+		}
+	}
+	results := make([]client.Result, len(ins))
+	for i, in := range ins {
+		results[i].Receipt, results[i].Err = l.Submit(ctx, in)
+	}
+	return results, nil
+}
+
 func away() error {
 	return &client.Error{Code: scoreboard.CodeUnavailable, Err: errors.New("no route")}
 }
@@ -78,6 +97,7 @@ func submit(t *testing.T, ctx context.Context, l *ledger, text, path string) (bu
 		Source: strings.NewReader(text), CSV: strings.HasPrefix(text, "user_id"), Results: path, Workers: 4,
 		Failed: func(r bulk.Result) { failed = append(failed, r) },
 	}
+	job.Hurry()
 	tally, err := job.Run(ctx, l)
 	slices.SortFunc(failed, func(a, b bulk.Result) int { return a.Line - b.Line })
 	return tally, failed, err
@@ -257,14 +277,84 @@ func TestWhatMeetsEveryLineStops(t *testing.T) {
 		{"bad token", &client.Error{Status: 401, Code: scoreboard.CodeUnauthorized}, nil},
 	} {
 		l := newLedger()
-		l.before = func(client.Increment) error { return tc.err }
+		l.whole = func([]client.Increment) error { return tc.err }
 		tally, _, err := submit(t, t.Context(), l, lines(10_000), "")
 		if want := tc.want; err == nil || want != nil && !errors.Is(err, want) || want == nil && !errors.Is(err, tc.err) {
 			t.Errorf("%s: got %v", tc.name, err)
 		}
-		if tally.Unsent == 0 || tally.Unsent > 100 || tally.Refused != 0 {
-			t.Errorf("%s: got %+v, want a few lines unsent and none refused", tc.name, tally)
+		if tally.Unsent == 0 || tally.Unsent > 4*200 || tally.Refused != 0 {
+			t.Errorf("%s: got %+v, want a few batches unsent and none refused", tc.name, tally)
 		}
+	}
+}
+
+// A batch that is wrong as a whole is taken apart, so that one line at fault
+// does not take others with it.
+func TestABadBatchIsHalved(t *testing.T) {
+	t.Parallel()
+	l := newLedger()
+	l.whole = func(ins []client.Increment) error {
+		for _, in := range ins {
+			if in.Delta == 123 {
+				return &client.Error{Status: 422, Code: scoreboard.CodeDeltaOutOfRange, Message: "delta is too large"}
+			}
+		}
+		return nil
+	}
+	tally, failed, err := submit(t, t.Context(), l, lines(400), "")
+	if err != nil || tally.Done != 399 || len(failed) != 1 || failed[0].Line != 123 || failed[0].Code != scoreboard.CodeDeltaOutOfRange {
+		t.Errorf("got %+v, %v, %+v, want line 123 alone refused", tally, err, failed)
+	}
+	for user, deltas := range l.order {
+		if !slices.IsSorted(deltas) {
+			t.Errorf("the lines of %s came out of order: %v", user, deltas)
+		}
+	}
+}
+
+// A token without score:update may not send batches, but its own user's lines.
+func TestWithoutTheScopeLinesGoOneByOne(t *testing.T) {
+	t.Parallel()
+	l := newLedger()
+	l.whole = func([]client.Increment) error {
+		return &client.Error{Status: 403, Code: scoreboard.CodeForbidden, Message: "this needs the scope score:update"}
+	}
+	l.before = func(in client.Increment) error {
+		if in.User != "u0" {
+			return &client.Error{Status: 403, Code: scoreboard.CodeForbidden, Message: "the token is not for this user"}
+		}
+		return nil
+	}
+	tally, _, err := submit(t, t.Context(), l, lines(700), "")
+	if err != nil || tally.Done != 100 || tally.Refused != 600 {
+		t.Errorf("got %+v, %v, want the hundred lines of u0 counted", tally, err)
+	}
+	if len(l.sent) > 8 {
+		t.Errorf("%d batches were tried, want none after the refusal", len(l.sent))
+	}
+}
+
+// Lines that the server is too busy for are sent again, the others not.
+func TestABusyServerGetsThemAgain(t *testing.T) {
+	t.Parallel()
+	l := newLedger()
+	busy := map[string]int{}
+	l.before = func(in client.Increment) error {
+		if busy[in.EventID]++; in.Delta%3 == 0 && busy[in.EventID] < 4 {
+			return &client.Error{Status: 200, Code: scoreboard.CodeOverloaded, Message: "too many increments are waiting"}
+		}
+		return nil
+	}
+	tally, _, err := submit(t, t.Context(), l, lines(300), "")
+	if err != nil || tally.Done != 300 || tally.Replayed != 0 {
+		t.Errorf("got %+v, %v, want all counted, and none twice", tally, err)
+	}
+	sent := 0
+	for _, n := range l.sent {
+		sent += n
+	}
+	if sent != 300+3*100 {
+		t.Errorf("%d lines were sent, want each busy one four times and the others once", sent)
 	}
 }
 
@@ -291,6 +381,14 @@ type accept struct{}
 
 func (accept) Submit(_ context.Context, in client.Increment) (client.Receipt, error) {
 	return client.Receipt{UserID: in.User, Status: "done"}, nil
+}
+
+func (accept) SubmitBatch(_ context.Context, ins []client.Increment) ([]client.Result, error) {
+	results := make([]client.Result, len(ins))
+	for i, in := range ins {
+		results[i].Receipt = client.Receipt{UserID: in.User, Status: "done"}
+	}
+	return results, nil
 }
 
 func TestMemoryIsFlat(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/scoreboard/scoreboard/client"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -104,11 +105,27 @@ func (n *ndjson) parse(text []byte) item {
 		err = errors.New("delta is missing")
 	}
 	if err != nil {
-		return item{line: n.line, err: scoreboard.Errorf(scoreboard.CodeInvalidRequest, "%v", err)}
+		return item{line: n.line, err: scoreboard.Errorf(scoreboard.CodeInvalidRequest, "%s", inWords(err))}
 	}
 	return item{line: n.line, in: client.Increment{
 		User: fields.User, Delta: *fields.Delta, EventID: fields.Event, Board: fields.Board, Action: fields.Action,
 	}}
+}
+
+// inWords says what is wrong with a line, where its decoder speaks of Go.
+func inWords(err error) string {
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &kind) && kind.Field == "delta":
+		return "delta must be a whole number"
+	case errors.As(err, &kind) && kind.Field != "":
+		return kind.Field + " must be a text"
+	case errors.As(err, &kind):
+		return "the line must be an object"
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return "the line ends in the middle"
+	}
+	return strings.TrimPrefix(err.Error(), "json: ")
 }
 
 // csvSource reads rows below a line of column names.

@@ -114,7 +114,12 @@ func (s *Server) increment(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) batch(w http.ResponseWriter, r *http.Request) {
-	if _, _, ok := caller(w, r); !ok {
+	_, scope, ok := caller(w, r)
+	if !ok {
+		return
+	}
+	if !hasScope(scope, "score:update") {
+		refuse(w, 403, scoreboard.Errorf(scoreboard.CodeForbidden, "this needs the scope score:update"))
 		return
 	}
 	body, _ := io.ReadAll(io.LimitReader(r.Body, 1<<20))

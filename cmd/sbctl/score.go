@@ -77,13 +77,14 @@ safe.
 
 --file takes NDJSON, lines of {"user_id", "delta", "event_id"?, "board"?,
 "action"?}, or CSV with these names as its first line, when the name ends in
-.csv. Every line's outcome goes to the result file (FILE.results, or --results),
-and the same command again resumes where it was stopped. Exit code 3 says that
-some lines were refused.`,
+.csv. Lines go in batches, which need the scope score:update; with the token of a
+user they go one by one. Every line's outcome goes to the result file
+(FILE.results, or --results), and the same command again resumes where it was
+stopped. Exit code 3 says that some lines were refused.`,
 		Example: trimExamples(`
   sbctl score submit --user alice --delta 5
   sbctl score submit --user alice --delta 5 --event-id match-8841 --board global
-  sbctl score submit --file events.ndjson --workers 32`),
+  sbctl score submit --file events.ndjson --workers 4`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, _ []string) error {
 			if f.file != "" {
 				return p.submitFile(cmd, c, &f)
@@ -99,7 +100,7 @@ some lines were refused.`,
 	flags.StringVar(&f.in.Action, "action", "", "what the user did")
 	flags.StringVar(&f.file, "file", "", "submit the lines of this file, - for stdin")
 	flags.StringVar(&f.results, "results", "", "where the outcome of each line is kept (default FILE.results)")
-	flags.IntVar(&f.workers, "workers", 16, "lines of a file in flight at once, 1 to 256")
+	flags.IntVar(&f.workers, "workers", 8, "requests of a file in flight at once, 1 to 256")
 	return cmd
 }
 

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/scoreboard/scoreboard/client/bulk"
+	"github.com/scoreboard/scoreboard/client/clienttest"
+)
+
+const events = "../../testdata/events"
+
+// The season counts as its README says, and is what its program writes.
+func TestTheSeason(t *testing.T) {
+	t.Parallel()
+	s := clienttest.New(t)
+	env := []string{
+		"SBCTL_SERVER=" + s.URL, "SBCTL_TOKEN=" + clienttest.Token("game", "score:update"),
+		"SBCTL_KEY_ID=" + clienttest.KeyID, "SBCTL_KEY_SECRET=" + clienttest.Secret,
+	}
+	for _, tc := range []struct {
+		file string
+		want bulk.Tally
+	}{
+		{"season.ndjson", bulk.Tally{Done: 9947, Replayed: 609, Refused: 53}},
+		// The same events as the season's, so all of them are repeats.
+		{"first-day.csv", bulk.Tally{Done: 199, Replayed: 199, Refused: 1}},
+	} {
+		var out bytes.Buffer
+		args := []string{"score", "submit", "--file", filepath.Join(events, tc.file), "--results", filepath.Join(t.TempDir(), "results"), "--output", "json"}
+		code := run(t.Context(), args, nil, &out, io.Discard, env)
+		var got bulk.Tally
+		if err := json.Unmarshal(out.Bytes(), &got); err != nil || code != exitNo || got != tc.want {
+			t.Errorf("%s: got exit code %d, %+v, %v; want 3, %+v", tc.file, code, got, err, tc.want)
+		}
+	}
+	fresh := t.TempDir()
+	if said, err := exec.CommandContext(t.Context(), "go", "run", events, fresh).CombinedOutput(); err != nil {
+		t.Fatalf("write it anew: %v\n%s", err, said)
+	}
+	for _, file := range []string{"season.ndjson", "first-day.csv"} {
+		want, err := os.ReadFile(filepath.Join(fresh, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(filepath.Join(events, file)); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s is not what its program writes (%v)", file, err)
+		}
+	}
+}
