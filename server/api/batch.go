@@ -37,7 +37,17 @@ func (a *API) batch(c *gin.Context, who *auth.Claims) error {
 	valid := make([]scoreboard.Increment, 0, len(b.Items))
 	index := make([]int, 0, len(b.Items))
 	for i := range b.Items {
-		in, err := a.validate(c.Request.Context(), &b.Items[i], who)
+		// An item costs what a request does. The request has paid for its first.
+		// What is over the limit is refused for itself: a batch that had to
+		// fit as a whole might never.
+		var err error
+		if i > 0 {
+			err = a.Limits.Updates.take(c.Request.Context(), who)
+		}
+		var in *scoreboard.Increment
+		if err == nil {
+			in, err = a.validate(c.Request.Context(), &b.Items[i], who)
+		}
 		if err != nil {
 			results[i] = a.rejected(c, &b.Items[i], err)
 			continue
