@@ -16,9 +16,10 @@ import (
 // sendBatch posts n good items, signed, and returns the results.
 func (r *rig) sendBatch(token string, n int) (status int, results []protocol.BatchResult) {
 	r.t.Helper()
+	at := time.Now().UTC().Format(time.RFC3339)
 	items := make([]string, n)
 	for i := range items {
-		items[i] = `{"user_id":"alice","delta":5,"event_id":"e` + strconv.Itoa(i) + `"}`
+		items[i] = `{"user_id":"alice","delta":5,"event_id":"e` + strconv.Itoa(i) + `","timestamp":"` + at + `"}`
 	}
 	body := `{"items":[` + strings.Join(items, ",") + `]}`
 	const path = "/v1/scores/increments"
@@ -52,10 +53,10 @@ func TestEachItemOfABatchCostsWhatARequestDoes(t *testing.T) {
 		}
 		for i, got := range results {
 			if i < want && got.Status != protocol.StatusDone {
-				t.Errorf("batch %d, item %d within the limit: got %+v", round, i, got)
+				t.Errorf("batch %d, item %d within the limit: got %s %+v", round, i, got.Status, got.Error)
 			}
 			if i >= want && (got.Status != protocol.StatusRejected || got.Error == nil || got.Error.ErrorCode != "rate_limited" || got.Error.EventID == "") {
-				t.Errorf("batch %d, item %d past the limit: got %+v", round, i, got)
+				t.Errorf("batch %d, item %d past the limit: got %s %+v", round, i, got.Status, got.Error)
 			}
 		}
 	}
