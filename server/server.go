@@ -151,7 +151,9 @@ func (s *Server) makeGateway(reads *leaderboard.Leaderboard) {
 // there are writes.
 func (s *Server) makeAPI(catalog *store.Catalog, reads *leaderboard.Leaderboard, wake func()) (err error) {
 	c := s.config
-	s.tokens = auth.NewTokens(c.AuthJWTSecret, c.AuthIssuer, c.AuthAudience, time.Now)
+	if err := s.makeTokens(); err != nil {
+		return err
+	}
 	o := api.Options{
 		Tokens: s.tokens, Catalog: catalog, SignatureOptional: c.AuthSignature == "optional",
 		Limits: s.makeLimits(c), Actions: c.IngestActions, DevIssuer: c.AuthDevIssuer, Origins: c.RealtimeOrigins, Log: s.log, Now: time.Now,

@@ -113,7 +113,7 @@ func runDev(cmd *cobra.Command, data string, ephemeral bool) (err error) {
 func devEnv(stack *devstack.Stack, secrets *secrets) config.Lookup {
 	under := map[string]string{
 		"SCOREBOARD_ADDR": "127.0.0.1:8080", "SCOREBOARD_AUTH_DEV_ISSUER": "true", "SCOREBOARD_LOG_LEVEL": "warn",
-		"SCOREBOARD_KAFKA_PARTITIONS": "4",
+		"SCOREBOARD_KAFKA_PARTITIONS": "4", "SCOREBOARD_AUTH_MAX_TOKEN_LIFE": (devTokenLife + time.Hour).String(),
 	}
 	if stack != nil {
 		under["SCOREBOARD_POSTGRES_URL"] = stack.PostgresURL

@@ -90,7 +90,7 @@ func (a *API) authenticate(c *gin.Context) (*auth.Claims, error) {
 	if !ok || !strings.EqualFold(scheme, "Bearer") {
 		return nil, scoreboard.Errorf(scoreboard.CodeUnauthorized, "a bearer token is required")
 	}
-	return a.Tokens.Verify(strings.TrimSpace(token))
+	return a.Tokens.Verify(c.Request.Context(), strings.TrimSpace(token))
 }
 
 // address is the peer's, without a port.

@@ -29,12 +29,12 @@ func TestTokens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := tokens.Verify(good)
+	c, err := tokens.Verify(t.Context(), good)
 	if err != nil || c.User != "alice" || !c.Has(auth.ScopeUpdate) || !c.Has(auth.ScopeAdmin) || c.Has("score") || !c.Expires.Equal(expires) {
 		t.Fatalf("got %+v, %v", c, err)
 	}
 	sign := func(method jwt.SigningMethod, key any, edit func(jwt.MapClaims)) string {
-		claims := jwt.MapClaims{"sub": "alice", "iss": "iss", "aud": "aud", "exp": noon.Add(time.Hour).Unix()}
+		claims := jwt.MapClaims{"sub": "alice", "iss": "iss", "aud": "aud", "exp": noon.Add(time.Hour).Unix(), "nbf": noon.Unix(), "iat": noon.Unix()}
 		edit(claims)
 		s, err := jwt.NewWithClaims(method, claims).SignedString(key)
 		if err != nil {
@@ -43,11 +43,28 @@ func TestTokens(t *testing.T) {
 		return s
 	}
 	hs256 := func(edit func(jwt.MapClaims)) string { return sign(jwt.SigningMethodHS256, []byte(jwtSecret), edit) }
-	if _, err := tokens.Verify(hs256(func(jwt.MapClaims) {})); err != nil {
+	if _, err := tokens.Verify(t.Context(), hs256(func(jwt.MapClaims) {})); err != nil {
 		t.Fatalf("the token that the refused ones vary: %v", err)
 	}
 	header := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"none"}`))
+	headed := func(name string, value any) string {
+		token := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{
+			"sub": "alice", "iss": "iss", "aud": "aud", "exp": noon.Add(time.Hour).Unix(), "nbf": noon.Unix(),
+		})
+		token.Header[name] = value
+		s, err := token.SignedString([]byte(jwtSecret))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	if _, err := tokens.Verify(t.Context(), headed("typ", "at+jwt")); err != nil {
+		t.Errorf("an access token by its type: %v", err)
+	}
 	refused := map[string]string{
+		"crit":           headed("crit", []string{"exp"}),
+		"another type":   headed("typ", "action+jwt"),
+		"a type of none": headed("typ", 5),
 		"empty":          "",
 		"dots":           strings.Repeat(".", 100),
 		"a megabyte":     strings.Repeat("a", 1<<20),
@@ -57,6 +74,9 @@ func TestTokens(t *testing.T) {
 		"another secret": sign(jwt.SigningMethodHS256, []byte("another"), func(jwt.MapClaims) {}),
 		"expired":        hs256(func(c jwt.MapClaims) { c["exp"] = noon.Add(-time.Minute).Unix() }),
 		"no exp":         hs256(func(c jwt.MapClaims) { delete(c, "exp") }),
+		"no nbf":         hs256(func(c jwt.MapClaims) { delete(c, "nbf") }),
+		"issued later":   hs256(func(c jwt.MapClaims) { c["iat"] = noon.Add(time.Minute).Unix() }),
+		"no audience":    hs256(func(c jwt.MapClaims) { delete(c, "aud") }),
 		"not yet":        hs256(func(c jwt.MapClaims) { c["nbf"] = noon.Add(time.Minute).Unix() }),
 		"another issuer": hs256(func(c jwt.MapClaims) { c["iss"] = "else" }),
 		"no issuer":      hs256(func(c jwt.MapClaims) { delete(c, "iss") }),
@@ -66,17 +86,54 @@ func TestTokens(t *testing.T) {
 		"one bit off":    good[:len(good)-2] + "AA",
 	}
 	for name, token := range refused {
-		if _, err := tokens.Verify(token); scoreboard.CodeOf(err) != scoreboard.CodeUnauthorized {
+		if _, err := tokens.Verify(t.Context(), token); scoreboard.CodeOf(err) != scoreboard.CodeUnauthorized {
 			t.Errorf("%s: got %v, want unauthorized", name, err)
 		}
 	}
 	now = expires.Add(29 * time.Second)
-	if _, err := tokens.Verify(good); err != nil {
+	if _, err := tokens.Verify(t.Context(), good); err != nil {
 		t.Errorf("within the leeway: %v", err)
 	}
 	now = expires.Add(31 * time.Second)
-	if _, err := tokens.Verify(good); scoreboard.CodeOf(err) != scoreboard.CodeUnauthorized {
+	if _, err := tokens.Verify(t.Context(), good); scoreboard.CodeOf(err) != scoreboard.CodeUnauthorized {
 		t.Errorf("a remembered token past its end: got %v, want unauthorized", err)
+	}
+}
+
+func TestALongLifeIsRefused(t *testing.T) {
+	t.Parallel()
+	now := noon
+	tokens := auth.NewTokens(jwtSecret, "iss", "aud", clock(&now))
+	mint := func(life time.Duration) string {
+		token, _, err := tokens.Mint("alice", "", life)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return token
+	}
+	day, longer := mint(24*time.Hour), mint(24*time.Hour+time.Second)
+	if _, err := tokens.Verify(t.Context(), longer); err != nil {
+		t.Fatalf("without a bound: %v", err)
+	}
+	tokens.Configure(auth.Policy{Issuer: "iss", Audience: "aud", MaxLife: 24 * time.Hour})
+	if _, err := tokens.Verify(t.Context(), day); err != nil {
+		t.Errorf("as long as the bound: %v", err)
+	}
+	if _, err := tokens.Verify(t.Context(), longer); scoreboard.CodeOf(err) != scoreboard.CodeUnauthorized {
+		t.Errorf("longer than the bound, and remembered from before it: got %v, want unauthorized", err)
+	}
+	undated, err := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{
+		"sub": "alice", "iss": "iss", "aud": "aud", "exp": noon.Add(time.Hour).Unix(), "nbf": noon.Unix(),
+	}).SignedString([]byte(jwtSecret))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tokens.Verify(t.Context(), undated); scoreboard.CodeOf(err) != scoreboard.CodeUnauthorized {
+		t.Errorf("without iat: got %v, want unauthorized", err)
+	}
+	tokens.Configure(auth.Policy{Issuer: "else", Audience: "aud"})
+	if _, err := tokens.Verify(t.Context(), day); scoreboard.CodeOf(err) != scoreboard.CodeUnauthorized {
+		t.Errorf("remembered under another issuer: got %v, want unauthorized", err)
 	}
 }
 
@@ -155,7 +212,7 @@ func BenchmarkOnTheHotPath(b *testing.B) {
 	text := []byte("alice|5|3f8a2c1e-6b0d-4b7e-9a53-0c1d2e3f4a5b|2026-11-21T12:00:00Z")
 	signature := protocol.Sign("secret", text)
 	for b.Loop() {
-		if _, err := tokens.Verify(token); err != nil {
+		if _, err := tokens.Verify(b.Context(), token); err != nil {
 			b.Fatal(err)
 		}
 		if err := ring.Check(b.Context(), "k1", text, signature, time.Now()); err != nil {

@@ -31,8 +31,10 @@ type Config struct {
 	KafkaIntakeGroup         string
 
 	AuthJWTSecret string
+	AuthJWKSURL   string
 	AuthIssuer    string
 	AuthAudience  string
+	AuthMaxLife   time.Duration
 	AuthMasterKey string
 	AuthSignature string
 	AuthDevIssuer bool
@@ -124,9 +126,11 @@ func (c *Config) knobs() []knob {
 		{"kafka.increments_topic", "increments that were accepted with 202", "score-increments.v1", false, &c.KafkaIncrementsTopic},
 		{"kafka.increments_dead_topic", "accepted increments that cannot be recorded", "score-increments.dlq", false, &c.KafkaIncrementsDeadTopic},
 		{"kafka.intake_group", "consumer group of the intake", "score-intake", false, &c.KafkaIntakeGroup},
-		{"auth.jwt_secret", "HS256 secret of bearer tokens (development)", "", true, &c.AuthJWTSecret},
+		{"auth.jwt_secret", "HS256 secret of bearer tokens (development); excludes auth.jwks_url", "", true, &c.AuthJWTSecret},
+		{"auth.jwks_url", "the identity provider's key set: bearer tokens are RS256, ES256 or EdDSA", "", false, &c.AuthJWKSURL},
 		{"auth.issuer", "required iss of bearer tokens", "scoreboard-dev", false, &c.AuthIssuer},
 		{"auth.audience", "required aud of bearer tokens", "scoreboard", false, &c.AuthAudience},
+		{"auth.max_token_life", "the longest exp − iat of a bearer token; 0 is any", "24h", false, &c.AuthMaxLife},
 		{"auth.master_key", "32 bytes in hex that seal the secrets of signing keys", "", true, &c.AuthMasterKey},
 		{"auth.signature", "required, or optional", "required", false, &c.AuthSignature},
 		{"auth.dev_issuer", "serve POST /v1/admin/tokens; for development only", "false", false, &c.AuthDevIssuer},

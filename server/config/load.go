@@ -166,6 +166,9 @@ func (c *Config) check() error {
 			return fmt.Errorf("knob %s must be longer than 0, not %s", name, d)
 		}
 	}
+	if err := c.checkAuth(); err != nil {
+		return err
+	}
 	if c.AuthSignature != "required" && c.AuthSignature != "optional" {
 		return fmt.Errorf("knob auth.signature must be required or optional, not %q", c.AuthSignature)
 	}

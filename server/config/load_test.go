@@ -61,6 +61,8 @@ func TestLoadRefuses(t *testing.T) {
 		"a length without":    {lookup("SCOREBOARD_OUTBOX_POLL", "50"), "", "outbox.poll"},
 		"a limit below 0":     {lookup("SCOREBOARD_LIMIT_TOP_PER_MINUTE", "-1"), "", "limit.top_per_minute"},
 		"a limit without end": {lookup("SCOREBOARD_LIMIT_UPDATES_PER_MINUTE", "1000001"), "", "limit.updates_per_minute"},
+		"two issuers":         {lookup("SCOREBOARD_AUTH_JWKS_URL", "https://id.example.com/keys", "SCOREBOARD_AUTH_JWT_SECRET", "s"), "", "auth.jwks_url"},
+		"two ways to mint":    {lookup("SCOREBOARD_AUTH_JWKS_URL", "https://id.example.com/keys", "SCOREBOARD_AUTH_DEV_ISSUER", "true"), "", "auth.dev_issuer"},
 		"a bad signature":     {lookup("SCOREBOARD_AUTH_SIGNATURE", "maybe"), "", "auth.signature"},
 	}
 	for name, c := range cases {

@@ -1,0 +1,26 @@
+package server
+
+import (
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/auth"
+)
+
+// makeTokens makes what verifies bearer tokens: by the key set of an identity
+// provider, or by the secret of a development issuer.
+func (s *Server) makeTokens() error {
+	c := s.config
+	policy := auth.Policy{Issuer: c.AuthIssuer, Audience: c.AuthAudience, MaxLife: c.AuthMaxLife}
+	if c.AuthJWKSURL == "" {
+		s.tokens = auth.NewTokens(c.AuthJWTSecret, c.AuthIssuer, c.AuthAudience, time.Now)
+		s.tokens.Configure(policy)
+		return nil
+	}
+	keys, err := auth.NewKeySet(c.AuthJWKSURL, s.log, time.Now)
+	if err != nil {
+		return err
+	}
+	s.tokens = auth.NewProviderTokens(keys, policy, time.Now)
+	s.add("key set", keys)
+	return nil
+}

@@ -1,0 +1,16 @@
+package config
+
+import "errors"
+
+// checkAuth refuses what would let more in than anybody meant.
+func (c *Config) checkAuth() error {
+	switch {
+	case c.AuthJWKSURL != "" && c.AuthJWTSecret != "":
+		return errors.New("knobs auth.jwks_url and auth.jwt_secret exclude each other: beside public keys a shared secret forges tokens")
+	case c.AuthJWKSURL != "" && c.AuthDevIssuer:
+		return errors.New("knobs auth.jwks_url and auth.dev_issuer exclude each other: the identity provider issues the tokens")
+	case c.AuthMaxLife < 0:
+		return errors.New("knob auth.max_token_life must not be below 0")
+	}
+	return nil
+}
