@@ -168,7 +168,7 @@ func (s *Server) makeAPI(catalog *store.Catalog, reads *leaderboard.Leaderboard,
 		if s.keyring, err = auth.NewKeyring(c.AuthMasterKey, s.store, time.Now); err != nil {
 			return err
 		}
-		o.Keyring, o.Keys = s.keyring, s.store
+		o.Keyring, o.Keys, o.Trail = s.keyring, s.store, s.store
 		o.Operate = &api.Operate{
 			Outbox: s.store, Letters: s.store, Conditions: s.ranking, Jobs: jobs{catalog, s.store, s.ranking},
 		}

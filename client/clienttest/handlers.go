@@ -269,7 +269,8 @@ func (s *Server) listKeys(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) createKey(w http.ResponseWriter, r *http.Request) {
-	if !admin(w, r) {
+	who, _, ok := operator(w, r)
+	if !ok {
 		return
 	}
 	body, _ := io.ReadAll(io.LimitReader(r.Body, 4<<10))
@@ -285,6 +286,7 @@ func (s *Server) createKey(w http.ResponseWriter, r *http.Request) {
 		Secret: "sk_" + rand.Text(), CreatedAt: time.Now().UTC(),
 	}
 	s.keys = append(s.keys, key)
+	s.audited(r, who, "POST /v1/admin/keys", "/v1/admin/keys", "")
 	write(w, 201, key)
 }
 

@@ -26,6 +26,7 @@ func newRootCmd(p *program) *cobra.Command {
 		newVerifyCmd(p),
 		newReconcileCmd(p),
 		newLedgerCmd(p),
+		newAuditCmd(p),
 		newLoadCmd(p),
 		newAcceptCmd(p),
 		newMigrateCmd(p),

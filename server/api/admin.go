@@ -33,6 +33,7 @@ func decode(c *gin.Context, v any) error {
 	if err := d.Decode(v); err != nil || d.More() {
 		return scoreboard.Invalid("", "the body is not the JSON that is expected")
 	}
+	c.Set(keyBody, body)
 	return nil
 }
 

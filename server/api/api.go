@@ -81,6 +81,7 @@ type Options struct {
 	Live      Live
 	Keys      Keys
 	Operate   *Operate
+	Trail     Trail
 	Limits    Limits
 
 	SignatureOptional bool
@@ -156,6 +157,9 @@ func (a *API) routes() []route {
 	if a.Operate != nil {
 		t = append(t, a.operateRoutes()...)
 	}
+	if a.Trail != nil {
+		t = append(t, route{"GET", "/v1/admin/audit", auth.ScopeAdmin, unlimited, a.auditEntries})
+	}
 	if a.DevIssuer {
 		t = append(t, route{"POST", "/v1/admin/tokens", auth.ScopeAdmin, unlimited, a.mintToken})
 	}
@@ -205,5 +209,9 @@ func (a *API) run(c *gin.Context, r route) error {
 	if err := r.rate.take(c.Request.Context(), who); err != nil {
 		return err
 	}
-	return r.handle(c, who)
+	if err := r.handle(c, who); err != nil {
+		return err
+	}
+	a.audit(c, r, who)
+	return nil
 }

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/tui"
+)
+
+func newAuditCmd(p *program) *cobra.Command {
+	return newNounCmd("audit", "See what operators have changed, from where and why", `
+  sbctl audit list
+  sbctl audit list --target user:alice`,
+		newAuditListCmd(p))
+}
+
+func newAuditListCmd(p *program) *cobra.Command {
+	var q client.AuditQuery
+	var from, to string
+	cmd := &cobra.Command{
+		Use: "list", Short: "List the audit trail, the newest first", Args: takes(),
+		Example: trimExamples(`
+  sbctl audit list --who root --from 2026-11-21T00:00:00Z
+  sbctl audit list --target user:alice --output json`),
+		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, _ []string) (err error) {
+			if q.From, err = timeFlag("from", from); err != nil {
+				return err
+			}
+			if q.To, err = timeFlag("to", to); err != nil {
+				return err
+			}
+			page, err := c.Audit(cmd.Context(), q)
+			if err != nil {
+				return err
+			}
+			if page.NextCursor != "" {
+				p.say("there are more: --cursor %s", page.NextCursor)
+			}
+			return p.print(page, func() *table {
+				t := newTable(">ID", "AT", "WHO", "ADDRESS", "ACTION", "TARGET", "REASON")
+				for _, e := range page.Entries {
+					t.add(fmt.Sprint(e.ID), e.At.Format(time.RFC3339), tui.Printable(e.Who), tui.Printable(e.Address),
+						tui.Printable(e.Action), tui.Printable(e.Target), tui.Printable(e.Reason))
+				}
+				return t
+			})
+		}),
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&q.Who, "who", "", "only what this operator did")
+	flags.StringVar(&q.Action, "action", "", "only this action, such as user.ban")
+	flags.StringVar(&q.Target, "target", "", "only what was done to this, such as user:alice")
+	flags.StringVar(&from, "from", "", "only from this time on (RFC 3339)")
+	flags.StringVar(&to, "to", "", "only before this time (RFC 3339)")
+	flags.StringVar(&q.Cursor, "cursor", "", "the next page, as the one before named it")
+	return cmd
+}
+
+// timeFlag reads a flag's RFC 3339 time; an empty one is none.
+func timeFlag(name, text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return t, usagef("--%s takes a time such as 2026-11-21T12:00:00Z, not %q", name, text)
+	}
+	return t, nil
+}

@@ -1,0 +1,143 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// Trail is the audit trail.
+type Trail interface {
+	Audited(ctx context.Context, e *scoreboard.AuditEntry) error
+	AuditEntries(ctx context.Context, f scoreboard.AuditFilter) ([]scoreboard.AuditEntry, error)
+}
+
+// Keys of a request's context.
+const (
+	keyBody    = "admin_body"    // what decode has read, for the trail
+	keyAudited = "admin_audited" // the handler's own transaction has written the entry
+)
+
+// maxAuditDetail is how much of a body the trail keeps.
+const maxAuditDetail = maxBody
+
+// audits says whether a route's success is an entry of the trail: whatever an
+// operator changes is, so a route that is added later needs no thought.
+func (r route) audits() bool { return r.scope == auth.ScopeAdmin && r.method != http.MethodGet }
+
+// entry begins an entry that the handler has written in the transaction of the
+// change itself.
+func entry(c *gin.Context, who *auth.Claims, action, target, reason string) *scoreboard.AuditEntry {
+	c.Set(keyAudited, true)
+	return &scoreboard.AuditEntry{
+		Who: who.User, Address: address(c.Request), Agent: cut(c.Request.UserAgent(), maxAgent), RequestID: c.GetString(keyRequestID),
+		Action: action, Target: target, Reason: reason,
+	}
+}
+
+// auditTries and auditBudget bound how long a change that is done waits for its
+// entry.
+const (
+	auditTries  = 3
+	auditBudget = 2 * time.Second
+)
+
+// audit adds the entry of a request that has succeeded and has not written one
+// itself. The change is done: where the trail cannot be reached, the log has
+// the entry.
+func (a *API) audit(c *gin.Context, r route, who *auth.Claims) {
+	if !r.audits() || c.GetBool(keyAudited) || a.Trail == nil {
+		return
+	}
+	e := entry(c, who, r.method+" "+r.path, c.Request.URL.Path, "")
+	if body, ok := c.Get(keyBody); ok && json.Valid(body.([]byte)) && len(body.([]byte)) <= maxAuditDetail {
+		e.Detail = body.([]byte)
+		var said struct {
+			Reason string `json:"reason"`
+		}
+		if json.Unmarshal(e.Detail, &said) == nil {
+			e.Reason = cut(said.Reason, scoreboard.MaxReason)
+		}
+	}
+	var err error
+	for range auditTries {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request.Context()), auditBudget)
+		err = a.Trail.Audited(ctx, e)
+		cancel()
+		if err == nil {
+			return
+		}
+	}
+	a.Log.Error("audit entry not kept", "who", e.Who, "address", e.Address, "request_id", e.RequestID, "action", e.Action,
+		"target", e.Target, "reason", e.Reason, "err", err)
+}
+
+const defaultEntries, maxEntries = 50, 500
+
+// auditEntries is GET /v1/admin/audit.
+func (a *API) auditEntries(c *gin.Context, _ *auth.Claims) error {
+	f := scoreboard.AuditFilter{Who: c.Query("who"), Action: c.Query("action"), Target: c.Query("target")}
+	var err error
+	if f.Limit, err = queryInt(c, "limit", defaultEntries, 1, maxEntries); err != nil {
+		return err
+	}
+	if f.From, err = queryTime(c, "from"); err != nil {
+		return err
+	}
+	if f.To, err = queryTime(c, "to"); err != nil {
+		return err
+	}
+	if f.Before, err = queryID(c, "cursor"); err != nil {
+		return err
+	}
+	entries, err := a.Trail.AuditEntries(c.Request.Context(), f)
+	if err != nil {
+		return err
+	}
+	out := protocol.AuditEntries{Entries: []protocol.AuditEntry{}}
+	for _, e := range entries {
+		out.Entries = append(out.Entries, protocol.AuditEntry{
+			ID: e.ID, At: e.At, Who: string(e.Who), Address: e.Address, UserAgent: e.Agent, RequestID: e.RequestID,
+			Action: e.Action, Target: e.Target, Reason: e.Reason, Detail: e.Detail,
+		})
+	}
+	if len(entries) == f.Limit {
+		out.NextCursor = strconv.FormatInt(entries[f.Limit-1].ID, 10)
+	}
+	respond(c, http.StatusOK, out)
+	return nil
+}
+
+// queryTime reads an RFC 3339 time of the query, zero when there is none.
+func queryTime(c *gin.Context, name string) (time.Time, error) {
+	text, given := c.GetQuery(name)
+	if !given {
+		return time.Time{}, nil
+	}
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return t, scoreboard.Invalid(name, "%s must be an RFC 3339 time", name)
+	}
+	return t, nil
+}
+
+// queryID reads an id of the query, 0 when there is none.
+func queryID(c *gin.Context, name string) (int64, error) {
+	text, given := c.GetQuery(name)
+	if !given {
+		return 0, nil
+	}
+	id, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || id < 1 {
+		return 0, scoreboard.Invalid(name, "%s is not one of ours", name)
+	}
+	return id, nil
+}

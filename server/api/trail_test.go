@@ -1,0 +1,104 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// trail remembers entries, and fails as often as it is told to.
+type trail struct {
+	entries []*scoreboard.AuditEntry
+	fails   int
+}
+
+func (t *trail) Audited(_ context.Context, e *scoreboard.AuditEntry) error {
+	if t.fails > 0 {
+		t.fails--
+		return errors.New("away")
+	}
+	t.entries = append(t.entries, e)
+	return nil
+}
+
+func (t *trail) AuditEntries(context.Context, scoreboard.AuditFilter) ([]scoreboard.AuditEntry, error) {
+	return nil, nil
+}
+
+// Whatever an operator changes leaves a row, through every route that there is.
+func TestEveryAdminRouteThatChangesSomethingIsAudited(t *testing.T) {
+	t.Parallel()
+	kept := &trail{}
+	a := everything(kept)
+	token, _, err := a.Tokens.Mint("root", auth.ScopeAdmin+" "+auth.ScopeUpdate, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(r route, handle handler) error {
+		c, _ := gin.CreateTestContext(httptest.NewRecorder())
+		c.Request = httptest.NewRequestWithContext(t.Context(), r.method, "/x", strings.NewReader(`{"reason":"because"}`))
+		c.Request.Header.Set("Authorization", "Bearer "+token)
+		c.Set(keyRequestID, "req")
+		r.handle = handle
+		return a.run(c, r)
+	}
+	changes := 0
+	for _, r := range a.routes() {
+		admin := strings.HasPrefix(r.path, "/v1/admin/")
+		if admin && r.scope != auth.ScopeAdmin {
+			t.Errorf("%s %s is open to tokens without %s", r.method, r.path, auth.ScopeAdmin)
+		}
+		want := 0
+		if admin && r.method != http.MethodGet {
+			changes++
+			want = 1
+		}
+		if r.scope == auth.ScopeAdmin && r.method != http.MethodGet {
+			want = 1
+		}
+		kept.entries, kept.fails = nil, 2 // the third try reaches the trail
+		if err := run(r, func(c *gin.Context, _ *auth.Claims) error { var v map[string]any; return decode(c, &v) }); err != nil {
+			t.Fatal(err)
+		}
+		if len(kept.entries) != want {
+			t.Errorf("%s %s: got %d entries, want %d", r.method, r.path, len(kept.entries), want)
+		}
+		for _, e := range kept.entries {
+			if e.Who != "root" || e.Address == "" || e.RequestID != "req" || e.Reason != "because" || !strings.Contains(e.Action, r.path) {
+				t.Errorf("%s %s: got %+v", r.method, r.path, e)
+			}
+		}
+		kept.entries, kept.fails = nil, 0
+		refused := func(*gin.Context, *auth.Claims) error { return scoreboard.Invalid("", "no") }
+		own := func(c *gin.Context, who *auth.Claims) error { entry(c, who, "its.own", "x", "y"); return nil }
+		if err := errors.Join(run(r, refused), run(r, own)); scoreboard.CodeOf(err) != scoreboard.CodeInvalidRequest || len(kept.entries) != 0 {
+			t.Errorf("%s %s: refused, and with an entry of its own: %d entries, %v", r.method, r.path, len(kept.entries), err)
+		}
+	}
+	if changes < 7 {
+		t.Errorf("only %d admin routes change something: this proves nothing", changes)
+	}
+}
+
+// everything is an API with all its routes, none of which has anything behind
+// it.
+func everything(kept Trail) *API {
+	return New(Options{
+		Tokens:    auth.NewTokens("a secret of the tests, long enough for HS256", "iss", "aud", time.Now),
+		Submitter: struct{ Submitter }{}, Reads: struct{ Leaderboard }{}, Live: struct{ Live }{}, Keys: struct{ signingKeys }{},
+		Operate: &Operate{}, Trail: kept, DevIssuer: true, Log: slog.New(slog.DiscardHandler), Now: time.Now,
+	})
+}
+
+// signingKeys is Keys under another name: embedded, Keys would hide its method.
+type signingKeys interface{ Keys }

@@ -1,0 +1,42 @@
+package scoreboard
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// AuditEntry is one row of the audit trail: what an operator has changed.
+type AuditEntry struct {
+	ID        int64
+	At        time.Time
+	Who       UserID // of the token
+	Address   string
+	Agent     string
+	RequestID string
+	Action    string // user.ban, key.create; else the method and path of the request
+	Target    string // user:alice, board:global
+	Reason    string
+	Detail    json.RawMessage // nil: none
+}
+
+// AuditFilter picks entries; what is empty picks all.
+type AuditFilter struct {
+	Who, Action, Target string
+	From, To            time.Time
+	Before              int64 // entries with a lower id; 0: from the newest
+	Limit               int
+}
+
+// MaxReason is the longest reason, in bytes.
+const MaxReason = 500
+
+// CheckReason wants a reason: who changes something for others says why.
+func CheckReason(reason string) error {
+	if reason == "" || len(reason) > MaxReason {
+		return Invalid("reason", "reason must be 1 to %d bytes", MaxReason)
+	}
+	return nil
+}
+
+// AuditUser is the target of what is done to a user.
+func AuditUser(user UserID) string { return "user:" + string(user) }
