@@ -1,0 +1,21 @@
+-- KEYS: the ticket. ARGV: board, the address that resumes or "" for one use.
+-- Returns what came of it, and for "ok" the user, the scopes and the end of the
+-- bearer token that it was issued for, in Unix milliseconds.
+local t = redis.call('HMGET', KEYS[1], 'board', 'user', 'scopes', 'expires', 'used')
+if not t[1] then
+    return { 'unknown' }
+end
+if t[1] ~= ARGV[1] then
+    return { 'board' }
+end
+if t[5] then
+    if ARGV[2] == '' or t[5] ~= ARGV[2] then
+        return { 'used' }
+    end
+else
+    redis.call('HSET', KEYS[1], 'used', ARGV[2])
+    if ARGV[2] ~= '' then
+        redis.call('PEXPIREAT', KEYS[1], t[4])
+    end
+end
+return { 'ok', t[2], t[3], t[4] }

@@ -1,0 +1,130 @@
+package auth_test
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/backendtest"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// twoNodes are the tickets of two nodes over one Redis.
+func twoNodes(t *testing.T) (a, b *auth.Tickets, rdb *redis.Client) {
+	t.Helper()
+	o, err := redis.ParseURL(backendtest.Redis(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rdb = redis.NewClient(o)
+	t.Cleanup(func() { _ = rdb.Close() })
+	return auth.NewTickets(rdb, time.Now), auth.NewTickets(rdb, time.Now), rdb
+}
+
+func alice(life time.Duration) *auth.Claims {
+	return &auth.Claims{User: "alice", Scopes: []string{"score:update", "x"}, Expires: time.Now().Add(life).Truncate(time.Second)}
+}
+
+func issue(t *testing.T, tickets *auth.Tickets, who *auth.Claims) string {
+	t.Helper()
+	ticket, expires, err := tickets.Issue(t.Context(), who, "global")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if life := time.Until(expires); life <= 0 || life > auth.TicketLife {
+		t.Errorf("a ticket expires in %s, want at most %s", life, auth.TicketLife)
+	}
+	return ticket
+}
+
+func TestTicketIsGoodOnceOnAnyNode(t *testing.T) {
+	t.Parallel()
+	here, there, rdb := twoNodes(t)
+	who := alice(time.Hour)
+	ticket := issue(t, here, who)
+	if _, err := there.Redeem(t.Context(), ticket, "daily", ""); scoreboard.CodeOf(err) != scoreboard.CodeForbidden {
+		t.Errorf("another board: got %v, want forbidden", err)
+	}
+	var all sync.WaitGroup
+	var won, used atomic.Int32
+	for i := range 20 {
+		all.Go(func() {
+			c, err := []*auth.Tickets{here, there}[i%2].Redeem(t.Context(), ticket, "global", "")
+			switch {
+			case err == nil:
+				won.Add(1)
+				if c.User != "alice" || !slices.Equal(c.Scopes, who.Scopes) || !c.Expires.Equal(who.Expires) {
+					t.Errorf("redeemed: got %+v, want %+v", c, who)
+				}
+			case scoreboard.CodeOf(err) == scoreboard.CodeTokenUsed:
+				used.Add(1)
+			default:
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if won.Load() != 1 || used.Load() != 19 {
+		t.Errorf("of 20 at once %d got in and %d came too late, want 1 and 19", won.Load(), used.Load())
+	}
+	if _, err := here.Redeem(t.Context(), ticket, "global", "10.0.0.1"); scoreboard.CodeOf(err) != scoreboard.CodeTokenUsed {
+		t.Errorf("used by a WebSocket, then for events: got %v, want token_used", err)
+	}
+	for _, key := range rdb.Keys(t.Context(), "*").Val() {
+		if strings.Contains(key, ticket) {
+			t.Errorf("Redis knows the ticket itself: %s", key)
+		}
+	}
+}
+
+func TestTicketResumesFromItsAddressUntilTheTokenEnds(t *testing.T) {
+	t.Parallel()
+	here, there, rdb := twoNodes(t)
+	ticket := issue(t, here, alice(time.Hour))
+	for range 3 {
+		if c, err := there.Redeem(t.Context(), ticket, "global", "10.0.0.1"); err != nil || c.User != "alice" {
+			t.Fatalf("got %+v, %v", c, err)
+		}
+	}
+	for _, address := range []string{"10.0.0.2", ""} {
+		if _, err := here.Redeem(t.Context(), ticket, "global", address); scoreboard.CodeOf(err) != scoreboard.CodeTokenUsed {
+			t.Errorf("from %q: got %v, want token_used", address, err)
+		}
+	}
+	keys := rdb.Keys(t.Context(), "sb:ticket:*").Val()
+	if len(keys) != 1 {
+		t.Fatalf("keys: got %v", keys)
+	}
+	if life := rdb.PTTL(t.Context(), keys[0]).Val(); life < 50*time.Minute || life > time.Hour {
+		t.Errorf("it resumes for %s, want until its token's end in an hour", life)
+	}
+}
+
+func TestTicketIsRefused(t *testing.T) {
+	t.Parallel()
+	here, _, rdb := twoNodes(t)
+	late := issue(t, here, alice(time.Hour))
+	life := rdb.PTTL(t.Context(), rdb.Keys(t.Context(), "sb:ticket:*").Val()[0]).Val()
+	if life <= 0 || life > auth.TicketLife {
+		t.Errorf("an unused ticket is kept for %s, want %s", life, auth.TicketLife)
+	}
+	rdb.Del(t.Context(), rdb.Keys(t.Context(), "sb:ticket:*").Val()...) // as Redis does when it expires
+	for name, ticket := range map[string]string{"expired": late, "made up": "ABC", "empty": "", "huge": strings.Repeat("x", 1<<20)} {
+		if _, err := here.Redeem(t.Context(), ticket, "global", ""); scoreboard.CodeOf(err) != scoreboard.CodeUnauthorized {
+			t.Errorf("%s: got %v, want unauthorized", name, err)
+		}
+	}
+	_ = rdb.Close()
+	if _, _, err := here.Issue(t.Context(), alice(time.Hour), "global"); scoreboard.CodeOf(err) != scoreboard.CodeUnavailable {
+		t.Errorf("without Redis: got %v, want unavailable", err)
+	}
+	if _, err := here.Redeem(t.Context(), late, "global", ""); scoreboard.CodeOf(err) != scoreboard.CodeUnavailable {
+		t.Errorf("without Redis: got %v, want unavailable", err)
+	}
+}
