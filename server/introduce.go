@@ -92,12 +92,25 @@ func (l live) Serve(w http.ResponseWriter, r *http.Request, v api.Viewer) error 
 	return scoreboard.Invalid("", "this is for WebSockets, or for Accept: text/event-stream")
 }
 
+func (l live) Refuse(w http.ResponseWriter, r *http.Request, err error) error {
+	return realtime.Refuse(w, r, err)
+}
+
 func (l live) Wait(ctx context.Context, v api.Viewer) error {
 	return l.hub.Wait(ctx, viewerOf(v), joinOf(v))
 }
 
 func viewerOf(v api.Viewer) realtime.Viewer {
-	return realtime.Viewer{User: v.User, Address: v.Address, Expires: v.Expires}
+	w := realtime.Viewer{User: v.User, Address: v.Address, Expires: v.Expires}
+	if v.Only != "" {
+		w.CanSee = func(_ context.Context, board scoreboard.BoardID) error {
+			if board != v.Only {
+				return scoreboard.Errorf(scoreboard.CodeForbidden, "the ticket is for another board")
+			}
+			return nil
+		}
+	}
+	return w
 }
 
 // joinOf reads the last id that the viewer has; one that is not an id of ours

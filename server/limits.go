@@ -24,6 +24,7 @@ func (s *Server) makeLimits(c *config.Config) api.Limits {
 		Updates: rate(l, "updates", c.LimitUpdatesPerMinute, min(max(updateBurst, c.LimitUpdatesPerMinute/60), c.LimitUpdatesPerMinute)),
 		Top:     rate(l, "top", c.LimitTopPerMinute, c.LimitTopPerMinute),
 		Rank:    rate(l, "rank", c.LimitRankPerMinute, c.LimitRankPerMinute),
+		Tickets: rate(l, "tickets", c.LimitTicketsPerMinute, c.LimitTicketsPerMinute),
 
 		Address:      bucket(l, "address", c.LimitAddressPerMinute, c.LimitAddressPerMinute),
 		AuthFailures: bucket(l, "auth_failures", c.LimitAuthFailuresPerMinute, c.LimitAuthFailuresPerMinute),

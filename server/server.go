@@ -162,7 +162,7 @@ func (s *Server) makeAPI(catalog *store.Catalog, reads *leaderboard.Leaderboard,
 		o.Reads = reads
 	}
 	if c.Has(config.RoleGateway) {
-		o.Live = live{s.hub}
+		o.Live, o.Tickets = live{s.hub}, auth.NewTickets(s.redis, time.Now)
 	}
 	if c.Has(config.RoleAPI) {
 		if s.keyring, err = auth.NewKeyring(c.AuthMasterKey, s.store, time.Now); err != nil {

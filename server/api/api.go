@@ -52,8 +52,18 @@ type Ranker interface {
 // Live serves realtime connections to who has been let in.
 type Live interface {
 	Serve(w http.ResponseWriter, r *http.Request, v Viewer) error
+	// Refuse upgrades to a WebSocket and closes it with err's code. An error
+	// means that nothing was written.
+	Refuse(w http.ResponseWriter, r *http.Request, err error) error
 	// Wait returns nil once there is something newer than what v has last.
 	Wait(ctx context.Context, v Viewer) error
+}
+
+// Tickets issues and redeems what browsers join with.
+type Tickets interface {
+	Issue(ctx context.Context, who *auth.Claims, board scoreboard.BoardID) (ticket string, expires time.Time, err error)
+	// Redeem takes a ticket, which only with an address may come again, from there.
+	Redeem(ctx context.Context, ticket string, board scoreboard.BoardID, address string) (*auth.Claims, error)
 }
 
 // Viewer is who watches, and what.
@@ -65,6 +75,9 @@ type Viewer struct {
 	Limit   int
 	Delta   bool
 	Last    string // the last id that the viewer has, <epoch>:<version>
+	// Only is the one board that the viewer may watch; "" for any that the
+	// user may see.
+	Only scoreboard.BoardID
 }
 
 // Options are what the API is made of. A part that this process does not serve
@@ -79,6 +92,7 @@ type Options struct {
 	Ranker    Ranker
 	Reads     Leaderboard
 	Live      Live
+	Tickets   Tickets
 	Keys      Keys
 	Operate   *Operate
 	Trail     Trail
@@ -146,7 +160,9 @@ func (a *API) routes() []route {
 			route{"GET", "/v1/users/:user_id/rank", "", a.Limits.Rank, a.user})
 	}
 	if a.Live != nil {
-		t = append(t, route{"GET", "/v1/realtime/leaderboard", "", unlimited, a.live})
+		t = append(t,
+			route{"GET", "/v1/realtime/token", "", a.Limits.Tickets, a.ticket},
+			route{"GET", livePath, "", unlimited, a.live})
 	}
 	if a.Keys != nil {
 		t = append(t,
@@ -176,7 +192,7 @@ func (a *API) serve(r route) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		started := time.Now()
 		if err := a.run(c, r); err != nil {
-			a.fail(c, a.countFailure(c, err))
+			a.turnAway(c, a.countFailure(c, err))
 		}
 		took := time.Since(started)
 		observe(c.Writer.Status(), took)
@@ -199,7 +215,11 @@ func (a *API) run(c *gin.Context, r route) error {
 	if err := take(c.Request.Context(), a.Limits.Address, address(c.Request)); err != nil {
 		return err
 	}
-	who, err := a.authenticate(c)
+	authenticate := a.authenticate
+	if r.path == livePath {
+		authenticate = a.join
+	}
+	who, err := authenticate(c)
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ type Rate struct {
 
 // Limits are the rates of the API; what is nil is off.
 type Limits struct {
-	Updates, Top, Rank Rate
+	Updates, Top, Rank, Tickets Rate
 
 	Address Limit // every request, by address
 	// AuthFailures, by address, is how often one may come with credentials that

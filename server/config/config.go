@@ -72,6 +72,7 @@ type Config struct {
 	LimitUpdatesPerMinute      int
 	LimitTopPerMinute          int
 	LimitRankPerMinute         int
+	LimitTicketsPerMinute      int
 	LimitAddressPerMinute      int
 	LimitAuthFailuresPerMinute int
 
@@ -161,6 +162,7 @@ func (c *Config) knobs() []knob {
 		{"limit.updates_per_minute", "of a user, repeats too; servers have 600000; 0 is off for both", "10", false, &c.LimitUpdatesPerMinute},
 		{"limit.top_per_minute", "reads of a board's head by a user; servers have 600000; 0 is off for both", "60", false, &c.LimitTopPerMinute},
 		{"limit.rank_per_minute", "reads of standings by a user; servers have 600000; 0 is off for both", "30", false, &c.LimitRankPerMinute},
+		{"limit.tickets_per_minute", "join tickets of a user; servers have 600000; 0 is off for both", "60", false, &c.LimitTicketsPerMinute},
 		{"limit.address_per_minute", "all requests of an address; off, for behind a proxy all users have one", "0", false, &c.LimitAddressPerMinute},
 		{"limit.auth_failures_per_minute", "wrong credentials of an address before they get 429; 0 is off", "60", false, &c.LimitAuthFailuresPerMinute},
 		{"log.level", "debug, info, warn or error", "info", false, &c.LogLevel},

@@ -149,7 +149,7 @@ func (c *Config) check() error {
 	}
 	limits := map[string]int{
 		"limit.updates_per_minute": c.LimitUpdatesPerMinute, "limit.top_per_minute": c.LimitTopPerMinute,
-		"limit.rank_per_minute": c.LimitRankPerMinute, "limit.address_per_minute": c.LimitAddressPerMinute,
+		"limit.rank_per_minute": c.LimitRankPerMinute, "limit.tickets_per_minute": c.LimitTicketsPerMinute, "limit.address_per_minute": c.LimitAddressPerMinute,
 		"limit.auth_failures_per_minute": c.LimitAuthFailuresPerMinute,
 	}
 	for name, n := range limits {

@@ -44,3 +44,9 @@ type Place struct {
 	DegradedReason string    `json:"degraded_reason,omitempty"`
 	Neighbours     []Entry   `json:"neighbours,omitempty"`
 }
+
+// JoinTicket is the answer of GET /v1/realtime/token.
+type JoinTicket struct {
+	Token     string    `json:"token"`
+	ExpiresAt time.Time `json:"expires_at"`
+}

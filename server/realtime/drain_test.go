@@ -49,7 +49,7 @@ func TestDrain(t *testing.T) {
 	go func() { drained <- r.hub.Drain(t.Context()) }()
 	await(t, "joins to be refused", func() bool {
 		w := r.dial("")
-		if _, err := w.read(); err == nil {
+		if f := w.frame(); f.Type == protocol.FrameUpdated {
 			_ = w.ws.Close()
 			return false
 		}
@@ -107,16 +107,14 @@ func TestLimits(t *testing.T) {
 				open = append(open, w)
 			}
 			last := c.queries[len(c.queries)-1]
-			if code, reason := r.dial(last).closed(); code != protocol.CloseLimit || reason == "" {
-				t.Errorf("one too many: closed with %d %q, want 4429 with a reason", code, reason)
+			if code, reason := r.dial(last).closed(); code != protocol.CloseLimit || reason != "rate_limited" {
+				t.Errorf("one too many: closed with %d %q, want 4429 rate_limited", code, reason)
 			}
 			for _, w := range open {
 				_ = w.ws.Close()
 			}
 			await(t, "room", func() bool {
-				w := r.dial(last)
-				_, err := w.read()
-				return err == nil
+				return r.dial(last).frame().Type == protocol.FrameUpdated
 			})
 		})
 	}

@@ -23,15 +23,16 @@ type subscription struct {
 func (s *subscription) eventID() string { return eventID(s.epoch, s.version, s.cloudy) }
 
 // next returns the frame that s is due, or nil. It is always the newest state,
-// whatever was skipped.
+// whatever was skipped. The rank is looked at first: it is set after the state
+// that it comes from, which must not reach the client behind it.
 func (s *subscription) next() *frame {
+	var r *rankState
+	if s.standing != nil {
+		r = s.standing.sent.Load()
+	}
 	if f := s.nextState(); f != nil {
 		return f
 	}
-	if s.standing == nil {
-		return nil
-	}
-	r := s.standing.sent.Load()
 	if r == nil || r.seq == s.rankSeq {
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -34,7 +35,7 @@ func (h *Hub) ServeWebSocket(w http.ResponseWriter, r *http.Request, v Viewer, j
 	c := h.link(v, j)
 	c.parser.limit = readLimit
 	if err := h.admit(&c.conn); err != nil {
-		return Refuse(w, r, closeCode(err), err.Error())
+		return Refuse(w, r, err)
 	}
 	ws, err := h.upgrader.Upgrade(w, r, nil)
 	if err != nil {
@@ -57,9 +58,9 @@ func (h *Hub) ServeWebSocket(w http.ResponseWriter, r *http.Request, v Viewer, j
 	return nil
 }
 
-// Refuse upgrades r and closes it at once with code, which is how a browser
-// learns why. An error means that nothing was written.
-func Refuse(w http.ResponseWriter, r *http.Request, code int, reason string) error {
+// Refuse upgrades r, says why and closes it with the code for err, which is how
+// a browser learns of it. An error means that nothing was written.
+func Refuse(w http.ResponseWriter, r *http.Request, refused error) error {
 	ws, err := upgrader().Upgrade(w, r, nil)
 	if err != nil {
 		return badHandshake(err)
@@ -69,7 +70,8 @@ func Refuse(w http.ResponseWriter, r *http.Request, code int, reason string) err
 	if c.SetDeadline(time.Now().Add(closeWait)) != nil {
 		return nil
 	}
-	if _, err := c.Write(closeFrame(code, reason)); err == nil {
+	said := append(slices.Clone(refusal(refused, "").message()), closeFrame(closeCode(refused), string(scoreboard.CodeOf(refused)))...)
+	if _, err := c.Write(said); err == nil {
 		linger(ws)
 	}
 	return nil
@@ -84,7 +86,7 @@ func badHandshake(err error) error {
 // closeCode is the close code for a refusal.
 func closeCode(err error) int {
 	switch scoreboard.CodeOf(err) {
-	case scoreboard.CodeUnauthorized:
+	case scoreboard.CodeUnauthorized, scoreboard.CodeTokenUsed:
 		return protocol.CloseToken
 	case scoreboard.CodeForbidden, scoreboard.CodeNotFound, scoreboard.CodeInvalidRequest:
 		return protocol.CloseForbidden
