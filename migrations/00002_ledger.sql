@@ -28,7 +28,6 @@ create table user_score_histories (
     signer           text,
     address          text,
     user_agent       text,
-    trace            text,
     constraint user_score_histories_version_check check (version >= 1),
     constraint user_score_histories_source_check check (source in ('api', 'batch', 'async', 'admin'))
 ) partition by range (recorded_at);

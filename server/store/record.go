@@ -173,9 +173,9 @@ const sqlWrite = `with t as materialized (
 ), ledger as (
     insert into user_score_histories (user_id, board_id, event_id, event_text, payload_hash, delta, applied,
         previous_score, new_score, version, recorded_at, client_timestamp, source, action, key_id, signer, address,
-        user_agent, trace)
+        user_agent)
     select user_id, board_id, event_id, event_text, payload_hash, delta, applied, previous_score, new_score, version,
-        recorded_at, client_timestamp, source, action, key_id, signer, address, user_agent, trace
+        recorded_at, client_timestamp, source, action, key_id, signer, address, user_agent
     from t
 ), outbox as (
     insert into outbox_score_updates (shard, event_id, user_id, board_id, score, previous_score, delta, order_key,
