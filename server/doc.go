@@ -24,6 +24,8 @@
 //     applied goes to the dead letters.
 //   - ranking is Redis. One script moves standings, bumps the board's version
 //     if its top 100 changed, and publishes the notice.
+//   - announce carries the notices to a compacted topic, at most one a board and
+//     half a second, for whoever follows boards without Redis.
 //   - realtime follows the notices and sends states to WebSockets and event
 //     streams, at most one a window.
 //   - leaderboard answers reads, from the ranking or, marked, from the store.

@@ -1,9 +1,6 @@
 package server
 
 import (
-	"crypto/rand"
-	"fmt"
-	"os"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -74,9 +71,8 @@ func (s *Server) makeProjection(from consumer, topic string, cold func(scoreboar
 
 func (s *Server) makeRelay(to broker.Way) {
 	c := s.config
-	host, _ := os.Hostname() // only a name for people; the random part makes it unique
 	s.relay = outbox.NewRelay(outbox.Options{
-		Owner: fmt.Sprintf("%s-%d-%s", host, os.Getpid(), rand.Text()[:8]), Shards: c.OutboxShards, Batch: c.OutboxBatch,
+		Owner: processName(), Shards: c.OutboxShards, Batch: c.OutboxBatch,
 		Poll: c.OutboxPoll, Pause: c.OutboxPause, Beat: time.Second, Lease: c.OutboxLease, Tries: refusedTries,
 	}, s.store, broker.NewEvents(to), s.log)
 	s.register(s.relay.Collectors()...)

@@ -80,7 +80,10 @@ func (s *Server) prepare(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, prepareTime)
 	defer cancel()
 	for {
-		err := s.kafka.Ensure(ctx, s.topics()...)
+		others, err := s.kafka.Ensure(ctx, s.topics()...)
+		for _, other := range others {
+			s.log.Warn("a topic is set otherwise than the knobs say", "found", other)
+		}
 		if err == nil || errors.Is(err, broker.ErrTooFewPartitions) {
 			return err
 		}
@@ -96,10 +99,11 @@ func (s *Server) prepare(ctx context.Context) error {
 func (s *Server) topics() []broker.Topic {
 	c := s.config
 	return []broker.Topic{
-		{Name: c.KafkaTopic, Partitions: c.KafkaPartitions, Retention: c.KafkaRetention, Replicas: c.KafkaReplicas},
-		{Name: c.KafkaDeadTopic, Partitions: 1, Retention: deadRetention, Replicas: c.KafkaReplicas},
-		{Name: c.KafkaIncrementsTopic, Partitions: c.KafkaPartitions, Retention: acceptedRetention, Replicas: c.KafkaReplicas},
-		{Name: c.KafkaIncrementsDeadTopic, Partitions: 1, Retention: deadRetention, Replicas: c.KafkaReplicas},
+		{Name: c.KafkaTopic, Partitions: c.KafkaPartitions, Retention: c.KafkaRetention, Cleanup: c.KafkaCleanup, Replicas: c.KafkaReplicas},
+		{Name: c.KafkaDeadTopic, Partitions: 1, Retention: c.KafkaDeadRetention, Replicas: c.KafkaReplicas},
+		{Name: c.KafkaNoticesTopic, Partitions: c.KafkaNoticesPartitions, Retention: c.KafkaNoticesRetention, Cleanup: c.KafkaNoticesCleanup, Replicas: c.KafkaReplicas},
+		{Name: c.KafkaIncrementsTopic, Partitions: c.KafkaIncrementsPartitions, Retention: c.KafkaIncrementsRetention, Replicas: c.KafkaReplicas},
+		{Name: c.KafkaIncrementsDeadTopic, Partitions: 1, Retention: c.KafkaDeadRetention, Replicas: c.KafkaReplicas},
 	}
 }
 

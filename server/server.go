@@ -39,6 +39,7 @@ type Server struct {
 	kafka    *broker.Kafka // nil where no role needs it
 	events   *broker.Producer
 	dead     *broker.Producer
+	notices  *broker.Producer
 	keyring  *auth.Keyring
 	tokens   *auth.Tokens
 	api      *api.API
@@ -94,6 +95,7 @@ func New(ctx context.Context, c *config.Config, log *slog.Logger) (*Server, erro
 		s.register(sampler.Collectors()...)
 	}
 	wake := s.makePipeline(ask)
+	s.makeAnnouncer(catalog)
 	return s, s.makeAPI(catalog, reads, wake)
 }
 
@@ -122,7 +124,9 @@ func (s *Server) openBackends(ctx context.Context) (err error) {
 		return errors.New("kafka.brokers must be set for every role but read, gateway and maintenance; for intake also with another transport")
 	}
 	if len(c.KafkaBrokers) > 0 && (s.needsKafka() || s.writes()) {
-		s.kafka = broker.NewKafka(broker.KafkaOptions{Brokers: c.KafkaBrokers, Linger: c.KafkaLinger, Timeout: produceTimeout})
+		s.kafka = broker.NewKafka(broker.KafkaOptions{
+			Brokers: c.KafkaBrokers, Linger: c.KafkaLinger, Timeout: produceTimeout, Compression: c.KafkaCompression, Acks: c.KafkaAcks,
+		})
 	}
 	return nil
 }
@@ -132,7 +136,6 @@ const (
 	lockWait         = 100 * time.Millisecond
 	statementTimeout = 5 * time.Second
 	produceTimeout   = 5 * time.Second
-	deadRetention    = 30 * 24 * time.Hour
 	refusedTries     = 5
 )
 
@@ -190,7 +193,7 @@ func (s *Server) add(name string, r runner) { s.stations = append(s.stations, st
 
 // Close closes the backends. Run does so itself.
 func (s *Server) Close() {
-	for _, p := range []*broker.Producer{s.events, s.dead, s.accepted, s.refused} {
+	for _, p := range []*broker.Producer{s.events, s.dead, s.notices, s.accepted, s.refused} {
 		if p != nil {
 			if err := p.Close(); err != nil {
 				s.log.Warn("producer closed badly", "err", err)

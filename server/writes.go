@@ -12,14 +12,6 @@ import (
 	"github.com/scoreboard/scoreboard/server/leaderboard"
 )
 
-// What was accepted with a 202 waits on the broker for at most
-// acceptedRetention, and is refused once it is older than acceptedWindow:
-// shorter than the ledger recognises repeats, which is a month at least.
-const (
-	acceptedRetention = 7 * 24 * time.Hour
-	acceptedWindow    = 25 * 24 * time.Hour
-)
-
 // writes says whether this process records increments.
 func (s *Server) writes() bool {
 	return s.config.Has(config.RoleAPI) || s.config.Has(config.RoleIntake)
@@ -38,7 +30,7 @@ func (s *Server) makeWrites(reads *leaderboard.Leaderboard, wake func(), o *api.
 	if c.Has(config.RoleIntake) {
 		s.refused = s.kafka.Producer(c.KafkaIncrementsDeadTopic)
 		consumer := s.kafka.Consumer(c.KafkaIncrementsTopic, c.KafkaIntakeGroup, c.IngestBatch, s.log)
-		intake := ingest.NewIntake(accepted{consumer}, s.ingest, refused{s.refused}, s.store, marks, acceptedWindow, s.log)
+		intake := ingest.NewIntake(accepted{consumer}, s.ingest, refused{s.refused}, s.store, marks, config.RepeatWindow, s.log)
 		s.register(intake.Collectors()...)
 		s.add("intake", intake)
 	}

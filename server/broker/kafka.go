@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"strconv"
 	"time"
 
 	"github.com/segmentio/kafka-go"
@@ -16,6 +15,9 @@ type KafkaOptions struct {
 	Brokers []string
 	Linger  time.Duration // that a produce request waits for more
 	Timeout time.Duration // of one produce request
+	// Compression is none, gzip, snappy, lz4 or zstd; Acks is all, or one for
+	// the leader's alone: what it has acknowledged may then be lost with it.
+	Compression, Acks string
 }
 
 // Kafka is a connection to one cluster. Close it after its users.
@@ -39,52 +41,6 @@ func (k *Kafka) Close() { k.transport.CloseIdleConnections() }
 func (k *Kafka) Ping(ctx context.Context) error {
 	if _, err := k.client.Metadata(ctx, &kafka.MetadataRequest{}); err != nil {
 		return fmt.Errorf("ping Kafka: %w", err)
-	}
-	return nil
-}
-
-// Topic is a topic as the server wants it.
-type Topic struct {
-	Name       string
-	Partitions int
-	Retention  time.Duration
-	Replicas   int // -1: the broker's default
-}
-
-// ErrTooFewPartitions says that a topic was made with fewer partitions than are
-// wanted: a person must decide whether keys may move.
-var ErrTooFewPartitions = errors.New("the topic has too few partitions")
-
-// Ensure makes the topics that are missing and refuses one with fewer
-// partitions than wanted.
-func (k *Kafka) Ensure(ctx context.Context, topics ...Topic) error {
-	request := &kafka.CreateTopicsRequest{}
-	for _, t := range topics {
-		request.Topics = append(request.Topics, kafka.TopicConfig{
-			Topic: t.Name, NumPartitions: t.Partitions, ReplicationFactor: t.Replicas,
-			ConfigEntries: []kafka.ConfigEntry{
-				{ConfigName: "retention.ms", ConfigValue: strconv.FormatInt(t.Retention.Milliseconds(), 10)},
-				{ConfigName: "cleanup.policy", ConfigValue: "delete"},
-			},
-		})
-	}
-	made, err := k.client.CreateTopics(ctx, request)
-	if err != nil {
-		return fmt.Errorf("make %d topics: %w", len(topics), err)
-	}
-	for name, err := range made.Errors {
-		if err != nil && !errors.Is(err, kafka.TopicAlreadyExists) {
-			return fmt.Errorf("make topic %s: %w", name, err)
-		}
-	}
-	for _, t := range topics {
-		n, err := k.partitions(ctx, t.Name)
-		if err != nil {
-			return err
-		}
-		if n < t.Partitions {
-			return fmt.Errorf("topic %s has %d, want %d: %w", t.Name, n, t.Partitions, ErrTooFewPartitions)
-		}
 	}
 	return nil
 }

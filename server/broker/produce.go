@@ -38,13 +38,20 @@ type Producer struct {
 
 // Producer makes a producer, which its user closes.
 func (k *Kafka) Producer(topic string) *Producer {
+	acks := kafka.RequireAll
+	if k.o.Acks == "one" {
+		acks = kafka.RequireOne
+	}
 	return &Producer{kafka: k, topic: topic, writer: &kafka.Writer{
 		Addr: kafka.TCP(k.o.Brokers...), Topic: topic, Transport: k.transport,
-		Balancer: balancer{}, RequiredAcks: kafka.RequireAll, Compression: kafka.Lz4,
+		Balancer: balancer{}, RequiredAcks: acks, Compression: codecs[k.o.Compression],
 		BatchTimeout: k.o.Linger, BatchSize: 1000, WriteTimeout: k.o.Timeout, ReadTimeout: k.o.Timeout,
 		MaxAttempts: 2, // the caller knows better when to try again
 	}}
 }
+
+// codecs are the compressions by name; another name is none.
+var codecs = map[string]kafka.Compression{"gzip": kafka.Gzip, "snappy": kafka.Snappy, "lz4": kafka.Lz4, "zstd": kafka.Zstd}
 
 // Close waits for what is being written.
 func (p *Producer) Close() error { return p.writer.Close() }

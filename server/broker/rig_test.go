@@ -114,7 +114,7 @@ func overKafka(t testing.TB, brokers []string, prefix string) transport {
 	t.Helper()
 	k := connect(t, brokers)
 	topic := prefix + "events"
-	if err := k.Ensure(ctx, broker.Topic{Name: topic, Partitions: 4, Retention: time.Hour, Replicas: 1}); err != nil {
+	if _, err := k.Ensure(ctx, broker.Topic{Name: topic, Partitions: 4, Retention: time.Hour, Replicas: 1}); err != nil {
 		t.Fatal(err)
 	}
 	p := k.Producer(topic)
@@ -124,7 +124,7 @@ func overKafka(t testing.TB, brokers []string, prefix string) transport {
 
 func connect(t testing.TB, brokers []string) *broker.Kafka {
 	t.Helper()
-	k := broker.NewKafka(broker.KafkaOptions{Brokers: brokers, Linger: time.Millisecond, Timeout: 3 * time.Second})
+	k := broker.NewKafka(broker.KafkaOptions{Brokers: brokers, Linger: time.Millisecond, Timeout: 3 * time.Second, Compression: "lz4", Acks: "all"})
 	t.Cleanup(k.Close)
 	return k
 }

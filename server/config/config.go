@@ -12,23 +12,35 @@ type Config struct {
 	OpsAddr string
 	Roles   []string
 
-	PostgresURL       string
-	PostgresDirectURL string
-	PostgresMaxConns  int
-	PostgresDescribe  bool
-	RedisURL          string
-	KafkaBrokers      []string
-	KafkaTopic        string
-	KafkaDeadTopic    string
-	KafkaGroup        string
-	KafkaPartitions   int
-	KafkaReplicas     int
-	KafkaRetention    time.Duration
-	KafkaLinger       time.Duration
+	PostgresURL        string
+	PostgresDirectURL  string
+	PostgresMaxConns   int
+	PostgresDescribe   bool
+	RedisURL           string
+	KafkaBrokers       []string
+	KafkaTopic         string
+	KafkaDeadTopic     string
+	KafkaGroup         string
+	KafkaPartitions    int
+	KafkaReplicas      int
+	KafkaRetention     time.Duration
+	KafkaCleanup       string
+	KafkaLinger        time.Duration
+	KafkaCompression   string
+	KafkaAcks          string
+	KafkaDeadRetention time.Duration
 
-	KafkaIncrementsTopic     string
-	KafkaIncrementsDeadTopic string
-	KafkaIntakeGroup         string
+	KafkaNoticesTopic      string
+	KafkaNoticesPartitions int
+	KafkaNoticesRetention  time.Duration
+	KafkaNoticesCleanup    string
+	KafkaNoticesInterval   time.Duration
+
+	KafkaIncrementsTopic      string
+	KafkaIncrementsPartitions int
+	KafkaIncrementsRetention  time.Duration
+	KafkaIncrementsDeadTopic  string
+	KafkaIntakeGroup          string
 
 	AuthJWTSecret string
 	AuthJWKSURL   string
@@ -123,8 +135,19 @@ func (c *Config) knobs() []knob {
 		{"kafka.partitions", "of the event topic", "16", false, &c.KafkaPartitions},
 		{"kafka.replicas", "of topics that are made; -1 is the broker's default", "-1", false, &c.KafkaReplicas},
 		{"kafka.retention", "of the event topic; shorter than repeats are recognised", "24h", false, &c.KafkaRetention},
+		{"kafka.cleanup", "of the event topic: delete, or compact,delete, which also forgets all but a user's last event", "delete", false, &c.KafkaCleanup},
 		{"kafka.linger", "how long a produce request waits for more", "2ms", false, &c.KafkaLinger},
+		{"kafka.compression", "of what is produced: none, gzip, snappy, lz4 or zstd", "lz4", false, &c.KafkaCompression},
+		{"kafka.acks", "all replicas, or one: quicker, and lost with the leader", "all", false, &c.KafkaAcks},
+		{"kafka.dead_retention", "of both dead-letter topics", "720h", false, &c.KafkaDeadRetention},
+		{"kafka.notices_topic", "what boards look like, for whoever follows them without Redis", "leaderboard-notifications", false, &c.KafkaNoticesTopic},
+		{"kafka.notices_partitions", "of the topic of notices", "3", false, &c.KafkaNoticesPartitions},
+		{"kafka.notices_retention", "of the topic of notices", "1h", false, &c.KafkaNoticesRetention},
+		{"kafka.notices_cleanup", "of the topic of notices: compact keeps a board's last one", "compact,delete", false, &c.KafkaNoticesCleanup},
+		{"kafka.notices_interval", "between two notices of a board, unless who is in its top ten has changed", "500ms", false, &c.KafkaNoticesInterval},
 		{"kafka.increments_topic", "increments that were accepted with 202", "score-increments.v1", false, &c.KafkaIncrementsTopic},
+		{"kafka.increments_partitions", "of the topic of accepted increments", "16", false, &c.KafkaIncrementsPartitions},
+		{"kafka.increments_retention", "of the topic of accepted increments; shorter than repeats are recognised", "168h", false, &c.KafkaIncrementsRetention},
 		{"kafka.increments_dead_topic", "accepted increments that cannot be recorded", "score-increments.dlq", false, &c.KafkaIncrementsDeadTopic},
 		{"kafka.intake_group", "consumer group of the intake", "score-intake", false, &c.KafkaIntakeGroup},
 		{"auth.jwt_secret", "HS256 secret of bearer tokens (development); excludes auth.jwks_url", "", true, &c.AuthJWTSecret},

@@ -140,6 +140,7 @@ func (c *Config) check() error {
 		"postgres.max_conns": c.PostgresMaxConns, "kafka.partitions": c.KafkaPartitions, "ingest.lanes": c.IngestLanes,
 		"ingest.batch": c.IngestBatch, "ingest.queue": c.IngestQueue, "outbox.shards": c.OutboxShards,
 		"outbox.batch": c.OutboxBatch, "projection.batch": c.ProjectionBatch,
+		"kafka.notices_partitions": c.KafkaNoticesPartitions, "kafka.increments_partitions": c.KafkaIncrementsPartitions,
 		"streams.shards": c.StreamsShards, "streams.length": c.StreamsLength,
 	}
 	for name, n := range positive {
@@ -159,7 +160,9 @@ func (c *Config) check() error {
 	}
 	lengths := map[string]time.Duration{
 		"ingest.wait": c.IngestWait, "outbox.poll": c.OutboxPoll, "outbox.lease": c.OutboxLease, "realtime.window": c.RealtimeWindow,
-		"kafka.linger": c.KafkaLinger, "kafka.retention": c.KafkaRetention,
+		"kafka.linger": c.KafkaLinger, "kafka.retention": c.KafkaRetention, "kafka.dead_retention": c.KafkaDeadRetention,
+		"kafka.notices_retention": c.KafkaNoticesRetention, "kafka.notices_interval": c.KafkaNoticesInterval,
+		"kafka.increments_retention": c.KafkaIncrementsRetention,
 	}
 	for name, d := range lengths {
 		if d <= 0 {
@@ -174,6 +177,9 @@ func (c *Config) check() error {
 	}
 	if c.IngestOverflow != "refuse" && c.IngestOverflow != "async" {
 		return fmt.Errorf("knob ingest.overflow must be refuse or async, not %q", c.IngestOverflow)
+	}
+	if err := c.checkTopics(); err != nil {
+		return err
 	}
 	if !slices.Contains([]string{TransportKafka, TransportStreams, TransportDirect}, c.Transport) {
 		return fmt.Errorf("knob transport must be kafka, streams or direct, not %q", c.Transport)

@@ -63,6 +63,11 @@ func TestLoadRefuses(t *testing.T) {
 		"a limit without end": {lookup("SCOREBOARD_LIMIT_UPDATES_PER_MINUTE", "1000001"), "", "limit.updates_per_minute"},
 		"two issuers":         {lookup("SCOREBOARD_AUTH_JWKS_URL", "https://id.example.com/keys", "SCOREBOARD_AUTH_JWT_SECRET", "s"), "", "auth.jwks_url"},
 		"two ways to mint":    {lookup("SCOREBOARD_AUTH_JWKS_URL", "https://id.example.com/keys", "SCOREBOARD_AUTH_DEV_ISSUER", "true"), "", "auth.dev_issuer"},
+		"no acknowledgement":  {lookup("SCOREBOARD_KAFKA_ACKS", "none"), "", "kafka.acks"},
+		"a topic compacted":   {lookup("SCOREBOARD_KAFKA_CLEANUP", "compact"), "", "kafka.cleanup"},
+		"an unknown codec":    {lookup("SCOREBOARD_KAFKA_COMPRESSION", "lzma"), "", "kafka.compression"},
+		"kept past repeats":   {lookup("SCOREBOARD_KAFKA_RETENTION", "1000h"), "", "kafka.retention"},
+		"one topic for two":   {lookup("SCOREBOARD_KAFKA_DEAD_TOPIC", "score-events"), "", "kafka.dead_topic"},
 		"a bad signature":     {lookup("SCOREBOARD_AUTH_SIGNATURE", "maybe"), "", "auth.signature"},
 	}
 	for name, c := range cases {

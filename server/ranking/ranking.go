@@ -51,6 +51,9 @@ var luaPlace string
 //go:embed lua/ranks.lua
 var luaRanks string
 
+//go:embed lua/lead.lua
+var luaLead string
+
 // ErrCold says that Redis does not hold the board: it was flushed, or never
 // filled. A rebuild makes it warm.
 var ErrCold = errors.New("the ranking does not hold this board")
@@ -60,7 +63,7 @@ type Ranking struct {
 	rdb                             redis.UniversalClient
 	apply, fill, swap, mark, unmark *redis.Script
 	fresh, top, place, ranking      *redis.Script
-	states, mend                    *redis.Script
+	states, mend, lead              *redis.Script
 }
 
 // New uses rdb, which the caller closes.
@@ -78,6 +81,7 @@ func New(rdb redis.UniversalClient) *Ranking {
 		top:     redis.NewScript(luaTop),
 		place:   redis.NewScript(luaPlace),
 		ranking: redis.NewScript(luaRanks),
+		lead:    redis.NewScript(luaLead),
 	}
 }
 

@@ -1,0 +1,206 @@
+package announce_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/scoreboard/scoreboard/server/announce"
+	"github.com/scoreboard/scoreboard/server/backendtest"
+	"github.com/scoreboard/scoreboard/server/ranking"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+func TestMain(m *testing.M) { backendtest.Main(m) }
+
+var (
+	ctx    = context.Background()
+	global = scoreboard.Board{ID: "global", Order: scoreboard.OrderHighest, Created: time.UnixMicro(1)}
+)
+
+type boards []scoreboard.Board
+
+func (b boards) Ranked(context.Context) ([]scoreboard.Board, error) { return b, nil }
+
+// topic keeps what was announced, with when; while it is away it takes nothing.
+type topic struct {
+	mu      sync.Mutex
+	notices []scoreboard.Notice
+	at      []time.Time
+	away    bool
+}
+
+func (p *topic) Announce(_ context.Context, notices []scoreboard.Notice) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.away {
+		return errors.New("the topic is away")
+	}
+	for _, n := range notices {
+		p.notices, p.at = append(p.notices, n), append(p.at, time.Now())
+	}
+	return nil
+}
+
+func (p *topic) count() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.notices)
+}
+
+func (p *topic) last() scoreboard.Notice {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.notices) == 0 {
+		return scoreboard.Notice{Top: &scoreboard.Top{}}
+	}
+	return p.notices[len(p.notices)-1]
+}
+
+// rig is a board in Redis.
+type rig struct {
+	*ranking.Ranking
+	revision int64
+}
+
+func open(t *testing.T) *rig {
+	t.Helper()
+	o, err := redis.ParseURL(backendtest.Redis(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rdb := redis.NewClient(o)
+	t.Cleanup(func() { _ = rdb.Close() })
+	r := &rig{Ranking: ranking.New(rdb)}
+	if _, err := r.Mark(ctx, global.ID, "t"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Swap(ctx, &global, "t", 0, 1, global.Created); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func (r *rig) score(t *testing.T, user string, score int64) {
+	t.Helper()
+	r.revision++
+	at := time.Now()
+	if _, err := r.Apply(ctx, []scoreboard.Change{{
+		Type: scoreboard.ChangeScore, Board: global.ID, User: scoreboard.UserID(user), Score: scoreboard.Score(score), Key: -score,
+		Version: r.revision, Revision: r.revision, ReachedAt: at, RecordedAt: at,
+	}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func start(t *testing.T, r *rig, owner string, interval time.Duration, p *topic) (stop func()) {
+	t.Helper()
+	a := announce.New(announce.Options{
+		Owner: owner, Interval: interval, Lease: 900 * time.Millisecond, Sweep: 300 * time.Millisecond, Refresh: time.Hour,
+	}, r, boards{global}, p, slog.New(slog.DiscardHandler))
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() { done <- a.Run(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(stop)
+	return stop
+}
+
+func until(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !is(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("after 20 s: not %s", what)
+		}
+	}
+}
+
+func TestScoresWaitForTheIntervalAndMembersDoNot(t *testing.T) {
+	t.Parallel()
+	r := open(t)
+	for i := range 10 {
+		r.score(t, "user"+strconv.Itoa(i), 1000+int64(i))
+	}
+	const interval = time.Hour // so that whatever comes did not wait for it
+	p := &topic{}
+	start(t, r, "one", interval, p)
+	until(t, "the board as it is announced", func() bool { return p.last().Top.Total == 10 })
+	before := p.count()
+	for i := range 5 {
+		r.score(t, "user3", 2000+int64(i)) // order and scores, not members
+		r.score(t, "below", 5+int64(i))    // not even the top ten
+	}
+	time.Sleep(500 * time.Millisecond) // of sweeps and looks
+	if n := p.count(); n != before {
+		t.Fatalf("%d notices within an interval in which nobody came into the top ten", n-before)
+	}
+	r.score(t, "newcomer", 5000)
+	until(t, "the newcomer announced at once", func() bool { return p.last().Top.Entries[0].User == "newcomer" })
+	last := p.last()
+	moved := map[scoreboard.UserID]scoreboard.Score{}
+	for _, m := range last.Moved {
+		moved[m.User] = m.Score
+	}
+	if moved["user3"] != 2004 || moved["below"] != 9 || moved["newcomer"] != 5000 {
+		t.Errorf("moved are %v, want everybody's last score since the notice before", moved)
+	}
+	if last.Top.Epoch != 1 || last.Top.Total != 12 || len(last.Top.Entries) != 12 {
+		t.Errorf("the notice holds %+v, want the whole head", last.Top)
+	}
+}
+
+func TestABusyBoardIsAnnouncedOnceAnInterval(t *testing.T) {
+	t.Parallel()
+	r := open(t)
+	r.score(t, "alice", 1)
+	const interval = 300 * time.Millisecond
+	p := &topic{}
+	start(t, r, "one", interval, p)
+	until(t, "the board announced", func() bool { return p.count() > 0 })
+	score := int64(1)
+	for began := time.Now(); time.Since(began) < 5*interval; time.Sleep(5 * time.Millisecond) {
+		score++
+		r.score(t, "alice", score)
+	}
+	until(t, "the last score announced", func() bool { return int64(p.last().Top.Entries[0].Score) == score })
+	for i := 1; i < len(p.at); i++ {
+		if gap := p.at[i].Sub(p.at[i-1]); gap < interval-30*time.Millisecond {
+			t.Errorf("notice %d came %v after the one before, want %v at least", i, gap, interval)
+		}
+	}
+}
+
+func TestNothingIsLostWhileTheTopicIsAwayOrTheAnnouncerDies(t *testing.T) {
+	t.Parallel()
+	r := open(t)
+	first, second := &topic{away: true}, &topic{}
+	stop := start(t, r, "first", 50*time.Millisecond, first)
+	until(t, "the first to lead", func() bool {
+		mine, err := r.Lead(ctx, "nobody", time.Millisecond)
+		return err == nil && !mine
+	})
+	start(t, r, "second", 50*time.Millisecond, second)
+	r.score(t, "alice", 7)
+	time.Sleep(200 * time.Millisecond)
+	first.mu.Lock()
+	first.away = false
+	first.mu.Unlock()
+	until(t, "announced when the topic is back", func() bool { return first.last().Top.Total == 1 })
+	if n := second.count(); n > 0 {
+		t.Errorf("%d notices by an announcer without the lease", n)
+	}
+	stop()
+	r.score(t, "bob", 9) // while nobody may lead
+	until(t, "announced by the second", func() bool { return second.last().Top.Total == 2 })
+}

@@ -1,0 +1,85 @@
+package protocol
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// typeNotice is the type of every record of the topic of notices.
+const typeNotice = "leaderboard.notice"
+
+// Notice is a record of the topic of notices (docs/events.md): the head of a
+// board and who moved since the notice before. Its key is the board.
+type Notice struct {
+	Schema    int       `json:"schema"`
+	Type      string    `json:"type"`
+	Board     string    `json:"board"`
+	Epoch     int64     `json:"epoch"`
+	Version   int64     `json:"version"`
+	UpdatedAt time.Time `json:"updated_at"`
+	Total     int64     `json:"total"`
+	Top       []Entry   `json:"top"`
+	Moved     []Moved   `json:"moved"`
+}
+
+// Moved is a user whose standing changed.
+type Moved struct {
+	UserID   string `json:"user_id"`
+	Score    int64  `json:"score"`
+	Revision int64  `json:"revision"`
+	Version  int64  `json:"version"`
+}
+
+// EncodeNotice writes n, whose Top must be set.
+func EncodeNotice(n *scoreboard.Notice) []byte {
+	out := Notice{
+		Schema: Schema, Type: typeNotice, Board: string(n.Board), Epoch: n.Top.Epoch, Version: n.Top.Version,
+		UpdatedAt: n.Top.UpdatedAt, Total: n.Top.Total, Top: make([]Entry, len(n.Top.Entries)), Moved: make([]Moved, len(n.Moved)),
+	}
+	for i, e := range n.Top.Entries {
+		out.Top[i] = Entry{Rank: e.Rank, UserID: string(e.User), Score: int64(e.Score)}
+	}
+	for i, m := range n.Moved {
+		out.Moved[i] = Moved{UserID: string(m.User), Score: int64(m.Score), Revision: m.Revision, Version: m.Version}
+	}
+	b, err := json.Marshal(&out)
+	if err != nil { // our own types always marshal
+		panic(err)
+	}
+	return b
+}
+
+// DecodeNotice reads a notice. ErrNewerSchema is told apart from one that is
+// malformed.
+func DecodeNotice(value []byte) (n scoreboard.Notice, err error) {
+	var in Notice
+	if err := json.Unmarshal(value, &in); err != nil {
+		return n, fmt.Errorf("read a notice: %w", err)
+	}
+	if in.Schema > Schema {
+		return n, fmt.Errorf("schema %d: %w", in.Schema, ErrNewerSchema)
+	}
+	if n.Board, err = scoreboard.ParseBoardID(in.Board); err != nil {
+		return n, fmt.Errorf("read a notice: %w", err)
+	}
+	if in.Type != typeNotice || in.Epoch < 1 || in.Version < 1 || len(in.Top) > scoreboard.TopSize {
+		return n, errors.New("read a notice: type, epoch, version and top must fit")
+	}
+	n.Top = &scoreboard.Top{
+		Board: n.Board, Epoch: in.Epoch, Version: in.Version, UpdatedAt: in.UpdatedAt, Total: in.Total,
+		Entries: make([]scoreboard.Entry, len(in.Top)),
+	}
+	for i, e := range in.Top {
+		n.Top.Entries[i] = scoreboard.Entry{Rank: e.Rank, User: scoreboard.UserID(e.UserID), Score: scoreboard.Score(e.Score)}
+	}
+	for _, m := range in.Moved {
+		n.Moved = append(n.Moved, scoreboard.Moved{
+			User: scoreboard.UserID(m.UserID), Score: scoreboard.Score(m.Score), Revision: m.Revision, Version: m.Version,
+		})
+	}
+	return n, nil
+}

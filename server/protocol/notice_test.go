@@ -1,0 +1,41 @@
+package protocol_test
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+func TestANoticeIsReadAsItWasWritten(t *testing.T) {
+	t.Parallel()
+	want := scoreboard.Notice{
+		Board: "global",
+		Top: &scoreboard.Top{
+			Board: "global", Epoch: 7, Version: 42, UpdatedAt: time.UnixMicro(1_800_000_000_000_001).UTC(), Total: 2,
+			Entries: []scoreboard.Entry{{Rank: 1, User: "alice", Score: 9}, {Rank: 2, User: "bob", Score: -3}},
+		},
+		Moved: []scoreboard.Moved{{User: "bob", Score: -3, Revision: 5, Version: 4}},
+	}
+	value := protocol.EncodeNotice(&want)
+	got, err := protocol.DecodeNotice(value)
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, %v, want %+v", got, err, want)
+	}
+	if _, err := protocol.DecodeNotice([]byte(strings.Replace(string(value), `"schema":1`, `"schema":2`, 1))); !errors.Is(err, protocol.ErrNewerSchema) {
+		t.Errorf("of a newer schema: %v", err)
+	}
+	for name, value := range map[string]string{
+		"no JSON": "?", "no board": strings.Replace(string(value), `"global"`, `"?"`, 1),
+		"another type": strings.Replace(string(value), "leaderboard.notice", "score.changed", 1),
+		"no version":   strings.Replace(string(value), `"version":42`, `"version":0`, 1),
+	} {
+		if _, err := protocol.DecodeNotice([]byte(value)); err == nil || errors.Is(err, protocol.ErrNewerSchema) {
+			t.Errorf("%s: %v, want it refused", name, err)
+		}
+	}
+}

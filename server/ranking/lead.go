@@ -1,0 +1,28 @@
+package ranking
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// leaderKey is the lease of the one process that announces notices.
+const leaderKey = "sb:announcer"
+
+// Lead takes or renews the lease of the announcer for owner. False: it is
+// another's.
+func (r *Ranking) Lead(ctx context.Context, owner string, life time.Duration) (bool, error) {
+	n, err := r.lead.Run(ctx, r.rdb, []string{leaderKey}, owner, life.Milliseconds()).Int64()
+	if err != nil {
+		return false, fmt.Errorf("take the lease of the announcer: %w", err)
+	}
+	return n == 1, nil
+}
+
+// Resign ends the lease early, so that another need not wait for it.
+func (r *Ranking) Resign(ctx context.Context, owner string) error {
+	if err := r.lead.Run(ctx, r.rdb, []string{leaderKey}, owner, 0).Err(); err != nil {
+		return fmt.Errorf("end the lease of the announcer: %w", err)
+	}
+	return nil
+}
