@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"time"
 
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
@@ -63,6 +64,40 @@ func (c *Client) Score(ctx context.Context, user string, q PlaceQuery) (Place, e
 // Rank reads a user's rank with Neighbours rows above and below.
 func (c *Client) Rank(ctx context.Context, user string, q PlaceQuery) (Place, error) {
 	return c.place(ctx, "read the rank of "+user, "/v1/users/"+url.PathEscape(user)+"/rank", q)
+}
+
+// Statement is a page of what the ledger has of a user: Entries newest first,
+// NextCursor where there are more, and on the last page ArchivedBefore where
+// older events have left for the archive.
+type Statement = protocol.Statement
+
+// StatementEntry is one event on one board.
+type StatementEntry = protocol.StatementEntry
+
+// StatementQuery asks for a page of a statement.
+type StatementQuery struct {
+	Board    string    // one board, or all instances of a family; all boards when empty
+	From, To time.Time // To is exclusive; zero is without an end
+	Cursor   string    // NextCursor of the page before
+}
+
+// Statement reads what the ledger has of a user: the token's own, or any with
+// the scope score:admin.
+func (c *Client) Statement(ctx context.Context, user string, q StatementQuery) (Statement, error) {
+	query := boardQuery(q.Board)
+	for name, t := range map[string]time.Time{"from": q.From, "to": q.To} {
+		if !t.IsZero() {
+			query.Set(name, t.UTC().Format(time.RFC3339Nano))
+		}
+	}
+	if q.Cursor != "" {
+		query.Set("cursor", q.Cursor)
+	}
+	var statement Statement
+	err := c.do(ctx, call{
+		op: "read the statement of " + user, method: http.MethodGet, path: "/v1/users/" + url.PathEscape(user) + "/statement", query: query,
+	}, &statement)
+	return statement, err
 }
 
 func (c *Client) place(ctx context.Context, op, path string, q PlaceQuery) (Place, error) {

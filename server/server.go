@@ -162,7 +162,7 @@ func (s *Server) makeAPI(catalog *store.Catalog, reads *leaderboard.Leaderboard,
 		Limits: s.makeLimits(c), Actions: c.IngestActions, DevIssuer: c.AuthDevIssuer, Origins: c.RealtimeOrigins, Log: s.log, Now: time.Now,
 	}
 	if c.Has(config.RoleAPI) || c.Has(config.RoleRead) {
-		o.Reads = reads
+		o.Reads, o.Ledger = reads, s.store
 	}
 	if c.Has(config.RoleGateway) {
 		o.Live, o.Tickets = live{s.hub}, auth.NewTickets(s.redis, time.Now)

@@ -16,6 +16,7 @@ type game struct {
 	events   map[[2]string]recorded
 	version  int64
 	epoch    int64
+	log      []entry
 	degraded string
 }
 
@@ -83,6 +84,10 @@ func (g *game) apply(r *protocol.IncrementRequest) protocol.Receipt {
 	p.score, p.reached = p.score+r.Delta, len(g.events)
 	p.version++
 	rank := g.rank(r.UserID)
+	g.log = append(g.log, entry{r.UserID, protocol.StatementEntry{
+		EventID: r.EventID, Board: string(g.board.ID), Delta: r.Delta, PreviousScore: &previous, NewScore: p.score,
+		Version: p.version, RecordedAt: time.Now().UTC(), Action: r.Action, KeyID: r.KeyID, Address: "127.0.0.1",
+	}})
 	return protocol.Receipt{
 		UserID: r.UserID, Board: string(g.board.ID), NewScore: p.score, PreviousScore: &previous, Rank: &rank,
 		Version: p.version, ProcessedEventID: r.EventID, Applied: r.Delta,

@@ -135,6 +135,7 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("GET /v1/leaderboard/me", s.me)
 	mux.HandleFunc("GET /v1/users/{user}/score", s.user)
 	mux.HandleFunc("GET /v1/users/{user}/rank", s.user)
+	mux.HandleFunc("GET /v1/users/{user}/statement", s.statement)
 	mux.HandleFunc("GET /v1/realtime/leaderboard", s.stream)
 	mux.HandleFunc("POST /v1/admin/tokens", s.mint)
 	mux.HandleFunc("GET /v1/admin/keys", s.listKeys)

@@ -59,14 +59,16 @@ func newAuditListCmd(p *program) *cobra.Command {
 	return cmd
 }
 
-// timeFlag reads a flag's RFC 3339 time; an empty one is none.
+// timeFlag reads a flag's RFC 3339 time, or a day, which is its beginning in UTC; an
+// empty one is none.
 func timeFlag(name, text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
-	t, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		return t, usagef("--%s takes a time such as 2026-11-21T12:00:00Z, not %q", name, text)
+	for _, layout := range []string{time.RFC3339, time.DateOnly} {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t, nil
+		}
 	}
-	return t, nil
+	return time.Time{}, usagef("--%s takes a time such as 2026-11-21T12:00:00Z, or a day such as 2026-11-21, not %q", name, text)
 }

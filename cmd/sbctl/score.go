@@ -14,7 +14,7 @@ func newScoreCmd(p *program) *cobra.Command {
 	return newNounCmd("score", "Submit and read scores", `
   sbctl score submit --user alice --delta 5
   sbctl score get alice`,
-		newScoreSubmitCmd(p), newScoreGetCmd(p))
+		newScoreSubmitCmd(p), newScoreGetCmd(p), newScoreStatementCmd(p))
 }
 
 func newScoreGetCmd(p *program) *cobra.Command {

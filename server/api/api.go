@@ -91,6 +91,7 @@ type Options struct {
 	Events    Events
 	Ranker    Ranker
 	Reads     Leaderboard
+	Ledger    Statements
 	Live      Live
 	Tickets   Tickets
 	Keys      Keys
@@ -158,6 +159,9 @@ func (a *API) routes() []route {
 			route{"GET", "/v1/leaderboard/me", "", a.Limits.Rank, a.me},
 			route{"GET", "/v1/users/:user_id/score", "", a.Limits.Rank, a.user},
 			route{"GET", "/v1/users/:user_id/rank", "", a.Limits.Rank, a.user})
+	}
+	if a.Ledger != nil {
+		t = append(t, route{"GET", "/v1/users/:user_id/statement", "", a.Limits.Rank, a.statement})
 	}
 	if a.Live != nil {
 		t = append(t,

@@ -1,0 +1,111 @@
+package api
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// Statements reads what the ledger has of a user.
+type Statements interface {
+	Statement(ctx context.Context, q scoreboard.StatementQuery) (*scoreboard.Statement, error)
+}
+
+// statementPage is how many events one page has.
+const statementPage = 100
+
+// statement is GET /v1/users/{user_id}/statement, for the user and for
+// operators.
+func (a *API) statement(c *gin.Context, who *auth.Claims) error {
+	user, err := scoreboard.ParseUserID(c.Param("user_id"))
+	if err != nil {
+		return err
+	}
+	if user != who.User && !who.Has(auth.ScopeAdmin) {
+		return scoreboard.Errorf(scoreboard.CodeForbidden, "the token is not for user %s", user)
+	}
+	q := scoreboard.StatementQuery{User: user, Limit: statementPage}
+	if text, given := c.GetQuery("board"); given {
+		if q.Board, err = scoreboard.ParseBoardID(text); err != nil {
+			return err
+		}
+		if _, err := a.Catalog.Board(c.Request.Context(), q.Board); err != nil {
+			return err
+		}
+	}
+	if q.From, err = queryTime(c, "from"); err != nil {
+		return err
+	}
+	if q.To, err = queryTime(c, "to"); err != nil {
+		return err
+	}
+	if text, given := c.GetQuery("cursor"); given {
+		if q.After, err = parsePosition(text); err != nil {
+			return err
+		}
+	}
+	s, err := a.Ledger.Statement(c.Request.Context(), q)
+	if err != nil {
+		return err
+	}
+	out := protocol.Statement{Entries: make([]protocol.StatementEntry, len(s.Rows))}
+	for i := range s.Rows {
+		out.Entries[i] = statementEntry(&s.Rows[i])
+	}
+	if s.More {
+		out.NextCursor = formatPosition(s.Rows[len(s.Rows)-1].Position())
+	}
+	if !s.ArchivedBefore.IsZero() {
+		out.ArchivedBefore = &s.ArchivedBefore
+	}
+	respond(c, http.StatusOK, out)
+	return nil
+}
+
+func statementEntry(r *scoreboard.LedgerRow) protocol.StatementEntry {
+	return protocol.StatementEntry{
+		EventID: r.Event.Text, Board: string(r.Board), Delta: r.Delta, PreviousScore: (*int64)(r.Previous),
+		NewScore: int64(r.Score), Version: r.Version, RecordedAt: r.RecordedAt,
+		Action: r.Action, KeyID: r.KeyID, Address: r.Address, UserAgent: r.Agent,
+	}
+}
+
+// A cursor is only a position: what it may read is decided by the token, anew
+// for each page.
+func formatPosition(p scoreboard.StatementPosition) string {
+	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d %d %s", p.RecordedAt.UnixMicro(), p.Version, p.Board))
+}
+
+func parsePosition(text string) (p scoreboard.StatementPosition, err error) {
+	wrong := scoreboard.Invalid("cursor", "cursor is not one of a statement")
+	b, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil {
+		return p, wrong
+	}
+	parts := strings.Split(string(b), " ")
+	if len(parts) != 3 {
+		return p, wrong
+	}
+	micros, err := strconv.ParseInt(parts[0], 10, 64)
+	if err != nil || micros < 0 || micros > 1<<53 {
+		return p, wrong
+	}
+	if p.Version, err = strconv.ParseInt(parts[1], 10, 64); err != nil {
+		return p, wrong
+	}
+	if p.Board, err = scoreboard.ParseBoardID(parts[2]); err != nil {
+		return p, wrong
+	}
+	p.RecordedAt = time.UnixMicro(micros)
+	return p, nil
+}
