@@ -114,7 +114,7 @@ func (a *audit) resolve(ctx context.Context) error {
 		status, applied := protocol.StatusPending, int64(0)
 		for deadline := time.Now().Add(a.settle); status == protocol.StatusPending && time.Now().Before(deadline); {
 			var err error
-			if status, applied, err = a.status(ctx, a.plan.name(e.user), e.id); err != nil {
+			if status, applied, err = a.status(ctx, a.plan.name(e.user), e.id.String()); err != nil {
 				return err
 			}
 			if status == protocol.StatusPending && !pause(ctx, 200*time.Millisecond) {
@@ -186,7 +186,7 @@ func (a *audit) sample(ctx context.Context) error {
 	wrong := 0
 	err = each(ctx, refusedOnes, func(ctx context.Context, n uint64) error {
 		e := a.draw.event(n)
-		status, _, err := a.status(ctx, a.plan.name(e.user), e.id)
+		status, _, err := a.status(ctx, a.plan.name(e.user), e.id.String())
 		mu.Lock()
 		defer mu.Unlock()
 		if status == protocol.StatusDone {
@@ -210,7 +210,7 @@ func (a *audit) recorded(ctx context.Context, n uint64) (there, right bool, err 
 		want = odd
 	}
 	for deadline := time.Now().Add(a.settle); ; {
-		status, applied, err := a.status(ctx, a.plan.name(e.user), e.id)
+		status, applied, err := a.status(ctx, a.plan.name(e.user), e.id.String())
 		if err != nil || status != protocol.StatusPending || time.Now().After(deadline) {
 			return status == protocol.StatusDone, applied == want, err
 		}

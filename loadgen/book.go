@@ -1,13 +1,11 @@
 package loadgen
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strconv"
 
 	"github.com/scoreboard/scoreboard/loadgen/record"
-	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
 // What is known of an event.
@@ -32,6 +30,7 @@ type book struct {
 	conflict tally
 	forged   tally
 	odd      map[uint64]int64 // acked with another delta than drawn, by number
+	items    []answer         // of the batch at hand
 }
 
 func newBook(p *Plan) *book {
@@ -45,20 +44,11 @@ func (b *book) state(n uint64) *uint8 {
 	return &b.events[n]
 }
 
-// answer is what matters of any answer to an increment.
-type answer struct {
-	Status    string `json:"status"`
-	Applied   int64  `json:"applied"`
-	Replayed  bool   `json:"replayed"`
-	ID        string `json:"processed_event_id"`
-	ErrorCode string `json:"error_code"`
-}
-
 // take enters the answer to an event, and says what is wrong with it: nothing
 // where it is the one that had to come.
 func (b *book) take(e event, status int, failure string, body []byte) (problem string) {
 	var a answer
-	if status != 0 && json.Unmarshal(body, &a) != nil {
+	if status != 0 && !a.read(body) {
 		failure = "an answer that is no JSON"
 	}
 	return b.enter(e, status, failure, a)
@@ -71,8 +61,8 @@ func (b *book) enter(e event, status int, failure string, a answer) (problem str
 	said := failure
 	if status != 0 && failure == "" {
 		said = strconv.Itoa(status)
-		if a.ErrorCode != "" {
-			said += " " + a.ErrorCode
+		if len(a.code) > 0 {
+			said += " " + string(a.code)
 		}
 	}
 	good := failure == "" && (status == http.StatusOK || status == http.StatusAccepted)
@@ -91,7 +81,7 @@ func (b *book) enter(e event, status int, failure string, a answer) (problem str
 		if !known && good || status == 0 || status >= 500 {
 			break // its increment was not counted before, or there is no answer to judge
 		}
-		return b.judge(&b.conflict, status == http.StatusConflict && a.ErrorCode == "event_conflict", said)
+		return b.judge(&b.conflict, status == http.StatusConflict && string(a.code) == "event_conflict", said)
 	}
 	if problem == "" && !good {
 		problem = said
@@ -115,10 +105,10 @@ func (b *book) ack(e event, s *uint8, status int, a answer) (problem string) {
 		return ""
 	}
 	switch {
-	case a.ID != e.id:
+	case !e.is(a.id):
 		problem = "the receipt of another event"
-	case status == http.StatusOK && a.Applied != e.delta:
-		problem = fmt.Sprintf("a receipt that applied %s", compared(a.Applied, e.delta))
+	case status == http.StatusOK && a.applied != e.delta:
+		problem = fmt.Sprintf("a receipt that applied %s", compared(a.applied, e.delta))
 	}
 	if *s&acked == 0 {
 		*s |= acked
@@ -127,7 +117,7 @@ func (b *book) ack(e event, s *uint8, status int, a answer) (problem string) {
 			b.odd[e.of] = e.delta
 		}
 	}
-	counted := status == http.StatusOK && !a.Replayed
+	counted := status == http.StatusOK && !a.replayed
 	again := counted && *s&claimed != 0
 	if counted {
 		*s |= claimed
@@ -154,37 +144,28 @@ func compared(got, want int64) string {
 
 // takeBatch enters the answer to a batch.
 func (b *book) takeBatch(events []event, status int, failure string, body []byte) (problem string) {
-	var out protocol.BatchResults
-	if status == http.StatusOK && failure == "" {
-		if err := json.Unmarshal(body, &out); err != nil || len(out.Results) != len(events) {
-			failure = "an answer without a result for each"
+	var whole answer // of a refusal
+	done := status == http.StatusOK && failure == ""
+	switch {
+	case done:
+		b.items = b.items[:0]
+		if !readBatch(body, func(a answer) { b.items = append(b.items, a) }) || len(b.items) != len(events) {
+			failure, done = "an answer without a result for each", false
 		}
+	case failure == "":
+		_ = whole.read(body) // the status says enough where it has no code
 	}
 	for i, e := range events {
-		a, itemStatus := answer{}, status
-		if status == http.StatusOK && failure == "" {
-			a, itemStatus = itemAnswer(&out.Results[i], e.id)
+		a, itemStatus := whole, status
+		if done {
+			a = b.items[i]
+			itemStatus = a.status()
 		}
 		if p := b.enter(e, itemStatus, failure, a); p != "" {
 			problem = p
 		}
 	}
 	return problem
-}
-
-// itemAnswer is what the item would have been answered alone.
-func itemAnswer(r *protocol.BatchResult, id string) (answer, int) {
-	switch {
-	case r.Receipt != nil:
-		return answer{Applied: r.Receipt.Applied, Replayed: r.Receipt.Replayed, ID: r.Receipt.ProcessedEventID}, http.StatusOK
-	case r.Error != nil && r.Error.ErrorCode == "event_conflict":
-		return answer{ErrorCode: r.Error.ErrorCode}, http.StatusConflict
-	case r.Error != nil && (r.Error.ErrorCode == "unavailable" || r.Error.ErrorCode == "overloaded" || r.Error.ErrorCode == "internal"):
-		return answer{ErrorCode: r.Error.ErrorCode}, http.StatusServiceUnavailable
-	case r.Error != nil:
-		return answer{ErrorCode: r.Error.ErrorCode}, http.StatusUnprocessableEntity
-	}
-	return answer{ID: id}, http.StatusAccepted
 }
 
 // unknown are the events that were sent and whose outcome no answer told.

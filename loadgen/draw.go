@@ -1,6 +1,7 @@
 package loadgen
 
 import (
+	"encoding/hex"
 	"math/rand/v2"
 	"strconv"
 	"sync"
@@ -19,7 +20,7 @@ type event struct {
 	of    uint64 // the number of the increment that it is, or that it is about
 	user  uint64
 	delta int64
-	id    string
+	id    uuid.UUID
 }
 
 // draw gives events by their number, always the same for a number.
@@ -135,27 +136,54 @@ func (d *draw) increment(t *dice, n uint64, kind record.Kind) event {
 		e.user = t.r.Uint64N(uint64(d.plan.Users))
 	}
 	e.delta = 1 + t.r.Int64N(100)
-	var id uuid.UUID
 	ms := uint64(d.began.Add(d.due.Due(n)).UnixMilli())
 	for i := range 6 {
-		id[i] = byte(ms >> (40 - 8*i))
+		e.id[i] = byte(ms >> (40 - 8*i))
 	}
 	a, b := t.r.Uint64(), t.r.Uint64()
 	for i := range 8 {
-		id[6+i] = byte(a >> (8 * i))
+		e.id[6+i] = byte(a >> (8 * i))
 	}
-	id[14], id[15] = byte(b), byte(b>>8)
-	id[6], id[8] = id[6]&0x0f|0x70, id[8]&0x3f|0x80 // version 7
-	e.id = id.String()
+	e.id[14], e.id[15] = byte(b), byte(b>>8)
+	e.id[6], e.id[8] = e.id[6]&0x0f|0x70, e.id[8]&0x3f|0x80 // version 7
 	return e
 }
 
-// name is the id of a user.
-func (p *Plan) name(user uint64) string {
-	text := strconv.FormatUint(user, 10)
-	const width = 7
-	if pad := width - len(text); pad > 0 {
-		text = "0000000"[:pad] + text
+// appendUUID writes an id in its canonical form.
+func appendUUID(b []byte, id uuid.UUID) []byte {
+	for i, part := range [...][2]int{{0, 4}, {4, 6}, {6, 8}, {8, 10}, {10, 16}} {
+		if i > 0 {
+			b = append(b, '-')
+		}
+		b = hex.AppendEncode(b, id[part[0]:part[1]])
 	}
-	return p.Prefix + "user-" + text
+	return b
+}
+
+// name is the id of a user.
+func (p *Plan) name(user uint64) string { return string(p.appendName(nil, user)) }
+
+func (p *Plan) appendName(b []byte, user uint64) []byte {
+	b = append(append(b, p.Prefix...), "user-"...)
+	for least := uint64(1_000_000); user < least && least > 1; least /= 10 {
+		b = append(b, '0') // seven digits, so that names sort
+	}
+	return strconv.AppendUint(b, user, 10)
+}
+
+// board is the one that a user plays on, "" for the default.
+func (p *Plan) board(user uint64) string {
+	if len(p.Boards) == 0 {
+		return ""
+	}
+	return p.Boards[user%uint64(len(p.Boards))]
+}
+
+// batch are the events of write k.
+func (p *Plan) batch(d *draw, k uint64) []event {
+	events := make([]event, p.perWrite())
+	for i := range events {
+		events[i] = d.event(k*uint64(len(events)) + uint64(i))
+	}
+	return events
 }

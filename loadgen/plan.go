@@ -28,6 +28,9 @@ type Plan struct {
 	Skew   float64
 	Seed   uint64 // of the draw
 	Prefix string // of user ids; a run of its own has users of its own
+	// Boards are those that are played on, a user on one of them; none is the
+	// default board.
+	Boards []string
 	Mode   Mode
 	Size   int // of a batch
 	// Connections are the most requests in flight. With all of them waiting the

@@ -3,7 +3,6 @@ package loadgen
 import (
 	"context"
 	"net/http"
-	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,8 +15,15 @@ import (
 	"github.com/scoreboard/scoreboard/loadgen/record"
 )
 
-// timeout is how long a run waits for one answer.
-const timeout = 10 * time.Second
+const (
+	timeout   = 10 * time.Second // for one answer
+	maxAnswer = 1 << 20
+	// grain is how finely requests are released. One that is not due yet is
+	// waited for so long at least, and those that fall due meanwhile go with it:
+	// at 10,000 a second a timer for each costs as much as signing. It shows as
+	// lateness.
+	grain = time.Millisecond
+)
 
 // player plays a plan.
 type player struct {
@@ -35,21 +41,16 @@ type player struct {
 // sent, and those in flight are waited for. It returns how much of the plan was
 // played.
 func (p *player) play(ctx context.Context, d *draw, b *book) (lasted time.Duration, cut bool, err error) {
-	base, err := url.Parse(strings.TrimSuffix(p.server.URL, "/"))
+	send, err := newSender(p.plan, d, p.server, p.tokens)
 	if err != nil {
 		return 0, false, err
 	}
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.MaxIdleConns, transport.MaxIdleConnsPerHost = p.plan.Connections, p.plan.Connections
-	transport.ForceAttemptHTTP2 = false // one connection would carry it all
-	defer transport.CloseIdleConnections()
-	send := &sender{
-		plan: p.plan, draw: d, tokens: p.tokens, base: base, next: transport,
-		signer: client.Signer{KeyID: p.server.KeyID, Secret: p.server.KeySecret},
-	}
+	defer send.conns.Close()
 	attacker := vegeta.NewAttacker(
-		vegeta.Client(&http.Client{Transport: send, Timeout: timeout}),
-		vegeta.MaxBody(1<<20), vegeta.MaxWorkers(uint64(p.plan.Connections)),
+		// Without a time limit of its own, which costs a goroutine each: the
+		// connections have one.
+		vegeta.Client(&http.Client{Transport: send}),
+		vegeta.MaxBody(maxAnswer), vegeta.MaxWorkers(uint64(p.plan.Connections)),
 	)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -59,7 +60,7 @@ func (p *player) play(ctx context.Context, d *draw, b *book) (lasted time.Durati
 		cutAt.Store(int64(max(zero.since(time.Now()), 1)))
 		attacker.Stop()
 	})()
-	target := vegeta.Target{Method: http.MethodGet, URL: base.String()}
+	target := vegeta.Target{Method: http.MethodGet, URL: p.server.URL}
 	results := attacker.Attack(vegeta.NewStaticTargeter(target), &pacer{p.due, ctx, zero.estimate}, 0, "")
 	second := time.NewTicker(time.Second)
 	defer second.Stop()
@@ -146,7 +147,10 @@ func (p *pacer) Pace(elapsed time.Duration, sent uint64) (wait time.Duration, st
 	if p.ctx.Err() != nil || sent >= p.due.Total() || elapsed > p.due.Duration() {
 		return 0, true
 	}
-	return max(p.due.Due(sent)-elapsed, 0), false
+	if wait = p.due.Due(sent) - elapsed; wait <= 0 {
+		return 0, false
+	}
+	return max(wait, grain), false
 }
 
 // Rate is what vegeta reports as the rate asked for.

@@ -33,8 +33,10 @@ const maxLimited = 70 * time.Second
 type reply struct {
 	status     int
 	retryAfter string
-	answer
-	NewScore int64 `json:"new_score"`
+	NewScore   int64  `json:"new_score"`
+	Replayed   bool   `json:"replayed"`
+	ID         string `json:"processed_event_id"`
+	ErrorCode  string `json:"error_code"`
 }
 
 func (p *prober) post(ctx context.Context, token string, r *protocol.IncrementRequest) (reply, error) {

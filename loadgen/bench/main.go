@@ -7,6 +7,7 @@
 //	go run ./loadgen/bench open     the same at fixed rates, latency from when due
 //	go run ./loadgen/bench grown    the rate on a ledger of ten million rows
 //	go run ./loadgen/bench store    group commit against a transaction for each
+//	go run ./loadgen/bench generator  the generator alone, against a server that does nothing
 //
 // The daemon is bin/scoreboardd: make bench and make bench-ingest build it.
 package main
@@ -26,7 +27,11 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	benches := map[string]func(context.Context) error{"way": benchWay, "ingest": benchIngest, "store": benchStore, "open": benchOpen, "grown": benchGrown}
+	benches := map[string]func(context.Context) error{
+		"way": benchWay, "ingest": benchIngest, "store": benchStore, "open": benchOpen, "grown": benchGrown,
+		"generator": benchGenerator, "noop": serveNoop,
+		"vegeta": func(context.Context) error { return attackNoop(os.Args[2], os.Args[3]) },
+	}
 	name := "way"
 	if len(os.Args) > 1 {
 		name = os.Args[1]

@@ -195,7 +195,7 @@ func percent(part, whole uint64) float64 { return 100 * float64(part) / float64(
 // judge holds the report to the criteria of its header.
 func (r *Report) judge(h record.Header) error {
 	r.Verdict = Passed
-	if h.Scaled {
+	if h.Scaled || r.Cut {
 		r.Verdict = Scaled
 	}
 	for _, check := range h.Checks {

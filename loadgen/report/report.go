@@ -7,7 +7,8 @@ import (
 )
 
 // The verdicts of a report. Scaled says that all criteria were met by a run
-// that asked for less than they were written for, which proves less.
+// that asked for less than they were written for, or that ended before its
+// time, which proves less.
 const (
 	Passed = "passed"
 	Failed = "failed"
