@@ -261,7 +261,7 @@ func TestADiskThatFillsUpEndsTheRun(t *testing.T) {
 	o := load(t, s.URL, "500/1h", nil)
 	r := &run{Options: o, book: newBook(&o.Plan), ending: record.Ending{Measured: map[string]float64{}}}
 	began := time.Now()
-	if err := r.all(t.Context(), nil, &disk{room: 40_000}); !errors.Is(err, errFull) || time.Since(began) > 30*time.Second {
+	if err := r.all(t.Context(), nil, &disk{room: 10_000}); !errors.Is(err, errFull) || time.Since(began) > 30*time.Second {
 		t.Errorf("after %v: got %v", time.Since(began), err)
 	}
 }

@@ -87,7 +87,7 @@ func (s *Server) increment(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(io.LimitReader(r.Body, 4<<10))
 	err := decode(body, &in)
 	s.mu.Lock()
-	s.seen[len(s.seen)-1].Increment = in
+	s.seen[r.Context().Value(placeKey{}).(int)].Increment = in
 	if err == nil && in.UserID != user && !hasScope(scope, "score:update") {
 		err = scoreboard.Errorf(scoreboard.CodeForbidden, "the token is another user's")
 	}

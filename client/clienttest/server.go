@@ -1,6 +1,7 @@
 package clienttest
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -145,7 +146,8 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { write(w, 200, map[string]bool{"ready": true}) })
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Request-Id", "req-test")
-		f := s.note(r)
+		f, place := s.note(r)
+		r = r.WithContext(context.WithValue(r.Context(), placeKey{}, place))
 		switch {
 		case f.after:
 			mux.ServeHTTP(httptest.NewRecorder(), r)
@@ -161,14 +163,17 @@ func (s *Server) routes() http.Handler {
 	})
 }
 
-func (s *Server) note(r *http.Request) (f failure) {
+// placeKey is under what a request's context has its place among the seen.
+type placeKey struct{}
+
+func (s *Server) note(r *http.Request) (f failure, place int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.seen = append(s.seen, Request{Method: r.Method, Path: r.URL.RequestURI(), Token: bearer(r), Header: r.Header.Clone()})
 	if len(s.fail) > 0 {
 		f, s.fail = s.fail[0], s.fail[1:]
 	}
-	return f
+	return f, len(s.seen) - 1
 }
 
 func bearer(r *http.Request) string {
