@@ -33,7 +33,7 @@ type running struct {
 // How long each step of the stop may take.
 const (
 	requestGrace = 10 * time.Second
-	drainGrace   = 8 * time.Second
+	drainGrace   = 3 * time.Second // beyond what the pace of the drain takes
 	stationGrace = 5 * time.Second
 )
 
@@ -136,7 +136,7 @@ func (s *Server) stop(front *http.Server, started []running) {
 	var drained sync.WaitGroup
 	if s.hub != nil {
 		drained.Go(func() {
-			ctx, cancel := context.WithTimeout(context.Background(), drainGrace)
+			ctx, cancel := context.WithTimeout(context.Background(), s.hub.DrainTime()+drainGrace)
 			defer cancel()
 			if err := s.hub.Drain(ctx); err != nil {
 				s.log.Warn("streams cut off", "err", err)

@@ -142,8 +142,11 @@ const (
 func (s *Server) makeGateway(reads *leaderboard.Leaderboard) {
 	c := s.config
 	s.hub = realtime.NewHub(realtime.Options{
-		Window: c.RealtimeWindow, ConnectionsPerUser: c.RealtimeConnectionsPerUser,
-		ConnectionsPerAddress: c.RealtimeConnectionsPerAddress, JoinsPerSecond: c.RealtimeJoinsPerSecond,
+		Window: c.RealtimeWindow, MaxWindow: c.RealtimeMaxWindow, Lag: c.RealtimeLag, FramesPerMinute: c.RealtimeFramesPerMinute,
+		Ping: c.RealtimePing, PongWait: c.RealtimePongWait, SlowAfter: c.RealtimeSlowAfter, Lifetime: c.RealtimeLifetime,
+		DrainPercent: c.RealtimeDrainPercent, ReconnectWithin: c.RealtimeReconnectWithin,
+		ConnectionsPerUser: c.RealtimeConnectionsPerUser, ConnectionsPerAddress: c.RealtimeConnectionsPerAddress,
+		ConnectionsPerNode: c.RealtimeConnectionsPerNode, JoinsPerSecond: c.RealtimeJoinsPerSecond,
 	}, changes{reads}, s.log)
 	s.register(s.hub.Collectors()...)
 	s.add("hub", s.hub)

@@ -76,9 +76,19 @@ type Config struct {
 	ReconcileRepair bool
 
 	RealtimeWindow                time.Duration
+	RealtimeMaxWindow             time.Duration
+	RealtimeLag                   time.Duration
+	RealtimeFramesPerMinute       int
+	RealtimePing                  time.Duration
+	RealtimePongWait              time.Duration
+	RealtimeSlowAfter             time.Duration
+	RealtimeLifetime              time.Duration
+	RealtimeDrainPercent          int
+	RealtimeReconnectWithin       time.Duration
 	RealtimeOrigins               []string
 	RealtimeConnectionsPerUser    int
 	RealtimeConnectionsPerAddress int
+	RealtimeConnectionsPerNode    int
 	RealtimeJoinsPerSecond        int
 
 	LimitUpdatesPerMinute      int
@@ -178,9 +188,19 @@ func (c *Config) knobs() []knob {
 		{"streams.length", "entries of one stream at which the relay waits", "100000", false, &c.StreamsLength},
 		{"reconcile.repair", "whether the sampler puts right what differs from the store", "true", false, &c.ReconcileRepair},
 		{"realtime.window", "between two frames of a board", "200ms", false, &c.RealtimeWindow},
+		{"realtime.max_window", "what the window widens to, stepwise, while this node is behind", "1s", false, &c.RealtimeMaxWindow},
+		{"realtime.lag", "commit to notice, or frames not written, beyond which this node is behind", "1s", false, &c.RealtimeLag},
+		{"realtime.frames_per_minute", "to one connection; 600 is 10 in any second, 20 is one in 3 s", "600", false, &c.RealtimeFramesPerMinute},
+		{"realtime.ping", "between signs of life to an idle client", "30s", false, &c.RealtimePing},
+		{"realtime.pong_wait", "silence of a WebSocket's client after which it is dropped", "60s", false, &c.RealtimePongWait},
+		{"realtime.slow_after", "how long a client may not take what was written before it is closed (4408)", "10s", false, &c.RealtimeSlowAfter},
+		{"realtime.lifetime", "a connection ends after 0.75 to 1.25 of it, so that nodes fill evenly; 0 is off", "1h", false, &c.RealtimeLifetime},
+		{"realtime.drain_percent", "of the connections that a stop closes each 100 ms", "2", false, &c.RealtimeDrainPercent},
+		{"realtime.reconnect_within", "clients who were said goodbye come back at a random time within it", "2s", false, &c.RealtimeReconnectWithin},
 		{"realtime.origins", "origins that browsers may connect from, exactly; none when empty", "", false, &c.RealtimeOrigins},
 		{"realtime.connections_per_user", "0 is off", "5", false, &c.RealtimeConnectionsPerUser},
 		{"realtime.connections_per_address", "0 is off", "0", false, &c.RealtimeConnectionsPerAddress},
+		{"realtime.connections_per_node", "0 is off", "0", false, &c.RealtimeConnectionsPerNode},
 		{"realtime.joins_per_second", "of a node; 0 is off", "1000", false, &c.RealtimeJoinsPerSecond},
 		{"limit.updates_per_minute", "of a user, repeats too; servers have 600000; 0 is off for both", "10", false, &c.LimitUpdatesPerMinute},
 		{"limit.top_per_minute", "reads of a board's head by a user; servers have 600000; 0 is off for both", "60", false, &c.LimitTopPerMinute},

@@ -159,7 +159,7 @@ func (c *Config) check() error {
 		}
 	}
 	lengths := map[string]time.Duration{
-		"ingest.wait": c.IngestWait, "outbox.poll": c.OutboxPoll, "outbox.lease": c.OutboxLease, "realtime.window": c.RealtimeWindow,
+		"ingest.wait": c.IngestWait, "outbox.poll": c.OutboxPoll, "outbox.lease": c.OutboxLease,
 		"kafka.linger": c.KafkaLinger, "kafka.retention": c.KafkaRetention, "kafka.dead_retention": c.KafkaDeadRetention,
 		"kafka.notices_retention": c.KafkaNoticesRetention, "kafka.notices_interval": c.KafkaNoticesInterval,
 		"kafka.increments_retention": c.KafkaIncrementsRetention,
@@ -170,6 +170,9 @@ func (c *Config) check() error {
 		}
 	}
 	if err := c.checkAuth(); err != nil {
+		return err
+	}
+	if err := c.checkRealtime(); err != nil {
 		return err
 	}
 	if c.AuthSignature != "required" && c.AuthSignature != "optional" {

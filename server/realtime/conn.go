@@ -54,9 +54,12 @@ type ending struct {
 	bye    *frame // nil when there is nothing to say
 }
 
-// capSpan is the time in which a connection gets at most the cap's frames, in
-// milliseconds.
-const capSpan = 1000
+// frameCap is how many frames a connection gets in any span, in milliseconds:
+// a second's worth, or one where that is less.
+func (o *Options) frameCap() (frames int, span uint32) {
+	frames = max(o.FramesPerMinute/60, 1)
+	return frames, uint32(frames * 60_000 / o.FramesPerMinute)
+}
 
 // maxReplies is how many unsent answers to commands a connection may have.
 const maxReplies = 32
@@ -64,9 +67,10 @@ const maxReplies = 32
 // open starts the life of an admitted c on the hub; not when that has closed.
 func (c *conn) open(now time.Time) bool {
 	o := &c.hub.options
-	c.sent = make([]uint32, o.FramesPerSecond)
+	frames, span := o.frameCap()
+	c.sent = make([]uint32, frames)
 	for i := range c.sent {
-		c.sent[i] = c.hub.millis(now) - capSpan
+		c.sent[i] = c.hub.millis(now) - span
 	}
 	c.beat.conn, c.later.conn = c, c
 	// Where all came at once, after a restart, they are not all pinged at once.
@@ -155,8 +159,9 @@ func (c *conn) next(now time.Time) *frame {
 		return f
 	}
 	millis := c.hub.millis(now)
-	if since := millis - c.sent[c.sentAt]; since < capSpan {
-		c.hub.wheel.set(&c.later, now.Add(time.Duration(capSpan-since)*time.Millisecond))
+	_, span := c.hub.options.frameCap()
+	if since := millis - c.sent[c.sentAt]; since < span {
+		c.hub.wheel.set(&c.later, now.Add(time.Duration(span-since)*time.Millisecond))
 		return nil
 	}
 	for range c.subs {

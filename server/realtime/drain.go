@@ -46,3 +46,9 @@ func (h *Hub) dismiss(n int) int {
 	defer h.mu.RUnlock()
 	return h.admitted
 }
+
+// DrainTime is how long a drain takes at its pace.
+func (h *Hub) DrainTime() time.Duration {
+	rounds := (100 + h.options.DrainPercent - 1) / h.options.DrainPercent
+	return time.Duration(rounds) * h.options.DrainEvery
+}

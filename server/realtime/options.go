@@ -22,7 +22,7 @@ type Options struct {
 	Window          time.Duration // at most one frame a window; 200 ms
 	MaxWindow       time.Duration // what the window widens to when behind; 1 s
 	Lag             time.Duration // behind this, the window widens; 1 s
-	FramesPerSecond int           // to one connection; 10
+	FramesPerMinute int           // to one connection; 600, which is 10 in any second
 	Ping            time.Duration // also of SSE comments; 30 s
 	PongWait        time.Duration // silence after which a connection is dropped; 60 s
 	SlowAfter       time.Duration // a write stalled so long closes the connection; 10 s
@@ -67,7 +67,7 @@ func (o *Options) setDefaults() {
 		knob *int
 		def  int
 	}{
-		{&o.FramesPerSecond, 10},
+		{&o.FramesPerMinute, 600},
 		{&o.Boards, scoreboard.MaxBoards},
 		{&o.RankLookups, 500},
 		{&o.DrainPercent, 2},

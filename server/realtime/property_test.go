@@ -78,7 +78,7 @@ func TestVersionsNeverGoBackAndTheEndIsReached(t *testing.T) {
 	t.Logf("seed %d", seed)
 	boards := newRanking("global")
 	boards.set("global", crowd(130))
-	o := realtime.Options{Window: 10 * time.Millisecond, FramesPerSecond: 40, CheckEvery: 100 * time.Millisecond}
+	o := realtime.Options{Window: 10 * time.Millisecond, FramesPerMinute: 40 * 60, CheckEvery: 100 * time.Millisecond}
 	nodes := []*rig{start(t, o, boards), start(t, o, boards)}
 
 	var wg sync.WaitGroup

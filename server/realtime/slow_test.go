@@ -48,7 +48,7 @@ func TestSlowConsumer(t *testing.T) {
 	}
 	const slowAfter = 2 * time.Second
 	r := start(t, realtime.Options{
-		Window: 5 * time.Millisecond, FramesPerSecond: 500, SlowAfter: slowAfter,
+		Window: 5 * time.Millisecond, FramesPerMinute: 500 * 60, SlowAfter: slowAfter,
 	}, boards)
 	late := r.dialSmall("limit=100")
 	r.dialSmall("limit=100") // never reads
@@ -144,7 +144,7 @@ func TestSlowReaderSkipsStates(t *testing.T) {
 		boards.set("global", of{tall(i): scoreboard.Score(i)})
 	}
 	r := start(t, realtime.Options{
-		Window: 2 * time.Millisecond, FramesPerSecond: 500, SlowAfter: slowAfter,
+		Window: 2 * time.Millisecond, FramesPerMinute: 500 * 60, SlowAfter: slowAfter,
 	}, boards)
 	w := r.dialSmall("limit=100")
 	for i := range 300 {
@@ -177,7 +177,7 @@ func TestPongsWaitBehindAStalledFrame(t *testing.T) {
 	for i := range 100 {
 		boards.set("global", of{tall(i): scoreboard.Score(i)})
 	}
-	r := start(t, realtime.Options{Window: time.Millisecond, FramesPerSecond: 1000, SlowAfter: patience}, boards)
+	r := start(t, realtime.Options{Window: time.Millisecond, FramesPerMinute: 1000 * 60, SlowAfter: patience}, boards)
 	w := r.dialSmall("limit=100")
 	i := 0
 	await(t, "the stall", func() bool {

@@ -110,10 +110,10 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-func TestFramesPerSecond(t *testing.T) {
+func TestFramesPerMinute(t *testing.T) {
 	t.Parallel()
 	boards := newRanking("global", "b1", "b2")
-	r := start(t, realtime.Options{Window: 20 * time.Millisecond, FramesPerSecond: 10}, boards)
+	r := start(t, realtime.Options{Window: 20 * time.Millisecond, FramesPerMinute: 10 * 60}, boards)
 	w := r.dial("")
 	w.send(`{"type":"subscribe","board":"b1"}`)
 	w.send(`{"type":"subscribe","board":"b2"}`)
@@ -157,7 +157,7 @@ func TestFramesPerSecond(t *testing.T) {
 func TestEachBoardHasItsTurn(t *testing.T) {
 	t.Parallel()
 	boards := newRanking("global", "b1", "b2")
-	r := start(t, realtime.Options{Window: 20 * time.Millisecond, FramesPerSecond: 1}, boards)
+	r := start(t, realtime.Options{Window: 20 * time.Millisecond, FramesPerMinute: 1 * 60}, boards)
 	w := r.dial("")
 	w.send(`{"type":"subscribe","board":"b1"}`)
 	w.send(`{"type":"subscribe","board":"b2"}`)
@@ -177,7 +177,7 @@ func TestDeltaNeedsItsBase(t *testing.T) {
 	t.Parallel()
 	boards := newRanking("global")
 	boards.set("global", of{"alice": 1})
-	r := start(t, realtime.Options{Window: 20 * time.Millisecond, FramesPerSecond: 2}, boards)
+	r := start(t, realtime.Options{Window: 20 * time.Millisecond, FramesPerMinute: 2 * 60}, boards)
 	w := r.dial("delta=1")
 	w.expect(protocol.FrameUpdated)
 	r.hub.Notify(boards.set("global", of{"bob": 2}))
@@ -379,4 +379,22 @@ func TestHalfOpen(t *testing.T) {
 	<-ended
 	again := r.dial("")
 	again.frame()
+}
+
+// A cap below one a second is a pause, as specification E's twenty a minute is.
+func TestFewFramesPerMinute(t *testing.T) {
+	t.Parallel()
+	boards := newRanking("global")
+	r := start(t, realtime.Options{Window: 20 * time.Millisecond, FramesPerMinute: 40}, boards)
+	w := r.dial("")
+	w.frame()
+	at := time.Now()
+	for i := range 2 {
+		r.hub.Notify(boards.set("global", of{"alice": scoreboard.Score(i + 1)}))
+		w.expect(protocol.FrameUpdated)
+		if gap := time.Since(at); gap < 1300*time.Millisecond {
+			t.Errorf("frames %s apart, want 1.5 s", gap)
+		}
+		at = time.Now()
+	}
 }

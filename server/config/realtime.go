@@ -1,0 +1,44 @@
+package config
+
+import (
+	"fmt"
+	"time"
+)
+
+// maxFramesPerMinute bounds what is kept of each connection: 4 bytes for each
+// frame of a second.
+const maxFramesPerMinute = 6000
+
+func (c *Config) checkRealtime() error {
+	counts := map[string]int{
+		"realtime.connections_per_user": c.RealtimeConnectionsPerUser, "realtime.connections_per_address": c.RealtimeConnectionsPerAddress,
+		"realtime.connections_per_node": c.RealtimeConnectionsPerNode, "realtime.joins_per_second": c.RealtimeJoinsPerSecond,
+	}
+	for name, n := range counts {
+		if n < 0 {
+			return fmt.Errorf("knob %s must not be below 0, as %d is", name, n)
+		}
+	}
+	lengths := map[string]time.Duration{
+		"realtime.window": c.RealtimeWindow, "realtime.lag": c.RealtimeLag, "realtime.ping": c.RealtimePing,
+		"realtime.slow_after": c.RealtimeSlowAfter, "realtime.reconnect_within": c.RealtimeReconnectWithin,
+	}
+	for name, d := range lengths {
+		if d <= 0 {
+			return fmt.Errorf("knob %s must be longer than 0, not %s", name, d)
+		}
+	}
+	switch {
+	case c.RealtimeMaxWindow < c.RealtimeWindow:
+		return fmt.Errorf("knob realtime.max_window (%s) must not be below realtime.window (%s)", c.RealtimeMaxWindow, c.RealtimeWindow)
+	case c.RealtimePongWait <= c.RealtimePing:
+		return fmt.Errorf("knob realtime.pong_wait (%s) must be above realtime.ping (%s)", c.RealtimePongWait, c.RealtimePing)
+	case c.RealtimeFramesPerMinute < 1 || c.RealtimeFramesPerMinute > maxFramesPerMinute:
+		return fmt.Errorf("knob realtime.frames_per_minute must be 1 to %d, not %d", maxFramesPerMinute, c.RealtimeFramesPerMinute)
+	case c.RealtimeDrainPercent < 1 || c.RealtimeDrainPercent > 100:
+		return fmt.Errorf("knob realtime.drain_percent must be 1 to 100, not %d", c.RealtimeDrainPercent)
+	case c.RealtimeLifetime < 0:
+		return fmt.Errorf("knob realtime.lifetime must not be below 0, as %s is", c.RealtimeLifetime)
+	}
+	return nil
+}
