@@ -17,7 +17,7 @@ const (
 
 	readLimit = 4 << 10 // of a client's message; beyond it 1009
 
-	// A client may send so many commands and pings at once, and so many a second.
+	// A client may send so many commands at once, and so many a second; pings too.
 	commandBurst = 20
 	commandRate  = 5
 
@@ -44,6 +44,7 @@ type link struct {
 	// The reader's own.
 	parser   parser
 	commands bucket
+	pings    bucket
 	lingered int
 	deaf     bool // it broke the protocol; nothing it sends is looked at
 	closed   bool // it has said its close

@@ -47,10 +47,12 @@ func (c *link) message(op byte, payload []byte) bool {
 		c.socket.last(appendFrame(nil, opClose, payload[:min(len(payload), 2)]))
 		return false
 	case op == opPong || c.ending.Load() != nil:
-	case !c.commands.take(time.Now(), commandRate, commandBurst):
-		c.finish(protocol.CloseLimit, "too many commands", nil)
+	case op == opPing && !c.pings.take(time.Now(), commandRate, commandBurst):
+		c.finish(protocol.CloseLimit, "too many pings", nil)
 	case op == opPing:
 		_ = c.socket.write(appendFrame(nil, opPong, payload)) // an error ends the reader
+	case !c.commands.take(time.Now(), commandRate, commandBurst):
+		c.finish(protocol.CloseLimit, "too many commands", nil)
 	default:
 		aside(func() { c.command(payload) })
 	}

@@ -3,6 +3,7 @@ package realtime_test
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -233,13 +234,20 @@ type watcher struct {
 	ws *websocket.Conn
 }
 
+// tls is what a WebSocket needs to know of a server under TLS; nil for others.
+func (r *rig) tls() *tls.Config {
+	t, ok := r.http.Client().Transport.(*http.Transport)
+	if !ok || t.TLSClientConfig == nil {
+		return nil
+	}
+	c := t.TLSClientConfig.Clone()
+	c.NextProtos = []string{"http/1.1"}
+	return c
+}
+
 func (r *rig) dial(query string) *watcher {
 	r.t.Helper()
-	var d websocket.Dialer
-	if t, ok := r.http.Client().Transport.(*http.Transport); ok && t.TLSClientConfig != nil {
-		d.TLSClientConfig = t.TLSClientConfig.Clone()
-		d.TLSClientConfig.NextProtos = []string{"http/1.1"}
-	}
+	d := websocket.Dialer{TLSClientConfig: r.tls()}
 	ws, _, err := d.Dial("ws"+r.http.URL[len("http"):]+"/?"+query, nil) //nolint:bodyclose // a handshake leaves nothing to close
 	if err != nil {
 		r.t.Fatalf("dial: %v", err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -27,6 +28,7 @@ func (r *rig) dialSmall(query string) *watcher {
 		}
 		return c, err
 	}}
+	d.TLSClientConfig = r.tls()
 	ws, _, err := d.Dial("ws"+r.http.URL[len("http"):]+"/?"+query, nil) //nolint:bodyclose // a handshake leaves nothing to close
 	if err != nil {
 		r.t.Fatalf("dial: %v", err)
@@ -171,21 +173,36 @@ func TestSlowReaderSkipsStates(t *testing.T) {
 	w.expect(protocol.FrameUpdated)
 }
 
+// What is written while a frame stalls waits behind it; under TLS too, where no
+// write can be tried.
 func TestPongsWaitBehindAStalledFrame(t *testing.T) {
 	t.Parallel()
+	for name, begin := range map[string]func(*httptest.Server){
+		"plain": (*httptest.Server).Start, "TLS": (*httptest.Server).StartTLS,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pongsWaitBehindAStalledFrame(t, begin)
+		})
+	}
+}
+
+func pongsWaitBehindAStalledFrame(t *testing.T, begin func(*httptest.Server)) {
 	boards := newRanking("global")
 	for i := range 100 {
 		boards.set("global", of{tall(i): scoreboard.Score(i)})
 	}
-	r := start(t, realtime.Options{Window: time.Millisecond, FramesPerMinute: 1000 * 60, SlowAfter: patience}, boards)
+	r := startOn(t, realtime.Options{Window: time.Millisecond, FramesPerMinute: 1000 * 60, SlowAfter: 3 * patience}, boards, begin)
 	w := r.dialSmall("limit=100")
-	i := 0
-	await(t, "the stall", func() bool {
+	i, since := 0, time.Now()
+	await(t, "a stall that lasts", func() bool {
 		i++
 		r.hub.Notify(boards.set("global", of{tall(i % 100): scoreboard.Score(1000 + i)}))
-		return gauge(t, r.hub, "stalled_connections") == 1
+		if gauge(t, r.hub, "stalled_connections") != 1 {
+			since = time.Now()
+		}
+		return time.Since(since) > 300*time.Millisecond
 	})
-	time.Sleep(50 * time.Millisecond) // it may have been a short one
 	pongs := 0
 	w.ws.SetPongHandler(func(data string) error {
 		if pongs++; data != "still here" {
@@ -198,6 +215,7 @@ func TestPongsWaitBehindAStalledFrame(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	time.Sleep(100 * time.Millisecond) // they come while nothing is read
 	top, _ := boards.Top(t.Context(), "global")
 	for w.frame().Version != top.Version {
 	}

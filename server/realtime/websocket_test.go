@@ -247,38 +247,39 @@ func TestTooManyBoards(t *testing.T) {
 func TestBadInput(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
-		name string
-		bad  func(*testing.T, *watcher)
-		code int
+		name   string
+		bad    func(*testing.T, *watcher)
+		code   int
+		reason string
 	}{
 		{"1 MB frame", func(_ *testing.T, w *watcher) {
 			w.send(strings.Repeat("x", 1<<20)) // it is taken, though not looked at
-		}, websocket.CloseMessageTooBig},
+		}, websocket.CloseMessageTooBig, "message too big"},
 		{"binary frame", func(t *testing.T, w *watcher) {
 			if err := w.ws.WriteMessage(websocket.BinaryMessage, []byte("hello")); err != nil {
 				t.Fatal(err)
 			}
-		}, websocket.CloseUnsupportedData},
-		{"invalid UTF-8", func(_ *testing.T, w *watcher) { w.send("\xff\xfe") }, websocket.CloseInvalidFramePayloadData},
+		}, websocket.CloseUnsupportedData, "text messages only"},
+		{"invalid UTF-8", func(_ *testing.T, w *watcher) { w.send("\xff\xfe") }, websocket.CloseInvalidFramePayloadData, "invalid UTF-8"},
 		{"10,000 subscribes", func(_ *testing.T, w *watcher) {
 			for range 10_000 {
 				if w.ws.WriteMessage(websocket.TextMessage, []byte(`{"type":"subscribe","board":"nosuch"}`)) != nil {
 					return
 				}
 			}
-		}, protocol.CloseLimit},
+		}, protocol.CloseLimit, "too many commands"},
 		{"10,000 pings", func(_ *testing.T, w *watcher) {
 			for range 10_000 {
 				if w.ws.WriteMessage(websocket.PingMessage, nil) != nil {
 					return
 				}
 			}
-		}, protocol.CloseLimit},
+		}, protocol.CloseLimit, "too many pings"},
 		{"reserved bits", func(t *testing.T, w *watcher) {
 			if _, err := w.ws.NetConn().Write([]byte{0xf1, 0x80, 0, 0, 0, 0}); err != nil {
 				t.Fatal(err)
 			}
-		}, websocket.CloseProtocolError},
+		}, websocket.CloseProtocolError, "malformed frame"},
 	}
 	boards := newRanking("global")
 	r := start(t, realtime.Options{}, boards)
@@ -288,8 +289,8 @@ func TestBadInput(t *testing.T) {
 		w := r.dial("")
 		w.frame()
 		c.bad(t, w)
-		if code, reason := w.closed(); code != c.code {
-			t.Errorf("%s: closed with %d %q, want %d", c.name, code, reason, c.code)
+		if code, reason := w.closed(); code != c.code || reason != c.reason {
+			t.Errorf("%s: closed with %d %q, want %d %q", c.name, code, reason, c.code, c.reason)
 		}
 		// A reset would take the close from clients whose system drops what
 		// was received before it.
@@ -299,6 +300,26 @@ func TestBadInput(t *testing.T) {
 	}
 	r.hub.Notify(boards.set("global", of{"alice": 1}))
 	bystander.expect(protocol.FrameUpdated)
+	await(t, "all of them to be released", func() bool { return gauge(t, r.hub, "connections") == 1 })
+}
+
+// A client may keep its way open by pings and still have its commands heard.
+func TestPingsAreNoCommands(t *testing.T) {
+	t.Parallel()
+	boards := newRanking("global", "b1")
+	r := start(t, realtime.Options{}, boards)
+	w := r.dial("")
+	w.frame()
+	for range 15 {
+		if err := w.ws.WriteMessage(websocket.PingMessage, nil); err != nil {
+			t.Fatal(err)
+		}
+		w.send(`{"type":"unsubscribe","board":"b1"}`)
+	}
+	w.send(`{"type":"subscribe","board":"b1"}`)
+	if f := w.expect(protocol.FrameUpdated); f.Board != "b1" {
+		t.Errorf("got %+v, want b1", f)
+	}
 }
 
 func TestJoinRefused(t *testing.T) {
