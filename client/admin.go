@@ -16,6 +16,10 @@ type TokenRequest = protocol.TokenRequest
 // Token is a bearer token and when it ends.
 type Token = protocol.Token
 
+// KeyRequest says what a new key is for and what it may sign; what is left out
+// bounds nothing.
+type KeyRequest = protocol.KeyRequest
+
 // Key is a signing key. Its Secret is shown once, when it is made.
 type Key = protocol.Key
 
@@ -32,11 +36,23 @@ func (c *Client) MintToken(ctx context.Context, r TokenRequest) (Token, error) {
 
 // CreateKey makes a signing key. It is tried once: a second try could make a
 // second key.
-func (c *Client) CreateKey(ctx context.Context, name string) (Key, error) {
+func (c *Client) CreateKey(ctx context.Context, r KeyRequest) (Key, error) {
 	var key Key
 	err := c.do(ctx, call{
 		op: "create a key", method: http.MethodPost, path: "/v1/admin/keys", sign: true, once: true,
-		body: func(time.Time) any { return protocol.KeyRequest{Name: name} },
+		body: func(time.Time) any { return r },
+	}, &key)
+	return key, err
+}
+
+// RotateKey gives a signing key another secret. The former one stays good for
+// the overlap, one before that ends now. It is tried once: a second try could
+// end the secret that is in use.
+func (c *Client) RotateKey(ctx context.Context, id string, overlap time.Duration) (Key, error) {
+	var key Key
+	err := c.do(ctx, call{
+		op: "rotate key " + id, method: http.MethodPost, path: "/v1/admin/keys/" + url.PathEscape(id) + "/rotate", sign: true, once: true,
+		body: func(time.Time) any { return protocol.RotateRequest{Overlap: overlap.String()} },
 	}, &key)
 	return key, err
 }

@@ -258,7 +258,7 @@ func TestKeysAndTokens(t *testing.T) {
 	t.Parallel()
 	s := clienttest.New(t)
 	c := newClient(t, s, options("root"))
-	key, err := c.CreateKey(t.Context(), "game")
+	key, err := c.CreateKey(t.Context(), client.KeyRequest{Name: "game"})
 	if err != nil || key.Secret == "" {
 		t.Fatalf("create: got %+v, %v", key, err)
 	}
@@ -267,6 +267,16 @@ func TestKeysAndTokens(t *testing.T) {
 	game := newClient(t, s, o)
 	if _, err := game.Submit(t.Context(), client.Increment{User: "alice", Delta: 1}); err != nil {
 		t.Errorf("submit with the new key: %v", err)
+	}
+	rotated, err := c.RotateKey(t.Context(), key.KeyID, time.Hour)
+	if err != nil || rotated.Secret == key.Secret || rotated.Generation != 2 || rotated.RetiresAt == nil {
+		t.Fatalf("rotate: got %+v, %v", rotated, err)
+	}
+	o.KeySecret = rotated.Secret
+	for name, c := range map[string]*client.Client{"the former secret": game, "the new secret": newClient(t, s, o)} {
+		if _, err := c.Submit(t.Context(), client.Increment{User: "alice", Delta: 1}); err != nil {
+			t.Errorf("submit with %s: %v", name, err)
+		}
 	}
 	if err := c.RevokeKey(t.Context(), key.KeyID); err != nil {
 		t.Fatal(err)
@@ -280,7 +290,7 @@ func TestKeysAndTokens(t *testing.T) {
 	}
 	s.Fail(1, 503, scoreboard.CodeUnavailable, 0)
 	before := len(s.Seen())
-	if _, err := c.CreateKey(t.Context(), "twice"); err == nil || len(s.Seen())-before != 1 {
+	if _, err := c.CreateKey(t.Context(), client.KeyRequest{Name: "twice"}); err == nil || len(s.Seen())-before != 1 {
 		t.Errorf("a failed create: got %v after %d tries, want 1", err, len(s.Seen())-before)
 	}
 	token, err := c.MintToken(t.Context(), client.TokenRequest{UserID: "bob", TTL: "5m"})

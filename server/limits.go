@@ -1,6 +1,8 @@
 package server
 
 import (
+	"strconv"
+	"sync"
 	"time"
 
 	"github.com/scoreboard/scoreboard/server/api"
@@ -26,8 +28,27 @@ func (s *Server) makeLimits(c *config.Config) api.Limits {
 		Rank:    rate(l, "rank", c.LimitRankPerMinute, c.LimitRankPerMinute),
 		Tickets: rate(l, "tickets", c.LimitTicketsPerMinute, c.LimitTicketsPerMinute),
 
+		Key: keyLimits(l),
+
 		Address:      bucket(l, "address", c.LimitAddressPerMinute, c.LimitAddressPerMinute),
 		AuthFailures: bucket(l, "auth_failures", c.LimitAuthFailuresPerMinute, c.LimitAuthFailuresPerMinute),
+	}
+}
+
+// keyLimits are those of keys that may sign so many events a minute: one for
+// each rate that some key has.
+func keyLimits(l *limit.Limiter) func(int) api.Limit {
+	var mu sync.Mutex
+	byRate := make(map[int]api.Limit)
+	return func(perMinute int) api.Limit {
+		mu.Lock()
+		defer mu.Unlock()
+		b := byRate[perMinute]
+		if b == nil {
+			b = l.Bucket("keys_"+strconv.Itoa(perMinute), perMinute, perMinute)
+			byRate[perMinute] = b
+		}
+		return b
 	}
 }
 

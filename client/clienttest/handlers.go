@@ -2,10 +2,8 @@ package clienttest
 
 import (
 	"bytes"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"strconv"
@@ -14,41 +12,6 @@ import (
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
-
-var errSignature = scoreboard.Errorf(scoreboard.CodeInvalidSignature, "the signature does not hold")
-
-// secret returns the secret of a live key, "" for any other.
-func (s *Server) secret(id string) string {
-	for _, k := range s.keys {
-		if k.KeyID == id && k.RevokedAt == nil {
-			return k.Secret
-		}
-	}
-	return ""
-}
-
-func fresh(t time.Time) bool { return time.Since(t).Abs() <= time.Minute }
-
-func (s *Server) checkFields(r *protocol.IncrementRequest) error {
-	t, err := time.Parse(time.RFC3339, r.Timestamp)
-	secret := s.secret(r.KeyID)
-	if err != nil || !fresh(t) || secret == "" || protocol.Sign(secret, r.FieldText()) != r.Signature {
-		return errSignature
-	}
-	return nil
-}
-
-func (s *Server) checkHeaders(r *http.Request, body []byte) error {
-	key, timestamp := r.Header.Get(protocol.HeaderKey), r.Header.Get(protocol.HeaderTimestamp)
-	n, err := strconv.ParseInt(timestamp, 10, 64)
-	secret := s.secret(key)
-	text := protocol.HeaderText(r.Method, r.URL.RequestURI(), key, timestamp, body)
-	if err != nil || !fresh(time.Unix(n, 0)) || secret == "" ||
-		r.Header.Get(protocol.HeaderSignature) != protocol.SignatureVersion+protocol.Sign(secret, text) {
-		return errSignature
-	}
-	return nil
-}
 
 func decode(body []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(body))
@@ -252,57 +215,4 @@ func (s *Server) mint(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	write(w, 200, protocol.Token{Token: TokenFor(in.UserID, in.Scope, ttl), ExpiresAt: time.Now().Add(ttl).UTC()})
-}
-
-func (s *Server) listKeys(w http.ResponseWriter, r *http.Request) {
-	if !admin(w, r) {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var out protocol.Keys
-	for _, k := range s.keys {
-		k.Secret = ""
-		out.Keys = append(out.Keys, k)
-	}
-	write(w, 200, out)
-}
-
-func (s *Server) createKey(w http.ResponseWriter, r *http.Request) {
-	who, _, ok := operator(w, r)
-	if !ok {
-		return
-	}
-	body, _ := io.ReadAll(io.LimitReader(r.Body, 4<<10))
-	var in protocol.KeyRequest
-	if err := decode(body, &in); err != nil {
-		refuse(w, 400, err)
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	key := protocol.Key{
-		KeyID: fmt.Sprintf("k%d", len(s.keys)+1), Name: in.Name,
-		Secret: "sk_" + rand.Text(), CreatedAt: time.Now().UTC(),
-	}
-	s.keys = append(s.keys, key)
-	s.audited(r, who, "POST /v1/admin/keys", "/v1/admin/keys", "")
-	write(w, 201, key)
-}
-
-func (s *Server) revokeKey(w http.ResponseWriter, r *http.Request) {
-	if !admin(w, r) {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for i := range s.keys {
-		if s.keys[i].KeyID == r.PathValue("id") {
-			now := time.Now().UTC()
-			s.keys[i].RevokedAt = &now
-			w.WriteHeader(http.StatusNoContent)
-			return
-		}
-	}
-	refuse(w, 404, scoreboard.Errorf(scoreboard.CodeNotFound, "there is no such key"))
 }

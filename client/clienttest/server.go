@@ -33,13 +33,15 @@ type Server struct {
 	http *httptest.Server
 	mu   sync.Mutex
 	keys []protocol.Key
-	fail []failure // taken by the next requests, in order
-	seen []Request
-	game game
-	subs map[chan struct{}]chan protocol.Frame // by what wakes them
-	gone chan struct{}                         // closed when streams must end
-	bye  *protocol.Frame
-	hide map[string]bool // stream kinds that are not offered
+	// former are the secrets that keys had before they were rotated.
+	former map[string]string
+	fail   []failure // taken by the next requests, in order
+	seen   []Request
+	game   game
+	subs   map[chan struct{}]chan protocol.Frame // by what wakes them
+	gone   chan struct{}                         // closed when streams must end
+	bye    *protocol.Frame
+	hide   map[string]bool // stream kinds that are not offered
 	trust
 }
 
@@ -67,8 +69,9 @@ func New(t testing.TB) *Server {
 // Start starts a server that ends with Close, for runnable examples.
 func Start() *Server {
 	s := &Server{
-		keys: []protocol.Key{{KeyID: KeyID, Name: "test", Secret: Secret, CreatedAt: time.Now().UTC()}},
-		subs: map[chan struct{}]chan protocol.Frame{}, gone: make(chan struct{}), hide: map[string]bool{},
+		keys:   []protocol.Key{{KeyID: KeyID, Name: "test", Secret: Secret, CreatedAt: time.Now().UTC(), Generation: 1}},
+		former: map[string]string{},
+		subs:   map[chan struct{}]chan protocol.Frame{}, gone: make(chan struct{}), hide: map[string]bool{},
 	}
 	s.game.reset()
 	s.http = httptest.NewServer(s.routes())
@@ -141,6 +144,7 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("POST /v1/admin/tokens", s.mint)
 	mux.HandleFunc("GET /v1/admin/keys", s.listKeys)
 	mux.HandleFunc("POST /v1/admin/keys", s.createKey)
+	mux.HandleFunc("POST /v1/admin/keys/{id}/rotate", s.rotateKey)
 	mux.HandleFunc("DELETE /v1/admin/keys/{id}", s.revokeKey)
 	s.trustRoutes(mux)
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { write(w, 200, map[string]bool{"ready": true}) })

@@ -35,7 +35,7 @@ func (h *house) async(d *daemon, user, scope string) *asyncCaller {
 		h.t.Fatal(err)
 	}
 	defer admin.Close()
-	key, err := admin.CreateKey(h.t.Context(), user)
+	key, err := admin.CreateKey(h.t.Context(), client.KeyRequest{Name: user})
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -164,7 +164,7 @@ func (h *house) client(d *daemon, user, scope string) *client.Client {
 		h.t.Fatal(err)
 	}
 	defer admin.Close()
-	key, err := admin.CreateKey(h.t.Context(), user)
+	key, err := admin.CreateKey(h.t.Context(), client.KeyRequest{Name: user})
 	if err != nil {
 		h.t.Fatal(err)
 	}

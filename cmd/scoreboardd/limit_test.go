@@ -35,7 +35,7 @@ func (h *house) signer(d *daemon) func(user, event string) string {
 		h.t.Fatal(err)
 	}
 	defer admin.Close()
-	key, err := admin.CreateKey(h.t.Context(), "tests")
+	key, err := admin.CreateKey(h.t.Context(), client.KeyRequest{Name: "tests"})
 	if err != nil {
 		h.t.Fatal(err)
 	}

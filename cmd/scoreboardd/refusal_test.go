@@ -25,11 +25,11 @@ func TestRefusals(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer admin.Close()
-	key, err := admin.CreateKey(t.Context(), "tests")
+	key, err := admin.CreateKey(t.Context(), client.KeyRequest{Name: "tests"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	revoked, err := admin.CreateKey(t.Context(), "revoked")
+	revoked, err := admin.CreateKey(t.Context(), client.KeyRequest{Name: "revoked"})
 	if err != nil {
 		t.Fatal(err)
 	}

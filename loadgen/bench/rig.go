@@ -158,7 +158,7 @@ func (r *rig) startDaemon(ctx context.Context, settings []string) error {
 		return err
 	}
 	defer c.Close()
-	r.key, err = c.CreateKey(ctx, "bench")
+	r.key, err = c.CreateKey(ctx, client.KeyRequest{Name: "bench"})
 	return err
 }
 

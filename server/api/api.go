@@ -171,6 +171,7 @@ func (a *API) routes() []route {
 	if a.Keys != nil {
 		t = append(t,
 			route{"POST", "/v1/admin/keys", auth.ScopeAdmin, unlimited, a.createKey},
+			route{"POST", "/v1/admin/keys/:key_id/rotate", auth.ScopeAdmin, unlimited, a.rotateKey},
 			route{"GET", "/v1/admin/keys", auth.ScopeAdmin, unlimited, a.listKeys},
 			route{"DELETE", "/v1/admin/keys/:key_id", auth.ScopeAdmin, unlimited, a.revokeKey})
 	}

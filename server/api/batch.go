@@ -20,10 +20,10 @@ func (a *API) batch(c *gin.Context, who *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	given, key := c.GetHeader(protocol.HeaderSignature), ""
-	switch {
+	var by signed
+	switch given := c.GetHeader(protocol.HeaderSignature); {
 	case given != "":
-		if key, err = a.checkHeader(c, given, body); err != nil {
+		if by, err = a.checkHeader(c, given, body); err != nil {
 			return err
 		}
 	case !a.SignatureOptional:
@@ -48,11 +48,14 @@ func (a *API) batch(c *gin.Context, who *auth.Claims) error {
 		if err == nil {
 			in, err = a.validate(c.Request.Context(), &b.Items[i], who)
 		}
+		if err == nil {
+			err = a.checkScope(c.Request.Context(), by, in)
+		}
 		if err != nil {
 			results[i] = a.rejected(c, &b.Items[i], err)
 			continue
 		}
-		a.note(c, in, scoreboard.SourceBatch, key)
+		a.note(c, in, scoreboard.SourceBatch, by.key)
 		valid, index = append(valid, *in), append(index, i)
 	}
 	for n, o := range a.Submitter.SubmitAll(c.Request.Context(), valid) {

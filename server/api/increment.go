@@ -29,11 +29,14 @@ func (a *API) increment(c *gin.Context, who *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	key, err := a.checkSignature(c, r, body)
+	by, err := a.checkSignature(c, r, body)
 	if err != nil {
 		return err
 	}
-	a.note(c, in, scoreboard.SourceAPI, key)
+	if err := a.checkScope(c.Request.Context(), by, in); err != nil {
+		return err
+	}
+	a.note(c, in, scoreboard.SourceAPI, by.key)
 	if a.wantsAsync(c, in) {
 		return a.accept(c, r, in)
 	}
@@ -143,32 +146,32 @@ func boardsOf(r *protocol.IncrementRequest) ([]scoreboard.BoardID, error) {
 
 // checkSignature verifies the header scheme where its header is there, else
 // the field scheme, and returns the key that signed.
-func (a *API) checkSignature(c *gin.Context, r *protocol.IncrementRequest, body []byte) (string, error) {
+func (a *API) checkSignature(c *gin.Context, r *protocol.IncrementRequest, body []byte) (signed, error) {
 	if given := c.GetHeader(protocol.HeaderSignature); given != "" {
 		return a.checkHeader(c, given, body)
 	}
 	if r.Signature == "" {
 		if a.SignatureOptional {
-			return "", nil
+			return signed{}, nil
 		}
-		return "", auth.ErrSignature()
+		return signed{}, auth.ErrSignature()
 	}
 	at, err := time.Parse(time.RFC3339, r.Timestamp)
 	if err != nil {
-		return "", auth.ErrSignature()
+		return signed{}, auth.ErrSignature()
 	}
-	return r.KeyID, a.checkKey(c, r.KeyID, r.FieldText(), r.Signature, at)
+	return a.checkKey(c, r.KeyID, r.FieldText(), r.Signature, at)
 }
 
-func (a *API) checkHeader(c *gin.Context, given string, body []byte) (string, error) {
+func (a *API) checkHeader(c *gin.Context, given string, body []byte) (signed, error) {
 	key, stamp := c.GetHeader(protocol.HeaderKey), c.GetHeader(protocol.HeaderTimestamp)
 	seconds, err := strconv.ParseInt(stamp, 10, 64)
 	signature, ok := strings.CutPrefix(given, protocol.SignatureVersion)
 	if err != nil || !ok {
-		return "", auth.ErrSignature()
+		return signed{}, auth.ErrSignature()
 	}
 	text := protocol.HeaderText(c.Request.Method, c.Request.URL.RequestURI(), key, stamp, body)
-	return key, a.checkKey(c, key, text, signature, time.Unix(seconds, 0))
+	return a.checkKey(c, key, text, signature, time.Unix(seconds, 0))
 }
 
 // answer sends one receipt, or a list where the request named boards.

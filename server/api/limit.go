@@ -30,6 +30,8 @@ type Limits struct {
 	Updates, Top, Rank, Tickets Rate
 
 	Address Limit // every request, by address
+	// Key is the limit of a key that may sign so many events a minute.
+	Key func(perMinute int) Limit
 	// AuthFailures, by address, is how often one may come with credentials that
 	// are wrong. Past it they are answered with rate_limited, and nothing is
 	// looked up for them. Who has the right ones is served all the same: behind
@@ -79,11 +81,12 @@ func (a *API) countFailure(c *gin.Context, err error) error {
 
 // checkKey verifies a signature. For an address with too many failures a key
 // that is not known here is not looked up: made-up ones would reach the store.
-func (a *API) checkKey(c *gin.Context, key string, text []byte, signature string, signed time.Time) error {
+func (a *API) checkKey(c *gin.Context, key string, text []byte, signature string, at time.Time) (signed, error) {
 	if l := a.Limits.AuthFailures; l != nil && !a.Keyring.Knows(key) {
 		if err := rateLimited(l.Wait(address(c.Request))); err != nil {
-			return err
+			return signed{}, err
 		}
 	}
-	return a.Keyring.Check(c.Request.Context(), key, text, signature, signed)
+	scope, err := a.Keyring.Check(c.Request.Context(), key, text, signature, at)
+	return signed{key, scope}, err
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client"
 	"github.com/scoreboard/scoreboard/server/api"
 	"github.com/scoreboard/scoreboard/server/auth"
 	"github.com/scoreboard/scoreboard/server/protocol"
@@ -47,15 +48,24 @@ type rig struct {
 	past    *auth.Tokens // the same issuer two hours ago
 	lookups int          // of keys, in the store
 	sealed  map[string][]byte
+	scopes  map[string]scoreboard.KeyScope
+	rates   map[int]*counting // of keys
 	limits  struct{ updates, servers, top, rank, address, failures *counting }
 }
 
-func (r *rig) SealedSecrets(_ context.Context, id string) ([][]byte, error) {
+func (r *rig) SigningKey(_ context.Context, id string) (*scoreboard.SigningKey, error) {
 	r.lookups++
 	if s := r.sealed[id]; s != nil {
-		return [][]byte{s}, nil
+		return &scoreboard.SigningKey{Secrets: []scoreboard.SealedSecret{{Sealed: s}}, Scope: r.scopes[id]}, nil
 	}
 	return nil, nil
+}
+
+func (r *rig) byRate(perMinute int) api.Limit {
+	if r.rates[perMinute] == nil {
+		r.rates[perMinute] = newCounting(perMinute)
+	}
+	return r.rates[perMinute]
 }
 
 func (r *rig) Board(_ context.Context, id scoreboard.BoardID) (*scoreboard.Board, error) {
@@ -82,7 +92,7 @@ const secret = "a secret of the tests, long enough for HS256"
 
 func newRig(t *testing.T, addresses int) *rig {
 	t.Helper()
-	r := &rig{t: t, sealed: map[string][]byte{}}
+	r := &rig{t: t, sealed: map[string][]byte{}, scopes: map[string]scoreboard.KeyScope{}, rates: map[int]*counting{}}
 	r.tokens = auth.NewTokens(secret, "iss", "aud", time.Now)
 	r.past = auth.NewTokens(secret, "iss", "aud", func() time.Time { return time.Now().Add(-2 * time.Hour) })
 	ring, err := auth.NewKeyring(strings.Repeat("0f", 32), r, time.Now)
@@ -98,6 +108,7 @@ func newRig(t *testing.T, addresses int) *rig {
 		Tokens: r.tokens, Keyring: ring, Catalog: r, Submitter: r, Reads: r, Log: slog.New(slog.DiscardHandler), Now: time.Now,
 		Limits: api.Limits{
 			Updates: reads(r.limits.updates), Top: reads(r.limits.top), Rank: reads(r.limits.rank),
+			Key:     func(perMinute int) api.Limit { return r.byRate(perMinute) },
 			Address: r.limits.address, AuthFailures: r.limits.failures,
 		},
 	})
@@ -131,6 +142,18 @@ func (r *rig) do(method, target, token, body string) (status int, code string) {
 		r.t.Errorf("%s %s: %d with Retry-After %q, want 2 (the wait of 1.5 s, rounded up) with a 429 alone", method, target, w.Code, after)
 	}
 	return w.Code, e.ErrorCode
+}
+
+// signedBatch sends a batch with the header scheme.
+func (r *rig) signedBatch(token, key, secret, body string) *httptest.ResponseRecorder {
+	r.t.Helper()
+	req := httptest.NewRequestWithContext(r.t.Context(), http.MethodPost, "/v1/scores/increments", strings.NewReader(body))
+	req.RemoteAddr = "192.0.2.1:1234"
+	req.Header.Set("Authorization", "Bearer "+token)
+	client.Signer{KeyID: key, Secret: secret}.Headers(req, []byte(body), time.Now())
+	w := httptest.NewRecorder()
+	r.ServeHTTP(w, req)
+	return w
 }
 
 func increment(user, event, key, secret string) string {

@@ -139,11 +139,20 @@ func TestALongLifeIsRefused(t *testing.T) {
 
 type keyStore struct {
 	sealed map[string][][]byte
+	ends   map[string][2]time.Time // of the key, and of its first secret
 	err    error
 }
 
-func (s *keyStore) SealedSecrets(_ context.Context, id string) ([][]byte, error) {
-	return s.sealed[id], s.err
+func (s *keyStore) SigningKey(_ context.Context, id string) (*scoreboard.SigningKey, error) {
+	if s.err != nil || s.sealed[id] == nil {
+		return nil, s.err
+	}
+	k := &scoreboard.SigningKey{Expires: s.ends[id][0], Scope: scoreboard.KeyScope{UserPrefix: "eu:"}}
+	for _, sealed := range s.sealed[id] {
+		k.Secrets = append(k.Secrets, scoreboard.SealedSecret{Sealed: sealed})
+	}
+	k.Secrets[0].Retires = s.ends[id][1]
+	return k, nil
 }
 
 func TestKeyring(t *testing.T) {
@@ -158,8 +167,13 @@ func TestKeyring(t *testing.T) {
 	store.sealed["moved"] = [][]byte{ring.Seal("k1", "old")}
 	text := []byte("alice|5|e|2026-11-21T12:00:00Z")
 	check := func(key, secret string, at time.Time) error {
-		return ring.Check(t.Context(), key, text, protocol.Sign(secret, text), at)
+		scope, err := ring.Check(t.Context(), key, text, protocol.Sign(secret, text), at)
+		if (err == nil) != (scope != nil && scope.UserPrefix == "eu:") {
+			t.Errorf("%s with %s: got the scope %+v and %v", key, secret, scope, err)
+		}
+		return err
 	}
+	only := func(_ *scoreboard.KeyScope, err error) error { return err }
 	for _, secret := range []string{"old", "new"} {
 		if err := check("k1", secret, noon.Add(-60*time.Second)); err != nil {
 			t.Errorf("a live secret: %v", err)
@@ -172,9 +186,9 @@ func TestKeyring(t *testing.T) {
 		"wrong secret": check("k1", "else", noon),
 		"too old":      check("k1", "old", noon.Add(-61*time.Second)),
 		"too early":    check("k1", "old", noon.Add(61*time.Second)),
-		"no hex":       ring.Check(t.Context(), "k1", text, "zz", noon),
-		"cut":          ring.Check(t.Context(), "k1", text, protocol.Sign("old", text)[:62], noon),
-		"other text":   ring.Check(t.Context(), "k1", []byte("alice|6"), protocol.Sign("old", text), noon),
+		"no hex":       only(ring.Check(t.Context(), "k1", text, "zz", noon)),
+		"cut":          only(ring.Check(t.Context(), "k1", text, protocol.Sign("old", text)[:62], noon)),
+		"other text":   only(ring.Check(t.Context(), "k1", []byte("alice|6"), protocol.Sign("old", text), noon)),
 	}
 	for name, err := range refused {
 		if err == nil || err.Error() != same {
@@ -189,6 +203,32 @@ func TestKeyring(t *testing.T) {
 	now = noon.Add(2 * time.Second)
 	if err := check("k1", "old", now); err != nil {
 		t.Errorf("a known key while the store is away: %v", err)
+	}
+	store.err, store.ends = nil, map[string][2]time.Time{"k1": {{}, noon.Add(4 * time.Second)}}
+	now = noon.Add(3500 * time.Millisecond)
+	if err := check("k1", "old", now); err != nil {
+		t.Errorf("a secret before it retires: %v", err)
+	}
+	now, store.err = noon.Add(4*time.Second), errors.New("away")
+	if err := check("k1", "old", now); err == nil {
+		t.Error("a retired secret is accepted, because it was remembered")
+	}
+	if err := check("k1", "new", now); err != nil {
+		t.Errorf("the secret after it: %v", err)
+	}
+	store.err, store.ends = nil, map[string][2]time.Time{"k1": {noon.Add(6 * time.Second), {}}}
+	now = noon.Add(5500 * time.Millisecond)
+	if err := check("k1", "new", now); err != nil {
+		t.Errorf("a key before it expires: %v", err)
+	}
+	now, store.err = noon.Add(6*time.Second), errors.New("away")
+	if err := check("k1", "new", now); err == nil {
+		t.Error("an expired key is accepted, because it was remembered")
+	}
+	store.err, store.ends = nil, nil
+	now = now.Add(time.Second)
+	if err := check("k1", "new", now); err != nil {
+		t.Errorf("with its end moved: %v", err)
 	}
 	store.err, store.sealed["k1"] = nil, nil
 	now = now.Add(time.Second)
@@ -215,7 +255,7 @@ func BenchmarkOnTheHotPath(b *testing.B) {
 		if _, err := tokens.Verify(b.Context(), token); err != nil {
 			b.Fatal(err)
 		}
-		if err := ring.Check(b.Context(), "k1", text, signature, time.Now()); err != nil {
+		if _, err := ring.Check(b.Context(), "k1", text, signature, time.Now()); err != nil {
 			b.Fatal(err)
 		}
 	}

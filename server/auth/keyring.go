@@ -32,10 +32,10 @@ const (
 	maxKeys  = 10_000
 )
 
-// KeyStore returns the sealed secrets of a key that are live now; none for a
-// key that is unknown, revoked or expired.
+// KeyStore returns a key with the secrets that are live now; nil for a key that
+// is unknown, revoked or expired.
 type KeyStore interface {
-	SealedSecrets(ctx context.Context, keyID string) ([][]byte, error)
+	SigningKey(ctx context.Context, keyID string) (*scoreboard.SigningKey, error)
 }
 
 // Keyring verifies signatures.
@@ -46,14 +46,24 @@ type Keyring struct {
 
 	flight  singleflight.Group
 	mu      sync.RWMutex
-	known   map[string]liveKey
+	known   map[string]*liveKey
 	unknown map[string]time.Time // apart, so that made-up ids displace no key; when each was read
 }
 
 type liveKey struct {
-	secrets [][]byte
+	secrets []liveSecret
+	expires time.Time // zero: never
+	scope   scoreboard.KeyScope
 	read    time.Time
 }
+
+type liveSecret struct {
+	secret  []byte
+	retires time.Time // zero: never
+}
+
+// passed says whether a time that may be zero, for never, is over.
+func passed(end, now time.Time) bool { return !end.IsZero() && !now.Before(end) }
 
 // NewKeyring opens secrets with a master key of 32 bytes in hex.
 func NewKeyring(masterKey string, store KeyStore, now func() time.Time) (*Keyring, error) {
@@ -69,7 +79,7 @@ func NewKeyring(masterKey string, store KeyStore, now func() time.Time) (*Keyrin
 	if err != nil {
 		return nil, fmt.Errorf("use the master key: %w", err)
 	}
-	return &Keyring{store: store, seal: seal, now: now, known: make(map[string]liveKey), unknown: make(map[string]time.Time)}, nil
+	return &Keyring{store: store, seal: seal, now: now, known: make(map[string]*liveKey), unknown: make(map[string]time.Time)}, nil
 }
 
 // Seal encrypts a secret for the store, bound to its key id.
@@ -92,52 +102,57 @@ func (k *Keyring) open(keyID string, sealed []byte) ([]byte, error) {
 }
 
 // Check verifies that signature is the HMAC-SHA256 of text in hex under a live
-// secret of the key, and that signed lies within Skew of now. Every reason to
-// refuse is one and the same invalid_signature; unavailable is the store's.
-func (k *Keyring) Check(ctx context.Context, keyID string, text []byte, signature string, signed time.Time) error {
-	secrets, err := k.secrets(ctx, keyID)
+// secret of the key, and that signed lies within Skew of now; it returns what the
+// key may sign. Every reason to refuse is one and the same invalid_signature;
+// unavailable is the store's.
+func (k *Keyring) Check(ctx context.Context, keyID string, text []byte, signature string, signed time.Time) (*scoreboard.KeyScope, error) {
+	key, err := k.key(ctx, keyID)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	known := len(secrets) > 0
+	now := k.now()
+	known := key != nil && !passed(key.expires, now)
 	if !known {
-		secrets = [][]byte{make([]byte, 32)} // as much work as for a known key
+		key = stranger // as much work as for a known key
 	}
 	given, err := hex.DecodeString(signature)
 	good := err == nil && len(given) == sha256.Size
 	match := false
-	for _, secret := range secrets {
-		mac := hmac.New(sha256.New, secret)
+	for _, s := range key.secrets {
+		mac := hmac.New(sha256.New, s.secret)
 		mac.Write(text)
-		if hmac.Equal(mac.Sum(nil), given) {
+		if hmac.Equal(mac.Sum(nil), given) && !passed(s.retires, now) {
 			match = true
 		}
 	}
-	if age := k.now().Sub(signed); !known || !good || !match || age > Skew || age < -Skew {
-		return ErrSignature()
+	if age := now.Sub(signed); !known || !good || !match || age > Skew || age < -Skew {
+		return nil, ErrSignature()
 	}
-	return nil
+	return &key.scope, nil
 }
+
+// stranger is checked in the place of a key that is not known.
+var stranger = &liveKey{secrets: []liveSecret{{secret: make([]byte, 32)}}}
 
 // ErrSignature is the one answer to every signature that is not accepted.
 func ErrSignature() error {
 	return scoreboard.Errorf(scoreboard.CodeInvalidSignature, "the request is not signed by a live key within the last 60 seconds")
 }
 
-// secrets returns the live secrets of a key, none if it is not known. While
-// the store is away a key that was known goes on being so.
-func (k *Keyring) secrets(ctx context.Context, keyID string) ([][]byte, error) {
+// key returns a key, nil if it is not known. While the store is away a key that
+// was known goes on being so.
+func (k *Keyring) key(ctx context.Context, keyID string) (*liveKey, error) {
 	if keyID == "" || len(keyID) > maxKeyID {
 		return nil, nil
 	}
 	k.mu.RLock()
-	key, ok := k.known[keyID]
+	key := k.known[keyID]
 	missed, miss := k.unknown[keyID]
 	k.mu.RUnlock()
-	if ok && k.now().Sub(key.read) < keyLife {
-		return key.secrets, nil
+	if key != nil && k.now().Sub(key.read) < keyLife {
+		return key, nil
 	}
-	if !ok && miss && k.now().Sub(missed) < keyLife {
+	if key == nil && miss && k.now().Sub(missed) < keyLife {
 		return nil, nil
 	}
 	read, err, _ := k.flight.Do(keyID, func() (any, error) {
@@ -146,43 +161,47 @@ func (k *Keyring) secrets(ctx context.Context, keyID string) ([][]byte, error) {
 		return k.read(ctx, keyID)
 	})
 	if err != nil {
-		if ok {
-			return key.secrets, nil
+		if key != nil {
+			return key, nil
 		}
 		return nil, err
 	}
-	return read.([][]byte), nil
+	return read.(*liveKey), nil
 }
 
-func (k *Keyring) read(ctx context.Context, keyID string) ([][]byte, error) {
-	sealed, err := k.store.SealedSecrets(ctx, keyID)
+func (k *Keyring) read(ctx context.Context, keyID string) (*liveKey, error) {
+	asked := k.now() // what is revoked while the store answers is old by then
+	found, err := k.store.SigningKey(ctx, keyID)
 	if err != nil {
 		return nil, err
 	}
-	secrets := make([][]byte, 0, len(sealed))
-	for _, s := range sealed {
-		secret, err := k.open(keyID, s)
-		if err != nil {
-			return nil, err
+	var key *liveKey
+	if found != nil && len(found.Secrets) > 0 {
+		key = &liveKey{expires: found.Expires, scope: found.Scope, read: asked}
+		for _, s := range found.Secrets {
+			secret, err := k.open(keyID, s.Sealed)
+			if err != nil {
+				return nil, err
+			}
+			key.secrets = append(key.secrets, liveSecret{secret, s.Retires})
 		}
-		secrets = append(secrets, secret)
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if len(secrets) == 0 {
+	if key == nil {
 		delete(k.known, keyID)
 		if len(k.unknown) >= maxKeys {
 			clear(k.unknown)
 		}
-		k.unknown[keyID] = k.now()
+		k.unknown[keyID] = asked
 		return nil, nil
 	}
 	if len(k.known) >= maxKeys {
 		clear(k.known)
 	}
 	delete(k.unknown, keyID)
-	k.known[keyID] = liveKey{secrets, k.now()}
-	return secrets, nil
+	k.known[keyID] = key
+	return key, nil
 }
 
 // Knows reports whether a key was live when it was last looked up, and so does

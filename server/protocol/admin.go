@@ -16,19 +16,38 @@ type Token struct {
 	ExpiresAt time.Time `json:"expires_at"`
 }
 
-// KeyRequest is the body of POST /v1/admin/keys.
+// KeyRequest is the body of POST /v1/admin/keys. What is left out bounds
+// nothing.
 type KeyRequest struct {
-	Name string `json:"name"`
+	Name       string   `json:"name"`
+	TTL        string   `json:"ttl,omitempty"`         // a Go duration, until the key expires
+	Boards     []string `json:"boards,omitempty"`      // that it may sign for
+	UserPrefix string   `json:"user_prefix,omitempty"` // of the users that it may sign for
+	MaxDelta   int64    `json:"max_delta,omitempty"`   // of one event, in either direction
+	PerMinute  int      `json:"per_minute,omitempty"`  // events
+}
+
+// RotateRequest is the body of POST /v1/admin/keys/{key_id}/rotate.
+type RotateRequest struct {
+	Overlap string `json:"overlap,omitempty"` // how long the former secret stays good: a Go duration, 24h when absent
 }
 
 // Key describes a signing key. Secret is shown once, when it is made.
 type Key struct {
-	KeyID     string     `json:"key_id"`
-	Name      string     `json:"name"`
-	Secret    string     `json:"secret,omitempty"`
-	CreatedAt time.Time  `json:"created_at"`
-	ExpiresAt *time.Time `json:"expires_at,omitempty"`
-	RevokedAt *time.Time `json:"revoked_at,omitempty"`
+	KeyID      string     `json:"key_id"`
+	Name       string     `json:"name"`
+	Secret     string     `json:"secret,omitempty"`
+	CreatedAt  time.Time  `json:"created_at"`
+	ExpiresAt  *time.Time `json:"expires_at,omitempty"`
+	RevokedAt  *time.Time `json:"revoked_at,omitempty"`
+	Boards     []string   `json:"boards,omitempty"`
+	UserPrefix string     `json:"user_prefix,omitempty"`
+	MaxDelta   int64      `json:"max_delta,omitempty"`
+	PerMinute  int        `json:"per_minute,omitempty"`
+	// Generation counts its secrets. The one before is good until RetiresAt,
+	// while that is set.
+	Generation int        `json:"generation"`
+	RetiresAt  *time.Time `json:"retires_at,omitempty"`
 }
 
 // Keys answers GET /v1/admin/keys: every key, without its secret.

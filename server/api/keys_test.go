@@ -1,0 +1,75 @@
+package api_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// signedFor is an increment under k1.
+func signedFor(user, board string, delta int64) string {
+	q := protocol.IncrementRequest{
+		UserID: user, Delta: delta, EventID: "e", Board: board, Timestamp: time.Now().UTC().Format(time.RFC3339), KeyID: "k1",
+	}
+	q.Signature = protocol.Sign("s1", q.FieldText())
+	b, err := json.Marshal(q)
+	if err != nil {
+		panic(err) // our own type
+	}
+	return string(b)
+}
+
+func TestAKeySignsWithinItsScope(t *testing.T) {
+	t.Parallel()
+	const path = "/v1/scores/increment"
+	r := newRig(t, 1000)
+	r.scopes["k1"] = scoreboard.KeyScope{
+		Boards: []scoreboard.BoardID{"arena"}, UserPrefix: "eu:", MaxDelta: 10, PerMinute: 3,
+	}
+	server := r.token(r.tokens, "game", auth.ScopeUpdate)
+	r.want("within it", http.StatusOK, "", "POST", path, server, signedFor("eu:alice", "arena", 10))
+	r.want("another board", http.StatusForbidden, "forbidden", "POST", path, server, signedFor("eu:alice", "lobby", 10))
+	r.want("the board that is meant by none", http.StatusForbidden, "forbidden", "POST", path, server, signedFor("eu:alice", "", 10))
+	r.want("another user", http.StatusForbidden, "forbidden", "POST", path, server, signedFor("us:alice", "arena", 10))
+	r.want("a part of the prefix", http.StatusForbidden, "forbidden", "POST", path, server, signedFor("eu", "arena", 10))
+	r.want("too much", http.StatusUnprocessableEntity, "delta_out_of_range", "POST", path, server, signedFor("eu:alice", "arena", 11))
+	for range 2 {
+		r.want("the rest of the minute", http.StatusOK, "", "POST", path, server, signedFor("eu:bob", "arena", 1))
+	}
+	r.want("one more in the minute", http.StatusTooManyRequests, "rate_limited", "POST", path, server, signedFor("eu:bob", "arena", 1))
+	r.want("another key", http.StatusOK, "", "POST", path, server, increment("alice", "e1", "k2", "s2"))
+	if got := r.rates[3].taken["k1"]; got != 4 {
+		t.Errorf("the key's rate was asked %d times, want 4: what is out of scope is no event", got)
+	}
+}
+
+func TestABatchIsHeldToItsKeysScope(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 1000)
+	r.scopes["k1"] = scoreboard.KeyScope{UserPrefix: "eu:", PerMinute: 2}
+	item := func(user string) string {
+		return `{"user_id":"` + user + `","delta":1,"event_id":"e","timestamp":"2026-11-21T12:00:00Z"}`
+	}
+	body := `{"items":[` + strings.Join([]string{item("eu:a"), item("us:a"), item("eu:b"), item("eu:c")}, ",") + `]}`
+	w := r.signedBatch(r.token(r.tokens, "game", auth.ScopeUpdate), "k1", "s1", body)
+	var out protocol.BatchResults
+	if err := json.Unmarshal(w.Body.Bytes(), &out); err != nil || w.Code != http.StatusOK {
+		t.Fatalf("got %d %s", w.Code, w.Body)
+	}
+	want := []string{"", "forbidden", "", "rate_limited"}
+	for i, result := range out.Results {
+		code := ""
+		if result.Error != nil {
+			code = result.Error.ErrorCode
+		}
+		if code != want[i] {
+			t.Errorf("item %d: got %q, want %q", i, code, want[i])
+		}
+	}
+}

@@ -1,0 +1,143 @@
+package store_test
+
+import (
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store"
+)
+
+// nodes are two processes that verify signatures over the same store.
+func nodes(t *testing.T, s *store.Store) (a, b *auth.Keyring) { return nodesAt(t, s, time.Now) }
+
+func nodesAt(t *testing.T, s *store.Store, now func() time.Time) (a, b *auth.Keyring) {
+	t.Helper()
+	var rings [2]*auth.Keyring
+	for i := range rings {
+		ring, err := auth.NewKeyring(strings.Repeat("0f", 32), s, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rings[i] = ring
+	}
+	return rings[0], rings[1]
+}
+
+func accepts(t *testing.T, ring *auth.Keyring, key, secret string) bool {
+	t.Helper()
+	_, err := ring.Check(t.Context(), key, []byte("text"), protocol.Sign(secret, []byte("text")), time.Now())
+	if err != nil && scoreboard.CodeOf(err) != scoreboard.CodeInvalidSignature {
+		t.Fatal(err)
+	}
+	return err == nil
+}
+
+// within waits for a ring to change its mind.
+func within(t *testing.T, ring *auth.Keyring, key, secret string, want bool) {
+	t.Helper()
+	started := time.Now()
+	for time.Since(started) < 30*time.Second {
+		if accepts(t, ring, key, secret) == want {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	t.Fatalf("after 30 s the key is still accepted: %v", !want)
+}
+
+// reach is what the issue grants to a change of a key, on every node.
+const reach = 2 * time.Second
+
+func TestARevokedKeyEndsOnEveryNode(t *testing.T) {
+	t.Parallel()
+	s, _ := open(t)
+	var ahead atomic.Int64
+	a, b := nodesAt(t, s, func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) })
+	scope := &scoreboard.KeyScope{Boards: []scoreboard.BoardID{"arena"}, UserPrefix: "eu:", MaxDelta: 9, PerMinute: 60}
+	k, err := s.CreateKey(t.Context(), "k1", "arena", a.Seal("k1", "s1"), scope, 0)
+	if err != nil || k.Generation != 1 || k.ExpiresAt != nil || k.RetiresAt != nil || k.Boards[0] != "arena" || k.UserPrefix != "eu:" || k.MaxDelta != 9 || k.PerMinute != 60 {
+		t.Fatalf("got %+v, %v", k, err)
+	}
+	found, err := s.SigningKey(t.Context(), "k1")
+	if err != nil || !found.Expires.IsZero() || !found.Secrets[0].Retires.IsZero() || found.Scope.Boards[0] != "arena" {
+		t.Fatalf("got %+v, %v", found, err)
+	}
+	if !accepts(t, a, "k1", "s1") || !accepts(t, b, "k1", "s1") || accepts(t, a, "k1", "s2") {
+		t.Fatal("a new key is not as it was made")
+	}
+	if _, err := s.CreateKey(t.Context(), "k1", "twice", a.Seal("k1", "s2"), &scoreboard.KeyScope{}, 0); scoreboard.CodeOf(err) != scoreboard.CodeConflict {
+		t.Errorf("an id twice: got %v, want a conflict", err)
+	}
+	if _, err := s.RevokeKey(t.Context(), "k1"); err != nil {
+		t.Fatal(err)
+	}
+	ahead.Store(int64(reach))
+	if accepts(t, a, "k1", "s1") || accepts(t, b, "k1", "s1") {
+		t.Errorf("a revoked key is accepted after %s", reach)
+	}
+	if _, err := s.RotateKey(t.Context(), "k1", a.Seal("k1", "s2"), time.Hour); scoreboard.CodeOf(err) != scoreboard.CodeConflict {
+		t.Errorf("rotating a revoked key: got %v, want a conflict", err)
+	}
+	if _, err := s.RotateKey(t.Context(), "k9", a.Seal("k9", "s2"), time.Hour); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
+		t.Errorf("rotating no key: got %v, want not_found", err)
+	}
+}
+
+func TestARotatedKeyHasTwoLiveSecretsAtMost(t *testing.T) {
+	t.Parallel()
+	s, _ := open(t)
+	a, b := nodes(t, s)
+	if _, err := s.CreateKey(t.Context(), "k1", "game", a.Seal("k1", "s1"), &scoreboard.KeyScope{}, 0); err != nil {
+		t.Fatal(err)
+	}
+	k, err := s.RotateKey(t.Context(), "k1", a.Seal("k1", "s2"), time.Hour)
+	if err != nil || k.Generation != 2 || k.RetiresAt == nil || time.Until(*k.RetiresAt) < 50*time.Minute {
+		t.Fatalf("got %+v, %v", k, err)
+	}
+	for _, ring := range []*auth.Keyring{a, b} {
+		if !accepts(t, ring, "k1", "s1") || !accepts(t, ring, "k1", "s2") {
+			t.Error("after a rotation both secrets are to be good")
+		}
+	}
+	if _, err := s.RotateKey(t.Context(), "k1", a.Seal("k1", "s3"), time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	within(t, a, "k1", "s1", false)
+	if !accepts(t, a, "k1", "s2") || !accepts(t, a, "k1", "s3") {
+		t.Error("the last two secrets are to be good")
+	}
+	k, err = s.RotateKey(t.Context(), "k1", a.Seal("k1", "s4"), 0)
+	if err != nil || k.Generation != 4 || k.RetiresAt != nil {
+		t.Fatalf("without an overlap: got %+v, %v", k, err)
+	}
+	within(t, a, "k1", "s3", false)
+	if accepts(t, a, "k1", "s2") || !accepts(t, a, "k1", "s4") {
+		t.Error("without an overlap only the newest secret is to be good")
+	}
+	keys, err := s.Keys(t.Context())
+	if err != nil || len(keys) != 1 || keys[0].Secret != "" || keys[0].Generation != 4 {
+		t.Errorf("got %+v, %v", keys, err)
+	}
+}
+
+func TestAKeyExpires(t *testing.T) {
+	t.Parallel()
+	s, _ := open(t)
+	a, _ := nodes(t, s)
+	k, err := s.CreateKey(t.Context(), "k1", "game", a.Seal("k1", "s1"), &scoreboard.KeyScope{}, 1500*time.Millisecond)
+	if err != nil || k.ExpiresAt == nil {
+		t.Fatalf("got %+v, %v", k, err)
+	}
+	within(t, a, "k1", "s1", false)
+	if time.Now().Before(k.ExpiresAt.Add(-100 * time.Millisecond)) {
+		t.Error("the key has ended before its time")
+	}
+	if _, err := s.RotateKey(t.Context(), "k1", a.Seal("k1", "s2"), time.Hour); scoreboard.CodeOf(err) != scoreboard.CodeConflict {
+		t.Errorf("rotating an expired key: got %v, want a conflict", err)
+	}
+}
