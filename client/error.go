@@ -86,6 +86,24 @@ func refusal(r *http.Response, body []byte, now time.Time) *Error {
 	return e
 }
 
+// statusOf is the HTTP status that goes with the code of a refusal that came
+// without one.
+func statusOf(code scoreboard.Code) int {
+	switch code {
+	case scoreboard.CodeUnauthorized, scoreboard.CodeTokenUsed:
+		return http.StatusUnauthorized
+	case scoreboard.CodeForbidden:
+		return http.StatusForbidden
+	case scoreboard.CodeNotFound:
+		return http.StatusNotFound
+	case scoreboard.CodeRateLimited:
+		return http.StatusTooManyRequests
+	case scoreboard.CodeUnavailable, scoreboard.CodeOverloaded:
+		return http.StatusServiceUnavailable
+	}
+	return http.StatusBadRequest
+}
+
 func codeOfStatus(status int) scoreboard.Code {
 	switch status {
 	case http.StatusUnauthorized:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"time"
 
@@ -58,6 +59,10 @@ type Move struct {
 // WatchOptions are the choices of a watch.
 type WatchOptions struct {
 	Limit int // 10 rows, or 100
+	// Confirm is how often the server is asked on an idle WebSocket whether it
+	// is still there, so that HeardAt stays as young; 0 leaves that to the
+	// server's own heartbeat, every 30 s, which is all that SSE has.
+	Confirm time.Duration
 }
 
 // Watch follows a board (global when empty). The channel holds the newest
@@ -68,13 +73,14 @@ type WatchOptions struct {
 // The watch connects by WebSocket, else by server-sent events, and polls every
 // 1 to 3 s while neither works, trying them again after a while. What is older
 // than the version shown is ignored; every frame is a whole state, so a gap
-// between versions needs no repair.
+// between versions needs no repair. A stream that comes back names the version
+// that it has, and is sent nothing while that is the newest.
 func (c *Client) Watch(ctx context.Context, board string, o WatchOptions) <-chan State {
 	if board == "" {
 		board = string(scoreboard.GlobalBoard)
 	}
 	w := &watcher{
-		c: c, board: board, limit: o.Limit, out: make(chan State, 1),
+		c: c, board: board, limit: o.Limit, confirm: o.Confirm, out: make(chan State, 1),
 		state: State{Board: board, Connection: Disconnected},
 	}
 	go w.run(ctx)
@@ -82,13 +88,14 @@ func (c *Client) Watch(ctx context.Context, board string, o WatchOptions) <-chan
 }
 
 type watcher struct {
-	c     *Client
-	board string
-	limit int
-	out   chan State
-	state State
-	ever  bool // has been connected before
-	bye   time.Duration
+	c       *Client
+	board   string
+	limit   int
+	confirm time.Duration
+	out     chan State
+	state   State
+	ever    bool // has been connected before
+	bye     time.Duration
 }
 
 // run ends only with ctx or when a poll, the last resort, is refused.
@@ -144,6 +151,28 @@ func (w *watcher) streamQuery() url.Values {
 	return query
 }
 
+// prepare makes the request of a stream, which says what is known already.
+func (w *watcher) prepare(ctx context.Context) (*http.Request, error) {
+	u := w.c.url("/v1/realtime/leaderboard", w.streamQuery())
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.c.prepare(req); err != nil {
+		return nil, err
+	}
+	if w.state.Epoch != 0 && w.state.Degraded == "" {
+		req.Header.Set("Last-Event-ID", fmt.Sprintf("%d:%d", w.state.Epoch, w.state.Version))
+	}
+	return req, nil
+}
+
+// alive takes a sign of life that is no frame: what is shown still holds.
+func (w *watcher) alive(kind Connection) {
+	w.heard(kind)
+	w.publish()
+}
+
 // errBye ends a stream that the server said goodbye on.
 var errBye = errors.New("the server is closing the connection")
 
@@ -159,6 +188,9 @@ func (w *watcher) frame(kind Connection, f *protocol.Frame) error {
 	case protocol.FrameRank:
 		w.heard(kind)
 		w.moved(f)
+	case protocol.FrameError: // the stream is refused: this client sends no commands
+		code := scoreboard.Code(f.ErrorCode)
+		return &Error{Op: "read the stream", Status: statusOf(code), Code: code, Message: f.Message, Attempts: 1}
 	case protocol.FrameBye:
 		// At least a moment, so that a server without an opinion is not hammered.
 		asked := time.Duration(f.ReconnectAfterMS) * time.Millisecond

@@ -50,10 +50,8 @@ func (w *watcher) sse(ctx context.Context) (lived bool, err error) {
 			}
 			lived = true
 		case line[0] == ':': // a heartbeat
-			if lived {
-				w.heard(SSE)
-				w.publish()
-			}
+			lived = true
+			w.alive(SSE)
 		default:
 			// Only data matters: the frame itself holds what event and id say.
 			if rest, ok := bytes.CutPrefix(line, []byte("data:")); ok {
@@ -76,12 +74,8 @@ func (w *watcher) sse(ctx context.Context) (lived bool, err error) {
 }
 
 func (w *watcher) openSSE(ctx context.Context) (io.ReadCloser, error) {
-	u := w.c.url("/v1/realtime/leaderboard", w.streamQuery())
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), http.NoBody)
+	req, err := w.prepare(ctx)
 	if err != nil {
-		return nil, err
-	}
-	if err := w.c.prepare(req); err != nil {
 		return nil, err
 	}
 	req.Header.Set("Accept", "text/event-stream")

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -37,16 +38,22 @@ func (w *watcher) websocket(ctx context.Context) (lived bool, err error) {
 	alive()
 	conn.SetPingHandler(func(data string) error {
 		alive()
-		if lived {
-			w.heard(WebSocket)
-			w.publish()
-		}
+		lived = true
+		w.alive(WebSocket)
 		err := conn.WriteControl(websocket.PongMessage, []byte(data), time.Now().Add(time.Second))
 		if errors.Is(err, websocket.ErrCloseSent) {
 			return nil
 		}
 		return err
 	})
+	conn.SetPongHandler(func(string) error {
+		alive()
+		w.alive(WebSocket)
+		return nil
+	})
+	if w.confirm > 0 {
+		defer w.ping(conn)()
+	}
 	for {
 		_, message, err := conn.ReadMessage()
 		if err != nil {
@@ -64,15 +71,35 @@ func (w *watcher) websocket(ctx context.Context) (lived bool, err error) {
 	}
 }
 
+// ping asks for signs of life until the func that it returns is called. A ping
+// that cannot be sent is no news: the reader hears of a broken connection.
+func (w *watcher) ping(conn *websocket.Conn) (stop func()) {
+	done := make(chan struct{})
+	var pinging sync.WaitGroup
+	pinging.Go(func() {
+		tick := time.NewTicker(w.confirm)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+				_ = conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(time.Second))
+			}
+		}
+	})
+	return func() {
+		close(done)
+		pinging.Wait()
+	}
+}
+
 func (w *watcher) dial(ctx context.Context) (*websocket.Conn, error) {
-	u := w.c.url("/v1/realtime/leaderboard", w.streamQuery())
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), http.NoBody)
+	req, err := w.prepare(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := w.c.prepare(req); err != nil {
-		return nil, err
-	}
+	u := *req.URL
 	if u.Scheme = "ws"; req.URL.Scheme == "https" {
 		u.Scheme = "wss"
 	}

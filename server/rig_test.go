@@ -53,6 +53,7 @@ func newHouse(t *testing.T) *house {
 type node struct {
 	h    *house
 	url  string
+	ops  string
 	logs *logs
 	stop func()
 }
@@ -99,7 +100,7 @@ func (h *house) start(roles string, knobs ...string) *node {
 		h.t.Fatal(err)
 	}
 	front, ops := listen(h.t), listen(h.t)
-	n.url = "http://" + front.Addr().String()
+	n.url, n.ops = "http://"+front.Addr().String(), "http://"+ops.Addr().String()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx, front, ops) }()
@@ -114,7 +115,7 @@ func (h *house) start(roles string, knobs ...string) *node {
 	})
 	h.t.Cleanup(n.stop)
 	h.await("the node to be ready", func() bool {
-		status, _ := h.get(h.t, "http://"+ops.Addr().String()+"/readyz", nil)
+		status, _ := h.get(h.t, n.ops+"/readyz", nil)
 		return status == http.StatusOK
 	})
 	return n

@@ -214,7 +214,8 @@ func (c *conn) subscribe(ctx context.Context, j Join) error {
 	return c.watch(b, j)
 }
 
-// watch shows c a board from now on. A board that it already watches stays.
+// watch shows c a board from now on. Whoever may have the newest state already
+// hears at once that the connection is there. A board that it already watches stays.
 func (c *conn) watch(b *board, j Join) error {
 	s := &subscription{
 		conn: c, board: b, shape: c.limit, delta: c.delta,
@@ -232,6 +233,9 @@ func (c *conn) watch(b *board, j Join) error {
 	}
 	b.add(s)
 	c.subs = append(c.subs, s)
+	if j.LastEpoch != 0 {
+		c.out.ping()
+	}
 	c.out.wake()
 	return nil
 }

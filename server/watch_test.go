@@ -1,0 +1,148 @@
+package server_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// await reads states until one holds.
+func await(t *testing.T, states <-chan client.State, what string, holds func(client.State) bool) client.State {
+	t.Helper()
+	timeout := time.After(patience)
+	var last client.State
+	for {
+		select {
+		case s, open := <-states:
+			if !open {
+				t.Fatalf("the watch ended before %s; last %+v", what, last)
+			}
+			if last = s; holds(s) {
+				return s
+			}
+		case <-timeout:
+			t.Fatalf("no state with %s; last %+v", what, last)
+		}
+	}
+}
+
+func leads(user string) func(client.State) bool {
+	return func(s client.State) bool { return len(s.Entries) > 0 && s.Entries[0].UserID == user }
+}
+
+// healthy is a state of a ranking that is there: at the start it is being built.
+func healthy(s client.State) bool {
+	return s.Connection == client.WebSocket && s.Degraded == "" && s.Epoch > 0
+}
+
+// metric is the sum of a metric's series that hold the label.
+func (n *node) metric(t *testing.T, name, label string) (sum float64) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, n.ops+"/metrics", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Close = true
+	res, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(body)) {
+		series, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if strings.HasPrefix(series, name) && strings.Contains(series, label) {
+			v, err := strconv.ParseFloat(value, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum += v
+		}
+	}
+	return sum
+}
+
+// Connections come and go, and a client that has the newest state is not sent
+// it again.
+func TestWatchResumes(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	n := h.start(wholeHouse, "realtime-lifetime", "500ms", "realtime-reconnect-within", "100ms")
+	game := n.client("game", auth.ScopeUpdate)
+	if _, err := game.Submit(t.Context(), client.Increment{User: "bob", Delta: 5}); err != nil {
+		t.Fatal(err)
+	}
+	states := n.client("alice", "").Watch(t.Context(), "", client.WatchOptions{})
+	await(t, states, "bob", func(s client.State) bool { return healthy(s) && leads("bob")(s) })
+	const frames = "scoreboard_realtime_frames_sent_total"
+	before := n.metric(t, frames, "leaderboard.updated")
+	back := await(t, states, "three reconnects", func(s client.State) bool { return s.Reconnects == 3 && s.Connection == client.WebSocket })
+	if got := n.metric(t, frames, "leaderboard.updated"); got != before {
+		t.Errorf("%v states were sent to a client who had the newest", got-before)
+	}
+	if time.Since(back.HeardAt) > 5*time.Second {
+		t.Errorf("heard at %s, which is long ago", back.HeardAt)
+	}
+	if _, err := game.Submit(t.Context(), client.Increment{User: "carol", Delta: 9}); err != nil {
+		t.Fatal(err)
+	}
+	await(t, states, "carol", leads("carol"))
+}
+
+// On an idle board the age of what is shown stays low where somebody asks.
+func TestWatchConfirms(t *testing.T) {
+	t.Parallel()
+	n := newHouse(t).start(wholeHouse)
+	states := n.client("alice", "").Watch(t.Context(), "", client.WatchOptions{Confirm: 100 * time.Millisecond})
+	first := await(t, states, "a healthy board", healthy)
+	const frames = "scoreboard_realtime_frames_sent_total"
+	before := n.metric(t, frames, "")
+	await(t, states, "ten signs of life", func(s client.State) bool { return s.HeardAt.Sub(first.HeardAt) > time.Second })
+	if got := n.metric(t, frames, ""); got != before {
+		t.Errorf("%v frames on an idle board, want none", got-before)
+	}
+}
+
+func TestWatchPastALimitPolls(t *testing.T) {
+	t.Parallel()
+	n := newHouse(t).start(wholeHouse, "realtime-connections-per-user", "1")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	first := n.client("alice", "").Watch(ctx, "", client.WatchOptions{})
+	await(t, first, "a connection", func(s client.State) bool { return s.Connection == client.WebSocket })
+	second := n.client("alice", "").Watch(ctx, "", client.WatchOptions{})
+	await(t, second, "polls", func(s client.State) bool { return s.Connection == client.Polling })
+	last := await(t, n.client("alice", "").Watch(ctx, "nosuch", client.WatchOptions{}), "the end",
+		func(s client.State) bool { return scoreboard.CodeOf(s.Err) == scoreboard.CodeNotFound })
+	if last.Connection != client.Disconnected {
+		t.Errorf("an unknown board: got %+v", last)
+	}
+}
+
+// A ticket of the client's gets a page in.
+func TestRealtimeToken(t *testing.T) {
+	t.Parallel()
+	n := newHouse(t).start(wholeHouse)
+	ticket, err := n.client("alice", "").RealtimeToken(t.Context(), "")
+	if err != nil || time.Until(ticket.ExpiresAt) < 20*time.Second {
+		t.Fatalf("got %+v, %v", ticket, err)
+	}
+	ws, _ := dial(t, n.live("token", ticket.Token), nil)
+	if f := frame(t, ws); f.Board != "global" {
+		t.Errorf("got %+v, want the board", f)
+	}
+	if _, err := n.client("alice", "").RealtimeToken(t.Context(), "nosuch"); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
+		t.Errorf("of an unknown board: got %v, want not_found", err)
+	}
+}
