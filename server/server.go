@@ -63,7 +63,8 @@ func New(ctx context.Context, c *config.Config, log *slog.Logger) (*Server, erro
 	if err := s.openBackends(ctx); err != nil {
 		return nil, err
 	}
-	catalog := store.NewCatalog(s.store)
+	catalog := store.NewCatalog(s.store, log)
+	s.add("catalog", catalog)
 	s.keeper = repair.NewKeeper(catalog, s.store, s.ranking, log)
 	ask := func(scoreboard.BoardID) {}
 	if c.Has(config.RoleUpkeep) {
@@ -107,7 +108,7 @@ func (s *Server) openBackends(ctx context.Context) (err error) {
 	}
 	s.store, err = store.Open(ctx, store.Options{
 		URL: c.PostgresURL, MaxConns: c.PostgresMaxConns, LockWait: lockWait, Timeout: statementTimeout,
-		Shards: c.OutboxShards, Describe: c.PostgresDescribe,
+		Shards: c.OutboxShards, CloseGrace: c.BoardsCloseGrace, Describe: c.PostgresDescribe,
 	})
 	if err != nil {
 		return err

@@ -65,6 +65,8 @@ type Config struct {
 	OutboxPause  time.Duration
 	OutboxLease  time.Duration
 
+	BoardsCloseGrace time.Duration
+
 	LedgerArchive string
 	LedgerKeep    time.Duration
 
@@ -179,6 +181,7 @@ func (c *Config) knobs() []knob {
 		{"outbox.poll", "between looks at an idle shard", "50ms", false, &c.OutboxPoll},
 		{"outbox.pause", "between two batches that were not full", "10ms", false, &c.OutboxPause},
 		{"outbox.lease", "how long a dead relay's shard stays its own", "1500ms", false, &c.OutboxLease},
+		{"boards.close_grace", "how long after the end of a period what was accepted in it may still be recorded", "1m", false, &c.BoardsCloseGrace},
 		{"ledger.archive", "folder, or s3://bucket/prefix?endpoint=URL&region=NAME, for old partitions of the ledger; empty keeps them in the database", "", false, &c.LedgerArchive},
 		{"ledger.keep", "partitions wholly older leave for the archive; what may be repeated stays anyway", "2160h", false, &c.LedgerKeep},
 		{"projection.batch", "records applied at once", "500", false, &c.ProjectionBatch},

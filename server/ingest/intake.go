@@ -86,12 +86,12 @@ func (k *Intake) Run(ctx context.Context) error {
 func (k *Intake) handle(ctx context.Context, records []Record) error {
 	todo := make([]scoreboard.Increment, 0, len(records))
 	for _, r := range records {
-		in, at, err := protocol.DecodeAccepted(r.Value)
+		in, err := protocol.DecodeAccepted(r.Value)
 		if errors.Is(err, protocol.ErrNewerSchema) {
 			return fmt.Errorf("partition %d waits at offset %d: %w", r.Partition, r.Offset, err)
 		}
-		if err == nil && time.Since(at) > k.window {
-			err = fmt.Errorf("accepted at %s, before the window in which repeats are recognised", at)
+		if err == nil && time.Since(in.Accepted) > k.window {
+			err = fmt.Errorf("accepted at %s, before the window in which repeats are recognised", in.Accepted)
 		}
 		if err != nil {
 			if err := k.bury(ctx, r, err); err != nil {

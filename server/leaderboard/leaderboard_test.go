@@ -48,7 +48,7 @@ func open(t *testing.T) *rig {
 	r.rdb = redis.NewClient(o)
 	t.Cleanup(func() { _ = r.rdb.Close() })
 	quiet := slog.New(slog.DiscardHandler)
-	catalog, rank := store.NewCatalog(s), ranking.New(r.rdb)
+	catalog, rank := store.NewCatalog(s, slog.New(slog.DiscardHandler)), ranking.New(r.rdb)
 	keeper := repair.NewKeeper(catalog, s, rank, quiet)
 	running, stop := context.WithCancel(ctx)
 	done := make(chan error, 1)

@@ -40,37 +40,37 @@ func EncodeAccepted(in *scoreboard.Increment, at time.Time) []byte {
 }
 
 // DecodeAccepted reads what EncodeAccepted wrote, as strictly as a request.
-func DecodeAccepted(value []byte) (*scoreboard.Increment, time.Time, error) {
+func DecodeAccepted(value []byte) (*scoreboard.Increment, error) {
 	var w wireIncrement
 	d := json.NewDecoder(bytes.NewReader(value))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&w); err != nil || d.More() {
-		return nil, time.Time{}, fmt.Errorf("read an accepted increment: it is not the JSON that is expected: %w", err)
+		return nil, fmt.Errorf("read an accepted increment: it is not the JSON that is expected: %w", err)
 	}
 	if w.Schema > Schema {
-		return nil, time.Time{}, fmt.Errorf("schema %d: %w", w.Schema, ErrNewerSchema)
+		return nil, fmt.Errorf("schema %d: %w", w.Schema, ErrNewerSchema)
 	}
 	user, err := scoreboard.ParseUserID(string(w.User))
 	if err != nil {
-		return nil, time.Time{}, fmt.Errorf("read an accepted increment: %w", err)
+		return nil, fmt.Errorf("read an accepted increment: %w", err)
 	}
 	event, err := scoreboard.ParseEventID(user, w.Event)
 	if err != nil {
-		return nil, time.Time{}, fmt.Errorf("read an accepted increment: %w", err)
+		return nil, fmt.Errorf("read an accepted increment: %w", err)
 	}
 	if err := scoreboard.CheckAction(w.Action); err != nil {
-		return nil, time.Time{}, fmt.Errorf("read an accepted increment: %w", err)
+		return nil, fmt.Errorf("read an accepted increment: %w", err)
 	}
 	if len(w.Boards) == 0 || len(w.Boards) > scoreboard.MaxBoards || w.AcceptedAt.IsZero() {
-		return nil, time.Time{}, fmt.Errorf("read an accepted increment: boards and accepted_at must be set")
+		return nil, fmt.Errorf("read an accepted increment: boards and accepted_at must be set")
 	}
 	for _, b := range w.Boards {
 		if _, err := scoreboard.ParseBoardID(string(b)); err != nil {
-			return nil, time.Time{}, fmt.Errorf("read an accepted increment: %w", err)
+			return nil, fmt.Errorf("read an accepted increment: %w", err)
 		}
 	}
 	return &scoreboard.Increment{
-		User: user, Delta: w.Delta, Event: event, Boards: w.Boards, Action: w.Action, Client: w.Client, Source: scoreboard.SourceAsync,
-		KeyID: w.KeyID, Signer: w.Signer, Address: w.Address, Agent: w.Agent, Trace: w.Trace,
-	}, w.AcceptedAt, nil
+		User: user, Delta: w.Delta, Event: event, Boards: w.Boards, Action: w.Action, Client: w.Client, Accepted: w.AcceptedAt,
+		Source: scoreboard.SourceAsync, KeyID: w.KeyID, Signer: w.Signer, Address: w.Address, Agent: w.Agent, Trace: w.Trace,
+	}, nil
 }

@@ -79,8 +79,8 @@ func Ranked(ctx context.Context, c Catalog) ([]scoreboard.Board, error) {
 	}
 	ranked := make([]scoreboard.Board, 0, len(boards))
 	for _, id := range slices.Sorted(maps.Keys(boards)) {
-		if boards[id].Status != scoreboard.StatusArchived {
-			ranked = append(ranked, *boards[id])
+		if b := boards[id]; b.Status != scoreboard.StatusArchived && !b.IsFamily() {
+			ranked = append(ranked, *b)
 		}
 	}
 	return ranked, nil

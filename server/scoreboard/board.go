@@ -84,8 +84,24 @@ type Board struct {
 	MinScore Score
 	MaxScore Score
 	Public   bool
-	Region   string
+	Region   string // a label, such as eu; empty: everywhere
 	Created  time.Time
+
+	Period    Period
+	TimeZone  string       // whose midnight ends a period
+	WeekStart time.Weekday // of weekly boards
+	// Of an instance, zero otherwise.
+	PeriodStart, PeriodEnd time.Time
+	Closed                 time.Time // when its standings became final
+}
+
+// IsFamily reports whether b itself holds no scores, but its instances do.
+func (b *Board) IsFamily() bool { return b.Period != PeriodNone && b.ID == b.Family }
+
+// Span is the period of an instance.
+func (b *Board) Span() Span {
+	_, name, _ := strings.Cut(string(b.ID), ":")
+	return Span{name, b.PeriodStart, b.PeriodEnd}
 }
 
 // Key is the score in the direction of the board: the smaller key is the

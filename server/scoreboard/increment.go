@@ -9,18 +9,21 @@ import (
 // Increment is one submitted event, checked for form and signature, not yet
 // recorded.
 type Increment struct {
-	User    UserID
-	Delta   int64
-	Event   EventID
-	Boards  []BoardID // as requested; never empty once validated
-	Action  string
-	Client  time.Time // the client's timestamp, kept for the audit only
-	Source  Source
-	KeyID   string // of the signature
-	Signer  string // subject of the token or attestation
-	Address string
-	Agent   string
-	Trace   string // W3C traceparent
+	User   UserID
+	Delta  int64
+	Event  EventID
+	Boards []BoardID // as requested; never empty once validated
+	Action string
+	Client time.Time // the client's timestamp, kept for the audit only
+	// Accepted is when the server took it for later; zero where it was recorded
+	// at once. It decides the period.
+	Accepted time.Time
+	Source   Source
+	KeyID    string // of the signature
+	Signer   string // subject of the token or attestation
+	Address  string
+	Agent    string
+	Trace    string // W3C traceparent
 }
 
 // Source says which way an increment came in.

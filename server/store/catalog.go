@@ -2,63 +2,171 @@ package store
 
 import (
 	"context"
-	"sync"
+	"log/slog"
+	"slices"
+	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/singleflight"
 
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// catalogLife is how long a list of boards is served before it is read again:
-// the bound on how late a node learns of a change.
-const catalogLife = time.Second
+// How late a node learns of a change of boards, and how long it does not ask
+// again for names that it has not found: made-up names must not cost the
+// database more than this.
+const (
+	catalogEvery = time.Second
+	catalogPause = 100 * time.Millisecond
+)
 
 // Catalog answers what a board is from memory. While the store is away it
 // goes on answering what it knew.
 type Catalog struct {
-	store *Store
-
-	mu     sync.Mutex
-	read   time.Time
-	boards map[scoreboard.BoardID]*scoreboard.Board
+	store  *Store
+	log    *slog.Logger
+	flight singleflight.Group
+	known  atomic.Pointer[catalog]
 }
 
-// NewCatalog reads the boards on first use.
-func NewCatalog(s *Store) *Catalog { return &Catalog{store: s} }
+// catalog is every board, as of when they were asked for.
+type catalog struct {
+	asked  time.Time
+	ahead  time.Duration // of the database's clock before this machine's
+	boards map[scoreboard.BoardID]*scoreboard.Board
+	spans  map[scoreboard.BoardID][]*scoreboard.Board // a family's instances by their start
+}
 
-// Board returns a board, which must not be changed, or a not_found.
-func (c *Catalog) Board(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Board, error) {
-	boards, err := c.All(ctx)
-	if err != nil {
-		return nil, err
+// NewCatalog reads the boards on first use, and when Run is run, all the time.
+func NewCatalog(s *Store, log *slog.Logger) *Catalog { return &Catalog{store: s, log: log} }
+
+// Run reads the boards again and again until ctx ends.
+func (c *Catalog) Run(ctx context.Context) error {
+	tick := time.NewTicker(catalogEvery)
+	defer tick.Stop()
+	for {
+		if err := c.Refresh(ctx); err != nil && ctx.Err() == nil {
+			c.log.Debug("boards not read", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
 	}
-	b := boards[id]
+}
+
+// Board returns a board, which must not be changed, or a not_found. The name
+// of a family means its current instance.
+func (c *Catalog) Board(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Board, error) {
+	k := c.known.Load()
+	if k == nil || k.boards[id] == nil {
+		var err error
+		if k, err = c.since(ctx, time.Now()); err != nil {
+			return nil, err
+		}
+	}
+	b := k.boards[id]
 	if b == nil {
 		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "there is no board %s", id)
+	}
+	if !b.IsFamily() {
+		return b, nil
+	}
+	if b = k.current(id); b == nil {
+		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "no period of board %s has begun", id)
 	}
 	return b, nil
 }
 
+// current is the instance of a family that began last: between two seasons
+// that is the one before.
+func (k *catalog) current(family scoreboard.BoardID) *scoreboard.Board {
+	now := time.Now().Add(k.ahead)
+	all := k.spans[family]
+	for i := len(all) - 1; i >= 0; i-- {
+		if !all[i].PeriodStart.After(now) {
+			return all[i]
+		}
+	}
+	return nil
+}
+
 // All returns every board by its id; the map must not be changed.
 func (c *Catalog) All(ctx context.Context) (map[scoreboard.BoardID]*scoreboard.Board, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if time.Since(c.read) < catalogLife {
-		return c.boards, nil
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), catalogLife)
-	defer cancel()
-	list, err := c.store.Boards(ctx)
-	if err != nil {
-		if c.boards == nil {
+	k := c.known.Load()
+	if k == nil {
+		var err error
+		if k, err = c.since(ctx, time.Now()); err != nil {
 			return nil, err
 		}
-		c.read = time.Now() // not again before it is due, or an outage stalls every reader
-		return c.boards, nil
 	}
-	boards := make(map[scoreboard.BoardID]*scoreboard.Board, len(list))
+	return k.boards, nil
+}
+
+// since returns the boards as they were at a time or later. Who asks for what
+// is not there waits for catalogPause at most.
+func (c *Catalog) since(ctx context.Context, t time.Time) (*catalog, error) {
+	k := c.known.Load()
+	if k != nil {
+		select {
+		case <-time.After(catalogPause - t.Sub(k.asked)):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		if k = c.known.Load(); k.asked.After(t) {
+			return k, nil
+		}
+	}
+	for {
+		err := c.Refresh(ctx)
+		if k = c.known.Load(); k == nil && err != nil {
+			return nil, err
+		}
+		// The answer may have been under way when it was asked for.
+		if err != nil || k.asked.After(t) {
+			return k, nil
+		}
+	}
+}
+
+// Refresh reads the boards now. Who asks while they are being read shares the
+// answer.
+func (c *Catalog) Refresh(ctx context.Context) error {
+	shared := c.flight.DoChan("", func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), catalogEvery)
+		defer cancel()
+		return nil, c.read(ctx)
+	})
+	select {
+	case answer := <-shared:
+		return answer.Err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (c *Catalog) read(ctx context.Context) error {
+	asked := time.Now()
+	list, at, err := c.store.Boards(ctx)
+	if err != nil {
+		return err
+	}
+	k := &catalog{
+		asked: asked, ahead: at.Sub(asked.Add(time.Since(asked) / 2)),
+		boards: make(map[scoreboard.BoardID]*scoreboard.Board, len(list)),
+		spans:  make(map[scoreboard.BoardID][]*scoreboard.Board),
+	}
 	for i := range list {
-		boards[list[i].ID] = &list[i]
+		b := &list[i]
+		k.boards[b.ID] = b
+		if b.ID != b.Family {
+			k.spans[b.Family] = append(k.spans[b.Family], b)
+		}
 	}
-	c.boards, c.read = boards, time.Now()
-	return boards, nil
+	for _, instances := range k.spans {
+		slices.SortFunc(instances, func(a, b *scoreboard.Board) int { return a.PeriodStart.Compare(b.PeriodStart) })
+	}
+	c.known.Store(k)
+	return nil
 }

@@ -31,12 +31,14 @@ func (r *recording) decideOne(in *scoreboard.Increment, hash [16]byte) ([]scoreb
 		return replay(in, hash, known)
 	}
 	next := make([]scoreboard.Score, len(in.Boards))
+	boards := make([]*scoreboard.Board, len(in.Boards))
 	var mode scoreboard.Mode
 	for i, name := range in.Boards {
-		board, err := r.openBoard(name)
+		board, err := r.target(in, name)
 		if err != nil {
 			return nil, err
 		}
+		boards[i] = board
 		if mode != "" && mode != board.Mode {
 			return nil, scoreboard.Errorf(scoreboard.CodeRuleViolated, "one event cannot feed boards of different modes")
 		}
@@ -44,30 +46,19 @@ func (r *recording) decideOne(in *scoreboard.Increment, hash [16]byte) ([]scoreb
 		if err := board.CheckDelta(in.Delta); err != nil {
 			return nil, err
 		}
-		s := r.scores[scoreKey{in.User, name}]
+		s := r.scores[scoreKey{in.User, board.ID}]
 		if next[i], err = board.Next(s.score, s.had, in.Delta); err != nil {
 			return nil, err
 		}
 	}
 	known := &knownEvent{hash: hash}
-	for i, name := range in.Boards {
-		known.receipts = append(known.receipts, r.record(in, hash, r.boards[name], next[i], i))
+	for i, board := range boards {
+		known.receipts = append(known.receipts, r.record(in, hash, board, next[i]))
 	}
 	r.known[eventKey{in.User, in.Event.UUID}] = known
 	receipts := make([]scoreboard.Receipt, len(known.receipts))
 	copy(receipts, known.receipts)
 	return receipts, nil
-}
-
-func (r *recording) openBoard(name scoreboard.BoardID) (*scoreboard.Board, error) {
-	board, ok := r.boards[name]
-	if !ok {
-		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "there is no board %s", name)
-	}
-	if board.Status != scoreboard.StatusActive {
-		return nil, scoreboard.Errorf(scoreboard.CodeBoardClosed, "board %s is %s", name, board.Status)
-	}
-	return &board, nil
 }
 
 // replay answers a known event: the original receipts in the order that was
@@ -90,8 +81,8 @@ func replay(in *scoreboard.Increment, hash [16]byte, known *knownEvent) ([]score
 }
 
 // record moves one user's score on one board and appends the row.
-func (r *recording) record(in *scoreboard.Increment, hash [16]byte, board scoreboard.Board, next scoreboard.Score, nth int) scoreboard.Receipt {
-	user, s := r.users[in.User], r.scores[scoreKey{in.User, in.Boards[nth]}]
+func (r *recording) record(in *scoreboard.Increment, hash [16]byte, board *scoreboard.Board, next scoreboard.Score) scoreboard.Receipt {
+	user, s := r.users[in.User], r.scores[scoreKey{in.User, board.ID}]
 	receipt := scoreboard.Receipt{
 		User: in.User, Board: board.ID, Event: in.Event,
 		NewScore: next, Applied: int64(next - s.score), RecordedAt: user.time,

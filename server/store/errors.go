@@ -34,15 +34,16 @@ func state(err error) string {
 
 // mayRunAgain reports whether a batch that failed with err is worth running
 // again as it is: a lost race, a lock that others held too long (a board that
-// is being frozen, a partition that is being detached), or a lost connection, after which it is unknown
-// whether COMMIT took effect. Running it again, locks and look-up included,
-// finds out.
+// is being frozen, a partition that is being detached), a period that nobody
+// had made, or a lost connection, after which it is unknown whether COMMIT took
+// effect. Running it again, locks and look-up included, finds out.
 func mayRunAgain(err error) bool {
 	switch state(err) {
 	case stateSerialization, stateDeadlock, stateUnique, stateLockTimeout:
 		return true
 	}
-	return partitionMoved(err) || connectionLost(err)
+	var missing *missingInstance
+	return errors.As(err, &missing) || partitionMoved(err) || connectionLost(err)
 }
 
 // partitionMoved reports whether a row was refused because a partition was

@@ -47,6 +47,12 @@ func (s *Store) Record(ctx context.Context, batch []scoreboard.Increment) ([]sco
 		if outcomes, err = s.recordWithout(ctx, batch, locked); err == nil {
 			return outcomes, nil
 		}
+		var missing *missingInstance
+		if errors.As(err, &missing) {
+			if _, makeErr := s.MakeInstances(ctx, missing.family); makeErr != nil {
+				err = makeErr
+			}
+		}
 		if errors.Is(err, errUsersLocked) {
 			waits++
 			if probe := s.addLocked(ctx, batch, locked, waits > 1); probe != nil {
@@ -104,8 +110,14 @@ const (
 	// status is read in a statement of its own, after the wait.
 	sqlLockBoards = `select pg_advisory_xact_lock_shared(hashtextextended(b, 0)) from unnest($1::text[]) as t(b)`
 
+	// Of a family also its instances that are not over; by the database's clock,
+	// which is read once, as only a constant can be looked for in an index.
 	sqlBoards = `select t.b, ` + boardColumns + `
-from unnest($1::text[]) as t(b) cross join lateral (select * from boards where board_id = t.b offset 0) as boards`
+from unnest($1::text[]) as t(b) cross join lateral (
+    (select * from boards where board_id = t.b)
+    union all
+    (select * from boards where family_id = t.b and period_end > (select clock_timestamp() - $2::interval)
+     order by period_end limit 16)) as boards`
 
 	// Creates who is missing and locks everybody, in the order of the input,
 	// with one probe a row; the lock is "for no key update". clock_timestamp is
@@ -135,18 +147,35 @@ func (s *Store) lockAndLook(ctx context.Context, conn *pgxpool.Conn, r *recordin
 	b.Queue(sqlBegin)
 	b.Queue(sqlSettings, milliseconds(s.o.LockWait), milliseconds(s.o.Timeout))
 	b.Queue(sqlLockBoards, r.boardNames)
-	b.Queue(sqlBoards, r.boardNames).Query(r.readBoards)
+	b.Queue(sqlBoards, r.boardNames, s.o.CloseGrace).Query(r.readBoards)
 	b.Queue(sqlLockUsers, r.userNames).Query(r.readUsers)
 	b.Queue(sqlKnownEvents, r.eventUsers, r.eventIDs, knownSince(time.Now())).Query(r.readKnown)
-	b.Queue(sqlScores, r.pairUsers, r.pairBoards).Query(r.readScores)
+	b.Queue(sqlScores, r.pairs.users, r.pairs.boards).Query(r.pairs.read)
 	err := conn.SendBatch(ctx, &b).Close()
 	if state(err) == stateLockTimeout && r.reached == atUsers {
 		return fmt.Errorf("lock and look up: %w: %w", errUsersLocked, err)
+	}
+	if err == nil && len(r.spans) > 0 {
+		err = s.lookAtInstances(ctx, conn, r)
 	}
 	if err != nil {
 		return fmt.Errorf("lock and look up: %w", err)
 	}
 	return nil
+}
+
+// lookAtInstances reads the scores on instances of families, which are known
+// only now that the users' time is.
+func (s *Store) lookAtInstances(ctx context.Context, conn *pgxpool.Conn, r *recording) error {
+	pairs, err := r.instances()
+	if err != nil || len(pairs.users) == 0 {
+		return err
+	}
+	rows, err := conn.Query(ctx, sqlScores, pairs.users, pairs.boards)
+	if err != nil {
+		return err
+	}
+	return pairs.read(rows)
 }
 
 func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }

@@ -21,13 +21,13 @@ type recording struct {
 	userNames  []string
 	eventUsers []string // of every item
 	eventIDs   [][16]byte
-	pairUsers  []string // every user with every board that the batch wants
-	pairBoards []string
+	pairs      pairs // every user with every board that the batch wants
 
 	reached stage
 
 	// what was found
-	boards map[scoreboard.BoardID]scoreboard.Board
+	boards map[scoreboard.BoardID]*scoreboard.Board
+	spans  map[scoreboard.BoardID][]*scoreboard.Board // the instances of families that are not over
 	users  map[scoreboard.UserID]*userRow
 	known  map[eventKey]*knownEvent
 	scores map[scoreKey]*scoreRow
@@ -80,11 +80,12 @@ func newRecording(items []scoreboard.Increment, shards int) *recording {
 		items: items, shards: shards,
 		hashes:   make([][16]byte, len(items)),
 		outcomes: make([]scoreboard.Outcome, len(items)),
-		boards:   make(map[scoreboard.BoardID]scoreboard.Board),
+		boards:   make(map[scoreboard.BoardID]*scoreboard.Board),
 		users:    make(map[scoreboard.UserID]*userRow, len(items)),
 		known:    make(map[eventKey]*knownEvent),
 		scores:   make(map[scoreKey]*scoreRow, len(items)),
 	}
+	r.pairs.scores = r.scores
 	boards := make(map[scoreboard.BoardID]bool)
 	r.eventUsers = make([]string, len(items))
 	r.eventIDs = make([][16]byte, len(items))
@@ -98,12 +99,7 @@ func newRecording(items []scoreboard.Increment, shards int) *recording {
 		}
 		for _, board := range in.Boards {
 			boards[board] = true
-			k := scoreKey{in.User, board}
-			if r.scores[k] == nil {
-				r.scores[k] = &scoreRow{lastRow: -1}
-				r.pairUsers = append(r.pairUsers, string(in.User))
-				r.pairBoards = append(r.pairBoards, string(board))
-			}
+			r.pairs.want(in.User, board)
 		}
 	}
 	r.userNames = sortedKeys(r.users)
@@ -115,8 +111,15 @@ func (r *recording) readBoards(found pgx.Rows) error {
 	var asked string
 	err := forEach(found, func() error {
 		b, err := scanBoard(found, &asked)
-		if err == nil {
-			r.boards[scoreboard.BoardID(asked)] = b
+		switch name := scoreboard.BoardID(asked); {
+		case err != nil:
+		case b.ID == name:
+			r.boards[name] = &b
+		default:
+			if r.spans == nil {
+				r.spans = make(map[scoreboard.BoardID][]*scoreboard.Board)
+			}
+			r.spans[name] = append(r.spans[name], &b)
 		}
 		return err
 	})
@@ -171,13 +174,28 @@ func (e *knownEvent) add(receipt scoreboard.Receipt) {
 	e.receipts = append(e.receipts, receipt)
 }
 
-func (r *recording) readScores(found pgx.Rows) error {
+// pairs are users and boards whose scores are asked for.
+type pairs struct {
+	users, boards []string
+	scores        map[scoreKey]*scoreRow
+}
+
+// want asks for a score that nobody has asked for.
+func (p *pairs) want(user scoreboard.UserID, board scoreboard.BoardID) {
+	k := scoreKey{user, board}
+	if p.scores[k] == nil {
+		p.scores[k] = &scoreRow{lastRow: -1}
+		p.users, p.boards = append(p.users, string(user)), append(p.boards, string(board))
+	}
+}
+
+func (p *pairs) read(found pgx.Rows) error {
 	var n, version, revision int64
 	var score scoreboard.Score
 	var reached time.Time
 	_, err := pgx.ForEachRow(found, []any{&n, &score, &version, &revision, &reached}, func() error {
-		k := scoreKey{scoreboard.UserID(r.pairUsers[n-1]), scoreboard.BoardID(r.pairBoards[n-1])}
-		*r.scores[k] = scoreRow{
+		k := scoreKey{scoreboard.UserID(p.users[n-1]), scoreboard.BoardID(p.boards[n-1])}
+		*p.scores[k] = scoreRow{
 			had: true, score: score, version: version, revision: revision, reached: reached.UTC(), lastRow: -1,
 		}
 		return nil

@@ -16,6 +16,9 @@ type Options struct {
 	LockWait time.Duration // the longest wait for a row lock in a batch
 	Timeout  time.Duration // of one statement
 	Shards   int           // of the outbox
+	// CloseGrace is how long after the end of a period increments still count
+	// for it that were accepted before.
+	CloseGrace time.Duration
 	// Describe uses unnamed statements with cached descriptions instead of
 	// named prepared ones, which PgBouncer in transaction mode needs.
 	Describe bool
