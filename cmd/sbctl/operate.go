@@ -91,16 +91,21 @@ func (p *program) condition(ctx context.Context, c *client.Client, board string)
 	return p.print(k, func() *table {
 		t := newTable()
 		t.add("board", k.Board)
-		t.add("state", k.State)
-		t.add("epoch", fmt.Sprint(k.Epoch))
-		t.add("version", fmt.Sprint(k.Version))
-		t.add("members", fmt.Sprint(k.Members))
-		t.add("bytes", fmt.Sprint(k.Bytes))
-		if k.AgeMS != nil {
-			t.add("lag", (time.Duration(*k.AgeMS) * time.Millisecond).String())
-		}
+		conditionRows(t, &k)
 		return t
 	})
+}
+
+// conditionRows adds how a ranking is. The lag is the age of what is applied.
+func conditionRows(t *table, k *client.Condition) {
+	t.add("state", k.State)
+	t.add("epoch", fmt.Sprint(k.Epoch))
+	t.add("version", fmt.Sprint(k.Version))
+	t.add("members", fmt.Sprint(k.Members))
+	t.add("bytes", fmt.Sprint(k.Bytes))
+	if k.AgeMS != nil {
+		t.add("lag", (time.Duration(*k.AgeMS) * time.Millisecond).String())
+	}
 }
 
 func newVerifyCmd(p *program) *cobra.Command {

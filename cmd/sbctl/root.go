@@ -20,6 +20,7 @@ func newRootCmd(p *program) *cobra.Command {
 		newWatchCmd(p),
 		newTokenCmd(p),
 		newKeyCmd(p),
+		newBoardCmd(p),
 		newOutboxCmd(p),
 		newDLQCmd(p),
 		newRebuildCmd(p),

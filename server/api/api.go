@@ -95,6 +95,7 @@ type Options struct {
 	Live      Live
 	Tickets   Tickets
 	Keys      Keys
+	Boards    Boards
 	Operate   *Operate
 	Trail     Trail
 	Limits    Limits
@@ -174,6 +175,9 @@ func (a *API) routes() []route {
 			route{"POST", "/v1/admin/keys/:key_id/rotate", auth.ScopeAdmin, unlimited, a.rotateKey},
 			route{"GET", "/v1/admin/keys", auth.ScopeAdmin, unlimited, a.listKeys},
 			route{"DELETE", "/v1/admin/keys/:key_id", auth.ScopeAdmin, unlimited, a.revokeKey})
+	}
+	if a.Boards != nil {
+		t = append(t, a.boardRoutes()...)
 	}
 	if a.Operate != nil {
 		t = append(t, a.operateRoutes()...)

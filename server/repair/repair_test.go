@@ -55,7 +55,7 @@ func open(t *testing.T) *rig {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = r.conn.Close(ctx) })
-	boards, err := s.Boards(ctx)
+	boards, _, err := s.Boards(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}

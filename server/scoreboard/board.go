@@ -72,6 +72,15 @@ const (
 	StatusArchived Status = "archived" // out of the ranking, readable from the store
 )
 
+// ParseStatus takes the name of a status.
+func ParseStatus(s string) (Status, error) {
+	switch p := Status(s); p {
+	case StatusActive, StatusFrozen, StatusArchived:
+		return p, nil
+	}
+	return "", Invalid("status", "status must be active, frozen or archived")
+}
+
 // Board is one ranking and its rules.
 type Board struct {
 	ID       BoardID
@@ -104,6 +113,17 @@ func (b *Board) Span() Span {
 	return Span{name, b.PeriodStart, b.PeriodEnd}
 }
 
+// BoardFilter says which boards to list: all fields that are set must fit.
+type BoardFilter struct {
+	Family BoardID
+	Period Period
+	Region string
+	Status Status
+	Public bool    // only public ones
+	After  BoardID // in the order of names
+	Limit  int
+}
+
 // Key is the score in the direction of the board: the smaller key is the
 // better standing. Both stores rank by it.
 func (o Order) Key(s Score) int64 {
@@ -119,6 +139,50 @@ func (o Order) Score(key int64) Score {
 		return Score(key)
 	}
 	return Score(-key)
+}
+
+// Check says what is wrong with a board that is to be made: an invalid_request
+// about a field.
+func (b *Board) Check() error {
+	if id, err := ParseBoardID(string(b.ID)); err != nil || id.IsInstance() {
+		return Invalid("board", "a board's name must be [a-z0-9][a-z0-9_.-]{0,47}; instances are made by the board that they are of")
+	}
+	switch b.Mode {
+	case ModeIncrement, ModeBest, ModeLatest:
+	default:
+		return Invalid("mode", "mode must be increment, best or latest")
+	}
+	if b.Order != OrderHighest && b.Order != OrderLowest {
+		return Invalid("order", "order must be highest or lowest")
+	}
+	if b.Region != "" && !isBoardName(b.Region) {
+		return Invalid("region", "region must be [a-z0-9][a-z0-9_.-]{0,47}")
+	}
+	if _, err := Zone(b.TimeZone); err != nil {
+		return err
+	}
+	if b.WeekStart != time.Monday && b.Period != PeriodWeekly {
+		return Invalid("week_start", "week_start is for weekly boards")
+	}
+	return b.checkBounds()
+}
+
+func (b *Board) checkBounds() error {
+	for _, bounds := range []struct {
+		what        string
+		least, most int64
+	}{{"delta", b.MinDelta, b.MaxDelta}, {"score", int64(b.MinScore), int64(b.MaxScore)}} {
+		if !Score(bounds.least).InRange() || !Score(bounds.most).InRange() {
+			return Invalid("max_"+bounds.what, "bounds must be within ±(2^53 − 1)")
+		}
+		if bounds.least > bounds.most {
+			return Invalid("min_"+bounds.what, "min_%s must not be above max_%s", bounds.what, bounds.what)
+		}
+	}
+	if b.Mode == ModeIncrement && b.MinDelta == 0 && b.MaxDelta == 0 {
+		return Invalid("max_delta", "nothing but 0 could be submitted, which an increment board refuses")
+	}
+	return nil
 }
 
 // CheckDelta says whether an increment's delta may be submitted to b. On

@@ -58,19 +58,8 @@ func (s *Store) Boards(ctx context.Context) (boards []scoreboard.Board, at time.
 	return boards, at, nil
 }
 
-// BoardFilter says which boards to list: all fields that are set must fit.
-type BoardFilter struct {
-	Family scoreboard.BoardID
-	Period scoreboard.Period
-	Region string
-	Status scoreboard.Status
-	Public bool               // only public ones
-	After  scoreboard.BoardID // in the order of names
-	Limit  int
-}
-
 // FindBoards lists boards, straight from the database.
-func (s *Store) FindBoards(ctx context.Context, f BoardFilter) ([]scoreboard.Board, error) {
+func (s *Store) FindBoards(ctx context.Context, f scoreboard.BoardFilter) ([]scoreboard.Board, error) {
 	const find = `select ` + boardColumns + ` from boards
 where board_id > $1 and ($2 = '' or family_id = $2) and ($3 = '' or period = $3) and ($4 = '' or region = $4)
   and ($5 = '' or status = $5) and (public or not $6)

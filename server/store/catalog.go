@@ -118,21 +118,27 @@ func (c *Catalog) since(ctx context.Context, t time.Time) (*catalog, error) {
 			return k, nil
 		}
 	}
+	if err := c.Refresh(ctx); err != nil && k == nil {
+		return nil, err
+	}
+	return c.known.Load(), nil
+}
+
+// Refresh reads the boards as they are now, for all who ask at once.
+func (c *Catalog) Refresh(ctx context.Context) error {
+	now := time.Now()
 	for {
-		err := c.Refresh(ctx)
-		if k = c.known.Load(); k == nil && err != nil {
-			return nil, err
+		if err := c.share(ctx); err != nil {
+			return err
 		}
-		// The answer may have been under way when it was asked for.
-		if err != nil || k.asked.After(t) {
-			return k, nil
+		if c.known.Load().asked.After(now) { // else it was under way already
+			return nil
 		}
 	}
 }
 
-// Refresh reads the boards now. Who asks while they are being read shares the
-// answer.
-func (c *Catalog) Refresh(ctx context.Context) error {
+// share waits for a reading of the boards, its own or one that is under way.
+func (c *Catalog) share(ctx context.Context) error {
 	shared := c.flight.DoChan("", func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), catalogEvery)
 		defer cancel()

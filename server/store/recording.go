@@ -27,7 +27,7 @@ type recording struct {
 
 	// what was found
 	boards map[scoreboard.BoardID]*scoreboard.Board
-	spans  map[scoreboard.BoardID][]*scoreboard.Board // the instances of families that are not over
+	spans  map[scoreboard.BoardID][]*scoreboard.Board // the instances that are not over, for every family
 	users  map[scoreboard.UserID]*userRow
 	known  map[eventKey]*knownEvent
 	scores map[scoreKey]*scoreRow
@@ -81,6 +81,7 @@ func newRecording(items []scoreboard.Increment, shards int) *recording {
 		hashes:   make([][16]byte, len(items)),
 		outcomes: make([]scoreboard.Outcome, len(items)),
 		boards:   make(map[scoreboard.BoardID]*scoreboard.Board),
+		spans:    make(map[scoreboard.BoardID][]*scoreboard.Board),
 		users:    make(map[scoreboard.UserID]*userRow, len(items)),
 		known:    make(map[eventKey]*knownEvent),
 		scores:   make(map[scoreKey]*scoreRow, len(items)),
@@ -113,12 +114,12 @@ func (r *recording) readBoards(found pgx.Rows) error {
 		b, err := scanBoard(found, &asked)
 		switch name := scoreboard.BoardID(asked); {
 		case err != nil:
+		case b.IsFamily():
+			r.boards[name] = &b
+			r.spans[name] = nil
 		case b.ID == name:
 			r.boards[name] = &b
 		default:
-			if r.spans == nil {
-				r.spans = make(map[scoreboard.BoardID][]*scoreboard.Board)
-			}
 			r.spans[name] = append(r.spans[name], &b)
 		}
 		return err

@@ -1,0 +1,60 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/protocol"
+)
+
+type (
+	// Board is a board, a family of boards, or an instance of one.
+	Board = protocol.Board
+	// Boards is a page of them.
+	Boards = protocol.Boards
+	// BoardRequest describes a board that is to be made.
+	BoardRequest = protocol.BoardRequest
+)
+
+// BoardQuery says which boards to list: all fields that are set must fit.
+type BoardQuery struct {
+	Family, Period, Region, Status string
+	After                          string // in the order of names; NextAfter of the page before
+	Limit                          int    // 100 when 0
+}
+
+// CreateBoard makes a board. It needs the scope score:admin.
+func (c *Client) CreateBoard(ctx context.Context, r BoardRequest) (Board, error) {
+	var b Board
+	err := c.do(ctx, call{
+		op: "create board " + r.Board, method: http.MethodPost, path: "/v1/boards", sign: true, once: true,
+		body: func(time.Time) any { return r },
+	}, &b)
+	return b, err
+}
+
+// Boards lists boards by name.
+func (c *Client) Boards(ctx context.Context, q BoardQuery) (Boards, error) {
+	v := url.Values{}
+	for name, text := range map[string]string{"family": q.Family, "period": q.Period, "region": q.Region, "status": q.Status, "after": q.After} {
+		if text != "" {
+			v.Set(name, text)
+		}
+	}
+	if q.Limit > 0 {
+		v.Set("limit", strconv.Itoa(q.Limit))
+	}
+	var b Boards
+	err := c.do(ctx, call{op: "list the boards", method: http.MethodGet, path: "/v1/boards", query: v}, &b)
+	return b, err
+}
+
+// Board describes one board.
+func (c *Client) Board(ctx context.Context, board string) (Board, error) {
+	var b Board
+	err := c.do(ctx, call{op: "read board " + board, method: http.MethodGet, path: "/v1/boards/" + url.PathEscape(board)}, &b)
+	return b, err
+}

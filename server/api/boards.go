@@ -1,0 +1,231 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// Boards keeps the boards. Reads come straight from the store: they show what
+// was just changed.
+type Boards interface {
+	// CreateBoard makes a board and has it ranked, with the season that is given
+	// where it has seasons.
+	CreateBoard(ctx context.Context, b *scoreboard.Board, season *scoreboard.Span) (*scoreboard.Board, error)
+	FindBoards(ctx context.Context, f scoreboard.BoardFilter) ([]scoreboard.Board, error)
+	FindBoard(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Board, error)
+}
+
+func (a *API) boardRoutes() []route {
+	t := []route{
+		{"GET", "/v1/boards", "", a.Limits.Rank, a.listBoards},
+		{"GET", "/v1/boards/:board", "", a.Limits.Rank, a.showBoard},
+	}
+	if a.Operate != nil {
+		t = append(t, route{"POST", "/v1/boards", auth.ScopeAdmin, unlimited, a.createBoard})
+	}
+	return t
+}
+
+// createBoard is POST /v1/boards.
+func (a *API) createBoard(c *gin.Context, _ *auth.Claims) error {
+	var r protocol.BoardRequest
+	if err := decode(c, &r); err != nil {
+		return err
+	}
+	board, err := newBoard(&r)
+	if err != nil {
+		return err
+	}
+	season, err := a.firstSeason(&r, board)
+	if err != nil {
+		return err
+	}
+	made, err := a.Boards.CreateBoard(c.Request.Context(), board, season)
+	if err != nil {
+		return err
+	}
+	a.Log.Info("board created", "board", made.ID, "mode", made.Mode, "period", made.Period)
+	respond(c, http.StatusCreated, a.boardJSON(c, made))
+	return nil
+}
+
+// newBoard is the board that a request describes.
+func newBoard(r *protocol.BoardRequest) (*scoreboard.Board, error) {
+	b := &scoreboard.Board{
+		ID: scoreboard.BoardID(r.Board), Mode: scoreboard.ModeIncrement, Order: scoreboard.OrderHighest, Region: r.Region,
+		Public: r.Public == nil || *r.Public, TimeZone: "UTC", MinScore: -scoreboard.MaxScore, MaxScore: scoreboard.MaxScore,
+	}
+	if r.Mode != "" {
+		b.Mode = scoreboard.Mode(r.Mode)
+	}
+	if r.Order != "" {
+		b.Order = scoreboard.Order(r.Order)
+	}
+	if r.TimeZone != "" {
+		b.TimeZone = r.TimeZone
+	}
+	set((*int64)(&b.MinScore), r.MinScore)
+	set((*int64)(&b.MaxScore), r.MaxScore)
+	// What is submitted to an increment board is a step, to others a score.
+	if b.MinDelta, b.MaxDelta = int64(b.MinScore), int64(b.MaxScore); b.Mode == scoreboard.ModeIncrement {
+		b.MinDelta, b.MaxDelta = 1, 1_000_000
+	}
+	set(&b.MinDelta, r.MinDelta)
+	set(&b.MaxDelta, r.MaxDelta)
+	var err error
+	if b.Period, err = scoreboard.ParsePeriod(r.Period); err != nil {
+		return nil, err
+	}
+	if b.WeekStart, err = scoreboard.ParseWeekday(r.WeekStart); err != nil {
+		return nil, err
+	}
+	return b, b.Check()
+}
+
+func set(to, given *int64) {
+	if given != nil {
+		*to = *given
+	}
+}
+
+// firstSeason is nil for a board without seasons.
+func (a *API) firstSeason(r *protocol.BoardRequest, b *scoreboard.Board) (*scoreboard.Span, error) {
+	if b.Period == scoreboard.PeriodSeason {
+		return a.season(r.Season, r.StartsAt, r.EndsAt)
+	}
+	if r.Season != "" || r.StartsAt != nil || r.EndsAt != nil {
+		return nil, scoreboard.Invalid("season", "season, starts_at and ends_at are for boards with the period season")
+	}
+	return nil, nil //nolint:nilnil // most boards have no seasons
+}
+
+// season is the span of one that begins now where nothing else is said.
+func (a *API) season(name string, starts, ends *time.Time) (*scoreboard.Span, error) {
+	if _, err := scoreboard.ParseBoardID("season:" + name); err != nil {
+		return nil, scoreboard.Invalid("season", "a season needs a name, [a-z0-9][a-z0-9_.-]{0,47}")
+	}
+	if ends == nil {
+		return nil, scoreboard.Invalid("ends_at", "a season needs an end")
+	}
+	s := &scoreboard.Span{Name: name, Start: a.Now().UTC().Truncate(time.Microsecond), End: ends.UTC()}
+	if starts != nil {
+		s.Start = starts.UTC()
+	}
+	if !s.Start.Before(s.End) || !s.End.After(a.Now()) || s.End.Year() > 9999 {
+		return nil, scoreboard.Invalid("ends_at", "a season must end after its start, and not in the past")
+	}
+	return s, nil
+}
+
+// The bounds of a list of boards.
+const defaultBoards, maxBoards = 100, 1000
+
+// listBoards is GET /v1/boards: by name, those that fit the query.
+func (a *API) listBoards(c *gin.Context, who *auth.Claims) error {
+	limit, err := queryInt(c, "limit", defaultBoards, 1, maxBoards)
+	if err != nil {
+		return err
+	}
+	f := scoreboard.BoardFilter{Public: !operates(who), Limit: limit, Region: c.Query("region")}
+	if text, given := c.GetQuery("period"); given {
+		if f.Period, err = scoreboard.ParsePeriod(text); err != nil {
+			return err
+		}
+	}
+	if text, given := c.GetQuery("family"); given {
+		if f.Family, err = scoreboard.ParseBoardID(text); err != nil {
+			return err
+		}
+	}
+	if text, given := c.GetQuery("status"); given {
+		if f.Status, err = scoreboard.ParseStatus(text); err != nil {
+			return err
+		}
+	}
+	if text, given := c.GetQuery("after"); given {
+		if f.After, err = scoreboard.ParseBoardID(text); err != nil {
+			return err
+		}
+	}
+	boards, err := a.Boards.FindBoards(c.Request.Context(), f)
+	if err != nil {
+		return err
+	}
+	if len(boards) == 0 && f.After == "" && (f.Region != "" || f.Family != "") {
+		return scoreboard.Errorf(scoreboard.CodeNotFound, "there is no such board")
+	}
+	out := protocol.Boards{Boards: make([]protocol.Board, len(boards))}
+	for i := range boards {
+		out.Boards[i] = a.boardJSON(c, &boards[i])
+	}
+	if len(boards) == limit {
+		out.NextAfter = string(boards[limit-1].ID)
+	}
+	respond(c, http.StatusOK, out)
+	return nil
+}
+
+// operates says whether a caller acts for all users.
+func operates(who *auth.Claims) bool { return who.Has(auth.ScopeAdmin) || who.Has(auth.ScopeUpdate) }
+
+// showBoard is GET /v1/boards/{board}.
+func (a *API) showBoard(c *gin.Context, who *auth.Claims) error {
+	b, err := a.findBoard(c, who)
+	if err != nil {
+		return err
+	}
+	respond(c, http.StatusOK, a.boardJSON(c, b))
+	return nil
+}
+
+// findBoard is the board that the path names. One that is not public is not
+// there for users.
+func (a *API) findBoard(c *gin.Context, who *auth.Claims) (*scoreboard.Board, error) {
+	id, err := scoreboard.ParseBoardID(c.Param("board"))
+	if err != nil {
+		return nil, err
+	}
+	b, err := a.Boards.FindBoard(c.Request.Context(), id)
+	if err == nil && !b.Public && !operates(who) {
+		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "there is no board %s", id)
+	}
+	return b, err
+}
+
+func (a *API) boardJSON(c *gin.Context, b *scoreboard.Board) protocol.Board {
+	out := protocol.Board{
+		Board: string(b.ID), Mode: string(b.Mode), Order: string(b.Order), Status: string(b.Status), MinDelta: b.MinDelta, MaxDelta: b.MaxDelta,
+		MinScore: int64(b.MinScore), MaxScore: int64(b.MaxScore), Public: b.Public, Region: b.Region, Period: string(b.Period),
+		PeriodStart: present(b.PeriodStart), PeriodEnd: present(b.PeriodEnd), CreatedAt: b.Created, ClosedAt: present(b.Closed),
+	}
+	if b.Period != scoreboard.PeriodNone {
+		out.TimeZone = b.TimeZone
+	}
+	if b.Period == scoreboard.PeriodWeekly {
+		out.WeekStart = strings.ToLower(b.WeekStart.String())
+	}
+	if b.IsFamily() {
+		if current, err := a.Catalog.Board(c.Request.Context(), b.ID); err == nil {
+			out.Current = string(current.ID)
+		}
+	} else if b.ID != b.Family {
+		out.Family = string(b.Family)
+	}
+	return out
+}
+
+// present is nil for no time.
+func present(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}

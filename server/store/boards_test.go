@@ -1,0 +1,238 @@
+package store_test
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store"
+)
+
+func boardOf(id scoreboard.BoardID, edit ...func(*scoreboard.Board)) *scoreboard.Board {
+	b := &scoreboard.Board{
+		ID: id, Mode: scoreboard.ModeIncrement, Order: scoreboard.OrderHighest, Period: scoreboard.PeriodNone, TimeZone: "UTC",
+		WeekStart: time.Monday, Public: true, MinDelta: 1, MaxDelta: 1000, MinScore: -scoreboard.MaxScore, MaxScore: scoreboard.MaxScore,
+	}
+	for _, e := range edit {
+		e(b)
+	}
+	return b
+}
+
+func every(p scoreboard.Period) func(*scoreboard.Board) {
+	return func(b *scoreboard.Board) { b.Period = p }
+}
+
+func create(t testing.TB, s *store.Store, b *scoreboard.Board, season ...scoreboard.Span) *scoreboard.Board {
+	t.Helper()
+	if season == nil {
+		season = []scoreboard.Span{{}}
+	}
+	made, err := s.CreateBoard(t.Context(), b, &season[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// databaseTime is the time to the database, whose clock decides.
+func databaseTime(t testing.TB, conn *pgx.Conn) (at time.Time) {
+	t.Helper()
+	if err := conn.QueryRow(t.Context(), `select clock_timestamp()`).Scan(&at); err != nil {
+		t.Fatal(err)
+	}
+	return at.UTC()
+}
+
+func TestABoardIsWhatWasAskedFor(t *testing.T) {
+	t.Parallel()
+	s, _ := open(t)
+	want := boardOf("eu-weekly", func(b *scoreboard.Board) {
+		b.Mode, b.Order, b.Period, b.TimeZone, b.WeekStart = scoreboard.ModeBest, scoreboard.OrderLowest, scoreboard.PeriodWeekly, "Europe/Berlin", time.Sunday
+		b.MinDelta, b.MaxDelta, b.MinScore, b.MaxScore, b.Public, b.Region = -5, 7, -70, 80, false, "eu"
+	})
+	made := create(t, s, want)
+	want.Family, want.Status, want.Created = "eu-weekly", scoreboard.StatusActive, made.Created
+	if *made != *want || time.Since(made.Created).Abs() > time.Minute {
+		t.Errorf("got %+v, want %+v", made, want)
+	}
+	_, err := s.CreateBoard(t.Context(), boardOf("eu-weekly"), nil)
+	if scoreboard.CodeOf(err) != scoreboard.CodeConflict {
+		t.Errorf("again: got %v, want a conflict", err)
+	}
+	instances, err := s.FindBoards(t.Context(), scoreboard.BoardFilter{Family: "eu-weekly", After: "eu-weekly", Limit: 10})
+	if err != nil || len(instances) != 3 {
+		t.Fatalf("instances: got %+v, %v, want the current one and two ahead", instances, err)
+	}
+	for i, b := range instances {
+		span, err := made.SpanAt(b.PeriodStart)
+		if err != nil || b.Span() != span || b.ID != made.ID.Instance(span) {
+			t.Errorf("got %+v, want %+v (%v)", b.Span(), span, err)
+		}
+		if i > 0 && !b.PeriodStart.Equal(instances[i-1].PeriodEnd) {
+			t.Errorf("%s begins at %s, the one before ends at %s", b.ID, b.PeriodStart, instances[i-1].PeriodEnd)
+		}
+		b.ID, b.PeriodStart, b.PeriodEnd, b.Created = want.ID, time.Time{}, time.Time{}, want.Created
+		if b != *want {
+			t.Errorf("its rules: got %+v, want %+v", b, *want)
+		}
+	}
+	if span := instances[0].Span(); !span.Contains(time.Now()) {
+		t.Errorf("the first is %+v, which is not now", span)
+	}
+}
+
+// Migrations add columns to boards: those of an instance are its family's.
+func TestAnInstanceHasEveryRuleOfItsFamily(t *testing.T) {
+	t.Parallel()
+	s, conn := open(t)
+	if _, err := conn.Exec(t.Context(), `alter table boards add column later text default 'default'`); err != nil {
+		t.Fatal(err)
+	}
+	family := create(t, s, boardOf("daily", every(scoreboard.PeriodDaily)))
+	if _, err := conn.Exec(t.Context(), `delete from boards where board_id <> family_id; update boards set later = 'set'`); err != nil {
+		t.Fatal(err)
+	}
+	if made, err := s.MakeInstances(t.Context(), family); err != nil || len(made) != 3 {
+		t.Fatalf("made %v, %v", made, err)
+	}
+	if made, err := s.MakeInstances(t.Context(), family); err != nil || len(made) != 0 {
+		t.Errorf("again: made %v, %v", made, err)
+	}
+	if n := count(t, conn, `select count(*) from boards where family_id = 'daily' and later = 'set' and board_id <> family_id`); n != 3 {
+		t.Errorf("%d instances have the rule, want 3", n)
+	}
+}
+
+func TestAnIncrementToAFamilyLandsInTheCurrentInstance(t *testing.T) {
+	t.Parallel()
+	s, conn := open(t)
+	for _, p := range []scoreboard.Period{scoreboard.PeriodDaily, scoreboard.PeriodWeekly, scoreboard.PeriodMonthly} {
+		create(t, s, boardOf(scoreboard.BoardID(p), every(p), func(b *scoreboard.Board) { b.TimeZone = "Pacific/Chatham" }))
+	}
+	names := []scoreboard.BoardID{"global", "monthly", "daily", "weekly"}
+	for range 2 {
+		first := record(t, s, increment("alice", 5, "e1", names...), increment("bob", 3, "e1", "daily"), increment("alice", 2, "e2", "weekly", "daily"))
+		for i, want := range [][]scoreboard.Score{{5, 5, 5, 5}, {3}, {7, 7}} {
+			if first[i].Err != nil || len(first[i].Receipts) != len(want) {
+				t.Fatalf("item %d: got %+v", i, first[i])
+			}
+			for j, r := range first[i].Receipts {
+				asked := append(names, "daily", "weekly", "daily")[j+[]int{0, 4, 5}[i]]
+				if r.NewScore != want[j] || r.Board != asked && !strings.HasPrefix(string(r.Board), string(asked)+":") {
+					t.Errorf("item %d: receipt %d is %+v, want %d on %s", i, j, r, want[j], asked)
+				}
+			}
+		}
+	}
+	if n := count(t, conn, `select count(*) from scores join boards using (board_id) where period <> 'none'
+and (board_id = family_id or recorded_at < period_start or recorded_at >= period_end)`); n != 0 {
+		t.Errorf("%d scores stand where their time does not say", n)
+	}
+	if n := count(t, conn, `select count(*) from user_score_histories`); n != 7 {
+		t.Errorf("the ledger has %d rows, want 7", n)
+	}
+}
+
+func TestWhereNobodyMadeThePeriodTheWriteDoes(t *testing.T) {
+	t.Parallel()
+	s, conn := open(t)
+	create(t, s, boardOf("daily", every(scoreboard.PeriodDaily)))
+	if _, err := conn.Exec(t.Context(), `delete from boards where board_id <> family_id`); err != nil {
+		t.Fatal(err)
+	}
+	if o := record(t, s, increment("alice", 5, "e1", "global", "daily"))[0]; o.Err != nil || o.Receipts[1].NewScore != 5 {
+		t.Errorf("got %+v", o)
+	}
+}
+
+// A season ends, and another begins: every increment is in exactly one, and a
+// repeat is answered from the one that it was in.
+func TestSeasons(t *testing.T) {
+	t.Parallel()
+	s, conn := open(t, func(o *store.Options) { o.CloseGrace = time.Hour })
+	now := databaseTime(t, conn)
+	end := now.Add(1500 * time.Millisecond)
+	family := create(t, s, boardOf("season", every(scoreboard.PeriodSeason)), scoreboard.Span{Name: "one", Start: now.Add(-time.Hour), End: end})
+	first := record(t, s, increment("alice", 5, "e1", "season"))[0]
+	if first.Err != nil || first.Receipts[0].Board != "season:one" {
+		t.Fatalf("got %+v", first)
+	}
+	for databaseTime(t, conn).Before(end) {
+		time.Sleep(20 * time.Millisecond)
+	}
+	late := increment("bob", 5, "late", "season")
+	if o := record(t, s, late)[0]; scoreboard.CodeOf(o.Err) != scoreboard.CodeBoardClosed {
+		t.Errorf("between two seasons: got %+v", o)
+	}
+	late.Accepted = end.Add(-time.Millisecond)
+	if o := record(t, s, late)[0]; o.Err != nil || o.Receipts[0].Board != "season:one" {
+		t.Errorf("accepted before the end: got %+v", o)
+	}
+	early := increment("bob", 5, "early", "season")
+	early.Accepted = now.Add(-2 * time.Hour)
+	if o := record(t, s, early)[0]; scoreboard.CodeOf(o.Err) != scoreboard.CodeBoardClosed {
+		t.Errorf("accepted before the season: got %+v", o)
+	}
+	if _, err := conn.Exec(t.Context(), `select create_board_instance($1, 'season:two', $2, $3)`, family.ID, end, end.Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	both := record(t, s, increment("alice", 5, "e1", "season"), increment("alice", 7, "e2", "season"))
+	if r := both[0].Receipts; both[0].Err != nil || r[0].Board != "season:one" || !r[0].Replayed || r[0].NewScore != 5 {
+		t.Errorf("the repeat: got %+v", both[0])
+	}
+	if r := both[1].Receipts; both[1].Err != nil || r[0].Board != "season:two" || r[0].NewScore != 7 || r[0].Version != 1 {
+		t.Errorf("the next: got %+v", both[1])
+	}
+}
+
+func TestAClosedBoardRefusesAndRepeats(t *testing.T) {
+	t.Parallel()
+	s, conn := open(t)
+	create(t, s, boardOf("daily", every(scoreboard.PeriodDaily)))
+	if o := record(t, s, increment("alice", 5, "e1", "daily"))[0]; o.Err != nil {
+		t.Fatal(o.Err)
+	}
+	for _, which := range []string{`board_id = 'daily'`, `board_id <> family_id`} {
+		if _, err := conn.Exec(t.Context(), `update boards set status = case when `+which+` then 'frozen' else 'active' end where family_id = 'daily'`); err != nil {
+			t.Fatal(err)
+		}
+		both := record(t, s, increment("alice", 5, "e1", "daily"), increment("alice", 5, "e2", "global", "daily"))
+		if both[0].Err != nil || !both[0].Receipts[0].Replayed {
+			t.Errorf("%s: the repeat: got %+v", which, both[0])
+		}
+		if scoreboard.CodeOf(both[1].Err) != scoreboard.CodeBoardClosed {
+			t.Errorf("%s: got %+v, want board_closed", which, both[1])
+		}
+	}
+	if n := count(t, conn, `select count(*) from user_score_histories`); n != 1 {
+		t.Errorf("the ledger has %d rows, want 1", n)
+	}
+}
+
+func TestTheCatalogKnowsABoardThatWasJustMade(t *testing.T) {
+	t.Parallel()
+	s, conn := open(t)
+	c := store.NewCatalog(s, slog.New(slog.DiscardHandler))
+	if _, err := c.Board(t.Context(), "daily"); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
+		t.Errorf("before: got %v", err)
+	}
+	create(t, s, boardOf("daily", every(scoreboard.PeriodDaily)))
+	b, err := c.Board(t.Context(), "daily")
+	if err != nil || b.IsFamily() || !b.Span().Contains(databaseTime(t, conn)) {
+		t.Errorf("got %+v, %v, want today's", b, err)
+	}
+	started := time.Now()
+	for range 5 {
+		if _, err := c.Board(t.Context(), "nobody"); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
+			t.Errorf("unknown: got %v", err)
+		}
+	}
+	if took := time.Since(started); took < 300*time.Millisecond {
+		t.Errorf("five looks for what is not there took %s: the database was asked each time", took)
+	}
+}
