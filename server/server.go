@@ -91,6 +91,9 @@ func New(ctx context.Context, c *config.Config, log *slog.Logger) (*Server, erro
 			s.add("archive", s.archive)
 			s.register(s.archive.Collectors()...)
 		}
+		vitals := ranking.NewVitals(s.ranking, log)
+		s.add("vitals", vitals)
+		s.register(vitals.Collectors()...)
 		sampler := repair.NewSampler(s.store, s.ranking, ranking.ErrCold, c.ReconcileRepair, log)
 		s.add("sampler", sampler)
 		s.register(sampler.Collectors()...)

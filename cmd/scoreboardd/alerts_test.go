@@ -1,0 +1,94 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"testing"
+
+	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/deploy"
+	"github.com/scoreboard/scoreboard/server/auth"
+)
+
+func (d *daemon) metrics() (string, error) {
+	req, err := http.NewRequestWithContext(d.t.Context(), http.MethodGet, d.ops+"/metrics", http.NoBody)
+	if err != nil {
+		return "", err
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = res.Body.Close() }()
+	b, err := io.ReadAll(res.Body)
+	return string(b), err
+}
+
+// An alert on a metric that nobody exports never fires.
+func TestAlertsAreAboutMetricsThatTheDaemonExports(t *testing.T) {
+	t.Parallel()
+	alerts, err := deploy.Alerts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]bool{}
+	for _, a := range alerts {
+		for _, name := range regexp.MustCompile(`scoreboard_[a-z_]+`).FindAllString(a.Expr, -1) {
+			names[name] = true
+		}
+	}
+	if len(alerts) < 6 || len(names) < 10 {
+		t.Fatalf("got %d alerts about %d metrics", len(alerts), len(names))
+	}
+	h := newHouse(t)
+	d := h.start()
+	c := h.client(d, "server", auth.ScopeUpdate)
+	if _, err := c.Submit(t.Context(), client.Increment{User: "alice", Delta: 5}); err != nil {
+		t.Fatal(err)
+	}
+	values := map[string]float64{}
+	eventually(t, "all metrics of the alerts", func() error {
+		text, err := d.metrics()
+		if err != nil {
+			return err
+		}
+		for name := range names {
+			m := regexp.MustCompile(`(?m)^` + name + `(?:\{[^\n]*\})? (\S+)$`).FindStringSubmatch(text)
+			if m == nil {
+				return fmt.Errorf("there is no %s", name)
+			}
+			if values[name], err = strconv.ParseFloat(m[1], 64); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	used, limit := values["scoreboard_redis_memory_used_bytes"], values["scoreboard_redis_memory_limit_bytes"]
+	if age := values["scoreboard_ranking_age_seconds"]; used < 100_000 || limit <= used || age < 0 || age > 30 {
+		t.Errorf("got %v of %v bytes in Redis, and a ranking %v s old", used, limit, age)
+	}
+}
+
+// Each rule fires on what it is about and not before: promtool plays the series
+// of alerts_test.yml.
+func TestAlertsFire(t *testing.T) {
+	t.Parallel()
+	tool, err := exec.LookPath("promtool")
+	if err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(os.Stderr, "!!! %s SKIPPED, it needs promtool (make setup)\n", t.Name())
+		t.Skip("needs promtool")
+	}
+	said, err := exec.CommandContext(t.Context(), tool, "test", "rules", filepath.Join("..", "..", "deploy", "prometheus", "alerts_test.yml")).CombinedOutput()
+	if err != nil {
+		t.Errorf("%v:\n%s", err, said)
+	}
+}

@@ -1,0 +1,37 @@
+// Package deploy carries what an installation's monitoring is told, so that
+// sbctl accept knows which alerts must be there.
+package deploy
+
+import (
+	_ "embed"
+	"fmt"
+
+	"gopkg.in/yaml.v3"
+)
+
+//go:embed prometheus/alerts.yml
+var alerts []byte
+
+// Alert is one rule of alerts.yml.
+type Alert struct {
+	Name   string            `yaml:"alert"`
+	Expr   string            `yaml:"expr"`
+	Labels map[string]string `yaml:"labels"`
+}
+
+// Alerts are the rules that Prometheus must have loaded.
+func Alerts() ([]Alert, error) {
+	var file struct {
+		Groups []struct {
+			Rules []Alert `yaml:"rules"`
+		} `yaml:"groups"`
+	}
+	if err := yaml.Unmarshal(alerts, &file); err != nil {
+		return nil, fmt.Errorf("read the alert rules: %w", err)
+	}
+	var all []Alert
+	for _, g := range file.Groups {
+		all = append(all, g.Rules...)
+	}
+	return all, nil
+}
