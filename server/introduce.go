@@ -61,22 +61,26 @@ func (d deadLetters) Bury(ctx context.Context, r projection.Record, reason strin
 type changes struct{ reads *leaderboard.Leaderboard }
 
 func (c changes) Top(ctx context.Context, board scoreboard.BoardID) (*scoreboard.Top, error) {
-	return c.reads.Top(ctx, board)
+	return c.reads.Read(ctx, board)
 }
 
 func (c changes) Place(ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID) (*scoreboard.Place, error) {
-	return c.reads.Place(ctx, board, user, 0)
+	return c.reads.Find(ctx, board, user)
 }
 
-// follower carries notices from the ranking to the hub.
+// follower carries notices from the ranking to who must know.
 type follower struct {
 	ranking *ranking.Ranking
-	hub     *realtime.Hub
+	tell    []func(scoreboard.Notice)
 	log     *slog.Logger
 }
 
 func (f follower) Run(ctx context.Context) error {
-	return f.ranking.Follow(ctx, f.hub.Notify, func(err error) { f.log.Warn("notice skipped", "err", err) })
+	return f.ranking.Follow(ctx, func(n scoreboard.Notice) {
+		for _, tell := range f.tell {
+			tell(n)
+		}
+	}, func(err error) { f.log.Warn("notice skipped", "err", err) })
 }
 
 // live is the hub as the API sees it.

@@ -1,6 +1,8 @@
 package server
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
 	"strconv"
 	"sync"
 	"time"
@@ -30,6 +32,7 @@ func (s *Server) makeLimits(c *config.Config) api.Limits {
 
 		Key: keyLimits(l),
 
+		Anonymous:    bucket(l, "anonymous", c.LimitAnonymousPerMinute, c.LimitAnonymousPerMinute),
 		Address:      bucket(l, "address", c.LimitAddressPerMinute, c.LimitAddressPerMinute),
 		AuthFailures: bucket(l, "auth_failures", c.LimitAuthFailuresPerMinute, c.LimitAuthFailuresPerMinute),
 	}
@@ -68,4 +71,16 @@ func bucket(l *limit.Limiter, name string, perMinute, burst int) api.Limit {
 		return nil
 	}
 	return l.Bucket(name, perMinute, burst)
+}
+
+// cursorKey signs the cursors of pages. Nodes that serve the same readers have
+// the same: it comes from the secret that they share anyway.
+func cursorKey(c *config.Config) []byte {
+	secret := c.AuthMasterKey
+	if secret == "" {
+		secret = c.AuthJWTSecret
+	}
+	mac := hmac.New(sha256.New, []byte(secret))
+	mac.Write([]byte("cursors of pages"))
+	return mac.Sum(nil)
 }

@@ -70,12 +70,12 @@ func New(ctx context.Context, c *config.Config, log *slog.Logger) (*Server, erro
 	if c.Has(config.RoleUpkeep) {
 		ask = s.keeper.Ask
 	}
-	reads := leaderboard.New(catalog, s.ranking, s.store, ranking.ErrCold, ask, log)
+	reads := leaderboard.New(leaderboard.Options{
+		Catalog: catalog, Ranking: s.ranking, Truth: s.store, Cold: ranking.ErrCold, Ask: ask, UserCache: c.ReadsUserCache, Log: log,
+	})
 	s.register(reads.Collectors()...)
 
-	if c.Has(config.RoleGateway) {
-		s.makeGateway(reads)
-	}
+	s.makeGateway(reads)
 	if c.Has(config.RoleUpkeep) {
 		s.add("keeper", s.keeper)
 		s.register(s.keeper.Collectors()...)
@@ -143,8 +143,14 @@ const (
 	refusedTries     = 5
 )
 
+// makeGateway makes the hub, and what tells it and this node's reads that boards
+// changed.
 func (s *Server) makeGateway(reads *leaderboard.Leaderboard) {
 	c := s.config
+	if !c.Has(config.RoleGateway) {
+		s.add("notices", follower{s.ranking, []func(scoreboard.Notice){reads.Notify}, s.log})
+		return
+	}
 	s.hub = realtime.NewHub(realtime.Options{
 		Window: c.RealtimeWindow, MaxWindow: c.RealtimeMaxWindow, Lag: c.RealtimeLag, FramesPerMinute: c.RealtimeFramesPerMinute,
 		Ping: c.RealtimePing, PongWait: c.RealtimePongWait, SlowAfter: c.RealtimeSlowAfter, Lifetime: c.RealtimeLifetime,
@@ -154,7 +160,8 @@ func (s *Server) makeGateway(reads *leaderboard.Leaderboard) {
 	}, changes{reads}, s.log)
 	s.register(s.hub.Collectors()...)
 	s.add("hub", s.hub)
-	s.add("notices", follower{s.ranking, s.hub, s.log})
+	// What is held is stale before anybody hears of what is newer.
+	s.add("notices", follower{s.ranking, []func(scoreboard.Notice){reads.Notify, s.hub.Notify}, s.log})
 }
 
 // makeAPI makes the handler with the routes of the roles, and ingest where
@@ -167,6 +174,7 @@ func (s *Server) makeAPI(catalog *store.Catalog, reads *leaderboard.Leaderboard,
 	o := api.Options{
 		Tokens: s.tokens, Catalog: catalog, SignatureOptional: c.AuthSignature == "optional",
 		Limits: s.makeLimits(c), Actions: c.IngestActions, DevIssuer: c.AuthDevIssuer, Origins: c.RealtimeOrigins, Log: s.log, Now: time.Now,
+		AnonymousReads: c.ReadsAnonymous, CursorKey: cursorKey(c),
 	}
 	if c.Has(config.RoleAPI) || c.Has(config.RoleRead) {
 		o.Reads, o.Ledger = reads, s.store

@@ -22,7 +22,7 @@ func (s *Server) writes() bool {
 func (s *Server) makeWrites(reads *leaderboard.Leaderboard, wake func(), o *api.Options) {
 	c := s.config
 	lanes := ingest.Options{Lanes: c.IngestLanes, Batch: c.IngestBatch, Queue: c.IngestQueue, Wait: c.IngestWait}
-	ranker := leaderboard.NewRanker(reads, s.ranking)
+	ranker := leaderboard.NewRanker(reads)
 	s.ingest = ingest.New(lanes, s.store, ranker, wake, s.log)
 	s.register(s.ingest.Collectors()...)
 	s.add("ingest", s.ingest)

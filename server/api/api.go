@@ -28,12 +28,6 @@ type Acceptor interface {
 	Status(ctx context.Context, user scoreboard.UserID, event scoreboard.EventID) (pending bool, rejected *scoreboard.Error, err error)
 }
 
-// Leaderboard answers reads.
-type Leaderboard interface {
-	Top(ctx context.Context, board scoreboard.BoardID) (*scoreboard.Top, error)
-	Place(ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID, k int) (*scoreboard.Place, error)
-}
-
 // Catalog says what a board is.
 type Catalog interface {
 	Board(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Board, error)
@@ -103,6 +97,8 @@ type Options struct {
 	SignatureOptional bool
 	Actions           scoreboard.ActionBounds
 	OverflowAsync     bool // accept what the lanes refuse
+	AnonymousReads    bool // of public boards, without a token
+	CursorKey         []byte
 	DevIssuer         bool
 	Origins           []string
 	Log               *slog.Logger
@@ -114,6 +110,7 @@ type API struct {
 	Options
 	engine  *gin.Engine
 	metrics *metrics
+	pages   pages
 }
 
 // handler answers one request of a caller that is known, or says why not.
@@ -155,11 +152,7 @@ func (a *API) routes() []route {
 			route{"GET", "/v1/events/:event_id", "", unlimited, a.event})
 	}
 	if a.Reads != nil {
-		t = append(t,
-			route{"GET", "/v1/leaderboard/top", "", a.Limits.Top, a.top},
-			route{"GET", "/v1/leaderboard/me", "", a.Limits.Rank, a.me},
-			route{"GET", "/v1/users/:user_id/score", "", a.Limits.Rank, a.user},
-			route{"GET", "/v1/users/:user_id/rank", "", a.Limits.Rank, a.user})
+		t = append(t, a.readRoutes()...)
 	}
 	if a.Ledger != nil {
 		t = append(t, route{"GET", "/v1/users/:user_id/statement", "", a.Limits.Rank, a.statement})
@@ -235,8 +228,8 @@ func (a *API) run(c *gin.Context, r route) error {
 	if r.scope != "" && !who.Has(r.scope) {
 		return scoreboard.Errorf(scoreboard.CodeForbidden, "this needs the scope %s", r.scope)
 	}
-	if err := r.rate.take(c.Request.Context(), who); err != nil {
-		return err
+	if err := a.takeRate(c, r, who); err != nil {
+		return a.orHeld(c, r, who, err)
 	}
 	if err := r.handle(c, who); err != nil {
 		return err

@@ -29,9 +29,10 @@ type Rate struct {
 type Limits struct {
 	Updates, Top, Rank, Tickets Rate
 
-	Address Limit // every request, by address
 	// Key is the limit of a key that may sign so many events a minute.
-	Key func(perMinute int) Limit
+	Key       func(perMinute int) Limit
+	Address   Limit // every request, by address
+	Anonymous Limit // who comes without a token, by address
 	// AuthFailures, by address, is how often one may come with credentials that
 	// are wrong. Past it they are answered with rate_limited, and nothing is
 	// looked up for them. Who has the right ones is served all the same: behind

@@ -50,7 +50,9 @@ type rig struct {
 	sealed  map[string][]byte
 	scopes  map[string]scoreboard.KeyScope
 	rates   map[int]*counting // of keys
-	limits  struct{ updates, servers, top, rank, address, failures *counting }
+	reads   standins
+	open    bool // to who has no token
+	limits  struct{ updates, servers, top, rank, anonymous, address, failures *counting }
 }
 
 func (r *rig) SigningKey(_ context.Context, id string) (*scoreboard.SigningKey, error) {
@@ -69,7 +71,14 @@ func (r *rig) byRate(perMinute int) api.Limit {
 }
 
 func (r *rig) Board(_ context.Context, id scoreboard.BoardID) (*scoreboard.Board, error) {
-	return &scoreboard.Board{ID: id, MinDelta: 1, MaxDelta: 100}, nil
+	if id == "nowhere" {
+		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "there is no board %s", id)
+	}
+	b := &scoreboard.Board{ID: id, Family: id, Order: scoreboard.OrderHighest, Public: id != "secret", MinDelta: 1, MaxDelta: 100}
+	if id == "daily" {
+		b.ID = "daily:2026-11-22"
+	}
+	return b, nil
 }
 
 func (r *rig) Submit(_ context.Context, in scoreboard.Increment) ([]scoreboard.Receipt, error) {
@@ -80,19 +89,14 @@ func (r *rig) SubmitAll(_ context.Context, in []scoreboard.Increment) []scoreboa
 	return make([]scoreboard.Outcome, len(in))
 }
 
-func (r *rig) Top(_ context.Context, id scoreboard.BoardID) (*scoreboard.Top, error) {
-	return &scoreboard.Top{Board: id}, nil
-}
-
-func (r *rig) Place(_ context.Context, id scoreboard.BoardID, user scoreboard.UserID, _ int) (*scoreboard.Place, error) {
-	return &scoreboard.Place{Board: id, User: user}, nil
-}
-
 const secret = "a secret of the tests, long enough for HS256"
 
-func newRig(t *testing.T, addresses int) *rig {
+func newRig(t *testing.T, addresses int, edits ...func(*rig)) *rig {
 	t.Helper()
 	r := &rig{t: t, sealed: map[string][]byte{}, scopes: map[string]scoreboard.KeyScope{}, rates: map[int]*counting{}}
+	for _, edit := range edits {
+		edit(r)
+	}
 	r.tokens = auth.NewTokens(secret, "iss", "aud", time.Now)
 	r.past = auth.NewTokens(secret, "iss", "aud", func() time.Time { return time.Now().Add(-2 * time.Hour) })
 	ring, err := auth.NewKeyring(strings.Repeat("0f", 32), r, time.Now)
@@ -102,14 +106,15 @@ func newRig(t *testing.T, addresses int) *rig {
 	r.sealed["k1"], r.sealed["k2"] = ring.Seal("k1", "s1"), ring.Seal("k2", "s2")
 	r.limits.updates, r.limits.servers = newCounting(3), newCounting(50)
 	r.limits.top, r.limits.rank = newCounting(4), newCounting(5)
+	r.limits.anonymous = newCounting(2)
 	r.limits.address, r.limits.failures = newCounting(addresses), newCounting(6)
 	reads := func(l *counting) api.Rate { return api.Rate{Users: l, Servers: r.limits.servers} }
 	r.API = api.New(api.Options{
-		Tokens: r.tokens, Keyring: ring, Catalog: r, Submitter: r, Reads: r, Log: slog.New(slog.DiscardHandler), Now: time.Now,
+		Tokens: r.tokens, Keyring: ring, Catalog: r, Submitter: r, Reads: &r.reads, CursorKey: []byte("k"), AnonymousReads: r.open, Log: slog.New(slog.DiscardHandler), Now: time.Now,
 		Limits: api.Limits{
 			Updates: reads(r.limits.updates), Top: reads(r.limits.top), Rank: reads(r.limits.rank),
-			Key:     func(perMinute int) api.Limit { return r.byRate(perMinute) },
-			Address: r.limits.address, AuthFailures: r.limits.failures,
+			Key:       func(perMinute int) api.Limit { return r.byRate(perMinute) },
+			Anonymous: r.limits.anonymous, Address: r.limits.address, AuthFailures: r.limits.failures,
 		},
 	})
 	return r

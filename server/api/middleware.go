@@ -86,6 +86,9 @@ func (a *API) recoverPanic(c *gin.Context) {
 
 // authenticate returns who asks.
 func (a *API) authenticate(c *gin.Context) (*auth.Claims, error) {
+	if a.AnonymousReads && c.GetHeader("Authorization") == "" && openTo[c.FullPath()] {
+		return nobody, nil
+	}
 	scheme, token, ok := strings.Cut(c.GetHeader("Authorization"), " ")
 	if !ok || !strings.EqualFold(scheme, "Bearer") {
 		return nil, scoreboard.Errorf(scoreboard.CodeUnauthorized, "a bearer token is required")

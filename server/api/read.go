@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -13,39 +15,151 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
+// Leaderboard answers reads.
+type Leaderboard interface {
+	Top(ctx context.Context, board *scoreboard.Board, minVersion int64) (*scoreboard.Top, error)
+	Page(ctx context.Context, board *scoreboard.Board, after *scoreboard.Position, limit int) (*scoreboard.Top, error)
+	Place(ctx context.Context, board *scoreboard.Board, user scoreboard.UserID, k int, minVersion int64) (*scoreboard.Place, error)
+	List(ctx context.Context, board *scoreboard.Board, users []scoreboard.UserID) (*scoreboard.List, error)
+	RankOf(ctx context.Context, board *scoreboard.Board, score scoreboard.Score) (int64, error)
+	// What is at hand, for who asks too often; nil where nothing is.
+	HeldTop(board scoreboard.BoardID) *scoreboard.Top
+	HeldPlace(board scoreboard.BoardID, user scoreboard.UserID, k int) *scoreboard.Place
+}
+
 // The bounds of reads.
 const (
 	defaultLimit  = 10
 	maxNeighbours = 50
 	defaultAround = 5
+	maxUsers      = 100
+	maxVersion    = 1<<53 - 1
 )
+
+func (a *API) readRoutes() []route {
+	return []route{
+		{"GET", topPath, "", a.Limits.Top, a.top},
+		{"GET", mePath, "", a.Limits.Rank, a.place},
+		{"POST", listPath, "", a.Limits.Rank, a.list},
+		{"GET", scorePath, "", a.Limits.Rank, a.place},
+		{"GET", rankPath, "", a.Limits.Rank, a.place},
+	}
+}
+
+// readable returns the board of a read, global where none is named, if who asks
+// may see it.
+func (a *API) readable(c *gin.Context, who *auth.Claims, text string, given, own bool) (*scoreboard.Board, error) {
+	id := scoreboard.GlobalBoard
+	if given {
+		var err error
+		if id, err = scoreboard.ParseBoardID(text); err != nil {
+			return nil, err
+		}
+	}
+	board, err := a.Catalog.Board(c.Request.Context(), id)
+	if err != nil {
+		return nil, err
+	}
+	return board, visible(board, who, own)
+}
+
+// topQuery is what a read of a board's rows asks for.
+type topQuery struct {
+	board      *scoreboard.Board
+	limit      int
+	minVersion int64
+	after      *scoreboard.Position // nil: the first page
+}
+
+func (a *API) topQuery(c *gin.Context, who *auth.Claims) (q topQuery, err error) {
+	if q.limit, err = queryInt(c, "limit", defaultLimit, 1, scoreboard.TopSize); err != nil {
+		return q, err
+	}
+	if q.minVersion, err = queryVersion(c); err != nil {
+		return q, err
+	}
+	text, given := c.GetQuery("board")
+	if q.board, err = a.readable(c, who, text, given, false); err != nil {
+		return q, err
+	}
+	if cursor, given := c.GetQuery("cursor"); given {
+		q.after, err = a.decodeCursor(cursor, q.board)
+	}
+	return q, err
+}
+
+// queryVersion reads min_version, 0 where there is none.
+func queryVersion(c *gin.Context) (int64, error) {
+	text, given := c.GetQuery("min_version")
+	if !given {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 1 || n > maxVersion {
+		return 0, scoreboard.Invalid("min_version", "min_version must be an integer of at least 1")
+	}
+	return n, nil
+}
 
 // top is GET /v1/leaderboard/top.
 func (a *API) top(c *gin.Context, who *auth.Claims) error {
-	limit, err := queryInt(c, "limit", defaultLimit, 1, scoreboard.TopSize)
+	q, err := a.topQuery(c, who)
 	if err != nil {
 		return err
 	}
-	board, err := queryBoard(c)
+	if q.after != nil {
+		page, err := a.Reads.Page(c.Request.Context(), q.board, q.after, q.limit)
+		if err != nil {
+			return err
+		}
+		a.respondPage(c, page, q)
+		return nil
+	}
+	if newer, err := a.wait(c, who, q.board.ID); !newer {
+		return err
+	}
+	top, err := a.Reads.Top(c.Request.Context(), q.board, q.minVersion)
 	if err != nil {
 		return err
 	}
-	if newer, err := a.wait(c, who, board); !newer {
-		return err
+	a.respondFirst(c, top, q.board, q.limit)
+	return nil
+}
+
+func (a *API) respondPage(c *gin.Context, page *scoreboard.Top, q topQuery) {
+	out := a.topJSON(page, q.board, q.limit)
+	before, after := out.AppendAround(make([]byte, 0, 256+96*len(out.Entries)))
+	respondJSON(c, http.StatusOK, append(strconv.AppendInt(before, a.age(page.AsOf), 10), after...))
+}
+
+// heldTop answers with the head at hand.
+func (a *API) heldTop(c *gin.Context, who *auth.Claims) (bool, error) {
+	q, err := a.topQuery(c, who)
+	if err != nil || q.after != nil || q.minVersion > 0 || c.Query("wait") != "" {
+		return false, err
 	}
-	top, err := a.Reads.Top(c.Request.Context(), board)
-	if err != nil {
-		return err
+	top := a.Reads.HeldTop(q.board.ID)
+	if top == nil {
+		return false, nil
 	}
-	out := protocol.Top{
-		Board: string(top.Board), Entries: entriesJSON(top.Entries[:min(limit, len(top.Entries))]), Total: top.Total,
-		UpdatedAt: top.UpdatedAt, AsOf: top.AsOf, AgeMS: a.age(top.AsOf), DegradedReason: top.Degraded, Degraded: top.Degraded != "",
+	a.respondFirst(c, top, q.board, q.limit)
+	return true, nil
+}
+
+// topJSON is a page but for its age.
+func (a *API) topJSON(top *scoreboard.Top, board *scoreboard.Board, limit int) *protocol.Top {
+	shown := top.Entries[:min(limit, len(top.Entries))]
+	out := &protocol.Top{
+		Board: string(top.Board), Entries: entriesJSON(shown), Total: top.Total, UpdatedAt: top.UpdatedAt, AsOf: top.AsOf,
+		BoardState: string(top.State), DegradedReason: top.Degraded, Degraded: top.Degraded != "",
 	}
 	if !out.Degraded {
 		out.Version, out.Epoch = &top.Version, &top.Epoch
 	}
-	respond(c, http.StatusOK, out)
-	return nil
+	if n := len(shown); n > 0 && shown[n-1].Rank < top.Total {
+		out.NextCursor = a.encodeCursor(top.Board, top.Position(n-1, board.Order))
+	}
+	return out
 }
 
 // maxWait is the longest that a long poll is held.
@@ -74,54 +188,60 @@ func (a *API) wait(c *gin.Context, who *auth.Claims, board scoreboard.BoardID) (
 	return err == nil, err
 }
 
-// me is GET /v1/leaderboard/me.
-func (a *API) me(c *gin.Context, who *auth.Claims) error { return a.place(c, who.User, 0) }
-
-// user is GET /v1/users/{user_id}/score and …/rank.
-func (a *API) user(c *gin.Context, _ *auth.Claims) error {
-	user, err := scoreboard.ParseUserID(c.Param("user_id"))
+// list is POST /v1/leaderboard/users.
+func (a *API) list(c *gin.Context, who *auth.Claims) error {
+	body, err := readBody(c, maxListBody)
 	if err != nil {
 		return err
 	}
-	around := 0
-	if c.FullPath() == "/v1/users/:user_id/rank" {
-		around = defaultAround
-	}
-	return a.place(c, user, around)
-}
-
-func (a *API) place(c *gin.Context, user scoreboard.UserID, around int) error {
-	k, err := queryInt(c, "k", around, 0, maxNeighbours)
+	in, err := protocol.DecodeUsers(body, maxUsers)
 	if err != nil {
 		return err
 	}
-	board, err := queryBoard(c)
+	users := make([]scoreboard.UserID, len(in.UserIDs))
+	for i, text := range in.UserIDs {
+		if users[i], err = scoreboard.ParseUserID(text); err != nil {
+			return scoreboard.Invalid("user_ids", "user_ids must hold ids of 1 to %d of A-Z a-z 0-9 . _ : @ -", scoreboard.MaxUserIDLength)
+		}
+	}
+	if sorted := slices.Sorted(slices.Values(users)); len(slices.Compact(sorted)) < len(users) {
+		return scoreboard.Invalid("user_ids", "user_ids must not hold a user twice")
+	}
+	board, err := a.readable(c, who, in.Board, in.Board != "", false)
 	if err != nil {
 		return err
 	}
-	p, err := a.Reads.Place(c.Request.Context(), board, user, k)
+	l, err := a.Reads.List(c.Request.Context(), board, users)
 	if err != nil {
 		return err
 	}
-	out := protocol.Place{
-		Board: string(p.Board), UserID: string(p.User), Score: int64(p.Score), Rank: p.Rank, Total: p.Total,
-		Percentile: p.Percentile(), UpdatedAt: p.UpdatedAt, AsOf: p.AsOf, AgeMS: a.age(p.AsOf),
-		Degraded: p.Degraded != "", DegradedReason: p.Degraded,
+	out := protocol.List{
+		Board: string(l.Board), Entries: make([]protocol.ListEntry, len(l.Entries)), NotFound: make([]string, len(l.Missing)), Total: l.Total,
+		AsOf: l.AsOf, AgeMS: a.age(l.AsOf), BoardState: string(l.State), Degraded: l.Degraded != "", DegradedReason: l.Degraded,
 	}
-	if p.Neighbours != nil {
-		out.Neighbours = entriesJSON(p.Neighbours)
+	for i, e := range entriesJSON(l.Entries) {
+		out.Entries[i] = protocol.ListEntry{Place: i + 1, Entry: e}
+	}
+	for i, user := range l.Missing {
+		out.NotFound[i] = string(user)
 	}
 	if !out.Degraded {
-		out.Version, out.Epoch = &p.Version, &p.Epoch
+		out.Version, out.Epoch = &l.Version, &l.Epoch
 	}
 	respond(c, http.StatusOK, out)
 	return nil
 }
 
+// maxListBody holds a hundred of the longest ids.
+const maxListBody = 16 << 10
+
 func entriesJSON(entries []scoreboard.Entry) []protocol.Entry {
 	out := make([]protocol.Entry, len(entries))
 	for i, e := range entries {
 		out[i] = protocol.Entry{Rank: e.Rank, UserID: string(e.User), Score: int64(e.Score)}
+		if e.Profile != nil {
+			out[i].DisplayName, out[i].AvatarURL = e.Profile.DisplayName, e.Profile.AvatarURL
+		}
 	}
 	return out
 }

@@ -42,13 +42,10 @@ var statuses = map[scoreboard.Code]int{
 func (a *API) fail(c *gin.Context, err error) {
 	e := a.public(c, err)
 	status := statuses[scoreboard.Code(e.ErrorCode)]
-	var known *scoreboard.Error
 	if status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests {
-		wait := time.Second
-		if errors.As(err, &known) {
-			wait = max(known.RetryAfter, wait)
-		}
-		c.Writer.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
+		c.Writer.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(retryAfter(err).Seconds()))))
+	} else {
+		c.Writer.Header().Del("Retry-After")
 	}
 	if status == http.StatusUnauthorized {
 		c.Writer.Header().Set("WWW-Authenticate", "Bearer")
@@ -71,6 +68,7 @@ func (a *API) public(c *gin.Context, err error) protocol.Error {
 	return protocol.Error{
 		ErrorCode: string(e.Code), Message: e.Message, Field: e.Field,
 		EventID: c.GetString(keyEventID), RequestID: c.GetString(keyRequestID),
+		WouldRank: e.WouldRank,
 	}
 }
 
@@ -80,5 +78,22 @@ func respond(c *gin.Context, status int, v any) {
 	if err != nil { // our own types always marshal
 		panic(err)
 	}
-	c.Data(status, "application/json", body)
+	respondJSON(c, status, body)
+}
+
+var jsonType = []string{"application/json"}
+
+func respondJSON(c *gin.Context, status int, body []byte) {
+	c.Writer.Header()["Content-Type"] = jsonType
+	c.Writer.WriteHeader(status)
+	_, _ = c.Writer.Write(body) // the client has gone, or it has not
+}
+
+// retryAfter is how long a refusal asks to wait, a second at least.
+func retryAfter(err error) time.Duration {
+	var known *scoreboard.Error
+	if errors.As(err, &known) {
+		return max(known.RetryAfter, time.Second)
+	}
+	return time.Second
 }

@@ -9,6 +9,8 @@ func (c *Config) checkAuth() error {
 		return errors.New("knobs auth.jwks_url and auth.jwt_secret exclude each other: beside public keys a shared secret forges tokens")
 	case c.AuthJWKSURL != "" && c.AuthDevIssuer:
 		return errors.New("knobs auth.jwks_url and auth.dev_issuer exclude each other: the identity provider issues the tokens")
+	case c.AuthJWKSURL != "" && c.AuthMasterKey == "" && c.Has(RoleRead):
+		return errors.New("knob auth.master_key must be set, to the same on all nodes that serve reads: the cursors of pages are signed with it")
 	case c.AuthMaxLife < 0:
 		return errors.New("knob auth.max_token_life must not be below 0")
 	}

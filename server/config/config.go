@@ -93,10 +93,14 @@ type Config struct {
 	RealtimeConnectionsPerNode    int
 	RealtimeJoinsPerSecond        int
 
+	ReadsUserCache time.Duration
+	ReadsAnonymous bool
+
 	LimitUpdatesPerMinute      int
 	LimitTopPerMinute          int
 	LimitRankPerMinute         int
 	LimitTicketsPerMinute      int
+	LimitAnonymousPerMinute    int
 	LimitAddressPerMinute      int
 	LimitAuthFailuresPerMinute int
 
@@ -205,10 +209,13 @@ func (c *Config) knobs() []knob {
 		{"realtime.connections_per_address", "0 is off", "0", false, &c.RealtimeConnectionsPerAddress},
 		{"realtime.connections_per_node", "0 is off", "0", false, &c.RealtimeConnectionsPerNode},
 		{"realtime.joins_per_second", "of a node; 0 is off", "1000", false, &c.RealtimeJoinsPerSecond},
+		{"reads.user_cache", "how long a node tells a user's standing again, 0 to 500ms", "250ms", false, &c.ReadsUserCache},
+		{"reads.anonymous", "reads and streams of public boards without a token", "false", false, &c.ReadsAnonymous},
 		{"limit.updates_per_minute", "of a user, repeats too; servers have 600000; 0 is off for both", "10", false, &c.LimitUpdatesPerMinute},
 		{"limit.top_per_minute", "reads of a board's head by a user; servers have 600000; 0 is off for both", "60", false, &c.LimitTopPerMinute},
 		{"limit.rank_per_minute", "reads of standings by a user; servers have 600000; 0 is off for both", "30", false, &c.LimitRankPerMinute},
 		{"limit.tickets_per_minute", "join tickets of a user; servers have 600000; 0 is off for both", "60", false, &c.LimitTicketsPerMinute},
+		{"limit.anonymous_per_minute", "reads without a token by an address; 0 is off", "60", false, &c.LimitAnonymousPerMinute},
 		{"limit.address_per_minute", "all requests of an address; off, for behind a proxy all users have one", "0", false, &c.LimitAddressPerMinute},
 		{"limit.auth_failures_per_minute", "wrong credentials of an address before they get 429; 0 is off", "60", false, &c.LimitAuthFailuresPerMinute},
 		{"log.level", "debug, info, warn or error", "info", false, &c.LogLevel},

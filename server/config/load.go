@@ -150,7 +150,7 @@ func (c *Config) check() error {
 	}
 	limits := map[string]int{
 		"limit.updates_per_minute": c.LimitUpdatesPerMinute, "limit.top_per_minute": c.LimitTopPerMinute,
-		"limit.rank_per_minute": c.LimitRankPerMinute, "limit.tickets_per_minute": c.LimitTicketsPerMinute, "limit.address_per_minute": c.LimitAddressPerMinute,
+		"limit.rank_per_minute": c.LimitRankPerMinute, "limit.anonymous_per_minute": c.LimitAnonymousPerMinute, "limit.tickets_per_minute": c.LimitTicketsPerMinute, "limit.address_per_minute": c.LimitAddressPerMinute,
 		"limit.auth_failures_per_minute": c.LimitAuthFailuresPerMinute,
 	}
 	for name, n := range limits {
@@ -168,6 +168,9 @@ func (c *Config) check() error {
 		if d <= 0 {
 			return fmt.Errorf("knob %s must be longer than 0, not %s", name, d)
 		}
+	}
+	if c.ReadsUserCache < 0 || c.ReadsUserCache > 500*time.Millisecond {
+		return errors.New("knob reads.user_cache must be from 0 to 500ms")
 	}
 	if err := c.checkAuth(); err != nil {
 		return err

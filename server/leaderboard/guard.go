@@ -11,7 +11,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// After so many failures in a row the ranking is no longer asked; once in a
+// After so many failures in a row a backend is no longer asked; once in a
 // pause somebody tries.
 const (
 	failures = 3
@@ -19,21 +19,22 @@ const (
 )
 
 // errShutOut is what a question gets that was not asked.
-var errShutOut = errors.New("the ranking did not answer lately")
+var errShutOut = &scoreboard.Error{Code: scoreboard.CodeUnavailable, Message: "standings cannot be read now", RetryAfter: pause}
 
-// guard asks the ranking, as long as it answers. Reads and receipts have one
-// each, for what is too slow for a receipt may do for a read.
+// guard asks a backend, as long as it answers. Reads and receipts have one each
+// for the ranking, for what is too slow for a receipt may do for a read.
 type guard struct {
 	breaker *breaker.Breaker
 	budget  time.Duration
-	cold    error
+	cold    error         // an answer, too; nil where there is none
+	turns   chan struct{} // nil: any number at once
 	open    prometheus.Collector
 }
 
 func newGuard(what string, budget time.Duration, cold error) *guard {
 	b := breaker.New(failures, pause, time.Now)
-	return &guard{b, budget, cold, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "scoreboard_leaderboard_breaker_open", Help: "1 while the ranking is not asked, because it did not answer.",
+	return &guard{b, budget, cold, nil, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "scoreboard_leaderboard_breaker_open", Help: "1 while a backend is not asked, because it did not answer.",
 		ConstLabels: prometheus.Labels{"for": what},
 	}, func() float64 {
 		if b.Open() {
@@ -54,11 +55,19 @@ func (g *guard) try(ctx context.Context, question func(context.Context) error) e
 	}
 	limited, cancel := context.WithTimeout(ctx, budget)
 	defer cancel()
+	if g.turns != nil {
+		select {
+		case g.turns <- struct{}{}:
+			defer func() { <-g.turns }()
+		case <-limited.Done():
+			return errShutOut // too many ask: that says nothing new about the backend
+		}
+	}
 	err := question(limited)
 	switch {
-	case err == nil || errors.Is(err, g.cold) || scoreboard.CodeOf(err) == scoreboard.CodeNotFound:
+	case err == nil || g.cold != nil && errors.Is(err, g.cold) || scoreboard.CodeOf(err) == scoreboard.CodeNotFound:
 		g.breaker.Done(true)
-	case !errors.Is(ctx.Err(), context.Canceled): // who hung up says nothing about the ranking
+	case !errors.Is(ctx.Err(), context.Canceled): // who hung up says nothing about the backend
 		g.breaker.Done(false)
 	}
 	return err

@@ -13,6 +13,8 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
+var global = &scoreboard.Board{ID: "global", Family: "global", Order: scoreboard.OrderHighest, Public: true}
+
 var errCold = errors.New("cold")
 
 type oneBoard struct{}
@@ -40,6 +42,14 @@ func (h *hanging) Top(ctx context.Context, id scoreboard.BoardID) (*scoreboard.T
 	return &scoreboard.Top{Board: id}, h.wait(ctx)
 }
 
+func (h *hanging) Page(ctx context.Context, id scoreboard.BoardID, _ *scoreboard.Position, _ int) (*scoreboard.Top, error) {
+	return h.Top(ctx, id)
+}
+
+func (h *hanging) List(ctx context.Context, id scoreboard.BoardID, _ []scoreboard.UserID) (*scoreboard.List, error) {
+	return &scoreboard.List{Board: id}, h.wait(ctx)
+}
+
 func (h *hanging) Place(ctx context.Context, _ scoreboard.BoardID, user scoreboard.UserID, _ int) (*scoreboard.Place, error) {
 	return &scoreboard.Place{User: user, Rank: 1}, h.wait(ctx)
 }
@@ -51,8 +61,16 @@ func (h *hanging) Ranks(ctx context.Context, _ *scoreboard.Board, users []scoreb
 // plainTruth answers at once.
 type plainTruth struct{}
 
-func (plainTruth) Top(_ context.Context, b *scoreboard.Board, _ int) (*scoreboard.Top, error) {
+func (plainTruth) Page(_ context.Context, b *scoreboard.Board, _ *scoreboard.Position, _ int) (*scoreboard.Top, error) {
 	return &scoreboard.Top{Board: b.ID}, nil
+}
+
+func (plainTruth) List(_ context.Context, b *scoreboard.Board, _ []scoreboard.UserID) (*scoreboard.List, error) {
+	return &scoreboard.List{Board: b.ID}, nil
+}
+
+func (plainTruth) RankOf(context.Context, *scoreboard.Board, scoreboard.Score) (int64, error) {
+	return 7, nil
 }
 
 func (plainTruth) Place(_ context.Context, _ *scoreboard.Board, user scoreboard.UserID, _ int) (*scoreboard.Place, error) {
@@ -60,8 +78,10 @@ func (plainTruth) Place(_ context.Context, _ *scoreboard.Board, user scoreboard.
 }
 
 func newHanging(h *hanging) (*leaderboard.Leaderboard, *leaderboard.Ranker) {
-	l := leaderboard.New(oneBoard{}, h, plainTruth{}, errCold, func(scoreboard.BoardID) {}, slog.New(slog.DiscardHandler))
-	return l, leaderboard.NewRanker(l, h)
+	l := leaderboard.New(leaderboard.Options{
+		Catalog: oneBoard{}, Ranking: h, Truth: plainTruth{}, Cold: errCold, Ask: func(scoreboard.BoardID) {}, Log: slog.New(slog.DiscardHandler),
+	})
+	return l, leaderboard.NewRanker(l)
 }
 
 // eachTakes measures do until d has passed.
@@ -92,11 +112,11 @@ func TestARankingThatHangsIsLeftAlone(t *testing.T) {
 		do     func(*testing.T, *leaderboard.Leaderboard, *leaderboard.Ranker, bool)
 	}{
 		"top": {500 * time.Millisecond, read(func(l *leaderboard.Leaderboard) (string, error) {
-			top, err := l.Top(ctx, "global")
+			top, err := l.Read(ctx, "global")
 			return top.Degraded, err
 		})},
 		"place": {500 * time.Millisecond, read(func(l *leaderboard.Leaderboard) (string, error) {
-			place, err := l.Place(ctx, "global", "alice", 0)
+			place, err := l.Place(ctx, global, "alice", 0, 0)
 			return place.Degraded, err
 		})},
 		"receipts": {50 * time.Millisecond, func(t *testing.T, _ *leaderboard.Leaderboard, r *leaderboard.Ranker, hangs bool) {
@@ -146,7 +166,7 @@ func TestAnAnswerThatIsNoIsAnAnswer(t *testing.T) {
 			h := &hanging{err: no}
 			l, _ := newHanging(h)
 			for range 10 {
-				place, err := l.Place(ctx, "global", "alice", 0)
+				place, err := l.Place(ctx, global, "alice", 0, 0)
 				if err != nil || place.Degraded == "ranking_unavailable" || place.Degraded == "" {
 					t.Fatalf("got %+v, %v", place, err)
 				}
@@ -164,10 +184,10 @@ func TestWhoHangsUpSaysNothingAboutTheRanking(t *testing.T) {
 	for range 10 {
 		impatient, cancel := context.WithCancel(ctx)
 		time.AfterFunc(5*time.Millisecond, cancel)
-		_, _ = l.Place(impatient, "global", "alice", 0)
+		_, _ = l.List(impatient, global, []scoreboard.UserID{"alice"})
 	}
 	h.hangs.Store(false)
-	if place, err := l.Place(ctx, "global", "alice", 0); err != nil || place.Degraded != "" {
+	if place, err := l.Place(ctx, global, "alice", 0, 0); err != nil || place.Degraded != "" {
 		t.Errorf("got %+v, %v, want an answer of the ranking", place, err)
 	}
 }

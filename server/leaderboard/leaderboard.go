@@ -21,139 +21,200 @@ type Catalog interface {
 // Ranking is the fast answer.
 type Ranking interface {
 	Top(ctx context.Context, board scoreboard.BoardID) (*scoreboard.Top, error)
+	Page(ctx context.Context, board scoreboard.BoardID, after *scoreboard.Position, limit int) (*scoreboard.Top, error)
 	Place(ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID, k int) (*scoreboard.Place, error)
+	List(ctx context.Context, board scoreboard.BoardID, users []scoreboard.UserID) (*scoreboard.List, error)
+	// Ranks answers many questions in one round trip: a 1-based rank for each,
+	// or nil. A nil score asks for the rank of today.
+	Ranks(ctx context.Context, board *scoreboard.Board, users []scoreboard.UserID, scores []*scoreboard.Score) ([]*int64, error)
 }
 
 // Truth is the slow answer that is always there.
 type Truth interface {
-	Top(ctx context.Context, board *scoreboard.Board, limit int) (*scoreboard.Top, error)
+	Page(ctx context.Context, board *scoreboard.Board, after *scoreboard.Position, limit int) (*scoreboard.Top, error)
 	Place(ctx context.Context, board *scoreboard.Board, user scoreboard.UserID, k int) (*scoreboard.Place, error)
+	List(ctx context.Context, board *scoreboard.Board, users []scoreboard.UserID) (*scoreboard.List, error)
+	RankOf(ctx context.Context, board *scoreboard.Board, score scoreboard.Score) (int64, error)
 }
 
 // Budgets of one read: what the ranking may take before the store is asked,
-// and what the store may take.
+// what the store may take, and how many questions it gets at once: writes need
+// its connections, too.
 const (
 	rankingBudget = 500 * time.Millisecond
 	truthBudget   = 2 * time.Second
+	truthTurns    = 4
 )
 
 // Why an answer is degraded.
 const (
-	reasonCold = "rebuilding"          // the ranking does not hold the board
-	reasonAway = "ranking_unavailable" // the ranking does not answer
+	reasonCold     = "rebuilding"          // the ranking does not hold the board
+	reasonAway     = "ranking_unavailable" // the ranking does not answer
+	reasonNotYet   = "not_ranked_yet"      // the ranking is behind the store
+	reasonArchived = "archived"            // the ranking holds the board no longer
+	reasonStale    = "stale"               // nothing answers: this is what was known last
 )
+
+// Options are what a Leaderboard is made of.
+type Options struct {
+	Catalog Catalog
+	Ranking Ranking
+	Truth   Truth
+	Cold    error                    // what the ranking says of a board that it does not hold
+	Ask     func(scoreboard.BoardID) // is told of a board that the ranking has lost
+	// UserCache is how long a user's standing is told again; 0 is not at all.
+	UserCache time.Duration
+	Log       *slog.Logger
+}
 
 // Leaderboard answers reads.
 type Leaderboard struct {
-	catalog  Catalog
-	ranking  Ranking
-	truth    Truth
-	cold     error // what the ranking says of a board that it does not hold
-	ask      func(scoreboard.BoardID)
-	log      *slog.Logger
+	Options
 	flight   singleflight.Group
+	heads    heads
+	places   *recent[placeKey, *scoreboard.Place]
+	absent   *recent[placeKey, struct{}]
 	reads    *guard
 	receipts *guard
+	store    *guard
+	truths   *guard // the store, for receipts
 	degraded prometheus.Counter
+	cached   *prometheus.CounterVec
 }
 
-// New makes a Leaderboard. ask is told of a board that the ranking has lost.
-func New(c Catalog, r Ranking, t Truth, cold error, ask func(scoreboard.BoardID), log *slog.Logger) *Leaderboard {
-	return &Leaderboard{
-		catalog: c, ranking: r, truth: t, cold: cold, ask: ask, log: log,
-		reads: newGuard("reads", rankingBudget, cold), receipts: newGuard("receipts", rankBudget, cold),
+// What is kept of single users: at most so many rows of neighbours, for as long
+// as one may be served who asks too often; and users who are nowhere, for so
+// long that asking again and again does not reach the store.
+const (
+	keptRows  = 60_000
+	keptLong  = 5 * time.Second
+	absentFor = time.Second
+	keptNone  = 20_000
+)
+
+// New makes a Leaderboard.
+func New(o Options) *Leaderboard {
+	l := &Leaderboard{
+		Options: o,
+		places:  newRecent[placeKey, *scoreboard.Place](keptLong, keptRows), absent: newRecent[placeKey, struct{}](absentFor, keptNone),
+		reads: newGuard("reads", rankingBudget, o.Cold), receipts: newGuard("receipts", rankBudget, o.Cold), store: newGuard("store", truthBudget, nil),
+		truths: newGuard("receipts from the store", truthRankBudget, nil),
 		degraded: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "scoreboard_leaderboard_degraded_reads_total", Help: "Reads answered by the store, because the ranking could not.",
 		}),
+		cached: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "scoreboard_leaderboard_cache_total", Help: "Reads by what was asked for and whether this node's memory had it.",
+		}, []string{"what", "result"}),
 	}
+	l.store.turns = make(chan struct{}, truthTurns)
+	l.heads.init(l.cached)
+	return l
 }
 
 // Collectors are what the root registers.
 func (l *Leaderboard) Collectors() []prometheus.Collector {
-	return []prometheus.Collector{l.degraded, l.reads.open, l.receipts.open}
-}
-
-// Top returns the first scoreboard.TopSize standings of a board.
-func (l *Leaderboard) Top(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Top, error) {
-	board, err := l.catalog.Board(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	// Everybody who asks at once for a board shares one answer.
-	shared := l.flight.DoChan("top "+string(board.ID), func() (any, error) {
-		return l.top(context.WithoutCancel(ctx), board)
-	})
-	select {
-	case answer := <-shared:
-		if answer.Err != nil {
-			return nil, answer.Err
-		}
-		return answer.Val.(*scoreboard.Top), nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-func (l *Leaderboard) top(ctx context.Context, board *scoreboard.Board) (top *scoreboard.Top, err error) {
-	err = l.reads.try(ctx, func(ctx context.Context) (err error) {
-		top, err = l.ranking.Top(ctx, board.ID)
-		return err
-	})
-	if err == nil {
-		return top, nil
-	}
-	reason := l.degrade(board.ID, err)
-	slow, cancel := context.WithTimeout(ctx, truthBudget)
-	defer cancel()
-	if top, err = l.truth.Top(slow, board, scoreboard.TopSize); err != nil {
-		return nil, err
-	}
-	top.Degraded = reason
-	return top, nil
-}
-
-// Place returns a user's standing with k neighbours on each side, or a
-// not_found.
-func (l *Leaderboard) Place(ctx context.Context, id scoreboard.BoardID, user scoreboard.UserID, k int) (*scoreboard.Place, error) {
-	board, err := l.catalog.Board(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	var place *scoreboard.Place
-	err = l.reads.try(ctx, func(ctx context.Context) (err error) {
-		place, err = l.ranking.Place(ctx, board.ID, user, k)
-		return err
-	})
-	if err == nil {
-		return place, nil
-	}
-	slow, cancel := context.WithTimeout(ctx, truthBudget)
-	defer cancel()
-	if scoreboard.CodeOf(err) == scoreboard.CodeNotFound {
-		// The ranking may only be late: a score that was just acknowledged is
-		// in the store.
-		late, err := l.truth.Place(slow, board, user, k)
-		if err != nil {
-			return nil, err
-		}
-		late.Degraded = "not_ranked_yet"
-		return late, nil
-	}
-	reason := l.degrade(board.ID, err)
-	if place, err = l.truth.Place(slow, board, user, k); err != nil {
-		return nil, err
-	}
-	place.Degraded = reason
-	return place, nil
+	return []prometheus.Collector{l.degraded, l.cached, l.reads.open, l.receipts.open, l.store.open, l.truths.open}
 }
 
 // degrade counts a read that the ranking could not answer, and says why.
-func (l *Leaderboard) degrade(board scoreboard.BoardID, err error) string {
+func (l *Leaderboard) degrade(board *scoreboard.Board, err error) string {
 	l.degraded.Inc()
-	if errors.Is(err, l.cold) {
-		l.ask(board)
+	if board.Status == scoreboard.StatusArchived {
+		return reasonArchived
+	}
+	if errors.Is(err, l.Cold) {
+		l.Ask(board.ID)
 		return reasonCold
 	}
-	l.log.Debug("ranking did not answer", "board", board, "err", fmt.Sprint(err))
+	l.Log.Debug("ranking did not answer", "board", board.ID, "err", fmt.Sprint(err))
 	return reasonAway
+}
+
+// ask puts a question to the ranking, and where it cannot answer, to the store.
+// reason says why it is the store's answer; a not_found is the ranking's.
+func (l *Leaderboard) ask(ctx context.Context, board *scoreboard.Board, ranking, truth func(context.Context) error) (reason string, err error) {
+	if board.Status == scoreboard.StatusArchived {
+		err = l.Cold
+	} else {
+		err = l.reads.try(ctx, ranking)
+	}
+	if err == nil || scoreboard.CodeOf(err) == scoreboard.CodeNotFound {
+		return "", err
+	}
+	reason = l.degrade(board, err)
+	return reason, l.store.try(ctx, truth)
+}
+
+// Page returns up to limit standings behind a position.
+func (l *Leaderboard) Page(ctx context.Context, board *scoreboard.Board, after *scoreboard.Position, limit int) (page *scoreboard.Top, err error) {
+	reason, err := l.ask(ctx, board, func(ctx context.Context) (err error) {
+		page, err = l.Ranking.Page(ctx, board.ID, after, limit)
+		return err
+	}, func(ctx context.Context) (err error) {
+		page, err = l.Truth.Page(ctx, board, after, limit)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	page.Degraded = reason
+	return page, nil
+}
+
+// List returns the standings of users, all at one version. Who is missing in a
+// healthy ranking is looked for in the store; where it has one of them, all
+// come from there.
+func (l *Leaderboard) List(ctx context.Context, board *scoreboard.Board, users []scoreboard.UserID) (list *scoreboard.List, err error) {
+	truth := func(ctx context.Context) (err error) {
+		list, err = l.Truth.List(ctx, board, users)
+		return err
+	}
+	reason, err := l.ask(ctx, board, func(ctx context.Context) (err error) {
+		list, err = l.Ranking.List(ctx, board.ID, users)
+		return err
+	}, truth)
+	if err != nil {
+		return nil, err
+	}
+	if reason == "" && !l.knownAbsent(board.ID, list.Missing) {
+		ranked := list
+		if err := l.store.try(ctx, truth); err != nil {
+			return ranked, nil //nolint:nilerr // whoever the store alone knows is late in the list, not more
+		}
+		for _, user := range list.Missing {
+			l.absent.put(placeKey{board.ID, user, 0}, struct{}{}, 1)
+		}
+		if len(list.Missing) == len(ranked.Missing) {
+			return ranked, nil
+		}
+		reason = reasonNotYet
+	}
+	list.Degraded = reason
+	return list, nil
+}
+
+func (l *Leaderboard) knownAbsent(board scoreboard.BoardID, users []scoreboard.UserID) bool {
+	for _, user := range users {
+		if _, known := l.absent.get(placeKey{board, user, 0}, absentFor); !known {
+			return false
+		}
+	}
+	return true
+}
+
+// RankOf is the rank that a score would have if somebody reached it now: behind
+// all who have it already.
+func (l *Leaderboard) RankOf(ctx context.Context, board *scoreboard.Board, score scoreboard.Score) (rank int64, err error) {
+	_, err = l.ask(ctx, board, func(ctx context.Context) error {
+		// No user has an empty id.
+		ranks, err := l.Ranking.Ranks(ctx, board, []scoreboard.UserID{""}, []*scoreboard.Score{&score})
+		if err == nil && ranks[0] != nil {
+			rank = *ranks[0]
+		}
+		return err
+	}, func(ctx context.Context) (err error) {
+		rank, err = l.Truth.RankOf(ctx, board, score)
+		return err
+	})
+	return rank, err
 }

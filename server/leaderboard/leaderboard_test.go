@@ -59,8 +59,10 @@ func open(t *testing.T) *rig {
 			t.Error(err)
 		}
 	})
-	r.Leaderboard = leaderboard.New(catalog, rank, s, ranking.ErrCold, keeper.Ask, quiet)
-	r.ranker = leaderboard.NewRanker(r.Leaderboard, rank)
+	r.Leaderboard = leaderboard.New(leaderboard.Options{
+		Catalog: catalog, Ranking: rank, Truth: s, Cold: ranking.ErrCold, Ask: keeper.Ask, UserCache: 250 * time.Millisecond, Log: quiet,
+	})
+	r.ranker = leaderboard.NewRanker(r.Leaderboard)
 	return r
 }
 
@@ -84,7 +86,7 @@ func (r *rig) record(t *testing.T, user string, delta int64) *scoreboard.Receipt
 func (r *rig) healthy(t *testing.T) *scoreboard.Top {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		top, err := r.Top(ctx, "global")
+		top, err := r.Read(ctx, "global")
 		if err == nil && top.Degraded == "" {
 			return top
 		}
@@ -96,11 +98,11 @@ func (r *rig) healthy(t *testing.T) *scoreboard.Top {
 
 func (r *rig) degraded(t *testing.T, reason string) {
 	t.Helper()
-	top, err := r.Top(ctx, "global")
+	top, err := r.Read(ctx, "global")
 	if err != nil {
 		t.Fatal(err)
 	}
-	place, err := r.Place(ctx, "global", "alice", 1)
+	place, err := r.Place(ctx, global, "alice", 1, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +137,7 @@ func TestReadsGoOnWhileTheRankingIsLostAndComeBackByThemselves(t *testing.T) {
 			if err := r.rdb.FlushAll(ctx).Err(); err != nil {
 				t.Fatal(err)
 			}
-			top, err := r.Top(ctx, "global")
+			top, err := r.Read(ctx, "global")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -185,7 +187,7 @@ func TestABoardOfARestartedRedisIsRebuiltBesideTheLiveOne(t *testing.T) {
 	r.redis.Stop()
 	r.redis.Start()
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		top, err := r.Top(ctx, "global")
+		top, err := r.Read(ctx, "global")
 		if err == nil && top.Degraded == "" && top.Epoch > before.Epoch {
 			if len(top.Entries) != 2 {
 				t.Errorf("rebuilt as %+v", top.Entries)
@@ -206,7 +208,7 @@ func TestAScoreThatIsNotRankedYetIsReadFromTheStore(t *testing.T) {
 	r := open(t)
 	r.healthy(t)
 	receipt := r.record(t, "late", 5)
-	place, err := r.Place(ctx, "global", "late", 0)
+	place, err := r.Place(ctx, global, "late", 0, 0)
 	if err != nil || place.Degraded != "not_ranked_yet" || place.Score != 5 || place.Rank != 1 {
 		t.Errorf("got %+v, %v", place, err)
 	}
@@ -214,10 +216,10 @@ func TestAScoreThatIsNotRankedYetIsReadFromTheStore(t *testing.T) {
 	if receipt.Rank == nil || *receipt.Rank != 1 {
 		t.Errorf("its receipt ranks %v, want 1", receipt.Rank)
 	}
-	if _, err := r.Place(ctx, "global", "nobody", 0); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
+	if _, err := r.Place(ctx, global, "nobody", 0, 0); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
 		t.Errorf("a stranger: %v, want not_found", err)
 	}
-	if _, err := r.Top(ctx, "nowhere"); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
+	if _, err := r.Read(ctx, "nowhere"); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
 		t.Errorf("an unknown board: %v, want not_found", err)
 	}
 }

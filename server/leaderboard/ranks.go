@@ -7,12 +7,6 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Ranks is the ranking's answer to many questions in one round trip: a 1-based
-// rank for each, or nil. A nil score asks for the rank of today.
-type Ranks interface {
-	Ranks(ctx context.Context, board *scoreboard.Board, users []scoreboard.UserID, scores []*scoreboard.Score) ([]*int64, error)
-}
-
 // Budgets of a rank: how long an acknowledged write waits for it, and how much
 // of that the store gets, which ranks one by one while others wait behind.
 const (
@@ -21,13 +15,10 @@ const (
 )
 
 // Ranker fills in the ranks of receipts.
-type Ranker struct {
-	leaderboard *Leaderboard
-	ranks       Ranks
-}
+type Ranker struct{ leaderboard *Leaderboard }
 
-// NewRanker ranks by r.
-func NewRanker(l *Leaderboard, r Ranks) *Ranker { return &Ranker{leaderboard: l, ranks: r} }
+// NewRanker ranks as l does.
+func NewRanker(l *Leaderboard) *Ranker { return &Ranker{l} }
 
 // Rank sets Rank in every receipt: of the score that was just recorded, or of
 // today in a repeat. Where it cannot be told in time it stays nil: a write is
@@ -40,7 +31,7 @@ func (r *Ranker) Rank(ctx context.Context, receipts []*scoreboard.Receipt) {
 		boards[receipt.Board] = append(boards[receipt.Board], receipt)
 	}
 	for id, mine := range boards {
-		board, err := r.leaderboard.catalog.Board(ctx, id)
+		board, err := r.leaderboard.Catalog.Board(ctx, id)
 		if err != nil {
 			continue
 		}
@@ -54,11 +45,11 @@ func (r *Ranker) Rank(ctx context.Context, receipts []*scoreboard.Receipt) {
 		}
 		var ranks []*int64
 		err = r.leaderboard.receipts.try(ctx, func(ctx context.Context) (err error) {
-			ranks, err = r.ranks.Ranks(ctx, board, users, scores)
+			ranks, err = r.leaderboard.Ranking.Ranks(ctx, board, users, scores)
 			return err
 		})
 		if err != nil {
-			r.leaderboard.degrade(id, err)
+			r.leaderboard.degrade(board, err)
 			r.fromTruth(ctx, board, mine)
 			continue
 		}
@@ -73,10 +64,15 @@ func (r *Ranker) fromTruth(ctx context.Context, board *scoreboard.Board, receipt
 	ctx, cancel := context.WithTimeout(ctx, truthRankBudget)
 	defer cancel()
 	for _, receipt := range receipts {
-		place, err := r.leaderboard.truth.Place(ctx, board, receipt.User, 0)
+		err := r.leaderboard.truths.try(ctx, func(ctx context.Context) error {
+			place, err := r.leaderboard.Truth.Place(ctx, board, receipt.User, 0)
+			if err == nil {
+				receipt.Rank = &place.Rank
+			}
+			return err
+		})
 		if err != nil {
 			return
 		}
-		receipt.Rank = &place.Rank
 	}
 }

@@ -15,10 +15,7 @@ func DecodeIncrement(body []byte) (*IncrementRequest, error) {
 	if err := s.increment(r); err != nil {
 		return r, err
 	}
-	if s.space(); s.i < len(s.b) {
-		return r, scoreboard.Invalid("", "something follows the JSON object")
-	}
-	return r, nil
+	return r, s.end()
 }
 
 // DecodeBatch reads the body of a batch as strictly: {"items":[…]}.
@@ -40,8 +37,8 @@ func DecodeBatch(body []byte) (*Batch, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.space(); s.i < len(s.b) {
-		return nil, scoreboard.Invalid("", "something follows the JSON object")
+	if err := s.end(); err != nil {
+		return nil, err
 	}
 	return b, nil
 }
@@ -89,4 +86,59 @@ func (s *scanner) increment(r *IncrementRequest) error {
 		}
 		return err
 	})
+}
+
+// DecodeUsers reads the body of a list of users as strictly.
+func DecodeUsers(body []byte, most int) (*Users, error) {
+	s := scanner{b: body}
+	u := &Users{}
+	err := s.object(func(name []byte) (err error) {
+		switch string(name) {
+		case "board":
+			u.Board, err = s.text("board")
+			if err == nil && u.Board == "" {
+				err = scoreboard.Invalid("board", "board must not be empty")
+			}
+		case "user_ids":
+			err = s.array("user_ids", func() error {
+				if len(u.UserIDs) == most {
+					return scoreboard.Invalid("user_ids", "user_ids must be at most %d", most)
+				}
+				user, err := s.text("user_ids")
+				u.UserIDs = append(u.UserIDs, user)
+				return err
+			})
+		default:
+			err = unknown(name)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(u.UserIDs) == 0 {
+		return nil, scoreboard.Invalid("user_ids", "user_ids must be 1 to %d ids", most)
+	}
+	return u, s.end()
+}
+
+// DecodeProfile reads the body of a profile as strictly.
+func DecodeProfile(body []byte) (*Profile, error) {
+	s := scanner{b: body}
+	p := &Profile{}
+	err := s.object(func(name []byte) (err error) {
+		switch string(name) {
+		case "display_name":
+			p.DisplayName, err = s.text("display_name")
+		case "avatar_url":
+			p.AvatarURL, err = s.text("avatar_url")
+		default:
+			err = unknown(name)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return p, s.end()
 }

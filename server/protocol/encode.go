@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// AppendJSON writes r as encoding/json does, for the one answer that is
-// written for every increment. No name that it holds needs escaping but the
+// AppendJSON writes r as encoding/json does, for an answer that is written for
+// every increment. So do the others here, for every read. No name that it holds needs escaping but the
 // user's own text, which falls back to encoding/json.
 func (r *Receipt) AppendJSON(b []byte) []byte {
 	b = appendText(append(b, `{"user_id":`...), r.UserID)
@@ -24,6 +24,81 @@ func (r *Receipt) AppendJSON(b []byte) []byte {
 	}
 	b = r.RecordedAt.AppendFormat(append(b, `,"recorded_at":"`...), time.RFC3339Nano)
 	b = appendText(append(b, `","status":`...), r.Status)
+	return append(b, '}')
+}
+
+// AppendJSON writes e as encoding/json does.
+func (e *Entry) AppendJSON(b []byte) []byte {
+	b = strconv.AppendInt(append(b, `{"rank":`...), e.Rank, 10)
+	b = appendText(append(b, `,"user_id":`...), e.UserID)
+	b = strconv.AppendInt(append(b, `,"score":`...), e.Score, 10)
+	if e.DisplayName != "" {
+		b = appendText(append(b, `,"display_name":`...), e.DisplayName)
+	}
+	if e.AvatarURL != "" {
+		b = appendText(append(b, `,"avatar_url":`...), e.AvatarURL)
+	}
+	return append(b, '}')
+}
+
+func appendEntries(b []byte, entries []Entry) []byte {
+	b = append(b, '[')
+	for i := range entries {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = entries[i].AppendJSON(b)
+	}
+	return append(b, ']')
+}
+
+// AppendAround writes t as encoding/json does but for the number of age_ms,
+// which belongs between the two parts: the rest is the same for all who read
+// one state of a board.
+func (t *Top) AppendAround(b []byte) (before, after []byte) {
+	b = appendText(append(b, `{"board":`...), t.Board)
+	b = appendEntries(append(b, `,"entries":`...), t.Entries)
+	b = strconv.AppendInt(append(b, `,"total":`...), t.Total, 10)
+	b = t.UpdatedAt.AppendFormat(append(b, `,"updated_at":"`...), time.RFC3339Nano)
+	b = t.AsOf.AppendFormat(append(b, `","as_of":"`...), time.RFC3339Nano)
+	before = append(b, `","age_ms":`...)
+	a := appendNullable(append([]byte(nil), `,"version":`...), t.Version)
+	a = appendNullable(append(a, `,"epoch":`...), t.Epoch)
+	a = appendDegraded(a, t.Degraded, t.DegradedReason, t.BoardState)
+	if t.NextCursor != "" {
+		a = appendText(append(a, `,"next_cursor":`...), t.NextCursor)
+	}
+	return before, append(a, '}')
+}
+
+func appendDegraded(b []byte, degraded bool, reason, state string) []byte {
+	b = strconv.AppendBool(append(b, `,"degraded":`...), degraded)
+	if reason != "" {
+		b = appendText(append(b, `,"degraded_reason":`...), reason)
+	}
+	if state != "" {
+		b = appendText(append(b, `,"board_state":`...), state)
+	}
+	return b
+}
+
+// AppendJSON writes p as encoding/json does.
+func (p *Place) AppendJSON(b []byte) []byte {
+	b = appendText(append(b, `{"board":`...), p.Board)
+	b = appendText(append(b, `,"user_id":`...), p.UserID)
+	b = strconv.AppendInt(append(b, `,"score":`...), p.Score, 10)
+	b = strconv.AppendInt(append(b, `,"rank":`...), p.Rank, 10)
+	b = strconv.AppendInt(append(b, `,"total":`...), p.Total, 10)
+	b = strconv.AppendFloat(append(b, `,"percentile":`...), p.Percentile, 'f', -1, 64) // never so small that JSON wants an exponent
+	b = appendNullable(append(b, `,"version":`...), p.Version)
+	b = appendNullable(append(b, `,"epoch":`...), p.Epoch)
+	b = p.UpdatedAt.AppendFormat(append(b, `,"updated_at":"`...), time.RFC3339Nano)
+	b = p.AsOf.AppendFormat(append(b, `","as_of":"`...), time.RFC3339Nano)
+	b = strconv.AppendInt(append(b, `","age_ms":`...), p.AgeMS, 10)
+	b = appendDegraded(b, p.Degraded, p.DegradedReason, p.BoardState)
+	if len(p.Neighbours) > 0 {
+		b = appendEntries(append(b, `,"neighbours":`...), p.Neighbours)
+	}
 	return append(b, '}')
 }
 

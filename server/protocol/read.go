@@ -24,6 +24,7 @@ type Top struct {
 	Epoch          *int64    `json:"epoch"`
 	Degraded       bool      `json:"degraded"`
 	DegradedReason string    `json:"degraded_reason,omitempty"`
+	BoardState     string    `json:"board_state,omitempty"` // HEALTHY, CATCHING_UP or DEGRADED_REBUILDING
 	NextCursor     string    `json:"next_cursor,omitempty"`
 }
 
@@ -42,6 +43,7 @@ type Place struct {
 	AgeMS          int64     `json:"age_ms"`
 	Degraded       bool      `json:"degraded"`
 	DegradedReason string    `json:"degraded_reason,omitempty"`
+	BoardState     string    `json:"board_state,omitempty"`
 	Neighbours     []Entry   `json:"neighbours,omitempty"`
 }
 
@@ -49,4 +51,40 @@ type Place struct {
 type JoinTicket struct {
 	Token     string    `json:"token"`
 	ExpiresAt time.Time `json:"expires_at"`
+}
+
+// Users is the body of POST /v1/leaderboard/users.
+type Users struct {
+	Board   string   `json:"board,omitempty"`
+	UserIDs []string `json:"user_ids"`
+}
+
+// List answers it: who of them is on the board, best first, and who is not.
+type List struct {
+	Board          string      `json:"board"`
+	Entries        []ListEntry `json:"entries"`
+	NotFound       []string    `json:"not_found"`
+	Total          int64       `json:"total"` // of the board
+	Version        *int64      `json:"version"`
+	Epoch          *int64      `json:"epoch"`
+	AsOf           time.Time   `json:"as_of"`
+	AgeMS          int64       `json:"age_ms"`
+	Degraded       bool        `json:"degraded"`
+	DegradedReason string      `json:"degraded_reason,omitempty"`
+	BoardState     string      `json:"board_state,omitempty"`
+}
+
+// ListEntry is a row of a list: Rank is the user's on the board, Place the one
+// among those who were asked for, from 1.
+type ListEntry struct {
+	Place int `json:"place"`
+	Entry
+}
+
+// Profile is the body of PUT /v1/users/{user_id}/profile, and its answer.
+type Profile struct {
+	UserID      string     `json:"user_id,omitempty"` // of an answer
+	DisplayName string     `json:"display_name,omitempty"`
+	AvatarURL   string     `json:"avatar_url,omitempty"`
+	UpdatedAt   *time.Time `json:"updated_at,omitempty"` // of an answer
 }

@@ -46,6 +46,14 @@ func (s *scanner) more(c byte) bool {
 	return false
 }
 
+// end says whether something follows.
+func (s *scanner) end() error {
+	if s.space(); s.i < len(s.b) {
+		return scoreboard.Invalid("", "something follows the JSON object")
+	}
+	return nil
+}
+
 // object calls field at the value of each field, and refuses a name twice. The
 // name is good until field returns.
 func (s *scanner) object(field func(name []byte) error) error {

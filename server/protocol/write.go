@@ -63,6 +63,9 @@ type Error struct {
 	EventID   string `json:"event_id,omitempty"`
 	Field     string `json:"field,omitempty"`
 	RequestID string `json:"request_id"`
+	// WouldRank is the rank that the score asked about would have, where the
+	// user is not on the board.
+	WouldRank int64 `json:"would_rank,omitempty"`
 }
 
 // Batch is the body of POST /v1/scores/increments: up to MaxBatch items.

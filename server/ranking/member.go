@@ -25,6 +25,31 @@ func reachedAt(member string) time.Time {
 	return time.UnixMicro(int64(binary.BigEndian.Uint64([]byte(member[:prefixLength])))).UTC()
 }
 
+// state is what put.lua keeps for a user, behind reached_at.
+type state struct {
+	key, revision, version int64
+	hidden                 bool
+}
+
+func parseState(raw string) (s state, err error) {
+	if len(raw) <= prefixLength {
+		return s, fmt.Errorf("read a user's state: %q is too short", raw)
+	}
+	rest := raw[prefixLength:]
+	for _, to := range []*int64{&s.key, &s.revision, &s.version} {
+		field, after, ok := strings.Cut(rest, " ")
+		if !ok {
+			return s, fmt.Errorf("read a user's state: %q ends early", raw)
+		}
+		if *to, err = strconv.ParseInt(field, 10, 64); err != nil {
+			return s, fmt.Errorf("read a user's state: %w", err)
+		}
+		rest = after
+	}
+	s.hidden = rest == "1"
+	return s, nil
+}
+
 // parseKey reads a sorted set's score. Redis prints integers as such, but a
 // stand-in may say 1e+9 for a round number.
 func parseKey(s string) (int64, error) {

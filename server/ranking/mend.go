@@ -36,14 +36,14 @@ func (r *Ranking) States(ctx context.Context, board scoreboard.BoardID, users []
 // agrees with nothing.
 func readState(raw, key string) scoreboard.RankedState {
 	s := scoreboard.RankedState{Raw: raw}
-	var err error
 	if raw == "" {
 		return s
 	}
-	if s.Key, s.Revision, s.Hidden, err = parseState(raw); err != nil {
+	kept, err := parseState(raw)
+	if err != nil {
 		return scoreboard.RankedState{Raw: raw, Revision: math.MinInt64}
 	}
-	s.ReachedAt = reachedAt(raw)
+	s.Key, s.Revision, s.Hidden, s.ReachedAt = kept.key, kept.revision, kept.hidden, reachedAt(raw)
 	if key != "" {
 		n, err := parseKey(key)
 		s.Ranked = err == nil && n == s.Key
@@ -60,7 +60,8 @@ func (r *Ranking) Mend(ctx context.Context, truth *scoreboard.Change, wrong scor
 		hidden = "1"
 	}
 	n, err := r.mend.Run(ctx, r.rdb, liveKeys(truth.Board), channel, string(truth.Board), appendMoved(nil, truth), string(truth.User), wrong.Raw,
-		strconv.FormatInt(truth.Revision, 10), strconv.FormatInt(truth.Key, 10), prefix(truth.ReachedAt), hidden).Int64()
+		strconv.FormatInt(truth.Revision, 10), strconv.FormatInt(truth.Key, 10), prefix(truth.ReachedAt),
+		strconv.FormatInt(truth.Version, 10), hidden).Int64()
 	if err == nil && n < 0 {
 		err = ErrCold
 	}

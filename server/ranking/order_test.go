@@ -1,7 +1,8 @@
 package ranking_test
 
 import (
-	"reflect"
+	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -11,14 +12,49 @@ import (
 
 	"github.com/scoreboard/scoreboard/migrations"
 	"github.com/scoreboard/scoreboard/server/backendtest"
+	"github.com/scoreboard/scoreboard/server/ranking"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
 )
 
+// history draws what happens on a board of some mode: scores of few values and
+// times, so that ties to the microsecond are common, and users who are hidden
+// and come back. It returns the changes that the ranking is told, and where
+// everybody stands in the end.
+func history(rt *rapid.T, b *scoreboard.Board, users []string) (told []scoreboard.Change, last map[scoreboard.UserID]scoreboard.Change) {
+	last = map[scoreboard.UserID]scoreboard.Change{}
+	for range rapid.IntRange(1, 60).Draw(rt, "events") {
+		user := scoreboard.UserID(rapid.SampledFrom(users).Draw(rt, "user"))
+		c, had := last[user]
+		if had && rapid.IntRange(0, 9).Draw(rt, "what") == 0 {
+			c.Hidden = !c.Hidden
+		} else {
+			next, err := b.Next(c.Score, had, rapid.Int64Range(-3, 3).Draw(rt, "delta"))
+			if err != nil {
+				rt.Fatal(err)
+			}
+			version := c.Version + 1
+			if had && next == c.Score { // an event that changes nothing is not told
+				c.Version = version
+				last[user] = c
+				continue
+			}
+			revision, hidden := c.Revision, c.Hidden
+			c = change(string(user), int64(next), 0, rapid.Int64Range(0, 3).Draw(rt, "reached"))
+			c.Board, c.Key, c.Version, c.Revision, c.Hidden = b.ID, b.Order.Key(c.Score), version, revision, hidden
+		}
+		c.Revision++
+		last[user] = c
+		told = append(told, c, c)
+	}
+	return told, last
+}
+
 // TestRedisOrdersExactlyAsPostgreSQL plays random histories, with ties to the
-// microsecond and ids that sort by bytes only, into both: the final states
-// into PostgreSQL, all states, shuffled and twice, into Redis. Head, ranks,
-// neighbours and totals must agree to the last place.
+// microsecond and ids that sort by bytes only, on boards of all modes and both
+// orders into both: the final states into PostgreSQL, all states, shuffled and
+// twice, into Redis. Head, pages from any position, ranks, percentiles,
+// neighbours, lists and totals must agree to the last place.
 func TestRedisOrdersExactlyAsPostgreSQL(t *testing.T) {
 	t.Parallel()
 	url := backendtest.Postgres(t, migrations.Up)
@@ -35,67 +71,129 @@ func TestRedisOrdersExactlyAsPostgreSQL(t *testing.T) {
 	r := connect(t, backendtest.Redis(t))
 
 	users := []string{"a", "a.", "a:", "A", "ab", "b", "B-1", "_", "-", "0", "9", "zz", "z", "@x", "y"}
+	run := 0
 	rapid.Check(t, func(rt *rapid.T) {
-		b := &scoreboard.Board{ID: "either", Family: "either", Order: rapid.SampledFrom([]scoreboard.Order{
-			scoreboard.OrderHighest, scoreboard.OrderLowest,
-		}).Draw(rt, "order"), Created: time.UnixMicro(1)}
+		run++
+		b := &scoreboard.Board{
+			ID:       scoreboard.BoardID("either-" + itoa(int64(run))), // what the store knows of a board's size outlives a run
+			Mode:     rapid.SampledFrom([]scoreboard.Mode{scoreboard.ModeIncrement, scoreboard.ModeBest, scoreboard.ModeLatest}).Draw(rt, "mode"),
+			Order:    rapid.SampledFrom([]scoreboard.Order{scoreboard.OrderHighest, scoreboard.OrderLowest}).Draw(rt, "order"),
+			MinScore: -1 << 53, MaxScore: 1 << 53, Created: time.UnixMicro(1),
+		}
 		must := func(err error) {
+			rt.Helper()
 			if err != nil {
 				rt.Fatal(err)
 			}
 		}
 		must(r.rdb.FlushAll(ctx).Err())
-		_, err := conn.Exec(ctx, "truncate scores")
-		must(err)
 		r.warm(t, b)
-
-		var history []scoreboard.Change
-		last := map[scoreboard.UserID]scoreboard.Change{}
-		for range rapid.IntRange(1, 60).Draw(rt, "events") {
-			c := change(rapid.SampledFrom(users).Draw(rt, "user"), rapid.Int64Range(-3, 3).Draw(rt, "score"), 0, rapid.Int64Range(0, 3).Draw(rt, "reached"))
-			c.Board, c.Key, c.Hidden = b.ID, b.Order.Key(c.Score), rapid.IntRange(0, 9).Draw(rt, "hidden") == 0
-			c.Revision = last[c.User].Revision + 1
-			c.Version = c.Revision
-			last[c.User] = c
-			history = append(history, c, c)
-		}
+		told, last := history(rt, b, users)
 		for _, c := range last {
 			_, err := conn.Exec(ctx, `insert into scores (user_id, board_id, score, order_key, version, revision, reached_at, recorded_at, hidden)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`, c.User, b.ID, c.Score, c.Key, c.Version, c.Revision, c.ReachedAt, c.RecordedAt, c.Hidden)
 			must(err)
 		}
-		shuffled := rapid.Permutation(history).Draw(rt, "arrival")
-		for batch := range slices.Chunk(shuffled, rapid.IntRange(1, 20).Draw(rt, "batch")) {
-			_, err := r.Apply(ctx, batch)
-			must(err)
-		}
-
-		want, err := truth.Top(ctx, b, scoreboard.TopSize)
-		must(err)
-		got, err := r.Top(ctx, b.ID)
-		must(err)
-		if !reflect.DeepEqual(got.Entries, want.Entries) || got.Total != want.Total {
-			rt.Fatalf("Redis has %q of %d, PostgreSQL %q of %d", show(got.Entries), got.Total, show(want.Entries), want.Total)
-		}
-		k := rapid.IntRange(0, 4).Draw(rt, "k")
-		for user := range last {
-			want, wantErr := truth.Place(ctx, b, user, k)
-			got, gotErr := r.Place(ctx, b.ID, user, k)
-			if scoreboard.CodeOf(wantErr) != scoreboard.CodeOf(gotErr) {
-				rt.Fatalf("%s: Redis says %v, PostgreSQL %v", user, gotErr, wantErr)
-			}
-			if wantErr != nil {
-				continue
-			}
-			if got.Rank != want.Rank || got.Score != want.Score || got.Total != want.Total || !got.UpdatedAt.Equal(want.UpdatedAt) ||
-				!reflect.DeepEqual(got.Neighbours, want.Neighbours) {
-				rt.Fatalf("%s: Redis has %+v, PostgreSQL %+v", user, *got, *want)
-			}
-			ranks, err := r.Ranks(ctx, b, []scoreboard.UserID{user}, []*scoreboard.Score{nil})
-			must(err)
-			if *ranks[0] != want.Rank {
-				rt.Fatalf("%s: ranks says %d, PostgreSQL %d", user, *ranks[0], want.Rank)
+		if len(told) > 0 {
+			shuffled := rapid.Permutation(told).Draw(rt, "arrival")
+			for batch := range slices.Chunk(shuffled, rapid.IntRange(1, 20).Draw(rt, "batch")) {
+				_, err := r.Apply(ctx, batch)
+				must(err)
 			}
 		}
+		samePages(rt, r.Ranking, truth, b)
+		samePlaces(rt, r.Ranking, truth, b, last)
 	})
+}
+
+func same(rt *rapid.T, what string, got, want *scoreboard.Top) {
+	if !slices.Equal(got.Entries, want.Entries) || !slices.EqualFunc(got.Reached, want.Reached, time.Time.Equal) || got.Total != want.Total {
+		rt.Fatalf("%s: Redis has %q of %d, PostgreSQL %q of %d", what, show(got.Entries), got.Total, show(want.Entries), want.Total)
+	}
+}
+
+// samePages compares the head, the pages that follow one another, and a page
+// behind a position that somebody may have held once, or never.
+func samePages(rt *rapid.T, r *ranking.Ranking, truth *store.Store, b *scoreboard.Board) {
+	limit := rapid.IntRange(1, 5).Draw(rt, "limit")
+	head, err := r.Top(ctx, b.ID)
+	if err != nil {
+		rt.Fatal(err)
+	}
+	slow, err := truth.Page(ctx, b, nil, scoreboard.TopSize)
+	if err != nil {
+		rt.Fatal(err)
+	}
+	same(rt, "head", head, slow)
+	page := func(after scoreboard.Position) *scoreboard.Top {
+		got, err := r.Page(ctx, b.ID, &after, limit)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		want, err := truth.Page(ctx, b, &after, limit)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		same(rt, fmt.Sprintf("page behind %+v", after), got, want)
+		return got
+	}
+	all := head.Entries[:min(limit, len(head.Entries))]
+	for len(all) > 0 && len(all) < len(head.Entries) {
+		next := page(head.Position(len(all)-1, b.Order))
+		if len(next.Entries) == 0 {
+			break
+		}
+		all = append(all, next.Entries...)
+	}
+	if !slices.Equal(all, head.Entries) {
+		rt.Fatalf("pages of %d make %q, the board is %q", limit, show(all), show(head.Entries))
+	}
+	page(scoreboard.Position{
+		Key: rapid.Int64Range(-10, 10).Draw(rt, "key"), ReachedAt: change("x", 0, 0, rapid.Int64Range(0, 3).Draw(rt, "at")).ReachedAt,
+		User: scoreboard.UserID(rapid.SampledFrom([]string{"", "a", "a-", "aa", "Z", "~"}).Draw(rt, "behind")),
+	})
+}
+
+// samePlaces compares what is said of each user, of all of them in a list, and
+// of a score that nobody has.
+func samePlaces(rt *rapid.T, r *ranking.Ranking, truth *store.Store, b *scoreboard.Board, last map[scoreboard.UserID]scoreboard.Change) {
+	k := rapid.IntRange(0, 4).Draw(rt, "k")
+	users := append(slices.Sorted(maps.Keys(last)), "nobody")
+	for _, user := range users {
+		want, wantErr := truth.Place(ctx, b, user, k)
+		got, gotErr := r.Place(ctx, b.ID, user, k)
+		if scoreboard.CodeOf(wantErr) != scoreboard.CodeOf(gotErr) {
+			rt.Fatalf("%s: Redis says %v, PostgreSQL %v", user, gotErr, wantErr)
+		}
+		if wantErr != nil {
+			continue
+		}
+		if got.Rank != want.Rank || got.Score != want.Score || got.Total != want.Total || got.Percentile() != want.Percentile() ||
+			!got.UpdatedAt.Equal(want.UpdatedAt) || got.Revision != want.Revision || !slices.Equal(got.Neighbours, want.Neighbours) {
+			rt.Fatalf("%s: Redis has %+v, PostgreSQL %+v", user, *got, *want)
+		}
+		ranks, err := r.Ranks(ctx, b, []scoreboard.UserID{user}, []*scoreboard.Score{nil})
+		if err != nil || *ranks[0] != want.Rank {
+			rt.Fatalf("%s: ranks says %d, %v, PostgreSQL %d", user, *ranks[0], err, want.Rank)
+		}
+	}
+	got, err := r.List(ctx, b.ID, users)
+	if err != nil {
+		rt.Fatal(err)
+	}
+	want, err := truth.List(ctx, b, users)
+	if err != nil {
+		rt.Fatal(err)
+	}
+	if !slices.Equal(got.Entries, want.Entries) || !slices.Equal(got.Missing, want.Missing) || got.Total != want.Total {
+		rt.Fatalf("list: Redis has %q without %q, PostgreSQL %q without %q", show(got.Entries), got.Missing, show(want.Entries), want.Missing)
+	}
+	score := scoreboard.Score(rapid.Int64Range(-6, 6).Draw(rt, "a score"))
+	ranks, err := r.Ranks(ctx, b, []scoreboard.UserID{"nobody"}, []*scoreboard.Score{&score})
+	if err != nil {
+		rt.Fatal(err)
+	}
+	if rank, err := truth.RankOf(ctx, b, score); err != nil || *ranks[0] != rank {
+		rt.Fatalf("a score of %d: Redis ranks it %d, PostgreSQL %d, %v", score, *ranks[0], rank, err)
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -48,6 +49,12 @@ var luaTop string
 //go:embed lua/place.lua
 var luaPlace string
 
+//go:embed lua/page.lua
+var luaPage string
+
+//go:embed lua/list.lua
+var luaList string
+
 //go:embed lua/ranks.lua
 var luaRanks string
 
@@ -62,8 +69,9 @@ var ErrCold = errors.New("the ranking does not hold this board")
 type Ranking struct {
 	rdb                             redis.UniversalClient
 	apply, fill, swap, mark, unmark *redis.Script
-	fresh, top, place, ranking      *redis.Script
-	states, mend, lead              *redis.Script
+	fresh, top, page, place, list   *redis.Script
+	ranking, states, mend, lead     *redis.Script
+	known                           atomic.Pointer[freshness]
 }
 
 // New uses rdb, which the caller closes.
@@ -79,7 +87,9 @@ func New(rdb redis.UniversalClient) *Ranking {
 		states:  redis.NewScript(luaStates),
 		mend:    redis.NewScript(luaPut + luaMend),
 		top:     redis.NewScript(luaTop),
+		page:    redis.NewScript(luaPage),
 		place:   redis.NewScript(luaPlace),
+		list:    redis.NewScript(luaList),
 		ranking: redis.NewScript(luaRanks),
 		lead:    redis.NewScript(luaLead),
 	}
@@ -137,7 +147,7 @@ func (r *Ranking) pipelined(ctx context.Context, queue func(run func(*redis.Scri
 }
 
 func applyArguments(board scoreboard.BoardID, changes map[scoreboard.UserID]*scoreboard.Change) []any {
-	args := make([]any, 4, 4+5*len(changes))
+	args := make([]any, 4, 4+6*len(changes))
 	updated := time.Time{}
 	moved := make([]byte, 0, 48*len(changes))
 	for _, c := range changes {
@@ -173,7 +183,8 @@ func appendChange(args []any, c *scoreboard.Change) []any {
 	if c.Hidden {
 		hidden = "1"
 	}
-	return append(args, string(c.User), strconv.FormatInt(c.Revision, 10), strconv.FormatInt(c.Key, 10), prefix(c.ReachedAt), hidden)
+	return append(args, string(c.User), strconv.FormatInt(c.Revision, 10), strconv.FormatInt(c.Key, 10), prefix(c.ReachedAt),
+		strconv.FormatInt(c.Version, 10), hidden)
 }
 
 // Fresh records up to when each shard's changes of a partition are applied.
@@ -190,6 +201,7 @@ func (r *Ranking) Fresh(ctx context.Context, beats []scoreboard.Heartbeat) error
 	if err := r.fresh.Run(ctx, r.rdb, []string{freshKey}, args...).Err(); err != nil {
 		return fmt.Errorf("record how fresh the ranking is: %w", err)
 	}
+	r.known.Store(nil)
 	return nil
 }
 

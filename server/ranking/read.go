@@ -1,9 +1,11 @@
 package ranking
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -14,16 +16,34 @@ import (
 
 // Top returns the head of a board, or ErrCold.
 func (r *Ranking) Top(ctx context.Context, board scoreboard.BoardID) (*scoreboard.Top, error) {
-	reply, asOf, err := r.read(ctx, r.top, liveKeys(board)[:2])
+	return r.rows(ctx, board, r.top, scoreboard.TopSize)
+}
+
+// Page returns up to limit standings behind a position, which nobody need hold
+// any more, or ErrCold.
+func (r *Ranking) Page(ctx context.Context, board scoreboard.BoardID, after *scoreboard.Position, limit int) (*scoreboard.Top, error) {
+	return r.rows(ctx, board, r.page, limit, strconv.FormatInt(after.Key, 10), prefix(after.ReachedAt)+string(after.User))
+}
+
+// rows runs a script that answers with epoch, version, updated, order, built,
+// total, the 0-based rank of the first row, and rows.
+func (r *Ranking) rows(ctx context.Context, board scoreboard.BoardID, script *redis.Script, limit int, args ...any) (*scoreboard.Top, error) {
+	reply, asOf, err := r.read(ctx, script, liveKeys(board)[:2], append([]any{limit}, args...)...)
 	if err != nil {
-		return nil, fmt.Errorf("read the top of board %s: %w", board, err)
+		return nil, fmt.Errorf("read %d rows of board %s: %w", limit, board, err)
 	}
-	top := &scoreboard.Top{Board: board, Epoch: reply.int(0), Version: reply.int(1), AsOf: asOf, Total: reply.int(5)}
-	top.UpdatedAt = time.UnixMicro(reply.int(2)).UTC()
-	if top.Entries, err = unpackHead(reply.string(4), scoreboard.Order(reply.string(3))); err != nil {
-		return nil, fmt.Errorf("read the top of board %s: %w", board, err)
+	top := &scoreboard.Top{
+		Board: board, Epoch: reply.int(0), Version: reply.int(1), UpdatedAt: time.UnixMicro(reply.int(2)).UTC(), AsOf: asOf, Total: reply.int(5),
+		State:   reply.state(4, asOf),
+		Entries: make([]scoreboard.Entry, 0, (len(reply.values)-7)/2), Reached: make([]time.Time, 0, (len(reply.values)-7)/2),
 	}
-	return top, reply.err
+	reply.entries(7, reply.int(6), scoreboard.Order(reply.string(3)), func(e scoreboard.Entry, reached time.Time) {
+		top.Entries, top.Reached = append(top.Entries, e), append(top.Reached, reached)
+	})
+	if reply.err != nil {
+		return nil, fmt.Errorf("read %d rows of board %s: %w", limit, board, reply.err)
+	}
+	return top, nil
 }
 
 // Place returns a user's standing with k neighbours on each side (none asked
@@ -33,42 +53,58 @@ func (r *Ranking) Place(ctx context.Context, board scoreboard.BoardID, user scor
 	if err != nil {
 		return nil, fmt.Errorf("read the place of %s on board %s: %w", user, board, err)
 	}
-	if len(reply.values) < 6 {
+	if len(reply.values) < 7 {
 		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "user %s has no score on board %s", user, board)
 	}
-	order, state := scoreboard.Order(reply.string(2)), reply.string(5)
-	key, _, _, err := parseState(state)
+	order, raw := scoreboard.Order(reply.string(2)), reply.string(6)
+	kept, err := parseState(raw)
 	if err != nil {
 		return nil, err
 	}
 	p := &scoreboard.Place{
-		Board: board, User: user, Score: order.Score(key), Rank: reply.int(4) + 1, Total: reply.int(3),
-		Version: reply.int(1), Epoch: reply.int(0), UpdatedAt: reachedAt(state), AsOf: asOf,
+		Board: board, User: user, Score: order.Score(kept.key), Rank: reply.int(5) + 1, Total: reply.int(4),
+		Version: reply.int(1), Epoch: reply.int(0), UpdatedAt: reachedAt(raw), AsOf: asOf,
+		UserVersion: kept.version, Revision: kept.revision, State: reply.state(3, asOf),
 	}
-	for i := 7; i+1 < len(reply.values); i += 2 {
-		member := reply.string(i)
-		key, err := parseKey(reply.string(i + 1))
-		if err != nil || len(member) <= prefixLength {
-			return nil, fmt.Errorf("read the neighbours of %s on board %s: row is malformed: %w", user, board, err)
-		}
-		p.Neighbours = append(p.Neighbours, scoreboard.Entry{
-			Rank: reply.int(6) + int64(len(p.Neighbours)) + 1,
-			User: scoreboard.UserID(member[prefixLength:]), Score: order.Score(key),
-		})
+	if k > 0 {
+		p.Neighbours = make([]scoreboard.Entry, 0, (len(reply.values)-8)/2)
+		reply.entries(8, reply.int(7), order, func(e scoreboard.Entry, _ time.Time) { p.Neighbours = append(p.Neighbours, e) })
 	}
-	return p, reply.err
+	if reply.err != nil {
+		return nil, fmt.Errorf("read the place of %s on board %s: %w", user, board, reply.err)
+	}
+	return p, nil
 }
 
-// parseState reads what put.lua keeps for a user.
-func parseState(state string) (key, revision int64, hidden bool, err error) {
-	if len(state) <= prefixLength {
-		return 0, 0, false, fmt.Errorf("read a user's state: %q is too short", state)
+// List returns the standings of users, all at one version, or ErrCold.
+func (r *Ranking) List(ctx context.Context, board scoreboard.BoardID, users []scoreboard.UserID) (*scoreboard.List, error) {
+	args := make([]any, len(users))
+	for i, u := range users {
+		args[i] = string(u)
 	}
-	var h int
-	if _, err := fmt.Sscanf(state[prefixLength:], "%d %d %d", &key, &revision, &h); err != nil {
-		return 0, 0, false, fmt.Errorf("read a user's state: %w", err)
+	reply, asOf, err := r.read(ctx, r.list, liveKeys(board), args...)
+	if err != nil {
+		return nil, fmt.Errorf("read %d standings of board %s: %w", len(users), board, err)
 	}
-	return key, revision, h == 1, nil
+	l := &scoreboard.List{Board: board, Epoch: reply.int(0), Version: reply.int(1), AsOf: asOf, Total: reply.int(4), State: reply.state(3, asOf)}
+	order := scoreboard.Order(reply.string(2))
+	for i, user := range users {
+		rank := reply.int(5 + 2*i)
+		if rank < 0 {
+			l.Missing = append(l.Missing, user)
+			continue
+		}
+		kept, err := parseState(reply.string(6 + 2*i))
+		if err != nil {
+			return nil, err
+		}
+		l.Entries = append(l.Entries, scoreboard.Entry{Rank: rank + 1, User: user, Score: order.Score(kept.key)})
+	}
+	if reply.err != nil {
+		return nil, fmt.Errorf("read %d standings of board %s: %w", len(users), board, reply.err)
+	}
+	slices.SortFunc(l.Entries, func(a, b scoreboard.Entry) int { return cmp.Compare(a.Rank, b.Rank) })
+	return l, nil
 }
 
 // Ranks returns a 1-based rank for each user, or nil where one is not ranked;
@@ -99,21 +135,38 @@ func (r *Ranking) Ranks(ctx context.Context, board *scoreboard.Board, users []sc
 	return ranks, nil
 }
 
-// read runs a script and asks how fresh the ranking is, in one round trip.
+// freshLife is how long what is known of the ranking's freshness is told again:
+// it only makes an answer look older than it is.
+const freshLife = 100 * time.Millisecond
+
+// freshness is how fresh the ranking was at a time.
+type freshness struct{ at, asOf time.Time }
+
+// read runs a script and says how fresh the ranking was before it, in one
+// round trip.
 func (r *Ranking) read(ctx context.Context, script *redis.Script, keys []string, args ...any) (*reply, time.Time, error) {
+	known := r.known.Load()
 	var answer *redis.Cmd
-	var fresh *redis.MapStringStringCmd
-	ask := func(run func(redis.Scripter) *redis.Cmd) error {
-		_, err := r.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
-			answer = run(p)
-			fresh = p.HGetAll(ctx, freshKey)
+	var err error
+	if known != nil && time.Since(known.at) < freshLife {
+		answer = script.Run(ctx, r.rdb, keys, args...)
+		err = answer.Err()
+	} else {
+		var fresh *redis.MapStringStringCmd
+		_, err = r.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+			fresh = p.HGetAll(ctx, freshKey) // first: what is applied between the two must not be claimed
+			answer = script.EvalSha(ctx, p, keys, args...)
 			return nil
 		})
-		return err
-	}
-	err := ask(func(s redis.Scripter) *redis.Cmd { return script.EvalSha(ctx, s, keys, args...) })
-	if err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
-		err = ask(func(s redis.Scripter) *redis.Cmd { return script.Eval(ctx, s, keys, args...) })
+		if err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
+			answer = script.Eval(ctx, r.rdb, keys, args...)
+			err = answer.Err()
+		}
+		if freshErr := fresh.Err(); freshErr != nil {
+			return nil, time.Time{}, freshErr
+		}
+		known = &freshness{time.Now(), asOf(fresh.Val())}
+		r.known.Store(known)
 	}
 	if errors.Is(err, redis.Nil) {
 		return nil, time.Time{}, ErrCold
@@ -125,7 +178,7 @@ func (r *Ranking) read(ctx context.Context, script *redis.Script, keys []string,
 	if err != nil {
 		return nil, time.Time{}, err
 	}
-	return &reply{values: values}, asOf(fresh.Val()), nil
+	return &reply{values: values}, known.asOf, nil
 }
 
 // asOf is the time before which everything is applied: the least advanced of
@@ -154,6 +207,30 @@ func asOf(fresh map[string]string) time.Time {
 type reply struct {
 	values []any
 	err    error
+}
+
+// state says whether everything committed before the board was built has been
+// confirmed to be in it since.
+func (r *reply) state(i int, asOf time.Time) scoreboard.BoardState {
+	if asOf.Before(time.UnixMicro(r.int(i))) {
+		return scoreboard.StateCatchingUp
+	}
+	return scoreboard.StateHealthy
+}
+
+// entries calls do with the rows from index i on, members and keys by turns,
+// the first of which has the 0-based rank first.
+func (r *reply) entries(i int, first int64, order scoreboard.Order, do func(e scoreboard.Entry, reached time.Time)) {
+	for ; i+1 < len(r.values); i += 2 {
+		member := r.string(i)
+		key, err := parseKey(r.string(i + 1))
+		if err != nil || len(member) <= prefixLength {
+			r.fail(i)
+			return
+		}
+		first++
+		do(scoreboard.Entry{Rank: first, User: scoreboard.UserID(member[prefixLength:]), Score: order.Score(key)}, reachedAt(member))
+	}
 }
 
 func (r *reply) string(i int) string {

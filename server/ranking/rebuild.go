@@ -29,7 +29,7 @@ func (r *Ranking) Mark(ctx context.Context, board scoreboard.BoardID, token stri
 
 // Fill puts changes of one board into the shadow that token marked.
 func (r *Ranking) Fill(ctx context.Context, board scoreboard.BoardID, token string, changes []scoreboard.Change) error {
-	args := make([]any, 2, 2+5*len(changes))
+	args := make([]any, 2, 2+6*len(changes))
 	args[0], args[1] = token, markLife.Milliseconds()
 	for i := range changes {
 		args = appendChange(args, &changes[i])

@@ -151,8 +151,8 @@ func TestVerifyFindsEveryKindOfDifferenceAndNothingElse(t *testing.T) {
 	ok(r.rdb.HSet(ctx, users, "ghost", state("user4")).Err())
 	ok(r.rdb.ZAdd(ctx, rank, redis.Z{Score: -1e6, Member: member("ghost")}).Err())
 	ahead := state("user5")
-	ok(r.rdb.HSet(ctx, users, "user5", strings.TrimSuffix(ahead, "3 0")+"9 0").Err())
-	ok(r.rdb.HSet(ctx, users, "user6", strings.TrimSuffix(state("user6"), "3 0")+"2 0").Err())
+	ok(r.rdb.HSet(ctx, users, "user5", strings.TrimSuffix(ahead, "3 3 0")+"9 3 0").Err())
+	ok(r.rdb.HSet(ctx, users, "user6", strings.TrimSuffix(state("user6"), "3 3 0")+"2 3 0").Err())
 	ok(r.rdb.HSet(ctx, users, "user7", "rubbish").Err())
 	inRanking := "ghost:not_in_store user1:not_in_ranking user2:other user3:other user5:ahead user6:behind user7:behind"
 	// In the store:
@@ -181,7 +181,7 @@ func TestVerifyFindsEveryKindOfDifferenceAndNothingElse(t *testing.T) {
 // same compares the whole order of both.
 func (r *rig) same(t *testing.T) {
 	t.Helper()
-	want, err := r.Top(ctx, &r.board, scoreboard.TopSize)
+	want, err := r.Page(ctx, &r.board, nil, scoreboard.TopSize)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,6 +27,13 @@ func ParseBoardID(s string) (BoardID, error) {
 	return BoardID(s), nil
 }
 
+// Family is what an instance is an instance of, by its name; b itself
+// otherwise.
+func (b BoardID) Family() BoardID {
+	family, _, _ := strings.Cut(string(b), ":")
+	return BoardID(family)
+}
+
 // IsInstance reports whether the name is that of one period of a board.
 func (b BoardID) IsInstance() bool { return strings.Contains(string(b), ":") }
 

@@ -46,6 +46,7 @@ type Error struct {
 	Message    string
 	Field      string        // the offending field of the request, if there is one
 	RetryAfter time.Duration // set for rate_limited, overloaded and unavailable
+	WouldRank  int64         // of a score that was asked about, in a not_found
 	Err        error
 }
 

@@ -1,6 +1,9 @@
 package scoreboard
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // TopSize is how many standings carry a board's version: the version rises
 // exactly when membership, order or a score among them changes.
@@ -8,12 +11,33 @@ const TopSize = 100
 
 // Entry is one row of a board as it is shown.
 type Entry struct {
-	Rank  int64
-	User  UserID
-	Score Score
+	Rank    int64
+	User    UserID
+	Score   Score
+	Profile *Profile // nil where the user has none, or it is not known here yet
 }
 
-// Top is the head of a board at one version.
+// Position is what orders a board: of two, the smaller key is ahead, then who
+// reached it first, then the smaller user id.
+type Position struct {
+	Key       int64
+	ReachedAt time.Time // microseconds
+	User      UserID
+}
+
+// Compare orders positions: negative where p is ahead of q.
+func (p *Position) Compare(q *Position) int {
+	if c := cmp.Compare(p.Key, q.Key); c != 0 {
+		return c
+	}
+	if c := p.ReachedAt.Compare(q.ReachedAt); c != 0 {
+		return c
+	}
+	return cmp.Compare(p.User, q.User)
+}
+
+// Top is the head of a board at one version, or a page of it further down. It
+// is shared by all who read it: nobody changes one that was handed out.
 type Top struct {
 	Board     BoardID
 	Epoch     int64 // rises with every rebuild; 0 when degraded
@@ -21,8 +45,15 @@ type Top struct {
 	UpdatedAt time.Time
 	AsOf      time.Time // every change committed before it is in
 	Total     int64
-	Entries   []Entry // at most TopSize, best first
-	Degraded  string  // why this is not from a healthy ranking; empty when it is
+	Entries   []Entry     // at most TopSize, best first
+	Reached   []time.Time // when each of Entries was reached; nil in notices
+	State     BoardState
+	Degraded  string // why this is not from a healthy ranking; empty when it is
+}
+
+// Position is where the entry at index i stands on a board of this order.
+func (t *Top) Position(i int, o Order) Position {
+	return Position{Key: o.Key(t.Entries[i].Score), ReachedAt: t.Reached[i], User: t.Entries[i].User}
 }
 
 // Place is one user's standing on a board, with neighbours on request.
@@ -37,11 +68,29 @@ type Place struct {
 	UpdatedAt  time.Time // when the score was reached
 	AsOf       time.Time
 	Neighbours []Entry // k above, the user, k below; nil unless asked for
+	State      BoardState
 	Degraded   string
+
+	UserVersion int64 // of the user's last event that is in; 0: not told
+	Revision    int64 // the user's, likewise
 }
 
-// Percentile is the share of users ranked below, in percent, rounded to one
-// decimal.
+// List is the standings of some users on a board, best first.
+type List struct {
+	Board    BoardID
+	Epoch    int64 // 0 when degraded
+	Version  int64
+	AsOf     time.Time
+	Total    int64 // of the board
+	Entries  []Entry
+	Missing  []UserID // those who are not on the board
+	State    BoardState
+	Degraded string
+}
+
+// Percentile is the share of all ranked users who rank below this one, in
+// percent, rounded to one decimal, half up: of 1,000 users the first has 99.9
+// and the last 0. Somebody alone on a board has 0.
 func (p *Place) Percentile() float64 {
 	if p.Total == 0 {
 		return 0

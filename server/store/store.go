@@ -26,8 +26,9 @@ type Options struct {
 
 // Store is a pool of connections to the truth.
 type Store struct {
-	pool *pgxpool.Pool
-	o    Options
+	pool  *pgxpool.Pool
+	o     Options
+	walks *walks
 }
 
 // Open connects lazily: an unreachable database is found by the first use.
@@ -47,7 +48,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the PostgreSQL pool: %w", err)
 	}
-	return &Store{pool: pool, o: o}, nil
+	return &Store{pool: pool, o: o, walks: newWalks(smallBoard, milestoneStep)}, nil
 }
 
 // Close waits for connections in use and closes all.

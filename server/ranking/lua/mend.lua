@@ -1,11 +1,11 @@
 -- KEYS: meta, rank, users. ARGV: channel, board, moved, user, the state that
--- was found wrong (empty: none), then the truth: revision, key, prefix, hidden;
+-- was found wrong (empty: none), then the truth: revision, key, prefix, version, hidden;
 -- revision 0 removes the user. Returns 1, 0 where the state is another by now,
 -- or -1 where the board is cold.
 if redis.call('EXISTS', KEYS[1]) == 0 then
     return -1
 end
-local user, wrong, revision, key, prefix, hidden = ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[9]
+local user, wrong, revision, key, prefix, version, hidden = ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[9], ARGV[10]
 if (redis.call('HGET', KEYS[3], user) or '') ~= wrong then
     return 0
 end
@@ -17,7 +17,7 @@ if revision ~= '0' then
     if hidden ~= '1' then
         redis.call('ZADD', KEYS[2], key, prefix .. user)
     end
-    redis.call('HSET', KEYS[3], user, prefix .. key .. ' ' .. revision .. ' ' .. hidden)
+    redis.call('HSET', KEYS[3], user, prefix .. key .. ' ' .. revision .. ' ' .. version .. ' ' .. hidden)
 end
 local top = head(KEYS[2])
 if top == redis.call('HGET', KEYS[1], 'top') then

@@ -1,14 +1,14 @@
 -- A user's state is 8 bytes of reached_at (big-endian microseconds), then
--- "key revision hidden". The member of the sorted set is those 8 bytes and the
+-- "key revision version hidden". The member of the sorted set is those 8 bytes and the
 -- user id: equal keys order by member, which is first to reach, then user id.
 -- Revisions are compared as numbers; scores are only passed through.
 
--- put applies the changes in ARGV from index first on, five fields each (user,
--- revision, key, prefix, hidden), where their revision is newer. It returns
--- how many were.
+-- put applies the changes in ARGV from index first on, six fields each (user,
+-- revision, key, prefix, version, hidden), where their revision is newer. It
+-- returns how many were.
 local function put(rank, users, first)
     local names = {}
-    for i = first, #ARGV, 5 do
+    for i = first, #ARGV, 6 do
         names[#names + 1] = ARGV[i]
     end
     if #names == 0 then
@@ -17,8 +17,8 @@ local function put(rank, users, first)
     local states = redis.call('HMGET', users, unpack(names))
     local gone, members, fresh = {}, {}, {}
     for n = 1, #names do
-        local at = first + 5 * (n - 1)
-        local user, revision, key, prefix, hidden = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3], ARGV[at + 4]
+        local at = first + 6 * (n - 1)
+        local user, revision, key, prefix, version, hidden = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3], ARGV[at + 4], ARGV[at + 5]
         local was, newer = states[n], true
         if was then
             local old = string.match(was, '^%S+ (%d+)', 9)
@@ -37,7 +37,7 @@ local function put(rank, users, first)
                 members[#members + 1] = member
             end
             fresh[#fresh + 1] = user
-            fresh[#fresh + 1] = prefix .. key .. ' ' .. revision .. ' ' .. hidden
+            fresh[#fresh + 1] = prefix .. key .. ' ' .. revision .. ' ' .. version .. ' ' .. hidden
         end
     end
     if #gone > 0 then

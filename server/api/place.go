@@ -1,0 +1,107 @@
+package api
+
+import (
+	"net/http"
+	"strconv"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// placeQuery is what a read of one user asks for.
+type placeQuery struct {
+	board      *scoreboard.Board
+	user       scoreboard.UserID
+	k          int
+	minVersion int64
+	score      *scoreboard.Score // to be ranked where the user is not on the board
+}
+
+func (a *API) placeQuery(c *gin.Context, who *auth.Claims) (q placeQuery, err error) {
+	q.user = who.User
+	if text, given := c.Params.Get("user_id"); given {
+		if q.user, err = scoreboard.ParseUserID(text); err != nil {
+			return q, err
+		}
+	}
+	around := 0
+	if c.FullPath() == rankPath {
+		around = defaultAround
+	}
+	if q.k, err = queryInt(c, "k", around, 0, maxNeighbours); err != nil {
+		return q, err
+	}
+	if q.minVersion, err = queryVersion(c); err != nil {
+		return q, err
+	}
+	if text, given := c.GetQuery("score"); given {
+		n, err := strconv.ParseInt(text, 10, 64)
+		score := scoreboard.Score(n)
+		if err != nil || !score.InRange() {
+			return q, scoreboard.Invalid("score", "score must be an integer within 2^53")
+		}
+		q.score = &score
+	}
+	// Neighbours are others: on a private board they are not one's own to see.
+	own := q.user == who.User && q.k == 0 && q.score == nil
+	text, given := c.GetQuery("board")
+	q.board, err = a.readable(c, who, text, given, own)
+	return q, err
+}
+
+// place is GET /v1/leaderboard/me, /v1/users/{user_id}/score and …/rank.
+func (a *API) place(c *gin.Context, who *auth.Claims) error {
+	q, err := a.placeQuery(c, who)
+	if err != nil {
+		return err
+	}
+	ctx := c.Request.Context()
+	p, err := a.Reads.Place(ctx, q.board, q.user, q.k, q.minVersion)
+	if q.score != nil && scoreboard.CodeOf(err) == scoreboard.CodeNotFound {
+		rank, rankErr := a.Reads.RankOf(ctx, q.board, *q.score)
+		if rankErr != nil {
+			return rankErr
+		}
+		return &scoreboard.Error{
+			Code: scoreboard.CodeNotFound, WouldRank: rank,
+			Message: "user " + string(q.user) + " has no score on board " + string(q.board.ID),
+		}
+	}
+	if err != nil {
+		return err
+	}
+	a.respondPlace(c, p)
+	return nil
+}
+
+// heldPlace answers with the standing at hand.
+func (a *API) heldPlace(c *gin.Context, who *auth.Claims) (bool, error) {
+	q, err := a.placeQuery(c, who)
+	if err != nil || q.minVersion > 0 {
+		return false, err
+	}
+	p := a.Reads.HeldPlace(q.board.ID, q.user, q.k)
+	if p == nil {
+		return false, nil
+	}
+	a.respondPlace(c, p)
+	return true, nil
+}
+
+func (a *API) respondPlace(c *gin.Context, p *scoreboard.Place) {
+	out := protocol.Place{
+		Board: string(p.Board), UserID: string(p.User), Score: int64(p.Score), Rank: p.Rank, Total: p.Total,
+		Percentile: p.Percentile(), UpdatedAt: p.UpdatedAt, AsOf: p.AsOf, AgeMS: a.age(p.AsOf),
+		BoardState: string(p.State), Degraded: p.Degraded != "", DegradedReason: p.Degraded,
+	}
+	if p.Neighbours != nil {
+		out.Neighbours = entriesJSON(p.Neighbours)
+	}
+	if !out.Degraded {
+		out.Version, out.Epoch = &p.Version, &p.Epoch
+	}
+	respondJSON(c, http.StatusOK, out.AppendJSON(make([]byte, 0, 384+96*len(out.Neighbours))))
+}

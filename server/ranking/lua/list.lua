@@ -1,0 +1,15 @@
+-- KEYS: meta, rank, users. ARGV: users. Returns epoch, version, order, built, total,
+-- then for each user the 0-based rank and the state; -1 and '' where the user is
+-- not ranked; nil where the board is cold.
+local facts = redis.call('HMGET', KEYS[1], 'epoch', 'version', 'order', 'built')
+if not facts[1] then
+    return nil
+end
+facts[5] = redis.call('ZCARD', KEYS[2])
+for _, user in ipairs(ARGV) do
+    local state = redis.call('HGET', KEYS[3], user)
+    local rank = state and redis.call('ZRANK', KEYS[2], string.sub(state, 1, 8) .. user)
+    facts[#facts + 1] = rank or -1
+    facts[#facts + 1] = rank and state or ''
+end
+return facts
