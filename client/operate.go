@@ -29,6 +29,10 @@ type (
 	Condition = protocol.Condition
 	// JobRequest says of what a job is.
 	JobRequest = protocol.JobRequest
+	// ReplayRequest says what is replayed.
+	ReplayRequest = protocol.ReplayRequest
+	// Replayed says what a replay has changed.
+	Replayed = protocol.Replayed
 	// JobLine is a sign of a job: progress or its result.
 	JobLine = protocol.JobLine
 	// Archived is what of the ledger went into files.
@@ -99,6 +103,16 @@ func (c *Client) Verify(ctx context.Context, r JobRequest, progress func(JobLine
 // request says so.
 func (c *Client) Reconcile(ctx context.Context, r JobRequest, progress func(JobLine)) (JobLine, error) {
 	return c.job(ctx, "reconcile", r, progress)
+}
+
+// Replay applies again what the transport still holds, or dead letters; a dry
+// run counts what would change.
+func (c *Client) Replay(ctx context.Context, r ReplayRequest, progress func(JobLine)) (Replayed, error) {
+	line, err := c.job(ctx, "replay", r, progress)
+	if err != nil || line.Replayed == nil {
+		return Replayed{}, err
+	}
+	return *line.Replayed, nil
 }
 
 // ArchiveLedger moves old partitions of the ledger into files; a dry run lists

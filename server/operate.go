@@ -18,6 +18,10 @@ type jobs struct {
 	catalog *store.Catalog
 	store   *store.Store
 	ranking *ranking.Ranking
+
+	histories map[string]history // by topic
+	topic     string             // of them, where none is named
+	gaps      bool               // their offsets have
 }
 
 func (j jobs) Boards(ctx context.Context) ([]scoreboard.Board, error) {

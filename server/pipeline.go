@@ -29,9 +29,7 @@ func (s *Server) makePipeline(cold func(scoreboard.BoardID)) (wake func()) {
 	topic := c.KafkaTopic
 	switch c.Transport {
 	case config.TransportStreams:
-		streams := broker.NewStreams(broker.StreamsOptions{
-			Name: c.StreamsName, Group: c.KafkaGroup, Shards: c.StreamsShards, Length: int64(c.StreamsLength), Batch: c.ProjectionBatch,
-		}, s.redis)
+		streams := s.makeStreams()
 		to, from, topic = streams, streams.Consumer(s.log), c.StreamsName
 	case config.TransportDirect:
 		direct := broker.NewDirect()
@@ -53,6 +51,13 @@ func (s *Server) makePipeline(cold func(scoreboard.BoardID)) (wake func()) {
 	}
 	s.makeRelay(to)
 	return s.relay.Wake
+}
+
+func (s *Server) makeStreams() *broker.Streams {
+	c := s.config
+	return broker.NewStreams(broker.StreamsOptions{
+		Name: c.StreamsName, Group: c.KafkaGroup, Shards: c.StreamsShards, Length: int64(c.StreamsLength), Batch: c.ProjectionBatch,
+	}, s.redis)
 }
 
 func (s *Server) makeProjection(from consumer, topic string, cold func(scoreboard.BoardID)) {

@@ -189,7 +189,7 @@ func (s *Server) makeAPI(catalog *store.Catalog, reads *leaderboard.Leaderboard,
 		}
 		o.Keyring, o.Keys, o.Trail = s.keyring, s.store, s.store
 		o.Operate = &api.Operate{
-			Outbox: s.store, Letters: s.store, Conditions: s.ranking, Jobs: jobs{catalog, s.store, s.ranking},
+			Outbox: s.store, Letters: s.store, Conditions: s.ranking, Jobs: s.makeJobs(catalog),
 		}
 		if s.archive != nil {
 			o.Operate.Archive = archiver{s.archive}

@@ -37,13 +37,20 @@ func (p *program) progress() func(client.JobLine) {
 			return
 		}
 		said = time.Now()
-		elapsed := time.Since(started)
-		rate := float64(line.Users) / elapsed.Seconds()
-		left := ""
-		if line.Total > line.Users && rate > 0 {
-			left = fmt.Sprintf(", %s left", time.Duration(float64(line.Total-line.Users)/rate*float64(time.Second)).Round(time.Second))
+		done, unit := line.Users, "users"
+		if line.Records > 0 {
+			done, unit = line.Records, "records"
 		}
-		p.say("%s %d users, %.0f/s%s", line.Board, line.Users, rate, left)
+		rate := float64(done) / time.Since(started).Seconds()
+		left := ""
+		if line.Total > done && rate > 0 {
+			left = fmt.Sprintf(", %s left", time.Duration(float64(line.Total-done)/rate*float64(time.Second)).Round(time.Second))
+		}
+		board := ""
+		if line.Board != "" {
+			board = line.Board + ": "
+		}
+		p.say("%s%d %s, %.0f/s%s", board, done, unit, rate, left)
 	}
 }
 

@@ -26,6 +26,7 @@ func newRootCmd(p *program) *cobra.Command {
 		newRebuildCmd(p),
 		newVerifyCmd(p),
 		newReconcileCmd(p),
+		newReplayCmd(p),
 		newLedgerCmd(p),
 		newAuditCmd(p),
 		newLoadCmd(p),

@@ -21,6 +21,8 @@ type Jobs interface {
 	// Verify compares store and ranking; with ledger also the scores with what
 	// they are made of. Repair puts the ranking right.
 	Verify(ctx context.Context, boards []scoreboard.Board, user scoreboard.UserID, ledger, repair bool, progress func(users int64)) (*protocol.Verified, error)
+	// Replay applies again what the transport still holds, or dead letters.
+	Replay(ctx context.Context, r *protocol.ReplayRequest, progress func(records, total int64)) (*protocol.Replayed, error)
 	// Boards are those that the ranking should hold.
 	Boards(ctx context.Context) ([]scoreboard.Board, error)
 }

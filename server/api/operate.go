@@ -55,6 +55,7 @@ func (a *API) operateRoutes() []route {
 		{"POST", "/v1/admin/rebuild", auth.ScopeAdmin, unlimited, a.rebuild},
 		{"POST", "/v1/admin/verify", auth.ScopeAdmin, unlimited, a.verify},
 		{"POST", "/v1/admin/reconcile", auth.ScopeAdmin, unlimited, a.verify},
+		{"POST", "/v1/admin/replay", auth.ScopeAdmin, unlimited, a.replay},
 		{"POST", "/v1/admin/ledger/archive", auth.ScopeAdmin, unlimited, a.archiveLedger},
 	}
 }

@@ -60,27 +60,13 @@ func (p position) lag() int64 { return p.end - max(p.committed, p.first) }
 func (c *Consumer) positions(ctx context.Context) (map[int]position, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.kafka.o.Timeout)
 	defer cancel()
-	n, err := c.kafka.partitions(ctx, c.topic)
+	found, err := c.kafka.ends(ctx, c.topic)
 	if err != nil {
 		return nil, err
 	}
-	partitions := make([]int, n)
-	firsts, lasts := make([]kafka.OffsetRequest, n), make([]kafka.OffsetRequest, n)
-	for p := range n {
-		partitions[p], firsts[p], lasts[p] = p, kafka.FirstOffsetOf(p), kafka.LastOffsetOf(p)
-	}
-	found := make(map[int]position, n)
-	// One question for each end: a broker may refuse a partition twice in one.
-	for _, asked := range [][]kafka.OffsetRequest{firsts, lasts} {
-		ends, err := c.kafka.client.ListOffsets(ctx, &kafka.ListOffsetsRequest{Topics: map[string][]kafka.OffsetRequest{c.topic: asked}})
-		if err != nil {
-			return nil, fmt.Errorf("ask for the ends of %s: %w", c.topic, err)
-		}
-		for _, p := range ends.Topics[c.topic] {
-			at := found[p.Partition]
-			at.first, at.end = max(at.first, p.FirstOffset), max(at.end, p.LastOffset)
-			found[p.Partition] = at
-		}
+	partitions := make([]int, 0, len(found))
+	for p := range found {
+		partitions = append(partitions, p)
 	}
 	group, err := c.kafka.client.OffsetFetch(ctx, &kafka.OffsetFetchRequest{GroupID: c.group, Topics: map[string][]int{c.topic: partitions}})
 	if err != nil {
@@ -90,6 +76,35 @@ func (c *Consumer) positions(ctx context.Context) (map[int]position, error) {
 		at := found[p.Partition]
 		at.committed = p.CommittedOffset
 		found[p.Partition] = at
+	}
+	return found, nil
+}
+
+// ends asks the brokers for both ends of every partition.
+func (k *Kafka) ends(ctx context.Context, topic string) (map[int]position, error) {
+	n, err := k.partitions(ctx, topic)
+	if err != nil {
+		return nil, err
+	}
+	firsts, lasts := make([]kafka.OffsetRequest, n), make([]kafka.OffsetRequest, n)
+	for p := range n {
+		firsts[p], lasts[p] = kafka.FirstOffsetOf(p), kafka.LastOffsetOf(p)
+	}
+	found := make(map[int]position, n)
+	// One question for each end: a broker may refuse a partition twice in one.
+	for _, asked := range [][]kafka.OffsetRequest{firsts, lasts} {
+		ends, err := k.client.ListOffsets(ctx, &kafka.ListOffsetsRequest{Topics: map[string][]kafka.OffsetRequest{topic: asked}})
+		if err != nil {
+			return nil, fmt.Errorf("ask for the ends of %s: %w", topic, err)
+		}
+		for _, p := range ends.Topics[topic] {
+			if p.Error != nil {
+				return nil, fmt.Errorf("ask for the ends of partition %d of %s: %w", p.Partition, topic, p.Error)
+			}
+			at := found[p.Partition]
+			at.first, at.end = max(at.first, p.FirstOffset), max(at.end, p.LastOffset)
+			found[p.Partition] = at
+		}
 	}
 	return found, nil
 }

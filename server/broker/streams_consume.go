@@ -179,16 +179,11 @@ func (r *streamReader) handleAll(ctx context.Context, entries []redis.XMessage) 
 	var records []Record
 	var ids []string
 	for _, e := range entries {
-		offset := offsetOf(e.ID)
-		if r.held >= 0 && offset >= r.held {
+		record := recordOf(r.shard, e)
+		if r.held >= 0 && record.Offset >= r.held {
 			continue
 		}
-		key, _ := e.Values[fieldKey].(string) // an entry of somebody else's has no value, and is malformed
-		value, _ := e.Values[fieldValue].(string)
-		records = append(records, Record{
-			Partition: r.shard, Offset: offset, Key: []byte(key), Value: []byte(value), Time: time.UnixMilli(offset >> 20),
-		})
-		ids = append(ids, e.ID)
+		records, ids = append(records, record), append(ids, e.ID)
 	}
 	if len(records) == 0 {
 		return nil
@@ -214,4 +209,13 @@ func (r *streamReader) handleAll(ctx context.Context, entries []redis.XMessage) 
 		return fmt.Errorf("acknowledge %d records of %s: %w", len(ids), r.stream, err)
 	}
 	return nil
+}
+
+// recordOf reads an entry; one of somebody else's has no value, and is
+// malformed.
+func recordOf(shard int, e redis.XMessage) Record {
+	offset := offsetOf(e.ID)
+	key, _ := e.Values[fieldKey].(string)
+	value, _ := e.Values[fieldValue].(string)
+	return Record{Partition: shard, Offset: offset, Key: []byte(key), Value: []byte(value), Time: time.UnixMilli(offset >> 20)}
 }

@@ -73,10 +73,12 @@ type JobLine struct {
 	Type     string    `json:"type"` // progress, result or error
 	Board    string    `json:"board,omitempty"`
 	Users    int64     `json:"users,omitempty"`
-	Total    int64     `json:"total,omitempty"` // users to come to, where it is known
+	Records  int64     `json:"records,omitempty"` // of a replay
+	Total    int64     `json:"total,omitempty"`   // users or records to come to, where it is known
 	Rebuilt  []Rebuilt `json:"rebuilt,omitempty"`
 	Verified *Verified `json:"verified,omitempty"`
 	Archived *Archived `json:"archived,omitempty"`
+	Replayed *Replayed `json:"replayed,omitempty"`
 	Error    *Error    `json:"error,omitempty"`
 }
 
@@ -128,4 +130,29 @@ type Difference struct {
 	UserID string `json:"user_id"`
 	Kind   string `json:"kind"`
 	Detail string `json:"detail"`
+}
+
+// ReplayRequest is the body of POST /v1/admin/replay: from an offset of a
+// partition, or from a time, or the dead letters. A dry run only counts.
+type ReplayRequest struct {
+	FromOffset *int64     `json:"from_offset,omitempty"`
+	FromTime   *time.Time `json:"from_time,omitempty"`
+	DLQ        bool       `json:"dlq,omitempty"`
+	Topic      string     `json:"topic,omitempty"`
+	Partition  *int       `json:"partition,omitempty"`
+	DryRun     bool       `json:"dry_run,omitempty"`
+}
+
+// Replayed says what a replay has changed, or a dry run would have.
+type Replayed struct {
+	Topic      string `json:"topic,omitempty"`
+	DryRun     bool   `json:"dry_run"`
+	Records    int64  `json:"records"`
+	Changed    int64  `json:"changed"`    // users' changes that the ranking did not have; letters put into the outbox
+	Unchanged  int64  `json:"unchanged"`  // it had them, or something newer
+	Unreadable int64  `json:"unreadable"` // malformed: they stay where they are
+	TooNew     int64  `json:"too_new"`    // of a later build
+	TooOld     int64  `json:"too_old"`    // from before repeats are known
+	NotHeld    int64  `json:"not_held"`   // of boards that the ranking does not hold
+	TookMS     int64  `json:"took_ms"`
 }

@@ -7,5 +7,9 @@
 // the store. Every change is in one of the two, and the newer revision wins.
 // Then the shadow takes the place of the board in one step, under a new epoch.
 //
-// On failure: the shadow expires and the keeper tries again.
+// A replay reads what the transport still holds beside whoever consumes it, and
+// applies what the ranking does not have.
+//
+// On failure: the shadow expires and the keeper tries again; a replay may be
+// repeated.
 package repair

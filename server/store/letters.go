@@ -77,7 +77,7 @@ func (s *Store) RequeueLetter(ctx context.Context, id int64) error {
 	if err != nil || beat != nil {
 		return &scoreboard.Error{Code: scoreboard.CodeConflict, Message: fmt.Sprintf("dead letter %d cannot be read: drop it", id), Err: err}
 	}
-	if c.RecordedAt.Before(knownSince(time.Now())) {
+	if c.RecordedAt.Before(KnownSince(time.Now())) {
 		return scoreboard.Errorf(scoreboard.CodeGone, "dead letter %d was recorded %s, before repeats are known",
 			id, c.RecordedAt.Format(time.RFC3339))
 	}

@@ -149,7 +149,7 @@ func (s *Store) lockAndLook(ctx context.Context, conn *pgxpool.Conn, r *recordin
 	b.Queue(sqlLockBoards, r.boardNames)
 	b.Queue(sqlBoards, r.boardNames, s.o.CloseGrace).Query(r.readBoards)
 	b.Queue(sqlLockUsers, r.userNames).Query(r.readUsers)
-	b.Queue(sqlKnownEvents, r.eventUsers, r.eventIDs, knownSince(time.Now())).Query(r.readKnown)
+	b.Queue(sqlKnownEvents, r.eventUsers, r.eventIDs, KnownSince(time.Now())).Query(r.readKnown)
 	b.Queue(sqlScores, r.pairs.users, r.pairs.boards).Query(r.pairs.read)
 	err := conn.SendBatch(ctx, &b).Close()
 	if state(err) == stateLockTimeout && r.reached == atUsers {
@@ -180,10 +180,10 @@ func (s *Store) lookAtInstances(ctx context.Context, conn *pgxpool.Conn, r *reco
 
 func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 
-// knownSince is the start of the window in which repeats are recognised: the
+// KnownSince is the start of the window in which repeats are recognised: the
 // current and the previous ledger partition. The clock is this machine's, so
 // a day is left for the two to differ.
-func knownSince(now time.Time) time.Time {
+func KnownSince(now time.Time) time.Time {
 	y, m, _ := now.UTC().AddDate(0, 0, -1).Date()
 	return time.Date(y, m-1, 1, 0, 0, 0, 0, time.UTC)
 }

@@ -50,7 +50,7 @@ func (s *Store) Rejection(ctx context.Context, user scoreboard.UserID, event sco
 // outcome for the rest.
 func (s *Store) Known(ctx context.Context, batch []scoreboard.Increment) ([]scoreboard.Outcome, error) {
 	r := newRecording(batch, s.o.Shards)
-	rows, err := s.pool.Query(ctx, sqlKnownEvents, r.eventUsers, r.eventIDs, knownSince(time.Now()))
+	rows, err := s.pool.Query(ctx, sqlKnownEvents, r.eventUsers, r.eventIDs, KnownSince(time.Now()))
 	if err == nil {
 		err = r.readKnown(rows)
 	}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+func TestWhatTheRankingForgotIsReplayed(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.env = append(h.env, "SCOREBOARD_RECONCILE_REPAIR=false") // or the sampler is quicker
+	d := h.start()
+	root := h.client(d, "root", auth.ScopeAdmin+" "+auth.ScopeUpdate)
+	ctx, cancel := contextFor(time.Minute)
+	defer cancel()
+	began := time.Now().Add(-time.Minute)
+	for i, user := range []string{"alice", "bob", "carol"} {
+		if _, err := root.Submit(ctx, client.Increment{User: user, Delta: int64(10 - i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "all to be ranked", topIs(root, shows("1 alice 10", "2 bob 9", "3 carol 8")))
+	o, err := redis.ParseURL(h.redis.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rdb := redis.NewClient(o)
+	defer func() { _ = rdb.Close() }()
+	if err := rdb.ZRemRangeByRank(ctx, "sb:{global}:rank", 0, 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := rdb.HDel(ctx, "sb:{global}:users", "alice").Err(); err != nil {
+		t.Fatal(err)
+	}
+	quiet := func(client.JobLine) {}
+	for _, dry := range []bool{true, false} {
+		done, err := root.Replay(ctx, client.ReplayRequest{FromTime: &began, DryRun: dry}, quiet)
+		if err != nil || done.Changed != 1 || done.Unchanged != 2 || done.DryRun != dry || done.Topic != h.setting("SCOREBOARD_KAFKA_TOPIC") {
+			t.Errorf("dry %t: %+v, %v; want alice alone", dry, done, err)
+		}
+	}
+	eventually(t, "alice to be back", topIs(root, shows("1 alice 10", "2 bob 9", "3 carol 8")))
+	if done, err := root.Replay(ctx, client.ReplayRequest{FromTime: &began}, quiet); err != nil || done.Changed != 0 {
+		t.Errorf("again: %+v, %v; want nothing", done, err)
+	}
+	if done, err := root.Replay(ctx, client.ReplayRequest{DLQ: true, DryRun: true}, quiet); err != nil || done.Records != 0 {
+		t.Errorf("the dead letters: %+v, %v", done, err)
+	}
+	offset, partition, ahead := int64(1000), 0, time.Now().Add(time.Hour)
+	for name, r := range map[string]client.ReplayRequest{
+		"of nothing":                 {},
+		"of two at once":             {FromTime: &began, DLQ: true},
+		"an offset of no partition":  {FromOffset: &offset},
+		"an offset that is not held": {FromOffset: &offset, Partition: &partition},
+		"a time to come":             {FromTime: &ahead},
+		"of an unknown topic":        {FromTime: &began, Topic: "gossip"},
+	} {
+		if _, err := root.Replay(ctx, r, quiet); scoreboard.CodeOf(err) != scoreboard.CodeInvalidRequest {
+			t.Errorf("%s: %v, want invalid_request", name, err)
+		}
+	}
+	stranger := h.client(d, "mallory", "")
+	if _, err := stranger.Replay(ctx, client.ReplayRequest{DLQ: true}, quiet); scoreboard.CodeOf(err) != scoreboard.CodeForbidden {
+		t.Errorf("without the scope: %v, want forbidden", err)
+	}
+}
