@@ -1,0 +1,242 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+	"github.com/jackc/pgx/v5"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/protocol"
+)
+
+// nodes are the gateways that clients may go to.
+type nodes struct {
+	mu   sync.Mutex
+	urls []string
+}
+
+func (n *nodes) set(daemons ...*daemon) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.urls = n.urls[:0]
+	for _, d := range daemons {
+		n.urls = append(n.urls, d.url)
+	}
+}
+
+func (n *nodes) any(random *rand.Rand) string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.urls[random.IntN(len(n.urls))]
+}
+
+// wanderer is a client that reads at its own pace, goes from node to node, and
+// says what it has.
+type wanderer struct {
+	t              *testing.T
+	random         *rand.Rand
+	token          string
+	epoch, version int64
+	top            []protocol.Entry
+	frames         int
+}
+
+// visit reads some frames of one node. An end of the connection is no failure.
+func (w *wanderer) visit(ctx context.Context, url string, frames int) {
+	header := http.Header{"Authorization": {"Bearer " + w.token}, "Last-Event-ID": {fmt.Sprintf("%d:%d", w.epoch, w.version)}}
+	ws, res, err := websocket.DefaultDialer.DialContext(ctx, "ws"+strings.TrimPrefix(url, "http")+"/v1/realtime/leaderboard", header)
+	if err != nil {
+		if res != nil {
+			_ = res.Body.Close()
+		}
+		time.Sleep(20 * time.Millisecond)
+		return
+	}
+	defer func() { _ = ws.Close() }()
+	for range frames {
+		_ = ws.SetReadDeadline(time.Now().Add(400 * time.Millisecond))
+		var f protocol.Frame
+		if ws.ReadJSON(&f) != nil {
+			return
+		}
+		if f.Type != protocol.FrameUpdated {
+			continue
+		}
+		w.frames++
+		if f.Epoch == w.epoch && f.Version < w.version {
+			w.t.Errorf("version went back from %d to %d in epoch %d", w.version, f.Version, f.Epoch)
+		}
+		if f.Degraded {
+			w.top = f.Top // of the store: it has no version of its own
+			continue
+		}
+		w.epoch, w.version, w.top = f.Epoch, f.Version, f.Top
+		time.Sleep(time.Duration(w.random.IntN(60)) * time.Millisecond)
+	}
+}
+
+// truth is the first ten of PostgreSQL.
+func truth(ctx context.Context, h *house) (top []protocol.Entry, err error) {
+	conn, err := pgx.Connect(ctx, h.postgres)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = conn.Close(context.Background()) }()
+	rows, err := conn.Query(ctx, `select row_number() over (order by score desc, reached_at, user_id), user_id, score
+		from scores where board_id = 'global' order by 1 limit 10`)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (e protocol.Entry, err error) {
+		return e, row.Scan(&e.Rank, &e.UserID, &e.Score)
+	})
+}
+
+// Two gateways over one Redis: clients wander between them with delays of their
+// own while scores change, one node is killed, Redis restarts and subscribers
+// are cut off. No client is ever sent back, and all end with what PostgreSQL
+// says.
+func TestTwoGatewaysShowOneBoard(t *testing.T) {
+	t.Parallel()
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	h := newHouse(t)
+	h.env = append(h.env, "SCOREBOARD_REALTIME_JOINS_PER_SECOND=0", "SCOREBOARD_REALTIME_CONNECTIONS_PER_USER=0")
+	a := h.start("--roles", "api,relay,projector,gateway,maintenance")
+	b := h.start("--roles", "gateway,read")
+	game := h.client(a, "game", auth.ScopeUpdate)
+	ctx, cancel := contextFor(2 * time.Minute)
+	defer cancel()
+	var live nodes
+	live.set(a, b)
+
+	played, changing := make(chan struct{}), make(chan struct{})
+	var all sync.WaitGroup
+	wanderers := make([]*wanderer, 8)
+	for i := range wanderers {
+		w := &wanderer{t: t, random: rand.New(rand.NewPCG(seed, uint64(i))), token: h.token(fmt.Sprint("watcher-", i), "")}
+		wanderers[i] = w
+		all.Go(func() {
+			for ctx.Err() == nil {
+				w.visit(ctx, live.any(w.random), 1+w.random.IntN(10))
+				select {
+				case <-played:
+					// The last word: any node, until it is what the truth is.
+					want, err := truth(ctx, h)
+					if err == nil && slices.Equal(w.top, want) {
+						return
+					}
+				default:
+				}
+			}
+			t.Errorf("watcher %d ended with %v at %d:%d", i, w.top, w.epoch, w.version)
+		})
+	}
+	var playing sync.WaitGroup
+	playing.Go(func() {
+		random := rand.New(rand.NewPCG(seed, 99))
+		for {
+			select {
+			case <-changing:
+				return
+			case <-time.After(time.Duration(random.IntN(20)) * time.Millisecond):
+			}
+			in := client.Increment{User: fmt.Sprint("user-", random.IntN(30)), Delta: int64(1 + random.IntN(50))}
+			if _, err := game.Submit(ctx, in); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	time.Sleep(2 * time.Second)
+	live.set(a)
+	b.kill()
+	time.Sleep(time.Second)
+	c := h.start("--roles", "gateway,read")
+	live.set(a, c)
+	h.redis.Stop()
+	time.Sleep(500 * time.Millisecond)
+	h.redis.Start()
+	time.Sleep(2 * time.Second)
+	if err := dropSubscribers(ctx, h); err != nil {
+		t.Error(err)
+	}
+	time.Sleep(time.Second)
+	close(changing)
+	playing.Wait()
+	close(played)
+	all.Wait()
+	for i, w := range wanderers {
+		if w.frames < 5 {
+			t.Errorf("watcher %d saw %d frames, want many", i, w.frames)
+		}
+	}
+	subscribed(ctx, t, h, game, a, c)
+}
+
+// dropSubscribers cuts off who follows notices.
+func dropSubscribers(ctx context.Context, h *house) error {
+	o, err := redis.ParseURL(h.redis.URL)
+	if err != nil {
+		return err
+	}
+	rdb := redis.NewClient(o)
+	defer func() { _ = rdb.Close() }()
+	n, err := rdb.ClientKillByFilter(ctx, "TYPE", "pubsub").Result()
+	if err == nil && n < 2 {
+		err = fmt.Errorf("%d subscribers were cut off, want those of two nodes", n)
+	}
+	return err
+}
+
+// subscribed sees that nodes hear notices again: a board that was only checked
+// once a second could not show eight changes in three seconds.
+func subscribed(ctx context.Context, t *testing.T, h *house, game *client.Client, daemons ...*daemon) {
+	t.Helper()
+	var seen []map[int64]bool
+	var reading sync.WaitGroup
+	var open []*websocket.Conn
+	for _, d := range daemons {
+		header := http.Header{"Authorization": {"Bearer " + h.token("late", "")}}
+		ws, _, err := websocket.DefaultDialer.DialContext(ctx, "ws"+strings.TrimPrefix(d.url, "http")+"/v1/realtime/leaderboard", header) //nolint:bodyclose // a handshake leaves nothing to close
+		if err != nil {
+			t.Fatal(err)
+		}
+		open = append(open, ws)
+		versions := make(map[int64]bool)
+		seen = append(seen, versions)
+		reading.Go(func() {
+			var f protocol.Frame
+			for ws.ReadJSON(&f) == nil {
+				versions[f.Version] = true
+			}
+		})
+	}
+	for i := range 10 {
+		if _, err := game.Submit(ctx, client.Increment{User: "late", Delta: int64(100_000 + i)}); err != nil {
+			t.Error(errors.Join(err, ctx.Err()))
+		}
+		time.Sleep(300 * time.Millisecond)
+	}
+	for _, ws := range open {
+		_ = ws.Close()
+	}
+	reading.Wait()
+	for i, versions := range seen {
+		if len(versions) < 8 {
+			t.Errorf("node %d showed %d of 10 changes, want it to hear notices", i, len(versions))
+		}
+	}
+}
