@@ -206,6 +206,25 @@ func TestJoin(t *testing.T) {
 		frame(t, ws)
 	})
 
+	t.Run("pages of the allowed origin may ask", func(t *testing.T) {
+		for origin, want := range map[string]string{page: page, "https://evil.example": ""} {
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodOptions, n.url+"/v1/realtime/token", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Header = http.Header{"Origin": {origin}, "Access-Control-Request-Method": {"GET"}, "Access-Control-Request-Headers": {"authorization"}}
+			req.Close = true
+			res, err := http.DefaultTransport.RoundTrip(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = res.Body.Close()
+			if got := res.Header.Get("Access-Control-Allow-Origin"); got != want || res.Header.Get("Vary") != "Origin" {
+				t.Errorf("%s: got %d and leave for %q, want %q", origin, res.StatusCode, got, want)
+			}
+		}
+	})
+
 	t.Run("a connection ends with its bearer token", func(t *testing.T) {
 		short := h.token("carol", "", 3*time.Second)
 		ticket := n.ticketOf(t, short)

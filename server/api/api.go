@@ -130,7 +130,7 @@ func New(o Options) *API {
 	a := &API{Options: o, engine: gin.New(), metrics: newMetrics()}
 	a.engine.HandleMethodNotAllowed = true
 	a.engine.UseRawPath = true
-	a.engine.Use(a.identify, a.recoverPanic)
+	a.engine.Use(a.identify, a.recoverPanic, a.cors)
 	a.engine.NoRoute(func(c *gin.Context) {
 		a.fail(c, scoreboard.Errorf(scoreboard.CodeNotFound, "there is nothing at this path"))
 	})

@@ -1,0 +1,103 @@
+package server_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/server/auth"
+)
+
+// browser starts a headless Chromium. Without one the test is skipped, loudly,
+// and fails in CI.
+func browser(t *testing.T) context.Context {
+	t.Helper()
+	path := ""
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
+		if found, err := exec.LookPath(name); err == nil {
+			path = found
+			break
+		}
+	}
+	if path == "" {
+		if os.Getenv("CI") == "true" {
+			t.Fatal("no Chromium: make setup installs it")
+		}
+		fmt.Fprintf(os.Stderr, "!!! %s SKIPPED, it needs Chromium (on Debian: the package chromium)\n", t.Name())
+		t.Skip("needs Chromium")
+	}
+	o := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.WSURLReadTimeout(patience),
+		chromedp.Flag("disable-dev-shm-usage", true))
+	if os.Geteuid() == 0 {
+		o = append(o, chromedp.NoSandbox) // it refuses to run as root with one
+	}
+	ctx, cancel := chromedp.NewExecAllocator(context.Background(), o...)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewContext(ctx)
+	t.Cleanup(cancel)
+	ctx, cancel = context.WithTimeout(ctx, 3*patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// A real browser, with a page of another origin than the API's: it takes
+// tickets, joins by WebSocket and by EventSource, sees the board change, and
+// still does after connections have ended and come back, the EventSource by
+// itself and on its ticket.
+func TestBrowser(t *testing.T) {
+	t.Parallel()
+	ctx := browser(t)
+	h := newHouse(t)
+	site := httptest.NewServer(http.FileServer(http.Dir("testdata")))
+	t.Cleanup(site.Close)
+	n := h.start(wholeHouse, "realtime-origins", site.URL, "realtime-connections-per-user", "0",
+		"realtime-lifetime", "2s", "realtime-reconnect-within", "100ms")
+	game := n.client("game", auth.ScopeUpdate)
+	submit := func(user string, delta int64) {
+		t.Helper()
+		if _, err := game.Submit(t.Context(), client.Increment{User: user, Delta: delta}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	shows := func(id, want string) {
+		t.Helper()
+		got := ""
+		for end := time.Now().Add(patience); got != want; time.Sleep(50 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("%s shows %q, want %q", id, got, want)
+			}
+			if err := chromedp.Run(ctx, chromedp.Text("#"+id, &got, chromedp.ByQuery)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	submit("alice", 5)
+	query := url.Values{"api": {n.url}, "bearer": {h.token("bob", "", time.Hour)}}
+	if err := chromedp.Run(ctx, chromedp.Navigate(site.URL+"/page.html?"+query.Encode())); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"ws", "sse"} {
+		shows(id, "alice 5")
+	}
+	shows("wsclosed", "4401 token_used")
+	submit("carol", 9)
+	for _, id := range []string{"ws", "sse"} {
+		shows(id, "carol 9")
+	}
+	const ended = "scoreboard_realtime_closed_total"
+	before := n.metric(t, ended, "lifetime")
+	h.await("both connections to have ended", func() bool { return n.metric(t, ended, "lifetime") >= before+3 })
+	submit("dave", 12)
+	for _, id := range []string{"ws", "sse"} {
+		shows(id, "dave 12")
+	}
+}
