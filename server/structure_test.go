@@ -19,7 +19,7 @@ var levels = map[string]int{
 	"server": 4, "server/devstack": 4, "loadgen": 4, "tui": 4,
 	"loadgen/pace": 0, "loadgen/wire": 0, "deploy": 0, "loadgen/criteria": 0, "loadgen/record": 0, "loadgen/report": 1,
 	"server/backendtest": 5, "loadgen/realtimebench": 5, "loadgen/bench": 6, "server/backendtest/with": 6,
-	"cmd/sbctl": 7, "cmd/scoreboardd": 7,
+	"cmd/typo": 0, "cmd/sbctl": 7, "cmd/scoreboardd": 7,
 }
 
 func TestPackagesKnowLowerLevelsOnly(t *testing.T) {

@@ -140,6 +140,8 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("GET /v1/users/{user}/score", s.user)
 	mux.HandleFunc("GET /v1/users/{user}/rank", s.user)
 	mux.HandleFunc("GET /v1/users/{user}/statement", s.statement)
+	mux.HandleFunc("GET /v1/boards", s.listBoards)
+	mux.HandleFunc("GET /v1/boards/{board}", s.showBoard)
 	mux.HandleFunc("GET /v1/realtime/leaderboard", s.stream)
 	mux.HandleFunc("POST /v1/admin/tokens", s.mint)
 	mux.HandleFunc("GET /v1/admin/keys", s.listKeys)

@@ -1,6 +1,10 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/scoreboard/scoreboard/cmd/typo"
+)
 
 func newCompletionCmd(p *program) *cobra.Command {
 	shells := []string{"bash", "zsh", "fish", "powershell"}
@@ -22,7 +26,7 @@ func newCompletionCmd(p *program) *cobra.Command {
 			case "powershell":
 				return root.GenPowerShellCompletionWithDesc(p.stdout)
 			}
-			return usagef("there is no completion for %q%s", args[0], suggest(args[0], shells, ""))
+			return usagef("there is no completion for %q%s", args[0], typo.Suggest(args[0], shells, ""))
 		},
 	}
 }

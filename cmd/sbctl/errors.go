@@ -66,7 +66,7 @@ func (p *program) finish(ctx context.Context, cmd *cobra.Command, err error) int
 		code = exitMisused
 	}
 	f := p.describe(cmd, code, err)
-	if p.output == "json" {
+	if p.output == "json" || code == exitMisused && p.asksForJSON() {
 		encoder := json.NewEncoder(p.stderr)
 		encoder.SetEscapeHTML(false)
 		_ = encoder.Encode(f)
@@ -83,6 +83,17 @@ func (p *program) finish(ctx context.Context, cmd *cobra.Command, err error) int
 		fmt.Fprintf(p.stderr, "  event id: %s\n", f.EventID)
 	}
 	return code
+}
+
+// asksForJSON reads --output out of a command line that could not be parsed to
+// its end.
+func (p *program) asksForJSON() bool {
+	for i, arg := range p.args {
+		if arg == "--output=json" || arg == "--output" && i+1 < len(p.args) && p.args[i+1] == "json" {
+			return true
+		}
+	}
+	return false
 }
 
 func (p *program) describe(cmd *cobra.Command, code int, err error) failure {

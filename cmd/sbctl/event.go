@@ -25,6 +25,9 @@ func newEventShowCmd(p *program) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			for i := range event.Receipts {
+				event.Receipts[i].Replayed = false // nothing was submitted here
+			}
 			return p.print(event, func() *table {
 				if len(event.Receipts) == 1 {
 					return receiptTable(event.Receipts[0])

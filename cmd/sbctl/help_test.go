@@ -3,10 +3,13 @@ package main
 import (
 	"bytes"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
 )
 
 // every runs f for each command of the tree.
@@ -66,6 +69,54 @@ func TestEveryHelp(t *testing.T) {
 	}
 }
 
+// The manual: a page for each command, written by -update as the reference is.
+const manual = "../../docs/man"
+
+func TestTheManualIsTheHelp(t *testing.T) {
+	t.Parallel()
+	root := newRootCmd(&program{})
+	root.InitDefaultHelpCmd()
+	pages := map[string]string{}
+	every(root, func(cmd *cobra.Command) {
+		cmd.DisableAutoGenTag = true // it holds the day
+		var page bytes.Buffer
+		header := doc.GenManHeader{Section: "1", Source: "scoreboard", Manual: "scoreboard", Date: &time.Time{}}
+		if err := doc.GenMan(cmd, &header, &page); err != nil {
+			t.Fatal(err)
+		}
+		name := strings.ReplaceAll(cmd.CommandPath(), " ", "-") + ".1"
+		pages[name] = strings.Replace(page.String(), "Jan 0001", "", 1)
+	})
+	if *update {
+		if err := os.RemoveAll(manual); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.MkdirAll(manual, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for name, page := range pages {
+			if err := os.WriteFile(filepath.Join(manual, name), []byte(page), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return
+	}
+	there, err := os.ReadDir(manual)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range there {
+		if pages[file.Name()] == "" {
+			t.Errorf("%s is of no command (-run Help -update rewrites the manual)", file.Name())
+		}
+	}
+	for name, want := range pages {
+		if got, err := os.ReadFile(filepath.Join(manual, name)); err != nil || string(got) != want {
+			t.Errorf("%s is not of today's command (-run Help -update rewrites it): %v", name, err)
+		}
+	}
+}
+
 // An example that the program does not take is worse than none.
 func TestExamplesParse(t *testing.T) {
 	t.Parallel()
@@ -91,20 +142,4 @@ func TestExamplesParse(t *testing.T) {
 			}
 		}
 	})
-}
-
-func TestSuggest(t *testing.T) {
-	t.Parallel()
-	words := []string{"submit", "get", "top", "watch", "event"}
-	for typo, want := range map[string]string{
-		"submti": "submit", "wach": "watch", "tpo": "top", "evnet": "event", "qwertz": "", "x": "", "subm": "submit",
-	} {
-		got := suggest(typo, words, "")
-		if want != "" {
-			want = "; did you mean " + want + "?"
-		}
-		if got != want {
-			t.Errorf("suggest(%q): got %q, want %q", typo, got, want)
-		}
-	}
 }

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/scoreboard/scoreboard/cmd/typo"
 )
 
 // config is ~/.config/sbctl/config.yaml. It is only ever read: the profile in
@@ -118,7 +120,7 @@ func (p *program) readProfile(name string) (profile, error) {
 	found, ok := c.Profiles[name]
 	if !ok {
 		return profile{}, &hinted{
-			fmt.Errorf("there is no profile %q in %s%s", name, p.configPath(), suggest(name, slices.Collect(maps.Keys(c.Profiles)), "")),
+			fmt.Errorf("there is no profile %q in %s%s", name, p.configPath(), typo.Suggest(name, slices.Collect(maps.Keys(c.Profiles)), "")),
 			"\"sbctl profile list\" shows those there are",
 		}
 	}

@@ -2,11 +2,12 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/scoreboard/scoreboard/cmd/typo"
 )
 
 func newRootCmd(p *program) *cobra.Command {
@@ -48,13 +49,14 @@ Exit codes: 0 done, 1 broke, 2 misused, 3 ran well and the answer is no,
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommand(newHelpCmd())
-	root.SetFlagErrorFunc(flagError)
+	root.SetFlagErrorFunc(p.flagError)
 	flags := root.PersistentFlags()
 	flags.StringVar(&p.server, "server", "", "the server's address (default http://127.0.0.1:8080)")
 	flags.StringVar(&p.output, "output", "table", "how results are printed: table or json")
 	flags.StringVar(&p.profile, "profile", "", "the profile to take settings from")
 	flags.BoolVar(&p.yes, "yes", false, "do not ask before destroying something")
 	flags.BoolVar(&p.quiet, "quiet", false, "print results and errors only")
+	p.completeFromServer(root)
 	root.PersistentPreRunE = func(*cobra.Command, []string) error {
 		if p.output != "table" && p.output != "json" {
 			asked := p.output
@@ -75,16 +77,20 @@ func newNounCmd(name, short, examples string, verbs ...*cobra.Command) *cobra.Co
 			if len(args) == 0 {
 				return nil
 			}
-			var names []string
-			for _, verb := range cmd.Commands() {
-				names = append(names, verb.Name())
-			}
-			return usagef("there is no command %q%s", strings.TrimSpace(cmd.CommandPath()+" "+args[0]), suggest(args[0], names, ""))
+			return noCommand(cmd, args[0])
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(verbs...)
 	return cmd
+}
+
+func noCommand(cmd *cobra.Command, word string) error {
+	var names []string
+	for _, verb := range cmd.Commands() {
+		names = append(names, verb.Name())
+	}
+	return usagef("there is no command %q%s", cmd.CommandPath()+" "+word, typo.Suggest(word, names, ""))
 }
 
 func newHelpCmd() *cobra.Command {
@@ -116,7 +122,12 @@ func takes(names ...string) cobra.PositionalArgs {
 	}
 }
 
-func flagError(cmd *cobra.Command, err error) error {
+// flagError says what is wrong with a flag. That of a misspelt verb is unknown
+// to its noun, and no mistake of its own.
+func (p *program) flagError(cmd *cobra.Command, err error) error {
+	if word := p.verbOf(cmd); word != "" {
+		return noCommand(cmd, word)
+	}
 	var invalid *pflag.InvalidValueError
 	if errors.As(err, &invalid) {
 		if kind := valueKinds[invalid.GetFlag().Value.Type()]; kind != "" {
@@ -133,52 +144,43 @@ func flagError(cmd *cobra.Command, err error) error {
 	if len(name) == 1 {
 		return usagef("there is no flag -%s", name)
 	}
-	return usagef("there is no flag --%s%s", name, suggest(name, names, "--"))
+	return usagef("there is no flag --%s%s", name, typo.Suggest(name, names, "--"))
+}
+
+// verbOf is the first word behind a noun that is neither a flag nor its value,
+// up to the first flag that the noun does not know.
+func (p *program) verbOf(noun *cobra.Command) string {
+	if !noun.HasSubCommands() {
+		return ""
+	}
+	_, rest, err := noun.Root().Find(p.args)
+	if err != nil {
+		return ""
+	}
+	for i := 0; i < len(rest); i++ {
+		name, isFlag := strings.CutPrefix(rest[i], "--")
+		if !isFlag {
+			if strings.HasPrefix(rest[i], "-") {
+				return ""
+			}
+			return rest[i]
+		}
+		name, _, whole := strings.Cut(name, "=")
+		f := noun.Flag(name)
+		if f == nil {
+			return ""
+		}
+		if !whole && f.NoOptDefVal == "" {
+			i++ // its value
+		}
+	}
+	return ""
 }
 
 // valueKinds says what a flag takes, for those whose parser speaks of Go.
 var valueKinds = map[string]string{
 	"int": "a whole number", "int64": "a whole number", "uint64": "a whole number that is not negative",
 	"float64": "a number", "duration": "a time such as 30s or 15m",
-}
-
-// suggest names the closest of the known words, if one is close to the typo.
-func suggest(typo string, known []string, prefix string) string {
-	best, least := "", 3
-	for _, word := range known {
-		if d := distance(typo, word); d < least || d == least && strings.HasPrefix(word, typo) {
-			best, least = word, d
-		}
-	}
-	if best == "" || least >= len(best) {
-		return ""
-	}
-	return fmt.Sprintf("; did you mean %s%s?", prefix, best)
-}
-
-// distance counts the letters to add, drop, change or swap between two words.
-func distance(a, b string) int {
-	rows := make([][]int, len(a)+1)
-	for i := range rows {
-		rows[i] = make([]int, len(b)+1)
-		rows[i][0] = i
-	}
-	for j := range rows[0] {
-		rows[0][j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			rows[i][j] = min(rows[i-1][j]+1, rows[i][j-1]+1, rows[i-1][j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
-			}
-		}
-	}
-	return rows[len(a)][len(b)]
 }
 
 func trimExamples(s string) string { return strings.Trim(s, "\n") }

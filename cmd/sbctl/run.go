@@ -18,17 +18,19 @@ type program struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	env            map[string]string
+	args           []string // the command line
 
 	server  string // the global flags
 	output  string
 	profile string
 	yes     bool
+	noted   bool // that a file of settings is not read
 	quiet   bool
 }
 
 // run executes one command line and returns the exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, environ []string) int {
-	p := &program{stdin: stdin, stdout: stdout, stderr: stderr, env: map[string]string{}}
+	p := &program{stdin: stdin, stdout: stdout, stderr: stderr, env: map[string]string{}, args: args}
 	for _, pair := range environ {
 		name, value, _ := strings.Cut(pair, "=")
 		p.env[name] = value

@@ -64,7 +64,9 @@ func (p *program) settings() (settings, error) {
 			}
 			fill(&s.KeySecret, secret, from)
 		}
-	} else if !p.anySet() {
+	} else if set := p.firstSet(); set != "" {
+		p.noteDevEnv(&s, set)
+	} else {
 		dev, err := readEnvFile(devEnv)
 		if err != nil {
 			return s, err
@@ -81,13 +83,26 @@ func (p *program) settings() (settings, error) {
 	return s, nil
 }
 
-func (p *program) anySet() bool {
-	for _, name := range []string{"SBCTL_SERVER", "SBCTL_TOKEN", "SBCTL_KEY_ID", "SBCTL_KEY_SECRET", "SBCTL_PROFILE"} {
+// firstSet names a variable that is set, "" where none is.
+func (p *program) firstSet() string {
+	for _, name := range []string{"SBCTL_SERVER", "SBCTL_TOKEN", "SBCTL_KEY_ID", "SBCTL_KEY_SECRET"} {
 		if p.env[name] != "" {
-			return true
+			return name
 		}
 	}
-	return false
+	return ""
+}
+
+// noteDevEnv says once that ./.dev/sbctl.env is there and not read, where it
+// would have given what is missing.
+func (p *program) noteDevEnv(s *settings, because string) {
+	if s.Token.Value != "" && s.KeyID.Value != "" && s.KeySecret.Value != "" || p.noted {
+		return
+	}
+	if _, err := os.Stat(devEnv); err == nil {
+		p.noted = true
+		p.say("note: %s is set, so %s is not read", because, devEnv)
+	}
 }
 
 // readEnvFile reads NAME=value lines; a file that is not there is empty.
