@@ -36,6 +36,29 @@ func (c *Client) CreateBoard(ctx context.Context, r BoardRequest) (Board, error)
 	return b, err
 }
 
+// FreezeBoard refuses writes to a board; reads stay.
+func (c *Client) FreezeBoard(ctx context.Context, board string) (Board, error) {
+	return c.changeBoard(ctx, board, "freeze")
+}
+
+// UnfreezeBoard takes writes again.
+func (c *Client) UnfreezeBoard(ctx context.Context, board string) (Board, error) {
+	return c.changeBoard(ctx, board, "unfreeze")
+}
+
+// ArchiveBoard ends a board for good: it stays readable, from the store.
+func (c *Client) ArchiveBoard(ctx context.Context, board string) (Board, error) {
+	return c.changeBoard(ctx, board, "archive")
+}
+
+func (c *Client) changeBoard(ctx context.Context, board, verb string) (Board, error) {
+	var b Board
+	err := c.do(ctx, call{
+		op: verb + " board " + board, method: http.MethodPost, path: "/v1/boards/" + url.PathEscape(board) + "/" + verb, sign: true,
+	}, &b)
+	return b, err
+}
+
 // Boards lists boards by name.
 func (c *Client) Boards(ctx context.Context, q BoardQuery) (Boards, error) {
 	v := url.Values{}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 
-	"github.com/scoreboard/scoreboard/server/ranking"
 	"github.com/scoreboard/scoreboard/server/repair"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
@@ -16,17 +15,34 @@ import (
 type boards struct {
 	*store.Store
 	catalog *store.Catalog
-	ranking *ranking.Ranking
+	keeper  *repair.Keeper
 	log     *slog.Logger
 }
 
 func (b boards) CreateBoard(ctx context.Context, board *scoreboard.Board, season *scoreboard.Span) (*scoreboard.Board, error) {
-	made, err := b.Store.CreateBoard(ctx, board, season)
-	if err != nil {
-		return nil, err
+	return b.changed(ctx)(b.Store.CreateBoard(ctx, board, season))
+}
+
+func (b boards) FreezeBoard(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Board, error) {
+	return b.changed(ctx)(b.Store.FreezeBoard(ctx, id))
+}
+
+func (b boards) UnfreezeBoard(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Board, error) {
+	return b.changed(ctx)(b.Store.UnfreezeBoard(ctx, id))
+}
+
+func (b boards) ArchiveBoard(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Board, error) {
+	return b.changed(ctx)(b.Store.ArchiveBoard(ctx, id))
+}
+
+// changed settles what a change of a board returned.
+func (b boards) changed(ctx context.Context) func(*scoreboard.Board, error) (*scoreboard.Board, error) {
+	return func(board *scoreboard.Board, err error) (*scoreboard.Board, error) {
+		if err == nil {
+			b.settle(ctx, board.Family)
+		}
+		return board, err
 	}
-	b.settle(ctx, made.Family)
-	return made, nil
 }
 
 // settle takes a change of a board and its instances in. What it cannot do now
@@ -34,34 +50,9 @@ func (b boards) CreateBoard(ctx context.Context, board *scoreboard.Board, season
 func (b boards) settle(ctx context.Context, family scoreboard.BoardID) {
 	err := b.catalog.Refresh(ctx)
 	if err == nil {
-		err = b.rank(ctx, family)
+		err = b.keeper.Settle(ctx, family)
 	}
 	if err != nil {
-		b.log.Warn("board is not ranked yet", "board", family, "err", err)
+		b.log.Warn("ranking is not as the boards are yet", "board", family, "err", err)
 	}
-}
-
-// rank builds what the ranking does not hold of a family.
-func (b boards) rank(ctx context.Context, family scoreboard.BoardID) error {
-	ranked, err := repair.Ranked(ctx, b.catalog)
-	if err != nil {
-		return err
-	}
-	var mine []scoreboard.Board
-	for _, board := range ranked {
-		if board.Family == family {
-			mine = append(mine, board)
-		}
-	}
-	cold, _, err := b.ranking.Lost(ctx, mine)
-	if err != nil {
-		return err
-	}
-	for i := range cold {
-		_, err := repair.Rebuild(ctx, b.Store, b.ranking, &cold[i], func(int64) {})
-		if err != nil && scoreboard.CodeOf(err) != scoreboard.CodeConflict { // then another is at it
-			return err
-		}
-	}
-	return nil
 }

@@ -178,7 +178,7 @@ func (s *Server) makeAPI(catalog *store.Catalog, reads *leaderboard.Leaderboard,
 	}
 	if c.Has(config.RoleAPI) || c.Has(config.RoleRead) {
 		o.Reads, o.Ledger = reads, s.store
-		o.Boards = boards{s.store, catalog, s.ranking, s.log}
+		o.Boards = boards{s.store, catalog, s.keeper, s.log}
 	}
 	if c.Has(config.RoleGateway) {
 		o.Live, o.Tickets = live{s.hub}, auth.NewTickets(s.redis, time.Now)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"time"
@@ -14,7 +15,11 @@ func newBoardCmd(p *program) *cobra.Command {
 	return newNounCmd("board", "Make, look at and end boards", `
   sbctl board create arena --mode best
   sbctl board list`,
-		newBoardCreateCmd(p), newBoardListCmd(p), newBoardShowCmd(p))
+		newBoardCreateCmd(p), newBoardListCmd(p), newBoardShowCmd(p),
+		newBoardChangeCmd(p, "freeze", "Refuse writes to a board; reads stay", "", (*client.Client).FreezeBoard),
+		newBoardChangeCmd(p, "unfreeze", "Take writes to a frozen board again", "", (*client.Client).UnfreezeBoard),
+		newBoardChangeCmd(p, "archive", "End a board for good: out of the ranking, read from the database",
+			"Archive board %s? It takes no writes any more, and there is no way back.", (*client.Client).ArchiveBoard))
 }
 
 func newBoardCreateCmd(p *program) *cobra.Command {
@@ -151,6 +156,30 @@ func newBoardListCmd(p *program) *cobra.Command {
 	f.StringVar(&q.After, "after", "", "only names behind this one")
 	f.IntVar(&q.Limit, "limit", 100, "at most so many")
 	return cmd
+}
+
+// newBoardChangeCmd makes a verb that changes a board's status, and asks first
+// where there is something to ask.
+func newBoardChangeCmd(p *program, verb, short, question string, change func(*client.Client, context.Context, string) (client.Board, error)) *cobra.Command {
+	return &cobra.Command{
+		Use: verb + " NAME", Short: short, Args: takes("NAME"),
+		Example: trimExamples(fmt.Sprintf(`
+  sbctl board %s arena
+  sbctl board %s daily:2026-11-21 --yes`, verb, verb)),
+		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
+			if question != "" {
+				if err := p.confirm(fmt.Sprintf(question, args[0])); err != nil {
+					return err
+				}
+			}
+			b, err := change(c, cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			p.say("board %s is %s", b.Board, b.Status)
+			return p.print(b, func() *table { return boardTable(&b) })
+		}),
+	}
 }
 
 // shownBoard is a board and how its ranking is.

@@ -21,6 +21,9 @@ type Boards interface {
 	CreateBoard(ctx context.Context, b *scoreboard.Board, season *scoreboard.Span) (*scoreboard.Board, error)
 	FindBoards(ctx context.Context, f scoreboard.BoardFilter) ([]scoreboard.Board, error)
 	FindBoard(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Board, error)
+	FreezeBoard(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Board, error)
+	UnfreezeBoard(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Board, error)
+	ArchiveBoard(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Board, error)
 }
 
 func (a *API) boardRoutes() []route {
@@ -29,7 +32,11 @@ func (a *API) boardRoutes() []route {
 		{"GET", "/v1/boards/:board", "", a.Limits.Rank, a.showBoard},
 	}
 	if a.Operate != nil {
-		t = append(t, route{"POST", "/v1/boards", auth.ScopeAdmin, unlimited, a.createBoard})
+		t = append(t,
+			route{"POST", "/v1/boards", auth.ScopeAdmin, unlimited, a.createBoard},
+			route{"POST", "/v1/boards/:board/freeze", auth.ScopeAdmin, unlimited, a.changeBoard(a.Boards.FreezeBoard)},
+			route{"POST", "/v1/boards/:board/unfreeze", auth.ScopeAdmin, unlimited, a.changeBoard(a.Boards.UnfreezeBoard)},
+			route{"POST", "/v1/boards/:board/archive", auth.ScopeAdmin, unlimited, a.changeBoard(a.Boards.ArchiveBoard)})
 	}
 	return t
 }
@@ -171,6 +178,24 @@ func (a *API) listBoards(c *gin.Context, who *auth.Claims) error {
 	}
 	respond(c, http.StatusOK, out)
 	return nil
+}
+
+// changeBoard is POST /v1/boards/{board}/freeze, unfreeze and archive. It
+// answers with the board as it is then; asked again it does nothing more.
+func (a *API) changeBoard(change func(context.Context, scoreboard.BoardID) (*scoreboard.Board, error)) handler {
+	return func(c *gin.Context, _ *auth.Claims) error {
+		id, err := scoreboard.ParseBoardID(c.Param("board"))
+		if err != nil {
+			return err
+		}
+		b, err := change(c.Request.Context(), id)
+		if err != nil {
+			return err
+		}
+		a.Log.Info("board changed", "board", id, "status", b.Status)
+		respond(c, http.StatusOK, a.boardJSON(c, b))
+		return nil
+	}
 }
 
 // operates says whether a caller acts for all users.

@@ -2,7 +2,9 @@ package ranking
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,18 +22,76 @@ func (r *Ranking) Lost(ctx context.Context, boards []scoreboard.Board) (cold, su
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, b := range boards {
-		on, err := r.rdb.HGet(ctx, liveKeys(b.ID)[0], "server").Result()
+	on, err := r.builtOn(ctx, boards)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, b := range boards {
 		switch {
-		case err == redis.Nil: //nolint:errorlint // go-redis returns it as it is
+		case on[i] == nil:
 			cold = append(cold, b)
-		case err != nil:
-			return nil, nil, fmt.Errorf("look for board %s: %w", b.ID, err)
-		case on != server:
+		case *on[i] != server:
 			suspect = append(suspect, b)
 		}
 	}
 	return cold, suspect, nil
+}
+
+// Held returns those of boards that Redis holds.
+func (r *Ranking) Held(ctx context.Context, boards []scoreboard.Board) ([]scoreboard.Board, error) {
+	on, err := r.builtOn(ctx, boards)
+	if err != nil {
+		return nil, err
+	}
+	var held []scoreboard.Board
+	for i, b := range boards {
+		if on[i] != nil {
+			held = append(held, b)
+		}
+	}
+	return held, nil
+}
+
+// Drop takes a board out of Redis. A rebuild that is under way comes to
+// nothing.
+func (r *Ranking) Drop(ctx context.Context, board scoreboard.BoardID) error {
+	if err := r.rdb.Unlink(ctx, allKeys(board)...).Err(); err != nil {
+		return fmt.Errorf("drop board %s: %w", board, err)
+	}
+	return nil
+}
+
+// lookAtOnce is how many boards are looked at in one round trip.
+const lookAtOnce = 500
+
+// builtOn names the server that each board was built on; nil for one that is
+// not there.
+func (r *Ranking) builtOn(ctx context.Context, boards []scoreboard.Board) ([]*string, error) {
+	on := make([]*string, 0, len(boards))
+	for some := range slices.Chunk(boards, lookAtOnce) {
+		answers := make([]*redis.StringCmd, len(some))
+		_, err := r.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+			for i := range some {
+				answers[i] = p.HGet(ctx, liveKeys(some[i].ID)[0], "server")
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, redis.Nil) {
+			return nil, fmt.Errorf("look for %d boards: %w", len(some), err)
+		}
+		for i, answer := range answers {
+			server, err := answer.Result()
+			switch {
+			case err == nil:
+				on = append(on, &server)
+			case errors.Is(err, redis.Nil):
+				on = append(on, nil)
+			default:
+				return nil, fmt.Errorf("look for board %s: %w", some[i].ID, err)
+			}
+		}
+	}
+	return on, nil
 }
 
 // server names the process that answers and its line of replication; empty on

@@ -30,8 +30,12 @@ type Keeper struct {
 	rebuilt prometheus.Counter
 }
 
-// keepEvery is the longest that a lost board goes unnoticed.
-const keepEvery = time.Second
+// keepEvery is the longest that a lost board goes unnoticed, sweepEvery that a
+// board stays that was archived while Redis was away, or being rebuilt.
+const (
+	keepEvery  = time.Second
+	sweepEvery = time.Minute
+)
 
 // NewKeeper makes a keeper; Run starts it.
 func NewKeeper(c Catalog, t Truth, r Ranking, log *slog.Logger) *Keeper {
@@ -58,8 +62,14 @@ func (k *Keeper) Ask(scoreboard.BoardID) {
 func (k *Keeper) Run(ctx context.Context) error {
 	tick := time.NewTicker(keepEvery)
 	defer tick.Stop()
+	var swept time.Time
 	for {
-		if err := k.once(ctx); err != nil && ctx.Err() == nil {
+		err := k.once(ctx)
+		if time.Since(swept) >= sweepEvery {
+			swept = time.Now()
+			err = errors.Join(err, k.sweep(ctx, all))
+		}
+		if err != nil && ctx.Err() == nil {
 			k.log.Warn("boards not kept", "err", err)
 		}
 		select {
@@ -73,17 +83,58 @@ func (k *Keeper) Run(ctx context.Context) error {
 
 // Ranked lists the boards that the ranking should hold, by name.
 func Ranked(ctx context.Context, c Catalog) ([]scoreboard.Board, error) {
+	return which(ctx, c, func(b *scoreboard.Board) bool { return b.Status != scoreboard.StatusArchived })
+}
+
+// which lists the boards that can be ranked and that fit, by name.
+func which(ctx context.Context, c Catalog, fits func(*scoreboard.Board) bool) ([]scoreboard.Board, error) {
 	boards, err := c.All(ctx)
 	if err != nil {
 		return nil, err
 	}
-	ranked := make([]scoreboard.Board, 0, len(boards))
+	var list []scoreboard.Board
 	for _, id := range slices.Sorted(maps.Keys(boards)) {
-		if b := boards[id]; b.Status != scoreboard.StatusArchived && !b.IsFamily() {
-			ranked = append(ranked, *b)
+		if b := boards[id]; !b.IsFamily() && fits(b) {
+			list = append(list, *b)
 		}
 	}
-	return ranked, nil
+	return list, nil
+}
+
+func all(*scoreboard.Board) bool { return true }
+
+// Settle makes the ranking hold what it should of a board and its instances,
+// which have just been changed, and no more.
+func (k *Keeper) Settle(ctx context.Context, family scoreboard.BoardID) error {
+	mine := func(b *scoreboard.Board) bool { return b.Family == family }
+	ranked, err := which(ctx, k.catalog, func(b *scoreboard.Board) bool { return mine(b) && b.Status != scoreboard.StatusArchived })
+	if err != nil {
+		return err
+	}
+	cold, _, err := k.ranking.Lost(ctx, ranked)
+	if err != nil {
+		return err
+	}
+	return errors.Join(k.rebuild(ctx, cold), k.sweep(ctx, mine))
+}
+
+// sweep drops what is archived.
+func (k *Keeper) sweep(ctx context.Context, fits func(*scoreboard.Board) bool) error {
+	archived, err := which(ctx, k.catalog, func(b *scoreboard.Board) bool { return fits(b) && b.Status == scoreboard.StatusArchived })
+	if err != nil {
+		return err
+	}
+	held, err := k.ranking.Held(ctx, archived)
+	if err != nil {
+		return err
+	}
+	for i := range held {
+		if err := k.ranking.Drop(ctx, held[i].ID); err != nil {
+			return err
+		}
+		k.log.Info("archived board dropped", "board", held[i].ID)
+	}
+	return nil
 }
 
 // once rebuilds every board that is cold or suspect.
@@ -96,8 +147,12 @@ func (k *Keeper) once(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	return k.rebuild(ctx, append(cold, suspect...)) // what has no live board comes first
+}
+
+func (k *Keeper) rebuild(ctx context.Context, boards []scoreboard.Board) error {
 	var errs []error
-	for _, b := range append(cold, suspect...) { // what has no live board comes first
+	for _, b := range boards {
 		done, err := Rebuild(ctx, k.truth, k.ranking, &b, func(int64) {})
 		if scoreboard.CodeOf(err) == scoreboard.CodeConflict {
 			continue // another process is at it

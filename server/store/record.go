@@ -106,9 +106,10 @@ const (
 	sqlSettings = `select set_config('lock_timeout', $1, true), set_config('statement_timeout', $2, true),
        set_config('idle_in_transaction_session_timeout', $2, true), set_config('enable_seqscan', 'off', true)`
 
-	// Shared against freeze and roll-over, which take it exclusively. The
-	// status is read in a statement of its own, after the wait.
-	sqlLockBoards = `select pg_advisory_xact_lock_shared(hashtextextended(b, 0)) from unnest($1::text[]) as t(b)`
+	// Shared against freeze and roll-over, which take it exclusively: one lock
+	// for a family and all its instances. The status is read in a statement of
+	// its own, after the wait.
+	sqlLockBoards = `select pg_advisory_xact_lock_shared(hashtextextended(split_part(b, ':', 1), 0)) from unnest($1::text[]) as t(b)`
 
 	// Of a family also its instances that are not over; by the database's clock,
 	// which is read once, as only a constant can be looked for in an index.
