@@ -113,8 +113,11 @@ const (
 
 	// Of a family also its instances that are not over; by the database's clock,
 	// which is read once, as only a constant can be looked for in an index.
+	// By subscripts, because unnest tells the planner how many there are: a plan
+	// for one board then looks cheaper than the general one, and is made anew
+	// for every batch.
 	sqlBoards = `select t.b, ` + boardColumns + `
-from unnest($1::text[]) as t(b) cross join lateral (
+from (select ($1::text[])[n] from generate_subscripts($1::text[], 1) as n) as t(b) cross join lateral (
     (select * from boards where board_id = t.b)
     union all
     (select * from boards where family_id = t.b and period_end > (select clock_timestamp() - $2::interval)
@@ -129,11 +132,13 @@ on conflict (user_id) do update set last_recorded_at = greatest(clock_timestamp(
 returning user_id, status, last_recorded_at, xmax = 0`
 
 	// A statement of its own: only a snapshot taken under the locks sees what
-	// was committed while this transaction waited for them.
+	// was committed while this transaction waited for them. The upper bound
+	// spares the partitions that were made ahead; what a clock that has been set
+	// back leaves beyond it, the leaf's unique index refuses.
 	sqlKnownEvents = `select t.n, h.board_id, h.payload_hash, h.applied, h.previous_score, h.new_score, h.version, h.recorded_at
 from unnest($1::text[], $2::uuid[]) with ordinality as t(u, e, n) cross join lateral (
     select * from user_score_histories
-    where user_id = t.u and event_id = t.e and recorded_at >= $3 offset 0) as h
+    where user_id = t.u and event_id = t.e and recorded_at >= $3 and recorded_at < now() + interval '7 days' offset 0) as h
 order by t.n`
 
 	sqlScores = `select t.n, s.score, s.version, s.revision, s.reached_at
