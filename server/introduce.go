@@ -105,16 +105,7 @@ func (l live) Wait(ctx context.Context, v api.Viewer) error {
 }
 
 func viewerOf(v api.Viewer) realtime.Viewer {
-	w := realtime.Viewer{User: v.User, Address: v.Address, Expires: v.Expires}
-	if v.Only != "" {
-		w.CanSee = func(_ context.Context, board scoreboard.BoardID) error {
-			if board != v.Only {
-				return scoreboard.Errorf(scoreboard.CodeForbidden, "the ticket is for another board")
-			}
-			return nil
-		}
-	}
-	return w
+	return realtime.Viewer{User: v.User, Address: v.Address, Expires: v.Expires, CanSee: v.CanSee}
 }
 
 // joinOf reads the last id that the viewer has; one that is not an id of ours

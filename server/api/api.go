@@ -69,9 +69,8 @@ type Viewer struct {
 	Limit   int
 	Delta   bool
 	Last    string // the last id that the viewer has, <epoch>:<version>
-	// Only is the one board that the viewer may watch; "" for any that the
-	// user may see.
-	Only scoreboard.BoardID
+	// CanSee refuses a board that the viewer may not watch; nil allows all.
+	CanSee func(ctx context.Context, board scoreboard.BoardID) error
 }
 
 // Options are what the API is made of. A part that this process does not serve

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"net/http"
 	"slices"
 	"strings"
@@ -21,7 +22,7 @@ func (a *API) ticket(c *gin.Context, who *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	if _, err := a.Catalog.Board(c.Request.Context(), board); err != nil {
+	if err := a.canSee(who)(c.Request.Context(), board); err != nil {
 		return err
 	}
 	ticket, expires, err := a.Tickets.Issue(c.Request.Context(), who, board)
@@ -101,8 +102,9 @@ func (a *API) live(c *gin.Context, who *auth.Claims) error {
 	if limit != defaultLimit && limit != scoreboard.TopSize {
 		return scoreboard.Invalid("limit", "limit must be %d or %d", defaultLimit, scoreboard.TopSize)
 	}
-	if _, err := a.Catalog.Board(c.Request.Context(), board); err != nil {
-		return err
+	canSee := a.canSee(who)
+	if _, ticket := c.GetQuery("token"); ticket {
+		canSee = only(board, canSee)
 	}
 	last := c.GetHeader("Last-Event-ID")
 	if last == "" {
@@ -110,10 +112,28 @@ func (a *API) live(c *gin.Context, who *auth.Claims) error {
 	}
 	v := Viewer{
 		User: who.User, Address: address(c.Request), Expires: who.Expires, Board: board, Limit: limit,
-		Delta: c.Query("delta") == "1", Last: last,
-	}
-	if _, ticket := c.GetQuery("token"); ticket {
-		v.Only = board
+		Delta: c.Query("delta") == "1", Last: last, CanSee: canSee,
 	}
 	return a.Live.Serve(c.Writer, c.Request, v)
+}
+
+// canSee says of any board whether who may watch it.
+func (a *API) canSee(who *auth.Claims) func(context.Context, scoreboard.BoardID) error {
+	return func(ctx context.Context, id scoreboard.BoardID) error {
+		board, err := a.Catalog.Board(ctx, id)
+		if err != nil {
+			return err
+		}
+		return visible(board, who, false)
+	}
+}
+
+// only keeps who came with a ticket to its board.
+func only(board scoreboard.BoardID, canSee func(context.Context, scoreboard.BoardID) error) func(context.Context, scoreboard.BoardID) error {
+	return func(ctx context.Context, id scoreboard.BoardID) error {
+		if id != board {
+			return scoreboard.Errorf(scoreboard.CodeForbidden, "the ticket is for another board")
+		}
+		return canSee(ctx, id)
+	}
 }

@@ -1,0 +1,94 @@
+package server_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/gorilla/websocket"
+
+	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/protocol"
+)
+
+// subscribe asks for another board and returns what comes of it, a frame of
+// that board or an error.
+func subscribe(t *testing.T, ws *websocket.Conn, board string) protocol.Frame {
+	t.Helper()
+	if err := ws.WriteJSON(protocol.Command{Type: "subscribe", Board: board}); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if f := frame(t, ws); f.Board == board {
+			return f
+		}
+	}
+}
+
+// Private boards are streamed to servers and operators alone, whichever way
+// somebody comes; public ones also to nobody, where that is allowed.
+func TestStreamsOfPrivateBoards(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	n := h.start(wholeHouse)
+	open := h.start(gatewayAlone, "reads-anonymous", "true", "limit-anonymous-per-minute", "3")
+	private := false
+	root := n.client("root", auth.ScopeAdmin)
+	if _, err := root.CreateBoard(t.Context(), client.BoardRequest{Board: "staff", Public: &private}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := root.CreateBoard(t.Context(), client.BoardRequest{Board: "weekly", Period: "weekly"}); err != nil {
+		t.Fatal(err)
+	}
+	alice, game := bearer(h.token("alice", "", patience)), bearer(h.token("game", auth.ScopeUpdate, patience))
+	for _, node := range []*node{n, open} {
+		h.await("the node to know the board", func() bool {
+			status, _ := h.get(t, node.url+"/v1/leaderboard/top?board=staff", game)
+			return status == http.StatusOK
+		})
+	}
+
+	ws, _ := dial(t, n.live("board", "staff"), alice)
+	if code, reason := closed(t, ws); code != protocol.CloseForbidden || reason != "forbidden" {
+		t.Errorf("a user on a private board: closed with %d %q, want 4403", code, reason)
+	}
+	if status, body := h.get(t, n.url+"/v1/realtime/token?board=staff", alice); status != http.StatusForbidden {
+		t.Errorf("a user's ticket for it: got %d %s, want 403", status, body)
+	}
+	ws, _ = dial(t, n.live(), alice)
+	if f := subscribe(t, ws, "staff"); f.ErrorCode != "forbidden" {
+		t.Errorf("a user who subscribes to it: got %+v, want forbidden", f)
+	}
+	if f := subscribe(t, ws, "nosuch"); f.ErrorCode != "not_found" {
+		t.Errorf("an unknown board: got %+v, want not_found", f)
+	}
+
+	ws, _ = dial(t, n.live("board", "staff"), game)
+	if f := frame(t, ws); f.Type != protocol.FrameUpdated || f.Board != "staff" {
+		t.Errorf("a server: got %+v, want the board", f)
+	}
+	ws, _ = dial(t, n.live("board", "staff", "token", n.ticket(t, h.token("game", auth.ScopeUpdate, 4*patience), "staff")), nil)
+	if f := frame(t, ws); f.Type != protocol.FrameUpdated || f.Board != "staff" {
+		t.Errorf("a server's ticket: got %+v, want the board", f)
+	}
+
+	// A family is streamed as the instance that it means now.
+	ws, _ = dial(t, n.live("board", "weekly"), alice)
+	if f := frame(t, ws); len(f.Board) != len("weekly:2026-w47") {
+		t.Errorf("a family: got board %q, want its instance", f.Board)
+	}
+
+	ws, _ = dial(t, open.live(), nil)
+	if f := frame(t, ws); f.Type != protocol.FrameUpdated || f.Board != "global" {
+		t.Errorf("nobody on a public board: got %+v, want the board", f)
+	}
+	ws, _ = dial(t, open.live("board", "staff"), nil)
+	if code, _ := closed(t, ws); code != protocol.CloseToken {
+		t.Errorf("nobody on a private board: closed with %d, want 4401", code)
+	}
+	dial(t, open.live(), nil)
+	ws, _ = dial(t, open.live(), nil)
+	if code, _ := closed(t, ws); code != protocol.CloseLimit {
+		t.Errorf("nobody, too often: closed with %d, want 4429", code)
+	}
+}
