@@ -100,9 +100,13 @@ func (s *Store) walk(ctx context.Context, board scoreboard.BoardID) (*milestones
 ) select order_key, reached_at, user_id from milestone`
 	m := &milestones{step: s.walks.step}
 	err := pgx.BeginTxFunc(ctx, s.pool, readOnly, func(tx pgx.Tx) error {
+		if err := tx.QueryRow(ctx, inOrder).Scan(&m.asOf); err != nil {
+			return err
+		}
 		// No further than the question goes: whether it is small.
-		err := tx.QueryRow(ctx, `select now(), count(*) from (select from scores where board_id = $1 and not hidden limit $2) few`,
-			board, s.walks.small+1).Scan(&m.asOf, &m.total)
+		err := tx.QueryRow(ctx, `select count(*) from (select from scores where board_id = $1 and not hidden
+order by order_key, reached_at, user_id limit $2) few`,
+			board, s.walks.small+1).Scan(&m.total)
 		if err != nil || m.total <= s.walks.small {
 			return err
 		}
@@ -143,6 +147,11 @@ func (s *Store) walk(ctx context.Context, board scoreboard.BoardID) (*milestones
 	return m, nil
 }
 
+// inOrder begins a snapshot: it says as of when, and that rows are to be read in
+// the order of the index. A planner without good statistics takes the rest of a
+// board for a handful of rows, reads all of it and sorts.
+const inOrder = `select now() from set_config('enable_sort', 'off', true) sorting, set_config('enable_bitmapscan', 'off', true) maps`
+
 var readOnly = pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
 
 // reading is one snapshot of a board.
@@ -162,7 +171,7 @@ func (s *Store) snapshot(ctx context.Context, board scoreboard.BoardID, do func(
 	}
 	return pgx.BeginTxFunc(ctx, s.pool, readOnly, func(tx pgx.Tx) error {
 		r := &reading{Tx: tx, board: board, known: m}
-		if err := tx.QueryRow(ctx, `select now()`).Scan(&r.asOf); err != nil {
+		if err := tx.QueryRow(ctx, inOrder).Scan(&r.asOf); err != nil {
 			return err
 		}
 		if len(m.at) > 0 {

@@ -69,6 +69,11 @@ and (order_key, reached_at, user_id) > ($2, $3, $4) order by order_key, reached_
 	return top, nil
 }
 
+// ownStanding does not say "not hidden": while a table is small, or nobody has
+// counted it, the ranking index would do as well as the primary key for that,
+// the plan would be kept, and it reads the whole board.
+const ownStanding = `select score, order_key, reached_at, version, revision, hidden from scores where user_id = $1 and board_id = $2`
+
 // Place returns a user's standing with k neighbours on each side, or a
 // not_found.
 func (s *Store) Place(ctx context.Context, board *scoreboard.Board, user scoreboard.UserID, k int) (*scoreboard.Place, error) {
@@ -76,8 +81,11 @@ func (s *Store) Place(ctx context.Context, board *scoreboard.Board, user scorebo
 	err := s.snapshot(ctx, board.ID, func(tx *reading) (err error) {
 		p.AsOf = tx.asOf
 		own := scoreboard.Position{User: user}
-		err = tx.QueryRow(ctx, `select score, order_key, reached_at, version, revision from scores
-where user_id = $1 and board_id = $2 and not hidden`, user, board.ID).Scan(&p.Score, &own.Key, &own.ReachedAt, &p.UserVersion, &p.Revision)
+		var hidden bool
+		err = tx.QueryRow(ctx, ownStanding, user, board.ID).Scan(&p.Score, &own.Key, &own.ReachedAt, &p.UserVersion, &p.Revision, &hidden)
+		if err == nil && hidden {
+			err = pgx.ErrNoRows
+		}
 		if err != nil {
 			return err
 		}
@@ -144,15 +152,19 @@ func (s *Store) List(ctx context.Context, board *scoreboard.Board, users []score
 	err := s.snapshot(ctx, board.ID, func(tx *reading) (err error) {
 		l.AsOf, l.Entries, l.Missing = tx.asOf, nil, nil
 		var found []scoreboard.Position
-		rows, err := tx.Query(ctx, `select s.user_id, s.order_key, s.reached_at from unnest($1::text[]) as t(u)
-cross join lateral (select user_id, order_key, reached_at from scores where user_id = t.u and board_id = $2 and not hidden offset 0) s`, users, board.ID)
+		// As ownStanding, for each.
+		rows, err := tx.Query(ctx, `select s.user_id, s.order_key, s.reached_at, s.hidden from unnest($1::text[]) as t(u)
+cross join lateral (select user_id, order_key, reached_at, hidden from scores where user_id = t.u and board_id = $2 offset 0) s`, users, board.ID)
 		if err != nil {
 			return err
 		}
 		err = forEach(rows, func() error {
 			var p scoreboard.Position
-			err := rows.Scan(&p.User, &p.Key, &p.ReachedAt)
-			found = append(found, p)
+			var hidden bool
+			err := rows.Scan(&p.User, &p.Key, &p.ReachedAt, &hidden)
+			if !hidden {
+				found = append(found, p)
+			}
 			return err
 		})
 		if err != nil {
