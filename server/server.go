@@ -19,6 +19,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/ingest"
 	"github.com/scoreboard/scoreboard/server/leaderboard"
 	"github.com/scoreboard/scoreboard/server/outbox"
+	"github.com/scoreboard/scoreboard/server/profile"
 	"github.com/scoreboard/scoreboard/server/projection"
 	"github.com/scoreboard/scoreboard/server/ranking"
 	"github.com/scoreboard/scoreboard/server/realtime"
@@ -49,6 +50,7 @@ type Server struct {
 	accepted *broker.Producer
 	refused  *broker.Producer
 	hub      *realtime.Hub
+	book     *profile.Book
 	keeper   *repair.Keeper
 	archive  *archive.Archive // nil where no place is named
 	stations []station        // in the order of their start
@@ -70,8 +72,11 @@ func New(ctx context.Context, c *config.Config, log *slog.Logger) (*Server, erro
 	if c.Has(config.RoleUpkeep) {
 		ask = s.keeper.Ask
 	}
+	s.book = profile.NewBook(s.store, log)
+	s.add("profiles", s.book)
 	reads := leaderboard.New(leaderboard.Options{
-		Catalog: catalog, Ranking: s.ranking, Truth: s.store, Cold: ranking.ErrCold, Ask: ask, UserCache: c.ReadsUserCache, Log: log,
+		Catalog: catalog, Ranking: s.ranking, Truth: s.store, Cold: ranking.ErrCold, Ask: ask, UserCache: c.ReadsUserCache,
+		Show: s.book.Show, Log: log,
 	})
 	s.register(reads.Collectors()...)
 
@@ -160,8 +165,8 @@ func (s *Server) makeGateway(reads *leaderboard.Leaderboard) {
 	}, changes{reads}, s.log)
 	s.register(s.hub.Collectors()...)
 	s.add("hub", s.hub)
-	// What is held is stale before anybody hears of what is newer.
-	s.add("notices", follower{s.ranking, []func(scoreboard.Notice){reads.Notify, s.hub.Notify}, s.log})
+	// What is held is stale, and rows have names, before anybody hears of them.
+	s.add("notices", follower{s.ranking, []func(scoreboard.Notice){reads.Notify, named(s.book), s.hub.Notify}, s.log})
 }
 
 // makeAPI makes the handler with the routes of the roles, and ingest where
@@ -188,6 +193,7 @@ func (s *Server) makeAPI(catalog *store.Catalog, reads *leaderboard.Leaderboard,
 			return err
 		}
 		o.Keyring, o.Keys, o.Trail = s.keyring, s.store, s.store
+		o.Profiles = profiles{s.store, s.book}
 		o.Operate = &api.Operate{
 			Outbox: s.store, Letters: s.store, Conditions: s.ranking, Jobs: s.makeJobs(catalog),
 		}

@@ -84,6 +84,7 @@ type Options struct {
 	Events    Events
 	Ranker    Ranker
 	Reads     Leaderboard
+	Profiles  Profiles
 	Ledger    Statements
 	Live      Live
 	Tickets   Tickets
@@ -155,6 +156,9 @@ func (a *API) routes() []route {
 	}
 	if a.Ledger != nil {
 		t = append(t, route{"GET", "/v1/users/:user_id/statement", "", a.Limits.Rank, a.statement})
+	}
+	if a.Profiles != nil {
+		t = append(t, route{"PUT", "/v1/users/:user_id/profile", "", a.Limits.Updates, a.profile})
 	}
 	if a.Live != nil {
 		t = append(t,

@@ -98,7 +98,7 @@ func (a *API) respondPlace(c *gin.Context, p *scoreboard.Place) {
 		BoardState: string(p.State), Degraded: p.Degraded != "", DegradedReason: p.Degraded,
 	}
 	if p.Neighbours != nil {
-		out.Neighbours = entriesJSON(p.Neighbours)
+		out.Neighbours = protocol.Entries(p.Neighbours)
 	}
 	if !out.Degraded {
 		out.Version, out.Epoch = &p.Version, &p.Epoch

@@ -150,7 +150,7 @@ func (a *API) heldTop(c *gin.Context, who *auth.Claims) (bool, error) {
 func (a *API) topJSON(top *scoreboard.Top, board *scoreboard.Board, limit int) *protocol.Top {
 	shown := top.Entries[:min(limit, len(top.Entries))]
 	out := &protocol.Top{
-		Board: string(top.Board), Entries: entriesJSON(shown), Total: top.Total, UpdatedAt: top.UpdatedAt, AsOf: top.AsOf,
+		Board: string(top.Board), Entries: protocol.Entries(shown), Total: top.Total, UpdatedAt: top.UpdatedAt, AsOf: top.AsOf,
 		BoardState: string(top.State), DegradedReason: top.Degraded, Degraded: top.Degraded != "",
 	}
 	if !out.Degraded {
@@ -219,7 +219,7 @@ func (a *API) list(c *gin.Context, who *auth.Claims) error {
 		Board: string(l.Board), Entries: make([]protocol.ListEntry, len(l.Entries)), NotFound: make([]string, len(l.Missing)), Total: l.Total,
 		AsOf: l.AsOf, AgeMS: a.age(l.AsOf), BoardState: string(l.State), Degraded: l.Degraded != "", DegradedReason: l.Degraded,
 	}
-	for i, e := range entriesJSON(l.Entries) {
+	for i, e := range protocol.Entries(l.Entries) {
 		out.Entries[i] = protocol.ListEntry{Place: i + 1, Entry: e}
 	}
 	for i, user := range l.Missing {
@@ -234,17 +234,6 @@ func (a *API) list(c *gin.Context, who *auth.Claims) error {
 
 // maxListBody holds a hundred of the longest ids.
 const maxListBody = 16 << 10
-
-func entriesJSON(entries []scoreboard.Entry) []protocol.Entry {
-	out := make([]protocol.Entry, len(entries))
-	for i, e := range entries {
-		out[i] = protocol.Entry{Rank: e.Rank, UserID: string(e.User), Score: int64(e.Score)}
-		if e.Profile != nil {
-			out[i].DisplayName, out[i].AvatarURL = e.Profile.DisplayName, e.Profile.AvatarURL
-		}
-	}
-	return out
-}
 
 // age is how old an answer is that holds everything committed before asOf.
 func (a *API) age(asOf time.Time) int64 { return max(a.Now().Sub(asOf).Milliseconds(), 0) }

@@ -212,5 +212,6 @@ func (l *Leaderboard) top(ctx context.Context, board *scoreboard.Board) (top *sc
 	if reason != "" {
 		top.Degraded, top.State = reason, scoreboard.StateRebuilding
 	}
+	l.Show(ctx, top.Entries)
 	return top, nil
 }

@@ -64,6 +64,7 @@ type Options struct {
 	Ask     func(scoreboard.BoardID) // is told of a board that the ranking has lost
 	// UserCache is how long a user's standing is told again; 0 is not at all.
 	UserCache time.Duration
+	Show      func(context.Context, []scoreboard.Entry) // puts profiles beside rows that nobody has yet
 	Log       *slog.Logger
 }
 
@@ -94,6 +95,9 @@ const (
 
 // New makes a Leaderboard.
 func New(o Options) *Leaderboard {
+	if o.Show == nil {
+		o.Show = func(context.Context, []scoreboard.Entry) {}
+	}
 	l := &Leaderboard{
 		Options: o,
 		places:  newRecent[placeKey, *scoreboard.Place](keptLong, keptRows), absent: newRecent[placeKey, struct{}](absentFor, keptNone),
@@ -158,6 +162,7 @@ func (l *Leaderboard) Page(ctx context.Context, board *scoreboard.Board, after *
 		return nil, err
 	}
 	page.Degraded = reason
+	l.Show(ctx, page.Entries)
 	return page, nil
 }
 
@@ -178,18 +183,21 @@ func (l *Leaderboard) List(ctx context.Context, board *scoreboard.Board, users [
 	}
 	if reason == "" && !l.knownAbsent(board.ID, list.Missing) {
 		ranked := list
-		if err := l.store.try(ctx, truth); err != nil {
-			return ranked, nil //nolint:nilerr // whoever the store alone knows is late in the list, not more
+		if l.store.try(ctx, truth) != nil {
+			list = ranked // whoever the store alone knows is late in the list, not more
+		} else {
+			for _, user := range list.Missing {
+				l.absent.put(placeKey{board.ID, user, 0}, struct{}{}, 1)
+			}
+			if len(list.Missing) == len(ranked.Missing) {
+				list = ranked
+			} else {
+				reason = reasonNotYet
+			}
 		}
-		for _, user := range list.Missing {
-			l.absent.put(placeKey{board.ID, user, 0}, struct{}{}, 1)
-		}
-		if len(list.Missing) == len(ranked.Missing) {
-			return ranked, nil
-		}
-		reason = reasonNotYet
 	}
 	list.Degraded = reason
+	l.Show(ctx, list.Entries)
 	return list, nil
 }
 

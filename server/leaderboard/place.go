@@ -131,6 +131,7 @@ func (l *Leaderboard) place(ctx context.Context, board *scoreboard.Board, user s
 			p.State = scoreboard.StateRebuilding
 		}
 	}
+	l.Show(ctx, p.Neighbours)
 	return p, nil
 }
 
@@ -150,6 +151,7 @@ func (l *Leaderboard) await(ctx context.Context, board *scoreboard.Board, user s
 			return l.place(ctx, board, user, k)
 		}
 		if err == nil && p.UserVersion >= version {
+			l.Show(ctx, p.Neighbours)
 			return p, nil
 		}
 		waited := time.Since(began)
@@ -157,6 +159,7 @@ func (l *Leaderboard) await(ctx context.Context, board *scoreboard.Board, user s
 			break
 		}
 		if err == nil && waited > storeLook && waited-look <= storeLook && l.nothingToCome(ctx, board, p, version) {
+			l.Show(ctx, p.Neighbours)
 			return p, nil
 		}
 		select {
@@ -175,6 +178,7 @@ func (l *Leaderboard) await(ctx context.Context, board *scoreboard.Board, user s
 		return nil, err
 	}
 	p.Degraded = reasonNotYet
+	l.Show(ctx, p.Neighbours)
 	return p, nil
 }
 

@@ -1,6 +1,10 @@
 package protocol
 
-import "time"
+import (
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
 
 // Entry is one row of a board, everywhere that rows are shown.
 type Entry struct {
@@ -9,6 +13,18 @@ type Entry struct {
 	Score       int64  `json:"score"`
 	DisplayName string `json:"display_name,omitempty"`
 	AvatarURL   string `json:"avatar_url,omitempty"`
+}
+
+// Entries is the one place where rows become what clients see.
+func Entries(rows []scoreboard.Entry) []Entry {
+	out := make([]Entry, len(rows))
+	for i, e := range rows {
+		out[i] = Entry{Rank: e.Rank, UserID: string(e.User), Score: int64(e.Score)}
+		if e.Profile != nil {
+			out[i].DisplayName, out[i].AvatarURL = e.Profile.DisplayName, e.Profile.AvatarURL
+		}
+	}
+	return out
 }
 
 // Top answers GET /v1/leaderboard/top. Version and epoch are null when the

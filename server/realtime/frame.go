@@ -127,15 +127,6 @@ type (
 	}
 )
 
-// wireEntries is the one place where rows become what clients see.
-func wireEntries(rows []scoreboard.Entry) []protocol.Entry {
-	out := make([]protocol.Entry, len(rows))
-	for i, e := range rows {
-		out[i] = protocol.Entry{Rank: e.Rank, UserID: string(e.User), Score: int64(e.Score)}
-	}
-	return out
-}
-
 // difference is what turns the rows before into the rows now: the entries to
 // put by user, and the users to take away first.
 func difference(before, now []scoreboard.Entry) (changed []protocol.Entry, removed []string) {
@@ -155,5 +146,5 @@ func difference(before, now []scoreboard.Entry) (changed []protocol.Entry, remov
 		removed = append(removed, string(user))
 	}
 	slices.Sort(removed)
-	return wireEntries(rows), removed
+	return protocol.Entries(rows), removed
 }

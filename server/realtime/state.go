@@ -73,7 +73,7 @@ func (s *state) head(kind string) stateHead {
 func (s *state) snapshot() *frame {
 	s.once.Do(func() {
 		start := time.Now()
-		s.full = newFrame(protocol.FrameUpdated, updatedFrame{s.head(protocol.FrameUpdated), wireEntries(s.rows)})
+		s.full = newFrame(protocol.FrameUpdated, updatedFrame{s.head(protocol.FrameUpdated), protocol.Entries(s.rows)})
 		s.full.id = eventID(s.epoch, s.version, s.degraded != "")
 		s.encoding.Observe(time.Since(start).Seconds())
 	})

@@ -1,0 +1,146 @@
+package profile_test
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/scoreboard/scoreboard/migrations"
+	"github.com/scoreboard/scoreboard/server/backendtest"
+	"github.com/scoreboard/scoreboard/server/profile"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store"
+)
+
+func TestMain(m *testing.M) { backendtest.Main(m) }
+
+var ctx = context.Background()
+
+// counted is the store, and how often users were looked up there.
+type counted struct {
+	*store.Store
+	asked chan []scoreboard.UserID
+}
+
+func (c counted) Profiles(ctx context.Context, users []scoreboard.UserID) ([]scoreboard.Profile, error) {
+	c.asked <- users
+	return c.Store.Profiles(ctx, users)
+}
+
+func open(t *testing.T) (*store.Store, counted, func() *profile.Book) {
+	t.Helper()
+	s, err := store.Open(ctx, store.Options{URL: backendtest.Postgres(t, migrations.Up), MaxConns: 4, Shards: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	c := counted{s, make(chan []scoreboard.UserID, 1000)}
+	return s, c, func() *profile.Book {
+		b := profile.NewBook(c, slog.New(slog.DiscardHandler))
+		running, stop := context.WithCancel(ctx)
+		done := make(chan error, 1)
+		go func() { done <- b.Run(running) }()
+		t.Cleanup(func() {
+			stop()
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		})
+		return b
+	}
+}
+
+func put(t *testing.T, s *store.Store, user scoreboard.UserID, name string) {
+	t.Helper()
+	if err := s.PutProfile(ctx, &scoreboard.Profile{User: user, DisplayName: name}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// shows waits until the book shows names, "" for none.
+func shows(t *testing.T, b *profile.Book, users []scoreboard.UserID, names ...string) {
+	t.Helper()
+	var rows []scoreboard.Entry
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		rows = make([]scoreboard.Entry, len(users))
+		for i, u := range users {
+			rows[i].User = u
+		}
+		b.Show(ctx, rows)
+		same := true
+		for i := range rows {
+			got := ""
+			if rows[i].Profile != nil {
+				got = rows[i].Profile.DisplayName
+			}
+			same = same && got == names[i]
+		}
+		if same {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("after 20 s %q are shown as %+v, want %q", users, rows, names)
+		}
+	}
+}
+
+func TestEveryNodeShowsAChange(t *testing.T) {
+	t.Parallel()
+	s, c, node := open(t)
+	a, b := node(), node()
+	users := []scoreboard.UserID{"alice", "bob"}
+	shows(t, a, users, "", "")
+	time.Sleep(1100 * time.Millisecond) // the book has looked, and there was nothing
+	if n := len(c.asked); n > 0 {
+		t.Errorf("%d look-ups while nobody has a profile", n)
+	}
+	put(t, s, "alice", "Alice")
+	shows(t, a, users, "Alice", "")
+	shows(t, b, users, "Alice", "")
+	for len(c.asked) > 0 {
+		<-c.asked
+	}
+	for range 100 {
+		shows(t, a, users, "Alice", "")
+	}
+	if n := len(c.asked); n > 0 {
+		t.Errorf("%d look-ups of users who are known", n)
+	}
+	put(t, s, "bob", "Bob")
+	put(t, s, "alice", "")
+	shows(t, a, users, "", "Bob")
+	shows(t, b, users, "", "Bob")
+	a.Keep(&scoreboard.Profile{User: "alice", DisplayName: "Al", UpdatedAt: time.Now().Add(time.Hour)})
+	rows := []scoreboard.Entry{{User: "alice"}, {User: "carol"}}
+	a.ShowKnown(rows)
+	if rows[0].Profile == nil || rows[0].Profile.DisplayName != "Al" || rows[1].Profile != nil {
+		t.Errorf("what this node wrote is shown as %+v", rows)
+	}
+}
+
+func TestABannedUserChoosesNoName(t *testing.T) {
+	t.Parallel()
+	url := backendtest.Postgres(t, migrations.Up)
+	s, err := store.Open(ctx, store.Options{URL: url, MaxConns: 2, Shards: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(ctx) })
+	put(t, s, "mallory", "M")
+	if _, err := conn.Exec(ctx, `insert into users (user_id, status) values ('mallory', 'banned')`); err != nil {
+		t.Fatal(err)
+	}
+	err = s.PutProfile(ctx, &scoreboard.Profile{User: "mallory", DisplayName: "Alice"})
+	found, readErr := s.Profiles(ctx, []scoreboard.UserID{"mallory"})
+	if scoreboard.CodeOf(err) != scoreboard.CodeForbidden || readErr != nil || len(found) != 1 || found[0].DisplayName != "M" {
+		t.Errorf("%v, and the profile is %+v (%v); want forbidden, and none changed", err, found, readErr)
+	}
+}
