@@ -132,13 +132,11 @@ on conflict (user_id) do update set last_recorded_at = greatest(clock_timestamp(
 returning user_id, status, last_recorded_at, xmax = 0`
 
 	// A statement of its own: only a snapshot taken under the locks sees what
-	// was committed while this transaction waited for them. The upper bound
-	// spares the partitions that were made ahead; what a clock that has been set
-	// back leaves beyond it, the leaf's unique index refuses.
+	// was committed while this transaction waited for them.
 	sqlKnownEvents = `select t.n, h.board_id, h.payload_hash, h.applied, h.previous_score, h.new_score, h.version, h.recorded_at
 from unnest($1::text[], $2::uuid[]) with ordinality as t(u, e, n) cross join lateral (
     select * from user_score_histories
-    where user_id = t.u and event_id = t.e and recorded_at >= $3 and recorded_at < now() + interval '7 days' offset 0) as h
+    where user_id = t.u and event_id = t.e and recorded_at >= $3 offset 0) as h
 order by t.n`
 
 	sqlScores = `select t.n, s.score, s.version, s.revision, s.reached_at
