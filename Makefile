@@ -15,7 +15,7 @@ ifeq ($(shell git rev-parse HEAD 2>/dev/null),)
 export GOFLAGS += -buildvcs=false
 endif
 
-.PHONY: help build demo dev test proof bench bench-ingest lint vuln fmt fuzz setup clean accept accept-full
+.PHONY: help build demo dev test proof bench bench-ingest bench-realtime lint vuln fmt fuzz setup clean accept accept-full
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,6 +44,9 @@ bench-ingest: build ## measure writes: the store alone, over HTTP, at fixed rate
 	go run ./loadgen/bench ingest
 	go run ./loadgen/bench open
 	go run ./loadgen/bench grown
+
+bench-realtime: ## measure the gateway: idle connections, one hot board, stalled readers, all back at once (about six minutes)
+	ulimit -n $$(ulimit -H -n) && timeout 900 go run ./loadgen/realtimebench all -duration 20s
 
 accept: build ## the acceptance criteria on the development stack, scaled to under three minutes
 	@deploy/accept.sh

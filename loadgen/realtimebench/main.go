@@ -20,6 +20,7 @@ type options struct {
 	kind       string
 	limit      int
 	stall      bool
+	table      *table
 }
 
 func main() {
@@ -53,5 +54,10 @@ func run(args []string) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	return commands[args[0]](ctx, o)
+	o.table = &table{}
+	err := commands[args[0]](ctx, o)
+	if len(o.table.rows) > 0 { // of what was measured before an error, too
+		o.table.print(os.Stderr)
+	}
+	return err
 }

@@ -82,6 +82,9 @@ func idle(ctx context.Context, o options) error {
 		if err := print("idle", f); err != nil {
 			return err
 		}
+		memory := map[string]float64{"websocket": 8, "sse": 20}[kind]
+		o.table.below(fmt.Sprintf("idle %s, %d: memory of each", kind, f.Connections), "KB", float64(f.Bytes)/1000, memory)
+		o.table.below(fmt.Sprintf("idle %s: CPU for 10,000", kind), "% of a core", f.CPU, 3)
 	}
 	return nil
 }
@@ -145,6 +148,11 @@ func hot(ctx context.Context, o options) error {
 	if err != nil {
 		return fmt.Errorf("hot: %w", err)
 	}
+	what := fmt.Sprintf("one hot board, %d subscribers", f.Subscribers)
+	o.table.note(what+": commit → frame read p50, p99.9", fmt.Sprintf("%.0f, %.0f ms", f.P50, f.P999))
+	o.table.below(what+": commit → frame read p99", "ms", f.P99, 400)
+	o.table.note(what+": frames delivered", fmt.Sprintf("%.0f/s", f.FramesPS))
+	o.table.below(what+": server CPU of a delivery", "µs", f.CPU, 10)
 	return print("hot", f)
 }
 
@@ -221,6 +229,7 @@ func (o options) hot(ctx context.Context, n, stuck int) (f hotFigures, err error
 func stalled(ctx context.Context, o options) error {
 	o.limit = 100
 	n := cmp.Or(o.n, 1000)
+	alone := 0.0
 	for _, stuck := range []int{0, n} {
 		f, err := o.hot(ctx, n, stuck)
 		if err != nil {
@@ -229,13 +238,27 @@ func stalled(ctx context.Context, o options) error {
 		if err := print("stalled", f); err != nil {
 			return err
 		}
+		if stuck == 0 {
+			alone = f.P99
+			continue
+		}
+		o.table.note(fmt.Sprintf("%d good readers, alone and beside %d stalled: p99", n, stuck), fmt.Sprintf("%.0f, %.0f ms", alone, f.P99))
+		o.table.note("connections stalled at begin and end", f.Stalled)
+		o.table.below("good readers' p99 beside stalled ones", "% above alone", 100*(f.P99-alone)/alone, 20)
 	}
 	return nil
 }
 
+// mostTried ends where the files of a process usually do.
+var mostTried = [...]int{5000, 10_000, 15_000, 19_000}
+
 // most looks for the most subscribers whose p99 is within a second.
 func most(ctx context.Context, o options) error {
-	for _, n := range []int{5000, 10_000, 15_000, 19_000} {
+	within := 0
+	defer func() {
+		o.table.note("most subscribers with p99 within a second", fmt.Sprintf("%d of at most %d tried", within, mostTried[len(mostTried)-1]))
+	}()
+	for _, n := range mostTried {
 		f, err := o.hot(ctx, n, 0)
 		if err != nil {
 			return fmt.Errorf("most: %w", err)
@@ -246,6 +269,7 @@ func most(ctx context.Context, o options) error {
 		if f.P99 > 1000 {
 			return nil
 		}
+		within = n
 	}
 	return nil
 }
@@ -291,6 +315,12 @@ func storm(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
+	count, err := strconv.ParseFloat(strings.TrimSpace(reads), 64)
+	if err != nil {
+		return fmt.Errorf("reads %q: %w", reads, err)
+	}
+	o.table.below(fmt.Sprintf("%d reconnecting at once: all back with a snapshot", n), "s", float64(g.BackMax)/1000, 5)
+	o.table.below(fmt.Sprintf("%d reconnecting at once: reads of the board", n), "", count, 50)
 	return print("storm", map[string]any{
 		"clients": n, "all_back_ms": g.BackMax, "reads_of_the_board": reads, "failed_dials": g.Errors,
 	})
