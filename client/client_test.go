@@ -205,6 +205,36 @@ func TestSubmitBatch(t *testing.T) {
 	}
 }
 
+func TestPagesAndLists(t *testing.T) {
+	t.Parallel()
+	s := clienttest.New(t)
+	c := newClient(t, s, options("alice"))
+	for user, score := range map[string]int64{"alice": 5, "bob": 7, "carol": 3} {
+		if _, err := c.Submit(t.Context(), client.Increment{User: user, Delta: score}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first, err := c.Top(t.Context(), client.TopQuery{Limit: 2})
+	if err != nil || len(first.Entries) != 2 || first.NextCursor == "" {
+		t.Fatalf("got %+v, %v", first, err)
+	}
+	second, err := c.Top(t.Context(), client.TopQuery{Limit: 2, Cursor: first.NextCursor})
+	if err != nil || len(second.Entries) != 1 || second.Entries[0].UserID != "carol" || second.NextCursor != "" {
+		t.Errorf("got %+v, %v", second, err)
+	}
+	list, err := c.Users(t.Context(), "", []string{"carol", "bob", "nobody"})
+	if err != nil || len(list.Entries) != 2 || list.Entries[0].UserID != "bob" || list.Entries[1].Place != 2 || list.Entries[1].Rank != 3 ||
+		len(list.NotFound) != 1 {
+		t.Errorf("got %+v, %v", list, err)
+	}
+	score := int64(6)
+	_, err = c.Rank(t.Context(), "nobody", client.PlaceQuery{Score: &score})
+	var refused *client.Error
+	if !errors.As(err, &refused) || refused.Code != scoreboard.CodeNotFound || refused.WouldRank != 2 {
+		t.Errorf("got %v, want that 6 would be the second", err)
+	}
+}
+
 func TestReads(t *testing.T) {
 	t.Parallel()
 	s := clienttest.New(t)

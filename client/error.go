@@ -23,7 +23,8 @@ type Error struct {
 	EventID    string // of the increment; sending it again counts once
 	RequestID  string // finds the request in the server's logs
 	RetryAfter time.Duration
-	Attempts   int // tries that were made
+	WouldRank  int64 // of the score that a not_found was asked about
+	Attempts   int   // tries that were made
 	Err        error
 }
 
@@ -76,6 +77,7 @@ func refusal(r *http.Response, body []byte, now time.Time) *Error {
 	var p protocol.Error
 	if json.Unmarshal(body, &p) == nil && p.ErrorCode != "" {
 		e.Code, e.Message, e.Field, e.EventID = scoreboard.Code(p.ErrorCode), p.Message, p.Field, p.EventID
+		e.WouldRank = p.WouldRank
 		if p.RequestID != "" {
 			e.RequestID = p.RequestID
 		}

@@ -23,6 +23,14 @@ type Top = protocol.Top
 // users ranked below) and Neighbours where they were asked for.
 type Place = protocol.Place
 
+// List is the standings of some users: Entries best first, each with its Place
+// among them beside its Rank on the board, and NotFound.
+type List = protocol.List
+
+// Profile is how a user wants to be shown: DisplayName (up to 32 characters)
+// and AvatarURL (https).
+type Profile = protocol.Profile
+
 // TopQuery asks for a page of a board.
 type TopQuery struct {
 	Board      string // global when empty
@@ -31,7 +39,9 @@ type TopQuery struct {
 	MinVersion int64  // wait up to a second for this version of the board
 }
 
-// Top reads the head of a board.
+// Top reads the head of a board, or with a Cursor a page further down. A cursor
+// is a standing, not a number: whoever keeps their place is neither skipped nor
+// shown twice, whatever else moves.
 func (c *Client) Top(ctx context.Context, q TopQuery) (Top, error) {
 	query := boardQuery(q.Board)
 	setInt(query, "limit", int64(q.Limit))
@@ -49,6 +59,9 @@ type PlaceQuery struct {
 	Board      string // global when empty
 	Neighbours int    // rows above and below the user, 0 for none
 	MinVersion int64  // the version of the user's receipt that must be in it
+	// Score, where it is given, asks what rank it would have for a user who is
+	// not on the board: the error not_found says so in WouldRank.
+	Score *int64
 }
 
 // Me reads the standing of the token's user.
@@ -104,9 +117,33 @@ func (c *Client) place(ctx context.Context, op, path string, q PlaceQuery) (Plac
 	query := boardQuery(q.Board)
 	query.Set("k", strconv.Itoa(q.Neighbours)) // 0 too: the server's default is not none everywhere
 	setInt(query, "min_version", q.MinVersion)
+	if q.Score != nil {
+		query.Set("score", strconv.FormatInt(*q.Score, 10))
+	}
 	var place Place
 	err := c.do(ctx, call{op: op, method: http.MethodGet, path: path, query: query}, &place)
 	return place, err
+}
+
+// Users reads the standings of up to 100 users, such as somebody's friends.
+func (c *Client) Users(ctx context.Context, board string, users []string) (List, error) {
+	var list List
+	err := c.do(ctx, call{
+		op: "read the standings of a list", method: http.MethodPost, path: "/v1/leaderboard/users",
+		body: func(time.Time) any { return protocol.Users{Board: board, UserIDs: users} },
+	}, &list)
+	return list, err
+}
+
+// PutProfile sets how a user is shown; what is empty in it is removed. Users
+// may set their own.
+func (c *Client) PutProfile(ctx context.Context, user string, p Profile) (Profile, error) {
+	var kept Profile
+	err := c.do(ctx, call{
+		op: "set the profile of " + user, method: http.MethodPut, path: "/v1/users/" + url.PathEscape(user) + "/profile",
+		body: func(time.Time) any { return Profile{DisplayName: p.DisplayName, AvatarURL: p.AvatarURL} },
+	}, &kept)
+	return kept, err
 }
 
 func boardQuery(board string) url.Values {

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/scoreboard/scoreboard/server/protocol"
@@ -148,13 +150,18 @@ func (s *Server) top(w http.ResponseWriter, r *http.Request) {
 	g := &s.game
 	all := g.entries()
 	now := time.Now().UTC()
+	from, _ := strconv.Atoi(strings.TrimPrefix(r.URL.Query().Get("cursor"), "after-"))
+	from = min(from, len(all))
 	out := protocol.Top{
-		Board: string(g.board.ID), Total: int64(len(all)), Entries: all[:min(limit, len(all))],
+		Board: string(g.board.ID), Total: int64(len(all)), Entries: all[from:min(from+limit, len(all))],
 		UpdatedAt: now, AsOf: now, Degraded: g.degraded != "", DegradedReason: g.degraded,
 	}
 	if !out.Degraded {
 		version, epoch := g.version, g.epoch
 		out.Version, out.Epoch = &version, &epoch
+	}
+	if from += limit; from < len(all) {
+		out.NextCursor = "after-" + strconv.Itoa(from)
 	}
 	s.mu.Unlock()
 	write(w, 200, out)
@@ -186,7 +193,16 @@ func (s *Server) place(w http.ResponseWriter, r *http.Request, user string) {
 	defer s.mu.Unlock()
 	rank := s.game.rank(user)
 	if rank == 0 {
-		refuse(w, 404, scoreboard.Errorf(scoreboard.CodeNotFound, "the user has no score on this board"))
+		e := errorBody(scoreboard.Errorf(scoreboard.CodeNotFound, "the user has no score on this board"))
+		if score, err := strconv.ParseInt(r.URL.Query().Get("score"), 10, 64); err == nil {
+			e.WouldRank = 1
+			for _, other := range s.game.entries() {
+				if other.Score >= score {
+					e.WouldRank++
+				}
+			}
+		}
+		write(w, 404, e)
 		return
 	}
 	all := s.game.entries()
@@ -198,6 +214,32 @@ func (s *Server) place(w http.ResponseWriter, r *http.Request, user string) {
 	}
 	if k, _ := strconv.Atoi(r.URL.Query().Get("k")); k > 0 {
 		out.Neighbours = all[max(int(rank)-1-k, 0):min(int(rank)+k, len(all))]
+	}
+	write(w, 200, out)
+}
+
+func (s *Server) list(w http.ResponseWriter, r *http.Request) {
+	if _, _, ok := caller(w, r); !ok {
+		return
+	}
+	body, _ := io.ReadAll(io.LimitReader(r.Body, 16<<10))
+	in, err := protocol.DecodeUsers(body, 100)
+	if err != nil {
+		refuse(w, 400, err)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := protocol.List{Board: string(s.game.board.ID), Entries: []protocol.ListEntry{}, NotFound: []string{}, AsOf: time.Now().UTC()}
+	for _, e := range s.game.entries() {
+		if slices.Contains(in.UserIDs, e.UserID) {
+			out.Entries = append(out.Entries, protocol.ListEntry{Place: len(out.Entries) + 1, Entry: e})
+		}
+	}
+	for _, user := range in.UserIDs {
+		if s.game.rank(user) == 0 {
+			out.NotFound = append(out.NotFound, user)
+		}
 	}
 	write(w, 200, out)
 }

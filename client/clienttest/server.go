@@ -137,6 +137,7 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("GET /v1/events/{id}", s.event)
 	mux.HandleFunc("GET /v1/leaderboard/top", s.top)
 	mux.HandleFunc("GET /v1/leaderboard/me", s.me)
+	mux.HandleFunc("POST /v1/leaderboard/users", s.list)
 	mux.HandleFunc("GET /v1/users/{user}/score", s.user)
 	mux.HandleFunc("GET /v1/users/{user}/rank", s.user)
 	mux.HandleFunc("GET /v1/users/{user}/statement", s.statement)

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+
 	"github.com/spf13/cobra"
 
 	"github.com/scoreboard/scoreboard/client"
@@ -8,6 +10,7 @@ import (
 
 func newRankCmd(p *program) *cobra.Command {
 	var q client.PlaceQuery
+	var score int64
 	cmd := &cobra.Command{
 		Use: "rank USER", Short: "Show a user's rank and their neighbours", Args: takes("USER"),
 		Example: trimExamples(`
@@ -17,7 +20,14 @@ func newRankCmd(p *program) *cobra.Command {
 			if q.Neighbours < 0 {
 				return usagef("-k is 0 or more")
 			}
+			if cmd.Flags().Changed("score") {
+				q.Score = &score
+			}
 			place, err := c.Rank(cmd.Context(), args[0], q)
+			var refused *client.Error
+			if errors.As(err, &refused) && refused.WouldRank > 0 {
+				p.say("with %d %s would be %d", score, args[0], refused.WouldRank)
+			}
 			if err != nil {
 				return err
 			}
@@ -34,6 +44,7 @@ func newRankCmd(p *program) *cobra.Command {
 		}),
 	}
 	cmd.Flags().IntVarP(&q.Neighbours, "neighbours", "k", 5, "rows above and below")
+	cmd.Flags().Int64Var(&score, "score", 0, "a score to rank where the user has none")
 	addBoardFlag(cmd, &q.Board)
 	return cmd
 }

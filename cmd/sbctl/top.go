@@ -28,10 +28,17 @@ func newTopCmd(p *program) *cobra.Command {
 				p.say("%s: %d of %d users, %v old%s", top.Board, len(top.Entries), top.Total,
 					time.Duration(top.AgeMS)*time.Millisecond, degradedNote(top.Degraded, top.DegradedReason))
 			}
-			return p.print(top, func() *table { return entriesTable(top.Entries, "") })
+			if err := p.print(top, func() *table { return entriesTable(top.Entries, "") }); err != nil {
+				return err
+			}
+			if p.output == "table" && top.NextCursor != "" {
+				p.say("more with --cursor %s", top.NextCursor)
+			}
+			return nil
 		}),
 	}
 	cmd.Flags().IntVar(&q.Limit, "limit", 10, "how many users, 1 to 100")
+	cmd.Flags().StringVar(&q.Cursor, "cursor", "", "the next page, as the page before named it")
 	addBoardFlag(cmd, &q.Board)
 	return cmd
 }
