@@ -185,3 +185,13 @@ func (c *Client) job(ctx context.Context, name string, r any, progress func(JobL
 	}
 	return fail(broken(errors.Join(errNoResult, lines.Err())))
 }
+
+// Checks is what a server finds when it looks at itself and its backends.
+type Checks = protocol.Checks
+
+// Checks asks the server what it finds. It needs the scope score:admin.
+func (c *Client) Checks(ctx context.Context) (Checks, error) {
+	var found Checks
+	err := c.do(ctx, call{op: "ask for the server's checks", method: http.MethodGet, path: "/v1/admin/checks"}, &found)
+	return found, err
+}

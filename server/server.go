@@ -195,6 +195,7 @@ func (s *Server) makeAPI(catalog *store.Catalog, reads *leaderboard.Leaderboard,
 		o.Keyring, o.Keys, o.Trail = s.keyring, s.store, s.store
 		o.Profiles = profiles{s.store, s.book}
 		o.Operate = &api.Operate{
+			Doctor: doctor{s},
 			Outbox: s.store, Letters: s.store, Conditions: s.ranking, Jobs: s.makeJobs(catalog),
 		}
 		if s.archive != nil {

@@ -38,6 +38,7 @@ type Server struct {
 	fail   []failure // taken by the next requests, in order
 	seen   []Request
 	game   game
+	found  []protocol.Check                      // by the checks of itself
 	subs   map[chan struct{}]chan protocol.Frame // by what wakes them
 	gone   chan struct{}                         // closed when streams must end
 	bye    *protocol.Frame
@@ -141,6 +142,7 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("GET /v1/users/{user}/score", s.user)
 	mux.HandleFunc("GET /v1/users/{user}/rank", s.user)
 	mux.HandleFunc("GET /v1/users/{user}/statement", s.statement)
+	mux.HandleFunc("GET /v1/admin/checks", s.checks)
 	mux.HandleFunc("GET /v1/boards", s.listBoards)
 	mux.HandleFunc("GET /v1/boards/{board}", s.showBoard)
 	mux.HandleFunc("GET /v1/realtime/leaderboard", s.stream)

@@ -15,6 +15,7 @@ import (
 	"github.com/scoreboard/scoreboard/loadgen/criteria"
 	"github.com/scoreboard/scoreboard/loadgen/pace"
 	"github.com/scoreboard/scoreboard/loadgen/record"
+	"github.com/scoreboard/scoreboard/server/build"
 	"github.com/scoreboard/scoreboard/testdata/scenarios"
 )
 
@@ -92,7 +93,7 @@ func opsOf(server string) string {
 
 // thisMachine is what the generator runs on.
 func thisMachine() record.Machine {
-	v := buildVersion()
+	v := build.Read()
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown"

@@ -7,23 +7,20 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
 // The outcomes of a check. Only a failure makes the answer no.
 const (
-	checkOK      = "ok"
-	checkWarn    = "warn"
-	checkFail    = "fail"
-	checkSkipped = "skipped"
+	checkOK      = protocol.CheckOK
+	checkWarn    = protocol.CheckWarn
+	checkFail    = protocol.CheckFail
+	checkSkipped = protocol.CheckSkipped
 )
 
 // check is one thing that the doctor looked at.
-type check struct {
-	Name     string `json:"name"`
-	Status   string `json:"status"`
-	Detail   string `json:"detail"`
-	NextStep string `json:"next_step,omitempty"`
-}
+type check = protocol.Check
 
 // diagnosis is all of them.
 type diagnosis struct {
@@ -36,14 +33,21 @@ func newDoctorCmd(p *program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Look for what is wrong between here and the server", Args: takes(),
 		Long: `Look for what is wrong between here and the server: settings, connection,
-readiness, token, signing key, clock and the freshness of the board. Each finding
-comes with the next step. Exit code 3 says that something is wrong.
+readiness, token, signing key, clock, the freshness of the board; and, with a
+token that has score:admin, what the server finds itself: whether its version is
+that of this program, PostgreSQL, Redis, Kafka, what waits in the outbox and on the
+broker, disk and configuration. Each finding comes with the next step. Exit code 3
+says that something is wrong.
+
+--output nagios prints one line and exits as Nagios wants it: 0 fine, 1 warning,
+2 critical. --output prometheus prints metrics for a textfile collector.
 
 Readiness is asked at the operations address: --ops-server or SBCTL_OPS_SERVER, else
 the port after the server's when that is on this machine.`,
 		Example: trimExamples(`
   sbctl doctor
-  sbctl doctor --server https://scores.example.com --output json`),
+  sbctl doctor --server https://scores.example.com --output json
+  sbctl doctor --output prometheus > /var/lib/node_exporter/scoreboard.prom`),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := p.settings()
 			if err != nil {
@@ -52,11 +56,19 @@ the port after the server's when that is on this machine.`,
 			if ops == "" {
 				ops = p.opsServer(s.Server.Value)
 			}
-			d := diagnose(cmd.Context(), s, ops)
+			d := p.diagnose(cmd.Context(), s, ops)
 			if err := cmd.Context().Err(); err != nil {
 				return err
 			}
-			if err := p.print(d, func() *table { return diagnosisTable(d) }); err != nil {
+			switch p.output {
+			case "nagios":
+				return d.nagios(p.stdout)
+			case "prometheus":
+				err = d.prometheus(p.stdout)
+			default:
+				err = p.print(d, func() *table { return diagnosisTable(d) })
+			}
+			if err != nil {
 				return err
 			}
 			if !d.Healthy {
@@ -65,6 +77,7 @@ the port after the server's when that is on this machine.`,
 			return nil
 		},
 	}
+	cmd.Annotations = map[string]string{outputsMore: "nagios prometheus"}
 	cmd.Flags().StringVar(&ops, "ops-server", "", "the server's operations address")
 	return cmd
 }

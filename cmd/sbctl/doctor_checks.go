@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/scoreboard/scoreboard/server/build"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -58,13 +59,19 @@ func ask(ctx context.Context, url, token string) (a answer) {
 	return a
 }
 
+// finding is a check that has a next step.
+func finding(name, status, detail, next string) check {
+	return check{Name: name, Status: status, Detail: detail, NextStep: next}
+}
+
 // diagnose makes every check, in the order in which one depends on another.
-func diagnose(ctx context.Context, s settings, ops string) diagnosis {
+func (p *program) diagnose(ctx context.Context, s settings, ops string) diagnosis {
 	top := ask(ctx, strings.TrimSuffix(s.Server.Value, "/")+"/v1/leaderboard/top?limit=1", s.Token.Value)
 	d := diagnosis{Healthy: true, Checks: []check{checkSettings(s), checkServer(s, top)}}
 	d.Checks = append(d.Checks, checkReady(ctx, ops))
 	if top.err == nil {
-		d.Checks = append(d.Checks, checkClock(top), checkToken(s, top), checkKey(s), checkTop(top))
+		d.Checks = append(d.Checks, checkClock(top), checkToken(s, top), p.checkKey(ctx, s), checkTop(top))
+		d.Checks = append(d.Checks, p.checkServerItself(ctx)...)
 	}
 	for _, c := range d.Checks {
 		d.Healthy = d.Healthy && c.Status != checkFail
@@ -87,7 +94,7 @@ func checkSettings(s settings) check {
 
 func checkServer(s settings, a answer) check {
 	if a.err != nil {
-		return check{"server", checkFail, a.err.Error(), "start it (\"make dev\"), or name another with --server; it was taken from " + s.Server.From}
+		return finding("server", checkFail, a.err.Error(), "start it (\"make dev\"), or name another with --server; it was taken from "+s.Server.From)
 	}
 	return check{Name: "server", Status: checkOK, Detail: fmt.Sprintf("answers in %v", a.took.Round(time.Millisecond/10))}
 }
@@ -99,9 +106,9 @@ func checkReady(ctx context.Context, ops string) check {
 	a := ask(ctx, strings.TrimSuffix(ops, "/")+"/readyz", "")
 	switch {
 	case a.err != nil:
-		return check{"ready", checkWarn, a.err.Error(), "name the operations address with --ops-server"}
+		return finding("ready", checkWarn, a.err.Error(), "name the operations address with --ops-server")
 	case a.status != http.StatusOK:
-		return check{"ready", checkFail, fmt.Sprintf("%s/readyz is %d: %s", ops, a.status, oneLine(a.body)), "look at the server's log for the role that does not work"}
+		return finding("ready", checkFail, fmt.Sprintf("%s/readyz is %d: %s", ops, a.status, oneLine(a.body)), "look at the server's log for the role that does not work")
 	}
 	return check{Name: "ready", Status: checkOK, Detail: ops + "/readyz"}
 }
@@ -126,16 +133,16 @@ func checkToken(s settings, a answer) check {
 	const next = "set another in SBCTL_TOKEN; \"sbctl token mint\" makes one on a development server"
 	if s.Token.Value == "" {
 		if a.status == http.StatusUnauthorized {
-			return check{"token", checkFail, "there is none, and the server wants one", next}
+			return finding("token", checkFail, "there is none, and the server wants one", next)
 		}
 		return check{Name: "token", Status: checkSkipped, Detail: "there is none"}
 	}
 	expires, err := tokenExpiry(s.Token.Value)
 	switch {
 	case a.status == http.StatusUnauthorized && err == nil && expires.Before(a.sent):
-		return check{"token", checkFail, "expired at " + expires.UTC().Format(time.RFC3339), next}
+		return finding("token", checkFail, "expired at "+expires.UTC().Format(time.RFC3339), next)
 	case a.status == http.StatusUnauthorized:
-		return check{"token", checkFail, "the server refuses it: " + refusalOf(a.body), next}
+		return finding("token", checkFail, "the server refuses it: "+refusalOf(a.body), next)
 	case err != nil:
 		return check{Name: "token", Status: checkOK, Detail: "accepted"}
 	}
@@ -162,14 +169,31 @@ func tokenExpiry(token string) (time.Time, error) {
 	return time.Unix(claims.Expires, 0), nil
 }
 
-func checkKey(s settings) check {
+// checkKey has an empty batch signed: it is checked before anything else of
+// it, and writes nothing.
+func (p *program) checkKey(ctx context.Context, s settings) check {
 	switch {
 	case s.KeyID.Value == "" && s.KeySecret.Value == "":
 		return check{Name: "key", Status: checkWarn, Detail: "there is none: reads work, writes are refused", NextStep: "set SBCTL_KEY_ID and SBCTL_KEY_SECRET; \"sbctl key create\" makes a key"}
 	case s.KeyID.Value == "" || s.KeySecret.Value == "":
-		return check{"key", checkFail, "only half of it is set", "set both SBCTL_KEY_ID and SBCTL_KEY_SECRET"}
+		return finding("key", checkFail, "only half of it is set", "set both SBCTL_KEY_ID and SBCTL_KEY_SECRET")
 	}
-	return check{Name: "key", Status: checkOK, Detail: s.KeyID.Value + " is set (only a write can tell whether it is accepted)"}
+	c, err := p.client()
+	if err != nil {
+		return check{Name: "key", Status: checkFail, Detail: err.Error()}
+	}
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	_, err = c.SubmitBatch(ctx, nil)
+	switch code := scoreboard.CodeOf(err); {
+	case err == nil:
+		return check{Name: "key", Status: checkOK, Detail: s.KeyID.Value + " is accepted"}
+	case code == scoreboard.CodeInvalidSignature:
+		return finding("key", checkFail, s.KeyID.Value+" is not accepted: unknown, revoked, another secret, or a clock that differs",
+			"\"sbctl key list\" shows the keys there are, \"sbctl key create\" makes one; set SBCTL_KEY_ID and SBCTL_KEY_SECRET")
+	}
+	return check{Name: "key", Status: checkOK, Detail: s.KeyID.Value + " is set (only a write of the user can tell whether it is accepted)"}
 }
 
 func checkTop(a answer) check {
@@ -178,17 +202,44 @@ func checkTop(a answer) check {
 	}
 	var top protocol.Top
 	if err := json.Unmarshal(a.body, &top); err != nil {
-		return check{"top", checkFail, "the answer is not one of this API: " + err.Error(), "check that --server names a scoreboard"}
+		return finding("top", checkFail, "the answer is not one of this API: "+err.Error(), "check that --server names a scoreboard")
 	}
 	age := time.Duration(top.AgeMS) * time.Millisecond
 	detail := fmt.Sprintf("%d users on %s, %v old", top.Total, scoreboard.GlobalBoard, age)
 	switch {
 	case top.Degraded:
-		return check{"top", checkFail, detail + ", degraded: " + top.DegradedReason, "reads come from PostgreSQL until the ranking is back; look at Redis and the server's log"}
+		return finding("top", checkFail, detail+", degraded: "+top.DegradedReason, "reads come from PostgreSQL until the ranking is back; look at Redis and the server's log")
 	case age > maxAge:
-		return check{"top", checkFail, detail, "changes do not reach the ranking: look at the relay, Kafka and the projector in the server's log"}
+		return finding("top", checkFail, detail, "changes do not reach the ranking: look at the relay, Kafka and the projector in the server's log")
 	}
 	return check{Name: "top", Status: checkOK, Detail: detail}
+}
+
+// checkServerItself asks the server what it finds, which operators may.
+func (p *program) checkServerItself(ctx context.Context) []check {
+	c, err := p.client()
+	if err != nil {
+		return nil // said by the check of the key
+	}
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	found, err := c.Checks(ctx)
+	switch code := scoreboard.CodeOf(err); {
+	case code == scoreboard.CodeForbidden || code == scoreboard.CodeUnauthorized:
+		return []check{finding("backends", checkSkipped, "the server tells operators alone what it finds", "use a token with the scope score:admin")}
+	case err != nil:
+		return []check{finding("backends", checkFail, err.Error(), "look at the server's log")}
+	}
+	return append([]check{checkVersion(found.Version)}, found.Checks...)
+}
+
+func checkVersion(server string) check {
+	own := build.Read().Version
+	if own == server {
+		return check{Name: "version", Status: checkOK, Detail: own + ", as the server"}
+	}
+	return finding("version", checkWarn, fmt.Sprintf("sbctl is %s, the server %s", own, server), "use the sbctl of the server's release; neighbouring releases work together")
 }
 
 func refusalOf(body []byte) string {

@@ -54,12 +54,15 @@ type failure struct {
 // finish prints what ended the run and returns its exit code.
 func (p *program) finish(ctx context.Context, cmd *cobra.Command, err error) int {
 	var usage *usageError
+	var with exitWith
 	code := exitBroke
 	switch {
 	case err == nil:
 		return exitDone
 	case errors.Is(err, errNo):
 		return exitNo
+	case errors.As(err, &with):
+		return int(with)
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
 		code = exitInterrupted
 	case errors.As(err, &usage):

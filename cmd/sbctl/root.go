@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -57,16 +58,20 @@ Exit codes: 0 done, 1 broke, 2 misused, 3 ran well and the answer is no,
 	flags.BoolVar(&p.yes, "yes", false, "do not ask before destroying something")
 	flags.BoolVar(&p.quiet, "quiet", false, "print results and errors only")
 	p.completeFromServer(root)
-	root.PersistentPreRunE = func(*cobra.Command, []string) error {
-		if p.output != "table" && p.output != "json" {
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		outputs := append([]string{"table", "json"}, strings.Fields(cmd.Annotations[outputsMore])...)
+		if !slices.Contains(outputs, p.output) {
 			asked := p.output
 			p.output = "table"
-			return usagef("--output is table or json, not %q", asked)
+			return usagef("--output is %s, not %q", strings.Join(outputs, " or "), asked)
 		}
 		return nil
 	}
 	return root
 }
+
+// outputsMore annotates a command that prints in more ways than others.
+const outputsMore = "outputs"
 
 // newNounCmd groups the verbs of a noun. Alone it prints its help; with an
 // unknown verb it is misused.

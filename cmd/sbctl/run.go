@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/server/build"
 )
 
 // program is one run of sbctl: everything it touches comes in here, so that a
@@ -52,7 +53,7 @@ func (p *program) client() (*client.Client, error) {
 	}
 	c, err := client.New(s.Server.Value, client.Options{
 		Token: s.Token.Value, KeyID: s.KeyID.Value, KeySecret: s.KeySecret.Value,
-		UserAgent: "sbctl/" + buildVersion().Version,
+		UserAgent: "sbctl/" + build.Read().Version,
 	})
 	if err != nil {
 		return nil, usagef("%w", err)

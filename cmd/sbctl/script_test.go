@@ -49,6 +49,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "fail": fail, "set": set, "degrade": degrade, "stopserver": stopServer, "lose": lose,
+			"finds": finds,
 		},
 	})
 }
@@ -84,6 +85,11 @@ func fail(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Check(err)
 	}
 	serverOf(ts).Fail(n, status, scoreboard.Code(args[2]), after)
+}
+
+// finds NAME STATUS DETAIL NEXT is what the server finds of itself.
+func finds(ts *testscript.TestScript, _ bool, args []string) {
+	serverOf(ts).Find(protocol.Check{Name: args[0], Status: args[1], Detail: args[2], NextStep: args[3]})
 }
 
 // lose N makes the server take the next requests without answering.

@@ -1,40 +1,10 @@
 package main
 
 import (
-	"runtime"
-	"runtime/debug"
-
 	"github.com/spf13/cobra"
+
+	"github.com/scoreboard/scoreboard/server/build"
 )
-
-// build says what this binary was made of.
-type build struct {
-	Version string `json:"version"`
-	Commit  string `json:"commit,omitempty"`
-	Date    string `json:"date,omitempty"`
-	Go      string `json:"go"`
-}
-
-// buildVersion reads what the Go toolchain wrote into the binary.
-func buildVersion() build {
-	b := build{Version: "devel", Go: runtime.Version()}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return b
-	}
-	if v := info.Main.Version; v != "" && v != "(devel)" {
-		b.Version = v
-	}
-	for _, s := range info.Settings {
-		switch s.Key {
-		case "vcs.revision":
-			b.Commit = s.Value
-		case "vcs.time":
-			b.Date = s.Value
-		}
-	}
-	return b
-}
 
 func newVersionCmd(p *program) *cobra.Command {
 	return &cobra.Command{
@@ -43,7 +13,7 @@ func newVersionCmd(p *program) *cobra.Command {
   sbctl version
   sbctl version --output json`),
 		RunE: func(*cobra.Command, []string) error {
-			b := buildVersion()
+			b := build.Read()
 			return p.print(b, func() *table {
 				t := newTable()
 				t.add("version", b.Version)

@@ -22,7 +22,7 @@ func newDev() *cobra.Command {
 	var data string
 	var ephemeral bool
 	cmd := &cobra.Command{
-		Use: "dev", Short: "Run everything in one process: PostgreSQL, Redis, Kafka and the daemon", Args: cobra.NoArgs,
+		Use: "dev", Short: "Run everything in one process: PostgreSQL, Redis, Kafka and the daemon", Args: noCommand,
 		Long: `Runs the daemon with backends of its own and every role, for development.
 PostgreSQL and Redis are child processes where they are installed; what stands
 in for a missing one is named at the start. A backend that is given by flag or

@@ -7,17 +7,14 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/scoreboard/scoreboard/server"
+	"github.com/scoreboard/scoreboard/server/build"
 	"github.com/scoreboard/scoreboard/server/config"
 )
-
-// version is set by the linker for a release.
-var version = ""
 
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
@@ -25,7 +22,7 @@ func newRoot() *cobra.Command {
 		Short: "A real-time leaderboard that never loses a point and never counts one twice",
 		Example: `  scoreboardd dev
   SCOREBOARD_POSTGRES_URL=… SCOREBOARD_REDIS_URL=… SCOREBOARD_KAFKA_BROKERS=… scoreboardd --roles api,relay`,
-		Args: cobra.NoArgs, SilenceUsage: true, SilenceErrors: true, Version: buildVersion(),
+		Args: noCommand, SilenceUsage: true, SilenceErrors: true, Version: build.Read().Version,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, _, err := load(cmd.Flags(), os.LookupEnv)
 			if err != nil {
@@ -46,6 +43,8 @@ func newRoot() *cobra.Command {
 			return s.Run(cmd.Context(), api, ops)
 		},
 	}
+	root.SetFlagErrorFunc(flagError)
+	root.PersistentPreRun = func(cmd *cobra.Command, _ []string) { warnOfMisspelt(cmd.ErrOrStderr(), os.Environ()) }
 	flags := root.PersistentFlags()
 	flags.String("config", "", "YAML file of knobs")
 	for _, v := range config.Defaults() {
@@ -57,7 +56,7 @@ func newRoot() *cobra.Command {
 
 func newConfig() *cobra.Command {
 	return &cobra.Command{
-		Use: "config", Short: "Print every knob as it is in force, secrets masked, and where it came from", Args: cobra.NoArgs,
+		Use: "config", Short: "Print every knob as it is in force, secrets masked, and where it came from", Args: noCommand,
 		Example: "  scoreboardd config\n  SCOREBOARD_INGEST_LANES=2 scoreboardd config",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, values, err := load(cmd.Flags(), os.LookupEnv)
@@ -108,14 +107,4 @@ func listen(ctx context.Context, c *config.Config) (api, ops net.Listener, err e
 		return nil, nil, fmt.Errorf("listen for operations (--ops-addr chooses another address): %w", err)
 	}
 	return api, ops, nil
-}
-
-func buildVersion() string {
-	if version != "" {
-		return version
-	}
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return info.Main.Version
-	}
-	return "unknown"
 }

@@ -36,6 +36,7 @@ type Operate struct {
 	Letters    Letters
 	Conditions Conditions
 	Jobs       Jobs
+	Doctor     Doctor
 	Archive    Archive       // nil where this process has no folder for it
 	running    chan struct{} // holds as many as may run
 }
@@ -46,6 +47,7 @@ const maxJobs = 2
 func (a *API) operateRoutes() []route {
 	a.Operate.running = make(chan struct{}, maxJobs)
 	return []route{
+		{"GET", "/v1/admin/checks", auth.ScopeAdmin, unlimited, a.checks},
 		{"GET", "/v1/admin/outbox", auth.ScopeAdmin, unlimited, a.outbox},
 		{"GET", "/v1/admin/dead-letters", auth.ScopeAdmin, unlimited, a.deadLetters},
 		{"GET", "/v1/admin/dead-letters/:id", auth.ScopeAdmin, unlimited, a.deadLetter},

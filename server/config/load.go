@@ -52,6 +52,40 @@ func Defaults() []Value {
 	return values
 }
 
+// Misspelt returns the names of an environment that look like knobs and are
+// none. What an orchestrator adds for a service that is called scoreboard
+// (SCOREBOARD_PORT…, SCOREBOARD_SERVICE…) is not meant for us, and what tests
+// are told (SCOREBOARD_TEST_…, SCOREBOARD_PROOF) neither.
+func Misspelt(environ []string) []string {
+	known := EnvNames()
+	var names []string
+	for _, pair := range environ {
+		name, _, _ := strings.Cut(pair, "=")
+		rest, ours := strings.CutPrefix(name, "SCOREBOARD_")
+		if !ours || slices.Contains(known, name) || rest == "PROOF" {
+			continue
+		}
+		foreign := false
+		for _, prefix := range []string{"PORT", "SERVICE_", "TEST_"} {
+			foreign = foreign || strings.HasPrefix(rest, prefix)
+		}
+		if !foreign {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// EnvNames lists the environment's names of all knobs.
+func EnvNames() []string {
+	var names []string
+	for _, k := range new(Config).knobs() {
+		names = append(names, EnvName(k.name))
+	}
+	return names
+}
+
 // Load reads every knob. flags and env are asked by the names of FlagName and
 // EnvName; file, which may be nil, is YAML of knob names.
 func Load(flags, env Lookup, file io.Reader) (*Config, []Value, error) {

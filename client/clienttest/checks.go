@@ -1,0 +1,24 @@
+package clienttest
+
+import (
+	"net/http"
+
+	"github.com/scoreboard/scoreboard/server/build"
+	"github.com/scoreboard/scoreboard/server/protocol"
+)
+
+// Find makes the server find one thing when it looks at itself.
+func (s *Server) Find(c protocol.Check) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.found = []protocol.Check{c}
+}
+
+func (s *Server) checks(w http.ResponseWriter, r *http.Request) {
+	if !admin(w, r) {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	write(w, 200, protocol.Checks{Version: build.Read().Version, Checks: s.found})
+}

@@ -1,0 +1,9 @@
+//go:build !linux && !darwin
+
+package server
+
+import "errors"
+
+func diskOf(string) (free, total uint64, err error) {
+	return 0, 0, errors.New("not known on this system")
+}
