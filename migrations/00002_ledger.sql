@@ -37,12 +37,19 @@ create table user_score_histories (
 -- history for each event.
 create index user_score_histories_user on user_score_histories (user_id collate "POSIX", recorded_at);
 
+-- A repeat is recognised in the current and the previous partition, so a
+-- partition's span is also the least time for that: below a day a client that
+-- retries after a night would count twice.
 -- +goose StatementBegin
 create function create_ledger_partition(starts timestamptz, ends timestamptz) returns boolean
 language plpgsql as $$
 declare
     leaf text := 'user_score_histories_' || to_char(starts at time zone 'UTC', 'YYYYMMDD');
 begin
+    if ends - starts < interval '24 hours' then
+        raise exception 'a partition of the ledger spans 24 hours at least, not %', ends - starts
+            using errcode = 'invalid_parameter_value';
+    end if;
     if to_regclass(leaf) is not null then
         return false;
     end if;
