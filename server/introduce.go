@@ -13,7 +13,6 @@ import (
 	"github.com/scoreboard/scoreboard/server/broker"
 	"github.com/scoreboard/scoreboard/server/leaderboard"
 	"github.com/scoreboard/scoreboard/server/projection"
-	"github.com/scoreboard/scoreboard/server/ranking"
 	"github.com/scoreboard/scoreboard/server/realtime"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
@@ -68,15 +67,20 @@ func (c changes) Place(ctx context.Context, board scoreboard.BoardID, user score
 	return c.reads.Find(ctx, board, user)
 }
 
-// follower carries notices from the ranking to who must know.
+// bus is where notices come from.
+type bus interface {
+	Follow(ctx context.Context, do func(scoreboard.Notice), bad func(error)) error
+}
+
+// follower carries notices to who must know.
 type follower struct {
-	ranking *ranking.Ranking
-	tell    []func(scoreboard.Notice)
-	log     *slog.Logger
+	from bus
+	tell []func(scoreboard.Notice)
+	log  *slog.Logger
 }
 
 func (f follower) Run(ctx context.Context) error {
-	return f.ranking.Follow(ctx, func(n scoreboard.Notice) {
+	return f.from.Follow(ctx, func(n scoreboard.Notice) {
 		for _, tell := range f.tell {
 			tell(n)
 		}

@@ -17,6 +17,9 @@ import (
 func (s *Server) needsKafka() bool {
 	c := s.config
 	carries := c.Has(config.RoleRelay) || c.Has(config.RoleProjector)
+	if c.Has(config.RoleGateway) && c.RealtimeBus == config.BusKafka {
+		return true
+	}
 	return c.Has(config.RoleIntake) || c.Transport == config.TransportKafka && (carries || s.writes())
 }
 

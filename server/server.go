@@ -130,7 +130,7 @@ func (s *Server) openBackends(ctx context.Context) (err error) {
 	s.redis = redis.NewClient(o)
 	s.ranking = ranking.New(s.redis)
 	if s.needsKafka() && len(c.KafkaBrokers) == 0 {
-		return errors.New("kafka.brokers must be set for every role but read, gateway and maintenance; for intake also with another transport")
+		return errors.New("kafka.brokers must be set for every role but read, gateway and maintenance; for intake also with another transport, for gateway with realtime.bus=kafka")
 	}
 	if len(c.KafkaBrokers) > 0 && (s.needsKafka() || s.writes()) {
 		s.kafka = broker.NewKafka(broker.KafkaOptions{
@@ -165,6 +165,11 @@ func (s *Server) makeGateway(reads *leaderboard.Leaderboard) {
 	}, changes{reads}, s.log)
 	s.register(s.hub.Collectors()...)
 	s.add("hub", s.hub)
+	if c.RealtimeBus == config.BusKafka {
+		s.add("notices", follower{s.ranking, []func(scoreboard.Notice){reads.Notify}, s.log})
+		s.add("bus", follower{s.kafka.Notices(c.KafkaNoticesTopic), []func(scoreboard.Notice){named(s.book), s.hub.Notify}, s.log})
+		return
+	}
 	// What is held is stale, and rows have names, before anybody hears of them.
 	s.add("notices", follower{s.ranking, []func(scoreboard.Notice){reads.Notify, named(s.book), s.hub.Notify}, s.log})
 }

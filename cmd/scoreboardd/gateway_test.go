@@ -104,7 +104,7 @@ func truth(ctx context.Context, h *house) (top []protocol.Entry, err error) {
 	})
 }
 
-// Two gateways over one Redis: clients wander between them with delays of their
+// Two gateways over one Redis, in the end one of them by Kafka's notices: clients wander between them with delays of their
 // own while scores change, one node is killed, Redis restarts and subscribers
 // are cut off. No client is ever sent back, and all end with what PostgreSQL
 // says.
@@ -164,7 +164,7 @@ func TestTwoGatewaysShowOneBoard(t *testing.T) {
 	live.set(a)
 	b.kill()
 	time.Sleep(time.Second)
-	c := h.start("--roles", "gateway,read")
+	c := h.start("--roles", "gateway,read", "--realtime-bus", "kafka")
 	live.set(a, c)
 	h.redis.Stop()
 	time.Sleep(500 * time.Millisecond)
@@ -195,14 +195,15 @@ func dropSubscribers(ctx context.Context, h *house) error {
 	rdb := redis.NewClient(o)
 	defer func() { _ = rdb.Close() }()
 	n, err := rdb.ClientKillByFilter(ctx, "TYPE", "pubsub").Result()
-	if err == nil && n < 2 {
-		err = fmt.Errorf("%d subscribers were cut off, want those of two nodes", n)
+	if err == nil && n < 1 {
+		err = fmt.Errorf("%d subscribers were cut off, want some", n)
 	}
 	return err
 }
 
-// subscribed sees that nodes hear notices again: a board that was only checked
-// once a second could not show eight changes in three seconds.
+// subscribed sees that nodes hear notices, again or by the other bus: a board
+// that was only checked once a second could not show eight changes in three
+// seconds. Each has a new leader, which a topic of notices tells at once.
 func subscribed(ctx context.Context, t *testing.T, h *house, game *client.Client, daemons ...*daemon) {
 	t.Helper()
 	var seen []map[int64]bool
@@ -225,7 +226,7 @@ func subscribed(ctx context.Context, t *testing.T, h *house, game *client.Client
 		})
 	}
 	for i := range 10 {
-		if _, err := game.Submit(ctx, client.Increment{User: "late", Delta: int64(100_000 + i)}); err != nil {
+		if _, err := game.Submit(ctx, client.Increment{User: fmt.Sprint("late-", i), Delta: int64(100_000 + i)}); err != nil {
 			t.Error(errors.Join(err, ctx.Err()))
 		}
 		time.Sleep(300 * time.Millisecond)

@@ -87,6 +87,7 @@ type Config struct {
 	RealtimeLifetime              time.Duration
 	RealtimeDrainPercent          int
 	RealtimeReconnectWithin       time.Duration
+	RealtimeBus                   string
 	RealtimeOrigins               []string
 	RealtimeConnectionsPerUser    int
 	RealtimeConnectionsPerAddress int
@@ -204,6 +205,7 @@ func (c *Config) knobs() []knob {
 		{"realtime.lifetime", "a connection ends after 0.75 to 1.25 of it, so that nodes fill evenly; 0 is off", "1h", false, &c.RealtimeLifetime},
 		{"realtime.drain_percent", "of the connections that a stop closes each 100 ms", "2", false, &c.RealtimeDrainPercent},
 		{"realtime.reconnect_within", "clients who were said goodbye come back at a random time within it", "2s", false, &c.RealtimeReconnectWithin},
+		{"realtime.bus", "where a gateway hears of changes: redis, at once, or kafka (kafka.notices_topic), each 500 ms", BusRedis, false, &c.RealtimeBus},
 		{"realtime.origins", "origins whose pages may connect and use the API, exactly; none when empty", "", false, &c.RealtimeOrigins},
 		{"realtime.connections_per_user", "0 is off", "5", false, &c.RealtimeConnectionsPerUser},
 		{"realtime.connections_per_address", "0 is off", "0", false, &c.RealtimeConnectionsPerAddress},

@@ -5,6 +5,12 @@ import (
 	"time"
 )
 
+// What carries notices to gateways.
+const (
+	BusRedis = "redis"
+	BusKafka = "kafka"
+)
+
 // maxFramesPerMinute bounds what is kept of each connection: 4 bytes for each
 // frame of a second.
 const maxFramesPerMinute = 6000
@@ -29,6 +35,8 @@ func (c *Config) checkRealtime() error {
 		}
 	}
 	switch {
+	case c.RealtimeBus != BusRedis && c.RealtimeBus != BusKafka:
+		return fmt.Errorf("knob realtime.bus must be redis or kafka, not %q", c.RealtimeBus)
 	case c.RealtimeMaxWindow < c.RealtimeWindow:
 		return fmt.Errorf("knob realtime.max_window (%s) must not be below realtime.window (%s)", c.RealtimeMaxWindow, c.RealtimeWindow)
 	case c.RealtimePongWait <= c.RealtimePing:

@@ -11,6 +11,7 @@ func TestLoadRefusesKnobsOfTheGateway(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ variable, value, knob string }{
 		"a pong before the ping": {"PONG_WAIT", "20s", "realtime.pong_wait"},
+		"an unknown bus":         {"BUS", "pigeons", "realtime.bus"},
 		"windows crossed":        {"WINDOW", "2s", "realtime.max_window"},
 		"no window":              {"WINDOW", "0s", "realtime.window"},
 		"a drain of nothing":     {"DRAIN_PERCENT", "0", "realtime.drain_percent"},
