@@ -197,7 +197,7 @@ func (s *Server) makeAPI(catalog *store.Catalog, reads *leaderboard.Leaderboard,
 		if s.keyring, err = auth.NewKeyring(c.AuthMasterKey, s.store, time.Now); err != nil {
 			return err
 		}
-		o.Keyring, o.Keys, o.Trail = s.keyring, s.store, s.store
+		o.Keyring, o.Keys = s.keyring, s.store
 		o.Profiles = profiles{s.store, s.book}
 		o.Operate = &api.Operate{
 			Doctor: doctor{s},
@@ -207,6 +207,7 @@ func (s *Server) makeAPI(catalog *store.Catalog, reads *leaderboard.Leaderboard,
 			o.Operate.Archive = archiver{s.archive}
 		}
 	}
+	s.makeTrust(&o)
 	if s.writes() {
 		s.makeWrites(reads, wake, &o)
 	}

@@ -7,10 +7,10 @@ import (
 )
 
 func newEventCmd(p *program) *cobra.Command {
-	return newNounCmd("event", "Look up submitted events", `
+	return newNounCmd("event", "Look up submitted events, and take them back", `
   sbctl event show match-8841 --user alice
-  sbctl event show 019a5c7e-0000-7000-8000-000000000000`,
-		newEventShowCmd(p))
+  sbctl event reverse match-8841 --user alice --reason "the match was void"`,
+		newEventShowCmd(p), newEventReverseCmd(p), newVoidCmd(p), newVoidsCmd(p), newUnvoidCmd(p))
 }
 
 func newEventShowCmd(p *program) *cobra.Command {

@@ -31,6 +31,7 @@ func newRootCmd(p *program) *cobra.Command {
 		newReplayCmd(p),
 		newLedgerCmd(p),
 		newAuditCmd(p),
+		newUserCmd(p),
 		newLoadCmd(p),
 		newAcceptCmd(p),
 		newMigrateCmd(p),

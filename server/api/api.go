@@ -28,6 +28,12 @@ type Acceptor interface {
 	Status(ctx context.Context, user scoreboard.UserID, event scoreboard.EventID) (pending bool, rejected *scoreboard.Error, err error)
 }
 
+// Statuses says what a user is: active, frozen, banned, erased; "" where there
+// is none.
+type Statuses interface {
+	UserStatus(ctx context.Context, user scoreboard.UserID) (string, error)
+}
+
 // Catalog says what a board is.
 type Catalog interface {
 	Board(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Board, error)
@@ -92,7 +98,10 @@ type Options struct {
 	Boards    Boards
 	Operate   *Operate
 	Trail     Trail
-	Limits    Limits
+	// Moderation is of operators; Statuses serves everybody's own reads, too.
+	Moderation Moderation
+	Statuses   Statuses
+	Limits     Limits
 
 	SignatureOptional bool
 	Actions           scoreboard.ActionBounds
@@ -177,6 +186,9 @@ func (a *API) routes() []route {
 	}
 	if a.Operate != nil {
 		t = append(t, a.operateRoutes()...)
+	}
+	if a.Moderation != nil {
+		t = append(t, a.moderationRoutes()...)
 	}
 	if a.Trail != nil {
 		t = append(t, route{"GET", "/v1/admin/audit", auth.ScopeAdmin, unlimited, a.auditEntries})

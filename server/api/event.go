@@ -36,16 +36,7 @@ func (a *API) event(c *gin.Context, who *auth.Claims) error {
 		}
 		return err
 	}
-	a.rank(c, receipts)
-	if len(receipts) == 1 {
-		respond(c, http.StatusOK, receiptJSON(&receipts[0]))
-		return nil
-	}
-	out := make([]protocol.Receipt, len(receipts))
-	for i := range receipts {
-		out[i] = receiptJSON(&receipts[i])
-	}
-	respond(c, http.StatusOK, protocol.Receipts{UserID: string(user), ProcessedEventID: event.Text, Receipts: out})
+	a.answerReceipts(c, user, event, receipts)
 	return nil
 }
 

@@ -70,6 +70,9 @@ func (a *API) place(c *gin.Context, who *auth.Claims) error {
 			Message: "user " + string(q.user) + " has no score on board " + string(q.board.ID),
 		}
 	}
+	if err != nil && c.FullPath() == mePath {
+		err = a.notBanned(ctx, q.user, err)
+	}
 	if err != nil {
 		return err
 	}

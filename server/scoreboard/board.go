@@ -211,6 +211,15 @@ func (b *Board) CheckDelta(delta int64) error {
 // Next returns the score after delta, given whether the user had one. Beyond
 // the board's bounds it is a score_out_of_range.
 func (b *Board) Next(previous Score, had bool, delta int64) (Score, error) {
+	next := b.After(previous, had, delta)
+	if err := b.Holds(next); err != nil {
+		return 0, err
+	}
+	return next, nil
+}
+
+// After is the score after delta, whatever the bounds.
+func (b *Board) After(previous Score, had bool, delta int64) Score {
 	next := Score(delta)
 	switch b.Mode {
 	case ModeIncrement:
@@ -221,11 +230,17 @@ func (b *Board) Next(previous Score, had bool, delta int64) (Score, error) {
 		}
 	case ModeLatest:
 	}
-	if next < b.MinScore || next > b.MaxScore || !next.InRange() {
-		return 0, &Error{
+	return next
+}
+
+// Holds says whether a score is within the bounds of b: a score_out_of_range
+// if not.
+func (b *Board) Holds(s Score) error {
+	if s < b.MinScore || s > b.MaxScore || !s.InRange() {
+		return &Error{
 			Code: CodeScoreOutOfRange, Field: "delta",
 			Message: "the score would leave the bounds of the board",
 		}
 	}
-	return next, nil
+	return nil
 }

@@ -39,8 +39,8 @@ func (id EventID) IsUUID() bool { return id.Text == FormatUUID(id.UUID) }
 // Derived returns the id of an event that follows from this one, such as its
 // reversal: the same derivation twice is the same event.
 func (id EventID) Derived(user UserID, kind string) EventID {
-	text := kind + ":" + FormatUUID(id.UUID)
-	return EventID{UUID: nameUUID(user, text), Text: text}
+	u := nameUUID(user, kind+"/"+FormatUUID(id.UUID)) // a slash is in no client's id
+	return EventID{UUID: u, Text: FormatUUID(u)}
 }
 
 // FormatUUID writes u as 8-4-4-4-12 in lower case.

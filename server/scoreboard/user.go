@@ -32,3 +32,11 @@ func isName(s string, limit int) bool {
 	}
 	return true
 }
+
+// UserState is what a user is now: active, frozen (writes nothing), banned (and
+// is not seen) or erased.
+type UserState struct {
+	User    UserID
+	Status  string
+	Changed bool // by what was just asked for; false: it was so before
+}

@@ -14,6 +14,11 @@ func (r *recording) decide() {
 		receipts, err := r.decideOne(&r.items[i], r.hashes[i])
 		r.outcomes[i] = scoreboard.Outcome{Receipts: receipts, Err: err}
 	}
+	r.settle()
+}
+
+// settle marks the row that each score ends with, and the users who have one.
+func (r *recording) settle() {
 	for k, s := range r.scores {
 		if s.lastRow >= 0 {
 			r.rows.last[s.lastRow] = true
@@ -24,7 +29,7 @@ func (r *recording) decide() {
 
 func (r *recording) decideOne(in *scoreboard.Increment, hash [16]byte) ([]scoreboard.Receipt, error) {
 	user := r.users[in.User]
-	if user.status != "active" {
+	if user.status != statusActive {
 		return nil, scoreboard.Errorf(scoreboard.CodeForbidden, "user %s is %s", in.User, user.status)
 	}
 	if known := r.known[eventKey{in.User, in.Event.UUID}]; known != nil {
@@ -103,10 +108,13 @@ func (r *recording) record(in *scoreboard.Increment, hash [16]byte, board *score
 	return receipt
 }
 
-// shard is stable for a user, so that the rows of one user are relayed in
+// shard is the user's part of the outbox.
+func (r *recording) shard(user scoreboard.UserID) int16 { return shardOf(user, r.shards) }
+
+// shardOf is stable for a user, so that the rows of one user are relayed in
 // order by one owner.
-func (r *recording) shard(user scoreboard.UserID) int16 {
+func shardOf(user scoreboard.UserID, shards int) int16 {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(user)) // a hash never fails
-	return int16(h.Sum32() % uint32(r.shards))
+	return int16(h.Sum32() % uint32(shards))
 }

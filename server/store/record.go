@@ -133,13 +133,14 @@ returning user_id, status, last_recorded_at, xmax = 0`
 
 	// A statement of its own: only a snapshot taken under the locks sees what
 	// was committed while this transaction waited for them.
-	sqlKnownEvents = `select t.n, h.board_id, h.payload_hash, h.applied, h.previous_score, h.new_score, h.version, h.recorded_at
+	sqlKnownEvents = `select t.n, h.board_id, h.payload_hash, h.applied, h.previous_score, h.new_score, h.version, h.recorded_at,
+    exists (select from reversals as r where r.user_id = t.u and r.event_id = t.e)
 from unnest($1::text[], $2::uuid[]) with ordinality as t(u, e, n) cross join lateral (
     select * from user_score_histories
     where user_id = t.u and event_id = t.e and recorded_at >= $3 offset 0) as h
 order by t.n`
 
-	sqlScores = `select t.n, s.score, s.version, s.revision, s.reached_at
+	sqlScores = `select t.n, s.score, s.version, s.revision, s.reached_at, s.hidden, s.empty
 from unnest($1::text[], $2::text[]) with ordinality as t(u, b, n) cross join lateral (
     select * from scores where user_id = t.u and board_id = t.b offset 0) as s`
 )
@@ -199,10 +200,10 @@ const sqlWrite = `with t as materialized (
     select * from unnest($1::text[], $2::text[], $3::uuid[], $4::text[], $5::bytea[], $6::bigint[], $7::bigint[],
         $8::bigint[], $9::bigint[], $10::bigint[], $11::timestamptz[], $12::timestamptz[], $13::text[], $14::text[],
         $15::text[], $16::text[], $17::text[], $18::text[], $19::text[], $20::bigint[], $21::bigint[],
-        $22::timestamptz[], $23::smallint[], $24::boolean[], $25::boolean[])
+        $22::timestamptz[], $23::smallint[], $24::boolean[], $25::boolean[], $26::boolean[], $27::boolean[])
     as t(user_id, board_id, event_id, event_text, payload_hash, delta, applied, previous_score, new_score, version,
         recorded_at, client_timestamp, source, action, key_id, signer, address, user_agent, trace, revision, order_key,
-        reached_at, shard, changed, last)
+        reached_at, shard, changed, last, hidden, empty)
 ), ledger as (
     insert into user_score_histories (user_id, board_id, event_id, event_text, payload_hash, delta, applied,
         previous_score, new_score, version, recorded_at, client_timestamp, source, action, key_id, signer, address,
@@ -212,16 +213,18 @@ const sqlWrite = `with t as materialized (
     from t
 ), outbox as (
     insert into outbox_score_updates (shard, event_id, user_id, board_id, score, previous_score, delta, order_key,
-        version, revision, reached_at, recorded_at, trace)
+        version, revision, reached_at, recorded_at, hidden, trace)
     select shard, event_id, user_id, board_id, new_score, previous_score, applied, order_key, version, revision,
-        reached_at, recorded_at, trace
+        reached_at, recorded_at, coalesce(hidden, false), trace
     from t where changed
 )
-insert into scores (user_id, board_id, score, order_key, version, revision, reached_at, recorded_at)
-select user_id, board_id, new_score, order_key, version, revision, reached_at, recorded_at from t where last
+insert into scores (user_id, board_id, score, order_key, version, revision, reached_at, recorded_at, hidden, empty)
+select user_id, board_id, new_score, order_key, version, revision, reached_at, recorded_at, coalesce(hidden, false),
+    coalesce(empty, false)
+from t where last
 on conflict (user_id, board_id) do update set score = excluded.score, order_key = excluded.order_key,
     version = excluded.version, revision = excluded.revision, reached_at = excluded.reached_at,
-    recorded_at = excluded.recorded_at`
+    recorded_at = excluded.recorded_at, hidden = excluded.hidden, empty = excluded.empty`
 
 const sqlForgetUsers = `delete from users where user_id = any($1)`
 

@@ -66,7 +66,8 @@ type (
 		receipts []scoreboard.Receipt
 	}
 	scoreRow struct {
-		had      bool
+		had      bool // what counts as a score; an emptied one does not
+		hidden   bool
 		score    scoreboard.Score
 		version  int64
 		revision int64
@@ -149,7 +150,10 @@ func (r *recording) readKnown(found pgx.Rows) error {
 	var n int64
 	var hash []byte
 	var receipt scoreboard.Receipt
-	to := []any{&n, &receipt.Board, &hash, &receipt.Applied, &receipt.Previous, &receipt.NewScore, &receipt.Version, &receipt.RecordedAt}
+	to := []any{
+		&n, &receipt.Board, &hash, &receipt.Applied, &receipt.Previous, &receipt.NewScore, &receipt.Version, &receipt.RecordedAt,
+		&receipt.Reversed,
+	}
 	_, err := pgx.ForEachRow(found, to, func() error {
 		in := &r.items[n-1]
 		k := eventKey{in.User, in.Event.UUID}
@@ -194,10 +198,11 @@ func (p *pairs) read(found pgx.Rows) error {
 	var n, version, revision int64
 	var score scoreboard.Score
 	var reached time.Time
-	_, err := pgx.ForEachRow(found, []any{&n, &score, &version, &revision, &reached}, func() error {
+	var hidden, empty bool
+	_, err := pgx.ForEachRow(found, []any{&n, &score, &version, &revision, &reached, &hidden, &empty}, func() error {
 		k := scoreKey{scoreboard.UserID(p.users[n-1]), scoreboard.BoardID(p.boards[n-1])}
 		*p.scores[k] = scoreRow{
-			had: true, score: score, version: version, revision: revision, reached: reached.UTC(), lastRow: -1,
+			had: !empty, hidden: hidden, score: score, version: version, revision: revision, reached: reached.UTC(), lastRow: -1,
 		}
 		return nil
 	})

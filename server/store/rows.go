@@ -28,6 +28,7 @@ type rows struct {
 	reached          []time.Time
 	shards           []int16
 	changed, last    []bool
+	hidden, empty    []bool // set for amendments only
 }
 
 func (r *rows) len() int { return len(r.users) }
@@ -86,6 +87,14 @@ func (r *rows) arguments() []any {
 		r.users, r.boards, r.events, r.texts, r.hashes, r.deltas, r.applied,
 		r.previous, r.scores, r.versions, r.recorded, r.clients, r.sources, r.actions,
 		r.keys, r.signers, r.addresses, r.agents, r.traces, r.revisions, r.orderKeys,
-		r.reached, r.shards, r.changed, r.last,
+		r.reached, r.shards, r.changed, r.last, r.hidden, r.empty,
 	}
+}
+
+// hide says of the row n whether its score is hidden, and why.
+func (r *rows) hide(n int, hidden, empty bool) {
+	for len(r.hidden) < n {
+		r.hidden, r.empty = append(r.hidden, false), append(r.empty, false)
+	}
+	r.hidden, r.empty = append(r.hidden, hidden), append(r.empty, empty)
 }

@@ -61,22 +61,29 @@ func (s *Store) NextEpoch(ctx context.Context) (epoch int64, err error) {
 	return epoch, nil
 }
 
-// Event returns the receipts of one event of a user, on every board, or a
-// not_found.
-func (s *Store) Event(ctx context.Context, user scoreboard.UserID, event scoreboard.EventID) ([]scoreboard.Receipt, error) {
-	rows, err := s.pool.Query(ctx, `select board_id, applied, previous_score, new_score, version, recorded_at
-from user_score_histories where user_id = $1 and event_id = $2 order by board_id`, user, event.UUID)
-	if err != nil {
-		return nil, translate(fmt.Errorf("look up event %s of %s: %w", event.Text, user, err))
-	}
-	var receipts []scoreboard.Receipt
+const sqlEvent = `select board_id, applied, previous_score, new_score, version, recorded_at,
+    exists (select from reversals where user_id = $1 and event_id = $2)
+from user_score_histories where user_id = $1 and event_id = $2 order by board_id`
+
+func readReceipts(rows pgx.Rows, user scoreboard.UserID, event scoreboard.EventID) (receipts []scoreboard.Receipt, err error) {
 	err = forEach(rows, func() error {
 		r := scoreboard.Receipt{User: user, Event: event, Replayed: true}
-		err := rows.Scan(&r.Board, &r.Applied, &r.Previous, &r.NewScore, &r.Version, &r.RecordedAt)
+		err := rows.Scan(&r.Board, &r.Applied, &r.Previous, &r.NewScore, &r.Version, &r.RecordedAt, &r.Reversed)
 		r.RecordedAt = r.RecordedAt.UTC()
 		receipts = append(receipts, r)
 		return err
 	})
+	return receipts, err
+}
+
+// Event returns the receipts of one event of a user, on every board, or a
+// not_found.
+func (s *Store) Event(ctx context.Context, user scoreboard.UserID, event scoreboard.EventID) ([]scoreboard.Receipt, error) {
+	rows, err := s.pool.Query(ctx, sqlEvent, user, event.UUID)
+	if err != nil {
+		return nil, translate(fmt.Errorf("look up event %s of %s: %w", event.Text, user, err))
+	}
+	receipts, err := readReceipts(rows, user, event)
 	if err != nil {
 		return nil, translate(fmt.Errorf("look up event %s of %s: %w", event.Text, user, err))
 	}

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/scoreboard/scoreboard/client"
+)
+
+func newUserCmd(p *program) *cobra.Command {
+	return newNounCmd("user", "Ban, freeze and adjust users", `
+  sbctl user ban mallory --reason "forged scores"
+  sbctl user adjust alice --delta -50 --reason "counted by hand"`,
+		p.statusCmd("ban", "Keep a user from writing and hide the user from every board", "Ban %s?", (*client.Client).Ban),
+		p.statusCmd("unban", "End a ban; the scores are where they were", "", (*client.Client).Unban),
+		p.statusCmd("freeze", "Keep a user from writing; the user stays to be seen", "", (*client.Client).Freeze),
+		p.statusCmd("unfreeze", "Let a frozen user write again", "", (*client.Client).Unfreeze),
+		newAdjustCmd(p))
+}
+
+// statusCmd makes a user something else. With a question it asks before.
+func (p *program) statusCmd(verb, short, question string, do func(*client.Client, context.Context, string, string) (client.UserState, error)) *cobra.Command {
+	var reason string
+	cmd := &cobra.Command{
+		Use: verb + " USER", Short: short, Args: takes("USER"),
+		Example: trimExamples(fmt.Sprintf(`
+  sbctl user %[1]s mallory --reason "ticket 4711"
+  sbctl user %[1]s mallory --reason "ticket 4711" --output json`, verb)),
+		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
+			if err := wantReason(reason); err != nil {
+				return err
+			}
+			if question != "" {
+				if err := p.confirm(fmt.Sprintf(question, args[0])); err != nil {
+					return err
+				}
+			}
+			s, err := do(c, cmd.Context(), args[0], reason)
+			if err != nil {
+				return err
+			}
+			if !s.Changed {
+				p.say("%s was %s already", s.UserID, s.Status)
+			}
+			return p.print(s, func() *table {
+				t := newTable()
+				t.add("user", s.UserID)
+				t.add("status", s.Status)
+				return t
+			})
+		}),
+	}
+	addReasonFlag(cmd, &reason)
+	return cmd
+}
+
+func addReasonFlag(cmd *cobra.Command, reason *string) {
+	cmd.Flags().StringVar(reason, "reason", "", "why, for the audit trail")
+}
+
+func wantReason(reason string) error {
+	if reason == "" {
+		return usagef("--reason is missing: the audit trail keeps why")
+	}
+	return nil
+}
+
+func newAdjustCmd(p *program) *cobra.Command {
+	var a client.Adjustment
+	cmd := &cobra.Command{
+		Use: "adjust USER", Short: "Change a score by hand, with a row in the ledger", Args: takes("USER"),
+		Long: `Change a score by hand, with a row in the ledger. The delta is signed, and added
+on every kind of board. With --event-id the same adjustment counts once, however
+often it is asked for.`,
+		Example: trimExamples(`
+  sbctl user adjust alice --delta -50 --reason "counted by hand"
+  sbctl user adjust alice --board weekly --delta 10 --reason "a lost match" --event-id ticket-4711`),
+		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
+			if err := wantReason(a.Reason); err != nil {
+				return err
+			}
+			if a.Delta == 0 {
+				return usagef("--delta is missing")
+			}
+			a.User = args[0]
+			if err := p.confirm(fmt.Sprintf("Change the score of %s by %+d?", a.User, a.Delta)); err != nil {
+				return err
+			}
+			receipt, err := c.Adjust(cmd.Context(), a)
+			if err != nil {
+				return err
+			}
+			return p.print(receipt, func() *table { return receiptTable(receipt) })
+		}),
+	}
+	addBoardFlag(cmd, &a.Board)
+	cmd.Flags().Int64Var(&a.Delta, "delta", 0, "what to add, signed")
+	cmd.Flags().StringVar(&a.EventID, "event-id", "", "the adjustment's event id (default a new one)")
+	addReasonFlag(cmd, &a.Reason)
+	return cmd
+}

@@ -1,0 +1,140 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// Voids reverse all that a sender sent.
+type Voids interface {
+	PreviewVoid(ctx context.Context, sender scoreboard.Sender) (*scoreboard.VoidPreview, error)
+	CreateVoid(ctx context.Context, sender scoreboard.Sender, why *scoreboard.AuditEntry) (*scoreboard.Void, error)
+	UndoVoid(ctx context.Context, id int64, why *scoreboard.AuditEntry) (*scoreboard.Void, error)
+	Void(ctx context.Context, id int64) (*scoreboard.Void, error)
+	Voids(ctx context.Context, limit int) ([]scoreboard.Void, error)
+}
+
+// detail is a value for the trail.
+func detail(v any) json.RawMessage {
+	b, err := json.Marshal(v)
+	if err != nil { // our own types always marshal
+		panic(err)
+	}
+	return b
+}
+
+// createVoid is POST /v1/admin/voids: 202 with the job, or 200 with what it
+// would reverse.
+func (a *API) createVoid(c *gin.Context, who *auth.Claims) error {
+	var r protocol.VoidRequest
+	if err := decode(c, &r); err != nil {
+		return err
+	}
+	sender := scoreboard.Sender{KeyID: r.KeyID, Address: r.Address, From: r.From, To: r.To}
+	if err := sender.Check(a.Now()); err != nil {
+		return err
+	}
+	if r.DryRun {
+		c.Set(keyAudited, true) // it changes nothing
+		p, err := a.Moderation.PreviewVoid(c.Request.Context(), sender)
+		if err != nil {
+			return err
+		}
+		out := protocol.VoidPreview{Events: p.Events, Users: p.Users, Boards: []protocol.VoidedBoard{}}
+		for _, b := range p.Boards {
+			out.Boards = append(out.Boards, protocol.VoidedBoard{Board: string(b.Board), Events: b.Events, Users: b.Users, Applied: b.Applied})
+		}
+		respond(c, http.StatusOK, out)
+		return nil
+	}
+	if err := scoreboard.CheckReason(r.Reason); err != nil {
+		return err
+	}
+	why := entry(c, who, "void.create", "", r.Reason)
+	why.Detail = detail(r)
+	v, err := a.Moderation.CreateVoid(c.Request.Context(), sender, why)
+	if err != nil {
+		return err
+	}
+	respond(c, http.StatusAccepted, voidJSON(v))
+	return nil
+}
+
+func voidJSON(v *scoreboard.Void) protocol.Void {
+	out := protocol.Void{
+		ID: v.ID, State: string(v.State), KeyID: v.Sender.KeyID, Address: v.Sender.Address, From: v.Sender.From, To: v.Sender.To,
+		Reason: v.Reason, Who: string(v.Who), CreatedAt: v.Created, Todo: v.Todo, Reversed: v.Reversed, Skipped: v.Skipped, Undone: v.Undone,
+	}
+	if !v.Done.IsZero() {
+		out.DoneAt = &v.Done
+	}
+	return out
+}
+
+func voidID(c *gin.Context) (int64, error) {
+	id, err := strconv.ParseInt(c.Param("id"), 10, 64)
+	if err != nil || id < 1 {
+		return 0, scoreboard.Invalid("id", "a void's id is a number")
+	}
+	return id, nil
+}
+
+// showVoid is GET /v1/admin/voids/{id}.
+func (a *API) showVoid(c *gin.Context, _ *auth.Claims) error {
+	id, err := voidID(c)
+	if err != nil {
+		return err
+	}
+	v, err := a.Moderation.Void(c.Request.Context(), id)
+	if err != nil {
+		return err
+	}
+	respond(c, http.StatusOK, voidJSON(v))
+	return nil
+}
+
+const maxVoids = 100
+
+// listVoids is GET /v1/admin/voids.
+func (a *API) listVoids(c *gin.Context, _ *auth.Claims) error {
+	voids, err := a.Moderation.Voids(c.Request.Context(), maxVoids)
+	if err != nil {
+		return err
+	}
+	out := protocol.Voids{Voids: []protocol.Void{}}
+	for i := range voids {
+		out.Voids = append(out.Voids, voidJSON(&voids[i]))
+	}
+	respond(c, http.StatusOK, out)
+	return nil
+}
+
+// undoVoid is POST /v1/admin/voids/{id}/undo.
+func (a *API) undoVoid(c *gin.Context, who *auth.Claims) error {
+	var r protocol.ReasonRequest
+	if err := decode(c, &r); err != nil {
+		return err
+	}
+	id, err := voidID(c)
+	if err != nil {
+		return err
+	}
+	if err := scoreboard.CheckReason(r.Reason); err != nil {
+		return err
+	}
+	v, err := a.Moderation.UndoVoid(c.Request.Context(), id, entry(c, who, "void.undo", fmt.Sprintf("void:%d", id), r.Reason))
+	if err != nil {
+		return err
+	}
+	respond(c, http.StatusAccepted, voidJSON(v))
+	return nil
+}

@@ -1,0 +1,82 @@
+package protocol
+
+import "time"
+
+// ReasonRequest is the body of POST /v1/admin/users/{user_id}/ban, …/unban,
+// …/freeze, …/unfreeze and …/erase.
+type ReasonRequest struct {
+	Reason string `json:"reason"`
+}
+
+// UserState answers them: what the user is now. Changed is false where it was
+// so before.
+type UserState struct {
+	UserID  string `json:"user_id"`
+	Status  string `json:"status"` // active, frozen, banned or erased
+	Changed bool   `json:"changed"`
+}
+
+// AdjustRequest is the body of POST /v1/admin/users/{user_id}/adjust. The same
+// event_id twice is a replay.
+type AdjustRequest struct {
+	Board   string `json:"board,omitempty"` // global when absent
+	Delta   int64  `json:"delta"`           // signed
+	EventID string `json:"event_id"`
+	Reason  string `json:"reason"`
+}
+
+// ReverseRequest is the body of POST /v1/admin/events/{event_id}/reverse.
+type ReverseRequest struct {
+	UserID string `json:"user_id"`
+	Reason string `json:"reason"`
+}
+
+// VoidRequest is the body of POST /v1/admin/voids: all that one key or one
+// address sent from one instant until before another. A dry run only counts.
+type VoidRequest struct {
+	KeyID   string    `json:"key_id,omitempty"`
+	Address string    `json:"address,omitempty"`
+	From    time.Time `json:"from"`
+	To      time.Time `json:"to"`
+	Reason  string    `json:"reason,omitempty"`
+	DryRun  bool      `json:"dry_run,omitempty"`
+}
+
+// VoidPreview answers a dry run: what still counts and would be reversed.
+type VoidPreview struct {
+	Events int64         `json:"events"`
+	Users  int64         `json:"users"`
+	Boards []VoidedBoard `json:"boards"`
+}
+
+// VoidedBoard is what of it is on one board. Applied is the sum of what the
+// events came to.
+type VoidedBoard struct {
+	Board   string `json:"board"`
+	Events  int64  `json:"events"`
+	Users   int64  `json:"users"`
+	Applied int64  `json:"applied"`
+}
+
+// Void is a job that reverses them: listing, reversing, done; undoing, undone.
+type Void struct {
+	ID        int64      `json:"id"`
+	State     string     `json:"state"`
+	KeyID     string     `json:"key_id,omitempty"`
+	Address   string     `json:"address,omitempty"`
+	From      time.Time  `json:"from"`
+	To        time.Time  `json:"to"`
+	Reason    string     `json:"reason"`
+	Who       string     `json:"who"`
+	CreatedAt time.Time  `json:"created_at"`
+	DoneAt    *time.Time `json:"done_at,omitempty"`
+	Todo      int64      `json:"todo"`
+	Reversed  int64      `json:"reversed"`
+	Skipped   int64      `json:"skipped"`
+	Undone    int64      `json:"undone"`
+}
+
+// Voids answers GET /v1/admin/voids: the newest first.
+type Voids struct {
+	Voids []Void `json:"voids"`
+}

@@ -1,0 +1,137 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// What a sender sent and what still counts. Of a void's own rows the source is
+// admin.
+const sqlSent = `from user_score_histories as h
+where recorded_at >= $1 and recorded_at < $2 and ($3 <> '' and key_id = $3 or $4 <> '' and address = $4) and source <> 'admin'
+  and not exists (select from reversals as r where r.user_id = h.user_id and r.event_id = h.event_id)`
+
+// PreviewVoid counts what a void would reverse.
+func (s *Store) PreviewVoid(ctx context.Context, sender scoreboard.Sender) (*scoreboard.VoidPreview, error) {
+	p := &scoreboard.VoidPreview{Boards: []scoreboard.VoidedBoard{}}
+	args := []any{sender.From, sender.To, sender.KeyID, sender.Address}
+	var b pgx.Batch
+	b.Queue(`select count(distinct (user_id, event_id)), count(distinct user_id) `+sqlSent, args...).QueryRow(func(row pgx.Row) error {
+		return row.Scan(&p.Events, &p.Users)
+	})
+	b.Queue(`select board_id, count(*), count(distinct user_id), sum(applied)::bigint `+sqlSent+` group by board_id order by board_id`, args...).
+		Query(func(rows pgx.Rows) error {
+			return forEach(rows, func() error {
+				var v scoreboard.VoidedBoard
+				err := rows.Scan(&v.Board, &v.Events, &v.Users, &v.Applied)
+				p.Boards = append(p.Boards, v)
+				return err
+			})
+		})
+	if err := s.pool.SendBatch(ctx, &b).Close(); err != nil {
+		return nil, translate(fmt.Errorf("preview a void: %w", err))
+	}
+	return p, nil
+}
+
+const voidColumns = `id, coalesce(key_id, ''), coalesce(address, ''), starts, ends, reason, who, created_at, state,
+    coalesce(done_at, '0001-01-01T00:00:00Z'),
+    (select count(*) from void_events where void_id = voids.id and state = 'todo'),
+    (select count(*) from void_events where void_id = voids.id and state = 'reversed'),
+    (select count(*) from void_events where void_id = voids.id and state = 'skipped'),
+    (select count(*) from void_events where void_id = voids.id and state = 'undone')`
+
+func scanVoid(row pgx.Row) (*scoreboard.Void, error) {
+	v := &scoreboard.Void{}
+	err := row.Scan(&v.ID, &v.Sender.KeyID, &v.Sender.Address, &v.Sender.From, &v.Sender.To, &v.Reason, &v.Who, &v.Created, &v.State,
+		&v.Done, &v.Todo, &v.Reversed, &v.Skipped, &v.Undone)
+	v.Sender.From, v.Sender.To, v.Created, v.Done = v.Sender.From.UTC(), v.Sender.To.UTC(), v.Created.UTC(), v.Done.UTC()
+	return v, err
+}
+
+// CreateVoid begins a void, which a node with the role maintenance works off.
+func (s *Store) CreateVoid(ctx context.Context, sender scoreboard.Sender, why *scoreboard.AuditEntry) (v *scoreboard.Void, err error) {
+	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		v, err = scanVoid(tx.QueryRow(ctx, `insert into voids (key_id, address, starts, ends, reason, who)
+values (nullif($1, ''), nullif($2, ''), $3, $4, $5, $6) returning `+voidColumns,
+			sender.KeyID, sender.Address, sender.From, sender.To, why.Reason, why.Who))
+		if err != nil {
+			return err
+		}
+		why.Target = fmt.Sprintf("void:%d", v.ID)
+		return writeAudit(ctx, tx, why)
+	})
+	if err != nil {
+		return nil, translate(fmt.Errorf("create a void: %w", err))
+	}
+	return v, nil
+}
+
+// Void returns one void, or a not_found.
+func (s *Store) Void(ctx context.Context, id int64) (*scoreboard.Void, error) {
+	v, err := scanVoid(s.pool.QueryRow(ctx, `select `+voidColumns+` from voids where id = $1`, id))
+	if err != nil {
+		return nil, voidError(id, err)
+	}
+	return v, nil
+}
+
+func voidError(id int64, err error) error {
+	if errors.Is(err, pgx.ErrNoRows) {
+		return scoreboard.Errorf(scoreboard.CodeNotFound, "there is no void %d", id)
+	}
+	return translate(fmt.Errorf("read void %d: %w", id, err))
+}
+
+// Voids lists at most limit voids, the newest first.
+func (s *Store) Voids(ctx context.Context, limit int) ([]scoreboard.Void, error) {
+	rows, err := s.pool.Query(ctx, `select `+voidColumns+` from voids order by id desc limit $1`, limit)
+	if err != nil {
+		return nil, translate(fmt.Errorf("list voids: %w", err))
+	}
+	voids, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (scoreboard.Void, error) {
+		v, err := scanVoid(row)
+		return *v, err
+	})
+	if err != nil {
+		return nil, translate(fmt.Errorf("list voids: %w", err))
+	}
+	return voids, nil
+}
+
+// UndoVoid has everything count again that a void has reversed; within
+// scoreboard.UndoTime, else it is gone. Twice is as once.
+func (s *Store) UndoVoid(ctx context.Context, id int64, why *scoreboard.AuditEntry) (v *scoreboard.Void, err error) {
+	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		var state scoreboard.VoidState
+		var late bool
+		err := tx.QueryRow(ctx, `select state, coalesce(done_at + $2::interval < clock_timestamp(), false) from voids where id = $1 for update`,
+			id, scoreboard.UndoTime).Scan(&state, &late)
+		switch {
+		case err != nil:
+			return voidError(id, err)
+		case state == scoreboard.VoidListing || state == scoreboard.VoidReversing:
+			return scoreboard.Errorf(scoreboard.CodeConflict, "void %d is still at work: wait until it is done", id)
+		case state == scoreboard.VoidDone && late:
+			return scoreboard.Errorf(scoreboard.CodeGone, "void %d was done more than %d days ago", id, int(scoreboard.UndoTime.Hours()/24))
+		case state == scoreboard.VoidDone:
+			if _, err := tx.Exec(ctx, `update voids set state = 'undoing' where id = $1`, id); err != nil {
+				return err
+			}
+			if err := writeAudit(ctx, tx, why); err != nil {
+				return err
+			}
+		}
+		v, err = scanVoid(tx.QueryRow(ctx, `select `+voidColumns+` from voids where id = $1`, id))
+		return err
+	})
+	if err != nil {
+		return nil, translate(fmt.Errorf("undo void %d: %w", id, err))
+	}
+	return v, nil
+}
