@@ -15,7 +15,7 @@ import (
 	"github.com/scoreboard/scoreboard/migrations"
 	"github.com/scoreboard/scoreboard/server"
 	"github.com/scoreboard/scoreboard/server/backendtest"
-	"github.com/scoreboard/scoreboard/server/config"
+	knobs "github.com/scoreboard/scoreboard/server/config"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -69,14 +69,14 @@ func soon(ts *testscript.TestScript, not bool, args []string) {
 // startServer runs a server with all its roles but those of Kafka.
 func startServer(t *testing.T) (*server.Server, string) {
 	t.Helper()
-	knobs := map[string]string{
+	given := map[string]string{
 		"postgres-url": backendtest.Postgres(t, migrations.Up), "redis-url": backendtest.Redis(t),
 		"roles": "api,relay,projector,gateway,maintenance", "transport": "direct", "auth-dev-issuer": "true",
 		"auth-jwt-secret": "a secret of the tests, long enough for HS256", "limit-updates-per-minute": "0",
 		"auth-master-key":    "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f",
 		"ledger-archive-dir": filepath.Join(t.TempDir(), "archive"),
 	}
-	c, _, err := config.Load(func(name string) (string, bool) { v, ok := knobs[name]; return v, ok },
+	c, _, err := knobs.Load(func(name string) (string, bool) { v, ok := given[name]; return v, ok },
 		func(string) (string, bool) { return "", false }, nil)
 	if err != nil {
 		t.Fatal(err)
