@@ -22,6 +22,10 @@ type Increment struct {
 	Board   string // global when empty
 	// Action names what the user did, for boards with rules about it.
 	Action string
+	// ActionToken is what StartAction returned, for boards that want one; it is
+	// good for one event. Attestation is what an authoritative server signed.
+	ActionToken string
+	Attestation string
 }
 
 // Receipt is the outcome of an increment on one board: NewScore,
@@ -40,6 +44,7 @@ func NewEventID() string {
 func (in *Increment) request() *protocol.IncrementRequest {
 	return &protocol.IncrementRequest{
 		UserID: in.User, Delta: in.Delta, EventID: in.EventID, Board: in.Board, Action: in.Action,
+		ActionToken: in.ActionToken, Attestation: in.Attestation,
 	}
 }
 

@@ -3,6 +3,7 @@ package server
 import (
 	"time"
 
+	"github.com/scoreboard/scoreboard/server/api"
 	"github.com/scoreboard/scoreboard/server/auth"
 )
 
@@ -22,5 +23,24 @@ func (s *Server) makeTokens() error {
 	}
 	s.tokens = auth.NewProviderTokens(keys, policy, time.Now)
 	s.add("key set", keys)
+	return nil
+}
+
+// makeProofs makes what verifies action tokens, and attestations where the key
+// set of those who write them is known.
+func (s *Server) makeProofs(o *api.Options) (err error) {
+	c := s.config
+	if o.ActionTokens, err = auth.NewActionTokens(c.AuthMasterKey); err != nil {
+		return err
+	}
+	if c.AuthAttestationURL == "" {
+		return nil
+	}
+	keys, err := auth.NewKeySet(c.AuthAttestationURL, s.log, time.Now)
+	if err != nil {
+		return err
+	}
+	o.Attestations = auth.NewAttestations(keys)
+	s.add("attestation keys", keys)
 	return nil
 }

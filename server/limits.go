@@ -26,6 +26,7 @@ func (s *Server) makeLimits(c *config.Config) api.Limits {
 	return api.Limits{
 		// A second's worth at least, for a rate that was raised.
 		Updates: rate(l, "updates", c.LimitUpdatesPerMinute, min(max(updateBurst, c.LimitUpdatesPerMinute/60), c.LimitUpdatesPerMinute)),
+		Actions: rate(l, "actions", c.LimitUpdatesPerMinute, min(max(updateBurst, c.LimitUpdatesPerMinute/60), c.LimitUpdatesPerMinute)),
 		Top:     rate(l, "top", c.LimitTopPerMinute, c.LimitTopPerMinute),
 		Rank:    rate(l, "rank", c.LimitRankPerMinute, c.LimitRankPerMinute),
 		Tickets: rate(l, "tickets", c.LimitTicketsPerMinute, c.LimitTicketsPerMinute),

@@ -87,6 +87,7 @@ func New(ctx context.Context, c *config.Config, log *slog.Logger) (*Server, erro
 		upkeep := outbox.NewUpkeep(s.store, log)
 		s.add("outbox upkeep", upkeep)
 		s.register(upkeep.Collectors()...)
+		s.add("sweeper", sweeper{s.store, s.log})
 		if c.LedgerArchive != "" {
 			place, err := archive.OpenPlace(c.LedgerArchive)
 			if err != nil {
@@ -199,6 +200,9 @@ func (s *Server) makeAPI(catalog *store.Catalog, reads *leaderboard.Leaderboard,
 		}
 		o.Keyring, o.Keys = s.keyring, s.store
 		o.Profiles = profiles{s.store, s.book}
+		if err := s.makeProofs(&o); err != nil {
+			return err
+		}
 		o.Operate = &api.Operate{
 			Doctor: doctor{s},
 			Outbox: s.store, Letters: s.store, Conditions: s.ranking, Jobs: s.makeJobs(catalog),

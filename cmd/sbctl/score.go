@@ -98,6 +98,8 @@ stopped. Exit code 3 says that some lines were refused.`,
 	flags.StringVar(&f.in.EventID, "event-id", "", "the event's id (default a new one)")
 	flags.StringSliceVar(&f.boards, "board", nil, "the board, or several (default global)")
 	flags.StringVar(&f.in.Action, "action", "", "what the user did")
+	flags.StringVar(&f.in.ActionToken, "action-token", "", "the token of an action that was started (POST /v1/actions)")
+	flags.StringVar(&f.in.Attestation, "attestation", "", "what an authoritative server has signed")
 	flags.StringVar(&f.file, "file", "", "submit the lines of this file, - for stdin")
 	flags.StringVar(&f.results, "results", "", "where the outcome of each line is kept (default FILE.results)")
 	flags.IntVar(&f.workers, "workers", 8, "requests of a file in flight at once, 1 to 256")

@@ -103,6 +103,11 @@ type Options struct {
 	Statuses   Statuses
 	Limits     Limits
 
+	// ActionTokens are there where increments are; Attestations are nil where
+	// nobody's keys are known.
+	ActionTokens *auth.ActionTokens
+	Attestations *auth.Attestations
+
 	SignatureOptional bool
 	Actions           scoreboard.ActionBounds
 	OverflowAsync     bool // accept what the lanes refuse
@@ -158,6 +163,7 @@ func (a *API) routes() []route {
 		t = append(t,
 			route{"POST", "/v1/scores/increment", "", a.Limits.Updates, a.increment},
 			route{"POST", "/v1/scores/increments", auth.ScopeUpdate, a.Limits.Updates, a.batch},
+			route{"POST", "/v1/actions", "", a.Limits.Actions, a.startAction},
 			route{"GET", "/v1/events/:event_id", "", unlimited, a.event})
 	}
 	if a.Reads != nil {

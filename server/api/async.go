@@ -24,9 +24,10 @@ func (a *API) wantsAsync(c *gin.Context, in *scoreboard.Increment) bool {
 }
 
 // mayAsync says whether an increment may be recorded later: not on a latest
-// board, where what was recorded last would win over what happened last.
+// board, where what was recorded last would win over what happened last, nor one
+// that only a repeat is answered for: nobody is told to wait for a refusal.
 func (a *API) mayAsync(c *gin.Context, in *scoreboard.Increment) bool {
-	if a.Acceptor == nil {
+	if a.Acceptor == nil || in.Objection != nil {
 		return false
 	}
 	for _, id := range in.Boards {

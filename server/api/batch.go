@@ -51,6 +51,9 @@ func (a *API) batch(c *gin.Context, who *auth.Claims) error {
 		if err == nil {
 			err = a.checkScope(c.Request.Context(), by, in)
 		}
+		if err == nil {
+			err = a.checkProofs(c, &b.Items[i], in)
+		}
 		if err != nil {
 			results[i] = a.rejected(c, &b.Items[i], err)
 			continue

@@ -36,6 +36,9 @@ func (a *API) increment(c *gin.Context, who *auth.Claims) error {
 	if err := a.checkScope(c.Request.Context(), by, in); err != nil {
 		return err
 	}
+	if err := a.checkProofs(c, r, in); err != nil {
+		return err
+	}
 	a.note(c, in, scoreboard.SourceAPI, by.key)
 	if a.wantsAsync(c, in) {
 		return a.accept(c, r, in)

@@ -27,7 +27,7 @@ type Rate struct {
 
 // Limits are the rates of the API; what is nil is off.
 type Limits struct {
-	Updates, Top, Rank, Tickets Rate
+	Updates, Actions, Top, Rank, Tickets Rate
 
 	// Key is the limit of a key that may sign so many events a minute.
 	Key       func(perMinute int) Limit

@@ -28,6 +28,10 @@ const (
 	maxCached      = 10_000
 )
 
+// lineBreaks are passed over by encoding/base64, also where it is strict: then
+// one token has many texts.
+const lineBreaks = "\r\n"
+
 // ErrExpired is in the error for a token that was good until it expired.
 var ErrExpired = errors.New("the token has expired")
 
@@ -115,6 +119,9 @@ type jwtClaims struct {
 func (t *Tokens) Verify(ctx context.Context, token string) (*Claims, error) {
 	if len(token) > maxTokenLength {
 		return nil, unauthorized("the token is too long")
+	}
+	if strings.ContainsAny(token, lineBreaks) {
+		return nil, unauthorized("the token is not valid")
 	}
 	policy, keys := t.policy.Load(), t.generation()
 	sum := sha256.Sum256([]byte(token))

@@ -47,9 +47,11 @@ type Config struct {
 	AuthIssuer    string
 	AuthAudience  string
 	AuthMaxLife   time.Duration
-	AuthMasterKey string
-	AuthSignature string
-	AuthDevIssuer bool
+
+	AuthAttestationURL string
+	AuthMasterKey      string
+	AuthSignature      string
+	AuthDevIssuer      bool
 
 	IngestLanes int
 	IngestBatch int
@@ -172,6 +174,7 @@ func (c *Config) knobs() []knob {
 		{"auth.issuer", "required iss of bearer tokens", "scoreboard-dev", false, &c.AuthIssuer},
 		{"auth.audience", "required aud of bearer tokens", "scoreboard", false, &c.AuthAudience},
 		{"auth.max_token_life", "the longest exp − iat of a bearer token; 0 is any", "24h", false, &c.AuthMaxLife},
+		{"auth.attestation_jwks_url", "key set of the servers that attest increments; none are verified when empty", "", false, &c.AuthAttestationURL},
 		{"auth.master_key", "32 bytes in hex that seal the secrets of signing keys", "", true, &c.AuthMasterKey},
 		{"auth.signature", "required, or optional", "required", false, &c.AuthSignature},
 		{"auth.dev_issuer", "serve POST /v1/admin/tokens; for development only", "false", false, &c.AuthDevIssuer},

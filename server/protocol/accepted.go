@@ -25,14 +25,20 @@ type wireIncrement struct {
 	Address    string               `json:"address,omitempty"`
 	Agent      string               `json:"user_agent,omitempty"`
 	Trace      string               `json:"trace,omitempty"`
+	ActionID   string               `json:"action_id,omitempty"` // of the action token, which was looked at already
+	Attested   bool                 `json:"attested,omitempty"`
 }
 
 // EncodeAccepted writes an increment for the broker, with the time at which the
 // server accepted it.
 func EncodeAccepted(in *scoreboard.Increment, at time.Time) []byte {
-	b, err := json.Marshal(wireIncrement{
-		Schema, in.User, in.Delta, in.Event.Text, in.Boards, in.Action, in.Client, at.UTC(), in.KeyID, in.Signer, in.Address, in.Agent, in.Trace,
-	})
+	w := wireIncrement{
+		Schema, in.User, in.Delta, in.Event.Text, in.Boards, in.Action, in.Client, at.UTC(), in.KeyID, in.Signer, in.Address, in.Agent, in.Trace, "", in.Attested,
+	}
+	if in.ActionID != [16]byte{} {
+		w.ActionID = scoreboard.FormatUUID(in.ActionID)
+	}
+	b, err := json.Marshal(w)
 	if err != nil {
 		panic(err) // plain fields always marshal
 	}
@@ -69,8 +75,17 @@ func DecodeAccepted(value []byte) (*scoreboard.Increment, error) {
 			return nil, fmt.Errorf("read an accepted increment: %w", err)
 		}
 	}
+	var action [16]byte
+	if w.ActionID != "" {
+		id, err := scoreboard.ParseUUID(w.ActionID)
+		if err != nil {
+			return nil, fmt.Errorf("read an accepted increment: %w", err)
+		}
+		action = id
+	}
 	return &scoreboard.Increment{
 		User: user, Delta: w.Delta, Event: event, Boards: w.Boards, Action: w.Action, Client: w.Client, Accepted: w.AcceptedAt,
 		Source: scoreboard.SourceAsync, KeyID: w.KeyID, Signer: w.Signer, Address: w.Address, Agent: w.Agent, Trace: w.Trace,
+		ActionID: action, Attested: w.Attested,
 	}, nil
 }

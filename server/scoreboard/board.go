@@ -109,6 +109,8 @@ type Board struct {
 	// Of an instance, zero otherwise.
 	PeriodStart, PeriodEnd time.Time
 	Closed                 time.Time // when its standings became final
+
+	Require Requirements
 }
 
 // IsFamily reports whether b itself holds no scores, but its instances do.

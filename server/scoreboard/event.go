@@ -58,6 +58,15 @@ func FormatUUID(u [16]byte) string {
 	return string(b[:])
 }
 
+// ParseUUID reads a canonical 8-4-4-4-12 UUID, in either case.
+func ParseUUID(s string) ([16]byte, error) {
+	u, ok := parseUUID(s)
+	if !ok {
+		return u, Invalid("", "%.40q is no UUID", s)
+	}
+	return u, nil
+}
+
 func parseUUID(s string) (u [16]byte, ok bool) {
 	if len(s) != 36 || s[8] != '-' || s[13] != '-' || s[18] != '-' || s[23] != '-' {
 		return u, false

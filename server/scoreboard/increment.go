@@ -24,6 +24,12 @@ type Increment struct {
 	Address  string
 	Agent    string
 	Trace    string // W3C traceparent
+
+	ActionID [16]byte // of the action token that it came with; zero: none
+	Attested bool     // by an authoritative server
+	// Objection is why it is refused, unless the event is known: a repeat is
+	// answered with its receipt, whatever has expired since.
+	Objection *Error
 }
 
 // Source says which way an increment came in.

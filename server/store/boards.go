@@ -12,14 +12,17 @@ import (
 )
 
 const boardColumns = `board_id, family_id, mode, sort_order, status, min_delta, max_delta, min_score, max_score,
-    public, coalesce(region, ''), created_at, period, time_zone, week_start % 7, period_start, period_end, closed_at`
+    public, coalesce(region, ''), created_at, period, time_zone, week_start % 7, period_start, period_end, closed_at,
+    require_action_token, require_attestation, action_least_ms, action_life_ms`
 
 // scanBoard reads boardColumns behind whatever columns stand before them.
 func scanBoard(row pgx.Row, before ...any) (b scoreboard.Board, err error) {
 	var start, end, closed *time.Time
+	var least, life int64 // milliseconds
 	err = row.Scan(append(before, &b.ID, &b.Family, &b.Mode, &b.Order, &b.Status, &b.MinDelta, &b.MaxDelta,
 		&b.MinScore, &b.MaxScore, &b.Public, &b.Region, &b.Created, &b.Period, &b.TimeZone, &b.WeekStart,
-		&start, &end, &closed)...)
+		&start, &end, &closed, &b.Require.ActionToken, &b.Require.Attestation, &least, &life)...)
+	b.Require.ActionLeast, b.Require.ActionLife = time.Duration(least)*time.Millisecond, time.Duration(life)*time.Millisecond
 	b.Created = b.Created.UTC()
 	for to, t := range map[*time.Time]*time.Time{&b.PeriodStart: start, &b.PeriodEnd: end, &b.Closed: closed} {
 		if t != nil {

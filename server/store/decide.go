@@ -35,6 +35,13 @@ func (r *recording) decideOne(in *scoreboard.Increment, hash [16]byte) ([]scoreb
 	if known := r.known[eventKey{in.User, in.Event.UUID}]; known != nil {
 		return replay(in, hash, known)
 	}
+	// What follows is never told to a repeat.
+	if in.Objection != nil {
+		return nil, in.Objection
+	}
+	if err := r.proofs.check(in); err != nil {
+		return nil, err
+	}
 	next := make([]scoreboard.Score, len(in.Boards))
 	boards := make([]*scoreboard.Board, len(in.Boards))
 	var mode scoreboard.Mode
@@ -48,6 +55,9 @@ func (r *recording) decideOne(in *scoreboard.Increment, hash [16]byte) ([]scoreb
 			return nil, scoreboard.Errorf(scoreboard.CodeRuleViolated, "one event cannot feed boards of different modes")
 		}
 		mode = board.Mode
+		if err := board.Require.CheckProofs(in); err != nil {
+			return nil, err
+		}
 		if err := board.CheckDelta(in.Delta); err != nil {
 			return nil, err
 		}
@@ -61,6 +71,7 @@ func (r *recording) decideOne(in *scoreboard.Increment, hash [16]byte) ([]scoreb
 		known.receipts = append(known.receipts, r.record(in, hash, board, next[i]))
 	}
 	r.known[eventKey{in.User, in.Event.UUID}] = known
+	r.proofs.use(in)
 	receipts := make([]scoreboard.Receipt, len(known.receipts))
 	copy(receipts, known.receipts)
 	return receipts, nil

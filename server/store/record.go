@@ -156,6 +156,9 @@ func (s *Store) lockAndLook(ctx context.Context, conn *pgxpool.Conn, r *recordin
 	b.Queue(sqlLockUsers, r.userNames).Query(r.readUsers)
 	b.Queue(sqlKnownEvents, r.eventUsers, r.eventIDs, KnownSince(time.Now())).Query(r.readKnown)
 	b.Queue(sqlScores, r.pairs.users, r.pairs.boards).Query(r.pairs.read)
+	if len(r.proofs.asked) > 0 {
+		b.Queue(sqlUsedTokens, r.proofs.asked).Query(r.proofs.read)
+	}
 	err := conn.SendBatch(ctx, &b).Close()
 	if state(err) == stateLockTimeout && r.reached == atUsers {
 		return fmt.Errorf("lock and look up: %w: %w", errUsersLocked, err)
@@ -233,6 +236,9 @@ func (s *Store) write(ctx context.Context, conn *pgxpool.Conn, r *recording) err
 	var b pgx.Batch
 	if r.rows.len() > 0 {
 		b.Queue(sqlWrite, r.rows.arguments()...)
+	}
+	if len(r.proofs.uses) > 0 {
+		b.Queue(sqlUseTokens, r.proofs.uses, r.proofs.events)
 	}
 	if strangers := r.strangers(); len(strangers) > 0 {
 		b.Queue(sqlForgetUsers, strangers)

@@ -33,6 +33,7 @@ type recording struct {
 	scores map[scoreKey]*scoreRow
 
 	rows   rows
+	proofs proofs
 	shards int
 }
 
@@ -96,6 +97,7 @@ func newRecording(items []scoreboard.Increment, shards int) *recording {
 		r.hashes[i] = in.PayloadHash()
 		r.eventUsers[i] = string(in.User)
 		r.eventIDs[i] = in.Event.UUID
+		r.proofs.ask(in)
 		if r.users[in.User] == nil {
 			r.users[in.User] = &userRow{}
 		}

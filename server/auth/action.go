@@ -1,0 +1,127 @@
+package auth
+
+import (
+	"crypto/hkdf"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// maxActionToken is longer than any action token: ten boards with the longest
+// names, and the longest user and action.
+const maxActionToken = 1024
+
+// actionPrefix opens an action token and says how it is written.
+const actionPrefix = "at1."
+
+// ActionTokens signs and verifies action tokens, under a key that is derived
+// from the master key: every node verifies what another has issued, and nothing
+// else that is signed here can pass for one.
+type ActionTokens struct{ key []byte }
+
+// NewActionTokens derives the key from a master key of 32 bytes in hex.
+func NewActionTokens(masterKey string) (*ActionTokens, error) {
+	raw, err := hex.DecodeString(masterKey)
+	if err != nil || len(raw) != 32 {
+		return nil, errors.New("auth.master_key must be 32 bytes in hex")
+	}
+	key, err := hkdf.Key(sha256.New, raw, nil, "scoreboard action tokens", sha256.Size)
+	if err != nil {
+		return nil, fmt.Errorf("derive the key of action tokens: %w", err)
+	}
+	return &ActionTokens{key}, nil
+}
+
+func (t *ActionTokens) sign(payload []byte) []byte {
+	mac := hmac.New(sha256.New, t.key)
+	mac.Write(payload)
+	return mac.Sum(nil)
+}
+
+// Issue writes a token. Times are kept in milliseconds.
+func (t *ActionTokens) Issue(a *scoreboard.Action) string {
+	b := append([]byte{}, a.ID[:]...)
+	for _, n := range []int64{a.Issued.UnixMilli(), a.Expires.UnixMilli(), a.Least.Milliseconds(), a.MinDelta, a.MaxDelta} {
+		b = binary.AppendVarint(b, n)
+	}
+	b = appendText(b, string(a.User))
+	b = appendText(b, a.Action)
+	for _, board := range a.Boards {
+		b = appendText(b, string(board))
+	}
+	return actionPrefix + base64.RawURLEncoding.EncodeToString(append(b, t.sign(b)...))
+}
+
+// Every text of a token is shorter than 256 bytes.
+func appendText(b []byte, s string) []byte { return append(append(b, byte(len(s))), s...) }
+
+// errActionToken is the one answer to every token that is not one of ours.
+func errActionToken() error {
+	return &scoreboard.Error{Code: scoreboard.CodeForbidden, Field: "action_token", Message: "the action token is not one of ours"}
+}
+
+// Verify reads a token that Issue has written, or says forbidden. Whether it
+// covers an increment is the token's to say.
+func (t *ActionTokens) Verify(token string) (*scoreboard.Action, error) {
+	text, ok := strings.CutPrefix(token, actionPrefix)
+	if !ok || len(token) > maxActionToken || strings.ContainsAny(token, lineBreaks) {
+		return nil, errActionToken()
+	}
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	if err != nil || len(raw) < sha256.Size {
+		return nil, errActionToken()
+	}
+	b, mac := raw[:len(raw)-sha256.Size], raw[len(raw)-sha256.Size:]
+	if !hmac.Equal(t.sign(b), mac) {
+		return nil, errActionToken()
+	}
+	a, ok := parseAction(b)
+	if !ok {
+		return nil, errActionToken()
+	}
+	return a, nil
+}
+
+// parseAction reads what Issue writes. What it reads is signed, but it is no
+// reason to trust its length.
+func parseAction(b []byte) (*scoreboard.Action, bool) {
+	a := &scoreboard.Action{}
+	if len(b) < len(a.ID) {
+		return nil, false
+	}
+	b = b[copy(a.ID[:], b):]
+	var n [5]int64
+	for i := range n {
+		v, size := binary.Varint(b)
+		if size <= 0 {
+			return nil, false
+		}
+		n[i], b = v, b[size:]
+	}
+	a.Issued, a.Expires = time.UnixMilli(n[0]).UTC(), time.UnixMilli(n[1]).UTC()
+	a.Least, a.MinDelta, a.MaxDelta = time.Duration(n[2])*time.Millisecond, n[3], n[4]
+	var texts []string
+	for len(b) > 0 {
+		size := int(b[0])
+		if len(b) <= size {
+			return nil, false
+		}
+		texts, b = append(texts, string(b[1:1+size])), b[1+size:]
+	}
+	if len(texts) < 3 {
+		return nil, false
+	}
+	a.User, a.Action = scoreboard.UserID(texts[0]), texts[1]
+	for _, board := range texts[2:] {
+		a.Boards = append(a.Boards, scoreboard.BoardID(board))
+	}
+	return a, true
+}

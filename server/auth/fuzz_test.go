@@ -1,0 +1,147 @@
+package auth_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// Whatever is no token of ours is refused, and refused as unauthorized.
+func FuzzToken(f *testing.F) {
+	now := noon
+	tokens := auth.NewTokens(jwtSecret, "iss", "aud", clock(&now))
+	good, _, err := tokens.Mint("alice", "score:update", time.Hour)
+	if err != nil {
+		f.Fatal(err)
+	}
+	parts := strings.Split(good, ".")
+	f.Add(parts[0], parts[1], parts[2])
+	f.Add("eyJhbGciOiJub25lIn0", parts[1], "")
+	f.Add("eyJhbGciOiJSUzI1NiIsImtpZCI6Ii4uLy4uIn0", parts[1], parts[2])
+	f.Add("", "", "")
+	f.Add("e30", "bnVsbA", "....")
+	f.Fuzz(func(t *testing.T, header, claims, signature string) {
+		text := header + "." + claims + "." + signature
+		c, err := tokens.Verify(t.Context(), text)
+		switch {
+		case err == nil && text != good:
+			t.Fatalf("%q is accepted as %+v", text, c)
+		case err != nil && scoreboard.CodeOf(err) != scoreboard.CodeUnauthorized:
+			t.Fatalf("%q: got %v, want unauthorized", text, err)
+		}
+	})
+}
+
+// What is signed but says nonsense is refused, too, and what is accepted says
+// who it is and until when.
+func FuzzClaims(f *testing.F) {
+	now := noon
+	tokens := auth.NewTokens(jwtSecret, "iss", "aud", clock(&now))
+	f.Add([]byte(`{"sub":"alice","iss":"iss","aud":"aud","nbf":1,"exp":1900000000}`))
+	f.Add([]byte(`{"sub":"alice","iss":"iss","aud":["aud"],"nbf":1e300,"exp":-1e300,"scope":5}`))
+	f.Add([]byte(`{"sub":"al|ice","SUB":"bob","iss":"iss","aud":"aud","nbf":1,"exp":1900000000.5}`))
+	f.Add([]byte(`null`))
+	f.Fuzz(func(t *testing.T, claims []byte) {
+		method := jwt.SigningMethodHS256
+		token := jwt.New(method)
+		text, err := token.SigningString()
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = text[:strings.Index(text, ".")+1] + token.EncodeSegment(claims)
+		signature, err := method.Sign(text, []byte(jwtSecret))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := tokens.Verify(t.Context(), text+"."+token.EncodeSegment(signature))
+		if err != nil {
+			if scoreboard.CodeOf(err) != scoreboard.CodeUnauthorized {
+				t.Fatalf("%q: got %v, want unauthorized", claims, err)
+			}
+			return
+		}
+		if _, err := scoreboard.ParseUserID(string(c.User)); err != nil || c.Expires.Before(noon.Add(-30*time.Second)) {
+			t.Fatalf("%q is accepted as %+v", claims, c)
+		}
+	})
+}
+
+// A key set can be any bytes: it makes a set or an error, within its bounds.
+func FuzzKeySet(f *testing.F) {
+	f.Add([]byte(`{"keys":[]}`))
+	f.Add([]byte(`{"keys":[{"kty":"OKP","crv":"Ed25519","kid":"a","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}`))
+	f.Add([]byte(`{"keys":[{"kty":"RSA","kid":"a","n":"AA","e":"AQAB"},{"kty":"EC","crv":"P-256","kid":"b","x":"AA","y":"AA"},{"kty":"oct","kid":"c","k":"AA"}]}`))
+	f.Add([]byte(`{"keys":null}`))
+	f.Add([]byte(`[]`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		if n, err := auth.CountKeys(body); err == nil && n > 64 {
+			t.Fatalf("%d keys are kept", n)
+		}
+	})
+}
+
+// No text but the one that was issued passes for an action token.
+func FuzzActionToken(f *testing.F) {
+	tokens := actionTokens(f, "0f")
+	good := tokens.Issue(&run)
+	f.Add(good)
+	f.Add("at1.")
+	f.Add(good[:len(good)-1])
+	f.Add(strings.ToUpper(good))
+	f.Fuzz(func(t *testing.T, text string) {
+		if a, err := tokens.Verify(text); err == nil && text != good {
+			t.Fatalf("%q is accepted as %+v", text, a)
+		} else if err != nil && scoreboard.CodeOf(err) != scoreboard.CodeForbidden {
+			t.Fatalf("%q: got %v, want forbidden", text, err)
+		}
+	})
+}
+
+// What is signed as an action token can be any bytes, too.
+func FuzzActionPayload(f *testing.F) {
+	tokens := actionTokens(f, "0f")
+	f.Add(bytes.Repeat([]byte{0}, 24))
+	f.Add(bytes.Repeat([]byte{0xff}, 64))
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, payload []byte) {
+		if a, err := tokens.Verify(tokens.SignAction(payload)); err == nil && len(a.Boards) == 0 {
+			t.Fatalf("%q is accepted without a board", payload)
+		}
+	})
+}
+
+// A signature holds for its text under its secret, and for nothing else.
+func FuzzSignature(f *testing.F) {
+	now := noon
+	store := &keyStore{sealed: map[string][][]byte{}}
+	ring, err := auth.NewKeyring(strings.Repeat("0f", 32), store, clock(&now))
+	if err != nil {
+		f.Fatal(err)
+	}
+	store.sealed["k1"] = [][]byte{ring.Seal("k1", "secret")}
+	text := []byte("alice|5|e|2026-11-21T12:00:00Z")
+	good := protocol.Sign("secret", text)
+	f.Add("k1", text, good, int64(0))
+	f.Add("k1", text, strings.ToUpper(good), int64(61))
+	f.Add("../k1", []byte("alice|50||2026"), "", int64(-61))
+	f.Add("k1' or '1'='1", text, good+"00", int64(0))
+	f.Fuzz(func(t *testing.T, key string, signed []byte, signature string, seconds int64) {
+		_, err := ring.Check(t.Context(), key, signed, signature, time.Unix(noon.Unix()+seconds%1000, 0))
+		if err != nil {
+			if err.Error() != auth.ErrSignature().Error() {
+				t.Fatalf("got %v, want the one answer", err)
+			}
+			return
+		}
+		if key != "k1" || !strings.EqualFold(signature, protocol.Sign("secret", signed)) || seconds%1000 > 60 || seconds%1000 < -60 {
+			t.Fatalf("%q by %q over %q at %d is accepted", signature, key, signed, seconds)
+		}
+	})
+}

@@ -1,0 +1,183 @@
+package auth_test
+
+import (
+	"encoding/base64"
+	"reflect"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+func actionTokens(t testing.TB, master string) *auth.ActionTokens {
+	t.Helper()
+	tokens, err := auth.NewActionTokens(strings.Repeat(master, 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tokens
+}
+
+var run = scoreboard.Action{
+	ID: [16]byte{1, 2, 3}, User: "alice", Boards: []scoreboard.BoardID{"arena", "daily"}, Action: "run",
+	Issued: noon, Expires: noon.Add(time.Hour), Least: 30 * time.Second, MinDelta: -5, MaxDelta: 100,
+}
+
+func TestActionTokens(t *testing.T) {
+	t.Parallel()
+	here, there := actionTokens(t, "0f"), actionTokens(t, "0f")
+	token := here.Issue(&run)
+	got, err := there.Verify(token)
+	if err != nil || !reflect.DeepEqual(*got, run) {
+		t.Fatalf("another node: got %+v, %v, want %+v", got, err, run)
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(strings.TrimPrefix(token, "at1."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range raw {
+		bent := append([]byte{}, raw...)
+		bent[i] ^= 1
+		if _, err := here.Verify("at1." + base64.RawURLEncoding.EncodeToString(bent)); scoreboard.CodeOf(err) != scoreboard.CodeForbidden {
+			t.Fatalf("byte %d changed: got %v, want forbidden", i, err)
+		}
+	}
+	for name, token := range map[string]string{
+		"another master key": actionTokens(t, "0e").Issue(&run), "empty": "", "the prefix": "at1.", "another version": "at2." + token[4:],
+		"padded": token + "==", "cut": token[:40], "long": "at1." + strings.Repeat("A", 5000), "a line feed": token[:20] + "\n" + token[20:],
+	} {
+		if _, err := here.Verify(token); scoreboard.CodeOf(err) != scoreboard.CodeForbidden {
+			t.Errorf("%s: got %v, want forbidden", name, err)
+		}
+	}
+	if _, err := auth.NewActionTokens("short"); err == nil {
+		t.Error("a short master key is accepted")
+	}
+	longest := run
+	longest.User, longest.Action, longest.Boards = scoreboard.UserID(strings.Repeat("u", 64)), strings.Repeat("a", 64), nil
+	for range scoreboard.MaxBoards {
+		longest.Boards = append(longest.Boards, scoreboard.BoardID(strings.Repeat("b", 48)))
+	}
+	longest.MinDelta, longest.MaxDelta = -scoreboard.MaxScore, scoreboard.MaxScore
+	if _, err := here.Verify(here.Issue(&longest)); err != nil {
+		t.Errorf("the longest token, of %d bytes: %v", len(here.Issue(&longest)), err)
+	}
+}
+
+func TestWhatAnActionTokenIsFor(t *testing.T) {
+	t.Parallel()
+	good := scoreboard.Increment{User: "alice", Delta: 100, Boards: []scoreboard.BoardID{"arena", "daily"}, Action: "run"}
+	for name, c := range map[string]struct {
+		edit  func(*scoreboard.Increment)
+		after time.Duration
+		want  scoreboard.Code
+	}{
+		"as it was started":  {func(*scoreboard.Increment) {}, time.Minute, ""},
+		"just long enough":   {func(*scoreboard.Increment) {}, 30 * time.Second, ""},
+		"too soon":           {func(*scoreboard.Increment) {}, 29 * time.Second, scoreboard.CodeRuleViolated},
+		"before it began":    {func(*scoreboard.Increment) {}, -time.Hour, scoreboard.CodeRuleViolated},
+		"too late":           {func(*scoreboard.Increment) {}, time.Hour + 1, scoreboard.CodeRuleViolated},
+		"the least delta":    {func(in *scoreboard.Increment) { in.Delta = -5 }, time.Minute, ""},
+		"below the bounds":   {func(in *scoreboard.Increment) { in.Delta = -6 }, time.Minute, scoreboard.CodeDeltaOutOfRange},
+		"above the bounds":   {func(in *scoreboard.Increment) { in.Delta = 101 }, time.Minute, scoreboard.CodeDeltaOutOfRange},
+		"another user":       {func(in *scoreboard.Increment) { in.User = "bob" }, time.Minute, scoreboard.CodeForbidden},
+		"another board":      {func(in *scoreboard.Increment) { in.Boards[0] = "lobby" }, time.Minute, scoreboard.CodeForbidden},
+		"one of the boards":  {func(in *scoreboard.Increment) { in.Boards = in.Boards[:1] }, time.Minute, scoreboard.CodeForbidden},
+		"another action":     {func(in *scoreboard.Increment) { in.Action = "kill" }, time.Minute, scoreboard.CodeForbidden},
+		"no action is other": {func(in *scoreboard.Increment) { in.Action = "" }, time.Minute, scoreboard.CodeForbidden},
+	} {
+		in := good
+		in.Boards = append([]scoreboard.BoardID{}, good.Boards...)
+		c.edit(&in)
+		err := run.Covers(&in)
+		if err == nil {
+			if e := run.Objection(&in, noon.Add(c.after)); e != nil {
+				err = e
+			}
+		}
+		if scoreboard.CodeOf(err) != c.want {
+			t.Errorf("%s: got %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+func TestAttestations(t *testing.T) {
+	t.Parallel()
+	p := newProvider(t)
+	game, stranger := edKey(t), edKey(t)
+	p.publish("game", game)
+	var now atomic.Int64
+	keys := p.keySet(&now)
+	attestations := auth.NewAttestations(keys)
+	attest := func(kid string, key any, claims jwt.MapClaims, edit func(*jwt.Token)) string {
+		token := jwt.NewWithClaims(jwt.SigningMethodEdDSA, claims)
+		token.Header["kid"] = kid
+		if edit != nil {
+			edit(token)
+		}
+		text, err := token.SignedString(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	in := scoreboard.Increment{User: "alice", Delta: 5, Event: scoreboard.EventID{Text: "match-1"}, Boards: []scoreboard.BoardID{"global"}}
+	claims := func(edit func(jwt.MapClaims)) jwt.MapClaims {
+		c := jwt.MapClaims{"user_id": "alice", "delta": 5, "event_id": "match-1"}
+		if edit != nil {
+			edit(c)
+		}
+		return c
+	}
+	set := func(name string, value any) jwt.MapClaims { return claims(func(c jwt.MapClaims) { c[name] = value }) }
+	none := jwt.NewWithClaims(jwt.SigningMethodNone, claims(nil))
+	none.Header["kid"] = "game"
+	unsigned, err := none.SignedString(jwt.UnsafeAllowNoneSignatureType)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		jws  string
+		want scoreboard.Code
+	}{
+		"about this one":         {attest("game", game, claims(nil), nil), ""},
+		"with the board by name": {attest("game", game, set("board", "global"), nil), ""},
+		"with the boards":        {attest("game", game, set("boards", []string{"global"}), nil), ""},
+		"not expired":            {attest("game", game, set("exp", noon.Unix()), nil), ""},
+		"expired":                {attest("game", game, set("exp", noon.Add(-time.Minute).Unix()), nil), scoreboard.CodeRuleViolated},
+		"another's key":          {attest("game", stranger, claims(nil), nil), scoreboard.CodeForbidden},
+		"an unknown key":         {attest("else", stranger, claims(nil), nil), scoreboard.CodeForbidden},
+		"alg none":               {unsigned, scoreboard.CodeForbidden},
+		"crit":                   {attest("game", game, claims(nil), func(t *jwt.Token) { t.Header["crit"] = []string{"b64"} }), scoreboard.CodeForbidden},
+		"another user":           {attest("game", game, set("user_id", "bob"), nil), scoreboard.CodeForbidden},
+		"another delta":          {attest("game", game, set("delta", 6), nil), scoreboard.CodeForbidden},
+		"a delta of 5.5":         {attest("game", game, set("delta", 5.5), nil), scoreboard.CodeForbidden},
+		"no delta":               {attest("game", game, claims(func(c jwt.MapClaims) { delete(c, "delta") }), nil), scoreboard.CodeForbidden},
+		"another event":          {attest("game", game, set("event_id", "match-2"), nil), scoreboard.CodeForbidden},
+		"another board":          {attest("game", game, set("board", "arena"), nil), scoreboard.CodeForbidden},
+		"more boards":            {attest("game", game, set("boards", []string{"global", "arena"}), nil), scoreboard.CodeForbidden},
+		"no boards":              {attest("game", game, set("boards", []string{}), nil), scoreboard.CodeForbidden},
+		"an action":              {attest("game", game, set("action", "kill"), nil), scoreboard.CodeForbidden},
+		"empty":                  {"", scoreboard.CodeForbidden},
+		"dots":                   {strings.Repeat(".", 1000), scoreboard.CodeForbidden},
+		"long":                   {strings.Repeat("a", 10_000), scoreboard.CodeForbidden},
+	} {
+		said, err := attestations.Verify(t.Context(), c.jws)
+		if err == nil {
+			err = said.Covers(&in)
+		}
+		if err == nil {
+			if e := said.Objection(noon); e != nil {
+				err = e
+			}
+		}
+		if scoreboard.CodeOf(err) != c.want {
+			t.Errorf("%s: got %v, want %q", name, err, c.want)
+		}
+	}
+}

@@ -1,0 +1,97 @@
+package scoreboard
+
+import (
+	"slices"
+	"time"
+)
+
+// Requirements are what a board asks for beyond a signature, and what an action
+// that is started for it may be.
+type Requirements struct {
+	ActionToken bool
+	Attestation bool
+	ActionLeast time.Duration // between an action's start and its increment
+	ActionLife  time.Duration // until an action token expires
+}
+
+// The bounds of Requirements.
+const (
+	DefaultActionLife = time.Hour
+	MinActionLife     = time.Second
+	MaxActionLife     = 7 * 24 * time.Hour
+)
+
+// Action is an action that was started: what its token lets the user submit,
+// once.
+type Action struct {
+	ID       [16]byte
+	User     UserID
+	Boards   []BoardID // as they will be requested
+	Action   string
+	Issued   time.Time
+	Expires  time.Time
+	Least    time.Duration // not before Issued + Least
+	MinDelta int64
+	MaxDelta int64
+}
+
+// Covers says whether the token is for an increment at all: a forbidden if not.
+func (a *Action) Covers(in *Increment) error {
+	if a.User != in.User || !slices.Equal(a.Boards, in.Boards) || a.Action != in.Action {
+		return Errorf(CodeForbidden, "the action token is for another user, board or action")
+	}
+	return nil
+}
+
+// Objection is what speaks against an increment that came at a time, nil where
+// nothing does.
+func (a *Action) Objection(in *Increment, at time.Time) *Error {
+	switch {
+	case at.After(a.Expires):
+		return &Error{Code: CodeRuleViolated, Field: "action_token", Message: "the action token has expired"}
+	case at.Before(a.Issued.Add(a.Least)):
+		return &Error{Code: CodeRuleViolated, Field: "action_token", Message: "the action cannot be over yet"}
+	case in.Delta < a.MinDelta || in.Delta > a.MaxDelta:
+		return &Error{Code: CodeDeltaOutOfRange, Field: "delta", Message: "delta is outside the bounds of the action"}
+	}
+	return nil
+}
+
+// Attestation is what an authoritative server says about an increment.
+type Attestation struct {
+	User    UserID
+	Delta   int64
+	Event   string
+	Boards  []BoardID
+	Action  string
+	Expires time.Time // zero: never
+}
+
+// Covers says whether the attestation is about an increment: a forbidden if
+// not.
+func (a *Attestation) Covers(in *Increment) error {
+	if a.User != in.User || a.Delta != in.Delta || a.Event != in.Event.Text || !slices.Equal(a.Boards, in.Boards) || a.Action != in.Action {
+		return &Error{Code: CodeForbidden, Field: "attestation", Message: "the attestation is about another increment"}
+	}
+	return nil
+}
+
+// Objection is as that of Action.
+func (a *Attestation) Objection(at time.Time) *Error {
+	if !a.Expires.IsZero() && at.After(a.Expires) {
+		return &Error{Code: CodeRuleViolated, Field: "attestation", Message: "the attestation has expired"}
+	}
+	return nil
+}
+
+// CheckProofs says whether an increment has what the board asks for: a
+// rule_violated if not.
+func (r *Requirements) CheckProofs(in *Increment) error {
+	switch {
+	case r.ActionToken && in.ActionID == [16]byte{}:
+		return &Error{Code: CodeRuleViolated, Field: "action_token", Message: "the board wants an action token"}
+	case r.Attestation && !in.Attested:
+		return &Error{Code: CodeRuleViolated, Field: "attestation", Message: "the board wants an attestation"}
+	}
+	return nil
+}

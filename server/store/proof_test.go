@@ -1,0 +1,191 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store"
+)
+
+// ending is an increment that ends an action.
+func ending(user scoreboard.UserID, event string, action byte) scoreboard.Increment {
+	in := increment(user, 5, event)
+	in.ActionID = [16]byte{action}
+	return in
+}
+
+func recordOne(t testing.TB, s *store.Store, in scoreboard.Increment) scoreboard.Outcome {
+	t.Helper()
+	out, err := s.Record(context.Background(), []scoreboard.Increment{in})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out[0]
+}
+
+func TestAnActionTokenIsUsedOnce(t *testing.T) {
+	t.Parallel()
+	s, _ := open(t)
+	if o := recordOne(t, s, ending("alice", "e1", 1)); o.Err != nil {
+		t.Fatal(o.Err)
+	}
+	if o := recordOne(t, s, ending("alice", "e1", 1)); o.Err != nil || !o.Receipts[0].Replayed {
+		t.Errorf("the same event again: got %+v, want its receipt", o)
+	}
+	if o := recordOne(t, s, ending("alice", "e1", 2)); o.Err != nil || !o.Receipts[0].Replayed {
+		t.Errorf("the same event with another token: got %+v, want its receipt", o)
+	}
+	if o := recordOne(t, s, ending("alice", "e2", 2)); o.Err != nil {
+		t.Errorf("that token for another event: got %v; a repeat has not used it", o.Err)
+	}
+	if o := recordOne(t, s, ending("alice", "e3", 1)); scoreboard.CodeOf(o.Err) != scoreboard.CodeTokenUsed {
+		t.Errorf("a used token: got %v, want token_used", o.Err)
+	}
+	out, err := s.Record(t.Context(), []scoreboard.Increment{
+		ending("bob", "e1", 3), ending("bob", "e1", 3), ending("bob", "e2", 3), ending("bob", "e3", 4),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []scoreboard.Code{"", "", scoreboard.CodeTokenUsed, ""} {
+		if code := scoreboard.CodeOf(out[i].Err); code != want {
+			t.Errorf("item %d of a batch: got %q, want %q", i, code, want)
+		}
+	}
+	refused := ending("carol", "e1", 5)
+	refused.Delta = 0
+	if o := recordOne(t, s, refused); scoreboard.CodeOf(o.Err) != scoreboard.CodeInvalidRequest {
+		t.Fatalf("got %v", o.Err)
+	}
+	if o := recordOne(t, s, ending("carol", "e2", 5)); o.Err != nil {
+		t.Errorf("a token whose first event was refused: %v", o.Err)
+	}
+}
+
+func TestAnActionTokenIsUsedOnceOverAllNodes(t *testing.T) {
+	t.Parallel()
+	s, conn := open(t)
+	other, err := store.Open(t.Context(), store.Options{
+		URL: conn.Config().ConnString(), MaxConns: 8, LockWait: 5 * time.Second, Timeout: 10 * time.Second, Shards: 1,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(other.Close)
+	var senders sync.WaitGroup
+	outcomes := make([]scoreboard.Outcome, 16)
+	for i := range outcomes {
+		senders.Go(func() {
+			node := s
+			if i%2 == 1 {
+				node = other
+			}
+			out, err := node.Record(context.Background(), []scoreboard.Increment{ending("alice", fmt.Sprint("e", i), 1)})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			outcomes[i] = out[0]
+		})
+	}
+	senders.Wait()
+	done := 0
+	for _, o := range outcomes {
+		switch code := scoreboard.CodeOf(o.Err); code {
+		case "":
+			done++
+		case scoreboard.CodeTokenUsed, scoreboard.CodeUnavailable: // the latter had waited too long for the user
+		default:
+			t.Errorf("got %v", o.Err)
+		}
+	}
+	if n := count(t, conn, `select count(*) from user_score_histories`); n != 1 || done != 1 {
+		t.Errorf("got %d receipts and %d ledger rows, want one of each", done, n)
+	}
+}
+
+// A token that was used by a transaction that did not commit is not used.
+func TestKilledBeforeCommitATokenIsNotBurnt(t *testing.T) {
+	t.Parallel()
+	s, conn := open(t)
+	exec := func(sql string) {
+		t.Helper()
+		if _, err := conn.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	exec(`create function refuse() returns trigger language plpgsql as $$ begin raise 'the disk is gone'; end $$`)
+	exec(`create constraint trigger refuse after insert on used_action_tokens deferrable initially deferred for each row execute function refuse()`)
+	if _, err := s.Record(t.Context(), []scoreboard.Increment{ending("alice", "e1", 1)}); err == nil {
+		t.Fatal("a commit that fails is a success")
+	}
+	exec(`drop trigger refuse on used_action_tokens`)
+	if o := recordOne(t, s, ending("alice", "e1", 1)); o.Err != nil || o.Receipts[0].Replayed {
+		t.Errorf("tried again: got %+v, want a first receipt", o)
+	}
+}
+
+func TestABoardAsksForProofs(t *testing.T) {
+	t.Parallel()
+	s, conn := open(t)
+	_, err := conn.Exec(t.Context(), `insert into boards (board_id, family_id, mode, require_action_token, require_attestation) values
+    ('timed', 'timed', 'increment', true, false), ('vouched', 'vouched', 'increment', false, true)`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	with := func(event, board string, action byte, attested bool) scoreboard.Increment {
+		in := increment("alice", 5, event, scoreboard.BoardID(board))
+		in.Attested = attested
+		if action > 0 {
+			in.ActionID = [16]byte{action}
+		}
+		return in
+	}
+	for _, c := range []struct {
+		name string
+		in   scoreboard.Increment
+		want scoreboard.Code
+	}{
+		{"no action token", with("e1", "timed", 0, true), scoreboard.CodeRuleViolated},
+		{"an action token", with("e1", "timed", 1, false), ""},
+		{"no attestation", with("e2", "vouched", 2, false), scoreboard.CodeRuleViolated},
+		{"an attestation", with("e2", "vouched", 0, true), ""},
+		{"neither, again", with("e2", "vouched", 0, false), ""},
+		{"neither, on a board that asks for none", with("e3", "global", 0, false), ""},
+	} {
+		if o := recordOne(t, s, c.in); scoreboard.CodeOf(o.Err) != c.want {
+			t.Errorf("%s: got %v, want %q", c.name, o.Err, c.want)
+		}
+	}
+	late := increment("alice", 5, "e1", "timed")
+	late.Objection = scoreboard.Errorf(scoreboard.CodeRuleViolated, "the action token has expired")
+	if o := recordOne(t, s, late); o.Err != nil || !o.Receipts[0].Replayed {
+		t.Errorf("a repeat after everything has expired: got %+v, want its receipt", o)
+	}
+	late = increment("alice", 5, "e4")
+	late.Objection = scoreboard.Errorf(scoreboard.CodeRuleViolated, "the action token has expired")
+	if o := recordOne(t, s, late); scoreboard.CodeOf(o.Err) != scoreboard.CodeRuleViolated {
+		t.Errorf("an objection to a new event: got %v, want rule_violated", o.Err)
+	}
+}
+
+func TestUsedActionTokensAreForgotten(t *testing.T) {
+	t.Parallel()
+	s, conn := open(t)
+	for i := range 3 {
+		recordOne(t, s, ending("alice", fmt.Sprint("e", i), byte(i+1)))
+	}
+	if n, err := s.ForgetActionTokens(t.Context(), time.Now().Add(-time.Hour), 10); err != nil || n != 0 {
+		t.Errorf("fresh ones: forgot %d, %v", n, err)
+	}
+	if n, err := s.ForgetActionTokens(t.Context(), time.Now().Add(time.Hour), 2); err != nil || n != 2 {
+		t.Errorf("two of three: forgot %d, %v", n, err)
+	}
+	if n := count(t, conn, `select count(*) from used_action_tokens`); n != 1 {
+		t.Errorf("got %d left, want 1", n)
+	}
+}
