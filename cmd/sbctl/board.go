@@ -1,9 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -69,6 +72,9 @@ func newBoardCreateCmd(p *program) *cobra.Command {
 	f.StringVar(&r.Season, "season", "", "name of the first season")
 	f.StringVar(&starts, "starts", "", "start of the first season, such as 2026-12-01T00:00:00Z (default now)")
 	f.StringVar(&ends, "ends", "", "end of the first season")
+	f.StringSliceVar(&r.Require, "require", nil, "what increments must come with: action-token, attestation")
+	f.StringVar(&r.ActionLeast, "action-least", "", "least duration of an action, such as 30s")
+	f.StringVar(&r.ActionLife, "action-life", "", "how long an action token is good (default 1h)")
 	f.BoolVar(&private, "private", false, "only servers and operators may read others' standings")
 	f.Int64("min-delta", 0, "least that may be submitted (default 1, else the least score)")
 	f.Int64("max-delta", 0, "most that may be submitted (default 1000000, else the highest score)")
@@ -102,6 +108,8 @@ func boardTable(b *client.Board) *table {
 		{"score", fmt.Sprintf("%d to %d", b.MinScore, b.MaxScore)},
 		{"public", strconv.FormatBool(b.Public)},
 		{"region", b.Region},
+		{"requires", strings.Join(b.Require, ", ")},
+		{"an action", actionCell(b)},
 		{"period", b.Period},
 		{"time zone", b.TimeZone},
 		{"week start", b.WeekStart},
@@ -115,6 +123,14 @@ func boardTable(b *client.Board) *table {
 		}
 	}
 	return t
+}
+
+// actionCell says how long an action may take where its token is asked for.
+func actionCell(b *client.Board) string {
+	if !slices.Contains(b.Require, "action-token") {
+		return ""
+	}
+	return cmp.Or(b.ActionLeast, "0s") + " to " + b.ActionLife
 }
 
 func timeCell(t *time.Time) string {

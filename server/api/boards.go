@@ -94,6 +94,9 @@ func newBoard(r *protocol.BoardRequest) (*scoreboard.Board, error) {
 	if b.WeekStart, err = scoreboard.ParseWeekday(r.WeekStart); err != nil {
 		return nil, err
 	}
+	if err := requirements(&b.Require, r); err != nil {
+		return nil, err
+	}
 	return b, b.Check()
 }
 
@@ -244,6 +247,7 @@ func (a *API) boardJSON(c *gin.Context, b *scoreboard.Board) protocol.Board {
 	} else if b.ID != b.Family {
 		out.Family = string(b.Family)
 	}
+	addRequirements(&out, &b.Require)
 	return out
 }
 

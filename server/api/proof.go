@@ -149,3 +149,45 @@ func narrow(a *scoreboard.Action, r *protocol.ActionRequest, life *time.Duration
 	a.Least, *life = least, ttl
 	return nil
 }
+
+// requirements reads what a new board asks for.
+func requirements(to *scoreboard.Requirements, r *protocol.BoardRequest) (err error) {
+	for _, what := range r.Require {
+		switch what {
+		case protocol.RequireActionToken:
+			to.ActionToken = true
+		case protocol.RequireAttestation:
+			to.Attestation = true
+		default:
+			return scoreboard.Invalid("require", "require takes %s and %s", protocol.RequireActionToken, protocol.RequireAttestation)
+		}
+	}
+	to.ActionLife, err = duration("action_life", r.ActionLife, scoreboard.DefaultActionLife, scoreboard.MaxActionLife)
+	if err != nil {
+		return err
+	}
+	if to.ActionLife < scoreboard.MinActionLife {
+		return scoreboard.Invalid("action_life", "action_life must be at least %s", scoreboard.MinActionLife)
+	}
+	if to.ActionLeast, err = duration("action_least", r.ActionLeast, 0, to.ActionLife-time.Millisecond); err != nil {
+		return err
+	}
+	return nil
+}
+
+// addRequirements adds to a board what it asks for.
+func addRequirements(out *protocol.Board, r *scoreboard.Requirements) {
+	if r.ActionToken {
+		out.Require = append(out.Require, protocol.RequireActionToken)
+	}
+	if r.Attestation {
+		out.Require = append(out.Require, protocol.RequireAttestation)
+	}
+	if !r.ActionToken {
+		return
+	}
+	out.ActionLife = r.ActionLife.String()
+	if r.ActionLeast > 0 {
+		out.ActionLeast = r.ActionLeast.String()
+	}
+}

@@ -20,7 +20,19 @@ type BoardRequest struct {
 	Season    string     `json:"season,omitempty"`     // the first season's name
 	StartsAt  *time.Time `json:"starts_at,omitempty"`  // of the first season; now when absent
 	EndsAt    *time.Time `json:"ends_at,omitempty"`
+
+	// Require is what increments must come with beside a signature: RequireActionToken,
+	// RequireAttestation.
+	Require     []string `json:"require,omitempty"`
+	ActionLeast string   `json:"action_least,omitempty"` // a Go duration: an action takes so long at least
+	ActionLife  string   `json:"action_life,omitempty"`  // a Go duration: an action token expires; 1h when absent
 }
+
+// What a board may require.
+const (
+	RequireActionToken = "action-token"
+	RequireAttestation = "attestation"
+)
 
 // Board is a board, a family of boards, or an instance of one.
 type Board struct {
@@ -43,6 +55,9 @@ type Board struct {
 	PeriodEnd   *time.Time `json:"period_end,omitempty"` // the first instant that is not in it
 	CreatedAt   time.Time  `json:"created_at"`
 	ClosedAt    *time.Time `json:"closed_at,omitempty"`
+	Require     []string   `json:"require,omitempty"`
+	ActionLeast string     `json:"action_least,omitempty"`
+	ActionLife  string     `json:"action_life,omitempty"`
 }
 
 // Boards is a page of boards by name. NextAfter is the after of the next page.

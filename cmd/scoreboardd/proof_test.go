@@ -1,0 +1,224 @@
+package main
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/MicahParks/jwkset"
+	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// publisher serves the key set of one key, by the name k, and signs with it.
+type publisher struct {
+	url string
+	key ed25519.PrivateKey
+}
+
+func newPublisher(t testing.TB) *publisher {
+	t.Helper()
+	_, key, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	jwk, err := jwkset.NewJWKFromKey(key, jwkset.JWKOptions{Metadata: jwkset.JWKMetadataOptions{KID: "k"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := jwkset.NewMemoryStorage()
+	if err := set.KeyWrite(t.Context(), jwk); err != nil {
+		t.Fatal(err)
+	}
+	body, err := set.JSONPublic(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(body) }))
+	t.Cleanup(s.Close)
+	return &publisher{s.URL, key}
+}
+
+func (p *publisher) sign(t testing.TB, claims jwt.MapClaims) string {
+	t.Helper()
+	token := jwt.NewWithClaims(jwt.SigningMethodEdDSA, claims)
+	token.Header["kid"] = "k"
+	text, err := token.SignedString(p.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// A board that asks for action tokens, and one that asks for attestations, with
+// tokens of an identity provider.
+func TestActionsAndAttestations(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	identity, game := newPublisher(t), newPublisher(t)
+	h.env = append(h.env, "SCOREBOARD_AUTH_JWT_SECRET=", "SCOREBOARD_AUTH_JWKS_URL="+identity.url,
+		"SCOREBOARD_AUTH_ATTESTATION_JWKS_URL="+game.url)
+	d := h.start()
+	connect := func(user, scope string, signer client.Key) *client.Client {
+		token := identity.sign(t, jwt.MapClaims{
+			"sub": user, "scope": scope, "iss": "scoreboard-dev", "aud": "scoreboard",
+			"iat": time.Now().Unix(), "nbf": time.Now().Unix(), "exp": time.Now().Add(time.Hour).Unix(),
+		})
+		c, err := client.New(d.url, client.Options{Token: token, KeyID: signer.KeyID, KeySecret: signer.Secret})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(c.Close)
+		return c
+	}
+	ctx, cancel := contextFor(time.Minute)
+	defer cancel()
+	admin := connect("root", auth.ScopeAdmin, client.Key{})
+	key, err := admin.CreateKey(ctx, client.KeyRequest{Name: "tests"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []client.BoardRequest{
+		{Board: "timed", Require: []string{"action-token"}, ActionLife: "1h"},
+		{Board: "slow", Require: []string{"action-token"}, ActionLeast: "30m"},
+		{Board: "vouched", Require: []string{"attestation"}},
+	} {
+		made, err := admin.CreateBoard(ctx, r)
+		if err != nil || len(made.Require) != 1 {
+			t.Fatalf("%s: got %+v, %v", r.Board, made, err)
+		}
+	}
+	for name, r := range map[string]client.BoardRequest{
+		"an unknown requirement":     {Board: "x", Require: []string{"luck"}},
+		"a least beyond the life":    {Board: "x", Require: []string{"action-token"}, ActionLeast: "2h"},
+		"a life of more than a week": {Board: "x", ActionLife: "169h"},
+	} {
+		if _, err := admin.CreateBoard(ctx, r); scoreboard.CodeOf(err) != scoreboard.CodeInvalidRequest {
+			t.Errorf("%s: got %v, want invalid_request", name, err)
+		}
+	}
+	alice, bob := connect("alice", "", key), connect("bob", "", key)
+	submit := func(c *client.Client, in client.Increment) (client.Receipt, scoreboard.Code) {
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		defer cancel()
+		receipt, err := c.Submit(ctx, in)
+		return receipt, codeOf(err)
+	}
+	start := func(c *client.Client, r client.ActionRequest) client.Action {
+		t.Helper()
+		action, err := c.StartAction(ctx, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return action
+	}
+
+	if _, code := submit(alice, client.Increment{User: "alice", Delta: 5, Board: "timed"}); code != scoreboard.CodeRuleViolated {
+		t.Errorf("without an action token: got %q, want rule_violated", code)
+	}
+	most := int64(100)
+	action := start(alice, client.ActionRequest{Board: "timed", MaxDelta: &most})
+	end := client.Increment{User: "alice", Delta: 100, Board: "timed", EventID: "run-1", ActionToken: action.ActionToken}
+	for name, edit := range map[string]func(*client.Increment){
+		"beyond its bounds": func(in *client.Increment) { in.Delta = 101 },
+		"on another board":  func(in *client.Increment) { in.Board = "slow" },
+		"for an action":     func(in *client.Increment) { in.Action = "kill"; in.Delta = 1 },
+		"changed":           func(in *client.Increment) { in.ActionToken = "at1.AAAA" + in.ActionToken[8:] },
+	} {
+		in := end
+		edit(&in)
+		want := scoreboard.CodeForbidden
+		if name == "beyond its bounds" {
+			want = scoreboard.CodeDeltaOutOfRange
+		}
+		if _, code := submit(alice, in); code != want {
+			t.Errorf("a token %s: got %q, want %q", name, code, want)
+		}
+	}
+	stolen := end
+	stolen.User = "bob"
+	if _, code := submit(bob, stolen); code != scoreboard.CodeForbidden {
+		t.Errorf("another user's token: got %q, want forbidden", code)
+	}
+	if r, code := submit(alice, end); code != "" || r.NewScore != 100 || r.Replayed {
+		t.Errorf("the action's end: got %+v, %q", r, code)
+	}
+	if r, code := submit(alice, end); code != "" || r.NewScore != 100 || !r.Replayed {
+		t.Errorf("the same again: got %+v, %q, want its receipt", r, code)
+	}
+	again := end
+	again.EventID = "run-2"
+	if _, code := submit(alice, again); code != scoreboard.CodeTokenUsed {
+		t.Errorf("another event with its token: got %q, want token_used", code)
+	}
+	soon := start(alice, client.ActionRequest{Board: "slow"})
+	if _, code := submit(alice, client.Increment{User: "alice", Delta: 5, Board: "slow", ActionToken: soon.ActionToken}); code != scoreboard.CodeRuleViolated {
+		t.Errorf("before the least duration: got %q, want rule_violated", code)
+	}
+	wide := int64(1_000_001)
+	for name, c := range map[string]struct {
+		r    client.ActionRequest
+		want scoreboard.Code
+	}{
+		"for another user":    {client.ActionRequest{UserID: "bob", Board: "timed"}, scoreboard.CodeForbidden},
+		"wider bounds":        {client.ActionRequest{Board: "timed", MaxDelta: &wide}, scoreboard.CodeInvalidRequest},
+		"a longer life":       {client.ActionRequest{Board: "timed", TTL: "2h"}, scoreboard.CodeInvalidRequest},
+		"a shorter duration":  {client.ActionRequest{Board: "slow", LeastDuration: "1m"}, scoreboard.CodeInvalidRequest},
+		"on an unknown board": {client.ActionRequest{Board: "nowhere"}, scoreboard.CodeNotFound},
+	} {
+		if _, err := alice.StartAction(ctx, c.r); codeOf(err) != c.want {
+			t.Errorf("an action %s: got %v, want %s", name, err, c.want)
+		}
+	}
+	server := connect("game", auth.ScopeUpdate, key)
+	if a := start(server, client.ActionRequest{UserID: "bob", Board: "timed"}); a.UserID != "bob" {
+		t.Errorf("a server starts an action for bob: got %+v", a)
+	}
+
+	claims := jwt.MapClaims{"user_id": "alice", "delta": 7, "event_id": "match-1", "board": "vouched"}
+	match := client.Increment{User: "alice", Delta: 7, Board: "vouched", EventID: "match-1", Attestation: game.sign(t, claims)}
+	for name, c := range map[string]struct {
+		attestation string
+		want        scoreboard.Code
+	}{
+		"no attestation":             {"", scoreboard.CodeRuleViolated},
+		"one by the wrong authority": {identity.sign(t, claims), scoreboard.CodeForbidden},
+		"one about another delta":    {game.sign(t, jwt.MapClaims{"user_id": "alice", "delta": 8, "event_id": "match-1", "board": "vouched"}), scoreboard.CodeForbidden},
+		"one that has expired": {game.sign(t, jwt.MapClaims{
+			"user_id": "alice", "delta": 7, "event_id": "match-1", "board": "vouched", "exp": time.Now().Add(-time.Hour).Unix(),
+		}), scoreboard.CodeRuleViolated},
+	} {
+		in := match
+		in.Attestation = c.attestation
+		if _, code := submit(alice, in); code != c.want {
+			t.Errorf("%s: got %q, want %q", name, code, c.want)
+		}
+	}
+	if r, code := submit(alice, match); code != "" || r.NewScore != 7 {
+		t.Errorf("an attested increment: got %+v, %q", r, code)
+	}
+	match.Attestation = ""
+	if r, code := submit(alice, match); code != "" || !r.Replayed {
+		t.Errorf("a repeat without it: got %+v, %q, want its receipt", r, code)
+	}
+	if n := h.sql(`select count(*) from user_score_histories`); n != 2 {
+		t.Errorf("got %d ledger rows, want 2", n)
+	}
+}
+
+// codeOf is the code of a client's error, "" for none.
+func codeOf(err error) scoreboard.Code {
+	var e *client.Error
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	return scoreboard.CodeOf(err)
+}
