@@ -12,9 +12,8 @@ alter table boards
     add column require_action_token boolean not null default false,
     add column require_attestation boolean not null default false,
     add column action_least_ms bigint not null default 0,
-    add column action_life_ms bigint not null default 3600000,
-    add constraint boards_action_check check (action_least_ms >= 0 and action_life_ms between 1000 and 604800000
-        and action_least_ms < action_life_ms);
+    add column action_life_ms bigint not null default 0, -- an hour
+    add constraint boards_action_check check (action_least_ms >= 0 and action_life_ms between 0 and 604800000);
 
 create table used_action_tokens (
     action_id uuid not null,

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"net/http"
@@ -111,7 +112,7 @@ func (a *API) newAction(ctx context.Context, r *protocol.ActionRequest, who *aut
 			return nil, scoreboard.Errorf(scoreboard.CodeBoardClosed, "board %s is %s", id, board.Status)
 		}
 		action.MinDelta, action.MaxDelta = max(action.MinDelta, board.MinDelta), min(action.MaxDelta, board.MaxDelta)
-		action.Least, life = max(action.Least, board.Require.ActionLeast), min(life, board.Require.ActionLife)
+		action.Least, life = max(action.Least, board.Require.ActionLeast), min(life, actionLife(&board.Require))
 	}
 	if err := narrow(action, r, &life); err != nil {
 		return nil, err
@@ -162,17 +163,18 @@ func requirements(to *scoreboard.Requirements, r *protocol.BoardRequest) (err er
 			return scoreboard.Invalid("require", "require takes %s and %s", protocol.RequireActionToken, protocol.RequireAttestation)
 		}
 	}
-	to.ActionLife, err = duration("action_life", r.ActionLife, scoreboard.DefaultActionLife, scoreboard.MaxActionLife)
-	if err != nil {
+	if to.ActionLife, err = duration("action_life", r.ActionLife, 0, scoreboard.MaxActionLife); err != nil {
 		return err
 	}
-	if to.ActionLife < scoreboard.MinActionLife {
+	if r.ActionLife != "" && to.ActionLife < scoreboard.MinActionLife {
 		return scoreboard.Invalid("action_life", "action_life must be at least %s", scoreboard.MinActionLife)
 	}
-	if to.ActionLeast, err = duration("action_least", r.ActionLeast, 0, to.ActionLife-time.Millisecond); err != nil {
-		return err
-	}
-	return nil
+	to.ActionLeast, err = duration("action_least", r.ActionLeast, 0, actionLife(to)-time.Millisecond)
+	return err
+}
+
+func actionLife(r *scoreboard.Requirements) time.Duration {
+	return cmp.Or(r.ActionLife, scoreboard.DefaultActionLife)
 }
 
 // addRequirements adds to a board what it asks for.
@@ -186,7 +188,7 @@ func addRequirements(out *protocol.Board, r *scoreboard.Requirements) {
 	if !r.ActionToken {
 		return
 	}
-	out.ActionLife = r.ActionLife.String()
+	out.ActionLife = actionLife(r).String()
 	if r.ActionLeast > 0 {
 		out.ActionLeast = r.ActionLeast.String()
 	}

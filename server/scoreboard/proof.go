@@ -11,7 +11,7 @@ type Requirements struct {
 	ActionToken bool
 	Attestation bool
 	ActionLeast time.Duration // between an action's start and its increment
-	ActionLife  time.Duration // until an action token expires
+	ActionLife  time.Duration // until an action token expires; 0 is DefaultActionLife
 }
 
 // The bounds of Requirements.

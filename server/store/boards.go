@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -110,7 +109,7 @@ func (s *Store) CreateBoard(ctx context.Context, b *scoreboard.Board, season *sc
     public, region, period, time_zone, week_start, require_action_token, require_attestation, action_least_ms, action_life_ms)
 values ($1, $1, $2, $3, $4, $5, $6, $7, $8, nullif($9, ''), $10, $11, $12, $13, $14, $15, $16)`,
 			b.ID, b.Mode, b.Order, b.MinDelta, b.MaxDelta, b.MinScore, b.MaxScore, b.Public, b.Region, b.Period, b.TimeZone, isoDay(b.WeekStart),
-			b.Require.ActionToken, b.Require.Attestation, b.Require.ActionLeast.Milliseconds(), cmp.Or(b.Require.ActionLife, scoreboard.DefaultActionLife).Milliseconds())
+			b.Require.ActionToken, b.Require.Attestation, b.Require.ActionLeast.Milliseconds(), b.Require.ActionLife.Milliseconds())
 		if state(err) == stateUnique {
 			return scoreboard.Errorf(scoreboard.CodeConflict, "there is a board %s already", b.ID)
 		}
