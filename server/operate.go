@@ -40,6 +40,21 @@ func (j jobs) Rebuild(ctx context.Context, board *scoreboard.Board, progress fun
 	return protocol.Rebuilt{Board: string(done.Board), Epoch: done.Epoch, Users: done.Users, TookMS: done.Took.Milliseconds()}, nil
 }
 
+// Halted implements api.Jobs.
+func (j jobs) Halted(ctx context.Context) (string, error) {
+	turn, err := repair.Turned(ctx, j.store, j.ranking)
+	if err != nil || turn == nil {
+		return "", err
+	}
+	return turn.String(), nil
+}
+
+// Adopt implements api.Jobs.
+func (j jobs) Adopt(ctx context.Context) error { return repair.Adopt(ctx, j.store) }
+
+// Adopted implements api.Jobs.
+func (j jobs) Adopted(ctx context.Context) error { return repair.Adopted(ctx, j.store, j.ranking) }
+
 func (j jobs) Verify(ctx context.Context, boards []scoreboard.Board, user scoreboard.UserID, ledger, mend bool, progress func(int64)) (*protocol.Verified, error) {
 	check := repair.Check{
 		Ledger: j.store, Ranking: j.ranking, User: user, Rows: ledger, Mend: mend,

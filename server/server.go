@@ -100,7 +100,7 @@ func New(ctx context.Context, c *config.Config, log *slog.Logger) (*Server, erro
 		vitals := ranking.NewVitals(s.ranking, log)
 		s.add("vitals", vitals)
 		s.register(vitals.Collectors()...)
-		sampler := repair.NewSampler(s.store, s.ranking, ranking.ErrCold, c.ReconcileRepair, log)
+		sampler := repair.NewSampler(s.store, s.ranking, ranking.ErrCold, c.ReconcileRepair, s.keeper.Halted, log)
 		s.add("sampler", sampler)
 		s.register(sampler.Collectors()...)
 	}

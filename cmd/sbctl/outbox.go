@@ -25,6 +25,9 @@ func newOutboxCmd(p *program) *cobra.Command {
 				if err != nil {
 					return err
 				}
+				if o.Halted != "" {
+					p.say("NOTHING IS PUBLISHED: %s", tui.Printable(o.Halted))
+				}
 				p.say("the oldest writing transaction has been running for %v", ms(o.HorizonAgeMS))
 				return p.print(o, func() *table {
 					t := newTable(">SHARD", "OWNER", ">DEPTH", ">OLDEST", ">ATTEMPTS", "LAST ERROR")

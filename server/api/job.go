@@ -23,6 +23,12 @@ type Jobs interface {
 	Verify(ctx context.Context, boards []scoreboard.Board, user scoreboard.UserID, ledger, repair bool, progress func(users int64)) (*protocol.Verified, error)
 	// Replay applies again what the transport still holds, or dead letters.
 	Replay(ctx context.Context, r *protocol.ReplayRequest, progress func(records, total int64)) (*protocol.Replayed, error)
+	// Halted says why nothing is relayed or rebuilt; empty where all is well.
+	Halted(ctx context.Context) (string, error)
+	// Adopt begins to make a store that has gone back in time, or is another
+	// one, the truth; the boards are rebuilt then, and Adopted ends it.
+	Adopt(ctx context.Context) error
+	Adopted(ctx context.Context) error
 	// Boards are those that the ranking should hold.
 	Boards(ctx context.Context) ([]scoreboard.Board, error)
 }
@@ -62,6 +68,11 @@ func (a *API) job(c *gin.Context, do func(ctx context.Context, r *protocol.JobRe
 	boards, err := a.jobBoards(c.Request.Context(), &r)
 	if err != nil {
 		return err
+	}
+	if r.Repair || c.FullPath() == pathRebuild && !r.All {
+		if err := a.steady(c); err != nil {
+			return err
+		}
 	}
 	return a.inTurn(c, func(ctx context.Context, l *lines) (protocol.JobLine, error) { return do(ctx, &r, boards, l) })
 }
@@ -112,10 +123,27 @@ func (a *API) jobBoards(ctx context.Context, r *protocol.JobRequest) ([]scoreboa
 	return []scoreboard.Board{*board}, nil
 }
 
+// steady refuses to change the ranking by a store that it was not built from:
+// only all of it can be overwritten.
+func (a *API) steady(c *gin.Context) error {
+	halted, err := a.Operate.Jobs.Halted(c.Request.Context())
+	if err != nil || halted == "" {
+		return err
+	}
+	return scoreboard.Errorf(scoreboard.CodeConflict, "%s; only a rebuild of all boards makes it the truth", halted)
+}
+
 // rebuild is POST /v1/admin/rebuild.
 func (a *API) rebuild(c *gin.Context, _ *auth.Claims) error {
-	return a.job(c, func(ctx context.Context, _ *protocol.JobRequest, boards []scoreboard.Board, l *lines) (protocol.JobLine, error) {
+	return a.job(c, func(ctx context.Context, r *protocol.JobRequest, boards []scoreboard.Board, l *lines) (protocol.JobLine, error) {
 		result := protocol.JobLine{Rebuilt: []protocol.Rebuilt{}}
+		halted, err := a.Operate.Jobs.Halted(ctx)
+		if err == nil && halted != "" && r.All {
+			err = a.Operate.Jobs.Adopt(ctx)
+		}
+		if err != nil {
+			return result, err
+		}
 		for i := range boards {
 			done, err := a.Operate.Jobs.Rebuild(ctx, &boards[i], func(users, total int64) {
 				l.progress(protocol.JobLine{Board: string(boards[i].ID), Users: users, Total: total})
@@ -124,6 +152,9 @@ func (a *API) rebuild(c *gin.Context, _ *auth.Claims) error {
 				return result, err
 			}
 			result.Rebuilt = append(result.Rebuilt, done)
+		}
+		if halted != "" {
+			return result, a.Operate.Jobs.Adopted(ctx)
 		}
 		return result, nil
 	})

@@ -44,6 +44,8 @@ type Operate struct {
 // maxJobs is how many jobs one process runs at once.
 const maxJobs = 2
 
+const pathRebuild = "/v1/admin/rebuild"
+
 func (a *API) operateRoutes() []route {
 	a.Operate.running = make(chan struct{}, maxJobs)
 	return []route{
@@ -54,7 +56,7 @@ func (a *API) operateRoutes() []route {
 		{"POST", "/v1/admin/dead-letters/:id/requeue", auth.ScopeAdmin, unlimited, a.requeueLetter},
 		{"DELETE", "/v1/admin/dead-letters/:id", auth.ScopeAdmin, unlimited, a.dropLetter},
 		{"GET", "/v1/admin/boards/:board/ranking", auth.ScopeAdmin, unlimited, a.condition},
-		{"POST", "/v1/admin/rebuild", auth.ScopeAdmin, unlimited, a.rebuild},
+		{"POST", pathRebuild, auth.ScopeAdmin, unlimited, a.rebuild},
 		{"POST", "/v1/admin/verify", auth.ScopeAdmin, unlimited, a.verify},
 		{"POST", "/v1/admin/reconcile", auth.ScopeAdmin, unlimited, a.verify},
 		{"POST", "/v1/admin/replay", auth.ScopeAdmin, unlimited, a.replay},
@@ -68,7 +70,11 @@ func (a *API) outbox(c *gin.Context, _ *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	out := protocol.Outbox{Shards: []protocol.OutboxShard{}, HorizonAgeMS: s.HorizonAge.Milliseconds(), Partitions: s.Partitions}
+	halted, err := a.Operate.Jobs.Halted(c.Request.Context())
+	if err != nil {
+		a.Log.Debug("histories not compared", "err", err) // Redis is away, which is said elsewhere
+	}
+	out := protocol.Outbox{Halted: halted, Shards: []protocol.OutboxShard{}, HorizonAgeMS: s.HorizonAge.Milliseconds(), Partitions: s.Partitions}
 	for _, w := range s.Shards {
 		out.Shards = append(out.Shards, protocol.OutboxShard{
 			Shard: w.Shard, Owner: w.Owner, Generation: w.Generation, LeaseLeftMS: max(0, w.LeaseLeft.Milliseconds()),

@@ -10,7 +10,13 @@
 // twice does nothing.
 //
 // Owner: one relay a shard, by a lease with a generation. A relay that lost
-// its lease may publish a batch again, but cannot move the cursor.
+// its lease may publish a batch again, but cannot move the cursor. Relays that
+// are alive share the shards, every n-th each; the part of one that dies or
+// hangs is taken by the others within two seconds. Rows of more shards than are
+// configured are relayed, too.
+//
+// A cursor belongs to one history of the database. Where that was restored, or
+// is another one, nothing is published until the history is adopted.
 //
 // On failure: it waits with backoff and jitter and starts again from the
 // cursor. A row that the transport refuses for its size is tried some times

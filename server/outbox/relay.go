@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync"
+	"sync/atomic"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/scoreboard/scoreboard/server/backoff"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -19,6 +19,11 @@ type Queue interface {
 	AdvanceShard(ctx context.Context, shard int, generation int64, to scoreboard.Cursor) (bool, error)
 	ReleaseShard(ctx context.Context, shard int, generation int64) error
 	FailShard(ctx context.Context, shard int, generation int64, attempts int, reason string) error
+	// JoinRelays says that owner is alive and returns all that are, in an order
+	// that all of them see; OutboxShards says of how many shards there are rows.
+	JoinRelays(ctx context.Context, owner string, life time.Duration) (alive []string, err error)
+	LeaveRelays(ctx context.Context, owner string) error
+	OutboxShards(ctx context.Context) (int, error)
 	BuryRow(ctx context.Context, shard int, generation int64, row *scoreboard.OutboxRow, reason string, attempts int) (bool, error)
 }
 
@@ -49,20 +54,23 @@ type Relay struct {
 	publisher Publisher
 	log       *slog.Logger
 	metrics   *metrics
-	wake      []chan struct{} // of each shard
+	extent    atomic.Int64 // shards that there are: as configured, or more where rows of more are left
+
+	mu   sync.Mutex
+	wake []chan struct{} // of each shard
 }
 
 // NewRelay makes a relay; Run starts it.
 func NewRelay(o Options, q Queue, p Publisher, log *slog.Logger) *Relay {
-	r := &Relay{o: o, queue: q, publisher: p, log: log, metrics: newMetrics(), wake: make([]chan struct{}, o.Shards)}
-	for i := range r.wake {
-		r.wake[i] = make(chan struct{}, 1)
-	}
+	r := &Relay{o: o, queue: q, publisher: p, log: log, metrics: newMetrics()}
+	r.extent.Store(int64(o.Shards))
 	return r
 }
 
 // Wake says that something was committed in this process. It never blocks.
 func (r *Relay) Wake() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	for _, w := range r.wake {
 		select {
 		case w <- struct{}{}:
@@ -71,23 +79,22 @@ func (r *Relay) Wake() {
 	}
 }
 
-// Run relays every shard that it can own until ctx ends.
-func (r *Relay) Run(ctx context.Context) error {
-	g, ctx := errgroup.WithContext(ctx)
-	for shard := range r.o.Shards {
-		g.Go(func() error {
-			r.tend(ctx, shard)
-			return nil
-		})
+// waker is what wakes the owner of a shard.
+func (r *Relay) waker(shard int) <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for len(r.wake) <= shard {
+		r.wake = append(r.wake, make(chan struct{}, 1))
 	}
-	return g.Wait()
+	return r.wake[shard]
 }
 
 // tend owns a shard for as long as it can, over and over.
-func (r *Relay) tend(ctx context.Context, shard int) {
+func (r *Relay) tend(ctx context.Context, shard int, see func()) {
 	attempt := 0
 	for ctx.Err() == nil {
-		lease := &lease{relay: r, shard: shard}
+		see()
+		lease := &lease{relay: r, shard: shard, wake: r.waker(shard), see: see}
 		moved, err := lease.run(ctx)
 		if moved {
 			attempt = 0
@@ -99,7 +106,9 @@ func (r *Relay) tend(ctx context.Context, shard int) {
 			r.log.Warn("relay interrupted", "shard", shard, "attempt", attempt, "err", err)
 			wait = backoff.Delay(attempt)
 		}
-		sleep(ctx, wait)
+		for until := time.Now().Add(wait); ctx.Err() == nil && time.Now().Before(until); see() {
+			sleep(ctx, min(time.Until(until), r.o.Lease/4))
+		}
 	}
 }
 
@@ -116,6 +125,8 @@ func sleep(ctx context.Context, d time.Duration) {
 type lease struct {
 	relay      *Relay
 	shard      int
+	wake       <-chan struct{}
+	see        func() // says that the loop comes round
 	generation int64
 	at         scoreboard.Cursor
 	renewed    time.Time
@@ -136,12 +147,17 @@ type mark struct {
 // published anything.
 func (l *lease) run(ctx context.Context) (moved bool, err error) {
 	r := l.relay
-	if ok, err := l.claim(ctx); !ok || err != nil {
+	ok, err := l.claim(ctx)
+	if err != nil {
+		l.fail(ctx, err)
+	}
+	if !ok || err != nil {
 		return false, err
 	}
 	defer l.release()
 	l.limit = r.o.Batch
 	for ctx.Err() == nil {
+		l.see()
 		if time.Since(l.renewed) > r.o.Lease/3 {
 			if ok, err := l.claim(ctx); !ok || err != nil {
 				return moved, err
@@ -174,11 +190,11 @@ func (l *lease) run(ctx context.Context) (moved bool, err error) {
 // truth; with the same one, our own is.
 func (l *lease) claim(ctx context.Context) (bool, error) {
 	generation, at, ok, err := l.relay.queue.ClaimShard(ctx, l.shard, l.relay.o.Owner, l.relay.o.Lease)
-	if err != nil || !ok {
-		return false, err
-	}
 	if generation != l.generation {
 		l.generation, l.at = generation, at
+	}
+	if err != nil || !ok {
+		return false, err
 	}
 	l.renewed = time.Now()
 	return true, nil
@@ -196,7 +212,7 @@ func (l *lease) wait(ctx context.Context) {
 	t := time.NewTimer(l.relay.o.Poll)
 	defer t.Stop()
 	select {
-	case <-l.relay.wake[l.shard]:
+	case <-l.wake:
 	case <-t.C:
 	case <-ctx.Done():
 	}
@@ -320,7 +336,7 @@ func (l *lease) beat(ctx context.Context, page scoreboard.OutboxPage, drained bo
 		return nil
 	}
 	l.beaten = now
-	if err := l.relay.publisher.Heartbeat(ctx, scoreboard.Heartbeat{Shard: l.shard, Shards: l.relay.o.Shards, AsOf: reached}); err != nil {
+	if err := l.relay.publisher.Heartbeat(ctx, scoreboard.Heartbeat{Shard: l.shard, Shards: int(l.relay.extent.Load()), AsOf: reached}); err != nil {
 		return fmt.Errorf("send a heartbeat: %w", err)
 	}
 	return nil

@@ -193,6 +193,20 @@ func (d *dying) ReleaseShard(ctx context.Context, shard int, generation int64) e
 	return d.rig.ReleaseShard(ctx, shard, generation)
 }
 
+func (d *dying) JoinRelays(ctx context.Context, owner string, life time.Duration) ([]string, error) {
+	if d.dead.Load() {
+		return nil, errKilled
+	}
+	return d.rig.JoinRelays(ctx, owner, life)
+}
+
+func (d *dying) LeaveRelays(ctx context.Context, owner string) error {
+	if d.dead.Load() {
+		return errKilled
+	}
+	return d.rig.LeaveRelays(ctx, owner)
+}
+
 func TestRelayKilledBetweenPublishAndCursor(t *testing.T) {
 	t.Parallel()
 	r := open(t)

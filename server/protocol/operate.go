@@ -4,6 +4,7 @@ import "time"
 
 // Outbox answers GET /v1/admin/outbox.
 type Outbox struct {
+	Halted       string        `json:"halted,omitempty"` // why nothing is published or ranked
 	Shards       []OutboxShard `json:"shards"`
 	HorizonAgeMS int64         `json:"horizon_age_ms"` // of the oldest writing transaction: nothing behind it is published
 	Partitions   []string      `json:"partitions"`

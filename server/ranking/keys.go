@@ -13,6 +13,10 @@ const channel = "sb:notices"
 // these there are.
 const freshKey = "sb:fresh"
 
+// historyKey is a hash: which history of the store the boards are of, and how
+// far that had come.
+const historyKey = "sb:history"
+
 func liveKeys(b scoreboard.BoardID) []string {
 	tag := "sb:{" + string(b) + "}:"
 	return []string{tag + "meta", tag + "rank", tag + "users"}

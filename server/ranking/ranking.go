@@ -58,6 +58,9 @@ var luaList string
 //go:embed lua/ranks.lua
 var luaRanks string
 
+//go:embed lua/fence.lua
+var luaFence string
+
 //go:embed lua/lead.lua
 var luaLead string
 
@@ -71,6 +74,7 @@ type Ranking struct {
 	apply, fill, swap, mark, unmark *redis.Script
 	fresh, top, page, place, list   *redis.Script
 	ranking, states, mend, lead     *redis.Script
+	fence                           *redis.Script
 	known                           atomic.Pointer[freshness]
 }
 
@@ -92,6 +96,7 @@ func New(rdb redis.UniversalClient) *Ranking {
 		list:    redis.NewScript(luaList),
 		ranking: redis.NewScript(luaRanks),
 		lead:    redis.NewScript(luaLead),
+		fence:   redis.NewScript(luaFence),
 	}
 }
 
@@ -102,10 +107,12 @@ const maxApplied = 1000
 // Apply puts changes, of any boards and in any order, into the ranking where
 // they are newer than what is there. Boards that are cold are returned: their
 // changes are in the store, and a rebuild started from now on will find them.
+// Changes of a history that the store has not gone through are left out.
 func (r *Ranking) Apply(ctx context.Context, changes []scoreboard.Change) (cold []scoreboard.BoardID, err error) {
 	for len(changes) > 0 {
 		n := min(len(changes), maxApplied)
-		boards := byBoard(changes[:n])
+		part := changes[:n]
+		boards := byBoard(part)
 		changes = changes[n:]
 		names := slices.Sorted(maps.Keys(boards))
 		answers := make([]*redis.Cmd, len(names))
@@ -114,17 +121,22 @@ func (r *Ranking) Apply(ctx context.Context, changes []scoreboard.Change) (cold 
 				answers[i] = run(r.apply, allKeys(board), applyArguments(board, boards[board])...)
 			}
 		})
+		var rest []scoreboard.Change // of boards that have refused theirs for some of them
 		for i, board := range names {
 			applied, answerErr := answers[i].Int64()
-			if answerErr != nil {
+			switch {
+			case answerErr != nil:
 				err = fmt.Errorf("apply %d changes to board %s: %w", len(boards[board]), board, answerErr)
-			} else if applied < 0 && !slices.Contains(cold, board) {
+			case applied < -1:
+				rest = appendSince(rest, part, board, time.UnixMicro(-applied))
+			case applied < 0 && !slices.Contains(cold, board):
 				cold = append(cold, board)
 			}
 		}
 		if err != nil {
 			return nil, err
 		}
+		changes = append(rest, changes...)
 	}
 	return cold, nil
 }
@@ -147,8 +159,8 @@ func (r *Ranking) pipelined(ctx context.Context, queue func(run func(*redis.Scri
 }
 
 func applyArguments(board scoreboard.BoardID, changes map[scoreboard.UserID]*scoreboard.Change) []any {
-	args := make([]any, 4, 4+6*len(changes))
-	updated := time.Time{}
+	args := make([]any, 5, 5+6*len(changes))
+	var updated, oldest time.Time
 	moved := make([]byte, 0, 48*len(changes))
 	for _, c := range changes {
 		args = appendChange(args, c)
@@ -156,9 +168,22 @@ func applyArguments(board scoreboard.BoardID, changes map[scoreboard.UserID]*sco
 		if c.RecordedAt.After(updated) {
 			updated = c.RecordedAt
 		}
+		if oldest.IsZero() || c.RecordedAt.Before(oldest) {
+			oldest = c.RecordedAt
+		}
 	}
-	args[0], args[1], args[2], args[3] = channel, string(board), updated.UnixMicro(), moved
+	args[0], args[1], args[2], args[3], args[4] = channel, string(board), updated.UnixMicro(), moved, oldest.UnixMicro()
 	return args
+}
+
+// appendSince appends a board's changes that were recorded at since or later.
+func appendSince(to, changes []scoreboard.Change, board scoreboard.BoardID, since time.Time) []scoreboard.Change {
+	for i := range changes {
+		if c := &changes[i]; c.Board == board && !c.RecordedAt.Before(since) {
+			to = append(to, *c)
+		}
+	}
+	return to
 }
 
 // byBoard keeps the newest change of each user on each board.

@@ -3,9 +3,11 @@ package repair
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -23,11 +25,13 @@ type Catalog interface {
 // whoever ran into one, and by looking each second even when nobody asks.
 type Keeper struct {
 	catalog Catalog
-	truth   Truth
-	ranking Ranking
+	truth   KeptTruth
+	ranking KeptRanking
 	log     *slog.Logger
 	asked   chan struct{}
+	halted  atomic.Bool
 	rebuilt prometheus.Counter
+	turned  prometheus.Gauge
 }
 
 // keepEvery is the longest that a lost board goes unnoticed, sweepEvery that a
@@ -37,18 +41,35 @@ const (
 	sweepEvery = time.Minute
 )
 
+// KeptTruth is the store, and KeptRanking what is kept true to it.
+type (
+	KeptTruth interface {
+		Truth
+		Histories
+	}
+	KeptRanking interface {
+		Ranking
+		Remembered
+	}
+)
+
 // NewKeeper makes a keeper; Run starts it.
-func NewKeeper(c Catalog, t Truth, r Ranking, log *slog.Logger) *Keeper {
+func NewKeeper(c Catalog, t KeptTruth, r KeptRanking, log *slog.Logger) *Keeper {
 	return &Keeper{
 		catalog: c, truth: t, ranking: r, log: log, asked: make(chan struct{}, 1),
 		rebuilt: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "scoreboard_repair_rebuilds_total", Help: "Boards rebuilt because Redis did not hold them, or not for certain.",
 		}),
+		turned: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "scoreboard_repair_store_turned", Help: "1 while PostgreSQL is not what was relayed and ranked: restored, failed over or another one.",
+		}),
 	}
 }
 
 // Collectors are what the root registers.
-func (k *Keeper) Collectors() []prometheus.Collector { return []prometheus.Collector{k.rebuilt} }
+func (k *Keeper) Collectors() []prometheus.Collector {
+	return []prometheus.Collector{k.rebuilt, k.turned}
+}
 
 // Ask makes the keeper look now. It never blocks.
 func (k *Keeper) Ask(scoreboard.BoardID) {
@@ -58,6 +79,10 @@ func (k *Keeper) Ask(scoreboard.BoardID) {
 	}
 }
 
+// Halted says that the store is not what was ranked, so that nobody is to mend
+// the ranking by it.
+func (k *Keeper) Halted() bool { return k.halted.Load() }
+
 // Run keeps until ctx ends.
 func (k *Keeper) Run(ctx context.Context) error {
 	tick := time.NewTicker(keepEvery)
@@ -65,7 +90,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 	var swept time.Time
 	for {
 		err := k.once(ctx)
-		if time.Since(swept) >= sweepEvery {
+		if !k.Halted() && time.Since(swept) >= sweepEvery {
 			swept = time.Now()
 			err = errors.Join(err, k.sweep(ctx, all))
 		}
@@ -115,7 +140,8 @@ func (k *Keeper) Settle(ctx context.Context, family scoreboard.BoardID) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(k.rebuild(ctx, cold), k.sweep(ctx, mine))
+	_, err = k.rebuild(ctx, cold)
+	return errors.Join(err, k.sweep(ctx, mine))
 }
 
 // sweep drops what is archived.
@@ -137,25 +163,57 @@ func (k *Keeper) sweep(ctx context.Context, fits func(*scoreboard.Board) bool) e
 	return nil
 }
 
-// once rebuilds every board that is cold or suspect.
+// once rebuilds every board that is cold or suspect; all where the store has
+// gone back in time. While the store is another one, it touches nothing.
 func (k *Keeper) once(ctx context.Context) error {
 	ranked, err := Ranked(ctx, k.catalog)
 	if err != nil {
 		return err
 	}
+	turn, err := Turned(ctx, k.truth, k.ranking)
+	if err != nil {
+		return err
+	}
+	if k.halted.Store(turn != nil); turn != nil {
+		k.turned.Set(1)
+		return k.turn(ctx, turn, ranked)
+	}
+	k.turned.Set(0)
 	cold, suspect, err := k.ranking.Lost(ctx, ranked)
 	if err != nil {
 		return err
 	}
-	return k.rebuild(ctx, append(cold, suspect...)) // what has no live board comes first
+	_, err = k.rebuild(ctx, append(cold, suspect...)) // what has no live board comes first
+	return err
 }
 
-func (k *Keeper) rebuild(ctx context.Context, boards []scoreboard.Board) error {
+// turn overwrites every board with what the store holds now.
+func (k *Keeper) turn(ctx context.Context, turn *Turn, ranked []scoreboard.Board) error {
+	if !turn.Own {
+		return fmt.Errorf("%s; nothing is relayed or rebuilt until sbctl rebuild --all makes it the truth", turn)
+	}
+	k.log.Error("every board is overwritten", "why", turn.String())
+	if err := Adopt(ctx, k.truth); err != nil {
+		return err
+	}
+	left, err := k.rebuild(ctx, ranked)
+	if err != nil {
+		return err
+	}
+	if left > 0 {
+		return fmt.Errorf("%d boards are being rebuilt already, perhaps from before: all are overwritten again", left)
+	}
+	return Adopted(ctx, k.truth, k.ranking)
+}
+
+// rebuild returns how many boards it left to whoever is at them.
+func (k *Keeper) rebuild(ctx context.Context, boards []scoreboard.Board) (left int, err error) {
 	var errs []error
 	for _, b := range boards {
 		done, err := Rebuild(ctx, k.truth, k.ranking, &b, func(int64) {})
 		if scoreboard.CodeOf(err) == scoreboard.CodeConflict {
-			continue // another process is at it
+			left++
+			continue
 		}
 		if err != nil {
 			errs = append(errs, err)
@@ -164,5 +222,5 @@ func (k *Keeper) rebuild(ctx context.Context, boards []scoreboard.Board) error {
 		k.rebuilt.Inc()
 		k.log.Info("board rebuilt", "board", done.Board, "epoch", done.Epoch, "users", done.Users, "elapsed", done.Took)
 	}
-	return errors.Join(errs...)
+	return left, errors.Join(errs...)
 }

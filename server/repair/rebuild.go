@@ -14,11 +14,15 @@ import (
 type Truth interface {
 	Standings(ctx context.Context, board scoreboard.BoardID, size int, do func([]scoreboard.Change) error) error
 	NextEpoch(ctx context.Context) (int64, error)
+	// HistorySince is from when on the store's history counts, or zero: what
+	// was recorded before and is not in the store is lost and must stay so.
+	HistorySince(ctx context.Context) (time.Time, error)
 }
 
 // Ranking is what is rebuilt.
 type Ranking interface {
 	Mark(ctx context.Context, board scoreboard.BoardID, token string) (bool, error)
+	Fence(ctx context.Context, board scoreboard.BoardID, token string, since time.Time) error
 	Fill(ctx context.Context, board scoreboard.BoardID, token string, changes []scoreboard.Change) error
 	Swap(ctx context.Context, board *scoreboard.Board, token string, least, epoch int64, updated time.Time) (int64, error)
 	Unmark(ctx context.Context, board scoreboard.BoardID, token string) error
@@ -62,8 +66,17 @@ func Rebuild(ctx context.Context, truth Truth, ranking Ranking, board *scoreboar
 }
 
 func fill(ctx context.Context, truth Truth, ranking Ranking, board *scoreboard.Board, token string, progress func(int64)) (*Rebuilt, error) {
+	since, err := truth.HistorySince(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !since.IsZero() {
+		if err := ranking.Fence(ctx, board.ID, token, since); err != nil {
+			return nil, err
+		}
+	}
 	updated, filled := board.Created, int64(0)
-	err := truth.Standings(ctx, board.ID, chunk, func(states []scoreboard.Change) error {
+	err = truth.Standings(ctx, board.ID, chunk, func(states []scoreboard.Change) error {
 		for i := range states {
 			if states[i].RecordedAt.After(updated) {
 				updated = states[i].RecordedAt

@@ -38,29 +38,41 @@ type rig struct {
 
 func open(t *testing.T) *rig {
 	t.Helper()
-	url := backendtest.Postgres(t, migrations.Up)
-	s, err := store.Open(ctx, store.Options{URL: url, MaxConns: 6, LockWait: time.Second, Timeout: 5 * time.Second, Shards: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Close)
-	o, err := redis.ParseURL(backendtest.Redis(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &rig{Store: s, rdb: redis.NewClient(o)}
-	t.Cleanup(func() { _ = r.rdb.Close() })
+	return openOn(t, backendtest.Postgres(t, migrations.Up))
+}
+
+func openOn(t *testing.T, url string) *rig {
+	t.Helper()
+	r := &rig{rdb: connect(t)}
 	r.ranking = ranking.New(r.rdb)
-	if r.conn, err = pgx.Connect(ctx, url); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = r.conn.Close(ctx) })
-	boards, _, err := s.Boards(ctx)
+	r.reopen(t, url)
+	boards, _, err := r.Boards(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.board = boards[0]
 	return r
+}
+
+// reopen connects to the database, which may have been away.
+func (r *rig) reopen(t *testing.T, url string) {
+	t.Helper()
+	s, err := store.Open(ctx, store.Options{URL: url, MaxConns: 6, LockWait: time.Second, Timeout: 5 * time.Second, Shards: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Store, r.conn = s, conn
+	t.Cleanup(func() { s.Close(); _ = conn.Close(ctx) })
+}
+
+// close ends the connections to the database.
+func (r *rig) close() {
+	r.Close()
+	_ = r.conn.Close(ctx)
 }
 
 // record puts a round of increments for users from a number on into the store.
@@ -344,7 +356,7 @@ func TestTheSamplerFindsAndMendsDrift(t *testing.T) {
 	r.exec(t, `insert into boards (board_id, family_id, mode, status) values ('gone', 'gone', 'increment', 'archived')`)
 	r.exec(t, `insert into scores (user_id, board_id, score, order_key, version, revision, reached_at, recorded_at)
 select user_id, 'gone', 1, -1, 1, 1, clock_timestamp(), clock_timestamp() from scores where board_id = 'global'`)
-	s := repair.NewSampler(r.Store, r.ranking, ranking.ErrCold, true, slog.New(slog.DiscardHandler))
+	s := repair.NewSampler(r.Store, r.ranking, ranking.ErrCold, true, func() bool { return false }, slog.New(slog.DiscardHandler))
 	running, stop := context.WithCancel(ctx)
 	done := make(chan error, 1)
 	go func() { done <- s.Run(running) }()

@@ -24,6 +24,7 @@ type Sampler struct {
 	kept    Kept
 	cold    error
 	mend    bool
+	halted  func() bool
 	log     *slog.Logger
 	user    scoreboard.UserID
 	board   scoreboard.BoardID
@@ -40,13 +41,14 @@ const (
 )
 
 // NewSampler makes a sampler that mends what it finds if mend is set. cold is
-// what the ranking says of a board that is being rebuilt.
-func NewSampler(s Scores, k Kept, cold error, mend bool, log *slog.Logger) *Sampler {
+// what the ranking says of a board that is being rebuilt; while the store is
+// not to be believed, halted says so.
+func NewSampler(s Scores, k Kept, cold error, mend bool, halted func() bool, log *slog.Logger) *Sampler {
 	counter := func(name, help string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: "scoreboard_reconcile_" + name, Help: help})
 	}
 	return &Sampler{
-		scores: s, kept: k, cold: cold, mend: mend, log: log,
+		scores: s, kept: k, cold: cold, mend: mend, halted: halted, log: log,
 		checked: counter("checked_total", "Users compared between store and ranking."),
 		drift:   counter("drift_total", "Users whose ranking was not what the store has, and did not become it."),
 		mended:  counter("mended_total", "Users whose ranking was put right."),
@@ -68,6 +70,9 @@ func (s *Sampler) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
+		}
+		if s.halted() {
+			continue
 		}
 		if err := s.once(ctx); err != nil && ctx.Err() == nil {
 			s.log.Debug("sample not compared", "err", err)

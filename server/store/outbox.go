@@ -57,19 +57,25 @@ func (s *Store) OutboxPage(ctx context.Context, shard int, after scoreboard.Curs
 // ClaimShard takes or renews the lease of a shard for owner and returns its
 // generation and cursor; ok is false while another owner's lease lives. A
 // shard that was nobody's gets a new generation, which fences the owner before.
+// A cursor of another history than the database's is a conflict.
 func (s *Store) ClaimShard(ctx context.Context, shard int, owner string, life time.Duration) (generation int64, at scoreboard.Cursor, ok bool, err error) {
-	const sql = `insert into relay_shards as r (shard, owner, generation, lease_until)
-values ($1, $2, 1, clock_timestamp() + $3)
-on conflict (shard) do update set owner = $2, lease_until = clock_timestamp() + $3,
+	const sql = `insert into relay_shards as r (shard, owner, generation, lease_until, history)
+values ($1, $2, 1, clock_timestamp() + $3, store_history())
+on conflict (shard) do update set owner = $2, lease_until = clock_timestamp() + $3, history = coalesce(r.history, excluded.history),
     generation = r.generation + case when r.owner = $2 and r.lease_until > clock_timestamp() then 0 else 1 end
 where r.owner = $2 or r.lease_until <= clock_timestamp()
-returning generation, cursor_xid, cursor_id`
-	err = s.pool.QueryRow(ctx, sql, shard, owner, life).Scan(&generation, &at.XID, &at.ID)
+returning generation, cursor_xid, cursor_id, coalesce(history <> store_history(), false)`
+	var another bool
+	err = s.pool.QueryRow(ctx, sql, shard, owner, life).Scan(&generation, &at.XID, &at.ID, &another)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return 0, at, false, nil
 	}
 	if err != nil {
 		return 0, at, false, translate(fmt.Errorf("claim shard %d of the outbox: %w", shard, err))
+	}
+	if another {
+		return generation, at, false, scoreboard.Errorf(scoreboard.CodeConflict,
+			"shard %d: PostgreSQL is another one than was relayed, or has gone back in time; sbctl rebuild --all makes it the truth", shard)
 	}
 	return generation, at, true, nil
 }

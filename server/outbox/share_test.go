@@ -1,0 +1,178 @@
+package outbox_test
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/outbox"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// rowOf puts a row into a shard.
+func rowOf(t testing.TB, in execer, shard int, user string) {
+	t.Helper()
+	if _, err := in.Exec(ctx, `insert into outbox_score_updates
+    (shard, event_id, user_id, board_id, score, delta, order_key, version, revision, reached_at, recorded_at)
+values ($1, gen_random_uuid(), $2, 'global', 1, 1, -1, 1, 1, clock_timestamp(), clock_timestamp())`, shard, user); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// owners says which relay holds how many shards.
+func (r rig) owners(t testing.TB) map[string]int {
+	t.Helper()
+	status, err := r.OutboxStatus(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := map[string]int{}
+	for _, s := range status.Shards {
+		if s.Owner != "" && s.LeaseLeft > 0 {
+			of[s.Owner]++
+		}
+	}
+	return of
+}
+
+func four(owner string) outbox.Options {
+	o := options(owner)
+	o.Shards = 4
+	return o
+}
+
+func TestRelaysShareTheShardsAndTakeOverFromTheDead(t *testing.T) {
+	t.Parallel()
+	r := open(t)
+	conn := r.connect(t)
+	sent := 0
+	var all []*transport
+	published := func() int {
+		users := map[string]bool{}
+		for _, p := range all {
+			for _, u := range p.published() {
+				users[u] = true
+			}
+		}
+		return len(users)
+	}
+	send := func() {
+		t.Helper()
+		for shard := range 4 {
+			sent++
+			rowOf(t, conn, shard, strconv.Itoa(sent))
+		}
+		until(t, "rows of every shard published", func() bool { return published() == sent })
+	}
+	join := func(owner string, q outbox.Queue) (stop func()) {
+		t.Helper()
+		p := &transport{}
+		all = append(all, p)
+		return start(t, four(owner), q, p)
+	}
+	mortal := &dying{rig: r}
+	stopMortal := join("mortal", mortal)
+	until(t, "all with the only one", func() bool { return r.owners(t)["mortal"] == 4 })
+	send()
+	stopLeaving := join("leaving", r)
+	until(t, "two and two", func() bool { o := r.owners(t); return o["mortal"] == 2 && o["leaving"] == 2 })
+	send()
+	join("staying", r)
+	until(t, "one each at least", func() bool {
+		o := r.owners(t)
+		return len(o) == 3 && o["mortal"]+o["leaving"]+o["staying"] == 4
+	})
+	send()
+	stopLeaving() // in order: nobody waits for its leases to end
+	until(t, "two and two again", func() bool { o := r.owners(t); return o["mortal"] == 2 && o["staying"] == 2 })
+	send()
+
+	mortal.dead.Store(true)
+	died := time.Now()
+	until(t, "all with the one that is left", func() bool { return r.owners(t)["staying"] == 4 })
+	if took := time.Since(died); took > 2500*time.Millisecond { // of 2 s; the machine is shared
+		t.Errorf("taken over after %v, want 2 s at most", took)
+	}
+	stopMortal()
+	send()
+}
+
+func TestRowsOfMoreShardsThanAreConfiguredAreRelayed(t *testing.T) {
+	t.Parallel()
+	r := open(t)
+	conn := r.connect(t)
+	for shard := range 6 {
+		rowOf(t, conn, shard, "of "+strconv.Itoa(shard))
+	}
+	o := options("relay")
+	o.Shards = 2 // lowered from 6
+	p := &transport{}
+	extents := make(chan scoreboard.Heartbeat, 1000)
+	p.beat = func(h scoreboard.Heartbeat) {
+		select {
+		case extents <- h:
+		default:
+		}
+	}
+	start(t, o, r, p)
+	until(t, "all published", func() bool { return len(p.published()) == 6 })
+	got := p.published()
+	slices.Sort(got)
+	if fmt.Sprint(got) != "[of 0 of 1 of 2 of 3 of 4 of 5]" {
+		t.Errorf("published %q", got)
+	}
+	until(t, "a heartbeat of the highest", func() bool {
+		h := <-extents
+		if h.Shards != 6 {
+			t.Errorf("a heartbeat says that there are %d shards, want 6: what shards 2 to 5 hold would count as fresh", h.Shards)
+			return true
+		}
+		return h.Shard == 5
+	})
+}
+
+// TestAnotherHistoryStopsTheRelayUntilItIsAdopted gives the cursor another
+// database's history, as after a restore.
+func TestAnotherHistoryStopsTheRelayUntilItIsAdopted(t *testing.T) {
+	t.Parallel()
+	r := open(t)
+	conn := r.connect(t)
+	row(t, conn, "before")
+	p := &transport{}
+	stop := start(t, options("relay"), r, p)
+	until(t, "published", func() bool { return len(p.published()) == 1 })
+	stop()
+	if _, err := conn.Exec(ctx, `update relay_shards set history = '1/00000001/2', cursor_xid = '9000000000'`); err != nil {
+		t.Fatal(err)
+	}
+	// A row whose transaction id is of the other cluster, far ahead.
+	if _, err := conn.Exec(ctx, `insert into outbox_score_updates
+    (xid, shard, event_id, user_id, board_id, score, delta, order_key, version, revision, reached_at, recorded_at)
+values ('8000000000', 0, gen_random_uuid(), 'ahead', 'global', 1, 1, -1, 1, 1, clock_timestamp(), clock_timestamp())`); err != nil {
+		t.Fatal(err)
+	}
+	row(t, conn, "after")
+	start(t, options("relay"), r, p)
+	until(t, "the reason in the status", func() bool {
+		s, err := r.OutboxStatus(ctx)
+		return err == nil && s.Shards[0].LastError != ""
+	})
+	if got := p.published(); len(got) != 1 {
+		t.Fatalf("published %q over another history's cursor", got)
+	}
+	if _, cursors, err := r.History(ctx); err != nil || cursors != "1/00000001/2" {
+		t.Errorf("the cursors are of %q, %v", cursors, err)
+	}
+	if err := r.AdoptHistory(ctx); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "everything published again", func() bool { return len(p.published()) == 4 })
+	if got := p.published(); !slices.Contains(got, "after") || !slices.Contains(got, "ahead") {
+		t.Errorf("published %q", got)
+	}
+	if since, err := r.HistorySince(ctx); err != nil || since.IsZero() {
+		t.Errorf("adopted at %v, %v", since, err)
+	}
+}

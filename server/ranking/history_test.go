@@ -1,0 +1,55 @@
+package ranking_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/backendtest"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// TestWhatWasRecordedInALostFutureStaysOut has the store gone back: what comes
+// late of the future that it has lost has greater revisions than the truth.
+func TestWhatWasRecordedInALostFutureStaysOut(t *testing.T) {
+	t.Parallel()
+	r := connect(t, backendtest.Redis(t))
+	r.warm(t, board, change("alice", 10, 5, 1), change("bob", 3, 1, 1))
+	since := time.UnixMicro(2_000_000_000_000_000)
+	at := func(c scoreboard.Change, at time.Time) scoreboard.Change {
+		c.RecordedAt = at
+		return c
+	}
+	if ok, err := r.Mark(ctx, board.ID, "turn"); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	// It came between the mark and the fence.
+	r.apply(t, at(change("mallory", 99, 9, 9), since.Add(-time.Second)))
+	if err := r.Fence(ctx, board.ID, "turn", since); err != nil {
+		t.Fatal(err)
+	}
+	// And this after it, together with news.
+	r.apply(t, at(change("alice", 50, 9, 9), since.Add(-time.Second)), at(change("carol", 7, 1, 9), since.Add(time.Second)))
+	truth := at(change("alice", 2, 2, 2), since.Add(-time.Hour)) // as it was restored
+	if err := r.Fill(ctx, board.ID, "turn", []scoreboard.Change{truth}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Swap(ctx, board, "turn", 1, 77, board.Created); err != nil {
+		t.Fatal(err)
+	}
+	r.is(t, "carol:7 alice:2")
+	r.apply(t, at(change("alice", 50, 9, 9), since.Add(-time.Second)), at(change("alice", 4, 3, 9), since.Add(time.Minute)))
+	r.is(t, "carol:7 alice:4")
+	// An ordinary rebuild keeps the fence.
+	if ok, err := r.Mark(ctx, board.ID, "again"); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	r.apply(t, at(change("mallory", 99, 9, 9), since.Add(-time.Second)))
+	if _, err := r.Swap(ctx, board, "again", 0, 78, board.Created); err != nil {
+		t.Fatal(err)
+	}
+	r.apply(t, at(change("mallory", 99, 9, 9), since.Add(-time.Second)))
+	r.is(t, "")
+	if err := r.Fence(ctx, board.ID, "nobody", since); err == nil {
+		t.Error("a fence of a shadow that is not there")
+	}
+}
