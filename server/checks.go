@@ -31,7 +31,7 @@ type doctor struct{ s *Server }
 func (d doctor) Checks(ctx context.Context) protocol.Checks {
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
-	checks := []func(context.Context) protocol.Check{d.postgres, d.redis, d.kafka, d.outbox, d.lag, d.disk, d.configuration}
+	checks := []func(context.Context) protocol.Check{d.postgres, d.redis, d.kafka, d.history, d.outbox, d.lag, d.disk, d.configuration}
 	found := make([]protocol.Check, len(checks))
 	var all sync.WaitGroup
 	for i, check := range checks {

@@ -70,7 +70,7 @@ func (p *program) diagnose(ctx context.Context, s settings, ops string) diagnosi
 	d := diagnosis{Healthy: true, Checks: []check{checkSettings(s), checkServer(s, top)}}
 	d.Checks = append(d.Checks, checkReady(ctx, ops))
 	if top.err == nil {
-		d.Checks = append(d.Checks, checkClock(top), checkToken(s, top), p.checkKey(ctx, s), checkTop(top), checkPipeline(ctx, s))
+		d.Checks = append(d.Checks, checkClock(top), checkToken(s, top), p.checkKey(ctx, s), checkTop(top))
 		d.Checks = append(d.Checks, p.checkServerItself(ctx)...)
 	}
 	for _, c := range d.Checks {

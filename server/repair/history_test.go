@@ -50,11 +50,15 @@ func (r *rig) keep(t *testing.T) {
 
 func (r *rig) turned(t *testing.T) *repair.Turn {
 	t.Helper()
-	turn, err := repair.Turned(ctx, r.Store, r.ranking)
-	if err != nil {
-		t.Fatal(err)
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		turn, err := repair.Turned(ctx, r.Store, r.ranking)
+		if err == nil {
+			return turn
+		}
+		if time.Now().After(deadline) { // a recovery takes a moment
+			t.Fatal(err)
+		}
 	}
-	return turn
 }
 
 // TestPostgreSQLWentBackInTime copies a database's folder, goes on, and brings
