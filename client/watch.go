@@ -63,6 +63,8 @@ type WatchOptions struct {
 	// is still there, so that HeardAt stays as young; 0 leaves that to the
 	// server's own heartbeat, every 30 s, which is all that SSE has.
 	Confirm time.Duration
+	// EventStream leaves WebSocket out, for networks that do not let it through.
+	EventStream bool
 }
 
 // Watch follows a board (global when empty). The channel holds the newest
@@ -88,14 +90,16 @@ func (c *Client) Watch(ctx context.Context, board string, o WatchOptions) <-chan
 }
 
 type watcher struct {
-	c       *Client
-	board   string
-	limit   int
-	confirm time.Duration
-	out     chan State
-	state   State
-	ever    bool // has been connected before
-	bye     time.Duration
+	c     *Client
+	board string
+	limit int
+	// streamOnly says that there is no WebSocket.
+	streamOnly bool
+	confirm    time.Duration
+	out        chan State
+	state      State
+	ever       bool // has been connected before
+	bye        time.Duration
 }
 
 // run ends only with ctx or when a poll, the last resort, is refused.
@@ -136,6 +140,9 @@ func (w *watcher) run(ctx context.Context) {
 // live follows the stream by WebSocket, else by SSE, until it breaks. lived
 // says that at least one frame came.
 func (w *watcher) live(ctx context.Context) (lived bool, err error) {
+	if w.streamOnly {
+		return w.sse(ctx)
+	}
 	if lived, err = w.websocket(ctx); lived || ctx.Err() != nil {
 		return lived, err
 	}

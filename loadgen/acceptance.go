@@ -3,23 +3,23 @@ package loadgen
 import (
 	"context"
 	"fmt"
-	"io"
-	"net/http"
-	"strings"
 	"sync"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/server/ranking"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // acceptance is what a scenario measures before, beside and after the load.
 type acceptance struct {
 	run    *run
-	web    *http.Client
 	prober *prober
 	pulse  *pulse
-	early  chan event // acknowledged just now, to be looked up at once
+	redis  *redis.Client // nil where it is read through the API
+	early  chan event    // acknowledged just now, to be looked up at once
 
 	mu     sync.Mutex
 	asked  int // events looked up right after their acknowledgement
@@ -30,10 +30,10 @@ type acceptance struct {
 // unminted is how many watchers one token's user may have.
 const unminted = 5
 
-func newAcceptance(r *run, web *http.Client) *acceptance {
-	a := &acceptance{run: r, web: web, early: make(chan event, 16)}
+func newAcceptance(r *run) *acceptance {
+	a := &acceptance{run: r, early: make(chan event, 16)}
 	a.prober = &prober{
-		http: web, server: r.Server, user: r.Plan.Prefix + "probe", token: r.Server.Token, expected: map[string]int64{},
+		http: r.web, server: r.Server, user: r.Plan.Prefix + "probe", token: r.Server.Token, expected: map[string]int64{},
 	}
 	return a
 }
@@ -50,6 +50,9 @@ func (a *acceptance) before(ctx context.Context) error {
 		return err
 	}
 	watchers := r.Scenario.Load.Watchers
+	if r.Shard.Of > 1 {
+		watchers = (watchers + r.Shard.Of - 1) / r.Shard.Of
+	}
 	if !r.minted {
 		r.ending.Notes = append(r.ending.Notes, "the server mints no tokens for this one: limits and /me were not measured")
 		watchers = min(watchers, unminted)
@@ -58,19 +61,37 @@ func (a *acceptance) before(ctx context.Context) error {
 	}
 	var clients []*client.Client
 	for i := range watchers {
-		tokens := client.TokenSource(client.StaticToken(r.Server.Token))
+		tokens := client.TokenSource(r.given)
 		if r.minted {
 			tokens = r.token(fmt.Sprintf("%swatcher-%d", r.Plan.Prefix, i), "")
 		}
-		c, err := r.clientOf(a.web, tokens)
+		c, err := r.clientOf(tokens)
 		if err != nil {
 			return err
 		}
 		clients = append(clients, c)
 	}
 	a.pulse = newPulse(r.client, clients, r.Server.URL, r.Plan.Prefix, r.sample)
+	if r.Redis != "" {
+		o, err := redis.ParseURL(r.Redis)
+		if err != nil {
+			return fmt.Errorf("read the URL of Redis: %w", err)
+		}
+		a.redis = redis.NewClient(o)
+		a.pulse.direct = ranking.New(a.redis)
+		if err := a.pulse.direct.Ping(ctx); err != nil {
+			return fmt.Errorf("reach Redis: %w", err)
+		}
+	}
 	r.ending.Notes = append(r.ending.Notes, a.pulse.clock())
 	return nil
+}
+
+// close lets go of what before opened.
+func (a *acceptance) close() {
+	if a.redis != nil {
+		_ = a.redis.Close()
+	}
 }
 
 func (a *acceptance) limits(ctx context.Context) error {
@@ -162,16 +183,38 @@ func (a *acceptance) after(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	top, me, note, err := recount(ctx, r.client, book.expected(), a.own())
-	if err != nil {
+	if err := a.recount(ctx, book); err != nil {
 		return err
 	}
-	m["top.correct"] = top
-	if r.minted {
-		m["me.correct"] = me
-	}
-	r.ending.Notes = append(r.ending.Notes, note)
 	a.metrics(ctx)
+	a.alerts(ctx)
+	return nil
+}
+
+// recount counts the ranks of every board that was played on; the worst of them
+// is the result.
+func (a *acceptance) recount(ctx context.Context, book *audit) error {
+	r := a.run
+	wants := map[string]map[string]int64{"": {}}
+	boards := book.boards()
+	for user, score := range book.expected() {
+		board := boards[user] // those beside the load are on the default
+		if wants[board] == nil {
+			wants[board] = map[string]int64{}
+		}
+		wants[board][user] = score
+	}
+	for board, want := range wants {
+		top, me, note, err := recount(ctx, r.client, board, want, a.own())
+		if err != nil {
+			return err
+		}
+		r.ending.Measured.Worst("top.correct", top)
+		if r.minted {
+			r.ending.Measured.Worst("me.correct", me)
+		}
+		r.ending.Notes = append(r.ending.Notes, note)
+	}
 	return nil
 }
 
@@ -185,45 +228,6 @@ func (a *acceptance) own() func(context.Context, string) (*client.Client, error)
 		if err != nil {
 			return nil, err
 		}
-		return a.run.clientOf(a.web, client.StaticToken(t.Token))
+		return a.run.clientOf(client.StaticToken(t.Token))
 	}
-}
-
-// families are the metrics that specification A asks for: rates and latencies,
-// and the lag of each stage.
-var families = []string{"scoreboard_api_request_seconds", "scoreboard_outbox_lag_seconds", "scoreboard_projection_lag_seconds"}
-
-// metrics looks for them where the server shows its metrics.
-func (a *acceptance) metrics(ctx context.Context) {
-	text, err := a.scrape(ctx)
-	if err != nil {
-		a.run.ending.Notes = append(a.run.ending.Notes, "no metrics: "+err.Error())
-		return
-	}
-	found := 0
-	for _, f := range families {
-		if strings.Contains(text, "# TYPE "+f+" ") {
-			found++
-		} else {
-			a.run.ending.Notes = append(a.run.ending.Notes, "there is no metric "+f)
-		}
-	}
-	a.run.ending.Measured["metrics.found"] = 100 * float64(found) / float64(len(families))
-}
-
-func (a *acceptance) scrape(ctx context.Context) (string, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(a.run.Ops, "/")+"/metrics", http.NoBody)
-	if err != nil {
-		return "", err
-	}
-	res, err := a.web.Do(req)
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = res.Body.Close() }()
-	b, err := io.ReadAll(io.LimitReader(res.Body, 16<<20))
-	if err == nil && res.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s answers %s", a.run.Ops, res.Status)
-	}
-	return string(b), err
 }

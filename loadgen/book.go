@@ -76,6 +76,9 @@ func (b *book) enter(e event, status int, failure string, a answer) (problem str
 	}
 	switch e.kind {
 	case record.Forged:
+		if status == 0 || status >= 500 {
+			break // there is no answer to judge
+		}
 		return b.judge(&b.forged, status == http.StatusUnauthorized || status == http.StatusTooManyRequests, said)
 	case record.Conflict:
 		if !known && good || status == 0 || status >= 500 {
@@ -175,4 +178,15 @@ func (b *book) unknown(yield func(n uint64) bool) {
 			return
 		}
 	}
+}
+
+// tallies are the shares of what had to be refused; none where nothing was sent.
+func (b *book) tallies() map[string]float64 {
+	m := map[string]float64{}
+	for name, t := range map[string]tally{"replays.rejected": b.replays, "conflicts.rejected": b.conflict, "signatures.rejected": b.forged} {
+		if t.of > 0 {
+			m[name] = 100 * float64(t.rejected) / float64(t.of)
+		}
+	}
+	return m
 }

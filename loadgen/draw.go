@@ -57,17 +57,18 @@ const (
 	repeatWithin  = 2 * time.Second
 	conflictAfter = 5 * time.Second
 	tries         = 20 // to find an increment there
+	atOnce        = 4  // numbers that are under way together at any rate worth the name
 )
 
 // event returns the event of a number.
 func (d *draw) event(n uint64) event {
 	t := d.dice.Get().(*dice)
 	defer d.dice.Put(t)
-	kind := d.throw(t, n)
+	kind, near := d.throw(t, n)
 	if kind != record.Repeat && kind != record.Conflict {
 		return d.increment(t, n, kind)
 	}
-	of, found := d.before(t, n, kind)
+	of, found := d.before(t, n, kind, near)
 	if !found {
 		return d.increment(t, n, record.Increment)
 	}
@@ -78,20 +79,23 @@ func (d *draw) event(n uint64) event {
 	return e
 }
 
-// throw seeds the dice with a number and says what kind falls to it.
-func (d *draw) throw(t *dice, n uint64) record.Kind {
+// throw seeds the dice with a number and says what kind falls to it, and of a
+// repeat whether it goes out beside what it repeats.
+func (d *draw) throw(t *dice, n uint64) (kind record.Kind, near bool) {
 	t.pcg.Seed(mix(d.plan.Seed), mix(n))
 	p := d.plan
 	x := t.r.Float64()
 	switch {
 	case x < p.Forged:
-		return record.Forged
+		return record.Forged, false
 	case x < p.Forged+p.Conflicts:
-		return record.Conflict
+		return record.Conflict, false
 	case x < p.Forged+p.Conflicts+p.Repeats:
-		return record.Repeat
+		return record.Repeat, false
+	case x < p.Forged+p.Conflicts+p.Repeats+p.Parallel:
+		return record.Repeat, true
 	}
-	return record.Increment
+	return record.Increment, false
 }
 
 // mix spreads numbers that lie side by side over all (splitmix64), for the first
@@ -104,9 +108,12 @@ func mix(n uint64) uint64 {
 }
 
 // before finds an increment that came before n.
-func (d *draw) before(t *dice, n uint64, kind record.Kind) (of uint64, found bool) {
+func (d *draw) before(t *dice, n uint64, kind record.Kind, near bool) (of uint64, found bool) {
 	at := d.due.Due(n)
 	last, first := n, d.due.Expected(at-repeatWithin)
+	if near {
+		first = n - min(n, atOnce)
+	}
 	if kind == record.Conflict {
 		last, first = d.due.Expected(at-conflictAfter), d.due.Expected(at-conflictAfter-repeatWithin)
 	}
@@ -115,7 +122,7 @@ func (d *draw) before(t *dice, n uint64, kind record.Kind) (of uint64, found boo
 	}
 	of = first + t.r.Uint64N(last-first)
 	for range tries {
-		if d.throw(t, of) == record.Increment {
+		if kind, _ := d.throw(t, of); kind == record.Increment {
 			return of, true
 		}
 		if of == first {

@@ -42,8 +42,10 @@ type liar struct {
 	stale  time.Duration // frames come so late
 	forged bool          // signatures are not checked
 	top    bool          // the head of the board is wrong
-	mu     sync.Mutex
-	ids    map[string]bool
+	// loadOnly spares what is beside the load the stall.
+	loadOnly bool
+	mu       sync.Mutex
+	ids      map[string]bool
 }
 
 func newLiar(t *testing.T, l *liar) *liar {
@@ -71,7 +73,7 @@ func newLiar(t *testing.T, l *liar) *liar {
 }
 
 func (l *liar) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if l.stall != nil {
+	if l.stall != nil && !l.loadOnly {
 		time.Sleep(l.stall(time.Since(l.began)))
 	}
 	switch {
@@ -117,6 +119,9 @@ func (l *liar) increment(w http.ResponseWriter, r *http.Request, in protocol.Inc
 	case !strings.Contains(in.UserID, "user-"):
 		l.pass(w, r, body)
 		return
+	}
+	if l.loadOnly {
+		l.stall(0)
 	}
 	n := l.seen.Add(1)
 	receipt := protocol.Receipt{

@@ -42,7 +42,7 @@ func load(t *testing.T, url, rate string, change func(*Plan)) Options {
 	o := Options{
 		Server: Server{URL: url, Token: clienttest.Token("load", "score:update"), KeyID: clienttest.KeyID, KeySecret: clienttest.Secret},
 		Plan:   Plan{Pace: p, Users: 20, Seed: 7, Mode: Sync, Connections: DefaultConnections},
-		Say:    func(string, ...any) {},
+		Say:    func(string, ...any) {}, Show: func(Progress) {},
 	}
 	if change != nil {
 		change(&o.Plan)
@@ -259,9 +259,14 @@ func TestADiskThatFillsUpEndsTheRun(t *testing.T) {
 	t.Parallel()
 	s := clienttest.New(t)
 	o := load(t, s.URL, "500/1h", nil)
-	r := &run{Options: o, book: newBook(&o.Plan), ending: record.Ending{Measured: map[string]float64{}}}
+	session, err := newSession(t.Context(), &o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.close()
+	r := &run{Options: o, session: session, book: newBook(&o.Plan), ending: record.Ending{Measured: map[string]float64{}}}
 	began := time.Now()
-	if err := r.all(t.Context(), nil, &disk{room: 10_000}); !errors.Is(err, errFull) || time.Since(began) > 30*time.Second {
+	if err := r.all(t.Context(), &disk{room: 10_000}); !errors.Is(err, errFull) || time.Since(began) > 30*time.Second {
 		t.Errorf("after %v: got %v", time.Since(began), err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/scoreboard/scoreboard/loadgen/pace"
+	"github.com/scoreboard/scoreboard/loadgen/record"
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
@@ -39,12 +40,15 @@ type Plan struct {
 
 	Reads                      float64 // for each increment
 	Repeats, Conflicts, Forged float64 // shares of the increments
+	Parallel                   float64 // share of increments that are sent again in the same moment
+	Cut                        float64 // share of writes whose answer is not waited for
 }
 
 // The bounds of a plan.
 const (
-	maxUsers = 10_000_000
-	maxReads = 1000
+	maxUsers  = 10_000_000
+	maxReads  = 1000
+	maxBoards = 100
 	// DefaultConnections are enough for 10,000 a second that take 100 ms each.
 	DefaultConnections = 1024
 	maxConnections     = 20_000
@@ -63,8 +67,10 @@ func (p *Plan) Check() error {
 		return fmt.Errorf("the skew must be 0 or above 1, not %v", p.Skew)
 	case p.Reads < 0 || p.Reads > maxReads:
 		return fmt.Errorf("the reads for each increment must be 0 to %d, not %v", maxReads, p.Reads)
-	case min(p.Repeats, p.Conflicts, p.Forged) < 0 || p.Repeats+p.Conflicts+p.Forged > 0.9:
+	case min(p.Repeats, p.Conflicts, p.Forged, p.Parallel, p.Cut) < 0 || p.Repeats+p.Conflicts+p.Forged+p.Parallel > 0.9 || p.Cut > 0.9:
 		return errors.New("repeats, conflicts and forgeries are shares, at most 0.9 together")
+	case len(p.Boards) > maxBoards:
+		return fmt.Errorf("there may be %d boards", maxBoards)
 	case p.Connections < 1 || p.Connections > maxConnections:
 		return fmt.Errorf("there must be 1 to %d connections, not %d", maxConnections, p.Connections)
 	case p.Mode != Sync && p.Mode != Async && p.Mode != Batch:
@@ -75,6 +81,28 @@ func (p *Plan) Check() error {
 		return errors.New("a batch is signed as a whole: it has no forged increments")
 	}
 	return nil
+}
+
+// part is what one of several generators plays: its share of the rate, with
+// users of its own, so that it alone knows what they must have.
+func (p Plan) part(s record.Shard) Plan {
+	p.Pace = p.Pace.Times(1 / float64(s.Of))
+	p.Users = max(p.Users/s.Of, 1)
+	p.Seed += uint64(s.No)
+	p.Prefix = fmt.Sprintf("%ss%d-", p.Prefix, s.No)
+	return p
+}
+
+// cuts says whether the answer of request n is not waited for.
+func (p *Plan) cuts(n uint64) bool {
+	if p.Cut == 0 {
+		return false
+	}
+	if _, write := p.write(n); !write {
+		return false
+	}
+	const steps = 1 << 20
+	return float64(mix(mix(p.Seed)^n)%steps) < p.Cut*steps
 }
 
 // perWrite is how many increments a write carries.

@@ -2,6 +2,7 @@ package loadgen
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -35,6 +36,9 @@ type player struct {
 	hit   func(record.Hit)                  // told of each answer
 	acked func(e event)                     // told of each increment that was acknowledged
 	every func(elapsed time.Duration) error // told once a second; an error ends the run
+
+	denied int // increments in a row
+	denial string
 }
 
 // play sends what is due until the end, or until ctx ends: then no more is
@@ -75,7 +79,11 @@ func (p *player) play(ctx context.Context, d *draw, b *book) (lasted time.Durati
 			}
 			p.take(d, b, res, zero.since(res.Timestamp))
 		case now := <-second.C:
-			if e := p.every(zero.since(now)); e != nil && err == nil {
+			e := p.every(zero.since(now))
+			if e == nil && p.denied >= mostDenied {
+				e = fmt.Errorf("the last %d increments were all answered %s: check token and key", p.denied, p.denial)
+			}
+			if e != nil && err == nil {
 				err = e
 				cancel()
 			}
@@ -108,11 +116,31 @@ func (p *player) take(d *draw, b *book, res *vegeta.Result, sent time.Duration) 
 		e := d.event(k)
 		h.Kind = e.kind
 		h.Problem = b.take(e, h.Status, failure, res.Body)
+		p.denials(e.kind, h)
 		if h.Problem == "" && e.kind == record.Increment {
 			p.acked(e)
 		}
 	}
+	if failure == errCut.Error() {
+		h.Problem = "" // its outcome is looked up afterwards
+	}
 	p.hit(h)
+}
+
+// mostDenied is how many increments in a row may be refused for their token or
+// key before nothing else is to be expected.
+const mostDenied = 200
+
+// denials counts those.
+func (p *player) denials(kind record.Kind, h record.Hit) {
+	switch {
+	case kind != record.Increment:
+	case h.Status == http.StatusUnauthorized || h.Status == http.StatusForbidden:
+		p.denied++
+		p.denial = h.Problem
+	default:
+		p.denied = 0
+	}
 }
 
 // unseen says that a read asked for a user that has no score yet, which is the

@@ -2,6 +2,7 @@ package loadgen
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -10,6 +11,8 @@ import (
 
 	"github.com/scoreboard/scoreboard/client"
 	"github.com/scoreboard/scoreboard/loadgen/record"
+	"github.com/scoreboard/scoreboard/server/ranking"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // The pulse: users who rise to the head of the board and step up twice a second
@@ -28,6 +31,7 @@ const (
 // pulse measures freshness beside a load.
 type pulse struct {
 	client   *client.Client
+	direct   *ranking.Ranking // where it is read from; nil through the API
 	users    []string
 	watchers []*client.Client // a user each
 	local    bool             // one clock tells the server's time and ours
@@ -66,8 +70,16 @@ func loopback(server string) bool {
 	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// clock says what freshness is measured from.
+// clock says what freshness is measured from, and where it is seen.
 func (p *pulse) clock() string {
+	seen := "; Redis is read through the API every 20 ms"
+	if p.direct != nil {
+		seen = "; Redis is read directly every 20 ms"
+	}
+	return p.origin() + seen
+}
+
+func (p *pulse) origin() string {
 	if p.local {
 		return "freshness runs from recorded_at: the server is on this machine and has its clock"
 	}
@@ -81,7 +93,7 @@ func (p *pulse) run(ctx context.Context) {
 	var observers, steppers sync.WaitGroup
 	ready := make(chan struct{}, len(p.watchers))
 	for i, c := range p.watchers {
-		observers.Go(func() { p.watch(seeing, c, p.clients[i], time.Duration(i)*20*time.Millisecond, ready) })
+		observers.Go(func() { p.watch(seeing, c, i%2 == 1, p.clients[i], time.Duration(i)*20*time.Millisecond, ready) })
 	}
 	p.blind = p.await(ctx, ready)
 	observers.Go(func() { p.poll(seeing) })
@@ -169,12 +181,12 @@ func (p *pulse) await(ctx context.Context, ready <-chan struct{}) int {
 }
 
 // watch follows the board as a client does. Its first frame makes it ready.
-func (p *pulse) watch(ctx context.Context, c *client.Client, s *sights, after time.Duration, ready chan<- struct{}) {
+func (p *pulse) watch(ctx context.Context, c *client.Client, stream bool, s *sights, after time.Duration, ready chan<- struct{}) {
 	if !pause(ctx, after) { // not all in one moment: joins are limited
 		return
 	}
 	first := true
-	for state := range c.Watch(ctx, "", client.WatchOptions{Limit: 100}) {
+	for state := range c.Watch(ctx, "", client.WatchOptions{Limit: 100, EventStream: stream}) {
 		if state.Connection != client.WebSocket && state.Connection != client.SSE {
 			continue
 		}
@@ -186,7 +198,28 @@ func (p *pulse) watch(ctx context.Context, c *client.Client, s *sights, after ti
 	}
 }
 
-// poll reads the board from Redis. A degraded answer is not from there.
+// head reads the head of the board that Redis holds, from itself or through the
+// API. A degraded answer is not from there.
+func (p *pulse) head(ctx context.Context) ([]client.Entry, error) {
+	if p.direct == nil {
+		top, err := p.client.Top(ctx, client.TopQuery{Limit: 100})
+		if err == nil && top.Degraded {
+			err = errors.New(top.DegradedReason)
+		}
+		return top.Entries, err
+	}
+	top, err := p.direct.Top(ctx, scoreboard.GlobalBoard)
+	if err != nil {
+		return nil, err
+	}
+	entries := make([]client.Entry, len(top.Entries))
+	for i, e := range top.Entries {
+		entries[i] = client.Entry{UserID: string(e.User), Score: int64(e.Score)}
+	}
+	return entries, nil
+}
+
+// poll reads again and again.
 func (p *pulse) poll(ctx context.Context) {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
@@ -196,9 +229,8 @@ func (p *pulse) poll(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		top, err := p.client.Top(ctx, client.TopQuery{Limit: 100})
-		if err == nil && !top.Degraded {
-			p.redis.observe(top.Entries, time.Now())
+		if entries, err := p.head(ctx); err == nil {
+			p.redis.observe(entries, time.Now())
 		}
 	}
 }

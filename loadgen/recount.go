@@ -8,16 +8,16 @@ import (
 	"github.com/scoreboard/scoreboard/client"
 )
 
-// recount compares the server's top and standings with ranks counted from the
-// scores of the book. Others may be on the board too: then a rank lies between
-// what it is among ours and that plus theirs.
-func recount(ctx context.Context, c *client.Client, want map[string]int64, own func(ctx context.Context, user string) (*client.Client, error)) (top, me float64, note string, err error) {
+// recount compares the server's top and standings of a board with ranks counted
+// from the scores of the book. Others may be on the board too: then a rank lies
+// between what it is among ours and that plus theirs.
+func recount(ctx context.Context, c *client.Client, board string, want map[string]int64, own func(ctx context.Context, user string) (*client.Client, error)) (top, me float64, note string, err error) {
 	scores := make([]int64, 0, len(want))
 	for _, score := range want {
 		scores = append(scores, score)
 	}
 	slices.Sort(scores)
-	page, err := c.Top(ctx, client.TopQuery{Limit: 100})
+	page, err := c.Top(ctx, client.TopQuery{Board: board, Limit: 100})
 	if err != nil {
 		return 0, 0, "", fmt.Errorf("read the top: %w", err)
 	}
@@ -52,7 +52,7 @@ func recount(ctx context.Context, c *client.Client, want map[string]int64, own f
 		if err != nil {
 			return 0, 0, "", err
 		}
-		place, err := mine.Me(ctx, client.PlaceQuery{})
+		place, err := mine.Me(ctx, client.PlaceQuery{Board: board})
 		mine.Close()
 		if err != nil {
 			return 0, 0, "", fmt.Errorf("read the standing of %s: %w", user, err)

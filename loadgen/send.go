@@ -2,6 +2,7 @@ package loadgen
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -28,7 +29,6 @@ type sender struct {
 	composer
 	tokens []client.TokenSource // taken in turn
 	conns  *wire.Conns
-	cut    func(n uint64) bool // the answer of this request is not waited for
 }
 
 func newSender(p *Plan, d *draw, s Server, tokens []client.TokenSource) (*sender, error) {
@@ -40,16 +40,14 @@ func newSender(p *Plan, d *draw, s Server, tokens []client.TokenSource) (*sender
 	if err != nil {
 		return nil, err
 	}
-	return &sender{
-		composer: newComposer(p, d, s, base), tokens: tokens, conns: conns, cut: func(uint64) bool { return false },
-	}, nil
+	return &sender{composer: newComposer(p, d, s, base), tokens: tokens, conns: conns}, nil
 }
 
 // number is the header in which vegeta says which request this is.
 const number = "X-Vegeta-Seq"
 
-// cutOff is the failure of a request that was cut on purpose.
-const cutOff = "cut after it was sent"
+// errCut is the failure of a request that was cut on purpose.
+var errCut = errors.New("cut after it was sent")
 
 // RoundTrip implements http.RoundTripper. What comes in has nothing but the
 // number of the request.
@@ -78,11 +76,11 @@ func (s *sender) send(ctx context.Context, n uint64) (int, io.ReadCloser, error)
 		return 0, nil, err
 	}
 	x.Buf = s.request(x.Buf[:0], n, token)
-	if s.cut(n) {
+	if s.plan.cuts(n) {
 		if err := x.Cut(); err != nil {
 			return 0, nil, err
 		}
-		return 0, nil, fmt.Errorf("request %d: %s", n, cutOff)
+		return 0, nil, errCut
 	}
 	return x.Do(ctx)
 }

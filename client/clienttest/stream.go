@@ -74,7 +74,7 @@ func (s *Server) overWebSocket(w http.ResponseWriter, r *http.Request, user stri
 			}
 		}
 	}()
-	s.follow(user, closed, func(f *protocol.Frame) error {
+	s.follow(user, rows(r), closed, func(f *protocol.Frame) error {
 		_ = conn.SetWriteDeadline(time.Now().Add(time.Second))
 		return conn.WriteJSON(f)
 	})
@@ -85,7 +85,7 @@ func (s *Server) overWebSocket(w http.ResponseWriter, r *http.Request, user stri
 func (s *Server) overSSE(w http.ResponseWriter, r *http.Request, user string) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	flush := http.NewResponseController(w)
-	s.follow(user, r.Context().Done(), func(f *protocol.Frame) error {
+	s.follow(user, rows(r), r.Context().Done(), func(f *protocol.Frame) error {
 		data, err := json.Marshal(f)
 		if err != nil {
 			return err
@@ -95,8 +95,16 @@ func (s *Server) overSSE(w http.ResponseWriter, r *http.Request, user string) {
 	})
 }
 
+// rows is how many a stream shows: 10, or 100 when asked for.
+func rows(r *http.Request) int {
+	if r.URL.Query().Get("limit") == "100" {
+		return 100
+	}
+	return 10
+}
+
 // follow sends the state now and at every change, and the user's own changes.
-func (s *Server) follow(user string, closed <-chan struct{}, send func(*protocol.Frame) error) {
+func (s *Server) follow(user string, rows int, closed <-chan struct{}, send func(*protocol.Frame) error) {
 	wake, pushed := make(chan struct{}, 1), make(chan protocol.Frame, 128)
 	s.mu.Lock()
 	s.subs[wake] = pushed
@@ -108,7 +116,7 @@ func (s *Server) follow(user string, closed <-chan struct{}, send func(*protocol
 		s.mu.Unlock()
 	}()
 	s.mu.Lock()
-	frames, score := s.frames(user, 0)
+	frames, score := s.frames(user, rows, 0)
 	s.mu.Unlock()
 	for {
 		for _, f := range frames {
@@ -132,19 +140,19 @@ func (s *Server) follow(user string, closed <-chan struct{}, send func(*protocol
 			frames = []*protocol.Frame{&f}
 		case <-wake:
 			s.mu.Lock()
-			frames, score = s.frames(user, score)
+			frames, score = s.frames(user, rows, score)
 			s.mu.Unlock()
 		}
 	}
 }
 
-func (s *Server) frames(user string, before int64) (frames []*protocol.Frame, score int64) {
+func (s *Server) frames(user string, rows int, before int64) (frames []*protocol.Frame, score int64) {
 	g := &s.game
 	all := g.entries()
 	now := time.Now().UTC()
 	frames = append(frames, &protocol.Frame{
 		Type: protocol.FrameUpdated, Board: string(g.board.ID), Version: g.version, Epoch: g.epoch, TS: now,
-		Top: all[:min(10, len(all))], Degraded: g.degraded != "", DegradedReason: g.degraded,
+		Top: all[:min(rows, len(all))], Degraded: g.degraded != "", DegradedReason: g.degraded,
 	})
 	if p := g.users[user]; p != nil && p.score != before {
 		rank, score := g.rank(user), p.score

@@ -20,7 +20,9 @@ import (
 )
 
 func newAcceptCmd(p *program) *cobra.Command {
-	var profile, out, ops string
+	var profile, out, ops, prometheus, redis, shard string
+	var faults []string
+	var chaos bool
 	var rate, users int
 	var lasts time.Duration
 	cmd := &cobra.Command{
@@ -35,14 +37,21 @@ issuer for the criteria on limits and on /me.
 
 --rate, --duration and --users ask for less than the profile. Limits on rates and
 on the duration shrink with them, and the verdict is then "scaled", never
-"passed". raw.zst, report.json and report.html go to --out. Exit code 3 says that
+"passed". So it is where nobody named a Prometheus that could have loaded the alert
+rules, and where a run ends early. raw.zst, report.json and report.html go to --out. Exit code 3 says that
 criteria were missed.
+
+--chaos sends repeats in the same moment as what they repeat, cuts requests off
+after they were sent, and runs each --fault, a command of the shell such as one
+that kills a projector or flushes Redis, in the middle of the load. Then only
+what must hold all the same is judged: nothing lost, nothing twice, all of it shown.
 
 The profiles are A (signed increments), B (boards), C (from update to client),
 E (reads beside writes), and full (A, B and C at once, at A's load).`,
 		Example: trimExamples(`
   sbctl accept --rate 1000 --duration 1m --users 10000
-  sbctl accept --profile E --out out/accept-e`),
+  sbctl accept --profile E --out out/accept-e
+  sbctl accept --chaos --fault "kill -9 4711" --fault "redis-cli flushall" --rate 500 --duration 1m`),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			scenario, err := criteria.Read(scenarios.Files, profile)
 			if err != nil {
@@ -52,23 +61,33 @@ E (reads beside writes), and full (A, B and C at once, at A's load).`,
 				return usagef("--rate, --duration and --users must be more than nothing")
 			}
 			scenario.Scale(rate, lasts, users)
+			if !chaos && len(faults) > 0 {
+				return usagef("--fault is for --chaos")
+			}
 			l := scenario.Load
 			plan := loadgen.Plan{
 				// Users of this run alone, so that their scores are known.
-				Prefix: "a" + strconv.FormatInt(time.Now().Unix(), 36) + "-",
+				Prefix: ownUsers(),
 				Users:  l.Users, Skew: l.Skew, Mode: loadgen.Sync, Connections: loadgen.DefaultConnections,
 				Reads: l.Reads, Repeats: l.Repeats, Conflicts: l.Conflicts, Forged: l.Forged,
 			}
 			if plan.Pace, err = pace.Parse(strconv.Itoa(l.Rate), l.Duration); err != nil {
 				return &usageError{err}
 			}
-			o, err := p.loadOptions(plan, out)
+			if chaos {
+				plan.Parallel, plan.Cut = chaosShare, chaosShare
+				if err := scenario.Correctness(); err != nil {
+					return err
+				}
+			}
+			o, err := p.loadOptions(plan, out, ops)
 			if err != nil {
 				return err
 			}
-			if o.Scenario, o.Ops = scenario, ops; ops == "" {
-				o.Ops = opsOf(o.Server.URL)
+			if o.Shard, err = parseShard(shard); err != nil {
+				return err
 			}
+			o.Scenario, o.Prometheus, o.Redis, o.Faults = scenario, prometheus, redis, faults
 			return p.runLoad(cmd.Context(), o)
 		},
 	}
@@ -78,9 +97,18 @@ E (reads beside writes), and full (A, B and C at once, at A's load).`,
 	flags.DurationVar(&lasts, "duration", 0, "how long (default the profile's)")
 	flags.IntVar(&users, "users", 0, "how many users (default the profile's)")
 	flags.StringVar(&ops, "ops", "", "the server's address of operations (default the server's host, port 8081)")
+	flags.StringVar(&prometheus, "prometheus", "", "a Prometheus that must have loaded the alert rules (default they are not judged)")
+	flags.StringVar(&redis, "redis", "", "URL of the server's Redis, to see what arrives there (default through the API)")
+	flags.StringVar(&shard, "shard", "", "the part of the load that this generator plays, such as 2/5")
+	flags.BoolVar(&chaos, "chaos", false, "send repeats in parallel, cut requests off, and run the faults")
+	flags.StringArrayVar(&faults, "fault", nil, "with --chaos, a command to run in the middle; may stand several times")
 	flags.StringVar(&out, "out", "out/accept", "the folder for record and reports")
 	return cmd
 }
+
+// chaosShare is the share of repeats in the same moment, and of requests that
+// are cut off.
+const chaosShare = 0.02
 
 // opsOf is where a server shows its metrics if nobody moved them.
 func opsOf(server string) string {

@@ -3,15 +3,17 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
-	"os"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/scoreboard/scoreboard/loadgen"
+	"github.com/scoreboard/scoreboard/loadgen/criteria"
 	"github.com/scoreboard/scoreboard/loadgen/pace"
+	"github.com/scoreboard/scoreboard/loadgen/record"
 	"github.com/scoreboard/scoreboard/loadgen/report"
+	"github.com/scoreboard/scoreboard/testdata/scenarios"
 )
 
 func newLoadCmd(p *program) *cobra.Command {
@@ -23,8 +25,9 @@ func newLoadCmd(p *program) *cobra.Command {
 
 func newLoadRunCmd(p *program) *cobra.Command {
 	plan := loadgen.Plan{Connections: loadgen.DefaultConnections}
-	var rate, mode, out string
+	var rate, mode, out, ops, shard string
 	var lasts time.Duration
+	var findMax bool
 	cmd := &cobra.Command{
 		Use: "run", Short: "Send increments at a rate and report", Args: takes(),
 		Long: `Send increments at a rate and report.
@@ -35,10 +38,20 @@ and its latency runs from then. --rate takes a number, a ramp such as
 length to --duration. The token needs the scope score:update, for the increments
 are many users'. With --out, raw.zst, report.json and report.html go there. Exit
 code 3 says that over 1 % failed or could not be sent in time, or that nothing was
-measured.`,
+measured.
+
+--shard 2/5 plays the second fifth of the load, for five generators that begin at
+the same time; "sbctl load report" makes one report of their records.
+
+--find-max looks for the highest rate that is held: from --rate on it doubles and
+then halves the gap in tries of 20 s, each judged by the criteria of specification
+A on latency, freshness and correctness, and by an outbox that drains; what it finds
+is played for --duration. The server should be one of its own. Exit code 3 says
+that no rate was held.`,
 		Example: trimExamples(`
   sbctl load run --rate 1000..10000/60s --users 100000 --out out/load
-  sbctl load run --rate 2000 --duration 1m --reads 0.5 --repeats 0.05 --mode async`),
+  sbctl load run --rate 2000 --duration 1m --reads 0.5 --repeats 0.05 --mode async
+  sbctl load run --find-max --rate 2000 --duration 2m --users 10000 --out out/max`),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
 			if plan.Pace, err = pace.Parse(rate, lasts); err != nil {
@@ -47,9 +60,18 @@ measured.`,
 			if plan.Mode = loadgen.Mode(mode); plan.Mode != loadgen.Batch && cmd.Flags().Changed("batch") {
 				return usagef("--batch is for --mode batch")
 			}
-			o, err := p.loadOptions(plan, out)
+			if plan.Prefix == "" && (findMax || shard != "") {
+				plan.Prefix = ownUsers()
+			}
+			o, err := p.loadOptions(plan, out, ops)
 			if err != nil {
 				return err
+			}
+			if o.Shard, err = parseShard(shard); err != nil {
+				return err
+			}
+			if findMax {
+				return p.findMax(cmd.Context(), o)
 			}
 			return p.runLoad(cmd.Context(), o)
 		},
@@ -66,13 +88,17 @@ measured.`,
 	flags.Float64Var(&plan.Repeats, "repeats", 0, "share of increments that were sent before")
 	flags.Float64Var(&plan.Conflicts, "conflicts", 0, "share with the event id of another increment")
 	flags.Float64Var(&plan.Forged, "forged", 0, "share with a signature that does not hold")
+	flags.StringSliceVar(&plan.Boards, "boards", nil, "the boards to play on, a user on one of them (default global)")
+	flags.BoolVar(&findMax, "find-max", false, "look for the highest rate that is held, from --rate on")
+	flags.StringVar(&shard, "shard", "", "the part of the load that this generator plays, such as 2/5")
+	flags.StringVar(&ops, "ops", "", "the server's address of operations (default the server's host, port 8081)")
 	flags.IntVar(&plan.Connections, "connections", plan.Connections, "the most requests in flight")
 	flags.StringVar(&out, "out", "", "the folder for record and reports (default none are written)")
 	return cmd
 }
 
 // loadOptions are those of a run against the server of the settings.
-func (p *program) loadOptions(plan loadgen.Plan, out string) (loadgen.Options, error) {
+func (p *program) loadOptions(plan loadgen.Plan, out, ops string) (loadgen.Options, error) {
 	s, err := p.settings()
 	if err != nil {
 		return loadgen.Options{}, err
@@ -83,16 +109,21 @@ func (p *program) loadOptions(plan loadgen.Plan, out string) (loadgen.Options, e
 	if err := plan.Check(); err != nil {
 		return loadgen.Options{}, &usageError{err}
 	}
+	if ops == "" {
+		ops = opsOf(s.Server.Value)
+	}
 	return loadgen.Options{
 		Server: loadgen.Server{URL: s.Server.Value, Token: s.Token.Value, KeyID: s.KeyID.Value, KeySecret: s.KeySecret.Value},
-		Plan:   plan, Out: out, Machine: thisMachine(), Say: p.say,
+		Plan:   plan, Out: out, Ops: ops, Machine: thisMachine(), Say: p.say,
 	}, nil
 }
 
 // runLoad runs, prints, and answers with the verdict.
 func (p *program) runLoad(ctx context.Context, o loadgen.Options) error {
 	p.say("%s", report.ParametersText(o.Parameters()))
+	end := p.follow(&o)
 	r, err := loadgen.Run(ctx, o)
+	end()
 	if err != nil {
 		return err
 	}
@@ -112,38 +143,61 @@ func (p *program) runLoad(ctx context.Context, o loadgen.Options) error {
 	return nil
 }
 
-func newLoadReportCmd(p *program) *cobra.Command {
-	var format string
-	cmd := &cobra.Command{
-		Use: "report FILE", Short: "Make a report of a recorded run", Args: takes("the record"),
-		Long: `Make a report of a recorded run.
-
-FILE is the raw.zst of load run or accept. text and json are the report, html is
-one page that needs nothing else, hdr is the distribution of the latency of
-increments as HdrHistogram's tools read it.`,
-		Example: trimExamples(`
-  sbctl load report out/load/raw.zst
-  sbctl load report out/load/raw.zst --format hdr`),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if !cmd.Flags().Changed("format") && p.output == "json" {
-				format = "json"
-			}
-			f, err := os.Open(args[0])
-			if err != nil {
-				return err
-			}
-			defer func() { _ = f.Close() }()
-			r, b, err := report.Make(f)
-			if err != nil {
-				return fmt.Errorf("%s: %w", args[0], err)
-			}
-			write, known := map[string]func(io.Writer) error{"text": r.Text, "json": r.JSON, "html": r.HTML, "hdr": b.Histogram}[format]
-			if !known {
-				return usagef("--format is text, json, html or hdr, not %q", format)
-			}
-			return write(p.stdout)
-		},
+// findMax searches, prints, and answers whether anything was found.
+func (p *program) findMax(ctx context.Context, o loadgen.Options) error {
+	if o.Shard.Of > 1 {
+		return usagef("--find-max is for one generator")
 	}
-	cmd.Flags().StringVar(&format, "format", "text", "text, json, html or hdr")
-	return cmd
+	var err error
+	if o.Scenario, err = criteria.Read(scenarios.Files, "A"); err != nil {
+		return err
+	}
+	if err := o.Scenario.UnderLoad(); err != nil {
+		return err
+	}
+	p.say("%s", report.ParametersText(o.Parameters()))
+	end := p.follow(&o)
+	found, err := loadgen.FindMax(ctx, o)
+	end()
+	if err != nil {
+		return err
+	}
+	if err := p.print(found, func() *table { return triesTable(found) }); err != nil {
+		return err
+	}
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("the search was ended before its time: %w", context.Canceled)
+	case found.Rate == 0:
+		return errNo
+	}
+	p.say("%d increments a second were held for %v (%s)", found.Rate, time.Duration(found.Report.Seconds*float64(time.Second)).Round(time.Second), found.Mode)
+	return nil
 }
+
+func triesTable(m *loadgen.Max) *table {
+	t := newTable(">RATE", ">SECONDS", ">GOT", ">P95 MS", ">P99 MS", "HELD", "MISSED")
+	for _, try := range m.Tries {
+		held := "yes"
+		if try.Missed != "" {
+			held = "no"
+		}
+		t.add(strconv.Itoa(try.Rate), fmt.Sprintf("%.0f", try.Seconds), fmt.Sprintf("%.0f", try.Got), fmt.Sprintf("%.1f", try.P95), fmt.Sprintf("%.1f", try.P99), held, try.Missed)
+	}
+	return t
+}
+
+func parseShard(text string) (record.Shard, error) {
+	if text == "" {
+		return record.Shard{}, nil
+	}
+	s, err := record.ParseShard(text)
+	if err != nil {
+		return s, &usageError{err}
+	}
+	return s, nil
+}
+
+// ownUsers begins the names of users of a run of its own, so that what they must
+// have is known.
+func ownUsers() string { return "a" + strconv.FormatInt(time.Now().UnixMilli(), 36) + "-" }

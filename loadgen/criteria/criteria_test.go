@@ -11,7 +11,7 @@ import (
 
 func TestCriteriaAreATable(t *testing.T) {
 	t.Parallel()
-	m := Measured{"increments.rate": 10000, "api.p95": 200, "errors": 0.99, "lost": 0, "replays.rejected": 100, "duration": 900_000, "reads.p99.9": 12.3456}
+	m := map[string]float64{"increments.rate": 10000, "api.p95": 200, "errors": 0.99, "lost": 0, "replays.rejected": 100, "duration": 900_000, "reads.p99.9": 12.3456}
 	for _, c := range []struct {
 		text, limit string
 		pass        bool

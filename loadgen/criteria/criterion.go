@@ -29,6 +29,7 @@ var quantities = map[string]unit{
 	"acks.recorded": percent, "replays.rejected": percent, "conflicts.rejected": percent,
 	"signatures.rejected": percent, "limits.enforced": percent,
 	"top.correct": percent, "me.correct": percent, "audit.found": percent, "metrics.found": percent,
+	"alerts.loaded": percent, "faults.done": percent, "drained": duration,
 }
 
 var (
@@ -53,9 +54,27 @@ func unitOf(name string) (unit, bool) {
 	return 0, false
 }
 
-// Measured holds what was measured: rates a second, percents, counts, and
-// times in milliseconds. What is not in it was not measured.
-type Measured map[string]float64
+// IsRate says whether it is about how much there is in a second, and so about
+// all generators together.
+func (c Criterion) IsRate() bool { return c.unit == perSecond }
+
+// IsShare says whether a quantity is a percentage.
+func IsShare(name string) bool {
+	u, known := unitOf(name)
+	return known && u == percent
+}
+
+// Together is what two parts of a run measured: counts add up, and of shares and
+// times the worse holds.
+func Together(name string, a, b float64) float64 {
+	switch u, _ := unitOf(name); u {
+	case percent:
+		return min(a, b)
+	case duration:
+		return max(a, b)
+	}
+	return a + b
+}
 
 // Criterion is one limit.
 type Criterion struct {
@@ -117,7 +136,7 @@ func parse(text string) (Criterion, error) {
 
 // Judge says whether it is met, and what was measured; there is no value where
 // nothing was, and then it is not met.
-func (c Criterion) Judge(m Measured) (value *float64, pass bool) {
+func (c Criterion) Judge(m map[string]float64) (value *float64, pass bool) {
 	v, there := m[c.Name]
 	if !there {
 		return nil, false

@@ -24,6 +24,21 @@ type Visitor struct {
 	Ending func(Ending)
 }
 
+// ReadHeader reads the header of a record and goes back to its beginning.
+func ReadHeader(r io.ReadSeeker) (h Header, err error) {
+	z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1))
+	if err != nil {
+		return h, fmt.Errorf("read the record: %w", err)
+	}
+	defer z.Close()
+	d := &reader{in: bufio.NewReader(z)}
+	if err := d.entry(Visitor{Header: func(got Header) { h = got }}, true); err != nil {
+		return h, fmt.Errorf("read the record: %w", err)
+	}
+	_, err = r.Seek(0, io.SeekStart)
+	return h, err
+}
+
 // Visit reads a record. A record that ends early, as that of a run that died
 // does, is no error: its visitor has been told no ending.
 func Visit(r io.Reader, v Visitor) error {

@@ -1,6 +1,11 @@
 package record
 
-import "time"
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
 
 // Kind is what a hit was.
 type Kind uint8
@@ -44,6 +49,7 @@ type Sample struct {
 type Tick struct {
 	At          time.Duration `json:"at"`
 	OutboxDepth int64         `json:"outbox_depth"`
+	Lag         int64         `json:"lag"`       // records that the projection has not consumed
 	OldestMS    int64         `json:"oldest_ms"` // of what waits in the outbox
 }
 
@@ -59,7 +65,33 @@ type Header struct {
 	// Asked is how many requests fall due in each second of the plan.
 	Asked    []uint64      `json:"asked"`
 	Duration time.Duration `json:"duration"`
+	Shard    Shard         `json:"shard,omitzero"`
 }
+
+// Shard is which part of a run several generators share: 2 of 5. The zero value
+// is all of it.
+type Shard struct {
+	No int `json:"no"` // from 1
+	Of int `json:"of"`
+}
+
+// ParseShard reads "2/5".
+func ParseShard(text string) (s Shard, err error) {
+	no, of, found := strings.Cut(text, "/")
+	if found {
+		s.No, err = strconv.Atoi(no)
+	}
+	if found && err == nil {
+		s.Of, err = strconv.Atoi(of)
+	}
+	const most = 1000
+	if !found || err != nil || s.No < 1 || s.No > s.Of || s.Of > most {
+		return Shard{}, fmt.Errorf("a shard is written as 2/5, not %q", text)
+	}
+	return s, nil
+}
+
+func (s Shard) String() string { return fmt.Sprintf("%d/%d", s.No, s.Of) }
 
 // Check is a criterion as it stood when the run began, after scaling.
 type Check struct {
@@ -83,8 +115,21 @@ type Ending struct {
 	Lasted time.Duration `json:"lasted"` // how much of the plan was played
 	Cut    bool          `json:"cut"`    // ended before its time
 	// Measured is what was found out beside the hits, by the names of criteria.
-	Measured map[string]float64 `json:"measured,omitempty"`
-	Notes    []string           `json:"notes,omitempty"`
+	Measured Measured `json:"measured,omitempty"`
+	// Skipped are criteria that nobody asked to be measured, with the reason.
+	Skipped map[string]string `json:"skipped,omitempty"`
+	Notes   []string          `json:"notes,omitempty"`
+}
+
+// Measured holds what was measured: rates a second, percents, counts, and times
+// in milliseconds. What is not in it was not measured.
+type Measured map[string]float64
+
+// Worst keeps the lower one.
+func (m Measured) Worst(name string, v float64) {
+	if old, there := m[name]; !there || v < old {
+		m[name] = v
+	}
 }
 
 // format is the version of the file.

@@ -38,11 +38,11 @@ func full(t *testing.T, hits int) (*bytes.Buffer, collect) {
 	want := collect{
 		headers: []Header{{
 			Format: format, Began: time.Unix(1, 0).UTC(), Profile: "A", Scaled: true, Checks: []Check{{"lost == 0", "A"}},
-			Parameters: map[string]any{"rate": "5"}, Asked: []uint64{5, 5}, Duration: 2 * time.Second,
+			Parameters: map[string]any{"rate": "5"}, Asked: []uint64{5, 5}, Duration: 2 * time.Second, Shard: Shard{2, 5},
 		}},
 		samples: []Sample{{"redis", time.Second, time.Millisecond}},
-		ticks:   []Tick{{time.Second, 3, 40}},
-		endings: []Ending{{2 * time.Second, true, map[string]float64{"lost": 0}, []string{"a note"}}},
+		ticks:   []Tick{{time.Second, 3, 7, 40}},
+		endings: []Ending{{2 * time.Second, true, Measured{"lost": 0}, map[string]string{"alerts.loaded": "nobody asked"}, []string{"a note"}}},
 	}
 	w, err := NewWriter(&out, want.headers[0])
 	if err != nil {

@@ -30,8 +30,10 @@ type Builder struct {
 	good     [record.Kinds]uint64 // increments answered as they had to be
 	sent     uint64
 	failed   uint64
+	cut      uint64        // on purpose
 	played   time.Duration // due time of the last hit
 	line     *timeline
+	shards   int // that were merged, of a run that several generators shared
 }
 
 // The latencies that are kept, as criteria name them.
@@ -48,7 +50,7 @@ const (
 func NewBuilder(h record.Header) *Builder {
 	b := &Builder{
 		header: h, latency: map[string]*hdrhistogram.Histogram{}, statuses: map[string]uint64{}, problems: map[string]uint64{},
-		line: newTimeline(h.Duration),
+		line: newTimeline(h.Duration), shards: 1,
 	}
 	for _, name := range []string{api, service, reads, late, redis, client} {
 		b.latency[name] = hdrhistogram.New(shortest.Microseconds(), longest.Microseconds(), digits)
@@ -64,6 +66,11 @@ func (b *Builder) Hit(h record.Hit) {
 	b.observe(late, h.Late)
 	s := b.line.at(h.Due)
 	s.sent++
+	if h.Status == 0 && h.Problem == "" {
+		b.statuses["cut on purpose"]++ // there was no answer to measure
+		b.cut++
+		return
+	}
 	if h.Kind == record.Read {
 		b.observe(reads, h.Late+h.Service)
 	} else {
@@ -97,16 +104,20 @@ func (b *Builder) Tick(t record.Tick) { b.line.at(t.At).tick = t }
 // Ending takes the end.
 func (b *Builder) Ending(e record.Ending) { b.ending = &e }
 
-// State is how a run stands.
+// State is how a run stands. Times are in milliseconds.
 type State struct {
-	Sent, Failed uint64
-	P95          float64 // of increments from due, in milliseconds
-	Freshness    float64 // p95 of commit to client, in milliseconds
+	Sent, Failed  uint64
+	API, Late     Latency // of increments from due; of all requests
+	Redis, Client float64 // p95 from commit to there
+	Errors        []Count // most frequent first
 }
 
 // Now is how the run stands.
 func (b *Builder) Now() State {
-	return State{b.sent, b.failed, quantile(b.latency[api], 95), quantile(b.latency[client], 95)}
+	return State{
+		b.sent, b.failed, summary(b.latency[api]), summary(b.latency[late]),
+		quantile(b.latency[redis], 95), quantile(b.latency[client], 95), b.errorCounts(),
+	}
 }
 
 func (b *Builder) observe(name string, d time.Duration) {
@@ -132,7 +143,7 @@ func (b *Builder) Report() (*Report, error) {
 	r := &Report{
 		Profile: b.header.Profile, Began: b.header.Began.UTC(), Seconds: end.Lasted.Seconds(), Cut: end.Cut,
 		Parameters: b.header.Parameters, Machine: b.header.Machine,
-		Asked: b.asked(end.Lasted), Sent: b.sent, Succeeded: b.sent - b.failed,
+		Asked: b.asked(end.Lasted), Sent: b.sent, Succeeded: b.sent - b.failed - b.cut, CutOff: b.cut, Shards: b.shares(),
 		ReadsRate: float64(b.good[record.Read]) / seconds,
 		FromDue:   summary(b.latency[api]), Service: summary(b.latency[service]), Late: summary(b.latency[late]), Reads: summary(b.latency[reads]),
 		Freshness: map[string]Latency{"redis": summary(b.latency[redis]), "client": summary(b.latency[client])},
@@ -146,7 +157,7 @@ func (b *Builder) Report() (*Report, error) {
 	}
 	r.Rate = float64(increments) / seconds
 	r.Measured = b.measure(r, end)
-	return r, r.judge(b.header)
+	return r, r.judge(b.header, b.shards, end.Skipped)
 }
 
 // asked is how many requests fell due in the time that was played.
@@ -191,30 +202,6 @@ func (b *Builder) measure(r *Report, end record.Ending) map[string]float64 {
 }
 
 func percent(part, whole uint64) float64 { return 100 * float64(part) / float64(whole) }
-
-// judge holds the report to the criteria of its header.
-func (r *Report) judge(h record.Header) error {
-	r.Verdict = Passed
-	if h.Scaled || r.Cut {
-		r.Verdict = Scaled
-	}
-	for _, check := range h.Checks {
-		c, err := criteria.Parse(check.Text, check.Source)
-		if err != nil {
-			return err
-		}
-		value, pass := c.Judge(r.Measured)
-		line := Criterion{Name: c.Name, Source: c.Source, Limit: c.LimitText(), Measured: value, Pass: pass, shown: "not measured"}
-		if value != nil {
-			line.shown = c.Format(*value)
-		}
-		r.Criteria = append(r.Criteria, line)
-		if !pass {
-			r.Verdict = Failed
-		}
-	}
-	return nil
-}
 
 func summary(h *hdrhistogram.Histogram) Latency {
 	return Latency{

@@ -11,7 +11,10 @@ import (
 var page string
 
 // HTML writes the report as one page that needs nothing else.
-func (r *Report) HTML(w io.Writer) error {
+func (r *Report) HTML(w io.Writer) error { return r.HTMLAgainst(w, nil) }
+
+// HTMLAgainst is HTML with another run beside it, where there is one.
+func (r *Report) HTMLAgainst(w io.Writer, other *Report) error {
 	t, err := template.New("report").Funcs(template.FuncMap{
 		"ms": func(v float64) string { return fmt.Sprintf("%.1f", v) },
 	}).Parse(page)
@@ -30,48 +33,66 @@ func (r *Report) HTML(w io.Writer) error {
 	}
 	type verdict struct {
 		Criterion
-		Shown string
+		Shown, Word string
 	}
 	var verdicts []verdict
 	for _, c := range r.Criteria {
-		verdicts = append(verdicts, verdict{c, c.shown})
+		verdicts = append(verdicts, verdict{c, c.shown, c.verdict()})
 	}
-	return t.Execute(w, map[string]any{
+	data := map[string]any{
 		"Report": r, "Headline": r.headline(), "Verdicts": verdicts, "Rows": rows,
-		"Parameters": parameterLines(r.Parameters), "Charts": r.charts(),
-	})
+		"Parameters": parameterLines(r.Parameters), "Charts": r.charts(other),
+	}
+	if other != nil {
+		data["Other"], data["Pairs"] = other.headline(), append(differing(r, other), against(r, other)...)
+	}
+	return t.Execute(w, data)
 }
 
 // The colours of the lines, told apart by those who see few colours too.
 const blue, orange, green, grey = "#0072b2", "#d55e00", "#009e73", "#777777"
 
-func (r *Report) charts() []template.HTML {
-	var at, asked, sent, failed, p50, p99, depth, oldest, toRedis, toClient []float64
+// charts draws the run; of another one only what is compared, in grey.
+func (r *Report) charts(other *Report) []template.HTML {
+	var at, asked, sent, failed, p50, p99, depth, oldest, lag, toRedis, toClient []float64
 	for _, s := range r.Timeline {
 		at, asked, sent, failed = append(at, s.At), append(asked, s.Asked), append(sent, s.Sent), append(failed, s.Errors)
 		p50, p99 = append(p50, s.P50), append(p99, s.P99)
 		depth, oldest = append(depth, float64(s.OutboxDepth)), append(oldest, float64(s.OldestMS))
+		lag = append(lag, float64(s.Lag))
 		toRedis, toClient = append(toRedis, s.Redis), append(toClient, s.Client)
 	}
 	over := func(title string, log bool, unit string, lines ...series) template.HTML {
-		for i := range lines {
-			lines[i].x = at
-		}
 		x := axis{0, max(r.Seconds, 1), false, ""}
+		for i := range lines {
+			if lines[i].x == nil {
+				lines[i].x = at
+			} else if other != nil {
+				x.most = max(x.most, other.Seconds)
+			}
+		}
 		return chart(title, x, x.marks(), func(v float64) string { return tick(v) + " s" }, yAxis(lines, log, unit), lines)
 	}
+	latency := []series{{name: "p50", colour: blue, y: p50}, {name: "p99", colour: orange, y: p99}}
+	if other != nil {
+		was := series{name: "p99 of the other", colour: grey}
+		for _, s := range other.Timeline {
+			was.x, was.y = append(was.x, s.At), append(was.y, s.P99)
+		}
+		latency = append(latency, was)
+	}
 	return []template.HTML{
-		over("Latency of increments from when due", true, " ms", series{name: "p50", colour: blue, y: p50}, series{name: "p99", colour: orange, y: p99}),
-		r.percentiles(),
+		over("Latency of increments from when due", true, " ms", latency...),
+		r.percentiles(other),
 		over("Requests a second", false, "", series{name: "asked", colour: grey, y: asked}, series{name: "sent", colour: blue, y: sent}, series{name: "failed", colour: orange, y: failed}),
 		over("Worst freshness", true, " ms", series{name: "commit to Redis", colour: green, y: toRedis}, series{name: "commit to client", colour: blue, y: toClient}),
-		over("Outbox", false, "", series{name: "rows waiting", colour: blue, y: depth}, series{name: "oldest, ms", colour: orange, y: oldest}),
+		over("Outbox and consumer", false, "", series{name: "rows waiting in the outbox", colour: blue, y: depth}, series{name: "oldest, ms", colour: orange, y: oldest}, series{name: "records to consume", colour: green, y: lag}),
 	}
 }
 
 // percentiles draws latency by percentile, so that the slowest have room: each
 // nine takes the same width.
-func (r *Report) percentiles() template.HTML {
+func (r *Report) percentiles(other *Report) template.HTML {
 	of := func(name, colour string, l Latency) series {
 		s := series{name: name, colour: colour}
 		if l.N == 0 {
@@ -82,6 +103,9 @@ func (r *Report) percentiles() template.HTML {
 		return s
 	}
 	lines := []series{of("increments from due", blue, r.FromDue), of("increments from sent", grey, r.Service), of("reads from due", green, r.Reads)}
+	if other != nil {
+		lines = append(lines, of("increments of the other", orange, other.FromDue))
+	}
 	label := map[float64]string{2: "p50", 10: "p90", 100: "p99", 1000: "p99.9", 10_000: "p99.99"}
 	return chart("Latency by percentile", axis{2, 10_000, true, ""}, []float64{2, 10, 100, 1000, 10_000},
 		func(v float64) string { return label[v] }, yAxis(lines, true, " ms"), lines)

@@ -29,8 +29,10 @@ type Report struct {
 	Asked     uint64  `json:"asked"` // requests that fell due
 	Sent      uint64  `json:"sent"`  // by the end; the rest is what it was behind
 	Succeeded uint64  `json:"succeeded"`
-	Rate      float64 `json:"rate"`       // increments a second that were answered as they had to be
-	ReadsRate float64 `json:"reads_rate"` // the same of reads
+	CutOff    uint64  `json:"cut_off,omitempty"` // whose answers were not waited for, on purpose
+	Shards    string  `json:"shards,omitempty"`  // how many of how many generators it is about
+	Rate      float64 `json:"rate"`              // increments a second that were answered as they had to be
+	ReadsRate float64 `json:"reads_rate"`        // the same of reads
 
 	// FromDue is the latency of increments that users would feel; Service
 	// leaves out the wait for a free connection, and so a stalled server; Late
@@ -76,8 +78,12 @@ type Criterion struct {
 	Limit    string   `json:"limit"`
 	Measured *float64 `json:"measured"`
 	Pass     bool     `json:"pass"`
+	Skipped  string   `json:"skipped,omitempty"` // why nobody asked for it to be measured; then the run cannot pass
 	shown    string
 }
+
+// Shown is what was measured against its limit, in words.
+func (c *Criterion) Shown() string { return c.Name + " " + c.shown + " " + c.Limit }
 
 // Slice is a stretch of the run.
 type Slice struct {
@@ -89,6 +95,7 @@ type Slice struct {
 	P99         float64 `json:"p99"`
 	OutboxDepth int64   `json:"outbox_depth"`
 	OldestMS    int64   `json:"oldest_ms"`
+	Lag         int64   `json:"lag"`   // records that wait to be consumed
 	Redis       float64 `json:"redis"` // the worst freshness, in milliseconds
 	Client      float64 `json:"client"`
 }

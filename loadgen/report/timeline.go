@@ -65,7 +65,7 @@ func (t *timeline) slices(asked []uint64, lasted time.Duration) []Slice {
 		out = append(out, Slice{
 			At: float64(i * each), Asked: float64(due) / float64(each), Sent: float64(p.sent) / length, Errors: float64(p.errors) / length,
 			P50: quantile(p.latency, 50), P99: quantile(p.latency, 99),
-			OutboxDepth: p.tick.OutboxDepth, OldestMS: p.tick.OldestMS,
+			OutboxDepth: p.tick.OutboxDepth, OldestMS: p.tick.OldestMS, Lag: p.tick.Lag,
 			Redis: ms(p.redis), Client: ms(p.client),
 		})
 		if i == maxSlices-1 {

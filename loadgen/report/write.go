@@ -10,26 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/scoreboard/scoreboard/loadgen/record"
 )
-
-// Make makes the report of a record.
-func Make(in io.Reader) (*Report, *Builder, error) {
-	var b *Builder
-	err := record.Visit(in, record.Visitor{
-		Header: func(h record.Header) { b = NewBuilder(h) },
-		Hit:    func(h record.Hit) { b.Hit(h) },
-		Sample: func(s record.Sample) { b.Sample(s) },
-		Tick:   func(t record.Tick) { b.Tick(t) },
-		Ending: func(e record.Ending) { b.Ending(e) },
-	})
-	if err != nil {
-		return nil, nil, err
-	}
-	r, err := b.Report()
-	return r, b, err
-}
 
 // Write puts report.json and report.html into a folder, which it makes.
 func (r *Report) Write(dir string) error {
@@ -68,6 +49,12 @@ func (r *Report) Text(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%.1f s of traffic: %d requests fell due, %d were sent, %d succeeded\n", r.Seconds, r.Asked, r.Sent, r.Succeeded)
 	fmt.Fprintf(&b, "%.1f increments and %.1f reads a second\n", r.Rate, r.ReadsRate)
+	if r.Shards != "" {
+		fmt.Fprintf(&b, "by %s generators\n", r.Shards)
+	}
+	if r.CutOff > 0 {
+		fmt.Fprintf(&b, "%d were cut off after they were sent, on purpose\n", r.CutOff)
+	}
 	if r.Cut {
 		b.WriteString("it was ended before its time\n")
 	}
@@ -92,35 +79,11 @@ func (r *Report) Text(w io.Writer) error {
 		width = max(width, len(c.Name))
 	}
 	for _, c := range r.Criteria {
-		fmt.Fprintf(&b, "%s  %-*s  %14s  limit %-14s  %s\n", mark(c.Pass), width, c.Name, c.shown, c.Limit, c.Source)
+		fmt.Fprintf(&b, "%-4s  %-*s  %14s  limit %-14s  %s\n", c.verdict(), width, c.Name, c.shown, c.Limit, c.Source)
 	}
 	fmt.Fprintf(&b, "%s\n", r.headline())
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-func mark(pass bool) string {
-	if pass {
-		return "ok  "
-	}
-	return "FAIL"
-}
-
-// headline is the verdict in a line.
-func (r *Report) headline() string {
-	missed := 0
-	for _, c := range r.Criteria {
-		if !c.Pass {
-			missed++
-		}
-	}
-	switch {
-	case missed > 0:
-		return fmt.Sprintf("%s: %d of %d criteria are not met", r.Verdict, missed, len(r.Criteria))
-	case r.Verdict == Scaled:
-		return fmt.Sprintf("%s: all %d criteria are met, by a run smaller than they were written for", r.Verdict, len(r.Criteria))
-	}
-	return fmt.Sprintf("%s: all %d criteria are met", r.Verdict, len(r.Criteria))
 }
 
 type row struct {

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/scoreboard/scoreboard/loadgen/report"
+)
+
+func newLoadReportCmd(p *program) *cobra.Command {
+	var format, other string
+	cmd := &cobra.Command{
+		Use: "report FILE...", Short: "Make a report of a recorded run",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usagef("report takes the record, or those of all shards")
+			}
+			return nil
+		},
+		Long: `Make a report of a recorded run.
+
+FILE is the raw.zst of load run or accept; the records of all shards of a run
+make one report. text and json are the report, html is one page that needs nothing
+else, hdr is the distribution of the latency of increments as HdrHistogram's tools
+read it. --against puts another run beside it, in text and html.`,
+		Example: trimExamples(`
+  sbctl load report out/load/raw.zst --format hdr
+  sbctl load report out/new/raw.zst --against out/old/raw.zst --format html
+  sbctl load report shard-1/raw.zst shard-2/raw.zst`),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !cmd.Flags().Changed("format") && p.output == "json" {
+				format = "json"
+			}
+			r, b, err := makeReport(args)
+			if err != nil {
+				return err
+			}
+			write, known := map[string]func(io.Writer) error{"text": r.Text, "json": r.JSON, "html": r.HTML, "hdr": b.Histogram}[format]
+			if !known {
+				return usagef("--format is text, json, html or hdr, not %q", format)
+			}
+			if other == "" {
+				return write(p.stdout)
+			}
+			old, _, err := makeReport([]string{other})
+			if err != nil {
+				return err
+			}
+			switch format {
+			case "text":
+				return r.Against(p.stdout, old)
+			case "html":
+				return r.HTMLAgainst(p.stdout, old)
+			}
+			return usagef("--against is for text and html")
+		},
+	}
+	cmd.Flags().StringVar(&format, "format", "text", "text, json, html or hdr")
+	cmd.Flags().StringVar(&other, "against", "", "the record of another run to put beside it")
+	return cmd
+}
+
+// makeReport makes one report of the records at some paths.
+func makeReport(paths []string) (*report.Report, *report.Builder, error) {
+	var records []io.ReadSeeker
+	for _, path := range paths {
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, nil, err
+		}
+		defer func() { _ = f.Close() }()
+		records = append(records, f)
+	}
+	r, b, err := report.Make(records...)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", paths[0], err)
+	}
+	return r, b, nil
+}

@@ -1,0 +1,84 @@
+package report
+
+import (
+	"fmt"
+
+	"github.com/scoreboard/scoreboard/loadgen/criteria"
+	"github.com/scoreboard/scoreboard/loadgen/record"
+)
+
+// judge holds the report to the criteria of its header. A run that is a part of
+// what they were written for, or that left one of them out, cannot pass.
+func (r *Report) judge(h record.Header, shards int, skipped map[string]string) error {
+	r.Verdict = Passed
+	share := 1.0 // of what the generators were to offer together
+	if h.Shard.Of > 1 {
+		share = float64(shards) / float64(h.Shard.Of)
+	}
+	if h.Scaled || r.Cut || share < 1 {
+		r.Verdict = Scaled
+	}
+	for _, check := range h.Checks {
+		c, err := criteria.Parse(check.Text, check.Source)
+		if err != nil {
+			return err
+		}
+		if c.IsRate() {
+			c.Limit *= share
+		}
+		value, pass := c.Judge(r.Measured)
+		line := Criterion{Name: c.Name, Source: c.Source, Limit: c.LimitText(), Measured: value, Pass: pass, shown: "not measured"}
+		switch reason := skipped[c.Name]; {
+		case value != nil:
+			line.shown = c.Format(*value)
+		case reason != "":
+			line.Skipped = reason
+			if r.Verdict == Passed {
+				r.Verdict = Scaled
+			}
+		}
+		r.Criteria = append(r.Criteria, line)
+		if !pass && line.Skipped == "" {
+			r.Verdict = Failed
+		}
+	}
+	return nil
+}
+
+// headline is the verdict in a line.
+func (r *Report) headline() string {
+	missed, skipped := 0, 0
+	for _, c := range r.Criteria {
+		switch {
+		case c.Skipped != "":
+			skipped++
+		case !c.Pass:
+			missed++
+		}
+	}
+	left := ""
+	if skipped > 0 {
+		left = fmt.Sprintf(", %d not measured", skipped)
+	}
+	n := len(r.Criteria)
+	switch {
+	case missed > 0:
+		return fmt.Sprintf("%s: %d of %d criteria are not met%s", r.Verdict, missed, n, left)
+	case skipped > 0:
+		return fmt.Sprintf("%s: %d of %d criteria are met%s", r.Verdict, n-skipped, n, left)
+	case r.Verdict == Scaled:
+		return fmt.Sprintf("%s: all %d criteria are met, by a run smaller than they were written for", r.Verdict, n)
+	}
+	return fmt.Sprintf("%s: all %d criteria are met", r.Verdict, n)
+}
+
+// verdict is that of a criterion in a word.
+func (c *Criterion) verdict() string {
+	switch {
+	case c.Pass:
+		return "ok"
+	case c.Skipped != "":
+		return "skip"
+	}
+	return "FAIL"
+}

@@ -1,0 +1,147 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/scoreboard/scoreboard/loadgen/criteria"
+	"github.com/scoreboard/scoreboard/loadgen/record"
+)
+
+// Make makes the report of a record, or of the records of all generators that
+// shared a run: every hit of each goes into the same histograms, for the
+// percentiles of parts say nothing about those of the whole.
+func Make(records ...io.ReadSeeker) (*Report, *Builder, error) {
+	headers := make([]record.Header, len(records))
+	for i, in := range records {
+		var err error
+		if headers[i], err = record.ReadHeader(in); err != nil {
+			return nil, nil, err
+		}
+	}
+	b, err := together(headers)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, in := range records {
+		if err := b.add(in, headers[i]); err != nil {
+			return nil, nil, err
+		}
+	}
+	r, err := b.Report()
+	return r, b, err
+}
+
+// together begins the report of records that belong together.
+func together(headers []record.Header) (*Builder, error) {
+	first := slices.MinFunc(headers, func(a, b record.Header) int { return a.Began.Compare(b.Began) })
+	seen := map[int]bool{}
+	whole := first
+	whole.Asked = slices.Clone(first.Asked)
+	for i, h := range headers {
+		if len(headers) > 1 && (h.Shard.Of < 2 || h.Shard.Of != first.Shard.Of) {
+			return nil, fmt.Errorf("record %d is shard %s: only shards of one run make a report together", i+1, h.Shard)
+		}
+		if seen[h.Shard.No] {
+			return nil, fmt.Errorf("shard %s is there twice", h.Shard)
+		}
+		seen[h.Shard.No] = true
+		if !slices.Equal(h.Checks, first.Checks) || h.Profile != first.Profile || h.Scaled != first.Scaled {
+			return nil, fmt.Errorf("shard %s was held to other criteria than shard %s", h.Shard, first.Shard)
+		}
+		offset := h.Began.Sub(first.Began)
+		whole.Duration = max(whole.Duration, offset+h.Duration)
+		if h.Shard == first.Shard {
+			continue
+		}
+		for s, n := range h.Asked {
+			at := s + int(offset/time.Second)
+			for len(whole.Asked) <= at {
+				whole.Asked = append(whole.Asked, 0)
+			}
+			whole.Asked[at] += n
+		}
+	}
+	b := NewBuilder(whole)
+	b.shards = len(headers)
+	return b, nil
+}
+
+// add takes all of a record, moved to when it began.
+func (b *Builder) add(in io.Reader, h record.Header) error {
+	offset := h.Began.Sub(b.header.Began)
+	ended := false
+	err := record.Visit(in, record.Visitor{
+		Header: func(record.Header) {},
+		Hit: func(h record.Hit) {
+			h.Due += offset
+			b.Hit(h)
+		},
+		Sample: func(s record.Sample) {
+			s.At += offset
+			b.Sample(s)
+		},
+		Tick: func(t record.Tick) {
+			t.At += offset
+			b.Tick(t)
+		},
+		Ending: func(e record.Ending) {
+			e.Lasted += offset
+			ended = true
+			b.end(e, h.Shard)
+		},
+	})
+	if err == nil && !ended && b.shards > 1 {
+		b.end(record.Ending{Lasted: b.played, Cut: true, Notes: []string{"its record has no ending"}}, h.Shard)
+	}
+	return err
+}
+
+// end takes the ending of one record among others: counts add up, of shares and
+// times the worst holds.
+func (b *Builder) end(e record.Ending, s record.Shard) {
+	if b.shards > 1 {
+		for i, note := range e.Notes {
+			e.Notes[i] = "shard " + strconv.Itoa(s.No) + ": " + note
+		}
+	}
+	if b.ending == nil {
+		b.Ending(e)
+		return
+	}
+	b.ending.Lasted, b.ending.Cut = max(b.ending.Lasted, e.Lasted), b.ending.Cut || e.Cut
+	b.ending.Notes = append(b.ending.Notes, e.Notes...)
+	for name, reason := range e.Skipped {
+		if b.ending.Skipped == nil {
+			b.ending.Skipped = map[string]string{}
+		}
+		b.ending.Skipped[name] = reason
+	}
+	both := record.Measured{}
+	for name, v := range e.Measured {
+		if old, there := b.ending.Measured[name]; there {
+			both[name] = criteria.Together(name, old, v)
+		}
+	}
+	// What one of them could not measure is not known of the whole, but for
+	// shares of what only some have sent.
+	for _, m := range []record.Measured{b.ending.Measured, e.Measured} {
+		for name, v := range m {
+			if _, there := both[name]; !there && criteria.IsShare(name) {
+				both[name] = v
+			}
+		}
+	}
+	b.ending.Measured = both
+}
+
+// shares says how many generators of how many it is about.
+func (b *Builder) shares() string {
+	if b.header.Shard.Of < 2 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d", b.shards, b.header.Shard.Of)
+}
