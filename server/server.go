@@ -75,7 +75,7 @@ func New(ctx context.Context, c *config.Config, log *slog.Logger) (*Server, erro
 	s.book = profile.NewBook(s.store, log)
 	s.add("profiles", s.book)
 	reads := leaderboard.New(leaderboard.Options{
-		Catalog: catalog, Ranking: s.ranking, Truth: s.store, Cold: ranking.ErrCold, Ask: ask, UserCache: c.ReadsUserCache,
+		Catalog: catalog, Ranking: s.ranking, Truth: s.store, Cold: ranking.ErrCold, Ask: ask, StoreAway: catalog.Away, UserCache: c.ReadsUserCache,
 		Show: s.book.Show, Log: log,
 	})
 	s.register(reads.Collectors()...)

@@ -159,6 +159,11 @@ func (d *daemon) stop() error {
 // client gets in with a key of its own.
 func (h *house) client(d *daemon, user, scope string) *client.Client {
 	h.t.Helper()
+	return h.clientWith(d, user, client.Options{Token: h.token(user, scope)})
+}
+
+func (h *house) clientWith(d *daemon, user string, o client.Options) *client.Client {
+	h.t.Helper()
 	admin, err := client.New(d.url, client.Options{Token: h.token("root", auth.ScopeAdmin)})
 	if err != nil {
 		h.t.Fatal(err)
@@ -168,7 +173,8 @@ func (h *house) client(d *daemon, user, scope string) *client.Client {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	c, err := client.New(d.url, client.Options{Token: h.token(user, scope), KeyID: key.KeyID, KeySecret: key.Secret})
+	o.KeyID, o.KeySecret = key.KeyID, key.Secret
+	c, err := client.New(d.url, o)
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -209,9 +209,17 @@ func (l *Leaderboard) top(ctx context.Context, board *scoreboard.Board) (top *sc
 	if err != nil {
 		return nil, err
 	}
-	if reason != "" {
-		top.Degraded, top.State = reason, scoreboard.StateRebuilding
-	}
+	top.Degraded, top.State = reason, stateBy(reason, top.State)
 	l.Show(ctx, top.Entries)
 	return top, nil
+}
+
+// stateBy is the state of a board whose answer was degraded for a reason. What
+// the ranking says of itself stands where it was its answer.
+func stateBy(reason string, said scoreboard.BoardState) scoreboard.BoardState {
+	switch reason {
+	case "", reasonTruth, reasonNotYet:
+		return said
+	}
+	return scoreboard.StateRebuilding
 }

@@ -53,6 +53,7 @@ const (
 	reasonNotYet   = "not_ranked_yet"      // the ranking is behind the store
 	reasonArchived = "archived"            // the ranking holds the board no longer
 	reasonStale    = "stale"               // nothing answers: this is what was known last
+	reasonTruth    = "store_unavailable"   // the ranking answers, but cannot be checked, and nothing is added to it
 )
 
 // Options are what a Leaderboard is made of.
@@ -62,6 +63,8 @@ type Options struct {
 	Truth   Truth
 	Cold    error                    // what the ranking says of a board that it does not hold
 	Ask     func(scoreboard.BoardID) // is told of a board that the ranking has lost
+	// StoreAway says whether the truth has not answered lately; nil is never.
+	StoreAway func() bool
 	// UserCache is how long a user's standing is told again; 0 is not at all.
 	UserCache time.Duration
 	Show      func(context.Context, []scoreboard.Entry) // puts profiles beside rows that nobody has yet
@@ -95,6 +98,9 @@ const (
 
 // New makes a Leaderboard.
 func New(o Options) *Leaderboard {
+	if o.StoreAway == nil {
+		o.StoreAway = func() bool { return false }
+	}
 	if o.Show == nil {
 		o.Show = func(context.Context, []scoreboard.Entry) {}
 	}
@@ -135,12 +141,16 @@ func (l *Leaderboard) degrade(board *scoreboard.Board, err error) string {
 }
 
 // ask puts a question to the ranking, and where it cannot answer, to the store.
-// reason says why it is the store's answer; a not_found is the ranking's.
+// reason says why it is the store's answer, or why the ranking's cannot be taken
+// for the last word; a not_found without one is the ranking's.
 func (l *Leaderboard) ask(ctx context.Context, board *scoreboard.Board, ranking, truth func(context.Context) error) (reason string, err error) {
 	if board.Status == scoreboard.StatusArchived {
 		err = l.Cold
 	} else {
 		err = l.reads.try(ctx, ranking)
+	}
+	if err == nil && l.StoreAway() {
+		return reasonTruth, nil
 	}
 	if err == nil || scoreboard.CodeOf(err) == scoreboard.CodeNotFound {
 		return "", err
@@ -161,7 +171,7 @@ func (l *Leaderboard) Page(ctx context.Context, board *scoreboard.Board, after *
 	if err != nil {
 		return nil, err
 	}
-	page.Degraded = reason
+	page.Degraded, page.State = reason, stateBy(reason, page.State)
 	l.Show(ctx, page.Entries)
 	return page, nil
 }
@@ -196,7 +206,7 @@ func (l *Leaderboard) List(ctx context.Context, board *scoreboard.Board, users [
 			}
 		}
 	}
-	list.Degraded = reason
+	list.Degraded, list.State = reason, stateBy(reason, list.State)
 	l.Show(ctx, list.Entries)
 	return list, nil
 }

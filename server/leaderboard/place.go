@@ -125,12 +125,7 @@ func (l *Leaderboard) place(ctx context.Context, board *scoreboard.Board, user s
 	if err != nil {
 		return nil, err
 	}
-	if reason != "" {
-		p.Degraded = reason
-		if reason != reasonNotYet {
-			p.State = scoreboard.StateRebuilding
-		}
-	}
+	p.Degraded, p.State = reason, stateBy(reason, p.State)
 	l.Show(ctx, p.Neighbours)
 	return p, nil
 }
@@ -141,6 +136,7 @@ const storeLook = 200 * time.Millisecond
 // await places a user when the event of a version is in.
 func (l *Leaderboard) await(ctx context.Context, board *scoreboard.Board, user scoreboard.UserID, k int, version int64) (*scoreboard.Place, error) {
 	began := time.Now()
+	var ranked *scoreboard.Place
 	for look := firstLook; board.Status != scoreboard.StatusArchived; look = min(2*look, maxWait/10) {
 		var p *scoreboard.Place
 		err := l.reads.try(ctx, func(ctx context.Context) (err error) {
@@ -149,6 +145,9 @@ func (l *Leaderboard) await(ctx context.Context, board *scoreboard.Board, user s
 		})
 		if err != nil && scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
 			return l.place(ctx, board, user, k)
+		}
+		if err == nil {
+			ranked = p
 		}
 		if err == nil && p.UserVersion >= version {
 			l.Show(ctx, p.Neighbours)
@@ -174,10 +173,14 @@ func (l *Leaderboard) await(ctx context.Context, board *scoreboard.Board, user s
 		p, err = l.Truth.Place(ctx, board, user, k)
 		return err
 	})
+	reason := reasonNotYet
 	if err != nil {
-		return nil, err
+		if ranked == nil || scoreboard.CodeOf(err) == scoreboard.CodeNotFound {
+			return nil, err
+		}
+		p, reason = ranked, reasonTruth
 	}
-	p.Degraded = reasonNotYet
+	p.Degraded = reason
 	l.Show(ctx, p.Neighbours)
 	return p, nil
 }

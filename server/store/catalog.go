@@ -18,6 +18,8 @@ import (
 const (
 	catalogEvery = time.Second
 	catalogPause = 100 * time.Millisecond
+	// Two readings have failed by then.
+	catalogAway = 3 * time.Second
 )
 
 // Catalog answers what a board is from memory. While the store is away it
@@ -54,6 +56,12 @@ func (c *Catalog) Run(ctx context.Context) error {
 		case <-tick.C:
 		}
 	}
+}
+
+// Away reports whether the store has not said for a while what boards there are.
+func (c *Catalog) Away() bool {
+	k := c.known.Load()
+	return k != nil && time.Since(k.asked) > catalogAway
 }
 
 // Board returns a board, which must not be changed, or a not_found. The name
