@@ -19,6 +19,8 @@ import (
 
 // What an operator works with. All of it needs the scope score:admin.
 type (
+	// Status is how a server feels.
+	Status = protocol.Status
 	// Outbox is what waits to be published.
 	Outbox = protocol.Outbox
 	// DeadLetter is what could not be carried.
@@ -38,6 +40,13 @@ type (
 	// Archived is what of the ledger went into files.
 	Archived = protocol.Archived
 )
+
+// Status says how the server feels, and a board's ranking (global when empty).
+func (c *Client) Status(ctx context.Context, board string) (Status, error) {
+	var s Status
+	err := c.do(ctx, call{op: "read the server's status", method: http.MethodGet, path: "/v1/admin/status", query: boardQuery(board)}, &s)
+	return s, err
+}
 
 // Outbox says what waits to be published, and why.
 func (c *Client) Outbox(ctx context.Context) (Outbox, error) {

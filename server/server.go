@@ -206,6 +206,7 @@ func (s *Server) makeAPI(catalog *store.Catalog, reads *leaderboard.Leaderboard,
 		o.Operate = &api.Operate{
 			Doctor: doctor{s},
 			Outbox: s.store, Letters: s.store, Conditions: s.ranking, Jobs: s.makeJobs(catalog),
+			Pulse: newPulse(s.registry, c.Roles),
 		}
 		if s.archive != nil {
 			o.Operate.Archive = archiver{s.archive}

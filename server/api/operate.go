@@ -35,6 +35,7 @@ type Operate struct {
 	Outbox     Outbox
 	Letters    Letters
 	Conditions Conditions
+	Pulse      Pulse
 	Jobs       Jobs
 	Doctor     Doctor
 	Archive    Archive       // nil where this process has no folder for it
@@ -50,6 +51,7 @@ func (a *API) operateRoutes() []route {
 	a.Operate.running = make(chan struct{}, maxJobs)
 	return []route{
 		{"GET", "/v1/admin/checks", auth.ScopeAdmin, unlimited, a.checks},
+		{"GET", "/v1/admin/status", auth.ScopeAdmin, unlimited, a.status},
 		{"GET", "/v1/admin/outbox", auth.ScopeAdmin, unlimited, a.outbox},
 		{"GET", "/v1/admin/dead-letters", auth.ScopeAdmin, unlimited, a.deadLetters},
 		{"GET", "/v1/admin/dead-letters/:id", auth.ScopeAdmin, unlimited, a.deadLetter},
@@ -182,6 +184,11 @@ func (a *API) condition(c *gin.Context, _ *auth.Claims) error {
 	if err != nil {
 		return err
 	}
+	respond(c, http.StatusOK, a.conditionJSON(k))
+	return nil
+}
+
+func (a *API) conditionJSON(k *scoreboard.Condition) protocol.Condition {
 	out := protocol.Condition{
 		Board: string(k.Board), State: string(k.State), Rebuilding: k.Rebuilding, Suspect: k.Suspect,
 		Epoch: k.Epoch, Version: k.Version, Members: k.Members, Bytes: k.Bytes,
@@ -193,6 +200,5 @@ func (a *API) condition(c *gin.Context, _ *auth.Claims) error {
 		age := max(0, a.Now().Sub(k.AsOf).Milliseconds())
 		out.AsOf, out.AgeMS = &k.AsOf, &age
 	}
-	respond(c, http.StatusOK, out)
-	return nil
+	return out
 }

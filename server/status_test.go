@@ -1,0 +1,50 @@
+package server_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+func TestStatus(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	n := h.start(wholeHouse)
+	root, game := n.client("root", auth.ScopeAdmin), n.client("game", auth.ScopeUpdate)
+	ws, _ := dial(t, n.live(), bearer(h.token("alice", "", time.Hour)))
+	frame(t, ws)
+	if s, err := root.Status(t.Context(), ""); err != nil || s.IncrementsPerSecond != nil {
+		t.Fatalf("the first look: got %+v, %v, want no rate yet", s, err)
+	}
+	for range 20 {
+		if _, err := game.Submit(t.Context(), client.Increment{User: "bob", Delta: 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.await("a status with everything in it", func() bool {
+		time.Sleep(200 * time.Millisecond)
+		s, err := root.Status(t.Context(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.IncrementsPerSecond != nil && *s.IncrementsPerSecond > 0 && s.LatencyP95MS != nil && *s.LatencyP95MS > 0 &&
+			s.OutboxDepth != nil && *s.OutboxDepth == 0 && s.Connections["websocket"] == 1 && s.Board != nil &&
+			s.Board.State == "HEALTHY" && s.Board.Members == 1 && s.Parity != nil && s.Parity.Checked > 0 && s.Parity.Percent == 100 &&
+			slices.Contains(s.Roles, "gateway") && len(s.Problems) == 0
+	})
+	if _, err := n.client("alice", "").Status(t.Context(), ""); scoreboard.CodeOf(err) != scoreboard.CodeForbidden {
+		t.Errorf("a user: got %v, want forbidden", err)
+	}
+	if _, err := root.Status(t.Context(), "nosuch"); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
+		t.Errorf("an unknown board: got %v, want not_found", err)
+	}
+	h.redis.Stop()
+	s, err := root.Status(t.Context(), "")
+	if err != nil || s.Board != nil || !slices.Contains(s.Problems, "Redis does not answer") || s.OutboxDepth == nil {
+		t.Errorf("without Redis: got %+v, %v, want the rest and the problem", s, err)
+	}
+}
