@@ -154,6 +154,7 @@ func New(o Options) *API {
 	for _, r := range a.routes() {
 		a.engine.Handle(r.method, r.path, a.serve(r))
 	}
+	a.serveDocs()
 	return a
 }
 

@@ -97,6 +97,7 @@ func everything(kept Trail) *API {
 		Tokens:    auth.NewTokens("a secret of the tests, long enough for HS256", "iss", "aud", time.Now),
 		Submitter: struct{ Submitter }{}, Reads: struct{ Leaderboard }{}, Live: struct{ Live }{}, Keys: struct{ signingKeys }{},
 		Operate: &Operate{}, Trail: kept, Moderation: struct{ Moderation }{}, DevIssuer: true, Log: slog.New(slog.DiscardHandler), Now: time.Now,
+		Ledger: struct{ Statements }{}, Boards: struct{ Boards }{}, Profiles: struct{ Profiles }{},
 	})
 }
 

@@ -1,0 +1,148 @@
+package api
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+)
+
+const (
+	openAPIPath = "/openapi.json"
+	docsPath    = "/docs"
+)
+
+// openAPI describes every route. A test writes it (go test ./server/api -run
+// OpenAPI -update), out of the route table and the types of package protocol,
+// and fails where one is not in it.
+//
+//go:embed openapi.json
+var openAPI []byte
+
+//go:embed docs.html.tmpl
+var docsTemplate string
+
+// serveDocs adds the description of the API, which is open to everybody: it
+// says nothing about what is in there.
+func (a *API) serveDocs() {
+	page, err := docsPage(openAPI)
+	if err != nil { // both are in the binary, and tests have read them
+		panic(err)
+	}
+	serve := func(path, kind string, body []byte) {
+		a.engine.GET(path, func(c *gin.Context) {
+			if err := take(c.Request.Context(), a.Limits.Address, address(c.Request)); err != nil {
+				a.fail(c, err)
+				return
+			}
+			c.Header("Cache-Control", "max-age=300")
+			c.Header("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
+			c.Data(http.StatusOK, kind, body)
+		})
+	}
+	serve(openAPIPath, "application/json", openAPI)
+	serve(docsPath, "text/html; charset=utf-8", page)
+}
+
+// The parts of the document that the page shows.
+type (
+	apiDocument struct {
+		Info struct {
+			Title       string `json:"title"`
+			Description string `json:"description"`
+		} `json:"info"`
+		Tags []struct {
+			Name        string `json:"name"`
+			Description string `json:"description"`
+		} `json:"tags"`
+		Paths      map[string]map[string]apiOperation `json:"paths"`
+		Components struct {
+			Schemas map[string]apiSchema `json:"schemas"`
+		} `json:"components"`
+	}
+	apiOperation struct {
+		Tags        []string             `json:"tags"`
+		Summary     string               `json:"summary"`
+		Description string               `json:"description"`
+		Parameters  []apiParameter       `json:"parameters"`
+		RequestBody *apiAnswer           `json:"requestBody"`
+		Responses   map[string]apiAnswer `json:"responses"`
+	}
+	apiParameter struct {
+		Name        string    `json:"name"`
+		In          string    `json:"in"`
+		Description string    `json:"description"`
+		Schema      apiSchema `json:"schema"`
+	}
+	apiAnswer struct {
+		Description string `json:"description"`
+		Content     map[string]struct {
+			Schema apiSchema `json:"schema"`
+		} `json:"content"`
+	}
+	apiSchema struct {
+		Ref         string               `json:"$ref"`
+		Type        any                  `json:"type"`
+		Format      string               `json:"format"`
+		Description string               `json:"description"`
+		Properties  map[string]apiSchema `json:"properties"`
+		Required    []string             `json:"required"`
+		Items       *apiSchema           `json:"items"`
+		OneOf       []apiSchema          `json:"oneOf"`
+		Enum        []string             `json:"enum"`
+	}
+)
+
+// Name is the last word of a reference.
+func (s apiSchema) Name() string { return s.Ref[strings.LastIndex(s.Ref, "/")+1:] }
+
+// Kind is the type in words: integer, string (date-time), list of Entry.
+func (s apiSchema) Kind() string {
+	switch {
+	case s.Ref != "":
+		return s.Name()
+	case s.Items != nil:
+		return "list of " + s.Items.Kind()
+	case len(s.OneOf) > 0:
+		var kinds []string
+		for _, one := range s.OneOf {
+			kinds = append(kinds, one.Kind())
+		}
+		return strings.Join(kinds, " or ")
+	}
+	kind := strings.Trim(fmt.Sprint(s.Type), "[]")
+	if kind = strings.ReplaceAll(kind, " null", " or null"); kind == "<nil>" {
+		kind = "anything"
+	}
+	if s.Format != "" && s.Format != "int64" {
+		kind += " (" + s.Format + ")"
+	}
+	return kind
+}
+
+// Must says whether a property is always there.
+func (s apiSchema) Must(property string) bool { return slices.Contains(s.Required, property) }
+
+// docsPage makes the page of a document: without scripts, so that it works
+// offline and under any policy.
+func docsPage(document []byte) ([]byte, error) {
+	var d apiDocument
+	if err := json.Unmarshal(document, &d); err != nil {
+		return nil, fmt.Errorf("read the description of the API: %w", err)
+	}
+	t, err := template.New("docs").Funcs(template.FuncMap{"has": slices.Contains[[]string], "upper": strings.ToUpper}).Parse(docsTemplate)
+	if err != nil {
+		return nil, fmt.Errorf("read the page of the API: %w", err)
+	}
+	var page bytes.Buffer
+	if err := t.Execute(&page, d); err != nil {
+		return nil, fmt.Errorf("make the page of the API: %w", err)
+	}
+	return page.Bytes(), nil
+}

@@ -1,0 +1,303 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"net/http"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+type object = map[string]any
+
+// everywhere is what any route may answer.
+var everywhere = []scoreboard.Code{
+	scoreboard.CodeUnauthorized, scoreboard.CodeRateLimited, scoreboard.CodeOverloaded, scoreboard.CodeUnavailable, scoreboard.CodeInternal,
+}
+
+// maker makes the document out of the operations, the types that they name and
+// the comments on those.
+type maker struct {
+	t        *testing.T
+	schemas  object
+	comments map[string]string // of "Type" and "Type.Field"
+}
+
+func makeDocument(t *testing.T) []byte {
+	t.Helper()
+	m := &maker{t: t, schemas: object{}, comments: comments(t)}
+	paths := object{}
+	for _, o := range operations() {
+		method, path, _ := strings.Cut(o.route, " ")
+		path = inBraces(path)
+		methods, ok := paths[path].(object)
+		if !ok {
+			methods = object{}
+			paths[path] = methods
+		}
+		methods[strings.ToLower(method)] = m.operation(o, path)
+	}
+	m.schemaOf(reflect.TypeFor[protocol.Error]())
+	codes := slices.Sorted(maps.Keys(statuses))
+	m.schemas["Error"].(object)["properties"].(object)["error_code"].(object)["enum"] = codes
+	document := object{
+		"openapi": "3.1.0",
+		"info": object{
+			"title": "scoreboard", "version": "1",
+			"description": "A real-time leaderboard that never loses a point and never counts one twice.\n\n" +
+				"Every request carries a bearer token; writes are signed by a key, in the body (fields) or in headers. " +
+				"Every answer carries X-Request-Id and traceparent. A refusal has the shape Error; 429 and 503 carry Retry-After. " +
+				"Fields are snake_case, times RFC 3339 in UTC, scores integers.",
+		},
+		"servers": []object{{"url": "/"}},
+		"tags": []object{
+			{"name": "scores", "description": "Counting increments, once each."},
+			{"name": "leaderboard", "description": "Reading who is where."},
+			{"name": "users", "description": "What belongs to one user."},
+			{"name": "realtime", "description": "Following a board."},
+			{"name": "boards", "description": "The boards there are."},
+			{"name": "admin", "description": "For operators: the scope score:admin."},
+			{"name": "about", "description": "The API itself."},
+		},
+		"paths":    paths,
+		"security": []object{{"token": []string{}}},
+		"components": object{
+			"schemas": m.schemas,
+			"securitySchemes": object{
+				"token":     object{"type": "http", "scheme": "bearer", "bearerFormat": "JWT"},
+				"key":       object{"type": "apiKey", "in": "header", "name": "X-Scoreboard-Key", "description": "The key that signs."},
+				"timestamp": object{"type": "apiKey", "in": "header", "name": "X-Scoreboard-Timestamp", "description": "Unix seconds."},
+				"signature": object{"type": "apiKey", "in": "header", "name": "X-Scoreboard-Signature", "description": "v1=<hex> of HMAC-SHA256 over METHOD\\nPATH?QUERY\\nkey\\ntimestamp\\nhex(SHA-256(body))."},
+			},
+		},
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", " ")
+	if err := e.Encode(document); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func inBraces(path string) string {
+	parts := strings.Split(path, "/")
+	for i, p := range parts {
+		if name, ok := strings.CutPrefix(p, ":"); ok {
+			parts[i] = "{" + name + "}"
+		}
+	}
+	return strings.Join(parts, "/")
+}
+
+func (m *maker) operation(o operation, path string) object {
+	method, route, _ := strings.Cut(o.route, " ")
+	op := object{"tags": []string{o.tag}, "summary": o.summary, "operationId": operationID(method, path)}
+	if o.more != "" {
+		op["description"] = o.more
+	}
+	var parameters []object
+	for part := range strings.SplitSeq(route, "/") {
+		if name, ok := strings.CutPrefix(part, ":"); ok {
+			about, known := pathParams[name]
+			if !known {
+				m.t.Errorf("%s: nothing says what :%s is", o.route, name)
+			}
+			parameters = append(parameters, object{"name": name, "in": "path", "required": true, "description": about, "schema": object{"type": "string"}})
+		}
+	}
+	for _, q := range o.query {
+		schema := object{"type": q.kind}
+		if q.kind == "time" {
+			schema = object{"type": "string", "format": "date-time"}
+		}
+		parameters = append(parameters, object{"name": q.name, "in": "query", "description": q.about, "schema": schema})
+	}
+	if parameters != nil {
+		op["parameters"] = parameters
+	}
+	if o.body != nil {
+		op["requestBody"] = object{"required": true, "content": m.content(o.body)}
+	}
+	if o.tag == "about" {
+		op["security"] = []object{}
+	}
+	answers := object{}
+	for status, v := range o.answers {
+		answer := object{"description": http.StatusText(status)}
+		if v != nil {
+			answer["content"] = m.content(v)
+		}
+		answers[strconv.Itoa(status)] = answer
+	}
+	codes := map[int][]string{}
+	common := everywhere
+	if o.tag == "about" {
+		common = []scoreboard.Code{scoreboard.CodeRateLimited}
+	}
+	for _, code := range slices.Concat(o.codes, common) {
+		codes[statuses[code]] = append(codes[statuses[code]], string(code))
+	}
+	for status, names := range codes {
+		answers[strconv.Itoa(status)] = object{
+			"description": strings.Join(names, ", "),
+			"content":     object{"application/json": object{"schema": object{"$ref": "#/components/schemas/Error"}}},
+		}
+	}
+	op["responses"] = answers
+	return op
+}
+
+func operationID(method, path string) string {
+	id := strings.ToLower(method)
+	for part := range strings.FieldsFuncSeq(path, func(r rune) bool { return strings.ContainsRune("/{}-._", r) }) {
+		if part != "v1" {
+			id += strings.ToUpper(part[:1]) + part[1:]
+		}
+	}
+	return id
+}
+
+func (m *maker) content(v any) object {
+	switch v := v.(type) {
+	case ndjson:
+		return object{"application/x-ndjson": object{"schema": m.schemaOf(reflect.TypeOf(v.of))}}
+	case stream:
+		return object{"text/event-stream": object{"schema": m.schemaOf(reflect.TypeOf(v.of))}}
+	case oneOf:
+		var schemas []object
+		for _, one := range v {
+			schemas = append(schemas, m.schemaOf(reflect.TypeOf(one)))
+		}
+		return object{"application/json": object{"schema": object{"oneOf": schemas}}}
+	}
+	return object{"application/json": object{"schema": m.schemaOf(reflect.TypeOf(v))}}
+}
+
+// schemaOf describes a type; structs go among the schemas by their names.
+func (m *maker) schemaOf(t reflect.Type) object {
+	switch {
+	case t == reflect.TypeFor[time.Time]():
+		return object{"type": "string", "format": "date-time"}
+	case t == reflect.TypeFor[json.RawMessage]():
+		return object{}
+	case t == reflect.TypeFor[[]byte]():
+		return object{"type": "string", "contentEncoding": "base64"}
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return m.schemaOf(t.Elem())
+	case reflect.Slice, reflect.Array:
+		return object{"type": "array", "items": m.schemaOf(t.Elem())}
+	case reflect.Map:
+		return object{"type": "object", "additionalProperties": m.schemaOf(t.Elem())}
+	case reflect.String:
+		return object{"type": "string"}
+	case reflect.Bool:
+		return object{"type": "boolean"}
+	case reflect.Float32, reflect.Float64:
+		return object{"type": "number"}
+	case reflect.Int, reflect.Int32, reflect.Int64, reflect.Uint, reflect.Uint32, reflect.Uint64:
+		return object{"type": "integer", "format": "int64"}
+	case reflect.Interface:
+		return object{}
+	case reflect.Struct:
+		if _, known := m.schemas[t.Name()]; !known {
+			schema := object{"type": "object"}
+			m.schemas[t.Name()] = schema // before its fields, for a type that holds itself
+			m.describe(schema, t)
+		}
+		return object{"$ref": "#/components/schemas/" + t.Name()}
+	}
+	m.t.Fatalf("%s has no schema", t)
+	return nil
+}
+
+func (m *maker) describe(schema object, t reflect.Type) {
+	if about := m.comments[t.Name()]; about != "" {
+		schema["description"] = about
+	}
+	properties := object{}
+	required := []string{}
+	for _, f := range reflect.VisibleFields(t) {
+		tag, ok := f.Tag.Lookup("json")
+		if !ok || !f.IsExported() || tag == "-" {
+			continue
+		}
+		name, options, _ := strings.Cut(tag, ",")
+		p := m.schemaOf(f.Type)
+		optional := strings.Contains(options, "omit")
+		if f.Type.Kind() == reflect.Pointer && !optional && p["type"] != nil {
+			p["type"] = []any{p["type"], "null"}
+		}
+		if about := m.comments[t.Name()+"."+f.Name]; about != "" {
+			p["description"] = about
+		}
+		properties[name] = p
+		if !optional {
+			required = append(required, name)
+		}
+	}
+	schema["properties"] = properties
+	if len(required) > 0 {
+		schema["required"] = required
+	}
+}
+
+// comments reads what the source of package protocol says about its types.
+func comments(t *testing.T) map[string]string {
+	t.Helper()
+	files, err := filepath.Glob("../protocol/*.go")
+	if err != nil || len(files) == 0 {
+		t.Fatal("the source of package protocol is not there", err)
+	}
+	found := map[string]string{}
+	for _, file := range files {
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, decl := range parsed.Decls {
+			group, ok := decl.(*ast.GenDecl)
+			if !ok || group.Tok != token.TYPE {
+				continue
+			}
+			for _, spec := range group.Specs {
+				typ := spec.(*ast.TypeSpec)
+				found[typ.Name.Name] = oneLine(group.Doc, typ.Doc)
+				body, ok := typ.Type.(*ast.StructType)
+				if !ok {
+					continue
+				}
+				for _, field := range body.Fields.List {
+					for _, name := range field.Names {
+						found[fmt.Sprintf("%s.%s", typ.Name.Name, name.Name)] = oneLine(field.Doc, field.Comment)
+					}
+				}
+			}
+		}
+	}
+	return found
+}
+
+func oneLine(groups ...*ast.CommentGroup) string {
+	var text string
+	for _, g := range groups {
+		text += " " + g.Text()
+	}
+	return strings.Join(strings.Fields(text), " ")
+}

@@ -1,0 +1,204 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+var update = flag.Bool("update", false, "rewrite openapi.json")
+
+// The document in the binary is what the table of operations, the types and
+// their comments make today.
+func TestOpenAPIIsOfToday(t *testing.T) {
+	t.Parallel()
+	want := makeDocument(t)
+	if *update {
+		if err := os.WriteFile("openapi.json", want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if !bytes.Equal(openAPI, want) {
+		t.Error("openapi.json is not of today's routes and types (go test ./server/api -run OpenAPI -update rewrites it)")
+	}
+}
+
+// Every route that a server with all roles has is described, and no other.
+func TestOpenAPIHasEveryRoute(t *testing.T) {
+	t.Parallel()
+	described := map[string]bool{}
+	for _, o := range operations() {
+		if described[o.route] {
+			t.Errorf("%s is described twice", o.route)
+		}
+		described[o.route] = true
+	}
+	a := everything(&trail{})
+	// Parts that bring no routes. What is added to Options and not to
+	// everything() would bring routes that nobody looks at.
+	without := []string{"Keyring", "Catalog", "Acceptor", "Events", "Ranker", "Tickets", "Statuses", "ActionTokens", "Attestations"}
+	for v, i := reflect.ValueOf(a.Options), 0; i < v.NumField(); i++ {
+		name := v.Type().Field(i).Name
+		if k := v.Field(i).Kind(); (k == reflect.Interface || k == reflect.Pointer) && v.Field(i).IsNil() && !slices.Contains(without, name) {
+			t.Errorf("everything() has no %s", name)
+		}
+	}
+	for _, r := range a.engine.Routes() {
+		name := r.Method + " " + r.Path
+		if !described[name] {
+			t.Errorf("%s is not described: add it to operations()", name)
+		}
+		delete(described, name)
+	}
+	for name := range described {
+		t.Errorf("%s is described and not there", name)
+	}
+}
+
+// Every error code is in the document, with its status.
+func TestOpenAPIHasEveryErrorCode(t *testing.T) {
+	t.Parallel()
+	var d struct {
+		Components struct {
+			Schemas map[string]struct {
+				Properties map[string]struct{ Enum []string }
+			}
+		}
+		Paths map[string]map[string]struct {
+			Responses map[string]struct{ Description string }
+		}
+	}
+	if err := json.Unmarshal(makeDocument(t), &d); err != nil {
+		t.Fatal(err)
+	}
+	enum := d.Components.Schemas["Error"].Properties["error_code"].Enum
+	for code, status := range statuses {
+		if !slices.Contains(enum, string(code)) {
+			t.Errorf("%s is not among the codes of Error: %v", code, enum)
+		}
+		used := false
+		for _, methods := range d.Paths {
+			for _, o := range methods {
+				used = used || strings.Contains(o.Responses[fmt.Sprint(status)].Description, string(code))
+			}
+		}
+		if !used && code != scoreboard.CodeMethodNotAllowed { // what no route answers
+			t.Errorf("%s (%d) is an answer of no operation", code, status)
+		}
+	}
+}
+
+// What the standard wants of a document, as far as ours uses it.
+func TestOpenAPIHolds(t *testing.T) {
+	t.Parallel()
+	var d map[string]any
+	if err := json.Unmarshal(makeDocument(t), &d); err != nil {
+		t.Fatal(err)
+	}
+	if d["openapi"] != "3.1.0" || d["info"].(map[string]any)["title"] == "" || d["info"].(map[string]any)["version"] == "" {
+		t.Errorf("openapi %v, info %v", d["openapi"], d["info"])
+	}
+	walk(d, func(node map[string]any) {
+		if ref, ok := node["$ref"].(string); ok && resolve(d, ref) == nil {
+			t.Errorf("%s leads nowhere", ref)
+		}
+	})
+	placeholder := regexp.MustCompile(`\{(\w+)\}`)
+	ids := map[string]bool{}
+	for path, methods := range d["paths"].(map[string]any) {
+		for method, o := range methods.(map[string]any) {
+			op := o.(map[string]any)
+			id := op["operationId"].(string)
+			if ids[id] {
+				t.Errorf("the id %s stands twice", id)
+			}
+			ids[id] = true
+			if op["summary"] == "" || len(op["responses"].(map[string]any)) == 0 {
+				t.Errorf("%s %s: %v", method, path, op)
+			}
+			named := map[string]bool{}
+			parameters, _ := op["parameters"].([]any)
+			for _, p := range parameters {
+				p := p.(map[string]any)
+				named[p["in"].(string)+" "+p["name"].(string)] = true
+				if p["in"] == "path" && p["required"] != true || p["description"] == "" {
+					t.Errorf("%s %s: parameter %v", method, path, p)
+				}
+			}
+			for _, part := range placeholder.FindAllStringSubmatch(path, -1) {
+				if !named["path "+part[1]] {
+					t.Errorf("%s %s: {%s} is no parameter", method, path, part[1])
+				}
+			}
+			for status, answer := range op["responses"].(map[string]any) {
+				if answer.(map[string]any)["description"] == "" {
+					t.Errorf("%s %s: answer %s has no description", method, path, status)
+				}
+			}
+		}
+	}
+}
+
+func walk(v any, visit func(map[string]any)) {
+	switch v := v.(type) {
+	case map[string]any:
+		visit(v)
+		for _, child := range v {
+			walk(child, visit)
+		}
+	case []any:
+		for _, child := range v {
+			walk(child, visit)
+		}
+	}
+}
+
+func resolve(d map[string]any, ref string) any {
+	var node any = d
+	for part := range strings.SplitSeq(strings.TrimPrefix(ref, "#/"), "/") {
+		m, ok := node.(map[string]any)
+		if !ok {
+			return nil
+		}
+		node = m[part]
+	}
+	return node
+}
+
+// Both are open to everybody, and the page needs nothing from elsewhere.
+func TestTheDocumentIsServed(t *testing.T) {
+	t.Parallel()
+	a := everything(&trail{})
+	get := func(path string) *httptest.ResponseRecorder {
+		w := httptest.NewRecorder()
+		a.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+		return w
+	}
+	if w := get(openAPIPath); w.Code != http.StatusOK || !json.Valid(w.Body.Bytes()) || w.Header().Get("Content-Type") != "application/json" {
+		t.Errorf("%s: got %d, %s", openAPIPath, w.Code, w.Header())
+	}
+	w := get(docsPath)
+	page := w.Body.String()
+	for _, want := range []string{"/v1/scores/increment", "processed_event_id", "event_conflict", "<details>", "Count an increment"} {
+		if w.Code != http.StatusOK || !strings.Contains(page, want) {
+			t.Errorf("%s is %d without %q", docsPath, w.Code, want)
+		}
+	}
+	for _, foreign := range []string{"<script", "<link", "http://", "https://", "@import", "<img", "ZgotmplZ", "<no value>"} {
+		if strings.Contains(page, foreign) {
+			t.Errorf("%s has %q", docsPath, foreign)
+		}
+	}
+}
