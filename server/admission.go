@@ -1,6 +1,8 @@
 package server
 
 import (
+	"errors"
+	"net/url"
 	"time"
 
 	"github.com/scoreboard/scoreboard/server/api"
@@ -43,4 +45,14 @@ func (s *Server) makeProofs(o *api.Options) (err error) {
 	o.Attestations = auth.NewAttestations(keys)
 	s.add("attestation keys", keys)
 	return nil
+}
+
+// withoutURL keeps an error of net/url from repeating the URL, which may hold a
+// password.
+func withoutURL(err error) error {
+	var e *url.Error
+	if errors.As(err, &e) {
+		return e.Err
+	}
+	return err
 }

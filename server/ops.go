@@ -31,7 +31,7 @@ func (s *Server) opsServer() *http.Server {
 	m.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 	m.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
 	m.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
-	return &http.Server{Handler: m, ReadHeaderTimeout: 5 * time.Second}
+	return s.bounded(m)
 }
 
 // readyz is 200 when the server takes requests and all that its roles need

@@ -51,9 +51,7 @@ func (s *Server) Run(ctx context.Context, apiListener, opsListener net.Listener)
 	for _, st := range s.stations {
 		started = append(started, start(st, failed))
 	}
-	front := &http.Server{
-		Handler: s.api, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,
-	}
+	front := s.front()
 	serve(front, apiListener, failed)
 	s.ready.open()
 	s.log.Info("serving", "addr", apiListener.Addr().String(), "ops", opsListener.Addr().String(), "roles", s.config.Roles)
@@ -109,7 +107,11 @@ func (s *Server) topics() []broker.Topic {
 
 func serve(h *http.Server, l net.Listener, failed chan<- error) {
 	go func() {
-		if err := h.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		serve := h.Serve
+		if h.TLSConfig != nil {
+			serve = func(l net.Listener) error { return h.ServeTLS(l, "", "") }
+		}
+		if err := serve(l); !errors.Is(err, http.ErrServerClosed) {
 			failed <- fmt.Errorf("serve %s: %w", l.Addr(), err)
 		}
 	}()

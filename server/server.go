@@ -16,6 +16,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/auth"
 	"github.com/scoreboard/scoreboard/server/broker"
 	"github.com/scoreboard/scoreboard/server/config"
+	"github.com/scoreboard/scoreboard/server/edge"
 	"github.com/scoreboard/scoreboard/server/ingest"
 	"github.com/scoreboard/scoreboard/server/leaderboard"
 	"github.com/scoreboard/scoreboard/server/outbox"
@@ -55,6 +56,9 @@ type Server struct {
 	archive  *archive.Archive // nil where no place is named
 	stations []station        // in the order of their start
 	ready    gate
+
+	proxies      edge.Proxies
+	certificates *edge.Certificates // nil without TLS
 }
 
 // New makes a server from its configuration. It connects lazily; Run says what
@@ -62,6 +66,9 @@ type Server struct {
 func New(ctx context.Context, c *config.Config, log *slog.Logger) (*Server, error) {
 	s := &Server{config: c, log: log, registry: prometheus.NewRegistry()}
 	s.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	if err := s.makeEdge(); err != nil {
+		return nil, err
+	}
 	if err := s.openBackends(ctx); err != nil {
 		return nil, err
 	}
@@ -124,7 +131,7 @@ func (s *Server) openBackends(ctx context.Context) (err error) {
 	}
 	o, err := redis.ParseURL(c.RedisURL)
 	if err != nil {
-		return fmt.Errorf("read the Redis URL: %w", err)
+		return fmt.Errorf("read the Redis URL: %w", withoutURL(err))
 	}
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.MaxRetries = 500*time.Millisecond, time.Second, time.Second, 1
 	o.ContextTimeoutEnabled = true // what can do without Redis waits for less
@@ -183,7 +190,7 @@ func (s *Server) makeAPI(catalog *store.Catalog, reads *leaderboard.Leaderboard,
 		return err
 	}
 	o := api.Options{
-		Tokens: s.tokens, Catalog: catalog, SignatureOptional: c.AuthSignature == "optional",
+		Tokens: s.tokens, Peers: c.TLSClientNames, Catalog: catalog, SignatureOptional: c.AuthSignature == "optional",
 		Limits: s.makeLimits(c), Actions: c.IngestActions, DevIssuer: c.AuthDevIssuer, Origins: c.RealtimeOrigins, Log: s.log, Now: time.Now,
 		AnonymousReads: c.ReadsAnonymous, CursorKey: cursorKey(c),
 	}

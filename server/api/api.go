@@ -107,6 +107,7 @@ type Options struct {
 	// nobody's keys are known.
 	ActionTokens *auth.ActionTokens
 	Attestations *auth.Attestations
+	Peers        []string // names in client certificates that speak for servers
 
 	SignatureOptional bool
 	Actions           scoreboard.ActionBounds

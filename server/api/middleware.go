@@ -36,7 +36,7 @@ func (a *API) identify(c *gin.Context) {
 	h := c.Writer.Header()
 	h.Set("X-Request-Id", id)
 	h.Set("traceparent", trace)
-	h.Set("X-Content-Type-Options", "nosniff")
+	protect(c)
 	c.Next()
 }
 
@@ -86,6 +86,11 @@ func (a *API) recoverPanic(c *gin.Context) {
 
 // authenticate returns who asks.
 func (a *API) authenticate(c *gin.Context) (*auth.Claims, error) {
+	if c.GetHeader("Authorization") == "" {
+		if server := a.peer(c.Request); server != nil {
+			return server, nil
+		}
+	}
 	if a.AnonymousReads && c.GetHeader("Authorization") == "" && openTo[c.FullPath()] {
 		return nobody, nil
 	}

@@ -29,6 +29,7 @@ func (a *API) checkProofs(c *gin.Context, r *protocol.IncrementRequest, in *scor
 		in.ActionID, in.Objection = action.ID, action.Objection(in, a.Now())
 	}
 	if r.Attestation == "" {
+		in.Attested = a.peer(c.Request) != nil
 		return nil
 	}
 	if a.Attestations == nil {

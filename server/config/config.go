@@ -10,7 +10,14 @@ import (
 type Config struct {
 	Addr    string
 	OpsAddr string
-	Roles   []string
+
+	TLSCert        string
+	TLSKey         string
+	TLSClientCA    string
+	TLSClientNames []string
+	TrustedProxies []string
+
+	Roles []string
 
 	PostgresURL        string
 	PostgresDirectURL  string
@@ -141,6 +148,11 @@ func (c *Config) knobs() []knob {
 	return []knob{
 		{"addr", "address of the API", ":8080", false, &c.Addr},
 		{"ops.addr", "address of metrics, health and profiles", "127.0.0.1:8081", false, &c.OpsAddr},
+		{"tls.cert", "PEM file of the API's certificate, read again when it changes; plain HTTP when empty", "", false, &c.TLSCert},
+		{"tls.key", "PEM file of its key", "", false, &c.TLSKey},
+		{"tls.client_ca", "PEM file of who vouches for servers that come with a certificate", "", false, &c.TLSClientCA},
+		{"tls.client_names", "names in such certificates, exactly, that may act for any user as score:update does", "", false, &c.TLSClientNames},
+		{"trusted_proxies", "addresses and networks of proxies whose X-Forwarded-For is believed", "", false, &c.TrustedProxies},
 		{"roles", "what this process does", "api,intake,relay,projector,gateway,maintenance", false, &c.Roles},
 		{"postgres.url", "the truth; may be PgBouncer", "", true, &c.PostgresURL},
 		{"postgres.direct_url", "for migrations, which PgBouncer cannot carry; postgres.url when empty", "", true, &c.PostgresDirectURL},

@@ -1,0 +1,74 @@
+package api_test
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// A certificate by our authority with a name on the list may act for any user,
+// and signs as everybody does.
+func TestAClientCertificateSpeaksForAServer(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 1000)
+	ask := func(name string, verified bool, body string) int {
+		t.Helper()
+		req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/scores/increment", strings.NewReader(body))
+		req.TLS = &tls.ConnectionState{}
+		leaf := &x509.Certificate{Subject: pkix.Name{CommonName: name}}
+		req.TLS.PeerCertificates = []*x509.Certificate{leaf}
+		if verified {
+			req.TLS.VerifiedChains = [][]*x509.Certificate{{leaf}}
+		}
+		w := httptest.NewRecorder()
+		r.ServeHTTP(w, req)
+		if w.Header().Get("Strict-Transport-Security") == "" {
+			t.Error("over TLS there is no Strict-Transport-Security")
+		}
+		return w.Code
+	}
+	good := increment("alice", "e1", "k1", "s1")
+	for name, c := range map[string]struct {
+		name     string
+		verified bool
+		body     string
+		want     int
+	}{
+		"on the list":            {"arena-1", true, good, http.StatusOK},
+		"not on the list":        {"arena-2", true, good, http.StatusUnauthorized},
+		"a name that begins so":  {"arena-11", true, good, http.StatusUnauthorized},
+		"not verified":           {"arena-1", false, good, http.StatusUnauthorized},
+		"without a signature":    {"arena-1", true, increment("alice", "e2", "k1", "wrong"), http.StatusUnauthorized},
+		"a name that is no user": {"arena 1", true, good, http.StatusUnauthorized},
+	} {
+		if got := ask(c.name, c.verified, c.body); got != c.want {
+			t.Errorf("%s: got %d, want %d", name, got, c.want)
+		}
+	}
+}
+
+func TestEveryAnswerHasItsHeaders(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 1000)
+	for _, target := range []string{"/v1/leaderboard/top", "/v1/nothing", "/"} {
+		req := httptest.NewRequestWithContext(t.Context(), http.MethodGet, target, nil)
+		req.Header.Set("X-Request-Id", "a\tb<script>")
+		w := httptest.NewRecorder()
+		r.ServeHTTP(w, req)
+		for name, want := range map[string]string{
+			"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+			"Referrer-Policy": "no-referrer", "Cache-Control": "no-store",
+		} {
+			if got := w.Header().Get(name); got != want {
+				t.Errorf("%s: %s is %q, want %q", target, name, got, want)
+			}
+		}
+		if id := w.Header().Get("X-Request-Id"); len(id) != 32 || strings.Contains(id, "<") {
+			t.Errorf("%s: a request id that is none of ours comes back as %q", target, id)
+		}
+	}
+}

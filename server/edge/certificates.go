@@ -1,0 +1,109 @@
+package edge
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync/atomic"
+	"time"
+)
+
+// reloadEvery is how soon a changed file is in force.
+const reloadEvery = 2 * time.Second
+
+// Files are PEM files. ClientCA may be empty: then no client is asked for a
+// certificate.
+type Files struct{ Cert, Key, ClientCA string }
+
+// Certificates are the TLS settings of a port, as the files say now.
+type Certificates struct {
+	files   Files
+	log     *slog.Logger
+	seen    [sha256.Size]byte
+	current atomic.Pointer[tls.Config]
+}
+
+// NewCertificates reads the files; Run goes on doing so.
+func NewCertificates(files Files, log *slog.Logger) (*Certificates, error) {
+	c := &Certificates{files: files, log: log}
+	if _, err := c.load(); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Config is for a listener. Each connection has the settings of its time.
+func (c *Certificates) Config() *tls.Config {
+	return &tls.Config{
+		MinVersion:         tls.VersionTLS12,
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return c.current.Load(), nil },
+	}
+}
+
+// Run reads changed files until ctx ends.
+func (c *Certificates) Run(ctx context.Context) error {
+	tick := time.NewTicker(reloadEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		changed, err := c.load()
+		switch {
+		case err != nil:
+			c.log.Warn("certificates not read; those of before stay in force", "err", err)
+		case changed:
+			c.log.Info("certificates read")
+		}
+	}
+}
+
+// load reads the files and puts them in force if they have changed.
+func (c *Certificates) load() (changed bool, err error) {
+	var texts [3][]byte
+	h := sha256.New()
+	for i, path := range []string{c.files.Cert, c.files.Key, c.files.ClientCA} {
+		if path == "" {
+			continue
+		}
+		if texts[i], err = os.ReadFile(path); err != nil {
+			return false, fmt.Errorf("read a certificate: %w", err)
+		}
+		fmt.Fprintf(h, "%d\n", len(texts[i]))
+		h.Write(texts[i])
+	}
+	sum := [sha256.Size]byte(h.Sum(nil))
+	if sum == c.seen {
+		return false, nil
+	}
+	own, err := tls.X509KeyPair(texts[0], texts[1])
+	if err != nil {
+		return false, fmt.Errorf("read the certificate: %w", err)
+	}
+	config := &tls.Config{
+		MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{own}, NextProtos: []string{"h2", "http/1.1"},
+		CipherSuites: []uint16{ // of TLS 1.2; those of 1.3 are all good
+			tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
+			tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, tls.TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
+			tls.TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, tls.TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
+		},
+	}
+	if c.files.ClientCA != "" {
+		config.ClientCAs = x509.NewCertPool()
+		if !config.ClientCAs.AppendCertsFromPEM(texts[2]) {
+			return false, errors.New("read the authorities of clients: there is no certificate in the file")
+		}
+		config.ClientAuth = tls.VerifyClientCertIfGiven
+		config.SessionTicketsDisabled = true // a ticket would outlive the authority that vouched
+	}
+	c.seen = sum
+	c.current.Store(config)
+	return true, nil
+}
