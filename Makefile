@@ -15,7 +15,7 @@ ifeq ($(shell git rev-parse HEAD 2>/dev/null),)
 export GOFLAGS += -buildvcs=false
 endif
 
-.PHONY: help build demo dev test proof bench bench-ingest bench-realtime lint vuln fmt fuzz setup clean accept accept-full
+.PHONY: help build demo dev test proof bench bench-ingest bench-realtime lint vuln fmt fuzz setup clean accept accept-full accept-chaos bench-most
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,8 +51,15 @@ bench-realtime: ## measure the gateway: idle connections, one hot board, stalled
 accept: build ## the acceptance criteria on the development stack, scaled to under three minutes
 	@deploy/accept.sh
 
-accept-full: build ## the same as they are written: 10,000 increments a second for 15 minutes
-	@deploy/accept.sh --full
+accept-full: build ## the same as they are written, on PostgreSQL, Redis and Kafka: 10,000/s for 15 minutes
+	go run ./loadgen/bench accept
+
+accept-chaos: build ## nothing lost and nothing twice with a projector killed, Redis flushed, requests cut off
+	go run ./loadgen/bench chaos
+
+bench-most: build ## the highest rate that this machine holds for two minutes: sync, async, batch
+	go run ./loadgen/bench generator
+	go run ./loadgen/bench most
 
 setup: ## install what the tests need (as root on Debian), name what is missing
 	@.ci/setup

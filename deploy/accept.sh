@@ -1,16 +1,9 @@
 #!/bin/sh
 # The development stack, ten seconds of traffic to warm it, and the acceptance
-# criteria: scaled to fit under three minutes, or with --full as they are written
-# (15 minutes). Arguments go to sbctl accept. Nothing that it started is left
-# behind but the reports.
+# criteria, scaled to fit under three minutes. Arguments go to sbctl accept.
+# Nothing that it started is left behind but the reports.
 set -eu
 cd "$(dirname "$0")/.."
-
-scale='--rate 1000 --duration 60s --users 10000'
-if [ "${1:-}" = --full ]; then
-	scale=''
-	shift
-fi
 
 dir=$(mktemp -d)
 daemon=''
@@ -53,5 +46,4 @@ unset SBCTL_PROFILE
 echo "warming for ten seconds" >&2
 bin/sbctl load run --rate 500 --duration 10s --users 10 --skew 0 --quiet >/dev/null
 
-# shellcheck disable=SC2086 # its words are arguments
-bin/sbctl accept $scale --ops "$ops" "$@"
+bin/sbctl accept --rate 1000 --duration 60s --users 10000 --ops "$ops" "$@"

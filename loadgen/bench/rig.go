@@ -25,16 +25,17 @@ import (
 // rig is a whole installation on this machine. PostgreSQL keeps its data on
 // the disk, with fsync on; Kafka and Redis as their starters do.
 type rig struct {
-	dir      string
-	postgres *devstack.Postgres
-	redis    *devstack.Redis
-	kafka    *backendtest.KafkaBroker
-	database string
-	daemon   *exec.Cmd
-	api, ops string
-	token    string
-	key      client.Key
-	stops    []func()
+	dir        string
+	postgres   *devstack.Postgres
+	redis      *devstack.Redis
+	kafka      *backendtest.KafkaBroker
+	database   string
+	daemon     *exec.Cmd
+	api, ops   string
+	prometheus int // its process, 0 where there is none
+	token      string
+	key        client.Key
+	stops      []func()
 }
 
 const jwtSecret = "a secret of the benchmarks, long enough for HS256"
