@@ -40,6 +40,18 @@ func (j jobs) Rebuild(ctx context.Context, board *scoreboard.Board, progress fun
 	return protocol.Rebuilt{Board: string(done.Board), Epoch: done.Epoch, Users: done.Users, TookMS: done.Took.Milliseconds()}, nil
 }
 
+// makePass makes what compares everybody with the store once in a while.
+func (s *Server) makePass(catalog *store.Catalog) {
+	c := s.config
+	if c.ReconcileEvery == 0 {
+		return
+	}
+	check := repair.Check{Ledger: s.store, Ranking: s.ranking, Mend: c.ReconcileRepair, Progress: func(*repair.Verified) {}}
+	pass := repair.NewPass(c.ReconcileEvery, check, catalog, s.ranking, ranking.ErrCold, s.keeper.Halted, s.log)
+	s.register(pass.Collectors()...)
+	s.add("full pass", pass)
+}
+
 // Halted implements api.Jobs.
 func (j jobs) Halted(ctx context.Context) (string, error) {
 	turn, err := repair.Turned(ctx, j.store, j.ranking)

@@ -110,6 +110,7 @@ func New(ctx context.Context, c *config.Config, log *slog.Logger) (*Server, erro
 		sampler := repair.NewSampler(s.store, s.ranking, ranking.ErrCold, c.ReconcileRepair, s.keeper.Halted, log)
 		s.add("sampler", sampler)
 		s.register(sampler.Collectors()...)
+		s.makePass(catalog)
 	}
 	wake := s.makePipeline(ask)
 	s.makeAnnouncer(catalog)

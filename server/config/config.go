@@ -85,6 +85,7 @@ type Config struct {
 	StreamsShards   int
 	StreamsLength   int
 	ReconcileRepair bool
+	ReconcileEvery  time.Duration
 
 	RealtimeWindow                time.Duration
 	RealtimeMaxWindow             time.Duration
@@ -209,7 +210,8 @@ func (c *Config) knobs() []knob {
 		{"streams.name", "of the Redis streams", "leaderboard:stream", false, &c.StreamsName},
 		{"streams.shards", "streams that users are spread over", "4", false, &c.StreamsShards},
 		{"streams.length", "entries of one stream at which the relay waits", "100000", false, &c.StreamsLength},
-		{"reconcile.repair", "whether the sampler puts right what differs from the store", "true", false, &c.ReconcileRepair},
+		{"reconcile.repair", "whether the sampler and the full pass put right what differs from the store", "true", false, &c.ReconcileRepair},
+		{"reconcile.every", "between two full passes over every board; 0 is off", "24h", false, &c.ReconcileEvery},
 		{"realtime.window", "between two frames of a board", "200ms", false, &c.RealtimeWindow},
 		{"realtime.max_window", "what the window widens to, stepwise, while this node is behind", "1s", false, &c.RealtimeMaxWindow},
 		{"realtime.lag", "commit to notice, or frames not written, beyond which this node is behind", "1s", false, &c.RealtimeLag},

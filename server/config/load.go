@@ -218,6 +218,9 @@ func (c *Config) check() error {
 	if c.IngestOverflow != "refuse" && c.IngestOverflow != "async" {
 		return fmt.Errorf("knob ingest.overflow must be refuse or async, not %q", c.IngestOverflow)
 	}
+	if c.ReconcileEvery < 0 {
+		return fmt.Errorf("knob reconcile.every must be 0 or longer, not %s", c.ReconcileEvery)
+	}
 	if err := c.checkTopics(); err != nil {
 		return err
 	}

@@ -33,8 +33,14 @@ func TestEveryScriptStaysWithinOneSlotOfACluster(t *testing.T) {
 		t.Fatal(ok, err)
 	}
 	r.apply(t, change("alice", 6, 2, 2)) // live and shadow
+	if err := r.Fence(ctx, board.ID, "beside", time.UnixMicro(1)); err != nil {
+		t.Error(err)
+	}
 	if err := r.Unmark(ctx, board.ID, "beside"); err != nil {
 		t.Fatal(err)
+	}
+	if err := r.Strays(ctx, board.ID, func(s []scoreboard.Stray) error { t.Errorf("strays: %v", s); return nil }); err != nil {
+		t.Error(err)
 	}
 	r.is(t, "alice:6 bob:3")
 	if p := r.place(t, "bob"); p.Rank != 2 {

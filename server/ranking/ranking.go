@@ -58,6 +58,9 @@ var luaList string
 //go:embed lua/ranks.lua
 var luaRanks string
 
+//go:embed lua/strays.lua
+var luaStrays string
+
 //go:embed lua/fence.lua
 var luaFence string
 
@@ -74,7 +77,7 @@ type Ranking struct {
 	apply, fill, swap, mark, unmark *redis.Script
 	fresh, top, page, place, list   *redis.Script
 	ranking, states, mend, lead     *redis.Script
-	fence                           *redis.Script
+	fence, strays                   *redis.Script
 	known                           atomic.Pointer[freshness]
 }
 
@@ -97,6 +100,7 @@ func New(rdb redis.UniversalClient) *Ranking {
 		ranking: redis.NewScript(luaRanks),
 		lead:    redis.NewScript(luaLead),
 		fence:   redis.NewScript(luaFence),
+		strays:  redis.NewScript(luaPut + luaStrays),
 	}
 }
 

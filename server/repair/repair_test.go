@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/scoreboard/scoreboard/migrations"
@@ -166,13 +168,19 @@ func TestVerifyFindsEveryKindOfDifferenceAndNothingElse(t *testing.T) {
 	ok(r.rdb.HSet(ctx, users, "user5", strings.TrimSuffix(ahead, "3 3 0")+"9 3 0").Err())
 	ok(r.rdb.HSet(ctx, users, "user6", strings.TrimSuffix(state("user6"), "3 3 0")+"2 3 0").Err())
 	ok(r.rdb.HSet(ctx, users, "user7", "rubbish").Err())
-	inRanking := "ghost:not_in_store user1:not_in_ranking user2:other user3:other user5:ahead user6:behind user7:behind"
+	ok(r.rdb.ZAdd(ctx, rank, redis.Z{Score: -1e6, Member: "\x00\x00\x00\x00\x00\x00\x00\x01nobody"}).Err()) // no state
+	ok(r.rdb.ZAdd(ctx, rank, redis.Z{Score: -2e6, Member: "\x00\x00\x00\x00\x00\x00\x00\x01user8"}).Err())  // beside the right one
+	inRanking := "user15:other ghost:not_in_store user1:not_in_ranking user2:other user3:other user5:ahead user6:behind user7:behind nobody:stray user8:stray"
 	// In the store:
 	r.exec(t, `delete from user_score_histories where user_id = 'user10' and version = 2`)
 	r.exec(t, `update user_score_histories set applied = applied + 1 where user_id = 'user11' and version = 1`)
 	r.exec(t, `delete from user_score_histories where user_id = 'user12'`)
 	r.exec(t, `update user_score_histories set user_id = 'user99' where user_id = 'user13' and version = 3`)
 	r.exec(t, `delete from user_score_histories where user_id = 'user14' and version = 1`) // archived: no difference
+	// All of it archived, from before the ledger that is left: no difference
+	// there, but the ranking must say the same time.
+	r.exec(t, `delete from user_score_histories where user_id = 'user15'`)
+	r.exec(t, `update scores set reached_at = now() - interval '3 years' where user_id = 'user15'`)
 	inStore := "user10:version_gap user11:sum user12:no_ledger user13:version_gap user99:no_score"
 
 	v := r.check(t, true)
@@ -181,8 +189,8 @@ func TestVerifyFindsEveryKindOfDifferenceAndNothingElse(t *testing.T) {
 	if got := kinds(v); got != strings.Join(want, " ") {
 		t.Errorf("found\n%s, want\n%s", got, strings.Join(want, " "))
 	}
-	if v.Mended != 7 {
-		t.Errorf("mended %d, want the 7 of the ranking", v.Mended)
+	if v.Mended != 10 {
+		t.Errorf("mended %d, want the 10 of the ranking", v.Mended)
 	}
 	if got := kinds(r.check(t, false)); got != inStore {
 		t.Errorf("after mending: %s, want what is wrong in the store only: %s", got, inStore)
@@ -379,5 +387,59 @@ select user_id, 'gone', 1, -1, 1, 1, clock_timestamp(), clock_timestamp() from s
 	r.same(t)
 	if v := r.check(t, false); v.Wrong > 0 {
 		t.Error(fmt.Sprint(v.Differences))
+	}
+}
+
+func TestAFullPassMendsWhatTheSamplerCannotSee(t *testing.T) {
+	t.Parallel()
+	r := open(t)
+	r.record(t, 0, 60)
+	r.rebuild(t)
+	if err := r.rdb.ZAdd(ctx, "sb:{global}:rank", redis.Z{Score: -1e6, Member: "\x00\x00\x00\x00\x00\x00\x00\x01nobody"}).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.rdb.HDel(ctx, "sb:{global}:users", "user33").Err(); err != nil {
+		t.Fatal(err)
+	}
+	quiet := slog.New(slog.DiscardHandler)
+	// Two processes, one turn.
+	var all sync.WaitGroup
+	running, stop := context.WithCancel(ctx)
+	var passes []*repair.Pass
+	for range 2 {
+		check := repair.Check{Ledger: r.Store, Ranking: r.ranking, Mend: true, Progress: func(*repair.Verified) {}}
+		p := repair.NewPass(time.Second, check, store.NewCatalog(r.Store, quiet), r.ranking, ranking.ErrCold, func() bool { return false }, quiet)
+		passes = append(passes, p)
+		all.Go(func() {
+			if err := p.Run(running); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		top, err := r.ranking.Top(ctx, r.board.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if top.Total == 60 && top.Entries[0].User != "nobody" && r.rdb.HExists(ctx, "sb:{global}:users", "user33").Val() {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("after 20 s: %d users are ranked, the first %s", top.Total, top.Entries[0].User)
+		}
+	}
+	stop()
+	all.Wait()
+	r.same(t)
+	mended := 0.0
+	for _, p := range passes {
+		var m dto.Metric
+		if err := p.Collectors()[3].(prometheus.Counter).Write(&m); err != nil {
+			t.Fatal(err)
+		}
+		mended += m.GetCounter().GetValue()
+	}
+	if mended != 2 {
+		t.Errorf("%v repairs are counted, want 2", mended)
 	}
 }

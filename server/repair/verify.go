@@ -11,6 +11,7 @@ import (
 // Ledger is the store with what its scores are made of.
 type Ledger interface {
 	States
+	Standings(ctx context.Context, board scoreboard.BoardID, size int, do func([]scoreboard.Change) error) error
 	Audit(ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID, size int, do func([]scoreboard.Audit) error) error
 }
 
@@ -18,6 +19,10 @@ type Ledger interface {
 type RankedUsers interface {
 	Kept
 	Users(ctx context.Context, board scoreboard.BoardID, do func([]scoreboard.UserID) error) error
+	// Strays lists entries of the sorted set that belong to no state, and
+	// Remove takes one out if it is still one.
+	Strays(ctx context.Context, board scoreboard.BoardID, do func([]scoreboard.Stray) error) error
+	Remove(ctx context.Context, board scoreboard.BoardID, s scoreboard.Stray) (bool, error)
 }
 
 // Difference is one thing that should not be.
@@ -73,33 +78,79 @@ func (c *Check) Run(ctx context.Context, boards []scoreboard.Board) (*Verified, 
 }
 
 func (c *Check) board(ctx context.Context, board scoreboard.BoardID, v *Verified) error {
-	err := c.Ledger.Audit(ctx, board, c.User, chunk, func(audits []scoreboard.Audit) error {
-		users := make([]scoreboard.UserID, len(audits))
-		for i := range audits {
-			users[i] = audits[i].User
-			v.Rows += audits[i].Rows
-			if c.Rows {
-				ledger(&audits[i], v)
-			}
-		}
-		v.Users += int64(len(users))
-		if err := c.compare(ctx, board, users, audits, v); err != nil {
-			return err
-		}
-		c.Progress(v)
-		return nil
-	})
-	if err != nil || c.User != "" {
+	if err := c.everybody(ctx, board, v); err != nil || c.User != "" {
 		return err
 	}
 	// Whoever the ranking has and the store has not was in none of these.
-	return c.Ranking.Users(ctx, board, func(users []scoreboard.UserID) error {
+	err := c.Ranking.Users(ctx, board, func(users []scoreboard.UserID) error {
 		known, err := c.Ledger.States(ctx, board, users)
 		if err != nil || len(known) == len(users) {
 			return err
 		}
 		return c.compare(ctx, board, strangers(users, known), nil, v)
 	})
+	if err != nil {
+		return err
+	}
+	return c.Ranking.Strays(ctx, board, func(strays []scoreboard.Stray) error { return c.strays(ctx, board, strays, v) })
+}
+
+// everybody compares all who have a score, or the one user. The ledger is only
+// read where it is asked for: it is long.
+func (c *Check) everybody(ctx context.Context, board scoreboard.BoardID, v *Verified) error {
+	if c.Rows {
+		return c.Ledger.Audit(ctx, board, c.User, chunk, func(audits []scoreboard.Audit) error {
+			changes := make([]scoreboard.Change, len(audits))
+			for i := range audits {
+				changes[i] = audits[i].Change
+				v.Rows += audits[i].Rows
+				ledger(&audits[i], v)
+			}
+			return c.chunk(ctx, board, changes, v)
+		})
+	}
+	if c.User == "" {
+		return c.Ledger.Standings(ctx, board, chunk, func(changes []scoreboard.Change) error { return c.chunk(ctx, board, changes, v) })
+	}
+	one, err := c.Ledger.States(ctx, board, []scoreboard.UserID{c.User})
+	if err != nil {
+		return err
+	}
+	if len(one) == 0 {
+		one = []scoreboard.Change{{Type: scoreboard.ChangeScore, Board: board, User: c.User}}
+	}
+	return c.chunk(ctx, board, one, v)
+}
+
+func (c *Check) chunk(ctx context.Context, board scoreboard.BoardID, changes []scoreboard.Change, v *Verified) error {
+	users := make([]scoreboard.UserID, len(changes))
+	for i := range changes {
+		users[i] = changes[i].User
+	}
+	v.Users += int64(len(users))
+	if err := c.compare(ctx, board, users, changes, v); err != nil {
+		return err
+	}
+	c.Progress(v)
+	return nil
+}
+
+// strays are wrong as they stand: entry and state change in one step.
+func (c *Check) strays(ctx context.Context, board scoreboard.BoardID, strays []scoreboard.Stray, v *Verified) error {
+	for _, s := range strays {
+		v.differ(Difference{Board: board, User: s.User, Kind: "stray", Detail: "the sorted set has an entry that belongs to no state"})
+		if !c.Mend {
+			continue
+		}
+		removed, err := c.Ranking.Remove(ctx, board, s)
+		if err != nil {
+			return err
+		}
+		if removed {
+			v.Mended++
+		}
+	}
+	return nil
 }
 
 func strangers(users []scoreboard.UserID, known []scoreboard.Change) []scoreboard.UserID {
@@ -122,6 +173,8 @@ func ledger(a *scoreboard.Audit, v *Verified) {
 	switch {
 	case a.Revision == 0:
 		d.Kind, d.Detail = "no_score", fmt.Sprintf("%d ledger rows, no score", a.Rows)
+	case a.Rows == 0 && a.Archived:
+		return // with all of its rows
 	case a.Rows == 0:
 		d.Kind, d.Detail = "no_ledger", fmt.Sprintf("score %d at version %d, no ledger rows", a.Score, a.Version)
 	case a.Last != a.Version || a.Last-a.First+1 != a.Rows:
@@ -136,16 +189,16 @@ func ledger(a *scoreboard.Audit, v *Verified) {
 
 // compare checks users against the ranking; those that look wrong at once are
 // looked at again until they settle.
-func (c *Check) compare(ctx context.Context, board scoreboard.BoardID, users []scoreboard.UserID, audits []scoreboard.Audit, v *Verified) error {
+func (c *Check) compare(ctx context.Context, board scoreboard.BoardID, users []scoreboard.UserID, changes []scoreboard.Change, v *Verified) error {
 	suspects := users
-	if audits != nil {
+	if changes != nil {
 		kept, err := c.Ranking.States(ctx, board, users)
 		if err != nil {
 			return err
 		}
 		suspects = nil
-		for i := range audits {
-			if !kept[i].Agrees(&audits[i].Change) {
+		for i := range changes {
+			if !kept[i].Agrees(&changes[i]) {
 				suspects = append(suspects, users[i])
 			}
 		}

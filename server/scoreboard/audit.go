@@ -10,6 +10,7 @@ type Audit struct {
 	First    int64 // the least version of them
 	Last     int64 // the greatest
 	Expected int64 // the score before the first plus all that was applied
+	Archived bool  // the score was reached before the ledger that is left begins
 }
 
 // RankedState is what the ranking keeps of a user, as it is.
@@ -29,4 +30,11 @@ func (s *RankedState) Agrees(c *Change) bool {
 	}
 	return s.Raw != "" && s.Revision == c.Revision && s.Key == c.Key && s.ReachedAt.Equal(c.ReachedAt) &&
 		s.Hidden == c.Hidden && s.Ranked != c.Hidden
+}
+
+// Stray is an entry of the sorted set that is nobody's: there is no state that
+// it belongs to.
+type Stray struct {
+	User   UserID
+	Member string // as it is
 }

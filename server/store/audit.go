@@ -11,13 +11,15 @@ import (
 
 // The ledger is read once, in any order, and added up; a user whose oldest
 // rows are archived starts from the score before the first that is left.
-const sqlAudit = `declare audit no scroll cursor for
-select coalesce(l.user_id, s.user_id), coalesce(l.rows, 0), coalesce(l.first, 0), coalesce(l.last, 0),
+// Whose score is older than what is left of the ledger may have no rows at all.
+const sqlAudit = `select coalesce(l.user_id, s.user_id), coalesce(l.rows, 0), coalesce(l.first, 0), coalesce(l.last, 0),
     coalesce(l.applied, 0) + case when l.first > 1 then (
         select new_score - applied from user_score_histories as h
         where h.user_id = l.user_id and h.board_id = $1 order by version limit 1) else 0 end,
     coalesce(s.score, 0), coalesce(s.order_key, 0), coalesce(s.version, 0), coalesce(s.revision, 0),
-    coalesce(s.reached_at, 'epoch'), coalesce(s.recorded_at, 'epoch'), coalesce(s.hidden, false)
+    coalesce(s.reached_at, 'epoch'), coalesce(s.recorded_at, 'epoch'), coalesce(s.hidden, false),
+    coalesce(s.reached_at < (select min(to_date(right(inhrelid::regclass::text, 8), 'YYYYMMDD')::timestamp at time zone 'UTC')
+        from pg_inherits where inhparent = 'user_score_histories'::regclass), false)
 from (
     select user_id, count(*) as rows, min(version) as first, max(version) as last, sum(applied)::bigint as applied
     from user_score_histories where board_id = $1 and ($2 = '' or user_id = $2) group by user_id) as l
@@ -27,32 +29,13 @@ full join (select * from scores where board_id = $1 and ($2 = '' or user_id = $2
 // score, from one snapshot, in chunks of at most size; of one user where user
 // is not empty.
 func (s *Store) Audit(ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID, size int, do func([]scoreboard.Audit) error) error {
-	err := pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, sqlAudit, board, user); err != nil {
-			return err
-		}
-		chunk := make([]scoreboard.Audit, 0, size)
-		for {
-			chunk = chunk[:0]
-			rows, err := tx.Query(ctx, fmt.Sprintf("fetch %d from audit", size)) // fetch takes no parameter
-			if err != nil {
-				return err
-			}
-			err = forEach(rows, func() error {
-				a := scoreboard.Audit{Change: scoreboard.Change{Type: scoreboard.ChangeScore, Board: board}}
-				err := rows.Scan(&a.User, &a.Rows, &a.First, &a.Last, &a.Expected, &a.Score, &a.Key, &a.Version, &a.Revision,
-					&a.ReachedAt, &a.RecordedAt, &a.Hidden)
-				chunk = append(chunk, a)
-				return err
-			})
-			if err != nil || len(chunk) == 0 {
-				return err
-			}
-			if err := do(chunk); err != nil {
-				return err
-			}
-		}
-	})
+	scan := func(row pgx.CollectableRow) (a scoreboard.Audit, err error) {
+		a.Change = scoreboard.Change{Type: scoreboard.ChangeScore, Board: board}
+		err = row.Scan(&a.User, &a.Rows, &a.First, &a.Last, &a.Expected, &a.Score, &a.Key, &a.Version, &a.Revision,
+			&a.ReachedAt, &a.RecordedAt, &a.Hidden, &a.Archived)
+		return a, err
+	}
+	err := inChunks(ctx, s, "audit", size, scan, do, sqlAudit, board, user)
 	if err != nil {
 		return translate(fmt.Errorf("audit board %s: %w", board, err))
 	}

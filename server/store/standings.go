@@ -12,33 +12,7 @@ import (
 // Standings calls do with every user's state on a board, hidden ones included,
 // in chunks of at most size, from one snapshot and in flat memory.
 func (s *Store) Standings(ctx context.Context, board scoreboard.BoardID, size int, do func([]scoreboard.Change) error) error {
-	err := pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, `declare standings no scroll cursor for
-select user_id, score, order_key, version, revision, reached_at, recorded_at, hidden from scores where board_id = $1`, board)
-		if err != nil {
-			return err
-		}
-		chunk := make([]scoreboard.Change, 0, size)
-		for {
-			chunk = chunk[:0]
-			rows, err := tx.Query(ctx, fmt.Sprintf("fetch %d from standings", size)) // fetch takes no parameter
-			if err != nil {
-				return err
-			}
-			err = forEach(rows, func() error {
-				c := scoreboard.Change{Type: scoreboard.ChangeScore, Board: board}
-				err := rows.Scan(&c.User, &c.Score, &c.Key, &c.Version, &c.Revision, &c.ReachedAt, &c.RecordedAt, &c.Hidden)
-				chunk = append(chunk, c)
-				return err
-			})
-			if err != nil || len(chunk) == 0 {
-				return err
-			}
-			if err := do(chunk); err != nil {
-				return err
-			}
-		}
-	})
+	err := inChunks(ctx, s, "standings", size, scanState, do, `select `+stateColumns+` from scores where board_id = $1`, board)
 	if err != nil {
 		return translate(fmt.Errorf("read the standings of board %s: %w", board, err))
 	}

@@ -1,0 +1,72 @@
+package ranking
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// Strays calls do with the entries of a board's sorted set that belong to no
+// state, in pieces.
+func (r *Ranking) Strays(ctx context.Context, board scoreboard.BoardID, do func([]scoreboard.Stray) error) error {
+	var cursor uint64
+	for {
+		found, next, err := r.rdb.ZScan(ctx, liveKeys(board)[1], cursor, "", 1000).Result()
+		if err != nil {
+			return fmt.Errorf("list the entries of board %s: %w", board, err)
+		}
+		members := make([]string, 0, len(found)/2)
+		for i := 0; i < len(found); i += 2 { // member, score, …
+			members = append(members, found[i])
+		}
+		strays, err := r.straysOf(ctx, board, false, members)
+		if err != nil {
+			return err
+		}
+		if len(strays) > 0 {
+			if err := do(strays); err != nil {
+				return err
+			}
+		}
+		if next == 0 {
+			return nil
+		}
+		cursor = next
+	}
+}
+
+// Remove takes an entry out of the sorted set if it still belongs to no state.
+func (r *Ranking) Remove(ctx context.Context, board scoreboard.BoardID, s scoreboard.Stray) (bool, error) {
+	removed, err := r.straysOf(ctx, board, true, []string{s.Member})
+	return len(removed) > 0, err
+}
+
+func (r *Ranking) straysOf(ctx context.Context, board scoreboard.BoardID, remove bool, members []string) ([]scoreboard.Stray, error) {
+	if len(members) == 0 {
+		return nil, nil
+	}
+	args := make([]any, 3, 3+len(members))
+	args[0], args[1], args[2] = channel, string(board), "0"
+	if remove {
+		args[2] = "1"
+	}
+	for _, m := range members {
+		args = append(args, m)
+	}
+	found, err := r.strays.Run(ctx, r.rdb, liveKeys(board), args...).StringSlice()
+	if errors.Is(err, redis.Nil) {
+		err = ErrCold
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look for strays of board %s: %w", board, err)
+	}
+	strays := make([]scoreboard.Stray, len(found))
+	for i, member := range found {
+		strays[i] = scoreboard.Stray{User: scoreboard.UserID(member[min(prefixLength, len(member)):]), Member: member}
+	}
+	return strays, nil
+}
