@@ -81,3 +81,36 @@ func (c *Client) Board(ctx context.Context, board string) (Board, error) {
 	err := c.do(ctx, call{op: "read board " + board, method: http.MethodGet, path: "/v1/boards/" + url.PathEscape(board)}, &b)
 	return b, err
 }
+
+type (
+	// RollRequest asks for what is due, or for a season.
+	RollRequest = protocol.RollRequest
+	// Rolled says which periods were begun and ended.
+	Rolled = protocol.Rolled
+	// FinalStandings are a page of the standings of a period that is over.
+	FinalStandings = protocol.FinalStandings
+)
+
+// RollBoards ends and begins the periods that are due, of a board or, where
+// none is named, of all. It is tried once: a season is begun once.
+func (c *Client) RollBoards(ctx context.Context, board string, r RollRequest) (Rolled, error) {
+	path := "/v1/boards/roll"
+	if board != "" {
+		path = "/v1/boards/" + url.PathEscape(board) + "/roll"
+	}
+	var out Rolled
+	err := c.do(ctx, call{
+		op: "roll over", method: http.MethodPost, path: path, sign: true, once: true, body: func(time.Time) any { return r },
+	}, &out)
+	return out, err
+}
+
+// FinalStandings reads those behind a rank.
+func (c *Client) FinalStandings(ctx context.Context, board string, after int64) (FinalStandings, error) {
+	var f FinalStandings
+	err := c.do(ctx, call{
+		op: "read the final standings of board " + board, method: http.MethodGet, path: "/v1/boards/" + url.PathEscape(board) + "/standings",
+		query: url.Values{"after": {strconv.FormatInt(after, 10)}},
+	}, &f)
+	return f, err
+}

@@ -4,7 +4,10 @@ import (
 	"context"
 	"log/slog"
 
+	"github.com/scoreboard/scoreboard/server/broker"
+	"github.com/scoreboard/scoreboard/server/config"
 	"github.com/scoreboard/scoreboard/server/repair"
+	"github.com/scoreboard/scoreboard/server/rollover"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
 )
@@ -16,6 +19,7 @@ type boards struct {
 	*store.Store
 	catalog *store.Catalog
 	keeper  *repair.Keeper
+	roll    *rollover.Rollover
 	log     *slog.Logger
 }
 
@@ -35,6 +39,23 @@ func (b boards) ArchiveBoard(ctx context.Context, id scoreboard.BoardID) (*score
 	return b.changed(ctx)(b.Store.ArchiveBoard(ctx, id))
 }
 
+// Roll rolls over what is due, of all boards or of one.
+func (b boards) Roll(ctx context.Context, family scoreboard.BoardID, dry bool) (made []scoreboard.BoardID, ended []scoreboard.Ending, err error) {
+	made, ended, err = b.roll.Roll(ctx, family, dry)
+	if err == nil && !dry {
+		b.settle(ctx, family)
+	}
+	return made, ended, err
+}
+
+func (b boards) BeginSeason(ctx context.Context, family scoreboard.BoardID, season scoreboard.Span, dry bool) (*scoreboard.BoardID, error) {
+	ended, err := b.Store.BeginSeason(ctx, family, season, dry)
+	if err == nil && !dry {
+		b.settle(ctx, family)
+	}
+	return ended, err
+}
+
 // changed settles what a change of a board returned.
 func (b boards) changed(ctx context.Context) func(*scoreboard.Board, error) (*scoreboard.Board, error) {
 	return func(board *scoreboard.Board, err error) (*scoreboard.Board, error) {
@@ -45,7 +66,7 @@ func (b boards) changed(ctx context.Context) func(*scoreboard.Board, error) (*sc
 	}
 }
 
-// settle takes a change of a board and its instances in. What it cannot do now
+// settle takes a change of a board and its instances in, or of all boards. What it cannot do now
 // the keeper does later.
 func (b boards) settle(ctx context.Context, family scoreboard.BoardID) {
 	err := b.catalog.Refresh(ctx)
@@ -54,5 +75,22 @@ func (b boards) settle(ctx context.Context, family scoreboard.BoardID) {
 	}
 	if err != nil {
 		b.log.Warn("ranking is not as the boards are yet", "board", family, "err", err)
+	}
+}
+
+// makeRollover makes what ends periods, and runs it where this process keeps
+// the house. Ends are announced over Kafka where there is one, else over a
+// stream of Redis.
+func (s *Server) makeRollover(catalog *store.Catalog) {
+	c := s.config
+	var way broker.Way = broker.NewStreams(broker.StreamsOptions{Name: c.KafkaSeasonsTopic, Shards: 1, Length: int64(c.StreamsLength)}, s.redis)
+	if s.kafka != nil {
+		s.seasons = s.kafka.Producer(c.KafkaSeasonsTopic)
+		way = s.seasons
+	}
+	s.rollover = rollover.New(processName(), s.store, catalog, broker.NewSeasons(way), s.log)
+	if c.Has(config.RoleUpkeep) {
+		s.add("rollover", s.rollover)
+		s.register(s.rollover.Collectors()...)
 	}
 }

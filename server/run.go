@@ -101,6 +101,7 @@ func (s *Server) topics() []broker.Topic {
 		{Name: c.KafkaDeadTopic, Partitions: 1, Retention: c.KafkaDeadRetention, Replicas: c.KafkaReplicas},
 		{Name: c.KafkaNoticesTopic, Partitions: c.KafkaNoticesPartitions, Retention: c.KafkaNoticesRetention, Cleanup: c.KafkaNoticesCleanup, Replicas: c.KafkaReplicas},
 		{Name: c.KafkaIncrementsTopic, Partitions: c.KafkaIncrementsPartitions, Retention: c.KafkaIncrementsRetention, Replicas: c.KafkaReplicas},
+		{Name: c.KafkaSeasonsTopic, Partitions: 1, Retention: c.KafkaSeasonsRetention, Replicas: c.KafkaReplicas},
 		{Name: c.KafkaIncrementsDeadTopic, Partitions: 1, Retention: c.KafkaDeadRetention, Replicas: c.KafkaReplicas},
 	}
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/ranking"
 	"github.com/scoreboard/scoreboard/server/realtime"
 	"github.com/scoreboard/scoreboard/server/repair"
+	"github.com/scoreboard/scoreboard/server/rollover"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
 )
@@ -50,9 +51,11 @@ type Server struct {
 	project  *projection.Projection
 	accepted *broker.Producer
 	refused  *broker.Producer
+	seasons  *broker.Producer
 	hub      *realtime.Hub
 	book     *profile.Book
 	keeper   *repair.Keeper
+	rollover *rollover.Rollover
 	archive  *archive.Archive // nil where no place is named
 	stations []station        // in the order of their start
 	ready    gate
@@ -114,6 +117,7 @@ func New(ctx context.Context, c *config.Config, log *slog.Logger) (*Server, erro
 	}
 	wake := s.makePipeline(ask)
 	s.makeAnnouncer(catalog)
+	s.makeRollover(catalog)
 	return s, s.makeAPI(catalog, reads, wake)
 }
 
@@ -141,7 +145,7 @@ func (s *Server) openBackends(ctx context.Context) (err error) {
 	if s.needsKafka() && len(c.KafkaBrokers) == 0 {
 		return errors.New("kafka.brokers must be set for every role but read, gateway and maintenance; for intake also with another transport, for gateway with realtime.bus=kafka")
 	}
-	if len(c.KafkaBrokers) > 0 && (s.needsKafka() || s.writes()) {
+	if len(c.KafkaBrokers) > 0 && (s.needsKafka() || s.writes() || c.Has(config.RoleUpkeep)) {
 		s.kafka = broker.NewKafka(broker.KafkaOptions{
 			Brokers: c.KafkaBrokers, Linger: c.KafkaLinger, Timeout: produceTimeout, Compression: c.KafkaCompression, Acks: c.KafkaAcks,
 		})
@@ -197,7 +201,7 @@ func (s *Server) makeAPI(catalog *store.Catalog, reads *leaderboard.Leaderboard,
 	}
 	if c.Has(config.RoleAPI) || c.Has(config.RoleRead) {
 		o.Reads, o.Ledger = reads, s.store
-		o.Boards = boards{s.store, catalog, s.keeper, s.log}
+		o.Boards = boards{s.store, catalog, s.keeper, s.rollover, s.log}
 	}
 	if c.Has(config.RoleGateway) {
 		o.Live, o.Tickets = live{s.hub}, auth.NewTickets(s.redis, time.Now)
@@ -235,7 +239,7 @@ func (s *Server) add(name string, r runner) { s.stations = append(s.stations, st
 
 // Close closes the backends. Run does so itself.
 func (s *Server) Close() {
-	for _, p := range []*broker.Producer{s.events, s.dead, s.notices, s.accepted, s.refused} {
+	for _, p := range []*broker.Producer{s.events, s.dead, s.notices, s.accepted, s.refused, s.seasons} {
 		if p != nil {
 			if err := p.Close(); err != nil {
 				s.log.Warn("producer closed badly", "err", err)

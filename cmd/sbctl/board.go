@@ -18,7 +18,7 @@ func newBoardCmd(p *program) *cobra.Command {
 	return newNounCmd("board", "Make, look at and end boards", `
   sbctl board create arena --mode best
   sbctl board list`,
-		newBoardCreateCmd(p), newBoardListCmd(p), newBoardShowCmd(p),
+		newBoardCreateCmd(p), newBoardListCmd(p), newBoardShowCmd(p), newBoardRollCmd(p),
 		newBoardChangeCmd(p, "freeze", "Refuse writes to a board; reads stay", "", (*client.Client).FreezeBoard),
 		newBoardChangeCmd(p, "unfreeze", "Take writes to a frozen board again", "", (*client.Client).UnfreezeBoard),
 		newBoardChangeCmd(p, "archive", "End a board for good: out of the ranking, read from the database",
@@ -117,6 +117,7 @@ func boardTable(b *client.Board) *table {
 		{"to", timeCell(b.PeriodEnd)},
 		{"created", timeCell(&b.CreatedAt)},
 		{"closed", timeCell(b.ClosedAt)},
+		{"standings", b.StandingsHash},
 	} {
 		if row[1] != "" {
 			t.add(row[0], row[1])

@@ -24,16 +24,26 @@ type Boards interface {
 	FreezeBoard(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Board, error)
 	UnfreezeBoard(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Board, error)
 	ArchiveBoard(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Board, error)
+	// FinalStandings returns those behind a rank; a not_found where there are none.
+	FinalStandings(ctx context.Context, id scoreboard.BoardID, after int64, limit int) (scoreboard.Ending, []scoreboard.FinalStanding, error)
+	// Roll ends and begins the periods that are due, of one family or of all.
+	Roll(ctx context.Context, family scoreboard.BoardID, dry bool) (made []scoreboard.BoardID, ended []scoreboard.Ending, err error)
+	// BeginSeason begins a season, now where it has no start, and returns the one
+	// that this ends.
+	BeginSeason(ctx context.Context, family scoreboard.BoardID, season scoreboard.Span, dry bool) (ended *scoreboard.BoardID, err error)
 }
 
 func (a *API) boardRoutes() []route {
 	t := []route{
 		{"GET", "/v1/boards", "", a.Limits.Rank, a.listBoards},
 		{"GET", "/v1/boards/:board", "", a.Limits.Rank, a.showBoard},
+		{"GET", "/v1/boards/:board/standings", "", a.Limits.Rank, a.finalStandings},
 	}
 	if a.Operate != nil {
 		t = append(t,
 			route{"POST", "/v1/boards", auth.ScopeAdmin, unlimited, a.createBoard},
+			route{"POST", "/v1/boards/roll", auth.ScopeAdmin, unlimited, a.rollBoards},
+			route{"POST", "/v1/boards/:board/roll", auth.ScopeAdmin, unlimited, a.rollBoards},
 			route{"POST", "/v1/boards/:board/freeze", auth.ScopeAdmin, unlimited, a.changeBoard(a.Boards.FreezeBoard)},
 			route{"POST", "/v1/boards/:board/unfreeze", auth.ScopeAdmin, unlimited, a.changeBoard(a.Boards.UnfreezeBoard)},
 			route{"POST", "/v1/boards/:board/archive", auth.ScopeAdmin, unlimited, a.changeBoard(a.Boards.ArchiveBoard)})
@@ -117,7 +127,8 @@ func (a *API) firstSeason(r *protocol.BoardRequest, b *scoreboard.Board) (*score
 	return nil, nil //nolint:nilnil // most boards have no seasons
 }
 
-// season is the span of one that begins now where nothing else is said.
+// season is the span of one. Where no start is said it begins now, by the
+// clock of the store.
 func (a *API) season(name string, starts, ends *time.Time) (*scoreboard.Span, error) {
 	if _, err := scoreboard.ParseBoardID("season:" + name); err != nil {
 		return nil, scoreboard.Invalid("season", "a season needs a name, [a-z0-9][a-z0-9_.-]{0,47}")
@@ -125,9 +136,9 @@ func (a *API) season(name string, starts, ends *time.Time) (*scoreboard.Span, er
 	if ends == nil {
 		return nil, scoreboard.Invalid("ends_at", "a season needs an end")
 	}
-	s := &scoreboard.Span{Name: name, Start: a.Now().UTC().Truncate(time.Microsecond), End: ends.UTC()}
+	s := &scoreboard.Span{Name: name, End: ends.UTC().Truncate(time.Microsecond)}
 	if starts != nil {
-		s.Start = starts.UTC()
+		s.Start = starts.UTC().Truncate(time.Microsecond)
 	}
 	if !s.Start.Before(s.End) || !s.End.After(a.Now()) || s.End.Year() > 9999 {
 		return nil, scoreboard.Invalid("ends_at", "a season must end after its start, and not in the past")
@@ -233,6 +244,7 @@ func (a *API) boardJSON(c *gin.Context, b *scoreboard.Board) protocol.Board {
 		Board: string(b.ID), Mode: string(b.Mode), Order: string(b.Order), Status: string(b.Status), MinDelta: b.MinDelta, MaxDelta: b.MaxDelta,
 		MinScore: int64(b.MinScore), MaxScore: int64(b.MaxScore), Public: b.Public, Region: b.Region, Period: string(b.Period),
 		PeriodStart: present(b.PeriodStart), PeriodEnd: present(b.PeriodEnd), CreatedAt: b.Created, ClosedAt: present(b.Closed),
+		StandingsHash: b.StandingsHash,
 	}
 	if b.Period != scoreboard.PeriodNone {
 		out.TimeZone = b.TimeZone

@@ -47,6 +47,8 @@ type Config struct {
 	KafkaIncrementsPartitions int
 	KafkaIncrementsRetention  time.Duration
 	KafkaIncrementsDeadTopic  string
+	KafkaSeasonsTopic         string
+	KafkaSeasonsRetention     time.Duration
 	KafkaIntakeGroup          string
 
 	AuthJWTSecret string
@@ -181,6 +183,8 @@ func (c *Config) knobs() []knob {
 		{"kafka.increments_partitions", "of the topic of accepted increments", "16", false, &c.KafkaIncrementsPartitions},
 		{"kafka.increments_retention", "of the topic of accepted increments; shorter than repeats are recognised", "168h", false, &c.KafkaIncrementsRetention},
 		{"kafka.increments_dead_topic", "accepted increments that cannot be recorded", "score-increments.dlq", false, &c.KafkaIncrementsDeadTopic},
+		{"kafka.seasons_topic", "ends of the periods of boards", "season-events", false, &c.KafkaSeasonsTopic},
+		{"kafka.seasons_retention", "of the topic of ended periods", "720h", false, &c.KafkaSeasonsRetention},
 		{"kafka.intake_group", "consumer group of the intake", "score-intake", false, &c.KafkaIntakeGroup},
 		{"auth.jwt_secret", "HS256 secret of bearer tokens (development); excludes auth.jwks_url", "", true, &c.AuthJWTSecret},
 		{"auth.jwks_url", "the identity provider's key set: bearer tokens are RS256, ES256 or EdDSA", "", false, &c.AuthJWKSURL},

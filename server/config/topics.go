@@ -37,6 +37,7 @@ func (c *Config) checkTopics() error {
 	for knob, topic := range map[string]string{
 		"kafka.topic": c.KafkaTopic, "kafka.dead_topic": c.KafkaDeadTopic, "kafka.notices_topic": c.KafkaNoticesTopic,
 		"kafka.increments_topic": c.KafkaIncrementsTopic, "kafka.increments_dead_topic": c.KafkaIncrementsDeadTopic,
+		"kafka.seasons_topic": c.KafkaSeasonsTopic,
 	} {
 		if topic == "" {
 			return fmt.Errorf("knob %s must name a topic", knob)

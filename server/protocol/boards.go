@@ -58,10 +58,58 @@ type Board struct {
 	Require     []string   `json:"require,omitempty"`
 	ActionLeast string     `json:"action_least,omitempty"`
 	ActionLife  string     `json:"action_life,omitempty"`
+	// StandingsHash is of the final standings of a period that is over.
+	StandingsHash string `json:"standings_hash,omitempty"`
 }
 
 // Boards is a page of boards by name. NextAfter is the after of the next page.
 type Boards struct {
 	Boards    []Board `json:"boards"`
 	NextAfter string  `json:"next_after,omitempty"`
+}
+
+// RollRequest is the body of POST /v1/boards/roll and /v1/boards/{board}/roll.
+// With a season that is begun: now where no start is said, and then the one
+// that is under way ends.
+type RollRequest struct {
+	DryRun   bool       `json:"dry_run,omitempty"`
+	Season   string     `json:"season,omitempty"`
+	StartsAt *time.Time `json:"starts_at,omitempty"`
+	EndsAt   *time.Time `json:"ends_at,omitempty"`
+}
+
+// Rolled says what was done, or, in a dry run, would be.
+type Rolled struct {
+	Made        []string     `json:"made"`                  // instances that begin, or will
+	Interrupted string       `json:"interrupted,omitempty"` // the season that ends for another
+	Ended       []EndedBoard `json:"ended"`
+	DryRun      bool         `json:"dry_run,omitempty"`
+}
+
+// EndedBoard is a period that is over. The hash is of its final standings,
+// which a dry run does not have.
+type EndedBoard struct {
+	Board         string     `json:"board"`
+	PeriodEnd     time.Time  `json:"period_end"`
+	ClosedAt      *time.Time `json:"closed_at,omitempty"`
+	Users         int64      `json:"users"`
+	StandingsHash string     `json:"standings_hash,omitempty"`
+}
+
+// FinalStandings answers GET /v1/boards/{board}/standings.
+type FinalStandings struct {
+	Board         string       `json:"board"`
+	ClosedAt      time.Time    `json:"closed_at"`
+	Users         int64        `json:"users"`
+	StandingsHash string       `json:"standings_hash"`
+	Entries       []FinalEntry `json:"entries"`
+	NextAfter     int64        `json:"next_after,omitempty"` // the rank behind which the next page begins
+}
+
+// FinalEntry is a row of them.
+type FinalEntry struct {
+	Rank      int64     `json:"rank"`
+	UserID    string    `json:"user_id"`
+	Score     int64     `json:"score"`
+	ReachedAt time.Time `json:"reached_at"`
 }

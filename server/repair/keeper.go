@@ -128,10 +128,10 @@ func which(ctx context.Context, c Catalog, fits func(*scoreboard.Board) bool) ([
 
 func all(*scoreboard.Board) bool { return true }
 
-// Settle makes the ranking hold what it should of a board and its instances,
-// which have just been changed, and no more.
+// Settle makes the ranking hold what it should of a board and its instances, or
+// of all boards, which have just been changed, and no more.
 func (k *Keeper) Settle(ctx context.Context, family scoreboard.BoardID) error {
-	mine := func(b *scoreboard.Board) bool { return b.Family == family }
+	mine := func(b *scoreboard.Board) bool { return family == "" || b.Family == family }
 	ranked, err := which(ctx, k.catalog, func(b *scoreboard.Board) bool { return mine(b) && b.Status != scoreboard.StatusArchived })
 	if err != nil {
 		return err

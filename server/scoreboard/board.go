@@ -108,7 +108,8 @@ type Board struct {
 	WeekStart time.Weekday // of weekly boards
 	// Of an instance, zero otherwise.
 	PeriodStart, PeriodEnd time.Time
-	Closed                 time.Time // when its standings became final
+	Closed                 time.Time // when it took the last write
+	StandingsHash          string    // SHA-256 in hex of its final standings, once they are sealed
 
 	Require Requirements
 }

@@ -77,9 +77,10 @@ func (s *Store) ArchiveBoard(ctx context.Context, id scoreboard.BoardID) (*score
 	return s.setStatus(ctx, id, scoreboard.StatusArchived, func(*scoreboard.Board) error { return nil })
 }
 
-// A period that never begins needs no end: it is closed at once.
+// A period that never begins has no end to announce.
 const sqlArchiveInstances = `update boards set status = 'archived',
-    closed_at = case when closed_at is null and period_start > clock_timestamp() then clock_timestamp() else closed_at end
+    closed_at = case when closed_at is null and period_start > clock_timestamp() then clock_timestamp() else closed_at end,
+    announced_at = case when closed_at is null and period_start > clock_timestamp() then clock_timestamp() else announced_at end
 where family_id = $1 and board_id <> family_id`
 
 // setStatus moves a board to a status where check, asked under the lock, has

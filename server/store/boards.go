@@ -13,7 +13,7 @@ import (
 
 const boardColumns = `board_id, family_id, mode, sort_order, status, min_delta, max_delta, min_score, max_score,
     public, coalesce(region, ''), created_at, period, time_zone, week_start % 7, period_start, period_end, closed_at,
-    require_action_token, require_attestation, action_least_ms, action_life_ms`
+    require_action_token, require_attestation, action_least_ms, action_life_ms, coalesce(encode(standings_hash, 'hex'), '')`
 
 // scanBoard reads boardColumns behind whatever columns stand before them.
 func scanBoard(row pgx.Row, before ...any) (b scoreboard.Board, err error) {
@@ -21,7 +21,7 @@ func scanBoard(row pgx.Row, before ...any) (b scoreboard.Board, err error) {
 	var least, life int64 // milliseconds
 	err = row.Scan(append(before, &b.ID, &b.Family, &b.Mode, &b.Order, &b.Status, &b.MinDelta, &b.MaxDelta,
 		&b.MinScore, &b.MaxScore, &b.Public, &b.Region, &b.Created, &b.Period, &b.TimeZone, &b.WeekStart,
-		&start, &end, &closed, &b.Require.ActionToken, &b.Require.Attestation, &least, &life)...)
+		&start, &end, &closed, &b.Require.ActionToken, &b.Require.Attestation, &least, &life, &b.StandingsHash)...)
 	b.Require.ActionLeast, b.Require.ActionLife = time.Duration(least)*time.Millisecond, time.Duration(life)*time.Millisecond
 	b.Created = b.Created.UTC()
 	for to, t := range map[*time.Time]*time.Time{&b.PeriodStart: start, &b.PeriodEnd: end, &b.Closed: closed} {
@@ -100,8 +100,8 @@ func findBoard(ctx context.Context, q querier, id scoreboard.BoardID) (*scoreboa
 }
 
 // CreateBoard makes a board that has been checked, with its first instances
-// where it has periods: of a season the one that is given. A conflict where
-// there is one of this name.
+// where it has periods: of a season the one that is given, from now on where it
+// has no start. A conflict where there is one of this name.
 func (s *Store) CreateBoard(ctx context.Context, b *scoreboard.Board, season *scoreboard.Span) (*scoreboard.Board, error) {
 	var made *scoreboard.Board
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
@@ -120,7 +120,11 @@ values ($1, $1, $2, $3, $4, $5, $6, $7, $8, nullif($9, ''), $10, $11, $12, $13, 
 			return err
 		}
 		if b.Period == scoreboard.PeriodSeason {
-			return makeInstance(ctx, tx, made, *season)
+			first := *season
+			if first.Start.IsZero() {
+				first.Start = made.Created
+			}
+			return makeInstance(ctx, tx, made, first)
 		}
 		_, err = makeAhead(ctx, tx, made)
 		return err

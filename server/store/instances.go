@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -18,14 +19,25 @@ const instancesAhead = 2
 // they are not there, and returns what it made. Seasons are made by whoever
 // names them.
 func (s *Store) MakeInstances(ctx context.Context, family *scoreboard.Board) (made []scoreboard.BoardID, err error) {
+	return s.makeInstances(ctx, family, nil)
+}
+
+// MissingInstances says what MakeInstances would make.
+func (s *Store) MissingInstances(ctx context.Context, family *scoreboard.Board) (missing []scoreboard.BoardID, err error) {
+	return s.makeInstances(ctx, family, errDry)
+}
+
+func (s *Store) makeInstances(ctx context.Context, family *scoreboard.Board, end error) (made []scoreboard.BoardID, err error) {
 	if family.Period == scoreboard.PeriodSeason {
 		return nil, nil
 	}
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		made, err = makeAhead(ctx, tx, family)
-		return err
+		if made, err = makeAhead(ctx, tx, family); err != nil {
+			return err
+		}
+		return end
 	})
-	if err != nil {
+	if err != nil && !errors.Is(err, errDry) {
 		return nil, translate(fmt.Errorf("make the instances of board %s: %w", family.ID, err))
 	}
 	return made, nil

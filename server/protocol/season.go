@@ -1,0 +1,46 @@
+package protocol
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// SeasonClosed is the event that says that a period of a board is over and its
+// standings are final (docs/events.md).
+type SeasonClosed struct {
+	Schema        int       `json:"schema"`
+	Type          string    `json:"type"` // season.closed
+	EventID       string    `json:"event_id"`
+	Board         string    `json:"board"` // the instance
+	Family        string    `json:"family"`
+	Period        string    `json:"period"`
+	Region        string    `json:"region,omitempty"`
+	Mode          string    `json:"mode"`
+	Order         string    `json:"order"`
+	PeriodStart   time.Time `json:"period_start"`
+	PeriodEnd     time.Time `json:"period_end"`
+	ClosedAt      time.Time `json:"closed_at"`
+	Users         int64     `json:"users"`
+	StandingsHash string    `json:"standings_hash"`
+	Top           []Entry   `json:"top"`
+}
+
+// EncodeSeasonClosed writes the event of a period that is sealed.
+func EncodeSeasonClosed(e *scoreboard.Ending) []byte {
+	b := &e.Board
+	out := SeasonClosed{
+		Schema: Schema, Type: "season.closed", EventID: scoreboard.FormatUUID(e.EventID().UUID), Board: string(b.ID), Family: string(b.Family),
+		Period: string(b.Period), Region: b.Region, Mode: string(b.Mode), Order: string(b.Order), PeriodStart: b.PeriodStart, PeriodEnd: b.PeriodEnd,
+		ClosedAt: b.Closed, Users: e.Users, StandingsHash: b.StandingsHash, Top: make([]Entry, len(e.Top)),
+	}
+	for i, entry := range e.Top {
+		out.Top[i] = Entry{Rank: entry.Rank, UserID: string(entry.User), Score: int64(entry.Score)}
+	}
+	value, err := json.Marshal(out)
+	if err != nil {
+		panic(err) // plain fields always marshal
+	}
+	return value
+}

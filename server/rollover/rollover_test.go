@@ -1,0 +1,278 @@
+package rollover_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"go.uber.org/goleak"
+
+	"github.com/scoreboard/scoreboard/migrations"
+	"github.com/scoreboard/scoreboard/server/backendtest"
+	"github.com/scoreboard/scoreboard/server/rollover"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store"
+)
+
+func TestMain(m *testing.M) {
+	backendtest.Main(m, goleak.IgnoreTopFunction("github.com/jackc/pgx/v5/pgxpool.(*Pool).backgroundHealthCheck"))
+}
+
+// rig is a real store with a family of seasons, whose announcements are
+// collected and can be made to fail.
+type rig struct {
+	*store.Store
+	t    testing.TB
+	conn *pgx.Conn
+
+	mu        sync.Mutex
+	refuse    error
+	forget    bool // announce, and die before it is remembered
+	announced []scoreboard.Ending
+}
+
+func newRig(t testing.TB) *rig {
+	t.Helper()
+	url := backendtest.Postgres(t, migrations.Up)
+	s, err := store.Open(t.Context(), store.Options{URL: url, MaxConns: 6, LockWait: time.Second, Timeout: 5 * time.Second, Shards: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	return &rig{Store: s, t: t, conn: conn}
+}
+
+func (r *rig) AnnounceClosed(_ context.Context, e *scoreboard.Ending) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.refuse != nil {
+		return r.refuse
+	}
+	r.announced = append(r.announced, *e)
+	return nil
+}
+
+func (r *rig) Announced(ctx context.Context, id scoreboard.BoardID) error {
+	if r.forget {
+		return errors.New("the host is gone")
+	}
+	return r.Store.Announced(ctx, id)
+}
+
+func (r *rig) events() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var all []string
+	for _, e := range r.announced {
+		all = append(all, scoreboard.FormatUUID(e.EventID().UUID)+" "+string(e.Board.ID))
+	}
+	return all
+}
+
+// season makes a family with one season that ends in a moment, and scores on
+// it.
+func (r *rig) season(name scoreboard.BoardID, users int, ends time.Duration) {
+	r.t.Helper()
+	b := &scoreboard.Board{
+		ID: name, Mode: scoreboard.ModeIncrement, Order: scoreboard.OrderHighest, Period: scoreboard.PeriodSeason, TimeZone: "UTC", WeekStart: time.Monday,
+		MinDelta: 1, MaxDelta: 1000, MaxScore: scoreboard.MaxScore,
+	}
+	now := time.Now()
+	if _, err := r.CreateBoard(r.t.Context(), b, &scoreboard.Span{Name: "one", Start: now.Add(-time.Hour), End: now.Add(time.Hour)}); err != nil {
+		r.t.Fatal(err)
+	}
+	var batch []scoreboard.Increment
+	for i := range users {
+		user := scoreboard.UserID(fmt.Sprintf("u%d", i))
+		id, err := scoreboard.ParseEventID(user, string(name))
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		batch = append(batch, scoreboard.Increment{
+			User: user, Delta: int64(i + 1), Event: id, Boards: []scoreboard.BoardID{name}, Source: scoreboard.SourceAPI,
+		})
+	}
+	outcomes, err := r.Record(r.t.Context(), batch)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, o := range outcomes {
+		if o.Err != nil {
+			r.t.Fatal(o.Err)
+		}
+	}
+	if _, err := r.conn.Exec(r.t.Context(), `update boards set period_end = clock_timestamp() + $2::interval where family_id = $1 and board_id <> family_id`, name, ends); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// run lets a process of this name work until the test has seen enough.
+func (r *rig) run(name string, boards rollover.Boards, enough func() bool) {
+	r.t.Helper()
+	ctx, cancel := context.WithCancel(r.t.Context())
+	roll := rollover.New(name, boards, store.NewCatalog(r.Store, slog.New(slog.DiscardHandler)), r, slog.New(slog.DiscardHandler))
+	done := make(chan error, 1)
+	go func() { done <- roll.Run(ctx) }()
+	for deadline := time.Now().Add(20 * time.Second); !enough(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			r.t.Errorf("it never came so far; announced: %q", r.events())
+			break
+		}
+	}
+	cancel()
+	if err := <-done; err != nil {
+		r.t.Error(err)
+	}
+}
+
+func (r *rig) state() (state string) {
+	r.t.Helper()
+	if err := r.conn.QueryRow(r.t.Context(), `select format('%s closed %s, sealed %s over %s, announced %s', status, closed_at is not null,
+standings_hash is not null, standings_users, announced_at is not null) from boards where board_id = 'season:one'`).Scan(&state); err != nil {
+		r.t.Fatal(err)
+	}
+	return state
+}
+
+func TestAnEndThatNobodyHeardIsAnnouncedAgain(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.season("season", 3, 0)
+	r.refuse = errors.New("no broker")
+	r.run("a", r, func() bool { return r.state() == "frozen closed t, sealed t over 3, announced f" })
+	if len(r.events()) != 0 {
+		t.Errorf("announced %q", r.events())
+	}
+	r.refuse = nil
+	r.run("b", r, func() bool { return r.state() == "frozen closed t, sealed t over 3, announced t" })
+	if len(r.events()) != 1 {
+		t.Fatalf("announced %q, want it once", r.events())
+	}
+	e := r.announced[0]
+	if e.Users != 3 || e.Board.StandingsHash == "" || len(e.Top) != 3 || e.Top[0] != (scoreboard.Entry{Rank: 1, User: "u2", Score: 3}) {
+		t.Errorf("announced %+v", e)
+	}
+}
+
+func TestADeathBetweenAnnouncingAndRememberingAnnouncesTheSameAgain(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.season("season", 2, 0)
+	r.forget = true
+	r.run("a", r, func() bool { return len(r.events()) == 1 })
+	r.forget = false
+	r.run("b", r, func() bool { return r.state() == "frozen closed t, sealed t over 2, announced t" })
+	all := r.events()
+	if same := slices.Compact(slices.Clone(all)); len(all) < 2 || len(same) != 1 {
+		t.Errorf("announced %q, want one event twice", all)
+	}
+}
+
+// dying is a store whose process ends at a step.
+type dying struct {
+	*rig
+	at string
+}
+
+var errDead = errors.New("the host is gone")
+
+func (d dying) CopyStandings(ctx context.Context, id scoreboard.BoardID, size int) (int, error) {
+	if d.at == "copy" {
+		return 0, errDead
+	}
+	if d.at == "halfway" {
+		_, err := d.rig.CopyStandings(ctx, id, 2)
+		return 0, errors.Join(err, errDead)
+	}
+	return d.rig.CopyStandings(ctx, id, size)
+}
+
+func (d dying) SealStandings(ctx context.Context, id scoreboard.BoardID) error {
+	return errDead
+}
+
+func TestADeathAtAnyStepIsMadeGood(t *testing.T) {
+	t.Parallel()
+	for _, at := range []string{"copy", "halfway", "seal"} {
+		t.Run(at, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			r.season("season", 5, 0)
+			var copied int64
+			r.run("a", dying{r, at}, func() bool {
+				if err := r.conn.QueryRow(t.Context(), `select count(*) from board_standings`).Scan(&copied); err != nil {
+					t.Fatal(err)
+				}
+				return r.state() == "frozen closed t, sealed f over , announced f" && copied >= map[string]int64{"copy": 0, "halfway": 2, "seal": 5}[at]
+			})
+			r.run("b", r, func() bool { return r.state() == "frozen closed t, sealed t over 5, announced t" })
+			var rows, users, most int64
+			if err := r.conn.QueryRow(t.Context(), `select count(*), count(distinct user_id), max(rank) from board_standings`).Scan(&rows, &users, &most); err != nil {
+				t.Fatal(err)
+			}
+			if rows != 5 || users != 5 || most != 5 {
+				t.Errorf("%d rows of %d users, ranks to %d, want 5", rows, users, most)
+			}
+		})
+	}
+}
+
+func TestOneRollsOverAndAnotherTakesOver(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.season("season", 1, 1500*time.Millisecond)
+	r.run("first", r, func() bool {
+		r.run("second", r, func() bool { return len(r.events()) == 1 }) // the first has the lease
+		return true
+	})
+	var owners int64
+	if err := r.conn.QueryRow(t.Context(), `select count(*) from leases`).Scan(&owners); err != nil || owners != 0 {
+		t.Errorf("%d leases are left, %v", owners, err)
+	}
+	r.season("other", 1, 0)
+	r.run("third", r, func() bool { return len(r.events()) == 2 })
+	if all := r.events(); len(all) != 2 || all[0] == all[1] {
+		t.Errorf("announced %q", all)
+	}
+}
+
+func TestWhatIsDueIsSaidAndDone(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.season("season", 2, 0)
+	r.season("later", 2, time.Hour)
+	b := &scoreboard.Board{
+		ID: "daily", Mode: scoreboard.ModeIncrement, Order: scoreboard.OrderHighest, Period: scoreboard.PeriodDaily, TimeZone: "UTC", WeekStart: time.Monday,
+		MinDelta: 1, MaxDelta: 1000, MaxScore: scoreboard.MaxScore,
+	}
+	if _, err := r.CreateBoard(t.Context(), b, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.conn.Exec(t.Context(), `delete from boards where board_id like 'daily:%' and period_start > clock_timestamp()`); err != nil {
+		t.Fatal(err)
+	}
+	roll := rollover.New("a", r, store.NewCatalog(r.Store, slog.New(slog.DiscardHandler)), r, slog.New(slog.DiscardHandler))
+	for _, dry := range []bool{true, true, false} {
+		made, ended, err := roll.Roll(t.Context(), "", dry)
+		if err != nil || len(made) != 2 || len(ended) != 1 || ended[0].Board.ID != "season:one" || (ended[0].Board.StandingsHash == "") != dry {
+			t.Errorf("dry %t: made %v, ended %+v, %v", dry, made, ended, err)
+		}
+	}
+	if made, ended, err := roll.Roll(t.Context(), "daily", false); err != nil || len(made) != 0 || len(ended) != 0 {
+		t.Errorf("again: made %v, ended %+v, %v", made, ended, err)
+	}
+	if r.state() != "frozen closed t, sealed t over 2, announced f" {
+		t.Error(r.state())
+	}
+}

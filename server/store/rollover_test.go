@@ -1,0 +1,176 @@
+package store_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store"
+)
+
+// The final standings are those of the ranking, ties and all, whoever was
+// interrupted while copying them; and the hash is over just these.
+func TestFinalStandings(t *testing.T) {
+	t.Parallel()
+	s, conn := open(t)
+	now := databaseTime(t, conn)
+	create(t, s, boardOf("season", every(scoreboard.PeriodSeason)), scoreboard.Span{Name: "one", Start: now.Add(-time.Hour), End: now.Add(time.Hour)})
+	var batch []scoreboard.Increment
+	for i := range 25 {
+		batch = append(batch, increment(scoreboard.UserID(fmt.Sprintf("u%02d", i)), int64(1+i%4), "e", "season"))
+	}
+	record(t, s, batch...)
+	if _, err := conn.Exec(t.Context(), `update scores set hidden = true where user_id = 'u03'`); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.CopyStandings(t.Context(), "season:one", 10); scoreboard.CodeOf(err) != scoreboard.CodeConflict {
+		t.Errorf("before it is closed: got %v, want a conflict", err)
+	}
+	if ended, err := s.Endings(t.Context(), ""); err != nil || len(ended) != 0 {
+		t.Errorf("before its end: %+v, %v", ended, err)
+	}
+	b, err := s.FindBoard(t.Context(), "season:one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.CloseBoard(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	if b, err = s.FindBoard(t.Context(), b.ID); err != nil || !b.Closed.IsZero() || b.Status != scoreboard.StatusActive {
+		t.Errorf("closed before its end: %+v, %v", b, err)
+	}
+	if _, err := conn.Exec(t.Context(), `update boards set period_end = clock_timestamp() where board_id = 'season:one'`); err != nil {
+		t.Fatal(err)
+	}
+	ended, err := s.Endings(t.Context(), "season")
+	if err != nil || len(ended) != 1 || ended[0].Board.ID != "season:one" {
+		t.Fatalf("after its end: %+v, %v", ended, err)
+	}
+	for range 2 {
+		if err := s.CloseBoard(t.Context(), &ended[0].Board); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if o := record(t, s, increment("late", 5, "e", "season"))[0]; scoreboard.CodeOf(o.Err) != scoreboard.CodeBoardClosed {
+		t.Errorf("after it is closed: got %+v", o)
+	}
+	if _, err := s.UnfreezeBoard(t.Context(), b.ID); scoreboard.CodeOf(err) != scoreboard.CodeConflict {
+		t.Errorf("unfreeze what is final: got %v, want a conflict", err)
+	}
+	copied := 0
+	for _, want := range []int{10, 10, 4, 0} {
+		n, err := s.CopyStandings(t.Context(), b.ID, 10)
+		if copied += n; err != nil || n != want {
+			t.Fatalf("copied %d, %v, want %d", n, err, want)
+		}
+	}
+	for range 2 {
+		if err := s.SealStandings(t.Context(), b.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.CopyStandings(t.Context(), b.ID, 10); scoreboard.CodeOf(err) != scoreboard.CodeConflict {
+		t.Errorf("after it is sealed: got %v, want a conflict", err)
+	}
+	e, final, err := s.FinalStandings(t.Context(), b.ID, 0, 100)
+	if err != nil || e.Users != 24 || len(final) != 24 {
+		t.Fatalf("%+v, %d rows, %v", e, len(final), err)
+	}
+	top, err := s.Page(t.Context(), b, nil, 100)
+	if err != nil || len(top.Entries) != 24 {
+		t.Fatalf("%+v, %v", top, err)
+	}
+	sum := sha256.New()
+	for i, f := range final {
+		if f.Rank != top.Entries[i].Rank || f.User != top.Entries[i].User || f.Score != top.Entries[i].Score {
+			t.Errorf("row %d: got %+v, the ranking has %+v", i, f, top.Entries[i])
+		}
+		fmt.Fprintf(sum, "%d\t%s\t%d\t%d\n", f.Rank, f.User, f.Score, f.ReachedAt.UnixMicro())
+	}
+	if got := hex.EncodeToString(sum.Sum(nil)); e.Board.StandingsHash != got {
+		t.Errorf("the hash is %s, that of the rows %s", e.Board.StandingsHash, got)
+	}
+	// Who is banned later is masked; the rows and the hash stay.
+	if _, err := conn.Exec(t.Context(), `update users set status = 'banned' where user_id = $1`, final[0].User); err != nil {
+		t.Fatal(err)
+	}
+	if again, masked, err := s.FinalStandings(t.Context(), b.ID, 0, 2); err != nil || again.Board.StandingsHash != e.Board.StandingsHash || masked[0] != final[1] || masked[1] != final[2] {
+		t.Errorf("masked: %+v, %v", masked, err)
+	}
+	if err := s.Announced(t.Context(), b.ID); err != nil {
+		t.Fatal(err)
+	}
+	if ended, err := s.Endings(t.Context(), ""); err != nil || len(ended) != 0 {
+		t.Errorf("after it is announced: %+v, %v", ended, err)
+	}
+	if _, _, err := s.FinalStandings(t.Context(), "global", 0, 1); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
+		t.Errorf("of a board that has not ended: got %v", err)
+	}
+}
+
+func TestASeasonMayBeginWhereThereIsRoom(t *testing.T) {
+	t.Parallel()
+	s, conn := open(t, func(o *store.Options) { o.CloseGrace = time.Minute })
+	now := databaseTime(t, conn)
+	create(t, s, boardOf("season", every(scoreboard.PeriodSeason)), scoreboard.Span{Name: "one", End: now.Add(time.Hour)})
+	create(t, s, boardOf("daily", every(scoreboard.PeriodDaily)))
+	span := func(name string, from, to time.Duration) scoreboard.Span {
+		return scoreboard.Span{Name: name, Start: now.Add(from), End: now.Add(to)}
+	}
+	at := scoreboard.Span{Name: "two", End: now.Add(3 * time.Hour)} // begins now
+	for _, c := range []struct {
+		what   string
+		family scoreboard.BoardID
+		season scoreboard.Span
+		dry    bool
+		fails  scoreboard.Code
+		ends   scoreboard.BoardID
+	}{
+		{"over the one under way", "season", span("x", time.Minute, 2*time.Hour), false, "conflict", ""},
+		{"behind it", "season", span("late", 4*time.Hour, 5*time.Hour), false, "", ""},
+		{"its name again", "season", span("late", 6*time.Hour, 7*time.Hour), false, "conflict", ""},
+		{"now, if it were", "season", at, true, "", "season:one"},
+		{"now, into the one behind", "season", scoreboard.Span{Name: "x", End: now.Add(5 * time.Hour)}, false, "conflict", ""},
+		{"now", "season", at, false, "", "season:one"},
+		{"of a daily board", "daily", at, false, "invalid_request", ""},
+		{"of nobody", "nobody", at, false, "not_found", ""},
+	} {
+		ended, err := s.BeginSeason(t.Context(), c.family, c.season, c.dry)
+		if scoreboard.CodeOf(err) != c.fails || (ended != nil) != (c.ends != "") || ended != nil && *ended != c.ends {
+			t.Errorf("%s: got %v, %v", c.what, ended, err)
+		}
+	}
+	if n := count(t, conn, `select count(*) from boards a join boards b on a.period_end = b.period_start where a.board_id = 'season:one' and b.board_id = 'season:two'`); n != 1 {
+		t.Error("the second does not begin where the first ends")
+	}
+	if o := record(t, s, increment("alice", 5, "e", "season"))[0]; o.Err != nil || o.Receipts[0].Board != "season:two" {
+		t.Errorf("got %+v", o)
+	}
+}
+
+func TestALeaseIsOnesUntilItRunsOut(t *testing.T) {
+	t.Parallel()
+	s, _ := open(t)
+	take := func(owner string, life time.Duration, want bool) {
+		t.Helper()
+		if mine, err := s.TakeLease(t.Context(), "l", owner, life); err != nil || mine != want {
+			t.Errorf("%s: got %t, %v, want %t", owner, mine, err, want)
+		}
+	}
+	take("a", time.Hour, true)
+	take("a", time.Hour, true)
+	take("b", time.Hour, false)
+	take("a", -time.Second, true)
+	take("b", time.Hour, true)
+	if err := s.GiveLease(t.Context(), "l", "a"); err != nil {
+		t.Error(err)
+	}
+	take("a", time.Hour, false)
+	if err := s.GiveLease(t.Context(), "l", "b"); err != nil {
+		t.Error(err)
+	}
+	take("a", time.Hour, true)
+}
