@@ -15,7 +15,7 @@ ifeq ($(shell git rev-parse HEAD 2>/dev/null),)
 export GOFLAGS += -buildvcs=false
 endif
 
-.PHONY: help build demo dev test proof bench bench-ingest bench-realtime lint vuln fmt fuzz setup clean accept accept-full accept-chaos bench-most
+.PHONY: help build demo dev test proof dist docs bench-kit bench bench-ingest bench-realtime lint vuln fmt fuzz setup clean accept accept-full accept-chaos bench-most
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -60,6 +60,9 @@ accept-chaos: build ## nothing lost and nothing twice with a projector killed, R
 bench-most: build ## the highest rate that this machine holds for two minutes: sync, async, batch
 	go run ./loadgen/bench generator
 	go run ./loadgen/bench most
+
+dist: ## a release in dist/: static binaries for six systems, checksums, bills of materials
+	@.ci/dist
 
 setup: ## install what the tests need (as root on Debian), name what is missing
 	@.ci/setup

@@ -1,10 +1,12 @@
 package client
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -47,6 +49,10 @@ type Client struct {
 	userAgent string
 	now       func() time.Time
 	pace      pace
+
+	life    context.Context // ends with Close
+	end     context.CancelFunc
+	watches sync.WaitGroup
 }
 
 // pace holds every wait of the client, so that tests can shorten them.
@@ -89,6 +95,7 @@ func New(base string, o Options) (*Client, error) {
 		attempts: o.Attempts, timeout: o.Timeout, userAgent: o.UserAgent,
 		now: time.Now, pace: defaultPace,
 	}
+	c.life, c.end = context.WithCancel(context.Background())
 	if c.tokens == nil && o.Token != "" {
 		c.tokens = StaticToken(o.Token)
 	}
@@ -127,9 +134,11 @@ func dialerOf(h *http.Client) websocket.Dialer {
 	return d
 }
 
-// Close lets idle connections go. Calls in flight and watches end by their
-// contexts.
+// Close ends the watches, waits until they have, and lets idle connections go:
+// nothing of the client runs after it. Calls in flight end by their contexts.
 func (c *Client) Close() {
+	c.end()
+	c.watches.Wait()
 	if c.own {
 		c.http.CloseIdleConnections()
 	}

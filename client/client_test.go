@@ -228,7 +228,7 @@ func TestPagesAndLists(t *testing.T) {
 		t.Errorf("got %+v, %v", list, err)
 	}
 	score := int64(6)
-	_, err = c.Rank(t.Context(), "nobody", client.PlaceQuery{Score: &score})
+	_, err = c.Around(t.Context(), "nobody", client.PlaceQuery{Score: &score})
 	var refused *client.Error
 	if !errors.As(err, &refused) || refused.Code != scoreboard.CodeNotFound || refused.WouldRank != 2 {
 		t.Errorf("got %v, want that 6 would be the second", err)
@@ -256,7 +256,7 @@ func TestReads(t *testing.T) {
 	if seen := slices.ContainsFunc(s.Seen(), func(r clienttest.Request) bool { return strings.HasPrefix(r.Path, "/v1/users/../score?") }); !seen {
 		t.Error("the user id .. did not reach the server as it is")
 	}
-	if _, err := c.Rank(t.Context(), "carol", client.PlaceQuery{}); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
+	if _, err := c.Around(t.Context(), "carol", client.PlaceQuery{}); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
 		t.Errorf("rank of nobody: got %v, want not_found", err)
 	}
 	s.Degrade("redis is away")
@@ -275,11 +275,11 @@ func TestEvent(t *testing.T) {
 	if _, err := c.Submit(t.Context(), client.Increment{User: "bob", Delta: 3, EventID: "match:7"}); err != nil {
 		t.Fatal(err)
 	}
-	e, err := c.EventOf(t.Context(), "bob", "match:7")
+	e, err := c.ReceiptOf(t.Context(), "bob", "match:7")
 	if err != nil || e.Status != protocol.StatusDone || len(e.Receipts) != 1 || e.Receipts[0].NewScore != 3 {
 		t.Errorf("got %+v, %v, want bob's receipt", e, err)
 	}
-	if _, err := c.Event(t.Context(), "match:7"); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
+	if _, err := c.Receipt(t.Context(), "match:7"); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
 		t.Errorf("somebody else's event: got %v, want not_found", err)
 	}
 }

@@ -60,6 +60,6 @@
 // connection it came. A slow reader skips states; it never holds up the stream.
 //
 // A Client is safe for concurrent use, keeps no global state, and has no
-// goroutine of its own: those of Watch end with its context, and Close lets
-// the idle connections go.
+// goroutine of its own: those of Watch end with its context or with Close, which
+// waits for them and lets the idle connections go.
 package client

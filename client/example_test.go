@@ -1,9 +1,11 @@
 package client_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
@@ -18,7 +20,7 @@ func exampleClient() (*client.Client, *clienttest.Server) {
 	server := clienttest.Start()
 	server.Set(protocol.Entry{UserID: "bob", Score: 40}, protocol.Entry{UserID: "alice", Score: 37})
 	c, err := client.New(server.URL, client.Options{
-		Token:     clienttest.Token("alice", ""),
+		Token:     clienttest.Token("alice", "score:update"),
 		KeyID:     clienttest.KeyID,
 		KeySecret: clienttest.Secret,
 	})
@@ -47,6 +49,97 @@ func ExampleClient_Submit() {
 	// Output:
 	// 42 points, rank 1 replayed: false
 	// 42 points, rank 1 replayed: true
+}
+
+func ExampleClient_SubmitBatch() {
+	c, server := exampleClient()
+	defer server.Close()
+	defer c.Close()
+
+	// A server's token has the scope score:update.
+	results, err := c.SubmitBatch(context.Background(), []client.Increment{
+		{User: "alice", Delta: 5, EventID: "match-8841:alice"},
+		{User: "bob", Delta: -3, EventID: "match-8841:bob"},
+	})
+	if err != nil {
+		fmt.Println(err) // nothing is known of any: send the same again
+		return
+	}
+	for _, r := range results {
+		if r.Err != nil {
+			fmt.Println("refused:", scoreboard.CodeOf(r.Err))
+			continue
+		}
+		fmt.Println(r.Receipt.UserID, "has", r.Receipt.NewScore)
+	}
+	// Output:
+	// alice has 42
+	// refused: delta_out_of_range
+}
+
+func ExampleClient_Receipt() {
+	c, server := exampleClient()
+	defer server.Close()
+	defer c.Close()
+
+	ctx := context.Background()
+	if _, err := c.Submit(ctx, client.Increment{User: "alice", Delta: 5, EventID: "match-8841"}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	// Later, perhaps elsewhere: did it count?
+	event, err := c.Receipt(ctx, "match-8841")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(event.Status, event.Receipts[0].NewScore)
+	_, err = c.Receipt(ctx, "match-9999")
+	fmt.Println(scoreboard.CodeOf(err))
+	// Output:
+	// done 42
+	// not_found
+}
+
+func ExampleClient_Around() {
+	c, server := exampleClient()
+	defer server.Close()
+	defer c.Close()
+
+	me, err := c.Me(context.Background(), client.PlaceQuery{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("rank", me.Rank, "of", me.Total)
+	around, err := c.Around(context.Background(), "alice", client.PlaceQuery{Neighbours: 1})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, entry := range around.Neighbours {
+		fmt.Println(entry.Rank, entry.UserID, entry.Score)
+	}
+	// Output:
+	// rank 2 of 2
+	// 1 bob 40
+	// 2 alice 37
+}
+
+func ExampleSigner_Headers() {
+	// Client signs by itself; a program with an HTTP client of its own can do
+	// it so.
+	body := []byte(`{"items":[]}`)
+	r, err := http.NewRequestWithContext(context.Background(), http.MethodPost, "https://scores.example.com/v1/scores/increments", bytes.NewReader(body))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	signer := client.Signer{KeyID: "k1", Secret: "sk_test_0123456789abcdef"}
+	signer.Headers(r, body, time.Unix(1795262400, 0))
+	fmt.Println(r.Header.Get("X-Scoreboard-Signature"))
+	// Output:
+	// v1=10b5a99488c6548ac5bead7e25afe3c81eb779e4aa09c614cb305fb8f8b047fd
 }
 
 func ExampleError() {

@@ -74,8 +74,8 @@ func (c *Client) Score(ctx context.Context, user string, q PlaceQuery) (Place, e
 	return c.place(ctx, "read the score of "+user, "/v1/users/"+url.PathEscape(user)+"/score", q)
 }
 
-// Rank reads a user's rank with Neighbours rows above and below.
-func (c *Client) Rank(ctx context.Context, user string, q PlaceQuery) (Place, error) {
+// Around reads a user's rank with Neighbours rows above and below.
+func (c *Client) Around(ctx context.Context, user string, q PlaceQuery) (Place, error) {
 	return c.place(ctx, "read the rank of "+user, "/v1/users/"+url.PathEscape(user)+"/rank", q)
 }
 

@@ -69,7 +69,7 @@ type WatchOptions struct {
 
 // Watch follows a board (global when empty). The channel holds the newest
 // state: a reader that is slow gets the latest and misses those between. It is
-// closed when ctx ends, or after a state with Err when the server refuses this
+// closed when ctx ends or the client is closed, or after a state with Err when the server refuses this
 // client for good (its token, its scope, an unknown board).
 //
 // The watch connects by WebSocket, else by server-sent events, and polls every
@@ -85,7 +85,12 @@ func (c *Client) Watch(ctx context.Context, board string, o WatchOptions) <-chan
 		c: c, board: board, limit: o.Limit, confirm: o.Confirm, out: make(chan State, 1),
 		state: State{Board: board, Connection: Disconnected},
 	}
-	go w.run(ctx)
+	ctx, cancel := context.WithCancel(ctx)
+	c.watches.Go(func() {
+		defer cancel()
+		defer context.AfterFunc(c.life, cancel)()
+		w.run(ctx)
+	})
 	return w.out
 }
 

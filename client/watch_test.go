@@ -299,3 +299,22 @@ func TestWatchOverTLSBelowAPath(t *testing.T) {
 	states := c.Watch(t.Context(), "", client.WatchOptions{})
 	wait(t, states, "the snapshot", leads("alice", client.WebSocket))
 }
+
+// Nothing of a client runs after Close, whatever its watches' contexts say.
+func TestCloseEndsTheWatches(t *testing.T) {
+	t.Parallel()
+	s := clienttest.New(t)
+	c := newClient(t, s, options("alice"))
+	var watches []<-chan client.State
+	for range 3 {
+		watches = append(watches, c.Watch(context.Background(), "", client.WatchOptions{}))
+	}
+	for _, w := range watches {
+		<-w // connected, or on the way
+	}
+	c.Close()
+	for _, w := range append(watches, c.Watch(context.Background(), "", client.WatchOptions{})) {
+		for range w { // until it is closed
+		}
+	}
+}

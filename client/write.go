@@ -32,7 +32,7 @@ type Increment struct {
 // PreviousScore, Applied (their difference), Rank, the user's Version and the
 // event's id. Rank is nil when the server could not tell it in time. Status is
 // done, or pending when the server took the increment for later, in which case
-// only ProcessedEventID is set and Event tells the outcome.
+// only ProcessedEventID is set and Client.Receipt tells the outcome.
 type Receipt = protocol.Receipt
 
 // NewEventID returns a fresh event id: a UUID of version 7, which sorts by
@@ -153,14 +153,14 @@ type Event struct {
 	Message  string          `json:"message,omitempty"`
 }
 
-// Event looks an event of the token's user up by its id. One that the server
+// Receipt looks an event of the token's user up by its id. One that the server
 // does not know (yet) is a not_found.
-func (c *Client) Event(ctx context.Context, id string) (Event, error) {
-	return c.EventOf(ctx, "", id)
+func (c *Client) Receipt(ctx context.Context, id string) (Event, error) {
+	return c.ReceiptOf(ctx, "", id)
 }
 
-// EventOf looks up an event of any user, for servers.
-func (c *Client) EventOf(ctx context.Context, user, id string) (Event, error) {
+// ReceiptOf looks up an event of any user, for servers.
+func (c *Client) ReceiptOf(ctx context.Context, user, id string) (Event, error) {
 	query := url.Values{}
 	if user != "" {
 		query.Set("user_id", user)

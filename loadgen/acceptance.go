@@ -142,7 +142,7 @@ func (a *acceptance) lookEarly(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case e := <-a.early:
-			_, err := a.run.client.EventOf(ctx, a.run.Plan.name(e.user), e.id.String())
+			_, err := a.run.client.ReceiptOf(ctx, a.run.Plan.name(e.user), e.id.String())
 			missing := scoreboard.CodeOf(err) == scoreboard.CodeNotFound
 			if err != nil && !missing {
 				continue // tells nothing

@@ -82,7 +82,7 @@ func each[T any](ctx context.Context, of []T, do func(context.Context, T) error)
 
 // status looks an event up: its applied delta where it is done.
 func (a *audit) status(ctx context.Context, user, id string) (status string, applied int64, err error) {
-	e, err := a.client.EventOf(ctx, user, id)
+	e, err := a.client.ReceiptOf(ctx, user, id)
 	if scoreboard.CodeOf(err) == scoreboard.CodeNotFound {
 		return "", 0, nil
 	}

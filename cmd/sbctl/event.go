@@ -21,7 +21,7 @@ func newEventShowCmd(p *program) *cobra.Command {
   sbctl event show match-8841 --user alice
   sbctl event show match-8841 --output json`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
-			event, err := c.EventOf(cmd.Context(), user, args[0])
+			event, err := c.ReceiptOf(cmd.Context(), user, args[0])
 			if err != nil {
 				return err
 			}

@@ -23,7 +23,7 @@ func newRankCmd(p *program) *cobra.Command {
 			if cmd.Flags().Changed("score") {
 				q.Score = &score
 			}
-			place, err := c.Rank(cmd.Context(), args[0], q)
+			place, err := c.Around(cmd.Context(), args[0], q)
 			var refused *client.Error
 			if errors.As(err, &refused) && refused.WouldRank > 0 {
 				p.say("with %d %s would be %d", score, args[0], refused.WouldRank)

@@ -47,7 +47,7 @@ by itself and ends, with exit code 0, when it is interrupted.`,
 					return c.Me(ctx, client.PlaceQuery{Board: board})
 				},
 				Find: func(ctx context.Context, user string, neighbours int) (client.Place, error) {
-					return c.Rank(ctx, user, client.PlaceQuery{Board: board, Neighbours: neighbours})
+					return c.Around(ctx, user, client.PlaceQuery{Board: board, Neighbours: neighbours})
 				},
 			})
 		}),

@@ -108,7 +108,7 @@ func (w *witness) read(ctx context.Context) {
 		ctx := context.WithoutCancel(ctx)
 		top, err := w.c.Top(ctx, client.TopQuery{})
 		count("top", top.DegradedReason, len(top.Entries), top.Version != nil, err)
-		place, err := w.c.Rank(ctx, "u4", client.PlaceQuery{Neighbours: outageUsers})
+		place, err := w.c.Around(ctx, "u4", client.PlaceQuery{Neighbours: outageUsers})
 		count("rank", place.DegradedReason, len(place.Neighbours), place.Version != nil, err)
 		list, err := w.c.Users(ctx, "", users)
 		count("list", list.DegradedReason, len(list.Entries), list.Version != nil, err)

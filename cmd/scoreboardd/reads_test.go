@@ -107,7 +107,7 @@ func TestReadsTheWholeWay(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			place, err := game.Rank(ctx, "fresh", client.PlaceQuery{MinVersion: receipt.Version, Neighbours: 2})
+			place, err := game.Around(ctx, "fresh", client.PlaceQuery{MinVersion: receipt.Version, Neighbours: 2})
 			if err != nil || place.Score != int64(n+1) {
 				t.Fatalf("after %d: %+v, %v", n+1, place, err)
 			}
@@ -119,7 +119,7 @@ func TestReadsTheWholeWay(t *testing.T) {
 		}
 		score := int64(99)
 		var refused *client.Error
-		_, err = game.Rank(ctx, "nobody", client.PlaceQuery{Score: &score})
+		_, err = game.Around(ctx, "nobody", client.PlaceQuery{Score: &score})
 		if !errors.As(err, &refused) || refused.Status != 404 || refused.WouldRank != 5 {
 			t.Errorf("what 99 would rank: %v", err)
 		}
@@ -143,7 +143,7 @@ func TestReadsTheWholeWay(t *testing.T) {
 		if _, err := u0.PutProfile(ctx, "u0", client.Profile{DisplayName: "a\nb"}); !errors.As(err, &refused) || refused.Status != 400 || refused.Field != "display_name" {
 			t.Errorf("a name of two lines: %v, want 400", err)
 		}
-		place, err := game.Rank(ctx, "u1", client.PlaceQuery{Neighbours: 1})
+		place, err := game.Around(ctx, "u1", client.PlaceQuery{Neighbours: 1})
 		if err != nil || place.Neighbours[0].DisplayName != "Zoë 👩‍🚀" {
 			t.Errorf("neighbours: %+v, %v", place.Neighbours, err)
 		}

@@ -76,7 +76,7 @@ func TestASignedIncrementTravelsTheWholeWay(t *testing.T) {
 	if err != nil || me.Rank != 1 || me.Score != 5 || me.Total != 1 || me.Degraded {
 		t.Errorf("me: got %+v, %v", me, err)
 	}
-	event, err := alice.Event(ctx, receipt.ProcessedEventID)
+	event, err := alice.Receipt(ctx, receipt.ProcessedEventID)
 	if err != nil || len(event.Receipts) != 1 || event.Receipts[0].NewScore != 5 || !event.Receipts[0].Replayed {
 		t.Errorf("event: got %+v, %v", event, err)
 	}
