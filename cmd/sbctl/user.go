@@ -10,14 +10,14 @@ import (
 )
 
 func newUserCmd(p *program) *cobra.Command {
-	return newNounCmd("user", "Ban, freeze and adjust users", `
+	return newNounCmd("user", "Ban, freeze, adjust, export and erase users", `
   sbctl user ban mallory --reason "forged scores"
   sbctl user adjust alice --delta -50 --reason "counted by hand"`,
 		p.statusCmd("ban", "Keep a user from writing and hide the user from every board", "Ban %s?", (*client.Client).Ban),
 		p.statusCmd("unban", "End a ban; the scores are where they were", "", (*client.Client).Unban),
 		p.statusCmd("freeze", "Keep a user from writing; the user stays to be seen", "", (*client.Client).Freeze),
 		p.statusCmd("unfreeze", "Let a frozen user write again", "", (*client.Client).Unfreeze),
-		newAdjustCmd(p))
+		newAdjustCmd(p), newUserExportCmd(p), newUserEraseCmd(p))
 }
 
 // statusCmd makes a user something else. With a question it asks before.

@@ -20,7 +20,9 @@ type Moderation interface {
 	Unfreeze(ctx context.Context, user scoreboard.UserID, why *scoreboard.AuditEntry) (*scoreboard.UserState, error)
 	Adjust(ctx context.Context, user scoreboard.UserID, board scoreboard.BoardID, delta int64, event scoreboard.EventID, why *scoreboard.AuditEntry) (*scoreboard.Receipt, error)
 	Reverse(ctx context.Context, user scoreboard.UserID, event scoreboard.EventID, why *scoreboard.AuditEntry) ([]scoreboard.Receipt, error)
+	UserStatus(ctx context.Context, user scoreboard.UserID) (string, error)
 	Voids
+	People
 }
 
 func (a *API) moderationRoutes() []route {
@@ -31,6 +33,8 @@ func (a *API) moderationRoutes() []route {
 		{"POST", "/v1/admin/users/:user_id/unfreeze", auth.ScopeAdmin, unlimited, a.setStatus("user.unfreeze", a.Moderation.Unfreeze)},
 		{"POST", "/v1/admin/users/:user_id/adjust", auth.ScopeAdmin, unlimited, a.adjust},
 		{"POST", "/v1/admin/events/:event_id/reverse", auth.ScopeAdmin, unlimited, a.reverse},
+		{"GET", "/v1/admin/users/:user_id/export", auth.ScopeAdmin, unlimited, a.export},
+		{"POST", "/v1/admin/users/:user_id/erase", auth.ScopeAdmin, unlimited, a.erase},
 		{"POST", "/v1/admin/voids", auth.ScopeAdmin, unlimited, a.createVoid},
 		{"GET", "/v1/admin/voids", auth.ScopeAdmin, unlimited, a.listVoids},
 		{"GET", "/v1/admin/voids/:id", auth.ScopeAdmin, unlimited, a.showVoid},

@@ -81,6 +81,8 @@ type Config struct {
 	LedgerArchive string
 	LedgerKeep    time.Duration
 
+	RetentionAddresses time.Duration
+
 	ProjectionBatch int
 	Transport       string
 	StreamsName     string
@@ -209,6 +211,7 @@ func (c *Config) knobs() []knob {
 		{"boards.close_grace", "how long after the end of a period what was accepted in it may still be recorded", "1m", false, &c.BoardsCloseGrace},
 		{"ledger.archive", "folder, or s3://bucket/prefix?endpoint=URL&region=NAME, for old partitions of the ledger; empty keeps them in the database", "", false, &c.LedgerArchive},
 		{"ledger.keep", "partitions wholly older leave for the archive; what may be repeated stays anyway", "2160h", false, &c.LedgerKeep},
+		{"retention.addresses", "how long the ledger keeps addresses and agents; 0s is as long as itself", "2160h", false, &c.RetentionAddresses},
 		{"projection.batch", "records applied at once", "500", false, &c.ProjectionBatch},
 		{"transport", "what carries events: kafka, streams (Redis) or direct (one process)", TransportKafka, false, &c.Transport},
 		{"streams.name", "of the Redis streams", "leaderboard:stream", false, &c.StreamsName},

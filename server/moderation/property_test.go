@@ -138,6 +138,12 @@ func (r *rig) relay(t testing.TB) {
 // agree holds ledger, scores and ranking to each other.
 func (r *rig) agree(t testing.TB) {
 	t.Helper()
+	r.verify(t)
+	r.folds(t)
+}
+
+func (r *rig) verify(t testing.TB) {
+	t.Helper()
 	r.relay(t)
 	var boards []scoreboard.Board
 	for _, b := range r.boards {
@@ -151,7 +157,6 @@ func (r *rig) agree(t testing.TB) {
 	if v.Wrong != 0 {
 		t.Fatalf("verify found %+v", v.Differences)
 	}
-	r.folds(t)
 }
 
 // folds plays the ledger again, without what is reversed, and wants the scores.
@@ -200,7 +205,7 @@ from user_score_histories h order by user_id, board_id, version`)
 		if r.boards[scoreboard.BoardID(p.board)].Mode == scoreboard.ModeIncrement {
 			want.had = true // a sum stays a sum
 		}
-		if score != want.score || empty == want.had || hidden != (empty || status == "banned") {
+		if score != want.score || empty == want.had || hidden != (empty || status == "banned" || status == "erased") {
 			t.Errorf("%+v (%s): score %d, empty %t, hidden %t; its ledger comes to %+v", p, status, score, empty, hidden, want)
 		}
 		delete(states, p)
@@ -213,7 +218,12 @@ from user_score_histories h order by user_id, board_id, version`)
 	}
 }
 
-// worker is what works off voids.
+// worker is a worker that keeps addresses for an hour.
+func (r *rig) worker() *moderation.Worker {
+	return moderation.NewWorker(r.Store, r.Store, r.ranking, ranking.ErrCold, func() time.Duration { return time.Hour }, slog.New(slog.DiscardHandler))
+}
+
+// work works off voids.
 func (r *rig) work(t testing.TB) {
 	t.Helper()
 	life := time.Minute
@@ -366,7 +376,7 @@ func TestTheWorkerTakesAVoidThatItsNodeHasLeft(t *testing.T) {
 	}
 	run, stop := context.WithCancel(ctx)
 	ended := make(chan error)
-	go func() { ended <- moderation.NewWorker(r.Store, slog.New(slog.DiscardHandler)).Run(run) }()
+	go func() { ended <- r.worker().Run(run) }()
 	until := func(state scoreboard.VoidState) *scoreboard.Void {
 		for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 			v, err := r.Void(ctx, v.ID)

@@ -25,22 +25,26 @@ const (
 	lookEvery  = time.Second
 	claimLife  = 30 * time.Second
 	turnLength = 20 * time.Second
-	tidyEvery  = time.Hour
+	tidyEvery  = time.Minute
 )
 
 // Worker does what is due.
 type Worker struct {
-	voids Voids
-	log   *slog.Logger
+	voids     Voids
+	people    People
+	ranking   Ranking
+	cold      error                // what the ranking says of a board that it does not hold
+	addresses func() time.Duration // how long addresses are kept; 0: as long as the ledger
+	log       *slog.Logger
 
 	failures prometheus.Counter
 	steps    prometheus.Counter
 }
 
 // NewWorker makes a worker; Run starts it.
-func NewWorker(v Voids, log *slog.Logger) *Worker {
+func NewWorker(v Voids, p People, r Ranking, cold error, addresses func() time.Duration, log *slog.Logger) *Worker {
 	return &Worker{
-		voids: v, log: log,
+		voids: v, people: p, ranking: r, cold: cold, addresses: addresses, log: log,
 		failures: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "scoreboard_moderation_failures_total", Help: "Looks at moderation's jobs that ended in an error.",
 		}),
@@ -67,7 +71,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		case <-look.C:
 			w.note(ctx, w.once(ctx))
 		case <-tidy.C:
-			w.note(ctx, w.voids.ForgetVoids(ctx))
+			w.note(ctx, w.Tidy(ctx))
 		}
 	}
 }

@@ -1,6 +1,9 @@
 package protocol
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
 
 // ReasonRequest is the body of POST /v1/admin/users/{user_id}/ban, …/unban,
 // …/freeze, …/unfreeze and …/erase.
@@ -14,6 +17,21 @@ type UserState struct {
 	UserID  string `json:"user_id"`
 	Status  string `json:"status"` // active, frozen, banned or erased
 	Changed bool   `json:"changed"`
+}
+
+// ExportLine is one line of GET /v1/admin/users/{user_id}/export, which is
+// NDJSON: a row of what is kept, or at the end how many rows there were. Without
+// the end it is cut short.
+type ExportLine struct {
+	Kind string          `json:"kind"` // user, profile, score, event, rejected_event, moderation or end
+	Row  json.RawMessage `json:"row,omitempty"`
+	Rows int64           `json:"rows,omitempty"`
+}
+
+// Erased answers POST /v1/admin/users/{user_id}/erase.
+type Erased struct {
+	Anonymous string `json:"anonymous"` // whose the ledger is now
+	Rows      int64  `json:"rows"`      // of it
 }
 
 // AdjustRequest is the body of POST /v1/admin/users/{user_id}/adjust. The same

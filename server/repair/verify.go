@@ -175,6 +175,8 @@ func ledger(a *scoreboard.Audit, v *Verified) {
 		d.Kind, d.Detail = "no_score", fmt.Sprintf("%d ledger rows, no score", a.Rows)
 	case a.Rows == 0 && a.Archived:
 		return // with all of its rows
+	case a.Rows == 0 && a.Version == 0 && a.Hidden:
+		return // the tombstone of an erased user
 	case a.Rows == 0:
 		d.Kind, d.Detail = "no_ledger", fmt.Sprintf("score %d at version %d, no ledger rows", a.Score, a.Version)
 	case a.Last != a.Version || a.Last-a.First+1 != a.Rows:

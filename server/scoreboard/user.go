@@ -1,5 +1,7 @@
 package scoreboard
 
+import "time"
+
 // UserID names a user: 1 to 64 of A-Z a-z 0-9 . _ : @ -.
 // The alphabet cannot hold the delimiter of the field signature.
 type UserID string
@@ -40,3 +42,14 @@ type UserState struct {
 	Status  string
 	Changed bool // by what was just asked for; false: it was so before
 }
+
+// Erased is a user who is erased, of whom the name is left for a time.
+type Erased struct {
+	User       UserID
+	Anonymous  UserID // where the ledger goes
+	Unfinished bool   // and has not all gone
+}
+
+// ErasureTime is how long the name of an erased user is kept: longer than
+// anything of that user can be on its way.
+const ErasureTime = 30 * 24 * time.Hour

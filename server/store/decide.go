@@ -29,6 +29,9 @@ func (r *recording) settle() {
 
 func (r *recording) decideOne(in *scoreboard.Increment, hash [16]byte) ([]scoreboard.Receipt, error) {
 	user := r.users[in.User]
+	if user.status == statusErased {
+		return nil, scoreboard.Errorf(scoreboard.CodeGone, "user %s is erased", in.User)
+	}
 	if user.status != statusActive {
 		return nil, scoreboard.Errorf(scoreboard.CodeForbidden, "user %s is %s", in.User, user.status)
 	}

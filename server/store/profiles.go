@@ -15,7 +15,7 @@ import (
 // forbidden to who is banned: a name is shown to others.
 func (s *Store) PutProfile(ctx context.Context, p *scoreboard.Profile) error {
 	const put = `insert into profiles (user_id, display_name, avatar_url)
-select $1, nullif($2, ''), nullif($3, '') where not exists (select from users where user_id = $1 and status = 'banned')
+select $1, nullif($2, ''), nullif($3, '') where not exists (select from users where user_id = $1 and status in ('banned', 'erased'))
 on conflict (user_id) do update set display_name = excluded.display_name, avatar_url = excluded.avatar_url, updated_at = clock_timestamp()
 returning updated_at`
 	err := s.pool.QueryRow(ctx, put, p.User, p.DisplayName, p.AvatarURL).Scan(&p.UpdatedAt)

@@ -1,0 +1,29 @@
+-- Why: a person can be forgotten while every sum stays true. The ledger's rows
+-- go to an anonymous user piece by piece; of the name itself an empty tombstone
+-- stays for a time, so that what is still on its way cannot bring it back.
+
+-- +goose Up
+alter table users add column erased_as text, add column erased_at timestamptz,
+    drop constraint users_status_check,
+    add constraint users_status_check check (status in ('active', 'frozen', 'banned', 'erased'));
+create index users_erased on users (erased_at) where erased_as is not null;
+
+-- A tombstone has no ledger rows, and so the version 0.
+alter table scores drop constraint scores_version_check,
+    add constraint scores_version_check check (revision >= 1 and (version >= 1 or version = 0 and hidden));
+
+-- How far the addresses of the ledger are forgotten.
+create table retention (
+    name text not null,
+    done timestamptz not null,
+    constraint retention_pkey primary key (name)
+);
+
+-- +goose Down
+drop table retention;
+alter table scores drop constraint scores_version_check,
+    add constraint scores_version_check check (version >= 1 and revision >= 1);
+drop index users_erased;
+alter table users drop constraint users_status_check,
+    add constraint users_status_check check (status in ('active', 'frozen', 'banned')),
+    drop column erased_as, drop column erased_at;

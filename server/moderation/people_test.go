@@ -1,0 +1,164 @@
+package moderation_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// everywhere looks for a text in every column of every table but those of the
+// database's own and the outbox, whose rows leave by themselves.
+func (r *rig) everywhere(t testing.TB, text string) string {
+	t.Helper()
+	rows, err := r.conn.Query(ctx, `select relname::text from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r'
+    and relname not like 'outbox%' order by 1`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tables, found []string
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			t.Fatal(err)
+		}
+		tables = append(tables, name)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range tables {
+		if r.count(t, `select count(*) from `+name+` as t where position($1 in t::text) > 0`, text) > 0 {
+			found = append(found, name)
+		}
+	}
+	return strings.Join(found, " ")
+}
+
+func TestAnErasedUserIsForgottenAndEverySumStaysTrue(t *testing.T) {
+	t.Parallel()
+	r := open(t)
+	const user = scoreboard.UserID("very.private@example.com")
+	for n := range 9 {
+		var batch []scoreboard.Increment
+		for i := range 500 {
+			in := increment(user, 1, fmt.Sprintf("private-%d-%d", n, i), "7", "sum")
+			in.Signer, in.Trace = string(user), "trace"
+			batch = append(batch, in, increment("bob", 1, fmt.Sprintf("e%d-%d", n, i), "7", "sum"))
+		}
+		if _, err := r.Record(ctx, batch); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := r.Record(ctx, []scoreboard.Increment{increment(user, 9, "best", "7", "high"), increment(user, 4, "worse", "7", "high")}); err != nil {
+		t.Fatal(err)
+	}
+	event, _ := scoreboard.ParseEventID(user, "best")
+	if _, err := r.Reverse(ctx, user, event, why()); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Reject(ctx, []scoreboard.Increment{increment(user, 1, "refused", "7", "sum")}, []*scoreboard.Error{scoreboard.Errorf("gone", "%s", user)}); err != nil {
+		t.Fatal(err)
+	}
+	letter := scoreboard.DeadLetter{Topic: "t", Value: []byte(`{"user_id":"` + string(user) + `","x":"` + "\xff" + `"}`), Reason: "r"}
+	if err := r.Bury(ctx, &letter); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.PutProfile(ctx, &scoreboard.Profile{User: user, DisplayName: "Priva Te"}); err != nil {
+		t.Fatal(err)
+	}
+	because := func(action string) *scoreboard.AuditEntry {
+		e := why()
+		e.Action, e.Target = action, scoreboard.AuditUser(user)
+		return e
+	}
+	if _, err := r.Freeze(ctx, user, because("user.freeze")); err != nil {
+		t.Fatal(err)
+	}
+	lines, kinds := 0, map[string]int{}
+	if err := r.Export(ctx, user, func(kind string, row json.RawMessage) error {
+		lines++
+		kinds[kind]++
+		if !json.Valid(row) {
+			t.Errorf("no JSON: %s", row)
+		}
+		return nil
+	}); err != nil || kinds["user"] != 1 || kinds["profile"] != 1 || kinds["score"] != 2 || kinds["event"] != 4503 || kinds["rejected_event"] != 1 || kinds["moderation"] != 1 {
+		t.Errorf("exported %d lines: %v, %v", lines, kinds, err)
+	}
+	r.relay(t)
+
+	anonymous, err := r.BeginErasure(ctx, user, because("user.erase"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := r.BeginErasure(ctx, user, because("user.erase"))
+	if err != nil || again != anonymous {
+		t.Errorf("begun again: %q, %v, want %q", again, err, anonymous)
+	}
+	steps := 0
+	for rows := int64(1); rows > 0; steps++ { // at every moment all is true
+		if rows, err = r.EraseStep(ctx, user, anonymous); err != nil {
+			t.Fatal(err)
+		}
+		r.relay(t)
+		r.verify(t)
+	}
+	if steps < 4 {
+		t.Errorf("%d steps: not one piece after another", steps)
+	}
+	if found := r.everywhere(t, string(user)); found != "profiles scores users" {
+		t.Errorf("the name is in %q, want it as a tombstone only", found)
+	}
+	for _, text := range []string{"private-0-0", "Priva Te"} {
+		if found := r.everywhere(t, text); found != "" {
+			t.Errorf("%q is in %q", text, found)
+		}
+	}
+	if n := r.count(t, `select count(*) from user_score_histories where user_id = $1 and (address is not null or user_agent is not null or signer is not null)`, anonymous); n != 0 {
+		t.Errorf("%d rows with an address, an agent or a signer", n)
+	}
+	if n := r.count(t, `select sum(score)::bigint from scores where board_id = 'sum'`); n != 9000 {
+		t.Errorf("the board's sum is %d, want 9000", n)
+	}
+	if n := r.count(t, `select count(*) from audit_log where target = $1`, scoreboard.AuditUser(anonymous)); n != 2 {
+		t.Errorf("%d entries of the trail, want the freeze and the erasure", n)
+	}
+	for what, err := range map[string]error{
+		"a write":    record(r, increment(user, 1, "late", "7", "sum")),
+		"a reversal": func() error { _, err := r.Reverse(ctx, user, event, why()); return err }(),
+		"a ban":      func() error { _, err := r.Ban(ctx, user, why()); return err }(),
+	} {
+		if code := scoreboard.CodeOf(err); code != scoreboard.CodeGone && (what != "a reversal" || code != scoreboard.CodeNotFound) {
+			t.Errorf("%s of who is erased: %v, want gone", what, err)
+		}
+	}
+
+	// When its time is over the name goes, too.
+	r.exec(t, `update users set erased_at = erased_at - interval '31 days' where user_id = $1`, user)
+	r.exec(t, `update user_score_histories set recorded_at = recorded_at - interval '2 hours' where user_id = 'bob' and version = 1`)
+	if err := r.worker().Tidy(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if found := r.everywhere(t, string(user)); found != "" {
+		t.Errorf("the name is in %q after its time", found)
+	}
+	r.verify(t)
+	if n := r.count(t, `select version from user_score_histories where user_id = 'bob' and address is null and user_agent is null`); n != 1 {
+		t.Errorf("the addresses of version %d are forgotten, want those of the old row alone", n)
+	}
+	if err := record(r, increment(user, 1, "again", "7", "sum")); err != nil {
+		t.Errorf("a new beginning: %v", err)
+	}
+	r.agree(t)
+}
+
+func record(r *rig, in scoreboard.Increment) error {
+	out, err := r.Record(ctx, []scoreboard.Increment{in})
+	if err != nil {
+		return err
+	}
+	return out[0].Err
+}

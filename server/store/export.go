@@ -1,0 +1,57 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// exported is what the database has about a user, as rows of JSON.
+var exported = []struct{ kind, sql string }{
+	{"user", `select user_id, status, created_at from users where user_id = $1`},
+	{"profile", `select user_id, display_name, avatar_url, updated_at from profiles where user_id = $1`},
+	{"score", `select * from scores where user_id = $1`},
+	{"event", `select user_id, board_id, event_id, event_text, delta, applied, previous_score, new_score, version, recorded_at,
+    client_timestamp, source, action, key_id, signer, address, user_agent,
+    exists (select from reversals r where r.user_id = h.user_id and r.event_id = h.event_id) as reversed
+from user_score_histories h where user_id collate "POSIX" = $1 order by recorded_at`},
+	{"rejected_event", `select user_id, event_id, error_code, message, rejected_at from rejected_events where user_id = $1`},
+	{"moderation", `select at, action, reason, detail from audit_log where target = 'user:' || $1 order by id`},
+}
+
+// Export calls do with all that is kept about a user, row by row as JSON, from
+// one snapshot; a not_found where there is no such user.
+func (s *Store) Export(ctx context.Context, user scoreboard.UserID, do func(kind string, row json.RawMessage) error) error {
+	err := pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+		for _, e := range exported {
+			rows, err := tx.Query(ctx, `select row_to_json(t)::text from (`+e.sql+`) as t`, user)
+			if err != nil {
+				return err
+			}
+			found := false
+			err = forEach(rows, func() error {
+				var row string
+				found = true
+				if err := rows.Scan(&row); err != nil {
+					return err
+				}
+				return do(e.kind, json.RawMessage(row))
+			})
+			if err != nil {
+				return err
+			}
+			if !found && e.kind == "user" {
+				return noUser(user)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return translate(fmt.Errorf("export %s: %w", user, err))
+	}
+	return nil
+}
