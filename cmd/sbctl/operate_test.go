@@ -73,8 +73,8 @@ func startServer(t *testing.T) (*server.Server, string) {
 		"postgres-url": backendtest.Postgres(t, migrations.Up), "redis-url": backendtest.Redis(t),
 		"roles": "api,relay,projector,gateway,maintenance", "transport": "direct", "auth-dev-issuer": "true",
 		"auth-jwt-secret": "a secret of the tests, long enough for HS256", "limit-updates-per-minute": "0",
-		"auth-master-key":    "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f",
-		"ledger-archive": filepath.Join(t.TempDir(), "archive"),
+		"auth-master-key": "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f",
+		"ledger-archive":  filepath.Join(t.TempDir(), "archive"),
 	}
 	c, _, err := knobs.Load(func(name string) (string, bool) { v, ok := given[name]; return v, ok },
 		func(string) (string, bool) { return "", false }, nil)
