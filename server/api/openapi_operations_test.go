@@ -169,6 +169,8 @@ func operations() []operation {
 		{"POST /v1/admin/users/:user_id/freeze", "admin", "Refuse a user's writes", "", nil, protocol.ReasonRequest{}, map[int]any{200: protocol.UserState{}}, with(admin, notFound, conflict)},
 		{"POST /v1/admin/users/:user_id/unfreeze", "admin", "Take a user's writes again", "", nil, protocol.ReasonRequest{}, map[int]any{200: protocol.UserState{}}, with(admin, notFound, conflict)},
 		{"POST /v1/admin/users/:user_id/adjust", "admin", "Move a user's score by hand", "", nil, protocol.AdjustRequest{}, map[int]any{200: protocol.Receipt{}}, with(admin, notFound, scoreboard.CodeEventConflict, scoreboard.CodeBoardClosed, scoreboard.CodeDeltaOutOfRange, scoreboard.CodeScoreOutOfRange)},
+		{"GET /v1/admin/users/:user_id/export", "admin", "Read all that is kept about a user, a row a line", "", nil, nil, map[int]any{200: ndjson{protocol.ExportLine{}}}, reads},
+		{"POST /v1/admin/users/:user_id/erase", "admin", "Forget a user for good; the ledger goes to an anonymous name", "", nil, protocol.ReasonRequest{}, map[int]any{200: protocol.Erased{}}, with(admin, notFound, conflict)},
 		{"POST /v1/admin/events/:event_id/reverse", "admin", "Take an event back on all its boards", "", nil, protocol.ReverseRequest{}, map[int]any{200: oneOf{protocol.Receipt{}, protocol.Receipts{}}}, with(admin, notFound, scoreboard.CodeBoardClosed, scoreboard.CodeGone)},
 		{"POST /v1/admin/voids", "admin", "Take back all that one key or address sent in a time", "A dry run only counts.", nil, protocol.VoidRequest{}, map[int]any{200: protocol.VoidPreview{}, 202: protocol.Void{}}, with(admin, conflict)},
 		{"GET /v1/admin/voids", "admin", "List such jobs, the newest first", "", nil, nil, map[int]any{200: protocol.Voids{}}, []scoreboard.Code{forbidden}},
