@@ -15,7 +15,7 @@ ifeq ($(shell git rev-parse HEAD 2>/dev/null),)
 export GOFLAGS += -buildvcs=false
 endif
 
-.PHONY: help build demo dev test proof dist docs bench-kit bench bench-ingest bench-realtime lint vuln fmt fuzz setup clean accept accept-full accept-chaos bench-most
+.PHONY: help build demo dev test proof dist docs bench-kit bench bench-ingest bench-read bench-realtime lint vuln fmt fuzz setup clean accept accept-full accept-chaos bench-most
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,6 +47,9 @@ bench-ingest: build ## measure writes: the store alone, over HTTP, at fixed rate
 
 bench-realtime: ## measure the gateway: idle connections, one hot board, stalled readers, all back at once (about six minutes)
 	ulimit -n $$(ulimit -H -n) && timeout 900 go run ./loadgen/realtimebench all -duration 20s
+
+bench-read: build ## measure reads: mixed at fixed rates, in a closed loop, without Redis, memory of many boards
+	go run ./loadgen/bench read
 
 accept: build ## the acceptance criteria on the development stack, scaled to under three minutes
 	@deploy/accept.sh

@@ -165,8 +165,13 @@ func (r *rig) load(ctx context.Context, connections int, d time.Duration) (*wrkR
 	if err := os.WriteFile(script, []byte(text), 0o600); err != nil {
 		return nil, err
 	}
+	return runWrk(ctx, connections, d, script, r.api+"/v1/scores/increment")
+}
+
+// runWrk runs a script that ends in wrkDone.
+func runWrk(ctx context.Context, connections int, d time.Duration, script, url string) (*wrkResult, error) {
 	cmd := exec.CommandContext(ctx, "wrk", "-t1", "-c", strconv.Itoa(connections), "-d", fmt.Sprintf("%ds", int(d.Seconds())),
-		"--latency", "--timeout", "10s", "-s", script, r.api+"/v1/scores/increment")
+		"--latency", "--timeout", "10s", "-s", script, url)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return nil, fmt.Errorf("wrk: %w: %s", err, out)
@@ -182,6 +187,9 @@ function request()
     if not body then os.exit(1) end
     return wrk.format("POST", nil, headers, body)
 end
+` + wrkDone
+
+const wrkDone = `
 done = function(summary, latency)
     io.write(string.format("RESULT %%d %%d %%d %%.3f %%.3f\n", summary.requests,
         summary.errors.status + summary.errors.connect + summary.errors.read + summary.errors.write + summary.errors.timeout,

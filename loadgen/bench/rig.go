@@ -200,3 +200,14 @@ func (r *rig) sql(ctx context.Context, query string) (n int64, err error) {
 	defer func() { _ = conn.Close(ctx) }()
 	return n, conn.QueryRow(ctx, query).Scan(&n)
 }
+
+// exec runs a statement that tells nothing.
+func (r *rig) exec(ctx context.Context, statement string) error {
+	conn, err := pgx.Connect(ctx, r.database)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	_, err = conn.Exec(ctx, statement)
+	return err
+}

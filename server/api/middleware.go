@@ -27,7 +27,12 @@ const (
 // where they are well-formed, and sends both back.
 func (a *API) identify(c *gin.Context) {
 	id := c.GetHeader("X-Request-Id")
-	if _, err := scoreboard.ParseUserID(id); err != nil { // the same alphabet and length
+	if id != "" {
+		if _, err := scoreboard.ParseUserID(id); err != nil { // the same alphabet and length
+			id = ""
+		}
+	}
+	if id == "" {
 		id = randomHex(16)
 	}
 	trace := childTrace(c.GetHeader("traceparent"))
@@ -35,7 +40,7 @@ func (a *API) identify(c *gin.Context) {
 	c.Set(keyTrace, trace)
 	h := c.Writer.Header()
 	h.Set("X-Request-Id", id)
-	h.Set("traceparent", trace)
+	h.Set("Traceparent", trace)
 	protect(c)
 	c.Next()
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"net/http"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"weak"
 
 	"github.com/gin-gonic/gin"
 
@@ -22,9 +24,9 @@ type pages struct {
 	boards map[scoreboard.BoardID]*boardPages
 }
 
-// boardPages are those of one head.
+// boardPages are those of one head, which they do not keep alive.
 type boardPages struct {
-	top     *scoreboard.Top
+	top     weak.Pointer[scoreboard.Top]
 	byLimit [scoreboard.TopSize + 1]atomic.Pointer[page]
 }
 
@@ -41,10 +43,11 @@ func (p *pages) of(top *scoreboard.Top) *boardPages {
 	p.mu.RLock()
 	b := p.boards[top.Board]
 	p.mu.RUnlock()
-	if b != nil && b.top == top {
+	of := weak.Make(top)
+	if b != nil && b.top == of {
 		return b
 	}
-	b = &boardPages{top: top}
+	b = &boardPages{top: of}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.boards == nil || len(p.boards) >= maxPages {
@@ -65,7 +68,8 @@ func (a *API) firstPage(top *scoreboard.Top, board *scoreboard.Board, limit int)
 	if !out.Degraded {
 		made.etag = etagOf(out.Entries)
 	}
-	made.before, made.after = out.AppendAround(make([]byte, 0, 256+96*len(out.Entries)))
+	before, after := out.AppendAround(make([]byte, 0, 256+96*len(out.Entries)))
+	made.before, made.after = bytes.Clone(before), bytes.Clone(after) // they stay: no room to spare
 	b.byLimit[limit].Store(made)
 	return made
 }

@@ -37,9 +37,17 @@ func (r *Ranking) rows(ctx context.Context, board scoreboard.BoardID, script *re
 		State:   reply.state(4, asOf),
 		Entries: make([]scoreboard.Entry, 0, (len(reply.values)-7)/2), Reached: make([]time.Time, 0, (len(reply.values)-7)/2),
 	}
+	users := make([]byte, 0, 16*cap(top.Entries))
 	reply.entries(7, reply.int(6), scoreboard.Order(reply.string(3)), func(e scoreboard.Entry, reached time.Time) {
 		top.Entries, top.Reached = append(top.Entries, e), append(top.Reached, reached)
+		users = append(users, e.User...)
 	})
+	// A head stays: its users in one piece are a third of what the answer's are.
+	all := scoreboard.UserID(users)
+	for i := range top.Entries {
+		n := len(top.Entries[i].User)
+		top.Entries[i].User, all = all[:n], all[n:]
+	}
 	if reply.err != nil {
 		return nil, fmt.Errorf("read %d rows of board %s: %w", limit, board, reply.err)
 	}
