@@ -14,6 +14,7 @@ type row struct {
 	gap           int64 // to the row above, in points
 	moved         time.Time
 	changed       time.Time
+	trend         trend
 }
 
 // isNew says that the user was not among the rows before.
@@ -52,12 +53,13 @@ func (b *board) update(entries []client.Entry, now time.Time) []change {
 		delete(before, e.UserID)
 		switch {
 		case known:
-			r.previousRank, r.previousScore, r.moved, r.changed = old.previousRank, old.previousScore, old.moved, old.changed
+			r.previousRank, r.previousScore, r.moved, r.changed, r.trend = old.previousRank, old.previousScore, old.moved, old.changed, old.trend
 			if old.Rank != e.Rank {
 				r.previousRank, r.moved = old.Rank, now
 			}
 			if old.Score != e.Score {
 				r.previousScore, r.changed = old.Score, now
+				r.trend.add(e.Score-old.Score, now)
 			}
 			if old.Score != e.Score || old.Rank != e.Rank {
 				news = append(news, change{

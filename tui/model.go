@@ -2,6 +2,7 @@ package tui
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -17,19 +18,32 @@ const (
 	// refresh is how often the own standing is read: it changes when others
 	// move, of which the stream does not tell. Far below the rate limit.
 	refresh = 5 * time.Second
+	// beat is how often the server is asked how it feels.
+	beat = 2 * time.Second
 	// askTimeout bounds one question to the server.
 	askTimeout = 5 * time.Second
-	// neighbours are shown around a user who was searched.
-	neighbours = 2
+	// Neighbours around the own row and a user who was searched.
+	someNeighbours, mostNeighbours = 2, 10
 )
 
 // Options are what the screen shows and asks.
 type Options struct {
-	States <-chan client.State
-	// Me reads the standing of the token's user.
-	Me func(context.Context) (client.Place, error)
+	Board string // that is shown first
+	// Watch follows a board until the context ends.
+	Watch func(ctx context.Context, board string) <-chan client.State
+	// Me reads the standing of the token's user, with neighbours.
+	Me func(ctx context.Context, board string, neighbours int) (client.Place, error)
 	// Find reads the standing of a user with neighbours.
-	Find func(ctx context.Context, user string, neighbours int) (client.Place, error)
+	Find func(ctx context.Context, board, user string, neighbours int) (client.Place, error)
+	// Boards lists what can be shown: all boards, or the periods of a family.
+	Boards func(ctx context.Context, family string) ([]client.Board, error)
+	// Status says how the server feels. It is for operators: after a refusal
+	// it is not asked again.
+	Status func(ctx context.Context, board string) (client.Status, error)
+	// Copy puts a text into the terminal's clipboard.
+	Copy func(text string) error
+	// Explain says an error in words for people.
+	Explain func(error) string
 	// ASCII draws with nothing else.
 	ASCII bool
 }
@@ -42,71 +56,138 @@ type model struct {
 	width  int
 	height int
 
+	watching   string // the board that was asked for
+	generation int    // of watches: what an earlier one still says is not heard
+	states     <-chan client.State
+	stop       context.CancelFunc
+
 	newest client.State // the last that came in
 	shown  client.State // the last that is on the screen: older while paused
 	board  board
+	feed   feed
 	paused bool
 	help   bool
 
-	me        *client.Place
-	searching bool
-	query     string
-	found     *client.Place
-	notice    string
-	ended     bool
+	me         *client.Place
+	searching  bool
+	query      string
+	found      *client.Place
+	neighbours int
+	chooser    *chooser
+	status     *client.Status
+	pulse      bool // the panel is wanted
+	news       bool // the feed is
+	notice     string
+	ended      bool
 }
 
 type (
-	stateMsg client.State
-	endedMsg struct{}
-	tickMsg  struct{}
-	meMsg    struct{ place *client.Place }
-	foundMsg struct {
-		user  string
-		place client.Place
-		err   error
+	stateMsg struct {
+		generation int
+		state      client.State
 	}
+	endedMsg struct{ generation int }
+	tickMsg  struct{}
+	askMeMsg struct{}
+	meMsg    struct {
+		generation int
+		place      *client.Place // nil when it could not be read
+	}
+	foundMsg struct {
+		generation int
+		user       string
+		place      client.Place
+		err        error
+	}
+	askStatusMsg struct{}
+	statusMsg    struct {
+		status *client.Status
+		err    error
+	}
+	boardsMsg struct {
+		family string
+		boards []client.Board
+		err    error
+	}
+	copiedMsg struct{ err error }
 )
 
 func newModel(ctx context.Context, o Options, s style) *model {
-	return &model{ctx: ctx, o: o, style: s, now: time.Now}
+	if o.Explain == nil {
+		o.Explain = error.Error
+	}
+	return &model{ctx: ctx, o: o, style: s, now: time.Now, neighbours: someNeighbours, pulse: true, news: true, stop: func() {}}
 }
 
 func (m *model) Init() tea.Cmd {
-	return tea.Batch(m.listen, m.readMe, m.ticks())
+	return tea.Batch(m.watch(m.o.Board), m.readMe(), m.readStatus(), m.ticks())
+}
+
+// watch shows another board from now on.
+func (m *model) watch(board string) tea.Cmd {
+	m.stop()
+	var ctx context.Context
+	ctx, m.stop = context.WithCancel(m.ctx)
+	m.watching, m.generation = board, m.generation+1
+	m.states = m.o.Watch(ctx, board)
+	m.newest, m.shown = client.State{Board: board}, client.State{Board: board}
+	m.me, m.found, m.status, m.notice, m.paused = nil, nil, nil, "", false
+	m.board.reset()
+	m.feed = feed{}
+	return m.listen()
 }
 
 // listen waits for the next state.
-func (m *model) listen() tea.Msg {
-	s, open := <-m.o.States
-	if !open {
-		return endedMsg{}
+func (m *model) listen() tea.Cmd {
+	states, generation := m.states, m.generation
+	return func() tea.Msg {
+		s, open := <-states
+		if !open {
+			return endedMsg{generation}
+		}
+		return stateMsg{generation, s}
 	}
-	return stateMsg(s)
 }
 
 func (m *model) ticks() tea.Cmd {
 	return tea.Tick(tick, func(time.Time) tea.Msg { return tickMsg{} })
 }
 
-// readMe asks for the own standing. A token without a score has no row.
-func (m *model) readMe() tea.Msg {
-	ctx, cancel := context.WithTimeout(m.ctx, askTimeout)
-	defer cancel()
-	place, err := m.o.Me(ctx)
-	if err != nil {
-		return meMsg{}
-	}
-	return meMsg{&place}
-}
-
-func (m *model) find(user string) tea.Cmd {
+// ask runs a question to the server beside the screen.
+func (m *model) ask(question func(context.Context) tea.Msg) tea.Cmd {
 	return func() tea.Msg {
 		ctx, cancel := context.WithTimeout(m.ctx, askTimeout)
 		defer cancel()
-		place, err := m.o.Find(ctx, user, neighbours)
-		return foundMsg{user, place, err}
+		return question(ctx)
 	}
+}
+
+// readMe asks for the own standing. A token without a score has no row.
+func (m *model) readMe() tea.Cmd {
+	board, k, generation := m.watching, m.neighbours, m.generation
+	return m.ask(func(ctx context.Context) tea.Msg {
+		place, err := m.o.Me(ctx, board, k)
+		if err != nil {
+			return meMsg{generation: generation}
+		}
+		return meMsg{generation, &place}
+	})
+}
+
+func (m *model) readStatus() tea.Cmd {
+	board := m.watching
+	return m.ask(func(ctx context.Context) tea.Msg {
+		s, err := m.o.Status(ctx, board)
+		return statusMsg{&s, err}
+	})
+}
+
+func (m *model) find(user string) tea.Cmd {
+	board, k, generation := m.watching, m.neighbours, m.generation
+	return m.ask(func(ctx context.Context) tea.Msg {
+		place, err := m.o.Find(ctx, board, user, k)
+		return foundMsg{generation, user, place, err}
+	})
 }
 
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
@@ -114,43 +195,47 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height
 	case stateMsg:
-		m.newest = client.State(msg)
+		if msg.generation != m.generation {
+			return m, nil
+		}
+		m.newest = msg.state
 		if !m.paused {
 			m.show()
 		}
-		return m, m.listen
+		return m, m.listen()
 	case endedMsg:
-		m.ended = true
-		return m, tea.Quit
+		if msg.generation == m.generation {
+			m.ended = true
+			return m, tea.Quit
+		}
 	case tickMsg:
 		return m, m.ticks()
+	case askMeMsg:
+		return m, m.readMe()
 	case meMsg:
-		if msg.place != nil {
+		if msg.place != nil && msg.generation == m.generation {
 			m.me = msg.place
 		}
-		return m, tea.Tick(refresh, func(time.Time) tea.Msg { return m.readMe() })
+		return m, tea.Tick(refresh, func(time.Time) tea.Msg { return askMeMsg{} })
+	case askStatusMsg:
+		return m, m.readStatus()
+	case statusMsg:
+		return m, m.felt(msg)
+	case boardsMsg:
+		m.listed(msg)
 	case foundMsg:
-		m.took(msg)
+		if msg.generation == m.generation {
+			m.took(msg)
+		}
+	case copiedMsg:
+		m.notice = "copied"
+		if msg.err != nil {
+			m.notice = "not copied: " + msg.err.Error()
+		}
 	case tea.KeyMsg:
 		return m, m.keys(msg)
 	}
 	return m, nil
-}
-
-// keys takes a key, or several letters that came in one piece, as they do over
-// a slow line, one after the other.
-func (m *model) keys(msg tea.KeyMsg) tea.Cmd {
-	if msg.Type == tea.KeyRunes && len(msg.Runes) > 1 && !msg.Paste {
-		var all []tea.Cmd
-		for _, r := range msg.Runes {
-			all = append(all, m.keys(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune{r}, Alt: msg.Alt}))
-		}
-		return tea.Batch(all...)
-	}
-	if m.searching {
-		return m.typed(msg)
-	}
-	return m.pressed(msg.String())
 }
 
 // show brings the newest state onto the screen.
@@ -158,62 +243,35 @@ func (m *model) show() {
 	if m.newest.Board != m.shown.Board {
 		m.board.reset() // another period: nobody rose or fell
 	}
+	if m.newest.Connection != m.shown.Connection && m.shown.Connection != "" {
+		m.feed.add(m.now(), "the connection is "+string(m.newest.Connection))
+	}
 	m.shown = m.newest
-	m.board.update(m.shown.Entries, m.now())
-	if move := m.shown.Me; move != nil && m.me != nil && move.UserID == m.me.UserID && move.Rank > 0 {
-		m.me.Score, m.me.Rank = move.Score, move.Rank
+	for _, c := range m.board.update(m.shown.Entries, m.now()) {
+		if text := c.text(); text != "" {
+			m.feed.add(m.now(), text)
+		}
+	}
+	move := m.shown.Me
+	if move == nil || m.me == nil || move.UserID != m.me.UserID || move.Rank == 0 {
+		return
+	}
+	if move.Rank != m.me.Rank || move.Score != m.me.Score {
+		me := *m.me
+		me.Score, me.Rank, me.Neighbours = move.Score, move.Rank, nil // they are read again soon
+		m.me = &me
 	}
 }
 
 func (m *model) took(f foundMsg) {
 	if f.err != nil {
-		m.found, m.notice = nil, f.err.Error()
+		m.found, m.notice = nil, m.o.Explain(f.err)
 		return
 	}
 	m.found, m.notice = &f.place, ""
 }
 
-func (m *model) pressed(key string) tea.Cmd {
-	switch key {
-	case "q", "ctrl+c":
-		return tea.Quit
-	case "?", "h":
-		m.help = !m.help
-	case "esc":
-		m.help, m.found, m.notice = false, nil, ""
-	case "p", " ":
-		if m.paused = !m.paused; !m.paused {
-			m.show()
-		}
-	case "/":
-		m.help, m.searching, m.query = false, true, ""
-	}
-	return nil
-}
-
-// typed takes a key while a user's id is being entered.
-func (m *model) typed(key tea.KeyMsg) tea.Cmd {
-	switch key.Type {
-	case tea.KeyCtrlC:
-		return tea.Quit
-	case tea.KeyEsc:
-		m.searching = false
-	case tea.KeyEnter:
-		m.searching = false
-		if m.query != "" {
-			m.notice = "looking for " + m.query
-			return m.find(m.query)
-		}
-	case tea.KeyBackspace:
-		if m.query != "" {
-			runes := []rune(m.query)
-			m.query = string(runes[:len(runes)-1])
-		}
-	case tea.KeyRunes:
-		if room := 64 - len(m.query); room > 0 { // no user id is longer
-			m.query += Printable(string(key.Runes))
-			m.query = m.query[:min(len(m.query), 64)]
-		}
-	}
-	return nil
+// onScreen says whether a user is among the rows.
+func (m *model) onScreen(user string) bool {
+	return slices.ContainsFunc(m.board.rows, func(r row) bool { return r.UserID == user })
 }

@@ -13,8 +13,8 @@ import (
 )
 
 // Frames writes the board as a small table at once and then every second,
-// until the states or ctx end.
-func Frames(ctx context.Context, out io.Writer, states <-chan client.State) error {
+// until the states or ctx end. Errors are said as explain does.
+func Frames(ctx context.Context, out io.Writer, states <-chan client.State, explain func(error) string) error {
 	beat := time.NewTicker(time.Second)
 	defer beat.Stop()
 	var s client.State
@@ -35,7 +35,7 @@ func Frames(ctx context.Context, out io.Writer, states <-chan client.State) erro
 				continue
 			}
 		}
-		if _, err := io.WriteString(out, frame(&s, time.Now())); err != nil {
+		if _, err := io.WriteString(out, frame(&s, time.Now(), explain)); err != nil {
 			return err
 		}
 	}
@@ -48,7 +48,7 @@ func ended(ctx context.Context, err error) error {
 	return err
 }
 
-func frame(s *client.State, now time.Time) string {
+func frame(s *client.State, now time.Time, explain func(error) string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s  v%d  ", s.Board, s.Version)
 	if s.HeardAt.IsZero() {
@@ -61,7 +61,7 @@ func frame(s *client.State, now time.Time) string {
 		b.WriteString("  degraded: " + Printable(s.Degraded))
 	}
 	if s.Err != nil {
-		b.WriteString("  " + Printable(s.Err.Error()))
+		b.WriteString("  " + Printable(explain(s.Err)))
 	}
 	b.WriteByte('\n')
 	widest := 0
@@ -77,7 +77,7 @@ func frame(s *client.State, now time.Time) string {
 
 // Lines writes a line for each change: a score, a newcomer, one who left, the
 // connection. It ends as Frames does.
-func Lines(ctx context.Context, out io.Writer, states <-chan client.State) error {
+func Lines(ctx context.Context, out io.Writer, states <-chan client.State, explain func(error) string) error {
 	var shown board
 	var before client.State
 	for s := range states {
@@ -89,7 +89,7 @@ func Lines(ctx context.Context, out io.Writer, states <-chan client.State) error
 				b.WriteString(", degraded: " + Printable(s.Degraded))
 			}
 			if s.Err != nil {
-				b.WriteString(": " + Printable(s.Err.Error()))
+				b.WriteString(": " + Printable(explain(s.Err)))
 			}
 			b.WriteByte('\n')
 		}

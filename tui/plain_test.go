@@ -10,7 +10,7 @@ import (
 	"github.com/scoreboard/scoreboard/client"
 )
 
-func feed(states ...client.State) <-chan client.State {
+func play(states ...client.State) <-chan client.State {
 	c := make(chan client.State, len(states))
 	for _, s := range states {
 		c <- s
@@ -25,7 +25,7 @@ func TestLines(t *testing.T) {
 	last := frames[2]
 	last.Err = errors.New("the token has expired")
 	var out strings.Builder
-	err := Lines(t.Context(), &out, feed(append(frames, last)...))
+	err := Lines(t.Context(), &out, play(append(frames, last)...), error.Error)
 	if err == nil || err.Error() != "the token has expired" {
 		t.Errorf("got %v, want why the watch ended", err)
 	}
@@ -54,7 +54,7 @@ func TestFrames(t *testing.T) {
 	out := make(lines, 10)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- Frames(ctx, out, states) }()
+	go func() { done <- Frames(ctx, out, states, error.Error) }()
 
 	states <- recorded()[0]
 	first := <-out

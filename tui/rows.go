@@ -8,7 +8,7 @@ import (
 )
 
 // layout is how wide each column is; 0 leaves one out.
-type layout struct{ rank, move, name, score, gained, gap, bar int }
+type layout struct{ rank, move, name, score, gained, gap, trend, bar int }
 
 // The least that names and bars are good for.
 const (
@@ -30,6 +30,9 @@ func (m *model) layout() layout {
 	if m.height >= roomyHeight { // only there are these shown as rows
 		if m.me != nil {
 			widen(client.Entry{Rank: m.me.Rank, Score: m.me.Score})
+			for _, e := range m.me.Neighbours {
+				widen(e)
+			}
 		}
 		if m.found != nil {
 			for _, e := range m.found.Neighbours {
@@ -51,6 +54,9 @@ func (m *model) layout() layout {
 	if m.width >= 72 {
 		l.gap = take(max(l.score, 8))
 	}
+	if m.width >= 90 {
+		l.trend = take(trendSlots)
+	}
 	l.name = max(rest, 1)
 	if m.width >= 60 && rest >= minName+1+minBar {
 		l.name = min(max(rest/3, minName), 32)
@@ -67,6 +73,9 @@ func (m *model) headings(l layout) string {
 	}
 	if l.gap > 0 {
 		b.WriteString(" " + fitRight("gap", l.gap))
+	}
+	if l.trend > 0 {
+		b.WriteString("   " + fit("last minute", l.trend, ""))
 	}
 	return b.String()
 }
@@ -128,6 +137,9 @@ func (m *model) line(r *row, l layout) string {
 		line += " " + st.own.Render(st.ownMark)
 	} else {
 		line += "  "
+	}
+	if l.trend > 0 {
+		line += " " + st.up.Render(fit(r.trend.line(st, now), l.trend, ""))
 	}
 	if l.bar > 0 {
 		line += " " + st.bar.Render(m.bar(r.Score, l.bar))

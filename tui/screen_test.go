@@ -19,6 +19,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden screens")
@@ -109,6 +111,17 @@ func recorded() []client.State {
 	return []client.State{state, moved, away}
 }
 
+// felt is a server in trouble.
+func felt() *client.Status {
+	rate, p95, depth, oldest, behind := 1234.4, 8.25, int64(4200), int64(7300), int64(900)
+	return &client.Status{
+		IncrementsPerSecond: &rate, LatencyP95MS: &p95, OutboxDepth: &depth, OutboxOldestAgeMS: &oldest,
+		ConsumerLag: map[string]int64{"score-events": 17, "score-increments.v1": 3}, Connections: map[string]int64{"websocket": 1200, "sse": 34},
+		Parity: &protocol.Parity{Checked: 100_000, Drifted: 1, Percent: 99.999}, Board: &client.Condition{State: "CATCHING_UP", AgeMS: &behind},
+		Problems: []string{"Kafka does not answer"},
+	}
+}
+
 var sizes = [][2]int{{40, 12}, {100, 30}, {200, 60}}
 
 func TestGoldenScreens(t *testing.T) {
@@ -116,27 +129,42 @@ func TestGoldenScreens(t *testing.T) {
 		name string
 		play func(*screen)
 	}{
-		{"first", func(s *screen) { s.Update(stateMsg(recorded()[0])) }},
+		{"first", func(s *screen) { s.Update(stateMsg{state: recorded()[0]}) }},
 		{"moved", func(s *screen) {
 			for _, frame := range recorded()[:2] {
-				s.Update(stateMsg(frame))
+				s.Update(stateMsg{state: frame})
 			}
-			s.Update(meMsg{&client.Place{UserID: "mallory", Rank: 4711, Total: 10_000, Score: 12}})
+			s.Update(meMsg{place: &client.Place{UserID: "mallory", Rank: 4711, Total: 10_000, Score: 12}})
 			s.clock = s.clock.Add(600 * time.Millisecond)
 		}},
 		{"away", func(s *screen) {
 			for _, frame := range recorded() {
-				s.Update(stateMsg(frame))
+				s.Update(stateMsg{state: frame})
 			}
 			s.clock = s.clock.Add(42 * time.Second)
 		}},
 		{"found", func(s *screen) {
-			s.Update(stateMsg(recorded()[0]))
+			s.Update(stateMsg{state: recorded()[0]})
 			s.Update(foundMsg{user: "zoe", place: client.Place{UserID: "zoe", Rank: 8123, Total: 10_000, Score: 3, Neighbours: []client.Entry{
 				{Rank: 8122, UserID: "yuri", Score: 4}, {Rank: 8123, UserID: "zoe", Score: 3}, {Rank: 8124, UserID: "zack", Score: 3},
 			}}})
 		}},
-		{"help", func(s *screen) { s.Update(stateMsg(recorded()[0])); s.keys("?") }},
+		{"operator", func(s *screen) {
+			for i, frame := range recorded()[:2] {
+				s.clock = start.Add(time.Duration(i) * 7 * time.Second)
+				s.Update(stateMsg{state: frame})
+			}
+			s.Update(meMsg{place: &client.Place{UserID: "mallory", Rank: 4711, Total: 10_000, Score: 12, Neighbours: []client.Entry{
+				{Rank: 4710, UserID: "lena", Score: 13}, {Rank: 4711, UserID: "mallory", Score: 12}, {Rank: 4712, UserID: "nina", Score: 12},
+			}}})
+			s.Update(statusMsg{status: felt()})
+		}},
+		{"boards", func(s *screen) {
+			s.Update(stateMsg{state: recorded()[0]})
+			s.Update(boardsMsg{boards: []client.Board{{Board: "daily"}, {Board: "daily:2026-11-21"}, {Board: "global"}, {Board: "season.winter"}}})
+			s.keys("j")
+		}},
+		{"help", func(s *screen) { s.Update(stateMsg{state: recorded()[0]}); s.keys("?") }},
 		{"empty", func(*screen) {}},
 	}
 	for _, scene := range scenes {
@@ -187,9 +215,9 @@ func TestEverySizeFits(t *testing.T) {
 		for height := minHeight; height <= 60; height += 5 {
 			s := newScreen(t, width, height, termenv.ANSI, false)
 			for _, frame := range recorded() {
-				s.Update(stateMsg(frame))
+				s.Update(stateMsg{state: frame})
 			}
-			s.Update(meMsg{&client.Place{UserID: "mallory", Rank: 9_000_000, Total: 10_000_000, Score: -1 << 53}})
+			s.Update(meMsg{place: &client.Place{UserID: "mallory", Rank: 9_000_000, Total: 10_000_000, Score: -1 << 53}})
 			s.Update(foundMsg{user: "zoe", place: client.Place{UserID: "zoe", Rank: 8123, Total: 10_000, Score: 3, Neighbours: recorded()[0].Entries}})
 			for range 2 { // without and with help
 				lines := strings.Split(s.View(), "\n")
@@ -211,10 +239,10 @@ func TestEverySizeFits(t *testing.T) {
 
 func TestMarksFade(t *testing.T) {
 	s := newScreen(t, 100, 30, termenv.ANSI, false)
-	s.Update(stateMsg(recorded()[0]))
+	s.Update(stateMsg{state: recorded()[0]})
 	s.lacks("new", "▲")
 	plain := s.View()
-	s.Update(stateMsg(recorded()[1]))
+	s.Update(stateMsg{state: recorded()[1]})
 	s.contains("▲1", "▼1", "new", "+500")
 	if s.View() == ansi.Strip(s.View()) || !strings.Contains(s.View(), "\x1b[1;33m") {
 		t.Errorf("a changed score does not flash: %q", s.View())
@@ -224,14 +252,17 @@ func TestMarksFade(t *testing.T) {
 	}
 	s.clock = s.clock.Add(fade)
 	s.Update(tickMsg{})
-	s.lacks("▲1", "▼1", "+500")
+	s.lacks("▲1", "▼1")
+	s.contains("bob +500 to 1284480") // is news for longer
+	s.keys("e")
+	s.lacks("+500")
 }
 
 func TestPauseHoldsTheScreen(t *testing.T) {
 	s := newScreen(t, 100, 30, termenv.Ascii, false)
-	s.Update(stateMsg(recorded()[0]))
+	s.Update(stateMsg{state: recorded()[0]})
 	s.keys("p")
-	s.Update(stateMsg(recorded()[1]))
+	s.Update(stateMsg{state: recorded()[1]})
 	s.contains("paused", "v1041")
 	s.lacks("carol")
 	s.keys("p")
@@ -241,15 +272,15 @@ func TestPauseHoldsTheScreen(t *testing.T) {
 
 func TestOwnRow(t *testing.T) {
 	s := newScreen(t, 100, 30, termenv.Ascii, false)
-	s.Update(stateMsg(recorded()[0]))
+	s.Update(stateMsg{state: recorded()[0]})
 	s.lacks("◀")
-	s.Update(meMsg{&client.Place{UserID: "mallory", Rank: 4711, Total: 10_000, Score: 12}})
+	s.Update(meMsg{place: &client.Place{UserID: "mallory", Rank: 4711, Total: 10_000, Score: 12}})
 	s.contains("4,711", "mallory", "◀")
 	moved := recorded()[1]
 	moved.Me = &client.Move{UserID: "mallory", Rank: 99, Score: 40}
-	s.Update(stateMsg(moved))
+	s.Update(stateMsg{state: moved})
 	s.contains(" 99 ", "mallory")
-	s.Update(meMsg{&client.Place{UserID: "alice", Rank: 2, Score: 1_284_112}})
+	s.Update(meMsg{place: &client.Place{UserID: "alice", Rank: 2, Score: 1_284_112}})
 	s.lacks("mallory")
 	if n := strings.Count(s.View(), "alice"); n != 1 {
 		t.Errorf("alice is shown %d times, want once, among the rows", n)
@@ -259,14 +290,14 @@ func TestOwnRow(t *testing.T) {
 func TestSearch(t *testing.T) {
 	asked := ""
 	s := newScreen(t, 100, 30, termenv.Ascii, false)
-	s.o.Find = func(_ context.Context, user string, k int) (client.Place, error) {
+	s.o.Find = func(_ context.Context, _, user string, k int) (client.Place, error) {
 		asked = fmt.Sprint(user, k)
 		if user == "nobody" {
 			return client.Place{}, errors.New("the user has no score on this board")
 		}
 		return client.Place{UserID: user, Rank: 12, Total: 13, Score: 1, Neighbours: []client.Entry{{Rank: 11, UserID: "above", Score: 2}}}, nil
 	}
-	s.Update(stateMsg(recorded()[0]))
+	s.Update(stateMsg{state: recorded()[0]})
 	look := func(user string) {
 		s.keys("/")
 		for _, letter := range user {
@@ -293,10 +324,10 @@ func TestSearch(t *testing.T) {
 func TestAnotherPeriodIsNoMovement(t *testing.T) {
 	s := newScreen(t, 100, 30, termenv.Ascii, false)
 	today := recorded()[0]
-	s.Update(stateMsg(today))
+	s.Update(stateMsg{state: today})
 	tomorrow := recorded()[1]
 	tomorrow.Board = "daily:2026-11-22"
-	s.Update(stateMsg(tomorrow))
+	s.Update(stateMsg{state: tomorrow})
 	s.lacks("▲", "new")
 }
 
@@ -305,7 +336,130 @@ func TestDegradedIsSaid(t *testing.T) {
 		s := newScreen(t, size[0], size[1], termenv.Ascii, false)
 		state := recorded()[0]
 		state.Degraded = "redis is away"
-		s.Update(stateMsg(state))
+		s.Update(stateMsg{state: state})
 		s.contains("degraded: redis is away")
+	}
+}
+
+// Another board is another watch: what the first still says is not shown.
+func TestSwitchingBoards(t *testing.T) {
+	watched := make(map[string]context.Context)
+	channels := make(map[string]chan client.State)
+	s := newScreen(t, 100, 30, termenv.Ascii, false)
+	s.o.Watch = func(ctx context.Context, board string) <-chan client.State {
+		watched[board], channels[board] = ctx, make(chan client.State, 1)
+		return channels[board]
+	}
+	families := make([]string, 0, 2)
+	s.o.Boards = func(_ context.Context, family string) ([]client.Board, error) {
+		families = append(families, family)
+		if family == "" {
+			return []client.Board{{Board: "daily"}, {Board: "daily:2026-11-20"}, {Board: "global"}}, nil
+		}
+		return []client.Board{{Board: family}, {Board: family + ":2026-11-20"}, {Board: family + ":2026-11-21"}}, nil
+	}
+	open := func(key string) {
+		t.Helper()
+		_, cmd := s.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(key)})
+		s.Update(cmd())
+	}
+	first := s.watch("global")
+	channels["global"] <- recorded()[0]
+	s.Update(first())
+	s.contains("global v1041", "alice")
+
+	open("b")
+	s.contains("boards", "daily", "global")
+	s.lacks("daily:2026-11-20")
+	late := s.listen()
+	s.keys("k", "enter")
+	if watched["global"].Err() == nil || watched["daily"] == nil || watched["daily"].Err() != nil {
+		t.Fatalf("after the choice: watched %v, want daily alone", watched)
+	}
+	channels["global"] <- recorded()[1]
+	s.Update(late())
+	s.lacks("alice", "v1042")
+	close(channels["global"])
+	if s.Update(endedMsg{generation: 1}); s.ended {
+		t.Error("the end of the first watch ended the screen")
+	}
+	today := recorded()[1]
+	today.Board = "daily:2026-11-21"
+	s.Update(stateMsg{s.generation, today})
+	s.contains("daily:2026-11-21 v1042", "carol")
+
+	open("t")
+	s.contains("periods of daily", "daily:2026-11-20")
+	s.keys("j", "j", "enter")
+	if watched["daily:2026-11-20"] == nil || families[1] != "daily" {
+		t.Errorf("watched %v after asking for periods of %q", watched, families)
+	}
+	s.stop()
+}
+
+func TestNeighboursAndCopy(t *testing.T) {
+	s := newScreen(t, 100, 30, termenv.Ascii, false)
+	asked, copied := -1, ""
+	s.o.Find = func(_ context.Context, _, user string, k int) (client.Place, error) {
+		asked = k
+		return client.Place{UserID: user, Rank: 12, Total: 13, Score: 1}, nil
+	}
+	s.o.Copy = func(text string) error { copied = text; return nil }
+	s.Update(stateMsg{state: recorded()[0]})
+	_, cmd := s.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("y")})
+	s.Update(cmd())
+	if !strings.HasPrefix(copied, "1\talice\t1284112\n2\tbob\t") {
+		t.Errorf("copied %q, want the board", copied)
+	}
+	s.contains("copied")
+	s.Update(foundMsg{user: "zoe", place: client.Place{UserID: "zoe", Rank: 12, Total: 13, Score: 1}})
+	_, cmd = s.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("+")})
+	s.Update(cmd())
+	if asked != someNeighbours+1 {
+		t.Errorf("asked for %d neighbours after +, want %d", asked, someNeighbours+1)
+	}
+	for range 2 * mostNeighbours {
+		s.keys("-")
+	}
+	if s.neighbours != 0 {
+		t.Errorf("neighbours: got %d, want none and not less", s.neighbours)
+	}
+}
+
+// Who may not ask how the server feels is not an operator, and not asked again;
+// a server that is away is.
+func TestThePanelIsForOperators(t *testing.T) {
+	s := newScreen(t, 100, 30, termenv.Ascii, false)
+	s.Update(stateMsg{state: recorded()[0]})
+	if cmd := s.felt(statusMsg{status: felt()}); cmd == nil {
+		t.Error("the server is not asked again")
+	}
+	s.contains("outbox 4,200", "lag 20", "Kafka does not answer")
+	s.keys("o")
+	s.lacks("outbox")
+	s.keys("o")
+	if cmd := s.felt(statusMsg{err: errors.New("away")}); cmd == nil {
+		t.Error("after a failure: not asked again")
+	}
+	s.lacks("outbox") // old figures would lie
+	if cmd := s.felt(statusMsg{err: scoreboard.Errorf(scoreboard.CodeForbidden, "no")}); cmd != nil {
+		t.Error("after a refusal: asked again")
+	}
+}
+
+func TestTrend(t *testing.T) {
+	t.Parallel()
+	st := newStyle(lipgloss.NewRenderer(io.Discard), false)
+	var tr trend
+	now := start
+	for _, gain := range []int64{1, 8, -5, 4} {
+		tr.add(gain, now)
+		now = now.Add(trendSlot)
+	}
+	if got := tr.line(&st, now); got != "       ▁█ ▄ " {
+		t.Errorf("got %q", got)
+	}
+	if got := tr.line(&st, now.Add(time.Hour)); got != "" {
+		t.Errorf("an hour later: got %q, want nothing", got)
 	}
 }

@@ -15,6 +15,7 @@ type style struct {
 	upMark, downMark, dot, more          string
 	rule, ownMark, between, cursor, wins string
 	bars                                 []string // a cell's fill from least to full
+	sparks                               []string // the same, from below
 }
 
 func newStyle(r *lipgloss.Renderer, ascii bool) style {
@@ -27,13 +28,14 @@ func newStyle(r *lipgloss.Renderer, ascii bool) style {
 		box: r.NewStyle().Border(lipgloss.RoundedBorder()).Padding(0, 2),
 
 		upMark: "▲", downMark: "▼", dot: "●", more: "…", rule: "─", ownMark: "◀", between: " · ", cursor: "▏", wins: "★",
-		bars: []string{"▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"},
+		bars:   []string{"▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"},
+		sparks: []string{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"},
 	}
 	if ascii {
 		s.ascii = true
 		s.box = s.box.Border(lipgloss.ASCIIBorder())
 		s.upMark, s.downMark, s.dot, s.more, s.rule, s.ownMark, s.between, s.cursor, s.wins = "^", "v", "*", "~", "-", "<", " | ", "_", "*"
-		s.bars = []string{"#"}
+		s.bars, s.sparks = []string{"#"}, []string{".", ":", "|"}
 	}
 	return s
 }

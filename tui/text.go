@@ -49,6 +49,16 @@ func isASCII(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r > unicode.MaxASCII })
 }
 
+// toASCII puts a question mark where ASCII has nothing.
+func toASCII(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r > unicode.MaxASCII {
+			return '?'
+		}
+		return r
+	}, s)
+}
+
 // fit makes s exactly w cells wide, cut or filled on the right.
 func fit(s string, w int, more string) string {
 	if w <= 0 {

@@ -18,6 +18,8 @@ const (
 	// roomy screens have rules, headings and lines of their own for what a
 	// small one says in its footer.
 	roomyHeight = 18
+	// What the feed leaves to the rows, and gets from a long board.
+	leastRows, leastNews = 10, 6
 )
 
 func (m *model) View() string {
@@ -34,8 +36,11 @@ func (m *model) View() string {
 		lines = m.roomy()
 	}
 	screen := strings.Join(lines, "\n")
-	if m.help {
-		return m.overlay(screen)
+	switch {
+	case m.chooser != nil:
+		return m.overlay(screen, m.chooser.view(&m.style, m.height-6, m.width-8))
+	case m.help:
+		return m.overlay(screen, m.helpText())
 	}
 	return screen
 }
@@ -50,11 +55,25 @@ func (m *model) small() []string {
 func (m *model) roomy() []string {
 	l := m.layout()
 	rule := m.style.dim.Render(strings.Repeat(m.style.rule, m.width))
-	lines := []string{m.header(), rule, m.style.dim.Render(m.headings(l))}
+	lines := []string{m.header()}
+	if panel := m.panel(); len(panel) > 0 && m.height >= roomyHeight+4+len(panel) {
+		lines = append(append(lines, rule), panel...)
+	}
+	lines = append(lines, rule, m.style.dim.Render(m.headings(l)))
 	below := m.below(l)
-	lines = append(lines, m.rows(m.height-len(lines)-len(below)-2)...)
+	room := m.height - len(lines) - len(below) - 2
+	if m.news && room > leastRows+leastNews {
+		room -= leastNews // a long board leaves some lines for what happens
+	}
+	lines = append(lines, m.rows(room)...)
 	lines = append(lines, rule)
 	lines = append(lines, below...)
+	if room := m.height - len(lines) - 2; m.news && room > 0 && len(m.feed.events) > 0 {
+		if len(below) > 0 {
+			lines = append(lines, rule)
+		}
+		lines = append(lines, m.feed.lines(&m.style, room, m.width)...)
+	}
 	lines = m.fill(lines, 1)
 	return append(lines, m.footer())
 }
@@ -114,7 +133,7 @@ func (m *model) header() string {
 // footer says what is wrong, else what one can do.
 func (m *model) footer() string {
 	st := &m.style
-	hints := "? help" + st.between + "/ search" + st.between + "p pause" + st.between + "q quit"
+	hints := "? help" + st.between + "b board" + st.between + "/ search" + st.between + "p pause" + st.between + "q quit"
 	if m.searching {
 		return fit("search: "+m.query+st.cursor, m.width, st.more)
 	}
@@ -140,7 +159,7 @@ func (m *model) trouble() string {
 	case m.notice != "":
 		return st.warn.Render(fit(Printable(m.notice), m.width, st.more))
 	case s.Connection == client.Disconnected && s.Err != nil:
-		text = "reconnecting: " + s.Err.Error()
+		text = "reconnecting: " + m.o.Explain(s.Err)
 	case s.Degraded != "":
 		text = "degraded: " + s.Degraded
 	default:
@@ -154,8 +173,15 @@ func (m *model) trouble() string {
 func (m *model) below(l layout) []string {
 	var lines []string
 	if m.me != nil && !m.onScreen(m.me.UserID) {
-		own := row{Entry: client.Entry{Rank: m.me.Rank, UserID: m.me.UserID, Score: m.me.Score}, previousRank: m.me.Rank}
-		lines = append(lines, m.line(&own, l))
+		own := client.Entry{Rank: m.me.Rank, UserID: m.me.UserID, Score: m.me.Score}
+		around := m.me.Neighbours
+		if len(around) == 0 {
+			around = []client.Entry{own}
+		}
+		for _, e := range around {
+			r := row{Entry: e, previousRank: e.Rank}
+			lines = append(lines, m.line(&r, l))
+		}
 	}
 	if m.found != nil {
 		lines = append(lines, fit(placeLine(m.found), m.width, m.style.more))
@@ -174,26 +200,17 @@ func placeLine(p *client.Place) string {
 	return fmt.Sprintf("%s is %s of %s, %s points", p.UserID, grouped(p.Rank), grouped(p.Total), grouped(p.Score))
 }
 
-func (m *model) onScreen(user string) bool {
-	for i := range m.board.rows {
-		if m.board.rows[i].UserID == user {
-			return true
-		}
-	}
-	return false
-}
-
-// overlay lays the help over the middle of the screen.
-func (m *model) overlay(screen string) string {
+// helpText is what the help says.
+func (m *model) helpText() []string {
 	st := &m.style
-	keys := [][2]string{
-		{"?", "this help"}, {"/", "search a user"}, {"p", "pause and go on"}, {"esc", "close, clear"}, {"q", "quit"},
-	}
 	var text []string
-	for _, k := range keys {
+	for _, k := range bindings {
+		if m.height < roomyHeight && (k[0] == "o" || k[0] == "e") {
+			continue // there is no room for these here
+		}
 		text = append(text, st.key.Render(fit(k[0], 5, ""))+k[1])
 	}
-	if m.height >= roomyHeight {
+	if m.height >= roomyHeight+4 {
 		text = append(text, "",
 			fmt.Sprintf("%s%s  places won and lost", st.upMark, st.downMark),
 			"new  was not shown before",
@@ -201,6 +218,16 @@ func (m *model) overlay(screen string) string {
 			"age  since the server last",
 			"     confirmed this board")
 	}
+	// A small screen has room for the keys alone, and not for a wide one.
+	for i := range text {
+		text[i] = ansi.Truncate(text[i], m.width-8, st.more)
+	}
+	return text[:min(len(text), m.height-2)]
+}
+
+// overlay lays a box over the middle of the screen.
+func (m *model) overlay(screen string, text []string) string {
+	st := &m.style
 	box := strings.Split(st.box.Render(strings.Join(text, "\n")), "\n")
 	lines := strings.Split(screen, "\n")
 	width := lipgloss.Width(box[0])

@@ -142,6 +142,7 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("GET /v1/users/{user}/rank", s.user)
 	mux.HandleFunc("GET /v1/users/{user}/statement", s.statement)
 	mux.HandleFunc("GET /v1/admin/checks", s.checks)
+	mux.HandleFunc("GET /v1/admin/status", s.status)
 	mux.HandleFunc("GET /v1/boards", s.listBoards)
 	mux.HandleFunc("GET /v1/boards/{board}", s.showBoard)
 	mux.HandleFunc("GET /v1/realtime/leaderboard", s.stream)

@@ -84,6 +84,13 @@ func (term *terminal) drawn() string {
 	return ansi.Strip(term.out.String())
 }
 
+// raw is the same with everything that steers the terminal.
+func (term *terminal) raw() string {
+	term.mu.Lock()
+	defer term.mu.Unlock()
+	return term.out.String()
+}
+
 // shows waits until what was drawn since the last key holds a text.
 func (term *terminal) shows(text string) {
 	term.t.Helper()
@@ -147,6 +154,19 @@ func TestWatchAtATerminal(t *testing.T) {
 	term.shows("search a user")
 	term.press("/alice\r")
 	term.shows("alice is 2 of 3")
+	term.press("y")
+	term.shows("copied")
+	if raw := term.raw(); !strings.Contains(raw, ansi.SetSystemClipboard("alice is 2 of 3, 1,500 points")) {
+		t.Errorf("the clipboard was not set: %q", raw)
+	}
+	term.press("b")
+	term.shows("enter shows")
+	term.press("b") // closes the list
+	term.shows("bob is new at 1.")
+	term.press("o") // without the panel all moves up
+	term.shows("score")
+	term.press("o")
+	term.shows("board healthy")
 	s.Disconnect(nil)
 	term.shows("1 reconnect")
 	term.press("q")

@@ -4,12 +4,17 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/scoreboard/scoreboard/client"
 	"github.com/scoreboard/scoreboard/tui"
 )
+
+// confirmEvery is how old what a person looks at may be said to be on an idle
+// board.
+const confirmEvery = 2 * time.Second
 
 func newWatchCmd(p *program) *cobra.Command {
 	var board string
@@ -19,8 +24,9 @@ func newWatchCmd(p *program) *cobra.Command {
 		Use: "watch", Short: "Follow a board live", Args: takes(),
 		Long: `Follow a board live.
 
-On a terminal this is a screen that moves: ? shows its keys, q leaves it. Without
-a terminal it is a plain table a second; --plain is a line for each change, which
+On a terminal this is a screen that moves: ? shows its keys, among them those for
+another board or period and for a user's place; q leaves it. A token with the
+scope score:admin also sees how the server feels. Without a terminal it is a plain table a second; --plain is a line for each change, which
 suits screen readers; --output json is a JSON object for each state. It reconnects
 by itself and ends, with exit code 0, when it is interrupted.`,
 		Example: trimExamples(`
@@ -32,24 +38,24 @@ by itself and ends, with exit code 0, when it is interrupted.`,
 			}
 			ctx, cancel := context.WithCancel(cmd.Context())
 			defer cancel()
-			states := c.Watch(ctx, board, client.WatchOptions{Limit: limit})
+			// People look at the age of what is shown; scripts do not.
+			o := client.WatchOptions{Limit: limit}
+			if p.output != "json" {
+				o.Confirm = confirmEvery
+			}
+			watch := func(ctx context.Context, board string) <-chan client.State { return c.Watch(ctx, board, o) }
+			onTerminal := isTerminal(p.stdout) && isTerminal(p.stdin) && p.env["TERM"] != "dumb"
+			if p.output != "json" && !plain && onTerminal {
+				return tui.Run(ctx, p.stdin, p.stdout, p.screen(c, board, ascii, watch))
+			}
+			states := watch(ctx, board)
 			switch {
 			case p.output == "json":
 				return p.watchJSON(ctx, states)
 			case plain:
-				return tui.Lines(ctx, p.stdout, states)
-			case !isTerminal(p.stdout) || !isTerminal(p.stdin) || p.env["TERM"] == "dumb":
-				return tui.Frames(ctx, p.stdout, states)
+				return tui.Lines(ctx, p.stdout, states, p.explain)
 			}
-			return tui.Run(ctx, p.stdin, p.stdout, tui.Options{
-				States: states, ASCII: ascii,
-				Me: func(ctx context.Context) (client.Place, error) {
-					return c.Me(ctx, client.PlaceQuery{Board: board})
-				},
-				Find: func(ctx context.Context, user string, neighbours int) (client.Place, error) {
-					return c.Around(ctx, user, client.PlaceQuery{Board: board, Neighbours: neighbours})
-				},
-			})
+			return tui.Frames(ctx, p.stdout, states, p.explain)
 		}),
 	}
 	flags := cmd.Flags()

@@ -1,0 +1,88 @@
+package tui
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	tea "github.com/charmbracelet/bubbletea"
+)
+
+// boardWidth is what the list gives a board's name.
+const boardWidth = 32
+
+// chooser lets a person pick a board.
+type chooser struct {
+	title string
+	items []string
+	at    int
+}
+
+// list asks for the boards, or for the periods of one.
+func (m *model) list(family string) tea.Cmd {
+	m.help, m.notice = false, "asking for the boards"
+	return m.ask(func(ctx context.Context) tea.Msg {
+		boards, err := m.o.Boards(ctx, family)
+		return boardsMsg{family, boards, err}
+	})
+}
+
+func (m *model) listed(msg boardsMsg) {
+	m.notice = ""
+	if msg.err != nil {
+		m.notice = m.o.Explain(msg.err)
+		return
+	}
+	c := &chooser{title: "boards"}
+	for _, b := range msg.boards {
+		instance := strings.Contains(b.Board, ":")
+		if instance == (msg.family != "") { // periods have a list of their own
+			c.items = append(c.items, b.Board)
+		}
+	}
+	if msg.family != "" {
+		if len(c.items) == 0 {
+			m.notice = msg.family + " has no periods"
+			return
+		}
+		slices.Reverse(c.items) // the newest first
+		c.title, c.items = "periods of "+msg.family, append([]string{msg.family}, c.items...)
+	}
+	c.at = max(slices.Index(c.items, m.watching), 0)
+	m.chooser = c
+}
+
+// choosing takes a key while the list is open.
+func (m *model) choosing(key tea.KeyMsg) tea.Cmd {
+	c := m.chooser
+	switch key.String() {
+	case "ctrl+c":
+		return tea.Quit
+	case "esc", "q", "b", "t":
+		m.chooser = nil
+	case "up", "k":
+		c.at = max(c.at-1, 0)
+	case "down", "j":
+		c.at = min(c.at+1, len(c.items)-1)
+	case "enter":
+		m.chooser = nil
+		if len(c.items) > 0 && c.items[c.at] != m.watching {
+			return m.watch(c.items[c.at])
+		}
+	}
+	return nil
+}
+
+// view is the part of the list around the mark that so many lines hold.
+func (c *chooser) view(st *style, room, width int) []string {
+	lines := []string{st.title.Render(fit(c.title, min(width, len(c.title)), st.more))}
+	first := max(min(c.at-room/2, len(c.items)-room), 0)
+	for i := first; i < min(first+room, len(c.items)); i++ {
+		item := fit(c.items[i], min(width, boardWidth), st.more)
+		if i == c.at {
+			item = st.found.Render(item)
+		}
+		lines = append(lines, item)
+	}
+	return append(lines, st.dim.Render("enter shows, esc closes"))
+}
