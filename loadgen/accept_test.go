@@ -82,16 +82,14 @@ func TestLiesAreFoundOut(t *testing.T) {
 	few := make(chan struct{}, 3)           // at once, so that none waits for the others' work
 	lossy := []string{"audit.found", "acks.recorded", "top.correct", "me.correct"}
 	for name, c := range map[string]struct {
-		liar  *liar
-		plan  func(*Plan)
-		must  []string
-		may   []string
-		rate  int           // 100 a second where it is 0
-		lasts time.Duration // 3 s where it is 0
+		liar *liar
+		plan func(*Plan)
+		must []string
+		may  []string
 	}{
-		"loses every thousandth":    {liar: &liar{lose: 1000}, plan: once, must: []string{"lost"}, may: lossy, rate: 400, lasts: 5 * time.Second},
+		"loses every thousandth":    {liar: &liar{lose: 1000, before: 900}, plan: once, must: []string{"lost"}, may: lossy},
 		"loses every tenth":         {liar: &liar{lose: 10}, plan: once, must: []string{"lost"}, may: lossy},
-		"counts every 500th twice":  {liar: &liar{double: 500}, must: []string{"doubled"}, may: []string{"top.correct", "me.correct"}, rate: 200},
+		"counts every 500th twice":  {liar: &liar{double: 500, before: 400}, must: []string{"doubled"}, may: []string{"top.correct", "me.correct"}},
 		"counts repeats anew":       {liar: &liar{replay: true}, must: []string{"doubled", "replays.rejected"}, may: []string{"top.correct", "me.correct", "errors"}},
 		"answers before it stores":  {liar: &liar{early: 300 * time.Millisecond}, plan: once, must: []string{"acks.recorded"}},
 		"pushes stale frames":       {liar: &liar{stale: 4 * time.Second}, must: []string{"freshness.client.p95"}},
@@ -102,7 +100,7 @@ func TestLiesAreFoundOut(t *testing.T) {
 			t.Parallel()
 			few <- struct{}{}
 			defer func() { <-few }()
-			r := accept(t, newLiar(t, c.liar).URL, max(c.rate, 100), max(c.lasts, 3*time.Second), func(o *Options) {
+			r := accept(t, newLiar(t, c.liar).URL, 100, 3*time.Second, func(o *Options) {
 				if c.plan != nil {
 					c.plan(&o.Plan)
 				}

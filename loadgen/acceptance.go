@@ -73,7 +73,7 @@ func (a *acceptance) before(ctx context.Context) error {
 		}
 		clients = append(clients, c)
 	}
-	a.pulse = newPulse(r.client, clients, r.Server.URL, r.Plan.Prefix, r.sample)
+	a.pulse = newPulse(r.client, clients, r.Server.URL, r.Shard, r.sample)
 	if r.Redis != "" {
 		o, err := redis.ParseURL(r.Redis)
 		if err != nil {

@@ -13,8 +13,9 @@
 // of it, a byte, and after the run the book is closed against the server: each
 // acknowledged event once, no refused one, sums and ranks as recounted.
 //
-// The parts: a [Plan] says what is played, package pace when; a sender makes
-// the requests exactly as package client signs them; the book keeps outcomes;
-// the pulse measures freshness from outside; packages record and report keep
-// and judge. vegeta paces and sends.
+// The parts: a [Plan] says what is played, package pace when; a composer writes
+// the requests exactly as package client signs them, and package wire carries
+// them; the book keeps outcomes; the pulse measures freshness from outside;
+// faults break things in the middle; packages record and report keep and judge.
+// vegeta paces and sends. [FindMax] plays again and again.
 package loadgen

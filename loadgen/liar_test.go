@@ -36,6 +36,7 @@ type liar struct {
 
 	stall  func(since time.Duration) time.Duration // how long a request waits
 	lose   int64                                   // every so manieth
+	before int64                                   // increments that it has seen before, so that it need not see many
 	double int64
 	replay bool          // repeats count anew
 	early  time.Duration // answers so long before it stores
@@ -61,6 +62,7 @@ func newLiar(t *testing.T, l *liar) *liar {
 	l.proxy.Transport = transport
 	l.ids = map[string]bool{}
 	l.began = time.Now()
+	l.seen.Store(l.before)
 	front := httptest.NewServer(l)
 	l.URL = front.URL
 	t.Cleanup(func() {

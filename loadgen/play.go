@@ -112,6 +112,9 @@ func (p *player) take(d *draw, b *book, res *vegeta.Result, sent time.Duration) 
 		events := p.plan.batch(d, k)
 		h.Kind, h.N = record.Increment, len(events)
 		h.Problem = b.takeBatch(events, h.Status, failure, res.Body)
+		if e := events[0]; h.Problem == "" && e.kind == record.Increment {
+			p.acked(e)
+		}
 	default:
 		e := d.event(k)
 		h.Kind = e.kind

@@ -48,16 +48,25 @@ type pulse struct {
 	last     error
 }
 
-func newPulse(c *client.Client, watchers []*client.Client, server, prefix string, sample func(where string, at time.Time, took time.Duration)) *pulse {
+func newPulse(c *client.Client, watchers []*client.Client, server string, shard record.Shard, sample func(where string, at time.Time, took time.Duration)) *pulse {
 	p := &pulse{client: c, watchers: watchers, local: loopback(server), sample: sample, expected: map[string]int64{}, unsure: map[string]bool{}}
 	for i := range pulseUsers {
-		p.users = append(p.users, fmt.Sprintf("%spulse-%d", prefix, i))
+		p.users = append(p.users, pulseName(shard, i))
 	}
 	p.redis = newSights(p.users, func(at time.Time, took time.Duration) { sample("redis", at, took) })
 	for range watchers {
 		p.clients = append(p.clients, newSights(p.users, func(at time.Time, took time.Duration) { sample("client", at, took) }))
 	}
 	return p
+}
+
+// pulseName is the same in every run: the pulse of a new run would have to climb
+// over those of all before it to be seen at the head of a board.
+func pulseName(shard record.Shard, i int) string {
+	if shard.Of > 1 {
+		return fmt.Sprintf("loadgen-pulse-s%d-%d", shard.No, i)
+	}
+	return fmt.Sprintf("loadgen-pulse-%d", i)
 }
 
 // loopback says whether a server runs on this machine.
@@ -161,7 +170,13 @@ func (p *pulse) note(user string, receipt client.Receipt, err error) {
 		p.last = err
 		return
 	}
-	p.expected[user] += receipt.Applied
+	before := receipt.NewScore - receipt.Applied
+	if score, stepped := p.expected[user]; stepped && score != before {
+		p.failures++
+		p.unsure[user] = true
+		p.last = fmt.Errorf("%s stood at %d after %d: another run is at work on this server, or it counts wrongly", user, before, score)
+	}
+	p.expected[user] = receipt.NewScore
 }
 
 // await waits for the watchers' first frames and returns how many did not come.

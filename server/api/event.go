@@ -30,10 +30,15 @@ func (a *API) event(c *gin.Context, who *auth.Claims) error {
 	}
 	c.Set(keyEventID, event.Text)
 	receipts, err := a.Events.Event(c.Request.Context(), user, event)
-	if err != nil {
-		if a.Acceptor != nil {
-			return a.eventStatus(c, user, event, err)
+	if err != nil && a.Acceptor != nil {
+		answered, statusErr := a.eventStatus(c, user, event, err)
+		if answered || scoreboard.CodeOf(statusErr) != scoreboard.CodeNotFound {
+			return statusErr
 		}
+		// Between the two looks it may have been recorded, and its mark cleared.
+		receipts, err = a.Events.Event(c.Request.Context(), user, event)
+	}
+	if err != nil {
 		return err
 	}
 	a.answerReceipts(c, user, event, receipts)
@@ -41,8 +46,8 @@ func (a *API) event(c *gin.Context, who *auth.Claims) error {
 }
 
 // eventStatus answers for an event that the ledger does not have, or cannot be
-// asked for.
-func (a *API) eventStatus(c *gin.Context, user scoreboard.UserID, event scoreboard.EventID, ledger error) error {
+// asked for, and says whether it could.
+func (a *API) eventStatus(c *gin.Context, user scoreboard.UserID, event scoreboard.EventID, ledger error) (answered bool, err error) {
 	pending, rejected, err := a.Acceptor.Status(c.Request.Context(), user, event)
 	status := protocol.EventStatus{ProcessedEventID: event.Text}
 	switch {
@@ -51,12 +56,12 @@ func (a *API) eventStatus(c *gin.Context, user scoreboard.UserID, event scoreboa
 	case rejected != nil:
 		status.Status, status.ErrorCode, status.Message = protocol.StatusRejected, string(rejected.Code), rejected.Message
 	case scoreboard.CodeOf(ledger) != scoreboard.CodeNotFound:
-		return ledger
+		return false, ledger
 	default:
-		return err
+		return false, err
 	}
 	respond(c, http.StatusOK, status)
-	return nil
+	return true, nil
 }
 
 // rank fills in the ranks of receipts that were looked up.
