@@ -147,6 +147,10 @@ func operations() []operation {
 		{"POST /v1/boards/:board/unfreeze", "boards", "Take writes on a board again", "Scope score:admin.", nil, nil, map[int]any{200: protocol.Board{}}, with(admin, notFound, conflict)},
 		{"POST /v1/boards/:board/archive", "boards", "Take a board out of the ranking", "Scope score:admin.", nil, nil, map[int]any{200: protocol.Board{}}, with(admin, notFound, conflict)},
 
+		{"POST /v1/boards/roll", "boards", "Begin the periods that are due, of every family", "Scope score:admin. A dry run only tells.", nil, protocol.RollRequest{}, map[int]any{200: protocol.Rolled{}}, with(admin, conflict)},
+		{"POST /v1/boards/:board/roll", "boards", "Begin the period that is due of one family, or a season", "Scope score:admin. A dry run only tells.", nil, protocol.RollRequest{}, map[int]any{200: protocol.Rolled{}}, with(admin, notFound, conflict)},
+		{"GET /v1/boards/:board/standings", "boards", "Read the final standings of a board that is over", "", []param{{"after", "integer", "next_after of the page before"}, aLimit}, nil, map[int]any{200: protocol.FinalStandings{}}, with(reads, conflict)},
+
 		{"POST /v1/admin/keys", "admin", "Make a signing key, whose secret is shown this once", "", nil, protocol.KeyRequest{}, map[int]any{201: protocol.Key{}}, admin},
 		{"GET /v1/admin/keys", "admin", "List the signing keys", "", nil, nil, map[int]any{200: protocol.Keys{}}, []scoreboard.Code{forbidden}},
 		{"POST /v1/admin/keys/:key_id/rotate", "admin", "Replace a signing key by a new one; the old one is good for a while", "", nil, protocol.RotateRequest{}, map[int]any{200: protocol.Key{}}, with(admin, notFound, conflict)},
@@ -177,6 +181,7 @@ func operations() []operation {
 		{"GET /v1/admin/voids/:id", "admin", "See how far such a job is", "", nil, nil, map[int]any{200: protocol.Void{}}, reads},
 		{"POST /v1/admin/voids/:id/undo", "admin", "Undo such a job", "", nil, protocol.ReasonRequest{}, map[int]any{202: protocol.Void{}}, with(admin, notFound, conflict)},
 		{"GET /v1/admin/checks", "admin", "Have the server look at itself and its backends", "", nil, nil, map[int]any{200: protocol.Checks{}}, []scoreboard.Code{forbidden}},
+		{"GET /v1/admin/status", "admin", "Read the pulse of a server and of one board", "", []param{aBoard}, nil, map[int]any{200: protocol.Status{}}, reads},
 		{"GET /v1/admin/outbox", "admin", "See what waits to be published", "", nil, nil, map[int]any{200: protocol.Outbox{}}, []scoreboard.Code{forbidden}},
 		{"GET /v1/admin/dead-letters", "admin", "List what could not be carried, oldest first", "", []param{{"after", "integer", "next_after of the page before"}, aLimit}, nil, map[int]any{200: protocol.DeadLetters{}}, []scoreboard.Code{invalid, forbidden}},
 		{"GET /v1/admin/dead-letters/:id", "admin", "Read a dead letter with its bytes", "", nil, nil, map[int]any{200: protocol.DeadLetter{}}, reads},
