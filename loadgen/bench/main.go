@@ -7,6 +7,7 @@
 //	go run ./loadgen/bench open     the same at fixed rates, latency from when due
 //	go run ./loadgen/bench grown    the rate on a ledger of ten million rows
 //	go run ./loadgen/bench read     reads: mixed beside writes, closed loop, from PostgreSQL, many boards
+//	go run ./loadgen/bench flood    good traffic beside 5,000 bad signatures a second from one address
 //	go run ./loadgen/bench store    group commit against a transaction for each
 //	go run ./loadgen/bench accept   the acceptance criteria, profile A as it is written, and CPU by process
 //	go run ./loadgen/bench chaos    the same in small, with a projector killed and Redis flushed
@@ -33,7 +34,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	benches := map[string]func(context.Context) error{
-		"way": benchWay, "ingest": benchIngest, "store": benchStore, "open": benchOpen, "grown": benchGrown, "read": benchRead,
+		"way": benchWay, "ingest": benchIngest, "store": benchStore, "open": benchOpen, "grown": benchGrown, "flood": benchFlood, "read": benchRead,
 		"generator": benchGenerator, "accept": benchAccept, "chaos": benchChaos, "most": benchMost, "noop": serveNoop,
 		"vegeta": func(context.Context) error { return attackNoop(os.Args[2], os.Args[3]) },
 	}

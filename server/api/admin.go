@@ -1,9 +1,9 @@
 package api
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -19,9 +19,12 @@ func decode(c *gin.Context, v any) error {
 	if err != nil {
 		return err
 	}
-	d := json.NewDecoder(strings.NewReader(string(body)))
+	if err := protocol.CheckObject(body); err != nil {
+		return err
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()
-	if err := d.Decode(v); err != nil || d.More() {
+	if err := d.Decode(v); err != nil {
 		return scoreboard.Invalid("", "the body is not the JSON that is expected")
 	}
 	c.Set(keyBody, body)

@@ -248,6 +248,9 @@ func (a *API) run(c *gin.Context, r route) error {
 	if err != nil {
 		return err
 	}
+	if who.JoinsOnly() && r.path != livePath {
+		return scoreboard.Errorf(scoreboard.CodeForbidden, "the token is for joining a stream")
+	}
 	if r.scope != "" && !who.Has(r.scope) {
 		return scoreboard.Errorf(scoreboard.CodeForbidden, "this needs the scope %s", r.scope)
 	}

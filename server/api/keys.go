@@ -112,7 +112,11 @@ func (a *API) rotateKey(c *gin.Context, _ *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	id, secret := c.Param("key_id"), newSecret()
+	id, err := keyID(c)
+	if err != nil {
+		return err
+	}
+	secret := newSecret()
 	key, err := a.Keys.RotateKey(c.Request.Context(), id, a.Keyring.Seal(id, secret), overlap)
 	if err != nil {
 		return err
@@ -120,6 +124,15 @@ func (a *API) rotateKey(c *gin.Context, _ *auth.Claims) error {
 	key.Secret = secret
 	respond(c, http.StatusOK, key)
 	return nil
+}
+
+// keyID reads the key of the path; what can be no id is the id of none.
+func keyID(c *gin.Context) (string, error) {
+	id := c.Param("key_id")
+	if _, err := scoreboard.ParseUserID(id); err != nil {
+		return "", scoreboard.Errorf(scoreboard.CodeNotFound, "there is no such key")
+	}
+	return id, nil
 }
 
 // listKeys is GET /v1/admin/keys.
@@ -134,7 +147,11 @@ func (a *API) listKeys(c *gin.Context, _ *auth.Claims) error {
 
 // revokeKey is DELETE /v1/admin/keys/{key_id}.
 func (a *API) revokeKey(c *gin.Context, _ *auth.Claims) error {
-	key, err := a.Keys.RevokeKey(c.Request.Context(), c.Param("key_id"))
+	id, err := keyID(c)
+	if err != nil {
+		return err
+	}
+	key, err := a.Keys.RevokeKey(c.Request.Context(), id)
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ import (
 const (
 	ScopeUpdate = "score:update" // may write for any user
 	ScopeAdmin  = "score:admin"  // may operate
+	ScopeJoin   = "ws_conn"      // may join a stream and, without the others, nothing else
 )
 
 // Limits of a token. The leeway is specification C's.
@@ -50,6 +51,11 @@ func (c *Claims) Has(scope string) bool {
 		}
 	}
 	return false
+}
+
+// JoinsOnly reports whether the token is for joining a stream and nothing else.
+func (c *Claims) JoinsOnly() bool {
+	return c.Has(ScopeJoin) && !c.Has(ScopeUpdate) && !c.Has(ScopeAdmin)
 }
 
 // Policy is what a token must say to be good.

@@ -1,0 +1,68 @@
+package server
+
+import (
+	"bufio"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Who sends headers or a body a byte at a time is cut off; the bounds are those
+// of the port, shortened for the test.
+func TestSlowRequestsAreCutOff(t *testing.T) {
+	t.Parallel()
+	s := &Server{log: slog.New(slog.DiscardHandler)}
+	handled := make(chan error, 10)
+	front := s.bounded(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, err := io.Copy(io.Discard, r.Body)
+		handled <- err
+	}))
+	if front.ReadHeaderTimeout > 5*time.Second || front.ReadTimeout > 30*time.Second || front.IdleTimeout == 0 || front.MaxHeaderBytes > 16<<10 {
+		t.Errorf("the port has wider bounds: %+v", front)
+	}
+	if front.ReadHeaderTimeout == 0 || front.ReadTimeout == 0 || front.MaxHeaderBytes == 0 {
+		t.Fatalf("the port has a bound missing: %+v", front)
+	}
+	front.ReadHeaderTimeout, front.ReadTimeout = 100*time.Millisecond, 200*time.Millisecond
+	server := httptest.NewUnstartedServer(nil)
+	server.Config = front
+	server.Start()
+	defer server.Close()
+	dial := func(text string) net.Conn {
+		t.Helper()
+		c, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", server.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Close() })
+		if _, err := io.WriteString(c, text); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.SetReadDeadline(time.Now().Add(30 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	if _, err := io.Copy(io.Discard, dial("GET / HTTP/1.1\r\nHost: x\r\nX-A")); err != nil {
+		t.Errorf("headers without an end: %v, want them cut off", err)
+	}
+	slow := dial("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nabc")
+	select {
+	case err := <-handled:
+		if err == nil {
+			t.Error("a body that never ends has ended well")
+		}
+	case <-time.After(30 * time.Second):
+		t.Error("a body without an end is waited for")
+	}
+	_ = slow.Close()
+	line, err := bufio.NewReader(dial("GET / HTTP/1.1\r\nHost: x\r\nX-A: " + strings.Repeat("a", 100<<10) + "\r\n\r\n")).ReadString('\n')
+	if !strings.Contains(line, "431") {
+		t.Errorf("headers of 100 KiB: got %q, %v, want a 431", line, err)
+	}
+}
