@@ -28,7 +28,8 @@
 //     half a second, for whoever follows boards without Redis.
 //   - realtime follows the notices and sends states to WebSockets and event
 //     streams, at most one a window.
-//   - leaderboard answers reads, from the ranking or, marked, from the store.
+//   - leaderboard answers reads, from this node's memory, the ranking or, marked,
+//     from the store; profile knows the names that stand beside the scores.
 //   - repair rebuilds boards that Redis has lost, beside live traffic, and
 //     compares everybody's ledger, score and ranking.
 //   - limit says how often who may ask, by buckets in Redis; breaker leaves alone

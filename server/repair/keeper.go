@@ -31,6 +31,7 @@ type Keeper struct {
 	asked   chan struct{}
 	halted  atomic.Bool
 	rebuilt prometheus.Counter
+	boards  *prometheus.GaugeVec
 	turned  prometheus.Gauge
 }
 
@@ -60,6 +61,9 @@ func NewKeeper(c Catalog, t KeptTruth, r KeptRanking, log *slog.Logger) *Keeper 
 		rebuilt: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "scoreboard_repair_rebuilds_total", Help: "Boards rebuilt because Redis did not hold them, or not for certain.",
 		}),
+		boards: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "scoreboard_repair_boards", Help: "Boards by how their ranking is; reads of DEGRADED_REBUILDING ones come from PostgreSQL.",
+		}, []string{"state"}),
 		turned: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "scoreboard_repair_store_turned", Help: "1 while PostgreSQL is not what was relayed and ranked: restored, failed over or another one.",
 		}),
@@ -68,7 +72,7 @@ func NewKeeper(c Catalog, t KeptTruth, r KeptRanking, log *slog.Logger) *Keeper 
 
 // Collectors are what the root registers.
 func (k *Keeper) Collectors() []prometheus.Collector {
-	return []prometheus.Collector{k.rebuilt, k.turned}
+	return []prometheus.Collector{k.rebuilt, k.boards, k.turned}
 }
 
 // Ask makes the keeper look now. It never blocks.
@@ -181,10 +185,21 @@ func (k *Keeper) once(ctx context.Context) error {
 	k.turned.Set(0)
 	cold, suspect, err := k.ranking.Lost(ctx, ranked)
 	if err != nil {
+		k.tell(len(ranked), len(ranked), 0) // reads of every board come from the store
 		return err
 	}
+	k.tell(len(ranked), len(cold), len(suspect))
 	_, err = k.rebuild(ctx, append(cold, suspect...)) // what has no live board comes first
 	return err
+}
+
+// tell shows how the boards are.
+func (k *Keeper) tell(all, cold, suspect int) {
+	for state, n := range map[scoreboard.BoardState]int{
+		scoreboard.StateRebuilding: cold, scoreboard.StateCatchingUp: suspect, scoreboard.StateHealthy: all - cold - suspect,
+	} {
+		k.boards.WithLabelValues(string(state)).Set(float64(n))
+	}
 }
 
 // turn overwrites every board with what the store holds now.
