@@ -15,7 +15,7 @@ ifeq ($(shell git rev-parse HEAD 2>/dev/null),)
 export GOFLAGS += -buildvcs=false
 endif
 
-.PHONY: help build demo dev test proof dist docs bench-kit bench bench-ingest bench-read bench-realtime lint vuln fmt fuzz setup clean accept accept-full accept-chaos bench-most
+.PHONY: help build demo dev test proof dist docs bench-kit bench bench-ingest bench-read bench-pipeline bench-realtime lint vuln fmt fuzz setup clean accept accept-full accept-chaos bench-most
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,6 +50,9 @@ bench-realtime: ## measure the gateway: idle connections, one hot board, stalled
 
 bench-read: build ## measure reads: mixed at fixed rates, in a closed loop, without Redis, memory of many boards
 	go run ./loadgen/bench read
+
+bench-pipeline: build ## measure the pipeline: events/s alone, rebuild, verify, replay, bytes, a backlog under writes; BENCH_SCALE=0.02 for a small one
+	go run ./loadgen/bench pipeline
 
 accept: build ## the acceptance criteria on the development stack, scaled to under three minutes
 	@deploy/accept.sh

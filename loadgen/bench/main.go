@@ -8,14 +8,15 @@
 //	go run ./loadgen/bench grown    the rate on a ledger of ten million rows
 //	go run ./loadgen/bench read     reads: mixed beside writes, closed loop, from PostgreSQL, many boards
 //	go run ./loadgen/bench flood    good traffic beside 5,000 bad signatures a second from one address
+//	go run ./loadgen/bench pipeline relay → Kafka → projection → Redis alone, rebuild, verify, replay, a backlog under writes
 //	go run ./loadgen/bench store    group commit against a transaction for each
 //	go run ./loadgen/bench accept   the acceptance criteria, profile A as it is written, and CPU by process
 //	go run ./loadgen/bench chaos    the same in small, with a projector killed and Redis flushed
 //	go run ./loadgen/bench most     the highest rate held for two minutes: sync, async, batch
 //	go run ./loadgen/bench generator  the generator alone, against a server that does nothing
 //
-// The daemon is bin/scoreboardd: make bench, make bench-ingest and make bench-read build it.
-// BENCH_USERS (1000000), BENCH_BOARDS (1000) and BENCH_SECONDS (15) scale the reads.
+// The daemon is bin/scoreboardd: make bench and its like build it.
+// BENCH_USERS (1000000), BENCH_BOARDS (1000) and BENCH_SECONDS (15) scale the reads, BENCH_SCALE (1) the pipeline.
 package main
 
 import (
@@ -34,7 +35,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	benches := map[string]func(context.Context) error{
-		"way": benchWay, "ingest": benchIngest, "store": benchStore, "open": benchOpen, "grown": benchGrown, "flood": benchFlood, "read": benchRead,
+		"way": benchWay, "ingest": benchIngest, "store": benchStore, "open": benchOpen, "grown": benchGrown, "flood": benchFlood, "read": benchRead, "pipeline": benchPipeline,
 		"generator": benchGenerator, "accept": benchAccept, "chaos": benchChaos, "most": benchMost, "noop": serveNoop,
 		"vegeta": func(context.Context) error { return attackNoop(os.Args[2], os.Args[3]) },
 	}

@@ -36,6 +36,10 @@ type rig struct {
 	token      string
 	key        client.Key
 	stops      []func()
+
+	starts int       // of the daemon
+	round  int64     // of events that were put into the outbox by hand
+	filled time.Time // before the first of these
 }
 
 const jwtSecret = "a secret of the benchmarks, long enough for HS256"
@@ -52,6 +56,10 @@ func newRig(ctx context.Context, settings ...string) (*rig, error) {
 		return nil, err
 	}
 	if err := r.startDaemon(ctx, settings); err != nil {
+		r.stop()
+		return nil, err
+	}
+	if err := r.enter(ctx); err != nil {
 		r.stop()
 		return nil, err
 	}
@@ -112,7 +120,8 @@ func (r *rig) startBackends(ctx context.Context) (err error) {
 	return nil
 }
 
-// startDaemon runs bin/scoreboardd with all roles and no limits, and gets in.
+// startDaemon runs bin/scoreboardd without limits, and with all roles where the
+// settings name none.
 func (r *rig) startDaemon(ctx context.Context, settings []string) error {
 	api, err := freeAddr(ctx)
 	if err != nil {
@@ -123,7 +132,8 @@ func (r *rig) startDaemon(ctx context.Context, settings []string) error {
 		return err
 	}
 	r.api, r.ops = "http://"+api, "http://"+ops
-	log, err := os.Create(filepath.Join(r.dir, "scoreboardd.log"))
+	r.starts++
+	log, err := os.Create(filepath.Join(r.dir, fmt.Sprintf("scoreboardd-%d.log", r.starts)))
 	if err != nil {
 		return err
 	}
@@ -140,16 +150,25 @@ func (r *rig) startDaemon(ctx context.Context, settings []string) error {
 	if err := r.daemon.Start(); err != nil {
 		return fmt.Errorf("start bin/scoreboardd: %w", err)
 	}
+	daemon := r.daemon
 	r.onStop(func() {
-		_ = r.daemon.Process.Signal(syscall.SIGTERM)
-		_ = r.daemon.Wait()
+		_ = daemon.Process.Signal(syscall.SIGTERM) // it may have been stopped before
+		_ = daemon.Wait()
 		if said, err := os.ReadFile(log.Name()); err == nil && len(said) > 0 {
 			fmt.Printf("\nThe daemon said:\n%s\n", said[:min(len(said), 2000)])
 		}
 	})
-	if err := await(ctx, r.ops+"/readyz"); err != nil {
-		return err
-	}
+	return await(ctx, r.ops+"/readyz")
+}
+
+// stopDaemon ends the daemon in order, so that another can be started.
+func (r *rig) stopDaemon() {
+	_ = r.daemon.Process.Signal(syscall.SIGTERM)
+	_ = r.daemon.Wait() // how it ended is in its log
+}
+
+// enter makes a token and a signing key.
+func (r *rig) enter(ctx context.Context) (err error) {
 	tokens := auth.NewTokens(jwtSecret, "scoreboard-dev", "scoreboard", time.Now)
 	if r.token, _, err = tokens.Mint("bench", auth.ScopeUpdate+" "+auth.ScopeAdmin, 24*time.Hour); err != nil {
 		return err
@@ -202,12 +221,12 @@ func (r *rig) sql(ctx context.Context, query string) (n int64, err error) {
 }
 
 // exec runs a statement that tells nothing.
-func (r *rig) exec(ctx context.Context, statement string) error {
+func (r *rig) exec(ctx context.Context, statement string, args ...any) error {
 	conn, err := pgx.Connect(ctx, r.database)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = conn.Close(ctx) }()
-	_, err = conn.Exec(ctx, statement)
+	_, err = conn.Exec(ctx, statement, args...)
 	return err
 }
