@@ -1,0 +1,53 @@
+package server_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/server/auth"
+)
+
+// Whoever watches a family is shown the next period when it begins, over the
+// same connection.
+func TestAStreamFollowsTheRollover(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	n := h.start(wholeHouse)
+	other := h.start(gatewayAlone)
+	root, game := n.client("root", auth.ScopeAdmin), n.client("game", auth.ScopeUpdate)
+	end, laterEnd := time.Now().Add(time.Hour).UTC(), time.Now().Add(2*time.Hour).UTC()
+	if _, err := root.CreateBoard(t.Context(), client.BoardRequest{Board: "season", Period: "season", Season: "one", EndsAt: &end}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := game.Submit(t.Context(), client.Increment{User: "bob", Board: "season", Delta: 5}); err != nil {
+		t.Fatal(err)
+	}
+	var watches []<-chan client.State
+	for _, node := range []*node{n, other} {
+		states := node.client("alice", "").Watch(t.Context(), "season", client.WatchOptions{})
+		await(t, states, "bob in the first season", func(s client.State) bool {
+			return healthy(s) && s.Board == "season:one" && leads("bob")(s)
+		})
+		watches = append(watches, states)
+	}
+	if _, err := root.RollBoards(t.Context(), "season", client.RollRequest{Season: "two", EndsAt: &laterEnd}); err != nil {
+		t.Fatal(err)
+	}
+	h.await("the second season to take scores", func() bool {
+		r, err := game.Submit(t.Context(), client.Increment{User: "carol", Board: "season", Delta: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(100 * time.Millisecond)
+		return r.Board == "season:two"
+	})
+	for _, states := range watches {
+		s := await(t, states, "the second season", func(s client.State) bool {
+			return s.Board == "season:two" && leads("carol")(s)
+		})
+		if len(s.Entries) != 1 || s.Reconnects != 0 || s.Connection != client.WebSocket {
+			t.Errorf("got %+v, want carol alone over the same connection", s)
+		}
+	}
+}
