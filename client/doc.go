@@ -58,6 +58,7 @@
 // context ends, over a WebSocket, else server-sent events, else polling. It
 // reconnects by itself, and each [State] says how fresh it is and by what
 // connection it came. A slow reader skips states; it never holds up the stream.
+// A page that is to watch by itself joins with a ticket of [Client.RealtimeToken].
 //
 // A Client is safe for concurrent use, keeps no global state, and has no
 // goroutine of its own: those of Watch end with its context or with Close, which

@@ -26,7 +26,7 @@
 //     if its top 100 changed, and publishes the notice.
 //   - announce carries the notices to a compacted topic, at most one a board and
 //     half a second, for whoever follows boards without Redis.
-//   - realtime follows the notices and sends states to WebSockets and event
+//   - realtime follows the notices, of Redis or of their topic, and sends states to WebSockets and event
 //     streams, at most one a window.
 //   - leaderboard answers reads, from this node's memory, the ranking or, marked,
 //     from the store; profile knows the names that stand beside the scores.

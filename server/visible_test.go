@@ -3,6 +3,7 @@ package server_test
 import (
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/gorilla/websocket"
 
@@ -40,7 +41,7 @@ func TestStreamsOfPrivateBoards(t *testing.T) {
 	if _, err := root.CreateBoard(t.Context(), client.BoardRequest{Board: "weekly", Period: "weekly"}); err != nil {
 		t.Fatal(err)
 	}
-	alice, game := bearer(h.token("alice", "", patience)), bearer(h.token("game", auth.ScopeUpdate, patience))
+	alice, game := bearer(h.token("alice", "", time.Hour)), bearer(h.token("game", auth.ScopeUpdate, time.Hour))
 	for _, node := range []*node{n, open} {
 		h.await("the node to know the board", func() bool {
 			status, _ := h.get(t, node.url+"/v1/leaderboard/top?board=staff", game)
@@ -67,7 +68,7 @@ func TestStreamsOfPrivateBoards(t *testing.T) {
 	if f := frame(t, ws); f.Type != protocol.FrameUpdated || f.Board != "staff" {
 		t.Errorf("a server: got %+v, want the board", f)
 	}
-	ws, _ = dial(t, n.live("board", "staff", "token", n.ticket(t, h.token("game", auth.ScopeUpdate, 4*patience), "staff")), nil)
+	ws, _ = dial(t, n.live("board", "staff", "token", n.ticket(t, h.token("game", auth.ScopeUpdate, time.Hour), "staff")), nil)
 	if f := frame(t, ws); f.Type != protocol.FrameUpdated || f.Board != "staff" {
 		t.Errorf("a server's ticket: got %+v, want the board", f)
 	}
