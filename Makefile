@@ -22,7 +22,7 @@ help: ## list the targets
 
 build: ## build bin/scoreboardd and bin/sbctl
 	@mkdir -p bin
-	go build -o bin/ ./cmd/scoreboardd ./cmd/sbctl
+	go build -ldflags '-s -w' -o bin/ ./cmd/scoreboardd ./cmd/sbctl
 
 demo: build ## signed traffic on the development stack, and a live top 10; DEMO_SECONDS=10 ends it after 10 s
 	@deploy/demo.sh
@@ -66,6 +66,12 @@ accept-chaos: build ## nothing lost and nothing twice with a projector killed, R
 bench-most: build ## the highest rate that this machine holds for two minutes: sync, async, batch
 	go run ./loadgen/bench generator
 	go run ./loadgen/bench most
+
+docs: build ## the screens, the manual and the API's description, from the real program
+	@.ci/docs
+
+bench-kit: build ## measure sbctl: help, one submit, a file, size
+	@.ci/bench-kit
 
 dist: ## a release in dist/: static binaries for six systems, checksums, bills of materials
 	@.ci/dist
