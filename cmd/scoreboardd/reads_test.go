@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -32,6 +34,26 @@ func ask(t *testing.T, url, token string, headers ...string) (int, http.Header) 
 	}
 	defer func() { _ = resp.Body.Close() }()
 	return resp.StatusCode, resp.Header
+}
+
+// stream returns the first line of an event stream without a token.
+func stream(t *testing.T, ctx context.Context, url string) string {
+	t.Helper()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Accept", "text/event-stream")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	line, err := bufio.NewReader(resp.Body).ReadString('\n')
+	if err != nil {
+		t.Fatalf("%s: %v", resp.Status, err)
+	}
+	return line
 }
 
 func TestReadsTheWholeWay(t *testing.T) {
@@ -77,8 +99,8 @@ func TestReadsTheWholeWay(t *testing.T) {
 	t.Run("a role of its own, without Kafka", func(t *testing.T) {
 		alone := *h
 		alone.t, alone.env = t, append(append([]string(nil), h.env...), "SCOREBOARD_KAFKA_BROKERS=", "SCOREBOARD_READS_ANONYMOUS=true",
-			"SCOREBOARD_LIMIT_ANONYMOUS_PER_MINUTE=2")
-		r := alone.start("--roles", "read")
+			"SCOREBOARD_LIMIT_ANONYMOUS_PER_MINUTE=3")
+		r := alone.start("--roles", "read,gateway")
 		c, err := client.New(r.url, client.Options{Token: h.token("u3", ""), Attempts: 1})
 		if err != nil {
 			t.Fatal(err)
@@ -90,6 +112,11 @@ func TestReadsTheWholeWay(t *testing.T) {
 		var refused *client.Error
 		if _, err := c.Submit(ctx, client.Increment{User: "u3", Delta: 1}); !errors.As(err, &refused) || refused.Status != 404 {
 			t.Errorf("a write to a reader: %v, want 404", err)
+		}
+		watching, stop := contextFor(20 * time.Second)
+		defer stop()
+		if first := stream(t, watching, r.url+"/v1/realtime/leaderboard"); !strings.HasPrefix(first, "id: ") {
+			t.Errorf("a stream without a token begins with %q", first)
 		}
 		for n, want := range []int{200, 200, 429} {
 			if status, _ := ask(t, r.url+"/v1/users/u1/score", ""); status != want {
