@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/scoreboard/scoreboard/server/config"
 )
 
 // gate is open while the server wants requests.
@@ -48,14 +50,30 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	if !s.ready.isOpen() {
 		status, report["server"] = http.StatusServiceUnavailable, "starting or stopping"
 	}
+	away := 0
 	for name, check := range checks {
 		report[name] = "ok"
 		if err := check(ctx); err != nil {
-			status, report[name] = http.StatusServiceUnavailable, "does not answer"
+			away++
+			report[name] = "does not answer"
 			s.log.Debug("not ready", "backend", name, "err", err)
 		}
 	}
+	if away == len(checks) || away > 0 && !s.readsAlone() {
+		status = http.StatusServiceUnavailable
+	}
 	answer(w, status, report)
+}
+
+// readsAlone reports whether nobody writes here. Reads go on with either of their
+// backends: a node that says it is not ready would take them away.
+func (s *Server) readsAlone() bool {
+	for _, role := range s.config.Roles {
+		if role != config.RoleRead && role != config.RoleGateway {
+			return false
+		}
+	}
+	return true
 }
 
 func answer(w http.ResponseWriter, status int, v any) {

@@ -173,9 +173,19 @@ func TestReadsGoOnWhateverIsAway(t *testing.T) {
 	}))
 	w.until("")
 
+	reader := h.start("--roles", "read")
+	ready := func(what string) {
+		t.Helper()
+		alone, _ := ask(t, reader.ops+"/readyz", "")
+		whole, _ := ask(t, d.ops+"/readyz", "")
+		if alone != 200 || whole != 503 {
+			t.Errorf("without %s /readyz of a reader is %d, want 200; of a writer %d, want 503", what, alone, whole)
+		}
+	}
 	w.enter("redis away")
 	h.redis.Stop()
 	w.until("ranking_unavailable")
+	ready("Redis")
 	w.enter("redis back")
 	h.redis.Start()
 	w.until("")
@@ -183,6 +193,7 @@ func TestReadsGoOnWhateverIsAway(t *testing.T) {
 	w.enter("postgres away")
 	postgres.Stop()
 	w.until("store_unavailable")
+	ready("PostgreSQL")
 	w.enter("postgres back")
 	postgres.Start()
 	w.until("")
