@@ -126,10 +126,7 @@ func TestExamplesParse(t *testing.T) {
 			if !found {
 				continue
 			}
-			line, _, _ = strings.Cut(line, " > ")
-			line, _, _ = strings.Cut(line, ")") // of a command substitution
-			words := strings.Fields(line)
-			cmd, rest, err := newRootCmd(&program{}).Find(words)
+			cmd, rest, err := newRootCmd(&program{}).Find(shellWords(line))
 			if err != nil {
 				t.Errorf("%s: example %q: %v", about.CommandPath(), line, err)
 				continue
@@ -142,4 +139,36 @@ func TestExamplesParse(t *testing.T) {
 			}
 		}
 	})
+}
+
+// shellWords are the words that a shell would hand to the program: what is
+// quoted is one, and it ends where another command or a file begins.
+func shellWords(line string) (words []string) {
+	var word strings.Builder
+	quote, open := rune(0), false // a word has begun
+	end := func() {
+		if open {
+			words = append(words, word.String())
+		}
+		word.Reset()
+		open = false
+	}
+	for _, r := range line {
+		switch {
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote == 0 && (r == '"' || r == '\''):
+			quote, open = r, true
+		case quote == 0 && strings.ContainsRune("|>)", r):
+			end()
+			return words
+		case quote == 0 && r == ' ':
+			end()
+		default:
+			word.WriteRune(r)
+			open = true
+		}
+	}
+	end()
+	return words
 }
