@@ -88,7 +88,7 @@ vuln: $(GOVULN) ## known vulnerabilities in what we call
 fmt: $(GOLANGCI) ## format the code
 	$(GOLANGCI) fmt ./...
 
-fuzz: ## every fuzz target, FUZZ_SECONDS (30) each
+fuzz: ## every fuzz target, FUZZ_SECONDS (60) each
 	@.ci/fuzz
 
 clean: ## remove what was built; data in .dev and fetched servers stay

@@ -10,6 +10,6 @@ func diskOf(path string) (free, total uint64, err error) {
 	if err := syscall.Statfs(path, &s); err != nil {
 		return 0, 0, err
 	}
-	size := uint64(s.Bsize) //nolint:gosec // the size of a block is positive; its type differs by system
+	size := uint64(s.Bsize) // positive; its type differs by system
 	return s.Bavail * size, s.Blocks * size, nil
 }

@@ -32,6 +32,8 @@
 //     from the store; profile knows the names that stand beside the scores.
 //   - repair rebuilds boards that Redis has lost, beside live traffic, and
 //     compares everybody's ledger, score and ranking.
+//   - auth says who asks and what was signed: tokens, keys, action tokens,
+//     attestations; edge is TLS and whose address it is.
 //   - limit says how often who may ask, by buckets in Redis; breaker leaves alone
 //     what does not answer and can be done without.
 //

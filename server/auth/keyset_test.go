@@ -15,6 +15,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -445,7 +446,7 @@ func BenchmarkRS256Uncached(b *testing.B) {
 	tokens := p.tokens(p.keySet(&now), &now)
 	text := make([]string, 1000)
 	for i := range text {
-		text[i] = p.token(jwt.SigningMethodRS256, "rs", key, func(t *jwt.Token) { t.Claims.(jwt.MapClaims)["jti"] = i })
+		text[i] = p.token(jwt.SigningMethodRS256, "rs", key, func(t *jwt.Token) { t.Claims.(jwt.MapClaims)["jti"] = strconv.Itoa(i) })
 	}
 	i := 0
 	for b.Loop() {
