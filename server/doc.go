@@ -30,6 +30,8 @@
 //     streams, at most one a window.
 //   - leaderboard answers reads, from this node's memory, the ranking or, marked,
 //     from the store; profile knows the names that stand beside the scores.
+//   - rollover ends the periods of boards, keeps their final standings and
+//     announces them.
 //   - repair rebuilds boards that Redis has lost, beside live traffic, and
 //     compares everybody's ledger, score and ranking.
 //   - auth says who asks and what was signed: tokens, keys, action tokens,
