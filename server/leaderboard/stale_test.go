@@ -1,0 +1,160 @@
+package leaderboard_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/leaderboard"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// slowTruth does not answer while hangs is set, and counts who waits for it.
+type slowTruth struct {
+	plainTruth
+	hanging
+	asked, waiting, most atomic.Int64
+}
+
+func (s *slowTruth) Page(ctx context.Context, b *scoreboard.Board, _ *scoreboard.Position, _ int) (*scoreboard.Top, error) {
+	return &scoreboard.Top{Board: b.ID}, s.count(ctx)
+}
+
+func (s *slowTruth) Place(ctx context.Context, _ *scoreboard.Board, user scoreboard.UserID, _ int) (*scoreboard.Place, error) {
+	return &scoreboard.Place{User: user, Rank: 7}, s.count(ctx)
+}
+
+func (s *slowTruth) List(ctx context.Context, b *scoreboard.Board, _ []scoreboard.UserID) (*scoreboard.List, error) {
+	return &scoreboard.List{Board: b.ID}, s.count(ctx)
+}
+
+func (s *slowTruth) RankOf(ctx context.Context, _ *scoreboard.Board, _ scoreboard.Score) (int64, error) {
+	return 7, s.count(ctx)
+}
+
+func (s *slowTruth) count(ctx context.Context) error {
+	s.asked.Add(1)
+	n := s.waiting.Add(1)
+	defer s.waiting.Add(-1)
+	for most := s.most.Load(); n > most && !s.most.CompareAndSwap(most, n); most = s.most.Load() {
+	}
+	return s.wait(ctx)
+}
+
+// With neither backend answering the last head is told, with its age; the rest is
+// unavailable at once; and a database that hangs is asked by a few, then by hardly
+// anybody.
+func TestWithNeitherBackendTheLastHeadIsTold(t *testing.T) {
+	t.Parallel()
+	ranked, truth := &hanging{}, &slowTruth{}
+	l := leaderboard.New(leaderboard.Options{
+		Catalog: oneBoard{}, Ranking: ranked, Truth: truth, Cold: errCold, Ask: func(scoreboard.BoardID) {}, Log: slog.New(slog.DiscardHandler),
+	})
+	first, err := l.Top(ctx, global, 0)
+	if err != nil || first.Degraded != "" {
+		t.Fatalf("got %+v, %v", first, err)
+	}
+	ranked.hangs.Store(true)
+	truth.hangs.Store(true)
+	var all sync.WaitGroup
+	for i := range 40 {
+		all.Go(func() {
+			_, err := l.Place(ctx, global, scoreboard.UserID(fmt.Sprint("u", i)), 0, 0)
+			if code := scoreboard.CodeOf(err); err == nil || code != scoreboard.CodeUnavailable && !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("a place from nowhere: %v", err)
+			}
+		})
+	}
+	all.Wait()
+	if most := truth.most.Load(); most > 4 {
+		t.Errorf("the store was asked %d questions at once, want 4 at most", most)
+	}
+	truth.asked.Store(0)
+	took := eachTakes(3*time.Second, func() {
+		top, err := l.Top(ctx, global, 0)
+		if err != nil || top.Degraded != "stale" || !top.AsOf.Equal(first.AsOf) || top.Version != 0 {
+			t.Fatalf("got %+v, %v, want the first head, marked", top, err)
+		}
+		_, err = l.Place(ctx, global, "alice", 0, 0)
+		var known *scoreboard.Error
+		if !errors.As(err, &known) || known.Code != scoreboard.CodeUnavailable || known.RetryAfter <= 0 {
+			if !errors.Is(err, context.DeadlineExceeded) { // whoever probed
+				t.Fatalf("a place from nowhere: %v", err)
+			}
+		}
+	})
+	if p95 := took[len(took)*95/100]; p95 > 10*time.Millisecond {
+		t.Errorf("p95 is %s, want none of the budgets in it", p95)
+	}
+	if n := truth.asked.Load(); n > 6 {
+		t.Errorf("the store was asked %d times in 3 s, want a probe a second", n)
+	}
+	ranked.hangs.Store(false)
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		top, err := l.Top(ctx, global, 0)
+		if err == nil && top.Degraded == "" {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("after 10 s: %+v, %v", top, err)
+		}
+	}
+}
+
+// Notices make what is held stale at once; what was read after them does not.
+func TestANoticeMakesTheHeadStale(t *testing.T) {
+	t.Parallel()
+	counted := &counting{}
+	l := leaderboard.New(leaderboard.Options{
+		Catalog: oneBoard{}, Ranking: counted, Truth: plainTruth{}, Cold: errCold, Ask: func(scoreboard.BoardID) {}, Log: slog.New(slog.DiscardHandler),
+	})
+	version := func() int64 {
+		t.Helper()
+		top, err := l.Top(ctx, global, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return top.Version
+	}
+	began := time.Now()
+	if version() != 1 || version() != 1 {
+		t.Error("two reads in a row are not one of the ranking")
+	}
+	l.Notify(scoreboard.Notice{Board: "global", Top: &scoreboard.Top{Version: 1}}) // what was read already
+	if version() != 1 && time.Since(began) < 200*time.Millisecond {
+		t.Error("a notice of what is held made it stale")
+	}
+	now := version()
+	l.Notify(scoreboard.Notice{Board: "global", Top: &scoreboard.Top{Version: now + 1}})
+	l.Notify(scoreboard.Notice{Board: "other", Top: &scoreboard.Top{Version: 9}})
+	if got := version(); got != now+1 {
+		t.Errorf("after a notice of version %d: %d", now+1, got)
+	}
+	time.Sleep(300 * time.Millisecond) // a lost notice costs no more
+	if got := version(); got < now+2 {
+		t.Errorf("without a notice for longer than a head lives: %d", got)
+	}
+	waited := time.Now()
+	if top, err := l.Top(ctx, global, now+5); err != nil || top.Version < now+5 || time.Since(waited) > 5*time.Second {
+		t.Errorf("version %d, %v after %s, want %d soon", top.Version, err, time.Since(waited), now+5)
+	}
+	waited = time.Now()
+	if top, err := l.Top(ctx, global, 1<<40); err != nil || top.Version == 0 || time.Since(waited) < time.Second {
+		t.Errorf("version %d, %v after %s, want what there is after a second", top.Version, err, time.Since(waited))
+	}
+}
+
+// counting answers each read with the next version.
+type counting struct {
+	hanging
+	reads atomic.Int64
+}
+
+func (c *counting) Top(_ context.Context, id scoreboard.BoardID) (*scoreboard.Top, error) {
+	return &scoreboard.Top{Board: id, Version: c.reads.Add(1)}, nil
+}
