@@ -67,7 +67,7 @@ func newRebuildCmd(p *program) *cobra.Command {
 				return err
 			}
 			if f.dry {
-				return p.condition(cmd.Context(), c, f.board)
+				return p.conditions(cmd.Context(), c, r)
 			}
 			done, err := c.Rebuild(cmd.Context(), r, p.progress())
 			if err != nil {
@@ -83,27 +83,54 @@ func newRebuildCmd(p *program) *cobra.Command {
 		}),
 	}
 	f.add(cmd)
-	cmd.Flags().BoolVar(&f.dry, "dry-run", false, "only show the condition of the board")
+	cmd.Flags().BoolVar(&f.dry, "dry-run", false, "only show the condition of the boards")
 	return cmd
 }
 
-func (p *program) condition(ctx context.Context, c *client.Client, board string) error {
-	if board == "" {
-		return usagef("--dry-run wants --board")
+// conditions shows what a rebuild would make anew: one board, or all.
+func (p *program) conditions(ctx context.Context, c *client.Client, r client.JobRequest) error {
+	names := []string{r.Board}
+	if r.All {
+		var err error
+		if names, err = rankedBoards(ctx, c); err != nil {
+			return err
+		}
 	}
-	k, err := c.Condition(ctx, board)
-	if err != nil {
-		return err
+	all := make([]client.Condition, 0, len(names))
+	for _, name := range names {
+		k, err := c.Condition(ctx, name)
+		if err != nil {
+			return err
+		}
+		all = append(all, k)
 	}
-	return p.print(k, func() *table {
-		t := newTable()
-		t.add("board", k.Board)
-		conditionRows(t, &k)
+	return p.print(all, func() *table {
+		t := newTable("BOARD", "STATE", ">EPOCH", ">MEMBERS", ">BYTES")
+		for _, k := range all {
+			t.add(k.Board, k.State, fmt.Sprint(k.Epoch), fmt.Sprint(k.Members), fmt.Sprint(k.Bytes))
+		}
 		return t
 	})
 }
 
-// conditionRows adds how a ranking is. The lag is the age of what is applied.
+// rankedBoards names the boards that the ranking should hold.
+func rankedBoards(ctx context.Context, c *client.Client) (names []string, err error) {
+	for after := ""; ; {
+		page, err := c.Boards(ctx, client.BoardQuery{After: after})
+		if err != nil {
+			return nil, err
+		}
+		for _, b := range page.Boards {
+			if b.Status != "archived" && !(b.Board == b.Family && b.Period != "" && b.Period != "none") {
+				names = append(names, b.Board)
+			}
+		}
+		if after = page.NextAfter; after == "" {
+			return names, nil
+		}
+	}
+}
+
 func conditionRows(t *table, k *client.Condition) {
 	t.add("state", k.State)
 	t.add("epoch", fmt.Sprint(k.Epoch))

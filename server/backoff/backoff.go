@@ -32,3 +32,25 @@ func Wait(ctx context.Context, attempt int) {
 	case <-ctx.Done():
 	}
 }
+
+// longEnough is how long something must have worked for its next failure to
+// count as the first again.
+const longEnough = time.Minute
+
+// Keep runs run until ctx ends, again after each failure, which it tells with
+// how many there were in a row.
+func Keep(ctx context.Context, run func(context.Context) error, failed func(attempt int, err error)) {
+	for attempt := 0; ctx.Err() == nil; {
+		started := time.Now()
+		err := run(ctx)
+		if err == nil {
+			continue
+		}
+		if time.Since(started) > longEnough {
+			attempt = 0
+		}
+		attempt++
+		failed(attempt, err)
+		Wait(ctx, attempt)
+	}
+}

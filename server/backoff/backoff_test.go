@@ -2,6 +2,8 @@ package backoff_test
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -37,4 +39,20 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 			t.Errorf("it did not wait: %s", took)
 		}
 	})
+}
+
+func TestWhatFailsIsKeptRunningUntilItIsOver(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(context.Background())
+	runs, attempts := 0, []int{}
+	backoff.Keep(ctx, func(context.Context) error {
+		if runs++; runs == 4 {
+			cancel()
+			return nil
+		}
+		return errors.New("not now")
+	}, func(attempt int, _ error) { attempts = append(attempts, attempt) })
+	if runs != 4 || !slices.Equal(attempts, []int{1, 2, 3}) {
+		t.Errorf("%d runs, failures %v", runs, attempts)
+	}
 }

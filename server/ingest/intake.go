@@ -65,19 +65,9 @@ func (k *Intake) Collectors() []prometheus.Collector { return []prometheus.Colle
 
 // Run consumes until ctx ends, starting again after a failure.
 func (k *Intake) Run(ctx context.Context) error {
-	for attempt := 0; ctx.Err() == nil; {
-		started := time.Now()
-		err := k.source.Consume(ctx, k.handle)
-		if err == nil {
-			continue
-		}
-		if time.Since(started) > time.Minute {
-			attempt = 0
-		}
-		attempt++
+	backoff.Keep(ctx, func(ctx context.Context) error { return k.source.Consume(ctx, k.handle) }, func(attempt int, err error) {
 		k.log.Warn("intake interrupted", "attempt", attempt, "err", err)
-		backoff.Wait(ctx, attempt)
-	}
+	})
 	return nil
 }
 

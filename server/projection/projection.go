@@ -61,20 +61,10 @@ func New(s Source, r Ranking, b Boards, d DeadLetters, cold func(scoreboard.Boar
 
 // Run consumes until ctx ends, starting again after a failure.
 func (p *Projection) Run(ctx context.Context) error {
-	for attempt := 0; ctx.Err() == nil; {
-		started := time.Now()
-		err := p.source.Consume(ctx, p.Handle)
-		if err == nil {
-			continue
-		}
-		if time.Since(started) > time.Minute {
-			attempt = 0
-		}
-		attempt++
+	backoff.Keep(ctx, func(ctx context.Context) error { return p.source.Consume(ctx, p.Handle) }, func(attempt int, err error) {
 		p.metrics.failures.Inc()
 		p.log.Warn("projection interrupted", "attempt", attempt, "err", err)
-		backoff.Wait(ctx, attempt)
-	}
+	})
 	return nil
 }
 
