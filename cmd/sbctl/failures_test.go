@@ -1,0 +1,95 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/scoreboard/scoreboard/client/clienttest"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// Commands that ask no server, and those that live with a server that is away.
+var ownWays = []string{
+	"sbctl completion", "sbctl doctor", "sbctl help", "sbctl profile", "sbctl version", "sbctl migrate",
+	"sbctl load", "sbctl accept", "sbctl watch",
+}
+
+// Whatever a server refuses, and when there is none, every command ends with
+// exit code 1, one JSON error on stderr with the code and the next step where
+// there is one, and nothing on stdout. The command lines are those of the help.
+func TestEveryCommandFailsAlike(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name   string
+		status int
+		code   scoreboard.Code
+		next   string
+	}{
+		{"unauthorized", 401, scoreboard.CodeUnauthorized, "SBCTL_TOKEN"},
+		{"conflict", 409, scoreboard.CodeConflict, ""},
+		{"rate limited", 429, scoreboard.CodeRateLimited, "try again in 1m0s"},
+		{"away", 0, scoreboard.CodeUnavailable, "is a server running"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			s := clienttest.New(t)
+			if tc.status == 0 {
+				s.Close()
+			} else {
+				s.Fail(1000, tc.status, tc.code, time.Minute)
+			}
+			env := []string{
+				"SBCTL_SERVER=" + s.URL, "SBCTL_TOKEN=" + clienttest.Token("alice", "score:update score:admin"),
+				"SBCTL_KEY_ID=" + clienttest.KeyID, "SBCTL_KEY_SECRET=" + clienttest.Secret, "HOME=" + t.TempDir(),
+			}
+			asked := 0
+			var all sync.WaitGroup // not subtests: those would wait for each other's tries
+			every(newRootCmd(&program{}), func(cmd *cobra.Command) {
+				path := cmd.CommandPath()
+				if cmd.HasSubCommands() || slices.ContainsFunc(ownWays, func(own string) bool { return strings.HasPrefix(path, own) }) {
+					return
+				}
+				asked++
+				all.Go(func() {
+					var out, said bytes.Buffer
+					args := append(firstExample(cmd), "--yes", "--quiet", "--output", "json")
+					code := run(t.Context(), args, nil, &out, &said, env)
+					var f failure
+					if err := json.Unmarshal(said.Bytes(), &f); err != nil || code != exitBroke || out.Len() > 0 {
+						t.Errorf("%q: exit code %d, stdout %q, stderr %q: %v", args, code, out.String(), said.String(), err)
+					} else if f.ErrorCode != string(tc.code) || f.Message == "" || !strings.Contains(f.NextStep, tc.next) {
+						t.Errorf("%q: got %+v, want %s and the step %q", args, f, tc.code, tc.next)
+					}
+				})
+			})
+			all.Wait()
+			if asked < 20 {
+				t.Errorf("only %d commands were asked", asked)
+			}
+		})
+	}
+}
+
+// firstExample is the command line of a command's first example, which is what
+// a shell would make of it, as far as the examples use one.
+func firstExample(cmd *cobra.Command) []string {
+	line, _, _ := strings.Cut(strings.TrimSpace(cmd.Example), "\n")
+	_, line, _ = strings.Cut(line, "sbctl ")
+	line, _, _ = strings.Cut(line, " > ")
+	var args []string
+	for i, part := range strings.Split(line, `"`) {
+		if i%2 == 1 {
+			args = append(args, part) // quoted
+		} else {
+			args = append(args, strings.Fields(part)...)
+		}
+	}
+	return args
+}
