@@ -1,0 +1,143 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/loadgen"
+	"github.com/scoreboard/scoreboard/loadgen/report"
+	"github.com/scoreboard/scoreboard/migrations"
+	"github.com/scoreboard/scoreboard/server/build"
+	"github.com/scoreboard/scoreboard/server/protocol"
+)
+
+// printed is what each command prints with --output json; several values where
+// it depends on the flags. Those that print none are nil.
+var printed = map[string][]any{
+	"accept": {report.Report{}}, "audit list": {client.AuditEntries{}},
+	"board archive": {client.Board{}}, "board create": {client.Board{}}, "board freeze": {client.Board{}}, "board list": {client.Boards{}},
+	"board roll": {protocol.Rolled{}}, "board show": {shownBoard{}}, "board unfreeze": {client.Board{}},
+	"completion": nil, "help": nil, "profile use": nil,
+	"dlq drop": {client.DeadLetter{}}, "dlq list": {client.DeadLetters{}}, "dlq requeue": {client.DeadLetter{}}, "dlq show": {client.DeadLetter{}},
+	"doctor":        {diagnosis{}},
+	"event reverse": {[]client.Receipt{}}, "event show": {client.Event{}}, "event unvoid": {client.Void{}},
+	"event void": {client.VoidPreview{}, client.Void{}}, "event voids": {[]client.Void{}},
+	"key create": {client.Key{}}, "key list": {[]client.Key{}}, "key revoke": nil, "key rotate": {client.Key{}},
+	"ledger archive": {client.Archived{}},
+	"load run":       {report.Report{}, loadgen.Max{}}, "load report": {report.Report{}},
+	"migrate status": {[]migrations.Version{}}, "migrate up": {[]migrations.Version{}},
+	"outbox status": {client.Outbox{}}, "profile list": {[]profileRow{}}, "rank": {client.Place{}},
+	"rebuild": {[]protocol.Rebuilt{}, client.Condition{}}, "reconcile": {protocol.Verified{}}, "verify": {protocol.Verified{}}, "replay": {client.Replayed{}},
+	"score get": {client.Place{}}, "score statement": {client.Statement{}},
+	"score submit": {client.Receipt{}, []client.Receipt{}, summary{}},
+	"token mint":   {client.Token{}}, "top": {client.Top{}},
+	"user adjust": {client.Receipt{}}, "user ban": {client.UserState{}}, "user erase": {client.Erased{}}, "user export": nil,
+	"user freeze": {client.UserState{}}, "user unban": {client.UserState{}}, "user unfreeze": {client.UserState{}},
+	"version": {build.Info{}}, "watch": {client.State{}},
+}
+
+const shapes = "../../docs/json.md"
+
+// docs/json.md says what every command prints as JSON, out of the very types.
+func TestHelpOfJSON(t *testing.T) {
+	t.Parallel()
+	missing := maps.Clone(printed)
+	every(newRootCmd(&program{}), func(cmd *cobra.Command) {
+		path := strings.TrimPrefix(cmd.CommandPath(), "sbctl ")
+		if _, known := missing[path]; !known && !cmd.HasSubCommands() {
+			t.Errorf("nothing says what sbctl %s prints as JSON: add it to printed", path)
+		}
+		delete(missing, path)
+	})
+	for path := range missing {
+		if path != "help" {
+			t.Errorf("there is no command sbctl %s", path)
+		}
+	}
+	var b bytes.Buffer
+	b.WriteString("# What `--output json` prints\n\nWritten by `go test ./cmd/sbctl -run Help -update` out of the types of the program. A `?` may be absent;\n" +
+		"fields are added in time, and none is renamed or taken away within a major version. Errors: see [cli.md](cli.md).\n")
+	for _, path := range slices.Sorted(maps.Keys(printed)) {
+		if printed[path] == nil {
+			continue
+		}
+		fmt.Fprintf(&b, "\n## sbctl %s\n", path)
+		for _, v := range printed[path] {
+			fmt.Fprintf(&b, "\n```\n%s\n```\n", shape(reflect.TypeOf(v), ""))
+		}
+	}
+	if *update {
+		if err := os.WriteFile(shapes, b.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if got, err := os.ReadFile(shapes); err != nil || !bytes.Equal(got, b.Bytes()) {
+		t.Errorf("%s is not of today's types (-run Help -update rewrites it): %v", shapes, err)
+	}
+}
+
+// shape writes a type as its JSON looks.
+func shape(t reflect.Type, indent string) string {
+	switch {
+	case t == reflect.TypeFor[time.Time]():
+		return "time"
+	case t == reflect.TypeFor[time.Duration]():
+		return "nanoseconds"
+	case t == reflect.TypeFor[[]byte]():
+		return "base64"
+	case t == reflect.TypeFor[json.RawMessage]():
+		return "any"
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return shape(t.Elem(), indent)
+	case reflect.Slice, reflect.Array:
+		return "[" + shape(t.Elem(), indent) + "]"
+	case reflect.Map:
+		return "{" + shape(t.Key(), indent) + ": " + shape(t.Elem(), indent) + "}"
+	case reflect.String:
+		return "text"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Struct:
+		return object(t, indent)
+	case reflect.Float32, reflect.Float64:
+		return "number"
+	case reflect.Interface:
+		return "any"
+	}
+	return "integer"
+}
+
+func object(t reflect.Type, indent string) string {
+	var b strings.Builder
+	b.WriteString("{\n")
+	for _, f := range reflect.VisibleFields(t) {
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "-" || !f.IsExported() || f.Anonymous && name == "" {
+			continue
+		}
+		if name == "" {
+			name = f.Name
+		}
+		if strings.Contains(options, "omit") {
+			name += "?"
+		} else if f.Type.Kind() == reflect.Pointer {
+			name += " (or null)"
+		}
+		fmt.Fprintf(&b, "%s  %s: %s\n", indent, name, shape(f.Type, indent+"  "))
+	}
+	return b.String() + indent + "}"
+}
