@@ -36,7 +36,7 @@ func (r *Report) HTMLAgainst(w io.Writer, other *Report) error {
 		Shown, Word string
 	}
 	var verdicts []verdict
-	for _, c := range r.Criteria {
+	for _, c := range r.lines() {
 		verdicts = append(verdicts, verdict{c, c.shown, c.verdict()})
 	}
 	data := map[string]any{

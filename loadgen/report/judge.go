@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/scoreboard/scoreboard/loadgen/criteria"
 	"github.com/scoreboard/scoreboard/loadgen/record"
@@ -28,31 +29,31 @@ func (r *Report) judge(h record.Header, shards int, skipped map[string]string) e
 		}
 		value, pass := c.Judge(r.Measured)
 		line := Criterion{Name: c.Name, Source: c.Source, Limit: c.LimitText(), Measured: value, Pass: pass, shown: "not measured"}
-		switch reason := skipped[c.Name]; {
-		case value != nil:
+		if value != nil {
 			line.shown = c.Format(*value)
-		case reason != "":
-			line.Skipped = reason
-			if r.Verdict == Passed {
-				r.Verdict = Scaled
-			}
+		} else if line.Skipped = skipped[c.Name]; line.Skipped != "" {
+			r.LeftOut = append(r.LeftOut, line)
+			continue
 		}
 		r.Criteria = append(r.Criteria, line)
-		if !pass && line.Skipped == "" {
+		if !pass {
 			r.Verdict = Failed
 		}
+	}
+	if len(r.LeftOut) > 0 && r.Verdict == Passed {
+		r.Verdict = Scaled
 	}
 	return nil
 }
 
+// lines are all criteria, those that were left out at the end.
+func (r *Report) lines() []Criterion { return slices.Concat(r.Criteria, r.LeftOut) }
+
 // headline is the verdict in a line.
 func (r *Report) headline() string {
-	missed, skipped := 0, 0
+	missed, skipped := 0, len(r.LeftOut)
 	for _, c := range r.Criteria {
-		switch {
-		case c.Skipped != "":
-			skipped++
-		case !c.Pass:
+		if !c.Pass {
 			missed++
 		}
 	}
@@ -60,7 +61,7 @@ func (r *Report) headline() string {
 	if skipped > 0 {
 		left = fmt.Sprintf(", %d not measured", skipped)
 	}
-	n := len(r.Criteria)
+	n := len(r.Criteria) + skipped
 	switch {
 	case missed > 0:
 		return fmt.Sprintf("%s: %d of %d criteria are not met%s", r.Verdict, missed, n, left)

@@ -20,6 +20,7 @@ type Report struct {
 	Verdict    string         `json:"verdict"`
 	Profile    string         `json:"profile,omitempty"`
 	Criteria   []Criterion    `json:"criteria"`
+	LeftOut    []Criterion    `json:"left_out,omitempty"` // nobody asked for them to be measured, and so the run cannot pass
 	Began      time.Time      `json:"began"`
 	Seconds    float64        `json:"seconds"` // of traffic
 	Cut        bool           `json:"cut"`     // ended before its time
@@ -78,7 +79,7 @@ type Criterion struct {
 	Limit    string   `json:"limit"`
 	Measured *float64 `json:"measured"`
 	Pass     bool     `json:"pass"`
-	Skipped  string   `json:"skipped,omitempty"` // why nobody asked for it to be measured; then the run cannot pass
+	Skipped  string   `json:"skipped,omitempty"` // why it was left out
 	shown    string
 }
 

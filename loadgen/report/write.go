@@ -75,10 +75,10 @@ func (r *Report) Text(w io.Writer) error {
 	}
 	b.WriteByte('\n')
 	width := 0
-	for _, c := range r.Criteria {
+	for _, c := range r.lines() {
 		width = max(width, len(c.Name))
 	}
-	for _, c := range r.Criteria {
+	for _, c := range r.lines() {
 		fmt.Fprintf(&b, "%-4s  %-*s  %14s  limit %-14s  %s\n", c.verdict(), width, c.Name, c.shown, c.Limit, c.Source)
 	}
 	fmt.Fprintf(&b, "%s\n", r.headline())
