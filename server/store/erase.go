@@ -64,6 +64,7 @@ func (s *Store) forget(ctx context.Context, tx pgx.Tx, user, anonymous scoreboar
 		{`update users set status = 'erased', erased_as = $2, erased_at = clock_timestamp() where user_id = $1`, []any{user, anonymous}},
 		{`insert into users (user_id, status) values ($1, 'erased')`, []any{anonymous}},
 		{sqlHideScores, []any{user, true, shardOf(user, s.o.Shards), at}},
+		{`update board_standings set user_id = $2 where user_id = $1 and board_id in (select board_id from boards where closed_at is not null)`, []any{user, anonymous}},
 		{`delete from rejected_events where user_id = $1`, []any{user}},
 		{`update profiles set display_name = null, avatar_url = null, updated_at = clock_timestamp() where user_id = $1`, []any{user}},
 		{`delete from dead_letters where position(convert_to('"user_id":"' || $1 || '"', 'UTF8') in value) > 0`, []any{user}},

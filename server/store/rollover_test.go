@@ -100,6 +100,14 @@ func TestFinalStandings(t *testing.T) {
 	if again, masked, err := s.FinalStandings(t.Context(), b.ID, 0, 2); err != nil || again.Board.StandingsHash != e.Board.StandingsHash || masked[0] != final[1] || masked[1] != final[2] {
 		t.Errorf("masked: %+v, %v", masked, err)
 	}
+	// Who is erased stands there under another name.
+	anonymous, err := s.BeginErasure(t.Context(), final[1].User, &scoreboard.AuditEntry{Who: "root", Action: "user.erase", Target: "x", Reason: "asked"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, renamed, err := s.FinalStandings(t.Context(), b.ID, 0, 2); err != nil || again.Board.StandingsHash != e.Board.StandingsHash || renamed[0].User != anonymous {
+		t.Errorf("erased: %+v, %v, want %s first", renamed, err, anonymous)
+	}
 	if err := s.Announced(t.Context(), b.ID); err != nil {
 		t.Fatal(err)
 	}
