@@ -206,7 +206,12 @@ func checkTop(a answer) check {
 	}
 	age := time.Duration(top.AgeMS) * time.Millisecond
 	detail := fmt.Sprintf("%d users on %s, %v old", top.Total, scoreboard.GlobalBoard, age)
+	if top.BoardState != "" {
+		detail += ", " + top.BoardState
+	}
 	switch {
+	case top.DegradedReason == "store_unavailable":
+		return finding("top", checkFail, detail+", degraded: "+top.DegradedReason, "PostgreSQL does not answer: reads come from Redis, and nothing can be written")
 	case top.Degraded:
 		return finding("top", checkFail, detail+", degraded: "+top.DegradedReason, "reads come from PostgreSQL until the ranking is back; look at Redis and the server's log")
 	case age > maxAge:
