@@ -23,6 +23,7 @@ func (s *Server) makeTokens() error {
 	if err != nil {
 		return err
 	}
+	s.keySet = keys
 	s.tokens = auth.NewProviderTokens(keys, policy, time.Now)
 	s.add("key set", keys)
 	return nil

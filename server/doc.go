@@ -36,6 +36,7 @@
 //     compares everybody's ledger, score and ranking.
 //   - auth says who asks and what was signed: tokens, keys, action tokens,
 //     attestations; edge is TLS and whose address it is.
+//   - moderation works off voids and erasures, and forgets what is due.
 //   - limit says how often who may ask, by buckets in Redis; breaker leaves alone
 //     what does not answer and can be done without.
 //

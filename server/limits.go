@@ -1,10 +1,12 @@
 package server
 
 import (
+	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/scoreboard/scoreboard/server/api"
@@ -19,25 +21,91 @@ const (
 	serversPerMinute = 600_000
 )
 
-// makeLimits makes the limits that are on.
+// limits are those of the API, which operators turn.
+type limits struct {
+	limiter                             *limit.Limiter
+	updates, actions, top, rank, ticket rate
+	anonymous, address, authFailures    *turnable
+}
+
+// makeLimits makes the limits; those of no rate let all pass.
 func (s *Server) makeLimits(c *config.Config) api.Limits {
-	l := limit.New(s.redis, time.Now)
-	s.register(l.Collectors()...)
+	l := &s.limits
+	l.limiter = limit.New(s.redis, time.Now)
+	s.register(l.limiter.Collectors()...)
+	for name, r := range map[string]*rate{"updates": &l.updates, "actions": &l.actions, "top": &l.top, "rank": &l.rank, "tickets": &l.ticket} {
+		*r = rate{&turnable{name: name}, &turnable{name: name + "_of_servers"}}
+	}
+	l.anonymous, l.address, l.authFailures = &turnable{name: "anonymous"}, &turnable{name: "address"}, &turnable{name: "auth_failures"}
+	l.set(c)
 	return api.Limits{
-		// A second's worth at least, for a rate that was raised.
-		Updates: rate(l, "updates", c.LimitUpdatesPerMinute, min(max(updateBurst, c.LimitUpdatesPerMinute/60), c.LimitUpdatesPerMinute)),
-		Actions: rate(l, "actions", c.LimitUpdatesPerMinute, min(max(updateBurst, c.LimitUpdatesPerMinute/60), c.LimitUpdatesPerMinute)),
-		Top:     rate(l, "top", c.LimitTopPerMinute, c.LimitTopPerMinute),
-		Rank:    rate(l, "rank", c.LimitRankPerMinute, c.LimitRankPerMinute),
-		Tickets: rate(l, "tickets", c.LimitTicketsPerMinute, c.LimitTicketsPerMinute),
-
-		Key: keyLimits(l),
-
-		Anonymous:    bucket(l, "anonymous", c.LimitAnonymousPerMinute, c.LimitAnonymousPerMinute),
-		Address:      bucket(l, "address", c.LimitAddressPerMinute, c.LimitAddressPerMinute),
-		AuthFailures: bucket(l, "auth_failures", c.LimitAuthFailuresPerMinute, c.LimitAuthFailuresPerMinute),
+		Updates: l.updates.api(), Actions: l.actions.api(), Top: l.top.api(), Rank: l.rank.api(), Tickets: l.ticket.api(),
+		Key: keyLimits(l.limiter), Anonymous: l.anonymous, Address: l.address, AuthFailures: l.authFailures,
 	}
 }
+
+// set puts the rates of a configuration in force.
+func (l *limits) set(c *config.Config) {
+	// A second's worth at least, for a rate that was raised.
+	burst := min(max(updateBurst, c.LimitUpdatesPerMinute/60), c.LimitUpdatesPerMinute)
+	l.updates.set(l.limiter, c.LimitUpdatesPerMinute, burst)
+	l.actions.set(l.limiter, c.LimitUpdatesPerMinute, burst)
+	l.top.set(l.limiter, c.LimitTopPerMinute, c.LimitTopPerMinute)
+	l.rank.set(l.limiter, c.LimitRankPerMinute, c.LimitRankPerMinute)
+	l.ticket.set(l.limiter, c.LimitTicketsPerMinute, c.LimitTicketsPerMinute)
+	l.anonymous.set(l.limiter, c.LimitAnonymousPerMinute, c.LimitAnonymousPerMinute)
+	l.address.set(l.limiter, c.LimitAddressPerMinute, c.LimitAddressPerMinute)
+	l.authFailures.set(l.limiter, c.LimitAuthFailuresPerMinute, c.LimitAuthFailuresPerMinute)
+}
+
+// turnable is a limit whose rate can be turned. What Redis knows of its keys
+// goes on counting.
+type turnable struct {
+	name      string
+	perMinute int
+	bucket    atomic.Pointer[limit.Bucket] // nil: off
+}
+
+func (t *turnable) set(l *limit.Limiter, perMinute, burst int) {
+	if perMinute == t.perMinute {
+		return
+	}
+	t.perMinute = perMinute
+	if perMinute == 0 {
+		t.bucket.Store(nil)
+		return
+	}
+	t.bucket.Store(l.Bucket(t.name, perMinute, burst))
+}
+
+// Take implements api.Limit.
+func (t *turnable) Take(ctx context.Context, key string) time.Duration {
+	if b := t.bucket.Load(); b != nil {
+		return b.Take(ctx, key)
+	}
+	return 0
+}
+
+// Wait implements api.Limit.
+func (t *turnable) Wait(key string) time.Duration {
+	if b := t.bucket.Load(); b != nil {
+		return b.Wait(key)
+	}
+	return 0
+}
+
+// rate limits users, and servers at what all of them do.
+type rate struct{ users, servers *turnable }
+
+func (r rate) set(l *limit.Limiter, perMinute, burst int) {
+	r.users.set(l, perMinute, burst)
+	if perMinute > 0 {
+		perMinute = max(serversPerMinute, perMinute)
+	}
+	r.servers.set(l, perMinute, perMinute/60)
+}
+
+func (r rate) api() api.Rate { return api.Rate{Users: r.users, Servers: r.servers} }
 
 // keyLimits are those of keys that may sign so many events a minute: one for
 // each rate that some key has.
@@ -54,24 +122,6 @@ func keyLimits(l *limit.Limiter) func(int) api.Limit {
 		}
 		return b
 	}
-}
-
-func rate(l *limit.Limiter, name string, perMinute, burst int) api.Rate {
-	if perMinute == 0 {
-		return api.Rate{}
-	}
-	return api.Rate{
-		Users:   bucket(l, name, perMinute, burst),
-		Servers: bucket(l, name+"_of_servers", max(serversPerMinute, perMinute), max(serversPerMinute, perMinute)/60),
-	}
-}
-
-// bucket is nil for a limit that is off.
-func bucket(l *limit.Limiter, name string, perMinute, burst int) api.Limit {
-	if perMinute == 0 {
-		return nil
-	}
-	return l.Bucket(name, perMinute, burst)
 }
 
 // cursorKey signs the cursors of pages. Nodes that serve the same readers have

@@ -45,6 +45,9 @@ type Server struct {
 	notices  *broker.Producer
 	keyring  *auth.Keyring
 	tokens   *auth.Tokens
+	keySet   *auth.KeySet // nil for a development issuer
+	knobs    *knobs
+	limits   limits
 	api      *api.API
 	ingest   *ingest.Ingest
 	relay    *outbox.Relay
@@ -72,6 +75,7 @@ func New(ctx context.Context, c *config.Config, log *slog.Logger) (*Server, erro
 	if err := s.makeEdge(); err != nil {
 		return nil, err
 	}
+	s.knobs = newKnobs(s, c)
 	if err := s.openBackends(ctx); err != nil {
 		return nil, err
 	}
@@ -129,7 +133,7 @@ func (s *Server) openBackends(ctx context.Context) (err error) {
 	}
 	s.store, err = store.Open(ctx, store.Options{
 		URL: c.PostgresURL, MaxConns: c.PostgresMaxConns, LockWait: lockWait, Timeout: statementTimeout,
-		Shards: c.OutboxShards, CloseGrace: c.BoardsCloseGrace, Describe: c.PostgresDescribe,
+		Shards: c.OutboxShards, CloseGrace: c.BoardsCloseGrace, Describe: c.PostgresDescribe, Trust: s.knobs.trust.Load, Log: s.log,
 	})
 	if err != nil {
 		return err
@@ -169,13 +173,7 @@ func (s *Server) makeGateway(reads *leaderboard.Leaderboard) {
 		s.add("notices", follower{s.ranking, []func(scoreboard.Notice){reads.Notify}, s.log})
 		return
 	}
-	s.hub = realtime.NewHub(realtime.Options{
-		Window: c.RealtimeWindow, MaxWindow: c.RealtimeMaxWindow, Lag: c.RealtimeLag, FramesPerMinute: c.RealtimeFramesPerMinute,
-		Ping: c.RealtimePing, PongWait: c.RealtimePongWait, SlowAfter: c.RealtimeSlowAfter, Lifetime: c.RealtimeLifetime,
-		DrainPercent: c.RealtimeDrainPercent, ReconnectWithin: c.RealtimeReconnectWithin,
-		ConnectionsPerUser: c.RealtimeConnectionsPerUser, ConnectionsPerAddress: c.RealtimeConnectionsPerAddress,
-		ConnectionsPerNode: c.RealtimeConnectionsPerNode, JoinsPerSecond: c.RealtimeJoinsPerSecond,
-	}, changes{reads}, s.log)
+	s.hub = realtime.NewHub(hubOptions(c), changes{reads}, s.log)
 	s.register(s.hub.Collectors()...)
 	s.add("hub", s.hub)
 	if c.RealtimeBus == config.BusKafka {
@@ -187,6 +185,17 @@ func (s *Server) makeGateway(reads *leaderboard.Leaderboard) {
 	s.add("notices", follower{s.ranking, []func(scoreboard.Notice){reads.Notify, named(s.book), s.hub.Notify}, s.log})
 }
 
+func hubOptions(c *config.Config) realtime.Options {
+	return realtime.Options{
+		Window: c.RealtimeWindow, MaxWindow: c.RealtimeMaxWindow, Lag: c.RealtimeLag, FramesPerMinute: c.RealtimeFramesPerMinute,
+		Ping: c.RealtimePing, PongWait: c.RealtimePongWait, SlowAfter: c.RealtimeSlowAfter, Lifetime: c.RealtimeLifetime,
+		DrainPercent: c.RealtimeDrainPercent, ReconnectWithin: c.RealtimeReconnectWithin,
+		ConnectionsPerUser: c.RealtimeConnectionsPerUser, ConnectionsPerAddress: c.RealtimeConnectionsPerAddress,
+		ConnectionsPerNode: c.RealtimeConnectionsPerNode, JoinsPerSecond: c.RealtimeJoinsPerSecond,
+		Off: !c.RealtimeEnabled,
+	}
+}
+
 // makeAPI makes the handler with the routes of the roles, and ingest where
 // there are writes.
 func (s *Server) makeAPI(catalog *store.Catalog, reads *leaderboard.Leaderboard, wake func()) (err error) {
@@ -195,9 +204,9 @@ func (s *Server) makeAPI(catalog *store.Catalog, reads *leaderboard.Leaderboard,
 		return err
 	}
 	o := api.Options{
-		Tokens: s.tokens, Peers: c.TLSClientNames, Catalog: catalog, SignatureOptional: c.AuthSignature == "optional",
-		Limits: s.makeLimits(c), Actions: c.IngestActions, DevIssuer: c.AuthDevIssuer, Origins: c.RealtimeOrigins, Log: s.log, Now: time.Now,
-		AnonymousReads: c.ReadsAnonymous, CursorKey: cursorKey(c),
+		Tokens: s.tokens, Peers: c.TLSClientNames, Catalog: catalog, Settings: settings(c),
+		Limits: s.makeLimits(c), DevIssuer: c.AuthDevIssuer, Origins: c.RealtimeOrigins, Log: s.log, Now: time.Now,
+		CursorKey: cursorKey(c),
 	}
 	if c.Has(config.RoleAPI) || c.Has(config.RoleRead) {
 		o.Reads, o.Ledger = reads, s.store
@@ -224,7 +233,9 @@ func (s *Server) makeAPI(catalog *store.Catalog, reads *leaderboard.Leaderboard,
 			o.Operate.Archive = archiver{s.archive}
 		}
 	}
-	s.makeTrust(&o)
+	if err := s.makeTrust(&o); err != nil {
+		return err
+	}
 	if s.writes() {
 		s.makeWrites(reads, wake, &o)
 	}

@@ -5,20 +5,29 @@ import (
 
 	"github.com/scoreboard/scoreboard/server/api"
 	"github.com/scoreboard/scoreboard/server/config"
+	"github.com/scoreboard/scoreboard/server/geo"
 	"github.com/scoreboard/scoreboard/server/moderation"
 	"github.com/scoreboard/scoreboard/server/ranking"
 )
 
 // makeTrust makes what operators moderate with, and what works it off.
-func (s *Server) makeTrust(o *api.Options) {
+func (s *Server) makeTrust(o *api.Options) error {
 	o.Statuses = s.store
+	s.add("knobs", s.knobs)
+	s.register(s.store.Collectors()...)
 	if s.config.Has(config.RoleAPI) {
-		o.Trail, o.Moderation = s.store, s.store
+		o.Trail, o.Moderation, o.Knobs, o.Flags = s.store, s.store, s.knobs, s.store
 	}
 	if s.config.Has(config.RoleUpkeep) {
 		worker := moderation.NewWorker(s.store, s.store, s.ranking, ranking.ErrCold,
-			func() time.Duration { return s.config.RetentionAddresses }, s.log)
+			func() time.Duration { return s.knobs.current.Load().RetentionAddresses }, s.log)
 		s.add("moderation", worker)
 		s.register(worker.Collectors()...)
 	}
+	if s.config.AnomalyCountryFile == "" {
+		return nil
+	}
+	countries, err := geo.Open(s.config.AnomalyCountryFile)
+	o.Countries = countries
+	return err
 }

@@ -42,7 +42,6 @@ func (s *Server) makeWrites(reads *leaderboard.Leaderboard, wake func(), o *api.
 		acceptor := ingest.NewAcceptor(lanes, marks, s.store, broker.NewAccepted(s.accepted), s.log)
 		s.add("acceptor", acceptor)
 		o.Acceptor = acceptor
-		o.OverflowAsync = c.IngestOverflow == "async"
 	}
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/scoreboard/scoreboard/client"
 	"github.com/scoreboard/scoreboard/migrations"
 	"github.com/scoreboard/scoreboard/server"
 	"github.com/scoreboard/scoreboard/server/backendtest"
@@ -22,7 +24,7 @@ import (
 // Sessions of operators, with a real server on real backends that all of them
 // share; each has users of its own.
 func TestOperatorScripts(t *testing.T) {
-	s, url := startServer(t)
+	s, url := startServer(t, backendtest.Postgres(t, migrations.Up), backendtest.Redis(t))
 	token := func(user, scope string) string {
 		made, err := s.MintToken(scoreboard.UserID(user), scope, time.Hour)
 		if err != nil {
@@ -66,15 +68,116 @@ func soon(ts *testscript.TestScript, not bool, args []string) {
 	}
 }
 
+// eventually waits for a condition.
+func eventually(t *testing.T, what string, is func() error) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		err := is()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("waited for %s: %v", what, err)
+		}
+	}
+}
+
+func newClient(t *testing.T, s *server.Server, url, user, scope string) *client.Client {
+	t.Helper()
+	if err := s.EnsureKey(t.Context(), "k1", "tests", "sk_of_the_tests"); err != nil {
+		t.Fatal(err)
+	}
+	token, err := s.MintToken(scoreboard.UserID(user), scope, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.New(url, client.Options{Token: token, KeyID: "k1", KeySecret: "sk_of_the_tests"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// What is turned on one node is in force on the other, and loses nothing.
+func TestAKnobIsTurnedOnEveryNode(t *testing.T) {
+	t.Parallel()
+	postgres, redis := backendtest.Postgres(t, migrations.Up), backendtest.Redis(t)
+	first, one := startServer(t, postgres, redis)
+	_, two := startServer(t, postgres, redis, "roles", "api,gateway")
+	here, there := newClient(t, first, one, "root", "score:admin"), newClient(t, first, two, "alice", "")
+	ctx := t.Context()
+	turn := func(name, value string) time.Time {
+		t.Helper()
+		if _, err := here.SetKnob(ctx, name, client.KnobRequest{Value: &value, Reason: "a test"}); err != nil {
+			t.Fatal(err)
+		}
+		return time.Now()
+	}
+	submit := func() error {
+		_, err := there.Submit(ctx, client.Increment{User: "alice", Delta: 5})
+		return err
+	}
+	if err := submit(); err != nil {
+		t.Fatal(err)
+	}
+	at := turn("ingest.most_delta", "4")
+	eventually(t, "the bound to hold on the other node", func() error {
+		if err := submit(); scoreboard.CodeOf(err) != scoreboard.CodeDeltaOutOfRange {
+			return fmt.Errorf("5 is answered with %w", err)
+		}
+		return nil
+	})
+	t.Logf("in force on the other node after %s", time.Since(at).Round(time.Millisecond))
+	turn("ingest.most_delta", "1000")
+	eventually(t, "the bound to be gone", submit)
+
+	watching, stop := context.WithCancel(ctx)
+	defer stop()
+	seen := map[client.Connection]bool{}
+	var mu sync.Mutex
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		for state := range there.Watch(watching, "", client.WatchOptions{}) {
+			mu.Lock()
+			seen[state.Connection] = true
+			mu.Unlock()
+		}
+	})
+	saw := func(c client.Connection) func() error {
+		return func() error {
+			mu.Lock()
+			defer mu.Unlock()
+			if !seen[c] {
+				return fmt.Errorf("seen %v", seen)
+			}
+			return nil
+		}
+	}
+	eventually(t, "a stream", saw(client.WebSocket))
+	turn("realtime.enabled", "false")
+	eventually(t, "a client that asks again and again instead", saw(client.Polling))
+	mu.Lock()
+	clear(seen)
+	mu.Unlock()
+	turn("realtime.enabled", "true")
+	eventually(t, "a stream again", saw(client.WebSocket))
+	stop()
+	watch.Wait()
+}
+
 // startServer runs a server with all its roles but those of Kafka.
-func startServer(t *testing.T) (*server.Server, string) {
+func startServer(t *testing.T, postgres, redis string, more ...string) (*server.Server, string) {
 	t.Helper()
 	given := map[string]string{
-		"postgres-url": backendtest.Postgres(t, migrations.Up), "redis-url": backendtest.Redis(t),
+		"postgres-url": postgres, "redis-url": redis,
 		"roles": "api,relay,projector,gateway,maintenance", "transport": "direct", "auth-dev-issuer": "true",
 		"auth-jwt-secret": "a secret of the tests, long enough for HS256", "limit-updates-per-minute": "0",
 		"auth-master-key": "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f",
 		"ledger-archive":  filepath.Join(t.TempDir(), "archive"),
+	}
+	for i := 0; i < len(more); i += 2 {
+		given[more[i]] = more[i+1]
 	}
 	c, _, err := knobs.Load(func(name string) (string, bool) { v, ok := given[name]; return v, ok },
 		func(string) (string, bool) { return "", false }, nil)
@@ -102,4 +205,63 @@ func startServer(t *testing.T) (*server.Server, string) {
 	})
 	t.Cleanup(func() { stop(); running.Wait() })
 	return s, "http://" + api.Addr().String()
+}
+
+// Who is banned goes from a board that somebody is watching, and comes back
+// with the place that was held before.
+func TestABanIsSeenOnAnOpenStream(t *testing.T) {
+	t.Parallel()
+	s, url := startServer(t, backendtest.Postgres(t, migrations.Up), backendtest.Redis(t))
+	root, mallory := newClient(t, s, url, "root", "score:admin score:update"), newClient(t, s, url, "mallory", "")
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	for _, user := range []string{"mallory", "alice"} { // a tie: mallory was first
+		if _, err := root.Submit(ctx, client.Increment{User: user, Delta: 7}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var mu sync.Mutex
+	var shown string
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		for state := range root.Watch(ctx, "", client.WatchOptions{}) {
+			mu.Lock()
+			shown = ""
+			for _, e := range state.Entries {
+				shown += fmt.Sprintf("%d %s %d, ", e.Rank, e.UserID, e.Score)
+			}
+			mu.Unlock()
+		}
+	})
+	shows := func(want string) {
+		t.Helper()
+		eventually(t, want, func() error {
+			mu.Lock()
+			defer mu.Unlock()
+			if shown != want {
+				return fmt.Errorf("the stream shows %q", shown)
+			}
+			return nil
+		})
+	}
+	shows("1 mallory 7, 2 alice 7, ")
+	if _, err := root.Ban(ctx, "mallory", "forged"); err != nil {
+		t.Fatal(err)
+	}
+	shows("1 alice 7, ")
+	eventually(t, "the user's own place to be forbidden", func() error {
+		if _, err := mallory.Me(ctx, client.PlaceQuery{}); scoreboard.CodeOf(err) != scoreboard.CodeForbidden {
+			return fmt.Errorf("me: %w", err)
+		}
+		return nil
+	})
+	if _, err := root.Score(ctx, "mallory", client.PlaceQuery{}); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
+		t.Errorf("the place for others: %v, want not_found", err)
+	}
+	if _, err := root.Unban(ctx, "mallory", "a mistake"); err != nil {
+		t.Fatal(err)
+	}
+	shows("1 mallory 7, 2 alice 7, ")
+	stop()
+	watch.Wait()
 }

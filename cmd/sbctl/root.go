@@ -32,6 +32,8 @@ func newRootCmd(p *program) *cobra.Command {
 		newLedgerCmd(p),
 		newAuditCmd(p),
 		newUserCmd(p),
+		newFlagCmd(p),
+		newKnobsCmd(p),
 		newLoadCmd(p),
 		newAcceptCmd(p),
 		newMigrateCmd(p),

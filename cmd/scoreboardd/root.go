@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -59,13 +60,31 @@ func newConfig() *cobra.Command {
 		Use: "config", Short: "Print every knob as it is in force, secrets masked, and where it came from", Args: noCommand,
 		Example: "  scoreboardd config\n  SCOREBOARD_INGEST_LANES=2 scoreboardd config",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, values, err := load(cmd.Flags(), os.LookupEnv)
+			c, values, err := load(cmd.Flags(), os.LookupEnv)
+			if err == nil && c.PostgresURL != "" {
+				values = inForce(cmd, c, values)
+			}
 			for _, v := range values {
 				fmt.Fprintf(cmd.OutOrStdout(), "%-36s %-28s %s\n", v.Name, v.Text, v.Source)
 			}
 			return err
 		},
 	}
+}
+
+// storeWait is how long the store may take to say what operators have turned.
+const storeWait = 2 * time.Second
+
+// inForce adds what operators have turned, where the store says it in time.
+func inForce(cmd *cobra.Command, c *config.Config, deployed []config.Value) []config.Value {
+	ctx, cancel := context.WithTimeout(cmd.Context(), storeWait)
+	defer cancel()
+	now, err := server.InForce(ctx, c)
+	if err != nil {
+		fmt.Fprintln(cmd.ErrOrStderr(), "what operators have turned is not shown:", err)
+		return deployed
+	}
+	return now.Values()
 }
 
 // load reads the knobs from the command line, env and the file of --config.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -100,6 +101,9 @@ type Options struct {
 	Trail     Trail
 	// Moderation is of operators; Statuses serves everybody's own reads, too.
 	Moderation Moderation
+	Knobs      Knobs
+	Flags      Flags
+	Countries  Countries // nil: only what the edge says
 	Statuses   Statuses
 	Limits     Limits
 
@@ -109,15 +113,12 @@ type Options struct {
 	Attestations *auth.Attestations
 	Peers        []string // names in client certificates that speak for servers
 
-	SignatureOptional bool
-	Actions           scoreboard.ActionBounds
-	OverflowAsync     bool // accept what the lanes refuse
-	AnonymousReads    bool // of public boards, without a token
-	CursorKey         []byte
-	DevIssuer         bool
-	Origins           []string
-	Log               *slog.Logger
-	Now               func() time.Time
+	Settings  Settings // at first; Configure changes them
+	CursorKey []byte
+	DevIssuer bool
+	Origins   []string
+	Log       *slog.Logger
+	Now       func() time.Time
 }
 
 // API is the handler of the API's port.
@@ -126,6 +127,8 @@ type API struct {
 	engine  *gin.Engine
 	metrics *metrics
 	pages   pages
+
+	settings atomic.Pointer[Settings]
 }
 
 // handler answers one request of a caller that is known, or says why not.
@@ -143,6 +146,7 @@ type route struct {
 func New(o Options) *API {
 	gin.SetMode(gin.ReleaseMode)
 	a := &API{Options: o, engine: gin.New(), metrics: newMetrics()}
+	a.Configure(o.Settings)
 	a.engine.HandleMethodNotAllowed = true
 	a.engine.UseRawPath = true
 	a.engine.Use(a.identify, a.recoverPanic, a.cors)
@@ -197,6 +201,14 @@ func (a *API) routes() []route {
 	}
 	if a.Moderation != nil {
 		t = append(t, a.moderationRoutes()...)
+	}
+	if a.Knobs != nil {
+		t = append(t,
+			route{"GET", "/v1/admin/knobs", auth.ScopeAdmin, unlimited, a.listKnobs},
+			route{"PUT", "/v1/admin/knobs/:name", auth.ScopeAdmin, unlimited, a.setKnob})
+	}
+	if a.Flags != nil {
+		t = append(t, a.flagRoutes()...)
 	}
 	if a.Trail != nil {
 		t = append(t, route{"GET", "/v1/admin/audit", auth.ScopeAdmin, unlimited, a.auditEntries})

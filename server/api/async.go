@@ -27,7 +27,7 @@ func (a *API) wantsAsync(c *gin.Context, in *scoreboard.Increment) bool {
 // board, where what was recorded last would win over what happened last, nor one
 // that only a repeat is answered for: nobody is told to wait for a refusal.
 func (a *API) mayAsync(c *gin.Context, in *scoreboard.Increment) bool {
-	if a.Acceptor == nil || in.Objection != nil {
+	if a.Acceptor == nil || !a.now().Async || in.Objection != nil {
 		return false
 	}
 	for _, id := range in.Boards {

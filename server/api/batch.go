@@ -26,7 +26,7 @@ func (a *API) batch(c *gin.Context, who *auth.Claims) error {
 		if by, err = a.checkHeader(c, given, body); err != nil {
 			return err
 		}
-	case !a.SignatureOptional:
+	case !a.now().SignatureOptional:
 		return auth.ErrSignature()
 	}
 	b, err := protocol.DecodeBatch(body)

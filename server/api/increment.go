@@ -44,7 +44,7 @@ func (a *API) increment(c *gin.Context, who *auth.Claims) error {
 		return a.accept(c, r, in)
 	}
 	receipts, err := a.Submitter.Submit(c.Request.Context(), *in)
-	if err != nil && a.OverflowAsync && a.mayAsync(c, in) && scoreboard.CodeOf(err) == scoreboard.CodeOverloaded {
+	if err != nil && a.now().OverflowAsync && a.mayAsync(c, in) && scoreboard.CodeOf(err) == scoreboard.CodeOverloaded {
 		return a.accept(c, r, in)
 	}
 	if err != nil {
@@ -57,6 +57,7 @@ func (a *API) increment(c *gin.Context, who *auth.Claims) error {
 // note adds to an increment how it came in, for the audit.
 func (a *API) note(c *gin.Context, in *scoreboard.Increment, source scoreboard.Source, key string) {
 	in.Source, in.KeyID, in.Trace = source, key, c.GetString(keyTrace)
+	in.Country = a.country(c.Request)
 	in.Address, in.Agent = address(c.Request), cut(c.Request.UserAgent(), maxAgent)
 }
 
@@ -90,9 +91,6 @@ func (a *API) validate(ctx context.Context, r *protocol.IncrementRequest, who *a
 	if err := scoreboard.CheckAction(r.Action); err != nil {
 		return nil, err
 	}
-	if err := a.Actions.Check(r.Action, r.Delta); err != nil {
-		return nil, err
-	}
 	boards, err := boardsOf(r)
 	if err != nil {
 		return nil, err
@@ -111,6 +109,7 @@ func (a *API) validate(ctx context.Context, r *protocol.IncrementRequest, who *a
 	}
 	return &scoreboard.Increment{
 		User: user, Delta: r.Delta, Event: event, Boards: boards, Action: r.Action, Client: at.UTC(), Signer: string(who.User),
+		Server: who.Has(auth.ScopeUpdate),
 	}, nil
 }
 
@@ -154,7 +153,7 @@ func (a *API) checkSignature(c *gin.Context, r *protocol.IncrementRequest, body 
 		return a.checkHeader(c, given, body)
 	}
 	if r.Signature == "" {
-		if a.SignatureOptional {
+		if a.now().SignatureOptional {
 			return signed{}, nil
 		}
 		return signed{}, auth.ErrSignature()

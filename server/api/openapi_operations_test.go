@@ -46,7 +46,7 @@ var (
 // pathParams says what the parts of a path are.
 var pathParams = map[string]string{
 	"user_id": "the user, 1 to 64 of A-Z a-z 0-9 . _ : @ -", "board": "the board", "event_id": "the event, as it was sent",
-	"key_id": "the key", "id": "the number of the thing",
+	"key_id": "the key", "id": "the number of the thing", "name": "the knob",
 }
 
 func operations() []operation {
@@ -176,6 +176,18 @@ func operations() []operation {
 		{"GET /v1/admin/users/:user_id/export", "admin", "Read all that is kept about a user, a row a line", "", nil, nil, map[int]any{200: ndjson{protocol.ExportLine{}}}, reads},
 		{"POST /v1/admin/users/:user_id/erase", "admin", "Forget a user for good; the ledger goes to an anonymous name", "", nil, protocol.ReasonRequest{}, map[int]any{200: protocol.Erased{}}, with(admin, notFound, conflict)},
 		{"POST /v1/admin/events/:event_id/reverse", "admin", "Take an event back on all its boards", "", nil, protocol.ReverseRequest{}, map[int]any{200: oneOf{protocol.Receipt{}, protocol.Receipts{}}}, with(admin, notFound, scoreboard.CodeBoardClosed, scoreboard.CodeGone)},
+		{"GET /v1/admin/knobs", "admin", "List all knobs as they are in force, and where from", "", nil, nil, map[int]any{200: protocol.Knobs{}}, []scoreboard.Code{forbidden}},
+		{"PUT /v1/admin/knobs/:name", "admin", "Turn a knob on all nodes, or back to what was deployed", "", nil, protocol.KnobRequest{}, map[int]any{200: protocol.Knob{}}, with(admin, notFound)},
+		{
+			"GET /v1/admin/flags", "admin", "List events that look wrong, the oldest first", "",
+			[]param{{"state", "string", "open (the default), dismissed, confirmed or all"}, {"user_id", "string", "only of this user"}, {"after", "integer", "next_after of the page before"}, aLimit},
+			nil,
+			map[int]any{200: protocol.Flags{}},
+			[]scoreboard.Code{invalid, forbidden},
+		},
+		{"GET /v1/admin/flags/:id", "admin", "Read a flag", "", nil, nil, map[int]any{200: protocol.Flag{}}, reads},
+		{"POST /v1/admin/flags/:id/dismiss", "admin", "Say that a flag is nothing", "", nil, protocol.ReasonRequest{}, map[int]any{200: protocol.Flag{}}, with(admin, notFound, conflict)},
+		{"POST /v1/admin/flags/:id/confirm", "admin", "Say that a flag is right", "", nil, protocol.ReasonRequest{}, map[int]any{200: protocol.Flag{}}, with(admin, notFound, conflict)},
 		{"POST /v1/admin/voids", "admin", "Take back all that one key or address sent in a time", "A dry run only counts.", nil, protocol.VoidRequest{}, map[int]any{200: protocol.VoidPreview{}, 202: protocol.Void{}}, with(admin, conflict)},
 		{"GET /v1/admin/voids", "admin", "List such jobs, the newest first", "", nil, nil, map[int]any{200: protocol.Voids{}}, []scoreboard.Code{forbidden}},
 		{"GET /v1/admin/voids/:id", "admin", "See how far such a job is", "", nil, nil, map[int]any{200: protocol.Void{}}, reads},

@@ -72,7 +72,7 @@ type topQuery struct {
 }
 
 func (a *API) topQuery(c *gin.Context, who *auth.Claims) (q topQuery, err error) {
-	if q.limit, err = queryInt(c, "limit", defaultLimit, 1, scoreboard.TopSize); err != nil {
+	if q.limit, err = queryInt(c, "limit", a.now().TopN, 1, scoreboard.TopSize); err != nil {
 		return q, err
 	}
 	if q.minVersion, err = queryVersion(c); err != nil {

@@ -96,10 +96,13 @@ func everything(kept Trail) *API {
 	return New(Options{
 		Tokens:    auth.NewTokens("a secret of the tests, long enough for HS256", "iss", "aud", time.Now),
 		Submitter: struct{ Submitter }{}, Reads: struct{ Leaderboard }{}, Live: struct{ Live }{}, Keys: struct{ signingKeys }{},
-		Operate: &Operate{}, Trail: kept, Moderation: struct{ Moderation }{}, DevIssuer: true, Log: slog.New(slog.DiscardHandler), Now: time.Now,
+		Operate: &Operate{}, Trail: kept, Moderation: struct{ Moderation }{}, Knobs: struct{ turnedKnobs }{}, Flags: struct{ Flags }{}, DevIssuer: true, Log: slog.New(slog.DiscardHandler), Now: time.Now,
 		Ledger: struct{ Statements }{}, Boards: struct{ Boards }{}, Profiles: struct{ Profiles }{},
 	})
 }
 
 // signingKeys is Keys under another name: embedded, Keys would hide its method.
 type signingKeys interface{ Keys }
+
+// turnedKnobs is Knobs under another name, for the same reason.
+type turnedKnobs interface{ Knobs }

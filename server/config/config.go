@@ -67,8 +67,22 @@ type Config struct {
 	IngestQueue int
 	IngestWait  time.Duration
 
-	IngestOverflow string
-	IngestActions  scoreboard.ActionBounds
+	IngestOverflow   string
+	IngestAsync      bool
+	IngestActions    scoreboard.Rules
+	IngestLeastDelta int64
+	IngestMostDelta  int64
+
+	AnomalySize          string
+	AnomalySizeFactor    int
+	AnomalyFrequency     string
+	AnomalyFrequencyMost scoreboard.Most
+	AnomalyAmount        string
+	AnomalyAmountMost    scoreboard.Most
+	AnomalyTravel        string
+	AnomalyTravelWindow  time.Duration
+	AnomalyCountryHeader string
+	AnomalyCountryFile   string
 
 	OutboxShards int
 	OutboxBatch  int
@@ -91,6 +105,7 @@ type Config struct {
 	ReconcileRepair bool
 	ReconcileEvery  time.Duration
 
+	RealtimeEnabled               bool
 	RealtimeWindow                time.Duration
 	RealtimeMaxWindow             time.Duration
 	RealtimeLag                   time.Duration
@@ -110,6 +125,7 @@ type Config struct {
 
 	ReadsUserCache time.Duration
 	ReadsAnonymous bool
+	ReadsTopN      int
 
 	LimitUpdatesPerMinute      int
 	LimitTopPerMinute          int
@@ -120,6 +136,8 @@ type Config struct {
 	LimitAuthFailuresPerMinute int
 
 	LogLevel string
+
+	values []Value // as they were read
 }
 
 // Roles that a process may have.
@@ -146,7 +164,7 @@ type knob struct {
 	meaning string
 	value   string // the default
 	secret  bool
-	to      any // *string, *int, *bool, *time.Duration, *[]string or *scoreboard.ActionBounds
+	to      any // *string, *int, *bool, *time.Duration, *int64, *[]string, *scoreboard.Rules or *scoreboard.Most
 }
 
 func (c *Config) knobs() []knob {
@@ -202,7 +220,20 @@ func (c *Config) knobs() []knob {
 		{"ingest.queue", "increments that may wait in one lane", "8192", false, &c.IngestQueue},
 		{"ingest.wait", "the longest estimated wait before 503", "500ms", false, &c.IngestWait},
 		{"ingest.overflow", "what a full lane does: refuse (503), or async (202 onto the broker)", "refuse", false, &c.IngestOverflow},
-		{"ingest.actions", "bounds of actions, comma-separated name:least:most", "", false, &c.IngestActions},
+		{"ingest.async", "202 for who asks; off, they get 200 once it is recorded", "true", false, &c.IngestAsync},
+		{"ingest.actions", "rules of actions, comma-separated name:least:most, then as wanted ;cooldown=5s ;most=10/1m ;once=30s ;by=servers (or nobody, or KEY+KEY); the name * is of all others", "", false, &c.IngestActions},
+		{"ingest.least_delta", "of every increment, beside the bounds of its boards", "-9007199254740991", false, &c.IngestLeastDelta},
+		{"ingest.most_delta", "of every increment, beside the bounds of its boards", "9007199254740991", false, &c.IngestMostDelta},
+		{"anomaly.size", "a delta far above the user's own: off, log, flag or enforce", "off", false, &c.AnomalySize},
+		{"anomaly.size_factor", "how often the greatest of the user's last deltas is far above", "20", false, &c.AnomalySizeFactor},
+		{"anomaly.frequency", "more events of a user than a person makes: off, log, flag or enforce", "off", false, &c.AnomalyFrequency},
+		{"anomaly.frequency_most", "how many are not, and in which time", "120/1m", false, &c.AnomalyFrequencyMost},
+		{"anomaly.amount", "more points of a user on a board than a person makes: off, log, flag or enforce", "off", false, &c.AnomalyAmount},
+		{"anomaly.amount_most", "how many are not, and in which time", "1000000/1h", false, &c.AnomalyAmountMost},
+		{"anomaly.travel", "a user in two countries within a time: off, log, flag or enforce", "off", false, &c.AnomalyTravel},
+		{"anomaly.travel_window", "within which nobody is in two countries", "1h", false, &c.AnomalyTravelWindow},
+		{"anomaly.country_header", "in which the edge says the country, such as CF-IPCountry; only where the edge sets it itself", "", false, &c.AnomalyCountryHeader},
+		{"anomaly.country_file", "an mmdb file of countries by address", "", false, &c.AnomalyCountryFile},
 		{"outbox.shards", "independent cursors that relays share", "1", false, &c.OutboxShards},
 		{"outbox.batch", "rows read and published at once", "500", false, &c.OutboxBatch},
 		{"outbox.poll", "between looks at an idle shard", "50ms", false, &c.OutboxPoll},
@@ -219,6 +250,7 @@ func (c *Config) knobs() []knob {
 		{"streams.length", "entries of one stream at which the relay waits", "100000", false, &c.StreamsLength},
 		{"reconcile.repair", "whether the sampler and the full pass put right what differs from the store", "true", false, &c.ReconcileRepair},
 		{"reconcile.every", "between two full passes over every board; 0 is off", "24h", false, &c.ReconcileEvery},
+		{"realtime.enabled", "streams; off, they end and clients ask again and again instead", "true", false, &c.RealtimeEnabled},
 		{"realtime.window", "between two frames of a board", "200ms", false, &c.RealtimeWindow},
 		{"realtime.max_window", "what the window widens to, stepwise, while this node is behind", "1s", false, &c.RealtimeMaxWindow},
 		{"realtime.lag", "commit to notice, or frames not written, beyond which this node is behind", "1s", false, &c.RealtimeLag},
@@ -236,6 +268,7 @@ func (c *Config) knobs() []knob {
 		{"realtime.connections_per_node", "0 is off", "0", false, &c.RealtimeConnectionsPerNode},
 		{"realtime.joins_per_second", "of a node; 0 is off", "1000", false, &c.RealtimeJoinsPerSecond},
 		{"reads.user_cache", "how long a node tells a user's standing again, 0 to 500ms", "250ms", false, &c.ReadsUserCache},
+		{"reads.top_n", "rows of a board's head, read or streamed, where none are asked for", "10", false, &c.ReadsTopN},
 		{"reads.anonymous", "reads and streams of public boards without a token", "false", false, &c.ReadsAnonymous},
 		{"limit.updates_per_minute", "of a user, repeats too; servers have 600000; 0 is off for both", "10", false, &c.LimitUpdatesPerMinute},
 		{"limit.top_per_minute", "reads of a board's head by a user; servers have 600000; 0 is off for both", "60", false, &c.LimitTopPerMinute},

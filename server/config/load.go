@@ -115,6 +115,7 @@ func Load(flags, env Lookup, file io.Reader) (*Config, []Value, error) {
 		}
 		values = append(values, Value{k.name, text, source, k.meaning})
 	}
+	c.values = values
 	return c, values, c.check()
 }
 
@@ -146,8 +147,12 @@ func set(to any, text string) (err error) {
 		*to, err = time.ParseDuration(text)
 	case *[]string:
 		*to = list(text)
-	case *scoreboard.ActionBounds:
-		*to, err = scoreboard.ParseActionBounds(list(text))
+	case *int64:
+		*to, err = strconv.ParseInt(text, 10, 64)
+	case *scoreboard.Rules:
+		*to, err = scoreboard.ParseRules(list(text))
+	case *scoreboard.Most:
+		*to, err = scoreboard.ParseMost(text)
 	default:
 		err = fmt.Errorf("a knob cannot be a %T", to)
 	}
@@ -205,6 +210,9 @@ func (c *Config) check() error {
 	}
 	if c.ReadsUserCache < 0 || c.ReadsUserCache > 500*time.Millisecond {
 		return errors.New("knob reads.user_cache must be from 0 to 500ms")
+	}
+	if err := c.checkTrust(); err != nil {
+		return err
 	}
 	if err := c.checkAuth(); err != nil {
 		return err

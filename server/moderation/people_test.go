@@ -77,6 +77,8 @@ func TestAnErasedUserIsForgottenAndEverySumStaysTrue(t *testing.T) {
 	if _, err := r.Freeze(ctx, user, because("user.freeze")); err != nil {
 		t.Fatal(err)
 	}
+	r.exec(t, `insert into board_standings select board_id, 1, user_id, score, order_key, reached_at from scores where user_id = $1 and board_id = 'sum'`, user)
+	r.exec(t, `update boards set closed_at = clock_timestamp() where board_id = 'sum'`)
 	lines, kinds := 0, map[string]int{}
 	if err := r.Export(ctx, user, func(kind string, row json.RawMessage) error {
 		lines++
@@ -85,7 +87,7 @@ func TestAnErasedUserIsForgottenAndEverySumStaysTrue(t *testing.T) {
 			t.Errorf("no JSON: %s", row)
 		}
 		return nil
-	}); err != nil || kinds["user"] != 1 || kinds["profile"] != 1 || kinds["score"] != 2 || kinds["event"] != 4503 || kinds["rejected_event"] != 1 || kinds["moderation"] != 1 {
+	}); err != nil || kinds["user"] != 1 || kinds["profile"] != 1 || kinds["final_standing"] != 1 || kinds["score"] != 2 || kinds["event"] != 4503 || kinds["rejected_event"] != 1 || kinds["moderation"] != 1 {
 		t.Errorf("exported %d lines: %v, %v", lines, kinds, err)
 	}
 	r.relay(t)

@@ -54,6 +54,7 @@ type Relay struct {
 	publisher Publisher
 	log       *slog.Logger
 	metrics   *metrics
+	pace      atomic.Pointer[pace]
 	extent    atomic.Int64 // shards that there are: as configured, or more where rows of more are left
 
 	mu   sync.Mutex
@@ -63,8 +64,20 @@ type Relay struct {
 // NewRelay makes a relay; Run starts it.
 func NewRelay(o Options, q Queue, p Publisher, log *slog.Logger) *Relay {
 	r := &Relay{o: o, queue: q, publisher: p, log: log, metrics: newMetrics()}
+	r.Configure(o.Batch, o.Poll, o.Pause)
 	r.extent.Store(int64(o.Shards))
 	return r
+}
+
+// pace is how fast a relay goes: what is turned while it runs.
+type pace struct {
+	batch       int
+	poll, pause time.Duration
+}
+
+// Configure puts another pace in force.
+func (r *Relay) Configure(batch int, poll, pause time.Duration) {
+	r.pace.Store(&pace{batch, poll, pause})
 }
 
 // Wake says that something was committed in this process. It never blocks.
@@ -155,7 +168,7 @@ func (l *lease) run(ctx context.Context) (moved bool, err error) {
 		return false, err
 	}
 	defer l.release()
-	l.limit = r.o.Batch
+	l.limit = r.pace.Load().batch
 	for ctx.Err() == nil {
 		l.see()
 		if time.Since(l.renewed) > r.o.Lease/3 {
@@ -176,9 +189,9 @@ func (l *lease) run(ctx context.Context) (moved bool, err error) {
 		}
 		switch {
 		case n >= l.limit:
-			l.limit = min(2*l.limit, r.o.Batch)
+			l.limit = min(2*l.limit, r.pace.Load().batch)
 		case n > 0:
-			sleep(ctx, r.o.Pause)
+			sleep(ctx, r.pace.Load().pause)
 		default:
 			l.wait(ctx)
 		}
@@ -209,7 +222,7 @@ func (l *lease) release() {
 }
 
 func (l *lease) wait(ctx context.Context) {
-	t := time.NewTimer(l.relay.o.Poll)
+	t := time.NewTimer(l.relay.pace.Load().poll)
 	defer t.Stop()
 	select {
 	case <-l.wake:

@@ -27,6 +27,8 @@ type wireIncrement struct {
 	Trace      string               `json:"trace,omitempty"`
 	ActionID   string               `json:"action_id,omitempty"` // of the action token, which was looked at already
 	Attested   bool                 `json:"attested,omitempty"`
+	Server     bool                 `json:"server,omitempty"`
+	Country    string               `json:"country,omitempty"`
 }
 
 // EncodeAccepted writes an increment for the broker, with the time at which the
@@ -34,6 +36,7 @@ type wireIncrement struct {
 func EncodeAccepted(in *scoreboard.Increment, at time.Time) []byte {
 	w := wireIncrement{
 		Schema, in.User, in.Delta, in.Event.Text, in.Boards, in.Action, in.Client, at.UTC(), in.KeyID, in.Signer, in.Address, in.Agent, in.Trace, "", in.Attested,
+		in.Server, in.Country,
 	}
 	if in.ActionID != [16]byte{} {
 		w.ActionID = scoreboard.FormatUUID(in.ActionID)
@@ -86,6 +89,6 @@ func DecodeAccepted(value []byte) (*scoreboard.Increment, error) {
 	return &scoreboard.Increment{
 		User: user, Delta: w.Delta, Event: event, Boards: w.Boards, Action: w.Action, Client: w.Client, Accepted: w.AcceptedAt,
 		Source: scoreboard.SourceAsync, KeyID: w.KeyID, Signer: w.Signer, Address: w.Address, Agent: w.Agent, Trace: w.Trace,
-		ActionID: action, Attested: w.Attested,
+		ActionID: action, Attested: w.Attested, Server: w.Server, Country: w.Country,
 	}, nil
 }

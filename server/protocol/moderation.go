@@ -23,7 +23,7 @@ type UserState struct {
 // NDJSON: a row of what is kept, or at the end how many rows there were. Without
 // the end it is cut short.
 type ExportLine struct {
-	Kind string          `json:"kind"` // user, profile, score, event, rejected_event, moderation or end
+	Kind string          `json:"kind"` // user, profile, score, final_standing, event, rejected_event, flag, moderation or end
 	Row  json.RawMessage `json:"row,omitempty"`
 	Rows int64           `json:"rows,omitempty"`
 }

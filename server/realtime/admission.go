@@ -12,11 +12,14 @@ func (h *Hub) admit(c *conn) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	reason, message := "", ""
-	o, v := &h.options, &c.viewer
+	o, v := h.options.Load(), &c.viewer
 	switch {
 	case h.draining || h.closed:
 		h.metrics.refused.WithLabelValues("draining").Inc()
 		return h.restarting()
+	case o.Off:
+		h.metrics.refused.WithLabelValues("off").Inc()
+		return &scoreboard.Error{Code: scoreboard.CodeUnavailable, Message: "streams are switched off: ask again and again instead", RetryAfter: offRetry}
 	case o.ConnectionsPerNode > 0 && h.admitted >= o.ConnectionsPerNode:
 		reason, message = "node", "too many connections to this server"
 	case o.ConnectionsPerUser > 0 && v.User != "" && h.users[v.User] >= o.ConnectionsPerUser:
@@ -45,7 +48,7 @@ func (h *Hub) admit(c *conn) error {
 func (h *Hub) restarting() error {
 	return &scoreboard.Error{
 		Code: scoreboard.CodeUnavailable, Message: "the server is restarting",
-		RetryAfter: max(time.Second, h.options.ReconnectWithin/2),
+		RetryAfter: max(time.Second, h.options.Load().ReconnectWithin/2),
 	}
 }
 

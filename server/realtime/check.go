@@ -22,7 +22,7 @@ const readTimeout = 2 * time.Second
 // board. It runs until ctx ends.
 func (h *Hub) check(ctx context.Context) {
 	// A quarter of the time for the look and three of silence make one.
-	tick := time.NewTicker(h.options.CheckEvery / 4)
+	tick := time.NewTicker(h.options.Load().CheckEvery / 4)
 	defer tick.Stop()
 	for {
 		select {
@@ -60,10 +60,10 @@ func (h *Hub) silent(now time.Time) []*board {
 		switch {
 		case b.latest == nil: // being read for the first time
 		case len(b.subs) > 0:
-			if now.Sub(b.heard) >= h.options.CheckEvery*3/4 {
+			if now.Sub(b.heard) >= h.options.Load().CheckEvery*3/4 {
 				silent = append(silent, b)
 			}
-		case now.Sub(b.left) > h.options.Linger:
+		case now.Sub(b.left) > h.options.Load().Linger:
 			delete(h.boards, id)
 			h.unlist(b, b.latest.Board)
 		}

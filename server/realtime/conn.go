@@ -66,7 +66,7 @@ const maxReplies = 32
 
 // open starts the life of an admitted c on the hub; not when that has closed.
 func (c *conn) open(now time.Time) bool {
-	o := &c.hub.options
+	o := c.hub.options.Load()
 	frames, span := o.frameCap()
 	c.sent = make([]uint32, frames)
 	for i := range c.sent {
@@ -101,7 +101,7 @@ func (c *conn) close() {
 }
 
 func (c *conn) nextBeat() time.Time {
-	next := min(c.nextPing, c.out.heard().Add(c.hub.options.PongWait).UnixNano())
+	next := min(c.nextPing, c.out.heard().Add(c.hub.options.Load().PongWait).UnixNano())
 	if c.until != 0 {
 		next = min(next, c.until)
 	}
@@ -124,12 +124,12 @@ func (c *conn) fire(t *timer, now time.Time) {
 	case c.until != 0 && now.UnixNano() >= c.until:
 		c.finish(closeRestart, "lifetime", c.hub.bye("lifetime"))
 		return
-	case now.Sub(c.out.heard()) >= c.hub.options.PongWait:
+	case now.Sub(c.out.heard()) >= c.hub.options.Load().PongWait:
 		c.finish(protocol.CloseSlowConsumer, "no pong", nil)
 		return
 	case now.UnixNano() >= c.nextPing:
 		c.out.ping()
-		c.nextPing = now.Add(c.hub.options.Ping).UnixNano()
+		c.nextPing = now.Add(c.hub.options.Load().Ping).UnixNano()
 	}
 	c.hub.wheel.set(&c.beat, c.nextBeat())
 }
@@ -159,7 +159,7 @@ func (c *conn) next(now time.Time) *frame {
 		return f
 	}
 	millis := c.hub.millis(now)
-	_, span := c.hub.options.frameCap()
+	_, span := c.hub.options.Load().frameCap()
 	if since := millis - c.sent[c.sentAt]; since < span {
 		c.hub.wheel.set(&c.later, now.Add(time.Duration(span-since)*time.Millisecond))
 		return nil
@@ -228,8 +228,8 @@ func (c *conn) watch(b *board, j Join) error {
 			return nil
 		}
 	}
-	if len(c.subs) >= c.hub.options.Boards {
-		return scoreboard.Errorf(scoreboard.CodeRateLimited, "at most %d boards on one connection", c.hub.options.Boards)
+	if len(c.subs) >= c.hub.options.Load().Boards {
+		return scoreboard.Errorf(scoreboard.CodeRateLimited, "at most %d boards on one connection", c.hub.options.Load().Boards)
 	}
 	b.add(s)
 	c.subs = append(c.subs, s)

@@ -13,9 +13,9 @@ import (
 func (h *Hub) Drain(ctx context.Context) error {
 	h.mu.Lock()
 	h.draining = true
-	share := max(1, (len(h.conns)*h.options.DrainPercent+99)/100)
+	share := max(1, (len(h.conns)*h.options.Load().DrainPercent+99)/100)
 	h.mu.Unlock()
-	tick := time.NewTicker(h.options.DrainEvery)
+	tick := time.NewTicker(h.options.Load().DrainEvery)
 	defer tick.Stop()
 	for {
 		left := h.dismiss(share)
@@ -49,6 +49,6 @@ func (h *Hub) dismiss(n int) int {
 
 // DrainTime is how long a drain takes at its pace.
 func (h *Hub) DrainTime() time.Duration {
-	rounds := (100 + h.options.DrainPercent - 1) / h.options.DrainPercent
-	return time.Duration(rounds) * h.options.DrainEvery
+	rounds := (100 + h.options.Load().DrainPercent - 1) / h.options.Load().DrainPercent
+	return time.Duration(rounds) * h.options.Load().DrainEvery
 }

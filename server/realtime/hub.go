@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -16,7 +17,7 @@ import (
 
 // Hub knows which boards this node shows and who watches them.
 type Hub struct {
-	options Options
+	options atomic.Pointer[Options]
 	changes Changes
 	log     *slog.Logger
 	metrics *metrics
@@ -54,7 +55,7 @@ type Hub struct {
 func NewHub(o Options, c Changes, log *slog.Logger) *Hub {
 	o.setDefaults()
 	h := &Hub{
-		options: o, changes: c, log: log,
+		changes: c, log: log,
 		upgrader: upgrader(),
 		buffers:  sync.Pool{New: func() any { b := make([]byte, readBuffer); return &b }},
 		attempts: sync.Pool{New: newAttempt},
@@ -67,6 +68,7 @@ func NewHub(o Options, c Changes, log *slog.Logger) *Hub {
 		addresses: make(map[string]int),
 		kick:      make(chan struct{}, 1),
 	}
+	h.options.Store(&o)
 	h.metrics = newMetrics(h)
 	h.life, h.end = context.WithCancel(context.Background())
 	return h
@@ -114,7 +116,7 @@ func (h *Hub) millis(now time.Time) uint32 { return uint32(now.Sub(h.wheel.start
 
 // bye is a goodbye with a delay of its own, so that not all come back at once.
 func (h *Hub) bye(reason string) *frame {
-	delay := rand.N(h.options.ReconnectWithin).Milliseconds()
+	delay := rand.N(h.options.Load().ReconnectWithin).Milliseconds()
 	f := newFrame(protocol.FrameBye, byeFrame{Type: protocol.FrameBye, Reason: reason, ReconnectAfterMS: delay})
 	f.retry = delay
 	return f

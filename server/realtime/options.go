@@ -35,6 +35,7 @@ type Options struct {
 	DrainEvery      time.Duration // 100 ms
 	ReconnectWithin time.Duration // reconnect_after_ms is random below it; 2 s
 
+	Off                   bool          // no connections: clients ask again and again instead
 	Lifetime              time.Duration // connections end after 0.75 to 1.25 of it
 	ConnectionsPerUser    int
 	ConnectionsPerAddress int

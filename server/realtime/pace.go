@@ -21,6 +21,12 @@ const paceEvery = time.Second
 
 var paceSteps = [...]time.Duration{2, 3, 4, 6, 10}
 
+func (p *pace) set(base, most, limit time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.base, p.most, p.limit = base, most, limit
+}
+
 // note takes in a lag: commit to notice, or a window's frames not all written.
 func (p *pace) note(lag time.Duration) {
 	p.mu.Lock()

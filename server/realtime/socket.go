@@ -63,7 +63,7 @@ func (s *socket) init(c net.Conn, h *Hub, goodbye []byte, done func(slow bool)) 
 	s.raw, s.try = raw, s.tryRead
 	if runtime.GOOS == "linux" {
 		// A client that is gone without a word acknowledges nothing.
-		ms := int(h.options.PongWait.Milliseconds())
+		ms := int(h.options.Load().PongWait.Milliseconds())
 		_ = raw.Control(func(fd uintptr) { _ = syscall.SetsockoptInt(int(fd), syscall.IPPROTO_TCP, tcpUserTimeout, ms) })
 	}
 }
@@ -209,7 +209,7 @@ func (s *socket) drain() {
 	defer s.hub.work.Done()
 	s.hub.metrics.stalled.Inc()
 	defer s.hub.metrics.stalled.Dec()
-	slowAfter := s.hub.options.SlowAfter
+	slowAfter := s.hub.options.Load().SlowAfter
 	deadline := time.Now().Add(slowAfter)
 	slow := false
 	for {

@@ -35,7 +35,7 @@ func (h *Hub) ServeSSE(w http.ResponseWriter, r *http.Request, v Viewer, j Join)
 	}
 	defer c.close()
 	w.WriteHeader(http.StatusOK)
-	out := eventWriter{w, http.NewResponseController(w), h.options.SlowAfter}
+	out := eventWriter{w, http.NewResponseController(w), h.options.Load().SlowAfter}
 	reason := c.stream(r.Context(), &out)
 	h.metrics.closed.WithLabelValues(reason).Inc()
 	return nil

@@ -24,6 +24,8 @@ type Increment struct {
 	Address  string
 	Agent    string
 	Trace    string // W3C traceparent
+	Server   bool   // the token may act for any user
+	Country  string // two letters, where it is known
 
 	ActionID [16]byte // of the action token that it came with; zero: none
 	Attested bool     // by an authoritative server

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -32,7 +30,6 @@ func (s *Store) amend(ctx context.Context, items []scoreboard.Increment, decide 
 		}
 		defer conn.Release()
 		r := newRecording(items, s.o.Shards)
-		r.lockFamilies()
 		if err = s.lockAndLook(ctx, conn, r); err == nil {
 			err = decide(ctx, conn, r)
 		}
@@ -48,17 +45,6 @@ func (s *Store) amend(ctx context.Context, items []scoreboard.Increment, decide 
 		return nil
 	})
 	return outcomes, err
-}
-
-// lockFamilies locks the families of instances, too: whoever closes a period
-// may hold either.
-func (r *recording) lockFamilies() {
-	for _, name := range r.boardNames {
-		if family, _, is := strings.Cut(name, ":"); is && !slices.Contains(r.boardNames, family) {
-			r.boardNames = append(r.boardNames, family)
-		}
-	}
-	slices.Sort(r.boardNames)
 }
 
 // amendTries bounds how often an operator's change waits for a lock that others

@@ -30,11 +30,13 @@ func node(t testing.TB, s *store.Store) *ingest.Ingest {
 }
 
 // second opens another store on the same database.
-func second(t testing.TB, url string) *store.Store {
+func second(t testing.TB, url string, edit ...func(*store.Options)) *store.Store {
 	t.Helper()
-	s, err := store.Open(t.Context(), store.Options{
-		URL: url, MaxConns: 8, LockWait: 100 * time.Millisecond, Timeout: 5 * time.Second, Shards: 1,
-	})
+	o := store.Options{URL: url, MaxConns: 8, LockWait: 100 * time.Millisecond, Timeout: 5 * time.Second, Shards: 1}
+	for _, e := range edit {
+		e(&o)
+	}
+	s, err := store.Open(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,6 +45,9 @@ func (r *recording) decideOne(in *scoreboard.Increment, hash [16]byte) ([]scoreb
 	if err := r.proofs.check(in); err != nil {
 		return nil, err
 	}
+	if err := r.past.allows(in, hash, user.time); err != nil {
+		return nil, err
+	}
 	next := make([]scoreboard.Score, len(in.Boards))
 	boards := make([]*scoreboard.Board, len(in.Boards))
 	var mode scoreboard.Mode
@@ -69,12 +72,16 @@ func (r *recording) decideOne(in *scoreboard.Increment, hash [16]byte) ([]scoreb
 			return nil, err
 		}
 	}
+	if err := r.past.looksRight(in, boards, next, r); err != nil {
+		return nil, err
+	}
 	known := &knownEvent{hash: hash}
 	for i, board := range boards {
 		known.receipts = append(known.receipts, r.record(in, hash, board, next[i]))
 	}
 	r.known[eventKey{in.User, in.Event.UUID}] = known
 	r.proofs.use(in)
+	r.past.add(in, hash, known.receipts)
 	receipts := make([]scoreboard.Receipt, len(known.receipts))
 	copy(receipts, known.receipts)
 	return receipts, nil

@@ -64,8 +64,11 @@ func (s *Store) forget(ctx context.Context, tx pgx.Tx, user, anonymous scoreboar
 		{`update users set status = 'erased', erased_as = $2, erased_at = clock_timestamp() where user_id = $1`, []any{user, anonymous}},
 		{`insert into users (user_id, status) values ($1, 'erased')`, []any{anonymous}},
 		{sqlHideScores, []any{user, true, shardOf(user, s.o.Shards), at}},
+		// The place in final standings stays, the name goes; their hash is of how
+		// they were.
 		{`update board_standings set user_id = $2 where user_id = $1 and board_id in (select board_id from boards where closed_at is not null)`, []any{user, anonymous}},
 		{`delete from rejected_events where user_id = $1`, []any{user}},
+		{`delete from flags where user_id = $1`, []any{user}},
 		{`update profiles set display_name = null, avatar_url = null, updated_at = clock_timestamp() where user_id = $1`, []any{user}},
 		{`delete from dead_letters where position(convert_to('"user_id":"' || $1 || '"', 'UTF8') in value) > 0`, []any{user}},
 		{`update audit_log set target = $2 where target = $1`, []any{scoreboard.AuditUser(user), scoreboard.AuditUser(anonymous)}},
@@ -85,7 +88,7 @@ const (
     where user_id collate "POSIX" = $1 and board_id = $2 order by version limit $4
 ), moved as (
     update user_score_histories as h set user_id = $3, event_text = null, payload_hash = '\x00000000000000000000000000000000',
-        client_timestamp = null, signer = null, address = null, user_agent = null
+        client_timestamp = null, signer = null, address = null, user_agent = null, country = null
     from piece where h.user_id = $1 and h.event_id = piece.event_id and h.board_id = $2 and h.recorded_at = piece.recorded_at
     returning h.event_id, h.new_score, h.version, h.recorded_at
 ), turned as (
@@ -222,8 +225,8 @@ func (s *Store) ForgetAddresses(ctx context.Context, keep time.Duration) (more b
 ), piece as (
     select starts, least(starts + interval '1 hour', until) as ends, until from span where starts < until
 ), forgotten as (
-    update user_score_histories as h set address = null, user_agent = null
-    from piece where h.recorded_at >= piece.starts and h.recorded_at < piece.ends and (h.address is not null or h.user_agent is not null)
+    update user_score_histories as h set address = null, user_agent = null, country = null
+    from piece where h.recorded_at >= piece.starts and h.recorded_at < piece.ends and (h.address is not null or h.user_agent is not null or h.country is not null)
 )
 insert into retention (name, done) select 'addresses', ends from piece
 on conflict (name) do update set done = excluded.done

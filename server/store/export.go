@@ -15,11 +15,14 @@ var exported = []struct{ kind, sql string }{
 	{"user", `select user_id, status, created_at from users where user_id = $1`},
 	{"profile", `select user_id, display_name, avatar_url, updated_at from profiles where user_id = $1`},
 	{"score", `select * from scores where user_id = $1`},
+	{"final_standing", `select board_id, rank, user_id, score, reached_at from board_standings
+where user_id = $1 and board_id in (select board_id from boards where closed_at is not null)`},
 	{"event", `select user_id, board_id, event_id, event_text, delta, applied, previous_score, new_score, version, recorded_at,
-    client_timestamp, source, action, key_id, signer, address, user_agent,
+    client_timestamp, source, action, key_id, signer, address, user_agent, country,
     exists (select from reversals r where r.user_id = h.user_id and r.event_id = h.event_id) as reversed
 from user_score_histories h where user_id collate "POSIX" = $1 order by recorded_at`},
 	{"rejected_event", `select user_id, event_id, error_code, message, rejected_at from rejected_events where user_id = $1`},
+	{"flag", `select rule, mode, board_id, event_text, delta, detail, state, times, created_at from flags where user_id = $1 order by id`},
 	{"moderation", `select at, action, reason, detail from audit_log where target = 'user:' || $1 order by id`},
 }
 

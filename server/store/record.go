@@ -73,15 +73,22 @@ func (s *Store) recordOnce(ctx context.Context, batch []scoreboard.Increment) ([
 	}
 	defer conn.Release() // a connection left inside a transaction is closed by the pool
 	r := newRecording(batch, s.o.Shards)
-	if err := s.lockAndLook(ctx, conn, r); err != nil {
+	if s.o.Trust != nil {
+		r.past = newPast(s.o.Trust(), batch)
+	}
+	err = s.lockAndLook(ctx, conn, r)
+	if err == nil {
+		err = s.lookBack(ctx, conn, r)
+	}
+	if err == nil {
+		r.decide()
+		err = s.write(ctx, conn, r)
+	}
+	if err != nil {
 		abandon(conn)
 		return nil, err
 	}
-	r.decide()
-	if err := s.write(ctx, conn, r); err != nil {
-		abandon(conn)
-		return nil, err
-	}
+	s.tell(r.past.found)
 	return r.outcomes, nil
 }
 
@@ -203,16 +210,17 @@ const sqlWrite = `with t as materialized (
     select * from unnest($1::text[], $2::text[], $3::uuid[], $4::text[], $5::bytea[], $6::bigint[], $7::bigint[],
         $8::bigint[], $9::bigint[], $10::bigint[], $11::timestamptz[], $12::timestamptz[], $13::text[], $14::text[],
         $15::text[], $16::text[], $17::text[], $18::text[], $19::text[], $20::bigint[], $21::bigint[],
-        $22::timestamptz[], $23::smallint[], $24::boolean[], $25::boolean[], $26::boolean[], $27::boolean[])
+        $22::timestamptz[], $23::smallint[], $24::boolean[], $25::boolean[], $26::boolean[], $27::boolean[],
+        $28::text[])
     as t(user_id, board_id, event_id, event_text, payload_hash, delta, applied, previous_score, new_score, version,
         recorded_at, client_timestamp, source, action, key_id, signer, address, user_agent, trace, revision, order_key,
-        reached_at, shard, changed, last, hidden, empty)
+        reached_at, shard, changed, last, hidden, empty, country)
 ), ledger as (
     insert into user_score_histories (user_id, board_id, event_id, event_text, payload_hash, delta, applied,
         previous_score, new_score, version, recorded_at, client_timestamp, source, action, key_id, signer, address,
-        user_agent)
+        user_agent, country)
     select user_id, board_id, event_id, event_text, payload_hash, delta, applied, previous_score, new_score, version,
-        recorded_at, client_timestamp, source, action, key_id, signer, address, user_agent
+        recorded_at, client_timestamp, source, action, key_id, signer, address, user_agent, country
     from t
 ), outbox as (
     insert into outbox_score_updates (shard, event_id, user_id, board_id, score, previous_score, delta, order_key,
@@ -243,6 +251,7 @@ func (s *Store) write(ctx context.Context, conn *pgxpool.Conn, r *recording) err
 	if strangers := r.strangers(); len(strangers) > 0 {
 		b.Queue(sqlForgetUsers, strangers)
 	}
+	r.past.flag(&b)
 	b.Queue("commit")
 	results := conn.SendBatch(ctx, &b)
 	if err := results.Close(); err != nil {

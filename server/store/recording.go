@@ -23,6 +23,8 @@ type recording struct {
 	eventIDs   [][16]byte
 	pairs      pairs // every user with every board that the batch wants
 
+	past past // what the users did lately, where a rule wants to know
+
 	reached stage
 
 	// what was found

@@ -29,6 +29,7 @@ type rows struct {
 	shards           []int16
 	changed, last    []bool
 	hidden, empty    []bool // set for amendments only
+	countries        []*string
 }
 
 func (r *rows) len() int { return len(r.users) }
@@ -61,6 +62,7 @@ func (r *rows) add(in *scoreboard.Increment, hash [16]byte, receipt scoreboard.R
 	r.signers = put(r.signers, n, in.Signer)
 	r.addresses = put(r.addresses, n, in.Address)
 	r.agents = put(r.agents, n, in.Agent)
+	r.countries = put(r.countries, n, in.Country)
 	r.traces = put(r.traces, n, in.Trace)
 	r.revisions = append(r.revisions, s.revision)
 	r.orderKeys = append(r.orderKeys, key)
@@ -87,7 +89,7 @@ func (r *rows) arguments() []any {
 		r.users, r.boards, r.events, r.texts, r.hashes, r.deltas, r.applied,
 		r.previous, r.scores, r.versions, r.recorded, r.clients, r.sources, r.actions,
 		r.keys, r.signers, r.addresses, r.agents, r.traces, r.revisions, r.orderKeys,
-		r.reached, r.shards, r.changed, r.last, r.hidden, r.empty,
+		r.reached, r.shards, r.changed, r.last, r.hidden, r.empty, r.countries,
 	}
 }
 

@@ -3,10 +3,14 @@ package store
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // Options are the knobs of the store.
@@ -22,6 +26,9 @@ type Options struct {
 	// Describe uses unnamed statements with cached descriptions instead of
 	// named prepared ones, which PgBouncer in transaction mode needs.
 	Describe bool
+	// Trust is what increments must bear, as it is in force now; nil: nothing.
+	Trust func() *scoreboard.Trust
+	Log   *slog.Logger // nil: none
 }
 
 // Store is a pool of connections to the truth.
@@ -29,6 +36,8 @@ type Store struct {
 	pool  *pgxpool.Pool
 	o     Options
 	walks *walks
+
+	anomalies *prometheus.CounterVec
 }
 
 // Open connects lazily: an unreachable database is found by the first use.
@@ -48,8 +57,16 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the PostgreSQL pool: %w", err)
 	}
-	return &Store{pool: pool, o: o, walks: newWalks(smallBoard, milestoneStep)}, nil
+	return &Store{
+		pool: pool, o: o, anomalies: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "scoreboard_anomalies_total", Help: "Events that look wrong, by rule and what became of them.",
+		}, []string{"rule", "mode"}),
+		walks: newWalks(smallBoard, milestoneStep),
+	}, nil
 }
+
+// Collectors are what the root registers.
+func (s *Store) Collectors() []prometheus.Collector { return []prometheus.Collector{s.anomalies} }
 
 // Close waits for connections in use and closes all.
 func (s *Store) Close() { s.pool.Close() }

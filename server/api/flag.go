@@ -1,0 +1,122 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// Flags are events that look wrong.
+type Flags interface {
+	FlagsOf(ctx context.Context, state string, user scoreboard.UserID, after int64, limit int) ([]scoreboard.Flag, error)
+	Flag(ctx context.Context, id int64) (*scoreboard.Flag, error)
+	DecideFlag(ctx context.Context, id int64, state string, why *scoreboard.AuditEntry) (*scoreboard.Flag, error)
+}
+
+func (a *API) flagRoutes() []route {
+	return []route{
+		{"GET", "/v1/admin/flags", auth.ScopeAdmin, unlimited, a.listFlags},
+		{"GET", "/v1/admin/flags/:id", auth.ScopeAdmin, unlimited, a.showFlag},
+		{"POST", "/v1/admin/flags/:id/dismiss", auth.ScopeAdmin, unlimited, a.decideFlag("flag.dismiss", "dismissed")},
+		{"POST", "/v1/admin/flags/:id/confirm", auth.ScopeAdmin, unlimited, a.decideFlag("flag.confirm", "confirmed")},
+	}
+}
+
+const defaultFlags, maxFlags = 100, 1000
+
+// listFlags is GET /v1/admin/flags: the open ones, unless another state is
+// asked for.
+func (a *API) listFlags(c *gin.Context, _ *auth.Claims) error {
+	limit, err := queryInt(c, "limit", defaultFlags, 1, maxFlags)
+	if err != nil {
+		return err
+	}
+	after, err := queryID(c, "after")
+	if err != nil {
+		return err
+	}
+	state := c.DefaultQuery("state", "open")
+	switch state {
+	case "all":
+		state = ""
+	case "open", "dismissed", "confirmed":
+	default:
+		return scoreboard.Invalid("state", "state must be open, dismissed, confirmed or all")
+	}
+	flags, err := a.Flags.FlagsOf(c.Request.Context(), state, scoreboard.UserID(c.Query("user_id")), after, limit)
+	if err != nil {
+		return err
+	}
+	out := protocol.Flags{Flags: []protocol.Flag{}}
+	for i := range flags {
+		out.Flags = append(out.Flags, flagJSON(&flags[i]))
+	}
+	if len(flags) == limit {
+		out.NextAfter = flags[limit-1].ID
+	}
+	respond(c, http.StatusOK, out)
+	return nil
+}
+
+func flagJSON(f *scoreboard.Flag) protocol.Flag {
+	out := protocol.Flag{
+		ID: f.ID, State: f.State, Rule: f.Rule, Mode: string(f.Mode), UserID: string(f.User), Board: string(f.Board), EventID: f.Event.Text,
+		Delta: f.Delta, Detail: f.Detail, Times: f.Times, CreatedAt: f.CreatedAt, LastAt: f.LastAt, DecidedBy: string(f.DecidedBy), Reason: f.Reason,
+	}
+	if !f.DecidedAt.IsZero() {
+		out.DecidedAt = &f.DecidedAt
+	}
+	return out
+}
+
+func flagID(c *gin.Context) (int64, error) {
+	id, err := strconv.ParseInt(c.Param("id"), 10, 64)
+	if err != nil || id < 1 {
+		return 0, scoreboard.Invalid("id", "a flag's id is a number")
+	}
+	return id, nil
+}
+
+// showFlag is GET /v1/admin/flags/{id}.
+func (a *API) showFlag(c *gin.Context, _ *auth.Claims) error {
+	id, err := flagID(c)
+	if err != nil {
+		return err
+	}
+	f, err := a.Flags.Flag(c.Request.Context(), id)
+	if err != nil {
+		return err
+	}
+	respond(c, http.StatusOK, flagJSON(f))
+	return nil
+}
+
+// decideFlag is POST /v1/admin/flags/{id}/dismiss and …/confirm.
+func (a *API) decideFlag(action, state string) handler {
+	return func(c *gin.Context, who *auth.Claims) error {
+		var r protocol.ReasonRequest
+		if err := decode(c, &r); err != nil {
+			return err
+		}
+		id, err := flagID(c)
+		if err != nil {
+			return err
+		}
+		if err := scoreboard.CheckReason(r.Reason); err != nil {
+			return err
+		}
+		f, err := a.Flags.DecideFlag(c.Request.Context(), id, state, entry(c, who, action, fmt.Sprintf("flag:%d", id), r.Reason))
+		if err != nil {
+			return err
+		}
+		respond(c, http.StatusOK, flagJSON(f))
+		return nil
+	}
+}

@@ -1,0 +1,214 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/api"
+	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/config"
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store"
+)
+
+// knobsEvery is how often a node asks whether an operator has turned something:
+// with the time that a question takes, within two seconds.
+const knobsEvery = time.Second
+
+// knobs keeps the configuration that is in force: as deployed, and over it what
+// operators have turned.
+type knobs struct {
+	server   *Server
+	deployed *config.Config
+	current  atomic.Pointer[config.Config]
+	trust    atomic.Pointer[scoreboard.Trust]
+
+	mu      sync.Mutex
+	applied int64 // the version that was applied last
+}
+
+func newKnobs(s *Server, c *config.Config) *knobs {
+	k := &knobs{server: s, deployed: c}
+	k.current.Store(c)
+	k.trust.Store(trustOf(c))
+	return k
+}
+
+// trustOf is what a configuration asks of increments.
+func trustOf(c *config.Config) *scoreboard.Trust {
+	return &scoreboard.Trust{
+		Rules: c.IngestActions, LeastDelta: c.IngestLeastDelta, MostDelta: c.IngestMostDelta,
+		Anomalies: scoreboard.Anomalies{
+			Size: scoreboard.AnomalyMode(c.AnomalySize), SizeFactor: int64(c.AnomalySizeFactor),
+			Frequency: scoreboard.AnomalyMode(c.AnomalyFrequency), Often: c.AnomalyFrequencyMost,
+			Amount: scoreboard.AnomalyMode(c.AnomalyAmount), Much: c.AnomalyAmountMost,
+			Travel: scoreboard.AnomalyMode(c.AnomalyTravel), TravelWindow: c.AnomalyTravelWindow,
+		},
+	}
+}
+
+// Run follows what operators turn until ctx ends. While the store is away all
+// stays as it is.
+func (k *knobs) Run(ctx context.Context) error {
+	tick := time.NewTicker(knobsEvery)
+	defer tick.Stop()
+	for {
+		if err := k.follow(ctx); err != nil && ctx.Err() == nil {
+			k.server.log.Warn("knobs not followed", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+func (k *knobs) follow(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, knobsEvery)
+	defer cancel()
+	stored, err := k.server.store.StoredKnobs(ctx)
+	if err != nil {
+		return err
+	}
+	return k.apply(ctx, stored)
+}
+
+// apply puts in force what is stored, once for each version.
+func (k *knobs) apply(ctx context.Context, stored []scoreboard.StoredKnob) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	var version int64
+	for i := range stored {
+		version = max(version, stored[i].Version)
+	}
+	s := k.server
+	if s.hub != nil && !k.current.Load().RealtimeEnabled {
+		s.hub.Configure(hubOptions(k.current.Load())) // some more connections end
+	}
+	if version <= k.applied {
+		return nil
+	}
+	c, err := k.deployed.With(stored)
+	if err != nil {
+		k.applied = version // told once, not each second
+		return err
+	}
+	if err := s.turn(ctx, c); err != nil {
+		return err
+	}
+	k.current.Store(c)
+	k.trust.Store(trustOf(c))
+	k.applied = version
+	s.log.Info("knobs turned", "version", version)
+	return nil
+}
+
+// turn has every station follow a configuration.
+func (s *Server) turn(ctx context.Context, c *config.Config) error {
+	// Only where it has changed: a provider that is away must not keep anything
+	// else from being turned.
+	if s.keySet != nil && c.AuthJWKSURL != s.knobs.current.Load().AuthJWKSURL {
+		if err := s.keySet.Use(ctx, c.AuthJWKSURL); err != nil {
+			return err
+		}
+	}
+	s.tokens.Configure(auth.Policy{Issuer: c.AuthIssuer, Audience: c.AuthAudience, MaxLife: c.AuthMaxLife})
+	s.limits.set(c)
+	s.api.Configure(settings(c))
+	if s.relay != nil {
+		s.relay.Configure(c.OutboxBatch, c.OutboxPoll, c.OutboxPause)
+	}
+	if s.hub != nil {
+		s.hub.Configure(hubOptions(c))
+	}
+	return nil
+}
+
+func settings(c *config.Config) api.Settings {
+	return api.Settings{
+		SignatureOptional: c.AuthSignature == "optional", Async: c.IngestAsync, OverflowAsync: c.IngestOverflow == "async",
+		AnonymousReads: c.ReadsAnonymous, TopN: c.ReadsTopN, CountryHeader: c.AnomalyCountryHeader,
+	}
+}
+
+// Knobs lists all knobs as they are in force here.
+func (k *knobs) Knobs(ctx context.Context) ([]protocol.Knob, error) {
+	stored, err := k.server.store.StoredKnobs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []protocol.Knob
+	for _, v := range k.current.Load().Values() {
+		out = append(out, knobJSON(v, stored))
+	}
+	return out, nil
+}
+
+func knobJSON(v config.Value, stored []scoreboard.StoredKnob) protocol.Knob {
+	out := protocol.Knob{Name: v.Name, Value: v.Text, Source: string(v.Source), Meaning: v.Meaning, Live: config.Live(v.Name)}
+	for i := range stored {
+		if s := &stored[i]; s.Name == v.Name {
+			out.Version, out.ChangedAt, out.ChangedBy = s.Version, &s.ChangedAt, string(s.ChangedBy)
+		}
+	}
+	return out
+}
+
+// SetKnob turns a knob for all nodes; here at once.
+func (k *knobs) SetKnob(ctx context.Context, name string, value *string, why *scoreboard.AuditEntry) (*protocol.Knob, error) {
+	known := false
+	for _, v := range k.deployed.Values() {
+		known = known || v.Name == name
+	}
+	if !known {
+		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "there is no knob %.100s", name)
+	}
+	if !config.Live(name) {
+		return nil, scoreboard.Invalid("name", "knob %s is set at the start of the daemon only", name)
+	}
+	stored, err := k.server.store.SetKnob(ctx, name, value, why, func(stored []scoreboard.StoredKnob) error {
+		c, err := k.deployed.With(stored)
+		if err == nil && c.AuthJWKSURL != k.current.Load().AuthJWKSURL && (c.AuthJWKSURL == "" || k.server.keySet == nil) {
+			err = errors.New("knob auth.jwks_url can be changed, but not turned on or off, while the daemon runs")
+		}
+		if err != nil {
+			return scoreboard.Invalid("value", "%s", strings.TrimPrefix(err.Error(), "knob "))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := k.apply(ctx, stored); err != nil {
+		return nil, fmt.Errorf("apply what is stored: %w", err)
+	}
+	for _, v := range k.current.Load().Values() {
+		if v.Name == name {
+			out := knobJSON(v, stored)
+			return &out, nil
+		}
+	}
+	return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "there is no knob %.100s", name)
+}
+
+// InForce is a deployed configuration with what operators have turned, as the
+// store has it.
+func InForce(ctx context.Context, c *config.Config) (*config.Config, error) {
+	s, err := store.Open(ctx, store.Options{URL: c.PostgresURL, MaxConns: 1, Describe: c.PostgresDescribe})
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	stored, err := s.StoredKnobs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return c.With(stored)
+}

@@ -1,0 +1,30 @@
+package protocol
+
+import "time"
+
+// Flag is an event that looked wrong and waits to be looked at. What the same
+// user did against the same rule meanwhile is counted in times.
+type Flag struct {
+	ID        int64      `json:"id"`
+	State     string     `json:"state"` // open, dismissed or confirmed
+	Rule      string     `json:"rule"`  // size, frequency, amount or travel
+	Mode      string     `json:"mode"`  // flag: it counted; enforce: it was refused
+	UserID    string     `json:"user_id"`
+	Board     string     `json:"board"`
+	EventID   string     `json:"event_id"`
+	Delta     int64      `json:"delta"`
+	Detail    string     `json:"detail"`
+	Times     int64      `json:"times"`
+	CreatedAt time.Time  `json:"created_at"`
+	LastAt    time.Time  `json:"last_at"`
+	DecidedBy string     `json:"decided_by,omitempty"`
+	DecidedAt *time.Time `json:"decided_at,omitempty"`
+	Reason    string     `json:"reason,omitempty"`
+}
+
+// Flags answers GET /v1/admin/flags: the oldest first. NextAfter is the after
+// of the next page.
+type Flags struct {
+	Flags     []Flag `json:"flags"`
+	NextAfter int64  `json:"next_after,omitempty"`
+}

@@ -1,0 +1,152 @@
+package scoreboard
+
+import (
+	"fmt"
+	"time"
+)
+
+// AnomalyMode says what becomes of an event that looks wrong.
+type AnomalyMode string
+
+const (
+	AnomalyOff     AnomalyMode = "off"
+	AnomalyLog     AnomalyMode = "log"     // it counts, and the log tells
+	AnomalyFlag    AnomalyMode = "flag"    // it counts, and waits to be looked at
+	AnomalyEnforce AnomalyMode = "enforce" // it is refused, and waits to be looked at
+)
+
+// Anomalies are the rules by which an event looks wrong beside what its user
+// did before. They look at the last AnomalyRows rows of a day at most.
+type Anomalies struct {
+	Size         AnomalyMode
+	SizeFactor   int64
+	Frequency    AnomalyMode
+	Often        Most
+	Amount       AnomalyMode
+	Much         Most
+	Travel       AnomalyMode
+	TravelWindow time.Duration
+}
+
+const (
+	// AnomalyRows is how many rows of a user are looked at.
+	AnomalyRows = 1000
+	// sizeSamples is how many events a user must have before one can be
+	// oversized, sizeRows how many of the last it is compared with.
+	sizeSamples = 5
+	sizeRows    = 50
+)
+
+// Off says that there is nothing to look at.
+func (a *Anomalies) Off() bool {
+	off := func(m AnomalyMode) bool { return m == "" || m == AnomalyOff }
+	return off(a.Size) && off(a.Frequency) && off(a.Amount) && off(a.Travel)
+}
+
+// Rows is how many rows of a user the rules want to see, and from how far back.
+func (a *Anomalies) Rows() (n int64, window time.Duration) {
+	n, window = sizeRows, 24*time.Hour
+	if a.Frequency != AnomalyOff {
+		n, window = max(n, a.Often.N*2), max(window, a.Often.Per)
+	}
+	if a.Amount != AnomalyOff {
+		n, window = AnomalyRows, max(window, a.Much.Per)
+	}
+	if a.Travel != AnomalyOff {
+		window = max(window, a.TravelWindow)
+	}
+	return min(n, AnomalyRows), window
+}
+
+// Seen is a row of a user's ledger, as the rules look at it.
+type Seen struct {
+	Event   [16]byte
+	Board   BoardID
+	Delta   int64
+	Applied int64
+	At      time.Time
+	Country string
+}
+
+// Anomaly is what looks wrong about an event.
+type Anomaly struct {
+	Rule   string // size, frequency, amount or travel
+	Mode   AnomalyMode
+	User   UserID
+	Event  EventID
+	Board  BoardID
+	Delta  int64
+	Detail string
+}
+
+// Judge returns what looks wrong about an event that would come to applied on
+// its boards, beside what its user did, the newest first.
+func (a *Anomalies) Judge(in *Increment, boards []BoardID, applied []int64, at time.Time, past []Seen) (found []Anomaly) {
+	add := func(rule string, mode AnomalyMode, board BoardID, format string, args ...any) {
+		if mode != "" && mode != AnomalyOff {
+			found = append(found, Anomaly{rule, mode, in.User, in.Event, board, in.Delta, fmt.Sprintf(format, args...)})
+		}
+	}
+	if greatest, samples := a.greatest(boards[0], past); samples >= sizeSamples && float64(magnitude(in.Delta)) > float64(greatest)*float64(a.SizeFactor) {
+		add("size", a.Size, boards[0], "delta %d, where the greatest of the last %d was %d", in.Delta, samples, greatest)
+	}
+	events := make(map[[16]byte]bool)
+	for i := range past {
+		if at.Sub(past[i].At) < a.Often.Per {
+			events[past[i].Event] = true
+		}
+	}
+	if int64(len(events)) >= a.Often.N {
+		add("frequency", a.Frequency, boards[0], "%d events in %s before it", len(events), a.Often.Per)
+	}
+	for i, board := range boards {
+		sum := applied[i]
+		for j := range past {
+			if past[j].Board == board && at.Sub(past[j].At) < a.Much.Per {
+				sum += past[j].Applied
+			}
+		}
+		if sum > a.Much.N {
+			add("amount", a.Amount, board, "%d points in %s", sum, a.Much.Per)
+			break
+		}
+	}
+	for i := range past {
+		if past[i].Country == "" || in.Country == "" {
+			continue
+		}
+		if age := at.Sub(past[i].At); past[i].Country != in.Country && age < a.TravelWindow {
+			add("travel", a.Travel, boards[0], "%s, %s after %s", in.Country, age.Round(time.Second), past[i].Country)
+		}
+		break // only the last place counts
+	}
+	return found
+}
+
+// greatest is the greatest delta among the last of a user on a board.
+func (a *Anomalies) greatest(board BoardID, past []Seen) (greatest int64, samples int) {
+	for i := range past {
+		if past[i].Board != board || samples == sizeRows {
+			continue
+		}
+		samples++
+		greatest = max(greatest, magnitude(past[i].Delta))
+	}
+	return greatest, samples
+}
+
+func magnitude(n int64) int64 { return max(n, -n) }
+
+// Flag is an anomaly that waits to be looked at. What the same user does
+// against the same rule meanwhile is counted in Times.
+type Flag struct {
+	Anomaly
+	ID        int64
+	State     string // open, dismissed or confirmed
+	Times     int64
+	CreatedAt time.Time
+	LastAt    time.Time
+	DecidedBy UserID
+	DecidedAt time.Time
+	Reason    string
+}

@@ -1,0 +1,12 @@
+package scoreboard
+
+import "time"
+
+// StoredKnob is a knob as an operator has turned it.
+type StoredKnob struct {
+	Name      string
+	Value     *string // nil: as deployed
+	Version   int64
+	ChangedAt time.Time
+	ChangedBy UserID
+}

@@ -1,0 +1,77 @@
+package scoreboard_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+func TestRules(t *testing.T) {
+	t.Parallel()
+	rules, err := scoreboard.ParseRules([]string{
+		"kill:1:50;cooldown=5s", "boss:final:-5:100", "chop:1:9;most=2/1m", "find:1:9;once=30s", "gift:1:9;by=servers", "cup:1:9;by=k1+k2", "*:1:3",
+		"off:0:0;by=nobody",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	this, other := [16]byte{1}, [16]byte{2}
+	past := func(hash [16]byte, ages ...time.Duration) (all []scoreboard.Done) {
+		for _, age := range ages {
+			all = append(all, scoreboard.Done{Hash: hash, At: now.Add(-age)})
+		}
+		return all
+	}
+	cases := []struct {
+		action string
+		delta  int64
+		key    string
+		server bool
+		past   []scoreboard.Done
+		code   scoreboard.Code
+	}{
+		{"kill", 1, "", false, nil, ""},
+		{"kill", 50, "", false, past(other, 5*time.Second), ""},
+		{"kill", 50, "", false, past(other, 4999*time.Millisecond), scoreboard.CodeRuleViolated},
+		{"kill", 0, "", false, nil, scoreboard.CodeDeltaOutOfRange},
+		{"kill", 51, "", false, nil, scoreboard.CodeDeltaOutOfRange},
+		{"boss:final", -5, "", false, nil, ""},
+		{"boss:final", -6, "", false, nil, scoreboard.CodeDeltaOutOfRange},
+		{"chop", 1, "", false, past(other, time.Second, time.Minute), ""},
+		{"chop", 1, "", false, past(other, time.Second, 59*time.Second), scoreboard.CodeRuleViolated},
+		{"find", 1, "", false, past(other, 0), ""},
+		{"find", 1, "", false, past(this, 30*time.Second), ""},
+		{"find", 1, "", false, past(this, 29*time.Second), scoreboard.CodeRuleViolated},
+		{"gift", 1, "", false, nil, scoreboard.CodeRuleViolated},
+		{"gift", 1, "", true, nil, ""},
+		{"cup", 1, "k2", false, nil, ""},
+		{"cup", 1, "k3", true, nil, scoreboard.CodeRuleViolated},
+		{"off", 0, "", true, nil, scoreboard.CodeRuleViolated},
+		{"walk", 3, "", false, nil, ""},
+		{"walk", 4, "", false, nil, scoreboard.CodeDeltaOutOfRange},
+		{"", 1000, "", false, nil, ""},
+	}
+	for _, c := range cases {
+		in := scoreboard.Increment{Action: c.action, Delta: c.delta, KeyID: c.key, Server: c.server}
+		rule, code := rules.Of(c.action), scoreboard.Code("")
+		if rule != nil {
+			code = scoreboard.CodeOf(rule.Check(&in, this, now, c.past))
+		}
+		if code != c.code {
+			t.Errorf("%+v: got %q, want %q", c, code, c.code)
+		}
+	}
+	for _, text := range []string{
+		"kill", "kill:1", ":1:2", "kill:a:2", "kill:2:1", "ki|ll:1:2", "kill:1:2:", "kill:1:2;", "kill:1:2;cooldown=", "kill:1:2;cooldown=-1s",
+		"kill:1:2;cooldown=1000h", "kill:1:2;most=5", "kill:1:2;most=0/1m", "kill:1:2;most=1001/1m", "kill:1:2;by=", "kill:1:2;by=k1+", "kill:1:2;color=red",
+	} {
+		if _, err := scoreboard.ParseRules([]string{text}); err == nil {
+			t.Errorf("%q is accepted", text)
+		}
+	}
+	if _, err := scoreboard.ParseRules([]string{"kill:1:2", "kill:1:3"}); err == nil {
+		t.Error("an action twice is accepted")
+	}
+}

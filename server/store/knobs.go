@@ -1,0 +1,63 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+const knobColumns = `name, value, version, changed_at, changed_by`
+
+func scanKnob(row pgx.CollectableRow) (k scoreboard.StoredKnob, err error) {
+	err = row.Scan(&k.Name, &k.Value, &k.Version, &k.ChangedAt, &k.ChangedBy)
+	k.ChangedAt = k.ChangedAt.UTC()
+	return k, err
+}
+
+// StoredKnobs returns what operators have turned.
+func (s *Store) StoredKnobs(ctx context.Context) ([]scoreboard.StoredKnob, error) {
+	rows, err := s.pool.Query(ctx, `select `+knobColumns+` from knobs order by name`)
+	if err != nil {
+		return nil, translate(fmt.Errorf("read the knobs: %w", err))
+	}
+	knobs, err := pgx.CollectRows(rows, scanKnob)
+	if err != nil {
+		return nil, translate(fmt.Errorf("read the knobs: %w", err))
+	}
+	return knobs, nil
+}
+
+// SetKnob turns a knob; nil leaves it as deployed. check sees all that would be
+// in force then, and what it refuses is not stored: knobs are turned one at a
+// time, so that two which fit alone cannot meet.
+func (s *Store) SetKnob(ctx context.Context, name string, value *string, why *scoreboard.AuditEntry, check func([]scoreboard.StoredKnob) error) ([]scoreboard.StoredKnob, error) {
+	var knobs []scoreboard.StoredKnob
+	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtextextended('knobs', 0))`); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `insert into knobs (name, value, changed_by) values ($1, $2, $3)
+on conflict (name) do update set value = excluded.value, version = excluded.version, changed_at = excluded.changed_at, changed_by = excluded.changed_by`,
+			name, value, why.Who); err != nil {
+			return err
+		}
+		rows, err := tx.Query(ctx, `select `+knobColumns+` from knobs order by name`)
+		if err != nil {
+			return err
+		}
+		if knobs, err = pgx.CollectRows(rows, scanKnob); err != nil {
+			return err
+		}
+		if err := check(knobs); err != nil {
+			return err
+		}
+		return writeAudit(ctx, tx, why)
+	})
+	if err != nil {
+		return nil, translate(fmt.Errorf("turn the knob %s: %w", name, err))
+	}
+	return knobs, nil
+}

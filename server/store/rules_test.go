@@ -1,0 +1,152 @@
+package store_test
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store"
+)
+
+// trusting makes a store hold increments to rules.
+func trusting(trust *scoreboard.Trust) func(*store.Options) {
+	trust.LeastDelta, trust.MostDelta = -scoreboard.MaxScore, scoreboard.MaxScore
+	return func(o *store.Options) {
+		o.LockWait = 5 * time.Second
+		o.Trust = func() *scoreboard.Trust { return trust }
+	}
+}
+
+func action(user scoreboard.UserID, delta int64, event, action string) scoreboard.Increment {
+	in := increment(user, delta, event)
+	in.Action = action
+	return in
+}
+
+// Two nodes, many at once: the rule counts what is recorded, and nothing else.
+func TestRulesHoldUnderConcurrencyAndForEveryNode(t *testing.T) {
+	t.Parallel()
+	rules, err := scoreboard.ParseRules([]string{"chop:1:9;most=5/1h", "find:1:9;once=1h", "rest:1:9;cooldown=1h"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	trust := &scoreboard.Trust{Rules: rules}
+	var url string
+	one, conn := open(t, trusting(trust), func(o *store.Options) { url = o.URL })
+	two := second(t, url, trusting(trust))
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	codes := map[string]map[scoreboard.Code]int{"chop": {}, "find": {}, "rest": {}}
+	for i := range 12 {
+		s := []*store.Store{one, two}[i%2]
+		all.Go(func() {
+			for _, name := range []string{"chop", "find", "rest"} {
+				// A batch of two, and both of them again.
+				batch := []scoreboard.Increment{action("alice", 1, fmt.Sprint(name, i), name), action("alice", 1, fmt.Sprint(name, i, "b"), name)}
+				for range 2 {
+					out, err := s.Record(t.Context(), batch)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					mu.Lock()
+					for _, o := range out {
+						if o.Err != nil || !o.Receipts[0].Replayed {
+							codes[name][scoreboard.CodeOf(o.Err)]++
+						}
+					}
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	all.Wait()
+	for name, want := range map[string]int64{"chop": 5, "find": 1, "rest": 1} {
+		if n := count(t, conn, `select count(*) from user_score_histories where action = $1`, name); n != want || codes[name][""] != int(want) || len(codes[name]) != 2 || codes[name][scoreboard.CodeRuleViolated] == 0 {
+			t.Errorf("%s: %d recorded, want %d; told %v", name, n, want, codes[name])
+		}
+	}
+	// What is known is answered for, whatever the rules have become.
+	trust.Rules = scoreboard.Rules{scoreboard.AnyAction: {Nobody: true, Most: 9}}
+	id := ""
+	if err := conn.QueryRow(t.Context(), `select event_text from user_score_histories where action = 'rest'`).Scan(&id); err != nil {
+		t.Fatal(err)
+	}
+	out := record(t, one, action("alice", 1, id, "rest"), action("alice", 1, "another", "rest"))
+	if out[0].Err != nil || !out[0].Receipts[0].Replayed || scoreboard.CodeOf(out[1].Err) != scoreboard.CodeRuleViolated {
+		t.Errorf("a repeat and a new one: %+v", out)
+	}
+}
+
+func TestAnomalies(t *testing.T) {
+	t.Parallel()
+	const flag, enforce = scoreboard.AnomalyFlag, scoreboard.AnomalyEnforce
+	trust := &scoreboard.Trust{Anomalies: scoreboard.Anomalies{
+		Size: flag, SizeFactor: 10, Frequency: enforce, Often: scoreboard.Most{N: 20, Per: time.Hour},
+		Amount: flag, Much: scoreboard.Most{N: 500, Per: time.Hour}, Travel: enforce, TravelWindow: time.Hour,
+	}}
+	s, conn := open(t, trusting(trust))
+	open := func() (rules []string) {
+		flags, err := s.FlagsOf(t.Context(), "open", "", 0, 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range flags {
+			rules = append(rules, fmt.Sprintf("%s %s x%d", f.User, f.Rule, f.Times))
+		}
+		slices.Sort(rules)
+		return rules
+	}
+	for i := range 5 {
+		record(t, s, increment("size", 3, fmt.Sprint("e", i)), increment("amount", 100, fmt.Sprint("e", i)))
+	}
+	if got := open(); got != nil {
+		t.Fatalf("nothing is wrong yet, and flagged is %v", got)
+	}
+	record(t, s, increment("size", 30, "tenfold"), increment("size", 301, "more"), increment("amount", 1, "over"))
+	if got := open(); !slices.Equal(got, []string{"amount amount x1", "size size x1"}) {
+		t.Errorf("flagged: %v", got)
+	}
+	var batch []scoreboard.Increment
+	for i := range 25 {
+		batch = append(batch, increment("often", 1, fmt.Sprint("e", i)))
+	}
+	refused := 0
+	for _, o := range append(record(t, s, batch...), record(t, s, increment("often", 1, "late"))...) {
+		if scoreboard.CodeOf(o.Err) == scoreboard.CodeRuleViolated {
+			refused++
+		}
+	}
+	if refused != 6 {
+		t.Errorf("too often: %d refused, want 6", refused)
+	}
+	from := func(country, event string) scoreboard.Increment {
+		in := increment("travel", 1, event)
+		in.Country = country
+		return in
+	}
+	out := record(t, s, from("DE", "e1"), from("", "e2"), from("DE", "e3"), from("NZ", "e4"), from("DE", "e5"))
+	for i, want := range []scoreboard.Code{"", "", "", scoreboard.CodeRuleViolated, ""} {
+		if scoreboard.CodeOf(out[i].Err) != want {
+			t.Errorf("travel %d: got %v, want %q", i, out[i].Err, want)
+		}
+	}
+	// One flag for each user and rule, whatever comes.
+	if got := open(); !slices.Equal(got, []string{"amount amount x1", "often frequency x2", "size size x1", "travel travel x1"}) {
+		t.Errorf("flagged: %v", got)
+	}
+	if n := count(t, conn, `select count(*) from user_score_histories where user_id = 'often'`); n != 20 {
+		t.Errorf("%d recorded, want 20", n)
+	}
+	before := count(t, conn, `select count(*) from flags`)
+	trust.Anomalies = scoreboard.Anomalies{Frequency: scoreboard.AnomalyLog, Often: scoreboard.Most{N: 1, Per: time.Hour}}
+	if o := record(t, s, increment("often", 1, "logged"))[0]; o.Err != nil {
+		t.Errorf("what is logged counts: %v", o.Err)
+	}
+	if n := count(t, conn, `select count(*) from flags`); n != before {
+		t.Errorf("what is logged is flagged: %d flags", n)
+	}
+}
