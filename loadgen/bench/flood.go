@@ -111,7 +111,9 @@ func (r *rig) flood(stop <-chan struct{}) (a answers) {
 		select {
 		case <-stop:
 			attacker.Stop()
-			for range results { // what is under way
+			if results != nil {
+				for range results { // what is under way
+				}
 			}
 			return a
 		case result, ok := <-results:
