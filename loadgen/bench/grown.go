@@ -9,12 +9,13 @@ import (
 // The sizes that are compared.
 const (
 	oldRows  = 10_000_000
-	oldUsers = 10_000
+	fillRate = 20_000
+	fillStep = 50 * time.Second
 )
 
 // benchGrown compares the rate on a small ledger with that on one of ten
-// million rows, without an ANALYZE by hand, and counts what autovacuum has
-// left.
+// million rows, all of them written through the server, without an ANALYZE by
+// hand; what the daemon holds meanwhile; and what autovacuum has left.
 func benchGrown(ctx context.Context) error {
 	r, err := newRig(ctx)
 	if err != nil {
@@ -35,11 +36,9 @@ func benchGrown(ctx context.Context) error {
 		}
 		fmt.Printf("- dead rows of %s: %d\n", table, dead)
 	}
-	started := time.Now()
-	if _, err := r.sql(ctx, fillLedger); err != nil {
+	if err := r.fill(ctx); err != nil {
 		return err
 	}
-	fmt.Printf("- %d rows written into the ledger by hand in %s\n", oldRows, time.Since(started).Round(time.Second))
 	large, err := r.rate(ctx)
 	if err != nil {
 		return err
@@ -69,11 +68,28 @@ func (r *rig) rate(ctx context.Context) (best float64, err error) {
 	return best, nil
 }
 
-// fillLedger writes old events of the users under load into this month, and
-// says how many: what the write path looks through grows, the scores stay.
-var fillLedger = fmt.Sprintf(`with made as (
-    insert into user_score_histories (user_id, board_id, event_id, payload_hash, delta, applied, previous_score, new_score,
-        version, recorded_at, source)
-    select 'user-' || n %% %d, 'global', gen_random_uuid(), '\x00', 1, 1, 0, 1, 1, clock_timestamp(), 'admin'
-    from generate_series(1, %d) n returning 1)
-select count(*) from made`, oldUsers, oldRows)
+// fill plays batches until the ledger has the rows, and says after every
+// million what the daemon holds.
+func (r *rig) fill(ctx context.Context) error {
+	started := time.Now()
+	var rows int64
+	for rows < oldRows {
+		report, err := r.open(ctx, fillRate, fillStep, "--mode", "batch", "--batch", "500")
+		if err != nil {
+			return err
+		}
+		if _, err := r.drain(ctx); err != nil {
+			return err
+		}
+		was := rows
+		if rows, err = r.sql(ctx, `select count(*) from user_score_histories`); err != nil {
+			return err
+		}
+		fmt.Printf("- %d ledger rows after %s, in batches at %.0f/s, daemon %d MiB\n",
+			rows, time.Since(started).Round(time.Second), report.Rate, residentOf(r.daemon.Process.Pid))
+		if rows == was {
+			return fmt.Errorf("the ledger stays at %d rows", rows)
+		}
+	}
+	return nil
+}

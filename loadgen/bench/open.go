@@ -40,10 +40,12 @@ func benchOpen(ctx context.Context) error {
 }
 
 // open plays increments at a rate, and waits for nothing.
-func (r *rig) open(ctx context.Context, rate int, d time.Duration) (*loadgen.Report, error) {
+func (r *rig) open(ctx context.Context, rate int, d time.Duration, more ...string) (*loadgen.Report, error) {
 	out := filepath.Join(r.dir, fmt.Sprintf("load-%d-%d", rate, time.Now().UnixNano()))
-	cmd := exec.CommandContext(ctx, "bin/sbctl", "load", "run", "--rate", strconv.Itoa(rate), "--duration", d.String(),
-		"--users", strconv.Itoa(users), "--out", out, "--quiet")
+	cmd := exec.CommandContext(ctx, "bin/sbctl", append([]string{
+		"load", "run", "--rate", strconv.Itoa(rate), "--duration", d.String(),
+		"--users", strconv.Itoa(users), "--out", out, "--quiet",
+	}, more...)...)
 	cmd.Env = append(os.Environ(), "SBCTL_SERVER="+r.api, "SBCTL_TOKEN="+r.token, "SBCTL_KEY_ID="+r.key.KeyID, "SBCTL_KEY_SECRET="+r.key.Secret)
 	said, runErr := cmd.CombinedOutput()
 	b, err := os.ReadFile(filepath.Join(out, "report.json"))
