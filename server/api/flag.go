@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"strconv"
 
 	"github.com/gin-gonic/gin"
 
@@ -76,17 +75,9 @@ func flagJSON(f *scoreboard.Flag) protocol.Flag {
 	return out
 }
 
-func flagID(c *gin.Context) (int64, error) {
-	id, err := strconv.ParseInt(c.Param("id"), 10, 64)
-	if err != nil || id < 1 {
-		return 0, scoreboard.Invalid("id", "a flag's id is a number")
-	}
-	return id, nil
-}
-
 // showFlag is GET /v1/admin/flags/{id}.
 func (a *API) showFlag(c *gin.Context, _ *auth.Claims) error {
-	id, err := flagID(c)
+	id, err := pathID(c, "flag")
 	if err != nil {
 		return err
 	}
@@ -105,7 +96,7 @@ func (a *API) decideFlag(action, state string) handler {
 		if err := decode(c, &r); err != nil {
 			return err
 		}
-		id, err := flagID(c)
+		id, err := pathID(c, "flag")
 		if err != nil {
 			return err
 		}

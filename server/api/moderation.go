@@ -47,24 +47,31 @@ type statusChange func(ctx context.Context, user scoreboard.UserID, why *scorebo
 // setStatus is POST /v1/admin/users/{user_id}/ban and its like.
 func (a *API) setStatus(action string, change statusChange) handler {
 	return func(c *gin.Context, who *auth.Claims) error {
-		var r protocol.ReasonRequest
-		if err := decode(c, &r); err != nil {
-			return err
-		}
-		user, err := scoreboard.ParseUserID(c.Param("user_id"))
+		user, reason, err := userAndReason(c)
 		if err != nil {
 			return err
 		}
-		if err := scoreboard.CheckReason(r.Reason); err != nil {
-			return err
-		}
-		state, err := change(c.Request.Context(), user, entry(c, who, action, scoreboard.AuditUser(user), r.Reason))
+		state, err := change(c.Request.Context(), user, entry(c, who, action, scoreboard.AuditUser(user), reason))
 		if err != nil {
 			return err
 		}
 		respond(c, http.StatusOK, protocol.UserState{UserID: string(state.User), Status: state.Status, Changed: state.Changed})
 		return nil
 	}
+}
+
+// userAndReason reads what every change of one user's standing needs: whom the
+// path names, and why.
+func userAndReason(c *gin.Context) (scoreboard.UserID, string, error) {
+	var r protocol.ReasonRequest
+	if err := decode(c, &r); err != nil {
+		return "", "", err
+	}
+	user, err := scoreboard.ParseUserID(c.Param("user_id"))
+	if err != nil {
+		return "", "", err
+	}
+	return user, r.Reason, scoreboard.CheckReason(r.Reason)
 }
 
 // adjust is POST /v1/admin/users/{user_id}/adjust.

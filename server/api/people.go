@@ -58,19 +58,12 @@ func (a *API) export(c *gin.Context, who *auth.Claims) error {
 // erase is POST /v1/admin/users/{user_id}/erase. What it does not get done is
 // done by a node with the role maintenance.
 func (a *API) erase(c *gin.Context, who *auth.Claims) error {
-	var r protocol.ReasonRequest
-	if err := decode(c, &r); err != nil {
-		return err
-	}
-	user, err := scoreboard.ParseUserID(c.Param("user_id"))
+	user, reason, err := userAndReason(c)
 	if err != nil {
 		return err
 	}
-	if err := scoreboard.CheckReason(r.Reason); err != nil {
-		return err
-	}
 	ctx := c.Request.Context()
-	anonymous, err := a.Moderation.BeginErasure(ctx, user, entry(c, who, "user.erase", "", r.Reason))
+	anonymous, err := a.Moderation.BeginErasure(ctx, user, entry(c, who, "user.erase", "", reason))
 	if err != nil {
 		return err
 	}

@@ -66,3 +66,12 @@ func queryBoard(c *gin.Context) (scoreboard.BoardID, error) {
 	}
 	return scoreboard.ParseBoardID(text)
 }
+
+// pathID reads the id of a path that names one flag or one void.
+func pathID(c *gin.Context, of string) (int64, error) {
+	id, err := strconv.ParseInt(c.Param("id"), 10, 64)
+	if err != nil || id < 1 {
+		return 0, scoreboard.Invalid("id", "a %s's id is a number", of)
+	}
+	return id, nil
+}

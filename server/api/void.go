@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"strconv"
 
 	"github.com/gin-gonic/gin"
 
@@ -80,17 +79,9 @@ func voidJSON(v *scoreboard.Void) protocol.Void {
 	return out
 }
 
-func voidID(c *gin.Context) (int64, error) {
-	id, err := strconv.ParseInt(c.Param("id"), 10, 64)
-	if err != nil || id < 1 {
-		return 0, scoreboard.Invalid("id", "a void's id is a number")
-	}
-	return id, nil
-}
-
 // showVoid is GET /v1/admin/voids/{id}.
 func (a *API) showVoid(c *gin.Context, _ *auth.Claims) error {
-	id, err := voidID(c)
+	id, err := pathID(c, "void")
 	if err != nil {
 		return err
 	}
@@ -124,7 +115,7 @@ func (a *API) undoVoid(c *gin.Context, who *auth.Claims) error {
 	if err := decode(c, &r); err != nil {
 		return err
 	}
-	id, err := voidID(c)
+	id, err := pathID(c, "void")
 	if err != nil {
 		return err
 	}
