@@ -9,10 +9,12 @@ GOLANGCI   := $(TOOLS)/golangci-lint-v2.15.0
 GOVULN     := $(TOOLS)/govulncheck-v1.8.0
 WITH       := $(TOOLS)/with
 
-# A checkout that belongs to somebody else makes git, and so go build, refuse
-# to say which commit it is.
+# Reports name the commit that was measured. In a checkout that belongs to
+# somebody else git, and so go build, refuses to say which it is.
 ifeq ($(shell git rev-parse HEAD 2>/dev/null),)
 export GOFLAGS += -buildvcs=false
+else
+STAMP := -buildvcs=auto
 endif
 
 .PHONY: help build demo dev test proof dist docs bench-kit bench bench-ingest bench-read bench-pipeline bench-realtime lint vuln fmt fuzz setup clean accept accept-full accept-chaos bench-most
@@ -22,7 +24,7 @@ help: ## list the targets
 
 build: ## build bin/scoreboardd and bin/sbctl
 	@mkdir -p bin
-	go build -ldflags '-s -w' -o bin/ ./cmd/scoreboardd ./cmd/sbctl
+	go build $(STAMP) -ldflags '-s -w' -o bin/ ./cmd/scoreboardd ./cmd/sbctl
 
 demo: build ## signed traffic on the development stack, and a live top 10; DEMO_SECONDS=10 ends it after 10 s
 	@deploy/demo.sh
