@@ -216,6 +216,12 @@ func TestAScoreThatIsNotRankedYetIsReadFromTheStore(t *testing.T) {
 	if receipt.Rank == nil || *receipt.Rank != 1 {
 		t.Errorf("its receipt ranks %v, want 1", receipt.Rank)
 	}
+	receipt.Rank, receipt.Replayed = nil, true
+	stranger := scoreboard.Receipt{User: "hidden", Board: "global", Replayed: true}
+	r.ranker.Rank(ctx, []*scoreboard.Receipt{&stranger, receipt})
+	if receipt.Rank == nil || *receipt.Rank != 1 || stranger.Rank != nil {
+		t.Errorf("repeated at once it ranks %v, want 1; who is hidden %v, want none", receipt.Rank, stranger.Rank)
+	}
 	if _, err := r.Place(ctx, global, "nobody", 0, 0); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
 		t.Errorf("a stranger: %v, want not_found", err)
 	}

@@ -53,9 +53,14 @@ func (r *Ranker) Rank(ctx context.Context, receipts []*scoreboard.Receipt) {
 			r.fromTruth(ctx, board, mine)
 			continue
 		}
+		var coming []*scoreboard.Receipt // repeated before the first has reached the ranking
 		for i, receipt := range mine {
 			receipt.Rank = ranks[i]
+			if receipt.Rank == nil && receipt.Replayed {
+				coming = append(coming, receipt)
+			}
 		}
+		r.fromTruth(ctx, board, coming)
 	}
 }
 
@@ -71,7 +76,7 @@ func (r *Ranker) fromTruth(ctx context.Context, board *scoreboard.Board, receipt
 			}
 			return err
 		})
-		if err != nil {
+		if err != nil && scoreboard.CodeOf(err) != scoreboard.CodeNotFound { // who is hidden has no rank
 			return
 		}
 	}
