@@ -6,12 +6,13 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/scoreboard/scoreboard/server/api"
 	"github.com/scoreboard/scoreboard/server/edge"
 )
 
 // The bounds of a connection. A body of a megabyte fits into readTimeout over
-// any line that is worth serving; there is no bound on answers as a whole, for
-// streams have none, and set their own for each message.
+// any line that is worth serving. An answer has api.WriteTime; what takes longer
+// in the making, and streams, set their own for each piece.
 const (
 	headerTimeout = 5 * time.Second
 	readTimeout   = 30 * time.Second
@@ -32,7 +33,10 @@ func (s *Server) bounded(h http.Handler) *http.Server {
 
 // front is the server of the API's port.
 func (s *Server) front() *http.Server {
-	front := s.bounded(s.proxies.Wrap(s.api))
+	front := s.bounded(s.proxies.Wrap(s.api, func() string { return s.knobs.current.Load().AnomalyCountryHeader }))
+	// Over HTTP/2 the first ends a stream whose reader is slow, the second a
+	// connection that takes nothing at all.
+	front.WriteTimeout, front.HTTP2.WriteByteTimeout = api.WriteTime, api.WriteTime
 	if s.certificates != nil {
 		front.TLSConfig = s.certificates.Config()
 	}

@@ -10,7 +10,45 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/scoreboard/scoreboard/server/api"
+	"github.com/scoreboard/scoreboard/server/config"
 )
+
+// Who asks and does not read is cut off, and holds nothing longer.
+func TestASlowReaderIsCutOff(t *testing.T) {
+	t.Parallel()
+	s := &Server{log: slog.New(slog.DiscardHandler), knobs: newKnobs(nil, &config.Config{}), api: api.New(api.Options{Log: slog.New(slog.DiscardHandler), Now: time.Now})}
+	front := s.front()
+	if front.WriteTimeout == 0 || front.WriteTimeout > 2*time.Minute || front.HTTP2.WriteByteTimeout == 0 {
+		t.Fatalf("the port has no bound on answers: %s, %s", front.WriteTimeout, front.HTTP2.WriteByteTimeout)
+	}
+	front.WriteTimeout = 300 * time.Millisecond // shortened for the test
+	closed := make(chan struct{})
+	front.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateClosed {
+			close(closed)
+		}
+	}
+	server := httptest.NewUnstartedServer(nil)
+	server.Config = front
+	server.Start()
+	defer server.Close()
+	c, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	// More than the kernel keeps for both ends; one answer is 100 KB.
+	if _, err := io.WriteString(c, strings.Repeat("GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n", 500)); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-closed:
+	case <-time.After(30 * time.Second):
+		t.Error("who reads nothing is waited for")
+	}
+}
 
 // Who sends headers or a body a byte at a time is cut off; the bounds are those
 // of the port, shortened for the test.

@@ -27,7 +27,11 @@ func (s *Server) makeTrust(o *api.Options) error {
 	if s.config.AnomalyCountryFile == "" {
 		return nil
 	}
-	countries, err := geo.Open(s.config.AnomalyCountryFile)
+	countries, err := geo.Open(s.config.AnomalyCountryFile, s.log)
+	if err != nil {
+		return err
+	}
 	o.Countries = countries
-	return err
+	s.add("countries", countries)
+	return nil
 }

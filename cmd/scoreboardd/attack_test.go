@@ -106,7 +106,8 @@ func TestAttacks(t *testing.T) {
 	h := newHouse(t)
 	p, thief := newIdentity(t), newIdentity(t)
 	h.env = append(h.env, "SCOREBOARD_AUTH_JWT_SECRET=", "SCOREBOARD_AUTH_JWKS_URL="+p.server.URL,
-		"SCOREBOARD_LIMIT_AUTH_FAILURES_PER_MINUTE=0", "SCOREBOARD_REALTIME_ORIGINS=https://game.example")
+		"SCOREBOARD_LIMIT_AUTH_FAILURES_PER_MINUTE=0", "SCOREBOARD_REALTIME_ORIGINS=https://game.example",
+		"SCOREBOARD_ANOMALY_COUNTRY_HEADER=CF-IPCountry")
 	d := h.start()
 	admin, err := client.New(d.url, client.Options{Token: p.good("root", auth.ScopeAdmin)})
 	if err != nil {
@@ -325,10 +326,22 @@ func TestAttacks(t *testing.T) {
 		})
 	}
 
-	// The others vary this one. Its event is alice's from now on.
-	if status, _ := send(t, d.url, &attack{method: "POST", path: increment, token: alice, body: signed(func(r *protocol.IncrementRequest) { r.EventID = "theirs" })}); status != 200 {
+	// The others vary this one. Its event is alice's from now on. What it says of
+	// where it comes from is nobody's to say: there is no proxy that is trusted.
+	made := map[string]string{
+		"CF-IPCountry": "DE", "X-Forwarded-For": "192.0.2.1", "Forwarded": "for=192.0.2.1", "X-Real-IP": "192.0.2.1",
+		"X-Forwarded-Proto": "https", "X-Forwarded-Host": "evil.example", "X-Forwarded-Client-Cert": `Subject="CN=game"`, "X-Client-Verify": "SUCCESS", "X-Client-S-DN": "CN=game",
+	}
+	theirs := attack{method: "POST", path: increment, token: alice, header: made, body: signed(func(r *protocol.IncrementRequest) { r.EventID = "theirs" })}
+	if status, _ := send(t, d.url, &theirs); status != 200 {
 		t.Fatalf("the good request: got %d", status)
 	}
+	if n := h.sql(`select count(*) from user_score_histories where address <> '127.0.0.1' or country is not null`); n != 0 {
+		t.Error("a made-up address or country is believed")
+	}
+	attacks = append(attacks, attack{
+		name: "a certificate that a header claims", method: "POST", path: "/v1/scores/increments", body: `{"items":[]}`, header: made, status: 401, code: "unauthorized",
+	})
 	const rows = `select (select count(*) from users) + (select count(*) from scores) + (select count(*) from user_score_histories)
 + (select count(*) from outbox_score_updates) + (select count(*) from keys) + (select count(*) from boards)`
 	before := h.sql(rows)

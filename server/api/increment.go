@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strconv"
 	"strings"
@@ -98,19 +99,25 @@ func (a *API) validate(ctx context.Context, r *protocol.IncrementRequest, who *a
 	if user != who.User && !who.Has(auth.ScopeUpdate) {
 		return nil, scoreboard.Errorf(scoreboard.CodeForbidden, "the token is not for user %s", user)
 	}
+	in := &scoreboard.Increment{
+		User: user, Delta: r.Delta, Event: event, Boards: boards, Action: r.Action, Client: at.UTC(), Signer: string(who.User),
+		Server: who.Has(auth.ScopeUpdate),
+	}
 	for _, id := range boards {
 		board, err := a.Catalog.Board(ctx, id)
 		if err != nil {
 			return nil, err
 		}
-		if err := board.CheckDelta(r.Delta); err != nil {
+		switch err := board.CheckDelta(r.Delta); {
+		case err == nil:
+		case scoreboard.CodeOf(err) != scoreboard.CodeDeltaOutOfRange:
 			return nil, err
+		case in.Objection == nil:
+			// The bounds may have been wider when the event was counted.
+			errors.As(err, &in.Objection)
 		}
 	}
-	return &scoreboard.Increment{
-		User: user, Delta: r.Delta, Event: event, Boards: boards, Action: r.Action, Client: at.UTC(), Signer: string(who.User),
-		Server: who.Has(auth.ScopeUpdate),
-	}, nil
+	return in, nil
 }
 
 // boardsOf returns the boards that a request names, global where it names

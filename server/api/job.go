@@ -47,6 +47,7 @@ func (l *lines) write(line protocol.JobLine) {
 	if err != nil { // our own types always marshal
 		panic(err)
 	}
+	hurry(l.c)
 	_, _ = l.c.Writer.Write(append(body, '\n')) // who has gone cancels the context
 	l.c.Writer.Flush()
 }
@@ -56,6 +57,7 @@ func (l *lines) progress(line protocol.JobLine) {
 		l.last = now
 		line.Type = "progress"
 		l.write(line)
+		unhurry(l.c) // the next may be long in coming
 	}
 }
 

@@ -44,6 +44,7 @@ func (a *API) export(c *gin.Context, who *auth.Claims) error {
 	write := json.NewEncoder(c.Writer)
 	err = a.Moderation.Export(ctx, user, func(kind string, row json.RawMessage) error {
 		end.Rows++
+		hurry(c)
 		return write.Encode(protocol.ExportLine{Kind: kind, Row: row})
 	})
 	if err != nil { // the status is sent; the missing end tells

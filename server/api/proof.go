@@ -26,7 +26,10 @@ func (a *API) checkProofs(c *gin.Context, r *protocol.IncrementRequest, in *scor
 		if err := action.Covers(in); err != nil {
 			return err
 		}
-		in.ActionID, in.Objection = action.ID, action.Objection(in, a.Now())
+		in.ActionID = action.ID
+		if in.Objection == nil {
+			in.Objection = action.Objection(in, a.Now())
+		}
 	}
 	if r.Attestation == "" {
 		in.Attested = a.peer(c.Request) != nil

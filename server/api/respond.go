@@ -78,6 +78,7 @@ func respond(c *gin.Context, status int, v any) {
 	if err != nil { // our own types always marshal
 		panic(err)
 	}
+	hurry(c)
 	respondJSON(c, status, body)
 }
 

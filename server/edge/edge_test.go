@@ -220,7 +220,7 @@ func addressBehind(t testing.TB, trusted []string, peer string, forwarded ...str
 		r.Header.Add("X-Forwarded-For", f)
 	}
 	got := ""
-	p.Wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r.RemoteAddr })).ServeHTTP(httptest.NewRecorder(), r)
+	p.Wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r.RemoteAddr }), func() string { return "" }).ServeHTTP(httptest.NewRecorder(), r)
 	return got
 }
 
@@ -257,6 +257,40 @@ func TestWhoseAddressItIs(t *testing.T) {
 	for _, text := range []string{"", "localhost", "10.0.0.0/33", "10.0.0"} {
 		if _, err := edge.ParseProxies([]string{text}); err == nil {
 			t.Errorf("%q is taken for a proxy", text)
+		}
+	}
+}
+
+// Which country a request is from only a proxy of ours may say.
+func TestWhoseCountryItIs(t *testing.T) {
+	t.Parallel()
+	country := func(trusted []string, peer, name string, said ...string) string {
+		p, err := edge.ParseProxies(trusted)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
+		r.RemoteAddr = peer
+		r.Header.Set("X-Forwarded-For", "10.1.2.3")
+		for _, s := range said {
+			r.Header.Add("CF-IPCountry", s)
+		}
+		got := ""
+		p.Wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r.Header.Get("CF-IPCountry") }),
+			func() string { return name }).ServeHTTP(httptest.NewRecorder(), r)
+		return got
+	}
+	ours := []string{"10.0.0.0/8"}
+	for name, c := range map[string]struct{ got, want string }{
+		"a proxy's word":                     {country(ours, "10.1.2.3:1", "cf-ipcountry", "DE"), "DE"},
+		"a stranger's word":                  {country(ours, "203.0.113.9:1", "CF-IPCountry", "DE"), ""},
+		"nobody is trusted":                  {country(nil, "10.1.2.3:1", "CF-IPCountry", "DE"), ""},
+		"the client's word beside a proxy's": {country(ours, "10.1.2.3:1", "CF-IPCountry", "DE", "FR"), ""},
+		"a peer that is no address":          {country(ours, "@", "CF-IPCountry", "DE"), ""},
+		"nobody reads it":                    {country(nil, "203.0.113.9:1", "", "DE"), "DE"},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s: got %q, want %q", name, c.got, c.want)
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 const maxHops = 32
 
 // Proxies are the networks of the proxies before us, whose word on the client's
-// address is taken.
+// address and country is taken.
 type Proxies []netip.Prefix
 
 // ParseProxies reads addresses and networks, such as 10.0.0.0/8.
@@ -41,16 +41,21 @@ func (p Proxies) trust(a netip.Addr) bool {
 }
 
 // Wrap puts the client's address in the place of the peer's, where the peer is
-// a proxy that we trust.
-func (p Proxies) Wrap(next http.Handler) http.Handler {
-	if len(p) == 0 {
-		return next
-	}
+// a proxy that we trust. The header that said names, "" for none, is a proxy's
+// word, too: from anybody else it is taken off, and where it stands twice
+// nobody can tell which one is the proxy's.
+func (p Proxies) Wrap(next http.Handler, said func() string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if peer, err := netip.ParseAddrPort(r.RemoteAddr); err == nil {
-			if client := p.client(peer.Addr().Unmap(), r.Header.Values("X-Forwarded-For")); client != peer.Addr().Unmap() {
+		trusted := false
+		if peer, err := netip.ParseAddrPort(r.RemoteAddr); err == nil && len(p) > 0 {
+			at := peer.Addr().Unmap()
+			trusted = p.trust(at)
+			if client := p.client(at, r.Header.Values("X-Forwarded-For")); client != at {
 				r.RemoteAddr = netip.AddrPortFrom(client, 0).String()
 			}
+		}
+		if name := said(); name != "" && (!trusted || len(r.Header.Values(name)) > 1) {
+			r.Header.Del(name)
 		}
 		next.ServeHTTP(w, r)
 	})

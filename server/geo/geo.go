@@ -1,24 +1,89 @@
 // Package geo says in which country an address is, from a file in the MaxMind
-// format. The file is read once, when the daemon starts.
+// format, which is read again when it changes.
+//
+// Promise: a file that cannot be read leaves the one before in force.
+// Owner: package server runs File. On failure it logs and tries again.
 package geo
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"net/netip"
+	"os"
+	"sync/atomic"
+	"time"
 
 	"github.com/oschwald/maxminddb-golang/v2"
 )
 
-// File is such a file.
-type File struct{ reader *maxminddb.Reader }
+// reloadEvery is how soon a changed file is in force.
+const reloadEvery = 2 * time.Second
 
-// Open opens a file of countries or of cities.
-func Open(path string) (*File, error) {
-	r, err := maxminddb.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("open the file of countries: %w", err)
+// maxSize bounds the file, which is held in memory: those of all cities are
+// 130 MB. It is not mapped, for whoever writes over a mapped file ends the
+// process.
+const maxSize = 512 << 20
+
+// File is such a file.
+type File struct {
+	path    string
+	log     *slog.Logger
+	seen    os.FileInfo
+	current atomic.Pointer[maxminddb.Reader]
+}
+
+// Open reads a file of countries or of cities; Run goes on doing so.
+func Open(path string, log *slog.Logger) (*File, error) {
+	f := &File{path: path, log: log}
+	_, err := f.load()
+	return f, err
+}
+
+// Run reads the file when it has changed, until ctx ends.
+func (f *File) Run(ctx context.Context) error {
+	tick := time.NewTicker(reloadEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		changed, err := f.load()
+		switch {
+		case err != nil:
+			f.log.Warn("countries not read; those of before stay in force", "err", err)
+		case changed:
+			f.log.Info("countries read")
+		}
 	}
-	return &File{r}, nil
+}
+
+// load reads the file if it has changed. One that is bad is said to be so until
+// it is another.
+func (f *File) load() (changed bool, err error) {
+	now, err := os.Stat(f.path)
+	if err != nil {
+		return false, fmt.Errorf("look at the file of countries: %w", err)
+	}
+	if f.seen != nil && os.SameFile(f.seen, now) && now.Size() == f.seen.Size() && now.ModTime().Equal(f.seen.ModTime()) {
+		return false, nil
+	}
+	if now.Size() > maxSize {
+		return false, fmt.Errorf("read the file of countries: %d bytes are more than %d", now.Size(), maxSize)
+	}
+	text, err := os.ReadFile(f.path)
+	if err != nil {
+		return false, fmt.Errorf("read the file of countries: %w", err)
+	}
+	r, err := maxminddb.OpenBytes(text)
+	if err != nil {
+		return false, fmt.Errorf("read the file of countries: %w", err)
+	}
+	f.seen = now
+	f.current.Store(r)
+	return true, nil
 }
 
 // Country is two letters, "" where the address is not known.
@@ -28,7 +93,7 @@ func (f *File) Country(address string) string {
 		return ""
 	}
 	var code string
-	if err := f.reader.Lookup(ip).DecodePath(&code, "country", "iso_code"); err != nil {
+	if err := f.current.Load().Lookup(ip).DecodePath(&code, "country", "iso_code"); err != nil {
 		return ""
 	}
 	return code

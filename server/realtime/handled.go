@@ -131,5 +131,10 @@ func (e *eventWriter) write(event []byte) error {
 			return err
 		}
 	}
-	return e.control.Flush()
+	if err := e.control.Flush(); err != nil {
+		return err
+	}
+	// Over HTTP/2 a deadline ends the stream when it comes, also where nothing
+	// is being written: between two signs of life that is longer than slowAfter.
+	return e.control.SetWriteDeadline(time.Time{})
 }

@@ -20,7 +20,7 @@ var pingEvent = []byte(": ping\n\n")
 // when that is done: a handler that stays holds 29 KB for an idle client, a link
 // 7 KB. Over HTTP/2, where a connection is not one client's, it returns when the
 // stream ends; the request's writer must then reach the stream by
-// http.ResponseController, and no server-wide write timeout may be set.
+// http.ResponseController, and no write deadline be set on it.
 func (h *Hub) ServeSSE(w http.ResponseWriter, r *http.Request, v Viewer, j Join) error {
 	head := w.Header()
 	head.Set("Content-Type", contentEvents)

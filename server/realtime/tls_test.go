@@ -86,6 +86,23 @@ func TestEventsUnderTLS(t *testing.T) {
 	}
 }
 
+// Over HTTP/2 a deadline that has passed ends a stream, even one on which there
+// is nothing to write.
+func TestAnIdleStreamOverHTTP2OutlivesItsWriteDeadline(t *testing.T) {
+	t.Parallel()
+	boards := newRanking("global")
+	boards.set("global", of{"alice": 1})
+	r := startOn(t, realtime.Options{Ping: 1500 * time.Millisecond, SlowAfter: 300 * time.Millisecond}, boards, func(s *httptest.Server) {
+		s.EnableHTTP2 = true
+		s.StartTLS()
+	})
+	l := r.listen("user=bob")
+	l.next()
+	if e := <-l.events; e.comment == "" {
+		t.Errorf("got %+v, want a sign of life", e)
+	}
+}
+
 func TestEventsClientGoes(t *testing.T) {
 	t.Parallel()
 	r := start(t, realtime.Options{}, newRanking("global"))

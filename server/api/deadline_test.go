@@ -1,0 +1,87 @@
+package api
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// slow takes longer than the port's write timeout.
+type slow struct {
+	Moderation
+	Jobs
+	takes time.Duration
+}
+
+func (s slow) BeginErasure(context.Context, scoreboard.UserID, *scoreboard.AuditEntry) (scoreboard.UserID, error) {
+	time.Sleep(s.takes)
+	return "erased-x", nil
+}
+
+func (s slow) EraseStep(context.Context, scoreboard.UserID, scoreboard.UserID) (int64, error) {
+	return 0, nil
+}
+
+func (s slow) Boards(context.Context) ([]scoreboard.Board, error) { return nil, nil }
+
+func (s slow) Verify(_ context.Context, _ []scoreboard.Board, _ scoreboard.UserID, _, _ bool, progress func(int64)) (*protocol.Verified, error) {
+	for range 2 {
+		time.Sleep(s.takes)
+		progress(1)
+	}
+	return &protocol.Verified{Users: 2}, nil
+}
+
+// What an operator asks for may be long in the making, and is answered all the
+// same, over both versions of HTTP.
+func TestAnOperatorsAnswerOutlivesTheWriteTimeout(t *testing.T) {
+	t.Parallel()
+	for name, second := range map[string]bool{"HTTP/1.1": false, "HTTP/2.0": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := slow{takes: 700 * time.Millisecond}
+			a := New(Options{
+				Tokens:     auth.NewTokens("a secret of the tests, long enough for HS256", "iss", "aud", time.Now),
+				Moderation: s, Operate: &Operate{Jobs: s}, Log: slog.New(slog.DiscardHandler), Now: time.Now,
+			})
+			server := httptest.NewUnstartedServer(a)
+			server.Config.WriteTimeout = 300 * time.Millisecond
+			server.EnableHTTP2 = second
+			server.StartTLS()
+			defer server.Close()
+			for path, want := range map[string]string{
+				"/v1/admin/users/alice/erase": `"anonymous":"erased-x"`,
+				"/v1/admin/verify":            `"type":"result"`,
+			} {
+				body := `{"reason":"asked"}`
+				if strings.HasSuffix(path, "verify") {
+					body = `{"all":true}`
+				}
+				req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+path, strings.NewReader(body))
+				if err != nil {
+					t.Fatal(err)
+				}
+				req.Header.Set("Authorization", "Bearer "+minted(t, a, "root", auth.ScopeAdmin))
+				res, err := server.Client().Do(req)
+				if err != nil {
+					t.Errorf("%s: %v", path, err)
+					continue
+				}
+				text, err := io.ReadAll(res.Body)
+				_ = res.Body.Close()
+				if err != nil || res.Proto != name || !strings.Contains(string(text), want) {
+					t.Errorf("%s: got %s %q, %v", path, res.Proto, text, err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,114 @@
+package geo_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/geo"
+	"github.com/scoreboard/scoreboard/server/geo/geotest"
+)
+
+func TestCountries(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "countries.mmdb")
+	geotest.Write(t, path, map[string]string{"192.0.2.0/24": "DE", "198.51.100.0/25": "FR", "2001:db8::/32": "JP"})
+	f, err := geo.Open(path, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for address, want := range map[string]string{
+		"192.0.2.1": "DE", "192.0.2.255": "DE", "192.0.3.0": "", "198.51.100.127": "FR", "198.51.100.128": "",
+		"2001:db8::1": "JP", "2001:db9::1": "", "::ffff:192.0.2.1": "DE", "": "", "localhost": "", "192.0.2.1:80": "",
+	} {
+		if got := f.Country(address); got != want {
+			t.Errorf("%q: got %q, want %q", address, got, want)
+		}
+	}
+}
+
+func TestWhatIsNoFileOfCountriesIsRefused(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	good := filepath.Join(dir, "good")
+	geotest.Write(t, good, map[string]string{"192.0.2.0/24": "DE"})
+	text, err := os.ReadFile(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string][]byte{"empty": {}, "text": []byte("not an mmdb file"), "cut short": text[:len(text)/2]} {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := geo.Open(path, slog.New(slog.DiscardHandler)); err == nil {
+			t.Errorf("a file that is %s is taken", name)
+		}
+	}
+	for name, path := range map[string]string{"missing": filepath.Join(dir, "none"), "a folder": dir} {
+		if _, err := geo.Open(path, slog.New(slog.DiscardHandler)); err == nil {
+			t.Errorf("a file that is %s is taken", name)
+		}
+	}
+}
+
+// logs are read while the file is still followed.
+type logs struct {
+	mu  sync.Mutex
+	all bytes.Buffer
+}
+
+func (l *logs) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.all.Write(p)
+}
+
+func (l *logs) has(text string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Contains(l.all.String(), text)
+}
+
+func TestAChangedFileIsReadAndABadOneIsNot(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "countries.mmdb")
+	geotest.Write(t, path, map[string]string{"192.0.2.0/24": "DE"})
+	said := &logs{}
+	f, err := geo.Open(path, slog.New(slog.NewTextHandler(said, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- f.Run(ctx) }()
+	defer func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}()
+	until := func(what string, is func() bool) {
+		t.Helper()
+		for end := time.Now().Add(30 * time.Second); !is(); time.Sleep(20 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("waited in vain for %s", what)
+			}
+		}
+	}
+	if err := os.WriteFile(path, []byte("half a file"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	until("the bad file to be refused", func() bool { return said.has("stay in force") })
+	if got := f.Country("192.0.2.1"); got != "DE" {
+		t.Errorf("with a bad file: got %q, want what was before", got)
+	}
+	geotest.Write(t, path, map[string]string{"192.0.2.0/24": "FR"})
+	until("the next file", func() bool { return f.Country("192.0.2.1") == "FR" })
+}

@@ -1,0 +1,116 @@
+package server_test
+
+import (
+	"io"
+	"maps"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/scoreboard/scoreboard/server/geo/geotest"
+)
+
+// submit sends an increment as its user and returns the status and the answer.
+func (n *node) submit(user, event, delta string, header http.Header) (int, string) {
+	n.h.t.Helper()
+	body := `{"user_id":"` + user + `","event_id":"` + event + `","delta":` + delta + `,"timestamp":"` + time.Now().UTC().Format(time.RFC3339) + `"}`
+	req, err := http.NewRequestWithContext(n.h.t.Context(), http.MethodPost, n.url+"/v1/scores/increment", strings.NewReader(body))
+	if err != nil {
+		n.h.t.Fatal(err)
+	}
+	maps.Copy(req.Header, header)
+	req.Header.Set("Authorization", "Bearer "+n.h.token(user, "", time.Hour))
+	res, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		n.h.t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	answer, err := io.ReadAll(res.Body)
+	if err != nil {
+		n.h.t.Fatal(err)
+	}
+	return res.StatusCode, string(answer)
+}
+
+// Nobody is in two countries within the window, as the proxy says or as the
+// file of countries does; and nobody but a proxy of ours can say so.
+func TestImpossibleTravel(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	file := filepath.Join(t.TempDir(), "countries.mmdb")
+	geotest.Write(t, file, map[string]string{"192.0.2.0/24": "DE", "198.51.100.0/24": "FR"})
+	h.knobs["anomaly-travel"], h.knobs["anomaly-country-header"], h.knobs["anomaly-country-file"] = "enforce", "CF-IPCountry", file
+	behind, open := h.start(wholeHouse, "trusted-proxies", "127.0.0.1"), h.start(wholeHouse)
+	says := func(country string) http.Header { return http.Header{"Cf-Ipcountry": {country}} }
+	from := func(address string) http.Header { return http.Header{"X-Forwarded-For": {address}} }
+	for _, c := range []struct {
+		what        string
+		node        *node
+		user, event string
+		header      http.Header
+		status      int
+		answer      string
+	}{
+		{"the proxy says Germany", behind, "alice", "a1", says("DE"), 200, `"new_score":1`},
+		{"the proxy says France", behind, "alice", "a2", says("FR"), 422, "rule_violated"},
+		{"the first event again, from France", behind, "alice", "a1", says("FR"), 200, `"replayed":true`},
+		{"the proxy does not know", behind, "alice", "a3", says("XX"), 200, `"new_score":2`},
+		{"an address in Germany", behind, "bob", "b1", from("192.0.2.1"), 200, `"new_score":1`},
+		{"another one in Germany", behind, "bob", "b2", from("192.0.2.77"), 200, `"new_score":2`},
+		{"an address in France", behind, "bob", "b3", from("198.51.100.1"), 422, "rule_violated"},
+		{"an address of nowhere", behind, "bob", "b4", from("203.0.113.1"), 200, `"new_score":3`},
+		{"the client says Germany", open, "carol", "c1", says("DE"), 200, `"new_score":1`},
+		{"the client says France", open, "carol", "c2", says("FR"), 200, `"new_score":2`},
+		{"the client says an address in Germany", open, "carol", "c3", from("192.0.2.1"), 200, `"new_score":3`},
+		{"the client says an address in France", open, "carol", "c4", from("198.51.100.1"), 200, `"new_score":4`},
+	} {
+		if status, answer := c.node.submit(c.user, c.event, "1", c.header); status != c.status || !strings.Contains(answer, c.answer) {
+			t.Errorf("%s: got %d %s, want %d with %s", c.what, status, answer, c.status, c.answer)
+		}
+	}
+}
+
+// Who asks again for an event that has been counted gets its receipt, also when
+// the board would not take it any more.
+func TestARepeatIsNotHeldToBoundsThatCameLater(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	n := h.start(wholeHouse)
+	if status, answer := n.submit("alice", "big", "500", nil); status != http.StatusOK {
+		t.Fatalf("got %d %s", status, answer)
+	}
+	db, err := pgx.Connect(t.Context(), h.knobs["postgres-url"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close(t.Context()) }()
+	if _, err := db.Exec(t.Context(), `update boards set max_delta = 100 where board_id = 'global'`); err != nil {
+		t.Fatal(err)
+	}
+	h.await("the bounds to hold", func() bool {
+		status, answer := n.submit("bob", "big", "500", nil)
+		return status == http.StatusUnprocessableEntity && strings.Contains(answer, "delta_out_of_range")
+	})
+	if status, answer := n.submit("alice", "big", "500", nil); status != http.StatusOK || !strings.Contains(answer, `"replayed":true`) {
+		t.Errorf("the event again: got %d %s, want its receipt", status, answer)
+	}
+	if status, answer := n.submit("alice", "big", "501", nil); status != http.StatusConflict || !strings.Contains(answer, "event_conflict") {
+		t.Errorf("with another delta: got %d %s, want a conflict", status, answer)
+	}
+	if status, answer := n.submit("alice", "other", "101", nil); status != http.StatusUnprocessableEntity {
+		t.Errorf("another event: got %d %s, want a 422", status, answer)
+	}
+	for name, delta := range map[string]string{"0 is no delta": "0", "5.0 neither": "5.0"} {
+		if status, answer := n.submit("alice", "none", delta, nil); status != http.StatusBadRequest {
+			t.Errorf("%s: got %d %s, want a 400", name, status, answer)
+		}
+	}
+	var rows int64
+	if err := db.QueryRow(t.Context(), `select count(*) from user_score_histories where user_id = 'alice'`).Scan(&rows); err != nil || rows != 1 {
+		t.Errorf("alice has %d rows, %v, want 1", rows, err)
+	}
+}
