@@ -17,8 +17,13 @@ import (
 // submit sends an increment as its user and returns the status and the answer.
 func (n *node) submit(user, event, delta string, header http.Header) (int, string) {
 	n.h.t.Helper()
-	body := `{"user_id":"` + user + `","event_id":"` + event + `","delta":` + delta + `,"timestamp":"` + time.Now().UTC().Format(time.RFC3339) + `"}`
-	req, err := http.NewRequestWithContext(n.h.t.Context(), http.MethodPost, n.url+"/v1/scores/increment", strings.NewReader(body))
+	return n.post("/v1/scores/increment", user,
+		`{"user_id":"`+user+`","event_id":"`+event+`","delta":`+delta+`,"timestamp":"`+time.Now().UTC().Format(time.RFC3339)+`"}`, header)
+}
+
+func (n *node) post(path, user, body string, header http.Header) (int, string) {
+	n.h.t.Helper()
+	req, err := http.NewRequestWithContext(n.h.t.Context(), http.MethodPost, n.url+path, strings.NewReader(body))
 	if err != nil {
 		n.h.t.Fatal(err)
 	}
@@ -91,10 +96,13 @@ func TestARepeatIsNotHeldToBoundsThatCameLater(t *testing.T) {
 	if _, err := db.Exec(t.Context(), `update boards set max_delta = 100 where board_id = 'global'`); err != nil {
 		t.Fatal(err)
 	}
-	h.await("the bounds to hold", func() bool {
-		status, answer := n.submit("bob", "big", "500", nil)
-		return status == http.StatusUnprocessableEntity && strings.Contains(answer, "delta_out_of_range")
+	h.await("the node to know the bounds", func() bool {
+		_, action := n.post("/v1/actions", "bob", "{}", nil)
+		return strings.Contains(action, `"max_delta":100,`)
 	})
+	if status, answer := n.submit("bob", "big", "500", nil); status != http.StatusUnprocessableEntity || !strings.Contains(answer, "delta_out_of_range") {
+		t.Errorf("another's: got %d %s, want a 422", status, answer)
+	}
 	if status, answer := n.submit("alice", "big", "500", nil); status != http.StatusOK || !strings.Contains(answer, `"replayed":true`) {
 		t.Errorf("the event again: got %d %s, want its receipt", status, answer)
 	}
