@@ -3,13 +3,16 @@ package loadgen
 import (
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/scoreboard/scoreboard/client/clienttest"
 	"github.com/scoreboard/scoreboard/loadgen/criteria"
 	"github.com/scoreboard/scoreboard/loadgen/pace"
+	"github.com/scoreboard/scoreboard/loadgen/record"
 	"github.com/scoreboard/scoreboard/loadgen/report"
+	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/testdata/scenarios"
 )
 
@@ -156,5 +159,74 @@ func TestAStallShowsInTheCorrectedPercentileAlone(t *testing.T) {
 	}
 	if !slices.Contains(missed(r), "api.p99") || slices.Contains(missed(r), "api.service.p99") {
 		t.Errorf("missed %v with api.p99 %v ms", missed(r), r.Measured["api.p99"])
+	}
+}
+
+// A comparison that breaks off loses neither the report nor a criterion.
+func TestWhatCannotBeComparedFails(t *testing.T) {
+	t.Parallel()
+	r := accept(t, newLiar(t, &liar{mute: true}).URL, 50, 2*time.Second, nil)
+	for _, name := range []string{"lost", "doubled", "audit.found", "top.correct", "me.correct", "metrics.found"} {
+		if _, known := r.Measured[name]; known || !slices.Contains(missed(r), name) {
+			t.Errorf("%s was measured: %v", name, r.Measured[name])
+		}
+	}
+	if r.Verdict != report.Failed || r.Cut || !strings.Contains(strings.Join(r.Notes, "; "), "the comparison was given up: read the scores: ") {
+		t.Errorf("got %s, cut %v, notes %v", r.Verdict, r.Cut, r.Notes)
+	}
+}
+
+// What a rate limit turns away was not refused for its signature.
+func TestARefusalByTheLimitSaysNothingOfSignatures(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		status  int
+		problem bool
+		want    tally
+	}{
+		"refused":         {401, false, tally{1, 1}},
+		"not looked at":   {429, false, tally{}},
+		"accepted":        {200, true, tally{1, 0}},
+		"refused wrongly": {400, true, tally{1, 0}},
+		"broken":          {503, true, tally{}},
+	} {
+		b := newBook(&Plan{Users: 1})
+		problem := b.take(event{kind: record.Forged}, c.status, "", []byte("{}"))
+		if (problem != "") != c.problem || b.forged != c.want {
+			t.Errorf("%s: got %q, %+v", name, problem, b.forged)
+		}
+	}
+}
+
+// A row of the ledger is a trail where it tells what became of which score.
+func TestARowOfTheLedgerTells(t *testing.T) {
+	t.Parallel()
+	before, now := int64(7), time.Now()
+	good := protocol.Receipt{Applied: 5, PreviousScore: &before, NewScore: 12, Version: 1, RecordedAt: now}
+	if !tells(good, 5) || tells(good, 6) {
+		t.Error("a good row does not tell, or tells of another delta")
+	}
+	for name, change := range map[string]func(*protocol.Receipt){
+		"no score before": func(r *protocol.Receipt) { r.PreviousScore = nil },
+		"another sum":     func(r *protocol.Receipt) { r.NewScore++ },
+		"no version":      func(r *protocol.Receipt) { r.Version = 0 },
+		"no time":         func(r *protocol.Receipt) { r.RecordedAt = time.Time{} },
+	} {
+		row := good
+		change(&row)
+		if tells(row, 5) {
+			t.Errorf("%s: it is taken for a trail", name)
+		}
+	}
+}
+
+// Freshness of two clocks that differ is not zero, it is unknown.
+func TestASightBeforeTheCommitIsNoSample(t *testing.T) {
+	t.Parallel()
+	r := &run{}
+	r.sample("client", time.Now(), -time.Millisecond)
+	r.sample("client", time.Now(), time.Millisecond)
+	if len(r.samples) != 1 || r.ahead != 1 {
+		t.Errorf("got %d samples, %d before their commit", len(r.samples), r.ahead)
 	}
 }

@@ -80,19 +80,19 @@ func each[T any](ctx context.Context, of []T, do func(context.Context, T) error)
 	return context.Cause(ctx)
 }
 
-// status looks an event up: its applied delta where it is done.
-func (a *audit) status(ctx context.Context, user, id string) (status string, applied int64, err error) {
+// status looks an event up: its row of the ledger where it is done.
+func (a *audit) status(ctx context.Context, user, id string) (status string, row protocol.Receipt, err error) {
 	e, err := a.client.ReceiptOf(ctx, user, id)
 	if scoreboard.CodeOf(err) == scoreboard.CodeNotFound {
-		return "", 0, nil
+		return "", row, nil
 	}
 	if err != nil {
-		return "", 0, err
+		return "", row, err
 	}
 	if len(e.Receipts) == 1 {
-		applied = e.Receipts[0].Applied
+		row = e.Receipts[0]
 	}
-	return e.Status, applied, nil
+	return e.Status, row, nil
 }
 
 // resolve finds out what became of increments whose answer did not come.
@@ -108,10 +108,10 @@ func (a *audit) resolve(ctx context.Context) error {
 	var mu sync.Mutex
 	err := each(ctx, unknown, func(ctx context.Context, n uint64) error {
 		e := a.draw.event(n)
-		status, applied := protocol.StatusPending, int64(0)
+		status, row := protocol.StatusPending, protocol.Receipt{}
 		for deadline := time.Now().Add(a.settle); status == protocol.StatusPending && time.Now().Before(deadline); {
 			var err error
-			if status, applied, err = a.status(ctx, a.plan.name(e.user), e.id.String()); err != nil {
+			if status, row, err = a.status(ctx, a.plan.name(e.user), e.id.String()); err != nil {
 				return err
 			}
 			if status == protocol.StatusPending && !pause(ctx, 200*time.Millisecond) {
@@ -123,7 +123,7 @@ func (a *audit) resolve(ctx context.Context) error {
 		switch status {
 		case protocol.StatusDone:
 			*a.book.state(n) |= acked
-			a.book.expected[e.user] += applied
+			a.book.expected[e.user] += row.Applied
 		case protocol.StatusPending:
 		default:
 			*a.book.state(n) |= refused

@@ -76,10 +76,13 @@ func (b *book) enter(e event, status int, failure string, a answer) (problem str
 	}
 	switch e.kind {
 	case record.Forged:
+		if status == http.StatusTooManyRequests {
+			return "" // refused as it had to be, but not for its signature
+		}
 		if status == 0 || status >= 500 {
 			break // there is no answer to judge
 		}
-		return b.judge(&b.forged, status == http.StatusUnauthorized || status == http.StatusTooManyRequests, said)
+		return b.judge(&b.forged, status == http.StatusUnauthorized, said)
 	case record.Conflict:
 		if !known && good || status == 0 || status >= 500 {
 			break // its increment was not counted before, or there is no answer to judge

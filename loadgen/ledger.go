@@ -72,14 +72,20 @@ func (a *audit) recorded(ctx context.Context, n uint64) (there, right bool, err 
 		want = odd
 	}
 	for deadline := time.Now().Add(a.settle); ; {
-		status, applied, err := a.status(ctx, a.plan.name(e.user), e.id.String())
+		status, row, err := a.status(ctx, a.plan.name(e.user), e.id.String())
 		if err != nil || status != protocol.StatusPending || time.Now().After(deadline) {
-			return status == protocol.StatusDone, applied == want, err
+			return status == protocol.StatusDone, tells(row, want), err
 		}
 		if !pause(ctx, 200*time.Millisecond) {
 			return false, false, ctx.Err()
 		}
 	}
+}
+
+// tells says whether a row of the ledger is an audit trail of an increment: how
+// much it was, what it made of which score, and when.
+func tells(row protocol.Receipt, delta int64) bool {
+	return row.Applied == delta && row.PreviousScore != nil && row.NewScore == *row.PreviousScore+delta && row.Version > 0 && !row.RecordedAt.IsZero()
 }
 
 // absentees are the probes that were refused.

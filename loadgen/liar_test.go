@@ -43,6 +43,7 @@ type liar struct {
 	stale  time.Duration // frames come so late
 	forged bool          // signatures are not checked
 	top    bool          // the head of the board is wrong
+	mute   bool          // tells nobody's score
 	// loadOnly spares what is beside the load the stall.
 	loadOnly bool
 	mu       sync.Mutex
@@ -89,6 +90,8 @@ func (l *liar) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer := httptest.NewRecorder()
 		l.proxy.ServeHTTP(answer, r)
 		_, _ = io.WriteString(w, strings.Replace(answer.Body.String(), `"rank":2,`, `"rank":3,`, 1))
+	case l.mute && strings.HasSuffix(r.URL.Path, "/score"):
+		http.Error(w, "", http.StatusForbidden)
 	case r.URL.Path == "/v1/scores/increment":
 		body, _ := io.ReadAll(r.Body)
 		var in protocol.IncrementRequest

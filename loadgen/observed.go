@@ -16,6 +16,22 @@ import (
 // and the lag of each stage.
 var families = []string{"scoreboard_api_request_seconds", "scoreboard_outbox_lag_seconds", "scoreboard_projection_lag_seconds"}
 
+// reach asks before the load what is asked again after it: a wrong address is
+// better known then.
+func (a *acceptance) reach(ctx context.Context) error {
+	r := a.run
+	if _, err := scrape(ctx, r.web, r.Ops); err != nil {
+		r.Say("there are no metrics: %v; --ops is their address", err)
+	}
+	if r.Prometheus == "" {
+		return nil
+	}
+	if _, err := healthyAlerts(ctx, r.web, r.Prometheus); err != nil {
+		return fmt.Errorf("ask Prometheus for its rules: %w", err)
+	}
+	return nil
+}
+
 // metrics looks for them where the server shows its metrics.
 func (a *acceptance) metrics(ctx context.Context) {
 	text, err := scrape(ctx, a.run.web, a.run.Ops)
@@ -41,6 +57,8 @@ func scrape(ctx context.Context, web *http.Client, ops string) (string, error) {
 }
 
 func fetch(ctx context.Context, web *http.Client, url string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
 		return nil, err

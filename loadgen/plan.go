@@ -48,6 +48,7 @@ type Plan struct {
 const (
 	maxUsers  = 10_000_000
 	maxReads  = 1000
+	maxSkew   = 100 // all are the first user long before
 	maxBoards = 100
 	// DefaultConnections are enough for 10,000 a second that take 100 ms each.
 	DefaultConnections = 1024
@@ -63,11 +64,12 @@ func (p *Plan) Check() error {
 		return errors.New("there must be at least one user")
 	case p.Users > maxUsers:
 		return fmt.Errorf("there may be %d users", maxUsers)
-	case p.Skew != 0 && p.Skew <= 1:
-		return fmt.Errorf("the skew must be 0 or above 1, not %v", p.Skew)
-	case p.Reads < 0 || p.Reads > maxReads:
+	// Each is asked for what it must be, for NaN is neither above nor below.
+	case p.Skew != 0 && !(p.Skew > 1 && p.Skew <= maxSkew):
+		return fmt.Errorf("the skew must be 0, or above 1 up to %d, not %v", maxSkew, p.Skew)
+	case !(p.Reads >= 0 && p.Reads <= maxReads):
 		return fmt.Errorf("the reads for each increment must be 0 to %d, not %v", maxReads, p.Reads)
-	case min(p.Repeats, p.Conflicts, p.Forged, p.Parallel, p.Cut) < 0 || p.Repeats+p.Conflicts+p.Forged+p.Parallel > 0.9 || p.Cut > 0.9:
+	case !(min(p.Repeats, p.Conflicts, p.Forged, p.Parallel, p.Cut) >= 0 && p.Repeats+p.Conflicts+p.Forged+p.Parallel <= 0.9 && p.Cut <= 0.9):
 		return errors.New("repeats, conflicts and forgeries are shares, at most 0.9 together")
 	case len(p.Boards) > maxBoards:
 		return fmt.Errorf("there may be %d boards", maxBoards)

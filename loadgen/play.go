@@ -81,7 +81,7 @@ func (p *player) play(ctx context.Context, d *draw, b *book) (lasted time.Durati
 		case now := <-second.C:
 			e := p.every(zero.since(now))
 			if e == nil && p.denied >= mostDenied {
-				e = fmt.Errorf("the last %d increments were all answered %s: check token and key", p.denied, p.denial)
+				e = fmt.Errorf("the last %d increments were all refused, %s: check token and key", p.denied, p.denial)
 			}
 			if e != nil && err == nil {
 				err = e
@@ -134,13 +134,16 @@ func (p *player) take(d *draw, b *book, res *vegeta.Result, sent time.Duration) 
 // key before nothing else is to be expected.
 const mostDenied = 200
 
-// denials counts those.
+// denials counts those. A server that has refused a few of them refuses the rest
+// of the address without a look at their signatures.
 func (p *player) denials(kind record.Kind, h record.Hit) {
 	switch {
 	case kind != record.Increment:
 	case h.Status == http.StatusUnauthorized || h.Status == http.StatusForbidden:
 		p.denied++
 		p.denial = h.Problem
+	case h.Status == http.StatusTooManyRequests && p.denied > 0:
+		p.denied++
 	default:
 		p.denied = 0
 	}

@@ -60,6 +60,8 @@ func (p *prober) post(ctx context.Context, token string, r *protocol.IncrementRe
 }
 
 func (p *prober) once(ctx context.Context, token string, body []byte) (reply, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(p.server.URL, "/")+"/v1/scores/increment", bytes.NewReader(body))
 	if err != nil {
 		return reply{}, err

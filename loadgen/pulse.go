@@ -252,7 +252,7 @@ func (p *pulse) poll(ctx context.Context) {
 
 // toSample makes a sample of what began at a moment.
 func toSample(where string, began, at time.Time, took time.Duration) record.Sample {
-	return record.Sample{Where: where, At: max(at.Sub(began), 0), Took: max(took, 0)}
+	return record.Sample{Where: where, At: max(at.Sub(began), 0), Took: took}
 }
 
 // pause waits, unless ctx ends first.

@@ -30,6 +30,7 @@ type run struct {
 	file    *record.Writer
 	builder *report.Builder
 	samples []pending
+	ahead   int // sights before what they saw was recorded
 	server  record.Tick
 
 	last Progress
@@ -134,8 +135,12 @@ func (r *run) all(ctx context.Context, raw io.Writer) error {
 	if acceptance != nil {
 		others.Go(func() { acceptance.beside(beside) })
 	}
+	tokens := r.tokens()
+	if len(tokens) > 1 {
+		r.ending.Notes = append(r.ending.Notes, fmt.Sprintf("played under %d tokens, for the updates of one are limited", len(tokens)))
+	}
 	p := &player{
-		plan: &r.Plan, due: r.Plan.requests(), server: r.Server, tokens: r.tokens(),
+		plan: &r.Plan, due: r.Plan.requests(), server: r.Server, tokens: tokens,
 		hit: r.hit, acked: func(event) {}, every: r.every,
 	}
 	if acceptance != nil {
@@ -155,10 +160,15 @@ func (r *run) all(ctx context.Context, raw io.Writer) error {
 	if acceptance != nil && !r.ending.Cut {
 		r.Say("the load has ended; comparing the ledger, the scores and the ranks with what was answered")
 		if err := acceptance.after(ctx); err != nil {
-			return err
+			// The load is worth its report; what was not measured fails its criterion.
+			r.ending.Notes = append(r.ending.Notes, "the comparison was given up: "+err.Error())
+			r.ending.Cut = ctx.Err() != nil
 		}
 	}
 	r.place()
+	if r.ahead > 0 {
+		r.ending.Notes = append(r.ending.Notes, fmt.Sprintf("%d times an increment was seen before it was recorded: the store's clock is ahead, and those are not in the freshness", r.ahead))
+	}
 	r.builder.Ending(r.ending)
 	return nil
 }

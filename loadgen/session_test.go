@@ -1,9 +1,11 @@
 package loadgen
 
 import (
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -57,7 +59,30 @@ func TestATokenThatNobodyRenewsEndsTheRunWithOneLine(t *testing.T) {
 	o := load(t, s.URL, "400/1h", nil)
 	o.Server.Token = clienttest.TokenFor("load", "score:update", 2*time.Second)
 	_, err := Run(t.Context(), o)
-	if err == nil || !strings.Contains(err.Error(), "increments were all answered 401 unauthorized: check token and key") {
+	if err == nil || !strings.Contains(err.Error(), "increments were all refused, 401 unauthorized: check token and key") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A server that has refused a few bad signatures answers the rest of the address
+// 429, which must not hide that the key is wrong.
+func TestAWrongKeyEndsTheRunWhereTheAddressIsLimited(t *testing.T) {
+	t.Parallel()
+	var refused atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		status, code := http.StatusUnauthorized, "invalid_signature"
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/tokens"):
+			status, code = http.StatusForbidden, "forbidden"
+		case refused.Add(1) > 10:
+			status, code = http.StatusTooManyRequests, "rate_limited"
+		}
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, `{"error_code":"`+code+`","message":"no","request_id":"r"}`)
+	}))
+	defer server.Close()
+	_, err := Run(t.Context(), load(t, server.URL, "400/1h", nil))
+	if err == nil || !strings.Contains(err.Error(), "increments were all refused, 401 invalid_signature: check token and key") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -38,8 +38,8 @@ issuer for the criteria on limits and on /me.
 --rate, --duration and --users ask for less than the profile. Limits on rates and
 on the duration shrink with them, and the verdict is then "scaled", never
 "passed". So it is where nobody named a Prometheus that could have loaded the alert
-rules, and where a run ends early. raw.zst, report.json and report.html go to --out. Exit code 3 says that
-criteria were missed.
+rules, and where a run ends early. raw.zst, report.json and report.html go to
+--out. Exit code 3 says that criteria were missed.
 
 --chaos sends repeats in the same moment as what they repeat, cuts requests off
 after they were sent, and runs each --fault, a command of the shell such as one
@@ -61,8 +61,11 @@ E (reads beside writes), and full (A, B and C at once, at A's load).`,
 				return usagef("--rate, --duration and --users must be more than nothing")
 			}
 			scenario.Scale(rate, lasts, users)
-			if !chaos && len(faults) > 0 {
+			switch {
+			case !chaos && len(faults) > 0:
 				return usagef("--fault is for --chaos")
+			case chaos && len(faults) == 0:
+				return usagef("--chaos needs a --fault: a command that breaks something in the middle")
 			}
 			l := scenario.Load
 			plan := loadgen.Plan{
@@ -129,6 +132,9 @@ func thisMachine() record.Machine {
 	m := record.Machine{
 		Host: host, OS: runtime.GOOS + "/" + runtime.GOARCH, CPU: "unknown", Cores: runtime.NumCPU(), Go: runtime.Version(),
 		Version: v.Version, Commit: v.Commit,
+	}
+	if v.Changed {
+		m.Commit += ", with changes"
 	}
 	info, err := os.ReadFile("/proc/cpuinfo") // on Linux
 	if err != nil {

@@ -14,6 +14,7 @@ var version, commit, date string
 type Info struct {
 	Version string `json:"version"`
 	Commit  string `json:"commit,omitempty"`
+	Changed bool   `json:"changed,omitempty"` // the sources were not all of the commit
 	Date    string `json:"date,omitempty"` // of the commit
 	Go      string `json:"go"`
 }
@@ -30,6 +31,8 @@ func Read() Info {
 			switch s.Key {
 			case "vcs.revision":
 				b.Commit = s.Value
+			case "vcs.modified":
+				b.Changed = s.Value == "true"
 			case "vcs.time":
 				b.Date = s.Value
 			}
