@@ -104,7 +104,7 @@ func (p *program) loadOptions(plan loadgen.Plan, out, ops string) (loadgen.Optio
 		return loadgen.Options{}, err
 	}
 	if plan.Seed == 0 {
-		plan.Seed = uint64(time.Now().UnixNano())
+		plan.Seed = uint64(time.Now().UnixMicro()) // what reads JSON as floats reads it whole
 	}
 	if err := plan.Check(); err != nil {
 		return loadgen.Options{}, &usageError{err}

@@ -2,6 +2,7 @@ package record
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -122,7 +123,10 @@ func (d *reader) value(v any) error {
 	if _, err := io.ReadFull(d.in, b); err != nil {
 		return err
 	}
-	return json.Unmarshal(b, v)
+	// A parameter such as the seed is more than a float64 holds.
+	exact := json.NewDecoder(bytes.NewReader(b))
+	exact.UseNumber()
+	return exact.Decode(v)
 }
 
 func (d *reader) hit(v Visitor) error {

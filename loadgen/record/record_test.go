@@ -2,6 +2,7 @@ package record
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -38,7 +39,7 @@ func full(t *testing.T, hits int) (*bytes.Buffer, collect) {
 	want := collect{
 		headers: []Header{{
 			Format: format, Began: time.Unix(1, 0).UTC(), Profile: "A", Scaled: true, Checks: []Check{{"lost == 0", "A"}},
-			Parameters: map[string]any{"rate": "5"}, Asked: []uint64{5, 5}, Duration: 2 * time.Second, Shard: Shard{2, 5},
+			Parameters: map[string]any{"rate": "5", "seed": json.Number("18446744073709551615")}, Asked: []uint64{5, 5}, Duration: 2 * time.Second, Shard: Shard{2, 5},
 		}},
 		samples: []Sample{{"redis", time.Second, time.Millisecond}},
 		ticks:   []Tick{{time.Second, 3, 7, 40}},

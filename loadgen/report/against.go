@@ -78,7 +78,8 @@ func differing(r, other *Report) []pair {
 		delete(values, name)
 	}
 	for _, line := range theirs { // what only the other has
-		if name, value, _ := strings.Cut(line, ": "); values[name] == value {
+		name, value, _ := strings.Cut(line, ": ")
+		if _, left := values[name]; left {
 			pairs = append(pairs, pair{Name: name, Other: value})
 		}
 	}

@@ -15,7 +15,8 @@ const (
 	top, bottom             = 10.0, 24.0
 )
 
-// series is a line of a chart.
+// series is a line of a chart. Its colour is a class of the page, which has one
+// shade on white and one on black.
 type series struct {
 	name, colour string
 	x, y         []float64
@@ -36,7 +37,7 @@ func (a axis) place(v float64) float64 {
 	return (v - a.least) / (a.most - a.least)
 }
 
-// marks are where the axis is labelled: the powers of ten, or quarters.
+// marks are where the axis is labelled: the powers of ten, or round numbers.
 func (a axis) marks() []float64 {
 	var marks []float64
 	if a.log {
@@ -45,8 +46,14 @@ func (a axis) marks() []float64 {
 		}
 		return marks
 	}
-	for i := range 5 {
-		marks = append(marks, a.least+float64(i)*(a.most-a.least)/4)
+	step := math.Pow(10, math.Floor(math.Log10((a.most-a.least)/2)))
+	for _, wider := range []float64{2, 2.5, 2} { // 1, 2, 5 and 10 times
+		if (a.most-a.least)/step > 6 {
+			step *= wider
+		}
+	}
+	for m := a.least; m <= a.most*1.001; m += step {
+		marks = append(marks, m)
 	}
 	return marks
 }
@@ -83,9 +90,9 @@ func chart(title string, x axis, xMarks []float64, xText func(float64) string, y
 	py := func(v float64) float64 { return top + h*(1-y.place(v)) }
 	fmt.Fprintf(&b, `<figure><figcaption>%s`, html.EscapeString(title))
 	for _, s := range lines {
-		fmt.Fprintf(&b, ` <span style="color:%s">■ %s</span>`, s.colour, html.EscapeString(s.name))
+		fmt.Fprintf(&b, ` <span class="%s">■ %s</span>`, s.colour, html.EscapeString(s.name))
 	}
-	fmt.Fprintf(&b, `</figcaption><svg viewBox="0 0 %.0f %.0f" role="img" aria-label="%s">`, chartWidth, chartHeight, html.EscapeString(title))
+	fmt.Fprintf(&b, `</figcaption><div class="wide"><svg viewBox="0 0 %.0f %.0f" role="img" aria-label="%s">`, chartWidth, chartHeight, html.EscapeString(title))
 	for _, m := range y.marks() {
 		fmt.Fprintf(&b, `<path class="grid" d="M%.1f %.1fH%.1f"/><text x="%.1f" y="%.1f" text-anchor="end">%s</text>`,
 			left, py(m), chartWidth-right, left-4, py(m)+4, tick(m)+y.unit)
@@ -97,7 +104,7 @@ func chart(title string, x axis, xMarks []float64, xText func(float64) string, y
 		if len(s.x) == 0 {
 			continue
 		}
-		fmt.Fprintf(&b, `<path class="line" stroke="%s" d="`, s.colour)
+		fmt.Fprintf(&b, `<path class="line %s" d="`, s.colour)
 		command := "M"
 		for i := range s.x {
 			if y.log && s.y[i] <= 0 { // nothing was measured: a gap
@@ -109,7 +116,7 @@ func chart(title string, x axis, xMarks []float64, xText func(float64) string, y
 		}
 		b.WriteString(`"/>`)
 	}
-	b.WriteString(`</svg></figure>`)
+	b.WriteString(`</svg></div></figure>`)
 	return template.HTML(b.String()) // its text is escaped above
 }
 
@@ -117,7 +124,7 @@ func chart(title string, x axis, xMarks []float64, xText func(float64) string, y
 func tick(v float64) string {
 	switch {
 	case v >= 10_000:
-		return fmt.Sprintf("%.4gk", v/1000)
+		return fmt.Sprintf("%gk", math.Round(v/100)/10)
 	case v >= 100 || v == math.Trunc(v):
 		return fmt.Sprintf("%.0f", v)
 	}

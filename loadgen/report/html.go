@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"strconv"
 )
 
 //go:embed report.html.tmpl
@@ -16,7 +17,8 @@ func (r *Report) HTML(w io.Writer) error { return r.HTMLAgainst(w, nil) }
 // HTMLAgainst is HTML with another run beside it, where there is one.
 func (r *Report) HTMLAgainst(w io.Writer, other *Report) error {
 	t, err := template.New("report").Funcs(template.FuncMap{
-		"ms": func(v float64) string { return fmt.Sprintf("%.1f", v) },
+		"ms":    func(v float64) string { return fmt.Sprintf("%.1f", v) },
+		"count": grouped,
 	}).Parse(page)
 	if err != nil {
 		return fmt.Errorf("parse the page: %w", err)
@@ -24,11 +26,12 @@ func (r *Report) HTMLAgainst(w io.Writer, other *Report) error {
 	type line struct {
 		Name string
 		L    Latency
+		N    uint64
 	}
 	var rows []line
 	for _, row := range r.rows() {
 		if row.l.N > 0 {
-			rows = append(rows, line{row.name, row.l})
+			rows = append(rows, line{row.name, row.l, uint64(row.l.N)})
 		}
 	}
 	type verdict struct {
@@ -41,7 +44,7 @@ func (r *Report) HTMLAgainst(w io.Writer, other *Report) error {
 	}
 	data := map[string]any{
 		"Report": r, "Headline": r.headline(), "Verdicts": verdicts, "Rows": rows,
-		"Parameters": parameterLines(r.Parameters), "Charts": r.charts(other),
+		"Answers": r.answers(), "Parameters": parameterLines(r.Parameters), "Charts": r.charts(other),
 	}
 	if other != nil {
 		data["Other"], data["Pairs"] = other.headline(), append(differing(r, other), against(r, other)...)
@@ -49,8 +52,18 @@ func (r *Report) HTMLAgainst(w io.Writer, other *Report) error {
 	return t.Execute(w, data)
 }
 
-// The colours of the lines, told apart by those who see few colours too.
-const blue, orange, green, grey = "#0072b2", "#d55e00", "#009e73", "#777777"
+// grouped writes a count with its thousands apart.
+func grouped(n uint64) string {
+	s := strconv.FormatUint(n, 10)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// The colours of the lines, told apart by those who see few colours too. The
+// page says what they are.
+const blue, orange, green, grey = "blue", "orange", "green", "grey"
 
 // charts draws the run; of another one only what is compared, in grey.
 func (r *Report) charts(other *Report) []template.HTML {

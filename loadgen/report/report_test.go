@@ -260,6 +260,20 @@ func TestShardsAreMergedByTheirHits(t *testing.T) {
 	}
 }
 
+func TestARunDoesNotDifferFromItself(t *testing.T) {
+	t.Parallel()
+	r, _, err := Make(recorded(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, commit := range []string{"abc", ""} {
+		r.Machine.Commit = commit
+		if pairs := differing(r, r); len(pairs) > 0 {
+			t.Errorf("got %+v", pairs)
+		}
+	}
+}
+
 func TestWhatIsLeftOutKeepsARunFromPassing(t *testing.T) {
 	t.Parallel()
 	b := NewBuilder(record.Header{Checks: []record.Check{{Text: "lost == 0", Source: "A"}, {Text: "alerts.loaded == 100%", Source: "A"}}})

@@ -49,6 +49,7 @@ func (r *Report) Text(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%.1f s of traffic: %d requests fell due, %d were sent, %d succeeded\n", r.Seconds, r.Asked, r.Sent, r.Succeeded)
 	fmt.Fprintf(&b, "%.1f increments and %.1f reads a second\n", r.Rate, r.ReadsRate)
+	fmt.Fprintf(&b, "answers: %s\n", r.answers())
 	if r.Shards != "" {
 		fmt.Fprintf(&b, "by %s generators\n", r.Shards)
 	}
@@ -84,6 +85,15 @@ func (r *Report) Text(w io.Writer) error {
 	fmt.Fprintf(&b, "%s\n", r.headline())
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// answers says how often each status came.
+func (r *Report) answers() string {
+	var words []string
+	for _, status := range slices.Sorted(maps.Keys(r.Statuses)) {
+		words = append(words, status+": "+grouped(r.Statuses[status]))
+	}
+	return strings.Join(words, "; ")
 }
 
 type row struct {
