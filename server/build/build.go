@@ -15,7 +15,7 @@ type Info struct {
 	Version string `json:"version"`
 	Commit  string `json:"commit,omitempty"`
 	Changed bool   `json:"changed,omitempty"` // the sources were not all of the commit
-	Date    string `json:"date,omitempty"` // of the commit
+	Date    string `json:"date,omitempty"`    // of the commit
 	Go      string `json:"go"`
 }
 
