@@ -64,7 +64,7 @@ func (d doctor) redis(ctx context.Context) protocol.Check {
 
 func (d doctor) kafka(ctx context.Context) protocol.Check {
 	if d.s.kafka == nil {
-		return protocol.Check{Name: "kafka", Status: protocol.CheckSkipped, Detail: "this process does not use it (transport " + d.s.config.Transport + ")"}
+		return protocol.Check{Name: "kafka", Status: protocol.CheckSkipped, Detail: "this process does not use it (transport " + d.s.knobs.current.Load().Transport + ")"}
 	}
 	return ping(ctx, "kafka", "changes wait in the outbox until it is back: look at the brokers and at kafka.brokers", d.s.kafka.Ping)
 }
@@ -143,7 +143,7 @@ func (d doctor) disk(context.Context) protocol.Check {
 // configuration names settings that are for development.
 func (d doctor) configuration(context.Context) protocol.Check {
 	c := d.s.config
-	check := protocol.Check{Name: "configuration", Status: protocol.CheckOK, Detail: fmt.Sprintf("roles %v, transport %s", c.Roles, c.Transport)}
+	check := protocol.Check{Name: "configuration", Status: protocol.CheckOK, Detail: fmt.Sprintf("roles %v, transport %s", c.Roles, d.s.knobs.current.Load().Transport)}
 	var odd string
 	switch {
 	case c.AuthSignature == "optional":

@@ -19,7 +19,8 @@
 //     events, writes ledger, scores and outbox, and commits.
 //   - outbox relays committed changes by a cursor of (xid, id) under a lease.
 //   - broker is Kafka: events keyed by user. Redis Streams or nothing can take
-//     its place (the knob transport).
+//     its place (the knob transport), also while everything runs: one way is
+//     written, all are read.
 //   - projection consumes them and applies what is newer; what cannot be
 //     applied goes to the dead letters.
 //   - ranking is Redis. One script moves standings, bumps the board's version

@@ -20,19 +20,14 @@ import (
 
 // What stands here makes one station look the way another asks for it.
 
-// source is the broker as the projection sees it.
-type source struct{ consumer consumer }
-
-// consumer is the end of a transport.
-type consumer interface {
-	Consume(ctx context.Context, handle broker.Handler) error
-}
+// source is a transport as the projection sees it.
+type source struct{ *way }
 
 func (s source) Consume(ctx context.Context, handle func(context.Context, []projection.Record) (map[int]int64, error)) error {
-	return s.consumer.Consume(ctx, func(ctx context.Context, in []broker.Record) (map[int]int64, error) {
+	return s.from.Consume(ctx, func(ctx context.Context, in []broker.Record) (map[int]int64, error) {
 		out := make([]projection.Record, len(in))
 		for i, r := range in {
-			out[i] = projection.Record{Partition: r.Partition, Offset: r.Offset, Value: r.Value}
+			out[i] = projection.Record{Topic: s.topic, Partition: r.Partition, Offset: r.Offset, Value: r.Value}
 		}
 		return handle(ctx, out)
 	})
@@ -42,13 +37,12 @@ func (s source) Consume(ctx context.Context, handle func(context.Context, []proj
 // else listens.
 type deadLetters struct {
 	store    *store.Store
-	topic    string           // where the records came from
 	producer *broker.Producer // nil without Kafka
 }
 
 func (d deadLetters) Bury(ctx context.Context, r projection.Record, reason string) error {
 	err := d.store.Bury(ctx, &scoreboard.DeadLetter{
-		Topic: d.topic, Partition: r.Partition, Offset: r.Offset, Value: r.Value, Reason: reason, Attempts: 1,
+		Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Value: r.Value, Reason: reason, Attempts: 1,
 	})
 	if err != nil || d.producer == nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -31,10 +32,11 @@ type knobs struct {
 
 	mu      sync.Mutex
 	applied int64 // the version that was applied last
+	carrier string
 }
 
 func newKnobs(s *Server, c *config.Config) *knobs {
-	k := &knobs{server: s, deployed: c}
+	k := &knobs{server: s, deployed: c, carrier: processName()}
 	k.current.Store(c)
 	k.trust.Store(trustOf(c))
 	return k
@@ -77,7 +79,10 @@ func (k *knobs) follow(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return k.apply(ctx, stored)
+	if err := k.apply(ctx, stored); err != nil || !k.server.carries() {
+		return err
+	}
+	return k.server.store.JoinCarriers(ctx, k.carrier, k.deployed.Carrying(), 5*knobsEvery)
 }
 
 // apply puts in force what is stored, once for each version.
@@ -103,11 +108,20 @@ func (k *knobs) apply(ctx context.Context, stored []scoreboard.StoredKnob) error
 	if err := s.turn(ctx, c); err != nil {
 		return err
 	}
+	if turned := k.current.Load().Transport != c.Transport; s.ways != nil && (turned || k.applied == 0 && turnedOnce(stored)) {
+		s.ways.take(c.Transport)
+	}
 	k.current.Store(c)
 	k.trust.Store(trustOf(c))
 	k.applied = version
 	s.log.Info("knobs turned", "version", version)
 	return nil
+}
+
+// turnedOnce says whether operators have ever turned the transport: what a
+// process that starts finds in the others may then be as new as it is.
+func turnedOnce(stored []scoreboard.StoredKnob) bool {
+	return slices.ContainsFunc(stored, func(k scoreboard.StoredKnob) bool { return k.Name == "transport" })
 }
 
 // turn has every station follow a configuration.
@@ -173,10 +187,17 @@ func (k *knobs) SetKnob(ctx context.Context, name string, value *string, why *sc
 	if !config.Live(name) {
 		return nil, scoreboard.Invalid("name", "knob %s is set at the start of the daemon only", name)
 	}
+	carriers, err := k.server.store.Carriers(ctx)
+	if err != nil {
+		return nil, err
+	}
 	stored, err := k.server.store.SetKnob(ctx, name, value, why, func(stored []scoreboard.StoredKnob) error {
 		c, err := k.deployed.With(stored)
 		if err == nil && c.AuthJWKSURL != k.current.Load().AuthJWKSURL && (c.AuthJWKSURL == "" || k.server.keySet == nil) {
 			err = errors.New("knob auth.jwks_url can be changed, but not turned on or off, while the daemon runs")
+		}
+		if err == nil && name == "transport" && value != nil {
+			err = followed(carriers, c.Transport)
 		}
 		if err != nil {
 			return scoreboard.Invalid("value", "%s", strings.TrimPrefix(err.Error(), "knob "))
@@ -196,6 +217,18 @@ func (k *knobs) SetKnob(ctx context.Context, name string, value *string, why *sc
 		}
 	}
 	return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "there is no knob %.100s", name)
+}
+
+// followed says who of those that relay and project could not work with a
+// transport.
+func followed(carriers []scoreboard.Carrier, transport string) error {
+	for _, c := range carriers {
+		if !slices.Contains(c.Transports, transport) {
+			return fmt.Errorf("knob transport cannot be %s: process %s cannot work with it (kafka wants kafka.brokers; direct wants the roles relay and projector in one process)",
+				transport, c.Owner)
+		}
+	}
+	return nil
 }
 
 // InForce is a deployed configuration with what operators have turned, as the

@@ -20,8 +20,7 @@ type jobs struct {
 	ranking *ranking.Ranking
 
 	histories map[string]history // by topic
-	topic     string             // of them, where none is named
-	gaps      bool               // their offsets have
+	topic     func() string      // of them, where none is named
 }
 
 func (j jobs) Boards(ctx context.Context) ([]scoreboard.Board, error) {

@@ -16,44 +16,54 @@ import (
 // another transport only increments that are accepted for later need it.
 func (s *Server) needsKafka() bool {
 	c := s.config
-	carries := c.Has(config.RoleRelay) || c.Has(config.RoleProjector)
 	if c.Has(config.RoleGateway) && c.RealtimeBus == config.BusKafka {
 		return true
 	}
-	return c.Has(config.RoleIntake) || c.Transport == config.TransportKafka && (carries || s.writes())
+	return c.Has(config.RoleIntake) || c.Transport == config.TransportKafka && (s.carries() || s.writes())
+}
+
+// carries says whether this process is at an end of the transport.
+func (s *Server) carries() bool {
+	return s.config.Has(config.RoleRelay) || s.config.Has(config.RoleProjector)
 }
 
 // makePipeline makes the relay and the projection, as this process has the
-// roles, on both ends of the transport. It returns what wakes the relay.
+// roles, over all transports that it can work with. It returns what wakes the
+// relay.
 func (s *Server) makePipeline(cold func(scoreboard.BoardID)) (wake func()) {
 	c := s.config
-	var to broker.Way
-	var from consumer
-	topic := c.KafkaTopic
-	switch c.Transport {
-	case config.TransportStreams:
-		streams := s.makeStreams()
-		to, from, topic = streams, streams.Consumer(s.log), c.StreamsName
-	case config.TransportDirect:
-		direct := broker.NewDirect()
-		to, from, topic = direct, direct, "direct"
-	default:
-		if c.Has(config.RoleRelay) {
-			s.events = s.kafka.Producer(c.KafkaTopic)
-			to = s.events
-		}
-		if c.Has(config.RoleProjector) {
-			from = s.kafka.Consumer(c.KafkaTopic, c.KafkaGroup, c.ProjectionBatch, s.log)
-		}
+	if !s.carries() {
+		return func() {}
 	}
+	all := s.makeWays()
 	if c.Has(config.RoleProjector) {
-		s.makeProjection(from, topic, cold)
+		s.makeProjection(all, cold)
 	}
 	if !c.Has(config.RoleRelay) {
 		return func() {}
 	}
-	s.makeRelay(to)
+	s.ways = newWays(all, c.Transport, s.log)
+	s.add("ways", s.ways)
+	s.makeRelay()
 	return s.relay.Wake
+}
+
+// makeWays makes both ends of the transports. Nothing is connected to before it
+// is used.
+func (s *Server) makeWays() []*way {
+	c := s.config
+	streams := s.makeStreams()
+	all := []*way{{config.TransportStreams, c.StreamsName, broker.NewEvents(streams), streams.Consumer(s.log)}}
+	if c.Carries(config.TransportKafka) {
+		s.events = s.kafka.Producer(c.KafkaTopic)
+		from := s.kafka.Consumer(c.KafkaTopic, c.KafkaGroup, c.ProjectionBatch, s.log)
+		all = append(all, &way{config.TransportKafka, c.KafkaTopic, broker.NewEvents(s.events), from})
+	}
+	if c.Carries(config.TransportDirect) {
+		direct := broker.NewDirect()
+		all = append(all, &way{config.TransportDirect, config.TransportDirect, broker.NewEvents(direct), direct})
+	}
+	return all
 }
 
 func (s *Server) makeStreams() *broker.Streams {
@@ -63,26 +73,30 @@ func (s *Server) makeStreams() *broker.Streams {
 	}, s.redis)
 }
 
-func (s *Server) makeProjection(from consumer, topic string, cold func(scoreboard.BoardID)) {
-	dead := deadLetters{store: s.store, topic: topic}
+func (s *Server) makeProjection(all []*way, cold func(scoreboard.BoardID)) {
+	dead := deadLetters{store: s.store}
 	if s.kafka != nil {
 		s.dead = s.kafka.Producer(s.config.KafkaDeadTopic)
 		dead.producer = s.dead
 	}
-	s.project = projection.New(source{from}, s.ranking, s.store, dead, cold, s.log)
-	s.register(s.project.Collectors()...)
-	if measured, ok := from.(interface{ Collectors() []prometheus.Collector }); ok {
-		s.register(measured.Collectors()...)
+	sources := make([]projection.Source, len(all))
+	for i, w := range all {
+		sources[i] = source{w}
+		if measured, ok := w.from.(interface{ Collectors() []prometheus.Collector }); ok {
+			s.register(measured.Collectors()...)
+		}
 	}
+	s.project = projection.New(sources, s.ranking, s.store, dead, cold, s.log)
+	s.register(s.project.Collectors()...)
 	s.add("projection", s.project)
 }
 
-func (s *Server) makeRelay(to broker.Way) {
+func (s *Server) makeRelay() {
 	c := s.config
 	s.relay = outbox.NewRelay(outbox.Options{
 		Owner: processName(), Shards: c.OutboxShards, Batch: c.OutboxBatch,
 		Poll: c.OutboxPoll, Pause: c.OutboxPause, Beat: time.Second, Lease: c.OutboxLease, Tries: refusedTries,
-	}, s.store, broker.NewEvents(to), s.log)
+	}, s.store, s.ways, s.log)
 	s.register(s.relay.Collectors()...)
 	s.add("relay", s.relay)
 }

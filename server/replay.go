@@ -24,7 +24,10 @@ type kept interface {
 }
 
 // history is a transport's log as repair sees it.
-type history struct{ kept }
+type history struct {
+	kept
+	gaps bool // between offsets
+}
 
 func (h history) Read(ctx context.Context, span scoreboard.Extent, do func([]repair.Record) error) error {
 	return h.kept.Read(ctx, span, func(in []broker.Record) error {
@@ -39,15 +42,15 @@ func (h history) Read(ctx context.Context, span scoreboard.Extent, do func([]rep
 // makeJobs makes what operators have done.
 func (s *Server) makeJobs(catalog *store.Catalog) jobs {
 	c := s.config
-	j := jobs{catalog: catalog, store: s.store, ranking: s.ranking}
-	switch {
-	case c.Transport == config.TransportStreams:
-		j.topic, j.gaps = c.StreamsName, true
-		j.histories = map[string]history{c.StreamsName: {s.makeStreams().Log()}}
-	case c.Transport == config.TransportKafka && s.kafka != nil:
-		j.topic = c.KafkaTopic
-		j.histories = map[string]history{c.KafkaTopic: {s.kafka.Log(c.KafkaTopic)}, c.KafkaDeadTopic: {s.kafka.Log(c.KafkaDeadTopic)}}
+	j := jobs{catalog: catalog, store: s.store, ranking: s.ranking, histories: map[string]history{c.StreamsName: {s.makeStreams().Log(), true}}}
+	topics := map[string]string{config.TransportStreams: c.StreamsName}
+	if s.kafka != nil {
+		topics[config.TransportKafka] = c.KafkaTopic
+		for _, topic := range []string{c.KafkaTopic, c.KafkaDeadTopic} {
+			j.histories[topic] = history{s.kafka.Log(topic), false}
+		}
 	}
+	j.topic = func() string { return topics[s.knobs.current.Load().Transport] }
 	return j
 }
 
@@ -62,16 +65,19 @@ func (j jobs) Replay(ctx context.Context, r *protocol.ReplayRequest, progress fu
 	}
 	topic := r.Topic
 	if topic == "" {
-		topic = j.topic
+		topic = j.topic()
 	}
 	log, ok := j.histories[topic]
+	if !ok && topic == "" {
+		return nil, scoreboard.Invalid("topic", "the transport of now keeps nothing; name one of %s", strings.Join(slices.Sorted(maps.Keys(j.histories)), ", "))
+	}
 	if !ok {
 		return nil, scoreboard.Invalid("topic", "there is no topic %q to replay; there are: %s", topic,
 			strings.Join(slices.Sorted(maps.Keys(j.histories)), ", "))
 	}
 	replay := repair.Replay{
 		Log: log, Ranking: j.ranking, Cold: ranking.ErrCold, Known: known, Partition: r.Partition, Offset: r.FromOffset, Time: r.FromTime,
-		Gaps: j.gaps, Dry: r.DryRun, Progress: told,
+		Gaps: log.gaps, Dry: r.DryRun, Progress: told,
 	}
 	done, err := replay.Run(ctx)
 	return replayed(r, topic, done), err

@@ -51,6 +51,7 @@ type Server struct {
 	api      *api.API
 	ingest   *ingest.Ingest
 	relay    *outbox.Relay
+	ways     *ways // nil without the relay
 	project  *projection.Projection
 	accepted *broker.Producer
 	refused  *broker.Producer
@@ -149,7 +150,7 @@ func (s *Server) openBackends(ctx context.Context) (err error) {
 	if s.needsKafka() && len(c.KafkaBrokers) == 0 {
 		return errors.New("kafka.brokers must be set for every role but read, gateway and maintenance; for intake also with another transport, for gateway with realtime.bus=kafka")
 	}
-	if len(c.KafkaBrokers) > 0 && (s.needsKafka() || s.writes() || c.Has(config.RoleUpkeep)) {
+	if len(c.KafkaBrokers) > 0 && (s.needsKafka() || s.writes() || s.carries() || c.Has(config.RoleUpkeep)) {
 		s.kafka = broker.NewKafka(broker.KafkaOptions{
 			Brokers: c.KafkaBrokers, Linger: c.KafkaLinger, Timeout: produceTimeout, Compression: c.KafkaCompression, Acks: c.KafkaAcks,
 		})

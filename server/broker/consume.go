@@ -48,13 +48,18 @@ func (k *Kafka) Consumer(topic, group string, batch int, log *slog.Logger) *Cons
 	of := prometheus.Labels{"topic": topic}
 	return &Consumer{
 		kafka: k, topic: topic, group: group, batch: batch, watch: watchEvery, log: log,
-		lag: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "scoreboard_broker_lag_records", Help: "Records of the topic that the group has not consumed.", ConstLabels: of,
-		}),
+		lag: newLag(topic),
 		rebuilt: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "scoreboard_broker_stalls_total", Help: "Times that a reader stood still before a lag and was made anew.", ConstLabels: of,
 		}),
 	}
+}
+
+func newLag(topic string) prometheus.Gauge {
+	return prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "scoreboard_broker_lag_records", Help: "Records of the topic that the group has not consumed.",
+		ConstLabels: prometheus.Labels{"topic": topic},
+	})
 }
 
 // Collectors are what the root registers.

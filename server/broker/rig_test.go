@@ -28,6 +28,7 @@ var (
 // source is what hands over records.
 type source interface {
 	Consume(ctx context.Context, handle broker.Handler) error
+	Behind(ctx context.Context) (int64, error)
 }
 
 // publisher is what the relay publishes to.

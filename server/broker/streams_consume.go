@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
 )
@@ -19,6 +20,7 @@ type StreamConsumer struct {
 	streams *Streams
 	name    string
 	log     *slog.Logger
+	lag     prometheus.Gauge
 }
 
 // How long a dead member's stream stays its own, and how long a read waits.
@@ -44,7 +46,28 @@ return 0`)
 
 // Consumer makes a member of the group.
 func (s *Streams) Consumer(log *slog.Logger) *StreamConsumer {
-	return &StreamConsumer{streams: s, name: rand.Text(), log: log}
+	return &StreamConsumer{streams: s, name: rand.Text(), log: log, lag: newLag(s.o.Name)}
+}
+
+// Collectors are what the root registers.
+func (c *StreamConsumer) Collectors() []prometheus.Collector { return []prometheus.Collector{c.lag} }
+
+// measure keeps the lag up to date until ctx ends.
+func (c *StreamConsumer) measure(ctx context.Context) error {
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	for {
+		if n, err := c.Behind(ctx); err == nil {
+			c.lag.Set(float64(n))
+		} else {
+			c.log.Debug("lag not known", "streams", c.streams.o.Name, "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
 }
 
 // Consume calls handle with records as they come, and acknowledges them after
@@ -52,6 +75,7 @@ func (s *Streams) Consumer(log *slog.Logger) *StreamConsumer {
 // ends, else the first error.
 func (c *StreamConsumer) Consume(ctx context.Context, handle Handler) error {
 	g, inner := errgroup.WithContext(ctx)
+	g.Go(func() error { return c.measure(inner) })
 	for shard := range c.streams.o.Shards {
 		g.Go(func() error { return c.tend(inner, shard, handle) })
 	}

@@ -115,3 +115,27 @@ func TestAHeldPartitionDoesNotStopTheOthers(t *testing.T) {
 		until(t, "all 200 handed over", func() bool { return s.count() == 200 })
 	})
 }
+
+func TestBehindIsWhatTheGroupHasNotConsumed(t *testing.T) {
+	onEach(t, func(t *testing.T, way transport) {
+		is := func(what string, want int64) {
+			t.Helper()
+			until(t, what, func() bool {
+				n, err := way.source().Behind(ctx)
+				return err == nil && n == want
+			})
+		}
+		is("nothing, where nothing ever was", 0)
+		publish(t, way, events(0, 30))
+		is("all, where nobody has read", 30)
+		s := newSeen()
+		stop := consume(t, way.source(), s.take)
+		is("nothing, where all is read", 0)
+		stop()
+		publish(t, way, events(30, 20))
+		is("what came since", 20)
+		stop = consume(t, way.source(), func(context.Context, []broker.Record) (map[int]int64, error) { return nil, errNotNow })
+		stop() // what is delivered, and not acknowledged, counts
+		is("what came since, still", 20)
+	})
+}

@@ -151,13 +151,6 @@ const (
 	RoleUpkeep    = "maintenance"
 )
 
-// Transports of events.
-const (
-	TransportKafka   = "kafka"
-	TransportStreams = "streams"
-	TransportDirect  = "direct"
-)
-
 // knob is one line of the table: where its value goes and what it means.
 type knob struct {
 	name    string
@@ -244,7 +237,7 @@ func (c *Config) knobs() []knob {
 		{"ledger.keep", "partitions wholly older leave for the archive; what may be repeated stays anyway", "2160h", false, &c.LedgerKeep},
 		{"retention.addresses", "how long the ledger keeps addresses and agents; 0s is as long as itself", "2160h", false, &c.RetentionAddresses},
 		{"projection.batch", "records applied at once", "500", false, &c.ProjectionBatch},
-		{"transport", "what carries events: kafka, streams (Redis) or direct (one process)", TransportKafka, false, &c.Transport},
+		{"transport", "what carries events: kafka, streams (Redis) or direct (relay and projector in one process)", TransportKafka, false, &c.Transport},
 		{"streams.name", "of the Redis streams", "leaderboard:stream", false, &c.StreamsName},
 		{"streams.shards", "streams that users are spread over", "4", false, &c.StreamsShards},
 		{"streams.length", "entries of one stream at which the relay waits", "100000", false, &c.StreamsLength},

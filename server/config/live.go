@@ -18,7 +18,7 @@ func Live(name string) bool {
 	return slices.Contains([]string{
 		"auth.jwks_url", "auth.issuer", "auth.audience", "auth.max_token_life", "auth.signature",
 		"ingest.overflow", "ingest.async", "ingest.actions", "ingest.least_delta", "ingest.most_delta",
-		"outbox.batch", "outbox.poll", "outbox.pause",
+		"transport", "outbox.batch", "outbox.poll", "outbox.pause",
 		"retention.addresses",
 		"realtime.enabled", "realtime.window", "realtime.ping", "realtime.pong_wait", "realtime.slow_after",
 		"realtime.connections_per_user", "realtime.connections_per_address", "realtime.connections_per_node", "realtime.joins_per_second",

@@ -116,7 +116,13 @@ func Load(flags, env Lookup, file io.Reader) (*Config, []Value, error) {
 		values = append(values, Value{k.name, text, source, k.meaning})
 	}
 	c.values = values
-	return c, values, c.check()
+	if err := c.check(); err != nil {
+		return c, values, err
+	}
+	if c.Transport == TransportDirect && c.Has(RoleRelay) != c.Has(RoleProjector) {
+		return c, values, errors.New("knob transport=direct wants the roles relay and projector in one process")
+	}
+	return c, values, nil
 }
 
 func readFile(file io.Reader, knobs []knob) (map[string]string, error) {
@@ -232,11 +238,8 @@ func (c *Config) check() error {
 	if err := c.checkTopics(); err != nil {
 		return err
 	}
-	if !slices.Contains([]string{TransportKafka, TransportStreams, TransportDirect}, c.Transport) {
+	if !slices.Contains(transports, c.Transport) {
 		return fmt.Errorf("knob transport must be kafka, streams or direct, not %q", c.Transport)
-	}
-	if c.Transport == TransportDirect && c.Has(RoleRelay) != c.Has(RoleProjector) {
-		return fmt.Errorf("knob transport=direct wants the roles relay and projector in one process")
 	}
 	roles := []string{RoleAPI, RoleRead, RoleIntake, RoleRelay, RoleProjector, RoleGateway, RoleUpkeep}
 	for _, role := range c.Roles {

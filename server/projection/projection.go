@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/scoreboard/scoreboard/server/backoff"
@@ -14,6 +15,7 @@ import (
 
 // Record is one record of the transport.
 type Record struct {
+	Topic     string // the source's name
 	Partition int
 	Offset    int64
 	Value     []byte
@@ -45,7 +47,7 @@ type Boards interface {
 
 // Projection applies records.
 type Projection struct {
-	source  Source
+	sources []Source
 	ranking Ranking
 	boards  Boards
 	dead    DeadLetters
@@ -54,17 +56,24 @@ type Projection struct {
 	metrics *metrics
 }
 
-// New makes a projection; Run starts it.
-func New(s Source, r Ranking, b Boards, d DeadLetters, cold func(scoreboard.BoardID), log *slog.Logger) *Projection {
-	return &Projection{source: s, ranking: r, boards: b, dead: d, cold: cold, log: log, metrics: newMetrics()}
+// New makes a projection of all that comes from the sources; Run starts it.
+func New(s []Source, r Ranking, b Boards, d DeadLetters, cold func(scoreboard.BoardID), log *slog.Logger) *Projection {
+	return &Projection{sources: s, ranking: r, boards: b, dead: d, cold: cold, log: log, metrics: newMetrics()}
 }
 
-// Run consumes until ctx ends, starting again after a failure.
+// Run consumes until ctx ends, each source by itself, starting again after a
+// failure of it.
 func (p *Projection) Run(ctx context.Context) error {
-	backoff.Keep(ctx, func(ctx context.Context) error { return p.source.Consume(ctx, p.Handle) }, func(attempt int, err error) {
-		p.metrics.failures.Inc()
-		p.log.Warn("projection interrupted", "attempt", attempt, "err", err)
-	})
+	var all sync.WaitGroup
+	for _, s := range p.sources {
+		all.Go(func() {
+			backoff.Keep(ctx, func(ctx context.Context) error { return s.Consume(ctx, p.Handle) }, func(attempt int, err error) {
+				p.metrics.failures.Inc()
+				p.log.Warn("projection interrupted", "attempt", attempt, "err", err)
+			})
+		})
+	}
+	all.Wait()
 	return nil
 }
 
@@ -76,7 +85,7 @@ type batch struct {
 	held    map[int]int64
 }
 
-// Handle applies a batch of records, or waits until it can. A partition with
+// Handle applies a batch of records of one source, or waits until it can. A partition with
 // an event of a newer schema is held from there on: a later build will read it.
 func (p *Projection) Handle(ctx context.Context, records []Record) (held map[int]int64, err error) {
 	b := batch{changes: make([]scoreboard.Change, 0, len(records)), from: make([]Record, 0, len(records)), held: map[int]int64{}}
@@ -88,7 +97,7 @@ func (p *Projection) Handle(ctx context.Context, records []Record) (held map[int
 		switch {
 		case errors.Is(err, protocol.ErrNewerSchema):
 			p.metrics.newer.Inc()
-			p.log.Error("partition waits for a later build", "partition", r.Partition, "offset", r.Offset, "err", err)
+			p.log.Error("partition waits for a later build", "topic", r.Topic, "partition", r.Partition, "offset", r.Offset, "err", err)
 			b.held[r.Partition] = r.Offset
 		case err != nil:
 			if err := p.bury(ctx, r, err); err != nil {
@@ -166,7 +175,7 @@ func (p *Projection) untilDone(ctx context.Context, do func() error) error {
 
 func (p *Projection) bury(ctx context.Context, r Record, reason error) error {
 	p.metrics.buried.Inc()
-	p.log.Error("record buried", "partition", r.Partition, "offset", r.Offset, "err", reason)
+	p.log.Error("record buried", "topic", r.Topic, "partition", r.Partition, "offset", r.Offset, "err", reason)
 	if err := p.dead.Bury(ctx, r, reason.Error()); err != nil {
 		return fmt.Errorf("bury offset %d of partition %d: %w", r.Offset, r.Partition, err)
 	}

@@ -99,7 +99,7 @@ func open(t *testing.T) *rig {
 
 // another is a projection over the same ranking, as after a restart.
 func (r *rig) another() *projection.Projection {
-	return projection.New(r.source, r.ranking, boards{"global": true, "lost": true}, r.dead,
+	return projection.New([]projection.Source{r.source}, r.ranking, boards{"global": true, "lost": true}, r.dead,
 		func(b scoreboard.BoardID) { r.asked <- b }, slog.New(slog.DiscardHandler))
 }
 

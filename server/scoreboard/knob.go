@@ -10,3 +10,10 @@ type StoredKnob struct {
 	ChangedAt time.Time
 	ChangedBy UserID
 }
+
+// Carrier is a process that relays or projects, and with which transports it
+// can.
+type Carrier struct {
+	Owner      string
+	Transports []string
+}

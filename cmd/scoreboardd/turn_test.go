@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/server/auth"
+)
+
+// Two processes relay and project while an operator turns the transport under
+// them, and one of them is killed in the middle of each turn. Nobody repairs
+// anything: what is lost stays lost, and shows.
+func TestTheTransportIsTurnedUnderLoadAndLosesNothing(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.env = append(h.env, "SCOREBOARD_RECONCILE_REPAIR=false", "SCOREBOARD_RECONCILE_EVERY=0s", "SCOREBOARD_OUTBOX_SHARDS=2")
+	one, two := h.start(), h.start()
+	root := h.client(one, "root", auth.ScopeAdmin+" "+auth.ScopeUpdate)
+	o, err := redis.ParseURL(h.redis.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rdb := redis.NewClient(o)
+	defer func() { _ = rdb.Close() }()
+	ctx, cancel := contextFor(3 * time.Minute)
+	defer cancel()
+	turn := func(to string) {
+		t.Helper()
+		if _, err := root.SetKnob(ctx, "transport", client.KnobRequest{Value: &to, Reason: "a test"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	load := drive(ctx, t, root)
+	load.more(t, 500)
+
+	turn("streams")
+	load.more(t, 100) // most of them before the other process hears of it
+	two.kill()
+	load.more(t, 300)
+	two = h.start() // as deployed: it relays to Kafka until it hears that all has been turned
+	load.more(t, 700)
+	eventually(t, "changes to go over the streams", func() error {
+		n, err := rdb.XInfoStream(ctx, "{leaderboard:stream}:0").Result()
+		if err == nil && n.EntriesAdded < 50 {
+			err = fmt.Errorf("there were %d", n.EntriesAdded)
+		}
+		return err
+	})
+
+	turn("kafka")
+	load.more(t, 100)
+	two.kill()
+	load.more(t, 700)
+	two = h.start()
+	load.more(t, 700)
+
+	// The ranking takes nothing for a while: what was published stays in Kafka,
+	// when both have turned away from it.
+	if err := rdb.Do(ctx, "CLIENT", "PAUSE", 2000, "WRITE").Err(); err != nil {
+		t.Fatal(err)
+	}
+	load.more(t, 200)
+	turn("direct")
+	load.more(t, 1500)
+	sent := load.stop()
+
+	eventually(t, "the ranking to be what the store says", func() error {
+		line, err := root.Verify(ctx, client.JobRequest{All: true}, func(client.JobLine) {})
+		if v := line.Verified; err == nil && (v.Wrong > 0 || v.Users != sent/writtenEach+1) {
+			err = fmt.Errorf("of %d users %d differ: %+v", v.Users, v.Wrong, v.Differences)
+		}
+		return err
+	})
+	if n := h.sql(`select sum(score)::bigint from scores`); n != sent {
+		t.Errorf("the store has %d, acknowledged were %d", n, sent)
+	}
+	ended := time.Now()
+	eventually(t, "reads as new as now, over the last way", topIs(root, func(top client.Top) error {
+		if top.Degraded || top.AsOf.Before(ended) {
+			return fmt.Errorf("as of %s, degraded %q", top.AsOf, top.DegradedReason)
+		}
+		return nil
+	}))
+	status, err := root.Status(ctx, "")
+	if err != nil || status.OutboxDepth == nil || *status.OutboxDepth > 0 || len(status.Problems) > 0 {
+		t.Errorf("status: got %+v, %v", status, err)
+	}
+	for _, topic := range []string{h.setting("SCOREBOARD_KAFKA_TOPIC"), "leaderboard:stream"} {
+		if _, known := status.ConsumerLag[topic]; !known {
+			t.Errorf("no lag is told of %s: %v", topic, status.ConsumerLag)
+		}
+	}
+	began := time.Now().Add(-5 * time.Minute)
+	for _, topic := range []string{h.setting("SCOREBOARD_KAFKA_TOPIC"), "leaderboard:stream"} {
+		done, err := root.Replay(ctx, client.ReplayRequest{FromTime: &began, Topic: topic}, func(client.JobLine) {})
+		if err != nil || done.Changed > 0 || done.Unchanged == 0 {
+			t.Errorf("replay of %s: got %+v, %v; want nothing new in it", topic, done, err)
+		}
+	}
+	if err := two.stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+// writtenEach is how often a user is written to, in one moment: nothing that
+// comes later makes up for what is lost.
+const writtenEach = 50
+
+// writers are some who go on while the house is turned upside down.
+type writers struct {
+	sent atomic.Int64
+	end  context.CancelFunc
+	all  sync.WaitGroup
+}
+
+// drive submits some hundred increments a second.
+func drive(ctx context.Context, t *testing.T, c *client.Client) *writers {
+	l := &writers{}
+	working, end := context.WithCancel(ctx)
+	l.end = end
+	t.Cleanup(func() { l.stop() })
+	l.all.Go(func() {
+		for n := 0; working.Err() == nil; time.Sleep(25 * time.Millisecond) {
+			batch := make([]client.Increment, 20)
+			for i := range batch {
+				n++
+				batch[i] = client.Increment{User: fmt.Sprint("user-", n/writtenEach), Delta: 1, EventID: fmt.Sprint("event-", n)}
+			}
+			results, err := c.SubmitBatch(ctx, batch)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			for _, r := range results {
+				if r.Err != nil {
+					t.Error(r.Err)
+				}
+			}
+			l.sent.Add(int64(len(results)))
+		}
+	})
+	return l
+}
+
+// more waits until so many more have been acknowledged.
+func (l *writers) more(t *testing.T, n int64) {
+	t.Helper()
+	from := l.sent.Load()
+	eventually(t, "more increments", func() error {
+		if got := l.sent.Load() - from; got < n {
+			return fmt.Errorf("%d were acknowledged, not %d", got, n)
+		}
+		return nil
+	})
+}
+
+func (l *writers) stop() int64 {
+	l.end()
+	l.all.Wait()
+	return l.sent.Load()
+}

@@ -1,0 +1,67 @@
+package server_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// A turn that one of the processes cannot follow is refused where it is asked
+// for; what can be followed is.
+func TestATransportThatSomebodyCannotWorkWithIsRefused(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.knobs["transport"] = "streams"
+	front := h.start("api,gateway,maintenance")
+	relay, projector := h.start("relay"), h.start("projector")
+	root, game := front.client("root", auth.ScopeAdmin), front.client("game", auth.ScopeUpdate)
+	turn := func(to string) error {
+		_, err := root.SetKnob(t.Context(), "transport", client.KnobRequest{Value: &to, Reason: "a test"})
+		return err
+	}
+	said := func(n *node, what string) func() bool {
+		return func() bool { return strings.Contains(n.logs.String(), what) }
+	}
+	h.await("the relay to say what it can", func() bool { return turn("direct") != nil })
+	for to, want := range map[string]string{
+		"direct":  "cannot work with it",
+		"kafka":   "cannot work with it",
+		"pigeons": "must be kafka, streams or direct",
+	} {
+		if err := turn(to); scoreboard.CodeOf(err) != scoreboard.CodeInvalidRequest || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want a refusal with %q", to, err, want)
+		}
+	}
+	if err := turn("streams"); err != nil {
+		t.Error(err)
+	}
+	// Only with both of them gone nobody minds; whoever comes then and cannot
+	// follow goes on by the way that it was deployed with, and is read.
+	relay.stop()
+	projector.stop()
+	h.await("the relay to be forgotten", func() bool { return turn("direct") == nil })
+	late := h.start("relay")
+	h.start("projector")
+	h.await("the late one to say so", said(late, "cannot work with the transport"))
+	if _, err := game.Submit(t.Context(), client.Increment{User: "alice", Delta: 5}); err != nil {
+		t.Fatal(err)
+	}
+	h.await("the change to arrive all the same", func() bool {
+		top, err := root.Top(t.Context(), client.TopQuery{})
+		return err == nil && len(top.Entries) == 1 && !top.Degraded && top.Entries[0].Score == 5
+	})
+	// And it follows everything else that is turned.
+	turned := func() int { return strings.Count(late.logs.String(), `"knobs turned"`) }
+	before, value := turned(), "333"
+	if _, err := root.SetKnob(t.Context(), "outbox.batch", client.KnobRequest{Value: &value, Reason: "a test"}); err != nil {
+		t.Fatal(err)
+	}
+	h.await("the other knob", func() bool { return turned() > before })
+	if status, body := h.get(t, late.ops+"/readyz", nil); status != http.StatusOK {
+		t.Errorf("readyz: got %d %s", status, body)
+	}
+}
