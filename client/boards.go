@@ -17,6 +17,8 @@ type (
 	Boards = protocol.Boards
 	// BoardRequest describes a board that is to be made.
 	BoardRequest = protocol.BoardRequest
+	// BoardChange says what of a board is to be changed.
+	BoardChange = protocol.BoardChange
 )
 
 // BoardQuery says which boards to list: all fields that are set must fit.
@@ -49,6 +51,16 @@ func (c *Client) UnfreezeBoard(ctx context.Context, board string) (Board, error)
 // ArchiveBoard ends a board for good: it stays readable, from the store.
 func (c *Client) ArchiveBoard(ctx context.Context, board string) (Board, error) {
 	return c.changeBoard(ctx, board, "archive")
+}
+
+// SetBoard changes what increments of a board must come with.
+func (c *Client) SetBoard(ctx context.Context, board string, r BoardChange) (Board, error) {
+	var b Board
+	err := c.do(ctx, call{
+		op: "change board " + board, method: http.MethodPatch, path: "/v1/boards/" + url.PathEscape(board), sign: true,
+		body: func(time.Time) any { return r },
+	}, &b)
+	return b, err
 }
 
 func (c *Client) changeBoard(ctx context.Context, board, verb string) (Board, error) {

@@ -18,6 +18,8 @@ import (
 type (
 	// UserState is what a user is now.
 	UserState = protocol.UserState
+	// User is what an operator looks at before deciding about a user.
+	User = protocol.User
 	// VoidRequest picks what one key or address sent.
 	VoidRequest = protocol.VoidRequest
 	// VoidPreview is what a void would reverse.
@@ -44,6 +46,13 @@ func (c *Client) Freeze(ctx context.Context, user, reason string) (UserState, er
 // Unfreeze lets a frozen user write again.
 func (c *Client) Unfreeze(ctx context.Context, user, reason string) (UserState, error) {
 	return c.setStatus(ctx, "unfreeze", user, reason)
+}
+
+// User shows what a user is, since when and why, with the scores.
+func (c *Client) User(ctx context.Context, user string) (User, error) {
+	var u User
+	err := c.do(ctx, call{op: "look at user " + user, method: http.MethodGet, path: "/v1/admin/users/" + url.PathEscape(user)}, &u)
+	return u, err
 }
 
 func (c *Client) setStatus(ctx context.Context, verb, user, reason string) (UserState, error) {

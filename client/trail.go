@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"strconv"
 	"time"
 
 	"github.com/scoreboard/scoreboard/server/protocol"
@@ -20,6 +21,7 @@ type AuditQuery struct {
 	Who, Action, Target string
 	From, To            time.Time
 	Cursor              string // of the page before
+	Limit               int    // 50 when 0
 }
 
 // Audit lists the audit trail, the newest first. It needs the scope
@@ -30,6 +32,9 @@ func (c *Client) Audit(ctx context.Context, q AuditQuery) (AuditEntries, error) 
 	setQuery(v, "action", q.Action)
 	setQuery(v, "target", q.Target)
 	setQuery(v, "cursor", q.Cursor)
+	if q.Limit > 0 {
+		v.Set("limit", strconv.Itoa(q.Limit))
+	}
 	setQueryTime(v, "from", q.From)
 	setQueryTime(v, "to", q.To)
 	var page AuditEntries

@@ -35,6 +35,10 @@ func (b boards) UnfreezeBoard(ctx context.Context, id scoreboard.BoardID) (*scor
 	return b.changed(ctx)(b.Store.UnfreezeBoard(ctx, id))
 }
 
+func (b boards) RequireOf(ctx context.Context, id scoreboard.BoardID, r *scoreboard.Requirements) (*scoreboard.Board, error) {
+	return b.changed(ctx)(b.Store.RequireOf(ctx, id, r))
+}
+
 func (b boards) ArchiveBoard(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Board, error) {
 	return b.changed(ctx)(b.Store.ArchiveBoard(ctx, id))
 }

@@ -55,6 +55,7 @@ func newAuditListCmd(p *program) *cobra.Command {
 	flags.StringVar(&q.Target, "target", "", "only what was done to this, such as user:alice")
 	flags.StringVar(&from, "from", "", "only from this time on (RFC 3339)")
 	flags.StringVar(&to, "to", "", "only before this time (RFC 3339)")
+	flags.IntVar(&q.Limit, "limit", 50, "at most so many, up to 500")
 	flags.StringVar(&q.Cursor, "cursor", "", "the next page, as the one before named it")
 	return cmd
 }

@@ -15,10 +15,10 @@ import (
 )
 
 func newBoardCmd(p *program) *cobra.Command {
-	return newNounCmd("board", "Make, look at and end boards", `
+	return newNounCmd("board", "Make, look at, change and end boards", `
   sbctl board create arena --mode best
   sbctl board list`,
-		newBoardCreateCmd(p), newBoardListCmd(p), newBoardShowCmd(p), newBoardRollCmd(p),
+		audited(newBoardCreateCmd(p)), newBoardListCmd(p), newBoardShowCmd(p), audited(newBoardSetCmd(p)), audited(newBoardRollCmd(p)),
 		newBoardChangeCmd(p, "freeze", "Refuse writes to a board; reads stay", "", (*client.Client).FreezeBoard),
 		newBoardChangeCmd(p, "unfreeze", "Take writes to a frozen board again", "", (*client.Client).UnfreezeBoard),
 		newBoardChangeCmd(p, "archive", "End a board for good: out of the ranking, read from the database",
@@ -178,7 +178,7 @@ func newBoardListCmd(p *program) *cobra.Command {
 // newBoardChangeCmd makes a verb that changes a board's status, and asks first
 // where there is something to ask.
 func newBoardChangeCmd(p *program, verb, short, question string, change func(*client.Client, context.Context, string) (client.Board, error)) *cobra.Command {
-	return &cobra.Command{
+	return audited(&cobra.Command{
 		Use: verb + " NAME", Short: short, Args: takes("NAME"),
 		Example: trimExamples(fmt.Sprintf(`
   sbctl board %s arena
@@ -196,7 +196,7 @@ func newBoardChangeCmd(p *program, verb, short, question string, change func(*cl
 			p.say("board %s is %s", b.Board, b.Status)
 			return p.print(b, func() *table { return boardTable(&b) })
 		}),
-	}
+	})
 }
 
 // shownBoard is a board and how its ranking is.

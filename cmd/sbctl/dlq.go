@@ -18,8 +18,8 @@ func newDLQCmd(p *program) *cobra.Command {
   sbctl dlq requeue 17`,
 		newDLQListCmd(p),
 		p.letterCmd("show", "Show a dead letter with its bytes", "", (*client.Client).DeadLetter),
-		p.letterCmd("requeue", "Have a dead letter carried again; what is known already does nothing", "Carry dead letter %d again?", (*client.Client).RequeueLetter),
-		p.letterCmd("drop", "End a dead letter for good", "Drop dead letter %d for good?", (*client.Client).DropLetter))
+		audited(p.letterCmd("requeue", "Have a dead letter carried again; what is known already does nothing", "Carry dead letter %d again?", (*client.Client).RequeueLetter)),
+		audited(p.letterCmd("drop", "End a dead letter for good", "Drop dead letter %d for good?", (*client.Client).DropLetter)))
 }
 
 func newDLQListCmd(p *program) *cobra.Command {

@@ -142,6 +142,8 @@ func (p *program) nextStep(e *client.Error) string {
 		return "set SBCTL_KEY_ID and SBCTL_KEY_SECRET; \"sbctl key create\" makes a key"
 	case e.Code == scoreboard.CodeInvalidSignature:
 		return fmt.Sprintf("check key %s (from %s) and this machine's clock with \"sbctl doctor\"", s.KeyID.Value, s.KeyID.From)
+	case e.Code == scoreboard.CodeForbidden && e.Field == "user_id":
+		return "\"sbctl user show USER\" tells an operator since when, by whom and why"
 	case e.Code == scoreboard.CodeForbidden:
 		return fmt.Sprintf("the token (from %s) may not do this; use one of that user, or with a wider scope", s.Token.From)
 	case e.Code == scoreboard.CodeEventConflict:

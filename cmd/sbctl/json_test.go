@@ -27,7 +27,7 @@ import (
 var printed = map[string][]any{
 	"accept": {report.Report{}}, "audit list": {client.AuditEntries{}},
 	"board archive": {client.Board{}}, "board create": {client.Board{}}, "board freeze": {client.Board{}}, "board list": {client.Boards{}},
-	"board roll": {protocol.Rolled{}}, "board show": {shownBoard{}}, "board unfreeze": {client.Board{}},
+	"board roll": {protocol.Rolled{}}, "board set": {client.Board{}}, "board show": {shownBoard{}}, "board unfreeze": {client.Board{}},
 	"completion": nil, "help": nil, "profile use": nil,
 	"dlq drop": {client.DeadLetter{}}, "dlq list": {client.DeadLetters{}}, "dlq requeue": {client.DeadLetter{}}, "dlq show": {client.DeadLetter{}},
 	"doctor":        {diagnosis{}},
@@ -45,7 +45,7 @@ var printed = map[string][]any{
 	"score submit": {client.Receipt{}, []client.Receipt{}, summary{}},
 	"token mint":   {client.Token{}}, "top": {client.Top{}},
 	"user adjust": {client.Receipt{}}, "user ban": {client.UserState{}}, "user erase": {client.Erased{}}, "user export": nil,
-	"user freeze": {client.UserState{}}, "user unban": {client.UserState{}}, "user unfreeze": {client.UserState{}},
+	"user freeze": {client.UserState{}}, "user show": {client.User{}}, "user unban": {client.UserState{}}, "user unfreeze": {client.UserState{}},
 	"version": {build.Info{}}, "watch": {client.State{}},
 }
 

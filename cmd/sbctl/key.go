@@ -16,7 +16,7 @@ func newKeyCmd(p *program) *cobra.Command {
 	return newNounCmd("key", "Manage the keys that sign increments", `
   sbctl key create --name game-server
   sbctl key list`,
-		newKeyCreateCmd(p), newKeyListCmd(p), newKeyRotateCmd(p), newKeyRevokeCmd(p))
+		audited(newKeyCreateCmd(p)), newKeyListCmd(p), audited(newKeyRotateCmd(p)), audited(newKeyRevokeCmd(p)))
 }
 
 func newKeyCreateCmd(p *program) *cobra.Command {

@@ -13,7 +13,7 @@ func newLedgerCmd(p *program) *cobra.Command {
 	return newNounCmd("ledger", "Look after the ledger of every event", `
   sbctl ledger archive --dry-run
   sbctl ledger archive --yes`,
-		newLedgerArchiveCmd(p))
+		audited(newLedgerArchiveCmd(p)))
 }
 
 func newLedgerArchiveCmd(p *program) *cobra.Command {

@@ -10,9 +10,10 @@ import (
 )
 
 func newUserCmd(p *program) *cobra.Command {
-	return newNounCmd("user", "Ban, freeze, adjust, export and erase users", `
+	return newNounCmd("user", "Show, ban, freeze, adjust, export and erase users", `
   sbctl user ban mallory --reason "forged scores"
   sbctl user adjust alice --delta -50 --reason "counted by hand"`,
+		newUserShowCmd(p),
 		p.statusCmd("ban", "Keep a user from writing and hide the user from every board", "Ban %s?", (*client.Client).Ban),
 		p.statusCmd("unban", "End a ban; the scores are where they were", "", (*client.Client).Unban),
 		p.statusCmd("freeze", "Keep a user from writing; the user stays to be seen", "", (*client.Client).Freeze),
@@ -44,6 +45,9 @@ func (p *program) statusCmd(verb, short, question string, do func(*client.Client
 			if !s.Changed {
 				p.say("%s was %s already", s.UserID, s.Status)
 			}
+			if s.Pending {
+				p.say("the rankings do not show it yet; \"sbctl doctor\" looks for the cause")
+			}
 			return p.print(s, func() *table {
 				t := newTable()
 				t.add("user", s.UserID)
@@ -58,6 +62,19 @@ func (p *program) statusCmd(verb, short, question string, do func(*client.Client
 
 func addReasonFlag(cmd *cobra.Command, reason *string) {
 	cmd.Flags().StringVar(reason, "reason", "", "why, for the audit trail")
+}
+
+// audited gives a command that changes something, but nobody's scores, a reason
+// that it may have.
+func audited(cmd *cobra.Command) *cobra.Command {
+	var reason string
+	addReasonFlag(cmd, &reason)
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		cmd.SetContext(client.Because(cmd.Context(), reason))
+		return run(cmd, args)
+	}
+	return cmd
 }
 
 func wantReason(reason string) error {

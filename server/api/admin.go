@@ -55,6 +55,7 @@ func (a *API) mintToken(c *gin.Context, _ *auth.Claims) error {
 	if err != nil {
 		return err
 	}
+	about(c, "user", string(user))
 	respond(c, http.StatusCreated, protocol.Token{Token: token, ExpiresAt: expires.UTC()})
 	return nil
 }

@@ -272,6 +272,11 @@ func (a *API) run(c *gin.Context, r route) error {
 	if r.scope == auth.ScopeAdmin || r.path == livePath {
 		unhurry(c)
 	}
+	if r.audits() {
+		if err := checkReason(c); err != nil {
+			return err
+		}
+	}
 	if err := r.handle(c, who); err != nil {
 		return err
 	}

@@ -24,6 +24,8 @@ type Boards interface {
 	FreezeBoard(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Board, error)
 	UnfreezeBoard(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Board, error)
 	ArchiveBoard(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Board, error)
+	// RequireOf changes what increments of a board must come with.
+	RequireOf(ctx context.Context, id scoreboard.BoardID, r *scoreboard.Requirements) (*scoreboard.Board, error)
 	// FinalStandings returns those behind a rank; a not_found where there are none.
 	FinalStandings(ctx context.Context, id scoreboard.BoardID, after int64, limit int) (scoreboard.Ending, []scoreboard.FinalStanding, error)
 	// Roll ends and begins the periods that are due, of one family or of all.
@@ -44,9 +46,10 @@ func (a *API) boardRoutes() []route {
 			route{"POST", "/v1/boards", auth.ScopeAdmin, unlimited, a.createBoard},
 			route{"POST", "/v1/boards/roll", auth.ScopeAdmin, unlimited, a.rollBoards},
 			route{"POST", "/v1/boards/:board/roll", auth.ScopeAdmin, unlimited, a.rollBoards},
-			route{"POST", "/v1/boards/:board/freeze", auth.ScopeAdmin, unlimited, a.changeBoard(a.Boards.FreezeBoard)},
-			route{"POST", "/v1/boards/:board/unfreeze", auth.ScopeAdmin, unlimited, a.changeBoard(a.Boards.UnfreezeBoard)},
-			route{"POST", "/v1/boards/:board/archive", auth.ScopeAdmin, unlimited, a.changeBoard(a.Boards.ArchiveBoard)})
+			route{"POST", "/v1/boards/:board/freeze", auth.ScopeAdmin, unlimited, a.changeBoard(scoreboard.StatusFrozen, a.Boards.FreezeBoard)},
+			route{"POST", "/v1/boards/:board/unfreeze", auth.ScopeAdmin, unlimited, a.changeBoard(scoreboard.StatusActive, a.Boards.UnfreezeBoard)},
+			route{"POST", "/v1/boards/:board/archive", auth.ScopeAdmin, unlimited, a.changeBoard(scoreboard.StatusArchived, a.Boards.ArchiveBoard)},
+			route{"PATCH", "/v1/boards/:board", auth.ScopeAdmin, unlimited, a.setBoard})
 	}
 	return t
 }
@@ -69,6 +72,7 @@ func (a *API) createBoard(c *gin.Context, _ *auth.Claims) error {
 	if err != nil {
 		return err
 	}
+	about(c, "board", string(made.ID))
 	a.Log.Info("board created", "board", made.ID, "mode", made.Mode, "period", made.Period)
 	respond(c, http.StatusCreated, a.boardJSON(c, made))
 	return nil
@@ -110,7 +114,7 @@ func newBoard(r *protocol.BoardRequest) (*scoreboard.Board, error) {
 	return b, b.Check()
 }
 
-func set(to, given *int64) {
+func set[T any](to, given *T) {
 	if given != nil {
 		*to = *given
 	}
@@ -196,15 +200,22 @@ func (a *API) listBoards(c *gin.Context, who *auth.Claims) error {
 
 // changeBoard is POST /v1/boards/{board}/freeze, unfreeze and archive. It
 // answers with the board as it is then; asked again it does nothing more.
-func (a *API) changeBoard(change func(context.Context, scoreboard.BoardID) (*scoreboard.Board, error)) handler {
+func (a *API) changeBoard(to scoreboard.Status, change func(context.Context, scoreboard.BoardID) (*scoreboard.Board, error)) handler {
 	return func(c *gin.Context, _ *auth.Claims) error {
 		id, err := scoreboard.ParseBoardID(c.Param("board"))
+		if err != nil {
+			return err
+		}
+		before, err := a.Boards.FindBoard(c.Request.Context(), id)
 		if err != nil {
 			return err
 		}
 		b, err := change(c.Request.Context(), id)
 		if err != nil {
 			return err
+		}
+		if about(c, "board", string(id)); before.Status == to {
+			unchanged(c)
 		}
 		a.Log.Info("board changed", "board", id, "status", b.Status)
 		respond(c, http.StatusOK, a.boardJSON(c, b))

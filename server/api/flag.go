@@ -23,8 +23,8 @@ func (a *API) flagRoutes() []route {
 	return []route{
 		{"GET", "/v1/admin/flags", auth.ScopeAdmin, unlimited, a.listFlags},
 		{"GET", "/v1/admin/flags/:id", auth.ScopeAdmin, unlimited, a.showFlag},
-		{"POST", "/v1/admin/flags/:id/dismiss", auth.ScopeAdmin, unlimited, a.decideFlag("flag.dismiss", "dismissed")},
-		{"POST", "/v1/admin/flags/:id/confirm", auth.ScopeAdmin, unlimited, a.decideFlag("flag.confirm", "confirmed")},
+		{"POST", "/v1/admin/flags/:id/dismiss", auth.ScopeAdmin, unlimited, a.decideFlag("dismissed")},
+		{"POST", "/v1/admin/flags/:id/confirm", auth.ScopeAdmin, unlimited, a.decideFlag("confirmed")},
 	}
 }
 
@@ -90,7 +90,7 @@ func (a *API) showFlag(c *gin.Context, _ *auth.Claims) error {
 }
 
 // decideFlag is POST /v1/admin/flags/{id}/dismiss and …/confirm.
-func (a *API) decideFlag(action, state string) handler {
+func (a *API) decideFlag(state string) handler {
 	return func(c *gin.Context, who *auth.Claims) error {
 		var r protocol.ReasonRequest
 		if err := decode(c, &r); err != nil {
@@ -103,7 +103,7 @@ func (a *API) decideFlag(action, state string) handler {
 		if err := scoreboard.CheckReason(r.Reason); err != nil {
 			return err
 		}
-		f, err := a.Flags.DecideFlag(c.Request.Context(), id, state, entry(c, who, action, fmt.Sprintf("flag:%d", id), r.Reason))
+		f, err := a.Flags.DecideFlag(c.Request.Context(), id, state, entry(c, who, fmt.Sprintf("flag:%d", id), r.Reason))
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -66,6 +67,9 @@ func (a *API) job(c *gin.Context, do func(ctx context.Context, r *protocol.JobRe
 	var r protocol.JobRequest
 	if err := decode(c, &r); err != nil {
 		return err
+	}
+	if about(c, "board", cmp.Or(r.Board, "*")); c.FullPath() != pathRebuild && !r.Repair {
+		unchanged(c)
 	}
 	boards, err := a.jobBoards(c.Request.Context(), &r)
 	if err != nil {

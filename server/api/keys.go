@@ -60,6 +60,7 @@ func (a *API) createKey(c *gin.Context, _ *auth.Claims) error {
 	if err != nil {
 		return err
 	}
+	about(c, "key", id)
 	key.Secret = secret
 	respond(c, http.StatusCreated, key)
 	return nil
@@ -132,6 +133,7 @@ func keyID(c *gin.Context) (string, error) {
 	if _, err := scoreboard.ParseUserID(id); err != nil {
 		return "", scoreboard.Errorf(scoreboard.CodeNotFound, "there is no such key")
 	}
+	about(c, "key", id)
 	return id, nil
 }
 

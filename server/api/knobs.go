@@ -42,7 +42,7 @@ func (a *API) setKnob(c *gin.Context, who *auth.Claims) error {
 		return scoreboard.CheckReason(r.Reason)
 	}
 	name := c.Param("name")
-	why := entry(c, who, "knob.set", "knob:"+cut(name, maxAgent), r.Reason)
+	why := entry(c, who, "knob:"+cut(name, maxAgent), r.Reason)
 	why.Detail = detail(r)
 	k, err := a.Knobs.SetKnob(c.Request.Context(), name, r.Value, why)
 	if err != nil {

@@ -29,6 +29,9 @@ func (a *API) archiveLedger(c *gin.Context, _ *auth.Claims) error {
 	if a.Operate.Archive == nil {
 		return scoreboard.Errorf(scoreboard.CodeConflict, "this node has no archive: ledger.archive is empty, or it lacks the role maintenance")
 	}
+	if about(c, "ledger", "*"); r.DryRun {
+		unchanged(c)
+	}
 	return a.inTurn(c, func(ctx context.Context, l *lines) (protocol.JobLine, error) {
 		var result protocol.JobLine
 		var err error

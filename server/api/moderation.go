@@ -21,16 +21,18 @@ type Moderation interface {
 	Adjust(ctx context.Context, user scoreboard.UserID, board scoreboard.BoardID, delta int64, event scoreboard.EventID, why *scoreboard.AuditEntry) (*scoreboard.Receipt, error)
 	Reverse(ctx context.Context, user scoreboard.UserID, event scoreboard.EventID, why *scoreboard.AuditEntry) ([]scoreboard.Receipt, error)
 	UserStatus(ctx context.Context, user scoreboard.UserID) (string, error)
+	UserRecord(ctx context.Context, user scoreboard.UserID) (*scoreboard.UserRecord, error)
 	Voids
 	People
 }
 
 func (a *API) moderationRoutes() []route {
 	return []route{
-		{"POST", "/v1/admin/users/:user_id/ban", auth.ScopeAdmin, unlimited, a.setStatus("user.ban", a.Moderation.Ban)},
-		{"POST", "/v1/admin/users/:user_id/unban", auth.ScopeAdmin, unlimited, a.setStatus("user.unban", a.Moderation.Unban)},
-		{"POST", "/v1/admin/users/:user_id/freeze", auth.ScopeAdmin, unlimited, a.setStatus("user.freeze", a.Moderation.Freeze)},
-		{"POST", "/v1/admin/users/:user_id/unfreeze", auth.ScopeAdmin, unlimited, a.setStatus("user.unfreeze", a.Moderation.Unfreeze)},
+		{"GET", "/v1/admin/users/:user_id", auth.ScopeAdmin, unlimited, a.showUser},
+		{"POST", "/v1/admin/users/:user_id/ban", auth.ScopeAdmin, unlimited, a.setStatus(a.Moderation.Ban)},
+		{"POST", "/v1/admin/users/:user_id/unban", auth.ScopeAdmin, unlimited, a.setStatus(a.Moderation.Unban)},
+		{"POST", "/v1/admin/users/:user_id/freeze", auth.ScopeAdmin, unlimited, a.setStatus(a.Moderation.Freeze)},
+		{"POST", "/v1/admin/users/:user_id/unfreeze", auth.ScopeAdmin, unlimited, a.setStatus(a.Moderation.Unfreeze)},
 		{"POST", "/v1/admin/users/:user_id/adjust", auth.ScopeAdmin, unlimited, a.adjust},
 		{"POST", "/v1/admin/events/:event_id/reverse", auth.ScopeAdmin, unlimited, a.reverse},
 		{"GET", "/v1/admin/users/:user_id/export", auth.ScopeAdmin, unlimited, a.export},
@@ -45,17 +47,17 @@ func (a *API) moderationRoutes() []route {
 type statusChange func(ctx context.Context, user scoreboard.UserID, why *scoreboard.AuditEntry) (*scoreboard.UserState, error)
 
 // setStatus is POST /v1/admin/users/{user_id}/ban and its like.
-func (a *API) setStatus(action string, change statusChange) handler {
+func (a *API) setStatus(change statusChange) handler {
 	return func(c *gin.Context, who *auth.Claims) error {
 		user, reason, err := userAndReason(c)
 		if err != nil {
 			return err
 		}
-		state, err := change(c.Request.Context(), user, entry(c, who, action, scoreboard.AuditUser(user), reason))
+		state, err := change(c.Request.Context(), user, entry(c, who, scoreboard.AuditUser(user), reason))
 		if err != nil {
 			return err
 		}
-		respond(c, http.StatusOK, protocol.UserState{UserID: string(state.User), Status: state.Status, Changed: state.Changed})
+		respond(c, http.StatusOK, protocol.UserState{UserID: string(state.User), Status: state.Status, Changed: state.Changed, Pending: state.Pending})
 		return nil
 	}
 }
@@ -104,7 +106,7 @@ func (a *API) adjust(c *gin.Context, who *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	why := entry(c, who, "user.adjust", scoreboard.AuditUser(user), r.Reason)
+	why := entry(c, who, scoreboard.AuditUser(user), r.Reason)
 	why.Detail = detail(r)
 	receipt, err := a.Moderation.Adjust(c.Request.Context(), user, board.ID, r.Delta, event, why)
 	if err != nil {
@@ -131,7 +133,7 @@ func (a *API) reverse(c *gin.Context, who *auth.Claims) error {
 	if err := scoreboard.CheckReason(r.Reason); err != nil {
 		return err
 	}
-	why := entry(c, who, "event.reverse", scoreboard.AuditUser(user), r.Reason)
+	why := entry(c, who, scoreboard.AuditUser(user), r.Reason)
 	why.Detail = detail(map[string]string{"event_id": event.Text})
 	receipts, err := a.Moderation.Reverse(c.Request.Context(), user, event, why)
 	if err != nil {

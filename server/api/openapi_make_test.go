@@ -104,6 +104,15 @@ func inBraces(path string) string {
 	return strings.Join(parts, "/")
 }
 
+// hasReason says whether a body has a reason of its own.
+func hasReason(body any) bool {
+	if body == nil {
+		return false
+	}
+	_, has := reflect.TypeOf(body).FieldByName("Reason")
+	return has
+}
+
 func (m *maker) operation(o operation, path string) object {
 	method, route, _ := strings.Cut(o.route, " ")
 	op := object{"tags": []string{o.tag}, "summary": o.summary, "operationId": operationID(method, path)}
@@ -119,6 +128,9 @@ func (m *maker) operation(o operation, path string) object {
 			}
 			parameters = append(parameters, object{"name": name, "in": "path", "required": true, "description": about, "schema": object{"type": "string"}})
 		}
+	}
+	if _, told := actions[o.route]; told && method != http.MethodGet && !hasReason(o.body) {
+		o.query = append(o.query, param{queryReason, "string", "why, for the audit trail"})
 	}
 	for _, q := range o.query {
 		schema := object{"type": q.kind}

@@ -45,7 +45,7 @@ type Operate struct {
 // maxJobs is how many jobs one process runs at once.
 const maxJobs = 2
 
-const pathRebuild = "/v1/admin/rebuild"
+const pathRebuild, pathVerify = "/v1/admin/rebuild", "/v1/admin/verify"
 
 func (a *API) operateRoutes() []route {
 	a.Operate.running = make(chan struct{}, maxJobs)
@@ -59,7 +59,7 @@ func (a *API) operateRoutes() []route {
 		{"DELETE", "/v1/admin/dead-letters/:id", auth.ScopeAdmin, unlimited, a.dropLetter},
 		{"GET", "/v1/admin/boards/:board/ranking", auth.ScopeAdmin, unlimited, a.condition},
 		{"POST", pathRebuild, auth.ScopeAdmin, unlimited, a.rebuild},
-		{"POST", "/v1/admin/verify", auth.ScopeAdmin, unlimited, a.verify},
+		{"POST", pathVerify, auth.ScopeAdmin, unlimited, a.verify},
 		{"POST", "/v1/admin/reconcile", auth.ScopeAdmin, unlimited, a.verify},
 		{"POST", "/v1/admin/replay", auth.ScopeAdmin, unlimited, a.replay},
 		{"POST", "/v1/admin/ledger/archive", auth.ScopeAdmin, unlimited, a.archiveLedger},
@@ -169,6 +169,7 @@ func (a *API) endLetter(c *gin.Context, end func(context.Context, int64) error) 
 	if err := end(c.Request.Context(), id); err != nil {
 		return err
 	}
+	about(c, "letter", strconv.FormatInt(id, 10))
 	a.Log.Info("dead letter ended", "path", c.FullPath(), "id", id, "topic", letter.Topic, "partition", letter.Partition, "offset", letter.Offset)
 	respond(c, http.StatusOK, letterJSON(letter))
 	return nil

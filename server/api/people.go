@@ -33,7 +33,7 @@ func (a *API) export(c *gin.Context, who *auth.Claims) error {
 		err = scoreboard.Errorf(scoreboard.CodeNotFound, "there is no user %s", user)
 	}
 	if err == nil {
-		err = a.Trail.Audited(ctx, entry(c, who, "user.export", scoreboard.AuditUser(user), ""))
+		err = a.Trail.Audited(ctx, entry(c, who, scoreboard.AuditUser(user), ""))
 	}
 	if err != nil {
 		return err
@@ -64,7 +64,7 @@ func (a *API) erase(c *gin.Context, who *auth.Claims) error {
 		return err
 	}
 	ctx := c.Request.Context()
-	anonymous, err := a.Moderation.BeginErasure(ctx, user, entry(c, who, "user.erase", "", reason))
+	anonymous, err := a.Moderation.BeginErasure(ctx, user, entry(c, who, "", reason))
 	if err != nil {
 		return err
 	}

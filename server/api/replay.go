@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -20,10 +21,11 @@ func (a *API) replay(c *gin.Context, _ *auth.Claims) error {
 	if err := checkReplay(&r, a.Now()); err != nil {
 		return err
 	}
-	if !r.DryRun {
-		if err := a.steady(c); err != nil {
-			return err
-		}
+	about(c, "ranking", cmp.Or(r.Topic, "*"))
+	if r.DryRun {
+		unchanged(c)
+	} else if err := a.steady(c); err != nil {
+		return err
 	}
 	return a.inTurn(c, func(ctx context.Context, l *lines) (protocol.JobLine, error) {
 		done, err := a.Operate.Jobs.Replay(ctx, &r, func(records, total int64) {

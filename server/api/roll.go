@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"math"
 	"net/http"
 
@@ -34,6 +35,7 @@ func (a *API) rollBoards(c *gin.Context, _ *auth.Claims) error {
 		}
 		family = id
 	}
+	about(c, "board", cmp.Or(string(family), "*"))
 	out := protocol.Rolled{Made: []string{}, Ended: []protocol.EndedBoard{}, DryRun: r.DryRun}
 	if r.Season != "" || r.StartsAt != nil || r.EndsAt != nil {
 		if family == "" {
@@ -55,6 +57,9 @@ func (a *API) rollBoards(c *gin.Context, _ *auth.Claims) error {
 		out.Ended = append(out.Ended, protocol.EndedBoard{
 			Board: string(e.Board.ID), PeriodEnd: e.Board.PeriodEnd, ClosedAt: present(e.Board.Closed), Users: e.Users, StandingsHash: e.Board.StandingsHash,
 		})
+	}
+	if r.DryRun || len(out.Made)+len(out.Ended) == 0 {
+		unchanged(c)
 	}
 	respond(c, http.StatusOK, out)
 	return nil

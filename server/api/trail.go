@@ -23,25 +23,51 @@ type Trail interface {
 // Keys of a request's context.
 const (
 	keyBody    = "admin_body"    // what decode has read, for the trail
-	keyAudited = "admin_audited" // the handler's own transaction has written the entry
+	keyTarget  = "admin_target"  // what the request changes
+	keyAudited = "admin_audited" // there is an entry already, or nothing to tell
 )
+
+// actions are the names that the trail has for what routes do.
+var actions = map[string]string{
+	"POST /v1/boards": "board.create", "PATCH /v1/boards/:board": "board.set",
+	"POST /v1/boards/roll": "board.roll", "POST /v1/boards/:board/roll": "board.roll",
+	"POST /v1/boards/:board/freeze": "board.freeze", "POST /v1/boards/:board/unfreeze": "board.unfreeze", "POST /v1/boards/:board/archive": "board.archive",
+	"POST /v1/admin/keys": "key.create", "POST /v1/admin/keys/:key_id/rotate": "key.rotate", "DELETE /v1/admin/keys/:key_id": "key.revoke",
+	"POST /v1/admin/users/:user_id/ban": "user.ban", "POST /v1/admin/users/:user_id/unban": "user.unban",
+	"POST /v1/admin/users/:user_id/freeze": "user.freeze", "POST /v1/admin/users/:user_id/unfreeze": "user.unfreeze",
+	"POST /v1/admin/users/:user_id/adjust": "user.adjust", "GET /v1/admin/users/:user_id/export": "user.export", "POST /v1/admin/users/:user_id/erase": "user.erase",
+	"POST /v1/admin/events/:event_id/reverse": "event.reverse", "POST /v1/admin/voids": "void.create", "POST /v1/admin/voids/:id/undo": "void.undo",
+	"POST /v1/admin/flags/:id/dismiss": "flag.dismiss", "POST /v1/admin/flags/:id/confirm": "flag.confirm",
+	"PUT /v1/admin/knobs/:name": "knob.set", "POST /v1/admin/tokens": "token.mint",
+	"POST /v1/admin/dead-letters/:id/requeue": "letter.requeue", "DELETE /v1/admin/dead-letters/:id": "letter.drop",
+	"POST " + pathRebuild: "ranking.rebuild", "POST /v1/admin/reconcile": "ranking.reconcile",
+	"POST /v1/admin/replay": "ranking.replay", "POST /v1/admin/ledger/archive": "ledger.archive",
+}
 
 // maxAuditDetail is how much of a body the trail keeps.
 const maxAuditDetail = maxBody
 
 // audits says whether a route's success is an entry of the trail: whatever an
 // operator changes is, so a route that is added later needs no thought.
-func (r route) audits() bool { return r.scope == auth.ScopeAdmin && r.method != http.MethodGet }
+func (r route) audits() bool {
+	return r.scope == auth.ScopeAdmin && r.method != http.MethodGet && r.path != pathVerify
+}
 
 // entry begins an entry that the handler has written in the transaction of the
 // change itself.
-func entry(c *gin.Context, who *auth.Claims, action, target, reason string) *scoreboard.AuditEntry {
+func entry(c *gin.Context, who *auth.Claims, target, reason string) *scoreboard.AuditEntry {
 	c.Set(keyAudited, true)
 	return &scoreboard.AuditEntry{
 		Who: who.User, Address: address(c.Request), Agent: cut(c.Request.UserAgent(), maxAgent), RequestID: c.GetString(keyRequestID),
-		Action: action, Target: target, Reason: reason,
+		Action: actions[c.Request.Method+" "+c.FullPath()], Target: target, Reason: reason,
 	}
 }
+
+// about says what a request changes, for the entry that is written when it has.
+func about(c *gin.Context, kind, name string) { c.Set(keyTarget, kind+":"+name) }
+
+// unchanged says that a request has changed nothing: there is nothing to tell.
+func unchanged(c *gin.Context) { c.Set(keyAudited, true) }
 
 // auditTries and auditBudget bound how long a change that is done waits for its
 // entry.
@@ -57,15 +83,10 @@ func (a *API) audit(c *gin.Context, r route, who *auth.Claims) {
 	if !r.audits() || c.GetBool(keyAudited) || a.Trail == nil {
 		return
 	}
-	e := entry(c, who, r.method+" "+r.path, c.Request.URL.Path, "")
+	e := entry(c, who, c.GetString(keyTarget), c.Query(queryReason))
+	e.Action = actions[r.method+" "+r.path]
 	if body, ok := c.Get(keyBody); ok && json.Valid(body.([]byte)) && len(body.([]byte)) <= maxAuditDetail {
 		e.Detail = body.([]byte)
-		var said struct {
-			Reason string `json:"reason"`
-		}
-		if json.Unmarshal(e.Detail, &said) == nil {
-			e.Reason = cut(said.Reason, scoreboard.MaxReason)
-		}
 	}
 	var err error
 	for range auditTries {
@@ -78,6 +99,19 @@ func (a *API) audit(c *gin.Context, r route, who *auth.Claims) {
 	}
 	a.Log.Error("audit entry not kept", "who", e.Who, "address", e.Address, "request_id", e.RequestID, "action", e.Action,
 		"target", e.Target, "reason", e.Reason, "err", err)
+}
+
+// queryReason is where operators say why: of what is about a person the body
+// has the reason, and wants one.
+const queryReason = "reason"
+
+// checkReason refuses a reason that does not fit into the trail, before
+// anything is changed for it.
+func checkReason(c *gin.Context) error {
+	if reason := c.Query(queryReason); reason != "" {
+		return scoreboard.CheckReason(reason)
+	}
+	return nil
 }
 
 const defaultEntries, maxEntries = 50, 500

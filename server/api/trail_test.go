@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -46,7 +47,7 @@ func TestEveryAdminRouteThatChangesSomethingIsAudited(t *testing.T) {
 	}
 	run := func(r route, handle handler) error {
 		c, _ := gin.CreateTestContext(httptest.NewRecorder())
-		c.Request = httptest.NewRequestWithContext(t.Context(), r.method, "/x", strings.NewReader(`{"reason":"because"}`))
+		c.Request = httptest.NewRequestWithContext(t.Context(), r.method, "/x?reason=because", strings.NewReader(`{}`))
 		c.Request.Header.Set("Authorization", "Bearer "+token)
 		c.Set(keyRequestID, "req")
 		r.handle = handle
@@ -66,6 +67,13 @@ func TestEveryAdminRouteThatChangesSomethingIsAudited(t *testing.T) {
 		if r.scope == auth.ScopeAdmin && r.method != http.MethodGet {
 			want = 1
 		}
+		if r.path == pathVerify {
+			want = 0 // it only looks
+		}
+		name := actions[r.method+" "+r.path]
+		if noun, verb, ok := strings.Cut(name, "."); want == 1 && (!ok || noun == "" || verb == "") {
+			t.Errorf("%s %s: the trail calls it %q, want noun.verb", r.method, r.path, name)
+		}
 		kept.entries, kept.fails = nil, 2 // the third try reaches the trail
 		if err := run(r, func(c *gin.Context, _ *auth.Claims) error { var v map[string]any; return decode(c, &v) }); err != nil {
 			t.Fatal(err)
@@ -74,16 +82,28 @@ func TestEveryAdminRouteThatChangesSomethingIsAudited(t *testing.T) {
 			t.Errorf("%s %s: got %d entries, want %d", r.method, r.path, len(kept.entries), want)
 		}
 		for _, e := range kept.entries {
-			if e.Who != "root" || e.Address == "" || e.RequestID != "req" || e.Reason != "because" || !strings.Contains(e.Action, r.path) {
+			if e.Who != "root" || e.Address == "" || e.RequestID != "req" || e.Reason != "because" || e.Action != name {
 				t.Errorf("%s %s: got %+v", r.method, r.path, e)
 			}
 		}
 		kept.entries, kept.fails = nil, 0
 		refused := func(*gin.Context, *auth.Claims) error { return scoreboard.Invalid("", "no") }
-		own := func(c *gin.Context, who *auth.Claims) error { entry(c, who, "its.own", "x", "y"); return nil }
+		own := func(c *gin.Context, who *auth.Claims) error { entry(c, who, "x", "y"); return nil }
 		if err := errors.Join(run(r, refused), run(r, own)); scoreboard.CodeOf(err) != scoreboard.CodeInvalidRequest || len(kept.entries) != 0 {
 			t.Errorf("%s %s: refused, and with an entry of its own: %d entries, %v", r.method, r.path, len(kept.entries), err)
 		}
+	}
+	for name := range actions {
+		if !slices.ContainsFunc(a.routes(), func(r route) bool { return r.method+" "+r.path == name }) {
+			t.Errorf("the trail has a name for %s, which is no route", name)
+		}
+	}
+	long := route{"POST", "/v1/boards", auth.ScopeAdmin, unlimited, func(*gin.Context, *auth.Claims) error { t.Error("done all the same"); return nil }}
+	c, _ := gin.CreateTestContext(httptest.NewRecorder())
+	c.Request = httptest.NewRequestWithContext(t.Context(), long.method, long.path+"?reason="+strings.Repeat("a", scoreboard.MaxReason+1), nil)
+	c.Request.Header.Set("Authorization", "Bearer "+token)
+	if err := a.run(c, long); scoreboard.CodeOf(err) != scoreboard.CodeInvalidRequest {
+		t.Errorf("a reason that is too long: %v, want an invalid_request", err)
 	}
 	if changes < 7 {
 		t.Errorf("only %d admin routes change something: this proves nothing", changes)

@@ -43,7 +43,7 @@ func (a *API) createVoid(c *gin.Context, who *auth.Claims) error {
 		return err
 	}
 	if r.DryRun {
-		c.Set(keyAudited, true) // it changes nothing
+		unchanged(c)
 		p, err := a.Moderation.PreviewVoid(c.Request.Context(), sender)
 		if err != nil {
 			return err
@@ -58,7 +58,7 @@ func (a *API) createVoid(c *gin.Context, who *auth.Claims) error {
 	if err := scoreboard.CheckReason(r.Reason); err != nil {
 		return err
 	}
-	why := entry(c, who, "void.create", "", r.Reason)
+	why := entry(c, who, "", r.Reason)
 	why.Detail = detail(r)
 	v, err := a.Moderation.CreateVoid(c.Request.Context(), sender, why)
 	if err != nil {
@@ -122,7 +122,7 @@ func (a *API) undoVoid(c *gin.Context, who *auth.Claims) error {
 	if err := scoreboard.CheckReason(r.Reason); err != nil {
 		return err
 	}
-	v, err := a.Moderation.UndoVoid(c.Request.Context(), id, entry(c, who, "void.undo", fmt.Sprintf("void:%d", id), r.Reason))
+	v, err := a.Moderation.UndoVoid(c.Request.Context(), id, entry(c, who, fmt.Sprintf("void:%d", id), r.Reason))
 	if err != nil {
 		return err
 	}

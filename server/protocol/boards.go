@@ -28,6 +28,14 @@ type BoardRequest struct {
 	ActionLife  string   `json:"action_life,omitempty"`  // a Go duration: an action token expires; 1h when absent
 }
 
+// BoardChange is the body of PATCH /v1/boards/{board}. What is absent stays as it
+// is; an empty list requires nothing.
+type BoardChange struct {
+	Require     *[]string `json:"require,omitempty"`
+	ActionLeast *string   `json:"action_least,omitempty"`
+	ActionLife  *string   `json:"action_life,omitempty"`
+}
+
 // What a board may require.
 const (
 	RequireActionToken = "action-token"

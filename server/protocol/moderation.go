@@ -17,6 +17,28 @@ type UserState struct {
 	UserID  string `json:"user_id"`
 	Status  string `json:"status"` // active, frozen, banned or erased
 	Changed bool   `json:"changed"`
+	Pending bool   `json:"pending,omitempty"` // rankings do not show it yet: what carries changes to them is late
+}
+
+// User answers GET /v1/admin/users/{user_id}.
+type User struct {
+	UserID    string      `json:"user_id"`
+	Status    string      `json:"status"` // active, frozen, banned or erased
+	CreatedAt time.Time   `json:"created_at"`
+	Since     *time.Time  `json:"since,omitempty"`  // frozen or banned
+	By        string      `json:"by,omitempty"`     // who did that
+	Reason    string      `json:"reason,omitempty"` // and why
+	OpenFlags int64       `json:"open_flags"`
+	Scores    []UserScore `json:"scores"` // the hundred that moved last
+}
+
+// UserScore is a user's score on one board. Hidden ones are in no ranking.
+type UserScore struct {
+	Board     string    `json:"board"`
+	Score     int64     `json:"score"`
+	Version   int64     `json:"version"`
+	ReachedAt time.Time `json:"reached_at"`
+	Hidden    bool      `json:"hidden,omitempty"`
 }
 
 // ExportLine is one line of GET /v1/admin/users/{user_id}/export, which is

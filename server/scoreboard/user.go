@@ -41,6 +41,21 @@ type UserState struct {
 	User    UserID
 	Status  string
 	Changed bool // by what was just asked for; false: it was so before
+	// Moved are the revisions of scores that this shows or hides, by board.
+	Moved   map[BoardID]int64
+	Pending bool // rankings do not show it yet
+}
+
+// UserRecord is what an operator looks at before deciding about a user.
+type UserRecord struct {
+	User      UserID
+	Status    string
+	Created   time.Time
+	Since     time.Time // frozen or banned; zero where the user is neither
+	By        UserID
+	Reason    string
+	OpenFlags int64
+	Scores    []Change // the last that moved
 }
 
 // Erased is a user who is erased, of whom the name is left for a time.

@@ -33,7 +33,7 @@ func (r *recording) decideOne(in *scoreboard.Increment, hash [16]byte) ([]scoreb
 		return nil, scoreboard.Errorf(scoreboard.CodeGone, "user %s is erased", in.User)
 	}
 	if user.status != statusActive {
-		return nil, scoreboard.Errorf(scoreboard.CodeForbidden, "user %s is %s", in.User, user.status)
+		return nil, &scoreboard.Error{Code: scoreboard.CodeForbidden, Field: "user_id", Message: "user " + string(in.User) + " is " + user.status}
 	}
 	if known := r.known[eventKey{in.User, in.Event.UUID}]; known != nil {
 		return replay(in, hash, known)

@@ -28,7 +28,8 @@ const (
     returning *)
 insert into outbox_score_updates (shard, event_id, user_id, board_id, score, previous_score, delta, order_key, version,
     revision, reached_at, recorded_at, hidden)
-select $3, gen_random_uuid(), user_id, board_id, score, score, 0, order_key, version, revision, reached_at, $4, hidden from changed`
+select $3, gen_random_uuid(), user_id, board_id, score, score, 0, order_key, version, revision, reached_at, $4, hidden from changed
+returning board_id, revision`
 
 	sqlLockUser = `update users set last_recorded_at = greatest(clock_timestamp(), last_recorded_at)
 where user_id = $1 returning status, last_recorded_at`
@@ -71,7 +72,17 @@ func (s *Store) setUserStatus(ctx context.Context, user scoreboard.UserID, to st
 			return err
 		}
 		if to == statusBanned || u.status == statusBanned {
-			if _, err := tx.Exec(ctx, sqlHideScores, user, to == statusBanned, shardOf(user, s.o.Shards), u.time); err != nil {
+			rows, err := tx.Query(ctx, sqlHideScores, user, to == statusBanned, shardOf(user, s.o.Shards), u.time)
+			if err != nil {
+				return err
+			}
+			state.Moved = make(map[scoreboard.BoardID]int64)
+			var board scoreboard.BoardID
+			var revision int64
+			if _, err := pgx.ForEachRow(rows, []any{&board, &revision}, func() error {
+				state.Moved[board] = revision
+				return nil
+			}); err != nil {
 				return err
 			}
 		}
