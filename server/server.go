@@ -193,7 +193,7 @@ func hubOptions(c *config.Config) realtime.Options {
 		DrainPercent: c.RealtimeDrainPercent, ReconnectWithin: c.RealtimeReconnectWithin,
 		ConnectionsPerUser: c.RealtimeConnectionsPerUser, ConnectionsPerAddress: c.RealtimeConnectionsPerAddress,
 		ConnectionsPerNode: c.RealtimeConnectionsPerNode, JoinsPerSecond: c.RealtimeJoinsPerSecond,
-		Off: !c.RealtimeEnabled,
+		Rows: c.ReadsTopN, Off: !c.RealtimeEnabled,
 	}
 }
 

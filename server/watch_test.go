@@ -146,3 +146,47 @@ func TestRealtimeToken(t *testing.T) {
 		t.Errorf("of an unknown board: got %v, want not_found", err)
 	}
 }
+
+// The knob says how many rows whoever does not say gets, of both.
+func TestReadsAndStreamsHaveAsManyRowsAsTheKnobSays(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	n := h.start(wholeHouse, "reads-top-n", "2")
+	game, root := n.client("game", auth.ScopeUpdate), n.client("root", auth.ScopeAdmin)
+	for i := range 12 {
+		if _, err := game.Submit(t.Context(), client.Increment{User: "u" + strconv.Itoa(i), Delta: 5}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rows := func(limit int) func() bool {
+		return func() bool {
+			top, err := root.Top(t.Context(), client.TopQuery{})
+			return err == nil && !top.Degraded && len(top.Entries) == limit && top.Total == 12
+		}
+	}
+	h.await("two rows of all", rows(2))
+	alice := bearer(h.token("alice", "", time.Hour))
+	for query, want := range map[string]int{"": 2, "10": 10, "100": 12} {
+		address := n.live("board", "global")
+		if query != "" {
+			address = n.live("limit", query)
+		}
+		ws, _ := dial(t, address, alice)
+		if f := frame(t, ws); len(f.Top) != want {
+			t.Errorf("limit %q: the frame has %d rows, want %d", query, len(f.Top), want)
+		}
+		_ = ws.Close()
+	}
+	ws, _ := dial(t, n.live(), alice)
+	if f := frame(t, ws); len(f.Top) != 2 {
+		t.Fatalf("the frame has %d rows, want 2", len(f.Top))
+	}
+	value := "5"
+	if _, err := root.SetKnob(t.Context(), "reads.top_n", client.KnobRequest{Value: &value, Reason: "a test"}); err != nil {
+		t.Fatal(err)
+	}
+	h.await("five rows of all", rows(5))
+	if f := frame(t, ws); len(f.Top) != 5 { // though nobody's score has moved
+		t.Errorf("the open stream's next frame has %d rows, want 5", len(f.Top))
+	}
+}

@@ -95,12 +95,12 @@ func (a *API) live(c *gin.Context, who *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	limit, err := queryInt(c, "limit", defaultLimit, 1, scoreboard.TopSize)
+	limit, err := queryInt(c, "limit", 0, 1, scoreboard.TopSize)
 	if err != nil {
 		return err
 	}
-	if limit != defaultLimit && limit != scoreboard.TopSize {
-		return scoreboard.Invalid("limit", "limit must be %d or %d", defaultLimit, scoreboard.TopSize)
+	if limit != 0 && limit != shortStream && limit != scoreboard.TopSize { // 0: as the knob reads.top_n says
+		return scoreboard.Invalid("limit", "limit must be %d or %d", shortStream, scoreboard.TopSize)
 	}
 	canSee := a.canSee(who)
 	if _, ticket := c.GetQuery("token"); ticket {

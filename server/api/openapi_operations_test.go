@@ -119,7 +119,7 @@ func operations() []operation {
 				aBoard,
 				{"token", "string", "a ticket, where headers cannot be set"},
 				{"delta", "string", "1 asks for differences"},
-				{"limit", "integer", "10 or 100 rows"},
+				{"limit", "integer", "10 or 100 rows; without it as many as the knob reads.top_n says"},
 				{"last_event_id", "string", "the last id that was seen, where Last-Event-ID cannot be set"},
 			},
 			nil,

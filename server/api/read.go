@@ -29,7 +29,7 @@ type Leaderboard interface {
 
 // The bounds of reads.
 const (
-	defaultLimit  = 10
+	shortStream   = 10 // rows, or scoreboard.TopSize
 	maxNeighbours = 50
 	defaultAround = 5
 	maxUsers      = 100

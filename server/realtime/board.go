@@ -169,7 +169,7 @@ func (b *board) state(s shape, window time.Duration) *state {
 	return &state{
 		seq: 1, board: top.Board, epoch: top.Epoch, version: top.Version, ts: ts.UTC(),
 		degraded: top.Degraded, window: window, encoding: b.hub.metrics.encode,
-		rows: top.Entries[:min(len(top.Entries), s.rows())],
+		rows: top.Entries[:min(len(top.Entries), b.hub.rows(s))],
 	}
 }
 

@@ -11,10 +11,26 @@ const offRetry = 30 * time.Second
 // once.
 func (h *Hub) Configure(o Options) {
 	o.setDefaults()
-	h.options.Store(&o)
+	if before := h.options.Swap(&o); before.Rows != o.Rows {
+		h.lookAll()
+	}
 	h.pace.set(o.Window, o.MaxWindow, o.Lag)
 	if o.Off {
 		h.dismiss(offShare(h))
+	}
+}
+
+// lookAll has every board shown again as the options say.
+func (h *Hub) lookAll() {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	for _, b := range h.boards {
+		b.mu.Lock()
+		known := b.latest != nil // or it is being read for the first time
+		b.mu.Unlock()
+		if known {
+			h.look(b)
+		}
 	}
 }
 

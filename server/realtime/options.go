@@ -30,6 +30,7 @@ type Options struct {
 	Linger          time.Duration // a board without subscribers is kept so long; 1 min
 	Boards          int           // subscriptions of one connection; 10
 	RankLookups     int           // reads of users' ranks a second; 500
+	Rows            int           // of a board, for who does not say how many; 10
 
 	DrainPercent    int           // of the connections closed each DrainEvery; 2
 	DrainEvery      time.Duration // 100 ms
@@ -71,6 +72,7 @@ func (o *Options) setDefaults() {
 		{&o.FramesPerMinute, 600},
 		{&o.Boards, scoreboard.MaxBoards},
 		{&o.RankLookups, 500},
+		{&o.Rows, 10},
 		{&o.DrainPercent, 2},
 	}
 	for _, s := range sizes {
@@ -93,7 +95,7 @@ type Viewer struct {
 // Join is what a connection asks for when it comes.
 type Join struct {
 	Board scoreboard.BoardID
-	Limit int  // rows: 10, or 100
+	Limit int  // rows: 10, or 100; 0 is as many as Options.Rows says
 	Delta bool // send leaderboard.delta where the client has the base
 
 	// The last state that the client has, 0 and 0 for none. It is sent

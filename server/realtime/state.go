@@ -15,20 +15,27 @@ import (
 type shape uint8
 
 const (
-	top10 shape = iota
+	usual shape = iota // as many as Options.Rows says
+	top10
 	top100
 	shapes
 )
 
 func shapeOf(limit int) shape {
-	if limit > 10 {
+	switch {
+	case limit == 0:
+		return usual
+	case limit > 10:
 		return top100
 	}
 	return top10
 }
 
-func (s shape) rows() int {
-	if s == top100 {
+func (h *Hub) rows(s shape) int {
+	switch s {
+	case usual:
+		return h.options.Load().Rows
+	case top100:
 		return scoreboard.TopSize
 	}
 	return 10
