@@ -81,7 +81,7 @@ func TestAWrongKeyEndsTheRunWhereTheAddressIsLimited(t *testing.T) {
 		_, _ = io.WriteString(w, `{"error_code":"`+code+`","message":"no","request_id":"r"}`)
 	}))
 	defer server.Close()
-	_, err := Run(t.Context(), load(t, server.URL, "400/1h", nil))
+	_, err := Run(t.Context(), load(t, server.URL, "400/20s", nil))
 	if err == nil || !strings.Contains(err.Error(), "increments were all refused, 401 invalid_signature: check token and key") {
 		t.Errorf("got %v", err)
 	}
