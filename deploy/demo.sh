@@ -12,8 +12,8 @@ case "${DEMO_SECONDS:-1}" in
 	;;
 esac
 
-dir=$(mktemp -d)
-daemon='' load='' watch='' timer=''
+. deploy/stack.sh
+load='' watch='' timer=''
 
 end() {
 	trap - EXIT INT TERM
@@ -28,26 +28,7 @@ trap end EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# Free ports, so that the demo runs beside anything else.
-bin/scoreboardd dev --ephemeral --data "$dir" --addr 127.0.0.1:0 --ops-addr 127.0.0.1:0 >"$dir/scoreboardd.log" 2>&1 &
-daemon=$!
-
-# The first start on a machine without PostgreSQL fetches it.
-tries=0
-until [ -s "$dir/sbctl.env" ]; do
-	if ! kill -0 "$daemon" 2>/dev/null || [ $tries -ge 1200 ]; then
-		cat "$dir/scoreboardd.log" >&2
-		echo "demo: the development stack did not start" >&2
-		exit 1
-	fi
-	tries=$((tries + 1))
-	sleep 0.1
-done
-sed "/^Settings/,\$d" "$dir/scoreboardd.log" >&2 # the banner: what runs, and what only stands in
-set -a
-. "$dir/sbctl.env"
-set +a
-unset SBCTL_PROFILE
+start_stack demo
 
 bin/sbctl load run --rate 50 --duration 12h --users 50 --out "$dir/load" >"$dir/load.log" 2>&1 &
 load=$!

@@ -3,7 +3,8 @@
 -- write picks among those of a family that have not ended, hence the index.
 --
 -- An instance has all rules of its family, also those that later migrations
--- add: it is a copy of the row but for what is its own.
+-- add: it is a copy of the row but for what is its own, be it a column that the
+-- next migration adds.
 
 -- +goose Up
 drop index boards_family;
@@ -23,7 +24,7 @@ language sql as $$
         insert into boards
         select (jsonb_populate_record(b, jsonb_build_object(
             'board_id', instance, 'status', 'active', 'period_start', starts, 'period_end', ends,
-            'created_at', clock_timestamp(), 'closed_at', null, 'standings_hash', null))).*
+            'created_at', clock_timestamp(), 'closed_at', null, 'standings_hash', null, 'standings_users', null, 'announced_at', null))).*
         from boards as b where board_id = family
         on conflict (board_id) do nothing
         returning true)

@@ -29,36 +29,7 @@ create table leases (
     constraint leases_pkey primary key (name)
 ) with (fillfactor = 30);
 
--- +goose StatementBegin
-create or replace function create_board_instance(family text, instance text, starts timestamptz, ends timestamptz) returns boolean
-language sql as $$
-    with made as (
-        insert into boards
-        select (jsonb_populate_record(b, jsonb_build_object(
-            'board_id', instance, 'status', 'active', 'period_start', starts, 'period_end', ends,
-            'created_at', clock_timestamp(), 'closed_at', null, 'standings_hash', null, 'standings_users', null, 'announced_at', null))).*
-        from boards as b where board_id = family
-        on conflict (board_id) do nothing
-        returning true)
-    select exists (select from made)
-$$;
--- +goose StatementEnd
-
 -- +goose Down
--- +goose StatementBegin
-create or replace function create_board_instance(family text, instance text, starts timestamptz, ends timestamptz) returns boolean
-language sql as $$
-    with made as (
-        insert into boards
-        select (jsonb_populate_record(b, jsonb_build_object(
-            'board_id', instance, 'status', 'active', 'period_start', starts, 'period_end', ends,
-            'created_at', clock_timestamp(), 'closed_at', null, 'standings_hash', null))).*
-        from boards as b where board_id = family
-        on conflict (board_id) do nothing
-        returning true)
-    select exists (select from made)
-$$;
--- +goose StatementEnd
 drop table leases;
 drop table board_standings;
 drop index boards_ending;

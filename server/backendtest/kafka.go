@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/segmentio/kafka-go"
+
+	"github.com/scoreboard/scoreboard/server/devstack"
 )
 
 // Kafka returns the shared broker. It makes no topics by itself; those that
@@ -28,6 +30,24 @@ func Kafka(t testing.TB) (brokers []string) {
 		}
 	})
 	return brokers
+}
+
+// EachKafka runs a test over Apache Kafka, and over the stand-in for it that the
+// development stack has.
+func EachKafka(t *testing.T, do func(t *testing.T, brokers []string, prefix string)) {
+	t.Run("kafka", func(t *testing.T) {
+		t.Parallel()
+		do(t, Kafka(t), Prefix(t))
+	})
+	t.Run("kfake", func(t *testing.T) {
+		t.Parallel()
+		stop, brokers, err := devstack.FakeKafka("")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(stop)
+		do(t, brokers, "")
+	})
 }
 
 var prefixes struct {

@@ -18,7 +18,6 @@ import (
 
 	"github.com/scoreboard/scoreboard/server/backendtest"
 	"github.com/scoreboard/scoreboard/server/broker"
-	"github.com/scoreboard/scoreboard/server/devstack"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -180,68 +179,54 @@ func stalls(t testing.TB, c *broker.Consumer) float64 {
 
 func TestTopicsAreMadeAndTheirSettingsCompared(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []string{"kafka", "kfake"} {
-		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			brokers, prefix := []string(nil), ""
-			if kind == "kafka" {
-				brokers, prefix = backendtest.Kafka(t), backendtest.Prefix(t)
-			} else {
-				stop, fake, err := devstack.FakeKafka("")
-				if err != nil {
-					t.Fatal(err)
-				}
-				t.Cleanup(stop)
-				brokers = fake
+	backendtest.EachKafka(t, func(t *testing.T, brokers []string, prefix string) {
+		k := connect(t, brokers)
+		want := broker.Topic{Name: prefix + "notices", Partitions: 3, Retention: time.Hour, Cleanup: "compact,delete", Replicas: 1}
+		for range 2 { // made, and found
+			if others, err := k.Ensure(ctx, want); err != nil || len(others) > 0 {
+				t.Fatalf("others %q, %v; want none", others, err)
 			}
-			k := connect(t, brokers)
-			want := broker.Topic{Name: prefix + "notices", Partitions: 3, Retention: time.Hour, Cleanup: "compact,delete", Replicas: 1}
-			for range 2 { // made, and found
-				if others, err := k.Ensure(ctx, want); err != nil || len(others) > 0 {
-					t.Fatalf("others %q, %v; want none", others, err)
-				}
-			}
-			want.Retention, want.Cleanup = 2*time.Hour, ""
-			others, err := k.Ensure(ctx, want)
-			if err != nil || len(others) != 2 || !strings.Contains(others[0], "cleanup.policy") || !strings.Contains(others[1], "3600000") {
-				t.Errorf("others %q, %v; want both settings", others, err)
-			}
-			want.Partitions = 4
-			if _, err := k.Ensure(ctx, want); !errors.Is(err, broker.ErrTooFewPartitions) {
-				t.Errorf("too few partitions: %v", err)
-			}
-			// What was announced comes back, keyed by its board, over each codec.
-			for _, codec := range []string{"none", "gzip", "snappy", "lz4", "zstd"} {
-				k := broker.NewKafka(broker.KafkaOptions{
-					Brokers: brokers, Linger: time.Millisecond, Timeout: 3 * time.Second, Compression: codec, Acks: "one",
-				})
-				t.Cleanup(k.Close)
-				p := k.Producer(want.Name)
-				t.Cleanup(func() { _ = p.Close() })
-				notice := scoreboard.Notice{Board: scoreboard.BoardID(codec), Top: &scoreboard.Top{Board: scoreboard.BoardID(codec), Epoch: 1, Version: 1}}
-				if err := broker.NewNotices(p).Announce(ctx, []scoreboard.Notice{notice}); err != nil {
-					t.Errorf("%s: %v", codec, err)
-				}
-			}
-			var mu sync.Mutex
-			got := map[string]bool{}
-			consume(t, k.Consumer(want.Name, prefix+"followers", 10, quiet), func(_ context.Context, records []broker.Record) (map[int]int64, error) {
-				mu.Lock()
-				defer mu.Unlock()
-				for _, r := range records {
-					n, err := protocol.DecodeNotice(r.Value)
-					if err != nil || string(r.Key) != string(n.Board) {
-						t.Errorf("key %s, notice %+v, %v", r.Key, n, err)
-					}
-					got[string(r.Key)] = true
-				}
-				return nil, nil
+		}
+		want.Retention, want.Cleanup = 2*time.Hour, ""
+		others, err := k.Ensure(ctx, want)
+		if err != nil || len(others) != 2 || !strings.Contains(others[0], "cleanup.policy") || !strings.Contains(others[1], "3600000") {
+			t.Errorf("others %q, %v; want both settings", others, err)
+		}
+		want.Partitions = 4
+		if _, err := k.Ensure(ctx, want); !errors.Is(err, broker.ErrTooFewPartitions) {
+			t.Errorf("too few partitions: %v", err)
+		}
+		// What was announced comes back, keyed by its board, over each codec.
+		for _, codec := range []string{"none", "gzip", "snappy", "lz4", "zstd"} {
+			k := broker.NewKafka(broker.KafkaOptions{
+				Brokers: brokers, Linger: time.Millisecond, Timeout: 3 * time.Second, Compression: codec, Acks: "one",
 			})
-			until(t, "all five read", func() bool {
-				mu.Lock()
-				defer mu.Unlock()
-				return len(got) == 5
-			})
+			t.Cleanup(k.Close)
+			p := k.Producer(want.Name)
+			t.Cleanup(func() { _ = p.Close() })
+			notice := scoreboard.Notice{Board: scoreboard.BoardID(codec), Top: &scoreboard.Top{Board: scoreboard.BoardID(codec), Epoch: 1, Version: 1}}
+			if err := broker.NewNotices(p).Announce(ctx, []scoreboard.Notice{notice}); err != nil {
+				t.Errorf("%s: %v", codec, err)
+			}
+		}
+		var mu sync.Mutex
+		got := map[string]bool{}
+		consume(t, k.Consumer(want.Name, prefix+"followers", 10, quiet), func(_ context.Context, records []broker.Record) (map[int]int64, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			for _, r := range records {
+				n, err := protocol.DecodeNotice(r.Value)
+				if err != nil || string(r.Key) != string(n.Board) {
+					t.Errorf("key %s, notice %+v, %v", r.Key, n, err)
+				}
+				got[string(r.Key)] = true
+			}
+			return nil, nil
 		})
-	}
+		until(t, "all five read", func() bool {
+			mu.Lock()
+			defer mu.Unlock()
+			return len(got) == 5
+		})
+	})
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/scoreboard/scoreboard/server/backendtest"
 	"github.com/scoreboard/scoreboard/server/broker"
-	"github.com/scoreboard/scoreboard/server/devstack"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -46,19 +45,7 @@ type transport struct {
 // onEach runs a test over every transport.
 func onEach(t *testing.T, do func(t *testing.T, way transport)) {
 	t.Parallel()
-	t.Run("kafka", func(t *testing.T) {
-		t.Parallel()
-		do(t, overKafka(t, backendtest.Kafka(t), backendtest.Prefix(t)))
-	})
-	t.Run("kfake", func(t *testing.T) {
-		t.Parallel()
-		stop, brokers, err := devstack.FakeKafka("")
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(stop)
-		do(t, overKafka(t, brokers, ""))
-	})
+	backendtest.EachKafka(t, func(t *testing.T, brokers []string, prefix string) { do(t, overKafka(t, brokers, prefix)) })
 	t.Run("streams", func(t *testing.T) {
 		t.Parallel()
 		do(t, overStreams(t, backendtest.Redis(t)))

@@ -13,7 +13,6 @@ import (
 
 	"github.com/scoreboard/scoreboard/server/backendtest"
 	"github.com/scoreboard/scoreboard/server/broker"
-	"github.com/scoreboard/scoreboard/server/devstack"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/ranking"
 	"github.com/scoreboard/scoreboard/server/repair"
@@ -75,7 +74,7 @@ func connect(t *testing.T) *redis.Client {
 // onEachLog runs a test over every transport that keeps something.
 func onEachLog(t *testing.T, do func(t *testing.T, p *past)) {
 	t.Parallel()
-	overKafka := func(t *testing.T, brokers []string, prefix string) *past {
+	backendtest.EachKafka(t, func(t *testing.T, brokers []string, prefix string) {
 		k := broker.NewKafka(broker.KafkaOptions{Brokers: brokers, Linger: time.Millisecond, Timeout: 5 * time.Second, Compression: "lz4", Acks: "all"})
 		t.Cleanup(k.Close)
 		topic := prefix + "events"
@@ -84,20 +83,7 @@ func onEachLog(t *testing.T, do func(t *testing.T, p *past)) {
 		}
 		producer := k.Producer(topic)
 		t.Cleanup(func() { _ = producer.Close() })
-		return newPast(t, k.Log(topic), producer, connect(t))
-	}
-	t.Run("kafka", func(t *testing.T) {
-		t.Parallel()
-		do(t, overKafka(t, backendtest.Kafka(t), backendtest.Prefix(t)))
-	})
-	t.Run("kfake", func(t *testing.T) {
-		t.Parallel()
-		stop, brokers, err := devstack.FakeKafka("")
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(stop)
-		do(t, overKafka(t, brokers, ""))
+		do(t, newPast(t, k.Log(topic), producer, connect(t)))
 	})
 	t.Run("streams", func(t *testing.T) {
 		t.Parallel()
