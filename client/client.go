@@ -78,10 +78,7 @@ var defaultPace = pace{
 // "https://scores.example.com". It connects to nothing yet.
 func New(base string, o Options) (*Client, error) {
 	u, err := url.Parse(base)
-	if err != nil {
-		return nil, fmt.Errorf("parse the server's address: %w", err)
-	}
-	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return nil, fmt.Errorf("the server's address %q is not of the form http://host:port", base)
 	}
 	u.Path = strings.TrimSuffix(u.Path, "/")

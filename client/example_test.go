@@ -157,7 +157,7 @@ func ExampleError() {
 		fmt.Println("send", refused.EventID, "again later")
 	}
 	// Output:
-	// no such match: submit an increment: delta is outside the bounds of the board (delta_out_of_range)
+	// no such match: submit an increment: delta is outside the bounds of the board, 1 to 1000000 (delta_out_of_range)
 }
 
 func ExampleClient_Top() {

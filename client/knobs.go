@@ -33,7 +33,7 @@ func (c *Client) Knobs(ctx context.Context) ([]Knob, error) {
 func (c *Client) SetKnob(ctx context.Context, name string, r KnobRequest) (Knob, error) {
 	var k Knob
 	err := c.do(ctx, call{
-		op: "turn the knob " + name, method: http.MethodPut, path: "/v1/admin/knobs/" + url.PathEscape(name), sign: true,
+		op: "turn a knob", method: http.MethodPut, path: "/v1/admin/knobs/" + url.PathEscape(name), sign: true,
 		body: func(time.Time) any { return r },
 	}, &k)
 	return k, err

@@ -12,16 +12,29 @@ import (
 	"github.com/scoreboard/scoreboard/client"
 )
 
+// Plain is what is written of a board where there is no screen.
+type Plain struct {
+	States <-chan client.State
+	// Status tells the board's status where it is another than before: active,
+	// frozen or archived.
+	Status <-chan string
+	// Explain says an error in words for people.
+	Explain func(error) string
+}
+
 // Frames writes the board as a small table at once and then every second,
-// until the states or ctx end. Errors are said as explain does.
-func Frames(ctx context.Context, out io.Writer, states <-chan client.State, explain func(error) string) error {
+// until the states or ctx end.
+func Frames(ctx context.Context, out io.Writer, p Plain) error {
 	beat := time.NewTicker(time.Second)
 	defer beat.Stop()
 	var s client.State
+	status := ""
 	first := true
 	for {
 		select {
-		case next, open := <-states:
+		case status = <-p.Status:
+			continue
+		case next, open := <-p.States:
 			if !open {
 				return ended(ctx, s.Err)
 			}
@@ -35,7 +48,7 @@ func Frames(ctx context.Context, out io.Writer, states <-chan client.State, expl
 				continue
 			}
 		}
-		if _, err := io.WriteString(out, frame(&s, time.Now(), explain)); err != nil {
+		if _, err := io.WriteString(out, frame(&s, status, time.Now(), p.Explain)); err != nil {
 			return err
 		}
 	}
@@ -48,7 +61,7 @@ func ended(ctx context.Context, err error) error {
 	return err
 }
 
-func frame(s *client.State, now time.Time, explain func(error) string) string {
+func frame(s *client.State, status string, now time.Time, explain func(error) string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s  v%d  ", s.Board, s.Version)
 	if s.HeardAt.IsZero() {
@@ -57,6 +70,9 @@ func frame(s *client.State, now time.Time, explain func(error) string) string {
 		b.WriteString(age(now.Sub(s.HeardAt)) + " old")
 	}
 	fmt.Fprintf(&b, "  %s  %s", s.Connection, plural(s.Reconnects, "reconnect"))
+	if status != "" && status != active {
+		b.WriteString("  " + status)
+	}
 	if s.Degraded != "" {
 		b.WriteString("  degraded: " + Printable(s.Degraded))
 	}
@@ -75,21 +91,53 @@ func frame(s *client.State, now time.Time, explain func(error) string) string {
 	return b.String()
 }
 
+// active is the status of a board that takes scores.
+const active = "active"
+
+// statusWords say what a board's status means for who watches it.
+var statusWords = map[string]string{
+	active: "takes scores again", "frozen": "is frozen: it takes no scores", "archived": "is archived: it takes no scores any more",
+}
+
+// connectionWords say a connection to who cannot see how it is drawn.
+var connectionWords = map[client.Connection]string{
+	client.WebSocket: "live", client.SSE: "live (by an event stream)", client.Polling: "read again every few seconds",
+	client.Disconnected: "disconnected",
+}
+
 // Lines writes a line for each change: a score, a newcomer, one who left, the
-// connection. It ends as Frames does.
-func Lines(ctx context.Context, out io.Writer, states <-chan client.State, explain func(error) string) error {
+// connection, the board's status. It ends as Frames does.
+func Lines(ctx context.Context, out io.Writer, p Plain) error {
 	var shown board
 	var before client.State
-	for s := range states {
+	status := active
+	for {
+		var s client.State
+		select {
+		case next, open := <-p.States:
+			if !open {
+				return ended(ctx, before.Err)
+			}
+			s = next
+		case next := <-p.Status:
+			if next == status {
+				continue
+			}
+			status = next
+			if _, err := fmt.Fprintf(out, "%s  the board %s\n", time.Now().Format(time.TimeOnly), statusWords[status]); err != nil {
+				return err
+			}
+			continue
+		}
 		var b strings.Builder
 		now := time.Now()
 		if s.Connection != before.Connection || s.Degraded != before.Degraded {
-			fmt.Fprintf(&b, "%s  %s is %s", now.Format(time.TimeOnly), s.Board, s.Connection)
+			fmt.Fprintf(&b, "%s  %s is %s", now.Format(time.TimeOnly), s.Board, connectionWords[s.Connection])
 			if s.Degraded != "" {
 				b.WriteString(", degraded: " + Printable(s.Degraded))
 			}
 			if s.Err != nil {
-				b.WriteString(": " + Printable(explain(s.Err)))
+				b.WriteString(": " + Printable(p.Explain(s.Err)))
 			}
 			b.WriteByte('\n')
 		}
@@ -114,7 +162,6 @@ func Lines(ctx context.Context, out io.Writer, states <-chan client.State, expla
 			return err
 		}
 	}
-	return ended(ctx, before.Err)
 }
 
 // text says a change in words; "" for one that is but the effect of another's.

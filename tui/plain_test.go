@@ -25,7 +25,7 @@ func TestLines(t *testing.T) {
 	last := frames[2]
 	last.Err = errors.New("the token has expired")
 	var out strings.Builder
-	err := Lines(t.Context(), &out, play(append(frames, last)...), error.Error)
+	err := Lines(t.Context(), &out, Plain{States: play(append(frames, last)...), Explain: error.Error})
 	if err == nil || err.Error() != "the token has expired" {
 		t.Errorf("got %v, want why the watch ended", err)
 	}
@@ -34,7 +34,7 @@ func TestLines(t *testing.T) {
 		got = append(got, strings.TrimSpace(line[len(time.TimeOnly):]))
 	}
 	want := []string{
-		"global is ws",
+		"global is live",
 		"alice is 1. with 1284112", "bob is 2. with 1283980", "健二さくら🎮 is 3. with 998001", "داليا is 4. with 870500",
 		"[31mred is 5. with 655360", "frank.of.the-very.long:name@example.org is 6. with 512000", "grace is 7. with 400123",
 		"heidi is 8. with 99999", "ivan is 9. with 1024", "judy is 10. with 7",
@@ -48,13 +48,36 @@ func TestLines(t *testing.T) {
 	}
 }
 
+// A freeze is said, and what ends it; what is as expected is not.
+func TestLinesSayTheStatus(t *testing.T) {
+	t.Parallel()
+	states, status := make(chan client.State), make(chan string)
+	ctx, cancel := context.WithCancel(t.Context())
+	out := make(lines, 10)
+	done := make(chan error, 1)
+	go func() { done <- Lines(ctx, out, Plain{States: states, Status: status, Explain: error.Error}) }()
+	for _, s := range []string{"active", "frozen", "active"} {
+		status <- s
+	}
+	for _, want := range []string{"  the board is frozen: it takes no scores\n", "  the board takes scores again\n"} {
+		if got := <-out; !strings.HasSuffix(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	cancel()
+	close(states)
+	if err := <-done; err != nil || len(out) > 0 {
+		t.Errorf("ended with %v, %d lines more", err, len(out))
+	}
+}
+
 func TestFrames(t *testing.T) {
 	t.Parallel()
 	states := make(chan client.State, 1)
 	out := make(lines, 10)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- Frames(ctx, out, states, error.Error) }()
+	go func() { done <- Frames(ctx, out, Plain{States: states, Explain: error.Error}) }()
 
 	states <- recorded()[0]
 	first := <-out

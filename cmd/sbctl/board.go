@@ -178,11 +178,15 @@ func newBoardListCmd(p *program) *cobra.Command {
 // newBoardChangeCmd makes a verb that changes a board's status, and asks first
 // where there is something to ask.
 func newBoardChangeCmd(p *program, verb, short, question string, change func(*client.Client, context.Context, string) (client.Board, error)) *cobra.Command {
+	second := "--output json"
+	if question != "" {
+		second = "--yes"
+	}
 	return audited(&cobra.Command{
 		Use: verb + " NAME", Short: short, Args: takes("NAME"),
 		Example: trimExamples(fmt.Sprintf(`
   sbctl board %s arena
-  sbctl board %s daily:2026-11-21 --yes`, verb, verb)),
+  sbctl board %s daily:2026-11-21 %s`, verb, verb, second)),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
 			if question != "" {
 				if err := p.confirm(fmt.Sprintf(question, args[0])); err != nil {
@@ -202,6 +206,7 @@ func newBoardChangeCmd(p *program, verb, short, question string, change func(*cl
 // shownBoard is a board and how its ranking is.
 type shownBoard struct {
 	client.Board
+	Now     *client.Board     `json:"now,omitempty"`     // of a family: its current instance
 	Ranking *client.Condition `json:"ranking,omitempty"` // of an archived board there is none
 }
 
@@ -217,6 +222,13 @@ func newBoardShowCmd(p *program) *cobra.Command {
 				return err
 			}
 			shown := shownBoard{Board: b}
+			if b.Current != "" && b.Current != b.Board {
+				now, err := c.Board(cmd.Context(), b.Current)
+				if err != nil {
+					return err
+				}
+				shown.Now = &now
+			}
 			if b.Status != "archived" {
 				k, err := c.Condition(cmd.Context(), args[0])
 				if err != nil {
@@ -226,6 +238,10 @@ func newBoardShowCmd(p *program) *cobra.Command {
 			}
 			return p.print(shown, func() *table {
 				t := boardTable(&b)
+				if shown.Now != nil {
+					t.add("now from", timeCell(shown.Now.PeriodStart))
+					t.add("now to", timeCell(shown.Now.PeriodEnd))
+				}
 				if shown.Ranking != nil {
 					conditionRows(t, shown.Ranking)
 				}

@@ -46,8 +46,11 @@ from --starts.`,
 			if err != nil {
 				return err
 			}
-			if done.DryRun {
-				p.say("nothing is done yet")
+			switch {
+			case done.Interrupted == "" && len(done.Ended)+len(done.Made) == 0:
+				p.say("no period is due: there is nothing to end or begin")
+			case done.DryRun:
+				p.say("this is what is due; nothing is done yet")
 			}
 			return p.print(done, func() *table { return rolledTable(&done) })
 		}),

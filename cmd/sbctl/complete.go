@@ -82,12 +82,8 @@ func matching(words []string, typed string) []string {
 
 func (p *program) completeBoards(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	return p.ask(cmd, typed, func(ctx context.Context, c *client.Client) ([]string, error) {
-		boards, err := c.Boards(ctx, client.BoardQuery{})
-		var names []string
-		for _, b := range boards.Boards {
-			names = append(names, b.Board)
-		}
-		return names, err
+		boards, err := allBoards(ctx, c, "")
+		return boardNames(boards), err
 	})
 }
 

@@ -42,8 +42,9 @@ says that something is wrong.
 --output nagios prints one line and exits as Nagios wants it: 0 fine, 1 warning,
 2 critical. --output prometheus prints metrics for a textfile collector.
 
-Readiness is asked at the operations address: --ops-server or SBCTL_OPS_SERVER, else
-the port after the server's when that is on this machine.`,
+Readiness is asked at the operations address: --ops-server or SBCTL_OPS_SERVER, which
+"make dev" writes down too; else the port after the server's is tried when that is
+on this machine.`,
 		Example: trimExamples(`
   sbctl doctor
   sbctl doctor --server https://scores.example.com --output json
@@ -53,10 +54,11 @@ the port after the server's when that is on this machine.`,
 			if err != nil {
 				return err
 			}
+			at := setting{ops, "--ops-server"}
 			if ops == "" {
-				ops = p.opsServer(s.Server.Value)
+				at = p.opsServer(s)
 			}
-			d := p.diagnose(cmd.Context(), s, ops)
+			d := p.diagnose(cmd.Context(), s, at)
 			if err := cmd.Context().Err(); err != nil {
 				return err
 			}
@@ -93,19 +95,23 @@ func diagnosisTable(d diagnosis) *table {
 	return t
 }
 
-// opsServer guesses the operations address of a server on this machine.
-func (p *program) opsServer(server string) string {
-	if ops := p.env["SBCTL_OPS_SERVER"]; ops != "" {
-		return ops
+// opsServer is the operations address as it was set, else guessed for a server
+// on this machine.
+func (p *program) opsServer(s settings) setting {
+	if s.Ops.Value != "" {
+		return s.Ops
 	}
-	u, err := url.Parse(server)
+	u, err := url.Parse(s.Server.Value)
 	if err != nil {
-		return ""
+		return setting{}
 	}
 	port, err := strconv.Atoi(u.Port())
 	local := u.Hostname() == "localhost" || strings.HasPrefix(u.Hostname(), "127.") || u.Hostname() == "::1"
 	if err != nil || !local {
-		return ""
+		return setting{}
 	}
-	return fmt.Sprintf("http://%s:%d", u.Hostname(), port+1)
+	return setting{fmt.Sprintf("http://%s:%d", u.Hostname(), port+1), guessed}
 }
+
+// guessed is where an operations address comes from that nobody named.
+const guessed = "a guess"

@@ -65,7 +65,7 @@ func finding(name, status, detail, next string) check {
 }
 
 // diagnose makes every check, in the order in which one depends on another.
-func (p *program) diagnose(ctx context.Context, s settings, ops string) diagnosis {
+func (p *program) diagnose(ctx context.Context, s settings, ops setting) diagnosis {
 	top := ask(ctx, strings.TrimSuffix(s.Server.Value, "/")+"/v1/leaderboard/top?limit=1", s.Token.Value)
 	d := diagnosis{Healthy: true, Checks: []check{checkSettings(s), checkServer(s, top)}}
 	d.Checks = append(d.Checks, checkReady(ctx, ops))
@@ -99,14 +99,18 @@ func checkServer(s settings, a answer) check {
 	return check{Name: "server", Status: checkOK, Detail: fmt.Sprintf("answers in %v", a.took.Round(time.Millisecond/10))}
 }
 
-func checkReady(ctx context.Context, ops string) check {
-	if ops == "" {
-		return check{Name: "ready", Status: checkSkipped, Detail: "the operations address is not known", NextStep: "name it with --ops-server"}
+func checkReady(ctx context.Context, at setting) check {
+	const next = "name it with --ops-server or SBCTL_OPS_SERVER"
+	if at.Value == "" {
+		return finding("ready", checkSkipped, "the operations address is not known", next)
 	}
-	a := ask(ctx, strings.TrimSuffix(ops, "/")+"/readyz", "")
+	ops := strings.TrimSuffix(withScheme(at.Value), "/")
+	a := ask(ctx, ops+"/readyz", "")
 	switch {
+	case at.From == guessed && (a.err != nil || a.status != http.StatusOK && a.status != http.StatusServiceUnavailable):
+		return finding("ready", checkSkipped, "the operations address is not known, and it is not "+ops, next)
 	case a.err != nil:
-		return finding("ready", checkWarn, a.err.Error(), "name the operations address with --ops-server")
+		return finding("ready", checkWarn, fmt.Sprintf("%s (from %s) does not answer: %v", ops, at.From, a.err), next)
 	case a.status != http.StatusOK:
 		return finding("ready", checkFail, fmt.Sprintf("%s/readyz is %d: %s", ops, a.status, oneLine(a.body)), "look at the server's log for the role that does not work")
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -68,14 +67,18 @@ func (p *program) finish(ctx context.Context, cmd *cobra.Command, err error) int
 	case errors.As(err, &usage):
 		code = exitMisused
 	}
-	f := p.describe(cmd, code, err)
+	f := p.describe(ctx, cmd, code, err)
 	if p.output == "json" || code == exitMisused && p.asksForJSON() {
 		encoder := json.NewEncoder(p.stderr)
 		encoder.SetEscapeHTML(false)
 		_ = encoder.Encode(f)
 		return code
 	}
-	fmt.Fprintf(p.stderr, "sbctl: %s\n", err)
+	text := err.Error()
+	if e, is := err.(*client.Error); is && e.Status == 0 { //nolint:errorlint // what wraps one has words of its own
+		text = f.Message
+	}
+	fmt.Fprintf(p.stderr, "sbctl: %s\n", text)
 	if f.NextStep != "" {
 		fmt.Fprintf(p.stderr, "  next: %s\n", f.NextStep)
 	}
@@ -99,7 +102,7 @@ func (p *program) asksForJSON() bool {
 	return false
 }
 
-func (p *program) describe(cmd *cobra.Command, code int, err error) failure {
+func (p *program) describe(ctx context.Context, cmd *cobra.Command, code int, err error) failure {
 	f := failure{Error: protocol.Error{ErrorCode: string(scoreboard.CodeInternal), Message: err.Error()}}
 	var e *client.Error
 	var h *hinted
@@ -109,49 +112,24 @@ func (p *program) describe(cmd *cobra.Command, code int, err error) failure {
 	case code == exitMisused:
 		f.ErrorCode, f.NextStep = "misused", "see "+cmd.CommandPath()+" --help"
 	case errors.As(err, &e):
-		f.NextStep = p.nextStep(e)
+		f.NextStep = p.nextStep(ctx, cmd, e)
 	}
 	if errors.As(err, &e) {
 		f.Field, f.RequestID, f.EventID = e.Field, e.RequestID, e.EventID
 		if code == exitBroke {
 			f.ErrorCode = string(e.Code)
 		}
-		if e.Message != "" && e.Err == nil {
+		switch {
+		case e.Message != "" && e.Err == nil:
 			f.Message = e.Message
+		case err == error(e) && e.Status == 0 && code == exitBroke: //nolint:errorlint // as above
+			plain := *e
+			plain.Err = errors.New(p.explain(e.Err))
+			f.Message = plain.Error()
 		}
 	}
 	if errors.As(err, &h) {
 		f.NextStep = h.next
 	}
 	return f
-}
-
-// nextStep says what a person can do about a refusal.
-func (p *program) nextStep(e *client.Error) string {
-	s, err := p.settings()
-	switch {
-	case err != nil:
-		return ""
-	case e.Status == 0:
-		return fmt.Sprintf("is a server running at %s (from %s)? \"make dev\" starts one, --server names another", s.Server.Value, s.Server.From)
-	case e.Code == scoreboard.CodeUnauthorized && s.Token.Value == "":
-		return "set SBCTL_TOKEN, or choose a profile that has a token"
-	case e.Code == scoreboard.CodeUnauthorized:
-		return fmt.Sprintf("the token (from %s) is wrong or has expired; set another in SBCTL_TOKEN", s.Token.From)
-	case e.Code == scoreboard.CodeInvalidSignature && s.KeyID.Value == "":
-		return "set SBCTL_KEY_ID and SBCTL_KEY_SECRET; \"sbctl key create\" makes a key"
-	case e.Code == scoreboard.CodeInvalidSignature:
-		return fmt.Sprintf("check key %s (from %s) and this machine's clock with \"sbctl doctor\"", s.KeyID.Value, s.KeyID.From)
-	case e.Code == scoreboard.CodeForbidden && e.Field == "user_id":
-		return "\"sbctl user show USER\" tells an operator since when, by whom and why"
-	case e.Code == scoreboard.CodeForbidden:
-		return fmt.Sprintf("the token (from %s) may not do this; use one of that user, or with a wider scope", s.Token.From)
-	case e.Code == scoreboard.CodeEventConflict:
-		return "the event id belongs to another increment of the user; \"sbctl event show ID --user USER\" tells which"
-	case e.RetryAfter > 0:
-		return fmt.Sprintf("try again in %v", e.RetryAfter.Round(time.Second))
-	case e.Temporary():
-		return "try again; \"sbctl doctor\" looks for the cause"
-	}
-	return ""
 }

@@ -20,6 +20,8 @@ func newKnobsListCmd(p *program) *cobra.Command {
 	var live bool
 	cmd := &cobra.Command{
 		Use: "list", Short: "List the knobs as they are in force, and where from", Args: takes(),
+		Long: `List the knobs as they are in force, and where from. Those that are LIVE can be
+turned while the server runs, by "sbctl knobs set"; the others are read when it starts.`,
 		Example: trimExamples(`
   sbctl knobs list --live
   sbctl knobs list --output json`),
@@ -42,13 +44,17 @@ func newKnobsListCmd(p *program) *cobra.Command {
 }
 
 func knobsTable(knobs ...client.Knob) *table {
-	t := newTable("KNOB", "VALUE", "FROM", "CHANGED", "BY")
+	t := newTable("KNOB", "VALUE", "FROM", "LIVE", "CHANGED", "BY")
 	for _, k := range knobs {
 		changed := ""
 		if k.ChangedAt != nil {
 			changed = k.ChangedAt.Format(time.RFC3339)
 		}
-		t.add(k.Name, tui.Printable(k.Value), k.Source, changed, tui.Printable(k.ChangedBy))
+		live := "no"
+		if k.Live {
+			live = "yes"
+		}
+		t.add(k.Name, tui.Printable(k.Value), k.Source, live, changed, tui.Printable(k.ChangedBy))
 	}
 	return t
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/scoreboard/scoreboard/cmd/typo"
+	"github.com/scoreboard/scoreboard/server/build"
 )
 
 func newRootCmd(p *program) *cobra.Command {
@@ -46,10 +47,12 @@ func newRootCmd(p *program) *cobra.Command {
 
 Settings come from flags, else SBCTL_SERVER, SBCTL_TOKEN, SBCTL_KEY_ID,
 SBCTL_KEY_SECRET and SBCTL_PROFILE, else a profile of ~/.config/sbctl/config.yaml,
-else ./.dev/sbctl.env, which "make dev" writes.
+else, where none of those variables is set, ./.dev/sbctl.env, which "make dev"
+writes.
 
 Exit codes: 0 done, 1 broke, 2 misused, 3 ran well and the answer is no,
 130 interrupted.`
+	root.Version = build.Read().Version
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommand(newHelpCmd())

@@ -15,7 +15,8 @@ import (
 	"github.com/scoreboard/scoreboard/tui"
 )
 
-// maxListed bounds the list of boards that a person picks from.
+// maxListed bounds the list of boards that a person picks from, or that a
+// misspelt one is looked for in.
 const maxListed = 1000
 
 // screen is what the live screen shows and asks.
@@ -34,19 +35,7 @@ func (p *program) screen(c *client.Client, board string, ascii bool, watch func(
 		Find: func(ctx context.Context, board, user string, neighbours int) (client.Place, error) {
 			return c.Around(ctx, user, client.PlaceQuery{Board: board, Neighbours: neighbours})
 		},
-		Boards: func(ctx context.Context, family string) (all []client.Board, err error) {
-			for q := (client.BoardQuery{Family: family}); len(all) < maxListed; {
-				page, err := c.Boards(ctx, q)
-				if err != nil {
-					return nil, err
-				}
-				all = append(all, page.Boards...)
-				if q.After = page.NextAfter; q.After == "" {
-					break
-				}
-			}
-			return all, nil
-		},
+		Boards: func(ctx context.Context, family string) ([]client.Board, error) { return allBoards(ctx, c, family) },
 		// The terminal itself has the clipboard, also over ssh (OSC 52).
 		Copy: func(text string) error {
 			_, err := io.WriteString(p.stdout, ansi.SetSystemClipboard(text))

@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 )
 
@@ -20,6 +22,7 @@ type setting struct{ Value, From string }
 type settings struct {
 	Profile                         string
 	Server, Token, KeyID, KeySecret setting
+	Ops                             setting // the server's operations address
 }
 
 // settings resolves flags over environment over profile; where none of the
@@ -31,8 +34,10 @@ func (p *program) settings() (settings, error) {
 			*to = setting{value, from}
 		}
 	}
-	fill(&s.Server, p.server, "--server")
-	fill(&s.Server, p.env["SBCTL_SERVER"], "SBCTL_SERVER")
+	flag := withScheme(p.server)
+	fill(&s.Server, flag, "--server")
+	fill(&s.Server, withScheme(p.env["SBCTL_SERVER"]), "SBCTL_SERVER")
+	fill(&s.Ops, p.env["SBCTL_OPS_SERVER"], "SBCTL_OPS_SERVER")
 	fill(&s.Token, p.env["SBCTL_TOKEN"], "SBCTL_TOKEN")
 	fill(&s.KeyID, p.env["SBCTL_KEY_ID"], "SBCTL_KEY_ID")
 	fill(&s.KeySecret, p.env["SBCTL_KEY_SECRET"], "SBCTL_KEY_SECRET")
@@ -48,7 +53,7 @@ func (p *program) settings() (settings, error) {
 			return s, err
 		}
 		from := "profile " + name
-		fill(&s.Server, profile.Server, from)
+		fill(&s.Server, withScheme(profile.Server), from)
 		fill(&s.KeyID, profile.KeyID, from)
 		if s.Token.Value == "" {
 			token, err := profile.Token.read(p)
@@ -72,8 +77,9 @@ func (p *program) settings() (settings, error) {
 			return s, err
 		}
 		// Its token is not sent to a server other than the one it is for.
-		if p.server == "" || p.server == dev["SBCTL_SERVER"] {
+		if flag == "" || flag == dev["SBCTL_SERVER"] {
 			fill(&s.Server, dev["SBCTL_SERVER"], devEnv)
+			fill(&s.Ops, dev["SBCTL_OPS_SERVER"], devEnv)
 			fill(&s.Token, dev["SBCTL_TOKEN"], devEnv)
 			fill(&s.KeyID, dev["SBCTL_KEY_ID"], devEnv)
 			fill(&s.KeySecret, dev["SBCTL_KEY_SECRET"], devEnv)
@@ -81,6 +87,15 @@ func (p *program) settings() (settings, error) {
 	}
 	fill(&s.Server, defaultServer, "the default")
 	return s, nil
+}
+
+// withScheme takes HOST:PORT for http://HOST:PORT.
+func withScheme(address string) string {
+	_, port, err := net.SplitHostPort(address)
+	if _, notANumber := strconv.ParseUint(port, 10, 16); err != nil || notANumber != nil {
+		return address
+	}
+	return "http://" + address
 }
 
 // firstSet names a variable that is set, "" where none is.

@@ -92,11 +92,11 @@ func (p *program) resumable(err error, results string) error {
 func (p *program) printSummary(s summary) error {
 	return p.print(s, func() *table {
 		t := newTable()
-		t.add("counted", number(int64(s.Done)))
+		t.add("counted", number(int64(s.Done-s.Replayed)))
 		for _, part := range []struct {
 			name string
 			n    int
-		}{{"of them before", s.Replayed}, {"pending", s.Pending}, {"refused", s.Refused}, {"not sent", s.Unsent}, {"skipped", s.Skipped}} {
+		}{{"known already", s.Replayed}, {"pending", s.Pending}, {"refused", s.Refused}, {"not sent", s.Unsent}, {"done earlier", s.Skipped}} {
 			if part.n > 0 {
 				t.add(part.name, number(int64(part.n)))
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,6 +16,9 @@ import (
 // confirmEvery is how old what a person looks at may be said to be on an idle
 // board.
 const confirmEvery = 2 * time.Second
+
+// statusEvery is how often it is asked whether a board takes scores.
+const statusEvery = 3 * time.Second
 
 func newWatchCmd(p *program) *cobra.Command {
 	var board string
@@ -49,13 +53,19 @@ by itself and ends, with exit code 0, when it is interrupted.`,
 				return tui.Run(ctx, p.stdin, p.stdout, p.screen(c, board, ascii, watch))
 			}
 			states := watch(ctx, board)
-			switch {
-			case p.output == "json":
+			if p.output == "json" {
 				return p.watchJSON(ctx, states)
-			case plain:
-				return tui.Lines(ctx, p.stdout, states, p.explain)
 			}
-			return tui.Frames(ctx, p.stdout, states, p.explain)
+			show := tui.Frames
+			if plain {
+				show = tui.Lines
+			}
+			var asking sync.WaitGroup
+			defer asking.Wait()
+			defer cancel()
+			status := make(chan string)
+			asking.Go(func() { tellStatus(ctx, c, board, status) })
+			return show(ctx, p.stdout, tui.Plain{States: states, Status: status, Explain: p.explain})
 		}),
 	}
 	flags := cmd.Flags()
@@ -64,6 +74,27 @@ by itself and ends, with exit code 0, when it is interrupted.`,
 	flags.BoolVar(&plain, "plain", false, "a line for each change instead of a screen")
 	flags.BoolVar(&ascii, "ascii", false, "draw the screen with ASCII alone")
 	return cmd
+}
+
+// tellStatus asks every few seconds whether the board takes scores, which its
+// stream does not tell, and says what is new.
+func tellStatus(ctx context.Context, c *client.Client, board string, to chan<- string) {
+	again := time.NewTicker(statusEvery)
+	defer again.Stop()
+	for told := ""; ; {
+		if b, err := c.Board(ctx, board); err == nil && b.Status != told {
+			select {
+			case to <- b.Status:
+				told = b.Status
+			case <-ctx.Done():
+			}
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // watchJSON prints every state as one line of JSON.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/scoreboard/scoreboard/migrations"
 	"github.com/scoreboard/scoreboard/server"
@@ -35,7 +36,30 @@ DIR/sbctl.env tells sbctl how to get in.`,
 	}
 	cmd.Flags().StringVar(&data, "data", ".dev", "folder of data, secrets and sbctl.env")
 	cmd.Flags().BoolVar(&ephemeral, "ephemeral", false, "keep no data; only sbctl.env is written to the folder")
+	cmd.SetUsageFunc(devUsage)
 	return cmd
+}
+
+// devUsage shows what development is about. The knobs are flags here too, but
+// there are more than a hundred of them.
+func devUsage(cmd *cobra.Command) error {
+	own := pflag.NewFlagSet("", pflag.ContinueOnError)
+	own.AddFlagSet(cmd.LocalNonPersistentFlags())
+	addr, ops := *cmd.Flag("addr"), *cmd.Flag("ops-addr")
+	addr.DefValue, _ = devEnv(nil, nil)(config.EnvName("addr"))
+	own.AddFlag(&addr)
+	own.AddFlag(&ops)
+	_, err := fmt.Fprintf(cmd.OutOrStderr(), `Usage:
+  %s
+
+Examples:
+%s
+
+Flags:
+%s
+Every other knob is a flag here too: "scoreboardd --help" lists them.
+`, cmd.UseLine(), cmd.Example, own.FlagUsages())
+	return err
 }
 
 // stopGrace is how long the backends may take to stop.
@@ -91,7 +115,7 @@ func runDev(cmd *cobra.Command, data string, ephemeral bool) (err error) {
 		return err
 	}
 	envPath := filepath.Join(data, "sbctl.env")
-	if err := secrets.writeEnv(envPath, s, api.Addr()); err != nil {
+	if err := secrets.writeEnv(envPath, s, api.Addr(), ops.Addr()); err != nil {
 		return err
 	}
 	go func() {

@@ -111,7 +111,7 @@ func load(flags *pflag.FlagSet, env config.Lookup) (*config.Config, []config.Val
 func newLog(w io.Writer, level string) (*slog.Logger, error) {
 	var l slog.Level
 	if err := l.UnmarshalText([]byte(level)); err != nil {
-		return nil, fmt.Errorf("knob log.level: %w", err)
+		return nil, fmt.Errorf("knob log.level must be debug, info, warn or error, not %q", level)
 	}
 	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: l})), nil
 }

@@ -66,13 +66,13 @@ func (s *secrets) admit(ctx context.Context, srv *server.Server) error {
 }
 
 // writeEnv writes the settings of sbctl.
-func (s *secrets) writeEnv(path string, srv *server.Server, api net.Addr) error {
+func (s *secrets) writeEnv(path string, srv *server.Server, api, ops net.Addr) error {
 	token, err := srv.MintToken(devUser, "score:update score:admin", devTokenLife)
 	if err != nil {
 		return err
 	}
-	text := fmt.Sprintf("SBCTL_SERVER=http://%s\nSBCTL_TOKEN=%s\nSBCTL_KEY_ID=%s\nSBCTL_KEY_SECRET=%s\n",
-		reachable(api), token, s.KeyID, s.KeySecret)
+	text := fmt.Sprintf("SBCTL_SERVER=http://%s\nSBCTL_TOKEN=%s\nSBCTL_KEY_ID=%s\nSBCTL_KEY_SECRET=%s\nSBCTL_OPS_SERVER=http://%s\n",
+		reachable(api), token, s.KeyID, s.KeySecret, reachable(ops))
 	// Renamed into place: whoever waits for the file finds it whole.
 	if err := os.WriteFile(path+".new", []byte(text), 0o600); err != nil {
 		return fmt.Errorf("write the settings of sbctl: %w", err)

@@ -8,6 +8,26 @@ import (
 	"testing"
 )
 
+// The help of development is its own, short enough to be read.
+func TestHelpOfDev(t *testing.T) {
+	t.Parallel()
+	root := newRoot()
+	var out strings.Builder
+	root.SetOut(&out)
+	root.SetArgs([]string{"dev", "--help"})
+	if err := root.ExecuteContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"--data string", "--ephemeral", `--addr string       address of the API (default "127.0.0.1:8080")`, "--ops-addr", `"scoreboardd --help" lists them`} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("it has no %q", want)
+		}
+	}
+	if lines := strings.Count(out.String(), "\n"); lines > 30 || strings.Contains(out.String(), "--ingest-lanes") {
+		t.Errorf("it has %d lines:\n%s", lines, out.String())
+	}
+}
+
 func TestMisspelt(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -20,6 +40,7 @@ func TestMisspelt(t *testing.T) {
 		{"flag", "", []string{"config", "--ingest-lane", "2"}, 2, "there is no flag --ingest-lane; did you mean --ingest-lanes?"},
 		{"variable", "SCOREBOARD_REDIS_ULR=x", []string{"config"}, 0, "SCOREBOARD_REDIS_ULR is not a knob and does nothing; did you mean SCOREBOARD_REDIS_URL?"},
 		{"an orchestrator's", "SCOREBOARD_SERVICE_HOST=10.0.0.1", []string{"config"}, 0, ""},
+		{"level", "", []string{"dev", "--log-level", "loud"}, 1, `knob log.level must be debug, info, warn or error, not "loud"`},
 		{"right", "SCOREBOARD_REDIS_URL=redis://x", []string{"config"}, 0, ""},
 	} {
 		cmd := exec.CommandContext(t.Context(), os.Args[0], tc.args...)

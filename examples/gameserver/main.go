@@ -2,7 +2,7 @@
 // between three players and prints who leads.
 //
 //	make dev                            # in one terminal
-//	set -a; . .dev/sbctl.env; set +a    # in another
+//	set -a; . .dev/sbctl.env; set +a    # in another: where the server is, and how to get in
 //	go run ./examples/gameserver
 package main
 
@@ -31,6 +31,9 @@ func main() {
 }
 
 func play(ctx context.Context, env func(string) string, out io.Writer, season string) error {
+	if env("SBCTL_SERVER") == "" {
+		return fmt.Errorf("SBCTL_SERVER is not set: set -a; . .dev/sbctl.env; set +a")
+	}
 	scores, err := client.New(env("SBCTL_SERVER"), client.Options{
 		Token: env("SBCTL_TOKEN"), KeyID: env("SBCTL_KEY_ID"), KeySecret: env("SBCTL_KEY_SECRET"),
 	})
@@ -39,6 +42,7 @@ func play(ctx context.Context, env func(string) string, out io.Writer, season st
 	}
 	defer scores.Close()
 	players := []string{"ada", "grace", "linus"}
+	versions := map[string]int64{} // of each player's last receipt
 	for match := range 10 {
 		win := client.Increment{
 			User: players[rand.N(len(players))], Delta: 1 + rand.Int64N(50),
@@ -48,14 +52,17 @@ func play(ctx context.Context, env func(string) string, out io.Writer, season st
 		if err != nil {
 			return err // what may pass was tried five times; win can be sent again at any time
 		}
+		versions[win.User] = receipt.Version
 		fmt.Fprintf(out, "%s wins %d and has %d\n", win.User, win.Delta, receipt.NewScore)
 	}
-	top, err := scores.Top(ctx, client.TopQuery{Limit: 3})
-	if err != nil {
-		return err
-	}
-	for _, entry := range top.Entries {
-		fmt.Fprintf(out, "%d. %s %d\n", entry.Rank, entry.UserID, entry.Score)
+	// The board follows in a fraction of a second. With the version of a receipt
+	// a standing is never older than that receipt.
+	for player, version := range versions {
+		place, err := scores.Score(ctx, player, client.PlaceQuery{MinVersion: version})
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "%s is %d. of %d with %d\n", player, place.Rank, place.Total, place.Score)
 	}
 	return nil
 }

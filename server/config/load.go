@@ -141,26 +141,35 @@ func readFile(file io.Reader, knobs []knob) (map[string]string, error) {
 	return found, nil
 }
 
+// set reads a knob's text. What the parsers of Go say is not for who turns it.
 func set(to any, text string) (err error) {
+	kind := ""
 	switch to := to.(type) {
 	case *string:
 		*to = text
 	case *int:
 		*to, err = strconv.Atoi(text)
+		kind = "a whole number"
 	case *bool:
 		*to, err = strconv.ParseBool(text)
+		kind = "true or false"
 	case *time.Duration:
 		*to, err = time.ParseDuration(text)
+		kind = "a time such as 500ms, 30s or 15m"
 	case *[]string:
 		*to = list(text)
 	case *int64:
 		*to, err = strconv.ParseInt(text, 10, 64)
+		kind = "a whole number"
 	case *scoreboard.Rules:
 		*to, err = scoreboard.ParseRules(list(text))
 	case *scoreboard.Most:
 		*to, err = scoreboard.ParseMost(text)
 	default:
 		err = fmt.Errorf("a knob cannot be a %T", to)
+	}
+	if err != nil && kind != "" {
+		return fmt.Errorf("it takes %s, not %q", kind, text)
 	}
 	return err
 }

@@ -1,6 +1,7 @@
 package scoreboard
 
 import (
+	"fmt"
 	"strings"
 	"time"
 )
@@ -205,7 +206,7 @@ func (b *Board) CheckDelta(delta int64) error {
 	if delta < b.MinDelta || delta > b.MaxDelta {
 		return &Error{
 			Code: CodeDeltaOutOfRange, Field: "delta",
-			Message: "delta is outside the bounds of the board",
+			Message: fmt.Sprintf("delta is outside the bounds of the board, %d to %d", b.MinDelta, b.MaxDelta),
 		}
 	}
 	return nil
@@ -242,7 +243,7 @@ func (b *Board) Holds(s Score) error {
 	if s < b.MinScore || s > b.MaxScore || !s.InRange() {
 		return &Error{
 			Code: CodeScoreOutOfRange, Field: "delta",
-			Message: "the score would leave the bounds of the board",
+			Message: fmt.Sprintf("the score would leave the bounds of the board, %d to %d", b.MinScore, b.MaxScore),
 		}
 	}
 	return nil
