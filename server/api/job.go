@@ -68,7 +68,10 @@ func (a *API) job(c *gin.Context, do func(ctx context.Context, r *protocol.JobRe
 	if err := decode(c, &r); err != nil {
 		return err
 	}
-	if about(c, "board", cmp.Or(r.Board, "*")); c.FullPath() != pathRebuild && !r.Repair {
+	if about(c, "board", cmp.Or(r.Board, "*")); r.UserID != "" {
+		about(c, "user", r.UserID)
+	}
+	if c.FullPath() != pathRebuild && !r.Repair {
 		unchanged(c)
 	}
 	boards, err := a.jobBoards(c.Request.Context(), &r)

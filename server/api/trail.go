@@ -86,7 +86,7 @@ func (a *API) audit(c *gin.Context, r route, who *auth.Claims) {
 	e := entry(c, who, c.GetString(keyTarget), c.Query(queryReason))
 	e.Action = actions[r.method+" "+r.path]
 	if body, ok := c.Get(keyBody); ok && json.Valid(body.([]byte)) && len(body.([]byte)) <= maxAuditDetail {
-		e.Detail = body.([]byte)
+		e.Detail = withoutUser(body.([]byte))
 	}
 	var err error
 	for range auditTries {
@@ -99,6 +99,18 @@ func (a *API) audit(c *gin.Context, r route, who *auth.Claims) {
 	}
 	a.Log.Error("audit entry not kept", "who", e.Who, "address", e.Address, "request_id", e.RequestID, "action", e.Action,
 		"target", e.Target, "reason", e.Reason, "err", err)
+}
+
+// withoutUser is a body without the user that it names: the target has that
+// name, and from there it goes when the user is erased. The trail keeps the rest
+// as it was.
+func withoutUser(body []byte) json.RawMessage {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(body, &fields) != nil || fields["user_id"] == nil {
+		return body
+	}
+	delete(fields, "user_id")
+	return detail(fields)
 }
 
 // queryReason is where operators say why: of what is about a person the body

@@ -47,7 +47,7 @@ func TestEveryAdminRouteThatChangesSomethingIsAudited(t *testing.T) {
 	}
 	run := func(r route, handle handler) error {
 		c, _ := gin.CreateTestContext(httptest.NewRecorder())
-		c.Request = httptest.NewRequestWithContext(t.Context(), r.method, "/x?reason=because", strings.NewReader(`{}`))
+		c.Request = httptest.NewRequestWithContext(t.Context(), r.method, "/x?reason=because", strings.NewReader(`{"user_id":"alice","why":"x"}`))
 		c.Request.Header.Set("Authorization", "Bearer "+token)
 		c.Set(keyRequestID, "req")
 		r.handle = handle
@@ -82,7 +82,7 @@ func TestEveryAdminRouteThatChangesSomethingIsAudited(t *testing.T) {
 			t.Errorf("%s %s: got %d entries, want %d", r.method, r.path, len(kept.entries), want)
 		}
 		for _, e := range kept.entries {
-			if e.Who != "root" || e.Address == "" || e.RequestID != "req" || e.Reason != "because" || e.Action != name {
+			if e.Who != "root" || e.Address == "" || e.RequestID != "req" || e.Reason != "because" || e.Action != name || string(e.Detail) != `{"why":"x"}` {
 				t.Errorf("%s %s: got %+v", r.method, r.path, e)
 			}
 		}

@@ -1,0 +1,137 @@
+package moderation_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// Every refusal to take something back: it says why, and moves nothing.
+func TestWhatCannotBeTakenBack(t *testing.T) {
+	t.Parallel()
+	r := open(t)
+	for _, in := range []scoreboard.Increment{
+		increment("alice", 5, "old", "7", "sum"), increment("alice", 6, "new", "7", "sum"), increment("bob", 5, "only", "7", "sum"),
+		increment("carol", 5, "frozen", "7", "other"), increment("carol", 5, "two", "7", "sum", "other"),
+	} {
+		if err := record(r, in); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// What the archive does: the oldest rows are there no longer.
+	r.exec(t, `delete from user_score_histories where event_text in ('old', 'only')`)
+	reverse := func(user scoreboard.UserID, event string) scoreboard.Code {
+		id, err := scoreboard.ParseEventID(user, event)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = r.Reverse(ctx, user, id, why())
+		return scoreboard.CodeOf(err)
+	}
+	sums := func() int64 {
+		return r.count(t, `select sum(score)::bigint * 1000 + (select count(*) from user_score_histories) * 10 + (select count(*) from audit_log) from scores`)
+	}
+	before := sums()
+	for what, got := range map[string]scoreboard.Code{
+		"a row that is archived":                   reverse("alice", "old"),
+		"a row of who has nothing but the archive": reverse("bob", "only"),
+	} {
+		if got != scoreboard.CodeGone {
+			t.Errorf("%s: got %q, want gone", what, got)
+		}
+	}
+	if got := reverse("carol", "none"); got != scoreboard.CodeNotFound {
+		t.Errorf("an event that never was: got %q, want not_found", got)
+	}
+	for name, closing := range map[string]string{
+		"frozen":   `update boards set status = 'frozen' where board_id = 'other'`,
+		"archived": `update boards set status = 'archived' where board_id = 'other'`,
+		"over":     `update boards set status = 'frozen', closed_at = clock_timestamp() where board_id = 'other'`,
+	} {
+		r.exec(t, closing)
+		for _, event := range []string{"frozen", "two"} { // one of two boards is enough
+			if got := reverse("carol", event); got != scoreboard.CodeBoardClosed {
+				t.Errorf("event %s of a board that is %s: got %q, want board_closed", event, name, got)
+			}
+		}
+	}
+	if after := sums(); after != before {
+		t.Errorf("the refusals moved something: %d, before %d", after, before)
+	}
+	r.exec(t, `update boards set status = 'active', closed_at = null where board_id = 'other'`)
+	if got := reverse("carol", "two"); got != "" {
+		t.Errorf("when the board is open again: got %q", got)
+	}
+	if got := reverse("alice", "new"); got != "" {
+		t.Errorf("a row behind archived ones: got %q", got)
+	}
+	if n := r.count(t, `select score from scores where user_id = 'alice'`); n != 5 {
+		t.Errorf("alice has %d, want the 5 that are archived", n)
+	}
+}
+
+// A void can be undone for thirty days from its end, not longer.
+func TestAVoidIsUndoneForThirtyDays(t *testing.T) {
+	t.Parallel()
+	r := open(t)
+	if err := record(r, increment("alice", 5, "e", "7", "sum")); err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	v, err := r.CreateVoid(ctx, scoreboard.Sender{KeyID: "7", From: now.Add(-time.Hour), To: now}, why())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.UndoVoid(ctx, v.ID, why()); scoreboard.CodeOf(err) != scoreboard.CodeConflict {
+		t.Errorf("before it is done: got %v, want a conflict", err)
+	}
+	work := func() {
+		t.Helper()
+		mine, err := r.ClaimVoid(ctx, time.Minute)
+		if err != nil || mine == nil {
+			t.Fatal(mine, err)
+		}
+		for more := true; more; {
+			if more, err = r.StepVoid(ctx, mine, time.Minute); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	work()
+	if n := r.count(t, `select score from scores where user_id = 'alice'`); n != 0 {
+		t.Fatalf("alice has %d, want 0", n)
+	}
+	r.exec(t, `update voids set done_at = clock_timestamp() - interval '30 days 1 minute'`)
+	if _, err := r.UndoVoid(ctx, v.ID, why()); scoreboard.CodeOf(err) != scoreboard.CodeGone {
+		t.Errorf("after thirty days: got %v, want gone", err)
+	}
+	if err := r.ForgetVoids(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if n := r.count(t, `select count(*) from void_events`); n != 0 {
+		t.Errorf("%d events are kept for an undo that is not to be", n)
+	}
+	if n := r.count(t, `select count(*) from reversals`); n != 1 {
+		t.Errorf("%d reversals, want the one that stays", n)
+	}
+
+	if err := record(r, increment("bob", 5, "e", "8", "sum")); err != nil {
+		t.Fatal(err)
+	}
+	if v, err = r.CreateVoid(ctx, scoreboard.Sender{KeyID: "8", From: now.Add(-time.Hour), To: time.Now()}, why()); err != nil {
+		t.Fatal(err)
+	}
+	work()
+	r.exec(t, `update voids set done_at = clock_timestamp() - interval '29 days 23 hours' where id = $1`, v.ID)
+	if err := r.ForgetVoids(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.UndoVoid(ctx, v.ID, why()); err != nil {
+		t.Errorf("before thirty days are over: %v", err)
+	}
+	work()
+	if n := r.count(t, `select score from scores where user_id = 'bob'`); n != 5 {
+		t.Errorf("bob has %d, want what the void took", n)
+	}
+}
