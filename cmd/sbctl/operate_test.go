@@ -24,7 +24,8 @@ import (
 // Sessions of operators, with a real server on real backends that all of them
 // share; each has users of its own.
 func TestOperatorScripts(t *testing.T) {
-	s, url := startServer(t, backendtest.Postgres(t, migrations.Up), backendtest.Redis(t))
+	game := newReferee(t)
+	s, url := startServer(t, backendtest.Postgres(t, migrations.Up), backendtest.Redis(t), "auth-attestation-jwks-url", game.url)
 	token := func(user, scope string) string {
 		made, err := s.MintToken(scoreboard.UserID(user), scope, time.Hour)
 		if err != nil {
@@ -46,11 +47,12 @@ func TestOperatorScripts(t *testing.T) {
 			env.Setenv("SBCTL_TOKEN", token("root", "score:update score:admin"))
 			env.Setenv("SBCTL_KEY_ID", "k1")
 			env.Setenv("SBCTL_KEY_SECRET", "sk_of_the_tests")
+			env.Setenv("AUDITOR", token("auditor", "score:update score:admin"))
 			env.Setenv("READER", token("reader", ""))
 			env.Setenv("MALLORY", token("mallory", ""))
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "soon": soon},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "soon": soon, "action": action(t), "attest": game.attest},
 	})
 }
 
