@@ -93,8 +93,9 @@ func (p *program) whatThereIs(ctx context.Context, cmd *cobra.Command) string {
 		return "check the id and --user; \"sbctl score statement USER\" lists a user's events"
 	case slices.ContainsFunc(noun.Commands(), func(verb *cobra.Command) bool { return verb.Name() == "list" }):
 		return fmt.Sprintf("%q lists what there is", noun.CommandPath()+" list")
-	case strings.HasSuffix(cmd.Use, " USER") || cmd.Flag("user") != nil:
-		return fmt.Sprintf("a user is known from the first score on; \"sbctl top%s\" shows who has one", flagOf(cmd, "board"))
+	case strings.HasSuffix(cmd.Use, " USER"):
+		return fmt.Sprintf("\"sbctl top%s\" shows who has a score; \"sbctl user show %s\" tells an operator what the user is, and has on which board",
+			flagOf(cmd, "board"), argument)
 	}
 	return ""
 }

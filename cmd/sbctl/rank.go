@@ -6,7 +6,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 func newRankCmd(p *program) *cobra.Command {
@@ -28,9 +27,6 @@ func newRankCmd(p *program) *cobra.Command {
 			var refused *client.Error
 			if errors.As(err, &refused) && refused.WouldRank > 0 {
 				p.say("with %d %s would be %d", score, args[0], refused.WouldRank)
-			}
-			if errors.As(err, &refused) && refused.Code == scoreboard.CodeNotFound {
-				return &hinted{err, "\"sbctl user show " + args[0] + "\" tells an operator what the user is, and has on which board"}
 			}
 			if err != nil {
 				return err
