@@ -125,6 +125,12 @@ func TestJoin(t *testing.T) {
 				t.Errorf("again: closed with %d %q, want 4401 token_used", code, reason)
 			}
 		}
+		for node, status := range map[*node]string{n: "409", other: "101"} {
+			series := `route="/v1/realtime/leaderboard",status="` + status + `"`
+			if got := node.metric(t, "scoreboard_api_request_seconds_count", series); got != 1 {
+				t.Errorf("%v requests were counted with %s, want 1", got, status)
+			}
+		}
 		if err := ws.WriteJSON(protocol.Command{Type: "subscribe", Board: "daily"}); err != nil {
 			t.Fatal(err)
 		}

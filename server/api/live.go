@@ -83,6 +83,7 @@ func (a *API) turnAway(c *gin.Context, err error) {
 		return
 	}
 	e := a.public(c, err)
+	c.Status(statuses[scoreboard.Code(e.ErrorCode)]) // what is counted; the client sees 101 and the close code
 	refusal := scoreboard.Error{Code: scoreboard.Code(e.ErrorCode), Message: e.Message, Field: e.Field}
 	if err := a.Live.Refuse(c.Writer, c.Request, &refusal); err != nil {
 		a.fail(c, err)
@@ -113,6 +114,9 @@ func (a *API) live(c *gin.Context, who *auth.Claims) error {
 	v := Viewer{
 		User: who.User, Address: address(c.Request), Expires: who.Expires, Board: board, Limit: limit,
 		Delta: c.Query("delta") == "1", Last: last, CanSee: canSee,
+	}
+	if isUpgrade(c) {
+		c.Status(http.StatusSwitchingProtocols) // what is counted; the connection itself is no longer ours
 	}
 	return a.Live.Serve(c.Writer, c.Request, v)
 }

@@ -215,7 +215,9 @@ func (r *rig) serve(w http.ResponseWriter, req *http.Request) {
 	case req.Header.Get("Accept") == "text/event-stream":
 		err = r.hub.ServeSSE(w, req, v, j)
 	default:
-		err = r.hub.ServeWebSocket(w, req, v, j)
+		if err = r.hub.ServeWebSocket(w, req, v, j); err != nil {
+			err = realtime.Refuse(w, req, err)
+		}
 	}
 	status := map[scoreboard.Code]int{
 		"": 0, scoreboard.CodeRateLimited: 429, scoreboard.CodeNotFound: 404, scoreboard.CodeForbidden: 403,

@@ -29,13 +29,13 @@ func upgrader() *websocket.Upgrader {
 
 // ServeWebSocket upgrades r and shows v what j asks for until the connection
 // ends; it returns when the connection is open. An error, always a
-// scoreboard.Error, means that nothing was written. All other refusals are
-// closes with a code.
+// scoreboard.Error, means that nothing was written: Refuse tells it. All other
+// refusals are closes with a code.
 func (h *Hub) ServeWebSocket(w http.ResponseWriter, r *http.Request, v Viewer, j Join) error {
 	c := h.link(v, j)
 	c.parser.limit = readLimit
 	if err := h.admit(&c.conn); err != nil {
-		return Refuse(w, r, err)
+		return err
 	}
 	ws, err := h.upgrader.Upgrade(w, r, nil)
 	if err != nil {
