@@ -32,7 +32,9 @@ type knobs struct {
 
 	mu      sync.Mutex
 	applied int64 // the version that was applied last
-	carrier string
+	begun   bool  // some version was
+
+	carrier string // the name of this process among those that carry
 }
 
 func newKnobs(s *Server, c *config.Config) *knobs {
@@ -79,10 +81,11 @@ func (k *knobs) follow(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := k.apply(ctx, stored); err != nil || !k.server.carries() {
-		return err
+	err = k.apply(ctx, stored)
+	if k.server.carries() {
+		err = errors.Join(err, k.server.store.JoinCarriers(ctx, k.carrier, k.deployed.Carrying(), 5*knobsEvery))
 	}
-	return k.server.store.JoinCarriers(ctx, k.carrier, k.deployed.Carrying(), 5*knobsEvery)
+	return err
 }
 
 // apply puts in force what is stored, once for each version.
@@ -105,14 +108,17 @@ func (k *knobs) apply(ctx context.Context, stored []scoreboard.StoredKnob) error
 		k.applied = version // told once, not each second
 		return err
 	}
-	if err := s.turn(ctx, c); err != nil {
-		return err
-	}
-	if turned := k.current.Load().Transport != c.Transport; s.ways != nil && (turned || k.applied == 0 && turnedOnce(stored)) {
+	err = s.useKeys(ctx, c)
+	s.turn(c)
+	if turned := k.current.Load().Transport != c.Transport; s.ways != nil && (turned || !k.begun && turnedOnce(stored)) {
 		s.ways.take(c.Transport)
 	}
 	k.current.Store(c)
 	k.trust.Store(trustOf(c))
+	k.begun = true
+	if err != nil {
+		return err // all else is in force; the keys are asked for again
+	}
 	k.applied = version
 	s.log.Info("knobs turned", "version", version)
 	return nil
@@ -124,15 +130,22 @@ func turnedOnce(stored []scoreboard.StoredKnob) bool {
 	return slices.ContainsFunc(stored, func(k scoreboard.StoredKnob) bool { return k.Name == "transport" })
 }
 
-// turn has every station follow a configuration.
-func (s *Server) turn(ctx context.Context, c *config.Config) error {
-	// Only where it has changed: a provider that is away must not keep anything
-	// else from being turned.
-	if s.keySet != nil && c.AuthJWKSURL != s.knobs.current.Load().AuthJWKSURL {
-		if err := s.keySet.Use(ctx, c.AuthJWKSURL); err != nil {
-			return err
-		}
+// useKeys takes the key set of a configuration, where that is another one. One
+// that cannot be read leaves the one before in force.
+func (s *Server) useKeys(ctx context.Context, c *config.Config) error {
+	now := s.knobs.current.Load().AuthJWKSURL
+	if s.keySet == nil || c.AuthJWKSURL == now {
+		return nil
 	}
+	err := s.keySet.Use(ctx, c.AuthJWKSURL)
+	if err != nil {
+		c.AuthJWKSURL = now
+	}
+	return err
+}
+
+// turn has every station follow a configuration.
+func (s *Server) turn(c *config.Config) {
 	s.tokens.Configure(auth.Policy{Issuer: c.AuthIssuer, Audience: c.AuthAudience, MaxLife: c.AuthMaxLife})
 	s.limits.set(c)
 	s.api.Configure(settings(c))
@@ -142,7 +155,6 @@ func (s *Server) turn(ctx context.Context, c *config.Config) error {
 	if s.hub != nil {
 		s.hub.Configure(hubOptions(c))
 	}
-	return nil
 }
 
 func settings(c *config.Config) api.Settings {
@@ -187,6 +199,9 @@ func (k *knobs) SetKnob(ctx context.Context, name string, value *string, why *sc
 	if !config.Live(name) {
 		return nil, scoreboard.Invalid("name", "knob %s is set at the start of the daemon only", name)
 	}
+	if err := k.readable(ctx, name, value); err != nil {
+		return nil, err
+	}
 	carriers, err := k.server.store.Carriers(ctx)
 	if err != nil {
 		return nil, err
@@ -217,6 +232,22 @@ func (k *knobs) SetKnob(ctx context.Context, name string, value *string, why *sc
 		}
 	}
 	return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "there is no knob %.100s", name)
+}
+
+// readable refuses a key set that cannot be read: with it in force nobody could
+// take it back.
+func (k *knobs) readable(ctx context.Context, name string, value *string) error {
+	if name != "auth.jwks_url" || k.server.keySet == nil {
+		return nil
+	}
+	address := k.deployed.AuthJWKSURL
+	if value != nil {
+		address = *value
+	}
+	if err := k.server.keySet.Try(ctx, address); err != nil {
+		return scoreboard.Invalid("value", "%s", err)
+	}
+	return nil
 }
 
 // followed says who of those that relay and project could not work with a

@@ -297,3 +297,57 @@ func TestABatchHasAResultForEachItem(t *testing.T) {
 		t.Error("a user's token may submit batches")
 	}
 }
+
+// Turned off, what was accepted before is still pending, and ends in a receipt.
+func TestAcceptingForLaterIsTurnedOffAndOnAndLosesNothing(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	d := h.start("--roles", "api,relay,projector,maintenance") // nobody takes in
+	a := h.async(d, "game", auth.ScopeUpdate)
+	root := h.client(d, "root", auth.ScopeAdmin)
+	ctx, cancel := contextFor(time.Minute)
+	defer cancel()
+	turn := func(value string) {
+		t.Helper()
+		if _, err := root.SetKnob(ctx, "ingest.async", client.KnobRequest{Value: &value, Reason: "a test"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	posted := 0
+	post := func(want string) {
+		t.Helper()
+		posted++
+		user, event := fmt.Sprint("user-", posted%5), fmt.Sprint("event-", posted)
+		if status, what, _ := a.post(user, 1, event); fmt.Sprint(status, " ", what) != want {
+			t.Fatalf("event %d: got %d %s, want %s", posted, status, what, want)
+		}
+	}
+	for range 20 {
+		post("202 pending")
+	}
+	turn("false")
+	for range 20 {
+		post("200 done") // though they ask for 202
+	}
+	// A repeat of what is pending must not count beside it.
+	if status, what, _ := a.post("user-1", 1, "event-1"); status != 202 && status != 200 {
+		t.Errorf("a repeat of what is pending: got %d %s", status, what)
+	}
+	turn("true")
+	for range 20 {
+		post("202 pending")
+	}
+	h.start("--roles", "intake")
+	for n := 1; n <= posted; n++ {
+		eventually(t, fmt.Sprintf("event %d to be done", n), func() error {
+			status, what, _ := a.event(fmt.Sprintf("/v1/events/event-%d?user_id=user-%d", n, n%5))
+			if status != 200 || what != "done" {
+				return fmt.Errorf("got %d %s", status, what)
+			}
+			return nil
+		})
+	}
+	if rows, sum := h.sql(`select count(*) from user_score_histories`), h.sql(`select sum(score)::bigint from scores`); rows != 60 || sum != 60 {
+		t.Errorf("%d rows of the ledger and %d points, want 60 of each", rows, sum)
+	}
+}

@@ -4,8 +4,12 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/server/auth"
 )
 
 // The help of development is its own, short enough to be read.
@@ -55,5 +59,48 @@ func TestMisspelt(t *testing.T) {
 		if got := cmd.ProcessState.ExitCode(); got != tc.code || !strings.Contains(said.String(), tc.want) || tc.want == "" && said.Len() > 0 {
 			t.Errorf("%s: got exit code %d and %q, want %d and %q", tc.name, got, said.String(), tc.code, tc.want)
 		}
+	}
+}
+
+// What operators have turned is over what was deployed, and says so; without
+// the store nobody can know, and that is said.
+func TestConfigShowsWhatOperatorsHaveTurned(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	d := h.start()
+	root := h.client(d, "root", auth.ScopeAdmin)
+	value := "77"
+	if _, err := root.SetKnob(t.Context(), "limit.top_per_minute", client.KnobRequest{Value: &value, Reason: "a test"}); err != nil {
+		t.Fatal(err)
+	}
+	shown := func(more ...string) (out, said string) {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "config")
+		cmd.Env = append(slices.Clone(h.env), more...)
+		var stdout, stderr strings.Builder
+		cmd.Stdout, cmd.Stderr = &stdout, &stderr
+		if err := cmd.Run(); err != nil {
+			t.Fatalf("%v\n%s", err, stderr.String())
+		}
+		return stdout.String(), stderr.String()
+	}
+	line := func(out, knob string) string {
+		for l := range strings.Lines(out) {
+			if fields := strings.Fields(l); len(fields) > 0 && fields[0] == knob {
+				return strings.Join(fields[1:], " ")
+			}
+		}
+		return ""
+	}
+	out, said := shown()
+	if got := line(out, "limit.top_per_minute"); got != "77 store" || said != "" {
+		t.Errorf("got %q and %q, want the value from the store", got, said)
+	}
+	if got := line(out, "limit.rank_per_minute"); got != "0 environment" {
+		t.Errorf("another knob: got %q", got)
+	}
+	out, said = shown("SCOREBOARD_POSTGRES_URL=postgres://nobody@127.0.0.1:1/none")
+	if got := line(out, "limit.top_per_minute"); got != "0 environment" || !strings.Contains(said, "what operators have turned is not shown") {
+		t.Errorf("without the store: got %q and %q, want what was deployed, and that it is no more than that", got, said)
 	}
 }

@@ -108,6 +108,15 @@ func (k *KeySet) Run(ctx context.Context) error {
 	return nil
 }
 
+// Try says why the set at a URL could not be used; nil where it could.
+func (k *KeySet) Try(ctx context.Context, address string) error {
+	if err := CheckKeySetURL(address); err != nil {
+		return err
+	}
+	_, _, err := k.fetch(ctx, address)
+	return err
+}
+
 // Use reads another URL and, if that went well, goes on with its keys alone.
 func (k *KeySet) Use(ctx context.Context, address string) error {
 	if err := CheckKeySetURL(address); err != nil {

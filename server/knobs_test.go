@@ -1,0 +1,178 @@
+package server_test
+
+import (
+	"crypto/ed25519"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// provider is an identity provider with one key.
+type provider struct {
+	*httptest.Server
+	name string
+	key  ed25519.PrivateKey
+}
+
+func newProvider(t *testing.T, name string) *provider {
+	t.Helper()
+	public, key, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := json.Marshal(map[string]any{"keys": []map[string]string{{
+		"kty": "OKP", "crv": "Ed25519", "alg": "EdDSA", "use": "sig", "kid": name, "x": base64.RawURLEncoding.EncodeToString(public),
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &provider{name: name, key: key}
+	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(set) }))
+	t.Cleanup(p.Close)
+	return p
+}
+
+func (p *provider) token(t *testing.T, user, scope string) string {
+	t.Helper()
+	now := time.Now()
+	token := jwt.NewWithClaims(jwt.SigningMethodEdDSA, jwt.MapClaims{
+		"sub": user, "iss": "scoreboard-dev", "aud": "scoreboard", "scope": scope,
+		"iat": now.Unix(), "nbf": now.Unix(), "exp": now.Add(time.Hour).Unix(),
+	})
+	token.Header["kid"] = p.name
+	signed, err := token.SignedString(p.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return signed
+}
+
+func TestTheIdentityProviderIsTurned(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	before, after := newProvider(t, "before"), newProvider(t, "after")
+	delete(h.knobs, "auth-jwt-secret")
+	h.knobs["auth-jwks-url"], h.knobs["limit-auth-failures-per-minute"] = before.URL, "0"
+	one, two := h.start("api,relay,projector,maintenance"), h.start("read")
+	passes := func(n *node, p *provider) bool {
+		status, body := h.get(t, n.url+"/v1/leaderboard/top", bearer(p.token(t, "alice", "")))
+		if status != http.StatusOK && status != http.StatusUnauthorized {
+			t.Fatalf("got %d %s", status, body)
+		}
+		return status == http.StatusOK
+	}
+	for _, n := range []*node{one, two} {
+		h.await("the keys to be read", func() bool { return passes(n, before) })
+		if passes(n, after) {
+			t.Fatal("a token of a provider that nobody has named passes")
+		}
+	}
+	admin := func(p *provider) *client.Client {
+		c, err := client.New(one.url, client.Options{Token: p.token(t, "root", auth.ScopeAdmin)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(c.Close)
+		return c
+	}
+	turn := func(c *client.Client, name, value string) error {
+		_, err := c.SetKnob(t.Context(), name, client.KnobRequest{Value: &value, Reason: "a test"})
+		return err
+	}
+	gone := newProvider(t, "gone")
+	gone.Close()
+	for _, bad := range []string{gone.URL, "http://idp.example/keys", before.URL + "/%zz", ""} {
+		if err := turn(admin(before), "auth.jwks_url", bad); scoreboard.CodeOf(err) != scoreboard.CodeInvalidRequest {
+			t.Errorf("%q: got %v, want it refused: whoever sets it could not take it back", bad, err)
+		}
+	}
+	if err := turn(admin(before), "auth.jwks_url", after.URL); err != nil {
+		t.Fatal(err)
+	}
+	at := time.Now()
+	if passes(one, before) || !passes(one, after) {
+		t.Error("the node that was asked goes by the old keys")
+	}
+	h.await("the tokens of the new one to pass on the other node", func() bool { return passes(two, after) })
+	t.Logf("in force on the other node after %s", time.Since(at).Round(time.Millisecond))
+	if passes(two, before) { // it has verified one of them, and remembers those
+		t.Error("tokens of the old provider still pass")
+	}
+	// One that a node cannot read holds up nothing else that is turned.
+	after.Close()
+	if err := turn(admin(after), "reads.top_n", "3"); err != nil {
+		t.Errorf("another knob, while the provider is away: %v", err)
+	}
+}
+
+// Streams end with a goodbye, none are taken meanwhile, and who comes back sees
+// what has happened.
+func TestStreamsAreTurnedOffAndOn(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	one, two := h.start(wholeHouse), h.start(gatewayAlone)
+	root, game := one.client("root", auth.ScopeAdmin), one.client("game", auth.ScopeUpdate)
+	submit := func(user string, delta int64) {
+		t.Helper()
+		if _, err := game.Submit(t.Context(), client.Increment{User: user, Delta: delta}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	turn := func(value string) {
+		t.Helper()
+		if _, err := root.SetKnob(t.Context(), "realtime.enabled", client.KnobRequest{Value: &value, Reason: "a test"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	submit("alice", 5)
+	h.await("a ranking", func() bool {
+		top, err := root.Top(t.Context(), client.TopQuery{})
+		return err == nil && !top.Degraded && len(top.Entries) == 1
+	})
+	watched := bearer(h.token("watcher", "", time.Hour))
+	ws, _ := dial(t, two.live(), watched)
+	frame(t, ws)
+	turn("false")
+	f := frame(t, ws)
+	for f.Type == protocol.FrameUpdated {
+		f = frame(t, ws)
+	}
+	if f.Type != protocol.FrameBye || f.ReconnectAfterMS == 0 {
+		t.Errorf("got %+v, want a goodbye with when to come back", f)
+	}
+	closed(t, ws)
+	refused := func(n *node) bool {
+		status, body := h.get(t, n.live(), http.Header{"Authorization": watched["Authorization"], "Accept": {"text/event-stream"}})
+		return status == http.StatusServiceUnavailable && strings.Contains(body, "error_code")
+	}
+	for _, n := range []*node{one, two} {
+		h.await("streams to be refused", func() bool { return refused(n) })
+	}
+	submit("bob", 7)
+	submit("alice", 4)
+	turn("true")
+	h.await("streams to be taken", func() bool { return !refused(two) })
+	states := two.client("watcher", "").Watch(t.Context(), "", client.WatchOptions{})
+	await(t, states, "all that has happened", func(s client.State) bool {
+		return s.Connection == client.WebSocket && fmt.Sprint(names(s)) == "[alice 9 bob 7]"
+	})
+}
+
+func names(s client.State) (all []string) {
+	for _, e := range s.Entries {
+		all = append(all, fmt.Sprint(e.UserID, " ", e.Score))
+	}
+	return all
+}
