@@ -176,6 +176,9 @@ func (a *acceptance) after(ctx context.Context) error {
 	if a.pulse.blind > 0 {
 		r.ending.Notes = append(r.ending.Notes, fmt.Sprintf("%d of %d watchers saw no frame in %v", a.pulse.blind, len(a.pulse.watchers), readyWithin))
 	}
+	if a.pulse.lost > 0 {
+		r.ending.Notes = append(r.ending.Notes, fmt.Sprintf("watchers had to connect again %d times, as when their tokens end; what they missed meanwhile counts as seen late", a.pulse.lost))
+	}
 	if a.pulse.failures > 0 {
 		r.ending.Notes = append(r.ending.Notes, fmt.Sprintf("%d steps of the pulse failed, the last because: %v", a.pulse.failures, a.pulse.last))
 	}

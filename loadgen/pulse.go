@@ -44,6 +44,7 @@ type pulse struct {
 	expected map[string]int64
 	unsure   map[string]bool // users with a step whose outcome is not known
 	blind    int             // watchers that saw nothing before the first step
+	lost     int             // times that a watcher's connection ended and another had to be made
 	failures int
 	last     error
 }
@@ -200,8 +201,14 @@ func (p *pulse) watch(ctx context.Context, c *client.Client, stream bool, s *sig
 	if !pause(ctx, after) { // not all in one moment: joins are limited
 		return
 	}
-	first := true
+	first, reconnects := true, 0
+	defer func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.lost += reconnects
+	}()
 	for state := range c.Watch(ctx, "", client.WatchOptions{Limit: 100, EventStream: stream}) {
+		reconnects = state.Reconnects
 		if state.Connection != client.WebSocket && state.Connection != client.SSE {
 			continue
 		}

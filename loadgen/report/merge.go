@@ -31,6 +31,9 @@ func Make(records ...io.ReadSeeker) (*Report, *Builder, error) {
 			return nil, nil, err
 		}
 	}
+	if apart := b.header.Duration - headers[0].Duration; apart > 0 && b.ending != nil {
+		b.ending.Notes = append(b.ending.Notes, fmt.Sprintf("the generators began %v apart: rates are over the time of all of them", apart.Round(time.Millisecond)))
+	}
 	r, err := b.Report()
 	return r, b, err
 }

@@ -223,6 +223,9 @@ func TestShardsAreMergedByTheirHits(t *testing.T) {
 	if r.FromDue.P95 < 990 || r.FromDue.P90 > 1.1 || r.FromDue.N != 1000 || r.Asked != 1000 || r.Seconds != 12 || r.Shards != "2 of 2" || r.Verdict != Passed || r.Began != at {
 		t.Errorf("got %+v", r)
 	}
+	if len(r.Notes) != 1 || r.Notes[0] != "the generators began 2s apart: rates are over the time of all of them" {
+		t.Errorf("got the notes %q", r.Notes)
+	}
 	if r.Timeline[0].Asked != 940 || r.Timeline[2].Asked != 60 || r.Timeline[2].Sent != 60 {
 		t.Errorf("got the timeline %+v", r.Timeline)
 	}
