@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -57,6 +58,7 @@ type failure struct {
 	code       scoreboard.Code
 	retryAfter time.Duration
 	after      bool // the effect happens, only its answer is lost
+	hang       bool // no answer comes until the client goes away
 }
 
 // New starts a server that ends with the test.
@@ -108,6 +110,10 @@ func (s *Server) Fail(n, status int, code scoreboard.Code, retryAfter time.Durat
 // answering them.
 func (s *Server) LoseAnswers(n int) { s.addFailures(n, failure{after: true}) }
 
+// Hang leaves the next n requests without an answer until their client goes
+// away.
+func (s *Server) Hang(n int) { s.addFailures(n, failure{hang: true}) }
+
 func (s *Server) addFailures(n int, f failure) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -157,6 +163,9 @@ func (s *Server) routes() http.Handler {
 		f, place := s.note(r)
 		r = r.WithContext(context.WithValue(r.Context(), placeKey{}, place))
 		switch {
+		case f.hang:
+			_, _ = io.Copy(io.Discard, r.Body) // from its end on the connection is looked after
+			<-r.Context().Done()
 		case f.after:
 			mux.ServeHTTP(httptest.NewRecorder(), r)
 			panic(http.ErrAbortHandler)

@@ -75,7 +75,7 @@ func (p *program) finish(ctx context.Context, cmd *cobra.Command, err error) int
 		return code
 	}
 	text := err.Error()
-	if e, is := err.(*client.Error); is && e.Status == 0 { //nolint:errorlint // what wraps one has words of its own
+	if e, is := err.(*client.Error); is && e.Status == 0 || code == exitInterrupted { //nolint:errorlint // what wraps one has words of its own
 		text = f.Message
 	}
 	fmt.Fprintf(p.stderr, "sbctl: %s\n", text)
@@ -128,8 +128,18 @@ func (p *program) describe(ctx context.Context, cmd *cobra.Command, code int, er
 			f.Message = plain.Error()
 		}
 	}
+	if code == exitInterrupted {
+		f.Message, f.NextStep = cmd.Name()+" was interrupted", cmd.Annotations[onceInterrupted]
+		if f.EventID != "" {
+			f.NextStep = "it may have been counted: the same command with --event-id " + f.EventID + " is safe"
+		}
+	}
 	if errors.As(err, &h) {
 		f.NextStep = h.next
 	}
 	return f
 }
+
+// onceInterrupted annotates a command with what is left of one that was
+// interrupted.
+const onceInterrupted = "once interrupted"

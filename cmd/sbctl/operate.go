@@ -82,6 +82,7 @@ func newRebuildCmd(p *program) *cobra.Command {
 			})
 		}),
 	}
+	cmd.Annotations = map[string]string{onceInterrupted: "the ranking that was there stays; the same command begins anew"}
 	f.add(cmd)
 	cmd.Flags().BoolVar(&f.dry, "dry-run", false, "only show the condition of the boards")
 	return cmd
@@ -161,6 +162,7 @@ func newVerifyCmd(p *program) *cobra.Command {
 			return p.verified(done)
 		}),
 	}
+	cmd.Annotations = map[string]string{onceInterrupted: "nothing was changed; the same command begins anew"}
 	f.add(cmd)
 	cmd.Flags().StringVar(&f.user, "user", "", "one user only")
 	return cmd
@@ -190,6 +192,7 @@ func newReconcileCmd(p *program) *cobra.Command {
 			return p.verified(done)
 		}),
 	}
+	cmd.Annotations = map[string]string{onceInterrupted: "who was mended stays so, nobody is half mended; the same command begins anew"}
 	f.add(cmd)
 	cmd.Flags().StringVar(&f.user, "user", "", "one user only")
 	cmd.Flags().BoolVar(&repair, "repair", false, "put the truth in the place of what is wrong in the ranking")

@@ -90,6 +90,7 @@ Nothing from before repeats are known is replayed.`,
 			return p.replayed(done)
 		}),
 	}
+	cmd.Annotations = map[string]string{onceInterrupted: "what was applied stays so and counts once; the same command goes over all of it again"}
 	flags := cmd.Flags()
 	flags.Int64Var(&f.offset, "from-offset", 0, "the first offset, of the partition that --partition names")
 	flags.StringVar(&f.from, "from-time", "", "when the first of it was produced, such as 2026-11-21T12:00:00Z")

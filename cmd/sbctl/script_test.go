@@ -48,7 +48,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "fail": fail, "set": set, "degrade": degrade, "stopserver": stopServer, "lose": lose,
+			"exits": exits, "fail": fail, "set": set, "degrade": degrade, "stopserver": stopServer, "lose": lose, "hang": hang,
 			"finds": finds,
 		},
 	})
@@ -97,6 +97,13 @@ func lose(ts *testscript.TestScript, _ bool, args []string) {
 	n, err := strconv.Atoi(args[0])
 	ts.Check(err)
 	serverOf(ts).LoseAnswers(n)
+}
+
+// hang N makes the server keep the next requests waiting.
+func hang(ts *testscript.TestScript, _ bool, args []string) {
+	n, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	serverOf(ts).Hang(n)
 }
 
 // set USER SCORE … gives users their scores.
