@@ -1,16 +1,11 @@
 package loadgen
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"maps"
 	"math"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -244,144 +239,5 @@ func TestDrawIsAFunctionOfTheNumber(t *testing.T) {
 		if got := kinds[kind]; got < want*8/10 || got > want*12/10 {
 			t.Errorf("%v: got %d of 6000, want about %d", kind, got, want)
 		}
-	}
-}
-
-// disk is one with so much room.
-type disk struct{ room int }
-
-var errFull = errors.New("no space left on device")
-
-func (d *disk) Write(b []byte) (int, error) {
-	if d.room -= len(b); d.room < 0 {
-		return 0, errFull
-	}
-	return len(b), nil
-}
-
-func TestADiskThatFillsUpEndsTheRun(t *testing.T) {
-	t.Parallel()
-	s := clienttest.New(t)
-	o := load(t, s.URL, "500/1h", nil)
-	session, err := newSession(t.Context(), &o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer session.close()
-	r := &run{Options: o, session: session, book: newBook(&o.Plan), ending: record.Ending{Measured: map[string]float64{}}}
-	began := time.Now()
-	if err := r.all(t.Context(), &disk{room: 10_000}); !errors.Is(err, errFull) || time.Since(began) > 30*time.Second {
-		t.Errorf("after %v: got %v", time.Since(began), err)
-	}
-}
-
-// The report that is made from the record later is the one that the run made.
-func TestTheRecordMakesTheSameReport(t *testing.T) {
-	t.Parallel()
-	s := clienttest.New(t)
-	o := load(t, s.URL, "100", func(p *Plan) { p.Reads = 0.5 })
-	o.Out = filepath.Join(t.TempDir(), "a", "b")
-	play(t, t.Context(), o)
-	raw, err := os.Open(filepath.Join(o.Out, RawFile))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer raw.Close()
-	later, _, err := report.Make(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got bytes.Buffer
-	if err := later.JSON(&got); err != nil {
-		t.Fatal(err)
-	}
-	want, err := os.ReadFile(filepath.Join(o.Out, "report.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var a, b map[string]any
-	if err := errors.Join(json.Unmarshal(got.Bytes(), &a), json.Unmarshal(want, &b)); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"verdict", "sent", "asked", "rate", "criteria", "statuses"} {
-		x, _ := json.Marshal(a[name])
-		y, _ := json.Marshal(b[name])
-		if !bytes.Equal(x, y) {
-			t.Errorf("%s: got %s later, %s at first", name, x, y)
-		}
-	}
-}
-
-func TestPlacesAndTopsAreRecounted(t *testing.T) {
-	t.Parallel()
-	scores := []int64{10, 20, 20, 30}
-	for _, c := range []struct {
-		score, claimed, rank, others int64
-		want                         bool
-	}{
-		{30, 30, 1, 0, true},
-		{30, 30, 2, 0, false},
-		{30, 31, 1, 0, false},
-		{30, 30, 2, 1, true},
-		{20, 20, 2, 0, true},
-		{20, 20, 3, 0, true},
-		{20, 20, 4, 0, false},
-		{20, 20, 1, 5, false},
-		{10, 10, 4, 0, true},
-		{10, 10, 5, 0, false},
-	} {
-		if got := placeCorrect(protocol.Place{Score: c.claimed, Rank: c.rank}, c.score, scores, c.others); got != c.want {
-			t.Errorf("%+v: got %v", c, got)
-		}
-	}
-	want := map[string]int64{"a": 30, "b": 20, "c": 20, "d": 10}
-	row := func(rank int64, user string, score int64) protocol.Entry {
-		return protocol.Entry{Rank: rank, UserID: user, Score: score}
-	}
-	for name, c := range map[string]struct {
-		rows []protocol.Entry
-		want float64
-	}{
-		"right":       {[]protocol.Entry{row(1, "a", 30), row(2, "c", 20), row(3, "b", 20), row(4, "d", 10)}, 100},
-		"with others": {[]protocol.Entry{row(1, "x", 99), row(2, "a", 30), row(3, "c", 20), row(4, "b", 20), row(5, "d", 10)}, 100},
-		"wrong score": {[]protocol.Entry{row(1, "a", 31), row(2, "c", 20), row(3, "b", 20), row(4, "d", 10)}, 75},
-		"wrong rank":  {[]protocol.Entry{row(1, "a", 30), row(2, "c", 20), row(2, "b", 20), row(4, "d", 10)}, 75},
-		"disorder":    {[]protocol.Entry{row(1, "a", 30), row(2, "d", 10), row(3, "b", 20), row(4, "c", 20)}, 75},
-		"twice":       {[]protocol.Entry{row(1, "a", 30), row(2, "b", 20), row(3, "b", 20), row(4, "c", 20), row(5, "d", 10)}, 80},
-		"left out":    {[]protocol.Entry{row(1, "a", 30), row(2, "b", 20), row(3, "c", 20)}, 75},
-		"empty":       {nil, 0},
-	} {
-		if got := topCorrect(protocol.Top{Entries: c.rows}, want); got != c.want {
-			t.Errorf("%s: got %v, want %v", name, got, c.want)
-		}
-	}
-}
-
-// A sight may come before the receipt that tells of its score.
-func TestSights(t *testing.T) {
-	t.Parallel()
-	var took []time.Duration
-	s := newSights([]string{"p"}, func(_ time.Time, d time.Duration) { took = append(took, d) })
-	at := func(ms int) time.Time { return time.UnixMilli(int64(ms)) }
-	see := func(score int64, ms int) {
-		s.observe([]protocol.Entry{{UserID: "x", Score: 999}, {UserID: "p", Score: score}}, at(ms))
-	}
-	s.committed("p", 1, at(0))
-	s.committed("p", 2, at(10))
-	see(2, 100) // both at once
-	see(2, 150) // nothing new
-	see(4, 200)
-	s.committed("p", 3, at(120)) // was seen at 200
-	see(1, 250)                  // a stale frame shows nothing
-	s.committed("p", 5, at(205))
-	s.committed("p", 6, at(210))
-	see(5, 255) // the second is still to come
-	if s.waiting() != 1 {
-		t.Errorf("got %d waiting", s.waiting())
-	}
-	s.close(at(1210))
-	want := []time.Duration{100 * time.Millisecond, 90 * time.Millisecond, 80 * time.Millisecond, 50 * time.Millisecond, time.Second}
-	if !slices.Equal(took, want) || s.waiting() != 0 {
-		t.Errorf("got %v, want %v", took, want)
 	}
 }

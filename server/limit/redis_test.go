@@ -2,12 +2,10 @@ package limit_test
 
 import (
 	"context"
-	"net"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -182,117 +180,6 @@ func TestAClockSetBackDoesNotShutAUserOut(t *testing.T) {
 			t.Errorf("got a wait of %s, want that of one token", wait)
 		}
 	})
-}
-
-// away runs the promise for a Redis that is not there: full buckets are
-// admitted and no more, and only the first requests wait for an answer.
-func away(t *testing.T, l *limit.Limiter) {
-	t.Helper()
-	b := l.Bucket("updates", 10, 10)
-	var took []time.Duration
-	for user := range 40 {
-		admitted := 0
-		for range 12 {
-			began := time.Now()
-			if b.Take(t.Context(), "user"+strconv.Itoa(user)) == 0 {
-				admitted++
-			}
-			took = append(took, time.Since(began))
-		}
-		if admitted != 10 {
-			t.Errorf("user %d: admitted %d, want 10", user, admitted)
-		}
-	}
-	slices.Sort(took)
-	if longest := took[len(took)-1]; longest > 200*time.Millisecond {
-		t.Errorf("one request waited %s", longest)
-	}
-	if p95 := took[len(took)*95/100]; p95 > 5*time.Millisecond {
-		t.Errorf("p95 of a request is %s, want no time-out in it", p95)
-	}
-}
-
-func TestRedisThatAcceptsAndNeverAnswers(t *testing.T) {
-	t.Parallel()
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var accepting sync.WaitGroup
-	var held []net.Conn
-	accepting.Go(func() {
-		for {
-			c, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			held = append(held, c)
-		}
-	})
-	t.Cleanup(func() {
-		_ = listener.Close()
-		accepting.Wait()
-		for _, c := range held {
-			_ = c.Close()
-		}
-	})
-	away(t, limit.New(connect(t, "redis://"+listener.Addr().String()), time.Now))
-}
-
-func TestRedisThatIsStoppedAndComesBack(t *testing.T) {
-	t.Parallel()
-	server := backendtest.OwnRedis(t)
-	l := limit.New(connect(t, server.URL), time.Now)
-	b := l.Bucket("updates", 10, 10)
-	for range 10 {
-		b.Take(t.Context(), "early")
-	}
-	server.Stop()
-	if wait := b.Take(t.Context(), "early"); wait == 0 {
-		t.Error("who was refused before the stop got a new bucket by it")
-	}
-	away(t, l)
-	server.Start()
-	// Another node sees what this one takes again.
-	other := limit.New(connect(t, server.URL), time.Now).Bucket("updates", 10, 10)
-	deadline := time.Now().Add(10 * time.Second)
-	for i := 0; other.Take(t.Context(), "back"+strconv.Itoa(i)) == 0; i++ {
-		if time.Now().After(deadline) {
-			t.Fatal("the node still keeps its limits alone")
-		}
-		time.Sleep(20 * time.Millisecond)
-		for range 10 {
-			b.Take(t.Context(), "back"+strconv.Itoa(i+1))
-		}
-	}
-}
-
-func TestRedisThatHangsInTheMiddle(t *testing.T) {
-	t.Parallel()
-	url := backendtest.Redis(t)
-	rdb := connect(t, url)
-	l := limit.New(rdb, time.Now)
-	trusted := l.Bucket("servers", 600_000, 10_000)
-	trusted.Take(t.Context(), "game")
-	info, err := rdb.Info(t.Context(), "server").Result()
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, after, _ := strings.Cut(info, "process_id:")
-	pid, err := strconv.Atoi(after[:strings.IndexAny(after, "\r\n")])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGCONT) })
-	away(t, l)
-	for i := range 5_000 {
-		if wait := trusted.Take(t.Context(), "game"); wait != 0 {
-			t.Fatalf("a server's request %d: got a wait of %s", i, wait)
-		}
-	}
 }
 
 func BenchmarkTake(b *testing.B) {

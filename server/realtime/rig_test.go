@@ -6,13 +6,11 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -30,124 +28,6 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience is how long a test waits for what must come.
 const patience = 10 * time.Second
-
-// ranking is a synthetic source of boards: scores by user, a version that rises
-// when the top does.
-type ranking struct {
-	mu     sync.Mutex
-	boards map[scoreboard.BoardID]*scores
-	past   map[[2]int64][]scoreboard.Entry // the tops by epoch and version
-	err    error                           // what reads answer, if anything
-	reason string                          // what reads say is degraded
-	reads  int
-}
-
-type scores struct {
-	of       map[scoreboard.UserID]scoreboard.Score
-	moves    map[scoreboard.UserID]int64
-	epoch    int64
-	version  int64
-	top      []scoreboard.Entry
-	instance scoreboard.BoardID
-}
-
-func newRanking(boards ...scoreboard.BoardID) *ranking {
-	r := &ranking{
-		boards: make(map[scoreboard.BoardID]*scores),
-		past:   make(map[[2]int64][]scoreboard.Entry),
-	}
-	for i, id := range boards {
-		r.boards[id] = &scores{
-			of: make(map[scoreboard.UserID]scoreboard.Score), moves: make(map[scoreboard.UserID]int64),
-			epoch: int64(10 + i), version: 1, instance: id,
-		}
-	}
-	return r
-}
-
-// set gives users scores and returns the notice of it.
-func (r *ranking) set(id scoreboard.BoardID, of map[scoreboard.UserID]scoreboard.Score) scoreboard.Notice {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	b := r.boards[id]
-	n := scoreboard.Notice{Board: b.instance}
-	for user, score := range of {
-		b.of[user] = score
-		b.moves[user]++
-		n.Moved = append(n.Moved, scoreboard.Moved{
-			User: user, Score: score, Version: b.moves[user], Revision: b.moves[user],
-		})
-	}
-	all := b.ranked()
-	top := all[:min(len(all), scoreboard.TopSize)]
-	if !slices.Equal(top, b.top) {
-		b.version++
-		b.top = top
-		r.past[[2]int64{b.epoch, b.version}] = top
-		n.Top = r.answer(b)
-	}
-	return n
-}
-
-func (b *scores) ranked() []scoreboard.Entry {
-	all := make([]scoreboard.Entry, 0, len(b.of))
-	for user, score := range b.of {
-		all = append(all, scoreboard.Entry{User: user, Score: score})
-	}
-	slices.SortFunc(all, func(x, y scoreboard.Entry) int {
-		return cmp.Or(cmp.Compare(y.Score, x.Score), cmp.Compare(x.User, y.User))
-	})
-	for i := range all {
-		all[i].Rank = int64(i + 1)
-	}
-	return all
-}
-
-func (r *ranking) answer(b *scores) *scoreboard.Top {
-	t := &scoreboard.Top{
-		Board: b.instance, Epoch: b.epoch, Version: b.version, UpdatedAt: time.Now(), AsOf: time.Now(),
-		Total: int64(len(b.of)), Entries: slices.Clone(b.top),
-	}
-	if r.reason != "" {
-		t.Degraded, t.Epoch, t.Version = r.reason, 0, 0
-	}
-	return t
-}
-
-func (r *ranking) Top(_ context.Context, id scoreboard.BoardID) (*scoreboard.Top, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.reads++
-	b := r.boards[id]
-	switch {
-	case r.err != nil:
-		return nil, r.err
-	case b == nil:
-		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "no such board")
-	}
-	return r.answer(b), nil
-}
-
-func (r *ranking) Place(_ context.Context, id scoreboard.BoardID, user scoreboard.UserID) (*scoreboard.Place, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	b := r.boards[id]
-	for _, e := range b.ranked() {
-		if e.User == user {
-			return &scoreboard.Place{
-				Board: b.instance, User: user, Score: e.Score, Rank: e.Rank,
-				Epoch: b.epoch, Version: b.version, UpdatedAt: time.Now(),
-			}, nil
-		}
-	}
-	return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "no score")
-}
-
-func (r *ranking) edit(f func()) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	f()
-}
 
 // rig is a hub behind an HTTP server, whose viewers say who they are.
 type rig struct {
@@ -338,17 +218,6 @@ func (w *watcher) send(text string) {
 	if err := w.ws.WriteMessage(websocket.TextMessage, []byte(text)); err != nil {
 		w.t.Fatalf("send %s: %v", text, err)
 	}
-}
-
-func user(i int) scoreboard.UserID { return scoreboard.UserID(fmt.Sprintf("u%03d", i)) }
-
-// crowd is n users, the first with the highest score.
-func crowd(n int) map[scoreboard.UserID]scoreboard.Score {
-	of := make(map[scoreboard.UserID]scoreboard.Score, n)
-	for i := range n {
-		of[user(i)] = scoreboard.Score(1000 * (n - i))
-	}
-	return of
 }
 
 // await waits until ok holds.

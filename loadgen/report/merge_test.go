@@ -1,0 +1,85 @@
+package report
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/scoreboard/scoreboard/loadgen/record"
+)
+
+// shard is the record of one of two generators: n hits that took so long each.
+func shard(t *testing.T, no, n int, took time.Duration, began time.Time, measured record.Measured) *bytes.Reader {
+	t.Helper()
+	var out bytes.Buffer
+	w, err := record.NewWriter(&out, record.Header{
+		Began: began, Duration: 10 * time.Second, Asked: []uint64{uint64(n), 0, 0, 0, 0, 0, 0, 0, 0, 0}, Shard: record.Shard{No: no, Of: 2},
+		Checks: []record.Check{{Text: "increments.rate >= 80", Source: "A"}, {Text: "lost == 0", Source: "A"}, {Text: "top.correct == 100%", Source: "A"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		w.Hit(record.Hit{N: 1, Due: time.Duration(i) * time.Millisecond, Service: took, Status: 200})
+	}
+	if err := w.Close(record.Ending{Lasted: 10 * time.Second, Measured: measured}); err != nil {
+		t.Fatal(err)
+	}
+	return bytes.NewReader(out.Bytes())
+}
+
+// The percentiles of a run are those of all its hits: the mean of two p95 of
+// 1 ms and 1 s says nothing.
+func TestShardsAreMergedByTheirHits(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	one := func(m record.Measured) *bytes.Reader { return shard(t, 1, 940, time.Millisecond, at, m) }
+	two := func(m record.Measured) *bytes.Reader { return shard(t, 2, 60, time.Second, at.Add(2*time.Second), m) }
+	good := record.Measured{"lost": 0, "top.correct": 100}
+	r, _, err := Make(two(good), one(good))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.FromDue.P95 < 990 || r.FromDue.P90 > 1.1 || r.FromDue.N != 1000 || r.Asked != 1000 || r.Seconds != 12 || r.Shards != "2 of 2" || r.Verdict != Passed || r.Began != at {
+		t.Errorf("got %+v", r)
+	}
+	if len(r.Notes) != 1 || r.Notes[0] != "the generators began 2s apart: rates are over the time of all of them" {
+		t.Errorf("got the notes %q", r.Notes)
+	}
+	if r.Timeline[0].Asked != 940 || r.Timeline[2].Asked != 60 || r.Timeline[2].Sent != 60 {
+		t.Errorf("got the timeline %+v", r.Timeline)
+	}
+	for name, c := range map[string]struct {
+		other   record.Measured
+		verdict string
+		lost    float64
+	}{
+		"losses add up":        {record.Measured{"lost": 3, "top.correct": 100}, Failed, 3},
+		"the worst share":      {record.Measured{"lost": 0, "top.correct": 50}, Failed, 0},
+		"one did not look":     {record.Measured{"top.correct": 100}, Failed, -1},
+		"nothing wrong at all": {good, Passed, 0},
+	} {
+		r, _, err := Make(one(good), two(c.other))
+		if err != nil {
+			t.Fatal(err)
+		}
+		lost, known := r.Measured["lost"]
+		if r.Verdict != c.verdict || known != (c.lost >= 0) || known && lost != c.lost {
+			t.Errorf("%s: got %s, lost %v %v", name, r.Verdict, lost, known)
+		}
+	}
+	half, _, err := Make(one(good))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if half.Verdict != Scaled || half.Criteria[0].Limit != ">= 40" || half.Shards != "1 of 2" {
+		t.Errorf("one of two: got %s with %+v", half.Verdict, half.Criteria)
+	}
+	if _, _, err := Make(one(good), one(good)); err == nil || !strings.Contains(err.Error(), "there twice") {
+		t.Errorf("got %v", err)
+	}
+	if _, _, err := Make(one(good), recorded(t)); err == nil {
+		t.Error("a shard and a whole run made a report")
+	}
+}

@@ -1,0 +1,105 @@
+package archive_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store"
+)
+
+// broken is a ledger that the process loses at one step, before or after it
+// took effect.
+type broken struct {
+	*store.Store
+	at, step int
+}
+
+var errLost = errors.New("the process has ended here")
+
+func (b *broken) strike() error {
+	if b.step++; b.step == b.at {
+		return errLost
+	}
+	return nil
+}
+
+func (b *broken) around(do func() error) error {
+	if err := b.strike(); err != nil {
+		return err
+	}
+	return errors.Join(do(), b.strike())
+}
+
+func (b *broken) ReadPartition(ctx context.Context, p scoreboard.Partition, size int, do func([]string) error) error {
+	return b.around(func() error {
+		return b.Store.ReadPartition(ctx, p, size, func(lines []string) error {
+			return b.around(func() error { return do(lines) })
+		})
+	})
+}
+
+func (b *broken) DetachPartition(ctx context.Context, p scoreboard.Partition, rows int64) error {
+	return b.around(func() error { return b.Store.DetachPartition(ctx, p, rows) })
+}
+
+func (b *broken) DropPartition(ctx context.Context, p scoreboard.Partition) error {
+	return b.around(func() error { return b.Store.DropPartition(ctx, p) })
+}
+
+func TestAnArchiveInterruptedAtEveryStep(t *testing.T) {
+	t.Parallel()
+	for at := 1; ; at++ {
+		r := newRig(t)
+		r.exec(t, `create table copy as select * from `+r.leaf)
+		_, err := r.archive(&broken{Store: r.Store, at: at}, keep).Once(t.Context())
+		if err == nil {
+			r.check(t, "copy")
+			t.Logf("interrupted at %d steps", at-1)
+			if at < 10 {
+				t.Errorf("only %d steps were struck", at-1)
+			}
+			return
+		}
+		if !errors.Is(err, errLost) {
+			t.Fatalf("step %d: %v", at, err)
+		}
+		if _, err := r.archive(r, keep).Once(t.Context()); err != nil {
+			t.Fatalf("after an end at step %d: %v", at, err)
+		}
+		r.check(t, "copy")
+		if t.Failed() {
+			t.Fatalf("interrupted at step %d", at)
+		}
+	}
+}
+
+// hooked does something between the writing of an archive and the detaching.
+type hooked struct {
+	*store.Store
+	before func()
+}
+
+func (h *hooked) DetachPartition(ctx context.Context, p scoreboard.Partition, rows int64) error {
+	if do := h.before; do != nil {
+		h.before = nil
+		do()
+	}
+	return h.Store.DetachPartition(ctx, p, rows)
+}
+
+func TestARowThatComesLateIsArchivedToo(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	h := &hooked{Store: r.Store, before: func() {
+		r.exec(t, `insert into `+r.leaf+` select user_id, board_id, gen_random_uuid(), event_text, payload_hash, delta, applied, previous_score,
+    new_score, version + 1, recorded_at, client_timestamp, source from `+r.leaf+` where version = $1`, oldRows)
+		r.exec(t, `create table copy as select * from `+r.leaf)
+	}}
+	done, err := r.archive(h, keep).Once(t.Context())
+	if err != nil || len(done) != 1 || done[0].Rows != oldRows+1 {
+		t.Fatalf("got %+v, %v", done, err)
+	}
+	r.check(t, "copy")
+}

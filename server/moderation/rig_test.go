@@ -1,0 +1,242 @@
+package moderation_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/scoreboard/scoreboard/migrations"
+	"github.com/scoreboard/scoreboard/server/backendtest"
+	"github.com/scoreboard/scoreboard/server/moderation"
+	"github.com/scoreboard/scoreboard/server/ranking"
+	"github.com/scoreboard/scoreboard/server/repair"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store"
+)
+
+func TestMain(m *testing.M) { backendtest.Main(m) }
+
+var ctx = context.Background()
+
+// rig is a store with boards of every mode, and a ranking that is fed from its
+// outbox.
+type rig struct {
+	*store.Store
+	conn    *pgx.Conn
+	ranking *ranking.Ranking
+	boards  map[scoreboard.BoardID]scoreboard.Board
+	cursor  scoreboard.Cursor
+}
+
+func open(t testing.TB) *rig {
+	t.Helper()
+	url := backendtest.Postgres(t, migrations.Up)
+	s, err := store.Open(ctx, store.Options{URL: url, MaxConns: 8, LockWait: 100 * time.Millisecond, Timeout: 5 * time.Second, Shards: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	o, err := redis.ParseURL(backendtest.Redis(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rdb := redis.NewClient(o)
+	t.Cleanup(func() { _ = rdb.Close() })
+	r := &rig{Store: s, ranking: ranking.New(rdb), boards: map[scoreboard.BoardID]scoreboard.Board{}}
+	if r.conn, err = pgx.Connect(ctx, url); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.conn.Close(ctx) })
+	for _, b := range []scoreboard.Board{
+		{ID: "sum", Mode: scoreboard.ModeIncrement, Order: scoreboard.OrderHighest},
+		{ID: "other", Mode: scoreboard.ModeIncrement, Order: scoreboard.OrderLowest},
+		{ID: "high", Mode: scoreboard.ModeBest, Order: scoreboard.OrderHighest},
+		{ID: "low", Mode: scoreboard.ModeBest, Order: scoreboard.OrderLowest},
+		{ID: "last", Mode: scoreboard.ModeLatest, Order: scoreboard.OrderHighest},
+	} {
+		b.MinScore, b.MaxScore = -scoreboard.MaxScore, scoreboard.MaxScore
+		r.boards[b.ID] = b
+		r.exec(t, `insert into boards (board_id, family_id, mode, sort_order, min_delta, max_delta) values ($1, $1, $2, $3, -100, 100)`, b.ID, b.Mode, b.Order)
+		if _, err := repair.Rebuild(ctx, s, r.ranking, &b, func(int64) {}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return r
+}
+
+func (r *rig) exec(t testing.TB, sql string, args ...any) {
+	t.Helper()
+	if _, err := r.conn.Exec(ctx, sql, args...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (r *rig) count(t testing.TB, sql string, args ...any) (n int64) {
+	t.Helper()
+	if err := r.conn.QueryRow(ctx, sql, args...).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func why() *scoreboard.AuditEntry {
+	return &scoreboard.AuditEntry{Who: "root", Address: "127.0.0.1", RequestID: "r", Action: "test", Target: "test", Reason: "because"}
+}
+
+func increment(user scoreboard.UserID, delta int64, event, key string, boards ...scoreboard.BoardID) scoreboard.Increment {
+	id, err := scoreboard.ParseEventID(user, event)
+	if err != nil {
+		panic(err)
+	}
+	return scoreboard.Increment{
+		User: user, Delta: delta, Event: id, Boards: boards, Source: scoreboard.SourceAPI, KeyID: key, Address: "192.0.2." + key, Agent: "game",
+	}
+}
+
+// relay puts what the outbox has into the ranking, out of order and twice.
+func (r *rig) relay(t testing.TB) {
+	t.Helper()
+	for {
+		page, err := r.OutboxPage(ctx, 0, r.cursor, 500)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(page.Rows) == 0 {
+			// Nothing behind a running transaction is shown, whatever database
+			// of the cluster it is in.
+			if r.count(t, `select count(*) from outbox_score_updates where (xid, id) > ($1::text::xid8, $2)`, fmt.Sprint(r.cursor.XID), r.cursor.ID) == 0 {
+				return
+			}
+			time.Sleep(5 * time.Millisecond)
+			continue
+		}
+		r.cursor = page.Rows[len(page.Rows)-1].Cursor
+		var changes []scoreboard.Change
+		for i := range page.Rows {
+			changes = append(changes, page.Rows[i].Change)
+		}
+		for range 2 {
+			rand.Shuffle(len(changes), func(i, j int) { changes[i], changes[j] = changes[j], changes[i] })
+			if cold, err := r.ranking.Apply(ctx, changes); err != nil || len(cold) > 0 {
+				t.Fatal(cold, err)
+			}
+		}
+	}
+}
+
+// agree holds ledger, scores and ranking to each other.
+func (r *rig) agree(t testing.TB) {
+	t.Helper()
+	r.verify(t)
+	r.folds(t)
+}
+
+func (r *rig) verify(t testing.TB) {
+	t.Helper()
+	r.relay(t)
+	var boards []scoreboard.Board
+	for _, b := range r.boards {
+		boards = append(boards, b)
+	}
+	check := repair.Check{Ledger: r.Store, Ranking: r.ranking, Rows: true, Progress: func(*repair.Verified) {}}
+	v, err := check.Run(ctx, boards)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v.Wrong != 0 {
+		t.Fatalf("verify found %+v", v.Differences)
+	}
+}
+
+// folds plays the ledger again, without what is reversed, and wants the scores.
+func (r *rig) folds(t testing.TB) {
+	t.Helper()
+	type place struct{ user, board string }
+	type state struct {
+		score int64
+		had   bool
+	}
+	states := map[place]state{}
+	rows, err := r.conn.Query(ctx, `select user_id, board_id, delta, source, coalesce(action, ''),
+    exists (select from reversals r where r.user_id = h.user_id and r.event_id = h.event_id)
+from user_score_histories h order by user_id, board_id, version`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var p place
+	var delta int64
+	var source, action string
+	var off bool
+	if _, err := pgx.ForEachRow(rows, []any{&p.user, &p.board, &delta, &source, &action, &off}, func() error {
+		s := states[p]
+		board := r.boards[scoreboard.BoardID(p.board)]
+		switch {
+		case off, source == "admin" && action != "adjust":
+		case source == "admin", board.Mode == scoreboard.ModeIncrement:
+			s = state{s.score + delta, true}
+		case !s.had, board.Mode == scoreboard.ModeLatest, board.Order.Key(scoreboard.Score(delta)) < board.Order.Key(scoreboard.Score(s.score)):
+			s = state{delta, true}
+		}
+		states[p] = s
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	rows, err = r.conn.Query(ctx, `select user_id, board_id, score, empty, hidden, (select status from users u where u.user_id = s.user_id) from scores s`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var score int64
+	var empty, hidden bool
+	var status string
+	if _, err := pgx.ForEachRow(rows, []any{&p.user, &p.board, &score, &empty, &hidden, &status}, func() error {
+		want := states[p]
+		if r.boards[scoreboard.BoardID(p.board)].Mode == scoreboard.ModeIncrement {
+			want.had = true // a sum stays a sum
+		}
+		if score != want.score || empty == want.had || hidden != (empty || status == "banned" || status == "erased") {
+			t.Errorf("%+v (%s): score %d, empty %t, hidden %t; its ledger comes to %+v", p, status, score, empty, hidden, want)
+		}
+		delete(states, p)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if len(states) > 0 {
+		t.Errorf("no score for %+v", states)
+	}
+}
+
+// worker is a worker that keeps addresses for an hour.
+func (r *rig) worker() *moderation.Worker {
+	return moderation.NewWorker(r.Store, r.Store, r.ranking, ranking.ErrCold, func() time.Duration { return time.Hour }, slog.New(slog.DiscardHandler))
+}
+
+// work works off voids.
+func (r *rig) work(t testing.TB) {
+	t.Helper()
+	life := time.Minute
+	for {
+		v, err := r.ClaimVoid(ctx, life)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v == nil {
+			return
+		}
+		for more := true; more; {
+			if more, err = r.StepVoid(ctx, v, life); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := r.ReleaseVoid(ctx, v.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

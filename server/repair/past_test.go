@@ -1,0 +1,123 @@
+package repair_test
+
+import (
+	"context"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/scoreboard/scoreboard/server/backendtest"
+	"github.com/scoreboard/scoreboard/server/broker"
+	"github.com/scoreboard/scoreboard/server/ranking"
+	"github.com/scoreboard/scoreboard/server/repair"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// kept is a transport's log as the broker hands it over.
+type kept interface {
+	Spans(ctx context.Context) ([]scoreboard.Extent, error)
+	At(ctx context.Context, span scoreboard.Extent, at time.Time) (int64, error)
+	Read(ctx context.Context, span scoreboard.Extent, do func([]broker.Record) error) error
+}
+
+type logOf struct{ kept }
+
+func (l logOf) Read(ctx context.Context, span scoreboard.Extent, do func([]repair.Record) error) error {
+	return l.kept.Read(ctx, span, func(in []broker.Record) error {
+		var out []repair.Record
+		for _, r := range in {
+			out = append(out, repair.Record{Partition: r.Partition, Offset: r.Offset, Value: r.Value, Time: r.Time})
+		}
+		return do(out)
+	})
+}
+
+// past is a log with something to replay, and a ranking that has lost it.
+type past struct {
+	logOf
+	t       *testing.T
+	way     broker.Way
+	rdb     *redis.Client
+	ranking *ranking.Ranking
+	board   scoreboard.Board
+}
+
+func newPast(t *testing.T, log kept, way broker.Way, rdb *redis.Client) *past {
+	t.Helper()
+	p := &past{logOf{log}, t, way, rdb, ranking.New(rdb), scoreboard.Board{ID: "global", Order: scoreboard.OrderHighest, Created: time.UnixMicro(1)}}
+	if _, err := p.ranking.Mark(ctx, p.board.ID, "t"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.ranking.Swap(ctx, &p.board, "t", 0, 1, p.board.Created); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func connect(t *testing.T) *redis.Client {
+	t.Helper()
+	o, err := redis.ParseURL(backendtest.Redis(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rdb := redis.NewClient(o)
+	t.Cleanup(func() { _ = rdb.Close() })
+	return rdb
+}
+
+// onEachLog runs a test over every transport that keeps something.
+func onEachLog(t *testing.T, do func(t *testing.T, p *past)) {
+	t.Parallel()
+	backendtest.EachKafka(t, func(t *testing.T, brokers []string, prefix string) {
+		k := broker.NewKafka(broker.KafkaOptions{Brokers: brokers, Linger: time.Millisecond, Timeout: 5 * time.Second, Compression: "lz4", Acks: "all"})
+		t.Cleanup(k.Close)
+		topic := prefix + "events"
+		if _, err := k.Ensure(ctx, broker.Topic{Name: topic, Partitions: 3, Retention: 24 * time.Hour, Replicas: 1}); err != nil {
+			t.Fatal(err)
+		}
+		producer := k.Producer(topic)
+		t.Cleanup(func() { _ = producer.Close() })
+		do(t, newPast(t, k.Log(topic), producer, connect(t)))
+	})
+	t.Run("streams", func(t *testing.T) {
+		t.Parallel()
+		rdb := connect(t)
+		s := broker.NewStreams(broker.StreamsOptions{Name: "leaderboard:stream", Group: "group", Shards: 3, Length: 100_000, Batch: 50}, rdb)
+		do(t, newPast(t, s.Log(), s, rdb))
+	})
+}
+
+// change is the event of the n-th user, at a revision.
+func change(n int, revision, score int64) scoreboard.Change {
+	at := time.Now().UTC().Truncate(time.Microsecond)
+	return scoreboard.Change{
+		Type: scoreboard.ChangeScore, Event: [16]byte{byte(n)}, Board: "global", User: scoreboard.UserID("user" + strconv.Itoa(n)),
+		Score: scoreboard.Score(score), Key: -score, Version: revision, Revision: revision, ReachedAt: at, RecordedAt: at,
+	}
+}
+
+func (p *past) publish(values ...scoreboard.Change) {
+	p.t.Helper()
+	if n, err := broker.NewEvents(p.way).Publish(ctx, values); err != nil || n != len(values) {
+		p.t.Fatal(n, err)
+	}
+}
+
+func (p *past) replay(r repair.Replay) (*repair.Replayed, error) {
+	r.Log, r.Ranking, r.Cold, r.Progress = p, p.ranking, ranking.ErrCold, func(*repair.Replayed) {}
+	if r.Known.IsZero() {
+		r.Known = time.Now().Add(-24 * time.Hour)
+	}
+	return r.Run(ctx)
+}
+
+func (p *past) total() int64 {
+	p.t.Helper()
+	top, err := p.ranking.Top(ctx, p.board.ID)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return top.Total
+}
