@@ -150,3 +150,94 @@ func TestAnomalies(t *testing.T) {
 		t.Errorf("what is logged is flagged: %d flags", n)
 	}
 }
+
+// However long a user's history is, an increment reads what lies in the windows.
+func TestRulesReadTheirWindowsAlone(t *testing.T) {
+	t.Parallel()
+	rules, err := scoreboard.ParseRules([]string{"kill:1:9;most=100/1m"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	trust := &scoreboard.Trust{Rules: rules, Anomalies: scoreboard.Anomalies{
+		Size: scoreboard.AnomalyFlag, SizeFactor: 10, Frequency: scoreboard.AnomalyFlag, Often: scoreboard.Most{N: 100, Per: time.Minute},
+		Amount: scoreboard.AnomalyFlag, Much: scoreboard.Most{N: 1_000_000, Per: time.Minute},
+	}}
+	var url string
+	s, conn := open(t, func(o *store.Options) { url = o.URL })
+	record(t, s, action("alice", 1, "first", "kill"))
+	s.Close()
+	// Written and not changed: dead rows would be read, too.
+	if _, err := conn.Exec(t.Context(), `insert into user_score_histories select (jsonb_populate_record(h, jsonb_build_object(
+    'event_id', gen_random_uuid(), 'recorded_at', h.recorded_at - interval '26 hours'))).* from user_score_histories as h, generate_series(1, 3000)`); err != nil {
+		t.Fatal(err)
+	}
+	before := tableReads(t, conn)["user_score_histories"]
+	s = second(t, url, trusting(trust))
+	const events = 20
+	for i := range events {
+		record(t, s, action("alice", 1, fmt.Sprint("new", i), "kill"))
+	}
+	s.Close()
+	after := tableReads(t, conn)["user_score_histories"]
+	// Each finds those before it, once for the rule and once for the anomalies.
+	if read := after.scanned + after.indexed - before.scanned - before.indexed; read > 4*events*events {
+		t.Errorf("%d increments have read %d rows of the ledger", events, read)
+	}
+}
+
+// What rules and anomalies cost the hot path: batches of a hundred users who
+// have fifty rows each of ten minutes ago.
+func BenchmarkRules(b *testing.B) {
+	const size, users, rows = 100, 1000, 50
+	rules, err := scoreboard.ParseRules([]string{"kill:1:9;cooldown=1us;most=1000/1m", "*:1:9"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	anomalies := scoreboard.Anomalies{
+		Size: scoreboard.AnomalyFlag, SizeFactor: 10, Frequency: scoreboard.AnomalyFlag, Often: scoreboard.Most{N: 1000, Per: time.Hour},
+		Amount: scoreboard.AnomalyFlag, Much: scoreboard.Most{N: 1_000_000, Per: time.Hour}, Travel: scoreboard.AnomalyFlag, TravelWindow: time.Hour,
+	}
+	for _, c := range []struct {
+		name  string
+		trust scoreboard.Trust
+	}{
+		{"off", scoreboard.Trust{}},
+		{"rules", scoreboard.Trust{Rules: rules}},
+		{"anomalies", scoreboard.Trust{Anomalies: anomalies}},
+		{"both", scoreboard.Trust{Rules: rules, Anomalies: anomalies}},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			trust := &scoreboard.Trust{}
+			s, conn := open(b, trusting(trust))
+			n := 0
+			batch := func() []scoreboard.Increment {
+				items := make([]scoreboard.Increment, size)
+				for i := range items {
+					n++
+					items[i] = action(scoreboard.UserID(fmt.Sprint("u", n%users)), 1, fmt.Sprint(n), "kill")
+				}
+				return items
+			}
+			for range users * rows / size {
+				record(b, s, batch()...)
+			}
+			for _, sql := range []string{
+				`update user_score_histories set recorded_at = recorded_at - interval '10 minutes'`, `vacuum analyze user_score_histories`,
+			} {
+				if _, err := conn.Exec(b.Context(), sql); err != nil {
+					b.Fatal(err)
+				}
+			}
+			trust.Rules, trust.Anomalies = c.trust.Rules, c.trust.Anomalies
+			before := n
+			for b.Loop() {
+				for _, o := range record(b, s, batch()...) {
+					if o.Err != nil {
+						b.Fatal(o.Err)
+					}
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(n-before), "µs/increment")
+		})
+	}
+}
