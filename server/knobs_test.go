@@ -66,8 +66,10 @@ func TestTheIdentityProviderIsTurned(t *testing.T) {
 	delete(h.knobs, "auth-jwt-secret")
 	h.knobs["auth-jwks-url"], h.knobs["limit-auth-failures-per-minute"] = before.URL, "0"
 	one, two := h.start("api,relay,projector,maintenance"), h.start("read")
+	// The same token again and again, or nobody sees what a node remembers.
+	tokens := map[*provider]string{before: before.token(t, "alice", ""), after: after.token(t, "alice", "")}
 	passes := func(n *node, p *provider) bool {
-		status, body := h.get(t, n.url+"/v1/leaderboard/top", bearer(p.token(t, "alice", "")))
+		status, body := h.get(t, n.url+"/v1/leaderboard/top", bearer(tokens[p]))
 		if status != http.StatusOK && status != http.StatusUnauthorized {
 			t.Fatalf("got %d %s", status, body)
 		}
