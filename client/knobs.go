@@ -16,6 +16,9 @@ type (
 	Knob = protocol.Knob
 	// KnobRequest turns a knob, or back to what was deployed.
 	KnobRequest = protocol.KnobRequest
+	// KnobsRequest turns several, and KnobTurn is one of them.
+	KnobsRequest = protocol.KnobsRequest
+	KnobTurn     = protocol.KnobTurn
 	// Flag is an event that looks wrong.
 	Flag = protocol.Flag
 	// Flags is a page of them.
@@ -37,6 +40,20 @@ func (c *Client) SetKnob(ctx context.Context, name string, r KnobRequest) (Knob,
 		body: func(time.Time) any { return r },
 	}, &k)
 	return k, err
+}
+
+// SetKnobs turns knobs that belong together, all or none of them.
+func (c *Client) SetKnobs(ctx context.Context, r KnobsRequest) ([]Knob, error) {
+	var k protocol.Knobs
+	op := "turn knobs"
+	if len(r.Knobs) == 1 {
+		op = "turn a knob"
+	}
+	err := c.do(ctx, call{
+		op: op, method: http.MethodPut, path: "/v1/admin/knobs", sign: true,
+		body: func(time.Time) any { return r },
+	}, &k)
+	return k.Knobs, err
 }
 
 // FlagQuery picks flags; the open ones where no state is asked for.

@@ -187,31 +187,23 @@ func knobJSON(v config.Value, stored []scoreboard.StoredKnob) protocol.Knob {
 	return out
 }
 
-// SetKnob turns a knob for all nodes; here at once.
-func (k *knobs) SetKnob(ctx context.Context, name string, value *string, why *scoreboard.AuditEntry) (*protocol.Knob, error) {
-	known := false
-	for _, v := range k.deployed.Values() {
-		known = known || v.Name == name
-	}
-	if !known {
-		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "there is no knob %.100s", name)
-	}
-	if !config.Live(name) {
-		return nil, scoreboard.Invalid("name", "knob %s is set at the start of the daemon only", name)
-	}
-	if err := k.readable(ctx, name, value); err != nil {
-		return nil, err
+// SetKnobs turns knobs for all nodes, all or none; here at once.
+func (k *knobs) SetKnobs(ctx context.Context, turns []scoreboard.KnobTurn) ([]protocol.Knob, error) {
+	for _, t := range turns {
+		if err := k.turnable(ctx, t); err != nil {
+			return nil, err
+		}
 	}
 	carriers, err := k.server.store.Carriers(ctx)
 	if err != nil {
 		return nil, err
 	}
-	stored, err := k.server.store.SetKnob(ctx, name, value, why, func(stored []scoreboard.StoredKnob) error {
+	stored, err := k.server.store.SetKnobs(ctx, turns, func(stored []scoreboard.StoredKnob) error {
 		c, err := k.deployed.With(stored)
 		if err == nil && c.AuthJWKSURL != k.current.Load().AuthJWKSURL && (c.AuthJWKSURL == "" || k.server.keySet == nil) {
 			err = errors.New("knob auth.jwks_url can be changed, but not turned on or off, while the daemon runs")
 		}
-		if err == nil && name == "transport" && value != nil {
+		if err == nil && slices.ContainsFunc(turns, func(t scoreboard.KnobTurn) bool { return t.Name == "transport" && t.Value != nil }) {
 			err = followed(carriers, c.Transport)
 		}
 		if err != nil {
@@ -225,27 +217,32 @@ func (k *knobs) SetKnob(ctx context.Context, name string, value *string, why *sc
 	if err := k.apply(ctx, stored); err != nil {
 		return nil, fmt.Errorf("apply what is stored: %w", err)
 	}
-	for _, v := range k.current.Load().Values() {
-		if v.Name == name {
-			out := knobJSON(v, stored)
-			return &out, nil
-		}
+	values := k.current.Load().Values()
+	out := make([]protocol.Knob, len(turns))
+	for i, t := range turns {
+		out[i] = knobJSON(values[slices.IndexFunc(values, func(v config.Value) bool { return v.Name == t.Name })], stored)
 	}
-	return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "there is no knob %.100s", name)
+	return out, nil
 }
 
-// readable refuses a key set that cannot be read: with it in force nobody could
-// take it back.
-func (k *knobs) readable(ctx context.Context, name string, value *string) error {
-	if name != "auth.jwks_url" || k.server.keySet == nil {
+// turnable refuses what is wrong about one knob alone. A key set that cannot be
+// read is: with it in force nobody could take it back.
+func (k *knobs) turnable(ctx context.Context, t scoreboard.KnobTurn) error {
+	if !slices.ContainsFunc(k.deployed.Values(), func(v config.Value) bool { return v.Name == t.Name }) {
+		return scoreboard.Errorf(scoreboard.CodeNotFound, "there is no knob %.100s", t.Name)
+	}
+	if !config.Live(t.Name) {
+		return scoreboard.Invalid("name", "knob %s is set at the start of the daemon only", t.Name)
+	}
+	if t.Name != "auth.jwks_url" || k.server.keySet == nil {
 		return nil
 	}
 	address := k.deployed.AuthJWKSURL
-	if value != nil {
-		address = *value
+	if t.Value != nil {
+		address = *t.Value
 	}
 	if err := k.server.keySet.Try(ctx, address); err != nil {
-		return scoreboard.Invalid("value", "%s", err)
+		return scoreboard.Invalid("value", "auth.jwks_url: %s", err)
 	}
 	return nil
 }

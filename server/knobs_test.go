@@ -22,8 +22,8 @@ import (
 // provider is an identity provider with one key.
 type provider struct {
 	*httptest.Server
-	name string
-	key  ed25519.PrivateKey
+	name, issuer string
+	key          ed25519.PrivateKey
 }
 
 func newProvider(t *testing.T, name string) *provider {
@@ -38,7 +38,7 @@ func newProvider(t *testing.T, name string) *provider {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &provider{name: name, key: key}
+	p := &provider{name: name, issuer: "scoreboard-dev", key: key}
 	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(set) }))
 	t.Cleanup(p.Close)
 	return p
@@ -48,7 +48,7 @@ func (p *provider) token(t *testing.T, user, scope string) string {
 	t.Helper()
 	now := time.Now()
 	token := jwt.NewWithClaims(jwt.SigningMethodEdDSA, jwt.MapClaims{
-		"sub": user, "iss": "scoreboard-dev", "aud": "scoreboard", "scope": scope,
+		"sub": user, "iss": p.issuer, "aud": "scoreboard", "scope": scope,
 		"iat": now.Unix(), "nbf": now.Unix(), "exp": now.Add(time.Hour).Unix(),
 	})
 	token.Header["kid"] = p.name
@@ -112,6 +112,20 @@ func TestTheIdentityProviderIsTurned(t *testing.T) {
 	if passes(two, before) { // it has verified one of them, and remembers those
 		t.Error("tokens of the old provider still pass")
 	}
+	// Another name goes with another key set: one without the other, and nobody
+	// could get in to turn the other.
+	named := newProvider(t, "named")
+	named.issuer = "https://id.example"
+	tokens[named] = named.token(t, "alice", "")
+	if _, err := admin(after).SetKnobs(t.Context(), client.KnobsRequest{Knobs: []client.KnobTurn{
+		{Name: "auth.jwks_url", Value: &named.URL}, {Name: "auth.issuer", Value: &named.issuer},
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []*node{one, two} {
+		h.await("the provider of another name", func() bool { return passes(n, named) && !passes(n, after) })
+	}
+	after = named
 	// One that a node cannot read holds up nothing else that is turned.
 	after.Close()
 	if err := turn(admin(after), "reads.top_n", "3"); err != nil {

@@ -60,33 +60,48 @@ func knobsTable(knobs ...client.Knob) *table {
 }
 
 func newKnobsSetCmd(p *program) *cobra.Command {
-	var r client.KnobRequest
+	var reset bool
+	var r client.KnobsRequest
 	cmd := &cobra.Command{
-		Use: "set NAME [VALUE]", Short: "Turn a knob on all nodes, within two seconds, or back to what was deployed",
-		Long: `Turn a knob on all nodes, within two seconds. What is set here is over flag,
-environment and file, until --reset puts back what was deployed. A value that
-cannot be is refused, and nothing changes.`,
+		Use: "set NAME VALUE [NAME VALUE]…", Short: "Turn knobs on all nodes, within two seconds, or back to what was deployed",
+		Long: `Turn knobs on all nodes, within two seconds. What is set here is over flag,
+environment and file, until --reset, with names alone, puts back what was
+deployed. Several are turned together: an identity provider's key set and its
+issuer, say. A value that cannot be is refused, and nothing changes.`,
 		Args: func(_ *cobra.Command, args []string) error {
-			if r.Reset {
-				return takes("NAME")(nil, args)
+			switch {
+			case len(args) == 0:
+				return usagef("NAME is missing")
+			case !reset && len(args) == 1:
+				return usagef("VALUE is missing")
+			case !reset && len(args)%2 == 1:
+				return usagef("the value of %s is missing", args[len(args)-1])
 			}
-			return takes("NAME", "VALUE")(nil, args)
+			return nil
 		},
 		Example: trimExamples(`
   sbctl knobs set limit.updates_per_minute 20 --reason "a busy weekend"
-  sbctl knobs set limit.updates_per_minute --reset`),
+  sbctl knobs set auth.jwks_url https://id.example/keys auth.issuer https://id.example`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
-			if !r.Reset {
-				r.Value = &args[1]
+			for len(args) > 0 {
+				turn := client.KnobTurn{Name: args[0], Reset: reset}
+				if args = args[1:]; !reset {
+					turn.Value, args = &args[0], args[1:]
+				}
+				r.Knobs = append(r.Knobs, turn)
 			}
-			k, err := c.SetKnob(cmd.Context(), args[0], r)
+			knobs, err := c.SetKnobs(cmd.Context(), r)
 			if err != nil {
 				return err
 			}
-			return p.print(k, func() *table { return knobsTable(k) })
+			show := func() *table { return knobsTable(knobs...) }
+			if len(knobs) == 1 {
+				return p.print(knobs[0], show)
+			}
+			return p.print(knobs, show)
 		}),
 	}
-	cmd.Flags().BoolVar(&r.Reset, "reset", false, "back to what was deployed")
+	cmd.Flags().BoolVar(&reset, "reset", false, "back to what was deployed")
 	addReasonFlag(cmd, &r.Reason)
 	return cmd
 }

@@ -205,6 +205,7 @@ func (a *API) routes() []route {
 	if a.Knobs != nil {
 		t = append(t,
 			route{"GET", "/v1/admin/knobs", auth.ScopeAdmin, unlimited, a.listKnobs},
+			route{"PUT", "/v1/admin/knobs", auth.ScopeAdmin, unlimited, a.setKnobs},
 			route{"PUT", "/v1/admin/knobs/:name", auth.ScopeAdmin, unlimited, a.setKnob})
 	}
 	if a.Flags != nil {

@@ -179,6 +179,7 @@ func operations() []operation {
 		{"POST /v1/admin/users/:user_id/erase", "admin", "Forget a user for good; the ledger goes to an anonymous name", "", nil, protocol.ReasonRequest{}, map[int]any{200: protocol.Erased{}}, with(admin, notFound, conflict)},
 		{"POST /v1/admin/events/:event_id/reverse", "admin", "Take an event back on all its boards", "", nil, protocol.ReverseRequest{}, map[int]any{200: oneOf{protocol.Receipt{}, protocol.Receipts{}}}, with(admin, notFound, scoreboard.CodeBoardClosed, scoreboard.CodeGone)},
 		{"GET /v1/admin/knobs", "admin", "List all knobs as they are in force, and where from", "", nil, nil, map[int]any{200: protocol.Knobs{}}, []scoreboard.Code{forbidden}},
+		{"PUT /v1/admin/knobs", "admin", "Turn knobs on all nodes, all or none", "", nil, protocol.KnobsRequest{}, map[int]any{200: protocol.Knobs{}}, with(admin, notFound)},
 		{"PUT /v1/admin/knobs/:name", "admin", "Turn a knob on all nodes, or back to what was deployed", "", nil, protocol.KnobRequest{}, map[int]any{200: protocol.Knob{}}, with(admin, notFound)},
 		{
 			"GET /v1/admin/flags", "admin", "List events that look wrong, the oldest first", "",

@@ -38,7 +38,7 @@ var actions = map[string]string{
 	"POST /v1/admin/users/:user_id/adjust": "user.adjust", "GET /v1/admin/users/:user_id/export": "user.export", "POST /v1/admin/users/:user_id/erase": "user.erase",
 	"POST /v1/admin/events/:event_id/reverse": "event.reverse", "POST /v1/admin/voids": "void.create", "POST /v1/admin/voids/:id/undo": "void.undo",
 	"POST /v1/admin/flags/:id/dismiss": "flag.dismiss", "POST /v1/admin/flags/:id/confirm": "flag.confirm",
-	"PUT /v1/admin/knobs/:name": "knob.set", "POST /v1/admin/tokens": "token.mint",
+	"PUT /v1/admin/knobs": "knob.set", "PUT /v1/admin/knobs/:name": "knob.set", "POST /v1/admin/tokens": "token.mint",
 	"POST /v1/admin/dead-letters/:id/requeue": "letter.requeue", "DELETE /v1/admin/dead-letters/:id": "letter.drop",
 	"POST " + pathRebuild: "ranking.rebuild", "POST /v1/admin/reconcile": "ranking.reconcile",
 	"POST /v1/admin/replay": "ranking.replay", "POST /v1/admin/ledger/archive": "ledger.archive",

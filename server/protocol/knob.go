@@ -15,7 +15,7 @@ type Knob struct {
 	ChangedBy string     `json:"changed_by,omitempty"`
 }
 
-// Knobs answers GET /v1/admin/knobs.
+// Knobs answers GET /v1/admin/knobs, and PUT with those that were turned.
 type Knobs struct {
 	Knobs []Knob `json:"knobs"`
 }
@@ -26,4 +26,21 @@ type KnobRequest struct {
 	Value  *string `json:"value,omitempty"`
 	Reset  bool    `json:"reset,omitempty"`
 	Reason string  `json:"reason,omitempty"`
+}
+
+// MaxKnobs is how many are turned at once.
+const MaxKnobs = 50
+
+// KnobsRequest is the body of PUT /v1/admin/knobs: knobs that are turned
+// together, all or none.
+type KnobsRequest struct {
+	Knobs  []KnobTurn `json:"knobs"`
+	Reason string     `json:"reason,omitempty"`
+}
+
+// KnobTurn is a value for a knob, or back to what was deployed.
+type KnobTurn struct {
+	Name  string  `json:"name"`
+	Value *string `json:"value,omitempty"`
+	Reset bool    `json:"reset,omitempty"`
 }

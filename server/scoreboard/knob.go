@@ -11,6 +11,13 @@ type StoredKnob struct {
 	ChangedBy UserID
 }
 
+// KnobTurn is what an operator wants of a knob.
+type KnobTurn struct {
+	Name  string
+	Value *string // nil: as deployed
+	Why   *AuditEntry
+}
+
 // Carrier is a process that relays or projects, and with which transports it
 // can.
 type Carrier struct {

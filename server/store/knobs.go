@@ -30,19 +30,21 @@ func (s *Store) StoredKnobs(ctx context.Context) ([]scoreboard.StoredKnob, error
 	return knobs, nil
 }
 
-// SetKnob turns a knob; nil leaves it as deployed. check sees all that would be
-// in force then, and what it refuses is not stored: knobs are turned one at a
-// time, so that two which fit alone cannot meet.
-func (s *Store) SetKnob(ctx context.Context, name string, value *string, why *scoreboard.AuditEntry, check func([]scoreboard.StoredKnob) error) ([]scoreboard.StoredKnob, error) {
+// SetKnobs turns knobs, all or none. check sees all that would be in force
+// then, and what it refuses is not stored: they are turned one after the other,
+// so that two which fit alone cannot meet.
+func (s *Store) SetKnobs(ctx context.Context, turns []scoreboard.KnobTurn, check func([]scoreboard.StoredKnob) error) ([]scoreboard.StoredKnob, error) {
 	var knobs []scoreboard.StoredKnob
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtextextended('knobs', 0))`); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, `insert into knobs (name, value, changed_by) values ($1, $2, $3)
+		for _, t := range turns {
+			if _, err := tx.Exec(ctx, `insert into knobs (name, value, changed_by) values ($1, $2, $3)
 on conflict (name) do update set value = excluded.value, version = excluded.version, changed_at = excluded.changed_at, changed_by = excluded.changed_by`,
-			name, value, why.Who); err != nil {
-			return err
+				t.Name, t.Value, t.Why.Who); err != nil {
+				return err
+			}
 		}
 		rows, err := tx.Query(ctx, `select `+knobColumns+` from knobs order by name`)
 		if err != nil {
@@ -54,10 +56,15 @@ on conflict (name) do update set value = excluded.value, version = excluded.vers
 		if err := check(knobs); err != nil {
 			return err
 		}
-		return writeAudit(ctx, tx, why)
+		for _, t := range turns {
+			if err := writeAudit(ctx, tx, t.Why); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	if err != nil {
-		return nil, translate(fmt.Errorf("turn the knob %s: %w", name, err))
+		return nil, translate(fmt.Errorf("turn %d knobs: %w", len(turns), err))
 	}
 	return knobs, nil
 }
