@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -143,11 +144,7 @@ func devEnv(stack *devstack.Stack, secrets *secrets) config.Lookup {
 	if stack != nil {
 		under["SCOREBOARD_POSTGRES_URL"] = stack.PostgresURL
 		under["SCOREBOARD_REDIS_URL"] = stack.RedisURL
-		brokers := ""
-		for _, b := range stack.KafkaBrokers {
-			brokers += b + ","
-		}
-		under["SCOREBOARD_KAFKA_BROKERS"] = brokers
+		under["SCOREBOARD_KAFKA_BROKERS"] = strings.Join(stack.KafkaBrokers, ",")
 		under["SCOREBOARD_AUTH_JWT_SECRET"] = secrets.JWT
 		under["SCOREBOARD_AUTH_MASTER_KEY"] = secrets.Master
 	}
