@@ -12,7 +12,7 @@ const module = "github.com/scoreboard/scoreboard/"
 // station knows a sibling, and there can be no cycle.
 var levels = map[string]int{
 	"server/scoreboard": 0, "migrations": 0, "server/build": 0, "server/config": 1, "tui/quietinit": 0,
-	"server/protocol": 1, "server/backoff": 1, "server/breaker": 1,
+	"server/protocol": 1, "server/backoff": 1, "server/reload": 1, "server/breaker": 1,
 	"server/auth": 2, "server/limit": 2, "server/archive": 2, "server/profile": 2, "server/ingest": 2, "server/store": 2, "server/rollover": 2, "server/outbox": 2, "server/broker": 2,
 	"server/projection": 2, "server/announce": 2, "server/ranking": 2, "server/leaderboard": 2, "server/realtime": 2, "server/repair": 2,
 	"server/moderation": 2, "server/geo": 2, "server/edge": 2,

@@ -34,14 +34,10 @@ type identity struct {
 	reads  atomic.Int64
 }
 
-func newIdentity(t *testing.T) *identity {
+// keySet is what the publisher of one key serves.
+func keySet(t testing.TB, key any, o jwkset.JWKMetadataOptions) []byte {
 	t.Helper()
-	key, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &identity{t: t, key: key}
-	jwk, err := jwkset.NewJWKFromKey(key.Public(), jwkset.JWKOptions{Metadata: jwkset.JWKMetadataOptions{KID: "k", ALG: jwkset.AlgRS256, USE: jwkset.UseSig}})
+	jwk, err := jwkset.NewJWKFromKey(key, jwkset.JWKOptions{Metadata: o})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,6 +49,17 @@ func newIdentity(t *testing.T) *identity {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return body
+}
+
+func newIdentity(t *testing.T) *identity {
+	t.Helper()
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &identity{t: t, key: key}
+	body := keySet(t, key.Public(), jwkset.JWKMetadataOptions{KID: "k", ALG: jwkset.AlgRS256, USE: jwkset.UseSig})
 	p.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		p.reads.Add(1)
 		_, _ = w.Write(body)

@@ -30,18 +30,7 @@ func newPublisher(t testing.TB) *publisher {
 	if err != nil {
 		t.Fatal(err)
 	}
-	jwk, err := jwkset.NewJWKFromKey(key, jwkset.JWKOptions{Metadata: jwkset.JWKMetadataOptions{KID: "k"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	set := jwkset.NewMemoryStorage()
-	if err := set.KeyWrite(t.Context(), jwk); err != nil {
-		t.Fatal(err)
-	}
-	body, err := set.JSONPublic(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := keySet(t, key, jwkset.JWKMetadataOptions{KID: "k"})
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(body) }))
 	t.Cleanup(s.Close)
 	return &publisher{s.URL, key}

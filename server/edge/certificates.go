@@ -10,11 +10,9 @@ import (
 	"log/slog"
 	"os"
 	"sync/atomic"
-	"time"
-)
 
-// reloadEvery is how soon a changed file is in force.
-const reloadEvery = 2 * time.Second
+	"github.com/scoreboard/scoreboard/server/reload"
+)
 
 // Files are PEM files. ClientCA may be empty: then no client is asked for a
 // certificate.
@@ -47,22 +45,7 @@ func (c *Certificates) Config() *tls.Config {
 
 // Run reads changed files until ctx ends.
 func (c *Certificates) Run(ctx context.Context) error {
-	tick := time.NewTicker(reloadEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-		changed, err := c.load()
-		switch {
-		case err != nil:
-			c.log.Warn("certificates not read; those of before stay in force", "err", err)
-		case changed:
-			c.log.Info("certificates read")
-		}
-	}
+	return reload.Run(ctx, "certificates", c.load, c.log)
 }
 
 // load reads the files and puts them in force if they have changed.

@@ -12,13 +12,11 @@ import (
 	"net/netip"
 	"os"
 	"sync/atomic"
-	"time"
 
 	"github.com/oschwald/maxminddb-golang/v2"
-)
 
-// reloadEvery is how soon a changed file is in force.
-const reloadEvery = 2 * time.Second
+	"github.com/scoreboard/scoreboard/server/reload"
+)
 
 // maxSize bounds the file, which is held in memory: those of all cities are
 // 130 MB. It is not mapped, for whoever writes over a mapped file ends the
@@ -42,22 +40,7 @@ func Open(path string, log *slog.Logger) (*File, error) {
 
 // Run reads the file when it has changed, until ctx ends.
 func (f *File) Run(ctx context.Context) error {
-	tick := time.NewTicker(reloadEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-		changed, err := f.load()
-		switch {
-		case err != nil:
-			f.log.Warn("countries not read; those of before stay in force", "err", err)
-		case changed:
-			f.log.Info("countries read")
-		}
-	}
+	return reload.Run(ctx, "countries", f.load, f.log)
 }
 
 // load reads the file if it has changed. One that is bad is said to be so until

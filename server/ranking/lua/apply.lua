@@ -26,13 +26,7 @@ local applied = put(KEYS[2], KEYS[3], 6)
 if applied == 0 then
     return 0
 end
-local top = head(KEYS[2])
-if top == redis.call('HGET', KEYS[1], 'top') then
-    top = nil
-else
-    redis.call('HSET', KEYS[1], 'top', top)
-    redis.call('HINCRBY', KEYS[1], 'version', 1)
-end
+local top = renew(KEYS[1], KEYS[2])
 if tonumber(ARGV[3]) > tonumber(redis.call('HGET', KEYS[1], 'updated')) then
     redis.call('HSET', KEYS[1], 'updated', ARGV[3])
 end

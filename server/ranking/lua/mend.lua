@@ -19,12 +19,5 @@ if revision ~= '0' then
     end
     redis.call('HSET', KEYS[3], user, prefix .. key .. ' ' .. revision .. ' ' .. version .. ' ' .. hidden)
 end
-local top = head(KEYS[2])
-if top == redis.call('HGET', KEYS[1], 'top') then
-    top = nil
-else
-    redis.call('HSET', KEYS[1], 'top', top)
-    redis.call('HINCRBY', KEYS[1], 'version', 1)
-end
-announce(ARGV[1], ARGV[2], KEYS[1], KEYS[2], top, ARGV[3])
+announce(ARGV[1], ARGV[2], KEYS[1], KEYS[2], renew(KEYS[1], KEYS[2]), ARGV[3])
 return 1

@@ -63,6 +63,17 @@ local function head(rank)
     return table.concat(packed)
 end
 
+-- renew keeps the head, and returns it where it is another: a new version.
+local function renew(meta, rank)
+    local top = head(rank)
+    if top == redis.call('HGET', meta, 'top') then
+        return nil
+    end
+    redis.call('HSET', meta, 'top', top)
+    redis.call('HINCRBY', meta, 'version', 1)
+    return top
+end
+
 -- announce publishes a notice: one line of facts, the head if it changed, and
 -- who moved.
 local function announce(channel, board, meta, rank, top, moved)

@@ -14,13 +14,6 @@ for i = 4, #ARGV do
 end
 if ARGV[3] == '1' and #strays > 0 then
     redis.call('ZREM', KEYS[2], unpack(strays))
-    local top = head(KEYS[2])
-    if top == redis.call('HGET', KEYS[1], 'top') then
-        top = nil
-    else
-        redis.call('HSET', KEYS[1], 'top', top)
-        redis.call('HINCRBY', KEYS[1], 'version', 1)
-    end
-    announce(ARGV[1], ARGV[2], KEYS[1], KEYS[2], top, '')
+    announce(ARGV[1], ARGV[2], KEYS[1], KEYS[2], renew(KEYS[1], KEYS[2]), '')
 end
 return strays
