@@ -49,7 +49,7 @@ func TestImpossibleTravel(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "countries.mmdb")
 	geotest.Write(t, file, map[string]string{"192.0.2.0/24": "DE", "198.51.100.0/24": "FR"})
 	h.knobs["anomaly-travel"], h.knobs["anomaly-country-header"], h.knobs["anomaly-country-file"] = "enforce", "CF-IPCountry", file
-	behind, open := h.start(wholeHouse, "trusted-proxies", "127.0.0.1"), h.start(wholeHouse)
+	behind, open := h.start(wholeHouse, "trusted-proxies", "127.0.0.1"), h.start(wholeHouse, "trusted-proxies", "192.0.2.200")
 	says := func(country string) http.Header { return http.Header{"Cf-Ipcountry": {country}} }
 	from := func(address string) http.Header { return http.Header{"X-Forwarded-For": {address}} }
 	for _, c := range []struct {

@@ -114,7 +114,8 @@ func TestAttacks(t *testing.T) {
 	p, thief := newIdentity(t), newIdentity(t)
 	h.env = append(h.env, "SCOREBOARD_AUTH_JWT_SECRET=", "SCOREBOARD_AUTH_JWKS_URL="+p.server.URL,
 		"SCOREBOARD_LIMIT_AUTH_FAILURES_PER_MINUTE=0", "SCOREBOARD_REALTIME_ORIGINS=https://game.example",
-		"SCOREBOARD_ANOMALY_COUNTRY_HEADER=CF-IPCountry")
+		"SCOREBOARD_ANOMALY_COUNTRY_HEADER=CF-IPCountry",
+		"SCOREBOARD_TRUSTED_PROXIES=192.0.2.200")
 	d := h.start()
 	admin, err := client.New(d.url, client.Options{Token: p.good("root", auth.ScopeAdmin)})
 	if err != nil {
@@ -334,7 +335,8 @@ func TestAttacks(t *testing.T) {
 	}
 
 	// The others vary this one. Its event is alice's from now on. What it says of
-	// where it comes from is nobody's to say: there is no proxy that is trusted.
+	// where it comes from is not a client's to say: the proxy that is trusted is
+	// another.
 	made := map[string]string{
 		"CF-IPCountry": "DE", "X-Forwarded-For": "192.0.2.1", "Forwarded": "for=192.0.2.1", "X-Real-IP": "192.0.2.1",
 		"X-Forwarded-Proto": "https", "X-Forwarded-Host": "evil.example", "X-Forwarded-Client-Cert": `Subject="CN=game"`, "X-Client-Verify": "SUCCESS", "X-Client-S-DN": "CN=game",

@@ -27,6 +27,9 @@ func (a *API) profile(c *gin.Context, who *auth.Claims) error {
 	if user != who.User && !who.Has(auth.ScopeAdmin) {
 		return scoreboard.Errorf(scoreboard.CodeForbidden, "a profile is its user's and the operators' to change")
 	}
+	if err := checkReason(c); err != nil {
+		return err
+	}
 	body, err := readBody(c, maxBody)
 	if err != nil {
 		return err
@@ -41,6 +44,10 @@ func (a *API) profile(c *gin.Context, who *auth.Claims) error {
 	}
 	if err := a.Profiles.PutProfile(c.Request.Context(), p); err != nil {
 		return err
+	}
+	if user != who.User {
+		// Without the names: nobody could take them out of the trail again.
+		a.keep(c, entry(c, who, scoreboard.AuditUser(user), c.Query(queryReason)))
 	}
 	respond(c, http.StatusOK, protocol.Profile{
 		UserID: string(p.User), DisplayName: p.DisplayName, AvatarURL: p.AvatarURL, UpdatedAt: &p.UpdatedAt,

@@ -39,6 +39,7 @@ var actions = map[string]string{
 	"POST /v1/admin/events/:event_id/reverse": "event.reverse", "POST /v1/admin/voids": "void.create", "POST /v1/admin/voids/:id/undo": "void.undo",
 	"POST /v1/admin/flags/:id/dismiss": "flag.dismiss", "POST /v1/admin/flags/:id/confirm": "flag.confirm",
 	"PUT /v1/admin/knobs": "knob.set", "PUT /v1/admin/knobs/:name": "knob.set", "POST /v1/admin/tokens": "token.mint",
+	"PUT /v1/users/:user_id/profile":          "user.profile", // of another
 	"POST /v1/admin/dead-letters/:id/requeue": "letter.requeue", "DELETE /v1/admin/dead-letters/:id": "letter.drop",
 	"POST " + pathRebuild: "ranking.rebuild", "POST /v1/admin/reconcile": "ranking.reconcile",
 	"POST /v1/admin/replay": "ranking.replay", "POST /v1/admin/ledger/archive": "ledger.archive",
@@ -88,6 +89,11 @@ func (a *API) audit(c *gin.Context, r route, who *auth.Claims) {
 	if body, ok := c.Get(keyBody); ok && json.Valid(body.([]byte)) && len(body.([]byte)) <= maxAuditDetail {
 		e.Detail = withoutUser(body.([]byte))
 	}
+	a.keep(c, e)
+}
+
+// keep adds an entry to the trail, or to the log where that cannot be reached.
+func (a *API) keep(c *gin.Context, e *scoreboard.AuditEntry) {
 	var err error
 	for range auditTries {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request.Context()), auditBudget)

@@ -110,6 +110,35 @@ func TestEveryAdminRouteThatChangesSomethingIsAudited(t *testing.T) {
 	}
 }
 
+// names takes any profile.
+type names struct{}
+
+func (names) PutProfile(context.Context, *scoreboard.Profile) error { return nil }
+
+// A profile is its user's, who leaves nothing in the trail; an operator does.
+func TestAnOperatorWhoChangesAProfileIsAudited(t *testing.T) {
+	t.Parallel()
+	kept := &trail{}
+	a := everything(kept)
+	a.Profiles = names{}
+	r := route{method: http.MethodPut, path: "/v1/users/:user_id/profile?reason=rude"}
+	for _, c := range []struct {
+		who   scoreboard.UserID
+		scope string
+		want  int
+	}{{"alice", "", 0}, {"alice", auth.ScopeAdmin, 0}, {"root", auth.ScopeAdmin, 1}} {
+		kept.entries = nil
+		if got := asks(t, a, r, "alice", minted(t, a, c.who, c.scope), `{"display_name":"Secret Name"}`); got != http.StatusOK || len(kept.entries) != c.want {
+			t.Errorf("by %s with %q: got %d and %d entries, want %d", c.who, c.scope, got, len(kept.entries), c.want)
+		}
+	}
+	for _, e := range kept.entries {
+		if e.Who != "root" || e.Action != "user.profile" || e.Target != "user:alice" || e.Reason != "rude" || e.Detail != nil {
+			t.Errorf("got %+v", e)
+		}
+	}
+}
+
 // everything is an API with all its routes, none of which has anything behind
 // it.
 func everything(kept Trail) *API {

@@ -69,6 +69,7 @@ func TestLoadRefuses(t *testing.T) {
 		"kept past repeats":   {lookup("SCOREBOARD_KAFKA_RETENTION", "1000h"), "", "kafka.retention"},
 		"one topic for two":   {lookup("SCOREBOARD_KAFKA_DEAD_TOPIC", "score-events"), "", "kafka.dead_topic"},
 		"a bad signature":     {lookup("SCOREBOARD_AUTH_SIGNATURE", "maybe"), "", "auth.signature"},
+		"nobody is believed":  {lookup("SCOREBOARD_ANOMALY_COUNTRY_HEADER", "CF-IPCountry"), "", "trusted_proxies"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -29,6 +29,9 @@ func (c *Config) checkTrust() error {
 	if c.AnomalyTravelWindow <= 0 || c.AnomalyTravelWindow > scoreboard.MaxRuleWindow {
 		return fmt.Errorf("knob anomaly.travel_window must be longer than 0 and at most %s", scoreboard.MaxRuleWindow)
 	}
+	if c.AnomalyCountryHeader != "" && len(c.TrustedProxies) == 0 {
+		return fmt.Errorf("knob anomaly.country_header is believed from trusted_proxies alone, and none are named")
+	}
 	if c.RetentionAddresses < 0 {
 		return fmt.Errorf("knob retention.addresses must not be negative")
 	}
