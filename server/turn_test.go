@@ -3,10 +3,13 @@ package server_test
 import (
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/scoreboard/scoreboard/client"
 	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/devstack"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -63,5 +66,52 @@ func TestATransportThatSomebodyCannotWorkWithIsRefused(t *testing.T) {
 	h.await("the other knob", func() bool { return turned() > before })
 	if status, body := h.get(t, late.ops+"/readyz", nil); status != http.StatusOK {
 		t.Errorf("readyz: got %d %s", status, body)
+	}
+}
+
+// What operators turn the transport for: the broker is gone, and changes wait
+// in the outbox.
+func TestChangesGoOnWhenTurnedAwayFromADeadBroker(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	stop, brokers, err := devstack.FakeKafka("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop = sync.OnceFunc(stop)
+	t.Cleanup(stop)
+	n := h.start(wholeHouse, "transport", "kafka", "kafka-brokers", brokers[0])
+	root, game := n.client("root", auth.ScopeAdmin), n.client("game", auth.ScopeUpdate)
+	submit := func(user string) {
+		t.Helper()
+		if _, err := game.Submit(t.Context(), client.Increment{User: user, Delta: 5}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ranked := func(users int) func() bool {
+		return func() bool {
+			top, err := root.Top(t.Context(), client.TopQuery{})
+			return err == nil && !top.Degraded && len(top.Entries) == users
+		}
+	}
+	submit("alice")
+	h.await("alice, over Kafka", ranked(1))
+	stop()
+	submit("bob")
+	h.await("bob to wait in the outbox", func() bool {
+		o, err := root.Outbox(t.Context())
+		return err == nil && len(o.Shards) == 1 && o.Shards[0].Depth > 0 && o.Shards[0].LastError != ""
+	})
+	to := "streams"
+	if _, err := root.SetKnob(t.Context(), "transport", client.KnobRequest{Value: &to, Reason: "Kafka is gone"}); err != nil {
+		t.Fatal(err)
+	}
+	turned := time.Now()
+	h.await("bob, over Redis", ranked(2))
+	submit("carol")
+	h.await("carol", ranked(3))
+	top, err := root.Top(t.Context(), client.TopQuery{})
+	if err != nil || top.AsOf.After(turned) {
+		t.Errorf("as of %s, turned at %s, %v: nobody knows what Kafka holds", top.AsOf, turned, err)
 	}
 }

@@ -88,6 +88,15 @@ func (p *program) whatThereIs(ctx context.Context, cmd *cobra.Command) string {
 		for i, k := range knobs {
 			names[i] = k.Name
 		}
+		step := 2 // names and values take turns
+		if f := cmd.Flag("reset"); f != nil && f.Changed {
+			step = 1
+		}
+		for i := 0; i < cmd.Flags().NArg(); i += step {
+			if argument = cmd.Flags().Arg(i); !slices.Contains(names, argument) {
+				break
+			}
+		}
 		return "\"sbctl knobs list\" names the knobs" + typo.Suggest(argument, names, "")
 	case noun.Name() == "event":
 		return "check the id and --user; \"sbctl score statement USER\" lists a user's events"
