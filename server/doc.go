@@ -36,7 +36,8 @@
 //   - repair rebuilds boards that Redis has lost, beside live traffic, and
 //     compares everybody's ledger, score and ranking.
 //   - auth says who asks and what was signed: tokens, keys, action tokens,
-//     attestations; edge is TLS and whose address it is.
+//     attestations; edge is TLS, and whose address and country it is; geo knows
+//     countries by address.
 //   - moderation works off voids and erasures, and forgets what is due.
 //   - limit says how often who may ask, by buckets in Redis; breaker leaves alone
 //     what does not answer and can be done without.
