@@ -27,6 +27,9 @@ type acceptance struct {
 	lastAt time.Time
 }
 
+// mostLife is the longest that a development issuer lets a token live.
+const mostLife = 24 * time.Hour
+
 // unminted is how many watchers one token's user may have.
 const unminted = 5
 
@@ -64,11 +67,14 @@ func (a *acceptance) before(ctx context.Context) error {
 	} else if err := a.limits(ctx); err != nil {
 		return err
 	}
+	// A stream ends with its token. What a new connection takes is not what an
+	// update takes to arrive, so those of the watchers outlive the run.
+	life := min(r.Plan.Pace.Duration()+renewedLife, mostLife)
 	var clients []*client.Client
 	for i := range watchers {
 		tokens := client.TokenSource(r.given)
 		if r.minted {
-			tokens = r.token(fmt.Sprintf("%swatcher-%d", r.Plan.Prefix, i), "")
+			tokens = r.token(fmt.Sprintf("%swatcher-%d", r.Plan.Prefix, i), "", life.String())
 		}
 		c, err := r.clientOf(tokens)
 		if err != nil {
@@ -101,7 +107,7 @@ func (a *acceptance) close() {
 
 func (a *acceptance) limits(ctx context.Context) error {
 	player := a.run.Plan.Prefix + "player"
-	token, err := a.run.token(player, "").Token(ctx)
+	token, err := a.run.token(player, "", "").Token(ctx)
 	if err != nil {
 		return err
 	}

@@ -88,10 +88,11 @@ func unreachable(err error) error {
 	return nil
 }
 
-// token is a user's own, renewed before it ends.
-func (s *session) token(user, scope string) client.TokenSource {
+// token is a user's own, renewed before it ends: in a while of the server's
+// choice, or in a life.
+func (s *session) token(user, scope, life string) client.TokenSource {
 	return client.Renewing(func(ctx context.Context) (string, time.Time, error) {
-		t, err := s.client.MintToken(ctx, client.TokenRequest{UserID: user, Scope: scope})
+		t, err := s.client.MintToken(ctx, client.TokenRequest{UserID: user, Scope: scope, TTL: life})
 		return t.Token, t.ExpiresAt, err
 	})
 }
@@ -108,7 +109,7 @@ func (r *run) tokens() []client.TokenSource {
 	}
 	var tokens []client.TokenSource
 	for i := range int(math.Ceil(r.Plan.Pace.Mean() * (1 + r.Plan.Reads) / perToken)) {
-		tokens = append(tokens, r.token(fmt.Sprintf("%s-%d", r.writer, i), "score:update"))
+		tokens = append(tokens, r.token(fmt.Sprintf("%s-%d", r.writer, i), "score:update", ""))
 	}
 	return tokens
 }
