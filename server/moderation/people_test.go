@@ -3,8 +3,11 @@ package moderation_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -87,7 +90,7 @@ func TestAnErasedUserIsForgottenAndEverySumStaysTrue(t *testing.T) {
 			t.Errorf("no JSON: %s", row)
 		}
 		return nil
-	}); err != nil || kinds["user"] != 1 || kinds["profile"] != 1 || kinds["final_standing"] != 1 || kinds["score"] != 2 || kinds["event"] != 4503 || kinds["rejected_event"] != 1 || kinds["moderation"] != 1 {
+	}); err != nil || kinds["user"] != 1 || kinds["profile"] != 1 || kinds["final_standing"] != 1 || kinds["score"] != 2 || kinds["event"] != 4503 || kinds["rejected_event"] != 1 || kinds["dead_letter"] != 1 || kinds["moderation"] != 1 {
 		t.Errorf("exported %d lines: %v, %v", lines, kinds, err)
 	}
 	r.relay(t)
@@ -163,4 +166,56 @@ func record(r *rig, in scoreboard.Increment) error {
 		return err
 	}
 	return out[0].Err
+}
+
+// personal says of every column that can name a person what an erasure makes of
+// it. A table that is added must be thought of here, and in export and erasure.
+var personal = map[string]string{
+	"users.user_id": tombstone, "scores.user_id": tombstone, "profiles.user_id": tombstone,
+	"profiles.display_name": emptied, "profiles.avatar_url": emptied,
+	"user_score_histories.user_id": anonymous, "user_score_histories.event_text": emptied, "user_score_histories.signer": emptied,
+	"user_score_histories.address": emptied, "user_score_histories.user_agent": emptied, "user_score_histories.country": emptied,
+	"board_standings.user_id": anonymous, "reversals.user_id": anonymous, "void_events.user_id": anonymous, "audit_log.target": anonymous,
+	"rejected_events.user_id": removed, "rejected_events.message": removed, "dead_letters.value": removed, "dead_letters.reason": removed,
+	"flags.user_id": removed, "flags.event_text": removed, "flags.detail": removed, "flags.reason": removed, "flags.decided_by": removed,
+	"outbox_score_updates.user_id": "leaves with its partition",
+	"audit_log.detail":             "has no user, by the API",
+	"audit_log.who":                ofOperators, "audit_log.address": ofOperators, "audit_log.user_agent": ofOperators, "audit_log.reason": ofOperators,
+	"voids.who": ofOperators, "voids.reason": ofOperators, "voids.address": ofOperators, "knobs.changed_by": ofOperators,
+	"keys.name": ofOperators, "keys.user_prefix": ofOperators,
+	"knobs.name": nobodys, "knobs.value": nobodys, "leases.name": nobodys, "retention.name": nobodys, "boards.standings_users": nobodys,
+}
+
+const (
+	tombstone   = "kept for 30 days"
+	emptied     = "set to null"
+	anonymous   = "goes to the anonymous name"
+	removed     = "goes with its row"
+	ofOperators = "is about what operators did, and stays"
+	nobodys     = "is nobody's"
+)
+
+func TestEveryColumnThatNamesAPersonIsThoughtOf(t *testing.T) {
+	t.Parallel()
+	r := open(t)
+	rows, err := r.conn.Query(ctx, `select c.relname || '.' || a.attname from pg_attribute as a join pg_class as c on c.oid = a.attrelid
+where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition and a.attnum > 0 and not a.attisdropped
+  and a.attname ~ '(user|who|by$|signer|address|agent|country|name|avatar|target|detail|message|value|reason|text)' order by 1`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	columns, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, column := range columns {
+		if personal[column] == "" {
+			t.Errorf("%s may name a person: what becomes of it?", column)
+		}
+	}
+	for column := range personal {
+		if !slices.Contains(columns, column) {
+			t.Errorf("there is no %s", column)
+		}
+	}
 }

@@ -45,7 +45,7 @@ type UserScore struct {
 // NDJSON: a row of what is kept, or at the end how many rows there were. Without
 // the end it is cut short.
 type ExportLine struct {
-	Kind string          `json:"kind"` // user, profile, score, final_standing, event, rejected_event, flag, moderation or end
+	Kind string          `json:"kind"` // user, profile, score, final_standing, event, rejected_event, dead_letter, flag, moderation or end
 	Row  json.RawMessage `json:"row,omitempty"`
 	Rows int64           `json:"rows,omitempty"`
 }

@@ -22,6 +22,8 @@ where user_id = $1 and board_id in (select board_id from boards where closed_at 
     exists (select from reversals r where r.user_id = h.user_id and r.event_id = h.event_id) as reversed
 from user_score_histories h where user_id collate "POSIX" = $1 order by recorded_at`},
 	{"rejected_event", `select user_id, event_id, error_code, message, rejected_at from rejected_events where user_id = $1`},
+	{"dead_letter", `select topic, partition, record_offset, reason, buried_at, encode(value, 'base64') as value from dead_letters
+where position(convert_to('"user_id":"' || $1 || '"', 'UTF8') in value) > 0 order by id`},
 	{"flag", `select rule, mode, board_id, event_text, delta, detail, state, times, created_at from flags where user_id = $1 order by id`},
 	{"moderation", `select at, action, reason, detail from audit_log where target = 'user:' || $1 order by id`},
 }
