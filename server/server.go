@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -145,6 +146,10 @@ func (s *Server) openBackends(ctx context.Context) (err error) {
 	}
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.MaxRetries = 500*time.Millisecond, time.Second, time.Second, 1
 	o.ContextTimeoutEnabled = true // what can do without Redis waits for less
+	if o.PoolSize == 0 {
+		o.PoolSize = 10 * runtime.GOMAXPROCS(0)
+	}
+	o.PoolSize += c.StreamsShards // a stream that is waited at keeps a connection
 	s.redis = redis.NewClient(o)
 	s.ranking = ranking.New(s.redis)
 	if s.needsKafka() && len(c.KafkaBrokers) == 0 {

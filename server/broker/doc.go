@@ -7,6 +7,7 @@
 // they are handled. Consume counts what it handed over as consumed only after
 // the handler returned, so a record is handed over at least once; what a
 // handler holds is not counted, and not handed over again to the same reader.
+// Behind is how much a group has not consumed, whoever reads for it.
 //
 // Assumption: handlers are idempotent. The order of the records of one key is
 // kept, but for what follows a failed batch.
