@@ -240,8 +240,7 @@ func own(dir string, account process.Account) error {
 		if err != nil {
 			return fmt.Errorf("give %s to the server's account: %w", dir, err)
 		}
-		owner, ok := info.Sys().(*syscall.Stat_t)
-		if ok && int(owner.Uid) == account.UID {
+		if account.Owns(info) {
 			if path == filepath.Join(dir, "data") {
 				return fs.SkipDir // all of it was written by that account
 			}

@@ -18,7 +18,7 @@ import (
 // 4408, and gets the same time again to read so far.
 type socket struct {
 	net.Conn
-	raw     syscall.RawConn // nil where nothing can be tried, as under TLS
+	raw     syscall.RawConn // nil where nothing can be tried, as under TLS and on Windows
 	hub     *Hub
 	done    func(slow bool) // told when the kept is gone
 	goodbye []byte          // what a slow client is told
@@ -41,8 +41,6 @@ const (
 	// largest frames. Left to itself it grows to megabytes, and a client who
 	// stopped reading is noticed when those are full.
 	socketBuffer = 32 << 10
-	// tcpUserTimeout is Linux's TCP_USER_TIMEOUT, which syscall does not name.
-	tcpUserTimeout = 0x12
 	// readBuffer is lent to a connection while bytes are there to be read.
 	readBuffer = 4 << 10
 )
@@ -52,7 +50,7 @@ var errKeptTooMuch = errors.New("too many control frames for a stalled client")
 func (s *socket) init(c net.Conn, h *Hub, goodbye []byte, done func(slow bool)) {
 	s.Conn, s.hub, s.goodbye, s.done = c, h, goodbye, done
 	tcp, ok := c.(*net.TCPConn)
-	if !ok {
+	if !ok || !canTry {
 		return
 	}
 	_ = tcp.SetWriteBuffer(socketBuffer) // left as it was, it costs memory, not truth
@@ -64,7 +62,7 @@ func (s *socket) init(c net.Conn, h *Hub, goodbye []byte, done func(slow bool)) 
 	if runtime.GOOS == "linux" {
 		// A client that is gone without a word acknowledges nothing.
 		ms := int(h.options.Load().PongWait.Milliseconds())
-		_ = raw.Control(func(fd uintptr) { _ = syscall.SetsockoptInt(int(fd), syscall.IPPROTO_TCP, tcpUserTimeout, ms) })
+		_ = raw.Control(func(fd uintptr) { setUserTimeout(fd, ms) })
 	}
 }
 
@@ -92,7 +90,7 @@ func (s *socket) receive(take func([]byte) bool) (bool, error) {
 func (s *socket) tryRead(fd uintptr) bool {
 	s.in = s.hub.buffers.Get().(*[]byte)
 	for {
-		s.n, s.err = syscall.Read(int(fd), *s.in)
+		s.n, s.err = readOnce(fd, *s.in)
 		if !errors.Is(s.err, syscall.EINTR) {
 			break
 		}
@@ -117,7 +115,7 @@ func newAttempt() any {
 	a := &attempt{}
 	a.try = func(fd uintptr) bool {
 		for {
-			if a.n, a.err = syscall.Write(int(fd), a.buf); !errors.Is(a.err, syscall.EINTR) {
+			if a.n, a.err = writeOnce(fd, a.buf); !errors.Is(a.err, syscall.EINTR) {
 				return true // never wait
 			}
 		}

@@ -7,9 +7,11 @@ import (
 	"io"
 	"os"
 	"strings"
-	"syscall"
 	"time"
 )
+
+// errHeld is why a file cannot be locked that somebody else has locked.
+var errHeld = errors.New("locked by another process")
 
 // LockedError says which file is locked and who wrote itself into it.
 type LockedError struct {
@@ -32,9 +34,9 @@ func Lock(path string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the lock: %w", err)
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	if err := tryLock(f); err != nil {
 		defer func() { _ = f.Close() }()
-		if !errors.Is(err, syscall.EWOULDBLOCK) {
+		if !errors.Is(err, errHeld) {
 			return nil, fmt.Errorf("lock %s: %w", path, err)
 		}
 		owner, _ := io.ReadAll(io.LimitReader(f, 32))

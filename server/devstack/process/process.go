@@ -77,7 +77,7 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 	o.Account.prepare(cmd, o.Dir)
 	// An own process group: Ctrl-C on the terminal is for the parent, which
 	// stops its children in order.
-	cmd.SysProcAttr.Setpgid = true
+	ownGroup(cmd.SysProcAttr)
 	setDeathSignal(cmd.SysProcAttr, o.Signal)
 
 	p := &Process{name: o.Name, signal: o.Signal, cmd: cmd, lock: o.Lock, log: o.Log, done: make(chan struct{})}
@@ -146,7 +146,7 @@ func (p *Process) Stop(ctx context.Context) error {
 // Kill ends the child without a chance to tidy up, as a power cut would, and
 // waits until nothing of it runs.
 func (p *Process) Kill() {
-	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
+	killGroup(p.cmd.Process.Pid)
 	_ = p.cmd.Process.Kill()
 	<-p.done
 	ctx, cancel := context.WithTimeout(context.Background(), lockPatience)

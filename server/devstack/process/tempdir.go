@@ -26,8 +26,7 @@ while [ -e "$0" ] && [ $n -lt 20 ]; do rm -rf "$0" 2>/dev/null; n=$((n+1)); slee
 // small shell does.
 func TempDir(pattern string) (dir string, remove func() error, err error) {
 	parent := os.TempDir()
-	var fs syscall.Statfs_t
-	if syscall.Statfs(ramDisk, &fs) == nil && fs.Bavail*uint64(fs.Bsize) >= ramDiskFree {
+	if freeSpace(ramDisk) >= ramDiskFree {
 		parent = ramDisk
 	}
 	dir, err = os.MkdirTemp(parent, pattern)
@@ -39,7 +38,8 @@ func TempDir(pattern string) (dir string, remove func() error, err error) {
 	}
 	shell := exec.Command("/bin/sh", "-c", removeLater, dir) //nolint:noctx // it outlives this process on purpose
 	shell.Env = []string{"PATH=/usr/bin:/bin"}               // rm and sleep, whatever the caller's says
-	shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	shell.SysProcAttr = new(syscall.SysProcAttr)
+	ownGroup(shell.SysProcAttr)
 	pipe, err := shell.StdinPipe()
 	if err == nil {
 		err = shell.Start()

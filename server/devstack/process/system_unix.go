@@ -1,0 +1,40 @@
+//go:build unix
+
+package process
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+// tryLock locks a whole file, or says errHeld at once.
+func tryLock(f *os.File) error {
+	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return errHeld
+	}
+	return err
+}
+
+// ownGroup keeps signals of the terminal from a child.
+func ownGroup(attr *syscall.SysProcAttr) { attr.Setpgid = true }
+
+// killGroup ends a child and its own children.
+func killGroup(pid int) { _ = syscall.Kill(-pid, syscall.SIGKILL) }
+
+// Owns says whether a file is the account's.
+func (a Account) Owns(file os.FileInfo) bool {
+	owner, ok := file.Sys().(*syscall.Stat_t)
+	return ok && int(owner.Uid) == a.UID
+}
+
+// freeSpace is how many bytes may be written below a path, 0 where that is not
+// known.
+func freeSpace(path string) uint64 {
+	var fs syscall.Statfs_t
+	if syscall.Statfs(path, &fs) != nil {
+		return 0
+	}
+	return fs.Bavail * uint64(fs.Bsize)
+}
