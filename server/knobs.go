@@ -130,6 +130,20 @@ func turnedOnce(stored []scoreboard.StoredKnob) bool {
 	return slices.ContainsFunc(stored, func(k scoreboard.StoredKnob) bool { return k.Name == "transport" })
 }
 
+// turnedFromKafka says whether operators have turned to another transport than
+// the one that was deployed, Kafka: a start must not wait for it then.
+func (s *Server) turnedFromKafka(ctx context.Context) bool {
+	if s.config.Transport != config.TransportKafka {
+		return false
+	}
+	stored, err := s.store.StoredKnobs(ctx)
+	if err != nil {
+		return false
+	}
+	c, err := s.config.With(stored)
+	return err == nil && c.Transport != config.TransportKafka
+}
+
 // useKeys takes the key set of a configuration, where that is another one. One
 // that cannot be read leaves the one before in force.
 func (s *Server) useKeys(ctx context.Context, c *config.Config) error {

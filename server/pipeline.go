@@ -14,12 +14,12 @@ import (
 
 // needsKafka says whether a role of this process cannot do without Kafka. With
 // another transport only increments that are accepted for later need it.
-func (s *Server) needsKafka() bool {
+func (s *Server) needsKafka(transport string) bool {
 	c := s.config
 	if c.Has(config.RoleGateway) && c.RealtimeBus == config.BusKafka {
 		return true
 	}
-	return c.Has(config.RoleIntake) || c.Transport == config.TransportKafka && (s.carries() || s.writes())
+	return c.Has(config.RoleIntake) || transport == config.TransportKafka && (s.carries() || s.writes())
 }
 
 // carries says whether this process is at an end of the transport.

@@ -77,6 +77,7 @@ func (s *Server) prepare(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, prepareTime)
 	defer cancel()
+	turned := s.turnedFromKafka(ctx)
 	for {
 		others, err := s.kafka.Ensure(ctx, s.topics()...)
 		for _, other := range others {
@@ -84,6 +85,10 @@ func (s *Server) prepare(ctx context.Context) error {
 		}
 		if err == nil || errors.Is(err, broker.ErrTooFewPartitions) {
 			return err
+		}
+		if turned {
+			s.log.Error("topics not looked at: Kafka does not answer, and the transport was turned away from it", "err", err)
+			return nil // they were made before that
 		}
 		select {
 		case <-ctx.Done():

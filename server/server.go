@@ -152,10 +152,10 @@ func (s *Server) openBackends(ctx context.Context) (err error) {
 	o.PoolSize += c.StreamsShards // a stream that is waited at keeps a connection
 	s.redis = redis.NewClient(o)
 	s.ranking = ranking.New(s.redis)
-	if s.needsKafka() && len(c.KafkaBrokers) == 0 {
+	if s.needsKafka(c.Transport) && len(c.KafkaBrokers) == 0 {
 		return errors.New("kafka.brokers must be set for every role but read, gateway and maintenance; for intake also with another transport, for gateway with realtime.bus=kafka")
 	}
-	if len(c.KafkaBrokers) > 0 && (s.needsKafka() || s.writes() || s.carries() || c.Has(config.RoleUpkeep)) {
+	if len(c.KafkaBrokers) > 0 && (s.needsKafka(c.Transport) || s.writes() || s.carries() || c.Has(config.RoleUpkeep)) {
 		s.kafka = broker.NewKafka(broker.KafkaOptions{
 			Brokers: c.KafkaBrokers, Linger: c.KafkaLinger, Timeout: produceTimeout, Compression: c.KafkaCompression, Acks: c.KafkaAcks,
 		})

@@ -114,4 +114,10 @@ func TestChangesGoOnWhenTurnedAwayFromADeadBroker(t *testing.T) {
 	if err != nil || top.AsOf.After(turned) {
 		t.Errorf("as of %s, turned at %s, %v: nobody knows what Kafka holds", top.AsOf, turned, err)
 	}
+	// A process that starts now does without it, too.
+	n.stop()
+	n = h.start(wholeHouse, "transport", "kafka", "kafka-brokers", brokers[0])
+	root, game = n.client("root", auth.ScopeAdmin), n.client("game", auth.ScopeUpdate)
+	submit("dave")
+	h.await("dave, after a restart", ranked(4))
 }
