@@ -97,7 +97,17 @@ func TestLiesAreFoundOut(t *testing.T) {
 		"answers before it stores":  {liar: &liar{early: 300 * time.Millisecond}, plan: once, must: []string{"acks.recorded"}},
 		"pushes stale frames":       {liar: &liar{stale: 4 * time.Second}, must: []string{"freshness.client.p95"}},
 		"does not check signatures": {liar: &liar{forged: true}, plan: func(p *Plan) { p.Forged = 0.05 }, must: []string{"signatures.rejected"}, may: []string{"errors"}},
-		"numbers the top wrongly":   {liar: &liar{top: true}, must: []string{"top.correct"}},
+		"numbers the top wrongly":   {liar: &liar{change: onlyOn("/v1/leaderboard/top", `"rank":2,`, `"rank":3,`)}, must: []string{"top.correct"}},
+		"tells players a wrong rank": {
+			liar: &liar{change: onlyOn("/v1/leaderboard/me", `"rank":(\d+)`, `"rank":${1}00`)}, must: []string{"me.correct"},
+		},
+		"keeps no trail": {liar: &liar{change: onlyOn("/v1/events/", `"previous_score":\d+`, `"previous_score":null`)}, must: []string{"audit.found"}},
+		"records what it refuses": {
+			liar: &liar{keeps: true}, plan: func(p *Plan) { p.Forged = 0.05 }, must: []string{"refused.recorded"}, may: []string{"doubled", "top.correct", "me.correct"},
+		},
+		"takes another delta": {liar: &liar{lax: true}, must: []string{"conflicts.rejected"}},
+		"limits nobody":       {liar: &liar{free: true}, must: []string{"limits.enforced"}},
+		"shows no lag":        {liar: &liar{hides: "scoreboard_outbox_lag_seconds"}, must: []string{"metrics.found"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -42,8 +43,13 @@ type liar struct {
 	early  time.Duration // answers so long before it stores
 	stale  time.Duration // frames come so late
 	forged bool          // signatures are not checked
-	top    bool          // the head of the board is wrong
 	mute   bool          // tells nobody's score
+	keeps  bool          // records what it refuses
+	lax    bool          // takes another delta for an event that it knows
+	free   bool          // players are not limited
+	hides  string        // a family of metrics
+	// change is what becomes of an answer that is not to an increment.
+	change func(path, body string) string
 	// loadOnly spares what is beside the load the stall.
 	loadOnly bool
 	mu       sync.Mutex
@@ -82,14 +88,12 @@ func (l *liar) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.URL.Path == "/metrics":
 		for _, f := range families {
-			_, _ = io.WriteString(w, "# TYPE "+f+" gauge\n")
+			if f != l.hides {
+				_, _ = io.WriteString(w, "# TYPE "+f+" gauge\n")
+			}
 		}
 	case r.URL.Path == "/v1/realtime/leaderboard" && l.stale > 0:
 		l.delayed(w, r)
-	case r.URL.Path == "/v1/leaderboard/top" && l.top:
-		answer := httptest.NewRecorder()
-		l.proxy.ServeHTTP(answer, r)
-		_, _ = io.WriteString(w, strings.Replace(answer.Body.String(), `"rank":2,`, `"rank":3,`, 1))
 	case l.mute && strings.HasSuffix(r.URL.Path, "/score"):
 		http.Error(w, "", http.StatusForbidden)
 	case r.URL.Path == "/v1/scores/increment":
@@ -97,8 +101,24 @@ func (l *liar) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		var in protocol.IncrementRequest
 		_ = json.Unmarshal(body, &in)
 		l.increment(w, r, in, body)
+	case l.change != nil && r.Method == http.MethodGet && !strings.HasPrefix(r.URL.Path, "/v1/realtime/"):
+		answer := httptest.NewRecorder()
+		l.proxy.ServeHTTP(answer, r)
+		w.WriteHeader(answer.Code)
+		_, _ = io.WriteString(w, l.change(r.URL.Path, answer.Body.String()))
 	default:
 		l.proxy.ServeHTTP(w, r)
+	}
+}
+
+// onlyOn is a change of the answers of one path, by a pattern.
+func onlyOn(path, pattern, to string) func(path, body string) string {
+	re := regexp.MustCompile(pattern)
+	return func(p, body string) string {
+		if !strings.HasPrefix(p, path) {
+			return body
+		}
+		return re.ReplaceAllString(body, to)
 	}
 }
 
@@ -116,10 +136,13 @@ func (l *liar) pass(w http.ResponseWriter, r *http.Request, body []byte) {
 
 func (l *liar) increment(w http.ResponseWriter, r *http.Request, in protocol.IncrementRequest, body []byte) {
 	switch {
-	case strings.HasSuffix(in.UserID, "player") && l.players.Add(1) > 10:
+	case strings.HasSuffix(in.UserID, "player") && !l.free && l.players.Add(1) > 10:
 		w.Header().Set("Retry-After", "6")
 		w.WriteHeader(http.StatusTooManyRequests)
 		_, _ = io.WriteString(w, `{"error_code":"rate_limited","message":"slow down","request_id":"r"}`)
+		return
+	case l.lax && strings.HasSuffix(in.UserID, "probe") && in.Delta == 6: // the prober's conflict
+		_, _ = io.WriteString(w, `{"processed_event_id":"`+in.EventID+`","status":"done"}`)
 		return
 	case !strings.Contains(in.UserID, "user-"):
 		l.pass(w, r, body)
@@ -149,6 +172,14 @@ func (l *liar) increment(w http.ResponseWriter, r *http.Request, in protocol.Inc
 		})
 	case l.forged:
 		l.pass(w, r, sign(in))
+	case l.keeps:
+		answer := httptest.NewRecorder()
+		l.pass(answer, r.Clone(r.Context()), body)
+		if answer.Code == http.StatusUnauthorized {
+			l.pass(httptest.NewRecorder(), r, sign(in))
+		}
+		w.WriteHeader(answer.Code)
+		_, _ = w.Write(answer.Body.Bytes())
 	case l.replay:
 		l.mu.Lock()
 		known := l.ids[in.EventID]
