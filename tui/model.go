@@ -37,6 +37,8 @@ type Options struct {
 	Find func(ctx context.Context, board, user string, neighbours int) (client.Place, error)
 	// Boards lists what can be shown: all boards, or the periods of a family.
 	Boards func(ctx context.Context, family string) ([]client.Board, error)
+	// BoardStatus says whether a board takes scores: active, frozen or archived.
+	BoardStatus func(ctx context.Context, board string) (string, error)
 	// Status says how the server feels. It is for operators: after a refusal
 	// it is not asked again.
 	Status func(ctx context.Context, board string) (client.Status, error)
@@ -67,6 +69,8 @@ type model struct {
 	feed   feed
 	paused bool
 	help   bool
+
+	boardStatus string // "" until it is known
 
 	me         *client.Place
 	searching  bool
@@ -120,7 +124,7 @@ func newModel(ctx context.Context, o Options, s style) *model {
 }
 
 func (m *model) Init() tea.Cmd {
-	return tea.Batch(m.watch(m.o.Board), m.readMe(), m.readStatus(), m.ticks())
+	return tea.Batch(m.watch(m.o.Board), m.readMe(), m.readBoardStatus(), m.readStatus(), m.ticks())
 }
 
 // watch shows another board from now on.
@@ -131,7 +135,7 @@ func (m *model) watch(board string) tea.Cmd {
 	m.watching, m.generation = board, m.generation+1
 	m.states = m.o.Watch(ctx, board)
 	m.newest, m.shown = client.State{Board: board}, client.State{Board: board}
-	m.me, m.found, m.status, m.notice, m.paused = nil, nil, nil, "", false
+	m.me, m.found, m.status, m.boardStatus, m.notice, m.paused = nil, nil, nil, "", "", false
 	m.board.reset()
 	m.feed = feed{}
 	return m.listen()
@@ -217,6 +221,10 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			m.me = msg.place
 		}
 		return m, tea.Tick(refresh, func(time.Time) tea.Msg { return askMeMsg{} })
+	case askBoardStatusMsg:
+		return m, m.readBoardStatus()
+	case boardStatusMsg:
+		return m, m.stands(msg)
 	case askStatusMsg:
 		return m, m.readStatus()
 	case statusMsg:

@@ -91,14 +91,6 @@ func frame(s *client.State, status string, now time.Time, explain func(error) st
 	return b.String()
 }
 
-// active is the status of a board that takes scores.
-const active = "active"
-
-// statusWords say what a board's status means for who watches it.
-var statusWords = map[string]string{
-	active: "takes scores again", "frozen": "is frozen: it takes no scores", "archived": "is archived: it takes no scores any more",
-}
-
 // connectionWords say a connection to who cannot see how it is drawn.
 var connectionWords = map[client.Connection]string{
 	client.WebSocket: "live", client.SSE: "live (by an event stream)", client.Polling: "read again every few seconds",

@@ -463,3 +463,23 @@ func TestTrend(t *testing.T) {
 		t.Errorf("an hour later: got %q, want nothing", got)
 	}
 }
+
+func TestAFrozenBoardSaysSo(t *testing.T) {
+	s := newScreen(t, 100, 30, termenv.Ascii, false)
+	asked := ""
+	s.o.Watch = func(context.Context, string) <-chan client.State { return nil }
+	s.o.BoardStatus = func(_ context.Context, board string) (string, error) { asked = board; return "frozen", nil }
+	s.watch("arena")
+	s.Update(stateMsg{s.generation, recorded()[0]})
+	s.Update(s.readBoardStatus()())
+	s.contains("frozen", "the board is frozen: it takes no scores")
+	if asked != "arena" {
+		t.Errorf("asked about %q", asked)
+	}
+	s.Update(boardStatusMsg{s.generation, ""}) // the server was away
+	s.Update(boardStatusMsg{s.generation - 1, active})
+	s.contains("epoch 3 frozen")
+	s.Update(boardStatusMsg{s.generation, active})
+	s.contains("the board takes scores again")
+	s.lacks("epoch 3 frozen")
+}

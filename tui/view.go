@@ -100,6 +100,9 @@ func (m *model) header() string {
 			left += st.dim.Render(fmt.Sprintf(" epoch %d", s.Epoch))
 		}
 	}
+	if m.boardStatus != "" && m.boardStatus != active {
+		left += " " + st.warn.Render(Printable(m.boardStatus))
+	}
 	if m.paused {
 		left += " " + st.warn.Render("paused")
 	}

@@ -35,6 +35,10 @@ func (p *program) screen(c *client.Client, board string, ascii bool, watch func(
 		Find: func(ctx context.Context, board, user string, neighbours int) (client.Place, error) {
 			return c.Around(ctx, user, client.PlaceQuery{Board: board, Neighbours: neighbours})
 		},
+		BoardStatus: func(ctx context.Context, board string) (string, error) {
+			b, err := c.Board(ctx, board)
+			return b.Status, err
+		},
 		Boards: func(ctx context.Context, family string) ([]client.Board, error) { return allBoards(ctx, c, family) },
 		// The terminal itself has the clipboard, also over ssh (OSC 52).
 		Copy: func(text string) error {
