@@ -10,9 +10,9 @@ import (
 	"github.com/scoreboard/scoreboard/server/store"
 )
 
-// moderator is moderation as the API sees it: a ban and its end are answered
-// when every ranking shows them and no node tells what it held before. Where
-// that takes longer than settleTime, the answer says that it is pending.
+// moderator is moderation as the API sees it: a ban, its end and an erasure are
+// answered when every ranking shows them and no node tells what it held before.
+// Where that takes longer than settleTime, the answer says that it is pending.
 type moderator struct {
 	*store.Store
 	ranking *ranking.Ranking
@@ -27,6 +27,13 @@ func (m moderator) Ban(ctx context.Context, user scoreboard.UserID, why *scorebo
 
 func (m moderator) Unban(ctx context.Context, user scoreboard.UserID, why *scoreboard.AuditEntry) (*scoreboard.UserState, error) {
 	return m.shown(ctx)(m.Store.Unban(ctx, user, why))
+}
+
+// Unseen waits until no ranking shows an erased user.
+func (m moderator) Unseen(ctx context.Context, user scoreboard.UserID) (pending bool, err error) {
+	moved, err := m.Tombstones(ctx, user)
+	state, err := m.shown(ctx)(&scoreboard.UserState{User: user, Moved: moved}, err)
+	return state.Pending, err
 }
 
 // shown waits for what a change of a user's status moves.

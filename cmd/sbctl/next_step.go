@@ -98,10 +98,14 @@ func (p *program) whatThereIs(ctx context.Context, cmd *cobra.Command) string {
 			}
 		}
 		return "\"sbctl knobs list\" names the knobs" + typo.Suggest(argument, names, "")
+	case cmd.Name() == "unvoid":
+		return "\"sbctl event voids\" lists what there is"
 	case noun.Name() == "event":
 		return "check the id and --user; \"sbctl score statement USER\" lists a user's events"
 	case slices.ContainsFunc(noun.Commands(), func(verb *cobra.Command) bool { return verb.Name() == "list" }):
 		return fmt.Sprintf("%q lists what there is", noun.CommandPath()+" list")
+	case noun.Name() == "user" && cmd.Name() == "show":
+		return "\"sbctl top\" shows who has a score"
 	case strings.HasSuffix(cmd.Use, " USER"):
 		return fmt.Sprintf("\"sbctl top%s\" shows who has a score; \"sbctl user show %s\" tells an operator what the user is, and has on which board",
 			flagOf(cmd, "board"), argument)

@@ -50,6 +50,9 @@ on by itself. Archives of the ledger that were made before are not touched.`,
 			if err != nil {
 				return err
 			}
+			if e.Pending {
+				p.say("the rankings do not show it yet; \"sbctl doctor\" looks for the cause")
+			}
 			return p.print(e, func() *table {
 				t := newTable()
 				t.add("anonymous", e.Anonymous)

@@ -57,7 +57,8 @@ func newVoidCmd(p *program) *cobra.Command {
 		Long: `Take back all that one key or one address sent between two instants: first what
 it comes to, then, confirmed, one job that the server works off whatever happens
 to this command. The job can be undone for 30 days. With --dry-run only the
-preview.`,
+preview. Where there is nothing to take back, no job begins, and the exit code
+is 3.`,
 		Example: trimExamples(`
   sbctl event void --key k_7f3a --from 2026-11-21T10:00:00Z --to 2026-11-21T11:00:00Z --dry-run
   sbctl event void --address 192.0.2.7 --from 2026-11-21T10:00:00Z --to 2026-11-21T11:00:00Z --reason "a stolen key"`),
@@ -105,8 +106,15 @@ func (p *program) void(ctx context.Context, c *client.Client, r client.VoidReque
 		}
 		return t
 	}
-	if r.DryRun {
-		return p.print(preview, table)
+	if preview.Events == 0 {
+		p.say("nothing to void: nothing that still counts was sent by %s from %s on and before %s",
+			r.KeyID+r.Address, r.From.Format(time.RFC3339), r.To.Format(time.RFC3339))
+	}
+	if r.DryRun || preview.Events == 0 {
+		if err := p.print(preview, table); err != nil || r.DryRun {
+			return err
+		}
+		return errNo
 	}
 	if !p.quiet {
 		if err := table().write(p.stderr); err != nil {
@@ -145,10 +153,15 @@ func (p *program) followVoid(ctx context.Context, c *client.Client, v client.Voi
 }
 
 func voidsTable(voids ...client.Void) *table {
-	t := newTable(">ID", "STATE", "SENDER", "FROM", "TO", ">TODO", ">REVERSED", ">SKIPPED", ">UNDONE", "WHO", "REASON")
+	t := newTable(">ID", "STATE", "SENDER", "FROM", "TO", ">TODO", ">REVERSED", ">SKIPPED", ">UNDONE", "WHO", "REASON", "UNDO")
 	for _, v := range voids {
-		t.add(fmt.Sprint(v.ID), v.State, tui.Printable(v.KeyID+v.Address), v.From.Format(time.RFC3339), v.To.Format(time.RFC3339),
-			fmt.Sprint(v.Todo), fmt.Sprint(v.Reversed), fmt.Sprint(v.Skipped), fmt.Sprint(v.Undone), tui.Printable(v.Who), tui.Printable(v.Reason))
+		state, undo := v.State, ""
+		if v.UndoAt != nil {
+			state += " " + v.UndoAt.Format(time.RFC3339)
+			undo = fmt.Sprintf("%s (%s)", tui.Printable(v.UndoReason), tui.Printable(v.UndoBy))
+		}
+		t.add(fmt.Sprint(v.ID), state, tui.Printable(v.KeyID+v.Address), v.From.Format(time.RFC3339), v.To.Format(time.RFC3339),
+			fmt.Sprint(v.Todo), fmt.Sprint(v.Reversed), fmt.Sprint(v.Skipped), fmt.Sprint(v.Undone), tui.Printable(v.Who), tui.Printable(v.Reason), undo)
 	}
 	return t
 }

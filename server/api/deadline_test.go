@@ -31,6 +31,8 @@ func (s slow) EraseStep(context.Context, scoreboard.UserID, scoreboard.UserID) (
 	return 0, nil
 }
 
+func (s slow) Unseen(context.Context, scoreboard.UserID) (bool, error) { return false, nil }
+
 func (s slow) Boards(context.Context) ([]scoreboard.Board, error) { return nil, nil }
 
 func (s slow) Verify(_ context.Context, _ []scoreboard.Board, _ scoreboard.UserID, _, _ bool, progress func(int64)) (*protocol.Verified, error) {

@@ -12,7 +12,7 @@ import (
 type People interface {
 	ErasedUsers(ctx context.Context, before time.Time, limit int) ([]scoreboard.Erased, error)
 	EraseStep(ctx context.Context, user, anonymous scoreboard.UserID) (int64, error)
-	Tombstones(ctx context.Context, user scoreboard.UserID) ([]scoreboard.BoardID, error)
+	Tombstones(ctx context.Context, user scoreboard.UserID) (map[scoreboard.BoardID]int64, error)
 	ForgetErased(ctx context.Context, user scoreboard.UserID) error
 	ForgetAddresses(ctx context.Context, keep time.Duration) (more bool, err error)
 }
@@ -61,7 +61,7 @@ func (w *Worker) forgetNames(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		for _, board := range boards {
+		for board := range boards {
 			if err := w.unrank(ctx, board, e.User); err != nil {
 				return err
 			}

@@ -52,8 +52,9 @@ type ExportLine struct {
 
 // Erased answers POST /v1/admin/users/{user_id}/erase.
 type Erased struct {
-	Anonymous string `json:"anonymous"` // whose the ledger is now
-	Rows      int64  `json:"rows"`      // of it
+	Anonymous string `json:"anonymous"`         // whose the ledger is now
+	Rows      int64  `json:"rows"`              // of it
+	Pending   bool   `json:"pending,omitempty"` // rankings still show the user: what carries changes to them is late
 }
 
 // AdjustRequest is the body of POST /v1/admin/users/{user_id}/adjust. The same
@@ -111,9 +112,13 @@ type Void struct {
 	CreatedAt time.Time  `json:"created_at"`
 	DoneAt    *time.Time `json:"done_at,omitempty"`
 	Todo      int64      `json:"todo"`
-	Reversed  int64      `json:"reversed"`
+	Reversed  int64      `json:"reversed"` // those that an undo had count again, too
 	Skipped   int64      `json:"skipped"`
 	Undone    int64      `json:"undone"`
+	// Of the undo, when somebody has asked for it.
+	UndoAt     *time.Time `json:"undo_at,omitempty"`
+	UndoBy     string     `json:"undo_by,omitempty"`
+	UndoReason string     `json:"undo_reason,omitempty"`
 }
 
 // Voids answers GET /v1/admin/voids: the newest first.

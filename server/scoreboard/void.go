@@ -32,8 +32,12 @@ type Void struct {
 	Created time.Time
 	State   VoidState
 	Done    time.Time // zero until all is reversed; the undo counts from here
-	// How many events are where.
+	// How many events are where; Undone are of Reversed.
 	Todo, Reversed, Skipped, Undone int64
+	// Of the undo; zero until somebody asks for it.
+	UndoAt     time.Time
+	UndoBy     UserID
+	UndoReason string
 }
 
 // VoidState says how far a void is.

@@ -182,14 +182,20 @@ from users where erased_as is not null and erased_at < $1 order by erased_at lim
 	return erased, nil
 }
 
-// Tombstones returns the boards on which a user has one.
-func (s *Store) Tombstones(ctx context.Context, user scoreboard.UserID) ([]scoreboard.BoardID, error) {
-	rows, err := s.pool.Query(ctx, `select board_id from scores where user_id = $1 and version = 0`, user)
+// Tombstones returns the boards on which a user has one, each with the revision
+// that it is.
+func (s *Store) Tombstones(ctx context.Context, user scoreboard.UserID) (map[scoreboard.BoardID]int64, error) {
+	rows, err := s.pool.Query(ctx, `select board_id, revision from scores where user_id = $1 and version = 0`, user)
 	if err != nil {
 		return nil, translate(fmt.Errorf("list tombstones: %w", err))
 	}
-	boards, err := pgx.CollectRows(rows, pgx.RowTo[scoreboard.BoardID])
-	if err != nil {
+	boards := make(map[scoreboard.BoardID]int64)
+	var board scoreboard.BoardID
+	var revision int64
+	if _, err := pgx.ForEachRow(rows, []any{&board, &revision}, func() error {
+		boards[board] = revision
+		return nil
+	}); err != nil {
 		return nil, translate(fmt.Errorf("list tombstones: %w", err))
 	}
 	return boards, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -39,18 +40,24 @@ func (s *Store) PreviewVoid(ctx context.Context, sender scoreboard.Sender) (*sco
 	return p, nil
 }
 
+// Who undid a void, when and why stands in the trail.
 const voidColumns = `id, coalesce(key_id, ''), coalesce(address, ''), starts, ends, reason, who, created_at, state,
     coalesce(done_at, '0001-01-01T00:00:00Z'),
     (select count(*) from void_events where void_id = voids.id and state = 'todo'),
-    (select count(*) from void_events where void_id = voids.id and state = 'reversed'),
+    (select count(*) from void_events where void_id = voids.id and state in ('reversed', 'undone')),
     (select count(*) from void_events where void_id = voids.id and state = 'skipped'),
-    (select count(*) from void_events where void_id = voids.id and state = 'undone')`
+    (select count(*) from void_events where void_id = voids.id and state = 'undone'),
+    coalesce((select at from audit_log where target = 'void:' || voids.id and action = 'void.undo' order by id desc limit 1), '0001-01-01T00:00:00Z'),
+    coalesce((select who from audit_log where target = 'void:' || voids.id and action = 'void.undo' order by id desc limit 1), ''),
+    coalesce((select reason from audit_log where target = 'void:' || voids.id and action = 'void.undo' order by id desc limit 1), '')`
 
 func scanVoid(row pgx.Row) (*scoreboard.Void, error) {
 	v := &scoreboard.Void{}
 	err := row.Scan(&v.ID, &v.Sender.KeyID, &v.Sender.Address, &v.Sender.From, &v.Sender.To, &v.Reason, &v.Who, &v.Created, &v.State,
-		&v.Done, &v.Todo, &v.Reversed, &v.Skipped, &v.Undone)
-	v.Sender.From, v.Sender.To, v.Created, v.Done = v.Sender.From.UTC(), v.Sender.To.UTC(), v.Created.UTC(), v.Done.UTC()
+		&v.Done, &v.Todo, &v.Reversed, &v.Skipped, &v.Undone, &v.UndoAt, &v.UndoBy, &v.UndoReason)
+	for _, t := range []*time.Time{&v.Sender.From, &v.Sender.To, &v.Created, &v.Done, &v.UndoAt} {
+		*t = t.UTC()
+	}
 	return v, err
 }
 
