@@ -1,9 +1,14 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/charmbracelet/x/ansi"
 	"github.com/spf13/cobra"
 
 	"github.com/scoreboard/scoreboard/client"
@@ -40,10 +45,10 @@ func newAuditListCmd(p *program) *cobra.Command {
 				p.say("there are more: --cursor %s", page.NextCursor)
 			}
 			return p.print(page, func() *table {
-				t := newTable(">ID", "AT", "WHO", "ADDRESS", "ACTION", "TARGET", "REASON")
+				t := newTable(">ID", "AT", "WHO", "ADDRESS", "ACTION", "TARGET", "REASON", "DETAIL")
 				for _, e := range page.Entries {
 					t.add(fmt.Sprint(e.ID), e.At.Format(time.RFC3339), tui.Printable(e.Who), tui.Printable(e.Address),
-						tui.Printable(e.Action), tui.Printable(e.Target), tui.Printable(e.Reason))
+						tui.Printable(e.Action), tui.Printable(e.Target), tui.Printable(e.Reason), detailOf(e.Detail))
 				}
 				return t
 			})
@@ -58,6 +63,28 @@ func newAuditListCmd(p *program) *cobra.Command {
 	flags.IntVar(&q.Limit, "limit", 50, "at most so many, up to 500")
 	flags.StringVar(&q.Cursor, "cursor", "", "the next page, as the one before named it")
 	return cmd
+}
+
+// detailWidth is how much a row shows of what was done; JSON has all of it.
+const detailWidth = 60
+
+// detailOf tells what was asked for, but the reason, which has its own column.
+func detailOf(detail json.RawMessage) string {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(detail, &fields) != nil { // there is none
+		return ""
+	}
+	delete(fields, "reason")
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		value := string(fields[name])
+		var text string
+		if json.Unmarshal(fields[name], &text) == nil {
+			value = text
+		}
+		parts = append(parts, name+"="+value)
+	}
+	return ansi.Truncate(tui.Printable(strings.Join(parts, " ")), detailWidth, "…")
 }
 
 // timeFlag reads a flag's RFC 3339 time, or a day, which is its beginning in UTC; an

@@ -2,7 +2,9 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -128,13 +130,24 @@ func keyState(k client.Key) string {
 	return "live"
 }
 
+// findKey is a key as it is now; an empty one where there is none, which the
+// server says of what is asked of it then.
+func findKey(ctx context.Context, c *client.Client, id string) (client.Key, error) {
+	keys, err := c.Keys(ctx)
+	if i := slices.IndexFunc(keys, func(k client.Key) bool { return k.KeyID == id }); i >= 0 {
+		return keys[i], nil
+	}
+	return client.Key{}, err
+}
+
 func newKeyRotateCmd(p *program) *cobra.Command {
 	var overlap time.Duration
 	cmd := &cobra.Command{
 		Use: "rotate ID", Short: "Give a signing key another secret; the former one stays good for a while", Args: takes("ID"),
 		Long: `Gives a key another secret, which is shown this once. The former secret stays
 good for --overlap, so that signers can be changed one by one; a secret before
-that ends at once. --overlap 0s ends the former one, too.`,
+that ends at once, which is asked about while it is still good. --overlap 0s
+ends the former one, too.`,
 		Example: trimExamples(`
   sbctl key rotate k_7f3a --output json
   sbctl key rotate k_7f3a --overlap 0s --yes`),
@@ -142,8 +155,20 @@ that ends at once. --overlap 0s ends the former one, too.`,
 			if overlap < 0 {
 				return usagef("--overlap cannot be below 0")
 			}
-			if overlap == 0 {
-				if err := p.confirm(fmt.Sprintf("Rotate key %s without an overlap? What is signed with its secret is refused from then on.", args[0])); err != nil {
+			k, err := findKey(cmd.Context(), c, args[0])
+			if err != nil {
+				return err
+			}
+			question := ""
+			switch {
+			case overlap == 0:
+				question = fmt.Sprintf("Rotate key %s without an overlap? What is signed with its secret is refused from then on.", args[0])
+			case k.RetiresAt != nil:
+				question = fmt.Sprintf("Rotate key %s again? Its former secret is good until %s, and what is signed with it is refused from then on.",
+					args[0], k.RetiresAt.Format(time.RFC3339))
+			}
+			if question != "" {
+				if err := p.confirm(question); err != nil {
 					return err
 				}
 			}
@@ -165,6 +190,14 @@ func newKeyRevokeCmd(p *program) *cobra.Command {
   sbctl key revoke k_7f3a
   sbctl key revoke k_7f3a --yes`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
+			k, err := findKey(cmd.Context(), c, args[0])
+			if err != nil {
+				return err
+			}
+			if k.RevokedAt != nil {
+				p.say("key %s was revoked already, %s", args[0], k.RevokedAt.Format(time.RFC3339))
+				return nil
+			}
 			if err := p.confirm(fmt.Sprintf("Revoke key %s? Its signatures are refused from then on.", args[0])); err != nil {
 				return err
 			}

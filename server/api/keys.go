@@ -19,7 +19,8 @@ type Keys interface {
 	CreateKey(ctx context.Context, id, name string, sealed []byte, scope *scoreboard.KeyScope, life time.Duration) (protocol.Key, error)
 	RotateKey(ctx context.Context, id string, sealed []byte, overlap time.Duration) (protocol.Key, error)
 	Keys(ctx context.Context) ([]protocol.Key, error)
-	RevokeKey(ctx context.Context, id string) (protocol.Key, error)
+	// RevokeKey says whether the key was not revoked before.
+	RevokeKey(ctx context.Context, id string) (k protocol.Key, changed bool, err error)
 }
 
 // Bounds of what a key may be given.
@@ -54,6 +55,11 @@ func (a *API) createKey(c *gin.Context, _ *auth.Claims) error {
 	life, err := duration("ttl", r.TTL, 0, maxKeyLife)
 	if err != nil {
 		return err
+	}
+	for _, board := range scope.Boards {
+		if _, err := a.Boards.FindBoard(c.Request.Context(), board); err != nil {
+			return err
+		}
 	}
 	id, secret := NewKey()
 	key, err := a.Keys.CreateKey(c.Request.Context(), id, r.Name, a.Keyring.Seal(id, secret), scope, life)
@@ -153,9 +159,12 @@ func (a *API) revokeKey(c *gin.Context, _ *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	key, err := a.Keys.RevokeKey(c.Request.Context(), id)
+	key, changed, err := a.Keys.RevokeKey(c.Request.Context(), id)
 	if err != nil {
 		return err
+	}
+	if !changed {
+		unchanged(c)
 	}
 	respond(c, http.StatusOK, key)
 	return nil

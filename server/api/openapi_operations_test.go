@@ -152,7 +152,7 @@ func operations() []operation {
 		{"POST /v1/boards/:board/roll", "boards", "Begin the period that is due of one family, or a season", "Scope score:admin. A dry run only tells.", nil, protocol.RollRequest{}, map[int]any{200: protocol.Rolled{}}, with(admin, notFound, conflict)},
 		{"GET /v1/boards/:board/standings", "boards", "Read the final standings of a board that is over", "", []param{{"after", "integer", "next_after of the page before"}, aLimit}, nil, map[int]any{200: protocol.FinalStandings{}}, with(reads, conflict)},
 
-		{"POST /v1/admin/keys", "admin", "Make a signing key, whose secret is shown this once", "", nil, protocol.KeyRequest{}, map[int]any{201: protocol.Key{}}, admin},
+		{"POST /v1/admin/keys", "admin", "Make a signing key, whose secret is shown this once", "", nil, protocol.KeyRequest{}, map[int]any{201: protocol.Key{}}, with(admin, notFound)},
 		{"GET /v1/admin/keys", "admin", "List the signing keys", "", nil, nil, map[int]any{200: protocol.Keys{}}, []scoreboard.Code{forbidden}},
 		{"POST /v1/admin/keys/:key_id/rotate", "admin", "Replace a signing key by a new one; the old one is good for a while", "", nil, protocol.RotateRequest{}, map[int]any{200: protocol.Key{}}, with(admin, notFound, conflict)},
 		{"DELETE /v1/admin/keys/:key_id", "admin", "End a signing key", "", nil, nil, map[int]any{200: protocol.Key{}}, []scoreboard.Code{forbidden, notFound}},

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -140,16 +139,18 @@ func (s *Store) Keys(ctx context.Context) ([]protocol.Key, error) {
 	return keys, nil
 }
 
-// RevokeKey ends a key for good, or says not_found. Twice is as once.
-func (s *Store) RevokeKey(ctx context.Context, id string) (protocol.Key, error) {
-	k, err := scanKey(s.pool.QueryRow(ctx, `with k as (
-    update keys set revoked_at = coalesce(revoked_at, clock_timestamp()) where key_id = $1 returning *)
-select `+keyColumns+strings.Replace(fromKeys, "from keys k", "from k", 1), id))
+// RevokeKey ends a key for good, or says not_found. Twice is as once: changed
+// says whether it was this time.
+func (s *Store) RevokeKey(ctx context.Context, id string) (k protocol.Key, changed bool, err error) {
+	done, err := s.pool.Exec(ctx, `update keys set revoked_at = clock_timestamp() where key_id = $1 and revoked_at is null`, id)
+	if err == nil {
+		k, err = scanKey(s.pool.QueryRow(ctx, `select `+keyColumns+fromKeys+` where k.key_id = $1`, id))
+	}
 	if errors.Is(err, pgx.ErrNoRows) {
-		return k, scoreboard.Errorf(scoreboard.CodeNotFound, "there is no key %s", id)
+		return k, false, scoreboard.Errorf(scoreboard.CodeNotFound, "there is no key %s", id)
 	}
 	if err != nil {
-		return k, translate(fmt.Errorf("revoke key %s: %w", id, err))
+		return k, false, translate(fmt.Errorf("revoke key %s: %w", id, err))
 	}
-	return k, nil
+	return k, done.RowsAffected() > 0, nil
 }

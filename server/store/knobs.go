@@ -32,18 +32,25 @@ func (s *Store) StoredKnobs(ctx context.Context) ([]scoreboard.StoredKnob, error
 
 // SetKnobs turns knobs, all or none. check sees all that would be in force
 // then, and what it refuses is not stored: they are turned one after the other,
-// so that two which fit alone cannot meet.
+// so that two which fit alone cannot meet. One that is so already stays as it
+// is, and the trail hears nothing of it.
 func (s *Store) SetKnobs(ctx context.Context, turns []scoreboard.KnobTurn, check func([]scoreboard.StoredKnob) error) ([]scoreboard.StoredKnob, error) {
 	var knobs []scoreboard.StoredKnob
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtextextended('knobs', 0))`); err != nil {
 			return err
 		}
+		var turned []scoreboard.KnobTurn
 		for _, t := range turns {
-			if _, err := tx.Exec(ctx, `insert into knobs (name, value, changed_by) values ($1, $2, $3)
+			done, err := tx.Exec(ctx, `insert into knobs (name, value, changed_by) select $1, $2, $3
+where $2::text is distinct from (select value from knobs where name = $1)
 on conflict (name) do update set value = excluded.value, version = excluded.version, changed_at = excluded.changed_at, changed_by = excluded.changed_by`,
-				t.Name, t.Value, t.Why.Who); err != nil {
+				t.Name, t.Value, t.Why.Who)
+			if err != nil {
 				return err
+			}
+			if done.RowsAffected() > 0 {
+				turned = append(turned, t)
 			}
 		}
 		rows, err := tx.Query(ctx, `select `+knobColumns+` from knobs order by name`)
@@ -56,7 +63,7 @@ on conflict (name) do update set value = excluded.value, version = excluded.vers
 		if err := check(knobs); err != nil {
 			return err
 		}
-		for _, t := range turns {
+		for _, t := range turned {
 			if err := writeAudit(ctx, tx, t.Why); err != nil {
 				return err
 			}
