@@ -77,6 +77,15 @@ func (m *model) pressed(key string) tea.Cmd {
 
 // around shows so many neighbours from now on.
 func (m *model) around(k int) tea.Cmd {
+	small := m.height < roomyHeight
+	switch {
+	case small && m.found == nil: // the own row has no neighbours here
+		m.notice = "/ searches a user, + shows neighbours"
+		return nil
+	case small && k > m.mostAround():
+		m.notice = "no room for more neighbours here"
+		return nil
+	}
 	m.neighbours = min(max(k, 0), mostNeighbours)
 	m.notice = plural(m.neighbours, "neighbour") + " on each side"
 	if m.found != nil {

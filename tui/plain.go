@@ -145,7 +145,7 @@ func Lines(ctx context.Context, out io.Writer, p Plain) error {
 			}
 			if !begun {
 				for _, e := range s.Entries {
-					fmt.Fprintf(&b, "%s  %s is %d. with %d\n", now.Format(time.TimeOnly), name(e, false), e.Rank, e.Score)
+					fmt.Fprintf(&b, "%s  %s is %s. with %s\n", now.Format(time.TimeOnly), name(e, false), grouped(e.Rank), grouped(e.Score))
 				}
 			}
 		}
@@ -161,18 +161,18 @@ func (c change) text() string {
 	who := name(client.Entry{UserID: c.user, DisplayName: c.name}, false)
 	switch {
 	case c.left:
-		return fmt.Sprintf("%s left the board, was %d.", who, c.previousRank)
+		return fmt.Sprintf("%s left the board, was %s.", who, grouped(c.previousRank))
 	case c.appeared:
-		return fmt.Sprintf("%s is new at %d. with %d", who, c.rank, c.score)
+		return fmt.Sprintf("%s is new at %s. with %s", who, grouped(c.rank), grouped(c.score))
 	case !c.scoreMoved:
 		return ""
 	}
-	text := fmt.Sprintf("%s %+d to %d, ", who, c.score-c.previousScore, c.score)
+	text := fmt.Sprintf("%s %s to %s, ", who, signed(c.score-c.previousScore), grouped(c.score))
 	switch {
 	case c.rank < c.previousRank:
-		return text + fmt.Sprintf("up from %d. to %d.", c.previousRank, c.rank)
+		return text + fmt.Sprintf("up from %s. to %s.", grouped(c.previousRank), grouped(c.rank))
 	case c.rank > c.previousRank:
-		return text + fmt.Sprintf("down from %d. to %d.", c.previousRank, c.rank)
+		return text + fmt.Sprintf("down from %s. to %s.", grouped(c.previousRank), grouped(c.rank))
 	}
-	return text + fmt.Sprintf("stays %d.", c.rank)
+	return text + fmt.Sprintf("stays %s.", grouped(c.rank))
 }

@@ -35,11 +35,11 @@ func TestLines(t *testing.T) {
 	}
 	want := []string{
 		"global is live",
-		"alice is 1. with 1284112", "bob is 2. with 1283980", "健二さくら🎮 is 3. with 998001", "داليا is 4. with 870500",
-		"[31mred is 5. with 655360", "frank.of.the-very.long:name@example.org is 6. with 512000", "grace is 7. with 400123",
-		"heidi is 8. with 99999", "ivan is 9. with 1024", "judy is 10. with 7",
-		"bob +500 to 1284480, up from 2. to 1.",
-		"carol is new at 9. with 2500",
+		"alice is 1. with 1,284,112", "bob is 2. with 1,283,980", "健二さくら🎮 is 3. with 998,001", "داليا is 4. with 870,500",
+		"[31mred is 5. with 655,360", "frank.of.the-very.long:name@example.org is 6. with 512,000", "grace is 7. with 400,123",
+		"heidi is 8. with 99,999", "ivan is 9. with 1,024", "judy is 10. with 7",
+		"bob +500 to 1,284,480, up from 2. to 1.",
+		"carol is new at 9. with 2,500",
 		"judy left the board, was 10.",
 		"global is disconnected: read the stream: connection reset by peer",
 	}

@@ -20,12 +20,16 @@ const (
 // then gaps, then bars, each while there is room for it.
 func (m *model) layout() layout {
 	l := layout{rank: 3, move: 4, score: 5}
+	gained, gap := 8, 8 // as wide as what is in them: a number loses no digits
 	widen := func(e client.Entry) {
 		l.rank = max(l.rank, len(grouped(e.Rank)))
 		l.score = max(l.score, len(grouped(e.Score)))
 	}
 	for i := range m.board.rows {
-		widen(m.board.rows[i].Entry)
+		r := &m.board.rows[i]
+		widen(r.Entry)
+		gained = max(gained, len(signed(r.Score-r.previousScore)))
+		gap = max(gap, len(grouped(-r.gap)))
 	}
 	if m.height >= roomyHeight { // only there are these shown as rows
 		if m.me != nil {
@@ -34,11 +38,9 @@ func (m *model) layout() layout {
 				widen(e)
 			}
 		}
-		if m.found != nil {
-			for _, e := range m.found.Neighbours {
-				widen(e)
-			}
-		}
+	}
+	for _, e := range m.aroundFound() {
+		widen(e)
 	}
 	rest := m.width - l.rank - l.move - l.score - 4 // the spaces between and the own mark
 	take := func(width int) int {
@@ -49,10 +51,10 @@ func (m *model) layout() layout {
 		return width
 	}
 	if m.width >= 56 {
-		l.gained = take(8)
+		l.gained = take(gained)
 	}
 	if m.width >= 72 {
-		l.gap = take(max(l.score, 8))
+		l.gap = take(max(l.score, gap))
 	}
 	if m.width >= 90 {
 		l.trend = take(trendSlots)
@@ -128,7 +130,7 @@ func (m *model) line(r *row, l layout) string {
 	if l.gap > 0 {
 		gap := ""
 		if r.gap > 0 {
-			gap = "-" + grouped(r.gap)
+			gap = grouped(-r.gap)
 		}
 		parts = append(parts, st.dim.Render(fitRight(gap, l.gap)))
 	}

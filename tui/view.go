@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,6 +21,8 @@ const (
 	roomyHeight = 18
 	// What the feed leaves to the rows, and gets from a long board.
 	leastRows, leastNews = 10, 6
+	// What a user who was found leaves of the board on a small screen.
+	leastSmall = 3
 )
 
 func (m *model) View() string {
@@ -46,9 +49,13 @@ func (m *model) View() string {
 }
 
 func (m *model) small() []string {
-	lines := []string{m.header()}
-	lines = append(lines, m.rows(m.height-2)...)
-	lines = m.fill(lines, 1)
+	l, around := m.layout(), m.aroundFound()
+	lines := append([]string{m.header()}, m.rows(m.height-2-len(around))...)
+	lines = m.fill(lines, 1+len(around))
+	for _, e := range around {
+		r := row{Entry: e, previousRank: e.Rank}
+		lines = append(lines, m.line(&r, l))
+	}
 	return append(lines, m.footer())
 }
 
@@ -130,13 +137,12 @@ func (m *model) header() string {
 	} else if s.Reconnects > 0 {
 		right += fmt.Sprintf("%s%dx", st.between, s.Reconnects)
 	}
-	return spread(left, right, m.width)
+	return spread(left, right, m.width, st.more)
 }
 
 // footer says what is wrong, else what one can do.
 func (m *model) footer() string {
 	st := &m.style
-	hints := "? help" + st.between + "b board" + st.between + "/ search" + st.between + "p pause" + st.between + "q quit"
 	if m.searching {
 		return fit("search: "+m.query+st.cursor, m.width, st.more)
 	}
@@ -151,7 +157,11 @@ func (m *model) footer() string {
 			return st.own.Render(fit("you: "+placeLine(m.me), m.width, st.more))
 		}
 	}
-	return st.dim.Render(fit(hints, m.width, st.more))
+	hints := []string{"? help", "b board", "/ search", "p pause", "q quit"}
+	for len(hints) > 2 && ansi.StringWidth(strings.Join(hints, st.between)) > m.width {
+		hints = slices.Delete(hints, len(hints)-2, len(hints)-1) // how to leave stays
+	}
+	return st.dim.Render(fit(strings.Join(hints, st.between), m.width, st.more))
 }
 
 // trouble is the one thing a person should know, if there is one.
@@ -162,7 +172,7 @@ func (m *model) trouble() string {
 	case m.notice != "":
 		return st.warn.Render(fit(Printable(m.notice), m.width, st.more))
 	case s.Connection == client.Disconnected && s.Err != nil:
-		text = "reconnecting: " + m.o.Explain(s.Err)
+		text = m.o.Explain(s.Err) + "; reconnecting" // what is the matter is what a narrow screen shows
 	case s.Degraded != "":
 		text = "degraded: " + s.Degraded
 	default:
@@ -188,7 +198,7 @@ func (m *model) below(l layout) []string {
 	}
 	if m.found != nil {
 		lines = append(lines, fit(placeLine(m.found), m.width, m.style.more))
-		for _, e := range m.found.Neighbours {
+		for _, e := range m.aroundFound() {
 			r := row{Entry: e, previousRank: e.Rank}
 			lines = append(lines, m.line(&r, l))
 		}
@@ -197,6 +207,25 @@ func (m *model) below(l layout) []string {
 		lines = append(lines, trouble)
 	}
 	return lines
+}
+
+// aroundFound is the user who was found and as many neighbours as are shown.
+func (m *model) aroundFound() []client.Entry {
+	if m.found == nil {
+		return nil
+	}
+	all, k := m.found.Neighbours, m.mostAround()
+	at := slices.IndexFunc(all, func(e client.Entry) bool { return e.UserID == m.found.UserID })
+	return all[max(at-k, 0):max(min(at+k+1, len(all)), 0)]
+}
+
+// mostAround is how many neighbours there is room for on each side: a small
+// screen keeps the first of the board, too.
+func (m *model) mostAround() int {
+	if m.height < roomyHeight {
+		return min((m.height-2-leastSmall-1)/2, mostNeighbours)
+	}
+	return mostNeighbours
 }
 
 func placeLine(p *client.Place) string {
@@ -219,7 +248,10 @@ func (m *model) helpText() []string {
 			"new  was not shown before",
 			"gap  points to the row above",
 			"age  since the server last",
-			"     confirmed this board")
+			"     confirmed this board",
+			"bar  score beside the best one",
+			"p95  of all increments, 95 of",
+			"     100 took no longer")
 	}
 	// A small screen has room for the keys alone, and not for a wide one.
 	for i := range text {
@@ -247,12 +279,12 @@ func (m *model) overlay(screen string, text []string) string {
 }
 
 // spread puts two texts at the ends of a line; the left one gives way.
-func spread(left, right string, width int) string {
+func spread(left, right string, width int, more string) string {
 	room := width - ansi.StringWidth(right) - 1
 	if room < 0 {
 		return ansi.Truncate(right, width, "")
 	}
-	return fit(left, room, "") + " " + right
+	return fit(left, room, more) + " " + right
 }
 
 func plural(n int, noun string) string {
