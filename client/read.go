@@ -92,7 +92,11 @@ type StatementQuery struct {
 	Board    string    // one board, or all instances of a family; all boards when empty
 	From, To time.Time // To is exclusive; zero is without an end
 	Cursor   string    // NextCursor of the page before
+	Limit    int       // how many entries, up to StatementPage; so many when 0
 }
+
+// StatementPage is the most entries of a page.
+const StatementPage = 100
 
 // Statement reads what the ledger has of a user: the token's own, or any with
 // the scope score:admin.
@@ -106,6 +110,7 @@ func (c *Client) Statement(ctx context.Context, user string, q StatementQuery) (
 	if q.Cursor != "" {
 		query.Set("cursor", q.Cursor)
 	}
+	setInt(query, "limit", int64(q.Limit))
 	var statement Statement
 	err := c.do(ctx, call{
 		op: "read the statement of " + user, method: http.MethodGet, path: "/v1/users/" + url.PathEscape(user) + "/statement", query: query,

@@ -154,7 +154,7 @@ func (d doctor) configuration(context.Context) protocol.Check {
 		odd = "limit.updates_per_minute is off"
 	}
 	if odd != "" {
-		check.Status, check.Detail, check.NextStep = protocol.CheckWarn, odd, "right for development; change it elsewhere, \"scoreboardd config\" shows where it came from"
+		check.Status, check.Detail, check.NextStep = protocol.CheckWarn, odd, "right for development; change it elsewhere, \"sbctl knobs list\" shows where it came from"
 	}
 	return check
 }

@@ -34,6 +34,10 @@ func (s *Server) statement(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		to = time.Now().Add(time.Hour)
 	}
+	page := statementPage
+	if n, err := strconv.Atoi(query.Get("limit")); err == nil {
+		page = min(page, n)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := len(s.game.log)
@@ -53,7 +57,7 @@ func (s *Server) statement(w http.ResponseWriter, r *http.Request) {
 		if e.user != about || e.RecordedAt.Before(from) || !e.RecordedAt.Before(to) {
 			continue
 		}
-		if len(out.Entries) == statementPage {
+		if len(out.Entries) == page {
 			out.NextCursor = strconv.Itoa(i + 1)
 			break
 		}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -131,7 +130,21 @@ func actionCell(b *client.Board) string {
 	if !slices.Contains(b.Require, "action-token") {
 		return ""
 	}
-	return cmp.Or(b.ActionLeast, "0s") + " to " + b.ActionLife
+	most := plainDuration(b.ActionLife)
+	if b.ActionLeast == "" || b.ActionLeast == "0s" {
+		return "takes up to " + most
+	}
+	return "takes " + plainDuration(b.ActionLeast) + " to " + most
+}
+
+// plainDuration leaves out of "1h0m0s" what is nothing.
+func plainDuration(text string) string {
+	for _, nothing := range []string{"m0s", "h0m"} {
+		if rest, ok := strings.CutSuffix(text, nothing); ok {
+			text = rest + nothing[:1]
+		}
+	}
+	return text
 }
 
 func timeCell(t *time.Time) string {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client"
 	"github.com/scoreboard/scoreboard/server/build"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -66,7 +67,10 @@ func finding(name, status, detail, next string) check {
 
 // diagnose makes every check, in the order in which one depends on another.
 func (p *program) diagnose(ctx context.Context, s settings, ops setting) diagnosis {
-	top := ask(ctx, strings.TrimSuffix(s.Server.Value, "/")+"/v1/leaderboard/top?limit=1", s.Token.Value)
+	top := answer{err: noAddress(s.Server.Value)}
+	if top.err == nil {
+		top = ask(ctx, strings.TrimSuffix(s.Server.Value, "/")+"/v1/leaderboard/top?limit=1", s.Token.Value)
+	}
 	d := diagnosis{Healthy: true, Checks: []check{checkSettings(s), checkServer(s, top)}}
 	d.Checks = append(d.Checks, checkReady(ctx, ops))
 	if top.err == nil {
@@ -77,6 +81,15 @@ func (p *program) diagnose(ctx context.Context, s settings, ops setting) diagnos
 		d.Healthy = d.Healthy && c.Status != checkFail
 	}
 	return d
+}
+
+// noAddress says what is wrong with an address that is none.
+func noAddress(server string) error {
+	c, err := client.New(server, client.Options{})
+	if err == nil {
+		c.Close()
+	}
+	return err
 }
 
 func checkSettings(s settings) check {

@@ -8,8 +8,8 @@ import (
 
 func newEventCmd(p *program) *cobra.Command {
 	return newNounCmd("event", "Look up submitted events, and take them back", `
-  sbctl event show match-8841 --user alice
-  sbctl event reverse match-8841 --user alice --reason "the match was void"`,
+  sbctl event show match-8841 --user ada
+  sbctl event reverse match-8841 --user ada --reason "the match was void"`,
 		newEventShowCmd(p), newEventReverseCmd(p), newVoidCmd(p), newVoidsCmd(p), newUnvoidCmd(p))
 }
 
@@ -18,8 +18,8 @@ func newEventShowCmd(p *program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "show ID", Short: "Show what became of an event", Args: takes("ID"),
 		Example: trimExamples(`
-  sbctl event show match-8841 --user alice
-  sbctl event show match-8841 --output json`),
+  sbctl event show match-8841 --user ada
+  sbctl event show match-8841 --user ada --output json`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
 			event, err := c.ReceiptOf(cmd.Context(), user, args[0])
 			if err != nil {
@@ -30,10 +30,10 @@ func newEventShowCmd(p *program) *cobra.Command {
 			}
 			return p.print(event, func() *table {
 				if len(event.Receipts) == 1 {
-					return receiptTable(event.Receipts[0])
+					return receiptTable(event.Receipts[0]).rename("rank", "rank today")
 				}
 				if len(event.Receipts) > 1 {
-					return receiptsTable(event.Receipts)
+					return receiptsTable(event.Receipts).rename("RANK", "RANK TODAY")
 				}
 				t := newTable()
 				t.add("event", event.ID)

@@ -38,6 +38,8 @@ func (p *program) nextStep(ctx context.Context, cmd *cobra.Command, e *client.Er
 	case e.Code == scoreboard.CodeEventConflict:
 		return fmt.Sprintf("the id belongs to another increment of the user, which \"sbctl event show %s%s\" shows; give this one another id",
 			e.EventID, flagOf(cmd, "user"))
+	case e.Code == scoreboard.CodeRuleViolated && e.Field == "action_token" && flagOf(cmd, "action-token") == "":
+		return "start the action with POST /v1/actions, which answers with its token, and give that with --action-token"
 	case e.Code == scoreboard.CodeDeltaOutOfRange || e.Code == scoreboard.CodeScoreOutOfRange:
 		board := string(scoreboard.GlobalBoard)
 		if asked := boardsAskedFor(cmd); len(asked) > 0 {

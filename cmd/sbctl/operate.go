@@ -172,7 +172,7 @@ func newReconcileCmd(p *program) *cobra.Command {
 	var f jobFlags
 	var repair bool
 	cmd := &cobra.Command{
-		Use: "reconcile", Short: "Compare scores and ranking, and put the ranking right; exit 3 where something is wrong and stays so", Args: takes(),
+		Use: "reconcile", Short: "Compare scores and ranking, with --repair put the ranking right; exit 3 where something is wrong and stays so", Args: takes(),
 		Example: trimExamples(`
   sbctl reconcile --all
   sbctl reconcile --board global --repair`),
@@ -216,8 +216,12 @@ func (p *program) verified(done client.JobLine) error {
 		}
 		return t
 	})
-	p.say("%d users and %d ledger rows in %v: %d differences, %d mended",
-		v.Users, v.Rows, (time.Duration(v.TookMS) * time.Millisecond).Round(time.Millisecond), v.Wrong, v.Mended)
+	rows := ""
+	if v.Rows > 0 { // reconcile reads none
+		rows = fmt.Sprintf(" and %d ledger rows", v.Rows)
+	}
+	p.say("%d users%s in %v: %d differences, %d mended",
+		v.Users, rows, (time.Duration(v.TookMS) * time.Millisecond).Round(time.Millisecond), v.Wrong, v.Mended)
 	if err == nil && v.Wrong > v.Mended {
 		return errNo
 	}

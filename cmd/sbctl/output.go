@@ -19,7 +19,11 @@ func (p *program) print(value any, table func() *table) error {
 		encoder.SetEscapeHTML(false)
 		return encoder.Encode(value)
 	}
-	return table().write(p.stdout)
+	t := table()
+	if t.headed && len(t.rows) == 1 {
+		p.say("there is nothing to list")
+	}
+	return t.write(p.stdout)
 }
 
 // say tells a person what is going on, on stderr, unless --quiet.
@@ -50,6 +54,8 @@ func (p *program) confirm(question string) error {
 type table struct {
 	right map[int]bool // columns of numbers, flush right
 	rows  [][]string
+
+	headed bool // the first row is headings
 }
 
 // newTable takes the headings; those that begin with ">" are of numbers.
@@ -60,13 +66,25 @@ func newTable(headings ...string) *table {
 			headings[i], t.right[i] = name, true
 		}
 	}
-	if len(headings) > 0 {
+	if t.headed = len(headings) > 0; t.headed {
 		t.add(headings...)
 	}
 	return t
 }
 
 func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
+
+// rename calls a heading, or a row without headings, something else.
+func (t *table) rename(from, to string) *table {
+	for i, row := range t.rows {
+		for j := range row {
+			if (i == 0 || j == 0) && row[j] == from {
+				row[j] = to
+			}
+		}
+	}
+	return t
+}
 
 func (t *table) write(w io.Writer) error {
 	var widths []int

@@ -113,10 +113,12 @@ func (p *program) replayed(r client.Replayed) error {
 		t.add("records", strconv.FormatInt(r.Records, 10))
 		t.add(changed, strconv.FormatInt(r.Changed, 10))
 		t.add("known already", strconv.FormatInt(r.Unchanged, 10))
+		rest := r.Records - r.Changed - r.Unchanged - cannot(r)
 		for _, other := range []struct {
 			what string
 			n    int64
 		}{
+			{"say nothing (heartbeats)", rest},
 			{"cannot be read", r.Unreadable},
 			{"of a later build", r.TooNew},
 			{"from before repeats are known", r.TooOld},

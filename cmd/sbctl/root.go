@@ -152,6 +152,9 @@ func (p *program) flagError(cmd *cobra.Command, err error) error {
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 	name := unknown.GetSpecifiedName()
+	if len(name) == 1 && name >= "0" && name <= "9" {
+		return usagef("a value that begins with - stands behind --, as in -- -%s", name)
+	}
 	if len(name) == 1 {
 		return usagef("there is no flag -%s", name)
 	}
@@ -191,7 +194,7 @@ func (p *program) verbOf(noun *cobra.Command) string {
 // valueKinds says what a flag takes, for those whose parser speaks of Go.
 var valueKinds = map[string]string{
 	"int": "a whole number", "int64": "a whole number", "uint64": "a whole number that is not negative",
-	"float64": "a number", "duration": "a time such as 30s or 15m",
+	"float64": "a number", "bool": "true or false", "duration": "a time such as 30s or 15m",
 }
 
 func trimExamples(s string) string { return strings.Trim(s, "\n") }

@@ -25,8 +25,9 @@ type program struct {
 	output  string
 	profile string
 	yes     bool
-	noted   bool // that a file of settings is not read
 	quiet   bool
+
+	inUse *settings // once they were read
 }
 
 // run executes one command line and returns the exit code.

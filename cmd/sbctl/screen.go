@@ -65,7 +65,7 @@ func (p *program) explain(err error) string {
 	var closed *websocket.CloseError
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return fmt.Sprintf("nothing answers at %s", server)
+		return fmt.Sprintf("%s does not answer", server)
 	case errors.As(err, &dns):
 		return fmt.Sprintf("%s is not to be found: %s", server, dns.Err)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.As(err, &closed):

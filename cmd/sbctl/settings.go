@@ -25,9 +25,22 @@ type settings struct {
 	Ops                             setting // the server's operations address
 }
 
-// settings resolves flags over environment over profile; where none of the
-// SBCTL_ variables is set and no profile is chosen, ./.dev/sbctl.env.
+// settings are read once: what is said of them later is of those in use, also
+// where another development stack has written its own meanwhile.
 func (p *program) settings() (settings, error) {
+	if p.inUse == nil {
+		s, err := p.readSettings()
+		if err != nil {
+			return s, err
+		}
+		p.inUse = &s
+	}
+	return *p.inUse, nil
+}
+
+// readSettings resolves flags over environment over profile; where none of the
+// SBCTL_ variables is set and no profile is chosen, ./.dev/sbctl.env.
+func (p *program) readSettings() (settings, error) {
 	var s settings
 	fill := func(to *setting, value, from string) {
 		if to.Value == "" && value != "" {
@@ -108,14 +121,13 @@ func (p *program) firstSet() string {
 	return ""
 }
 
-// noteDevEnv says once that ./.dev/sbctl.env is there and not read, where it
+// noteDevEnv says that ./.dev/sbctl.env is there and not read, where it
 // would have given what is missing.
 func (p *program) noteDevEnv(s *settings, because string) {
-	if s.Token.Value != "" && s.KeyID.Value != "" && s.KeySecret.Value != "" || p.noted {
+	if s.Token.Value != "" && s.KeyID.Value != "" && s.KeySecret.Value != "" {
 		return
 	}
 	if _, err := os.Stat(devEnv); err == nil {
-		p.noted = true
 		p.say("note: %s is set, so %s is not read", because, devEnv)
 	}
 }

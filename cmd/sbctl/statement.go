@@ -2,11 +2,13 @@ package main
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/tui"
 )
 
@@ -17,8 +19,9 @@ func newScoreStatementCmd(p *program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "statement USER", Short: "Show what made a user's scores, event by event, newest first", Args: takes("USER"),
 		Long: `Show what made a user's scores, event by event, newest first: the delta, the
-score before and after it, the signing key, and where it came from. It is for the
-user and for operators (score:admin).
+score after it and the signing key. --output json has the score before it, the
+version and where it came from, too. It is for the user and for operators
+(score:admin).
 
 Times are RFC 3339, or a day alone, which is its beginning in UTC. --to is
 exclusive. A board with periods is all of them.`,
@@ -37,6 +40,7 @@ exclusive. A board with periods is all of them.`,
 			}
 			statement := client.Statement{Entries: []client.StatementEntry{}}
 			for len(statement.Entries) < limit {
+				q.Limit = min(limit-len(statement.Entries), client.StatementPage)
 				page, err := c.Statement(cmd.Context(), args[0], q)
 				if err != nil {
 					return err
@@ -48,7 +52,7 @@ exclusive. A board with periods is all of them.`,
 				}
 			}
 			p.sayMore(&statement, limit)
-			return p.print(statement, func() *table { return statementTable(statement.Entries) })
+			return p.print(statement, func() *table { return statementTable(args[0], statement.Entries) })
 		}),
 	}
 	flags := cmd.Flags()
@@ -56,7 +60,7 @@ exclusive. A board with periods is all of them.`,
 	flags.StringVar(&from, "from", "", "only events since then")
 	flags.StringVar(&to, "to", "", "only events before then")
 	flags.StringVar(&q.Cursor, "cursor", "", "go on behind a page: its next_cursor")
-	flags.IntVar(&limit, "limit", 100, "how many events at least, where there are so many; pages come whole")
+	flags.IntVar(&limit, "limit", 100, "how many events")
 	return cmd
 }
 
@@ -70,15 +74,32 @@ func (p *program) sayMore(s *client.Statement, limit int) {
 	}
 }
 
-func statementTable(entries []client.StatementEntry) *table {
-	t := newTable("RECORDED", "BOARD", ">DELTA", ">BEFORE", ">SCORE", ">VERSION", "EVENT", "ACTION", "KEY", "FROM")
+// statementTable keeps within 120 columns; JSON has all of it.
+func statementTable(user string, entries []client.StatementEntry) *table {
+	t := newTable("RECORDED", "BOARD", ">DELTA", ">SCORE", "EVENT", "ACTION", "KEY")
+	sent := map[string]string{} // what an operator's row names by UUID, as it stands in its own row
 	for _, e := range entries {
-		before := ""
-		if e.PreviousScore != nil {
-			before = number(*e.PreviousScore)
+		if id, err := scoreboard.ParseEventID(scoreboard.UserID(user), e.EventID); err == nil {
+			sent[scoreboard.FormatUUID(id.UUID)] = e.EventID
 		}
-		t.add(e.RecordedAt.Format(time.RFC3339), e.Board, fmt.Sprintf("%+d", e.Delta), before, number(e.NewScore), number(e.Version),
-			e.EventID, e.Action, e.KeyID, tui.Printable(e.Address))
+	}
+	for _, e := range entries {
+		t.add(e.RecordedAt.Format(time.RFC3339), e.Board, fmt.Sprintf("%+d", e.Delta), number(e.NewScore),
+			e.EventID, tui.Printable(actionOf(e.Action, sent)), tui.Printable(e.KeyID))
 	}
 	return t
+}
+
+// actionOf names the event that an operator's row reverses, or counts again, as
+// its own row does; of a UUID that is there the beginning is enough.
+func actionOf(action string, sent map[string]string) string {
+	kind, id, ofAnother := strings.Cut(action, ":")
+	event := sent[id]
+	switch {
+	case !ofAnother || event == "":
+		return action
+	case strings.EqualFold(event, id):
+		return kind + ":" + event[:8] + "…"
+	}
+	return kind + ":" + event
 }

@@ -98,8 +98,11 @@ often it is asked for.`,
 			if err := wantReason(a.Reason); err != nil {
 				return err
 			}
-			if a.Delta == 0 {
+			if !cmd.Flags().Changed("delta") {
 				return usagef("--delta is missing")
+			}
+			if a.Delta == 0 {
+				return usagef("--delta 0 changes nothing")
 			}
 			a.User = args[0]
 			if err := p.confirm(fmt.Sprintf("Change the score of %s by %+d?", a.User, a.Delta)); err != nil {

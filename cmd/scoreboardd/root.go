@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"os"
+	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -64,10 +66,11 @@ func newConfig() *cobra.Command {
 			if err == nil && c.PostgresURL != "" {
 				values = inForce(cmd, c, values)
 			}
+			columns := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 			for _, v := range values {
-				fmt.Fprintf(cmd.OutOrStdout(), "%-36s %-28s %s\n", v.Name, v.Text, v.Source)
+				fmt.Fprintf(columns, "%s\t%s\t%s\n", v.Name, v.Text, v.Source)
 			}
-			return err
+			return errors.Join(err, columns.Flush())
 		},
 	}
 }

@@ -35,6 +35,10 @@ func TestAStatement(t *testing.T) {
 			t.Errorf("%s, second page: got %+v, %v", name, rest, err)
 		}
 	}
+	few, err := alice.Statement(t.Context(), "alice", client.StatementQuery{Limit: 2})
+	if err != nil || len(few.Entries) != 2 || few.NextCursor == "" {
+		t.Errorf("a page of two: got %+v, %v", few, err)
+	}
 	for _, tc := range []struct {
 		name string
 		c    *client.Client
@@ -42,6 +46,7 @@ func TestAStatement(t *testing.T) {
 		q    client.StatementQuery
 		want scoreboard.Code
 	}{
+		{"more than a page", alice, "alice", client.StatementQuery{Limit: 101}, scoreboard.CodeInvalidRequest},
 		{"another's", bob, "alice", client.StatementQuery{}, scoreboard.CodeForbidden},
 		{"without a score", bob, "bob", client.StatementQuery{}, scoreboard.CodeNotFound},
 		{"unknown board", alice, "alice", client.StatementQuery{Board: "nowhere"}, scoreboard.CodeNotFound},

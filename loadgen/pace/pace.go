@@ -37,6 +37,9 @@ func Parse(text string, rest time.Duration) (Pace, error) {
 	for i, part := range parts {
 		s, err := parseStage(strings.TrimSpace(part), i == len(parts)-1, rest)
 		if err != nil {
+			if len(parts) == 1 {
+				return Pace{}, err
+			}
 			return Pace{}, fmt.Errorf("the rate %q: %w", text, err)
 		}
 		p.stages = append(p.stages, s)

@@ -104,7 +104,7 @@ func operations() []operation {
 		{
 			"GET /v1/users/:user_id/statement", "users", "Read what made a user's scores, newest first",
 			"For the user and for operators. archived_before is set on the last page where older events have left for the archive.",
-			[]param{{"board", "string", "one board, or all instances of a family; all boards when absent"}, from, to, aCursor},
+			[]param{{"board", "string", "one board, or all instances of a family; all boards when absent"}, from, to, {"limit", "integer", "how many events, 1 to 100; 100 when absent"}, aCursor},
 			nil,
 			map[int]any{200: protocol.Statement{}},
 			reads,

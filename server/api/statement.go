@@ -21,7 +21,7 @@ type Statements interface {
 	Statement(ctx context.Context, q scoreboard.StatementQuery) (*scoreboard.Statement, error)
 }
 
-// statementPage is how many events one page has.
+// statementPage is how many events one page has, at most and without a limit.
 const statementPage = 100
 
 // statement is GET /v1/users/{user_id}/statement, for the user and for
@@ -34,7 +34,10 @@ func (a *API) statement(c *gin.Context, who *auth.Claims) error {
 	if user != who.User && !who.Has(auth.ScopeAdmin) {
 		return scoreboard.Errorf(scoreboard.CodeForbidden, "the token is not for user %s", user)
 	}
-	q := scoreboard.StatementQuery{User: user, Limit: statementPage}
+	q := scoreboard.StatementQuery{User: user}
+	if q.Limit, err = queryInt(c, "limit", statementPage, 1, statementPage); err != nil {
+		return err
+	}
 	if text, given := c.GetQuery("board"); given {
 		if q.Board, err = scoreboard.ParseBoardID(text); err != nil {
 			return err
