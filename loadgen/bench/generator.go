@@ -49,7 +49,7 @@ func benchGenerator(ctx context.Context) error {
 	defer func() { _ = server.Process.Kill(); _ = server.Wait() }()
 	in := bufio.NewScanner(said)
 	url := ""
-	for in.Scan() && !strings.HasPrefix(url, "http://") {
+	for !strings.HasPrefix(url, "http://") && in.Scan() {
 		url = in.Text()
 	}
 	fmt.Println("| generator | asked/s | sent/s | late p50 ms | p99 ms | p99.9 ms | CPU µs a request | of it in the kernel | server's CPU µs |")
