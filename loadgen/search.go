@@ -36,7 +36,10 @@ const (
 	closeness  = 0.04             // a search ends when what failed is so close above what held
 	mostTries  = 24
 	drainFor   = 2 * time.Minute // before the next try
-	confirming = 3               // times that a rate that held a try is lowered until it holds the whole run
+	// What held a try, which caches and queues help over, may not hold the whole
+	// run: then it is lowered, a few times.
+	confirming = 5
+	lowering   = 0.08
 )
 
 // bisection narrows a rate down: it doubles until one fails, and then halves the
@@ -107,7 +110,7 @@ func FindMax(ctx context.Context, o Options) (*Max, error) {
 			found.Rate, found.Report = rate, r
 			break
 		}
-		rate = round(int(float64(rate) * (1 - closeness)))
+		rate = round(int(float64(rate) * (1 - lowering)))
 	}
 	return found, nil
 }

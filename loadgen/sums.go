@@ -49,6 +49,7 @@ func (a *audit) sums(ctx context.Context) error {
 	a.scores = make(map[string]int64, len(users))
 	var mu sync.Mutex
 	boards := a.boards()
+	moved := time.Now() // when a score was seen to rise last: what was accepted for later is on its way
 	read := func(ctx context.Context, user string) error {
 		place, err := a.client.Score(ctx, user, client.PlaceQuery{Board: boards[user]})
 		if err != nil && scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
@@ -56,6 +57,9 @@ func (a *audit) sums(ctx context.Context) error {
 		}
 		mu.Lock()
 		defer mu.Unlock()
+		if place.Score != a.scores[user] {
+			moved = time.Now()
+		}
 		a.scores[user] = place.Score // 0 where there is none
 		return nil
 	}
@@ -73,7 +77,7 @@ func (a *audit) sums(ctx context.Context) error {
 			}
 			break
 		}
-		if time.Since(began) > a.settle {
+		if time.Since(moved) > a.settle || time.Since(began) > drainFor {
 			break
 		}
 		if !pause(ctx, 500*time.Millisecond) {

@@ -92,7 +92,7 @@ func TestTheTransportIsTurnedUnderLoadAndLosesNothing(t *testing.T) {
 	if err != nil || status.OutboxDepth == nil || *status.OutboxDepth > 0 || len(status.Problems) > 0 {
 		t.Errorf("status: got %+v, %v", status, err)
 	}
-	for _, topic := range []string{h.setting("SCOREBOARD_KAFKA_TOPIC"), "leaderboard:stream"} {
+	for _, topic := range []string{h.setting("SCOREBOARD_KAFKA_TOPIC"), h.setting("SCOREBOARD_KAFKA_INCREMENTS_TOPIC"), "leaderboard:stream"} {
 		if _, known := status.ConsumerLag[topic]; !known {
 			t.Errorf("no lag is told of %s: %v", topic, status.ConsumerLag)
 		}
