@@ -32,10 +32,10 @@ type Max struct {
 
 // The bounds of a search.
 const (
-	probeTime  = 20 * time.Second // of one try, or less where the whole run is shorter
-	closeness  = 0.04             // a search ends when what failed is so close above what held
-	mostTries  = 24
-	drainFor   = 2 * time.Minute // before the next try
+	probeTime = 20 * time.Second // of one try, or less where the whole run is shorter
+	closeness = 0.04             // a search ends when what failed is so close above what held
+	mostTries = 24
+	drainFor  = 2 * time.Minute // before the next try
 	// What held a try, which caches and queues help over, may not hold the whole
 	// run: then it is lowered, a few times.
 	confirming = 5
