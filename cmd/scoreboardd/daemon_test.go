@@ -196,10 +196,11 @@ func (h *house) sql(query string) (n int64) {
 	return n
 }
 
-// eventually waits for a condition.
+// eventually waits for a condition: long enough for a member of a consumer group
+// that was killed to be missed, and a reader that stands still to be made anew.
 func eventually(t testing.TB, what string, try func() error) {
 	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for {
 		err := try()
 		if err == nil {
