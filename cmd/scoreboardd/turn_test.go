@@ -21,7 +21,7 @@ import (
 // anything: what is lost stays lost, and shows.
 func TestTheTransportIsTurnedUnderLoadAndLosesNothing(t *testing.T) {
 	if os.Getenv(backendtest.EnvKind) == "kfake" {
-		t.Skip("kfake leaves the partitions of a member that was killed standing for minutes now and then; on Apache Kafka this always runs")
+		t.Skip("on kfake the readers stood still for a minute after a kill -9, for a reason not found yet; on Apache Kafka this runs")
 	}
 	t.Parallel()
 	h := newHouse(t)
