@@ -59,6 +59,9 @@ func (p *provider) token(t *testing.T, user, scope string) string {
 	return signed
 }
 
+// reach is how soon what is turned must be in force on every node.
+const reach = 2 * time.Second
+
 func TestTheIdentityProviderIsTurned(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -100,17 +103,31 @@ func TestTheIdentityProviderIsTurned(t *testing.T) {
 			t.Errorf("%q: got %v, want it refused: whoever sets it could not take it back", bad, err)
 		}
 	}
-	if err := turn(admin(before), "auth.jwks_url", after.URL); err != nil {
-		t.Fatal(err)
+	takenOver := func(from, to *provider) time.Duration {
+		t.Helper()
+		at := time.Now()
+		if err := turn(admin(from), "auth.jwks_url", to.URL); err != nil {
+			t.Fatal(err)
+		}
+		if passes(one, from) || !passes(one, to) {
+			t.Error("the node that was asked goes by the old keys")
+		}
+		h.await("the tokens of the new one to pass on the other node", func() bool { return passes(two, to) })
+		took := time.Since(at)
+		if passes(two, from) { // it has verified one of them, and remembers those
+			t.Error("tokens of the old provider still pass")
+		}
+		return took
 	}
-	at := time.Now()
-	if passes(one, before) || !passes(one, after) {
-		t.Error("the node that was asked goes by the old keys")
+	takenOver(before, after)
+	// The other node has just looked: what is turned from here on takes all of
+	// its time. A machine that stands still may have another try.
+	quickest := time.Hour
+	for try := 0; try < 3 && quickest > reach; try++ {
+		quickest = min(quickest, takenOver(after, before), takenOver(before, after))
 	}
-	h.await("the tokens of the new one to pass on the other node", func() bool { return passes(two, after) })
-	t.Logf("in force on the other node after %s", time.Since(at).Round(time.Millisecond))
-	if passes(two, before) { // it has verified one of them, and remembers those
-		t.Error("tokens of the old provider still pass")
+	if t.Logf("in force on the other node after %s", quickest.Round(time.Millisecond)); quickest > reach {
+		t.Errorf("another key set is in force on the other node after %s, want %s at most", quickest, reach)
 	}
 	// Another name goes with another key set: one without the other, and nobody
 	// could get in to turn the other.

@@ -9,8 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
+	"github.com/scoreboard/scoreboard/server/backendtest"
 	"github.com/scoreboard/scoreboard/server/geo/geotest"
 )
 
@@ -88,14 +87,8 @@ func TestARepeatIsNotHeldToBoundsThatCameLater(t *testing.T) {
 	if status, answer := n.submit("alice", "big", "500", nil); status != http.StatusOK {
 		t.Fatalf("got %d %s", status, answer)
 	}
-	db, err := pgx.Connect(t.Context(), h.knobs["postgres-url"])
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = db.Close(t.Context()) }()
-	if _, err := db.Exec(t.Context(), `update boards set max_delta = 100 where board_id = 'global'`); err != nil {
-		t.Fatal(err)
-	}
+	db := backendtest.Connect(t, h.knobs["postgres-url"])
+	db.Do(t, `update boards set max_delta = 100 where board_id = 'global'`)
 	h.await("the node to know the bounds", func() bool {
 		_, action := n.post("/v1/actions", "bob", "{}", nil)
 		return strings.Contains(action, `"max_delta":100,`)
@@ -117,8 +110,7 @@ func TestARepeatIsNotHeldToBoundsThatCameLater(t *testing.T) {
 			t.Errorf("%s: got %d %s, want a 400", name, status, answer)
 		}
 	}
-	var rows int64
-	if err := db.QueryRow(t.Context(), `select count(*) from user_score_histories where user_id = 'alice'`).Scan(&rows); err != nil || rows != 1 {
-		t.Errorf("alice has %d rows, %v, want 1", rows, err)
+	if rows := db.Count(t, `select count(*) from user_score_histories where user_id = 'alice'`); rows != 1 {
+		t.Errorf("alice has %d rows, want 1", rows)
 	}
 }

@@ -15,8 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/scoreboard/scoreboard/client"
 	"github.com/scoreboard/scoreboard/migrations"
 	"github.com/scoreboard/scoreboard/server/auth"
@@ -183,17 +181,9 @@ func (h *house) clientWith(d *daemon, user string, o client.Options) *client.Cli
 	return c
 }
 
-func (h *house) sql(query string) (n int64) {
+func (h *house) sql(query string) int64 {
 	h.t.Helper()
-	conn, err := pgx.Connect(h.t.Context(), h.postgres)
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	defer func() { _ = conn.Close(context.Background()) }()
-	if err := conn.QueryRow(h.t.Context(), query).Scan(&n); err != nil {
-		h.t.Fatal(err)
-	}
-	return n
+	return backendtest.Connect(h.t, h.postgres).Count(h.t, query)
 }
 
 // eventually waits for a condition: long enough for a member of a consumer group
@@ -221,12 +211,5 @@ func contextFor(d time.Duration) (context.Context, context.CancelFunc) {
 
 func (h *house) exec(query string) {
 	h.t.Helper()
-	conn, err := pgx.Connect(h.t.Context(), h.postgres)
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	defer func() { _ = conn.Close(context.Background()) }()
-	if _, err := conn.Exec(h.t.Context(), query); err != nil {
-		h.t.Fatal(err)
-	}
+	backendtest.Connect(h.t, h.postgres).Do(h.t, query)
 }

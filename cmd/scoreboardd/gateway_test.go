@@ -14,10 +14,10 @@ import (
 
 	"github.com/gorilla/websocket"
 	"github.com/jackc/pgx/v5"
-	"github.com/redis/go-redis/v9"
 
 	"github.com/scoreboard/scoreboard/client"
 	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/backendtest"
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
@@ -170,7 +170,7 @@ func TestTwoGatewaysShowOneBoard(t *testing.T) {
 	time.Sleep(500 * time.Millisecond)
 	h.redis.Start()
 	time.Sleep(2 * time.Second)
-	if err := dropSubscribers(ctx, h); err != nil {
+	if err := dropSubscribers(ctx, t, h); err != nil {
 		t.Error(err)
 	}
 	time.Sleep(time.Second)
@@ -187,14 +187,8 @@ func TestTwoGatewaysShowOneBoard(t *testing.T) {
 }
 
 // dropSubscribers cuts off who follows notices.
-func dropSubscribers(ctx context.Context, h *house) error {
-	o, err := redis.ParseURL(h.redis.URL)
-	if err != nil {
-		return err
-	}
-	rdb := redis.NewClient(o)
-	defer func() { _ = rdb.Close() }()
-	n, err := rdb.ClientKillByFilter(ctx, "TYPE", "pubsub").Result()
+func dropSubscribers(ctx context.Context, t testing.TB, h *house) error {
+	n, err := backendtest.RedisClient(t, h.redis.URL).ClientKillByFilter(ctx, "TYPE", "pubsub").Result()
 	if err == nil && n < 1 {
 		err = fmt.Errorf("%d subscribers were cut off, want some", n)
 	}

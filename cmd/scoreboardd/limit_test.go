@@ -8,11 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/scoreboard/scoreboard/client"
 	"github.com/scoreboard/scoreboard/server/auth"
@@ -126,33 +123,6 @@ func get(t *testing.T, url, token string) (status int, header http.Header) {
 	return resp.StatusCode, resp.Header
 }
 
-// hang stops the Redis of the house in the middle of whatever it does: its
-// connections stay, and nothing answers.
-func (h *house) hang() (resume func()) {
-	h.t.Helper()
-	o, err := redis.ParseURL(h.redis.URL)
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	rdb := redis.NewClient(o)
-	defer func() { _ = rdb.Close() }()
-	info, err := rdb.Info(h.t.Context(), "server").Result()
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	_, after, _ := strings.Cut(info, "process_id:")
-	pid, err := strconv.Atoi(strings.TrimSpace(strings.SplitN(after, "\n", 2)[0]))
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-		h.t.Fatal(err)
-	}
-	resume = func() { _ = syscall.Kill(pid, syscall.SIGCONT) }
-	h.t.Cleanup(resume) // a stopped process cannot be ended in order
-	return resume
-}
-
 // A Redis that hangs is asked for limits, ranks and reads, and must not make
 // anybody wait for it but a few; users are limited all the same.
 func TestRedisHangsAndRequestsDoNot(t *testing.T) {
@@ -191,7 +161,7 @@ func TestRedisHangsAndRequestsDoNot(t *testing.T) {
 	for i, k := range kinds {
 		before[i] = p95(k.do, 0)
 	}
-	resume := h.hang()
+	resume := h.redis.Hang()
 	for i, k := range kinds {
 		after := p95(k.do, 1000)
 		t.Logf("%s: p95 %s, and %s while Redis hangs", k.name, before[i], after)

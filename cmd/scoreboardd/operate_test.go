@@ -7,11 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/segmentio/kafka-go"
 
 	"github.com/scoreboard/scoreboard/client"
 	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/backendtest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -113,12 +113,7 @@ func TestWhatIsWrongInTheRankingIsFoundAndPutRight(t *testing.T) {
 	if done, err := root.Verify(ctx, all, quiet); err != nil || done.Verified.Wrong != 0 || done.Verified.Users != 3 || done.Verified.Rows != 3 {
 		t.Fatalf("a healthy house: %+v, %v", done.Verified, err)
 	}
-	o, err := redis.ParseURL(h.redis.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rdb := redis.NewClient(o)
-	defer func() { _ = rdb.Close() }()
+	rdb := backendtest.RedisClient(t, h.redis.URL)
 	if err := rdb.ZRemRangeByRank(ctx, "sb:{global}:rank", 0, 0).Err(); err != nil {
 		t.Fatal(err)
 	}

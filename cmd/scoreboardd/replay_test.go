@@ -4,10 +4,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/scoreboard/scoreboard/client"
 	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/backendtest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -26,12 +25,7 @@ func TestWhatTheRankingForgotIsReplayed(t *testing.T) {
 		}
 	}
 	eventually(t, "all to be ranked", topIs(root, shows("1 alice 10", "2 bob 9", "3 carol 8")))
-	o, err := redis.ParseURL(h.redis.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rdb := redis.NewClient(o)
-	defer func() { _ = rdb.Close() }()
+	rdb := backendtest.RedisClient(t, h.redis.URL)
 	if err := rdb.ZRemRangeByRank(ctx, "sb:{global}:rank", 0, 0).Err(); err != nil {
 		t.Fatal(err)
 	}

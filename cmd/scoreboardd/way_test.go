@@ -8,10 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/scoreboard/scoreboard/client"
 	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/backendtest"
 )
 
 func topIs(c *client.Client, check func(client.Top) error) func() error {
@@ -260,13 +259,7 @@ func TestFlushedRedisDegradesAndHeals(t *testing.T) {
 
 func flush(t testing.TB, h *house) {
 	t.Helper()
-	o, err := redis.ParseURL(h.redis.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rdb := redis.NewClient(o)
-	defer func() { _ = rdb.Close() }()
-	if err := rdb.FlushAll(t.Context()).Err(); err != nil {
+	if err := backendtest.RedisClient(t, h.redis.URL).FlushAll(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/scoreboard/scoreboard/server/announce"
 	"github.com/scoreboard/scoreboard/server/backendtest"
 	"github.com/scoreboard/scoreboard/server/ranking"
@@ -71,13 +69,7 @@ type rig struct {
 
 func open(t *testing.T) *rig {
 	t.Helper()
-	o, err := redis.ParseURL(backendtest.Redis(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	rdb := redis.NewClient(o)
-	t.Cleanup(func() { _ = rdb.Close() })
-	r := &rig{Ranking: ranking.New(rdb)}
+	r := &rig{Ranking: ranking.New(backendtest.RedisClient(t, backendtest.Redis(t)))}
 	if _, err := r.Mark(ctx, global.ID, "t"); err != nil {
 		t.Fatal(err)
 	}

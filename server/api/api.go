@@ -124,9 +124,10 @@ type Options struct {
 // API is the handler of the API's port.
 type API struct {
 	Options
-	engine  *gin.Engine
-	metrics *metrics
-	pages   pages
+	engine   *gin.Engine
+	metrics  *metrics
+	pages    pages
+	failures failures
 
 	settings atomic.Pointer[Settings]
 }
@@ -145,7 +146,7 @@ type route struct {
 // New makes the API.
 func New(o Options) *API {
 	gin.SetMode(gin.ReleaseMode)
-	a := &API{Options: o, engine: gin.New(), metrics: newMetrics()}
+	a := &API{Options: o, engine: gin.New(), metrics: newMetrics(), failures: failures{told: make(map[failure]*telling)}}
 	a.Configure(o.Settings)
 	a.engine.HandleMethodNotAllowed = true
 	a.engine.UseRawPath = true

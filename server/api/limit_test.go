@@ -52,6 +52,7 @@ type rig struct {
 	rates   map[int]*counting // of keys
 	reads   standins
 	open    bool // to who has no token
+	last    scoreboard.Increment
 	limits  struct{ updates, servers, top, rank, anonymous, address, failures *counting }
 }
 
@@ -82,6 +83,7 @@ func (r *rig) Board(_ context.Context, id scoreboard.BoardID) (*scoreboard.Board
 }
 
 func (r *rig) Submit(_ context.Context, in scoreboard.Increment) ([]scoreboard.Receipt, error) {
+	r.last = in
 	return []scoreboard.Receipt{{User: in.User, Board: in.Boards[0], Event: in.Event}}, nil
 }
 

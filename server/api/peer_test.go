@@ -8,6 +8,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/scoreboard/scoreboard/server/auth"
 )
 
 // A certificate by our authority with a name on the list may act for any user,
@@ -48,6 +50,16 @@ func TestAClientCertificateSpeaksForAServer(t *testing.T) {
 		if got := ask(c.name, c.verified, c.body); got != c.want {
 			t.Errorf("%s: got %d, want %d", name, got, c.want)
 		}
+	}
+	// A board that wants an attestation takes the certificate for one, and the
+	// token of a server not.
+	ask("arena-1", true, good)
+	if !r.last.Attested || r.last.Signer != "arena-1" {
+		t.Errorf("by a certificate: got %+v, want it attested", r.last)
+	}
+	r.want("by a token", http.StatusOK, "", "POST", "/v1/scores/increment", r.token(r.tokens, "game", auth.ScopeUpdate), good)
+	if r.last.Attested {
+		t.Errorf("by a token: got %+v, want it not attested", r.last)
 	}
 }
 

@@ -61,9 +61,8 @@ func (a *API) public(c *gin.Context, err error) protocol.Error {
 		e = &scoreboard.Error{Code: scoreboard.CodeInternal, Message: "something went wrong here", Err: err}
 	}
 	// Who has hung up is no failure of ours, and reads no answer.
-	if status := statuses[e.Code]; status >= http.StatusInternalServerError && c.Request.Context().Err() == nil {
-		a.Log.Error("request failed", "path", c.FullPath(), "status", status, "request_id", c.GetString(keyRequestID),
-			"trace", c.GetString(keyTrace), "err", err)
+	if statuses[e.Code] >= http.StatusInternalServerError && c.Request.Context().Err() == nil {
+		a.tell(c, e.Code, err)
 	}
 	return protocol.Error{
 		ErrorCode: string(e.Code), Message: e.Message, Field: e.Field,

@@ -3,6 +3,8 @@ package api
 import (
 	"net/http"
 	"net/http/httptest"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -125,6 +127,23 @@ func TestAnotherUsersIDIsRefused(t *testing.T) {
 	}
 	if seen < 8 {
 		t.Errorf("only %d routes take a user's id: this proves nothing", seen)
+	}
+	// Whoever takes one elsewhere than in the path is above, wants a scope, or
+	// reads what is everybody's.
+	scopes := map[string]string{}
+	for _, r := range a.routes() {
+		scopes[r.method+" "+r.path] = r.scope
+	}
+	for _, o := range operations() {
+		takes := slices.ContainsFunc(o.query, func(p param) bool { return p.name == "user_id" })
+		if o.body != nil {
+			for body, i := reflect.TypeOf(o.body), 0; i < body.NumField(); i++ {
+				takes = takes || strings.HasPrefix(body.Field(i).Tag.Get("json"), "user_id")
+			}
+		}
+		if takes && scopes[o.route] == "" && bodies[o.route] == "" && o.route != "GET /v1/events/:event_id" && o.route != "POST "+listPath {
+			t.Errorf("%s takes a user's id: whose may it be?", o.route)
+		}
 	}
 }
 

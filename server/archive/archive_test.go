@@ -13,16 +13,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/klauspost/compress/zstd"
 	"go.uber.org/goleak"
 
-	"github.com/scoreboard/scoreboard/migrations"
 	"github.com/scoreboard/scoreboard/server/archive"
 	"github.com/scoreboard/scoreboard/server/backendtest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
+	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
 func TestMain(m *testing.M) {
@@ -37,7 +36,7 @@ const (
 // rig is a ledger with rows of now, and of a month that is half a year past.
 type rig struct {
 	*store.Store
-	conn  *pgx.Conn
+	conn  *backendtest.Conn
 	place archive.Place
 	dir   string // where the files of place lie
 	leaf  string // the old partition
@@ -45,27 +44,16 @@ type rig struct {
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	url := backendtest.Postgres(t, migrations.Up)
-	s, err := store.Open(t.Context(), store.Options{
-		URL: url, MaxConns: 4, LockWait: 100 * time.Millisecond, Timeout: 5 * time.Second, Shards: 1,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Close)
-	conn, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = conn.Close(t.Context()) })
+	s, conn := storetest.New(t, func(o *store.Options) { o.MaxConns = 4 })
 	y, month, _ := time.Now().UTC().Date()
 	from := time.Date(y, month-6, 1, 0, 0, 0, 0, time.UTC)
 	r := &rig{Store: s, conn: conn, dir: filepath.Join(t.TempDir(), "archive"), leaf: "user_score_histories_" + from.Format("20060102")}
+	var err error
 	if r.place, err = archive.OpenPlace(r.dir); err != nil {
 		t.Fatal(err)
 	}
-	r.exec(t, `select create_ledger_partition($1, $2)`, from, from.AddDate(0, 1, 0))
-	r.exec(t, `insert into user_score_histories (user_id, board_id, event_id, event_text, payload_hash, delta, applied,
+	r.conn.Do(t, `select create_ledger_partition($1, $2)`, from, from.AddDate(0, 1, 0))
+	r.conn.Do(t, `insert into user_score_histories (user_id, board_id, event_id, event_text, payload_hash, delta, applied,
     previous_score, new_score, version, recorded_at, client_timestamp, source, action, address, user_agent)
 select 'alice', 'global', gen_random_uuid(), case when n % 2 = 0 then 'ev"ent:' || n end, decode(md5(n::text), 'hex'), 1, 1,
     n - 1, n, n, $1::timestamptz + make_interval(secs => n + 0.123456), null, 'api', null, '192.0.2.1', E'a\tb\n"ü" \\ ☃'
@@ -82,21 +70,6 @@ func (r *rig) increment(t *testing.T, event string) scoreboard.Increment {
 		t.Fatal(err)
 	}
 	return scoreboard.Increment{User: "alice", Delta: 1, Event: id, Boards: []scoreboard.BoardID{scoreboard.GlobalBoard}, Source: scoreboard.SourceAPI}
-}
-
-func (r *rig) exec(t *testing.T, sql string, args ...any) {
-	t.Helper()
-	if _, err := r.conn.Exec(t.Context(), sql, args...); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func (r *rig) count(t *testing.T, sql string, args ...any) (n int) {
-	t.Helper()
-	if err := r.conn.QueryRow(t.Context(), sql, args...).Scan(&n); err != nil {
-		t.Fatal(err)
-	}
-	return n
 }
 
 func (r *rig) archive(l archive.Ledger, keep time.Duration) *archive.Archive {
@@ -130,21 +103,21 @@ func (r *rig) check(t *testing.T, want string) {
 	if _, err := z.WriteTo(&plain); err != nil {
 		t.Fatal(err)
 	}
-	r.exec(t, `create temp table restored (like user_score_histories)`)
-	r.exec(t, `insert into restored select (json_populate_record(null::user_score_histories, line::json)).*
+	r.conn.Do(t, `create temp table restored (like user_score_histories)`)
+	r.conn.Do(t, `insert into restored select (json_populate_record(null::user_score_histories, line::json)).*
 from unnest($1::text[]) as line`, strings.Split(strings.TrimSuffix(plain.String(), "\n"), "\n"))
-	if n := r.count(t, `select count(*) from restored`); int64(n) != m.Rows {
+	if n := r.conn.Count(t, `select count(*) from restored`); n != m.Rows {
 		t.Errorf("%d rows restored, the manifest says %d", n, m.Rows)
 	}
-	if n := r.count(t, `select count(*) from (select * from restored except all select * from `+want+`) a`) +
-		r.count(t, `select count(*) from (select * from `+want+` except all select * from restored) a`); n != 0 {
+	if n := r.conn.Count(t, `select count(*) from (select * from restored except all select * from `+want+`) a`) +
+		r.conn.Count(t, `select count(*) from (select * from `+want+` except all select * from restored) a`); n != 0 {
 		t.Errorf("%d rows differ between the archive and the partition", n)
 	}
-	r.exec(t, `drop table restored`)
-	if n := r.count(t, `select count(*) from pg_class where relname = $1`, r.leaf); n != 0 {
+	r.conn.Do(t, `drop table restored`)
+	if n := r.conn.Count(t, `select count(*) from pg_class where relname = $1`, r.leaf); n != 0 {
 		t.Error("the partition is still there")
 	}
-	if n := r.count(t, `select count(*) from user_score_histories`); n != 1 {
+	if n := r.conn.Count(t, `select count(*) from user_score_histories`); n != 1 {
 		t.Errorf("the ledger has %d rows, want the one of now", n)
 	}
 }
@@ -152,7 +125,7 @@ from unnest($1::text[]) as line`, strings.Split(strings.TrimSuffix(plain.String(
 func TestAnOldPartitionLeavesTheDatabaseForAFile(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.exec(t, `create table copy as select * from `+r.leaf)
+	r.conn.Do(t, `create table copy as select * from `+r.leaf)
 	a := r.archive(r, keep)
 	done, err := a.Once(t.Context())
 	if err != nil || len(done) != 1 || done[0].Rows != oldRows {
@@ -187,7 +160,7 @@ func TestWhatMayBeRepeatedIsNeverArchived(t *testing.T) {
 func TestADamagedArchiveIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.exec(t, `create table copy as select * from `+r.leaf)
+	r.conn.Do(t, `create table copy as select * from `+r.leaf)
 	// The end comes when the partition has just been detached.
 	if _, err := r.archive(&broken{Store: r.Store, at: 10}, keep).Once(t.Context()); !errors.Is(err, errLost) {
 		t.Fatalf("got %v", err)
@@ -216,5 +189,5 @@ func TestAPartitionOfLessThanADayIsRefused(t *testing.T) {
 	if !errors.As(err, &refused) || refused.Code != "22023" {
 		t.Errorf("got %v, want a refusal", err)
 	}
-	r.exec(t, `select create_ledger_partition($1, $2)`, now, now.Add(24*time.Hour))
+	r.conn.Do(t, `select create_ledger_partition($1, $2)`, now, now.Add(24*time.Hour))
 }

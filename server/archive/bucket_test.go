@@ -32,7 +32,7 @@ func TestAnOldPartitionLeavesTheDatabaseForABucket(t *testing.T) {
 	s, place, dir := bucket(t)
 	r := newRig(t)
 	r.place, r.dir = place, dir
-	r.exec(t, `create table copy as select * from `+r.leaf)
+	r.conn.Do(t, `create table copy as select * from `+r.leaf)
 
 	s.Stop()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -40,7 +40,7 @@ func TestAnOldPartitionLeavesTheDatabaseForABucket(t *testing.T) {
 	if done, err := r.archive(r, keep).Once(ctx); err == nil || len(done) != 0 {
 		t.Fatalf("without the store: got %+v, %v", done, err)
 	}
-	if n := r.count(t, `select count(*) from `+r.leaf); n != oldRows {
+	if n := r.conn.Count(t, `select count(*) from `+r.leaf); n != oldRows {
 		t.Fatalf("%d rows are left of %d, and the store is away", n, oldRows)
 	}
 	s.Start()
@@ -56,7 +56,7 @@ func TestADamagedArchiveInABucketIsMadeAgain(t *testing.T) {
 	_, place, dir := bucket(t)
 	r := newRig(t)
 	r.place, r.dir = place, dir
-	r.exec(t, `create table copy as select * from `+r.leaf)
+	r.conn.Do(t, `create table copy as select * from `+r.leaf)
 	if _, err := r.archive(&broken{Store: r.Store, at: 10}, keep).Once(t.Context()); !errors.Is(err, errLost) {
 		t.Fatalf("got %v", err)
 	}

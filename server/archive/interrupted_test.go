@@ -52,7 +52,7 @@ func TestAnArchiveInterruptedAtEveryStep(t *testing.T) {
 	t.Parallel()
 	for at := 1; ; at++ {
 		r := newRig(t)
-		r.exec(t, `create table copy as select * from `+r.leaf)
+		r.conn.Do(t, `create table copy as select * from `+r.leaf)
 		_, err := r.archive(&broken{Store: r.Store, at: at}, keep).Once(t.Context())
 		if err == nil {
 			r.check(t, "copy")
@@ -93,9 +93,9 @@ func TestARowThatComesLateIsArchivedToo(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	h := &hooked{Store: r.Store, before: func() {
-		r.exec(t, `insert into `+r.leaf+` select user_id, board_id, gen_random_uuid(), event_text, payload_hash, delta, applied, previous_score,
+		r.conn.Do(t, `insert into `+r.leaf+` select user_id, board_id, gen_random_uuid(), event_text, payload_hash, delta, applied, previous_score,
     new_score, version + 1, recorded_at, client_timestamp, source from `+r.leaf+` where version = $1`, oldRows)
-		r.exec(t, `create table copy as select * from `+r.leaf)
+		r.conn.Do(t, `create table copy as select * from `+r.leaf)
 	}}
 	done, err := r.archive(h, keep).Once(t.Context())
 	if err != nil || len(done) != 1 || done[0].Rows != oldRows+1 {

@@ -61,29 +61,36 @@ func TestTokens(t *testing.T) {
 	if _, err := tokens.Verify(t.Context(), headed("typ", "at+jwt")); err != nil {
 		t.Errorf("an access token by its type: %v", err)
 	}
+	padded := func(n int) string {
+		return hs256(func(c jwt.MapClaims) { c["x"] = strings.Repeat("a", n) })
+	}
+	if _, err := tokens.Verify(t.Context(), padded(2500)); err != nil {
+		t.Errorf("a long token: %v", err)
+	}
 	refused := map[string]string{
-		"crit":           headed("crit", []string{"exp"}),
-		"another type":   headed("typ", "action+jwt"),
-		"a type of none": headed("typ", 5),
-		"empty":          "",
-		"dots":           strings.Repeat(".", 100),
-		"a megabyte":     strings.Repeat("a", 1<<20),
-		"alg none":       sign(jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, func(jwt.MapClaims) {}),
-		"alg swapped":    header + good[strings.Index(good, "."):],
-		"HS512":          sign(jwt.SigningMethodHS512, []byte(jwtSecret), func(jwt.MapClaims) {}),
-		"another secret": sign(jwt.SigningMethodHS256, []byte("another"), func(jwt.MapClaims) {}),
-		"expired":        hs256(func(c jwt.MapClaims) { c["exp"] = noon.Add(-time.Minute).Unix() }),
-		"no exp":         hs256(func(c jwt.MapClaims) { delete(c, "exp") }),
-		"no nbf":         hs256(func(c jwt.MapClaims) { delete(c, "nbf") }),
-		"issued later":   hs256(func(c jwt.MapClaims) { c["iat"] = noon.Add(time.Minute).Unix() }),
-		"no audience":    hs256(func(c jwt.MapClaims) { delete(c, "aud") }),
-		"not yet":        hs256(func(c jwt.MapClaims) { c["nbf"] = noon.Add(time.Minute).Unix() }),
-		"another issuer": hs256(func(c jwt.MapClaims) { c["iss"] = "else" }),
-		"no issuer":      hs256(func(c jwt.MapClaims) { delete(c, "iss") }),
-		"wrong audience": hs256(func(c jwt.MapClaims) { c["aud"] = "else" }),
-		"no sub":         hs256(func(c jwt.MapClaims) { delete(c, "sub") }),
-		"sub with |":     hs256(func(c jwt.MapClaims) { c["sub"] = "al|ice" }),
-		"one bit off":    good[:len(good)-2] + "AA",
+		"too long, but good": padded(3000),
+		"crit":               headed("crit", []string{"exp"}),
+		"another type":       headed("typ", "action+jwt"),
+		"a type of none":     headed("typ", 5),
+		"empty":              "",
+		"dots":               strings.Repeat(".", 100),
+		"a megabyte":         strings.Repeat("a", 1<<20),
+		"alg none":           sign(jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, func(jwt.MapClaims) {}),
+		"alg swapped":        header + good[strings.Index(good, "."):],
+		"HS512":              sign(jwt.SigningMethodHS512, []byte(jwtSecret), func(jwt.MapClaims) {}),
+		"another secret":     sign(jwt.SigningMethodHS256, []byte("another"), func(jwt.MapClaims) {}),
+		"expired":            hs256(func(c jwt.MapClaims) { c["exp"] = noon.Add(-time.Minute).Unix() }),
+		"no exp":             hs256(func(c jwt.MapClaims) { delete(c, "exp") }),
+		"no nbf":             hs256(func(c jwt.MapClaims) { delete(c, "nbf") }),
+		"issued later":       hs256(func(c jwt.MapClaims) { c["iat"] = noon.Add(time.Minute).Unix() }),
+		"no audience":        hs256(func(c jwt.MapClaims) { delete(c, "aud") }),
+		"not yet":            hs256(func(c jwt.MapClaims) { c["nbf"] = noon.Add(time.Minute).Unix() }),
+		"another issuer":     hs256(func(c jwt.MapClaims) { c["iss"] = "else" }),
+		"no issuer":          hs256(func(c jwt.MapClaims) { delete(c, "iss") }),
+		"wrong audience":     hs256(func(c jwt.MapClaims) { c["aud"] = "else" }),
+		"no sub":             hs256(func(c jwt.MapClaims) { delete(c, "sub") }),
+		"sub with |":         hs256(func(c jwt.MapClaims) { c["sub"] = "al|ice" }),
+		"one bit off":        good[:len(good)-2] + "AA",
 	}
 	for name, token := range refused {
 		if _, err := tokens.Verify(t.Context(), token); scoreboard.CodeOf(err) != scoreboard.CodeUnauthorized {
@@ -188,6 +195,8 @@ func TestKeyring(t *testing.T) {
 		"too early":    check("k1", "old", noon.Add(61*time.Second)),
 		"no hex":       only(ring.Check(t.Context(), "k1", text, "zz", noon)),
 		"cut":          only(ring.Check(t.Context(), "k1", text, protocol.Sign("old", text)[:62], noon)),
+		"last digit":   only(ring.Check(t.Context(), "k1", text, bent(protocol.Sign("old", text), 63), noon)),
+		"first digit":  only(ring.Check(t.Context(), "k1", text, bent(protocol.Sign("old", text), 0), noon)),
 		"other text":   only(ring.Check(t.Context(), "k1", []byte("alice|6"), protocol.Sign("old", text), noon)),
 	}
 	for name, err := range refused {
@@ -235,6 +244,15 @@ func TestKeyring(t *testing.T) {
 	if err := check("k1", "old", now); err == nil {
 		t.Error("a revoked key is accepted after its second")
 	}
+}
+
+// bent is a signature with another digit at one place.
+func bent(signature string, at int) string {
+	digit := "0"
+	if signature[at] == '0' {
+		digit = "1"
+	}
+	return signature[:at] + digit + signature[at+1:]
 }
 
 func BenchmarkOnTheHotPath(b *testing.B) {

@@ -2,7 +2,9 @@ package auth_test
 
 import (
 	"bytes"
+	"crypto/ed25519"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -142,6 +144,34 @@ func FuzzSignature(f *testing.F) {
 		}
 		if key != "k1" || !strings.EqualFold(signature, protocol.Sign("secret", signed)) || seconds%1000 > 60 || seconds%1000 < -60 {
 			t.Fatalf("%q by %q over %q at %d is accepted", signature, key, signed, seconds)
+		}
+	})
+}
+
+// No text but the one that a server has signed passes for an attestation.
+func FuzzAttestation(f *testing.F) {
+	p := newProvider(f)
+	game := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
+	p.publish("game", game)
+	var now atomic.Int64
+	attestations := auth.NewAttestations(p.keySet(&now))
+	good := p.token(jwt.SigningMethodEdDSA, "game", game, func(t *jwt.Token) {
+		t.Claims = jwt.MapClaims{"user_id": "alice", "delta": 5, "event_id": "e"}
+	})
+	if _, err := attestations.Verify(f.Context(), good); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(good)
+	f.Add(good + ".AAAA")
+	f.Add("eyJhbGciOiJub25lIiwia2lkIjoiZ2FtZSJ9" + good[strings.Index(good, "."):])
+	f.Add("...")
+	f.Fuzz(func(t *testing.T, text string) {
+		said, err := attestations.Verify(t.Context(), text)
+		switch {
+		case err == nil && text != good:
+			t.Fatalf("%q is accepted as %+v", text, said)
+		case err != nil && scoreboard.CodeOf(err) != scoreboard.CodeForbidden:
+			t.Fatalf("%q: got %v, want forbidden", text, err)
 		}
 	})
 }

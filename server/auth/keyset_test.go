@@ -3,6 +3,7 @@ package auth_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -84,21 +85,30 @@ func TestUnknownKeysDoNotMeanOneReadingEach(t *testing.T) {
 
 func TestStaleKeysWhileTheProviderIsDown(t *testing.T) {
 	t.Parallel()
-	answers := map[string]func(http.ResponseWriter, *http.Request){
-		"an error":     func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) },
-		"no JSON":      func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) },
-		"another JSON": func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"error":"later"}`)) },
-		"no usable key": func(w http.ResponseWriter, _ *http.Request) {
-			_, _ = w.Write([]byte(`{"keys":[{"kty":"oct","k":"AA","kid":"k"}]}`))
+	// set is what the provider would serve, with another key in it: where it is
+	// served in a form that is out of bounds, that key must stay unknown.
+	type answer func(w http.ResponseWriter, r *http.Request, set string)
+	answers := map[string]answer{
+		"an error":     func(w http.ResponseWriter, _ *http.Request, _ string) { w.WriteHeader(http.StatusInternalServerError) },
+		"no JSON":      func(w http.ResponseWriter, _ *http.Request, _ string) { _, _ = io.WriteString(w, "<html>") },
+		"another JSON": func(w http.ResponseWriter, _ *http.Request, _ string) { _, _ = io.WriteString(w, `{"error":"later"}`) },
+		"no usable key": func(w http.ResponseWriter, _ *http.Request, _ string) {
+			_, _ = io.WriteString(w, `{"keys":[{"kty":"oct","k":"AA","kid":"k"}]}`)
 		},
-		"a redirect": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusFound) },
-		"too much": func(w http.ResponseWriter, _ *http.Request) {
-			_, _ = w.Write([]byte(`{"keys":[],"more":"` + strings.Repeat("x", 300<<10) + `"}`))
+		"a redirect": func(w http.ResponseWriter, r *http.Request, set string) {
+			if r.URL.Path == "/elsewhere" {
+				_, _ = io.WriteString(w, set)
+				return
+			}
+			http.Redirect(w, r, "/elsewhere", http.StatusFound)
 		},
-		"too many keys": func(w http.ResponseWriter, _ *http.Request) {
-			_, _ = w.Write([]byte(`{"keys":[` + strings.TrimSuffix(strings.Repeat(`{"kty":"oct"},`, 65), ",") + `]}`))
+		"too much": func(w http.ResponseWriter, _ *http.Request, set string) {
+			_, _ = io.WriteString(w, strings.Replace(set, "{", `{"more":"`+strings.Repeat("x", 300<<10)+`",`, 1))
 		},
-		"a hang-up": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+		"too many keys": func(w http.ResponseWriter, _ *http.Request, set string) {
+			_, _ = io.WriteString(w, strings.Replace(set, "[", "["+strings.Repeat(`{"kty":"oct"},`, 64), 1))
+		},
+		"a hang-up": func(http.ResponseWriter, *http.Request, string) { panic(http.ErrAbortHandler) },
 	}
 	for name, answer := range answers {
 		t.Run(name, func(t *testing.T) {
@@ -112,7 +122,9 @@ func TestStaleKeysWhileTheProviderIsDown(t *testing.T) {
 			if code := codeOf(tokens, p.token(jwt.SigningMethodEdDSA, "k", key, nil)); code != "" {
 				t.Fatalf("while it is up: %s", code)
 			}
-			p.answers(answer)
+			p.publish("made-up", key)
+			set := string(p.set())
+			p.answers(func(w http.ResponseWriter, r *http.Request) { answer(w, r, set) })
 			now.Add(int64(6 * time.Second))
 			if code := codeOf(tokens, p.token(jwt.SigningMethodEdDSA, "made-up", key, nil)); code != scoreboard.CodeUnauthorized {
 				t.Errorf("an unknown key while it is down: got %q, want unauthorized", code)

@@ -18,12 +18,7 @@ import (
 // twoNodes are the tickets of two nodes over one Redis.
 func twoNodes(t *testing.T) (a, b *auth.Tickets, rdb *redis.Client) {
 	t.Helper()
-	o, err := redis.ParseURL(backendtest.Redis(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	rdb = redis.NewClient(o)
-	t.Cleanup(func() { _ = rdb.Close() })
+	rdb = backendtest.RedisClient(t, backendtest.Redis(t))
 	return auth.NewTickets(rdb, time.Now), auth.NewTickets(rdb, time.Now), rdb
 }
 

@@ -77,12 +77,7 @@ func migrate2(ctx context.Context, url string) error {
 func TestRedisRestartsWithItsData(t *testing.T) {
 	t.Parallel()
 	server := backendtest.OwnRedis(t)
-	options, err := redis.ParseURL(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	client := redis.NewClient(options)
-	defer func() { _ = client.Close() }()
+	client := backendtest.RedisClient(t, server.URL, func(o *redis.Options) { o.ContextTimeoutEnabled = true })
 	if err := client.Set(t.Context(), "word", "kept", 0).Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -93,6 +88,16 @@ func TestRedisRestartsWithItsData(t *testing.T) {
 	server.Start()
 	if got, err := client.Get(t.Context(), "word").Result(); err != nil || got != "kept" {
 		t.Errorf("got %q and %v, want what was set before the stop", got, err)
+	}
+	resume := server.Hang()
+	soon, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	if err := client.Ping(soon).Err(); err == nil {
+		t.Error("it answers while it hangs")
+	}
+	resume()
+	if err := client.Ping(t.Context()).Err(); err != nil {
+		t.Errorf("after it hung: %v", err)
 	}
 }
 
@@ -156,26 +161,12 @@ func TestAMissingBackendSkipsAtHomeAndFailsInCI(t *testing.T) {
 
 func note(t *testing.T, url string) {
 	t.Helper()
-	query(t, url, "insert into notes values ('word') returning 1")
+	backendtest.Connect(t, url).Do(t, "insert into notes values ('word')")
 }
 
-func notes(t *testing.T, url string) int {
+func notes(t *testing.T, url string) int64 {
 	t.Helper()
-	return query(t, url, "select count(*) from notes")
-}
-
-func query(t *testing.T, url, sql string) int {
-	t.Helper()
-	conn, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = conn.Close(t.Context()) }()
-	var n int
-	if err := conn.QueryRow(t.Context(), sql).Scan(&n); err != nil {
-		t.Fatal(err)
-	}
-	return n
+	return backendtest.Connect(t, url).Count(t, "select count(*) from notes")
 }
 
 func roundTrip(t *testing.T, brokers []string, topic, word string) {

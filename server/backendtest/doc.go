@@ -6,6 +6,9 @@
 //	brokers := backendtest.Kafka(t)               // the shared broker
 //	topic := backendtest.Prefix(t) + "scores"     // removed after the test
 //
+// RedisClient and Connect open a client of such a Redis and a connection to such a
+// database, which close after the test.
+//
 // PostgreSQL and Kafka are shared: those named by SCOREBOARD_TEST_POSTGRES_URL
 // and SCOREBOARD_TEST_KAFKA_BROKERS (the program in with/ starts them once for
 // many packages), else started by the first test of the process that asks, on

@@ -4,6 +4,7 @@ import (
 	"context"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -55,6 +56,21 @@ func (s *Server) Kill() {
 	if p := s.take(); p != nil {
 		p.Kill()
 	}
+}
+
+// Hang stops the server in the middle of whatever it does: its connections stay,
+// and nothing answers until resume, or the end of the test.
+func (s *Server) Hang() (resume func()) {
+	s.t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	pid := s.process.PID()
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		s.t.Fatal(err)
+	}
+	resume = func() { _ = syscall.Kill(pid, syscall.SIGCONT) }
+	s.t.Cleanup(resume) // a stopped process cannot be ended in order
+	return resume
 }
 
 func (s *Server) take() *process.Process {

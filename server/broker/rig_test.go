@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/scoreboard/scoreboard/server/backendtest"
 	"github.com/scoreboard/scoreboard/server/broker"
 	"github.com/scoreboard/scoreboard/server/protocol"
@@ -88,12 +86,7 @@ func (p *persistent) Publish(_ context.Context, changes []scoreboard.Change) (in
 
 func overStreams(t testing.TB, url string) transport {
 	t.Helper()
-	o, err := redis.ParseURL(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rdb := redis.NewClient(o)
-	t.Cleanup(func() { _ = rdb.Close() })
+	rdb := backendtest.RedisClient(t, url)
 	s := broker.NewStreams(broker.StreamsOptions{Name: "leaderboard:stream", Group: "group", Shards: 4, Length: 10_000, Batch: 50}, rdb)
 	return transport{broker.NewEvents(s), func() source { return s.Consumer(quiet) }}
 }

@@ -14,12 +14,7 @@ import (
 // narrow is one short stream.
 func narrow(t testing.TB) (*broker.Streams, *redis.Client) {
 	t.Helper()
-	o, err := redis.ParseURL(backendtest.Redis(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	rdb := redis.NewClient(o)
-	t.Cleanup(func() { _ = rdb.Close() })
+	rdb := backendtest.RedisClient(t, backendtest.Redis(t))
 	return broker.NewStreams(broker.StreamsOptions{Name: "narrow", Group: "group", Shards: 1, Length: 100, Batch: 10}, rdb), rdb
 }
 

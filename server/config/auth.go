@@ -17,6 +17,8 @@ func (c *Config) checkAuth() error {
 		return errors.New("knob tls.client_ca wants tls.cert")
 	case (c.TLSClientCA == "") != (len(c.TLSClientNames) == 0):
 		return errors.New("knobs tls.client_ca and tls.client_names go together: who vouches, and for whom")
+	case c.AuthIssuer == "" || c.AuthAudience == "":
+		return errors.New("knobs auth.issuer and auth.audience must not be empty: tokens that were issued by or for others would pass")
 	case c.AuthMaxLife < 0:
 		return errors.New("knob auth.max_token_life must not be below 0")
 	}

@@ -174,6 +174,9 @@ func set(to any, text string) (err error) {
 	return err
 }
 
+// maxOutboxBatch bounds what a relay holds in memory at once.
+const maxOutboxBatch = 10_000
+
 // maxPerMinute is what the buckets of package limit measure well.
 const maxPerMinute = 1_000_000
 
@@ -222,6 +225,12 @@ func (c *Config) check() error {
 		if d <= 0 {
 			return fmt.Errorf("knob %s must be longer than 0, not %s", name, d)
 		}
+	}
+	if c.OutboxPause < 0 {
+		return fmt.Errorf("knob outbox.pause must be 0 or longer, not %s", c.OutboxPause)
+	}
+	if c.OutboxBatch > maxOutboxBatch {
+		return fmt.Errorf("knob outbox.batch must be at most %d, not %d", maxOutboxBatch, c.OutboxBatch)
 	}
 	if c.ReadsUserCache < 0 || c.ReadsUserCache > 500*time.Millisecond {
 		return errors.New("knob reads.user_cache must be from 0 to 500ms")

@@ -2,10 +2,13 @@ package config
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
+
+var headerName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
 // checkTrust refuses rules that cannot be meant.
 func (c *Config) checkTrust() error {
@@ -31,6 +34,9 @@ func (c *Config) checkTrust() error {
 	}
 	if c.AnomalyCountryHeader != "" && len(c.TrustedProxies) == 0 {
 		return fmt.Errorf("knob anomaly.country_header is believed from trusted_proxies alone, and none are named")
+	}
+	if c.AnomalyCountryHeader != "" && !headerName.MatchString(c.AnomalyCountryHeader) {
+		return fmt.Errorf("knob anomaly.country_header must be the name of a header, such as CF-IPCountry, not %q", c.AnomalyCountryHeader)
 	}
 	if c.RetentionAddresses < 0 {
 		return fmt.Errorf("knob retention.addresses must not be negative")

@@ -16,6 +16,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/repair"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
+	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
 func TestMain(m *testing.M) { backendtest.Main(m) }
@@ -33,20 +34,9 @@ type rig struct {
 
 func open(t *testing.T) *rig {
 	t.Helper()
-	url := backendtest.Postgres(t, migrations.Up)
-	s, err := store.Open(ctx, store.Options{URL: url, MaxConns: 4, LockWait: time.Second, Timeout: 5 * time.Second, Shards: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Close)
+	s := storetest.Open(t, backendtest.Postgres(t, migrations.Up), func(o *store.Options) { o.MaxConns, o.LockWait = 4, time.Second })
 	r := &rig{store: s, redis: backendtest.OwnRedis(t)}
-	o, err := redis.ParseURL(r.redis.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o.DialTimeout, o.MaxRetries = 200*time.Millisecond, -1
-	r.rdb = redis.NewClient(o)
-	t.Cleanup(func() { _ = r.rdb.Close() })
+	r.rdb = backendtest.RedisClient(t, r.redis.URL, func(o *redis.Options) { o.DialTimeout, o.MaxRetries = 200*time.Millisecond, -1 })
 	quiet := slog.New(slog.DiscardHandler)
 	catalog, rank := store.NewCatalog(s, slog.New(slog.DiscardHandler)), ranking.New(r.rdb)
 	keeper := repair.NewKeeper(catalog, s, rank, quiet)
@@ -216,11 +206,17 @@ func TestAScoreThatIsNotRankedYetIsReadFromTheStore(t *testing.T) {
 	if receipt.Rank == nil || *receipt.Rank != 1 {
 		t.Errorf("its receipt ranks %v, want 1", receipt.Rank)
 	}
+	// The store gets 20 ms for a rank, which it may miss on a busy machine.
 	receipt.Rank, receipt.Replayed = nil, true
-	stranger := scoreboard.Receipt{User: "hidden", Board: "global", Replayed: true}
-	r.ranker.Rank(ctx, []*scoreboard.Receipt{&stranger, receipt})
-	if receipt.Rank == nil || *receipt.Rank != 1 || stranger.Rank != nil {
-		t.Errorf("repeated at once it ranks %v, want 1; who is hidden %v, want none", receipt.Rank, stranger.Rank)
+	for deadline := time.Now().Add(10 * time.Second); receipt.Rank == nil && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		stranger := scoreboard.Receipt{User: "hidden", Board: "global", Replayed: true}
+		r.ranker.Rank(ctx, []*scoreboard.Receipt{&stranger, receipt})
+		if stranger.Rank != nil {
+			t.Fatalf("who is hidden ranks %d, want none", *stranger.Rank)
+		}
+	}
+	if receipt.Rank == nil || *receipt.Rank != 1 {
+		t.Errorf("repeated at once it ranks %v, want 1", receipt.Rank)
 	}
 	if _, err := r.Place(ctx, global, "nobody", 0, 0); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
 		t.Errorf("a stranger: %v, want not_found", err)

@@ -4,9 +4,7 @@ import (
 	"net"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -99,24 +97,11 @@ func TestRedisThatIsStoppedAndComesBack(t *testing.T) {
 
 func TestRedisThatHangsInTheMiddle(t *testing.T) {
 	t.Parallel()
-	url := backendtest.Redis(t)
-	rdb := connect(t, url)
-	l := limit.New(rdb, time.Now)
+	server := backendtest.OwnRedis(t)
+	l := limit.New(connect(t, server.URL), time.Now)
 	trusted := l.Bucket("servers", 600_000, 10_000)
 	trusted.Take(t.Context(), "game")
-	info, err := rdb.Info(t.Context(), "server").Result()
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, after, _ := strings.Cut(info, "process_id:")
-	pid, err := strconv.Atoi(after[:strings.IndexAny(after, "\r\n")])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGCONT) })
+	server.Hang()
 	away(t, l)
 	for i := range 5_000 {
 		if wait := trusted.Take(t.Context(), "game"); wait != 0 {

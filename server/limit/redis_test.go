@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/scoreboard/scoreboard/server/backendtest"
@@ -20,38 +19,12 @@ func TestMain(m *testing.M) { backendtest.Main(m) }
 
 func connect(t testing.TB, url string) *redis.Client {
 	t.Helper()
-	o, err := redis.ParseURL(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o.ContextTimeoutEnabled = true
-	rdb := redis.NewClient(o)
-	t.Cleanup(func() { _ = rdb.Close() })
-	return rdb
-}
-
-// onBoth runs a test on a real Redis and on the stand-in of the development
-// stack.
-func onBoth(t *testing.T, do func(t *testing.T, url string)) {
-	t.Parallel()
-	t.Run("redis", func(t *testing.T) {
-		t.Parallel()
-		do(t, backendtest.Redis(t))
-	})
-	t.Run("miniredis", func(t *testing.T) {
-		t.Parallel()
-		m := miniredis.NewMiniRedis()
-		m.ClockTTL(true)
-		if err := m.StartAddr("127.0.0.1:0"); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(m.Close)
-		do(t, "redis://"+m.Addr())
-	})
+	return backendtest.RedisClient(t, url, func(o *redis.Options) { o.ContextTimeoutEnabled = true })
 }
 
 func TestNodesShareOneBucketForEachKey(t *testing.T) {
-	onBoth(t, func(t *testing.T, url string) {
+	t.Parallel()
+	backendtest.EachRedis(t, func(t *testing.T, url string) {
 		rdb := connect(t, url)
 		first := limit.New(rdb, time.Now).Bucket("updates", 10, 10)
 		second := limit.New(rdb, time.Now).Bucket("updates", 10, 10)
@@ -96,7 +69,8 @@ func TestNodesShareOneBucketForEachKey(t *testing.T) {
 // stretch, no more than rate·t + burst and a slice for each node; and as a
 // whole hardly less, so that slices do not starve anybody.
 func TestNodesTogetherHoldTheRate(t *testing.T) {
-	onBoth(t, func(t *testing.T, url string) {
+	t.Parallel()
+	backendtest.EachRedis(t, func(t *testing.T, url string) {
 		const perMinute, burst, slice, nodes, callers = 12_000, 100, 20, 3, 4
 		const interval = time.Minute / perMinute
 		type admission struct{ before, after time.Time }
@@ -169,7 +143,8 @@ func TestOneRoundTripForASlice(t *testing.T) {
 }
 
 func TestAClockSetBackDoesNotShutAUserOut(t *testing.T) {
-	onBoth(t, func(t *testing.T, url string) {
+	t.Parallel()
+	backendtest.EachRedis(t, func(t *testing.T, url string) {
 		rdb := connect(t, url)
 		hour := time.Now().Add(time.Hour).UnixMicro()
 		if err := rdb.Set(t.Context(), "sb:limit:{updates:alice}", hour, time.Hour).Err(); err != nil {

@@ -33,7 +33,7 @@ func (r *rig) everywhere(t testing.TB, text string) string {
 		t.Fatal(err)
 	}
 	for _, name := range tables {
-		if r.count(t, `select count(*) from `+name+` as t where position($1 in t::text) > 0`, text) > 0 {
+		if r.conn.Count(t, `select count(*) from `+name+` as t where position($1 in t::text) > 0`, text) > 0 {
 			found = append(found, name)
 		}
 	}
@@ -80,8 +80,8 @@ func TestAnErasedUserIsForgottenAndEverySumStaysTrue(t *testing.T) {
 	if _, err := r.Freeze(ctx, user, because("user.freeze")); err != nil {
 		t.Fatal(err)
 	}
-	r.exec(t, `insert into board_standings select board_id, 1, user_id, score, order_key, reached_at from scores where user_id = $1 and board_id = 'sum'`, user)
-	r.exec(t, `update boards set closed_at = clock_timestamp() where board_id = 'sum'`)
+	r.conn.Do(t, `insert into board_standings select board_id, 1, user_id, score, order_key, reached_at from scores where user_id = $1 and board_id = 'sum'`, user)
+	r.conn.Do(t, `update boards set closed_at = clock_timestamp() where board_id = 'sum'`)
 	lines, kinds := 0, map[string]int{}
 	if err := r.Export(ctx, user, func(kind string, row json.RawMessage) error {
 		lines++
@@ -122,13 +122,13 @@ func TestAnErasedUserIsForgottenAndEverySumStaysTrue(t *testing.T) {
 			t.Errorf("%q is in %q", text, found)
 		}
 	}
-	if n := r.count(t, `select count(*) from user_score_histories where user_id = $1 and (address is not null or user_agent is not null or signer is not null)`, anonymous); n != 0 {
+	if n := r.conn.Count(t, `select count(*) from user_score_histories where user_id = $1 and (address is not null or user_agent is not null or signer is not null)`, anonymous); n != 0 {
 		t.Errorf("%d rows with an address, an agent or a signer", n)
 	}
-	if n := r.count(t, `select sum(score)::bigint from scores where board_id = 'sum'`); n != 9000 {
+	if n := r.conn.Count(t, `select sum(score)::bigint from scores where board_id = 'sum'`); n != 9000 {
 		t.Errorf("the board's sum is %d, want 9000", n)
 	}
-	if n := r.count(t, `select count(*) from audit_log where target = $1`, scoreboard.AuditUser(anonymous)); n != 2 {
+	if n := r.conn.Count(t, `select count(*) from audit_log where target = $1`, scoreboard.AuditUser(anonymous)); n != 2 {
 		t.Errorf("%d entries of the trail, want the freeze and the erasure", n)
 	}
 	for what, err := range map[string]error{
@@ -142,8 +142,8 @@ func TestAnErasedUserIsForgottenAndEverySumStaysTrue(t *testing.T) {
 	}
 
 	// When its time is over the name goes, too.
-	r.exec(t, `update users set erased_at = erased_at - interval '31 days' where user_id = $1`, user)
-	r.exec(t, `update user_score_histories set recorded_at = recorded_at - interval '2 hours' where user_id = 'bob' and version = 1`)
+	r.conn.Do(t, `update users set erased_at = erased_at - interval '31 days' where user_id = $1`, user)
+	r.conn.Do(t, `update user_score_histories set recorded_at = recorded_at - interval '2 hours' where user_id = 'bob' and version = 1`)
 	if err := r.worker().Tidy(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +151,7 @@ func TestAnErasedUserIsForgottenAndEverySumStaysTrue(t *testing.T) {
 		t.Errorf("the name is in %q after its time", found)
 	}
 	r.verify(t)
-	if n := r.count(t, `select version from user_score_histories where user_id = 'bob' and address is null and user_agent is null`); n != 1 {
+	if n := r.conn.Count(t, `select version from user_score_histories where user_id = 'bob' and address is null and user_agent is null`); n != 1 {
 		t.Errorf("the addresses of version %d are forgotten, want those of the old row alone", n)
 	}
 	if err := record(r, increment(user, 1, "again", "7", "sum")); err != nil {

@@ -103,7 +103,7 @@ func TestAnyMixOfModerationKeepsTheLedgerTrue(t *testing.T) {
 		}
 	})
 	t.Logf("%d runs: %d reversed, %d voids, %d undone, %d refused", runs.Load(), reversed.Load(), voided.Load(), undone.Load(), refused.Load())
-	if n := r.count(t, `select count(*) from scores where empty`); n == 0 || reversed.Load() == 0 || voided.Load() == 0 || undone.Load() == 0 {
+	if n := r.conn.Count(t, `select count(*) from scores where empty`); n == 0 || reversed.Load() == 0 || voided.Load() == 0 || undone.Load() == 0 {
 		t.Error("nothing was emptied, reversed, voided or undone: this proves nothing")
 	}
 }
@@ -140,7 +140,7 @@ func TestTheWorkerTakesAVoidThatItsNodeHasLeft(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n := r.count(t, `select count(*) from reversals`); n == 0 || n == 1200 {
+	if n := r.conn.Count(t, `select count(*) from reversals`); n == 0 || n == 1200 {
 		t.Fatalf("%d reversed: want it in the middle", n)
 	}
 	run, stop := context.WithCancel(ctx)
@@ -163,7 +163,7 @@ func TestTheWorkerTakesAVoidThatItsNodeHasLeft(t *testing.T) {
 	if v := until(scoreboard.VoidDone); v.Reversed != 1200 || v.Todo != 0 || v.Skipped != 0 {
 		t.Errorf("done: %+v", v)
 	}
-	if n := r.count(t, `select coalesce(sum(abs(score)), 0)::bigint from scores`); n != 0 {
+	if n := r.conn.Count(t, `select coalesce(sum(abs(score)), 0)::bigint from scores`); n != 0 {
 		t.Errorf("scores are left: %d", n)
 	}
 	if _, err := r.UndoVoid(ctx, v.ID, why()); err != nil {
@@ -176,7 +176,7 @@ func TestTheWorkerTakesAVoidThatItsNodeHasLeft(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
-	if n := r.count(t, `select sum(score)::bigint from scores`); n != 1200 {
+	if n := r.conn.Count(t, `select sum(score)::bigint from scores`); n != 1200 {
 		t.Errorf("after the undo %d points, want 1200", n)
 	}
 	r.agree(t)

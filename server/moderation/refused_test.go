@@ -20,7 +20,7 @@ func TestWhatCannotBeTakenBack(t *testing.T) {
 		}
 	}
 	// What the archive does: the oldest rows are there no longer.
-	r.exec(t, `delete from user_score_histories where event_text in ('old', 'only')`)
+	r.conn.Do(t, `delete from user_score_histories where event_text in ('old', 'only')`)
 	reverse := func(user scoreboard.UserID, event string) scoreboard.Code {
 		id, err := scoreboard.ParseEventID(user, event)
 		if err != nil {
@@ -30,7 +30,7 @@ func TestWhatCannotBeTakenBack(t *testing.T) {
 		return scoreboard.CodeOf(err)
 	}
 	sums := func() int64 {
-		return r.count(t, `select sum(score)::bigint * 1000 + (select count(*) from user_score_histories) * 10 + (select count(*) from audit_log) from scores`)
+		return r.conn.Count(t, `select sum(score)::bigint * 1000 + (select count(*) from user_score_histories) * 10 + (select count(*) from audit_log) from scores`)
 	}
 	before := sums()
 	for what, got := range map[string]scoreboard.Code{
@@ -49,7 +49,7 @@ func TestWhatCannotBeTakenBack(t *testing.T) {
 		"archived": `update boards set status = 'archived' where board_id = 'other'`,
 		"over":     `update boards set status = 'frozen', closed_at = clock_timestamp() where board_id = 'other'`,
 	} {
-		r.exec(t, closing)
+		r.conn.Do(t, closing)
 		for _, event := range []string{"frozen", "two"} { // one of two boards is enough
 			if got := reverse("carol", event); got != scoreboard.CodeBoardClosed {
 				t.Errorf("event %s of a board that is %s: got %q, want board_closed", event, name, got)
@@ -59,14 +59,14 @@ func TestWhatCannotBeTakenBack(t *testing.T) {
 	if after := sums(); after != before {
 		t.Errorf("the refusals moved something: %d, before %d", after, before)
 	}
-	r.exec(t, `update boards set status = 'active', closed_at = null where board_id = 'other'`)
+	r.conn.Do(t, `update boards set status = 'active', closed_at = null where board_id = 'other'`)
 	if got := reverse("carol", "two"); got != "" {
 		t.Errorf("when the board is open again: got %q", got)
 	}
 	if got := reverse("alice", "new"); got != "" {
 		t.Errorf("a row behind archived ones: got %q", got)
 	}
-	if n := r.count(t, `select score from scores where user_id = 'alice'`); n != 5 {
+	if n := r.conn.Count(t, `select score from scores where user_id = 'alice'`); n != 5 {
 		t.Errorf("alice has %d, want the 5 that are archived", n)
 	}
 }
@@ -99,20 +99,20 @@ func TestAVoidIsUndoneForThirtyDays(t *testing.T) {
 		}
 	}
 	work()
-	if n := r.count(t, `select score from scores where user_id = 'alice'`); n != 0 {
+	if n := r.conn.Count(t, `select score from scores where user_id = 'alice'`); n != 0 {
 		t.Fatalf("alice has %d, want 0", n)
 	}
-	r.exec(t, `update voids set done_at = clock_timestamp() - interval '30 days 1 minute'`)
+	r.conn.Do(t, `update voids set done_at = clock_timestamp() - interval '30 days 1 minute'`)
 	if _, err := r.UndoVoid(ctx, v.ID, why()); scoreboard.CodeOf(err) != scoreboard.CodeGone {
 		t.Errorf("after thirty days: got %v, want gone", err)
 	}
 	if err := r.ForgetVoids(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if n := r.count(t, `select count(*) from void_events`); n != 0 {
+	if n := r.conn.Count(t, `select count(*) from void_events`); n != 0 {
 		t.Errorf("%d events are kept for an undo that is not to be", n)
 	}
-	if n := r.count(t, `select count(*) from reversals`); n != 1 {
+	if n := r.conn.Count(t, `select count(*) from reversals`); n != 1 {
 		t.Errorf("%d reversals, want the one that stays", n)
 	}
 
@@ -123,7 +123,7 @@ func TestAVoidIsUndoneForThirtyDays(t *testing.T) {
 		t.Fatal(err)
 	}
 	work()
-	r.exec(t, `update voids set done_at = clock_timestamp() - interval '29 days 23 hours' where id = $1`, v.ID)
+	r.conn.Do(t, `update voids set done_at = clock_timestamp() - interval '29 days 23 hours' where id = $1`, v.ID)
 	if err := r.ForgetVoids(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func TestAVoidIsUndoneForThirtyDays(t *testing.T) {
 		t.Errorf("before thirty days are over: %v", err)
 	}
 	work()
-	if n := r.count(t, `select score from scores where user_id = 'bob'`); n != 5 {
+	if n := r.conn.Count(t, `select score from scores where user_id = 'bob'`); n != 5 {
 		t.Errorf("bob has %d, want what the void took", n)
 	}
 }

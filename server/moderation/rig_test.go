@@ -9,15 +9,14 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/redis/go-redis/v9"
 
-	"github.com/scoreboard/scoreboard/migrations"
 	"github.com/scoreboard/scoreboard/server/backendtest"
 	"github.com/scoreboard/scoreboard/server/moderation"
 	"github.com/scoreboard/scoreboard/server/ranking"
 	"github.com/scoreboard/scoreboard/server/repair"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
+	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
 func TestMain(m *testing.M) { backendtest.Main(m) }
@@ -28,7 +27,7 @@ var ctx = context.Background()
 // outbox.
 type rig struct {
 	*store.Store
-	conn    *pgx.Conn
+	conn    *backendtest.Conn
 	ranking *ranking.Ranking
 	boards  map[scoreboard.BoardID]scoreboard.Board
 	cursor  scoreboard.Cursor
@@ -36,23 +35,8 @@ type rig struct {
 
 func open(t testing.TB) *rig {
 	t.Helper()
-	url := backendtest.Postgres(t, migrations.Up)
-	s, err := store.Open(ctx, store.Options{URL: url, MaxConns: 8, LockWait: 100 * time.Millisecond, Timeout: 5 * time.Second, Shards: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Close)
-	o, err := redis.ParseURL(backendtest.Redis(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	rdb := redis.NewClient(o)
-	t.Cleanup(func() { _ = rdb.Close() })
-	r := &rig{Store: s, ranking: ranking.New(rdb), boards: map[scoreboard.BoardID]scoreboard.Board{}}
-	if r.conn, err = pgx.Connect(ctx, url); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = r.conn.Close(ctx) })
+	s, conn := storetest.New(t)
+	r := &rig{Store: s, conn: conn, ranking: ranking.New(backendtest.RedisClient(t, backendtest.Redis(t))), boards: map[scoreboard.BoardID]scoreboard.Board{}}
 	for _, b := range []scoreboard.Board{
 		{ID: "sum", Mode: scoreboard.ModeIncrement, Order: scoreboard.OrderHighest},
 		{ID: "other", Mode: scoreboard.ModeIncrement, Order: scoreboard.OrderLowest},
@@ -62,27 +46,12 @@ func open(t testing.TB) *rig {
 	} {
 		b.MinScore, b.MaxScore = -scoreboard.MaxScore, scoreboard.MaxScore
 		r.boards[b.ID] = b
-		r.exec(t, `insert into boards (board_id, family_id, mode, sort_order, min_delta, max_delta) values ($1, $1, $2, $3, -100, 100)`, b.ID, b.Mode, b.Order)
+		r.conn.Do(t, `insert into boards (board_id, family_id, mode, sort_order, min_delta, max_delta) values ($1, $1, $2, $3, -100, 100)`, b.ID, b.Mode, b.Order)
 		if _, err := repair.Rebuild(ctx, s, r.ranking, &b, func(int64) {}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	return r
-}
-
-func (r *rig) exec(t testing.TB, sql string, args ...any) {
-	t.Helper()
-	if _, err := r.conn.Exec(ctx, sql, args...); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func (r *rig) count(t testing.TB, sql string, args ...any) (n int64) {
-	t.Helper()
-	if err := r.conn.QueryRow(ctx, sql, args...).Scan(&n); err != nil {
-		t.Fatal(err)
-	}
-	return n
 }
 
 func why() *scoreboard.AuditEntry {
@@ -110,7 +79,7 @@ func (r *rig) relay(t testing.TB) {
 		if len(page.Rows) == 0 {
 			// Nothing behind a running transaction is shown, whatever database
 			// of the cluster it is in.
-			if r.count(t, `select count(*) from outbox_score_updates where (xid, id) > ($1::text::xid8, $2)`, fmt.Sprint(r.cursor.XID), r.cursor.ID) == 0 {
+			if r.conn.Count(t, `select count(*) from outbox_score_updates where (xid, id) > ($1::text::xid8, $2)`, fmt.Sprint(r.cursor.XID), r.cursor.ID) == 0 {
 				return
 			}
 			time.Sleep(5 * time.Millisecond)

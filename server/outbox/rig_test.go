@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/scoreboard/scoreboard/migrations"
@@ -15,6 +14,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/outbox"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
+	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
 func TestMain(m *testing.M) { backendtest.Main(m) }
@@ -30,22 +30,12 @@ type rig struct {
 func open(t testing.TB) rig {
 	t.Helper()
 	url := backendtest.Postgres(t, migrations.Up)
-	s, err := store.Open(ctx, store.Options{URL: url, MaxConns: 4, LockWait: time.Second, Timeout: 5 * time.Second, Shards: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Close)
-	return rig{s, url}
+	return rig{storetest.Open(t, url, func(o *store.Options) { o.MaxConns, o.LockWait = 4, time.Second }), url}
 }
 
-func (r rig) connect(t testing.TB) *pgx.Conn {
+func (r rig) connect(t testing.TB) *backendtest.Conn {
 	t.Helper()
-	conn, err := pgx.Connect(ctx, r.url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = conn.Close(ctx) })
-	return conn
+	return backendtest.Connect(t, r.url)
 }
 
 // execer is a connection or a transaction.

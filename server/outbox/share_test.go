@@ -144,15 +144,11 @@ func TestAnotherHistoryStopsTheRelayUntilItIsAdopted(t *testing.T) {
 	stop := start(t, options("relay"), r, p)
 	until(t, "published", func() bool { return len(p.published()) == 1 })
 	stop()
-	if _, err := conn.Exec(ctx, `update relay_shards set history = '1/00000001/2', cursor_xid = '9000000000'`); err != nil {
-		t.Fatal(err)
-	}
+	conn.Do(t, `update relay_shards set history = '1/00000001/2', cursor_xid = '9000000000'`)
 	// A row whose transaction id is of the other cluster, far ahead.
-	if _, err := conn.Exec(ctx, `insert into outbox_score_updates
+	conn.Do(t, `insert into outbox_score_updates
     (xid, shard, event_id, user_id, board_id, score, delta, order_key, version, revision, reached_at, recorded_at)
-values ('8000000000', 0, gen_random_uuid(), 'ahead', 'global', 1, 1, -1, 1, 1, clock_timestamp(), clock_timestamp())`); err != nil {
-		t.Fatal(err)
-	}
+values ('8000000000', 0, gen_random_uuid(), 'ahead', 'global', 1, 1, -1, 1, 1, clock_timestamp(), clock_timestamp())`)
 	row(t, conn, "after")
 	start(t, options("relay"), r, p)
 	until(t, "the reason in the status", func() bool {

@@ -24,10 +24,8 @@ func TestPartitionsAreMadeAheadAndWritten(t *testing.T) {
 	if again, err := r.MakePartitions(ctx); err != nil || again != 0 {
 		t.Errorf("made %d more, %v; want none", again, err)
 	}
-	if _, err := conn.Exec(ctx, `insert into outbox_score_updates (shard, event_id, user_id, board_id, score, delta, order_key, version, revision, reached_at, recorded_at)
-select 0, gen_random_uuid(), 'ahead', 'global', 1, 1, -1, 1, 1, t, t from (select clock_timestamp() + interval '2 hours' as t) as x`); err != nil {
-		t.Fatal(err)
-	}
+	conn.Do(t, `insert into outbox_score_updates (shard, event_id, user_id, board_id, score, delta, order_key, version, revision, reached_at, recorded_at)
+select 0, gen_random_uuid(), 'ahead', 'global', 1, 1, -1, 1, 1, t, t from (select clock_timestamp() + interval '2 hours' as t) as x`)
 	var leaf string
 	if err := conn.QueryRow(ctx, `select tableoid::regclass::text from outbox_score_updates where user_id = 'ahead'`).Scan(&leaf); err != nil ||
 		leaf == "outbox_score_updates_default" {
@@ -44,17 +42,11 @@ func TestAPartitionIsDroppedBehindTheSlowestCursor(t *testing.T) {
 	t.Parallel()
 	r := open(t)
 	conn := r.connect(t)
-	exec := func(sql string, args ...any) {
-		t.Helper()
-		if _, err := conn.Exec(ctx, sql, args...); err != nil {
-			t.Fatal(err)
-		}
-	}
-	exec(`select create_outbox_partition(h, h + interval '1 hour') from (
+	conn.Do(t, `select create_outbox_partition(h, h + interval '1 hour') from (
     select date_trunc('hour', clock_timestamp()) - make_interval(hours => n) as h from generate_series(3, 5) as n) as x`)
 	put := func(user string, shard, hours int) {
 		t.Helper()
-		exec(`insert into outbox_score_updates (shard, event_id, user_id, board_id, score, delta, order_key, version, revision, reached_at, recorded_at)
+		conn.Do(t, `insert into outbox_score_updates (shard, event_id, user_id, board_id, score, delta, order_key, version, revision, reached_at, recorded_at)
 select $2, gen_random_uuid(), $1, 'global', 1, 1, -1, 1, 1, t, t from (select date_trunc('hour', clock_timestamp()) - make_interval(hours => $3) as t) as x`, user, shard, hours)
 	}
 	put("published", 0, 5)

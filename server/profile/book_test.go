@@ -6,13 +6,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/scoreboard/scoreboard/migrations"
 	"github.com/scoreboard/scoreboard/server/backendtest"
 	"github.com/scoreboard/scoreboard/server/profile"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
+	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
 func TestMain(m *testing.M) { backendtest.Main(m) }
@@ -32,11 +31,7 @@ func (c counted) Profiles(ctx context.Context, users []scoreboard.UserID) ([]sco
 
 func open(t *testing.T) (*store.Store, counted, func() *profile.Book) {
 	t.Helper()
-	s, err := store.Open(ctx, store.Options{URL: backendtest.Postgres(t, migrations.Up), MaxConns: 4, Shards: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Close)
+	s := storetest.Open(t, backendtest.Postgres(t, migrations.Up), func(o *store.Options) { o.MaxConns = 4 })
 	c := counted{s, make(chan []scoreboard.UserID, 1000)}
 	return s, c, func() *profile.Book {
 		b := profile.NewBook(c, slog.New(slog.DiscardHandler))
@@ -123,22 +118,10 @@ func TestEveryNodeShowsAChange(t *testing.T) {
 
 func TestABannedUserChoosesNoName(t *testing.T) {
 	t.Parallel()
-	url := backendtest.Postgres(t, migrations.Up)
-	s, err := store.Open(ctx, store.Options{URL: url, MaxConns: 2, Shards: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Close)
-	conn, err := pgx.Connect(ctx, url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = conn.Close(ctx) })
+	s, conn := storetest.New(t, func(o *store.Options) { o.MaxConns = 2 })
 	put(t, s, "mallory", "M")
-	if _, err := conn.Exec(ctx, `insert into users (user_id, status) values ('mallory', 'banned')`); err != nil {
-		t.Fatal(err)
-	}
-	err = s.PutProfile(ctx, &scoreboard.Profile{User: "mallory", DisplayName: "Alice"})
+	conn.Do(t, `insert into users (user_id, status) values ('mallory', 'banned')`)
+	err := s.PutProfile(ctx, &scoreboard.Profile{User: "mallory", DisplayName: "Alice"})
 	found, readErr := s.Profiles(ctx, []scoreboard.UserID{"mallory"})
 	if scoreboard.CodeOf(err) != scoreboard.CodeForbidden || readErr != nil || len(found) != 1 || found[0].DisplayName != "M" {
 		t.Errorf("%v, and the profile is %+v (%v); want forbidden, and none changed", err, found, readErr)

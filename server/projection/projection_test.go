@@ -79,13 +79,7 @@ type rig struct {
 func open(t *testing.T) *rig {
 	t.Helper()
 	r := &rig{redis: backendtest.OwnRedis(t), dead: &letters{}, source: make(feed, 64), asked: make(chan scoreboard.BoardID, 64)}
-	o, err := redis.ParseURL(r.redis.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o.DialTimeout, o.MaxRetries = 200*time.Millisecond, -1
-	r.rdb = redis.NewClient(o)
-	t.Cleanup(func() { _ = r.rdb.Close() })
+	r.rdb = backendtest.RedisClient(t, r.redis.URL, func(o *redis.Options) { o.DialTimeout, o.MaxRetries = 200*time.Millisecond, -1 })
 	r.ranking = ranking.New(r.rdb)
 	r.Projection = r.another()
 	if _, err := r.ranking.Mark(ctx, global.ID, "t"); err != nil {

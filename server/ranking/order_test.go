@@ -7,14 +7,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"pgregory.net/rapid"
 
-	"github.com/scoreboard/scoreboard/migrations"
 	"github.com/scoreboard/scoreboard/server/backendtest"
 	"github.com/scoreboard/scoreboard/server/ranking"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
+	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
 // history draws what happens on a board of some mode: scores of few values and
@@ -57,17 +56,7 @@ func history(rt *rapid.T, b *scoreboard.Board, users []string) (told []scoreboar
 // neighbours, lists and totals must agree to the last place.
 func TestRedisOrdersExactlyAsPostgreSQL(t *testing.T) {
 	t.Parallel()
-	url := backendtest.Postgres(t, migrations.Up)
-	conn, err := pgx.Connect(ctx, url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = conn.Close(ctx) })
-	truth, err := store.Open(ctx, store.Options{URL: url, MaxConns: 2, Shards: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(truth.Close)
+	truth, conn := storetest.New(t, func(o *store.Options) { o.MaxConns = 2 })
 	r := connect(t, backendtest.Redis(t))
 
 	users := []string{"a", "a.", "a:", "A", "ab", "b", "B-1", "_", "-", "0", "9", "zz", "z", "@x", "y"}

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/scoreboard/scoreboard/server/backendtest"
@@ -30,12 +29,7 @@ type rig struct {
 
 func connect(t testing.TB, url string) rig {
 	t.Helper()
-	o, err := redis.ParseURL(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rdb := redis.NewClient(o)
-	t.Cleanup(func() { _ = rdb.Close() })
+	rdb := backendtest.RedisClient(t, url)
 	return rig{ranking.New(rdb), rdb}
 }
 
@@ -43,21 +37,8 @@ func connect(t testing.TB, url string) rig {
 // stack, with the board warm and empty.
 func onBoth(t *testing.T, do func(t *testing.T, r rig)) {
 	t.Parallel()
-	t.Run("redis", func(t *testing.T) {
-		t.Parallel()
-		r := connect(t, backendtest.Redis(t))
-		r.warm(t, board)
-		do(t, r)
-	})
-	t.Run("miniredis", func(t *testing.T) {
-		t.Parallel()
-		m := miniredis.NewMiniRedis()
-		m.ClockTTL(true)
-		if err := m.StartAddr("127.0.0.1:0"); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(m.Close)
-		r := connect(t, "redis://"+m.Addr())
+	backendtest.EachRedis(t, func(t *testing.T, url string) {
+		r := connect(t, url)
 		r.warm(t, board)
 		do(t, r)
 	})

@@ -56,17 +56,6 @@ func newPast(t *testing.T, log kept, way broker.Way, rdb *redis.Client) *past {
 	return p
 }
 
-func connect(t *testing.T) *redis.Client {
-	t.Helper()
-	o, err := redis.ParseURL(backendtest.Redis(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	rdb := redis.NewClient(o)
-	t.Cleanup(func() { _ = rdb.Close() })
-	return rdb
-}
-
 // onEachLog runs a test over every transport that keeps something.
 func onEachLog(t *testing.T, do func(t *testing.T, p *past)) {
 	t.Parallel()
@@ -79,11 +68,11 @@ func onEachLog(t *testing.T, do func(t *testing.T, p *past)) {
 		}
 		producer := k.Producer(topic)
 		t.Cleanup(func() { _ = producer.Close() })
-		do(t, newPast(t, k.Log(topic), producer, connect(t)))
+		do(t, newPast(t, k.Log(topic), producer, backendtest.RedisClient(t, backendtest.Redis(t))))
 	})
 	t.Run("streams", func(t *testing.T) {
 		t.Parallel()
-		rdb := connect(t)
+		rdb := backendtest.RedisClient(t, backendtest.Redis(t))
 		s := broker.NewStreams(broker.StreamsOptions{Name: "leaderboard:stream", Group: "group", Shards: 3, Length: 100_000, Batch: 50}, rdb)
 		do(t, newPast(t, s.Log(), s, rdb))
 	})

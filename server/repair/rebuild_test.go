@@ -20,24 +20,10 @@ func TestARebuildUnderTrafficEndsInTheTruth(t *testing.T) {
 	stop := make(chan struct{})
 	var all sync.WaitGroup
 	var at scoreboard.Cursor
-	carry := func() {
-		page, err := r.OutboxPage(ctx, 0, at, 500)
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		var changes []scoreboard.Change
-		for _, row := range page.Rows {
-			changes, at = append(changes, row.Change), row.Cursor
-		}
-		if _, err := r.ranking.Apply(ctx, changes); err != nil {
-			t.Error(err)
-		}
-	}
 	all.Go(func() {
 		for {
 			r.record(t, rand.IntN(60), 15)
-			carry()
+			at = r.relay(t, at)
 			select {
 			case <-stop:
 				return
@@ -51,7 +37,7 @@ func TestARebuildUnderTrafficEndsInTheTruth(t *testing.T) {
 	}
 	close(stop)
 	all.Wait()
-	carry()
+	at = r.relay(t, at)
 	if last.Epoch != first.Epoch+10 {
 		t.Errorf("epoch %d after ten rebuilds from %d", last.Epoch, first.Epoch)
 	}

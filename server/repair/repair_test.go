@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/scoreboard/scoreboard/migrations"
@@ -19,6 +18,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/repair"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
+	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
 func TestMain(m *testing.M) { backendtest.Main(m) }
@@ -29,7 +29,7 @@ type rig struct {
 	*store.Store
 	ranking *ranking.Ranking
 	rdb     *redis.Client
-	conn    *pgx.Conn
+	conn    *backendtest.Conn
 	board   scoreboard.Board
 	events  int
 }
@@ -41,7 +41,7 @@ func open(t *testing.T) *rig {
 
 func openOn(t *testing.T, url string) *rig {
 	t.Helper()
-	r := &rig{rdb: connect(t)}
+	r := &rig{rdb: backendtest.RedisClient(t, backendtest.Redis(t))}
 	r.ranking = ranking.New(r.rdb)
 	r.reopen(t, url)
 	boards, _, err := r.Boards(ctx)
@@ -55,16 +55,8 @@ func openOn(t *testing.T, url string) *rig {
 // reopen connects to the database, which may have been away.
 func (r *rig) reopen(t *testing.T, url string) {
 	t.Helper()
-	s, err := store.Open(ctx, store.Options{URL: url, MaxConns: 6, LockWait: time.Second, Timeout: 5 * time.Second, Shards: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	conn, err := pgx.Connect(ctx, url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Store, r.conn = s, conn
-	t.Cleanup(func() { s.Close(); _ = conn.Close(ctx) })
+	r.Store = storetest.Open(t, url, func(o *store.Options) { o.MaxConns, o.LockWait = 6, time.Second })
+	r.conn = backendtest.Connect(t, url)
 }
 
 // close ends the connections to the database.
@@ -118,11 +110,22 @@ func (r *rig) check(t *testing.T, mend bool) *repair.Verified {
 	return v
 }
 
-func (r *rig) exec(t *testing.T, sql string, args ...any) {
+// relay puts what the outbox has behind a cursor into the ranking.
+func (r *rig) relay(t *testing.T, at scoreboard.Cursor) scoreboard.Cursor {
 	t.Helper()
-	if _, err := r.conn.Exec(ctx, sql, args...); err != nil {
-		t.Fatal(err)
+	page, err := r.OutboxPage(ctx, 0, at, 500)
+	if err != nil {
+		t.Error(err)
+		return at
 	}
+	var changes []scoreboard.Change
+	for _, row := range page.Rows {
+		changes, at = append(changes, row.Change), row.Cursor
+	}
+	if _, err := r.ranking.Apply(ctx, changes); err != nil {
+		t.Error(err)
+	}
+	return at
 }
 
 func kinds(v *repair.Verified) string {
@@ -168,15 +171,15 @@ func TestVerifyFindsEveryKindOfDifferenceAndNothingElse(t *testing.T) {
 	ok(r.rdb.ZAdd(ctx, rank, redis.Z{Score: -2e6, Member: "\x00\x00\x00\x00\x00\x00\x00\x01user8"}).Err())  // beside the right one
 	inRanking := "user15:other ghost:not_in_store user1:not_in_ranking user2:other user3:other user5:ahead user6:behind user7:behind nobody:stray user8:stray"
 	// In the store:
-	r.exec(t, `delete from user_score_histories where user_id = 'user10' and version = 2`)
-	r.exec(t, `update user_score_histories set applied = applied + 1 where user_id = 'user11' and version = 1`)
-	r.exec(t, `delete from user_score_histories where user_id = 'user12'`)
-	r.exec(t, `update user_score_histories set user_id = 'user99' where user_id = 'user13' and version = 3`)
-	r.exec(t, `delete from user_score_histories where user_id = 'user14' and version = 1`) // archived: no difference
+	r.conn.Do(t, `delete from user_score_histories where user_id = 'user10' and version = 2`)
+	r.conn.Do(t, `update user_score_histories set applied = applied + 1 where user_id = 'user11' and version = 1`)
+	r.conn.Do(t, `delete from user_score_histories where user_id = 'user12'`)
+	r.conn.Do(t, `update user_score_histories set user_id = 'user99' where user_id = 'user13' and version = 3`)
+	r.conn.Do(t, `delete from user_score_histories where user_id = 'user14' and version = 1`) // archived: no difference
 	// All of it archived, from before the ledger that is left: no difference
 	// there, but the ranking must say the same time.
-	r.exec(t, `delete from user_score_histories where user_id = 'user15'`)
-	r.exec(t, `update scores set reached_at = now() - interval '3 years' where user_id = 'user15'`)
+	r.conn.Do(t, `delete from user_score_histories where user_id = 'user15'`)
+	r.conn.Do(t, `update scores set reached_at = now() - interval '3 years' where user_id = 'user15'`)
 	inStore := "user10:version_gap user11:sum user12:no_ledger user13:version_gap user99:no_score"
 
 	v := r.check(t, true)
@@ -219,18 +222,7 @@ func TestVerifyIsNotFooledByAPipelineThatIsLate(t *testing.T) {
 	var all sync.WaitGroup
 	all.Go(func() {
 		for at := (scoreboard.Cursor{}); ; time.Sleep(300 * time.Millisecond) { // late
-			page, err := r.OutboxPage(ctx, 0, at, 500)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			var changes []scoreboard.Change
-			for _, row := range page.Rows {
-				changes, at = append(changes, row.Change), row.Cursor
-			}
-			if _, err := r.ranking.Apply(ctx, changes); err != nil {
-				t.Error(err)
-			}
+			at = r.relay(t, at)
 			select {
 			case <-stop:
 				return

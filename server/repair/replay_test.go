@@ -131,7 +131,7 @@ func TestATimeThatIsForgottenIsNotReplayedFromWhatIsLeft(t *testing.T) {
 	}
 	producer := k.Producer(topic)
 	t.Cleanup(func() { _ = producer.Close() })
-	p := newPast(t, k.Log(topic), producer, connect(t))
+	p := newPast(t, k.Log(topic), producer, backendtest.RedisClient(t, backendtest.Redis(t)))
 	began := time.Now()
 	for n := range 10 {
 		p.publish(change(n, 1, int64(n)))
@@ -186,12 +186,9 @@ func TestDeadLettersAreRequeuedOnceAndThoseThatCannotBeStay(t *testing.T) {
 		}
 		return done
 	}
-	waiting := func() (n int) {
+	waiting := func() int64 {
 		t.Helper()
-		if err := r.conn.QueryRow(ctx, `select count(*) from outbox_score_updates`).Scan(&n); err != nil {
-			t.Fatal(err)
-		}
-		return n
+		return r.conn.Count(t, `select count(*) from outbox_score_updates`)
 	}
 	if done := requeue(true); done.Newer != 120 || done.TooOld != 1 || done.Unreadable != 1 || waiting() != 0 {
 		t.Errorf("a dry run: %+v, %d rows in the outbox", *done, waiting())

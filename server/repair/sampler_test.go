@@ -29,8 +29,8 @@ func TestTheSamplerFindsAndMendsDrift(t *testing.T) {
 		t.Fatal(err)
 	}
 	// A board that the ranking does not hold must not stop the walk.
-	r.exec(t, `insert into boards (board_id, family_id, mode, status) values ('gone', 'gone', 'increment', 'archived')`)
-	r.exec(t, `insert into scores (user_id, board_id, score, order_key, version, revision, reached_at, recorded_at)
+	r.conn.Do(t, `insert into boards (board_id, family_id, mode, status) values ('gone', 'gone', 'increment', 'archived')`)
+	r.conn.Do(t, `insert into scores (user_id, board_id, score, order_key, version, revision, reached_at, recorded_at)
 select user_id, 'gone', 1, -1, 1, 1, clock_timestamp(), clock_timestamp() from scores where board_id = 'global'`)
 	s := repair.NewSampler(r.Store, r.ranking, ranking.ErrCold, true, func() bool { return false }, slog.New(slog.DiscardHandler))
 	running, stop := context.WithCancel(ctx)

@@ -10,14 +10,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"go.uber.org/goleak"
 
-	"github.com/scoreboard/scoreboard/migrations"
 	"github.com/scoreboard/scoreboard/server/backendtest"
 	"github.com/scoreboard/scoreboard/server/rollover"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
+	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
 func TestMain(m *testing.M) {
@@ -29,7 +28,7 @@ func TestMain(m *testing.M) {
 type rig struct {
 	*store.Store
 	t    testing.TB
-	conn *pgx.Conn
+	conn *backendtest.Conn
 
 	mu        sync.Mutex
 	refuse    error
@@ -39,17 +38,7 @@ type rig struct {
 
 func newRig(t testing.TB) *rig {
 	t.Helper()
-	url := backendtest.Postgres(t, migrations.Up)
-	s, err := store.Open(t.Context(), store.Options{URL: url, MaxConns: 6, LockWait: time.Second, Timeout: 5 * time.Second, Shards: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Close)
-	conn, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	s, conn := storetest.New(t, func(o *store.Options) { o.MaxConns, o.LockWait = 6, time.Second })
 	return &rig{Store: s, t: t, conn: conn}
 }
 
@@ -112,9 +101,7 @@ func (r *rig) season(name scoreboard.BoardID, users int, ends time.Duration) {
 			r.t.Fatal(o.Err)
 		}
 	}
-	if _, err := r.conn.Exec(r.t.Context(), `update boards set period_end = clock_timestamp() + $2::interval where family_id = $1 and board_id <> family_id`, name, ends); err != nil {
-		r.t.Fatal(err)
-	}
+	r.conn.Do(r.t, `update boards set period_end = clock_timestamp() + $2::interval where family_id = $1 and board_id <> family_id`, name, ends)
 }
 
 // run lets a process of this name work until the test has seen enough.
@@ -211,9 +198,7 @@ func TestADeathAtAnyStepIsMadeGood(t *testing.T) {
 			r.season("season", 5, 0)
 			var copied int64
 			r.run("a", dying{r, at}, func() bool {
-				if err := r.conn.QueryRow(t.Context(), `select count(*) from board_standings`).Scan(&copied); err != nil {
-					t.Fatal(err)
-				}
+				copied = r.conn.Count(t, `select count(*) from board_standings`)
 				return r.state() == "frozen closed t, sealed f over , announced f" && copied >= map[string]int64{"copy": 0, "halfway": 2, "seal": 5}[at]
 			})
 			r.run("b", r, func() bool { return r.state() == "frozen closed t, sealed t over 5, announced t" })
@@ -237,9 +222,8 @@ func TestOneRollsOverAndAnotherTakesOver(t *testing.T) {
 		r.run("second", r, func() bool { return r.state() == "frozen closed t, sealed t over 1, announced t" })
 		return true
 	})
-	var owners int64
-	if err := r.conn.QueryRow(t.Context(), `select count(*) from leases`).Scan(&owners); err != nil || owners != 0 {
-		t.Errorf("%d leases are left, %v", owners, err)
+	if owners := r.conn.Count(t, `select count(*) from leases`); owners != 0 {
+		t.Errorf("%d leases are left", owners)
 	}
 	r.season("other", 1, 0)
 	r.run("third", r, func() bool {
@@ -263,9 +247,7 @@ func TestWhatIsDueIsSaidAndDone(t *testing.T) {
 	if _, err := r.CreateBoard(t.Context(), b, nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.conn.Exec(t.Context(), `delete from boards where board_id like 'daily:%' and period_start > clock_timestamp()`); err != nil {
-		t.Fatal(err)
-	}
+	r.conn.Do(t, `delete from boards where board_id like 'daily:%' and period_start > clock_timestamp()`)
 	roll := rollover.New("a", r, store.NewCatalog(r.Store, slog.New(slog.DiscardHandler)), r, slog.New(slog.DiscardHandler))
 	for _, dry := range []bool{true, true, false} {
 		made, ended, err := roll.Roll(t.Context(), "", dry)

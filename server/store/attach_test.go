@@ -4,13 +4,14 @@ import (
 	"testing"
 
 	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
 // A partition that is attached while a row is on its way into the default one
 // costs a second try, not the increment.
 func TestAPartitionIsAttachedUnderARunningWrite(t *testing.T) {
 	t.Parallel()
-	s, conn := open(t)
+	s, conn := storetest.New(t)
 	record(t, s, increment("alice", 1, "before"))
 	// As after the attach: the default partition refuses the row that was
 	// routed to it, once.
@@ -23,19 +24,15 @@ begin
     return new;
 end $$;
 create trigger refuse_once before insert on outbox_score_updates_default for each row execute function refuse_once()`
-	if _, err := conn.Exec(t.Context(), refuseOnce); err != nil {
-		t.Fatal(err)
-	}
+	conn.Do(t, refuseOnce)
 	if got := record(t, s, increment("alice", 1, "during"))[0]; got.Err != nil || got.Receipts[0].NewScore != 2 || got.Receipts[0].Replayed {
 		t.Errorf("got %+v", got)
 	}
-	if n := count(t, conn, `select last_value from refusals`); n != 2 {
+	if n := conn.Count(t, `select last_value from refusals`); n != 2 {
 		t.Errorf("the row was tried %d times, want 2", n)
 	}
 	// A check that has a name is broken for good.
-	if _, err := conn.Exec(t.Context(), `alter table scores add constraint scores_small check (score < 3)`); err != nil {
-		t.Fatal(err)
-	}
+	conn.Do(t, `alter table scores add constraint scores_small check (score < 3)`)
 	if _, err := s.Record(t.Context(), []scoreboard.Increment{increment("alice", 1, "after")}); err == nil {
 		t.Error("a broken check is recorded")
 	}

@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
 // When a freeze returns, nobody's write is still under way, and none comes
 // after it; and the writers of other boards hardly notice.
 func TestNoWriteAfterAFreezeHasReturned(t *testing.T) {
 	t.Parallel()
-	s, conn := open(t)
+	s, conn := storetest.New(t)
 	create(t, s, boardOf("daily", every(scoreboard.PeriodDaily)))
 	create(t, s, boardOf("arena"))
 	var instance scoreboard.BoardID
@@ -57,12 +58,12 @@ func TestNoWriteAfterAFreezeHasReturned(t *testing.T) {
 		if err != nil || frozen.Status != scoreboard.StatusFrozen {
 			t.Errorf("freeze %s: %+v, %v", c.freeze, frozen, err)
 		}
-		rows := count(t, conn, `select count(*) from user_score_histories where board_id = $1`, c.counted)
+		rows := conn.Count(t, `select count(*) from user_score_histories where board_id = $1`, c.counted)
 		until(t, "a refusal", refused.Load)
 		time.Sleep(100 * time.Millisecond)
 		stop.Store(true)
 		all.Wait()
-		if after := count(t, conn, `select count(*) from user_score_histories where board_id = $1`, c.counted); after != rows || rows == 0 {
+		if after := conn.Count(t, `select count(*) from user_score_histories where board_id = $1`, c.counted); after != rows || rows == 0 {
 			t.Errorf("%s had %d rows when the freeze of %s returned, and %d afterwards", c.counted, rows, c.freeze, after)
 		}
 		if _, err := s.UnfreezeBoard(t.Context(), c.freeze); err != nil {
@@ -72,7 +73,7 @@ func TestNoWriteAfterAFreezeHasReturned(t *testing.T) {
 			t.Errorf("after the unfreeze of %s: %v", c.freeze, o.Err)
 		}
 	}
-	if n := count(t, conn, `select count(*) from user_score_histories g where board_id = 'global'
+	if n := conn.Count(t, `select count(*) from user_score_histories g where board_id = 'global'
 and not exists (select from user_score_histories o where o.user_id = g.user_id and o.event_id = g.event_id and o.board_id <> 'global')`); n != 0 {
 		t.Errorf("%d events were written in half", n)
 	}
@@ -89,7 +90,7 @@ func until(t testing.TB, what string, is func() bool) {
 
 func TestWhatABoardCanBecome(t *testing.T) {
 	t.Parallel()
-	s, conn := open(t)
+	s, conn := storetest.New(t)
 	create(t, s, boardOf("daily", every(scoreboard.PeriodDaily)))
 	create(t, s, boardOf("arena"))
 	var today scoreboard.BoardID
@@ -118,7 +119,7 @@ func TestWhatABoardCanBecome(t *testing.T) {
 			t.Errorf("%s: got %+v, %v", step.what, b, err)
 		}
 	}
-	if n := count(t, conn, `select count(*) from boards where family_id = 'daily' and status = 'archived' and (closed_at is null) = (period_start is null or period_start < clock_timestamp())`); n != 4 {
+	if n := conn.Count(t, `select count(*) from boards where family_id = 'daily' and status = 'archived' and (closed_at is null) = (period_start is null or period_start < clock_timestamp())`); n != 4 {
 		t.Errorf("%d of the family are archived as they should be, want all 4", n)
 	}
 }

@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
+	"github.com/scoreboard/scoreboard/server/backendtest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
+	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
 func boardOf(id scoreboard.BoardID, edit ...func(*scoreboard.Board)) *scoreboard.Board {
@@ -40,7 +40,7 @@ func create(t testing.TB, s *store.Store, b *scoreboard.Board, season ...scorebo
 }
 
 // databaseTime is the time to the database, whose clock decides.
-func databaseTime(t testing.TB, conn *pgx.Conn) (at time.Time) {
+func databaseTime(t testing.TB, conn *backendtest.Conn) (at time.Time) {
 	t.Helper()
 	if err := conn.QueryRow(t.Context(), `select clock_timestamp()`).Scan(&at); err != nil {
 		t.Fatal(err)
@@ -50,7 +50,7 @@ func databaseTime(t testing.TB, conn *pgx.Conn) (at time.Time) {
 
 func TestABoardIsWhatWasAskedFor(t *testing.T) {
 	t.Parallel()
-	s, _ := open(t)
+	s, _ := storetest.New(t)
 	want := boardOf("eu-weekly", func(b *scoreboard.Board) {
 		b.Mode, b.Order, b.Period, b.TimeZone, b.WeekStart = scoreboard.ModeBest, scoreboard.OrderLowest, scoreboard.PeriodWeekly, "Europe/Berlin", time.Sunday
 		b.MinDelta, b.MaxDelta, b.MinScore, b.MaxScore, b.Public, b.Region = -5, 7, -70, 80, false, "eu"
@@ -89,28 +89,24 @@ func TestABoardIsWhatWasAskedFor(t *testing.T) {
 // Migrations add columns to boards: those of an instance are its family's.
 func TestAnInstanceHasEveryRuleOfItsFamily(t *testing.T) {
 	t.Parallel()
-	s, conn := open(t)
-	if _, err := conn.Exec(t.Context(), `alter table boards add column later text default 'default'`); err != nil {
-		t.Fatal(err)
-	}
+	s, conn := storetest.New(t)
+	conn.Do(t, `alter table boards add column later text default 'default'`)
 	family := create(t, s, boardOf("daily", every(scoreboard.PeriodDaily)))
-	if _, err := conn.Exec(t.Context(), `delete from boards where board_id <> family_id; update boards set later = 'set'`); err != nil {
-		t.Fatal(err)
-	}
+	conn.Do(t, `delete from boards where board_id <> family_id; update boards set later = 'set'`)
 	if made, err := s.MakeInstances(t.Context(), family); err != nil || len(made) != 3 {
 		t.Fatalf("made %v, %v", made, err)
 	}
 	if made, err := s.MakeInstances(t.Context(), family); err != nil || len(made) != 0 {
 		t.Errorf("again: made %v, %v", made, err)
 	}
-	if n := count(t, conn, `select count(*) from boards where family_id = 'daily' and later = 'set' and board_id <> family_id`); n != 3 {
+	if n := conn.Count(t, `select count(*) from boards where family_id = 'daily' and later = 'set' and board_id <> family_id`); n != 3 {
 		t.Errorf("%d instances have the rule, want 3", n)
 	}
 }
 
 func TestAnIncrementToAFamilyLandsInTheCurrentInstance(t *testing.T) {
 	t.Parallel()
-	s, conn := open(t)
+	s, conn := storetest.New(t)
 	for _, p := range []scoreboard.Period{scoreboard.PeriodDaily, scoreboard.PeriodWeekly, scoreboard.PeriodMonthly} {
 		create(t, s, boardOf(scoreboard.BoardID(p), every(p), func(b *scoreboard.Board) { b.TimeZone = "Pacific/Chatham" }))
 	}
@@ -129,22 +125,20 @@ func TestAnIncrementToAFamilyLandsInTheCurrentInstance(t *testing.T) {
 			}
 		}
 	}
-	if n := count(t, conn, `select count(*) from scores join boards using (board_id) where period <> 'none'
+	if n := conn.Count(t, `select count(*) from scores join boards using (board_id) where period <> 'none'
 and (board_id = family_id or recorded_at < period_start or recorded_at >= period_end)`); n != 0 {
 		t.Errorf("%d scores stand where their time does not say", n)
 	}
-	if n := count(t, conn, `select count(*) from user_score_histories`); n != 7 {
+	if n := conn.Count(t, `select count(*) from user_score_histories`); n != 7 {
 		t.Errorf("the ledger has %d rows, want 7", n)
 	}
 }
 
 func TestWhereNobodyMadeThePeriodTheWriteDoes(t *testing.T) {
 	t.Parallel()
-	s, conn := open(t)
+	s, conn := storetest.New(t)
 	create(t, s, boardOf("daily", every(scoreboard.PeriodDaily)))
-	if _, err := conn.Exec(t.Context(), `delete from boards where board_id <> family_id`); err != nil {
-		t.Fatal(err)
-	}
+	conn.Do(t, `delete from boards where board_id <> family_id`)
 	if o := record(t, s, increment("alice", 5, "e1", "global", "daily"))[0]; o.Err != nil || o.Receipts[1].NewScore != 5 {
 		t.Errorf("got %+v", o)
 	}
@@ -154,7 +148,7 @@ func TestWhereNobodyMadeThePeriodTheWriteDoes(t *testing.T) {
 // repeat is answered from the one that it was in.
 func TestSeasons(t *testing.T) {
 	t.Parallel()
-	s, conn := open(t, func(o *store.Options) { o.CloseGrace = time.Hour })
+	s, conn := storetest.New(t, func(o *store.Options) { o.CloseGrace = time.Hour })
 	now := databaseTime(t, conn)
 	end := now.Add(1500 * time.Millisecond)
 	family := create(t, s, boardOf("season", every(scoreboard.PeriodSeason)), scoreboard.Span{Name: "one", Start: now.Add(-time.Hour), End: end})
@@ -178,9 +172,7 @@ func TestSeasons(t *testing.T) {
 	if o := record(t, s, early)[0]; scoreboard.CodeOf(o.Err) != scoreboard.CodeBoardClosed {
 		t.Errorf("accepted before the season: got %+v", o)
 	}
-	if _, err := conn.Exec(t.Context(), `select create_board_instance($1, 'season:two', $2, $3)`, family.ID, end, end.Add(time.Hour)); err != nil {
-		t.Fatal(err)
-	}
+	conn.Do(t, `select create_board_instance($1, 'season:two', $2, $3)`, family.ID, end, end.Add(time.Hour))
 	both := record(t, s, increment("alice", 5, "e1", "season"), increment("alice", 7, "e2", "season"))
 	if r := both[0].Receipts; both[0].Err != nil || r[0].Board != "season:one" || !r[0].Replayed || r[0].NewScore != 5 {
 		t.Errorf("the repeat: got %+v", both[0])
@@ -192,15 +184,13 @@ func TestSeasons(t *testing.T) {
 
 func TestAClosedBoardRefusesAndRepeats(t *testing.T) {
 	t.Parallel()
-	s, conn := open(t)
+	s, conn := storetest.New(t)
 	create(t, s, boardOf("daily", every(scoreboard.PeriodDaily)))
 	if o := record(t, s, increment("alice", 5, "e1", "daily"))[0]; o.Err != nil {
 		t.Fatal(o.Err)
 	}
 	for _, which := range []string{`board_id = 'daily'`, `board_id <> family_id`} {
-		if _, err := conn.Exec(t.Context(), `update boards set status = case when `+which+` then 'frozen' else 'active' end where family_id = 'daily'`); err != nil {
-			t.Fatal(err)
-		}
+		conn.Do(t, `update boards set status = case when `+which+` then 'frozen' else 'active' end where family_id = 'daily'`)
 		both := record(t, s, increment("alice", 5, "e1", "daily"), increment("alice", 5, "e2", "global", "daily"))
 		if both[0].Err != nil || !both[0].Receipts[0].Replayed {
 			t.Errorf("%s: the repeat: got %+v", which, both[0])
@@ -209,14 +199,14 @@ func TestAClosedBoardRefusesAndRepeats(t *testing.T) {
 			t.Errorf("%s: got %+v, want board_closed", which, both[1])
 		}
 	}
-	if n := count(t, conn, `select count(*) from user_score_histories`); n != 1 {
+	if n := conn.Count(t, `select count(*) from user_score_histories`); n != 1 {
 		t.Errorf("the ledger has %d rows, want 1", n)
 	}
 }
 
 func TestTheCatalogKnowsABoardThatWasJustMade(t *testing.T) {
 	t.Parallel()
-	s, conn := open(t)
+	s, conn := storetest.New(t)
 	c := store.NewCatalog(s, slog.New(slog.DiscardHandler))
 	if _, err := c.Board(t.Context(), "daily"); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
 		t.Errorf("before: got %v", err)

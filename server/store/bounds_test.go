@@ -6,11 +6,12 @@ import (
 	"testing"
 
 	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
 func TestModes(t *testing.T) {
 	t.Parallel()
-	s, conn := open(t)
+	s, conn := storetest.New(t)
 	createBoard(t, conn, "best", "best", "highest", -100, 100)
 	createBoard(t, conn, "speed", "best", "lowest", 0, 1000)
 	createBoard(t, conn, "latest", "latest", "highest", 0, 1000)
@@ -43,15 +44,15 @@ func TestModes(t *testing.T) {
 		if got.NewScore != want.score || got.Applied != want.applied || !samePrevious || got.Version != int64(i%3+1) {
 			t.Errorf("step %d: got %+v, want %+v", i, got, want)
 		}
-		if n := count(t, conn, `select revision from scores where board_id = $1`, want.board); n != want.revision {
+		if n := conn.Count(t, `select revision from scores where board_id = $1`, want.board); n != want.revision {
 			t.Errorf("step %d: revision %d, want %d", i, n, want.revision)
 		}
 	}
-	if n := count(t, conn, `select count(*) from outbox_score_updates`); n != 6 {
+	if n := conn.Count(t, `select count(*) from outbox_score_updates`); n != 6 {
 		t.Errorf("outbox rows: got %d, want one for each change: 6", n)
 	}
 	// reached_at stays with the score that was reached.
-	if n := count(t, conn, `select count(*) from scores s join user_score_histories h using (user_id, board_id)
+	if n := conn.Count(t, `select count(*) from scores s join user_score_histories h using (user_id, board_id)
 where h.recorded_at = s.reached_at and h.version = case s.board_id when 'latest' then 2 else 3 end`); n != 3 {
 		t.Errorf("reached_at is that of the last change on %d boards, want 3", n)
 	}
@@ -59,7 +60,7 @@ where h.recorded_at = s.reached_at and h.version = case s.board_id when 'latest'
 
 func TestTheEdgeOfTheScore(t *testing.T) {
 	t.Parallel()
-	s, conn := open(t)
+	s, conn := storetest.New(t)
 	createBoard(t, conn, "wide", "increment", "highest", -scoreboard.MaxScore, scoreboard.MaxScore)
 	got := record(t, s, increment("alice", scoreboard.MaxScore, "e1", "wide"), increment("alice", 1, "e2", "wide"),
 		increment("alice", -scoreboard.MaxScore, "e3", "wide"), increment("alice", -scoreboard.MaxScore, "e4", "wide"),
@@ -71,17 +72,17 @@ func TestTheEdgeOfTheScore(t *testing.T) {
 	if want := []scoreboard.Code{"", scoreboard.CodeScoreOutOfRange, "", "", scoreboard.CodeScoreOutOfRange}; !slices.Equal(codes, want) {
 		t.Errorf("got %q, want %q", codes, want)
 	}
-	if n := count(t, conn, `select score from scores`); n != -scoreboard.MaxScore {
+	if n := conn.Count(t, `select score from scores`); n != -scoreboard.MaxScore {
 		t.Errorf("got %d", n)
 	}
 }
 
 func TestRefusedInputLeavesNoRow(t *testing.T) {
 	t.Parallel()
-	s, conn := open(t)
+	s, conn := storetest.New(t)
 	record(t, s, increment("nobody", 5, "e", "nowhere"), increment("greedy", 2_000_000, "e"), increment("zero", 0, "e"))
 	for _, table := range []string{"users", "scores", "user_score_histories", "outbox_score_updates"} {
-		if n := count(t, conn, `select count(*) from `+table); n != 0 {
+		if n := conn.Count(t, `select count(*) from `+table); n != 0 {
 			t.Errorf("%s has %d rows, want none", table, n)
 		}
 	}
@@ -89,11 +90,9 @@ func TestRefusedInputLeavesNoRow(t *testing.T) {
 
 func TestABannedUserIsRefused(t *testing.T) {
 	t.Parallel()
-	s, conn := open(t)
+	s, conn := storetest.New(t)
 	record(t, s, increment("alice", 5, "e1"))
-	if _, err := conn.Exec(t.Context(), `update users set status = 'banned' where user_id = 'alice'`); err != nil {
-		t.Fatal(err)
-	}
+	conn.Do(t, `update users set status = 'banned' where user_id = 'alice'`)
 	if o := record(t, s, increment("alice", 5, "e2"))[0]; scoreboard.CodeOf(o.Err) != scoreboard.CodeForbidden {
 		t.Errorf("got %v, want forbidden", o.Err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/ingest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
+	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
 type noRanks struct{}
@@ -29,26 +30,11 @@ func node(t testing.TB, s *store.Store) *ingest.Ingest {
 	return in
 }
 
-// second opens another store on the same database.
-func second(t testing.TB, url string, edit ...func(*store.Options)) *store.Store {
-	t.Helper()
-	o := store.Options{URL: url, MaxConns: 8, LockWait: 100 * time.Millisecond, Timeout: 5 * time.Second, Shards: 1}
-	for _, e := range edit {
-		e(&o)
-	}
-	s, err := store.Open(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Close)
-	return s
-}
-
 // Another session holds alice for longer than any patience; everybody else's
 // increments keep flowing.
 func TestIncrementsFlowWhileAUserIsLocked(t *testing.T) {
 	t.Parallel()
-	s, conn := open(t)
+	s, conn := storetest.New(t)
 	in := node(t, s)
 	record(t, s, increment("alice", 1, "e0"))
 	calm, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -81,7 +67,7 @@ func TestIncrementsFlowWhileAUserIsLocked(t *testing.T) {
 	if p90 > 3*usual+50*time.Millisecond || worst > time.Second+3*usual {
 		t.Errorf("p90 %s, without a lock %s, worst %s: the lane waited for alice", p90, usual, worst)
 	}
-	if n := count(t, conn, `select count(*) from user_score_histories where user_id = 'alice'`); n != 2 {
+	if n := conn.Count(t, `select count(*) from user_score_histories where user_id = 'alice'`); n != 2 {
 		t.Errorf("alice has %d ledger rows, want 2", n)
 	}
 }
@@ -113,9 +99,8 @@ func flow(ctx context.Context, t *testing.T, in *ingest.Ingest, name string) []t
 // 200 callers, two servers, one user.
 func TestTwoHundredCallersOnOneHotUser(t *testing.T) {
 	t.Parallel()
-	var url string
-	s, conn := open(t, func(o *store.Options) { url = o.URL })
-	nodes := []*ingest.Ingest{node(t, s), node(t, second(t, url))}
+	s, conn := storetest.New(t)
+	nodes := []*ingest.Ingest{node(t, s), node(t, storetest.Open(t, conn.URL))}
 	const callers, each = 200, 25
 	var all sync.WaitGroup
 	started := time.Now()
@@ -139,10 +124,10 @@ func TestTwoHundredCallersOnOneHotUser(t *testing.T) {
 	all.Wait()
 	took := time.Since(started)
 	t.Logf("%.0f increments/s on one user: %d callers, two servers", callers*each/took.Seconds(), callers)
-	if n := count(t, conn, `select score from scores where user_id = 'hot' and version = $1`, callers*each); n != callers*each {
+	if n := conn.Count(t, `select score from scores where user_id = 'hot' and version = $1`, callers*each); n != callers*each {
 		t.Errorf("the score is %d, want %d", n, callers*each)
 	}
-	if n := count(t, conn, `select count(*) from user_score_histories where new_score = version and applied = 1`); n != callers*each {
+	if n := conn.Count(t, `select count(*) from user_score_histories where new_score = version and applied = 1`); n != callers*each {
 		t.Errorf("%d ledger rows with the sum so far, want %d", n, callers*each)
 	}
 }

@@ -225,9 +225,12 @@ func (s *Store) ForgetErased(ctx context.Context, user scoreboard.UserID) error 
 // How far it is stands in the database, so that a node goes on where another
 // was.
 func (s *Store) ForgetAddresses(ctx context.Context, keep time.Duration) (more bool, err error) {
+	// Before anything is old enough to be forgotten, the oldest row is looked for
+	// among none: without the bound it was a read of the whole ledger.
 	const forget = `with span as (
-    select coalesce((select done from retention where name = 'addresses'), (select min(recorded_at) from user_score_histories)) as starts,
-        clock_timestamp() - $1::interval as until
+    select coalesce((select done from retention where name = 'addresses'),
+            (select min(recorded_at) from user_score_histories where recorded_at < now() - $1::interval)) as starts,
+        now() - $1::interval as until
 ), piece as (
     select starts, least(starts + interval '1 hour', until) as ends, until from span where starts < until
 ), forgotten as (

@@ -6,18 +6,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
+	"github.com/scoreboard/scoreboard/server/backendtest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
+	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
 // behindProxy opens a store whose connections all pass through a proxy, and a
 // connection of the test's own that does not.
-func behindProxy(t testing.TB, edit ...func(*store.Options)) (*store.Store, *pgx.Conn, *proxy) {
+func behindProxy(t testing.TB, edit ...func(*store.Options)) (*store.Store, *backendtest.Conn, *proxy) {
 	t.Helper()
 	var p *proxy
-	s, conn := open(t, append(edit, func(o *store.Options) {
+	s, conn := storetest.New(t, append(edit, func(o *store.Options) {
 		p = newProxy(t, o.URL)
 		o.URL = p.url
 	})...)
@@ -36,7 +36,7 @@ func faulty(run string) []scoreboard.Increment {
 
 // checkFaulty says whether a batch of faulty was recorded exactly once, and
 // that its outcomes tell so.
-func checkFaulty(t *testing.T, conn *pgx.Conn, run string, got []scoreboard.Outcome) {
+func checkFaulty(t *testing.T, conn *backendtest.Conn, run string, got []scoreboard.Outcome) {
 	t.Helper()
 	for i, want := range []struct {
 		score   scoreboard.Score
@@ -61,10 +61,10 @@ from user_score_histories where user_id = any($1)`
 	if want := "alice 1 5 5, alice 2 12 7, bob 1 3 3"; ledger != want {
 		t.Errorf("%s: the ledger is %s, want %s", run, ledger, want)
 	}
-	if n := count(t, conn, `select count(*) from outbox_score_updates where user_id = any($1)`, users); n != 3 {
+	if n := conn.Count(t, `select count(*) from outbox_score_updates where user_id = any($1)`, users); n != 3 {
 		t.Errorf("%s: %d outbox rows, want 3", run, n)
 	}
-	if n := count(t, conn, `select coalesce(sum(score), 0)::bigint from scores where user_id = any($1)`, users); n != 15 {
+	if n := conn.Count(t, `select coalesce(sum(score), 0)::bigint from scores where user_id = any($1)`, users); n != 15 {
 		t.Errorf("%s: the scores add up to %d, want 15", run, n)
 	}
 }
@@ -75,11 +75,11 @@ func TestAConnectionLostAtEveryStatement(t *testing.T) {
 	t.Parallel()
 	for _, fault := range []struct {
 		name   string
-		strike func(t *testing.T, conn *pgx.Conn, m passing) verdict
+		strike func(t *testing.T, conn *backendtest.Conn, m passing) verdict
 		answer bool
 	}{
-		{"cut on its way to the server", func(*testing.T, *pgx.Conn, passing) verdict { return verdict{cut: true} }, false},
-		{"cut on its way back", func(*testing.T, *pgx.Conn, passing) verdict { return verdict{cut: true} }, true},
+		{"cut on its way to the server", func(*testing.T, *backendtest.Conn, passing) verdict { return verdict{cut: true} }, false},
+		{"cut on its way back", func(*testing.T, *backendtest.Conn, passing) verdict { return verdict{cut: true} }, true},
 		{"backend terminated", terminate, false},
 	} {
 		for _, warm := range []bool{true, false} {
@@ -91,7 +91,7 @@ func TestAConnectionLostAtEveryStatement(t *testing.T) {
 					run := fmt.Sprint(n)
 					if !warm {
 						s.Close()
-						s = again(t, p)
+						s = storetest.Open(t, p.url, func(o *store.Options) { o.MaxConns = 1 })
 					} else {
 						record(t, s, increment("warm", 1, run))
 					}
@@ -130,20 +130,8 @@ func TestAConnectionLostAtEveryStatement(t *testing.T) {
 	}
 }
 
-func again(t *testing.T, p *proxy) *store.Store {
-	t.Helper()
-	s, err := store.Open(t.Context(), store.Options{
-		URL: p.url, MaxConns: 1, LockWait: 100 * time.Millisecond, Timeout: 5 * time.Second, Shards: 1,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Close)
-	return s
-}
-
 // terminate ends the server's side of the connection as an operator would.
-func terminate(t *testing.T, conn *pgx.Conn, m passing) verdict {
+func terminate(t *testing.T, conn *backendtest.Conn, m passing) verdict {
 	if m.backend != 0 {
 		if _, err := conn.Exec(t.Context(), `select pg_terminate_backend($1)`, int32(m.backend)); err != nil {
 			t.Error(err)
@@ -236,13 +224,13 @@ func TestTheClockCrossesTheBoundaryInTheMiddleOfRetries(t *testing.T) {
 	if code := scoreboard.CodeOf(next[2].Err); code != scoreboard.CodeEventConflict {
 		t.Errorf("another payload: got %q, want a conflict", code)
 	}
-	if n := count(t, conn, `select count(*) from user_score_histories`); n != 4 {
+	if n := conn.Count(t, `select count(*) from user_score_histories`); n != 4 {
 		t.Errorf("%d ledger rows, want 4", n)
 	}
-	if n := count(t, conn, `select count(distinct tableoid) from user_score_histories`); n != 2 {
+	if n := conn.Count(t, `select count(distinct tableoid) from user_score_histories`); n != 2 {
 		t.Errorf("the rows lie in %d partitions, want 2 for this test to mean anything", n)
 	}
-	if n := count(t, conn, `select score from scores`); n != 15 {
+	if n := conn.Count(t, `select score from scores`); n != 15 {
 		t.Errorf("the score is %d, want 15", n)
 	}
 }

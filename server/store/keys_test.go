@@ -10,6 +10,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
+	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
 // nodes are two processes that verify signatures over the same store.
@@ -50,12 +51,12 @@ func within(t *testing.T, ring *auth.Keyring, key, secret string, want bool) {
 	t.Fatalf("after 30 s the key is still accepted: %v", !want)
 }
 
-// reach is what the issue grants to a change of a key, on every node.
+// reach is how soon every node must know of a change of a key.
 const reach = 2 * time.Second
 
 func TestARevokedKeyEndsOnEveryNode(t *testing.T) {
 	t.Parallel()
-	s, _ := open(t)
+	s, _ := storetest.New(t)
 	var ahead atomic.Int64
 	a, b := nodesAt(t, s, func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) })
 	scope := &scoreboard.KeyScope{Boards: []scoreboard.BoardID{"arena"}, UserPrefix: "eu:", MaxDelta: 9, PerMinute: 60}
@@ -92,7 +93,7 @@ func TestARevokedKeyEndsOnEveryNode(t *testing.T) {
 
 func TestARotatedKeyHasTwoLiveSecretsAtMost(t *testing.T) {
 	t.Parallel()
-	s, _ := open(t)
+	s, _ := storetest.New(t)
 	a, b := nodes(t, s)
 	if _, err := s.CreateKey(t.Context(), "k1", "game", a.Seal("k1", "s1"), &scoreboard.KeyScope{}, 0); err != nil {
 		t.Fatal(err)
@@ -129,7 +130,7 @@ func TestARotatedKeyHasTwoLiveSecretsAtMost(t *testing.T) {
 
 func TestAKeyExpires(t *testing.T) {
 	t.Parallel()
-	s, _ := open(t)
+	s, _ := storetest.New(t)
 	a, _ := nodes(t, s)
 	k, err := s.CreateKey(t.Context(), "k1", "game", a.Seal("k1", "s1"), &scoreboard.KeyScope{}, 1500*time.Millisecond)
 	if err != nil || k.ExpiresAt == nil {

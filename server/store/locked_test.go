@@ -6,15 +6,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
+	"github.com/scoreboard/scoreboard/server/backendtest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
+	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
 // hold opens a transaction in which sql has been executed, and returns what
 // ends it.
-func hold(t testing.TB, conn *pgx.Conn, sql string, args ...any) (release func()) {
+func hold(t testing.TB, conn *backendtest.Conn, sql string, args ...any) (release func()) {
 	t.Helper()
 	tx, err := conn.Begin(t.Context())
 	if err != nil {
@@ -34,7 +34,7 @@ const lockUser = `select from users where user_id = $1 for update`
 
 func TestALockedUserDoesNotHoldUpTheOthers(t *testing.T) {
 	t.Parallel()
-	s, conn := open(t)
+	s, conn := storetest.New(t)
 	record(t, s, increment("alice", 5, "e1"), increment("zoe", 5, "e1"))
 	release := hold(t, conn, `select from users where user_id in ('alice', 'zoe') for update`)
 	batch := []scoreboard.Increment{
@@ -54,7 +54,7 @@ func TestALockedUserDoesNotHoldUpTheOthers(t *testing.T) {
 			t.Errorf("item %d: got %v, want unavailable", i, got[i].Err)
 		}
 	}
-	if n := count(t, conn, `select count(*) from user_score_histories`); n != 4 {
+	if n := conn.Count(t, `select count(*) from user_score_histories`); n != 4 {
 		t.Errorf("%d ledger rows, want 4: nothing of the locked ones", n)
 	}
 	release()
@@ -67,7 +67,7 @@ func TestALockedUserDoesNotHoldUpTheOthers(t *testing.T) {
 
 func TestABatchOfLockedUsersOnly(t *testing.T) {
 	t.Parallel()
-	s, conn := open(t)
+	s, conn := storetest.New(t)
 	record(t, s, increment("alice", 5, "e1"))
 	release := hold(t, conn, lockUser, "alice")
 	defer release()
@@ -79,7 +79,7 @@ func TestABatchOfLockedUsersOnly(t *testing.T) {
 // Another transaction is creating the user: there is no row to be seen yet.
 func TestAUserInTheMakingDoesNotHoldUpTheOthers(t *testing.T) {
 	t.Parallel()
-	s, conn := open(t)
+	s, conn := storetest.New(t)
 	record(t, s, increment("bob", 1, "e1"))
 	release := hold(t, conn, `insert into users (user_id) values ('alice')`)
 	got := record(t, s, increment("alice", 1, "e1"), increment("bob", 2, "e2"))
@@ -95,7 +95,7 @@ func TestAUserInTheMakingDoesNotHoldUpTheOthers(t *testing.T) {
 // Who waits for a board that is being frozen is no locked user.
 func TestALockedBoardIsWaitedFor(t *testing.T) {
 	t.Parallel()
-	s, conn := open(t)
+	s, conn := storetest.New(t)
 	record(t, s, increment("alice", 1, "e1"))
 	release := hold(t, conn, `select pg_advisory_xact_lock(hashtextextended('global', 0))`)
 	var freed sync.WaitGroup
@@ -149,7 +149,7 @@ func TestACommitThatArrivesLate(t *testing.T) {
 	if got[0].Err != nil || !got[0].Receipts[0].Replayed || got[1].Err != nil || !got[1].Receipts[0].Replayed {
 		t.Errorf("got %+v, want what the late COMMIT wrote", got)
 	}
-	if n := count(t, conn, `select count(*) from user_score_histories`); n != 3 {
+	if n := conn.Count(t, `select count(*) from user_score_histories`); n != 3 {
 		t.Errorf("%d ledger rows, want 3", n)
 	}
 }

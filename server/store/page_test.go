@@ -7,30 +7,27 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
+	"github.com/scoreboard/scoreboard/server/backendtest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
+	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
 var largeBoard = &scoreboard.Board{ID: "large", Family: "large", Order: scoreboard.OrderHighest}
 
 // fillBoard puts n users of few scores and times on the large board.
-func fillBoard(t testing.TB, conn *pgx.Conn, n int) {
+func fillBoard(t testing.TB, conn *backendtest.Conn, n int) {
 	t.Helper()
-	_, err := conn.Exec(t.Context(), `insert into scores (user_id, board_id, score, order_key, version, revision, reached_at, recorded_at, hidden)
+	conn.Do(t, `insert into scores (user_id, board_id, score, order_key, version, revision, reached_at, recorded_at, hidden)
 select 'u' || i, 'large', s, -s, 1, 1, timestamptz '2026-01-01' + make_interval(secs => (i * 7) % 11), clock_timestamp(), i % 50 = 0
 from (select i, (i * 7919) % greatest($1 / 20, 1) as s from generate_series(1, $1) i) u`, n)
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // Counted from milestones a rank is what it is when everybody ahead is counted,
 // and so is all that is numbered by it.
 func TestMilestonesRankAsACountDoes(t *testing.T) {
 	t.Parallel()
-	s, conn := open(t)
+	s, conn := storetest.New(t)
 	const users = 700
 	fillBoard(t, conn, users)
 	ctx := t.Context()
@@ -95,16 +92,14 @@ func TestMilestonesRankAsACountDoes(t *testing.T) {
 // where it is now.
 func TestMilestonesGrowOld(t *testing.T) {
 	t.Parallel()
-	s, conn := open(t)
+	s, conn := storetest.New(t)
 	s.Milestones(10, 20)
 	fillBoard(t, conn, 300)
 	first, err := s.Place(t.Context(), largeBoard, "u7", 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := conn.Exec(t.Context(), `update scores set score = 1000000, order_key = -1000000 where user_id = 'u7'`); err != nil {
-		t.Fatal(err)
-	}
+	conn.Do(t, `update scores set score = 1000000, order_key = -1000000 where user_id = 'u7'`)
 	second, err := s.Place(t.Context(), largeBoard, "u7", 1)
 	if err != nil || second.Rank != 1 || !second.AsOf.Equal(first.AsOf) || second.Neighbours[0].User != "u7" {
 		t.Errorf("got %+v, %v, want it first, as of the same walk %s", second, err, first.AsOf)
@@ -130,7 +125,7 @@ func TestReadsOfALargeBoardReadLittle(t *testing.T) {
 	for name, analyse := range map[string]bool{"never analysed": false, "analysed": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, conn := open(t, func(o *store.Options) { o.MaxConns = 1 })
+			s, conn := storetest.New(t, func(o *store.Options) { o.MaxConns = 1 })
 			const users, questions, k = 20_000, 200, 5
 			fillBoard(t, conn, 10) // plans are made while it is tiny, too
 			for range 10 {
@@ -138,14 +133,10 @@ func TestReadsOfALargeBoardReadLittle(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if _, err := conn.Exec(t.Context(), `truncate scores`); err != nil {
-				t.Fatal(err)
-			}
+			conn.Do(t, `truncate scores`)
 			fillBoard(t, conn, users)
 			if analyse {
-				if _, err := conn.Exec(t.Context(), `analyze scores`); err != nil {
-					t.Fatal(err)
-				}
+				conn.Do(t, `analyze scores`)
 			}
 			s.Milestones(1000, 100)
 			for range questions {

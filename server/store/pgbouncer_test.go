@@ -10,20 +10,14 @@ import (
 	"github.com/scoreboard/scoreboard/server/backendtest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
+	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
 // throughPgBouncer opens a store behind a PgBouncer in transaction mode.
 func throughPgBouncer(t testing.TB) (*store.Store, string) {
 	t.Helper()
 	url := backendtest.Postgres(t, migrations.Up)
-	s, err := store.Open(t.Context(), store.Options{
-		URL: backendtest.PgBouncer(t, url), MaxConns: 12, LockWait: 100 * time.Millisecond, Timeout: 5 * time.Second,
-		Shards: 1, Describe: true,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Close)
+	s := storetest.Open(t, backendtest.PgBouncer(t, url), func(o *store.Options) { o.MaxConns, o.Describe = 12, true })
 	return s, url
 }
 
@@ -82,7 +76,7 @@ func BenchmarkRecord(b *testing.B) {
 				if way == "described, PgBouncer" {
 					s, _ = throughPgBouncer(b)
 				} else {
-					s, _ = open(b, func(o *store.Options) { o.Describe = way == "described" })
+					s, _ = storetest.New(b, func(o *store.Options) { o.Describe = way == "described" })
 				}
 				n := 0
 				for b.Loop() {

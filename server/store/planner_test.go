@@ -9,8 +9,10 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/scoreboard/scoreboard/server/backendtest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
+	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
 // reads is what statements have read of a table and its indexes.
@@ -21,10 +23,10 @@ type reads struct {
 
 // tableReads adds up the partitions of the ledger and of the outbox. Only what
 // backends have reported counts, which a closed one has.
-func tableReads(t *testing.T, conn *pgx.Conn) map[string]reads {
+func tableReads(t *testing.T, conn *backendtest.Conn) map[string]reads {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		if count(t, conn, `select count(*) from pg_stat_activity where datname = current_database()`) == 1 {
+		if conn.Count(t, `select count(*) from pg_stat_activity where datname = current_database()`) == 1 {
 			break
 		}
 		if time.Now().After(deadline) {
@@ -74,18 +76,16 @@ func TestNoPlanReadsMoreThanItWasGiven(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			s, conn := open(t, func(o *store.Options) { o.MaxConns = 1 })
+			s, conn := storetest.New(t, func(o *store.Options) { o.MaxConns = 1 })
 			items, repeats := grow(t, s, c.quiet, c.total, func(n int) {
 				if n == c.analyse {
-					if _, err := conn.Exec(t.Context(), `analyze`); err != nil {
-						t.Fatal(err)
-					}
+					conn.Do(t, `analyze`)
 				}
 			})
 			s.Close()
 			found := tableReads(t, conn)
 			t.Logf("%d increments, %d of them repeats: %+v", items, repeats, found)
-			if n := count(t, conn, `select count(*) from user_score_histories`); n != items-repeats {
+			if n := conn.Count(t, `select count(*) from user_score_histories`); n != items-repeats {
 				t.Fatalf("%d ledger rows, want %d", n, items-repeats)
 			}
 			// A user and a score are found once to be read and once to be
@@ -101,6 +101,34 @@ func TestNoPlanReadsMoreThanItWasGiven(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// What is done each minute, whether there is anything to do or not, reads none of
+// the rows that there are.
+func TestUpkeepReadsNoRows(t *testing.T) {
+	t.Parallel()
+	s, conn := storetest.New(t, func(o *store.Options) { o.MaxConns = 1 })
+	for n := range 3 {
+		if _, err := s.MakePartitions(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if n == 0 {
+			grow(t, s, 0, 5_000, func(int) {})
+		}
+		if _, err := s.DropPartitions(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if more, err := s.ForgetAddresses(t.Context(), 90*24*time.Hour); err != nil || more {
+			t.Fatalf("forget addresses: %v, %v", more, err)
+		}
+	}
+	s.Close()
+	found := tableReads(t, conn)
+	for _, table := range []string{"user_score_histories", "outbox_score_updates"} {
+		if got := found[table]; got.scanned > 0 || got.indexed > 100 {
+			t.Errorf("%s: %d rows by scans and %d by indexes", table, got.scanned, got.indexed)
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
+	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
 // ending is an increment that ends an action.
@@ -29,7 +30,7 @@ func recordOne(t testing.TB, s *store.Store, in scoreboard.Increment) scoreboard
 
 func TestAnActionTokenIsUsedOnce(t *testing.T) {
 	t.Parallel()
-	s, _ := open(t)
+	s, _ := storetest.New(t)
 	if o := recordOne(t, s, ending("alice", "e1", 1)); o.Err != nil {
 		t.Fatal(o.Err)
 	}
@@ -68,14 +69,8 @@ func TestAnActionTokenIsUsedOnce(t *testing.T) {
 
 func TestAnActionTokenIsUsedOnceOverAllNodes(t *testing.T) {
 	t.Parallel()
-	s, conn := open(t)
-	other, err := store.Open(t.Context(), store.Options{
-		URL: conn.Config().ConnString(), MaxConns: 8, LockWait: 5 * time.Second, Timeout: 10 * time.Second, Shards: 1,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(other.Close)
+	s, conn := storetest.New(t)
+	other := storetest.Open(t, conn.URL, func(o *store.Options) { o.LockWait, o.Timeout = 5*time.Second, 10*time.Second })
 	var senders sync.WaitGroup
 	outcomes := make([]scoreboard.Outcome, 16)
 	for i := range outcomes {
@@ -103,7 +98,7 @@ func TestAnActionTokenIsUsedOnceOverAllNodes(t *testing.T) {
 			t.Errorf("got %v", o.Err)
 		}
 	}
-	if n := count(t, conn, `select count(*) from user_score_histories`); n != 1 || done != 1 {
+	if n := conn.Count(t, `select count(*) from user_score_histories`); n != 1 || done != 1 {
 		t.Errorf("got %d receipts and %d ledger rows, want one of each", done, n)
 	}
 }
@@ -111,12 +106,10 @@ func TestAnActionTokenIsUsedOnceOverAllNodes(t *testing.T) {
 // A token that was used by a transaction that did not commit is not used.
 func TestKilledBeforeCommitATokenIsNotBurnt(t *testing.T) {
 	t.Parallel()
-	s, conn := open(t)
+	s, conn := storetest.New(t)
 	exec := func(sql string) {
 		t.Helper()
-		if _, err := conn.Exec(t.Context(), sql); err != nil {
-			t.Fatal(err)
-		}
+		conn.Do(t, sql)
 	}
 	exec(`create function refuse() returns trigger language plpgsql as $$ begin raise 'the disk is gone'; end $$`)
 	exec(`create constraint trigger refuse after insert on used_action_tokens deferrable initially deferred for each row execute function refuse()`)
@@ -131,12 +124,9 @@ func TestKilledBeforeCommitATokenIsNotBurnt(t *testing.T) {
 
 func TestABoardAsksForProofs(t *testing.T) {
 	t.Parallel()
-	s, conn := open(t)
-	_, err := conn.Exec(t.Context(), `insert into boards (board_id, family_id, mode, require_action_token, require_attestation) values
+	s, conn := storetest.New(t)
+	conn.Do(t, `insert into boards (board_id, family_id, mode, require_action_token, require_attestation) values
     ('timed', 'timed', 'increment', true, false), ('vouched', 'vouched', 'increment', false, true)`)
-	if err != nil {
-		t.Fatal(err)
-	}
 	with := func(event, board string, action byte, attested bool) scoreboard.Increment {
 		in := increment("alice", 5, event, scoreboard.BoardID(board))
 		in.Attested = attested
@@ -175,7 +165,7 @@ func TestABoardAsksForProofs(t *testing.T) {
 
 func TestUsedActionTokensAreForgotten(t *testing.T) {
 	t.Parallel()
-	s, conn := open(t)
+	s, conn := storetest.New(t)
 	for i := range 3 {
 		recordOne(t, s, ending("alice", fmt.Sprint("e", i), byte(i+1)))
 	}
@@ -185,7 +175,7 @@ func TestUsedActionTokensAreForgotten(t *testing.T) {
 	if n, err := s.ForgetActionTokens(t.Context(), time.Now().Add(time.Hour), 2); err != nil || n != 2 {
 		t.Errorf("two of three: forgot %d, %v", n, err)
 	}
-	if n := count(t, conn, `select count(*) from used_action_tokens`); n != 1 {
+	if n := conn.Count(t, `select count(*) from used_action_tokens`); n != 1 {
 		t.Errorf("got %d left, want 1", n)
 	}
 }

@@ -10,11 +10,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"pgregory.net/rapid"
 
+	"github.com/scoreboard/scoreboard/server/backendtest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
+	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
 // Boards of the property test, besides those that do not take anything.
@@ -96,14 +97,8 @@ func TestAnyInterleavingAddsUp(t *testing.T) {
 	t.Parallel()
 	var proxies [2]*proxy
 	var stores [2]*store.Store
-	var url string
-	quick := func(o *store.Options) { url, o.LockWait = o.URL, 30*time.Millisecond }
-	_, conn := open(t, quick)
-	killer, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = killer.Close(t.Context()) })
+	_, conn := storetest.New(t, func(o *store.Options) { o.LockWait = 30 * time.Millisecond })
+	killer := backendtest.Connect(t, conn.URL)
 	var killing sync.Mutex
 	kill := func(backend uint32) {
 		killing.Lock()
@@ -113,8 +108,8 @@ func TestAnyInterleavingAddsUp(t *testing.T) {
 		}
 	}
 	for i := range stores {
-		proxies[i] = newProxy(t, url)
-		stores[i] = second(t, proxies[i].url)
+		proxies[i] = newProxy(t, conn.URL)
+		stores[i] = storetest.Open(t, proxies[i].url)
 	}
 	for id, mode := range propertyModes {
 		order := "highest"
@@ -124,9 +119,7 @@ func TestAnyInterleavingAddsUp(t *testing.T) {
 		createBoard(t, conn, string(id), string(mode), order, -100, 100)
 	}
 	createBoard(t, conn, "frozen", "increment", "highest", 1, 100)
-	if _, err := conn.Exec(t.Context(), `update boards set status = 'frozen' where board_id = 'frozen'`); err != nil {
-		t.Fatal(err)
-	}
+	conn.Do(t, `update boards set status = 'frozen' where board_id = 'frozen'`)
 
 	var runs, repeats, conflicts, struck atomic.Int64
 	property := func(rt *rapid.T) {

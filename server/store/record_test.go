@@ -5,42 +5,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"go.uber.org/goleak"
 
-	"github.com/scoreboard/scoreboard/migrations"
 	"github.com/scoreboard/scoreboard/server/backendtest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
+	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
 func TestMain(m *testing.M) {
 	backendtest.Main(m, goleak.IgnoreTopFunction("github.com/jackc/pgx/v5/pgxpool.(*Pool).backgroundHealthCheck"))
-}
-
-// open returns a store over a database of its own, and a connection to look
-// behind it.
-func open(t testing.TB, edit ...func(*store.Options)) (*store.Store, *pgx.Conn) {
-	t.Helper()
-	url := backendtest.Postgres(t, migrations.Up)
-	o := store.Options{
-		URL: url, MaxConns: 8,
-		LockWait: 100 * time.Millisecond, Timeout: 5 * time.Second, Shards: 1,
-	}
-	for _, e := range edit {
-		e(&o)
-	}
-	s, err := store.Open(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Close)
-	conn, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = conn.Close(t.Context()) })
-	return s, conn
 }
 
 func increment(user scoreboard.UserID, delta int64, event string, boards ...scoreboard.BoardID) scoreboard.Increment {
@@ -65,26 +39,15 @@ func record(t testing.TB, s *store.Store, batch ...scoreboard.Increment) []score
 	return outcomes
 }
 
-func count(t testing.TB, conn *pgx.Conn, sql string, args ...any) (n int64) {
+func createBoard(t testing.TB, conn *backendtest.Conn, id, mode, order string, least, most int64) {
 	t.Helper()
-	if err := conn.QueryRow(t.Context(), sql, args...).Scan(&n); err != nil {
-		t.Fatal(err)
-	}
-	return n
-}
-
-func createBoard(t testing.TB, conn *pgx.Conn, id, mode, order string, least, most int64) {
-	t.Helper()
-	_, err := conn.Exec(t.Context(), `insert into boards (board_id, family_id, mode, sort_order, min_delta, max_delta)
+	conn.Do(t, `insert into boards (board_id, family_id, mode, sort_order, min_delta, max_delta)
 values ($1, $1, $2, $3, $4, $5)`, id, mode, order, least, most)
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 func TestABatchKeepsTheOrderOfAUser(t *testing.T) {
 	t.Parallel()
-	s, conn := open(t)
+	s, conn := storetest.New(t)
 	got := record(t, s, increment("alice", 5, "e1"), increment("bob", 1, "e1"), increment("alice", 7, "e2"), increment("alice", 1, "e3"))
 	for i, want := range []struct {
 		score, previous scoreboard.Score
@@ -95,17 +58,17 @@ func TestABatchKeepsTheOrderOfAUser(t *testing.T) {
 			t.Errorf("item %d: got %+v, want %+v", i, got[i], want)
 		}
 	}
-	if n := count(t, conn, `select count(*) from outbox_score_updates`); n != 4 {
+	if n := conn.Count(t, `select count(*) from outbox_score_updates`); n != 4 {
 		t.Errorf("outbox rows: got %d, want one for each change: 4", n)
 	}
-	if n := count(t, conn, `select score from scores where user_id = 'alice' and board_id = 'global' and version = 3 and revision = 3`); n != 13 {
+	if n := conn.Count(t, `select score from scores where user_id = 'alice' and board_id = 'global' and version = 3 and revision = 3`); n != 13 {
 		t.Errorf("alice has %d, want 13", n)
 	}
 }
 
 func TestARepeatGetsTheOriginalReceipt(t *testing.T) {
 	t.Parallel()
-	s, conn := open(t)
+	s, conn := storetest.New(t)
 	first := record(t, s, increment("alice", 5, "e1"))[0].Receipts[0]
 	record(t, s, increment("alice", 7, "e2"))
 	later := increment("alice", 5, "e1")
@@ -122,7 +85,7 @@ func TestARepeatGetsTheOriginalReceipt(t *testing.T) {
 	if in[0].Receipts[0].Replayed || !in[1].Receipts[0].Replayed || in[1].Receipts[0].NewScore != 1 {
 		t.Errorf("a repeat in its own batch: got %+v", in)
 	}
-	if n := count(t, conn, `select count(*) from user_score_histories`); n != 3 {
+	if n := conn.Count(t, `select count(*) from user_score_histories`); n != 3 {
 		t.Errorf("ledger rows: got %d, want 3", n)
 	}
 }
@@ -134,7 +97,7 @@ func sameReceipt(a, b scoreboard.Receipt) bool {
 
 func TestTheSameEventWithAnotherPayloadIsAConflict(t *testing.T) {
 	t.Parallel()
-	s, conn := open(t)
+	s, conn := storetest.New(t)
 	createBoard(t, conn, "other", "increment", "highest", 1, 100)
 	record(t, s, increment("alice", 5, "e1"))
 	withAction := increment("alice", 5, "e1")
@@ -149,14 +112,14 @@ func TestTheSameEventWithAnotherPayloadIsAConflict(t *testing.T) {
 			t.Errorf("item %d: got %q, want %q", i, code, want)
 		}
 	}
-	if n := count(t, conn, `select score from scores where user_id = 'alice' and board_id = 'global'`); n != 14 {
+	if n := conn.Count(t, `select score from scores where user_id = 'alice' and board_id = 'global'`); n != 14 {
 		t.Errorf("alice has %d, want 14", n)
 	}
 }
 
 func TestFiftyTimesAtOnceMovesTheScoreOnce(t *testing.T) {
 	t.Parallel()
-	s, conn := open(t, func(o *store.Options) { o.MaxConns = 20; o.LockWait = 5 * time.Second })
+	s, conn := storetest.New(t, func(o *store.Options) { o.MaxConns = 20; o.LockWait = 5 * time.Second })
 	createBoard(t, conn, "other", "increment", "highest", 1, 100)
 	var all sync.WaitGroup
 	outcomes := make([]scoreboard.Outcome, 50)
@@ -187,20 +150,18 @@ func TestFiftyTimesAtOnceMovesTheScoreOnce(t *testing.T) {
 	if fresh != 1 {
 		t.Errorf("counted %d times, want once", fresh)
 	}
-	if n := count(t, conn, `select sum(score)::bigint from scores`); n != 5 {
+	if n := conn.Count(t, `select sum(score)::bigint from scores`); n != 5 {
 		t.Errorf("the scores are %d, want 5", n)
 	}
 }
 
 func TestSeveralBoardsAreAllOrNothing(t *testing.T) {
 	t.Parallel()
-	s, conn := open(t)
+	s, conn := storetest.New(t)
 	createBoard(t, conn, "small", "increment", "highest", 1, 10)
 	createBoard(t, conn, "speed", "best", "lowest", 0, 1000)
 	createBoard(t, conn, "frozen", "increment", "highest", 1, 10)
-	if _, err := conn.Exec(t.Context(), `update boards set status = 'frozen' where board_id = 'frozen'`); err != nil {
-		t.Fatal(err)
-	}
+	conn.Do(t, `update boards set status = 'frozen' where board_id = 'frozen'`)
 	got := record(t, s,
 		increment("alice", 5, "e1", "global", "small"), increment("alice", 50, "e2", "global", "small"),
 		increment("alice", 5, "e3", "global", "frozen"), increment("alice", 5, "e4", "global", "nowhere"),
@@ -215,19 +176,17 @@ func TestSeveralBoardsAreAllOrNothing(t *testing.T) {
 	if len(got[0].Receipts) != 2 || got[0].Receipts[1].Board != "small" {
 		t.Errorf("receipts: got %+v, want global and small", got[0].Receipts)
 	}
-	if n := count(t, conn, `select count(*) from user_score_histories`); n != 2 {
+	if n := conn.Count(t, `select count(*) from user_score_histories`); n != 2 {
 		t.Errorf("ledger rows: got %d, want 2", n)
 	}
 }
 
 func TestTimeOfAUserNeverGoesBack(t *testing.T) {
 	t.Parallel()
-	s, conn := open(t)
+	s, conn := storetest.New(t)
 	record(t, s, increment("alice", 5, "e1"))
 	// As after a clock that was ahead has been set right.
-	if _, err := conn.Exec(t.Context(), `update users set last_recorded_at = clock_timestamp() + interval '1 hour'`); err != nil {
-		t.Fatal(err)
-	}
+	conn.Do(t, `update users set last_recorded_at = clock_timestamp() + interval '1 hour'`)
 	ahead := record(t, s, increment("alice", 5, "e2"))[0].Receipts[0].RecordedAt
 	next := record(t, s, increment("alice", 5, "e3"))[0].Receipts[0].RecordedAt
 	if ahead.Before(time.Now().Add(50*time.Minute)) || next.Before(ahead) {
@@ -239,12 +198,10 @@ func TestTimeOfAUserNeverGoesBack(t *testing.T) {
 // is never in both.
 func TestARepeatAcrossThePartitionBoundary(t *testing.T) {
 	t.Parallel()
-	s, conn := open(t)
+	s, conn := storetest.New(t)
 	first := record(t, s, increment("alice", 5, "e1"))[0].Receipts[0]
 	// The clock moves a month on: rows of the user go into the next partition.
-	if _, err := conn.Exec(t.Context(), `update users set last_recorded_at = clock_timestamp() + interval '1 month'`); err != nil {
-		t.Fatal(err)
-	}
+	conn.Do(t, `update users set last_recorded_at = clock_timestamp() + interval '1 month'`)
 	again := record(t, s, increment("alice", 5, "e1"), increment("alice", 6, "e1"), increment("alice", 1, "e2"))
 	if again[0].Err != nil || !again[0].Receipts[0].Replayed || !again[0].Receipts[0].RecordedAt.Equal(first.RecordedAt) {
 		t.Errorf("the repeat: got %+v", again[0])
@@ -252,7 +209,7 @@ func TestARepeatAcrossThePartitionBoundary(t *testing.T) {
 	if code := scoreboard.CodeOf(again[1].Err); code != scoreboard.CodeEventConflict {
 		t.Errorf("the conflict: got %q", code)
 	}
-	if n := count(t, conn, `select count(distinct tableoid) from user_score_histories`); n != 2 {
+	if n := conn.Count(t, `select count(distinct tableoid) from user_score_histories`); n != 2 {
 		t.Errorf("the rows lie in %d partitions, want 2 for this test to mean anything", n)
 	}
 	// And back again: a clock that was ahead does not hide what was recorded.

@@ -9,13 +9,14 @@ import (
 
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
+	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
 // The final standings are those of the ranking, ties and all, whoever was
 // interrupted while copying them; and the hash is over just these.
 func TestFinalStandings(t *testing.T) {
 	t.Parallel()
-	s, conn := open(t)
+	s, conn := storetest.New(t)
 	now := databaseTime(t, conn)
 	create(t, s, boardOf("season", every(scoreboard.PeriodSeason)), scoreboard.Span{Name: "one", Start: now.Add(-time.Hour), End: now.Add(time.Hour)})
 	var batch []scoreboard.Increment
@@ -23,9 +24,7 @@ func TestFinalStandings(t *testing.T) {
 		batch = append(batch, increment(scoreboard.UserID(fmt.Sprintf("u%02d", i)), int64(1+i%4), "e", "season"))
 	}
 	record(t, s, batch...)
-	if _, err := conn.Exec(t.Context(), `update scores set hidden = true where user_id = 'u03'`); err != nil {
-		t.Fatal(err)
-	}
+	conn.Do(t, `update scores set hidden = true where user_id = 'u03'`)
 	if _, err := s.CopyStandings(t.Context(), "season:one", 10); scoreboard.CodeOf(err) != scoreboard.CodeConflict {
 		t.Errorf("before it is closed: got %v, want a conflict", err)
 	}
@@ -42,9 +41,7 @@ func TestFinalStandings(t *testing.T) {
 	if b, err = s.FindBoard(t.Context(), b.ID); err != nil || !b.Closed.IsZero() || b.Status != scoreboard.StatusActive {
 		t.Errorf("closed before its end: %+v, %v", b, err)
 	}
-	if _, err := conn.Exec(t.Context(), `update boards set period_end = clock_timestamp() where board_id = 'season:one'`); err != nil {
-		t.Fatal(err)
-	}
+	conn.Do(t, `update boards set period_end = clock_timestamp() where board_id = 'season:one'`)
 	ended, err := s.Endings(t.Context(), "season")
 	if err != nil || len(ended) != 1 || ended[0].Board.ID != "season:one" {
 		t.Fatalf("after its end: %+v, %v", ended, err)
@@ -94,9 +91,7 @@ func TestFinalStandings(t *testing.T) {
 		t.Errorf("the hash is %s, that of the rows %s", e.Board.StandingsHash, got)
 	}
 	// Who is banned later is masked; the rows and the hash stay.
-	if _, err := conn.Exec(t.Context(), `update users set status = 'banned' where user_id = $1`, final[0].User); err != nil {
-		t.Fatal(err)
-	}
+	conn.Do(t, `update users set status = 'banned' where user_id = $1`, final[0].User)
 	if again, masked, err := s.FinalStandings(t.Context(), b.ID, 0, 2); err != nil || again.Board.StandingsHash != e.Board.StandingsHash || masked[0] != final[1] || masked[1] != final[2] {
 		t.Errorf("masked: %+v, %v", masked, err)
 	}
@@ -121,7 +116,7 @@ func TestFinalStandings(t *testing.T) {
 
 func TestASeasonMayBeginWhereThereIsRoom(t *testing.T) {
 	t.Parallel()
-	s, conn := open(t, func(o *store.Options) { o.CloseGrace = time.Minute })
+	s, conn := storetest.New(t, func(o *store.Options) { o.CloseGrace = time.Minute })
 	now := databaseTime(t, conn)
 	create(t, s, boardOf("season", every(scoreboard.PeriodSeason)), scoreboard.Span{Name: "one", End: now.Add(time.Hour)})
 	create(t, s, boardOf("daily", every(scoreboard.PeriodDaily)))
@@ -151,7 +146,7 @@ func TestASeasonMayBeginWhereThereIsRoom(t *testing.T) {
 			t.Errorf("%s: got %v, %v", c.what, ended, err)
 		}
 	}
-	if n := count(t, conn, `select count(*) from boards a join boards b on a.period_end = b.period_start where a.board_id = 'season:one' and b.board_id = 'season:two'`); n != 1 {
+	if n := conn.Count(t, `select count(*) from boards a join boards b on a.period_end = b.period_start where a.board_id = 'season:one' and b.board_id = 'season:two'`); n != 1 {
 		t.Error("the second does not begin where the first ends")
 	}
 	if o := record(t, s, increment("alice", 5, "e", "season"))[0]; o.Err != nil || o.Receipts[0].Board != "season:two" {
@@ -161,7 +156,7 @@ func TestASeasonMayBeginWhereThereIsRoom(t *testing.T) {
 
 func TestALeaseIsOnesUntilItRunsOut(t *testing.T) {
 	t.Parallel()
-	s, _ := open(t)
+	s, _ := storetest.New(t)
 	take := func(owner string, life time.Duration, want bool) {
 		t.Helper()
 		if mine, err := s.TakeLease(t.Context(), "l", owner, life); err != nil || mine != want {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
+	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
 // trusting makes a store hold increments to rules.
@@ -34,9 +35,8 @@ func TestRulesHoldUnderConcurrencyAndForEveryNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	trust := &scoreboard.Trust{Rules: rules}
-	var url string
-	one, conn := open(t, trusting(trust), func(o *store.Options) { url = o.URL })
-	two := second(t, url, trusting(trust))
+	one, conn := storetest.New(t, trusting(trust))
+	two := storetest.Open(t, conn.URL, trusting(trust))
 	var all sync.WaitGroup
 	var mu sync.Mutex
 	codes := map[string]map[scoreboard.Code]int{"chop": {}, "find": {}, "rest": {}}
@@ -65,7 +65,7 @@ func TestRulesHoldUnderConcurrencyAndForEveryNode(t *testing.T) {
 	}
 	all.Wait()
 	for name, want := range map[string]int64{"chop": 5, "find": 1, "rest": 1} {
-		if n := count(t, conn, `select count(*) from user_score_histories where action = $1`, name); n != want || codes[name][""] != int(want) || len(codes[name]) != 2 || codes[name][scoreboard.CodeRuleViolated] == 0 {
+		if n := conn.Count(t, `select count(*) from user_score_histories where action = $1`, name); n != want || codes[name][""] != int(want) || len(codes[name]) != 2 || codes[name][scoreboard.CodeRuleViolated] == 0 {
 			t.Errorf("%s: %d recorded, want %d; told %v", name, n, want, codes[name])
 		}
 	}
@@ -88,7 +88,7 @@ func TestAnomalies(t *testing.T) {
 		Size: flag, SizeFactor: 10, Frequency: enforce, Often: scoreboard.Most{N: 20, Per: time.Hour},
 		Amount: flag, Much: scoreboard.Most{N: 500, Per: time.Hour}, Travel: enforce, TravelWindow: time.Hour,
 	}}
-	s, conn := open(t, trusting(trust))
+	s, conn := storetest.New(t, trusting(trust))
 	open := func() (rules []string) {
 		flags, err := s.FlagsOf(t.Context(), "open", "", 0, 100)
 		if err != nil {
@@ -138,15 +138,15 @@ func TestAnomalies(t *testing.T) {
 	if got := open(); !slices.Equal(got, []string{"amount amount x1", "often frequency x2", "size size x1", "travel travel x1"}) {
 		t.Errorf("flagged: %v", got)
 	}
-	if n := count(t, conn, `select count(*) from user_score_histories where user_id = 'often'`); n != 20 {
+	if n := conn.Count(t, `select count(*) from user_score_histories where user_id = 'often'`); n != 20 {
 		t.Errorf("%d recorded, want 20", n)
 	}
-	before := count(t, conn, `select count(*) from flags`)
+	before := conn.Count(t, `select count(*) from flags`)
 	trust.Anomalies = scoreboard.Anomalies{Frequency: scoreboard.AnomalyLog, Often: scoreboard.Most{N: 1, Per: time.Hour}}
 	if o := record(t, s, increment("often", 1, "logged"))[0]; o.Err != nil {
 		t.Errorf("what is logged counts: %v", o.Err)
 	}
-	if n := count(t, conn, `select count(*) from flags`); n != before {
+	if n := conn.Count(t, `select count(*) from flags`); n != before {
 		t.Errorf("what is logged is flagged: %d flags", n)
 	}
 }
@@ -162,17 +162,14 @@ func TestRulesReadTheirWindowsAlone(t *testing.T) {
 		Size: scoreboard.AnomalyFlag, SizeFactor: 10, Frequency: scoreboard.AnomalyFlag, Often: scoreboard.Most{N: 100, Per: time.Minute},
 		Amount: scoreboard.AnomalyFlag, Much: scoreboard.Most{N: 1_000_000, Per: time.Minute},
 	}}
-	var url string
-	s, conn := open(t, func(o *store.Options) { url = o.URL })
+	s, conn := storetest.New(t)
 	record(t, s, action("alice", 1, "first", "kill"))
 	s.Close()
 	// Written and not changed: dead rows would be read, too.
-	if _, err := conn.Exec(t.Context(), `insert into user_score_histories select (jsonb_populate_record(h, jsonb_build_object(
-    'event_id', gen_random_uuid(), 'recorded_at', h.recorded_at - interval '26 hours'))).* from user_score_histories as h, generate_series(1, 3000)`); err != nil {
-		t.Fatal(err)
-	}
+	conn.Do(t, `insert into user_score_histories select (jsonb_populate_record(h, jsonb_build_object(
+    'event_id', gen_random_uuid(), 'recorded_at', h.recorded_at - interval '26 hours'))).* from user_score_histories as h, generate_series(1, 3000)`)
 	before := tableReads(t, conn)["user_score_histories"]
-	s = second(t, url, trusting(trust))
+	s = storetest.Open(t, conn.URL, trusting(trust))
 	const events = 20
 	for i := range events {
 		record(t, s, action("alice", 1, fmt.Sprint("new", i), "kill"))
@@ -208,7 +205,7 @@ func BenchmarkRules(b *testing.B) {
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			trust := &scoreboard.Trust{}
-			s, conn := open(b, trusting(trust))
+			s, conn := storetest.New(b, trusting(trust))
 			n := 0
 			batch := func() []scoreboard.Increment {
 				items := make([]scoreboard.Increment, size)
@@ -224,9 +221,7 @@ func BenchmarkRules(b *testing.B) {
 			for _, sql := range []string{
 				`update user_score_histories set recorded_at = recorded_at - interval '10 minutes'`, `vacuum analyze user_score_histories`,
 			} {
-				if _, err := conn.Exec(b.Context(), sql); err != nil {
-					b.Fatal(err)
-				}
+				conn.Do(b, sql)
 			}
 			trust.Rules, trust.Anomalies = c.trust.Rules, c.trust.Anomalies
 			before := n

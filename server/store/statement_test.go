@@ -8,11 +8,12 @@ import (
 
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
+	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
 func TestAStatementHasEveryEventOnceOverItsPages(t *testing.T) {
 	t.Parallel()
-	s, conn := open(t)
+	s, conn := storetest.New(t)
 	createBoard(t, conn, "speed", "increment", "highest", 1, 100)
 	var want []string
 	for i := range 7 {
@@ -76,11 +77,9 @@ func TestAStatementHasEveryEventOnceOverItsPages(t *testing.T) {
 // Rows that left for the archive are not silently missing.
 func TestAStatementSaysWhatIsArchived(t *testing.T) {
 	t.Parallel()
-	s, conn := open(t)
+	s, conn := storetest.New(t)
 	record(t, s, increment("alice", 1, "old"), increment("bob", 1, "b1"))
-	if _, err := conn.Exec(t.Context(), `delete from user_score_histories where user_id = 'alice'`); err != nil {
-		t.Fatal(err)
-	}
+	conn.Do(t, `delete from user_score_histories where user_id = 'alice'`)
 	only, err := s.Statement(t.Context(), scoreboard.StatementQuery{User: "alice", Limit: 10})
 	if err != nil || len(only.Rows) != 0 || only.ArchivedBefore.IsZero() {
 		t.Errorf("all is archived: got %+v, %v, want no rows and since when", only, err)
@@ -102,15 +101,10 @@ func TestAStatementSaysWhatIsArchived(t *testing.T) {
 // Who has a long history is not read whole for a page of it.
 func TestAStatementReadsWhatItShows(t *testing.T) {
 	t.Parallel()
-	s, conn := open(t, func(o *store.Options) { o.MaxConns = 1 })
-	_, err := conn.Exec(t.Context(), `insert into user_score_histories (user_id, board_id, event_id, payload_hash, delta, applied, new_score, version, recorded_at, source)
+	s, conn := storetest.New(t, func(o *store.Options) { o.MaxConns = 1 })
+	conn.Do(t, `insert into user_score_histories (user_id, board_id, event_id, payload_hash, delta, applied, new_score, version, recorded_at, source)
 select 'u' || n % 10, 'global', gen_random_uuid(), '\x00', 1, 1, n, n, now() - n * interval '1 second', 'api' from generate_series(1, 20000) as n`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := conn.Exec(t.Context(), `analyze user_score_histories`); err != nil {
-		t.Fatal(err)
-	}
+	conn.Do(t, `analyze user_score_histories`)
 	q := scoreboard.StatementQuery{User: "u7", Limit: 10}
 	for range 10 { // also the plan that is kept after five
 		page, err := s.Statement(t.Context(), q)

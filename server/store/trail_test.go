@@ -6,11 +6,12 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
 func TestTheAuditTrailOnlyGrows(t *testing.T) {
 	t.Parallel()
-	s, conn := open(t)
+	s, conn := storetest.New(t)
 	for _, e := range []scoreboard.AuditEntry{
 		{Who: "root", Address: "127.0.0.1", Agent: "sbctl", RequestID: "r1", Action: "user.ban", Target: "user:alice", Reason: "cheats"},
 		{Who: "root", Address: "127.0.0.1", Action: "key.create", Target: "key:k1", Detail: json.RawMessage(`{"name": "game"}`)},

@@ -61,12 +61,16 @@ func scanVoid(row pgx.Row) (*scoreboard.Void, error) {
 	return v, err
 }
 
-// CreateVoid begins a void, which a node with the role maintenance works off.
+// CreateVoid begins a void, which a node with the role maintenance works off; a
+// not_found where there is nothing to take back.
 func (s *Store) CreateVoid(ctx context.Context, sender scoreboard.Sender, why *scoreboard.AuditEntry) (v *scoreboard.Void, err error) {
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		v, err = scanVoid(tx.QueryRow(ctx, `insert into voids (key_id, address, starts, ends, reason, who)
-values (nullif($1, ''), nullif($2, ''), $3, $4, $5, $6) returning `+voidColumns,
-			sender.KeyID, sender.Address, sender.From, sender.To, why.Reason, why.Who))
+		v, err = scanVoid(tx.QueryRow(ctx, `insert into voids (starts, ends, key_id, address, reason, who)
+select $1, $2, nullif($3, ''), nullif($4, ''), $5, $6 where exists (select `+sqlSent+`) returning `+voidColumns,
+			sender.From, sender.To, sender.KeyID, sender.Address, why.Reason, why.Who))
+		if errors.Is(err, pgx.ErrNoRows) {
+			return scoreboard.Errorf(scoreboard.CodeNotFound, "nothing that still counts was sent by %s in this time", sender.KeyID+sender.Address)
+		}
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,69 @@
+package moderation_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// What came from one address is taken back, whoever has signed it. Its receipts
+// stay, and say so; where nothing is left, no void begins.
+func TestAVoidOfAnAddress(t *testing.T) {
+	t.Parallel()
+	r := open(t)
+	theirs, others := increment("alice", 5, "theirs", "7", "sum"), increment("bob", 9, "theirs", "8", "sum")
+	others.Address = theirs.Address
+	for _, in := range []scoreboard.Increment{theirs, others, increment("alice", 6, "own", "8", "sum")} {
+		if err := record(r, in); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sender := scoreboard.Sender{Address: theirs.Address, From: time.Now().Add(-time.Hour), To: time.Now()}
+	if p, err := r.PreviewVoid(ctx, sender); err != nil || p.Events != 2 || p.Users != 2 {
+		t.Fatalf("preview: %+v, %v", p, err)
+	}
+	v, err := r.CreateVoid(ctx, sender, why())
+	if err != nil {
+		t.Fatal(err)
+	}
+	receipt := func(reversed bool) {
+		t.Helper()
+		out, err := r.Record(ctx, []scoreboard.Increment{theirs})
+		if err != nil || out[0].Err != nil {
+			t.Fatal(err, out)
+		}
+		if got := out[0].Receipts[0]; !got.Replayed || got.Reversed != reversed || got.NewScore != 5 || got.Applied != 5 {
+			t.Errorf("its receipt: got %+v, want that of then, reversed %t", got, reversed)
+		}
+	}
+	r.work(t)
+	receipt(true)
+	if n := r.conn.Count(t, `select sum(score)::bigint from scores`); n != 6 {
+		t.Errorf("%d points are left, want the 6 of another address", n)
+	}
+	if n := r.conn.Count(t, `select count(*) from user_score_histories where source = 'admin'`); n != 2 {
+		t.Errorf("%d rows of the ledger say so, want one of each event", n)
+	}
+	rows := func() int64 {
+		return r.conn.Count(t, `select (select count(*) from voids) * 100 + (select count(*) from audit_log)`)
+	}
+	before := rows()
+	for what, sender := range map[string]scoreboard.Sender{
+		"the same again": sender, "a key that sent nothing": {KeyID: "none", From: sender.From, To: sender.To},
+		"another time": {KeyID: "8", From: sender.From.Add(-time.Hour), To: sender.From},
+	} {
+		if _, err := r.CreateVoid(ctx, sender, why()); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
+			t.Errorf("%s: got %v, want not_found", what, err)
+		}
+	}
+	if after := rows(); after != before {
+		t.Errorf("a void of nothing leaves a row: %d, before %d", after, before)
+	}
+	if _, err := r.UndoVoid(ctx, v.ID, why()); err != nil {
+		t.Fatal(err)
+	}
+	r.work(t)
+	receipt(false)
+	r.agree(t)
+}

@@ -1,0 +1,34 @@
+// Package storetest opens stores for tests.
+package storetest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/scoreboard/scoreboard/migrations"
+	"github.com/scoreboard/scoreboard/server/backendtest"
+	"github.com/scoreboard/scoreboard/server/store"
+)
+
+// New opens a store on a database of its own until the test ends, and a
+// connection to look behind it.
+func New(t testing.TB, edit ...func(*store.Options)) (*store.Store, *backendtest.Conn) {
+	t.Helper()
+	url := backendtest.Postgres(t, migrations.Up)
+	return Open(t, url, edit...), backendtest.Connect(t, url)
+}
+
+// Open opens a store on the database at url until the test ends.
+func Open(t testing.TB, url string, edit ...func(*store.Options)) *store.Store {
+	t.Helper()
+	o := store.Options{URL: url, MaxConns: 8, LockWait: 100 * time.Millisecond, Timeout: 5 * time.Second, Shards: 1}
+	for _, e := range edit {
+		e(&o)
+	}
+	s, err := store.Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
