@@ -120,8 +120,8 @@ func (c *Client) PreviewVoid(ctx context.Context, r VoidRequest) (VoidPreview, e
 	return p, err
 }
 
-// CreateVoid begins a void. It is tried once: a second void of the same would
-// find nothing left, but be there.
+// CreateVoid begins a void; a not_found where there is nothing to take back. It is
+// tried once: to a second try the first may have left nothing.
 func (c *Client) CreateVoid(ctx context.Context, r VoidRequest) (Void, error) {
 	var v Void
 	err := c.do(ctx, call{

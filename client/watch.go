@@ -82,7 +82,7 @@ func (c *Client) Watch(ctx context.Context, board string, o WatchOptions) <-chan
 		board = string(scoreboard.GlobalBoard)
 	}
 	w := &watcher{
-		c: c, board: board, limit: o.Limit, confirm: o.Confirm, out: make(chan State, 1),
+		c: c, board: board, limit: o.Limit, streamOnly: o.EventStream, confirm: o.Confirm, out: make(chan State, 1),
 		state: State{Board: board, Connection: Disconnected},
 	}
 	ctx, cancel := context.WithCancel(ctx)

@@ -45,22 +45,25 @@ func leads(user string, by client.Connection) func(client.State) bool {
 func TestWatchByEachConnection(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
+		name       string
 		connection client.Connection
 		hidden     []string
+		options    client.WatchOptions
 	}{
-		{client.WebSocket, nil},
-		{client.SSE, []string{"ws"}},
-		{client.Polling, []string{"ws", "sse"}},
+		{"ws", client.WebSocket, nil, client.WatchOptions{}},
+		{"sse", client.SSE, []string{"ws"}, client.WatchOptions{}},
+		{"sse by choice", client.SSE, nil, client.WatchOptions{EventStream: true}},
+		{"polling", client.Polling, []string{"ws", "sse"}, client.WatchOptions{}},
 	}
 	for _, tc := range cases {
-		t.Run(string(tc.connection), func(t *testing.T) {
+		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			s := clienttest.New(t)
 			for _, kind := range tc.hidden {
 				s.Hide(kind, true)
 			}
 			s.Set(protocol.Entry{UserID: "alice", Score: 5})
-			states := newClient(t, s, options("bob")).Watch(t.Context(), "", client.WatchOptions{})
+			states := newClient(t, s, options("bob")).Watch(t.Context(), "", tc.options)
 			first := wait(t, states, "the snapshot", leads("alice", tc.connection))
 			if first.Board != "global" || first.Epoch != 1 || first.HeardAt.IsZero() || first.Reconnects != 0 {
 				t.Errorf("first state: got %+v", first)

@@ -1,6 +1,7 @@
 package loadgen
 
 import (
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -66,14 +67,29 @@ func missed(r *Report) []string {
 	return names
 }
 
+// So is one whose frames take the way of the stale ones, but no time.
 func TestAnHonestServerIsAccepted(t *testing.T) {
 	t.Parallel()
-	r := accept(t, newLiar(t, &liar{}).URL, 100, 3*time.Second, nil)
-	if r.Verdict != report.Scaled || len(missed(r)) > 0 {
-		t.Errorf("got %s, missed %v, errors %v, notes %v, measured %v", r.Verdict, missed(r), r.Errors, r.Notes, r.Measured)
-	}
-	if n := r.Freshness["redis"].N; n < 8 || r.Freshness["client"].N < 16 {
-		t.Errorf("got %d and %d samples of freshness", n, r.Freshness["client"].N)
+	for name, l := range map[string]*liar{"honest": {}, "hardly late": {stale: time.Nanosecond}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := accept(t, newLiar(t, l).URL, 100, 3*time.Second, nil)
+			if r.Verdict != report.Scaled || len(missed(r)) > 0 {
+				t.Errorf("got %s, missed %v, errors %v, notes %v, measured %v", r.Verdict, missed(r), r.Errors, r.Notes, r.Measured)
+			}
+			if n := r.Freshness["redis"].N; n < 8 || r.Freshness["client"].N < 16 {
+				t.Errorf("got %d and %d samples of freshness", n, r.Freshness["client"].N)
+			}
+			kinds := map[string]int{}
+			for _, seen := range l.back.Seen() {
+				if strings.HasPrefix(seen.Path, "/v1/realtime/leaderboard") {
+					kinds[kindOf(&http.Request{Header: seen.Header})]++
+				}
+			}
+			if kinds["ws"] != 1 || kinds["sse"] != 1 {
+				t.Errorf("got the streams %v, want one of each kind", kinds)
+			}
+		})
 	}
 }
 
@@ -96,6 +112,8 @@ func TestLiesAreFoundOut(t *testing.T) {
 		"counts repeats anew":       {liar: &liar{replay: true}, must: []string{"doubled", "replays.rejected"}, may: []string{"top.correct", "me.correct", "errors"}},
 		"answers before it stores":  {liar: &liar{early: 300 * time.Millisecond}, plan: once, must: []string{"acks.recorded"}},
 		"pushes stale frames":       {liar: &liar{stale: 4 * time.Second}, must: []string{"freshness.client.p95"}},
+		"is stale by WebSocket":     {liar: &liar{stale: 4 * time.Second, staleBy: "ws"}, must: []string{"freshness.client.p95"}},
+		"is stale by SSE":           {liar: &liar{stale: 4 * time.Second, staleBy: "sse"}, must: []string{"freshness.client.p95"}},
 		"does not check signatures": {liar: &liar{forged: true}, plan: func(p *Plan) { p.Forged = 0.05 }, must: []string{"signatures.rejected"}, may: []string{"errors"}},
 		"numbers the top wrongly":   {liar: &liar{change: onlyOn("/v1/leaderboard/top", `"rank":2,`, `"rank":3,`)}, must: []string{"top.correct"}},
 		"tells players a wrong rank": {
@@ -219,6 +237,7 @@ func TestARowOfTheLedgerTells(t *testing.T) {
 	for name, change := range map[string]func(*protocol.Receipt){
 		"no score before": func(r *protocol.Receipt) { r.PreviousScore = nil },
 		"another sum":     func(r *protocol.Receipt) { r.NewScore++ },
+		"another delta":   func(r *protocol.Receipt) { r.Applied++ },
 		"no version":      func(r *protocol.Receipt) { r.Version = 0 },
 		"no time":         func(r *protocol.Receipt) { r.RecordedAt = time.Time{} },
 	} {

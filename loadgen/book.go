@@ -84,8 +84,8 @@ func (b *book) enter(e event, status int, failure string, a answer) (problem str
 		}
 		return b.judge(&b.forged, status == http.StatusUnauthorized, said)
 	case record.Conflict:
-		if !known && good || status == 0 || status >= 500 {
-			break // its increment was not counted before, or there is no answer to judge
+		if !known && good || status == 0 || status == http.StatusTooManyRequests || status >= 500 {
+			break // its increment was not counted before, or nobody looked at it
 		}
 		return b.judge(&b.conflict, status == http.StatusConflict && string(a.code) == "event_conflict", said)
 	}

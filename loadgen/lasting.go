@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
+	"net/http"
 	"strings"
 	"sync"
 	"time"
@@ -25,6 +27,9 @@ type lasting struct {
 
 // renewedLife is how long a renewed token is asked for.
 const renewedLife = time.Hour
+
+// renewAgain is how long after a renewal that broke the next is tried.
+const renewAgain = time.Second
 
 func newLasting(token string, mint func(context.Context, string, client.TokenRequest) (client.Token, error)) *lasting {
 	l := &lasting{mint: mint, token: token}
@@ -62,8 +67,14 @@ func (l *lasting) Token(ctx context.Context) (string, error) {
 		return l.token, nil
 	}
 	t, err := l.mint(ctx, l.token, l.request)
-	if err != nil {
-		l.renewAt = time.Time{}
+	var e *client.Error
+	switch {
+	case err == nil:
+	case errors.As(err, &e) && e.Status >= 400 && e.Status < 500 && e.Status != http.StatusTooManyRequests:
+		l.renewAt = time.Time{} // nobody mints here
+		return l.token, nil
+	default:
+		l.renewAt = time.Now().Add(renewAgain)
 		return l.token, ctx.Err()
 	}
 	l.token = t.Token

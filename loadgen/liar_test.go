@@ -16,8 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gorilla/websocket"
-
 	"github.com/scoreboard/scoreboard/client"
 	"github.com/scoreboard/scoreboard/client/clienttest"
 	"github.com/scoreboard/scoreboard/server/protocol"
@@ -35,19 +33,20 @@ type liar struct {
 	seen    atomic.Int64 // increments of the load
 	players atomic.Int64 // updates of the player
 
-	stall  func(since time.Duration) time.Duration // how long a request waits
-	lose   int64                                   // every so manieth
-	before int64                                   // increments that it has seen before, so that it need not see many
-	double int64
-	replay bool          // repeats count anew
-	early  time.Duration // answers so long before it stores
-	stale  time.Duration // frames come so late
-	forged bool          // signatures are not checked
-	mute   bool          // tells nobody's score
-	keeps  bool          // records what it refuses
-	lax    bool          // takes another delta for an event that it knows
-	free   bool          // players are not limited
-	hides  string        // a family of metrics
+	stall   func(since time.Duration) time.Duration // how long a request waits
+	lose    int64                                   // every so manieth
+	before  int64                                   // increments that it has seen before, so that it need not see many
+	double  int64
+	replay  bool          // repeats count anew
+	early   time.Duration // answers so long before it stores
+	stale   time.Duration // frames come so late
+	staleBy string        // on this kind of stream, ws or sse; on both where it is empty
+	forged  bool          // signatures are not checked
+	mute    bool          // tells nobody's score
+	keeps   bool          // records what it refuses
+	lax     bool          // takes another delta for an event that it knows
+	free    bool          // players are not limited
+	hides   string        // a family of metrics
 	// change is what becomes of an answer that is not to an increment.
 	change func(path, body string) string
 	// loadOnly spares what is beside the load the stall.
@@ -92,7 +91,7 @@ func (l *liar) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 				_, _ = io.WriteString(w, "# TYPE "+f+" gauge\n")
 			}
 		}
-	case r.URL.Path == "/v1/realtime/leaderboard" && l.stale > 0:
+	case r.URL.Path == "/v1/realtime/leaderboard" && l.stale > 0 && (l.staleBy == "" || l.staleBy == kindOf(r)):
 		l.delayed(w, r)
 	case l.mute && strings.HasSuffix(r.URL.Path, "/score"):
 		http.Error(w, "", http.StatusForbidden)
@@ -196,55 +195,5 @@ func (l *liar) increment(w http.ResponseWriter, r *http.Request, in protocol.Inc
 		_, _ = io.WriteString(w, strings.ReplaceAll(answer.Body.String(), in.EventID, id))
 	default:
 		l.pass(w, r, body)
-	}
-}
-
-// delayed carries frames to a WebSocket, late.
-func (l *liar) delayed(w http.ResponseWriter, r *http.Request) {
-	header := http.Header{"Authorization": r.Header["Authorization"]}
-	back, res, err := websocket.DefaultDialer.DialContext(r.Context(), "ws"+strings.TrimPrefix(l.back.URL, "http")+r.URL.RequestURI(), header)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadGateway)
-		return
-	}
-	defer res.Body.Close()
-	defer back.Close()
-	front, err := (&websocket.Upgrader{}).Upgrade(w, r, nil)
-	if err != nil {
-		return
-	}
-	defer front.Close()
-	go func() {
-		for { // the client says nothing but that it leaves
-			if _, _, err := front.ReadMessage(); err != nil {
-				_ = back.Close()
-				return
-			}
-		}
-	}()
-	type late struct {
-		at      time.Time
-		message []byte
-	}
-	frames := make(chan late, 10_000)
-	l.later.Go(func() {
-		defer close(frames)
-		for {
-			_, message, err := back.ReadMessage()
-			if err != nil {
-				return
-			}
-			frames <- late{time.Now().Add(l.stale), message}
-		}
-	})
-	first := true
-	for f := range frames {
-		if !first { // the snapshot on joining is true
-			time.Sleep(time.Until(f.at))
-		}
-		first = false
-		if front.WriteMessage(websocket.TextMessage, f.message) != nil {
-			_ = back.Close()
-		}
 	}
 }

@@ -12,16 +12,16 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"go.uber.org/goleak"
 
 	"github.com/scoreboard/scoreboard/client/clienttest"
 	"github.com/scoreboard/scoreboard/loadgen/pace"
 	"github.com/scoreboard/scoreboard/loadgen/record"
 	"github.com/scoreboard/scoreboard/loadgen/report"
+	"github.com/scoreboard/scoreboard/server/backendtest"
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { backendtest.Main(m) }
 
 // load are the options of a plain load: what is due falls due in a second, and
 // then one more, which leaves time for what a busy machine was late with.

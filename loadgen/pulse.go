@@ -35,6 +35,7 @@ type pulse struct {
 	users    []string
 	watchers []*client.Client // a user each
 	local    bool             // one clock tells the server's time and ours
+	skew     skew             // where it does not
 	sample   func(where string, at time.Time, took time.Duration)
 
 	redis   *sights
@@ -93,7 +94,7 @@ func (p *pulse) origin() string {
 	if p.local {
 		return "freshness runs from recorded_at: the server is on this machine and has its clock"
 	}
-	return "freshness runs from when an increment was sent, which is longer: the server has another clock"
+	return "freshness runs from recorded_at, made this machine's time by the quickest of the last increments: the server has another clock"
 }
 
 // run watches, polls and steps until ctx ends, and then waits for what was
@@ -147,7 +148,7 @@ func (p *pulse) step(ctx context.Context, user string, after time.Duration) {
 		if err == nil {
 			at := receipt.RecordedAt
 			if !p.local {
-				at = sent
+				at = p.skew.ours(sent, at)
 			}
 			p.redis.committed(user, receipt.NewScore, at)
 			for _, s := range p.clients {

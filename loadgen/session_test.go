@@ -1,6 +1,8 @@
 package loadgen
 
 import (
+	"cmp"
+	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -9,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client"
 	"github.com/scoreboard/scoreboard/client/clienttest"
 	"github.com/scoreboard/scoreboard/deploy"
 	"github.com/scoreboard/scoreboard/loadgen/record"
@@ -16,38 +19,47 @@ import (
 )
 
 // A run outlives the token that it was given, where the server renews it.
-func TestATokenThatEndsInTheMiddleIsRenewed(t *testing.T) {
+func TestARunOutlivesItsToken(t *testing.T) {
 	t.Parallel()
-	s := clienttest.New(t)
-	o := load(t, s.URL, "20/6s", nil)
-	o.Server.Token = clienttest.TokenFor("root", "score:update score:admin", 4*time.Second)
-	session, err := newSession(t.Context(), &o)
-	if err != nil {
-		t.Fatal(err)
+	r := accept(t, newLiar(t, &liar{}).URL, 50, 6*time.Second, func(o *Options) {
+		o.Server.Token = clienttest.TokenFor("root", "score:update score:admin", 5*time.Second)
+	})
+	if r.Verdict != report.Scaled || len(missed(r)) > 0 {
+		t.Errorf("got %s, missed %v, errors %v, notes %v", r.Verdict, missed(r), r.Errors, r.Notes)
 	}
-	defer session.close()
-	first, err := session.given.Token(t.Context())
-	if err != nil || first != o.Server.Token {
-		t.Fatalf("got another token at once, %v", err)
-	}
-	deadline := time.Now().Add(20 * time.Second)
-	for {
-		now, err := session.given.Token(t.Context())
-		if err != nil {
-			t.Fatal(err)
+}
+
+// A renewal that broke is tried again; one that was refused is not.
+func TestARenewalIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		broke error
+		asked int
+		token string
+	}{
+		"broke":          {&client.Error{}, 2, "new"},
+		"overloaded":     {&client.Error{Status: 503}, 2, "new"},
+		"not ours to do": {&client.Error{Status: 403}, 1, ""},
+	} {
+		asked := 0
+		l := newLasting(clienttest.TokenFor("u", "score:update", time.Minute), func(context.Context, string, client.TokenRequest) (client.Token, error) {
+			if asked++; asked == 1 {
+				return client.Token{}, c.broke
+			}
+			return client.Token{Token: "new", ExpiresAt: time.Now().Add(time.Hour)}, nil
+		})
+		first := l.token
+		for range 3 {
+			if !l.renewAt.IsZero() && asked < 2 {
+				l.renewAt = time.Now().Add(-time.Second) // its time has come
+			}
+			if _, err := l.Token(t.Context()); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
 		}
-		if now != first {
-			break
+		if want := cmp.Or(c.token, first); l.token != want || asked != c.asked {
+			t.Errorf("%s: asked %d times, got %q", name, asked, l.token)
 		}
-		if time.Now().After(deadline) {
-			t.Fatal("it was never renewed")
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
-	time.Sleep(time.Until(time.Now().Add(2 * time.Second))) // the first has ended
-	var tick record.Tick
-	if session.look(t.Context(), &tick); session.given.ends.Before(time.Now().Add(time.Minute)) {
-		t.Errorf("the new one ends at %v", session.given.ends)
 	}
 }
 

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"net"
-	"net/url"
 	"os"
 	"runtime"
 	"strconv"
@@ -99,7 +97,7 @@ E (reads beside writes), and full (A, B and C at once, at A's load).`,
 	flags.IntVar(&rate, "rate", 0, "increments a second (default the profile's)")
 	flags.DurationVar(&lasts, "duration", 0, "how long (default the profile's)")
 	flags.IntVar(&users, "users", 0, "how many users (default the profile's)")
-	flags.StringVar(&ops, "ops", "", "the server's address of operations (default the server's host, port 8081)")
+	flags.StringVar(&ops, "ops", "", opsHelp)
 	flags.StringVar(&prometheus, "prometheus", "", "a Prometheus that must have loaded the alert rules (default they are not judged)")
 	flags.StringVar(&redis, "redis", "", "URL of the server's Redis, to see what arrives there (default through the API)")
 	flags.StringVar(&shard, "shard", "", "the part of the load that this generator plays, such as 2/5")
@@ -112,15 +110,6 @@ E (reads beside writes), and full (A, B and C at once, at A's load).`,
 // chaosShare is the share of repeats in the same moment, and of requests that
 // are cut off.
 const chaosShare = 0.02
-
-// opsOf is where a server shows its metrics if nobody moved them.
-func opsOf(server string) string {
-	u, err := url.Parse(server)
-	if err != nil {
-		return ""
-	}
-	return "http://" + net.JoinHostPort(u.Hostname(), "8081")
-}
 
 // thisMachine is what the generator runs on.
 func thisMachine() record.Machine {

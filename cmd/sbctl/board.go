@@ -202,7 +202,7 @@ func newBoardChangeCmd(p *program, verb, short, question string, change func(*cl
   sbctl board %s daily:2026-11-21 %s`, verb, verb, second)),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
 			if question != "" {
-				if err := p.confirm(fmt.Sprintf(question, args[0])); err != nil {
+				if err := p.confirm(cmd.Context(), fmt.Sprintf(question, args[0])); err != nil {
 					return err
 				}
 			}

@@ -38,7 +38,7 @@ from --starts.`,
 				board = args[0]
 			}
 			if r.Season != "" && r.StartsAt == nil && !r.DryRun {
-				if err := p.confirm(fmt.Sprintf("Begin season %s now? The one that is under way ends, for good.", r.Season)); err != nil {
+				if err := p.confirm(cmd.Context(), fmt.Sprintf("Begin season %s now? The one that is under way ends, for good.", r.Season)); err != nil {
 					return err
 				}
 			}

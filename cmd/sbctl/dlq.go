@@ -68,7 +68,7 @@ func (p *program) letterCmd(verb, short, question string, do func(*client.Client
 			if dry {
 				do = (*client.Client).DeadLetter
 			} else if question != "" {
-				if err := p.confirm(fmt.Sprintf(question, id)); err != nil {
+				if err := p.confirm(cmd.Context(), fmt.Sprintf(question, id)); err != nil {
 					return err
 				}
 			}

@@ -1,10 +1,9 @@
 package main
 
 import (
-	"fmt"
+	"net"
 	"net/url"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -42,7 +41,7 @@ says that something is wrong.
 --output nagios prints one line and exits as Nagios wants it: 0 fine, 1 warning,
 2 critical. --output prometheus prints metrics for a textfile collector.
 
-Readiness is asked at the operations address: --ops-server or SBCTL_OPS_SERVER, which
+Readiness is asked at the operations address: --ops or SBCTL_OPS_SERVER, which
 "make dev" writes down too; else the port after the server's is tried when that is
 on this machine.`,
 		Example: trimExamples(`
@@ -54,7 +53,7 @@ on this machine.`,
 			if err != nil {
 				return err
 			}
-			at := setting{ops, "--ops-server"}
+			at := setting{ops, "--ops"}
 			if ops == "" {
 				at = p.opsServer(s)
 			}
@@ -80,7 +79,7 @@ on this machine.`,
 		},
 	}
 	cmd.Annotations = map[string]string{outputsMore: "nagios prometheus"}
-	cmd.Flags().StringVar(&ops, "ops-server", "", "the server's operations address")
+	cmd.Flags().StringVar(&ops, "ops", "", opsHelp)
 	return cmd
 }
 
@@ -95,8 +94,10 @@ func diagnosisTable(d diagnosis) *table {
 	return t
 }
 
-// opsServer is the operations address as it was set, else guessed for a server
-// on this machine.
+const opsHelp = "the server's address of operations (default SBCTL_OPS_SERVER, else its host and next port)"
+
+// opsServer is the operations address as it was set, else guessed: by default it
+// is at the port after the one of the API.
 func (p *program) opsServer(s settings) setting {
 	if s.Ops.Value != "" {
 		return s.Ops
@@ -106,11 +107,10 @@ func (p *program) opsServer(s settings) setting {
 		return setting{}
 	}
 	port, err := strconv.Atoi(u.Port())
-	local := u.Hostname() == "localhost" || strings.HasPrefix(u.Hostname(), "127.") || u.Hostname() == "::1"
-	if err != nil || !local {
+	if err != nil {
 		return setting{}
 	}
-	return setting{fmt.Sprintf("http://%s:%d", u.Hostname(), port+1), guessed}
+	return setting{"http://" + net.JoinHostPort(u.Hostname(), strconv.Itoa(port+1)), guessed}
 }
 
 // guessed is where an operations address comes from that nobody named.

@@ -113,7 +113,7 @@ func checkServer(s settings, a answer) check {
 }
 
 func checkReady(ctx context.Context, at setting) check {
-	const next = "name it with --ops-server or SBCTL_OPS_SERVER"
+	const next = "name it with --ops or SBCTL_OPS_SERVER"
 	if at.Value == "" {
 		return finding("ready", checkSkipped, "the operations address is not known", next)
 	}

@@ -120,7 +120,7 @@ func (p *program) decideFlagCmd(verb, short string, do func(*client.Client, cont
 				return err
 			}
 			if f.State == "confirmed" {
-				p.say("what follows: sbctl user ban %s, or sbctl event reverse %s --user %s", f.UserID, f.EventID, f.UserID)
+				p.say("what follows: sbctl user ban %s --reason …, or sbctl event reverse %s --user %s --reason …", f.UserID, f.EventID, f.UserID)
 			}
 			return p.print(f, func() *table { return flagTable(f) })
 		}),

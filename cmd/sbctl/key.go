@@ -168,7 +168,7 @@ ends the former one, too.`,
 					args[0], k.RetiresAt.Format(time.RFC3339))
 			}
 			if question != "" {
-				if err := p.confirm(question); err != nil {
+				if err := p.confirm(cmd.Context(), question); err != nil {
 					return err
 				}
 			}
@@ -198,7 +198,7 @@ func newKeyRevokeCmd(p *program) *cobra.Command {
 				p.say("key %s was revoked already, %s", args[0], k.RevokedAt.Format(time.RFC3339))
 				return nil
 			}
-			if err := p.confirm(fmt.Sprintf("Revoke key %s? Its signatures are refused from then on.", args[0])); err != nil {
+			if err := p.confirm(cmd.Context(), fmt.Sprintf("Revoke key %s? Its signatures are refused from then on.", args[0])); err != nil {
 				return err
 			}
 			if err := c.RevokeKey(cmd.Context(), args[0]); err != nil {

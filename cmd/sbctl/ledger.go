@@ -28,7 +28,7 @@ ledger.keep; events in it are no longer found afterwards.`,
   sbctl ledger archive --yes`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, _ []string) error {
 			if !dry {
-				if err := p.confirm("Move the old partitions of the ledger into files?"); err != nil {
+				if err := p.confirm(cmd.Context(), "Move the old partitions of the ledger into files?"); err != nil {
 					return err
 				}
 			}

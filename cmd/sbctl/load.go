@@ -91,7 +91,7 @@ that no rate was held.`,
 	flags.StringSliceVar(&plan.Boards, "boards", nil, "the boards to play on, a user on one of them (default global)")
 	flags.BoolVar(&findMax, "find-max", false, "look for the highest rate that is held, from --rate on")
 	flags.StringVar(&shard, "shard", "", "the part of the load that this generator plays, such as 2/5")
-	flags.StringVar(&ops, "ops", "", "the server's address of operations (default the server's host, port 8081)")
+	flags.StringVar(&ops, "ops", "", opsHelp)
 	flags.IntVar(&plan.Connections, "connections", plan.Connections, "the most requests in flight")
 	flags.StringVar(&out, "out", "", "the folder for record and reports (default none are written)")
 	return cmd
@@ -110,7 +110,7 @@ func (p *program) loadOptions(plan loadgen.Plan, out, ops string) (loadgen.Optio
 		return loadgen.Options{}, &usageError{err}
 	}
 	if ops == "" {
-		ops = opsOf(s.Server.Value)
+		ops = p.opsServer(s).Value
 	}
 	return loadgen.Options{
 		Server: loadgen.Server{URL: s.Server.Value, Token: s.Token.Value, KeyID: s.KeyID.Value, KeySecret: s.KeySecret.Value},

@@ -35,8 +35,12 @@ func (p *program) follow(o *loadgen.Options) (end func()) {
 
 // progressLine is the view in a line.
 func progressLine(g *loadgen.Progress) string {
-	return fmt.Sprintf("%6.0f s  asked %.0f/s, answered %.0f/s, late %.1f ms; p50 %.1f, p95 %.1f, p99 %.1f ms; %d failed%s; outbox %d, to consume %d; Redis %.0f, client %.0f ms",
-		g.Elapsed.Seconds(), g.Asked, g.Answered, g.Late.P99, g.API.P50, g.API.P95, g.API.P99, g.Failed, kinds(g), g.OutboxDepth, g.Lag, g.Redis, g.Client)
+	line := fmt.Sprintf("%6.0f s  asked %.0f/s, answered %.0f/s, late %.1f ms; p50 %.1f, p95 %.1f, p99 %.1f ms; %d failed%s; outbox %d, to consume %d",
+		g.Elapsed.Seconds(), g.Asked, g.Answered, g.Late.P99, g.API.P50, g.API.P95, g.API.P99, g.Failed, kinds(g), g.OutboxDepth, g.Lag)
+	if g.Watched() {
+		line += fmt.Sprintf("; Redis %.0f, client %.0f ms", g.Redis, g.Client)
+	}
+	return line
 }
 
 // kinds are the most frequent failures.
@@ -91,6 +95,8 @@ func (v loadView) View() string {
 	row("sent late by", "p99 %.1f ms", g.Late.P99)
 	row("failed", "%d%s", g.Failed, kinds(g))
 	row("waiting", "%d in the outbox, %d to consume", g.OutboxDepth, g.Lag)
-	row("seen after, p95", "%.0f ms in Redis, %.0f ms by clients", g.Redis, g.Client)
+	if g.Watched() {
+		row("seen after, p95", "%.0f ms in Redis, %.0f ms by clients", g.Redis, g.Client)
+	}
 	return b.String()
 }

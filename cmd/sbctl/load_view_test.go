@@ -38,6 +38,11 @@ seen after, p95        36 ms in Redis, 206 ms by clients
 	if got := progressLine(&g); got != line {
 		t.Errorf("got\n%s\nwant\n%s", got, line)
 	}
+	g.Redis, g.Client = 0, 0 // nobody watches
+	model, _ = loadView{}.Update(g)
+	if got := model.View() + progressLine(&g); strings.Contains(got, "Redis") {
+		t.Errorf("without a watcher: got\n%s", got)
+	}
 	if empty := (loadView{}).View(); strings.TrimSpace(empty) != "" {
 		t.Errorf("before the first second: got %q", empty)
 	}

@@ -123,16 +123,30 @@ func TestAKnobIsTurnedOnEveryNode(t *testing.T) {
 	if err := submit(); err != nil {
 		t.Fatal(err)
 	}
-	at := turn("ingest.most_delta", "4")
-	eventually(t, "the bound to hold on the other node", func() error {
+	refused := func() error {
 		if err := submit(); scoreboard.CodeOf(err) != scoreboard.CodeDeltaOutOfRange {
 			return fmt.Errorf("5 is answered with %w", err)
 		}
 		return nil
-	})
-	t.Logf("in force on the other node after %s", time.Since(at).Round(time.Millisecond))
-	turn("ingest.most_delta", "1000")
-	eventually(t, "the bound to be gone", submit)
+	}
+	inForce := func(most string, is func() error) time.Duration {
+		t.Helper()
+		at := turn("ingest.most_delta", most)
+		eventually(t, "the other node to take at most "+most, is)
+		return time.Since(at)
+	}
+	inForce("4", refused)
+	// The other node has just looked: what is turned from here on takes all of
+	// its time. A machine that stands still may have another try.
+	const reach = 2 * time.Second
+	quickest := time.Hour
+	for try := 0; try < 3 && quickest > reach; try++ {
+		quickest = min(quickest, inForce("1000", submit), inForce("4", refused))
+	}
+	if t.Logf("in force on the other node after %s", quickest.Round(time.Millisecond)); quickest > reach {
+		t.Errorf("a knob is in force on the other node after %s, want %s at most", quickest, reach)
+	}
+	inForce("1000", submit)
 
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
@@ -213,7 +227,9 @@ func startServer(t *testing.T, postgres, redis string, more ...string) (*server.
 // with the place that was held before.
 func TestABanIsSeenOnAnOpenStream(t *testing.T) {
 	t.Parallel()
-	s, url := startServer(t, backendtest.Postgres(t, migrations.Up), backendtest.Redis(t))
+	// The relay looks once a second: an answer that did not wait for it would be
+	// seen to be early.
+	s, url := startServer(t, backendtest.Postgres(t, migrations.Up), backendtest.Redis(t), "outbox-poll", "1s")
 	root, mallory := newClient(t, s, url, "root", "score:admin score:update"), newClient(t, s, url, "mallory", "")
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -247,8 +263,13 @@ func TestABanIsSeenOnAnOpenStream(t *testing.T) {
 		})
 	}
 	shows("1 mallory 7, 2 alice 7, ")
-	if _, err := root.Ban(ctx, "mallory", "forged"); err != nil {
-		t.Fatal(err)
+	state, err := root.Ban(ctx, "mallory", "forged")
+	if err != nil || state.Pending {
+		t.Fatalf("got %+v, %v, want it answered when it is done", state, err)
+	}
+	// Nobody waits for this: who is told that it is done does not see the user.
+	if top, err := root.Top(ctx, client.TopQuery{}); err != nil || len(top.Entries) != 1 || top.Entries[0].UserID != "alice" {
+		t.Errorf("right after the ban the board is %+v, %v", top.Entries, err)
 	}
 	shows("1 alice 7, ")
 	eventually(t, "the user's own place to be forbidden", func() error {

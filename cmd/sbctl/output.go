@@ -2,7 +2,9 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -34,8 +36,8 @@ func (p *program) say(format string, args ...any) {
 }
 
 // confirm asks before something is destroyed. Without a terminal only --yes
-// answers.
-func (p *program) confirm(question string) error {
+// answers. Ctrl-C is an answer, too.
+func (p *program) confirm(ctx context.Context, question string) error {
 	if p.yes {
 		return nil
 	}
@@ -43,11 +45,21 @@ func (p *program) confirm(question string) error {
 		return usagef("%s There is nobody to ask; say --yes", question)
 	}
 	fmt.Fprintf(p.stderr, "%s [y/N] ", question)
-	answer, _ := bufio.NewReader(p.stdin).ReadString('\n')
-	if a := strings.ToLower(strings.TrimSpace(answer)); a == "y" || a == "yes" {
-		return nil
+	answered := make(chan string, 1)
+	go func() {
+		answer, _ := bufio.NewReader(p.stdin).ReadString('\n')
+		answered <- strings.ToLower(strings.TrimSpace(answer))
+	}()
+	select {
+	case <-ctx.Done():
+		fmt.Fprintln(p.stderr)
+		return ctx.Err()
+	case a := <-answered:
+		if a == "y" || a == "yes" {
+			return nil
+		}
+		return errors.New("not confirmed")
 	}
-	return fmt.Errorf("not confirmed")
 }
 
 // table is columns of text, as wide as their widest cell.

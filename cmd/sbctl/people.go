@@ -43,7 +43,7 @@ on by itself. Archives of the ledger that were made before are not touched.`,
 			if err := wantReason(reason); err != nil {
 				return err
 			}
-			if err := p.confirm(fmt.Sprintf("Erase %s? This cannot be undone.", args[0])); err != nil {
+			if err := p.confirm(cmd.Context(), fmt.Sprintf("Erase %s? This cannot be undone.", args[0])); err != nil {
 				return err
 			}
 			e, err := c.Erase(cmd.Context(), args[0], reason)

@@ -79,7 +79,7 @@ Nothing from before repeats are known is replayed.`,
 				return p.replayed(would)
 			}
 			p.say("of %d records %d would change something, %d would not, %d cannot be applied", would.Records, would.Changed, would.Unchanged, cannot(would))
-			if err := p.confirm(fmt.Sprintf("Apply %d changes?", would.Changed)); err != nil {
+			if err := p.confirm(cmd.Context(), fmt.Sprintf("Apply %d changes?", would.Changed)); err != nil {
 				return err
 			}
 			r.DryRun = false

@@ -47,8 +47,8 @@ func atTerminalWith(t *testing.T, s *clienttest.Server, variable string, args ..
 	cmd := exec.CommandContext(t.Context(), self)
 	cmd.Args = append([]string{"sbctl"}, args...) // the name makes the test binary be sbctl
 	cmd.Env = []string{
-		"SBCTL_SERVER=" + s.URL, "SBCTL_TOKEN=" + clienttest.Token("zoe", "score:admin"), "HOME=" + t.TempDir(),
-		"GORACE=atexit_sleep_ms=0",
+		"SBCTL_SERVER=" + s.URL, "SBCTL_TOKEN=" + clienttest.Token("zoe", "score:admin score:update"), "HOME=" + t.TempDir(),
+		"GORACE=atexit_sleep_ms=0", "SBCTL_KEY_ID=" + clienttest.KeyID, "SBCTL_KEY_SECRET=" + clienttest.Secret,
 		"TERM=xterm-256color", variable, // the last of a name holds
 	}
 	file, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 30, Cols: 100})
@@ -239,6 +239,10 @@ func TestRevokeAsks(t *testing.T) {
 	term.press("n\r")
 	term.shows("not confirmed")
 	term.ends(1)
+	term = atTerminal(t, s, "key", "revoke", "k1")
+	term.shows("[y/N]")
+	term.press("\x03")
+	term.ends(130)
 	term = atTerminal(t, s, "key", "revoke", "k1")
 	term.shows("[y/N]")
 	term.press("y\r")

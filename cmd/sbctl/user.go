@@ -34,7 +34,7 @@ func (p *program) statusCmd(verb, short, question string, do func(*client.Client
 				return err
 			}
 			if question != "" {
-				if err := p.confirm(fmt.Sprintf(question, args[0])); err != nil {
+				if err := p.confirm(cmd.Context(), fmt.Sprintf(question, args[0])); err != nil {
 					return err
 				}
 			}
@@ -105,7 +105,7 @@ often it is asked for.`,
 				return usagef("--delta 0 changes nothing")
 			}
 			a.User = args[0]
-			if err := p.confirm(fmt.Sprintf("Change the score of %s by %+d?", a.User, a.Delta)); err != nil {
+			if err := p.confirm(cmd.Context(), fmt.Sprintf("Change the score of %s by %+d?", a.User, a.Delta)); err != nil {
 				return err
 			}
 			receipt, err := c.Adjust(cmd.Context(), a)

@@ -29,7 +29,7 @@ Twice is as once. The event's own receipt stays, and says that it is reversed.`,
 			if err := wantReason(reason); err != nil {
 				return err
 			}
-			if err := p.confirm(fmt.Sprintf("Reverse event %s of %s?", args[0], user)); err != nil {
+			if err := p.confirm(cmd.Context(), fmt.Sprintf("Reverse event %s of %s?", args[0], user)); err != nil {
 				return err
 			}
 			receipts, err := c.Reverse(cmd.Context(), user, args[0], reason)
@@ -121,7 +121,7 @@ func (p *program) void(ctx context.Context, c *client.Client, r client.VoidReque
 			return err
 		}
 	}
-	if err := p.confirm(fmt.Sprintf("Take back %d events of %d users?", preview.Events, preview.Users)); err != nil {
+	if err := p.confirm(ctx, fmt.Sprintf("Take back %d events of %d users?", preview.Events, preview.Users)); err != nil {
 		return err
 	}
 	v, err := c.CreateVoid(ctx, r)
@@ -197,7 +197,7 @@ func newUnvoidCmd(p *program) *cobra.Command {
 			if err := wantReason(reason); err != nil {
 				return err
 			}
-			if err := p.confirm(fmt.Sprintf("Undo void %d?", id)); err != nil {
+			if err := p.confirm(cmd.Context(), fmt.Sprintf("Undo void %d?", id)); err != nil {
 				return err
 			}
 			v, err := c.UndoVoid(cmd.Context(), id, reason)

@@ -112,6 +112,10 @@ type State struct {
 	Errors        []Count // most frequent first
 }
 
+// Watched says whether anybody has seen an increment: what nobody looks for is
+// not fresh in no time.
+func (s *State) Watched() bool { return s.Redis > 0 || s.Client > 0 }
+
 // Now is how the run stands.
 func (b *Builder) Now() State {
 	return State{

@@ -94,13 +94,16 @@ func (r *Report) charts(other *Report) []template.HTML {
 		}
 		latency = append(latency, was)
 	}
-	return []template.HTML{
+	charts := []template.HTML{
 		over("Latency of increments from when due", true, " ms", latency...),
 		r.percentiles(other),
 		over("Requests a second", false, "", series{name: "asked", colour: grey, y: asked}, series{name: "sent", colour: blue, y: sent}, series{name: "failed", colour: orange, y: failed}),
-		over("Worst freshness", true, " ms", series{name: "commit to Redis", colour: green, y: toRedis}, series{name: "commit to client", colour: blue, y: toClient}),
-		over("Outbox and consumer", false, "", series{name: "rows waiting in the outbox", colour: blue, y: depth}, series{name: "oldest, ms", colour: orange, y: oldest}, series{name: "records to consume", colour: green, y: lag}),
 	}
+	if r.Freshness["redis"].N+r.Freshness["client"].N > 0 {
+		charts = append(charts, over("Worst freshness", true, " ms", series{name: "commit to Redis", colour: green, y: toRedis}, series{name: "commit to client", colour: blue, y: toClient}))
+	}
+	return append(charts,
+		over("Outbox and consumer", false, "", series{name: "rows waiting in the outbox", colour: blue, y: depth}, series{name: "oldest, ms", colour: orange, y: oldest}, series{name: "records to consume", colour: green, y: lag}))
 }
 
 // percentiles draws latency by percentile, so that the slowest have room: each

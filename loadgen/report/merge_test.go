@@ -50,17 +50,19 @@ func TestShardsAreMergedByTheirHits(t *testing.T) {
 	if r.Timeline[0].Asked != 940 || r.Timeline[2].Asked != 60 || r.Timeline[2].Sent != 60 {
 		t.Errorf("got the timeline %+v", r.Timeline)
 	}
+	lossy := record.Measured{"lost": 2, "top.correct": 100}
 	for name, c := range map[string]struct {
-		other   record.Measured
-		verdict string
-		lost    float64
+		mine, other record.Measured
+		verdict     string
+		lost        float64
 	}{
-		"losses add up":        {record.Measured{"lost": 3, "top.correct": 100}, Failed, 3},
-		"the worst share":      {record.Measured{"lost": 0, "top.correct": 50}, Failed, 0},
-		"one did not look":     {record.Measured{"top.correct": 100}, Failed, -1},
-		"nothing wrong at all": {good, Passed, 0},
+		"losses add up":        {lossy, record.Measured{"lost": 3, "top.correct": 100}, Failed, 5},
+		"the other loses":      {good, lossy, Failed, 2},
+		"the worst share":      {good, record.Measured{"lost": 0, "top.correct": 50}, Failed, 0},
+		"one did not look":     {good, record.Measured{"top.correct": 100}, Failed, -1},
+		"nothing wrong at all": {good, good, Passed, 0},
 	} {
-		r, _, err := Make(one(good), two(c.other))
+		r, _, err := Make(one(c.mine), two(c.other))
 		if err != nil {
 			t.Fatal(err)
 		}

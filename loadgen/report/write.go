@@ -80,7 +80,11 @@ func (r *Report) Text(w io.Writer) error {
 		width = max(width, len(c.Name))
 	}
 	for _, c := range r.lines() {
-		fmt.Fprintf(&b, "%-4s  %-*s  %14s  limit %-14s  %s\n", c.verdict(), width, c.Name, c.shown, c.Limit, c.Source)
+		fmt.Fprintf(&b, "%-4s  %-*s  %14s  limit %-14s  %s", c.verdict(), width, c.Name, c.shown, c.Limit, c.Source)
+		if c.Skipped != "" {
+			fmt.Fprintf(&b, "; left out: %s", c.Skipped)
+		}
+		b.WriteByte('\n')
 	}
 	fmt.Fprintf(&b, "%s\n", r.headline())
 	_, err := io.WriteString(w, b.String())
