@@ -10,24 +10,36 @@ import (
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
+// some keeps so many numbers of a stream, each with the same chance (reservoir
+// sampling, Vitter's algorithm R); all of them where there are no more.
+type some struct {
+	kept []uint64
+	of   uint64
+}
+
+func (s *some) offer(n uint64) {
+	s.of++
+	if len(s.kept) < sampled {
+		s.kept = append(s.kept, n)
+	} else if at := rand.Uint64N(s.of); at < sampled {
+		s.kept[at] = n
+	}
+}
+
 // sample looks some acknowledged events up in the ledger, and some refused.
 func (a *audit) sample(ctx context.Context) error {
-	var ackedOnes, refusedOnes []uint64
-	for range 20 * sampled {
-		if len(a.book.events) == 0 {
-			break
-		}
-		n := rand.Uint64N(uint64(len(a.book.events)))
-		switch s := a.book.events[n]; {
-		case s&acked != 0 && len(ackedOnes) < sampled:
-			ackedOnes = append(ackedOnes, n)
-		case s&acked == 0 && s&refused != 0 && len(refusedOnes) < sampled:
-			refusedOnes = append(refusedOnes, n)
+	var ackedOnes, refusedOnes some
+	for n, s := range a.book.events {
+		switch {
+		case s&acked != 0:
+			ackedOnes.offer(uint64(n))
+		case s&refused != 0:
+			refusedOnes.offer(uint64(n))
 		}
 	}
 	found := 0
 	var mu sync.Mutex
-	err := each(ctx, ackedOnes, func(ctx context.Context, n uint64) error {
+	err := each(ctx, ackedOnes.kept, func(ctx context.Context, n uint64) error {
 		there, right, err := a.recorded(ctx, n)
 		mu.Lock()
 		defer mu.Unlock()
@@ -42,11 +54,11 @@ func (a *audit) sample(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("look acknowledged events up: %w", err)
 	}
-	if len(ackedOnes) > 0 {
-		a.measured["audit.found"] = 100 * float64(found) / float64(len(ackedOnes))
+	if ackedOnes.of > 0 {
+		a.measured["audit.found"] = 100 * float64(found) / float64(len(ackedOnes.kept))
 	}
 	wrong := 0
-	err = each(ctx, refusedOnes, func(ctx context.Context, n uint64) error {
+	err = each(ctx, refusedOnes.kept, func(ctx context.Context, n uint64) error {
 		e := a.draw.event(n)
 		status, _, err := a.status(ctx, a.plan.name(e.user), e.id.String())
 		mu.Lock()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -66,6 +67,7 @@ func newLiar(t *testing.T, l *liar) *liar {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = 256
 	l.proxy.Transport = transport
+	l.proxy.ErrorLog = log.New(io.Discard, "", 0) // streams that end with the run
 	l.ids = map[string]bool{}
 	l.began = time.Now()
 	l.seen.Store(l.before)
