@@ -1,6 +1,7 @@
 package loadgen
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strconv"
@@ -103,11 +104,12 @@ func TestLiesAreFoundOut(t *testing.T) {
 	for name, c := range map[string]struct {
 		liar *liar
 		plan func(*Plan)
+		rate int // 100 where it is not said; 400 are more than are looked up in any case
 		must []string
 		may  []string
 	}{
 		"loses every thousandth":    {liar: &liar{lose: 1000, before: 900}, plan: once, must: []string{"lost"}, may: lossy},
-		"loses every tenth":         {liar: &liar{lose: 10}, plan: once, must: []string{"lost"}, may: lossy},
+		"loses every tenth":         {liar: &liar{lose: 10}, plan: once, rate: 400, must: []string{"lost"}, may: lossy},
 		"counts every 500th twice":  {liar: &liar{double: 500, before: 400}, must: []string{"doubled"}, may: []string{"top.correct", "me.correct"}},
 		"counts repeats anew":       {liar: &liar{replay: true}, must: []string{"doubled", "replays.rejected"}, may: []string{"top.correct", "me.correct", "errors"}},
 		"answers before it stores":  {liar: &liar{early: 300 * time.Millisecond}, plan: once, must: []string{"acks.recorded"}},
@@ -131,7 +133,7 @@ func TestLiesAreFoundOut(t *testing.T) {
 			t.Parallel()
 			few <- struct{}{}
 			defer func() { <-few }()
-			r := accept(t, newLiar(t, c.liar).URL, 100, 3*time.Second, func(o *Options) {
+			r := accept(t, newLiar(t, c.liar).URL, cmp.Or(c.rate, 100), 3*time.Second, func(o *Options) {
 				if c.plan != nil {
 					c.plan(&o.Plan)
 				}
@@ -146,6 +148,9 @@ func TestLiesAreFoundOut(t *testing.T) {
 				if !slices.Contains(c.must, name) && !slices.Contains(c.may, name) {
 					t.Errorf("%s was missed: measured %v, errors %v, notes %v", name, r.Measured[name], r.Errors, r.Notes)
 				}
+			}
+			if got, want := r.Measured["lost"], float64(c.liar.dropped.Load()); got != want {
+				t.Errorf("got %v lost, want the %v that were thrown away", got, want)
 			}
 			if r.Verdict != report.Failed {
 				t.Errorf("got %s", r.Verdict)

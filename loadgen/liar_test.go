@@ -32,6 +32,7 @@ type liar struct {
 
 	began   time.Time
 	seen    atomic.Int64 // increments of the load
+	dropped atomic.Int64 // of them, answered and thrown away
 	players atomic.Int64 // updates of the player
 
 	stall   func(since time.Duration) time.Duration // how long a request waits
@@ -158,6 +159,7 @@ func (l *liar) increment(w http.ResponseWriter, r *http.Request, in protocol.Inc
 	}
 	switch {
 	case l.lose > 0 && n%l.lose == 0:
+		l.dropped.Add(1)
 		_ = json.NewEncoder(w).Encode(receipt)
 	case l.double > 0 && n%l.double == 0:
 		again := in
