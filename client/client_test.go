@@ -3,7 +3,6 @@ package client_test
 import (
 	"context"
 	"errors"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -55,134 +54,6 @@ func TestSubmit(t *testing.T) {
 	boards, err := c.SubmitBoards(t.Context(), client.Increment{User: "alice", Delta: 2}, []string{"global"})
 	if err != nil || len(boards) != 1 || boards[0].NewScore != 7 {
 		t.Errorf("submit to boards: got %+v, %v, want one receipt with 7", boards, err)
-	}
-}
-
-func TestRetryKeepsTheEventAndSignsAnew(t *testing.T) {
-	t.Parallel()
-	s := clienttest.New(t)
-	c := newClient(t, s, options("alice"))
-	clock := time.Now().Add(-10 * time.Second)
-	c.SetClock(func() time.Time { clock = clock.Add(time.Second); return clock })
-	s.Fail(1, 503, scoreboard.CodeOverloaded, 0)
-	s.LoseAnswers(1) // recorded, but the client never hears of it
-	receipt, err := c.Submit(t.Context(), client.Increment{User: "alice", Delta: 5})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !receipt.Replayed || receipt.NewScore != 5 {
-		t.Errorf("got %+v, want the lost answer's receipt", receipt)
-	}
-	events, stamps := map[string]bool{}, map[string]bool{}
-	for _, r := range s.Seen() {
-		if r.Increment.EventID != "" { // a refused try was not decoded
-			events[r.Increment.EventID], stamps[r.Increment.Timestamp+r.Increment.Signature] = true, true
-		}
-	}
-	if len(s.Seen()) != 3 || len(events) != 1 || len(stamps) != 2 {
-		t.Errorf("got %d tries, event ids %v, stamps %v; want 3 tries, one id, a fresh signature each", len(s.Seen()), events, stamps)
-	}
-}
-
-func TestErrors(t *testing.T) {
-	t.Parallel()
-	s := clienttest.New(t)
-	s.Set(protocol.Entry{UserID: "alice", Score: 1})
-	cases := []struct {
-		name  string
-		edit  func(*client.Options)
-		in    client.Increment
-		code  scoreboard.Code
-		field string
-	}{
-		{"bad delta", nil, client.Increment{User: "alice"}, scoreboard.CodeInvalidRequest, "delta"},
-		{"delta beyond the bounds", nil, client.Increment{User: "alice", Delta: 1 << 40}, scoreboard.CodeDeltaOutOfRange, "delta"},
-		{"unknown board", nil, client.Increment{User: "alice", Delta: 1, Board: "nowhere"}, scoreboard.CodeNotFound, ""},
-		{"wrong secret", func(o *client.Options) { o.KeySecret = "other" }, client.Increment{User: "alice", Delta: 1}, scoreboard.CodeInvalidSignature, ""},
-		{"no token", func(o *client.Options) { o.Token = "" }, client.Increment{User: "alice", Delta: 1}, scoreboard.CodeUnauthorized, ""},
-		{"another's token", func(o *client.Options) { o.Token = clienttest.Token("bob", "") }, client.Increment{User: "alice", Delta: 1}, scoreboard.CodeForbidden, ""},
-	}
-	for _, tc := range cases {
-		t.Run(tc.name, func(t *testing.T) {
-			o := options("alice")
-			if tc.edit != nil {
-				tc.edit(&o)
-			}
-			before := len(s.Seen())
-			_, err := newClient(t, s, o).Submit(t.Context(), tc.in)
-			var e *client.Error
-			if !errors.As(err, &e) {
-				t.Fatalf("got %v, want a *client.Error", err)
-			}
-			if scoreboard.CodeOf(err) != tc.code || e.Field != tc.field || e.RequestID != "req-test" || e.EventID == "" || e.Temporary() {
-				t.Errorf("got %+v, want code %s, field %q", e, tc.code, tc.field)
-			}
-			if n := len(s.Seen()) - before; n != 1 {
-				t.Errorf("got %d tries of a refusal, want 1", n)
-			}
-		})
-	}
-}
-
-func TestRetryIsBounded(t *testing.T) {
-	t.Parallel()
-	s := clienttest.New(t)
-	o := options("alice")
-	o.Attempts = 3
-	c := newClient(t, s, o)
-
-	s.Fail(3, 503, scoreboard.CodeUnavailable, 0)
-	_, err := c.Submit(t.Context(), client.Increment{User: "alice", Delta: 5, EventID: "match-7"})
-	var e *client.Error
-	if !errors.As(err, &e) || e.Attempts != 3 || e.EventID != "match-7" || !e.Temporary() {
-		t.Errorf("got %+v, want an error after 3 tries that names the event", err)
-	}
-
-	s.Fail(1, 429, scoreboard.CodeRateLimited, time.Second)
-	start := time.Now()
-	if _, err = c.Submit(t.Context(), client.Increment{User: "alice", Delta: 5}); err != nil {
-		t.Errorf("after Retry-After: got %v", err)
-	}
-	if took := time.Since(start); took < time.Second {
-		t.Errorf("tried again after %v, but Retry-After was 1 s", took)
-	}
-
-	s.Fail(1, 429, scoreboard.CodeRateLimited, time.Minute)
-	before := len(s.Seen())
-	_, err = c.Submit(t.Context(), client.Increment{User: "alice", Delta: 5})
-	if !errors.As(err, &e) || e.RetryAfter != time.Minute || len(s.Seen())-before != 1 {
-		t.Errorf("a Retry-After beyond the bound: got %+v, want it returned at once", err)
-	}
-
-	s.Fail(9, 503, scoreboard.CodeUnavailable, time.Second)
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	_, err = c.Submit(ctx, client.Increment{User: "alice", Delta: 5})
-	if !errors.Is(err, context.DeadlineExceeded) || scoreboard.CodeOf(err) != scoreboard.CodeUnavailable {
-		t.Errorf("ended while waiting: got %v, want the refusal and the deadline", err)
-	}
-}
-
-func TestServerAway(t *testing.T) {
-	t.Parallel()
-	s := clienttest.New(t)
-	c := newClient(t, s, options("alice"))
-	s.Close()
-	_, err := c.Top(t.Context(), client.TopQuery{})
-	var e *client.Error
-	if !errors.As(err, &e) || e.Status != 0 || e.Attempts != 5 || scoreboard.CodeOf(err) != scoreboard.CodeUnavailable {
-		t.Errorf("got %+v, want unavailable after 5 tries", err)
-	}
-}
-
-func TestForeignAnswer(t *testing.T) {
-	t.Parallel()
-	s := clienttest.New(t)
-	o := options("alice")
-	o.HTTP = &http.Client{Transport: answer{status: 404, body: "<html>not here</html>"}}
-	_, err := newClient(t, s, o).Top(t.Context(), client.TopQuery{})
-	if scoreboard.CodeOf(err) != scoreboard.CodeNotFound || !strings.Contains(err.Error(), "not one of this API") {
-		t.Errorf("got %v, want not_found that says whose answer it is not", err)
 	}
 }
 
@@ -365,20 +236,5 @@ func TestNewRefuses(t *testing.T) {
 	}
 	if _, err := client.New("http://host", client.Options{KeyID: "k1"}); err == nil {
 		t.Error("a key without its secret: got no error")
-	}
-}
-
-func TestJitter(t *testing.T) {
-	t.Parallel()
-	for n := range 70 {
-		limit := time.Second
-		if n < 3 {
-			limit = 200 * time.Millisecond << n
-		}
-		for range 50 {
-			if d := client.Jitter(n, 200*time.Millisecond, time.Second); d <= 0 || d > limit+1 {
-				t.Fatalf("try %d: got %v, want within %v", n, d, limit)
-			}
-		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -76,10 +75,6 @@ func (l *ledger) SubmitBatch(ctx context.Context, ins []client.Increment) ([]cli
 		results[i].Receipt, results[i].Err = l.Submit(ctx, in)
 	}
 	return results, nil
-}
-
-func away() error {
-	return &client.Error{Code: scoreboard.CodeUnavailable, Err: errors.New("no route")}
 }
 
 func lines(n int) string {
@@ -263,153 +258,5 @@ func TestAResultFileBelongsToItsSource(t *testing.T) {
 	}
 	if diary, _ := os.ReadFile(path); string(diary) != "my diary\n" {
 		t.Errorf("the file was written to: %q", diary)
-	}
-}
-
-func TestWhatMeetsEveryLineStops(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct {
-		name string
-		err  error
-		want error
-	}{
-		{"server away", away(), bulk.ErrAway},
-		{"bad token", &client.Error{Status: 401, Code: scoreboard.CodeUnauthorized}, nil},
-	} {
-		l := newLedger()
-		l.whole = func([]client.Increment) error { return tc.err }
-		tally, _, err := submit(t, t.Context(), l, lines(10_000), "")
-		if want := tc.want; err == nil || want != nil && !errors.Is(err, want) || want == nil && !errors.Is(err, tc.err) {
-			t.Errorf("%s: got %v", tc.name, err)
-		}
-		if tally.Unsent == 0 || tally.Unsent > 4*200 || tally.Refused != 0 {
-			t.Errorf("%s: got %+v, want a few batches unsent and none refused", tc.name, tally)
-		}
-	}
-}
-
-// A batch that is wrong as a whole is taken apart, so that one line at fault
-// does not take others with it.
-func TestABadBatchIsHalved(t *testing.T) {
-	t.Parallel()
-	l := newLedger()
-	l.whole = func(ins []client.Increment) error {
-		for _, in := range ins {
-			if in.Delta == 123 {
-				return &client.Error{Status: 422, Code: scoreboard.CodeDeltaOutOfRange, Message: "delta is too large"}
-			}
-		}
-		return nil
-	}
-	tally, failed, err := submit(t, t.Context(), l, lines(400), "")
-	if err != nil || tally.Done != 399 || len(failed) != 1 || failed[0].Line != 123 || failed[0].Code != scoreboard.CodeDeltaOutOfRange {
-		t.Errorf("got %+v, %v, %+v, want line 123 alone refused", tally, err, failed)
-	}
-	for user, deltas := range l.order {
-		if !slices.IsSorted(deltas) {
-			t.Errorf("the lines of %s came out of order: %v", user, deltas)
-		}
-	}
-}
-
-// A token without score:update may not send batches, but its own user's lines.
-func TestWithoutTheScopeLinesGoOneByOne(t *testing.T) {
-	t.Parallel()
-	l := newLedger()
-	l.whole = func([]client.Increment) error {
-		return &client.Error{Status: 403, Code: scoreboard.CodeForbidden, Message: "this needs the scope score:update"}
-	}
-	l.before = func(in client.Increment) error {
-		if in.User != "u0" {
-			return &client.Error{Status: 403, Code: scoreboard.CodeForbidden, Message: "the token is not for this user"}
-		}
-		return nil
-	}
-	tally, _, err := submit(t, t.Context(), l, lines(700), "")
-	if err != nil || tally.Done != 100 || tally.Refused != 600 {
-		t.Errorf("got %+v, %v, want the hundred lines of u0 counted", tally, err)
-	}
-	if len(l.sent) > 8 {
-		t.Errorf("%d batches were tried, want none after the refusal", len(l.sent))
-	}
-}
-
-// Lines that the server is too busy for are sent again, the others not.
-func TestABusyServerGetsThemAgain(t *testing.T) {
-	t.Parallel()
-	l := newLedger()
-	busy := map[string]int{}
-	l.before = func(in client.Increment) error {
-		if busy[in.EventID]++; in.Delta%3 == 0 && busy[in.EventID] < 4 {
-			return &client.Error{Status: 200, Code: scoreboard.CodeOverloaded, Message: "too many increments are waiting"}
-		}
-		return nil
-	}
-	tally, _, err := submit(t, t.Context(), l, lines(300), "")
-	if err != nil || tally.Done != 300 || tally.Replayed != 0 {
-		t.Errorf("got %+v, %v, want all counted, and none twice", tally, err)
-	}
-	sent := 0
-	for _, n := range l.sent {
-		sent += n
-	}
-	if sent != 300+3*100 {
-		t.Errorf("%d lines were sent, want each busy one four times and the others once", sent)
-	}
-}
-
-// endless gives n lines without holding them.
-type endless struct {
-	n    int
-	rest []byte
-}
-
-func (e *endless) Read(b []byte) (int, error) {
-	if len(e.rest) == 0 {
-		if e.n == 0 {
-			return 0, os.ErrClosed
-		}
-		e.n--
-		e.rest = fmt.Appendf(nil, "{\"user_id\":\"u%d\",\"delta\":1}\n", e.n%1000)
-	}
-	n := copy(b, e.rest)
-	e.rest = e.rest[n:]
-	return n, nil
-}
-
-type accept struct{}
-
-func (accept) Submit(_ context.Context, in client.Increment) (client.Receipt, error) {
-	return client.Receipt{UserID: in.User, Status: "done"}, nil
-}
-
-func (accept) SubmitBatch(_ context.Context, ins []client.Increment) ([]client.Result, error) {
-	results := make([]client.Result, len(ins))
-	for i, in := range ins {
-		results[i].Receipt = client.Receipt{UserID: in.User, Status: "done"}
-	}
-	return results, nil
-}
-
-func TestMemoryIsFlat(t *testing.T) {
-	run := func(n int) uint64 {
-		var most uint64
-		job := bulk.Job{
-			Source: &endless{n: n}, Results: filepath.Join(t.TempDir(), "results"), Workers: 16,
-			Progress: func(bulk.Tally) {
-				var m runtime.MemStats
-				runtime.GC()
-				runtime.ReadMemStats(&m)
-				most = max(most, m.HeapAlloc)
-			},
-		}
-		if tally, err := job.Run(t.Context(), accept{}); !errors.Is(err, os.ErrClosed) || tally.Done != n {
-			t.Fatalf("got %+v, %v", tally, err)
-		}
-		return most
-	}
-	few, many := run(1000), run(200_000)
-	if many > few+4<<20 {
-		t.Errorf("1,000 lines took %d kB, 200,000 took %d kB", few>>10, many>>10)
 	}
 }

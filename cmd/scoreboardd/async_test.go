@@ -11,12 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/segmentio/kafka-go"
-
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/migrations"
 	"github.com/scoreboard/scoreboard/server/auth"
-	"github.com/scoreboard/scoreboard/server/backendtest"
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
@@ -134,53 +130,6 @@ func TestAcceptedForLater(t *testing.T) {
 	}
 }
 
-func TestAcceptedWhilePostgresIsAway(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	pg := backendtest.OwnPostgres(t, migrations.Up)
-	for i, v := range h.env {
-		if strings.HasPrefix(v, "SCOREBOARD_POSTGRES_URL=") {
-			h.env[i] = "SCOREBOARD_POSTGRES_URL=" + pg.URL
-		}
-	}
-	h.postgres = pg.URL
-	d := h.start()
-	a := h.async(d, "alice", "")
-	if status, what, _ := a.post("alice", 1, "before"); status != 202 {
-		t.Fatalf("got %d %s", status, what)
-	}
-	eventually(t, "the first to be done", func() error {
-		if _, what, _ := a.event("/v1/events/before"); what != "done" {
-			return fmt.Errorf("it is %s", what)
-		}
-		return nil
-	})
-	pg.Stop()
-	if status, what, _ := a.post("alice", 2, "during"); status != 202 || what != "pending" {
-		t.Errorf("while PostgreSQL is away: got %d %s, want a 202", status, what)
-	}
-	if status, what, _ := a.event("/v1/events/during"); status != 200 || what != "pending" {
-		t.Errorf("asked while PostgreSQL is away: got %d %s, want pending", status, what)
-	}
-	sync, err := client.New(d.url, client.Options{Token: h.token("alice", ""), KeyID: a.signer.KeyID, KeySecret: a.signer.Secret, Attempts: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer sync.Close()
-	_, err = sync.Submit(t.Context(), client.Increment{User: "alice", Delta: 4})
-	if e := new(client.Error); !errors.As(err, &e) || e.Status != 503 || e.RetryAfter < time.Second {
-		t.Errorf("a write that waits for PostgreSQL: got %v, want a 503 with Retry-After", err)
-	}
-	pg.Start()
-	eventually(t, "the second to be done", func() error {
-		if _, what, _ := a.event("/v1/events/during"); what != "done" {
-			return fmt.Errorf("it is %s", what)
-		}
-		return nil
-	})
-	eventually(t, "the top to show both", topIs(sync, shows("1 alice 3")))
-}
-
 func TestARefusalAfterA202IsKept(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -197,68 +146,6 @@ func TestARefusalAfterA202IsKept(t *testing.T) {
 		}
 		return nil
 	})
-}
-
-func TestPoisonGoesToTheDeadLettersAndTheRestFlows(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	d := h.start()
-	a := h.async(d, "alice", "")
-	topic := ""
-	brokers := ""
-	for _, v := range h.env {
-		if rest, ok := strings.CutPrefix(v, "SCOREBOARD_KAFKA_INCREMENTS_TOPIC="); ok {
-			topic = rest
-		}
-		if rest, ok := strings.CutPrefix(v, "SCOREBOARD_KAFKA_BROKERS="); ok {
-			brokers = rest
-		}
-	}
-	transport := &kafka.Transport{}
-	defer transport.CloseIdleConnections()
-	w := &kafka.Writer{Addr: kafka.TCP(brokers), Topic: topic, Balancer: &kafka.Hash{}, Transport: transport, BatchTimeout: time.Millisecond, RequiredAcks: kafka.RequireAll}
-	defer func() { _ = w.Close() }()
-	old, err := json.Marshal(map[string]any{
-		"schema": 1, "user_id": "alice", "delta": 1, "event_id": "ancient", "boards": []string{"global"},
-		"timestamp": time.Now(), "accepted_at": time.Now().Add(-40 * 24 * time.Hour),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.WriteMessages(t.Context(), kafka.Message{Key: []byte("alice"), Value: []byte("no JSON")}, kafka.Message{Key: []byte("alice"), Value: old}); err != nil {
-		t.Fatal(err)
-	}
-	if status, what, _ := a.post("alice", 5, "good"); status != 202 {
-		t.Fatalf("got %d %s", status, what)
-	}
-	eventually(t, "the good one to be done", func() error {
-		if _, what, _ := a.event("/v1/events/good"); what != "done" {
-			return fmt.Errorf("it is %s", what)
-		}
-		return nil
-	})
-	if n := h.sql(`select count(*) from user_score_histories`); n != 1 {
-		t.Errorf("ledger rows: got %d, want the good one", n)
-	}
-	r := kafka.NewReader(kafka.ReaderConfig{Brokers: []string{brokers}, Topic: strings.Replace(topic, "increments", "increments-dead", 1), MaxWait: 100 * time.Millisecond})
-	defer func() { _ = r.Close() }()
-	ctx, cancel := contextFor(20 * time.Second)
-	defer cancel()
-	for _, want := range []string{"no JSON", string(old)} {
-		m, err := r.ReadMessage(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
-		reason := ""
-		for _, header := range m.Headers {
-			if header.Key == "reason" {
-				reason = string(header.Value)
-			}
-		}
-		if string(m.Value) != want || reason == "" {
-			t.Errorf("dead letter: got %q because %q, want %q with a reason", m.Value, reason, want)
-		}
-	}
 }
 
 func TestABatchHasAResultForEachItem(t *testing.T) {
@@ -295,59 +182,5 @@ func TestABatchHasAResultForEachItem(t *testing.T) {
 	user := h.client(d, "alice", "")
 	if _, err := user.SubmitBatch(ctx, []client.Increment{{User: "alice", Delta: 5}}); err == nil {
 		t.Error("a user's token may submit batches")
-	}
-}
-
-// Turned off, what was accepted before is still pending, and ends in a receipt.
-func TestAcceptingForLaterIsTurnedOffAndOnAndLosesNothing(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	d := h.start("--roles", "api,relay,projector,maintenance") // nobody takes in
-	a := h.async(d, "game", auth.ScopeUpdate)
-	root := h.client(d, "root", auth.ScopeAdmin)
-	ctx, cancel := contextFor(time.Minute)
-	defer cancel()
-	turn := func(value string) {
-		t.Helper()
-		if _, err := root.SetKnob(ctx, "ingest.async", client.KnobRequest{Value: &value, Reason: "a test"}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	posted := 0
-	post := func(want string) {
-		t.Helper()
-		posted++
-		user, event := fmt.Sprint("user-", posted%5), fmt.Sprint("event-", posted)
-		if status, what, _ := a.post(user, 1, event); fmt.Sprint(status, " ", what) != want {
-			t.Fatalf("event %d: got %d %s, want %s", posted, status, what, want)
-		}
-	}
-	for range 20 {
-		post("202 pending")
-	}
-	turn("false")
-	for range 20 {
-		post("200 done") // though they ask for 202
-	}
-	// A repeat of what is pending must not count beside it.
-	if status, what, _ := a.post("user-1", 1, "event-1"); status != 202 && status != 200 {
-		t.Errorf("a repeat of what is pending: got %d %s", status, what)
-	}
-	turn("true")
-	for range 20 {
-		post("202 pending")
-	}
-	h.start("--roles", "intake")
-	for n := 1; n <= posted; n++ {
-		eventually(t, fmt.Sprintf("event %d to be done", n), func() error {
-			status, what, _ := a.event(fmt.Sprintf("/v1/events/event-%d?user_id=user-%d", n, n%5))
-			if status != 200 || what != "done" {
-				return fmt.Errorf("got %d %s", status, what)
-			}
-			return nil
-		})
-	}
-	if rows, sum := h.sql(`select count(*) from user_score_histories`), h.sql(`select sum(score)::bigint from scores`); rows != 60 || sum != 60 {
-		t.Errorf("%d rows of the ledger and %d points, want 60 of each", rows, sum)
 	}
 }

@@ -1,0 +1,70 @@
+package bulk_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/bulk"
+)
+
+// endless gives n lines without holding them.
+type endless struct {
+	n    int
+	rest []byte
+}
+
+func (e *endless) Read(b []byte) (int, error) {
+	if len(e.rest) == 0 {
+		if e.n == 0 {
+			return 0, os.ErrClosed
+		}
+		e.n--
+		e.rest = fmt.Appendf(nil, "{\"user_id\":\"u%d\",\"delta\":1}\n", e.n%1000)
+	}
+	n := copy(b, e.rest)
+	e.rest = e.rest[n:]
+	return n, nil
+}
+
+type accept struct{}
+
+func (accept) Submit(_ context.Context, in client.Increment) (client.Receipt, error) {
+	return client.Receipt{UserID: in.User, Status: "done"}, nil
+}
+
+func (accept) SubmitBatch(_ context.Context, ins []client.Increment) ([]client.Result, error) {
+	results := make([]client.Result, len(ins))
+	for i, in := range ins {
+		results[i].Receipt = client.Receipt{UserID: in.User, Status: "done"}
+	}
+	return results, nil
+}
+
+func TestMemoryIsFlat(t *testing.T) {
+	run := func(n int) uint64 {
+		var most uint64
+		job := bulk.Job{
+			Source: &endless{n: n}, Results: filepath.Join(t.TempDir(), "results"), Workers: 16,
+			Progress: func(bulk.Tally) {
+				var m runtime.MemStats
+				runtime.GC()
+				runtime.ReadMemStats(&m)
+				most = max(most, m.HeapAlloc)
+			},
+		}
+		if tally, err := job.Run(t.Context(), accept{}); !errors.Is(err, os.ErrClosed) || tally.Done != n {
+			t.Fatalf("got %+v, %v", tally, err)
+		}
+		return most
+	}
+	few, many := run(1000), run(200_000)
+	if many > few+4<<20 {
+		t.Errorf("1,000 lines took %d kB, 200,000 took %d kB", few>>10, many>>10)
+	}
+}

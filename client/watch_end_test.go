@@ -1,0 +1,137 @@
+package client_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/clienttest"
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+func TestWatchSurvivesARestart(t *testing.T) {
+	t.Parallel()
+	s := clienttest.New(t)
+	s.Set(protocol.Entry{UserID: "alice", Score: 5})
+	states := newClient(t, s, options("bob")).Watch(t.Context(), "", client.WatchOptions{})
+	wait(t, states, "the snapshot", leads("alice", client.WebSocket))
+
+	s.Disconnect(&protocol.Frame{Type: protocol.FrameBye, Reason: "restart", ReconnectAfterMS: 300})
+	away := wait(t, states, "the connection away", func(s client.State) bool { return s.Connection == client.Disconnected })
+	if away.Err == nil || len(away.Entries) != 1 {
+		t.Errorf("while away: got %+v, want the reason and the last entries", away)
+	}
+	start := time.Now()
+	back := wait(t, states, "the connection back", leads("alice", client.WebSocket))
+	if back.Reconnects != 1 || back.Err != nil {
+		t.Errorf("back: got %+v, want one reconnect", back)
+	}
+	if took := time.Since(start); took < 250*time.Millisecond {
+		t.Errorf("came back after %v, but the server asked for 300 ms", took)
+	}
+}
+
+func TestWatchOutlivesAnOutage(t *testing.T) {
+	t.Parallel()
+	s := clienttest.New(t)
+	s.Set(protocol.Entry{UserID: "alice", Score: 5})
+	states := newClient(t, s, options("bob")).Watch(t.Context(), "", client.WatchOptions{})
+	wait(t, states, "the snapshot", leads("alice", client.WebSocket))
+	s.Fail(12, 503, scoreboard.CodeUnavailable, 0)
+	s.Disconnect(nil)
+	wait(t, states, "the connection away", func(s client.State) bool { return s.Connection == client.Disconnected })
+	back := wait(t, states, "the WebSocket again", leads("alice", client.WebSocket))
+	if back.Reconnects != 1 {
+		t.Errorf("after one outage: got %d reconnects", back.Reconnects)
+	}
+}
+
+func TestWatchEndsWhenRefused(t *testing.T) {
+	t.Parallel()
+	s := clienttest.New(t)
+	cases := []struct {
+		name, token, board string
+		code               scoreboard.Code
+	}{
+		{"bad token", "no token at all", "", scoreboard.CodeUnauthorized},
+		{"unknown board", clienttest.Token("bob", ""), "nowhere", scoreboard.CodeNotFound},
+	}
+	for _, tc := range cases {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			states := newClient(t, s, client.Options{Token: tc.token}).Watch(t.Context(), tc.board, client.WatchOptions{})
+			var last client.State
+			for s := range states {
+				last = s
+			}
+			if scoreboard.CodeOf(last.Err) != tc.code {
+				t.Errorf("last state: got %v, want %s", last.Err, tc.code)
+			}
+		})
+	}
+}
+
+func TestWatchSilenceIsAnEnd(t *testing.T) {
+	t.Parallel()
+	for _, hidden := range []string{"", "ws"} { // by WebSocket, then by SSE
+		s := clienttest.New(t)
+		s.Hide(hidden, true)
+		states := newClient(t, s, options("bob")).Watch(t.Context(), "", client.WatchOptions{})
+		wait(t, states, "a connection", func(s client.State) bool { return s.Connection != client.Disconnected })
+		wait(t, states, "a silent stream given up", func(s client.State) bool { return s.Connection == client.Disconnected })
+	}
+}
+
+// Nothing of a watch is left once its context has ended, whatever it was doing
+// at the time.
+func TestWatchLeavesNothing(t *testing.T) {
+	t.Parallel()
+	for _, hidden := range [][]string{{}, {"ws"}, {"ws", "sse"}} {
+		s := clienttest.New(t)
+		for _, kind := range hidden {
+			s.Hide(kind, true)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		c := newClient(t, s, options("bob"))
+		c.SetSilence(time.Minute) // so that only the context can end it
+		states := c.Watch(ctx, "", client.WatchOptions{})
+		wait(t, states, "a connection", func(s client.State) bool { return s.Connection != client.Disconnected })
+		cancel()
+		deadline := time.After(time.Second)
+		for open := true; open; {
+			select {
+			case _, open = <-states:
+			case <-deadline:
+				t.Fatal("the channel is open a second after the context ended")
+			}
+		}
+		for s.Streams() > 0 {
+			select {
+			case <-deadline:
+				t.Fatal("the server still has the stream a second after the context ended")
+			case <-time.After(time.Millisecond):
+			}
+		}
+	}
+}
+
+// Nothing of a client runs after Close, whatever its watches' contexts say.
+func TestCloseEndsTheWatches(t *testing.T) {
+	t.Parallel()
+	s := clienttest.New(t)
+	c := newClient(t, s, options("alice"))
+	var watches []<-chan client.State
+	for range 3 {
+		watches = append(watches, c.Watch(context.Background(), "", client.WatchOptions{}))
+	}
+	for _, w := range watches {
+		<-w // connected, or on the way
+	}
+	c.Close()
+	for _, w := range append(watches, c.Watch(context.Background(), "", client.WatchOptions{})) {
+		for range w { // until it is closed
+		}
+	}
+}
