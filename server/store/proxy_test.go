@@ -221,7 +221,13 @@ func (c *proxied) pid() uint32 {
 	return c.backend
 }
 
-// startup carries the first message, which has no kind.
+// cancelRequest is the code in place of a version in the first message of a
+// connection that asks to cancel what another one does.
+const cancelRequest = 80877102
+
+// startup carries the first message, which has no kind. A request to cancel is
+// lost, as it is where the network is: one that overtook a late message would
+// undo it, or not, as chance has it.
 func (c *proxied) startup(in *bufio.Reader, out *bufio.Writer) error {
 	var size [4]byte
 	if _, err := io.ReadFull(in, size[:]); err != nil {
@@ -230,6 +236,9 @@ func (c *proxied) startup(in *bufio.Reader, out *bufio.Writer) error {
 	rest := make([]byte, binary.BigEndian.Uint32(size[:])-4)
 	if _, err := io.ReadFull(in, rest); err != nil {
 		return err
+	}
+	if binary.BigEndian.Uint32(rest) == cancelRequest {
+		return errors.New("a request to cancel")
 	}
 	_, err := out.Write(slices.Concat(size[:], rest))
 	return errors.Join(err, out.Flush())
