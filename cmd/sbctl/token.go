@@ -2,13 +2,19 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/cmd/typo"
 )
+
+// scopes are those that a token may carry. A token with another is good, and
+// opens nothing.
+var scopes = []string{"score:update", "score:admin", "ws_conn"}
 
 func newTokenCmd(p *program) *cobra.Command {
 	return newNounCmd("token", "Mint tokens on a development server", `
@@ -19,7 +25,7 @@ func newTokenCmd(p *program) *cobra.Command {
 
 func newTokenMintCmd(p *program) *cobra.Command {
 	var r client.TokenRequest
-	var scopes []string
+	var asked []string
 	var ttl time.Duration
 	cmd := &cobra.Command{
 		Use: "mint", Short: "Print a token for a user (development issuer only)", Args: takes(),
@@ -33,7 +39,12 @@ func newTokenMintCmd(p *program) *cobra.Command {
 			if ttl <= 0 {
 				return usagef("--ttl must be longer than nothing")
 			}
-			r.Scope, r.TTL = strings.Join(scopes, " "), ttl.String()
+			r.Scope, r.TTL = strings.Join(asked, " "), ttl.String()
+			for scope := range strings.FieldsSeq(r.Scope) {
+				if !slices.Contains(scopes, scope) {
+					return usagef("there is no scope %q; there are %s%s", scope, strings.Join(scopes, ", "), typo.Suggest(scope, scopes, ""))
+				}
+			}
 			token, err := c.MintToken(cmd.Context(), r)
 			if err != nil {
 				return err
@@ -47,7 +58,7 @@ func newTokenMintCmd(p *program) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&r.UserID, "user", "", "whose token it is")
-	flags.StringSliceVar(&scopes, "scope", nil, "score:update to write for anyone, score:admin to operate")
+	flags.StringSliceVar(&asked, "scope", nil, "score:update to write for anyone, score:admin to operate, ws_conn to join streams only")
 	flags.DurationVar(&ttl, "ttl", 15*time.Minute, "how long it lives")
 	return cmd
 }

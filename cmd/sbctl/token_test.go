@@ -1,0 +1,15 @@
+package main
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/scoreboard/scoreboard/server/auth"
+)
+
+func TestTheScopesAreTheServers(t *testing.T) {
+	t.Parallel()
+	if want := []string{auth.ScopeUpdate, auth.ScopeAdmin, auth.ScopeJoin}; !slices.Equal(scopes, want) {
+		t.Errorf("got %v, the server knows %v", scopes, want)
+	}
+}
