@@ -78,6 +78,9 @@ func (j jobs) Verify(ctx context.Context, boards []scoreboard.Board, user scoreb
 	if err != nil {
 		return nil, err
 	}
+	if user != "" && v.Users == 0 && v.Wrong == 0 {
+		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "user %s has no score there", user)
+	}
 	out := &protocol.Verified{
 		Users: v.Users, Rows: v.Rows, Wrong: v.Wrong, Mended: v.Mended, TookMS: v.Took.Milliseconds(), Differences: []protocol.Difference{},
 	}

@@ -108,7 +108,10 @@ func (p *program) whatThereIs(ctx context.Context, cmd *cobra.Command) string {
 		return fmt.Sprintf("%q lists what there is", noun.CommandPath()+" list")
 	case noun.Name() == "user" && cmd.Name() == "show":
 		return "\"sbctl top\" shows who has a score"
-	case strings.HasSuffix(cmd.Use, " USER"):
+	case strings.HasSuffix(cmd.Use, " USER") || flagOf(cmd, "user") != "":
+		if f := cmd.Flag("user"); f != nil {
+			argument = f.Value.String()
+		}
 		return fmt.Sprintf("\"sbctl top%s\" shows who has a score; \"sbctl user show %s\" tells an operator what the user is, and has on which board",
 			flagOf(cmd, "board"), argument)
 	}

@@ -2,6 +2,7 @@ package repair_test
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -195,6 +196,30 @@ func TestVerifyFindsEveryKindOfDifferenceAndNothingElse(t *testing.T) {
 		t.Errorf("after mending: %s, want what is wrong in the store only: %s", got, inStore)
 	}
 	r.same(t)
+}
+
+// Who has no score is nobody, unless the ranking has one for them.
+func TestVerifyOfOneUserLooksForThemOnBothSides(t *testing.T) {
+	t.Parallel()
+	r := open(t)
+	r.record(t, 0, 3)
+	r.rebuild(t)
+	const users = "sb:{global}:users"
+	if err := r.rdb.HSet(ctx, users, "ghost", r.rdb.HGet(ctx, users, "user1").Val()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	for _, rows := range []bool{true, false} { // verify, and reconcile
+		for user, want := range map[scoreboard.UserID]string{"user1": "1 ", "nobody": "0 ", "ghost": "0 ghost:not_in_store"} {
+			c := repair.Check{Ledger: r.Store, Ranking: r.ranking, User: user, Rows: rows, Progress: func(*repair.Verified) {}}
+			v, err := c.Run(ctx, []scoreboard.Board{r.board})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := fmt.Sprintf("%d %s", v.Users, kinds(v)); got != want {
+				t.Errorf("%s (ledger rows: %t): got %q, want %q", user, rows, got, want)
+			}
+		}
+	}
 }
 
 // same compares the whole order of both.

@@ -78,8 +78,12 @@ func (c *Check) Run(ctx context.Context, boards []scoreboard.Board) (*Verified, 
 }
 
 func (c *Check) board(ctx context.Context, board scoreboard.BoardID, v *Verified) error {
-	if err := c.everybody(ctx, board, v); err != nil || c.User != "" {
+	before := v.Users
+	if err := c.everybody(ctx, board, v); err != nil || c.User != "" && v.Users > before {
 		return err
+	}
+	if c.User != "" { // has no score, and must have no rank
+		return c.compare(ctx, board, []scoreboard.UserID{c.User}, nil, v)
 	}
 	// Whoever the ranking has and the store has not was in none of these.
 	err := c.Ranking.Users(ctx, board, func(users []scoreboard.UserID) error {
@@ -113,11 +117,8 @@ func (c *Check) everybody(ctx context.Context, board scoreboard.BoardID, v *Veri
 		return c.Ledger.Standings(ctx, board, chunk, func(changes []scoreboard.Change) error { return c.chunk(ctx, board, changes, v) })
 	}
 	one, err := c.Ledger.States(ctx, board, []scoreboard.UserID{c.User})
-	if err != nil {
+	if err != nil || len(one) == 0 {
 		return err
-	}
-	if len(one) == 0 {
-		one = []scoreboard.Change{{Type: scoreboard.ChangeScore, Board: board, User: c.User}}
 	}
 	return c.chunk(ctx, board, one, v)
 }
