@@ -122,7 +122,8 @@ func rankedBoards(ctx context.Context, c *client.Client) (names []string, err er
 			return nil, err
 		}
 		for _, b := range page.Boards {
-			if b.Status != "archived" && !(b.Board == b.Family && b.Period != "" && b.Period != "none") {
+			family := b.Family == "" && b.Period != "none" // its periods are listed, too
+			if b.Status != "archived" && !family {
 				names = append(names, b.Board)
 			}
 		}
