@@ -33,6 +33,7 @@ type change struct {
 	rank, previousRank         int64 // 0 for off the board
 	score, previousScore       int64
 	appeared, left, scoreMoved bool
+	among                      int // of so many shown is who left, 0 where all are shown
 }
 
 // update takes the entries of a new state and returns the news in them. The
@@ -73,9 +74,13 @@ func (b *board) update(entries []client.Entry, now time.Time) []change {
 		}
 		rows[i] = r
 	}
+	among := 0
+	if len(entries) >= len(b.rows) { // others may stand below: who is shown no more may have stayed
+		among = len(entries)
+	}
 	for _, old := range b.rows { // in the order of their ranks, which the map has not
 		if _, gone := before[old.UserID]; gone {
-			news = append(news, change{user: old.UserID, name: old.DisplayName, previousRank: old.Rank, previousScore: old.Score, left: true})
+			news = append(news, change{user: old.UserID, name: old.DisplayName, previousRank: old.Rank, previousScore: old.Score, left: true, among: among})
 		}
 	}
 	b.rows, b.begun = rows, true

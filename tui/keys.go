@@ -14,6 +14,7 @@ var bindings = [][2]string{
 	{"t", "another period"},
 	{"/", "search a user"},
 	{"+ -", "more or fewer neighbours"},
+	{"j k", "scroll (arrows, pgup, pgdn)"},
 	{"p", "pause and go on"},
 	{"y", "copy what is found, or the board"},
 	{"o", "how the server feels, or not"},
@@ -60,6 +61,14 @@ func (m *model) pressed(key string) tea.Cmd {
 	case "t":
 		family, _, _ := strings.Cut(m.shown.Board, ":")
 		return m.list(family)
+	case "up", "k":
+		m.scroll(-1)
+	case "down", "j":
+		m.scroll(1)
+	case "pgup":
+		m.scroll(-m.room)
+	case "pgdown":
+		m.scroll(m.room)
 	case "+", "=":
 		return m.around(m.neighbours + 1)
 	case "-":

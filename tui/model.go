@@ -67,6 +67,8 @@ type model struct {
 	shown  client.State // the last that is on the screen: older while paused
 	board  board
 	feed   feed
+	first  int // of the rows that is on the screen
+	room   int // for rows, when they were drawn last
 	paused bool
 	help   bool
 
@@ -135,7 +137,7 @@ func (m *model) watch(board string) tea.Cmd {
 	m.watching, m.generation = board, m.generation+1
 	m.states = m.o.Watch(ctx, board)
 	m.newest, m.shown = client.State{Board: board}, client.State{Board: board}
-	m.me, m.found, m.status, m.boardStatus, m.notice, m.paused = nil, nil, nil, "", "", false
+	m.me, m.found, m.status, m.boardStatus, m.notice, m.paused, m.first = nil, nil, nil, "", "", false, 0
 	m.board.reset()
 	m.feed = feed{}
 	return m.listen()
@@ -253,6 +255,7 @@ func (m *model) show() {
 	}
 	if m.newest.Connection != m.shown.Connection && m.shown.Connection != "" {
 		m.feed.add(m.now(), "the connection is "+string(m.newest.Connection))
+		m.notice = "" // what could not be asked then can be now
 	}
 	m.shown = m.newest
 	for _, c := range m.board.update(m.shown.Entries, m.now()) {

@@ -160,6 +160,8 @@ func Lines(ctx context.Context, out io.Writer, p Plain) error {
 func (c change) text() string {
 	who := name(client.Entry{UserID: c.user, DisplayName: c.name}, false)
 	switch {
+	case c.left && c.among > 0:
+		return fmt.Sprintf("%s is no longer among the first %d, was %s.", who, c.among, grouped(c.previousRank))
 	case c.left:
 		return fmt.Sprintf("%s left the board, was %s.", who, grouped(c.previousRank))
 	case c.appeared:

@@ -40,7 +40,7 @@ func TestLines(t *testing.T) {
 		"heidi is 8. with 99,999", "ivan is 9. with 1,024", "judy is 10. with 7",
 		"bob +500 to 1,284,480, up from 2. to 1.",
 		"carol is new at 9. with 2,500",
-		"judy left the board, was 10.",
+		"judy is no longer among the first 10, was 10.",
 		"global is disconnected: read the stream: connection reset by peer",
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {

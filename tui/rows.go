@@ -86,11 +86,8 @@ func (m *model) headings(l layout) string {
 func (m *model) rows(room int) []string {
 	l := m.layout()
 	var lines []string
-	for i := range m.board.rows {
-		if len(lines) == room {
-			break
-		}
-		lines = append(lines, m.line(&m.board.rows[i], l))
+	for i := range m.window(room) {
+		lines = append(lines, m.line(&m.board.rows[m.first+i], l))
 	}
 	if len(lines) == 0 && room > 0 {
 		text := "waiting for the board"
@@ -109,7 +106,7 @@ func (m *model) line(r *row, l layout) string {
 	searched := m.found != nil && r.UserID == m.found.UserID
 
 	who := fit(name(r.Entry, st.ascii), l.name, st.more)
-	score := fitRight(grouped(r.Score), l.score)
+	score := grouped(r.Score)
 	switch {
 	case searched:
 		who = st.found.Render(who)
@@ -119,11 +116,11 @@ func (m *model) line(r *row, l layout) string {
 	if flashing {
 		score = st.flash.Render(score)
 	}
-	parts := []string{st.dim.Render(fitRight(grouped(r.Rank), l.rank)) + " " + m.movement(r, l.move) + who, score}
+	parts := []string{st.dim.Render(fitRight(grouped(r.Rank), l.rank)) + " " + m.movement(r, l.move) + who, fitRight(score, l.score)}
 	if l.gained > 0 {
 		gained := ""
 		if flashing {
-			gained = st.flash.Render(fit(signed(r.Score-r.previousScore), l.gained, st.more))
+			gained = st.flash.Render(signed(r.Score - r.previousScore))
 		}
 		parts = append(parts, fit(gained, l.gained, ""))
 	}

@@ -47,7 +47,10 @@ func newScreen(t *testing.T, width, height int, colours termenv.Profile, ascii b
 }
 
 func (s *screen) keys(keys ...string) {
-	named := map[string]tea.KeyType{"enter": tea.KeyEnter, "esc": tea.KeyEsc, "backspace": tea.KeyBackspace}
+	named := map[string]tea.KeyType{
+		"enter": tea.KeyEnter, "esc": tea.KeyEsc, "backspace": tea.KeyBackspace,
+		"up": tea.KeyUp, "down": tea.KeyDown, "pgup": tea.KeyPgUp, "pgdown": tea.KeyPgDown,
+	}
 	for _, k := range keys {
 		if special, ok := named[k]; ok {
 			s.Update(tea.KeyMsg{Type: special})
@@ -165,6 +168,7 @@ func TestGoldenScreens(t *testing.T) {
 			s.keys("j")
 		}},
 		{"help", func(s *screen) { s.Update(stateMsg{state: recorded()[0]}); s.keys("?") }},
+		{"long", func(s *screen) { s.Update(stateMsg{state: hundred()}); s.View(); s.keys("pgdown", "down") }},
 		{"empty", func(*screen) {}},
 	}
 	for _, scene := range scenes {
@@ -244,12 +248,17 @@ func TestMarksFade(t *testing.T) {
 	plain := s.View()
 	s.Update(stateMsg{state: recorded()[1]})
 	s.contains("▲1", "▼1", "new", "+500")
-	if s.View() == ansi.Strip(s.View()) || !strings.Contains(s.View(), "\x1b[1;33m") {
+	if s.View() == ansi.Strip(s.View()) || !strings.Contains(s.View(), "\x1b[30;43m") {
 		t.Errorf("a changed score does not flash: %q", s.View())
 	}
-	if strings.Contains(plain, "\x1b[1;33m") {
+	if strings.Contains(plain, "\x1b[30;43m") {
 		t.Error("an unchanged score flashes")
 	}
+	s.keys("p")
+	if view := s.View(); strings.Contains(view, "\x1b[33m") || !strings.Contains(view, "\x1b[30;43mpaused") {
+		t.Errorf("yellow letters, which are not readable on white: %q", view)
+	}
+	s.keys("p")
 	s.clock = s.clock.Add(fade)
 	s.Update(tickMsg{})
 	s.lacks("▲1", "▼1")

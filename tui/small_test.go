@@ -19,6 +19,34 @@ func TestAGapLosesNoDigits(t *testing.T) {
 	}
 }
 
+// Who is shown no more has left only where everybody is shown.
+func TestWhoFellHasNotLeft(t *testing.T) {
+	s := newScreen(t, 100, 30, termenv.Ascii, false)
+	s.Update(stateMsg{state: recorded()[0]})
+	s.Update(stateMsg{state: recorded()[1]})
+	s.contains("judy is no longer among the first 10, was 10.")
+	s.lacks("left the board")
+	fewer := recorded()[1]
+	fewer.Entries = fewer.Entries[:9]
+	s.Update(stateMsg{state: fewer})
+	s.contains("ivan left the board, was 10.")
+}
+
+// What could not be asked while the server was away is not said any more when
+// it is back.
+func TestAnOldErrorGoesWhenTheServerIsBack(t *testing.T) {
+	s := newScreen(t, 100, 30, termenv.Ascii, false)
+	frames := recorded()
+	s.Update(stateMsg{state: frames[2]})
+	s.contains("connection reset by peer; reconnecting")
+	s.Update(boardsMsg{err: errors.New("the server does not answer")})
+	s.contains("the server does not answer")
+	s.Update(stateMsg{state: frames[2]})
+	s.contains("the server does not answer")
+	s.Update(stateMsg{state: frames[1]})
+	s.lacks("does not answer", "reconnecting")
+}
+
 func TestASmallScreenShowsNeighboursAndHowToLeave(t *testing.T) {
 	s := newScreen(t, 40, 12, termenv.Ascii, false)
 	s.Update(stateMsg{state: recorded()[0]})

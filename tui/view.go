@@ -157,7 +157,7 @@ func (m *model) footer() string {
 			return st.own.Render(fit("you: "+placeLine(m.me), m.width, st.more))
 		}
 	}
-	hints := []string{"? help", "b board", "/ search", "p pause", "q quit"}
+	hints := m.hints()
 	for len(hints) > 2 && ansi.StringWidth(strings.Join(hints, st.between)) > m.width {
 		hints = slices.Delete(hints, len(hints)-2, len(hints)-1) // how to leave stays
 	}
@@ -170,7 +170,7 @@ func (m *model) trouble() string {
 	text := ""
 	switch {
 	case m.notice != "":
-		return st.warn.Render(fit(Printable(m.notice), m.width, st.more))
+		return st.warn.Render(ansi.Truncate(Printable(m.notice), m.width, st.more))
 	case s.Connection == client.Disconnected && s.Err != nil:
 		text = m.o.Explain(s.Err) + "; reconnecting" // what is the matter is what a narrow screen shows
 	case s.Degraded != "":
