@@ -47,6 +47,7 @@ func (c *Client) do(ctx context.Context, k call, out any) error {
 		if n >= c.attempts || k.once || !e.Temporary() || ctx.Err() != nil || e.RetryAfter > c.pace.retryAfterMax {
 			return e
 		}
+		tellWait(ctx, e)
 		if err := sleep(ctx, e.RetryAfter+jitter(n-1, c.pace.retryBase, c.pace.retryCap)); err != nil {
 			if e.Err == nil {
 				e.Err = err // the refusal stays readable, and errors.Is finds why it ended

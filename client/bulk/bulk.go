@@ -48,8 +48,13 @@ type Tally struct {
 	Replayed int `json:"replayed"` // counted before
 	Pending  int `json:"pending"`  // taken by the server for later
 	Refused  int `json:"refused"`
-	Unsent   int `json:"unsent"`  // the server was away; the next run tries again
+	Unsent   int `json:"unsent"`  // read, and the server was away; the next run tries again
 	Skipped  int `json:"skipped"` // settled by an earlier run
+	// Lines were read. At the end each of them is in Done, Pending, Refused,
+	// Unsent or Skipped.
+	Lines int `json:"lines"`
+	// Whole says that the source was read to its end.
+	Whole bool `json:"-"`
 	// Bytes of the source that were read.
 	Bytes int64 `json:"-"`
 }
@@ -106,6 +111,9 @@ func (j *Job) Run(ctx context.Context, s Submitter) (tally Tally, err error) {
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}
+	t := &r.tally
+	t.Lines, t.Whole = r.lines, r.whole
+	t.Unsent = t.Lines - t.Done - t.Pending - t.Refused - t.Skipped // also what was dropped on its way
 	return r.tally, err
 }
 
@@ -125,6 +133,8 @@ type run struct {
 	stopped <-chan struct{} // nothing more is to be sent
 	out     chan Result
 	tally   Tally       // the collector's, until it has ended
+	lines   int         // the reader's: how many it has read,
+	whole   bool        // and whether these are all
 	singly  atomic.Bool // the token may not send batches
 	mu      sync.Mutex
 	unsent  int // requests in a row
@@ -136,11 +146,13 @@ func (r *run) read(ctx context.Context, src source, lanes []chan item) error {
 	for begun := false; ctx.Err() == nil; {
 		it, err := src.next()
 		if errors.Is(err, io.EOF) {
+			r.whole = true
 			return nil
 		}
 		if err != nil {
 			return err
 		}
+		r.lines++
 		if !begun {
 			if err := r.kept.begin(src.identity()); err != nil {
 				return err

@@ -94,6 +94,12 @@ func submit(t *testing.T, ctx context.Context, l *ledger, text, path string) (bu
 	}
 	job.Hurry()
 	tally, err := job.Run(ctx, l)
+	if sum := tally.Done + tally.Pending + tally.Refused + tally.Unsent + tally.Skipped; sum != tally.Lines {
+		t.Errorf("%+v: of %d lines %d are told", tally, tally.Lines, sum)
+	}
+	if all := strings.Count(text, "\n"); err == nil && !strings.HasPrefix(text, "user_id") && (!tally.Whole || tally.Lines != all) {
+		t.Errorf("%+v: want %d lines and the end", tally, all)
+	}
 	slices.SortFunc(failed, func(a, b bulk.Result) int { return a.Line - b.Line })
 	return tally, failed, err
 }

@@ -34,6 +34,7 @@ type Result struct {
 	Replayed bool            `json:"replayed,omitempty"`
 	Code     scoreboard.Code `json:"error_code,omitempty"`
 	Message  string          `json:"message,omitempty"`
+	Err      error           `json:"-"` // why, where Message is its words
 }
 
 // header opens a result file.

@@ -187,7 +187,7 @@ func settled(it item, receipt client.Receipt, err error) Result {
 func refused(it item, err error) Result {
 	result := Result{
 		Line: it.line, User: it.in.User, EventID: it.in.EventID, Status: Refused,
-		Code: scoreboard.CodeOf(err), Message: err.Error(),
+		Code: scoreboard.CodeOf(err), Message: err.Error(), Err: err,
 	}
 	var e *scoreboard.Error
 	if errors.As(err, &e) && e.Message != "" {

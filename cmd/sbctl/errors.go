@@ -123,9 +123,7 @@ func (p *program) describe(ctx context.Context, cmd *cobra.Command, code int, er
 		case e.Message != "" && e.Err == nil:
 			f.Message = e.Message
 		case err == error(e) && e.Status == 0 && code == exitBroke: //nolint:errorlint // as above
-			plain := *e
-			plain.Err = errors.New(p.explain(e.Err))
-			f.Message = plain.Error()
+			f.Message = p.inWords(e).Error()
 		}
 	}
 	if code == exitInterrupted {
@@ -138,6 +136,18 @@ func (p *program) describe(ctx context.Context, cmd *cobra.Command, code int, er
 		f.NextStep = h.next
 	}
 	return f
+}
+
+// inWords is an error with what broke before there was an answer said as people
+// say it.
+func (p *program) inWords(err error) error {
+	var e *client.Error
+	if !errors.As(err, &e) || e.Status != 0 {
+		return err
+	}
+	plain := *e
+	plain.Err = errors.New(p.explain(e.Err))
+	return &plain
 }
 
 // onceInterrupted annotates a command with what is left of one that was

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -115,8 +117,9 @@ func (p *program) submitOne(cmd *cobra.Command, c *client.Client, f *submitFlags
 	if !cmd.Flags().Changed("delta") {
 		return usagef("--delta is missing")
 	}
+	ctx := tellWaits(cmd.Context(), p.say)
 	if len(f.boards) > 1 {
-		receipts, err := c.SubmitBoards(cmd.Context(), f.in, f.boards)
+		receipts, err := c.SubmitBoards(ctx, f.in, f.boards)
 		if err != nil {
 			return err
 		}
@@ -125,11 +128,19 @@ func (p *program) submitOne(cmd *cobra.Command, c *client.Client, f *submitFlags
 	if len(f.boards) == 1 {
 		f.in.Board = f.boards[0]
 	}
-	receipt, err := c.Submit(cmd.Context(), f.in)
+	receipt, err := c.Submit(ctx, f.in)
 	if err != nil {
 		return err
 	}
 	return p.print(receipt, func() *table { return receiptTable(receipt) })
+}
+
+// tellWaits says once that the server asks for patience, and for how much.
+func tellWaits(ctx context.Context, say func(format string, args ...any)) context.Context {
+	var once sync.Once
+	return client.TellWaits(ctx, func(wait time.Duration, why *client.Error) {
+		once.Do(func() { say("waiting %v, as the server asks: %s (%s)", wait, why.Message, why.Code) })
+	})
 }
 
 func receiptTable(r client.Receipt) *table {

@@ -27,9 +27,9 @@ func TestTheSeason(t *testing.T) {
 		file string
 		want bulk.Tally
 	}{
-		{"season.ndjson", bulk.Tally{Done: 9947, Replayed: 609, Refused: 53}},
+		{"season.ndjson", bulk.Tally{Done: 9947, Replayed: 609, Refused: 53, Lines: 10_000}},
 		// The same events as the season's, so all of them are repeats.
-		{"first-day.csv", bulk.Tally{Done: 199, Replayed: 199, Refused: 1}},
+		{"first-day.csv", bulk.Tally{Done: 199, Replayed: 199, Refused: 1, Lines: 200}},
 	} {
 		var out bytes.Buffer
 		args := []string{"score", "submit", "--file", filepath.Join(events, tc.file), "--results", filepath.Join(t.TempDir(), "results"), "--output", "json"}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -49,16 +50,18 @@ func (p *program) submitFile(cmd *cobra.Command, c *client.Client, f *submitFlag
 		Source: source, CSV: strings.HasSuffix(strings.ToLower(f.file), ".csv"), Results: results,
 		Workers: f.workers, Progress: bar.draw, Failed: bar.failed,
 	}
-	tally, err := job.Run(cmd.Context(), c)
+	tally, err := job.Run(tellWaits(cmd.Context(), bar.say), c)
 	bar.end(tally)
 	if printErr := p.printSummary(summary{tally, time.Since(bar.began).Seconds(), results}); printErr != nil {
 		return printErr
 	}
 	switch {
+	case errors.Is(err, bulk.ErrAway):
+		return p.resumable(fmt.Errorf("%w: %w", bulk.ErrAway, p.inWords(err)), results)
 	case err != nil:
 		return p.resumable(err, results)
 	case tally.Unsent > 0:
-		return p.resumable(fmt.Errorf("%d lines were not sent", tally.Unsent), results)
+		return p.resumable(fmt.Errorf("%d lines were not sent: %w", tally.Unsent, p.inWords(bar.unsent)), results)
 	case tally.Refused > 0:
 		return errNo
 	}
@@ -92,6 +95,11 @@ func (p *program) resumable(err error, results string) error {
 func (p *program) printSummary(s summary) error {
 	return p.print(s, func() *table {
 		t := newTable()
+		lines := number(int64(s.Lines))
+		if !s.Whole {
+			lines += ", the rest was not read"
+		}
+		t.add("lines", lines)
 		t.add("counted", number(int64(s.Done-s.Replayed)))
 		for _, part := range []struct {
 			name string
@@ -119,6 +127,7 @@ type progressBar struct {
 
 	mu       sync.Mutex
 	failures int
+	unsent   error // why a first line was not sent
 	told     time.Time
 	drawn    bool
 }
@@ -150,6 +159,9 @@ func (b *progressBar) text(t bulk.Tally, elapsed time.Duration) string {
 	if t.Refused > 0 {
 		text += fmt.Sprintf(", %d refused", t.Refused)
 	}
+	if t.Unsent > 0 {
+		text += fmt.Sprintf(", %d not sent", t.Unsent)
+	}
 	if b.size == 0 {
 		return text
 	}
@@ -164,9 +176,15 @@ func (b *progressBar) text(t bulk.Tally, elapsed time.Duration) string {
 	return text
 }
 
+// failed tells of a refused line. What keeps lines from being sent is one
+// cause, told at the end.
 func (b *progressBar) failed(r bulk.Result) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if r.Status == bulk.Unsent {
+		b.unsent = cmp.Or(b.unsent, r.Err)
+		return
+	}
 	if b.failures++; b.failures > shownFailures {
 		return
 	}
@@ -175,6 +193,14 @@ func (b *progressBar) failed(r bulk.Result) {
 	if b.failures == shownFailures {
 		fmt.Fprintln(b.p.stderr, "further lines are in the result file only")
 	}
+}
+
+// say tells something between two drawings.
+func (b *progressBar) say(format string, args ...any) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.clear()
+	b.p.say(format, args...)
 }
 
 func (b *progressBar) end(t bulk.Tally) {
