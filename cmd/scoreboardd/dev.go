@@ -74,10 +74,7 @@ func runDev(cmd *cobra.Command, data string, ephemeral bool) (err error) {
 	if err != nil {
 		return err
 	}
-	log, err := newLog(os.Stderr, given.LogLevel)
-	if err != nil {
-		return err
-	}
+	log := newLog(os.Stderr, given.LogLevel)
 	stack, err := devstack.Start(ctx, devstack.Options{
 		Dir: data, Ephemeral: ephemeral, PostgresURL: given.PostgresURL, RedisURL: given.RedisURL,
 		KafkaBrokers: given.KafkaBrokers, Log: log,

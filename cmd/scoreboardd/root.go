@@ -31,10 +31,7 @@ func newRoot() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			log, err := newLog(os.Stderr, c.LogLevel)
-			if err != nil {
-				return err
-			}
+			log := newLog(os.Stderr, c.LogLevel)
 			s, err := server.New(cmd.Context(), c, log)
 			if err != nil {
 				return err
@@ -111,12 +108,10 @@ func load(flags *pflag.FlagSet, env config.Lookup) (*config.Config, []config.Val
 	return config.Load(given, env, file)
 }
 
-func newLog(w io.Writer, level string) (*slog.Logger, error) {
+func newLog(w io.Writer, level string) *slog.Logger {
 	var l slog.Level
-	if err := l.UnmarshalText([]byte(level)); err != nil {
-		return nil, fmt.Errorf("knob log.level must be debug, info, warn or error, not %q", level)
-	}
-	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: l})), nil
+	_ = l.UnmarshalText([]byte(level)) // package config has looked at it
+	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: l}))
 }
 
 func listen(ctx context.Context, c *config.Config) (api, ops net.Listener, err error) {

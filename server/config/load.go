@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
@@ -249,6 +250,9 @@ func (c *Config) check() error {
 	}
 	if c.IngestOverflow != "refuse" && c.IngestOverflow != "async" {
 		return fmt.Errorf("knob ingest.overflow must be refuse or async, not %q", c.IngestOverflow)
+	}
+	if new(slog.Level).UnmarshalText([]byte(c.LogLevel)) != nil {
+		return fmt.Errorf("knob log.level must be debug, info, warn or error, not %q", c.LogLevel)
 	}
 	if c.ReconcileEvery < 0 {
 		return fmt.Errorf("knob reconcile.every must be 0 or longer, not %s", c.ReconcileEvery)

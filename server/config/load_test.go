@@ -55,6 +55,7 @@ func TestLoadRefuses(t *testing.T) {
 		want string
 	}{
 		"a word for a number": {lookup("SCOREBOARD_INGEST_BATCH", "many"), "", "ingest.batch"},
+		"no level":            {lookup("SCOREBOARD_LOG_LEVEL", "loud"), "", `knob log.level must be debug, info, warn or error, not "loud"`},
 		"no batch":            {lookup("SCOREBOARD_INGEST_BATCH", "0"), "", "ingest.batch"},
 		"an unknown role":     {lookup("SCOREBOARD_ROLES", "api,judge"), "", `"judge"`},
 		"an unknown knob":     {lookup(), "ingest.bach: 1\n", `"ingest.bach"`},
