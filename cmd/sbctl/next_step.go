@@ -40,6 +40,8 @@ func (p *program) nextStep(ctx context.Context, cmd *cobra.Command, e *client.Er
 			e.EventID, flagOf(cmd, "user"))
 	case e.Code == scoreboard.CodeRuleViolated && e.Field == "action_token" && flagOf(cmd, "action-token") == "":
 		return "start the action with POST /v1/actions, which answers with its token, and give that with --action-token"
+	case e.Code == scoreboard.CodeDeltaOutOfRange && !strings.Contains(e.Message, "bounds of the board"):
+		return otherBounds(e.Message)
 	case e.Code == scoreboard.CodeDeltaOutOfRange || e.Code == scoreboard.CodeScoreOutOfRange:
 		board := string(scoreboard.GlobalBoard)
 		if asked := boardsAskedFor(cmd); len(asked) > 0 {
@@ -52,6 +54,19 @@ func (p *program) nextStep(ctx context.Context, cmd *cobra.Command, e *client.Er
 		return fmt.Sprintf("try again in %v", e.RetryAfter.Round(time.Second))
 	case e.Temporary():
 		return "try again; \"sbctl doctor\" looks for the cause"
+	}
+	return ""
+}
+
+// otherBounds says who sets the bounds of a delta that are not the board's.
+func otherBounds(message string) string {
+	switch {
+	case strings.HasPrefix(message, "action "):
+		return "the rules of actions are the knob ingest.actions, which \"sbctl knobs list\" shows an operator"
+	case strings.HasPrefix(message, "the key "):
+		return "\"sbctl key list\" shows an operator what a key signs for"
+	case strings.HasPrefix(message, "delta must be from"):
+		return "these bounds are the knobs ingest.least_delta and ingest.most_delta, which \"sbctl knobs list\" shows an operator"
 	}
 	return ""
 }

@@ -45,6 +45,12 @@ const secretTimeout = time.Minute
 func (s secret) read(p *program) (string, error) {
 	switch {
 	case s.Env != "":
+		if p.env[s.Env] == "" {
+			return "", &hinted{
+				fmt.Errorf("the environment has no %s", s.Env),
+				fmt.Sprintf("export %s=…, or choose another profile (%s says where this one's secrets are)", s.Env, p.configPath()),
+			}
+		}
 		return p.env[s.Env], nil
 	case s.File != "":
 		if rest, ok := strings.CutPrefix(s.File, "~/"); ok {
