@@ -100,24 +100,24 @@ func (c *Client) letter(ctx context.Context, verb, method string, id int64, acti
 
 // Rebuild makes the rankings of boards anew, beside the live ones.
 func (c *Client) Rebuild(ctx context.Context, r JobRequest, progress func(JobLine)) (JobLine, error) {
-	return c.job(ctx, "rebuild", r, progress)
+	return c.job(ctx, "rebuild", "rebuild", r, progress)
 }
 
 // Verify compares ledger, scores and ranking, and changes nothing.
 func (c *Client) Verify(ctx context.Context, r JobRequest, progress func(JobLine)) (JobLine, error) {
-	return c.job(ctx, "verify", r, progress)
+	return c.job(ctx, "verify", "verify", r, progress)
 }
 
 // Reconcile compares scores and ranking, and puts the ranking right where the
 // request says so.
 func (c *Client) Reconcile(ctx context.Context, r JobRequest, progress func(JobLine)) (JobLine, error) {
-	return c.job(ctx, "reconcile", r, progress)
+	return c.job(ctx, "reconcile", "reconcile", r, progress)
 }
 
 // Replay applies again what the transport still holds, or dead letters; a dry
 // run counts what would change.
 func (c *Client) Replay(ctx context.Context, r ReplayRequest, progress func(JobLine)) (Replayed, error) {
-	line, err := c.job(ctx, "replay", r, progress)
+	line, err := c.job(ctx, "replay", "replay", r, progress)
 	if err != nil || line.Replayed == nil {
 		return Replayed{}, err
 	}
@@ -127,7 +127,7 @@ func (c *Client) Replay(ctx context.Context, r ReplayRequest, progress func(JobL
 // ArchiveLedger moves old partitions of the ledger into files; a dry run lists
 // them.
 func (c *Client) ArchiveLedger(ctx context.Context, dry bool) (Archived, error) {
-	line, err := c.job(ctx, "ledger/archive", protocol.ArchiveRequest{DryRun: dry}, func(JobLine) {})
+	line, err := c.job(ctx, "archive the ledger", "ledger/archive", protocol.ArchiveRequest{DryRun: dry}, func(JobLine) {})
 	if err != nil || line.Archived == nil {
 		return Archived{}, err
 	}
@@ -142,9 +142,9 @@ var errNoResult = errors.New("the answer ended without a result")
 
 // job asks for a job once and follows its lines. It has no time limit, only
 // one of silence; when ctx ends, so does the job.
-func (c *Client) job(ctx context.Context, name string, r any, progress func(JobLine)) (JobLine, error) {
+func (c *Client) job(ctx context.Context, op, path string, r any, progress func(JobLine)) (JobLine, error) {
 	fail := func(e *Error) (JobLine, error) {
-		e.Op, e.Attempts = name, 1
+		e.Op, e.Attempts = op, 1
 		return JobLine{}, e
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -155,7 +155,7 @@ func (c *Client) job(ctx context.Context, name string, r any, progress func(JobL
 	if err != nil {
 		return fail(broken(err))
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url("/v1/admin/"+name, nil).String(), bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url("/v1/admin/"+path, nil).String(), bytes.NewReader(body))
 	if err != nil {
 		return fail(broken(err))
 	}
