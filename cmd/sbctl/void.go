@@ -1,9 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -153,7 +157,7 @@ func (p *program) followVoid(ctx context.Context, c *client.Client, v client.Voi
 }
 
 func voidsTable(voids ...client.Void) *table {
-	t := newTable(">ID", "STATE", "SENDER", "FROM", "TO", ">TODO", ">REVERSED", ">SKIPPED", ">UNDONE", "WHO", "REASON", "UNDO")
+	t := newTable(">ID", "STATE", "SENDER", "FROM", "TO", ">TODO", ">REVERSED", ">SKIPPED", ">UNDONE", "WHO", "REASON", "UNDO", "SKIPPED FOR")
 	for _, v := range voids {
 		state, undo := v.State, ""
 		if v.UndoAt != nil {
@@ -161,9 +165,20 @@ func voidsTable(voids ...client.Void) *table {
 			undo = fmt.Sprintf("%s (%s)", tui.Printable(v.UndoReason), tui.Printable(v.UndoBy))
 		}
 		t.add(fmt.Sprint(v.ID), state, tui.Printable(v.KeyID+v.Address), v.From.Format(time.RFC3339), v.To.Format(time.RFC3339),
-			fmt.Sprint(v.Todo), fmt.Sprint(v.Reversed), fmt.Sprint(v.Skipped), fmt.Sprint(v.Undone), tui.Printable(v.Who), tui.Printable(v.Reason), undo)
+			fmt.Sprint(v.Todo), fmt.Sprint(v.Reversed), fmt.Sprint(v.Skipped), fmt.Sprint(v.Undone), tui.Printable(v.Who), tui.Printable(v.Reason), undo, skippedFor(v))
 	}
 	return t
+}
+
+// skippedFor says why events were skipped, the most first.
+func skippedFor(v client.Void) string {
+	whys := slices.SortedFunc(maps.Keys(v.SkippedFor), func(a, b string) int {
+		return cmp.Or(cmp.Compare(v.SkippedFor[b], v.SkippedFor[a]), strings.Compare(a, b))
+	})
+	for i, why := range whys {
+		whys[i] = fmt.Sprintf("%s (%d)", tui.Printable(why), v.SkippedFor[why])
+	}
+	return strings.Join(whys, "; ")
 }
 
 func newVoidsCmd(p *program) *cobra.Command {

@@ -115,6 +115,8 @@ type Void struct {
 	Reversed  int64      `json:"reversed"` // those that an undo had count again, too
 	Skipped   int64      `json:"skipped"`
 	Undone    int64      `json:"undone"`
+	// SkippedFor counts the skipped events by why, the ten that are most.
+	SkippedFor map[string]int64 `json:"skipped_for,omitempty"`
 	// Of the undo, when somebody has asked for it.
 	UndoAt     *time.Time `json:"undo_at,omitempty"`
 	UndoBy     string     `json:"undo_by,omitempty"`

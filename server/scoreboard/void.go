@@ -34,6 +34,8 @@ type Void struct {
 	Done    time.Time // zero until all is reversed; the undo counts from here
 	// How many events are where; Undone are of Reversed.
 	Todo, Reversed, Skipped, Undone int64
+	// Of the skipped ones how many why, the ten that are most.
+	SkippedFor map[string]int64
 	// Of the undo; zero until somebody asks for it.
 	UndoAt     time.Time
 	UndoBy     UserID

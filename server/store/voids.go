@@ -47,6 +47,8 @@ const voidColumns = `id, coalesce(key_id, ''), coalesce(address, ''), starts, en
     (select count(*) from void_events where void_id = voids.id and state in ('reversed', 'undone')),
     (select count(*) from void_events where void_id = voids.id and state = 'skipped'),
     (select count(*) from void_events where void_id = voids.id and state = 'undone'),
+    (select jsonb_object_agg(note, n) from (select note, count(*) as n from void_events
+        where void_id = voids.id and state = 'skipped' group by note order by n desc limit 10) as most),
     coalesce((select at from audit_log where target = 'void:' || voids.id and action = 'void.undo' order by id desc limit 1), '0001-01-01T00:00:00Z'),
     coalesce((select who from audit_log where target = 'void:' || voids.id and action = 'void.undo' order by id desc limit 1), ''),
     coalesce((select reason from audit_log where target = 'void:' || voids.id and action = 'void.undo' order by id desc limit 1), '')`
@@ -54,7 +56,7 @@ const voidColumns = `id, coalesce(key_id, ''), coalesce(address, ''), starts, en
 func scanVoid(row pgx.Row) (*scoreboard.Void, error) {
 	v := &scoreboard.Void{}
 	err := row.Scan(&v.ID, &v.Sender.KeyID, &v.Sender.Address, &v.Sender.From, &v.Sender.To, &v.Reason, &v.Who, &v.Created, &v.State,
-		&v.Done, &v.Todo, &v.Reversed, &v.Skipped, &v.Undone, &v.UndoAt, &v.UndoBy, &v.UndoReason)
+		&v.Done, &v.Todo, &v.Reversed, &v.Skipped, &v.Undone, &v.SkippedFor, &v.UndoAt, &v.UndoBy, &v.UndoReason)
 	for _, t := range []*time.Time{&v.Sender.From, &v.Sender.To, &v.Created, &v.Done, &v.UndoAt} {
 		*t = t.UTC()
 	}
