@@ -1,6 +1,8 @@
 package main
 
 import (
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"github.com/scoreboard/scoreboard/client"
@@ -30,10 +32,10 @@ func newEventShowCmd(p *program) *cobra.Command {
 			}
 			return p.print(event, func() *table {
 				if len(event.Receipts) == 1 {
-					return receiptTable(event.Receipts[0]).rename("rank", "rank today")
+					return receiptTable(event.Receipts[0]).rename("rank", rankToday)
 				}
 				if len(event.Receipts) > 1 {
-					return receiptsTable(event.Receipts).rename("RANK", "RANK TODAY")
+					return receiptsTable(event.Receipts).rename("RANK", strings.ToUpper(rankToday))
 				}
 				t := newTable()
 				t.add("event", event.ID)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -159,6 +160,7 @@ func receiptTable(r client.Receipt) *table {
 	t.add("recorded", r.RecordedAt.Format(time.RFC3339Nano))
 	if r.Replayed {
 		t.add("replayed", "yes: this event was counted before")
+		t.rename("rank", rankToday)
 	}
 	if r.Reversed {
 		t.add("reversed", "yes: this event was taken back")
@@ -166,12 +168,17 @@ func receiptTable(r client.Receipt) *table {
 	return t
 }
 
+// rankToday is what the rank of a repeat is: the one field that is not the first
+// receipt's.
+const rankToday = "rank today"
+
 func receiptsTable(receipts []client.Receipt) *table {
 	t := newTable("BOARD", "USER", ">SCORE", ">APPLIED", ">RANK", "EVENT", "REPLAYED")
 	for _, r := range receipts {
 		replayed := "no"
-		if r.Replayed {
+		if r.Replayed { // and so are the others
 			replayed = "yes"
+			t.rename("RANK", strings.ToUpper(rankToday))
 		}
 		t.add(r.Board, r.UserID, number(r.NewScore), fmt.Sprintf("%+d", r.Applied), rankOf(r), r.ProcessedEventID, replayed)
 	}
