@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"strconv"
 	"time"
 
@@ -132,6 +133,7 @@ func (p *program) runLoad(ctx context.Context, o loadgen.Options) error {
 	} else {
 		err = r.Text(p.stdout)
 	}
+	p.sayOfReport(r, o.Out)
 	switch {
 	case err != nil:
 		return err
@@ -141,6 +143,18 @@ func (p *program) runLoad(ctx context.Context, o loadgen.Options) error {
 		return errNo
 	}
 	return nil
+}
+
+// sayOfReport says where a report lies, and when it says little of the server.
+func (p *program) sayOfReport(r *report.Report, out string) {
+	for _, c := range r.Criteria {
+		if c.Name == "behind" && !c.Pass {
+			p.say("behind: this machine was too busy to send in time, so the other figures say little of the server")
+		}
+	}
+	if out != "" {
+		p.say("the report is %s, and report.json beside it", filepath.Join(out, "report.html"))
+	}
 }
 
 // findMax searches, prints, and answers whether anything was found.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -45,5 +46,25 @@ seen after, p95        36 ms in Redis, 206 ms by clients
 	}
 	if empty := (loadView{}).View(); strings.TrimSpace(empty) != "" {
 		t.Errorf("before the first second: got %q", empty)
+	}
+}
+
+// A generator that could not send in time has measured itself, which is said.
+func TestWhatIsSaidOfAReport(t *testing.T) {
+	t.Parallel()
+	const busy = "behind: this machine was too busy to send in time, so the other figures say little of the server\n"
+	for _, tc := range []struct {
+		name, out, want string
+		criterion       report.Criterion
+	}{
+		{"late", "", busy, report.Criterion{Name: "behind"}},
+		{"in time", "", "", report.Criterion{Name: "behind", Pass: true}},
+		{"slow", "out/a", "the report is " + filepath.Join("out", "a", "report.html") + ", and report.json beside it\n", report.Criterion{Name: "api.p95"}},
+	} {
+		var said strings.Builder
+		(&program{stderr: &said}).sayOfReport(&report.Report{Criteria: []report.Criterion{tc.criterion}}, tc.out)
+		if said.String() != tc.want {
+			t.Errorf("%s: got %q, want %q", tc.name, said.String(), tc.want)
+		}
 	}
 }
