@@ -83,9 +83,10 @@ safe.
 .csv. Lines go in batches, which need the scope score:update; with the token of a
 user they go one by one. Every line's outcome goes to the result file
 (FILE.results, or --results), and the same command again resumes where it was
-stopped. At the end it says how many lines were counted now, how many events the
-server had counted before (known already), how many lines it refused, and how many
-an earlier run had dealt with (done earlier). Exit code 3 says that some were refused.`,
+stopped. At the end it says how many lines it has read, and of these how many were
+counted now, how many events the server had counted before (known already), how many
+lines it refused, how many were not sent because it was away, and how many an earlier
+run had dealt with (done earlier). Exit code 3 says that some were refused.`,
 		Example: trimExamples(`
   sbctl score submit --user alice --delta 5
   sbctl score submit --user alice --delta 5 --event-id match-8841 --board global
