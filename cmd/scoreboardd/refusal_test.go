@@ -139,6 +139,16 @@ func TestRefusals(t *testing.T) {
 
 func post(t *testing.T, url, bearer, media, body string) (int, http.Header, protocol.Error) {
 	t.Helper()
+	status, header, e, err := postBy(t, http.DefaultClient, url, bearer, media, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return status, header, e
+}
+
+// postBy is post by a client whose connection may be refused.
+func postBy(t *testing.T, by *http.Client, url, bearer, media, body string) (int, http.Header, protocol.Error, error) {
+	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, bytes.NewReader([]byte(body)))
 	if err != nil {
 		t.Fatal(err)
@@ -147,9 +157,9 @@ func post(t *testing.T, url, bearer, media, body string) (int, http.Header, prot
 	if bearer != "" {
 		req.Header.Set("Authorization", bearer)
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := by.Do(req)
 	if err != nil {
-		t.Fatal(err)
+		return 0, nil, protocol.Error{}, err
 	}
 	defer func() { _ = resp.Body.Close() }()
 	b, err := io.ReadAll(resp.Body)
@@ -167,7 +177,7 @@ func post(t *testing.T, url, bearer, media, body string) (int, http.Header, prot
 			t.Error(fmt.Errorf("the error's body %q: %w", b, err))
 		}
 	}
-	return resp.StatusCode, resp.Header, e
+	return resp.StatusCode, resp.Header, e, nil
 }
 
 func TestReadsRefuse(t *testing.T) {

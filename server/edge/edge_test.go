@@ -3,81 +3,20 @@ package edge_test
 import (
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"fmt"
 	"io"
 	"log/slog"
-	"math/big"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/scoreboard/scoreboard/server/edge"
+	"github.com/scoreboard/scoreboard/server/edge/edgetest"
 )
-
-// pair is a certificate and its key.
-type pair struct {
-	cert    *x509.Certificate
-	key     *ecdsa.PrivateKey
-	certPEM []byte
-	keyPEM  []byte
-}
-
-// issue makes a certificate by an authority, or one by itself.
-func issue(t testing.TB, name string, by *pair) *pair {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	serial, err := rand.Int(rand.Reader, big.NewInt(1<<62))
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: serial, Subject: pkix.Name{CommonName: name}, DNSNames: []string{name},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), BasicConstraintsValid: true, IsCA: by == nil,
-		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-	}
-	parent, signer := template, key
-	if by != nil {
-		parent, signer = by.cert, by.key
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), signer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	keyDER, err := x509.MarshalECPrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &pair{
-		cert, key, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
-		pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: keyDER}),
-	}
-}
-
-func write(t testing.TB, path string, text []byte) {
-	t.Helper()
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
 
 // port serves the names of verified clients under certificates that run.
 func port(t *testing.T, files edge.Files) (url string, logs *bytes.Buffer) {
@@ -132,9 +71,9 @@ func TestCertificatesAreReadAgain(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	files := edge.Files{Cert: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem")}
-	first, second := issue(t, "first", nil), issue(t, "second", nil)
-	write(t, files.Cert, first.certPEM)
-	write(t, files.Key, first.keyPEM)
+	first, second := edgetest.Issue(t, "first", nil), edgetest.Issue(t, "second", nil)
+	edgetest.Write(t, files.Cert, first.CertPEM)
+	edgetest.Write(t, files.Key, first.KeyPEM)
 	url, _ := port(t, files)
 	anyone := func() *tls.Config { return &tls.Config{InsecureSkipVerify: true} }
 	seen := func() string {
@@ -147,12 +86,12 @@ func TestCertificatesAreReadAgain(t *testing.T) {
 	if got := seen(); got != "first" {
 		t.Fatalf("got %s", got)
 	}
-	write(t, files.Cert, second.certPEM) // and not its key yet
+	edgetest.Write(t, files.Cert, second.CertPEM) // and not its key yet
 	time.Sleep(2500 * time.Millisecond)
 	if got := seen(); got != "first" {
 		t.Errorf("half a change is in force: %s", got)
 	}
-	write(t, files.Key, second.keyPEM)
+	edgetest.Write(t, files.Key, second.KeyPEM)
 	for deadline := time.Now().Add(30 * time.Second); seen() != "second"; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the second certificate is not in force after 30 s")
@@ -177,29 +116,21 @@ func TestClientCertificates(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	files := edge.Files{Cert: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem"), ClientCA: filepath.Join(dir, "ca.pem")}
-	own, authority, stranger := issue(t, "scoreboard", nil), issue(t, "authority", nil), issue(t, "stranger", nil)
-	write(t, files.Cert, own.certPEM)
-	write(t, files.Key, own.keyPEM)
-	write(t, files.ClientCA, authority.certPEM)
+	own, authority, stranger := edgetest.Issue(t, "scoreboard", nil), edgetest.Issue(t, "authority", nil), edgetest.Issue(t, "stranger", nil)
+	edgetest.Write(t, files.Cert, own.CertPEM)
+	edgetest.Write(t, files.Key, own.KeyPEM)
+	edgetest.Write(t, files.ClientCA, authority.CertPEM)
 	url, _ := port(t, files)
 	for name, c := range map[string]struct {
-		client *pair
+		client *edgetest.Pair
 		want   string
 	}{
 		"none":                 {nil, "nobody"},
-		"one by our authority": {issue(t, "arena-1", authority), "arena-1"},
-		"one by a stranger":    {issue(t, "arena-1", stranger), ""},
+		"one by our authority": {edgetest.Issue(t, "arena-1", authority), "arena-1"},
+		"one by a stranger":    {edgetest.Issue(t, "arena-1", stranger), ""},
 		"one by itself":        {stranger, ""},
 	} {
-		config := &tls.Config{InsecureSkipVerify: true}
-		if c.client != nil {
-			own, err := tls.X509KeyPair(c.client.certPEM, c.client.keyPEM)
-			if err != nil {
-				t.Fatal(err)
-			}
-			config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &own, nil }
-		}
-		_, answer, err := get(t, url, config)
+		_, answer, err := get(t, url, c.client.Client(t))
 		if c.want == "" && err == nil || c.want != "" && (err != nil || !strings.HasPrefix(answer, c.want+" ")) {
 			t.Errorf("%s: got %q, %v", name, answer, err)
 		}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/edge/edgetest"
+	"github.com/scoreboard/scoreboard/server/protocol"
+)
+
+// A board that wants an attestation takes the certificate of a server for one,
+// over a real connection: what it signed is recorded as its own, and who comes
+// with no certificate, with another name or by another authority writes nothing.
+func TestACertificateStandsForAnAttestation(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	dir := t.TempDir()
+	files := map[string]*edgetest.Pair{
+		"cert": edgetest.Issue(t, "scoreboard", nil), "ca": edgetest.Issue(t, "authority", nil), "other": edgetest.Issue(t, "authority", nil),
+	}
+	path := func(name string) string { return filepath.Join(dir, name) }
+	edgetest.Write(t, path("cert"), files["cert"].CertPEM)
+	edgetest.Write(t, path("key"), files["cert"].KeyPEM)
+	edgetest.Write(t, path("ca"), files["ca"].CertPEM)
+	d := h.start("--tls-cert", path("cert"), "--tls-key", path("key"), "--tls-client-ca", path("ca"), "--tls-client-names", "arena-1")
+	d.url = strings.Replace(d.url, "http:", "https:", 1)
+	as := func(p *edgetest.Pair) *http.Client {
+		transport := &http.Transport{TLSClientConfig: p.Client(t), ForceAttemptHTTP2: true}
+		t.Cleanup(transport.CloseIdleConnections)
+		return &http.Client{Transport: transport, Timeout: 20 * time.Second}
+	}
+	nobody, arena := as(nil), as(edgetest.Issue(t, "arena-1", files["ca"]))
+	admin, err := client.New(d.url, client.Options{Token: h.token("root", auth.ScopeAdmin), HTTP: nobody})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer admin.Close()
+	key, err := admin.CreateKey(t.Context(), client.KeyRequest{Name: "arena"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := admin.CreateBoard(t.Context(), client.BoardRequest{Board: "vouched", Require: []string{"attestation"}}); err != nil {
+		t.Fatal(err)
+	}
+	signed := func(event, secret string) string {
+		r := protocol.IncrementRequest{UserID: "alice", Delta: 7, EventID: event, Board: "vouched"}
+		client.Signer{KeyID: key.KeyID, Secret: secret}.Fields(&r, time.Now())
+		b, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	const rows = `select (select count(*) from users) + (select count(*) from scores) + (select count(*) from user_score_histories)
++ (select count(*) from outbox_score_updates)`
+	server := "Bearer " + h.token("game", auth.ScopeUpdate)
+	for _, c := range []struct {
+		name   string
+		by     *http.Client
+		bearer string
+		body   string
+		status int // 0 is refused before HTTP is spoken
+		code   string
+	}{
+		{"no certificate", nobody, server, signed("e", key.Secret), 422, "rule_violated"},
+		{"nothing at all", nobody, "", signed("e", key.Secret), 401, "unauthorized"},
+		{"another name", as(edgetest.Issue(t, "arena-2", files["ca"])), "", signed("e", key.Secret), 401, "unauthorized"},
+		{"another name with a token", as(edgetest.Issue(t, "arena-2", files["ca"])), server, signed("e", key.Secret), 422, "rule_violated"},
+		{"an authority of the same name", as(edgetest.Issue(t, "arena-1", files["other"])), server, signed("e", key.Secret), 0, ""},
+		{"a certificate by itself", as(edgetest.Issue(t, "arena-1", nil)), server, signed("e", key.Secret), 0, ""},
+		{"a wrong signature", arena, "", signed("e", "sk_wrong"), 401, "invalid_signature"},
+	} {
+		status, header, e, err := postBy(t, c.by, d.url+"/v1/scores/increment", c.bearer, "application/json", c.body)
+		if status != c.status || e.ErrorCode != c.code || (c.status == 0) != (err != nil) {
+			t.Errorf("%s: got %d %+v, %v, want %d %s", c.name, status, e, err, c.status, c.code)
+		}
+		if c.status != 0 && (e.Message == "" || e.RequestID == "" || e.RequestID != header.Get("X-Request-Id")) {
+			t.Errorf("%s: the refusal is %+v", c.name, e)
+		}
+	}
+	if n := h.sql(rows); n != 0 {
+		t.Errorf("the refusals wrote %d rows", n)
+	}
+	good := func() {
+		status, _, e, err := postBy(t, arena, d.url+"/v1/scores/increment", "", "application/json", signed("e", key.Secret))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if status != http.StatusOK {
+			t.Errorf("the certificate of arena-1: got %d %+v", status, e)
+		}
+	}
+	good()
+	good() // a repeat
+	if n := h.sql(`select count(*) from user_score_histories where board_id = 'vouched' and user_id = 'alice' and new_score = 7 and signer = 'arena-1' and key_id = '` + key.KeyID + `'`); n != 1 {
+		t.Errorf("got %d rows of arena-1 in the ledger, want 1", n)
+	}
+	if n := h.sql(`select count(*) from user_score_histories`); n != 1 {
+		t.Errorf("got %d rows in the ledger, want 1", n)
+	}
+	if err := d.stop(); err != nil {
+		t.Fatal(err)
+	}
+}
