@@ -78,6 +78,58 @@ func TestImpossibleTravel(t *testing.T) {
 	}
 }
 
+// An event that looks wrong is in turn nobody's business, told in the log, put
+// before an operator, and refused: each mode does its own and nothing of another's.
+func TestWhatBecomesOfAnEventThatLooksWrong(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.knobs["anomaly-frequency-most"] = "1/1h"
+	db := backendtest.Connect(t, h.knobs["postgres-url"])
+	for _, c := range []struct {
+		mode   string
+		status int
+		rows   int64 // of the ledger, of two that were sent
+		flags  int64
+		told   int // lines of the log
+	}{
+		{"off", http.StatusOK, 2, 0, 0},
+		{"log", http.StatusOK, 2, 0, 1},
+		{"flag", http.StatusOK, 2, 1, 0},
+		{"enforce", http.StatusUnprocessableEntity, 1, 1, 0},
+	} {
+		n := h.start("api", "anomaly-frequency", c.mode)
+		if status, answer := n.submit(c.mode, "first", "1", nil); status != http.StatusOK {
+			t.Errorf("%s, the first: got %d %s", c.mode, status, answer)
+		}
+		for range 2 { // a repeat is not told of again
+			if status, answer := n.submit(c.mode, "second", "1", nil); status != c.status {
+				t.Errorf("%s, one too many: got %d %s, want %d", c.mode, status, answer, c.status)
+			}
+		}
+		n.stop()
+		told := 0
+		for line := range strings.Lines(n.logs.String()) {
+			if strings.Contains(line, `"event looks wrong"`) {
+				told++
+				for _, part := range []string{`"level":"WARN"`, `"rule":"frequency"`, `"user":"log"`, `"event":"second"`, `"board":"global"`} {
+					if !strings.Contains(line, part) {
+						t.Errorf("the log says %s without %s", line, part)
+					}
+				}
+			}
+		}
+		if told != c.told {
+			t.Errorf("%s: the log tells of it %d times, want %d", c.mode, told, c.told)
+		}
+		if rows := db.Count(t, `select count(*) from user_score_histories where user_id = $1`, c.mode); rows != c.rows {
+			t.Errorf("%s: %d rows of the ledger, want %d", c.mode, rows, c.rows)
+		}
+		if flags := db.Count(t, `select count(*) from flags where user_id = $1`, c.mode); flags != c.flags {
+			t.Errorf("%s: %d flags, want %d", c.mode, flags, c.flags)
+		}
+	}
+}
+
 // Who asks again for an event that has been counted gets its receipt, also when
 // the board would not take it any more.
 func TestARepeatIsNotHeldToBoundsThatCameLater(t *testing.T) {
