@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/server/auth"
 	"github.com/scoreboard/scoreboard/server/backendtest"
 	"github.com/scoreboard/scoreboard/server/geo/geotest"
 )
@@ -127,6 +129,41 @@ func TestWhatBecomesOfAnEventThatLooksWrong(t *testing.T) {
 		if flags := db.Count(t, `select count(*) from flags where user_id = $1`, c.mode); flags != c.flags {
 			t.Errorf("%s: %d flags, want %d", c.mode, flags, c.flags)
 		}
+	}
+}
+
+// Whoever turns how long addresses are kept has them forgotten by the process
+// that does so, while it runs; what is younger stays.
+func TestHowLongAddressesAreKeptIsTurned(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.knobs["retention-addresses"] = "0s"
+	n := h.start("api")
+	h.start("maintenance")
+	for _, event := range []string{"older", "younger"} {
+		if status, answer := n.submit("alice", event, "1", nil); status != http.StatusOK {
+			t.Fatalf("got %d %s", status, answer)
+		}
+	}
+	db := backendtest.Connect(t, h.knobs["postgres-url"])
+	db.Do(t, `update user_score_histories set recorded_at = recorded_at - interval '90 minutes' where event_text = 'older'`)
+	root := n.client("root", auth.ScopeAdmin)
+	turn := func(value string) {
+		t.Helper()
+		if _, err := root.SetKnob(t.Context(), "retention.addresses", client.KnobRequest{Value: &value, Reason: "a test"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kept := func(event string) bool {
+		return db.Count(t, `select count(*) from user_score_histories where event_text = $1 and address is not null and user_agent is not null`, event) == 1
+	}
+	if turn("2h"); !kept("older") || !kept("younger") {
+		t.Fatal("what is to be forgotten has no address")
+	}
+	turn("1h")
+	h.await("the address of 90 minutes ago to be forgotten", func() bool { return !kept("older") })
+	if !kept("younger") {
+		t.Error("the address of now is forgotten")
 	}
 }
 

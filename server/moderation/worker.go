@@ -64,12 +64,17 @@ func (w *Worker) Run(ctx context.Context) error {
 	look, tidy := time.NewTicker(lookEvery), time.NewTicker(tidyEvery)
 	defer look.Stop()
 	defer tidy.Stop()
+	keep := w.addresses()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-look.C:
 			w.note(ctx, w.once(ctx))
+			if now := w.addresses(); now != keep { // who turned it waits for it
+				keep = now
+				w.note(ctx, w.forgetAddresses(ctx))
+			}
 		case <-tidy.C:
 			w.note(ctx, w.Tidy(ctx))
 		}
