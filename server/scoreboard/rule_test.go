@@ -1,6 +1,10 @@
 package scoreboard_test
 
 import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -74,4 +78,65 @@ func TestRules(t *testing.T) {
 	if _, err := scoreboard.ParseRules([]string{"kill:1:2", "kill:1:3"}); err == nil {
 		t.Error("an action twice is accepted")
 	}
+}
+
+// Whatever a configuration says, a rule that is accepted stays within the bounds
+// of what is looked at for an event, lets nothing beyond its own pass, and reads
+// as it is written out.
+func FuzzParseRules(f *testing.F) {
+	for _, text := range []string{
+		"kill:1:50;cooldown=5s", "boss:final:-5:100,chop:1:9;most=2/1m", "find:1:9;once=30s;by=servers", "cup:1:9;by=k1+k2;by=nobody", "*:1:3",
+		"kill:1:2;cooldown=744h1ns", "kill:1:2;most=1001/1m", "kill:1:2;once=-1s", "kill:2:1", "kill:1:2,kill:1:3", "::1:2", "kill:1:2;by=a++b", "kill:1:2;most=1/745h",
+		"kill:-9223372036854775808:9223372036854775807", "ki ll:1:2", ";;=,", "kill:01:+2;most=1/1h;most=2/1s",
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		rules, err := scoreboard.ParseRules(strings.Split(text, ","))
+		if err != nil {
+			return
+		}
+		var written []string
+		for name, r := range rules {
+			if name == "" || name != scoreboard.AnyAction && scoreboard.CheckAction(name) != nil {
+				t.Fatalf("%q: an action %q", text, name)
+			}
+			if r.Least > r.Most || r.Window() > scoreboard.MaxRuleWindow || min(r.Cooldown, r.Often.Per, r.Once) < 0 ||
+				r.Often.N < 0 || r.Often.N > scoreboard.MaxMost || (r.Often.N == 0) != (r.Often.Per == 0) || slices.Contains(r.Keys, "") {
+				t.Fatalf("%q: a rule without a bound: %+v", text, r)
+			}
+			in := scoreboard.Increment{Action: name, Delta: r.Most + 1} // which wraps around where there is no more
+			if in.Delta != r.Least && scoreboard.CodeOf(rules.Of(name).Check(&in, [16]byte{}, time.Time{}, nil)) != scoreboard.CodeDeltaOutOfRange {
+				t.Fatalf("%q: %s takes a delta of %d", text, name, in.Delta)
+			}
+			written = append(written, write(name, &r))
+		}
+		again, err := scoreboard.ParseRules(written)
+		if err != nil || !reflect.DeepEqual(again, rules) {
+			t.Fatalf("%q is %+v, and %q is %+v, %v", text, rules, written, again, err)
+		}
+	})
+}
+
+// write is a rule as a configuration says it.
+func write(name string, r *scoreboard.Rule) string {
+	text := fmt.Sprintf("%s:%d:%d", name, r.Least, r.Most)
+	for what, d := range map[string]time.Duration{"cooldown": r.Cooldown, "once": r.Once} {
+		if d != 0 {
+			text += fmt.Sprintf(";%s=%s", what, d)
+		}
+	}
+	if r.Often != (scoreboard.Most{}) {
+		text += fmt.Sprintf(";most=%d/%s", r.Often.N, r.Often.Per)
+	}
+	if r.Servers {
+		text += ";by=servers"
+	}
+	if r.Nobody {
+		text += ";by=nobody"
+	}
+	if r.Keys != nil {
+		text += ";by=" + strings.Join(r.Keys, "+")
+	}
+	return text
 }
