@@ -4,6 +4,7 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/scoreboard/scoreboard/server/config"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -49,6 +50,29 @@ func TestEveryKnobThatIsTurnedRefusesWhatCannotBe(t *testing.T) {
 			_, err := c.With([]scoreboard.StoredKnob{{Name: v.Name, Value: &value}})
 			if err == nil || !strings.Contains(err.Error(), v.Name) {
 				t.Errorf("%s as %q: got %v, want it refused by its name", v.Name, value, err)
+			}
+		}
+	}
+}
+
+// What is done again and again by itself has a least time between, at the start
+// and when it is turned; who asks for less is told which.
+func TestTheLeastTimes(t *testing.T) {
+	t.Parallel()
+	deployed, _, err := config.Load(lookup(), lookup(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, least := range map[string]time.Duration{
+		"realtime.ping": time.Second, "realtime.window": 10 * time.Millisecond, "outbox.poll": 10 * time.Millisecond,
+	} {
+		for value, good := range map[string]bool{least.String(): true, (least - 1).String(): false, "1ns": false} {
+			_, _, started := config.Load(lookup(config.FlagName(name), value), lookup(), nil)
+			_, turned := deployed.With([]scoreboard.StoredKnob{{Name: name, Value: &value}})
+			for how, err := range map[string]error{"started": started, "turned": turned} {
+				if good && err != nil || !good && (err == nil || !strings.Contains(err.Error(), name+" must be at least "+least.String()+",")) {
+					t.Errorf("%s with %s=%s: got %v, want at least %s", how, name, value, err, least)
+				}
 			}
 		}
 	}

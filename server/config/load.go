@@ -175,6 +175,9 @@ func set(to any, text string) (err error) {
 	return err
 }
 
+// minOutboxPoll keeps a relay with nothing to do from doing nothing but ask.
+const minOutboxPoll = 10 * time.Millisecond
+
 // maxOutboxBatch bounds what a relay holds in memory at once.
 const maxOutboxBatch = 10_000
 
@@ -217,7 +220,7 @@ func (c *Config) check() error {
 		}
 	}
 	lengths := map[string]time.Duration{
-		"ingest.wait": c.IngestWait, "outbox.poll": c.OutboxPoll, "outbox.lease": c.OutboxLease,
+		"ingest.wait": c.IngestWait, "outbox.lease": c.OutboxLease,
 		"kafka.linger": c.KafkaLinger, "kafka.retention": c.KafkaRetention, "kafka.dead_retention": c.KafkaDeadRetention,
 		"kafka.notices_retention": c.KafkaNoticesRetention, "kafka.notices_interval": c.KafkaNoticesInterval,
 		"kafka.increments_retention": c.KafkaIncrementsRetention,
@@ -226,6 +229,9 @@ func (c *Config) check() error {
 		if d <= 0 {
 			return fmt.Errorf("knob %s must be longer than 0, not %s", name, d)
 		}
+	}
+	if c.OutboxPoll < minOutboxPoll {
+		return fmt.Errorf("knob outbox.poll must be at least %s, not %s", minOutboxPoll, c.OutboxPoll)
 	}
 	if c.OutboxPause < 0 {
 		return fmt.Errorf("knob outbox.pause must be 0 or longer, not %s", c.OutboxPause)

@@ -11,6 +11,13 @@ const (
 	BusKafka = "kafka"
 )
 
+// A frame goes to everybody who watches a board, a sign of life to everybody who
+// is idle: more often, a node would do nothing else.
+const (
+	minRealtimeWindow = 10 * time.Millisecond
+	minRealtimePing   = time.Second
+)
+
 // maxFramesPerMinute bounds what is kept of each connection: 4 bytes for each
 // frame of a second.
 const maxFramesPerMinute = 6000
@@ -26,8 +33,7 @@ func (c *Config) checkRealtime() error {
 		}
 	}
 	lengths := map[string]time.Duration{
-		"realtime.window": c.RealtimeWindow, "realtime.lag": c.RealtimeLag, "realtime.ping": c.RealtimePing,
-		"realtime.slow_after": c.RealtimeSlowAfter, "realtime.reconnect_within": c.RealtimeReconnectWithin,
+		"realtime.lag": c.RealtimeLag, "realtime.slow_after": c.RealtimeSlowAfter, "realtime.reconnect_within": c.RealtimeReconnectWithin,
 	}
 	for name, d := range lengths {
 		if d <= 0 {
@@ -37,6 +43,10 @@ func (c *Config) checkRealtime() error {
 	switch {
 	case c.RealtimeBus != BusRedis && c.RealtimeBus != BusKafka:
 		return fmt.Errorf("knob realtime.bus must be redis or kafka, not %q", c.RealtimeBus)
+	case c.RealtimeWindow < minRealtimeWindow:
+		return fmt.Errorf("knob realtime.window must be at least %s, not %s", minRealtimeWindow, c.RealtimeWindow)
+	case c.RealtimePing < minRealtimePing:
+		return fmt.Errorf("knob realtime.ping must be at least %s, not %s", minRealtimePing, c.RealtimePing)
 	case c.RealtimeMaxWindow < c.RealtimeWindow:
 		return fmt.Errorf("knob realtime.max_window (%s) must not be below realtime.window (%s)", c.RealtimeMaxWindow, c.RealtimeWindow)
 	case c.RealtimePongWait <= c.RealtimePing:
