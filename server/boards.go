@@ -23,24 +23,24 @@ type boards struct {
 	log     *slog.Logger
 }
 
-func (b boards) CreateBoard(ctx context.Context, board *scoreboard.Board, season *scoreboard.Span) (*scoreboard.Board, error) {
-	return b.changed(ctx)(b.Store.CreateBoard(ctx, board, season))
+func (b boards) CreateBoard(ctx context.Context, board *scoreboard.Board, season *scoreboard.Span, why *scoreboard.AuditEntry) (*scoreboard.Board, error) {
+	return b.changed(ctx)(b.Store.CreateBoard(ctx, board, season, why))
 }
 
-func (b boards) FreezeBoard(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Board, error) {
-	return b.changed(ctx)(b.Store.FreezeBoard(ctx, id))
+func (b boards) FreezeBoard(ctx context.Context, id scoreboard.BoardID, why *scoreboard.AuditEntry) (*scoreboard.Board, error) {
+	return b.changed(ctx)(b.Store.FreezeBoard(ctx, id, why))
 }
 
-func (b boards) UnfreezeBoard(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Board, error) {
-	return b.changed(ctx)(b.Store.UnfreezeBoard(ctx, id))
+func (b boards) UnfreezeBoard(ctx context.Context, id scoreboard.BoardID, why *scoreboard.AuditEntry) (*scoreboard.Board, error) {
+	return b.changed(ctx)(b.Store.UnfreezeBoard(ctx, id, why))
 }
 
-func (b boards) RequireOf(ctx context.Context, id scoreboard.BoardID, r *scoreboard.Requirements) (*scoreboard.Board, error) {
-	return b.changed(ctx)(b.Store.RequireOf(ctx, id, r))
+func (b boards) RequireOf(ctx context.Context, id scoreboard.BoardID, r *scoreboard.Requirements, why *scoreboard.AuditEntry) (*scoreboard.Board, error) {
+	return b.changed(ctx)(b.Store.RequireOf(ctx, id, r, why))
 }
 
-func (b boards) ArchiveBoard(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Board, error) {
-	return b.changed(ctx)(b.Store.ArchiveBoard(ctx, id))
+func (b boards) ArchiveBoard(ctx context.Context, id scoreboard.BoardID, why *scoreboard.AuditEntry) (*scoreboard.Board, error) {
+	return b.changed(ctx)(b.Store.ArchiveBoard(ctx, id, why))
 }
 
 // Roll rolls over what is due, of all boards or of one.
@@ -52,8 +52,8 @@ func (b boards) Roll(ctx context.Context, family scoreboard.BoardID, dry bool) (
 	return made, ended, err
 }
 
-func (b boards) BeginSeason(ctx context.Context, family scoreboard.BoardID, season scoreboard.Span, dry bool) (*scoreboard.BoardID, error) {
-	ended, err := b.Store.BeginSeason(ctx, family, season, dry)
+func (b boards) BeginSeason(ctx context.Context, family scoreboard.BoardID, season scoreboard.Span, dry bool, why *scoreboard.AuditEntry) (*scoreboard.BoardID, error) {
+	ended, err := b.Store.BeginSeason(ctx, family, season, dry, why)
 	if err == nil && !dry {
 		b.settle(ctx, family)
 	}

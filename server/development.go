@@ -14,7 +14,7 @@ func NewKey() (id, secret string) { return api.NewKey() }
 // EnsureKey makes a signing key known under an id and secret that the caller
 // already has. It is for the development stack, which keeps both in a file.
 func (s *Server) EnsureKey(ctx context.Context, id, name, secret string) error {
-	_, err := s.store.CreateKey(ctx, id, name, s.keyring.Seal(id, secret), &scoreboard.KeyScope{}, 0)
+	_, err := s.store.CreateKey(ctx, id, name, s.keyring.Seal(id, secret), &scoreboard.KeyScope{}, 0, nil)
 	if scoreboard.CodeOf(err) == scoreboard.CodeConflict {
 		return nil
 	}

@@ -15,8 +15,8 @@ type profiles struct {
 	book  *profile.Book
 }
 
-func (p profiles) PutProfile(ctx context.Context, put *scoreboard.Profile) error {
-	if err := p.store.PutProfile(ctx, put); err != nil {
+func (p profiles) PutProfile(ctx context.Context, put *scoreboard.Profile, why *scoreboard.AuditEntry) error {
+	if err := p.store.PutProfile(ctx, put, why); err != nil {
 		return err
 	}
 	kept := *put

@@ -12,7 +12,7 @@ import (
 
 // setBoard is PATCH /v1/boards/{board}: what increments must come with from now
 // on. What is absent stays; repeats of what was counted get their receipts.
-func (a *API) setBoard(c *gin.Context, _ *auth.Claims) error {
+func (a *API) setBoard(c *gin.Context, who *auth.Claims) error {
 	var r protocol.BoardChange
 	if err := decode(c, &r); err != nil {
 		return err
@@ -43,10 +43,9 @@ func (a *API) setBoard(c *gin.Context, _ *auth.Claims) error {
 	if err := requirements(&require, &whole); err != nil {
 		return err
 	}
-	if b, err = a.Boards.RequireOf(c.Request.Context(), id, &require); err != nil {
+	if b, err = a.Boards.RequireOf(c.Request.Context(), id, &require, told(c, who, "board:"+string(id))); err != nil {
 		return err
 	}
-	about(c, "board", string(id))
 	a.Log.Info("board changed", "board", id, "requires", whole.Require)
 	respond(c, http.StatusOK, a.boardJSON(c, b))
 	return nil

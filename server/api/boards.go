@@ -14,25 +14,25 @@ import (
 )
 
 // Boards keeps the boards. Reads come straight from the store: they show what
-// was just changed.
+// was just changed. A change is in the trail where it is in the store.
 type Boards interface {
 	// CreateBoard makes a board and has it ranked, with the season that is given
 	// where it has seasons.
-	CreateBoard(ctx context.Context, b *scoreboard.Board, season *scoreboard.Span) (*scoreboard.Board, error)
+	CreateBoard(ctx context.Context, b *scoreboard.Board, season *scoreboard.Span, why *scoreboard.AuditEntry) (*scoreboard.Board, error)
 	FindBoards(ctx context.Context, f scoreboard.BoardFilter) ([]scoreboard.Board, error)
 	FindBoard(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Board, error)
-	FreezeBoard(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Board, error)
-	UnfreezeBoard(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Board, error)
-	ArchiveBoard(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Board, error)
+	FreezeBoard(ctx context.Context, id scoreboard.BoardID, why *scoreboard.AuditEntry) (*scoreboard.Board, error)
+	UnfreezeBoard(ctx context.Context, id scoreboard.BoardID, why *scoreboard.AuditEntry) (*scoreboard.Board, error)
+	ArchiveBoard(ctx context.Context, id scoreboard.BoardID, why *scoreboard.AuditEntry) (*scoreboard.Board, error)
 	// RequireOf changes what increments of a board must come with.
-	RequireOf(ctx context.Context, id scoreboard.BoardID, r *scoreboard.Requirements) (*scoreboard.Board, error)
+	RequireOf(ctx context.Context, id scoreboard.BoardID, r *scoreboard.Requirements, why *scoreboard.AuditEntry) (*scoreboard.Board, error)
 	// FinalStandings returns those behind a rank; a not_found where there are none.
 	FinalStandings(ctx context.Context, id scoreboard.BoardID, after int64, limit int) (scoreboard.Ending, []scoreboard.FinalStanding, error)
 	// Roll ends and begins the periods that are due, of one family or of all.
 	Roll(ctx context.Context, family scoreboard.BoardID, dry bool) (made []scoreboard.BoardID, ended []scoreboard.Ending, err error)
 	// BeginSeason begins a season, now where it has no start, and returns the one
 	// that this ends.
-	BeginSeason(ctx context.Context, family scoreboard.BoardID, season scoreboard.Span, dry bool) (ended *scoreboard.BoardID, err error)
+	BeginSeason(ctx context.Context, family scoreboard.BoardID, season scoreboard.Span, dry bool, why *scoreboard.AuditEntry) (ended *scoreboard.BoardID, err error)
 }
 
 func (a *API) boardRoutes() []route {
@@ -46,16 +46,16 @@ func (a *API) boardRoutes() []route {
 			route{"POST", "/v1/boards", auth.ScopeAdmin, unlimited, a.createBoard},
 			route{"POST", "/v1/boards/roll", auth.ScopeAdmin, unlimited, a.rollBoards},
 			route{"POST", "/v1/boards/:board/roll", auth.ScopeAdmin, unlimited, a.rollBoards},
-			route{"POST", "/v1/boards/:board/freeze", auth.ScopeAdmin, unlimited, a.changeBoard(scoreboard.StatusFrozen, a.Boards.FreezeBoard)},
-			route{"POST", "/v1/boards/:board/unfreeze", auth.ScopeAdmin, unlimited, a.changeBoard(scoreboard.StatusActive, a.Boards.UnfreezeBoard)},
-			route{"POST", "/v1/boards/:board/archive", auth.ScopeAdmin, unlimited, a.changeBoard(scoreboard.StatusArchived, a.Boards.ArchiveBoard)},
+			route{"POST", "/v1/boards/:board/freeze", auth.ScopeAdmin, unlimited, a.changeBoard(a.Boards.FreezeBoard)},
+			route{"POST", "/v1/boards/:board/unfreeze", auth.ScopeAdmin, unlimited, a.changeBoard(a.Boards.UnfreezeBoard)},
+			route{"POST", "/v1/boards/:board/archive", auth.ScopeAdmin, unlimited, a.changeBoard(a.Boards.ArchiveBoard)},
 			route{"PATCH", "/v1/boards/:board", auth.ScopeAdmin, unlimited, a.setBoard})
 	}
 	return t
 }
 
 // createBoard is POST /v1/boards.
-func (a *API) createBoard(c *gin.Context, _ *auth.Claims) error {
+func (a *API) createBoard(c *gin.Context, who *auth.Claims) error {
 	var r protocol.BoardRequest
 	if err := decode(c, &r); err != nil {
 		return err
@@ -68,11 +68,10 @@ func (a *API) createBoard(c *gin.Context, _ *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	made, err := a.Boards.CreateBoard(c.Request.Context(), board, season)
+	made, err := a.Boards.CreateBoard(c.Request.Context(), board, season, told(c, who, "board:"+string(board.ID)))
 	if err != nil {
 		return err
 	}
-	about(c, "board", string(made.ID))
 	a.Log.Info("board created", "board", made.ID, "mode", made.Mode, "period", made.Period)
 	respond(c, http.StatusCreated, a.boardJSON(c, made))
 	return nil
@@ -200,22 +199,15 @@ func (a *API) listBoards(c *gin.Context, who *auth.Claims) error {
 
 // changeBoard is POST /v1/boards/{board}/freeze, unfreeze and archive. It
 // answers with the board as it is then; asked again it does nothing more.
-func (a *API) changeBoard(to scoreboard.Status, change func(context.Context, scoreboard.BoardID) (*scoreboard.Board, error)) handler {
-	return func(c *gin.Context, _ *auth.Claims) error {
+func (a *API) changeBoard(change func(context.Context, scoreboard.BoardID, *scoreboard.AuditEntry) (*scoreboard.Board, error)) handler {
+	return func(c *gin.Context, who *auth.Claims) error {
 		id, err := scoreboard.ParseBoardID(c.Param("board"))
 		if err != nil {
 			return err
 		}
-		before, err := a.Boards.FindBoard(c.Request.Context(), id)
+		b, err := change(c.Request.Context(), id, told(c, who, "board:"+string(id)))
 		if err != nil {
 			return err
-		}
-		b, err := change(c.Request.Context(), id)
-		if err != nil {
-			return err
-		}
-		if about(c, "board", string(id)); before.Status == to {
-			unchanged(c)
 		}
 		a.Log.Info("board changed", "board", id, "status", b.Status)
 		respond(c, http.StatusOK, a.boardJSON(c, b))

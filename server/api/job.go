@@ -63,16 +63,10 @@ func (l *lines) progress(line protocol.JobLine) {
 }
 
 // job decodes and runs do on the boards that were asked for.
-func (a *API) job(c *gin.Context, do func(ctx context.Context, r *protocol.JobRequest, boards []scoreboard.Board, l *lines) (protocol.JobLine, error)) error {
+func (a *API) job(c *gin.Context, who *auth.Claims, do func(ctx context.Context, r *protocol.JobRequest, boards []scoreboard.Board, l *lines) (protocol.JobLine, error)) error {
 	var r protocol.JobRequest
 	if err := decode(c, &r); err != nil {
 		return err
-	}
-	if about(c, "board", cmp.Or(r.Board, "*")); r.UserID != "" {
-		about(c, "user", r.UserID)
-	}
-	if c.FullPath() != pathRebuild && !r.Repair {
-		unchanged(c)
 	}
 	boards, err := a.jobBoards(c.Request.Context(), &r)
 	if err != nil {
@@ -83,16 +77,32 @@ func (a *API) job(c *gin.Context, do func(ctx context.Context, r *protocol.JobRe
 			return err
 		}
 	}
-	return a.inTurn(c, func(ctx context.Context, l *lines) (protocol.JobLine, error) { return do(ctx, &r, boards, l) })
+	var why *scoreboard.AuditEntry
+	if c.FullPath() == pathRebuild || r.Repair {
+		target := "board:" + cmp.Or(r.Board, "*")
+		if r.UserID != "" {
+			target = "user:" + r.UserID
+		}
+		why = told(c, who, target)
+	}
+	return a.inTurn(c, why, func(ctx context.Context, l *lines) (protocol.JobLine, error) { return do(ctx, &r, boards, l) })
 }
 
-// inTurn takes a turn and answers with what do says while it works.
-func (a *API) inTurn(c *gin.Context, do func(ctx context.Context, l *lines) (protocol.JobLine, error)) error {
+// inTurn takes a turn and answers with what do says while it works. What a job
+// changes is in Redis, in files, in one transaction after the other: no one of
+// them could hold its entry. So the trail has that before the job begins, and a
+// job that is cut short is in it, too. why is nil for one that only looks.
+func (a *API) inTurn(c *gin.Context, why *scoreboard.AuditEntry, do func(ctx context.Context, l *lines) (protocol.JobLine, error)) error {
 	select {
 	case a.Operate.running <- struct{}{}:
 		defer func() { <-a.Operate.running }()
 	default:
 		return scoreboard.Errorf(scoreboard.CodeConflict, "%d jobs are running on this node already", maxJobs)
+	}
+	if why == nil {
+		unchanged(c)
+	} else if err := a.Trail.Audited(c.Request.Context(), why); err != nil {
+		return err
 	}
 	c.Header("Content-Type", "application/x-ndjson")
 	c.Header("X-Accel-Buffering", "no")
@@ -143,8 +153,8 @@ func (a *API) steady(c *gin.Context) error {
 }
 
 // rebuild is POST /v1/admin/rebuild.
-func (a *API) rebuild(c *gin.Context, _ *auth.Claims) error {
-	return a.job(c, func(ctx context.Context, r *protocol.JobRequest, boards []scoreboard.Board, l *lines) (protocol.JobLine, error) {
+func (a *API) rebuild(c *gin.Context, who *auth.Claims) error {
+	return a.job(c, who, func(ctx context.Context, r *protocol.JobRequest, boards []scoreboard.Board, l *lines) (protocol.JobLine, error) {
 		result := protocol.JobLine{Rebuilt: []protocol.Rebuilt{}}
 		halted, err := a.Operate.Jobs.Halted(ctx)
 		if err == nil && halted != "" && r.All {
@@ -172,9 +182,9 @@ func (a *API) rebuild(c *gin.Context, _ *auth.Claims) error {
 // verify is POST /v1/admin/verify, which looks at ledger and ranking and
 // changes nothing, and POST /v1/admin/reconcile, which looks at the ranking
 // and may put it right.
-func (a *API) verify(c *gin.Context, _ *auth.Claims) error {
+func (a *API) verify(c *gin.Context, who *auth.Claims) error {
 	reconcile := c.FullPath() == "/v1/admin/reconcile"
-	return a.job(c, func(ctx context.Context, r *protocol.JobRequest, boards []scoreboard.Board, l *lines) (protocol.JobLine, error) {
+	return a.job(c, who, func(ctx context.Context, r *protocol.JobRequest, boards []scoreboard.Board, l *lines) (protocol.JobLine, error) {
 		v, err := a.Operate.Jobs.Verify(ctx, boards, scoreboard.UserID(r.UserID), !reconcile, reconcile && r.Repair,
 			func(users int64) { l.progress(protocol.JobLine{Users: users}) })
 		return protocol.JobLine{Verified: v}, err

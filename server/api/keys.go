@@ -14,13 +14,12 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Keys keeps signing keys.
+// Keys keeps signing keys. A change is in the trail where it is in the store.
 type Keys interface {
-	CreateKey(ctx context.Context, id, name string, sealed []byte, scope *scoreboard.KeyScope, life time.Duration) (protocol.Key, error)
-	RotateKey(ctx context.Context, id string, sealed []byte, overlap time.Duration) (protocol.Key, error)
+	CreateKey(ctx context.Context, id, name string, sealed []byte, scope *scoreboard.KeyScope, life time.Duration, why *scoreboard.AuditEntry) (protocol.Key, error)
+	RotateKey(ctx context.Context, id string, sealed []byte, overlap time.Duration, why *scoreboard.AuditEntry) (protocol.Key, error)
 	Keys(ctx context.Context) ([]protocol.Key, error)
-	// RevokeKey says whether the key was not revoked before.
-	RevokeKey(ctx context.Context, id string) (k protocol.Key, changed bool, err error)
+	RevokeKey(ctx context.Context, id string, why *scoreboard.AuditEntry) (protocol.Key, error)
 }
 
 // Bounds of what a key may be given.
@@ -40,7 +39,7 @@ func NewKey() (id, secret string) { return "k_" + strings.ToLower(rand.Text()[:1
 
 // createKey is POST /v1/admin/keys: with rotation, the only time that a secret
 // is shown.
-func (a *API) createKey(c *gin.Context, _ *auth.Claims) error {
+func (a *API) createKey(c *gin.Context, who *auth.Claims) error {
 	var r protocol.KeyRequest
 	if err := decode(c, &r); err != nil {
 		return err
@@ -62,11 +61,10 @@ func (a *API) createKey(c *gin.Context, _ *auth.Claims) error {
 		}
 	}
 	id, secret := NewKey()
-	key, err := a.Keys.CreateKey(c.Request.Context(), id, r.Name, a.Keyring.Seal(id, secret), scope, life)
+	key, err := a.Keys.CreateKey(c.Request.Context(), id, r.Name, a.Keyring.Seal(id, secret), scope, life, told(c, who, "key:"+id))
 	if err != nil {
 		return err
 	}
-	about(c, "key", id)
 	key.Secret = secret
 	respond(c, http.StatusCreated, key)
 	return nil
@@ -110,7 +108,7 @@ func duration(field, text string, absent, most time.Duration) (time.Duration, er
 
 // rotateKey is POST /v1/admin/keys/{key_id}/rotate: another secret, beside which
 // the former one stays good for the overlap.
-func (a *API) rotateKey(c *gin.Context, _ *auth.Claims) error {
+func (a *API) rotateKey(c *gin.Context, who *auth.Claims) error {
 	var r protocol.RotateRequest
 	if err := decode(c, &r); err != nil {
 		return err
@@ -124,7 +122,7 @@ func (a *API) rotateKey(c *gin.Context, _ *auth.Claims) error {
 		return err
 	}
 	secret := newSecret()
-	key, err := a.Keys.RotateKey(c.Request.Context(), id, a.Keyring.Seal(id, secret), overlap)
+	key, err := a.Keys.RotateKey(c.Request.Context(), id, a.Keyring.Seal(id, secret), overlap, told(c, who, "key:"+id))
 	if err != nil {
 		return err
 	}
@@ -139,7 +137,6 @@ func keyID(c *gin.Context) (string, error) {
 	if _, err := scoreboard.ParseUserID(id); err != nil {
 		return "", scoreboard.Errorf(scoreboard.CodeNotFound, "there is no such key")
 	}
-	about(c, "key", id)
 	return id, nil
 }
 
@@ -154,17 +151,14 @@ func (a *API) listKeys(c *gin.Context, _ *auth.Claims) error {
 }
 
 // revokeKey is DELETE /v1/admin/keys/{key_id}.
-func (a *API) revokeKey(c *gin.Context, _ *auth.Claims) error {
+func (a *API) revokeKey(c *gin.Context, who *auth.Claims) error {
 	id, err := keyID(c)
 	if err != nil {
 		return err
 	}
-	key, changed, err := a.Keys.RevokeKey(c.Request.Context(), id)
+	key, err := a.Keys.RevokeKey(c.Request.Context(), id, told(c, who, "key:"+id))
 	if err != nil {
 		return err
-	}
-	if !changed {
-		unchanged(c)
 	}
 	respond(c, http.StatusOK, key)
 	return nil

@@ -21,7 +21,7 @@ const archiveBeat = time.Second
 
 // archiveLedger is POST /v1/admin/ledger/archive: now, instead of within the
 // hour. Who goes away interrupts it; what is done stays done.
-func (a *API) archiveLedger(c *gin.Context, _ *auth.Claims) error {
+func (a *API) archiveLedger(c *gin.Context, who *auth.Claims) error {
 	var r protocol.ArchiveRequest
 	if err := decode(c, &r); err != nil {
 		return err
@@ -29,10 +29,11 @@ func (a *API) archiveLedger(c *gin.Context, _ *auth.Claims) error {
 	if a.Operate.Archive == nil {
 		return scoreboard.Errorf(scoreboard.CodeConflict, "this node has no archive: ledger.archive is empty, or it lacks the role maintenance")
 	}
-	if about(c, "ledger", "*"); r.DryRun {
-		unchanged(c)
+	var why *scoreboard.AuditEntry
+	if !r.DryRun {
+		why = told(c, who, "ledger:*")
 	}
-	return a.inTurn(c, func(ctx context.Context, l *lines) (protocol.JobLine, error) {
+	return a.inTurn(c, why, func(ctx context.Context, l *lines) (protocol.JobLine, error) {
 		var result protocol.JobLine
 		var err error
 		ended := make(chan struct{})

@@ -21,8 +21,8 @@ type Outbox interface {
 type Letters interface {
 	DeadLetters(ctx context.Context, after int64, limit int) ([]scoreboard.DeadLetter, error)
 	DeadLetter(ctx context.Context, id int64) (*scoreboard.DeadLetter, error)
-	RequeueLetter(ctx context.Context, id int64) error
-	DropLetter(ctx context.Context, id int64) error
+	RequeueLetter(ctx context.Context, id int64, why *scoreboard.AuditEntry) error
+	DropLetter(ctx context.Context, id int64, why *scoreboard.AuditEntry) error
 }
 
 // Conditions says how a board's ranking is.
@@ -147,17 +147,17 @@ func (a *API) deadLetter(c *gin.Context, _ *auth.Claims) error {
 }
 
 // requeueLetter is POST /v1/admin/dead-letters/{id}/requeue.
-func (a *API) requeueLetter(c *gin.Context, _ *auth.Claims) error {
-	return a.endLetter(c, a.Operate.Letters.RequeueLetter)
+func (a *API) requeueLetter(c *gin.Context, who *auth.Claims) error {
+	return a.endLetter(c, who, a.Operate.Letters.RequeueLetter)
 }
 
 // dropLetter is DELETE /v1/admin/dead-letters/{id}.
-func (a *API) dropLetter(c *gin.Context, _ *auth.Claims) error {
-	return a.endLetter(c, a.Operate.Letters.DropLetter)
+func (a *API) dropLetter(c *gin.Context, who *auth.Claims) error {
+	return a.endLetter(c, who, a.Operate.Letters.DropLetter)
 }
 
 // endLetter answers with the letter as it was.
-func (a *API) endLetter(c *gin.Context, end func(context.Context, int64) error) error {
+func (a *API) endLetter(c *gin.Context, who *auth.Claims, end func(context.Context, int64, *scoreboard.AuditEntry) error) error {
 	id, err := letterID(c.Param("id"))
 	if err != nil {
 		return err
@@ -166,10 +166,9 @@ func (a *API) endLetter(c *gin.Context, end func(context.Context, int64) error) 
 	if err != nil {
 		return err
 	}
-	if err := end(c.Request.Context(), id); err != nil {
+	if err := end(c.Request.Context(), id, told(c, who, "letter:"+strconv.FormatInt(id, 10))); err != nil {
 		return err
 	}
-	about(c, "letter", strconv.FormatInt(id, 10))
 	a.Log.Info("dead letter ended", "path", c.FullPath(), "id", id, "topic", letter.Topic, "partition", letter.Partition, "offset", letter.Offset)
 	respond(c, http.StatusOK, letterJSON(letter))
 	return nil

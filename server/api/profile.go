@@ -13,8 +13,9 @@ import (
 
 // Profiles keep how users want to be shown.
 type Profiles interface {
-	// PutProfile puts p in the place of the user's and sets when.
-	PutProfile(ctx context.Context, p *scoreboard.Profile) error
+	// PutProfile puts p in the place of the user's and sets when. Where another
+	// has done it, why is for the trail.
+	PutProfile(ctx context.Context, p *scoreboard.Profile, why *scoreboard.AuditEntry) error
 }
 
 // profile is PUT /v1/users/{user_id}/profile. What the body leaves out is
@@ -42,12 +43,13 @@ func (a *API) profile(c *gin.Context, who *auth.Claims) error {
 	if err := p.Check(); err != nil {
 		return err
 	}
-	if err := a.Profiles.PutProfile(c.Request.Context(), p); err != nil {
-		return err
-	}
+	var why *scoreboard.AuditEntry
 	if user != who.User {
 		// Without the names: nobody could take them out of the trail again.
-		a.keep(c, entry(c, who, scoreboard.AuditUser(user), c.Query(queryReason)))
+		why = entry(c, who, scoreboard.AuditUser(user), c.Query(queryReason))
+	}
+	if err := a.Profiles.PutProfile(c.Request.Context(), p, why); err != nil {
+		return err
 	}
 	respond(c, http.StatusOK, protocol.Profile{
 		UserID: string(p.User), DisplayName: p.DisplayName, AvatarURL: p.AvatarURL, UpdatedAt: &p.UpdatedAt,

@@ -13,7 +13,7 @@ import (
 )
 
 // replay is POST /v1/admin/replay.
-func (a *API) replay(c *gin.Context, _ *auth.Claims) error {
+func (a *API) replay(c *gin.Context, who *auth.Claims) error {
 	var r protocol.ReplayRequest
 	if err := decode(c, &r); err != nil {
 		return err
@@ -21,13 +21,14 @@ func (a *API) replay(c *gin.Context, _ *auth.Claims) error {
 	if err := checkReplay(&r, a.Now()); err != nil {
 		return err
 	}
-	about(c, "ranking", cmp.Or(r.Topic, "*"))
-	if r.DryRun {
-		unchanged(c)
-	} else if err := a.steady(c); err != nil {
-		return err
+	var why *scoreboard.AuditEntry
+	if !r.DryRun {
+		if err := a.steady(c); err != nil {
+			return err
+		}
+		why = told(c, who, "ranking:"+cmp.Or(r.Topic, "*"))
 	}
-	return a.inTurn(c, func(ctx context.Context, l *lines) (protocol.JobLine, error) {
+	return a.inTurn(c, why, func(ctx context.Context, l *lines) (protocol.JobLine, error) {
 		done, err := a.Operate.Jobs.Replay(ctx, &r, func(records, total int64) {
 			l.progress(protocol.JobLine{Records: records, Total: total})
 		})

@@ -14,8 +14,9 @@ import (
 
 // rollBoards is POST /v1/boards/roll and /v1/boards/{board}/roll: what the
 // rollover would do by itself within a second or, with a season in the body,
-// the beginning of that season.
-func (a *API) rollBoards(c *gin.Context, _ *auth.Claims) error {
+// the beginning of that season. A season is in the trail where it is in the
+// store; what would come by itself, once it is done.
+func (a *API) rollBoards(c *gin.Context, who *auth.Claims) error {
 	var r protocol.RollRequest
 	if err := decode(c, &r); err != nil {
 		return err
@@ -41,7 +42,7 @@ func (a *API) rollBoards(c *gin.Context, _ *auth.Claims) error {
 		if family == "" {
 			return scoreboard.Invalid("season", "name the board that the season is of")
 		}
-		if err := a.beginSeason(c, family, &r, &out); err != nil {
+		if err := a.beginSeason(c, who, family, &r, &out); err != nil {
 			return err
 		}
 	}
@@ -65,12 +66,12 @@ func (a *API) rollBoards(c *gin.Context, _ *auth.Claims) error {
 	return nil
 }
 
-func (a *API) beginSeason(c *gin.Context, family scoreboard.BoardID, r *protocol.RollRequest, out *protocol.Rolled) error {
+func (a *API) beginSeason(c *gin.Context, who *auth.Claims, family scoreboard.BoardID, r *protocol.RollRequest, out *protocol.Rolled) error {
 	season, err := a.season(r.Season, r.StartsAt, r.EndsAt)
 	if err != nil {
 		return err
 	}
-	interrupted, err := a.Boards.BeginSeason(c.Request.Context(), family, *season, r.DryRun)
+	interrupted, err := a.Boards.BeginSeason(c.Request.Context(), family, *season, r.DryRun, told(c, who, "board:"+string(family)))
 	if err != nil {
 		return err
 	}

@@ -64,6 +64,15 @@ func entry(c *gin.Context, who *auth.Claims, target, reason string) *scoreboard.
 	}
 }
 
+// told is entry with the reason of the query and, for a detail, the body.
+func told(c *gin.Context, who *auth.Claims, target string) *scoreboard.AuditEntry {
+	e := entry(c, who, target, c.Query(queryReason))
+	if body, ok := c.Get(keyBody); ok && json.Valid(body.([]byte)) && len(body.([]byte)) <= maxAuditDetail {
+		e.Detail = withoutUser(body.([]byte))
+	}
+	return e
+}
+
 // about says what a request changes, for the entry that is written when it has.
 func about(c *gin.Context, kind, name string) { c.Set(keyTarget, kind+":"+name) }
 
@@ -84,16 +93,8 @@ func (a *API) audit(c *gin.Context, r route, who *auth.Claims) {
 	if !r.audits() || c.GetBool(keyAudited) || a.Trail == nil {
 		return
 	}
-	e := entry(c, who, c.GetString(keyTarget), c.Query(queryReason))
+	e := told(c, who, c.GetString(keyTarget))
 	e.Action = actions[r.method+" "+r.path]
-	if body, ok := c.Get(keyBody); ok && json.Valid(body.([]byte)) && len(body.([]byte)) <= maxAuditDetail {
-		e.Detail = withoutUser(body.([]byte))
-	}
-	a.keep(c, e)
-}
-
-// keep adds an entry to the trail, or to the log where that cannot be reached.
-func (a *API) keep(c *gin.Context, e *scoreboard.AuditEntry) {
 	var err error
 	for range auditTries {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request.Context()), auditBudget)

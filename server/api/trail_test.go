@@ -110,17 +110,22 @@ func TestEveryAdminRouteThatChangesSomethingIsAudited(t *testing.T) {
 	}
 }
 
-// names takes any profile.
-type names struct{}
+// names takes any profile, with what the trail is to say of it.
+type names struct{ kept *trail }
 
-func (names) PutProfile(context.Context, *scoreboard.Profile) error { return nil }
+func (n names) PutProfile(ctx context.Context, _ *scoreboard.Profile, why *scoreboard.AuditEntry) error {
+	if why == nil {
+		return nil
+	}
+	return n.kept.Audited(ctx, why)
+}
 
 // A profile is its user's, who leaves nothing in the trail; an operator does.
 func TestAnOperatorWhoChangesAProfileIsAudited(t *testing.T) {
 	t.Parallel()
 	kept := &trail{}
 	a := everything(kept)
-	a.Profiles = names{}
+	a.Profiles = names{kept}
 	r := route{method: http.MethodPut, path: "/v1/users/:user_id/profile?reason=rude"}
 	for _, c := range []struct {
 		who   scoreboard.UserID

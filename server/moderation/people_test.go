@@ -69,7 +69,7 @@ func TestAnErasedUserIsForgottenAndEverySumStaysTrue(t *testing.T) {
 	if err := r.Bury(ctx, &letter); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.PutProfile(ctx, &scoreboard.Profile{User: user, DisplayName: "Priva Te"}); err != nil {
+	if err := r.PutProfile(ctx, &scoreboard.Profile{User: user, DisplayName: "Priva Te"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	because := func(action string) *scoreboard.AuditEntry {

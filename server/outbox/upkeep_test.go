@@ -182,24 +182,24 @@ func TestALetterIsRequeuedOnceOrDropped(t *testing.T) {
 	if more, err := r.DeadLetters(ctx, letters[1].ID, 10); err != nil || len(more) != 1 {
 		t.Errorf("behind the second: %+v, %v", more, err)
 	}
-	if err := r.RequeueLetter(ctx, letters[1].ID); scoreboard.CodeOf(err) != scoreboard.CodeConflict {
+	if err := r.RequeueLetter(ctx, letters[1].ID, nil); scoreboard.CodeOf(err) != scoreboard.CodeConflict {
 		t.Errorf("requeue of what cannot be read: %v, want a conflict", err)
 	}
-	if err := r.RequeueLetter(ctx, letters[2].ID); scoreboard.CodeOf(err) != scoreboard.CodeGone {
+	if err := r.RequeueLetter(ctx, letters[2].ID, nil); scoreboard.CodeOf(err) != scoreboard.CodeGone {
 		t.Errorf("requeue from before the window: %v, want gone", err)
 	}
-	if err := r.RequeueLetter(ctx, letters[0].ID); err != nil {
+	if err := r.RequeueLetter(ctx, letters[0].ID, nil); err != nil {
 		t.Fatal(err)
 	}
 	for _, end := range []func() error{
-		func() error { return r.RequeueLetter(ctx, letters[0].ID) },
-		func() error { return r.DropLetter(ctx, letters[0].ID) },
+		func() error { return r.RequeueLetter(ctx, letters[0].ID, nil) },
+		func() error { return r.DropLetter(ctx, letters[0].ID, nil) },
 	} {
 		if err := end(); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
 			t.Errorf("a second end of a letter: %v, want not_found", err)
 		}
 	}
-	if err := r.DropLetter(ctx, letters[1].ID); err != nil {
+	if err := r.DropLetter(ctx, letters[1].ID, nil); err != nil {
 		t.Error(err)
 	}
 	var carried []scoreboard.Change

@@ -50,7 +50,7 @@ func open(t *testing.T) (*store.Store, counted, func() *profile.Book) {
 
 func put(t *testing.T, s *store.Store, user scoreboard.UserID, name string) {
 	t.Helper()
-	if err := s.PutProfile(ctx, &scoreboard.Profile{User: user, DisplayName: name}); err != nil {
+	if err := s.PutProfile(ctx, &scoreboard.Profile{User: user, DisplayName: name}, nil); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -121,7 +121,7 @@ func TestABannedUserChoosesNoName(t *testing.T) {
 	s, conn := storetest.New(t, func(o *store.Options) { o.MaxConns = 2 })
 	put(t, s, "mallory", "M")
 	conn.Do(t, `insert into users (user_id, status) values ('mallory', 'banned')`)
-	err := s.PutProfile(ctx, &scoreboard.Profile{User: "mallory", DisplayName: "Alice"})
+	err := s.PutProfile(ctx, &scoreboard.Profile{User: "mallory", DisplayName: "Alice"}, nil)
 	found, readErr := s.Profiles(ctx, []scoreboard.UserID{"mallory"})
 	if scoreboard.CodeOf(err) != scoreboard.CodeForbidden || readErr != nil || len(found) != 1 || found[0].DisplayName != "M" {
 		t.Errorf("%v, and the profile is %+v (%v); want forbidden, and none changed", err, found, readErr)

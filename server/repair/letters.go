@@ -13,7 +13,7 @@ import (
 // Letters is where dead letters are kept.
 type Letters interface {
 	DeadLetters(ctx context.Context, after int64, limit int) ([]scoreboard.DeadLetter, error)
-	RequeueLetter(ctx context.Context, id int64) error
+	RequeueLetter(ctx context.Context, id int64, why *scoreboard.AuditEntry) error
 }
 
 // Requeue has dead letters carried again: all, or those of one topic or
@@ -76,7 +76,7 @@ func (q *Requeue) letter(ctx context.Context, l *scoreboard.DeadLetter, done *Re
 		done.Newer++
 		return nil
 	}
-	switch err := q.Letters.RequeueLetter(ctx, l.ID); scoreboard.CodeOf(err) {
+	switch err := q.Letters.RequeueLetter(ctx, l.ID, nil); scoreboard.CodeOf(err) {
 	case scoreboard.CodeNotFound:
 		done.Same++ // somebody else was quicker
 		return nil

@@ -78,7 +78,7 @@ func (r *rig) season(name scoreboard.BoardID, users int, ends time.Duration) {
 		MinDelta: 1, MaxDelta: 1000, MaxScore: scoreboard.MaxScore,
 	}
 	now := time.Now()
-	if _, err := r.CreateBoard(r.t.Context(), b, &scoreboard.Span{Name: "one", Start: now.Add(-time.Hour), End: now.Add(time.Hour)}); err != nil {
+	if _, err := r.CreateBoard(r.t.Context(), b, &scoreboard.Span{Name: "one", Start: now.Add(-time.Hour), End: now.Add(time.Hour)}, nil); err != nil {
 		r.t.Fatal(err)
 	}
 	var batch []scoreboard.Increment
@@ -244,7 +244,7 @@ func TestWhatIsDueIsSaidAndDone(t *testing.T) {
 		ID: "daily", Mode: scoreboard.ModeIncrement, Order: scoreboard.OrderHighest, Period: scoreboard.PeriodDaily, TimeZone: "UTC", WeekStart: time.Monday,
 		MinDelta: 1, MaxDelta: 1000, MaxScore: scoreboard.MaxScore,
 	}
-	if _, err := r.CreateBoard(t.Context(), b, nil); err != nil {
+	if _, err := r.CreateBoard(t.Context(), b, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	r.conn.Do(t, `delete from boards where board_id like 'daily:%' and period_start > clock_timestamp()`)

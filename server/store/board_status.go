@@ -48,8 +48,8 @@ func (s *Store) exclusively(ctx context.Context, family scoreboard.BoardID, do f
 // FreezeBoard refuses writes to a board from now on: when it returns, no
 // transaction that writes to it is under way. Of a family it holds for all its
 // periods, those to come as well.
-func (s *Store) FreezeBoard(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Board, error) {
-	return s.setStatus(ctx, id, scoreboard.StatusFrozen, func(b *scoreboard.Board) error {
+func (s *Store) FreezeBoard(ctx context.Context, id scoreboard.BoardID, why *scoreboard.AuditEntry) (*scoreboard.Board, error) {
+	return s.setStatus(ctx, id, scoreboard.StatusFrozen, why, func(b *scoreboard.Board) error {
 		if b.Status == scoreboard.StatusArchived {
 			return scoreboard.Errorf(scoreboard.CodeConflict, "board %s is archived", b.ID)
 		}
@@ -58,8 +58,8 @@ func (s *Store) FreezeBoard(ctx context.Context, id scoreboard.BoardID) (*scoreb
 }
 
 // UnfreezeBoard takes writes again. What is final stays closed: a conflict.
-func (s *Store) UnfreezeBoard(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Board, error) {
-	return s.setStatus(ctx, id, scoreboard.StatusActive, func(b *scoreboard.Board) error {
+func (s *Store) UnfreezeBoard(ctx context.Context, id scoreboard.BoardID, why *scoreboard.AuditEntry) (*scoreboard.Board, error) {
+	return s.setStatus(ctx, id, scoreboard.StatusActive, why, func(b *scoreboard.Board) error {
 		if b.Status == scoreboard.StatusArchived {
 			return scoreboard.Errorf(scoreboard.CodeConflict, "board %s is archived", b.ID)
 		}
@@ -73,8 +73,8 @@ func (s *Store) UnfreezeBoard(ctx context.Context, id scoreboard.BoardID) (*scor
 // ArchiveBoard ends a board for good: it takes no writes, leaves the ranking,
 // and is read from the store. With a family go its instances; those that have
 // begun are still closed when they end.
-func (s *Store) ArchiveBoard(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Board, error) {
-	return s.setStatus(ctx, id, scoreboard.StatusArchived, func(*scoreboard.Board) error { return nil })
+func (s *Store) ArchiveBoard(ctx context.Context, id scoreboard.BoardID, why *scoreboard.AuditEntry) (*scoreboard.Board, error) {
+	return s.setStatus(ctx, id, scoreboard.StatusArchived, why, func(*scoreboard.Board) error { return nil })
 }
 
 // A period that never begins has no end to announce.
@@ -84,8 +84,8 @@ const sqlArchiveInstances = `update boards set status = 'archived',
 where family_id = $1 and board_id <> family_id`
 
 // setStatus moves a board to a status where check, asked under the lock, has
-// nothing against it.
-func (s *Store) setStatus(ctx context.Context, id scoreboard.BoardID, to scoreboard.Status, check func(*scoreboard.Board) error) (b *scoreboard.Board, err error) {
+// nothing against it. Of one that has it already the trail hears nothing.
+func (s *Store) setStatus(ctx context.Context, id scoreboard.BoardID, to scoreboard.Status, why *scoreboard.AuditEntry, check func(*scoreboard.Board) error) (b *scoreboard.Board, err error) {
 	if b, err = s.FindBoard(ctx, id); err != nil {
 		return nil, err
 	}
@@ -101,9 +101,12 @@ func (s *Store) setStatus(ctx context.Context, id scoreboard.BoardID, to scorebo
 				return err
 			}
 		}
+		was := b.Status
 		b.Status = to
-		_, err = tx.Exec(ctx, `update boards set status = $2 where board_id = $1`, id, to)
-		return err
+		if _, err := tx.Exec(ctx, `update boards set status = $2 where board_id = $1`, id, to); err != nil || was == to {
+			return err
+		}
+		return writeAudit(ctx, tx, why)
 	})
 	if err != nil {
 		return nil, translate(fmt.Errorf("set the status of board %s: %w", id, err))

@@ -54,7 +54,7 @@ func TestNoWriteAfterAFreezeHasReturned(t *testing.T) {
 			})
 		}
 		until(t, "a write", written.Load)
-		frozen, err := s.FreezeBoard(t.Context(), c.freeze)
+		frozen, err := s.FreezeBoard(t.Context(), c.freeze, nil)
 		if err != nil || frozen.Status != scoreboard.StatusFrozen {
 			t.Errorf("freeze %s: %+v, %v", c.freeze, frozen, err)
 		}
@@ -66,7 +66,7 @@ func TestNoWriteAfterAFreezeHasReturned(t *testing.T) {
 		if after := conn.Count(t, `select count(*) from user_score_histories where board_id = $1`, c.counted); after != rows || rows == 0 {
 			t.Errorf("%s had %d rows when the freeze of %s returned, and %d afterwards", c.counted, rows, c.freeze, after)
 		}
-		if _, err := s.UnfreezeBoard(t.Context(), c.freeze); err != nil {
+		if _, err := s.UnfreezeBoard(t.Context(), c.freeze, nil); err != nil {
 			t.Error(err)
 		}
 		if o := record(t, s, increment("after", 1, string(c.freeze), c.write))[0]; o.Err != nil {
@@ -103,16 +103,16 @@ func TestWhatABoardCanBecome(t *testing.T) {
 		is    scoreboard.Status
 		fails scoreboard.Code
 	}{
-		{"unfreeze an active one", func() (*scoreboard.Board, error) { return s.UnfreezeBoard(t.Context(), "arena") }, "active", ""},
-		{"freeze", func() (*scoreboard.Board, error) { return s.FreezeBoard(t.Context(), "arena") }, "frozen", ""},
-		{"freeze again", func() (*scoreboard.Board, error) { return s.FreezeBoard(t.Context(), "arena") }, "frozen", ""},
-		{"archive", func() (*scoreboard.Board, error) { return s.ArchiveBoard(t.Context(), "arena") }, "archived", ""},
-		{"archive again", func() (*scoreboard.Board, error) { return s.ArchiveBoard(t.Context(), "arena") }, "archived", ""},
-		{"freeze an archived one", func() (*scoreboard.Board, error) { return s.FreezeBoard(t.Context(), "arena") }, "", "conflict"},
-		{"unfreeze an archived one", func() (*scoreboard.Board, error) { return s.UnfreezeBoard(t.Context(), "arena") }, "", "conflict"},
-		{"freeze nobody", func() (*scoreboard.Board, error) { return s.FreezeBoard(t.Context(), "nobody") }, "", "not_found"},
-		{"archive a family", func() (*scoreboard.Board, error) { return s.ArchiveBoard(t.Context(), "daily") }, "archived", ""},
-		{"unfreeze its instance", func() (*scoreboard.Board, error) { return s.UnfreezeBoard(t.Context(), today) }, "", "conflict"},
+		{"unfreeze an active one", func() (*scoreboard.Board, error) { return s.UnfreezeBoard(t.Context(), "arena", nil) }, "active", ""},
+		{"freeze", func() (*scoreboard.Board, error) { return s.FreezeBoard(t.Context(), "arena", nil) }, "frozen", ""},
+		{"freeze again", func() (*scoreboard.Board, error) { return s.FreezeBoard(t.Context(), "arena", nil) }, "frozen", ""},
+		{"archive", func() (*scoreboard.Board, error) { return s.ArchiveBoard(t.Context(), "arena", nil) }, "archived", ""},
+		{"archive again", func() (*scoreboard.Board, error) { return s.ArchiveBoard(t.Context(), "arena", nil) }, "archived", ""},
+		{"freeze an archived one", func() (*scoreboard.Board, error) { return s.FreezeBoard(t.Context(), "arena", nil) }, "", "conflict"},
+		{"unfreeze an archived one", func() (*scoreboard.Board, error) { return s.UnfreezeBoard(t.Context(), "arena", nil) }, "", "conflict"},
+		{"freeze nobody", func() (*scoreboard.Board, error) { return s.FreezeBoard(t.Context(), "nobody", nil) }, "", "not_found"},
+		{"archive a family", func() (*scoreboard.Board, error) { return s.ArchiveBoard(t.Context(), "daily", nil) }, "archived", ""},
+		{"unfreeze its instance", func() (*scoreboard.Board, error) { return s.UnfreezeBoard(t.Context(), today, nil) }, "", "conflict"},
 	} {
 		b, err := step.do()
 		if scoreboard.CodeOf(err) != step.fails || err == nil && b.Status != step.is {

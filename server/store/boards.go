@@ -102,7 +102,7 @@ func findBoard(ctx context.Context, q querier, id scoreboard.BoardID) (*scoreboa
 // CreateBoard makes a board that has been checked, with its first instances
 // where it has periods: of a season the one that is given, from now on where it
 // has no start. A conflict where there is one of this name.
-func (s *Store) CreateBoard(ctx context.Context, b *scoreboard.Board, season *scoreboard.Span) (*scoreboard.Board, error) {
+func (s *Store) CreateBoard(ctx context.Context, b *scoreboard.Board, season *scoreboard.Span, why *scoreboard.AuditEntry) (*scoreboard.Board, error) {
 	var made *scoreboard.Board
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, `insert into boards (board_id, family_id, mode, sort_order, min_delta, max_delta, min_score, max_score,
@@ -114,6 +114,9 @@ values ($1, $1, $2, $3, $4, $5, $6, $7, $8, nullif($9, ''), $10, $11, $12, $13, 
 			return scoreboard.Errorf(scoreboard.CodeConflict, "there is a board %s already", b.ID)
 		}
 		if err != nil {
+			return err
+		}
+		if err := writeAudit(ctx, tx, why); err != nil {
 			return err
 		}
 		if made, err = findBoard(ctx, tx, b.ID); err != nil || b.Period == scoreboard.PeriodNone {

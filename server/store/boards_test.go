@@ -32,7 +32,7 @@ func create(t testing.TB, s *store.Store, b *scoreboard.Board, season ...scorebo
 	if season == nil {
 		season = []scoreboard.Span{{}}
 	}
-	made, err := s.CreateBoard(t.Context(), b, &season[0])
+	made, err := s.CreateBoard(t.Context(), b, &season[0], nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestABoardIsWhatWasAskedFor(t *testing.T) {
 	if *made != *want || time.Since(made.Created).Abs() > time.Minute {
 		t.Errorf("got %+v, want %+v", made, want)
 	}
-	_, err := s.CreateBoard(t.Context(), boardOf("eu-weekly"), nil)
+	_, err := s.CreateBoard(t.Context(), boardOf("eu-weekly"), nil, nil)
 	if scoreboard.CodeOf(err) != scoreboard.CodeConflict {
 		t.Errorf("again: got %v, want a conflict", err)
 	}

@@ -60,7 +60,7 @@ order by s.generation desc limit 2`, id)
 
 // CreateKey stores a new key with its first sealed secret; a conflict where
 // the id is taken. A life of 0 has no end.
-func (s *Store) CreateKey(ctx context.Context, id, name string, sealed []byte, scope *scoreboard.KeyScope, life time.Duration) (k protocol.Key, err error) {
+func (s *Store) CreateKey(ctx context.Context, id, name string, sealed []byte, scope *scoreboard.KeyScope, life time.Duration, why *scoreboard.AuditEntry) (k protocol.Key, err error) {
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		var expires *float64 // seconds
 		if life > 0 {
@@ -74,6 +74,9 @@ values ($1, $2, $3, nullif($4, ''), nullif($5::bigint, 0), nullif($6::integer, 0
 			return err
 		}
 		if _, err := tx.Exec(ctx, `insert into key_secrets (key_id, generation, sealed) values ($1, 1, $2)`, id, sealed); err != nil {
+			return err
+		}
+		if err := writeAudit(ctx, tx, why); err != nil {
 			return err
 		}
 		k, err = scanKey(tx.QueryRow(ctx, `select `+keyColumns+fromKeys+` where k.key_id = $1`, id))
@@ -91,7 +94,7 @@ values ($1, $2, $3, nullif($4, ''), nullif($5::bigint, 0), nullif($6::integer, 0
 // RotateKey gives a key another secret. The one before stays good for overlap,
 // any older one ends now: two are live at most. A conflict for a key that has
 // ended, not_found for none.
-func (s *Store) RotateKey(ctx context.Context, id string, sealed []byte, overlap time.Duration) (k protocol.Key, err error) {
+func (s *Store) RotateKey(ctx context.Context, id string, sealed []byte, overlap time.Duration, why *scoreboard.AuditEntry) (k protocol.Key, err error) {
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		var live bool
 		err := tx.QueryRow(ctx, `select revoked_at is null and coalesce(expires_at > clock_timestamp(), true)
@@ -117,6 +120,9 @@ select $1, max(generation) + 1, $2 from key_secrets where key_id = $1`, id, seal
 		if err != nil {
 			return err
 		}
+		if err := writeAudit(ctx, tx, why); err != nil {
+			return err
+		}
 		k, err = scanKey(tx.QueryRow(ctx, `select `+keyColumns+fromKeys+` where k.key_id = $1`, id))
 		return err
 	})
@@ -139,18 +145,24 @@ func (s *Store) Keys(ctx context.Context) ([]protocol.Key, error) {
 	return keys, nil
 }
 
-// RevokeKey ends a key for good, or says not_found. Twice is as once: changed
-// says whether it was this time.
-func (s *Store) RevokeKey(ctx context.Context, id string) (k protocol.Key, changed bool, err error) {
-	done, err := s.pool.Exec(ctx, `update keys set revoked_at = clock_timestamp() where key_id = $1 and revoked_at is null`, id)
-	if err == nil {
-		k, err = scanKey(s.pool.QueryRow(ctx, `select `+keyColumns+fromKeys+` where k.key_id = $1`, id))
-	}
+// RevokeKey ends a key for good, or says not_found. Twice is as once, and the
+// trail hears of it once.
+func (s *Store) RevokeKey(ctx context.Context, id string, why *scoreboard.AuditEntry) (k protocol.Key, err error) {
+	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		done, err := tx.Exec(ctx, `update keys set revoked_at = clock_timestamp() where key_id = $1 and revoked_at is null`, id)
+		if err != nil {
+			return err
+		}
+		if k, err = scanKey(tx.QueryRow(ctx, `select `+keyColumns+fromKeys+` where k.key_id = $1`, id)); err != nil || done.RowsAffected() == 0 {
+			return err
+		}
+		return writeAudit(ctx, tx, why)
+	})
 	if errors.Is(err, pgx.ErrNoRows) {
-		return k, false, scoreboard.Errorf(scoreboard.CodeNotFound, "there is no key %s", id)
+		return k, scoreboard.Errorf(scoreboard.CodeNotFound, "there is no key %s", id)
 	}
 	if err != nil {
-		return k, false, translate(fmt.Errorf("revoke key %s: %w", id, err))
+		return k, translate(fmt.Errorf("revoke key %s: %w", id, err))
 	}
-	return k, done.RowsAffected() > 0, nil
+	return k, nil
 }

@@ -60,7 +60,7 @@ func TestARevokedKeyEndsOnEveryNode(t *testing.T) {
 	var ahead atomic.Int64
 	a, b := nodesAt(t, s, func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) })
 	scope := &scoreboard.KeyScope{Boards: []scoreboard.BoardID{"arena"}, UserPrefix: "eu:", MaxDelta: 9, PerMinute: 60}
-	k, err := s.CreateKey(t.Context(), "k1", "arena", a.Seal("k1", "s1"), scope, 0)
+	k, err := s.CreateKey(t.Context(), "k1", "arena", a.Seal("k1", "s1"), scope, 0, nil)
 	if err != nil || k.Generation != 1 || k.ExpiresAt != nil || k.RetiresAt != nil || k.Boards[0] != "arena" || k.UserPrefix != "eu:" || k.MaxDelta != 9 || k.PerMinute != 60 {
 		t.Fatalf("got %+v, %v", k, err)
 	}
@@ -71,22 +71,25 @@ func TestARevokedKeyEndsOnEveryNode(t *testing.T) {
 	if !accepts(t, a, "k1", "s1") || !accepts(t, b, "k1", "s1") || accepts(t, a, "k1", "s2") {
 		t.Fatal("a new key is not as it was made")
 	}
-	if _, err := s.CreateKey(t.Context(), "k1", "twice", a.Seal("k1", "s2"), &scoreboard.KeyScope{}, 0); scoreboard.CodeOf(err) != scoreboard.CodeConflict {
+	if _, err := s.CreateKey(t.Context(), "k1", "twice", a.Seal("k1", "s2"), &scoreboard.KeyScope{}, 0, nil); scoreboard.CodeOf(err) != scoreboard.CodeConflict {
 		t.Errorf("an id twice: got %v, want a conflict", err)
 	}
-	for _, first := range []bool{true, false} {
-		if _, changed, err := s.RevokeKey(t.Context(), "k1"); err != nil || changed != first {
-			t.Fatalf("revoked: changed %v, %v, want %v", changed, err, first)
+	for range 2 {
+		if _, err := s.RevokeKey(t.Context(), "k1", &scoreboard.AuditEntry{Who: "root", Action: "key.revoke"}); err != nil {
+			t.Fatal(err)
 		}
+	}
+	if entries, err := s.AuditEntries(t.Context(), scoreboard.AuditFilter{Limit: 9}); err != nil || len(entries) != 1 {
+		t.Errorf("revoked twice: %d entries in the trail, %v, want one", len(entries), err)
 	}
 	ahead.Store(int64(reach))
 	if accepts(t, a, "k1", "s1") || accepts(t, b, "k1", "s1") {
 		t.Errorf("a revoked key is accepted after %s", reach)
 	}
-	if _, err := s.RotateKey(t.Context(), "k1", a.Seal("k1", "s2"), time.Hour); scoreboard.CodeOf(err) != scoreboard.CodeConflict {
+	if _, err := s.RotateKey(t.Context(), "k1", a.Seal("k1", "s2"), time.Hour, nil); scoreboard.CodeOf(err) != scoreboard.CodeConflict {
 		t.Errorf("rotating a revoked key: got %v, want a conflict", err)
 	}
-	if _, err := s.RotateKey(t.Context(), "k9", a.Seal("k9", "s2"), time.Hour); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
+	if _, err := s.RotateKey(t.Context(), "k9", a.Seal("k9", "s2"), time.Hour, nil); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
 		t.Errorf("rotating no key: got %v, want not_found", err)
 	}
 }
@@ -95,10 +98,10 @@ func TestARotatedKeyHasTwoLiveSecretsAtMost(t *testing.T) {
 	t.Parallel()
 	s, _ := storetest.New(t)
 	a, b := nodes(t, s)
-	if _, err := s.CreateKey(t.Context(), "k1", "game", a.Seal("k1", "s1"), &scoreboard.KeyScope{}, 0); err != nil {
+	if _, err := s.CreateKey(t.Context(), "k1", "game", a.Seal("k1", "s1"), &scoreboard.KeyScope{}, 0, nil); err != nil {
 		t.Fatal(err)
 	}
-	k, err := s.RotateKey(t.Context(), "k1", a.Seal("k1", "s2"), time.Hour)
+	k, err := s.RotateKey(t.Context(), "k1", a.Seal("k1", "s2"), time.Hour, nil)
 	if err != nil || k.Generation != 2 || k.RetiresAt == nil || time.Until(*k.RetiresAt) < 50*time.Minute {
 		t.Fatalf("got %+v, %v", k, err)
 	}
@@ -107,14 +110,14 @@ func TestARotatedKeyHasTwoLiveSecretsAtMost(t *testing.T) {
 			t.Error("after a rotation both secrets are to be good")
 		}
 	}
-	if _, err := s.RotateKey(t.Context(), "k1", a.Seal("k1", "s3"), time.Hour); err != nil {
+	if _, err := s.RotateKey(t.Context(), "k1", a.Seal("k1", "s3"), time.Hour, nil); err != nil {
 		t.Fatal(err)
 	}
 	within(t, a, "k1", "s1", false)
 	if !accepts(t, a, "k1", "s2") || !accepts(t, a, "k1", "s3") {
 		t.Error("the last two secrets are to be good")
 	}
-	k, err = s.RotateKey(t.Context(), "k1", a.Seal("k1", "s4"), 0)
+	k, err = s.RotateKey(t.Context(), "k1", a.Seal("k1", "s4"), 0, nil)
 	if err != nil || k.Generation != 4 || k.RetiresAt != nil {
 		t.Fatalf("without an overlap: got %+v, %v", k, err)
 	}
@@ -132,7 +135,7 @@ func TestAKeyExpires(t *testing.T) {
 	t.Parallel()
 	s, _ := storetest.New(t)
 	a, _ := nodes(t, s)
-	k, err := s.CreateKey(t.Context(), "k1", "game", a.Seal("k1", "s1"), &scoreboard.KeyScope{}, 1500*time.Millisecond)
+	k, err := s.CreateKey(t.Context(), "k1", "game", a.Seal("k1", "s1"), &scoreboard.KeyScope{}, 1500*time.Millisecond, nil)
 	if err != nil || k.ExpiresAt == nil {
 		t.Fatalf("got %+v, %v", k, err)
 	}
@@ -140,7 +143,7 @@ func TestAKeyExpires(t *testing.T) {
 	if time.Now().Before(k.ExpiresAt.Add(-100 * time.Millisecond)) {
 		t.Error("the key has ended before its time")
 	}
-	if _, err := s.RotateKey(t.Context(), "k1", a.Seal("k1", "s2"), time.Hour); scoreboard.CodeOf(err) != scoreboard.CodeConflict {
+	if _, err := s.RotateKey(t.Context(), "k1", a.Seal("k1", "s2"), time.Hour, nil); scoreboard.CodeOf(err) != scoreboard.CodeConflict {
 		t.Errorf("rotating an expired key: got %v, want a conflict", err)
 	}
 }

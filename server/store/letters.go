@@ -68,7 +68,7 @@ func noLetter(id int64) error {
 // neither. Carried twice it does nothing, since revisions are compared. One
 // that this build cannot read is a conflict; one from before the window in
 // which repeats are known is gone.
-func (s *Store) RequeueLetter(ctx context.Context, id int64) error {
+func (s *Store) RequeueLetter(ctx context.Context, id int64, why *scoreboard.AuditEntry) error {
 	letter, err := s.DeadLetter(ctx, id)
 	if err != nil {
 		return err
@@ -86,25 +86,33 @@ func (s *Store) RequeueLetter(ctx context.Context, id int64) error {
 insert into outbox_score_updates (shard, event_id, user_id, board_id, score, previous_score, delta, order_key, version, revision,
     reached_at, recorded_at, hidden)
 select 0, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13 from ended`
-	tag, err := s.pool.Exec(ctx, requeue, id, c.Event, c.User, c.Board, c.Score, c.Previous, c.Delta, c.Key, c.Version, c.Revision,
+	err = s.endLetter(ctx, id, why, requeue, c.Event, c.User, c.Board, c.Score, c.Previous, c.Delta, c.Key, c.Version, c.Revision,
 		c.ReachedAt, c.RecordedAt, c.Hidden)
 	if err != nil {
 		return translate(fmt.Errorf("requeue dead letter %d: %w", id, err))
-	}
-	if tag.RowsAffected() == 0 {
-		return noLetter(id) // somebody else was quicker
 	}
 	return nil
 }
 
 // DropLetter ends a letter for good, or is a not_found.
-func (s *Store) DropLetter(ctx context.Context, id int64) error {
-	tag, err := s.pool.Exec(ctx, `delete from dead_letters where id = $1`, id)
-	if err != nil {
+func (s *Store) DropLetter(ctx context.Context, id int64, why *scoreboard.AuditEntry) error {
+	if err := s.endLetter(ctx, id, why, `delete from dead_letters where id = $1`); err != nil {
 		return translate(fmt.Errorf("drop dead letter %d: %w", id, err))
 	}
-	if tag.RowsAffected() == 0 {
-		return noLetter(id)
-	}
 	return nil
+}
+
+// endLetter runs what ends one letter; a not_found where somebody else was
+// quicker.
+func (s *Store) endLetter(ctx context.Context, id int64, why *scoreboard.AuditEntry, sql string, args ...any) error {
+	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, sql, append([]any{id}, args...)...)
+		if err == nil && tag.RowsAffected() == 0 {
+			err = noLetter(id)
+		}
+		if err != nil {
+			return err
+		}
+		return writeAudit(ctx, tx, why)
+	})
 }

@@ -13,12 +13,17 @@ import (
 
 // PutProfile puts p in the place of the user's profile and sets when. It is
 // forbidden to who is banned: a name is shown to others.
-func (s *Store) PutProfile(ctx context.Context, p *scoreboard.Profile) error {
+func (s *Store) PutProfile(ctx context.Context, p *scoreboard.Profile, why *scoreboard.AuditEntry) error {
 	const put = `insert into profiles (user_id, display_name, avatar_url)
 select $1, nullif($2, ''), nullif($3, '') where not exists (select from users where user_id = $1 and status in ('banned', 'erased'))
 on conflict (user_id) do update set display_name = excluded.display_name, avatar_url = excluded.avatar_url, updated_at = clock_timestamp()
 returning updated_at`
-	err := s.pool.QueryRow(ctx, put, p.User, p.DisplayName, p.AvatarURL).Scan(&p.UpdatedAt)
+	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		if err := tx.QueryRow(ctx, put, p.User, p.DisplayName, p.AvatarURL).Scan(&p.UpdatedAt); err != nil {
+			return err
+		}
+		return writeAudit(ctx, tx, why)
+	})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return scoreboard.Errorf(scoreboard.CodeForbidden, "user %s is banned", p.User)
 	}

@@ -80,7 +80,7 @@ func (s *Store) Announced(ctx context.Context, id scoreboard.BoardID) error {
 // BeginSeason makes a season of a family. Where it begins now, the one that is
 // under way ends at that instant. It is a conflict where there is one of this
 // name or another covers some of its time. A dry run only says what would be.
-func (s *Store) BeginSeason(ctx context.Context, family scoreboard.BoardID, season scoreboard.Span, dry bool) (ended *scoreboard.BoardID, err error) {
+func (s *Store) BeginSeason(ctx context.Context, family scoreboard.BoardID, season scoreboard.Span, dry bool, why *scoreboard.AuditEntry) (ended *scoreboard.BoardID, err error) {
 	b, err := s.FindBoard(ctx, family)
 	if err != nil {
 		return nil, err
@@ -110,10 +110,13 @@ func (s *Store) BeginSeason(ctx context.Context, family scoreboard.BoardID, seas
 		if !errors.Is(err, pgx.ErrNoRows) {
 			return err
 		}
-		if err := makeInstance(ctx, tx, b, season); err != nil || !dry {
+		if err := makeInstance(ctx, tx, b, season); err != nil {
 			return err
 		}
-		return errDry
+		if dry {
+			return errDry
+		}
+		return writeAudit(ctx, tx, why)
 	})
 	if err != nil && !errors.Is(err, errDry) {
 		return nil, translate(fmt.Errorf("begin season %s of board %s: %w", season.Name, family, err))

@@ -54,7 +54,7 @@ func TestFinalStandings(t *testing.T) {
 	if o := record(t, s, increment("late", 5, "e", "season"))[0]; scoreboard.CodeOf(o.Err) != scoreboard.CodeBoardClosed {
 		t.Errorf("after it is closed: got %+v", o)
 	}
-	if _, err := s.UnfreezeBoard(t.Context(), b.ID); scoreboard.CodeOf(err) != scoreboard.CodeConflict {
+	if _, err := s.UnfreezeBoard(t.Context(), b.ID, nil); scoreboard.CodeOf(err) != scoreboard.CodeConflict {
 		t.Errorf("unfreeze what is final: got %v, want a conflict", err)
 	}
 	copied := 0
@@ -141,7 +141,7 @@ func TestASeasonMayBeginWhereThereIsRoom(t *testing.T) {
 		{"of a daily board", "daily", at, false, "invalid_request", ""},
 		{"of nobody", "nobody", at, false, "not_found", ""},
 	} {
-		ended, err := s.BeginSeason(t.Context(), c.family, c.season, c.dry)
+		ended, err := s.BeginSeason(t.Context(), c.family, c.season, c.dry, nil)
 		if scoreboard.CodeOf(err) != c.fails || (ended != nil) != (c.ends != "") || ended != nil && *ended != c.ends {
 			t.Errorf("%s: got %v, %v", c.what, ended, err)
 		}

@@ -18,8 +18,12 @@ type executor interface {
 }
 
 // writeAudit adds an entry to the trail: in the transaction of the change that
-// it tells of, so that neither is without the other.
+// it tells of, so that neither is without the other. It is nil where no operator
+// has asked for the change.
 func writeAudit(ctx context.Context, to executor, e *scoreboard.AuditEntry) error {
+	if e == nil {
+		return nil
+	}
 	var detail *string // a null where there is nothing to say
 	if len(e.Detail) > 0 {
 		text := string(e.Detail)
