@@ -159,9 +159,9 @@ func (k *KeySet) fetch(ctx context.Context, address string) ([]byte, []jwkset.JW
 	if resp.StatusCode != http.StatusOK {
 		return nil, nil, fmt.Errorf("read the key set: it answers %s", resp.Status)
 	}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxKeySetBody+1))
+	body, err := io.ReadAll(http.MaxBytesReader(nil, resp.Body, maxKeySetBody))
 	if err != nil {
-		return nil, nil, fmt.Errorf("read the key set: %w", err)
+		return nil, nil, fmt.Errorf("read the key set, of at most %d bytes: %w", maxKeySetBody, err)
 	}
 	keys, err := parseKeySet(body)
 	return body, keys, err

@@ -16,9 +16,6 @@ import (
 // parseKeySet returns the keys of a set that can verify tokens. Those of other
 // kinds are left out; a set in which all are is an error.
 func parseKeySet(body []byte) ([]jwkset.JWK, error) {
-	if len(body) > maxKeySetBody {
-		return nil, fmt.Errorf("read the key set: it is longer than %d bytes", maxKeySetBody)
-	}
 	var set struct {
 		Keys *[]jwkset.JWKMarshal `json:"keys"`
 	}
