@@ -1,9 +1,8 @@
 package server_test
 
 import (
+	"crypto"
 	"crypto/ed25519"
-	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/scoreboard/scoreboard/client"
 	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/auth/authtest"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -28,16 +28,11 @@ type provider struct {
 
 func newProvider(t *testing.T, name string) *provider {
 	t.Helper()
-	public, key, err := ed25519.GenerateKey(nil)
+	_, key, err := ed25519.GenerateKey(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	set, err := json.Marshal(map[string]any{"keys": []map[string]string{{
-		"kty": "OKP", "crv": "Ed25519", "alg": "EdDSA", "use": "sig", "kid": name, "x": base64.RawURLEncoding.EncodeToString(public),
-	}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := authtest.Set(t, map[string]crypto.Signer{name: key})
 	p := &provider{name: name, issuer: "scoreboard-dev", key: key}
 	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(set) }))
 	t.Cleanup(p.Close)

@@ -19,7 +19,7 @@ var levels = map[string]int{
 	"server/api": 3, "client": 3, "client/bulk": 4, "client/clienttest": 4, "server/devstack/process": 3,
 	"server": 4, "server/devstack": 4, "loadgen": 4, "tui": 4,
 	"loadgen/pace": 0, "loadgen/wire": 0, "deploy": 0, "deploy/sbom": 0, "loadgen/criteria": 0, "loadgen/record": 0, "loadgen/report": 1,
-	"server/backendtest": 5, "loadgen/realtimebench": 5, "loadgen/bench": 6, "server/backendtest/with": 6, "server/geo/geotest": 2, "server/edge/edgetest": 2, "server/store/storetest": 6,
+	"server/backendtest": 5, "loadgen/realtimebench": 5, "loadgen/bench": 6, "server/backendtest/with": 6, "server/geo/geotest": 2, "server/auth/authtest": 2, "server/edge/edgetest": 2, "server/store/storetest": 6,
 	"cmd/typo": 0, "cmd/sbctl": 7, "cmd/scoreboardd": 7,
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/scoreboard/scoreboard/client"
 	"github.com/scoreboard/scoreboard/migrations"
 	"github.com/scoreboard/scoreboard/server"
+	"github.com/scoreboard/scoreboard/server/auth/authtest"
 	"github.com/scoreboard/scoreboard/server/backendtest"
 	knobs "github.com/scoreboard/scoreboard/server/config"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -24,8 +25,8 @@ import (
 // Sessions of operators, with a real server on real backends that all of them
 // share; each has users of its own.
 func TestOperatorScripts(t *testing.T) {
-	game := newReferee(t)
-	s, url := startServer(t, backendtest.Postgres(t, migrations.Up), backendtest.Redis(t), "auth-attestation-jwks-url", game.url)
+	game := authtest.Ed25519(t)
+	s, url := startServer(t, backendtest.Postgres(t, migrations.Up), backendtest.Redis(t), "auth-attestation-jwks-url", game.URL)
 	token := func(user, scope string) string {
 		made, err := s.MintToken(scoreboard.UserID(user), scope, time.Hour)
 		if err != nil {
@@ -52,7 +53,7 @@ func TestOperatorScripts(t *testing.T) {
 			env.Setenv("MALLORY", token("mallory", ""))
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "soon": soon, "action": action(t), "attest": game.attest},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "soon": soon, "action": action(t), "attest": attest(t, game)},
 	})
 }
 

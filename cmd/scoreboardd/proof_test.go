@@ -2,62 +2,29 @@ package main
 
 import (
 	"context"
-	"crypto/ed25519"
-	"crypto/rand"
 	"errors"
-	"net/http"
-	"net/http/httptest"
 	"testing"
 	"time"
 
-	"github.com/MicahParks/jwkset"
 	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/scoreboard/scoreboard/client"
 	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/auth/authtest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
-
-// publisher serves the key set of one key, by the name k, and signs with it.
-type publisher struct {
-	url string
-	key ed25519.PrivateKey
-}
-
-func newPublisher(t testing.TB) *publisher {
-	t.Helper()
-	_, key, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	body := keySet(t, key, jwkset.JWKMetadataOptions{KID: "k"})
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(body) }))
-	t.Cleanup(s.Close)
-	return &publisher{s.URL, key}
-}
-
-func (p *publisher) sign(t testing.TB, claims jwt.MapClaims) string {
-	t.Helper()
-	token := jwt.NewWithClaims(jwt.SigningMethodEdDSA, claims)
-	token.Header["kid"] = "k"
-	text, err := token.SignedString(p.key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
-}
 
 // A board that asks for action tokens, and one that asks for attestations, with
 // tokens of an identity provider.
 func TestActionsAndAttestations(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	identity, game := newPublisher(t), newPublisher(t)
-	h.env = append(h.env, "SCOREBOARD_AUTH_JWT_SECRET=", "SCOREBOARD_AUTH_JWKS_URL="+identity.url,
-		"SCOREBOARD_AUTH_ATTESTATION_JWKS_URL="+game.url)
+	identity, game := authtest.Ed25519(t), authtest.Ed25519(t)
+	h.env = append(h.env, "SCOREBOARD_AUTH_JWT_SECRET=", "SCOREBOARD_AUTH_JWKS_URL="+identity.URL,
+		"SCOREBOARD_AUTH_ATTESTATION_JWKS_URL="+game.URL)
 	d := h.start()
 	connect := func(user, scope string, signer client.Key) *client.Client {
-		token := identity.sign(t, jwt.MapClaims{
+		token := identity.Sign(t, jwt.MapClaims{
 			"sub": user, "scope": scope, "iss": "scoreboard-dev", "aud": "scoreboard",
 			"iat": time.Now().Unix(), "nbf": time.Now().Unix(), "exp": time.Now().Add(time.Hour).Unix(),
 		})
@@ -173,15 +140,15 @@ func TestActionsAndAttestations(t *testing.T) {
 	}
 
 	claims := jwt.MapClaims{"user_id": "alice", "delta": 7, "event_id": "match-1", "board": "vouched"}
-	match := client.Increment{User: "alice", Delta: 7, Board: "vouched", EventID: "match-1", Attestation: game.sign(t, claims)}
+	match := client.Increment{User: "alice", Delta: 7, Board: "vouched", EventID: "match-1", Attestation: game.Sign(t, claims)}
 	for name, c := range map[string]struct {
 		attestation string
 		want        scoreboard.Code
 	}{
 		"no attestation":             {"", scoreboard.CodeRuleViolated},
-		"one by the wrong authority": {identity.sign(t, claims), scoreboard.CodeForbidden},
-		"one about another delta":    {game.sign(t, jwt.MapClaims{"user_id": "alice", "delta": 8, "event_id": "match-1", "board": "vouched"}), scoreboard.CodeForbidden},
-		"one that has expired": {game.sign(t, jwt.MapClaims{
+		"one by the wrong authority": {identity.Sign(t, claims), scoreboard.CodeForbidden},
+		"one about another delta":    {game.Sign(t, jwt.MapClaims{"user_id": "alice", "delta": 8, "event_id": "match-1", "board": "vouched"}), scoreboard.CodeForbidden},
+		"one that has expired": {game.Sign(t, jwt.MapClaims{
 			"user_id": "alice", "delta": 7, "event_id": "match-1", "board": "vouched", "exp": time.Now().Add(-time.Hour).Unix(),
 		}), scoreboard.CodeRuleViolated},
 	} {

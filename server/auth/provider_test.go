@@ -19,10 +19,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/MicahParks/jwkset"
 	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/auth/authtest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -58,21 +58,11 @@ func newProvider(t testing.TB) *provider {
 func (p *provider) set() []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	storage := jwkset.NewMemoryStorage()
+	published := make(map[string]crypto.Signer)
 	for _, kid := range p.names {
-		key, err := jwkset.NewJWKFromKey(p.keys[kid], jwkset.JWKOptions{Metadata: jwkset.JWKMetadataOptions{KID: kid}})
-		if err != nil {
-			p.t.Fatal(err)
-		}
-		if err := storage.KeyWrite(context.Background(), key); err != nil {
-			p.t.Fatal(err)
-		}
+		published[kid] = p.keys[kid]
 	}
-	set, err := storage.JSONPublic(context.Background())
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	return set
+	return authtest.Set(p.t, published)
 }
 
 func (p *provider) publish(kid string, key crypto.Signer) {

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/scoreboard/scoreboard/server/auth/authtest"
+)
+
+// identity is a provider that signs with RS256, as most do.
+type identity struct {
+	*authtest.Publisher
+	t   *testing.T
+	key *rsa.PrivateKey
+}
+
+func newIdentity(t *testing.T) *identity {
+	t.Helper()
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &identity{authtest.Publish(t, key), t, key}
+}
+
+// token is one of user with a scope, edited before it is signed with key.
+func (p *identity) token(user, scope string, method jwt.SigningMethod, key any, edit func(header map[string]any, claims jwt.MapClaims)) string {
+	p.t.Helper()
+	now := time.Now()
+	claims := jwt.MapClaims{
+		"sub": user, "scope": scope, "iss": "scoreboard-dev", "aud": "scoreboard",
+		"iat": now.Unix(), "nbf": now.Unix(), "exp": now.Add(time.Hour).Unix(),
+	}
+	token := jwt.NewWithClaims(method, claims)
+	token.Header["kid"] = "k"
+	if edit != nil {
+		edit(token.Header, claims)
+	}
+	text, err := token.SignedString(key)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return text
+}
+
+func (p *identity) good(user, scope string) string {
+	return p.token(user, scope, jwt.SigningMethodRS256, p.key, nil)
+}
+
+// tokens are what is wrong about who asks.
+func (s *siege) tokens() (attacks []attack) {
+	t, p, thief, now, alice, signed := s.t, s.p, s.thief, s.now, s.alice, s.signed
+	der, err := x509.MarshalPKIXPublicKey(p.key.Public())
+	if err != nil {
+		t.Fatal(err)
+	}
+	public := pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
+	rs := func(edit func(map[string]any, jwt.MapClaims)) string {
+		return p.token("alice", "", jwt.SigningMethodRS256, p.key, edit)
+	}
+	claim := func(name string, value any) string {
+		return rs(func(_ map[string]any, c jwt.MapClaims) { c[name] = value })
+	}
+	parts := strings.Split(alice, ".")
+	part := func(text string) string { return base64.RawURLEncoding.EncodeToString([]byte(text)) }
+	tokens := func(name, token string) {
+		attacks = append(attacks, attack{
+			name: name, method: "POST", path: increment, token: token, body: signed(nil), status: 401, code: "unauthorized",
+		})
+	}
+	tokens("no token", "")
+	tokens("alg none", p.token("alice", "", jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, nil))
+	tokens("alg none with the signature left", part(`{"alg":"none","kid":"k"}`)+"."+parts[1]+"."+parts[2])
+	tokens("alg nOnE", part(`{"alg":"nOnE","kid":"k"}`)+"."+parts[1]+".")
+	tokens("RS256 to HS256 by the public key", p.token("alice", "", jwt.SigningMethodHS256, public, nil))
+	tokens("RS256 to HS256 by its DER", p.token("alice", "", jwt.SigningMethodHS256, der, nil))
+	tokens("HS256 by an empty secret", p.token("alice", "", jwt.SigningMethodHS256, []byte{}, nil))
+	tokens("HS256 by the development secret", p.token("alice", "", jwt.SigningMethodHS256, []byte(jwtSecret), nil))
+	tokens("PS256", p.token("alice", "", jwt.SigningMethodPS256, p.key, nil))
+	tokens("another's key", p.token("alice", "", jwt.SigningMethodRS256, thief.key, nil))
+	tokens("jku", p.token("alice", "", jwt.SigningMethodRS256, thief.key, func(h map[string]any, _ jwt.MapClaims) { h["jku"], h["kid"] = thief.URL, "t" }))
+	tokens("jwk", p.token("alice", "", jwt.SigningMethodRS256, thief.key, func(h map[string]any, _ jwt.MapClaims) { h["jwk"] = map[string]any{"kty": "RSA", "kid": "k"} }))
+	tokens("x5u", p.token("alice", "", jwt.SigningMethodRS256, thief.key, func(h map[string]any, _ jwt.MapClaims) { h["x5u"] = thief.URL }))
+	tokens("crit", rs(func(h map[string]any, _ jwt.MapClaims) { h["crit"] = []string{"exp"} }))
+	tokens("a kid that is a path", rs(func(h map[string]any, _ jwt.MapClaims) { h["kid"] = "../../../dev/null" }))
+	tokens("a kid that is SQL", rs(func(h map[string]any, _ jwt.MapClaims) { h["kid"] = "k' or '1'='1" }))
+	tokens("no kid", rs(func(h map[string]any, _ jwt.MapClaims) { delete(h, "kid") }))
+	tokens("a type of another kind", rs(func(h map[string]any, _ jwt.MapClaims) { h["typ"] = "logout+jwt" }))
+	tokens("expired", claim("exp", now.Add(-time.Minute).Unix()))
+	tokens("no exp", rs(func(_ map[string]any, c jwt.MapClaims) { delete(c, "exp") }))
+	tokens("not yet", claim("nbf", now.Add(2*time.Minute).Unix()))
+	tokens("no nbf", rs(func(_ map[string]any, c jwt.MapClaims) { delete(c, "nbf") }))
+	tokens("wrong audience", claim("aud", "another"))
+	tokens("no audience", rs(func(_ map[string]any, c jwt.MapClaims) { delete(c, "aud") }))
+	tokens("wrong issuer", claim("iss", "another"))
+	tokens("a life of a year", claim("exp", now.Add(365*24*time.Hour).Unix()))
+	tokens("a sub with the delimiter", claim("sub", "alice|5"))
+	tokens("a sub in another alphabet", claim("sub", "аlice")) // the first letter is Cyrillic
+	tokens("claims changed", parts[0]+"."+part(`{"sub":"alice","scope":"score:admin"}`)+"."+parts[2])
+	tokens("dots", strings.Repeat(".", 4000))
+	tokens("5000 bytes", strings.Repeat("a", 5000))
+	tokens("a part more", alice+".AAAA")
+	attacks = append(attacks, attack{
+		name: "a token of 1 MB", method: "POST", path: increment, token: strings.Repeat("a", 1<<20), body: signed(nil), status: 431,
+	})
+	return attacks
+}
