@@ -24,8 +24,9 @@ const (
 // head is the head of one board in this node's memory.
 type head struct {
 	now     atomic.Pointer[heldTop]
-	changes atomic.Uint64 // notices that it is another now
-	asked   atomic.Int64  // when it was last, in seconds
+	changes atomic.Uint64             // notices that it is another now
+	asked   atomic.Int64              // when it was last, in seconds
+	hid     atomic.Pointer[time.Time] // when somebody was last hidden on the board
 }
 
 // heldTop is a head as it was read.
@@ -95,8 +96,13 @@ func (b *head) fresh(now time.Time) *scoreboard.Top {
 }
 
 // Notify takes in that a batch was applied: a head that it changed is read
-// again by the next who asks.
+// again by the next who asks, and where it hides somebody, nothing of before is
+// told to who asks too often.
 func (l *Leaderboard) Notify(n scoreboard.Notice) {
+	if n.Hides {
+		now := time.Now()
+		l.heads.get(n.Board, now).hid.Store(&now)
+	}
 	b := l.heads.find(n.Board)
 	if b == nil || n.Top == nil {
 		return
@@ -148,10 +154,22 @@ func (l *Leaderboard) HeldTop(board scoreboard.BoardID) *scoreboard.Top {
 	if b == nil {
 		return nil
 	}
-	if held := b.now.Load(); held != nil && time.Since(held.at) <= keptLong {
+	if held := b.now.Load(); held != nil && time.Since(held.at) <= b.heldLong() {
 		return held.top
 	}
 	return nil
+}
+
+// heldLong is how old an answer about a board may be for who asks too often: of
+// after somebody was last hidden.
+func (b *head) heldLong() time.Duration {
+	if b == nil {
+		return keptLong
+	}
+	if at := b.hid.Load(); at != nil {
+		return min(keptLong, time.Since(*at))
+	}
+	return keptLong
 }
 
 // Read reads the head of a board now, whatever is held.

@@ -197,7 +197,7 @@ func (l *Leaderboard) List(ctx context.Context, board *scoreboard.Board, users [
 			list = ranked // whoever the store alone knows is late in the list, not more
 		} else {
 			for _, user := range list.Missing {
-				l.absent.put(placeKey{board.ID, user, 0}, struct{}{}, 1)
+				l.absent.put(placeKey{board.ID, user, 0}, struct{}{}, 1, time.Now())
 			}
 			if len(list.Missing) == len(ranked.Missing) {
 				list = ranked

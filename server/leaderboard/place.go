@@ -33,11 +33,12 @@ func (l *Leaderboard) Place(ctx context.Context, board *scoreboard.Board, user s
 	}
 	l.cached.WithLabelValues("place", "miss").Inc()
 	shared := l.flight.DoChan("place "+string(board.ID)+" "+string(user)+" "+strconv.Itoa(k), func() (any, error) {
+		began := time.Now() // who is hidden from now on may be in it
 		p, err := l.place(context.WithoutCancel(ctx), board, user, k)
 		if err != nil {
 			return nil, err
 		}
-		l.places.put(key, p, 1+len(p.Neighbours))
+		l.places.put(key, p, 1+len(p.Neighbours), began)
 		return p, nil
 	})
 	select {
@@ -54,7 +55,7 @@ func (l *Leaderboard) Place(ctx context.Context, board *scoreboard.Board, user s
 // HeldPlace returns an answer that is at hand, for who asks too often; nil
 // where there is none that is fresh enough.
 func (l *Leaderboard) HeldPlace(board scoreboard.BoardID, user scoreboard.UserID, k int) *scoreboard.Place {
-	p, _ := l.places.get(placeKey{board, user, k}, keptLong)
+	p, _ := l.places.get(placeKey{board, user, k}, l.heads.find(board).heldLong())
 	return p
 }
 
@@ -115,7 +116,7 @@ func (l *Leaderboard) place(ctx context.Context, board *scoreboard.Board, user s
 		}
 		stored := l.store.try(ctx, truth)
 		if scoreboard.CodeOf(stored) == scoreboard.CodeNotFound {
-			l.absent.put(nobody, struct{}{}, 1)
+			l.absent.put(nobody, struct{}{}, 1, time.Now())
 		}
 		if stored != nil {
 			return nil, stored

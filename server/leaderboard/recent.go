@@ -43,7 +43,7 @@ func (r *recent[K, V]) shard(key K) *recentShard[K, V] {
 	return &r.shards[maphash.Comparable(r.seed, key)%uint64(len(r.shards))]
 }
 
-// get returns what was put under key at most life ago.
+// get returns what is kept under key, where it is of at most life ago.
 func (r *recent[K, V]) get(key K, life time.Duration) (v V, ok bool) {
 	s := r.shard(key)
 	s.mu.Lock()
@@ -58,7 +58,8 @@ func (r *recent[K, V]) get(key K, life time.Duration) (v V, ok bool) {
 	return k.value, true
 }
 
-func (r *recent[K, V]) put(key K, v V, weight int) {
+// put keeps what is of a time.
+func (r *recent[K, V]) put(key K, v V, weight int, at time.Time) {
 	now := time.Now()
 	s := r.shard(key)
 	s.mu.Lock()
@@ -67,6 +68,6 @@ func (r *recent[K, V]) put(key K, v V, weight int) {
 		s.old, s.young = s.young, make(map[K]kept[V])
 		s.began, s.weight = now, 0
 	}
-	s.young[key] = kept[V]{v, now}
+	s.young[key] = kept[V]{v, at}
 	s.weight += weight
 }

@@ -149,6 +149,65 @@ func TestANoticeMakesTheHeadStale(t *testing.T) {
 	}
 }
 
+// What was read before somebody was hidden on a board is not at hand any more;
+// what is read afterwards is, and other boards are as they were.
+func TestWhoIsHiddenIsNotAtHand(t *testing.T) {
+	t.Parallel()
+	ranked := &meanwhile{do: func() {}}
+	l := leaderboard.New(leaderboard.Options{
+		Catalog: oneBoard{}, Ranking: ranked, Truth: plainTruth{}, Cold: errCold, Ask: func(scoreboard.BoardID) {}, Log: slog.New(slog.DiscardHandler),
+	})
+	other := &scoreboard.Board{ID: "other"}
+	read := func(b *scoreboard.Board) {
+		t.Helper()
+		// The standing first: a head that is at hand would say it.
+		if _, err := l.Place(ctx, b, "bob", 1, 0); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.Top(ctx, b, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	is := func(what string, b *scoreboard.Board, want bool) {
+		t.Helper()
+		if top, place := l.HeldTop(b.ID) != nil, l.HeldPlace(b.ID, "bob", 1) != nil; top != want || place != want {
+			t.Errorf("%s: the head of %s is at hand: %t, the standing: %t, want %t", what, b.ID, top, place, want)
+		}
+	}
+	read(global)
+	read(other)
+	l.Notify(scoreboard.Notice{Board: "global", Top: &scoreboard.Top{Version: 9}})
+	is("after a change", global, true)
+	l.Notify(scoreboard.Notice{Board: "global", Hides: true})
+	is("after a ban", global, false)
+	is("after a ban elsewhere", other, true)
+	read(global)
+	is("read after a ban", global, true)
+	ranked.do = func() { l.Notify(scoreboard.Notice{Board: "global", Top: &scoreboard.Top{Version: 99}, Hides: true}) }
+	if _, err := l.Place(ctx, global, "carol", 1, 0); err != nil || l.HeldPlace("global", "carol", 1) != nil {
+		t.Errorf("a standing that was read while somebody was banned is at hand, %v", err)
+	}
+	if _, err := l.Read(ctx, "global"); err != nil || l.HeldTop("global") != nil {
+		t.Errorf("a head that was read while somebody was banned is at hand, %v", err)
+	}
+}
+
+// meanwhile has something happen while it answers.
+type meanwhile struct {
+	counting
+	do func()
+}
+
+func (m *meanwhile) Top(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Top, error) {
+	m.do()
+	return m.counting.Top(ctx, id)
+}
+
+func (m *meanwhile) Place(ctx context.Context, id scoreboard.BoardID, user scoreboard.UserID, k int) (*scoreboard.Place, error) {
+	m.do()
+	return m.counting.Place(ctx, id, user, k)
+}
+
 // counting answers each read with the next version.
 type counting struct {
 	hanging

@@ -10,6 +10,10 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
+// hides stands alone behind who moved, in fours: a build that does not know it
+// passes over it.
+const hides = "hides"
+
 // appendMoved writes "user score revision version " for a notice.
 func appendMoved(b []byte, c *scoreboard.Change) []byte {
 	b = append(b, c.User...)
@@ -82,5 +86,6 @@ func parseNotice(payload string) (n scoreboard.Notice, err error) {
 		}
 		n.Moved = append(n.Moved, scoreboard.Moved{User: scoreboard.UserID(moved[i]), Score: scoreboard.Score(v[0]), Revision: v[1], Version: v[2]})
 	}
+	n.Hides = len(moved)%4 == 1 && moved[len(moved)-1] == hides
 	return n, nil
 }

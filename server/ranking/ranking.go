@@ -166,15 +166,20 @@ func applyArguments(board scoreboard.BoardID, changes map[scoreboard.UserID]*sco
 	args := make([]any, 5, 5+6*len(changes))
 	var updated, oldest time.Time
 	moved := make([]byte, 0, 48*len(changes))
+	hidden := false
 	for _, c := range changes {
 		args = appendChange(args, c)
 		moved = appendMoved(moved, c)
+		hidden = hidden || c.Hidden
 		if c.RecordedAt.After(updated) {
 			updated = c.RecordedAt
 		}
 		if oldest.IsZero() || c.RecordedAt.Before(oldest) {
 			oldest = c.RecordedAt
 		}
+	}
+	if hidden {
+		moved = append(moved, hides...)
 	}
 	args[0], args[1], args[2], args[3], args[4] = channel, string(board), updated.UnixMicro(), moved, oldest.UnixMicro()
 	return args

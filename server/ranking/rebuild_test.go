@@ -149,8 +149,14 @@ func TestNoticesTellWhatMoved(t *testing.T) {
 		}
 		r.apply(t, change("alice", 5, 1, 1)) // nothing to tell
 		r.apply(t, change("alice", 5, 2, 9)) // reached anew: moved, but the top is what it was
-		if n = next(); n.Top != nil || len(n.Moved) != 1 || n.Moved[0].Revision != 2 {
+		if n = next(); n.Top != nil || len(n.Moved) != 1 || n.Moved[0].Revision != 2 || n.Hides {
 			t.Errorf("got %+v, want a notice without a top", n)
+		}
+		banned := change("alice", 5, 3, 9)
+		banned.Hidden = true
+		r.apply(t, banned, change("carol", 1, 1, 9))
+		if n = next(); !n.Hides || n.Top == nil || show(n.Top.Entries) != "carol:1" || len(n.Moved) != 2 {
+			t.Errorf("a ban: got %+v, want that it hides somebody", n)
 		}
 		r.warm(t, board, change("bob", 3, 1, 1))
 		if n = next(); n.Top == nil || show(n.Top.Entries) != "bob:3" || n.Top.Version != 1 {

@@ -100,11 +100,12 @@ func (p *Place) Percentile() float64 {
 }
 
 // Notice tells gateways that a batch was applied to a board. Top is set when
-// the version rose with it.
+// the version rose with it; Hides, when somebody is not to be seen from now on.
 type Notice struct {
 	Board BoardID
 	Top   *Top
 	Moved []Moved
+	Hides bool
 }
 
 // Moved is a user whose standing a batch changed.

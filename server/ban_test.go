@@ -1,0 +1,67 @@
+package server_test
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/server/auth"
+)
+
+// Who asks too often is told what is at hand, but nobody who has been banned
+// since: on another node, too, once the ban is answered.
+func TestABannedUserIsNotToldAgainToWhoAsksTooOften(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.knobs["limit-top-per-minute"], h.knobs["limit-rank-per-minute"] = "1", "2"
+	one, two := h.start(wholeHouse), h.start("read")
+	root := one.client("root", auth.ScopeAdmin+" "+auth.ScopeUpdate)
+	for user, delta := range map[string]int64{"alice": 5, "mallory": 9, "bob": 7} {
+		if _, err := root.Submit(t.Context(), client.Increment{User: user, Delta: delta}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.await("a ranking", func() bool {
+		top, err := root.Top(t.Context(), client.TopQuery{})
+		return err == nil && !top.Degraded && len(top.Entries) == 3
+	})
+	carol := bearer(h.token("carol", "", time.Hour))
+	ask := func(path string) (status int, answer string, late bool) {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, two.url+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header = carol
+		res, err := http.DefaultTransport.RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = res.Body.Close() }()
+		body, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res.StatusCode, string(body), res.Header.Get("Retry-After") != ""
+	}
+	// Standings first: beside a head that is at hand they would come from it.
+	paths := []string{"/v1/users/mallory/rank", "/v1/users/bob/rank?k=1", "/v1/leaderboard/top"}
+	for _, often := range []bool{false, true} {
+		for _, path := range paths {
+			if status, answer, late := ask(path); status != http.StatusOK || late != often || !strings.Contains(answer, "mallory") {
+				t.Fatalf("%s before the ban: got %d %s, too often: %t, want mallory and %t", path, status, answer, late, often)
+			}
+		}
+	}
+	if _, err := root.Ban(t.Context(), "mallory", "a test"); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range paths {
+		if status, answer, late := ask(path); !late || status == http.StatusOK && strings.Contains(answer, "mallory") {
+			t.Errorf("%s after the ban: got %d %s, too often: %t", path, status, answer, late)
+		}
+	}
+}
