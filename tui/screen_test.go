@@ -20,7 +20,6 @@ import (
 
 	"github.com/scoreboard/scoreboard/client"
 	"github.com/scoreboard/scoreboard/server/protocol"
-	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden screens")
@@ -241,44 +240,6 @@ func TestEverySizeFits(t *testing.T) {
 	s.contains("too small: 39x40", "needs 40x12")
 }
 
-func TestMarksFade(t *testing.T) {
-	s := newScreen(t, 100, 30, termenv.ANSI, false)
-	s.Update(stateMsg{state: recorded()[0]})
-	s.lacks("new", "▲")
-	plain := s.View()
-	s.Update(stateMsg{state: recorded()[1]})
-	s.contains("▲1", "▼1", "new", "+500")
-	if s.View() == ansi.Strip(s.View()) || !strings.Contains(s.View(), "\x1b[30;43m") {
-		t.Errorf("a changed score does not flash: %q", s.View())
-	}
-	if strings.Contains(plain, "\x1b[30;43m") {
-		t.Error("an unchanged score flashes")
-	}
-	s.keys("p")
-	if view := s.View(); strings.Contains(view, "\x1b[33m") || !strings.Contains(view, "\x1b[30;43mpaused") {
-		t.Errorf("yellow letters, which are not readable on white: %q", view)
-	}
-	s.keys("p")
-	s.clock = s.clock.Add(fade)
-	s.Update(tickMsg{})
-	s.lacks("▲1", "▼1")
-	s.contains("bob +500 to 1,284,480") // is news for longer
-	s.keys("e")
-	s.lacks("+500")
-}
-
-func TestPauseHoldsTheScreen(t *testing.T) {
-	s := newScreen(t, 100, 30, termenv.Ascii, false)
-	s.Update(stateMsg{state: recorded()[0]})
-	s.keys("p")
-	s.Update(stateMsg{state: recorded()[1]})
-	s.contains("paused", "v1041")
-	s.lacks("carol")
-	s.keys("p")
-	s.contains("v1042", "carol")
-	s.lacks("paused")
-}
-
 func TestOwnRow(t *testing.T) {
 	s := newScreen(t, 100, 30, termenv.Ascii, false)
 	s.Update(stateMsg{state: recorded()[0]})
@@ -296,50 +257,6 @@ func TestOwnRow(t *testing.T) {
 	}
 }
 
-func TestSearch(t *testing.T) {
-	asked := ""
-	s := newScreen(t, 100, 30, termenv.Ascii, false)
-	s.o.Find = func(_ context.Context, _, user string, k int) (client.Place, error) {
-		asked = fmt.Sprint(user, k)
-		if user == "nobody" {
-			return client.Place{}, errors.New("the user has no score on this board")
-		}
-		return client.Place{UserID: user, Rank: 12, Total: 13, Score: 1, Neighbours: []client.Entry{{Rank: 11, UserID: "above", Score: 2}}}, nil
-	}
-	s.Update(stateMsg{state: recorded()[0]})
-	look := func(user string) {
-		s.keys("/")
-		for _, letter := range user {
-			s.keys(string(letter))
-		}
-		s.contains("search: " + user)
-		_, cmd := s.Update(tea.KeyMsg{Type: tea.KeyEnter})
-		s.Update(cmd())
-	}
-	look("zoeq?p")
-	if asked != "zoeq?p2" {
-		t.Errorf("asked for %q, want the letters typed and 2 neighbours: keys must not act while typing", asked)
-	}
-	s.contains("zoeq?p is 12 of 13", "above")
-	s.keys("esc", "/alice") // in one piece
-	s.contains("search: alice")
-	s.keys("esc")
-	look("nobody")
-	s.contains("the user has no score on this board")
-	s.keys("esc")
-	s.lacks("no score", "search:")
-}
-
-func TestAnotherPeriodIsNoMovement(t *testing.T) {
-	s := newScreen(t, 100, 30, termenv.Ascii, false)
-	today := recorded()[0]
-	s.Update(stateMsg{state: today})
-	tomorrow := recorded()[1]
-	tomorrow.Board = "daily:2026-11-22"
-	s.Update(stateMsg{state: tomorrow})
-	s.lacks("▲", "new")
-}
-
 func TestDegradedIsSaid(t *testing.T) {
 	for _, size := range sizes {
 		s := newScreen(t, size[0], size[1], termenv.Ascii, false)
@@ -347,129 +264,6 @@ func TestDegradedIsSaid(t *testing.T) {
 		state.Degraded = "redis is away"
 		s.Update(stateMsg{state: state})
 		s.contains("degraded: redis is away")
-	}
-}
-
-// Another board is another watch: what the first still says is not shown.
-func TestSwitchingBoards(t *testing.T) {
-	watched := make(map[string]context.Context)
-	channels := make(map[string]chan client.State)
-	s := newScreen(t, 100, 30, termenv.Ascii, false)
-	s.o.Watch = func(ctx context.Context, board string) <-chan client.State {
-		watched[board], channels[board] = ctx, make(chan client.State, 1)
-		return channels[board]
-	}
-	families := make([]string, 0, 2)
-	s.o.Boards = func(_ context.Context, family string) ([]client.Board, error) {
-		families = append(families, family)
-		if family == "" {
-			return []client.Board{{Board: "daily"}, {Board: "daily:2026-11-20"}, {Board: "global"}}, nil
-		}
-		return []client.Board{{Board: family}, {Board: family + ":2026-11-20"}, {Board: family + ":2026-11-21"}}, nil
-	}
-	open := func(key string) {
-		t.Helper()
-		_, cmd := s.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(key)})
-		s.Update(cmd())
-	}
-	first := s.watch("global")
-	channels["global"] <- recorded()[0]
-	s.Update(first())
-	s.contains("global v1041", "alice")
-
-	open("b")
-	s.contains("boards", "daily", "global")
-	s.lacks("daily:2026-11-20")
-	late := s.listen()
-	s.keys("k", "enter")
-	if watched["global"].Err() == nil || watched["daily"] == nil || watched["daily"].Err() != nil {
-		t.Fatalf("after the choice: watched %v, want daily alone", watched)
-	}
-	channels["global"] <- recorded()[1]
-	s.Update(late())
-	s.lacks("alice", "v1042")
-	close(channels["global"])
-	if s.Update(endedMsg{generation: 1}); s.ended {
-		t.Error("the end of the first watch ended the screen")
-	}
-	today := recorded()[1]
-	today.Board = "daily:2026-11-21"
-	s.Update(stateMsg{s.generation, today})
-	s.contains("daily:2026-11-21 v1042", "carol")
-
-	open("t")
-	s.contains("periods of daily", "daily:2026-11-20")
-	s.keys("j", "j", "enter")
-	if watched["daily:2026-11-20"] == nil || families[1] != "daily" {
-		t.Errorf("watched %v after asking for periods of %q", watched, families)
-	}
-	s.stop()
-}
-
-func TestNeighboursAndCopy(t *testing.T) {
-	s := newScreen(t, 100, 30, termenv.Ascii, false)
-	asked, copied := -1, ""
-	s.o.Find = func(_ context.Context, _, user string, k int) (client.Place, error) {
-		asked = k
-		return client.Place{UserID: user, Rank: 12, Total: 13, Score: 1}, nil
-	}
-	s.o.Copy = func(text string) error { copied = text; return nil }
-	s.Update(stateMsg{state: recorded()[0]})
-	_, cmd := s.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("y")})
-	s.Update(cmd())
-	if !strings.HasPrefix(copied, "1\talice\t1284112\n2\tbob\t") {
-		t.Errorf("copied %q, want the board", copied)
-	}
-	s.contains("copied")
-	s.Update(foundMsg{user: "zoe", place: client.Place{UserID: "zoe", Rank: 12, Total: 13, Score: 1}})
-	_, cmd = s.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("+")})
-	s.Update(cmd())
-	if asked != someNeighbours+1 {
-		t.Errorf("asked for %d neighbours after +, want %d", asked, someNeighbours+1)
-	}
-	for range 2 * mostNeighbours {
-		s.keys("-")
-	}
-	if s.neighbours != 0 {
-		t.Errorf("neighbours: got %d, want none and not less", s.neighbours)
-	}
-}
-
-// Who may not ask how the server feels is not an operator, and not asked again;
-// a server that is away is.
-func TestThePanelIsForOperators(t *testing.T) {
-	s := newScreen(t, 100, 30, termenv.Ascii, false)
-	s.Update(stateMsg{state: recorded()[0]})
-	if cmd := s.felt(statusMsg{status: felt()}); cmd == nil {
-		t.Error("the server is not asked again")
-	}
-	s.contains("outbox 4,200", "lag 20", "Kafka does not answer")
-	s.keys("o")
-	s.lacks("outbox")
-	s.keys("o")
-	if cmd := s.felt(statusMsg{err: errors.New("away")}); cmd == nil {
-		t.Error("after a failure: not asked again")
-	}
-	s.lacks("outbox") // old figures would lie
-	if cmd := s.felt(statusMsg{err: scoreboard.Errorf(scoreboard.CodeForbidden, "no")}); cmd != nil {
-		t.Error("after a refusal: asked again")
-	}
-}
-
-func TestTrend(t *testing.T) {
-	t.Parallel()
-	st := newStyle(lipgloss.NewRenderer(io.Discard), false)
-	var tr trend
-	now := start
-	for _, gain := range []int64{1, 8, -5, 4} {
-		tr.add(gain, now)
-		now = now.Add(trendSlot)
-	}
-	if got := tr.line(&st, now); got != "       ▁█ ▄ " {
-		t.Errorf("got %q", got)
-	}
-	if got := tr.line(&st, now.Add(time.Hour)); got != "" {
-		t.Errorf("an hour later: got %q, want nothing", got)
 	}
 }
 
