@@ -64,9 +64,10 @@ type Tally struct {
 var ErrAway = errors.New("nothing gets through to the server")
 
 // Run submits the stream and returns the tally, also when it ends with an
-// error: the context's, that of the source or of the result file, ErrAway, or
+// error: the context's, that of the source or of the result file (ErrOther), ErrAway, or
 // a refusal that would meet every line (unauthorized).
 func (j *Job) Run(ctx context.Context, s Submitter) (tally Tally, err error) {
+	begin, seekable := position(j.Source)
 	counted := &countingReader{r: j.Source}
 	src, err := j.open(counted)
 	if err != nil {
@@ -77,6 +78,15 @@ func (j *Job) Run(ctx context.Context, s Submitter) (tally Tally, err error) {
 		return tally, err
 	}
 	defer func() { err = errors.Join(err, kept.close()) }()
+	if seekable && kept.said.last > 0 {
+		if err := j.compare(ctx, begin, kept); err != nil {
+			return tally, err
+		}
+		counted = &countingReader{r: j.Source}
+		if src, err = j.open(counted); err != nil {
+			return tally, err
+		}
+	}
 
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -152,13 +162,17 @@ func (r *run) read(ctx context.Context, src source, lanes []chan item) error {
 		if err != nil {
 			return err
 		}
-		r.lines++
 		if !begun {
 			if err := r.kept.begin(src.identity()); err != nil {
 				return err
 			}
 			begun = true
 		}
+		it.sum = sumOf(&it)
+		if err := r.kept.fits(&it); err != nil {
+			return err
+		}
+		r.lines++
 		if r.kept.settled.has(it.line) {
 			r.out <- Result{Line: it.line} // without a status: counted as skipped
 			continue

@@ -1,11 +1,9 @@
 package bulk_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -212,57 +210,5 @@ func TestAStoppedRunResumes(t *testing.T) {
 	tally, _, err := submit(t, t.Context(), l, text, path)
 	if err != nil || tally.Skipped != 500 || tally.Done != 0 {
 		t.Errorf("once more: got %+v, %v, want all skipped", tally, err)
-	}
-}
-
-func TestACrashLeavesAHalfLine(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "results")
-	l := newLedger()
-	if _, _, err := submit(t, t.Context(), l, lines(20), path); err != nil {
-		t.Fatal(err)
-	}
-	whole, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	last := bytes.LastIndexByte(whole[:len(whole)-1], '\n') + 1
-	half := append(whole[:last:last], `{"line":20,"status":"refused","message":"`+strings.Repeat("x", 1000)...)
-	if err := os.WriteFile(path, half, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	tally, _, err := submit(t, t.Context(), l, lines(20), path)
-	if err != nil || tally.Skipped != 19 || tally.Replayed != 1 || len(l.events) != 20 {
-		t.Errorf("got %+v, %v, %d events, want the lost line replayed and no event more", tally, err, len(l.events))
-	}
-	if tally, _, err = submit(t, t.Context(), l, lines(20), path); err != nil || tally.Skipped != 20 {
-		t.Errorf("once more: got %+v, %v, want the file whole again", tally, err)
-	}
-	if mended, _ := os.ReadFile(path); bytes.Contains(mended, []byte("xxx")) || bytes.Count(mended, []byte("\n")) != 21 {
-		t.Errorf("the half line is still in the file:\n%s", mended)
-	}
-}
-
-func TestAResultFileBelongsToItsSource(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "results")
-	l := newLedger()
-	if _, _, err := submit(t, t.Context(), l, lines(3), path); err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := submit(t, t.Context(), l, "{\"user_id\":\"x\",\"delta\":1}\n", path); err == nil || len(l.events) != 3 {
-		t.Errorf("another source: got %v and %d events, want it refused", err, len(l.events))
-	}
-	if _, _, err := submit(t, t.Context(), l, lines(5), path); err != nil || len(l.events) != 5 {
-		t.Errorf("a source that grew: got %v and %d events, want the two new ones", err, len(l.events))
-	}
-	if err := os.WriteFile(path, []byte("my diary\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := submit(t, t.Context(), l, lines(3), path); err == nil {
-		t.Error("a file that is none: got no error")
-	}
-	if diary, _ := os.ReadFile(path); string(diary) != "my diary\n" {
-		t.Errorf("the file was written to: %q", diary)
 	}
 }

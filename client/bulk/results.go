@@ -34,7 +34,9 @@ type Result struct {
 	Replayed bool            `json:"replayed,omitempty"`
 	Code     scoreboard.Code `json:"error_code,omitempty"`
 	Message  string          `json:"message,omitempty"`
-	Err      error           `json:"-"` // why, where Message is its words
+	// Sum is what the line said, of one that may have been counted.
+	Sum uint16 `json:"sum,omitempty"`
+	Err error  `json:"-"` // why, where Message is its words
 }
 
 // header opens a result file.
@@ -48,6 +50,7 @@ type results struct {
 	header
 	file    *os.File
 	settled bitset
+	said    sums
 
 	mu sync.Mutex // the reader writes the header, the collector the rest
 	w  *bufio.Writer
@@ -114,6 +117,7 @@ func (r *results) load(path string) error {
 		if result.Status == Done || result.Status == Pending {
 			r.settled.add(result.Line)
 		}
+		r.said.set(result.Line, result.Sum)
 	}
 	if err := r.file.Truncate(whole); err != nil {
 		return err
@@ -122,6 +126,11 @@ func (r *results) load(path string) error {
 	return err
 }
 
+// ErrOther is in the error of a run whose result file is of another source, or
+// of this one before lines that were sent had been edited: an event id without
+// which a line came hangs on its number, so it might count twice.
+var ErrOther = errors.New("the result file belongs to another source")
+
 // begin ties the file to its source; a file of another source is refused.
 func (r *results) begin(identity string) error {
 	switch {
@@ -129,9 +138,18 @@ func (r *results) begin(identity string) error {
 		r.Source = identity
 		return r.write(r.header)
 	case r.Source != identity:
-		return errors.New("the result file belongs to another source; remove it, or name another with --results")
+		return fmt.Errorf("%w; name another with --results", ErrOther)
 	}
 	return nil
+}
+
+// fits says whether a line is what it was when it was sent.
+func (r *results) fits(it *item) error {
+	if was := r.said.at(it.line); was == 0 || was == it.sum {
+		return nil
+	}
+	return fmt.Errorf("%w, or that was edited: line %d is not what it was when it was sent; "+
+		"leave such lines as and where they are, and put new ones at the end or into another file", ErrOther, it.line)
 }
 
 func (r *results) write(v any) error {

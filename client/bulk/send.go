@@ -174,7 +174,7 @@ func settled(it item, receipt client.Receipt, err error) Result {
 	if err != nil {
 		return refused(it, err)
 	}
-	result := Result{Line: it.line, User: it.in.User, EventID: it.in.EventID, Status: Done, Replayed: receipt.Replayed}
+	result := Result{Line: it.line, User: it.in.User, EventID: it.in.EventID, Status: Done, Replayed: receipt.Replayed, Sum: it.sum}
 	if receipt.Status == Pending {
 		result.Status = Pending
 	} else {
@@ -194,7 +194,7 @@ func refused(it item, err error) Result {
 		result.Message = e.Message
 	}
 	if it.err == nil && (temporary(err) || statusOf(err) == http.StatusUnauthorized) {
-		result.Status = Unsent
+		result.Status, result.Sum = Unsent, it.sum // it may have been counted
 	}
 	return result
 }

@@ -3,6 +3,7 @@ package bulk
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/csv"
 	"encoding/hex"
@@ -25,6 +26,7 @@ const maxLine = 16 << 10
 type item struct {
 	line int
 	in   client.Increment
+	sum  uint16 // what it says, without an event id that it was given
 	err  error
 }
 
@@ -189,4 +191,51 @@ func (c *csvSource) next() (item, error) {
 		}
 	}
 	return it, nil
+}
+
+// position is where a source stands, where it can be read twice.
+func position(r io.Reader) (at int64, seekable bool) {
+	s, ok := r.(io.Seeker)
+	if !ok {
+		return 0, false
+	}
+	at, err := s.Seek(0, io.SeekCurrent)
+	return at, err == nil // a pipe says that it is a file
+}
+
+// compare reads the lines that were sent before anything is sent, and leaves the
+// source where it began. A line that has gone moves those below it, which is
+// seen too late where each is looked at when its turn comes.
+func (j *Job) compare(ctx context.Context, begin int64, kept *results) error {
+	back := func() error {
+		_, err := j.Source.(io.Seeker).Seek(begin, io.SeekStart)
+		return err
+	}
+	if err := back(); err != nil {
+		return err
+	}
+	src, err := j.open(j.Source)
+	if err != nil {
+		return err
+	}
+	for line := 0; line < kept.said.last; {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		it, err := src.next()
+		if errors.Is(err, io.EOF) {
+			it = item{line: kept.said.last, err: err} // is not there
+		} else if err != nil {
+			return err
+		}
+		it.sum = sumOf(&it)
+		if line == 0 && src.identity() != kept.Source {
+			return kept.begin(src.identity())
+		}
+		if err := kept.fits(&it); err != nil {
+			return err
+		}
+		line = it.line
+	}
+	return back()
 }

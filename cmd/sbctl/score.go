@@ -83,7 +83,8 @@ safe.
 .csv. Lines go in batches, which need the scope score:update; with the token of a
 user they go one by one. Every line's outcome goes to the result file
 (FILE.results, or --results), and the same command again resumes where it was
-stopped. At the end it says how many lines it has read, and of these how many were
+stopped: refused lines may be corrected until then and new ones added at the end,
+while those that were sent must stay as and where they are. At the end it says how many lines it has read, and of these how many were
 counted now, how many events the server had counted before (known already), how many
 lines it refused, how many were not sent because it was away, and how many an earlier
 run had dealt with (done earlier). Exit code 3 says that some were refused.`,

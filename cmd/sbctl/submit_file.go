@@ -52,12 +52,17 @@ func (p *program) submitFile(cmd *cobra.Command, c *client.Client, f *submitFlag
 	}
 	tally, err := job.Run(tellWaits(cmd.Context(), bar.say), c)
 	bar.end(tally)
+	if err != nil && tally.Lines == 0 {
+		return err // nothing was begun
+	}
 	if printErr := p.printSummary(summary{tally, time.Since(bar.began).Seconds(), results}); printErr != nil {
 		return printErr
 	}
 	switch {
 	case errors.Is(err, bulk.ErrAway):
 		return p.resumable(fmt.Errorf("%w: %w", bulk.ErrAway, p.inWords(err)), results)
+	case errors.Is(err, bulk.ErrOther):
+		return err
 	case err != nil:
 		return p.resumable(err, results)
 	case tally.Unsent > 0:
@@ -78,6 +83,10 @@ func (p *program) openSource(name string) (io.ReadCloser, int64, error) {
 		return nil, 0, err
 	}
 	info, err := file.Stat()
+	if err == nil && info.IsDir() {
+		_ = file.Close()
+		return nil, 0, fmt.Errorf("%s is a directory", name)
+	}
 	if err != nil || !info.Mode().IsRegular() {
 		return file, 0, err
 	}
