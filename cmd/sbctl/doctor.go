@@ -53,11 +53,7 @@ on this machine.`,
 			if err != nil {
 				return err
 			}
-			at := setting{ops, "--ops"}
-			if ops == "" {
-				at = p.opsServer(s)
-			}
-			d := p.diagnose(cmd.Context(), s, at)
+			d := p.diagnose(cmd.Context(), s, p.opsServer(s, ops))
 			if err := cmd.Context().Err(); err != nil {
 				return err
 			}
@@ -96,11 +92,14 @@ func diagnosisTable(d diagnosis) *table {
 
 const opsHelp = "the server's address of operations (default SBCTL_OPS_SERVER, else its host and next port)"
 
-// opsServer is the operations address as it was set, else guessed: by default it
-// is at the port after the one of the API.
-func (p *program) opsServer(s settings) setting {
+// opsServer is the operations address as a flag or the settings say it, else
+// guessed: by default it is at the port after the one of the API.
+func (p *program) opsServer(s settings, flag string) setting {
+	if flag != "" {
+		return setting{withScheme(flag), "--ops"}
+	}
 	if s.Ops.Value != "" {
-		return s.Ops
+		return setting{withScheme(s.Ops.Value), s.Ops.From}
 	}
 	u, err := url.Parse(s.Server.Value)
 	if err != nil {

@@ -117,7 +117,7 @@ func checkReady(ctx context.Context, at setting) check {
 	if at.Value == "" {
 		return finding("ready", checkSkipped, "the operations address is not known", next)
 	}
-	ops := strings.TrimSuffix(withScheme(at.Value), "/")
+	ops := strings.TrimSuffix(at.Value, "/")
 	a := ask(ctx, ops+"/readyz", "")
 	switch {
 	case at.From == guessed && (a.err != nil || a.status != http.StatusOK && a.status != http.StatusServiceUnavailable):

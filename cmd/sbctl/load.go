@@ -110,12 +110,9 @@ func (p *program) loadOptions(plan loadgen.Plan, out, ops string) (loadgen.Optio
 	if err := plan.Check(); err != nil {
 		return loadgen.Options{}, &usageError{err}
 	}
-	if ops == "" {
-		ops = p.opsServer(s).Value
-	}
 	return loadgen.Options{
 		Server: loadgen.Server{URL: s.Server.Value, Token: s.Token.Value, KeyID: s.KeyID.Value, KeySecret: s.KeySecret.Value},
-		Plan:   plan, Out: out, Ops: ops, Machine: thisMachine(), Say: p.say,
+		Plan:   plan, Out: out, Ops: p.opsServer(s, ops).Value, Machine: thisMachine(), Say: p.say,
 	}, nil
 }
 

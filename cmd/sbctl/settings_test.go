@@ -33,3 +33,24 @@ func TestWhatIsDialledIsNamed(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+// An operations address needs no scheme, whoever says it; unsaid it is guessed.
+func TestTheOperationsAddress(t *testing.T) {
+	t.Parallel()
+	p := &program{}
+	server := settings{Server: setting{Value: "http://example.com:8080"}}
+	for _, c := range []struct {
+		set, flag, want string
+	}{
+		{"", "127.0.0.1:9", "http://127.0.0.1:9"},
+		{"10.0.0.1:7", "https://ops.example.com", "https://ops.example.com"},
+		{"10.0.0.1:7", "", "http://10.0.0.1:7"},
+		{"", "", "http://example.com:8081"},
+	} {
+		s := server
+		s.Ops.Value = c.set
+		if got := p.opsServer(s, c.flag).Value; got != c.want {
+			t.Errorf("set %q, flag %q: got %q, want %q", c.set, c.flag, got, c.want)
+		}
+	}
+}
