@@ -1,8 +1,6 @@
 package server_test
 
 import (
-	"io"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -22,23 +20,10 @@ func TestNothingIsChangedWithoutItsEntry(t *testing.T) {
 	h := newHouse(t)
 	n := h.start(wholeHouse, "ledger-archive", t.TempDir())
 	db := backendtest.Connect(t, h.knobs["postgres-url"])
-	ask := func(method, path, body string) (int, string) {
+	tell := func(method, path, body string) (int, string) {
 		t.Helper()
-		req, err := http.NewRequestWithContext(t.Context(), method, n.url+path, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Header = bearer(h.token("root", auth.ScopeAdmin, time.Hour))
-		res, err := http.DefaultTransport.RoundTrip(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = res.Body.Close() }()
-		answer, err := io.ReadAll(res.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return res.StatusCode, string(answer)
+		status, _, answer := ask(t, method, n.url+path, body, bearer(h.token("root", auth.ScopeAdmin, time.Hour)))
+		return status, answer
 	}
 	key := furnish(t, n, db)
 	// What an operator can change, and the ranking by its epoch.
@@ -52,7 +37,7 @@ func TestNothingIsChangedWithoutItsEntry(t *testing.T) {
 			}
 			all = append(all, table+" "+sum)
 		}
-		_, ranking := ask("GET", "/v1/admin/boards/global/ranking", "")
+		_, ranking := tell("GET", "/v1/admin/boards/global/ranking", "")
 		_, epoch, _ := strings.Cut(ranking, `"epoch":`)
 		epoch, _, _ = strings.Cut(epoch, ",")
 		return strings.Join(append(all, "epoch "+epoch), "\n")
@@ -84,7 +69,7 @@ func TestNothingIsChangedWithoutItsEntry(t *testing.T) {
 	db.Do(t, `create trigger refuse before insert on audit_log execute function refuse()`)
 	before := state()
 	for _, r := range requests {
-		status, answer := ask(r.method, r.path+"?reason=why", r.body)
+		status, answer := tell(r.method, r.path+"?reason=why", r.body)
 		if status < 500 || !strings.Contains(answer, `"error_code"`) {
 			t.Errorf("%s without a trail: got %d %s, want it refused", r.action, status, answer)
 		}
@@ -99,7 +84,7 @@ func TestNothingIsChangedWithoutItsEntry(t *testing.T) {
 			return db.Count(t, `select count(*) from audit_log where action = $1 and starts_with(target, $2) and who = 'root' and reason = 'why' and address <> ''`, r.action, r.target)
 		}
 		before, had := state(), entries()
-		status, answer := ask(r.method, r.path+"?reason=why", r.body)
+		status, answer := tell(r.method, r.path+"?reason=why", r.body)
 		if status > 299 || strings.Contains(answer, `"error"`) {
 			t.Errorf("%s: got %d %s", r.action, status, answer)
 		}

@@ -1,7 +1,6 @@
 package server_test
 
 import (
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -29,29 +28,16 @@ func TestABannedUserIsNotToldAgainToWhoAsksTooOften(t *testing.T) {
 		return err == nil && !top.Degraded && len(top.Entries) == 3
 	})
 	carol := bearer(h.token("carol", "", time.Hour))
-	ask := func(path string) (status int, answer string, late bool) {
+	tell := func(path string) (status int, answer string, late bool) {
 		t.Helper()
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, two.url+path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Header = carol
-		res, err := http.DefaultTransport.RoundTrip(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = res.Body.Close() }()
-		body, err := io.ReadAll(res.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return res.StatusCode, string(body), res.Header.Get("Retry-After") != ""
+		status, header, answer := ask(t, http.MethodGet, two.url+path, "", carol)
+		return status, answer, header.Get("Retry-After") != ""
 	}
 	// Standings first: beside a head that is at hand they would come from it.
 	paths := []string{"/v1/users/mallory/rank", "/v1/users/bob/rank?k=1", "/v1/leaderboard/top"}
 	for _, often := range []bool{false, true} {
 		for _, path := range paths {
-			if status, answer, late := ask(path); status != http.StatusOK || late != often || !strings.Contains(answer, "mallory") {
+			if status, answer, late := tell(path); status != http.StatusOK || late != often || !strings.Contains(answer, "mallory") {
 				t.Fatalf("%s before the ban: got %d %s, too often: %t, want mallory and %t", path, status, answer, late, often)
 			}
 		}
@@ -60,7 +46,7 @@ func TestABannedUserIsNotToldAgainToWhoAsksTooOften(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range paths {
-		if status, answer, late := ask(path); !late || status == http.StatusOK && strings.Contains(answer, "mallory") {
+		if status, answer, late := tell(path); !late || status == http.StatusOK && strings.Contains(answer, "mallory") {
 			t.Errorf("%s after the ban: got %d %s, too often: %t", path, status, answer, late)
 		}
 	}

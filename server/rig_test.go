@@ -3,10 +3,12 @@ package server_test
 import (
 	"bytes"
 	"context"
+	"io"
 	"log/slog"
 	"maps"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -147,6 +149,27 @@ func (h *house) get(t *testing.T, url string, header http.Header) (int, string) 
 	body := make([]byte, 4<<10) // a stream has no end, and a refusal fits
 	n, _ := res.Body.Read(body)
 	return res.StatusCode, string(body[:n])
+}
+
+// ask is the answer to a request, whole: for what has an end.
+func ask(t *testing.T, method, url, body string, header http.Header) (status int, told http.Header, answer string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	maps.Copy(req.Header, header)
+	req.Close = true
+	res, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	whole, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.StatusCode, res.Header, string(whole)
 }
 
 func (h *house) await(what string, ok func() bool) {

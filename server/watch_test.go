@@ -2,7 +2,6 @@ package server_test
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -46,21 +45,8 @@ func healthy(s client.State) bool {
 // metric is the sum of a metric's series that hold the label.
 func (n *node) metric(t *testing.T, name, label string) (sum float64) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, n.ops+"/metrics", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Close = true
-	res, err := http.DefaultTransport.RoundTrip(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = res.Body.Close() }()
-	body, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(body)) {
+	_, _, body := ask(t, http.MethodGet, n.ops+"/metrics", "", nil)
+	for line := range strings.Lines(body) {
 		series, value, _ := strings.Cut(strings.TrimSpace(line), " ")
 		if strings.HasPrefix(series, name) && strings.Contains(series, label) {
 			v, err := strconv.ParseFloat(value, 64)

@@ -168,7 +168,6 @@ func (r *run) read(ctx context.Context, src source, lanes []chan item) error {
 			}
 			begun = true
 		}
-		it.sum = sumOf(&it)
 		if err := r.kept.fits(&it); err != nil {
 			return err
 		}

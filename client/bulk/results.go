@@ -143,8 +143,9 @@ func (r *results) begin(identity string) error {
 	return nil
 }
 
-// fits says whether a line is what it was when it was sent.
+// fits sums a line up, and says whether it is what it was when it was sent.
 func (r *results) fits(it *item) error {
+	it.sum = sumOf(it)
 	if was := r.said.at(it.line); was == 0 || was == it.sum {
 		return nil
 	}

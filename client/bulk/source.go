@@ -228,9 +228,10 @@ func (j *Job) compare(ctx context.Context, begin int64, kept *results) error {
 		} else if err != nil {
 			return err
 		}
-		it.sum = sumOf(&it)
-		if line == 0 && src.identity() != kept.Source {
-			return kept.begin(src.identity())
+		if line == 0 {
+			if err := kept.begin(src.identity()); err != nil {
+				return err
+			}
 		}
 		if err := kept.fits(&it); err != nil {
 			return err
