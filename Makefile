@@ -106,4 +106,4 @@ $(GOVULN):
 .PHONY: $(WITH)
 $(WITH):
 	@mkdir -p $(TOOLS)
-	@go build -o $@ ./server/backendtest/with
+	@go build -o $@ ./internal/backendtest/with

@@ -14,10 +14,10 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/scoreboard/scoreboard/client/clienttest"
+	"github.com/scoreboard/scoreboard/internal/backendtest"
 	"github.com/scoreboard/scoreboard/loadgen/pace"
 	"github.com/scoreboard/scoreboard/loadgen/record"
 	"github.com/scoreboard/scoreboard/loadgen/report"
-	"github.com/scoreboard/scoreboard/server/backendtest"
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
 

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/scoreboard/scoreboard/server/build"
+	"github.com/scoreboard/scoreboard/internal/buildinfo"
 	"github.com/scoreboard/scoreboard/server/config"
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
@@ -38,7 +38,7 @@ func (d doctor) Checks(ctx context.Context) protocol.Checks {
 		all.Go(func() { found[i] = check(ctx) })
 	}
 	all.Wait()
-	return protocol.Checks{Version: build.Read().Version, Checks: found}
+	return protocol.Checks{Version: buildinfo.Read().Version, Checks: found}
 }
 
 // ping checks a backend by asking it anything.

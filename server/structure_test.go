@@ -11,16 +11,16 @@ const module = "github.com/scoreboard/scoreboard/"
 // levels say who may know whom: a package imports lower levels only, so no
 // station knows a sibling, and there can be no cycle.
 var levels = map[string]int{
-	"server/scoreboard": 0, "migrations": 0, "server/build": 0, "server/config": 1, "tui/quietinit": 0,
-	"server/protocol": 1, "server/backoff": 1, "server/reload": 1, "server/breaker": 1,
+	"server/scoreboard": 0, "migrations": 0, "internal/buildinfo": 0, "server/config": 1, "tui/quietinit": 0,
+	"server/protocol": 1, "internal/backoff": 1, "internal/filewatch": 1, "internal/breaker": 1,
 	"server/auth": 2, "server/limit": 2, "server/archive": 2, "server/profile": 2, "server/ingest": 2, "server/store": 2, "server/rollover": 2, "server/outbox": 2, "server/broker": 2,
 	"server/projection": 2, "server/announce": 2, "server/ranking": 2, "server/leaderboard": 2, "server/realtime": 2, "server/repair": 2,
 	"server/moderation": 2, "server/geo": 2, "server/edge": 2,
 	"server/api": 3, "client": 3, "client/bulk": 4, "client/clienttest": 4, "server/devstack/process": 3,
 	"server": 4, "server/devstack": 4, "loadgen": 4, "tui": 4,
 	"loadgen/pace": 0, "loadgen/wire": 0, "deploy": 0, "deploy/sbom": 0, "loadgen/criteria": 0, "loadgen/record": 0, "loadgen/report": 1,
-	"server/backendtest": 5, "loadgen/realtimebench": 5, "loadgen/bench": 6, "server/backendtest/with": 6, "server/geo/geotest": 2, "server/auth/authtest": 2, "server/edge/edgetest": 2, "server/store/storetest": 6,
-	"cmd/typo": 0, "cmd/sbctl": 7, "cmd/scoreboardd": 7,
+	"internal/backendtest": 5, "loadgen/realtimebench": 5, "loadgen/bench": 6, "internal/backendtest/with": 6, "server/geo/geotest": 2, "server/auth/authtest": 2, "server/edge/edgetest": 2, "server/store/storetest": 6,
+	"internal/suggest": 0, "cmd/sbctl": 7, "cmd/scoreboardd": 7,
 }
 
 func TestPackagesKnowLowerLevelsOnly(t *testing.T) {

@@ -3,7 +3,7 @@ package clienttest
 import (
 	"net/http"
 
-	"github.com/scoreboard/scoreboard/server/build"
+	"github.com/scoreboard/scoreboard/internal/buildinfo"
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
@@ -20,5 +20,5 @@ func (s *Server) checks(w http.ResponseWriter, r *http.Request) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	write(w, 200, protocol.Checks{Version: build.Read().Version, Checks: s.found})
+	write(w, 200, protocol.Checks{Version: buildinfo.Read().Version, Checks: s.found})
 }

@@ -9,11 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/scoreboard/scoreboard/internal/buildinfo"
 	"github.com/scoreboard/scoreboard/loadgen"
 	"github.com/scoreboard/scoreboard/loadgen/criteria"
 	"github.com/scoreboard/scoreboard/loadgen/pace"
 	"github.com/scoreboard/scoreboard/loadgen/record"
-	"github.com/scoreboard/scoreboard/server/build"
 	"github.com/scoreboard/scoreboard/testdata/scenarios"
 )
 
@@ -113,7 +113,7 @@ const chaosShare = 0.02
 
 // thisMachine is what the generator runs on.
 func thisMachine() record.Machine {
-	v := build.Read()
+	v := buildinfo.Read()
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown"

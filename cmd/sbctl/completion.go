@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/scoreboard/scoreboard/cmd/typo"
+	"github.com/scoreboard/scoreboard/internal/suggest"
 )
 
 func newCompletionCmd(p *program) *cobra.Command {
@@ -26,7 +26,7 @@ func newCompletionCmd(p *program) *cobra.Command {
 			case "powershell":
 				return root.GenPowerShellCompletionWithDesc(p.stdout)
 			}
-			return usagef("there is no completion for %q%s", args[0], typo.Suggest(args[0], shells, ""))
+			return usagef("there is no completion for %q%s", args[0], suggest.Closest(args[0], shells, ""))
 		},
 	}
 }

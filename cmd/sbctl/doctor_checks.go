@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/server/build"
+	"github.com/scoreboard/scoreboard/internal/buildinfo"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -257,7 +257,7 @@ func (p *program) checkServerItself(ctx context.Context) []check {
 }
 
 func checkVersion(server string) check {
-	own := build.Read().Version
+	own := buildinfo.Read().Version
 	if own == server {
 		return check{Name: "version", Status: checkOK, Detail: own + ", as the server"}
 	}

@@ -15,10 +15,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/internal/buildinfo"
 	"github.com/scoreboard/scoreboard/loadgen"
 	"github.com/scoreboard/scoreboard/loadgen/report"
 	"github.com/scoreboard/scoreboard/migrations"
-	"github.com/scoreboard/scoreboard/server/build"
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
@@ -46,7 +46,7 @@ var printed = map[string][]any{
 	"token mint":   {client.Token{}}, "top": {client.Top{}},
 	"user adjust": {client.Receipt{}}, "user ban": {client.UserState{}}, "user erase": {client.Erased{}}, "user export": nil,
 	"user freeze": {client.UserState{}}, "user show": {client.User{}}, "user unban": {client.UserState{}}, "user unfreeze": {client.UserState{}},
-	"version": {build.Info{}}, "watch": {client.State{}},
+	"version": {buildinfo.Info{}}, "watch": {client.State{}},
 }
 
 const shapes = "../../docs/json.md"

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/cmd/typo"
+	"github.com/scoreboard/scoreboard/internal/suggest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -94,7 +94,7 @@ func (p *program) whatThereIs(ctx context.Context, cmd *cobra.Command) string {
 		there, err := allBoards(ctx, c, "")
 		for _, name := range asked {
 			if known := func(b client.Board) bool { return b.Board == name }; err == nil && !slices.ContainsFunc(there, known) {
-				return "\"sbctl board list\" names the boards" + typo.Suggest(name, boardNames(there), "")
+				return "\"sbctl board list\" names the boards" + suggest.Closest(name, boardNames(there), "")
 			}
 		}
 	}
@@ -114,7 +114,7 @@ func (p *program) whatThereIs(ctx context.Context, cmd *cobra.Command) string {
 				break
 			}
 		}
-		return "\"sbctl knobs list\" names the knobs" + typo.Suggest(argument, names, "")
+		return "\"sbctl knobs list\" names the knobs" + suggest.Closest(argument, names, "")
 	case cmd.Name() == "unvoid":
 		return "\"sbctl event voids\" lists what there is"
 	case noun.Name() == "event":

@@ -16,7 +16,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"github.com/scoreboard/scoreboard/cmd/typo"
+	"github.com/scoreboard/scoreboard/internal/suggest"
 )
 
 // config is ~/.config/sbctl/config.yaml. It is only ever read: the profile in
@@ -126,7 +126,7 @@ func (p *program) readProfile(name string) (profile, error) {
 	found, ok := c.Profiles[name]
 	if !ok {
 		return profile{}, &hinted{
-			fmt.Errorf("there is no profile %q in %s%s", name, p.configPath(), typo.Suggest(name, slices.Collect(maps.Keys(c.Profiles)), "")),
+			fmt.Errorf("there is no profile %q in %s%s", name, p.configPath(), suggest.Closest(name, slices.Collect(maps.Keys(c.Profiles)), "")),
 			"\"sbctl profile list\" shows those there are",
 		}
 	}

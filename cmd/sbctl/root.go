@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/scoreboard/scoreboard/cmd/typo"
-	"github.com/scoreboard/scoreboard/server/build"
+	"github.com/scoreboard/scoreboard/internal/buildinfo"
+	"github.com/scoreboard/scoreboard/internal/suggest"
 )
 
 func newRootCmd(p *program) *cobra.Command {
@@ -52,7 +52,7 @@ writes.
 
 Exit codes: 0 done, 1 broke, 2 misused, 3 ran well and the answer is no,
 130 interrupted.`
-	root.Version = build.Read().Version
+	root.Version = buildinfo.Read().Version
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommand(newHelpCmd())
@@ -101,7 +101,7 @@ func noCommand(cmd *cobra.Command, word string) error {
 	for _, verb := range cmd.Commands() {
 		names = append(names, verb.Name())
 	}
-	return usagef("there is no command %q%s", cmd.CommandPath()+" "+word, typo.Suggest(word, names, ""))
+	return usagef("there is no command %q%s", cmd.CommandPath()+" "+word, suggest.Closest(word, names, ""))
 }
 
 func newHelpCmd() *cobra.Command {
@@ -158,7 +158,7 @@ func (p *program) flagError(cmd *cobra.Command, err error) error {
 	if len(name) == 1 {
 		return usagef("there is no flag -%s", name)
 	}
-	return usagef("there is no flag --%s%s", name, typo.Suggest(name, names, "--"))
+	return usagef("there is no flag --%s%s", name, suggest.Closest(name, names, "--"))
 }
 
 // verbOf is the first word behind a noun that is neither a flag nor its value,

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/server/build"
+	"github.com/scoreboard/scoreboard/internal/buildinfo"
 )
 
 // program is one run of sbctl: everything it touches comes in here, so that a
@@ -54,7 +54,7 @@ func (p *program) client() (*client.Client, error) {
 	}
 	c, err := client.New(s.Server.Value, client.Options{
 		Token: s.Token.Value, KeyID: s.KeyID.Value, KeySecret: s.KeySecret.Value,
-		UserAgent: "sbctl/" + build.Read().Version,
+		UserAgent: "sbctl/" + buildinfo.Read().Version,
 	})
 	if err != nil {
 		return nil, usagef("%w", err)

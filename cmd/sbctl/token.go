@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/cmd/typo"
+	"github.com/scoreboard/scoreboard/internal/suggest"
 )
 
 // scopes are those that a token may carry. A token with another is good, and
@@ -42,7 +42,7 @@ func newTokenMintCmd(p *program) *cobra.Command {
 			r.Scope, r.TTL = strings.Join(asked, " "), ttl.String()
 			for scope := range strings.FieldsSeq(r.Scope) {
 				if !slices.Contains(scopes, scope) {
-					return usagef("there is no scope %q; there are %s%s", scope, strings.Join(scopes, ", "), typo.Suggest(scope, scopes, ""))
+					return usagef("there is no scope %q; there are %s%s", scope, strings.Join(scopes, ", "), suggest.Closest(scope, scopes, ""))
 				}
 			}
 			token, err := c.MintToken(cmd.Context(), r)

@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/scoreboard/scoreboard/server/build"
+	"github.com/scoreboard/scoreboard/internal/buildinfo"
 )
 
 func newVersionCmd(p *program) *cobra.Command {
@@ -13,7 +13,7 @@ func newVersionCmd(p *program) *cobra.Command {
   sbctl version
   sbctl version --output json`),
 		RunE: func(*cobra.Command, []string) error {
-			b := build.Read()
+			b := buildinfo.Read()
 			return p.print(b, func() *table {
 				t := newTable()
 				t.add("version", b.Version)

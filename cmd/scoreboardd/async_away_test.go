@@ -11,9 +11,9 @@ import (
 	"github.com/segmentio/kafka-go"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/internal/backendtest"
 	"github.com/scoreboard/scoreboard/migrations"
 	"github.com/scoreboard/scoreboard/server/auth"
-	"github.com/scoreboard/scoreboard/server/backendtest"
 )
 
 func TestAcceptedWhilePostgresIsAway(t *testing.T) {

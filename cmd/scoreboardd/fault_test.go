@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/internal/backendtest"
 	"github.com/scoreboard/scoreboard/server/auth"
-	"github.com/scoreboard/scoreboard/server/backendtest"
 )
 
 // outage is how long a backend is away: a minute where everything is proven.

@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/scoreboard/scoreboard/internal/buildinfo"
 	"github.com/scoreboard/scoreboard/server"
-	"github.com/scoreboard/scoreboard/server/build"
 	"github.com/scoreboard/scoreboard/server/config"
 )
 
@@ -25,7 +25,7 @@ func newRoot() *cobra.Command {
 		Short: "A real-time leaderboard that never loses a point and never counts one twice",
 		Example: `  scoreboardd dev
   SCOREBOARD_POSTGRES_URL=… SCOREBOARD_REDIS_URL=… SCOREBOARD_KAFKA_BROKERS=… scoreboardd --roles api,relay`,
-		Args: noCommand, SilenceUsage: true, SilenceErrors: true, Version: build.Read().Version,
+		Args: noCommand, SilenceUsage: true, SilenceErrors: true, Version: buildinfo.Read().Version,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, _, err := load(cmd.Flags(), os.LookupEnv)
 			if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/scoreboard/scoreboard/cmd/typo"
+	"github.com/scoreboard/scoreboard/internal/suggest"
 	"github.com/scoreboard/scoreboard/server/config"
 )
 
@@ -24,7 +24,7 @@ func noCommand(cmd *cobra.Command, args []string) error {
 	for _, sub := range cmd.Commands() {
 		names = append(names, sub.Name())
 	}
-	return fmt.Errorf("there is no command %q%s (%w)", cmd.CommandPath()+" "+args[0], typo.Suggest(args[0], names, ""), errUsage)
+	return fmt.Errorf("there is no command %q%s (%w)", cmd.CommandPath()+" "+args[0], suggest.Closest(args[0], names, ""), errUsage)
 }
 
 func flagError(cmd *cobra.Command, err error) error {
@@ -35,13 +35,13 @@ func flagError(cmd *cobra.Command, err error) error {
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 	name := unknown.GetSpecifiedName()
-	return fmt.Errorf("there is no flag --%s%s (%w)", name, typo.Suggest(name, names, "--"), errUsage)
+	return fmt.Errorf("there is no flag --%s%s (%w)", name, suggest.Closest(name, names, "--"), errUsage)
 }
 
 // warnOfMisspelt names variables that look like knobs and are none. They are
 // no error: an environment is shared with others.
 func warnOfMisspelt(w io.Writer, environ []string) {
 	for _, name := range config.Misspelt(environ) {
-		fmt.Fprintf(w, "scoreboardd: %s is not a knob and does nothing%s\n", name, typo.Suggest(name, config.EnvNames(), ""))
+		fmt.Fprintf(w, "scoreboardd: %s is not a knob and does nothing%s\n", name, suggest.Closest(name, config.EnvNames(), ""))
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/internal/backendtest"
 	"github.com/scoreboard/scoreboard/server/archive"
-	"github.com/scoreboard/scoreboard/server/backendtest"
 )
 
 // bucket starts a store and returns a place in it, and where its files lie.

@@ -18,7 +18,7 @@ import (
 	"github.com/MicahParks/keyfunc/v3"
 	"github.com/golang-jwt/jwt/v5"
 
-	"github.com/scoreboard/scoreboard/server/backoff"
+	"github.com/scoreboard/scoreboard/internal/backoff"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 

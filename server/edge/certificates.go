@@ -11,7 +11,7 @@ import (
 	"os"
 	"sync/atomic"
 
-	"github.com/scoreboard/scoreboard/server/reload"
+	"github.com/scoreboard/scoreboard/internal/filewatch"
 )
 
 // Files are PEM files. ClientCA may be empty: then no client is asked for a
@@ -45,7 +45,7 @@ func (c *Certificates) Config() *tls.Config {
 
 // Run reads changed files until ctx ends.
 func (c *Certificates) Run(ctx context.Context) error {
-	return reload.Run(ctx, "certificates", c.load, c.log)
+	return filewatch.Run(ctx, "certificates", c.load, c.log)
 }
 
 // load reads the files and puts them in force if they have changed.

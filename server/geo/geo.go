@@ -15,7 +15,7 @@ import (
 
 	"github.com/oschwald/maxminddb-golang/v2"
 
-	"github.com/scoreboard/scoreboard/server/reload"
+	"github.com/scoreboard/scoreboard/internal/filewatch"
 )
 
 // maxSize bounds the file, which is held in memory: those of all cities are
@@ -40,7 +40,7 @@ func Open(path string, log *slog.Logger) (*File, error) {
 
 // Run reads the file when it has changed, until ctx ends.
 func (f *File) Run(ctx context.Context) error {
-	return reload.Run(ctx, "countries", f.load, f.log)
+	return filewatch.Run(ctx, "countries", f.load, f.log)
 }
 
 // load reads the file if it has changed. One that is bad is said to be so until

@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/scoreboard/scoreboard/server/breaker"
+	"github.com/scoreboard/scoreboard/internal/breaker"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/scoreboard/scoreboard/server/breaker"
+	"github.com/scoreboard/scoreboard/internal/breaker"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 

@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/scoreboard/scoreboard/server/breaker"
+	"github.com/scoreboard/scoreboard/internal/breaker"
 )
 
 //go:embed take.lua

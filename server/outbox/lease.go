@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/scoreboard/scoreboard/server/backoff"
+	"github.com/scoreboard/scoreboard/internal/backoff"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/scoreboard/scoreboard/server/backoff"
+	"github.com/scoreboard/scoreboard/internal/backoff"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/scoreboard/scoreboard/server/backoff"
+	"github.com/scoreboard/scoreboard/internal/backoff"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )

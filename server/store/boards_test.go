@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/scoreboard/scoreboard/server/backendtest"
+	"github.com/scoreboard/scoreboard/internal/backendtest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
 	"github.com/scoreboard/scoreboard/server/store/storetest"

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/scoreboard/scoreboard/server/breaker"
+	"github.com/scoreboard/scoreboard/internal/breaker"
 )
 
 const (

@@ -1,23 +1,23 @@
-package typo_test
+package suggest_test
 
 import (
 	"testing"
 
-	"github.com/scoreboard/scoreboard/cmd/typo"
+	"github.com/scoreboard/scoreboard/internal/suggest"
 )
 
-func TestSuggest(t *testing.T) {
+func TestClosest(t *testing.T) {
 	t.Parallel()
 	words := []string{"submit", "get", "top", "watch", "event"}
 	for word, want := range map[string]string{
 		"submti": "submit", "wach": "watch", "tpo": "top", "evnet": "event", "qwertz": "", "x": "", "subm": "submit",
 	} {
-		got := typo.Suggest(word, words, "")
+		got := suggest.Closest(word, words, "")
 		if want != "" {
 			want = "; did you mean " + want + "?"
 		}
 		if got != want {
-			t.Errorf("Suggest(%q): got %q, want %q", word, got, want)
+			t.Errorf("Closest(%q): got %q, want %q", word, got, want)
 		}
 	}
 }

@@ -1,13 +1,13 @@
-// Package typo finds what a misspelt word was meant to be.
-package typo
+// Package suggest finds the known word closest to a misspelt one.
+package suggest
 
 import (
 	"fmt"
 	"strings"
 )
 
-// Suggest names the closest of the known words, if one is close to the typo.
-func Suggest(typo string, known []string, prefix string) string {
+// Closest names the closest of the known words, if one is close to the typo.
+func Closest(typo string, known []string, prefix string) string {
 	best, least := "", 3
 	for _, word := range known {
 		if d := distance(typo, word); d < least || d == least && strings.HasPrefix(word, typo) {

@@ -1,8 +1,8 @@
-// Package reload reads files again when they have changed.
+// Package filewatch re-reads files when they change.
 //
 // Promise: files that cannot be read leave those of before in force.
 // Owner: who holds what was read runs it. On failure it logs and tries again.
-package reload
+package filewatch
 
 import (
 	"context"

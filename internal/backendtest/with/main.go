@@ -19,7 +19,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/scoreboard/scoreboard/server/backendtest"
+	"github.com/scoreboard/scoreboard/internal/backendtest"
 	"github.com/scoreboard/scoreboard/server/devstack/process"
 )
 

@@ -1,5 +1,5 @@
-// Package build says what a binary was made of.
-package build
+// Package buildinfo reports the version, commit and toolchain of a binary.
+package buildinfo
 
 import (
 	"runtime"

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/scoreboard/scoreboard/server/backoff"
+	"github.com/scoreboard/scoreboard/internal/backoff"
 )
 
 func TestDelayGrowsWithinItsBounds(t *testing.T) {
