@@ -58,7 +58,7 @@ type Move struct {
 
 // WatchOptions are the choices of a watch.
 type WatchOptions struct {
-	Limit int // 10 rows, or 100; 0 is what the server shows (its knob reads.top_n)
+	Limit int // 10 rows, or 100; 0 is what the server shows (its setting reads.top_n)
 	// Confirm is how often the server is asked on an idle WebSocket whether it
 	// is still there, so that HeardAt stays as young; 0 leaves that to the
 	// server's own heartbeat, every 30 s, which is all that SSE has.

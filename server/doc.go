@@ -19,7 +19,7 @@
 //     events, writes ledger, scores and outbox, and commits.
 //   - outbox relays committed changes by a cursor of (xid, id) under a lease.
 //   - broker is Kafka: events keyed by user. Redis Streams or nothing can take
-//     its place (the knob transport), also while everything runs: one way is
+//     its place (the setting transport), also while everything runs: one way is
 //     written, all are read.
 //   - projection consumes them and applies what is newer; what cannot be
 //     applied goes to the dead letters.
@@ -42,7 +42,7 @@
 //   - limit says how often who may ask, by buckets in Redis; breaker leaves alone
 //     what does not answer and can be done without.
 //
-// The nouns are in scoreboard, their JSON in protocol, the knobs in config.
+// The nouns are in scoreboard, their JSON in protocol, the settings in config.
 // A station knows these, never a sibling: only New introduces stations to each
 // other, and a test over the imports keeps it so. An interface stands with who
 // calls it.

@@ -78,7 +78,7 @@ func (l *logs) String() string {
 	return l.all.String()
 }
 
-// start runs a node with the roles; knobs are pairs of a flag's name and value.
+// start runs a node with the roles; settings are pairs of a flag's name and value.
 func (h *house) start(roles string, knobs ...string) *node {
 	h.t.Helper()
 	flags := map[string]string{"roles": roles}

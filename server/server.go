@@ -210,7 +210,7 @@ func (s *Server) makeAPI(catalog *store.Catalog, reads *leaderboard.Leaderboard,
 		return err
 	}
 	o := api.Options{
-		Tokens: s.tokens, Peers: c.TLSClientNames, Catalog: catalog, Settings: settings(c),
+		Tokens: s.tokens, Peers: c.TLSClientNames, Catalog: catalog, Policy: policyOf(c),
 		Limits: s.makeLimits(c), DevIssuer: c.AuthDevIssuer, Origins: c.RealtimeOrigins, Log: s.log, Now: time.Now,
 		CursorKey: cursorKey(c),
 	}

@@ -16,7 +16,7 @@ func (s *Server) makeTrust(o *api.Options) error {
 	s.add("knobs", s.knobs)
 	s.register(s.store.Collectors()...)
 	if s.config.Has(config.RoleAPI) {
-		o.Trail, o.Knobs, o.Flags = s.store, s.knobs, s.store
+		o.Trail, o.Settings, o.Flags = s.store, s.knobs, s.store
 		o.Moderation = moderator{s.store, s.ranking, s.config.ReadsUserCache}
 	}
 	if s.config.Has(config.RoleUpkeep) {

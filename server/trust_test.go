@@ -150,7 +150,7 @@ func TestHowLongAddressesAreKeptIsTurned(t *testing.T) {
 	root := n.client("root", auth.ScopeAdmin)
 	turn := func(value string) {
 		t.Helper()
-		if _, err := root.SetKnob(t.Context(), "retention.addresses", client.KnobRequest{Value: &value, Reason: "a test"}); err != nil {
+		if _, err := root.ChangeSetting(t.Context(), "retention.addresses", client.SettingRequest{Value: &value, Reason: "a test"}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -23,7 +23,7 @@ func TestATransportThatSomebodyCannotWorkWithIsRefused(t *testing.T) {
 	relay, projector := h.start("relay"), h.start("projector")
 	root, game := front.client("root", auth.ScopeAdmin), front.client("game", auth.ScopeUpdate)
 	turn := func(to string) error {
-		_, err := root.SetKnob(t.Context(), "transport", client.KnobRequest{Value: &to, Reason: "a test"})
+		_, err := root.ChangeSetting(t.Context(), "transport", client.SettingRequest{Value: &to, Reason: "a test"})
 		return err
 	}
 	said := func(n *node, what string) func() bool {
@@ -60,7 +60,7 @@ func TestATransportThatSomebodyCannotWorkWithIsRefused(t *testing.T) {
 	// And it follows everything else that is turned.
 	turned := func() int { return strings.Count(late.logs.String(), `"knobs turned"`) }
 	before, value := turned(), "333"
-	if _, err := root.SetKnob(t.Context(), "outbox.batch", client.KnobRequest{Value: &value, Reason: "a test"}); err != nil {
+	if _, err := root.ChangeSetting(t.Context(), "outbox.batch", client.SettingRequest{Value: &value, Reason: "a test"}); err != nil {
 		t.Fatal(err)
 	}
 	h.await("the other knob", func() bool { return turned() > before })
@@ -103,7 +103,7 @@ func TestChangesGoOnWhenTurnedAwayFromADeadBroker(t *testing.T) {
 		return err == nil && len(o.Shards) == 1 && o.Shards[0].Depth > 0 && o.Shards[0].LastError != ""
 	})
 	to := "streams"
-	if _, err := root.SetKnob(t.Context(), "transport", client.KnobRequest{Value: &to, Reason: "Kafka is gone"}); err != nil {
+	if _, err := root.ChangeSetting(t.Context(), "transport", client.SettingRequest{Value: &to, Reason: "Kafka is gone"}); err != nil {
 		t.Fatal(err)
 	}
 	turned := time.Now()

@@ -133,8 +133,8 @@ func TestRealtimeToken(t *testing.T) {
 	}
 }
 
-// The knob says how many rows whoever does not say gets, of both.
-func TestReadsAndStreamsHaveAsManyRowsAsTheKnobSays(t *testing.T) {
+// The setting says how many rows whoever does not say gets, of both.
+func TestReadsAndStreamsHonourTopN(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	n := h.start(wholeHouse, "reads-top-n", "2")
@@ -168,7 +168,7 @@ func TestReadsAndStreamsHaveAsManyRowsAsTheKnobSays(t *testing.T) {
 		t.Fatalf("the frame has %d rows, want 2", len(f.Top))
 	}
 	value := "5"
-	if _, err := root.SetKnob(t.Context(), "reads.top_n", client.KnobRequest{Value: &value, Reason: "a test"}); err != nil {
+	if _, err := root.ChangeSetting(t.Context(), "reads.top_n", client.SettingRequest{Value: &value, Reason: "a test"}); err != nil {
 		t.Fatal(err)
 	}
 	h.await("five rows of all", rows(5))

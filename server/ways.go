@@ -15,7 +15,7 @@ import (
 
 // way is a transport from the relay to the projection.
 type way struct {
-	name   string // of the knob transport
+	name   string // of the setting transport
 	topic  string // where replays and dead letters say that a record was
 	events *broker.Events
 	from   consumer
@@ -55,7 +55,7 @@ type course struct {
 // settled is how long after a turn another relay may still publish by the way
 // that was left: until it hears of the turn, with a batch in its hands, and its
 // lease goes to this one.
-const settled = 2*knobsEvery + 2*produceTimeout + 3*time.Second
+const settled = 2*settingsInterval + 2*produceTimeout + 3*time.Second
 
 func newWays(all []*way, current string, log *slog.Logger) *ways {
 	w := &ways{all: all, log: log}
@@ -102,7 +102,7 @@ func (w *ways) Heartbeat(ctx context.Context, h scoreboard.Heartbeat) error {
 // Run looks whether something is left in the ways that were left, until ctx
 // ends.
 func (w *ways) Run(ctx context.Context) error {
-	tick := time.NewTicker(knobsEvery)
+	tick := time.NewTicker(settingsInterval)
 	defer tick.Stop()
 	for {
 		select {

@@ -16,7 +16,7 @@ import (
 // that gets no answer completes nothing.
 const completionTime = 2 * time.Second
 
-// completeFromServer has the shell complete boards, users and knobs wherever a
+// completeFromServer has the shell complete boards, users and settings wherever a
 // command takes one: flags of these names, and arguments that its Use calls so.
 func (p *program) completeFromServer(cmd *cobra.Command) {
 	complete := func(flag string, with cobra.CompletionFunc) {
@@ -39,7 +39,7 @@ func (p *program) completeFromServer(cmd *cobra.Command) {
 		case argument == "BOARD", noun == "board" && argument == "NAME" && cmd.Name() != "create":
 			cmd.ValidArgsFunction = once(p.completeBoards)
 		case noun == "knobs" && cmd.Name() == "set":
-			cmd.ValidArgsFunction = p.completeKnobs
+			cmd.ValidArgsFunction = p.completeSettings
 		case noun == "profile" && argument == "NAME":
 			cmd.ValidArgsFunction = once(p.completeProfiles)
 		case argument == "" && !cmd.HasSubCommands():
@@ -105,14 +105,14 @@ func (p *program) completeUsers(cmd *cobra.Command, _ []string, typed string) ([
 	})
 }
 
-// completeKnobs offers those that can be turned and are not yet on the line,
+// completeSettings offers those that can be turned and are not yet on the line,
 // where a name stands: in turns with values, or alone to be reset.
-func (p *program) completeKnobs(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+func (p *program) completeSettings(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	if !cmd.Flags().Changed("reset") && len(args)%2 == 1 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	return p.ask(cmd, typed, func(ctx context.Context, c *client.Client) ([]string, error) {
-		knobs, err := c.Knobs(ctx)
+		knobs, err := c.Settings(ctx)
 		var names []string
 		for _, k := range knobs {
 			if k.Live && !slices.Contains(args, k.Name) {

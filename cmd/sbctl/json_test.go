@@ -34,7 +34,7 @@ var printed = map[string][]any{
 	"event reverse": {[]client.Receipt{}}, "event show": {client.Event{}}, "event unvoid": {client.Void{}},
 	"event void": {client.VoidPreview{}, client.Void{}}, "event voids": {[]client.Void{}},
 	"flag confirm": {client.Flag{}}, "flag dismiss": {client.Flag{}}, "flag list": {client.Flags{}}, "flag show": {client.Flag{}},
-	"knobs list": {[]client.Knob{}}, "knobs set": {client.Knob{}, []client.Knob{}},
+	"knobs list": {[]client.Setting{}}, "knobs set": {client.Setting{}, []client.Setting{}},
 	"key create": {client.Key{}}, "key list": {[]client.Key{}}, "key revoke": nil, "key rotate": {client.Key{}},
 	"ledger archive": {client.Archived{}},
 	"load run":       {report.Report{}, loadgen.Max{}}, "load report": {report.Report{}},

@@ -100,7 +100,7 @@ func (p *program) whatThereIs(ctx context.Context, cmd *cobra.Command) string {
 	}
 	switch {
 	case noun.Name() == "knobs":
-		knobs, _ := c.Knobs(ctx) // without them there is no suggestion
+		knobs, _ := c.Settings(ctx) // without them there is no suggestion
 		names := make([]string, len(knobs))
 		for i, k := range knobs {
 			names[i] = k.Name

@@ -103,7 +103,7 @@ func newClient(t *testing.T, s *server.Server, url, user, scope string) *client.
 }
 
 // What is turned on one node is in force on the other, and loses nothing.
-func TestAKnobIsTurnedOnEveryNode(t *testing.T) {
+func TestASettingChangesOnEveryNode(t *testing.T) {
 	t.Parallel()
 	postgres, redis := backendtest.Postgres(t, migrations.Up), backendtest.Redis(t)
 	first, one := startServer(t, postgres, redis)
@@ -112,7 +112,7 @@ func TestAKnobIsTurnedOnEveryNode(t *testing.T) {
 	ctx := t.Context()
 	turn := func(name, value string) time.Time {
 		t.Helper()
-		if _, err := here.SetKnob(ctx, name, client.KnobRequest{Value: &value, Reason: "a test"}); err != nil {
+		if _, err := here.ChangeSetting(ctx, name, client.SettingRequest{Value: &value, Reason: "a test"}); err != nil {
 			t.Fatal(err)
 		}
 		return time.Now()

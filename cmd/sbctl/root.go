@@ -34,7 +34,7 @@ func newRootCmd(p *program) *cobra.Command {
 		newAuditCmd(p),
 		newUserCmd(p),
 		newFlagCmd(p),
-		newKnobsCmd(p),
+		newSettingsCmd(p),
 		newLoadCmd(p),
 		newAcceptCmd(p),
 		newMigrateCmd(p),

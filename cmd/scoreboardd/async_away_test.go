@@ -136,7 +136,7 @@ func TestAcceptingForLaterIsTurnedOffAndOnAndLosesNothing(t *testing.T) {
 	defer cancel()
 	turn := func(value string) {
 		t.Helper()
-		if _, err := root.SetKnob(ctx, "ingest.async", client.KnobRequest{Value: &value, Reason: "a test"}); err != nil {
+		if _, err := root.ChangeSetting(ctx, "ingest.async", client.SettingRequest{Value: &value, Reason: "a test"}); err != nil {
 			t.Fatal(err)
 		}
 	}

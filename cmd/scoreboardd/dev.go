@@ -41,7 +41,7 @@ DIR/sbctl.env tells sbctl how to get in.`,
 	return cmd
 }
 
-// devUsage shows what development is about. The knobs are flags here too, but
+// devUsage shows what development is about. The settings are flags here too, but
 // there are more than a hundred of them.
 func devUsage(cmd *cobra.Command) error {
 	own := pflag.NewFlagSet("", pflag.ContinueOnError)

@@ -87,7 +87,7 @@ func inForce(cmd *cobra.Command, c *config.Config, deployed []config.Value) []co
 	return now.Values()
 }
 
-// load reads the knobs from the command line, env and the file of --config.
+// load reads the settings from the command line, env and the file of --config.
 func load(flags *pflag.FlagSet, env config.Lookup) (*config.Config, []config.Value, error) {
 	given := func(name string) (string, bool) {
 		f := flags.Lookup(name)

@@ -31,7 +31,7 @@ func TestTheTransportIsTurnedUnderLoadAndLosesNothing(t *testing.T) {
 	defer cancel()
 	turn := func(to string) {
 		t.Helper()
-		if _, err := root.SetKnob(ctx, "transport", client.KnobRequest{Value: &to, Reason: "a test"}); err != nil {
+		if _, err := root.ChangeSetting(ctx, "transport", client.SettingRequest{Value: &to, Reason: "a test"}); err != nil {
 			t.Fatal(err)
 		}
 	}

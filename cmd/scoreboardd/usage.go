@@ -38,7 +38,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	return fmt.Errorf("there is no flag --%s%s (%w)", name, suggest.Closest(name, names, "--"), errUsage)
 }
 
-// warnOfMisspelt names variables that look like knobs and are none. They are
+// warnOfMisspelt names variables that look like settings and are none. They are
 // no error: an environment is shared with others.
 func warnOfMisspelt(w io.Writer, environ []string) {
 	for _, name := range config.Misspelt(environ) {

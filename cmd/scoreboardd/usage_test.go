@@ -71,7 +71,7 @@ func TestConfigShowsWhatOperatorsHaveTurned(t *testing.T) {
 	d := h.start()
 	root := h.client(d, "root", auth.ScopeAdmin)
 	value := "77"
-	if _, err := root.SetKnob(t.Context(), "limit.top_per_minute", client.KnobRequest{Value: &value, Reason: "a test"}); err != nil {
+	if _, err := root.ChangeSetting(t.Context(), "limit.top_per_minute", client.SettingRequest{Value: &value, Reason: "a test"}); err != nil {
 		t.Fatal(err)
 	}
 	shown := func(more ...string) (out, said string) {

@@ -33,7 +33,7 @@ type Publisher interface {
 	Announce(ctx context.Context, notices []scoreboard.Notice) error
 }
 
-// Options are the knobs of an announcer.
+// Options are the settings of an announcer.
 type Options struct {
 	Owner    string        // of the lease; unique in the cluster
 	Interval time.Duration // between two notices of a board

@@ -101,7 +101,7 @@ type Options struct {
 	Trail     Trail
 	// Moderation is of operators; Statuses serves everybody's own reads, too.
 	Moderation Moderation
-	Knobs      Knobs
+	Settings   SettingsService
 	Flags      Flags
 	Countries  Countries // nil: only what the edge says
 	Statuses   Statuses
@@ -113,7 +113,7 @@ type Options struct {
 	Attestations *auth.Attestations
 	Peers        []string // names in client certificates that speak for servers
 
-	Settings  Settings // at first; Configure changes them
+	Policy    Policy // at first; Configure changes them
 	CursorKey []byte
 	DevIssuer bool
 	Origins   []string
@@ -129,7 +129,7 @@ type API struct {
 	pages    pages
 	failures failures
 
-	settings atomic.Pointer[Settings]
+	policy atomic.Pointer[Policy]
 }
 
 // handler answers one request of a caller that is known, or says why not.
@@ -147,7 +147,7 @@ type route struct {
 func New(o Options) *API {
 	gin.SetMode(gin.ReleaseMode)
 	a := &API{Options: o, engine: gin.New(), metrics: newMetrics(), failures: failures{told: make(map[failure]*telling)}}
-	a.Configure(o.Settings)
+	a.Configure(o.Policy)
 	a.engine.HandleMethodNotAllowed = true
 	a.engine.UseRawPath = true
 	a.engine.Use(a.identify, a.recoverPanic, a.cors)
@@ -203,11 +203,11 @@ func (a *API) routes() []route {
 	if a.Moderation != nil {
 		t = append(t, a.moderationRoutes()...)
 	}
-	if a.Knobs != nil {
+	if a.Settings != nil {
 		t = append(t,
-			route{"GET", "/v1/admin/knobs", auth.ScopeAdmin, unlimited, a.listKnobs},
-			route{"PUT", "/v1/admin/knobs", auth.ScopeAdmin, unlimited, a.setKnobs},
-			route{"PUT", "/v1/admin/knobs/:name", auth.ScopeAdmin, unlimited, a.setKnob})
+			route{"GET", "/v1/admin/knobs", auth.ScopeAdmin, unlimited, a.listSettings},
+			route{"PUT", "/v1/admin/knobs", auth.ScopeAdmin, unlimited, a.changeSettings},
+			route{"PUT", "/v1/admin/knobs/:name", auth.ScopeAdmin, unlimited, a.changeSetting})
 	}
 	if a.Flags != nil {
 		t = append(t, a.flagRoutes()...)

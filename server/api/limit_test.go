@@ -113,7 +113,7 @@ func newRig(t *testing.T, addresses int, edits ...func(*rig)) *rig {
 	reads := func(l *counting) api.Rate { return api.Rate{Users: l, Servers: r.limits.servers} }
 	r.API = api.New(api.Options{
 		Peers:  []string{"arena-1", "arena 1"},
-		Tokens: r.tokens, Keyring: ring, Catalog: r, Submitter: r, Reads: &r.reads, CursorKey: []byte("k"), Settings: api.Settings{AnonymousReads: r.open, Async: true, TopN: 10}, Log: slog.New(slog.DiscardHandler), Now: time.Now,
+		Tokens: r.tokens, Keyring: ring, Catalog: r, Submitter: r, Reads: &r.reads, CursorKey: []byte("k"), Policy: api.Policy{AnonymousReads: r.open, Async: true, TopN: 10}, Log: slog.New(slog.DiscardHandler), Now: time.Now,
 		Limits: api.Limits{
 			Updates: reads(r.limits.updates), Top: reads(r.limits.top), Rank: reads(r.limits.rank),
 			Key:       func(perMinute int) api.Limit { return r.byRate(perMinute) },

@@ -100,7 +100,7 @@ func (a *API) live(c *gin.Context, who *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	if limit != 0 && limit != shortStream && limit != scoreboard.TopSize { // 0: as the knob reads.top_n says
+	if limit != 0 && limit != shortStream && limit != scoreboard.TopSize { // 0: as the setting reads.top_n says
 		return scoreboard.Invalid("limit", "limit must be %d or %d", shortStream, scoreboard.TopSize)
 	}
 	canSee := a.canSee(who)

@@ -1,19 +1,89 @@
 package api
 
-// Settings are what operators turn while the API serves.
-type Settings struct {
-	SignatureOptional bool
-	Async             bool // 202 for who asks
-	OverflowAsync     bool // accept what the lanes refuse
-	AnonymousReads    bool // of public boards, without a token
-	TopN              int  // rows of a board's head where none are asked for
-	// CountryHeader is where the edge says the country; Country knows it by
-	// address. Both may be nothing.
-	CountryHeader string
+import (
+	"context"
+	"net/http"
+	"slices"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// SettingsService lists and changes settings.
+type SettingsService interface {
+	Settings(ctx context.Context) ([]protocol.Setting, error)
+	// ChangeSettings turns settings, all or none, and returns them. What cannot be is an
+	// invalid_request.
+	ChangeSettings(ctx context.Context, turns []scoreboard.SettingChange) ([]protocol.Setting, error)
 }
 
-// Configure puts other settings in force.
-func (a *API) Configure(s Settings) { a.settings.Store(&s) }
+// listSettings is GET /v1/admin/settings.
+func (a *API) listSettings(c *gin.Context, _ *auth.Claims) error {
+	knobs, err := a.Settings.Settings(c.Request.Context())
+	if err != nil {
+		return err
+	}
+	respond(c, http.StatusOK, protocol.Settings{Settings: knobs})
+	return nil
+}
 
-// now are the settings that are in force.
-func (a *API) now() *Settings { return a.settings.Load() }
+// changeSetting is PUT /v1/admin/settings/{name}.
+func (a *API) changeSetting(c *gin.Context, who *auth.Claims) error {
+	var r protocol.SettingRequest
+	if err := decode(c, &r); err != nil {
+		return err
+	}
+	turn, err := turnOf(c, who, c.Param("name"), r)
+	if err != nil {
+		return err
+	}
+	knobs, err := a.Settings.ChangeSettings(c.Request.Context(), []scoreboard.SettingChange{turn})
+	if err != nil {
+		return err
+	}
+	respond(c, http.StatusOK, knobs[0])
+	return nil
+}
+
+// changeSettings is PUT /v1/admin/settings: some fit only together, such as the key set
+// of another provider and its issuer.
+func (a *API) changeSettings(c *gin.Context, who *auth.Claims) error {
+	var r protocol.SettingsRequest
+	if err := decode(c, &r); err != nil {
+		return err
+	}
+	if len(r.Settings) == 0 || len(r.Settings) > protocol.MaxSettings {
+		return scoreboard.Invalid("knobs", "give 1 to %d knobs", protocol.MaxSettings)
+	}
+	turns := make([]scoreboard.SettingChange, len(r.Settings))
+	for i, k := range r.Settings {
+		if slices.ContainsFunc(turns[:i], func(t scoreboard.SettingChange) bool { return t.Name == k.Name }) {
+			return scoreboard.Invalid("knobs", "knob %.100s is named twice", k.Name)
+		}
+		var err error
+		if turns[i], err = turnOf(c, who, k.Name, protocol.SettingRequest{Value: k.Value, Reset: k.Reset, Reason: r.Reason}); err != nil {
+			return err
+		}
+	}
+	knobs, err := a.Settings.ChangeSettings(c.Request.Context(), turns)
+	if err != nil {
+		return err
+	}
+	respond(c, http.StatusOK, protocol.Settings{Settings: knobs})
+	return nil
+}
+
+func turnOf(c *gin.Context, who *auth.Claims, name string, r protocol.SettingRequest) (t scoreboard.SettingChange, err error) {
+	if r.Reset == (r.Value != nil) {
+		return t, scoreboard.Invalid("value", "give either value or reset")
+	}
+	if len(r.Reason) > scoreboard.MaxReason {
+		return t, scoreboard.CheckReason(r.Reason)
+	}
+	t = scoreboard.SettingChange{Name: name, Value: r.Value, Why: entry(c, who, "knob:"+cut(name, maxAgent), r.Reason)}
+	t.Why.Detail = detail(r)
+	return t, nil
+}

@@ -150,7 +150,7 @@ func everything(kept Trail) *API {
 	return New(Options{
 		Tokens:    auth.NewTokens("a secret of the tests, long enough for HS256", "iss", "aud", time.Now),
 		Submitter: struct{ Submitter }{}, Reads: struct{ Leaderboard }{}, Live: struct{ Live }{}, Keys: struct{ signingKeys }{},
-		Operate: &Operate{}, Trail: kept, Moderation: struct{ Moderation }{}, Knobs: struct{ turnedKnobs }{}, Flags: struct{ Flags }{}, DevIssuer: true, Log: slog.New(slog.DiscardHandler), Now: time.Now,
+		Operate: &Operate{}, Trail: kept, Moderation: struct{ Moderation }{}, Settings: struct{ settingsOnly }{}, Flags: struct{ Flags }{}, DevIssuer: true, Log: slog.New(slog.DiscardHandler), Now: time.Now,
 		Ledger: struct{ Statements }{}, Boards: struct{ Boards }{}, Profiles: struct{ Profiles }{},
 	})
 }
@@ -158,5 +158,5 @@ func everything(kept Trail) *API {
 // signingKeys is Keys under another name: embedded, Keys would hide its method.
 type signingKeys interface{ Keys }
 
-// turnedKnobs is Knobs under another name, for the same reason.
-type turnedKnobs interface{ Knobs }
+// settingsOnly is SettingsService under another name, for the same reason.
+type settingsOnly interface{ SettingsService }

@@ -23,7 +23,7 @@ type Ledger interface {
 	DropPartition(ctx context.Context, p scoreboard.Partition) error
 }
 
-// Options are the knobs of the archive.
+// Options are the settings of the archive.
 type Options struct {
 	Place Place         // where archives go
 	Keep  time.Duration // partitions wholly older than this leave the database

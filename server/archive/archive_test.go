@@ -144,7 +144,7 @@ func TestAnOldPartitionLeavesTheDatabaseForAFile(t *testing.T) {
 	}
 }
 
-// What is in the window of repeats stays, whatever the knob says.
+// What is in the window of repeats stays, whatever the setting says.
 func TestWhatMayBeRepeatedIsNeverArchived(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -22,7 +22,7 @@ type Place interface {
 
 const bucketScheme = "s3://"
 
-// OpenPlace returns the place that the knob ledger.archive names: the path of
+// OpenPlace returns the place that the setting ledger.archive names: the path of
 // a folder, or s3://bucket/prefix with the parameters endpoint (an http or
 // https URL; Amazon's without one) and region. It does not look whether the
 // place can be reached. The keys of a bucket come from the environment

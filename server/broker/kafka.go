@@ -10,7 +10,7 @@ import (
 	"github.com/segmentio/kafka-go"
 )
 
-// KafkaOptions are the knobs of the connection to Kafka.
+// KafkaOptions are the settings of the connection to Kafka.
 type KafkaOptions struct {
 	Brokers []string
 	Linger  time.Duration // that a produce request waits for more

@@ -11,7 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// StreamsOptions are the knobs of the transport over Redis Streams.
+// StreamsOptions are the settings of the transport over Redis Streams.
 type StreamsOptions struct {
 	Name   string // leaderboard:stream
 	Group  string

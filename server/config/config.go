@@ -6,7 +6,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Config is the effective value of every knob.
+// Config is the effective value of every setting.
 type Config struct {
 	Addr    string
 	OpsAddr string
@@ -151,7 +151,7 @@ const (
 	RoleUpkeep    = "maintenance"
 )
 
-// knob is one line of the table: where its value goes and what it means.
+// setting is one line of the table: where its value goes and what it means.
 type knob struct {
 	name    string
 	meaning string

@@ -7,12 +7,12 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// FromStore is the source of a knob that an operator has turned at run time. It
+// FromStore is the source of a setting that an operator has turned at run time. It
 // is over flag, environment and file: those are of the deploy, and this came
-// after it. Turned back, the knob is as it was deployed.
+// after it. Turned back, the setting is as it was deployed.
 const FromStore Source = "store"
 
-// Live says whether a knob can be turned while the daemon runs. The others are
+// Live says whether a setting can be turned while the daemon runs. The others are
 // about what a process is made of: addresses, sizes, backends.
 func Live(name string) bool {
 	return slices.Contains([]string{
@@ -30,9 +30,9 @@ func Live(name string) bool {
 	}, name)
 }
 
-// With is c with knobs as operators have turned them, or says which cannot be
+// With is c with settings as operators have turned them, or says which cannot be
 // so. c stays as it is.
-func (c *Config) With(stored []scoreboard.StoredKnob) (*Config, error) {
+func (c *Config) With(stored []scoreboard.StoredSetting) (*Config, error) {
 	next := *c
 	knobs := next.knobs()
 	next.values = slices.Clone(c.values)
@@ -55,5 +55,5 @@ func (c *Config) With(stored []scoreboard.StoredKnob) (*Config, error) {
 	return &next, next.check()
 }
 
-// Values are all knobs as they are in force, secrets masked.
+// Values are all settings as they are in force, secrets masked.
 func (c *Config) Values() []Value { return slices.Clone(c.values) }

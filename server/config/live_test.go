@@ -10,8 +10,8 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// bad are values of every knob that operators can turn which must not come into
-// force. A knob that is added must be thought of here.
+// bad are values of every setting that operators can turn which must not come into
+// force. A setting that is added must be thought of here.
 var bad = map[string][]string{
 	"auth.jwks_url": nil, // its keys are read before it is stored: server/knobs_test.go
 	"auth.issuer":   {""}, "auth.audience": {""}, "auth.max_token_life": {"-1s", "soon"}, "auth.signature": {"maybe"},
@@ -32,7 +32,7 @@ var bad = map[string][]string{
 
 var perMinute = []string{"-1", "1000001", "many"}
 
-func TestEveryKnobThatIsTurnedRefusesWhatCannotBe(t *testing.T) {
+func TestEverySettingRejectsInvalidValues(t *testing.T) {
 	t.Parallel()
 	c, deployed, err := config.Load(lookup("trusted-proxies", "10.0.0.1"), lookup(), nil)
 	if err != nil {
@@ -47,7 +47,7 @@ func TestEveryKnobThatIsTurnedRefusesWhatCannotBe(t *testing.T) {
 			t.Errorf("%s can be turned: what can it not be?", v.Name)
 		}
 		for _, value := range values {
-			_, err := c.With([]scoreboard.StoredKnob{{Name: v.Name, Value: &value}})
+			_, err := c.With([]scoreboard.StoredSetting{{Name: v.Name, Value: &value}})
 			if err == nil || !strings.Contains(err.Error(), v.Name) {
 				t.Errorf("%s as %q: got %v, want it refused by its name", v.Name, value, err)
 			}
@@ -68,7 +68,7 @@ func TestTheLeastTimes(t *testing.T) {
 	} {
 		for value, good := range map[string]bool{least.String(): true, (least - 1).String(): false, "1ns": false} {
 			_, _, started := config.Load(lookup(config.FlagName(name), value), lookup(), nil)
-			_, turned := deployed.With([]scoreboard.StoredKnob{{Name: name, Value: &value}})
+			_, turned := deployed.With([]scoreboard.StoredSetting{{Name: name, Value: &value}})
 			for how, err := range map[string]error{"started": started, "turned": turned} {
 				if good && err != nil || !good && (err == nil || !strings.Contains(err.Error(), name+" must be at least "+least.String()+",")) {
 					t.Errorf("%s with %s=%s: got %v, want at least %s", how, name, value, err, least)

@@ -25,7 +25,7 @@ const (
 	FromDefault Source = "default"
 )
 
-// Value is one knob as it is in force. A secret's text is masked.
+// Value is one setting as it is in force. A secret's text is masked.
 type Value struct {
 	Name    string `json:"name"`
 	Text    string `json:"value"`
@@ -36,15 +36,15 @@ type Value struct {
 // Lookup returns a text and whether it is set.
 type Lookup func(name string) (string, bool)
 
-// FlagName is the command line's name of a knob.
+// FlagName is the command line's name of a setting.
 func FlagName(knob string) string { return strings.NewReplacer(".", "-", "_", "-").Replace(knob) }
 
-// EnvName is the environment's name of a knob.
+// EnvName is the environment's name of a setting.
 func EnvName(knob string) string {
 	return "SCOREBOARD_" + strings.ToUpper(strings.ReplaceAll(knob, ".", "_"))
 }
 
-// Defaults lists the knobs with their defaults, for the help.
+// Defaults lists the settings with their defaults, for the help.
 func Defaults() []Value {
 	var values []Value
 	for _, k := range new(Config).knobs() {
@@ -53,7 +53,7 @@ func Defaults() []Value {
 	return values
 }
 
-// Misspelt returns the names of an environment that look like knobs and are
+// Misspelt returns the names of an environment that look like settings and are
 // none. What an orchestrator adds for a service that is called scoreboard
 // (SCOREBOARD_PORT…, SCOREBOARD_SERVICE…) is not meant for us, and what tests
 // are told (SCOREBOARD_TEST_…, SCOREBOARD_PROOF) neither.
@@ -78,7 +78,7 @@ func Misspelt(environ []string) []string {
 	return names
 }
 
-// EnvNames lists the environment's names of all knobs.
+// EnvNames lists the environment's names of all settings.
 func EnvNames() []string {
 	var names []string
 	for _, k := range new(Config).knobs() {
@@ -87,8 +87,8 @@ func EnvNames() []string {
 	return names
 }
 
-// Load reads every knob. flags and env are asked by the names of FlagName and
-// EnvName; file, which may be nil, is YAML of knob names.
+// Load reads every setting. flags and env are asked by the names of FlagName and
+// EnvName; file, which may be nil, is YAML of setting names.
 func Load(flags, env Lookup, file io.Reader) (*Config, []Value, error) {
 	c := &Config{}
 	knobs := c.knobs()
@@ -142,7 +142,7 @@ func readFile(file io.Reader, knobs []knob) (map[string]string, error) {
 	return found, nil
 }
 
-// set reads a knob's text. What the parsers of Go say is not for who turns it.
+// set reads a setting's text. What the parsers of Go say is not for who turns it.
 func set(to any, text string) (err error) {
 	kind := ""
 	switch to := to.(type) {

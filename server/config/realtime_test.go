@@ -7,7 +7,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/config"
 )
 
-func TestLoadRefusesKnobsOfTheGateway(t *testing.T) {
+func TestLoadRejectsBadGatewaySettings(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ variable, value, knob string }{
 		"a pong before the ping": {"PONG_WAIT", "20s", "realtime.pong_wait"},

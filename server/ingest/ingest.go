@@ -22,7 +22,7 @@ type Ranker interface {
 	Rank(ctx context.Context, receipts []*scoreboard.Receipt)
 }
 
-// Options are the knobs of ingest.
+// Options are the settings of ingest.
 type Options struct {
 	Lanes int
 	Batch int           // increments in one transaction

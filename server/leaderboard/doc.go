@@ -4,7 +4,7 @@
 // Promise: the head of a board is kept in this node's memory. A notice that it
 // changed makes it stale at once, and without notices it is read again after a
 // quarter of a second, so that a lost notice costs no more. A user within it is
-// placed from it. Other standings are told again for a moment (the knob
+// placed from it. Other standings are told again for a moment (the setting
 // reads.user_cache). Who asks for the same at the same time shares one answer.
 // An answer that was handed out is never changed.
 //

@@ -34,7 +34,7 @@ type Publisher interface {
 	Heartbeat(ctx context.Context, h scoreboard.Heartbeat) error
 }
 
-// Options are the knobs of the relay.
+// Options are the settings of the relay.
 type Options struct {
 	Owner  string // of leases; unique in the cluster
 	Shards int

@@ -16,7 +16,7 @@ type Changes interface {
 	Place(ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID) (*scoreboard.Place, error)
 }
 
-// Options are the knobs of a hub. A duration or size of 0 takes its default;
+// Options are the settings of a hub. A duration or size of 0 takes its default;
 // for the limits at the end 0 is off.
 type Options struct {
 	Window          time.Duration // at most one frame a window; 200 ms

@@ -13,7 +13,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Options are the knobs of the store.
+// Options are the settings of the store.
 type Options struct {
 	URL      string
 	MaxConns int           // of the pool

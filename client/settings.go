@@ -10,31 +10,31 @@ import (
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
-// Knobs and flags need the scope score:admin.
+// Settings and flags need the scope score:admin.
 type (
-	// Knob is one knob as it is in force.
-	Knob = protocol.Knob
-	// KnobRequest turns a knob, or back to what was deployed.
-	KnobRequest = protocol.KnobRequest
-	// KnobsRequest turns several, and KnobTurn is one of them.
-	KnobsRequest = protocol.KnobsRequest
-	KnobTurn     = protocol.KnobTurn
+	// Setting is one setting as it is in force.
+	Setting = protocol.Setting
+	// SettingRequest turns a setting, or back to what was deployed.
+	SettingRequest = protocol.SettingRequest
+	// SettingsRequest turns several, and SettingChange is one of them.
+	SettingsRequest = protocol.SettingsRequest
+	SettingChange   = protocol.SettingChange
 	// Flag is an event that looks wrong.
 	Flag = protocol.Flag
 	// Flags is a page of them.
 	Flags = protocol.Flags
 )
 
-// Knobs lists all knobs as they are in force on the node that answers.
-func (c *Client) Knobs(ctx context.Context) ([]Knob, error) {
-	var k protocol.Knobs
+// Settings lists all settings as they are in force on the node that answers.
+func (c *Client) Settings(ctx context.Context) ([]Setting, error) {
+	var k protocol.Settings
 	err := c.do(ctx, call{op: "list the knobs", method: http.MethodGet, path: "/v1/admin/knobs"}, &k)
-	return k.Knobs, err
+	return k.Settings, err
 }
 
-// SetKnob turns a knob on all nodes, within two seconds.
-func (c *Client) SetKnob(ctx context.Context, name string, r KnobRequest) (Knob, error) {
-	var k Knob
+// ChangeSetting turns a setting on all nodes, within two seconds.
+func (c *Client) ChangeSetting(ctx context.Context, name string, r SettingRequest) (Setting, error) {
+	var k Setting
 	err := c.do(ctx, call{
 		op: "turn a knob", method: http.MethodPut, path: "/v1/admin/knobs/" + url.PathEscape(name), sign: true,
 		body: func(time.Time) any { return r },
@@ -42,18 +42,18 @@ func (c *Client) SetKnob(ctx context.Context, name string, r KnobRequest) (Knob,
 	return k, err
 }
 
-// SetKnobs turns knobs that belong together, all or none of them.
-func (c *Client) SetKnobs(ctx context.Context, r KnobsRequest) ([]Knob, error) {
-	var k protocol.Knobs
+// ChangeSettings turns settings that belong together, all or none of them.
+func (c *Client) ChangeSettings(ctx context.Context, r SettingsRequest) ([]Setting, error) {
+	var k protocol.Settings
 	op := "turn knobs"
-	if len(r.Knobs) == 1 {
+	if len(r.Settings) == 1 {
 		op = "turn a knob"
 	}
 	err := c.do(ctx, call{
 		op: op, method: http.MethodPut, path: "/v1/admin/knobs", sign: true,
 		body: func(time.Time) any { return r },
 	}, &k)
-	return k.Knobs, err
+	return k.Settings, err
 }
 
 // FlagQuery picks flags; the open ones where no state is asked for.

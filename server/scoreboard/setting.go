@@ -2,8 +2,8 @@ package scoreboard
 
 import "time"
 
-// StoredKnob is a knob as an operator has turned it.
-type StoredKnob struct {
+// StoredSetting is a setting as an operator has turned it.
+type StoredSetting struct {
 	Name      string
 	Value     *string // nil: as deployed
 	Version   int64
@@ -11,8 +11,8 @@ type StoredKnob struct {
 	ChangedBy UserID
 }
 
-// KnobTurn is what an operator wants of a knob.
-type KnobTurn struct {
+// SettingChange is what an operator wants of a setting.
+type SettingChange struct {
 	Name  string
 	Value *string // nil: as deployed
 	Why   *AuditEntry

@@ -9,14 +9,14 @@ import (
 	"github.com/scoreboard/scoreboard/tui"
 )
 
-func newKnobsCmd(p *program) *cobra.Command {
+func newSettingsCmd(p *program) *cobra.Command {
 	return newNounCmd("knobs", "See how the server is set, and turn what can be turned while it runs", `
   sbctl knobs list
   sbctl knobs set limit.updates_per_minute 20 --reason "a busy weekend"`,
-		newKnobsListCmd(p), newKnobsSetCmd(p))
+		newSettingsListCmd(p), newSettingsSetCmd(p))
 }
 
-func newKnobsListCmd(p *program) *cobra.Command {
+func newSettingsListCmd(p *program) *cobra.Command {
 	var live bool
 	cmd := &cobra.Command{
 		Use: "list", Short: "List the knobs as they are in force, and where from", Args: takes(),
@@ -26,7 +26,7 @@ turned while the server runs, by "sbctl knobs set"; the others are read when it 
   sbctl knobs list --live
   sbctl knobs list --output json`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, _ []string) error {
-			all, err := c.Knobs(cmd.Context())
+			all, err := c.Settings(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -36,14 +36,14 @@ turned while the server runs, by "sbctl knobs set"; the others are read when it 
 					knobs = append(knobs, k)
 				}
 			}
-			return p.print(knobs, func() *table { return knobsTable(knobs...) })
+			return p.print(knobs, func() *table { return settingsTable(knobs...) })
 		}),
 	}
 	cmd.Flags().BoolVar(&live, "live", false, "only those that can be turned while the server runs")
 	return cmd
 }
 
-func knobsTable(knobs ...client.Knob) *table {
+func settingsTable(knobs ...client.Setting) *table {
 	t := newTable("KNOB", "VALUE", "FROM", "LIVE", "CHANGED", "BY")
 	for _, k := range knobs {
 		changed := ""
@@ -59,9 +59,9 @@ func knobsTable(knobs ...client.Knob) *table {
 	return t
 }
 
-func newKnobsSetCmd(p *program) *cobra.Command {
+func newSettingsSetCmd(p *program) *cobra.Command {
 	var reset bool
-	var r client.KnobsRequest
+	var r client.SettingsRequest
 	cmd := &cobra.Command{
 		Use: "set NAME VALUE [NAME VALUE]…", Short: "Turn knobs on all nodes, within two seconds, or back to what was deployed",
 		Long: `Turn knobs on all nodes, within two seconds. What is set here is over flag,
@@ -84,17 +84,17 @@ issuer, say. A value that cannot be is refused, and nothing changes.`,
   sbctl knobs set auth.jwks_url https://id.example/keys auth.issuer https://id.example`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
 			for len(args) > 0 {
-				turn := client.KnobTurn{Name: args[0], Reset: reset}
+				turn := client.SettingChange{Name: args[0], Reset: reset}
 				if args = args[1:]; !reset {
 					turn.Value, args = &args[0], args[1:]
 				}
-				r.Knobs = append(r.Knobs, turn)
+				r.Settings = append(r.Settings, turn)
 			}
-			knobs, err := c.SetKnobs(cmd.Context(), r)
+			knobs, err := c.ChangeSettings(cmd.Context(), r)
 			if err != nil {
 				return err
 			}
-			show := func() *table { return knobsTable(knobs...) }
+			show := func() *table { return settingsTable(knobs...) }
 			if len(knobs) == 1 {
 				return p.print(knobs[0], show)
 			}

@@ -88,7 +88,7 @@ func TestTheIdentityProviderIsTurned(t *testing.T) {
 		return c
 	}
 	turn := func(c *client.Client, name, value string) error {
-		_, err := c.SetKnob(t.Context(), name, client.KnobRequest{Value: &value, Reason: "a test"})
+		_, err := c.ChangeSetting(t.Context(), name, client.SettingRequest{Value: &value, Reason: "a test"})
 		return err
 	}
 	gone := newProvider(t, "gone")
@@ -129,7 +129,7 @@ func TestTheIdentityProviderIsTurned(t *testing.T) {
 	named := newProvider(t, "named")
 	named.issuer = "https://id.example"
 	tokens[named] = named.token(t, "alice", "")
-	if _, err := admin(after).SetKnobs(t.Context(), client.KnobsRequest{Knobs: []client.KnobTurn{
+	if _, err := admin(after).ChangeSettings(t.Context(), client.SettingsRequest{Settings: []client.SettingChange{
 		{Name: "auth.jwks_url", Value: &named.URL}, {Name: "auth.issuer", Value: &named.issuer},
 	}}); err != nil {
 		t.Fatal(err)
@@ -160,7 +160,7 @@ func TestStreamsAreTurnedOffAndOn(t *testing.T) {
 	}
 	turn := func(value string) {
 		t.Helper()
-		if _, err := root.SetKnob(t.Context(), "realtime.enabled", client.KnobRequest{Value: &value, Reason: "a test"}); err != nil {
+		if _, err := root.ChangeSetting(t.Context(), "realtime.enabled", client.SettingRequest{Value: &value, Reason: "a test"}); err != nil {
 			t.Fatal(err)
 		}
 	}

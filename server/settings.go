@@ -18,11 +18,11 @@ import (
 	"github.com/scoreboard/scoreboard/server/store"
 )
 
-// knobsEvery is how often a node asks whether an operator has turned something:
+// settingsInterval is how often a node asks whether an operator has turned something:
 // with the time that a question takes, within two seconds.
-const knobsEvery = time.Second
+const settingsInterval = time.Second
 
-// knobs keeps the configuration that is in force: as deployed, and over it what
+// settings keeps the configuration that is in force: as deployed, and over it what
 // operators have turned.
 type knobs struct {
 	server   *Server
@@ -60,7 +60,7 @@ func trustOf(c *config.Config) *scoreboard.Trust {
 // Run follows what operators turn until ctx ends. While the store is away all
 // stays as it is.
 func (k *knobs) Run(ctx context.Context) error {
-	tick := time.NewTicker(knobsEvery)
+	tick := time.NewTicker(settingsInterval)
 	defer tick.Stop()
 	for {
 		if err := k.follow(ctx); err != nil && ctx.Err() == nil {
@@ -75,21 +75,21 @@ func (k *knobs) Run(ctx context.Context) error {
 }
 
 func (k *knobs) follow(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, knobsEvery)
+	ctx, cancel := context.WithTimeout(ctx, settingsInterval)
 	defer cancel()
-	stored, err := k.server.store.StoredKnobs(ctx)
+	stored, err := k.server.store.StoredSettings(ctx)
 	if err != nil {
 		return err
 	}
 	err = k.apply(ctx, stored)
 	if k.server.carries() {
-		err = errors.Join(err, k.server.store.JoinCarriers(ctx, k.carrier, k.deployed.Carrying(), 5*knobsEvery))
+		err = errors.Join(err, k.server.store.JoinCarriers(ctx, k.carrier, k.deployed.Carrying(), 5*settingsInterval))
 	}
 	return err
 }
 
 // apply puts in force what is stored, once for each version.
-func (k *knobs) apply(ctx context.Context, stored []scoreboard.StoredKnob) error {
+func (k *knobs) apply(ctx context.Context, stored []scoreboard.StoredSetting) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	var version int64
@@ -126,8 +126,8 @@ func (k *knobs) apply(ctx context.Context, stored []scoreboard.StoredKnob) error
 
 // turnedOnce says whether operators have ever turned the transport: what a
 // process that starts finds in the others may then be as new as it is.
-func turnedOnce(stored []scoreboard.StoredKnob) bool {
-	return slices.ContainsFunc(stored, func(k scoreboard.StoredKnob) bool { return k.Name == "transport" })
+func turnedOnce(stored []scoreboard.StoredSetting) bool {
+	return slices.ContainsFunc(stored, func(k scoreboard.StoredSetting) bool { return k.Name == "transport" })
 }
 
 // turnedFromKafka says whether operators have turned to another transport than
@@ -136,7 +136,7 @@ func (s *Server) turnedFromKafka(ctx context.Context) bool {
 	if s.config.Transport != config.TransportKafka {
 		return false
 	}
-	stored, err := s.store.StoredKnobs(ctx)
+	stored, err := s.store.StoredSettings(ctx)
 	if err != nil {
 		return false
 	}
@@ -162,7 +162,7 @@ func (s *Server) useKeys(ctx context.Context, c *config.Config) error {
 func (s *Server) turn(c *config.Config) {
 	s.tokens.Configure(auth.Policy{Issuer: c.AuthIssuer, Audience: c.AuthAudience, MaxLife: c.AuthMaxLife})
 	s.limits.set(c)
-	s.api.Configure(settings(c))
+	s.api.Configure(policyOf(c))
 	if s.relay != nil {
 		s.relay.Configure(c.OutboxBatch, c.OutboxPoll, c.OutboxPause)
 	}
@@ -171,28 +171,28 @@ func (s *Server) turn(c *config.Config) {
 	}
 }
 
-func settings(c *config.Config) api.Settings {
-	return api.Settings{
+func policyOf(c *config.Config) api.Policy {
+	return api.Policy{
 		SignatureOptional: c.AuthSignature == "optional", Async: c.IngestAsync, OverflowAsync: c.IngestOverflow == "async",
 		AnonymousReads: c.ReadsAnonymous, TopN: c.ReadsTopN, CountryHeader: c.AnomalyCountryHeader,
 	}
 }
 
-// Knobs lists all knobs as they are in force here.
-func (k *knobs) Knobs(ctx context.Context) ([]protocol.Knob, error) {
-	stored, err := k.server.store.StoredKnobs(ctx)
+// Settings lists all settings as they are in force here.
+func (k *knobs) Settings(ctx context.Context) ([]protocol.Setting, error) {
+	stored, err := k.server.store.StoredSettings(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var out []protocol.Knob
+	var out []protocol.Setting
 	for _, v := range k.current.Load().Values() {
-		out = append(out, knobJSON(v, stored))
+		out = append(out, settingJSON(v, stored))
 	}
 	return out, nil
 }
 
-func knobJSON(v config.Value, stored []scoreboard.StoredKnob) protocol.Knob {
-	out := protocol.Knob{Name: v.Name, Value: v.Text, Source: string(v.Source), Meaning: v.Meaning, Live: config.Live(v.Name)}
+func settingJSON(v config.Value, stored []scoreboard.StoredSetting) protocol.Setting {
+	out := protocol.Setting{Name: v.Name, Value: v.Text, Source: string(v.Source), Meaning: v.Meaning, Live: config.Live(v.Name)}
 	for i := range stored {
 		if s := &stored[i]; s.Name == v.Name {
 			out.Version, out.ChangedAt, out.ChangedBy = s.Version, &s.ChangedAt, string(s.ChangedBy)
@@ -201,8 +201,8 @@ func knobJSON(v config.Value, stored []scoreboard.StoredKnob) protocol.Knob {
 	return out
 }
 
-// SetKnobs turns knobs for all nodes, all or none; here at once.
-func (k *knobs) SetKnobs(ctx context.Context, turns []scoreboard.KnobTurn) ([]protocol.Knob, error) {
+// ChangeSettings turns settings for all nodes, all or none; here at once.
+func (k *knobs) ChangeSettings(ctx context.Context, turns []scoreboard.SettingChange) ([]protocol.Setting, error) {
 	for _, t := range turns {
 		if err := k.turnable(ctx, t); err != nil {
 			return nil, err
@@ -212,12 +212,12 @@ func (k *knobs) SetKnobs(ctx context.Context, turns []scoreboard.KnobTurn) ([]pr
 	if err != nil {
 		return nil, err
 	}
-	stored, err := k.server.store.SetKnobs(ctx, turns, func(stored []scoreboard.StoredKnob) error {
+	stored, err := k.server.store.ChangeSettings(ctx, turns, func(stored []scoreboard.StoredSetting) error {
 		c, err := k.deployed.With(stored)
 		if err == nil && c.AuthJWKSURL != k.current.Load().AuthJWKSURL && (c.AuthJWKSURL == "" || k.server.keySet == nil) {
 			err = errors.New("knob auth.jwks_url can be changed, but not turned on or off, while the daemon runs")
 		}
-		if err == nil && slices.ContainsFunc(turns, func(t scoreboard.KnobTurn) bool { return t.Name == "transport" && t.Value != nil }) {
+		if err == nil && slices.ContainsFunc(turns, func(t scoreboard.SettingChange) bool { return t.Name == "transport" && t.Value != nil }) {
 			err = followed(carriers, c.Transport)
 		}
 		if err != nil {
@@ -232,16 +232,16 @@ func (k *knobs) SetKnobs(ctx context.Context, turns []scoreboard.KnobTurn) ([]pr
 		return nil, fmt.Errorf("apply what is stored: %w", err)
 	}
 	values := k.current.Load().Values()
-	out := make([]protocol.Knob, len(turns))
+	out := make([]protocol.Setting, len(turns))
 	for i, t := range turns {
-		out[i] = knobJSON(values[slices.IndexFunc(values, func(v config.Value) bool { return v.Name == t.Name })], stored)
+		out[i] = settingJSON(values[slices.IndexFunc(values, func(v config.Value) bool { return v.Name == t.Name })], stored)
 	}
 	return out, nil
 }
 
-// turnable refuses what is wrong about one knob alone. A key set that cannot be
+// turnable refuses what is wrong about one setting alone. A key set that cannot be
 // read is: with it in force nobody could take it back.
-func (k *knobs) turnable(ctx context.Context, t scoreboard.KnobTurn) error {
+func (k *knobs) turnable(ctx context.Context, t scoreboard.SettingChange) error {
 	if !slices.ContainsFunc(k.deployed.Values(), func(v config.Value) bool { return v.Name == t.Name }) {
 		return scoreboard.Errorf(scoreboard.CodeNotFound, "there is no knob %.100s", t.Name)
 	}
@@ -281,7 +281,7 @@ func InForce(ctx context.Context, c *config.Config) (*config.Config, error) {
 		return nil, err
 	}
 	defer s.Close()
-	stored, err := s.StoredKnobs(ctx)
+	stored, err := s.StoredSettings(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -2,9 +2,9 @@ package protocol
 
 import "time"
 
-// Knob is one knob as it is in force on the node that answers; secrets are
+// Setting is one setting as it is in force on the node that answers; secrets are
 // masked. Live ones can be turned while the daemon runs.
-type Knob struct {
+type Setting struct {
 	Name      string     `json:"name"`
 	Value     string     `json:"value"`
 	Source    string     `json:"source"` // flag, environment, file, default or store
@@ -15,31 +15,31 @@ type Knob struct {
 	ChangedBy string     `json:"changed_by,omitempty"`
 }
 
-// Knobs answers GET /v1/admin/knobs, and PUT with those that were turned.
-type Knobs struct {
-	Knobs []Knob `json:"knobs"`
+// Settings answers GET /v1/admin/settings, and PUT with those that were turned.
+type Settings struct {
+	Settings []Setting `json:"knobs"`
 }
 
-// KnobRequest is the body of PUT /v1/admin/knobs/{name}: a value, or back to
+// SettingRequest is the body of PUT /v1/admin/settings/{name}: a value, or back to
 // what was deployed.
-type KnobRequest struct {
+type SettingRequest struct {
 	Value  *string `json:"value,omitempty"`
 	Reset  bool    `json:"reset,omitempty"`
 	Reason string  `json:"reason,omitempty"`
 }
 
-// MaxKnobs is how many are turned at once.
-const MaxKnobs = 50
+// MaxSettings is how many are turned at once.
+const MaxSettings = 50
 
-// KnobsRequest is the body of PUT /v1/admin/knobs: knobs that are turned
+// SettingsRequest is the body of PUT /v1/admin/settings: settings that are turned
 // together, all or none.
-type KnobsRequest struct {
-	Knobs  []KnobTurn `json:"knobs"`
-	Reason string     `json:"reason,omitempty"`
+type SettingsRequest struct {
+	Settings []SettingChange `json:"knobs"`
+	Reason   string          `json:"reason,omitempty"`
 }
 
-// KnobTurn is a value for a knob, or back to what was deployed.
-type KnobTurn struct {
+// SettingChange is a value for a setting, or back to what was deployed.
+type SettingChange struct {
 	Name  string  `json:"name"`
 	Value *string `json:"value,omitempty"`
 	Reset bool    `json:"reset,omitempty"`

@@ -9,38 +9,38 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-const knobColumns = `name, value, version, changed_at, changed_by`
+const settingColumns = `name, value, version, changed_at, changed_by`
 
-func scanKnob(row pgx.CollectableRow) (k scoreboard.StoredKnob, err error) {
+func scanSetting(row pgx.CollectableRow) (k scoreboard.StoredSetting, err error) {
 	err = row.Scan(&k.Name, &k.Value, &k.Version, &k.ChangedAt, &k.ChangedBy)
 	k.ChangedAt = k.ChangedAt.UTC()
 	return k, err
 }
 
-// StoredKnobs returns what operators have turned.
-func (s *Store) StoredKnobs(ctx context.Context) ([]scoreboard.StoredKnob, error) {
-	rows, err := s.pool.Query(ctx, `select `+knobColumns+` from knobs order by name`)
+// StoredSettings returns what operators have turned.
+func (s *Store) StoredSettings(ctx context.Context) ([]scoreboard.StoredSetting, error) {
+	rows, err := s.pool.Query(ctx, `select `+settingColumns+` from knobs order by name`)
 	if err != nil {
 		return nil, translate(fmt.Errorf("read the knobs: %w", err))
 	}
-	knobs, err := pgx.CollectRows(rows, scanKnob)
+	knobs, err := pgx.CollectRows(rows, scanSetting)
 	if err != nil {
 		return nil, translate(fmt.Errorf("read the knobs: %w", err))
 	}
 	return knobs, nil
 }
 
-// SetKnobs turns knobs, all or none. check sees all that would be in force
+// ChangeSettings turns settings, all or none. check sees all that would be in force
 // then, and what it refuses is not stored: they are turned one after the other,
 // so that two which fit alone cannot meet. One that is so already stays as it
 // is, and the trail hears nothing of it.
-func (s *Store) SetKnobs(ctx context.Context, turns []scoreboard.KnobTurn, check func([]scoreboard.StoredKnob) error) ([]scoreboard.StoredKnob, error) {
-	var knobs []scoreboard.StoredKnob
+func (s *Store) ChangeSettings(ctx context.Context, turns []scoreboard.SettingChange, check func([]scoreboard.StoredSetting) error) ([]scoreboard.StoredSetting, error) {
+	var knobs []scoreboard.StoredSetting
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtextextended('knobs', 0))`); err != nil {
 			return err
 		}
-		var turned []scoreboard.KnobTurn
+		var turned []scoreboard.SettingChange
 		for _, t := range turns {
 			done, err := tx.Exec(ctx, `insert into knobs (name, value, changed_by) select $1, $2, $3
 where $2::text is distinct from (select value from knobs where name = $1)
@@ -53,11 +53,11 @@ on conflict (name) do update set value = excluded.value, version = excluded.vers
 				turned = append(turned, t)
 			}
 		}
-		rows, err := tx.Query(ctx, `select `+knobColumns+` from knobs order by name`)
+		rows, err := tx.Query(ctx, `select `+settingColumns+` from knobs order by name`)
 		if err != nil {
 			return err
 		}
-		if knobs, err = pgx.CollectRows(rows, scanKnob); err != nil {
+		if knobs, err = pgx.CollectRows(rows, scanSetting); err != nil {
 			return err
 		}
 		if err := check(knobs); err != nil {
