@@ -18,10 +18,11 @@ type Error struct {
 	Op         string // what was being done, such as "submit an increment"
 	Status     int    // HTTP status, 0 without an answer
 	Code       scoreboard.Code
-	Message    string // the server's words
-	Field      string // the field of the request that is wrong, if one is
-	EventID    string // of the increment; sending it again counts once
-	RequestID  string // finds the request in the server's logs
+	Message    string            // the server's words
+	Field      string            // the field of the request that is wrong, if one is
+	Reason     scoreboard.Reason // which rule refused the request, where Code alone does not say
+	EventID    string            // of the increment; sending it again counts once
+	RequestID  string            // finds the request in the server's logs
 	RetryAfter time.Duration
 	WouldRank  int64 // of the score that a not_found was asked about
 	Attempts   int   // tries that were made
@@ -49,7 +50,7 @@ func (e *Error) Error() string {
 
 // Unwrap gives the cause and the domain's error.
 func (e *Error) Unwrap() []error {
-	domain := &scoreboard.Error{Code: e.Code, Message: e.Message, Field: e.Field, RetryAfter: e.RetryAfter}
+	domain := &scoreboard.Error{Code: e.Code, Message: e.Message, Field: e.Field, Reason: e.Reason, RetryAfter: e.RetryAfter}
 	if e.Err == nil {
 		return []error{domain}
 	}
@@ -77,7 +78,7 @@ func refusal(r *http.Response, body []byte, now time.Time) *Error {
 	var p protocol.Error
 	if json.Unmarshal(body, &p) == nil && p.ErrorCode != "" {
 		e.Code, e.Message, e.Field, e.EventID = scoreboard.Code(p.ErrorCode), p.Message, p.Field, p.EventID
-		e.WouldRank = p.WouldRank
+		e.Reason, e.WouldRank = scoreboard.Reason(p.Reason), p.WouldRank
 		if p.RequestID != "" {
 			e.RequestID = p.RequestID
 		}

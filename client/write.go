@@ -134,6 +134,7 @@ func batchResult(r protocol.BatchResult, eventID string) Result {
 		return Result{Err: &Error{
 			Op: "submit an increment of a batch", Status: http.StatusOK, Attempts: 1,
 			Code: scoreboard.Code(r.Error.ErrorCode), Message: r.Error.Message, Field: r.Error.Field,
+			Reason: scoreboard.Reason(r.Error.Reason),
 			EventID: eventID, RequestID: r.Error.RequestID,
 		}}
 	case r.Receipt != nil:

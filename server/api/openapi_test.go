@@ -21,7 +21,7 @@ var update = flag.Bool("update", false, "rewrite openapi.json")
 
 // The document in the binary is what the table of operations, the types and
 // their comments make today.
-func TestOpenAPIIsOfToday(t *testing.T) {
+func TestOpenAPIUpToDate(t *testing.T) {
 	t.Parallel()
 	want := makeDocument(t)
 	if *update {
@@ -31,7 +31,7 @@ func TestOpenAPIIsOfToday(t *testing.T) {
 		return
 	}
 	if !bytes.Equal(openAPI, want) {
-		t.Error("openapi.json is not of today's routes and types (go test ./server/api -run OpenAPI -update rewrites it)")
+		t.Error("openapi.json does not match the routes and types (go test ./server/api -run OpenAPI -update rewrites it)")
 	}
 }
 

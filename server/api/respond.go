@@ -65,7 +65,7 @@ func (a *API) public(c *gin.Context, err error) protocol.Error {
 		a.tell(c, e.Code, err)
 	}
 	return protocol.Error{
-		ErrorCode: string(e.Code), Message: e.Message, Field: e.Field,
+		ErrorCode: string(e.Code), Message: e.Message, Field: e.Field, Reason: string(e.Reason),
 		EventID: c.GetString(keyEventID), RequestID: c.GetString(keyRequestID),
 		WouldRank: e.WouldRank,
 	}

@@ -56,12 +56,25 @@ type EventStatus struct {
 	Message          string `json:"message,omitempty"`
 }
 
-// Error is the body of every refusal.
+// Error is the body of every error response. Clients branch on ErrorCode, Field
+// and Reason, never on Message, which is for people and may change.
+//
+// Reason narrows an error_code down. An absent reason means that the code says
+// all there is; clients must accept reasons that they do not know.
+//
+//	error_code          reason         which rule refused the request
+//	delta_out_of_range  delta_limits   the limits of every increment (settings)
+//	delta_out_of_range  board_bounds   min_delta and max_delta of a board
+//	delta_out_of_range  action_rule    the rule of the action (setting ingest.actions)
+//	delta_out_of_range  action_bounds  the bounds that the action was started with
+//	delta_out_of_range  key_scope      max_delta of the signing key
+//	delta_out_of_range  (absent)       ±(2^53 − 1), the range of every delta
 type Error struct {
 	ErrorCode string `json:"error_code"`
 	Message   string `json:"message"`
 	EventID   string `json:"event_id,omitempty"`
 	Field     string `json:"field,omitempty"`
+	Reason    string `json:"reason,omitempty"`
 	RequestID string `json:"request_id"`
 	// WouldRank is the rank that the score asked about would have, where the
 	// user is not on the board.

@@ -205,7 +205,7 @@ func (b *Board) CheckDelta(delta int64) error {
 	}
 	if delta < b.MinDelta || delta > b.MaxDelta {
 		return &Error{
-			Code: CodeDeltaOutOfRange, Field: "delta",
+			Code: CodeDeltaOutOfRange, Field: "delta", Reason: ReasonBoardBounds,
 			Message: fmt.Sprintf("delta is outside the bounds of the board, %d to %d", b.MinDelta, b.MaxDelta),
 		}
 	}

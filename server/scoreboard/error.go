@@ -34,6 +34,19 @@ const (
 	CodeInternal             Code = "internal"
 )
 
+// Reason narrows a Code down where a caller needs to know which of several rules
+// refused a request. It is sent as reason; package protocol lists the values.
+type Reason string
+
+// The reasons of a delta_out_of_range.
+const (
+	ReasonDeltaLimits  Reason = "delta_limits"  // the limits of every increment (settings ingest.*_delta)
+	ReasonBoardBounds  Reason = "board_bounds"  // the board's min_delta and max_delta
+	ReasonActionRule   Reason = "action_rule"   // the rule of the action (setting ingest.actions)
+	ReasonActionBounds Reason = "action_bounds" // the bounds that the action was started with
+	ReasonKeyScope     Reason = "key_scope"     // the max_delta of the signing key
+)
+
 // ErrUserLocked is in the chain of an outcome whose user another transaction
 // has locked for longer than a batch waits. The item is not written; it is to
 // be tried again later, apart from others, and before the user's next ones.
@@ -45,6 +58,7 @@ type Error struct {
 	Code       Code
 	Message    string
 	Field      string        // the offending field of the request, if there is one
+	Reason     Reason        // which rule refused the request, where Code alone does not say
 	RetryAfter time.Duration // set for rate_limited, overloaded and unavailable
 	WouldRank  int64         // of a score that was asked about, in a not_found
 	Err        error

@@ -42,7 +42,8 @@ func (s *KeyScope) Check(in *Increment) error {
 	}
 	if s.MaxDelta > 0 && (in.Delta > s.MaxDelta || in.Delta < -s.MaxDelta) {
 		return &Error{
-			Code: CodeDeltaOutOfRange, Field: "delta", Message: fmt.Sprintf("the key signs deltas of at most ±%d", s.MaxDelta),
+			Code: CodeDeltaOutOfRange, Field: "delta", Reason: ReasonKeyScope,
+			Message: fmt.Sprintf("the key signs deltas of at most ±%d", s.MaxDelta),
 		}
 	}
 	return nil

@@ -53,7 +53,10 @@ func (a *Action) Objection(in *Increment, at time.Time) *Error {
 	case at.Before(a.Issued.Add(a.Least)):
 		return &Error{Code: CodeRuleViolated, Field: "action_token", Message: "the action cannot be over yet"}
 	case in.Delta < a.MinDelta || in.Delta > a.MaxDelta:
-		return &Error{Code: CodeDeltaOutOfRange, Field: "delta", Message: fmt.Sprintf("delta is outside the bounds of the action, %d to %d", a.MinDelta, a.MaxDelta)}
+		return &Error{
+			Code: CodeDeltaOutOfRange, Field: "delta", Reason: ReasonActionBounds,
+			Message: fmt.Sprintf("delta is outside the bounds of the action, %d to %d", a.MinDelta, a.MaxDelta),
+		}
 	}
 	return nil
 }

@@ -163,7 +163,7 @@ func (r *Rule) Check(in *Increment, hash [16]byte, at time.Time, past []Done) er
 	switch {
 	case in.Delta < r.Least || in.Delta > r.Most:
 		return &Error{
-			Code: CodeDeltaOutOfRange, Field: "delta",
+			Code: CodeDeltaOutOfRange, Field: "delta", Reason: ReasonActionRule,
 			Message: fmt.Sprintf("action %s takes a delta from %d to %d", in.Action, r.Least, r.Most),
 		}
 	case r.Nobody:

@@ -14,7 +14,7 @@ type Trust struct {
 func (t *Trust) CheckDelta(delta int64) error {
 	if delta < t.LeastDelta || delta > t.MostDelta {
 		return &Error{
-			Code: CodeDeltaOutOfRange, Field: "delta",
+			Code: CodeDeltaOutOfRange, Field: "delta", Reason: ReasonDeltaLimits,
 			Message: fmt.Sprintf("delta must be from %d to %d", t.LeastDelta, t.MostDelta),
 		}
 	}
