@@ -15,7 +15,6 @@ import (
 	"github.com/scoreboard/scoreboard/loadgen/record"
 	"github.com/scoreboard/scoreboard/loadgen/report"
 	"github.com/scoreboard/scoreboard/server/protocol"
-	"github.com/scoreboard/scoreboard/testdata/scenarios"
 )
 
 // slow is the limit of these tests on freshness, in milliseconds.
@@ -24,7 +23,7 @@ const slow = 2500
 // accept holds a server to profile A, scaled down to a few seconds.
 func accept(t *testing.T, url string, rate int, lasts time.Duration, change func(*Options)) *Report {
 	t.Helper()
-	scenario, err := criteria.Read(scenarios.Files, "A")
+	scenario, err := criteria.Read(criteria.Profiles(), "A")
 	if err != nil {
 		t.Fatal(err)
 	}

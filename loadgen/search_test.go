@@ -9,7 +9,6 @@ import (
 	"github.com/scoreboard/scoreboard/client/clienttest"
 	"github.com/scoreboard/scoreboard/loadgen/criteria"
 	"github.com/scoreboard/scoreboard/loadgen/pace"
-	"github.com/scoreboard/scoreboard/testdata/scenarios"
 )
 
 func TestBisectionIsATable(t *testing.T) {
@@ -59,7 +58,7 @@ func TestFindMax(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	scenario, err := criteria.Read(scenarios.Files, "A")
+	scenario, err := criteria.Read(criteria.Profiles(), "A")
 	if err != nil {
 		t.Fatal(err)
 	}

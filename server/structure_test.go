@@ -18,7 +18,7 @@ var levels = map[string]int{
 	"server/moderation": 2, "server/geo": 2, "server/edge": 2,
 	"server/api": 3, "client": 3, "client/bulk": 4, "client/clienttest": 4, "server/devstack/process": 3,
 	"server": 4, "server/devstack": 4, "loadgen": 4, "tui": 4,
-	"loadgen/pace": 0, "loadgen/wire": 0, "deploy": 0, "deploy/sbom": 0, "loadgen/criteria": 0, "loadgen/record": 0, "loadgen/report": 1,
+	"loadgen/pace": 0, "loadgen/wire": 0, "deploy": 0, "deploy/sbom": 0, "internal/season": 0, "loadgen/criteria": 0, "loadgen/record": 0, "loadgen/report": 1,
 	"internal/backendtest": 5, "loadgen/realtimebench": 5, "loadgen/bench": 6, "internal/backendtest/with": 6, "server/geo/geotest": 2, "server/auth/authtest": 2, "server/edge/edgetest": 2, "server/store/storetest": 6,
 	"internal/suggest": 0, "cmd/sbctl": 7, "cmd/scoreboardd": 7,
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/scoreboard/scoreboard/loadgen/criteria"
 	"github.com/scoreboard/scoreboard/loadgen/pace"
 	"github.com/scoreboard/scoreboard/loadgen/record"
-	"github.com/scoreboard/scoreboard/testdata/scenarios"
 )
 
 func newAcceptCmd(p *program) *cobra.Command {
@@ -51,7 +50,7 @@ E (reads beside writes), and full (A, B and C at once, at A's load).`,
   sbctl accept --profile E --out out/accept-e
   sbctl accept --chaos --fault "kill -9 4711" --fault "redis-cli flushall" --rate 500 --duration 1m`),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			scenario, err := criteria.Read(scenarios.Files, profile)
+			scenario, err := criteria.Read(criteria.Profiles(), profile)
 			if err != nil {
 				return &usageError{err}
 			}
@@ -93,7 +92,7 @@ E (reads beside writes), and full (A, B and C at once, at A's load).`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&profile, "profile", "A", strings.Join(criteria.Names(scenarios.Files), ", "))
+	flags.StringVar(&profile, "profile", "A", strings.Join(criteria.Names(criteria.Profiles()), ", "))
 	flags.IntVar(&rate, "rate", 0, "increments a second (default the profile's)")
 	flags.DurationVar(&lasts, "duration", 0, "how long (default the profile's)")
 	flags.IntVar(&users, "users", 0, "how many users (default the profile's)")

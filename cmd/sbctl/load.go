@@ -14,7 +14,6 @@ import (
 	"github.com/scoreboard/scoreboard/loadgen/pace"
 	"github.com/scoreboard/scoreboard/loadgen/record"
 	"github.com/scoreboard/scoreboard/loadgen/report"
-	"github.com/scoreboard/scoreboard/testdata/scenarios"
 )
 
 func newLoadCmd(p *program) *cobra.Command {
@@ -160,7 +159,7 @@ func (p *program) findMax(ctx context.Context, o loadgen.Options) error {
 		return usagef("--find-max is for one generator")
 	}
 	var err error
-	if o.Scenario, err = criteria.Read(scenarios.Files, "A"); err != nil {
+	if o.Scenario, err = criteria.Read(criteria.Profiles(), "A"); err != nil {
 		return err
 	}
 	if err := o.Scenario.UnderLoad(); err != nil {

@@ -40,7 +40,7 @@ func TestTheSeason(t *testing.T) {
 		}
 	}
 	fresh := t.TempDir()
-	if said, err := exec.CommandContext(t.Context(), "go", "run", events, fresh).CombinedOutput(); err != nil {
+	if said, err := exec.CommandContext(t.Context(), "go", "run", "../../internal/season", fresh).CombinedOutput(); err != nil {
 		t.Fatalf("write it anew: %v\n%s", err, said)
 	}
 	for _, file := range []string{"season.ndjson", "first-day.csv"} {

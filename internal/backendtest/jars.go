@@ -3,6 +3,7 @@ package backendtest
 import (
 	"bytes"
 	"context"
+	_ "embed"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,13 +12,17 @@ import (
 
 	"github.com/scoreboard/scoreboard/server/devstack"
 	"github.com/scoreboard/scoreboard/server/devstack/process"
-	"github.com/scoreboard/scoreboard/testdata/kafka"
 )
 
 const (
-	kafkaVersion = "4.3.0" // as in testdata/kafka/pom.xml
+	kafkaVersion = "4.3.0" // as in pom.xml
 	jarPatience  = 5 * time.Minute
 )
+
+// kafkaPOM is the Maven project whose dependencies are an Apache Kafka broker.
+//
+//go:embed pom.xml
+var kafkaPOM []byte
 
 // kafkaJars returns the folder with the broker's jars in the user's cache,
 // fetching them by Maven when this user has none. A lock keeps two processes
@@ -50,7 +55,7 @@ func kafkaJars(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("make a folder to fetch the jars into: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(part) }()
-	if err := os.WriteFile(filepath.Join(part, "pom.xml"), kafka.POM, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(part, "pom.xml"), kafkaPOM, 0o600); err != nil {
 		return "", fmt.Errorf("write the list of jars: %w", err)
 	}
 	cmd := exec.CommandContext(ctx, mvn, "-q", "-B", "dependency:copy-dependencies",

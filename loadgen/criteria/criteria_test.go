@@ -5,8 +5,6 @@ import (
 	"testing"
 	"testing/fstest"
 	"time"
-
-	"github.com/scoreboard/scoreboard/testdata/scenarios"
 )
 
 func TestCriteriaAreATable(t *testing.T) {
@@ -75,13 +73,13 @@ func TestBadCriteriaAreRefused(t *testing.T) {
 
 func TestShippedScenariosAreValid(t *testing.T) {
 	t.Parallel()
-	names := Names(scenarios.Files)
+	names := Names(Profiles())
 	if strings.Join(names, " ") != "A B C E full" {
 		t.Errorf("got %v", names)
 	}
 	all := map[string]*Scenario{}
 	for _, name := range names {
-		s, err := Read(scenarios.Files, name)
+		s, err := Read(Profiles(), name)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,8 +4,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/scoreboard/scoreboard/testdata/scenarios"
 )
 
 func lines(s *Scenario) []string {
@@ -29,7 +27,7 @@ func TestTheProfilesAskWhatTheSpecificationsDo(t *testing.T) {
 		"C": "freshness.client.max < 1000ms; doubled == 0; replays.rejected == 100%",
 		"E": "increments.rate >= 600; reads.rate >= 5000; reads.p95 < 10ms; doubled == 0; top.correct == 100%",
 	} {
-		s, err := Read(scenarios.Files, name)
+		s, err := Read(Profiles(), name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,7 +58,7 @@ func TestSubsetsAskForWhatTheyAreAbout(t *testing.T) {
 		"correctness": {(*Scenario).Correctness, "faults.done == 100%; lost == 0; doubled == 0; unresolved == 0; top.correct == 100%", "api.p95 <= 200ms; errors < 1%"},
 		"under load":  {(*Scenario).UnderLoad, "drained <= 5000ms; lost == 0; api.p95 <= 200ms; behind <= 1%; errors < 1%", "increments.rate >= 10000; alerts.loaded == 100%"},
 	} {
-		s, err := Read(scenarios.Files, "A")
+		s, err := Read(Profiles(), "A")
 		if err != nil {
 			t.Fatal(err)
 		}

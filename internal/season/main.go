@@ -1,10 +1,9 @@
-// Command events writes the season that season.ndjson and first-day.csv hold:
-// ten thousand events of a game as its servers report them, with what such
-// reports have in life: repeats after time-outs, mistakes of whoever wrote the
-// reporter, and a crash in the middle of a line. It writes the same bytes
-// every time:
+// Command season writes testdata/events/season.ndjson and first-day.csv: ten
+// thousand events of a game as its servers would report them, including repeats
+// after time-outs, mistakes in the reports and a line cut off by a crash. Its
+// output is always the same:
 //
-//	go run ./testdata/events testdata/events
+//	go run ./internal/season testdata/events
 package main
 
 import (
@@ -23,7 +22,7 @@ import (
 // total is how many lines the season has.
 const total = 10_000
 
-// event is a line as it should be.
+// event is a valid line.
 type event struct {
 	User   string `json:"user_id"`
 	Delta  int64  `json:"delta"`
@@ -35,17 +34,17 @@ type event struct {
 var (
 	first  = []string{"ada", "grace", "linus", "miyu", "olu", "zoe", "iker", "noor", "sven", "tara", "kofi", "lena", "raj", "yara", "tomas", "wen", "bea", "dmitri", "ines", "juno"}
 	second = []string{"fox", "byte", "storm", "pixel", "wolf", "nova", "quill", "moss", "ember", "tide", "crow", "flint"}
-	// What a match brings to each of its players, and how often.
+	// What a player earns in a match, with the weight of each action.
 	actions = []struct {
-		name        string
-		least, most int64
-		weight      int
+		name     string
+		min, max int64
+		weight   int
 	}{{"kill", 1, 3, 60}, {"assist", 1, 1, 25}, {"capture", 5, 10, 10}, {"win", 25, 25, 4}, {"quest", 50, 250, 1}}
 )
 
 func main() {
 	if len(os.Args) != 2 {
-		log.Fatal("usage: go run ./testdata/events FOLDER")
+		log.Fatal("usage: season FOLDER")
 	}
 	if err := write(os.Args[1]); err != nil {
 		log.Fatal(err)
@@ -74,7 +73,7 @@ func write(folder string) error {
 	return file.Close()
 }
 
-// season returns its lines, and the events that are in order.
+// season returns the lines of the season and its valid events.
 func season(r *rand.Rand) (lines []string, events []event) {
 	players := make([]string, 400)
 	for i := range players {
@@ -83,7 +82,7 @@ func season(r *rand.Rand) (lines []string, events []event) {
 	match := 0
 	for len(lines) < total {
 		match++
-		// A few play all the time, most now and then.
+		// A few players take part in most matches.
 		squad := make([]string, 2+r.IntN(8))
 		for i := range squad {
 			squad[i] = players[int(math.Pow(r.Float64(), 2.5)*float64(len(players)))]
@@ -93,9 +92,9 @@ func season(r *rand.Rand) (lines []string, events []event) {
 			events = append(events, e)
 			lines = append(lines, line(e))
 			switch p := r.Float64(); {
-			case p < 0.03: // the reporter heard no answer and says it again
+			case p < 0.03: // the reporter timed out and retries
 				lines = append(lines, line(e))
-			case p < 0.04: // a whole queue is sent again after a restart
+			case p < 0.04: // a reporter restarts and resends its queue
 				for _, again := range events[max(0, len(events)-3):] {
 					lines = append(lines, line(again))
 				}
@@ -112,7 +111,7 @@ func play(r *rand.Rand, squad []string, match, n int) event {
 	roll := r.IntN(100)
 	for _, a := range actions {
 		if roll -= a.weight; roll < 0 {
-			e.Action, e.Delta = a.name, a.least+r.Int64N(a.most-a.least+1)
+			e.Action, e.Delta = a.name, a.min+r.Int64N(a.max-a.min+1)
 			break
 		}
 	}
@@ -130,8 +129,8 @@ func line(e event) string {
 	return string(b)
 }
 
-// mistake is a line that must be refused, close to one that is right. Its event
-// id is its own, but where the mistake is to use another's.
+// mistake returns a line that the server must reject, made from a valid one. It
+// has an event id of its own, unless the mistake is to reuse one.
 func mistake(r *rand.Rand, e event) string {
 	own := e
 	own.Event += "x"
@@ -139,7 +138,7 @@ func mistake(r *rand.Rand, e event) string {
 	switch r.IntN(10) {
 	case 0:
 		e.Delta += 100
-		return line(e) // the id belongs to another increment
+		return line(e) // the event id of another increment
 	case 1:
 		return strings.Replace(text, `"delta":`+strconv.FormatInt(e.Delta, 10), `"delta":"`+strconv.FormatInt(e.Delta, 10)+`"`, 1)
 	case 2:
@@ -157,7 +156,7 @@ func mistake(r *rand.Rand, e event) string {
 	case 8:
 		own.User = ""
 	default:
-		return text[:len(text)/2] // the reporter died here
+		return text[:len(text)/2] // the reporter crashed here
 	}
 	return line(own)
 }
