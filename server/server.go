@@ -20,6 +20,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/edge"
 	"github.com/scoreboard/scoreboard/server/ingest"
 	"github.com/scoreboard/scoreboard/server/leaderboard"
+	"github.com/scoreboard/scoreboard/server/limit"
 	"github.com/scoreboard/scoreboard/server/outbox"
 	"github.com/scoreboard/scoreboard/server/profile"
 	"github.com/scoreboard/scoreboard/server/projection"
@@ -48,7 +49,7 @@ type Server struct {
 	tokens   *auth.Tokens
 	keySet   *auth.KeySet // nil for a development issuer
 	knobs    *knobs
-	limits   limits
+	limits   *limit.Set
 	api      *api.API
 	ingest   *ingest.Ingest
 	relay    *outbox.Relay
@@ -211,8 +212,8 @@ func (s *Server) makeAPI(catalog *store.Catalog, reads *leaderboard.Leaderboard,
 	}
 	o := api.Options{
 		Tokens: s.tokens, Peers: c.TLSClientNames, Catalog: catalog, Policy: policyOf(c),
-		Limits: s.makeLimits(c), DevIssuer: c.AuthDevIssuer, Origins: c.RealtimeOrigins, Log: s.log, Now: time.Now,
-		CursorKey: cursorKey(c),
+		Limits: s.makeLimits(), DevIssuer: c.AuthDevIssuer, Origins: c.RealtimeOrigins, Log: s.log, Now: time.Now,
+		CursorKey: auth.CursorKey(c.AuthMasterKey, c.AuthJWTSecret),
 	}
 	if c.Has(config.RoleAPI) || c.Has(config.RoleRead) {
 		o.Reads, o.Ledger = reads, s.store
@@ -248,6 +249,27 @@ func (s *Server) makeAPI(catalog *store.Catalog, reads *leaderboard.Leaderboard,
 	s.api = api.New(o)
 	s.register(s.api.Collectors()...)
 	return nil
+}
+
+// makeLimits makes the limits of the API at their configured rates.
+func (s *Server) makeLimits() api.Limits {
+	limiter := limit.New(s.redis, time.Now)
+	s.register(limiter.Collectors()...)
+	l := limit.NewSet(limiter, ratesOf(s.config))
+	s.limits = l
+	rate := func(p limit.Pair) api.Rate { return api.Rate{Users: p.Users, Servers: p.Servers} }
+	return api.Limits{
+		Updates: rate(l.Updates), Actions: rate(l.Actions), Top: rate(l.Top), Rank: rate(l.Rank), Tickets: rate(l.Tickets),
+		Key:       func(perMinute int) api.Limit { return l.Key(perMinute) },
+		Anonymous: l.Anonymous, Address: l.Address, AuthFailures: l.AuthFailures,
+	}
+}
+
+func ratesOf(c *config.Config) limit.Rates {
+	return limit.Rates{
+		Updates: c.LimitUpdatesPerMinute, Top: c.LimitTopPerMinute, Rank: c.LimitRankPerMinute, Tickets: c.LimitTicketsPerMinute,
+		Anonymous: c.LimitAnonymousPerMinute, Address: c.LimitAddressPerMinute, AuthFailures: c.LimitAuthFailuresPerMinute,
+	}
 }
 
 func (s *Server) register(c ...prometheus.Collector) { s.registry.MustRegister(c...) }

@@ -161,7 +161,7 @@ func (s *Server) useKeys(ctx context.Context, c *config.Config) error {
 // turn has every station follow a configuration.
 func (s *Server) turn(c *config.Config) {
 	s.tokens.Configure(auth.Policy{Issuer: c.AuthIssuer, Audience: c.AuthAudience, MaxLife: c.AuthMaxLife})
-	s.limits.set(c)
+	s.limits.Configure(ratesOf(c))
 	s.api.Configure(policyOf(c))
 	if s.relay != nil {
 		s.relay.Configure(c.OutboxBatch, c.OutboxPoll, c.OutboxPause)

@@ -1,0 +1,19 @@
+package auth
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+)
+
+// CursorKey derives the key that signs page cursors from the master key, else
+// from the development secret: all nodes that serve the same readers share one
+// of them, so a cursor is valid on each.
+func CursorKey(masterKey, jwtSecret string) []byte {
+	secret := masterKey
+	if secret == "" {
+		secret = jwtSecret
+	}
+	mac := hmac.New(sha256.New, []byte(secret))
+	mac.Write([]byte("cursors of pages"))
+	return mac.Sum(nil)
+}

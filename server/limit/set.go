@@ -1,0 +1,122 @@
+package limit
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A user may make updateBurst updates at once. A server acts for all users, so
+// its limit is that of all of them.
+const (
+	updateBurst      = 10
+	serversPerMinute = 600_000
+)
+
+// Rates are the configured limits, in requests a minute; 0 disables one.
+type Rates struct {
+	Updates, Top, Rank, Tickets      int // by user
+	Anonymous, Address, AuthFailures int // by client address
+}
+
+// Set holds every limit of the API. Configure changes their rates while requests
+// are served.
+type Set struct {
+	limiter *Limiter
+
+	Updates, Actions, Top, Rank, Tickets Pair
+	Anonymous, Address, AuthFailures     *Adjustable
+
+	mu      sync.Mutex
+	perRate map[int]*Bucket // of signing keys
+}
+
+// Pair limits users, and servers by the rate of all their users together.
+type Pair struct{ Users, Servers *Adjustable }
+
+// NewSet returns the limits at their configured rates.
+func NewSet(l *Limiter, r Rates) *Set {
+	pair := func(name string) Pair {
+		return Pair{Users: &Adjustable{name: name}, Servers: &Adjustable{name: name + "_of_servers"}}
+	}
+	s := &Set{
+		limiter: l, Updates: pair("updates"), Actions: pair("actions"), Top: pair("top"), Rank: pair("rank"),
+		Tickets: pair("tickets"), Anonymous: &Adjustable{name: "anonymous"}, Address: &Adjustable{name: "address"},
+		AuthFailures: &Adjustable{name: "auth_failures"}, perRate: make(map[int]*Bucket),
+	}
+	s.Configure(r)
+	return s
+}
+
+// Configure puts rates into force. It must not be called concurrently.
+func (s *Set) Configure(r Rates) {
+	// The burst covers at least one second of the rate.
+	burst := min(max(updateBurst, r.Updates/60), r.Updates)
+	s.Updates.set(s.limiter, r.Updates, burst)
+	s.Actions.set(s.limiter, r.Updates, burst)
+	s.Top.set(s.limiter, r.Top, r.Top)
+	s.Rank.set(s.limiter, r.Rank, r.Rank)
+	s.Tickets.set(s.limiter, r.Tickets, r.Tickets)
+	s.Anonymous.set(s.limiter, r.Anonymous, r.Anonymous)
+	s.Address.set(s.limiter, r.Address, r.Address)
+	s.AuthFailures.set(s.limiter, r.AuthFailures, r.AuthFailures)
+}
+
+func (p Pair) set(l *Limiter, perMinute, burst int) {
+	p.Users.set(l, perMinute, burst)
+	if perMinute > 0 {
+		perMinute = max(serversPerMinute, perMinute)
+	}
+	p.Servers.set(l, perMinute, perMinute/60)
+}
+
+// Key returns the limit of signing keys with a rate of their own. Keys with the
+// same rate share the limit's name, not its tokens.
+func (s *Set) Key(perMinute int) *Bucket {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := s.perRate[perMinute]
+	if b == nil {
+		b = s.limiter.Bucket("keys_"+strconv.Itoa(perMinute), perMinute, perMinute)
+		s.perRate[perMinute] = b
+	}
+	return b
+}
+
+// Adjustable is a limit whose rate can change. The counts that Redis holds for
+// its keys survive the change.
+type Adjustable struct {
+	name      string
+	perMinute int
+	bucket    atomic.Pointer[Bucket] // nil: disabled
+}
+
+func (a *Adjustable) set(l *Limiter, perMinute, burst int) {
+	if perMinute == a.perMinute {
+		return
+	}
+	a.perMinute = perMinute
+	if perMinute == 0 {
+		a.bucket.Store(nil)
+		return
+	}
+	a.bucket.Store(l.Bucket(a.name, perMinute, burst))
+}
+
+// Take takes a token of key and returns 0, or how long to wait for one.
+func (a *Adjustable) Take(ctx context.Context, key string) time.Duration {
+	if b := a.bucket.Load(); b != nil {
+		return b.Take(ctx, key)
+	}
+	return 0
+}
+
+// Wait returns how long key stays over the limit, without taking a token.
+func (a *Adjustable) Wait(key string) time.Duration {
+	if b := a.bucket.Load(); b != nil {
+		return b.Wait(key)
+	}
+	return 0
+}
