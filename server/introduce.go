@@ -12,6 +12,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/api"
 	"github.com/scoreboard/scoreboard/server/broker"
 	"github.com/scoreboard/scoreboard/server/leaderboard"
+	"github.com/scoreboard/scoreboard/server/profile"
 	"github.com/scoreboard/scoreboard/server/projection"
 	"github.com/scoreboard/scoreboard/server/realtime"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -117,4 +118,13 @@ func joinOf(v api.Viewer) realtime.Join {
 		j.LastEpoch, j.LastVersion = e, n
 	}
 	return j
+}
+
+// named puts the names that are known here beside the rows of a notice.
+func named(book *profile.Book) func(scoreboard.Notice) {
+	return func(n scoreboard.Notice) {
+		if n.Top != nil {
+			book.ShowKnown(n.Top.Entries)
+		}
+	}
 }

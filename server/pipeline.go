@@ -5,11 +5,16 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/scoreboard/scoreboard/server/admin"
 	"github.com/scoreboard/scoreboard/server/broker"
 	"github.com/scoreboard/scoreboard/server/config"
 	"github.com/scoreboard/scoreboard/server/outbox"
 	"github.com/scoreboard/scoreboard/server/projection"
+	"github.com/scoreboard/scoreboard/server/ranking"
+	"github.com/scoreboard/scoreboard/server/repair"
+	"github.com/scoreboard/scoreboard/server/rollover"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store"
 )
 
 // needsKafka says whether a role of this process cannot do without Kafka. With
@@ -99,4 +104,52 @@ func (s *Server) makeRelay() {
 	}, s.store, s.ways, s.log)
 	s.register(s.relay.Collectors()...)
 	s.add("relay", s.relay)
+}
+
+// makeJobs makes the jobs that operators start.
+func (s *Server) makeJobs(catalog *store.Catalog) admin.Jobs {
+	c := s.config
+	j := admin.Jobs{
+		Catalog: catalog, Store: s.store, Ranking: s.ranking,
+		Logs: map[string]admin.EventLog{c.StreamsName: {Log: s.makeStreams().Log(), Gaps: true}},
+	}
+	topics := map[string]string{config.TransportStreams: c.StreamsName}
+	if s.kafka != nil {
+		topics[config.TransportKafka] = c.KafkaTopic
+		for _, topic := range []string{c.KafkaTopic, c.KafkaDeadTopic} {
+			j.Logs[topic] = admin.EventLog{Log: s.kafka.Log(topic)}
+		}
+	}
+	j.Topic = func() string { return topics[s.knobs.current.Load().Transport] }
+	return j
+}
+
+// makePass makes the full comparison of all rankings with the store.
+func (s *Server) makePass(catalog *store.Catalog) {
+	c := s.config
+	if c.ReconcileEvery == 0 {
+		return
+	}
+	check := repair.Check{Ledger: s.store, Ranking: s.ranking, Mend: c.ReconcileRepair, Progress: func(*repair.Verified) {}}
+	pass := repair.NewPass(c.ReconcileEvery, check, catalog, s.ranking, ranking.ErrCold, s.keeper.Halted, s.log)
+	s.register(pass.Collectors()...)
+	s.add("full pass", pass)
+}
+
+
+// makeRollover makes the component that ends periods, and runs it in processes
+// with the role maintenance. Ends are announced over Kafka, else over a Redis
+// stream.
+func (s *Server) makeRollover(catalog *store.Catalog) {
+	c := s.config
+	var way broker.Way = broker.NewStreams(broker.StreamsOptions{Name: c.KafkaSeasonsTopic, Shards: 1, Length: int64(c.StreamsLength)}, s.redis)
+	if s.kafka != nil {
+		s.seasons = s.kafka.Producer(c.KafkaSeasonsTopic)
+		way = s.seasons
+	}
+	s.rollover = rollover.New(processName(), s.store, catalog, broker.NewSeasons(way), s.log)
+	if c.Has(config.RoleUpkeep) {
+		s.add("rollover", s.rollover)
+		s.register(s.rollover.Collectors()...)
+	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/scoreboard/scoreboard/server/admin"
 	"github.com/scoreboard/scoreboard/server/api"
 	"github.com/scoreboard/scoreboard/server/archive"
 	"github.com/scoreboard/scoreboard/server/auth"
@@ -104,7 +105,7 @@ func New(ctx context.Context, c *config.Config, log *slog.Logger) (*Server, erro
 		upkeep := outbox.NewUpkeep(s.store, log)
 		s.add("outbox upkeep", upkeep)
 		s.register(upkeep.Collectors()...)
-		s.add("sweeper", sweeper{s.store, s.log})
+		s.add("sweeper", admin.TokenSweeper{Store: s.store, Log: s.log})
 		if c.LedgerArchive != "" {
 			place, err := archive.OpenPlace(c.LedgerArchive)
 			if err != nil {
@@ -217,7 +218,7 @@ func (s *Server) makeAPI(catalog *store.Catalog, reads *leaderboard.Leaderboard,
 	}
 	if c.Has(config.RoleAPI) || c.Has(config.RoleRead) {
 		o.Reads, o.Ledger = reads, s.store
-		o.Boards = boards{s.store, catalog, s.keeper, s.rollover, s.log}
+		o.Boards = admin.Boards{Store: s.store, Catalog: catalog, Rebuilder: s.keeper, Rollover: s.rollover, Log: s.log}
 	}
 	if c.Has(config.RoleGateway) {
 		o.Live, o.Tickets = live{s.hub}, auth.NewTickets(s.redis, time.Now)
@@ -227,7 +228,7 @@ func (s *Server) makeAPI(catalog *store.Catalog, reads *leaderboard.Leaderboard,
 			return err
 		}
 		o.Keyring, o.Keys = s.keyring, s.store
-		o.Profiles = profiles{s.store, s.book}
+		o.Profiles = admin.Profiles{Store: s.store, Cache: s.book}
 		if err := s.makeProofs(&o); err != nil {
 			return err
 		}
@@ -237,7 +238,7 @@ func (s *Server) makeAPI(catalog *store.Catalog, reads *leaderboard.Leaderboard,
 			Pulse: newPulse(s.registry, c.Roles),
 		}
 		if s.archive != nil {
-			o.Operate.Archive = archiver{s.archive}
+			o.Operate.Archive = admin.Archive{Archiver: s.archive}
 		}
 	}
 	if err := s.makeTrust(&o); err != nil {

@@ -3,6 +3,7 @@ package server
 import (
 	"time"
 
+	"github.com/scoreboard/scoreboard/server/admin"
 	"github.com/scoreboard/scoreboard/server/api"
 	"github.com/scoreboard/scoreboard/server/config"
 	"github.com/scoreboard/scoreboard/server/geo"
@@ -17,7 +18,7 @@ func (s *Server) makeTrust(o *api.Options) error {
 	s.register(s.store.Collectors()...)
 	if s.config.Has(config.RoleAPI) {
 		o.Trail, o.Settings, o.Flags = s.store, s.knobs, s.store
-		o.Moderation = moderator{s.store, s.ranking, s.config.ReadsUserCache}
+		o.Moderation = admin.Moderation{Store: s.store, Ranking: s.ranking, CacheTTL: s.config.ReadsUserCache}
 	}
 	if s.config.Has(config.RoleUpkeep) {
 		worker := moderation.NewWorker(s.store, s.store, s.ranking, ranking.ErrCold,

@@ -1,0 +1,100 @@
+package admin
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/scoreboard/scoreboard/server/repair"
+	"github.com/scoreboard/scoreboard/server/rollover"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store"
+)
+
+// Boards changes boards. When a call returns, this node knows the change and the
+// board is ranked.
+type Boards struct {
+	*store.Store
+	Catalog   *store.Catalog
+	Rebuilder *repair.Keeper
+	Rollover  *rollover.Rollover
+	Log       *slog.Logger
+}
+
+// CreateBoard implements api.Boards.
+func (b Boards) CreateBoard(
+	ctx context.Context, board *scoreboard.Board, season *scoreboard.Span, why *scoreboard.AuditEntry,
+) (*scoreboard.Board, error) {
+	return b.changed(ctx)(b.Store.CreateBoard(ctx, board, season, why))
+}
+
+// FreezeBoard implements api.Boards.
+func (b Boards) FreezeBoard(
+	ctx context.Context, id scoreboard.BoardID, why *scoreboard.AuditEntry,
+) (*scoreboard.Board, error) {
+	return b.changed(ctx)(b.Store.FreezeBoard(ctx, id, why))
+}
+
+// UnfreezeBoard implements api.Boards.
+func (b Boards) UnfreezeBoard(
+	ctx context.Context, id scoreboard.BoardID, why *scoreboard.AuditEntry,
+) (*scoreboard.Board, error) {
+	return b.changed(ctx)(b.Store.UnfreezeBoard(ctx, id, why))
+}
+
+// RequireOf implements api.Boards.
+func (b Boards) RequireOf(
+	ctx context.Context, id scoreboard.BoardID, r *scoreboard.Requirements, why *scoreboard.AuditEntry,
+) (*scoreboard.Board, error) {
+	return b.changed(ctx)(b.Store.RequireOf(ctx, id, r, why))
+}
+
+// ArchiveBoard implements api.Boards.
+func (b Boards) ArchiveBoard(
+	ctx context.Context, id scoreboard.BoardID, why *scoreboard.AuditEntry,
+) (*scoreboard.Board, error) {
+	return b.changed(ctx)(b.Store.ArchiveBoard(ctx, id, why))
+}
+
+// Roll rolls over every period that has ended, of one board or of all.
+func (b Boards) Roll(
+	ctx context.Context, family scoreboard.BoardID, dry bool,
+) (made []scoreboard.BoardID, ended []scoreboard.Ending, err error) {
+	made, ended, err = b.Rollover.Roll(ctx, family, dry)
+	if err == nil && !dry {
+		b.refresh(ctx, family)
+	}
+	return made, ended, err
+}
+
+// BeginSeason implements api.Boards.
+func (b Boards) BeginSeason(
+	ctx context.Context, family scoreboard.BoardID, season scoreboard.Span, dry bool, why *scoreboard.AuditEntry,
+) (*scoreboard.BoardID, error) {
+	ended, err := b.Store.BeginSeason(ctx, family, season, dry, why)
+	if err == nil && !dry {
+		b.refresh(ctx, family)
+	}
+	return ended, err
+}
+
+// changed refreshes the board that a change in the store returned.
+func (b Boards) changed(ctx context.Context) func(*scoreboard.Board, error) (*scoreboard.Board, error) {
+	return func(board *scoreboard.Board, err error) (*scoreboard.Board, error) {
+		if err == nil {
+			b.refresh(ctx, board.Family)
+		}
+		return board, err
+	}
+}
+
+// refresh reads the catalog again and has the rankings of a family of boards, or
+// of all boards, follow it. The rebuilder retries what fails here.
+func (b Boards) refresh(ctx context.Context, family scoreboard.BoardID) {
+	err := b.Catalog.Refresh(ctx)
+	if err == nil {
+		err = b.Rebuilder.Settle(ctx, family)
+	}
+	if err != nil {
+		b.Log.Warn("rankings do not reflect the changed board yet", "board", family, "err", err)
+	}
+}

@@ -1,0 +1,80 @@
+package admin
+
+import (
+	"context"
+	"errors"
+
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/ranking"
+	"github.com/scoreboard/scoreboard/server/repair"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store"
+)
+
+// Jobs runs long operations on rankings: rebuild, verify and replay.
+type Jobs struct {
+	Catalog *store.Catalog
+	Store   *store.Store
+	Ranking *ranking.Ranking
+
+	Logs  map[string]EventLog // by topic
+	Topic func() string       // the default of Replay: the current transport's; empty if it keeps no log
+}
+
+// Boards implements api.Jobs.
+func (j Jobs) Boards(ctx context.Context) ([]scoreboard.Board, error) {
+	return repair.Ranked(ctx, j.Catalog)
+}
+
+// Rebuild implements api.Jobs.
+func (j Jobs) Rebuild(ctx context.Context, board *scoreboard.Board, progress func(users, total int64)) (protocol.Rebuilt, error) {
+	total, err := j.Store.CountScores(ctx, board.ID)
+	if err != nil {
+		return protocol.Rebuilt{}, err
+	}
+	done, err := repair.Rebuild(ctx, j.Store, j.Ranking, board, func(users int64) { progress(users, total) })
+	if err != nil {
+		return protocol.Rebuilt{}, err
+	}
+	return protocol.Rebuilt{Board: string(done.Board), Epoch: done.Epoch, Users: done.Users, TookMS: done.Took.Milliseconds()}, nil
+}
+
+// Halted implements api.Jobs.
+func (j Jobs) Halted(ctx context.Context) (string, error) {
+	turn, err := repair.Turned(ctx, j.Store, j.Ranking)
+	if err != nil || turn == nil {
+		return "", err
+	}
+	return turn.String(), nil
+}
+
+// Adopt implements api.Jobs.
+func (j Jobs) Adopt(ctx context.Context) error { return repair.Adopt(ctx, j.Store) }
+
+// Adopted implements api.Jobs.
+func (j Jobs) Adopted(ctx context.Context) error { return repair.Adopted(ctx, j.Store, j.Ranking) }
+
+// Verify implements api.Jobs.
+func (j Jobs) Verify(ctx context.Context, boards []scoreboard.Board, user scoreboard.UserID, ledger, mend bool, progress func(int64)) (*protocol.Verified, error) {
+	check := repair.Check{
+		Ledger: j.Store, Ranking: j.Ranking, User: user, Rows: ledger, Mend: mend,
+		Progress: func(v *repair.Verified) { progress(v.Users) },
+	}
+	v, err := check.Run(ctx, boards)
+	if errors.Is(err, ranking.ErrCold) {
+		return nil, &scoreboard.Error{Code: scoreboard.CodeUnavailable, Message: "a board is being rebuilt; verify it when the rebuild has finished", Err: err}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if user != "" && v.Users == 0 && v.Wrong == 0 {
+		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "user %s has no score on these boards", user)
+	}
+	out := &protocol.Verified{
+		Users: v.Users, Rows: v.Rows, Wrong: v.Wrong, Mended: v.Mended, TookMS: v.Took.Milliseconds(), Differences: []protocol.Difference{},
+	}
+	for _, d := range v.Differences {
+		out.Differences = append(out.Differences, protocol.Difference{Board: string(d.Board), UserID: string(d.User), Kind: d.Kind, Detail: d.Detail})
+	}
+	return out, nil
+}

@@ -1,0 +1,25 @@
+package admin
+
+import (
+	"context"
+
+	"github.com/scoreboard/scoreboard/server/profile"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store"
+)
+
+// Profiles changes profiles, and this node's cache of them.
+type Profiles struct {
+	Store *store.Store
+	Cache *profile.Book
+}
+
+// PutProfile implements api.Profiles.
+func (p Profiles) PutProfile(ctx context.Context, put *scoreboard.Profile, why *scoreboard.AuditEntry) error {
+	if err := p.Store.PutProfile(ctx, put, why); err != nil {
+		return err
+	}
+	kept := *put
+	p.Cache.Keep(&kept)
+	return nil
+}
