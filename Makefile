@@ -1,4 +1,4 @@
-# What one does with this project. `make help` lists it.
+# Common tasks. `make help` lists them.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -9,8 +9,8 @@ GOLANGCI   := $(TOOLS)/golangci-lint-v2.15.0
 GOVULN     := $(TOOLS)/govulncheck-v1.8.0
 WITH       := $(TOOLS)/with
 
-# Reports name the commit that was measured. In a checkout that belongs to
-# somebody else git, and so go build, refuses to say which it is.
+# Reports name the measured commit. In a checkout owned by another user, git
+# (and therefore go build) refuses to report it.
 ifeq ($(shell git rev-parse HEAD 2>/dev/null),)
 export GOFLAGS += -buildvcs=false
 else
@@ -26,16 +26,16 @@ build: ## build bin/scoreboardd and bin/sbctl
 	@mkdir -p bin
 	go build $(STAMP) -ldflags '-s -w' -o bin/ ./cmd/scoreboardd ./cmd/sbctl
 
-demo: build ## signed traffic on the development stack, and a live top 10; DEMO_SECONDS=10 ends it after 10 s
+demo: build ## play signed traffic on the development stack and show the live top 10; DEMO_SECONDS=10 ends it after 10 s
 	@deploy/demo.sh
 
-dev: build ## the development stack in the foreground, data in .dev
+dev: build ## run the development stack in the foreground, data in .dev
 	@exec bin/scoreboardd dev
 
-test: ## everything that proves it, on real backends; does its own set-up (at most 15 minutes)
+test: ## run every check on real backends, with its own set-up (at most 15 minutes)
 	@.ci/test
 
-proof: ## the long proofs too: many rows, minutes of faults, the stand-ins, fuzzing
+proof: ## run the long checks too: many rows, minutes of faults, stand-ins, fuzzing
 	@.ci/proof
 
 bench: build ## measure the way: start-up, idle cost, commit to Redis and to a frame
@@ -69,34 +69,34 @@ bench-most: build ## the highest rate that this machine holds for two minutes: s
 	go run ./loadgen/bench generator
 	go run ./loadgen/bench most
 
-docs: build ## the screens, the manual and the API's description, from the real program
+docs: build ## regenerate screens, command reference, man pages and OpenAPI from the program
 	@.ci/docs
 
 bench-kit: build ## measure sbctl: help, one submit, a file, size
 	@.ci/bench-kit
 
-dist: ## a release in dist/: static binaries for six systems, checksums, bills of materials
+dist: ## build a release in dist/: static binaries for six systems, checksums, bills of materials
 	@.ci/dist
 
-setup: ## install what the tests need (as root on Debian), name what is missing
+setup: ## install what the tests need (as root on Debian), report what is missing
 	@.ci/setup
 
-lint: $(GOLANGCI) ## static checks and formatting
+lint: $(GOLANGCI) ## run static checks and check formatting
 	$(GOLANGCI) run ./...
 
-vuln: $(GOVULN) ## known vulnerabilities in what we call
+vuln: $(GOVULN) ## check called code for known vulnerabilities
 	@.ci/vuln $(GOVULN)
 
 fmt: $(GOLANGCI) ## format the code
 	$(GOLANGCI) fmt ./...
 
-fuzz: ## every fuzz target, FUZZ_SECONDS (60) each
+fuzz: ## run every fuzz target, FUZZ_SECONDS (60) each
 	@.ci/fuzz
 
-clean: ## remove what was built; data in .dev and fetched servers stay
+clean: ## remove build output; .dev and downloaded servers stay
 	rm -rf bin dist out .cache
 
-# The tools carry their version in their name, so that a new pin builds anew.
+# Tools carry their version in their file name, so a new pin triggers a rebuild.
 $(GOLANGCI):
 	@.ci/tool $@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 
