@@ -28,7 +28,7 @@ type (
 // Settings lists all settings as they are in force on the node that answers.
 func (c *Client) Settings(ctx context.Context) ([]Setting, error) {
 	var k protocol.Settings
-	err := c.do(ctx, call{op: "list the knobs", method: http.MethodGet, path: "/v1/admin/knobs"}, &k)
+	err := c.do(ctx, call{op: "list the knobs", method: http.MethodGet, path: "/v1/admin/settings"}, &k)
 	return k.Settings, err
 }
 
@@ -36,7 +36,7 @@ func (c *Client) Settings(ctx context.Context) ([]Setting, error) {
 func (c *Client) ChangeSetting(ctx context.Context, name string, r SettingRequest) (Setting, error) {
 	var k Setting
 	err := c.do(ctx, call{
-		op: "turn a knob", method: http.MethodPut, path: "/v1/admin/knobs/" + url.PathEscape(name), sign: true,
+		op: "turn a knob", method: http.MethodPut, path: "/v1/admin/settings/" + url.PathEscape(name), sign: true,
 		body: func(time.Time) any { return r },
 	}, &k)
 	return k, err
@@ -50,7 +50,7 @@ func (c *Client) ChangeSettings(ctx context.Context, r SettingsRequest) ([]Setti
 		op = "turn a knob"
 	}
 	err := c.do(ctx, call{
-		op: op, method: http.MethodPut, path: "/v1/admin/knobs", sign: true,
+		op: op, method: http.MethodPut, path: "/v1/admin/settings", sign: true,
 		body: func(time.Time) any { return r },
 	}, &k)
 	return k.Settings, err

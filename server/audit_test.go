@@ -58,7 +58,7 @@ func TestNothingIsChangedWithoutItsEntry(t *testing.T) {
 		{"POST", "/v1/admin/dead-letters/1/requeue", "", "letter.requeue", "letter:1", false},
 		{"DELETE", "/v1/admin/dead-letters/2", "", "letter.drop", "letter:2", false},
 		{"PUT", "/v1/users/alice/profile", `{"display_name":"Al"}`, "user.profile", "user:alice", false},
-		{"PUT", "/v1/admin/knobs/reads.top_n", `{"value":"7","reason":"why"}`, "knob.set", "knob:reads.top_n", false},
+		{"PUT", "/v1/admin/settings/reads.top_n", `{"value":"7","reason":"why"}`, "setting.set", "setting:reads.top_n", false},
 		{"POST", "/v1/admin/users/alice/ban", `{"reason":"why"}`, "user.ban", "user:alice", false},
 		{"POST", "/v1/admin/rebuild", `{"board":"global"}`, "ranking.rebuild", "board:global", false},
 		{"POST", "/v1/admin/reconcile", `{"board":"global","repair":true}`, "ranking.reconcile", "board:global", true},

@@ -66,7 +66,7 @@ func (p *pulse) Pulse() (protocol.Status, error) {
 		case "scoreboard_reconcile_drift_total":
 			parity.Drifted = counter(f)
 		case "scoreboard_reconcile_mended_total":
-			parity.Mended = counter(f)
+			parity.Repaired = counter(f)
 		}
 	}
 	parity.Percent = 100

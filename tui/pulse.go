@@ -93,7 +93,7 @@ func signs(s *client.Status) (all []sign) {
 		add(lag > longLag, "lag %s", grouped(lag))
 	}
 	if p := s.Parity; p != nil && p.Checked > 0 {
-		add(p.Drifted > p.Mended, "parity %s %%", percent(p.Percent))
+		add(p.Drifted > p.Repaired, "parity %s %%", percent(p.Percent))
 	}
 	if len(s.Connections) > 0 {
 		var n int64

@@ -222,8 +222,8 @@ func (p *program) verified(done client.JobLine) error {
 		rows = fmt.Sprintf(" and %d ledger rows", v.Rows)
 	}
 	p.say("%d users%s in %v: %d differences, %d mended",
-		v.Users, rows, (time.Duration(v.TookMS) * time.Millisecond).Round(time.Millisecond), v.Wrong, v.Mended)
-	if err == nil && v.Wrong > v.Mended {
+		v.Users, rows, (time.Duration(v.TookMS) * time.Millisecond).Round(time.Millisecond), v.Wrong, v.Repaired)
+	if err == nil && v.Wrong > v.Repaired {
 		return errNo
 	}
 	return err

@@ -123,11 +123,11 @@ func TestWhatIsWrongInTheRankingIsFoundAndPutRight(t *testing.T) {
 		t.Fatalf("verify found %+v, %v; want alice and carol", done.Verified, err)
 	}
 	global := client.JobRequest{Board: "global"}
-	if done, err = root.Reconcile(ctx, global, quiet); err != nil || done.Verified.Wrong != 1 || done.Verified.Mended != 0 {
+	if done, err = root.Reconcile(ctx, global, quiet); err != nil || done.Verified.Wrong != 1 || done.Verified.Repaired != 0 {
 		t.Errorf("reconcile without repair: %+v, %v", done.Verified, err)
 	}
 	global.Repair = true
-	if done, err = root.Reconcile(ctx, global, quiet); err != nil || done.Verified.Wrong != 1 || done.Verified.Mended != 1 {
+	if done, err = root.Reconcile(ctx, global, quiet); err != nil || done.Verified.Wrong != 1 || done.Verified.Repaired != 1 {
 		t.Errorf("reconcile with repair: %+v, %v", done.Verified, err)
 	}
 	eventually(t, "alice to be back", topIs(root, shows("1 alice 10", "2 bob 9", "3 carol 8")))

@@ -71,7 +71,7 @@ func (j Jobs) Verify(ctx context.Context, boards []scoreboard.Board, user scoreb
 		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "user %s has no score on these boards", user)
 	}
 	out := &protocol.Verified{
-		Users: v.Users, Rows: v.Rows, Wrong: v.Wrong, Mended: v.Mended, TookMS: v.Took.Milliseconds(), Differences: []protocol.Difference{},
+		Users: v.Users, Rows: v.Rows, Wrong: v.Wrong, Repaired: v.Mended, TookMS: v.Took.Milliseconds(), Differences: []protocol.Difference{},
 	}
 	for _, d := range v.Differences {
 		out.Differences = append(out.Differences, protocol.Difference{Board: string(d.Board), UserID: string(d.User), Kind: d.Kind, Detail: d.Detail})

@@ -204,10 +204,12 @@ func (a *API) routes() []route {
 		t = append(t, a.moderationRoutes()...)
 	}
 	if a.Settings != nil {
-		t = append(t,
-			route{"GET", "/v1/admin/knobs", auth.ScopeAdmin, unlimited, a.listSettings},
-			route{"PUT", "/v1/admin/knobs", auth.ScopeAdmin, unlimited, a.changeSettings},
-			route{"PUT", "/v1/admin/knobs/:name", auth.ScopeAdmin, unlimited, a.changeSetting})
+		for _, path := range []string{settingsPath, settingsAlias} {
+			t = append(t,
+				route{"GET", path, auth.ScopeAdmin, unlimited, a.listSettings},
+				route{"PUT", path, auth.ScopeAdmin, unlimited, a.changeSettings},
+				route{"PUT", path + "/:name", auth.ScopeAdmin, unlimited, a.changeSetting})
+		}
 	}
 	if a.Flags != nil {
 		t = append(t, a.flagRoutes()...)

@@ -46,7 +46,7 @@ var (
 // pathParams says what the parts of a path are.
 var pathParams = map[string]string{
 	"user_id": "the user, 1 to 64 of A-Z a-z 0-9 . _ : @ -", "board": "the board", "event_id": "the event, as it was sent",
-	"key_id": "the key", "id": "the number of the thing", "name": "the knob",
+	"key_id": "the key", "id": "the number of the thing", "name": "the setting",
 }
 
 func operations() []operation {
@@ -178,9 +178,9 @@ func operations() []operation {
 		{"GET /v1/admin/users/:user_id/export", "admin", "Read all that is kept about a user, a row a line", "", nil, nil, map[int]any{200: ndjson{protocol.ExportLine{}}}, reads},
 		{"POST /v1/admin/users/:user_id/erase", "admin", "Forget a user for good; the ledger goes to an anonymous name", "", nil, protocol.ReasonRequest{}, map[int]any{200: protocol.Erased{}}, with(admin, notFound, conflict)},
 		{"POST /v1/admin/events/:event_id/reverse", "admin", "Take an event back on all its boards", "", nil, protocol.ReverseRequest{}, map[int]any{200: oneOf{protocol.Receipt{}, protocol.Receipts{}}}, with(admin, notFound, scoreboard.CodeBoardClosed, scoreboard.CodeGone)},
-		{"GET /v1/admin/knobs", "admin", "List all knobs as they are in force, and where from", "", nil, nil, map[int]any{200: protocol.Settings{}}, []scoreboard.Code{forbidden}},
-		{"PUT /v1/admin/knobs", "admin", "Turn knobs on all nodes, all or none", "", nil, protocol.SettingsRequest{}, map[int]any{200: protocol.Settings{}}, with(admin, notFound)},
-		{"PUT /v1/admin/knobs/:name", "admin", "Turn a knob on all nodes, or back to what was deployed", "", nil, protocol.SettingRequest{}, map[int]any{200: protocol.Setting{}}, with(admin, notFound)},
+		{"GET /v1/admin/settings", "admin", "List all settings with their effective values and sources", "", nil, nil, map[int]any{200: protocol.Settings{}}, []scoreboard.Code{forbidden}},
+		{"PUT /v1/admin/settings", "admin", "Change several settings on all nodes, all or none", "", nil, protocol.SettingsRequest{}, map[int]any{200: protocol.Settings{}}, with(admin, notFound)},
+		{"PUT /v1/admin/settings/:name", "admin", "Change a setting on all nodes, or reset it to its deployed value", "", nil, protocol.SettingRequest{}, map[int]any{200: protocol.Setting{}}, with(admin, notFound)},
 		{
 			"GET /v1/admin/flags", "admin", "List events that look wrong, the oldest first", "",
 			[]param{{"state", "string", "open (the default), dismissed, confirmed or all"}, {"user_id", "string", "only of this user"}, {"after", "integer", "next_after of the page before"}, aLimit},

@@ -12,6 +12,13 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
+// settingsAlias answers exactly as settingsPath does. It is not in the OpenAPI
+// document.
+const (
+	settingsPath  = "/v1/admin/settings"
+	settingsAlias = "/v1/admin/knobs"
+)
+
 // SettingsService lists and changes settings.
 type SettingsService interface {
 	Settings(ctx context.Context) ([]protocol.Setting, error)
@@ -56,12 +63,12 @@ func (a *API) changeSettings(c *gin.Context, who *auth.Claims) error {
 		return err
 	}
 	if len(r.Settings) == 0 || len(r.Settings) > protocol.MaxSettings {
-		return scoreboard.Invalid("knobs", "give 1 to %d knobs", protocol.MaxSettings)
+		return scoreboard.Invalid("settings", "settings must hold 1 to %d changes", protocol.MaxSettings)
 	}
 	turns := make([]scoreboard.SettingChange, len(r.Settings))
 	for i, k := range r.Settings {
 		if slices.ContainsFunc(turns[:i], func(t scoreboard.SettingChange) bool { return t.Name == k.Name }) {
-			return scoreboard.Invalid("knobs", "knob %.100s is named twice", k.Name)
+			return scoreboard.Invalid("settings", "duplicate setting %.100q", k.Name)
 		}
 		var err error
 		if turns[i], err = turnOf(c, who, k.Name, protocol.SettingRequest{Value: k.Value, Reset: k.Reset, Reason: r.Reason}); err != nil {
@@ -83,7 +90,7 @@ func turnOf(c *gin.Context, who *auth.Claims, name string, r protocol.SettingReq
 	if len(r.Reason) > scoreboard.MaxReason {
 		return t, scoreboard.CheckReason(r.Reason)
 	}
-	t = scoreboard.SettingChange{Name: name, Value: r.Value, Why: entry(c, who, "knob:"+cut(name, maxAgent), r.Reason)}
+	t = scoreboard.SettingChange{Name: name, Value: r.Value, Why: entry(c, who, "setting:"+cut(name, maxAgent), r.Reason)}
 	t.Why.Detail = detail(r)
 	return t, nil
 }

@@ -38,7 +38,9 @@ var actions = map[string]string{
 	"POST /v1/admin/users/:user_id/adjust": "user.adjust", "GET /v1/admin/users/:user_id/export": "user.export", "POST /v1/admin/users/:user_id/erase": "user.erase",
 	"POST /v1/admin/events/:event_id/reverse": "event.reverse", "POST /v1/admin/voids": "void.create", "POST /v1/admin/voids/:id/undo": "void.undo",
 	"POST /v1/admin/flags/:id/dismiss": "flag.dismiss", "POST /v1/admin/flags/:id/confirm": "flag.confirm",
-	"PUT /v1/admin/knobs": "knob.set", "PUT /v1/admin/knobs/:name": "knob.set", "POST /v1/admin/tokens": "token.mint",
+	"PUT /v1/admin/settings": "setting.set", "PUT /v1/admin/settings/:name": "setting.set",
+	"PUT /v1/admin/knobs": "setting.set", "PUT /v1/admin/knobs/:name": "setting.set",
+	"POST /v1/admin/tokens": "token.mint",
 	"PUT /v1/users/:user_id/profile":          "user.profile", // of another
 	"POST /v1/admin/dead-letters/:id/requeue": "letter.requeue", "DELETE /v1/admin/dead-letters/:id": "letter.drop",
 	"POST " + pathRebuild: "ranking.rebuild", "POST /v1/admin/reconcile": "ranking.reconcile",

@@ -120,7 +120,7 @@ type Verified struct {
 	Users       int64        `json:"users"`
 	Rows        int64        `json:"ledger_rows"`
 	Wrong       int64        `json:"differences_total"`
-	Mended      int64        `json:"mended"`
+	Repaired    int64        `json:"repaired"`
 	Differences []Difference `json:"differences"` // the first thousand
 	TookMS      int64        `json:"took_ms"`
 }

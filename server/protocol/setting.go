@@ -17,7 +17,7 @@ type Setting struct {
 
 // Settings answers GET /v1/admin/settings, and PUT with those that were turned.
 type Settings struct {
-	Settings []Setting `json:"knobs"`
+	Settings []Setting `json:"settings"`
 }
 
 // SettingRequest is the body of PUT /v1/admin/settings/{name}: a value, or back to
@@ -34,7 +34,7 @@ const MaxSettings = 50
 // SettingsRequest is the body of PUT /v1/admin/settings: settings that are turned
 // together, all or none.
 type SettingsRequest struct {
-	Settings []SettingChange `json:"knobs"`
+	Settings []SettingChange `json:"settings"`
 	Reason   string          `json:"reason,omitempty"`
 }
 

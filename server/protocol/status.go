@@ -27,8 +27,8 @@ type Status struct {
 // Parity is what the comparison of Redis with PostgreSQL has found since the
 // node's start.
 type Parity struct {
-	Checked int64   `json:"checked"` // users
-	Drifted int64   `json:"drifted"`
-	Mended  int64   `json:"mended"`
-	Percent float64 `json:"percent"` // of the checked that agreed
+	Checked  int64   `json:"checked"` // users
+	Drifted  int64   `json:"drifted"`
+	Repaired int64   `json:"repaired"`
+	Percent  float64 `json:"percent"` // of the checked that agreed
 }
