@@ -137,7 +137,7 @@ func (s *Server) openBackends(ctx context.Context) (err error) {
 	}
 	s.store, err = store.Open(ctx, store.Options{
 		URL: c.PostgresURL, MaxConns: c.PostgresMaxConns, LockWait: lockWait, Timeout: statementTimeout,
-		Shards: c.OutboxShards, CloseGrace: c.BoardsCloseGrace, Describe: c.PostgresDescribe, Trust: s.knobs.trust.Load, Log: s.log,
+		Shards: c.OutboxShards, CloseGrace: c.BoardsCloseGrace, Describe: c.PostgresDescribe, Policy: s.knobs.trust.Load, Log: s.log,
 	})
 	if err != nil {
 		return err

@@ -28,7 +28,7 @@ type knobs struct {
 	server   *Server
 	deployed *config.Config
 	current  atomic.Pointer[config.Config]
-	trust    atomic.Pointer[scoreboard.Trust]
+	trust    atomic.Pointer[scoreboard.IngestPolicy]
 
 	mu      sync.Mutex
 	applied int64 // the version that was applied last
@@ -40,18 +40,18 @@ type knobs struct {
 func newKnobs(s *Server, c *config.Config) *knobs {
 	k := &knobs{server: s, deployed: c, carrier: processName()}
 	k.current.Store(c)
-	k.trust.Store(trustOf(c))
+	k.trust.Store(ingestPolicyOf(c))
 	return k
 }
 
-// trustOf is what a configuration asks of increments.
-func trustOf(c *config.Config) *scoreboard.Trust {
-	return &scoreboard.Trust{
-		Rules: c.IngestActions, LeastDelta: c.IngestLeastDelta, MostDelta: c.IngestMostDelta,
+// ingestPolicyOf is what a configuration asks of increments.
+func ingestPolicyOf(c *config.Config) *scoreboard.IngestPolicy {
+	return &scoreboard.IngestPolicy{
+		Rules: c.IngestActions, MinDelta: c.IngestLeastDelta, MaxDelta: c.IngestMostDelta,
 		Anomalies: scoreboard.Anomalies{
 			Size: scoreboard.AnomalyMode(c.AnomalySize), SizeFactor: int64(c.AnomalySizeFactor),
-			Frequency: scoreboard.AnomalyMode(c.AnomalyFrequency), Often: c.AnomalyFrequencyMost,
-			Amount: scoreboard.AnomalyMode(c.AnomalyAmount), Much: c.AnomalyAmountMost,
+			Frequency: scoreboard.AnomalyMode(c.AnomalyFrequency), MaxEvents: c.AnomalyFrequencyMost,
+			Amount: scoreboard.AnomalyMode(c.AnomalyAmount), MaxPoints: c.AnomalyAmountMost,
 			Travel: scoreboard.AnomalyMode(c.AnomalyTravel), TravelWindow: c.AnomalyTravelWindow,
 		},
 	}
@@ -114,7 +114,7 @@ func (k *knobs) apply(ctx context.Context, stored []scoreboard.StoredSetting) er
 		s.ways.take(c.Transport)
 	}
 	k.current.Store(c)
-	k.trust.Store(trustOf(c))
+	k.trust.Store(ingestPolicyOf(c))
 	k.begun = true
 	if err != nil {
 		return err // all else is in force; the keys are asked for again

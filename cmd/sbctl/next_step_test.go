@@ -14,9 +14,9 @@ func TestTheNextStepIsAboutTheBoundsThatWereMeant(t *testing.T) {
 	t.Parallel()
 	in := &scoreboard.Increment{Action: "rare", Delta: 600}
 	for want, err := range map[string]error{
-		"ingest.actions":    (&scoreboard.Rule{Least: 1, Most: 5}).Check(in, [16]byte{}, time.Time{}, nil),
+		"ingest.actions":    (&scoreboard.Rule{MinDelta: 1, MaxDelta: 5}).Check(in, [16]byte{}, time.Time{}, nil),
 		"key list":          (&scoreboard.KeyScope{MaxDelta: 5}).Check(in),
-		"ingest.most_delta": (&scoreboard.Trust{LeastDelta: 1, MostDelta: 5}).CheckDelta(600),
+		"ingest.most_delta": (&scoreboard.IngestPolicy{MinDelta: 1, MaxDelta: 5}).CheckDelta(600),
 	} {
 		var e *scoreboard.Error
 		if !errors.As(err, &e) || e.Code != scoreboard.CodeDeltaOutOfRange {

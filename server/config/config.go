@@ -76,9 +76,9 @@ type Config struct {
 	AnomalySize          string
 	AnomalySizeFactor    int
 	AnomalyFrequency     string
-	AnomalyFrequencyMost scoreboard.Most
+	AnomalyFrequencyMost scoreboard.Quota
 	AnomalyAmount        string
-	AnomalyAmountMost    scoreboard.Most
+	AnomalyAmountMost    scoreboard.Quota
 	AnomalyTravel        string
 	AnomalyTravelWindow  time.Duration
 	AnomalyCountryHeader string
@@ -157,7 +157,7 @@ type knob struct {
 	meaning string
 	value   string // the default
 	secret  bool
-	to      any // *string, *int, *bool, *time.Duration, *int64, *[]string, *scoreboard.Rules or *scoreboard.Most
+	to      any // *string, *int, *bool, *time.Duration, *int64, *[]string, *scoreboard.Rules or *scoreboard.Quota
 }
 
 func (c *Config) knobs() []knob {

@@ -164,8 +164,8 @@ func set(to any, text string) (err error) {
 		kind = "a whole number"
 	case *scoreboard.Rules:
 		*to, err = scoreboard.ParseRules(list(text))
-	case *scoreboard.Most:
-		*to, err = scoreboard.ParseMost(text)
+	case *scoreboard.Quota:
+		*to, err = scoreboard.ParseQuota(text)
 	default:
 		err = fmt.Errorf("a knob cannot be a %T", to)
 	}

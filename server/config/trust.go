@@ -26,8 +26,8 @@ func (c *Config) checkTrust() error {
 	if c.AnomalySizeFactor < 2 {
 		return fmt.Errorf("knob anomaly.size_factor must be at least 2, not %d", c.AnomalySizeFactor)
 	}
-	if c.AnomalyFrequencyMost.N > scoreboard.MaxMost {
-		return fmt.Errorf("knob anomaly.frequency_most counts up to %d events", scoreboard.MaxMost)
+	if c.AnomalyFrequencyMost.N > scoreboard.MaxQuota {
+		return fmt.Errorf("knob anomaly.frequency_most counts up to %d events", scoreboard.MaxQuota)
 	}
 	if c.AnomalyTravelWindow <= 0 || c.AnomalyTravelWindow > scoreboard.MaxRuleWindow {
 		return fmt.Errorf("knob anomaly.travel_window must be longer than 0 and at most %s", scoreboard.MaxRuleWindow)

@@ -21,9 +21,9 @@ type Anomalies struct {
 	Size         AnomalyMode
 	SizeFactor   int64
 	Frequency    AnomalyMode
-	Often        Most
+	MaxEvents    Quota
 	Amount       AnomalyMode
-	Much         Most
+	MaxPoints    Quota
 	Travel       AnomalyMode
 	TravelWindow time.Duration
 }
@@ -47,10 +47,10 @@ func (a *Anomalies) Off() bool {
 func (a *Anomalies) Rows() (n int64, window time.Duration) {
 	n, window = sizeRows, 24*time.Hour
 	if a.Frequency != AnomalyOff {
-		n, window = max(n, a.Often.N*2), max(window, a.Often.Per)
+		n, window = max(n, a.MaxEvents.N*2), max(window, a.MaxEvents.Per)
 	}
 	if a.Amount != AnomalyOff {
-		n, window = AnomalyRows, max(window, a.Much.Per)
+		n, window = AnomalyRows, max(window, a.MaxPoints.Per)
 	}
 	if a.Travel != AnomalyOff {
 		window = max(window, a.TravelWindow)
@@ -58,8 +58,8 @@ func (a *Anomalies) Rows() (n int64, window time.Duration) {
 	return min(n, AnomalyRows), window
 }
 
-// Seen is a row of a user's ledger, as the rules look at it.
-type Seen struct {
+// PastRow is a row of a user's ledger as anomaly detection reads it.
+type PastRow struct {
 	Event   [16]byte
 	Board   BoardID
 	Delta   int64
@@ -79,9 +79,9 @@ type Anomaly struct {
 	Detail string
 }
 
-// Judge returns what looks wrong about an event that would come to applied on
-// its boards, beside what its user did, the newest first.
-func (a *Anomalies) Judge(in *Increment, boards []BoardID, applied []int64, at time.Time, past []Seen) (found []Anomaly) {
+// Detect returns the anomalies of an event that would apply these amounts to its
+// boards, given the user's past rows, newest first.
+func (a *Anomalies) Detect(in *Increment, boards []BoardID, applied []int64, at time.Time, past []PastRow) (found []Anomaly) {
 	add := func(rule string, mode AnomalyMode, board BoardID, format string, args ...any) {
 		if mode != "" && mode != AnomalyOff {
 			found = append(found, Anomaly{rule, mode, in.User, in.Event, board, in.Delta, fmt.Sprintf(format, args...)})
@@ -92,22 +92,22 @@ func (a *Anomalies) Judge(in *Increment, boards []BoardID, applied []int64, at t
 	}
 	events := make(map[[16]byte]bool)
 	for i := range past {
-		if at.Sub(past[i].At) < a.Often.Per {
+		if at.Sub(past[i].At) < a.MaxEvents.Per {
 			events[past[i].Event] = true
 		}
 	}
-	if int64(len(events)) >= a.Often.N {
-		add("frequency", a.Frequency, boards[0], "%d events in %s before it", len(events), a.Often.Per)
+	if int64(len(events)) >= a.MaxEvents.N {
+		add("frequency", a.Frequency, boards[0], "%d events in %s before it", len(events), a.MaxEvents.Per)
 	}
 	for i, board := range boards {
 		sum := applied[i]
 		for j := range past {
-			if past[j].Board == board && at.Sub(past[j].At) < a.Much.Per {
+			if past[j].Board == board && at.Sub(past[j].At) < a.MaxPoints.Per {
 				sum += past[j].Applied
 			}
 		}
-		if sum > a.Much.N {
-			add("amount", a.Amount, board, "%d points in %s", sum, a.Much.Per)
+		if sum > a.MaxPoints.N {
+			add("amount", a.Amount, board, "%d points in %s", sum, a.MaxPoints.Per)
 			break
 		}
 	}
@@ -124,7 +124,7 @@ func (a *Anomalies) Judge(in *Increment, boards []BoardID, applied []int64, at t
 }
 
 // greatest is the greatest delta among the last of a user on a board.
-func (a *Anomalies) greatest(board BoardID, past []Seen) (greatest int64, samples int) {
+func (a *Anomalies) greatest(board BoardID, past []PastRow) (greatest int64, samples int) {
 	for i := range past {
 		if past[i].Board != board || samples == sizeRows {
 			continue

@@ -16,38 +16,38 @@ type Rules map[string]Rule
 // AnyAction is the name of the rule for actions without one of their own.
 const AnyAction = "*"
 
-// Rule is how an action may be performed; what is zero is not asked for.
+// Rule limits how an action may be performed; a zero field imposes no limit.
 type Rule struct {
-	Least, Most int64         // of the delta
-	Cooldown    time.Duration // between two of them
-	Often       Most          // so many in a time
-	Once        time.Duration // the same action with the same delta and boards counts once in it
-	Servers     bool          // only with the scope score:update
-	Keys        []string      // only signed with one of these
-	Nobody      bool          // not at all
+	MinDelta, MaxDelta int64         // of the delta
+	Cooldown           time.Duration // between two events
+	MaxTimes           Quota         // events within a period
+	Once               time.Duration // the same action, delta and boards count once within this window
+	ServersOnly        bool          // requires the scope score:update
+	Keys               []string      // accepted signing keys
+	Disabled           bool          // no event is accepted
 }
 
-// Most is a number of something in a time.
-type Most struct {
+// Quota is a maximum within a period: N per Per.
+type Quota struct {
 	N   int64
 	Per time.Duration
 }
 
 // The bounds of rules: what is looked at for each event is bounded by them.
 const (
-	MaxMost       = 1000
+	MaxQuota      = 1000
 	MaxRuleWindow = 31 * 24 * time.Hour
 )
 
-// ParseMost reads "10/1m".
-func ParseMost(text string) (Most, error) {
+// ParseQuota reads "10/1m".
+func ParseQuota(text string) (Quota, error) {
 	number, per, ok := strings.Cut(text, "/")
 	n, err1 := strconv.ParseInt(number, 10, 64)
 	d, err2 := time.ParseDuration(per)
 	if !ok || err1 != nil || err2 != nil || n < 1 || d <= 0 || d > MaxRuleWindow {
-		return Most{}, fmt.Errorf("so many in a time are written as 10/1m, and the time is at most %s; not %q", MaxRuleWindow, text)
+		return Quota{}, fmt.Errorf("so many in a time are written as 10/1m, and the time is at most %s; not %q", MaxRuleWindow, text)
 	}
-	return Most{n, d}, nil
+	return Quota{n, d}, nil
 }
 
 // ParseRules reads "name:least:most;cooldown=5s;most=10/1m;once=30s;by=servers"
@@ -78,10 +78,10 @@ func parseBounds(text string) (name string, rule Rule, err error) {
 	rest, most, ok := cutLast(text)
 	name, least, ok2 := cutLast(rest)
 	var err1, err2 error
-	rule.Least, err1 = strconv.ParseInt(least, 10, 64)
-	rule.Most, err2 = strconv.ParseInt(most, 10, 64)
+	rule.MinDelta, err1 = strconv.ParseInt(least, 10, 64)
+	rule.MaxDelta, err2 = strconv.ParseInt(most, 10, 64)
 	good := name == AnyAction || name != "" && CheckAction(name) == nil
-	if !ok || !ok2 || !good || err1 != nil || err2 != nil || rule.Least > rule.Most {
+	if !ok || !ok2 || !good || err1 != nil || err2 != nil || rule.MinDelta > rule.MaxDelta {
 		return "", rule, fmt.Errorf("a rule of an action begins with name:least:most, not %q", text)
 	}
 	return name, rule, nil
@@ -95,15 +95,15 @@ func (r *Rule) parse(part string) (err error) {
 	case "once":
 		r.Once, err = parseWindow(value)
 	case "most":
-		if r.Often, err = ParseMost(value); err == nil && r.Often.N > MaxMost {
-			err = fmt.Errorf("most counts up to %d", MaxMost)
+		if r.MaxTimes, err = ParseQuota(value); err == nil && r.MaxTimes.N > MaxQuota {
+			err = fmt.Errorf("most counts up to %d", MaxQuota)
 		}
 	case "by":
 		switch value {
 		case "servers":
-			r.Servers = true
+			r.ServersOnly = true
 		case "nobody":
-			r.Nobody = true
+			r.Disabled = true
 		default:
 			r.Keys = strings.Split(value, "+")
 			if slices.Contains(r.Keys, "") {
@@ -147,10 +147,10 @@ func (r Rules) Of(action string) *Rule {
 }
 
 // Window is how far back a rule looks; 0 where it does not.
-func (r *Rule) Window() time.Duration { return max(r.Cooldown, r.Often.Per, r.Once) }
+func (r *Rule) Window() time.Duration { return max(r.Cooldown, r.MaxTimes.Per, r.Once) }
 
-// Done is an event of a user that counts.
-type Done struct {
+// PastAction is an earlier event of the same user and action.
+type PastAction struct {
 	Event [16]byte
 	Hash  [16]byte // of its payload
 	At    time.Time
@@ -159,16 +159,16 @@ type Done struct {
 // Check says whether an increment may be performed at a time, after what the
 // user has done with the action in the rule's window, the newest first: a
 // delta_out_of_range, a forbidden or a rule_violated if not.
-func (r *Rule) Check(in *Increment, hash [16]byte, at time.Time, past []Done) error {
+func (r *Rule) Check(in *Increment, hash [16]byte, at time.Time, past []PastAction) error {
 	switch {
-	case in.Delta < r.Least || in.Delta > r.Most:
+	case in.Delta < r.MinDelta || in.Delta > r.MaxDelta:
 		return &Error{
 			Code: CodeDeltaOutOfRange, Field: "delta", Reason: ReasonActionRule,
-			Message: fmt.Sprintf("action %s takes a delta from %d to %d", in.Action, r.Least, r.Most),
+			Message: fmt.Sprintf("action %s takes a delta from %d to %d", in.Action, r.MinDelta, r.MaxDelta),
 		}
-	case r.Nobody:
+	case r.Disabled:
 		return ruled(in, "is not to be performed")
-	case r.Servers && !in.Server:
+	case r.ServersOnly && !in.Server:
 		return ruled(in, "is performed by servers only")
 	case r.Keys != nil && !slices.Contains(r.Keys, in.KeyID):
 		return ruled(in, "is not performed with this key")
@@ -182,12 +182,12 @@ func (r *Rule) Check(in *Increment, hash [16]byte, at time.Time, past []Done) er
 		if age < r.Once && past[i].Hash == hash {
 			return ruled(in, fmt.Sprintf("counts once in %s", r.Once))
 		}
-		if age < r.Often.Per {
+		if age < r.MaxTimes.Per {
 			often++
 		}
 	}
-	if r.Often.N > 0 && often >= r.Often.N {
-		return ruled(in, fmt.Sprintf("is performed %d times in %s at most", r.Often.N, r.Often.Per))
+	if r.MaxTimes.N > 0 && often >= r.MaxTimes.N {
+		return ruled(in, fmt.Sprintf("is performed %d times in %s at most", r.MaxTimes.N, r.MaxTimes.Per))
 	}
 	return nil
 }

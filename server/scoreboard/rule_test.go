@@ -22,9 +22,9 @@ func TestRules(t *testing.T) {
 	}
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	this, other := [16]byte{1}, [16]byte{2}
-	past := func(hash [16]byte, ages ...time.Duration) (all []scoreboard.Done) {
+	past := func(hash [16]byte, ages ...time.Duration) (all []scoreboard.PastAction) {
 		for _, age := range ages {
-			all = append(all, scoreboard.Done{Hash: hash, At: now.Add(-age)})
+			all = append(all, scoreboard.PastAction{Hash: hash, At: now.Add(-age)})
 		}
 		return all
 	}
@@ -33,7 +33,7 @@ func TestRules(t *testing.T) {
 		delta  int64
 		key    string
 		server bool
-		past   []scoreboard.Done
+		past   []scoreboard.PastAction
 		code   scoreboard.Code
 	}{
 		{"kill", 1, "", false, nil, ""},
@@ -101,12 +101,12 @@ func FuzzParseRules(f *testing.F) {
 			if name == "" || name != scoreboard.AnyAction && scoreboard.CheckAction(name) != nil {
 				t.Fatalf("%q: an action %q", text, name)
 			}
-			if r.Least > r.Most || r.Window() > scoreboard.MaxRuleWindow || min(r.Cooldown, r.Often.Per, r.Once) < 0 ||
-				r.Often.N < 0 || r.Often.N > scoreboard.MaxMost || (r.Often.N == 0) != (r.Often.Per == 0) || slices.Contains(r.Keys, "") {
+			if r.MinDelta > r.MaxDelta || r.Window() > scoreboard.MaxRuleWindow || min(r.Cooldown, r.MaxTimes.Per, r.Once) < 0 ||
+				r.MaxTimes.N < 0 || r.MaxTimes.N > scoreboard.MaxQuota || (r.MaxTimes.N == 0) != (r.MaxTimes.Per == 0) || slices.Contains(r.Keys, "") {
 				t.Fatalf("%q: a rule without a bound: %+v", text, r)
 			}
-			in := scoreboard.Increment{Action: name, Delta: r.Most + 1} // which wraps around where there is no more
-			if in.Delta != r.Least && scoreboard.CodeOf(rules.Of(name).Check(&in, [16]byte{}, time.Time{}, nil)) != scoreboard.CodeDeltaOutOfRange {
+			in := scoreboard.Increment{Action: name, Delta: r.MaxDelta + 1} // which wraps around where there is no more
+			if in.Delta != r.MinDelta && scoreboard.CodeOf(rules.Of(name).Check(&in, [16]byte{}, time.Time{}, nil)) != scoreboard.CodeDeltaOutOfRange {
 				t.Fatalf("%q: %s takes a delta of %d", text, name, in.Delta)
 			}
 			written = append(written, write(name, &r))
@@ -120,19 +120,19 @@ func FuzzParseRules(f *testing.F) {
 
 // write is a rule as a configuration says it.
 func write(name string, r *scoreboard.Rule) string {
-	text := fmt.Sprintf("%s:%d:%d", name, r.Least, r.Most)
+	text := fmt.Sprintf("%s:%d:%d", name, r.MinDelta, r.MaxDelta)
 	for what, d := range map[string]time.Duration{"cooldown": r.Cooldown, "once": r.Once} {
 		if d != 0 {
 			text += fmt.Sprintf(";%s=%s", what, d)
 		}
 	}
-	if r.Often != (scoreboard.Most{}) {
-		text += fmt.Sprintf(";most=%d/%s", r.Often.N, r.Often.Per)
+	if r.MaxTimes != (scoreboard.Quota{}) {
+		text += fmt.Sprintf(";most=%d/%s", r.MaxTimes.N, r.MaxTimes.Per)
 	}
-	if r.Servers {
+	if r.ServersOnly {
 		text += ";by=servers"
 	}
-	if r.Nobody {
+	if r.Disabled {
 		text += ";by=nobody"
 	}
 	if r.Keys != nil {

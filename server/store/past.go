@@ -14,14 +14,14 @@ import (
 // past is what the users of a batch did lately, as far as a rule wants to
 // know: nothing is asked where none does.
 type past struct {
-	trust *scoreboard.Trust // nil: no rules
+	trust *scoreboard.IngestPolicy // nil: no rules
 
 	actionUsers, actions []string
 	actionWindows        []time.Duration
-	done                 map[actionKey][]scoreboard.Done // the newest first
+	done                 map[actionKey][]scoreboard.PastAction // the newest first
 
 	look bool // anomalies want to see rows
-	seen map[scoreboard.UserID][]scoreboard.Seen
+	seen map[scoreboard.UserID][]scoreboard.PastRow
 
 	found []scoreboard.Anomaly
 }
@@ -59,7 +59,7 @@ on conflict (user_id, rule) where state = 'open' do update set times = flags.tim
 )
 
 // newPast says what is to be asked about a batch.
-func newPast(trust *scoreboard.Trust, items []scoreboard.Increment) past {
+func newPast(trust *scoreboard.IngestPolicy, items []scoreboard.Increment) past {
 	p := past{trust: trust}
 	if trust == nil {
 		return p
@@ -76,7 +76,7 @@ func newPast(trust *scoreboard.Trust, items []scoreboard.Increment) past {
 		}
 		if _, asked := p.done[k]; !asked {
 			if p.done == nil {
-				p.done = make(map[actionKey][]scoreboard.Done)
+				p.done = make(map[actionKey][]scoreboard.PastAction)
 			}
 			p.done[k] = nil
 			p.actionUsers, p.actions = append(p.actionUsers, string(in.User)), append(p.actions, in.Action)
@@ -89,7 +89,7 @@ func newPast(trust *scoreboard.Trust, items []scoreboard.Increment) past {
 // queue asks, under the users' locks.
 func (p *past) queue(b *pgx.Batch, users []string) {
 	if len(p.actions) > 0 {
-		b.Queue(sqlDone, p.actionUsers, p.actions, p.actionWindows, scoreboard.MaxMost*scoreboard.MaxBoards).Query(p.readDone)
+		b.Queue(sqlDone, p.actionUsers, p.actions, p.actionWindows, scoreboard.MaxQuota*scoreboard.MaxBoards).Query(p.readDone)
 	}
 	if p.look {
 		n, window := p.trust.Anomalies.Rows()
@@ -99,7 +99,7 @@ func (p *past) queue(b *pgx.Batch, users []string) {
 
 func (p *past) readDone(rows pgx.Rows) error {
 	var n int64
-	var d scoreboard.Done
+	var d scoreboard.PastAction
 	var hash []byte
 	_, err := pgx.ForEachRow(rows, []any{&n, &d.Event, &hash, &d.At}, func() error {
 		d.Hash = [16]byte(hash)
@@ -116,9 +116,9 @@ func (p *past) readDone(rows pgx.Rows) error {
 }
 
 func (p *past) readSeen(rows pgx.Rows, users []string) error {
-	p.seen = make(map[scoreboard.UserID][]scoreboard.Seen, len(users))
+	p.seen = make(map[scoreboard.UserID][]scoreboard.PastRow, len(users))
 	var n int64
-	var s scoreboard.Seen
+	var s scoreboard.PastRow
 	_, err := pgx.ForEachRow(rows, []any{&n, &s.Event, &s.Board, &s.Delta, &s.Applied, &s.At, &s.Country}, func() error {
 		user := scoreboard.UserID(users[n-1])
 		p.seen[user] = append(p.seen[user], s)
@@ -153,7 +153,7 @@ func (p *past) looksRight(in *scoreboard.Increment, boards []*scoreboard.Board, 
 		names[i], applied[i] = b.ID, int64(next[i]-r.scores[scoreKey{in.User, b.ID}].score)
 	}
 	at := r.users[in.User].time
-	found := p.trust.Anomalies.Judge(in, names, applied, at, p.seen[in.User])
+	found := p.trust.Anomalies.Detect(in, names, applied, at, p.seen[in.User])
 	p.found = append(p.found, found...)
 	for _, a := range found {
 		if a.Mode == scoreboard.AnomalyEnforce {
@@ -168,14 +168,14 @@ func (p *past) add(in *scoreboard.Increment, hash [16]byte, receipts []scoreboar
 	k := actionKey{in.User, in.Action}
 	at := receipts[0].RecordedAt
 	if _, asked := p.done[k]; asked {
-		p.done[k] = append([]scoreboard.Done{{Event: in.Event.UUID, Hash: hash, At: at}}, p.done[k]...)
+		p.done[k] = append([]scoreboard.PastAction{{Event: in.Event.UUID, Hash: hash, At: at}}, p.done[k]...)
 	}
 	if !p.look {
 		return
 	}
-	seen := make([]scoreboard.Seen, 0, len(receipts)+len(p.seen[in.User]))
+	seen := make([]scoreboard.PastRow, 0, len(receipts)+len(p.seen[in.User]))
 	for i := range receipts {
-		seen = append(seen, scoreboard.Seen{Event: in.Event.UUID, Board: receipts[i].Board, Delta: in.Delta, Applied: receipts[i].Applied, At: at, Country: in.Country})
+		seen = append(seen, scoreboard.PastRow{Event: in.Event.UUID, Board: receipts[i].Board, Delta: in.Delta, Applied: receipts[i].Applied, At: at, Country: in.Country})
 	}
 	p.seen[in.User] = append(seen, p.seen[in.User]...)
 }

@@ -73,8 +73,8 @@ func (s *Store) recordOnce(ctx context.Context, batch []scoreboard.Increment) ([
 	}
 	defer conn.Release() // a connection left inside a transaction is closed by the pool
 	r := newRecording(batch, s.o.Shards)
-	if s.o.Trust != nil {
-		r.past = newPast(s.o.Trust(), batch)
+	if s.o.Policy != nil {
+		r.past = newPast(s.o.Policy(), batch)
 	}
 	err = s.lockAndLook(ctx, conn, r)
 	if err == nil {

@@ -13,11 +13,11 @@ import (
 )
 
 // trusting makes a store hold increments to rules.
-func trusting(trust *scoreboard.Trust) func(*store.Options) {
-	trust.LeastDelta, trust.MostDelta = -scoreboard.MaxScore, scoreboard.MaxScore
+func trusting(trust *scoreboard.IngestPolicy) func(*store.Options) {
+	trust.MinDelta, trust.MaxDelta = -scoreboard.MaxScore, scoreboard.MaxScore
 	return func(o *store.Options) {
 		o.LockWait = 5 * time.Second
-		o.Trust = func() *scoreboard.Trust { return trust }
+		o.Policy = func() *scoreboard.IngestPolicy { return trust }
 	}
 }
 
@@ -34,7 +34,7 @@ func TestRulesHoldUnderConcurrencyAndForEveryNode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	trust := &scoreboard.Trust{Rules: rules}
+	trust := &scoreboard.IngestPolicy{Rules: rules}
 	one, conn := storetest.New(t, trusting(trust))
 	two := storetest.Open(t, conn.URL, trusting(trust))
 	var all sync.WaitGroup
@@ -70,7 +70,7 @@ func TestRulesHoldUnderConcurrencyAndForEveryNode(t *testing.T) {
 		}
 	}
 	// What is known is answered for, whatever the rules have become.
-	trust.Rules = scoreboard.Rules{scoreboard.AnyAction: {Nobody: true, Most: 9}}
+	trust.Rules = scoreboard.Rules{scoreboard.AnyAction: {Disabled: true, MaxDelta: 9}}
 	id := ""
 	if err := conn.QueryRow(t.Context(), `select event_text from user_score_histories where action = 'rest'`).Scan(&id); err != nil {
 		t.Fatal(err)
@@ -84,9 +84,9 @@ func TestRulesHoldUnderConcurrencyAndForEveryNode(t *testing.T) {
 func TestAnomalies(t *testing.T) {
 	t.Parallel()
 	const flag, enforce = scoreboard.AnomalyFlag, scoreboard.AnomalyEnforce
-	trust := &scoreboard.Trust{Anomalies: scoreboard.Anomalies{
-		Size: flag, SizeFactor: 10, Frequency: enforce, Often: scoreboard.Most{N: 20, Per: time.Hour},
-		Amount: flag, Much: scoreboard.Most{N: 500, Per: time.Hour}, Travel: enforce, TravelWindow: time.Hour,
+	trust := &scoreboard.IngestPolicy{Anomalies: scoreboard.Anomalies{
+		Size: flag, SizeFactor: 10, Frequency: enforce, MaxEvents: scoreboard.Quota{N: 20, Per: time.Hour},
+		Amount: flag, MaxPoints: scoreboard.Quota{N: 500, Per: time.Hour}, Travel: enforce, TravelWindow: time.Hour,
 	}}
 	s, conn := storetest.New(t, trusting(trust))
 	open := func() (rules []string) {
@@ -142,7 +142,7 @@ func TestAnomalies(t *testing.T) {
 		t.Errorf("%d recorded, want 20", n)
 	}
 	before := conn.Count(t, `select count(*) from flags`)
-	trust.Anomalies = scoreboard.Anomalies{Frequency: scoreboard.AnomalyLog, Often: scoreboard.Most{N: 1, Per: time.Hour}}
+	trust.Anomalies = scoreboard.Anomalies{Frequency: scoreboard.AnomalyLog, MaxEvents: scoreboard.Quota{N: 1, Per: time.Hour}}
 	if o := record(t, s, increment("often", 1, "logged"))[0]; o.Err != nil {
 		t.Errorf("what is logged counts: %v", o.Err)
 	}
@@ -158,9 +158,9 @@ func TestRulesReadTheirWindowsAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	trust := &scoreboard.Trust{Rules: rules, Anomalies: scoreboard.Anomalies{
-		Size: scoreboard.AnomalyFlag, SizeFactor: 10, Frequency: scoreboard.AnomalyFlag, Often: scoreboard.Most{N: 100, Per: time.Minute},
-		Amount: scoreboard.AnomalyFlag, Much: scoreboard.Most{N: 1_000_000, Per: time.Minute},
+	trust := &scoreboard.IngestPolicy{Rules: rules, Anomalies: scoreboard.Anomalies{
+		Size: scoreboard.AnomalyFlag, SizeFactor: 10, Frequency: scoreboard.AnomalyFlag, MaxEvents: scoreboard.Quota{N: 100, Per: time.Minute},
+		Amount: scoreboard.AnomalyFlag, MaxPoints: scoreboard.Quota{N: 1_000_000, Per: time.Minute},
 	}}
 	s, conn := storetest.New(t)
 	record(t, s, action("alice", 1, "first", "kill"))
@@ -191,20 +191,20 @@ func BenchmarkRules(b *testing.B) {
 		b.Fatal(err)
 	}
 	anomalies := scoreboard.Anomalies{
-		Size: scoreboard.AnomalyFlag, SizeFactor: 10, Frequency: scoreboard.AnomalyFlag, Often: scoreboard.Most{N: 1000, Per: time.Hour},
-		Amount: scoreboard.AnomalyFlag, Much: scoreboard.Most{N: 1_000_000, Per: time.Hour}, Travel: scoreboard.AnomalyFlag, TravelWindow: time.Hour,
+		Size: scoreboard.AnomalyFlag, SizeFactor: 10, Frequency: scoreboard.AnomalyFlag, MaxEvents: scoreboard.Quota{N: 1000, Per: time.Hour},
+		Amount: scoreboard.AnomalyFlag, MaxPoints: scoreboard.Quota{N: 1_000_000, Per: time.Hour}, Travel: scoreboard.AnomalyFlag, TravelWindow: time.Hour,
 	}
 	for _, c := range []struct {
 		name  string
-		trust scoreboard.Trust
+		trust scoreboard.IngestPolicy
 	}{
-		{"off", scoreboard.Trust{}},
-		{"rules", scoreboard.Trust{Rules: rules}},
-		{"anomalies", scoreboard.Trust{Anomalies: anomalies}},
-		{"both", scoreboard.Trust{Rules: rules, Anomalies: anomalies}},
+		{"off", scoreboard.IngestPolicy{}},
+		{"rules", scoreboard.IngestPolicy{Rules: rules}},
+		{"anomalies", scoreboard.IngestPolicy{Anomalies: anomalies}},
+		{"both", scoreboard.IngestPolicy{Rules: rules, Anomalies: anomalies}},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			trust := &scoreboard.Trust{}
+			trust := &scoreboard.IngestPolicy{}
 			s, conn := storetest.New(b, trusting(trust))
 			n := 0
 			batch := func() []scoreboard.Increment {

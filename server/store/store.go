@@ -27,8 +27,8 @@ type Options struct {
 	// named prepared ones, which PgBouncer in transaction mode needs.
 	Describe bool
 	// Trust is what increments must bear, as it is in force now; nil: nothing.
-	Trust func() *scoreboard.Trust
-	Log   *slog.Logger // nil: none
+	Policy func() *scoreboard.IngestPolicy
+	Log    *slog.Logger // nil: none
 }
 
 // Store is a pool of connections to the truth.
