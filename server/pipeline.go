@@ -10,7 +10,6 @@ import (
 	"github.com/scoreboard/scoreboard/server/config"
 	"github.com/scoreboard/scoreboard/server/outbox"
 	"github.com/scoreboard/scoreboard/server/projection"
-	"github.com/scoreboard/scoreboard/server/ranking"
 	"github.com/scoreboard/scoreboard/server/repair"
 	"github.com/scoreboard/scoreboard/server/rollover"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -131,7 +130,7 @@ func (s *Server) makePass(catalog *store.Catalog) {
 		return
 	}
 	check := repair.Check{Ledger: s.store, Ranking: s.ranking, Mend: c.ReconcileRepair, Progress: func(*repair.Verified) {}}
-	pass := repair.NewPass(c.ReconcileEvery, check, catalog, s.ranking, ranking.ErrCold, s.keeper.Halted, s.log)
+	pass := repair.NewPass(c.ReconcileEvery, check, catalog, s.ranking, s.keeper.Halted, s.log)
 	s.register(pass.Collectors()...)
 	s.add("full pass", pass)
 }

@@ -86,14 +86,14 @@ func New(ctx context.Context, c *config.Config, log *slog.Logger) (*Server, erro
 	catalog := store.NewCatalog(s.store, log)
 	s.add("catalog", catalog)
 	s.keeper = repair.NewKeeper(catalog, s.store, s.ranking, log)
-	ask := func(scoreboard.BoardID) {}
+	trigger := func(scoreboard.BoardID) {}
 	if c.Has(config.RoleUpkeep) {
-		ask = s.keeper.Ask
+		trigger = s.keeper.Trigger
 	}
 	s.book = profile.NewBook(s.store, log)
 	s.add("profiles", s.book)
 	reads := leaderboard.New(leaderboard.Options{
-		Catalog: catalog, Ranking: s.ranking, Truth: s.store, Cold: ranking.ErrCold, Ask: ask, StoreAway: catalog.Away, UserCache: c.ReadsUserCache,
+		Catalog: catalog, Ranking: s.ranking, Fallback: s.store, TriggerRebuild: trigger, StoreAway: catalog.Away, UserCache: c.ReadsUserCache,
 		Show: s.book.Show, Log: log,
 	})
 	s.register(reads.Collectors()...)
@@ -115,15 +115,15 @@ func New(ctx context.Context, c *config.Config, log *slog.Logger) (*Server, erro
 			s.add("archive", s.archive)
 			s.register(s.archive.Collectors()...)
 		}
-		vitals := ranking.NewVitals(s.ranking, log)
-		s.add("vitals", vitals)
-		s.register(vitals.Collectors()...)
-		sampler := repair.NewSampler(s.store, s.ranking, ranking.ErrCold, c.ReconcileRepair, s.keeper.Halted, log)
+		redisStats := ranking.NewRedisStats(s.ranking, log)
+		s.add("redis stats", redisStats)
+		s.register(redisStats.Collectors()...)
+		sampler := repair.NewSampler(s.store, s.ranking, c.ReconcileRepair, s.keeper.Halted, log)
 		s.add("sampler", sampler)
 		s.register(sampler.Collectors()...)
 		s.makePass(catalog)
 	}
-	wake := s.makePipeline(ask)
+	wake := s.makePipeline(trigger)
 	s.makeAnnouncer(catalog)
 	s.makeRollover(catalog)
 	return s, s.makeAPI(catalog, reads, wake)

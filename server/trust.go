@@ -8,7 +8,6 @@ import (
 	"github.com/scoreboard/scoreboard/server/config"
 	"github.com/scoreboard/scoreboard/server/geo"
 	"github.com/scoreboard/scoreboard/server/moderation"
-	"github.com/scoreboard/scoreboard/server/ranking"
 )
 
 // makeTrust makes what operators moderate with, and what works it off.
@@ -21,7 +20,7 @@ func (s *Server) makeTrust(o *api.Options) error {
 		o.Moderation = admin.Moderation{Store: s.store, Ranking: s.ranking, CacheTTL: s.config.ReadsUserCache}
 	}
 	if s.config.Has(config.RoleUpkeep) {
-		worker := moderation.NewWorker(s.store, s.store, s.ranking, ranking.ErrCold,
+		worker := moderation.NewWorker(s.store, s.store, s.ranking,
 			func() time.Duration { return s.knobs.current.Load().RetentionAddresses }, s.log)
 		s.add("moderation", worker)
 		s.register(worker.Collectors()...)

@@ -61,7 +61,7 @@ func (j Jobs) Verify(ctx context.Context, boards []scoreboard.Board, user scoreb
 		Progress: func(v *repair.Verified) { progress(v.Users) },
 	}
 	v, err := check.Run(ctx, boards)
-	if errors.Is(err, ranking.ErrCold) {
+	if errors.Is(err, scoreboard.ErrNotLoaded) {
 		return nil, &scoreboard.Error{Code: scoreboard.CodeUnavailable, Message: "a board is being rebuilt; verify it when the rebuild has finished", Err: err}
 	}
 	if err != nil {

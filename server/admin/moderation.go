@@ -75,7 +75,7 @@ func (m Moderation) awaitVisible(
 func (m Moderation) ranked(ctx context.Context, state *scoreboard.UserState) bool {
 	for board, revision := range state.Moved {
 		kept, err := m.Ranking.States(ctx, board, []scoreboard.UserID{state.User})
-		if err != nil && !errors.Is(err, ranking.ErrCold) || err == nil && kept[0].Revision < revision {
+		if err != nil && !errors.Is(err, scoreboard.ErrNotLoaded) || err == nil && kept[0].Revision < revision {
 			return false
 		}
 		delete(state.Moved, board)

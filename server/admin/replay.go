@@ -9,7 +9,6 @@ import (
 
 	"github.com/scoreboard/scoreboard/server/broker"
 	"github.com/scoreboard/scoreboard/server/protocol"
-	"github.com/scoreboard/scoreboard/server/ranking"
 	"github.com/scoreboard/scoreboard/server/repair"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
@@ -61,7 +60,7 @@ func (j Jobs) Replay(ctx context.Context, r *protocol.ReplayRequest, progress fu
 			strings.Join(slices.Sorted(maps.Keys(j.Logs)), ", "))
 	}
 	replay := repair.Replay{
-		Log: log, Ranking: j.Ranking, Cold: ranking.ErrCold, Known: known, Partition: r.Partition, Offset: r.FromOffset, Time: r.FromTime,
+		Log: log, Ranking: j.Ranking, Known: known, Partition: r.Partition, Offset: r.FromOffset, Time: r.FromTime,
 		Gaps: log.Gaps, Dry: r.DryRun, Progress: told,
 	}
 	done, err := replay.Run(ctx)
@@ -74,6 +73,6 @@ func replayed(r *protocol.ReplayRequest, topic string, done *repair.Replayed) *p
 	}
 	return &protocol.Replayed{
 		Topic: topic, DryRun: r.DryRun, Records: done.Records, Changed: done.Newer, Unchanged: done.Same, Unreadable: done.Unreadable,
-		TooNew: done.TooNew, TooOld: done.TooOld, NotHeld: done.Cold, TookMS: done.Took.Milliseconds(),
+		TooNew: done.TooNew, TooOld: done.TooOld, NotHeld: done.NotLoaded, TookMS: done.Took.Milliseconds(),
 	}
 }

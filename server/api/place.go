@@ -86,7 +86,7 @@ func (a *API) heldPlace(c *gin.Context, who *auth.Claims) (bool, error) {
 	if err != nil || q.minVersion > 0 {
 		return false, err
 	}
-	p := a.Reads.HeldPlace(q.board.ID, q.user, q.k)
+	p := a.Reads.CachedPlace(q.board.ID, q.user, q.k)
 	if p == nil {
 		return false, nil
 	}

@@ -23,8 +23,8 @@ type Leaderboard interface {
 	List(ctx context.Context, board *scoreboard.Board, users []scoreboard.UserID) (*scoreboard.List, error)
 	RankOf(ctx context.Context, board *scoreboard.Board, score scoreboard.Score) (int64, error)
 	// What is at hand, for who asks too often; nil where nothing is.
-	HeldTop(board scoreboard.BoardID) *scoreboard.Top
-	HeldPlace(board scoreboard.BoardID, user scoreboard.UserID, k int) *scoreboard.Place
+	CachedTop(board scoreboard.BoardID) *scoreboard.Top
+	CachedPlace(board scoreboard.BoardID, user scoreboard.UserID, k int) *scoreboard.Place
 }
 
 // The bounds of reads.
@@ -138,7 +138,7 @@ func (a *API) heldTop(c *gin.Context, who *auth.Claims) (bool, error) {
 	if err != nil || q.after != nil || q.minVersion > 0 || c.Query("wait") != "" {
 		return false, err
 	}
-	top := a.Reads.HeldTop(q.board.ID)
+	top := a.Reads.CachedTop(q.board.ID)
 	if top == nil {
 		return false, nil
 	}

@@ -56,14 +56,14 @@ func (s *standins) RankOf(context.Context, *scoreboard.Board, scoreboard.Score) 
 	return 17, nil
 }
 
-func (s *standins) HeldTop(board scoreboard.BoardID) *scoreboard.Top {
+func (s *standins) CachedTop(board scoreboard.BoardID) *scoreboard.Top {
 	if !s.holds {
 		return nil
 	}
 	return s.rows(board, 1, scoreboard.TopSize)
 }
 
-func (s *standins) HeldPlace(board scoreboard.BoardID, user scoreboard.UserID, _ int) *scoreboard.Place {
+func (s *standins) CachedPlace(board scoreboard.BoardID, user scoreboard.UserID, _ int) *scoreboard.Place {
 	if !s.holds {
 		return nil
 	}

@@ -26,14 +26,13 @@ var errShutOut = &scoreboard.Error{Code: scoreboard.CodeUnavailable, Message: "s
 type guard struct {
 	breaker *breaker.Breaker
 	budget  time.Duration
-	cold    error         // an answer, too; nil where there is none
 	turns   chan struct{} // nil: any number at once
 	open    prometheus.Collector
 }
 
-func newGuard(what string, budget time.Duration, cold error) *guard {
+func newGuard(what string, budget time.Duration) *guard {
 	b := breaker.New(failures, pause, time.Now)
-	return &guard{b, budget, cold, nil, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+	return &guard{b, budget, nil, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "scoreboard_leaderboard_breaker_open", Help: "1 while a backend is not asked, because it did not answer.",
 		ConstLabels: prometheus.Labels{"for": what},
 	}, func() float64 {
@@ -65,7 +64,7 @@ func (g *guard) try(ctx context.Context, question func(context.Context) error) e
 	}
 	err := question(limited)
 	switch {
-	case err == nil || g.cold != nil && errors.Is(err, g.cold) || scoreboard.CodeOf(err) == scoreboard.CodeNotFound:
+	case err == nil || errors.Is(err, scoreboard.ErrNotLoaded) || scoreboard.CodeOf(err) == scoreboard.CodeNotFound:
 		g.breaker.Done(true)
 	case !errors.Is(ctx.Err(), context.Canceled): // who hung up says nothing about the backend
 		g.breaker.Done(false)

@@ -2,7 +2,6 @@ package leaderboard_test
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"slices"
 	"sync/atomic"
@@ -14,8 +13,6 @@ import (
 )
 
 var global = &scoreboard.Board{ID: "global", Family: "global", Order: scoreboard.OrderHighest, Public: true}
-
-var errCold = errors.New("cold")
 
 type oneBoard struct{}
 
@@ -79,7 +76,7 @@ func (plainTruth) Place(_ context.Context, _ *scoreboard.Board, user scoreboard.
 
 func newHanging(h *hanging) (*leaderboard.Leaderboard, *leaderboard.Ranker) {
 	l := leaderboard.New(leaderboard.Options{
-		Catalog: oneBoard{}, Ranking: h, Truth: plainTruth{}, Cold: errCold, Ask: func(scoreboard.BoardID) {}, Log: slog.New(slog.DiscardHandler),
+		Catalog: oneBoard{}, Ranking: h, Fallback: plainTruth{}, TriggerRebuild: func(scoreboard.BoardID) {}, Log: slog.New(slog.DiscardHandler),
 	})
 	return l, leaderboard.NewRanker(l)
 }
@@ -159,7 +156,7 @@ func TestARankingThatHangsIsLeftAlone(t *testing.T) {
 func TestAnAnswerThatIsNoIsAnAnswer(t *testing.T) {
 	t.Parallel()
 	for name, no := range map[string]error{
-		"cold": errCold, "not found": scoreboard.Errorf(scoreboard.CodeNotFound, "no such user"),
+		"cold": scoreboard.ErrNotLoaded, "not found": scoreboard.Errorf(scoreboard.CodeNotFound, "no such user"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

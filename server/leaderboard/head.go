@@ -149,7 +149,7 @@ func (l *Leaderboard) head(ctx context.Context, board *scoreboard.Board) (*score
 
 // HeldTop returns the head that is at hand, for who asks too often; nil where
 // there is none that is fresh enough.
-func (l *Leaderboard) HeldTop(board scoreboard.BoardID) *scoreboard.Top {
+func (l *Leaderboard) CachedTop(board scoreboard.BoardID) *scoreboard.Top {
 	b := l.heads.find(board)
 	if b == nil {
 		return nil
@@ -221,7 +221,7 @@ func (l *Leaderboard) top(ctx context.Context, board *scoreboard.Board) (top *sc
 		top, err = l.Ranking.Top(ctx, board.ID)
 		return err
 	}, func(ctx context.Context) (err error) {
-		top, err = l.Truth.Page(ctx, board, nil, scoreboard.TopSize)
+		top, err = l.Fallback.Page(ctx, board, nil, scoreboard.TopSize)
 		return err
 	})
 	if err != nil {

@@ -29,8 +29,8 @@ type Ranking interface {
 	Ranks(ctx context.Context, board *scoreboard.Board, users []scoreboard.UserID, scores []*scoreboard.Score) ([]*int64, error)
 }
 
-// Truth is the slow answer that is always there.
-type Truth interface {
+// Fallback is the slow answer that is always there.
+type Fallback interface {
 	Page(ctx context.Context, board *scoreboard.Board, after *scoreboard.Position, limit int) (*scoreboard.Top, error)
 	Place(ctx context.Context, board *scoreboard.Board, user scoreboard.UserID, k int) (*scoreboard.Place, error)
 	List(ctx context.Context, board *scoreboard.Board, users []scoreboard.UserID) (*scoreboard.List, error)
@@ -60,9 +60,10 @@ const (
 type Options struct {
 	Catalog Catalog
 	Ranking Ranking
-	Truth   Truth
-	Cold    error                    // what the ranking says of a board that it does not hold
-	Ask     func(scoreboard.BoardID) // is told of a board that the ranking has lost
+	// Fallback answers when the ranking cannot.
+	Fallback Fallback
+	// TriggerRebuild is called with a board that the ranking does not hold.
+	TriggerRebuild func(scoreboard.BoardID)
 	// StoreAway says whether the truth has not answered lately; nil is never.
 	StoreAway func() bool
 	// UserCache is how long a user's standing is told again; 0 is not at all.
@@ -107,8 +108,8 @@ func New(o Options) *Leaderboard {
 	l := &Leaderboard{
 		Options: o,
 		places:  newRecent[placeKey, *scoreboard.Place](keptLong, keptRows), absent: newRecent[placeKey, struct{}](absentFor, keptNone),
-		reads: newGuard("reads", rankingBudget, o.Cold), receipts: newGuard("receipts", rankBudget, o.Cold), store: newGuard("store", truthBudget, nil),
-		truths: newGuard("receipts from the store", truthRankBudget, nil),
+		reads: newGuard("reads", rankingBudget), receipts: newGuard("receipts", rankBudget), store: newGuard("store", truthBudget),
+		truths: newGuard("receipts from the store", truthRankBudget),
 		degraded: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "scoreboard_leaderboard_degraded_reads_total", Help: "Reads answered by the store, because the ranking could not.",
 		}),
@@ -132,8 +133,8 @@ func (l *Leaderboard) degrade(board *scoreboard.Board, err error) string {
 	if board.Status == scoreboard.StatusArchived {
 		return reasonArchived
 	}
-	if errors.Is(err, l.Cold) {
-		l.Ask(board.ID)
+	if errors.Is(err, scoreboard.ErrNotLoaded) {
+		l.TriggerRebuild(board.ID)
 		return reasonCold
 	}
 	l.Log.Debug("ranking did not answer", "board", board.ID, "err", fmt.Sprint(err))
@@ -145,7 +146,7 @@ func (l *Leaderboard) degrade(board *scoreboard.Board, err error) string {
 // for the last word; a not_found without one is the ranking's.
 func (l *Leaderboard) ask(ctx context.Context, board *scoreboard.Board, ranking, truth func(context.Context) error) (reason string, err error) {
 	if board.Status == scoreboard.StatusArchived {
-		err = l.Cold
+		err = scoreboard.ErrNotLoaded
 	} else {
 		err = l.reads.try(ctx, ranking)
 	}
@@ -165,7 +166,7 @@ func (l *Leaderboard) Page(ctx context.Context, board *scoreboard.Board, after *
 		page, err = l.Ranking.Page(ctx, board.ID, after, limit)
 		return err
 	}, func(ctx context.Context) (err error) {
-		page, err = l.Truth.Page(ctx, board, after, limit)
+		page, err = l.Fallback.Page(ctx, board, after, limit)
 		return err
 	})
 	if err != nil {
@@ -181,7 +182,7 @@ func (l *Leaderboard) Page(ctx context.Context, board *scoreboard.Board, after *
 // come from there.
 func (l *Leaderboard) List(ctx context.Context, board *scoreboard.Board, users []scoreboard.UserID) (list *scoreboard.List, err error) {
 	truth := func(ctx context.Context) (err error) {
-		list, err = l.Truth.List(ctx, board, users)
+		list, err = l.Fallback.List(ctx, board, users)
 		return err
 	}
 	reason, err := l.ask(ctx, board, func(ctx context.Context) (err error) {
@@ -231,7 +232,7 @@ func (l *Leaderboard) RankOf(ctx context.Context, board *scoreboard.Board, score
 		}
 		return err
 	}, func(ctx context.Context) (err error) {
-		rank, err = l.Truth.RankOf(ctx, board, score)
+		rank, err = l.Fallback.RankOf(ctx, board, score)
 		return err
 	})
 	return rank, err

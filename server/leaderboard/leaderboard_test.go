@@ -50,7 +50,7 @@ func open(t *testing.T) *rig {
 		}
 	})
 	r.Leaderboard = leaderboard.New(leaderboard.Options{
-		Catalog: catalog, Ranking: rank, Truth: s, Cold: ranking.ErrCold, Ask: keeper.Ask, UserCache: 250 * time.Millisecond, Log: quiet,
+		Catalog: catalog, Ranking: rank, Fallback: s, TriggerRebuild: keeper.Trigger, UserCache: 250 * time.Millisecond, Log: quiet,
 	})
 	r.ranker = leaderboard.NewRanker(r.Leaderboard)
 	return r

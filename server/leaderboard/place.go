@@ -54,7 +54,7 @@ func (l *Leaderboard) Place(ctx context.Context, board *scoreboard.Board, user s
 
 // HeldPlace returns an answer that is at hand, for who asks too often; nil
 // where there is none that is fresh enough.
-func (l *Leaderboard) HeldPlace(board scoreboard.BoardID, user scoreboard.UserID, k int) *scoreboard.Place {
+func (l *Leaderboard) CachedPlace(board scoreboard.BoardID, user scoreboard.UserID, k int) *scoreboard.Place {
 	p, _ := l.places.get(placeKey{board, user, k}, l.heads.find(board).heldLong())
 	return p
 }
@@ -100,7 +100,7 @@ func (l *Leaderboard) fromHead(board *scoreboard.Board, user scoreboard.UserID, 
 
 func (l *Leaderboard) place(ctx context.Context, board *scoreboard.Board, user scoreboard.UserID, k int) (p *scoreboard.Place, err error) {
 	truth := func(ctx context.Context) (err error) {
-		p, err = l.Truth.Place(ctx, board, user, k)
+		p, err = l.Fallback.Place(ctx, board, user, k)
 		return err
 	}
 	reason, err := l.ask(ctx, board, func(ctx context.Context) (err error) {
@@ -171,7 +171,7 @@ func (l *Leaderboard) await(ctx context.Context, board *scoreboard.Board, user s
 	l.degraded.Inc()
 	var p *scoreboard.Place
 	err := l.store.try(ctx, func(ctx context.Context) (err error) {
-		p, err = l.Truth.Place(ctx, board, user, k)
+		p, err = l.Fallback.Place(ctx, board, user, k)
 		return err
 	})
 	reason := reasonNotYet
@@ -191,7 +191,7 @@ func (l *Leaderboard) await(ctx context.Context, board *scoreboard.Board, user s
 func (l *Leaderboard) nothingToCome(ctx context.Context, board *scoreboard.Board, ranked *scoreboard.Place, version int64) bool {
 	var stored *scoreboard.Place
 	err := l.store.try(ctx, func(ctx context.Context) (err error) {
-		stored, err = l.Truth.Place(ctx, board, ranked.User, 0)
+		stored, err = l.Fallback.Place(ctx, board, ranked.User, 0)
 		return err
 	})
 	return err == nil && stored.UserVersion >= version && stored.Revision == ranked.Revision

@@ -70,7 +70,7 @@ func (r *Ranker) fromTruth(ctx context.Context, board *scoreboard.Board, receipt
 	defer cancel()
 	for _, receipt := range receipts {
 		err := r.leaderboard.truths.try(ctx, func(ctx context.Context) error {
-			place, err := r.leaderboard.Truth.Place(ctx, board, receipt.User, 0)
+			place, err := r.leaderboard.Fallback.Place(ctx, board, receipt.User, 0)
 			if err == nil {
 				receipt.Rank = &place.Rank
 			}

@@ -52,7 +52,7 @@ func TestWithNeitherBackendTheLastHeadIsTold(t *testing.T) {
 	t.Parallel()
 	ranked, truth := &hanging{}, &slowTruth{}
 	l := leaderboard.New(leaderboard.Options{
-		Catalog: oneBoard{}, Ranking: ranked, Truth: truth, Cold: errCold, Ask: func(scoreboard.BoardID) {}, Log: slog.New(slog.DiscardHandler),
+		Catalog: oneBoard{}, Ranking: ranked, Fallback: truth, TriggerRebuild: func(scoreboard.BoardID) {}, Log: slog.New(slog.DiscardHandler),
 	})
 	first, err := l.Top(ctx, global, 0)
 	if err != nil || first.Degraded != "" {
@@ -110,7 +110,7 @@ func TestANoticeMakesTheHeadStale(t *testing.T) {
 	t.Parallel()
 	counted := &counting{}
 	l := leaderboard.New(leaderboard.Options{
-		Catalog: oneBoard{}, Ranking: counted, Truth: plainTruth{}, Cold: errCold, Ask: func(scoreboard.BoardID) {}, Log: slog.New(slog.DiscardHandler),
+		Catalog: oneBoard{}, Ranking: counted, Fallback: plainTruth{}, TriggerRebuild: func(scoreboard.BoardID) {}, Log: slog.New(slog.DiscardHandler),
 	})
 	version := func() int64 {
 		t.Helper()
@@ -155,7 +155,7 @@ func TestWhoIsHiddenIsNotAtHand(t *testing.T) {
 	t.Parallel()
 	ranked := &meanwhile{do: func() {}}
 	l := leaderboard.New(leaderboard.Options{
-		Catalog: oneBoard{}, Ranking: ranked, Truth: plainTruth{}, Cold: errCold, Ask: func(scoreboard.BoardID) {}, Log: slog.New(slog.DiscardHandler),
+		Catalog: oneBoard{}, Ranking: ranked, Fallback: plainTruth{}, TriggerRebuild: func(scoreboard.BoardID) {}, Log: slog.New(slog.DiscardHandler),
 	})
 	other := &scoreboard.Board{ID: "other"}
 	read := func(b *scoreboard.Board) {
@@ -170,7 +170,7 @@ func TestWhoIsHiddenIsNotAtHand(t *testing.T) {
 	}
 	is := func(what string, b *scoreboard.Board, want bool) {
 		t.Helper()
-		if top, place := l.HeldTop(b.ID) != nil, l.HeldPlace(b.ID, "bob", 1) != nil; top != want || place != want {
+		if top, place := l.CachedTop(b.ID) != nil, l.CachedPlace(b.ID, "bob", 1) != nil; top != want || place != want {
 			t.Errorf("%s: the head of %s is at hand: %t, the standing: %t, want %t", what, b.ID, top, place, want)
 		}
 	}
@@ -184,10 +184,10 @@ func TestWhoIsHiddenIsNotAtHand(t *testing.T) {
 	read(global)
 	is("read after a ban", global, true)
 	ranked.do = func() { l.Notify(scoreboard.Notice{Board: "global", Top: &scoreboard.Top{Version: 99}, Hides: true}) }
-	if _, err := l.Place(ctx, global, "carol", 1, 0); err != nil || l.HeldPlace("global", "carol", 1) != nil {
+	if _, err := l.Place(ctx, global, "carol", 1, 0); err != nil || l.CachedPlace("global", "carol", 1) != nil {
 		t.Errorf("a standing that was read while somebody was banned is at hand, %v", err)
 	}
-	if _, err := l.Read(ctx, "global"); err != nil || l.HeldTop("global") != nil {
+	if _, err := l.Read(ctx, "global"); err != nil || l.CachedTop("global") != nil {
 		t.Errorf("a head that was read while somebody was banned is at hand, %v", err)
 	}
 }

@@ -20,7 +20,7 @@ type People interface {
 // Ranking keeps tombstones, too.
 type Ranking interface {
 	States(ctx context.Context, board scoreboard.BoardID, users []scoreboard.UserID) ([]scoreboard.RankedState, error)
-	Mend(ctx context.Context, truth *scoreboard.Change, wrong scoreboard.RankedState) (bool, error)
+	Repair(ctx context.Context, truth *scoreboard.Change, wrong scoreboard.RankedState) (bool, error)
 }
 
 // atOnce is how many erased users one look takes.
@@ -77,9 +77,9 @@ func (w *Worker) forgetNames(ctx context.Context) error {
 func (w *Worker) unrank(ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID) error {
 	states, err := w.ranking.States(ctx, board, []scoreboard.UserID{user})
 	if err == nil && states[0].Raw != "" {
-		_, err = w.ranking.Mend(ctx, &scoreboard.Change{Board: board, User: user}, states[0])
+		_, err = w.ranking.Repair(ctx, &scoreboard.Change{Board: board, User: user}, states[0])
 	}
-	if errors.Is(err, w.cold) {
+	if errors.Is(err, scoreboard.ErrNotLoaded) {
 		return nil
 	}
 	return err

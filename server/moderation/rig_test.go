@@ -184,7 +184,7 @@ from user_score_histories h order by user_id, board_id, version`)
 
 // worker is a worker that keeps addresses for an hour.
 func (r *rig) worker() *moderation.Worker {
-	return moderation.NewWorker(r.Store, r.Store, r.ranking, ranking.ErrCold, func() time.Duration { return time.Hour }, slog.New(slog.DiscardHandler))
+	return moderation.NewWorker(r.Store, r.Store, r.ranking, func() time.Duration { return time.Hour }, slog.New(slog.DiscardHandler))
 }
 
 // work works off voids.

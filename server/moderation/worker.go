@@ -33,7 +33,6 @@ type Worker struct {
 	voids     Voids
 	people    People
 	ranking   Ranking
-	cold      error                // what the ranking says of a board that it does not hold
 	addresses func() time.Duration // how long addresses are kept; 0: as long as the ledger
 	log       *slog.Logger
 
@@ -42,9 +41,9 @@ type Worker struct {
 }
 
 // NewWorker makes a worker; Run starts it.
-func NewWorker(v Voids, p People, r Ranking, cold error, addresses func() time.Duration, log *slog.Logger) *Worker {
+func NewWorker(v Voids, p People, r Ranking, addresses func() time.Duration, log *slog.Logger) *Worker {
 	return &Worker{
-		voids: v, people: p, ranking: r, cold: cold, addresses: addresses, log: log,
+		voids: v, people: p, ranking: r, addresses: addresses, log: log,
 		failures: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "scoreboard_moderation_failures_total", Help: "Looks at moderation's jobs that ended in an error.",
 		}),

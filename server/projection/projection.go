@@ -31,7 +31,7 @@ type Source interface {
 // Ranking is where changes are applied.
 type Ranking interface {
 	Apply(ctx context.Context, changes []scoreboard.Change) (cold []scoreboard.BoardID, err error)
-	Fresh(ctx context.Context, beats []scoreboard.Heartbeat) error
+	RecordHeartbeats(ctx context.Context, beats []scoreboard.Heartbeat) error
 }
 
 // DeadLetters keeps records that cannot be applied, with the reason.
@@ -128,7 +128,7 @@ func (p *Projection) apply(ctx context.Context, b *batch) error {
 		p.metrics.lag.Observe(time.Since(b.changes[len(b.changes)-1].RecordedAt).Seconds())
 	}
 	if len(b.beats) > 0 {
-		return p.ranking.Fresh(ctx, b.beats)
+		return p.ranking.RecordHeartbeats(ctx, b.beats)
 	}
 	return nil
 }

@@ -39,7 +39,7 @@ func TestEveryScriptStaysWithinOneSlotOfACluster(t *testing.T) {
 	if err := r.Unmark(ctx, board.ID, "beside"); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Strays(ctx, board.ID, func(s []scoreboard.Stray) error { t.Errorf("strays: %v", s); return nil }); err != nil {
+	if err := r.OrphanedMembers(ctx, board.ID, func(s []scoreboard.OrphanedMember) error { t.Errorf("strays: %v", s); return nil }); err != nil {
 		t.Error(err)
 	}
 	r.is(t, "alice:6 bob:3")
@@ -55,11 +55,11 @@ func TestEveryScriptStaysWithinOneSlotOfACluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	truth := change("alice", 1, 2, 2)
-	if mended, err := r.Mend(ctx, &truth, states[0]); !mended || err != nil {
+	if mended, err := r.Repair(ctx, &truth, states[0]); !mended || err != nil {
 		t.Errorf("mend: %t, %v", mended, err)
 	}
 	r.is(t, "bob:3 alice:1")
-	if err := r.Fresh(ctx, []scoreboard.Heartbeat{{Shards: 1, Partitions: 1, AsOf: time.Now()}}); err != nil {
+	if err := r.RecordHeartbeats(ctx, []scoreboard.Heartbeat{{Shards: 1, Partitions: 1, AsOf: time.Now()}}); err != nil {
 		t.Error(err)
 	}
 	if c, err := r.Condition(ctx, other.ID); err != nil || c.Members != 1 {

@@ -37,8 +37,8 @@ func (r *Ranking) Lost(ctx context.Context, boards []scoreboard.Board) (cold, su
 	return cold, suspect, nil
 }
 
-// Held returns those of boards that Redis holds.
-func (r *Ranking) Held(ctx context.Context, boards []scoreboard.Board) ([]scoreboard.Board, error) {
+// Loaded returns those of boards that Redis holds.
+func (r *Ranking) Loaded(ctx context.Context, boards []scoreboard.Board) ([]scoreboard.Board, error) {
 	on, err := r.builtOn(ctx, boards)
 	if err != nil {
 		return nil, err

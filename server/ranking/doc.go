@@ -12,6 +12,6 @@
 // Assumption: Redis may lie. Nothing creates a board but a rebuild, so a
 // flushed Redis is cold, which every call says, instead of quietly empty.
 //
-// On failure: ErrCold where a board is not there; other errors are the
+// On failure: scoreboard.ErrNotLoaded where a board is not there; other errors are the
 // connection's.
 package ranking

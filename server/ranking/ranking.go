@@ -3,7 +3,6 @@ package ranking
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -34,14 +33,14 @@ var luaMark string
 //go:embed lua/unmark.lua
 var luaUnmark string
 
-//go:embed lua/fresh.lua
-var luaFresh string
+//go:embed lua/heartbeats.lua
+var luaHeartbeats string
 
 //go:embed lua/states.lua
 var luaStates string
 
-//go:embed lua/mend.lua
-var luaMend string
+//go:embed lua/repair.lua
+var luaRepair string
 
 //go:embed lua/top.lua
 var luaTop string
@@ -58,8 +57,8 @@ var luaList string
 //go:embed lua/ranks.lua
 var luaRanks string
 
-//go:embed lua/strays.lua
-var luaStrays string
+//go:embed lua/orphans.lua
+var luaOrphans string
 
 //go:embed lua/fence.lua
 var luaFence string
@@ -67,40 +66,36 @@ var luaFence string
 //go:embed lua/lead.lua
 var luaLead string
 
-// ErrCold says that Redis does not hold the board: it was flushed, or never
-// filled. A rebuild makes it warm.
-var ErrCold = errors.New("the ranking does not hold this board")
-
 // Ranking is the boards in one Redis.
 type Ranking struct {
-	rdb                             redis.UniversalClient
-	apply, fill, swap, mark, unmark *redis.Script
-	fresh, top, page, place, list   *redis.Script
-	ranking, states, mend, lead     *redis.Script
-	fence, strays                   *redis.Script
-	known                           atomic.Pointer[freshness]
+	rdb                                redis.UniversalClient
+	apply, fill, swap, mark, unmark    *redis.Script
+	heartbeats, top, page, place, list *redis.Script
+	ranking, states, repair, lead      *redis.Script
+	fence, orphans                     *redis.Script
+	known                              atomic.Pointer[freshness]
 }
 
 // New uses rdb, which the caller closes.
 func New(rdb redis.UniversalClient) *Ranking {
 	return &Ranking{
-		rdb:     rdb,
-		apply:   redis.NewScript(luaPut + luaApply),
-		fill:    redis.NewScript(luaPut + luaFill),
-		swap:    redis.NewScript(luaPut + luaSwap),
-		mark:    redis.NewScript(luaMark),
-		unmark:  redis.NewScript(luaUnmark),
-		fresh:   redis.NewScript(luaFresh),
-		states:  redis.NewScript(luaStates),
-		mend:    redis.NewScript(luaPut + luaMend),
-		top:     redis.NewScript(luaTop),
-		page:    redis.NewScript(luaPage),
-		place:   redis.NewScript(luaPlace),
-		list:    redis.NewScript(luaList),
-		ranking: redis.NewScript(luaRanks),
-		lead:    redis.NewScript(luaLead),
-		fence:   redis.NewScript(luaFence),
-		strays:  redis.NewScript(luaPut + luaStrays),
+		rdb:        rdb,
+		apply:      redis.NewScript(luaPut + luaApply),
+		fill:       redis.NewScript(luaPut + luaFill),
+		swap:       redis.NewScript(luaPut + luaSwap),
+		mark:       redis.NewScript(luaMark),
+		unmark:     redis.NewScript(luaUnmark),
+		heartbeats: redis.NewScript(luaHeartbeats),
+		states:     redis.NewScript(luaStates),
+		repair:     redis.NewScript(luaPut + luaRepair),
+		top:        redis.NewScript(luaTop),
+		page:       redis.NewScript(luaPage),
+		place:      redis.NewScript(luaPlace),
+		list:       redis.NewScript(luaList),
+		ranking:    redis.NewScript(luaRanks),
+		lead:       redis.NewScript(luaLead),
+		fence:      redis.NewScript(luaFence),
+		orphans:    redis.NewScript(luaPut + luaOrphans),
 	}
 }
 
@@ -221,8 +216,8 @@ func appendChange(args []any, c *scoreboard.Change) []any {
 		strconv.FormatInt(c.Version, 10), hidden)
 }
 
-// Fresh records up to when each shard's changes of a partition are applied.
-func (r *Ranking) Fresh(ctx context.Context, beats []scoreboard.Heartbeat) error {
+// RecordHeartbeats records up to when each shard's changes of a partition are applied.
+func (r *Ranking) RecordHeartbeats(ctx context.Context, beats []scoreboard.Heartbeat) error {
 	if len(beats) == 0 {
 		return nil
 	}
@@ -232,7 +227,7 @@ func (r *Ranking) Fresh(ctx context.Context, beats []scoreboard.Heartbeat) error
 	for _, b := range beats {
 		args = append(args, freshField(b.Shard, b.Partition), b.AsOf.UnixMicro())
 	}
-	if err := r.fresh.Run(ctx, r.rdb, []string{freshKey}, args...).Err(); err != nil {
+	if err := r.heartbeats.Run(ctx, r.rdb, []string{freshKey}, args...).Err(); err != nil {
 		return fmt.Errorf("record how fresh the ranking is: %w", err)
 	}
 	r.known.Store(nil)

@@ -205,8 +205,8 @@ func TestAFlushedBoardIsColdUntilItIsRebuilt(t *testing.T) {
 		_, placeErr := r.Place(ctx, board.ID, "alice", 3)
 		_, ranksErr := r.Ranks(ctx, board, []scoreboard.UserID{"alice"}, []*scoreboard.Score{nil})
 		for what, err := range map[string]error{"top": topErr, "place": placeErr, "ranks": ranksErr} {
-			if !isCold(err) {
-				t.Errorf("%s of a cold board: %v, want ErrCold", what, err)
+			if !isNotLoaded(err) {
+				t.Errorf("%s of a cold board: %v, want scoreboard.ErrNotLoaded", what, err)
 			}
 		}
 		if keys := r.keys(t); len(keys) > 0 {

@@ -14,13 +14,13 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Top returns the head of a board, or ErrCold.
+// Top returns the head of a board, or scoreboard.ErrNotLoaded.
 func (r *Ranking) Top(ctx context.Context, board scoreboard.BoardID) (*scoreboard.Top, error) {
 	return r.rows(ctx, board, r.top, scoreboard.TopSize)
 }
 
 // Page returns up to limit standings behind a position, which nobody need hold
-// any more, or ErrCold.
+// any more, or scoreboard.ErrNotLoaded.
 func (r *Ranking) Page(ctx context.Context, board scoreboard.BoardID, after *scoreboard.Position, limit int) (*scoreboard.Top, error) {
 	return r.rows(ctx, board, r.page, limit, strconv.FormatInt(after.Key, 10), prefix(after.ReachedAt)+string(after.User))
 }
@@ -55,7 +55,7 @@ func (r *Ranking) rows(ctx context.Context, board scoreboard.BoardID, script *re
 }
 
 // Place returns a user's standing with k neighbours on each side (none asked
-// for: nil), a not_found where the user is not ranked, or ErrCold.
+// for: nil), a not_found where the user is not ranked, or scoreboard.ErrNotLoaded.
 func (r *Ranking) Place(ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID, k int) (*scoreboard.Place, error) {
 	reply, asOf, err := r.read(ctx, r.place, liveKeys(board), string(user), k)
 	if err != nil {
@@ -84,7 +84,7 @@ func (r *Ranking) Place(ctx context.Context, board scoreboard.BoardID, user scor
 	return p, nil
 }
 
-// List returns the standings of users, all at one version, or ErrCold.
+// List returns the standings of users, all at one version, or scoreboard.ErrNotLoaded.
 func (r *Ranking) List(ctx context.Context, board scoreboard.BoardID, users []scoreboard.UserID) (*scoreboard.List, error) {
 	args := make([]any, len(users))
 	for i, u := range users {
@@ -116,7 +116,7 @@ func (r *Ranking) List(ctx context.Context, board scoreboard.BoardID, users []sc
 }
 
 // Ranks returns a 1-based rank for each user, or nil where one is not ranked;
-// ErrCold where the board is not there. A score is a standing that may not have
+// scoreboard.ErrNotLoaded where the board is not there. A score is a standing that may not have
 // been applied yet; a nil score asks for the rank of today.
 func (r *Ranking) Ranks(ctx context.Context, board *scoreboard.Board, users []scoreboard.UserID, scores []*scoreboard.Score) ([]*int64, error) {
 	args := make([]any, 0, 2*len(users))
@@ -129,7 +129,7 @@ func (r *Ranking) Ranks(ctx context.Context, board *scoreboard.Board, users []sc
 	}
 	found, err := r.ranking.Run(ctx, r.rdb, liveKeys(board.ID), args...).Int64Slice()
 	if errors.Is(err, redis.Nil) {
-		err = ErrCold
+		err = scoreboard.ErrNotLoaded
 	}
 	if err != nil {
 		return nil, fmt.Errorf("rank %d users on board %s: %w", len(users), board.ID, err)
@@ -177,7 +177,7 @@ func (r *Ranking) read(ctx context.Context, script *redis.Script, keys []string,
 		r.known.Store(known)
 	}
 	if errors.Is(err, redis.Nil) {
-		return nil, time.Time{}, ErrCold
+		return nil, time.Time{}, scoreboard.ErrNotLoaded
 	}
 	if err != nil {
 		return nil, time.Time{}, err

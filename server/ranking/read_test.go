@@ -6,12 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/scoreboard/scoreboard/server/ranking"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 func itoa(n int64) string   { return strconv.FormatInt(n, 10) }
-func isCold(err error) bool { return errors.Is(err, ranking.ErrCold) }
+func isNotLoaded(err error) bool { return errors.Is(err, scoreboard.ErrNotLoaded) }
 
 func TestRanksOfReceiptsCountWhatIsBetter(t *testing.T) {
 	onBoth(t, func(t *testing.T, r rig) {
@@ -74,7 +73,7 @@ func TestAsOfIsWhatTheLastOfAllShardsAndPartitionsHasReached(t *testing.T) {
 		fresh := func(shard, partition int, seconds time.Duration) {
 			t.Helper()
 			beat := scoreboard.Heartbeat{Shard: shard, Shards: 2, Partition: partition, Partitions: 2, AsOf: at.Add(seconds * time.Second)}
-			if err := r.Fresh(ctx, []scoreboard.Heartbeat{beat}); err != nil {
+			if err := r.RecordHeartbeats(ctx, []scoreboard.Heartbeat{beat}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -99,7 +98,7 @@ func TestAsOfIsWhatTheLastOfAllShardsAndPartitionsHasReached(t *testing.T) {
 		// Fewer shards than before: what the lost one reported counts no more.
 		for partition := range 2 {
 			beat := scoreboard.Heartbeat{Shard: 0, Shards: 1, Partition: partition, Partitions: 2, AsOf: at.Add(time.Minute)}
-			if err := r.Fresh(ctx, []scoreboard.Heartbeat{beat}); err != nil {
+			if err := r.RecordHeartbeats(ctx, []scoreboard.Heartbeat{beat}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -181,7 +181,7 @@ func TestTheConditionOfABoard(t *testing.T) {
 		r.apply(t, change("alice", 5, 1, 1))
 		built := is(scoreboard.StateCatchingUp, 1).Built
 		beat := scoreboard.Heartbeat{Shards: 1, Partitions: 1, AsOf: built.Add(time.Second)}
-		if err := r.Fresh(ctx, []scoreboard.Heartbeat{beat}); err != nil {
+		if err := r.RecordHeartbeats(ctx, []scoreboard.Heartbeat{beat}); err != nil {
 			t.Fatal(err)
 		}
 		if c := is(scoreboard.StateHealthy, 1); c.Epoch != 1 || c.Version != 2 || c.Rebuilding || c.Suspect {

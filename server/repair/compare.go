@@ -16,7 +16,7 @@ type States interface {
 // Kept is what the ranking keeps, and the way to put it right.
 type Kept interface {
 	States(ctx context.Context, board scoreboard.BoardID, users []scoreboard.UserID) ([]scoreboard.RankedState, error)
-	Mend(ctx context.Context, truth *scoreboard.Change, wrong scoreboard.RankedState) (bool, error)
+	Repair(ctx context.Context, truth *scoreboard.Change, wrong scoreboard.RankedState) (bool, error)
 }
 
 // How long the pipeline is given to bring the ranking up to a state of the

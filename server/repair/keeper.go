@@ -75,8 +75,8 @@ func (k *Keeper) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{k.rebuilt, k.boards, k.turned}
 }
 
-// Ask makes the keeper look now. It never blocks.
-func (k *Keeper) Ask(scoreboard.BoardID) {
+// Trigger makes the keeper look now. It never blocks.
+func (k *Keeper) Trigger(scoreboard.BoardID) {
 	select {
 	case k.asked <- struct{}{}:
 	default:
@@ -154,7 +154,7 @@ func (k *Keeper) sweep(ctx context.Context, fits func(*scoreboard.Board) bool) e
 	if err != nil {
 		return err
 	}
-	held, err := k.ranking.Held(ctx, archived)
+	held, err := k.ranking.Loaded(ctx, archived)
 	if err != nil {
 		return err
 	}

@@ -7,12 +7,14 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // Turns says whose turn something is that one of several processes does.
 type Turns interface {
-	Once(ctx context.Context, what string, in time.Duration) (bool, error)
-	Again(ctx context.Context, what string) error
+	Claim(ctx context.Context, what string, in time.Duration) (bool, error)
+	ReleaseClaim(ctx context.Context, what string) error
 }
 
 // Pass compares every user of every board with the store, once in a while,
@@ -23,7 +25,6 @@ type Pass struct {
 	check   Check // without boards; Progress is set here
 	catalog Catalog
 	turns   Turns
-	cold    error
 	halted  func() bool
 	log     *slog.Logger
 
@@ -34,13 +35,13 @@ type Pass struct {
 const passName = "reconcile"
 
 // NewPass makes a full pass every so often that mends what it finds if
-// check.Mend is set. cold and halted are as the sampler's.
-func NewPass(every time.Duration, check Check, c Catalog, t Turns, cold error, halted func() bool, log *slog.Logger) *Pass {
+// check.Mend is set. halted is as the sampler's.
+func NewPass(every time.Duration, check Check, c Catalog, t Turns, halted func() bool, log *slog.Logger) *Pass {
 	counter := func(name, help string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: "scoreboard_reconcile_pass_" + name, Help: help})
 	}
 	return &Pass{
-		every: every, check: check, catalog: c, turns: t, cold: cold, halted: halted, log: log,
+		every: every, check: check, catalog: c, turns: t, halted: halted, log: log,
 		passes:  counter("total", "Full passes that came to their end."),
 		checked: counter("checked_total", "Users compared by full passes."),
 		drift:   counter("drift_total", "Differences that full passes found."),
@@ -71,7 +72,7 @@ func (p *Pass) Run(ctx context.Context) error {
 		if p.halted() || time.Since(began) < p.every {
 			continue
 		}
-		mine, err := p.turns.Once(ctx, passName, p.every)
+		mine, err := p.turns.Claim(ctx, passName, p.every)
 		if err == nil && mine {
 			err = p.once(ctx)
 		}
@@ -86,20 +87,20 @@ func (p *Pass) Run(ctx context.Context) error {
 func (p *Pass) once(ctx context.Context) error {
 	boards, err := Ranked(ctx, p.catalog)
 	if err != nil {
-		return errors.Join(err, p.turns.Again(ctx, passName))
+		return errors.Join(err, p.turns.ReleaseClaim(ctx, passName))
 	}
 	started := time.Now()
 	var all Verified
 	for i := range boards {
 		v, err := p.check.Run(ctx, boards[i:i+1])
-		if errors.Is(err, p.cold) {
+		if errors.Is(err, scoreboard.ErrNotLoaded) {
 			continue
 		}
 		if err != nil {
 			// Another process may try at once; without Redis, whoever is first later.
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 			defer cancel()
-			return errors.Join(err, p.turns.Again(ctx, passName))
+			return errors.Join(err, p.turns.ReleaseClaim(ctx, passName))
 		}
 		all.Users, all.Wrong, all.Mended = all.Users+v.Users, all.Wrong+v.Wrong, all.Mended+v.Mended
 		for _, d := range v.Differences {

@@ -95,7 +95,7 @@ func (p *past) publish(values ...scoreboard.Change) {
 }
 
 func (p *past) replay(r repair.Replay) (*repair.Replayed, error) {
-	r.Log, r.Ranking, r.Cold, r.Progress = p, p.ranking, ranking.ErrCold, func(*repair.Replayed) {}
+	r.Log, r.Ranking, r.Progress = p, p.ranking, func(*repair.Replayed) {}
 	if r.Known.IsZero() {
 		r.Known = time.Now().Add(-24 * time.Hour)
 	}

@@ -27,7 +27,7 @@ type Ranking interface {
 	Swap(ctx context.Context, board *scoreboard.Board, token string, least, epoch int64, updated time.Time) (int64, error)
 	Unmark(ctx context.Context, board scoreboard.BoardID, token string) error
 	Lost(ctx context.Context, boards []scoreboard.Board) (cold, suspect []scoreboard.Board, err error)
-	Held(ctx context.Context, boards []scoreboard.Board) ([]scoreboard.Board, error)
+	Loaded(ctx context.Context, boards []scoreboard.Board) ([]scoreboard.Board, error)
 	Drop(ctx context.Context, board scoreboard.BoardID) error
 }
 

@@ -41,7 +41,6 @@ type Applied interface {
 type Replay struct {
 	Log     Log
 	Ranking Applied
-	Cold    error     // what the ranking says of a board that it does not hold
 	Known   time.Time // repeats are known from here on: nothing older is replayed
 
 	Partition *int       // of all where it is nil
@@ -60,7 +59,7 @@ type Replayed struct {
 	Unreadable     int64 // records that are malformed
 	TooNew         int64 // records of a later build
 	TooOld         int64 // changes from before repeats are known
-	Cold           int64 // changes of boards that are not held: a rebuild finds them
+	NotLoaded      int64 // changes of boards that are not loaded: a rebuild includes them
 	Took           time.Duration
 }
 
@@ -218,8 +217,8 @@ func (r *Replay) take(ctx context.Context, records []Record) (*Replayed, error) 
 	}
 	for board, changes := range boards {
 		news, err := r.news(ctx, board, changes)
-		if errors.Is(err, r.Cold) {
-			part.Cold += int64(len(changes))
+		if errors.Is(err, scoreboard.ErrNotLoaded) {
+			part.NotLoaded += int64(len(changes))
 			continue
 		}
 		if err != nil {
@@ -272,5 +271,5 @@ func (r *Replayed) add(part *Replayed) {
 	r.Unreadable += part.Unreadable
 	r.TooNew += part.TooNew
 	r.TooOld += part.TooOld
-	r.Cold += part.Cold
+	r.NotLoaded += part.NotLoaded
 }

@@ -46,7 +46,7 @@ func TestAReplayBringsBackWhatTheRankingLostAndNothingElse(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if done.Newer != 2399 || done.Same != 102 || done.Unreadable != 1 || done.Cold != 1 || done.Records < 2503 {
+			if done.Newer != 2399 || done.Same != 102 || done.Unreadable != 1 || done.NotLoaded != 1 || done.Records < 2503 {
 				t.Errorf("dry %t: %+v; want 2399 new, 102 known, 1 unreadable, 1 of no board", dry, *done)
 			}
 			if after := p.total(); dry && after != before {

@@ -22,7 +22,6 @@ type Scores interface {
 type Sampler struct {
 	scores  Scores
 	kept    Kept
-	cold    error
 	mend    bool
 	halted  func() bool
 	log     *slog.Logger
@@ -40,15 +39,14 @@ const (
 	sampleSize  = 200
 )
 
-// NewSampler makes a sampler that mends what it finds if mend is set. cold is
-// what the ranking says of a board that is being rebuilt; while the store is
-// not to be believed, halted says so.
-func NewSampler(s Scores, k Kept, cold error, mend bool, halted func() bool, log *slog.Logger) *Sampler {
+// NewSampler makes a sampler that mends what it finds if mend is set. While the
+// store is not to be believed, halted says so.
+func NewSampler(s Scores, k Kept, mend bool, halted func() bool, log *slog.Logger) *Sampler {
 	counter := func(name, help string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: "scoreboard_reconcile_" + name, Help: help})
 	}
 	return &Sampler{
-		scores: s, kept: k, cold: cold, mend: mend, halted: halted, log: log,
+		scores: s, kept: k, mend: mend, halted: halted, log: log,
 		checked: counter("checked_total", "Users compared between store and ranking."),
 		drift:   counter("drift_total", "Users whose ranking was not what the store has, and did not become it."),
 		mended:  counter("mended_total", "Users whose ranking was put right."),
@@ -92,7 +90,7 @@ func (s *Sampler) once(ctx context.Context) error {
 	}
 	for board, users := range boards {
 		wrong, err := differing(ctx, s.scores, s.kept, board, users, settleTries)
-		if errors.Is(err, s.cold) {
+		if errors.Is(err, scoreboard.ErrNotLoaded) {
 			continue // archived, or being rebuilt: not wrong, and no reason to stand still
 		}
 		if err != nil {
@@ -120,7 +118,7 @@ func (s *Sampler) found(ctx context.Context, d *drifted) error {
 	if !s.mend {
 		return nil
 	}
-	mended, err := s.kept.Mend(ctx, &d.truth, d.kept)
+	mended, err := s.kept.Repair(ctx, &d.truth, d.kept)
 	if mended {
 		s.mended.Inc()
 	}

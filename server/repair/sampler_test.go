@@ -12,7 +12,6 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/scoreboard/scoreboard/server/ranking"
 	"github.com/scoreboard/scoreboard/server/repair"
 	"github.com/scoreboard/scoreboard/server/store"
 )
@@ -32,7 +31,7 @@ func TestTheSamplerFindsAndMendsDrift(t *testing.T) {
 	r.conn.Do(t, `insert into boards (board_id, family_id, mode, status) values ('gone', 'gone', 'increment', 'archived')`)
 	r.conn.Do(t, `insert into scores (user_id, board_id, score, order_key, version, revision, reached_at, recorded_at)
 select user_id, 'gone', 1, -1, 1, 1, clock_timestamp(), clock_timestamp() from scores where board_id = 'global'`)
-	s := repair.NewSampler(r.Store, r.ranking, ranking.ErrCold, true, func() bool { return false }, slog.New(slog.DiscardHandler))
+	s := repair.NewSampler(r.Store, r.ranking, true, func() bool { return false }, slog.New(slog.DiscardHandler))
 	running, stop := context.WithCancel(ctx)
 	done := make(chan error, 1)
 	go func() { done <- s.Run(running) }()
@@ -76,7 +75,7 @@ func TestAFullPassMendsWhatTheSamplerCannotSee(t *testing.T) {
 	var passes []*repair.Pass
 	for range 2 {
 		check := repair.Check{Ledger: r.Store, Ranking: r.ranking, Mend: true, Progress: func(*repair.Verified) {}}
-		p := repair.NewPass(time.Second, check, store.NewCatalog(r.Store, quiet), r.ranking, ranking.ErrCold, func() bool { return false }, quiet)
+		p := repair.NewPass(time.Second, check, store.NewCatalog(r.Store, quiet), r.ranking, func() bool { return false }, quiet)
 		passes = append(passes, p)
 		all.Go(func() {
 			if err := p.Run(running); err != nil {

@@ -21,8 +21,8 @@ type RankedUsers interface {
 	Users(ctx context.Context, board scoreboard.BoardID, do func([]scoreboard.UserID) error) error
 	// Strays lists entries of the sorted set that belong to no state, and
 	// Remove takes one out if it is still one.
-	Strays(ctx context.Context, board scoreboard.BoardID, do func([]scoreboard.Stray) error) error
-	Remove(ctx context.Context, board scoreboard.BoardID, s scoreboard.Stray) (bool, error)
+	OrphanedMembers(ctx context.Context, board scoreboard.BoardID, do func([]scoreboard.OrphanedMember) error) error
+	Remove(ctx context.Context, board scoreboard.BoardID, s scoreboard.OrphanedMember) (bool, error)
 }
 
 // Difference is one thing that should not be.
@@ -96,7 +96,7 @@ func (c *Check) board(ctx context.Context, board scoreboard.BoardID, v *Verified
 	if err != nil {
 		return err
 	}
-	return c.Ranking.Strays(ctx, board, func(strays []scoreboard.Stray) error { return c.strays(ctx, board, strays, v) })
+	return c.Ranking.OrphanedMembers(ctx, board, func(strays []scoreboard.OrphanedMember) error { return c.strays(ctx, board, strays, v) })
 }
 
 // everybody compares all who have a score, or the one user. The ledger is only
@@ -137,7 +137,7 @@ func (c *Check) chunk(ctx context.Context, board scoreboard.BoardID, changes []s
 }
 
 // strays are wrong as they stand: entry and state change in one step.
-func (c *Check) strays(ctx context.Context, board scoreboard.BoardID, strays []scoreboard.Stray, v *Verified) error {
+func (c *Check) strays(ctx context.Context, board scoreboard.BoardID, strays []scoreboard.OrphanedMember, v *Verified) error {
 	for _, s := range strays {
 		v.differ(Difference{Board: board, User: s.User, Kind: "stray", Detail: "the sorted set has an entry that belongs to no state"})
 		if !c.Mend {
@@ -221,7 +221,7 @@ func (c *Check) compare(ctx context.Context, board scoreboard.BoardID, users []s
 		d := &wrong[i]
 		v.differ(Difference{Board: board, User: d.truth.User, Kind: d.kind(), Detail: d.describe()})
 		if c.Mend {
-			mended, err := c.Ranking.Mend(ctx, &d.truth, d.kept)
+			mended, err := c.Ranking.Repair(ctx, &d.truth, d.kept)
 			if err != nil {
 				return err
 			}

@@ -32,9 +32,8 @@ func (s *RankedState) Agrees(c *Change) bool {
 		s.Hidden == c.Hidden && s.Ranked != c.Hidden
 }
 
-// Stray is an entry of the sorted set that is nobody's: there is no state that
-// it belongs to.
-type Stray struct {
+// OrphanedMember is an entry of the sorted set that belongs to no user's state.
+type OrphanedMember struct {
 	User   UserID
 	Member string // as it is
 }

@@ -52,6 +52,10 @@ const (
 // be tried again later, apart from others, and before the user's next ones.
 var ErrUserLocked = errors.New("the user is locked by another transaction")
 
+// ErrNotLoaded means that the ranking does not hold a board: Redis was flushed,
+// or the board is archived or not built yet. A rebuild loads it.
+var ErrNotLoaded = errors.New("the ranking does not hold this board")
+
 // Error is a refusal that a caller may branch on by Code. Message is for
 // people and safe to show to a client; Err, if any, is for the log only.
 type Error struct {

@@ -12,7 +12,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// States returns what is kept of users on a board, as it is, or ErrCold.
+// States returns what is kept of users on a board, as it is, or scoreboard.ErrNotLoaded.
 func (r *Ranking) States(ctx context.Context, board scoreboard.BoardID, users []scoreboard.UserID) ([]scoreboard.RankedState, error) {
 	args := make([]any, len(users))
 	for i, u := range users {
@@ -20,7 +20,7 @@ func (r *Ranking) States(ctx context.Context, board scoreboard.BoardID, users []
 	}
 	found, err := r.states.Run(ctx, r.rdb, liveKeys(board), args...).StringSlice()
 	if errors.Is(err, redis.Nil) {
-		err = ErrCold
+		err = scoreboard.ErrNotLoaded
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read %d states of board %s: %w", len(users), board, err)
@@ -51,19 +51,19 @@ func readState(raw, key string) scoreboard.RankedState {
 	return s
 }
 
-// Mend puts the truth in the place of a state that was found wrong, whatever
+// Repair puts the truth in the place of a state that was found wrong, whatever
 // the revisions say, unless it has changed since; a revision of 0 removes the
 // user. It reports whether it did.
-func (r *Ranking) Mend(ctx context.Context, truth *scoreboard.Change, wrong scoreboard.RankedState) (bool, error) {
+func (r *Ranking) Repair(ctx context.Context, truth *scoreboard.Change, wrong scoreboard.RankedState) (bool, error) {
 	hidden := "0"
 	if truth.Hidden {
 		hidden = "1"
 	}
-	n, err := r.mend.Run(ctx, r.rdb, liveKeys(truth.Board), channel, string(truth.Board), appendMoved(nil, truth), string(truth.User), wrong.Raw,
+	n, err := r.repair.Run(ctx, r.rdb, liveKeys(truth.Board), channel, string(truth.Board), appendMoved(nil, truth), string(truth.User), wrong.Raw,
 		strconv.FormatInt(truth.Revision, 10), strconv.FormatInt(truth.Key, 10), prefix(truth.ReachedAt),
 		strconv.FormatInt(truth.Version, 10), hidden).Int64()
 	if err == nil && n < 0 {
-		err = ErrCold
+		err = scoreboard.ErrNotLoaded
 	}
 	if err != nil {
 		return false, fmt.Errorf("mend %s on board %s: %w", truth.User, truth.Board, err)

@@ -10,9 +10,9 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Strays calls do with the entries of a board's sorted set that belong to no
+// OrphanedMembers calls do with the entries of a board's sorted set that belong to no
 // state, in pieces.
-func (r *Ranking) Strays(ctx context.Context, board scoreboard.BoardID, do func([]scoreboard.Stray) error) error {
+func (r *Ranking) OrphanedMembers(ctx context.Context, board scoreboard.BoardID, do func([]scoreboard.OrphanedMember) error) error {
 	var cursor uint64
 	for {
 		found, next, err := r.rdb.ZScan(ctx, liveKeys(board)[1], cursor, "", 1000).Result()
@@ -40,12 +40,12 @@ func (r *Ranking) Strays(ctx context.Context, board scoreboard.BoardID, do func(
 }
 
 // Remove takes an entry out of the sorted set if it still belongs to no state.
-func (r *Ranking) Remove(ctx context.Context, board scoreboard.BoardID, s scoreboard.Stray) (bool, error) {
+func (r *Ranking) Remove(ctx context.Context, board scoreboard.BoardID, s scoreboard.OrphanedMember) (bool, error) {
 	removed, err := r.straysOf(ctx, board, true, []string{s.Member})
 	return len(removed) > 0, err
 }
 
-func (r *Ranking) straysOf(ctx context.Context, board scoreboard.BoardID, remove bool, members []string) ([]scoreboard.Stray, error) {
+func (r *Ranking) straysOf(ctx context.Context, board scoreboard.BoardID, remove bool, members []string) ([]scoreboard.OrphanedMember, error) {
 	if len(members) == 0 {
 		return nil, nil
 	}
@@ -57,16 +57,16 @@ func (r *Ranking) straysOf(ctx context.Context, board scoreboard.BoardID, remove
 	for _, m := range members {
 		args = append(args, m)
 	}
-	found, err := r.strays.Run(ctx, r.rdb, liveKeys(board), args...).StringSlice()
+	found, err := r.orphans.Run(ctx, r.rdb, liveKeys(board), args...).StringSlice()
 	if errors.Is(err, redis.Nil) {
-		err = ErrCold
+		err = scoreboard.ErrNotLoaded
 	}
 	if err != nil {
 		return nil, fmt.Errorf("look for strays of board %s: %w", board, err)
 	}
-	strays := make([]scoreboard.Stray, len(found))
+	strays := make([]scoreboard.OrphanedMember, len(found))
 	for i, member := range found {
-		strays[i] = scoreboard.Stray{User: scoreboard.UserID(member[min(prefixLength, len(member)):]), Member: member}
+		strays[i] = scoreboard.OrphanedMember{User: scoreboard.UserID(member[min(prefixLength, len(member)):]), Member: member}
 	}
 	return strays, nil
 }

@@ -11,24 +11,24 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// vitalsEvery is how often Redis is asked how it is: as often as metrics are
+// redisStatsInterval is how often Redis is asked how it is: as often as metrics are
 // usually read.
-const vitalsEvery = 5 * time.Second
+const redisStatsInterval = 5 * time.Second
 
-// Vitals measures what alerts are about: how old the ranking is that all
+// RedisStats measures what alerts are about: how old the ranking is that all
 // gateways show, and how full Redis is.
-type Vitals struct {
+type RedisStats struct {
 	ranking          *Ranking
 	log              *slog.Logger
 	age, used, limit prometheus.Gauge
 }
 
-// NewVitals makes the measurement; Run starts it.
-func NewVitals(r *Ranking, log *slog.Logger) *Vitals {
+// NewRedisStats makes the measurement; Run starts it.
+func NewRedisStats(r *Ranking, log *slog.Logger) *RedisStats {
 	gauge := func(name, help string) prometheus.Gauge {
 		return prometheus.NewGauge(prometheus.GaugeOpts{Name: "scoreboard_" + name, Help: help})
 	}
-	return &Vitals{
+	return &RedisStats{
 		ranking: r, log: log,
 		age:   gauge("ranking_age_seconds", "How far what the ranking shows is behind the ledger."),
 		used:  gauge("redis_memory_used_bytes", "Memory that Redis uses."),
@@ -37,13 +37,13 @@ func NewVitals(r *Ranking, log *slog.Logger) *Vitals {
 }
 
 // Collectors are what the root registers.
-func (v *Vitals) Collectors() []prometheus.Collector {
+func (v *RedisStats) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{v.age, v.used, v.limit}
 }
 
 // Run measures until ctx ends.
-func (v *Vitals) Run(ctx context.Context) error {
-	tick := time.NewTicker(vitalsEvery)
+func (v *RedisStats) Run(ctx context.Context) error {
+	tick := time.NewTicker(redisStatsInterval)
 	defer tick.Stop()
 	for {
 		if err := v.once(ctx); err != nil && ctx.Err() == nil {
@@ -57,8 +57,8 @@ func (v *Vitals) Run(ctx context.Context) error {
 	}
 }
 
-func (v *Vitals) once(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, vitalsEvery)
+func (v *RedisStats) once(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, redisStatsInterval)
 	defer cancel()
 	fresh, err := v.ranking.rdb.HGetAll(ctx, freshKey).Result()
 	if err != nil {
