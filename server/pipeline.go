@@ -1,6 +1,8 @@
 package server
 
 import (
+	"context"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -8,6 +10,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/admin"
 	"github.com/scoreboard/scoreboard/server/broker"
 	"github.com/scoreboard/scoreboard/server/config"
+	"github.com/scoreboard/scoreboard/server/health"
 	"github.com/scoreboard/scoreboard/server/outbox"
 	"github.com/scoreboard/scoreboard/server/projection"
 	"github.com/scoreboard/scoreboard/server/repair"
@@ -89,6 +92,9 @@ func (s *Server) makeProjection(all []*way, cold func(scoreboard.BoardID)) {
 		if measured, ok := w.from.(interface{ Collectors() []prometheus.Collector }); ok {
 			s.register(measured.Collectors()...)
 		}
+		if l, ok := w.from.(lagging); ok {
+			s.lags = append(s.lags, l)
+		}
 	}
 	s.project = projection.New(sources, s.ranking, s.store, dead, cold, s.log)
 	s.register(s.project.Collectors()...)
@@ -135,7 +141,6 @@ func (s *Server) makePass(catalog *store.Catalog) {
 	s.add("full pass", pass)
 }
 
-
 // makeRollover makes the component that ends periods, and runs it in processes
 // with the role maintenance. Ends are announced over Kafka, else over a Redis
 // stream.
@@ -151,4 +156,61 @@ func (s *Server) makeRollover(catalog *store.Catalog) {
 		s.add("rollover", s.rollover)
 		s.register(s.rollover.Collectors()...)
 	}
+}
+
+// lagging is a consumer that measures its lag.
+type lagging interface{ Status() broker.ConsumerStatus }
+
+// consumerLag returns the records that this process has yet to consume, by
+// topic; nil in a process without consumers.
+func (s *Server) consumerLag() map[string]int64 {
+	if len(s.lags) == 0 {
+		return nil
+	}
+	all := make(map[string]int64, len(s.lags))
+	for _, c := range s.lags {
+		status := c.Status()
+		all[status.Topic] += status.Lag
+	}
+	return all
+}
+
+func (s *Server) makeNodeStatus() *health.NodeStatus {
+	sources := health.Sources{Lag: s.consumerLag}
+	if s.ingest != nil {
+		sources.Ingest = s.ingest
+	}
+	if s.hub != nil {
+		sources.Hub = s.hub
+	}
+	if s.sampler != nil {
+		sources.Sampler = s.sampler
+	}
+	return health.NewNodeStatus(s.config.Roles, sources)
+}
+
+func (s *Server) makeDoctor() health.Doctor {
+	d := health.Doctor{
+		Postgres: s.store.Ping, Redis: s.ranking.Ping, Outbox: s.store, Lag: s.consumerLag,
+		History:  func(ctx context.Context) (*repair.Turn, error) { return repair.Turned(ctx, s.store, s.ranking) },
+		Deployed: s.config, Current: func() *config.Config { return s.knobs.current.Load() },
+	}
+	if s.kafka != nil {
+		d.Kafka = s.kafka.Ping
+	}
+	return d
+}
+
+func (s *Server) makeReadiness() *health.Readiness {
+	r := &health.Readiness{
+		Postgres: s.store.Ping, Redis: s.ranking.Ping, Log: s.log,
+		NeedsKafka: func() bool { return s.needsKafka(s.knobs.current.Load().Transport) },
+		ReadOnly: !slices.ContainsFunc(s.config.Roles, func(role string) bool {
+			return role != config.RoleRead && role != config.RoleGateway
+		}),
+	}
+	if s.kafka != nil {
+		r.Kafka = s.kafka.Ping
+	}
+	return r
 }

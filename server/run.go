@@ -51,9 +51,9 @@ func (s *Server) Run(ctx context.Context, apiListener, opsListener net.Listener)
 	for _, st := range s.stations {
 		started = append(started, start(st, failed))
 	}
-	front := s.front()
+	front := s.apiServer()
 	serve(front, apiListener, failed)
-	s.ready.open()
+	s.ready.SetServing(true)
 	s.log.Info("serving", "addr", apiListener.Addr().String(), "ops", opsListener.Addr().String(), "roles", s.config.Roles)
 
 	var err error
@@ -62,7 +62,7 @@ func (s *Server) Run(ctx context.Context, apiListener, opsListener net.Listener)
 	case err = <-failed:
 	}
 	s.log.Info("stopping")
-	s.ready.close()
+	s.ready.SetServing(false)
 	s.stop(front, started)
 	return errors.Join(err, ops.Close())
 }

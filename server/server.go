@@ -19,6 +19,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/broker"
 	"github.com/scoreboard/scoreboard/server/config"
 	"github.com/scoreboard/scoreboard/server/edge"
+	"github.com/scoreboard/scoreboard/server/health"
 	"github.com/scoreboard/scoreboard/server/ingest"
 	"github.com/scoreboard/scoreboard/server/leaderboard"
 	"github.com/scoreboard/scoreboard/server/limit"
@@ -62,10 +63,12 @@ type Server struct {
 	hub      *realtime.Hub
 	book     *profile.Book
 	keeper   *repair.Keeper
+	sampler  *repair.Sampler
 	rollover *rollover.Rollover
 	archive  *archive.Archive // nil where no place is named
 	stations []station        // in the order of their start
-	ready    gate
+	ready    *health.Readiness
+	lags     []lagging // consumers of this process
 
 	proxies      edge.Proxies
 	certificates *edge.Certificates // nil without TLS
@@ -118,14 +121,15 @@ func New(ctx context.Context, c *config.Config, log *slog.Logger) (*Server, erro
 		redisStats := ranking.NewRedisStats(s.ranking, log)
 		s.add("redis stats", redisStats)
 		s.register(redisStats.Collectors()...)
-		sampler := repair.NewSampler(s.store, s.ranking, c.ReconcileRepair, s.keeper.Halted, log)
-		s.add("sampler", sampler)
-		s.register(sampler.Collectors()...)
+		s.sampler = repair.NewSampler(s.store, s.ranking, c.ReconcileRepair, s.keeper.Halted, log)
+		s.add("sampler", s.sampler)
+		s.register(s.sampler.Collectors()...)
 		s.makePass(catalog)
 	}
 	wake := s.makePipeline(trigger)
 	s.makeAnnouncer(catalog)
 	s.makeRollover(catalog)
+	s.ready = s.makeReadiness()
 	return s, s.makeAPI(catalog, reads, wake)
 }
 
@@ -233,9 +237,8 @@ func (s *Server) makeAPI(catalog *store.Catalog, reads *leaderboard.Leaderboard,
 			return err
 		}
 		o.Operate = &api.Operate{
-			Doctor: doctor{s},
+			Doctor: s.makeDoctor(),
 			Outbox: s.store, Letters: s.store, Conditions: s.ranking, Jobs: s.makeJobs(catalog),
-			Pulse: newPulse(s.registry, c.Roles),
 		}
 		if s.archive != nil {
 			o.Operate.Archive = admin.Archive{Archiver: s.archive}
@@ -246,6 +249,9 @@ func (s *Server) makeAPI(catalog *store.Catalog, reads *leaderboard.Leaderboard,
 	}
 	if s.writes() {
 		s.makeWrites(reads, wake, &o)
+	}
+	if o.Operate != nil {
+		o.Operate.Node = s.makeNodeStatus()
 	}
 	s.api = api.New(o)
 	s.register(s.api.Collectors()...)

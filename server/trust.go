@@ -1,11 +1,13 @@
 package server
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/scoreboard/scoreboard/server/admin"
 	"github.com/scoreboard/scoreboard/server/api"
 	"github.com/scoreboard/scoreboard/server/config"
+	"github.com/scoreboard/scoreboard/server/edge"
 	"github.com/scoreboard/scoreboard/server/geo"
 	"github.com/scoreboard/scoreboard/server/moderation"
 )
@@ -34,5 +36,22 @@ func (s *Server) makeTrust(o *api.Options) error {
 	}
 	o.Countries = countries
 	s.add("countries", countries)
+	return nil
+}
+
+// makeEdge reads the certificates and the trusted proxies.
+func (s *Server) makeEdge() (err error) {
+	c := s.config
+	if s.proxies, err = edge.ParseProxies(c.TrustedProxies); err != nil {
+		return fmt.Errorf("setting trusted_proxies: %w", err)
+	}
+	if c.TLSCert == "" {
+		return nil
+	}
+	s.certificates, err = edge.NewCertificates(edge.Files{Cert: c.TLSCert, Key: c.TLSKey, ClientCA: c.TLSClientCA}, s.log)
+	if err != nil {
+		return err
+	}
+	s.add("certificates", s.certificates)
 	return nil
 }

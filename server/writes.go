@@ -30,6 +30,7 @@ func (s *Server) makeWrites(reads *leaderboard.Leaderboard, wake func(), o *api.
 	if c.Has(config.RoleIntake) {
 		s.refused = s.kafka.Producer(c.KafkaIncrementsDeadTopic)
 		consumer := s.kafka.Consumer(c.KafkaIncrementsTopic, c.KafkaIntakeGroup, c.IngestBatch, s.log)
+		s.lags = append(s.lags, consumer)
 		s.register(consumer.Collectors()...) // its lag: what was accepted and is not recorded yet
 		intake := ingest.NewIntake(accepted{consumer}, s.ingest, refused{s.refused}, s.store, marks, config.RepeatWindow, s.log)
 		s.register(intake.Collectors()...)

@@ -35,7 +35,7 @@ type Operate struct {
 	Outbox     Outbox
 	Letters    Letters
 	Conditions Conditions
-	Pulse      Pulse
+	Node       NodeStatus
 	Jobs       Jobs
 	Doctor     Doctor
 	Archive    Archive       // nil where this process has no folder for it

@@ -10,9 +10,9 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Pulse says how this node feels.
-type Pulse interface {
-	Pulse() (protocol.Status, error)
+// NodeStatus reports rates and counts of this node.
+type NodeStatus interface {
+	Status() protocol.Status
 }
 
 // status is GET /v1/admin/status. What does not answer is named among the
@@ -31,10 +31,7 @@ func (a *API) status(c *gin.Context, _ *auth.Claims) error {
 		a.Log.Debug("status not complete", "what", what, "err", err)
 		return what + " does not answer"
 	}
-	out, pulseErr := a.Operate.Pulse.Pulse()
-	if pulseErr != nil {
-		out.Problems = append(out.Problems, problem("metrics", pulseErr))
-	}
+	out := a.Operate.Node.Status()
 	if s, err := a.Operate.Outbox.OutboxStatus(ctx); err != nil {
 		out.Problems = append(out.Problems, problem("PostgreSQL", err))
 	} else {

@@ -19,7 +19,7 @@ import (
 func TestASlowReaderIsCutOff(t *testing.T) {
 	t.Parallel()
 	s := &Server{log: slog.New(slog.DiscardHandler), knobs: newKnobs(nil, &config.Config{}), api: api.New(api.Options{Log: slog.New(slog.DiscardHandler), Now: time.Now})}
-	front := s.front()
+	front := s.apiServer()
 	if front.WriteTimeout == 0 || front.WriteTimeout > 2*time.Minute || front.HTTP2.WriteByteTimeout == 0 {
 		t.Fatalf("the port has no bound on answers: %s, %s", front.WriteTimeout, front.HTTP2.WriteByteTimeout)
 	}
@@ -56,7 +56,7 @@ func TestSlowRequestsAreCutOff(t *testing.T) {
 	t.Parallel()
 	s := &Server{log: slog.New(slog.DiscardHandler)}
 	handled := make(chan error, 10)
-	front := s.bounded(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	front := s.newHTTPServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, err := io.Copy(io.Discard, r.Body)
 		handled <- err
 	}))

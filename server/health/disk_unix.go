@@ -1,10 +1,10 @@
 //go:build linux || darwin
 
-package server
+package health
 
 import "syscall"
 
-// diskOf returns the free and the whole size of the file system of a folder.
+// diskOf returns the free and the total size of the file system that holds path.
 func diskOf(path string) (free, total uint64, err error) {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(path, &s); err != nil {

@@ -1,0 +1,213 @@
+package health
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/scoreboard/scoreboard/internal/buildinfo"
+	"github.com/scoreboard/scoreboard/server/config"
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/repair"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// Limits of a healthy installation.
+const (
+	checkTimeout    = 2 * time.Second // of all checks together; they run in parallel
+	slowBackend     = 250 * time.Millisecond
+	outboxWarnAge   = 10 * time.Second // the relay publishes within milliseconds
+	outboxFailAge   = time.Minute
+	horizonWarnAge  = time.Minute
+	lagWarn         = 50_000 // records: a few seconds of full load
+	diskWarn        = 0.10   // of it free
+	diskFail        = 0.03
+	latencyRounding = 100 * time.Microsecond
+)
+
+// Ping asks a backend for any answer.
+type Ping func(ctx context.Context) error
+
+// Outbox reports what waits to be published.
+type Outbox interface {
+	OutboxStatus(ctx context.Context) (*scoreboard.OutboxStatus, error)
+}
+
+// Doctor runs the checks of "sbctl doctor".
+type Doctor struct {
+	Postgres, Redis Ping
+	Kafka           Ping // nil in a process that does not use Kafka
+	Outbox          Outbox
+	History         func(ctx context.Context) (*repair.Turn, error)
+	Lag             func() map[string]int64 // by topic; returns nil in a process that consumes none
+	Deployed        *config.Config
+	Current         func() *config.Config // with the changes of operators
+}
+
+// Checks runs every check at once: a backend that hangs delays its own only.
+func (d Doctor) Checks(ctx context.Context) protocol.Checks {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	checks := []func(context.Context) protocol.Check{
+		d.postgres, d.redis, d.kafka, d.history, d.outbox, d.lag, d.disk, d.configuration,
+	}
+	found := make([]protocol.Check, len(checks))
+	var all sync.WaitGroup
+	for i, check := range checks {
+		all.Go(func() { found[i] = check(ctx) })
+	}
+	all.Wait()
+	return protocol.Checks{Version: buildinfo.Read().Version, Checks: found}
+}
+
+func ping(ctx context.Context, name, next string, ping Ping) protocol.Check {
+	began := time.Now()
+	if err := ping(ctx); err != nil {
+		return protocol.Check{Name: name, Status: protocol.CheckFail, Detail: "does not answer", NextStep: next}
+	}
+	took := time.Since(began)
+	c := protocol.Check{
+		Name: name, Status: protocol.CheckOK, Detail: fmt.Sprintf("answers in %v", took.Round(latencyRounding)),
+	}
+	if took > slowBackend {
+		c.Status, c.NextStep = protocol.CheckWarn, "it is slow: check its load and the network to it"
+	}
+	return c
+}
+
+func (d Doctor) postgres(ctx context.Context) protocol.Check {
+	return ping(ctx, "postgres",
+		"no writes are accepted until it is back: check PostgreSQL, PgBouncer if you use it, and postgres.url", d.Postgres)
+}
+
+func (d Doctor) redis(ctx context.Context) protocol.Check {
+	return ping(ctx, "redis", "reads come from PostgreSQL until it is back: check Redis and redis.url", d.Redis)
+}
+
+func (d Doctor) kafka(ctx context.Context) protocol.Check {
+	if d.Kafka == nil {
+		return protocol.Check{
+			Name: "kafka", Status: protocol.CheckSkipped,
+			Detail: "this process does not use it (transport " + d.Current().Transport + ")",
+		}
+	}
+	return ping(ctx, "kafka", "changes wait in the outbox until it is back: check the brokers and kafka.brokers", d.Kafka)
+}
+
+// history compares the database with the one that the ranking was built from and
+// the relay published.
+func (d Doctor) history(ctx context.Context) protocol.Check {
+	c := protocol.Check{Name: "history"}
+	change, err := d.History(ctx)
+	switch {
+	case err != nil:
+		c.Status, c.Detail = protocol.CheckSkipped, "unknown: PostgreSQL or Redis does not answer"
+	case change == nil:
+		c.Status, c.Detail = protocol.CheckOK, "PostgreSQL is the database that was ranked and relayed"
+	case change.Own:
+		c.Status, c.Detail = protocol.CheckFail, change.String()
+		c.NextStep = "every board is being rebuilt; if this persists, check that a process with the role maintenance is running"
+	default:
+		c.Status, c.Detail = protocol.CheckFail, change.String()+"; publishing is halted"
+		c.NextStep = `if this is the right database, run "sbctl rebuild --all"; otherwise correct postgres.url`
+	}
+	return c
+}
+
+func (d Doctor) outbox(ctx context.Context) protocol.Check {
+	status, err := d.Outbox.OutboxStatus(ctx)
+	if err != nil {
+		return protocol.Check{Name: "outbox", Status: protocol.CheckSkipped, Detail: "unknown: PostgreSQL does not answer"}
+	}
+	var depth int64
+	var oldest time.Duration
+	var stuck string
+	for _, shard := range status.Shards {
+		depth += shard.Depth
+		oldest = max(oldest, shard.OldestAge)
+		if shard.Attempts > 0 {
+			stuck = fmt.Sprintf("shard %d failed %d times: %s", shard.Shard, shard.Attempts, shard.LastError)
+		}
+	}
+	c := protocol.Check{
+		Name: "outbox", Status: protocol.CheckOK,
+		Detail: fmt.Sprintf("%d changes pending, the oldest for %v", depth, oldest.Round(time.Millisecond)),
+	}
+	switch {
+	case oldest > outboxFailAge:
+		c.Status = protocol.CheckFail
+		c.NextStep = `nothing is published: check that a process with the role relay is running; "sbctl outbox status" shows who owns each shard`
+	case stuck != "":
+		c.Status, c.Detail = protocol.CheckWarn, c.Detail+"; "+stuck
+		c.NextStep = "check the broker; what can never be published goes to the dead letters"
+	case status.HorizonAge > horizonWarnAge:
+		c.Status = protocol.CheckWarn
+		c.Detail = fmt.Sprintf("%s; a transaction has been open for %v", c.Detail, status.HorizonAge.Round(time.Second))
+		c.NextStep = "nothing after it is published: end it (pg_stat_activity), and set idle_in_transaction_session_timeout"
+	case oldest > outboxWarnAge:
+		c.Status, c.NextStep = protocol.CheckWarn, "the relay is behind: check its log and the broker"
+	}
+	return c
+}
+
+// lag is how many records the consumers of this process have yet to read.
+func (d Doctor) lag(context.Context) protocol.Check {
+	c := protocol.Check{Name: "lag", Status: protocol.CheckSkipped, Detail: "this process consumes no topic"}
+	lags := d.Lag()
+	if lags == nil {
+		return c
+	}
+	var records int64
+	for _, n := range lags {
+		records += n
+	}
+	c.Status, c.Detail = protocol.CheckOK, fmt.Sprintf("%d records to consume", records)
+	if records > lagWarn {
+		c.Status = protocol.CheckWarn
+		c.NextStep = "the consumers are behind: check Redis (projector) and PostgreSQL (intake), or add processes with these roles"
+	}
+	return c
+}
+
+func (d Doctor) disk(context.Context) protocol.Check {
+	free, total, err := diskOf(".")
+	if err != nil || total == 0 {
+		return protocol.Check{Name: "disk", Status: protocol.CheckSkipped, Detail: "unknown on this system"}
+	}
+	share := float64(free) / float64(total)
+	c := protocol.Check{
+		Name: "disk", Status: protocol.CheckOK,
+		Detail: fmt.Sprintf("%.1f GiB free where the server runs, %.0f %%", float64(free)/(1<<30), 100*share),
+	}
+	if share < diskWarn {
+		c.Status, c.NextStep = protocol.CheckWarn, "free up space, or move archives and data to another disk"
+	}
+	if share < diskFail {
+		c.Status = protocol.CheckFail
+	}
+	return c
+}
+
+// configuration warns about settings that are for development only.
+func (d Doctor) configuration(context.Context) protocol.Check {
+	c := d.Deployed
+	check := protocol.Check{
+		Name: "configuration", Status: protocol.CheckOK,
+		Detail: fmt.Sprintf("roles %v, transport %s", c.Roles, d.Current().Transport),
+	}
+	var insecure string
+	switch {
+	case c.AuthSignature == "optional":
+		insecure = "auth.signature is optional: a bearer token alone is enough to write"
+	case c.AuthDevIssuer:
+		insecure = "auth.dev_issuer is on: score:admin can issue tokens for any user"
+	case c.LimitUpdatesPerMinute == 0 && c.Has(config.RoleAPI):
+		insecure = "limit.updates_per_minute is off"
+	}
+	if insecure != "" {
+		check.Status, check.Detail = protocol.CheckWarn, insecure
+		check.NextStep = `acceptable in development; elsewhere change it ("sbctl settings list" shows where it was set)`
+	}
+	return check
+}

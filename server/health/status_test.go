@@ -1,0 +1,68 @@
+package health
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/ingest"
+	"github.com/scoreboard/scoreboard/server/repair"
+)
+
+func latencies(counts ...uint64) ingest.Status {
+	s := ingest.Status{Answered: counts[len(counts)-1]}
+	for i, n := range counts[:len(counts)-1] {
+		s.Latency = append(s.Latency, ingest.LatencyBucket{Seconds: float64(i + 1), Count: n})
+	}
+	return s
+}
+
+func TestQuantile(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		before, now ingest.Status
+		want        float64
+		ok          bool
+	}{
+		"no requests":           {latencies(3, 3, 3), latencies(3, 3, 3), 0, false},
+		"within the 1st bucket": {latencies(0, 0, 0), latencies(100, 100, 100), 0.95, true},
+		"within the 2nd bucket": {latencies(0, 0, 0), latencies(90, 100, 100), 1.5, true},
+		"only new requests":     {latencies(100, 100, 100), latencies(100, 200, 200), 1.95, true},
+		"above the last bound":  {latencies(0, 0, 0), latencies(0, 0, 10), 2, true},
+	} {
+		if got, ok := quantile(c.before, c.now, 0.95); ok != c.ok || math.Abs(got-c.want) > 1e-9 {
+			t.Errorf("%s: got %g, %t, want %g, %t", name, got, ok, c.want, c.ok)
+		}
+	}
+}
+
+type fixedIngest struct{ now *ingest.Status }
+
+func (f fixedIngest) Status() ingest.Status { return *f.now }
+
+type fixedSampler repair.SamplerStatus
+
+func (f fixedSampler) Status() repair.SamplerStatus { return repair.SamplerStatus(f) }
+
+func TestNodeStatus(t *testing.T) {
+	t.Parallel()
+	now := latencies(0, 0, 0)
+	n := NewNodeStatus([]string{"api"}, Sources{
+		Ingest: fixedIngest{&now}, Sampler: fixedSampler{Checked: 200, Drifted: 1, Repaired: 1},
+		Lag: func() map[string]int64 { return map[string]int64{"events": 7} },
+	})
+	s := n.Status()
+	if s.IncrementsPerSecond != nil || s.Connections != nil {
+		t.Errorf("first status: got %+v, want no rate yet and no connections", s)
+	}
+	if s.ConsumerLag["events"] != 7 || s.Parity == nil || s.Parity.Percent != 99.5 {
+		t.Errorf("got lag %v and parity %+v, want 7 records and 99.5 %%", s.ConsumerLag, s.Parity)
+	}
+	n.samples[0].at = n.samples[0].at.Add(-2 * time.Second)
+	now = latencies(100, 100, 100)
+	now.Accepted = 100
+	s = n.Status()
+	if s.IncrementsPerSecond == nil || math.Abs(*s.IncrementsPerSecond-50) > 5 || s.LatencyP95MS == nil {
+		t.Errorf("got %+v, want 50 increments a second and a latency", s)
+	}
+}

@@ -1,0 +1,27 @@
+package realtime
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+)
+
+// Status is the hub's current load.
+type Status struct {
+	Connections map[string]int64 // open, by transport
+}
+
+// Status returns the current load of this node.
+func (h *Hub) Status() Status {
+	found := make(chan prometheus.Metric, 8)
+	go func() {
+		h.metrics.connections.Collect(found)
+		close(found)
+	}()
+	s := Status{Connections: make(map[string]int64)}
+	for m := range found {
+		var gauge dto.Metric
+		_ = m.Write(&gauge) // does not fail for a gauge
+		s.Connections[gauge.GetLabel()[0].GetValue()] = int64(gauge.GetGauge().GetValue())
+	}
+	return s
+}
