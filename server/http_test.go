@@ -13,12 +13,13 @@ import (
 
 	"github.com/scoreboard/scoreboard/server/api"
 	"github.com/scoreboard/scoreboard/server/config"
+	"github.com/scoreboard/scoreboard/server/settings"
 )
 
 // Who asks and does not read is cut off, and holds nothing longer.
 func TestASlowReaderIsCutOff(t *testing.T) {
 	t.Parallel()
-	s := &Server{log: slog.New(slog.DiscardHandler), knobs: newKnobs(nil, &config.Config{}), api: api.New(api.Options{Log: slog.New(slog.DiscardHandler), Now: time.Now})}
+	s := &Server{log: slog.New(slog.DiscardHandler), settings: settings.New(settings.Options{Deployed: &config.Config{}}), api: api.New(api.Options{Log: slog.New(slog.DiscardHandler), Now: time.Now})}
 	front := s.apiServer()
 	if front.WriteTimeout == 0 || front.WriteTimeout > 2*time.Minute || front.HTTP2.WriteByteTimeout == 0 {
 		t.Fatalf("the port has no bound on answers: %s, %s", front.WriteTimeout, front.HTTP2.WriteByteTimeout)

@@ -8,6 +8,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/scoreboard/scoreboard/server/admin"
+	"github.com/scoreboard/scoreboard/server/api"
+	"github.com/scoreboard/scoreboard/server/auth"
 	"github.com/scoreboard/scoreboard/server/broker"
 	"github.com/scoreboard/scoreboard/server/config"
 	"github.com/scoreboard/scoreboard/server/health"
@@ -16,6 +18,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/repair"
 	"github.com/scoreboard/scoreboard/server/rollover"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/settings"
 	"github.com/scoreboard/scoreboard/server/store"
 )
 
@@ -125,7 +128,7 @@ func (s *Server) makeJobs(catalog *store.Catalog) admin.Jobs {
 			j.Logs[topic] = admin.EventLog{Log: s.kafka.Log(topic)}
 		}
 	}
-	j.Topic = func() string { return topics[s.knobs.current.Load().Transport] }
+	j.Topic = func() string { return topics[s.settings.Current().Transport] }
 	return j
 }
 
@@ -193,7 +196,7 @@ func (s *Server) makeDoctor() health.Doctor {
 	d := health.Doctor{
 		Postgres: s.store.Ping, Redis: s.ranking.Ping, Outbox: s.store, Lag: s.consumerLag,
 		History:  func(ctx context.Context) (*repair.Turn, error) { return repair.Turned(ctx, s.store, s.ranking) },
-		Deployed: s.config, Current: func() *config.Config { return s.knobs.current.Load() },
+		Deployed: s.config, Current: s.settings.Current,
 	}
 	if s.kafka != nil {
 		d.Kafka = s.kafka.Ping
@@ -204,7 +207,7 @@ func (s *Server) makeDoctor() health.Doctor {
 func (s *Server) makeReadiness() *health.Readiness {
 	r := &health.Readiness{
 		Postgres: s.store.Ping, Redis: s.ranking.Ping, Log: s.log,
-		NeedsKafka: func() bool { return s.needsKafka(s.knobs.current.Load().Transport) },
+		NeedsKafka: func() bool { return s.needsKafka(s.settings.Current().Transport) },
 		ReadOnly: !slices.ContainsFunc(s.config.Roles, func(role string) bool {
 			return role != config.RoleRead && role != config.RoleGateway
 		}),
@@ -213,4 +216,45 @@ func (s *Server) makeReadiness() *health.Readiness {
 		r.Kafka = s.kafka.Ping
 	}
 	return r
+}
+
+// makeSettings makes the manager of the settings in force. followSettings tells
+// it which components follow changes.
+func (s *Server) makeSettings() {
+	o := settings.Options{
+		Deployed: s.config, Store: s.store, Process: processName(), Pipeline: s.carries(), Log: s.log,
+	}
+	if s.keySet != nil {
+		o.Keys = s.keySet
+	}
+	s.settings = settings.New(o)
+}
+
+func (s *Server) followSettings() {
+	s.settings.OnChange(func(c *config.Config) {
+		s.tokens.Configure(auth.Policy{Issuer: c.AuthIssuer, Audience: c.AuthAudience, MaxLife: c.AuthMaxLife})
+		s.limits.Configure(ratesOf(c))
+		s.api.Configure(policyOf(c))
+		if s.relay != nil {
+			s.relay.Configure(c.OutboxBatch, c.OutboxPoll, c.OutboxPause)
+		}
+		if s.hub != nil {
+			s.hub.Configure(hubOptions(c))
+		}
+	})
+	s.settings.OnPoll(func(c *config.Config) {
+		if s.hub != nil && !c.RealtimeEnabled {
+			s.hub.Configure(hubOptions(c)) // closes another share of the connections
+		}
+	})
+	if s.ways != nil {
+		s.settings.OnTransport(s.ways.take)
+	}
+}
+
+func policyOf(c *config.Config) api.Policy {
+	return api.Policy{
+		SignatureOptional: c.AuthSignature == "optional", Async: c.IngestAsync, OverflowAsync: c.IngestOverflow == "async",
+		AnonymousReads: c.ReadsAnonymous, TopN: c.ReadsTopN, CountryHeader: c.AnomalyCountryHeader,
+	}
 }

@@ -77,7 +77,7 @@ func (s *Server) prepare(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, prepareTime)
 	defer cancel()
-	turned := s.turnedFromKafka(ctx)
+	turned := s.settings.SwitchedFromKafka(ctx)
 	for {
 		others, err := s.kafka.Ensure(ctx, s.topics()...)
 		for _, other := range others {

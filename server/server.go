@@ -31,6 +31,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/repair"
 	"github.com/scoreboard/scoreboard/server/rollover"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/settings"
 	"github.com/scoreboard/scoreboard/server/store"
 )
 
@@ -50,7 +51,7 @@ type Server struct {
 	keyring  *auth.Keyring
 	tokens   *auth.Tokens
 	keySet   *auth.KeySet // nil for a development issuer
-	knobs    *knobs
+	settings *settings.Manager
 	limits   *limit.Set
 	api      *api.API
 	ingest   *ingest.Ingest
@@ -82,10 +83,13 @@ func New(ctx context.Context, c *config.Config, log *slog.Logger) (*Server, erro
 	if err := s.makeEdge(); err != nil {
 		return nil, err
 	}
-	s.knobs = newKnobs(s, c)
 	if err := s.openBackends(ctx); err != nil {
 		return nil, err
 	}
+	if err := s.makeTokens(); err != nil {
+		return nil, err
+	}
+	s.makeSettings()
 	catalog := store.NewCatalog(s.store, log)
 	s.add("catalog", catalog)
 	s.keeper = repair.NewKeeper(catalog, s.store, s.ranking, log)
@@ -141,7 +145,7 @@ func (s *Server) openBackends(ctx context.Context) (err error) {
 	}
 	s.store, err = store.Open(ctx, store.Options{
 		URL: c.PostgresURL, MaxConns: c.PostgresMaxConns, LockWait: lockWait, Timeout: statementTimeout,
-		Shards: c.OutboxShards, CloseGrace: c.BoardsCloseGrace, Describe: c.PostgresDescribe, Policy: s.knobs.trust.Load, Log: s.log,
+		Shards: c.OutboxShards, CloseGrace: c.BoardsCloseGrace, Describe: c.PostgresDescribe, Policy: func() *scoreboard.IngestPolicy { return s.settings.IngestPolicy() }, Log: s.log,
 	})
 	if err != nil {
 		return err
@@ -212,9 +216,6 @@ func hubOptions(c *config.Config) realtime.Options {
 // there are writes.
 func (s *Server) makeAPI(catalog *store.Catalog, reads *leaderboard.Leaderboard, wake func()) (err error) {
 	c := s.config
-	if err := s.makeTokens(); err != nil {
-		return err
-	}
 	o := api.Options{
 		Tokens: s.tokens, Peers: c.TLSClientNames, Catalog: catalog, Policy: policyOf(c),
 		Limits: s.makeLimits(), DevIssuer: c.AuthDevIssuer, Origins: c.RealtimeOrigins, Log: s.log, Now: time.Now,
@@ -254,6 +255,7 @@ func (s *Server) makeAPI(catalog *store.Catalog, reads *leaderboard.Leaderboard,
 		o.Operate.Node = s.makeNodeStatus()
 	}
 	s.api = api.New(o)
+	s.followSettings()
 	s.register(s.api.Collectors()...)
 	return nil
 }

@@ -15,15 +15,15 @@ import (
 // makeTrust makes what operators moderate with, and what works it off.
 func (s *Server) makeTrust(o *api.Options) error {
 	o.Statuses = s.store
-	s.add("knobs", s.knobs)
+	s.add("settings", s.settings)
 	s.register(s.store.Collectors()...)
 	if s.config.Has(config.RoleAPI) {
-		o.Trail, o.Settings, o.Flags = s.store, s.knobs, s.store
+		o.Trail, o.Settings, o.Flags = s.store, s.settings, s.store
 		o.Moderation = admin.Moderation{Store: s.store, Ranking: s.ranking, CacheTTL: s.config.ReadsUserCache}
 	}
 	if s.config.Has(config.RoleUpkeep) {
 		worker := moderation.NewWorker(s.store, s.store, s.ranking,
-			func() time.Duration { return s.knobs.current.Load().RetentionAddresses }, s.log)
+			func() time.Duration { return s.settings.Current().RetentionAddresses }, s.log)
 		s.add("moderation", worker)
 		s.register(worker.Collectors()...)
 	}

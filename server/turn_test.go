@@ -31,8 +31,8 @@ func TestATransportThatSomebodyCannotWorkWithIsRefused(t *testing.T) {
 	}
 	h.await("the relay to say what it can", func() bool { return turn("direct") != nil })
 	for to, want := range map[string]string{
-		"direct":  "cannot work with it",
-		"kafka":   "cannot work with it",
+		"direct":  "does not support it",
+		"kafka":   "does not support it",
 		"pigeons": "must be kafka, streams or direct",
 	} {
 		if err := turn(to); scoreboard.CodeOf(err) != scoreboard.CodeInvalidRequest || !strings.Contains(err.Error(), want) {
@@ -58,7 +58,7 @@ func TestATransportThatSomebodyCannotWorkWithIsRefused(t *testing.T) {
 		return err == nil && len(top.Entries) == 1 && !top.Degraded && top.Entries[0].Score == 5
 	})
 	// And it follows everything else that is turned.
-	turned := func() int { return strings.Count(late.logs.String(), `"knobs turned"`) }
+	turned := func() int { return strings.Count(late.logs.String(), `"settings changed"`) }
 	before, value := turned(), "333"
 	if _, err := root.ChangeSetting(t.Context(), "outbox.batch", client.SettingRequest{Value: &value, Reason: "a test"}); err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/scoreboard/scoreboard/server/broker"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/settings"
 )
 
 // way is a transport from the relay to the projection.
@@ -55,7 +56,7 @@ type course struct {
 // settled is how long after a turn another relay may still publish by the way
 // that was left: until it hears of the turn, with a batch in its hands, and its
 // lease goes to this one.
-const settled = 2*settingsInterval + 2*produceTimeout + 3*time.Second
+const settled = 2*settings.PollInterval + 2*produceTimeout + 3*time.Second
 
 func newWays(all []*way, current string, log *slog.Logger) *ways {
 	w := &ways{all: all, log: log}
@@ -102,7 +103,7 @@ func (w *ways) Heartbeat(ctx context.Context, h scoreboard.Heartbeat) error {
 // Run looks whether something is left in the ways that were left, until ctx
 // ends.
 func (w *ways) Run(ctx context.Context) error {
-	tick := time.NewTicker(settingsInterval)
+	tick := time.NewTicker(settings.PollInterval)
 	defer tick.Stop()
 	for {
 		select {

@@ -17,6 +17,7 @@ import (
 	"github.com/scoreboard/scoreboard/internal/buildinfo"
 	"github.com/scoreboard/scoreboard/server"
 	"github.com/scoreboard/scoreboard/server/config"
+	"github.com/scoreboard/scoreboard/server/settings"
 )
 
 func newRoot() *cobra.Command {
@@ -79,7 +80,7 @@ const storeWait = 2 * time.Second
 func inForce(cmd *cobra.Command, c *config.Config, deployed []config.Value) []config.Value {
 	ctx, cancel := context.WithTimeout(cmd.Context(), storeWait)
 	defer cancel()
-	now, err := server.InForce(ctx, c)
+	now, err := settings.InForce(ctx, c)
 	if err != nil {
 		fmt.Fprintln(cmd.ErrOrStderr(), "what operators have turned is not shown:", err)
 		return deployed

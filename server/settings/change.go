@@ -1,0 +1,122 @@
+package settings
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/scoreboard/scoreboard/server/config"
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// Settings implements api.SettingsService: every setting as it is in force here.
+func (m *Manager) Settings(ctx context.Context) ([]protocol.Setting, error) {
+	stored, err := m.Store.StoredSettings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []protocol.Setting
+	for _, v := range m.Current().Values() {
+		out = append(out, settingJSON(v, stored))
+	}
+	return out, nil
+}
+
+func settingJSON(v config.Value, stored []scoreboard.StoredSetting) protocol.Setting {
+	out := protocol.Setting{
+		Name: v.Name, Value: v.Text, Source: string(v.Source), Meaning: v.Meaning, Live: config.Live(v.Name),
+	}
+	for i := range stored {
+		if s := &stored[i]; s.Name == v.Name {
+			out.Version, out.ChangedAt, out.ChangedBy = s.Version, &s.ChangedAt, string(s.ChangedBy)
+		}
+	}
+	return out
+}
+
+// ChangeSettings implements api.SettingsService: it changes settings for all
+// nodes, all or none of them, and applies them here before it returns.
+func (m *Manager) ChangeSettings(
+	ctx context.Context, changes []scoreboard.SettingChange,
+) ([]protocol.Setting, error) {
+	for _, c := range changes {
+		if err := m.checkAdjustable(ctx, c); err != nil {
+			return nil, err
+		}
+	}
+	peers, err := m.Store.Carriers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	stored, err := m.Store.ChangeSettings(ctx, changes, func(stored []scoreboard.StoredSetting) error {
+		return m.checkTogether(changes, stored, peers)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := m.apply(ctx, stored); err != nil {
+		return nil, fmt.Errorf("apply the stored settings: %w", err)
+	}
+	values := m.Current().Values()
+	out := make([]protocol.Setting, len(changes))
+	for i, c := range changes {
+		v := values[slices.IndexFunc(values, func(v config.Value) bool { return v.Name == c.Name })]
+		out[i] = settingJSON(v, stored)
+	}
+	return out, nil
+}
+
+// checkAdjustable rejects a change that is wrong by itself. A key set must be
+// readable: with an unreadable one in force, no operator could undo it.
+func (m *Manager) checkAdjustable(ctx context.Context, c scoreboard.SettingChange) error {
+	if !slices.ContainsFunc(m.Deployed.Values(), func(v config.Value) bool { return v.Name == c.Name }) {
+		return scoreboard.Errorf(scoreboard.CodeNotFound, "unknown setting %.100s", c.Name)
+	}
+	if !config.Live(c.Name) {
+		return scoreboard.Invalid("name", "setting %s cannot be changed while the daemon runs", c.Name)
+	}
+	if c.Name != "auth.jwks_url" || m.Keys == nil {
+		return nil
+	}
+	url := m.Deployed.AuthJWKSURL
+	if c.Value != nil {
+		url = *c.Value
+	}
+	if err := m.Keys.Try(ctx, url); err != nil {
+		return scoreboard.Invalid("value", "auth.jwks_url: %s", err)
+	}
+	return nil
+}
+
+// checkTogether rejects changes that the whole configuration, or a running
+// process, cannot follow. stored includes the changes.
+func (m *Manager) checkTogether(
+	changes []scoreboard.SettingChange, stored []scoreboard.StoredSetting, peers []scoreboard.Carrier,
+) error {
+	c, err := m.Deployed.With(stored)
+	if err == nil && c.AuthJWKSURL != m.Current().AuthJWKSURL && (c.AuthJWKSURL == "" || m.Keys == nil) {
+		err = errors.New("auth.jwks_url can be changed, but not added or removed, while the daemon runs")
+	}
+	switched := func(c scoreboard.SettingChange) bool { return c.Name == "transport" && c.Value != nil }
+	if err == nil && slices.ContainsFunc(changes, switched) {
+		err = supported(peers, c.Transport)
+	}
+	if err != nil {
+		return scoreboard.Invalid("value", "%s", strings.TrimPrefix(err.Error(), "knob "))
+	}
+	return nil
+}
+
+// supported names a running relay or projector that does not support a transport.
+func supported(peers []scoreboard.Carrier, transport string) error {
+	for _, p := range peers {
+		if !slices.Contains(p.Transports, transport) {
+			return fmt.Errorf("transport cannot be %s: process %s does not support it (kafka requires kafka.brokers; "+
+				"direct requires the roles relay and projector in one process)", transport, p.Owner)
+		}
+	}
+	return nil
+}
