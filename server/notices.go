@@ -19,7 +19,7 @@ import (
 type ranked struct{ catalog *store.Catalog }
 
 func (r ranked) Ranked(ctx context.Context) ([]scoreboard.Board, error) {
-	return repair.Ranked(ctx, r.catalog)
+	return repair.RankedBoards(ctx, r.catalog)
 }
 
 // How soon another process announces where one has died, and how late what a

@@ -138,7 +138,7 @@ func (s *Server) makePass(catalog *store.Catalog) {
 	if c.ReconcileEvery == 0 {
 		return
 	}
-	check := repair.Check{Ledger: s.store, Ranking: s.ranking, Mend: c.ReconcileRepair, Progress: func(*repair.Verified) {}}
+	check := repair.Check{Ledger: s.store, Ranking: s.ranking, Repair: c.ReconcileRepair, Progress: func(*repair.VerifyResult) {}}
 	pass := repair.NewPass(c.ReconcileEvery, check, catalog, s.ranking, s.keeper.Halted, s.log)
 	s.register(pass.Collectors()...)
 	s.add("full pass", pass)
@@ -195,7 +195,7 @@ func (s *Server) makeNodeStatus() *health.NodeStatus {
 func (s *Server) makeDoctor() health.Doctor {
 	d := health.Doctor{
 		Postgres: s.store.Ping, Redis: s.ranking.Ping, Outbox: s.store, Lag: s.consumerLag,
-		History:  func(ctx context.Context) (*repair.Turn, error) { return repair.Turned(ctx, s.store, s.ranking) },
+		History:  func(ctx context.Context) (*repair.HistoryChange, error) { return repair.CheckHistory(ctx, s.store, s.ranking) },
 		Deployed: s.config, Current: s.settings.Current,
 	}
 	if s.kafka != nil {

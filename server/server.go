@@ -63,7 +63,7 @@ type Server struct {
 	seasons  *broker.Producer
 	hub      *realtime.Hub
 	book     *profile.Book
-	keeper   *repair.Keeper
+	keeper   *repair.Rebuilder
 	sampler  *repair.Sampler
 	rollover *rollover.Rollover
 	archive  *archive.Archive // nil where no place is named
@@ -92,7 +92,7 @@ func New(ctx context.Context, c *config.Config, log *slog.Logger) (*Server, erro
 	s.makeSettings()
 	catalog := store.NewCatalog(s.store, log)
 	s.add("catalog", catalog)
-	s.keeper = repair.NewKeeper(catalog, s.store, s.ranking, log)
+	s.keeper = repair.NewRebuilder(catalog, s.store, s.ranking, log)
 	trigger := func(scoreboard.BoardID) {}
 	if c.Has(config.RoleUpkeep) {
 		trigger = s.keeper.Trigger

@@ -15,7 +15,7 @@ import (
 type Boards struct {
 	*store.Store
 	Catalog   *store.Catalog
-	Rebuilder *repair.Keeper
+	Rebuilder *repair.Rebuilder
 	Rollover  *rollover.Rollover
 	Log       *slog.Logger
 }
@@ -92,7 +92,7 @@ func (b Boards) changed(ctx context.Context) func(*scoreboard.Board, error) (*sc
 func (b Boards) refresh(ctx context.Context, family scoreboard.BoardID) {
 	err := b.Catalog.Refresh(ctx)
 	if err == nil {
-		err = b.Rebuilder.Settle(ctx, family)
+		err = b.Rebuilder.Sync(ctx, family)
 	}
 	if err != nil {
 		b.Log.Warn("rankings do not reflect the changed board yet", "board", family, "err", err)

@@ -23,7 +23,7 @@ type Jobs struct {
 
 // Boards implements api.Jobs.
 func (j Jobs) Boards(ctx context.Context) ([]scoreboard.Board, error) {
-	return repair.Ranked(ctx, j.Catalog)
+	return repair.RankedBoards(ctx, j.Catalog)
 }
 
 // Rebuild implements api.Jobs.
@@ -36,12 +36,12 @@ func (j Jobs) Rebuild(ctx context.Context, board *scoreboard.Board, progress fun
 	if err != nil {
 		return protocol.Rebuilt{}, err
 	}
-	return protocol.Rebuilt{Board: string(done.Board), Epoch: done.Epoch, Users: done.Users, TookMS: done.Took.Milliseconds()}, nil
+	return protocol.Rebuilt{Board: string(done.Board), Epoch: done.Epoch, Users: done.Users, TookMS: done.Elapsed.Milliseconds()}, nil
 }
 
 // Halted implements api.Jobs.
 func (j Jobs) Halted(ctx context.Context) (string, error) {
-	turn, err := repair.Turned(ctx, j.Store, j.Ranking)
+	turn, err := repair.CheckHistory(ctx, j.Store, j.Ranking)
 	if err != nil || turn == nil {
 		return "", err
 	}
@@ -49,16 +49,16 @@ func (j Jobs) Halted(ctx context.Context) (string, error) {
 }
 
 // Adopt implements api.Jobs.
-func (j Jobs) Adopt(ctx context.Context) error { return repair.Adopt(ctx, j.Store) }
+func (j Jobs) Adopt(ctx context.Context) error { return repair.AdoptHistory(ctx, j.Store) }
 
 // Adopted implements api.Jobs.
-func (j Jobs) Adopted(ctx context.Context) error { return repair.Adopted(ctx, j.Store, j.Ranking) }
+func (j Jobs) Adopted(ctx context.Context) error { return repair.CompleteAdoption(ctx, j.Store, j.Ranking) }
 
 // Verify implements api.Jobs.
 func (j Jobs) Verify(ctx context.Context, boards []scoreboard.Board, user scoreboard.UserID, ledger, mend bool, progress func(int64)) (*protocol.Verified, error) {
 	check := repair.Check{
-		Ledger: j.Store, Ranking: j.Ranking, User: user, Rows: ledger, Mend: mend,
-		Progress: func(v *repair.Verified) { progress(v.Users) },
+		Ledger: j.Store, Ranking: j.Ranking, User: user, CheckLedger: ledger, Repair: mend,
+		Progress: func(v *repair.VerifyResult) { progress(v.Users) },
 	}
 	v, err := check.Run(ctx, boards)
 	if errors.Is(err, scoreboard.ErrNotLoaded) {
@@ -67,11 +67,11 @@ func (j Jobs) Verify(ctx context.Context, boards []scoreboard.Board, user scoreb
 	if err != nil {
 		return nil, err
 	}
-	if user != "" && v.Users == 0 && v.Wrong == 0 {
+	if user != "" && v.Users == 0 && v.DifferenceCount == 0 {
 		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "user %s has no score on these boards", user)
 	}
 	out := &protocol.Verified{
-		Users: v.Users, Rows: v.Rows, Wrong: v.Wrong, Repaired: v.Mended, TookMS: v.Took.Milliseconds(), Differences: []protocol.Difference{},
+		Users: v.Users, Rows: v.Rows, Wrong: v.DifferenceCount, Repaired: v.Repaired, TookMS: v.Elapsed.Milliseconds(), Differences: []protocol.Difference{},
 	}
 	for _, d := range v.Differences {
 		out.Differences = append(out.Differences, protocol.Difference{Board: string(d.Board), UserID: string(d.User), Kind: d.Kind, Detail: d.Detail})

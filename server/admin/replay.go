@@ -41,9 +41,9 @@ func (h EventLog) Read(ctx context.Context, span scoreboard.Extent, do func([]re
 // Replay implements api.Jobs.
 func (j Jobs) Replay(ctx context.Context, r *protocol.ReplayRequest, progress func(records, total int64)) (*protocol.Replayed, error) {
 	known := store.KnownSince(time.Now())
-	told := func(done *repair.Replayed) { progress(done.Records, done.Total) }
+	told := func(done *repair.ReplayResult) { progress(done.Records, done.Total) }
 	if r.DLQ {
-		q := repair.Requeue{Letters: j.Store, Known: known, Topic: r.Topic, Partition: r.Partition, Dry: r.DryRun, Progress: told}
+		q := repair.Requeue{Letters: j.Store, DedupeSince: known, Topic: r.Topic, Partition: r.Partition, DryRun: r.DryRun, Progress: told}
 		done, err := q.Run(ctx)
 		return replayed(r, r.Topic, done), err
 	}
@@ -60,19 +60,19 @@ func (j Jobs) Replay(ctx context.Context, r *protocol.ReplayRequest, progress fu
 			strings.Join(slices.Sorted(maps.Keys(j.Logs)), ", "))
 	}
 	replay := repair.Replay{
-		Log: log, Ranking: j.Ranking, Known: known, Partition: r.Partition, Offset: r.FromOffset, Time: r.FromTime,
-		Gaps: log.Gaps, Dry: r.DryRun, Progress: told,
+		Log: log, Ranking: j.Ranking, DedupeSince: known, Partition: r.Partition, Offset: r.FromOffset, Time: r.FromTime,
+		Gaps: log.Gaps, DryRun: r.DryRun, Progress: told,
 	}
 	done, err := replay.Run(ctx)
 	return replayed(r, topic, done), err
 }
 
-func replayed(r *protocol.ReplayRequest, topic string, done *repair.Replayed) *protocol.Replayed {
+func replayed(r *protocol.ReplayRequest, topic string, done *repair.ReplayResult) *protocol.Replayed {
 	if done == nil {
 		return nil
 	}
 	return &protocol.Replayed{
 		Topic: topic, DryRun: r.DryRun, Records: done.Records, Changed: done.Newer, Unchanged: done.Same, Unreadable: done.Unreadable,
-		TooNew: done.TooNew, TooOld: done.TooOld, NotHeld: done.NotLoaded, TookMS: done.Took.Milliseconds(),
+		TooNew: done.TooNew, TooOld: done.TooOld, NotHeld: done.NotLoaded, TookMS: done.Elapsed.Milliseconds(),
 	}
 }

@@ -39,7 +39,7 @@ type Doctor struct {
 	Postgres, Redis Ping
 	Kafka           Ping // nil in a process that does not use Kafka
 	Outbox          Outbox
-	History         func(ctx context.Context) (*repair.Turn, error)
+	History         func(ctx context.Context) (*repair.HistoryChange, error)
 	Lag             func() map[string]int64 // by topic; returns nil in a process that consumes none
 	Deployed        *config.Config
 	Current         func() *config.Config // with the changes of operators
@@ -105,7 +105,7 @@ func (d Doctor) history(ctx context.Context) protocol.Check {
 		c.Status, c.Detail = protocol.CheckSkipped, "unknown: PostgreSQL or Redis does not answer"
 	case change == nil:
 		c.Status, c.Detail = protocol.CheckOK, "PostgreSQL is the database that was ranked and relayed"
-	case change.Own:
+	case change.SameDatabase:
 		c.Status, c.Detail = protocol.CheckFail, change.String()
 		c.NextStep = "every board is being rebuilt; if this persists, check that a process with the role maintenance is running"
 	default:

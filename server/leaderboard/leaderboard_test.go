@@ -39,7 +39,7 @@ func open(t *testing.T) *rig {
 	r.rdb = backendtest.RedisClient(t, r.redis.URL, func(o *redis.Options) { o.DialTimeout, o.MaxRetries = 200*time.Millisecond, -1 })
 	quiet := slog.New(slog.DiscardHandler)
 	catalog, rank := store.NewCatalog(s, slog.New(slog.DiscardHandler)), ranking.New(r.rdb)
-	keeper := repair.NewKeeper(catalog, s, rank, quiet)
+	keeper := repair.NewRebuilder(catalog, s, rank, quiet)
 	running, stop := context.WithCancel(ctx)
 	done := make(chan error, 1)
 	go func() { done <- keeper.Run(running) }()

@@ -113,12 +113,12 @@ func (r *rig) verify(t testing.TB) {
 	for _, b := range r.boards {
 		boards = append(boards, b)
 	}
-	check := repair.Check{Ledger: r.Store, Ranking: r.ranking, Rows: true, Progress: func(*repair.Verified) {}}
+	check := repair.Check{Ledger: r.Store, Ranking: r.ranking, CheckLedger: true, Progress: func(*repair.VerifyResult) {}}
 	v, err := check.Run(ctx, boards)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v.Wrong != 0 {
+	if v.DifferenceCount != 0 {
 		t.Fatalf("verify found %+v", v.Differences)
 	}
 }

@@ -55,8 +55,8 @@ func TestEveryScriptStaysWithinOneSlotOfACluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	truth := change("alice", 1, 2, 2)
-	if mended, err := r.Repair(ctx, &truth, states[0]); !mended || err != nil {
-		t.Errorf("mend: %t, %v", mended, err)
+	if repaired, err := r.Repair(ctx, &truth, states[0]); !repaired || err != nil {
+		t.Errorf("repaired: %t, %v", repaired, err)
 	}
 	r.is(t, "bob:3 alice:1")
 	if err := r.RecordHeartbeats(ctx, []scoreboard.Heartbeat{{Shards: 1, Partitions: 1, AsOf: time.Now()}}); err != nil {

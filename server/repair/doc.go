@@ -1,20 +1,23 @@
-// Package repair makes the ranking true again: it rebuilds boards from the
-// store beside live traffic, watches for boards that Redis has lost or may have,
-// and compares ledger, scores and ranking, once or all the time.
+// Package repair keeps the ranking in Redis consistent with PostgreSQL: it
+// rebuilds boards beside live traffic, detects boards that Redis has lost, and
+// compares ledger, scores and ranking.
 //
-// Promise: a rebuild marks a shadow first, which the projection writes from
-// then on beside the live board; then it fills the shadow from a snapshot of
-// the store. Every change is in one of the two, and the newer revision wins.
-// Then the shadow takes the place of the board in one step, under a new epoch.
+// Promise: a rebuild first creates a shadow board, which the projection writes
+// alongside the live board, then fills the shadow from a snapshot of the store.
+// Every change is in the snapshot or in the live stream, and the newer revision
+// wins. The shadow then replaces the board in one step, under a new epoch.
 //
-// Where PostgreSQL has gone back in time, what was published of the lost future
-// has greater revisions than the truth. Then every board is overwritten: it is
-// rebuilt behind a fence that keeps out whatever was recorded before the
-// history was adopted. Another database than before a person must mean.
+// If PostgreSQL went back in time, changes that were published and then lost
+// have higher revisions than the store. Every board is then rebuilt behind a
+// fence that drops whatever was recorded before the history was adopted. A
+// different database is adopted only when an operator asks for it.
 //
-// A replay reads what the transport still holds beside whoever consumes it, and
-// applies what the ranking does not have.
+// A replay reads what the transport retains, without a consumer group, and
+// applies only what is newer than the ranking.
 //
-// On failure: the shadow expires and the keeper tries again; a replay may be
+// Owner: Rebuilder.Run, Sampler.Run and Pass.Run, on nodes with the role
+// maintenance.
+//
+// On failure: the shadow expires and the rebuilder retries; a replay can be
 // repeated.
 package repair

@@ -7,40 +7,41 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Histories is the store, as it knows its own history.
-type Histories interface {
+// HistorySource is PostgreSQL's own history. cursors is the history that the
+// relay's cursors belong to, or empty.
+type HistorySource interface {
 	History(ctx context.Context) (now scoreboard.History, cursors string, err error)
 	AdoptHistory(ctx context.Context) error
 }
 
-// Remembered is the ranking, as it remembers from which history it was built.
-type Remembered interface {
+// HistoryMarker stores, in Redis, the history that the ranking was built from.
+type HistoryMarker interface {
 	History(ctx context.Context) (scoreboard.History, error)
 	SetHistory(ctx context.Context, h scoreboard.History) error
 }
 
-// Turn says that the store is not what ranking and relay were fed from: it was
-// restored, failed over, or is another one.
-type Turn struct {
+// HistoryChange reports that PostgreSQL's history is not the one that the
+// ranking and the relay follow: it was restored, failed over or replaced.
+type HistoryChange struct {
 	Now, Before scoreboard.History
-	// Own: it is the same database on another timeline, or further back on its
-	// own, so it may be made the truth by itself. Another one a person must
-	// mean: a wrong setting looks the same.
-	Own bool
+	// SameDatabase: the same database on another timeline, or at an earlier
+	// position. It can be adopted automatically. A different database needs an
+	// operator, because a wrong setting looks the same.
+	SameDatabase bool
 }
 
-func (t *Turn) String() string {
-	what := "PostgreSQL is another one than the ranking was built from"
-	if t.Own {
-		what = "PostgreSQL has gone back in time, or over to another timeline"
+func (c *HistoryChange) String() string {
+	what := "PostgreSQL is not the database that the ranking was built from"
+	if c.SameDatabase {
+		what = "PostgreSQL went back in time or changed its timeline"
 	}
-	return fmt.Sprintf("%s: it was %s, and is %s", what, t.Before, t.Now)
+	return fmt.Sprintf("%s: expected %s, found %s", what, c.Before, c.Now)
 }
 
-// Turned compares the histories, and remembers how far the store's has come
-// where it only went on. Nil: all is well.
-func Turned(ctx context.Context, truth Histories, ranking Remembered) (*Turn, error) {
-	now, cursors, err := truth.History(ctx)
+// CheckHistory compares the history of the store with that of the ranking. It
+// returns nil if the store's only continues, and then stores the new position.
+func CheckHistory(ctx context.Context, store HistorySource, ranking HistoryMarker) (*HistoryChange, error) {
+	now, cursors, err := store.History(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -49,22 +50,23 @@ func Turned(ctx context.Context, truth Histories, ranking Remembered) (*Turn, er
 		return nil, err
 	}
 	if cursors != "" && before.ID != cursors {
-		before = scoreboard.History{ID: cursors} // Redis was flushed, and the relay remembers
+		before = scoreboard.History{ID: cursors} // Redis was flushed; the relay's cursors were not
 	}
 	if now.Follows(before) {
 		return nil, ranking.SetHistory(ctx, now)
 	}
-	return &Turn{Now: now, Before: before, Own: now.SameStore(before)}, nil
+	return &HistoryChange{Now: now, Before: before, SameDatabase: now.SameStore(before)}, nil
 }
 
-// Adopt makes the store the truth in spite of what has been published: the
-// outbox is relayed from its start, and no board built from now on takes what
-// was recorded before. Every board must be rebuilt then, and Adopted called.
-func Adopt(ctx context.Context, truth Histories) error { return truth.AdoptHistory(ctx) }
+// AdoptHistory accepts the store's history although other changes have been
+// published: the outbox is relayed from its start, and boards built from now on
+// reject what was recorded before. The caller must then rebuild every board and
+// call CompleteAdoption.
+func AdoptHistory(ctx context.Context, store HistorySource) error { return store.AdoptHistory(ctx) }
 
-// Adopted ends what Adopt began.
-func Adopted(ctx context.Context, truth Histories, ranking Remembered) error {
-	now, _, err := truth.History(ctx)
+// CompleteAdoption records that every board was rebuilt from the adopted history.
+func CompleteAdoption(ctx context.Context, store HistorySource, ranking HistoryMarker) error {
+	now, _, err := store.History(ctx)
 	if err != nil {
 		return err
 	}

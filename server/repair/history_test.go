@@ -18,8 +18,8 @@ import (
 	"github.com/scoreboard/scoreboard/server/store"
 )
 
-// carry puts what the outbox holds behind a cursor into the ranking.
-func (r *rig) carry(t *testing.T, at *scoreboard.Cursor) {
+// applyOutbox applies the outbox rows after a cursor to the ranking.
+func (r *rig) applyOutbox(t *testing.T, at *scoreboard.Cursor) {
 	t.Helper()
 	page, err := r.OutboxPage(ctx, 0, *at, 500)
 	if err != nil {
@@ -34,12 +34,14 @@ func (r *rig) carry(t *testing.T, at *scoreboard.Cursor) {
 	}
 }
 
-func (r *rig) keep(t *testing.T) {
+// startRebuilder runs a rebuilder until the test ends.
+func (r *rig) startRebuilder(t *testing.T) {
 	t.Helper()
-	k := repair.NewKeeper(store.NewCatalog(r.Store, slog.New(slog.DiscardHandler)), r.Store, r.ranking, slog.New(slog.DiscardHandler))
+	quiet := slog.New(slog.DiscardHandler)
+	rebuilder := repair.NewRebuilder(store.NewCatalog(r.Store, quiet), r.Store, r.ranking, quiet)
 	running, stop := context.WithCancel(ctx)
 	done := make(chan error, 1)
-	go func() { done <- k.Run(running) }()
+	go func() { done <- rebuilder.Run(running) }()
 	t.Cleanup(func() {
 		stop()
 		if err := <-done; err != nil {
@@ -48,24 +50,25 @@ func (r *rig) keep(t *testing.T) {
 	})
 }
 
-func (r *rig) turned(t *testing.T) *repair.Turn {
+// checkHistory waits until PostgreSQL answers: recovery takes a moment.
+func (r *rig) checkHistory(t *testing.T) *repair.HistoryChange {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
-		turn, err := repair.Turned(ctx, r.Store, r.ranking)
+		change, err := repair.CheckHistory(ctx, r.Store, r.ranking)
 		if err == nil {
-			return turn
+			return change
 		}
-		if time.Now().After(deadline) { // a recovery takes a moment
+		if time.Now().After(deadline) {
 			t.Fatal(err)
 		}
 	}
 }
 
-// TestPostgreSQLWentBackInTime copies a database's folder, goes on, and brings
-// the copy back: as it was (a snapshot of the disk), and recovered onto a
-// timeline of its own (a backup, a promoted replica). What Redis was told
-// meanwhile has greater revisions than the truth, and must not win.
-func TestPostgreSQLWentBackInTime(t *testing.T) {
+// TestRebuildAfterPostgresWentBack copies a data directory, records more, and
+// restores the copy: as it was (a disk snapshot), and recovered onto a new
+// timeline (a backup or a promoted replica). What Redis received meanwhile has
+// higher revisions than the restored store and must not win.
+func TestRebuildAfterPostgresWentBack(t *testing.T) {
 	t.Parallel()
 	for name, recover := range map[string]bool{"snapshot": false, "backup": true} {
 		t.Run(name, func(t *testing.T) {
@@ -99,72 +102,72 @@ func TestPostgreSQLWentBackInTime(t *testing.T) {
 			var at scoreboard.Cursor
 			r.record(t, 0, 20)
 			r.rebuild(t)
-			if turn := r.turned(t); turn != nil {
-				t.Fatalf("at first: %s", turn)
+			if change := r.checkHistory(t); change != nil {
+				t.Fatalf("before the restore: %s", change)
 			}
 			r.close()
 			stop()
-			copyFolder(t, filepath.Join(dir, "postgres"), filepath.Join(dir, "copy"))
+			copyDir(t, filepath.Join(dir, "postgres"), filepath.Join(dir, "copy"))
 			url, stop = start()
 			r.reopen(t, url)
 			for range 5 {
-				r.record(t, 0, 30) // ten users more, and higher scores
+				r.record(t, 0, 30) // ten more users, and higher scores
 			}
-			r.carry(t, &at)
-			if turn := r.turned(t); turn != nil {
-				t.Fatalf("after an orderly restart: %s", turn)
+			r.applyOutbox(t, &at)
+			if change := r.checkHistory(t); change != nil {
+				t.Fatalf("after a normal restart: %s", change)
 			}
 			lost, err := r.ranking.Top(ctx, r.board.ID)
 			if err != nil || lost.Total != 30 {
 				t.Fatal(lost, err)
 			}
-			late := change(3, 99, 1_000_000) // of the future that will be lost, still on its way
+			late := change(3, 99, 1_000_000) // recorded after the copy, delivered late
 			r.close()
 			stop()
 
 			if err := os.RemoveAll(filepath.Join(dir, "postgres")); err != nil {
 				t.Fatal(err)
 			}
-			copyFolder(t, filepath.Join(dir, "copy"), filepath.Join(dir, "postgres"))
+			copyDir(t, filepath.Join(dir, "copy"), filepath.Join(dir, "postgres"))
 			if recover {
-				recovery(t, filepath.Join(dir, "postgres"))
+				enableRecovery(t, filepath.Join(dir, "postgres"))
 			}
 			url, stop = start()
 			r.reopen(t, url)
-			turn := r.turned(t)
-			if turn == nil || !turn.Own {
-				t.Fatalf("after going back: %v, want a turn of the database itself", turn)
+			change := r.checkHistory(t)
+			if change == nil || !change.SameDatabase {
+				t.Fatalf("after the restore: got %v, want a change within the same database", change)
 			}
-			r.keep(t) // does the rest
-			for deadline := time.Now().Add(30 * time.Second); r.turned(t) != nil; time.Sleep(50 * time.Millisecond) {
+			r.startRebuilder(t)
+			for deadline := time.Now().Add(30 * time.Second); r.checkHistory(t) != nil; time.Sleep(50 * time.Millisecond) {
 				if time.Now().After(deadline) {
-					t.Fatal("not settled after 30 s")
+					t.Fatal("history not adopted after 30 s")
 				}
 			}
 			if _, err := r.ranking.Apply(ctx, []scoreboard.Change{late}); err != nil {
 				t.Fatal(err)
 			}
 			r.same(t)
-			if v := r.check(t, false); v.Wrong > 0 || v.Users != 20 {
-				t.Errorf("%d users, %d differences: %s", v.Users, v.Wrong, kinds(v))
+			if v := r.check(t, false); v.DifferenceCount > 0 || v.Users != 20 {
+				t.Errorf("%d users, %d differences: %s", v.Users, v.DifferenceCount, kinds(v))
 			}
 			at = scoreboard.Cursor{}
-			r.record(t, 0, 20) // and on it goes
-			r.carry(t, &at)
+			r.record(t, 0, 20)
+			r.applyOutbox(t, &at)
 			r.same(t)
 		})
 	}
 }
 
-// TestAnotherDatabaseIsNotMadeTheTruthByItself points everything at a database
-// that Redis knows nothing of, as a wrong setting would.
-func TestAnotherDatabaseIsNotMadeTheTruthByItself(t *testing.T) {
+// TestOtherDatabaseNeedsAnOperator connects to a database that Redis was not
+// built from, as a wrong setting would.
+func TestOtherDatabaseNeedsAnOperator(t *testing.T) {
 	t.Parallel()
 	r := open(t)
 	r.record(t, 0, 20)
 	r.rebuild(t)
-	if turn := r.turned(t); turn != nil {
-		t.Fatal(turn)
+	if change := r.checkHistory(t); change != nil {
+		t.Fatal(change)
 	}
 	r.close()
 	other := openOn(t, backendtest.Postgres(t, migrations.Up))
@@ -174,39 +177,39 @@ func TestAnotherDatabaseIsNotMadeTheTruthByItself(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	turn := other.turned(t)
-	if turn == nil || turn.Own || !strings.Contains(turn.String(), "another one") {
-		t.Fatalf("got %v, want that it is another one", turn)
+	change := other.checkHistory(t)
+	if change == nil || change.SameDatabase || !strings.Contains(change.String(), "not the database") {
+		t.Fatalf("got %v, want a different database", change)
 	}
-	other.keep(t)
-	time.Sleep(2500 * time.Millisecond) // two looks of the keeper
+	other.startRebuilder(t)
+	time.Sleep(2500 * time.Millisecond) // two checks of the rebuilder
 	after, err := r.ranking.Top(ctx, r.board.ID)
 	if err != nil || after.Epoch != before.Epoch || after.Total != 20 {
-		t.Fatalf("the keeper has overwritten the board: %+v, %v", after, err)
+		t.Fatalf("the rebuilder overwrote the board: %+v, %v", after, err)
 	}
-	// A person means it.
-	if err := repair.Adopt(ctx, other.Store); err != nil {
+	// The operator adopts it.
+	if err := repair.AdoptHistory(ctx, other.Store); err != nil {
 		t.Fatal(err)
 	}
 	other.rebuild(t)
-	if err := repair.Adopted(ctx, other.Store, other.ranking); err != nil {
+	if err := repair.CompleteAdoption(ctx, other.Store, other.ranking); err != nil {
 		t.Fatal(err)
 	}
-	if turn := other.turned(t); turn != nil {
-		t.Errorf("after it was adopted: %s", turn)
+	if change := other.checkHistory(t); change != nil {
+		t.Errorf("after adoption: %s", change)
 	}
 	other.same(t)
 }
 
-func copyFolder(t *testing.T, from, to string) {
+func copyDir(t *testing.T, from, to string) {
 	t.Helper()
 	if out, err := exec.CommandContext(ctx, "cp", "-a", from, to).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 }
 
-// recovery makes the next start one of a backup: it ends on a new timeline.
-func recovery(t *testing.T, dir string) {
+// enableRecovery makes the next start recover a backup, onto a new timeline.
+func enableRecovery(t *testing.T, dir string) {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(dir, "*", "postgresql.auto.conf"))
 	if here, err2 := filepath.Glob(filepath.Join(dir, "postgresql.auto.conf")); err2 == nil {

@@ -10,41 +10,45 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Truth is the store.
-type Truth interface {
+// RebuildSource is the store that boards are rebuilt from.
+type RebuildSource interface {
 	Standings(ctx context.Context, board scoreboard.BoardID, size int, do func([]scoreboard.Change) error) error
 	NextEpoch(ctx context.Context) (int64, error)
-	// HistorySince is from when on the store's history counts, or zero: what
-	// was recorded before and is not in the store is lost and must stay so.
+	// HistorySince returns when the store's history was adopted, or zero.
+	// Changes recorded earlier that are not in the store are lost and must not
+	// come back.
 	HistorySince(ctx context.Context) (time.Time, error)
 }
 
-// Ranking is what is rebuilt.
-type Ranking interface {
+// RebuildTarget is the ranking that is rebuilt.
+type RebuildTarget interface {
 	Mark(ctx context.Context, board scoreboard.BoardID, token string) (bool, error)
 	Fence(ctx context.Context, board scoreboard.BoardID, token string, since time.Time) error
 	Fill(ctx context.Context, board scoreboard.BoardID, token string, changes []scoreboard.Change) error
-	Swap(ctx context.Context, board *scoreboard.Board, token string, least, epoch int64, updated time.Time) (int64, error)
+	Swap(ctx context.Context, board *scoreboard.Board, token string, minUsers, epoch int64, updated time.Time) (int64, error)
 	Unmark(ctx context.Context, board scoreboard.BoardID, token string) error
 	Lost(ctx context.Context, boards []scoreboard.Board) (cold, suspect []scoreboard.Board, err error)
 	Loaded(ctx context.Context, boards []scoreboard.Board) ([]scoreboard.Board, error)
 	Drop(ctx context.Context, board scoreboard.BoardID) error
 }
 
-// chunk is how many users are read and filled at once.
-const chunk = 1000
+// chunkSize is the number of users read and written at once.
+const chunkSize = 1000
 
-// Rebuilt says what a rebuild did.
-type Rebuilt struct {
-	Board scoreboard.BoardID
-	Epoch int64
-	Users int64 // ranked
-	Took  time.Duration
+// RebuildResult is the outcome of a rebuild.
+type RebuildResult struct {
+	Board   scoreboard.BoardID
+	Epoch   int64
+	Users   int64 // ranked
+	Elapsed time.Duration
 }
 
-// Rebuild makes a board anew from the store. It returns a conflict where
-// another rebuild of the board is under way. Interrupted, it leaves nothing.
-func Rebuild(ctx context.Context, truth Truth, ranking Ranking, board *scoreboard.Board, progress func(users int64)) (*Rebuilt, error) {
+// Rebuild rebuilds a board's ranking from the store while the board stays
+// online. It returns CodeConflict if another rebuild of the board is running.
+// An interrupted rebuild leaves nothing behind.
+func Rebuild(
+	ctx context.Context, store RebuildSource, ranking RebuildTarget, board *scoreboard.Board, progress func(users int64),
+) (*RebuildResult, error) {
 	started := time.Now()
 	token := rand.Text()
 	marked, err := ranking.Mark(ctx, board.ID, token)
@@ -52,21 +56,23 @@ func Rebuild(ctx context.Context, truth Truth, ranking Ranking, board *scoreboar
 		return nil, fmt.Errorf("rebuild: %w", err)
 	}
 	if !marked {
-		return nil, scoreboard.Errorf(scoreboard.CodeConflict, "board %s is being rebuilt already", board.ID)
+		return nil, scoreboard.Errorf(scoreboard.CodeConflict, "board %s is already being rebuilt", board.ID)
 	}
-	done, err := fill(ctx, truth, ranking, board, token, progress)
+	done, err := fillAndSwap(ctx, store, ranking, board, token, progress)
 	if err != nil {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
-		// Where Redis is away the shadow expires by itself.
+		// If Redis is unreachable, the shadow expires.
 		return nil, errors.Join(fmt.Errorf("rebuild: %w", err), ranking.Unmark(ctx, board.ID, token))
 	}
-	done.Took = time.Since(started)
+	done.Elapsed = time.Since(started)
 	return done, nil
 }
 
-func fill(ctx context.Context, truth Truth, ranking Ranking, board *scoreboard.Board, token string, progress func(int64)) (*Rebuilt, error) {
-	since, err := truth.HistorySince(ctx)
+func fillAndSwap(
+	ctx context.Context, store RebuildSource, ranking RebuildTarget, board *scoreboard.Board, token string, progress func(int64),
+) (*RebuildResult, error) {
+	since, err := store.HistorySince(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +82,7 @@ func fill(ctx context.Context, truth Truth, ranking Ranking, board *scoreboard.B
 		}
 	}
 	updated, filled := board.Created, int64(0)
-	err = truth.Standings(ctx, board.ID, chunk, func(states []scoreboard.Change) error {
+	err = store.Standings(ctx, board.ID, chunkSize, func(states []scoreboard.Change) error {
 		for i := range states {
 			if states[i].RecordedAt.After(updated) {
 				updated = states[i].RecordedAt
@@ -89,7 +95,7 @@ func fill(ctx context.Context, truth Truth, ranking Ranking, board *scoreboard.B
 	if err != nil {
 		return nil, err
 	}
-	epoch, err := truth.NextEpoch(ctx)
+	epoch, err := store.NextEpoch(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -97,5 +103,5 @@ func fill(ctx context.Context, truth Truth, ranking Ranking, board *scoreboard.B
 	if err != nil {
 		return nil, err
 	}
-	return &Rebuilt{Board: board.ID, Epoch: epoch, Users: users}, nil
+	return &RebuildResult{Board: board.ID, Epoch: epoch, Users: users}, nil
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-func TestARebuildUnderTrafficEndsInTheTruth(t *testing.T) {
+func TestRebuildUnderTrafficMatchesTheStore(t *testing.T) {
 	t.Parallel()
 	r := open(t)
 	r.record(t, 0, 60)
@@ -31,7 +31,7 @@ func TestARebuildUnderTrafficEndsInTheTruth(t *testing.T) {
 			}
 		}
 	})
-	var last *repair.Rebuilt
+	var last *repair.RebuildResult
 	for range 10 {
 		last = r.rebuild(t)
 	}
@@ -42,24 +42,24 @@ func TestARebuildUnderTrafficEndsInTheTruth(t *testing.T) {
 		t.Errorf("epoch %d after ten rebuilds from %d", last.Epoch, first.Epoch)
 	}
 	r.same(t)
-	if v := r.check(t, false); v.Wrong > 0 {
-		t.Errorf("%d differences: %v", v.Wrong, v.Differences[0])
+	if v := r.check(t, false); v.DifferenceCount > 0 {
+		t.Errorf("%d differences: %v", v.DifferenceCount, v.Differences[0])
 	}
 }
 
-// cutOff is a ranking that loses its rebuild in the middle.
-type cutOff struct {
+// cancelingRanking cancels the rebuild after the first chunk.
+type cancelingRanking struct {
 	*ranking.Ranking
 	cancel context.CancelFunc
 }
 
-func (c cutOff) Fill(ctx context.Context, board scoreboard.BoardID, token string, changes []scoreboard.Change) error {
+func (c cancelingRanking) Fill(ctx context.Context, board scoreboard.BoardID, token string, changes []scoreboard.Change) error {
 	err := c.Ranking.Fill(ctx, board, token, changes)
 	c.cancel()
 	return err
 }
 
-func TestAnInterruptedRebuildLeavesTheBoardAsItWas(t *testing.T) {
+func TestInterruptedRebuildLeavesTheBoardUnchanged(t *testing.T) {
 	t.Parallel()
 	r := open(t)
 	r.record(t, 0, 30)
@@ -69,8 +69,8 @@ func TestAnInterruptedRebuildLeavesTheBoardAsItWas(t *testing.T) {
 		t.Fatal(err)
 	}
 	interrupted, cancel := context.WithCancel(ctx)
-	if _, err := repair.Rebuild(interrupted, r.Store, cutOff{r.ranking, cancel}, &r.board, func(int64) {}); err == nil {
-		t.Fatal("it was not interrupted")
+	if _, err := repair.Rebuild(interrupted, r.Store, cancelingRanking{r.ranking, cancel}, &r.board, func(int64) {}); err == nil {
+		t.Fatal("the rebuild was not interrupted")
 	}
 	after, err := r.rdb.Keys(ctx, "*").Result()
 	if err != nil {
@@ -79,8 +79,8 @@ func TestAnInterruptedRebuildLeavesTheBoardAsItWas(t *testing.T) {
 	slices.Sort(before)
 	slices.Sort(after)
 	if !slices.Equal(before, after) {
-		t.Errorf("left are %q, want %q", after, before)
+		t.Errorf("keys after the rebuild: %q, want %q", after, before)
 	}
-	r.rebuild(t) // and at once, nobody's mark is in the way
+	r.rebuild(t) // the shadow of the first is gone
 	r.same(t)
 }

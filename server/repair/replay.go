@@ -21,64 +21,66 @@ type Record struct {
 	Time      time.Time // when it was produced
 }
 
-// Log is a topic as it is kept.
+// Log is the retained part of a topic.
 type Log interface {
 	Spans(ctx context.Context) ([]scoreboard.Extent, error)
-	// At is the offset of the first record of a time or later, or the span's end.
+	// At returns the offset of the first record produced at a time or later, or
+	// the span's end.
 	At(ctx context.Context, span scoreboard.Extent, at time.Time) (int64, error)
 	Read(ctx context.Context, span scoreboard.Extent, do func([]Record) error) error
 }
 
-// Applied is the ranking as a replay changes it.
-type Applied interface {
+// ReplayTarget is the ranking that a replay writes.
+type ReplayTarget interface {
 	States(ctx context.Context, board scoreboard.BoardID, users []scoreboard.UserID) ([]scoreboard.RankedState, error)
 	Apply(ctx context.Context, changes []scoreboard.Change) (cold []scoreboard.BoardID, err error)
 }
 
-// Replay applies again what a log holds, from an offset of one partition or
-// from a time. Whatever the ranking has already does nothing, so it may be
-// repeated and run beside live traffic.
+// Replay applies the retained records of a log again, from an offset of one
+// partition or from a time. Changes that the ranking already has do nothing, so
+// a replay can be repeated and run beside live traffic.
 type Replay struct {
-	Log     Log
-	Ranking Applied
-	Known   time.Time // repeats are known from here on: nothing older is replayed
+	Log         Log
+	Ranking     ReplayTarget
+	DedupeSince time.Time // older changes are rejected: repeats of them are not recognized
 
-	Partition *int       // of all where it is nil
-	Offset    *int64     // of the one partition
-	Time      *time.Time // one of both is set
-	Gaps      bool       // offsets have gaps, so how much there is to read is not known
-	Dry       bool       // only count what would change
-	Progress  func(*Replayed)
+	Partition *int       // nil: all
+	Offset    *int64     // in the one partition; either Offset or Time is set
+	Time      *time.Time // when records were produced
+	Gaps      bool       // offsets have gaps, so the total is unknown
+	DryRun    bool       // only count what would change
+	Progress  func(*ReplayResult)
 }
 
-// Replayed says what a replay has come by.
-type Replayed struct {
+// ReplayResult counts what a replay read and changed.
+type ReplayResult struct {
 	Records, Total int64 // read, and to read
 	Newer          int64 // changes that the ranking did not have
-	Same           int64 // changes that it had, or something newer
-	Unreadable     int64 // records that are malformed
-	TooNew         int64 // records of a later build
-	TooOld         int64 // changes from before repeats are known
-	NotLoaded      int64 // changes of boards that are not loaded: a rebuild includes them
-	Took           time.Duration
+	Same           int64 // changes that the ranking had, or had a newer one of
+	Unreadable     int64 // malformed records
+	TooNew         int64 // records with a newer schema
+	TooOld         int64 // changes from before DedupeSince
+	NotLoaded      int64 // changes of boards that are not loaded; a rebuild applies them
+	Elapsed        time.Duration
 }
 
-// replayAtOnce is how many partitions are read side by side.
-const replayAtOnce = 4
+// replayConcurrency is the number of partitions read in parallel.
+const replayConcurrency = 4
 
-// Run replays. Nothing is changed where what is asked for is not there.
-func (r *Replay) Run(ctx context.Context) (*Replayed, error) {
+// Run replays. It changes nothing if part of the requested range is not
+// retained.
+func (r *Replay) Run(ctx context.Context) (*ReplayResult, error) {
 	started := time.Now()
 	spans, err := r.spans(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for i := range spans {
-		if err := r.inWindow(ctx, spans[i]); err != nil {
+		if err := r.checkWindow(ctx, spans[i]); err != nil {
 			return nil, err
 		}
 	}
-	done := &Replayed{}
+	done := &ReplayResult{}
 	for _, s := range spans {
 		if !r.Gaps {
 			done.Total += s.End - s.First
@@ -86,18 +88,18 @@ func (r *Replay) Run(ctx context.Context) (*Replayed, error) {
 	}
 	var mu sync.Mutex
 	g, inner := errgroup.WithContext(ctx)
-	g.SetLimit(replayAtOnce)
+	g.SetLimit(replayConcurrency)
 	for _, span := range spans {
 		g.Go(func() error {
 			return r.Log.Read(inner, span, func(records []Record) error {
-				part, err := r.take(inner, records)
+				part, err := r.apply(inner, records)
 				if err != nil {
 					return err
 				}
 				mu.Lock()
 				defer mu.Unlock()
 				done.add(part)
-				done.Took = time.Since(started)
+				done.Elapsed = time.Since(started)
 				r.Progress(done)
 				return nil
 			})
@@ -106,11 +108,11 @@ func (r *Replay) Run(ctx context.Context) (*Replayed, error) {
 	if err := g.Wait(); err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
 	}
-	done.Took = time.Since(started)
+	done.Elapsed = time.Since(started)
 	return done, nil
 }
 
-// spans is what there is to read, or why there is nothing.
+// spans returns the ranges to read.
 func (r *Replay) spans(ctx context.Context) ([]scoreboard.Extent, error) {
 	all, err := r.Log.Spans(ctx)
 	if err != nil {
@@ -123,12 +125,12 @@ func (r *Replay) spans(ctx context.Context) ([]scoreboard.Extent, error) {
 		}
 	}
 	if len(spans) == 0 {
-		return nil, scoreboard.Invalid("partition", "there is no partition %d; there are 0 to %d", *r.Partition, len(all)-1)
+		return nil, scoreboard.Invalid("partition", "no partition %d; the topic has partitions 0 to %d", *r.Partition, len(all)-1)
 	}
 	if r.Offset != nil {
 		s := spans[0]
 		if *r.Offset < s.First || *r.Offset >= s.End {
-			return nil, scoreboard.Invalid("from_offset", "partition %d does not hold offset %d; %s", s.Partition, *r.Offset, holds(s))
+			return nil, scoreboard.Invalid("from_offset", "offset %d is not retained; partition %d %s", *r.Offset, s.Partition, describeSpan(s))
 		}
 		spans[0].First = *r.Offset
 		return spans[:1], nil
@@ -136,16 +138,15 @@ func (r *Replay) spans(ctx context.Context) ([]scoreboard.Extent, error) {
 	return r.since(ctx, spans)
 }
 
-func holds(s scoreboard.Extent) string {
+func describeSpan(s scoreboard.Extent) string {
 	if s.First == s.End {
-		return "it is empty"
+		return "is empty"
 	}
-	return fmt.Sprintf("it holds %d to %d", s.First, s.End-1)
+	return fmt.Sprintf("retains offsets %d to %d", s.First, s.End-1)
 }
 
-// since cuts spans to what was produced at a time or later. What a partition
-// has forgotten of that cannot be replayed, and that is said instead of
-// replaying the rest.
+// since cuts spans to the records produced at a time or later. It rejects a time
+// that a partition no longer retains, instead of replaying only the rest.
 func (r *Replay) since(ctx context.Context, spans []scoreboard.Extent) ([]scoreboard.Extent, error) {
 	var left []scoreboard.Extent
 	for _, s := range spans {
@@ -159,7 +160,8 @@ func (r *Replay) since(ctx context.Context, spans []scoreboard.Extent) ([]scoreb
 				return nil, err
 			}
 			if first.After(*r.Time) {
-				return nil, scoreboard.Invalid("from_time", "partition %d begins at %s: what was before is forgotten", s.Partition, first.UTC().Format(time.RFC3339Nano))
+				return nil, scoreboard.Invalid("from_time", "partition %d is retained from %s only",
+					s.Partition, first.UTC().Format(time.RFC3339Nano))
 			}
 		}
 		if s.First = at; s.First < s.End {
@@ -167,12 +169,12 @@ func (r *Replay) since(ctx context.Context, spans []scoreboard.Extent) ([]scoreb
 		}
 	}
 	if len(left) == 0 {
-		return nil, scoreboard.Invalid("from_time", "nothing was produced at %s or later", r.Time.UTC().Format(time.RFC3339))
+		return nil, scoreboard.Invalid("from_time", "no records at or after %s", r.Time.UTC().Format(time.RFC3339))
 	}
 	return left, nil
 }
 
-// first is when the first record of a span was produced.
+// first returns when the first record of a span was produced.
 func (r *Replay) first(ctx context.Context, s scoreboard.Extent) (at time.Time, err error) {
 	s.End = s.First + 1
 	err = r.Log.Read(ctx, s, func(records []Record) error {
@@ -184,22 +186,23 @@ func (r *Replay) first(ctx context.Context, s scoreboard.Extent) (at time.Time, 
 	return at, err
 }
 
-// inWindow refuses a span that begins before repeats are known.
-func (r *Replay) inWindow(ctx context.Context, s scoreboard.Extent) error {
+// checkWindow rejects a span that begins before DedupeSince.
+func (r *Replay) checkWindow(ctx context.Context, s scoreboard.Extent) error {
 	at, err := r.first(ctx, s)
 	if err != nil {
 		return err
 	}
-	if !at.IsZero() && at.Before(r.Known) {
-		return scoreboard.Errorf(scoreboard.CodeGone, "partition %d is of %s from there on: repeats are known since %s only, and nothing older is replayed",
-			s.Partition, at.UTC().Format(time.RFC3339), r.Known.UTC().Format(time.RFC3339))
+	if !at.IsZero() && at.Before(r.DedupeSince) {
+		return scoreboard.Errorf(scoreboard.CodeGone,
+			"partition %d: the first record is of %s, but repeats are recognized since %s only; older records cannot be replayed",
+			s.Partition, at.UTC().Format(time.RFC3339), r.DedupeSince.UTC().Format(time.RFC3339))
 	}
 	return nil
 }
 
-// take applies what is news of some records.
-func (r *Replay) take(ctx context.Context, records []Record) (*Replayed, error) {
-	part := &Replayed{Records: int64(len(records))}
+// apply applies the records that are newer than the ranking.
+func (r *Replay) apply(ctx context.Context, records []Record) (*ReplayResult, error) {
+	part := &ReplayResult{Records: int64(len(records))}
 	boards := make(map[scoreboard.BoardID][]scoreboard.Change, 1)
 	for _, record := range records {
 		change, beat, err := protocol.DecodeEvent(record.Value)
@@ -208,15 +211,15 @@ func (r *Replay) take(ctx context.Context, records []Record) (*Replayed, error) 
 			part.TooNew++
 		case err != nil:
 			part.Unreadable++
-		case beat != nil: // says nothing any more
-		case change.RecordedAt.Before(r.Known):
+		case beat != nil: // outdated by now
+		case change.RecordedAt.Before(r.DedupeSince):
 			part.TooOld++
 		default:
 			boards[change.Board] = append(boards[change.Board], *change)
 		}
 	}
 	for board, changes := range boards {
-		news, err := r.news(ctx, board, changes)
+		newer, err := r.newer(ctx, board, changes)
 		if errors.Is(err, scoreboard.ErrNotLoaded) {
 			part.NotLoaded += int64(len(changes))
 			continue
@@ -224,21 +227,21 @@ func (r *Replay) take(ctx context.Context, records []Record) (*Replayed, error) 
 		if err != nil {
 			return nil, err
 		}
-		part.Newer += int64(len(news))
-		part.Same += int64(len(changes) - len(news))
-		if r.Dry || len(news) == 0 {
+		part.Newer += int64(len(newer))
+		part.Same += int64(len(changes) - len(newer))
+		if r.DryRun || len(newer) == 0 {
 			continue
 		}
-		if _, err := r.Ranking.Apply(ctx, news); err != nil {
+		if _, err := r.Ranking.Apply(ctx, newer); err != nil {
 			return nil, err
 		}
 	}
 	return part, nil
 }
 
-// news returns those changes of a board that are newer than what the ranking
-// keeps, the last of each user.
-func (r *Replay) news(ctx context.Context, board scoreboard.BoardID, changes []scoreboard.Change) ([]scoreboard.Change, error) {
+// newer returns the last change of each user that is newer than the ranking's
+// state.
+func (r *Replay) newer(ctx context.Context, board scoreboard.BoardID, changes []scoreboard.Change) ([]scoreboard.Change, error) {
 	last := make(map[scoreboard.UserID]*scoreboard.Change, len(changes))
 	users := make([]scoreboard.UserID, 0, len(changes))
 	for i := range changes {
@@ -251,20 +254,20 @@ func (r *Replay) news(ctx context.Context, board scoreboard.BoardID, changes []s
 			last[c.User] = c
 		}
 	}
-	kept, err := r.Ranking.States(ctx, board, users)
+	ranked, err := r.Ranking.States(ctx, board, users)
 	if err != nil {
 		return nil, err
 	}
-	var news []scoreboard.Change
+	var newer []scoreboard.Change
 	for i, user := range users {
-		if kept[i].Raw == "" || last[user].Revision > kept[i].Revision {
-			news = append(news, *last[user])
+		if ranked[i].Raw == "" || last[user].Revision > ranked[i].Revision {
+			newer = append(newer, *last[user])
 		}
 	}
-	return news, nil
+	return newer, nil
 }
 
-func (r *Replayed) add(part *Replayed) {
+func (r *ReplayResult) add(part *ReplayResult) {
 	r.Records += part.Records
 	r.Newer += part.Newer
 	r.Same += part.Same

@@ -15,11 +15,11 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-func TestAReplayBringsBackWhatTheRankingLostAndNothingElse(t *testing.T) {
-	onEachLog(t, func(t *testing.T, p *past) {
+func TestReplayAppliesOnlyWhatTheRankingLost(t *testing.T) {
+	withEachLog(t, func(t *testing.T, p *replayRig) {
 		began := time.Now().Add(-time.Second)
 		var changes []scoreboard.Change
-		for n := range 2500 { // more than one piece
+		for n := range 2500 { // more than one batch
 			changes = append(changes, change(n, 2, int64(n)))
 		}
 		p.publish(changes...)
@@ -33,7 +33,7 @@ func TestAReplayBringsBackWhatTheRankingLostAndNothingElse(t *testing.T) {
 		elsewhere := change(8, 1, 5)
 		elsewhere.Board = "nowhere"
 		p.publish(older, elsewhere)
-		// The ranking has the first hundred, and something newer of one of the others.
+		// The ranking has the first hundred changes, and a newer one of user 200.
 		if _, err := p.ranking.Apply(ctx, changes[:100]); err != nil {
 			t.Fatal(err)
 		}
@@ -42,15 +42,15 @@ func TestAReplayBringsBackWhatTheRankingLostAndNothingElse(t *testing.T) {
 		}
 		for _, dry := range []bool{true, true, false} {
 			before := p.total()
-			done, err := p.replay(repair.Replay{Time: &began, Dry: dry})
+			done, err := p.replay(repair.Replay{Time: &began, DryRun: dry})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if done.Newer != 2399 || done.Same != 102 || done.Unreadable != 1 || done.NotLoaded != 1 || done.Records < 2503 {
-				t.Errorf("dry %t: %+v; want 2399 new, 102 known, 1 unreadable, 1 of no board", dry, *done)
+				t.Errorf("dry %t: %+v; want 2399 newer, 102 known, 1 unreadable, 1 of an unknown board", dry, *done)
 			}
 			if after := p.total(); dry && after != before {
-				t.Errorf("a dry run has changed the board: %d users after %d", after, before)
+				t.Errorf("a dry run changed the board: %d users, before %d", after, before)
 			}
 		}
 		if n := p.total(); n != 2500 {
@@ -58,7 +58,7 @@ func TestAReplayBringsBackWhatTheRankingLostAndNothingElse(t *testing.T) {
 		}
 		again, err := p.replay(repair.Replay{Time: &began})
 		if err != nil || again.Newer != 0 || again.Same != 2501 {
-			t.Errorf("a second replay: %+v, %v; want it to change nothing", again, err)
+			t.Errorf("a second replay: %+v, %v; want no change", again, err)
 		}
 		place, err := p.ranking.Place(ctx, p.board.ID, "user200", 0)
 		if err != nil || place.Score != 1 {
@@ -67,8 +67,8 @@ func TestAReplayBringsBackWhatTheRankingLostAndNothingElse(t *testing.T) {
 	})
 }
 
-func TestAReplayOfWhatIsNotThereIsRefusedAndChangesNothing(t *testing.T) {
-	onEachLog(t, func(t *testing.T, p *past) {
+func TestReplayRejectsARangeThatIsNotRetained(t *testing.T) {
+	withEachLog(t, func(t *testing.T, p *replayRig) {
 		began := time.Now()
 		for n := range 30 {
 			p.publish(change(n, 1, int64(n)))
@@ -85,22 +85,22 @@ func TestAReplayOfWhatIsNotThereIsRefusedAndChangesNothing(t *testing.T) {
 			want   string
 			code   scoreboard.Code
 		}{
-			"an offset that is not written yet": {repair.Replay{Offset: &beyond, Partition: &one}, "it holds", scoreboard.CodeInvalidRequest},
-			"an offset before the first":        {repair.Replay{Offset: &outside, Partition: &one}, "it holds", scoreboard.CodeInvalidRequest},
-			"a partition that is not there":     {repair.Replay{Time: &began, Partition: &absent}, "there are 0 to 2", scoreboard.CodeInvalidRequest},
-			"a time after the last":             {repair.Replay{Time: &later}, "nothing was produced", scoreboard.CodeInvalidRequest},
-			"past the window of repeats":        {repair.Replay{Time: &began, Known: later}, "nothing older is replayed", scoreboard.CodeGone},
+			"an offset after the last":     {repair.Replay{Offset: &beyond, Partition: &one}, "retains offsets", scoreboard.CodeInvalidRequest},
+			"an offset before the first":   {repair.Replay{Offset: &outside, Partition: &one}, "retains offsets", scoreboard.CodeInvalidRequest},
+			"an unknown partition":         {repair.Replay{Time: &began, Partition: &absent}, "has partitions 0 to 2", scoreboard.CodeInvalidRequest},
+			"a time after the last record": {repair.Replay{Time: &later}, "no records at or after", scoreboard.CodeInvalidRequest},
+			"before the dedupe window":     {repair.Replay{Time: &began, DedupeSince: later}, "older records cannot be replayed", scoreboard.CodeGone},
 		}
 		for name, c := range cases {
 			done, err := p.replay(c.replay)
 			if scoreboard.CodeOf(err) != c.code || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("%s: %+v, %v; want %s that says %q", name, done, err, c.code, c.want)
+				t.Errorf("%s: %+v, %v; want %s with %q", name, done, err, c.code, c.want)
 			}
 		}
 		if n := p.total(); n != 0 {
-			t.Errorf("%d users are ranked after replays that were refused", n)
+			t.Errorf("%d users are ranked after rejected replays", n)
 		}
-		// From an offset in the middle only what follows in its partition.
+		// From an offset in the middle, only the rest of its partition is read.
 		var offsets []int64
 		if err := p.Read(ctx, span, func(records []repair.Record) error {
 			for _, r := range records {
@@ -118,9 +118,9 @@ func TestAReplayOfWhatIsNotThereIsRefusedAndChangesNothing(t *testing.T) {
 	})
 }
 
-// TestATimeThatIsForgottenIsNotReplayedFromWhatIsLeft has Kafka delete the
-// first records of a partition.
-func TestATimeThatIsForgottenIsNotReplayedFromWhatIsLeft(t *testing.T) {
+// TestReplayRejectsATimeNoLongerRetained has Kafka delete the first records of a
+// partition.
+func TestReplayRejectsATimeNoLongerRetained(t *testing.T) {
 	t.Parallel()
 	brokers, prefix := backendtest.Kafka(t), backendtest.Prefix(t)
 	k := broker.NewKafka(broker.KafkaOptions{Brokers: brokers, Linger: time.Millisecond, Timeout: 5 * time.Second, Compression: "none", Acks: "all"})
@@ -131,7 +131,7 @@ func TestATimeThatIsForgottenIsNotReplayedFromWhatIsLeft(t *testing.T) {
 	}
 	producer := k.Producer(topic)
 	t.Cleanup(func() { _ = producer.Close() })
-	p := newPast(t, k.Log(topic), producer, backendtest.RedisClient(t, backendtest.Redis(t)))
+	p := newReplayRig(t, k.Log(topic), producer, backendtest.RedisClient(t, backendtest.Redis(t)))
 	began := time.Now()
 	for n := range 10 {
 		p.publish(change(n, 1, int64(n)))
@@ -141,23 +141,23 @@ func TestATimeThatIsForgottenIsNotReplayedFromWhatIsLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(admin.Close)
-	forget := kmsg.NewDeleteRecordsRequest()
-	forget.TimeoutMillis = 5000
-	forget.Topics = []kmsg.DeleteRecordsRequestTopic{{Topic: topic, Partitions: []kmsg.DeleteRecordsRequestTopicPartition{{Partition: 0, Offset: 4}}}}
-	if answer, err := forget.RequestWith(ctx, admin); err != nil || answer.Topics[0].Partitions[0].ErrorCode != 0 {
-		t.Fatal(err, answer)
+	request := kmsg.NewDeleteRecordsRequest()
+	request.TimeoutMillis = 5000
+	request.Topics = []kmsg.DeleteRecordsRequestTopic{{Topic: topic, Partitions: []kmsg.DeleteRecordsRequestTopicPartition{{Partition: 0, Offset: 4}}}}
+	if response, err := request.RequestWith(ctx, admin); err != nil || response.Topics[0].Partitions[0].ErrorCode != 0 {
+		t.Fatal(err, response)
 	}
-	if _, err := p.replay(repair.Replay{Time: &began}); scoreboard.CodeOf(err) != scoreboard.CodeInvalidRequest || !strings.Contains(err.Error(), "is forgotten") {
-		t.Errorf("from a time that is forgotten: %v", err)
+	if _, err := p.replay(repair.Replay{Time: &began}); scoreboard.CodeOf(err) != scoreboard.CodeInvalidRequest || !strings.Contains(err.Error(), "is retained from") {
+		t.Errorf("from a time no longer retained: %v", err)
 	}
 	first := int64(4)
 	none := 0
 	if done, err := p.replay(repair.Replay{Offset: &first, Partition: &none}); err != nil || done.Newer != 6 {
-		t.Errorf("from the first that is left: %+v, %v", done, err)
+		t.Errorf("from the first retained offset: %+v, %v", done, err)
 	}
 }
 
-func TestDeadLettersAreRequeuedOnceAndThoseThatCannotBeStay(t *testing.T) {
+func TestRequeueKeepsLettersItCannotDecode(t *testing.T) {
 	t.Parallel()
 	r := open(t)
 	bury := func(topic string, offset int64, value []byte) {
@@ -176,10 +176,10 @@ func TestDeadLettersAreRequeuedOnceAndThoseThatCannotBeStay(t *testing.T) {
 	bury("events", 501, []byte("no JSON"))
 	other := change(999, 1, 1)
 	bury("elsewhere", 1, protocol.AppendEvent(nil, &other))
-	known := time.Now().AddDate(0, -1, 0)
-	requeue := func(dry bool) *repair.Replayed {
+	since := time.Now().AddDate(0, -1, 0)
+	requeue := func(dry bool) *repair.ReplayResult {
 		t.Helper()
-		q := repair.Requeue{Letters: r.Store, Known: known, Topic: "events", Dry: dry, Progress: func(*repair.Replayed) {}}
+		q := repair.Requeue{Letters: r.Store, DedupeSince: since, Topic: "events", DryRun: dry, Progress: func(*repair.ReplayResult) {}}
 		done, err := q.Run(ctx)
 		if err != nil {
 			t.Fatal(err)
@@ -197,6 +197,6 @@ func TestDeadLettersAreRequeuedOnceAndThoseThatCannotBeStay(t *testing.T) {
 		t.Errorf("requeued %+v, %d rows in the outbox", *done, waiting())
 	}
 	if done := requeue(false); done.Newer != 0 || done.Records != 2 || waiting() != 120 {
-		t.Errorf("a second time: %+v, %d rows in the outbox; want what cannot be requeued to stay", *done, waiting())
+		t.Errorf("a second time: %+v, %d rows in the outbox; want the two others to stay", *done, waiting())
 	}
 }

@@ -7,61 +7,77 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Scores is the store as the sampler walks over it.
-type Scores interface {
-	States
+// SampleSource is the store as the sampler pages through it.
+type SampleSource interface {
+	StoreStates
+	// Walk returns the scores after a user and board, in key order.
 	Walk(ctx context.Context, user scoreboard.UserID, board scoreboard.BoardID, limit int) ([]scoreboard.Change, error)
 }
 
-// Sampler compares a trickle of users all the time: it walks over all scores,
-// around and around.
+// Sampler compares a few users with the store every second, continuously cycling
+// through all scores.
 type Sampler struct {
-	scores  Scores
-	kept    Kept
-	mend    bool
+	scores  SampleSource
+	ranking RankedStates
+	repair  bool
 	halted  func() bool
 	log     *slog.Logger
-	user    scoreboard.UserID
+	user    scoreboard.UserID // position of the cycle, with board
 	board   scoreboard.BoardID
-	checked prometheus.Counter
-	drift   prometheus.Counter
-	mended  prometheus.Counter
-	rounds  prometheus.Counter
+
+	checked, drift, repaired, rounds prometheus.Counter
 }
 
-// The trickle: 200 users a second, so a million in an hour and a half.
+// 200 users a second compare a million in an hour and a half.
 const (
-	sampleEvery = time.Second
-	sampleSize  = 200
+	sampleInterval = time.Second
+	sampleSize     = 200
 )
 
-// NewSampler makes a sampler that mends what it finds if mend is set. While the
-// store is not to be believed, halted says so.
-func NewSampler(s Scores, k Kept, mend bool, halted func() bool, log *slog.Logger) *Sampler {
+// NewSampler returns a Sampler that repairs what it finds if repair is set. halted
+// reports that the store must not be trusted.
+func NewSampler(s SampleSource, r RankedStates, repair bool, halted func() bool, log *slog.Logger) *Sampler {
 	counter := func(name, help string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: "scoreboard_reconcile_" + name, Help: help})
 	}
 	return &Sampler{
-		scores: s, kept: k, mend: mend, halted: halted, log: log,
-		checked: counter("checked_total", "Users compared between store and ranking."),
-		drift:   counter("drift_total", "Users whose ranking was not what the store has, and did not become it."),
-		mended:  counter("mended_total", "Users whose ranking was put right."),
-		rounds:  counter("rounds_total", "Times that every user has been compared."),
+		scores: s, ranking: r, repair: repair, halted: halted, log: log,
+		checked:  counter("checked_total", "Users compared between store and ranking."),
+		drift:    counter("drift_total", "Users whose ranking differed from the store and did not catch up."),
+		repaired: counter("repaired_total", "Users whose ranking was repaired."),
+		rounds:   counter("rounds_total", "Completed cycles through all users."),
 	}
 }
 
-// Collectors are what the root registers.
+// Collectors returns the metrics to register.
 func (s *Sampler) Collectors() []prometheus.Collector {
-	return []prometheus.Collector{s.checked, s.drift, s.mended, s.rounds}
+	return []prometheus.Collector{s.checked, s.drift, s.repaired, s.rounds}
+}
+
+// SamplerStatus is what the sampler has found since the process started.
+type SamplerStatus struct {
+	Checked, Drifted, Repaired int64 // users
+}
+
+// Status returns the sampler's counts.
+func (s *Sampler) Status() SamplerStatus {
+	return SamplerStatus{Checked: count(s.checked), Drifted: count(s.drift), Repaired: count(s.repaired)}
+}
+
+func count(c prometheus.Counter) int64 {
+	var m dto.Metric
+	_ = c.Write(&m) // does not fail for a counter
+	return int64(m.GetCounter().GetValue())
 }
 
 // Run samples until ctx ends.
 func (s *Sampler) Run(ctx context.Context) error {
-	tick := time.NewTicker(sampleEvery)
+	tick := time.NewTicker(sampleInterval)
 	defer tick.Stop()
 	for {
 		select {
@@ -72,14 +88,15 @@ func (s *Sampler) Run(ctx context.Context) error {
 		if s.halted() {
 			continue
 		}
-		if err := s.once(ctx); err != nil && ctx.Err() == nil {
+		if err := s.sample(ctx); err != nil && ctx.Err() == nil {
 			s.log.Debug("sample not compared", "err", err)
 		}
 	}
 }
 
-// once compares the next users of the walk.
-func (s *Sampler) once(ctx context.Context) error {
+// sample compares the next users. After an error it starts with the same users
+// again.
+func (s *Sampler) sample(ctx context.Context) error {
 	states, err := s.scores.Walk(ctx, s.user, s.board, sampleSize)
 	if err != nil {
 		return err
@@ -89,16 +106,16 @@ func (s *Sampler) once(ctx context.Context) error {
 		boards[states[i].Board] = append(boards[states[i].Board], states[i].User)
 	}
 	for board, users := range boards {
-		wrong, err := differing(ctx, s.scores, s.kept, board, users, settleTries)
+		drifted, err := findDrift(ctx, s.scores, s.ranking, board, users, driftRetries)
 		if errors.Is(err, scoreboard.ErrNotLoaded) {
-			continue // archived, or being rebuilt: not wrong, and no reason to stand still
+			continue // archived, or being rebuilt
 		}
 		if err != nil {
-			return err // the same users again
+			return err
 		}
 		s.checked.Add(float64(len(users)))
-		for i := range wrong {
-			if err := s.found(ctx, &wrong[i]); err != nil {
+		for i := range drifted {
+			if err := s.report(ctx, &drifted[i]); err != nil {
 				return err
 			}
 		}
@@ -112,15 +129,16 @@ func (s *Sampler) once(ctx context.Context) error {
 	return nil
 }
 
-func (s *Sampler) found(ctx context.Context, d *drifted) error {
+func (s *Sampler) report(ctx context.Context, d *drift) error {
 	s.drift.Inc()
-	s.log.Error("ranking differs from the store", "board", d.truth.Board, "user", d.truth.User, "kind", d.kind(), "detail", d.describe())
-	if !s.mend {
+	s.log.Error("ranking differs from the store",
+		"board", d.stored.Board, "user", d.stored.User, "kind", d.kind(), "detail", d.describe())
+	if !s.repair {
 		return nil
 	}
-	mended, err := s.kept.Repair(ctx, &d.truth, d.kept)
-	if mended {
-		s.mended.Inc()
+	repaired, err := s.ranking.Repair(ctx, &d.stored, d.ranked)
+	if repaired {
+		s.repaired.Inc()
 	}
 	return err
 }

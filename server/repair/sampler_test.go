@@ -16,7 +16,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/store"
 )
 
-func TestTheSamplerFindsAndMendsDrift(t *testing.T) {
+func TestSamplerRepairsDrift(t *testing.T) {
 	t.Parallel()
 	r := open(t)
 	r.record(t, 0, 60)
@@ -27,7 +27,7 @@ func TestTheSamplerFindsAndMendsDrift(t *testing.T) {
 	if err := r.rdb.ZRemRangeByRank(ctx, "sb:{global}:rank", 0, 2).Err(); err != nil {
 		t.Fatal(err)
 	}
-	// A board that the ranking does not hold must not stop the walk.
+	// A board that is not loaded must not stop the sampler.
 	r.conn.Do(t, `insert into boards (board_id, family_id, mode, status) values ('gone', 'gone', 'increment', 'archived')`)
 	r.conn.Do(t, `insert into scores (user_id, board_id, score, order_key, version, revision, reached_at, recorded_at)
 select user_id, 'gone', 1, -1, 1, 1, clock_timestamp(), clock_timestamp() from scores where board_id = 'global'`)
@@ -52,12 +52,12 @@ select user_id, 'gone', 1, -1, 1, 1, clock_timestamp(), clock_timestamp() from s
 		t.Error(err)
 	}
 	r.same(t)
-	if v := r.check(t, false); v.Wrong > 0 {
+	if v := r.check(t, false); v.DifferenceCount > 0 {
 		t.Error(fmt.Sprint(v.Differences))
 	}
 }
 
-func TestAFullPassMendsWhatTheSamplerCannotSee(t *testing.T) {
+func TestFullPassRepairsWhatTheSamplerCannotSee(t *testing.T) {
 	t.Parallel()
 	r := open(t)
 	r.record(t, 0, 60)
@@ -69,12 +69,12 @@ func TestAFullPassMendsWhatTheSamplerCannotSee(t *testing.T) {
 		t.Fatal(err)
 	}
 	quiet := slog.New(slog.DiscardHandler)
-	// Two processes, one turn.
+	// Two processes, one change.
 	var all sync.WaitGroup
 	running, stop := context.WithCancel(ctx)
 	var passes []*repair.Pass
 	for range 2 {
-		check := repair.Check{Ledger: r.Store, Ranking: r.ranking, Mend: true, Progress: func(*repair.Verified) {}}
+		check := repair.Check{Ledger: r.Store, Ranking: r.ranking, Repair: true, Progress: func(*repair.VerifyResult) {}}
 		p := repair.NewPass(time.Second, check, store.NewCatalog(r.Store, quiet), r.ranking, func() bool { return false }, quiet)
 		passes = append(passes, p)
 		all.Go(func() {
@@ -98,15 +98,15 @@ func TestAFullPassMendsWhatTheSamplerCannotSee(t *testing.T) {
 	stop()
 	all.Wait()
 	r.same(t)
-	mended := 0.0
+	repaired := 0.0
 	for _, p := range passes {
 		var m dto.Metric
 		if err := p.Collectors()[3].(prometheus.Counter).Write(&m); err != nil {
 			t.Fatal(err)
 		}
-		mended += m.GetCounter().GetValue()
+		repaired += m.GetCounter().GetValue()
 	}
-	if mended != 2 {
-		t.Errorf("%v repairs are counted, want 2", mended)
+	if repaired != 2 {
+		t.Errorf("%v repairs are counted, want 2", repaired)
 	}
 }

@@ -15,17 +15,17 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// kept is a transport's log as the broker hands it over.
-type kept interface {
+// transportLog is a transport's log.
+type transportLog interface {
 	Spans(ctx context.Context) ([]scoreboard.Extent, error)
 	At(ctx context.Context, span scoreboard.Extent, at time.Time) (int64, error)
 	Read(ctx context.Context, span scoreboard.Extent, do func([]broker.Record) error) error
 }
 
-type logOf struct{ kept }
+type replayLog struct{ transportLog }
 
-func (l logOf) Read(ctx context.Context, span scoreboard.Extent, do func([]repair.Record) error) error {
-	return l.kept.Read(ctx, span, func(in []broker.Record) error {
+func (l replayLog) Read(ctx context.Context, span scoreboard.Extent, do func([]repair.Record) error) error {
+	return l.transportLog.Read(ctx, span, func(in []broker.Record) error {
 		var out []repair.Record
 		for _, r := range in {
 			out = append(out, repair.Record{Partition: r.Partition, Offset: r.Offset, Value: r.Value, Time: r.Time})
@@ -34,9 +34,9 @@ func (l logOf) Read(ctx context.Context, span scoreboard.Extent, do func([]repai
 	})
 }
 
-// past is a log with something to replay, and a ranking that has lost it.
-type past struct {
-	logOf
+// replayRig is a transport log and an empty ranking.
+type replayRig struct {
+	replayLog
 	t       *testing.T
 	way     broker.Way
 	rdb     *redis.Client
@@ -44,9 +44,9 @@ type past struct {
 	board   scoreboard.Board
 }
 
-func newPast(t *testing.T, log kept, way broker.Way, rdb *redis.Client) *past {
+func newReplayRig(t *testing.T, log transportLog, way broker.Way, rdb *redis.Client) *replayRig {
 	t.Helper()
-	p := &past{logOf{log}, t, way, rdb, ranking.New(rdb), scoreboard.Board{ID: "global", Order: scoreboard.OrderHighest, Created: time.UnixMicro(1)}}
+	p := &replayRig{replayLog{log}, t, way, rdb, ranking.New(rdb), scoreboard.Board{ID: "global", Order: scoreboard.OrderHighest, Created: time.UnixMicro(1)}}
 	if _, err := p.ranking.Mark(ctx, p.board.ID, "t"); err != nil {
 		t.Fatal(err)
 	}
@@ -56,8 +56,8 @@ func newPast(t *testing.T, log kept, way broker.Way, rdb *redis.Client) *past {
 	return p
 }
 
-// onEachLog runs a test over every transport that keeps something.
-func onEachLog(t *testing.T, do func(t *testing.T, p *past)) {
+// withEachLog runs a test with every transport that retains records.
+func withEachLog(t *testing.T, do func(t *testing.T, p *replayRig)) {
 	t.Parallel()
 	backendtest.EachKafka(t, func(t *testing.T, brokers []string, prefix string) {
 		k := broker.NewKafka(broker.KafkaOptions{Brokers: brokers, Linger: time.Millisecond, Timeout: 5 * time.Second, Compression: "lz4", Acks: "all"})
@@ -68,17 +68,17 @@ func onEachLog(t *testing.T, do func(t *testing.T, p *past)) {
 		}
 		producer := k.Producer(topic)
 		t.Cleanup(func() { _ = producer.Close() })
-		do(t, newPast(t, k.Log(topic), producer, backendtest.RedisClient(t, backendtest.Redis(t))))
+		do(t, newReplayRig(t, k.Log(topic), producer, backendtest.RedisClient(t, backendtest.Redis(t))))
 	})
 	t.Run("streams", func(t *testing.T) {
 		t.Parallel()
 		rdb := backendtest.RedisClient(t, backendtest.Redis(t))
 		s := broker.NewStreams(broker.StreamsOptions{Name: "leaderboard:stream", Group: "group", Shards: 3, Length: 100_000, Batch: 50}, rdb)
-		do(t, newPast(t, s.Log(), s, rdb))
+		do(t, newReplayRig(t, s.Log(), s, rdb))
 	})
 }
 
-// change is the event of the n-th user, at a revision.
+// change returns a change of the n-th user.
 func change(n int, revision, score int64) scoreboard.Change {
 	at := time.Now().UTC().Truncate(time.Microsecond)
 	return scoreboard.Change{
@@ -87,22 +87,22 @@ func change(n int, revision, score int64) scoreboard.Change {
 	}
 }
 
-func (p *past) publish(values ...scoreboard.Change) {
+func (p *replayRig) publish(values ...scoreboard.Change) {
 	p.t.Helper()
 	if n, err := broker.NewEvents(p.way).Publish(ctx, values); err != nil || n != len(values) {
 		p.t.Fatal(n, err)
 	}
 }
 
-func (p *past) replay(r repair.Replay) (*repair.Replayed, error) {
-	r.Log, r.Ranking, r.Progress = p, p.ranking, func(*repair.Replayed) {}
-	if r.Known.IsZero() {
-		r.Known = time.Now().Add(-24 * time.Hour)
+func (p *replayRig) replay(r repair.Replay) (*repair.ReplayResult, error) {
+	r.Log, r.Ranking, r.Progress = p, p.ranking, func(*repair.ReplayResult) {}
+	if r.DedupeSince.IsZero() {
+		r.DedupeSince = time.Now().Add(-24 * time.Hour)
 	}
 	return r.Run(ctx)
 }
 
-func (p *past) total() int64 {
+func (p *replayRig) total() int64 {
 	p.t.Helper()
 	top, err := p.ranking.Top(ctx, p.board.ID)
 	if err != nil {

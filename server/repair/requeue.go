@@ -10,33 +10,33 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Letters is where dead letters are kept.
-type Letters interface {
+// DeadLetterStore holds the dead letters.
+type DeadLetterStore interface {
 	DeadLetters(ctx context.Context, after int64, limit int) ([]scoreboard.DeadLetter, error)
 	RequeueLetter(ctx context.Context, id int64, why *scoreboard.AuditEntry) error
 }
 
-// Requeue has dead letters carried again: all, or those of one topic or
-// partition. A letter that cannot be read stays.
+// Requeue puts dead letters back into the outbox: all, or those of one topic or
+// partition. Letters that cannot be decoded stay.
 type Requeue struct {
-	Letters   Letters
-	Known     time.Time
-	Topic     string // of any where it is empty
-	Partition *int
-	Dry       bool
-	Progress  func(*Replayed)
+	Letters     DeadLetterStore
+	DedupeSince time.Time // older changes are skipped: repeats of them are not recognized
+	Topic       string    // empty: every topic
+	Partition   *int
+	DryRun      bool
+	Progress    func(*ReplayResult)
 }
 
-// lettersAtOnce bounds the bytes of a page: a letter may be large.
-const lettersAtOnce = 50
+// letterPage bounds the memory of a page: a letter may be large.
+const letterPage = 50
 
-// Run requeues. Newer is what was put into the outbox again: what the ranking
-// has already does nothing there.
-func (q *Requeue) Run(ctx context.Context) (*Replayed, error) {
+// Run requeues the letters. Newer counts those put back into the outbox;
+// applying what the ranking already has changes nothing.
+func (q *Requeue) Run(ctx context.Context) (*ReplayResult, error) {
 	started := time.Now()
-	done := &Replayed{}
+	done := &ReplayResult{}
 	for after := int64(0); ; {
-		page, err := q.Letters.DeadLetters(ctx, after, lettersAtOnce)
+		page, err := q.Letters.DeadLetters(ctx, after, letterPage)
 		if err != nil {
 			return nil, fmt.Errorf("requeue: %w", err)
 		}
@@ -46,19 +46,19 @@ func (q *Requeue) Run(ctx context.Context) (*Replayed, error) {
 			if q.Topic != "" && l.Topic != q.Topic || q.Partition != nil && l.Partition != *q.Partition {
 				continue
 			}
-			if err := q.letter(ctx, l, done); err != nil {
+			if err := q.requeue(ctx, l, done); err != nil {
 				return nil, fmt.Errorf("requeue: %w", err)
 			}
 		}
-		done.Took = time.Since(started)
-		if len(page) < lettersAtOnce {
+		done.Elapsed = time.Since(started)
+		if len(page) < letterPage {
 			return done, nil
 		}
 		q.Progress(done)
 	}
 }
 
-func (q *Requeue) letter(ctx context.Context, l *scoreboard.DeadLetter, done *Replayed) error {
+func (q *Requeue) requeue(ctx context.Context, l *scoreboard.DeadLetter, done *ReplayResult) error {
 	done.Records++
 	change, beat, err := protocol.DecodeEvent(l.Value)
 	switch {
@@ -68,17 +68,17 @@ func (q *Requeue) letter(ctx context.Context, l *scoreboard.DeadLetter, done *Re
 	case err != nil || beat != nil:
 		done.Unreadable++
 		return nil
-	case change.RecordedAt.Before(q.Known):
+	case change.RecordedAt.Before(q.DedupeSince):
 		done.TooOld++
 		return nil
 	}
-	if q.Dry {
+	if q.DryRun {
 		done.Newer++
 		return nil
 	}
 	switch err := q.Letters.RequeueLetter(ctx, l.ID, nil); scoreboard.CodeOf(err) {
 	case scoreboard.CodeNotFound:
-		done.Same++ // somebody else was quicker
+		done.Same++ // requeued concurrently
 		return nil
 	default:
 		if err == nil {

@@ -53,20 +53,20 @@ func openOn(t *testing.T, url string) *rig {
 	return r
 }
 
-// reopen connects to the database, which may have been away.
+// reopen connects to the database, which may have restarted.
 func (r *rig) reopen(t *testing.T, url string) {
 	t.Helper()
 	r.Store = storetest.Open(t, url, func(o *store.Options) { o.MaxConns, o.LockWait = 6, time.Second })
 	r.conn = backendtest.Connect(t, url)
 }
 
-// close ends the connections to the database.
+// close closes the connections to the database.
 func (r *rig) close() {
 	r.Close()
 	_ = r.conn.Close(ctx)
 }
 
-// record puts a round of increments for users from a number on into the store.
+// record records one increment for each of n users, starting with a number.
 func (r *rig) record(t *testing.T, from, n int) {
 	t.Helper()
 	var batch []scoreboard.Increment
@@ -92,7 +92,7 @@ func (r *rig) record(t *testing.T, from, n int) {
 	}
 }
 
-func (r *rig) rebuild(t *testing.T) *repair.Rebuilt {
+func (r *rig) rebuild(t *testing.T) *repair.RebuildResult {
 	t.Helper()
 	done, err := repair.Rebuild(ctx, r.Store, r.ranking, &r.board, func(int64) {})
 	if err != nil {
@@ -101,9 +101,9 @@ func (r *rig) rebuild(t *testing.T) *repair.Rebuilt {
 	return done
 }
 
-func (r *rig) check(t *testing.T, mend bool) *repair.Verified {
+func (r *rig) check(t *testing.T, fix bool) *repair.VerifyResult {
 	t.Helper()
-	c := repair.Check{Ledger: r.Store, Ranking: r.ranking, Rows: true, Mend: mend, Progress: func(*repair.Verified) {}}
+	c := repair.Check{Ledger: r.Store, Ranking: r.ranking, CheckLedger: true, Repair: fix, Progress: func(*repair.VerifyResult) {}}
 	v, err := c.Run(ctx, []scoreboard.Board{r.board})
 	if err != nil {
 		t.Fatal(err)
@@ -111,7 +111,7 @@ func (r *rig) check(t *testing.T, mend bool) *repair.Verified {
 	return v
 }
 
-// relay puts what the outbox has behind a cursor into the ranking.
+// relay applies the outbox rows after a cursor to the ranking; errors do not end the test.
 func (r *rig) relay(t *testing.T, at scoreboard.Cursor) scoreboard.Cursor {
 	t.Helper()
 	page, err := r.OutboxPage(ctx, 0, at, 500)
@@ -129,7 +129,7 @@ func (r *rig) relay(t *testing.T, at scoreboard.Cursor) scoreboard.Cursor {
 	return at
 }
 
-func kinds(v *repair.Verified) string {
+func kinds(v *repair.VerifyResult) string {
 	var all []string
 	for _, d := range v.Differences {
 		all = append(all, string(d.User)+":"+d.Kind)
@@ -138,15 +138,15 @@ func kinds(v *repair.Verified) string {
 	return strings.Join(all, " ")
 }
 
-func TestVerifyFindsEveryKindOfDifferenceAndNothingElse(t *testing.T) {
+func TestVerifyFindsEveryKindOfDifference(t *testing.T) {
 	t.Parallel()
 	r := open(t)
 	for range 3 {
 		r.record(t, 0, 40)
 	}
 	r.rebuild(t)
-	if v := r.check(t, false); v.Wrong != 0 || v.Users != 40 || v.Rows != 120 {
-		t.Fatalf("a healthy board: %d users, %d rows, %d wrong: %s", v.Users, v.Rows, v.Wrong, kinds(v))
+	if v := r.check(t, false); v.DifferenceCount != 0 || v.Users != 40 || v.Rows != 120 {
+		t.Fatalf("a healthy board: %d users, %d rows, %d differences: %s", v.Users, v.Rows, v.DifferenceCount, kinds(v))
 	}
 
 	const rank, users = "sb:{global}:rank", "sb:{global}:users"
@@ -158,7 +158,7 @@ func TestVerifyFindsEveryKindOfDifferenceAndNothingElse(t *testing.T) {
 		}
 	}
 	// In the ranking:
-	ok(r.rdb.HDel(ctx, users, "user1").Err()) // and its member stays: a member of nobody
+	ok(r.rdb.HDel(ctx, users, "user1").Err()) // its member stays, an orphan
 	member := func(user string) string { return state(user)[:8] + user }
 	ok(r.rdb.ZRem(ctx, rank, member("user2")).Err())
 	ok(r.rdb.ZIncrBy(ctx, rank, -5, member("user3")).Err())
@@ -169,16 +169,16 @@ func TestVerifyFindsEveryKindOfDifferenceAndNothingElse(t *testing.T) {
 	ok(r.rdb.HSet(ctx, users, "user6", strings.TrimSuffix(state("user6"), "3 3 0")+"2 3 0").Err())
 	ok(r.rdb.HSet(ctx, users, "user7", "rubbish").Err())
 	ok(r.rdb.ZAdd(ctx, rank, redis.Z{Score: -1e6, Member: "\x00\x00\x00\x00\x00\x00\x00\x01nobody"}).Err()) // no state
-	ok(r.rdb.ZAdd(ctx, rank, redis.Z{Score: -2e6, Member: "\x00\x00\x00\x00\x00\x00\x00\x01user8"}).Err())  // beside the right one
-	inRanking := "user15:other ghost:not_in_store user1:not_in_ranking user2:other user3:other user5:ahead user6:behind user7:behind nobody:stray user8:stray"
+	ok(r.rdb.ZAdd(ctx, rank, redis.Z{Score: -2e6, Member: "\x00\x00\x00\x00\x00\x00\x00\x01user8"}).Err())  // next to the right one
+	inRanking := "user15:other ghost:not_in_store user1:not_in_ranking user2:other user3:other user5:ahead user6:behind user7:behind nobody:orphaned_member user8:orphaned_member"
 	// In the store:
 	r.conn.Do(t, `delete from user_score_histories where user_id = 'user10' and version = 2`)
 	r.conn.Do(t, `update user_score_histories set applied = applied + 1 where user_id = 'user11' and version = 1`)
 	r.conn.Do(t, `delete from user_score_histories where user_id = 'user12'`)
 	r.conn.Do(t, `update user_score_histories set user_id = 'user99' where user_id = 'user13' and version = 3`)
 	r.conn.Do(t, `delete from user_score_histories where user_id = 'user14' and version = 1`) // archived: no difference
-	// All of it archived, from before the ledger that is left: no difference
-	// there, but the ranking must say the same time.
+	// All rows archived, older than the remaining ledger: no difference there,
+	// but the ranking must have the same time.
 	r.conn.Do(t, `delete from user_score_histories where user_id = 'user15'`)
 	r.conn.Do(t, `update scores set reached_at = now() - interval '3 years' where user_id = 'user15'`)
 	inStore := "user10:version_gap user11:sum user12:no_ledger user13:version_gap user99:no_score"
@@ -189,17 +189,17 @@ func TestVerifyFindsEveryKindOfDifferenceAndNothingElse(t *testing.T) {
 	if got := kinds(v); got != strings.Join(want, " ") {
 		t.Errorf("found\n%s, want\n%s", got, strings.Join(want, " "))
 	}
-	if v.Mended != 10 {
-		t.Errorf("mended %d, want the 10 of the ranking", v.Mended)
+	if v.Repaired != 10 {
+		t.Errorf("repaired %d, want the 10 differences of the ranking", v.Repaired)
 	}
 	if got := kinds(r.check(t, false)); got != inStore {
-		t.Errorf("after mending: %s, want what is wrong in the store only: %s", got, inStore)
+		t.Errorf("after the repair: %s, want only the differences of the store: %s", got, inStore)
 	}
 	r.same(t)
 }
 
-// Who has no score is nobody, unless the ranking has one for them.
-func TestVerifyOfOneUserLooksForThemOnBothSides(t *testing.T) {
+// A user without a score is a difference only if the ranking has a state.
+func TestVerifyOneUserChecksStoreAndRanking(t *testing.T) {
 	t.Parallel()
 	r := open(t)
 	r.record(t, 0, 3)
@@ -210,7 +210,7 @@ func TestVerifyOfOneUserLooksForThemOnBothSides(t *testing.T) {
 	}
 	for _, rows := range []bool{true, false} { // verify, and reconcile
 		for user, want := range map[scoreboard.UserID]string{"user1": "1 ", "nobody": "0 ", "ghost": "0 ghost:not_in_store"} {
-			c := repair.Check{Ledger: r.Store, Ranking: r.ranking, User: user, Rows: rows, Progress: func(*repair.Verified) {}}
+			c := repair.Check{Ledger: r.Store, Ranking: r.ranking, User: user, CheckLedger: rows, Progress: func(*repair.VerifyResult) {}}
 			v, err := c.Run(ctx, []scoreboard.Board{r.board})
 			if err != nil {
 				t.Fatal(err)
@@ -222,7 +222,7 @@ func TestVerifyOfOneUserLooksForThemOnBothSides(t *testing.T) {
 	}
 }
 
-// same compares the whole order of both.
+// same compares the order of the store and the ranking.
 func (r *rig) same(t *testing.T) {
 	t.Helper()
 	want, err := r.Page(ctx, &r.board, nil, scoreboard.TopSize)
@@ -238,7 +238,7 @@ func (r *rig) same(t *testing.T) {
 	}
 }
 
-func TestVerifyIsNotFooledByAPipelineThatIsLate(t *testing.T) {
+func TestVerifyToleratesALatePipeline(t *testing.T) {
 	t.Parallel()
 	r := open(t)
 	r.record(t, 0, 50)
@@ -267,8 +267,8 @@ func TestVerifyIsNotFooledByAPipelineThatIsLate(t *testing.T) {
 	})
 	time.Sleep(400 * time.Millisecond)
 	for range 2 {
-		if v := r.check(t, false); v.Wrong != 0 {
-			t.Errorf("%d differences in a healthy pipeline: %v", v.Wrong, v.Differences[0])
+		if v := r.check(t, false); v.DifferenceCount != 0 {
+			t.Errorf("%d differences in a healthy pipeline: %v", v.DifferenceCount, v.Differences[0])
 		}
 	}
 	close(stop)

@@ -1,0 +1,254 @@
+package repair
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// Catalog lists all boards.
+type Catalog interface {
+	All(ctx context.Context) (map[scoreboard.BoardID]*scoreboard.Board, error)
+}
+
+// RebuilderStore is PostgreSQL as the rebuilder reads it.
+type RebuilderStore interface {
+	RebuildSource
+	HistorySource
+}
+
+// RebuilderRanking is the ranking that the rebuilder keeps up to date.
+type RebuilderRanking interface {
+	RebuildTarget
+	HistoryMarker
+}
+
+// Rebuilder rebuilds boards that are missing from Redis, and those that a
+// restarted or failed-over Redis may hold in an old state. It checks every
+// second, and at once when triggered.
+type Rebuilder struct {
+	catalog Catalog
+	store   RebuilderStore
+	ranking RebuilderRanking
+	log     *slog.Logger
+	trigger chan struct{}
+	halted  atomic.Bool
+
+	rebuilds       prometheus.Counter
+	boards         *prometheus.GaugeVec
+	historyChanged prometheus.Gauge
+}
+
+const (
+	// checkInterval bounds how long a lost board goes unnoticed.
+	checkInterval = time.Second
+	// sweepInterval bounds how long a board stays in Redis that was archived
+	// while Redis was down or the board was being rebuilt.
+	sweepInterval = time.Minute
+)
+
+// NewRebuilder returns a Rebuilder; Run starts it.
+func NewRebuilder(c Catalog, s RebuilderStore, r RebuilderRanking, log *slog.Logger) *Rebuilder {
+	return &Rebuilder{
+		catalog: c, store: s, ranking: r, log: log, trigger: make(chan struct{}, 1),
+		rebuilds: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "scoreboard_repair_rebuilds_total",
+			Help: "Boards rebuilt because Redis lost them or may hold an old state.",
+		}),
+		boards: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "scoreboard_repair_boards",
+			Help: "Boards by state; reads of DEGRADED_REBUILDING boards are served from PostgreSQL.",
+		}, []string{"state"}),
+		historyChanged: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "scoreboard_repair_history_changed",
+			Help: "1 while PostgreSQL's history differs from what was relayed and ranked: restored, failed over or replaced.",
+		}),
+	}
+}
+
+// Collectors returns the metrics to register.
+func (r *Rebuilder) Collectors() []prometheus.Collector {
+	return []prometheus.Collector{r.rebuilds, r.boards, r.historyChanged}
+}
+
+// Trigger makes the rebuilder check now. It never blocks.
+func (r *Rebuilder) Trigger(scoreboard.BoardID) {
+	select {
+	case r.trigger <- struct{}{}:
+	default:
+	}
+}
+
+// Halted reports that the store's history is not the one that was ranked, so
+// the ranking must not be repaired from it.
+func (r *Rebuilder) Halted() bool { return r.halted.Load() }
+
+// Run checks and rebuilds until ctx ends.
+func (r *Rebuilder) Run(ctx context.Context) error {
+	tick := time.NewTicker(checkInterval)
+	defer tick.Stop()
+	var swept time.Time
+	for {
+		err := r.check(ctx)
+		if !r.Halted() && time.Since(swept) >= sweepInterval {
+			swept = time.Now()
+			err = errors.Join(err, r.dropArchived(ctx, func(*scoreboard.Board) bool { return true }))
+		}
+		if err != nil && ctx.Err() == nil {
+			r.log.Warn("boards not checked", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		case <-r.trigger:
+		}
+	}
+}
+
+// RankedBoards lists the boards that belong in the ranking, by name: all
+// instances that are not archived.
+func RankedBoards(ctx context.Context, c Catalog) ([]scoreboard.Board, error) {
+	return listInstances(ctx, c, func(b *scoreboard.Board) bool { return b.Status != scoreboard.StatusArchived })
+}
+
+// listInstances lists the boards that are not families and match, by name.
+func listInstances(ctx context.Context, c Catalog, match func(*scoreboard.Board) bool) ([]scoreboard.Board, error) {
+	boards, err := c.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var list []scoreboard.Board
+	for _, id := range slices.Sorted(maps.Keys(boards)) {
+		if b := boards[id]; !b.IsFamily() && match(b) {
+			list = append(list, *b)
+		}
+	}
+	return list, nil
+}
+
+// Sync rebuilds the missing boards of a family and drops its archived ones
+// after the family has changed; an empty family means all boards.
+func (r *Rebuilder) Sync(ctx context.Context, family scoreboard.BoardID) error {
+	inFamily := func(b *scoreboard.Board) bool { return family == "" || b.Family == family }
+	ranked, err := listInstances(ctx, r.catalog, func(b *scoreboard.Board) bool {
+		return inFamily(b) && b.Status != scoreboard.StatusArchived
+	})
+	if err != nil {
+		return err
+	}
+	cold, _, err := r.ranking.Lost(ctx, ranked)
+	if err != nil {
+		return err
+	}
+	_, err = r.rebuild(ctx, cold)
+	return errors.Join(err, r.dropArchived(ctx, inFamily))
+}
+
+// dropArchived removes archived boards from Redis.
+func (r *Rebuilder) dropArchived(ctx context.Context, match func(*scoreboard.Board) bool) error {
+	archived, err := listInstances(ctx, r.catalog, func(b *scoreboard.Board) bool {
+		return match(b) && b.Status == scoreboard.StatusArchived
+	})
+	if err != nil {
+		return err
+	}
+	loaded, err := r.ranking.Loaded(ctx, archived)
+	if err != nil {
+		return err
+	}
+	for i := range loaded {
+		if err := r.ranking.Drop(ctx, loaded[i].ID); err != nil {
+			return err
+		}
+		r.log.Info("archived board dropped from the ranking", "board", loaded[i].ID)
+	}
+	return nil
+}
+
+// check rebuilds every board that is cold or suspect, or all boards if the
+// store went back in time. It changes nothing while the store is a different
+// database.
+func (r *Rebuilder) check(ctx context.Context) error {
+	ranked, err := RankedBoards(ctx, r.catalog)
+	if err != nil {
+		return err
+	}
+	change, err := CheckHistory(ctx, r.store, r.ranking)
+	if err != nil {
+		return err
+	}
+	if r.halted.Store(change != nil); change != nil {
+		r.historyChanged.Set(1)
+		return r.followHistory(ctx, change, ranked)
+	}
+	r.historyChanged.Set(0)
+	cold, suspect, err := r.ranking.Lost(ctx, ranked)
+	if err != nil {
+		r.setBoardStates(len(ranked), len(ranked), 0) // all reads fall back to the store
+		return err
+	}
+	r.setBoardStates(len(ranked), len(cold), len(suspect))
+	_, err = r.rebuild(ctx, append(cold, suspect...)) // boards without a live ranking first
+	return err
+}
+
+func (r *Rebuilder) setBoardStates(total, cold, suspect int) {
+	for state, n := range map[scoreboard.BoardState]int{
+		scoreboard.StateRebuilding: cold,
+		scoreboard.StateCatchingUp: suspect,
+		scoreboard.StateHealthy:    total - cold - suspect,
+	} {
+		r.boards.WithLabelValues(string(state)).Set(float64(n))
+	}
+}
+
+// followHistory adopts the store's new history and rebuilds every board from
+// it. A different database is an error: a wrong setting looks the same.
+func (r *Rebuilder) followHistory(ctx context.Context, change *HistoryChange, ranked []scoreboard.Board) error {
+	if !change.SameDatabase {
+		return fmt.Errorf("%s; relay and rebuilds are stopped; run sbctl rebuild --all to adopt this database", change)
+	}
+	r.log.Error("rebuilding every board", "reason", change.String())
+	if err := AdoptHistory(ctx, r.store); err != nil {
+		return err
+	}
+	skipped, err := r.rebuild(ctx, ranked)
+	if err != nil {
+		return err
+	}
+	if skipped > 0 {
+		return fmt.Errorf("%d boards were already being rebuilt, possibly from the old history: retrying all", skipped)
+	}
+	return CompleteAdoption(ctx, r.store, r.ranking)
+}
+
+// rebuild returns the number of boards that it skipped because another rebuild
+// of them was running.
+func (r *Rebuilder) rebuild(ctx context.Context, boards []scoreboard.Board) (skipped int, err error) {
+	var errs []error
+	for _, b := range boards {
+		done, err := Rebuild(ctx, r.store, r.ranking, &b, func(int64) {})
+		if scoreboard.CodeOf(err) == scoreboard.CodeConflict {
+			skipped++
+			continue
+		}
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		r.rebuilds.Inc()
+		r.log.Info("board rebuilt",
+			"board", done.Board, "epoch", done.Epoch, "users", done.Users, "elapsed", done.Elapsed)
+	}
+	return skipped, errors.Join(errs...)
+}
