@@ -10,46 +10,13 @@ import (
 	"github.com/gorilla/websocket"
 
 	"github.com/scoreboard/scoreboard/server/api"
-	"github.com/scoreboard/scoreboard/server/broker"
 	"github.com/scoreboard/scoreboard/server/leaderboard"
 	"github.com/scoreboard/scoreboard/server/profile"
-	"github.com/scoreboard/scoreboard/server/projection"
 	"github.com/scoreboard/scoreboard/server/realtime"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
-	"github.com/scoreboard/scoreboard/server/store"
 )
 
 // What stands here makes one station look the way another asks for it.
-
-// source is a transport as the projection sees it.
-type source struct{ *way }
-
-func (s source) Consume(ctx context.Context, handle func(context.Context, []projection.Record) (map[int]int64, error)) error {
-	return s.from.Consume(ctx, func(ctx context.Context, in []broker.Record) (map[int]int64, error) {
-		out := make([]projection.Record, len(in))
-		for i, r := range in {
-			out[i] = projection.Record{Topic: s.topic, Partition: r.Partition, Offset: r.Offset, Value: r.Value}
-		}
-		return handle(ctx, out)
-	})
-}
-
-// deadLetters is a table for whoever operates this, and a topic for whoever
-// else listens.
-type deadLetters struct {
-	store    *store.Store
-	producer *broker.Producer // nil without Kafka
-}
-
-func (d deadLetters) Bury(ctx context.Context, r projection.Record, reason string) error {
-	err := d.store.Bury(ctx, &scoreboard.DeadLetter{
-		Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Value: r.Value, Reason: reason, Attempts: 1,
-	})
-	if err != nil || d.producer == nil {
-		return err
-	}
-	return bury(ctx, d.producer, r.Partition, r.Offset, r.Value, reason)
-}
 
 // changes is the reads as the hub sees them.
 type changes struct{ reads *leaderboard.Leaderboard }

@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/server/announce"
-	"github.com/scoreboard/scoreboard/server/broker"
 	"github.com/scoreboard/scoreboard/server/config"
 	"github.com/scoreboard/scoreboard/server/repair"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
+	"github.com/scoreboard/scoreboard/server/transport"
 )
 
 // ranked is the catalog as the announcer asks it.
@@ -39,7 +39,7 @@ func (s *Server) makeAnnouncer(catalog *store.Catalog) {
 	s.notices = s.kafka.Producer(c.KafkaNoticesTopic)
 	a := announce.New(announce.Options{
 		Owner: processName(), Interval: c.KafkaNoticesInterval, Lease: announceLease, Sweep: announceSweep, Refresh: c.KafkaNoticesRetention / 2,
-	}, s.ranking, ranked{catalog}, broker.NewNotices(s.notices), s.log)
+	}, s.ranking, ranked{catalog}, transport.NewNotices(s.notices), s.log)
 	s.register(a.Collectors()...)
 	s.add("announcer", a)
 }

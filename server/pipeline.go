@@ -10,7 +10,6 @@ import (
 	"github.com/scoreboard/scoreboard/server/admin"
 	"github.com/scoreboard/scoreboard/server/api"
 	"github.com/scoreboard/scoreboard/server/auth"
-	"github.com/scoreboard/scoreboard/server/broker"
 	"github.com/scoreboard/scoreboard/server/config"
 	"github.com/scoreboard/scoreboard/server/health"
 	"github.com/scoreboard/scoreboard/server/outbox"
@@ -20,6 +19,9 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/settings"
 	"github.com/scoreboard/scoreboard/server/store"
+	"github.com/scoreboard/scoreboard/server/transport"
+	"github.com/scoreboard/scoreboard/server/transport/direct"
+	"github.com/scoreboard/scoreboard/server/transport/streams"
 )
 
 // needsKafka says whether a role of this process cannot do without Kafka. With
@@ -45,57 +47,62 @@ func (s *Server) makePipeline(cold func(scoreboard.BoardID)) (wake func()) {
 	if !s.carries() {
 		return func() {}
 	}
-	all := s.makeWays()
+	transports := s.makeTransports()
 	if c.Has(config.RoleProjector) {
-		s.makeProjection(all, cold)
+		s.makeProjection(transports, cold)
 	}
 	if !c.Has(config.RoleRelay) {
 		return func() {}
 	}
-	s.ways = newWays(all, c.Transport, s.log)
-	s.add("ways", s.ways)
+	s.switcher = transport.NewSwitch(transport.SwitchOptions{
+		CheckInterval: settings.PollInterval,
+		Overlap:       2*settings.PollInterval + 2*produceTimeout + 3*time.Second,
+	}, transports, c.Transport, s.log)
+	s.add("transport switch", s.switcher)
 	s.makeRelay()
 	return s.relay.Wake
 }
 
-// makeWays makes both ends of the transports. Nothing is connected to before it
-// is used.
-func (s *Server) makeWays() []*way {
+// makeTransports makes both ends of every transport that this process supports.
+// They connect when they are used.
+func (s *Server) makeTransports() []*transport.Transport {
 	c := s.config
-	streams := s.makeStreams()
-	all := []*way{{config.TransportStreams, c.StreamsName, broker.NewEvents(streams), streams.Consumer(s.log)}}
+	redisStreams := s.makeStreams()
+	all := []*transport.Transport{
+		{Name: config.TransportStreams, Producer: redisStreams, Consumer: redisStreams.Consumer(s.log)},
+	}
 	if c.Carries(config.TransportKafka) {
 		s.events = s.kafka.Producer(c.KafkaTopic)
-		from := s.kafka.Consumer(c.KafkaTopic, c.KafkaGroup, c.ProjectionBatch, s.log)
-		all = append(all, &way{config.TransportKafka, c.KafkaTopic, broker.NewEvents(s.events), from})
+		consumer := s.kafka.Consumer(c.KafkaTopic, c.KafkaGroup, c.ProjectionBatch, s.log)
+		all = append(all, &transport.Transport{Name: config.TransportKafka, Producer: s.events, Consumer: consumer})
 	}
 	if c.Carries(config.TransportDirect) {
-		direct := broker.NewDirect()
-		all = append(all, &way{config.TransportDirect, config.TransportDirect, broker.NewEvents(direct), direct})
+		t := direct.New()
+		all = append(all, &transport.Transport{Name: config.TransportDirect, Producer: t, Consumer: t})
 	}
 	return all
 }
 
-func (s *Server) makeStreams() *broker.Streams {
+func (s *Server) makeStreams() *streams.Transport {
 	c := s.config
-	return broker.NewStreams(broker.StreamsOptions{
+	return streams.New(streams.Options{
 		Name: c.StreamsName, Group: c.KafkaGroup, Shards: c.StreamsShards, Length: int64(c.StreamsLength), Batch: c.ProjectionBatch,
 	}, s.redis)
 }
 
-func (s *Server) makeProjection(all []*way, cold func(scoreboard.BoardID)) {
-	dead := deadLetters{store: s.store}
+func (s *Server) makeProjection(transports []*transport.Transport, cold func(scoreboard.BoardID)) {
+	dead := []projection.DeadLetters{s.store}
 	if s.kafka != nil {
 		s.dead = s.kafka.Producer(s.config.KafkaDeadTopic)
-		dead.producer = s.dead
+		dead = append(dead, transport.NewDeadLetters(s.dead))
 	}
-	sources := make([]projection.Source, len(all))
-	for i, w := range all {
-		sources[i] = source{w}
-		if measured, ok := w.from.(interface{ Collectors() []prometheus.Collector }); ok {
+	sources := make([]projection.Source, len(transports))
+	for i, t := range transports {
+		sources[i] = t.Consumer
+		if measured, ok := t.Consumer.(interface{ Collectors() []prometheus.Collector }); ok {
 			s.register(measured.Collectors()...)
 		}
-		if l, ok := w.from.(lagging); ok {
+		if l, ok := t.Consumer.(lagging); ok {
 			s.lags = append(s.lags, l)
 		}
 	}
@@ -109,7 +116,7 @@ func (s *Server) makeRelay() {
 	s.relay = outbox.NewRelay(outbox.Options{
 		Owner: processName(), Shards: c.OutboxShards, Batch: c.OutboxBatch,
 		Poll: c.OutboxPoll, Pause: c.OutboxPause, Beat: time.Second, Lease: c.OutboxLease, Tries: refusedTries,
-	}, s.store, s.ways, s.log)
+	}, s.store, s.switcher, s.log)
 	s.register(s.relay.Collectors()...)
 	s.add("relay", s.relay)
 }
@@ -149,12 +156,12 @@ func (s *Server) makePass(catalog *store.Catalog) {
 // stream.
 func (s *Server) makeRollover(catalog *store.Catalog) {
 	c := s.config
-	var way broker.Way = broker.NewStreams(broker.StreamsOptions{Name: c.KafkaSeasonsTopic, Shards: 1, Length: int64(c.StreamsLength)}, s.redis)
+	var producer transport.Producer = streams.New(streams.Options{Name: c.KafkaSeasonsTopic, Shards: 1, Length: int64(c.StreamsLength)}, s.redis)
 	if s.kafka != nil {
 		s.seasons = s.kafka.Producer(c.KafkaSeasonsTopic)
-		way = s.seasons
+		producer = s.seasons
 	}
-	s.rollover = rollover.New(processName(), s.store, catalog, broker.NewSeasons(way), s.log)
+	s.rollover = rollover.New(processName(), s.store, catalog, transport.NewSeasons(producer), s.log)
 	if c.Has(config.RoleUpkeep) {
 		s.add("rollover", s.rollover)
 		s.register(s.rollover.Collectors()...)
@@ -162,7 +169,9 @@ func (s *Server) makeRollover(catalog *store.Catalog) {
 }
 
 // lagging is a consumer that measures its lag.
-type lagging interface{ Status() broker.ConsumerStatus }
+type lagging interface {
+	Status() transport.ConsumerStatus
+}
 
 // consumerLag returns the records that this process has yet to consume, by
 // topic; nil in a process without consumers.
@@ -195,7 +204,9 @@ func (s *Server) makeNodeStatus() *health.NodeStatus {
 func (s *Server) makeDoctor() health.Doctor {
 	d := health.Doctor{
 		Postgres: s.store.Ping, Redis: s.ranking.Ping, Outbox: s.store, Lag: s.consumerLag,
-		History:  func(ctx context.Context) (*repair.HistoryChange, error) { return repair.CheckHistory(ctx, s.store, s.ranking) },
+		History: func(ctx context.Context) (*repair.HistoryChange, error) {
+			return repair.CheckHistory(ctx, s.store, s.ranking)
+		},
 		Deployed: s.config, Current: s.settings.Current,
 	}
 	if s.kafka != nil {
@@ -247,8 +258,8 @@ func (s *Server) followSettings() {
 			s.hub.Configure(hubOptions(c)) // closes another share of the connections
 		}
 	})
-	if s.ways != nil {
-		s.settings.OnTransport(s.ways.take)
+	if s.switcher != nil {
+		s.settings.OnTransport(s.switcher.SwitchTo)
 	}
 }
 

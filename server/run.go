@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/scoreboard/scoreboard/server/broker"
+	"github.com/scoreboard/scoreboard/server/transport/kafka"
 )
 
 // runner is a station at work: it returns when ctx has ended and all that it
@@ -83,7 +83,7 @@ func (s *Server) prepare(ctx context.Context) error {
 		for _, other := range others {
 			s.log.Warn("a topic is set otherwise than the knobs say", "found", other)
 		}
-		if err == nil || errors.Is(err, broker.ErrTooFewPartitions) {
+		if err == nil || errors.Is(err, kafka.ErrTooFewPartitions) {
 			return err
 		}
 		if turned {
@@ -99,9 +99,9 @@ func (s *Server) prepare(ctx context.Context) error {
 	}
 }
 
-func (s *Server) topics() []broker.Topic {
+func (s *Server) topics() []kafka.Topic {
 	c := s.config
-	return []broker.Topic{
+	return []kafka.Topic{
 		{Name: c.KafkaTopic, Partitions: c.KafkaPartitions, Retention: c.KafkaRetention, Cleanup: c.KafkaCleanup, Replicas: c.KafkaReplicas},
 		{Name: c.KafkaDeadTopic, Partitions: 1, Retention: c.KafkaDeadRetention, Replicas: c.KafkaReplicas},
 		{Name: c.KafkaNoticesTopic, Partitions: c.KafkaNoticesPartitions, Retention: c.KafkaNoticesRetention, Cleanup: c.KafkaNoticesCleanup, Replicas: c.KafkaReplicas},

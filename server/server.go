@@ -16,7 +16,6 @@ import (
 	"github.com/scoreboard/scoreboard/server/api"
 	"github.com/scoreboard/scoreboard/server/archive"
 	"github.com/scoreboard/scoreboard/server/auth"
-	"github.com/scoreboard/scoreboard/server/broker"
 	"github.com/scoreboard/scoreboard/server/config"
 	"github.com/scoreboard/scoreboard/server/edge"
 	"github.com/scoreboard/scoreboard/server/health"
@@ -33,6 +32,8 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/settings"
 	"github.com/scoreboard/scoreboard/server/store"
+	"github.com/scoreboard/scoreboard/server/transport"
+	"github.com/scoreboard/scoreboard/server/transport/kafka"
 )
 
 // Server is one process with its roles.
@@ -44,10 +45,10 @@ type Server struct {
 	store    *store.Store
 	redis    redis.UniversalClient
 	ranking  *ranking.Ranking
-	kafka    *broker.Kafka // nil where no role needs it
-	events   *broker.Producer
-	dead     *broker.Producer
-	notices  *broker.Producer
+	kafka    *kafka.Client // nil where no role needs it
+	events   *kafka.Producer
+	dead     *kafka.Producer
+	notices  *kafka.Producer
 	keyring  *auth.Keyring
 	tokens   *auth.Tokens
 	keySet   *auth.KeySet // nil for a development issuer
@@ -56,11 +57,11 @@ type Server struct {
 	api      *api.API
 	ingest   *ingest.Ingest
 	relay    *outbox.Relay
-	ways     *ways // nil without the relay
+	switcher *transport.Switch // nil without the relay
 	project  *projection.Projection
-	accepted *broker.Producer
-	refused  *broker.Producer
-	seasons  *broker.Producer
+	accepted *kafka.Producer
+	refused  *kafka.Producer
+	seasons  *kafka.Producer
 	hub      *realtime.Hub
 	book     *profile.Book
 	keeper   *repair.Rebuilder
@@ -166,7 +167,7 @@ func (s *Server) openBackends(ctx context.Context) (err error) {
 		return errors.New("kafka.brokers must be set for every role but read, gateway and maintenance; for intake also with another transport, for gateway with realtime.bus=kafka")
 	}
 	if len(c.KafkaBrokers) > 0 && (s.needsKafka(c.Transport) || s.writes() || s.carries() || c.Has(config.RoleUpkeep)) {
-		s.kafka = broker.NewKafka(broker.KafkaOptions{
+		s.kafka = kafka.New(kafka.Options{
 			Brokers: c.KafkaBrokers, Linger: c.KafkaLinger, Timeout: produceTimeout, Compression: c.KafkaCompression, Acks: c.KafkaAcks,
 		})
 	}
@@ -287,7 +288,7 @@ func (s *Server) add(name string, r runner) { s.stations = append(s.stations, st
 
 // Close closes the backends. Run does so itself.
 func (s *Server) Close() {
-	for _, p := range []*broker.Producer{s.events, s.dead, s.notices, s.accepted, s.refused, s.seasons} {
+	for _, p := range []*kafka.Producer{s.events, s.dead, s.notices, s.accepted, s.refused, s.seasons} {
 		if p != nil {
 			if err := p.Close(); err != nil {
 				s.log.Warn("producer closed badly", "err", err)

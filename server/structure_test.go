@@ -13,7 +13,7 @@ const module = "github.com/scoreboard/scoreboard/"
 var levels = map[string]int{
 	"server/scoreboard": 0, "migrations": 0, "internal/buildinfo": 0, "server/config": 1, "tui/quietinit": 0,
 	"server/protocol": 1, "internal/backoff": 1, "internal/filewatch": 1, "internal/breaker": 1,
-	"server/auth": 2, "server/limit": 2, "server/archive": 2, "server/profile": 2, "server/ingest": 2, "server/store": 2, "server/rollover": 2, "server/outbox": 2, "server/broker": 2,
+	"server/auth": 2, "server/limit": 2, "server/archive": 2, "server/profile": 2, "server/ingest": 2, "server/store": 2, "server/rollover": 2, "server/outbox": 2, "server/transport": 2, "server/transport/kafka": 3, "server/transport/streams": 3, "server/transport/direct": 3, "server/transport/transporttest": 4,
 	"server/projection": 2, "server/announce": 2, "server/ranking": 2, "server/leaderboard": 2, "server/realtime": 2, "server/repair": 2,
 	"server/moderation": 2, "server/geo": 2, "server/edge": 2,
 	"server/api": 3, "server/admin": 3, "server/health": 3, "server/settings": 3, "client": 3, "client/bulk": 4, "client/clienttest": 4, "server/devstack/process": 3,

@@ -49,7 +49,7 @@ func TestATransportThatSomebodyCannotWorkWithIsRefused(t *testing.T) {
 	h.await("the relay to be forgotten", func() bool { return turn("direct") == nil })
 	late := h.start("relay")
 	h.start("projector")
-	h.await("the late one to say so", said(late, "cannot work with the transport"))
+	h.await("the late one to say so", said(late, "does not support the transport"))
 	if _, err := game.Submit(t.Context(), client.Increment{User: "alice", Delta: 5}); err != nil {
 		t.Fatal(err)
 	}

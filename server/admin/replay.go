@@ -7,35 +7,16 @@ import (
 	"strings"
 	"time"
 
-	"github.com/scoreboard/scoreboard/server/broker"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/repair"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
 )
 
-// Log is the log that a transport keeps of published events.
-type Log interface {
-	Spans(ctx context.Context) ([]scoreboard.Extent, error)
-	At(ctx context.Context, span scoreboard.Extent, at time.Time) (int64, error)
-	Read(ctx context.Context, span scoreboard.Extent, do func([]broker.Record) error) error
-}
-
-// EventLog adapts a transport's log to repair.
+// EventLog is the log that a transport keeps of published events.
 type EventLog struct {
-	Log
+	repair.Log
 	Gaps bool // offsets are not consecutive
-}
-
-// Read implements repair.Log.
-func (h EventLog) Read(ctx context.Context, span scoreboard.Extent, do func([]repair.Record) error) error {
-	return h.Log.Read(ctx, span, func(in []broker.Record) error {
-		out := make([]repair.Record, len(in))
-		for i, r := range in {
-			out[i] = repair.Record{Partition: r.Partition, Offset: r.Offset, Value: r.Value, Time: r.Time}
-		}
-		return do(out)
-	})
 }
 
 // Replay implements api.Jobs.
@@ -60,7 +41,7 @@ func (j Jobs) Replay(ctx context.Context, r *protocol.ReplayRequest, progress fu
 			strings.Join(slices.Sorted(maps.Keys(j.Logs)), ", "))
 	}
 	replay := repair.Replay{
-		Log: log, Ranking: j.Ranking, DedupeSince: known, Partition: r.Partition, Offset: r.FromOffset, Time: r.FromTime,
+		Log: log.Log, Ranking: j.Ranking, DedupeSince: known, Partition: r.Partition, Offset: r.FromOffset, Time: r.FromTime,
 		Gaps: log.Gaps, DryRun: r.DryRun, Progress: told,
 	}
 	done, err := replay.Run(ctx)

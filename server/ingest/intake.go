@@ -14,22 +14,17 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Record is one record of the topic of accepted increments.
-type Record struct {
-	Partition int
-	Offset    int64
-	Value     []byte
-}
-
-// Source hands over records and counts them as consumed once the function has
-// returned nil.
+// Source is the consumer of accepted increments. It commits records after
+// handle has returned nil.
 type Source interface {
-	Consume(ctx context.Context, handle func(context.Context, []Record) error) error
+	Consume(
+		ctx context.Context, handle func(context.Context, []scoreboard.Record) (paused map[int]int64, err error),
+	) error
 }
 
 // DeadLetters keeps records that cannot be recorded, with the reason.
 type DeadLetters interface {
-	Bury(ctx context.Context, r Record, reason string) error
+	Bury(ctx context.Context, letter *scoreboard.DeadLetter) error
 }
 
 // Rejections keeps why accepted events were refused.
@@ -73,19 +68,19 @@ func (k *Intake) Run(ctx context.Context) error {
 
 // handle records a batch: poison is buried, refusals are kept, and what the
 // store cannot take now is tried until it can.
-func (k *Intake) handle(ctx context.Context, records []Record) error {
+func (k *Intake) handle(ctx context.Context, records []scoreboard.Record) (paused map[int]int64, err error) {
 	todo := make([]scoreboard.Increment, 0, len(records))
 	for _, r := range records {
 		in, err := protocol.DecodeAccepted(r.Value)
 		if errors.Is(err, protocol.ErrNewerSchema) {
-			return fmt.Errorf("partition %d waits at offset %d: %w", r.Partition, r.Offset, err)
+			return nil, fmt.Errorf("partition %d waits at offset %d: %w", r.Partition, r.Offset, err)
 		}
 		if err == nil && time.Since(in.Accepted) > k.window {
 			err = fmt.Errorf("accepted at %s, before the window in which repeats are recognised", in.Accepted)
 		}
 		if err != nil {
 			if err := k.bury(ctx, r, err); err != nil {
-				return err
+				return nil, err
 			}
 			continue
 		}
@@ -96,14 +91,13 @@ func (k *Intake) handle(ctx context.Context, records []Record) error {
 			backoff.Wait(ctx, attempt)
 		}
 		if ctx.Err() != nil {
-			return ctx.Err()
+			return nil, ctx.Err()
 		}
-		var err error
 		if todo, err = k.once(ctx, todo); err != nil {
 			k.log.Warn("accepted increments wait for the store", "count", len(todo), "attempt", attempt, "err", err)
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // once records what it can and returns the rest, to be tried again. An outage
@@ -148,10 +142,13 @@ func final(code scoreboard.Code) bool {
 	return true
 }
 
-func (k *Intake) bury(ctx context.Context, r Record, reason error) error {
+func (k *Intake) bury(ctx context.Context, r scoreboard.Record, reason error) error {
 	k.buried.Inc()
 	k.log.Error("accepted increment buried", "partition", r.Partition, "offset", r.Offset, "err", reason)
-	if err := k.dead.Bury(ctx, r, reason.Error()); err != nil {
+	letter := &scoreboard.DeadLetter{
+		Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Value: r.Value, Reason: reason.Error(), Attempts: 1,
+	}
+	if err := k.dead.Bury(ctx, letter); err != nil {
 		return fmt.Errorf("bury offset %d of partition %d: %w", r.Offset, r.Partition, err)
 	}
 	return nil

@@ -13,19 +13,13 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Record is one record of the transport.
-type Record struct {
-	Topic     string // the source's name
-	Partition int
-	Offset    int64
-	Value     []byte
-}
-
-// Source hands over records and counts them as consumed once the function has
-// returned; of a partition that is held, none from the named offset on. It
-// returns nil when ctx ends.
+// Source is the consuming end of a transport. It commits records after handle
+// has returned; of a paused partition, only those before the returned offset.
+// Consume returns nil when ctx ends.
 type Source interface {
-	Consume(ctx context.Context, handle func(context.Context, []Record) (held map[int]int64, err error)) error
+	Consume(
+		ctx context.Context, handle func(context.Context, []scoreboard.Record) (paused map[int]int64, err error),
+	) error
 }
 
 // Ranking is where changes are applied.
@@ -36,7 +30,7 @@ type Ranking interface {
 
 // DeadLetters keeps records that cannot be applied, with the reason.
 type DeadLetters interface {
-	Bury(ctx context.Context, r Record, reason string) error
+	Bury(ctx context.Context, letter *scoreboard.DeadLetter) error
 }
 
 // Boards says whether there is a board, with nothing in between that could be
@@ -50,14 +44,14 @@ type Projection struct {
 	sources []Source
 	ranking Ranking
 	boards  Boards
-	dead    DeadLetters
+	dead    []DeadLetters
 	cold    func(scoreboard.BoardID) // asks for a rebuild; never blocks
 	log     *slog.Logger
 	metrics *metrics
 }
 
 // New makes a projection of all that comes from the sources; Run starts it.
-func New(s []Source, r Ranking, b Boards, d DeadLetters, cold func(scoreboard.BoardID), log *slog.Logger) *Projection {
+func New(s []Source, r Ranking, b Boards, d []DeadLetters, cold func(scoreboard.BoardID), log *slog.Logger) *Projection {
 	return &Projection{sources: s, ranking: r, boards: b, dead: d, cold: cold, log: log, metrics: newMetrics()}
 }
 
@@ -80,15 +74,15 @@ func (p *Projection) Run(ctx context.Context) error {
 // batch is what a set of records came to.
 type batch struct {
 	changes []scoreboard.Change
-	from    []Record // where each change came from
+	from    []scoreboard.Record // where each change came from
 	beats   []scoreboard.Heartbeat
 	held    map[int]int64
 }
 
 // Handle applies a batch of records of one source, or waits until it can. A partition with
 // an event of a newer schema is held from there on: a later build will read it.
-func (p *Projection) Handle(ctx context.Context, records []Record) (held map[int]int64, err error) {
-	b := batch{changes: make([]scoreboard.Change, 0, len(records)), from: make([]Record, 0, len(records)), held: map[int]int64{}}
+func (p *Projection) Handle(ctx context.Context, records []scoreboard.Record) (held map[int]int64, err error) {
+	b := batch{changes: make([]scoreboard.Change, 0, len(records)), from: make([]scoreboard.Record, 0, len(records)), held: map[int]int64{}}
 	for _, r := range records {
 		if _, is := b.held[r.Partition]; is {
 			continue
@@ -173,11 +167,16 @@ func (p *Projection) untilDone(ctx context.Context, do func() error) error {
 	}
 }
 
-func (p *Projection) bury(ctx context.Context, r Record, reason error) error {
+func (p *Projection) bury(ctx context.Context, r scoreboard.Record, reason error) error {
 	p.metrics.buried.Inc()
 	p.log.Error("record buried", "topic", r.Topic, "partition", r.Partition, "offset", r.Offset, "err", reason)
-	if err := p.dead.Bury(ctx, r, reason.Error()); err != nil {
-		return fmt.Errorf("bury offset %d of partition %d: %w", r.Offset, r.Partition, err)
+	letter := &scoreboard.DeadLetter{
+		Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Value: r.Value, Reason: reason.Error(), Attempts: 1,
+	}
+	for _, d := range p.dead {
+		if err := d.Bury(ctx, letter); err != nil {
+			return fmt.Errorf("bury offset %d of partition %d: %w", r.Offset, r.Partition, err)
+		}
 	}
 	return nil
 }

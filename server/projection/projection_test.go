@@ -28,18 +28,18 @@ var (
 // letters keeps what was buried.
 type letters struct {
 	mu      sync.Mutex
-	records []projection.Record
+	records []*scoreboard.DeadLetter
 	reasons []string
 	err     error
 }
 
-func (l *letters) Bury(_ context.Context, r projection.Record, reason string) error {
+func (l *letters) Bury(_ context.Context, letter *scoreboard.DeadLetter) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.err != nil {
 		return l.err
 	}
-	l.records, l.reasons = append(l.records, r), append(l.reasons, reason)
+	l.records, l.reasons = append(l.records, letter), append(l.reasons, letter.Reason)
 	return nil
 }
 
@@ -51,9 +51,9 @@ func (b boards) BoardExists(_ context.Context, id scoreboard.BoardID) (bool, err
 }
 
 // feed is a source that hands over what is sent to it, one batch at a time.
-type feed chan []projection.Record
+type feed chan []scoreboard.Record
 
-func (f feed) Consume(ctx context.Context, handle func(context.Context, []projection.Record) (map[int]int64, error)) error {
+func (f feed) Consume(ctx context.Context, handle func(context.Context, []scoreboard.Record) (map[int]int64, error)) error {
 	for {
 		select {
 		case records := <-f:
@@ -93,11 +93,11 @@ func open(t *testing.T) *rig {
 
 // another is a projection over the same ranking, as after a restart.
 func (r *rig) another() *projection.Projection {
-	return projection.New([]projection.Source{r.source}, r.ranking, boards{"global": true, "lost": true}, r.dead,
+	return projection.New([]projection.Source{r.source}, r.ranking, boards{"global": true, "lost": true}, []projection.DeadLetters{r.dead},
 		func(b scoreboard.BoardID) { r.asked <- b }, slog.New(slog.DiscardHandler))
 }
 
-func (r *rig) handle(t *testing.T, records ...projection.Record) map[int]int64 {
+func (r *rig) handle(t *testing.T, records ...scoreboard.Record) map[int]int64 {
 	t.Helper()
 	held, err := r.Handle(ctx, records)
 	if err != nil {
@@ -131,8 +131,8 @@ func event(user string, score int64, board scoreboard.BoardID) []byte {
 	return protocol.AppendEvent(nil, &c)
 }
 
-func record(offset int64, value []byte) projection.Record {
-	return projection.Record{Partition: int(offset) % 2, Offset: offset, Value: value}
+func record(offset int64, value []byte) scoreboard.Record {
+	return scoreboard.Record{Partition: int(offset) % 2, Offset: offset, Value: value}
 }
 
 func TestARecordThatCannotBeReadIsBuriedAndTheNextIsApplied(t *testing.T) {
@@ -148,7 +148,7 @@ func TestARecordThatCannotBeReadIsBuriedAndTheNextIsApplied(t *testing.T) {
 		"something follows it": append(event("eve", 9, "global"), "{}"...),
 		"is no longer read":    []byte(strings.Replace(string(event("eve", 9, "global")), `"schema":1`, `"schema":0`, 1)),
 	}
-	var records []projection.Record
+	var records []scoreboard.Record
 	offset := int64(0)
 	for _, value := range bad {
 		records = append(records, record(offset, value), record(offset+1, event("user"+string(rune('a'+offset/2)), 100-offset, "global")))
@@ -193,7 +193,7 @@ func TestNothingCountsAsConsumedWhileItCannotBeBuried(t *testing.T) {
 	t.Parallel()
 	r := open(t)
 	r.dead.err = errors.New("the dead letters are away")
-	if _, err := r.Handle(ctx, []projection.Record{record(0, []byte("?"))}); err == nil {
+	if _, err := r.Handle(ctx, []scoreboard.Record{record(0, []byte("?"))}); err == nil {
 		t.Error("a record that could be neither applied nor buried counts as consumed")
 	}
 }
@@ -219,7 +219,7 @@ func TestABoardThatTheRankingLostIsAskedFor(t *testing.T) {
 func TestProjectorKilledBetweenApplyAndCommit(t *testing.T) {
 	t.Parallel()
 	r := open(t)
-	batch := []projection.Record{record(0, event("alice", 9, "global")), record(1, event("bob", 8, "global"))}
+	batch := []scoreboard.Record{record(0, event("alice", 9, "global")), record(1, event("bob", 8, "global"))}
 	r.handle(t, batch...) // and the process dies before its offsets are committed
 	before := r.is(t, "alice bob")
 	if _, err := r.another().Handle(ctx, batch); err != nil {
@@ -236,11 +236,11 @@ func TestWhatComesWhileRedisIsAwayArrivesAfterwards(t *testing.T) {
 	running, stop := context.WithCancel(ctx)
 	done := make(chan error, 1)
 	go func() { done <- r.Run(running) }()
-	r.source <- []projection.Record{record(0, event("alice", 9, "global"))}
+	r.source <- []scoreboard.Record{record(0, event("alice", 9, "global"))}
 	r.until(t, 1)
 	r.redis.Stop()
-	r.source <- []projection.Record{record(1, event("bob", 8, "global"))}
-	r.source <- []projection.Record{record(2, event("carol", 7, "global"))}
+	r.source <- []scoreboard.Record{record(1, event("bob", 8, "global"))}
+	r.source <- []scoreboard.Record{record(2, event("carol", 7, "global"))}
 	time.Sleep(time.Second)
 	r.redis.Start()
 	r.until(t, 3)

@@ -13,21 +13,13 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Record is one record of a log.
-type Record struct {
-	Partition int
-	Offset    int64
-	Value     []byte
-	Time      time.Time // when it was produced
-}
-
 // Log is the retained part of a topic.
 type Log interface {
 	Spans(ctx context.Context) ([]scoreboard.Extent, error)
 	// At returns the offset of the first record produced at a time or later, or
 	// the span's end.
 	At(ctx context.Context, span scoreboard.Extent, at time.Time) (int64, error)
-	Read(ctx context.Context, span scoreboard.Extent, do func([]Record) error) error
+	Read(ctx context.Context, span scoreboard.Extent, do func([]scoreboard.Record) error) error
 }
 
 // ReplayTarget is the ranking that a replay writes.
@@ -91,7 +83,7 @@ func (r *Replay) Run(ctx context.Context) (*ReplayResult, error) {
 	g.SetLimit(replayConcurrency)
 	for _, span := range spans {
 		g.Go(func() error {
-			return r.Log.Read(inner, span, func(records []Record) error {
+			return r.Log.Read(inner, span, func(records []scoreboard.Record) error {
 				part, err := r.apply(inner, records)
 				if err != nil {
 					return err
@@ -177,7 +169,7 @@ func (r *Replay) since(ctx context.Context, spans []scoreboard.Extent) ([]scoreb
 // first returns when the first record of a span was produced.
 func (r *Replay) first(ctx context.Context, s scoreboard.Extent) (at time.Time, err error) {
 	s.End = s.First + 1
-	err = r.Log.Read(ctx, s, func(records []Record) error {
+	err = r.Log.Read(ctx, s, func(records []scoreboard.Record) error {
 		if len(records) > 0 {
 			at = records[0].Time
 		}
@@ -201,7 +193,7 @@ func (r *Replay) checkWindow(ctx context.Context, s scoreboard.Extent) error {
 }
 
 // apply applies the records that are newer than the ranking.
-func (r *Replay) apply(ctx context.Context, records []Record) (*ReplayResult, error) {
+func (r *Replay) apply(ctx context.Context, records []scoreboard.Record) (*ReplayResult, error) {
 	part := &ReplayResult{Records: int64(len(records))}
 	boards := make(map[scoreboard.BoardID][]scoreboard.Change, 1)
 	for _, record := range records {

@@ -1,7 +1,6 @@
 package repair_test
 
 import (
-	"context"
 	"strconv"
 	"testing"
 	"time"
@@ -9,44 +8,27 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/scoreboard/scoreboard/internal/backendtest"
-	"github.com/scoreboard/scoreboard/server/broker"
 	"github.com/scoreboard/scoreboard/server/ranking"
 	"github.com/scoreboard/scoreboard/server/repair"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/transport"
+	"github.com/scoreboard/scoreboard/server/transport/kafka"
+	"github.com/scoreboard/scoreboard/server/transport/streams"
 )
-
-// transportLog is a transport's log.
-type transportLog interface {
-	Spans(ctx context.Context) ([]scoreboard.Extent, error)
-	At(ctx context.Context, span scoreboard.Extent, at time.Time) (int64, error)
-	Read(ctx context.Context, span scoreboard.Extent, do func([]broker.Record) error) error
-}
-
-type replayLog struct{ transportLog }
-
-func (l replayLog) Read(ctx context.Context, span scoreboard.Extent, do func([]repair.Record) error) error {
-	return l.transportLog.Read(ctx, span, func(in []broker.Record) error {
-		var out []repair.Record
-		for _, r := range in {
-			out = append(out, repair.Record{Partition: r.Partition, Offset: r.Offset, Value: r.Value, Time: r.Time})
-		}
-		return do(out)
-	})
-}
 
 // replayRig is a transport log and an empty ranking.
 type replayRig struct {
-	replayLog
-	t       *testing.T
-	way     broker.Way
-	rdb     *redis.Client
-	ranking *ranking.Ranking
-	board   scoreboard.Board
+	repair.Log
+	t        *testing.T
+	producer transport.Producer
+	rdb      *redis.Client
+	ranking  *ranking.Ranking
+	board    scoreboard.Board
 }
 
-func newReplayRig(t *testing.T, log transportLog, way broker.Way, rdb *redis.Client) *replayRig {
+func newReplayRig(t *testing.T, log repair.Log, producer transport.Producer, rdb *redis.Client) *replayRig {
 	t.Helper()
-	p := &replayRig{replayLog{log}, t, way, rdb, ranking.New(rdb), scoreboard.Board{ID: "global", Order: scoreboard.OrderHighest, Created: time.UnixMicro(1)}}
+	p := &replayRig{log, t, producer, rdb, ranking.New(rdb), scoreboard.Board{ID: "global", Order: scoreboard.OrderHighest, Created: time.UnixMicro(1)}}
 	if _, err := p.ranking.Mark(ctx, p.board.ID, "t"); err != nil {
 		t.Fatal(err)
 	}
@@ -60,10 +42,10 @@ func newReplayRig(t *testing.T, log transportLog, way broker.Way, rdb *redis.Cli
 func withEachLog(t *testing.T, do func(t *testing.T, p *replayRig)) {
 	t.Parallel()
 	backendtest.EachKafka(t, func(t *testing.T, brokers []string, prefix string) {
-		k := broker.NewKafka(broker.KafkaOptions{Brokers: brokers, Linger: time.Millisecond, Timeout: 5 * time.Second, Compression: "lz4", Acks: "all"})
+		k := kafka.New(kafka.Options{Brokers: brokers, Linger: time.Millisecond, Timeout: 5 * time.Second, Compression: "lz4", Acks: "all"})
 		t.Cleanup(k.Close)
 		topic := prefix + "events"
-		if _, err := k.Ensure(ctx, broker.Topic{Name: topic, Partitions: 3, Retention: 24 * time.Hour, Replicas: 1}); err != nil {
+		if _, err := k.Ensure(ctx, kafka.Topic{Name: topic, Partitions: 3, Retention: 24 * time.Hour, Replicas: 1}); err != nil {
 			t.Fatal(err)
 		}
 		producer := k.Producer(topic)
@@ -73,7 +55,7 @@ func withEachLog(t *testing.T, do func(t *testing.T, p *replayRig)) {
 	t.Run("streams", func(t *testing.T) {
 		t.Parallel()
 		rdb := backendtest.RedisClient(t, backendtest.Redis(t))
-		s := broker.NewStreams(broker.StreamsOptions{Name: "leaderboard:stream", Group: "group", Shards: 3, Length: 100_000, Batch: 50}, rdb)
+		s := streams.New(streams.Options{Name: "sb:stream", Group: "group", Shards: 3, Length: 100_000, Batch: 50}, rdb)
 		do(t, newReplayRig(t, s.Log(), s, rdb))
 	})
 }
@@ -89,7 +71,7 @@ func change(n int, revision, score int64) scoreboard.Change {
 
 func (p *replayRig) publish(values ...scoreboard.Change) {
 	p.t.Helper()
-	if n, err := broker.NewEvents(p.way).Publish(ctx, values); err != nil || n != len(values) {
+	if n, err := transport.NewEvents(p.producer).Publish(ctx, values); err != nil || n != len(values) {
 		p.t.Fatal(n, err)
 	}
 }

@@ -9,10 +9,11 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/scoreboard/scoreboard/internal/backendtest"
-	"github.com/scoreboard/scoreboard/server/broker"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/repair"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/transport"
+	"github.com/scoreboard/scoreboard/server/transport/kafka"
 )
 
 func TestReplayAppliesOnlyWhatTheRankingLost(t *testing.T) {
@@ -23,10 +24,10 @@ func TestReplayAppliesOnlyWhatTheRankingLost(t *testing.T) {
 			changes = append(changes, change(n, 2, int64(n)))
 		}
 		p.publish(changes...)
-		if _, err := p.way.Produce(ctx, []broker.Message{{Key: []byte("x"), Value: []byte("no JSON")}}); err != nil {
+		if _, err := p.producer.Produce(ctx, []transport.Message{{Key: []byte("x"), Value: []byte("no JSON")}}); err != nil {
 			t.Fatal(err)
 		}
-		if err := broker.NewEvents(p.way).Heartbeat(ctx, scoreboard.Heartbeat{Shards: 1, AsOf: time.Now()}); err != nil {
+		if err := transport.NewEvents(p.producer).Heartbeat(ctx, scoreboard.Heartbeat{Shards: 1, AsOf: time.Now()}); err != nil {
 			t.Fatal(err)
 		}
 		older := change(7, 1, 99_999)
@@ -102,7 +103,7 @@ func TestReplayRejectsARangeThatIsNotRetained(t *testing.T) {
 		}
 		// From an offset in the middle, only the rest of its partition is read.
 		var offsets []int64
-		if err := p.Read(ctx, span, func(records []repair.Record) error {
+		if err := p.Read(ctx, span, func(records []scoreboard.Record) error {
 			for _, r := range records {
 				offsets = append(offsets, r.Offset)
 			}
@@ -123,10 +124,10 @@ func TestReplayRejectsARangeThatIsNotRetained(t *testing.T) {
 func TestReplayRejectsATimeNoLongerRetained(t *testing.T) {
 	t.Parallel()
 	brokers, prefix := backendtest.Kafka(t), backendtest.Prefix(t)
-	k := broker.NewKafka(broker.KafkaOptions{Brokers: brokers, Linger: time.Millisecond, Timeout: 5 * time.Second, Compression: "none", Acks: "all"})
+	k := kafka.New(kafka.Options{Brokers: brokers, Linger: time.Millisecond, Timeout: 5 * time.Second, Compression: "none", Acks: "all"})
 	t.Cleanup(k.Close)
 	topic := prefix + "events"
-	if _, err := k.Ensure(ctx, broker.Topic{Name: topic, Partitions: 1, Retention: time.Hour, Replicas: 1}); err != nil {
+	if _, err := k.Ensure(ctx, kafka.Topic{Name: topic, Partitions: 1, Retention: time.Hour, Replicas: 1}); err != nil {
 		t.Fatal(err)
 	}
 	producer := k.Producer(topic)

@@ -1,4 +1,4 @@
-package broker_test
+package kafka_test
 
 import (
 	"context"
@@ -8,21 +8,22 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/internal/backendtest"
-	"github.com/scoreboard/scoreboard/server/broker"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/transport"
+	"github.com/scoreboard/scoreboard/server/transport/kafka"
 )
 
 // Every follower gets every notice of all partitions, from when it began, and
 // one that nobody can read holds up none.
 func TestNoticesReachEveryFollower(t *testing.T) {
 	t.Parallel()
-	k := broker.NewKafka(broker.KafkaOptions{Brokers: backendtest.Kafka(t), Linger: time.Millisecond, Timeout: 10 * time.Second})
+	k := kafka.New(kafka.Options{Brokers: backendtest.Kafka(t), Linger: time.Millisecond, Timeout: 10 * time.Second})
 	t.Cleanup(k.Close)
 	topic := backendtest.Prefix(t) + "notices"
 	producer := k.Producer(topic)
 	t.Cleanup(func() { _ = producer.Close() })
-	following, stop := context.WithCancel(ctx)
+	following, stop := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	defer all.Wait()
 	defer stop()
@@ -36,11 +37,11 @@ func TestNoticesReachEveryFollower(t *testing.T) {
 		})
 	}
 	// The topic comes after its followers, as it may in a new cluster.
-	if _, err := k.Ensure(ctx, broker.Topic{Name: topic, Partitions: 3, Retention: time.Hour, Cleanup: "compact", Replicas: -1}); err != nil {
+	if _, err := k.Ensure(t.Context(), kafka.Topic{Name: topic, Partitions: 3, Retention: time.Hour, Cleanup: "compact", Replicas: -1}); err != nil {
 		t.Fatal(err)
 	}
 	boards := []scoreboard.BoardID{"b1", "b2", "b3", "b4", "b5", "b6"}
-	notices := broker.NewNotices(producer)
+	notices := transport.NewNotices(producer)
 	missing := make([]map[scoreboard.BoardID]bool, len(heard))
 	for i := range missing {
 		missing[i] = make(map[scoreboard.BoardID]bool)
@@ -55,11 +56,11 @@ func TestNoticesReachEveryFollower(t *testing.T) {
 		}
 		for _, b := range boards { // again and again: they began to follow at some time
 			top := &scoreboard.Top{Board: b, Epoch: 1, Version: n, UpdatedAt: time.Now(), Entries: []scoreboard.Entry{{Rank: 1, User: "alice", Score: 5}}}
-			if err := notices.Announce(ctx, []scoreboard.Notice{{Board: b, Top: top}}); err != nil {
+			if err := notices.Announce(t.Context(), []scoreboard.Notice{{Board: b, Top: top}}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if _, err := producer.Produce(ctx, []broker.Message{{Key: []byte("b1"), Value: []byte(`{"schema":99,"type":"leaderboard.notice"}`)}}); err != nil {
+		if _, err := producer.Produce(t.Context(), []transport.Message{{Key: []byte("b1"), Value: []byte(`{"schema":99,"type":"leaderboard.notice"}`)}}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(100 * time.Millisecond)

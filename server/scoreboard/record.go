@@ -1,0 +1,13 @@
+package scoreboard
+
+import "time"
+
+// Record is one record as a transport delivers it.
+type Record struct {
+	Topic     string // or the name of the stream
+	Partition int
+	Offset    int64
+	Key       []byte
+	Value     []byte
+	Time      time.Time // when it was produced; zero where the transport does not store it
+}

@@ -1,0 +1,118 @@
+// Package kafka is the transport over Apache Kafka: producers, group consumers,
+// the retained log of a topic, and followers of the topic of notices. No other
+// package imports kafka-go.
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	kafkago "github.com/segmentio/kafka-go"
+)
+
+// Options are the settings of the connection to Kafka.
+type Options struct {
+	Brokers []string
+	Linger  time.Duration // how long a produce request waits for more messages
+	Timeout time.Duration // of one request
+	// Compression is none, gzip, snappy, lz4 or zstd. Acks is all, or one: the
+	// leader alone acknowledges, and what it has acknowledged may be lost with it.
+	Compression, Acks string
+}
+
+// Client is a connection to one cluster. Close it after its producers and
+// consumers.
+type Client struct {
+	o         Options
+	transport *kafkago.Transport
+	api       *kafkago.Client
+}
+
+// New makes a client, which connects when it is used.
+func New(o Options) *Client {
+	// By default kafka-go caches for six seconds that a topic is unknown.
+	t := &kafkago.Transport{
+		MetadataTTL: 250 * time.Millisecond, IdleTimeout: time.Minute, DialTimeout: 2 * time.Second,
+	}
+	api := &kafkago.Client{Addr: kafkago.TCP(o.Brokers...), Transport: t, Timeout: o.Timeout}
+	return &Client{o: o, transport: t, api: api}
+}
+
+// Close closes the idle connections, each of which keeps goroutines.
+func (c *Client) Close() { c.transport.CloseIdleConnections() }
+
+// Ping returns nil if a broker answers.
+func (c *Client) Ping(ctx context.Context) error {
+	if _, err := c.api.Metadata(ctx, &kafkago.MetadataRequest{}); err != nil {
+		return fmt.Errorf("ping Kafka: %w", err)
+	}
+	return nil
+}
+
+// partitions counts the partitions of a topic. One that was created a moment
+// ago may not be known yet, so it waits up to two seconds.
+func (c *Client) partitions(ctx context.Context, topic string) (int, error) {
+	var last error
+	for range 40 {
+		m, err := c.api.Metadata(ctx, &kafkago.MetadataRequest{Topics: []string{topic}})
+		switch {
+		case err != nil:
+			return 0, fmt.Errorf("count the partitions of %s: %w", topic, err)
+		case len(m.Topics) == 1 && m.Topics[0].Error == nil && len(m.Topics[0].Partitions) > 0:
+			return len(m.Topics[0].Partitions), nil
+		case len(m.Topics) == 1:
+			last = m.Topics[0].Error
+		}
+		select {
+		case <-time.After(50 * time.Millisecond):
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		}
+	}
+	return 0, fmt.Errorf("count the partitions of %s: %w", topic, errors.Join(last, errors.New("topic not found")))
+}
+
+// dialer is used by readers, which do not use the client's connections.
+func (c *Client) dialer() *kafkago.Dialer {
+	return &kafkago.Dialer{Timeout: 2 * time.Second, KeepAlive: 30 * time.Second, Resolver: net.DefaultResolver}
+}
+
+// position is how far a group is in a partition.
+type position struct{ committed, first, end int64 }
+
+func (p position) lag() int64 { return p.end - max(p.committed, p.first) }
+
+// ends asks the brokers for the first offset and the end of every partition.
+func (c *Client) ends(ctx context.Context, topic string) (map[int]position, error) {
+	n, err := c.partitions(ctx, topic)
+	if err != nil {
+		return nil, err
+	}
+	firsts, lasts := make([]kafkago.OffsetRequest, n), make([]kafkago.OffsetRequest, n)
+	for p := range n {
+		firsts[p], lasts[p] = kafkago.FirstOffsetOf(p), kafkago.LastOffsetOf(p)
+	}
+	found := make(map[int]position, n)
+	// One request for each end: a broker may reject a partition that is named
+	// twice in one request.
+	for _, offsets := range [][]kafkago.OffsetRequest{firsts, lasts} {
+		ends, err := c.api.ListOffsets(ctx, &kafkago.ListOffsetsRequest{
+			Topics: map[string][]kafkago.OffsetRequest{topic: offsets},
+		})
+		if err != nil {
+			return nil, fmt.Errorf("list the offsets of %s: %w", topic, err)
+		}
+		for _, p := range ends.Topics[topic] {
+			if p.Error != nil {
+				return nil, fmt.Errorf("list the offsets of partition %d of %s: %w", p.Partition, topic, p.Error)
+			}
+			at := found[p.Partition]
+			at.first, at.end = max(at.first, p.FirstOffset), max(at.end, p.LastOffset)
+			found[p.Partition] = at
+		}
+	}
+	return found, nil
+}

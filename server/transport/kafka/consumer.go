@@ -1,0 +1,182 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	kafkago "github.com/segmentio/kafka-go"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/transport"
+)
+
+// Consumer reads one topic as a member of a group.
+type Consumer struct {
+	client     *Client
+	topic      string
+	group      string
+	batch      int
+	checkEvery time.Duration // of the stall detector
+	log        *slog.Logger
+
+	lag      atomic.Int64
+	lagGauge prometheus.Gauge
+	stalls   prometheus.Counter
+}
+
+// Consumer makes a consumer that delivers at most batch records at once.
+func (c *Client) Consumer(topic, group string, batch int, log *slog.Logger) *Consumer {
+	return &Consumer{
+		client: c, topic: topic, group: group, batch: batch, checkEvery: stallCheckInterval, log: log,
+		lagGauge: transport.NewLagGauge(topic),
+		stalls: prometheus.NewCounter(prometheus.CounterOpts{
+			Name:        "scoreboard_broker_stalls_total",
+			Help:        "Readers that were replaced because they made no progress despite a lag.",
+			ConstLabels: prometheus.Labels{"topic": topic},
+		}),
+	}
+}
+
+// Collectors returns the metrics, for registration.
+func (c *Consumer) Collectors() []prometheus.Collector {
+	return []prometheus.Collector{c.lagGauge, c.stalls}
+}
+
+// Status returns the lag as last measured.
+func (c *Consumer) Status() transport.ConsumerStatus {
+	return transport.ConsumerStatus{Topic: c.topic, Lag: c.lag.Load()}
+}
+
+// Consume calls handle with records as they arrive, and commits them after it
+// has returned. It returns nil when ctx ends, otherwise the first error.
+func (c *Consumer) Consume(ctx context.Context, handle transport.Handler) error {
+	r := kafkago.NewReader(kafkago.ReaderConfig{
+		Brokers: c.client.o.Brokers, Topic: c.topic, GroupID: c.group, Dialer: c.client.dialer(),
+		// A fetch returns what is available at once, and waits if that is nothing:
+		// batch sizes follow from the relay's batches, not from the fetches.
+		MinBytes: 1, MaxBytes: 4 << 20, MaxWait: 2 * time.Second,
+		QueueCapacity:  4 * c.batch,
+		CommitInterval: 250 * time.Millisecond, // records whose commit is lost are delivered again
+		StartOffset:    kafkago.FirstOffset, WatchPartitionChanges: true, PartitionWatchInterval: 5 * time.Second,
+		SessionTimeout: 10 * time.Second, RebalanceTimeout: 10 * time.Second, HeartbeatInterval: 2 * time.Second,
+		MaxAttempts: 3, JoinGroupBackoff: 500 * time.Millisecond,
+	})
+	fetchCtx, stop := context.WithCancelCause(ctx)
+	f := &fetcher{reader: r, messages: make(chan kafkago.Message, c.batch)}
+	failed := make(chan error, 2)
+	go func() {
+		failed <- f.run(fetchCtx)
+		close(f.messages)
+	}()
+	go func() {
+		d := stallDetector{consumer: c, fetcher: f}
+		failed <- d.run(fetchCtx, stop)
+	}()
+	err := c.handleAll(ctx, r, f.messages, handle)
+	stop(context.Canceled)
+	for range f.messages { // unblock the fetcher, so that it sees the end
+	}
+	err = errors.Join(err, <-failed, <-failed)
+	if closeErr := r.Close(); closeErr != nil {
+		c.log.Warn("reader not closed cleanly", "topic", c.topic, "err", closeErr)
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// fetcher moves messages into a channel: a batch is what has arrived while the
+// previous one was handled.
+type fetcher struct {
+	reader   *kafkago.Reader
+	messages chan kafkago.Message
+	fetched  atomic.Int64
+	idle     atomic.Bool // waiting for the reader, not for the handler
+}
+
+func (f *fetcher) run(ctx context.Context) error {
+	for {
+		f.idle.Store(true)
+		m, err := f.reader.FetchMessage(ctx)
+		f.idle.Store(false)
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return fmt.Errorf("fetch: %w", err)
+		}
+		f.fetched.Add(1)
+		select {
+		case f.messages <- m:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// handleAll delivers batches to the handler and commits them.
+func (c *Consumer) handleAll(
+	ctx context.Context, r *kafkago.Reader, from <-chan kafkago.Message, handle transport.Handler,
+) error {
+	paused := make(map[int]int64) // the first offset of each paused partition
+	isPaused := func(m *kafkago.Message) bool {
+		first, ok := paused[m.Partition]
+		return ok && m.Offset >= first
+	}
+	records := make([]scoreboard.Record, 0, c.batch)
+	messages := make([]kafkago.Message, 0, c.batch)
+	for {
+		records, messages = records[:0], messages[:0]
+		m, ok := <-from
+		for ok {
+			if !isPaused(&m) {
+				records = append(records, recordOf(c.topic, &m))
+				messages = append(messages, m)
+			}
+			if len(records) == c.batch {
+				break
+			}
+			select {
+			case m, ok = <-from:
+				continue
+			default:
+			}
+			break
+		}
+		if len(records) == 0 {
+			if !ok {
+				return nil
+			}
+			continue
+		}
+		newlyPaused, err := handle(ctx, records)
+		if err != nil {
+			return fmt.Errorf("handle %d records of %s: %w", len(records), c.topic, err)
+		}
+		for partition, first := range newlyPaused {
+			paused[partition] = first
+			c.log.Error("partition paused", "topic", c.topic, "partition", partition, "offset", first)
+		}
+		handled := messages[:0]
+		for i := range messages {
+			if !isPaused(&messages[i]) {
+				handled = append(handled, messages[i])
+			}
+		}
+		if err := r.CommitMessages(ctx, handled...); err != nil {
+			return fmt.Errorf("commit %d records of %s: %w", len(handled), c.topic, err)
+		}
+	}
+}
+
+func recordOf(topic string, m *kafkago.Message) scoreboard.Record {
+	return scoreboard.Record{
+		Topic: topic, Partition: m.Partition, Offset: m.Offset, Key: m.Key, Value: m.Value, Time: m.Time,
+	}
+}

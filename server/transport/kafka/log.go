@@ -1,0 +1,101 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	kafkago "github.com/segmentio/kafka-go"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// Log is the retained content of a topic. It is read from any offset,
+// independently of the groups that consume the topic.
+type Log struct {
+	client *Client
+	topic  string
+}
+
+// Log opens a topic.
+func (c *Client) Log(topic string) *Log { return &Log{c, topic} }
+
+// Spans returns what each partition holds, ordered by partition.
+func (l *Log) Spans(ctx context.Context) ([]scoreboard.Extent, error) {
+	ends, err := l.client.ends(ctx, l.topic)
+	if err != nil {
+		return nil, err
+	}
+	spans := make([]scoreboard.Extent, 0, len(ends))
+	for partition, at := range ends {
+		spans = append(spans, scoreboard.Extent{Partition: partition, First: at.first, End: at.end, Forgot: at.first > 0})
+	}
+	slices.SortFunc(spans, func(a, b scoreboard.Extent) int { return a.Partition - b.Partition })
+	return spans, nil
+}
+
+// At returns the offset of the first record of a partition that was produced at
+// a time or later, or the end of the span if there is none.
+func (l *Log) At(ctx context.Context, span scoreboard.Extent, at time.Time) (int64, error) {
+	found, err := l.client.api.ListOffsets(ctx, &kafkago.ListOffsetsRequest{
+		Topics: map[string][]kafkago.OffsetRequest{l.topic: {kafkago.TimeOffsetOf(span.Partition, at)}},
+	})
+	if err != nil {
+		return 0, fmt.Errorf("find the offset at %s in partition %d of %s: %w", at, span.Partition, l.topic, err)
+	}
+	for _, p := range found.Topics[l.topic] {
+		if p.Error != nil {
+			return 0, fmt.Errorf("find the offset at %s in partition %d of %s: %w", at, span.Partition, l.topic, p.Error)
+		}
+		for offset := range p.Offsets {
+			if offset >= 0 { // -1: none
+				return min(max(offset, span.First), span.End), nil
+			}
+		}
+	}
+	return span.End, nil
+}
+
+const (
+	logBatch       = 1000             // records in one call of do
+	logReadTimeout = 15 * time.Second // for the next record, which must exist
+)
+
+// Read calls do with the records of a span, in order and in batches. The error
+// has the code gone if the broker deletes records of the span meanwhile.
+func (l *Log) Read(ctx context.Context, span scoreboard.Extent, do func([]scoreboard.Record) error) error {
+	r := kafkago.NewReader(kafkago.ReaderConfig{
+		Brokers: l.client.o.Brokers, Topic: l.topic, Partition: span.Partition, Dialer: l.client.dialer(),
+		MinBytes: 1, MaxBytes: 4 << 20, MaxWait: 250 * time.Millisecond, QueueCapacity: 2 * logBatch, MaxAttempts: 3,
+		ReadBackoffMin: 10 * time.Millisecond, ReadBackoffMax: 250 * time.Millisecond, OffsetOutOfRangeError: true,
+	})
+	defer func() { _ = r.Close() }() // nothing was written
+	if err := r.SetOffset(span.First); err != nil {
+		return fmt.Errorf("read partition %d of %s: %w", span.Partition, l.topic, err)
+	}
+	batch := make([]scoreboard.Record, 0, logBatch)
+	for next := span.First; next < span.End; {
+		fetchCtx, cancel := context.WithTimeout(ctx, logReadTimeout)
+		m, err := r.FetchMessage(fetchCtx)
+		cancel()
+		if errors.Is(err, kafkago.OffsetOutOfRange) {
+			return scoreboard.Errorf(scoreboard.CodeGone,
+				"offset %d of partition %d of %s is no longer retained", next, span.Partition, l.topic)
+		}
+		if err != nil {
+			return fmt.Errorf("read offset %d of partition %d of %s: %w", next, span.Partition, l.topic, err)
+		}
+		if next = m.Offset + 1; m.Offset < span.End {
+			batch = append(batch, recordOf(l.topic, &m))
+		}
+		if len(batch) == logBatch || next >= span.End {
+			if err := do(batch); err != nil {
+				return err
+			}
+			batch = batch[:0]
+		}
+	}
+	return nil
+}

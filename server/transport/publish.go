@@ -1,0 +1,124 @@
+package transport
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// Events publishes changes, keyed by user.
+type Events struct{ producer Producer }
+
+// NewEvents publishes through p, which the caller closes.
+func NewEvents(p Producer) *Events { return &Events{producer: p} }
+
+// Publish writes changes and returns how many from the front were
+// acknowledged.
+func (e *Events) Publish(ctx context.Context, changes []scoreboard.Change) (int, error) {
+	messages := make([]Message, len(changes))
+	buffer := make([]byte, 0, 384*len(changes))
+	for i := range changes {
+		c := &changes[i]
+		start := len(buffer)
+		buffer = protocol.AppendEvent(buffer, c)
+		id := scoreboard.FormatUUID(c.Event)
+		messages[i] = Message{
+			Key: []byte(c.User), Value: buffer[start:len(buffer):len(buffer)],
+			Headers: []Header{{Key: "event_id", Value: []byte(id)}},
+		}
+		if c.Trace != "" {
+			messages[i].Headers = append(messages[i].Headers, Header{Key: "traceparent", Value: []byte(c.Trace)})
+		}
+	}
+	return e.producer.Produce(ctx, messages)
+}
+
+// Heartbeat tells every partition up to which time the outbox is published.
+func (e *Events) Heartbeat(ctx context.Context, h scoreboard.Heartbeat) error {
+	n, err := e.producer.Partitions(ctx)
+	if err != nil {
+		return err
+	}
+	h.Partitions = n
+	return e.producer.Broadcast(ctx, []byte("heartbeat"), protocol.AppendHeartbeat(nil, h))
+}
+
+// Accepted publishes increments that are answered with 202, keyed by user.
+type Accepted struct{ producer Producer }
+
+// NewAccepted publishes through p, which the caller closes.
+func NewAccepted(p Producer) *Accepted { return &Accepted{producer: p} }
+
+// Accept writes increments and returns how many from the front were
+// acknowledged.
+func (a *Accepted) Accept(ctx context.Context, batch []scoreboard.Increment, at time.Time) (int, error) {
+	messages := make([]Message, len(batch))
+	for i := range batch {
+		in := &batch[i]
+		messages[i] = Message{
+			Key: []byte(in.User), Value: protocol.EncodeAccepted(in, at),
+			Headers: []Header{
+				{Key: "event_id", Value: []byte(in.Event.Text)},
+				{Key: "traceparent", Value: []byte(in.Trace)},
+			},
+		}
+	}
+	return a.producer.Produce(ctx, messages)
+}
+
+// Notices publishes the state of boards, keyed by board, so that the topic can
+// be compacted to the last notice of each.
+type Notices struct{ producer Producer }
+
+// NewNotices publishes through p, which the caller closes.
+func NewNotices(p Producer) *Notices { return &Notices{producer: p} }
+
+// Announce writes all notices or returns an error.
+func (n *Notices) Announce(ctx context.Context, notices []scoreboard.Notice) error {
+	messages := make([]Message, len(notices))
+	for i := range notices {
+		messages[i] = Message{Key: []byte(notices[i].Board), Value: protocol.EncodeNotice(&notices[i])}
+	}
+	_, err := n.producer.Produce(ctx, messages)
+	return err
+}
+
+// Seasons publishes the ends of periods, keyed by board instance.
+type Seasons struct{ producer Producer }
+
+// NewSeasons publishes through p, which the caller closes.
+func NewSeasons(p Producer) *Seasons { return &Seasons{producer: p} }
+
+// AnnounceClosed writes one end of a period. It returns nil once that is
+// acknowledged.
+func (s *Seasons) AnnounceClosed(ctx context.Context, e *scoreboard.Ending) error {
+	_, err := s.producer.Produce(ctx, []Message{{
+		Key: []byte(e.Board.ID), Value: protocol.EncodeSeasonClosed(e),
+		Headers: []Header{{Key: "event_id", Value: []byte(scoreboard.FormatUUID(e.EventID().UUID))}},
+	}})
+	return err
+}
+
+// DeadLetters publishes records that could not be processed.
+type DeadLetters struct{ producer Producer }
+
+// NewDeadLetters publishes through p, which the caller closes.
+func NewDeadLetters(p Producer) *DeadLetters { return &DeadLetters{producer: p} }
+
+// Bury writes a record with its origin and the reason as headers.
+func (d *DeadLetters) Bury(ctx context.Context, letter *scoreboard.DeadLetter) error {
+	partition := []byte(strconv.Itoa(letter.Partition))
+	_, err := d.producer.Produce(ctx, []Message{{
+		Key: partition, Value: letter.Value,
+		Headers: []Header{
+			{Key: "reason", Value: []byte(letter.Reason)},
+			{Key: "partition", Value: partition},
+			{Key: "offset", Value: []byte(strconv.FormatInt(letter.Offset, 10))},
+			{Key: "buried_at", Value: []byte(time.Now().UTC().Format(time.RFC3339Nano))},
+		},
+	}})
+	return err
+}

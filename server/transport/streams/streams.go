@@ -1,0 +1,173 @@
+// Package streams is the transport over Redis Streams: one stream for each
+// shard, sharded by key. It is as durable as Redis is configured to be.
+package streams
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/scoreboard/scoreboard/server/transport"
+)
+
+// Options are the settings of the transport.
+type Options struct {
+	Name   string // of the streams, without the shard: sb:stream
+	Group  string
+	Shards int   // streams that keys are spread over
+	Length int64 // maximum of one stream: a full one rejects messages
+	Batch  int   // records delivered at once
+}
+
+// Transport implements transport.Producer. Consumer makes its other end.
+type Transport struct {
+	o   Options
+	rdb redis.UniversalClient
+}
+
+// New uses rdb, which the caller closes.
+func New(o Options, rdb redis.UniversalClient) *Transport { return &Transport{o, rdb} }
+
+// stream names a shard. All have one hash tag, so a cluster keeps them on one
+// node.
+func (t *Transport) stream(shard int) string {
+	return "{" + t.o.Name + "}:" + strconv.Itoa(shard)
+}
+
+func (t *Transport) shardOf(key []byte) int {
+	h := fnv.New32a()
+	_, _ = h.Write(key) // a hash never fails
+	return int(h.Sum32() % uint32(t.o.Shards))
+}
+
+var errFull = errors.New("the stream is full and its slowest group has not acknowledged its oldest entries")
+
+// Produce writes messages and returns how many from the front Redis has taken.
+func (t *Transport) Produce(ctx context.Context, messages []transport.Message) (int, error) {
+	if err := t.makeRoom(ctx); err != nil {
+		return 0, err
+	}
+	added := make([]*redis.StringCmd, len(messages))
+	_, err := t.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for i, m := range messages {
+			added[i] = p.XAdd(ctx, &redis.XAddArgs{Stream: t.stream(t.shardOf(m.Key)), Values: fields(m)})
+		}
+		return nil
+	})
+	if err == nil {
+		return len(messages), nil
+	}
+	n := 0
+	for n < len(added) && added[n].Err() == nil && added[n].Val() != "" {
+		n++
+	}
+	return n, fmt.Errorf("produce %d messages to %s: %w", len(messages), t.o.Name, err)
+}
+
+// Broadcast writes one message to every stream.
+func (t *Transport) Broadcast(ctx context.Context, key, value []byte) error {
+	_, err := t.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for shard := range t.o.Shards {
+			p.XAdd(ctx, &redis.XAddArgs{Stream: t.stream(shard), Values: fields(transport.Message{Key: key, Value: value})})
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("broadcast to %s: %w", t.o.Name, err)
+	}
+	return nil
+}
+
+// Partitions is the number of streams.
+func (t *Transport) Partitions(context.Context) (int, error) { return t.o.Shards, nil }
+
+// The fields of an entry; headers follow.
+const fieldKey, fieldValue = "k", "v"
+
+func fields(m transport.Message) []any {
+	all := []any{fieldKey, m.Key, fieldValue, m.Value}
+	for _, h := range m.Headers {
+		all = append(all, h.Key, h.Value)
+	}
+	return all
+}
+
+// makeRoom trims streams that are half full, but never entries that a group has
+// not acknowledged. A stream that stays full is an error, and the relay waits.
+func (t *Transport) makeRoom(ctx context.Context) error {
+	lengths := make([]*redis.IntCmd, t.o.Shards)
+	_, err := t.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for shard := range lengths {
+			lengths[shard] = p.XLen(ctx, t.stream(shard))
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("measure %s: %w", t.o.Name, err)
+	}
+	for shard, length := range lengths {
+		n := length.Val()
+		if n < t.o.Length/2 {
+			continue
+		}
+		trimmed, err := t.trim(ctx, t.stream(shard))
+		if err != nil {
+			return err
+		}
+		if n-trimmed >= t.o.Length {
+			return fmt.Errorf("%s: %w", t.stream(shard), errFull)
+		}
+	}
+	return nil
+}
+
+// trim removes what every group has acknowledged.
+func (t *Transport) trim(ctx context.Context, stream string) (int64, error) {
+	groups, err := t.rdb.XInfoGroups(ctx, stream).Result()
+	if err != nil {
+		return 0, fmt.Errorf("list the groups of %s: %w", stream, err)
+	}
+	minID := ""
+	for _, g := range groups {
+		first := g.LastDeliveredID
+		if g.Pending > 0 {
+			p, err := t.rdb.XPending(ctx, stream, g.Name).Result()
+			if err != nil {
+				return 0, fmt.Errorf("list the pending entries of group %s in %s: %w", g.Name, stream, err)
+			}
+			if p.Count > 0 {
+				first = p.Lower // this entry stays, those before it are removed
+			}
+		}
+		if minID == "" || offsetOf(first) < offsetOf(minID) {
+			minID = first
+		}
+	}
+	if minID == "" {
+		return 0, nil // no group has read the stream yet
+	}
+	n, err := t.rdb.XTrimMinID(ctx, stream, minID).Result()
+	if err != nil {
+		return 0, fmt.Errorf("trim %s: %w", stream, err)
+	}
+	return n, nil
+}
+
+// offsetOf packs an entry's id, "milliseconds-sequence", into a number that
+// keeps the order. Offsets therefore have gaps.
+func offsetOf(id string) int64 {
+	ms, seq, _ := strings.Cut(id, "-")
+	m, _ := strconv.ParseInt(ms, 10, 64) // ids come from Redis
+	q, _ := strconv.ParseInt(seq, 10, 64)
+	return m<<20 | q
+}
+
+// idOf is the inverse of offsetOf.
+func idOf(offset int64) string {
+	return strconv.FormatInt(offset>>20, 10) + "-" + strconv.FormatInt(offset&(1<<20-1), 10)
+}

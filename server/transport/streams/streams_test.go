@@ -1,0 +1,126 @@
+package streams_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/transport"
+	"github.com/scoreboard/scoreboard/server/transport/streams"
+	"github.com/scoreboard/scoreboard/server/transport/transporttest"
+)
+
+func TestMain(m *testing.M) { backendtest.Main(m) }
+
+func TestTransport(t *testing.T) {
+	t.Parallel()
+	newRig := func(t *testing.T) transporttest.Rig {
+		s := streams.New(
+			streams.Options{Name: "sb:stream", Group: "group", Shards: 4, Length: 10_000, Batch: 50},
+			backendtest.RedisClient(t, backendtest.Redis(t)),
+		)
+		return transporttest.New(s, func() transport.Consumer { return s.Consumer(transporttest.Quiet) })
+	}
+	transporttest.TestDelivery(t, newRig)
+	transporttest.TestGroups(t, newRig)
+}
+
+// small makes a transport with one short stream.
+func small(t testing.TB) (*streams.Transport, *redis.Client) {
+	t.Helper()
+	rdb := backendtest.RedisClient(t, backendtest.Redis(t))
+	return streams.New(streams.Options{Name: "small", Group: "group", Shards: 1, Length: 100, Batch: 10}, rdb), rdb
+}
+
+func TestFullStreamBlocksWithoutLoss(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	s, rdb := small(t)
+	events := transport.NewEvents(s)
+	published := 0
+	for ; published < 1000; published += 20 {
+		if _, err := events.Publish(ctx, transporttest.Events(published, 20)); err != nil {
+			break
+		}
+	}
+	if published < 100 || published > 140 {
+		t.Fatalf("an unread stream of 100 took %d entries", published)
+	}
+	got := transporttest.NewReceived()
+	stop := transporttest.Consume(t, s.Consumer(transporttest.Quiet), got.Handle)
+	for ; published < 1000; published += 20 {
+		transporttest.Until(t, "room", func() bool {
+			n, err := events.Publish(ctx, transporttest.Events(published, 20))
+			return err == nil && n == 20
+		})
+	}
+	transporttest.Until(t, "all 1000 delivered", func() bool { return got.Users() == 1000 })
+	stop()
+	if n := rdb.XLen(ctx, "{small}:0").Val(); n > 120 {
+		t.Errorf("the stream holds %d entries, want about 100 at most", n)
+	}
+	// A second group that has read nothing keeps all entries.
+	if err := rdb.XGroupCreate(ctx, "{small}:0", "slow", "0").Err(); err != nil {
+		t.Fatal(err)
+	}
+	before := rdb.XRange(ctx, "{small}:0", "-", "+").Val()[0].ID
+	for published = 1000; published < 1200; published += 20 {
+		if _, err := events.Publish(ctx, transporttest.Events(published, 20)); err != nil {
+			break
+		}
+	}
+	if after := rdb.XRange(ctx, "{small}:0", "-", "+").Val()[0].ID; after != before {
+		t.Errorf("entry %s was trimmed before the slowest group read it", before)
+	}
+}
+
+func TestStreamOfDeadMemberIsTakenOver(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	s, rdb := small(t)
+	transporttest.Publish(t, transport.NewEvents(s), transporttest.Events(0, 30))
+	dead, die := context.WithCancel(context.Background())
+	hung := make(chan struct{})
+	ended := make(chan error, 1)
+	go func() { // receives a batch, and neither handles nor releases it
+		ended <- s.Consumer(transporttest.Quiet).Consume(dead,
+			func(ctx context.Context, _ []scoreboard.Record) (map[int]int64, error) {
+				close(hung)
+				<-ctx.Done()
+				return nil, transporttest.ErrTemporary
+			})
+	}()
+	<-hung
+	got := transporttest.NewReceived()
+	began := time.Now()
+	transporttest.Consume(t, s.Consumer(transporttest.Quiet), got.Handle)
+	transporttest.Until(t, "all delivered to the other member", func() bool { return got.Users() == 30 })
+	if took := time.Since(began); took < time.Second || took > 8*time.Second {
+		t.Errorf("taken over after %v, want soon after the lease has expired and not before", took)
+	}
+	die()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if p, err := rdb.XPending(ctx, "{small}:0", "group").Result(); err != nil || p.Count > 0 {
+		t.Errorf("pending entries: %+v (%v), want none", p, err)
+	}
+}
+
+func TestConsumerSurvivesFlush(t *testing.T) {
+	t.Parallel()
+	s, rdb := small(t)
+	got := transporttest.NewReceived()
+	transporttest.Consume(t, s.Consumer(transporttest.Quiet), got.Handle)
+	transporttest.Publish(t, transport.NewEvents(s), transporttest.Events(0, 10))
+	transporttest.Until(t, "the first ten delivered", func() bool { return got.Users() == 10 })
+	if err := rdb.FlushAll(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	transporttest.Publish(t, transport.NewEvents(s), transporttest.Events(10, 10))
+	transporttest.Until(t, "the rest delivered", func() bool { return got.Users() == 20 })
+}

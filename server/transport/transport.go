@@ -1,0 +1,67 @@
+package transport
+
+import (
+	"context"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// Message is what a producer sends. Messages with the same key keep their order.
+type Message struct {
+	Key     []byte
+	Value   []byte
+	Headers []Header
+}
+
+// Header is metadata of a message.
+type Header struct {
+	Key   string
+	Value []byte
+}
+
+// Producer writes messages: kafka.Producer, streams.Transport or
+// direct.Transport.
+type Producer interface {
+	// Produce returns how many messages from the front are acknowledged, also
+	// with an error.
+	Produce(ctx context.Context, messages []Message) (int, error)
+	// Broadcast writes one message to every partition.
+	Broadcast(ctx context.Context, key, value []byte) error
+	Partitions(ctx context.Context) (int, error)
+}
+
+// Handler processes records, in the order of each partition. To pause a
+// partition it returns the offset of the first record that it did not process:
+// from there on nothing is committed, nor delivered again to this consumer.
+type Handler = func(ctx context.Context, records []scoreboard.Record) (paused map[int]int64, err error)
+
+// Consumer reads what a Producer writes, as a member of a group.
+type Consumer interface {
+	// Consume calls handle until ctx ends, and commits after it has returned.
+	Consume(ctx context.Context, handle Handler) error
+	// MeasureLag counts the records that the group has not consumed.
+	MeasureLag(ctx context.Context) (int64, error)
+}
+
+// Transport is both ends of one connection between relay and projection.
+type Transport struct {
+	Name     string // value of the setting "transport"
+	Producer Producer
+	Consumer Consumer
+}
+
+// ConsumerStatus is what a consumer knows about itself without a request.
+type ConsumerStatus struct {
+	Topic string
+	Lag   int64 // records not consumed, as last measured
+}
+
+// NewLagGauge makes the metric of a consumer's lag.
+func NewLagGauge(topic string) prometheus.Gauge {
+	return prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "scoreboard_broker_lag_records", Help: "Records of the topic that the group has not consumed.",
+		ConstLabels: prometheus.Labels{"topic": topic},
+	})
+}
