@@ -118,7 +118,7 @@ func felt() *client.Status {
 	rate, p95, depth, oldest, behind := 1234.4, 8.25, int64(4200), int64(7300), int64(900)
 	return &client.Status{
 		IncrementsPerSecond: &rate, LatencyP95MS: &p95, OutboxDepth: &depth, OutboxOldestAgeMS: &oldest,
-		ConsumerLag: map[string]int64{"score-events": 17, "score-increments.v1": 3}, Connections: map[string]int64{"websocket": 1200, "sse": 34},
+		ConsumerLag: map[string]int64{"scoreboard.events.v1": 17, "score-increments.v1": 3}, Connections: map[string]int64{"websocket": 1200, "sse": 34},
 		Parity: &protocol.Parity{Checked: 100_000, Drifted: 1, Percent: 99.999}, Board: &client.Condition{State: "CATCHING_UP", AgeMS: &behind},
 		Problems: []string{"Kafka does not answer"},
 	}

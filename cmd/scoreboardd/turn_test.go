@@ -45,7 +45,7 @@ func TestTheTransportIsTurnedUnderLoadAndLosesNothing(t *testing.T) {
 	two = h.start() // as deployed: it relays to Kafka until it hears that all has been turned
 	load.more(t, 700)
 	eventually(t, "changes to go over the streams", func() error {
-		n, err := rdb.XInfoStream(ctx, "{leaderboard:stream}:0").Result()
+		n, err := rdb.XInfoStream(ctx, "{sb:stream}:0").Result()
 		if err == nil && n.EntriesAdded < 50 {
 			err = fmt.Errorf("there were %d", n.EntriesAdded)
 		}
@@ -90,13 +90,13 @@ func TestTheTransportIsTurnedUnderLoadAndLosesNothing(t *testing.T) {
 	if err != nil || status.OutboxDepth == nil || *status.OutboxDepth > 0 || len(status.Problems) > 0 {
 		t.Errorf("status: got %+v, %v", status, err)
 	}
-	for _, topic := range []string{h.setting("SCOREBOARD_KAFKA_TOPIC"), h.setting("SCOREBOARD_KAFKA_INCREMENTS_TOPIC"), "leaderboard:stream"} {
+	for _, topic := range []string{h.setting("SCOREBOARD_KAFKA_TOPIC"), h.setting("SCOREBOARD_KAFKA_INCREMENTS_TOPIC"), "sb:stream"} {
 		if _, known := status.ConsumerLag[topic]; !known {
 			t.Errorf("no lag is told of %s: %v", topic, status.ConsumerLag)
 		}
 	}
 	began := time.Now().Add(-5 * time.Minute)
-	for _, topic := range []string{h.setting("SCOREBOARD_KAFKA_TOPIC"), "leaderboard:stream"} {
+	for _, topic := range []string{h.setting("SCOREBOARD_KAFKA_TOPIC"), "sb:stream"} {
 		done, err := root.Replay(ctx, client.ReplayRequest{FromTime: &began, Topic: topic}, func(client.JobLine) {})
 		if err != nil || done.Changed > 0 || done.Unchanged == 0 {
 			t.Errorf("replay of %s: got %+v, %v; want nothing new in it", topic, done, err)

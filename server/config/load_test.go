@@ -68,7 +68,7 @@ func TestLoadRefuses(t *testing.T) {
 		"a topic compacted":   {lookup("SCOREBOARD_KAFKA_CLEANUP", "compact"), "", "kafka.cleanup"},
 		"an unknown codec":    {lookup("SCOREBOARD_KAFKA_COMPRESSION", "lzma"), "", "kafka.compression"},
 		"kept past repeats":   {lookup("SCOREBOARD_KAFKA_RETENTION", "1000h"), "", "kafka.retention"},
-		"one topic for two":   {lookup("SCOREBOARD_KAFKA_DEAD_TOPIC", "score-events"), "", "kafka.dead_topic"},
+		"one topic for two":   {lookup("SCOREBOARD_KAFKA_DEAD_TOPIC", "scoreboard.events.v1"), "", "kafka.dead_topic"},
 		"a bad signature":     {lookup("SCOREBOARD_AUTH_SIGNATURE", "maybe"), "", "auth.signature"},
 		"nobody is believed":  {lookup("SCOREBOARD_ANOMALY_COUNTRY_HEADER", "CF-IPCountry"), "", "trusted_proxies"},
 	}
