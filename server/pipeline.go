@@ -114,8 +114,9 @@ func (s *Server) makeProjection(transports []*transport.Transport, cold func(sco
 func (s *Server) makeRelay() {
 	c := s.config
 	s.relay = outbox.NewRelay(outbox.Options{
-		Owner: processName(), Shards: c.OutboxShards, Batch: c.OutboxBatch,
-		Poll: c.OutboxPoll, Pause: c.OutboxPause, Beat: time.Second, Lease: c.OutboxLease, Tries: refusedTries,
+		Owner: processName(), Shards: c.OutboxShards, BatchSize: c.OutboxBatch,
+		PollInterval: c.OutboxPoll, BatchPause: c.OutboxPause, HeartbeatInterval: time.Second, LeaseDuration: c.OutboxLease,
+		MaxAttempts: rejectedAttempts,
 	}, s.store, s.switcher, s.log)
 	s.register(s.relay.Collectors()...)
 	s.add("relay", s.relay)

@@ -110,9 +110,9 @@ func New(ctx context.Context, c *config.Config, log *slog.Logger) (*Server, erro
 	if c.Has(config.RoleUpkeep) {
 		s.add("keeper", s.keeper)
 		s.register(s.keeper.Collectors()...)
-		upkeep := outbox.NewUpkeep(s.store, log)
-		s.add("outbox upkeep", upkeep)
-		s.register(upkeep.Collectors()...)
+		maintenance := outbox.NewMaintenance(s.store, log)
+		s.add("outbox maintenance", maintenance)
+		s.register(maintenance.Collectors()...)
 		s.add("sweeper", admin.TokenSweeper{Store: s.store, Log: s.log})
 		if c.LedgerArchive != "" {
 			place, err := archive.OpenPlace(c.LedgerArchive)
@@ -179,7 +179,7 @@ const (
 	lockWait         = 100 * time.Millisecond
 	statementTimeout = 5 * time.Second
 	produceTimeout   = 5 * time.Second
-	refusedTries     = 5
+	rejectedAttempts = 5
 )
 
 // makeGateway makes the hub, and what tells it and this node's reads that boards

@@ -12,44 +12,44 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// dying is a queue of a relay that is about to be killed: nothing it says
-// reaches the store any more.
-type dying struct {
+// mortalQueue is the queue of a relay that a test kills: once dead, none of its
+// calls reaches the store.
+type mortalQueue struct {
 	rig
 	dead atomic.Bool
 }
 
 var errKilled = errors.New("killed")
 
-func (d *dying) AdvanceShard(ctx context.Context, shard int, generation int64, to scoreboard.Cursor) (bool, error) {
+func (d *mortalQueue) AdvanceShard(ctx context.Context, shard int, generation int64, to scoreboard.Cursor) (bool, error) {
 	if d.dead.Load() {
 		return false, errKilled
 	}
 	return d.rig.AdvanceShard(ctx, shard, generation, to)
 }
 
-func (d *dying) ClaimShard(ctx context.Context, shard int, owner string, life time.Duration) (int64, scoreboard.Cursor, bool, error) {
+func (d *mortalQueue) ClaimShard(ctx context.Context, shard int, owner string, life time.Duration) (int64, scoreboard.Cursor, bool, error) {
 	if d.dead.Load() {
 		return 0, scoreboard.Cursor{}, false, errKilled
 	}
 	return d.rig.ClaimShard(ctx, shard, owner, life)
 }
 
-func (d *dying) ReleaseShard(ctx context.Context, shard int, generation int64) error {
+func (d *mortalQueue) ReleaseShard(ctx context.Context, shard int, generation int64) error {
 	if d.dead.Load() {
 		return errKilled
 	}
 	return d.rig.ReleaseShard(ctx, shard, generation)
 }
 
-func (d *dying) JoinRelays(ctx context.Context, owner string, life time.Duration) ([]string, error) {
+func (d *mortalQueue) JoinRelays(ctx context.Context, owner string, life time.Duration) ([]string, error) {
 	if d.dead.Load() {
 		return nil, errKilled
 	}
 	return d.rig.JoinRelays(ctx, owner, life)
 }
 
-func (d *dying) LeaveRelays(ctx context.Context, owner string) error {
+func (d *mortalQueue) LeaveRelays(ctx context.Context, owner string) error {
 	if d.dead.Load() {
 		return errKilled
 	}
@@ -61,8 +61,8 @@ func TestRelayKilledBetweenPublishAndCursor(t *testing.T) {
 	r := open(t)
 	conn := r.connect(t)
 	row(t, conn, "before")
-	d := &dying{rig: r}
-	p := &transport{}
+	d := &mortalQueue{rig: r}
+	p := &publisher{}
 	stop := start(t, options("first"), d, p)
 	until(t, "one published", func() bool { return len(p.published()) == 1 })
 	d.dead.Store(true)
@@ -70,7 +70,7 @@ func TestRelayKilledBetweenPublishAndCursor(t *testing.T) {
 	until(t, "the next published", func() bool { return slices.Contains(p.published(), "between") })
 	stop()
 
-	second := &transport{}
+	second := &publisher{}
 	began := time.Now()
 	start(t, options("second"), r, second)
 	until(t, "published by the second", func() bool { return len(second.published()) > 0 })
@@ -80,19 +80,19 @@ func TestRelayKilledBetweenPublishAndCursor(t *testing.T) {
 	row(t, conn, "after")
 	until(t, "all published", func() bool { return len(second.published()) == 2 })
 	if got := second.published(); !slices.Equal(got, []string{"between", "after"}) {
-		t.Errorf("the second relay published %q, want what the cursor had not passed, again, and the rest", got)
+		t.Errorf("the second relay published %q, want the rows after the cursor, then the new one", got)
 	}
 }
 
-func TestARelayThatLostItsLeaseCannotMoveTheCursor(t *testing.T) {
+func TestRelayWithoutLeaseCannotMoveCursor(t *testing.T) {
 	t.Parallel()
 	r := open(t)
 	conn := r.connect(t)
 	row(t, conn, "one")
 	o := options("stalled")
-	o.Lease = 300 * time.Millisecond
+	o.LeaseDuration = 300 * time.Millisecond
 	stalled, released := make(chan struct{}), make(chan struct{})
-	first := &transport{}
+	first := &publisher{}
 	var once sync.Once
 	first.publish = func(changes []scoreboard.Change) (int, error) {
 		once.Do(func() { close(stalled); <-released })
@@ -101,19 +101,19 @@ func TestARelayThatLostItsLeaseCannotMoveTheCursor(t *testing.T) {
 	stopFirst := start(t, o, r, first)
 	<-stalled
 	o.Owner = "quick"
-	second := &transport{}
+	second := &publisher{}
 	start(t, o, r, second)
 	until(t, "taken over", func() bool { return len(second.published()) == 1 })
 	row(t, conn, "two")
 	until(t, "the second row published", func() bool { return len(second.published()) == 2 })
 	before := r.cursor(t)
-	close(released) // the first relay now says that row one is published
+	close(released) // the first relay now tries to move the cursor over row one
 	until(t, "the stalled relay awake", func() bool { return len(first.published()) > 0 })
 	stopFirst()
 	if after := r.cursor(t); after != before {
-		t.Errorf("the cursor went from %v to %v by a relay without a lease", before, after)
+		t.Errorf("a relay without a lease moved the cursor from %v to %v", before, after)
 	}
 	if got := second.published(); !slices.Equal(got, []string{"one", "two"}) {
-		t.Errorf("the owner published %q", got)
+		t.Errorf("the owner published %q, want one and two", got)
 	}
 }

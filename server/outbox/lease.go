@@ -14,59 +14,54 @@ type lease struct {
 	relay      *Relay
 	shard      int
 	wake       <-chan struct{}
-	see        func() // says that the loop comes round
+	touch      func()
 	generation int64
 	at         scoreboard.Cursor
 	renewed    time.Time
-	beaten     time.Time
-	marks      []mark
-	limit      int // of a page: narrowed while the transport refuses something in it
-	refused    int // how often it refused the one row that a page was narrowed to
+
+	limit    int // of a page: shrunk while the transport rejects something in it
+	rejected int // attempts at the only row of a page of one
+
+	lastBeat  time.Time
+	snapshots []snapshot
 }
 
-// mark remembers a look at the outbox: once everything below next is settled
-// and read, everything committed before at is published.
-type mark struct {
-	at   time.Time
-	next uint64
-}
-
-// run relays until ctx ends or something fails. It reports whether it
-// published anything.
+// run relays until ctx ends or an error occurs. It reports whether it published
+// anything.
 func (l *lease) run(ctx context.Context) (moved bool, err error) {
 	r := l.relay
 	ok, err := l.claim(ctx)
 	if err != nil {
-		l.fail(ctx, err)
+		l.recordFailure(ctx, err)
 	}
 	if !ok || err != nil {
 		return false, err
 	}
 	defer l.release()
-	l.limit = r.pace.Load().batch
+	l.limit = r.polling.Load().batchSize
 	for ctx.Err() == nil {
-		l.see()
-		if time.Since(l.renewed) > r.o.Lease/3 {
+		l.touch()
+		if time.Since(l.renewed) > r.o.LeaseDuration/3 {
 			if ok, err := l.claim(ctx); !ok || err != nil {
 				return moved, err
 			}
 		}
-		n, err := l.once(ctx)
+		n, err := l.relayPage(ctx)
 		moved = moved || n > 0
 		if scoreboard.CodeOf(err) == scoreboard.CodePayloadTooLarge {
-			if err = l.narrow(ctx, err); err == nil {
+			if err = l.shrinkPage(ctx, err); err == nil {
 				continue
 			}
 		}
 		if err != nil {
-			l.fail(ctx, err)
+			l.recordFailure(ctx, err)
 			return moved, err
 		}
 		switch {
 		case n >= l.limit:
-			l.limit = min(2*l.limit, r.pace.Load().batch)
+			l.limit = min(2*l.limit, r.polling.Load().batchSize)
 		case n > 0:
-			sleep(ctx, r.pace.Load().pause)
+			sleep(ctx, r.polling.Load().pause)
 		default:
 			l.wait(ctx)
 		}
@@ -74,10 +69,10 @@ func (l *lease) run(ctx context.Context) (moved bool, err error) {
 	return moved, nil
 }
 
-// claim takes or renews the lease. A cursor read with a new generation is the
-// truth; with the same one, our own is.
+// claim takes or renews the lease. With a new generation the cursor is the one
+// in the store; with the same one it is the cursor in memory.
 func (l *lease) claim(ctx context.Context) (bool, error) {
-	generation, at, ok, err := l.relay.queue.ClaimShard(ctx, l.shard, l.relay.o.Owner, l.relay.o.Lease)
+	generation, at, ok, err := l.relay.queue.ClaimShard(ctx, l.shard, l.relay.o.Owner, l.relay.o.LeaseDuration)
 	if generation != l.generation {
 		l.generation, l.at = generation, at
 	}
@@ -97,7 +92,7 @@ func (l *lease) release() {
 }
 
 func (l *lease) wait(ctx context.Context) {
-	t := time.NewTimer(l.relay.pace.Load().poll)
+	t := time.NewTimer(l.relay.polling.Load().interval)
 	defer t.Stop()
 	select {
 	case <-l.wake:
@@ -106,57 +101,9 @@ func (l *lease) wait(ctx context.Context) {
 	}
 }
 
-// narrow halves the page until only the row is left that the transport
-// refuses, tries that one for some time, and buries it. An outage is never
-// taken for a refusal.
-func (l *lease) narrow(ctx context.Context, refusal error) error {
-	if l.limit > 1 {
-		l.limit /= 2
-		return nil
-	}
-	l.refused++
-	if l.refused < l.relay.o.Tries {
-		l.relay.log.Warn("row refused", "shard", l.shard, "cursor", l.at, "attempt", l.refused, "err", refusal)
-		if err := l.relay.queue.FailShard(ctx, l.shard, l.generation, l.refused, refusal.Error()); err != nil {
-			return err
-		}
-		backoff.Wait(ctx, l.refused)
-		return nil
-	}
-	page, err := l.relay.queue.OutboxPage(ctx, l.shard, l.at, 1)
-	if err != nil || len(page.Rows) == 0 {
-		return err
-	}
-	row := &page.Rows[0]
-	ok, err := l.relay.queue.BuryRow(ctx, l.shard, l.generation, row, refusal.Error(), l.refused)
-	if err != nil {
-		return err
-	}
-	if !ok {
-		return fmt.Errorf("shard %d has a new owner", l.shard)
-	}
-	l.relay.metrics.buried.Inc()
-	l.relay.log.Error("row buried", "shard", l.shard, "board", row.Board, "event", scoreboard.FormatUUID(row.Event), "err", refusal)
-	l.at, l.refused = row.Cursor, 0
-	return nil
-}
-
-// fail notes why the relay stands still, for whoever looks at the outbox. The
-// store may be what is away.
-func (l *lease) fail(ctx context.Context, reason error) {
-	if ctx.Err() != nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	if err := l.relay.queue.FailShard(ctx, l.shard, l.generation, 1, reason.Error()); err != nil {
-		l.relay.log.Debug("failure not noted", "shard", l.shard, "err", err)
-	}
-}
-
-// once reads a page, publishes it and moves the cursor over what was
-// acknowledged. It returns how many rows that were.
-func (l *lease) once(ctx context.Context) (int, error) {
+// relayPage reads a page, publishes it, and moves the cursor over what was
+// acknowledged. It returns the number of those rows.
+func (l *lease) relayPage(ctx context.Context) (int, error) {
 	r := l.relay
 	page, err := r.queue.OutboxPage(ctx, l.shard, l.at, l.limit)
 	if err != nil {
@@ -179,7 +126,7 @@ func (l *lease) once(ctx context.Context) (int, error) {
 			return published, fmt.Errorf("publish %d changes: %w", len(changes), publishErr)
 		}
 	}
-	return published, l.beat(ctx, page, len(page.Rows) < l.limit)
+	return published, l.sendHeartbeat(ctx, page, len(page.Rows) < l.limit)
 }
 
 func (l *lease) advance(ctx context.Context, rows []scoreboard.OutboxRow) error {
@@ -189,42 +136,108 @@ func (l *lease) advance(ctx context.Context, rows []scoreboard.OutboxRow) error 
 		return err
 	}
 	if !ok {
-		return fmt.Errorf("shard %d has a new owner", l.shard)
+		return l.errLost()
 	}
-	l.at, l.refused = last.Cursor, 0
+	l.at, l.rejected = last.Cursor, 0
 	l.relay.metrics.published.Add(float64(len(rows)))
 	l.relay.metrics.lag.Observe(time.Since(last.RecordedAt).Seconds())
 	return nil
 }
 
-// maxMarks bounds how many looks are remembered: one a heartbeat is enough.
-const maxMarks = 8
+func (l *lease) errLost() error {
+	return fmt.Errorf("lost the lease of shard %d to another relay", l.shard)
+}
 
-// beat sends a heartbeat when one is due and something newer can be said. A
-// page is drained when no row is left below what was settled as it was read;
-// else everything below the cursor's transaction is read.
-func (l *lease) beat(ctx context.Context, page scoreboard.OutboxPage, drained bool) error {
-	now := time.Now()
-	if now.Sub(l.beaten) < l.relay.o.Beat {
+// shrinkPage halves the page until it holds only the row that the transport
+// rejects, retries that row, and then moves it to the dead letters. It is called
+// for rejections alone, never for an outage.
+func (l *lease) shrinkPage(ctx context.Context, rejection error) error {
+	if l.limit > 1 {
+		l.limit /= 2
 		return nil
 	}
-	if n := len(l.marks); n == 0 || page.At.Sub(l.marks[n-1].at) >= l.relay.o.Beat/2 && n < maxMarks {
-		l.marks = append(l.marks, mark{page.At, page.Next})
+	l.rejected++
+	if l.rejected < l.relay.o.MaxAttempts {
+		l.relay.log.Warn("row rejected by the transport",
+			"shard", l.shard, "cursor", l.at, "attempt", l.rejected, "err", rejection)
+		err := l.relay.queue.FailShard(ctx, l.shard, l.generation, l.rejected, rejection.Error())
+		if err != nil {
+			return err
+		}
+		backoff.Wait(ctx, l.rejected)
+		return nil
+	}
+	page, err := l.relay.queue.OutboxPage(ctx, l.shard, l.at, 1)
+	if err != nil || len(page.Rows) == 0 {
+		return err
+	}
+	row := &page.Rows[0]
+	ok, err := l.relay.queue.BuryRow(ctx, l.shard, l.generation, row, rejection.Error(), l.rejected)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return l.errLost()
+	}
+	l.relay.metrics.buried.Inc()
+	l.relay.log.Error("row moved to the dead letters",
+		"shard", l.shard, "board", row.Board, "event", scoreboard.FormatUUID(row.Event), "err", rejection)
+	l.at, l.rejected = row.Cursor, 0
+	return nil
+}
+
+// recordFailure stores why the relay does not advance, for the outbox status.
+// The store itself may be unavailable.
+func (l *lease) recordFailure(ctx context.Context, reason error) {
+	if ctx.Err() != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	if err := l.relay.queue.FailShard(ctx, l.shard, l.generation, 1, reason.Error()); err != nil {
+		l.relay.log.Debug("failure not recorded", "shard", l.shard, "err", err)
+	}
+}
+
+// snapshot is a time and the next transaction id at that time. Once everything
+// below next is finished and read, everything committed before at is published.
+type snapshot struct {
+	at   time.Time
+	next uint64
+}
+
+// maxSnapshots bounds the memory of a shard; one for each heartbeat is enough.
+const maxSnapshots = 8
+
+// sendHeartbeat sends a heartbeat if the interval has passed and a later time
+// than before is reached. If the page was drained, no row is left below the
+// transaction id that was settled when it was read; otherwise everything below
+// the cursor's transaction is read.
+func (l *lease) sendHeartbeat(ctx context.Context, page scoreboard.OutboxPage, drained bool) error {
+	now := time.Now()
+	interval := l.relay.o.HeartbeatInterval
+	if now.Sub(l.lastBeat) < interval {
+		return nil
+	}
+	n := len(l.snapshots)
+	if n == 0 || page.At.Sub(l.snapshots[n-1].at) >= interval/2 && n < maxSnapshots {
+		l.snapshots = append(l.snapshots, snapshot{page.At, page.Next})
 	}
 	read := page.Settled
 	if !drained {
 		read = min(read, l.at.XID)
 	}
 	var reached time.Time
-	for len(l.marks) > 0 && l.marks[0].next <= read {
-		reached = l.marks[0].at
-		l.marks = l.marks[1:]
+	for len(l.snapshots) > 0 && l.snapshots[0].next <= read {
+		reached = l.snapshots[0].at
+		l.snapshots = l.snapshots[1:]
 	}
 	if reached.IsZero() {
 		return nil
 	}
-	l.beaten = now
-	if err := l.relay.publisher.Heartbeat(ctx, scoreboard.Heartbeat{Shard: l.shard, Shards: int(l.relay.extent.Load()), AsOf: reached}); err != nil {
+	l.lastBeat = now
+	beat := scoreboard.Heartbeat{Shard: l.shard, Shards: int(l.relay.shardCount.Load()), AsOf: reached}
+	if err := l.relay.publisher.Heartbeat(ctx, beat); err != nil {
 		return fmt.Errorf("send a heartbeat: %w", err)
 	}
 	return nil

@@ -14,11 +14,11 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-func TestALateCommitIsNotLostWhileOthersPass(t *testing.T) {
+func TestLateCommitIsPublishedInOrder(t *testing.T) {
 	t.Parallel()
 	r := open(t)
 	a, b := r.connect(t), r.connect(t)
-	p := &transport{}
+	p := &publisher{}
 	start(t, options("relay"), r, p)
 	row(t, a, "first")
 	until(t, "the first row published", func() bool { return len(p.published()) == 1 })
@@ -30,9 +30,9 @@ func TestALateCommitIsNotLostWhileOthersPass(t *testing.T) {
 	row(t, late, "late") // the lower transaction id, and the lower row id
 	row(t, b, "passing")
 	began := p.lastBeat()
-	time.Sleep(100 * time.Millisecond) // ten looks of the relay
+	time.Sleep(100 * time.Millisecond) // ten polls of the relay
 	if got := p.published(); !slices.Equal(got, []string{"first"}) {
-		t.Fatalf("published %q while a transaction that is in front runs", got)
+		t.Fatalf("published %q while an earlier transaction runs", got)
 	}
 	if err := late.Commit(ctx); err != nil {
 		t.Fatal(err)
@@ -44,23 +44,23 @@ func TestALateCommitIsNotLostWhileOthersPass(t *testing.T) {
 	until(t, "a newer heartbeat", func() bool { return p.lastBeat().After(began) })
 }
 
-// TestNoRowIsLostAndNoHeartbeatLies lets many transactions commit in another
-// order than they began, while the relay publishes. Whatever a writer knows to
-// be committed before a heartbeat's as_of must have been published before it.
-func TestNoRowIsLostAndNoHeartbeatLies(t *testing.T) {
+// Many transactions commit in a different order than they began, while the relay
+// publishes. Every row committed before a heartbeat's as_of must have been
+// published before that heartbeat.
+func TestHeartbeatsCoverEveryCommittedRow(t *testing.T) {
 	t.Parallel()
 	r := open(t)
 	const writers, each = 6, 60
 	var mu sync.Mutex
-	committed := map[string]time.Time{} // a moment after the commit, by PostgreSQL's clock
-	p := &transport{}
-	var lies []string
+	committed := map[string]time.Time{} // soon after the commit, by PostgreSQL's clock
+	p := &publisher{}
+	var uncovered []string
 	p.beat = func(h scoreboard.Heartbeat) {
 		mu.Lock()
 		defer mu.Unlock()
 		for user, at := range committed {
 			if at.Before(h.AsOf) && !slices.Contains(p.users, user) {
-				lies = append(lies, user)
+				uncovered = append(uncovered, user)
 			}
 		}
 	}
@@ -96,49 +96,50 @@ func TestNoRowIsLostAndNoHeartbeatLies(t *testing.T) {
 	until(t, "a heartbeat after the last row", func() bool {
 		return p.lastBeat().After(slices.MaxFunc(slices.Collect(maps.Values(committed)), time.Time.Compare))
 	})
-	stop() // nothing is written below what is read from here on
+	stop() // p is not written from here on
 	users := p.published()
 	slices.Sort(users)
 	if n := len(slices.Compact(users)); n != writers*each {
 		t.Errorf("%d different rows were published, want %d", n, writers*each)
 	}
-	if len(lies) > 0 {
-		t.Errorf("%d rows were committed before a heartbeat's as_of, and not published: %q", len(lies), lies[:min(5, len(lies))])
+	if len(uncovered) > 0 {
+		t.Errorf("%d rows were committed before a heartbeat's as_of and published after it: %q",
+			len(uncovered), uncovered[:min(5, len(uncovered))])
 	}
 }
 
-// What is committed behind a running transaction cannot be published yet, so
-// no heartbeat may claim it.
-func TestARunningTransactionHoldsTheHeartbeatBack(t *testing.T) {
+// A row committed after a running transaction began cannot be published yet, so
+// no heartbeat may cover it.
+func TestRunningTransactionDelaysHeartbeat(t *testing.T) {
 	t.Parallel()
 	r := open(t)
 	a, b := r.connect(t), r.connect(t)
-	p := &transport{}
+	p := &publisher{}
 	start(t, options("relay"), r, p)
 	tx, err := a.Begin(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	row(t, tx, "held")
-	row(t, b, "behind it")
+	row(t, tx, "first")
+	row(t, b, "second")
 	var committed time.Time
 	if err := b.QueryRow(ctx, "select clock_timestamp()").Scan(&committed); err != nil {
 		t.Fatal(err)
 	}
 	time.Sleep(150 * time.Millisecond) // seven heartbeats
 	if got := p.lastBeat(); got.After(committed) {
-		t.Errorf("a heartbeat claims %v, but what was committed at %v waits for a transaction before it", got, committed)
+		t.Errorf("a heartbeat covers %v, but the row committed at %v waits for an earlier transaction", got, committed)
 	}
 	if err := tx.Commit(ctx); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "the heartbeat past the row", func() bool { return p.lastBeat().After(committed) })
-	if got := p.published(); !slices.Equal(got, []string{"held", "behind it"}) {
-		t.Errorf("published %q", got)
+	until(t, "a heartbeat after the row", func() bool { return p.lastBeat().After(committed) })
+	if got := p.published(); !slices.Equal(got, []string{"first", "second"}) {
+		t.Errorf("published %q, want the order of transactions", got)
 	}
 }
 
-func TestTheCursorMovesOverContiguousSuccessOnly(t *testing.T) {
+func TestCursorStopsAtFirstUnacknowledgedRow(t *testing.T) {
 	t.Parallel()
 	r := open(t)
 	conn := r.connect(t)
@@ -146,7 +147,7 @@ func TestTheCursorMovesOverContiguousSuccessOnly(t *testing.T) {
 		row(t, conn, strconv.Itoa(i))
 	}
 	var offered [][]string
-	p := &transport{}
+	p := &publisher{}
 	p.publish = func(changes []scoreboard.Change) (int, error) {
 		var users []string
 		for _, c := range changes {
@@ -162,7 +163,7 @@ func TestTheCursorMovesOverContiguousSuccessOnly(t *testing.T) {
 	until(t, "all published", func() bool { return len(p.published()) == 10 })
 	stop()
 	if len(offered) != 2 || offered[1][0] != "3" || len(offered[1]) != 7 {
-		t.Errorf("offered %q, want the second time to begin behind the third row", offered)
+		t.Errorf("offered %q, want the second batch to start after the third row", offered)
 	}
 }
 
@@ -174,7 +175,7 @@ func (r rig) cursor(t testing.TB) (c scoreboard.Cursor) {
 	return c
 }
 
-func TestARowThatIsRefusedForGoodIsBuriedAndItsNeighboursAreNot(t *testing.T) {
+func TestRejectedRowGoesToDeadLettersAlone(t *testing.T) {
 	t.Parallel()
 	r := open(t)
 	conn := r.connect(t)
@@ -182,14 +183,14 @@ func TestARowThatIsRefusedForGoodIsBuriedAndItsNeighboursAreNot(t *testing.T) {
 		row(t, conn, strconv.Itoa(i))
 	}
 	attempts := 0
-	p := &transport{}
+	p := &publisher{}
 	p.publish = func(changes []scoreboard.Change) (int, error) {
 		for _, c := range changes {
 			if c.User == "17" {
 				if len(changes) == 1 {
 					attempts++
 				}
-				// As a broker does: what was sent with it is refused, too.
+				// Like a broker, which rejects the whole batch.
 				return 0, scoreboard.Errorf(scoreboard.CodePayloadTooLarge, "too large")
 			}
 		}
@@ -199,25 +200,25 @@ func TestARowThatIsRefusedForGoodIsBuriedAndItsNeighboursAreNot(t *testing.T) {
 	until(t, "the others published", func() bool { return len(p.published()) == 39 })
 	stop()
 	if attempts != 3 {
-		t.Errorf("the row alone was tried %d times, want 3", attempts)
+		t.Errorf("the row alone was attempted %d times, want 3", attempts)
 	}
 	var user, reason string
 	var tries int
 	err := conn.QueryRow(ctx, `select convert_from(value, 'UTF8')::jsonb->>'user_id', reason, attempts from dead_letters where topic = 'outbox'`).
 		Scan(&user, &reason, &tries)
 	if err != nil || user != "17" || reason == "" || tries != 3 {
-		t.Errorf("the letter is of %q, reason %q, %d attempts (%v)", user, reason, tries, err)
+		t.Errorf("the dead letter is of %q with reason %q after %d attempts (%v)", user, reason, tries, err)
 	}
 }
 
-func TestAnOutageNeverBuriesARow(t *testing.T) {
+func TestOutageMovesNoRowToDeadLetters(t *testing.T) {
 	t.Parallel()
 	r := open(t)
 	conn := r.connect(t)
 	row(t, conn, "alice")
 	var failures atomic.Int64
-	p := &transport{publish: func(changes []scoreboard.Change) (int, error) {
-		if failures.Add(1) <= 6 { // twice what would bury a refused row
+	p := &publisher{publish: func(changes []scoreboard.Change) (int, error) {
+		if failures.Add(1) <= 6 { // twice the attempts that a rejected row gets
 			return 0, errors.New("the broker does not answer")
 		}
 		return len(changes), nil
@@ -226,6 +227,6 @@ func TestAnOutageNeverBuriesARow(t *testing.T) {
 	until(t, "published after the outage", func() bool { return slices.Equal(p.published(), []string{"alice"}) })
 	var buried int
 	if err := conn.QueryRow(ctx, "select count(*) from dead_letters").Scan(&buried); err != nil || buried > 0 {
-		t.Errorf("%d rows were buried (%v)", buried, err)
+		t.Errorf("%d rows went to the dead letters (%v)", buried, err)
 	}
 }

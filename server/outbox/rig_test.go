@@ -21,7 +21,7 @@ func TestMain(m *testing.M) { backendtest.Main(m) }
 
 var ctx = context.Background()
 
-// rig is an outbox in a database of its own.
+// rig is an outbox with its own database.
 type rig struct {
 	*store.Store
 	url string
@@ -53,11 +53,12 @@ func row(t testing.TB, in execer, user string) {
 	}
 }
 
-// options are a relay's, quick enough for tests.
+// options have intervals that are short enough for tests.
 func options(owner string) outbox.Options {
 	return outbox.Options{
-		Owner: owner, Shards: 1, Batch: 50, Poll: 10 * time.Millisecond, Pause: time.Millisecond,
-		Beat: 20 * time.Millisecond, Lease: 1500 * time.Millisecond, Tries: 3,
+		Owner: owner, Shards: 1, BatchSize: 50,
+		PollInterval: 10 * time.Millisecond, BatchPause: time.Millisecond, HeartbeatInterval: 20 * time.Millisecond,
+		LeaseDuration: 1500 * time.Millisecond, MaxAttempts: 3,
 	}
 }
 
@@ -78,16 +79,16 @@ func start(t testing.TB, o outbox.Options, q outbox.Queue, p outbox.Publisher) (
 	return stop
 }
 
-// transport is a publisher that remembers, and answers as it is told.
-type transport struct {
+// publisher records what is published, and answers as the test says.
+type publisher struct {
 	mu      sync.Mutex
 	users   []string
 	beats   []scoreboard.Heartbeat
-	publish func(changes []scoreboard.Change) (int, error) // nil: takes all
+	publish func(changes []scoreboard.Change) (int, error) // nil: acknowledges all
 	beat    func(h scoreboard.Heartbeat)
 }
 
-func (p *transport) Publish(_ context.Context, changes []scoreboard.Change) (int, error) {
+func (p *publisher) Publish(_ context.Context, changes []scoreboard.Change) (int, error) {
 	n, err := len(changes), error(nil)
 	if p.publish != nil {
 		n, err = p.publish(changes)
@@ -100,7 +101,7 @@ func (p *transport) Publish(_ context.Context, changes []scoreboard.Change) (int
 	return n, err
 }
 
-func (p *transport) Heartbeat(_ context.Context, h scoreboard.Heartbeat) error {
+func (p *publisher) Heartbeat(_ context.Context, h scoreboard.Heartbeat) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.beat != nil {
@@ -110,13 +111,13 @@ func (p *transport) Heartbeat(_ context.Context, h scoreboard.Heartbeat) error {
 	return nil
 }
 
-func (p *transport) published() []string {
+func (p *publisher) published() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append([]string(nil), p.users...)
 }
 
-func (p *transport) lastBeat() time.Time {
+func (p *publisher) lastBeat() time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.beats) == 0 {

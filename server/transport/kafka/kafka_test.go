@@ -49,9 +49,12 @@ func newRig(t testing.TB, brokers []string, prefix string) transporttest.Rig {
 	}
 	p := c.Producer(topic)
 	t.Cleanup(func() { _ = p.Close() })
-	return transporttest.New(p, func() transport.Consumer {
-		return c.Consumer(topic, prefix+"group", 50, transporttest.Quiet)
+	newConsumer := func() transport.Consumer { return c.Consumer(topic, prefix+"group", 50, transporttest.Quiet) }
+	transporttest.Until(t, "a leader for every partition", func() bool {
+		_, err := newConsumer().MeasureLag(t.Context())
+		return err == nil
 	})
+	return transporttest.New(p, newConsumer)
 }
 
 func connect(t testing.TB, brokers []string) *kafka.Client {

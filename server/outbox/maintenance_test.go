@@ -12,17 +12,17 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-func TestPartitionsAreMadeAheadAndWritten(t *testing.T) {
+func TestPartitionsAreCreatedAhead(t *testing.T) {
 	t.Parallel()
 	r := open(t)
 	conn := r.connect(t)
-	row(t, conn, "early") // before the partition of this hour is there
+	row(t, conn, "early") // before this hour has a partition
 	made, err := r.MakePartitions(ctx)
 	if err != nil || made < 3 {
-		t.Fatalf("made %d, %v; want those of the next hours", made, err)
+		t.Fatalf("created %d, %v; want those of the next hours", made, err)
 	}
 	if again, err := r.MakePartitions(ctx); err != nil || again != 0 {
-		t.Errorf("made %d more, %v; want none", again, err)
+		t.Errorf("created %d more, %v; want none", again, err)
 	}
 	conn.Do(t, `insert into outbox_score_updates (shard, event_id, user_id, board_id, score, delta, order_key, version, revision, reached_at, recorded_at)
 select 0, gen_random_uuid(), 'ahead', 'global', 1, 1, -1, 1, 1, t, t from (select clock_timestamp() + interval '2 hours' as t) as x`)
@@ -31,14 +31,13 @@ select 0, gen_random_uuid(), 'ahead', 'global', 1, 1, -1, 1, 1, t, t from (selec
 		leaf == "outbox_score_updates_default" {
 		t.Errorf("a row two hours ahead is in %s (%v)", leaf, err)
 	}
-	p := &transport{}
+	p := &publisher{}
 	start(t, options("relay"), r, p)
 	until(t, "both published", func() bool { return strings.Join(p.published(), " ") == "early ahead" })
 }
 
-// TestAPartitionIsDroppedBehindTheSlowestCursor has old partitions, one of
-// them with a row that no relay has read.
-func TestAPartitionIsDroppedBehindTheSlowestCursor(t *testing.T) {
+// Of several old partitions one holds a row that no relay has read.
+func TestPartitionsBehindEveryCursorAreDropped(t *testing.T) {
 	t.Parallel()
 	r := open(t)
 	conn := r.connect(t)
@@ -50,11 +49,11 @@ func TestAPartitionIsDroppedBehindTheSlowestCursor(t *testing.T) {
 select $2, gen_random_uuid(), $1, 'global', 1, 1, -1, 1, 1, t, t from (select date_trunc('hour', clock_timestamp()) - make_interval(hours => $3) as t) as x`, user, shard, hours)
 	}
 	put("published", 0, 5)
-	put("unread", 1, 4) // of a shard that nobody gets on with
+	put("unread", 1, 4) // of a shard that makes no progress
 	put("default", 0, 30)
-	p := &transport{publish: func(changes []scoreboard.Change) (int, error) {
+	p := &publisher{publish: func(changes []scoreboard.Change) (int, error) {
 		if changes[0].User == "unread" {
-			return 0, errors.New("not now")
+			return 0, errors.New("temporary")
 		}
 		return len(changes), nil
 	}}
@@ -66,7 +65,7 @@ select $2, gen_random_uuid(), $1, 'global', 1, 1, -1, 1, 1, t, t from (select da
 	stop()
 	before := r.partitions(t)
 
-	// A transaction that has written to an old partition and not committed.
+	// A running transaction has written to an old partition.
 	tx, err := r.connect(t).Begin(ctx)
 	if err != nil {
 		t.Fatal(err)
@@ -77,10 +76,10 @@ select 0, gen_random_uuid(), 'running', 'global', 1, 1, -1, 1, 1, t, t from (sel
 	}
 	began := time.Now()
 	if dropped, err := r.DropPartitions(ctx); err == nil {
-		t.Errorf("dropped %d while a writer was at it", dropped)
+		t.Errorf("dropped %d while a transaction was writing to one", dropped)
 	}
 	if took := time.Since(began); took > 2*time.Second {
-		t.Errorf("writers may have waited %v behind it", took)
+		t.Errorf("writers may have waited %v for its lock", took)
 	}
 	if err := tx.Commit(ctx); err != nil {
 		t.Fatal(err)
@@ -89,7 +88,7 @@ select 0, gen_random_uuid(), 'running', 'global', 1, 1, -1, 1, 1, t, t from (sel
 		t.Errorf("dropped %d of %q (%v), want the published one, and the default one emptied", dropped, before, err)
 	}
 	if got := len(r.partitions(t)); got != len(before)-1 {
-		t.Errorf("left are %q", r.partitions(t))
+		t.Errorf("partitions left: %q", r.partitions(t))
 	}
 	var left []string
 	rows, _ := conn.Query(ctx, "select user_id from outbox_score_updates order by 1")
@@ -101,10 +100,10 @@ select 0, gen_random_uuid(), 'running', 'global', 1, 1, -1, 1, 1, t, t from (sel
 		left = append(left, user)
 	}
 	if strings.Join(left, " ") != "running unread" {
-		t.Errorf("left are the rows %q, want those that nobody has read", left)
+		t.Errorf("rows left: %q, want those that no relay has read", left)
 	}
 	start(t, options("relay"), r, p)
-	until(t, "the late one published", func() bool { return len(p.published()) == 3 })
+	until(t, "the late row published", func() bool { return len(p.published()) == 3 })
 }
 
 func (r rig) partitions(t testing.TB) []string {
@@ -116,11 +115,11 @@ func (r rig) partitions(t testing.TB) []string {
 	return status.Partitions
 }
 
-func TestTheStatusTellsWhatWaitsAndWhy(t *testing.T) {
+func TestOutboxStatus(t *testing.T) {
 	t.Parallel()
 	r := open(t)
 	conn := r.connect(t)
-	p := &transport{publish: func([]scoreboard.Change) (int, error) { return 0, context.DeadlineExceeded }}
+	p := &publisher{publish: func([]scoreboard.Change) (int, error) { return 0, context.DeadlineExceeded }}
 	stop := start(t, options("stuck"), r, p)
 	for i := range 7 {
 		row(t, conn, strconv.Itoa(i))
@@ -129,8 +128,8 @@ func TestTheStatusTellsWhatWaitsAndWhy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	row(t, tx, "holds the horizon")
-	until(t, "the status in full", func() bool {
+	row(t, tx, "keeps the horizon")
+	until(t, "the complete status", func() bool {
 		s, err := r.OutboxStatus(ctx)
 		if err != nil {
 			t.Fatal(err)
@@ -143,18 +142,18 @@ func TestTheStatusTellsWhatWaitsAndWhy(t *testing.T) {
 	if err := tx.Rollback(ctx); err != nil {
 		t.Fatal(err)
 	}
-	start(t, options("well"), r, &transport{})
+	start(t, options("healthy"), r, &publisher{})
 	until(t, "drained", func() bool {
 		s, err := r.OutboxStatus(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
 		w := s.Shards[0]
-		return w.Depth == 0 && w.OldestAge == 0 && w.Attempts == 0 && w.LastError == "" && w.Owner == "well" && w.LeaseLeft > 0
+		return w.Depth == 0 && w.OldestAge == 0 && w.Attempts == 0 && w.LastError == "" && w.Owner == "healthy" && w.LeaseLeft > 0
 	})
 }
 
-func TestALetterIsRequeuedOnceOrDropped(t *testing.T) {
+func TestDeadLetterIsRequeuedOnceOrDropped(t *testing.T) {
 	t.Parallel()
 	r := open(t)
 	at := time.Now().UTC().Truncate(time.Microsecond)
@@ -164,7 +163,7 @@ func TestALetterIsRequeuedOnceOrDropped(t *testing.T) {
 	}
 	bury := func(offset int64, value []byte) {
 		t.Helper()
-		for range 2 { // handed over again, it is the same letter
+		for range 2 { // delivered twice, it is one letter
 			if err := r.Bury(ctx, &scoreboard.DeadLetter{Topic: "events", Partition: 1, Offset: offset, Value: value, Reason: "why", Attempts: 1}); err != nil {
 				t.Fatal(err)
 			}
@@ -180,13 +179,13 @@ func TestALetterIsRequeuedOnceOrDropped(t *testing.T) {
 		t.Fatalf("letters %+v, %v; want 3", letters, err)
 	}
 	if more, err := r.DeadLetters(ctx, letters[1].ID, 10); err != nil || len(more) != 1 {
-		t.Errorf("behind the second: %+v, %v", more, err)
+		t.Errorf("after the second: %+v, %v", more, err)
 	}
 	if err := r.RequeueLetter(ctx, letters[1].ID, nil); scoreboard.CodeOf(err) != scoreboard.CodeConflict {
-		t.Errorf("requeue of what cannot be read: %v, want a conflict", err)
+		t.Errorf("requeue of a malformed record: %v, want a conflict", err)
 	}
 	if err := r.RequeueLetter(ctx, letters[2].ID, nil); scoreboard.CodeOf(err) != scoreboard.CodeGone {
-		t.Errorf("requeue from before the window: %v, want gone", err)
+		t.Errorf("requeue of a record from before the window: %v, want gone", err)
 	}
 	if err := r.RequeueLetter(ctx, letters[0].ID, nil); err != nil {
 		t.Fatal(err)
@@ -196,18 +195,18 @@ func TestALetterIsRequeuedOnceOrDropped(t *testing.T) {
 		func() error { return r.DropLetter(ctx, letters[0].ID, nil) },
 	} {
 		if err := end(); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
-			t.Errorf("a second end of a letter: %v, want not_found", err)
+			t.Errorf("second requeue or drop of a letter: %v, want not_found", err)
 		}
 	}
 	if err := r.DropLetter(ctx, letters[1].ID, nil); err != nil {
 		t.Error(err)
 	}
-	var carried []scoreboard.Change
-	p := &transport{publish: func(c []scoreboard.Change) (int, error) { carried = append(carried, c...); return len(c), nil }}
+	var published []scoreboard.Change
+	p := &publisher{publish: func(c []scoreboard.Change) (int, error) { published = append(published, c...); return len(c), nil }}
 	stop := start(t, options("relay"), r, p)
-	until(t, "carried again", func() bool { return len(p.published()) == 1 })
+	until(t, "published again", func() bool { return len(p.published()) == 1 })
 	stop()
-	if got, want := string(protocol.AppendEvent(nil, &carried[0])), string(protocol.AppendEvent(nil, &change)); got != want {
-		t.Errorf("carried %s, want %s", got, want)
+	if got, want := string(protocol.AppendEvent(nil, &published[0])), string(protocol.AppendEvent(nil, &change)); got != want {
+		t.Errorf("published %s, want %s", got, want)
 	}
 }

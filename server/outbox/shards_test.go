@@ -11,7 +11,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// rowOf puts a row into a shard.
+// rowOf inserts a row of a shard.
 func rowOf(t testing.TB, in execer, shard int, user string) {
 	t.Helper()
 	if _, err := in.Exec(ctx, `insert into outbox_score_updates
@@ -21,7 +21,7 @@ values ($1, gen_random_uuid(), $2, 'global', 1, 1, -1, 1, 1, clock_timestamp(), 
 	}
 }
 
-// owners says which relay holds how many shards.
+// owners counts the shards that each relay owns.
 func (r rig) owners(t testing.TB) map[string]int {
 	t.Helper()
 	status, err := r.OutboxStatus(ctx)
@@ -43,12 +43,12 @@ func four(owner string) outbox.Options {
 	return o
 }
 
-func TestRelaysShareTheShardsAndTakeOverFromTheDead(t *testing.T) {
+func TestRelaysShareShardsAndTakeOver(t *testing.T) {
 	t.Parallel()
 	r := open(t)
 	conn := r.connect(t)
 	sent := 0
-	var all []*transport
+	var all []*publisher
 	published := func() int {
 		users := map[string]bool{}
 		for _, p := range all {
@@ -68,38 +68,38 @@ func TestRelaysShareTheShardsAndTakeOverFromTheDead(t *testing.T) {
 	}
 	join := func(owner string, q outbox.Queue) (stop func()) {
 		t.Helper()
-		p := &transport{}
+		p := &publisher{}
 		all = append(all, p)
 		return start(t, four(owner), q, p)
 	}
-	mortal := &dying{rig: r}
+	mortal := &mortalQueue{rig: r}
 	stopMortal := join("mortal", mortal)
-	until(t, "all with the only one", func() bool { return r.owners(t)["mortal"] == 4 })
+	until(t, "all shards with the only relay", func() bool { return r.owners(t)["mortal"] == 4 })
 	send()
 	stopLeaving := join("leaving", r)
-	until(t, "two and two", func() bool { o := r.owners(t); return o["mortal"] == 2 && o["leaving"] == 2 })
+	until(t, "two shards each", func() bool { o := r.owners(t); return o["mortal"] == 2 && o["leaving"] == 2 })
 	send()
 	join("staying", r)
-	until(t, "one each at least", func() bool {
+	until(t, "at least one shard each", func() bool {
 		o := r.owners(t)
 		return len(o) == 3 && o["mortal"]+o["leaving"]+o["staying"] == 4
 	})
 	send()
-	stopLeaving() // in order: nobody waits for its leases to end
-	until(t, "two and two again", func() bool { o := r.owners(t); return o["mortal"] == 2 && o["staying"] == 2 })
+	stopLeaving() // it releases its leases, so nothing waits for their end
+	until(t, "two shards each again", func() bool { o := r.owners(t); return o["mortal"] == 2 && o["staying"] == 2 })
 	send()
 
 	mortal.dead.Store(true)
 	died := time.Now()
-	until(t, "all with the one that is left", func() bool { return r.owners(t)["staying"] == 4 })
-	if took := time.Since(died); took > 2500*time.Millisecond { // of 2 s; the machine is shared
-		t.Errorf("taken over after %v, want 2 s at most", took)
+	until(t, "all shards with the remaining relay", func() bool { return r.owners(t)["staying"] == 4 })
+	if took := time.Since(died); took > 2500*time.Millisecond { // 2 s, and some slack on a loaded machine
+		t.Errorf("taken over after %v, want at most 2 s", took)
 	}
 	stopMortal()
 	send()
 }
 
-func TestRowsOfMoreShardsThanAreConfiguredAreRelayed(t *testing.T) {
+func TestShardsAboveConfiguredAreRelayed(t *testing.T) {
 	t.Parallel()
 	r := open(t)
 	conn := r.connect(t)
@@ -108,11 +108,11 @@ func TestRowsOfMoreShardsThanAreConfiguredAreRelayed(t *testing.T) {
 	}
 	o := options("relay")
 	o.Shards = 2 // lowered from 6
-	p := &transport{}
-	extents := make(chan scoreboard.Heartbeat, 1000)
+	p := &publisher{}
+	beats := make(chan scoreboard.Heartbeat, 1000)
 	p.beat = func(h scoreboard.Heartbeat) {
 		select {
-		case extents <- h:
+		case beats <- h:
 		default:
 		}
 	}
@@ -123,29 +123,28 @@ func TestRowsOfMoreShardsThanAreConfiguredAreRelayed(t *testing.T) {
 	if fmt.Sprint(got) != "[of 0 of 1 of 2 of 3 of 4 of 5]" {
 		t.Errorf("published %q", got)
 	}
-	until(t, "a heartbeat of the highest", func() bool {
-		h := <-extents
+	until(t, "a heartbeat of the last shard", func() bool {
+		h := <-beats
 		if h.Shards != 6 {
-			t.Errorf("a heartbeat says that there are %d shards, want 6: what shards 2 to 5 hold would count as fresh", h.Shards)
+			t.Errorf("a heartbeat counts %d shards, want 6: the rows of shards 2 to 5 would count as published", h.Shards)
 			return true
 		}
 		return h.Shard == 5
 	})
 }
 
-// TestAnotherHistoryStopsTheRelayUntilItIsAdopted gives the cursor another
-// database's history, as after a restore.
-func TestAnotherHistoryStopsTheRelayUntilItIsAdopted(t *testing.T) {
+// The cursor has the history of another database, as after a restore.
+func TestRelayWaitsUntilNewHistoryIsAdopted(t *testing.T) {
 	t.Parallel()
 	r := open(t)
 	conn := r.connect(t)
 	row(t, conn, "before")
-	p := &transport{}
+	p := &publisher{}
 	stop := start(t, options("relay"), r, p)
 	until(t, "published", func() bool { return len(p.published()) == 1 })
 	stop()
 	conn.Do(t, `update relay_shards set history = '1/00000001/2', cursor_xid = '9000000000'`)
-	// A row whose transaction id is of the other cluster, far ahead.
+	// A row with a transaction id of the other cluster, far ahead.
 	conn.Do(t, `insert into outbox_score_updates
     (xid, shard, event_id, user_id, board_id, score, delta, order_key, version, revision, reached_at, recorded_at)
 values ('8000000000', 0, gen_random_uuid(), 'ahead', 'global', 1, 1, -1, 1, 1, clock_timestamp(), clock_timestamp())`)
@@ -156,10 +155,10 @@ values ('8000000000', 0, gen_random_uuid(), 'ahead', 'global', 1, 1, -1, 1, 1, c
 		return err == nil && s.Shards[0].LastError != ""
 	})
 	if got := p.published(); len(got) != 1 {
-		t.Fatalf("published %q over another history's cursor", got)
+		t.Fatalf("published %q with the cursor of another history", got)
 	}
 	if _, cursors, err := r.History(ctx); err != nil || cursors != "1/00000001/2" {
-		t.Errorf("the cursors are of %q, %v", cursors, err)
+		t.Errorf("the cursors have the history %q, %v", cursors, err)
 	}
 	if err := r.AdoptHistory(ctx); err != nil {
 		t.Fatal(err)
