@@ -13,13 +13,13 @@ import (
 // provider, or by the secret of a development issuer.
 func (s *Server) makeTokens() error {
 	c := s.config
-	policy := auth.Policy{Issuer: c.AuthIssuer, Audience: c.AuthAudience, MaxLife: c.AuthMaxLife}
-	if c.AuthJWKSURL == "" {
-		s.tokens = auth.NewTokens(c.AuthJWTSecret, c.AuthIssuer, c.AuthAudience, time.Now)
+	policy := auth.Policy{Issuer: c.Auth.Issuer, Audience: c.Auth.Audience, MaxLife: c.Auth.MaxTokenLife}
+	if c.Auth.JWKSURL == "" {
+		s.tokens = auth.NewTokens(c.Auth.JWTSecret, c.Auth.Issuer, c.Auth.Audience, time.Now)
 		s.tokens.Configure(policy)
 		return nil
 	}
-	keys, err := auth.NewKeySet(c.AuthJWKSURL, s.log, time.Now)
+	keys, err := auth.NewKeySet(c.Auth.JWKSURL, s.log, time.Now)
 	if err != nil {
 		return err
 	}
@@ -33,13 +33,13 @@ func (s *Server) makeTokens() error {
 // set of those who write them is known.
 func (s *Server) makeProofs(o *api.Options) (err error) {
 	c := s.config
-	if o.ActionTokens, err = auth.NewActionTokens(c.AuthMasterKey); err != nil {
+	if o.ActionTokens, err = auth.NewActionTokens(c.Auth.MasterKey); err != nil {
 		return err
 	}
-	if c.AuthAttestationURL == "" {
+	if c.Auth.AttestationURL == "" {
 		return nil
 	}
-	keys, err := auth.NewKeySet(c.AuthAttestationURL, s.log, time.Now)
+	keys, err := auth.NewKeySet(c.Auth.AttestationURL, s.log, time.Now)
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ func (s *Server) newHTTPServer(h http.Handler) *http.Server {
 
 // apiServer serves the API's port.
 func (s *Server) apiServer() *http.Server {
-	h := s.newHTTPServer(s.proxies.Wrap(s.api, func() string { return s.settings.Current().AnomalyCountryHeader }))
+	h := s.newHTTPServer(s.proxies.Wrap(s.api, func() string { return s.settings.Current().Anomaly.CountryHeader }))
 	// Over HTTP/2 the first ends a stream whose reader is slow, the second a
 	// connection that accepts no data at all.
 	h.WriteTimeout, h.HTTP2.WriteByteTimeout = api.WriteTime, api.WriteTime

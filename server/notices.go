@@ -36,9 +36,9 @@ func (s *Server) makeAnnouncer(catalog *store.Catalog) {
 	if s.kafka == nil || !c.Has(config.RoleProjector) {
 		return
 	}
-	s.notices = s.kafka.Producer(c.KafkaNoticesTopic)
+	s.notices = s.kafka.Producer(c.Kafka.NoticesTopic)
 	a := announce.New(announce.Options{
-		Owner: processName(), Interval: c.KafkaNoticesInterval, Lease: announceLease, Sweep: announceSweep, Refresh: c.KafkaNoticesRetention / 2,
+		Owner: processName(), Interval: c.Kafka.NoticesInterval, Lease: announceLease, Sweep: announceSweep, Refresh: c.Kafka.NoticesRetention / 2,
 	}, s.ranking, ranked{catalog}, transport.NewNotices(s.notices), s.log)
 	s.register(a.Collectors()...)
 	s.add("announcer", a)

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -24,27 +23,12 @@ import (
 	"github.com/scoreboard/scoreboard/server/transport/streams"
 )
 
-// needsKafka says whether a role of this process cannot do without Kafka. With
-// another transport only increments that are accepted for later need it.
-func (s *Server) needsKafka(transport string) bool {
-	c := s.config
-	if c.Has(config.RoleGateway) && c.RealtimeBus == config.BusKafka {
-		return true
-	}
-	return c.Has(config.RoleIntake) || transport == config.TransportKafka && (s.carries() || s.writes())
-}
-
-// carries says whether this process is at an end of the transport.
-func (s *Server) carries() bool {
-	return s.config.Has(config.RoleRelay) || s.config.Has(config.RoleProjector)
-}
-
 // makePipeline makes the relay and the projection, as this process has the
 // roles, over all transports that it can work with. It returns what wakes the
 // relay.
 func (s *Server) makePipeline(cold func(scoreboard.BoardID)) (wake func()) {
 	c := s.config
-	if !s.carries() {
+	if !c.RunsPipeline() {
 		return func() {}
 	}
 	transports := s.makeTransports()
@@ -71,12 +55,12 @@ func (s *Server) makeTransports() []*transport.Transport {
 	all := []*transport.Transport{
 		{Name: config.TransportStreams, Producer: redisStreams, Consumer: redisStreams.Consumer(s.log)},
 	}
-	if c.Carries(config.TransportKafka) {
-		s.events = s.kafka.Producer(c.KafkaTopic)
-		consumer := s.kafka.Consumer(c.KafkaTopic, c.KafkaGroup, c.ProjectionBatch, s.log)
+	if c.Supports(config.TransportKafka) {
+		s.events = s.kafka.Producer(c.Kafka.Topic)
+		consumer := s.kafka.Consumer(c.Kafka.Topic, c.Kafka.Group, c.Projection.Batch, s.log)
 		all = append(all, &transport.Transport{Name: config.TransportKafka, Producer: s.events, Consumer: consumer})
 	}
-	if c.Carries(config.TransportDirect) {
+	if c.Supports(config.TransportDirect) {
 		t := direct.New()
 		all = append(all, &transport.Transport{Name: config.TransportDirect, Producer: t, Consumer: t})
 	}
@@ -86,14 +70,14 @@ func (s *Server) makeTransports() []*transport.Transport {
 func (s *Server) makeStreams() *streams.Transport {
 	c := s.config
 	return streams.New(streams.Options{
-		Name: c.StreamsName, Group: c.KafkaGroup, Shards: c.StreamsShards, Length: int64(c.StreamsLength), Batch: c.ProjectionBatch,
+		Name: c.Streams.Name, Group: c.Kafka.Group, Shards: c.Streams.Shards, Length: int64(c.Streams.Length), Batch: c.Projection.Batch,
 	}, s.redis)
 }
 
 func (s *Server) makeProjection(transports []*transport.Transport, cold func(scoreboard.BoardID)) {
 	dead := []projection.DeadLetters{s.store}
 	if s.kafka != nil {
-		s.dead = s.kafka.Producer(s.config.KafkaDeadTopic)
+		s.dead = s.kafka.Producer(s.config.Kafka.DeadTopic)
 		dead = append(dead, transport.NewDeadLetters(s.dead))
 	}
 	sources := make([]projection.Source, len(transports))
@@ -114,8 +98,8 @@ func (s *Server) makeProjection(transports []*transport.Transport, cold func(sco
 func (s *Server) makeRelay() {
 	c := s.config
 	s.relay = outbox.NewRelay(outbox.Options{
-		Owner: processName(), Shards: c.OutboxShards, BatchSize: c.OutboxBatch,
-		PollInterval: c.OutboxPoll, BatchPause: c.OutboxPause, HeartbeatInterval: time.Second, LeaseDuration: c.OutboxLease,
+		Owner: processName(), Shards: c.Outbox.Shards, BatchSize: c.Outbox.Batch,
+		PollInterval: c.Outbox.Poll, BatchPause: c.Outbox.Pause, HeartbeatInterval: time.Second, LeaseDuration: c.Outbox.Lease,
 		MaxAttempts: rejectedAttempts,
 	}, s.store, s.switcher, s.log)
 	s.register(s.relay.Collectors()...)
@@ -127,12 +111,12 @@ func (s *Server) makeJobs(catalog *store.Catalog) admin.Jobs {
 	c := s.config
 	j := admin.Jobs{
 		Catalog: catalog, Store: s.store, Ranking: s.ranking,
-		Logs: map[string]admin.EventLog{c.StreamsName: {Log: s.makeStreams().Log(), Gaps: true}},
+		Logs: map[string]admin.EventLog{c.Streams.Name: {Log: s.makeStreams().Log(), Gaps: true}},
 	}
-	topics := map[string]string{config.TransportStreams: c.StreamsName}
+	topics := map[string]string{config.TransportStreams: c.Streams.Name}
 	if s.kafka != nil {
-		topics[config.TransportKafka] = c.KafkaTopic
-		for _, topic := range []string{c.KafkaTopic, c.KafkaDeadTopic} {
+		topics[config.TransportKafka] = c.Kafka.Topic
+		for _, topic := range []string{c.Kafka.Topic, c.Kafka.DeadTopic} {
 			j.Logs[topic] = admin.EventLog{Log: s.kafka.Log(topic)}
 		}
 	}
@@ -143,11 +127,11 @@ func (s *Server) makeJobs(catalog *store.Catalog) admin.Jobs {
 // makePass makes the full comparison of all rankings with the store.
 func (s *Server) makePass(catalog *store.Catalog) {
 	c := s.config
-	if c.ReconcileEvery == 0 {
+	if c.Reconcile.Every == 0 {
 		return
 	}
-	check := repair.Check{Ledger: s.store, Ranking: s.ranking, Repair: c.ReconcileRepair, Progress: func(*repair.VerifyResult) {}}
-	pass := repair.NewPass(c.ReconcileEvery, check, catalog, s.ranking, s.keeper.Halted, s.log)
+	check := repair.Check{Ledger: s.store, Ranking: s.ranking, Repair: c.Reconcile.Repair, Progress: func(*repair.VerifyResult) {}}
+	pass := repair.NewPass(c.Reconcile.Every, check, catalog, s.ranking, s.keeper.Halted, s.log)
 	s.register(pass.Collectors()...)
 	s.add("full pass", pass)
 }
@@ -157,13 +141,13 @@ func (s *Server) makePass(catalog *store.Catalog) {
 // stream.
 func (s *Server) makeRollover(catalog *store.Catalog) {
 	c := s.config
-	var producer transport.Producer = streams.New(streams.Options{Name: c.KafkaSeasonsTopic, Shards: 1, Length: int64(c.StreamsLength)}, s.redis)
+	var producer transport.Producer = streams.New(streams.Options{Name: c.Kafka.SeasonsTopic, Shards: 1, Length: int64(c.Streams.Length)}, s.redis)
 	if s.kafka != nil {
-		s.seasons = s.kafka.Producer(c.KafkaSeasonsTopic)
+		s.seasons = s.kafka.Producer(c.Kafka.SeasonsTopic)
 		producer = s.seasons
 	}
 	s.rollover = rollover.New(processName(), s.store, catalog, transport.NewSeasons(producer), s.log)
-	if c.Has(config.RoleUpkeep) {
+	if c.Has(config.RoleMaintenance) {
 		s.add("rollover", s.rollover)
 		s.register(s.rollover.Collectors()...)
 	}
@@ -219,10 +203,8 @@ func (s *Server) makeDoctor() health.Doctor {
 func (s *Server) makeReadiness() *health.Readiness {
 	r := &health.Readiness{
 		Postgres: s.store.Ping, Redis: s.ranking.Ping, Log: s.log,
-		NeedsKafka: func() bool { return s.needsKafka(s.settings.Current().Transport) },
-		ReadOnly: !slices.ContainsFunc(s.config.Roles, func(role string) bool {
-			return role != config.RoleRead && role != config.RoleGateway
-		}),
+		NeedsKafka: func() bool { return s.config.NeedsKafka(s.settings.Current().Transport) },
+		ReadOnly:   s.config.ReadOnly(),
 	}
 	if s.kafka != nil {
 		r.Kafka = s.kafka.Ping
@@ -234,7 +216,7 @@ func (s *Server) makeReadiness() *health.Readiness {
 // it which components follow changes.
 func (s *Server) makeSettings() {
 	o := settings.Options{
-		Deployed: s.config, Store: s.store, Process: processName(), Pipeline: s.carries(), Log: s.log,
+		Deployed: s.config, Store: s.store, Process: processName(), Pipeline: s.config.RunsPipeline(), Log: s.log,
 	}
 	if s.keySet != nil {
 		o.Keys = s.keySet
@@ -244,18 +226,18 @@ func (s *Server) makeSettings() {
 
 func (s *Server) followSettings() {
 	s.settings.OnChange(func(c *config.Config) {
-		s.tokens.Configure(auth.Policy{Issuer: c.AuthIssuer, Audience: c.AuthAudience, MaxLife: c.AuthMaxLife})
+		s.tokens.Configure(auth.Policy{Issuer: c.Auth.Issuer, Audience: c.Auth.Audience, MaxLife: c.Auth.MaxTokenLife})
 		s.limits.Configure(ratesOf(c))
 		s.api.Configure(policyOf(c))
 		if s.relay != nil {
-			s.relay.Configure(c.OutboxBatch, c.OutboxPoll, c.OutboxPause)
+			s.relay.Configure(c.Outbox.Batch, c.Outbox.Poll, c.Outbox.Pause)
 		}
 		if s.hub != nil {
 			s.hub.Configure(hubOptions(c))
 		}
 	})
 	s.settings.OnPoll(func(c *config.Config) {
-		if s.hub != nil && !c.RealtimeEnabled {
+		if s.hub != nil && !c.Realtime.Enabled {
 			s.hub.Configure(hubOptions(c)) // closes another share of the connections
 		}
 	})
@@ -266,7 +248,7 @@ func (s *Server) followSettings() {
 
 func policyOf(c *config.Config) api.Policy {
 	return api.Policy{
-		SignatureOptional: c.AuthSignature == "optional", Async: c.IngestAsync, OverflowAsync: c.IngestOverflow == "async",
-		AnonymousReads: c.ReadsAnonymous, TopN: c.ReadsTopN, CountryHeader: c.AnomalyCountryHeader,
+		SignatureOptional: c.Auth.Signature == "optional", Async: c.Ingest.Async, OverflowAsync: c.Ingest.Overflow == "async",
+		AnonymousReads: c.Reads.Anonymous, TopN: c.Reads.TopN, CountryHeader: c.Anomaly.CountryHeader,
 	}
 }

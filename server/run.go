@@ -102,12 +102,12 @@ func (s *Server) prepare(ctx context.Context) error {
 func (s *Server) topics() []kafka.Topic {
 	c := s.config
 	return []kafka.Topic{
-		{Name: c.KafkaTopic, Partitions: c.KafkaPartitions, Retention: c.KafkaRetention, Cleanup: c.KafkaCleanup, Replicas: c.KafkaReplicas},
-		{Name: c.KafkaDeadTopic, Partitions: 1, Retention: c.KafkaDeadRetention, Replicas: c.KafkaReplicas},
-		{Name: c.KafkaNoticesTopic, Partitions: c.KafkaNoticesPartitions, Retention: c.KafkaNoticesRetention, Cleanup: c.KafkaNoticesCleanup, Replicas: c.KafkaReplicas},
-		{Name: c.KafkaIncrementsTopic, Partitions: c.KafkaIncrementsPartitions, Retention: c.KafkaIncrementsRetention, Replicas: c.KafkaReplicas},
-		{Name: c.KafkaSeasonsTopic, Partitions: 1, Retention: c.KafkaSeasonsRetention, Replicas: c.KafkaReplicas},
-		{Name: c.KafkaIncrementsDeadTopic, Partitions: 1, Retention: c.KafkaDeadRetention, Replicas: c.KafkaReplicas},
+		{Name: c.Kafka.Topic, Partitions: c.Kafka.Partitions, Retention: c.Kafka.Retention, Cleanup: c.Kafka.Cleanup, Replicas: c.Kafka.Replicas},
+		{Name: c.Kafka.DeadTopic, Partitions: 1, Retention: c.Kafka.DeadRetention, Replicas: c.Kafka.Replicas},
+		{Name: c.Kafka.NoticesTopic, Partitions: c.Kafka.NoticesPartitions, Retention: c.Kafka.NoticesRetention, Cleanup: c.Kafka.NoticesCleanup, Replicas: c.Kafka.Replicas},
+		{Name: c.Kafka.IncrementsTopic, Partitions: c.Kafka.IncrementsPartitions, Retention: c.Kafka.IncrementsRetention, Replicas: c.Kafka.Replicas},
+		{Name: c.Kafka.SeasonsTopic, Partitions: 1, Retention: c.Kafka.SeasonsRetention, Replicas: c.Kafka.Replicas},
+		{Name: c.Kafka.IncrementsDeadTopic, Partitions: 1, Retention: c.Kafka.DeadRetention, Replicas: c.Kafka.Replicas},
 	}
 }
 

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"runtime"
@@ -95,38 +94,38 @@ func New(ctx context.Context, c *config.Config, log *slog.Logger) (*Server, erro
 	s.add("catalog", catalog)
 	s.keeper = repair.NewRebuilder(catalog, s.store, s.ranking, log)
 	trigger := func(scoreboard.BoardID) {}
-	if c.Has(config.RoleUpkeep) {
+	if c.Has(config.RoleMaintenance) {
 		trigger = s.keeper.Trigger
 	}
 	s.book = profile.NewBook(s.store, log)
 	s.add("profiles", s.book)
 	reads := leaderboard.New(leaderboard.Options{
-		Catalog: catalog, Ranking: s.ranking, Fallback: s.store, TriggerRebuild: trigger, StoreAway: catalog.Away, UserCache: c.ReadsUserCache,
+		Catalog: catalog, Ranking: s.ranking, Fallback: s.store, TriggerRebuild: trigger, StoreAway: catalog.Away, UserCache: c.Reads.UserCache,
 		Show: s.book.Show, Log: log,
 	})
 	s.register(reads.Collectors()...)
 
 	s.makeGateway(reads)
-	if c.Has(config.RoleUpkeep) {
+	if c.Has(config.RoleMaintenance) {
 		s.add("keeper", s.keeper)
 		s.register(s.keeper.Collectors()...)
 		maintenance := outbox.NewMaintenance(s.store, log)
 		s.add("outbox maintenance", maintenance)
 		s.register(maintenance.Collectors()...)
 		s.add("sweeper", admin.TokenSweeper{Store: s.store, Log: s.log})
-		if c.LedgerArchive != "" {
-			place, err := archive.OpenPlace(c.LedgerArchive)
+		if c.Ledger.Archive != "" {
+			place, err := archive.OpenPlace(c.Ledger.Archive)
 			if err != nil {
 				return nil, fmt.Errorf("ledger.archive: %w", err)
 			}
-			s.archive = archive.New(archive.Options{Place: place, Keep: c.LedgerKeep}, s.store, log, time.Now)
+			s.archive = archive.New(archive.Options{Place: place, Keep: c.Ledger.Keep}, s.store, log, time.Now)
 			s.add("archive", s.archive)
 			s.register(s.archive.Collectors()...)
 		}
 		redisStats := ranking.NewRedisStats(s.ranking, log)
 		s.add("redis stats", redisStats)
 		s.register(redisStats.Collectors()...)
-		s.sampler = repair.NewSampler(s.store, s.ranking, c.ReconcileRepair, s.keeper.Halted, log)
+		s.sampler = repair.NewSampler(s.store, s.ranking, c.Reconcile.Repair, s.keeper.Halted, log)
 		s.add("sampler", s.sampler)
 		s.register(s.sampler.Collectors()...)
 		s.makePass(catalog)
@@ -141,17 +140,17 @@ func New(ctx context.Context, c *config.Config, log *slog.Logger) (*Server, erro
 // openBackends makes the clients of what the roles need.
 func (s *Server) openBackends(ctx context.Context) (err error) {
 	c := s.config
-	if c.PostgresURL == "" || c.RedisURL == "" {
-		return errors.New("postgres.url and redis.url must be set, by flag (--postgres-url), environment (SCOREBOARD_POSTGRES_URL) or file; \"scoreboardd dev\" brings its own")
+	if err := c.CheckBackends(); err != nil {
+		return err
 	}
 	s.store, err = store.Open(ctx, store.Options{
-		URL: c.PostgresURL, MaxConns: c.PostgresMaxConns, LockWait: lockWait, Timeout: statementTimeout,
-		Shards: c.OutboxShards, CloseGrace: c.BoardsCloseGrace, Describe: c.PostgresDescribe, Policy: func() *scoreboard.IngestPolicy { return s.settings.IngestPolicy() }, Log: s.log,
+		URL: c.Postgres.URL, MaxConns: c.Postgres.MaxConns, LockWait: lockWait, Timeout: statementTimeout,
+		Shards: c.Outbox.Shards, CloseGrace: c.Boards.CloseGrace, Describe: c.Postgres.Describe, Policy: func() *scoreboard.IngestPolicy { return s.settings.IngestPolicy() }, Log: s.log,
 	})
 	if err != nil {
 		return err
 	}
-	o, err := redis.ParseURL(c.RedisURL)
+	o, err := redis.ParseURL(c.Redis.URL)
 	if err != nil {
 		return fmt.Errorf("read the Redis URL: %w", withoutURL(err))
 	}
@@ -160,15 +159,12 @@ func (s *Server) openBackends(ctx context.Context) (err error) {
 	if o.PoolSize == 0 {
 		o.PoolSize = 10 * runtime.GOMAXPROCS(0)
 	}
-	o.PoolSize += c.StreamsShards // a stream that is waited at keeps a connection
+	o.PoolSize += c.Streams.Shards // a stream that is waited at keeps a connection
 	s.redis = redis.NewClient(o)
 	s.ranking = ranking.New(s.redis)
-	if s.needsKafka(c.Transport) && len(c.KafkaBrokers) == 0 {
-		return errors.New("kafka.brokers must be set for every role but read, gateway and maintenance; for intake also with another transport, for gateway with realtime.bus=kafka")
-	}
-	if len(c.KafkaBrokers) > 0 && (s.needsKafka(c.Transport) || s.writes() || s.carries() || c.Has(config.RoleUpkeep)) {
+	if len(c.Kafka.Brokers) > 0 && (c.NeedsKafka(c.Transport) || c.Records() || c.RunsPipeline() || c.Has(config.RoleMaintenance)) {
 		s.kafka = kafka.New(kafka.Options{
-			Brokers: c.KafkaBrokers, Linger: c.KafkaLinger, Timeout: produceTimeout, Compression: c.KafkaCompression, Acks: c.KafkaAcks,
+			Brokers: c.Kafka.Brokers, Linger: c.Kafka.Linger, Timeout: produceTimeout, Compression: c.Kafka.Compression, Acks: c.Kafka.Acks,
 		})
 	}
 	return nil
@@ -193,9 +189,9 @@ func (s *Server) makeGateway(reads *leaderboard.Leaderboard) {
 	s.hub = realtime.NewHub(hubOptions(c), changes{reads}, s.log)
 	s.register(s.hub.Collectors()...)
 	s.add("hub", s.hub)
-	if c.RealtimeBus == config.BusKafka {
+	if c.Realtime.Bus == config.BusKafka {
 		s.add("notices", follower{s.ranking, []func(scoreboard.Notice){reads.Notify}, s.log})
-		s.add("bus", follower{s.kafka.Notices(c.KafkaNoticesTopic), []func(scoreboard.Notice){named(s.book), s.hub.Notify}, s.log})
+		s.add("bus", follower{s.kafka.Notices(c.Kafka.NoticesTopic), []func(scoreboard.Notice){named(s.book), s.hub.Notify}, s.log})
 		return
 	}
 	// What is held is stale, and rows have names, before anybody hears of them.
@@ -204,12 +200,12 @@ func (s *Server) makeGateway(reads *leaderboard.Leaderboard) {
 
 func hubOptions(c *config.Config) realtime.Options {
 	return realtime.Options{
-		Window: c.RealtimeWindow, MaxWindow: c.RealtimeMaxWindow, Lag: c.RealtimeLag, FramesPerMinute: c.RealtimeFramesPerMinute,
-		Ping: c.RealtimePing, PongWait: c.RealtimePongWait, SlowAfter: c.RealtimeSlowAfter, Lifetime: c.RealtimeLifetime,
-		DrainPercent: c.RealtimeDrainPercent, ReconnectWithin: c.RealtimeReconnectWithin,
-		ConnectionsPerUser: c.RealtimeConnectionsPerUser, ConnectionsPerAddress: c.RealtimeConnectionsPerAddress,
-		ConnectionsPerNode: c.RealtimeConnectionsPerNode, JoinsPerSecond: c.RealtimeJoinsPerSecond,
-		Rows: c.ReadsTopN, Off: !c.RealtimeEnabled,
+		Window: c.Realtime.Window, MaxWindow: c.Realtime.MaxWindow, Lag: c.Realtime.Lag, FramesPerMinute: c.Realtime.FramesPerMinute,
+		Ping: c.Realtime.Ping, PongWait: c.Realtime.PongWait, SlowAfter: c.Realtime.SlowAfter, Lifetime: c.Realtime.Lifetime,
+		DrainPercent: c.Realtime.DrainPercent, ReconnectWithin: c.Realtime.ReconnectWithin,
+		ConnectionsPerUser: c.Realtime.ConnectionsPerUser, ConnectionsPerAddress: c.Realtime.ConnectionsPerAddress,
+		ConnectionsPerNode: c.Realtime.ConnectionsPerNode, JoinsPerSecond: c.Realtime.JoinsPerSecond,
+		Rows: c.Reads.TopN, Off: !c.Realtime.Enabled,
 	}
 }
 
@@ -218,9 +214,9 @@ func hubOptions(c *config.Config) realtime.Options {
 func (s *Server) makeAPI(catalog *store.Catalog, reads *leaderboard.Leaderboard, wake func()) (err error) {
 	c := s.config
 	o := api.Options{
-		Tokens: s.tokens, Peers: c.TLSClientNames, Catalog: catalog, Policy: policyOf(c),
-		Limits: s.makeLimits(), DevIssuer: c.AuthDevIssuer, Origins: c.RealtimeOrigins, Log: s.log, Now: time.Now,
-		CursorKey: auth.CursorKey(c.AuthMasterKey, c.AuthJWTSecret),
+		Tokens: s.tokens, Peers: c.TLS.ClientNames, Catalog: catalog, Policy: policyOf(c),
+		Limits: s.makeLimits(), DevIssuer: c.Auth.DevIssuer, Origins: c.Realtime.Origins, Log: s.log, Now: time.Now,
+		CursorKey: auth.CursorKey(c.Auth.MasterKey, c.Auth.JWTSecret),
 	}
 	if c.Has(config.RoleAPI) || c.Has(config.RoleRead) {
 		o.Reads, o.Ledger = reads, s.store
@@ -230,7 +226,7 @@ func (s *Server) makeAPI(catalog *store.Catalog, reads *leaderboard.Leaderboard,
 		o.Live, o.Tickets = live{s.hub}, auth.NewTickets(s.redis, time.Now)
 	}
 	if c.Has(config.RoleAPI) {
-		if s.keyring, err = auth.NewKeyring(c.AuthMasterKey, s.store, time.Now); err != nil {
+		if s.keyring, err = auth.NewKeyring(c.Auth.MasterKey, s.store, time.Now); err != nil {
 			return err
 		}
 		o.Keyring, o.Keys = s.keyring, s.store
@@ -249,7 +245,7 @@ func (s *Server) makeAPI(catalog *store.Catalog, reads *leaderboard.Leaderboard,
 	if err := s.makeTrust(&o); err != nil {
 		return err
 	}
-	if s.writes() {
+	if c.Records() {
 		s.makeWrites(reads, wake, &o)
 	}
 	if o.Operate != nil {
@@ -277,8 +273,8 @@ func (s *Server) makeLimits() api.Limits {
 
 func ratesOf(c *config.Config) limit.Rates {
 	return limit.Rates{
-		Updates: c.LimitUpdatesPerMinute, Top: c.LimitTopPerMinute, Rank: c.LimitRankPerMinute, Tickets: c.LimitTicketsPerMinute,
-		Anonymous: c.LimitAnonymousPerMinute, Address: c.LimitAddressPerMinute, AuthFailures: c.LimitAuthFailuresPerMinute,
+		Updates: c.Limit.UpdatesPerMinute, Top: c.Limit.TopPerMinute, Rank: c.Limit.RankPerMinute, Tickets: c.Limit.TicketsPerMinute,
+		Anonymous: c.Limit.AnonymousPerMinute, Address: c.Limit.AddressPerMinute, AuthFailures: c.Limit.AuthFailuresPerMinute,
 	}
 }
 

@@ -19,18 +19,18 @@ func (s *Server) makeTrust(o *api.Options) error {
 	s.register(s.store.Collectors()...)
 	if s.config.Has(config.RoleAPI) {
 		o.Trail, o.Settings, o.Flags = s.store, s.settings, s.store
-		o.Moderation = admin.Moderation{Store: s.store, Ranking: s.ranking, CacheTTL: s.config.ReadsUserCache}
+		o.Moderation = admin.Moderation{Store: s.store, Ranking: s.ranking, CacheTTL: s.config.Reads.UserCache}
 	}
-	if s.config.Has(config.RoleUpkeep) {
+	if s.config.Has(config.RoleMaintenance) {
 		worker := moderation.NewWorker(s.store, s.store, s.ranking,
-			func() time.Duration { return s.settings.Current().RetentionAddresses }, s.log)
+			func() time.Duration { return s.settings.Current().Retention.Addresses }, s.log)
 		s.add("moderation", worker)
 		s.register(worker.Collectors()...)
 	}
-	if s.config.AnomalyCountryFile == "" {
+	if s.config.Anomaly.CountryFile == "" {
 		return nil
 	}
-	countries, err := geo.Open(s.config.AnomalyCountryFile, s.log)
+	countries, err := geo.Open(s.config.Anomaly.CountryFile, s.log)
 	if err != nil {
 		return err
 	}
@@ -45,10 +45,10 @@ func (s *Server) makeEdge() (err error) {
 	if s.proxies, err = edge.ParseProxies(c.TrustedProxies); err != nil {
 		return fmt.Errorf("setting trusted_proxies: %w", err)
 	}
-	if c.TLSCert == "" {
+	if c.TLS.Cert == "" {
 		return nil
 	}
-	s.certificates, err = edge.NewCertificates(edge.Files{Cert: c.TLSCert, Key: c.TLSKey, ClientCA: c.TLSClientCA}, s.log)
+	s.certificates, err = edge.NewCertificates(edge.Files{Cert: c.TLS.Cert, Key: c.TLS.Key, ClientCA: c.TLS.ClientCA}, s.log)
 	if err != nil {
 		return err
 	}

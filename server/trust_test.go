@@ -85,7 +85,7 @@ func TestImpossibleTravel(t *testing.T) {
 func TestWhatBecomesOfAnEventThatLooksWrong(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	h.knobs["anomaly-frequency-most"] = "1/1h"
+	h.knobs["anomaly-frequency-max"] = "1/1h"
 	db := backendtest.Connect(t, h.knobs["postgres-url"])
 	for _, c := range []struct {
 		mode   string

@@ -66,7 +66,7 @@ func otherBounds(message string) string {
 	case strings.HasPrefix(message, "the key "):
 		return "\"sbctl key list\" shows an operator what a key signs for"
 	case strings.HasPrefix(message, "delta must be from"):
-		return "these bounds are the knobs ingest.least_delta and ingest.most_delta, which \"sbctl knobs list\" shows an operator"
+		return "these bounds are the knobs ingest.min_delta and ingest.max_delta, which \"sbctl knobs list\" shows an operator"
 	}
 	return ""
 }

@@ -16,7 +16,7 @@ func TestTheNextStepIsAboutTheBoundsThatWereMeant(t *testing.T) {
 	for want, err := range map[string]error{
 		"ingest.actions":    (&scoreboard.Rule{MinDelta: 1, MaxDelta: 5}).Check(in, [16]byte{}, time.Time{}, nil),
 		"key list":          (&scoreboard.KeyScope{MaxDelta: 5}).Check(in),
-		"ingest.most_delta": (&scoreboard.IngestPolicy{MinDelta: 1, MaxDelta: 5}).CheckDelta(600),
+		"ingest.max_delta": (&scoreboard.IngestPolicy{MinDelta: 1, MaxDelta: 5}).CheckDelta(600),
 	} {
 		var e *scoreboard.Error
 		if !errors.As(err, &e) || e.Code != scoreboard.CodeDeltaOutOfRange {

@@ -132,7 +132,7 @@ func TestASettingChangesOnEveryNode(t *testing.T) {
 	}
 	inForce := func(most string, is func() error) time.Duration {
 		t.Helper()
-		at := turn("ingest.most_delta", most)
+		at := turn("ingest.max_delta", most)
 		eventually(t, "the other node to take at most "+most, is)
 		return time.Since(at)
 	}

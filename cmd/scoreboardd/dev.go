@@ -76,8 +76,8 @@ func runDev(cmd *cobra.Command, data string, ephemeral bool) (err error) {
 	}
 	log := newLog(os.Stderr, given.LogLevel)
 	stack, err := devstack.Start(ctx, devstack.Options{
-		Dir: data, Ephemeral: ephemeral, PostgresURL: given.PostgresURL, RedisURL: given.RedisURL,
-		KafkaBrokers: given.KafkaBrokers, Log: log,
+		Dir: data, Ephemeral: ephemeral, PostgresURL: given.Postgres.URL, RedisURL: given.Redis.URL,
+		KafkaBrokers: given.Kafka.Brokers, Log: log,
 	})
 	if err != nil {
 		return err

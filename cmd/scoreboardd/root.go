@@ -61,7 +61,7 @@ func newConfig() *cobra.Command {
 		Example: "  scoreboardd config\n  SCOREBOARD_INGEST_LANES=2 scoreboardd config",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, values, err := load(cmd.Flags(), os.LookupEnv)
-			if err == nil && c.PostgresURL != "" {
+			if err == nil && c.Postgres.URL != "" {
 				values = inForce(cmd, c, values)
 			}
 			columns := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)

@@ -44,8 +44,8 @@ func TestMisspelt(t *testing.T) {
 		{"flag", "", []string{"config", "--ingest-lane", "2"}, 2, "there is no flag --ingest-lane; did you mean --ingest-lanes?"},
 		{"variable", "SCOREBOARD_REDIS_ULR=x", []string{"config"}, 0, "SCOREBOARD_REDIS_ULR is not a knob and does nothing; did you mean SCOREBOARD_REDIS_URL?"},
 		{"an orchestrator's", "SCOREBOARD_SERVICE_HOST=10.0.0.1", []string{"config"}, 0, ""},
-		{"level", "", []string{"dev", "--log-level", "loud"}, 1, `knob log.level must be debug, info, warn or error, not "loud"`},
-		{"level, only looked at", "SCOREBOARD_LOG_LEVEL=loud", []string{"config"}, 1, `knob log.level must be debug, info, warn or error, not "loud"`},
+		{"level", "", []string{"dev", "--log-level", "loud"}, 1, `setting log.level must be debug, info, warn or error, not "loud"`},
+		{"level, only looked at", "SCOREBOARD_LOG_LEVEL=loud", []string{"config"}, 1, `setting log.level must be debug, info, warn or error, not "loud"`},
 		{"right", "SCOREBOARD_REDIS_URL=redis://x", []string{"config"}, 0, ""},
 	} {
 		cmd := exec.CommandContext(t.Context(), os.Args[0], tc.args...)

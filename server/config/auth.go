@@ -1,26 +1,90 @@
 package config
 
-import "errors"
+import "time"
 
-// checkAuth refuses what would let more in than anybody meant.
-func (c *Config) checkAuth() error {
-	switch {
-	case c.AuthJWKSURL != "" && c.AuthJWTSecret != "":
-		return errors.New("knobs auth.jwks_url and auth.jwt_secret exclude each other: beside public keys a shared secret forges tokens")
-	case c.AuthJWKSURL != "" && c.AuthDevIssuer:
-		return errors.New("knobs auth.jwks_url and auth.dev_issuer exclude each other: the identity provider issues the tokens")
-	case c.AuthJWKSURL != "" && c.AuthMasterKey == "" && c.Has(RoleRead):
-		return errors.New("knob auth.master_key must be set, to the same on all nodes that serve reads: the cursors of pages are signed with it")
-	case (c.TLSCert == "") != (c.TLSKey == ""):
-		return errors.New("knobs tls.cert and tls.key go together")
-	case c.TLSClientCA != "" && c.TLSCert == "":
-		return errors.New("knob tls.client_ca wants tls.cert")
-	case (c.TLSClientCA == "") != (len(c.TLSClientNames) == 0):
-		return errors.New("knobs tls.client_ca and tls.client_names go together: who vouches, and for whom")
-	case c.AuthIssuer == "" || c.AuthAudience == "":
-		return errors.New("knobs auth.issuer and auth.audience must not be empty: tokens that were issued by or for others would pass")
-	case c.AuthMaxLife < 0:
-		return errors.New("knob auth.max_token_life must not be below 0")
+// TLS is the encryption of the API's port, and client certificates on it.
+type TLS struct {
+	Cert        string
+	Key         string
+	ClientCA    string
+	ClientNames []string
+}
+
+func (t *TLS) settings() []setting {
+	return []setting{
+		{"tls.cert", "PEM certificate file of the API, reloaded when it changes; plain HTTP if empty", "", fixed, &t.Cert},
+		{"tls.key", "PEM key file of the certificate", "", fixed, &t.Key},
+		{"tls.client_ca", "PEM file of the CA that signs client certificates of servers", "", fixed, &t.ClientCA},
+		{
+			"tls.client_names", "exact names in client certificates that may act for any user, as score:update does",
+			"", fixed, &t.ClientNames,
+		},
 	}
-	return nil
+}
+
+func (t *TLS) check(p *problems) {
+	if (t.Cert == "") != (t.Key == "") {
+		p.add("tls.cert", "and tls.key must be set together")
+	}
+	if t.ClientCA != "" && t.Cert == "" {
+		p.add("tls.client_ca", "requires tls.cert")
+	}
+	if (t.ClientCA == "") != (len(t.ClientNames) == 0) {
+		p.add("tls.client_ca", "and tls.client_names must be set together")
+	}
+}
+
+// Auth is how tokens, signatures and attestations are verified.
+type Auth struct {
+	JWTSecret      string
+	JWKSURL        string
+	Issuer         string
+	Audience       string
+	MaxTokenLife   time.Duration
+	AttestationURL string
+	MasterKey      string
+	Signature      string
+	DevIssuer      bool
+}
+
+func (a *Auth) settings() []setting {
+	return []setting{
+		{
+			"auth.jwt_secret", "HS256 secret of bearer tokens, for development; excludes auth.jwks_url",
+			"", secret, &a.JWTSecret,
+		},
+		{
+			"auth.jwks_url", "key set (JWKS) of the identity provider, for RS256, ES256 or EdDSA bearer tokens",
+			"", live, &a.JWKSURL,
+		},
+		{"auth.issuer", "required iss claim of bearer tokens", "scoreboard-dev", live, &a.Issuer},
+		{"auth.audience", "required aud claim of bearer tokens", "scoreboard", live, &a.Audience},
+		{"auth.max_token_life", "maximum exp − iat of a bearer token; 0 disables the limit", "24h", live, &a.MaxTokenLife},
+		{
+			"auth.attestation_jwks_url", "key set (JWKS) of the servers that attest increments; no attestations if empty",
+			"", fixed, &a.AttestationURL,
+		},
+		{"auth.master_key", "32 bytes in hex that encrypt the secrets of signing keys", "", secret, &a.MasterKey},
+		{"auth.signature", "signatures of writes: required or optional", "required", live, &a.Signature},
+		{"auth.dev_issuer", "serve POST /v1/admin/tokens, for development only", "false", fixed, &a.DevIssuer},
+	}
+}
+
+// check rejects combinations that would accept tokens nobody meant to accept.
+func (a *Auth) check(p *problems) {
+	if a.JWKSURL != "" && a.JWTSecret != "" {
+		p.add("auth.jwks_url", "cannot be combined with auth.jwt_secret: anyone with the shared secret could forge tokens")
+	}
+	if a.JWKSURL != "" && a.DevIssuer {
+		p.add("auth.dev_issuer", "cannot be combined with auth.jwks_url: the identity provider issues the tokens")
+	}
+	for name, value := range map[string]string{"auth.issuer": a.Issuer, "auth.audience": a.Audience} {
+		if value == "" {
+			p.add(name, "must not be empty: tokens of other issuers or for other audiences would be accepted")
+		}
+	}
+	if a.MaxTokenLife < 0 {
+		p.add("auth.max_token_life", "must be 0 or greater, not %s", a.MaxTokenLife)
+	}
+	p.oneOf("auth.signature", a.Signature, "required", "optional")
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,13 +11,16 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/scoreboard/scoreboard/internal/suggest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // Source says where a value came from.
 type Source string
 
+// Sources, by falling precedence.
 const (
+	FromStore   Source = "store" // see With
 	FromFlag    Source = "flag"
 	FromEnv     Source = "environment"
 	FromFile    Source = "file"
@@ -33,30 +35,59 @@ type Value struct {
 	Meaning string `json:"meaning"`
 }
 
+// mask replaces the value of a secret.
+const mask = "********"
+
+// setting is one row of the table of settings.
+type setting struct {
+	name    string
+	meaning string
+	value   string // the default
+	kind    kind
+	to      any // *string, *int, *bool, *time.Duration, *int64, *[]string, *scoreboard.Rules or *scoreboard.Quota
+}
+
+type kind int
+
+const (
+	fixed  kind = iota // set when the process starts
+	secret             // fixed, and never shown
+	live               // operators can change it while the daemon runs
+)
+
 // Lookup returns a text and whether it is set.
 type Lookup func(name string) (string, bool)
 
-// FlagName is the command line's name of a setting.
-func FlagName(knob string) string { return strings.NewReplacer(".", "-", "_", "-").Replace(knob) }
+// FlagName is the name of a setting on the command line.
+func FlagName(setting string) string { return strings.NewReplacer(".", "-", "_", "-").Replace(setting) }
 
-// EnvName is the environment's name of a setting.
-func EnvName(knob string) string {
-	return "SCOREBOARD_" + strings.ToUpper(strings.ReplaceAll(knob, ".", "_"))
+// EnvName is the name of a setting in the environment.
+func EnvName(setting string) string {
+	return "SCOREBOARD_" + strings.ToUpper(strings.ReplaceAll(setting, ".", "_"))
 }
 
 // Defaults lists the settings with their defaults, for the help.
 func Defaults() []Value {
 	var values []Value
-	for _, k := range new(Config).knobs() {
-		values = append(values, Value{k.name, k.value, FromDefault, k.meaning})
+	for _, s := range new(Config).settings() {
+		values = append(values, Value{s.name, s.value, FromDefault, s.meaning})
 	}
 	return values
 }
 
-// Misspelt returns the names of an environment that look like settings and are
-// none. What an orchestrator adds for a service that is called scoreboard
-// (SCOREBOARD_PORT…, SCOREBOARD_SERVICE…) is not meant for us, and what tests
-// are told (SCOREBOARD_TEST_…, SCOREBOARD_PROOF) neither.
+// EnvNames lists the names of all settings in the environment.
+func EnvNames() []string {
+	var names []string
+	for _, s := range new(Config).settings() {
+		names = append(names, EnvName(s.name))
+	}
+	return names
+}
+
+// Misspelt returns the variables of an environment that start with SCOREBOARD_
+// and name no setting. It leaves out those that orchestrators set for a service
+// called scoreboard (SCOREBOARD_PORT…, SCOREBOARD_SERVICE…) and those of the
+// tests (SCOREBOARD_TEST_…, SCOREBOARD_PROOF).
 func Misspelt(environ []string) []string {
 	known := EnvNames()
 	var names []string
@@ -66,11 +97,8 @@ func Misspelt(environ []string) []string {
 		if !ours || slices.Contains(known, name) || rest == "PROOF" {
 			continue
 		}
-		foreign := false
-		for _, prefix := range []string{"PORT", "SERVICE_", "TEST_"} {
-			foreign = foreign || strings.HasPrefix(rest, prefix)
-		}
-		if !foreign {
+		foreign := func(prefix string) bool { return strings.HasPrefix(rest, prefix) }
+		if !slices.ContainsFunc([]string{"PORT", "SERVICE_", "TEST_"}, foreign) {
 			names = append(names, name)
 		}
 	}
@@ -78,55 +106,45 @@ func Misspelt(environ []string) []string {
 	return names
 }
 
-// EnvNames lists the environment's names of all settings.
-func EnvNames() []string {
-	var names []string
-	for _, k := range new(Config).knobs() {
-		names = append(names, EnvName(k.name))
-	}
-	return names
-}
-
-// Load reads every setting. flags and env are asked by the names of FlagName and
-// EnvName; file, which may be nil, is YAML of setting names.
+// Load reads every setting. flags and env are looked up by FlagName and EnvName;
+// file, which may be nil, is YAML of setting names. The error is an InvalidError
+// unless the file cannot be read; the configuration is returned with it.
 func Load(flags, env Lookup, file io.Reader) (*Config, []Value, error) {
 	c := &Config{}
-	knobs := c.knobs()
-	inFile, err := readFile(file, knobs)
+	table := c.settings()
+	var p problems
+	inFile, err := readFile(file, table, &p)
 	if err != nil {
 		return nil, nil, err
 	}
-	var values []Value
-	for _, k := range knobs {
-		text, source := k.value, FromDefault
-		if s, ok := inFile[k.name]; ok {
-			text, source = s, FromFile
+	for _, s := range table {
+		text, source := s.value, FromDefault
+		if t, ok := inFile[s.name]; ok {
+			text, source = t, FromFile
 		}
-		if s, ok := env(EnvName(k.name)); ok {
-			text, source = s, FromEnv
+		if t, ok := env(EnvName(s.name)); ok {
+			text, source = t, FromEnv
 		}
-		if s, ok := flags(FlagName(k.name)); ok {
-			text, source = s, FromFlag
+		if t, ok := flags(FlagName(s.name)); ok {
+			text, source = t, FromFlag
 		}
-		if err := set(k.to, text); err != nil {
-			return nil, nil, fmt.Errorf("knob %s from the %s: %w", k.name, source, err)
+		if err := parse(s.to, text); err != nil {
+			p.add(s.name, "%s (from the %s)", err, source)
+			_ = parse(s.to, s.value) // a default parses
 		}
-		if k.secret && text != "" {
-			text = "********"
+		if s.kind == secret && text != "" {
+			text = mask
 		}
-		values = append(values, Value{k.name, text, source, k.meaning})
+		c.values = append(c.values, Value{s.name, text, source, s.meaning})
 	}
-	c.values = values
-	if err := c.check(); err != nil {
-		return c, values, err
-	}
+	c.check(&p)
 	if c.Transport == TransportDirect && c.Has(RoleRelay) != c.Has(RoleProjector) {
-		return c, values, errors.New("knob transport=direct wants the roles relay and projector in one process")
+		p.add("transport", "must not be direct unless the roles relay and projector are in one process")
 	}
-	return c, values, nil
+	return c, c.Values(), p.err()
 }
 
-func readFile(file io.Reader, knobs []knob) (map[string]string, error) {
+func readFile(file io.Reader, table []setting, p *problems) (map[string]string, error) {
 	if file == nil {
 		return nil, nil
 	}
@@ -134,57 +152,57 @@ func readFile(file io.Reader, knobs []knob) (map[string]string, error) {
 	if err := yaml.NewDecoder(file).Decode(&found); err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("read the configuration file: %w", err)
 	}
+	var names []string
+	for _, s := range table {
+		names = append(names, s.name)
+	}
 	for name := range found {
-		if !slices.ContainsFunc(knobs, func(k knob) bool { return k.name == name }) {
-			return nil, fmt.Errorf("read the configuration file: there is no knob %q", name)
+		if !slices.Contains(names, name) {
+			p.add(name, "is unknown (from the %s)%s", FromFile, suggest.Closest(name, names, ""))
 		}
 	}
 	return found, nil
 }
 
-// set reads a setting's text. What the parsers of Go say is not for who turns it.
-func set(to any, text string) (err error) {
-	kind := ""
+// parse reads a setting's text. The errors of Go's parsers are replaced: they
+// are written for programmers.
+func parse(to any, text string) (err error) {
+	want := ""
 	switch to := to.(type) {
 	case *string:
 		*to = text
 	case *int:
 		*to, err = strconv.Atoi(text)
-		kind = "a whole number"
+		want = "a whole number"
 	case *bool:
 		*to, err = strconv.ParseBool(text)
-		kind = "true or false"
+		want = "true or false"
 	case *time.Duration:
 		*to, err = time.ParseDuration(text)
-		kind = "a time such as 500ms, 30s or 15m"
+		want = "a duration such as 500ms, 30s or 15m"
 	case *[]string:
 		*to = list(text)
 	case *int64:
 		*to, err = strconv.ParseInt(text, 10, 64)
-		kind = "a whole number"
+		want = "a whole number"
 	case *scoreboard.Rules:
 		*to, err = scoreboard.ParseRules(list(text))
 	case *scoreboard.Quota:
 		*to, err = scoreboard.ParseQuota(text)
 	default:
-		err = fmt.Errorf("a knob cannot be a %T", to)
+		err = fmt.Errorf("cannot be a %T", to)
 	}
-	if err != nil && kind != "" {
-		return fmt.Errorf("it takes %s, not %q", kind, text)
+	switch {
+	case err == nil:
+		return nil
+	case want != "":
+		return fmt.Errorf("must be %s, not %q", want, text)
+	default:
+		return fmt.Errorf("is invalid: %w", err)
 	}
-	return err
 }
 
-// minOutboxPoll keeps a relay with nothing to do from doing nothing but ask.
-const minOutboxPoll = 10 * time.Millisecond
-
-// maxOutboxBatch bounds what a relay holds in memory at once.
-const maxOutboxBatch = 10_000
-
-// maxPerMinute is what the buckets of package limit measure well.
-const maxPerMinute = 1_000_000
-
-// list splits at commas and leaves out what is empty.
+// list splits at commas and drops empty parts.
 func list(text string) []string {
 	var parts []string
 	for part := range strings.SplitSeq(text, ",") {
@@ -194,92 +212,3 @@ func list(text string) []string {
 	}
 	return parts
 }
-
-// check refuses values that would make a boundary without a bound.
-func (c *Config) check() error {
-	positive := map[string]int{
-		"postgres.max_conns": c.PostgresMaxConns, "kafka.partitions": c.KafkaPartitions, "ingest.lanes": c.IngestLanes,
-		"ingest.batch": c.IngestBatch, "ingest.queue": c.IngestQueue, "outbox.shards": c.OutboxShards,
-		"outbox.batch": c.OutboxBatch, "projection.batch": c.ProjectionBatch,
-		"kafka.notices_partitions": c.KafkaNoticesPartitions, "kafka.increments_partitions": c.KafkaIncrementsPartitions,
-		"streams.shards": c.StreamsShards, "streams.length": c.StreamsLength,
-	}
-	for name, n := range positive {
-		if n < 1 {
-			return fmt.Errorf("knob %s must be at least 1, not %d", name, n)
-		}
-	}
-	limits := map[string]int{
-		"limit.updates_per_minute": c.LimitUpdatesPerMinute, "limit.top_per_minute": c.LimitTopPerMinute,
-		"limit.rank_per_minute": c.LimitRankPerMinute, "limit.anonymous_per_minute": c.LimitAnonymousPerMinute, "limit.tickets_per_minute": c.LimitTicketsPerMinute, "limit.address_per_minute": c.LimitAddressPerMinute,
-		"limit.auth_failures_per_minute": c.LimitAuthFailuresPerMinute,
-	}
-	for name, n := range limits {
-		if n < 0 || n > maxPerMinute {
-			return fmt.Errorf("knob %s must be 0 to %d, not %d", name, maxPerMinute, n)
-		}
-	}
-	lengths := map[string]time.Duration{
-		"ingest.wait": c.IngestWait, "outbox.lease": c.OutboxLease,
-		"kafka.linger": c.KafkaLinger, "kafka.retention": c.KafkaRetention, "kafka.dead_retention": c.KafkaDeadRetention,
-		"kafka.notices_retention": c.KafkaNoticesRetention, "kafka.notices_interval": c.KafkaNoticesInterval,
-		"kafka.increments_retention": c.KafkaIncrementsRetention,
-	}
-	for name, d := range lengths {
-		if d <= 0 {
-			return fmt.Errorf("knob %s must be longer than 0, not %s", name, d)
-		}
-	}
-	if c.OutboxPoll < minOutboxPoll {
-		return fmt.Errorf("knob outbox.poll must be at least %s, not %s", minOutboxPoll, c.OutboxPoll)
-	}
-	if c.OutboxPause < 0 {
-		return fmt.Errorf("knob outbox.pause must be 0 or longer, not %s", c.OutboxPause)
-	}
-	if c.OutboxBatch > maxOutboxBatch {
-		return fmt.Errorf("knob outbox.batch must be at most %d, not %d", maxOutboxBatch, c.OutboxBatch)
-	}
-	if c.ReadsUserCache < 0 || c.ReadsUserCache > 500*time.Millisecond {
-		return errors.New("knob reads.user_cache must be from 0 to 500ms")
-	}
-	if err := c.checkTrust(); err != nil {
-		return err
-	}
-	if err := c.checkAuth(); err != nil {
-		return err
-	}
-	if err := c.checkRealtime(); err != nil {
-		return err
-	}
-	if c.AuthSignature != "required" && c.AuthSignature != "optional" {
-		return fmt.Errorf("knob auth.signature must be required or optional, not %q", c.AuthSignature)
-	}
-	if c.IngestOverflow != "refuse" && c.IngestOverflow != "async" {
-		return fmt.Errorf("knob ingest.overflow must be refuse or async, not %q", c.IngestOverflow)
-	}
-	if new(slog.Level).UnmarshalText([]byte(c.LogLevel)) != nil {
-		return fmt.Errorf("knob log.level must be debug, info, warn or error, not %q", c.LogLevel)
-	}
-	if c.ReconcileEvery < 0 {
-		return fmt.Errorf("knob reconcile.every must be 0 or longer, not %s", c.ReconcileEvery)
-	}
-	if err := c.checkTopics(); err != nil {
-		return err
-	}
-	if !slices.Contains(transports, c.Transport) {
-		return fmt.Errorf("knob transport must be kafka, streams or direct, not %q", c.Transport)
-	}
-	roles := []string{RoleAPI, RoleRead, RoleIntake, RoleRelay, RoleProjector, RoleGateway, RoleUpkeep}
-	for _, role := range c.Roles {
-		if !slices.Contains(roles, role) {
-			return fmt.Errorf("there is no role %q; the roles are %s", role, strings.Join(roles, ", "))
-		}
-	}
-	if len(c.Roles) == 0 {
-		return fmt.Errorf("knob roles must name at least one of %s", strings.Join(roles, ", "))
-	}
-	return nil
-}
-
-// Has reports whether the process has a role.
-func (c *Config) Has(role string) bool { return slices.Contains(c.Roles, role) }

@@ -1,6 +1,8 @@
 package config_test
 
 import (
+	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,66 +21,137 @@ func lookup(pairs ...string) config.Lookup {
 	}
 }
 
-func TestFlagOverEnvironmentOverFileOverDefault(t *testing.T) {
+func TestSourcesByPrecedence(t *testing.T) {
 	t.Parallel()
 	file := strings.NewReader("ingest.batch: 100\noutbox.poll: 30ms\nredis.url: redis://file\n")
-	c, values, err := config.Load(
-		lookup("ingest-batch", "300"),
-		lookup("SCOREBOARD_INGEST_BATCH", "200", "SCOREBOARD_OUTBOX_POLL", "40ms", "SCOREBOARD_KAFKA_BROKERS", "a:1, b:2"), file)
+	env := lookup(
+		"SCOREBOARD_INGEST_BATCH", "200", "SCOREBOARD_OUTBOX_POLL", "40ms", "SCOREBOARD_KAFKA_BROKERS", "a:1, b:2",
+	)
+	c, values, err := config.Load(lookup("ingest-batch", "300"), env, file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.IngestBatch != 300 || c.OutboxPoll != 40*time.Millisecond || c.RedisURL != "redis://file" || c.IngestLanes != 1 {
-		t.Errorf("got batch %d, poll %s, redis %q, lanes %d", c.IngestBatch, c.OutboxPoll, c.RedisURL, c.IngestLanes)
+	if c.Ingest.Batch != 300 || c.Outbox.Poll != 40*time.Millisecond || c.Redis.URL != "redis://file" || c.Ingest.Lanes != 1 {
+		t.Errorf("got batch %d, poll %s, redis %q, lanes %d", c.Ingest.Batch, c.Outbox.Poll, c.Redis.URL, c.Ingest.Lanes)
 	}
-	if len(c.KafkaBrokers) != 2 || c.KafkaBrokers[1] != "b:2" {
-		t.Errorf("brokers: got %q", c.KafkaBrokers)
+	if len(c.Kafka.Brokers) != 2 || c.Kafka.Brokers[1] != "b:2" {
+		t.Errorf("brokers: got %q", c.Kafka.Brokers)
 	}
 	want := map[string]config.Source{
-		"ingest.batch": config.FromFlag, "outbox.poll": config.FromEnv, "redis.url": config.FromFile, "ingest.lanes": config.FromDefault,
+		"ingest.batch": config.FromFlag, "outbox.poll": config.FromEnv,
+		"redis.url": config.FromFile, "ingest.lanes": config.FromDefault,
 	}
 	for _, v := range values {
 		if source, ok := want[v.Name]; ok && v.Source != source {
-			t.Errorf("%s: got it from the %s, want from the %s", v.Name, v.Source, source)
+			t.Errorf("%s: got the source %s, want %s", v.Name, v.Source, source)
 		}
 		if v.Name == "redis.url" && v.Text != "********" {
-			t.Errorf("a secret is shown: %q", v.Text)
+			t.Errorf("a secret is not masked: %q", v.Text)
 		}
 	}
 }
 
-func TestLoadRefuses(t *testing.T) {
+func TestLoadRejects(t *testing.T) {
 	t.Parallel()
+	const jwks = "SCOREBOARD_AUTH_JWKS_URL"
 	cases := map[string]struct {
 		env  config.Lookup
 		file string
 		want string
 	}{
-		"a word for a number": {lookup("SCOREBOARD_INGEST_BATCH", "many"), "", "ingest.batch"},
-		"no level":            {lookup("SCOREBOARD_LOG_LEVEL", "loud"), "", `knob log.level must be debug, info, warn or error, not "loud"`},
-		"no batch":            {lookup("SCOREBOARD_INGEST_BATCH", "0"), "", "ingest.batch"},
-		"an unknown role":     {lookup("SCOREBOARD_ROLES", "api,judge"), "", `"judge"`},
-		"an unknown knob":     {lookup(), "ingest.bach: 1\n", `"ingest.bach"`},
-		"a length without":    {lookup("SCOREBOARD_OUTBOX_POLL", "50"), "", "outbox.poll"},
-		"a limit below 0":     {lookup("SCOREBOARD_LIMIT_TOP_PER_MINUTE", "-1"), "", "limit.top_per_minute"},
-		"a limit without end": {lookup("SCOREBOARD_LIMIT_UPDATES_PER_MINUTE", "1000001"), "", "limit.updates_per_minute"},
-		"two issuers":         {lookup("SCOREBOARD_AUTH_JWKS_URL", "https://id.example.com/keys", "SCOREBOARD_AUTH_JWT_SECRET", "s"), "", "auth.jwks_url"},
-		"two ways to mint":    {lookup("SCOREBOARD_AUTH_JWKS_URL", "https://id.example.com/keys", "SCOREBOARD_AUTH_DEV_ISSUER", "true"), "", "auth.dev_issuer"},
-		"no acknowledgement":  {lookup("SCOREBOARD_KAFKA_ACKS", "none"), "", "kafka.acks"},
-		"a topic compacted":   {lookup("SCOREBOARD_KAFKA_CLEANUP", "compact"), "", "kafka.cleanup"},
-		"an unknown codec":    {lookup("SCOREBOARD_KAFKA_COMPRESSION", "lzma"), "", "kafka.compression"},
-		"kept past repeats":   {lookup("SCOREBOARD_KAFKA_RETENTION", "1000h"), "", "kafka.retention"},
-		"one topic for two":   {lookup("SCOREBOARD_KAFKA_DEAD_TOPIC", "scoreboard.events.v1"), "", "kafka.dead_topic"},
-		"a bad signature":     {lookup("SCOREBOARD_AUTH_SIGNATURE", "maybe"), "", "auth.signature"},
-		"nobody is believed":  {lookup("SCOREBOARD_ANOMALY_COUNTRY_HEADER", "CF-IPCountry"), "", "trusted_proxies"},
+		"not a number":            {lookup("SCOREBOARD_INGEST_BATCH", "many"), "", "ingest.batch"},
+		"unknown level":           {lookup("SCOREBOARD_LOG_LEVEL", "loud"), "", `log.level must be debug, info, warn or error, not "loud"`},
+		"batch of 0":              {lookup("SCOREBOARD_INGEST_BATCH", "0"), "", "ingest.batch"},
+		"unknown role":            {lookup("SCOREBOARD_ROLES", "api,judge"), "", `"judge"`},
+		"unknown setting":         {lookup(), "ingest.bach: 1\n", "ingest.bach is unknown"},
+		"duration without a unit": {lookup("SCOREBOARD_OUTBOX_POLL", "50"), "", "outbox.poll"},
+		"negative limit":          {lookup("SCOREBOARD_LIMIT_TOP_PER_MINUTE", "-1"), "", "limit.top_per_minute"},
+		"excessive limit":         {lookup("SCOREBOARD_LIMIT_UPDATES_PER_MINUTE", "1000001"), "", "limit.updates_per_minute"},
+		"two token verifiers":     {lookup(jwks, "https://id.example.com/keys", "SCOREBOARD_AUTH_JWT_SECRET", "s"), "", "auth.jwks_url"},
+		"two token issuers":       {lookup(jwks, "https://id.example.com/keys", "SCOREBOARD_AUTH_DEV_ISSUER", "true"), "", "auth.dev_issuer"},
+		"no acknowledgement":      {lookup("SCOREBOARD_KAFKA_ACKS", "none"), "", "kafka.acks"},
+		"compacted event topic":   {lookup("SCOREBOARD_KAFKA_CLEANUP", "compact"), "", "kafka.cleanup"},
+		"unknown compression":     {lookup("SCOREBOARD_KAFKA_COMPRESSION", "lzma"), "", "kafka.compression"},
+		"retention over repeats":  {lookup("SCOREBOARD_KAFKA_RETENTION", "1000h"), "", "kafka.retention"},
+		"same topic twice":        {lookup("SCOREBOARD_KAFKA_DEAD_TOPIC", "scoreboard.events.v1"), "", "kafka.dead_topic"},
+		"unknown signature mode":  {lookup("SCOREBOARD_AUTH_SIGNATURE", "maybe"), "", "auth.signature"},
+		"country header untrusted": {
+			lookup("SCOREBOARD_ANOMALY_COUNTRY_HEADER", "CF-IPCountry"), "", "anomaly.country_header requires trusted_proxies",
+		},
+		"certificate without a key":  {lookup("SCOREBOARD_TLS_CERT", "c.pem"), "", "tls.cert and tls.key"},
+		"direct without a projector": {lookup("SCOREBOARD_TRANSPORT", "direct", "SCOREBOARD_ROLES", "relay"), "", "transport must not be direct"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, _, err := config.Load(lookup(), c.env, strings.NewReader(c.file))
 			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("got %v, want it to name %s", err, c.want)
+				t.Errorf("got %v, want an error with %q", err, c.want)
 			}
 		})
+	}
+}
+
+// Every mistake is reported at once, sorted by setting, whichever source it came
+// from and whether it was found while parsing or checking.
+func TestLoadReportsAllMistakes(t *testing.T) {
+	t.Parallel()
+	want := `7 settings are invalid:
+  auth.issuer must not be empty: tokens of other issuers or for other audiences would be accepted
+  ingest.bach is unknown (from the file); did you mean ingest.batch?
+  ingest.batch must be a whole number, not "many" (from the environment)
+  kafka.linger must be greater than 0, not 0s
+  limit.top_per_minute must be 0 to 1000000, not -1
+  outbox.poll must be at least 10ms, not 1ms
+  realtime.max_window (1s) must not be below realtime.window (2s)`
+	for range 10 { // maps are iterated in random order
+		_, _, err := config.Load(
+			lookup("outbox-poll", "1ms", "realtime-window", "2s", "limit-top-per-minute", "-1"),
+			lookup("SCOREBOARD_INGEST_BATCH", "many", "SCOREBOARD_AUTH_ISSUER", ""),
+			strings.NewReader("ingest.bach: 1\nkafka.linger: 0s\n"))
+		if err == nil || err.Error() != want {
+			t.Fatalf("got\n%v\nwant\n%s", err, want)
+		}
+		var invalid *config.InvalidError
+		if !errors.As(err, &invalid) || !slices.IsSortedFunc(invalid.Problems, func(a, b config.Problem) int {
+			return strings.Compare(a.Setting, b.Setting)
+		}) {
+			t.Fatalf("got %#v, want an InvalidError sorted by setting", err)
+		}
+	}
+}
+
+func TestCheckBackends(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		flags config.Lookup
+		want  []string // settings
+	}{
+		"nothing set":         {lookup(), []string{"kafka.brokers", "postgres.url", "redis.url"}},
+		"reads without Kafka": {lookup("roles", "read", "postgres-url", "p", "redis-url", "r"), nil},
+		"intake over streams": {
+			lookup("roles", "intake", "transport", "streams", "postgres-url", "p", "redis-url", "r"), []string{"kafka.brokers"},
+		},
+		"gateway over Kafka": {
+			lookup("roles", "gateway", "realtime-bus", "kafka", "postgres-url", "p", "redis-url", "r"), []string{"kafka.brokers"},
+		},
+		"everything over streams": {
+			lookup("roles", "api,relay,projector", "transport", "streams", "postgres-url", "p", "redis-url", "r"), nil,
+		},
+	} {
+		loaded, _, err := config.Load(c.flags, lookup(), nil)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		var got []string
+		var invalid *config.InvalidError
+		if errors.As(loaded.CheckBackends(), &invalid) {
+			for _, p := range invalid.Problems {
+				got = append(got, p.Setting)
+			}
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: got problems with %q, want %q", name, got, c.want)
+		}
 	}
 }

@@ -1,9 +1,6 @@
 package config
 
-import (
-	"fmt"
-	"time"
-)
+import "time"
 
 // What carries notices to gateways.
 const (
@@ -11,52 +8,113 @@ const (
 	BusKafka = "kafka"
 )
 
-// A frame goes to everybody who watches a board, a sign of life to everybody who
-// is idle: more often, a node would do nothing else.
+// Realtime is the gateway: WebSockets and event streams.
+type Realtime struct {
+	Enabled               bool
+	Window                time.Duration
+	MaxWindow             time.Duration
+	Lag                   time.Duration
+	FramesPerMinute       int
+	Ping                  time.Duration
+	PongWait              time.Duration
+	SlowAfter             time.Duration
+	Lifetime              time.Duration
+	DrainPercent          int
+	ReconnectWithin       time.Duration
+	Bus                   string
+	Origins               []string
+	ConnectionsPerUser    int
+	ConnectionsPerAddress int
+	ConnectionsPerNode    int
+	JoinsPerSecond        int
+}
+
+func (r *Realtime) settings() []setting {
+	return []setting{
+		{"realtime.enabled", "accept streams; if off, open ones end and clients poll instead", "true", live, &r.Enabled},
+		{"realtime.window", "minimum time between two frames of a board", "200ms", live, &r.Window},
+		{"realtime.max_window", "limit to which the window widens while this node is behind", "1s", fixed, &r.MaxWindow},
+		{
+			"realtime.lag", "delay from commit to notice, or age of unwritten frames, above which this node is behind",
+			"1s", fixed, &r.Lag,
+		},
+		{
+			"realtime.frames_per_minute", "maximum frames to a connection; 600 is 10 in any second, 20 is one in 3 s",
+			"600", fixed, &r.FramesPerMinute,
+		},
+		{"realtime.ping", "interval of keepalives to an idle client", "30s", live, &r.Ping},
+		{"realtime.pong_wait", "silence after which a WebSocket client is disconnected", "60s", live, &r.PongWait},
+		{
+			"realtime.slow_after", "how long a client may not read before its connection is closed (4408)",
+			"10s", live, &r.SlowAfter,
+		},
+		{
+			"realtime.lifetime", "connections are closed after 0.75 to 1.25 times this, to balance nodes; 0 disables it",
+			"1h", fixed, &r.Lifetime,
+		},
+		{
+			"realtime.drain_percent", "percentage of the connections that shutdown closes every 100 ms",
+			"2", fixed, &r.DrainPercent,
+		},
+		{
+			"realtime.reconnect_within", "closed clients reconnect at a random time within this",
+			"2s", fixed, &r.ReconnectWithin,
+		},
+		{
+			"realtime.bus", "source of notices for gateways: redis (at once), or kafka (kafka.notices_topic, every 500 ms)",
+			BusRedis, fixed, &r.Bus,
+		},
+		{
+			"realtime.origins", "exact web origins that may connect and call the API; none if empty",
+			"", fixed, &r.Origins,
+		},
+		{
+			"realtime.connections_per_user", "maximum connections of a user to this node; 0 disables the limit",
+			"5", live, &r.ConnectionsPerUser,
+		},
+		{
+			"realtime.connections_per_address", "maximum connections of an address to this node; 0 disables the limit",
+			"0", live, &r.ConnectionsPerAddress,
+		},
+		{
+			"realtime.connections_per_node", "maximum connections to this node; 0 disables the limit",
+			"0", live, &r.ConnectionsPerNode,
+		},
+		{
+			"realtime.joins_per_second", "maximum new connections a second to this node; 0 disables the limit",
+			"1000", live, &r.JoinsPerSecond,
+		},
+	}
+}
+
 const (
+	// Every watcher of a board gets its frames, every idle client a keepalive: at
+	// shorter intervals a node would be busy with them alone.
 	minRealtimeWindow = 10 * time.Millisecond
 	minRealtimePing   = time.Second
+
+	// A connection keeps 4 bytes for each frame of a second.
+	maxFramesPerMinute = 6000
 )
 
-// maxFramesPerMinute bounds what is kept of each connection: 4 bytes for each
-// frame of a second.
-const maxFramesPerMinute = 6000
-
-func (c *Config) checkRealtime() error {
-	counts := map[string]int{
-		"realtime.connections_per_user": c.RealtimeConnectionsPerUser, "realtime.connections_per_address": c.RealtimeConnectionsPerAddress,
-		"realtime.connections_per_node": c.RealtimeConnectionsPerNode, "realtime.joins_per_second": c.RealtimeJoinsPerSecond,
+func (r *Realtime) check(p *problems) {
+	p.atLeast("realtime.connections_per_user", r.ConnectionsPerUser, 0)
+	p.atLeast("realtime.connections_per_address", r.ConnectionsPerAddress, 0)
+	p.atLeast("realtime.connections_per_node", r.ConnectionsPerNode, 0)
+	p.atLeast("realtime.joins_per_second", r.JoinsPerSecond, 0)
+	p.positive("realtime.lag", r.Lag)
+	p.positive("realtime.slow_after", r.SlowAfter)
+	p.positive("realtime.reconnect_within", r.ReconnectWithin)
+	p.oneOf("realtime.bus", r.Bus, BusRedis, BusKafka)
+	p.durationAtLeast("realtime.window", r.Window, minRealtimeWindow)
+	p.durationAtLeast("realtime.ping", r.Ping, minRealtimePing)
+	if r.MaxWindow < r.Window {
+		p.add("realtime.max_window", "(%s) must not be below realtime.window (%s)", r.MaxWindow, r.Window)
 	}
-	for name, n := range counts {
-		if n < 0 {
-			return fmt.Errorf("knob %s must not be below 0, as %d is", name, n)
-		}
+	if r.PongWait <= r.Ping {
+		p.add("realtime.pong_wait", "(%s) must be greater than realtime.ping (%s)", r.PongWait, r.Ping)
 	}
-	lengths := map[string]time.Duration{
-		"realtime.lag": c.RealtimeLag, "realtime.slow_after": c.RealtimeSlowAfter, "realtime.reconnect_within": c.RealtimeReconnectWithin,
-	}
-	for name, d := range lengths {
-		if d <= 0 {
-			return fmt.Errorf("knob %s must be longer than 0, not %s", name, d)
-		}
-	}
-	switch {
-	case c.RealtimeBus != BusRedis && c.RealtimeBus != BusKafka:
-		return fmt.Errorf("knob realtime.bus must be redis or kafka, not %q", c.RealtimeBus)
-	case c.RealtimeWindow < minRealtimeWindow:
-		return fmt.Errorf("knob realtime.window must be at least %s, not %s", minRealtimeWindow, c.RealtimeWindow)
-	case c.RealtimePing < minRealtimePing:
-		return fmt.Errorf("knob realtime.ping must be at least %s, not %s", minRealtimePing, c.RealtimePing)
-	case c.RealtimeMaxWindow < c.RealtimeWindow:
-		return fmt.Errorf("knob realtime.max_window (%s) must not be below realtime.window (%s)", c.RealtimeMaxWindow, c.RealtimeWindow)
-	case c.RealtimePongWait <= c.RealtimePing:
-		return fmt.Errorf("knob realtime.pong_wait (%s) must be above realtime.ping (%s)", c.RealtimePongWait, c.RealtimePing)
-	case c.RealtimeFramesPerMinute < 1 || c.RealtimeFramesPerMinute > maxFramesPerMinute:
-		return fmt.Errorf("knob realtime.frames_per_minute must be 1 to %d, not %d", maxFramesPerMinute, c.RealtimeFramesPerMinute)
-	case c.RealtimeDrainPercent < 1 || c.RealtimeDrainPercent > 100:
-		return fmt.Errorf("knob realtime.drain_percent must be 1 to 100, not %d", c.RealtimeDrainPercent)
-	case c.RealtimeLifetime < 0:
-		return fmt.Errorf("knob realtime.lifetime must not be below 0, as %s is", c.RealtimeLifetime)
-	}
-	return nil
+	p.between("realtime.frames_per_minute", r.FramesPerMinute, 1, maxFramesPerMinute)
+	p.between("realtime.drain_percent", r.DrainPercent, 1, 100)
+	p.durationAtLeast("realtime.lifetime", r.Lifetime, 0)
 }

@@ -198,11 +198,11 @@ func (d Doctor) configuration(context.Context) protocol.Check {
 	}
 	var insecure string
 	switch {
-	case c.AuthSignature == "optional":
+	case c.Auth.Signature == "optional":
 		insecure = "auth.signature is optional: a bearer token alone is enough to write"
-	case c.AuthDevIssuer:
+	case c.Auth.DevIssuer:
 		insecure = "auth.dev_issuer is on: score:admin can issue tokens for any user"
-	case c.LimitUpdatesPerMinute == 0 && c.Has(config.RoleAPI):
+	case c.Limit.UpdatesPerMinute == 0 && c.Has(config.RoleAPI):
 		insecure = "limit.updates_per_minute is off"
 	}
 	if insecure != "" {

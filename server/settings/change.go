@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/scoreboard/scoreboard/server/config"
 	"github.com/scoreboard/scoreboard/server/protocol"
@@ -81,7 +80,7 @@ func (m *Manager) checkAdjustable(ctx context.Context, c scoreboard.SettingChang
 	if c.Name != "auth.jwks_url" || m.Keys == nil {
 		return nil
 	}
-	url := m.Deployed.AuthJWKSURL
+	url := m.Deployed.Auth.JWKSURL
 	if c.Value != nil {
 		url = *c.Value
 	}
@@ -97,7 +96,11 @@ func (m *Manager) checkTogether(
 	changes []scoreboard.SettingChange, stored []scoreboard.StoredSetting, peers []scoreboard.Carrier,
 ) error {
 	c, err := m.Deployed.With(stored)
-	if err == nil && c.AuthJWKSURL != m.Current().AuthJWKSURL && (c.AuthJWKSURL == "" || m.Keys == nil) {
+	var invalid *config.InvalidError
+	if errors.As(err, &invalid) {
+		err = errors.New(invalid.List("; "))
+	}
+	if err == nil && c.Auth.JWKSURL != m.Current().Auth.JWKSURL && (c.Auth.JWKSURL == "" || m.Keys == nil) {
 		err = errors.New("auth.jwks_url can be changed, but not added or removed, while the daemon runs")
 	}
 	switched := func(c scoreboard.SettingChange) bool { return c.Name == "transport" && c.Value != nil }
@@ -105,7 +108,7 @@ func (m *Manager) checkTogether(
 		err = supported(peers, c.Transport)
 	}
 	if err != nil {
-		return scoreboard.Invalid("value", "%s", strings.TrimPrefix(err.Error(), "knob "))
+		return scoreboard.Invalid("value", "%s", err)
 	}
 	return nil
 }

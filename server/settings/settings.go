@@ -92,12 +92,12 @@ func (m *Manager) IngestPolicy() *scoreboard.IngestPolicy { return m.policy.Load
 
 func ingestPolicyOf(c *config.Config) *scoreboard.IngestPolicy {
 	return &scoreboard.IngestPolicy{
-		Rules: c.IngestActions, MinDelta: c.IngestLeastDelta, MaxDelta: c.IngestMostDelta,
+		Rules: c.Ingest.Actions, MinDelta: c.Ingest.MinDelta, MaxDelta: c.Ingest.MaxDelta,
 		Anomalies: scoreboard.Anomalies{
-			Size: scoreboard.AnomalyMode(c.AnomalySize), SizeFactor: int64(c.AnomalySizeFactor),
-			Frequency: scoreboard.AnomalyMode(c.AnomalyFrequency), MaxEvents: c.AnomalyFrequencyMost,
-			Amount: scoreboard.AnomalyMode(c.AnomalyAmount), MaxPoints: c.AnomalyAmountMost,
-			Travel: scoreboard.AnomalyMode(c.AnomalyTravel), TravelWindow: c.AnomalyTravelWindow,
+			Size: scoreboard.AnomalyMode(c.Anomaly.Size), SizeFactor: int64(c.Anomaly.SizeFactor),
+			Frequency: scoreboard.AnomalyMode(c.Anomaly.Frequency), MaxEvents: c.Anomaly.FrequencyMax,
+			Amount: scoreboard.AnomalyMode(c.Anomaly.Amount), MaxPoints: c.Anomaly.AmountMax,
+			Travel: scoreboard.AnomalyMode(c.Anomaly.Travel), TravelWindow: c.Anomaly.TravelWindow,
 		},
 	}
 }
@@ -127,7 +127,7 @@ func (m *Manager) poll(ctx context.Context) error {
 	}
 	err = m.apply(ctx, stored)
 	if m.Pipeline {
-		err = errors.Join(err, m.Store.JoinCarriers(ctx, m.Process, m.Deployed.Carrying(), peerLease))
+		err = errors.Join(err, m.Store.JoinCarriers(ctx, m.Process, m.Deployed.SupportedTransports(), peerLease))
 	}
 	return err
 }
@@ -179,13 +179,13 @@ func transportChanged(stored []scoreboard.StoredSetting) bool {
 // useKeys switches to the key set of a configuration. One that cannot be read
 // leaves the previous one in force.
 func (m *Manager) useKeys(ctx context.Context, c *config.Config) error {
-	current := m.Current().AuthJWKSURL
-	if m.Keys == nil || c.AuthJWKSURL == current {
+	current := m.Current().Auth.JWKSURL
+	if m.Keys == nil || c.Auth.JWKSURL == current {
 		return nil
 	}
-	err := m.Keys.Use(ctx, c.AuthJWKSURL)
+	err := m.Keys.Use(ctx, c.Auth.JWKSURL)
 	if err != nil {
-		c.AuthJWKSURL = current
+		c.Auth.JWKSURL = current
 	}
 	return err
 }
@@ -206,7 +206,7 @@ func (m *Manager) SwitchedFromKafka(ctx context.Context) bool {
 
 // InForce returns a deployed configuration with the changes in its store.
 func InForce(ctx context.Context, c *config.Config) (*config.Config, error) {
-	s, err := store.Open(ctx, store.Options{URL: c.PostgresURL, MaxConns: 1, Describe: c.PostgresDescribe})
+	s, err := store.Open(ctx, store.Options{URL: c.Postgres.URL, MaxConns: 1, Describe: c.Postgres.Describe})
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,199 @@
+package config
+
+import "time"
+
+// Postgres is the connection to PostgreSQL.
+type Postgres struct {
+	URL       string
+	DirectURL string
+	MaxConns  int
+	Describe  bool
+}
+
+func (s *Postgres) settings() []setting {
+	return []setting{
+		{"postgres.url", "URL of PostgreSQL, or of PgBouncer", "", secret, &s.URL},
+		{
+			"postgres.direct_url", "URL of PostgreSQL for migrations, which PgBouncer does not support; postgres.url if empty",
+			"", secret, &s.DirectURL,
+		},
+		{"postgres.max_conns", "maximum number of connections of this process", "12", fixed, &s.MaxConns},
+		{
+			"postgres.describe", "use no named prepared statements, as PgBouncer before 1.21 requires; a single write then " +
+				"takes over twice as long, a batch of a hundred a few percent longer", "false", fixed, &s.Describe,
+		},
+	}
+}
+
+func (s *Postgres) check(p *problems) { p.atLeast("postgres.max_conns", s.MaxConns, 1) }
+
+// Redis is the connection to Redis.
+type Redis struct{ URL string }
+
+func (r *Redis) settings() []setting {
+	return []setting{{"redis.url", "URL of Redis, for rankings, limits and realtime notices", "", secret, &r.URL}}
+}
+
+// Kafka is the connection to Kafka, with the topics and groups.
+type Kafka struct {
+	Brokers       []string
+	Topic         string
+	DeadTopic     string
+	Group         string
+	Partitions    int
+	Replicas      int
+	Retention     time.Duration
+	Cleanup       string
+	Linger        time.Duration
+	Compression   string
+	Acks          string
+	DeadRetention time.Duration
+
+	NoticesTopic      string
+	NoticesPartitions int
+	NoticesRetention  time.Duration
+	NoticesCleanup    string
+	NoticesInterval   time.Duration
+
+	IncrementsTopic      string
+	IncrementsPartitions int
+	IncrementsRetention  time.Duration
+	IncrementsDeadTopic  string
+	SeasonsTopic         string
+	SeasonsRetention     time.Duration
+	IntakeGroup          string
+}
+
+func (k *Kafka) settings() []setting {
+	return []setting{
+		{"kafka.brokers", "comma-separated host:port", "", fixed, &k.Brokers},
+		{"kafka.topic", "topic of committed changes", "scoreboard.events.v1", fixed, &k.Topic},
+		{"kafka.dead_topic", "topic of events that cannot be applied", "scoreboard.events.v1.dlq", fixed, &k.DeadTopic},
+		{"kafka.group", "consumer group of the projection", "scoreboard-projection", fixed, &k.Group},
+		{"kafka.partitions", "partitions of kafka.topic", "16", fixed, &k.Partitions},
+		{"kafka.replicas", "replicas of created topics; -1 is the broker's default", "-1", fixed, &k.Replicas},
+		{
+			"kafka.retention", "retention of kafka.topic; must be shorter than repeats are recognised",
+			"24h", fixed, &k.Retention,
+		},
+		{
+			"kafka.cleanup", "cleanup policy of kafka.topic: delete, or compact,delete to keep only each user's last event",
+			"delete", fixed, &k.Cleanup,
+		},
+		{"kafka.linger", "how long a produce request waits for more messages", "2ms", fixed, &k.Linger},
+		{
+			"kafka.compression", "compression of produced messages: none, gzip, snappy, lz4 or zstd",
+			"lz4", fixed, &k.Compression,
+		},
+		{
+			"kafka.acks", "acknowledgement by all replicas, or by one: faster, but lost with the leader",
+			"all", fixed, &k.Acks,
+		},
+		{"kafka.dead_retention", "retention of both dead-letter topics", "720h", fixed, &k.DeadRetention},
+		{
+			"kafka.notices_topic", "topic of the current top of each board, for consumers without Redis",
+			"scoreboard.boards.v1", fixed, &k.NoticesTopic,
+		},
+		{"kafka.notices_partitions", "partitions of kafka.notices_topic", "3", fixed, &k.NoticesPartitions},
+		{"kafka.notices_retention", "retention of kafka.notices_topic", "1h", fixed, &k.NoticesRetention},
+		{
+			"kafka.notices_cleanup", "cleanup policy of kafka.notices_topic; compact keeps each board's last notice",
+			"compact,delete", fixed, &k.NoticesCleanup,
+		},
+		{
+			"kafka.notices_interval", "minimum time between two notices of a board, unless its top 10 users change",
+			"500ms", fixed, &k.NoticesInterval,
+		},
+		{
+			"kafka.increments_topic", "topic of increments that were accepted with 202",
+			"score-increments.v1", fixed, &k.IncrementsTopic,
+		},
+		{"kafka.increments_partitions", "partitions of kafka.increments_topic", "16", fixed, &k.IncrementsPartitions},
+		{
+			"kafka.increments_retention", "retention of kafka.increments_topic; must be shorter than repeats are recognised",
+			"168h", fixed, &k.IncrementsRetention,
+		},
+		{
+			"kafka.increments_dead_topic", "topic of accepted increments that cannot be recorded",
+			"score-increments.dlq", fixed, &k.IncrementsDeadTopic,
+		},
+		{"kafka.seasons_topic", "topic of ended board periods", "season-events", fixed, &k.SeasonsTopic},
+		{"kafka.seasons_retention", "retention of kafka.seasons_topic", "720h", fixed, &k.SeasonsRetention},
+		{"kafka.intake_group", "consumer group of the intake", "score-intake", fixed, &k.IntakeGroup},
+	}
+}
+
+// RepeatWindow is how long a repeated event is recognised at least: for the
+// ledger's current and previous partition of a month each, rounded down. What is
+// older must not be delivered again, so no topic that is consumed retains records
+// for longer.
+const RepeatWindow = 25 * 24 * time.Hour
+
+// check rejects topic settings that Kafka would reject, or that would break a
+// guarantee.
+func (k *Kafka) check(p *problems) {
+	p.atLeast("kafka.partitions", k.Partitions, 1)
+	p.atLeast("kafka.notices_partitions", k.NoticesPartitions, 1)
+	p.atLeast("kafka.increments_partitions", k.IncrementsPartitions, 1)
+	p.positive("kafka.linger", k.Linger)
+	p.positive("kafka.retention", k.Retention)
+	p.positive("kafka.dead_retention", k.DeadRetention)
+	p.positive("kafka.notices_retention", k.NoticesRetention)
+	p.positive("kafka.notices_interval", k.NoticesInterval)
+	p.positive("kafka.increments_retention", k.IncrementsRetention)
+	p.oneOf("kafka.compression", k.Compression, "none", "gzip", "snappy", "lz4", "zstd")
+	p.oneOf("kafka.acks", k.Acks, "all", "one")
+	p.oneOf("kafka.cleanup", k.Cleanup, "delete", "compact,delete")
+	p.oneOf("kafka.notices_cleanup", k.NoticesCleanup, "delete", "compact", "compact,delete")
+	for name, d := range map[string]time.Duration{
+		"kafka.retention": k.Retention, "kafka.increments_retention": k.IncrementsRetention,
+	} {
+		if d > RepeatWindow {
+			p.add(name, "must be at most %s, the time in which repeats are recognised, not %s", RepeatWindow, d)
+		}
+	}
+	k.checkTopics(p)
+}
+
+// checkTopics rejects a topic that is empty or used twice.
+func (k *Kafka) checkTopics(p *problems) {
+	users := make(map[string]string)
+	for _, s := range []struct{ setting, topic string }{
+		{"kafka.dead_topic", k.DeadTopic},
+		{"kafka.increments_dead_topic", k.IncrementsDeadTopic},
+		{"kafka.increments_topic", k.IncrementsTopic},
+		{"kafka.notices_topic", k.NoticesTopic},
+		{"kafka.seasons_topic", k.SeasonsTopic},
+		{"kafka.topic", k.Topic},
+	} {
+		other, used := users[s.topic]
+		switch {
+		case s.topic == "":
+			p.add(s.setting, "must not be empty")
+		case used:
+			p.add(other, "and %s must not name the same topic %s", s.setting, s.topic)
+		default:
+			users[s.topic] = s.setting
+		}
+	}
+}
+
+// Streams is the transport over Redis streams.
+type Streams struct {
+	Name   string
+	Shards int
+	Length int
+}
+
+func (s *Streams) settings() []setting {
+	return []setting{
+		{"streams.name", "name prefix of the Redis streams", "sb:stream", fixed, &s.Name},
+		{"streams.shards", "number of streams that users are distributed over", "4", fixed, &s.Shards},
+		{"streams.length", "entries of a stream at which the relay waits for consumers", "100000", fixed, &s.Length},
+	}
+}
+
+func (s *Streams) check(p *problems) {
+	p.atLeast("streams.shards", s.Shards, 1)
+	p.atLeast("streams.length", s.Length, 1)
+}

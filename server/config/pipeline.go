@@ -1,0 +1,106 @@
+package config
+
+import "time"
+
+// Outbox is how the relay publishes committed changes.
+type Outbox struct {
+	Shards int
+	Batch  int
+	Poll   time.Duration
+	Pause  time.Duration
+	Lease  time.Duration
+}
+
+const (
+	minOutboxPoll  = 10 * time.Millisecond // an idle relay must not query without pause
+	maxOutboxBatch = 10_000                // held in memory at once
+)
+
+func (o *Outbox) settings() []setting {
+	return []setting{
+		{"outbox.shards", "independent cursors that relays share", "1", fixed, &o.Shards},
+		{"outbox.batch", "maximum rows read and published at once", "500", live, &o.Batch},
+		{"outbox.poll", "interval at which an idle shard is polled", "50ms", live, &o.Poll},
+		{"outbox.pause", "pause between two batches that were not full", "10ms", live, &o.Pause},
+		{"outbox.lease", "how long a dead relay keeps its shard", "1500ms", fixed, &o.Lease},
+	}
+}
+
+func (o *Outbox) check(p *problems) {
+	p.atLeast("outbox.shards", o.Shards, 1)
+	p.between("outbox.batch", o.Batch, 1, maxOutboxBatch)
+	p.durationAtLeast("outbox.poll", o.Poll, minOutboxPoll)
+	p.durationAtLeast("outbox.pause", o.Pause, 0)
+	p.positive("outbox.lease", o.Lease)
+}
+
+// Projection is how events are applied to the rankings.
+type Projection struct{ Batch int }
+
+func (r *Projection) settings() []setting {
+	return []setting{{"projection.batch", "maximum records applied at once", "500", fixed, &r.Batch}}
+}
+
+func (r *Projection) check(p *problems) { p.atLeast("projection.batch", r.Batch, 1) }
+
+// Reconcile is how rankings are compared with PostgreSQL.
+type Reconcile struct {
+	Repair bool
+	Every  time.Duration
+}
+
+func (r *Reconcile) settings() []setting {
+	return []setting{
+		{
+			"reconcile.repair", "repair rankings that differ from PostgreSQL, in the sampler and the full comparison",
+			"true", fixed, &r.Repair,
+		},
+		{
+			"reconcile.every", "interval between two full comparisons of every board; 0 disables them",
+			"24h", fixed, &r.Every,
+		},
+	}
+}
+
+func (r *Reconcile) check(p *problems) { p.durationAtLeast("reconcile.every", r.Every, 0) }
+
+// Boards is how periods of boards end.
+type Boards struct{ CloseGrace time.Duration }
+
+func (b *Boards) settings() []setting {
+	return []setting{{
+		"boards.close_grace", "time after a period's end in which increments accepted before it may still be recorded",
+		"1m", fixed, &b.CloseGrace,
+	}}
+}
+
+// Ledger is where old partitions of the ledger go.
+type Ledger struct {
+	Archive string
+	Keep    time.Duration
+}
+
+func (l *Ledger) settings() []setting {
+	return []setting{
+		{
+			"ledger.archive", "archive of old ledger partitions: a folder, or s3://bucket/prefix?endpoint=URL&region=NAME; " +
+				"if empty they stay in the database", "", fixed, &l.Archive,
+		},
+		{
+			"ledger.keep", "age at which a whole partition is archived; partitions that repeats need stay in any case",
+			"2160h", fixed, &l.Keep,
+		},
+	}
+}
+
+// Retention is how long personal data is kept.
+type Retention struct{ Addresses time.Duration }
+
+func (r *Retention) settings() []setting {
+	return []setting{{
+		"retention.addresses", "how long the ledger keeps addresses and user agents; 0s keeps them as long as the ledger",
+		"2160h", live, &r.Addresses,
+	}}
+}
+
+func (r *Retention) check(p *problems) { p.durationAtLeast("retention.addresses", r.Addresses, 0) }
