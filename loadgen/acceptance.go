@@ -9,96 +9,113 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/loadgen/freshness"
+	"github.com/scoreboard/scoreboard/loadgen/plan"
+	"github.com/scoreboard/scoreboard/loadgen/verify"
 	"github.com/scoreboard/scoreboard/server/ranking"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// acceptance is what a scenario measures before, beside and after the load.
+// acceptance measures the criteria of a scenario that the load itself does not:
+// before, during and after the load.
 type acceptance struct {
-	run    *run
-	prober *prober
-	pulse  *pulse
-	redis  *redis.Client // nil where it is read through the API
-	early  chan event    // acknowledged just now, to be looked up at once
+	run     *run
+	prober  *prober
+	monitor *freshness.Monitor
+	redis   *redis.Client   // nil to read through the API
+	acks    chan plan.Event // recent acknowledgements, to be looked up immediately
+	lastAck time.Time
 
-	mu     sync.Mutex
-	asked  int // events looked up right after their acknowledgement
-	there  int
-	lastAt time.Time
+	mu       sync.Mutex
+	lookedUp int // events immediately after their acknowledgement
+	recorded int // of them
 }
 
-// mostLife is the longest that a development issuer lets a token live.
-const mostLife = 24 * time.Hour
-
-// unminted is how many watchers one token's user may have.
-const unminted = 5
+const (
+	// maxTokenLifetime is the longest lifetime of a token from a development issuer.
+	maxTokenLifetime = 24 * time.Hour
+	// maxSharedWatchers is how many watchers the user of one token may have.
+	maxSharedWatchers = 5
+	// ackInterval is the interval of lookups immediately after an acknowledgement,
+	// and ackWorkers their concurrency.
+	ackInterval = 50 * time.Millisecond
+	ackWorkers  = 4
+)
 
 func newAcceptance(r *run) *acceptance {
-	a := &acceptance{run: r, early: make(chan event, 16)}
-	a.prober = &prober{
+	return &acceptance{run: r, acks: make(chan plan.Event, 16), prober: &prober{
 		http: r.web, server: r.Server, user: r.Plan.Prefix + "probe", token: r.Server.Token, expected: map[string]int64{},
-	}
-	return a
+	}}
 }
 
-// before probes what the server must refuse, and gets the watchers ready.
+// before probes what the server must reject, and prepares the freshness monitor.
 func (a *acceptance) before(ctx context.Context) error {
 	r := a.run
-	if err := a.reach(ctx); err != nil {
+	if err := a.checkAddresses(ctx); err != nil {
 		return err
 	}
-	r.Say("probing what must be refused")
-	// Replays first: a token or a key that is wrong shows in its clear words.
-	if err := a.prober.replays(ctx, &r.book.replays, &r.book.conflict); err != nil {
+	r.Say("probing requests that must be rejected")
+	// Replays come first: their errors name a wrong token or key.
+	if err := a.prober.replays(ctx, &r.tracker.Replays, &r.tracker.Conflicts); err != nil {
 		return err
 	}
-	if err := a.prober.signatures(ctx, &r.book.forged); err != nil {
+	if err := a.prober.signatures(ctx, &r.tracker.Forged); err != nil {
 		return err
 	}
 	watchers := r.Scenario.Load.Watchers
 	if r.Shard.Of > 1 {
 		watchers = (watchers + r.Shard.Of - 1) / r.Shard.Of
 	}
-	if !r.minted {
+	if !r.mints {
 		for _, name := range []string{"limits.enforced", "me.correct"} {
-			r.ending.Skipped[name] = "the server mints no players' tokens for this one"
+			r.ending.Skipped[name] = "the server does not mint players' tokens for this token"
 		}
-		watchers = min(watchers, unminted)
+		watchers = min(watchers, maxSharedWatchers)
 	} else if err := a.limits(ctx); err != nil {
 		return err
 	}
-	// A stream ends with its token. What a new connection takes is not what an
-	// update takes to arrive, so those of the watchers outlive the run.
-	life := min(r.Plan.Pace.Duration()+renewedLife, mostLife)
-	var clients []*client.Client
-	for i := range watchers {
-		tokens := client.TokenSource(r.given)
-		if r.minted {
-			tokens = r.token(fmt.Sprintf("%swatcher-%d", r.Plan.Prefix, i), "", life.String())
-		}
-		c, err := r.clientOf(tokens)
-		if err != nil {
-			return err
-		}
-		clients = append(clients, c)
+	clients, err := a.watchers(watchers)
+	if err != nil {
+		return err
 	}
-	a.pulse = newPulse(r.client, clients, r.Server.URL, r.Shard, r.sample)
+	o := freshness.Options{Client: r.client, Watchers: clients, Server: r.Server.URL, Shard: r.Shard, Sample: r.sample}
 	if r.Redis != "" {
-		o, err := redis.ParseURL(r.Redis)
+		options, err := redis.ParseURL(r.Redis)
 		if err != nil {
-			return fmt.Errorf("read the URL of Redis: %w", err)
+			return fmt.Errorf("parse the URL of Redis: %w", err)
 		}
-		a.redis = redis.NewClient(o)
-		a.pulse.direct = ranking.New(a.redis)
-		if err := a.pulse.direct.Ping(ctx); err != nil {
-			return fmt.Errorf("reach Redis: %w", err)
+		a.redis = redis.NewClient(options)
+		o.Redis = ranking.New(a.redis)
+		if err := o.Redis.Ping(ctx); err != nil {
+			return fmt.Errorf("connect to Redis: %w", err)
 		}
 	}
-	r.ending.Notes = append(r.ending.Notes, a.pulse.clock())
+	a.monitor = freshness.NewMonitor(o)
+	r.note("%s", a.monitor.Method())
 	return nil
 }
 
-// close lets go of what before opened.
+// watchers returns n clients for the monitor. A stream ends with its token, and a
+// reconnect is not part of the freshness, so their tokens outlive the run.
+func (a *acceptance) watchers(n int) ([]*client.Client, error) {
+	r := a.run
+	lifetime := min(r.Plan.Schedule.Duration()+renewedLifetime, maxTokenLifetime)
+	var clients []*client.Client
+	for i := range n {
+		tokens := client.TokenSource(r.given)
+		if r.mints {
+			tokens = r.token(fmt.Sprintf("%swatcher-%d", r.Plan.Prefix, i), "", lifetime.String())
+		}
+		c, err := r.clientWith(tokens)
+		if err != nil {
+			return nil, err
+		}
+		clients = append(clients, c)
+	}
+	return clients, nil
+}
+
+// close closes the connection to Redis.
 func (a *acceptance) close() {
 	if a.redis != nil {
 		_ = a.redis.Close()
@@ -119,85 +136,70 @@ func (a *acceptance) limits(ctx context.Context) error {
 	return err
 }
 
-// beside runs during the load.
-func (a *acceptance) beside(ctx context.Context) {
+// during runs until ctx ends.
+func (a *acceptance) during(ctx context.Context) {
 	var all sync.WaitGroup
-	all.Go(func() { a.pulse.run(ctx) })
-	for range 4 {
-		all.Go(func() { a.lookEarly(ctx) })
+	all.Go(func() { a.monitor.Run(ctx) })
+	for range ackWorkers {
+		all.Go(func() { a.lookUpAcks(ctx) })
 	}
 	all.Wait()
 }
 
-// earlyEvery is how often an event is looked up right after its
-// acknowledgement.
-const earlyEvery = 50 * time.Millisecond
-
-// acked hands some of the events that were acknowledged to those who look them
-// up at once. A server that acknowledges before it has recorded is found out.
-func (a *acceptance) acked(e event) {
-	if now := time.Now(); now.Sub(a.lastAt) >= earlyEvery {
+// acked queues some acknowledged events for an immediate lookup, which detects a
+// server that acknowledges events before it records them.
+func (a *acceptance) acked(e plan.Event) {
+	if now := time.Now(); now.Sub(a.lastAck) >= ackInterval {
 		select {
-		case a.early <- e:
-			a.lastAt = now
+		case a.acks <- e:
+			a.lastAck = now
 		default:
 		}
 	}
 }
 
-func (a *acceptance) lookEarly(ctx context.Context) {
+func (a *acceptance) lookUpAcks(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case e := <-a.early:
-			_, err := a.run.client.ReceiptOf(ctx, a.run.Plan.name(e.user), e.id.String())
+		case e := <-a.acks:
+			_, err := a.run.client.ReceiptOf(ctx, a.run.Plan.UserID(e.User), e.ID.String())
 			missing := scoreboard.CodeOf(err) == scoreboard.CodeNotFound
 			if err != nil && !missing {
-				continue // tells nothing
+				continue // no result
 			}
 			a.mu.Lock()
-			a.asked++
+			a.lookedUp++
 			if !missing {
-				a.there++
+				a.recorded++
 			}
 			a.mu.Unlock()
 		}
 	}
 }
 
-// after holds the book against the server.
+// after compares the server with the outcomes of the load.
 func (a *acceptance) after(ctx context.Context) error {
 	r := a.run
-	m := r.ending.Measured
-	if a.asked > 0 {
-		m["acks.recorded"] = 100 * float64(a.there) / float64(a.asked)
+	if a.lookedUp > 0 {
+		r.ending.Measured["acks.recorded"] = 100 * float64(a.recorded) / float64(a.lookedUp)
 	}
 	extras := a.prober.expected
-	for user, score := range a.pulse.expected {
-		if !a.pulse.unsure[user] {
-			extras[user] = score
-		}
+	for user, score := range a.monitor.Expected() {
+		extras[user] = score
 	}
-	if a.pulse.blind > 0 {
-		r.ending.Notes = append(r.ending.Notes, fmt.Sprintf("%d of %d watchers saw no frame in %v", a.pulse.blind, len(a.pulse.watchers), readyWithin))
+	r.ending.Notes = append(r.ending.Notes, a.monitor.Notes()...)
+	v := &verify.Verifier{
+		Client: r.client, Plan: &r.Plan, Events: r.events, Tracker: r.tracker, Extras: extras,
+		ProbeUser: a.prober.user, RejectedProbes: a.prober.rejected, Settle: r.Settle, Measured: r.ending.Measured,
 	}
-	if a.pulse.lost > 0 {
-		r.ending.Notes = append(r.ending.Notes, fmt.Sprintf("watchers had to connect again %d times, as when their tokens end; what they missed meanwhile counts as seen late", a.pulse.lost))
+	err := v.Run(ctx)
+	if err == nil {
+		err = v.Ranks(ctx, a.playerClients())
 	}
-	if a.pulse.failures > 0 {
-		r.ending.Notes = append(r.ending.Notes, fmt.Sprintf("%d steps of the pulse failed, the last because: %v", a.pulse.failures, a.pulse.last))
-	}
-	book := &audit{
-		client: r.client, plan: &r.Plan, draw: r.draw, book: r.book, extras: extras,
-		prober: a.prober.user, absent: a.prober.refused, settle: r.Settle, measured: m,
-	}
-	err := book.run(ctx)
-	r.ending.Notes = append(r.ending.Notes, book.notes...)
+	r.ending.Notes = append(r.ending.Notes, v.Notes...)
 	if err != nil {
-		return err
-	}
-	if err := a.recount(ctx, book); err != nil {
 		return err
 	}
 	a.metrics(ctx)
@@ -205,38 +207,10 @@ func (a *acceptance) after(ctx context.Context) error {
 	return nil
 }
 
-// recount counts the ranks of every board that was played on; the worst of them
-// is the result.
-func (a *acceptance) recount(ctx context.Context, book *audit) error {
-	r := a.run
-	wants := map[string]map[string]int64{"": {}}
-	boards := book.boards()
-	for user, score := range book.expected() {
-		board := boards[user] // those beside the load are on the default
-		if wants[board] == nil {
-			wants[board] = map[string]int64{}
-		}
-		wants[board][user] = score
-	}
-	for board, want := range wants {
-		top, me, note, err := recount(ctx, r.client, board, want, a.own())
-		if err != nil { // a board that was not counted is not the best of them
-			delete(r.ending.Measured, "top.correct")
-			delete(r.ending.Measured, "me.correct")
-			return err
-		}
-		r.ending.Measured.Worst("top.correct", top)
-		if r.minted {
-			r.ending.Measured.Worst("me.correct", me)
-		}
-		r.ending.Notes = append(r.ending.Notes, note)
-	}
-	return nil
-}
-
-// own gives a client of a user, nil where the server mints no tokens.
-func (a *acceptance) own() func(context.Context, string) (*client.Client, error) {
-	if !a.run.minted {
+// playerClients returns clients with users' own tokens, or nil if the server does
+// not mint tokens.
+func (a *acceptance) playerClients() func(context.Context, string) (*client.Client, error) {
+	if !a.run.mints {
 		return nil
 	}
 	return func(ctx context.Context, user string) (*client.Client, error) {
@@ -244,6 +218,6 @@ func (a *acceptance) own() func(context.Context, string) (*client.Client, error)
 		if err != nil {
 			return nil, err
 		}
-		return a.run.clientOf(client.StaticToken(t.Token))
+		return a.run.clientWith(client.StaticToken(t.Token))
 	}
 }

@@ -1,21 +1,19 @@
-// Package loadgen plays signed increments against a server, says what happened,
-// and holds the server to criteria.
+// Package loadgen sends signed increments to a server at a schedule, reports what
+// happened, and checks the server against criteria.
 //
-// It is an open model: an increment is due when the plan says so, whether or
-// not the server has answered the ones before, and its latency runs from that
-// moment. A stalled server therefore shows in every increment that was due
-// meanwhile, not in the one that met it. Nor does it flatter itself: what could
-// not be sent in time is reported as behind, and a run without samples has
-// failed.
+// The model is open: a request is sent at its scheduled time whether or not the
+// server has answered earlier ones, and latency is measured from that time. A
+// stalled server shows in every request that was scheduled meanwhile. Requests
+// that could not be sent in time count as behind, and a run without samples fails.
 //
-// What is played is a function of the seed and the number of an event: who, how
-// much, under which id. So nothing needs to be kept of an event but what became
-// of it, a byte, and after the run the book is closed against the server: each
-// acknowledged event once, no refused one, sums and ranks as recounted.
+// [Run] plays a plan; [FindMax] runs repeatedly to find the highest rate that a
+// server sustains. The sub-packages:
 //
-// The parts: a [Plan] says what is played, package pace when; a composer writes
-// the requests exactly as package client signs them, and package wire carries
-// them; the book keeps outcomes; the pulse measures freshness from outside;
-// faults break things in the middle; packages record and report keep and judge.
-// vegeta paces and sends. [FindMax] plays again and again.
+//   - plan: the schedule, and the event of each number
+//   - codec: writes requests and parses responses; wire: their connections
+//   - outcome: what became of each event, and the scores that follow
+//   - freshness: from commit to visible in Redis and on clients
+//   - verify: compares the server with the outcomes after the load
+//   - record and report: the raw results and the reports made from them
+//   - criteria: limits, and the scenarios made of them
 package loadgen

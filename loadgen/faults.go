@@ -10,47 +10,59 @@ import (
 	"github.com/scoreboard/scoreboard/loadgen/record"
 )
 
-// faults are commands that break something in the middle of a load.
+// faults are shell commands that break parts of the server during a load.
 type faults struct {
-	commands []string
-	every    time.Duration
-	done     int
-	notes    []string
+	commands  []string
+	interval  time.Duration
+	succeeded int
+	notes     []string
 }
 
-// maxFault bounds one command.
+// maxFault is the time-out of a command.
 const maxFault = 30 * time.Second
 
-func newFaults(commands []string, lasts time.Duration) *faults {
-	return &faults{commands: commands, every: lasts / time.Duration(len(commands)+1)}
+func newFaults(commands []string, length time.Duration) *faults {
+	return &faults{commands: commands, interval: length / time.Duration(len(commands)+1)}
 }
 
-// run runs the commands at even distances, until ctx ends.
+// run runs the commands at even intervals, until ctx ends.
 func (f *faults) run(ctx context.Context, say func(string, ...any)) {
-	began := time.Now()
+	start := time.Now()
 	for i, command := range f.commands {
-		if !pause(ctx, time.Until(began.Add(time.Duration(i+1)*f.every))) {
+		if !sleep(ctx, time.Until(start.Add(time.Duration(i+1)*f.interval))) {
 			return
 		}
 		say("fault: %s", command)
-		at := time.Since(began)
+		at := time.Since(start)
 		limited, cancel := context.WithTimeout(ctx, maxFault)
-		said, err := exec.CommandContext(limited, "sh", "-c", command).CombinedOutput()
+		out, err := exec.CommandContext(limited, "sh", "-c", command).CombinedOutput()
 		cancel()
 		note := fmt.Sprintf("at %.0f s: %s", at.Seconds(), command)
 		if err == nil {
-			f.done++
+			f.succeeded++
 		} else {
-			note += fmt.Sprintf(": %v: %s", err, strings.TrimSpace(string(said)))
+			note += fmt.Sprintf(": %v: %s", err, strings.TrimSpace(string(out)))
 		}
 		f.notes = append(f.notes, note)
 	}
 }
 
-// end notes what was broken.
-func (f *faults) end(e *record.Ending) {
+// report adds the result to the ending of a run.
+func (f *faults) report(e *record.Ending) {
 	if len(f.commands) > 0 {
-		e.Measured["faults.done"] = 100 * float64(f.done) / float64(len(f.commands))
+		e.Measured["faults.done"] = 100 * float64(f.succeeded) / float64(len(f.commands))
 		e.Notes = append(e.Notes, f.notes...)
+	}
+}
+
+// sleep waits, and reports false if ctx ends first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
 	}
 }

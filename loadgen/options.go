@@ -4,32 +4,40 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/loadgen/criteria"
+	"github.com/scoreboard/scoreboard/loadgen/plan"
 	"github.com/scoreboard/scoreboard/loadgen/record"
 )
 
-// Options say what is run.
-type Options struct {
-	Server Server
-	Plan   Plan
-	// Scenario is what the server is held to; with none a load is played and
-	// judged by its errors alone.
-	Scenario   *criteria.Scenario
-	Ops        string // where the server shows its metrics
-	Prometheus string // which must have the alert rules loaded; not asked where it is empty
-	Redis      string // URL of the server's Redis, to read freshness from; through the API where it is empty
-	// Faults are commands of the shell that are run in the middle of the load,
-	// at even distances.
-	Faults  []string
-	Shard   record.Shard // which part of the plan this generator plays; the zero value is all
-	Out     string       // the folder of raw.zst, report.json and report.html; none is written where it is empty
-	Machine record.Machine
-	Say     func(format string, args ...any) // is told what goes on, in sentences
-	Show    func(Progress)                   // is told how it goes, once a second
-	Settle  time.Duration                    // how long after the load a score may take to appear; 15 s when 0
+// Server is the server under load and the credentials for it.
+type Server struct {
+	URL       string
+	Token     string // with scope score:update, because it writes for many users
+	KeyID     string
+	KeySecret string
 }
 
-// plain are the criteria of a load without a scenario.
-var plain = []record.Check{
+// Options configure a run.
+type Options struct {
+	Server Server
+	Plan   plan.Plan
+	// Scenario holds the criteria. Without one, only errors and the achieved rate
+	// are checked.
+	Scenario   *criteria.Scenario
+	Ops        string // URL of the server's metrics
+	Prometheus string // URL of a Prometheus that must have loaded the alert rules; empty skips the check
+	Redis      string // URL of the server's Redis, to measure freshness there; empty reads through the API
+	// Faults are shell commands that run at even intervals during the load.
+	Faults  []string
+	Shard   record.Shard // the part of the plan for this generator; the zero value is all of it
+	Out     string       // folder of raw.zst, report.json and report.html; empty writes none
+	Machine record.Machine
+	Say     func(format string, args ...any) // receives messages about the run
+	Show    func(Progress)                   // receives the progress once a second
+	Settle  time.Duration                    // how long a score may take to appear after the load; 15 s by default
+}
+
+// defaultChecks are the criteria of a load without a scenario.
+var defaultChecks = []record.Check{
 	{Text: "samples > 0", Source: "a run without samples proves nothing"},
 	{Text: "errors < 1%", Source: "specification A, acceptance criteria"},
 	{Text: "behind <= 1%", Source: "a generator that falls behind measures itself"},
@@ -38,18 +46,25 @@ var plain = []record.Check{
 // RawFile is the name of the record in the folder of a run.
 const RawFile = "raw.zst"
 
-// Parameters are what a run is made of, by name.
+// Parameters describes the run by the names of its settings.
 func (o *Options) Parameters() map[string]any {
 	p := &o.Plan
 	m := map[string]any{
-		"server": o.Server.URL, "rate": p.Pace.String(), "seconds": p.Pace.Duration().Seconds(), "users": p.Users, "skew": p.Skew,
-		"seed": p.Seed, "mode": string(p.Mode), "reads": p.Reads, "repeats": p.Repeats, "conflicts": p.Conflicts, "forged": p.Forged,
-		"connections": p.Connections,
+		"server": o.Server.URL, "rate": p.Schedule.String(), "seconds": p.Schedule.Duration().Seconds(),
+		"users": p.Users, "skew": p.Skew, "seed": p.Seed, "mode": string(p.Mode), "connections": p.Connections,
+		"reads": p.Reads, "repeats": p.Repeats, "conflicts": p.Conflicts, "forged": p.Forged,
 	}
-	for name, there := range map[string]bool{"batch": p.Mode == Batch, "boards": len(p.Boards) > 0, "parallel": p.Parallel > 0, "cut": p.Cut > 0} {
-		if there {
-			m[name] = map[string]any{"batch": p.Size, "boards": p.Boards, "parallel": p.Parallel, "cut": p.Cut}[name]
-		}
+	if p.Mode == plan.Batch {
+		m["batch"] = p.BatchSize
+	}
+	if len(p.Boards) > 0 {
+		m["boards"] = p.Boards
+	}
+	if p.Parallel > 0 {
+		m["parallel"] = p.Parallel
+	}
+	if p.Cut > 0 {
+		m["cut"] = p.Cut
 	}
 	if len(o.Faults) > 0 {
 		m["faults"] = o.Faults

@@ -12,24 +12,29 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/loadgen/outcome"
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
-// prober asks the server for what it must refuse, one by one, before the load.
+// prober sends requests that the server must reject, one by one, before the load.
 type prober struct {
 	http   *http.Client
 	server Server
-	user   string // whose score the probes move, and no other
+	user   string // of the probes
 	token  string
 
-	expected map[string]int64 // what counted, by user
-	refused  []string         // event ids that must not be in the ledger
+	expected map[string]int64 // scores that the probes must have caused, by user
+	rejected []string         // event ids that must not be in the ledger
 }
 
-// maxLimited bounds how long a probe waits where its address is limited.
-const maxLimited = 70 * time.Second
+const (
+	// maxLimited bounds how long a probe waits while its address is rate limited.
+	maxLimited = 70 * time.Second
+	// maxBurst is more updates at once than any limit for players allows.
+	maxBurst = 200
+)
 
-// reply is an answer, undigested.
+// reply is the response to a probe.
 type reply struct {
 	status     int
 	retryAfter string
@@ -39,6 +44,8 @@ type reply struct {
 	ErrorCode  string `json:"error_code"`
 }
 
+// post sends an increment. It retries while the address is rate limited, which
+// rejected credentials of an earlier run may have caused.
 func (p *prober) post(ctx context.Context, token string, r *protocol.IncrementRequest) (reply, error) {
 	body, err := json.Marshal(r)
 	if err != nil {
@@ -46,14 +53,13 @@ func (p *prober) post(ctx context.Context, token string, r *protocol.IncrementRe
 	}
 	for waited := time.Duration(0); ; {
 		out, err := p.once(ctx, token, body)
-		// Wrong credentials before this run have used the address's allowance up.
 		after, _ := strconv.Atoi(out.retryAfter)
 		wait := time.Duration(max(after, 1)) * time.Second
 		if err != nil || out.status != http.StatusTooManyRequests || token != p.token || waited+wait > maxLimited {
 			return out, err
 		}
 		waited += wait
-		if !pause(ctx, wait) {
+		if !sleep(ctx, wait) {
 			return out, ctx.Err()
 		}
 	}
@@ -62,7 +68,8 @@ func (p *prober) post(ctx context.Context, token string, r *protocol.IncrementRe
 func (p *prober) once(ctx context.Context, token string, body []byte) (reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(p.server.URL, "/")+"/v1/scores/increment", bytes.NewReader(body))
+	url := strings.TrimSuffix(p.server.URL, "/") + "/v1/scores/increment"
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
 		return reply{}, err
 	}
@@ -78,12 +85,12 @@ func (p *prober) once(ctx context.Context, token string, body []byte) (reply, er
 		return reply{}, err
 	}
 	out := reply{status: res.StatusCode, retryAfter: res.Header.Get("Retry-After")}
-	_ = json.Unmarshal(b, &out) // an answer that is none fails its probe
+	_ = json.Unmarshal(b, &out) // an invalid response fails its probe
 	return out, nil
 }
 
-// signatures sends what is signed wrongly: all of it must get the same 401.
-func (p *prober) signatures(ctx context.Context, t *tally) error {
+// signatures sends increments with invalid signatures. Each must get a 401.
+func (p *prober) signatures(ctx context.Context, t *outcome.Tally) error {
 	good := client.Signer{KeyID: p.server.KeyID, Secret: p.server.KeySecret}
 	now := time.Now()
 	for _, c := range []struct {
@@ -100,24 +107,24 @@ func (p *prober) signatures(ctx context.Context, t *tally) error {
 		c.signer.Fields(r, c.at)
 		out, err := p.post(ctx, p.token, r)
 		if err != nil {
-			return fmt.Errorf("probe the signature: %w", err)
+			return fmt.Errorf("probe signatures: %w", err)
 		}
-		t.of++
+		t.Total++
 		if out.status == http.StatusUnauthorized {
-			t.rejected++
+			t.Rejected++
 		}
 		if out.status == http.StatusOK {
 			p.expected[p.user] += 7
 		} else {
-			p.refused = append(p.refused, r.EventID)
+			p.rejected = append(p.rejected, r.EventID)
 		}
 	}
 	return nil
 }
 
-// replays sends an increment again and again, then its event id with another
+// replays sends an increment several times, and then its event id with another
 // delta.
-func (p *prober) replays(ctx context.Context, replays, conflicts *tally) error {
+func (p *prober) replays(ctx context.Context, replays, conflicts *outcome.Tally) error {
 	signer := client.Signer{KeyID: p.server.KeyID, Secret: p.server.KeySecret}
 	first := int64(0)
 	event := client.NewEventID()
@@ -126,33 +133,31 @@ func (p *prober) replays(ctx context.Context, replays, conflicts *tally) error {
 		signer.Fields(r, time.Now())
 		out, err := p.post(ctx, p.token, r)
 		if err != nil {
-			return fmt.Errorf("probe a replay: %w", err)
+			return fmt.Errorf("probe replays: %w", err)
 		}
 		switch {
 		case i == 0 && out.status != http.StatusOK:
-			return fmt.Errorf("the first signed increment was answered %d %s: check token and key", out.status, out.ErrorCode)
+			return fmt.Errorf("the first signed increment was rejected with %d %s: check token and key", out.status, out.ErrorCode)
 		case i == 0:
 			first = out.NewScore
 			p.expected[p.user] += delta
 		case delta == 5:
-			replays.of++
+			replays.Total++
 			if out.status == http.StatusOK && out.Replayed && out.NewScore == first && out.ID == event {
-				replays.rejected++
+				replays.Rejected++
 			}
 		default:
-			conflicts.of++
+			conflicts.Total++
 			if out.status == http.StatusConflict {
-				conflicts.rejected++
+				conflicts.Rejected++
 			}
 		}
 	}
 	return nil
 }
 
-// maxBurst is how many updates in one go no limit for players allows.
-const maxBurst = 200
-
-// limits has one player update until it is told to wait.
+// limits sends updates of one player until they are rate limited. The response
+// must say when to retry.
 func (p *prober) limits(ctx context.Context, player, token string) (enforced bool, err error) {
 	signer := client.Signer{KeyID: p.server.KeyID, Secret: p.server.KeySecret}
 	for range maxBurst {
@@ -161,7 +166,7 @@ func (p *prober) limits(ctx context.Context, player, token string) (enforced boo
 		out, err := p.post(ctx, token, r)
 		switch {
 		case err != nil:
-			return false, fmt.Errorf("probe the limit of updates: %w", err)
+			return false, fmt.Errorf("probe the update limit: %w", err)
 		case out.status == http.StatusOK:
 			p.expected[player]++
 		case out.status == http.StatusTooManyRequests:

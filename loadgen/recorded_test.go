@@ -10,23 +10,23 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client/clienttest"
-	"github.com/scoreboard/scoreboard/loadgen/record"
+	"github.com/scoreboard/scoreboard/loadgen/plan"
 	"github.com/scoreboard/scoreboard/loadgen/report"
 )
 
-// disk is one with so much room.
-type disk struct{ room int }
+// disk is a disk with limited space.
+type disk struct{ space int }
 
 var errFull = errors.New("no space left on device")
 
 func (d *disk) Write(b []byte) (int, error) {
-	if d.room -= len(b); d.room < 0 {
+	if d.space -= len(b); d.space < 0 {
 		return 0, errFull
 	}
 	return len(b), nil
 }
 
-func TestADiskThatFillsUpEndsTheRun(t *testing.T) {
+func TestFullDiskEndsTheRun(t *testing.T) {
 	t.Parallel()
 	s := clienttest.New(t)
 	o := load(t, s.URL, "500/1h", nil)
@@ -35,18 +35,18 @@ func TestADiskThatFillsUpEndsTheRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer session.close()
-	r := &run{Options: o, session: session, book: newBook(&o.Plan), ending: record.Ending{Measured: map[string]float64{}}}
-	began := time.Now()
-	if err := r.all(t.Context(), &disk{room: 10_000}); !errors.Is(err, errFull) || time.Since(began) > 30*time.Second {
-		t.Errorf("after %v: got %v", time.Since(began), err)
+	r := newRun(o, session)
+	start := time.Now()
+	if err := r.run(t.Context(), &disk{space: 10_000}); !errors.Is(err, errFull) || time.Since(start) > 30*time.Second {
+		t.Errorf("after %v: got %v", time.Since(start), err)
 	}
 }
 
-// The report that is made from the record later is the one that the run made.
-func TestTheRecordMakesTheSameReport(t *testing.T) {
+// A report made later from the record equals that of the run.
+func TestRecordGivesTheSameReport(t *testing.T) {
 	t.Parallel()
 	s := clienttest.New(t)
-	o := load(t, s.URL, "100", func(p *Plan) { p.Reads = 0.5 })
+	o := load(t, s.URL, "100", func(p *plan.Plan) { p.Reads = 0.5 })
 	o.Out = filepath.Join(t.TempDir(), "a", "b")
 	play(t, t.Context(), o)
 	raw, err := os.Open(filepath.Join(o.Out, RawFile))
@@ -74,7 +74,7 @@ func TestTheRecordMakesTheSameReport(t *testing.T) {
 		x, _ := json.Marshal(a[name])
 		y, _ := json.Marshal(b[name])
 		if !bytes.Equal(x, y) {
-			t.Errorf("%s: got %s later, %s at first", name, x, y)
+			t.Errorf("%s: got %s from the record, %s from the run", name, x, y)
 		}
 	}
 }

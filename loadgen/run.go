@@ -10,27 +10,29 @@ import (
 	"sync"
 	"time"
 
+	"github.com/scoreboard/scoreboard/loadgen/outcome"
+	"github.com/scoreboard/scoreboard/loadgen/plan"
 	"github.com/scoreboard/scoreboard/loadgen/record"
 	"github.com/scoreboard/scoreboard/loadgen/report"
 )
 
-// Report is what a run came to.
+// Report is the report of a run.
 type Report = report.Report
 
-// run is one run.
+// run is the state of a run.
 type run struct {
 	Options
-	whole map[string]any // parameters, before a shard took its part
+	parameters map[string]any // of the whole plan, not of a shard's part
 	*session
-	began time.Time
-	book  *book
-	draw  *draw
+	start   time.Time
+	tracker *outcome.Tracker
+	events  *plan.Events
 
-	mu      sync.Mutex // guards what is recorded, for samples come from many
+	mu      sync.Mutex // guards samples, early and server, which several goroutines write
 	file    *record.Writer
 	builder *report.Builder
 	samples []pending
-	ahead   int // sights before what they saw was recorded
+	early   int // samples that were seen before their commit
 	server  record.Tick
 
 	last Progress
@@ -38,19 +40,19 @@ type run struct {
 	ending record.Ending
 }
 
-// pending is a sample whose moment is not yet placed in the run.
+// pending is a sample that is not recorded yet.
 type pending struct {
 	where string
 	at    time.Time
 	took  time.Duration
 }
 
-// Run plays a plan, holds the server to its scenario, and reports. When ctx
-// ends first, no further request is sent, those in flight are waited for, and
-// the report says that it was cut.
+// Run plays a plan, checks the criteria of its scenario, and reports. When ctx
+// ends early, it sends no further request, waits for those in flight, and marks
+// the report as cut.
 func Run(ctx context.Context, o Options) (*Report, error) {
-	if err := o.Plan.Check(); err != nil {
-		return nil, fmt.Errorf("plan the load: %w", err)
+	if err := o.Plan.Validate(); err != nil {
+		return nil, fmt.Errorf("invalid load: %w", err)
 	}
 	if o.Settle == 0 {
 		o.Settle = 15 * time.Second
@@ -58,28 +60,28 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if o.Show == nil {
 		o.Show = func(Progress) {}
 	}
-	whole := o.Parameters()
+	parameters := o.Parameters()
 	if o.Shard.Of > 1 {
-		o.Plan = o.Plan.part(o.Shard)
+		o.Plan = o.Plan.Part(o.Shard)
 	}
 	session, err := newSession(ctx, &o)
 	if err != nil {
 		return nil, err
 	}
 	defer session.close()
-	r := &run{
-		Options: o, whole: whole, session: session, book: newBook(&o.Plan),
-		ending: record.Ending{Measured: map[string]float64{}, Skipped: map[string]string{}},
+	r := newRun(o, session)
+	r.parameters = parameters
+	left := time.Until(r.given.expires)
+	if !r.mints && !r.given.expires.IsZero() && left < o.Plan.Schedule.Duration() {
+		r.note("the token expired after %v, before the end of the run: this server does not mint tokens",
+			left.Round(time.Second))
 	}
-	if left := time.Until(r.given.ends); !r.minted && !r.given.ends.IsZero() && left < o.Plan.Pace.Duration() {
-		r.ending.Notes = append(r.ending.Notes, fmt.Sprintf("the token ended after %v, before the run: this server mints no other", left.Round(time.Second)))
-	}
-	raw, err := r.open()
+	raw, err := r.create()
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = raw.Close() }() // for the ways out below; a second close does nothing
-	if err := r.all(ctx, raw); err != nil {
+	defer func() { _ = raw.Close() }() // for the early returns; a second close has no effect
+	if err := r.run(ctx, raw); err != nil {
 		return nil, err
 	}
 	rep, err := r.builder.Report()
@@ -95,17 +97,29 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	return rep, rep.Write(o.Out)
 }
 
-// open makes the file of the record.
-func (r *run) open() (io.WriteCloser, error) {
+func newRun(o Options, s *session) *run {
+	return &run{
+		Options: o, session: s, tracker: outcome.NewTracker(&o.Plan),
+		ending: record.Ending{Measured: record.Measured{}, Skipped: map[string]string{}},
+	}
+}
+
+// note adds a note to the report.
+func (r *run) note(format string, args ...any) {
+	r.ending.Notes = append(r.ending.Notes, fmt.Sprintf(format, args...))
+}
+
+// create creates the file of the record.
+func (r *run) create() (io.WriteCloser, error) {
 	if r.Out == "" {
 		return discard{io.Discard}, nil
 	}
 	if err := os.MkdirAll(r.Out, 0o755); err != nil {
-		return nil, fmt.Errorf("make the folder of the report: %w", err)
+		return nil, fmt.Errorf("create the folder of the report: %w", err)
 	}
 	f, err := os.Create(filepath.Join(r.Out, RawFile))
 	if err != nil {
-		return nil, fmt.Errorf("make the record: %w", err)
+		return nil, fmt.Errorf("create the record: %w", err)
 	}
 	return f, nil
 }
@@ -114,8 +128,8 @@ type discard struct{ io.Writer }
 
 func (discard) Close() error { return nil }
 
-// all is the run: what comes before the load, the load, and what comes after.
-func (r *run) all(ctx context.Context, raw io.Writer) error {
+// run runs the steps before, during and after the load.
+func (r *run) run(ctx context.Context, raw io.Writer) error {
 	var acceptance *acceptance
 	if r.Scenario != nil {
 		acceptance = newAcceptance(r)
@@ -127,59 +141,66 @@ func (r *run) all(ctx context.Context, raw io.Writer) error {
 	if err := r.begin(raw); err != nil {
 		return err
 	}
-	beside, stop := context.WithCancel(context.WithoutCancel(ctx))
+	during, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var others sync.WaitGroup
-	others.Go(func() { r.watchServer(beside) })
-	faults := newFaults(r.Faults, r.Plan.Pace.Duration())
-	others.Go(func() { faults.run(beside, r.Say) })
+	others.Go(func() { r.watchBacklog(during) })
+	faults := newFaults(r.Faults, r.Plan.Schedule.Duration())
+	others.Go(func() { faults.run(during, r.Say) })
 	if acceptance != nil {
-		others.Go(func() { acceptance.beside(beside) })
+		others.Go(func() { acceptance.during(during) })
 	}
-	tokens := r.tokens()
-	if len(tokens) > 1 {
-		r.ending.Notes = append(r.ending.Notes, fmt.Sprintf("played under %d tokens, for the updates of one are limited", len(tokens)))
-	}
-	p := &player{
-		plan: &r.Plan, due: r.Plan.requests(), server: r.Server, tokens: tokens,
-		hit: r.hit, acked: func(event) {}, every: r.every,
-	}
-	if acceptance != nil {
-		p.acked = acceptance.acked
-	}
-	var err error
-	r.ending.Lasted, r.ending.Cut, err = p.play(ctx, r.draw, r.book)
+	err := r.play(ctx, acceptance)
 	stop()
 	others.Wait()
 	if err != nil {
 		return err
 	}
-	for name, v := range r.book.tallies() {
+	for name, v := range r.tracker.Shares() {
 		r.ending.Measured[name] = v
 	}
-	faults.end(&r.ending)
+	faults.report(&r.ending)
 	if acceptance != nil && !r.ending.Cut {
-		r.Say("the load has ended; comparing the ledger, the scores and the ranks with what was answered")
+		r.Say("the load has ended; comparing the ledger, the scores and the ranks with the responses")
 		if err := acceptance.after(ctx); err != nil {
-			// The load is worth its report; what was not measured fails its criterion.
-			r.ending.Notes = append(r.ending.Notes, "the comparison was given up: "+err.Error())
+			// The load has a report nevertheless; what was not measured fails its criterion.
+			r.note("the comparison was aborted: %v", err)
 			r.ending.Cut = ctx.Err() != nil
 		}
 	}
-	r.place()
-	if r.ahead > 0 {
-		r.ending.Notes = append(r.ending.Notes, fmt.Sprintf("%d times an increment was seen before it was recorded: the store's clock is ahead, and those are not in the freshness", r.ahead))
+	r.recordSamples()
+	if r.early > 0 {
+		r.note("%d increments were seen before their commit, because the database's clock is ahead; "+
+			"they are not part of the freshness", r.early)
 	}
 	r.builder.Ending(r.ending)
 	return nil
 }
 
-// begin writes the header, at the moment from which all is counted.
+// play sends the load.
+func (r *run) play(ctx context.Context, acceptance *acceptance) (err error) {
+	tokens := r.tokens()
+	if len(tokens) > 1 {
+		r.note("%d tokens were used, because the server limits the updates of each", len(tokens))
+	}
+	p := &player{
+		plan: &r.Plan, requests: r.Plan.Requests(), server: r.Server, tokens: tokens,
+		events: r.events, tracker: r.tracker, onHit: r.hit, onAck: func(plan.Event) {}, onSecond: r.second,
+	}
+	if acceptance != nil {
+		p.onAck = acceptance.acked
+	}
+	r.ending.Lasted, r.ending.Cut, err = p.play(ctx)
+	return err
+}
+
+// begin writes the header and sets the start of the run.
 func (r *run) begin(raw io.Writer) error {
-	r.began = time.Now()
-	r.draw = newDraw(&r.Plan, r.began)
-	due := r.Plan.requests()
+	r.start = time.Now()
+	r.events = plan.NewEvents(&r.Plan, r.start)
+	requests := r.Plan.Requests()
 	h := record.Header{
-		Began: r.began, Parameters: r.whole, Machine: r.Machine, Duration: due.Duration(), Checks: plain, Shard: r.Shard,
+		Began: r.start, Parameters: r.parameters, Machine: r.Machine, Duration: requests.Duration(),
+		Checks: defaultChecks, Shard: r.Shard,
 	}
 	if s := r.Scenario; s != nil {
 		h.Profile, h.Scaled, h.Checks = s.Name, s.Scaled, nil
@@ -187,8 +208,8 @@ func (r *run) begin(raw io.Writer) error {
 			h.Checks = append(h.Checks, record.Check{Text: c.String(), Source: c.Source})
 		}
 	}
-	for at := time.Duration(0); at < due.Duration(); at += time.Second {
-		h.Asked = append(h.Asked, due.Expected(at+time.Second)-due.Expected(at))
+	for at := time.Duration(0); at < requests.Duration(); at += time.Second {
+		h.Scheduled = append(h.Scheduled, requests.Count(at+time.Second)-requests.Count(at))
 	}
 	r.builder = report.NewBuilder(h)
 	var err error

@@ -10,36 +10,38 @@ import (
 
 	"github.com/scoreboard/scoreboard/client"
 	"github.com/scoreboard/scoreboard/loadgen/record"
+	"github.com/scoreboard/scoreboard/loadgen/verify"
 )
 
-// session is what talks to the server beside the load.
+// session makes the requests to the server that are not part of the load.
 type session struct {
 	options *Options
 	web     *http.Client
 	client  *client.Client
-	given   *lasting
-	writer  string // in whose names the tokens of the load are minted
-	minted  bool   // the server mints tokens for us
+	given   *renewingToken
+	writer  string // prefix of the users whose tokens the load uses
+	mints   bool   // the server mints tokens for the given one
 }
 
-// newSession gets in, or says that there is no server.
+// newSession connects to the server. It fails if the server cannot be reached.
 func newSession(ctx context.Context, o *Options) (*session, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.MaxIdleConnsPerHost = 2 * lookups
+	transport.MaxIdleConnsPerHost = 2 * verify.Lookups
 	s := &session{options: o, web: &http.Client{Transport: transport}, writer: o.Plan.Prefix + "loadgen"}
-	s.given = newLasting(o.Server.Token, func(ctx context.Context, token string, ask client.TokenRequest) (client.Token, error) {
-		c, err := s.clientOf(client.StaticToken(token))
-		if err != nil {
-			return client.Token{}, err
-		}
-		return c.MintToken(ctx, ask)
-	})
+	s.given = newRenewingToken(o.Server.Token,
+		func(ctx context.Context, token string, r client.TokenRequest) (client.Token, error) {
+			c, err := s.clientWith(client.StaticToken(token))
+			if err != nil {
+				return client.Token{}, err
+			}
+			return c.MintToken(ctx, r)
+		})
 	var err error
-	if s.client, err = s.clientOf(s.given); err != nil {
+	if s.client, err = s.clientWith(s.given); err != nil {
 		return nil, err
 	}
 	_, err = s.client.MintToken(ctx, client.TokenRequest{UserID: s.writer, Scope: "score:update"})
-	s.minted = err == nil
+	s.mints = err == nil
 	if err := unreachable(err); err != nil {
 		s.close()
 		return nil, err
@@ -49,17 +51,17 @@ func newSession(ctx context.Context, o *Options) (*session, error) {
 
 func (s *session) close() { s.web.CloseIdleConnections() }
 
-func (s *session) clientOf(tokens client.TokenSource) (*client.Client, error) {
+func (s *session) clientWith(tokens client.TokenSource) (*client.Client, error) {
 	server := s.options.Server
 	return client.New(server.URL, client.Options{
 		TokenSource: tokens, KeyID: server.KeyID, KeySecret: server.KeySecret, HTTP: s.web, UserAgent: "scoreboard-loadgen",
 	})
 }
 
-// look asks what waits to be published and to be consumed, and says whether
-// anybody told.
-func (s *session) look(ctx context.Context, t *record.Tick) (known bool) {
-	if s.minted { // the outbox is the operators'
+// backlog sets in t what waits to be published and to be consumed, and reports
+// whether any of it is known.
+func (s *session) backlog(ctx context.Context, t *record.Tick) (known bool) {
+	if s.mints { // reading the outbox needs the same scope
 		if o, err := s.client.Outbox(ctx); err == nil {
 			known = true
 			for _, shard := range o.Shards {
@@ -73,13 +75,12 @@ func (s *session) look(ctx context.Context, t *record.Tick) (known bool) {
 	}
 	if text, err := scrape(ctx, s.web, s.options.Ops); err == nil {
 		known = true
-		t.Lag = sumOf(text, "scoreboard_broker_lag_records")
+		t.Lag = sumMetric(text, "scoreboard_broker_lag_records")
 	}
 	return known
 }
 
-// unreachable is an error that says that there is no server; that it does not
-// mint tokens is none.
+// unreachable returns an error that is not a response of the server.
 func unreachable(err error) error {
 	var e *client.Error
 	if err != nil && (!errors.As(err, &e) || e.Status == 0) {
@@ -88,27 +89,27 @@ func unreachable(err error) error {
 	return nil
 }
 
-// token is a user's own, renewed before it ends: in a while of the server's
-// choice, or in a life.
-func (s *session) token(user, scope, life string) client.TokenSource {
+// token is a user's token, renewed before it expires. An empty lifetime is the
+// server's default.
+func (s *session) token(user, scope, lifetime string) client.TokenSource {
 	return client.Renewing(func(ctx context.Context) (string, time.Time, error) {
-		t, err := s.client.MintToken(ctx, client.TokenRequest{UserID: user, Scope: scope, TTL: life})
+		t, err := s.client.MintToken(ctx, client.TokenRequest{UserID: user, Scope: scope, TTL: lifetime})
 		return t.Token, t.ExpiresAt, err
 	})
 }
 
-// perToken is how many increments a second go under one token: half of what a
-// server may do.
-const perToken = 5000
+// ratePerToken is how many requests per second use one token: half of the server's
+// limit.
+const ratePerToken = 5000
 
-// tokens are those of the load, for the limit on a server's updates is by
-// token's user.
+// tokens are the tokens of the load. A server limits the updates of each token's
+// user, so a high rate needs several.
 func (r *run) tokens() []client.TokenSource {
-	if !r.minted {
+	if !r.mints {
 		return []client.TokenSource{r.given}
 	}
 	var tokens []client.TokenSource
-	for i := range int(math.Ceil(r.Plan.Pace.Mean() * (1 + r.Plan.Reads) / perToken)) {
+	for i := range int(math.Ceil(r.Plan.Schedule.Mean() * (1 + r.Plan.Reads) / ratePerToken)) {
 		tokens = append(tokens, r.token(fmt.Sprintf("%s-%d", r.writer, i), "score:update", ""))
 	}
 	return tokens

@@ -10,9 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/scoreboard/scoreboard/internal/buildinfo"
-	"github.com/scoreboard/scoreboard/loadgen"
 	"github.com/scoreboard/scoreboard/loadgen/criteria"
-	"github.com/scoreboard/scoreboard/loadgen/pace"
+	"github.com/scoreboard/scoreboard/loadgen/plan"
 	"github.com/scoreboard/scoreboard/loadgen/record"
 )
 
@@ -65,22 +64,22 @@ E (reads beside writes), and full (A, B and C at once, at A's load).`,
 				return usagef("--chaos needs a --fault: a command that breaks something in the middle")
 			}
 			l := scenario.Load
-			plan := loadgen.Plan{
+			load := plan.Plan{
 				// Users of this run alone, so that their scores are known.
 				Prefix: ownUsers(),
-				Users:  l.Users, Skew: l.Skew, Mode: loadgen.Sync, Connections: loadgen.DefaultConnections,
+				Users:  l.Users, Skew: l.Skew, Mode: plan.Sync, Connections: plan.DefaultConnections,
 				Reads: l.Reads, Repeats: l.Repeats, Conflicts: l.Conflicts, Forged: l.Forged,
 			}
-			if plan.Pace, err = pace.Parse(strconv.Itoa(l.Rate), l.Duration); err != nil {
+			if load.Schedule, err = plan.ParseSchedule(strconv.Itoa(l.Rate), l.Duration); err != nil {
 				return &usageError{err}
 			}
 			if chaos {
-				plan.Parallel, plan.Cut = chaosShare, chaosShare
+				load.Parallel, load.Cut = chaosShare, chaosShare
 				if err := scenario.Correctness(); err != nil {
 					return err
 				}
 			}
-			o, err := p.loadOptions(plan, out, ops)
+			o, err := p.loadOptions(load, out, ops)
 			if err != nil {
 				return err
 			}

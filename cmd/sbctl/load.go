@@ -11,7 +11,7 @@ import (
 
 	"github.com/scoreboard/scoreboard/loadgen"
 	"github.com/scoreboard/scoreboard/loadgen/criteria"
-	"github.com/scoreboard/scoreboard/loadgen/pace"
+	"github.com/scoreboard/scoreboard/loadgen/plan"
 	"github.com/scoreboard/scoreboard/loadgen/record"
 	"github.com/scoreboard/scoreboard/loadgen/report"
 )
@@ -24,7 +24,7 @@ func newLoadCmd(p *program) *cobra.Command {
 }
 
 func newLoadRunCmd(p *program) *cobra.Command {
-	plan := loadgen.Plan{Connections: loadgen.DefaultConnections}
+	load := plan.Plan{Connections: plan.DefaultConnections}
 	var rate, mode, out, ops, shard string
 	var lasts time.Duration
 	var findMax bool
@@ -54,16 +54,16 @@ that no rate was held.`,
   sbctl load run --find-max --rate 2000 --duration 2m --users 10000 --out out/max`),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
-			if plan.Pace, err = pace.Parse(rate, lasts); err != nil {
+			if load.Schedule, err = plan.ParseSchedule(rate, lasts); err != nil {
 				return &usageError{err}
 			}
-			if plan.Mode = loadgen.Mode(mode); plan.Mode != loadgen.Batch && cmd.Flags().Changed("batch") {
+			if load.Mode = plan.Mode(mode); load.Mode != plan.Batch && cmd.Flags().Changed("batch") {
 				return usagef("--batch is for --mode batch")
 			}
-			if plan.Prefix == "" && (findMax || shard != "") {
-				plan.Prefix = ownUsers()
+			if load.Prefix == "" && (findMax || shard != "") {
+				load.Prefix = ownUsers()
 			}
-			o, err := p.loadOptions(plan, out, ops)
+			o, err := p.loadOptions(load, out, ops)
 			if err != nil {
 				return err
 			}
@@ -79,39 +79,39 @@ that no rate was held.`,
 	flags := cmd.Flags()
 	flags.StringVar(&rate, "rate", "100", "increments a second, a ramp, or stages of these")
 	flags.DurationVar(&lasts, "duration", 10*time.Second, "how long")
-	flags.IntVar(&plan.Users, "users", 1000, "how many users they are drawn from")
-	flags.Float64Var(&plan.Skew, "skew", 1.1, "exponent of the Zipf draw of users, above 1; 0 draws all alike")
-	flags.Uint64Var(&plan.Seed, "seed", 0, "of the draw of users, deltas and kinds (default by the clock)")
-	flags.StringVar(&mode, "mode", string(loadgen.Sync), "sync, async or batch")
-	flags.IntVar(&plan.Size, "batch", 100, "increments in a request, with --mode batch")
-	flags.Float64Var(&plan.Reads, "reads", 0, "reads for each increment")
-	flags.Float64Var(&plan.Repeats, "repeats", 0, "share of increments that were sent before")
-	flags.Float64Var(&plan.Conflicts, "conflicts", 0, "share with the event id of another increment")
-	flags.Float64Var(&plan.Forged, "forged", 0, "share with a signature that does not hold")
-	flags.StringSliceVar(&plan.Boards, "boards", nil, "the boards to play on, a user on one of them (default global)")
+	flags.IntVar(&load.Users, "users", 1000, "how many users they are drawn from")
+	flags.Float64Var(&load.Skew, "skew", 1.1, "exponent of the Zipf draw of users, above 1; 0 draws all alike")
+	flags.Uint64Var(&load.Seed, "seed", 0, "of the draw of users, deltas and kinds (default by the clock)")
+	flags.StringVar(&mode, "mode", string(plan.Sync), "sync, async or batch")
+	flags.IntVar(&load.BatchSize, "batch", 100, "increments in a request, with --mode batch")
+	flags.Float64Var(&load.Reads, "reads", 0, "reads for each increment")
+	flags.Float64Var(&load.Repeats, "repeats", 0, "share of increments that were sent before")
+	flags.Float64Var(&load.Conflicts, "conflicts", 0, "share with the event id of another increment")
+	flags.Float64Var(&load.Forged, "forged", 0, "share with a signature that does not hold")
+	flags.StringSliceVar(&load.Boards, "boards", nil, "the boards to play on, a user on one of them (default global)")
 	flags.BoolVar(&findMax, "find-max", false, "look for the highest rate that is held, from --rate on")
 	flags.StringVar(&shard, "shard", "", "the part of the load that this generator plays, such as 2/5")
 	flags.StringVar(&ops, "ops", "", opsHelp)
-	flags.IntVar(&plan.Connections, "connections", plan.Connections, "the most requests in flight")
+	flags.IntVar(&load.Connections, "connections", load.Connections, "the most requests in flight")
 	flags.StringVar(&out, "out", "", "the folder for record and reports (default none are written)")
 	return cmd
 }
 
 // loadOptions are those of a run against the server of the settings.
-func (p *program) loadOptions(plan loadgen.Plan, out, ops string) (loadgen.Options, error) {
+func (p *program) loadOptions(load plan.Plan, out, ops string) (loadgen.Options, error) {
 	s, err := p.settings()
 	if err != nil {
 		return loadgen.Options{}, err
 	}
-	if plan.Seed == 0 {
-		plan.Seed = uint64(time.Now().UnixMicro()) // what reads JSON as floats reads it whole
+	if load.Seed == 0 {
+		load.Seed = uint64(time.Now().UnixMicro()) // what reads JSON as floats reads it whole
 	}
-	if err := plan.Check(); err != nil {
+	if err := load.Validate(); err != nil {
 		return loadgen.Options{}, &usageError{err}
 	}
 	return loadgen.Options{
 		Server: loadgen.Server{URL: s.Server.Value, Token: s.Token.Value, KeyID: s.KeyID.Value, KeySecret: s.KeySecret.Value},
-		Plan:   plan, Out: out, Ops: p.opsServer(s, ops).Value, Machine: thisMachine(), Say: p.say,
+		Plan:   load, Out: out, Ops: p.opsServer(s, ops).Value, Machine: thisMachine(), Say: p.say,
 	}, nil
 }
 

@@ -51,9 +51,9 @@ read it. --against puts another run beside it, in text and html.`,
 			}
 			switch format {
 			case "text":
-				return r.Against(p.stdout, old)
+				return r.Compare(p.stdout, old)
 			case "html":
-				return r.HTMLAgainst(p.stdout, old)
+				return r.CompareHTML(p.stdout, old)
 			}
 			return usagef("--against is for text and html")
 		},

@@ -36,8 +36,8 @@ func (p *program) follow(o *loadgen.Options) (end func()) {
 // progressLine is the view in a line.
 func progressLine(g *loadgen.Progress) string {
 	line := fmt.Sprintf("%6.0f s  asked %.0f/s, answered %.0f/s, late %.1f ms; p50 %.1f, p95 %.1f, p99 %.1f ms; %d failed%s; outbox %d, to consume %d",
-		g.Elapsed.Seconds(), g.Asked, g.Answered, g.Late.P99, g.API.P50, g.API.P95, g.API.P99, g.Failed, kinds(g), g.OutboxDepth, g.Lag)
-	if g.Watched() {
+		g.Elapsed.Seconds(), g.Target, g.Achieved, g.Late.P99, g.API.P50, g.API.P95, g.API.P99, g.Failed, kinds(g), g.OutboxDepth, g.Lag)
+	if g.HasFreshness() {
 		line += fmt.Sprintf("; Redis %.0f, client %.0f ms", g.Redis, g.Client)
 	}
 	return line
@@ -84,18 +84,18 @@ func (v loadView) View() string {
 	}
 	g := v.now
 	const width = 40
-	done := min(int(width*g.Elapsed/max(g.Lasts, time.Second)), width)
+	done := min(int(width*g.Elapsed/max(g.Length, time.Second)), width)
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s%s  %v of %v\n", strings.Repeat("━", done), strings.Repeat("─", width-done), g.Elapsed.Round(time.Second), g.Lasts)
+	fmt.Fprintf(&b, "%s%s  %v of %v\n", strings.Repeat("━", done), strings.Repeat("─", width-done), g.Elapsed.Round(time.Second), g.Length)
 	row := func(name, format string, args ...any) {
 		fmt.Fprintf(&b, "%-22s %s\n", name, v.bold.Render(fmt.Sprintf(format, args...)))
 	}
-	row("asked / answered", "%.0f / %.0f a second", g.Asked, g.Answered)
+	row("asked / answered", "%.0f / %.0f a second", g.Target, g.Achieved)
 	row("from due", "p50 %.1f   p95 %.1f   p99 %.1f ms", g.API.P50, g.API.P95, g.API.P99)
 	row("sent late by", "p99 %.1f ms", g.Late.P99)
 	row("failed", "%d%s", g.Failed, kinds(g))
 	row("waiting", "%d in the outbox, %d to consume", g.OutboxDepth, g.Lag)
-	if g.Watched() {
+	if g.HasFreshness() {
 		row("seen after, p95", "%.0f ms in Redis, %.0f ms by clients", g.Redis, g.Client)
 	}
 	return b.String()

@@ -15,7 +15,7 @@ import (
 func TestALoadIsShownInAViewAndInALine(t *testing.T) {
 	t.Parallel()
 	g := loadgen.Progress{
-		Elapsed: 15 * time.Second, Lasts: time.Minute, Asked: 1000, Answered: 998.4,
+		Elapsed: 15 * time.Second, Length: time.Minute, Target: 1000, Achieved: 998.4,
 		State: report.State{
 			Sent: 15_000, Failed: 3, API: report.Latency{P50: 2.14, P95: 8, P99: 13.2}, Late: report.Latency{P99: 1.04}, Redis: 36, Client: 206,
 			Errors: []report.Count{{What: "increment: 503 overloaded", N: 2}, {What: "read: i/o timeout", N: 1}},

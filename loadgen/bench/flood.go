@@ -16,6 +16,7 @@ import (
 	vegeta "github.com/tsenart/vegeta/v12/lib"
 
 	"github.com/scoreboard/scoreboard/loadgen"
+	"github.com/scoreboard/scoreboard/loadgen/plan"
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
@@ -58,14 +59,14 @@ func benchFlood(ctx context.Context) error {
 			return err
 		}
 		if before == 0 {
-			before = good.FromDue.P95
+			before = good.Latency.P95
 		}
 		errs := uint64(0)
 		for _, e := range good.Errors {
 			errs += e.N
 		}
-		fmt.Printf("| %s | %.1f | %.1f | %.1f | %d | %.2f | %.0f | %d / %d / %d | %.1f |\n", name, good.FromDue.P50, good.FromDue.P95, good.FromDue.P99,
-			errs, good.FromDue.P95/before, float64(bad.all())/floodTime.Seconds(), bad.unauthorized, bad.limited, bad.other,
+		fmt.Printf("| %s | %.1f | %.1f | %.1f | %d | %.2f | %.0f | %d / %d / %d | %.1f |\n", name, good.Latency.P50, good.Latency.P95, good.Latency.P99,
+			errs, good.Latency.P95/before, float64(bad.all())/floodTime.Seconds(), bad.unauthorized, bad.limited, bad.other,
 			(cpuOf(r.daemon.Process.Pid) - cpu).Seconds())
 	}
 	return r.check(ctx)
@@ -105,7 +106,7 @@ func (r *rig) flood(stop <-chan struct{}) (a answers) {
 		t.Header = http.Header{"Content-Type": {"application/json"}, "Authorization": {"Bearer " + r.token}}
 		return nil
 	}
-	attacker := vegeta.NewAttacker(vegeta.LocalAddr(net.IPAddr{IP: net.ParseIP(floodFrom)}), vegeta.MaxWorkers(loadgen.DefaultConnections))
+	attacker := vegeta.NewAttacker(vegeta.LocalAddr(net.IPAddr{IP: net.ParseIP(floodFrom)}), vegeta.MaxWorkers(plan.DefaultConnections))
 	results := attacker.Attack(target, vegeta.Rate{Freq: floodRate, Per: time.Second}, floodTime, "flood")
 	for {
 		select {

@@ -89,8 +89,8 @@ func (r *rig) benchBacklog(ctx context.Context, of size) error {
 		return fmt.Errorf("drain: %w; write: %w", flowErr, with.err)
 	}
 	fmt.Printf("- a backlog of %d rows under %d writes/s: drained at %.0f/s; writes %.0f/s p50 %.1f p95 %.1f ms before, %.0f/s p50 %.1f p95 %.1f ms with it\n",
-		of.events, backlogRate, rate, without.Rate, without.FromDue.P50, without.FromDue.P95,
-		with.report.Rate, with.report.FromDue.P50, with.report.FromDue.P95)
+		of.events, backlogRate, rate, without.Rate, without.Latency.P50, without.Latency.P95,
+		with.report.Rate, with.report.Latency.P50, with.report.Latency.P95)
 	return nil
 }
 

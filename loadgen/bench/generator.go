@@ -18,6 +18,7 @@ import (
 	vegeta "github.com/tsenart/vegeta/v12/lib"
 
 	"github.com/scoreboard/scoreboard/loadgen"
+	"github.com/scoreboard/scoreboard/loadgen/plan"
 	"github.com/scoreboard/scoreboard/loadgen/report"
 )
 
@@ -159,7 +160,7 @@ func attackNoop(url, rate string) error {
 		Method: http.MethodPost, URL: url + "/v1/scores/increment", Body: []byte(body),
 		Header: http.Header{"Content-Type": {"application/json"}, "Authorization": {"Bearer " + strings.Repeat("t", 300)}},
 	}
-	a := vegeta.NewAttacker(vegeta.MaxWorkers(loadgen.DefaultConnections))
+	a := vegeta.NewAttacker(vegeta.MaxWorkers(plan.DefaultConnections))
 	sent := 0
 	for range a.Attack(vegeta.NewStaticTargeter(target), vegeta.Rate{Freq: n, Per: time.Second}, generatorTime, "") {
 		sent++

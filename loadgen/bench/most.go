@@ -9,11 +9,12 @@ import (
 	"strconv"
 
 	"github.com/scoreboard/scoreboard/loadgen"
+	"github.com/scoreboard/scoreboard/loadgen/plan"
 )
 
 // search is what is looked for: the highest rate of one mode, from first on.
 type search struct {
-	mode  loadgen.Mode
+	mode  plan.Mode
 	first int
 	args  []string
 }
@@ -24,9 +25,9 @@ type search struct {
 // the next.
 func benchMost(ctx context.Context) error {
 	for _, s := range []search{
-		{loadgen.Sync, 4000, nil},
-		{loadgen.Async, 4000, nil},
-		{loadgen.Batch, 10_000, []string{"--batch", "500"}},
+		{plan.Sync, 4000, nil},
+		{plan.Async, 4000, nil},
+		{plan.Batch, 10_000, []string{"--batch", "500"}},
 	} {
 		fmt.Printf("\n### %s\n\n", s.mode)
 		if err := s.run(ctx); err != nil {

@@ -64,5 +64,5 @@ func printOpen(rate int, l *loadgen.Report, resident int64) {
 	for _, e := range l.Errors {
 		errs += e.N
 	}
-	fmt.Printf("| %d | %.0f | %.1f | %.1f | %.1f | %d | %d |\n", rate, l.Rate, l.FromDue.P50, l.FromDue.P95, l.FromDue.P99, errs, resident)
+	fmt.Printf("| %d | %.0f | %.1f | %.1f | %.1f | %d | %d |\n", rate, l.Rate, l.Latency.P50, l.Latency.P95, l.Latency.P99, errs, resident)
 }

@@ -7,9 +7,12 @@ import (
 	"time"
 )
 
-func TestCriteriaAreATable(t *testing.T) {
+func TestEvaluate(t *testing.T) {
 	t.Parallel()
-	m := map[string]float64{"increments.rate": 10000, "api.p95": 200, "errors": 0.99, "lost": 0, "replays.rejected": 100, "duration": 900_000, "reads.p99.9": 12.3456}
+	m := map[string]float64{
+		"increments.rate": 10000, "api.p95": 200, "errors": 0.99, "lost": 0,
+		"replays.rejected": 100, "duration": 900_000, "reads.p99.9": 12.3456,
+	}
 	for _, c := range []struct {
 		text, limit string
 		pass        bool
@@ -34,36 +37,36 @@ func TestCriteriaAreATable(t *testing.T) {
 			t.Errorf("%s: %v", c.text, err)
 			continue
 		}
-		value, pass := got.Judge(m)
+		value, pass := got.Evaluate(m)
 		if pass != c.pass || got.LimitText() != c.limit || got.Source != "the test" {
 			t.Errorf("%s: got %v with limit %q, want %v with %q", c.text, pass, got.LimitText(), c.pass, c.limit)
 		}
 		if again, err := Parse(got.String(), "the test"); err != nil || again != got {
-			t.Errorf("%s: written as %q and read as %+v, %v", c.text, got, again, err)
+			t.Errorf("%s: formatted as %q and parsed as %+v, %v", c.text, got, again, err)
 		}
-		if _, there := m[got.Name]; there != (value != nil) {
+		if _, ok := m[got.Name]; ok != (value != nil) {
 			t.Errorf("%s: got the value %v", c.text, value)
 		}
 	}
 }
 
-func TestBadCriteriaAreRefused(t *testing.T) {
+func TestInvalidCriteriaAreRejected(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"":                        "write it as",
-		"api.p95":                 "write it as",
-		"api.p95 => 200ms":        "write it as",
-		"api.p95 <= fast":         "write it as",
-		"api.p97 <= 200ms":        `no "api.p97"`,
-		"apl.p95 <= 200ms":        `no "apl.p95"`,
+		"":                        "want NAME",
+		"api.p95":                 "want NAME",
+		"api.p95 => 200ms":        "want NAME",
+		"api.p95 <= fast":         "want NAME",
+		"api.p97 <= 200ms":        `unknown quantity "api.p97"`,
+		"apl.p95 <= 200ms":        `unknown quantity "apl.p95"`,
 		"api.p95 <= 200":          "needs a unit, as in 200ms",
 		"api.p95 <= 200%":         "needs a unit",
-		"api.p95 <= 200parsecs":   "no number",
+		"api.p95 <= 200parsecs":   "not a number",
 		"errors < 1":              "needs a unit, as in 1%",
 		"errors < 1ms":            "needs a unit",
-		"lost == 0%":              "has no unit",
-		"lost == 0.0.1":           "no number",
-		"increments.rate >= 10/s": "has no unit",
+		"lost == 0%":              "must not have a unit",
+		"lost == 0.0.1":           "not a number",
+		"increments.rate >= 10/s": "must not have a unit",
 	} {
 		if _, err := Parse(text, ""); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v, want %q", text, err, want)
@@ -93,14 +96,14 @@ func TestShippedScenariosAreValid(t *testing.T) {
 	}
 }
 
-func TestBadScenariosAreRefused(t *testing.T) {
+func TestInvalidScenariosAreRejected(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ text, want string }{
-		"unknown criterion": {"criteria: [{check: lots == 1, source: me}]", `no "lots"`},
-		"no source":         {"criteria: [{check: lost == 0}]", "names no source"},
+		"unknown criterion": {"criteria: [{check: lots == 1, source: me}]", `unknown quantity "lots"`},
+		"no source":         {"criteria: [{check: lost == 0}]", "has no source"},
 		"unknown field":     {"load: {rat: 5}\ncriteria: [{check: lost == 0, source: me}]", "rat"},
-		"nothing":           {"title: none", "no criteria"},
-		"missing include":   {"include: [there]", `no profile "there"; there are x`},
+		"no criteria":       {"title: none", "no criteria"},
+		"missing include":   {"include: [there]", `unknown profile "there"; the profiles are x`},
 	} {
 		_, err := Read(fstest.MapFS{"x.yaml": {Data: []byte(c.text)}}, "x")
 		if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -109,21 +112,21 @@ func TestBadScenariosAreRefused(t *testing.T) {
 	}
 }
 
-func TestScaleShrinksLimitsOnRatesAndTime(t *testing.T) {
+func TestScale(t *testing.T) {
 	t.Parallel()
 	text := "load: {rate: 1050, duration: 10m, users: 100, reads: 2}\ncriteria:\n" +
 		"- {check: increments.rate >= 1000, source: me}\n- {check: reads.rate >= 2000, source: me}\n" +
 		"- {check: duration >= 10m, source: me}\n- {check: api.p95 <= 200ms, source: me}\n"
 	for name, c := range map[string]struct {
 		rate, users int
-		lasts       time.Duration
+		length      time.Duration
 		limits      string
 		scaled      bool
 	}{
-		"as it is":           {0, 0, 0, ">= 1000 >= 2000 >= 10m0s <= 200ms", false},
+		"unchanged":          {0, 0, 0, ">= 1000 >= 2000 >= 10m0s <= 200ms", false},
 		"at the limit":       {1000, 100, 10 * time.Minute, ">= 1000 >= 2000 >= 10m0s <= 200ms", false},
 		"a tenth":            {105, 0, time.Minute, ">= 100 >= 200 >= 1m0s <= 200ms", true},
-		"more asks no more":  {5000, 200, time.Hour, ">= 1000 >= 2000 >= 10m0s <= 200ms", false},
+		"more of everything": {5000, 200, time.Hour, ">= 1000 >= 2000 >= 10m0s <= 200ms", false},
 		"fewer users":        {0, 99, 0, ">= 1000 >= 2000 >= 10m0s <= 200ms", true},
 		"shorter than limit": {0, 0, 30 * time.Second, ">= 1000 >= 2000 >= 30s <= 200ms", true},
 	} {
@@ -131,7 +134,7 @@ func TestScaleShrinksLimitsOnRatesAndTime(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.Scale(c.rate, c.lasts, c.users)
+		s.Scale(c.rate, c.length, c.users)
 		var limits []string
 		for _, criterion := range s.Criteria {
 			limits = append(limits, criterion.LimitText())

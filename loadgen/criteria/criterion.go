@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// unit is what a measured thing is counted in.
+// unit is the unit of a quantity.
 type unit int
 
 const (
@@ -20,8 +20,8 @@ const (
 	duration // measured in milliseconds
 )
 
-// quantities are the things that can be measured, each in its unit. Those of
-// latencies have quantiles behind them.
+// quantities are the quantities that can be measured, with their units. Latencies
+// are separate: their names end with a quantile.
 var quantities = map[string]unit{
 	"increments.rate": perSecond, "reads.rate": perSecond, "duration": duration,
 	"samples": count, "errors": percent, "behind": percent,
@@ -34,7 +34,7 @@ var quantities = map[string]unit{
 
 var (
 	latencies = []string{"api", "api.service", "reads", "late", "freshness.redis", "freshness.client"}
-	// Quantiles are those that are reported, by their names.
+	// Quantiles are the reported quantiles.
 	Quantiles = []struct {
 		Name string
 		Q    float64
@@ -54,19 +54,19 @@ func unitOf(name string) (unit, bool) {
 	return 0, false
 }
 
-// IsRate says whether it is about how much there is in a second, and so about
-// all generators together.
+// IsRate reports whether the criterion limits a rate, which concerns all
+// generators together.
 func (c Criterion) IsRate() bool { return c.unit == perSecond }
 
-// IsShare says whether a quantity is a percentage.
+// IsShare reports whether a quantity is a percentage.
 func IsShare(name string) bool {
 	u, known := unitOf(name)
 	return known && u == percent
 }
 
-// Together is what two parts of a run measured: counts add up, and of shares and
-// times the worse holds.
-func Together(name string, a, b float64) float64 {
+// Combine combines the results of two parts of a run: counts and rates add up; of
+// percentages and durations it keeps the worse one.
+func Combine(name string, a, b float64) float64 {
 	switch u, _ := unitOf(name); u {
 	case percent:
 		return min(a, b)
@@ -80,18 +80,18 @@ func Together(name string, a, b float64) float64 {
 type Criterion struct {
 	Name   string
 	Op     string
-	Limit  float64 // in the unit of what is measured
-	Source string  // who says so
+	Limit  float64 // in the unit of the quantity; durations in milliseconds
+	Source string  // of the requirement
 	unit   unit
 }
 
 var grammar = regexp.MustCompile(`^([a-z0-9.]+)\s*(<=|>=|==|<|>)\s*([0-9.]+)\s*([a-z%/]*)$`)
 
-// Parse reads a criterion.
+// Parse parses a criterion.
 func Parse(text, source string) (Criterion, error) {
 	c, err := parse(strings.TrimSpace(text))
 	if err != nil {
-		return c, fmt.Errorf("the criterion %q: %w", text, err)
+		return c, fmt.Errorf("criterion %q: %w", text, err)
 	}
 	c.Source = source
 	return c, nil
@@ -100,45 +100,45 @@ func Parse(text, source string) (Criterion, error) {
 func parse(text string) (Criterion, error) {
 	m := grammar.FindStringSubmatch(text)
 	if m == nil {
-		return Criterion{}, errors.New("write it as NAME <=|>=|==|<|> NUMBER UNIT")
+		return Criterion{}, errors.New("want NAME <=|>=|==|<|> NUMBER UNIT")
 	}
 	c := Criterion{Name: m[1], Op: m[2]}
 	var known bool
 	if c.unit, known = unitOf(c.Name); !known {
-		return c, fmt.Errorf("there is no %q to be measured", c.Name)
+		return c, fmt.Errorf("unknown quantity %q", c.Name)
 	}
 	number, suffix := m[3], m[4]
 	var err error
 	switch c.unit {
 	case duration:
 		if suffix == "" || suffix == "%" {
-			return c, fmt.Errorf("%s is a time: its limit needs a unit, as in %sms", c.Name, number)
+			return c, fmt.Errorf("%s is a duration: its limit needs a unit, as in %sms", c.Name, number)
 		}
 		var d time.Duration
 		d, err = time.ParseDuration(number + suffix)
 		c.Limit = float64(d) / float64(time.Millisecond)
 	case percent:
 		if suffix != "%" {
-			return c, fmt.Errorf("%s is a share: its limit needs a unit, as in %s%%", c.Name, number)
+			return c, fmt.Errorf("%s is a percentage: its limit needs a unit, as in %s%%", c.Name, number)
 		}
 		c.Limit, err = strconv.ParseFloat(number, 64)
 	default:
 		if suffix != "" {
-			return c, fmt.Errorf("%s is a number: its limit has no unit", c.Name)
+			return c, fmt.Errorf("%s is a number: its limit must not have a unit", c.Name)
 		}
 		c.Limit, err = strconv.ParseFloat(number, 64)
 	}
 	if err != nil {
-		return c, fmt.Errorf("%q is no number", number+suffix)
+		return c, fmt.Errorf("%q is not a number", number+suffix)
 	}
 	return c, nil
 }
 
-// Judge says whether it is met, and what was measured; there is no value where
-// nothing was, and then it is not met.
-func (c Criterion) Judge(m map[string]float64) (value *float64, pass bool) {
-	v, there := m[c.Name]
-	if !there {
+// Evaluate returns the measured value and whether it meets the limit. A quantity
+// that was not measured has no value and does not pass.
+func (c Criterion) Evaluate(m map[string]float64) (value *float64, pass bool) {
+	v, ok := m[c.Name]
+	if !ok {
 		return nil, false
 	}
 	switch c.Op {
@@ -159,7 +159,7 @@ func (c Criterion) Judge(m map[string]float64) (value *float64, pass bool) {
 // LimitText is the limit, such as "<= 200ms".
 func (c Criterion) LimitText() string { return c.Op + " " + c.Format(c.Limit) }
 
-// String writes the criterion so that Parse reads it.
+// String formats the criterion for Parse.
 func (c Criterion) String() string {
 	limit := strconv.FormatFloat(c.Limit, 'f', -1, 64)
 	switch c.unit {
@@ -171,7 +171,7 @@ func (c Criterion) String() string {
 	return c.Name + " " + c.Op + " " + limit
 }
 
-// Format writes a measured value with its unit.
+// Format formats a measured value with its unit.
 func (c Criterion) Format(v float64) string {
 	switch c.unit {
 	case percent:
@@ -185,7 +185,7 @@ func (c Criterion) Format(v float64) string {
 	return short(v)
 }
 
-// short writes a number with up to three decimals.
+// short formats a number with up to three decimals.
 func short(v float64) string {
 	s := strconv.FormatFloat(v, 'f', 3, 64)
 	return strings.TrimRight(strings.TrimRight(s, "0"), ".")

@@ -1,4 +1,4 @@
-// Package criteria is a small language of limits, such as "api.p95 <= 200ms",
-// and the scenarios that are made of it: what to play, and what must then hold.
-// All of it is checked before anything is played.
+// Package criteria parses limits such as "api.p95 <= 200ms", and scenarios, which
+// consist of a load and the limits that must hold under it. A scenario is checked
+// completely before a run.
 package criteria

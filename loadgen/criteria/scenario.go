@@ -12,29 +12,29 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Load is what a scenario plays, before anybody asks for less.
+// Load is the load of a scenario.
 type Load struct {
-	Rate      int           `yaml:"rate"` // increments a second
+	Rate      int           `yaml:"rate"` // increments per second
 	Duration  time.Duration `yaml:"duration"`
 	Users     int           `yaml:"users"`
 	Skew      float64       `yaml:"skew"`
-	Reads     float64       `yaml:"reads"` // for each increment
+	Reads     float64       `yaml:"reads"` // per increment
 	Repeats   float64       `yaml:"repeats"`
 	Conflicts float64       `yaml:"conflicts"`
 	Forged    float64       `yaml:"forged"`
 	Watchers  int           `yaml:"watchers"`
 }
 
-// Scenario is a load and what must hold under it.
+// Scenario is a load and the criteria that must hold under it.
 type Scenario struct {
 	Name     string
 	Title    string
 	Load     Load
 	Criteria []Criterion
-	Scaled   bool // it asks for less than it was written for
+	Scaled   bool // it requires less than its file
 }
 
-// file is a scenario as it is written.
+// file is the file of a scenario.
 type file struct {
 	Title    string   `yaml:"title"`
 	Include  []string `yaml:"include"`
@@ -45,7 +45,7 @@ type file struct {
 	} `yaml:"criteria"`
 }
 
-// Read reads NAME.yaml with what it includes, and checks all of it.
+// Read reads and validates NAME.yaml and the scenarios that it includes.
 func Read(files fs.FS, name string) (*Scenario, error) {
 	f, err := readFile(files, name)
 	if err != nil {
@@ -62,7 +62,7 @@ func Read(files fs.FS, name string) (*Scenario, error) {
 	for _, line := range f.Criteria {
 		c, err := Parse(line.Check, line.Source)
 		if err == nil && line.Source == "" {
-			err = fmt.Errorf("the criterion %q names no source", line.Check)
+			err = fmt.Errorf("criterion %q has no source", line.Check)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("scenario %s: %w", name, err)
@@ -78,7 +78,7 @@ func Read(files fs.FS, name string) (*Scenario, error) {
 func readFile(files fs.FS, name string) (*file, error) {
 	b, err := fs.ReadFile(files, name+".yaml")
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("there is no profile %q; there are %s", name, strings.Join(Names(files), ", "))
+		return nil, fmt.Errorf("unknown profile %q; the profiles are %s", name, strings.Join(Names(files), ", "))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read scenario %s: %w", name, err)
@@ -92,7 +92,7 @@ func readFile(files fs.FS, name string) (*file, error) {
 	return &f, nil
 }
 
-// Names are those of the scenarios that there are.
+// Names returns the names of all scenarios.
 func Names(files fs.FS) []string {
 	paths, _ := fs.Glob(files, "*.yaml") // the pattern is well formed
 	for i, path := range paths {
@@ -102,16 +102,16 @@ func Names(files fs.FS) []string {
 	return paths
 }
 
-// Scale asks for another rate, duration or number of users; 0 keeps what the
-// scenario says. Limits on rates and on the duration shrink with what is asked
-// for and never grow, and a scenario whose limits or users shrank is scaled.
-func (s *Scenario) Scale(rate int, lasts time.Duration, users int) {
+// Scale changes the rate, the duration and the number of users; 0 keeps a value.
+// Limits on rates and on the duration shrink with them but never grow. A scenario
+// with smaller limits or fewer users is marked as scaled.
+func (s *Scenario) Scale(rate int, length time.Duration, users int) {
 	byRate, byTime := 1.0, 1.0
 	if rate > 0 {
 		byRate, s.Load.Rate = s.shrink("increments.rate", float64(rate), float64(s.Load.Rate)), rate
 	}
-	if lasts > 0 {
-		byTime, s.Load.Duration = s.shrink("duration", ms(lasts), ms(s.Load.Duration)), lasts
+	if length > 0 {
+		byTime, s.Load.Duration = s.shrink("duration", ms(length), ms(s.Load.Duration)), length
 	}
 	if users > 0 {
 		s.Scaled = s.Scaled || users < s.Load.Users
@@ -128,10 +128,10 @@ func (s *Scenario) Scale(rate int, lasts time.Duration, users int) {
 	}
 }
 
-// shrink is 1 where what is asked can meet the largest limit on a quantity,
-// else asked against what the scenario plays, which may be a little more than
-// its limit.
-func (s *Scenario) shrink(name string, asked, written float64) float64 {
+// shrink is the factor for the limits on a quantity: 1 if the requested value can
+// meet the largest of them, and otherwise the ratio of the requested value to that
+// of the scenario, which may be slightly above its limit.
+func (s *Scenario) shrink(name string, requested, original float64) float64 {
 	limit := 0.0
 	for _, c := range s.Criteria {
 		if c.Name == name {
@@ -139,12 +139,12 @@ func (s *Scenario) shrink(name string, asked, written float64) float64 {
 		}
 	}
 	if limit == 0 {
-		limit = written
+		limit = original
 	}
-	if asked >= limit {
+	if requested >= limit {
 		return 1
 	}
-	return asked / written
+	return requested / original
 }
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -6,19 +6,18 @@ import (
 	"testing"
 )
 
-func lines(s *Scenario) []string {
-	var texts []string
+func texts(s *Scenario) []string {
+	var all []string
 	for _, c := range s.Criteria {
-		texts = append(texts, c.String())
+		all = append(all, c.String())
 	}
-	return texts
+	return all
 }
 
-// What the specifications ask for is asked for: a limit that is loosened shows
-// here, and a line that is gone.
-func TestTheProfilesAskWhatTheSpecificationsDo(t *testing.T) {
+// A criterion that was loosened or removed fails here.
+func TestProfilesHaveTheSpecifiedCriteria(t *testing.T) {
 	t.Parallel()
-	for name, asks := range map[string]string{
+	for name, criteria := range map[string]string{
 		"A": "increments.rate >= 10000; duration >= 900000ms; errors < 1%; api.p95 <= 200ms; freshness.client.p95 <= 1000ms; freshness.redis.p95 <= 2000ms; " +
 			"doubled == 0; acks.recorded == 100%; refused.recorded == 0; unresolved == 0; top.correct == 100%; me.correct == 100%; " +
 			"signatures.rejected == 100%; replays.rejected == 100%; conflicts.rejected == 100%; limits.enforced == 100%; " +
@@ -31,29 +30,28 @@ func TestTheProfilesAskWhatTheSpecificationsDo(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := lines(s)
-		for _, want := range append(strings.Split(asks, "; "), "lost == 0", "behind <= 1%", "samples > 0") {
+		got := texts(s)
+		for _, want := range append(strings.Split(criteria, "; "), "lost == 0", "behind <= 1%", "samples > 0") {
 			i := slices.Index(got, want)
 			if i < 0 {
-				t.Errorf("%s does not ask for %s", name, want)
+				t.Errorf("%s has no criterion %s", name, want)
 				continue
 			}
 			if s.Criteria[i].Source == "" {
-				t.Errorf("%s: nobody says %s", name, want)
+				t.Errorf("%s: criterion %s has no source", name, want)
 			}
 			if slices.Contains(got[i+1:], want) {
-				t.Errorf("%s asks for %s twice", name, want)
+				t.Errorf("%s has the criterion %s twice", name, want)
 			}
 		}
 	}
 }
 
-// What is judged of a run that is broken on purpose, and of a rate that is tried.
-func TestSubsetsAskForWhatTheyAreAbout(t *testing.T) {
+func TestSubsets(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		only       func(*Scenario) error
-		with, less string
+		only          func(*Scenario) error
+		with, without string
 	}{
 		"correctness": {(*Scenario).Correctness, "faults.done == 100%; lost == 0; doubled == 0; unresolved == 0; top.correct == 100%", "api.p95 <= 200ms; errors < 1%"},
 		"under load":  {(*Scenario).UnderLoad, "drained <= 5000ms; lost == 0; api.p95 <= 200ms; behind <= 1%; errors < 1%", "increments.rate >= 10000; alerts.loaded == 100%"},
@@ -65,19 +63,19 @@ func TestSubsetsAskForWhatTheyAreAbout(t *testing.T) {
 		if err := c.only(s); err != nil {
 			t.Fatal(err)
 		}
-		got := lines(s)
+		got := texts(s)
 		for _, want := range strings.Split(c.with, "; ") {
 			if !slices.Contains(got, want) {
-				t.Errorf("%s does not ask for %s", name, want)
+				t.Errorf("%s has no criterion %s", name, want)
 			}
 		}
-		for _, not := range strings.Split(c.less, "; ") {
+		for _, not := range strings.Split(c.without, "; ") {
 			if slices.Contains(got, not) {
-				t.Errorf("%s asks for %s", name, not)
+				t.Errorf("%s has the criterion %s", name, not)
 			}
 		}
 		if !s.Scaled {
-			t.Errorf("%s could pass as the whole", name)
+			t.Errorf("%s is not scaled", name)
 		}
 	}
 }

@@ -1,7 +1,7 @@
-// Package record keeps the raw results of a run in one compressed file, from
-// which reports are made as often as wanted.
+// Package record stores the raw results of a run in one compressed file, from
+// which reports can be made later.
 //
-// A file is a stream of entries under zstd: a header first, then hits, samples
-// and ticks as they came, and an ending. Without an ending the run died, and
-// the reader says so: what is there can still be reported.
+// A file is a zstd-compressed stream of entries: a header, then hits, samples and
+// ticks in the order of their arrival, and an ending. A file without an ending is
+// of a run that crashed; its entries can still be read.
 package record

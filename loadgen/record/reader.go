@@ -13,10 +13,10 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// maxValue bounds one entry of JSON: the header holds a number for each second.
+// maxValue bounds the size of a JSON entry. The header has a number per second.
 const maxValue = 16 << 20
 
-// Visitor is told what a record holds, in the order in which it came.
+// Visitor receives the entries of a record in their order.
 type Visitor struct {
 	Header func(Header)
 	Hit    func(Hit)
@@ -25,7 +25,7 @@ type Visitor struct {
 	Ending func(Ending)
 }
 
-// ReadHeader reads the header of a record and goes back to its beginning.
+// ReadHeader reads the header of a record and seeks back to its start.
 func ReadHeader(r io.ReadSeeker) (h Header, err error) {
 	z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1))
 	if err != nil {
@@ -40,8 +40,8 @@ func ReadHeader(r io.ReadSeeker) (h Header, err error) {
 	return h, err
 }
 
-// Visit reads a record. A record that ends early, as that of a run that died
-// does, is no error: its visitor has been told no ending.
+// Visit reads a record. A truncated record, as of a run that crashed, is not an
+// error; it has no ending.
 func Visit(r io.Reader, v Visitor) error {
 	z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1))
 	if err != nil {
@@ -71,7 +71,7 @@ func (d *reader) entry(v Visitor, first bool) error {
 		return err
 	}
 	if first != (tag == tagHeader) {
-		return errors.New("it does not begin with its header")
+		return errors.New("it does not start with a header")
 	}
 	switch tag {
 	case tagHit:
@@ -87,22 +87,22 @@ func (d *reader) entry(v Visitor, first bool) error {
 			return err
 		}
 		if h.Format != format {
-			return fmt.Errorf("its format is %d, and this build reads %d", h.Format, format)
+			return fmt.Errorf("format %d is not supported; this build reads format %d", h.Format, format)
 		}
 		v.Header(h)
 	case tagSample:
-		return tell(d, v.Sample)
+		return decode(d, v.Sample)
 	case tagTick:
-		return tell(d, v.Tick)
+		return decode(d, v.Tick)
 	case tagEnding:
-		return tell(d, v.Ending)
+		return decode(d, v.Ending)
 	default:
-		return fmt.Errorf("there is no entry %q", tag)
+		return fmt.Errorf("unknown entry %q", tag)
 	}
 	return nil
 }
 
-func tell[T any](d *reader, f func(T)) error {
+func decode[T any](d *reader, f func(T)) error {
 	var value T
 	if err := d.value(&value); err != nil {
 		return err
@@ -117,13 +117,13 @@ func (d *reader) value(v any) error {
 		return err
 	}
 	if n > maxValue {
-		return fmt.Errorf("an entry of %d bytes is too long", n)
+		return fmt.Errorf("entry of %d bytes is too large", n)
 	}
 	b := make([]byte, n)
 	if _, err := io.ReadFull(d.in, b); err != nil {
 		return err
 	}
-	// A parameter such as the seed is more than a float64 holds.
+	// Parameters such as the seed do not fit into a float64.
 	exact := json.NewDecoder(bytes.NewReader(b))
 	exact.UseNumber()
 	return exact.Decode(v)
@@ -135,7 +135,7 @@ func (d *reader) hit(v Visitor) error {
 		return err
 	}
 	if int(kind) >= Kinds {
-		return fmt.Errorf("there is no kind %d of hits", kind)
+		return fmt.Errorf("unknown kind %d of a hit", kind)
 	}
 	var n [6]uint64
 	for i := range n {
@@ -144,11 +144,12 @@ func (d *reader) hit(v Visitor) error {
 		}
 	}
 	if n[5] >= uint64(len(d.problems)) {
-		return errors.New("a hit has a problem that was not named")
+		return errors.New("a hit has an undefined problem")
 	}
 	us := func(n uint64) time.Duration { return time.Duration(n) * time.Microsecond }
 	v.Hit(Hit{
-		Kind: Kind(kind), N: int(n[0]), Due: us(n[1]), Late: us(n[2]), Service: us(n[3]), Status: int(n[4]), Problem: d.problems[n[5]],
+		Kind: Kind(kind), N: int(n[0]), Scheduled: us(n[1]), Late: us(n[2]), Service: us(n[3]),
+		Status: int(n[4]), Problem: d.problems[n[5]],
 	})
 	return nil
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// collect keeps all that a record holds.
+// collect keeps all entries of a record.
 type collect struct {
 	headers []Header
 	hits    []Hit
@@ -39,11 +39,12 @@ func full(t *testing.T, hits int) (*bytes.Buffer, collect) {
 	want := collect{
 		headers: []Header{{
 			Format: format, Began: time.Unix(1, 0).UTC(), Profile: "A", Scaled: true, Checks: []Check{{"lost == 0", "A"}},
-			Parameters: map[string]any{"rate": "5", "seed": json.Number("18446744073709551615")}, Asked: []uint64{5, 5}, Duration: 2 * time.Second, Shard: Shard{2, 5},
+			Parameters: map[string]any{"rate": "5", "seed": json.Number("18446744073709551615")},
+			Scheduled:  []uint64{5, 5}, Duration: 2 * time.Second, Shard: Shard{2, 5},
 		}},
 		samples: []Sample{{"redis", time.Second, time.Millisecond}},
 		ticks:   []Tick{{time.Second, 3, 7, 40}},
-		endings: []Ending{{2 * time.Second, true, Measured{"lost": 0}, map[string]string{"alerts.loaded": "nobody asked"}, []string{"a note"}}},
+		endings: []Ending{{2 * time.Second, true, Measured{"lost": 0}, map[string]string{"alerts.loaded": "not requested"}, []string{"a note"}}},
 	}
 	w, err := NewWriter(&out, want.headers[0])
 	if err != nil {
@@ -65,11 +66,11 @@ func full(t *testing.T, hits int) (*bytes.Buffer, collect) {
 	return &out, want
 }
 
-func TestWhatIsWrittenIsRead(t *testing.T) {
+func TestRoundTrip(t *testing.T) {
 	t.Parallel()
 	out, want := full(t, 10_000)
 	if per := float64(out.Len()) / 10_000; per > 12 {
-		t.Errorf("a hit takes %.1f bytes", per)
+		t.Errorf("a hit takes %.1f bytes, want at most 12", per)
 	}
 	var got collect
 	if err := Visit(out, got.visitor()); err != nil {
@@ -106,8 +107,8 @@ func TestProblemsAreBounded(t *testing.T) {
 	}
 }
 
-// The run that died is the one whose record is wanted most.
-func TestARecordThatEndsEarlyIsReadAsFarAsItGoes(t *testing.T) {
+// A crashed run leaves a truncated record.
+func TestTruncatedRecordsAreRead(t *testing.T) {
 	t.Parallel()
 	out, _ := full(t, 200_000)
 	var got collect
@@ -119,7 +120,7 @@ func TestARecordThatEndsEarlyIsReadAsFarAsItGoes(t *testing.T) {
 	}
 }
 
-func TestNoRecordIsRefused(t *testing.T) {
+func TestInvalidRecordsAreRejected(t *testing.T) {
 	t.Parallel()
 	packed := func(s string) string {
 		var b bytes.Buffer
@@ -131,11 +132,11 @@ func TestNoRecordIsRefused(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"empty":      {"", "EOF"},
 		"text":       {"{}", "read the record"},
-		"no header":  {packed("r"), "does not begin"},
-		"newer":      {packed("h\x0c" + `{"format":9}`), "format is 9"},
-		"huge":       {packed("h\xff\xff\xff\xff\xff\x01"), "too long"},
-		"no problem": {packed("h\x0c" + `{"format":1}` + "r\x00\x01\x01\x01\x01\x01\x07"), "not named"},
-		"no kind":    {packed("h\x0c" + `{"format":1}` + "r\x09"), "no kind 9"},
+		"no header":  {packed("r"), "does not start"},
+		"newer":      {packed("h\x0c" + `{"format":9}`), "format 9 is not supported"},
+		"huge":       {packed("h\xff\xff\xff\xff\xff\x01"), "too large"},
+		"no problem": {packed("h\x0c" + `{"format":1}` + "r\x00\x01\x01\x01\x01\x01\x07"), "undefined problem"},
+		"no kind":    {packed("h\x0c" + `{"format":1}` + "r\x09"), "unknown kind 9"},
 	} {
 		var got collect
 		if err := Visit(strings.NewReader(c.text), got.visitor()); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -144,13 +145,13 @@ func TestNoRecordIsRefused(t *testing.T) {
 	}
 }
 
-// disk is one with so much room.
-type disk struct{ room int }
+// disk is a disk with limited space.
+type disk struct{ space int }
 
 var errFull = errors.New("no space left on device")
 
 func (d *disk) Write(b []byte) (int, error) {
-	if d.room -= len(b); d.room < 0 {
+	if d.space -= len(b); d.space < 0 {
 		return 0, errFull
 	}
 	return len(b), nil
@@ -158,12 +159,12 @@ func (d *disk) Write(b []byte) (int, error) {
 
 var _ io.Writer = (*disk)(nil)
 
-func TestAFullDiskIsSaidOnce(t *testing.T) {
+func TestFullDiskIsReported(t *testing.T) {
 	t.Parallel()
 	if _, err := NewWriter(&disk{}, Header{}); !errors.Is(err, errFull) {
-		t.Errorf("a disk that is full from the start: got %v", err)
+		t.Errorf("full disk: got %v", err)
 	}
-	w, err := NewWriter(&disk{room: 10_000}, Header{})
+	w, err := NewWriter(&disk{space: 10_000}, Header{})
 	if err != nil {
 		t.Fatal(err)
 	}

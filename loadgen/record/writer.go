@@ -15,16 +15,17 @@ import (
 const (
 	tagHeader  = 'h'
 	tagHit     = 'r'
-	tagProblem = 'p' // names a problem for the hits that follow
+	tagProblem = 'p' // defines a problem for later hits
 	tagSample  = 's'
 	tagTick    = 't'
 	tagEnding  = 'z'
 )
 
-// maxProblems bounds the problems that are told apart.
+// maxProblems bounds the number of distinct problems.
 const maxProblems = 50
 
-// Writer writes a record. It is for one goroutine. The first error stays.
+// Writer writes a record. It is not safe for concurrent use. It keeps the first
+// error.
 type Writer struct {
 	compressed *zstd.Encoder
 	out        *bufio.Writer
@@ -33,7 +34,7 @@ type Writer struct {
 	err        error
 }
 
-// NewWriter begins a record with its header.
+// NewWriter starts a record with its header.
 func NewWriter(w io.Writer, h Header) (*Writer, error) {
 	z, err := zstd.NewWriter(w, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
 	if err != nil {
@@ -42,11 +43,11 @@ func NewWriter(w io.Writer, h Header) (*Writer, error) {
 	rec := &Writer{compressed: z, out: bufio.NewWriterSize(z, 64<<10), problems: map[string]uint64{"": 0}}
 	h.Format = format
 	rec.value(tagHeader, h)
-	rec.flush() // what cannot be recorded is not begun
+	rec.flush() // a run that cannot be recorded does not start
 	return rec, rec.Err()
 }
 
-// Err is why recording stopped.
+// Err returns the first error.
 func (w *Writer) Err() error {
 	if w.err != nil {
 		return fmt.Errorf("record the results: %w", w.err)
@@ -59,7 +60,7 @@ func (w *Writer) Hit(h Hit) {
 	problem := w.problem(h.Problem)
 	b := append(w.buf[:0], tagHit, byte(h.Kind))
 	for _, v := range []uint64{
-		uint64(h.N), micros(h.Due), micros(h.Late), micros(h.Service), uint64(h.Status), problem,
+		uint64(h.N), micros(h.Scheduled), micros(h.Late), micros(h.Service), uint64(h.Status), problem,
 	} {
 		b = binary.AppendUvarint(b, v)
 	}
@@ -88,7 +89,7 @@ func (w *Writer) problem(text string) uint64 {
 // Sample records a sample.
 func (w *Writer) Sample(s Sample) { w.value(tagSample, s) }
 
-// Tick records a tick. All before it is then in the file, should the run die.
+// Tick records a tick and flushes, so that a crash loses at most a second.
 func (w *Writer) Tick(t Tick) {
 	w.value(tagTick, t)
 	w.flush()
@@ -103,7 +104,7 @@ func (w *Writer) flush() {
 	}
 }
 
-// Close records how the run ended.
+// Close writes the ending.
 func (w *Writer) Close(e Ending) error {
 	w.value(tagEnding, e)
 	if w.err == nil {

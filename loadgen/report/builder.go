@@ -11,15 +11,15 @@ import (
 	"github.com/scoreboard/scoreboard/loadgen/record"
 )
 
-// The range of the histograms: a microsecond to ten minutes, three digits.
+// The range and the significant digits of the histograms.
 const (
 	shortest = time.Microsecond
 	longest  = 10 * time.Minute
 	digits   = 3
 )
 
-// Builder makes a report of the entries that it is told. It is for one
-// goroutine.
+// Builder makes a report from the entries of a run. It is not safe for concurrent
+// use.
 type Builder struct {
 	header   record.Header
 	ending   *record.Ending
@@ -27,16 +27,16 @@ type Builder struct {
 	statuses map[string]uint64
 	problems map[string]uint64
 	hits     [record.Kinds]uint64 // requests of each kind
-	good     [record.Kinds]uint64 // increments answered as they had to be
+	good     [record.Kinds]uint64 // increments or reads with the required response
 	sent     uint64
 	failed   uint64
 	cut      uint64        // on purpose
-	played   time.Duration // due time of the last hit
-	line     *timeline
-	shards   int // that were merged, of a run that several generators shared
+	played   time.Duration // scheduled time of the last hit
+	timeline *timeline
+	shards   int // number of merged records
 }
 
-// The latencies that are kept, as criteria name them.
+// The latencies, as criteria name them.
 const (
 	api     = "api"
 	service = "api.service"
@@ -46,11 +46,11 @@ const (
 	client  = "freshness.client"
 )
 
-// NewBuilder begins a report.
+// NewBuilder starts a report.
 func NewBuilder(h record.Header) *Builder {
 	b := &Builder{
-		header: h, latency: map[string]*hdrhistogram.Histogram{}, statuses: map[string]uint64{}, problems: map[string]uint64{},
-		line: newTimeline(h.Duration), shards: 1,
+		header: h, latency: map[string]*hdrhistogram.Histogram{}, statuses: map[string]uint64{},
+		problems: map[string]uint64{}, timeline: newTimeline(h.Duration), shards: 1,
 	}
 	for _, name := range []string{api, service, reads, late, redis, client} {
 		b.latency[name] = hdrhistogram.New(shortest.Microseconds(), longest.Microseconds(), digits)
@@ -58,16 +58,16 @@ func NewBuilder(h record.Header) *Builder {
 	return b
 }
 
-// Hit takes a hit.
+// Hit adds a hit.
 func (b *Builder) Hit(h record.Hit) {
 	b.sent++
 	b.hits[h.Kind]++
-	b.played = max(b.played, h.Due)
+	b.played = max(b.played, h.Scheduled)
 	b.observe(late, h.Late)
-	s := b.line.at(h.Due)
+	s := b.timeline.at(h.Scheduled)
 	s.sent++
 	if h.Status == 0 && h.Problem == "" {
-		b.statuses["cut on purpose"]++ // there was no answer to measure
+		b.statuses["cut off"]++ // without a latency
 		b.cut++
 		return
 	}
@@ -76,9 +76,9 @@ func (b *Builder) Hit(h record.Hit) {
 	} else {
 		b.observe(api, h.Late+h.Service)
 		b.observe(service, h.Service)
-		note(s.latency, h.Late+h.Service)
+		add(s.latency, h.Late+h.Service)
 	}
-	status := "no answer"
+	status := "no response"
 	if h.Status != 0 {
 		status = strconv.Itoa(h.Status)
 	}
@@ -92,31 +92,30 @@ func (b *Builder) Hit(h record.Hit) {
 	b.problems[h.Kind.String()+": "+h.Problem]++
 }
 
-// Sample takes a sample of freshness.
+// Sample adds a sample of freshness.
 func (b *Builder) Sample(s record.Sample) {
 	b.observe("freshness."+s.Where, s.Took)
-	b.line.at(s.At).sample(s)
+	b.timeline.at(s.At).sample(s)
 }
 
-// Tick takes the state of the server at a moment.
-func (b *Builder) Tick(t record.Tick) { b.line.at(t.At).tick = t }
+// Tick adds the state of the server at a time.
+func (b *Builder) Tick(t record.Tick) { b.timeline.at(t.At).tick = t }
 
-// Ending takes the end.
+// Ending sets the ending.
 func (b *Builder) Ending(e record.Ending) { b.ending = &e }
 
-// State is how a run stands. Times are in milliseconds.
+// State is the state of a run so far. Times are in milliseconds.
 type State struct {
 	Sent, Failed  uint64
-	API, Late     Latency // of increments from due; of all requests
-	Redis, Client float64 // p95 from commit to there
+	API, Late     Latency // of increments; of all requests
+	Redis, Client float64 // p95 of the freshness
 	Errors        []Count // most frequent first
 }
 
-// Watched says whether anybody has seen an increment: what nobody looks for is
-// not fresh in no time.
-func (s *State) Watched() bool { return s.Redis > 0 || s.Client > 0 }
+// HasFreshness reports whether freshness was measured.
+func (s *State) HasFreshness() bool { return s.Redis > 0 || s.Client > 0 }
 
-// Now is how the run stands.
+// Now returns the current state.
 func (b *Builder) Now() State {
 	return State{
 		b.sent, b.failed, summary(b.latency[api]), summary(b.latency[late]),
@@ -126,20 +125,19 @@ func (b *Builder) Now() State {
 
 func (b *Builder) observe(name string, d time.Duration) {
 	if h := b.latency[name]; h != nil {
-		note(h, d)
+		add(h, d)
 	}
 }
 
-// note records within the histogram's range; a request ends by its time-out,
-// which lies within.
-func note(h *hdrhistogram.Histogram, d time.Duration) {
+// add records a duration, limited to the range of the histogram.
+func add(h *hdrhistogram.Histogram, d time.Duration) {
 	_ = h.RecordValue(min(max(d.Microseconds(), h.LowestTrackableValue()), h.HighestTrackableValue()))
 }
 
-// Report is the report of what was told so far. A run without an ending died:
-// it counts as cut where its last hit was due.
+// Report returns the report of all entries. A run without an ending crashed: it
+// counts as cut at the scheduled time of its last hit.
 func (b *Builder) Report() (*Report, error) {
-	end := record.Ending{Lasted: b.played, Cut: true, Notes: []string{"the run died: its record has no ending"}}
+	end := record.Ending{Lasted: b.played, Cut: true, Notes: []string{"the run crashed: its record has no ending"}}
 	if b.ending != nil {
 		end = *b.ending
 	}
@@ -147,11 +145,13 @@ func (b *Builder) Report() (*Report, error) {
 	r := &Report{
 		Profile: b.header.Profile, Began: b.header.Began.UTC(), Seconds: end.Lasted.Seconds(), Cut: end.Cut,
 		Parameters: b.header.Parameters, Machine: b.header.Machine,
-		Asked: b.asked(end.Lasted), Sent: b.sent, Succeeded: b.sent - b.failed - b.cut, CutOff: b.cut, Shards: b.shares(),
-		ReadsRate: float64(b.good[record.Read]) / seconds,
-		FromDue:   summary(b.latency[api]), Service: summary(b.latency[service]), Late: summary(b.latency[late]), Reads: summary(b.latency[reads]),
+		Scheduled: b.scheduled(end.Lasted), Sent: b.sent, Succeeded: b.sent - b.failed - b.cut, CutOff: b.cut,
+		Shards: b.shares(), ReadsRate: float64(b.good[record.Read]) / seconds,
+		Latency: summary(b.latency[api]), Service: summary(b.latency[service]),
+		Late: summary(b.latency[late]), Reads: summary(b.latency[reads]),
 		Freshness: map[string]Latency{"redis": summary(b.latency[redis]), "client": summary(b.latency[client])},
-		Statuses:  b.statuses, Errors: b.errorCounts(), Notes: end.Notes, Timeline: b.line.slices(b.header.Asked, end.Lasted),
+		Statuses:  b.statuses, Errors: b.errorCounts(), Notes: end.Notes,
+		Timeline: b.timeline.slices(b.header.Scheduled, end.Lasted),
 	}
 	increments := uint64(0)
 	for kind, n := range b.good {
@@ -161,13 +161,13 @@ func (b *Builder) Report() (*Report, error) {
 	}
 	r.Rate = float64(increments) / seconds
 	r.Measured = b.measure(r, end)
-	return r, r.judge(b.header, b.shards, end.Skipped)
+	return r, r.evaluate(b.header, b.shards, end.Skipped)
 }
 
-// asked is how many requests fell due in the time that was played.
-func (b *Builder) asked(lasted time.Duration) uint64 {
+// scheduled is the number of requests in the time that was played.
+func (b *Builder) scheduled(lasted time.Duration) uint64 {
 	n := uint64(0)
-	for i, each := range b.header.Asked {
+	for i, each := range b.header.Scheduled {
 		left := lasted - time.Duration(i)*time.Second
 		if left >= time.Second || lasted >= b.header.Duration {
 			n += each
@@ -178,8 +178,8 @@ func (b *Builder) asked(lasted time.Duration) uint64 {
 	return n
 }
 
-// measure gathers what criteria are about. What has no samples is left out, and
-// so fails its criterion.
+// measure collects the values of criteria. A value without samples is missing, so
+// that its criterion fails.
 func (b *Builder) measure(r *Report, end record.Ending) map[string]float64 {
 	m := map[string]float64{
 		"samples": float64(r.Sent), "increments.rate": r.Rate, "reads.rate": r.ReadsRate,
@@ -188,8 +188,8 @@ func (b *Builder) measure(r *Report, end record.Ending) map[string]float64 {
 	if r.Sent > 0 {
 		m["errors"] = percent(b.failed, r.Sent)
 	}
-	if r.Asked > 0 {
-		m["behind"] = percent(max(r.Asked, r.Sent)-r.Sent, r.Asked)
+	if r.Scheduled > 0 {
+		m["behind"] = percent(max(r.Scheduled, r.Sent)-r.Sent, r.Scheduled)
 	}
 	for name, h := range b.latency {
 		if h.TotalCount() == 0 {

@@ -8,82 +8,84 @@ import (
 	"strings"
 )
 
-// The size of a chart and of the margins that hold its axes.
+// The size of a chart and of its margins.
 const (
 	chartWidth, chartHeight = 720.0, 220.0
 	left, right             = 56.0, 30.0
 	top, bottom             = 10.0, 24.0
 )
 
-// series is a line of a chart. Its colour is a class of the page, which has one
-// shade on white and one on black.
+// series is a line of a chart. Its colour is a CSS class, which has a light and a
+// dark shade.
 type series struct {
 	name, colour string
 	x, y         []float64
 }
 
-// axis maps values to a place between two ends.
+// axis maps values to positions.
 type axis struct {
-	least, most float64
-	log         bool
-	unit        string
+	min, max float64
+	log      bool
+	unit     string
 }
 
-// place is where a value lies: 0 at the least, 1 at the most.
+// place is the position of a value, from 0 to 1.
 func (a axis) place(v float64) float64 {
 	if a.log {
-		return (math.Log10(max(v, a.least)) - math.Log10(a.least)) / (math.Log10(a.most) - math.Log10(a.least))
+		return (math.Log10(max(v, a.min)) - math.Log10(a.min)) / (math.Log10(a.max) - math.Log10(a.min))
 	}
-	return (v - a.least) / (a.most - a.least)
+	return (v - a.min) / (a.max - a.min)
 }
 
-// marks are where the axis is labelled: the powers of ten, or round numbers.
+// marks are the values of the labels: powers of ten, or round numbers.
 func (a axis) marks() []float64 {
 	var marks []float64
 	if a.log {
-		for m := a.least; m <= a.most*1.001; m *= 10 {
+		for m := a.min; m <= a.max*1.001; m *= 10 {
 			marks = append(marks, m)
 		}
 		return marks
 	}
-	step := math.Pow(10, math.Floor(math.Log10((a.most-a.least)/2)))
+	step := math.Pow(10, math.Floor(math.Log10((a.max-a.min)/2)))
 	for _, wider := range []float64{2, 2.5, 2} { // 1, 2, 5 and 10 times
-		if (a.most-a.least)/step > 6 {
+		if (a.max-a.min)/step > 6 {
 			step *= wider
 		}
 	}
-	for m := a.least; m <= a.most*1.001; m += step {
+	for m := a.min; m <= a.max*1.001; m += step {
 		marks = append(marks, m)
 	}
 	return marks
 }
 
-// yAxis holds all lines; a log axis begins and ends at powers of ten.
+// yAxis returns an axis for all lines. A log axis starts and ends at powers of ten.
 func yAxis(lines []series, log bool, unit string) axis {
-	least, most := math.Inf(1), 0.0
+	lowest, highest := math.Inf(1), 0.0
 	for _, s := range lines {
 		for _, v := range s.y {
-			most = max(most, v)
+			highest = max(highest, v)
 			if v > 0 {
-				least = min(least, v)
+				lowest = min(lowest, v)
 			}
 		}
 	}
-	if most == 0 {
-		least, most = 1, 1
+	if highest == 0 {
+		lowest, highest = 1, 1
 	}
 	if !log {
-		return axis{0, most * 1.05, false, unit}
+		return axis{0, highest * 1.05, false, unit}
 	}
-	a := axis{math.Pow(10, math.Floor(math.Log10(least))), math.Pow(10, math.Ceil(math.Log10(most))), true, unit}
-	if a.least == a.most {
-		a.most *= 10
+	a := axis{math.Pow(10, math.Floor(math.Log10(lowest))), math.Pow(10, math.Ceil(math.Log10(highest))), true, unit}
+	if a.min == a.max {
+		a.max *= 10
 	}
 	return a
 }
 
-// chart draws lines as SVG. xText labels a place on the x axis.
-func chart(title string, x axis, xMarks []float64, xText func(float64) string, y axis, lines []series) template.HTML {
+// chart draws lines as SVG. xText formats a label of the x axis.
+func chart(
+	title string, x axis, xMarks []float64, xText func(float64) string, y axis, lines []series,
+) template.HTML {
 	var b strings.Builder
 	w, h := chartWidth-left-right, chartHeight-top-bottom
 	px := func(v float64) float64 { return left + w*x.place(v) }
@@ -92,7 +94,8 @@ func chart(title string, x axis, xMarks []float64, xText func(float64) string, y
 	for _, s := range lines {
 		fmt.Fprintf(&b, ` <span class="%s">■ %s</span>`, s.colour, html.EscapeString(s.name))
 	}
-	fmt.Fprintf(&b, `</figcaption><div class="wide"><svg viewBox="0 0 %.0f %.0f" role="img" aria-label="%s">`, chartWidth, chartHeight, html.EscapeString(title))
+	fmt.Fprintf(&b, `</figcaption><div class="wide"><svg viewBox="0 0 %.0f %.0f" role="img" aria-label="%s">`,
+		chartWidth, chartHeight, html.EscapeString(title))
 	for _, m := range y.marks() {
 		fmt.Fprintf(&b, `<path class="grid" d="M%.1f %.1fH%.1f"/><text x="%.1f" y="%.1f" text-anchor="end">%s</text>`,
 			left, py(m), chartWidth-right, left-4, py(m)+4, tick(m)+y.unit)
@@ -107,7 +110,7 @@ func chart(title string, x axis, xMarks []float64, xText func(float64) string, y
 		fmt.Fprintf(&b, `<path class="line %s" d="`, s.colour)
 		command := "M"
 		for i := range s.x {
-			if y.log && s.y[i] <= 0 { // nothing was measured: a gap
+			if y.log && s.y[i] <= 0 { // a gap: nothing was measured
 				command = "M"
 				continue
 			}
@@ -117,10 +120,10 @@ func chart(title string, x axis, xMarks []float64, xText func(float64) string, y
 		b.WriteString(`"/>`)
 	}
 	b.WriteString(`</svg></div></figure>`)
-	return template.HTML(b.String()) // its text is escaped above
+	return template.HTML(b.String()) // its texts are escaped above
 }
 
-// tick writes a label in few characters.
+// tick formats a label.
 func tick(v float64) string {
 	switch {
 	case v >= 10_000:

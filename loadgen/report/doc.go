@@ -1,4 +1,4 @@
-// Package report makes reports from what a run recorded: figures, verdicts,
-// and their text, JSON, HTML and histogram forms. The run itself reports
-// through it too, so a report made later says the same.
+// Package report makes reports from the entries of a record, as text, JSON, HTML
+// and a histogram. A run uses it for its own report too, so that a report made
+// later from the record is the same.
 package report

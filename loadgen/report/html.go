@@ -11,11 +11,11 @@ import (
 //go:embed report.html.tmpl
 var page string
 
-// HTML writes the report as one page that needs nothing else.
-func (r *Report) HTML(w io.Writer) error { return r.HTMLAgainst(w, nil) }
+// HTML writes the report as a self-contained page.
+func (r *Report) HTML(w io.Writer) error { return r.CompareHTML(w, nil) }
 
-// HTMLAgainst is HTML with another run beside it, where there is one.
-func (r *Report) HTMLAgainst(w io.Writer, other *Report) error {
+// CompareHTML writes the report with a comparison to another run, which may be nil.
+func (r *Report) CompareHTML(w io.Writer, other *Report) error {
 	t, err := template.New("report").Funcs(template.FuncMap{
 		"ms":    func(v float64) string { return fmt.Sprintf("%.1f", v) },
 		"count": grouped,
@@ -44,15 +44,15 @@ func (r *Report) HTMLAgainst(w io.Writer, other *Report) error {
 	}
 	data := map[string]any{
 		"Report": r, "Headline": r.headline(), "Verdicts": verdicts, "Rows": rows,
-		"Answers": r.answers(), "Parameters": parameterLines(r.Parameters), "Charts": r.charts(other),
+		"Responses": r.responses(), "Parameters": parameterLines(r.Parameters), "Charts": r.charts(other),
 	}
 	if other != nil {
-		data["Other"], data["Pairs"] = other.headline(), append(differing(r, other), against(r, other)...)
+		data["Other"], data["Pairs"] = other.headline(), append(differences(r, other), compare(r, other)...)
 	}
 	return t.Execute(w, data)
 }
 
-// grouped writes a count with its thousands apart.
+// grouped formats a count with thousands separators.
 func grouped(n uint64) string {
 	s := strconv.FormatUint(n, 10)
 	for i := len(s) - 3; i > 0; i -= 3 {
@@ -61,53 +61,61 @@ func grouped(n uint64) string {
 	return s
 }
 
-// The colours of the lines, told apart by those who see few colours too. The
-// page says what they are.
+// The colours of the lines, distinguishable with colour blindness. They are defined
+// in the page's style sheet.
 const blue, orange, green, grey = "blue", "orange", "green", "grey"
 
-// charts draws the run; of another one only what is compared, in grey.
+// charts draws the run, and in grey the latency of the other run.
 func (r *Report) charts(other *Report) []template.HTML {
-	var at, asked, sent, failed, p50, p99, depth, oldest, lag, toRedis, toClient []float64
+	var at, target, sent, failed, p50, p99, depth, oldest, lag, toRedis, toClient []float64
 	for _, s := range r.Timeline {
-		at, asked, sent, failed = append(at, s.At), append(asked, s.Asked), append(sent, s.Sent), append(failed, s.Errors)
+		at, target = append(at, s.At), append(target, s.Target)
+		sent, failed = append(sent, s.Sent), append(failed, s.Errors)
 		p50, p99 = append(p50, s.P50), append(p99, s.P99)
 		depth, oldest = append(depth, float64(s.OutboxDepth)), append(oldest, float64(s.OldestMS))
 		lag = append(lag, float64(s.Lag))
 		toRedis, toClient = append(toRedis, s.Redis), append(toClient, s.Client)
 	}
-	over := func(title string, log bool, unit string, lines ...series) template.HTML {
+	draw := func(title string, log bool, unit string, lines ...series) template.HTML {
 		x := axis{0, max(r.Seconds, 1), false, ""}
 		for i := range lines {
 			if lines[i].x == nil {
 				lines[i].x = at
 			} else if other != nil {
-				x.most = max(x.most, other.Seconds)
+				x.max = max(x.max, other.Seconds)
 			}
 		}
-		return chart(title, x, x.marks(), func(v float64) string { return tick(v) + " s" }, yAxis(lines, log, unit), lines)
+		seconds := func(v float64) string { return tick(v) + " s" }
+		return chart(title, x, x.marks(), seconds, yAxis(lines, log, unit), lines)
 	}
 	latency := []series{{name: "p50", colour: blue, y: p50}, {name: "p99", colour: orange, y: p99}}
 	if other != nil {
-		was := series{name: "p99 of the other", colour: grey}
+		was := series{name: "p99 of the other run", colour: grey}
 		for _, s := range other.Timeline {
 			was.x, was.y = append(was.x, s.At), append(was.y, s.P99)
 		}
 		latency = append(latency, was)
 	}
 	charts := []template.HTML{
-		over("Latency of increments from when due", true, " ms", latency...),
+		draw("Latency of increments from scheduled time", true, " ms", latency...),
 		r.percentiles(other),
-		over("Requests a second", false, "", series{name: "asked", colour: grey, y: asked}, series{name: "sent", colour: blue, y: sent}, series{name: "failed", colour: orange, y: failed}),
+		draw("Requests per second", false, "",
+			series{name: "target", colour: grey, y: target}, series{name: "sent", colour: blue, y: sent},
+			series{name: "failed", colour: orange, y: failed}),
 	}
 	if r.Freshness["redis"].N+r.Freshness["client"].N > 0 {
-		charts = append(charts, over("Worst freshness", true, " ms", series{name: "commit to Redis", colour: green, y: toRedis}, series{name: "commit to client", colour: blue, y: toClient}))
+		charts = append(charts, draw("Worst freshness", true, " ms",
+			series{name: "commit to Redis", colour: green, y: toRedis},
+			series{name: "commit to client", colour: blue, y: toClient}))
 	}
-	return append(charts,
-		over("Outbox and consumer", false, "", series{name: "rows waiting in the outbox", colour: blue, y: depth}, series{name: "oldest, ms", colour: orange, y: oldest}, series{name: "records to consume", colour: green, y: lag}))
+	return append(charts, draw("Outbox and consumer", false, "",
+		series{name: "rows in the outbox", colour: blue, y: depth},
+		series{name: "age of the oldest row, ms", colour: orange, y: oldest},
+		series{name: "records to consume", colour: green, y: lag}))
 }
 
-// percentiles draws latency by percentile, so that the slowest have room: each
-// nine takes the same width.
+// percentiles draws latency by percentile. Each additional nine has the same
+// width.
 func (r *Report) percentiles(other *Report) template.HTML {
 	of := func(name, colour string, l Latency) series {
 		s := series{name: name, colour: colour}
@@ -118,9 +126,12 @@ func (r *Report) percentiles(other *Report) template.HTML {
 		s.y = []float64{l.P50, l.P90, l.P95, l.P99, l.P999, l.P9999}
 		return s
 	}
-	lines := []series{of("increments from due", blue, r.FromDue), of("increments from sent", grey, r.Service), of("reads from due", green, r.Reads)}
+	lines := []series{
+		of("increments from scheduled time", blue, r.Latency), of("increments from sending", grey, r.Service),
+		of("reads from scheduled time", green, r.Reads),
+	}
 	if other != nil {
-		lines = append(lines, of("increments of the other", orange, other.FromDue))
+		lines = append(lines, of("increments of the other run", orange, other.Latency))
 	}
 	label := map[float64]string{2: "p50", 10: "p90", 100: "p99", 1000: "p99.9", 10_000: "p99.99"}
 	return chart("Latency by percentile", axis{2, 10_000, true, ""}, []float64{2, 10, 100, 1000, 10_000},

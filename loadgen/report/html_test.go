@@ -8,13 +8,13 @@ import (
 	"github.com/scoreboard/scoreboard/loadgen/record"
 )
 
-// A chart without a measurement would look like one of nothing but zeros.
-func TestWhatNobodyWatchedHasNoChart(t *testing.T) {
+// An empty chart would look like a chart of zeros.
+func TestNoChartWithoutSamples(t *testing.T) {
 	t.Parallel()
-	for watched, n := range map[bool]int{true: 1, false: 0} {
-		b := NewBuilder(record.Header{Duration: time.Second, Asked: []uint64{1}})
+	for sampled, n := range map[bool]int{true: 1, false: 0} {
+		b := NewBuilder(record.Header{Duration: time.Second, Scheduled: []uint64{1}})
 		b.Hit(record.Hit{N: 1, Status: 200})
-		if watched {
+		if sampled {
 			b.Sample(record.Sample{Where: "redis", Took: time.Millisecond})
 		}
 		b.Ending(record.Ending{Lasted: time.Second})
@@ -27,7 +27,7 @@ func TestWhatNobodyWatchedHasNoChart(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := strings.Count(page.String(), "<figure>"); got != 4+n {
-			t.Errorf("watched %v: got %d charts", watched, got)
+			t.Errorf("sampled %v: got %d charts, want %d", sampled, got, 4+n)
 		}
 	}
 }

@@ -12,8 +12,8 @@ import (
 )
 
 // Make makes the report of a record, or of the records of all generators that
-// shared a run: every hit of each goes into the same histograms, for the
-// percentiles of parts say nothing about those of the whole.
+// shared a run. All hits go into the same histograms, because the percentiles of
+// the parts do not give those of the whole.
 func Make(records ...io.ReadSeeker) (*Report, *Builder, error) {
 	headers := make([]record.Header, len(records))
 	for i, in := range records {
@@ -22,7 +22,7 @@ func Make(records ...io.ReadSeeker) (*Report, *Builder, error) {
 			return nil, nil, err
 		}
 	}
-	b, err := together(headers)
+	b, err := merge(headers)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -32,40 +32,41 @@ func Make(records ...io.ReadSeeker) (*Report, *Builder, error) {
 		}
 	}
 	if apart := b.header.Duration - headers[0].Duration; apart > 0 && b.ending != nil {
-		b.ending.Notes = append(b.ending.Notes, fmt.Sprintf("the generators began %v apart: rates are over the time of all of them", apart.Round(time.Millisecond)))
+		b.ending.Notes = append(b.ending.Notes, fmt.Sprintf("the generators started %v apart; rates are over the time of all of them",
+			apart.Round(time.Millisecond)))
 	}
 	r, err := b.Report()
 	return r, b, err
 }
 
-// together begins the report of records that belong together.
-func together(headers []record.Header) (*Builder, error) {
+// merge starts the report of the records of one run.
+func merge(headers []record.Header) (*Builder, error) {
 	first := slices.MinFunc(headers, func(a, b record.Header) int { return a.Began.Compare(b.Began) })
 	seen := map[int]bool{}
 	whole := first
-	whole.Asked = slices.Clone(first.Asked)
+	whole.Scheduled = slices.Clone(first.Scheduled)
 	for i, h := range headers {
 		if len(headers) > 1 && (h.Shard.Of < 2 || h.Shard.Of != first.Shard.Of) {
-			return nil, fmt.Errorf("record %d is shard %s: only shards of one run make a report together", i+1, h.Shard)
+			return nil, fmt.Errorf("record %d is shard %s: only shards of the same run can be combined", i+1, h.Shard)
 		}
 		if seen[h.Shard.No] {
-			return nil, fmt.Errorf("shard %s is there twice", h.Shard)
+			return nil, fmt.Errorf("duplicate shard %s", h.Shard)
 		}
 		seen[h.Shard.No] = true
 		if !slices.Equal(h.Checks, first.Checks) || h.Profile != first.Profile || h.Scaled != first.Scaled {
-			return nil, fmt.Errorf("shard %s was held to other criteria than shard %s", h.Shard, first.Shard)
+			return nil, fmt.Errorf("shards %s and %s have different criteria", h.Shard, first.Shard)
 		}
 		offset := h.Began.Sub(first.Began)
 		whole.Duration = max(whole.Duration, offset+h.Duration)
 		if h.Shard == first.Shard {
 			continue
 		}
-		for s, n := range h.Asked {
+		for s, n := range h.Scheduled {
 			at := s + int(offset/time.Second)
-			for len(whole.Asked) <= at {
-				whole.Asked = append(whole.Asked, 0)
+			for len(whole.Scheduled) <= at {
+				whole.Scheduled = append(whole.Scheduled, 0)
 			}
-			whole.Asked[at] += n
+			whole.Scheduled[at] += n
 		}
 	}
 	b := NewBuilder(whole)
@@ -73,14 +74,14 @@ func together(headers []record.Header) (*Builder, error) {
 	return b, nil
 }
 
-// add takes all of a record, moved to when it began.
+// add adds the entries of a record, shifted by its start.
 func (b *Builder) add(in io.Reader, h record.Header) error {
 	offset := h.Began.Sub(b.header.Began)
 	ended := false
 	err := record.Visit(in, record.Visitor{
 		Header: func(record.Header) {},
 		Hit: func(h record.Hit) {
-			h.Due += offset
+			h.Scheduled += offset
 			b.Hit(h)
 		},
 		Sample: func(s record.Sample) {
@@ -103,8 +104,7 @@ func (b *Builder) add(in io.Reader, h record.Header) error {
 	return err
 }
 
-// end takes the ending of one record among others: counts add up, of shares and
-// times the worst holds.
+// end combines the endings of records.
 func (b *Builder) end(e record.Ending, s record.Shard) {
 	if b.shards > 1 {
 		for i, note := range e.Notes {
@@ -125,15 +125,15 @@ func (b *Builder) end(e record.Ending, s record.Shard) {
 	}
 	both := record.Measured{}
 	for name, v := range e.Measured {
-		if old, there := b.ending.Measured[name]; there {
-			both[name] = criteria.Together(name, old, v)
+		if old, ok := b.ending.Measured[name]; ok {
+			both[name] = criteria.Combine(name, old, v)
 		}
 	}
-	// What one of them could not measure is not known of the whole, but for
-	// shares of what only some have sent.
+	// What one of them did not measure is unknown for the whole, except for shares of
+	// requests that only some of them sent.
 	for _, m := range []record.Measured{b.ending.Measured, e.Measured} {
 		for name, v := range m {
-			if _, there := both[name]; !there && criteria.IsShare(name) {
+			if _, ok := both[name]; !ok && criteria.IsShare(name) {
 				both[name] = v
 			}
 		}
@@ -141,7 +141,7 @@ func (b *Builder) end(e record.Ending, s record.Shard) {
 	b.ending.Measured = both
 }
 
-// shares says how many generators of how many it is about.
+// shares describes which part of the generators is included.
 func (b *Builder) shares() string {
 	if b.header.Shard.Of < 2 {
 		return ""

@@ -36,31 +36,36 @@ func recorded(t *testing.T) *bytes.Reader {
 		},
 	}
 	for range 10 {
-		h.Asked = append(h.Asked, 100)
+		h.Scheduled = append(h.Scheduled, 100)
 	}
 	w, err := record.NewWriter(&out, h)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range 900 {
-		due := time.Duration(i) * 10 * time.Millisecond
-		hit := record.Hit{Kind: record.Increment, N: 1, Due: due, Late: 50 * time.Microsecond, Service: time.Duration(2000+i%100*10) * time.Microsecond, Status: 200}
+		at := time.Duration(i) * 10 * time.Millisecond
+		hit := record.Hit{
+			Kind: record.Increment, N: 1, Scheduled: at, Late: 50 * time.Microsecond,
+			Service: time.Duration(2000+i%100*10) * time.Microsecond, Status: 200,
+		}
 		if i%5 == 0 {
 			hit.Kind = record.Read
 		}
-		if due >= 4*time.Second && due < 5*time.Second {
-			hit.Late = 5*time.Second - due
+		if at >= 4*time.Second && at < 5*time.Second {
+			hit.Late = 5*time.Second - at
 		}
 		if i%300 == 1 {
 			hit.Status, hit.Problem = 503, "503 <overloaded>"
 		}
 		w.Hit(hit)
 		if i%100 == 0 {
-			w.Tick(record.Tick{At: due, OutboxDepth: int64(i), OldestMS: int64(i / 10)})
-			w.Sample(record.Sample{Where: "redis", At: due, Took: 90 * time.Millisecond})
+			w.Tick(record.Tick{At: at, OutboxDepth: int64(i), OldestMS: int64(i / 10)})
+			w.Sample(record.Sample{Where: "redis", At: at, Took: 90 * time.Millisecond})
 		}
 	}
-	err = w.Close(record.Ending{Lasted: 10 * time.Second, Measured: map[string]float64{"lost": 0}, Notes: []string{"the clock is the same"}})
+	err = w.Close(record.Ending{
+		Lasted: 10 * time.Second, Measured: map[string]float64{"lost": 0}, Notes: []string{"the clock is the same"},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,14 +82,15 @@ func TestReportsAreGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other.Rate, other.FromDue.P99, other.Criteria[0].shown, other.Parameters = 50, 12.5, "12.5ms", map[string]any{"rate": "50", "batch": 7}
+	other.Rate, other.Latency.P99, other.Criteria[0].shown = 50, 12.5, "12.5ms"
+	other.Parameters = map[string]any{"rate": "50", "batch": 7}
 	for name, write := range map[string]func(io.Writer) error{
 		"report.txt": r.Text, "report.json": r.JSON, "report.html": r.HTML, "report.hgrm": b.Histogram,
-		"against.txt": func(w io.Writer) error { return r.Against(w, other) },
-		"against.html": func(w io.Writer) error { // what the other run adds to the page
+		"compare.txt": func(w io.Writer) error { return r.Compare(w, other) },
+		"compare.html": func(w io.Writer) error { // the section of the comparison
 			var page strings.Builder
-			err := r.HTMLAgainst(&page, other)
-			_, added, _ := strings.Cut(page.String(), "<h2>Against another run</h2>\n")
+			err := r.CompareHTML(&page, other)
+			_, added, _ := strings.Cut(page.String(), "<h2>Comparison with another run</h2>\n")
 			added, _, _ = strings.Cut(added, "<h2>Distributions")
 			_, _ = io.WriteString(w, added)
 			return err
@@ -105,23 +111,24 @@ func TestReportsAreGolden(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(got.Bytes(), want) {
-			t.Errorf("%s has changed; see it with -update:\n%s", name, got.String())
+			t.Errorf("%s has changed; run with -update and compare:\n%s", name, got.String())
 		}
 	}
 }
 
-// The golden files say what is; this says what must be.
-func TestFiguresAreTrue(t *testing.T) {
+// Checks the figures independently of the golden files.
+func TestFigures(t *testing.T) {
 	t.Parallel()
 	r, _, err := Make(recorded(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Asked != 1000 || r.Sent != 900 || r.Succeeded != 897 || r.Rate != 71.7 || r.ReadsRate != 18 || r.Cut {
-		t.Errorf("got %d asked, %d sent, %d succeeded, %v/s, %v reads/s", r.Asked, r.Sent, r.Succeeded, r.Rate, r.ReadsRate)
+	if r.Scheduled != 1000 || r.Sent != 900 || r.Succeeded != 897 || r.Rate != 71.7 || r.ReadsRate != 18 || r.Cut {
+		t.Errorf("got %d scheduled, %d sent, %d succeeded, %v/s, %v reads/s",
+			r.Scheduled, r.Sent, r.Succeeded, r.Rate, r.ReadsRate)
 	}
-	if r.FromDue.P99 < 800 || r.Service.P99 > 3.1 || r.FromDue.P50 > 3.1 || r.Late.Max < 990 {
-		t.Errorf("the stall shows from due and not in the service time: got %+v and %+v", r.FromDue, r.Service)
+	if r.Latency.P99 < 800 || r.Service.P99 > 3.1 || r.Latency.P50 > 3.1 || r.Late.Max < 990 {
+		t.Errorf("the stall must show in the latency and not in the service time: got %+v and %+v", r.Latency, r.Service)
 	}
 	verdicts := map[string]bool{}
 	for _, c := range r.Criteria {
@@ -132,7 +139,7 @@ func TestFiguresAreTrue(t *testing.T) {
 	}
 	for name, want := range map[string]bool{
 		"api.p99": false, "errors": true, "lost": true, "freshness.redis.p95": true,
-		"freshness.client.p95": false, // there were no samples
+		"freshness.client.p95": false, // no samples
 		"behind":               false, // a tenth
 	} {
 		if verdicts[name] != want {
@@ -142,7 +149,9 @@ func TestFiguresAreTrue(t *testing.T) {
 	if r.Verdict != Failed {
 		t.Errorf("got %s", r.Verdict)
 	}
-	if s := r.Timeline[4]; len(r.Timeline) != 10 || s.P99 < 900 || s.Asked != 100 || s.Sent != 100 || r.Timeline[3].P99 > 4 || r.Timeline[9].Sent != 0 {
+	s := r.Timeline[4]
+	if len(r.Timeline) != 10 || s.P99 < 900 || s.Target != 100 || s.Sent != 100 ||
+		r.Timeline[3].P99 > 4 || r.Timeline[9].Sent != 0 {
 		t.Errorf("got the timeline %+v", r.Timeline)
 	}
 }
@@ -155,9 +164,9 @@ func TestVerdicts(t *testing.T) {
 		want   string
 	}{
 		"all met":             {false, "lost == 0", Passed},
-		"all met by a part":   {true, "lost == 0", Scaled},
+		"all met, scaled":     {true, "lost == 0", Scaled},
 		"missed":              {false, "lost == 1", Failed},
-		"missed by a part":    {true, "lost == 1", Failed},
+		"missed, scaled":      {true, "lost == 1", Failed},
 		"not measured at all": {false, "doubled == 0", Failed},
 	} {
 		b := NewBuilder(record.Header{Scaled: c.scaled, Checks: []record.Check{{Text: c.limit, Source: "me"}}})
@@ -172,21 +181,23 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// What a run that died has recorded is reported, and cannot pass.
-func TestARunThatDiedIsCut(t *testing.T) {
+// A crashed run has a report, which cannot pass.
+func TestCrashedRunsAreCut(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	w, err := record.NewWriter(&out, record.Header{Duration: time.Minute, Asked: make([]uint64, 60), Checks: []record.Check{{Text: "lost == 0", Source: "A"}}})
+	w, err := record.NewWriter(&out, record.Header{
+		Duration: time.Minute, Scheduled: make([]uint64, 60), Checks: []record.Check{{Text: "lost == 0", Source: "A"}},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range 300 {
-		w.Hit(record.Hit{N: 1, Due: time.Duration(i) * 10 * time.Millisecond, Status: 200})
+		w.Hit(record.Hit{N: 1, Scheduled: time.Duration(i) * 10 * time.Millisecond, Status: 200})
 		if i%100 == 99 {
 			w.Tick(record.Tick{})
 		}
 	}
-	r, _, err := Make(bytes.NewReader(out.Bytes())) // never closed
+	r, _, err := Make(bytes.NewReader(out.Bytes())) // not closed
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +206,7 @@ func TestARunThatDiedIsCut(t *testing.T) {
 	}
 }
 
-func TestARunDoesNotDifferFromItself(t *testing.T) {
+func TestNoDifferencesToItself(t *testing.T) {
 	t.Parallel()
 	r, _, err := Make(recorded(t))
 	if err != nil {
@@ -203,30 +214,35 @@ func TestARunDoesNotDifferFromItself(t *testing.T) {
 	}
 	for _, commit := range []string{"abc", ""} {
 		r.Machine.Commit = commit
-		if pairs := differing(r, r); len(pairs) > 0 {
+		if pairs := differences(r, r); len(pairs) > 0 {
 			t.Errorf("got %+v", pairs)
 		}
 	}
 }
 
-func TestWhatIsLeftOutKeepsARunFromPassing(t *testing.T) {
+func TestSkippedCriteriaPreventPassing(t *testing.T) {
 	t.Parallel()
-	b := NewBuilder(record.Header{Checks: []record.Check{{Text: "lost == 0", Source: "A"}, {Text: "alerts.loaded == 100%", Source: "A"}}})
-	b.Ending(record.Ending{Measured: record.Measured{"lost": 0}, Skipped: map[string]string{"alerts.loaded": "nobody asked"}})
+	b := NewBuilder(record.Header{Checks: []record.Check{
+		{Text: "lost == 0", Source: "A"}, {Text: "alerts.loaded == 100%", Source: "A"},
+	}})
+	b.Ending(record.Ending{
+		Measured: record.Measured{"lost": 0}, Skipped: map[string]string{"alerts.loaded": "not requested"},
+	})
 	r, err := b.Report()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Verdict != Scaled || len(r.Criteria) != 1 || r.LeftOut[0].Pass || r.LeftOut[0].Skipped == "" || r.headline() != "scaled: 1 of 2 criteria are met, 1 not measured" {
+	if r.Verdict != Scaled || len(r.Criteria) != 1 || r.LeftOut[0].Pass || r.LeftOut[0].Skipped == "" ||
+		r.headline() != "scaled: 1 of 2 criteria met, 1 not measured" {
 		t.Errorf("got %s: %s", r.Verdict, r.headline())
 	}
 }
 
-func TestLongRunsHaveABoundedTimeline(t *testing.T) {
+func TestTimelineIsBounded(t *testing.T) {
 	t.Parallel()
-	b := NewBuilder(record.Header{Duration: 12 * time.Hour, Asked: make([]uint64, 12*3600)})
+	b := NewBuilder(record.Header{Duration: 12 * time.Hour, Scheduled: make([]uint64, 12*3600)})
 	for at := time.Duration(0); at < 13*time.Hour; at += time.Minute {
-		b.Hit(record.Hit{Due: at, N: 1, Status: 200})
+		b.Hit(record.Hit{Scheduled: at, N: 1, Status: 200})
 	}
 	b.Ending(record.Ending{Lasted: 12 * time.Hour})
 	r, err := b.Report()
@@ -234,11 +250,11 @@ func TestLongRunsHaveABoundedTimeline(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := len(r.Timeline); n != maxSlices || r.Timeline[n-1].At != 72*float64(n-1) {
-		t.Errorf("got %d stretches, the last at %v", n, r.Timeline[n-1].At)
+		t.Errorf("got %d intervals, the last at %v", n, r.Timeline[n-1].At)
 	}
 }
 
-func TestWriteMakesBothFiles(t *testing.T) {
+func TestWrite(t *testing.T) {
 	t.Parallel()
 	r, _, err := Make(recorded(t))
 	if err != nil {
@@ -260,7 +276,7 @@ func TestWriteMakesBothFiles(t *testing.T) {
 		t.Errorf("got %s, %v", j, err)
 	}
 	for _, key := range []string{"name", "source", "limit", "measured", "pass"} {
-		if _, there := back.Criteria[0][key]; !there {
+		if _, ok := back.Criteria[0][key]; !ok {
 			t.Errorf("a criterion has no %q: %v", key, back.Criteria[0])
 		}
 	}
@@ -270,14 +286,16 @@ func TestWriteMakesBothFiles(t *testing.T) {
 	}
 	text := string(page)
 	if regexp.MustCompile(`(src|href)=|https?://|@import|url\(`).MatchString(text) {
-		t.Error("the page needs something else")
+		t.Error("the page refers to other files")
 	}
-	for _, want := range []string{"3 of 6", "a &lt;processor&gt;", "503 &lt;overloaded&gt;", "not measured", "<svg", "missed"} {
+	for _, want := range []string{
+		"3 of 6", "a &lt;processor&gt;", "503 &lt;overloaded&gt;", "not measured", "<svg", "missed",
+	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page has no %q", want)
 		}
 	}
 	if strings.Contains(text, "NaN") || strings.Contains(text, "Inf") {
-		t.Error("a chart has no number where it needs one")
+		t.Error("a chart contains NaN or Inf")
 	}
 }

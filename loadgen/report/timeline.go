@@ -8,19 +8,18 @@ import (
 	"github.com/scoreboard/scoreboard/loadgen/record"
 )
 
-// maxSlices bounds the timeline of a run however long.
+// maxSlices bounds the length of a timeline.
 const maxSlices = 600
 
-// timeline cuts a run into stretches of equal length, a whole number of
-// seconds.
+// timeline divides a run into intervals of equal length, in whole seconds.
 type timeline struct {
-	width  time.Duration
-	pieces []*piece
+	width     time.Duration
+	intervals []*interval
 }
 
-type piece struct {
+type interval struct {
 	sent, errors  uint64
-	latency       *hdrhistogram.Histogram // coarser than that of the whole
+	latency       *hdrhistogram.Histogram // with fewer digits than that of the whole run
 	tick          record.Tick
 	redis, client time.Duration
 }
@@ -33,17 +32,17 @@ func newTimeline(d time.Duration) *timeline {
 	return &timeline{width: width}
 }
 
-// at returns the stretch of a moment. What happens after the end, such as the
-// last answers, belongs to the last.
-func (t *timeline) at(d time.Duration) *piece {
+// at returns the interval of a time. What happens after the end, such as the last
+// responses, belongs to the last interval.
+func (t *timeline) at(d time.Duration) *interval {
 	n := min(int(max(d, 0)/t.width), maxSlices-1)
-	for len(t.pieces) <= n {
-		t.pieces = append(t.pieces, &piece{latency: hdrhistogram.New(1, time.Minute.Microseconds(), 2)})
+	for len(t.intervals) <= n {
+		t.intervals = append(t.intervals, &interval{latency: hdrhistogram.New(1, time.Minute.Microseconds(), 2)})
 	}
-	return t.pieces[n]
+	return t.intervals[n]
 }
 
-func (p *piece) sample(s record.Sample) {
+func (p *interval) sample(s record.Sample) {
 	if s.Where == "redis" {
 		p.redis = max(p.redis, s.Took)
 	} else {
@@ -51,19 +50,20 @@ func (p *piece) sample(s record.Sample) {
 	}
 }
 
-// slices are the stretches within the time that was played.
-func (t *timeline) slices(asked []uint64, lasted time.Duration) []Slice {
+// slices are the intervals within the time that was played.
+func (t *timeline) slices(scheduled []uint64, lasted time.Duration) []Slice {
 	out := []Slice{}
 	each := int(t.width / time.Second)
 	for i := 0; time.Duration(i)*t.width < lasted; i++ {
 		p := t.at(time.Duration(i) * t.width)
 		length := min(t.width, lasted-time.Duration(i)*t.width).Seconds()
-		due := uint64(0)
-		for s := i * each; s < min((i+1)*each, len(asked)); s++ {
-			due += asked[s]
+		n := uint64(0)
+		for s := i * each; s < min((i+1)*each, len(scheduled)); s++ {
+			n += scheduled[s]
 		}
 		out = append(out, Slice{
-			At: float64(i * each), Asked: float64(due) / float64(each), Sent: float64(p.sent) / length, Errors: float64(p.errors) / length,
+			At: float64(i * each), Target: float64(n) / float64(each),
+			Sent: float64(p.sent) / length, Errors: float64(p.errors) / length,
 			P50: quantile(p.latency, 50), P99: quantile(p.latency, 99),
 			OutboxDepth: p.tick.OutboxDepth, OldestMS: p.tick.OldestMS, Lag: p.tick.Lag,
 			Redis: ms(p.redis), Client: ms(p.client),

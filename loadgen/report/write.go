@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// Write puts report.json and report.html into a folder, which it makes.
+// Write writes report.json and report.html into a folder, which it creates.
 func (r *Report) Write(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -37,32 +37,34 @@ func (r *Report) JSON(w io.Writer) error {
 	return e.Encode(r)
 }
 
-// Histogram writes the latency of increments from due as HdrHistogram's tools
-// read it, in milliseconds.
+// Histogram writes the latency of increments in milliseconds, in the format of
+// HdrHistogram's tools.
 func (b *Builder) Histogram(w io.Writer) error {
 	_, err := b.latency[api].PercentilesPrint(w, 5, 1000)
 	return err
 }
 
-// Text writes the report for a person. It ends with the table of criteria.
+// Text writes the report as text. It ends with the table of criteria.
 func (r *Report) Text(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%.1f s of traffic: %d requests fell due, %d were sent, %d succeeded\n", r.Seconds, r.Asked, r.Sent, r.Succeeded)
-	fmt.Fprintf(&b, "%.1f increments and %.1f reads a second\n", r.Rate, r.ReadsRate)
-	fmt.Fprintf(&b, "answers: %s\n", r.answers())
+	fmt.Fprintf(&b, "%.1f s of traffic: %d requests scheduled, %d sent, %d succeeded\n",
+		r.Seconds, r.Scheduled, r.Sent, r.Succeeded)
+	fmt.Fprintf(&b, "%.1f increments and %.1f reads per second\n", r.Rate, r.ReadsRate)
+	fmt.Fprintf(&b, "responses: %s\n", r.responses())
 	if r.Shards != "" {
-		fmt.Fprintf(&b, "by %s generators\n", r.Shards)
+		fmt.Fprintf(&b, "from %s generators\n", r.Shards)
 	}
 	if r.CutOff > 0 {
-		fmt.Fprintf(&b, "%d were cut off after they were sent, on purpose\n", r.CutOff)
+		fmt.Fprintf(&b, "%d requests were cut off on purpose\n", r.CutOff)
 	}
 	if r.Cut {
-		b.WriteString("it was ended before its time\n")
+		b.WriteString("the run was ended early\n")
 	}
-	fmt.Fprintf(&b, "\n%-24s %9s %9s %9s %9s %9s %9s\n", "in ms", "p50", "p95", "p99", "p99.9", "p99.99", "max")
+	fmt.Fprintf(&b, "\n%-32s %9s %9s %9s %9s %9s %9s\n", "in ms", "p50", "p95", "p99", "p99.9", "p99.99", "max")
 	for _, row := range r.rows() {
 		if row.l.N > 0 {
-			fmt.Fprintf(&b, "%-24s %9.1f %9.1f %9.1f %9.1f %9.1f %9.1f\n", row.name, row.l.P50, row.l.P95, row.l.P99, row.l.P999, row.l.P9999, row.l.Max)
+			fmt.Fprintf(&b, "%-32s %9.1f %9.1f %9.1f %9.1f %9.1f %9.1f\n",
+				row.name, row.l.P50, row.l.P95, row.l.P99, row.l.P999, row.l.P9999, row.l.Max)
 		}
 	}
 	if len(r.Errors) > 0 {
@@ -82,7 +84,7 @@ func (r *Report) Text(w io.Writer) error {
 	for _, c := range r.lines() {
 		fmt.Fprintf(&b, "%-4s  %-*s  %14s  limit %-14s  %s", c.verdict(), width, c.Name, c.shown, c.Limit, c.Source)
 		if c.Skipped != "" {
-			fmt.Fprintf(&b, "; left out: %s", c.Skipped)
+			fmt.Fprintf(&b, "; skipped: %s", c.Skipped)
 		}
 		b.WriteByte('\n')
 	}
@@ -91,8 +93,8 @@ func (r *Report) Text(w io.Writer) error {
 	return err
 }
 
-// answers says how often each status came.
-func (r *Report) answers() string {
+// responses lists how often each status occurred.
+func (r *Report) responses() string {
 	var words []string
 	for _, status := range slices.Sorted(maps.Keys(r.Statuses)) {
 		words = append(words, status+": "+grouped(r.Statuses[status]))
@@ -105,24 +107,24 @@ type row struct {
 	l    Latency
 }
 
-// rows are the distributions, named for a person.
+// rows are the distributions with their titles.
 func (r *Report) rows() []row {
 	return []row{
-		{"increments, from due", r.FromDue},
-		{"increments, from sent", r.Service},
-		{"reads, from due", r.Reads},
-		{"sent late by", r.Late},
+		{"increments from scheduled time", r.Latency},
+		{"increments from sending", r.Service},
+		{"reads from scheduled time", r.Reads},
+		{"lateness of sending", r.Late},
 		{"commit to Redis", r.Freshness["redis"]},
 		{"commit to client", r.Freshness["client"]},
 	}
 }
 
-// ParametersText is the parameters in a line.
+// ParametersText formats the parameters in one line.
 func ParametersText(parameters map[string]any) string {
 	return strings.Join(parameterLines(parameters), ", ")
 }
 
-// parameterLines are the parameters in a fixed order.
+// parameterLines formats the parameters, sorted by name.
 func parameterLines(parameters map[string]any) []string {
 	var lines []string
 	for _, name := range slices.Sorted(maps.Keys(parameters)) {

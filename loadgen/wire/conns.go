@@ -11,22 +11,21 @@ import (
 	"time"
 )
 
-// The bounds of a connection.
+// Limits of a connection.
 const (
 	buffer = 4 << 10
-	// idleFor is how long a connection may rest and still be used: less than any
-	// server keeps one.
-	idleFor = 30 * time.Second
-	// Deadlines are set anew after so long only, for setting one costs as much
-	// as signing does.
+	// maxIdle is how long an idle connection is reused: less than a server keeps it.
+	maxIdle = 30 * time.Second
+	// deadlineStep is how often a deadline is moved. Moving it for each request would
+	// cost as much as signing.
 	deadlineStep = time.Second
 )
 
-// Conns keeps connections to one server. The last one used is used first, so
-// that a load that needs few keeps few.
+// Conns is a pool of connections to one server. The most recently used connection
+// is reused first, so that a small load keeps few of them.
 type Conns struct {
 	addr    string
-	secure  *tls.Config // nil where the scheme is http
+	secure  *tls.Config // nil for http
 	timeout time.Duration
 
 	mu     sync.Mutex
@@ -34,8 +33,8 @@ type Conns struct {
 	closed bool
 }
 
-// New makes connections to the host of base when they are needed. An exchange
-// may take timeout, and up to a second more.
+// New returns a pool of connections to the host of base. An exchange may take up
+// to a second longer than timeout.
 func New(base *url.URL, timeout time.Duration) (*Conns, error) {
 	port, secure := "80", (*tls.Config)(nil)
 	switch base.Scheme {
@@ -43,7 +42,7 @@ func New(base *url.URL, timeout time.Duration) (*Conns, error) {
 	case "https":
 		port, secure = "443", &tls.Config{ServerName: base.Hostname(), MinVersion: tls.VersionTLS12}
 	default:
-		return nil, fmt.Errorf("the server's address must begin with http:// or https://, not %q", base.String())
+		return nil, fmt.Errorf("the server's address must start with http:// or https://, not %q", base.String())
 	}
 	if base.Port() != "" {
 		port = base.Port()
@@ -51,29 +50,30 @@ func New(base *url.URL, timeout time.Duration) (*Conns, error) {
 	return &Conns{addr: net.JoinHostPort(base.Hostname(), port), secure: secure, timeout: timeout}, nil
 }
 
-// Exchange is one request and its answer on a connection. Buf is room for the
-// request that its last user made, to be used again.
+// Exchange is a request and its response on a connection. Buf holds the request;
+// its memory is reused.
 type Exchange struct {
 	Buf   []byte
 	conns *Conns
 	conn  net.Conn
 	in    *bufio.Reader
-	used  bool // it has carried an exchange before
+	used  bool // for an earlier exchange
 	until time.Time
 	last  time.Time
 	body  body
 }
 
-// Get takes a connection, or makes one. Its answer's Close gives it back.
+// Get returns an idle connection or dials one. Closing the response returns it to
+// the pool.
 func (c *Conns) Get(ctx context.Context) (*Exchange, error) {
-	if x := c.rested(time.Now()); x != nil {
+	if x := c.takeIdle(time.Now()); x != nil {
 		return x, nil
 	}
 	x := &Exchange{conns: c, in: bufio.NewReaderSize(nil, buffer)}
 	return x, x.dial(ctx)
 }
 
-func (c *Conns) rested(now time.Time) *Exchange {
+func (c *Conns) takeIdle(now time.Time) *Exchange {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n := len(c.idle)
@@ -82,10 +82,10 @@ func (c *Conns) rested(now time.Time) *Exchange {
 	}
 	x := c.idle[n-1]
 	c.idle = c.idle[:n-1]
-	if now.Sub(x.last) < idleFor {
+	if now.Sub(x.last) < maxIdle {
 		return x
 	}
-	// Those below have rested longer.
+	// The others have been idle even longer.
 	for _, old := range append(c.idle, x) {
 		_ = old.conn.Close()
 	}
@@ -93,7 +93,7 @@ func (c *Conns) rested(now time.Time) *Exchange {
 	return nil
 }
 
-// Close closes what rests now and what comes to rest later.
+// Close closes idle connections, and busy ones when they become idle.
 func (c *Conns) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -121,8 +121,8 @@ func (x *Exchange) dial(ctx context.Context) error {
 	return nil
 }
 
-// rest gives the connection back, or closes it.
-func (x *Exchange) rest(keep bool) {
+// release returns the connection to the pool, or closes it.
+func (x *Exchange) release(keep bool) {
 	if keep {
 		x.used, x.last = true, time.Now()
 		c := x.conns

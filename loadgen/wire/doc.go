@@ -1,11 +1,13 @@
-// Package wire speaks HTTP/1.1 to one server over connections that it keeps.
+// Package wire is a minimal HTTP/1.1 client for one server with keep-alive
+// connections.
 //
-// A generator that shares its machine with what it measures must cost little.
-// net/http's transport gives each connection two goroutines and each request
-// several hand-overs between them; here the caller's goroutine writes a request
-// in one piece and reads the answer itself. It knows what a load needs: a
-// request that fits into memory, no redirects, no compression, no pipelining.
+// A generator that shares a machine with the server must be cheap. The transport
+// of net/http uses two goroutines per connection and several hand-overs between
+// them per request. Here the caller's goroutine writes the request and reads the
+// response. Requests must fit into memory; redirects, compression and pipelining
+// are not supported.
 //
-// Exchange is for one goroutine; Conns is for many. Nothing here starts a
-// goroutine, and Close leaves no connection behind once all exchanges ended.
+// A Conns may be used by several goroutines, an Exchange by one. The package
+// starts no goroutine. Close leaves no connection open once all exchanges have
+// ended.
 package wire

@@ -12,32 +12,32 @@ import (
 	"time"
 )
 
-// Do writes Buf and returns the answer's status and body, which must be closed.
+// Do writes Buf and returns the status and the body of the response, which must be
+// closed.
 //
-// A connection that a server closed while it rested shows only now. Then the
-// request goes out once more over a new one: what a load sends counts once
-// however often it is sent.
-func (x *Exchange) Do(ctx context.Context) (status int, answer io.ReadCloser, err error) {
-	again := x.used
+// If the server closed the idle connection, the request is sent again over a new
+// one. The increments of a load are idempotent.
+func (x *Exchange) Do(ctx context.Context) (status int, response io.ReadCloser, err error) {
+	retry := x.used
 	for {
 		status, err = x.try()
 		if err == nil {
 			return status, &x.body, nil
 		}
-		x.rest(false)
-		if !again || !closedAtRest(err) {
+		x.release(false)
+		if !retry || !closedWhileIdle(err) {
 			return 0, nil, err
 		}
-		again = false
+		retry = false
 		if err := x.dial(ctx); err != nil {
 			return 0, nil, err
 		}
 	}
 }
 
-// Cut writes Buf and closes the connection without waiting for the answer.
+// Cut writes Buf and closes the connection without waiting for the response.
 func (x *Exchange) Cut() error {
-	defer x.rest(false)
+	defer x.release(false)
 	if err := x.extend(); err != nil {
 		return err
 	}
@@ -45,16 +45,16 @@ func (x *Exchange) Cut() error {
 	return err
 }
 
-// Rest gives the connection back without a request.
-func (x *Exchange) Rest() { x.rest(true) }
+// Release returns the connection to the pool without a request.
+func (x *Exchange) Release() { x.release(true) }
 
-var errNothing = errors.New("the connection ended before an answer")
+var errNoResponse = errors.New("the connection was closed without a response")
 
-func closedAtRest(err error) bool {
-	return errors.Is(err, errNothing) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+func closedWhileIdle(err error) bool {
+	return errors.Is(err, errNoResponse) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
-// extend moves the deadline once in a while.
+// extend moves the deadline, at most once per deadlineStep.
 func (x *Exchange) extend() error {
 	if now := time.Now(); x.until.Sub(now) < x.conns.timeout {
 		x.until = now.Add(x.conns.timeout + deadlineStep)
@@ -73,19 +73,19 @@ func (x *Exchange) try() (status int, err error) {
 	line, err := x.in.ReadSlice('\n')
 	if err != nil {
 		if len(line) == 0 && errors.Is(err, io.EOF) {
-			return 0, errNothing
+			return 0, errNoResponse
 		}
-		return 0, fmt.Errorf("read the answer: %w", err)
+		return 0, fmt.Errorf("read the response: %w", err)
 	}
-	status, known := statusOf(line)
-	if !known {
-		return 0, fmt.Errorf("read the answer: it begins with %.40q", line)
+	status, ok := parseStatus(line)
+	if !ok {
+		return 0, fmt.Errorf("read the response: unexpected status line %.40q", line)
 	}
-	return status, x.head()
+	return status, x.readHeader()
 }
 
-// statusOf reads a line such as "HTTP/1.1 200 OK".
-func statusOf(line []byte) (status int, known bool) {
+// parseStatus parses a line such as "HTTP/1.1 200 OK".
+func parseStatus(line []byte) (status int, ok bool) {
 	if len(line) < len("HTTP/1.1 200") || !bytes.HasPrefix(line, []byte("HTTP/1.1 ")) {
 		return 0, false
 	}
@@ -93,14 +93,14 @@ func statusOf(line []byte) (status int, known bool) {
 	return n, err == nil && n >= 200 && n < 600
 }
 
-// head reads the headers that say how long the body is.
-func (x *Exchange) head() error {
+// readHeader reads the header and the length of the body from it.
+func (x *Exchange) readHeader() error {
 	x.body = body{x: x, left: -1, keep: true}
 	chunked := false
 	for {
 		line, err := x.in.ReadSlice('\n')
 		if err != nil {
-			return fmt.Errorf("read the answer's headers: %w", err)
+			return fmt.Errorf("read the response header: %w", err)
 		}
 		if line = bytes.TrimRight(line, "\r\n"); len(line) == 0 {
 			break
@@ -108,35 +108,35 @@ func (x *Exchange) head() error {
 		name, value, _ := bytes.Cut(line, []byte(":"))
 		value = bytes.TrimSpace(value)
 		switch {
-		case is(name, "content-length"):
+		case equalFold(name, "content-length"):
 			if x.body.left, err = strconv.ParseInt(string(value), 10, 64); err != nil || x.body.left < 0 {
-				return fmt.Errorf("read the answer's headers: a length of %.20q", value)
+				return fmt.Errorf("read the response header: invalid Content-Length %.20q", value)
 			}
-		case is(name, "transfer-encoding"):
-			chunked = is(value, "chunked")
-		case is(name, "connection"):
-			x.body.keep = !is(value, "close")
+		case equalFold(name, "transfer-encoding"):
+			chunked = equalFold(value, "chunked")
+		case equalFold(name, "connection"):
+			x.body.keep = !equalFold(value, "close")
 		}
 	}
 	if chunked {
 		x.body.chunks = httputil.NewChunkedReader(x.in)
 	} else if x.body.left < 0 {
-		x.body.keep = false // it ends with the connection
+		x.body.keep = false // the body ends with the connection
 	}
 	return nil
 }
 
-// is compares without regard to case. name is in lower case.
-func is(b []byte, name string) bool {
+// equalFold compares ignoring case.
+func equalFold(b []byte, name string) bool {
 	return len(b) == len(name) && bytes.EqualFold(b, []byte(name))
 }
 
-// body is the answer's body.
+// body is the body of a response.
 type body struct {
 	x      *Exchange
-	left   int64 // -1 where it is not known
+	left   int64 // -1 if unknown
 	chunks io.Reader
-	keep   bool // the connection may carry more
+	keep   bool // the connection can be reused
 	ended  bool
 	closed bool
 }
@@ -149,7 +149,7 @@ func (b *body) Read(p []byte) (n int, err error) {
 	case b.chunks != nil:
 		n, err = b.chunks.Read(p)
 		if errors.Is(err, io.EOF) {
-			err = b.trailer()
+			err = b.readTrailer()
 		}
 	case b.left == 0:
 		err = io.EOF
@@ -172,8 +172,8 @@ func (b *body) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// trailer moves over what follows the last chunk: nothing but an empty line.
-func (b *body) trailer() error {
+// readTrailer skips the trailer after the last chunk.
+func (b *body) readTrailer() error {
 	for {
 		line, err := b.x.in.ReadSlice('\n')
 		if err != nil {
@@ -185,12 +185,12 @@ func (b *body) trailer() error {
 	}
 }
 
-// Close implements io.Closer. A body that was not read to its end takes the
-// connection with it.
+// Close implements io.Closer. If the body was not read to its end, the connection
+// is closed.
 func (b *body) Close() error {
 	if !b.closed {
 		b.closed = true
-		b.x.rest(b.keep && (b.ended || b.chunks == nil && b.left == 0))
+		b.x.release(b.keep && (b.ended || b.chunks == nil && b.left == 0))
 	}
 	return nil
 }

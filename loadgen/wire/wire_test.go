@@ -35,29 +35,29 @@ func conns(t *testing.T, address string) *Conns {
 
 const get = "GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 
-// ask returns the status and the body of an exchange, or its error as a text.
-func ask(t *testing.T, c *Conns, request string) (status int, body string) {
+// exchange returns the status and the body of a response, or the error as text.
+func exchange(t *testing.T, c *Conns, request string) (status int, body string) {
 	t.Helper()
 	x, err := c.Get(t.Context())
 	if err != nil {
 		return 0, err.Error()
 	}
 	x.Buf = append(x.Buf[:0], request...)
-	status, answer, err := x.Do(t.Context())
+	status, response, err := x.Do(t.Context())
 	if err != nil {
 		return 0, err.Error()
 	}
-	b, err := io.ReadAll(answer)
+	b, err := io.ReadAll(response)
 	if err != nil {
 		body = err.Error()
 	}
-	if err := answer.Close(); err != nil {
+	if err := response.Close(); err != nil {
 		t.Error(err)
 	}
 	return status, body + string(b)
 }
 
-// canned answers every request on a listener with the same bytes.
+// canned is a server with the same response to every request.
 func canned(t *testing.T, bytes string, thenClose bool) (address string, dials *atomic.Int32) {
 	t.Helper()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -94,7 +94,7 @@ func canned(t *testing.T, bytes string, thenClose bool) (address string, dials *
 	return "http://" + l.Addr().String(), dials
 }
 
-func TestAnswersAreReadAsTheyAreFramed(t *testing.T) {
+func TestResponseFraming(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		bytes  string
@@ -104,19 +104,19 @@ func TestAnswersAreReadAsTheyAreFramed(t *testing.T) {
 	}{
 		"with a length":       {"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", 200, "hello", 1},
 		"empty":               {"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n", 503, "", 1},
-		"in chunks":           {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n", 200, "hello", 1},
-		"to the end":          {"HTTP/1.1 200 OK\r\n\r\nhello", 200, "hello", 2},
-		"not to be kept":      {"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello", 200, "hello", 2},
-		"shorter than it is":  {"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello", 200, "unexpected EOFhello", 2},
-		"no HTTP":             {"220 smtp ready\r\n", 0, `read the answer: it begins with "220 smtp ready\r\n"`, 2},
-		"a length of nothing": {"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n", 0, `read the answer's headers: a length of "x"`, 2},
+		"chunked":             {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n", 200, "hello", 1},
+		"until close":         {"HTTP/1.1 200 OK\r\n\r\nhello", 200, "hello", 2},
+		"connection close":    {"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello", 200, "hello", 2},
+		"truncated":           {"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello", 200, "unexpected EOFhello", 2},
+		"not HTTP":            {"220 smtp ready\r\n", 0, `read the response: unexpected status line "220 smtp ready\r\n"`, 2},
+		"invalid length":      {"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n", 0, `read the response header: invalid Content-Length "x"`, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			address, dials := canned(t, c.bytes, c.dials == 2)
 			all := conns(t, address)
 			for range 2 {
-				if status, body := ask(t, all, get); status != c.status || body != c.body {
+				if status, body := exchange(t, all, get); status != c.status || body != c.body {
 					t.Errorf("got %d %q, want %d %q", status, body, c.status, c.body)
 				}
 			}
@@ -127,27 +127,27 @@ func TestAnswersAreReadAsTheyAreFramed(t *testing.T) {
 	}
 }
 
-// What a server closes while it rests shows only when it is used again.
-func TestAConnectionClosedAtRestIsMadeAnew(t *testing.T) {
+// The client notices a closed idle connection only when it uses it.
+func TestClosedIdleConnectionIsReplaced(t *testing.T) {
 	t.Parallel()
 	address, dials := canned(t, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", true)
 	c := conns(t, address)
 	for range 3 {
-		if status, body := ask(t, c, get); status != 200 || body != "ok" {
+		if status, body := exchange(t, c, get); status != 200 || body != "ok" {
 			t.Fatalf("got %d %q", status, body)
 		}
-		time.Sleep(20 * time.Millisecond) // let the close arrive; without it the write meets it, which is as good
+		time.Sleep(20 * time.Millisecond) // let the close arrive; otherwise the write fails, which is equivalent
 	}
 	if dials.Load() != 3 {
 		t.Errorf("got %d connections", dials.Load())
 	}
 }
 
-// The first use of a connection is not tried again: there the server refuses.
-func TestAServerThatOnlyHangsUpIsAnError(t *testing.T) {
+// A new connection is not retried: the server rejects it.
+func TestClosedNewConnectionIsAnError(t *testing.T) {
 	t.Parallel()
 	address, dials := canned(t, "", true)
-	if status, body := ask(t, conns(t, address), get); status != 0 || body != errNothing.Error() {
+	if status, body := exchange(t, conns(t, address), get); status != 0 || body != errNoResponse.Error() {
 		t.Errorf("got %d %q", status, body)
 	}
 	if dials.Load() != 1 {
@@ -155,7 +155,7 @@ func TestAServerThatOnlyHangsUpIsAnError(t *testing.T) {
 	}
 }
 
-func TestAnAnswerThatDoesNotComeTimesOut(t *testing.T) {
+func TestTimeout(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
 	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
@@ -163,12 +163,12 @@ func TestAnAnswerThatDoesNotComeTimesOut(t *testing.T) {
 	defer close(release)
 	c := conns(t, s.URL)
 	c.timeout = 50 * time.Millisecond
-	if status, body := ask(t, c, get); status != 0 || !strings.HasSuffix(body, ": i/o timeout") {
+	if status, body := exchange(t, c, get); status != 0 || !strings.HasSuffix(body, ": i/o timeout") {
 		t.Errorf("got %d %q", status, body)
 	}
 }
 
-func TestCutArrivesAndIsNotAnswered(t *testing.T) {
+func TestCut(t *testing.T) {
 	t.Parallel()
 	got := make(chan string, 1)
 	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -191,29 +191,29 @@ func TestCutArrivesAndIsNotAnswered(t *testing.T) {
 			t.Errorf("got %q", body)
 		}
 	case <-time.After(10 * time.Second):
-		t.Error("it did not arrive")
+		t.Error("the request did not arrive")
 	}
 }
 
 func TestTLS(t *testing.T) {
 	t.Parallel()
-	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "sealed") }))
+	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "secret") }))
 	defer s.Close()
 	c := conns(t, s.URL)
-	if _, body := ask(t, c, get); !strings.Contains(body, "certificate") {
-		t.Errorf("a certificate that nobody vouches for: got %q", body)
+	if _, body := exchange(t, c, get); !strings.Contains(body, "certificate") {
+		t.Errorf("unknown certificate: got %q", body)
 	}
 	c.secure.RootCAs = s.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
-	if status, body := ask(t, c, get); status != 200 || body != "sealed" {
+	if status, body := exchange(t, c, get); status != 200 || body != "secret" {
 		t.Errorf("got %d %q", status, body)
 	}
 }
 
-func TestServersThatAreNone(t *testing.T) {
+func TestInvalidServers(t *testing.T) {
 	t.Parallel()
 	u := &url.URL{Scheme: "ftp", Host: "x"}
 	if _, err := New(u, time.Second); err == nil {
-		t.Error("ftp was taken")
+		t.Error("ftp was accepted")
 	}
 	c := conns(t, "http://127.0.0.1:1")
 	if _, err := c.Get(t.Context()); err == nil || !strings.HasSuffix(err.Error(), "connection refused") {

@@ -1,0 +1,325 @@
+package freshness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/loadgen/record"
+	"github.com/scoreboard/scoreboard/server/ranking"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// The monitored users. Their ids spread them over lanes and partitions.
+const (
+	monitorUsers = 8 // few enough for the top of any board
+	stepInterval = 500 * time.Millisecond
+	stepDelta    = 1_000_000 // the largest that a board allows by default, to stay at its top
+	pollInterval = 20 * time.Millisecond
+	// maxVisible bounds how long a commit may take to become visible after the end
+	// of the load. One that is still invisible counts with that time.
+	maxVisible = 10 * time.Second
+	// maxConnect bounds how long the monitor waits for its watchers. One that is
+	// not connected would count as slow.
+	maxConnect = 5 * time.Second
+)
+
+// Where a sample was taken.
+const (
+	InRedis  = "redis"
+	OnClient = "client"
+)
+
+// Options are the parts of a monitor.
+type Options struct {
+	Client   *client.Client
+	Redis    *ranking.Ranking // where Redis is read; nil reads through the API
+	Watchers []*client.Client // each with a user of its own
+	Server   string           // URL
+	Shard    record.Shard
+	// Sample receives each sample, with the time of the commit. It is called from
+	// several goroutines.
+	Sample func(where string, at time.Time, took time.Duration)
+}
+
+// Monitor measures freshness during a load.
+type Monitor struct {
+	Options
+	users     []string
+	sameClock bool  // the server runs on this machine
+	clock     clock // otherwise
+
+	redis   *sightings
+	clients []*sightings
+
+	mu           sync.Mutex
+	expected     map[string]int64
+	uncertain    map[string]bool // users with a step of unknown outcome
+	disconnected int             // watchers without a frame before the first step
+	reconnects   int
+	failures     int
+	lastError    error
+}
+
+// NewMonitor returns a monitor. Run starts it.
+func NewMonitor(o Options) *Monitor {
+	m := &Monitor{
+		Options: o, sameClock: isLoopback(o.Server), expected: map[string]int64{}, uncertain: map[string]bool{},
+	}
+	for i := range monitorUsers {
+		m.users = append(m.users, userID(o.Shard, i))
+	}
+	m.redis = newSightings(m.users, func(at time.Time, took time.Duration) { o.Sample(InRedis, at, took) })
+	for range o.Watchers {
+		m.clients = append(m.clients, newSightings(m.users, func(at time.Time, took time.Duration) {
+			o.Sample(OnClient, at, took)
+		}))
+	}
+	return m
+}
+
+// userID is the same in every run: new users would have to overtake those of all
+// earlier runs to reach the top of the board.
+func userID(shard record.Shard, i int) string {
+	if shard.Of > 1 {
+		return fmt.Sprintf("loadgen-pulse-s%d-%d", shard.No, i)
+	}
+	return fmt.Sprintf("loadgen-pulse-%d", i)
+}
+
+// isLoopback reports whether a server runs on this machine.
+func isLoopback(server string) bool {
+	u, err := url.Parse(server)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(u.Hostname())
+	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// Method describes how freshness is measured.
+func (m *Monitor) Method() string {
+	text := "freshness is measured from recorded_at"
+	if !m.sameClock {
+		text += ", corrected for the offset between the server's clock and this machine's"
+	}
+	if m.Redis != nil {
+		return text + "; Redis is read directly every 20 ms"
+	}
+	return text + "; Redis is read through the API every 20 ms"
+}
+
+// Expected are the scores that the monitored users must have. Users with a step
+// of unknown outcome are left out.
+func (m *Monitor) Expected() map[string]int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	expected := map[string]int64{}
+	for user, score := range m.expected {
+		if !m.uncertain[user] {
+			expected[user] = score
+		}
+	}
+	return expected
+}
+
+// Notes describe what went wrong.
+func (m *Monitor) Notes() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var notes []string
+	if m.disconnected > 0 {
+		notes = append(notes, fmt.Sprintf("%d of %d watchers received no frame within %v",
+			m.disconnected, len(m.Watchers), maxConnect))
+	}
+	if m.reconnects > 0 {
+		notes = append(notes, fmt.Sprintf("watchers reconnected %d times; increments during those gaps count as seen late",
+			m.reconnects))
+	}
+	if m.failures > 0 {
+		notes = append(notes, fmt.Sprintf("%d increments of the freshness monitor failed; the last error: %v",
+			m.failures, m.lastError))
+	}
+	return notes
+}
+
+// Run measures until ctx ends, and then waits for pending commits to become
+// visible.
+func (m *Monitor) Run(ctx context.Context) {
+	observing, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var observers, steppers sync.WaitGroup
+	ready := make(chan struct{}, len(m.Watchers))
+	for i, c := range m.Watchers {
+		after := time.Duration(i) * 20 * time.Millisecond // joins are limited
+		observers.Go(func() { m.watch(observing, c, i%2 == 1, m.clients[i], after, ready) })
+	}
+	m.disconnected = m.awaitWatchers(ctx, ready)
+	observers.Go(func() { m.poll(observing) })
+	for i, user := range m.users {
+		steppers.Go(func() { m.step(ctx, user, time.Duration(i)*stepInterval/monitorUsers) })
+	}
+	steppers.Wait()
+	for deadline := time.Now().Add(maxVisible); m.pending() > 0 && time.Now().Before(deadline); {
+		time.Sleep(pollInterval)
+	}
+	stop()
+	observers.Wait()
+	now := time.Now()
+	m.redis.close(now)
+	for _, s := range m.clients {
+		s.close(now)
+	}
+}
+
+func (m *Monitor) pending() int {
+	n := m.redis.waiting()
+	for _, s := range m.clients {
+		n += s.waiting()
+	}
+	return n
+}
+
+// step increments one user's score at intervals until ctx ends.
+func (m *Monitor) step(ctx context.Context, user string, after time.Duration) {
+	if !sleep(ctx, after) {
+		return
+	}
+	tick := time.NewTicker(stepInterval)
+	defer tick.Stop()
+	for {
+		sent := time.Now()
+		// Without ctx: the last step is awaited, so that its outcome is known.
+		receipt, err := m.Client.Submit(context.WithoutCancel(ctx), client.Increment{User: user, Delta: stepDelta})
+		m.stepped(user, receipt, err)
+		if err == nil {
+			at := receipt.RecordedAt
+			if !m.sameClock {
+				at = m.clock.local(sent, at)
+			}
+			m.redis.committed(user, receipt.NewScore, at)
+			for _, s := range m.clients {
+				s.committed(user, receipt.NewScore, at)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+func (m *Monitor) stepped(user string, receipt client.Receipt, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err != nil {
+		m.failures++
+		m.uncertain[user] = true
+		m.lastError = err
+		return
+	}
+	before := receipt.NewScore - receipt.Applied
+	if score, stepped := m.expected[user]; stepped && score != before {
+		m.failures++
+		m.uncertain[user] = true
+		m.lastError = fmt.Errorf("%s had the score %d instead of %d: another run uses this server, or it counts incorrectly",
+			user, before, score)
+	}
+	m.expected[user] = receipt.NewScore
+}
+
+// awaitWatchers waits for the first frame of each watcher, and returns how many
+// are missing.
+func (m *Monitor) awaitWatchers(ctx context.Context, ready <-chan struct{}) int {
+	deadline := time.NewTimer(maxConnect)
+	defer deadline.Stop()
+	for missing := len(m.Watchers); missing > 0; missing-- {
+		select {
+		case <-ready:
+		case <-ctx.Done():
+			return missing
+		case <-deadline.C:
+			return missing
+		}
+	}
+	return 0
+}
+
+// watch follows the board as a client. Its first frame makes it ready.
+func (m *Monitor) watch(
+	ctx context.Context, c *client.Client, stream bool, s *sightings, after time.Duration, ready chan<- struct{},
+) {
+	if !sleep(ctx, after) {
+		return
+	}
+	first, reconnects := true, 0
+	defer func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.reconnects += reconnects
+	}()
+	for state := range c.Watch(ctx, "", client.WatchOptions{Limit: 100, EventStream: stream}) {
+		reconnects = state.Reconnects
+		if state.Connection != client.WebSocket && state.Connection != client.SSE {
+			continue
+		}
+		s.observe(state.Entries, time.Now())
+		if first {
+			ready <- struct{}{}
+			first = false
+		}
+	}
+}
+
+// top reads the top of the board from Redis, directly or through the API. A
+// degraded response does not come from Redis, and is an error.
+func (m *Monitor) top(ctx context.Context) ([]client.Entry, error) {
+	if m.Redis == nil {
+		top, err := m.Client.Top(ctx, client.TopQuery{Limit: 100})
+		if err == nil && top.Degraded {
+			err = errors.New(top.DegradedReason)
+		}
+		return top.Entries, err
+	}
+	top, err := m.Redis.Top(ctx, scoreboard.GlobalBoard)
+	if err != nil {
+		return nil, err
+	}
+	entries := make([]client.Entry, len(top.Entries))
+	for i, e := range top.Entries {
+		entries[i] = client.Entry{UserID: string(e.User), Score: int64(e.Score)}
+	}
+	return entries, nil
+}
+
+func (m *Monitor) poll(ctx context.Context) {
+	tick := time.NewTicker(pollInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if entries, err := m.top(ctx); err == nil {
+			m.redis.observe(entries, time.Now())
+		}
+	}
+}
+
+// sleep waits, and reports false if ctx ends first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}

@@ -1,0 +1,38 @@
+package freshness
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/server/ranking"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+func TestMain(m *testing.M) { backendtest.Main(m) }
+
+func TestTopIsReadFromRedis(t *testing.T) {
+	t.Parallel()
+	r := ranking.New(backendtest.RedisClient(t, backendtest.Redis(t)))
+	board := &scoreboard.Board{ID: scoreboard.GlobalBoard, Order: scoreboard.OrderHighest, Created: time.UnixMicro(1)}
+	if ok, err := r.Mark(t.Context(), board.ID, "t"); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	at := time.UnixMicro(5).UTC()
+	if err := r.Fill(t.Context(), board.ID, "t", []scoreboard.Change{{
+		Type: scoreboard.ChangeScore, Board: board.ID, User: "p", Score: 9, Key: board.Order.Key(9),
+		Version: 1, Revision: 1, ReachedAt: at, RecordedAt: at,
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Swap(t.Context(), board, "t", 1, 1, board.Created); err != nil {
+		t.Fatal(err)
+	}
+	m := NewMonitor(Options{Redis: r, Server: "http://127.0.0.1"})
+	got, err := m.top(t.Context())
+	if err != nil || len(got) != 1 || got[0].UserID != "p" || got[0].Score != 9 ||
+		!strings.Contains(m.Method(), "Redis is read directly") {
+		t.Errorf("got %+v, %v; %s", got, err, m.Method())
+	}
+}

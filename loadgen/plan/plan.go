@@ -1,0 +1,153 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/scoreboard/scoreboard/loadgen/record"
+	"github.com/scoreboard/scoreboard/server/protocol"
+)
+
+// Mode is how increments are sent.
+type Mode string
+
+// The modes.
+const (
+	Sync  Mode = "sync"
+	Async Mode = "async" // the server answers 202
+	Batch Mode = "batch" // many increments in one request
+)
+
+// Plan is the load of a run.
+type Plan struct {
+	Schedule Schedule // of increments, including repeats and forged ones
+	Users    int
+	// Skew is the exponent of the Zipf distribution that users are drawn from,
+	// above 1; 0 draws all users with the same probability.
+	Skew   float64
+	Seed   uint64
+	Prefix string // of user ids; runs with different prefixes share no user
+	// Boards are the boards to play on; each user plays on one of them. Empty
+	// means the default board.
+	Boards    []string
+	Mode      Mode
+	BatchSize int
+	// Connections is the maximum number of requests in flight. Once all of them
+	// are waiting, the generator falls behind, and the report shows it.
+	Connections int
+
+	Reads                      float64 // per increment
+	Repeats, Conflicts, Forged float64 // shares of the increments
+	Parallel                   float64 // share of increments that are repeated at the same time
+	Cut                        float64 // share of writes whose response is not awaited
+}
+
+// Limits of a plan.
+const (
+	maxUsers  = 10_000_000
+	maxReads  = 1000
+	maxSkew   = 100 // far below, all draws give the first user
+	maxBoards = 100
+	// DefaultConnections are enough for 10,000 requests per second of 100 ms each.
+	DefaultConnections = 1024
+	maxConnections     = 20_000
+)
+
+// Validate checks the plan's values.
+func (p *Plan) Validate() error {
+	switch {
+	case p.Schedule.Duration() <= 0:
+		return errors.New("a plan needs a rate")
+	case p.Users < 1 || p.Users > maxUsers:
+		return fmt.Errorf("the number of users must be between 1 and %d, not %d", maxUsers, p.Users)
+	// The conditions below are negated because NaN is neither above nor below a limit.
+	case p.Skew != 0 && !(p.Skew > 1 && p.Skew <= maxSkew):
+		return fmt.Errorf("the skew must be 0, or above 1 and at most %d, not %v", maxSkew, p.Skew)
+	case !(p.Reads >= 0 && p.Reads <= maxReads):
+		return fmt.Errorf("the reads per increment must be between 0 and %d, not %v", maxReads, p.Reads)
+	case !p.validShares():
+		return errors.New("the shares of repeats, conflicts and forged increments must be at least 0, and at most 0.9 in total")
+	case len(p.Boards) > maxBoards:
+		return fmt.Errorf("at most %d boards are allowed, not %d", maxBoards, len(p.Boards))
+	case p.Connections < 1 || p.Connections > maxConnections:
+		return fmt.Errorf("the number of connections must be between 1 and %d, not %d", maxConnections, p.Connections)
+	case p.Mode != Sync && p.Mode != Async && p.Mode != Batch:
+		return fmt.Errorf("the mode must be sync, async or batch, not %q", p.Mode)
+	case p.Mode == Batch && (p.BatchSize < 1 || p.BatchSize > protocol.MaxBatch):
+		return fmt.Errorf("the batch size must be between 1 and %d, not %d", protocol.MaxBatch, p.BatchSize)
+	case p.Mode == Batch && p.Forged > 0:
+		return errors.New("forged increments are not possible in batch mode: a batch has one signature")
+	}
+	return nil
+}
+
+func (p *Plan) validShares() bool {
+	return min(p.Repeats, p.Conflicts, p.Forged, p.Parallel, p.Cut) >= 0 &&
+		p.Repeats+p.Conflicts+p.Forged+p.Parallel <= 0.9 && p.Cut <= 0.9
+}
+
+// Part is the plan of one of several generators: its share of the rate, with
+// users of its own, so that it knows their expected scores without the others.
+func (p Plan) Part(s record.Shard) Plan {
+	p.Schedule = p.Schedule.Scale(1 / float64(s.Of))
+	p.Users = max(p.Users/s.Of, 1)
+	p.Seed += uint64(s.No)
+	p.Prefix = fmt.Sprintf("%ss%d-", p.Prefix, s.No)
+	return p
+}
+
+// IsCut reports whether the response to request n is not awaited.
+func (p *Plan) IsCut(n uint64) bool {
+	if p.Cut == 0 {
+		return false
+	}
+	if _, write := p.Write(n); !write {
+		return false
+	}
+	const steps = 1 << 20
+	return float64(mix(mix(p.Seed)^n)%steps) < p.Cut*steps
+}
+
+// perWrite is the number of increments in a write.
+func (p *Plan) perWrite() int {
+	if p.Mode == Batch {
+		return p.BatchSize
+	}
+	return 1
+}
+
+// Requests is the schedule of all requests, reads included.
+func (p *Plan) Requests() Schedule {
+	return p.Schedule.Scale(1/float64(p.perWrite()) + p.Reads)
+}
+
+// Write returns the number of the write that request n is, or false for a read.
+// Writes and reads are spread evenly over the run.
+func (p *Plan) Write(n uint64) (number uint64, write bool) {
+	share := 1 / (1 + p.Reads*float64(p.perWrite()))
+	before, after := math.Floor(float64(n)*share), math.Floor(float64(n+1)*share)
+	return uint64(before), after > before
+}
+
+// UserID is the id of a user.
+func (p *Plan) UserID(user uint64) string { return string(p.AppendUserID(nil, user)) }
+
+// AppendUserID appends the id of a user. The number is padded to seven digits,
+// so that ids sort.
+func (p *Plan) AppendUserID(b []byte, user uint64) []byte {
+	b = append(append(b, p.Prefix...), "user-"...)
+	for limit := uint64(1_000_000); user < limit && limit > 1; limit /= 10 {
+		b = append(b, '0')
+	}
+	return strconv.AppendUint(b, user, 10)
+}
+
+// Board is the board that a user plays on, or "" for the default board.
+func (p *Plan) Board(user uint64) string {
+	if len(p.Boards) == 0 {
+		return ""
+	}
+	return p.Boards[user%uint64(len(p.Boards))]
+}

@@ -1,0 +1,105 @@
+package verify
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+
+	"github.com/scoreboard/scoreboard/loadgen/outcome"
+	"github.com/scoreboard/scoreboard/server/protocol"
+)
+
+// sample keeps sampleSize numbers of a stream, each with the same probability
+// (reservoir sampling, algorithm R), or all numbers of a shorter stream.
+type sample struct {
+	kept  []uint64
+	total uint64
+}
+
+func (s *sample) add(n uint64) {
+	s.total++
+	if len(s.kept) < sampleSize {
+		s.kept = append(s.kept, n)
+	} else if at := rand.Uint64N(s.total); at < sampleSize {
+		s.kept[at] = n
+	}
+}
+
+// sampleEvents looks up a sample of acknowledged and of rejected events.
+func (v *Verifier) sampleEvents(ctx context.Context) error {
+	var acked, rejected sample
+	for n, s := range v.Tracker.Events() {
+		switch {
+		case s&outcome.Acked != 0:
+			acked.add(n)
+		case s&outcome.Rejected != 0:
+			rejected.add(n)
+		}
+	}
+	found := 0
+	var mu sync.Mutex
+	err := forEach(ctx, acked.kept, func(ctx context.Context, n uint64) error {
+		recorded, complete, err := v.recorded(ctx, n)
+		mu.Lock()
+		defer mu.Unlock()
+		if recorded && complete {
+			found++
+		}
+		if !recorded && err == nil {
+			v.lost[n] = true
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("look up acknowledged events: %w", err)
+	}
+	if acked.total > 0 {
+		v.Measured["audit.found"] = 100 * float64(found) / float64(len(acked.kept))
+	}
+	wrong := 0
+	err = forEach(ctx, rejected.kept, func(ctx context.Context, n uint64) error {
+		e := v.Events.At(n)
+		status, _, err := v.status(ctx, v.Plan.UserID(e.User), e.ID.String())
+		mu.Lock()
+		defer mu.Unlock()
+		if status == protocol.StatusDone {
+			wrong++
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("look up rejected events: %w", err)
+	}
+	v.Measured["refused.recorded"] = float64(wrong)
+	return nil
+}
+
+// recorded reports whether an acknowledged event is in the ledger, and whether its
+// row is complete.
+func (v *Verifier) recorded(ctx context.Context, n uint64) (recorded, complete bool, err error) {
+	e := v.Events.At(n)
+	status, row, err := v.settledStatus(ctx, &e)
+	return status == protocol.StatusDone, isComplete(row, v.Tracker.Delta(&e)), err
+}
+
+// isComplete reports whether a row of the ledger is an audit trail of an
+// increment: its delta, the scores before and after it, and its time.
+func isComplete(row protocol.Receipt, delta int64) bool {
+	return row.Applied == delta && row.PreviousScore != nil && row.NewScore == *row.PreviousScore+delta &&
+		row.Version > 0 && !row.RecordedAt.IsZero()
+}
+
+// checkProbes looks up the probes that were rejected.
+func (v *Verifier) checkProbes(ctx context.Context) error {
+	for _, id := range v.RejectedProbes {
+		status, _, err := v.status(ctx, v.ProbeUser, id)
+		if err != nil {
+			return fmt.Errorf("look up a rejected probe: %w", err)
+		}
+		if status == protocol.StatusDone {
+			v.Measured["refused.recorded"]++
+		}
+	}
+	return nil
+}
