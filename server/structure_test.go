@@ -17,9 +17,10 @@ var levels = map[string]int{
 	"server/projection": 2, "server/announce": 2, "server/ranking": 2, "server/leaderboard": 2, "server/realtime": 2, "server/repair": 2,
 	"server/moderation": 2, "server/geo": 2, "server/edge": 2,
 	"server/api": 3, "server/admin": 3, "server/health": 3, "server/settings": 3, "client": 3, "client/bulk": 4, "client/clienttest": 4, "server/devstack/process": 3,
-	"server": 4, "server/devstack": 4, "loadgen": 4, "tui": 4,
-	"loadgen/pace": 0, "loadgen/wire": 0, "deploy": 0, "deploy/sbom": 0, "internal/season": 0, "loadgen/criteria": 0, "loadgen/record": 0, "loadgen/report": 1,
-	"internal/backendtest": 5, "loadgen/realtimebench": 5, "loadgen/bench": 6, "internal/backendtest/with": 6, "server/geo/geotest": 2, "server/auth/authtest": 2, "server/edge/edgetest": 2, "server/store/storetest": 6,
+	"server": 4, "server/devstack": 4, "tui": 4,
+	"loadgen/wire": 0, "loadgen/plan": 2, "loadgen/codec": 3, "loadgen/outcome": 4, "loadgen/freshness": 4, "loadgen/verify": 5, "loadgen": 6,
+	"deploy": 0, "deploy/sbom": 0, "internal/season": 0, "loadgen/criteria": 0, "loadgen/record": 0, "loadgen/report": 1,
+	"internal/backendtest": 5, "loadgen/realtimebench": 5, "loadgen/bench": 7, "internal/backendtest/with": 6, "server/geo/geotest": 2, "server/auth/authtest": 2, "server/edge/edgetest": 2, "server/store/storetest": 6,
 	"internal/suggest": 0, "cmd/sbctl": 7, "cmd/scoreboardd": 7,
 }
 
