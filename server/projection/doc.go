@@ -1,12 +1,15 @@
-// Package projection carries changes from the transport into the ranking.
+// Package projection applies changes from the transport to the ranking.
 //
-// Promise: a record counts as consumed only after it is applied or in the dead
-// letters with its reason. What is malformed does not hold up what follows;
-// what a later build has written does, until that build reads it.
+// Promise: a record is committed only after it is applied, or stored in the dead
+// letters with a reason. A malformed record does not delay those after it. An
+// event with a newer schema pauses its partition until a build that reads it
+// takes over.
 //
-// Assumption: Apply compares revisions, so applying again does nothing, and
-// several sources may be read at once.
+// Assumption: Apply compares revisions, so applying a change twice has no
+// effect, and several sources may be consumed at once.
 //
-// On failure: while the ranking is away it waits with backoff and keeps its
-// records; the transport keeps the rest.
+// Owner: Run owns the consumers of all sources.
+//
+// On failure: while the ranking is unavailable the projection retries with
+// backoff. It keeps the records at hand, and the transport keeps the others.
 package projection

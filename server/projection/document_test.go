@@ -8,9 +8,8 @@ import (
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
-// TestTheDocumentedEventsAreThoseThatAreRead takes docs/events.md at its word,
-// byte for byte.
-func TestTheDocumentedEventsAreThoseThatAreRead(t *testing.T) {
+// The examples of docs/events.md are compared byte for byte.
+func TestDocumentedEventsMatchTheCode(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/events.md")
 	if err != nil {
@@ -34,7 +33,7 @@ func TestTheDocumentedEventsAreThoseThatAreRead(t *testing.T) {
 			written = protocol.AppendHeartbeat(nil, *beat)
 		}
 		if string(written) != example {
-			t.Errorf("this build writes\n%s, the document says\n%s", written, example)
+			t.Errorf("this build writes\n%s\nthe document says\n%s", written, example)
 		}
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/scoreboard/scoreboard/internal/backoff"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -33,8 +35,7 @@ type DeadLetters interface {
 	Bury(ctx context.Context, letter *scoreboard.DeadLetter) error
 }
 
-// Boards says whether there is a board, with nothing in between that could be
-// out of date.
+// Boards reports whether a board exists, without a cache that could be stale.
 type Boards interface {
 	BoardExists(ctx context.Context, id scoreboard.BoardID) (bool, error)
 }
@@ -45,54 +46,60 @@ type Projection struct {
 	ranking Ranking
 	boards  Boards
 	dead    []DeadLetters
-	cold    func(scoreboard.BoardID) // asks for a rebuild; never blocks
+	rebuild func(scoreboard.BoardID) // triggers a rebuild; never blocks
 	log     *slog.Logger
 	metrics *metrics
 }
 
-// New makes a projection of all that comes from the sources; Run starts it.
-func New(s []Source, r Ranking, b Boards, d []DeadLetters, cold func(scoreboard.BoardID), log *slog.Logger) *Projection {
-	return &Projection{sources: s, ranking: r, boards: b, dead: d, cold: cold, log: log, metrics: newMetrics()}
+// New makes a projection that applies records of all sources; Run starts it.
+// Records that cannot be applied go to every one of the dead letters. rebuild is
+// called for boards that the ranking does not hold.
+func New(
+	s []Source, r Ranking, b Boards, d []DeadLetters, rebuild func(scoreboard.BoardID), log *slog.Logger,
+) *Projection {
+	return &Projection{sources: s, ranking: r, boards: b, dead: d, rebuild: rebuild, log: log, metrics: newMetrics()}
 }
 
-// Run consumes until ctx ends, each source by itself, starting again after a
-// failure of it.
+// Run consumes every source until ctx ends, and starts a source again after it
+// has failed.
 func (p *Projection) Run(ctx context.Context) error {
-	var all sync.WaitGroup
+	var running sync.WaitGroup
 	for _, s := range p.sources {
-		all.Go(func() {
-			backoff.Keep(ctx, func(ctx context.Context) error { return s.Consume(ctx, p.Handle) }, func(attempt int, err error) {
+		running.Go(func() {
+			consume := func(ctx context.Context) error { return s.Consume(ctx, p.Handle) }
+			backoff.Keep(ctx, consume, func(attempt int, err error) {
 				p.metrics.failures.Inc()
 				p.log.Warn("projection interrupted", "attempt", attempt, "err", err)
 			})
 		})
 	}
-	all.Wait()
+	running.Wait()
 	return nil
 }
 
-// batch is what a set of records came to.
+// batch is the content of some records.
 type batch struct {
 	changes []scoreboard.Change
-	from    []scoreboard.Record // where each change came from
+	origins []scoreboard.Record // of each change
 	beats   []scoreboard.Heartbeat
-	held    map[int]int64
 }
 
-// Handle applies a batch of records of one source, or waits until it can. A partition with
-// an event of a newer schema is held from there on: a later build will read it.
-func (p *Projection) Handle(ctx context.Context, records []scoreboard.Record) (held map[int]int64, err error) {
-	b := batch{changes: make([]scoreboard.Change, 0, len(records)), from: make([]scoreboard.Record, 0, len(records)), held: map[int]int64{}}
+// Handle applies records of one source, and retries until that succeeds or ctx
+// ends. A partition with an event of a newer schema is paused there.
+func (p *Projection) Handle(ctx context.Context, records []scoreboard.Record) (paused map[int]int64, err error) {
+	b := batch{changes: make([]scoreboard.Change, 0, len(records)), origins: make([]scoreboard.Record, 0, len(records))}
+	paused = map[int]int64{}
 	for _, r := range records {
-		if _, is := b.held[r.Partition]; is {
+		if _, ok := paused[r.Partition]; ok {
 			continue
 		}
 		change, beat, err := protocol.DecodeEvent(r.Value)
 		switch {
 		case errors.Is(err, protocol.ErrNewerSchema):
 			p.metrics.newer.Inc()
-			p.log.Error("partition waits for a later build", "topic", r.Topic, "partition", r.Partition, "offset", r.Offset, "err", err)
-			b.held[r.Partition] = r.Offset
+			p.log.Error("partition paused: upgrade to a build that reads the newer schema",
+				"topic", r.Topic, "partition", r.Partition, "offset", r.Offset, "err", err)
+			paused[r.Partition] = r.Offset
 		case err != nil:
 			if err := p.bury(ctx, r, err); err != nil {
 				return nil, err
@@ -101,10 +108,10 @@ func (p *Projection) Handle(ctx context.Context, records []scoreboard.Record) (h
 			beat.Partition = r.Partition
 			b.beats = append(b.beats, *beat)
 		default:
-			b.changes, b.from = append(b.changes, *change), append(b.from, r)
+			b.changes, b.origins = append(b.changes, *change), append(b.origins, r)
 		}
 	}
-	return b.held, p.untilDone(ctx, func() error { return p.apply(ctx, &b) })
+	return paused, p.retry(ctx, func() error { return p.apply(ctx, &b) })
 }
 
 func (p *Projection) apply(ctx context.Context, b *batch) error {
@@ -114,7 +121,7 @@ func (p *Projection) apply(ctx context.Context, b *batch) error {
 			return err
 		}
 		for _, board := range cold {
-			if err := p.missing(ctx, b, board); err != nil {
+			if err := p.handleMissing(ctx, b, board); err != nil {
 				return err
 			}
 		}
@@ -127,20 +134,20 @@ func (p *Projection) apply(ctx context.Context, b *batch) error {
 	return nil
 }
 
-// missing asks for the rebuild of a board that the ranking does not hold. What
-// came for a board that is nowhere is buried.
-func (p *Projection) missing(ctx context.Context, b *batch, board scoreboard.BoardID) error {
+// handleMissing triggers the rebuild of a board that the ranking does not hold.
+// Changes of a board that does not exist go to the dead letters.
+func (p *Projection) handleMissing(ctx context.Context, b *batch, board scoreboard.BoardID) error {
 	exists, err := p.boards.BoardExists(ctx, board)
 	if err != nil {
 		return err
 	}
 	if exists {
-		p.cold(board)
+		p.rebuild(board)
 		return nil
 	}
 	for i := range b.changes {
 		if b.changes[i].Board == board {
-			if err := p.bury(ctx, b.from[i], fmt.Errorf("there is no board %s", board)); err != nil {
+			if err := p.bury(ctx, b.origins[i], fmt.Errorf("board %s does not exist", board)); err != nil {
 				return err
 			}
 		}
@@ -148,9 +155,8 @@ func (p *Projection) missing(ctx context.Context, b *batch, board scoreboard.Boa
 	return nil
 }
 
-// untilDone repeats do with backoff until it succeeds or ctx ends: the ranking
-// coming back is only a matter of time, and the transport keeps the rest.
-func (p *Projection) untilDone(ctx context.Context, do func() error) error {
+// retry calls do with backoff until it succeeds or ctx ends.
+func (p *Projection) retry(ctx context.Context, do func() error) error {
 	for attempt := 1; ; attempt++ {
 		err := do()
 		if err == nil {
@@ -161,7 +167,7 @@ func (p *Projection) untilDone(ctx context.Context, do func() error) error {
 		}
 		p.metrics.failures.Inc()
 		if attempt == 1 || attempt%20 == 0 {
-			p.log.Warn("ranking does not take changes", "attempt", attempt, "err", err)
+			p.log.Warn("changes not applied, retrying", "attempt", attempt, "err", err)
 		}
 		backoff.Wait(ctx, attempt)
 	}
@@ -169,7 +175,8 @@ func (p *Projection) untilDone(ctx context.Context, do func() error) error {
 
 func (p *Projection) bury(ctx context.Context, r scoreboard.Record, reason error) error {
 	p.metrics.buried.Inc()
-	p.log.Error("record buried", "topic", r.Topic, "partition", r.Partition, "offset", r.Offset, "err", reason)
+	p.log.Error("record moved to the dead letters",
+		"topic", r.Topic, "partition", r.Partition, "offset", r.Offset, "err", reason)
 	letter := &scoreboard.DeadLetter{
 		Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Value: r.Value, Reason: reason.Error(), Attempts: 1,
 	}
@@ -179,4 +186,32 @@ func (p *Projection) bury(ctx context.Context, r scoreboard.Record, reason error
 		}
 	}
 	return nil
+}
+
+type metrics struct {
+	applied, failures, buried, newer prometheus.Counter
+	lag                              prometheus.Histogram
+}
+
+func newMetrics() *metrics {
+	counter := func(name, help string) prometheus.Counter {
+		return prometheus.NewCounter(prometheus.CounterOpts{Name: "scoreboard_projection_" + name, Help: help})
+	}
+	return &metrics{
+		applied:  counter("applied_total", "Changes applied to the ranking, including those that it already had."),
+		failures: counter("failures_total", "Failed attempts to consume or apply a batch."),
+		buried:   counter("buried_total", "Records that went to the dead letters."),
+		newer:    counter("newer_schema_total", "Partitions paused at an event with a newer schema."),
+		lag: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name:    "scoreboard_projection_lag_seconds",
+			Help:    "Time from recording a change to applying it to the ranking, for the last change of each batch.",
+			Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 15, 60},
+		}),
+	}
+}
+
+// Collectors returns the metrics, for registration.
+func (p *Projection) Collectors() []prometheus.Collector {
+	m := p.metrics
+	return []prometheus.Collector{m.applied, m.failures, m.buried, m.newer, m.lag}
 }

@@ -25,7 +25,7 @@ var (
 	global = &scoreboard.Board{ID: "global", Order: scoreboard.OrderHighest, Created: time.UnixMicro(1)}
 )
 
-// letters keeps what was buried.
+// letters collects dead letters.
 type letters struct {
 	mu      sync.Mutex
 	records []*scoreboard.DeadLetter
@@ -43,14 +43,14 @@ func (l *letters) Bury(_ context.Context, letter *scoreboard.DeadLetter) error {
 	return nil
 }
 
-// boards knows those that there are.
+// boards are the boards that exist.
 type boards map[scoreboard.BoardID]bool
 
 func (b boards) BoardExists(_ context.Context, id scoreboard.BoardID) (bool, error) {
 	return b[id], nil
 }
 
-// feed is a source that hands over what is sent to it, one batch at a time.
+// feed is a source that delivers what a test sends to it, one batch at a time.
 type feed chan []scoreboard.Record
 
 func (f feed) Consume(ctx context.Context, handle func(context.Context, []scoreboard.Record) (map[int]int64, error)) error {
@@ -73,15 +73,15 @@ type rig struct {
 	rdb     *redis.Client
 	dead    *letters
 	source  feed
-	asked   chan scoreboard.BoardID
+	rebuilt chan scoreboard.BoardID
 }
 
 func open(t *testing.T) *rig {
 	t.Helper()
-	r := &rig{redis: backendtest.OwnRedis(t), dead: &letters{}, source: make(feed, 64), asked: make(chan scoreboard.BoardID, 64)}
+	r := &rig{redis: backendtest.OwnRedis(t), dead: &letters{}, source: make(feed, 64), rebuilt: make(chan scoreboard.BoardID, 64)}
 	r.rdb = backendtest.RedisClient(t, r.redis.URL, func(o *redis.Options) { o.DialTimeout, o.MaxRetries = 200*time.Millisecond, -1 })
 	r.ranking = ranking.New(r.rdb)
-	r.Projection = r.another()
+	r.Projection = r.restarted()
 	if _, err := r.ranking.Mark(ctx, global.ID, "t"); err != nil {
 		t.Fatal(err)
 	}
@@ -91,22 +91,22 @@ func open(t *testing.T) *rig {
 	return r
 }
 
-// another is a projection over the same ranking, as after a restart.
-func (r *rig) another() *projection.Projection {
+// restarted makes a projection over the same ranking, as after a restart.
+func (r *rig) restarted() *projection.Projection {
 	return projection.New([]projection.Source{r.source}, r.ranking, boards{"global": true, "lost": true}, []projection.DeadLetters{r.dead},
-		func(b scoreboard.BoardID) { r.asked <- b }, slog.New(slog.DiscardHandler))
+		func(b scoreboard.BoardID) { r.rebuilt <- b }, slog.New(slog.DiscardHandler))
 }
 
 func (r *rig) handle(t *testing.T, records ...scoreboard.Record) map[int]int64 {
 	t.Helper()
-	held, err := r.Handle(ctx, records)
+	paused, err := r.Handle(ctx, records)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return held
+	return paused
 }
 
-func (r *rig) is(t *testing.T, want string) *scoreboard.Top {
+func (r *rig) wantTop(t *testing.T, want string) *scoreboard.Top {
 	t.Helper()
 	top, err := r.ranking.Top(ctx, global.ID)
 	if err != nil {
@@ -117,7 +117,7 @@ func (r *rig) is(t *testing.T, want string) *scoreboard.Top {
 		users = append(users, string(e.User))
 	}
 	if got := strings.Join(users, " "); got != want {
-		t.Errorf("the board is %q, want %q", got, want)
+		t.Errorf("the board holds %q, want %q", got, want)
 	}
 	return top
 }
@@ -135,13 +135,13 @@ func record(offset int64, value []byte) scoreboard.Record {
 	return scoreboard.Record{Partition: int(offset) % 2, Offset: offset, Value: value}
 }
 
-func TestARecordThatCannotBeReadIsBuriedAndTheNextIsApplied(t *testing.T) {
+func TestUnreadableRecordGoesToDeadLetters(t *testing.T) {
 	t.Parallel()
 	r := open(t)
 	beyond := []byte(strings.Replace(string(event("eve", 9, "global")), `"score":9`, `"score":9007199254740993`, 1))
 	bad := map[string][]byte{
-		"read an event":        []byte("this is no JSON"),
-		"there is no board":    event("mallory", 9, "nowhere"),
+		"read an event":        []byte("not JSON"),
+		"board nowhere does":   event("mallory", 9, "nowhere"),
 		"out of range":         beyond,
 		"revision, version":    []byte(strings.Replace(string(event("eve", 9, "global")), `"revision":1`, `"revision":0`, 1)),
 		"read a heartbeat":     []byte(`{"schema":1,"type":"heartbeat","shard":3,"as_of":"2026-11-21T00:00:00Z"}`),
@@ -154,12 +154,12 @@ func TestARecordThatCannotBeReadIsBuriedAndTheNextIsApplied(t *testing.T) {
 		records = append(records, record(offset, value), record(offset+1, event("user"+string(rune('a'+offset/2)), 100-offset, "global")))
 		offset += 2
 	}
-	if held := r.handle(t, records...); len(held) > 0 {
-		t.Errorf("held %v", held)
+	if paused := r.handle(t, records...); len(paused) > 0 {
+		t.Errorf("paused %v", paused)
 	}
-	r.is(t, "usera userb userc userd usere userf userg")
+	r.wantTop(t, "usera userb userc userd usere userf userg")
 	if len(r.dead.records) != len(bad) {
-		t.Errorf("%d records were buried, want %d: %q", len(r.dead.records), len(bad), r.dead.reasons)
+		t.Errorf("%d records went to the dead letters, want %d: %q", len(r.dead.records), len(bad), r.dead.reasons)
 	}
 	for reason, value := range bad {
 		found := false
@@ -169,50 +169,50 @@ func TestARecordThatCannotBeReadIsBuriedAndTheNextIsApplied(t *testing.T) {
 			}
 		}
 		if !found {
-			t.Errorf("no letter with the bytes and a reason that says %q: %q", reason, r.dead.reasons)
+			t.Errorf("no dead letter has the same bytes and a reason with %q: %q", reason, r.dead.reasons)
 		}
 	}
 }
 
-func TestAnEventOfANewerSchemaHoldsItsPartitionOnly(t *testing.T) {
+func TestNewerSchemaPausesOnlyItsPartition(t *testing.T) {
 	t.Parallel()
 	r := open(t)
 	newer := []byte(strings.Replace(string(event("later", 9, "global")), `"schema":1`, `"schema":2`, 1))
-	held := r.handle(t, record(10, event("alice", 9, "global")), record(11, event("bob", 8, "global")), record(12, newer),
-		record(13, event("carol", 7, "global")), record(14, event("behind", 6, "global")))
-	if len(held) != 1 || held[0] != 12 {
-		t.Errorf("held %v, want partition 0 from offset 12", held)
+	paused := r.handle(t, record(10, event("alice", 9, "global")), record(11, event("bob", 8, "global")), record(12, newer),
+		record(13, event("carol", 7, "global")), record(14, event("dave", 6, "global")))
+	if len(paused) != 1 || paused[0] != 12 {
+		t.Errorf("paused %v, want partition 0 from offset 12", paused)
 	}
-	r.is(t, "alice bob carol")
+	r.wantTop(t, "alice bob carol")
 	if len(r.dead.records) > 0 {
-		t.Errorf("buried %q: what a later build has written is not malformed", r.dead.reasons)
+		t.Errorf("dead letters %q: an event with a newer schema is not malformed", r.dead.reasons)
 	}
 }
 
-func TestNothingCountsAsConsumedWhileItCannotBeBuried(t *testing.T) {
+func TestFailedDeadLetterIsNotConsumed(t *testing.T) {
 	t.Parallel()
 	r := open(t)
-	r.dead.err = errors.New("the dead letters are away")
+	r.dead.err = errors.New("dead letters unavailable")
 	if _, err := r.Handle(ctx, []scoreboard.Record{record(0, []byte("?"))}); err == nil {
-		t.Error("a record that could be neither applied nor buried counts as consumed")
+		t.Error("a record that was neither applied nor stored in the dead letters counts as consumed")
 	}
 }
 
-func TestABoardThatTheRankingLostIsAskedFor(t *testing.T) {
+func TestMissingBoardTriggersRebuild(t *testing.T) {
 	t.Parallel()
 	r := open(t)
 	r.handle(t, record(0, event("alice", 5, "lost")), record(1, event("bob", 5, "global")))
-	r.is(t, "bob")
+	r.wantTop(t, "bob")
 	select {
-	case b := <-r.asked:
+	case b := <-r.rebuilt:
 		if b != "lost" {
-			t.Errorf("asked for %s", b)
+			t.Errorf("rebuilt %s, want lost", b)
 		}
 	default:
-		t.Error("nobody asked for the rebuild")
+		t.Error("no rebuild was triggered")
 	}
 	if len(r.dead.records) > 0 {
-		t.Errorf("buried %q: the board is only cold", r.dead.reasons)
+		t.Errorf("dead letters %q: the board exists", r.dead.reasons)
 	}
 }
 
@@ -220,41 +220,41 @@ func TestProjectorKilledBetweenApplyAndCommit(t *testing.T) {
 	t.Parallel()
 	r := open(t)
 	batch := []scoreboard.Record{record(0, event("alice", 9, "global")), record(1, event("bob", 8, "global"))}
-	r.handle(t, batch...) // and the process dies before its offsets are committed
-	before := r.is(t, "alice bob")
-	if _, err := r.another().Handle(ctx, batch); err != nil {
+	r.handle(t, batch...) // the process dies before it commits the offsets
+	before := r.wantTop(t, "alice bob")
+	if _, err := r.restarted().Handle(ctx, batch); err != nil {
 		t.Fatal(err)
 	}
-	if after := r.is(t, "alice bob"); after.Version != before.Version || after.Epoch != before.Epoch {
-		t.Errorf("version %d became %d by what was applied already", before.Version, after.Version)
+	if after := r.wantTop(t, "alice bob"); after.Version != before.Version || after.Epoch != before.Epoch {
+		t.Errorf("version %d became %d after changes that were applied already", before.Version, after.Version)
 	}
 }
 
-func TestWhatComesWhileRedisIsAwayArrivesAfterwards(t *testing.T) {
+func TestRedisOutageLosesNothing(t *testing.T) {
 	t.Parallel()
 	r := open(t)
 	running, stop := context.WithCancel(ctx)
 	done := make(chan error, 1)
 	go func() { done <- r.Run(running) }()
 	r.source <- []scoreboard.Record{record(0, event("alice", 9, "global"))}
-	r.until(t, 1)
+	r.waitForTotal(t, 1)
 	r.redis.Stop()
 	r.source <- []scoreboard.Record{record(1, event("bob", 8, "global"))}
 	r.source <- []scoreboard.Record{record(2, event("carol", 7, "global"))}
 	time.Sleep(time.Second)
 	r.redis.Start()
-	r.until(t, 3)
-	r.is(t, "alice bob carol")
+	r.waitForTotal(t, 3)
+	r.wantTop(t, "alice bob carol")
 	stop()
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
 	if len(r.dead.records) > 0 {
-		t.Errorf("an outage buried %q", r.dead.reasons)
+		t.Errorf("dead letters %q after an outage, want none", r.dead.reasons)
 	}
 }
 
-func (r *rig) until(t *testing.T, total int64) {
+func (r *rig) waitForTotal(t *testing.T, total int64) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		top, err := r.ranking.Top(ctx, global.ID)
