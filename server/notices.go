@@ -38,7 +38,7 @@ func (s *Server) makeAnnouncer(catalog *store.Catalog) {
 	}
 	s.notices = s.kafka.Producer(c.Kafka.NoticesTopic)
 	a := announce.New(announce.Options{
-		Owner: processName(), Interval: c.Kafka.NoticesInterval, Lease: announceLease, Sweep: announceSweep, Refresh: c.Kafka.NoticesRetention / 2,
+		Owner: processName(), Interval: c.Kafka.NoticesInterval, LeaseDuration: announceLease, SweepInterval: announceSweep, RefreshInterval: c.Kafka.NoticesRetention / 2,
 	}, s.ranking, ranked{catalog}, transport.NewNotices(s.notices), s.log)
 	s.register(a.Collectors()...)
 	s.add("announcer", a)

@@ -28,18 +28,18 @@ type Boards interface {
 	Ranked(ctx context.Context) ([]scoreboard.Board, error)
 }
 
-// Publisher is the topic. Top is set in every notice.
+// Publisher writes to the topic. Every notice has its Top set.
 type Publisher interface {
 	Announce(ctx context.Context, notices []scoreboard.Notice) error
 }
 
 // Options are the settings of an announcer.
 type Options struct {
-	Owner    string        // of the lease; unique in the cluster
-	Interval time.Duration // between two notices of a board
-	Lease    time.Duration // how long a dead announcer's lease lives
-	Sweep    time.Duration // between two looks at every board
-	Refresh  time.Duration // an idle board is announced again
+	Owner           string        // of the lease; unique in the cluster
+	Interval        time.Duration // minimum between two notices of a board
+	LeaseDuration   time.Duration // how long a dead announcer keeps the lease
+	SweepInterval   time.Duration // between two reads of every board
+	RefreshInterval time.Duration // maximum between two notices of an idle board
 }
 
 // Announcer publishes notices.
@@ -56,11 +56,9 @@ type Announcer struct {
 	states map[scoreboard.BoardID]*state
 }
 
-// The head whose members matter, and how many moves one notice holds: a
-// record must stay below what a broker takes, a megabyte.
 const (
-	topTen   = 10
-	maxMoved = 5000
+	topTen   = 10   // entries whose members are announced at once
+	maxMoved = 5000 // moves in one notice, which keeps it below a broker's limit of 1 MiB
 )
 
 // New makes an announcer; Run starts it.
@@ -70,28 +68,28 @@ func New(o Options, r Ranking, b Boards, p Publisher, log *slog.Logger) *Announc
 	}
 	return &Announcer{
 		o: o, ranking: r, boards: b, publisher: p, log: log, states: make(map[scoreboard.BoardID]*state),
-		announced: counter("notices_total", "Notices that the topic has taken."),
-		failures:  counter("failures_total", "Times that notices had to be tried again."),
+		announced: counter("notices_total", "Notices published to the topic."),
+		failures:  counter("failures_total", "Failed attempts to publish notices."),
 	}
 }
 
-// Collectors are what the root registers.
+// Collectors returns the metrics, for registration.
 func (a *Announcer) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{a.announced, a.failures}
 }
 
-// Run announces whenever it has the lease, until ctx ends.
+// Run announces while it has the lease, until ctx ends.
 func (a *Announcer) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
-		ok, err := a.ranking.Lead(ctx, a.o.Owner, a.o.Lease)
+		ok, err := a.ranking.Lead(ctx, a.o.Owner, a.o.LeaseDuration)
 		if err != nil && ctx.Err() == nil {
-			a.log.Debug("lease of the announcer not asked for", "err", err)
+			a.log.Debug("announcer lease not claimed", "err", err)
 		}
 		if ok {
 			a.lead(ctx)
 		}
 		select {
-		case <-time.After(a.o.Lease / 4):
+		case <-time.After(a.o.LeaseDuration / 4):
 		case <-ctx.Done():
 		}
 	}
@@ -101,56 +99,56 @@ func (a *Announcer) Run(ctx context.Context) error {
 // lead follows the ranking and publishes until the lease is lost or ctx ends.
 func (a *Announcer) lead(parent context.Context) {
 	ctx, cancel := context.WithCancel(parent)
-	var following sync.WaitGroup
-	following.Go(func() {
-		bad := func(err error) { a.log.Warn("notice not announced", "err", err) }
-		if err := a.ranking.Follow(ctx, a.take, bad); err != nil {
-			a.log.Warn("notices not followed", "err", err)
+	var follower sync.WaitGroup
+	follower.Go(func() {
+		bad := func(err error) { a.log.Warn("notice skipped: cannot be decoded", "err", err) }
+		if err := a.ranking.Follow(ctx, a.merge, bad); err != nil {
+			a.log.Warn("following the ranking failed", "err", err)
 		}
 	})
 	defer func() {
 		cancel()
-		following.Wait()
+		follower.Wait()
 		a.mu.Lock()
-		clear(a.states) // another announcer's are newer
+		clear(a.states) // out of date once another announcer leads
 		a.mu.Unlock()
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		if err := a.ranking.Resign(ctx, a.o.Owner); err != nil {
-			a.log.Debug("lease of the announcer left to expire", "err", err)
+			a.log.Debug("announcer lease left to expire", "err", err)
 		}
 	}()
-	look := time.NewTicker(min(max(a.o.Interval/10, 10*time.Millisecond), 50*time.Millisecond))
-	defer look.Stop()
+	tick := time.NewTicker(min(max(a.o.Interval/10, 10*time.Millisecond), 50*time.Millisecond))
+	defer tick.Stop()
 	renewed, swept, attempt := time.Now(), time.Time{}, 0
 	for ctx.Err() == nil {
-		if now := time.Now(); now.Sub(swept) >= a.o.Sweep {
+		if now := time.Now(); now.Sub(swept) >= a.o.SweepInterval {
 			swept = now
 			a.sweep(ctx)
 		}
 		if err := a.flush(ctx); err != nil && ctx.Err() == nil {
 			attempt++
 			a.failures.Inc()
-			a.log.Warn("notices wait", "attempt", attempt, "err", err)
-			backoff.Wait(ctx, min(attempt, 4)) // shorter than the lease
+			a.log.Warn("notices not published, retrying", "attempt", attempt, "err", err)
+			backoff.Wait(ctx, min(attempt, 4)) // less than the lease lasts
 		} else {
 			attempt = 0
 		}
-		if now := time.Now(); now.Sub(renewed) >= a.o.Lease/4 {
-			if ok, err := a.ranking.Lead(ctx, a.o.Owner, a.o.Lease); err != nil || !ok {
+		if now := time.Now(); now.Sub(renewed) >= a.o.LeaseDuration/4 {
+			if ok, err := a.ranking.Lead(ctx, a.o.Owner, a.o.LeaseDuration); err != nil || !ok {
 				return
 			}
 			renewed = now
 		}
 		select {
-		case <-look.C:
+		case <-tick.C:
 		case <-ctx.Done():
 		}
 	}
 }
 
-// take merges a notice of the ranking into what is to be announced.
-func (a *Announcer) take(n scoreboard.Notice) {
+// merge adds a notice of the ranking to the state of its board.
+func (a *Announcer) merge(n scoreboard.Notice) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	s := a.states[n.Board]
@@ -158,15 +156,15 @@ func (a *Announcer) take(n scoreboard.Notice) {
 		s = &state{moved: make(map[scoreboard.UserID]scoreboard.Moved)}
 		a.states[n.Board] = s
 	}
-	s.take(&n)
+	s.merge(&n)
 }
 
-// sweep reads every board: what a lost notice should have said is said, and
-// boards that are gone are forgotten.
+// sweep reads every board, to announce changes whose notice was lost, and drops
+// the states of boards that no longer exist.
 func (a *Announcer) sweep(ctx context.Context) {
 	boards, err := a.boards.Ranked(ctx)
 	if err != nil {
-		a.log.Debug("boards not swept", "err", err)
+		a.log.Debug("boards not listed", "err", err)
 		return
 	}
 	ranked := make(map[scoreboard.BoardID]bool, len(boards))
@@ -174,22 +172,22 @@ func (a *Announcer) sweep(ctx context.Context) {
 		ranked[boards[i].ID] = true
 		top, err := a.ranking.Top(ctx, boards[i].ID)
 		if err != nil {
-			continue // cold, or Redis is away: there is nothing to say
+			continue // not loaded, or Redis is unavailable
 		}
-		a.take(scoreboard.Notice{Board: boards[i].ID, Top: top})
+		a.merge(scoreboard.Notice{Board: boards[i].ID, Top: top})
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	maps.DeleteFunc(a.states, func(id scoreboard.BoardID, _ *state) bool { return !ranked[id] })
 }
 
-// flush publishes what is due.
+// flush publishes the notices that are due.
 func (a *Announcer) flush(ctx context.Context) error {
 	now := time.Now()
 	var notices []scoreboard.Notice
 	a.mu.Lock()
 	for _, id := range slices.Sorted(maps.Keys(a.states)) {
-		if s := a.states[id]; s.due(now, a.o.Interval, a.o.Refresh) {
+		if s := a.states[id]; s.due(now, a.o.Interval, a.o.RefreshInterval) {
 			notices = append(notices, s.notice(id))
 		}
 	}
@@ -205,7 +203,7 @@ func (a *Announcer) flush(ctx context.Context) error {
 	defer a.mu.Unlock()
 	for i := range notices {
 		if s := a.states[notices[i].Board]; s != nil {
-			s.sent(&notices[i], now)
+			s.markAnnounced(&notices[i], now)
 		}
 	}
 	return nil

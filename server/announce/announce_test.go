@@ -26,19 +26,19 @@ type boards []scoreboard.Board
 
 func (b boards) Ranked(context.Context) ([]scoreboard.Board, error) { return b, nil }
 
-// topic keeps what was announced, with when; while it is away it takes nothing.
+// topic collects notices and their times, and rejects them while unavailable.
 type topic struct {
 	mu      sync.Mutex
 	notices []scoreboard.Notice
 	at      []time.Time
-	away    bool
+	down    bool
 }
 
 func (p *topic) Announce(_ context.Context, notices []scoreboard.Notice) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.away {
-		return errors.New("the topic is away")
+	if p.down {
+		return errors.New("topic unavailable")
 	}
 	for _, n := range notices {
 		p.notices, p.at = append(p.notices, n), append(p.at, time.Now())
@@ -61,7 +61,7 @@ func (p *topic) last() scoreboard.Notice {
 	return p.notices[len(p.notices)-1]
 }
 
-// rig is a board in Redis.
+// rig is a ranking with one board.
 type rig struct {
 	*ranking.Ranking
 	revision int64
@@ -94,7 +94,8 @@ func (r *rig) score(t *testing.T, user string, score int64) {
 func start(t *testing.T, r *rig, owner string, interval time.Duration, p *topic) (stop func()) {
 	t.Helper()
 	a := announce.New(announce.Options{
-		Owner: owner, Interval: interval, Lease: 900 * time.Millisecond, Sweep: 300 * time.Millisecond, Refresh: time.Hour,
+		Owner: owner, Interval: interval, LeaseDuration: 900 * time.Millisecond, SweepInterval: 300 * time.Millisecond,
+		RefreshInterval: time.Hour,
 	}, r, boards{global}, p, slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan error, 1)
@@ -118,24 +119,24 @@ func until(t *testing.T, what string, is func() bool) {
 	}
 }
 
-func TestScoresWaitForTheIntervalAndMembersDoNot(t *testing.T) {
+func TestNewMembersAreAnnouncedAtOnce(t *testing.T) {
 	t.Parallel()
 	r := open(t)
 	for i := range 10 {
 		r.score(t, "user"+strconv.Itoa(i), 1000+int64(i))
 	}
-	const interval = time.Hour // so that whatever comes did not wait for it
+	const interval = time.Hour // longer than the test
 	p := &topic{}
 	start(t, r, "one", interval, p)
-	until(t, "the board as it is announced", func() bool { return p.last().Top.Total == 10 })
+	until(t, "the board announced", func() bool { return p.last().Top.Total == 10 })
 	before := p.count()
 	for i := range 5 {
 		r.score(t, "user3", 2000+int64(i)) // order and scores, not members
 		r.score(t, "below", 5+int64(i))    // not even the top ten
 	}
-	time.Sleep(500 * time.Millisecond) // of sweeps and looks
+	time.Sleep(500 * time.Millisecond) // several sweeps and flushes
 	if n := p.count(); n != before {
-		t.Fatalf("%d notices within an interval in which nobody came into the top ten", n-before)
+		t.Fatalf("%d notices within an interval without a new member of the top ten", n-before)
 	}
 	r.score(t, "newcomer", 5000)
 	until(t, "the newcomer announced at once", func() bool { return p.last().Top.Entries[0].User == "newcomer" })
@@ -145,14 +146,14 @@ func TestScoresWaitForTheIntervalAndMembersDoNot(t *testing.T) {
 		moved[m.User] = m.Score
 	}
 	if moved["user3"] != 2004 || moved["below"] != 9 || moved["newcomer"] != 5000 {
-		t.Errorf("moved are %v, want everybody's last score since the notice before", moved)
+		t.Errorf("moved: %v, want the last score of every user who moved since the previous notice", moved)
 	}
 	if last.Top.Epoch != 1 || last.Top.Total != 12 || len(last.Top.Entries) != 12 {
-		t.Errorf("the notice holds %+v, want the whole head", last.Top)
+		t.Errorf("the notice holds %+v, want the whole top", last.Top)
 	}
 }
 
-func TestABusyBoardIsAnnouncedOnceAnInterval(t *testing.T) {
+func TestBusyBoardIsAnnouncedOncePerInterval(t *testing.T) {
 	t.Parallel()
 	r := open(t)
 	r.score(t, "alice", 1)
@@ -168,15 +169,15 @@ func TestABusyBoardIsAnnouncedOnceAnInterval(t *testing.T) {
 	until(t, "the last score announced", func() bool { return int64(p.last().Top.Entries[0].Score) == score })
 	for i := 1; i < len(p.at); i++ {
 		if gap := p.at[i].Sub(p.at[i-1]); gap < interval-30*time.Millisecond {
-			t.Errorf("notice %d came %v after the one before, want %v at least", i, gap, interval)
+			t.Errorf("notice %d came %v after the previous one, want at least %v", i, gap, interval)
 		}
 	}
 }
 
-func TestNothingIsLostWhileTheTopicIsAwayOrTheAnnouncerDies(t *testing.T) {
+func TestOutagesLoseNoNotice(t *testing.T) {
 	t.Parallel()
 	r := open(t)
-	first, second := &topic{away: true}, &topic{}
+	first, second := &topic{down: true}, &topic{}
 	stop := start(t, r, "first", 50*time.Millisecond, first)
 	until(t, "the first to lead", func() bool {
 		mine, err := r.Lead(ctx, "nobody", time.Millisecond)
@@ -186,13 +187,13 @@ func TestNothingIsLostWhileTheTopicIsAwayOrTheAnnouncerDies(t *testing.T) {
 	r.score(t, "alice", 7)
 	time.Sleep(200 * time.Millisecond)
 	first.mu.Lock()
-	first.away = false
+	first.down = false
 	first.mu.Unlock()
-	until(t, "announced when the topic is back", func() bool { return first.last().Top.Total == 1 })
+	until(t, "announced once the topic is available", func() bool { return first.last().Top.Total == 1 })
 	if n := second.count(); n > 0 {
-		t.Errorf("%d notices by an announcer without the lease", n)
+		t.Errorf("%d notices from an announcer without the lease", n)
 	}
 	stop()
-	r.score(t, "bob", 9) // while nobody may lead
+	r.score(t, "bob", 9) // while no announcer may have the lease
 	until(t, "announced by the second", func() bool { return second.last().Top.Total == 2 })
 }

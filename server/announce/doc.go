@@ -1,16 +1,18 @@
-// Package announce carries notices from the ranking to a topic, for whoever
-// follows boards without a connection to Redis (specification E).
+// Package announce carries notices from the ranking to a topic, for programs
+// that follow boards without a connection to Redis (specification E).
 //
-// Promise: for each board at most one notice an interval, unless who is in the
-// top ten has changed; each holds the whole head, so the last one of a board is
-// all that a newcomer needs, and everybody who moved since the one before.
+// Promise: each board gets at most one notice in an interval, unless the members
+// of its top ten change. A notice holds the whole top and every user who moved
+// since the previous one, so the last notice of a board is all that a new
+// follower needs.
 //
-// Assumption: notices of the ranking may be lost while Redis is away; every
-// board is therefore looked at now and then, and announced again before the
-// topic forgets it.
+// Assumption: the ranking's notices can be lost while Redis is unavailable.
+// Every board is therefore read at intervals, and announced again before the
+// topic deletes its last notice.
 //
-// Owner: one announcer of all, by a lease in Redis.
+// Owner: one announcer in the cluster, by a lease in Redis.
 //
-// On failure: what could not be published is kept, merged with what comes, and
-// tried again. Two announcers for a moment do no harm: versions tell.
+// On failure: notices that could not be published are kept, merged with later
+// ones, and retried. Two announcers at once do no harm: followers compare
+// versions.
 package announce

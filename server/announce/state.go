@@ -7,18 +7,19 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// state is one board: what is known of it, and what was said.
+// state is what is known of a board, and what was announced last.
 type state struct {
-	top   *scoreboard.Top // nil until a whole head has been heard of
+	top   *scoreboard.Top // nil until a notice with the top has arrived
 	moved map[scoreboard.UserID]scoreboard.Moved
 
-	said           time.Time
-	epoch, version int64 // of the last notice
-	members        []scoreboard.UserID
+	// Of the last notice.
+	announced      time.Time
+	epoch, version int64
+	members        []scoreboard.UserID // of the top ten
 }
 
-// take merges n. Notices of an old epoch may come late.
-func (s *state) take(n *scoreboard.Notice) {
+// merge adds n. A notice of an older epoch may arrive late, and is ignored.
+func (s *state) merge(n *scoreboard.Notice) {
 	if t := n.Top; t != nil && (s.top == nil || t.Epoch > s.top.Epoch || t.Epoch == s.top.Epoch && t.Version > s.top.Version) {
 		s.top = t
 	}
@@ -29,25 +30,25 @@ func (s *state) take(n *scoreboard.Notice) {
 	}
 }
 
-// due says whether there is something to announce now: at once where the
-// members of the top ten are others, else once an interval. The rest of more
-// moves than one notice holds does not wait either.
+// due reports whether to announce the board now: at once if the members of the
+// top ten have changed, or if there are more moves than one notice holds;
+// otherwise once in an interval.
 func (s *state) due(now time.Time, interval, refresh time.Duration) bool {
 	if s.top == nil {
 		return false
 	}
 	switch newer := s.top.Epoch != s.epoch || s.top.Version != s.version; {
-	case now.Sub(s.said) >= refresh, len(s.moved) >= maxMoved:
+	case now.Sub(s.announced) >= refresh, len(s.moved) >= maxMoved:
 		return true
 	case newer && !slices.Equal(membersOf(s.top), s.members):
 		return true
 	case newer, len(s.moved) > 0:
-		return now.Sub(s.said) >= interval
+		return now.Sub(s.announced) >= interval
 	}
 	return false
 }
 
-// notice is what to announce.
+// notice makes the next notice.
 func (s *state) notice(board scoreboard.BoardID) scoreboard.Notice {
 	n := scoreboard.Notice{Board: board, Top: s.top}
 	for _, m := range s.moved {
@@ -59,9 +60,9 @@ func (s *state) notice(board scoreboard.BoardID) scoreboard.Notice {
 	return n
 }
 
-// sent forgets what n has said, but for what has moved again meanwhile.
-func (s *state) sent(n *scoreboard.Notice, at time.Time) {
-	s.said, s.epoch, s.version, s.members = at, n.Top.Epoch, n.Top.Version, membersOf(n.Top)
+// markAnnounced removes what n holds, except users who have moved again since.
+func (s *state) markAnnounced(n *scoreboard.Notice, at time.Time) {
+	s.announced, s.epoch, s.version, s.members = at, n.Top.Epoch, n.Top.Version, membersOf(n.Top)
 	for _, m := range n.Moved {
 		if s.moved[m.User] == m {
 			delete(s.moved, m.User)
@@ -69,8 +70,8 @@ func (s *state) sent(n *scoreboard.Notice, at time.Time) {
 	}
 }
 
-// membersOf are those in the top ten, in an order that is not theirs: who
-// overtakes whom is no change of membership.
+// membersOf returns the users in the top ten, sorted by id: a change of order
+// among them is no change of members.
 func membersOf(t *scoreboard.Top) []scoreboard.UserID {
 	users := make([]scoreboard.UserID, min(len(t.Entries), topTen))
 	for i := range users {
