@@ -131,7 +131,7 @@ func (s *Server) makePass(catalog *store.Catalog) {
 		return
 	}
 	check := repair.Check{Ledger: s.store, Ranking: s.ranking, Repair: c.Reconcile.Repair, Progress: func(*repair.VerifyResult) {}}
-	pass := repair.NewPass(c.Reconcile.Every, check, catalog, s.ranking, s.keeper.Halted, s.log)
+	pass := repair.NewPass(c.Reconcile.Every, check, catalog, s.ranking, s.rebuilder.Halted, s.log)
 	s.register(pass.Collectors()...)
 	s.add("full pass", pass)
 }

@@ -41,35 +41,35 @@ type Server struct {
 	log      *slog.Logger
 	registry *prometheus.Registry
 
-	store    *store.Store
-	redis    redis.UniversalClient
-	ranking  *ranking.Ranking
-	kafka    *kafka.Client // nil where no role needs it
-	events   *kafka.Producer
-	dead     *kafka.Producer
-	notices  *kafka.Producer
-	keyring  *auth.Keyring
-	tokens   *auth.Tokens
-	keySet   *auth.KeySet // nil for a development issuer
-	settings *settings.Manager
-	limits   *limit.Set
-	api      *api.API
-	ingest   *ingest.Ingest
-	relay    *outbox.Relay
-	switcher *transport.Switch // nil without the relay
-	project  *projection.Projection
-	accepted *kafka.Producer
-	refused  *kafka.Producer
-	seasons  *kafka.Producer
-	hub      *realtime.Hub
-	book     *profile.Book
-	keeper   *repair.Rebuilder
-	sampler  *repair.Sampler
-	rollover *rollover.Rollover
-	archive  *archive.Archive // nil where no place is named
-	stations []station        // in the order of their start
-	ready    *health.Readiness
-	lags     []lagging // consumers of this process
+	store     *store.Store
+	redis     redis.UniversalClient
+	ranking   *ranking.Ranking
+	kafka     *kafka.Client // nil where no role needs it
+	events    *kafka.Producer
+	dead      *kafka.Producer
+	notices   *kafka.Producer
+	keyring   *auth.Keyring
+	tokens    *auth.Tokens
+	keySet    *auth.KeySet // nil for a development issuer
+	settings  *settings.Manager
+	limits    *limit.Set
+	api       *api.API
+	ingest    *ingest.Ingest
+	relay     *outbox.Relay
+	switcher  *transport.Switch // nil without the relay
+	project   *projection.Projection
+	accepted  *kafka.Producer
+	refused   *kafka.Producer
+	seasons   *kafka.Producer
+	hub       *realtime.Hub
+	book      *profile.Book
+	rebuilder *repair.Rebuilder
+	sampler   *repair.Sampler
+	rollover  *rollover.Rollover
+	archive   *archive.Archive // nil where no place is named
+	stations  []station        // in the order of their start
+	ready     *health.Readiness
+	lags      []lagging // consumers of this process
 
 	proxies      edge.Proxies
 	certificates *edge.Certificates // nil without TLS
@@ -92,10 +92,10 @@ func New(ctx context.Context, c *config.Config, log *slog.Logger) (*Server, erro
 	s.makeSettings()
 	catalog := store.NewCatalog(s.store, log)
 	s.add("catalog", catalog)
-	s.keeper = repair.NewRebuilder(catalog, s.store, s.ranking, log)
+	s.rebuilder = repair.NewRebuilder(catalog, s.store, s.ranking, log)
 	trigger := func(scoreboard.BoardID) {}
 	if c.Has(config.RoleMaintenance) {
-		trigger = s.keeper.Trigger
+		trigger = s.rebuilder.Trigger
 	}
 	s.book = profile.NewBook(s.store, log)
 	s.add("profiles", s.book)
@@ -107,25 +107,25 @@ func New(ctx context.Context, c *config.Config, log *slog.Logger) (*Server, erro
 
 	s.makeGateway(reads)
 	if c.Has(config.RoleMaintenance) {
-		s.add("keeper", s.keeper)
-		s.register(s.keeper.Collectors()...)
+		s.add("rebuilder", s.rebuilder)
+		s.register(s.rebuilder.Collectors()...)
 		maintenance := outbox.NewMaintenance(s.store, log)
 		s.add("outbox maintenance", maintenance)
 		s.register(maintenance.Collectors()...)
 		s.add("sweeper", admin.TokenSweeper{Store: s.store, Log: s.log})
 		if c.Ledger.Archive != "" {
-			place, err := archive.OpenPlace(c.Ledger.Archive)
+			storage, err := archive.OpenStorage(c.Ledger.Archive)
 			if err != nil {
 				return nil, fmt.Errorf("ledger.archive: %w", err)
 			}
-			s.archive = archive.New(archive.Options{Place: place, Keep: c.Ledger.Keep}, s.store, log, time.Now)
+			s.archive = archive.New(archive.Options{Storage: storage, Keep: c.Ledger.Keep}, s.store, log, time.Now)
 			s.add("archive", s.archive)
 			s.register(s.archive.Collectors()...)
 		}
 		redisStats := ranking.NewRedisStats(s.ranking, log)
 		s.add("redis stats", redisStats)
 		s.register(redisStats.Collectors()...)
-		s.sampler = repair.NewSampler(s.store, s.ranking, c.Reconcile.Repair, s.keeper.Halted, log)
+		s.sampler = repair.NewSampler(s.store, s.ranking, c.Reconcile.Repair, s.rebuilder.Halted, log)
 		s.add("sampler", s.sampler)
 		s.register(s.sampler.Collectors()...)
 		s.makePass(catalog)
@@ -220,7 +220,7 @@ func (s *Server) makeAPI(catalog *store.Catalog, reads *leaderboard.Leaderboard,
 	}
 	if c.Has(config.RoleAPI) || c.Has(config.RoleRead) {
 		o.Reads, o.Ledger = reads, s.store
-		o.Boards = admin.Boards{Store: s.store, Catalog: catalog, Rebuilder: s.keeper, Rollover: s.rollover, Log: s.log}
+		o.Boards = admin.Boards{Store: s.store, Catalog: catalog, Rebuilder: s.rebuilder, Rollover: s.rollover, Log: s.log}
 	}
 	if c.Has(config.RoleGateway) {
 		o.Live, o.Tickets = live{s.hub}, auth.NewTickets(s.redis, time.Now)

@@ -35,8 +35,8 @@ func (m Moderation) Unban(
 	return m.awaitVisible(ctx)(m.Store.Unban(ctx, user, why))
 }
 
-// Unseen waits until no ranking shows an erased user.
-func (m Moderation) Unseen(ctx context.Context, user scoreboard.UserID) (pending bool, err error) {
+// WaitUntilHidden waits until no ranking shows an erased user.
+func (m Moderation) WaitUntilHidden(ctx context.Context, user scoreboard.UserID) (pending bool, err error) {
 	moved, err := m.Tombstones(ctx, user)
 	state, err := m.awaitVisible(ctx)(&scoreboard.UserState{User: user, Moved: moved}, err)
 	return state.Pending, err

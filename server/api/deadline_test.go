@@ -31,7 +31,7 @@ func (s slow) EraseStep(context.Context, scoreboard.UserID, scoreboard.UserID) (
 	return 0, nil
 }
 
-func (s slow) Unseen(context.Context, scoreboard.UserID) (bool, error) { return false, nil }
+func (s slow) WaitUntilHidden(context.Context, scoreboard.UserID) (bool, error) { return false, nil }
 
 func (s slow) Boards(context.Context) ([]scoreboard.Board, error) { return nil, nil }
 

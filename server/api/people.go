@@ -18,8 +18,8 @@ type People interface {
 	BeginErasure(ctx context.Context, user scoreboard.UserID, why *scoreboard.AuditEntry) (scoreboard.UserID, error)
 	// EraseStep is called until it returns 0.
 	EraseStep(ctx context.Context, user, anonymous scoreboard.UserID) (int64, error)
-	// Unseen waits, for a time, until no ranking shows an erased user.
-	Unseen(ctx context.Context, user scoreboard.UserID) (pending bool, err error)
+	// WaitUntilHidden waits, within a limit, until no ranking shows an erased user.
+	WaitUntilHidden(ctx context.Context, user scoreboard.UserID) (pending bool, err error)
 }
 
 // export is GET /v1/admin/users/{user_id}/export: who looked is in the trail,
@@ -81,7 +81,7 @@ func (a *API) erase(c *gin.Context, who *auth.Claims) error {
 		}
 		out.Rows += n
 	}
-	if out.Pending, err = a.Moderation.Unseen(ctx, user); err != nil {
+	if out.Pending, err = a.Moderation.WaitUntilHidden(ctx, user); err != nil {
 		return err
 	}
 	respond(c, http.StatusOK, out)

@@ -14,8 +14,8 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Ledger is where old partitions come from. DetachPartition refuses a
-// partition that does not hold exactly the archived rows.
+// Ledger is the store of the partitions. DetachPartition returns CodeConflict
+// for a partition whose row count differs from the archived one.
 type Ledger interface {
 	OldPartitions(ctx context.Context, keep time.Duration) ([]scoreboard.Partition, error)
 	ReadPartition(ctx context.Context, p scoreboard.Partition, size int, do func(lines []string) error) error
@@ -25,50 +25,50 @@ type Ledger interface {
 
 // Options are the settings of the archive.
 type Options struct {
-	Place Place         // where archives go
-	Keep  time.Duration // partitions wholly older than this leave the database
+	Storage Storage
+	Keep    time.Duration // partitions entirely older than this are archived
 }
 
 const (
-	lookEvery = time.Hour
+	interval  = time.Hour
 	chunkRows = 2000
 )
 
-// Archive keeps the ledger from growing without end.
+// Archive moves old partitions of the ledger to files.
 type Archive struct {
 	o      Options
 	ledger Ledger
 	log    *slog.Logger
 	now    func() time.Time
-	mu     sync.Mutex // one look at a time
+	mu     sync.Mutex // serializes runs
 
 	partitions, rows, failures prometheus.Counter
 }
 
-// New makes an archive; Run starts it.
+// New returns an Archive; Run starts it.
 func New(o Options, l Ledger, log *slog.Logger, now func() time.Time) *Archive {
 	counter := func(name, help string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: "scoreboard_archive_" + name, Help: help})
 	}
 	return &Archive{
 		o: o, ledger: l, log: log, now: now,
-		partitions: counter("partitions_total", "Partitions of the ledger that were archived and dropped."),
-		rows:       counter("rows_total", "Rows in them."),
-		failures:   counter("failures_total", "Looks that ended early; the partition stays and is tried again."),
+		partitions: counter("partitions_total", "Ledger partitions archived and dropped."),
+		rows:       counter("rows_total", "Ledger rows archived and dropped."),
+		failures:   counter("failures_total", "Runs that failed; the partition stays and is retried."),
 	}
 }
 
-// Collectors are what the root registers.
+// Collectors returns the metrics to register.
 func (a *Archive) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{a.partitions, a.rows, a.failures}
 }
 
-// Run looks every hour until ctx ends.
+// Run archives old partitions every hour until ctx ends.
 func (a *Archive) Run(ctx context.Context) error {
-	tick := time.NewTicker(lookEvery)
+	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for {
-		if _, err := a.Once(ctx); err != nil && ctx.Err() == nil {
+		if _, err := a.ArchiveOld(ctx); err != nil && ctx.Err() == nil {
 			a.log.Warn("ledger not archived", "err", err)
 		}
 		select {
@@ -79,14 +79,14 @@ func (a *Archive) Run(ctx context.Context) error {
 	}
 }
 
-// Old lists what Once would archive now.
-func (a *Archive) Old(ctx context.Context) ([]scoreboard.Partition, error) {
+// ListOld lists the partitions that ArchiveOld would archive now.
+func (a *Archive) ListOld(ctx context.Context) ([]scoreboard.Partition, error) {
 	return a.ledger.OldPartitions(ctx, a.o.Keep)
 }
 
-// Once archives every old partition, the oldest first, and returns the
-// manifests of those that have left the database, also with an error.
-func (a *Archive) Once(ctx context.Context) (done []Manifest, err error) {
+// ArchiveOld archives every old partition, the oldest first. It returns the
+// manifests of those that were dropped, also with an error.
+func (a *Archive) ArchiveOld(ctx context.Context) (done []Manifest, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	defer func() {
@@ -94,7 +94,7 @@ func (a *Archive) Once(ctx context.Context) (done []Manifest, err error) {
 			a.failures.Inc()
 		}
 	}()
-	old, err := a.Old(ctx)
+	old, err := a.ListOld(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -111,14 +111,14 @@ func (a *Archive) Once(ctx context.Context) (done []Manifest, err error) {
 	return done, nil
 }
 
-// move takes one partition through all steps, from wherever it stands.
+// move archives and drops one partition, continuing an interrupted attempt.
 func (a *Archive) move(ctx context.Context, p scoreboard.Partition) (*Manifest, error) {
-	m, err := whole(ctx, a.o.Place, p)
+	m, err := findIntact(ctx, a.o.Storage, p)
 	if err != nil && !errors.Is(err, errDamaged) && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	if err != nil {
-		a.log.Warn("archive made again", "partition", p.Name, "err", err)
+		a.log.Warn("rewriting the archive", "partition", p.Name, "err", err)
 	}
 	if m == nil || err != nil {
 		if m, err = a.write(ctx, p); err != nil {
@@ -127,8 +127,8 @@ func (a *Archive) move(ctx context.Context, p scoreboard.Partition) (*Manifest, 
 	}
 	if p.Attached {
 		err := a.ledger.DetachPartition(ctx, p, m.Rows)
-		if scoreboard.CodeOf(err) == scoreboard.CodeConflict { // rows came since it was written
-			a.log.Warn("archive made again", "partition", p.Name, "err", err)
+		if scoreboard.CodeOf(err) == scoreboard.CodeConflict { // rows were added after it was written
+			a.log.Warn("rewriting the archive", "partition", p.Name, "err", err)
 			if m, err = a.write(ctx, p); err == nil {
 				err = a.ledger.DetachPartition(ctx, p, m.Rows)
 			}
@@ -144,7 +144,7 @@ func (a *Archive) move(ctx context.Context, p scoreboard.Partition) (*Manifest, 
 }
 
 func (a *Archive) write(ctx context.Context, p scoreboard.Partition) (*Manifest, error) {
-	m, err := write(ctx, a.o.Place, p, a.now(), func(do func(lines []string) error) error {
+	m, err := write(ctx, a.o.Storage, p, a.now(), func(do func(lines []string) error) error {
 		return a.ledger.ReadPartition(ctx, p, chunkRows, do)
 	})
 	if err != nil {

@@ -33,13 +33,13 @@ const (
 	oldRows = 5000
 )
 
-// rig is a ledger with rows of now, and of a month that is half a year past.
+// rig is a ledger with one current row and a partition six months old.
 type rig struct {
 	*store.Store
-	conn  *backendtest.Conn
-	place archive.Place
-	dir   string // where the files of place lie
-	leaf  string // the old partition
+	conn    *backendtest.Conn
+	storage archive.Storage
+	dir     string // of storage
+	leaf    string // the old partition
 }
 
 func newRig(t *testing.T) *rig {
@@ -49,7 +49,7 @@ func newRig(t *testing.T) *rig {
 	from := time.Date(y, month-6, 1, 0, 0, 0, 0, time.UTC)
 	r := &rig{Store: s, conn: conn, dir: filepath.Join(t.TempDir(), "archive"), leaf: "user_score_histories_" + from.Format("20060102")}
 	var err error
-	if r.place, err = archive.OpenPlace(r.dir); err != nil {
+	if r.storage, err = archive.OpenStorage(r.dir); err != nil {
 		t.Fatal(err)
 	}
 	r.conn.Do(t, `select create_ledger_partition($1, $2)`, from, from.AddDate(0, 1, 0))
@@ -73,11 +73,11 @@ func (r *rig) increment(t *testing.T, event string) scoreboard.Increment {
 }
 
 func (r *rig) archive(l archive.Ledger, keep time.Duration) *archive.Archive {
-	return archive.New(archive.Options{Place: r.place, Keep: keep}, l, slog.New(slog.DiscardHandler), time.Now)
+	return archive.New(archive.Options{Storage: r.storage, Keep: keep}, l, slog.New(slog.DiscardHandler), time.Now)
 }
 
-// check says whether the archive alone brings every row of want, a copy of the
-// partition, back, and whether only the partition has left the ledger.
+// check restores the archive, compares it with want, a copy of the partition, and
+// checks that only the partition was dropped.
 func (r *rig) check(t *testing.T, want string) {
 	t.Helper()
 	file := filepath.Join(r.dir, r.leaf+".ndjson.zst")
@@ -107,7 +107,7 @@ func (r *rig) check(t *testing.T, want string) {
 	r.conn.Do(t, `insert into restored select (json_populate_record(null::user_score_histories, line::json)).*
 from unnest($1::text[]) as line`, strings.Split(strings.TrimSuffix(plain.String(), "\n"), "\n"))
 	if n := r.conn.Count(t, `select count(*) from restored`); n != m.Rows {
-		t.Errorf("%d rows restored, the manifest says %d", n, m.Rows)
+		t.Errorf("%d rows restored, want %d as in the manifest", n, m.Rows)
 	}
 	if n := r.conn.Count(t, `select count(*) from (select * from restored except all select * from `+want+`) a`) +
 		r.conn.Count(t, `select count(*) from (select * from `+want+` except all select * from restored) a`); n != 0 {
@@ -118,16 +118,16 @@ from unnest($1::text[]) as line`, strings.Split(strings.TrimSuffix(plain.String(
 		t.Error("the partition is still there")
 	}
 	if n := r.conn.Count(t, `select count(*) from user_score_histories`); n != 1 {
-		t.Errorf("the ledger has %d rows, want the one of now", n)
+		t.Errorf("the ledger has %d rows, want the current one only", n)
 	}
 }
 
-func TestAnOldPartitionLeavesTheDatabaseForAFile(t *testing.T) {
+func TestArchiveOldPartition(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.conn.Do(t, `create table copy as select * from `+r.leaf)
 	a := r.archive(r, keep)
-	done, err := a.Once(t.Context())
+	done, err := a.ArchiveOld(t.Context())
 	if err != nil || len(done) != 1 || done[0].Rows != oldRows {
 		t.Fatalf("got %+v, %v", done, err)
 	}
@@ -139,30 +139,30 @@ func TestAnOldPartitionLeavesTheDatabaseForAFile(t *testing.T) {
 	if _, err := r.Event(t.Context(), "alice", scoreboard.EventID{UUID: event}); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
 		t.Errorf("an archived event: got %v, want not_found", err)
 	}
-	if again, err := a.Once(t.Context()); err != nil || len(again) != 0 {
-		t.Errorf("once more: got %+v, %v, want nothing to do", again, err)
+	if again, err := a.ArchiveOld(t.Context()); err != nil || len(again) != 0 {
+		t.Errorf("a second run: got %+v, %v, want nothing", again, err)
 	}
 }
 
-// What is in the window of repeats stays, whatever the setting says.
-func TestWhatMayBeRepeatedIsNeverArchived(t *testing.T) {
+// The dedupe window is never archived, whatever the setting says.
+func TestDedupeWindowIsNotArchived(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	old, err := r.archive(r, 0).Old(t.Context())
+	old, err := r.archive(r, 0).ListOld(t.Context())
 	if err != nil || len(old) != 1 || old[0].Name != r.leaf || !old[0].Attached {
-		t.Errorf("got %+v, %v, want %s alone", old, err, r.leaf)
+		t.Errorf("got %+v, %v, want only %s", old, err, r.leaf)
 	}
-	if old, err := r.archive(r, 5000*24*time.Hour).Old(t.Context()); err != nil || len(old) != 0 {
-		t.Errorf("kept for longer: got %+v, %v", old, err)
+	if old, err := r.archive(r, 5000*24*time.Hour).ListOld(t.Context()); err != nil || len(old) != 0 {
+		t.Errorf("with a longer retention: got %+v, %v", old, err)
 	}
 }
 
-func TestADamagedArchiveIsMadeAgain(t *testing.T) {
+func TestDamagedArchiveIsRewritten(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.conn.Do(t, `create table copy as select * from `+r.leaf)
-	// The end comes when the partition has just been detached.
-	if _, err := r.archive(&broken{Store: r.Store, at: 10}, keep).Once(t.Context()); !errors.Is(err, errLost) {
+	// The process ends after the partition was detached.
+	if _, err := r.archive(&failing{Store: r.Store, at: 10}, keep).ArchiveOld(t.Context()); !errors.Is(err, errLost) {
 		t.Fatalf("got %v", err)
 	}
 	file := filepath.Join(r.dir, r.leaf+".ndjson.zst")
@@ -174,20 +174,20 @@ func TestADamagedArchiveIsMadeAgain(t *testing.T) {
 	if err := os.WriteFile(file, packed, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.archive(r, keep).Once(t.Context()); err != nil {
+	if _, err := r.archive(r, keep).ArchiveOld(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	r.check(t, "copy")
 }
 
-func TestAPartitionOfLessThanADayIsRefused(t *testing.T) {
+func TestPartitionShorterThanADayIsRejected(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	now := time.Now().AddDate(1, 0, 0)
 	_, err := r.conn.Exec(t.Context(), `select create_ledger_partition($1, $2)`, now, now.Add(24*time.Hour-time.Second))
-	var refused *pgconn.PgError
-	if !errors.As(err, &refused) || refused.Code != "22023" {
-		t.Errorf("got %v, want a refusal", err)
+	var rejected *pgconn.PgError
+	if !errors.As(err, &rejected) || rejected.Code != "22023" {
+		t.Errorf("got %v, want SQLSTATE 22023", err)
 	}
 	r.conn.Do(t, `select create_ledger_partition($1, $2)`, now, now.Add(24*time.Hour))
 }

@@ -16,15 +16,15 @@ import (
 )
 
 const (
-	// A file comes as a stream of unknown length, so it is sent in parts, and
-	// one part is in memory. S3 takes 10,000 parts: 320 GB a partition.
-	partBytes      = 32 << 20
-	bucketTries    = 5
-	bucketSilence  = time.Minute   // until the head of an answer
-	bucketPatience = 6 * time.Hour // for one file
+	// A file is a stream of unknown length, so it is sent in parts, with one
+	// part in memory. S3 accepts 10,000 parts: 320 GB per partition.
+	partBytes       = 32 << 20
+	bucketRetries   = 5
+	responseTimeout = time.Minute // until the response header
+	fileTimeout     = 6 * time.Hour
 )
 
-// bucket is a place in an S3-compatible store.
+// bucket is a bucket of an S3-compatible store.
 type bucket struct {
 	client *minio.Client
 	name   string
@@ -38,42 +38,42 @@ func newBucket(u *url.URL) (*bucket, error) {
 		var err error
 		endpoint, err = url.Parse(text)
 		if err != nil || endpoint.Host == "" || endpoint.Scheme != "http" && endpoint.Scheme != "https" || endpoint.User != nil {
-			return nil, errors.New("the endpoint of a bucket is an http or https URL without keys in it")
+			return nil, errors.New("invalid bucket endpoint: want an http or https URL without credentials")
 		}
 	}
 	region := query.Get("region")
 	query.Del("endpoint")
 	query.Del("region")
 	for name := range query {
-		return nil, fmt.Errorf("a bucket has the parameters endpoint and region, not %q", name)
+		return nil, fmt.Errorf("unknown bucket parameter %q: want endpoint or region", name)
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.ResponseHeaderTimeout = bucketSilence
-	transport.DisableCompression = true // of what is compressed already
+	transport.ResponseHeaderTimeout = responseTimeout
+	transport.DisableCompression = true // files are already compressed
 	client, err := minio.New(endpoint.Host, &minio.Options{
 		Creds: credentials.NewChainCredentials([]credentials.Provider{
 			&credentials.EnvAWS{}, &credentials.FileAWSCredentials{}, &credentials.IAM{},
 		}),
-		Secure: endpoint.Scheme == "https", Region: region, Transport: transport, MaxRetries: bucketTries,
+		Secure: endpoint.Scheme == "https", Region: region, Transport: transport, MaxRetries: bucketRetries,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("a bucket at %s: %w", endpoint.Host, err)
+		return nil, fmt.Errorf("connect to the bucket at %s: %w", endpoint.Host, err)
 	}
 	return &bucket{client: client, name: u.Host, prefix: path.Clean("/" + u.Path)[1:]}, nil
 }
 
-// Write sends a file in parts. The store shows it when all are there.
+// Write uploads a file in parts. It becomes visible when the upload completes.
 func (b *bucket) Write(ctx context.Context, name string, fill func(io.Writer) error) error {
-	ctx, cancel := context.WithTimeout(ctx, bucketPatience)
+	ctx, cancel := context.WithTimeout(ctx, fileTimeout)
 	defer cancel()
 	from, to := io.Pipe()
 	filled := make(chan error, 1)
 	go func() {
 		err := fill(to)
 		if err != nil {
-			// Not err itself: an unexpected EOF of the database would be taken
-			// for the file's end.
-			_ = to.CloseWithError(errUnfilled)
+			// Not err itself: the client would take an unexpected EOF of the
+			// database for the end of the file.
+			_ = to.CloseWithError(errFill)
 		} else {
 			_ = to.Close()
 		}
@@ -82,21 +82,21 @@ func (b *bucket) Write(ctx context.Context, name string, fill func(io.Writer) er
 	_, err := b.client.PutObject(ctx, b.name, path.Join(b.prefix, name), from, -1, minio.PutObjectOptions{
 		PartSize: partBytes, NumThreads: 1, ContentType: "application/octet-stream",
 	})
-	_ = from.CloseWithError(err) // what still writes ends
+	_ = from.CloseWithError(err) // ends fill
 	if err = errors.Join(<-filled, err); err != nil {
 		return fmt.Errorf("write %s to the bucket %s: %w", name, b.name, err)
 	}
 	return nil
 }
 
-var errUnfilled = errors.New("the file could not be made")
+var errFill = errors.New("write the file's content")
 
-// Open reads a file from its begin. The store's not found is fs.ErrNotExist.
+// Open opens a file. The store's "not found" becomes fs.ErrNotExist.
 func (b *bucket) Open(ctx context.Context, name string) (io.ReadCloser, error) {
-	ctx, cancel := context.WithTimeout(ctx, bucketPatience)
+	ctx, cancel := context.WithTimeout(ctx, fileTimeout)
 	object, err := b.client.GetObject(ctx, b.name, path.Join(b.prefix, name), minio.GetObjectOptions{})
 	if err == nil {
-		_, err = object.Stat() // nothing has been asked for before
+		_, err = object.Stat() // the first request
 	}
 	if minio.ToErrorResponse(err).Code == minio.NoSuchKey {
 		err = fs.ErrNotExist
@@ -105,16 +105,16 @@ func (b *bucket) Open(ctx context.Context, name string) (io.ReadCloser, error) {
 		cancel()
 		return nil, fmt.Errorf("read %s from the bucket %s: %w", name, b.name, err)
 	}
-	return &reading{object, cancel}, nil
+	return &cancelingReader{object, cancel}, nil
 }
 
-// reading ends its patience when it is closed.
-type reading struct {
+// cancelingReader releases its context when it is closed.
+type cancelingReader struct {
 	io.ReadCloser
 	cancel context.CancelFunc
 }
 
-func (r *reading) Close() error {
+func (r *cancelingReader) Close() error {
 	defer r.cancel()
 	return r.ReadCloser.Close()
 }

@@ -1,20 +1,20 @@
 // Package archive moves old partitions of the ledger into files.
 //
-// Promise: a partition leaves the database only after its archive is written
-// durably, read back and found to hold every row. Each step can be
-// interrupted anywhere and is done again, or found done, by the next look.
+// Promise: a partition is dropped only after its archive was written durably and
+// read back with every row. Each step can be interrupted; the next run repeats or
+// skips it.
 //
-// An archive is three files, in this order of their coming:
+// An archive consists of three files, written in this order:
 //
-//	user_score_histories_20260101.ndjson.zst         a row a line, columns by name, zstd
+//	user_score_histories_20260101.ndjson.zst         one row per line, columns by name, zstd
 //	user_score_histories_20260101.ndjson.zst.sha256  for sha256sum -c
-//	user_score_histories_20260101.json               the manifest: only now it is whole
+//	user_score_histories_20260101.json               the manifest: the archive is complete
 //
-// Assumption: the ledger is insert-only, and rows come with the time of their
-// recording. The place, a folder or a bucket of an S3-compatible store, is durable
-// and belongs to one process at a time.
+// Assumption: the ledger is insert-only, and rows are inserted with the time of
+// recording. The storage, a directory or an S3-compatible bucket, is durable and
+// used by one process at a time.
 //
-// Owner: Run looks every hour. The same body serves an operator.
+// Owner: Archive.Run, every hour. The same code serves an operator's request.
 //
-// On failure: the partition stays where it is and is tried again.
+// On failure: the partition stays in the database and is retried.
 package archive

@@ -17,7 +17,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Manifest says what an archive holds. It is written last.
+// Manifest describes an archive. It is written last.
 type Manifest struct {
 	Partition  string    `json:"partition"`
 	From       time.Time `json:"from"`
@@ -26,7 +26,7 @@ type Manifest struct {
 	File       string    `json:"file"`
 	Bytes      int64     `json:"bytes"`       // of the file
 	SHA256     string    `json:"sha256"`      // of the file
-	PlainBytes int64     `json:"plain_bytes"` // of the lines in it
+	PlainBytes int64     `json:"plain_bytes"` // uncompressed
 	PlainSHA   string    `json:"plain_sha256"`
 	ArchivedAt time.Time `json:"archived_at"`
 }
@@ -36,8 +36,8 @@ const (
 	maxManifest = 1 << 16
 )
 
-// counted counts and hashes what passes.
-type counted struct {
+// hashingWriter counts and hashes what is written through it.
+type hashingWriter struct {
 	to  io.Writer
 	n   int64
 	sum interface {
@@ -46,28 +46,29 @@ type counted struct {
 	}
 }
 
-func count(to io.Writer) *counted { return &counted{to: to, sum: sha256.New()} }
+func newHashingWriter(to io.Writer) *hashingWriter { return &hashingWriter{to: to, sum: sha256.New()} }
 
-func (c *counted) Write(b []byte) (int, error) {
+func (c *hashingWriter) Write(b []byte) (int, error) {
 	n, err := c.to.Write(b)
 	c.n += int64(n)
 	_, _ = c.sum.Write(b[:n]) // a hash never fails
 	return n, err
 }
 
-func (c *counted) hex() string { return hex.EncodeToString(c.sum.Sum(nil)) }
+func (c *hashingWriter) hex() string { return hex.EncodeToString(c.sum.Sum(nil)) }
 
-// write makes the archive of a partition from what rows brings, over whatever
-// an interrupted attempt has left.
-func write(ctx context.Context, to Place, p scoreboard.Partition, now time.Time, rows func(do func(lines []string) error) error) (*Manifest, error) {
+// write writes the archive of a partition and overwrites an interrupted attempt.
+func write(
+	ctx context.Context, to Storage, p scoreboard.Partition, now time.Time, rows func(do func(lines []string) error) error,
+) (*Manifest, error) {
 	m := &Manifest{Partition: p.Name, From: p.From, To: p.To, File: p.Name + suffix, ArchivedAt: now.UTC()}
 	err := to.Write(ctx, m.File, func(f io.Writer) error {
-		packed := count(f)
+		packed := newHashingWriter(f)
 		z, err := zstd.NewWriter(packed)
 		if err != nil {
 			return err
 		}
-		plain := count(z)
+		plain := newHashingWriter(z)
 		err = rows(func(lines []string) error {
 			for _, line := range lines {
 				if _, err := io.WriteString(plain, line+"\n"); err != nil {
@@ -104,9 +105,9 @@ func write(ctx context.Context, to Place, p scoreboard.Partition, now time.Time,
 	return m, err
 }
 
-// whole returns the manifest of an archive that is there and intact, or nil
-// where it has to be made.
-func whole(ctx context.Context, at Place, p scoreboard.Partition) (*Manifest, error) {
+// findIntact returns the manifest of an existing archive, or nil if there is
+// none. It returns errDamaged if the archive cannot be used.
+func findIntact(ctx context.Context, at Storage, p scoreboard.Partition) (*Manifest, error) {
 	f, err := at.Open(ctx, p.Name+".json")
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -121,27 +122,27 @@ func whole(ctx context.Context, at Place, p scoreboard.Partition) (*Manifest, er
 	}
 	var m Manifest
 	if err := json.Unmarshal(text, &m); err != nil || m.Partition != p.Name || m.File != p.Name+suffix {
-		return nil, fmt.Errorf("the manifest of %s is not one: %w", p.Name, errors.Join(err, errDamaged))
+		return nil, fmt.Errorf("parse the manifest of %s: %w", p.Name, errors.Join(err, errDamaged))
 	}
 	return &m, m.verify(ctx, at)
 }
 
-var errDamaged = errors.New("the archive is damaged")
+var errDamaged = errors.New("archive is damaged")
 
-// verify reads the archive back from its place: hash, decompression, rows.
-func (m *Manifest) verify(ctx context.Context, at Place) error {
+// verify reads the archive back and checks hash, compression and rows.
+func (m *Manifest) verify(ctx context.Context, at Storage) error {
 	f, err := at.Open(ctx, m.File)
 	if err != nil {
 		return fmt.Errorf("verify the archive of %s: %w", m.Partition, err)
 	}
 	defer func() { _ = f.Close() }()
-	packed := count(io.Discard)
+	packed := newHashingWriter(io.Discard)
 	z, err := zstd.NewReader(io.TeeReader(f, packed))
 	if err != nil {
 		return fmt.Errorf("verify the archive of %s: %w", m.Partition, err)
 	}
 	defer z.Close()
-	plain, rows := count(io.Discard), int64(0)
+	plain, rows := newHashingWriter(io.Discard), int64(0)
 	buffer := make([]byte, 1<<20)
 	for err == nil {
 		var n int
@@ -152,8 +153,10 @@ func (m *Manifest) verify(ctx context.Context, at Place) error {
 	if !errors.Is(err, io.EOF) {
 		return fmt.Errorf("verify the archive of %s: %w: %w", m.Partition, errDamaged, err)
 	}
-	if rows != m.Rows || plain.n != m.PlainBytes || plain.hex() != m.PlainSHA || packed.n != m.Bytes || packed.hex() != m.SHA256 {
-		return fmt.Errorf("verify the archive of %s: %w: %d rows in %d bytes, want %d in %d", m.Partition, errDamaged, rows, packed.n, m.Rows, m.Bytes)
+	plainOK := rows == m.Rows && plain.n == m.PlainBytes && plain.hex() == m.PlainSHA
+	if !plainOK || packed.n != m.Bytes || packed.hex() != m.SHA256 {
+		return fmt.Errorf("verify the archive of %s: %w: got %d rows in %d bytes, want %d in %d",
+			m.Partition, errDamaged, rows, packed.n, m.Rows, m.Bytes)
 	}
 	return nil
 }

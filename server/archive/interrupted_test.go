@@ -9,30 +9,30 @@ import (
 	"github.com/scoreboard/scoreboard/server/store"
 )
 
-// broken is a ledger that the process loses at one step, before or after it
-// took effect.
-type broken struct {
+// failing is a ledger whose calls fail at one step, before or after they took
+// effect.
+type failing struct {
 	*store.Store
 	at, step int
 }
 
-var errLost = errors.New("the process has ended here")
+var errLost = errors.New("the process ended")
 
-func (b *broken) strike() error {
+func (b *failing) fail() error {
 	if b.step++; b.step == b.at {
 		return errLost
 	}
 	return nil
 }
 
-func (b *broken) around(do func() error) error {
-	if err := b.strike(); err != nil {
+func (b *failing) around(do func() error) error {
+	if err := b.fail(); err != nil {
 		return err
 	}
-	return errors.Join(do(), b.strike())
+	return errors.Join(do(), b.fail())
 }
 
-func (b *broken) ReadPartition(ctx context.Context, p scoreboard.Partition, size int, do func([]string) error) error {
+func (b *failing) ReadPartition(ctx context.Context, p scoreboard.Partition, size int, do func([]string) error) error {
 	return b.around(func() error {
 		return b.Store.ReadPartition(ctx, p, size, func(lines []string) error {
 			return b.around(func() error { return do(lines) })
@@ -40,33 +40,33 @@ func (b *broken) ReadPartition(ctx context.Context, p scoreboard.Partition, size
 	})
 }
 
-func (b *broken) DetachPartition(ctx context.Context, p scoreboard.Partition, rows int64) error {
+func (b *failing) DetachPartition(ctx context.Context, p scoreboard.Partition, rows int64) error {
 	return b.around(func() error { return b.Store.DetachPartition(ctx, p, rows) })
 }
 
-func (b *broken) DropPartition(ctx context.Context, p scoreboard.Partition) error {
+func (b *failing) DropPartition(ctx context.Context, p scoreboard.Partition) error {
 	return b.around(func() error { return b.Store.DropPartition(ctx, p) })
 }
 
-func TestAnArchiveInterruptedAtEveryStep(t *testing.T) {
+func TestArchiveInterruptedAtEveryStep(t *testing.T) {
 	t.Parallel()
 	for at := 1; ; at++ {
 		r := newRig(t)
 		r.conn.Do(t, `create table copy as select * from `+r.leaf)
-		_, err := r.archive(&broken{Store: r.Store, at: at}, keep).Once(t.Context())
+		_, err := r.archive(&failing{Store: r.Store, at: at}, keep).ArchiveOld(t.Context())
 		if err == nil {
 			r.check(t, "copy")
 			t.Logf("interrupted at %d steps", at-1)
 			if at < 10 {
-				t.Errorf("only %d steps were struck", at-1)
+				t.Errorf("only %d steps failed", at-1)
 			}
 			return
 		}
 		if !errors.Is(err, errLost) {
 			t.Fatalf("step %d: %v", at, err)
 		}
-		if _, err := r.archive(r, keep).Once(t.Context()); err != nil {
-			t.Fatalf("after an end at step %d: %v", at, err)
+		if _, err := r.archive(r, keep).ArchiveOld(t.Context()); err != nil {
+			t.Fatalf("after a failure at step %d: %v", at, err)
 		}
 		r.check(t, "copy")
 		if t.Failed() {
@@ -75,7 +75,7 @@ func TestAnArchiveInterruptedAtEveryStep(t *testing.T) {
 	}
 }
 
-// hooked does something between the writing of an archive and the detaching.
+// hooked calls before between writing an archive and detaching the partition.
 type hooked struct {
 	*store.Store
 	before func()
@@ -89,7 +89,7 @@ func (h *hooked) DetachPartition(ctx context.Context, p scoreboard.Partition, ro
 	return h.Store.DetachPartition(ctx, p, rows)
 }
 
-func TestARowThatComesLateIsArchivedToo(t *testing.T) {
+func TestLateRowIsArchived(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	h := &hooked{Store: r.Store, before: func() {
@@ -97,7 +97,7 @@ func TestARowThatComesLateIsArchivedToo(t *testing.T) {
     new_score, version + 1, recorded_at, client_timestamp, source from `+r.leaf+` where version = $1`, oldRows)
 		r.conn.Do(t, `create table copy as select * from `+r.leaf)
 	}}
-	done, err := r.archive(h, keep).Once(t.Context())
+	done, err := r.archive(h, keep).ArchiveOld(t.Context())
 	if err != nil || len(done) != 1 || done[0].Rows != oldRows+1 {
 		t.Fatalf("got %+v, %v", done, err)
 	}

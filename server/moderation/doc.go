@@ -1,12 +1,12 @@
-// Package moderation works off what operators have begun and what is due:
-// voids, erasures, the retention of addresses.
+// Package moderation runs the background work of moderation: voids, erasures
+// and the retention of addresses.
 //
-// Promise: a void ends, whoever dies meanwhile; each of its transactions is
-// short, for others wait for its users.
+// Promise: a void completes even if the node that runs it dies. Its
+// transactions are short, because they lock users.
 //
-// Assumption: the store hands a job to one node at a time, by a lease.
+// Assumption: the store gives a job to one node at a time, by a lease.
 //
-// Owner: Run, on every node with the role maintenance.
+// Owner: Worker.Run, on every node with the role maintenance.
 //
-// On failure: what is not done is tried again by whoever is next.
+// On failure: the next node that claims the job continues it.
 package moderation

@@ -15,35 +15,35 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// act is one thing that somebody does.
-type act struct {
+// operation is one randomly drawn call.
+type operation struct {
 	kind, user, event, delta int
 	key                      string
 	boards                   []scoreboard.BoardID
 }
 
-var drawAct = rapid.Custom(func(t *rapid.T) act {
-	return act{
+var drawOperation = rapid.Custom(func(t *rapid.T) operation {
+	return operation{
 		kind: rapid.IntRange(0, 13).Draw(t, "kind"), user: rapid.IntRange(0, 2).Draw(t, "user"), event: rapid.IntRange(0, 7).Draw(t, "event"),
 		delta: rapid.SampledFrom([]int{-7, -3, 1, 2, 3, 5, 9}).Draw(t, "delta"), key: rapid.SampledFrom([]string{"1", "2"}).Draw(t, "key"),
 		boards: rapid.SampledFrom([][]scoreboard.BoardID{{"sum"}, {"sum", "other"}, {"high"}, {"low"}, {"high", "low"}, {"last"}}).Draw(t, "boards"),
 	}
 })
 
-// Whatever increments, bans, adjustments, reversals, voids and undos run at
-// once: ledger, scores and ranking agree, and a score is what its ledger comes
-// to without what is reversed.
-func TestAnyMixOfModerationKeepsTheLedgerTrue(t *testing.T) {
+// With any concurrent mix of increments, bans, adjustments, reversals, voids and
+// undos, ledger, scores and ranking agree, and a score is the sum of its ledger
+// without reversed events.
+func TestConcurrentModerationKeepsTheLedgerConsistent(t *testing.T) {
 	t.Parallel()
 	r := open(t)
-	var runs, reversed, voided, undone, refused atomic.Int64
+	var runs, reversed, voided, undone, rejected atomic.Int64
 	rapid.Check(t, func(rt *rapid.T) {
 		run := runs.Add(1)
 		if run > 20 && os.Getenv("SCOREBOARD_PROOF") != "1" {
 			return
 		}
 		key := func(k string) string { return fmt.Sprintf("%s-%d", k, run) }
-		plans := rapid.SliceOfN(rapid.SliceOfN(drawAct, 3, 14), 3, 3).Draw(rt, "plans")
+		plans := rapid.SliceOfN(rapid.SliceOfN(drawOperation, 3, 14), 3, 3).Draw(rt, "plans")
 		var all sync.WaitGroup
 		for _, plan := range plans {
 			all.Go(func() {
@@ -90,25 +90,25 @@ func TestAnyMixOfModerationKeepsTheLedgerTrue(t *testing.T) {
 					case scoreboard.CodeInternal, scoreboard.CodeScoreOutOfRange, scoreboard.CodeGone:
 						t.Errorf("%+v: %v", a, err)
 					default:
-						refused.Add(1)
+						rejected.Add(1)
 					}
 				}
 			})
 		}
 		all.Wait()
 		r.work(t)
-		r.agree(t)
+		r.checkAll(t)
 		if t.Failed() {
 			rt.FailNow()
 		}
 	})
-	t.Logf("%d runs: %d reversed, %d voids, %d undone, %d refused", runs.Load(), reversed.Load(), voided.Load(), undone.Load(), refused.Load())
+	t.Logf("%d runs: %d reversed, %d voids, %d undone, %d rejected", runs.Load(), reversed.Load(), voided.Load(), undone.Load(), rejected.Load())
 	if n := r.conn.Count(t, `select count(*) from scores where empty`); n == 0 || reversed.Load() == 0 || voided.Load() == 0 || undone.Load() == 0 {
-		t.Error("nothing was emptied, reversed, voided or undone: this proves nothing")
+		t.Error("no score was emptied, reversed, voided or undone: the test is vacuous")
 	}
 }
 
-func TestTheWorkerTakesAVoidThatItsNodeHasLeft(t *testing.T) {
+func TestWorkerContinuesAnAbandonedVoid(t *testing.T) {
 	t.Parallel()
 	r := open(t)
 	var batch []scoreboard.Increment
@@ -130,18 +130,18 @@ func TestTheWorkerTakesAVoidThatItsNodeHasLeft(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Somebody lists and takes two steps, and dies with the claim.
-	mine, err := r.ClaimVoid(ctx, time.Second)
-	if err != nil || mine == nil || mine.ID != v.ID {
-		t.Fatal(mine, err)
+	// A node lists the events, takes two steps and dies with the claim.
+	claimed, err := r.ClaimVoid(ctx, time.Second)
+	if err != nil || claimed == nil || claimed.ID != v.ID {
+		t.Fatal(claimed, err)
 	}
 	for range 3 {
-		if _, err := r.StepVoid(ctx, mine, time.Second); err != nil {
+		if _, err := r.StepVoid(ctx, claimed, time.Second); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if n := r.conn.Count(t, `select count(*) from reversals`); n == 0 || n == 1200 {
-		t.Fatalf("%d reversed: want it in the middle", n)
+		t.Fatalf("%d reversed: want a partial void", n)
 	}
 	run, stop := context.WithCancel(ctx)
 	ended := make(chan error)
@@ -164,7 +164,7 @@ func TestTheWorkerTakesAVoidThatItsNodeHasLeft(t *testing.T) {
 		t.Errorf("done: %+v", v)
 	}
 	if n := r.conn.Count(t, `select coalesce(sum(abs(score)), 0)::bigint from scores`); n != 0 {
-		t.Errorf("scores are left: %d", n)
+		t.Errorf("scores remain: %d", n)
 	}
 	if _, err := r.UndoVoid(ctx, v.ID, why()); err != nil {
 		t.Fatal(err)
@@ -177,7 +177,7 @@ func TestTheWorkerTakesAVoidThatItsNodeHasLeft(t *testing.T) {
 		t.Error(err)
 	}
 	if n := r.conn.Count(t, `select sum(score)::bigint from scores`); n != 1200 {
-		t.Errorf("after the undo %d points, want 1200", n)
+		t.Errorf("%d points after the undo, want 1200", n)
 	}
-	r.agree(t)
+	r.checkAll(t)
 }

@@ -23,8 +23,7 @@ func TestMain(m *testing.M) { backendtest.Main(m) }
 
 var ctx = context.Background()
 
-// rig is a store with boards of every mode, and a ranking that is fed from its
-// outbox.
+// rig is a store with boards of every mode, and a ranking fed from its outbox.
 type rig struct {
 	*store.Store
 	conn    *backendtest.Conn
@@ -68,7 +67,7 @@ func increment(user scoreboard.UserID, delta int64, event, key string, boards ..
 	}
 }
 
-// relay puts what the outbox has into the ranking, out of order and twice.
+// relay applies the outbox to the ranking, out of order and twice.
 func (r *rig) relay(t testing.TB) {
 	t.Helper()
 	for {
@@ -77,8 +76,8 @@ func (r *rig) relay(t testing.TB) {
 			t.Fatal(err)
 		}
 		if len(page.Rows) == 0 {
-			// Nothing behind a running transaction is shown, whatever database
-			// of the cluster it is in.
+			// Rows after a running transaction are not visible, whatever
+			// database of the cluster it is in.
 			if r.conn.Count(t, `select count(*) from outbox_score_updates where (xid, id) > ($1::text::xid8, $2)`, fmt.Sprint(r.cursor.XID), r.cursor.ID) == 0 {
 				return
 			}
@@ -99,11 +98,11 @@ func (r *rig) relay(t testing.TB) {
 	}
 }
 
-// agree holds ledger, scores and ranking to each other.
-func (r *rig) agree(t testing.TB) {
+// checkAll compares ledger, scores and ranking.
+func (r *rig) checkAll(t testing.TB) {
 	t.Helper()
 	r.verify(t)
-	r.folds(t)
+	r.refold(t)
 }
 
 func (r *rig) verify(t testing.TB) {
@@ -123,8 +122,8 @@ func (r *rig) verify(t testing.TB) {
 	}
 }
 
-// folds plays the ledger again, without what is reversed, and wants the scores.
-func (r *rig) folds(t testing.TB) {
+// refold computes the scores from the ledger without reversed events, and compares them.
+func (r *rig) refold(t testing.TB) {
 	t.Helper()
 	type place struct{ user, board string }
 	type state struct {
@@ -167,10 +166,10 @@ from user_score_histories h order by user_id, board_id, version`)
 	if _, err := pgx.ForEachRow(rows, []any{&p.user, &p.board, &score, &empty, &hidden, &status}, func() error {
 		want := states[p]
 		if r.boards[scoreboard.BoardID(p.board)].Mode == scoreboard.ModeIncrement {
-			want.had = true // a sum stays a sum
+			want.had = true // a sum without events is 0, not empty
 		}
 		if score != want.score || empty == want.had || hidden != (empty || status == "banned" || status == "erased") {
-			t.Errorf("%+v (%s): score %d, empty %t, hidden %t; its ledger comes to %+v", p, status, score, empty, hidden, want)
+			t.Errorf("%+v (%s): score %d, empty %t, hidden %t; want %+v from its ledger", p, status, score, empty, hidden, want)
 		}
 		delete(states, p)
 		return nil
@@ -178,21 +177,21 @@ from user_score_histories h order by user_id, board_id, version`)
 		t.Fatal(err)
 	}
 	if len(states) > 0 {
-		t.Errorf("no score for %+v", states)
+		t.Errorf("no score for ledger entries %+v", states)
 	}
 }
 
-// worker is a worker that keeps addresses for an hour.
+// worker returns a worker with an address retention of one hour.
 func (r *rig) worker() *moderation.Worker {
 	return moderation.NewWorker(r.Store, r.Store, r.ranking, func() time.Duration { return time.Hour }, slog.New(slog.DiscardHandler))
 }
 
-// work works off voids.
+// work runs all voids to completion.
 func (r *rig) work(t testing.TB) {
 	t.Helper()
-	life := time.Minute
+	ttl := time.Minute
 	for {
-		v, err := r.ClaimVoid(ctx, life)
+		v, err := r.ClaimVoid(ctx, ttl)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -200,7 +199,7 @@ func (r *rig) work(t testing.TB) {
 			return
 		}
 		for more := true; more; {
-			if more, err = r.StepVoid(ctx, v, life); err != nil {
+			if more, err = r.StepVoid(ctx, v, ttl); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -7,9 +7,9 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// What came from one address is taken back, whoever has signed it. Its receipts
-// stay, and say so; where nothing is left, no void begins.
-func TestAVoidOfAnAddress(t *testing.T) {
+// A void of an address reverses its events whatever key signed them. Their
+// receipts stay and are marked reversed. Without events to reverse, no void begins.
+func TestVoidByAddress(t *testing.T) {
 	t.Parallel()
 	r := open(t)
 	theirs, others := increment("alice", 5, "theirs", "7", "sum"), increment("bob", 9, "theirs", "8", "sum")
@@ -34,36 +34,36 @@ func TestAVoidOfAnAddress(t *testing.T) {
 			t.Fatal(err, out)
 		}
 		if got := out[0].Receipts[0]; !got.Replayed || got.Reversed != reversed || got.NewScore != 5 || got.Applied != 5 {
-			t.Errorf("its receipt: got %+v, want that of then, reversed %t", got, reversed)
+			t.Errorf("receipt: got %+v, want the original one, reversed %t", got, reversed)
 		}
 	}
 	r.work(t)
 	receipt(true)
 	if n := r.conn.Count(t, `select sum(score)::bigint from scores`); n != 6 {
-		t.Errorf("%d points are left, want the 6 of another address", n)
+		t.Errorf("%d points remain, want the 6 of the other address", n)
 	}
 	if n := r.conn.Count(t, `select count(*) from user_score_histories where source = 'admin'`); n != 2 {
-		t.Errorf("%d rows of the ledger say so, want one of each event", n)
+		t.Errorf("%d reversal rows, want one per event", n)
 	}
 	rows := func() int64 {
 		return r.conn.Count(t, `select (select count(*) from voids) * 100 + (select count(*) from audit_log)`)
 	}
 	before := rows()
 	for what, sender := range map[string]scoreboard.Sender{
-		"the same again": sender, "a key that sent nothing": {KeyID: "none", From: sender.From, To: sender.To},
-		"another time": {KeyID: "8", From: sender.From.Add(-time.Hour), To: sender.From},
+		"the same sender again": sender, "a key that sent nothing": {KeyID: "none", From: sender.From, To: sender.To},
+		"another period": {KeyID: "8", From: sender.From.Add(-time.Hour), To: sender.From},
 	} {
 		if _, err := r.CreateVoid(ctx, sender, why()); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
 			t.Errorf("%s: got %v, want not_found", what, err)
 		}
 	}
 	if after := rows(); after != before {
-		t.Errorf("a void of nothing leaves a row: %d, before %d", after, before)
+		t.Errorf("an empty void left a row: %d, before %d", after, before)
 	}
 	if _, err := r.UndoVoid(ctx, v.ID, why()); err != nil {
 		t.Fatal(err)
 	}
 	r.work(t)
 	receipt(false)
-	r.agree(t)
+	r.checkAll(t)
 }

@@ -11,95 +11,93 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Voids are the jobs that reverse what a sender sent.
+// Voids stores the jobs that reverse the events of a sender.
 type Voids interface {
-	ClaimVoid(ctx context.Context, life time.Duration) (*scoreboard.Void, error)
-	StepVoid(ctx context.Context, v *scoreboard.Void, life time.Duration) (more bool, err error)
+	ClaimVoid(ctx context.Context, ttl time.Duration) (*scoreboard.Void, error)
+	StepVoid(ctx context.Context, v *scoreboard.Void, ttl time.Duration) (more bool, err error)
 	ReleaseVoid(ctx context.Context, id int64) error
 	ForgetVoids(ctx context.Context) error
 }
 
-// How often the worker looks, how long a job stays its own if it dies, and how
-// long one look may take before another job has its turn.
 const (
-	lookEvery  = time.Second
-	claimLife  = 30 * time.Second
-	turnLength = 20 * time.Second
-	tidyEvery  = time.Minute
+	pollInterval    = time.Second
+	claimTTL        = 30 * time.Second // how long a job stays claimed by a node that died
+	maxRun          = 20 * time.Second // of one job, before the next is claimed
+	cleanupInterval = time.Minute
 )
 
-// Worker does what is due.
+// Worker runs voids and deletes expired personal data.
 type Worker struct {
 	voids     Voids
-	people    People
+	personal  PersonalData
 	ranking   Ranking
-	addresses func() time.Duration // how long addresses are kept; 0: as long as the ledger
+	addresses func() time.Duration // retention of addresses; 0: as long as the ledger
 	log       *slog.Logger
 
 	failures prometheus.Counter
 	steps    prometheus.Counter
 }
 
-// NewWorker makes a worker; Run starts it.
-func NewWorker(v Voids, p People, r Ranking, addresses func() time.Duration, log *slog.Logger) *Worker {
+// NewWorker returns a Worker; Run starts it.
+func NewWorker(v Voids, p PersonalData, r Ranking, addresses func() time.Duration, log *slog.Logger) *Worker {
 	return &Worker{
-		voids: v, people: p, ranking: r, addresses: addresses, log: log,
+		voids: v, personal: p, ranking: r, addresses: addresses, log: log,
 		failures: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "scoreboard_moderation_failures_total", Help: "Looks at moderation's jobs that ended in an error.",
+			Name: "scoreboard_moderation_failures_total", Help: "Moderation runs that ended in an error.",
 		}),
 		steps: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "scoreboard_moderation_steps_total", Help: "Transactions of moderation's jobs.",
+			Name: "scoreboard_moderation_steps_total", Help: "Transactions of moderation jobs.",
 		}),
 	}
 }
 
-// Collectors are what the root registers.
+// Collectors returns the metrics to register.
 func (w *Worker) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{w.failures, w.steps}
 }
 
 // Run works until ctx ends.
 func (w *Worker) Run(ctx context.Context) error {
-	look, tidy := time.NewTicker(lookEvery), time.NewTicker(tidyEvery)
-	defer look.Stop()
-	defer tidy.Stop()
-	keep := w.addresses()
+	poll, cleanup := time.NewTicker(pollInterval), time.NewTicker(cleanupInterval)
+	defer poll.Stop()
+	defer cleanup.Stop()
+	retention := w.addresses()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-look.C:
-			w.note(ctx, w.once(ctx))
-			if now := w.addresses(); now != keep { // who turned it waits for it
-				keep = now
-				w.note(ctx, w.forgetAddresses(ctx))
+		case <-poll.C:
+			w.report(ctx, w.runVoid(ctx))
+			if now := w.addresses(); now != retention { // a changed setting applies at once
+				retention = now
+				w.report(ctx, w.deleteAddresses(ctx))
 			}
-		case <-tidy.C:
-			w.note(ctx, w.Tidy(ctx))
+		case <-cleanup.C:
+			w.report(ctx, w.Cleanup(ctx))
 		}
 	}
 }
 
-func (w *Worker) note(ctx context.Context, err error) {
+func (w *Worker) report(ctx context.Context, err error) {
 	if err != nil && ctx.Err() == nil {
 		w.failures.Inc()
-		w.log.Warn("moderation interrupted", "err", err)
+		w.log.Warn("moderation run failed", "err", err)
 	}
 }
 
-// once takes one void as far as it comes within a turn.
-func (w *Worker) once(ctx context.Context) error {
-	v, err := w.voids.ClaimVoid(ctx, claimLife)
+// runVoid claims one void and runs its steps for at most maxRun.
+func (w *Worker) runVoid(ctx context.Context) error {
+	v, err := w.voids.ClaimVoid(ctx, claimTTL)
 	if err != nil || v == nil {
 		return err
 	}
 	before := v.State
-	for started, more := time.Now(), true; more && err == nil && time.Since(started) < turnLength; {
-		more, err = w.voids.StepVoid(ctx, v, claimLife)
+	for started, more := time.Now(), true; more && err == nil && time.Since(started) < maxRun; {
+		more, err = w.voids.StepVoid(ctx, v, claimTTL)
 		w.steps.Inc()
 	}
 	if v.State != before {
-		w.log.Info("void moved on", "void", v.ID, "state", v.State)
+		w.log.Info("void advanced", "void", v.ID, "state", v.State)
 	}
 	release, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()

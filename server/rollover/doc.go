@@ -1,18 +1,17 @@
 // Package rollover ends the periods of boards and begins the next ones.
 //
-// Promise: the instance of a period is there before the period begins, and
-// ranked. One that has ended is closed, its final standings are copied and
-// sealed by a hash, and its end is announced: at least once, always under the
-// same event id. Each step is a transaction whose effect the next look finds,
-// so it makes no difference when, how often, or how long ago it was
-// interrupted.
+// Promise: the instance of a period exists, ranked, before the period begins.
+// When a period has ended, its board is closed, its final standings are copied
+// and sealed with a hash, and the end is announced at least once, always with
+// the same event id. Each step is a transaction that the next run detects, so an
+// interruption at any point is harmless.
 //
-// Assumption: writers pick the instance themselves, by the database's clock;
-// nothing here decides where an increment counts. Closing waits for the grace
-// in which what was accepted earlier is still recorded.
+// Assumption: writers pick the instance by the database's clock; this package
+// does not decide where an increment counts. Closing waits for the grace period
+// in which increments accepted earlier are still recorded.
 //
-// Owner: one process at a time looks, under a lease; the others would only do
-// the same twice, harmlessly. An operator's roll is the same body.
+// Owner: Rollover.Run. One process works at a time, under a lease; two would only
+// repeat the same steps. An operator's roll runs the same code.
 //
-// On failure: the next look goes on.
+// On failure: the next run continues.
 package rollover

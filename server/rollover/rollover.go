@@ -14,7 +14,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Boards is where the boards are kept.
+// Boards stores the boards.
 type Boards interface {
 	MissingInstances(ctx context.Context, family *scoreboard.Board) ([]scoreboard.BoardID, error)
 	MakeInstances(ctx context.Context, family *scoreboard.Board) ([]scoreboard.BoardID, error)
@@ -33,69 +33,69 @@ type Catalog interface {
 	All(ctx context.Context) (map[scoreboard.BoardID]*scoreboard.Board, error)
 }
 
-// Announcer tells the world that a period has closed.
+// Announcer publishes that a period has closed.
 type Announcer interface {
 	AnnounceClosed(ctx context.Context, e *scoreboard.Ending) error
 }
 
 const (
-	lookEvery = time.Second
-	makeEvery = time.Minute // periods are made long before they begin
-	leaseName = "rollover"
-	leaseLife = 10 * time.Second
-	chunk     = 5000 // standings copied in one transaction
-	winners   = 10   // in an announcement
+	interval       = time.Second
+	createInterval = time.Minute // instances are created long before they begin
+	leaseName      = "rollover"
+	leaseTTL       = 10 * time.Second
+	chunkSize      = 5000 // standings copied in one transaction
+	topSize        = 10   // entries in an announcement
 )
 
-// Rollover ends periods and begins the next.
+// Rollover ends periods and begins the next ones.
 type Rollover struct {
 	owner    string
 	boards   Boards
 	catalog  Catalog
 	announce Announcer
 	log      *slog.Logger
-	made     time.Time // when instances were looked for last
+	created  time.Time // of the last check for missing instances
 
 	closed, announced, failures prometheus.Counter
 	late                        prometheus.Gauge
 }
 
-// New makes a rollover; Run starts it. owner names this process in the lease.
+// New returns a Rollover; Run starts it. owner names this process in the lease.
 func New(owner string, b Boards, c Catalog, a Announcer, log *slog.Logger) *Rollover {
 	counter := func(name, help string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: "scoreboard_rollover_" + name, Help: help})
 	}
 	return &Rollover{
 		owner: owner, boards: b, catalog: c, announce: a, log: log,
-		closed:    counter("closed_total", "Periods that were closed and sealed."),
+		closed:    counter("closed_total", "Periods closed and sealed."),
 		announced: counter("announced_total", "Periods whose end was announced."),
-		failures:  counter("failures_total", "Looks that ended early; the next goes on."),
+		failures:  counter("failures_total", "Runs that failed; the next one continues."),
 		late: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "scoreboard_rollover_late_seconds", Help: "How long the end of the period that ended first, of those not announced, has been due.",
+			Name: "scoreboard_rollover_late_seconds", Help: "Seconds since the end of the oldest period whose end is not announced.",
 		}),
 	}
 }
 
-// Collectors are what the root registers.
+// Collectors returns the metrics to register.
 func (r *Rollover) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{r.closed, r.announced, r.failures, r.late}
 }
 
-// Run looks every second until ctx ends, as long as it has the lease.
+// Run rolls over what is due every second until ctx ends, while it holds the lease.
 func (r *Rollover) Run(ctx context.Context) error {
-	tick := time.NewTicker(lookEvery)
+	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for {
-		if err := r.once(ctx); err != nil && ctx.Err() == nil {
+		if err := r.rollOver(ctx); err != nil && ctx.Err() == nil {
 			r.failures.Inc()
-			r.log.Warn("periods not rolled over", "err", err)
+			r.log.Warn("rollover failed", "err", err)
 		}
 		select {
 		case <-ctx.Done():
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 			defer cancel()
 			if err := r.boards.GiveLease(ctx, leaseName, r.owner); err != nil {
-				r.log.Debug("lease left to run out", "err", err)
+				r.log.Debug("lease not released; it expires", "err", err)
 			}
 			return nil
 		case <-tick.C:
@@ -103,33 +103,33 @@ func (r *Rollover) Run(ctx context.Context) error {
 	}
 }
 
-// errLeaseLost ends a look that took too long.
-var errLeaseLost = errors.New("another process rolls over now")
+// errLeaseLost ends a run whose lease has expired.
+var errLeaseLost = errors.New("another process holds the rollover lease")
 
-// hold renews the lease.
-func (r *Rollover) hold(ctx context.Context) error {
-	mine, err := r.boards.TakeLease(ctx, leaseName, r.owner, leaseLife)
-	if err == nil && !mine {
+// renewLease takes or renews the lease.
+func (r *Rollover) renewLease(ctx context.Context) error {
+	held, err := r.boards.TakeLease(ctx, leaseName, r.owner, leaseTTL)
+	if err == nil && !held {
 		return errLeaseLost
 	}
 	return err
 }
 
-// once does what is due now, if nobody else does.
-func (r *Rollover) once(ctx context.Context) error {
-	err := r.hold(ctx)
+// rollOver does what is due now, if this process gets the lease.
+func (r *Rollover) rollOver(ctx context.Context) error {
+	err := r.renewLease(ctx)
 	if errors.Is(err, errLeaseLost) {
-		r.late.Set(0) // whoever has it tells
+		r.late.Set(0) // the holder of the lease reports it
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	if time.Since(r.made) >= makeEvery {
-		if _, err := r.makeAhead(ctx, "", false); err != nil {
+	if time.Since(r.created) >= createInterval {
+		if _, err := r.createAhead(ctx, "", false); err != nil {
 			return err
 		}
-		r.made = time.Now()
+		r.created = time.Now()
 	}
 	ended, err := r.boards.Endings(ctx, "")
 	if err != nil {
@@ -148,12 +148,12 @@ func (r *Rollover) once(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// end takes one period through all steps, from wherever it stands.
+// end seals and announces one period, continuing an interrupted attempt.
 func (r *Rollover) end(ctx context.Context, e *scoreboard.Ending) error {
-	if err := r.seal(ctx, e, r.hold); err != nil {
+	if err := r.seal(ctx, e, r.renewLease); err != nil {
 		return err
 	}
-	sealed, first, err := r.boards.FinalStandings(ctx, e.Board.ID, 0, winners)
+	sealed, first, err := r.boards.FinalStandings(ctx, e.Board.ID, 0, topSize)
 	if err != nil {
 		return err
 	}
@@ -170,8 +170,9 @@ func (r *Rollover) end(ctx context.Context, e *scoreboard.Ending) error {
 	return nil
 }
 
-// seal closes a period and makes its standings final.
-func (r *Rollover) seal(ctx context.Context, e *scoreboard.Ending, hold func(context.Context) error) error {
+// seal closes a period and copies its final standings. It calls renew before each
+// chunk.
+func (r *Rollover) seal(ctx context.Context, e *scoreboard.Ending, renew func(context.Context) error) error {
 	if e.Board.StandingsHash != "" {
 		return nil
 	}
@@ -181,14 +182,14 @@ func (r *Rollover) seal(ctx context.Context, e *scoreboard.Ending, hold func(con
 		}
 	}
 	for {
-		if err := hold(ctx); err != nil {
+		if err := renew(ctx); err != nil {
 			return err
 		}
-		n, err := r.boards.CopyStandings(ctx, e.Board.ID, chunk)
+		n, err := r.boards.CopyStandings(ctx, e.Board.ID, chunkSize)
 		if err != nil {
 			return err
 		}
-		if n < chunk {
+		if n < chunkSize {
 			break
 		}
 	}
@@ -200,9 +201,9 @@ func (r *Rollover) seal(ctx context.Context, e *scoreboard.Ending, hold func(con
 	return nil
 }
 
-// makeAhead makes the instances that are missing, of all families or of one,
-// or only says which.
-func (r *Rollover) makeAhead(ctx context.Context, family scoreboard.BoardID, dry bool) (made []scoreboard.BoardID, err error) {
+// createAhead creates the missing instances of all families or of one. A dry run
+// only lists them.
+func (r *Rollover) createAhead(ctx context.Context, family scoreboard.BoardID, dry bool) (made []scoreboard.BoardID, err error) {
 	all, err := r.catalog.All(ctx)
 	if err != nil {
 		return nil, err
@@ -225,10 +226,10 @@ func (r *Rollover) makeAhead(ctx context.Context, family scoreboard.BoardID, dry
 	return made, nil
 }
 
-// Roll does what is due now, of all families or of one, but for announcing,
-// which is left to whoever has the lease. A dry run only says what is due.
+// Roll does what is due now, for all families or for one, except announcing,
+// which the holder of the lease does. A dry run only lists what is due.
 func (r *Rollover) Roll(ctx context.Context, family scoreboard.BoardID, dry bool) (made []scoreboard.BoardID, ended []scoreboard.Ending, err error) {
-	if made, err = r.makeAhead(ctx, family, dry); err != nil {
+	if made, err = r.createAhead(ctx, family, dry); err != nil {
 		return nil, nil, err
 	}
 	if ended, err = r.boards.Endings(ctx, family); err != nil || dry {

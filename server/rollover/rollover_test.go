@@ -23,16 +23,16 @@ func TestMain(m *testing.M) {
 	backendtest.Main(m, goleak.IgnoreTopFunction("github.com/jackc/pgx/v5/pgxpool.(*Pool).backgroundHealthCheck"))
 }
 
-// rig is a real store with a family of seasons, whose announcements are
-// collected and can be made to fail.
+// rig is a store with a family of seasons. It collects announcements and can make
+// them fail.
 type rig struct {
 	*store.Store
 	t    testing.TB
 	conn *backendtest.Conn
 
 	mu        sync.Mutex
-	refuse    error
-	forget    bool // announce, and die before it is remembered
+	reject    error
+	forget    bool // fail after announcing, before it is recorded
 	announced []scoreboard.Ending
 }
 
@@ -45,8 +45,8 @@ func newRig(t testing.TB) *rig {
 func (r *rig) AnnounceClosed(_ context.Context, e *scoreboard.Ending) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.refuse != nil {
-		return r.refuse
+	if r.reject != nil {
+		return r.reject
 	}
 	r.announced = append(r.announced, *e)
 	return nil
@@ -54,7 +54,7 @@ func (r *rig) AnnounceClosed(_ context.Context, e *scoreboard.Ending) error {
 
 func (r *rig) Announced(ctx context.Context, id scoreboard.BoardID) error {
 	if r.forget {
-		return errors.New("the host is gone")
+		return errors.New("the process ended")
 	}
 	return r.Store.Announced(ctx, id)
 }
@@ -69,8 +69,8 @@ func (r *rig) events() []string {
 	return all
 }
 
-// season makes a family with one season that ends in a moment, and scores on
-// it.
+// season creates a family with one season that ends after a duration, and scores
+// on it.
 func (r *rig) season(name scoreboard.BoardID, users int, ends time.Duration) {
 	r.t.Helper()
 	b := &scoreboard.Board{
@@ -104,21 +104,21 @@ func (r *rig) season(name scoreboard.BoardID, users int, ends time.Duration) {
 	r.conn.Do(r.t, `update boards set period_end = clock_timestamp() + $2::interval where family_id = $1 and board_id <> family_id`, name, ends)
 }
 
-// run lets a process of this name work until the test has seen enough.
-func (r *rig) run(name string, boards rollover.Boards, enough func() bool) {
+// run runs a rollover of this owner until done reports true.
+func (r *rig) run(name string, boards rollover.Boards, done func() bool) {
 	r.t.Helper()
 	ctx, cancel := context.WithCancel(r.t.Context())
 	roll := rollover.New(name, boards, store.NewCatalog(r.Store, slog.New(slog.DiscardHandler)), r, slog.New(slog.DiscardHandler))
-	done := make(chan error, 1)
-	go func() { done <- roll.Run(ctx) }()
-	for deadline := time.Now().Add(20 * time.Second); !enough(); time.Sleep(10 * time.Millisecond) {
+	ended := make(chan error, 1)
+	go func() { ended <- roll.Run(ctx) }()
+	for deadline := time.Now().Add(20 * time.Second); !done(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			r.t.Errorf("it never came so far; announced: %q", r.events())
+			r.t.Errorf("timed out after 20 s; announced: %q", r.events())
 			break
 		}
 	}
 	cancel()
-	if err := <-done; err != nil {
+	if err := <-ended; err != nil {
 		r.t.Error(err)
 	}
 }
@@ -132,19 +132,19 @@ standings_hash is not null, standings_users, announced_at is not null) from boar
 	return state
 }
 
-func TestAnEndThatNobodyHeardIsAnnouncedAgain(t *testing.T) {
+func TestFailedAnnouncementIsRepeated(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.season("season", 3, 0)
-	r.refuse = errors.New("no broker")
+	r.reject = errors.New("no broker")
 	r.run("a", r, func() bool { return r.state() == "frozen closed t, sealed t over 3, announced f" })
 	if len(r.events()) != 0 {
 		t.Errorf("announced %q", r.events())
 	}
-	r.refuse = nil
+	r.reject = nil
 	r.run("b", r, func() bool { return r.state() == "frozen closed t, sealed t over 3, announced t" })
 	if len(r.events()) != 1 {
-		t.Fatalf("announced %q, want it once", r.events())
+		t.Fatalf("announced %q, want one announcement", r.events())
 	}
 	e := r.announced[0]
 	if e.Users != 3 || e.Board.StandingsHash == "" || len(e.Top) != 3 || e.Top[0] != (scoreboard.Entry{Rank: 1, User: "u2", Score: 3}) {
@@ -152,7 +152,7 @@ func TestAnEndThatNobodyHeardIsAnnouncedAgain(t *testing.T) {
 	}
 }
 
-func TestADeathBetweenAnnouncingAndRememberingAnnouncesTheSameAgain(t *testing.T) {
+func TestEndBetweenAnnounceAndRecordRepeatsTheEvent(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.season("season", 2, 0)
@@ -166,30 +166,30 @@ func TestADeathBetweenAnnouncingAndRememberingAnnouncesTheSameAgain(t *testing.T
 	}
 }
 
-// dying is a store whose process ends at a step.
-type dying struct {
+// failing is a store that fails at a step.
+type failing struct {
 	*rig
 	at string
 }
 
-var errDead = errors.New("the host is gone")
+var errEnded = errors.New("the process ended")
 
-func (d dying) CopyStandings(ctx context.Context, id scoreboard.BoardID, size int) (int, error) {
-	if d.at == "copy" {
-		return 0, errDead
+func (f failing) CopyStandings(ctx context.Context, id scoreboard.BoardID, size int) (int, error) {
+	if f.at == "copy" {
+		return 0, errEnded
 	}
-	if d.at == "halfway" {
-		_, err := d.rig.CopyStandings(ctx, id, 2)
-		return 0, errors.Join(err, errDead)
+	if f.at == "halfway" {
+		_, err := f.rig.CopyStandings(ctx, id, 2)
+		return 0, errors.Join(err, errEnded)
 	}
-	return d.rig.CopyStandings(ctx, id, size)
+	return f.rig.CopyStandings(ctx, id, size)
 }
 
-func (d dying) SealStandings(ctx context.Context, id scoreboard.BoardID) error {
-	return errDead
+func (f failing) SealStandings(ctx context.Context, id scoreboard.BoardID) error {
+	return errEnded
 }
 
-func TestADeathAtAnyStepIsMadeGood(t *testing.T) {
+func TestRolloverResumesAfterAnyStep(t *testing.T) {
 	t.Parallel()
 	for _, at := range []string{"copy", "halfway", "seal"} {
 		t.Run(at, func(t *testing.T) {
@@ -197,7 +197,7 @@ func TestADeathAtAnyStepIsMadeGood(t *testing.T) {
 			r := newRig(t)
 			r.season("season", 5, 0)
 			var copied int64
-			r.run("a", dying{r, at}, func() bool {
+			r.run("a", failing{r, at}, func() bool {
 				copied = r.conn.Count(t, `select count(*) from board_standings`)
 				return r.state() == "frozen closed t, sealed f over , announced f" && copied >= map[string]int64{"copy": 0, "halfway": 2, "seal": 5}[at]
 			})
@@ -213,17 +213,17 @@ func TestADeathAtAnyStepIsMadeGood(t *testing.T) {
 	}
 }
 
-func TestOneRollsOverAndAnotherTakesOver(t *testing.T) {
+func TestLeaseIsTakenOver(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.season("season", 1, 1500*time.Millisecond)
-	// Whichever has the lease does it to the end, once.
+	// The holder of the lease completes it, once.
 	r.run("first", r, func() bool {
 		r.run("second", r, func() bool { return r.state() == "frozen closed t, sealed t over 1, announced t" })
 		return true
 	})
 	if owners := r.conn.Count(t, `select count(*) from leases`); owners != 0 {
-		t.Errorf("%d leases are left", owners)
+		t.Errorf("%d leases remain", owners)
 	}
 	r.season("other", 1, 0)
 	r.run("third", r, func() bool {
@@ -235,7 +235,7 @@ func TestOneRollsOverAndAnotherTakesOver(t *testing.T) {
 	}
 }
 
-func TestWhatIsDueIsSaidAndDone(t *testing.T) {
+func TestRollListsAndDoesWhatIsDue(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.season("season", 2, 0)
@@ -252,11 +252,11 @@ func TestWhatIsDueIsSaidAndDone(t *testing.T) {
 	for _, dry := range []bool{true, true, false} {
 		made, ended, err := roll.Roll(t.Context(), "", dry)
 		if err != nil || len(made) != 2 || len(ended) != 1 || ended[0].Board.ID != "season:one" || (ended[0].Board.StandingsHash == "") != dry {
-			t.Errorf("dry %t: made %v, ended %+v, %v", dry, made, ended, err)
+			t.Errorf("dry run %t: created %v, ended %+v, %v", dry, made, ended, err)
 		}
 	}
 	if made, ended, err := roll.Roll(t.Context(), "daily", false); err != nil || len(made) != 0 || len(ended) != 0 {
-		t.Errorf("again: made %v, ended %+v, %v", made, ended, err)
+		t.Errorf("a second roll: created %v, ended %+v, %v", made, ended, err)
 	}
 	if r.state() != "frozen closed t, sealed t over 2, announced f" {
 		t.Error(r.state())

@@ -12,9 +12,9 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// everywhere looks for a text in every column of every table but those of the
-// database's own and the outbox, whose rows leave by themselves.
-func (r *rig) everywhere(t testing.TB, text string) string {
+// tablesContaining searches every table for a text, except system tables and the
+// outbox, whose rows expire.
+func (r *rig) tablesContaining(t testing.TB, text string) string {
 	t.Helper()
 	rows, err := r.conn.Query(ctx, `select relname::text from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r'
     and relname not like 'outbox%' order by 1`)
@@ -40,7 +40,7 @@ func (r *rig) everywhere(t testing.TB, text string) string {
 	return strings.Join(found, " ")
 }
 
-func TestAnErasedUserIsForgottenAndEverySumStaysTrue(t *testing.T) {
+func TestErasureRemovesTheNameAndKeepsSums(t *testing.T) {
 	t.Parallel()
 	r := open(t)
 	const user = scoreboard.UserID("very.private@example.com")
@@ -87,7 +87,7 @@ func TestAnErasedUserIsForgottenAndEverySumStaysTrue(t *testing.T) {
 		lines++
 		kinds[kind]++
 		if !json.Valid(row) {
-			t.Errorf("no JSON: %s", row)
+			t.Errorf("invalid JSON: %s", row)
 		}
 		return nil
 	}); err != nil || kinds["user"] != 1 || kinds["profile"] != 1 || kinds["final_standing"] != 1 || kinds["score"] != 2 || kinds["event"] != 4503 || kinds["rejected_event"] != 1 || kinds["dead_letter"] != 1 || kinds["moderation"] != 1 {
@@ -101,10 +101,10 @@ func TestAnErasedUserIsForgottenAndEverySumStaysTrue(t *testing.T) {
 	}
 	again, err := r.BeginErasure(ctx, user, because("user.erase"))
 	if err != nil || again != anonymous {
-		t.Errorf("begun again: %q, %v, want %q", again, err, anonymous)
+		t.Errorf("a second begin: %q, %v, want %q", again, err, anonymous)
 	}
 	steps := 0
-	for rows := int64(1); rows > 0; steps++ { // at every moment all is true
+	for rows := int64(1); rows > 0; steps++ { // consistent after every step
 		if rows, err = r.EraseStep(ctx, user, anonymous); err != nil {
 			t.Fatal(err)
 		}
@@ -112,13 +112,13 @@ func TestAnErasedUserIsForgottenAndEverySumStaysTrue(t *testing.T) {
 		r.verify(t)
 	}
 	if steps < 4 {
-		t.Errorf("%d steps: not one piece after another", steps)
+		t.Errorf("%d steps, want several", steps)
 	}
-	if found := r.everywhere(t, string(user)); found != "profiles scores users" {
-		t.Errorf("the name is in %q, want it as a tombstone only", found)
+	if found := r.tablesContaining(t, string(user)); found != "profiles scores users" {
+		t.Errorf("the name is in %q, want tombstones only", found)
 	}
 	for _, text := range []string{"private-0-0", "Priva Te"} {
-		if found := r.everywhere(t, text); found != "" {
+		if found := r.tablesContaining(t, text); found != "" {
 			t.Errorf("%q is in %q", text, found)
 		}
 	}
@@ -126,10 +126,10 @@ func TestAnErasedUserIsForgottenAndEverySumStaysTrue(t *testing.T) {
 		t.Errorf("%d rows with an address, an agent or a signer", n)
 	}
 	if n := r.conn.Count(t, `select sum(score)::bigint from scores where board_id = 'sum'`); n != 9000 {
-		t.Errorf("the board's sum is %d, want 9000", n)
+		t.Errorf("the sum of the board is %d, want 9000", n)
 	}
 	if n := r.conn.Count(t, `select count(*) from audit_log where target = $1`, scoreboard.AuditUser(anonymous)); n != 2 {
-		t.Errorf("%d entries of the trail, want the freeze and the erasure", n)
+		t.Errorf("%d audit entries, want the freeze and the erasure", n)
 	}
 	for what, err := range map[string]error{
 		"a write":    record(r, increment(user, 1, "late", "7", "sum")),
@@ -137,27 +137,27 @@ func TestAnErasedUserIsForgottenAndEverySumStaysTrue(t *testing.T) {
 		"a ban":      func() error { _, err := r.Ban(ctx, user, why()); return err }(),
 	} {
 		if code := scoreboard.CodeOf(err); code != scoreboard.CodeGone && (what != "a reversal" || code != scoreboard.CodeNotFound) {
-			t.Errorf("%s of who is erased: %v, want gone", what, err)
+			t.Errorf("%s of an erased user: %v, want gone", what, err)
 		}
 	}
 
-	// When its time is over the name goes, too.
+	// After the retention the name is deleted, too.
 	r.conn.Do(t, `update users set erased_at = erased_at - interval '31 days' where user_id = $1`, user)
 	r.conn.Do(t, `update user_score_histories set recorded_at = recorded_at - interval '2 hours' where user_id = 'bob' and version = 1`)
-	if err := r.worker().Tidy(ctx); err != nil {
+	if err := r.worker().Cleanup(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if found := r.everywhere(t, string(user)); found != "" {
-		t.Errorf("the name is in %q after its time", found)
+	if found := r.tablesContaining(t, string(user)); found != "" {
+		t.Errorf("the name is in %q after the retention", found)
 	}
 	r.verify(t)
 	if n := r.conn.Count(t, `select version from user_score_histories where user_id = 'bob' and address is null and user_agent is null`); n != 1 {
-		t.Errorf("the addresses of version %d are forgotten, want those of the old row alone", n)
+		t.Errorf("the addresses of version %d are deleted, want only the old row", n)
 	}
 	if err := record(r, increment(user, 1, "again", "7", "sum")); err != nil {
-		t.Errorf("a new beginning: %v", err)
+		t.Errorf("a new user of the same name: %v", err)
 	}
-	r.agree(t)
+	r.checkAll(t)
 }
 
 func record(r *rig, in scoreboard.Increment) error {
@@ -168,8 +168,8 @@ func record(r *rig, in scoreboard.Increment) error {
 	return out[0].Err
 }
 
-// personal says of every column that can name a person what an erasure makes of
-// it. A table that is added must be thought of here, and in export and erasure.
+// personal maps every column that can name a person to what an erasure does with
+// it. A new table must be added here, and to export and erasure.
 var personal = map[string]string{
 	"users.user_id": tombstone, "scores.user_id": tombstone, "profiles.user_id": tombstone,
 	"profiles.display_name": emptied, "profiles.avatar_url": emptied,
@@ -178,24 +178,24 @@ var personal = map[string]string{
 	"board_standings.user_id": anonymous, "reversals.user_id": anonymous, "void_events.user_id": anonymous, "audit_log.target": anonymous,
 	"rejected_events.user_id": removed, "rejected_events.message": removed, "dead_letters.value": removed, "dead_letters.reason": removed,
 	"flags.user_id": removed, "flags.event_text": removed, "flags.detail": removed, "flags.reason": removed, "flags.decided_by": removed,
-	"outbox_score_updates.user_id": "leaves with its partition",
-	"audit_log.detail":             "has no user, by the API",
+	"outbox_score_updates.user_id": "dropped with its partition",
+	"audit_log.detail":             "contains no user, by the API",
 	"audit_log.who":                ofOperators, "audit_log.address": ofOperators, "audit_log.user_agent": ofOperators, "audit_log.reason": ofOperators,
 	"voids.who": ofOperators, "voids.reason": ofOperators, "voids.address": ofOperators, "knobs.changed_by": ofOperators,
 	"keys.name": ofOperators, "keys.user_prefix": ofOperators,
-	"knobs.name": nobodys, "knobs.value": nobodys, "leases.name": nobodys, "retention.name": nobodys, "boards.standings_users": nobodys,
+	"knobs.name": notPersonal, "knobs.value": notPersonal, "leases.name": notPersonal, "retention.name": notPersonal, "boards.standings_users": notPersonal,
 }
 
 const (
 	tombstone   = "kept for 30 days"
 	emptied     = "set to null"
-	anonymous   = "goes to the anonymous name"
-	removed     = "goes with its row"
-	ofOperators = "is about what operators did, and stays"
-	nobodys     = "is nobody's"
+	anonymous   = "replaced by the anonymous name"
+	removed     = "deleted with its row"
+	ofOperators = "records operators' actions, and stays"
+	notPersonal = "not personal"
 )
 
-func TestEveryColumnThatNamesAPersonIsThoughtOf(t *testing.T) {
+func TestEveryPersonalColumnIsCovered(t *testing.T) {
 	t.Parallel()
 	r := open(t)
 	rows, err := r.conn.Query(ctx, `select c.relname || '.' || a.attname from pg_attribute as a join pg_class as c on c.oid = a.attrelid
@@ -210,12 +210,12 @@ where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and no
 	}
 	for _, column := range columns {
 		if personal[column] == "" {
-			t.Errorf("%s may name a person: what becomes of it?", column)
+			t.Errorf("%s may name a person: add it to personal, export and erasure", column)
 		}
 	}
 	for column := range personal {
 		if !slices.Contains(columns, column) {
-			t.Errorf("there is no %s", column)
+			t.Errorf("no column %s", column)
 		}
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Every refusal to take something back: it says why, and moves nothing.
-func TestWhatCannotBeTakenBack(t *testing.T) {
+// A rejected reversal has a reason and changes nothing.
+func TestRejectedReversalsChangeNothing(t *testing.T) {
 	t.Parallel()
 	r := open(t)
 	for _, in := range []scoreboard.Increment{
@@ -19,7 +19,7 @@ func TestWhatCannotBeTakenBack(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// What the archive does: the oldest rows are there no longer.
+	// As after archiving: the oldest rows are deleted.
 	r.conn.Do(t, `delete from user_score_histories where event_text in ('old', 'only')`)
 	reverse := func(user scoreboard.UserID, event string) scoreboard.Code {
 		id, err := scoreboard.ParseEventID(user, event)
@@ -34,15 +34,15 @@ func TestWhatCannotBeTakenBack(t *testing.T) {
 	}
 	before := sums()
 	for what, got := range map[string]scoreboard.Code{
-		"a row that is archived":                   reverse("alice", "old"),
-		"a row of who has nothing but the archive": reverse("bob", "only"),
+		"an archived row":                         reverse("alice", "old"),
+		"a row of a user with archived rows only": reverse("bob", "only"),
 	} {
 		if got != scoreboard.CodeGone {
 			t.Errorf("%s: got %q, want gone", what, got)
 		}
 	}
 	if got := reverse("carol", "none"); got != scoreboard.CodeNotFound {
-		t.Errorf("an event that never was: got %q, want not_found", got)
+		t.Errorf("an unknown event: got %q, want not_found", got)
 	}
 	for name, closing := range map[string]string{
 		"frozen":   `update boards set status = 'frozen' where board_id = 'other'`,
@@ -52,27 +52,27 @@ func TestWhatCannotBeTakenBack(t *testing.T) {
 		r.conn.Do(t, closing)
 		for _, event := range []string{"frozen", "two"} { // one of two boards is enough
 			if got := reverse("carol", event); got != scoreboard.CodeBoardClosed {
-				t.Errorf("event %s of a board that is %s: got %q, want board_closed", event, name, got)
+				t.Errorf("event %s, board %s: got %q, want board_closed", event, name, got)
 			}
 		}
 	}
 	if after := sums(); after != before {
-		t.Errorf("the refusals moved something: %d, before %d", after, before)
+		t.Errorf("the rejected calls changed something: %d, before %d", after, before)
 	}
 	r.conn.Do(t, `update boards set status = 'active', closed_at = null where board_id = 'other'`)
 	if got := reverse("carol", "two"); got != "" {
-		t.Errorf("when the board is open again: got %q", got)
+		t.Errorf("after the board is reopened: got %q", got)
 	}
 	if got := reverse("alice", "new"); got != "" {
-		t.Errorf("a row behind archived ones: got %q", got)
+		t.Errorf("a row after archived ones: got %q", got)
 	}
 	if n := r.conn.Count(t, `select score from scores where user_id = 'alice'`); n != 5 {
-		t.Errorf("alice has %d, want the 5 that are archived", n)
+		t.Errorf("alice has %d, want the archived 5", n)
 	}
 }
 
-// A void can be undone for thirty days from its end, not longer.
-func TestAVoidIsUndoneForThirtyDays(t *testing.T) {
+// A void can be undone until thirty days after it completed.
+func TestVoidCanBeUndoneForThirtyDays(t *testing.T) {
 	t.Parallel()
 	r := open(t)
 	if err := record(r, increment("alice", 5, "e", "7", "sum")); err != nil {
@@ -84,16 +84,16 @@ func TestAVoidIsUndoneForThirtyDays(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := r.UndoVoid(ctx, v.ID, why()); scoreboard.CodeOf(err) != scoreboard.CodeConflict {
-		t.Errorf("before it is done: got %v, want a conflict", err)
+		t.Errorf("before it completed: got %v, want a conflict", err)
 	}
 	work := func() {
 		t.Helper()
-		mine, err := r.ClaimVoid(ctx, time.Minute)
-		if err != nil || mine == nil {
-			t.Fatal(mine, err)
+		claimed, err := r.ClaimVoid(ctx, time.Minute)
+		if err != nil || claimed == nil {
+			t.Fatal(claimed, err)
 		}
 		for more := true; more; {
-			if more, err = r.StepVoid(ctx, mine, time.Minute); err != nil {
+			if more, err = r.StepVoid(ctx, claimed, time.Minute); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -110,10 +110,10 @@ func TestAVoidIsUndoneForThirtyDays(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := r.conn.Count(t, `select count(*) from void_events`); n != 0 {
-		t.Errorf("%d events are kept for an undo that is not to be", n)
+		t.Errorf("%d events are kept after the undo window", n)
 	}
 	if n := r.conn.Count(t, `select count(*) from reversals`); n != 1 {
-		t.Errorf("%d reversals, want the one that stays", n)
+		t.Errorf("%d reversals, want 1", n)
 	}
 
 	if err := record(r, increment("bob", 5, "e", "8", "sum")); err != nil {
@@ -128,10 +128,10 @@ func TestAVoidIsUndoneForThirtyDays(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := r.UndoVoid(ctx, v.ID, why()); err != nil {
-		t.Errorf("before thirty days are over: %v", err)
+		t.Errorf("within thirty days: %v", err)
 	}
 	work()
 	if n := r.conn.Count(t, `select score from scores where user_id = 'bob'`); n != 5 {
-		t.Errorf("bob has %d, want what the void took", n)
+		t.Errorf("bob has %d, want 5", n)
 	}
 }
