@@ -1,53 +1,65 @@
-// Package server puts the stations together. This page is the tour.
+// Package server assembles the daemon from its components. This page is the tour.
 //
-// An increment walks one way through the house:
+// The path of an increment, from the client that submits it to those that watch:
 //
-//	         write                                                            watch
-//	client ─► api ─► ingest ─► store ══► outbox ══► broker ══► projection ─► ranking ══► realtime ─► client
-//	           │           (one transaction:         (Kafka)               (Redis, the
-//	           │            ledger, score, outbox)                          board's version)
+//	            write                                                                  watch
+//	client ─► api ─► ingest ─► store ══► outbox ══► transport ══► projection ─► ranking ══► realtime ─► client
+//	           │          (one transaction:      (Kafka, Redis                  (Redis)
+//	           │           ledger, scores,        streams, direct)
+//	           │           outbox)
 //	           │ read
 //	           └───► leaderboard ─► ranking, else store
 //
-// ══ is a boundary that another process may be behind.
+// ══ marks a boundary that another process may be behind.
 //
-//   - api decodes and checks: token, signature, form, bounds. It answers when
-//     ingest does.
-//   - ingest gathers increments in lanes by user and has each batch recorded in
-//     one transaction; then it asks the ranking for the ranks of the receipts.
-//   - store is PostgreSQL, the truth. Record locks the users, looks for known
-//     events, writes ledger, scores and outbox, and commits.
-//   - outbox relays committed changes by a cursor of (xid, id) under a lease.
-//   - broker is Kafka: events keyed by user. Redis Streams or nothing can take
-//     its place (the setting transport), also while everything runs: one way is
+// The write path:
+//
+//   - api decodes and validates requests: tokens, signatures, bounds. It answers
+//     an increment when ingest has recorded it.
+//   - ingest batches increments in lanes by user, has each batch recorded in one
+//     transaction, and reads the ranks for the receipts.
+//   - ledger decides without a database what a batch comes to: repeats, bounds,
+//     action rules, anomalies, receipts.
+//   - store is PostgreSQL, the source of truth, with one package per aggregate.
+//     Recording locks the users, claims the event ids, and writes the ledger, the
+//     scores and the outbox.
+//   - outbox relays committed changes, by a cursor of (xid, id) under a lease.
+//   - transport carries them, keyed by user, over Kafka, Redis streams or within
+//     the process. Operators can switch while everything runs: one transport is
 //     written, all are read.
-//   - projection consumes them and applies what is newer; what cannot be
-//     applied goes to the dead letters.
-//   - ranking is Redis. One script moves standings, bumps the board's version
-//     if its top 100 changed, and publishes the notice.
-//   - announce carries the notices to a compacted topic, at most one a board and
-//     half a second, for whoever follows boards without Redis.
-//   - realtime follows the notices, of Redis or of their topic, and sends states to WebSockets and event
-//     streams, at most one a window.
-//   - leaderboard answers reads, from this node's memory, the ranking or, marked,
-//     from the store; profile knows the names that stand beside the scores.
-//   - rollover ends the periods of boards, keeps their final standings and
+//   - projection consumes them and applies what is newer than the ranking. What
+//     cannot be applied goes to the dead letters.
+//   - ranking is Redis. One script updates standings, increments the board's
+//     version if its top 100 changed, and publishes a notice.
+//
+// The read path:
+//
+//   - leaderboard answers reads from this node's cache, the ranking, or, marked as
+//     degraded, the store; profile adds display names.
+//   - realtime follows notices and sends states to WebSockets (realtime/ws) and
+//     event streams (realtime/sse), at most one per window.
+//   - announce publishes notices to a compacted Kafka topic, for consumers that
+//     follow boards without Redis.
+//
+// Around them:
+//
+//   - auth verifies tokens, keys, action tokens and attestations; edge handles TLS
+//     and client addresses; geo maps addresses to countries; limit holds the rate
+//     limits.
+//   - rollover ends the periods of boards, stores their final standings and
 //     announces them.
-//   - repair rebuilds boards that Redis has lost, beside live traffic, and
-//     compares everybody's ledger, score and ranking.
-//   - auth says who asks and what was signed: tokens, keys, action tokens,
-//     attestations; edge is TLS, and whose address and country it is; geo knows
-//     countries by address.
-//   - moderation works off voids and erasures, and forgets what is due.
-//   - limit says how often who may ask, by buckets in Redis; breaker leaves alone
-//     what does not answer and can be done without.
+//   - repair rebuilds rankings beside live traffic, and compares ledger, scores and
+//     rankings of all users. moderation executes voids and erasures, and deletes
+//     expired data. archive moves old ledger partitions out of the database.
+//   - admin holds the operations that the API offers to operators; health tells a
+//     node's condition; settings keeps the configuration in force.
 //
-// The nouns are in scoreboard, their JSON in protocol, the settings in config.
-// A station knows these, never a sibling: only New introduces stations to each
-// other, and a test over the imports keeps it so. An interface stands with who
-// calls it.
+// The domain types are in scoreboard, the JSON shapes in protocol, the deployed
+// configuration in config. A component imports those and never another component:
+// only New connects components, and structure_test.go enforces it. An interface is
+// declared by its caller.
 //
-// Run starts what watches before what writes, and stops in the other order:
-// not ready, finish requests, end streams, finish the relay's batch, commit
-// the projection, close the backends.
+// Run starts the components that observe before those that write, and stops them in
+// reverse: it reports not ready, finishes requests, closes streams, finishes the
+// relay's batch, commits the projection, and closes the backends.
 package server

@@ -12,44 +12,44 @@ import (
 	"github.com/scoreboard/scoreboard/server/transport/kafka"
 )
 
-// runner is a station at work: it returns when ctx has ended and all that it
-// started has.
+// runner is a component that works in the background. Run returns when ctx has
+// ended and everything that it started has returned.
 type runner interface {
 	Run(ctx context.Context) error
 }
 
-type station struct {
+type component struct {
 	name string
 	runner
 }
 
-// running is a station that was started.
+// running is a component that was started.
 type running struct {
 	name string
 	stop context.CancelFunc
 	done chan struct{}
 }
 
-// How long each step of the stop may take.
+// Time limits of the steps of a shutdown.
 const (
-	requestGrace = 10 * time.Second
-	drainGrace   = 3 * time.Second // beyond what the pace of the drain takes
-	stationGrace = 5 * time.Second
+	requestGrace   = 10 * time.Second
+	drainGrace     = 3 * time.Second // beyond the planned duration of the drain
+	componentGrace = 5 * time.Second
 )
 
-// Run serves api and ops until ctx ends, or until a station fails for good.
-// Both listeners are closed when it returns.
+// Run serves the API and the operations port until ctx ends or a component
+// fails. Both listeners are closed when it returns.
 func (s *Server) Run(ctx context.Context, apiListener, opsListener net.Listener) error {
 	defer s.Close()
-	failed := make(chan error, len(s.stations)+2)
+	failed := make(chan error, len(s.components)+2)
 	ops := s.opsServer()
 	serve(ops, opsListener, failed)
-	if err := s.prepare(ctx); err != nil {
+	if err := s.createTopics(ctx); err != nil {
 		return errors.Join(err, ops.Close(), apiListener.Close())
 	}
 	var started []running
-	for _, st := range s.stations {
-		started = append(started, start(st, failed))
+	for _, c := range s.components {
+		started = append(started, start(c, failed))
 	}
 	front := s.apiServer()
 	serve(front, apiListener, failed)
@@ -67,34 +67,35 @@ func (s *Server) Run(ctx context.Context, apiListener, opsListener net.Listener)
 	return errors.Join(err, ops.Close())
 }
 
-// prepareTime is how long a start waits for a broker that is coming up, too.
-const prepareTime = 30 * time.Second
+// topicsTimeout is how long a start waits for a broker that is starting, too.
+const topicsTimeout = 30 * time.Second
 
-// prepare makes the topics that this process uses.
-func (s *Server) prepare(ctx context.Context) error {
+// createTopics creates the topics that this process uses, and warns about
+// existing ones with other settings.
+func (s *Server) createTopics(ctx context.Context) error {
 	if s.kafka == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, prepareTime)
+	ctx, cancel := context.WithTimeout(ctx, topicsTimeout)
 	defer cancel()
-	turned := s.settings.SwitchedFromKafka(ctx)
+	optional := s.settings.SwitchedFromKafka(ctx)
 	for {
 		others, err := s.kafka.Ensure(ctx, s.topics()...)
 		for _, other := range others {
-			s.log.Warn("a topic is set otherwise than the knobs say", "found", other)
+			s.log.Warn("topic differs from its settings", "found", other)
 		}
 		if err == nil || errors.Is(err, kafka.ErrTooFewPartitions) {
 			return err
 		}
-		if turned {
-			s.log.Error("topics not looked at: Kafka does not answer, and the transport was turned away from it", "err", err)
-			return nil // they were made before that
+		if optional {
+			s.log.Error("topics not checked: Kafka does not answer, and operators have switched to another transport", "err", err)
+			return nil // they were created before the switch
 		}
 		select {
 		case <-ctx.Done():
 			return err
 		case <-time.After(250 * time.Millisecond):
-			s.log.Warn("topics not made yet", "err", err)
+			s.log.Warn("topics not created yet", "err", err)
 		}
 	}
 }
@@ -123,21 +124,21 @@ func serve(h *http.Server, l net.Listener, failed chan<- error) {
 	}()
 }
 
-// start runs a station under a context of its own: they end one by one.
-func start(st station, failed chan<- error) running {
+// start runs a component under a context of its own: they are stopped one by one.
+func start(c component, failed chan<- error) running {
 	ctx, stop := context.WithCancel(context.Background())
-	r := running{st.name, stop, make(chan struct{})}
+	r := running{c.name, stop, make(chan struct{})}
 	go func() {
 		defer close(r.done)
-		if err := st.Run(ctx); err != nil {
-			failed <- fmt.Errorf("station %s: %w", st.name, err)
+		if err := c.Run(ctx); err != nil {
+			failed <- fmt.Errorf("run %s: %w", c.name, err)
 		}
 	}()
 	return r
 }
 
-// stop ends intake first and what carries its results last: requests, streams,
-// then the stations in the order against their start.
+// stop ends the intake first and what processes its results last: requests,
+// streams, then the components in the reverse order of their start.
 func (s *Server) stop(front *http.Server, started []running) {
 	ctx, cancel := context.WithTimeout(context.Background(), requestGrace)
 	defer cancel()
@@ -147,12 +148,12 @@ func (s *Server) stop(front *http.Server, started []running) {
 			ctx, cancel := context.WithTimeout(context.Background(), s.hub.DrainTime()+drainGrace)
 			defer cancel()
 			if err := s.hub.Drain(ctx); err != nil {
-				s.log.Warn("streams cut off", "err", err)
+				s.log.Warn("connections closed before they were drained", "err", err)
 			}
 		})
 	}
 	if err := front.Shutdown(ctx); err != nil {
-		s.log.Warn("requests cut off", "err", err)
+		s.log.Warn("requests aborted", "err", err)
 		_ = front.Close()
 	}
 	drained.Wait()
@@ -161,8 +162,8 @@ func (s *Server) stop(front *http.Server, started []running) {
 		r.stop()
 		select {
 		case <-r.done:
-		case <-time.After(stationGrace):
-			s.log.Warn("station did not end in time", "station", r.name)
+		case <-time.After(componentGrace):
+			s.log.Warn("component did not stop in time", "component", r.name)
 		}
 	}
 }

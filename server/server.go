@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -41,44 +42,50 @@ type Server struct {
 	log      *slog.Logger
 	registry *prometheus.Registry
 
-	store     *store.Store
-	redis     redis.UniversalClient
-	ranking   *ranking.Ranking
-	kafka     *kafka.Client // nil where no role needs it
-	events    *kafka.Producer
-	dead      *kafka.Producer
-	notices   *kafka.Producer
-	keyring   *auth.Keyring
-	tokens    *auth.Tokens
-	keySet    *auth.KeySet // nil for a development issuer
-	settings  *settings.Manager
-	limits    *limit.Set
-	api       *api.API
-	ingest    *ingest.Ingest
-	relay     *outbox.Relay
-	switcher  *transport.Switch // nil without the relay
-	project   *projection.Projection
-	accepted  *kafka.Producer
-	refused   *kafka.Producer
-	seasons   *kafka.Producer
-	hub       *realtime.Hub
-	book      *profile.Book
-	rebuilder *repair.Rebuilder
-	sampler   *repair.Sampler
-	rollover  *rollover.Rollover
-	archive   *archive.Archive // nil where no place is named
-	stations  []station        // in the order of their start
-	ready     *health.Readiness
-	lags      []lagging // consumers of this process
+	store      *store.Store
+	redis      redis.UniversalClient
+	ranking    *ranking.Ranking
+	kafka      *kafka.Client // nil where no role needs it
+	events     *kafka.Producer
+	dead       *kafka.Producer
+	notices    *kafka.Producer
+	keyring    *auth.Keyring
+	tokens     *auth.Tokens
+	keySet     *auth.KeySet // nil for a development issuer
+	settings   *settings.Manager
+	limits     *limit.Set
+	api        *api.API
+	ingest     *ingest.Ingest
+	relay      *outbox.Relay
+	switcher   *transport.Switch // nil without the relay
+	project    *projection.Projection
+	accepted   *kafka.Producer
+	refused    *kafka.Producer
+	seasons    *kafka.Producer
+	hub        *realtime.Hub
+	book       *profile.Book
+	rebuilder  *repair.Rebuilder
+	sampler    *repair.Sampler
+	rollover   *rollover.Rollover
+	archive    *archive.Archive // nil where no place is named
+	components []component      // in the order of their start
+	ready      *health.Readiness
+	lags       []lagging // consumers of this process
+	closing    sync.Once
 
 	proxies      edge.Proxies
 	certificates *edge.Certificates // nil without TLS
 }
 
-// New makes a server from its configuration. It connects lazily; Run says what
-// cannot be reached.
-func New(ctx context.Context, c *config.Config, log *slog.Logger) (*Server, error) {
+// New builds a server from its configuration. It connects lazily: an unreachable
+// backend is found when the server runs. If New fails, it closes what it opened.
+func New(ctx context.Context, c *config.Config, log *slog.Logger) (_ *Server, err error) {
 	s := &Server{config: c, log: log, registry: prometheus.NewRegistry()}
+	defer func() {
+		if err != nil {
+			s.Close()
+		}
+	}()
 	s.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	if err := s.makeEdge(); err != nil {
 		return nil, err
@@ -134,7 +141,10 @@ func New(ctx context.Context, c *config.Config, log *slog.Logger) (*Server, erro
 	s.makeAnnouncer(catalog)
 	s.makeRollover(catalog)
 	s.ready = s.makeReadiness()
-	return s, s.makeAPI(catalog, reads, wake)
+	if err := s.makeAPI(catalog, reads, wake); err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 // openBackends makes the clients of what the roles need.
@@ -280,22 +290,31 @@ func ratesOf(c *config.Config) limit.Rates {
 
 func (s *Server) register(c ...prometheus.Collector) { s.registry.MustRegister(c...) }
 
-func (s *Server) add(name string, r runner) { s.stations = append(s.stations, station{name, r}) }
+func (s *Server) add(name string, r runner) { s.components = append(s.components, component{name, r}) }
 
-// Close closes the backends. Run does so itself.
+// Close closes the clients of the backends. Run does so when it returns; a server
+// that never runs must be closed by its owner. Calls after the first do nothing.
 func (s *Server) Close() {
+	s.closing.Do(s.closeBackends)
+}
+
+func (s *Server) closeBackends() {
 	for _, p := range []*kafka.Producer{s.events, s.dead, s.notices, s.accepted, s.refused, s.seasons} {
 		if p != nil {
 			if err := p.Close(); err != nil {
-				s.log.Warn("producer closed badly", "err", err)
+				s.log.Warn("closing a producer failed", "err", err)
 			}
 		}
 	}
 	if s.kafka != nil {
 		s.kafka.Close()
 	}
-	if err := s.redis.Close(); err != nil {
-		s.log.Warn("Redis closed badly", "err", err)
+	if s.redis != nil {
+		if err := s.redis.Close(); err != nil {
+			s.log.Warn("closing Redis failed", "err", err)
+		}
 	}
-	s.store.Close()
+	if s.store != nil {
+		s.store.Close()
+	}
 }

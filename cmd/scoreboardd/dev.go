@@ -109,6 +109,7 @@ func runDev(cmd *cobra.Command, data string, ephemeral bool) (err error) {
 	if err != nil {
 		return err
 	}
+	defer s.Close()
 	if err := secrets.admit(ctx, s); err != nil {
 		return err
 	}

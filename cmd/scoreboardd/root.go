@@ -37,6 +37,7 @@ func newRoot() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			defer s.Close()
 			api, ops, err := listen(cmd.Context(), c)
 			if err != nil {
 				return err
