@@ -244,12 +244,12 @@ func (s *Server) makeAPI(catalog *store.Catalog, reads *leaderboard.Leaderboard,
 		if err := s.makeProofs(&o); err != nil {
 			return err
 		}
-		o.Operate = &api.Operate{
+		o.Operations = &api.Operations{
 			Doctor: s.makeDoctor(),
-			Outbox: s.store, Letters: s.store, Conditions: s.ranking, Jobs: s.makeJobs(catalog),
+			Outbox: s.store, DeadLetters: s.store, Conditions: s.ranking, Jobs: s.makeJobs(catalog),
 		}
 		if s.archive != nil {
-			o.Operate.Archive = admin.Archive{Archiver: s.archive}
+			o.Operations.Archive = admin.Archive{Archiver: s.archive}
 		}
 	}
 	if err := s.makeTrust(&o); err != nil {
@@ -258,8 +258,8 @@ func (s *Server) makeAPI(catalog *store.Catalog, reads *leaderboard.Leaderboard,
 	if c.Records() {
 		s.makeWrites(reads, wake, &o)
 	}
-	if o.Operate != nil {
-		o.Operate.Node = s.makeNodeStatus()
+	if o.Operations != nil {
+		o.Operations.Node = s.makeNodeStatus()
 	}
 	s.api = api.New(o)
 	s.followSettings()

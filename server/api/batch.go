@@ -13,20 +13,20 @@ import (
 // maxBatchBody bounds the body of a batch.
 const maxBatchBody = 1 << 20
 
-// batch is POST /v1/scores/increments: a result for each item, in order. The
-// request is signed as a whole, by the header scheme.
-func (a *API) batch(c *gin.Context, who *auth.Claims) error {
+// batch is POST /v1/scores/increments: a result for each item, in their order.
+// The request is signed as a whole, by the header scheme.
+func (a *API) batch(c *gin.Context, caller *auth.Claims) error {
 	body, err := readBody(c, maxBatchBody)
 	if err != nil {
 		return err
 	}
-	var by signed
-	switch given := c.GetHeader(protocol.HeaderSignature); {
-	case given != "":
-		if by, err = a.checkHeader(c, given, body); err != nil {
+	var by signer
+	switch signature := c.GetHeader(protocol.HeaderSignature); {
+	case signature != "":
+		if by, err = a.checkHeaderSignature(c, signature, body); err != nil {
 			return err
 		}
-	case !a.now().SignatureOptional:
+	case !a.currentPolicy().SignatureOptional:
 		return auth.ErrSignature()
 	}
 	b, err := protocol.DecodeBatch(body)
@@ -35,36 +35,20 @@ func (a *API) batch(c *gin.Context, who *auth.Claims) error {
 	}
 	results := make([]protocol.BatchResult, len(b.Items))
 	valid := make([]scoreboard.Increment, 0, len(b.Items))
-	index := make([]int, 0, len(b.Items))
+	index := make([]int, 0, len(b.Items)) // of valid[n] in the batch
 	for i := range b.Items {
-		// An item costs what a request does. The request has paid for its first.
-		// What is over the limit is refused for itself: a batch that had to
-		// fit as a whole might never.
-		var err error
-		if i > 0 {
-			err = a.Limits.Updates.take(c.Request.Context(), who)
-		}
-		var in *scoreboard.Increment
-		if err == nil {
-			in, err = a.validate(c.Request.Context(), &b.Items[i], who)
-		}
-		if err == nil {
-			err = a.checkScope(c.Request.Context(), by, in)
-		}
-		if err == nil {
-			err = a.checkProofs(c, &b.Items[i], in)
-		}
+		cmd, err := a.batchItem(c, &b.Items[i], i > 0, by, caller)
 		if err != nil {
-			results[i] = a.rejected(c, &b.Items[i], err)
+			results[i] = a.rejectedItem(c, cmd.Event, err)
 			continue
 		}
-		a.note(c, in, scoreboard.SourceBatch, by.key)
-		valid, index = append(valid, *in), append(index, i)
+		a.setOrigin(c, &cmd.Increment, scoreboard.SourceBatch, by.keyID)
+		valid, index = append(valid, cmd.Increment), append(index, i)
 	}
 	for n, o := range a.Submitter.SubmitAll(c.Request.Context(), valid) {
 		i := index[n]
 		if o.Err != nil {
-			results[i] = a.rejected(c, &b.Items[i], o.Err)
+			results[i] = a.rejectedItem(c, valid[n].Event, o.Err)
 			continue
 		}
 		results[i] = protocol.BatchResult{Status: protocol.StatusDone}
@@ -81,11 +65,37 @@ func (a *API) batch(c *gin.Context, who *auth.Claims) error {
 	return nil
 }
 
-// rejected is the result of an item that was refused.
-func (a *API) rejected(c *gin.Context, r *protocol.IncrementRequest, err error) protocol.BatchResult {
+// batchItem parses and checks one item. Each item counts against the limit like a
+// request of its own; the first is charged by the route (charge is false). An item
+// over the limit is rejected alone: a batch larger than the limit could otherwise
+// never succeed.
+func (a *API) batchItem(
+	c *gin.Context, r *protocol.IncrementRequest, charge bool, by signer, caller *auth.Claims,
+) (*command, error) {
+	cmd, err := parseCommand(r)
+	ctx := c.Request.Context()
+	if charge {
+		if limited := a.Limits.Updates.take(ctx, caller); limited != nil {
+			return cmd, limited
+		}
+	}
+	if err == nil {
+		err = a.authorize(ctx, cmd, caller)
+	}
+	if err == nil {
+		err = a.checkKeyScope(ctx, by, &cmd.Increment)
+	}
+	if err == nil {
+		err = a.checkProofs(c, cmd)
+	}
+	return cmd, err
+}
+
+// rejectedItem is the result of a rejected item.
+func (a *API) rejectedItem(c *gin.Context, event scoreboard.EventID, err error) protocol.BatchResult {
 	e := a.public(c, err)
-	if _, idErr := scoreboard.ParseEventID("", r.EventID); idErr == nil {
-		e.EventID = r.EventID
+	if event.Text != "" {
+		e.EventID = event.Text
 	}
 	return protocol.BatchResult{Status: protocol.StatusRejected, Error: &e}
 }

@@ -13,49 +13,41 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Boards keeps the boards. Reads come straight from the store: they show what
-// was just changed. A change is in the trail where it is in the store.
+// Boards reads and changes boards in the store, not through a cache, so that reads
+// show the latest change. A change and its audit entry are one transaction.
 type Boards interface {
-	// CreateBoard makes a board and has it ranked, with the season that is given
-	// where it has seasons.
-	CreateBoard(ctx context.Context, b *scoreboard.Board, season *scoreboard.Span, why *scoreboard.AuditEntry) (*scoreboard.Board, error)
+	// CreateBoard creates a board and its ranking, with its first season if it has
+	// seasons.
+	CreateBoard(
+		ctx context.Context, b *scoreboard.Board, season *scoreboard.Span, why *scoreboard.AuditEntry,
+	) (*scoreboard.Board, error)
 	FindBoards(ctx context.Context, f scoreboard.BoardFilter) ([]scoreboard.Board, error)
 	FindBoard(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Board, error)
 	FreezeBoard(ctx context.Context, id scoreboard.BoardID, why *scoreboard.AuditEntry) (*scoreboard.Board, error)
 	UnfreezeBoard(ctx context.Context, id scoreboard.BoardID, why *scoreboard.AuditEntry) (*scoreboard.Board, error)
 	ArchiveBoard(ctx context.Context, id scoreboard.BoardID, why *scoreboard.AuditEntry) (*scoreboard.Board, error)
-	// RequireOf changes what increments of a board must come with.
-	RequireOf(ctx context.Context, id scoreboard.BoardID, r *scoreboard.Requirements, why *scoreboard.AuditEntry) (*scoreboard.Board, error)
-	// FinalStandings returns those behind a rank; a not_found where there are none.
-	FinalStandings(ctx context.Context, id scoreboard.BoardID, after int64, limit int) (scoreboard.Ending, []scoreboard.FinalStanding, error)
-	// Roll ends and begins the periods that are due, of one family or of all.
-	Roll(ctx context.Context, family scoreboard.BoardID, dry bool) (made []scoreboard.BoardID, ended []scoreboard.Ending, err error)
-	// BeginSeason begins a season, now where it has no start, and returns the one
+	// RequireOf replaces the requirements of a board's increments.
+	RequireOf(
+		ctx context.Context, id scoreboard.BoardID, r *scoreboard.Requirements, why *scoreboard.AuditEntry,
+	) (*scoreboard.Board, error)
+	// FinalStandings returns the standings below a rank; not_found if the board has
+	// none.
+	FinalStandings(
+		ctx context.Context, id scoreboard.BoardID, after int64, limit int,
+	) (scoreboard.Ending, []scoreboard.FinalStanding, error)
+	// Roll ends and starts the periods that are due, of one family or of all.
+	Roll(
+		ctx context.Context, family scoreboard.BoardID, dry bool,
+	) (made []scoreboard.BoardID, ended []scoreboard.Ending, err error)
+	// BeginSeason starts a season, now if it has no start, and returns the season
 	// that this ends.
-	BeginSeason(ctx context.Context, family scoreboard.BoardID, season scoreboard.Span, dry bool, why *scoreboard.AuditEntry) (ended *scoreboard.BoardID, err error)
-}
-
-func (a *API) boardRoutes() []route {
-	t := []route{
-		{"GET", "/v1/boards", "", a.Limits.Rank, a.listBoards},
-		{"GET", "/v1/boards/:board", "", a.Limits.Rank, a.showBoard},
-		{"GET", "/v1/boards/:board/standings", "", a.Limits.Rank, a.finalStandings},
-	}
-	if a.Operate != nil {
-		t = append(t,
-			route{"POST", "/v1/boards", auth.ScopeAdmin, unlimited, a.createBoard},
-			route{"POST", "/v1/boards/roll", auth.ScopeAdmin, unlimited, a.rollBoards},
-			route{"POST", "/v1/boards/:board/roll", auth.ScopeAdmin, unlimited, a.rollBoards},
-			route{"POST", "/v1/boards/:board/freeze", auth.ScopeAdmin, unlimited, a.changeBoard(a.Boards.FreezeBoard)},
-			route{"POST", "/v1/boards/:board/unfreeze", auth.ScopeAdmin, unlimited, a.changeBoard(a.Boards.UnfreezeBoard)},
-			route{"POST", "/v1/boards/:board/archive", auth.ScopeAdmin, unlimited, a.changeBoard(a.Boards.ArchiveBoard)},
-			route{"PATCH", "/v1/boards/:board", auth.ScopeAdmin, unlimited, a.setBoard})
-	}
-	return t
+	BeginSeason(
+		ctx context.Context, family scoreboard.BoardID, season scoreboard.Span, dry bool, why *scoreboard.AuditEntry,
+	) (ended *scoreboard.BoardID, err error)
 }
 
 // createBoard is POST /v1/boards.
-func (a *API) createBoard(c *gin.Context, who *auth.Claims) error {
+func (a *API) createBoard(c *gin.Context, caller *auth.Claims) error {
 	var r protocol.BoardRequest
 	if err := decode(c, &r); err != nil {
 		return err
@@ -68,7 +60,7 @@ func (a *API) createBoard(c *gin.Context, who *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	made, err := a.Boards.CreateBoard(c.Request.Context(), board, season, told(c, who, "board:"+string(board.ID)))
+	made, err := a.Boards.CreateBoard(c.Request.Context(), board, season, auditEntry(c, caller, "board:"+string(board.ID)))
 	if err != nil {
 		return err
 	}
@@ -77,7 +69,7 @@ func (a *API) createBoard(c *gin.Context, who *auth.Claims) error {
 	return nil
 }
 
-// newBoard is the board that a request describes.
+// newBoard returns the board that a request describes.
 func newBoard(r *protocol.BoardRequest) (*scoreboard.Board, error) {
 	b := &scoreboard.Board{
 		ID: scoreboard.BoardID(r.Board), Mode: scoreboard.ModeIncrement, Order: scoreboard.OrderHighest, Region: r.Region,
@@ -92,14 +84,14 @@ func newBoard(r *protocol.BoardRequest) (*scoreboard.Board, error) {
 	if r.TimeZone != "" {
 		b.TimeZone = r.TimeZone
 	}
-	set((*int64)(&b.MinScore), r.MinScore)
-	set((*int64)(&b.MaxScore), r.MaxScore)
-	// What is submitted to an increment board is a step, to others a score.
+	override((*int64)(&b.MinScore), r.MinScore)
+	override((*int64)(&b.MaxScore), r.MaxScore)
+	// The delta of an increment board is a step, that of the others a score.
 	if b.MinDelta, b.MaxDelta = int64(b.MinScore), int64(b.MaxScore); b.Mode == scoreboard.ModeIncrement {
 		b.MinDelta, b.MaxDelta = 1, 1_000_000
 	}
-	set(&b.MinDelta, r.MinDelta)
-	set(&b.MaxDelta, r.MaxDelta)
+	override(&b.MinDelta, r.MinDelta)
+	override(&b.MaxDelta, r.MaxDelta)
 	var err error
 	if b.Period, err = scoreboard.ParsePeriod(r.Period); err != nil {
 		return nil, err
@@ -107,44 +99,38 @@ func newBoard(r *protocol.BoardRequest) (*scoreboard.Board, error) {
 	if b.WeekStart, err = scoreboard.ParseWeekday(r.WeekStart); err != nil {
 		return nil, err
 	}
-	if err := requirements(&b.Require, r); err != nil {
+	if err := parseRequirements(&b.Require, r); err != nil {
 		return nil, err
 	}
 	return b, b.Check()
 }
 
-func set[T any](to, given *T) {
-	if given != nil {
-		*to = *given
-	}
-}
-
-// firstSeason is nil for a board without seasons.
+// firstSeason returns the first season of a new board, nil if it has no seasons.
 func (a *API) firstSeason(r *protocol.BoardRequest, b *scoreboard.Board) (*scoreboard.Span, error) {
 	if b.Period == scoreboard.PeriodSeason {
-		return a.season(r.Season, r.StartsAt, r.EndsAt)
+		return a.parseSeason(r.Season, r.StartsAt, r.EndsAt)
 	}
 	if r.Season != "" || r.StartsAt != nil || r.EndsAt != nil {
-		return nil, scoreboard.Invalid("season", "season, starts_at and ends_at are for boards with the period season")
+		return nil, scoreboard.Invalid("season", "season, starts_at and ends_at require the period season")
 	}
 	return nil, nil //nolint:nilnil // most boards have no seasons
 }
 
-// season is the span of one. Where no start is said it begins now, by the
+// parseSeason returns the span of a season. Without a start it starts now, by the
 // clock of the store.
-func (a *API) season(name string, starts, ends *time.Time) (*scoreboard.Span, error) {
+func (a *API) parseSeason(name string, starts, ends *time.Time) (*scoreboard.Span, error) {
 	if _, err := scoreboard.ParseBoardID("season:" + name); err != nil {
-		return nil, scoreboard.Invalid("season", "a season needs a name, [a-z0-9][a-z0-9_.-]{0,47}")
+		return nil, scoreboard.Invalid("season", "season must be a name, [a-z0-9][a-z0-9_.-]{0,47}")
 	}
 	if ends == nil {
-		return nil, scoreboard.Invalid("ends_at", "a season needs an end")
+		return nil, scoreboard.Invalid("ends_at", "a season requires ends_at")
 	}
 	s := &scoreboard.Span{Name: name, End: ends.UTC().Truncate(time.Microsecond)}
 	if starts != nil {
 		s.Start = starts.UTC().Truncate(time.Microsecond)
 	}
 	if !s.Start.Before(s.End) || !s.End.After(a.Now()) || s.End.Year() > 9999 {
-		return nil, scoreboard.Invalid("ends_at", "a season must end after its start, and not in the past")
+		return nil, scoreboard.Invalid("ends_at", "ends_at must be in the future and after starts_at")
 	}
 	return s, nil
 }
@@ -152,13 +138,13 @@ func (a *API) season(name string, starts, ends *time.Time) (*scoreboard.Span, er
 // The bounds of a list of boards.
 const defaultBoards, maxBoards = 100, 1000
 
-// listBoards is GET /v1/boards: by name, those that fit the query.
-func (a *API) listBoards(c *gin.Context, who *auth.Claims) error {
+// listBoards is GET /v1/boards: the boards that match the query, by name.
+func (a *API) listBoards(c *gin.Context, caller *auth.Claims) error {
 	limit, err := queryInt(c, "limit", defaultBoards, 1, maxBoards)
 	if err != nil {
 		return err
 	}
-	f := scoreboard.BoardFilter{Public: !operates(who), Limit: limit, Region: c.Query("region")}
+	f := scoreboard.BoardFilter{Public: !actsForAll(caller), Limit: limit, Region: c.Query("region")}
 	if text, given := c.GetQuery("period"); given {
 		if f.Period, err = scoreboard.ParsePeriod(text); err != nil {
 			return err
@@ -184,7 +170,7 @@ func (a *API) listBoards(c *gin.Context, who *auth.Claims) error {
 		return err
 	}
 	if len(boards) == 0 && f.After == "" && (f.Region != "" || f.Family != "") {
-		return scoreboard.Errorf(scoreboard.CodeNotFound, "there is no such board")
+		return scoreboard.Errorf(scoreboard.CodeNotFound, "no board matches")
 	}
 	out := protocol.Boards{Boards: make([]protocol.Board, len(boards))}
 	for i := range boards {
@@ -197,15 +183,17 @@ func (a *API) listBoards(c *gin.Context, who *auth.Claims) error {
 	return nil
 }
 
-// changeBoard is POST /v1/boards/{board}/freeze, unfreeze and archive. It
-// answers with the board as it is then; asked again it does nothing more.
-func (a *API) changeBoard(change func(context.Context, scoreboard.BoardID, *scoreboard.AuditEntry) (*scoreboard.Board, error)) handler {
-	return func(c *gin.Context, who *auth.Claims) error {
+type boardChange func(context.Context, scoreboard.BoardID, *scoreboard.AuditEntry) (*scoreboard.Board, error)
+
+// changeBoard is POST /v1/boards/{board}/freeze, unfreeze and archive. It answers
+// with the changed board, and is idempotent.
+func (a *API) changeBoard(change boardChange) handler {
+	return func(c *gin.Context, caller *auth.Claims) error {
 		id, err := scoreboard.ParseBoardID(c.Param("board"))
 		if err != nil {
 			return err
 		}
-		b, err := change(c.Request.Context(), id, told(c, who, "board:"+string(id)))
+		b, err := change(c.Request.Context(), id, auditEntry(c, caller, "board:"+string(id)))
 		if err != nil {
 			return err
 		}
@@ -215,12 +203,9 @@ func (a *API) changeBoard(change func(context.Context, scoreboard.BoardID, *scor
 	}
 }
 
-// operates says whether a caller acts for all users.
-func operates(who *auth.Claims) bool { return who.Has(auth.ScopeAdmin) || who.Has(auth.ScopeUpdate) }
-
 // showBoard is GET /v1/boards/{board}.
-func (a *API) showBoard(c *gin.Context, who *auth.Claims) error {
-	b, err := a.findBoard(c, who)
+func (a *API) showBoard(c *gin.Context, caller *auth.Claims) error {
+	b, err := a.findBoard(c, caller)
 	if err != nil {
 		return err
 	}
@@ -228,25 +213,26 @@ func (a *API) showBoard(c *gin.Context, who *auth.Claims) error {
 	return nil
 }
 
-// findBoard is the board that the path names. One that is not public is not
-// there for users.
-func (a *API) findBoard(c *gin.Context, who *auth.Claims) (*scoreboard.Board, error) {
+// findBoard returns the board in the path. For users a private board is not
+// found.
+func (a *API) findBoard(c *gin.Context, caller *auth.Claims) (*scoreboard.Board, error) {
 	id, err := scoreboard.ParseBoardID(c.Param("board"))
 	if err != nil {
 		return nil, err
 	}
 	b, err := a.Boards.FindBoard(c.Request.Context(), id)
-	if err == nil && !b.Public && !operates(who) {
-		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "there is no board %s", id)
+	if err == nil && !b.Public && !actsForAll(caller) {
+		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "no such board: %s", id)
 	}
 	return b, err
 }
 
 func (a *API) boardJSON(c *gin.Context, b *scoreboard.Board) protocol.Board {
 	out := protocol.Board{
-		Board: string(b.ID), Mode: string(b.Mode), Order: string(b.Order), Status: string(b.Status), MinDelta: b.MinDelta, MaxDelta: b.MaxDelta,
-		MinScore: int64(b.MinScore), MaxScore: int64(b.MaxScore), Public: b.Public, Region: b.Region, Period: string(b.Period),
-		PeriodStart: present(b.PeriodStart), PeriodEnd: present(b.PeriodEnd), CreatedAt: b.Created, ClosedAt: present(b.Closed),
+		Board: string(b.ID), Mode: string(b.Mode), Order: string(b.Order), Status: string(b.Status),
+		MinDelta: b.MinDelta, MaxDelta: b.MaxDelta, MinScore: int64(b.MinScore), MaxScore: int64(b.MaxScore),
+		Public: b.Public, Region: b.Region, Period: string(b.Period),
+		PeriodStart: timePtr(b.PeriodStart), PeriodEnd: timePtr(b.PeriodEnd), CreatedAt: b.Created, ClosedAt: timePtr(b.Closed),
 		StandingsHash: b.StandingsHash,
 	}
 	if b.Period != scoreboard.PeriodNone {
@@ -264,12 +250,4 @@ func (a *API) boardJSON(c *gin.Context, b *scoreboard.Board) protocol.Board {
 	}
 	addRequirements(&out, &b.Require)
 	return out
-}
-
-// present is nil for no time.
-func present(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	return &t
 }

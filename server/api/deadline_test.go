@@ -53,7 +53,7 @@ func TestAnOperatorsAnswerOutlivesTheWriteTimeout(t *testing.T) {
 			s := slow{takes: 700 * time.Millisecond}
 			a := New(Options{
 				Tokens:     auth.NewTokens("a secret of the tests, long enough for HS256", "iss", "aud", time.Now),
-				Moderation: s, Operate: &Operate{Jobs: s}, Log: slog.New(slog.DiscardHandler), Now: time.Now,
+				Moderation: s, Operations: &Operations{Jobs: s}, Log: slog.New(slog.DiscardHandler), Now: time.Now,
 			})
 			server := httptest.NewUnstartedServer(a)
 			server.Config.WriteTimeout = 300 * time.Millisecond

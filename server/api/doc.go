@@ -1,6 +1,6 @@
-// Package api is the HTTP surface: one table of routes, and handlers that
-// decode, validate, call and encode.
+// Package api is the HTTP API: one route table, and handlers that decode,
+// validate, call and encode.
 //
-// Promise: every refusal has the one error shape, writes nothing and costs
-// little; every answer carries X-Request-Id and traceparent.
+// Promise: every error response has one shape, changes nothing and costs little;
+// every response carries X-Request-Id and traceparent.
 package api

@@ -10,16 +10,16 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// event is GET /v1/events/{event_id}: what became of an event of the caller,
-// or of user_id for servers. Somebody else's is not found.
-func (a *API) event(c *gin.Context, who *auth.Claims) error {
-	user := who.User
+// event is GET /v1/events/{event_id}: the state of an event of the caller, or of
+// user_id for servers. Other users' events are not found.
+func (a *API) event(c *gin.Context, caller *auth.Claims) error {
+	user := caller.User
 	if text, given := c.GetQuery("user_id"); given {
 		named, err := scoreboard.ParseUserID(text)
 		if err != nil {
 			return err
 		}
-		if named != user && !who.Has(auth.ScopeUpdate) {
+		if named != user && !caller.Has(auth.ScopeUpdate) {
 			return scoreboard.Errorf(scoreboard.CodeForbidden, "the token is not for user %s", named)
 		}
 		user = named
@@ -35,40 +35,34 @@ func (a *API) event(c *gin.Context, who *auth.Claims) error {
 		if answered || scoreboard.CodeOf(statusErr) != scoreboard.CodeNotFound {
 			return statusErr
 		}
-		// Between the two looks it may have been recorded, and its mark cleared.
+		// Between the two look-ups it may have been recorded and its mark cleared.
 		receipts, err = a.Events.Event(c.Request.Context(), user, event)
 	}
 	if err != nil {
 		return err
 	}
-	a.answerReceipts(c, user, event, receipts)
+	a.respondRanked(c, user, event, receipts)
 	return nil
 }
 
-// eventStatus answers for an event that the ledger does not have, or cannot be
-// asked for, and says whether it could.
-func (a *API) eventStatus(c *gin.Context, user scoreboard.UserID, event scoreboard.EventID, ledger error) (answered bool, err error) {
+// eventStatus answers for an event whose look-up in the ledger failed with
+// ledgerErr, and reports whether it did.
+func (a *API) eventStatus(
+	c *gin.Context, user scoreboard.UserID, event scoreboard.EventID, ledgerErr error,
+) (answered bool, err error) {
 	pending, rejected, err := a.Acceptor.Status(c.Request.Context(), user, event)
 	status := protocol.EventStatus{ProcessedEventID: event.Text}
 	switch {
 	case pending:
 		status.Status = protocol.StatusPending
 	case rejected != nil:
-		status.Status, status.ErrorCode, status.Message = protocol.StatusRejected, string(rejected.Code), rejected.Message
-	case scoreboard.CodeOf(ledger) != scoreboard.CodeNotFound:
-		return false, ledger
+		status.Status = protocol.StatusRejected
+		status.ErrorCode, status.Message = string(rejected.Code), rejected.Message
+	case scoreboard.CodeOf(ledgerErr) != scoreboard.CodeNotFound:
+		return false, ledgerErr
 	default:
 		return false, err
 	}
 	respond(c, http.StatusOK, status)
 	return true, nil
-}
-
-// rank fills in the ranks of receipts that were looked up.
-func (a *API) rank(c *gin.Context, receipts []scoreboard.Receipt) {
-	pointers := make([]*scoreboard.Receipt, len(receipts))
-	for i := range receipts {
-		pointers[i] = &receipts[i]
-	}
-	a.Ranker.Rank(c.Request.Context(), pointers)
 }

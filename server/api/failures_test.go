@@ -51,16 +51,16 @@ func TestTheLogHearsOfAnOverloadOnceASecond(t *testing.T) {
 	now = now.Add(time.Second)
 	r.sendBatch(token, 5)
 	var last struct {
-		Code   string `json:"code"`
-		Path   string `json:"path"`
-		Unsaid int    `json:"unsaid"`
+		Code       string `json:"code"`
+		Path       string `json:"path"`
+		Suppressed int    `json:"suppressed"`
 	}
 	got := lines()
 	if err := json.Unmarshal([]byte(got[len(got)-1]), &last); err != nil {
 		t.Fatal(err)
 	}
-	if len(got) != 2 || last.Code != "overloaded" || last.Path != "/v1/scores/increments" || last.Unsaid != 34 {
-		t.Errorf("a second later: %d lines, the last %+v; want 2, and 34 unsaid", len(got), last)
+	if len(got) != 2 || last.Code != "overloaded" || last.Path != "/v1/scores/increments" || last.Suppressed != 34 {
+		t.Errorf("a second later: %d lines, the last %+v; want 2, and 34 suppressed", len(got), last)
 	}
 	if status, code := r.do("POST", "/v1/scores/increment", r.token(r.tokens, "alice", ""), increment("alice", "e1", "k1", "s1")); status != http.StatusServiceUnavailable || code != "overloaded" {
 		t.Errorf("got %d %s", status, code)

@@ -12,26 +12,18 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Flags are events that look wrong.
+// Flags reads and decides flags, which mark suspicious events.
 type Flags interface {
-	FlagsOf(ctx context.Context, state string, user scoreboard.UserID, after int64, limit int) ([]scoreboard.Flag, error)
+	FlagsOf(
+		ctx context.Context, state string, user scoreboard.UserID, after int64, limit int,
+	) ([]scoreboard.Flag, error)
 	Flag(ctx context.Context, id int64) (*scoreboard.Flag, error)
 	DecideFlag(ctx context.Context, id int64, state string, why *scoreboard.AuditEntry) (*scoreboard.Flag, error)
 }
 
-func (a *API) flagRoutes() []route {
-	return []route{
-		{"GET", "/v1/admin/flags", auth.ScopeAdmin, unlimited, a.listFlags},
-		{"GET", "/v1/admin/flags/:id", auth.ScopeAdmin, unlimited, a.showFlag},
-		{"POST", "/v1/admin/flags/:id/dismiss", auth.ScopeAdmin, unlimited, a.decideFlag("dismissed")},
-		{"POST", "/v1/admin/flags/:id/confirm", auth.ScopeAdmin, unlimited, a.decideFlag("confirmed")},
-	}
-}
-
 const defaultFlags, maxFlags = 100, 1000
 
-// listFlags is GET /v1/admin/flags: the open ones, unless another state is
-// asked for.
+// listFlags is GET /v1/admin/flags, by default the open ones.
 func (a *API) listFlags(c *gin.Context, _ *auth.Claims) error {
 	limit, err := queryInt(c, "limit", defaultFlags, 1, maxFlags)
 	if err != nil {
@@ -66,8 +58,9 @@ func (a *API) listFlags(c *gin.Context, _ *auth.Claims) error {
 
 func flagJSON(f *scoreboard.Flag) protocol.Flag {
 	out := protocol.Flag{
-		ID: f.ID, State: f.State, Rule: f.Rule, Mode: string(f.Mode), UserID: string(f.User), Board: string(f.Board), EventID: f.Event.Text,
-		Delta: f.Delta, Detail: f.Detail, Times: f.Times, CreatedAt: f.CreatedAt, LastAt: f.LastAt, DecidedBy: string(f.DecidedBy), Reason: f.Reason,
+		ID: f.ID, State: f.State, Rule: f.Rule, Mode: string(f.Mode), UserID: string(f.User), Board: string(f.Board),
+		EventID: f.Event.Text, Delta: f.Delta, Detail: f.Detail, Times: f.Times, CreatedAt: f.CreatedAt, LastAt: f.LastAt,
+		DecidedBy: string(f.DecidedBy), Reason: f.Reason,
 	}
 	if !f.DecidedAt.IsZero() {
 		out.DecidedAt = &f.DecidedAt
@@ -91,7 +84,7 @@ func (a *API) showFlag(c *gin.Context, _ *auth.Claims) error {
 
 // decideFlag is POST /v1/admin/flags/{id}/dismiss and …/confirm.
 func (a *API) decideFlag(state string) handler {
-	return func(c *gin.Context, who *auth.Claims) error {
+	return func(c *gin.Context, caller *auth.Claims) error {
 		var r protocol.ReasonRequest
 		if err := decode(c, &r); err != nil {
 			return err
@@ -103,7 +96,8 @@ func (a *API) decideFlag(state string) handler {
 		if err := scoreboard.CheckReason(r.Reason); err != nil {
 			return err
 		}
-		f, err := a.Flags.DecideFlag(c.Request.Context(), id, state, entry(c, who, fmt.Sprintf("flag:%d", id), r.Reason))
+		why := newAuditEntry(c, caller, fmt.Sprintf("flag:%d", id), r.Reason)
+		f, err := a.Flags.DecideFlag(c.Request.Context(), id, state, why)
 		if err != nil {
 			return err
 		}

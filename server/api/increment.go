@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strconv"
+	"net/url"
 	"strings"
 	"time"
 
@@ -15,190 +15,265 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// increment is POST /v1/scores/increment.
-func (a *API) increment(c *gin.Context, who *auth.Claims) error {
-	body, err := readBody(c, maxBody)
-	if err != nil {
-		return err
-	}
-	r, err := protocol.DecodeIncrement(body)
-	echoEvent(c, r)
-	if err != nil {
-		return err
-	}
-	in, err := a.validate(c.Request.Context(), r, who)
-	if err != nil {
-		return err
-	}
-	by, err := a.checkSignature(c, r, body)
-	if err != nil {
-		return err
-	}
-	if err := a.checkScope(c.Request.Context(), by, in); err != nil {
-		return err
-	}
-	if err := a.checkProofs(c, r, in); err != nil {
-		return err
-	}
-	a.note(c, in, scoreboard.SourceAPI, by.key)
-	if a.wantsAsync(c, in) {
-		return a.accept(c, r, in)
-	}
-	receipts, err := a.Submitter.Submit(c.Request.Context(), *in)
-	if err != nil && a.now().OverflowAsync && a.mayAsync(c, in) && scoreboard.CodeOf(err) == scoreboard.CodeOverloaded {
-		return a.accept(c, r, in)
-	}
-	if err != nil {
-		return err
-	}
-	answer(c, r, receipts)
-	return nil
+// command is an increment request, each field parsed once. The request keeps the
+// fields as they were signed.
+type command struct {
+	scoreboard.Increment
+	request *protocol.IncrementRequest
 }
 
-// note adds to an increment how it came in, for the audit.
-func (a *API) note(c *gin.Context, in *scoreboard.Increment, source scoreboard.Source, key string) {
-	in.Source, in.KeyID, in.Trace = source, key, c.GetString(keyTrace)
-	in.Country = a.country(c.Request)
-	in.Address, in.Agent = address(c.Request), cut(c.Request.UserAgent(), maxAgent)
-}
-
-// maxAgent is how much of a User-Agent the ledger keeps.
-const maxAgent = 200
-
-func cut(s string, n int) string { return strings.ToValidUTF8(s[:min(len(s), n)], "") }
-
-// echoEvent remembers a well-formed event id for the answer, whatever it is.
-func echoEvent(c *gin.Context, r *protocol.IncrementRequest) {
-	if _, err := scoreboard.ParseEventID("", r.EventID); err == nil {
-		c.Set(keyEventID, r.EventID)
-	}
-}
-
-// validate turns a request into an increment: form, whose it is, boards and
-// bounds. What only the transaction can know is left to it.
-func (a *API) validate(ctx context.Context, r *protocol.IncrementRequest, who *auth.Claims) (*scoreboard.Increment, error) {
-	user, err := scoreboard.ParseUserID(r.UserID)
-	if err != nil {
-		return nil, err
-	}
+// parseCommand parses the fields of a request; nothing is looked up. The event id
+// is set whenever it is well-formed, also beside an error, for the error body.
+func parseCommand(r *protocol.IncrementRequest) (*command, error) {
+	cmd := &command{request: r}
+	user, userErr := scoreboard.ParseUserID(r.UserID)
 	event, err := scoreboard.ParseEventID(user, r.EventID)
+	cmd.User, cmd.Event = user, event
+	if userErr != nil {
+		return cmd, userErr
+	}
 	if err != nil {
-		return nil, err
+		return cmd, err
 	}
 	at, err := time.Parse(time.RFC3339, r.Timestamp)
 	if err != nil {
-		return nil, scoreboard.Invalid("timestamp", "timestamp must be RFC 3339")
+		return cmd, scoreboard.Invalid("timestamp", "timestamp must be RFC 3339")
 	}
 	if err := scoreboard.CheckAction(r.Action); err != nil {
-		return nil, err
+		return cmd, err
 	}
-	boards, err := boardsOf(r)
-	if err != nil {
-		return nil, err
-	}
-	if user != who.User && !who.Has(auth.ScopeUpdate) {
-		return nil, scoreboard.Errorf(scoreboard.CodeForbidden, "the token is not for user %s", user)
-	}
-	in := &scoreboard.Increment{
-		User: user, Delta: r.Delta, Event: event, Boards: boards, Action: r.Action, Client: at.UTC(), Signer: string(who.User),
-		Server: who.Has(auth.ScopeUpdate),
-	}
-	for _, id := range boards {
-		board, err := a.Catalog.Board(ctx, id)
-		if err != nil {
-			return nil, err
-		}
-		switch err := board.CheckDelta(r.Delta); {
-		case err == nil:
-		case scoreboard.CodeOf(err) != scoreboard.CodeDeltaOutOfRange:
-			return nil, err
-		case in.Objection == nil:
-			// The bounds may have been wider when the event was counted.
-			errors.As(err, &in.Objection)
-		}
-	}
-	return in, nil
+	cmd.Delta, cmd.Action, cmd.Client = r.Delta, r.Action, at.UTC()
+	cmd.Boards, err = parseBoards(r.Board, r.Boards)
+	return cmd, err
 }
 
-// boardsOf returns the boards that a request names, global where it names
-// none.
-func boardsOf(r *protocol.IncrementRequest) ([]scoreboard.BoardID, error) {
-	names := r.Boards
+// parseBoards returns the boards that a request names: board, boards, or neither
+// for global.
+func parseBoards(board string, names []string) ([]scoreboard.BoardID, error) {
 	switch {
-	case r.Board != "" && r.Boards != nil:
+	case board != "" && names != nil:
 		return nil, scoreboard.Invalid("boards", "board and boards cannot both be given")
-	case r.Board != "":
-		names = []string{r.Board}
-	case r.Boards == nil:
+	case board != "":
+		names = []string{board}
+	case names == nil:
 		return []scoreboard.BoardID{scoreboard.GlobalBoard}, nil
-	case len(r.Boards) == 0:
+	case len(names) == 0:
 		return nil, scoreboard.Invalid("boards", "boards must name at least one board")
 	}
 	boards := make([]scoreboard.BoardID, 0, len(names))
 	for _, name := range names {
-		board, err := scoreboard.ParseBoardID(name)
+		id, err := scoreboard.ParseBoardID(name)
 		if err != nil {
 			return nil, err
 		}
-		if board.IsInstance() {
-			return nil, scoreboard.Invalid("board", "an instance of a board cannot be written by its name; name the board")
+		if id.IsInstance() {
+			return nil, scoreboard.Invalid("board", "an instance of a board cannot be written to; name the board itself")
 		}
 		for _, other := range boards {
-			if board == other {
-				return nil, scoreboard.Invalid("boards", "board %s stands twice", board)
+			if id == other {
+				return nil, scoreboard.Invalid("boards", "duplicate board %s", id)
 			}
 		}
-		boards = append(boards, board)
+		boards = append(boards, id)
 	}
 	return boards, nil
 }
 
-// checkSignature verifies the header scheme where its header is there, else
-// the field scheme, and returns the key that signed.
-func (a *API) checkSignature(c *gin.Context, r *protocol.IncrementRequest, body []byte) (signed, error) {
-	if given := c.GetHeader(protocol.HeaderSignature); given != "" {
-		return a.checkHeader(c, given, body)
-	}
-	if r.Signature == "" {
-		if a.now().SignatureOptional {
-			return signed{}, nil
-		}
-		return signed{}, auth.ErrSignature()
-	}
-	at, err := time.Parse(time.RFC3339, r.Timestamp)
+// increment is POST /v1/scores/increment.
+func (a *API) increment(c *gin.Context, caller *auth.Claims) error {
+	body, err := readBody(c, maxBody)
 	if err != nil {
-		return signed{}, auth.ErrSignature()
+		return err
 	}
-	return a.checkKey(c, r.KeyID, r.FieldText(), r.Signature, at)
+	r, decodeErr := protocol.DecodeIncrement(body)
+	cmd, err := parseCommand(r)
+	if cmd.Event.Text != "" {
+		c.Set(keyEventID, cmd.Event.Text)
+	}
+	if decodeErr != nil {
+		return decodeErr
+	}
+	if err != nil {
+		return err
+	}
+	if err := a.authorize(c.Request.Context(), cmd, caller); err != nil {
+		return err
+	}
+	by, err := a.checkSignature(c, cmd, body)
+	if err != nil {
+		return err
+	}
+	if err := a.checkKeyScope(c.Request.Context(), by, &cmd.Increment); err != nil {
+		return err
+	}
+	if err := a.checkProofs(c, cmd); err != nil {
+		return err
+	}
+	a.setOrigin(c, &cmd.Increment, scoreboard.SourceAPI, by.keyID)
+	if prefersAsync(c) && a.canAsync(c, &cmd.Increment) {
+		return a.submitAsync(c, cmd)
+	}
+	receipts, err := a.Submitter.Submit(c.Request.Context(), cmd.Increment)
+	if err != nil && a.currentPolicy().OverflowAsync && a.canAsync(c, &cmd.Increment) &&
+		scoreboard.CodeOf(err) == scoreboard.CodeOverloaded {
+		return a.submitAsync(c, cmd)
+	}
+	if err != nil {
+		return err
+	}
+	respondReceipts(c, cmd, receipts)
+	return nil
 }
 
-func (a *API) checkHeader(c *gin.Context, given string, body []byte) (signed, error) {
-	key, stamp := c.GetHeader(protocol.HeaderKey), c.GetHeader(protocol.HeaderTimestamp)
-	seconds, err := strconv.ParseInt(stamp, 10, 64)
-	signature, ok := strings.CutPrefix(given, protocol.SignatureVersion)
-	if err != nil || !ok {
-		return signed{}, auth.ErrSignature()
+// authorize checks whether the caller may write for the user, and the delta
+// against the bounds of the boards. The rest is checked in the transaction.
+func (a *API) authorize(ctx context.Context, cmd *command, caller *auth.Claims) error {
+	server := caller.Has(auth.ScopeUpdate)
+	if cmd.User != caller.User && !server {
+		return scoreboard.Errorf(scoreboard.CodeForbidden, "the token is not for user %s", cmd.User)
 	}
-	text := protocol.HeaderText(c.Request.Method, c.Request.URL.RequestURI(), key, stamp, body)
-	return a.checkKey(c, key, text, signature, time.Unix(seconds, 0))
+	cmd.Signer, cmd.Server = string(caller.User), server
+	for _, id := range cmd.Boards {
+		board, err := a.Catalog.Board(ctx, id)
+		if err != nil {
+			return err
+		}
+		switch err := board.CheckDelta(cmd.Delta); {
+		case err == nil:
+		case scoreboard.CodeOf(err) != scoreboard.CodeDeltaOutOfRange:
+			return err
+		case cmd.Objection == nil:
+			// The bounds may have been wider when the event was recorded.
+			errors.As(err, &cmd.Objection)
+		}
+	}
+	return nil
 }
 
-// answer sends one receipt, or a list where the request named boards.
-func answer(c *gin.Context, r *protocol.IncrementRequest, receipts []scoreboard.Receipt) {
-	if r.Boards == nil {
+// maxAgent is how many bytes of a User-Agent the ledger keeps.
+const maxAgent = 200
+
+// setOrigin adds where an increment came from, for the ledger.
+func (a *API) setOrigin(c *gin.Context, in *scoreboard.Increment, source scoreboard.Source, keyID string) {
+	in.Source, in.KeyID, in.Trace = source, keyID, c.GetString(keyTrace)
+	in.Country = a.country(c.Request)
+	in.Address, in.Agent = address(c.Request), truncate(c.Request.UserAgent(), maxAgent)
+}
+
+// Countries returns the country of an address, "" if it is unknown.
+type Countries interface {
+	Country(address string) string
+}
+
+// country is the country of a request: from the edge's header, else by address.
+func (a *API) country(r *http.Request) string {
+	if name := a.currentPolicy().CountryHeader; name != "" {
+		if code := strings.ToUpper(r.Header.Get(name)); isCountry(code) {
+			return code
+		}
+	}
+	if a.Countries == nil {
+		return ""
+	}
+	return a.Countries.Country(address(r))
+}
+
+// isCountry accepts two letters, except XX, which edges send for "unknown".
+func isCountry(s string) bool {
+	return len(s) == 2 && 'A' <= s[0] && s[0] <= 'Z' && 'A' <= s[1] && s[1] <= 'Z' && s != "XX"
+}
+
+// prefersAsync reports whether the client prefers a 202.
+func prefersAsync(c *gin.Context) bool {
+	for _, prefer := range c.Request.Header.Values("Prefer") {
+		for p := range strings.SplitSeq(prefer, ",") {
+			if strings.EqualFold(strings.TrimSpace(p), "respond-async") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// canAsync reports whether an increment may be recorded later. Boards of mode
+// latest are excluded, because the last one recorded would win over the last one
+// sent; so are increments with an objection, which only a repeat survives.
+func (a *API) canAsync(c *gin.Context, in *scoreboard.Increment) bool {
+	if a.Acceptor == nil || !a.currentPolicy().Async || in.Objection != nil {
+		return false
+	}
+	for _, id := range in.Boards {
+		board, err := a.Catalog.Board(c.Request.Context(), id)
+		if err != nil || board.Mode == scoreboard.ModeLatest {
+			return false
+		}
+	}
+	return true
+}
+
+// submitAsync answers 202 with the location of the event's status, or 200 if the
+// event was recorded before.
+func (a *API) submitAsync(c *gin.Context, cmd *command) error {
+	receipts, err := a.Acceptor.Accept(c.Request.Context(), cmd.Increment)
+	if err != nil {
+		return err
+	}
+	if receipts != nil {
+		a.rank(c, receipts)
+		respondReceipts(c, cmd, receipts)
+		return nil
+	}
+	c.Writer.Header().Set("Location",
+		"/v1/events/"+cmd.Event.Text+"?user_id="+url.QueryEscape(string(cmd.User)))
+	respond(c, http.StatusAccepted,
+		protocol.EventStatus{ProcessedEventID: cmd.Event.Text, Status: protocol.StatusPending})
+	return nil
+}
+
+// receiptSize is the capacity for one receipt; few need more.
+const receiptSize = 384
+
+// respondReceipts sends one receipt, or a list if the request gave boards.
+func respondReceipts(c *gin.Context, cmd *command, receipts []scoreboard.Receipt) {
+	if cmd.request.Boards == nil {
 		receipt := receiptJSON(&receipts[0])
 		c.Data(http.StatusOK, "application/json", receipt.AppendJSON(make([]byte, 0, receiptSize)))
 		return
 	}
-	out := make([]protocol.Receipt, len(receipts))
-	for i := range receipts {
-		out[i] = receiptJSON(&receipts[i])
-	}
-	respond(c, http.StatusOK, protocol.Receipts{UserID: r.UserID, ProcessedEventID: r.EventID, Receipts: out})
+	respond(c, http.StatusOK, receiptsJSON(cmd.User, cmd.Event, receipts))
 }
 
-// receiptSize is more than most receipts need.
-const receiptSize = 384
+// respondRanked ranks receipts that were looked up, and sends one as it is,
+// several as a list.
+func (a *API) respondRanked(
+	c *gin.Context, user scoreboard.UserID, event scoreboard.EventID, receipts []scoreboard.Receipt,
+) {
+	a.rank(c, receipts)
+	if len(receipts) == 1 {
+		respond(c, http.StatusOK, receiptJSON(&receipts[0]))
+		return
+	}
+	respond(c, http.StatusOK, receiptsJSON(user, event, receipts))
+}
+
+// rank fills in the ranks of receipts that were looked up.
+func (a *API) rank(c *gin.Context, receipts []scoreboard.Receipt) {
+	pointers := make([]*scoreboard.Receipt, len(receipts))
+	for i := range receipts {
+		pointers[i] = &receipts[i]
+	}
+	a.Ranker.Rank(c.Request.Context(), pointers)
+}
+
+func receiptsJSON(
+	user scoreboard.UserID, event scoreboard.EventID, receipts []scoreboard.Receipt,
+) protocol.Receipts {
+	out := protocol.Receipts{UserID: string(user), ProcessedEventID: event.Text, Receipts: make([]protocol.Receipt, len(receipts))}
+	for i := range receipts {
+		out.Receipts[i] = receiptJSON(&receipts[i])
+	}
+	return out
+}
 
 func receiptJSON(r *scoreboard.Receipt) protocol.Receipt {
 	return protocol.Receipt{

@@ -15,55 +15,70 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Jobs are what an operator has done: they end when ctx does, and leave
-// everything consistent.
+// Jobs are the long-running operations. They stop when ctx ends and leave everything
+// consistent.
 type Jobs interface {
-	Rebuild(ctx context.Context, board *scoreboard.Board, progress func(users, total int64)) (protocol.Rebuilt, error)
-	// Verify compares store and ranking; with ledger also the scores with what
-	// they are made of. Repair puts the ranking right.
-	Verify(ctx context.Context, boards []scoreboard.Board, user scoreboard.UserID, ledger, repair bool, progress func(users int64)) (*protocol.Verified, error)
-	// Replay applies again what the transport still holds, or dead letters.
-	Replay(ctx context.Context, r *protocol.ReplayRequest, progress func(records, total int64)) (*protocol.Replayed, error)
-	// Halted says why nothing is relayed or rebuilt; empty where all is well.
+	Rebuild(
+		ctx context.Context, board *scoreboard.Board, progress func(users, total int64),
+	) (protocol.Rebuilt, error)
+	// Verify compares the ranking with the scores, and with ledger also the scores
+	// with the ledger. With repair it corrects the ranking.
+	Verify(
+		ctx context.Context, boards []scoreboard.Board, user scoreboard.UserID, ledger, repair bool,
+		progress func(users int64),
+	) (*protocol.Verified, error)
+	// Replay applies records that the transport still retains, or dead letters, again.
+	Replay(
+		ctx context.Context, r *protocol.ReplayRequest, progress func(records, total int64),
+	) (*protocol.Replayed, error)
+	// Halted returns why publishing and rebuilding are halted; "" if they are not.
 	Halted(ctx context.Context) (string, error)
-	// Adopt begins to make a store that has gone back in time, or is another
-	// one, the truth; the boards are rebuilt then, and Adopted ends it.
+	// Adopt starts to accept a database that was restored to an earlier time, or
+	// replaced. All boards are rebuilt next; Adopted completes it.
 	Adopt(ctx context.Context) error
 	Adopted(ctx context.Context) error
-	// Boards are those that the ranking should hold.
+	// Boards returns the boards that the ranking should hold.
 	Boards(ctx context.Context) ([]scoreboard.Board, error)
 }
 
-// progressEvery is the least time between two lines of progress.
-const progressEvery = 200 * time.Millisecond
+// progressInterval is the shortest interval between two lines of progress.
+const progressInterval = 200 * time.Millisecond
 
-// lines writes a job's answer, line by line.
-type lines struct {
+// maxJobs bounds the jobs that one process runs at once.
+const maxJobs = 2
+
+// jobWriter writes a job's answer line by line.
+type jobWriter struct {
 	c    *gin.Context
 	last time.Time
 }
 
-func (l *lines) write(line protocol.JobLine) {
+func (w *jobWriter) write(line protocol.JobLine) {
 	body, err := json.Marshal(line)
 	if err != nil { // our own types always marshal
 		panic(err)
 	}
-	hurry(l.c)
-	_, _ = l.c.Writer.Write(append(body, '\n')) // who has gone cancels the context
-	l.c.Writer.Flush()
+	extendWriteDeadline(w.c)
+	_, _ = w.c.Writer.Write(append(body, '\n')) // a client that disconnects cancels the context
+	w.c.Writer.Flush()
 }
 
-func (l *lines) progress(line protocol.JobLine) {
-	if now := time.Now(); now.Sub(l.last) >= progressEvery {
-		l.last = now
+func (w *jobWriter) progress(line protocol.JobLine) {
+	if now := time.Now(); now.Sub(w.last) >= progressInterval {
+		w.last = now
 		line.Type = "progress"
-		l.write(line)
-		unhurry(l.c) // the next may be long in coming
+		w.write(line)
+		clearWriteDeadline(w.c) // the next line may take long
 	}
 }
 
-// job decodes and runs do on the boards that were asked for.
-func (a *API) job(c *gin.Context, who *auth.Claims, do func(ctx context.Context, r *protocol.JobRequest, boards []scoreboard.Board, l *lines) (protocol.JobLine, error)) error {
+// boardJob is a job over boards.
+type boardJob func(
+	ctx context.Context, r *protocol.JobRequest, boards []scoreboard.Board, w *jobWriter,
+) (protocol.JobLine, error)
+
+// runBoardJob decodes a request and runs do on its boards.
+func (a *API) runBoardJob(c *gin.Context, caller *auth.Claims, do boardJob) error {
 	var r protocol.JobRequest
 	if err := decode(c, &r); err != nil {
 		return err
@@ -73,7 +88,7 @@ func (a *API) job(c *gin.Context, who *auth.Claims, do func(ctx context.Context,
 		return err
 	}
 	if r.Repair || c.FullPath() == pathRebuild && !r.All {
-		if err := a.steady(c); err != nil {
+		if err := a.checkNotHalted(c); err != nil {
 			return err
 		}
 	}
@@ -83,89 +98,95 @@ func (a *API) job(c *gin.Context, who *auth.Claims, do func(ctx context.Context,
 		if r.UserID != "" {
 			target = "user:" + r.UserID
 		}
-		why = told(c, who, target)
+		why = auditEntry(c, caller, target)
 	}
-	return a.inTurn(c, why, func(ctx context.Context, l *lines) (protocol.JobLine, error) { return do(ctx, &r, boards, l) })
+	return a.runJob(c, why, func(ctx context.Context, w *jobWriter) (protocol.JobLine, error) {
+		return do(ctx, &r, boards, w)
+	})
 }
 
-// inTurn takes a turn and answers with what do says while it works. What a job
-// changes is in Redis, in files, in one transaction after the other: no one of
-// them could hold its entry. So the trail has that before the job begins, and a
-// job that is cut short is in it, too. why is nil for one that only looks.
-func (a *API) inTurn(c *gin.Context, why *scoreboard.AuditEntry, do func(ctx context.Context, l *lines) (protocol.JobLine, error)) error {
+// runJob runs do in one of the job slots and streams its progress and result. A job
+// changes Redis, files and many transactions, none of which could hold its audit
+// entry, so the entry is written before the job starts; an interrupted job is
+// audited, too. why is nil for a job that changes nothing.
+func (a *API) runJob(
+	c *gin.Context, why *scoreboard.AuditEntry, do func(context.Context, *jobWriter) (protocol.JobLine, error),
+) error {
 	select {
-	case a.Operate.running <- struct{}{}:
-		defer func() { <-a.Operate.running }()
+	case a.Operations.slots <- struct{}{}:
+		defer func() { <-a.Operations.slots }()
 	default:
-		return scoreboard.Errorf(scoreboard.CodeConflict, "%d jobs are running on this node already", maxJobs)
+		return scoreboard.Errorf(scoreboard.CodeConflict, "this node already runs %d jobs", maxJobs)
 	}
 	if why == nil {
-		unchanged(c)
+		skipAudit(c)
 	} else if err := a.Trail.Audited(c.Request.Context(), why); err != nil {
 		return err
 	}
 	c.Header("Content-Type", "application/x-ndjson")
 	c.Header("X-Accel-Buffering", "no")
 	c.Status(http.StatusOK)
-	l := &lines{c: c, last: time.Now()}
-	result, err := do(c.Request.Context(), l)
+	w := &jobWriter{c: c, last: time.Now()}
+	result, err := do(c.Request.Context(), w)
 	if err != nil {
 		var e *scoreboard.Error
 		if !errors.As(err, &e) {
-			e = scoreboard.Errorf(scoreboard.CodeInternal, "something went wrong here")
+			e = scoreboard.Errorf(scoreboard.CodeInternal, internalMessage)
 		}
-		a.Log.Warn("job ended early", "path", c.FullPath(), "request_id", c.GetString(keyRequestID), "err", err)
-		l.write(protocol.JobLine{Type: "error", Error: &protocol.Error{
-			ErrorCode: string(e.Code), Message: e.Message, RequestID: c.GetString(keyRequestID),
+		a.Log.Warn("job failed", "path", c.FullPath(), "request_id", c.GetString(keyRequestID), "err", err)
+		w.write(protocol.JobLine{Type: "error", Error: &protocol.Error{
+			ErrorCode: string(e.Code), Message: e.Message, Reason: string(e.Reason), RequestID: c.GetString(keyRequestID),
 		}})
-		return nil // the status is sent; the last line tells
+		return nil // the status line is sent; the last line reports the error
 	}
 	result.Type = "result"
-	l.write(result)
+	w.write(result)
 	return nil
 }
 
 func (a *API) jobBoards(ctx context.Context, r *protocol.JobRequest) ([]scoreboard.Board, error) {
 	if r.All == (r.Board != "") {
-		return nil, scoreboard.Invalid("board", "name a board, or say all")
+		return nil, scoreboard.Invalid("board", "give either board or all")
 	}
 	if r.All {
-		return a.Operate.Jobs.Boards(ctx)
+		return a.Operations.Jobs.Boards(ctx)
 	}
 	board, err := a.Catalog.Board(ctx, scoreboard.BoardID(r.Board))
 	if err != nil {
 		return nil, err
 	}
 	if board.Status == scoreboard.StatusArchived {
-		return nil, scoreboard.Errorf(scoreboard.CodeGone, "board %s is archived: the ranking does not hold it", board.ID)
+		return nil, scoreboard.Errorf(scoreboard.CodeGone, "board %s is archived and has no ranking", board.ID)
 	}
 	return []scoreboard.Board{*board}, nil
 }
 
-// steady refuses to change the ranking by a store that it was not built from:
-// only all of it can be overwritten.
-func (a *API) steady(c *gin.Context) error {
-	halted, err := a.Operate.Jobs.Halted(c.Request.Context())
+// checkNotHalted returns why the ranking must not be changed while it was built from
+// another history of the database: it can only be rebuilt as a whole.
+func (a *API) checkNotHalted(c *gin.Context) error {
+	halted, err := a.Operations.Jobs.Halted(c.Request.Context())
 	if err != nil || halted == "" {
 		return err
 	}
-	return scoreboard.Errorf(scoreboard.CodeConflict, "%s; only a rebuild of all boards makes it the truth", halted)
+	return scoreboard.Errorf(scoreboard.CodeConflict, "%s; only a rebuild of all boards accepts it", halted)
 }
 
 // rebuild is POST /v1/admin/rebuild.
-func (a *API) rebuild(c *gin.Context, who *auth.Claims) error {
-	return a.job(c, who, func(ctx context.Context, r *protocol.JobRequest, boards []scoreboard.Board, l *lines) (protocol.JobLine, error) {
+func (a *API) rebuild(c *gin.Context, caller *auth.Claims) error {
+	return a.runBoardJob(c, caller, func(
+		ctx context.Context, r *protocol.JobRequest, boards []scoreboard.Board, w *jobWriter,
+	) (protocol.JobLine, error) {
 		result := protocol.JobLine{Rebuilt: []protocol.Rebuilt{}}
-		halted, err := a.Operate.Jobs.Halted(ctx)
+		halted, err := a.Operations.Jobs.Halted(ctx)
 		if err == nil && halted != "" && r.All {
-			err = a.Operate.Jobs.Adopt(ctx)
+			err = a.Operations.Jobs.Adopt(ctx)
 		}
 		if err != nil {
 			return result, err
 		}
 		for i := range boards {
-			done, err := a.Operate.Jobs.Rebuild(ctx, &boards[i], func(users, total int64) {
-				l.progress(protocol.JobLine{Board: string(boards[i].ID), Users: users, Total: total})
+			done, err := a.Operations.Jobs.Rebuild(ctx, &boards[i], func(users, total int64) {
+				w.progress(protocol.JobLine{Board: string(boards[i].ID), Users: users, Total: total})
 			})
 			if err != nil {
 				return result, err
@@ -173,20 +194,22 @@ func (a *API) rebuild(c *gin.Context, who *auth.Claims) error {
 			result.Rebuilt = append(result.Rebuilt, done)
 		}
 		if halted != "" {
-			return result, a.Operate.Jobs.Adopted(ctx)
+			return result, a.Operations.Jobs.Adopted(ctx)
 		}
 		return result, nil
 	})
 }
 
-// verify is POST /v1/admin/verify, which looks at ledger and ranking and
-// changes nothing, and POST /v1/admin/reconcile, which looks at the ranking
-// and may put it right.
-func (a *API) verify(c *gin.Context, who *auth.Claims) error {
-	reconcile := c.FullPath() == "/v1/admin/reconcile"
-	return a.job(c, who, func(ctx context.Context, r *protocol.JobRequest, boards []scoreboard.Board, l *lines) (protocol.JobLine, error) {
-		v, err := a.Operate.Jobs.Verify(ctx, boards, scoreboard.UserID(r.UserID), !reconcile, reconcile && r.Repair,
-			func(users int64) { l.progress(protocol.JobLine{Users: users}) })
+// verify is POST /v1/admin/verify, which compares ledger, scores and ranking and
+// changes nothing, and POST /v1/admin/reconcile, which compares scores and ranking
+// and can repair the ranking.
+func (a *API) verify(c *gin.Context, caller *auth.Claims) error {
+	reconcile := c.FullPath() == pathReconcile
+	return a.runBoardJob(c, caller, func(
+		ctx context.Context, r *protocol.JobRequest, boards []scoreboard.Board, w *jobWriter,
+	) (protocol.JobLine, error) {
+		v, err := a.Operations.Jobs.Verify(ctx, boards, scoreboard.UserID(r.UserID), !reconcile, reconcile && r.Repair,
+			func(users int64) { w.progress(protocol.JobLine{Users: users}) })
 		return protocol.JobLine{Verified: v}, err
 	})
 }

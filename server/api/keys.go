@@ -14,32 +14,35 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Keys keeps signing keys. A change is in the trail where it is in the store.
+// Keys stores signing keys. A change and its audit entry are one transaction.
 type Keys interface {
-	CreateKey(ctx context.Context, id, name string, sealed []byte, scope *scoreboard.KeyScope, life time.Duration, why *scoreboard.AuditEntry) (protocol.Key, error)
-	RotateKey(ctx context.Context, id string, sealed []byte, overlap time.Duration, why *scoreboard.AuditEntry) (protocol.Key, error)
+	CreateKey(
+		ctx context.Context, id, name string, sealed []byte, scope *scoreboard.KeyScope, life time.Duration,
+		why *scoreboard.AuditEntry,
+	) (protocol.Key, error)
+	RotateKey(
+		ctx context.Context, id string, sealed []byte, overlap time.Duration, why *scoreboard.AuditEntry,
+	) (protocol.Key, error)
 	Keys(ctx context.Context) ([]protocol.Key, error)
 	RevokeKey(ctx context.Context, id string, why *scoreboard.AuditEntry) (protocol.Key, error)
 }
 
-// Bounds of what a key may be given.
+// The bounds of a key.
 const (
 	maxKeyBoards   = 100
 	maxKeyLife     = 10 * 366 * 24 * time.Hour
-	maxKeyRate     = 1_000_000 // events a minute, what buckets measure well
+	maxKeyRate     = 1_000_000 // events a minute, the precision of the buckets
 	defaultOverlap = 24 * time.Hour
 	maxOverlap     = 30 * 24 * time.Hour
 )
 
-// newSecret makes a secret that nobody can guess.
 func newSecret() string { return "sk_" + strings.ToLower(rand.Text()) }
 
-// NewKey makes a key id and a secret.
+// NewKey makes a random key id and secret.
 func NewKey() (id, secret string) { return "k_" + strings.ToLower(rand.Text()[:12]), newSecret() }
 
-// createKey is POST /v1/admin/keys: with rotation, the only time that a secret
-// is shown.
-func (a *API) createKey(c *gin.Context, who *auth.Claims) error {
+// createKey is POST /v1/admin/keys. Only here and after a rotation a secret is shown.
+func (a *API) createKey(c *gin.Context, caller *auth.Claims) error {
 	var r protocol.KeyRequest
 	if err := decode(c, &r); err != nil {
 		return err
@@ -61,7 +64,8 @@ func (a *API) createKey(c *gin.Context, who *auth.Claims) error {
 		}
 	}
 	id, secret := NewKey()
-	key, err := a.Keys.CreateKey(c.Request.Context(), id, r.Name, a.Keyring.Seal(id, secret), scope, life, told(c, who, "key:"+id))
+	why := auditEntry(c, caller, "key:"+id)
+	key, err := a.Keys.CreateKey(c.Request.Context(), id, r.Name, a.Keyring.Seal(id, secret), scope, life, why)
 	if err != nil {
 		return err
 	}
@@ -78,37 +82,25 @@ func keyScope(r *protocol.KeyRequest) (*scoreboard.KeyScope, error) {
 	for _, name := range r.Boards {
 		board, err := scoreboard.ParseBoardID(name)
 		if err != nil || board.IsInstance() {
-			return nil, scoreboard.Invalid("boards", "boards must be names of boards, without an instance")
+			return nil, scoreboard.Invalid("boards", "boards must be board names, not instances")
 		}
 		s.Boards = append(s.Boards, board)
 	}
 	if _, err := scoreboard.ParseUserID(r.UserPrefix); r.UserPrefix != "" && err != nil {
-		return nil, scoreboard.Invalid("user_prefix", "user_prefix must be the beginning of user ids")
+		return nil, scoreboard.Invalid("user_prefix", "user_prefix must be a prefix of user ids")
 	}
 	if r.MaxDelta < 0 || r.MaxDelta > scoreboard.MaxScore {
-		return nil, scoreboard.Invalid("max_delta", "max_delta must be 0 to %d", int64(scoreboard.MaxScore))
+		return nil, scoreboard.Invalid("max_delta", "max_delta must be from 0 to %d", int64(scoreboard.MaxScore))
 	}
 	if r.PerMinute < 0 || r.PerMinute > maxKeyRate {
-		return nil, scoreboard.Invalid("per_minute", "per_minute must be 0 to %d", maxKeyRate)
+		return nil, scoreboard.Invalid("per_minute", "per_minute must be from 0 to %d", maxKeyRate)
 	}
 	return s, nil
 }
 
-// duration reads a Go duration of a body, absent where there is none.
-func duration(field, text string, absent, most time.Duration) (time.Duration, error) {
-	if text == "" {
-		return absent, nil
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil || d < 0 || d > most {
-		return 0, scoreboard.Invalid(field, "%s must be a duration of at most %s, such as 15m", field, most)
-	}
-	return d, nil
-}
-
-// rotateKey is POST /v1/admin/keys/{key_id}/rotate: another secret, beside which
-// the former one stays good for the overlap.
-func (a *API) rotateKey(c *gin.Context, who *auth.Claims) error {
+// rotateKey is POST /v1/admin/keys/{key_id}/rotate: a new secret; the former one
+// stays valid for the overlap.
+func (a *API) rotateKey(c *gin.Context, caller *auth.Claims) error {
 	var r protocol.RotateRequest
 	if err := decode(c, &r); err != nil {
 		return err
@@ -122,7 +114,8 @@ func (a *API) rotateKey(c *gin.Context, who *auth.Claims) error {
 		return err
 	}
 	secret := newSecret()
-	key, err := a.Keys.RotateKey(c.Request.Context(), id, a.Keyring.Seal(id, secret), overlap, told(c, who, "key:"+id))
+	why := auditEntry(c, caller, "key:"+id)
+	key, err := a.Keys.RotateKey(c.Request.Context(), id, a.Keyring.Seal(id, secret), overlap, why)
 	if err != nil {
 		return err
 	}
@@ -131,11 +124,11 @@ func (a *API) rotateKey(c *gin.Context, who *auth.Claims) error {
 	return nil
 }
 
-// keyID reads the key of the path; what can be no id is the id of none.
+// keyID returns the key id in the path; a malformed one is not found.
 func keyID(c *gin.Context) (string, error) {
 	id := c.Param("key_id")
 	if _, err := scoreboard.ParseUserID(id); err != nil {
-		return "", scoreboard.Errorf(scoreboard.CodeNotFound, "there is no such key")
+		return "", scoreboard.Errorf(scoreboard.CodeNotFound, "no such key")
 	}
 	return id, nil
 }
@@ -151,12 +144,12 @@ func (a *API) listKeys(c *gin.Context, _ *auth.Claims) error {
 }
 
 // revokeKey is DELETE /v1/admin/keys/{key_id}.
-func (a *API) revokeKey(c *gin.Context, who *auth.Claims) error {
+func (a *API) revokeKey(c *gin.Context, caller *auth.Claims) error {
 	id, err := keyID(c)
 	if err != nil {
 		return err
 	}
-	key, err := a.Keys.RevokeKey(c.Request.Context(), id, told(c, who, "key:"+id))
+	key, err := a.Keys.RevokeKey(c.Request.Context(), id, auditEntry(c, caller, "key:"+id))
 	if err != nil {
 		return err
 	}
@@ -164,22 +157,31 @@ func (a *API) revokeKey(c *gin.Context, who *auth.Claims) error {
 	return nil
 }
 
-// signed is who signed a write. The zero value is nobody, where nobody must.
-type signed struct {
-	key   string
-	scope *scoreboard.KeyScope
-}
+// The lifetimes of development tokens.
+const (
+	defaultTokenLife = 15 * time.Minute
+	maxTokenLife     = 24 * time.Hour
+)
 
-// checkScope says whether the key may sign an increment, and counts it.
-func (a *API) checkScope(ctx context.Context, by signed, in *scoreboard.Increment) error {
-	if by.scope == nil {
-		return nil
-	}
-	if err := by.scope.Check(in); err != nil {
+// mintToken is POST /v1/admin/tokens, which only a development issuer has.
+func (a *API) mintToken(c *gin.Context, _ *auth.Claims) error {
+	var r protocol.TokenRequest
+	if err := decode(c, &r); err != nil {
 		return err
 	}
-	if by.scope.PerMinute == 0 || a.Limits.Key == nil {
-		return nil
+	user, err := scoreboard.ParseUserID(r.UserID)
+	if err != nil {
+		return err
 	}
-	return take(ctx, a.Limits.Key(by.scope.PerMinute), by.key)
+	life, err := duration("ttl", r.TTL, defaultTokenLife, maxTokenLife)
+	if err != nil {
+		return err
+	}
+	token, expires, err := a.Tokens.Mint(user, r.Scope, life)
+	if err != nil {
+		return err
+	}
+	setAuditTarget(c, "user", string(user))
+	respond(c, http.StatusCreated, protocol.Token{Token: token, ExpiresAt: expires.UTC()})
+	return nil
 }

@@ -11,42 +11,44 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Archive moves old partitions of the ledger into files.
+// Archive moves old partitions of the ledger to files.
 type Archive interface {
 	Archive(ctx context.Context, dry bool) (*protocol.Archived, error)
 }
 
-// archiveBeat is between two signs of life of an archive in the making.
-const archiveBeat = time.Second
+// archiveHeartticker is the interval of progress lines, which keep the connection alive.
+const archiveHeartticker = time.Second
 
-// archiveLedger is POST /v1/admin/ledger/archive: now, instead of within the
-// hour. Who goes away interrupts it; what is done stays done.
-func (a *API) archiveLedger(c *gin.Context, who *auth.Claims) error {
+// archiveLedger is POST /v1/admin/ledger/archive: it archives now instead of within
+// the hour. A client that disconnects interrupts it; archived partitions stay
+// archived.
+func (a *API) archiveLedger(c *gin.Context, caller *auth.Claims) error {
 	var r protocol.ArchiveRequest
 	if err := decode(c, &r); err != nil {
 		return err
 	}
-	if a.Operate.Archive == nil {
-		return scoreboard.Errorf(scoreboard.CodeConflict, "this node has no archive: ledger.archive is empty, or it lacks the role maintenance")
+	if a.Operations.Archive == nil {
+		return scoreboard.Errorf(scoreboard.CodeConflict,
+			"this node cannot archive: ledger.archive is empty, or the node lacks the role maintenance")
 	}
 	var why *scoreboard.AuditEntry
 	if !r.DryRun {
-		why = told(c, who, "ledger:*")
+		why = auditEntry(c, caller, "ledger:*")
 	}
-	return a.inTurn(c, why, func(ctx context.Context, l *lines) (protocol.JobLine, error) {
+	return a.runJob(c, why, func(ctx context.Context, w *jobWriter) (protocol.JobLine, error) {
 		var result protocol.JobLine
 		var err error
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			result.Archived, err = a.Operate.Archive.Archive(ctx, r.DryRun)
+			result.Archived, err = a.Operations.Archive.Archive(ctx, r.DryRun)
 		}()
-		beat := time.NewTicker(archiveBeat)
-		defer beat.Stop()
+		ticker := time.NewTicker(archiveHeartticker)
+		defer ticker.Stop()
 		for {
 			select {
-			case <-beat.C:
-				l.progress(protocol.JobLine{})
+			case <-ticker.C:
+				w.progress(protocol.JobLine{})
 			case <-ended:
 				return result, err
 			}

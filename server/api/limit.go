@@ -11,44 +11,43 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Limit is a rate for each key.
+// Limit is a rate limit with a bucket for each key.
 type Limit interface {
-	// Take takes one for key and returns 0, or how long to wait for one.
+	// Take takes a token of key and returns 0, or how long to wait for one.
 	Take(ctx context.Context, key string) time.Duration
-	// Wait is for how long key is known to be refused. It takes nothing.
+	// Wait returns how long key is known to be rejected. It takes nothing.
 	Wait(key string) time.Duration
 }
 
-// Rate limits a route by who asks; what is nil is off.
+// Rate limits a route by caller; a nil Limit is off.
 type Rate struct {
 	Users   Limit // by the user of the token
 	Servers Limit // the same for tokens that may act for any user
 }
 
-// Limits are the rates of the API; what is nil is off.
+// Limits are the rate limits of the API; a nil Limit is off.
 type Limits struct {
 	Updates, Actions, Top, Rank, Tickets Rate
 
-	// Key is the limit of a key that may sign so many events a minute.
+	// Key is the limit of a signing key with so many events a minute.
 	Key       func(perMinute int) Limit
 	Address   Limit // every request, by address
-	Anonymous Limit // who comes without a token, by address
-	// AuthFailures, by address, is how often one may come with credentials that
-	// are wrong. Past it they are answered with rate_limited, and nothing is
-	// looked up for them. Who has the right ones is served all the same: behind
-	// one address there may be many.
+	Anonymous Limit // clients without a token, by address
+	// AuthFailures bounds wrong credentials by address. Beyond it they are answered
+	// with rate_limited and cost no look-up. Correct credentials from the same
+	// address still work: many clients may share it.
 	AuthFailures Limit
 }
 
-// unlimited is the rate of a route that has none of its own.
+// unlimited is the rate of a route without a limit of its own.
 var unlimited Rate
 
-// take lets a caller in, or says rate_limited.
-func (r Rate) take(ctx context.Context, who *auth.Claims) error {
-	if who.Has(auth.ScopeUpdate) {
-		return take(ctx, r.Servers, string(who.User))
+// take takes a token for the caller, or returns rate_limited.
+func (r Rate) take(ctx context.Context, caller *auth.Claims) error {
+	if caller.Has(auth.ScopeUpdate) {
+		return take(ctx, r.Servers, string(caller.User))
 	}
-	return take(ctx, r.Users, string(who.User))
+	return take(ctx, r.Users, string(caller.User))
 }
 
 func take(ctx context.Context, l Limit, key string) error {
@@ -58,7 +57,7 @@ func take(ctx context.Context, l Limit, key string) error {
 	return rateLimited(l.Take(ctx, key))
 }
 
-// rateLimited refuses for a wait, and is nil where there is none.
+// rateLimited is the error for a wait; nil for none.
 func rateLimited(wait time.Duration) error {
 	if wait <= 0 {
 		return nil
@@ -66,10 +65,37 @@ func rateLimited(wait time.Duration) error {
 	return &scoreboard.Error{Code: scoreboard.CodeRateLimited, Message: "too many requests", RetryAfter: wait}
 }
 
-// countFailure counts wrong credentials of an address, and past the bound puts
-// rate_limited in the place of the answer. A token of ours that has expired is
-// no attempt at anything: its user must hear that.
-func (a *API) countFailure(c *gin.Context, err error) error {
+// checkRate applies a route's limit, or that of anonymous clients.
+func (a *API) checkRate(c *gin.Context, r route, caller *auth.Claims) error {
+	if caller == anonymous {
+		return take(c.Request.Context(), a.Limits.Anonymous, address(c.Request))
+	}
+	return r.rate.take(c.Request.Context(), caller)
+}
+
+// serveStale answers a client over the limit from the cache, with Retry-After, or
+// returns the rejection if nothing recent is cached.
+func (a *API) serveStale(c *gin.Context, r route, caller *auth.Claims, rejection error) error {
+	var cached func(*gin.Context, *auth.Claims) (bool, error)
+	switch r.path {
+	case pathTop:
+		cached = a.staleTop
+	case pathMe, pathScore, pathRank:
+		cached = a.stalePlace
+	default:
+		return rejection
+	}
+	setRetryAfter(c, rejection)
+	if ok, err := cached(c, caller); ok || err != nil {
+		return err
+	}
+	return rejection
+}
+
+// countAuthFailure counts wrong credentials by address, and beyond the limit
+// replaces the error by rate_limited. An expired token is not an attack and its
+// user must see why it is rejected, so it does not count.
+func (a *API) countAuthFailure(c *gin.Context, err error) error {
 	code := scoreboard.CodeOf(err)
 	if code != scoreboard.CodeUnauthorized && code != scoreboard.CodeInvalidSignature || errors.Is(err, auth.ErrExpired) {
 		return err
@@ -78,16 +104,4 @@ func (a *API) countFailure(c *gin.Context, err error) error {
 		return limited
 	}
 	return err
-}
-
-// checkKey verifies a signature. For an address with too many failures a key
-// that is not known here is not looked up: made-up ones would reach the store.
-func (a *API) checkKey(c *gin.Context, key string, text []byte, signature string, at time.Time) (signed, error) {
-	if l := a.Limits.AuthFailures; l != nil && !a.Keyring.Knows(key) {
-		if err := rateLimited(l.Wait(address(c.Request))); err != nil {
-			return signed{}, err
-		}
-	}
-	scope, err := a.Keyring.Check(c.Request.Context(), key, text, signature, at)
-	return signed{key, scope}, err
 }

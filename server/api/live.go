@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/gin-gonic/gin"
@@ -13,19 +12,17 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-const livePath = "/v1/realtime/leaderboard"
-
-// ticket is GET /v1/realtime/token: what a browser joins with, because it
-// cannot send its bearer token there.
-func (a *API) ticket(c *gin.Context, who *auth.Claims) error {
+// ticket is GET /v1/realtime/token: a join ticket for browsers, which cannot send a
+// bearer token with a WebSocket or an EventSource.
+func (a *API) ticket(c *gin.Context, caller *auth.Claims) error {
 	board, err := queryBoard(c)
 	if err != nil {
 		return err
 	}
-	if err := a.canSee(who)(c.Request.Context(), board); err != nil {
+	if err := a.canSee(caller)(c.Request.Context(), board); err != nil {
 		return err
 	}
-	ticket, expires, err := a.Tickets.Issue(c.Request.Context(), who, board)
+	ticket, expires, err := a.Tickets.Issue(c.Request.Context(), caller, board)
 	if err != nil {
 		return err
 	}
@@ -34,10 +31,10 @@ func (a *API) ticket(c *gin.Context, who *auth.Claims) error {
 	return nil
 }
 
-// join says who comes to watch: by a ticket in the query, or by a bearer token.
-// Whose page it is comes first, so that a foreign one cannot use up tickets.
+// join authenticates a viewer by a ticket in the query or a bearer token. The
+// origin is checked first, so that a foreign page cannot consume tickets.
 func (a *API) join(c *gin.Context) (*auth.Claims, error) {
-	if !a.ownOrigin(c) {
+	if !a.allowedOrigin(c) {
 		return nil, scoreboard.Errorf(scoreboard.CodeForbidden, "origin %.100s is not allowed", c.GetHeader("Origin"))
 	}
 	ticket, given := c.GetQuery("token")
@@ -48,50 +45,44 @@ func (a *API) join(c *gin.Context) (*auth.Claims, error) {
 	if err != nil {
 		return nil, err
 	}
-	from := "" // a WebSocket may come once
+	resumeFrom := "" // a WebSocket uses a ticket once; an event stream may reconnect
 	if !isUpgrade(c) {
-		from = address(c.Request)
+		resumeFrom = address(c.Request)
 	}
-	who, err := a.Tickets.Redeem(c.Request.Context(), ticket, board, from)
+	caller, err := a.Tickets.Redeem(c.Request.Context(), ticket, board, resumeFrom)
 	if err != nil || c.GetHeader("Authorization") == "" {
-		return who, err
+		return caller, err
 	}
 	bearer, err := a.authenticate(c)
 	if err != nil {
 		return nil, err
 	}
-	if bearer.User != who.User {
-		return nil, scoreboard.Errorf(scoreboard.CodeForbidden, "the ticket is another user's")
+	if bearer.User != caller.User {
+		return nil, scoreboard.Errorf(scoreboard.CodeForbidden, "the ticket belongs to another user")
 	}
-	return who, nil
-}
-
-// ownOrigin reports whether the page that asks, if it is one, is on the list.
-// Browsers send an Origin; any other page could use its visitor's network.
-func (a *API) ownOrigin(c *gin.Context) bool {
-	origin := c.GetHeader("Origin")
-	return origin == "" || slices.Contains(a.Origins, origin)
+	return caller, nil
 }
 
 func isUpgrade(c *gin.Context) bool { return strings.EqualFold(c.GetHeader("Upgrade"), "websocket") }
 
-// turnAway answers with a refusal. A browser learns why a WebSocket was refused
-// from a close code alone, so that is upgraded first, but for a foreign page.
-func (a *API) turnAway(c *gin.Context, err error) {
-	if c.FullPath() != livePath || !isUpgrade(c) || !a.ownOrigin(c) {
+// reject answers with an error. A browser can only learn why a WebSocket was
+// rejected from a close code, so the connection is upgraded first, except for pages
+// of foreign origins.
+func (a *API) reject(c *gin.Context, err error) {
+	if c.FullPath() != pathRealtime || !isUpgrade(c) || !a.allowedOrigin(c) {
 		a.fail(c, err)
 		return
 	}
 	e := a.public(c, err)
-	c.Status(statuses[scoreboard.Code(e.ErrorCode)]) // what is counted; the client sees 101 and the close code
-	refusal := scoreboard.Error{Code: scoreboard.Code(e.ErrorCode), Message: e.Message, Field: e.Field}
-	if err := a.Live.Refuse(c.Writer, c.Request, &refusal); err != nil {
+	c.Status(statuses[scoreboard.Code(e.ErrorCode)]) // for the metrics; the client sees 101 and the close code
+	rejection := scoreboard.Error{Code: scoreboard.Code(e.ErrorCode), Message: e.Message, Field: e.Field}
+	if err := a.Live.Refuse(c.Writer, c.Request, &rejection); err != nil {
 		a.fail(c, err)
 	}
 }
 
 // live is GET /v1/realtime/leaderboard: a WebSocket, or an event stream.
-func (a *API) live(c *gin.Context, who *auth.Claims) error {
+func (a *API) live(c *gin.Context, caller *auth.Claims) error {
 	board, err := queryBoard(c)
 	if err != nil {
 		return err
@@ -100,40 +91,43 @@ func (a *API) live(c *gin.Context, who *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	if limit != 0 && limit != shortStream && limit != scoreboard.TopSize { // 0: as the setting reads.top_n says
+	if limit != 0 && limit != shortStream && limit != scoreboard.TopSize { // 0: the setting reads.top_n
 		return scoreboard.Invalid("limit", "limit must be %d or %d", shortStream, scoreboard.TopSize)
 	}
-	canSee := a.canSee(who)
+	canSee := a.canSee(caller)
 	if _, ticket := c.GetQuery("token"); ticket {
-		canSee = only(board, canSee)
+		canSee = onlyBoard(board, canSee)
 	}
 	last := c.GetHeader("Last-Event-ID")
 	if last == "" {
 		last = c.Query("last_event_id")
 	}
 	v := Viewer{
-		User: who.User, Address: address(c.Request), Expires: who.Expires, Board: board, Limit: limit,
+		User: caller.User, Address: address(c.Request), Expires: caller.Expires, Board: board, Limit: limit,
 		Delta: c.Query("delta") == "1", Last: last, CanSee: canSee,
 	}
 	if isUpgrade(c) {
-		c.Status(http.StatusSwitchingProtocols) // what is counted; the connection itself is no longer ours
+		c.Status(http.StatusSwitchingProtocols) // for the metrics; the connection is hijacked
 	}
 	return a.Live.Serve(c.Writer, c.Request, v)
 }
 
-// canSee says of any board whether who may watch it.
-func (a *API) canSee(who *auth.Claims) func(context.Context, scoreboard.BoardID) error {
+// boardCheck returns why a viewer may not watch a board; nil if it may.
+type boardCheck func(ctx context.Context, id scoreboard.BoardID) error
+
+// canSee is the boardCheck of a caller.
+func (a *API) canSee(caller *auth.Claims) boardCheck {
 	return func(ctx context.Context, id scoreboard.BoardID) error {
 		board, err := a.Catalog.Board(ctx, id)
 		if err != nil {
 			return err
 		}
-		return visible(board, who, false)
+		return checkVisible(board, caller, false)
 	}
 }
 
-// only keeps who came with a ticket to its board.
-func only(board scoreboard.BoardID, canSee func(context.Context, scoreboard.BoardID) error) func(context.Context, scoreboard.BoardID) error {
+// onlyBoard restricts the holder of a ticket to its board.
+func onlyBoard(board scoreboard.BoardID, canSee boardCheck) boardCheck {
 	return func(ctx context.Context, id scoreboard.BoardID) error {
 		if id != board {
 			return scoreboard.Errorf(scoreboard.CodeForbidden, "the ticket is for another board")

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/gin-gonic/gin"
@@ -16,15 +16,19 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Keys of what identify puts into a request's context.
+// Keys of a request's context.
 const (
 	keyRequestID = "request_id"
 	keyTrace     = "trace"
 	keyEventID   = "event_id"
+	keyAction    = "audit_action"  // of the route, for the audit trail
+	keyBody      = "audit_body"    // what decode has read, for the audit trail
+	keyTarget    = "audit_target"  // what the request changes
+	keyAudited   = "audit_written" // the entry is written already, or none is needed
 )
 
-// identify gives every request an id and a place in a trace, the caller's
-// where they are well-formed, and sends both back.
+// identify gives every request an id and a trace context, the caller's if they are
+// well-formed, and returns both in the response.
 func (a *API) identify(c *gin.Context) {
 	id := c.GetHeader("X-Request-Id")
 	if id != "" {
@@ -41,11 +45,11 @@ func (a *API) identify(c *gin.Context) {
 	h := c.Writer.Header()
 	h.Set("X-Request-Id", id)
 	h.Set("Traceparent", trace)
-	protect(c)
+	setSecurityHeaders(c)
 	c.Next()
 }
 
-// randomHex names things that need not be secret.
+// randomHex makes ids that need not be secret.
 func randomHex(bytes int) string {
 	b := make([]byte, bytes)
 	for i := 0; i < bytes; i += 8 {
@@ -58,7 +62,7 @@ func randomHex(bytes int) string {
 	return hex.EncodeToString(b)
 }
 
-// childTrace continues a W3C traceparent (version 00), or begins one.
+// childTrace continues a W3C traceparent (version 00), or starts a trace.
 func childTrace(parent string) string {
 	if len(parent) == 55 && strings.HasPrefix(parent, "00-") && parent[35] == '-' && parent[52] == '-' {
 		id, err1 := hex.DecodeString(parent[3:35])
@@ -70,8 +74,29 @@ func childTrace(parent string) string {
 	return "00-" + randomHex(16) + "-" + randomHex(8) + "-00"
 }
 
-// recoverPanic turns a panic into an internal error: one request's bug is not
-// everybody's.
+// The security headers of every response: the API serves no pages, is not cached
+// and must not be framed. Handlers of pages set their own.
+var (
+	headerNoSniff  = []string{"nosniff"}
+	headerNoStore  = []string{"no-store"}
+	headerPolicy   = []string{"default-src 'none'; frame-ancestors 'none'"}
+	headerReferrer = []string{"no-referrer"}
+	headerTLS      = []string{"max-age=31536000"}
+)
+
+func setSecurityHeaders(c *gin.Context) {
+	h := c.Writer.Header()
+	h["X-Content-Type-Options"] = headerNoSniff
+	h["Cache-Control"] = headerNoStore
+	h["Content-Security-Policy"] = headerPolicy
+	h["Referrer-Policy"] = headerReferrer
+	if c.Request.TLS != nil {
+		h["Strict-Transport-Security"] = headerTLS
+	}
+}
+
+// recoverPanic turns a panic into an internal error, so that a bug in one request
+// does not end the others.
 func (a *API) recoverPanic(c *gin.Context) {
 	defer func() {
 		p := recover()
@@ -83,21 +108,61 @@ func (a *API) recoverPanic(c *gin.Context) {
 		}
 		a.Log.Error("handler panicked", "path", c.FullPath(), "err", fmt.Sprint(p), "stack", string(debug.Stack()))
 		if !c.Writer.Written() {
-			a.fail(c, scoreboard.Errorf(scoreboard.CodeInternal, "something went wrong here"))
+			a.fail(c, scoreboard.Errorf(scoreboard.CodeInternal, internalMessage))
 		}
 	}()
 	c.Next()
 }
 
-// authenticate returns who asks.
+// What pages of allowed origins may send and read, beyond what any page may.
+const (
+	corsMethods = "GET, POST, PUT, PATCH, DELETE"
+	corsHeaders = "Authorization, Content-Type, If-None-Match, Last-Event-ID, Prefer, Traceparent, " +
+		"X-Request-Id, X-Scoreboard-Key, X-Scoreboard-Timestamp, X-Scoreboard-Signature"
+	corsExposed = "ETag, Location, Retry-After, Traceparent, X-Request-Id"
+	corsMaxAge  = "600" // seconds that a browser may cache a preflight
+)
+
+// cors lets pages of exactly the allowed origins call the API from a browser.
+// There are no cookies, so a page needs a token of its visitor.
+func (a *API) cors(c *gin.Context) {
+	h := c.Writer.Header()
+	h.Add("Vary", "Origin")
+	origin := c.GetHeader("Origin")
+	if origin == "" || !a.allowedOrigin(c) {
+		return
+	}
+	h.Set("Access-Control-Allow-Origin", origin)
+	h.Set("Access-Control-Expose-Headers", corsExposed)
+	if c.Request.Method != http.MethodOptions || c.GetHeader("Access-Control-Request-Method") == "" {
+		return
+	}
+	h.Set("Access-Control-Allow-Methods", corsMethods)
+	h.Set("Access-Control-Allow-Headers", corsHeaders)
+	h.Set("Access-Control-Max-Age", corsMaxAge)
+	c.AbortWithStatus(http.StatusNoContent)
+}
+
+// allowedOrigin reports whether the calling page, if there is one, is of an
+// allowed origin. Browsers always send Origin; without the check any page could
+// use its visitor's network.
+func (a *API) allowedOrigin(c *gin.Context) bool {
+	origin := c.GetHeader("Origin")
+	return origin == "" || slices.Contains(a.Origins, origin)
+}
+
+// anonymous are the claims of a client without a token, where that is allowed.
+var anonymous = &auth.Claims{}
+
+// authenticate returns the caller's claims.
 func (a *API) authenticate(c *gin.Context) (*auth.Claims, error) {
 	if c.GetHeader("Authorization") == "" {
-		if server := a.peer(c.Request); server != nil {
+		if server := a.peerServer(c.Request); server != nil {
 			return server, nil
 		}
 	}
-	if a.now().AnonymousReads && c.GetHeader("Authorization") == "" && openTo[c.FullPath()] {
-		return nobody, nil
+	if a.currentPolicy().AnonymousReads && c.GetHeader("Authorization") == "" && anonymousRoutes[c.FullPath()] {
+		return anonymous, nil
 	}
 	scheme, token, ok := strings.Cut(c.GetHeader("Authorization"), " ")
 	if !ok || !strings.EqualFold(scheme, "Bearer") {
@@ -106,11 +171,38 @@ func (a *API) authenticate(c *gin.Context) (*auth.Claims, error) {
 	return a.Tokens.Verify(c.Request.Context(), strings.TrimSpace(token))
 }
 
-// address is the peer's, without a port.
-func address(r *http.Request) string {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		return r.RemoteAddr
+// peerServer returns the claims of a verified client certificate whose name is in
+// Peers, else nil. Such a server may act for any user, and its increments count as
+// attested.
+func (a *API) peerServer(r *http.Request) *auth.Claims {
+	if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 || len(a.Peers) == 0 {
+		return nil
 	}
-	return host
+	leaf := r.TLS.VerifiedChains[0][0]
+	name := leaf.Subject.CommonName
+	if len(leaf.DNSNames) > 0 {
+		name = leaf.DNSNames[0]
+	}
+	user, err := scoreboard.ParseUserID(name)
+	if err != nil || !slices.Contains(a.Peers, name) {
+		return nil
+	}
+	return &auth.Claims{User: user, Scopes: []string{auth.ScopeUpdate}, Expires: leaf.NotAfter}
+}
+
+// actsForAll reports whether a caller may act for all users.
+func actsForAll(caller *auth.Claims) bool {
+	return caller.Has(auth.ScopeAdmin) || caller.Has(auth.ScopeUpdate)
+}
+
+// checkVisible returns why the caller may not see a board. Private boards are for
+// servers and operators; own is set for reads of only the caller's own standing.
+func checkVisible(board *scoreboard.Board, caller *auth.Claims, own bool) error {
+	switch {
+	case board.Public || own || actsForAll(caller):
+		return nil
+	case caller == anonymous:
+		return scoreboard.Errorf(scoreboard.CodeUnauthorized, "board %s is private: a bearer token is required", board.ID)
+	}
+	return scoreboard.Errorf(scoreboard.CodeForbidden, "board %s is private", board.ID)
 }

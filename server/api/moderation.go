@@ -11,59 +11,49 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Moderation changes what users are and have. Each change writes its entry of
-// the trail with it.
+// Moderation changes users' status and scores. A change and its audit entry are one
+// transaction.
 type Moderation interface {
 	Ban(ctx context.Context, user scoreboard.UserID, why *scoreboard.AuditEntry) (*scoreboard.UserState, error)
 	Unban(ctx context.Context, user scoreboard.UserID, why *scoreboard.AuditEntry) (*scoreboard.UserState, error)
 	Freeze(ctx context.Context, user scoreboard.UserID, why *scoreboard.AuditEntry) (*scoreboard.UserState, error)
 	Unfreeze(ctx context.Context, user scoreboard.UserID, why *scoreboard.AuditEntry) (*scoreboard.UserState, error)
-	Adjust(ctx context.Context, user scoreboard.UserID, board scoreboard.BoardID, delta int64, event scoreboard.EventID, why *scoreboard.AuditEntry) (*scoreboard.Receipt, error)
-	Reverse(ctx context.Context, user scoreboard.UserID, event scoreboard.EventID, why *scoreboard.AuditEntry) ([]scoreboard.Receipt, error)
+	Adjust(
+		ctx context.Context, user scoreboard.UserID, board scoreboard.BoardID, delta int64, event scoreboard.EventID,
+		why *scoreboard.AuditEntry,
+	) (*scoreboard.Receipt, error)
+	Reverse(
+		ctx context.Context, user scoreboard.UserID, event scoreboard.EventID, why *scoreboard.AuditEntry,
+	) ([]scoreboard.Receipt, error)
 	UserStatus(ctx context.Context, user scoreboard.UserID) (string, error)
 	UserRecord(ctx context.Context, user scoreboard.UserID) (*scoreboard.UserRecord, error)
 	Voids
-	People
+	PersonalData
 }
 
-func (a *API) moderationRoutes() []route {
-	return []route{
-		{"GET", "/v1/admin/users/:user_id", auth.ScopeAdmin, unlimited, a.showUser},
-		{"POST", "/v1/admin/users/:user_id/ban", auth.ScopeAdmin, unlimited, a.setStatus(a.Moderation.Ban)},
-		{"POST", "/v1/admin/users/:user_id/unban", auth.ScopeAdmin, unlimited, a.setStatus(a.Moderation.Unban)},
-		{"POST", "/v1/admin/users/:user_id/freeze", auth.ScopeAdmin, unlimited, a.setStatus(a.Moderation.Freeze)},
-		{"POST", "/v1/admin/users/:user_id/unfreeze", auth.ScopeAdmin, unlimited, a.setStatus(a.Moderation.Unfreeze)},
-		{"POST", "/v1/admin/users/:user_id/adjust", auth.ScopeAdmin, unlimited, a.adjust},
-		{"POST", "/v1/admin/events/:event_id/reverse", auth.ScopeAdmin, unlimited, a.reverse},
-		{"GET", "/v1/admin/users/:user_id/export", auth.ScopeAdmin, unlimited, a.export},
-		{"POST", "/v1/admin/users/:user_id/erase", auth.ScopeAdmin, unlimited, a.erase},
-		{"POST", "/v1/admin/voids", auth.ScopeAdmin, unlimited, a.createVoid},
-		{"GET", "/v1/admin/voids", auth.ScopeAdmin, unlimited, a.listVoids},
-		{"GET", "/v1/admin/voids/:id", auth.ScopeAdmin, unlimited, a.showVoid},
-		{"POST", "/v1/admin/voids/:id/undo", auth.ScopeAdmin, unlimited, a.undoVoid},
-	}
-}
+type statusChange func(
+	ctx context.Context, user scoreboard.UserID, why *scoreboard.AuditEntry,
+) (*scoreboard.UserState, error)
 
-type statusChange func(ctx context.Context, user scoreboard.UserID, why *scoreboard.AuditEntry) (*scoreboard.UserState, error)
-
-// setStatus is POST /v1/admin/users/{user_id}/ban and its like.
+// setStatus is POST /v1/admin/users/{user_id}/ban, unban, freeze and unfreeze.
 func (a *API) setStatus(change statusChange) handler {
-	return func(c *gin.Context, who *auth.Claims) error {
+	return func(c *gin.Context, caller *auth.Claims) error {
 		user, reason, err := userAndReason(c)
 		if err != nil {
 			return err
 		}
-		state, err := change(c.Request.Context(), user, entry(c, who, scoreboard.AuditUser(user), reason))
+		state, err := change(c.Request.Context(), user, newAuditEntry(c, caller, scoreboard.AuditUser(user), reason))
 		if err != nil {
 			return err
 		}
-		respond(c, http.StatusOK, protocol.UserState{UserID: string(state.User), Status: state.Status, Changed: state.Changed, Pending: state.Pending})
+		respond(c, http.StatusOK, protocol.UserState{
+			UserID: string(state.User), Status: state.Status, Changed: state.Changed, Pending: state.Pending,
+		})
 		return nil
 	}
 }
 
-// userAndReason reads what every change of one user's standing needs: whom the
-// path names, and why.
+// userAndReason returns the user in the path and the reason in the body.
 func userAndReason(c *gin.Context) (scoreboard.UserID, string, error) {
 	var r protocol.ReasonRequest
 	if err := decode(c, &r); err != nil {
@@ -77,7 +67,7 @@ func userAndReason(c *gin.Context) (scoreboard.UserID, string, error) {
 }
 
 // adjust is POST /v1/admin/users/{user_id}/adjust.
-func (a *API) adjust(c *gin.Context, who *auth.Claims) error {
+func (a *API) adjust(c *gin.Context, caller *auth.Claims) error {
 	var r protocol.AdjustRequest
 	if err := decode(c, &r); err != nil {
 		return err
@@ -94,7 +84,10 @@ func (a *API) adjust(c *gin.Context, who *auth.Claims) error {
 		return err
 	}
 	if r.Delta == 0 || r.Delta > scoreboard.MaxScore || r.Delta < -scoreboard.MaxScore {
-		return &scoreboard.Error{Code: scoreboard.CodeDeltaOutOfRange, Field: "delta", Message: "delta must not be 0, and within ±2^53 − 1"}
+		return &scoreboard.Error{
+			Code: scoreboard.CodeDeltaOutOfRange, Field: "delta",
+			Message: "delta must not be 0 and must be within ±(2^53 − 1)",
+		}
 	}
 	name := scoreboard.GlobalBoard
 	if r.Board != "" {
@@ -106,18 +99,18 @@ func (a *API) adjust(c *gin.Context, who *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	why := entry(c, who, scoreboard.AuditUser(user), r.Reason)
-	why.Detail = detail(r)
+	why := newAuditEntry(c, caller, scoreboard.AuditUser(user), r.Reason)
+	why.Detail = auditDetail(r)
 	receipt, err := a.Moderation.Adjust(c.Request.Context(), user, board.ID, r.Delta, event, why)
 	if err != nil {
 		return err
 	}
-	a.answerReceipts(c, user, event, []scoreboard.Receipt{*receipt})
+	a.respondRanked(c, user, event, []scoreboard.Receipt{*receipt})
 	return nil
 }
 
 // reverse is POST /v1/admin/events/{event_id}/reverse.
-func (a *API) reverse(c *gin.Context, who *auth.Claims) error {
+func (a *API) reverse(c *gin.Context, caller *auth.Claims) error {
 	var r protocol.ReverseRequest
 	if err := decode(c, &r); err != nil {
 		return err
@@ -133,38 +126,23 @@ func (a *API) reverse(c *gin.Context, who *auth.Claims) error {
 	if err := scoreboard.CheckReason(r.Reason); err != nil {
 		return err
 	}
-	why := entry(c, who, scoreboard.AuditUser(user), r.Reason)
-	why.Detail = detail(map[string]string{"event_id": event.Text})
+	why := newAuditEntry(c, caller, scoreboard.AuditUser(user), r.Reason)
+	why.Detail = auditDetail(map[string]string{"event_id": event.Text})
 	receipts, err := a.Moderation.Reverse(c.Request.Context(), user, event, why)
 	if err != nil {
 		return err
 	}
-	a.answerReceipts(c, user, receipts[0].Event, receipts)
+	a.respondRanked(c, user, receipts[0].Event, receipts)
 	return nil
 }
 
-// answerReceipts ranks receipts and sends one as it is, several as a list.
-func (a *API) answerReceipts(c *gin.Context, user scoreboard.UserID, event scoreboard.EventID, receipts []scoreboard.Receipt) {
-	a.rank(c, receipts)
-	if len(receipts) == 1 {
-		respond(c, http.StatusOK, receiptJSON(&receipts[0]))
-		return
-	}
-	out := make([]protocol.Receipt, len(receipts))
-	for i := range receipts {
-		out[i] = receiptJSON(&receipts[i])
-	}
-	respond(c, http.StatusOK, protocol.Receipts{UserID: string(user), ProcessedEventID: event.Text, Receipts: out})
-}
-
-// notBanned tells a user that is nowhere to be found why, where it is for a
-// ban.
-func (a *API) notBanned(ctx context.Context, user scoreboard.UserID, err error) error {
+// explainBan replaces the not_found of a banned user's own read by a forbidden.
+func (a *API) explainBan(ctx context.Context, user scoreboard.UserID, err error) error {
 	if scoreboard.CodeOf(err) != scoreboard.CodeNotFound || a.Statuses == nil {
 		return err
 	}
-	status, lookErr := a.Statuses.UserStatus(ctx, user)
-	if lookErr == nil && status == "banned" {
+	status, statusErr := a.Statuses.UserStatus(ctx, user)
+	if statusErr == nil && status == "banned" {
 		return scoreboard.Errorf(scoreboard.CodeForbidden, "user %s is banned", user)
 	}
 	return err

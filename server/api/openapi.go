@@ -18,9 +18,9 @@ const (
 	docsPath    = "/docs"
 )
 
-// openAPI describes every route. A test writes it (go test ./server/api -run
-// OpenAPI -update), out of the route table and the types of package protocol,
-// and fails where one is not in it.
+// openAPI describes every route. It is generated from the operations, the types of
+// package protocol and their comments (go test ./server/api -run OpenAPIUpToDate
+// -update); tests fail if it is outdated or lacks a route.
 //
 //go:embed openapi.json
 var openAPI []byte
@@ -28,11 +28,11 @@ var openAPI []byte
 //go:embed docs.html.tmpl
 var docsTemplate string
 
-// serveDocs adds the description of the API, which is open to everybody: it
-// says nothing about what is in there.
+// serveDocs adds the description of the API. It needs no token, because it contains
+// no data.
 func (a *API) serveDocs() {
 	page, err := docsPage(openAPI)
-	if err != nil { // both are in the binary, and tests have read them
+	if err != nil { // both are embedded and tested
 		panic(err)
 	}
 	serve := func(path, kind string, body []byte) {
@@ -50,7 +50,7 @@ func (a *API) serveDocs() {
 	serve(docsPath, "text/html; charset=utf-8", page)
 }
 
-// The parts of the document that the page shows.
+// The parts of the document that the page renders.
 type (
 	apiDocument struct {
 		Info struct {
@@ -99,10 +99,10 @@ type (
 	}
 )
 
-// Name is the last word of a reference.
+// Name returns the type name in a reference.
 func (s apiSchema) Name() string { return s.Ref[strings.LastIndex(s.Ref, "/")+1:] }
 
-// Kind is the type in words: integer, string (date-time), list of Entry.
+// Kind returns a readable type: integer, string (date-time), list of Entry.
 func (s apiSchema) Kind() string {
 	switch {
 	case s.Ref != "":
@@ -126,23 +126,24 @@ func (s apiSchema) Kind() string {
 	return kind
 }
 
-// Must says whether a property is always there.
-func (s apiSchema) Must(property string) bool { return slices.Contains(s.Required, property) }
+// IsRequired reports whether a property is always present.
+func (s apiSchema) IsRequired(property string) bool { return slices.Contains(s.Required, property) }
 
-// docsPage makes the page of a document: without scripts, so that it works
-// offline and under any policy.
+// docsPage renders a document as a page without scripts, which works offline and
+// under any content security policy.
 func docsPage(document []byte) ([]byte, error) {
 	var d apiDocument
 	if err := json.Unmarshal(document, &d); err != nil {
-		return nil, fmt.Errorf("read the description of the API: %w", err)
+		return nil, fmt.Errorf("read openapi.json: %w", err)
 	}
-	t, err := template.New("docs").Funcs(template.FuncMap{"has": slices.Contains[[]string], "upper": strings.ToUpper}).Parse(docsTemplate)
+	funcs := template.FuncMap{"has": slices.Contains[[]string], "upper": strings.ToUpper}
+	t, err := template.New("docs").Funcs(funcs).Parse(docsTemplate)
 	if err != nil {
-		return nil, fmt.Errorf("read the page of the API: %w", err)
+		return nil, fmt.Errorf("read the template of the docs page: %w", err)
 	}
 	var page bytes.Buffer
 	if err := t.Execute(&page, d); err != nil {
-		return nil, fmt.Errorf("make the page of the API: %w", err)
+		return nil, fmt.Errorf("render the docs page: %w", err)
 	}
 	return page.Bytes(), nil
 }

@@ -29,11 +29,15 @@ type maker struct {
 	t        *testing.T
 	schemas  object
 	comments map[string]string // of "Type" and "Type.Field"
+	actions  map[string]string // in the audit trail, by route
 }
 
 func makeDocument(t *testing.T) []byte {
 	t.Helper()
-	m := &maker{t: t, schemas: object{}, comments: comments(t)}
+	m := &maker{t: t, schemas: object{}, comments: comments(t), actions: map[string]string{}}
+	for _, r := range everything(&trail{}).routes() {
+		m.actions[r.method+" "+r.path] = r.action
+	}
 	paths := object{}
 	for _, o := range operations() {
 		method, path, _ := strings.Cut(o.route, " ")
@@ -124,7 +128,7 @@ func (m *maker) operation(o operation, path string) object {
 			parameters = append(parameters, object{"name": name, "in": "path", "required": true, "description": about, "schema": object{"type": "string"}})
 		}
 	}
-	if _, told := actions[o.route]; told && method != http.MethodGet && !hasReason(o.body) {
+	if m.actions[o.route] != "" && method != http.MethodGet && !hasReason(o.body) {
 		o.query = append(o.query, param{queryReason, "string", "why, for the audit trail"})
 	}
 	for _, q := range o.query {

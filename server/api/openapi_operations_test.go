@@ -89,17 +89,17 @@ func operations() []operation {
 		{"POST /v1/actions", "scores", "Get a token that lets a user submit one increment", "", nil, protocol.ActionRequest{}, map[int]any{201: protocol.Action{}}, with(reads, tooLarge, mediaType, scoreboard.CodeBoardClosed, scoreboard.CodeDeltaOutOfRange)},
 
 		{
-			"GET " + topPath, "leaderboard", "Read the head of a board",
+			"GET " + pathTop, "leaderboard", "Read the head of a board",
 			"The first page has an ETag. wait and after make it a long poll, which answers 304 where nothing newer comes.",
 			[]param{aLimit, aBoard, aCursor, minVersion, {"wait", "string", "hold the request for up to so long, such as 25s"}, {"after", "string", "what the caller has: <epoch>:<version>"}},
 			nil,
 			map[int]any{200: protocol.Top{}, 304: nil},
 			with(reads, scoreboard.CodeGone),
 		},
-		{"GET " + mePath, "leaderboard", "Read the standing of the token's user", "", place, nil, map[int]any{200: protocol.Place{}}, reads},
-		{"GET " + scorePath, "leaderboard", "Read a user's score and rank", "", place, nil, map[int]any{200: protocol.Place{}}, reads},
-		{"GET " + rankPath, "leaderboard", "Read a user's rank with neighbours", "", place, nil, map[int]any{200: protocol.Place{}}, reads},
-		{"POST " + listPath, "leaderboard", "Read the standings of up to a hundred users", "", nil, protocol.Users{}, map[int]any{200: protocol.List{}}, with(reads, tooLarge, mediaType)},
+		{"GET " + pathMe, "leaderboard", "Read the standing of the token's user", "", place, nil, map[int]any{200: protocol.Place{}}, reads},
+		{"GET " + pathScore, "leaderboard", "Read a user's score and rank", "", place, nil, map[int]any{200: protocol.Place{}}, reads},
+		{"GET " + pathRank, "leaderboard", "Read a user's rank with neighbours", "", place, nil, map[int]any{200: protocol.Place{}}, reads},
+		{"POST " + pathUsers, "leaderboard", "Read the standings of up to a hundred users", "", nil, protocol.Users{}, map[int]any{200: protocol.List{}}, with(reads, tooLarge, mediaType)},
 
 		{
 			"GET /v1/users/:user_id/statement", "users", "Read what made a user's scores, newest first",
@@ -113,7 +113,7 @@ func operations() []operation {
 
 		{"GET /v1/realtime/token", "realtime", "Get a ticket to join, good for 30 seconds", "", []param{aBoard}, nil, map[int]any{200: protocol.JoinTicket{}}, reads},
 		{
-			"GET " + livePath, "realtime", "Follow a board live",
+			"GET " + pathRealtime, "realtime", "Follow a board live",
 			"A WebSocket upgrade, or server-sent events by Accept: text/event-stream. The frames are the same.",
 			[]param{
 				aBoard,

@@ -56,7 +56,7 @@ func TestOpenAPIHasEveryRoute(t *testing.T) {
 		}
 	}
 	for _, r := range a.engine.Routes() {
-		if strings.HasPrefix(r.Path, settingsAlias) { // TestSettingsAlias
+		if strings.HasPrefix(r.Path, pathSettingsAlias) { // TestSettingsAlias
 			continue
 		}
 		name := r.Method + " " + r.Path

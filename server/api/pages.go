@@ -17,71 +17,71 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// pages are the first pages of boards as bytes: a head that many read is
-// encoded once for each size. Only the age is written for each answer.
-type pages struct {
+// pageCache holds the encoded first pages of boards: the rows of a version are
+// encoded once for each limit. Only the age is written for each answer.
+type pageCache struct {
 	mu     sync.RWMutex
 	boards map[scoreboard.BoardID]*boardPages
 }
 
-// boardPages are those of one head, which they do not keep alive.
+// boardPages are the pages of one version of a board, which they do not keep alive.
 type boardPages struct {
 	top     weak.Pointer[scoreboard.Top]
 	byLimit [scoreboard.TopSize + 1]atomic.Pointer[page]
 }
 
-// page is an answer but for its age, which stands between the two.
+// page is an encoded answer: its parts before and after the age.
 type page struct {
 	before, after []byte
-	etag          string // "" for a degraded one
+	etag          string // "" if degraded
 }
 
-// maxPages bounds the boards; past it all begin anew.
-const maxPages = 4096
+// maxCachedBoards bounds the boards; beyond it the cache is cleared.
+const maxCachedBoards = 4096
 
-func (p *pages) of(top *scoreboard.Top) *boardPages {
+func (p *pageCache) forTop(top *scoreboard.Top) *boardPages {
 	p.mu.RLock()
 	b := p.boards[top.Board]
 	p.mu.RUnlock()
-	of := weak.Make(top)
-	if b != nil && b.top == of {
+	ref := weak.Make(top)
+	if b != nil && b.top == ref {
 		return b
 	}
-	b = &boardPages{top: of}
+	b = &boardPages{top: ref}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.boards == nil || len(p.boards) >= maxPages {
+	if p.boards == nil || len(p.boards) >= maxCachedBoards {
 		p.boards = make(map[scoreboard.BoardID]*boardPages)
 	}
 	p.boards[top.Board] = b
 	return b
 }
 
-// firstPage returns the first page of a head.
+// firstPage returns the encoded first page of a board.
 func (a *API) firstPage(top *scoreboard.Top, board *scoreboard.Board, limit int) *page {
-	b := a.pages.of(top)
+	b := a.pages.forTop(top)
 	if known := b.byLimit[limit].Load(); known != nil {
 		return known
 	}
 	out := a.topJSON(top, board, limit)
-	made := &page{}
+	p := &page{}
 	if !out.Degraded {
-		made.etag = etagOf(out.Entries)
+		p.etag = etagOf(out.Entries)
 	}
 	before, after := out.AppendAround(make([]byte, 0, 256+96*len(out.Entries)))
-	made.before, made.after = bytes.Clone(before), bytes.Clone(after) // they stay: no room to spare
-	b.byLimit[limit].Store(made)
-	return made
+	p.before, p.after = bytes.Clone(before), bytes.Clone(after) // they are kept: drop spare capacity
+	b.byLimit[limit].Store(p)
+	return p
 }
 
-// etagOf names the rows that a page shows. It is weak: what stands around them,
-// such as the age, is another in each answer.
+// etagOf identifies the rows of a page. It is weak: the fields around them, such as
+// the age, differ in each answer.
 func etagOf(entries []protocol.Entry) string {
 	h := sha256.New()
 	var b []byte
 	for i := range entries {
 		b = entries[i].AppendJSON(b[:0])
-		h.Write(b) // the entries of a page end by themselves
+		h.Write(b) // objects delimit themselves
 	}
 	return `W/"` + hex.EncodeToString(h.Sum(nil)[:12]) + `"`
 }
@@ -100,7 +100,7 @@ func matches(header, etag string) bool {
 	return false
 }
 
-// respondFirst answers with the first page, or 304 where the caller has it.
+// respondFirst answers with the first page, or 304 if the client has it.
 func (a *API) respondFirst(c *gin.Context, top *scoreboard.Top, board *scoreboard.Board, limit int) {
 	p := a.firstPage(top, board, limit)
 	h := c.Writer.Header()
@@ -118,5 +118,5 @@ func (a *API) respondFirst(c *gin.Context, top *scoreboard.Top, board *scoreboar
 	respondJSON(c, http.StatusOK, append(body, p.after...))
 }
 
-// noCache lets browsers and proxies keep an answer only to ask whether it holds.
+// noCache lets browsers and proxies store an answer, but makes them revalidate it.
 var noCache = []string{"private, no-cache"}

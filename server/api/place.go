@@ -11,24 +11,24 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// placeQuery is what a read of one user asks for.
+// placeQuery are the parameters of a read of one user.
 type placeQuery struct {
 	board      *scoreboard.Board
 	user       scoreboard.UserID
 	k          int
 	minVersion int64
-	score      *scoreboard.Score // to be ranked where the user is not on the board
+	score      *scoreboard.Score // ranked if the user is not on the board
 }
 
-func (a *API) placeQuery(c *gin.Context, who *auth.Claims) (q placeQuery, err error) {
-	q.user = who.User
+func (a *API) placeQuery(c *gin.Context, caller *auth.Claims) (q placeQuery, err error) {
+	q.user = caller.User
 	if text, given := c.Params.Get("user_id"); given {
 		if q.user, err = scoreboard.ParseUserID(text); err != nil {
 			return q, err
 		}
 	}
 	around := 0
-	if c.FullPath() == rankPath {
+	if c.FullPath() == pathRank {
 		around = defaultAround
 	}
 	if q.k, err = queryInt(c, "k", around, 0, maxNeighbours); err != nil {
@@ -41,20 +41,20 @@ func (a *API) placeQuery(c *gin.Context, who *auth.Claims) (q placeQuery, err er
 		n, err := strconv.ParseInt(text, 10, 64)
 		score := scoreboard.Score(n)
 		if err != nil || !score.InRange() {
-			return q, scoreboard.Invalid("score", "score must be an integer within 2^53")
+			return q, scoreboard.Invalid("score", "score must be an integer within ±(2^53 − 1)")
 		}
 		q.score = &score
 	}
-	// Neighbours are others: on a private board they are not one's own to see.
-	own := q.user == who.User && q.k == 0 && q.score == nil
+	// On a private board users may read their own standing, but not neighbours.
+	own := q.user == caller.User && q.k == 0 && q.score == nil
 	text, given := c.GetQuery("board")
-	q.board, err = a.readable(c, who, text, given, own)
+	q.board, err = a.readableBoard(c, caller, text, given, own)
 	return q, err
 }
 
 // place is GET /v1/leaderboard/me, /v1/users/{user_id}/score and …/rank.
-func (a *API) place(c *gin.Context, who *auth.Claims) error {
-	q, err := a.placeQuery(c, who)
+func (a *API) place(c *gin.Context, caller *auth.Claims) error {
+	q, err := a.placeQuery(c, caller)
 	if err != nil {
 		return err
 	}
@@ -70,8 +70,8 @@ func (a *API) place(c *gin.Context, who *auth.Claims) error {
 			Message: "user " + string(q.user) + " has no score on board " + string(q.board.ID),
 		}
 	}
-	if err != nil && c.FullPath() == mePath {
-		err = a.notBanned(ctx, q.user, err)
+	if err != nil && c.FullPath() == pathMe {
+		err = a.explainBan(ctx, q.user, err)
 	}
 	if err != nil {
 		return err
@@ -80,9 +80,9 @@ func (a *API) place(c *gin.Context, who *auth.Claims) error {
 	return nil
 }
 
-// heldPlace answers with the standing at hand.
-func (a *API) heldPlace(c *gin.Context, who *auth.Claims) (bool, error) {
-	q, err := a.placeQuery(c, who)
+// stalePlace answers with the cached standing, and reports whether there was one.
+func (a *API) stalePlace(c *gin.Context, caller *auth.Claims) (bool, error) {
+	q, err := a.placeQuery(c, caller)
 	if err != nil || q.minVersion > 0 {
 		return false, err
 	}

@@ -11,22 +11,21 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Profiles keep how users want to be shown.
+// Profiles stores users' display names and avatars.
 type Profiles interface {
-	// PutProfile puts p in the place of the user's and sets when. Where another
-	// has done it, why is for the trail.
+	// PutProfile replaces the user's profile and sets p.UpdatedAt. why is the audit
+	// entry of an operator, nil for the user.
 	PutProfile(ctx context.Context, p *scoreboard.Profile, why *scoreboard.AuditEntry) error
 }
 
-// profile is PUT /v1/users/{user_id}/profile. What the body leaves out is
-// emptied.
-func (a *API) profile(c *gin.Context, who *auth.Claims) error {
+// profile is PUT /v1/users/{user_id}/profile. Absent fields are cleared.
+func (a *API) profile(c *gin.Context, caller *auth.Claims) error {
 	user, err := scoreboard.ParseUserID(c.Param("user_id"))
 	if err != nil {
 		return err
 	}
-	if user != who.User && !who.Has(auth.ScopeAdmin) {
-		return scoreboard.Errorf(scoreboard.CodeForbidden, "a profile is its user's and the operators' to change")
+	if user != caller.User && !caller.Has(auth.ScopeAdmin) {
+		return scoreboard.Errorf(scoreboard.CodeForbidden, "only the user and operators may change a profile")
 	}
 	if err := checkReason(c); err != nil {
 		return err
@@ -44,9 +43,9 @@ func (a *API) profile(c *gin.Context, who *auth.Claims) error {
 		return err
 	}
 	var why *scoreboard.AuditEntry
-	if user != who.User {
-		// Without the names: nobody could take them out of the trail again.
-		why = entry(c, who, scoreboard.AuditUser(user), c.Query(queryReason))
+	if user != caller.User {
+		// Without the names: they could not be erased from the audit trail later.
+		why = newAuditEntry(c, caller, scoreboard.AuditUser(user), c.Query(queryReason))
 	}
 	if err := a.Profiles.PutProfile(c.Request.Context(), p, why); err != nil {
 		return err

@@ -18,37 +18,34 @@ import (
 // Leaderboard answers reads.
 type Leaderboard interface {
 	Top(ctx context.Context, board *scoreboard.Board, minVersion int64) (*scoreboard.Top, error)
-	Page(ctx context.Context, board *scoreboard.Board, after *scoreboard.Position, limit int) (*scoreboard.Top, error)
-	Place(ctx context.Context, board *scoreboard.Board, user scoreboard.UserID, k int, minVersion int64) (*scoreboard.Place, error)
+	Page(
+		ctx context.Context, board *scoreboard.Board, after *scoreboard.Position, limit int,
+	) (*scoreboard.Top, error)
+	Place(
+		ctx context.Context, board *scoreboard.Board, user scoreboard.UserID, k int, minVersion int64,
+	) (*scoreboard.Place, error)
 	List(ctx context.Context, board *scoreboard.Board, users []scoreboard.UserID) (*scoreboard.List, error)
 	RankOf(ctx context.Context, board *scoreboard.Board, score scoreboard.Score) (int64, error)
-	// What is at hand, for who asks too often; nil where nothing is.
+	// CachedTop and CachedPlace return a recent answer for clients over the limit;
+	// nil if none is cached.
 	CachedTop(board scoreboard.BoardID) *scoreboard.Top
 	CachedPlace(board scoreboard.BoardID, user scoreboard.UserID, k int) *scoreboard.Place
 }
 
 // The bounds of reads.
 const (
-	shortStream   = 10 // rows, or scoreboard.TopSize
+	shortStream   = 10 // rows of a stream, else scoreboard.TopSize
 	maxNeighbours = 50
 	defaultAround = 5
 	maxUsers      = 100
 	maxVersion    = 1<<53 - 1
 )
 
-func (a *API) readRoutes() []route {
-	return []route{
-		{"GET", topPath, "", a.Limits.Top, a.top},
-		{"GET", mePath, "", a.Limits.Rank, a.place},
-		{"POST", listPath, "", a.Limits.Rank, a.list},
-		{"GET", scorePath, "", a.Limits.Rank, a.place},
-		{"GET", rankPath, "", a.Limits.Rank, a.place},
-	}
-}
-
-// readable returns the board of a read, global where none is named, if who asks
-// may see it.
-func (a *API) readable(c *gin.Context, who *auth.Claims, text string, given, own bool) (*scoreboard.Board, error) {
+// readableBoard returns the board of a read, global if none is given, and an error
+// if the caller may not see it.
+func (a *API) readableBoard(
+	c *gin.Context, caller *auth.Claims, text string, given, own bool,
+) (*scoreboard.Board, error) {
 	id := scoreboard.GlobalBoard
 	if given {
 		var err error
@@ -60,10 +57,10 @@ func (a *API) readable(c *gin.Context, who *auth.Claims, text string, given, own
 	if err != nil {
 		return nil, err
 	}
-	return board, visible(board, who, own)
+	return board, checkVisible(board, caller, own)
 }
 
-// topQuery is what a read of a board's rows asks for.
+// topQuery are the parameters of a read of a board's rows.
 type topQuery struct {
 	board      *scoreboard.Board
 	limit      int
@@ -71,15 +68,15 @@ type topQuery struct {
 	after      *scoreboard.Position // nil: the first page
 }
 
-func (a *API) topQuery(c *gin.Context, who *auth.Claims) (q topQuery, err error) {
-	if q.limit, err = queryInt(c, "limit", a.now().TopN, 1, scoreboard.TopSize); err != nil {
+func (a *API) topQuery(c *gin.Context, caller *auth.Claims) (q topQuery, err error) {
+	if q.limit, err = queryInt(c, "limit", a.currentPolicy().TopN, 1, scoreboard.TopSize); err != nil {
 		return q, err
 	}
 	if q.minVersion, err = queryVersion(c); err != nil {
 		return q, err
 	}
 	text, given := c.GetQuery("board")
-	if q.board, err = a.readable(c, who, text, given, false); err != nil {
+	if q.board, err = a.readableBoard(c, caller, text, given, false); err != nil {
 		return q, err
 	}
 	if cursor, given := c.GetQuery("cursor"); given {
@@ -88,22 +85,9 @@ func (a *API) topQuery(c *gin.Context, who *auth.Claims) (q topQuery, err error)
 	return q, err
 }
 
-// queryVersion reads min_version, 0 where there is none.
-func queryVersion(c *gin.Context) (int64, error) {
-	text, given := c.GetQuery("min_version")
-	if !given {
-		return 0, nil
-	}
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n < 1 || n > maxVersion {
-		return 0, scoreboard.Invalid("min_version", "min_version must be an integer of at least 1")
-	}
-	return n, nil
-}
-
 // top is GET /v1/leaderboard/top.
-func (a *API) top(c *gin.Context, who *auth.Claims) error {
-	q, err := a.topQuery(c, who)
+func (a *API) top(c *gin.Context, caller *auth.Claims) error {
+	q, err := a.topQuery(c, caller)
 	if err != nil {
 		return err
 	}
@@ -115,7 +99,7 @@ func (a *API) top(c *gin.Context, who *auth.Claims) error {
 		a.respondPage(c, page, q)
 		return nil
 	}
-	if newer, err := a.wait(c, who, q.board.ID); !newer {
+	if newer, err := a.wait(c, caller, q.board.ID); !newer {
 		return err
 	}
 	top, err := a.Reads.Top(c.Request.Context(), q.board, q.minVersion)
@@ -132,9 +116,9 @@ func (a *API) respondPage(c *gin.Context, page *scoreboard.Top, q topQuery) {
 	respondJSON(c, http.StatusOK, append(strconv.AppendInt(before, a.age(page.AsOf), 10), after...))
 }
 
-// heldTop answers with the head at hand.
-func (a *API) heldTop(c *gin.Context, who *auth.Claims) (bool, error) {
-	q, err := a.topQuery(c, who)
+// staleTop answers with the cached first rows, and reports whether there were any.
+func (a *API) staleTop(c *gin.Context, caller *auth.Claims) (bool, error) {
+	q, err := a.topQuery(c, caller)
 	if err != nil || q.after != nil || q.minVersion > 0 || c.Query("wait") != "" {
 		return false, err
 	}
@@ -146,28 +130,29 @@ func (a *API) heldTop(c *gin.Context, who *auth.Claims) (bool, error) {
 	return true, nil
 }
 
-// topJSON is a page but for its age.
+// topJSON returns a page except for its age.
 func (a *API) topJSON(top *scoreboard.Top, board *scoreboard.Board, limit int) *protocol.Top {
 	shown := top.Entries[:min(limit, len(top.Entries))]
 	out := &protocol.Top{
-		Board: string(top.Board), Entries: protocol.Entries(shown), Total: top.Total, UpdatedAt: top.UpdatedAt, AsOf: top.AsOf,
+		Board: string(top.Board), Entries: protocol.Entries(shown), Total: top.Total,
+		UpdatedAt: top.UpdatedAt, AsOf: top.AsOf,
 		BoardState: string(top.State), DegradedReason: top.Degraded, Degraded: top.Degraded != "",
 	}
 	if !out.Degraded {
 		out.Version, out.Epoch = &top.Version, &top.Epoch
 	}
 	if n := len(shown); n > 0 && shown[n-1].Rank < top.Total {
-		out.NextCursor = a.encodeCursor(top.Board, top.Position(n-1, board.Order))
+		out.NextCursor = a.encodeCursor(scoreboard.PageCursor{Board: top.Board, Position: top.Position(n-1, board.Order)})
 	}
 	return out
 }
 
-// maxWait is the longest that a long poll is held.
+// maxWait bounds a long poll.
 const maxWait = 30 * time.Second
 
-// wait holds a long poll (wait and after in the query) until the board is
-// newer than after. It answers 304 itself where that does not come in time.
-func (a *API) wait(c *gin.Context, who *auth.Claims, board scoreboard.BoardID) (newer bool, err error) {
+// wait blocks a long poll (wait and after in the query) until the board is newer
+// than after, or answers 304 after the wait.
+func (a *API) wait(c *gin.Context, caller *auth.Claims, board scoreboard.BoardID) (newer bool, err error) {
 	text, given := c.GetQuery("wait")
 	if !given || a.Live == nil {
 		return true, nil
@@ -179,7 +164,8 @@ func (a *API) wait(c *gin.Context, who *auth.Claims, board scoreboard.BoardID) (
 	ctx, cancel := context.WithTimeout(c.Request.Context(), wait)
 	defer cancel()
 	err = a.Live.Wait(ctx, Viewer{
-		User: who.User, Address: address(c.Request), Expires: who.Expires, Board: board, Limit: scoreboard.TopSize, Last: c.Query("after"),
+		User: caller.User, Address: address(c.Request), Expires: caller.Expires,
+		Board: board, Limit: scoreboard.TopSize, Last: c.Query("after"),
 	})
 	if errors.Is(err, context.DeadlineExceeded) {
 		c.Status(http.StatusNotModified)
@@ -189,7 +175,7 @@ func (a *API) wait(c *gin.Context, who *auth.Claims, board scoreboard.BoardID) (
 }
 
 // list is POST /v1/leaderboard/users.
-func (a *API) list(c *gin.Context, who *auth.Claims) error {
+func (a *API) list(c *gin.Context, caller *auth.Claims) error {
 	body, err := readBody(c, maxListBody)
 	if err != nil {
 		return err
@@ -201,13 +187,14 @@ func (a *API) list(c *gin.Context, who *auth.Claims) error {
 	users := make([]scoreboard.UserID, len(in.UserIDs))
 	for i, text := range in.UserIDs {
 		if users[i], err = scoreboard.ParseUserID(text); err != nil {
-			return scoreboard.Invalid("user_ids", "user_ids must hold ids of 1 to %d of A-Z a-z 0-9 . _ : @ -", scoreboard.MaxUserIDLength)
+			return scoreboard.Invalid("user_ids",
+				"user_ids must be ids of 1 to %d of A-Z a-z 0-9 . _ : @ -", scoreboard.MaxUserIDLength)
 		}
 	}
 	if sorted := slices.Sorted(slices.Values(users)); len(slices.Compact(sorted)) < len(users) {
-		return scoreboard.Invalid("user_ids", "user_ids must not hold a user twice")
+		return scoreboard.Invalid("user_ids", "duplicate user in user_ids")
 	}
-	board, err := a.readable(c, who, in.Board, in.Board != "", false)
+	board, err := a.readableBoard(c, caller, in.Board, in.Board != "", false)
 	if err != nil {
 		return err
 	}
@@ -216,8 +203,9 @@ func (a *API) list(c *gin.Context, who *auth.Claims) error {
 		return err
 	}
 	out := protocol.List{
-		Board: string(l.Board), Entries: make([]protocol.ListEntry, len(l.Entries)), NotFound: make([]string, len(l.Missing)), Total: l.Total,
-		AsOf: l.AsOf, AgeMS: a.age(l.AsOf), BoardState: string(l.State), Degraded: l.Degraded != "", DegradedReason: l.Degraded,
+		Board: string(l.Board), Entries: make([]protocol.ListEntry, len(l.Entries)),
+		NotFound: make([]string, len(l.Missing)), Total: l.Total, AsOf: l.AsOf, AgeMS: a.age(l.AsOf),
+		BoardState: string(l.State), Degraded: l.Degraded != "", DegradedReason: l.Degraded,
 	}
 	for i, e := range protocol.Entries(l.Entries) {
 		out.Entries[i] = protocol.ListEntry{Place: i + 1, Entry: e}
@@ -232,8 +220,9 @@ func (a *API) list(c *gin.Context, who *auth.Claims) error {
 	return nil
 }
 
-// maxListBody holds a hundred of the longest ids.
+// maxListBody has room for a hundred of the longest ids.
 const maxListBody = 16 << 10
 
-// age is how old an answer is that holds everything committed before asOf.
+// age is the age in milliseconds of an answer that includes everything committed
+// before asOf.
 func (a *API) age(asOf time.Time) int64 { return max(a.Now().Sub(asOf).Milliseconds(), 0) }

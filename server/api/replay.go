@@ -13,7 +13,7 @@ import (
 )
 
 // replay is POST /v1/admin/replay.
-func (a *API) replay(c *gin.Context, who *auth.Claims) error {
+func (a *API) replay(c *gin.Context, caller *auth.Claims) error {
 	var r protocol.ReplayRequest
 	if err := decode(c, &r); err != nil {
 		return err
@@ -23,37 +23,37 @@ func (a *API) replay(c *gin.Context, who *auth.Claims) error {
 	}
 	var why *scoreboard.AuditEntry
 	if !r.DryRun {
-		if err := a.steady(c); err != nil {
+		if err := a.checkNotHalted(c); err != nil {
 			return err
 		}
-		why = told(c, who, "ranking:"+cmp.Or(r.Topic, "*"))
+		why = auditEntry(c, caller, "ranking:"+cmp.Or(r.Topic, "*"))
 	}
-	return a.inTurn(c, why, func(ctx context.Context, l *lines) (protocol.JobLine, error) {
-		done, err := a.Operate.Jobs.Replay(ctx, &r, func(records, total int64) {
-			l.progress(protocol.JobLine{Records: records, Total: total})
+	return a.runJob(c, why, func(ctx context.Context, w *jobWriter) (protocol.JobLine, error) {
+		done, err := a.Operations.Jobs.Replay(ctx, &r, func(records, total int64) {
+			w.progress(protocol.JobLine{Records: records, Total: total})
 		})
 		return protocol.JobLine{Replayed: done}, err
 	})
 }
 
 func checkReplay(r *protocol.ReplayRequest, now time.Time) error {
-	ways := 0
-	for _, asked := range []bool{r.FromOffset != nil, r.FromTime != nil, r.DLQ} {
-		if asked {
-			ways++
+	sources := 0
+	for _, given := range []bool{r.FromOffset != nil, r.FromTime != nil, r.DLQ} {
+		if given {
+			sources++
 		}
 	}
 	switch {
-	case ways != 1:
-		return scoreboard.Invalid("", "say one of from_offset, from_time and dlq")
+	case sources != 1:
+		return scoreboard.Invalid("", "give one of from_offset, from_time and dlq")
 	case r.FromOffset != nil && r.Partition == nil:
-		return scoreboard.Invalid("partition", "an offset is of one partition: name it")
+		return scoreboard.Invalid("partition", "from_offset requires partition")
 	case r.FromOffset != nil && *r.FromOffset < 0:
-		return scoreboard.Invalid("from_offset", "an offset is not negative")
+		return scoreboard.Invalid("from_offset", "from_offset must not be negative")
 	case r.Partition != nil && *r.Partition < 0:
-		return scoreboard.Invalid("partition", "a partition is not negative")
+		return scoreboard.Invalid("partition", "partition must not be negative")
 	case r.FromTime != nil && r.FromTime.After(now):
-		return scoreboard.Invalid("from_time", "%s is not over yet", r.FromTime.UTC().Format(time.RFC3339))
+		return scoreboard.Invalid("from_time", "from_time %s is in the future", r.FromTime.UTC().Format(time.RFC3339))
 	}
 	return nil
 }

@@ -1,14 +1,20 @@
 package api
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
 	"mime"
+	"net"
 	"net/http"
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -30,7 +36,7 @@ func readBody(c *gin.Context, limit int64) ([]byte, error) {
 	if n > 0 {
 		body := make([]byte, n)
 		if _, err := io.ReadFull(c.Request.Body, body); err != nil {
-			return nil, scoreboard.Invalid("", "the body ended early")
+			return nil, scoreboard.Invalid("", "the body is shorter than its Content-Length")
 		}
 		return body, nil
 	}
@@ -45,20 +51,50 @@ func readBody(c *gin.Context, limit int64) ([]byte, error) {
 	return body, nil
 }
 
-// queryInt reads an integer of the query within bounds.
-func queryInt(c *gin.Context, name string, absent, least, most int) (int, error) {
+// decode reads a small body into v: known fields, each at most once.
+func decode(c *gin.Context, v any) error {
+	body, err := readBody(c, maxBody)
+	if err != nil {
+		return err
+	}
+	if err := protocol.CheckObject(body); err != nil {
+		return err
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		return scoreboard.Invalid("", "the body does not match the expected JSON")
+	}
+	c.Set(keyBody, body)
+	return nil
+}
+
+// duration parses a Go duration of a body; absent is returned for "".
+func duration(field, text string, absent, longest time.Duration) (time.Duration, error) {
+	if text == "" {
+		return absent, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 || d > longest {
+		return 0, scoreboard.Invalid(field, "%s must be a duration of at most %s, such as 15m", field, longest)
+	}
+	return d, nil
+}
+
+// queryInt parses an integer of the query; absent is returned without one.
+func queryInt(c *gin.Context, name string, absent, lowest, highest int) (int, error) {
 	text, given := c.GetQuery(name)
 	if !given {
 		return absent, nil
 	}
 	n, err := strconv.Atoi(text)
-	if err != nil || n < least || n > most {
-		return 0, scoreboard.Invalid(name, "%s must be an integer from %d to %d", name, least, most)
+	if err != nil || n < lowest || n > highest {
+		return 0, scoreboard.Invalid(name, "%s must be an integer from %d to %d", name, lowest, highest)
 	}
 	return n, nil
 }
 
-// queryBoard reads the board of the query, global when there is none.
+// queryBoard parses the board of the query, global without one.
 func queryBoard(c *gin.Context) (scoreboard.BoardID, error) {
 	text, given := c.GetQuery("board")
 	if !given {
@@ -67,11 +103,69 @@ func queryBoard(c *gin.Context) (scoreboard.BoardID, error) {
 	return scoreboard.ParseBoardID(text)
 }
 
-// pathID reads the id of a path that names one flag or one void.
-func pathID(c *gin.Context, of string) (int64, error) {
-	id, err := strconv.ParseInt(c.Param("id"), 10, 64)
+// queryVersion parses min_version, 0 without one.
+func queryVersion(c *gin.Context) (int64, error) {
+	text, given := c.GetQuery("min_version")
+	if !given {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 1 || n > maxVersion {
+		return 0, scoreboard.Invalid("min_version", "min_version must be an integer of at least 1")
+	}
+	return n, nil
+}
+
+// queryTime parses an RFC 3339 time of the query, the zero time without one.
+func queryTime(c *gin.Context, name string) (time.Time, error) {
+	text, given := c.GetQuery(name)
+	if !given {
+		return time.Time{}, nil
+	}
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return t, scoreboard.Invalid(name, "%s must be an RFC 3339 time", name)
+	}
+	return t, nil
+}
+
+// queryID parses a numeric id of the query, 0 without one.
+func queryID(c *gin.Context, name string) (int64, error) {
+	text, given := c.GetQuery(name)
+	if !given {
+		return 0, nil
+	}
+	id, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || id < 1 {
-		return 0, scoreboard.Invalid("id", "a %s's id is a number", of)
+		return 0, scoreboard.Invalid(name, "invalid %s", name)
 	}
 	return id, nil
+}
+
+// pathID parses the numeric id in the path; noun names what it identifies.
+func pathID(c *gin.Context, noun string) (int64, error) {
+	id, err := strconv.ParseInt(c.Param("id"), 10, 64)
+	if err != nil || id < 1 {
+		return 0, scoreboard.Invalid("id", "the id of a %s must be a number", noun)
+	}
+	return id, nil
+}
+
+// address is the client's address without a port.
+func address(r *http.Request) string {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+	return host
+}
+
+// truncate returns at most n bytes of s, as valid UTF-8.
+func truncate(s string, n int) string { return strings.ToValidUTF8(s[:min(len(s), n)], "") }
+
+// override sets *to if a value is given.
+func override[T any](to, given *T) {
+	if given != nil {
+		*to = *given
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -14,7 +15,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// statuses maps codes to HTTP.
+// statuses maps error codes to HTTP.
 var statuses = map[scoreboard.Code]int{
 	scoreboard.CodeInvalidRequest:       http.StatusBadRequest,
 	scoreboard.CodeUnauthorized:         http.StatusUnauthorized,
@@ -38,12 +39,15 @@ var statuses = map[scoreboard.Code]int{
 	scoreboard.CodeInternal:             http.StatusInternalServerError,
 }
 
-// fail answers with the error shape.
+// internalMessage is all that a client learns about an unexpected error.
+const internalMessage = "internal error"
+
+// fail answers with an error body.
 func (a *API) fail(c *gin.Context, err error) {
 	e := a.public(c, err)
 	status := statuses[scoreboard.Code(e.ErrorCode)]
 	if status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests {
-		c.Writer.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(retryAfter(err).Seconds()))))
+		setRetryAfter(c, err)
 	} else {
 		c.Writer.Header().Del("Retry-After")
 	}
@@ -53,16 +57,16 @@ func (a *API) fail(c *gin.Context, err error) {
 	respond(c, status, e)
 }
 
-// public is an error as the caller may see it. What is nobody's to see is
-// logged here and called internal.
+// public is an error as the client may see it. Errors without a code are logged
+// and become internal.
 func (a *API) public(c *gin.Context, err error) protocol.Error {
 	var e *scoreboard.Error
 	if !errors.As(err, &e) {
-		e = &scoreboard.Error{Code: scoreboard.CodeInternal, Message: "something went wrong here", Err: err}
+		e = &scoreboard.Error{Code: scoreboard.CodeInternal, Message: internalMessage, Err: err}
 	}
-	// Who has hung up is no failure of ours, and reads no answer.
+	// A client that disconnected is not our failure and reads no answer.
 	if statuses[e.Code] >= http.StatusInternalServerError && c.Request.Context().Err() == nil {
-		a.tell(c, e.Code, err)
+		a.logThrottled(c, e.Code, err)
 	}
 	return protocol.Error{
 		ErrorCode: string(e.Code), Message: e.Message, Field: e.Field, Reason: string(e.Reason),
@@ -71,13 +75,23 @@ func (a *API) public(c *gin.Context, err error) protocol.Error {
 	}
 }
 
+// setRetryAfter sends how long a rejected client has to wait, at least a second.
+func setRetryAfter(c *gin.Context, err error) {
+	wait := time.Second
+	var known *scoreboard.Error
+	if errors.As(err, &known) {
+		wait = max(known.RetryAfter, time.Second)
+	}
+	c.Writer.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
+}
+
 // respond writes v as JSON.
 func respond(c *gin.Context, status int, v any) {
 	body, err := json.Marshal(v)
 	if err != nil { // our own types always marshal
 		panic(err)
 	}
-	hurry(c)
+	extendWriteDeadline(c)
 	respondJSON(c, status, body)
 }
 
@@ -86,14 +100,80 @@ var jsonType = []string{"application/json"}
 func respondJSON(c *gin.Context, status int, body []byte) {
 	c.Writer.Header()["Content-Type"] = jsonType
 	c.Writer.WriteHeader(status)
-	_, _ = c.Writer.Write(body) // the client has gone, or it has not
+	_, _ = c.Writer.Write(body) // fails only for a client that disconnected
 }
 
-// retryAfter is how long a refusal asks to wait, a second at least.
-func retryAfter(err error) time.Duration {
-	var known *scoreboard.Error
-	if errors.As(err, &known) {
-		return max(known.RetryAfter, time.Second)
+// timePtr is nil for the zero time, which JSON then omits.
+func timePtr(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
 	}
-	return time.Second
+	return &t
+}
+
+// WriteTime bounds a response from the end of its request's headers to its last
+// byte; it exceeds every long poll. It is the write timeout of the port, which
+// also disconnects slow readers.
+const WriteTime = time.Minute
+
+// clearWriteDeadline lifts the deadline of responses that may take long: those
+// for operators, and streams.
+func clearWriteDeadline(c *gin.Context) { setWriteDeadline(c, time.Time{}) }
+
+// extendWriteDeadline restarts the deadline for what is written next.
+func extendWriteDeadline(c *gin.Context) { setWriteDeadline(c, time.Now().Add(WriteTime)) }
+
+func setWriteDeadline(c *gin.Context, at time.Time) {
+	// A closed connection fails at the next write.
+	_ = http.NewResponseController(c.Writer).SetWriteDeadline(at)
+}
+
+// logInterval is the shortest interval between two log lines about errors of one
+// kind: an outage rejects thousands of requests a second for one reason.
+const logInterval = time.Second
+
+// errorLog throttles the logging of server errors, for each route and code.
+type errorLog struct {
+	mu     sync.Mutex
+	states map[errorKind]*logState
+}
+
+type errorKind struct {
+	path string
+	code scoreboard.Code
+}
+
+type logState struct {
+	last       time.Time
+	suppressed int // since last
+}
+
+// allow reports whether to log an error now, and how many were suppressed since
+// the last one that was logged.
+func (l *errorLog) allow(kind errorKind, now time.Time) (suppressed int, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.states[kind]
+	if s == nil {
+		s = &logState{}
+		l.states[kind] = s
+	}
+	if now.Sub(s.last) < logInterval {
+		s.suppressed++
+		return 0, false
+	}
+	suppressed, s.last, s.suppressed = s.suppressed, now, 0
+	return suppressed, true
+}
+
+// logThrottled logs a server error unless one of its kind was logged within
+// logInterval.
+func (a *API) logThrottled(c *gin.Context, code scoreboard.Code, err error) {
+	kind := errorKind{c.FullPath(), code}
+	suppressed, ok := a.errors.allow(kind, a.Now())
+	if !ok {
+		return
+	}
+	a.Log.Error("request failed", "path", kind.path, "code", code, "request_id", c.GetString(keyRequestID),
+		"trace", c.GetString(keyTrace), "err", err, "suppressed", suppressed)
 }

@@ -12,17 +12,17 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// rollBoards is POST /v1/boards/roll and /v1/boards/{board}/roll: what the
-// rollover would do by itself within a second or, with a season in the body,
-// the beginning of that season. A season is in the trail where it is in the
-// store; what would come by itself, once it is done.
-func (a *API) rollBoards(c *gin.Context, who *auth.Claims) error {
+// rollBoards is POST /v1/boards/roll and /v1/boards/{board}/roll: it runs the
+// rollover now instead of within a second and, with a season in the body, starts
+// that season. A season's audit entry is written in its transaction; that of an
+// ordinary rollover afterwards.
+func (a *API) rollBoards(c *gin.Context, caller *auth.Claims) error {
 	var r protocol.RollRequest
 	if err := decode(c, &r); err != nil {
 		return err
 	}
 	var family scoreboard.BoardID
-	if c.FullPath() == "/v1/boards/:board/roll" {
+	if c.FullPath() == pathRoll {
 		id, err := scoreboard.ParseBoardID(c.Param("board"))
 		if err != nil {
 			return err
@@ -36,13 +36,13 @@ func (a *API) rollBoards(c *gin.Context, who *auth.Claims) error {
 		}
 		family = id
 	}
-	about(c, "board", cmp.Or(string(family), "*"))
+	setAuditTarget(c, "board", cmp.Or(string(family), "*"))
 	out := protocol.Rolled{Made: []string{}, Ended: []protocol.EndedBoard{}, DryRun: r.DryRun}
 	if r.Season != "" || r.StartsAt != nil || r.EndsAt != nil {
 		if family == "" {
-			return scoreboard.Invalid("season", "name the board that the season is of")
+			return scoreboard.Invalid("season", "a season must name its board")
 		}
-		if err := a.beginSeason(c, who, family, &r, &out); err != nil {
+		if err := a.beginSeason(c, caller, family, &r, &out); err != nil {
 			return err
 		}
 	}
@@ -56,35 +56,39 @@ func (a *API) rollBoards(c *gin.Context, who *auth.Claims) error {
 	for i := range ended {
 		e := &ended[i]
 		out.Ended = append(out.Ended, protocol.EndedBoard{
-			Board: string(e.Board.ID), PeriodEnd: e.Board.PeriodEnd, ClosedAt: present(e.Board.Closed), Users: e.Users, StandingsHash: e.Board.StandingsHash,
+			Board: string(e.Board.ID), PeriodEnd: e.Board.PeriodEnd, ClosedAt: timePtr(e.Board.Closed),
+			Users: e.Users, StandingsHash: e.Board.StandingsHash,
 		})
 	}
 	if r.DryRun || len(out.Made)+len(out.Ended) == 0 {
-		unchanged(c)
+		skipAudit(c)
 	}
 	respond(c, http.StatusOK, out)
 	return nil
 }
 
-func (a *API) beginSeason(c *gin.Context, who *auth.Claims, family scoreboard.BoardID, r *protocol.RollRequest, out *protocol.Rolled) error {
-	season, err := a.season(r.Season, r.StartsAt, r.EndsAt)
+func (a *API) beginSeason(
+	c *gin.Context, caller *auth.Claims, family scoreboard.BoardID, r *protocol.RollRequest, out *protocol.Rolled,
+) error {
+	season, err := a.parseSeason(r.Season, r.StartsAt, r.EndsAt)
 	if err != nil {
 		return err
 	}
-	interrupted, err := a.Boards.BeginSeason(c.Request.Context(), family, *season, r.DryRun, told(c, who, "board:"+string(family)))
+	why := auditEntry(c, caller, "board:"+string(family))
+	interrupted, err := a.Boards.BeginSeason(c.Request.Context(), family, *season, r.DryRun, why)
 	if err != nil {
 		return err
 	}
 	if out.Made = append(out.Made, string(family.Instance(*season))); interrupted != nil {
 		out.Interrupted = string(*interrupted)
 	}
-	a.Log.Info("season begun", "board", family, "season", season.Name, "dry", r.DryRun)
+	a.Log.Info("season started", "board", family, "season", season.Name, "dry", r.DryRun)
 	return nil
 }
 
-// finalStandings is GET /v1/boards/{board}/standings: as they were when the
-// period ended, without who is banned now.
-func (a *API) finalStandings(c *gin.Context, who *auth.Claims) error {
+// finalStandings is GET /v1/boards/{board}/standings: the standings at the end of
+// the period, without users who are banned now.
+func (a *API) finalStandings(c *gin.Context, caller *auth.Claims) error {
 	limit, err := queryInt(c, "limit", defaultBoards, 1, maxBoards)
 	if err != nil {
 		return err
@@ -93,7 +97,7 @@ func (a *API) finalStandings(c *gin.Context, who *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	b, err := a.findBoard(c, who)
+	b, err := a.findBoard(c, caller)
 	if err != nil {
 		return err
 	}

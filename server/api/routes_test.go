@@ -99,7 +99,7 @@ func TestNoRouteIsOpen(t *testing.T) {
 func TestAnotherUsersIDIsRefused(t *testing.T) {
 	t.Parallel()
 	a := everything(&trail{})
-	public := map[string]bool{"GET " + scorePath: true, "GET " + rankPath: true} // standings on public boards are everybody's
+	public := map[string]bool{"GET " + pathScore: true, "GET " + pathRank: true} // standings on public boards are everybody's
 	bodies := map[string]string{
 		"POST /v1/scores/increment":      `{"user_id":"alice","delta":1,"event_id":"e","timestamp":"2026-11-21T12:00:00Z"}`,
 		"POST /v1/actions":               `{"user_id":"alice"}`,
@@ -141,7 +141,7 @@ func TestAnotherUsersIDIsRefused(t *testing.T) {
 				takes = takes || strings.HasPrefix(body.Field(i).Tag.Get("json"), "user_id")
 			}
 		}
-		if takes && scopes[o.route] == "" && bodies[o.route] == "" && o.route != "GET /v1/events/:event_id" && o.route != "POST "+listPath {
+		if takes && scopes[o.route] == "" && bodies[o.route] == "" && o.route != "GET /v1/events/:event_id" && o.route != "POST "+pathUsers {
 			t.Errorf("%s takes a user's id: whose may it be?", o.route)
 		}
 	}
@@ -152,7 +152,7 @@ func TestATicketsScopeJoinsAndNothingElse(t *testing.T) {
 	a := everything(&trail{})
 	token := minted(t, a, "alice", auth.ScopeJoin)
 	for _, r := range a.routes() {
-		if r.path == livePath || withoutToken[r.method+" "+r.path] {
+		if r.path == pathRealtime || withoutToken[r.method+" "+r.path] {
 			continue
 		}
 		if got := asks(t, a, r, "alice", token, "{}"); got != http.StatusForbidden {

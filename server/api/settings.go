@@ -12,52 +12,48 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// settingsAlias answers exactly as settingsPath does. It is not in the OpenAPI
-// document.
-const (
-	settingsPath  = "/v1/admin/settings"
-	settingsAlias = "/v1/admin/knobs"
-)
+// maxSettingName is how many bytes of a setting's name the audit trail keeps.
+const maxSettingName = 200
 
 // SettingsService lists and changes settings.
 type SettingsService interface {
 	Settings(ctx context.Context) ([]protocol.Setting, error)
-	// ChangeSettings turns settings, all or none, and returns them. What cannot be is an
-	// invalid_request.
-	ChangeSettings(ctx context.Context, turns []scoreboard.SettingChange) ([]protocol.Setting, error)
+	// ChangeSettings changes settings, all or none, and rechanges them; an
+	// invalid_request for a value that is not allowed.
+	ChangeSettings(ctx context.Context, changes []scoreboard.SettingChange) ([]protocol.Setting, error)
 }
 
 // listSettings is GET /v1/admin/settings.
 func (a *API) listSettings(c *gin.Context, _ *auth.Claims) error {
-	knobs, err := a.Settings.Settings(c.Request.Context())
+	settings, err := a.Settings.Settings(c.Request.Context())
 	if err != nil {
 		return err
 	}
-	respond(c, http.StatusOK, protocol.Settings{Settings: knobs})
+	respond(c, http.StatusOK, protocol.Settings{Settings: settings})
 	return nil
 }
 
 // changeSetting is PUT /v1/admin/settings/{name}.
-func (a *API) changeSetting(c *gin.Context, who *auth.Claims) error {
+func (a *API) changeSetting(c *gin.Context, caller *auth.Claims) error {
 	var r protocol.SettingRequest
 	if err := decode(c, &r); err != nil {
 		return err
 	}
-	turn, err := turnOf(c, who, c.Param("name"), r)
+	change, err := parseChange(c, caller, c.Param("name"), r)
 	if err != nil {
 		return err
 	}
-	knobs, err := a.Settings.ChangeSettings(c.Request.Context(), []scoreboard.SettingChange{turn})
+	settings, err := a.Settings.ChangeSettings(c.Request.Context(), []scoreboard.SettingChange{change})
 	if err != nil {
 		return err
 	}
-	respond(c, http.StatusOK, knobs[0])
+	respond(c, http.StatusOK, settings[0])
 	return nil
 }
 
-// changeSettings is PUT /v1/admin/settings: some fit only together, such as the key set
-// of another provider and its issuer.
-func (a *API) changeSettings(c *gin.Context, who *auth.Claims) error {
+// changeSettings is PUT /v1/admin/settings: some settings are only valid together,
+// such as the key set of another provider and its issuer.
+func (a *API) changeSettings(c *gin.Context, caller *auth.Claims) error {
 	var r protocol.SettingsRequest
 	if err := decode(c, &r); err != nil {
 		return err
@@ -65,32 +61,35 @@ func (a *API) changeSettings(c *gin.Context, who *auth.Claims) error {
 	if len(r.Settings) == 0 || len(r.Settings) > protocol.MaxSettings {
 		return scoreboard.Invalid("settings", "settings must hold 1 to %d changes", protocol.MaxSettings)
 	}
-	turns := make([]scoreboard.SettingChange, len(r.Settings))
+	changes := make([]scoreboard.SettingChange, len(r.Settings))
 	for i, k := range r.Settings {
-		if slices.ContainsFunc(turns[:i], func(t scoreboard.SettingChange) bool { return t.Name == k.Name }) {
+		if slices.ContainsFunc(changes[:i], func(t scoreboard.SettingChange) bool { return t.Name == k.Name }) {
 			return scoreboard.Invalid("settings", "duplicate setting %.100q", k.Name)
 		}
 		var err error
-		if turns[i], err = turnOf(c, who, k.Name, protocol.SettingRequest{Value: k.Value, Reset: k.Reset, Reason: r.Reason}); err != nil {
+		one := protocol.SettingRequest{Value: k.Value, Reset: k.Reset, Reason: r.Reason}
+		if changes[i], err = parseChange(c, caller, k.Name, one); err != nil {
 			return err
 		}
 	}
-	knobs, err := a.Settings.ChangeSettings(c.Request.Context(), turns)
+	settings, err := a.Settings.ChangeSettings(c.Request.Context(), changes)
 	if err != nil {
 		return err
 	}
-	respond(c, http.StatusOK, protocol.Settings{Settings: knobs})
+	respond(c, http.StatusOK, protocol.Settings{Settings: settings})
 	return nil
 }
 
-func turnOf(c *gin.Context, who *auth.Claims, name string, r protocol.SettingRequest) (t scoreboard.SettingChange, err error) {
+func parseChange(
+	c *gin.Context, caller *auth.Claims, name string, r protocol.SettingRequest,
+) (change scoreboard.SettingChange, err error) {
 	if r.Reset == (r.Value != nil) {
-		return t, scoreboard.Invalid("value", "give either value or reset")
+		return change, scoreboard.Invalid("value", "give either value or reset")
 	}
 	if len(r.Reason) > scoreboard.MaxReason {
-		return t, scoreboard.CheckReason(r.Reason)
+		return change, scoreboard.CheckReason(r.Reason)
 	}
-	t = scoreboard.SettingChange{Name: name, Value: r.Value, Why: entry(c, who, "setting:"+cut(name, maxAgent), r.Reason)}
-	t.Why.Detail = detail(r)
-	return t, nil
+	why := newAuditEntry(c, caller, "setting:"+truncate(name, maxSettingName), r.Reason)
+	why.Detail = auditDetail(r)
+	return scoreboard.SettingChange{Name: name, Value: r.Value, Why: why}, nil
 }

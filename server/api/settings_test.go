@@ -52,10 +52,10 @@ func TestSettingsAlias(t *testing.T) {
 		{http.MethodDelete, "", ""},
 	} {
 		stub.changes = nil
-		status, body := do(c.method, settingsPath+c.path, c.body)
+		status, body := do(c.method, pathSettings+c.path, c.body)
 		changes := stub.changes
 		stub.changes = nil
-		aliasStatus, aliasBody := do(c.method, settingsAlias+c.path, c.body)
+		aliasStatus, aliasBody := do(c.method, pathSettingsAlias+c.path, c.body)
 		if aliasStatus != status || aliasBody != body || status == http.StatusNotFound {
 			t.Errorf("%s %s %s: the alias answers %d %s, want %d %s", c.method, c.path, c.body, aliasStatus, aliasBody, status, body)
 		}

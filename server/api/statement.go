@@ -16,22 +16,22 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Statements reads what the ledger has of a user.
+// Statements reads a user's events from the ledger.
 type Statements interface {
 	Statement(ctx context.Context, q scoreboard.StatementQuery) (*scoreboard.Statement, error)
 }
 
-// statementPage is how many events one page has, at most and without a limit.
+// statementPage is the maximum and the default of events on a page.
 const statementPage = 100
 
 // statement is GET /v1/users/{user_id}/statement, for the user and for
 // operators.
-func (a *API) statement(c *gin.Context, who *auth.Claims) error {
+func (a *API) statement(c *gin.Context, caller *auth.Claims) error {
 	user, err := scoreboard.ParseUserID(c.Param("user_id"))
 	if err != nil {
 		return err
 	}
-	if user != who.User && !who.Has(auth.ScopeAdmin) {
+	if user != caller.User && !caller.Has(auth.ScopeAdmin) {
 		return scoreboard.Errorf(scoreboard.CodeForbidden, "the token is not for user %s", user)
 	}
 	q := scoreboard.StatementQuery{User: user}
@@ -83,31 +83,31 @@ func statementEntry(r *scoreboard.LedgerRow) protocol.StatementEntry {
 	}
 }
 
-// A cursor is only a position: what it may read is decided by the token, anew
-// for each page.
+// formatPosition encodes the cursor of a statement. It is not signed: the token
+// decides on each page what may be read.
 func formatPosition(p scoreboard.StatementPosition) string {
 	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d %d %s", p.RecordedAt.UnixMicro(), p.Version, p.Board))
 }
 
 func parsePosition(text string) (p scoreboard.StatementPosition, err error) {
-	wrong := scoreboard.Invalid("cursor", "cursor is not one of a statement")
+	invalid := scoreboard.Invalid("cursor", "cursor must be the next_cursor of a statement")
 	b, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil {
-		return p, wrong
+		return p, invalid
 	}
 	parts := strings.Split(string(b), " ")
 	if len(parts) != 3 {
-		return p, wrong
+		return p, invalid
 	}
 	micros, err := strconv.ParseInt(parts[0], 10, 64)
 	if err != nil || micros < 0 || micros > 1<<53 {
-		return p, wrong
+		return p, invalid
 	}
 	if p.Version, err = strconv.ParseInt(parts[1], 10, 64); err != nil {
-		return p, wrong
+		return p, invalid
 	}
 	if p.Board, err = scoreboard.ParseBoardID(parts[2]); err != nil {
-		return p, wrong
+		return p, invalid
 	}
 	p.RecordedAt = time.UnixMicro(micros)
 	return p, nil

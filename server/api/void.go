@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 
@@ -13,7 +12,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Voids reverse all that a sender sent.
+// Voids reverses all events of a sender.
 type Voids interface {
 	PreviewVoid(ctx context.Context, sender scoreboard.Sender) (*scoreboard.VoidPreview, error)
 	CreateVoid(ctx context.Context, sender scoreboard.Sender, why *scoreboard.AuditEntry) (*scoreboard.Void, error)
@@ -22,18 +21,9 @@ type Voids interface {
 	Voids(ctx context.Context, limit int) ([]scoreboard.Void, error)
 }
 
-// detail is a value for the trail.
-func detail(v any) json.RawMessage {
-	b, err := json.Marshal(v)
-	if err != nil { // our own types always marshal
-		panic(err)
-	}
-	return b
-}
-
-// createVoid is POST /v1/admin/voids: 202 with the job, or 200 with what it
-// would reverse.
-func (a *API) createVoid(c *gin.Context, who *auth.Claims) error {
+// createVoid is POST /v1/admin/voids: 202 with the job, or for a dry run 200 with
+// what it would reverse.
+func (a *API) createVoid(c *gin.Context, caller *auth.Claims) error {
 	var r protocol.VoidRequest
 	if err := decode(c, &r); err != nil {
 		return err
@@ -43,14 +33,16 @@ func (a *API) createVoid(c *gin.Context, who *auth.Claims) error {
 		return err
 	}
 	if r.DryRun {
-		unchanged(c)
+		skipAudit(c)
 		p, err := a.Moderation.PreviewVoid(c.Request.Context(), sender)
 		if err != nil {
 			return err
 		}
 		out := protocol.VoidPreview{Events: p.Events, Users: p.Users, Boards: []protocol.VoidedBoard{}}
 		for _, b := range p.Boards {
-			out.Boards = append(out.Boards, protocol.VoidedBoard{Board: string(b.Board), Events: b.Events, Users: b.Users, Applied: b.Applied})
+			out.Boards = append(out.Boards, protocol.VoidedBoard{
+				Board: string(b.Board), Events: b.Events, Users: b.Users, Applied: b.Applied,
+			})
 		}
 		respond(c, http.StatusOK, out)
 		return nil
@@ -58,8 +50,8 @@ func (a *API) createVoid(c *gin.Context, who *auth.Claims) error {
 	if err := scoreboard.CheckReason(r.Reason); err != nil {
 		return err
 	}
-	why := entry(c, who, "", r.Reason)
-	why.Detail = detail(r)
+	why := newAuditEntry(c, caller, "", r.Reason)
+	why.Detail = auditDetail(r)
 	v, err := a.Moderation.CreateVoid(c.Request.Context(), sender, why)
 	if err != nil {
 		return err
@@ -70,9 +62,10 @@ func (a *API) createVoid(c *gin.Context, who *auth.Claims) error {
 
 func voidJSON(v *scoreboard.Void) protocol.Void {
 	out := protocol.Void{
-		ID: v.ID, State: string(v.State), KeyID: v.Sender.KeyID, Address: v.Sender.Address, From: v.Sender.From, To: v.Sender.To,
-		Reason: v.Reason, Who: string(v.Who), CreatedAt: v.Created, Todo: v.Todo, Reversed: v.Reversed, Skipped: v.Skipped, Undone: v.Undone, SkippedFor: v.SkippedFor,
-		UndoAt: present(v.UndoAt), UndoBy: string(v.UndoBy), UndoReason: v.UndoReason,
+		ID: v.ID, State: string(v.State), KeyID: v.Sender.KeyID, Address: v.Sender.Address,
+		From: v.Sender.From, To: v.Sender.To, Reason: v.Reason, Who: string(v.Who), CreatedAt: v.Created,
+		Todo: v.Todo, Reversed: v.Reversed, Skipped: v.Skipped, Undone: v.Undone, SkippedFor: v.SkippedFor,
+		UndoAt: timePtr(v.UndoAt), UndoBy: string(v.UndoBy), UndoReason: v.UndoReason,
 	}
 	if !v.Done.IsZero() {
 		out.DoneAt = &v.Done
@@ -111,7 +104,7 @@ func (a *API) listVoids(c *gin.Context, _ *auth.Claims) error {
 }
 
 // undoVoid is POST /v1/admin/voids/{id}/undo.
-func (a *API) undoVoid(c *gin.Context, who *auth.Claims) error {
+func (a *API) undoVoid(c *gin.Context, caller *auth.Claims) error {
 	var r protocol.ReasonRequest
 	if err := decode(c, &r); err != nil {
 		return err
@@ -123,7 +116,8 @@ func (a *API) undoVoid(c *gin.Context, who *auth.Claims) error {
 	if err := scoreboard.CheckReason(r.Reason); err != nil {
 		return err
 	}
-	v, err := a.Moderation.UndoVoid(c.Request.Context(), id, entry(c, who, fmt.Sprintf("void:%d", id), r.Reason))
+	why := newAuditEntry(c, caller, fmt.Sprintf("void:%d", id), r.Reason)
+	v, err := a.Moderation.UndoVoid(c.Request.Context(), id, why)
 	if err != nil {
 		return err
 	}

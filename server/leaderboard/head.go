@@ -147,7 +147,7 @@ func (l *Leaderboard) head(ctx context.Context, board *scoreboard.Board) (*score
 	return l.load(ctx, board, b)
 }
 
-// HeldTop returns the head that is at hand, for who asks too often; nil where
+// CachedTop returns the head that is at hand, for who asks too often; nil where
 // there is none that is fresh enough.
 func (l *Leaderboard) CachedTop(board scoreboard.BoardID) *scoreboard.Top {
 	b := l.heads.find(board)

@@ -52,7 +52,7 @@ func (l *Leaderboard) Place(ctx context.Context, board *scoreboard.Board, user s
 	}
 }
 
-// HeldPlace returns an answer that is at hand, for who asks too often; nil
+// CachedPlace returns an answer that is at hand, for who asks too often; nil
 // where there is none that is fresh enough.
 func (l *Leaderboard) CachedPlace(board scoreboard.BoardID, user scoreboard.UserID, k int) *scoreboard.Place {
 	p, _ := l.places.get(placeKey{board, user, k}, l.heads.find(board).heldLong())

@@ -1,0 +1,166 @@
+package api
+
+import (
+	"context"
+	"crypto/rand"
+	"net/http"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// checkProofs verifies the action token and the attestation of a request. A forged
+// one, or one for another increment, is rejected here. Any other objection is left
+// to the transaction, because a repeat is answered in spite of it.
+func (a *API) checkProofs(c *gin.Context, cmd *command) error {
+	r, in := cmd.request, &cmd.Increment
+	if r.ActionToken != "" {
+		action, err := a.ActionTokens.Verify(r.ActionToken)
+		if err != nil {
+			return err
+		}
+		if err := action.Covers(in); err != nil {
+			return err
+		}
+		in.ActionID = action.ID
+		if in.Objection == nil {
+			in.Objection = action.Objection(in, a.Now())
+		}
+	}
+	if r.Attestation == "" {
+		in.Attested = a.peerServer(c.Request) != nil
+		return nil
+	}
+	if a.Attestations == nil {
+		return &scoreboard.Error{
+			Code: scoreboard.CodeForbidden, Field: "attestation",
+			Message: "attestations are not configured on this server",
+		}
+	}
+	attestation, err := a.Attestations.Verify(c.Request.Context(), r.Attestation)
+	if err != nil {
+		return err
+	}
+	if err := attestation.Covers(in); err != nil {
+		return err
+	}
+	in.Attested = true
+	if in.Objection == nil {
+		in.Objection = attestation.Objection(a.Now())
+	}
+	return nil
+}
+
+// startAction is POST /v1/actions: a token for one increment of the user, within
+// the bounds of its boards or narrower ones.
+func (a *API) startAction(c *gin.Context, caller *auth.Claims) error {
+	var r protocol.ActionRequest
+	if err := decode(c, &r); err != nil {
+		return err
+	}
+	action, err := a.newAction(c.Request.Context(), &r, caller)
+	if err != nil {
+		return err
+	}
+	out := protocol.Action{
+		ActionID: scoreboard.FormatUUID(action.ID), ActionToken: a.ActionTokens.Issue(action),
+		UserID: string(action.User), Action: action.Action,
+		LeastDuration: action.Least.String(), MinDelta: action.MinDelta, MaxDelta: action.MaxDelta,
+		IssuedAt: action.Issued, ExpiresAt: action.Expires,
+	}
+	for _, board := range action.Boards {
+		out.Boards = append(out.Boards, string(board))
+	}
+	if r.Boards == nil {
+		out.Board, out.Boards = out.Boards[0], nil
+	}
+	respond(c, http.StatusCreated, out)
+	return nil
+}
+
+func (a *API) newAction(
+	ctx context.Context, r *protocol.ActionRequest, caller *auth.Claims,
+) (*scoreboard.Action, error) {
+	user := caller.User
+	if r.UserID != "" {
+		named, err := scoreboard.ParseUserID(r.UserID)
+		if err != nil {
+			return nil, err
+		}
+		if named != user && !caller.Has(auth.ScopeUpdate) {
+			return nil, scoreboard.Errorf(scoreboard.CodeForbidden, "the token is not for user %s", named)
+		}
+		user = named
+	}
+	if err := scoreboard.CheckAction(r.Action); err != nil {
+		return nil, err
+	}
+	boards, err := parseBoards(r.Board, r.Boards)
+	if err != nil {
+		return nil, err
+	}
+	if len(boards) > scoreboard.MaxBoards {
+		return nil, scoreboard.Invalid("boards", "boards must be at most %d", scoreboard.MaxBoards)
+	}
+	action := &scoreboard.Action{
+		User: user, Boards: boards, Action: r.Action, Issued: a.Now().UTC().Truncate(time.Millisecond),
+		MinDelta: -scoreboard.MaxScore, MaxDelta: scoreboard.MaxScore,
+	}
+	_, _ = rand.Read(action.ID[:]) // never fails
+	action.ID[6], action.ID[8] = action.ID[6]&0x0f|0x40, action.ID[8]&0x3f|0x80
+	life := scoreboard.MaxActionLife
+	for _, id := range boards {
+		board, err := a.Catalog.Board(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if board.Status != scoreboard.StatusActive {
+			return nil, scoreboard.Errorf(scoreboard.CodeBoardClosed, "board %s is %s", id, board.Status)
+		}
+		action.MinDelta = max(action.MinDelta, board.MinDelta)
+		action.MaxDelta = min(action.MaxDelta, board.MaxDelta)
+		action.Least = max(action.Least, board.Require.ActionLeast)
+		life = min(life, actionLife(&board.Require))
+	}
+	if err := applyRequestedBounds(action, r, &life); err != nil {
+		return nil, err
+	}
+	action.Expires = action.Issued.Add(life)
+	return action, nil
+}
+
+// applyRequestedBounds narrows an action to the requested bounds. They cannot be
+// wider than those of its boards.
+func applyRequestedBounds(a *scoreboard.Action, r *protocol.ActionRequest, life *time.Duration) error {
+	ttl, err := duration("ttl", r.TTL, *life, *life)
+	if err != nil {
+		return err
+	}
+	least, err := duration("least_duration", r.LeastDuration, a.Least, ttl)
+	if err != nil {
+		return err
+	}
+	if least < a.Least || least >= ttl {
+		return scoreboard.Invalid("least_duration",
+			"least_duration must be at least %s and shorter than the ttl of %s", a.Least, ttl)
+	}
+	if r.MinDelta != nil && *r.MinDelta < a.MinDelta || r.MaxDelta != nil && *r.MaxDelta > a.MaxDelta {
+		return scoreboard.Invalid("max_delta",
+			"min_delta and max_delta must be within the bounds of the boards, %d to %d", a.MinDelta, a.MaxDelta)
+	}
+	if r.MinDelta != nil {
+		a.MinDelta = *r.MinDelta
+	}
+	if r.MaxDelta != nil {
+		a.MaxDelta = *r.MaxDelta
+	}
+	if a.MinDelta > a.MaxDelta {
+		return scoreboard.Invalid("max_delta", "max_delta must not be below min_delta")
+	}
+	a.Least, *life = least, ttl
+	return nil
+}

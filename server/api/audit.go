@@ -1,0 +1,147 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// Trail is the audit trail.
+type Trail interface {
+	Audited(ctx context.Context, e *scoreboard.AuditEntry) error
+	AuditEntries(ctx context.Context, f scoreboard.AuditFilter) ([]scoreboard.AuditEntry, error)
+}
+
+// maxAuditDetail is how much of a body the audit trail keeps.
+const maxAuditDetail = maxBody
+
+// newAuditEntry returns an entry that the handler writes in the transaction of the
+// change, and marks the request as audited.
+func newAuditEntry(c *gin.Context, caller *auth.Claims, target, reason string) *scoreboard.AuditEntry {
+	c.Set(keyAudited, true)
+	return &scoreboard.AuditEntry{
+		Who: caller.User, Address: address(c.Request), Agent: truncate(c.Request.UserAgent(), maxAgent),
+		RequestID: c.GetString(keyRequestID), Action: c.GetString(keyAction), Target: target, Reason: reason,
+	}
+}
+
+// auditEntry is newAuditEntry with the reason from the query and the body as the
+// detail.
+func auditEntry(c *gin.Context, caller *auth.Claims, target string) *scoreboard.AuditEntry {
+	e := newAuditEntry(c, caller, target, c.Query(queryReason))
+	if body, ok := c.Get(keyBody); ok && json.Valid(body.([]byte)) && len(body.([]byte)) <= maxAuditDetail {
+		e.Detail = withoutUser(body.([]byte))
+	}
+	return e
+}
+
+// setAuditTarget sets what a request changes, for the entry that is written after
+// it has succeeded.
+func setAuditTarget(c *gin.Context, kind, name string) { c.Set(keyTarget, kind+":"+name) }
+
+// skipAudit marks a request that has changed nothing.
+func skipAudit(c *gin.Context) { c.Set(keyAudited, true) }
+
+// auditTries and auditTimeout bound how long a completed change waits for its entry.
+const (
+	auditTries   = 3
+	auditTimeout = 2 * time.Second
+)
+
+// audit writes the entry of a request that has succeeded and has not written one
+// itself. The change is done by then, so if the entry cannot be written it is
+// logged.
+func (a *API) audit(c *gin.Context, r route, caller *auth.Claims) {
+	if !r.audits() || c.GetBool(keyAudited) || a.Trail == nil {
+		return
+	}
+	e := auditEntry(c, caller, c.GetString(keyTarget))
+	var err error
+	for range auditTries {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request.Context()), auditTimeout)
+		err = a.Trail.Audited(ctx, e)
+		cancel()
+		if err == nil {
+			return
+		}
+	}
+	a.Log.Error("audit entry not written", "who", e.Who, "address", e.Address, "request_id", e.RequestID,
+		"action", e.Action, "target", e.Target, "reason", e.Reason, "err", err)
+}
+
+// auditDetail encodes a value as the detail of an entry.
+func auditDetail(v any) json.RawMessage {
+	b, err := json.Marshal(v)
+	if err != nil { // our own types always marshal
+		panic(err)
+	}
+	return b
+}
+
+// withoutUser removes user_id from a body. The entry's target names the user, and
+// an erasure anonymizes it there.
+func withoutUser(body []byte) json.RawMessage {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(body, &fields) != nil || fields["user_id"] == nil {
+		return body
+	}
+	delete(fields, "user_id")
+	return auditDetail(fields)
+}
+
+// queryReason is the query parameter for an operator's reason. Requests about one
+// user have a required reason in the body instead.
+const queryReason = "reason"
+
+// checkReason rejects a reason that does not fit into the audit trail before
+// anything is changed.
+func checkReason(c *gin.Context) error {
+	if reason := c.Query(queryReason); reason != "" {
+		return scoreboard.CheckReason(reason)
+	}
+	return nil
+}
+
+const defaultAuditEntries, maxAuditEntries = 50, 500
+
+// auditEntries is GET /v1/admin/audit.
+func (a *API) auditEntries(c *gin.Context, _ *auth.Claims) error {
+	f := scoreboard.AuditFilter{Who: c.Query("who"), Action: c.Query("action"), Target: c.Query("target")}
+	var err error
+	if f.Limit, err = queryInt(c, "limit", defaultAuditEntries, 1, maxAuditEntries); err != nil {
+		return err
+	}
+	if f.From, err = queryTime(c, "from"); err != nil {
+		return err
+	}
+	if f.To, err = queryTime(c, "to"); err != nil {
+		return err
+	}
+	if f.Before, err = queryID(c, "cursor"); err != nil {
+		return err
+	}
+	entries, err := a.Trail.AuditEntries(c.Request.Context(), f)
+	if err != nil {
+		return err
+	}
+	out := protocol.AuditEntries{Entries: []protocol.AuditEntry{}}
+	for _, e := range entries {
+		out.Entries = append(out.Entries, protocol.AuditEntry{
+			ID: e.ID, At: e.At, Who: string(e.Who), Address: e.Address, UserAgent: e.Agent, RequestID: e.RequestID,
+			Action: e.Action, Target: e.Target, Reason: e.Reason, Detail: e.Detail,
+		})
+	}
+	if len(entries) == f.Limit {
+		out.NextCursor = strconv.FormatInt(entries[f.Limit-1].ID, 10)
+	}
+	respond(c, http.StatusOK, out)
+	return nil
+}

@@ -1,0 +1,242 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// Outbox reports what waits to be published.
+type Outbox interface {
+	OutboxStatus(ctx context.Context) (*scoreboard.OutboxStatus, error)
+}
+
+// DeadLetters reads, requeues and drops dead letters.
+type DeadLetters interface {
+	DeadLetters(ctx context.Context, after int64, limit int) ([]scoreboard.DeadLetter, error)
+	DeadLetter(ctx context.Context, id int64) (*scoreboard.DeadLetter, error)
+	RequeueLetter(ctx context.Context, id int64, why *scoreboard.AuditEntry) error
+	DropLetter(ctx context.Context, id int64, why *scoreboard.AuditEntry) error
+}
+
+// Conditions reports the state of a board's ranking.
+type Conditions interface {
+	Condition(ctx context.Context, board scoreboard.BoardID) (*scoreboard.Condition, error)
+}
+
+// NodeStatus reports rates and counts of this node.
+type NodeStatus interface {
+	Status() protocol.Status
+}
+
+// Doctor checks this server and its backends.
+type Doctor interface {
+	Checks(ctx context.Context) protocol.Checks
+}
+
+// Operations are the components behind the routes for operators.
+type Operations struct {
+	Outbox      Outbox
+	DeadLetters DeadLetters
+	Conditions  Conditions
+	Node        NodeStatus
+	Jobs        Jobs
+	Doctor      Doctor
+	Archive     Archive       // nil if this process has no archive folder
+	slots       chan struct{} // one for each running job
+}
+
+// outbox is GET /v1/admin/outbox.
+func (a *API) outbox(c *gin.Context, _ *auth.Claims) error {
+	s, err := a.Operations.Outbox.OutboxStatus(c.Request.Context())
+	if err != nil {
+		return err
+	}
+	halted, err := a.Operations.Jobs.Halted(c.Request.Context())
+	if err != nil {
+		a.Log.Debug("history of the ranking not checked", "err", err) // the status reports Redis
+	}
+	out := protocol.Outbox{
+		Halted: halted, Shards: []protocol.OutboxShard{},
+		HorizonAgeMS: s.HorizonAge.Milliseconds(), Partitions: s.Partitions,
+	}
+	for _, w := range s.Shards {
+		out.Shards = append(out.Shards, protocol.OutboxShard{
+			Shard: w.Shard, Owner: w.Owner, Generation: w.Generation,
+			LeaseLeftMS: max(0, w.LeaseLeft.Milliseconds()), CursorXID: w.Cursor.XID, CursorID: w.Cursor.ID,
+			Attempts: w.Attempts, LastError: w.LastError,
+			Depth: w.Depth, OldestAgeMS: w.OldestAge.Milliseconds(),
+		})
+	}
+	respond(c, http.StatusOK, out)
+	return nil
+}
+
+const defaultDeadLetters, maxDeadLetters = 100, 1000
+
+// listDeadLetters is GET /v1/admin/dead-letters.
+func (a *API) listDeadLetters(c *gin.Context, _ *auth.Claims) error {
+	limit, err := queryInt(c, "limit", defaultDeadLetters, 1, maxDeadLetters)
+	if err != nil {
+		return err
+	}
+	after, err := parseDeadLetterID(c.DefaultQuery("after", "0"))
+	if err != nil {
+		return err
+	}
+	letters, err := a.Operations.DeadLetters.DeadLetters(c.Request.Context(), after, limit)
+	if err != nil {
+		return err
+	}
+	out := protocol.DeadLetters{Letters: []protocol.DeadLetter{}}
+	for i := range letters {
+		l := deadLetterJSON(&letters[i])
+		l.Value = nil
+		out.Letters = append(out.Letters, l)
+	}
+	if len(letters) == limit {
+		out.NextAfter = letters[limit-1].ID
+	}
+	respond(c, http.StatusOK, out)
+	return nil
+}
+
+func deadLetterJSON(l *scoreboard.DeadLetter) protocol.DeadLetter {
+	return protocol.DeadLetter{
+		ID: l.ID, Topic: l.Topic, Partition: l.Partition, Offset: l.Offset, Reason: l.Reason,
+		Attempts: l.Attempts, BuriedAt: l.BuriedAt, Value: l.Value,
+	}
+}
+
+func parseDeadLetterID(text string) (int64, error) {
+	id, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || id < 0 {
+		return 0, scoreboard.Invalid("id", "the id of a dead letter must be a number")
+	}
+	return id, nil
+}
+
+// showDeadLetter is GET /v1/admin/dead-letters/{id}.
+func (a *API) showDeadLetter(c *gin.Context, _ *auth.Claims) error {
+	id, err := parseDeadLetterID(c.Param("id"))
+	if err != nil {
+		return err
+	}
+	letter, err := a.Operations.DeadLetters.DeadLetter(c.Request.Context(), id)
+	if err != nil {
+		return err
+	}
+	respond(c, http.StatusOK, deadLetterJSON(letter))
+	return nil
+}
+
+// requeueDeadLetter is POST /v1/admin/dead-letters/{id}/requeue.
+func (a *API) requeueDeadLetter(c *gin.Context, caller *auth.Claims) error {
+	return a.resolveDeadLetter(c, caller, a.Operations.DeadLetters.RequeueLetter)
+}
+
+// dropDeadLetter is DELETE /v1/admin/dead-letters/{id}.
+func (a *API) dropDeadLetter(c *gin.Context, caller *auth.Claims) error {
+	return a.resolveDeadLetter(c, caller, a.Operations.DeadLetters.DropLetter)
+}
+
+// resolveDeadLetter requeues or drops a dead letter and answers with it.
+func (a *API) resolveDeadLetter(
+	c *gin.Context, caller *auth.Claims, resolve func(context.Context, int64, *scoreboard.AuditEntry) error,
+) error {
+	id, err := parseDeadLetterID(c.Param("id"))
+	if err != nil {
+		return err
+	}
+	letter, err := a.Operations.DeadLetters.DeadLetter(c.Request.Context(), id)
+	if err != nil {
+		return err
+	}
+	if err := resolve(c.Request.Context(), id, auditEntry(c, caller, "letter:"+strconv.FormatInt(id, 10))); err != nil {
+		return err
+	}
+	a.Log.Info("dead letter resolved", "path", c.FullPath(), "id", id,
+		"topic", letter.Topic, "partition", letter.Partition, "offset", letter.Offset)
+	respond(c, http.StatusOK, deadLetterJSON(letter))
+	return nil
+}
+
+// condition is GET /v1/admin/boards/{board}/ranking.
+func (a *API) condition(c *gin.Context, _ *auth.Claims) error {
+	board, err := a.Catalog.Board(c.Request.Context(), scoreboard.BoardID(c.Param("board")))
+	if err != nil {
+		return err
+	}
+	k, err := a.Operations.Conditions.Condition(c.Request.Context(), board.ID)
+	if err != nil {
+		return err
+	}
+	respond(c, http.StatusOK, a.conditionJSON(k))
+	return nil
+}
+
+func (a *API) conditionJSON(k *scoreboard.Condition) protocol.Condition {
+	out := protocol.Condition{
+		Board: string(k.Board), State: string(k.State), Rebuilding: k.Rebuilding, Suspect: k.Suspect,
+		Epoch: k.Epoch, Version: k.Version, Members: k.Members, Bytes: k.Bytes,
+	}
+	if !k.Built.IsZero() {
+		out.BuiltAt = &k.Built
+	}
+	if !k.AsOf.IsZero() {
+		age := max(0, a.Now().Sub(k.AsOf).Milliseconds())
+		out.AsOf, out.AgeMS = &k.AsOf, &age
+	}
+	return out
+}
+
+// checks is GET /v1/admin/checks.
+func (a *API) checks(c *gin.Context, _ *auth.Claims) error {
+	respond(c, http.StatusOK, a.Operations.Doctor.Checks(c.Request.Context()))
+	return nil
+}
+
+// status is GET /v1/admin/status. A backend that does not answer is listed under
+// problems: operators need the status most during an outage.
+func (a *API) status(c *gin.Context, _ *auth.Claims) error {
+	id, err := queryBoard(c)
+	if err != nil {
+		return err
+	}
+	ctx := c.Request.Context()
+	board, err := a.Catalog.Board(ctx, id)
+	if scoreboard.CodeOf(err) == scoreboard.CodeNotFound {
+		return err
+	}
+	problem := func(source string, err error) string {
+		a.Log.Debug("status incomplete", "source", source, "err", err)
+		return source + " does not answer"
+	}
+	out := a.Operations.Node.Status()
+	if s, err := a.Operations.Outbox.OutboxStatus(ctx); err != nil {
+		out.Problems = append(out.Problems, problem("PostgreSQL", err))
+	} else {
+		depth, oldest := int64(0), int64(0)
+		for _, w := range s.Shards {
+			depth, oldest = depth+w.Depth, max(oldest, w.OldestAge.Milliseconds())
+		}
+		out.OutboxDepth, out.OutboxOldestAgeMS = &depth, &oldest
+	}
+	if err == nil {
+		k, conditionErr := a.Operations.Conditions.Condition(ctx, board.ID)
+		if conditionErr != nil {
+			out.Problems = append(out.Problems, problem("Redis", conditionErr))
+		} else {
+			condition := a.conditionJSON(k)
+			out.Board = &condition
+		}
+	}
+	respond(c, http.StatusOK, out)
+	return nil
+}
