@@ -1,17 +1,20 @@
-// Package ingest decides what "accepted" means: an increment is answered after
-// the transaction that holds it has committed.
+// Package ingest records increments. It answers an increment only after the
+// transaction that holds it has committed.
 //
-// Promise: group commit. An increment goes into the lane of its user; while
-// one transaction of the lane is in flight the next batch gathers, so that a
-// lone request waits for nobody and a busy lane commits hundreds at once. The
-// increments of one user keep their order. One that cannot be stored never
-// takes its neighbours down: the batch splits. A user whom another transaction
-// holds locked is set aside and tried alone; the lane goes on.
+// Promise: group commit. An increment enters the lane of its user. While one
+// transaction of a lane is in flight the next batch gathers: a lone request
+// never waits for others, and a busy lane commits hundreds at once. Increments
+// of one user keep their order. One that cannot be stored does not fail the rest
+// of its batch: the batch is split. Increments of a user whom another
+// transaction has locked move to a queue of their own, and the lane goes on.
 //
-// Assumption: the ledger recognises repeats, so a batch may be run again.
+// Assumption: the ledger recognises repeats, so a batch may be recorded again.
 //
-// Owner: Run owns the lanes. After it has ended every call has been answered.
+// Owner: Run owns the lanes. When it returns, every call has been answered.
 //
-// On failure: callers get the error of their own increment. A full lane is
-// overloaded, at once.
+// On failure: each caller gets the error of its own increment. A full lane
+// returns overloaded at once.
+//
+// Acceptor and Intake are the asynchronous path: the first answers an increment
+// once it is in Kafka, the second records it from there.
 package ingest

@@ -11,13 +11,13 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Ledger records a batch in one transaction: an outcome for each, or an error
-// where nothing is known to be written.
+// Ledger records a batch in one transaction. It returns an outcome for each
+// increment, or an error if it is not known that anything was written.
 type Ledger interface {
 	Record(ctx context.Context, batch []scoreboard.Increment) ([]scoreboard.Outcome, error)
 }
 
-// Ranker fills in the ranks of receipts as well as it can within its budget.
+// Ranker sets the ranks of receipts, as far as it can within its time limit.
 type Ranker interface {
 	Rank(ctx context.Context, receipts []*scoreboard.Receipt)
 }
@@ -26,38 +26,41 @@ type Ranker interface {
 type Options struct {
 	Lanes int
 	Batch int           // increments in one transaction
-	Queue int           // increments that wait in one lane
-	Wait  time.Duration // the longest wait that is accepted before a lane says overloaded
+	Queue int           // maximum of increments waiting in one lane
+	Wait  time.Duration // maximum estimated wait: a lane beyond it is overloaded
 }
 
-// Ingest takes increments.
+// Ingest records increments.
 type Ingest struct {
-	o       Options
-	ledger  Ledger
-	ranker  Ranker
-	commit  func() // told after every commit; never blocks
-	log     *slog.Logger
-	metrics *metrics
-	seed    maphash.Seed
-	lanes   []*lane
+	o         Options
+	ledger    Ledger
+	ranker    Ranker
+	committed func() // called after every commit; never blocks
+	log       *slog.Logger
+	metrics   *metrics
+	seed      maphash.Seed
+	lanes     []*lane
 }
 
-// New makes an Ingest; Run starts it.
-func New(o Options, l Ledger, r Ranker, commit func(), log *slog.Logger) *Ingest {
-	in := &Ingest{o: o, ledger: l, ranker: r, commit: commit, log: log, metrics: newMetrics(), seed: maphash.MakeSeed()}
+// New makes an Ingest; Run starts it. committed is called after every commit,
+// and must not block.
+func New(o Options, l Ledger, r Ranker, committed func(), log *slog.Logger) *Ingest {
+	in := &Ingest{
+		o: o, ledger: l, ranker: r, committed: committed, log: log, metrics: newMetrics(), seed: maphash.MakeSeed(),
+	}
 	for range o.Lanes {
 		l := &lane{
-			ingest: in, calls: make(chan *call, o.Queue), answered: make(chan []*call, 4), over: make(chan struct{}),
+			ingest: in, calls: make(chan *call, o.Queue), answered: make(chan []*call, 4), done: make(chan struct{}),
 		}
-		l.aside = newAside(l)
+		l.locked = newLockedQueue(l)
 		in.lanes = append(in.lanes, l)
 	}
 	return in
 }
 
 // Submit records one increment and returns its receipts, one for each board.
-// The caller's context ends only the waiting: what a transaction already holds
-// may still be recorded, and a repeat will say so.
+// The caller's context ends only the wait: an increment that is in a transaction
+// may still be recorded, and a repeat then returns its receipts.
 func (in *Ingest) Submit(ctx context.Context, inc scoreboard.Increment) ([]scoreboard.Receipt, error) {
 	l := in.laneOf(inc.User)
 	c, err := l.enter(ctx, inc)
@@ -67,8 +70,8 @@ func (in *Ingest) Submit(ctx context.Context, inc scoreboard.Increment) ([]score
 	return l.await(ctx, c)
 }
 
-// SubmitAll records many increments, in their order for each user, and returns
-// an outcome for each.
+// SubmitAll records many increments, in order for each user, and returns an
+// outcome for each.
 func (in *Ingest) SubmitAll(ctx context.Context, incs []scoreboard.Increment) []scoreboard.Outcome {
 	outcomes := make([]scoreboard.Outcome, len(incs))
 	calls := make([]*call, len(incs))
@@ -87,16 +90,27 @@ func (in *Ingest) laneOf(user scoreboard.UserID) *lane {
 	return in.lanes[maphash.String(in.seed, string(user))%uint64(len(in.lanes))]
 }
 
-func overloaded(wait time.Duration) error {
-	return &scoreboard.Error{Code: scoreboard.CodeOverloaded, Message: "too many increments are waiting", RetryAfter: max(wait, time.Second)}
+// errUnknownOutcome tells a caller whose context has ended that its increment may
+// still be recorded.
+func errUnknownOutcome(cause error) error {
+	return &scoreboard.Error{
+		Code: scoreboard.CodeUnavailable, Message: "the outcome is unknown; retry with the same event_id",
+		RetryAfter: time.Second, Err: cause,
+	}
 }
 
-// Run commits until ctx ends and answers what is waiting then.
+func overloaded(wait time.Duration) error {
+	return &scoreboard.Error{
+		Code: scoreboard.CodeOverloaded, Message: "too many increments are waiting", RetryAfter: max(wait, time.Second),
+	}
+}
+
+// Run commits until ctx ends, and then what is waiting.
 func (in *Ingest) Run(ctx context.Context) error {
 	var g errgroup.Group
 	for _, l := range in.lanes {
 		g.Go(func() error { l.commitAll(ctx); return nil })
-		g.Go(func() error { defer close(l.answered); l.aside.run(); return nil })
+		g.Go(func() error { defer close(l.answered); l.locked.run(); return nil })
 		g.Go(func() error { l.answerAll(ctx); return nil })
 	}
 	return g.Wait()

@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// ledger is a store made of a function.
+// ledger implements ingest.Ledger.
 type ledger func(batch []scoreboard.Increment) ([]scoreboard.Outcome, error)
 
 func (l ledger) Record(_ context.Context, batch []scoreboard.Increment) ([]scoreboard.Outcome, error) {
@@ -40,7 +40,7 @@ func (noRanks) Rank(context.Context, []*scoreboard.Receipt) {}
 
 var lanes = ingest.Options{Lanes: 1, Batch: 100, Queue: 1000, Wait: 500 * time.Millisecond}
 
-// run starts an ingest and returns it with its stop.
+// run starts an Ingest and returns it with a function that stops it.
 func run(o ingest.Options, l ledger) (*ingest.Ingest, func()) {
 	in := ingest.New(o, l, noRanks{}, func() {}, slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(context.Background())
@@ -53,7 +53,7 @@ func inc(user string, n int) scoreboard.Increment {
 	return scoreboard.Increment{User: scoreboard.UserID(user), Event: scoreboard.EventID{Text: fmt.Sprint(n)}}
 }
 
-func TestWhatComesDuringATransactionIsTheNextBatch(t *testing.T) {
+func TestNextBatchGathersDuringTransaction(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var sizes []int
@@ -73,7 +73,7 @@ func TestWhatComesDuringATransactionIsTheNextBatch(t *testing.T) {
 		}
 		started := time.Now()
 		submit(0)
-		synctest.Wait() // it is in flight: a lone one waited for nobody
+		synctest.Wait() // it is in flight: a lone increment does not wait
 		for n := range 150 {
 			submit(n + 1)
 		}
@@ -82,18 +82,18 @@ func TestWhatComesDuringATransactionIsTheNextBatch(t *testing.T) {
 			t.Errorf("batches: got %v, want %v", sizes, want)
 		}
 		if took := time.Since(started); took != 30*time.Millisecond {
-			t.Errorf("it took %s, want three transactions: 30ms", took)
+			t.Errorf("took %s, want three transactions: 30ms", took)
 		}
 	})
 }
 
-func TestABadItemDoesNotTakeItsNeighboursDown(t *testing.T) {
+func TestFailingItemDoesNotFailItsBatch(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		in, stop := run(lanes, func(batch []scoreboard.Increment) ([]scoreboard.Outcome, error) {
 			for i := range batch {
 				if batch[i].User == "bad" {
-					return nil, errors.New("the database chokes on this")
+					return nil, errors.New("database error")
 				}
 			}
 			return recorded(batch), nil
@@ -112,13 +112,13 @@ func TestABadItemDoesNotTakeItsNeighboursDown(t *testing.T) {
 	})
 }
 
-func TestAnOutageIsNotTriedPieceByPiece(t *testing.T) {
+func TestOutageDoesNotSplitTheBatch(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		tries := 0
+		attempts := 0
 		in, stop := run(lanes, func([]scoreboard.Increment) ([]scoreboard.Outcome, error) {
-			tries++
-			return nil, scoreboard.Errorf(scoreboard.CodeUnavailable, "away")
+			attempts++
+			return nil, scoreboard.Errorf(scoreboard.CodeUnavailable, "unavailable")
 		})
 		defer stop()
 		outcomes := in.SubmitAll(t.Context(), []scoreboard.Increment{inc("a", 1), inc("b", 2), inc("c", 3)})
@@ -127,13 +127,13 @@ func TestAnOutageIsNotTriedPieceByPiece(t *testing.T) {
 				t.Errorf("got %v", o.Err)
 			}
 		}
-		if tries > 2 { // the first item may have gone alone
-			t.Errorf("tried %d times", tries)
+		if attempts > 2 { // the first item may have been a batch of its own
+			t.Errorf("%d attempts, want at most 2", attempts)
 		}
 	})
 }
 
-func TestAFullLaneIsOverloadedAtOnce(t *testing.T) {
+func TestFullLaneIsOverloaded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		free := make(chan struct{})
@@ -159,12 +159,12 @@ func TestAFullLaneIsOverloadedAtOnce(t *testing.T) {
 		close(free)
 		all.Wait()
 		if codes[""] != 11 || codes[scoreboard.CodeOverloaded] != 19 {
-			t.Errorf("got %v, want 1 in flight and 10 waiting taken, 19 refused", codes)
+			t.Errorf("got %v, want 1 in flight, 10 waiting and 19 overloaded", codes)
 		}
 	})
 }
 
-func TestALongWaitIsOverloaded(t *testing.T) {
+func TestLongWaitIsOverloaded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		o := lanes
@@ -174,13 +174,13 @@ func TestALongWaitIsOverloaded(t *testing.T) {
 			return recorded(batch), nil
 		})
 		defer stop()
-		for n := range 40 { // let it learn its pace
+		for n := range 40 { // so that the lane knows the duration of a commit
 			if _, err := in.Submit(t.Context(), inc("alice", n)); err != nil {
 				t.Fatal(err)
 			}
 		}
 		var all sync.WaitGroup
-		refused := 0
+		overloaded := 0
 		var mu sync.Mutex
 		for n := range 20 {
 			all.Go(func() {
@@ -188,7 +188,7 @@ func TestALongWaitIsOverloaded(t *testing.T) {
 				var e *scoreboard.Error
 				if errors.As(err, &e) && e.Code == scoreboard.CodeOverloaded && e.RetryAfter >= time.Second {
 					mu.Lock()
-					refused++
+					overloaded++
 					mu.Unlock()
 				} else if err != nil {
 					t.Error(err)
@@ -197,13 +197,13 @@ func TestALongWaitIsOverloaded(t *testing.T) {
 			synctest.Wait()
 		}
 		all.Wait()
-		if refused < 12 || refused > 15 {
-			t.Errorf("refused %d of 20, want all beyond about 500 ms of waiting: 13", refused)
+		if overloaded < 12 || overloaded > 15 {
+			t.Errorf("%d of 20 overloaded, want those beyond a wait of about 500 ms: 13", overloaded)
 		}
 	})
 }
 
-func TestWhoHungUpBeforeHisTurnIsNotRecorded(t *testing.T) {
+func TestCanceledCallIsNotRecorded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		free := make(chan struct{})
@@ -222,10 +222,10 @@ func TestWhoHungUpBeforeHisTurnIsNotRecorded(t *testing.T) {
 			synctest.Wait()
 		}
 		submit(t.Context(), "first")
-		gone, hangUp := context.WithCancel(t.Context())
-		submit(gone, "gone")
+		canceled, cancel := context.WithCancel(t.Context())
+		submit(canceled, "canceled")
 		submit(t.Context(), "last")
-		hangUp()
+		cancel()
 		synctest.Wait()
 		close(free)
 		all.Wait()
@@ -235,7 +235,7 @@ func TestWhoHungUpBeforeHisTurnIsNotRecorded(t *testing.T) {
 	})
 }
 
-func TestStoppingAnswersEverybody(t *testing.T) {
+func TestShutdownAnswersEveryCall(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		in, stop := run(lanes, func(batch []scoreboard.Increment) ([]scoreboard.Outcome, error) {

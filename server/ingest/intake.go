@@ -27,20 +27,20 @@ type DeadLetters interface {
 	Bury(ctx context.Context, letter *scoreboard.DeadLetter) error
 }
 
-// Rejections keeps why accepted events were refused.
+// Rejections stores why accepted events were rejected.
 type Rejections interface {
-	Reject(ctx context.Context, refused []scoreboard.Increment, reasons []*scoreboard.Error) error
+	Reject(ctx context.Context, rejected []scoreboard.Increment, reasons []*scoreboard.Error) error
 }
 
-// Intake records what was accepted onto the broker, through the same group
-// commit as everybody. Offsets are committed after the transaction.
+// Intake records the increments that an Acceptor has published, through the same
+// group commit as all others. It commits offsets after the transaction.
 type Intake struct {
 	source     Source
 	ingest     *Ingest
 	dead       DeadLetters
 	rejections Rejections
 	marks      Marks
-	window     time.Duration // accepted longer ago, a repeat may not be recognised
+	window     time.Duration // in which repeats are recognised; older increments are not recorded
 	log        *slog.Logger
 	buried     prometheus.Counter
 }
@@ -55,25 +55,27 @@ func NewIntake(s Source, in *Ingest, d DeadLetters, r Rejections, m Marks, windo
 	}
 }
 
-// Collectors are what the root registers.
+// Collectors returns the metrics, for registration.
 func (k *Intake) Collectors() []prometheus.Collector { return []prometheus.Collector{k.buried} }
 
-// Run consumes until ctx ends, starting again after a failure.
+// Run consumes until ctx ends, and starts again after a failure.
 func (k *Intake) Run(ctx context.Context) error {
-	backoff.Keep(ctx, func(ctx context.Context) error { return k.source.Consume(ctx, k.handle) }, func(attempt int, err error) {
+	consume := func(ctx context.Context) error { return k.source.Consume(ctx, k.handle) }
+	backoff.Keep(ctx, consume, func(attempt int, err error) {
 		k.log.Warn("intake interrupted", "attempt", attempt, "err", err)
 	})
 	return nil
 }
 
-// handle records a batch: poison is buried, refusals are kept, and what the
-// store cannot take now is tried until it can.
+// handle records a batch. Malformed records and those outside the window go to
+// the dead letters, rejections are stored, and after a failure of the store it
+// retries until ctx ends.
 func (k *Intake) handle(ctx context.Context, records []scoreboard.Record) (paused map[int]int64, err error) {
 	todo := make([]scoreboard.Increment, 0, len(records))
 	for _, r := range records {
 		in, err := protocol.DecodeAccepted(r.Value)
 		if errors.Is(err, protocol.ErrNewerSchema) {
-			return nil, fmt.Errorf("partition %d waits at offset %d: %w", r.Partition, r.Offset, err)
+			return nil, fmt.Errorf("read offset %d of partition %d: %w", r.Offset, r.Partition, err)
 		}
 		if err == nil && time.Since(in.Accepted) > k.window {
 			err = fmt.Errorf("accepted at %s, before the window in which repeats are recognised", in.Accepted)
@@ -93,19 +95,20 @@ func (k *Intake) handle(ctx context.Context, records []scoreboard.Record) (pause
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		if todo, err = k.once(ctx, todo); err != nil {
-			k.log.Warn("accepted increments wait for the store", "count", len(todo), "attempt", attempt, "err", err)
+		if todo, err = k.record(ctx, todo); err != nil {
+			k.log.Warn("accepted increments not recorded, retrying", "count", len(todo), "attempt", attempt, "err", err)
 		}
 	}
 	return nil, nil
 }
 
-// once records what it can and returns the rest, to be tried again. An outage
-// in the middle can so put a user's later increment before an earlier one: no
-// harm on increment and best boards, and latest boards are never accepted.
-func (k *Intake) once(ctx context.Context, todo []scoreboard.Increment) (rest []scoreboard.Increment, err error) {
+// record records what it can, and returns the rest for a retry. If an outage
+// begins in between, a user's later increment may be recorded before an earlier
+// one. On increment and best boards the result is the same, and increments of
+// latest boards are never accepted asynchronously.
+func (k *Intake) record(ctx context.Context, todo []scoreboard.Increment) (rest []scoreboard.Increment, err error) {
 	outcomes := k.ingest.SubmitAll(ctx, todo)
-	var done, refused []scoreboard.Increment
+	var done, rejected []scoreboard.Increment
 	var reasons []*scoreboard.Error
 	for i, o := range outcomes {
 		var e *scoreboard.Error
@@ -113,18 +116,18 @@ func (k *Intake) once(ctx context.Context, todo []scoreboard.Increment) (rest []
 		case o.Err == nil:
 			done = append(done, todo[i])
 		case errors.As(o.Err, &e) && final(e.Code):
-			refused, reasons = append(refused, todo[i]), append(reasons, e)
+			rejected, reasons = append(rejected, todo[i]), append(reasons, e)
 		default:
 			rest, err = append(rest, todo[i]), o.Err
 		}
 	}
-	if len(refused) > 0 {
-		if rejectErr := k.rejections.Reject(ctx, refused, reasons); rejectErr != nil {
-			rest, err = append(rest, refused...), rejectErr
-			refused = nil
+	if len(rejected) > 0 {
+		if rejectErr := k.rejections.Reject(ctx, rejected, reasons); rejectErr != nil {
+			rest, err = append(rest, rejected...), rejectErr
+			rejected = nil
 		}
 	}
-	done = append(done, refused...)
+	done = append(done, rejected...)
 	if len(done) > 0 {
 		if clearErr := k.marks.Clear(ctx, done); clearErr != nil {
 			k.log.Debug("marks left to expire", "count", len(done), "err", clearErr)
@@ -133,7 +136,7 @@ func (k *Intake) once(ctx context.Context, todo []scoreboard.Increment) (rest []
 	return rest, err
 }
 
-// final says whether trying again could not change the outcome.
+// final reports whether a retry cannot change the outcome.
 func final(code scoreboard.Code) bool {
 	switch code {
 	case scoreboard.CodeUnavailable, scoreboard.CodeOverloaded, scoreboard.CodeInternal, scoreboard.CodeRateLimited:
@@ -144,7 +147,8 @@ func final(code scoreboard.Code) bool {
 
 func (k *Intake) bury(ctx context.Context, r scoreboard.Record, reason error) error {
 	k.buried.Inc()
-	k.log.Error("accepted increment buried", "partition", r.Partition, "offset", r.Offset, "err", reason)
+	k.log.Error("accepted increment moved to the dead letters",
+		"partition", r.Partition, "offset", r.Offset, "err", reason)
 	letter := &scoreboard.DeadLetter{
 		Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Value: r.Value, Reason: reason.Error(), Attempts: 1,
 	}

@@ -11,43 +11,44 @@ import (
 
 // call is one increment that waits for its outcome.
 type call struct {
-	ctx       context.Context // of the caller: one that hung up before its turn is dropped
+	ctx       context.Context // of the caller: if it has ended before the commit, the call is dropped
 	increment scoreboard.Increment
 	entered   time.Time
-	aside     time.Time // when it was set aside
+	lockedAt  time.Time // when it joined the lockedQueue
 	outcome   scoreboard.Outcome
 	done      chan struct{}
 }
 
 // lane commits the increments of its users, one transaction at a time.
 type lane struct {
-	ingest   *Ingest
-	calls    chan *call
-	answered chan []*call  // committed, waiting for ranks
-	over     chan struct{} // closed when nobody will answer any more
-	pace     atomic.Int64  // smoothed nanoseconds that one batch takes
-	aside    *aside
+	ingest     *Ingest
+	calls      chan *call
+	answered   chan []*call  // have their outcome, and wait for ranks
+	done       chan struct{} // closed when no more calls are answered
+	commitTime atomic.Int64  // of one batch: moving average, in nanoseconds
+	locked     *lockedQueue
 }
 
-// attempt is what became of a batch: calls that have their outcome, and those
-// of locked users, which are to be tried again before their users' next ones.
+// attempt is the result of recording a batch: calls that have their outcome, and
+// those of locked users, which must be retried before later ones of these users.
 type attempt struct {
 	answered, locked []*call
-	users            map[scoreboard.UserID]error // the locked ones
+	users            map[scoreboard.UserID]error // of locked
 }
 
-// estimate is how long an increment that came now would wait for those before
-// it. A batch takes little longer when it is full, so batches are counted.
-func (l *lane) estimate() time.Duration {
+// estimateWait returns how long an increment that enters now waits for those
+// before it. A full batch takes little longer than a small one, so it counts
+// batches.
+func (l *lane) estimateWait() time.Duration {
 	batches := (len(l.calls) + l.ingest.o.Batch - 1) / l.ingest.o.Batch
-	return time.Duration(int64(batches) * l.pace.Load())
+	return time.Duration(int64(batches) * l.commitTime.Load())
 }
 
-// enter puts an increment into the lane, or says at once that it would wait too
-// long.
+// enter puts an increment into the lane, or returns at once that the lane is
+// overloaded.
 func (l *lane) enter(ctx context.Context, inc scoreboard.Increment) (*call, error) {
 	in := l.ingest
-	if wait := l.estimate(); wait > in.o.Wait {
+	if wait := l.estimateWait(); wait > in.o.Wait {
 		in.metrics.refused.Inc()
 		return nil, overloaded(wait)
 	}
@@ -61,30 +62,29 @@ func (l *lane) enter(ctx context.Context, inc scoreboard.Increment) (*call, erro
 	}
 }
 
-// await returns what became of a call.
+// await returns the outcome of a call.
 func (l *lane) await(ctx context.Context, c *call) ([]scoreboard.Receipt, error) {
 	select {
 	case <-c.done:
 		return c.outcome.Receipts, c.outcome.Err
 	case <-ctx.Done():
-		return nil, &scoreboard.Error{
-			Code: scoreboard.CodeUnavailable, Message: "the outcome is not known; ask again with the same event_id",
-			RetryAfter: time.Second, Err: ctx.Err(),
-		}
-	case <-l.over:
+		return nil, errUnknownOutcome(ctx.Err())
+	case <-l.done:
 		select {
 		case <-c.done:
 			return c.outcome.Receipts, c.outcome.Err
 		default:
 		}
-		return nil, &scoreboard.Error{Code: scoreboard.CodeUnavailable, Message: "the server is stopping", RetryAfter: time.Second}
+		return nil, &scoreboard.Error{
+			Code: scoreboard.CodeUnavailable, Message: "the server is shutting down", RetryAfter: time.Second,
+		}
 	}
 }
 
-// commitAll takes whatever waits, commits it, and does it again. Work that was
-// accepted ends under its own context, not that of Run.
+// commitAll commits batches until ctx ends and the lane is empty. Transactions do
+// not end with ctx: increments that have entered are committed.
 func (l *lane) commitAll(ctx context.Context) {
-	defer close(l.aside.lanes)
+	defer close(l.locked.laneDone)
 	for {
 		select {
 		case c := <-l.calls:
@@ -102,7 +102,7 @@ func (l *lane) commitAll(ctx context.Context) {
 	}
 }
 
-// gather adds what waits already; no timer holds the first one back.
+// gather adds calls that wait already. It never delays the first one.
 func (l *lane) gather(first *call) []*call {
 	batch := make([]*call, 0, min(len(l.calls)+1, l.ingest.o.Batch))
 	for c := first; ; {
@@ -120,11 +120,11 @@ func (l *lane) gather(first *call) []*call {
 	}
 }
 
-// recordBudget bounds a transaction with all its retries.
-const recordBudget = 10 * time.Second
+// recordTimeout bounds a transaction with all its retries.
+const recordTimeout = 10 * time.Second
 
 func (l *lane) commitBatch(batch []*call) {
-	batch, refused := l.aside.divert(batch)
+	batch, refused := l.locked.divert(batch)
 	if len(refused) > 0 {
 		l.answered <- refused
 	}
@@ -132,21 +132,21 @@ func (l *lane) commitBatch(batch []*call) {
 		return
 	}
 	started := time.Now()
-	ctx, cancel := context.WithTimeout(context.Background(), recordBudget)
+	ctx, cancel := context.WithTimeout(context.Background(), recordTimeout)
 	defer cancel()
 	var done attempt
 	l.record(ctx, batch, &done)
-	l.ingest.commit()
+	l.ingest.committed()
 	took := time.Since(started)
-	l.pace.Store((7*l.pace.Load() + took.Nanoseconds()) / 8)
+	l.commitTime.Store((7*l.commitTime.Load() + took.Nanoseconds()) / 8)
 	l.ingest.metrics.batch.Observe(float64(len(batch)))
 	l.ingest.metrics.commit.Observe(took.Seconds())
-	l.answered <- append(done.answered, l.aside.add(done.locked)...)
+	l.answered <- append(done.answered, l.locked.add(done.locked)...)
 }
 
-// record fills in the outcomes of a batch. Where the ledger refuses the whole,
-// halves are tried, down to the one that is to blame. An outage is no one's
-// fault and is not tried piece by piece.
+// record sets the outcomes of a batch. If the ledger fails the whole batch, it
+// records the halves, down to the increment that fails. During an outage it does
+// not: every part would fail.
 func (l *lane) record(ctx context.Context, batch []*call, done *attempt) {
 	batch = done.without(batch)
 	if len(batch) == 0 {
@@ -187,7 +187,7 @@ func (a *attempt) add(c *call, o scoreboard.Outcome) {
 	a.locked = append(a.locked, c)
 }
 
-// without leaves out calls of users whose earlier ones wait.
+// without removes the calls of users who have earlier, locked ones.
 func (a *attempt) without(batch []*call) []*call {
 	if len(a.users) == 0 {
 		return batch
@@ -204,10 +204,10 @@ func (a *attempt) without(batch []*call) []*call {
 	return rest
 }
 
-// answerAll ranks what was committed and answers the callers, while the lane
+// answerAll adds ranks to receipts and answers the callers, while the lane
 // commits the next batch.
 func (l *lane) answerAll(ctx context.Context) {
-	defer close(l.over)
+	defer close(l.done)
 	for batch := range l.answered {
 		var receipts []*scoreboard.Receipt
 		for _, c := range batch {

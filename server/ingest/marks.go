@@ -11,11 +11,12 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// markLife bounds how long an event can be called pending: past it a lost
-// record is not waited for any more.
-const markLife = 15 * time.Minute
+// markTTL bounds how long an event is reported as pending: a record that takes
+// longer counts as lost.
+const markTTL = 15 * time.Minute
 
-// RedisMarks keeps marks in Redis: the payload's hash under user and event.
+// RedisMarks implements Marks: a key for each user and event holds the hash of
+// the payload.
 type RedisMarks struct{ rdb redis.UniversalClient }
 
 // NewRedisMarks uses rdb, which the caller closes.
@@ -31,8 +32,9 @@ func (m *RedisMarks) Pending(ctx context.Context, batch []scoreboard.Increment) 
 	_, err := m.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i := range batch {
 			hash := batch[i].PayloadHash()
-			// SET … NX GET returns what was there and leaves it.
-			before[i] = p.SetArgs(ctx, markKey(batch[i].User, batch[i].Event), hash[:], redis.SetArgs{Mode: "NX", Get: true, TTL: markLife})
+			// SET … NX GET keeps an existing value and returns it.
+			key := markKey(batch[i].User, batch[i].Event)
+			before[i] = p.SetArgs(ctx, key, hash[:], redis.SetArgs{Mode: "NX", Get: true, TTL: markTTL})
 		}
 		return nil
 	})
@@ -52,7 +54,7 @@ func (m *RedisMarks) Pending(ctx context.Context, batch []scoreboard.Increment) 
 func (m *RedisMarks) IsPending(ctx context.Context, user scoreboard.UserID, event scoreboard.EventID) (bool, error) {
 	n, err := m.rdb.Exists(ctx, markKey(user, event)).Result()
 	if err != nil {
-		return false, fmt.Errorf("look for the mark of event %s: %w", event.Text, err)
+		return false, fmt.Errorf("read the mark of event %s: %w", event.Text, err)
 	}
 	return n == 1, nil
 }

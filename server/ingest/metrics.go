@@ -4,13 +4,14 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 type metrics struct {
-	accepted, replayed, rejected, refused, splits, aside prometheus.Counter
-	batch, commit, latency                               prometheus.Histogram
+	accepted, replayed, rejected, refused, splits, locked prometheus.Counter
+	batch, commit, latency                                prometheus.Histogram
 }
 
 func newMetrics() *metrics {
@@ -18,19 +19,21 @@ func newMetrics() *metrics {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: "scoreboard_ingest_" + name, Help: help})
 	}
 	histogram := func(name, help string, buckets []float64) prometheus.Histogram {
-		return prometheus.NewHistogram(prometheus.HistogramOpts{Name: "scoreboard_ingest_" + name, Help: help, Buckets: buckets})
+		return prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "scoreboard_ingest_" + name, Help: help, Buckets: buckets,
+		})
 	}
 	seconds := []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5}
 	return &metrics{
 		accepted: counter("accepted_total", "Increments recorded."),
-		replayed: counter("replayed_total", "Repeats of a known event, answered with the original receipt."),
-		rejected: counter("rejected_total", "Increments refused by a rule or not stored."),
-		refused:  counter("refused_total", "Increments refused because too many were waiting."),
-		aside:    counter("set_aside_total", "Increments of users whom another transaction had locked."),
-		splits:   counter("splits_total", "Batches that were split to find the one to blame."),
+		replayed: counter("replayed_total", "Repeats of a recorded event, answered with the original receipt."),
+		rejected: counter("rejected_total", "Increments rejected by a rule, or not stored because of an error."),
+		refused:  counter("refused_total", "Increments rejected because too many were waiting."),
+		locked:   counter("locked_total", "Increments delayed because another transaction had locked their user."),
+		splits:   counter("splits_total", "Batches that were split to find an increment that fails."),
 		batch:    histogram("batch_size", "Increments in a transaction.", []float64{1, 2, 5, 10, 20, 50, 100, 200, 500}),
-		commit:   histogram("commit_seconds", "From the start of a transaction to its end, retries included.", seconds),
-		latency:  histogram("latency_seconds", "From an increment's entry to its answer.", seconds),
+		commit:   histogram("commit_seconds", "Duration of a transaction, including retries.", seconds),
+		latency:  histogram("latency_seconds", "Time from an increment's arrival to its answer.", seconds),
 	}
 }
 
@@ -48,8 +51,36 @@ func (m *metrics) observe(c *call) {
 
 func replayed(receipts []scoreboard.Receipt) bool { return len(receipts) > 0 && receipts[0].Replayed }
 
-// Collectors are what the root registers.
+// Collectors returns the metrics, for registration.
 func (in *Ingest) Collectors() []prometheus.Collector {
 	m := in.metrics
-	return []prometheus.Collector{m.accepted, m.replayed, m.rejected, m.refused, m.splits, m.aside, m.batch, m.commit, m.latency}
+	return []prometheus.Collector{
+		m.accepted, m.replayed, m.rejected, m.refused, m.splits, m.locked, m.batch, m.commit, m.latency,
+	}
+}
+
+// Status holds the counts of this process since its start.
+type Status struct {
+	Accepted int64
+	Latency  []LatencyBucket // by rising bound, from an increment's arrival to its answer
+	Answered uint64          // increments that Latency counts, including those above its last bound
+}
+
+// LatencyBucket counts the increments that were answered within a time.
+type LatencyBucket struct {
+	Seconds float64 // inclusive bound
+	Count   uint64  // cumulative
+}
+
+// Status returns the counts of this process.
+func (in *Ingest) Status() Status {
+	var accepted, latency dto.Metric
+	_ = in.metrics.accepted.Write(&accepted) // neither fails for metrics of these types
+	_ = in.metrics.latency.Write(&latency)
+	h := latency.GetHistogram()
+	s := Status{Accepted: int64(accepted.GetCounter().GetValue()), Answered: h.GetSampleCount()}
+	for _, b := range h.GetBucket() {
+		s.Latency = append(s.Latency, LatencyBucket{b.GetUpperBound(), b.GetCumulativeCount()})
+	}
+	return s
 }

@@ -9,57 +9,57 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Marks remember what was accepted and is not recorded yet.
+// Marks remember events that are accepted and not recorded yet.
 type Marks interface {
-	// Pending marks events, each with its payload's hash, and returns the hash
-	// of the mark that was there before, nil where there was none.
+	// Pending marks events with the hashes of their payloads. For each it returns
+	// the hash of an existing mark, which it keeps, or nil.
 	Pending(ctx context.Context, batch []scoreboard.Increment) ([]*[16]byte, error)
-	// IsPending says whether an event is marked.
+	// IsPending reports whether an event is marked.
 	IsPending(ctx context.Context, user scoreboard.UserID, event scoreboard.EventID) (bool, error)
-	// Clear forgets marks whose outcome is in the store.
+	// Clear removes the marks of events whose outcome is in the store.
 	Clear(ctx context.Context, batch []scoreboard.Increment) error
 }
 
-// Known looks events up without a lock: receipts or a conflict for those that
-// are recorded, an empty outcome for the rest.
+// Known looks up events without a lock. It returns receipts or a conflict for
+// those that are recorded, and an empty outcome for the others.
 type Known interface {
 	Known(ctx context.Context, batch []scoreboard.Increment) ([]scoreboard.Outcome, error)
 	Rejection(ctx context.Context, user scoreboard.UserID, event scoreboard.EventID) (*scoreboard.Error, error)
 }
 
-// Broker takes accepted increments, keyed by user, and returns how many from
-// the front are safe with all replicas.
+// Broker publishes accepted increments, keyed by user, and returns how many from
+// the front are acknowledged.
 type Broker interface {
 	Accept(ctx context.Context, batch []scoreboard.Increment, at time.Time) (int, error)
 }
 
-// How long an accepted increment may wait for what it can do without, and for
-// the broker.
+// Marks and the ledger are optional: without them a repeat is published again,
+// and recognised when it is recorded.
 const (
-	markBudget   = 100 * time.Millisecond
-	knownBudget  = 250 * time.Millisecond
-	brokerBudget = 5 * time.Second
+	markTimeout   = 100 * time.Millisecond
+	knownTimeout  = 250 * time.Millisecond
+	brokerTimeout = 5 * time.Second
 )
 
-// After so many failures in a row the marks are left alone, but for one try in
-// each pause.
+// The breaker of the marks opens after markFailures in a row, and then lets one
+// call through in each markRetryInterval.
 const (
-	markFailures = 3
-	markPause    = time.Second
+	markFailures      = 3
+	markRetryInterval = time.Second
 )
 
-// Acceptor takes increments onto the broker, for a 202. It works while the
-// store is away, and while Redis is: then a repeat may be accepted twice, and
-// the ledger refuses the double.
+// Acceptor publishes increments to Kafka and answers them with 202. It works
+// without the store and without Redis: a repeat may then be published twice, and
+// the ledger records it once.
 type Acceptor struct {
-	marks  Marks
-	known  Known
-	broker Broker
-	log    *slog.Logger
-	guard  *breaker.Breaker // of the marks
-	calls  chan *accepting
-	batch  int
-	wait   time.Duration
+	marks   Marks
+	known   Known
+	broker  Broker
+	log     *slog.Logger
+	breaker *breaker.Breaker // of marks
+	calls   chan *accepting
+	batch   int
+	wait    time.Duration
 }
 
 // accepting is one increment that waits to be accepted.
@@ -71,12 +71,14 @@ type accepting struct {
 
 // NewAcceptor makes an acceptor with a bounded queue; Run starts it.
 func NewAcceptor(o Options, m Marks, k Known, b Broker, log *slog.Logger) *Acceptor {
-	guard := breaker.New(markFailures, markPause, time.Now)
-	return &Acceptor{marks: m, known: k, broker: b, log: log, guard: guard, calls: make(chan *accepting, o.Queue), batch: o.Batch, wait: o.Wait}
+	return &Acceptor{
+		marks: m, known: k, broker: b, log: log, breaker: breaker.New(markFailures, markRetryInterval, time.Now),
+		calls: make(chan *accepting, o.Queue), batch: o.Batch, wait: o.Wait,
+	}
 }
 
-// Accept returns no receipts where the increment is now pending, the original
-// receipts where it is done already, or why it is refused.
+// Accept returns no receipts if the increment is now pending, the original
+// receipts if it was recorded before, or the reason why it is rejected.
 func (a *Acceptor) Accept(ctx context.Context, in scoreboard.Increment) ([]scoreboard.Receipt, error) {
 	c := &accepting{increment: in, done: make(chan struct{})}
 	select {
@@ -88,15 +90,11 @@ func (a *Acceptor) Accept(ctx context.Context, in scoreboard.Increment) ([]score
 	case <-c.done:
 		return c.outcome.Receipts, c.outcome.Err
 	case <-ctx.Done():
-		return nil, &scoreboard.Error{
-			Code: scoreboard.CodeUnavailable, Message: "the outcome is not known; ask again with the same event_id",
-			RetryAfter: time.Second, Err: ctx.Err(),
-		}
+		return nil, errUnknownOutcome(ctx.Err())
 	}
 }
 
-// Run accepts whatever has gathered, again and again, until ctx ends and the
-// queue is empty.
+// Run accepts batches until ctx ends and the queue is empty.
 func (a *Acceptor) Run(ctx context.Context) error {
 	for {
 		select {
@@ -126,31 +124,30 @@ gather:
 			break gather
 		}
 	}
-	fresh := a.settle(batch)
-	a.produce(fresh)
+	a.produce(a.dedupe(batch))
 	for _, c := range batch {
 		close(c.done)
 	}
 }
 
-// settle answers those that are known or pending and returns the rest. A mark
-// is taken before the ledger is looked at: whoever is recorded in between is
-// found by one of the two.
-func (a *Acceptor) settle(batch []*accepting) []*accepting {
+// dedupe answers the events that are recorded or pending, and returns the others.
+// It sets marks before it reads the ledger, so that an event recorded in between
+// is found by one of the two.
+func (a *Acceptor) dedupe(batch []*accepting) []*accepting {
 	increments := make([]scoreboard.Increment, len(batch))
 	for i, c := range batch {
 		increments[i] = c.increment
 	}
 	marks := a.mark(increments)
-	ctx, cancel := context.WithTimeout(context.Background(), knownBudget)
+	ctx, cancel := context.WithTimeout(context.Background(), knownTimeout)
 	known, err := a.known.Known(ctx, increments)
 	cancel()
 	if err != nil {
-		a.log.Debug("accepting without a look at the ledger", "err", err)
+		a.log.Debug("accepting without reading the ledger", "err", err)
 		known = make([]scoreboard.Outcome, len(batch))
 	}
 	var fresh []*accepting
-	var recorded []scoreboard.Increment // marked a moment ago for nothing
+	var recorded []scoreboard.Increment // need no mark, but have just got one
 	for i, c := range batch {
 		switch {
 		case known[i].Err != nil || known[i].Receipts != nil:
@@ -159,7 +156,8 @@ func (a *Acceptor) settle(batch []*accepting) []*accepting {
 				recorded = append(recorded, c.increment)
 			}
 		case marks[i] != nil && *marks[i] != c.increment.PayloadHash():
-			c.outcome.Err = scoreboard.Errorf(scoreboard.CodeEventConflict, "event %s was accepted with another payload", c.increment.Event.Text)
+			c.outcome.Err = scoreboard.Errorf(scoreboard.CodeEventConflict,
+				"event %s was accepted with a different payload", c.increment.Event.Text)
 		case marks[i] != nil: // pending already
 		default:
 			fresh = append(fresh, c)
@@ -169,14 +167,14 @@ func (a *Acceptor) settle(batch []*accepting) []*accepting {
 	return fresh
 }
 
-// mark marks increments as pending and returns the marks that were there
-// before; none where Redis does not answer in time, or has not lately.
+// mark marks increments as pending and returns the marks that existed before. It
+// returns none if Redis does not answer in time, or the breaker is open.
 func (a *Acceptor) mark(increments []scoreboard.Increment) []*[16]byte {
-	if budget, ok := a.guard.Budget(markBudget); ok {
-		ctx, cancel := context.WithTimeout(context.Background(), budget)
+	if timeout, ok := a.breaker.Budget(markTimeout); ok {
+		ctx, cancel := context.WithTimeout(context.Background(), timeout)
 		defer cancel()
 		marks, err := a.marks.Pending(ctx, increments)
-		a.guard.Done(err == nil)
+		a.breaker.Done(err == nil)
 		if err == nil {
 			return marks
 		}
@@ -185,8 +183,8 @@ func (a *Acceptor) mark(increments []scoreboard.Increment) []*[16]byte {
 	return make([]*[16]byte, len(increments))
 }
 
-// produce puts increments onto the broker. What is not safe there is refused,
-// and its mark taken back, or a repeat would be told that it is pending.
+// produce publishes increments. Those that are not acknowledged are rejected and
+// lose their marks; otherwise a repeat would be answered as pending.
 func (a *Acceptor) produce(fresh []*accepting) {
 	if len(fresh) == 0 {
 		return
@@ -195,7 +193,7 @@ func (a *Acceptor) produce(fresh []*accepting) {
 	for i, c := range fresh {
 		increments[i] = c.increment
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), brokerBudget)
+	ctx, cancel := context.WithTimeout(context.Background(), brokerTimeout)
 	defer cancel()
 	n, err := a.broker.Accept(ctx, increments, time.Now())
 	if err == nil {
@@ -204,7 +202,7 @@ func (a *Acceptor) produce(fresh []*accepting) {
 	a.log.Warn("increments not accepted", "count", len(fresh)-n, "err", err)
 	for _, c := range fresh[n:] {
 		c.outcome.Err = &scoreboard.Error{
-			Code: scoreboard.CodeUnavailable, Message: "the broker is not available", RetryAfter: time.Second, Err: err,
+			Code: scoreboard.CodeUnavailable, Message: "Kafka is unavailable", RetryAfter: time.Second, Err: err,
 		}
 	}
 	a.clear(increments[n:])
@@ -214,16 +212,18 @@ func (a *Acceptor) clear(batch []scoreboard.Increment) {
 	if len(batch) == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), markBudget)
+	ctx, cancel := context.WithTimeout(context.Background(), markTimeout)
 	defer cancel()
 	if err := a.marks.Clear(ctx, batch); err != nil {
 		a.log.Debug("marks left to expire", "count", len(batch), "err", err)
 	}
 }
 
-// Status says what became of an event that has no receipt: pending, or the
-// error that it was rejected with; not_found where nothing is known of it.
-func (a *Acceptor) Status(ctx context.Context, user scoreboard.UserID, event scoreboard.EventID) (pending bool, rejected *scoreboard.Error, err error) {
+// Status returns the state of an event that has no receipt: pending, or the error
+// that it was rejected with. If the event is unknown the error is not_found.
+func (a *Acceptor) Status(ctx context.Context, user scoreboard.UserID, event scoreboard.EventID) (
+	pending bool, rejected *scoreboard.Error, err error,
+) {
 	if rejected, err = a.known.Rejection(ctx, user, event); rejected != nil {
 		return false, rejected, nil
 	}
@@ -233,5 +233,5 @@ func (a *Acceptor) Status(ctx context.Context, user scoreboard.UserID, event sco
 	if err != nil {
 		return false, nil, err
 	}
-	return false, nil, scoreboard.Errorf(scoreboard.CodeNotFound, "event %s of user %s is not known", event.Text, user)
+	return false, nil, scoreboard.Errorf(scoreboard.CodeNotFound, "event %s of user %s not found", event.Text, user)
 }

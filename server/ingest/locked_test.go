@@ -11,31 +11,31 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// locked is a ledger that waits 100 ms for a locked user, as the store does,
-// and then records the others.
-type locked struct {
+// lockedLedger waits 100 ms for a locked user, as the store does, and then
+// records the others.
+type lockedLedger struct {
 	mu       sync.Mutex
-	users    map[scoreboard.UserID]time.Time // until when
+	users    map[scoreboard.UserID]time.Time // when their locks end
 	recorded []scoreboard.EventID            // of locked users, in order
-	tries    int
-	choke    scoreboard.UserID // a batch with this user and others is refused as a whole
+	attempts int
+	failing  scoreboard.UserID // a batch with this user and others fails as a whole
 }
 
-func (l *locked) Record(batch []scoreboard.Increment) ([]scoreboard.Outcome, error) {
+func (l *lockedLedger) Record(batch []scoreboard.Increment) ([]scoreboard.Outcome, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.tries++
+	l.attempts++
 	outcomes := recorded(batch)
 	waited := false
 	for i, in := range batch {
-		until, ever := l.users[in.User]
-		if in.User == l.choke && len(batch) > 1 {
-			return nil, errors.New("the database chokes on this")
+		until, listed := l.users[in.User]
+		if in.User == l.failing && len(batch) > 1 {
+			return nil, errors.New("database error")
 		}
 		if time.Now().Before(until) {
 			outcomes[i] = scoreboard.Outcome{Err: &scoreboard.Error{Code: scoreboard.CodeUnavailable, Err: scoreboard.ErrUserLocked}}
 			waited = true
-		} else if ever {
+		} else if listed {
 			l.recorded = append(l.recorded, in.Event)
 		}
 	}
@@ -47,15 +47,15 @@ func (l *locked) Record(batch []scoreboard.Increment) ([]scoreboard.Outcome, err
 	return outcomes, nil
 }
 
-func TestALockedUserDoesNotStallTheLane(t *testing.T) {
+func TestLockedUserDoesNotBlockTheLane(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := &locked{users: map[scoreboard.UserID]time.Time{"alice": time.Now().Add(time.Second)}}
+		l := &lockedLedger{users: map[scoreboard.UserID]time.Time{"alice": time.Now().Add(time.Second)}}
 		in, stop := run(lanes, l.Record)
 		defer stop()
 		var all sync.WaitGroup
 		for n := range 20 {
-			all.Go(func() { // every 100 ms, so some come while the lock is held and some after
+			all.Go(func() { // every 100 ms: some arrive while the lock is held, some after
 				time.Sleep(time.Duration(n) * 100 * time.Millisecond)
 				if _, err := in.Submit(t.Context(), inc("alice", n)); err != nil {
 					t.Errorf("alice %d: %v", n, err)
@@ -75,56 +75,56 @@ func TestALockedUserDoesNotStallTheLane(t *testing.T) {
 		}
 		all.Wait()
 		if len(slow) > 1 || len(slow) == 1 && slow[0] > 110*time.Millisecond {
-			t.Errorf("bob waited %v, want for the lane's first meeting with the lock only", slow)
+			t.Errorf("bob waited %v, want at most one wait, for the lock", slow)
 		}
 		for n, event := range l.recorded {
 			if event != inc("alice", n).Event {
-				t.Fatalf("alice's order: got %v", l.recorded)
+				t.Fatalf("alice: recorded %v, want the order of arrival", l.recorded)
 			}
 		}
 		if len(l.recorded) != 20 {
-			t.Errorf("%d of alice's 20 were recorded", len(l.recorded))
+			t.Errorf("%d of alice's 20 increments were recorded", len(l.recorded))
 		}
 	})
 }
 
-func TestALockedUserIsNotTriedForEver(t *testing.T) {
+func TestLockedUserTimesOut(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := &locked{users: map[scoreboard.UserID]time.Time{"alice": time.Now().Add(time.Hour)}}
+		l := &lockedLedger{users: map[scoreboard.UserID]time.Time{"alice": time.Now().Add(time.Hour)}}
 		in, stop := run(lanes, l.Record)
 		started := time.Now()
 		outcomes := in.SubmitAll(t.Context(), []scoreboard.Increment{inc("alice", 0), inc("bob", 0), inc("alice", 1)})
 		if took := time.Since(started); took > 3*time.Second {
-			t.Errorf("it took %s", took)
+			t.Errorf("took %s, want about 2 s", took)
 		}
 		for _, i := range []int{0, 2} {
 			if code := scoreboard.CodeOf(outcomes[i].Err); code != scoreboard.CodeUnavailable {
 				t.Errorf("item %d: got %+v, want unavailable", i, outcomes[i])
 			}
 		}
-		if outcomes[1].Err != nil || l.tries > 30 {
-			t.Errorf("bob: %v; %d tries", outcomes[1].Err, l.tries)
+		if outcomes[1].Err != nil || l.attempts > 30 {
+			t.Errorf("bob: %v; %d attempts, want at most 30", outcomes[1].Err, l.attempts)
 		}
-		// A hundred at once: one user may fill a quarter of a batch.
+		// One user may fill a quarter of a batch.
 		many := make([]scoreboard.Increment, 100)
 		for n := range many {
 			many[n] = inc("alice", n)
 		}
-		refused := 0
+		overloaded := 0
 		for _, o := range in.SubmitAll(t.Context(), many) {
 			if scoreboard.CodeOf(o.Err) == scoreboard.CodeOverloaded {
-				refused++
+				overloaded++
 			}
 		}
-		if refused < 70 || refused > 75 {
-			t.Errorf("%d of 100 were refused at once, want about 74", refused)
+		if overloaded < 70 || overloaded > 75 {
+			t.Errorf("%d of 100 were overloaded, want about 74", overloaded)
 		}
-		// And the end does not wait for the lock, but answers.
+		// The shutdown answers without waiting for the lock.
 		var last sync.WaitGroup
 		last.Go(func() {
 			if _, err := in.Submit(t.Context(), inc("alice", 7)); scoreboard.CodeOf(err) != scoreboard.CodeUnavailable {
-				t.Errorf("at the end: got %v", err)
+				t.Errorf("at the shutdown: got %v, want unavailable", err)
 			}
 		})
 		synctest.Wait()
@@ -132,16 +132,16 @@ func TestALockedUserIsNotTriedForEver(t *testing.T) {
 		stop()
 		last.Wait()
 		if took := time.Since(started); took > 3*time.Second {
-			t.Errorf("the end took %s", took)
+			t.Errorf("the shutdown took %s", took)
 		}
 	})
 }
 
 // The batch splits, and alice's lock is released between the halves.
-func TestTheOrderOfALockedUserOutlivesASplit(t *testing.T) {
+func TestSplitKeepsOrderOfLockedUser(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := &locked{users: map[scoreboard.UserID]time.Time{"alice": time.Now().Add(50 * time.Millisecond)}, choke: "bad"}
+		l := &lockedLedger{users: map[scoreboard.UserID]time.Time{"alice": time.Now().Add(50 * time.Millisecond)}, failing: "bad"}
 		in, stop := run(lanes, l.Record)
 		defer stop()
 		batch := []scoreboard.Increment{inc("alice", 0), inc("alice", 1), inc("bad", 0), inc("alice", 2)}
@@ -152,7 +152,7 @@ func TestTheOrderOfALockedUserOutlivesASplit(t *testing.T) {
 		}
 		want := []scoreboard.EventID{batch[0].Event, batch[1].Event, batch[3].Event}
 		if !slices.Equal(l.recorded, want) {
-			t.Errorf("alice's order: got %v, want %v", l.recorded, want)
+			t.Errorf("alice: recorded %v, want %v", l.recorded, want)
 		}
 	})
 }
