@@ -15,11 +15,11 @@ import (
 // Where the trail takes no entry, what an operator changes is not changed: the
 // two are one transaction or, of a job, the entry is first. The same requests
 // with a trail leave one entry each.
-func TestNothingIsChangedWithoutItsEntry(t *testing.T) {
+func TestEveryChangeIsAudited(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	n := h.start(wholeHouse, "ledger-archive", t.TempDir())
-	db := backendtest.Connect(t, h.knobs["postgres-url"])
+	h := newHarness(t)
+	n := h.start(allRoles, "ledger-archive", t.TempDir())
+	db := backendtest.Connect(t, h.settings["postgres-url"])
 	tell := func(method, path, body string) (int, string) {
 		t.Helper()
 		status, _, answer := ask(t, method, n.url+path, body, bearer(h.token("root", auth.ScopeAdmin, time.Hour)))

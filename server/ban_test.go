@@ -12,11 +12,11 @@ import (
 
 // Who asks too often is told what is at hand, but nobody who has been banned
 // since: on another node, too, once the ban is answered.
-func TestABannedUserIsNotToldAgainToWhoAsksTooOften(t *testing.T) {
+func TestBannedUserNotServedFromCache(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	h.knobs["limit-top-per-minute"], h.knobs["limit-rank-per-minute"] = "1", "2"
-	one, two := h.start(wholeHouse), h.start("read")
+	h := newHarness(t)
+	h.settings["limit-top-per-minute"], h.settings["limit-rank-per-minute"] = "1", "2"
+	one, two := h.start(allRoles), h.start("read")
 	root := one.client("root", auth.ScopeAdmin+" "+auth.ScopeUpdate)
 	for user, delta := range map[string]int64{"alice": 5, "mallory": 9, "bob": 7} {
 		if _, err := root.Submit(t.Context(), client.Increment{User: user, Delta: delta}); err != nil {

@@ -35,7 +35,7 @@ func browser(t *testing.T) context.Context {
 		fmt.Fprintf(os.Stderr, "!!! %s SKIPPED, it needs Chromium (on Debian: the package chromium)\n", t.Name())
 		t.Skip("needs Chromium")
 	}
-	o := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.WSURLReadTimeout(patience),
+	o := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.WSURLReadTimeout(awaitTimeout),
 		chromedp.Flag("disable-dev-shm-usage", true))
 	if os.Geteuid() == 0 {
 		o = append(o, chromedp.NoSandbox) // it refuses to run as root with one
@@ -44,7 +44,7 @@ func browser(t *testing.T) context.Context {
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx)
 	t.Cleanup(cancel)
-	ctx, cancel = context.WithTimeout(ctx, 3*patience)
+	ctx, cancel = context.WithTimeout(ctx, 3*awaitTimeout)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -56,10 +56,10 @@ func browser(t *testing.T) context.Context {
 func TestBrowser(t *testing.T) {
 	t.Parallel()
 	ctx := browser(t)
-	h := newHouse(t)
+	h := newHarness(t)
 	site := httptest.NewServer(http.FileServer(http.Dir("testdata")))
 	t.Cleanup(site.Close)
-	n := h.start(wholeHouse, "realtime-origins", site.URL, "realtime-connections-per-user", "0",
+	n := h.start(allRoles, "realtime-origins", site.URL, "realtime-connections-per-user", "0",
 		"realtime-lifetime", "2s", "realtime-reconnect-within", "100ms")
 	game := n.client("game", auth.ScopeUpdate)
 	submit := func(user string, delta int64) {
@@ -71,7 +71,7 @@ func TestBrowser(t *testing.T) {
 	shows := func(id, want string) {
 		t.Helper()
 		got := ""
-		for end := time.Now().Add(patience); got != want; time.Sleep(50 * time.Millisecond) {
+		for end := time.Now().Add(awaitTimeout); got != want; time.Sleep(50 * time.Millisecond) {
 			if time.Now().After(end) {
 				t.Fatalf("%s shows %q, want %q", id, got, want)
 			}

@@ -17,7 +17,7 @@ import (
 )
 
 // Who asks and does not read is cut off, and holds nothing longer.
-func TestASlowReaderIsCutOff(t *testing.T) {
+func TestSlowReaderIsDisconnected(t *testing.T) {
 	t.Parallel()
 	s := &Server{log: slog.New(slog.DiscardHandler), settings: settings.New(settings.Options{Deployed: &config.Config{}}), api: api.New(api.Options{Log: slog.New(slog.DiscardHandler), Now: time.Now})}
 	front := s.apiServer()
@@ -53,7 +53,7 @@ func TestASlowReaderIsCutOff(t *testing.T) {
 
 // Who sends headers or a body a byte at a time is cut off; the bounds are those
 // of the port, shortened for the test.
-func TestSlowRequestsAreCutOff(t *testing.T) {
+func TestSlowRequestsAreDisconnected(t *testing.T) {
 	t.Parallel()
 	s := &Server{log: slog.New(slog.DiscardHandler)}
 	handled := make(chan error, 10)

@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	gatewayAlone = "gateway,read"
-	wholeHouse   = "api,relay,projector,gateway,maintenance"
-	page         = "https://game.example"
+	gatewayOnly = "gateway,read"
+	allRoles    = "api,relay,projector,gateway,maintenance"
+	page        = "https://game.example"
 )
 
 func scoreboardUser(s string) scoreboard.UserID { return scoreboard.UserID(s) }
@@ -59,7 +59,7 @@ func dial(t *testing.T, address string, header http.Header) (*websocket.Conn, in
 		return nil, res.StatusCode
 	}
 	t.Cleanup(func() { _ = ws.Close() })
-	_ = ws.SetReadDeadline(time.Now().Add(patience))
+	_ = ws.SetReadDeadline(time.Now().Add(awaitTimeout))
 	return ws, res.StatusCode
 }
 
@@ -87,9 +87,9 @@ func closed(t *testing.T, ws *websocket.Conn) (code int, reason string) {
 
 func TestJoin(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	n := h.start(wholeHouse, "realtime-origins", page, "log-level", "debug")
-	other := h.start(gatewayAlone)
+	h := newHarness(t)
+	n := h.start(allRoles, "realtime-origins", page, "log-level", "debug")
+	other := h.start(gatewayOnly)
 	alice := h.token("alice", "", time.Hour)
 	events := func(header http.Header) http.Header {
 		header = header.Clone()

@@ -24,25 +24,25 @@ import (
 func TestMain(m *testing.M) { backendtest.Main(m) }
 
 const (
-	jwtSecret = "a secret of the tests, long enough for HS256"
-	patience  = 30 * time.Second
+	jwtSecret    = "a secret of the tests, long enough for HS256"
+	awaitTimeout = 30 * time.Second
 )
 
 // house is a real PostgreSQL and a real Redis, which nodes are started on. They
 // carry events directly, so that no broker is needed.
-type house struct {
-	t      *testing.T
-	knobs  map[string]string
-	redis  *backendtest.RedisServer
-	tokens *auth.Tokens
+type harness struct {
+	t        *testing.T
+	settings map[string]string
+	redis    *backendtest.RedisServer
+	tokens   *auth.Tokens
 }
 
-func newHouse(t *testing.T) *house {
+func newHarness(t *testing.T) *harness {
 	t.Helper()
 	redis := backendtest.OwnRedis(t)
-	return &house{
+	return &harness{
 		t: t, redis: redis, tokens: auth.NewTokens(jwtSecret, "scoreboard-dev", "scoreboard", time.Now),
-		knobs: map[string]string{
+		settings: map[string]string{
 			"postgres-url": backendtest.Postgres(t, migrations.Up), "redis-url": redis.URL, "transport": "direct",
 			"auth-jwt-secret": jwtSecret, "auth-signature": "optional",
 			"auth-master-key":          "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f",
@@ -53,7 +53,7 @@ func newHouse(t *testing.T) *house {
 
 // node is a server within this process.
 type node struct {
-	h    *house
+	h    *harness
 	url  string
 	ops  string
 	logs *logs
@@ -79,17 +79,17 @@ func (l *logs) String() string {
 }
 
 // start runs a node with the roles; settings are pairs of a flag's name and value.
-func (h *house) start(roles string, knobs ...string) *node {
+func (h *harness) start(roles string, settings ...string) *node {
 	h.t.Helper()
 	flags := map[string]string{"roles": roles}
-	for i := 0; i < len(knobs); i += 2 {
-		flags[knobs[i]] = knobs[i+1]
+	for i := 0; i < len(settings); i += 2 {
+		flags[settings[i]] = settings[i+1]
 	}
 	of := func(name string) (string, bool) {
 		if v, ok := flags[name]; ok {
 			return v, true
 		}
-		v, ok := h.knobs[name]
+		v, ok := h.settings[name]
 		return v, ok
 	}
 	c, _, err := config.Load(of, func(string) (string, bool) { return "", false }, nil)
@@ -133,7 +133,7 @@ func listen(t *testing.T) net.Listener {
 }
 
 // get is the status and body of a plain request.
-func (h *house) get(t *testing.T, url string, header http.Header) (int, string) {
+func (h *harness) get(t *testing.T, url string, header http.Header) (int, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 	if err != nil {
@@ -172,16 +172,16 @@ func ask(t *testing.T, method, url, body string, header http.Header) (status int
 	return res.StatusCode, res.Header, string(whole)
 }
 
-func (h *house) await(what string, ok func() bool) {
+func (h *harness) await(what string, ok func() bool) {
 	h.t.Helper()
-	for end := time.Now().Add(patience); !ok(); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(awaitTimeout); !ok(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
-			h.t.Fatalf("waited %s in vain for %s", patience, what)
+			h.t.Fatalf("waited %s in vain for %s", awaitTimeout, what)
 		}
 	}
 }
 
-func (h *house) token(user, scope string, life time.Duration) string {
+func (h *harness) token(user, scope string, life time.Duration) string {
 	h.t.Helper()
 	token, _, err := h.tokens.Mint(scoreboardUser(user), scope, life)
 	if err != nil {

@@ -10,11 +10,11 @@ import (
 
 // Whoever watches a family is shown the next period when it begins, over the
 // same connection.
-func TestAStreamFollowsTheRollover(t *testing.T) {
+func TestStreamFollowsRollover(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	n := h.start(wholeHouse)
-	other := h.start(gatewayAlone)
+	h := newHarness(t)
+	n := h.start(allRoles)
+	other := h.start(gatewayOnly)
 	root, game := n.client("root", auth.ScopeAdmin), n.client("game", auth.ScopeUpdate)
 	end, laterEnd := time.Now().Add(time.Hour).UTC(), time.Now().Add(2*time.Hour).UTC()
 	if _, err := root.CreateBoard(t.Context(), client.BoardRequest{Board: "season", Period: "season", Season: "one", EndsAt: &end}); err != nil {

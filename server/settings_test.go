@@ -57,12 +57,12 @@ func (p *provider) token(t *testing.T, user, scope string) string {
 // reach is how soon what is turned must be in force on every node.
 const reach = 2 * time.Second
 
-func TestTheIdentityProviderIsTurned(t *testing.T) {
+func TestChangeIdentityProvider(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newHarness(t)
 	before, after := newProvider(t, "before"), newProvider(t, "after")
-	delete(h.knobs, "auth-jwt-secret")
-	h.knobs["auth-jwks-url"], h.knobs["limit-auth-failures-per-minute"] = before.URL, "0"
+	delete(h.settings, "auth-jwt-secret")
+	h.settings["auth-jwks-url"], h.settings["limit-auth-failures-per-minute"] = before.URL, "0"
 	one, two := h.start("api,relay,projector,maintenance"), h.start("read")
 	// The same token again and again, or nobody sees what a node remembers.
 	tokens := map[*provider]string{before: before.token(t, "alice", ""), after: after.token(t, "alice", "")}
@@ -147,10 +147,10 @@ func TestTheIdentityProviderIsTurned(t *testing.T) {
 
 // Streams end with a goodbye, none are taken meanwhile, and who comes back sees
 // what has happened.
-func TestStreamsAreTurnedOffAndOn(t *testing.T) {
+func TestDisableAndEnableStreams(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	one, two := h.start(wholeHouse), h.start(gatewayAlone)
+	h := newHarness(t)
+	one, two := h.start(allRoles), h.start(gatewayOnly)
 	root, game := one.client("root", auth.ScopeAdmin), one.client("game", auth.ScopeUpdate)
 	submit := func(user string, delta int64) {
 		t.Helper()

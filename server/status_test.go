@@ -12,8 +12,8 @@ import (
 
 func TestStatus(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	n := h.start(wholeHouse)
+	h := newHarness(t)
+	n := h.start(allRoles)
 	root, game := n.client("root", auth.ScopeAdmin), n.client("game", auth.ScopeUpdate)
 	ws, _ := dial(t, n.live(), bearer(h.token("alice", "", time.Hour)))
 	frame(t, ws)

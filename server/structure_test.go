@@ -24,7 +24,7 @@ var levels = map[string]int{
 	"internal/suggest": 0, "cmd/sbctl": 7, "cmd/scoreboardd": 7,
 }
 
-func TestPackagesKnowLowerLevelsOnly(t *testing.T) {
+func TestPackagesImportLowerLevelsOnly(t *testing.T) {
 	t.Parallel()
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-f", `{{.ImportPath}}{{range .Imports}} {{.}}{{end}}`, module+"...").Output()
 	if err != nil {

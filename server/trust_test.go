@@ -46,11 +46,11 @@ func (n *node) post(path, user, body string, header http.Header) (int, string) {
 // file of countries does; and nobody but a proxy of ours can say so.
 func TestImpossibleTravel(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newHarness(t)
 	file := filepath.Join(t.TempDir(), "countries.mmdb")
 	geotest.Write(t, file, map[string]string{"192.0.2.0/24": "DE", "198.51.100.0/24": "FR"})
-	h.knobs["anomaly-travel"], h.knobs["anomaly-country-header"], h.knobs["anomaly-country-file"] = "enforce", "CF-IPCountry", file
-	behind, open := h.start(wholeHouse, "trusted-proxies", "127.0.0.1"), h.start(wholeHouse, "trusted-proxies", "192.0.2.200")
+	h.settings["anomaly-travel"], h.settings["anomaly-country-header"], h.settings["anomaly-country-file"] = "enforce", "CF-IPCountry", file
+	behind, open := h.start(allRoles, "trusted-proxies", "127.0.0.1"), h.start(allRoles, "trusted-proxies", "192.0.2.200")
 	says := func(country string) http.Header { return http.Header{"Cf-Ipcountry": {country}} }
 	from := func(address string) http.Header { return http.Header{"X-Forwarded-For": {address}} }
 	for _, c := range []struct {
@@ -82,11 +82,11 @@ func TestImpossibleTravel(t *testing.T) {
 
 // An event that looks wrong is in turn nobody's business, told in the log, put
 // before an operator, and refused: each mode does its own and nothing of another's.
-func TestWhatBecomesOfAnEventThatLooksWrong(t *testing.T) {
+func TestAnomalyModes(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	h.knobs["anomaly-frequency-max"] = "1/1h"
-	db := backendtest.Connect(t, h.knobs["postgres-url"])
+	h := newHarness(t)
+	h.settings["anomaly-frequency-max"] = "1/1h"
+	db := backendtest.Connect(t, h.settings["postgres-url"])
 	for _, c := range []struct {
 		mode   string
 		status int
@@ -134,10 +134,10 @@ func TestWhatBecomesOfAnEventThatLooksWrong(t *testing.T) {
 
 // Whoever turns how long addresses are kept has them forgotten by the process
 // that does so, while it runs; what is younger stays.
-func TestHowLongAddressesAreKeptIsTurned(t *testing.T) {
+func TestChangeAddressRetention(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	h.knobs["retention-addresses"] = "0s"
+	h := newHarness(t)
+	h.settings["retention-addresses"] = "0s"
 	n := h.start("api")
 	h.start("maintenance")
 	for _, event := range []string{"older", "younger"} {
@@ -145,7 +145,7 @@ func TestHowLongAddressesAreKeptIsTurned(t *testing.T) {
 			t.Fatalf("got %d %s", status, answer)
 		}
 	}
-	db := backendtest.Connect(t, h.knobs["postgres-url"])
+	db := backendtest.Connect(t, h.settings["postgres-url"])
 	db.Do(t, `update user_score_histories set recorded_at = recorded_at - interval '90 minutes' where event_text = 'older'`)
 	root := n.client("root", auth.ScopeAdmin)
 	turn := func(value string) {
@@ -169,14 +169,14 @@ func TestHowLongAddressesAreKeptIsTurned(t *testing.T) {
 
 // Who asks again for an event that has been counted gets its receipt, also when
 // the board would not take it any more.
-func TestARepeatIsNotHeldToBoundsThatCameLater(t *testing.T) {
+func TestRepeatIgnoresNewBounds(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	n := h.start(wholeHouse)
+	h := newHarness(t)
+	n := h.start(allRoles)
 	if status, answer := n.submit("alice", "big", "500", nil); status != http.StatusOK {
 		t.Fatalf("got %d %s", status, answer)
 	}
-	db := backendtest.Connect(t, h.knobs["postgres-url"])
+	db := backendtest.Connect(t, h.settings["postgres-url"])
 	db.Do(t, `update boards set max_delta = 100 where board_id = 'global'`)
 	h.await("the node to know the bounds", func() bool {
 		_, action := n.post("/v1/actions", "bob", "{}", nil)

@@ -30,9 +30,9 @@ func subscribe(t *testing.T, ws *websocket.Conn, board string) protocol.Frame {
 // somebody comes; public ones also to nobody, where that is allowed.
 func TestStreamsOfPrivateBoards(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	n := h.start(wholeHouse)
-	open := h.start(gatewayAlone, "reads-anonymous", "true", "limit-anonymous-per-minute", "3")
+	h := newHarness(t)
+	n := h.start(allRoles)
+	open := h.start(gatewayOnly, "reads-anonymous", "true", "limit-anonymous-per-minute", "3")
 	private := false
 	root := n.client("root", auth.ScopeAdmin)
 	if _, err := root.CreateBoard(t.Context(), client.BoardRequest{Board: "staff", Public: &private}); err != nil {

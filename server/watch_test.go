@@ -16,7 +16,7 @@ import (
 // await reads states until one holds.
 func await(t *testing.T, states <-chan client.State, what string, holds func(client.State) bool) client.State {
 	t.Helper()
-	timeout := time.After(patience)
+	timeout := time.After(awaitTimeout)
 	var last client.State
 	for {
 		select {
@@ -63,8 +63,8 @@ func (n *node) metric(t *testing.T, name, label string) (sum float64) {
 // it again.
 func TestWatchResumes(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	n := h.start(wholeHouse, "realtime-lifetime", "500ms", "realtime-reconnect-within", "100ms")
+	h := newHarness(t)
+	n := h.start(allRoles, "realtime-lifetime", "500ms", "realtime-reconnect-within", "100ms")
 	game := n.client("game", auth.ScopeUpdate)
 	if _, err := game.Submit(t.Context(), client.Increment{User: "bob", Delta: 5}); err != nil {
 		t.Fatal(err)
@@ -89,7 +89,7 @@ func TestWatchResumes(t *testing.T) {
 // On an idle board the age of what is shown stays low where somebody asks.
 func TestWatchConfirms(t *testing.T) {
 	t.Parallel()
-	n := newHouse(t).start(wholeHouse)
+	n := newHarness(t).start(allRoles)
 	states := n.client("alice", "").Watch(t.Context(), "", client.WatchOptions{Confirm: 100 * time.Millisecond})
 	first := await(t, states, "a healthy board", healthy)
 	const frames = "scoreboard_realtime_frames_sent_total"
@@ -100,9 +100,9 @@ func TestWatchConfirms(t *testing.T) {
 	}
 }
 
-func TestWatchPastALimitPolls(t *testing.T) {
+func TestWatchOverALimitPolls(t *testing.T) {
 	t.Parallel()
-	n := newHouse(t).start(wholeHouse, "realtime-connections-per-user", "1")
+	n := newHarness(t).start(allRoles, "realtime-connections-per-user", "1")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	first := n.client("alice", "").Watch(ctx, "", client.WatchOptions{})
@@ -119,7 +119,7 @@ func TestWatchPastALimitPolls(t *testing.T) {
 // A ticket of the client's gets a page in.
 func TestRealtimeToken(t *testing.T) {
 	t.Parallel()
-	n := newHouse(t).start(wholeHouse)
+	n := newHarness(t).start(allRoles)
 	ticket, err := n.client("alice", "").RealtimeToken(t.Context(), "")
 	if err != nil || time.Until(ticket.ExpiresAt) < 20*time.Second {
 		t.Fatalf("got %+v, %v", ticket, err)
@@ -136,8 +136,8 @@ func TestRealtimeToken(t *testing.T) {
 // The setting says how many rows whoever does not say gets, of both.
 func TestReadsAndStreamsHonourTopN(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	n := h.start(wholeHouse, "reads-top-n", "2")
+	h := newHarness(t)
+	n := h.start(allRoles, "reads-top-n", "2")
 	game, root := n.client("game", auth.ScopeUpdate), n.client("root", auth.ScopeAdmin)
 	for i := range 12 {
 		if _, err := game.Submit(t.Context(), client.Increment{User: "u" + strconv.Itoa(i), Delta: 5}); err != nil {

@@ -31,7 +31,7 @@ func (d *daemon) metrics() (string, error) {
 }
 
 // An alert on a metric that nobody exports never fires.
-func TestAlertsAreAboutMetricsThatTheDaemonExports(t *testing.T) {
+func TestAlertsUseExportedMetrics(t *testing.T) {
 	t.Parallel()
 	alerts, err := deploy.Alerts()
 	if err != nil {
@@ -46,7 +46,7 @@ func TestAlertsAreAboutMetricsThatTheDaemonExports(t *testing.T) {
 	if len(alerts) < 6 || len(names) < 10 {
 		t.Fatalf("got %d alerts about %d metrics", len(alerts), len(names))
 	}
-	h := newHouse(t)
+	h := newHarness(t)
 	d := h.start()
 	c := h.client(d, "server", auth.ScopeUpdate)
 	if _, err := c.Submit(t.Context(), client.Increment{User: "alice", Delta: 5}); err != nil {

@@ -18,13 +18,13 @@ import (
 
 // asyncCaller posts increments with Prefer: respond-async.
 type asyncCaller struct {
-	h      *house
+	h      *harness
 	d      *daemon
 	bearer string
 	signer client.Signer
 }
 
-func (h *house) async(d *daemon, user, scope string) *asyncCaller {
+func (h *harness) async(d *daemon, user, scope string) *asyncCaller {
 	h.t.Helper()
 	admin, err := client.New(d.url, client.Options{Token: h.token("root", auth.ScopeAdmin)})
 	if err != nil {
@@ -88,9 +88,9 @@ func (a *asyncCaller) do(req *http.Request) (int, string, string) {
 	return resp.StatusCode, strings.Trim(body.Status+" "+body.ErrorCode, " "), resp.Header.Get("Location")
 }
 
-func TestAcceptedForLater(t *testing.T) {
+func TestAsyncIncrement(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newHarness(t)
 	d := h.start("--roles", "api,relay,projector,gateway,maintenance") // nobody takes in
 	a := h.async(d, "alice", "")
 	status, what, location := a.post("alice", 5, "match-1")
@@ -130,9 +130,9 @@ func TestAcceptedForLater(t *testing.T) {
 	}
 }
 
-func TestARefusalAfterA202IsKept(t *testing.T) {
+func TestRejectionAfter202IsKept(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newHarness(t)
 	d := h.start("--roles", "api")
 	a := h.async(d, "alice", "")
 	if status, what, _ := a.post("alice", 5, "late"); status != 202 {
@@ -148,9 +148,9 @@ func TestARefusalAfterA202IsKept(t *testing.T) {
 	})
 }
 
-func TestABatchHasAResultForEachItem(t *testing.T) {
+func TestBatchHasAResultPerItem(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newHarness(t)
 	d := h.start()
 	server := h.client(d, "server", auth.ScopeUpdate)
 	ctx, cancel := contextFor(time.Minute)

@@ -27,9 +27,9 @@ type attack struct {
 	code   string
 }
 
-// siege is what attacks are made of: a good request of alice's, and who else is
+// attackSuite is what attacks are made of: a good request of alice's, and who else is
 // about.
-type siege struct {
+type attackSuite struct {
 	t        *testing.T
 	p, thief *identity
 	key      client.Key
@@ -40,7 +40,7 @@ type siege struct {
 const increment = "/v1/scores/increment"
 
 // signed is the good request, edited before it is signed.
-func (s *siege) signed(edit func(*protocol.IncrementRequest)) string {
+func (s *attackSuite) signed(edit func(*protocol.IncrementRequest)) string {
 	r := protocol.IncrementRequest{UserID: "alice", Delta: 5, EventID: "e1", Timestamp: s.now.Format(time.RFC3339), KeyID: s.key.KeyID}
 	if edit != nil {
 		edit(&r)
@@ -56,7 +56,7 @@ func (s *siege) signed(edit func(*protocol.IncrementRequest)) string {
 }
 
 // change is the good request, changed after it was signed.
-func (s *siege) change(from, to string) string {
+func (s *attackSuite) change(from, to string) string {
 	s.t.Helper()
 	body := strings.Replace(s.signed(nil), from, to, 1)
 	if body == s.signed(nil) {
@@ -71,7 +71,7 @@ func (s *siege) change(from, to string) string {
 // server/api/routes_test.go.
 func TestAttacks(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newHarness(t)
 	p, thief := newIdentity(t), newIdentity(t)
 	h.env = append(h.env, "SCOREBOARD_AUTH_JWT_SECRET=", "SCOREBOARD_AUTH_JWKS_URL="+p.URL,
 		"SCOREBOARD_LIMIT_AUTH_FAILURES_PER_MINUTE=0", "SCOREBOARD_REALTIME_ORIGINS=https://game.example",
@@ -87,7 +87,7 @@ func TestAttacks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &siege{t: t, p: p, thief: thief, key: key, now: time.Now().UTC(), alice: p.good("alice", "")}
+	s := &attackSuite{t: t, p: p, thief: thief, key: key, now: time.Now().UTC(), alice: p.good("alice", "")}
 	alice, signed := s.alice, s.signed
 	attacks := slices.Concat(s.tokens(), s.signatures(), s.forms(), s.requests())
 

@@ -56,7 +56,7 @@ func (p *identity) good(user, scope string) string {
 }
 
 // tokens are what is wrong about who asks.
-func (s *siege) tokens() (attacks []attack) {
+func (s *attackSuite) tokens() (attacks []attack) {
 	t, p, thief, now, alice, signed := s.t, s.p, s.thief, s.now, s.alice, s.signed
 	der, err := x509.MarshalPKIXPublicKey(p.key.Public())
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 )
 
 // signatures are what is wrong about what was signed.
-func (s *siege) signatures() (attacks []attack) {
+func (s *attackSuite) signatures() (attacks []attack) {
 	p, key, now, alice, signed, change := s.p, s.key, s.now, s.alice, s.signed, s.change
 	signature := func(name, body string) {
 		attacks = append(attacks, attack{
@@ -81,7 +81,7 @@ func (s *siege) signatures() (attacks []attack) {
 
 // forms are what is wrong about how it is said: what is signed reads one way
 // only.
-func (s *siege) forms() (attacks []attack) {
+func (s *attackSuite) forms() (attacks []attack) {
 	alice, change := s.alice, s.change
 	forms := func(name, body string, status int, code string) {
 		attacks = append(attacks, attack{name: name, method: "POST", path: increment, token: alice, body: body, status: status, code: code})
@@ -131,7 +131,7 @@ func header(key client.Key, method, path, body string, at time.Time) map[string]
 }
 
 // requests are what is wrong about what is asked for, and from where.
-func (s *siege) requests() (attacks []attack) {
+func (s *attackSuite) requests() (attacks []attack) {
 	p, alice, signed := s.p, s.alice, s.signed
 	request := func(name, method, path, token, body string, status int, code string) {
 		attacks = append(attacks, attack{name: name, method: method, path: path, token: token, body: body, status: status, code: code})

@@ -25,9 +25,9 @@ func healthy(ctx context.Context, c *client.Client, board string) func() error {
 
 // Every mode in both orders, made on one node and written on another at once:
 // the receipt, the database, the ranking and the top say the same.
-func TestABoardOfEveryKindTravelsTheWholeWay(t *testing.T) {
+func TestEveryKindOfBoardEndToEnd(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newHarness(t)
 	one, two := h.start(), h.start()
 	root, other := h.client(one, "root", auth.ScopeAdmin+" "+auth.ScopeUpdate), h.client(two, "root", auth.ScopeAdmin+" "+auth.ScopeUpdate)
 	ctx, cancel := contextFor(2 * time.Minute)
@@ -95,9 +95,9 @@ func TestABoardOfEveryKindTravelsTheWholeWay(t *testing.T) {
 	}
 }
 
-func TestBoardsThatCannotBe(t *testing.T) {
+func TestInvalidBoards(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newHarness(t)
 	d := h.start()
 	root, alice := h.client(d, "root", auth.ScopeAdmin), h.client(d, "alice", "")
 	ctx, cancel := contextFor(time.Minute)

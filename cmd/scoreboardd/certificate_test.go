@@ -17,9 +17,9 @@ import (
 // A board that wants an attestation takes the certificate of a server for one,
 // over a real connection: what it signed is recorded as its own, and who comes
 // with no certificate, with another name or by another authority writes nothing.
-func TestACertificateStandsForAnAttestation(t *testing.T) {
+func TestClientCertificateAttests(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newHarness(t)
 	dir := t.TempDir()
 	files := map[string]*edgetest.Pair{
 		"cert": edgetest.Issue(t, "scoreboard", nil), "ca": edgetest.Issue(t, "authority", nil), "other": edgetest.Issue(t, "authority", nil),

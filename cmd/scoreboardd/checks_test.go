@@ -7,9 +7,9 @@ import (
 )
 
 // What a server finds when it looks at itself, well and with Redis gone.
-func TestTheServerLooksAtItself(t *testing.T) {
+func TestChecks(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newHarness(t)
 	c := h.client(h.start(), "root", "score:admin")
 	look := func() map[string]protocol.Check {
 		t.Helper()

@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 }
 
 // house is a set of real backends and what is needed to get into a daemon.
-type house struct {
+type harness struct {
 	t        testing.TB
 	postgres string
 	redis    *backendtest.RedisServer
@@ -44,11 +44,11 @@ type house struct {
 
 const jwtSecret = "a secret of the tests, long enough for HS256"
 
-func newHouse(t testing.TB) *house {
+func newHarness(t testing.TB) *harness {
 	t.Helper()
 	prefix := backendtest.Prefix(t)
 	brokers := backendtest.Kafka(t)
-	h := &house{
+	h := &harness{
 		t: t, postgres: backendtest.Postgres(t, migrations.Up), redis: backendtest.OwnRedis(t),
 		tokens: auth.NewTokens(jwtSecret, "scoreboard-dev", "scoreboard", time.Now),
 	}
@@ -63,7 +63,7 @@ func newHouse(t testing.TB) *house {
 	return h
 }
 
-func (h *house) token(user, scope string) string {
+func (h *harness) token(user, scope string) string {
 	h.t.Helper()
 	token, _, err := h.tokens.Mint(scoreboard.UserID(user), scope, time.Hour)
 	if err != nil {
@@ -83,7 +83,7 @@ type daemon struct {
 }
 
 // start runs the daemon and waits until it is ready.
-func (h *house) start(args ...string) *daemon {
+func (h *harness) start(args ...string) *daemon {
 	h.t.Helper()
 	api, ops := freeAddr(h.t), freeAddr(h.t)
 	d := &daemon{t: h.t, url: "http://" + api, ops: "http://" + ops, logs: &bytes.Buffer{}, done: make(chan error, 1)}
@@ -156,12 +156,12 @@ func (d *daemon) stop() error {
 }
 
 // client gets in with a key of its own.
-func (h *house) client(d *daemon, user, scope string) *client.Client {
+func (h *harness) client(d *daemon, user, scope string) *client.Client {
 	h.t.Helper()
 	return h.clientWith(d, user, client.Options{Token: h.token(user, scope)})
 }
 
-func (h *house) clientWith(d *daemon, user string, o client.Options) *client.Client {
+func (h *harness) clientWith(d *daemon, user string, o client.Options) *client.Client {
 	h.t.Helper()
 	admin, err := client.New(d.url, client.Options{Token: h.token("root", auth.ScopeAdmin)})
 	if err != nil {
@@ -181,7 +181,7 @@ func (h *house) clientWith(d *daemon, user string, o client.Options) *client.Cli
 	return c
 }
 
-func (h *house) sql(query string) int64 {
+func (h *harness) sql(query string) int64 {
 	h.t.Helper()
 	return backendtest.Connect(h.t, h.postgres).Count(h.t, query)
 }
@@ -209,7 +209,7 @@ func contextFor(d time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), d)
 }
 
-func (h *house) exec(query string) {
+func (h *harness) exec(query string) {
 	h.t.Helper()
 	backendtest.Connect(h.t, h.postgres).Do(h.t, query)
 }

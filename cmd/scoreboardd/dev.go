@@ -25,24 +25,24 @@ func newDev() *cobra.Command {
 	var ephemeral bool
 	cmd := &cobra.Command{
 		Use: "dev", Short: "Run everything in one process: PostgreSQL, Redis, Kafka and the daemon", Args: noCommand,
-		Long: `Runs the daemon with backends of its own and every role, for development.
-PostgreSQL and Redis are child processes where they are installed; what stands
-in for a missing one is named at the start. A backend that is given by flag or
-environment is used instead. Data is kept in --data and survives a restart.
-DIR/sbctl.env tells sbctl how to get in.`,
+		Long: `Runs the daemon in every role with its own backends, for development.
+PostgreSQL and Redis run as child processes if they are installed, otherwise as
+stand-ins, which the start-up message names. A backend set by flag or environment
+is used instead. Data is kept in --data and survives a restart. sbctl reads its
+address and credentials from sbctl.env in the same folder.`,
 		Example: "  scoreboardd dev\n  scoreboardd dev --ephemeral --addr 127.0.0.1:9090",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return runDev(cmd, data, ephemeral)
 		},
 	}
-	cmd.Flags().StringVar(&data, "data", ".dev", "folder of data, secrets and sbctl.env")
-	cmd.Flags().BoolVar(&ephemeral, "ephemeral", false, "keep no data; only sbctl.env is written to the folder")
+	cmd.Flags().StringVar(&data, "data", ".dev", "folder for data, secrets and sbctl.env")
+	cmd.Flags().BoolVar(&ephemeral, "ephemeral", false, "keep no data; write only sbctl.env to the folder")
 	cmd.SetUsageFunc(devUsage)
 	return cmd
 }
 
-// devUsage shows what development is about. The settings are flags here too, but
-// there are more than a hundred of them.
+// devUsage shows the flags of development. The settings are flags here too, but
+// over a hundred of them would hide these.
 func devUsage(cmd *cobra.Command) error {
 	own := pflag.NewFlagSet("", pflag.ContinueOnError)
 	own.AddFlagSet(cmd.LocalNonPersistentFlags())
@@ -58,13 +58,13 @@ Examples:
 
 Flags:
 %s
-Every other knob is a flag here too: "scoreboardd --help" lists them.
+Every setting of the daemon is a flag here too: see "scoreboardd --help".
 `, cmd.UseLine(), cmd.Example, own.FlagUsages())
 	return err
 }
 
-// stopGrace is how long the backends may take to stop.
-const stopGrace = 15 * time.Second
+// stopTimeout is how long the backends may take to stop.
+const stopTimeout = 15 * time.Second
 
 func runDev(cmd *cobra.Command, data string, ephemeral bool) (err error) {
 	started := time.Now()
@@ -83,12 +83,12 @@ func runDev(cmd *cobra.Command, data string, ephemeral bool) (err error) {
 		return err
 	}
 	defer func() {
-		ctx, cancel := context.WithTimeout(context.Background(), stopGrace)
+		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 		defer cancel()
 		err = errors.Join(err, stack.Stop(ctx))
 	}()
 	if err := os.MkdirAll(data, 0o700); err != nil {
-		return fmt.Errorf("make the data folder: %w", err)
+		return fmt.Errorf("create the data folder: %w", err)
 	}
 	secrets, err := loadSecrets(filepath.Join(data, "secrets.json"), ephemeral)
 	if err != nil {
@@ -110,7 +110,7 @@ func runDev(cmd *cobra.Command, data string, ephemeral bool) (err error) {
 		return err
 	}
 	defer s.Close()
-	if err := secrets.admit(ctx, s); err != nil {
+	if err := secrets.register(ctx, s); err != nil {
 		return err
 	}
 	envPath := filepath.Join(data, "sbctl.env")
@@ -132,25 +132,25 @@ func runDev(cmd *cobra.Command, data string, ephemeral bool) (err error) {
 	return err
 }
 
-// devEnv lays what development needs beneath the environment.
+// devEnv is the environment, with defaults for development below it.
 func devEnv(stack *devstack.Stack, secrets *secrets) config.Lookup {
-	under := map[string]string{
+	defaults := map[string]string{
 		"SCOREBOARD_ADDR": "127.0.0.1:8080", "SCOREBOARD_AUTH_DEV_ISSUER": "true", "SCOREBOARD_LOG_LEVEL": "warn",
 		"SCOREBOARD_KAFKA_PARTITIONS": "4", "SCOREBOARD_AUTH_MAX_TOKEN_LIFE": (devTokenLife + time.Hour).String(),
 		"SCOREBOARD_KAFKA_INCREMENTS_PARTITIONS": "4",
 	}
 	if stack != nil {
-		under["SCOREBOARD_POSTGRES_URL"] = stack.PostgresURL
-		under["SCOREBOARD_REDIS_URL"] = stack.RedisURL
-		under["SCOREBOARD_KAFKA_BROKERS"] = strings.Join(stack.KafkaBrokers, ",")
-		under["SCOREBOARD_AUTH_JWT_SECRET"] = secrets.JWT
-		under["SCOREBOARD_AUTH_MASTER_KEY"] = secrets.Master
+		defaults["SCOREBOARD_POSTGRES_URL"] = stack.PostgresURL
+		defaults["SCOREBOARD_REDIS_URL"] = stack.RedisURL
+		defaults["SCOREBOARD_KAFKA_BROKERS"] = strings.Join(stack.KafkaBrokers, ",")
+		defaults["SCOREBOARD_AUTH_JWT_SECRET"] = secrets.JWT
+		defaults["SCOREBOARD_AUTH_MASTER_KEY"] = secrets.Master
 	}
 	return func(name string) (string, bool) {
 		if v, ok := os.LookupEnv(name); ok {
 			return v, true
 		}
-		v, ok := under[name]
+		v, ok := defaults[name]
 		return v, ok
 	}
 }
@@ -168,12 +168,12 @@ func banner(w io.Writer, stack *devstack.Stack, api, ops net.Addr, envPath strin
 		}
 	}
 	fmt.Fprintf(w, "  %-11s http://%s\n  %-11s http://%s/metrics\n", "API", api, "operations", ops)
-	fmt.Fprintf(w, "Settings for sbctl are in %s. Try, in another terminal:\n", envPath)
-	if envPath != foundByItself {
+	fmt.Fprintf(w, "sbctl reads its settings from %s. In another terminal, try:\n", envPath)
+	if envPath != defaultEnvPath {
 		fmt.Fprintf(w, "  set -a; . %s; set +a\n", envPath)
 	}
 	fmt.Fprintln(w, "  bin/sbctl score submit --user alice --delta 5\n  bin/sbctl watch")
 }
 
-// foundByItself is where sbctl looks when nothing tells it where to.
-var foundByItself = filepath.Join(".dev", "sbctl.env")
+// defaultEnvPath is where sbctl looks for its settings if no variable is set.
+var defaultEnvPath = filepath.Join(".dev", "sbctl.env")

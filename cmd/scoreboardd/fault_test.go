@@ -31,7 +31,7 @@ type writes struct {
 	stop func()
 }
 
-func (h *house) write(c *client.Client) *writes {
+func (h *harness) write(c *client.Client) *writes {
 	ctx, cancel := context.WithCancel(context.Background())
 	w := &writes{}
 	var all sync.WaitGroup
@@ -59,7 +59,7 @@ func (h *house) write(c *client.Client) *writes {
 }
 
 // sum waits until Redis shows what was written, all of it and no more.
-func (h *house) sum(c *client.Client, want int64) {
+func (h *harness) sum(c *client.Client, want int64) {
 	h.t.Helper()
 	eventually(h.t, "Redis to have every point", topIs(c, func(top client.Top) error {
 		sum := int64(0)
@@ -76,9 +76,9 @@ func (h *house) sum(c *client.Client, want int64) {
 	}
 }
 
-func TestRedisIsAwayUnderWritesAndEverythingArrives(t *testing.T) {
+func TestRedisOutageUnderWrites(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newHarness(t)
 	d := h.start()
 	server := h.client(d, "server", auth.ScopeUpdate)
 	w := h.write(server)
@@ -100,9 +100,9 @@ func TestRedisIsAwayUnderWritesAndEverythingArrives(t *testing.T) {
 	h.sum(server, w.done.Load())
 }
 
-func TestKafkaIsAwayAndTheOutboxGrowsThenDrains(t *testing.T) {
+func TestKafkaOutageFillsAndDrainsOutbox(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newHarness(t)
 	kafka := backendtest.OwnKafka(t)
 	h.env = slices.DeleteFunc(h.env, func(v string) bool { return strings.HasPrefix(v, "SCOREBOARD_KAFKA_BROKERS=") })
 	h.env = append(h.env, "SCOREBOARD_KAFKA_BROKERS="+kafka.Brokers[0])

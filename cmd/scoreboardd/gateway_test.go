@@ -42,9 +42,9 @@ func (n *nodes) any(random *rand.Rand) string {
 	return n.urls[random.IntN(len(n.urls))]
 }
 
-// wanderer is a client that reads at its own pace, goes from node to node, and
+// roamingClient is a client that reads at its own pace, goes from node to node, and
 // says what it has.
-type wanderer struct {
+type roamingClient struct {
 	t              *testing.T
 	random         *rand.Rand
 	token          string
@@ -54,7 +54,7 @@ type wanderer struct {
 }
 
 // visit reads some frames of one node. An end of the connection is no failure.
-func (w *wanderer) visit(ctx context.Context, url string, frames int) {
+func (w *roamingClient) visit(ctx context.Context, url string, frames int) {
 	header := http.Header{"Authorization": {"Bearer " + w.token}, "Last-Event-ID": {fmt.Sprintf("%d:%d", w.epoch, w.version)}}
 	ws, res, err := websocket.DefaultDialer.DialContext(ctx, "ws"+strings.TrimPrefix(url, "http")+"/v1/realtime/leaderboard", header)
 	if err != nil {
@@ -88,7 +88,7 @@ func (w *wanderer) visit(ctx context.Context, url string, frames int) {
 }
 
 // truth is the first ten of PostgreSQL.
-func truth(ctx context.Context, h *house) (top []protocol.Entry, err error) {
+func truth(ctx context.Context, h *harness) (top []protocol.Entry, err error) {
 	conn, err := pgx.Connect(ctx, h.postgres)
 	if err != nil {
 		return nil, err
@@ -108,11 +108,11 @@ func truth(ctx context.Context, h *house) (top []protocol.Entry, err error) {
 // own while scores change, one node is killed, Redis restarts and subscribers
 // are cut off. No client is ever sent back, and all end with what PostgreSQL
 // says.
-func TestTwoGatewaysShowOneBoard(t *testing.T) {
+func TestTwoGatewaysConverge(t *testing.T) {
 	t.Parallel()
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	h := newHouse(t)
+	h := newHarness(t)
 	h.env = append(h.env, "SCOREBOARD_REALTIME_JOINS_PER_SECOND=0", "SCOREBOARD_REALTIME_CONNECTIONS_PER_USER=0")
 	a := h.start("--roles", "api,relay,projector,gateway,maintenance")
 	b := h.start("--roles", "gateway,read")
@@ -124,9 +124,9 @@ func TestTwoGatewaysShowOneBoard(t *testing.T) {
 
 	played, changing := make(chan struct{}), make(chan struct{})
 	var all sync.WaitGroup
-	wanderers := make([]*wanderer, 8)
+	wanderers := make([]*roamingClient, 8)
 	for i := range wanderers {
-		w := &wanderer{t: t, random: rand.New(rand.NewPCG(seed, uint64(i))), token: h.token(fmt.Sprint("watcher-", i), "")}
+		w := &roamingClient{t: t, random: rand.New(rand.NewPCG(seed, uint64(i))), token: h.token(fmt.Sprint("watcher-", i), "")}
 		wanderers[i] = w
 		all.Go(func() {
 			for ctx.Err() == nil {
@@ -187,7 +187,7 @@ func TestTwoGatewaysShowOneBoard(t *testing.T) {
 }
 
 // dropSubscribers cuts off who follows notices.
-func dropSubscribers(ctx context.Context, t testing.TB, h *house) error {
+func dropSubscribers(ctx context.Context, t testing.TB, h *harness) error {
 	n, err := backendtest.RedisClient(t, h.redis.URL).ClientKillByFilter(ctx, "TYPE", "pubsub").Result()
 	if err == nil && n < 1 {
 		err = fmt.Errorf("%d subscribers were cut off, want some", n)
@@ -198,7 +198,7 @@ func dropSubscribers(ctx context.Context, t testing.TB, h *house) error {
 // subscribed sees that nodes hear notices, again or by the other bus: a board
 // that was only checked once a second could not show eight changes in three
 // seconds. Each has a new leader, which a topic of notices tells at once.
-func subscribed(ctx context.Context, t *testing.T, h *house, game *client.Client, daemons ...*daemon) {
+func subscribed(ctx context.Context, t *testing.T, h *harness, game *client.Client, daemons ...*daemon) {
 	t.Helper()
 	var seen []map[int64]bool
 	var reading sync.WaitGroup

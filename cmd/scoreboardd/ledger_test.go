@@ -10,9 +10,9 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-func TestAnOperatorArchivesTheLedger(t *testing.T) {
+func TestArchiveLedger(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newHarness(t)
 	dir := filepath.Join(t.TempDir(), "archive")
 	bare := h.start()
 	_, err := h.client(bare, "admin", "score:admin").ArchiveLedger(t.Context(), false)

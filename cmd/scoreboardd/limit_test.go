@@ -16,16 +16,16 @@ import (
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
-// newLimitedHouse is a house whose daemons have the default limits.
-func newLimitedHouse(t *testing.T) *house {
+// newLimitedHarness is a house whose daemons have the default limits.
+func newLimitedHarness(t *testing.T) *harness {
 	t.Helper()
-	h := newHouse(t)
+	h := newHarness(t)
 	h.env = slices.DeleteFunc(h.env, func(s string) bool { return strings.HasPrefix(s, "SCOREBOARD_LIMIT_") })
 	return h
 }
 
 // signer returns what makes signed bodies, with a key of its own.
-func (h *house) signer(d *daemon) func(user, event string) string {
+func (h *harness) signer(d *daemon) func(user, event string) string {
 	h.t.Helper()
 	admin, err := client.New(d.url, client.Options{Token: h.token("root", auth.ScopeAdmin)})
 	if err != nil {
@@ -47,9 +47,9 @@ func (h *house) signer(d *daemon) func(user, event string) string {
 	}
 }
 
-func TestTheDefaultLimits(t *testing.T) {
+func TestDefaultLimits(t *testing.T) {
 	t.Parallel()
-	h := newLimitedHouse(t)
+	h := newLimitedHarness(t)
 	nodes := []*daemon{h.start(), h.start("--roles", "api")}
 	signed := h.signer(nodes[0])
 	update := func(i int, bearer, body string) (int, http.Header, string) {
@@ -125,9 +125,9 @@ func get(t *testing.T, url, token string) (status int, header http.Header) {
 
 // A Redis that hangs is asked for limits, ranks and reads, and must not make
 // anybody wait for it but a few; users are limited all the same.
-func TestRedisHangsAndRequestsDoNot(t *testing.T) {
+func TestRequestsSurviveHangingRedis(t *testing.T) {
 	t.Parallel()
-	h := newLimitedHouse(t)
+	h := newLimitedHarness(t)
 	d := h.start()
 	signed := h.signer(d)
 	server := h.token("game", auth.ScopeUpdate)

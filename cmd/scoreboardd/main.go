@@ -1,5 +1,5 @@
-// Command scoreboardd is the leaderboard's daemon: production by default, a
-// whole development stack as "scoreboardd dev".
+// Command scoreboardd is the leaderboard's daemon. "scoreboardd dev" starts it with
+// its own backends, for development.
 package main
 
 import (
@@ -12,8 +12,9 @@ import (
 	"syscall"
 )
 
-// gcPercent lets garbage grow to three times what lives, unless GOGC says
-// otherwise: what lives is small, and a request's garbage is what there is.
+// gcPercent replaces Go's default of 100 unless GOGC is set: the live heap is
+// small and most garbage is per request, so collecting less often costs little
+// memory.
 const gcPercent = 300
 
 func main() {

@@ -15,7 +15,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-func (h *house) setting(name string) string {
+func (h *harness) setting(name string) string {
 	for _, v := range h.env {
 		if rest, ok := strings.CutPrefix(v, name+"="); ok {
 			return rest
@@ -25,9 +25,9 @@ func (h *house) setting(name string) string {
 	return ""
 }
 
-func TestDeadLettersAreShownCarriedAgainAndDropped(t *testing.T) {
+func TestDeadLettersListRequeueDelete(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newHarness(t)
 	d := h.start()
 	root := h.client(d, "root", auth.ScopeAdmin+" "+auth.ScopeUpdate)
 	ctx, cancel := contextFor(time.Minute)
@@ -94,9 +94,9 @@ func TestDeadLettersAreShownCarriedAgainAndDropped(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongInTheRankingIsFoundAndPutRight(t *testing.T) {
+func TestVerifyAndRepairRanking(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newHarness(t)
 	h.env = append(h.env, "SCOREBOARD_RECONCILE_REPAIR=false") // the sampler only counts
 	d := h.start()
 	root := h.client(d, "root", auth.ScopeAdmin+" "+auth.ScopeUpdate)

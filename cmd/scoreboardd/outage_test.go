@@ -134,9 +134,9 @@ func (w *witness) until(reason string) {
 // Under load Redis is flushed, stopped and started, and PostgreSQL is: a client
 // never goes without an answer to a read, none lacks a user, each says whether it
 // can be relied on; and no acknowledged write is lost.
-func TestReadsGoOnWhateverIsAway(t *testing.T) {
+func TestReadsDuringOutages(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newHarness(t)
 	postgres := backendtest.OwnPostgres(t, migrations.Up)
 	h.postgres = postgres.URL
 	h.env = append(h.env, "SCOREBOARD_POSTGRES_URL="+postgres.URL)

@@ -18,7 +18,7 @@ import (
 // tokens of an identity provider.
 func TestActionsAndAttestations(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newHarness(t)
 	identity, game := authtest.Ed25519(t), authtest.Ed25519(t)
 	h.env = append(h.env, "SCOREBOARD_AUTH_JWT_SECRET=", "SCOREBOARD_AUTH_JWKS_URL="+identity.URL,
 		"SCOREBOARD_AUTH_ATTESTATION_JWKS_URL="+game.URL)

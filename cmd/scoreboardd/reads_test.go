@@ -56,9 +56,9 @@ func stream(t *testing.T, ctx context.Context, url string) string {
 	return line
 }
 
-func TestReadsTheWholeWay(t *testing.T) {
+func TestReadsEndToEnd(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newHarness(t)
 	d := h.start()
 	game := h.client(d, "game", auth.ScopeUpdate)
 	ctx, cancel := contextFor(2 * time.Minute)

@@ -10,9 +10,9 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-func TestWhatTheRankingForgotIsReplayed(t *testing.T) {
+func TestReplayRestoresRanking(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newHarness(t)
 	h.env = append(h.env, "SCOREBOARD_RECONCILE_REPAIR=false") // or the sampler is quicker
 	d := h.start()
 	root := h.client(d, "root", auth.ScopeAdmin+" "+auth.ScopeUpdate)

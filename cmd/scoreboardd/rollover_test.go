@@ -28,7 +28,7 @@ import (
 // still. The ends are announced though nobody was there.
 func TestMidnightUnderLoad(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newHarness(t)
 	h.env = append(h.env, "SCOREBOARD_BOARDS_CLOSE_GRACE=1s")
 	one := h.start("--roles", "api,relay,projector,intake")
 	keeper := h.start("--roles", "maintenance")
@@ -164,7 +164,7 @@ count(*) filter (where board_id like 'eu-daily:%') as d from user_score_historie
 }
 
 // closed reads at least n ends of periods from the topic.
-func (h *house) closed(ctx context.Context, n int) (all []protocol.SeasonClosed) {
+func (h *harness) closed(ctx context.Context, n int) (all []protocol.SeasonClosed) {
 	h.t.Helper()
 	r := kafka.NewReader(kafka.ReaderConfig{
 		Brokers: []string{h.setting("SCOREBOARD_KAFKA_BROKERS")}, Topic: h.setting("SCOREBOARD_KAFKA_SEASONS_TOPIC"), MaxWait: 100 * time.Millisecond,

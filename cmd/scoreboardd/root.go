@@ -48,7 +48,7 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(flagError)
 	root.PersistentPreRun = func(cmd *cobra.Command, _ []string) { warnOfMisspelt(cmd.ErrOrStderr(), os.Environ()) }
 	flags := root.PersistentFlags()
-	flags.String("config", "", "YAML file of knobs")
+	flags.String("config", "", "YAML file of settings")
 	for _, v := range config.Defaults() {
 		flags.String(config.FlagName(v.Name), v.Text, v.Meaning)
 	}
@@ -58,7 +58,7 @@ func newRoot() *cobra.Command {
 
 func newConfig() *cobra.Command {
 	return &cobra.Command{
-		Use: "config", Short: "Print every knob as it is in force, secrets masked, and where it came from", Args: noCommand,
+		Use: "config", Short: "Print the settings in force and their sources, with secrets masked", Args: noCommand,
 		Example: "  scoreboardd config\n  SCOREBOARD_INGEST_LANES=2 scoreboardd config",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, values, err := load(cmd.Flags(), os.LookupEnv)
@@ -74,16 +74,16 @@ func newConfig() *cobra.Command {
 	}
 }
 
-// storeWait is how long the store may take to say what operators have turned.
-const storeWait = 2 * time.Second
+// storeTimeout bounds reading the settings that operators have changed.
+const storeTimeout = 2 * time.Second
 
-// inForce adds what operators have turned, where the store says it in time.
+// inForce adds the changes of operators, if the store answers in time.
 func inForce(cmd *cobra.Command, c *config.Config, deployed []config.Value) []config.Value {
-	ctx, cancel := context.WithTimeout(cmd.Context(), storeWait)
+	ctx, cancel := context.WithTimeout(cmd.Context(), storeTimeout)
 	defer cancel()
 	now, err := settings.InForce(ctx, c)
 	if err != nil {
-		fmt.Fprintln(cmd.ErrOrStderr(), "what operators have turned is not shown:", err)
+		fmt.Fprintln(cmd.ErrOrStderr(), "settings changed by operators are not shown:", err)
 		return deployed
 	}
 	return now.Values()
@@ -112,18 +112,18 @@ func load(flags *pflag.FlagSet, env config.Lookup) (*config.Config, []config.Val
 
 func newLog(w io.Writer, level string) *slog.Logger {
 	var l slog.Level
-	_ = l.UnmarshalText([]byte(level)) // package config has looked at it
+	_ = l.UnmarshalText([]byte(level)) // validated by package config
 	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: l}))
 }
 
 func listen(ctx context.Context, c *config.Config) (api, ops net.Listener, err error) {
 	var l net.ListenConfig
 	if api, err = l.Listen(ctx, "tcp", c.Addr); err != nil {
-		return nil, nil, fmt.Errorf("listen for the API (--addr chooses another address): %w", err)
+		return nil, nil, fmt.Errorf("listen for the API (choose another address with --addr): %w", err)
 	}
 	if ops, err = l.Listen(ctx, "tcp", c.OpsAddr); err != nil {
-		_ = api.Close() // nothing was served
-		return nil, nil, fmt.Errorf("listen for operations (--ops-addr chooses another address): %w", err)
+		_ = api.Close() // it has served nothing
+		return nil, nil, fmt.Errorf("listen for operations (choose another address with --ops-addr): %w", err)
 	}
 	return api, ops, nil
 }

@@ -20,7 +20,7 @@ func TestSessions(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build sbctl: %v\n%s", err, out)
 	}
-	h := newHouse(t)
+	h := newHarness(t)
 	d := h.start()
 	key, err := h.client(d, "root", auth.ScopeAdmin).CreateKey(t.Context(), client.KeyRequest{Name: "session"})
 	if err != nil {

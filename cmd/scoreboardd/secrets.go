@@ -15,7 +15,7 @@ import (
 	"github.com/scoreboard/scoreboard/server"
 )
 
-// secrets are what a development stack invents once and keeps, so that tokens
+// secrets are generated once for a development stack and kept, so that tokens
 // and keys survive a restart.
 type secrets struct {
 	JWT       string `json:"jwt_secret"`
@@ -24,8 +24,8 @@ type secrets struct {
 	KeySecret string `json:"key_secret"`
 }
 
-// loadSecrets reads path, or invents secrets and keeps them there; ephemeral
-// ones are not kept.
+// loadSecrets reads path, or generates secrets and writes them to it unless they
+// are ephemeral.
 func loadSecrets(path string, ephemeral bool) (*secrets, error) {
 	s := &secrets{}
 	b, err := os.ReadFile(path)
@@ -36,7 +36,7 @@ func loadSecrets(path string, ephemeral bool) (*secrets, error) {
 		return s, nil
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("read the stack's secrets: %w", err)
+		return nil, fmt.Errorf("read the development secrets: %w", err)
 	}
 	master := make([]byte, 32)
 	_, _ = rand.Read(master) // never fails
@@ -46,22 +46,22 @@ func loadSecrets(path string, ephemeral bool) (*secrets, error) {
 		return s, nil
 	}
 	if b, err = json.MarshalIndent(s, "", "  "); err != nil {
-		return nil, fmt.Errorf("write the stack's secrets: %w", err)
+		return nil, fmt.Errorf("write the development secrets: %w", err)
 	}
 	if err := os.WriteFile(path, append(b, '\n'), 0o600); err != nil {
-		return nil, fmt.Errorf("write the stack's secrets: %w", err)
+		return nil, fmt.Errorf("write the development secrets: %w", err)
 	}
 	return s, nil
 }
 
-// devUser is who the stack's own token belongs to.
+// devUser is the user of the stack's own token.
 const devUser = "dev"
 
-// devTokenLife spares developers a token that ends in the middle of a week.
+// devTokenLife keeps a developer's token valid for weeks.
 const devTokenLife = 30 * 24 * time.Hour
 
-// admit makes the signing key known to the server.
-func (s *secrets) admit(ctx context.Context, srv *server.Server) error {
+// register creates the signing key in the server.
+func (s *secrets) register(ctx context.Context, srv *server.Server) error {
 	return srv.EnsureKey(ctx, s.KeyID, "development", s.KeySecret)
 }
 
@@ -73,7 +73,7 @@ func (s *secrets) writeEnv(path string, srv *server.Server, api, ops net.Addr) e
 	}
 	text := fmt.Sprintf("SBCTL_SERVER=http://%s\nSBCTL_TOKEN=%s\nSBCTL_KEY_ID=%s\nSBCTL_KEY_SECRET=%s\nSBCTL_OPS_SERVER=http://%s\n",
 		reachable(api), token, s.KeyID, s.KeySecret, reachable(ops))
-	// Renamed into place: whoever waits for the file finds it whole.
+	// Renamed into place, so that readers never see a partial file.
 	if err := os.WriteFile(path+".new", []byte(text), 0o600); err != nil {
 		return fmt.Errorf("write the settings of sbctl: %w", err)
 	}
@@ -83,7 +83,7 @@ func (s *secrets) writeEnv(path string, srv *server.Server, api, ops net.Addr) e
 	return nil
 }
 
-// reachable is an address that a client on this machine can dial.
+// reachable returns an address that a client on this machine can dial.
 func reachable(a net.Addr) string {
 	host, port, err := net.SplitHostPort(a.String())
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // Neither "scoreboardd config" nor the error of a start says a secret.
-func TestSecretsAreNotSaid(t *testing.T) {
+func TestSecretsAreNotPrinted(t *testing.T) {
 	t.Parallel()
 	secrets := map[string]string{
 		"SCOREBOARD_AUTH_JWT_SECRET": "jwt-very-secret", "SCOREBOARD_AUTH_MASTER_KEY": "master-very-secret",

@@ -9,9 +9,9 @@ import (
 )
 
 // Over HTTP: pages, whose it is, and what is refused.
-func TestAStatement(t *testing.T) {
+func TestStatement(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newHarness(t)
 	d := h.start()
 	alice, bob, admin := h.client(d, "alice", ""), h.client(d, "bob", ""), h.client(d, "root", "score:admin score:update")
 	ins := make([]client.Increment, 150)

@@ -13,14 +13,14 @@ import (
 
 var errDegraded = errors.New("the board is degraded")
 
-// TestTheWayOverOtherTransports runs without Kafka, kills the daemon and
+// TestEndToEndOverOtherTransports runs without Kafka, kills the daemon and
 // flushes Redis in between.
-func TestTheWayOverOtherTransports(t *testing.T) {
+func TestEndToEndOverOtherTransports(t *testing.T) {
 	t.Parallel()
 	for _, transport := range []string{"streams", "direct"} {
 		t.Run(transport, func(t *testing.T) {
 			t.Parallel()
-			h := newHouse(t)
+			h := newHarness(t)
 			h.env = slices.DeleteFunc(h.env, func(v string) bool { return strings.HasPrefix(v, "SCOREBOARD_KAFKA_BROKERS=") })
 			h.env = append(h.env, "SCOREBOARD_TRANSPORT="+transport, "SCOREBOARD_ROLES=api,relay,projector,gateway,maintenance")
 			d := h.start()

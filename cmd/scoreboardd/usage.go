@@ -12,10 +12,10 @@ import (
 	"github.com/scoreboard/scoreboard/server/config"
 )
 
-// errUsage is a command line that cannot be run.
+// errUsage marks an invalid command line: exit status 2.
 var errUsage = errors.New("see --help")
 
-// noCommand refuses words behind a command that takes none.
+// noCommand rejects arguments to a command that takes none.
 func noCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -24,7 +24,7 @@ func noCommand(cmd *cobra.Command, args []string) error {
 	for _, sub := range cmd.Commands() {
 		names = append(names, sub.Name())
 	}
-	return fmt.Errorf("there is no command %q%s (%w)", cmd.CommandPath()+" "+args[0], suggest.Closest(args[0], names, ""), errUsage)
+	return fmt.Errorf("unknown command %q%s (%w)", cmd.CommandPath()+" "+args[0], suggest.Closest(args[0], names, ""), errUsage)
 }
 
 func flagError(cmd *cobra.Command, err error) error {
@@ -35,13 +35,13 @@ func flagError(cmd *cobra.Command, err error) error {
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 	name := unknown.GetSpecifiedName()
-	return fmt.Errorf("there is no flag --%s%s (%w)", name, suggest.Closest(name, names, "--"), errUsage)
+	return fmt.Errorf("unknown flag --%s%s (%w)", name, suggest.Closest(name, names, "--"), errUsage)
 }
 
-// warnOfMisspelt names variables that look like settings and are none. They are
-// no error: an environment is shared with others.
+// warnOfMisspelt names variables that look like settings but are not. They are
+// no error: other programs share the environment.
 func warnOfMisspelt(w io.Writer, environ []string) {
 	for _, name := range config.Misspelt(environ) {
-		fmt.Fprintf(w, "scoreboardd: %s is not a knob and does nothing%s\n", name, suggest.Closest(name, config.EnvNames(), ""))
+		fmt.Fprintf(w, "scoreboardd: %s is not a setting and has no effect%s\n", name, suggest.Closest(name, config.EnvNames(), ""))
 	}
 }

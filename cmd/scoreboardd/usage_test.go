@@ -22,7 +22,7 @@ func TestHelpOfDev(t *testing.T) {
 	if err := root.ExecuteContext(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"--data string", "--ephemeral", `--addr string       address of the API (default "127.0.0.1:8080")`, "--ops-addr", `"scoreboardd --help" lists them`} {
+	for _, want := range []string{"--data string", "--ephemeral", `--addr string       address of the API (default "127.0.0.1:8080")`, "--ops-addr", `see "scoreboardd --help"`} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("it has no %q", want)
 		}
@@ -40,9 +40,9 @@ func TestMisspelt(t *testing.T) {
 		code      int
 		want      string
 	}{
-		{"command", "", []string{"dve"}, 2, `there is no command "scoreboardd dve"; did you mean dev?`},
-		{"flag", "", []string{"config", "--ingest-lane", "2"}, 2, "there is no flag --ingest-lane; did you mean --ingest-lanes?"},
-		{"variable", "SCOREBOARD_REDIS_ULR=x", []string{"config"}, 0, "SCOREBOARD_REDIS_ULR is not a knob and does nothing; did you mean SCOREBOARD_REDIS_URL?"},
+		{"command", "", []string{"dve"}, 2, `unknown command "scoreboardd dve"; did you mean dev?`},
+		{"flag", "", []string{"config", "--ingest-lane", "2"}, 2, "unknown flag --ingest-lane; did you mean --ingest-lanes?"},
+		{"variable", "SCOREBOARD_REDIS_ULR=x", []string{"config"}, 0, "SCOREBOARD_REDIS_ULR is not a setting and has no effect; did you mean SCOREBOARD_REDIS_URL?"},
 		{"an orchestrator's", "SCOREBOARD_SERVICE_HOST=10.0.0.1", []string{"config"}, 0, ""},
 		{"level", "", []string{"dev", "--log-level", "loud"}, 1, `setting log.level must be debug, info, warn or error, not "loud"`},
 		{"level, only looked at", "SCOREBOARD_LOG_LEVEL=loud", []string{"config"}, 1, `setting log.level must be debug, info, warn or error, not "loud"`},
@@ -65,9 +65,9 @@ func TestMisspelt(t *testing.T) {
 
 // What operators have turned is over what was deployed, and says so; without
 // the store nobody can know, and that is said.
-func TestConfigShowsWhatOperatorsHaveTurned(t *testing.T) {
+func TestConfigShowsChangedSettings(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newHarness(t)
 	d := h.start()
 	root := h.client(d, "root", auth.ScopeAdmin)
 	value := "77"
@@ -101,7 +101,7 @@ func TestConfigShowsWhatOperatorsHaveTurned(t *testing.T) {
 		t.Errorf("another knob: got %q", got)
 	}
 	out, said = shown("SCOREBOARD_POSTGRES_URL=postgres://nobody@127.0.0.1:1/none")
-	if got := line(out, "limit.top_per_minute"); got != "0 environment" || !strings.Contains(said, "what operators have turned is not shown") {
+	if got := line(out, "limit.top_per_minute"); got != "0 environment" || !strings.Contains(said, "settings changed by operators are not shown") {
 		t.Errorf("without the store: got %q and %q, want what was deployed, and that it is no more than that", got, said)
 	}
 }

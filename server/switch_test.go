@@ -15,10 +15,10 @@ import (
 
 // A turn that one of the processes cannot follow is refused where it is asked
 // for; what can be followed is.
-func TestATransportThatSomebodyCannotWorkWithIsRefused(t *testing.T) {
+func TestUnsupportedTransportIsRejected(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	h.knobs["transport"] = "streams"
+	h := newHarness(t)
+	h.settings["transport"] = "streams"
 	front := h.start("api,gateway,maintenance")
 	relay, projector := h.start("relay"), h.start("projector")
 	root, game := front.client("root", auth.ScopeAdmin), front.client("game", auth.ScopeUpdate)
@@ -71,16 +71,16 @@ func TestATransportThatSomebodyCannotWorkWithIsRefused(t *testing.T) {
 
 // What operators turn the transport for: the broker is gone, and changes wait
 // in the outbox.
-func TestChangesGoOnWhenTurnedAwayFromADeadBroker(t *testing.T) {
+func TestSwitchAwayFromDeadBroker(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newHarness(t)
 	stop, brokers, err := devstack.FakeKafka("")
 	if err != nil {
 		t.Fatal(err)
 	}
 	stop = sync.OnceFunc(stop)
 	t.Cleanup(stop)
-	n := h.start(wholeHouse, "transport", "kafka", "kafka-brokers", brokers[0])
+	n := h.start(allRoles, "transport", "kafka", "kafka-brokers", brokers[0])
 	root, game := n.client("root", auth.ScopeAdmin), n.client("game", auth.ScopeUpdate)
 	submit := func(user string) {
 		t.Helper()
@@ -116,7 +116,7 @@ func TestChangesGoOnWhenTurnedAwayFromADeadBroker(t *testing.T) {
 	}
 	// A process that starts now does without it, too.
 	n.stop()
-	n = h.start(wholeHouse, "transport", "kafka", "kafka-brokers", brokers[0])
+	n = h.start(allRoles, "transport", "kafka", "kafka-brokers", brokers[0])
 	root, game = n.client("root", auth.ScopeAdmin), n.client("game", auth.ScopeUpdate)
 	submit("dave")
 	h.await("dave, after a restart", ranked(4))

@@ -38,9 +38,9 @@ func shows(rows ...string) func(client.Top) error {
 	}
 }
 
-func TestASignedIncrementTravelsTheWholeWay(t *testing.T) {
+func TestSignedIncrementEndToEnd(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newHarness(t)
 	d := h.start()
 	alice := h.client(d, "alice", "")
 	ctx, cancel := contextFor(time.Minute)
@@ -85,9 +85,9 @@ func TestASignedIncrementTravelsTheWholeWay(t *testing.T) {
 	}
 }
 
-func TestTheSameEventFiftyTimesInParallelMovesTheScoreOnce(t *testing.T) {
+func TestSameEventInParallelCountsOnce(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newHarness(t)
 	d := h.start()
 	alice := h.client(d, "alice", "")
 	ctx, cancel := contextFor(time.Minute)
@@ -123,7 +123,7 @@ func TestTheSameEventFiftyTimesInParallelMovesTheScoreOnce(t *testing.T) {
 
 func TestKilledBetweenCommitAndRelay(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newHarness(t)
 	d := h.start("--roles", "api") // commits, and nobody relays
 	alice := h.client(d, "alice", "")
 	ctx, cancel := contextFor(time.Minute)
@@ -142,9 +142,9 @@ func TestKilledBetweenCommitAndRelay(t *testing.T) {
 
 // Killed at any moment, with increments in flight: whoever repeats what he got
 // no answer for finds each counted once.
-func TestKilledUnderLoadLosesAndDoublesNothing(t *testing.T) {
+func TestKilledUnderLoadLosesNothing(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newHarness(t)
 	d := h.start()
 	ctx, cancel := contextFor(2 * time.Minute)
 	defer cancel()
@@ -195,9 +195,9 @@ func TestKilledUnderLoadLosesAndDoublesNothing(t *testing.T) {
 	}))
 }
 
-func TestFlushedRedisDegradesAndHeals(t *testing.T) {
+func TestFlushedRedisIsRebuilt(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newHarness(t)
 	d := h.start()
 	alice := h.client(d, "alice", "")
 	ctx, cancel := contextFor(time.Minute)
@@ -257,7 +257,7 @@ func TestFlushedRedisDegradesAndHeals(t *testing.T) {
 	eventually(t, "Redis to catch up", topIs(alice, shows("1 alice 8")))
 }
 
-func flush(t testing.TB, h *house) {
+func flush(t testing.TB, h *harness) {
 	t.Helper()
 	if err := backendtest.RedisClient(t, h.redis.URL).FlushAll(t.Context()).Err(); err != nil {
 		t.Fatal(err)

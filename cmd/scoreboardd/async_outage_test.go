@@ -16,9 +16,9 @@ import (
 	"github.com/scoreboard/scoreboard/server/auth"
 )
 
-func TestAcceptedWhilePostgresIsAway(t *testing.T) {
+func TestAcceptedDuringPostgresOutage(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newHarness(t)
 	pg := backendtest.OwnPostgres(t, migrations.Up)
 	for i, v := range h.env {
 		if strings.HasPrefix(v, "SCOREBOARD_POSTGRES_URL=") {
@@ -63,9 +63,9 @@ func TestAcceptedWhilePostgresIsAway(t *testing.T) {
 	eventually(t, "the top to show both", topIs(sync, shows("1 alice 3")))
 }
 
-func TestPoisonGoesToTheDeadLettersAndTheRestFlows(t *testing.T) {
+func TestPoisonRecordsGoToDeadLetters(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newHarness(t)
 	d := h.start()
 	a := h.async(d, "alice", "")
 	topic := ""
@@ -126,9 +126,9 @@ func TestPoisonGoesToTheDeadLettersAndTheRestFlows(t *testing.T) {
 }
 
 // Turned off, what was accepted before is still pending, and ends in a receipt.
-func TestAcceptingForLaterIsTurnedOffAndOnAndLosesNothing(t *testing.T) {
+func TestDisablingAsyncLosesNothing(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newHarness(t)
 	d := h.start("--roles", "api,relay,projector,maintenance") // nobody takes in
 	a := h.async(d, "game", auth.ScopeUpdate)
 	root := h.client(d, "root", auth.ScopeAdmin)

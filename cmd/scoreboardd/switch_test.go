@@ -17,12 +17,12 @@ import (
 // Two processes relay and project while an operator turns the transport under
 // them, and one of them is killed in the middle of each turn. Nobody repairs
 // anything: what is lost stays lost, and shows.
-func TestTheTransportIsTurnedUnderLoadAndLosesNothing(t *testing.T) {
+func TestSwitchingTransportLosesNothing(t *testing.T) {
 	if os.Getenv(backendtest.EnvKind) == "kfake" {
-		t.Skip("kfake starts the clock of a rebalance anew for every member that dies in it, and so outlasts a client's patience; on Apache Kafka this runs")
+		t.Skip("kfake starts the clock of a rebalance anew for every member that dies in it, and so outlasts a client's awaitTimeout; on Apache Kafka this runs")
 	}
 	t.Parallel()
-	h := newHouse(t)
+	h := newHarness(t)
 	h.env = append(h.env, "SCOREBOARD_RECONCILE_REPAIR=false", "SCOREBOARD_RECONCILE_EVERY=0s", "SCOREBOARD_OUTBOX_SHARDS=2")
 	one, two := h.start(), h.start()
 	root := h.client(one, "root", auth.ScopeAdmin+" "+auth.ScopeUpdate)

@@ -16,9 +16,9 @@ import (
 )
 
 // Every refusal has the one shape, and none of them writes a row.
-func TestRefusals(t *testing.T) {
+func TestRejectedWrites(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newHarness(t)
 	d := h.start()
 	admin, err := client.New(d.url, client.Options{Token: h.token("root", auth.ScopeAdmin)})
 	if err != nil {
@@ -180,9 +180,9 @@ func postBy(t *testing.T, by *http.Client, url, bearer, media, body string) (int
 	return resp.StatusCode, resp.Header, e, nil
 }
 
-func TestReadsRefuse(t *testing.T) {
+func TestRejectedReads(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newHarness(t)
 	d := h.start()
 	for path, want := range map[string]int{
 		"/v1/leaderboard/top?limit=0": 400, "/v1/leaderboard/top?limit=-1": 400, "/v1/leaderboard/top?limit=101": 400,
