@@ -140,13 +140,13 @@ func TestUnreadableRecordGoesToDeadLetters(t *testing.T) {
 	r := open(t)
 	beyond := []byte(strings.Replace(string(event("eve", 9, "global")), `"score":9`, `"score":9007199254740993`, 1))
 	bad := map[string][]byte{
-		"read an event":        []byte("not JSON"),
-		"board nowhere does":   event("mallory", 9, "nowhere"),
-		"out of range":         beyond,
-		"revision, version":    []byte(strings.Replace(string(event("eve", 9, "global")), `"revision":1`, `"revision":0`, 1)),
-		"read a heartbeat":     []byte(`{"schema":1,"type":"heartbeat","shard":3,"as_of":"2026-11-21T00:00:00Z"}`),
-		"something follows it": append(event("eve", 9, "global"), "{}"...),
-		"is no longer read":    []byte(strings.Replace(string(event("eve", 9, "global")), `"schema":1`, `"schema":0`, 1)),
+		"decode an event":                       []byte("not JSON"),
+		"board nowhere does":                    event("mallory", 9, "nowhere"),
+		"out of range":                          beyond,
+		"revision and version":                  []byte(strings.Replace(string(event("eve", 9, "global")), `"revision":1`, `"revision":0`, 1)),
+		"decode a heartbeat":                    []byte(`{"schema":1,"type":"heartbeat","shard":3,"as_of":"2026-11-21T00:00:00Z"}`),
+		"unexpected data after the JSON object": append(event("eve", 9, "global"), "{}"...),
+		"is no longer supported":                []byte(strings.Replace(string(event("eve", 9, "global")), `"schema":1`, `"schema":0`, 1)),
 	}
 	var records []scoreboard.Record
 	offset := int64(0)

@@ -9,8 +9,8 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// wireIncrement is the JSON of an increment that was accepted onto the broker
-// and not recorded yet.
+// wireIncrement is the JSON of an increment that was accepted and published, and is
+// not recorded yet.
 type wireIncrement struct {
 	Schema     int                  `json:"schema"`
 	User       scoreboard.UserID    `json:"user_id"`
@@ -25,18 +25,18 @@ type wireIncrement struct {
 	Address    string               `json:"address,omitempty"`
 	Agent      string               `json:"user_agent,omitempty"`
 	Trace      string               `json:"trace,omitempty"`
-	ActionID   string               `json:"action_id,omitempty"` // of the action token, which was looked at already
+	ActionID   string               `json:"action_id,omitempty"` // of the action token, which is verified already
 	Attested   bool                 `json:"attested,omitempty"`
 	Server     bool                 `json:"server,omitempty"`
 	Country    string               `json:"country,omitempty"`
 }
 
-// EncodeAccepted writes an increment for the broker, with the time at which the
-// server accepted it.
+// EncodeAccepted encodes an increment that the server accepted at a time.
 func EncodeAccepted(in *scoreboard.Increment, at time.Time) []byte {
 	w := wireIncrement{
-		Schema, in.User, in.Delta, in.Event.Text, in.Boards, in.Action, in.Client, at.UTC(), in.KeyID, in.Signer, in.Address, in.Agent, in.Trace, "", in.Attested,
-		in.Server, in.Country,
+		Schema: Schema, User: in.User, Delta: in.Delta, Event: in.Event.Text, Boards: in.Boards, Action: in.Action,
+		Client: in.Client, AcceptedAt: at.UTC(), KeyID: in.KeyID, Signer: in.Signer, Address: in.Address,
+		Agent: in.Agent, Trace: in.Trace, Attested: in.Attested, Server: in.Server, Country: in.Country,
 	}
 	if in.ActionID != [16]byte{} {
 		w.ActionID = scoreboard.FormatUUID(in.ActionID)
@@ -48,47 +48,47 @@ func EncodeAccepted(in *scoreboard.Increment, at time.Time) []byte {
 	return b
 }
 
-// DecodeAccepted reads what EncodeAccepted wrote, as strictly as a request.
+// DecodeAccepted parses what EncodeAccepted has written, as strictly as a request.
 func DecodeAccepted(value []byte) (*scoreboard.Increment, error) {
 	var w wireIncrement
 	d := json.NewDecoder(bytes.NewReader(value))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&w); err != nil || d.More() {
-		return nil, fmt.Errorf("read an accepted increment: it is not the JSON that is expected: %w", err)
+		return nil, fmt.Errorf("decode an accepted increment: invalid JSON: %w", err)
 	}
 	if w.Schema > Schema {
 		return nil, fmt.Errorf("schema %d: %w", w.Schema, ErrNewerSchema)
 	}
 	user, err := scoreboard.ParseUserID(string(w.User))
 	if err != nil {
-		return nil, fmt.Errorf("read an accepted increment: %w", err)
+		return nil, fmt.Errorf("decode an accepted increment: %w", err)
 	}
 	event, err := scoreboard.ParseEventID(user, w.Event)
 	if err != nil {
-		return nil, fmt.Errorf("read an accepted increment: %w", err)
+		return nil, fmt.Errorf("decode an accepted increment: %w", err)
 	}
 	if err := scoreboard.CheckAction(w.Action); err != nil {
-		return nil, fmt.Errorf("read an accepted increment: %w", err)
+		return nil, fmt.Errorf("decode an accepted increment: %w", err)
 	}
 	if len(w.Boards) == 0 || len(w.Boards) > scoreboard.MaxBoards || w.AcceptedAt.IsZero() {
-		return nil, fmt.Errorf("read an accepted increment: boards and accepted_at must be set")
+		return nil, fmt.Errorf("decode an accepted increment: boards and accepted_at must be set")
 	}
 	for _, b := range w.Boards {
 		if _, err := scoreboard.ParseBoardID(string(b)); err != nil {
-			return nil, fmt.Errorf("read an accepted increment: %w", err)
+			return nil, fmt.Errorf("decode an accepted increment: %w", err)
 		}
 	}
 	var action [16]byte
 	if w.ActionID != "" {
 		id, err := scoreboard.ParseUUID(w.ActionID)
 		if err != nil {
-			return nil, fmt.Errorf("read an accepted increment: %w", err)
+			return nil, fmt.Errorf("decode an accepted increment: %w", err)
 		}
 		action = id
 	}
 	return &scoreboard.Increment{
-		User: user, Delta: w.Delta, Event: event, Boards: w.Boards, Action: w.Action, Client: w.Client, Accepted: w.AcceptedAt,
-		Source: scoreboard.SourceAsync, KeyID: w.KeyID, Signer: w.Signer, Address: w.Address, Agent: w.Agent, Trace: w.Trace,
-		ActionID: action, Attested: w.Attested, Server: w.Server, Country: w.Country,
+		User: user, Delta: w.Delta, Event: event, Boards: w.Boards, Action: w.Action, Client: w.Client,
+		Accepted: w.AcceptedAt, Source: scoreboard.SourceAsync, KeyID: w.KeyID, Signer: w.Signer, Address: w.Address,
+		Agent: w.Agent, Trace: w.Trace, ActionID: action, Attested: w.Attested, Server: w.Server, Country: w.Country,
 	}, nil
 }

@@ -2,11 +2,11 @@ package protocol
 
 import "time"
 
-// ActionRequest is the body of POST /v1/actions. Bounds may be narrower than
-// those of the boards, never wider.
+// ActionRequest is the body of POST /v1/actions. Bounds must lie within those of the
+// boards.
 type ActionRequest struct {
-	UserID        string   `json:"user_id,omitempty"` // the caller when absent
-	Board         string   `json:"board,omitempty"`   // or Boards, as they will be submitted
+	UserID        string   `json:"user_id,omitempty"` // default: the caller
+	Board         string   `json:"board,omitempty"`   // or Boards, exactly as they will be submitted
 	Boards        []string `json:"boards,omitempty"`
 	Action        string   `json:"action,omitempty"`
 	LeastDuration string   `json:"least_duration,omitempty"` // a Go duration
@@ -15,8 +15,8 @@ type ActionRequest struct {
 	MaxDelta      *int64   `json:"max_delta,omitempty"`
 }
 
-// Action is an action that was started. Its token is good for one increment of
-// the user, not before LeastDuration and not after ExpiresAt.
+// Action is an action that was started. Its token is valid for one increment of the
+// user, after LeastDuration and until ExpiresAt.
 type Action struct {
 	ActionID      string    `json:"action_id"`
 	ActionToken   string    `json:"action_token"`

@@ -2,8 +2,8 @@ package protocol
 
 import "time"
 
-// BoardRequest is the body of POST /v1/boards. What is absent is as usual: an
-// all-time board of increments, the highest first, public, with wide bounds.
+// BoardRequest is the body of POST /v1/boards. The defaults are an all-time board of
+// increments, highest first, public, with wide bounds.
 type BoardRequest struct {
 	Board     string     `json:"board"`
 	Mode      string     `json:"mode,omitempty"`
@@ -18,18 +18,18 @@ type BoardRequest struct {
 	TimeZone  string     `json:"time_zone,omitempty"`
 	WeekStart string     `json:"week_start,omitempty"` // of a weekly board
 	Season    string     `json:"season,omitempty"`     // the first season's name
-	StartsAt  *time.Time `json:"starts_at,omitempty"`  // of the first season; now when absent
+	StartsAt  *time.Time `json:"starts_at,omitempty"`  // of the first season; default now
 	EndsAt    *time.Time `json:"ends_at,omitempty"`
 
-	// Require is what increments must come with beside a signature: RequireActionToken,
-	// RequireAttestation.
+	// Require lists what increments need beside a signature: action-token,
+	// attestation.
 	Require     []string `json:"require,omitempty"`
-	ActionLeast string   `json:"action_least,omitempty"` // a Go duration: an action takes so long at least
-	ActionLife  string   `json:"action_life,omitempty"`  // a Go duration: an action token expires; 1h when absent
+	ActionLeast string   `json:"action_least,omitempty"` // a Go duration: the minimum duration of an action
+	ActionLife  string   `json:"action_life,omitempty"`  // a Go duration: the lifetime of an action token; default 1h
 }
 
-// BoardChange is the body of PATCH /v1/boards/{board}. What is absent stays as it
-// is; an empty list requires nothing.
+// BoardChange is the body of PATCH /v1/boards/{board}. Absent fields stay unchanged;
+// an empty list requires nothing.
 type BoardChange struct {
 	Require     *[]string `json:"require,omitempty"`
 	ActionLeast *string   `json:"action_least,omitempty"`
@@ -46,7 +46,7 @@ const (
 type Board struct {
 	Board       string     `json:"board"`
 	Family      string     `json:"family,omitempty"`  // of an instance
-	Current     string     `json:"current,omitempty"` // of a family: the instance that reads of it mean
+	Current     string     `json:"current,omitempty"` // of a family: the instance that reads of the family return
 	Mode        string     `json:"mode"`
 	Order       string     `json:"order"`
 	Status      string     `json:"status"`
@@ -60,13 +60,13 @@ type Board struct {
 	TimeZone    string     `json:"time_zone,omitempty"`
 	WeekStart   string     `json:"week_start,omitempty"`
 	PeriodStart *time.Time `json:"period_start,omitempty"`
-	PeriodEnd   *time.Time `json:"period_end,omitempty"` // the first instant that is not in it
+	PeriodEnd   *time.Time `json:"period_end,omitempty"` // exclusive
 	CreatedAt   time.Time  `json:"created_at"`
 	ClosedAt    *time.Time `json:"closed_at,omitempty"`
 	Require     []string   `json:"require,omitempty"`
 	ActionLeast string     `json:"action_least,omitempty"`
 	ActionLife  string     `json:"action_life,omitempty"`
-	// StandingsHash is of the final standings of a period that is over.
+	// StandingsHash is the hash of the final standings of a period that has ended.
 	StandingsHash string `json:"standings_hash,omitempty"`
 }
 
@@ -76,9 +76,9 @@ type Boards struct {
 	NextAfter string  `json:"next_after,omitempty"`
 }
 
-// RollRequest is the body of POST /v1/boards/roll and /v1/boards/{board}/roll.
-// With a season that is begun: now where no start is said, and then the one
-// that is under way ends.
+// RollRequest is the body of POST /v1/boards/roll and /v1/boards/{board}/roll. With a
+// season, that season starts; without starts_at it starts now and ends the current
+// one.
 type RollRequest struct {
 	DryRun   bool       `json:"dry_run,omitempty"`
 	Season   string     `json:"season,omitempty"`
@@ -86,16 +86,16 @@ type RollRequest struct {
 	EndsAt   *time.Time `json:"ends_at,omitempty"`
 }
 
-// Rolled says what was done, or, in a dry run, would be.
+// Rolled reports what a rollover did, or in a dry run would do.
 type Rolled struct {
-	Made        []string     `json:"made"`                  // instances that begin, or will
-	Interrupted string       `json:"interrupted,omitempty"` // the season that ends for another
+	Made        []string     `json:"made"`                  // instances that were created, or will be
+	Interrupted string       `json:"interrupted,omitempty"` // the season that another one ended early
 	Ended       []EndedBoard `json:"ended"`
 	DryRun      bool         `json:"dry_run,omitempty"`
 }
 
-// EndedBoard is a period that is over. The hash is of its final standings,
-// which a dry run does not have.
+// EndedBoard is a period that has ended. StandingsHash is the hash of its final
+// standings, absent in a dry run.
 type EndedBoard struct {
 	Board         string     `json:"board"`
 	PeriodEnd     time.Time  `json:"period_end"`
@@ -111,10 +111,10 @@ type FinalStandings struct {
 	Users         int64        `json:"users"`
 	StandingsHash string       `json:"standings_hash"`
 	Entries       []FinalEntry `json:"entries"`
-	NextAfter     int64        `json:"next_after,omitempty"` // the rank behind which the next page begins
+	NextAfter     int64        `json:"next_after,omitempty"` // the after of the next page: a rank
 }
 
-// FinalEntry is a row of them.
+// FinalEntry is a row of the final standings.
 type FinalEntry struct {
 	Rank      int64     `json:"rank"`
 	UserID    string    `json:"user_id"`

@@ -1,6 +1,6 @@
 package protocol
 
-// The outcomes of a check. Only a failure makes an installation unhealthy.
+// The results of a check. Only fail makes an installation unhealthy.
 const (
 	CheckOK      = "ok"
 	CheckWarn    = "warn"
@@ -8,7 +8,7 @@ const (
 	CheckSkipped = "skipped"
 )
 
-// Check is one thing that was looked at.
+// Check is the result of one health check.
 type Check struct {
 	Name     string `json:"name"`
 	Status   string `json:"status"` // ok, warn, fail or skipped
@@ -16,8 +16,8 @@ type Check struct {
 	NextStep string `json:"next_step,omitempty"`
 }
 
-// Checks answers GET /v1/admin/checks: what this server finds when it looks at
-// itself and its backends.
+// Checks answers GET /v1/admin/checks: the health checks of this server and its
+// backends.
 type Checks struct {
 	Version string  `json:"version"`
 	Checks  []Check `json:"checks"`

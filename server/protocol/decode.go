@@ -1,14 +1,12 @@
 package protocol
 
-import (
-	"github.com/scoreboard/scoreboard/server/scoreboard"
-)
+import "github.com/scoreboard/scoreboard/server/scoreboard"
 
-// DecodeIncrement reads the body of an increment strictly: one object, known
-// fields once each, a delta that is a plain JSON integer. By hand, because
-// encoding/json takes the last of two equal fields, and half the time of the
-// request. Errors are scoreboard.Errors that name the field; the request holds
-// what was read before one, for the answer's event id.
+// DecodeIncrement parses the body of an increment strictly: one object, known fields
+// at most once, a delta that is a plain JSON integer. It does not use encoding/json,
+// which accepts duplicate fields and would take half the time of a request. Errors are
+// scoreboard.Errors that name the field; beside one, the request holds the fields
+// before it, so that the error body can carry the event id.
 func DecodeIncrement(body []byte) (*IncrementRequest, error) {
 	s := scanner{b: body}
 	r := &IncrementRequest{}
@@ -18,7 +16,7 @@ func DecodeIncrement(body []byte) (*IncrementRequest, error) {
 	return r, s.end()
 }
 
-// DecodeBatch reads the body of a batch as strictly: {"items":[…]}.
+// DecodeBatch parses the body of a batch as strictly: {"items":[…]}.
 func DecodeBatch(body []byte) (*Batch, error) {
 	s := scanner{b: body}
 	b := &Batch{}
@@ -28,7 +26,7 @@ func DecodeBatch(body []byte) (*Batch, error) {
 		}
 		return s.array("items", func() error {
 			if len(b.Items) == MaxBatch {
-				return scoreboard.Invalid("items", "items must be at most %d", MaxBatch)
+				return scoreboard.Invalid("items", "items must hold at most %d increments", MaxBatch)
 			}
 			b.Items = append(b.Items, IncrementRequest{})
 			return s.increment(&b.Items[len(b.Items)-1])
@@ -44,8 +42,9 @@ func DecodeBatch(body []byte) (*Batch, error) {
 }
 
 func unknown(name []byte) error {
-	const longest = 64
-	return scoreboard.Invalid(string(name[:min(len(name), longest)]), "there is no such field")
+	const maxName = 64
+	field := string(name[:min(len(name), maxName)])
+	return scoreboard.Invalid(field, "unknown field %q", field)
 }
 
 func (s *scanner) increment(r *IncrementRequest) error {
@@ -69,7 +68,7 @@ func (s *scanner) increment(r *IncrementRequest) error {
 			r.Boards = []string{}
 			err = s.array("boards", func() error {
 				if len(r.Boards) == scoreboard.MaxBoards {
-					return scoreboard.Invalid("boards", "boards must be at most %d", scoreboard.MaxBoards)
+					return scoreboard.Invalid("boards", "boards must name at most %d boards", scoreboard.MaxBoards)
 				}
 				board, err := s.text("boards")
 				r.Boards = append(r.Boards, board)
@@ -88,8 +87,8 @@ func (s *scanner) increment(r *IncrementRequest) error {
 	})
 }
 
-// DecodeUsers reads the body of a list of users as strictly.
-func DecodeUsers(body []byte, most int) (*Users, error) {
+// DecodeUsers parses the body of a list of at most limit users as strictly.
+func DecodeUsers(body []byte, limit int) (*Users, error) {
 	s := scanner{b: body}
 	u := &Users{}
 	err := s.object(func(name []byte) (err error) {
@@ -101,8 +100,8 @@ func DecodeUsers(body []byte, most int) (*Users, error) {
 			}
 		case "user_ids":
 			err = s.array("user_ids", func() error {
-				if len(u.UserIDs) == most {
-					return scoreboard.Invalid("user_ids", "user_ids must be at most %d", most)
+				if len(u.UserIDs) == limit {
+					return scoreboard.Invalid("user_ids", "user_ids must hold at most %d ids", limit)
 				}
 				user, err := s.text("user_ids")
 				u.UserIDs = append(u.UserIDs, user)
@@ -117,12 +116,12 @@ func DecodeUsers(body []byte, most int) (*Users, error) {
 		return nil, err
 	}
 	if len(u.UserIDs) == 0 {
-		return nil, scoreboard.Invalid("user_ids", "user_ids must be 1 to %d ids", most)
+		return nil, scoreboard.Invalid("user_ids", "user_ids must hold 1 to %d ids", limit)
 	}
 	return u, s.end()
 }
 
-// DecodeProfile reads the body of a profile as strictly.
+// DecodeProfile parses the body of a profile as strictly.
 func DecodeProfile(body []byte) (*Profile, error) {
 	s := scanner{b: body}
 	p := &Profile{}

@@ -1,6 +1,7 @@
-// Package protocol holds the JSON that the API and the client share: one
-// struct for each body and frame of /v1, and the error body.
+// Package protocol holds the wire formats: the JSON bodies and frames of /v1, shared
+// by the API and the client, the texts that are signed, and the events on the
+// transport (docs/events.md). It knows no component; no store imports it.
 //
-// Field names and meanings are a promise to every client; a field is added,
-// never renamed. Times are RFC 3339 in UTC, ids strings, scores integers.
+// Fields may be added, and are never renamed. Times are RFC 3339 in UTC, ids strings,
+// scores integers.
 package protocol

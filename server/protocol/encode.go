@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// AppendJSON writes r as encoding/json does, for an answer that is written for
-// every increment. So do the others here, for every read. No name that it holds needs escaping but the
-// user's own text, which falls back to encoding/json.
+// AppendJSON appends r as encoding/json would encode it. Receipts and reads are the
+// hot paths of the API, hence the hand-written encoders of this file. Only users' own
+// texts can need escaping; those fall back to encoding/json.
 func (r *Receipt) AppendJSON(b []byte) []byte {
 	b = appendText(append(b, `{"user_id":`...), r.UserID)
 	b = appendText(append(b, `,"board":`...), r.Board)
@@ -27,7 +27,7 @@ func (r *Receipt) AppendJSON(b []byte) []byte {
 	return append(b, '}')
 }
 
-// AppendJSON writes e as encoding/json does.
+// AppendJSON appends e as encoding/json would encode it.
 func (e *Entry) AppendJSON(b []byte) []byte {
 	b = strconv.AppendInt(append(b, `{"rank":`...), e.Rank, 10)
 	b = appendText(append(b, `,"user_id":`...), e.UserID)
@@ -52,9 +52,9 @@ func appendEntries(b []byte, entries []Entry) []byte {
 	return append(b, ']')
 }
 
-// AppendAround writes t as encoding/json does but for the number of age_ms,
-// which belongs between the two parts: the rest is the same for all who read
-// one state of a board.
+// AppendAround appends t as encoding/json would encode it, in two parts without the
+// number of age_ms between them: the parts are the same for all reads of one version
+// of a board.
 func (t *Top) AppendAround(b []byte) (before, after []byte) {
 	b = appendText(append(b, `{"board":`...), t.Board)
 	b = appendEntries(append(b, `,"entries":`...), t.Entries)
@@ -82,14 +82,15 @@ func appendDegraded(b []byte, degraded bool, reason, state string) []byte {
 	return b
 }
 
-// AppendJSON writes p as encoding/json does.
+// AppendJSON appends p as encoding/json would encode it.
 func (p *Place) AppendJSON(b []byte) []byte {
 	b = appendText(append(b, `{"board":`...), p.Board)
 	b = appendText(append(b, `,"user_id":`...), p.UserID)
 	b = strconv.AppendInt(append(b, `,"score":`...), p.Score, 10)
 	b = strconv.AppendInt(append(b, `,"rank":`...), p.Rank, 10)
 	b = strconv.AppendInt(append(b, `,"total":`...), p.Total, 10)
-	b = strconv.AppendFloat(append(b, `,"percentile":`...), p.Percentile, 'f', -1, 64) // never so small that JSON wants an exponent
+	// A percentile is never so small that encoding/json would use an exponent.
+	b = strconv.AppendFloat(append(b, `,"percentile":`...), p.Percentile, 'f', -1, 64)
 	b = appendNullable(append(b, `,"version":`...), p.Version)
 	b = appendNullable(append(b, `,"epoch":`...), p.Epoch)
 	b = p.UpdatedAt.AppendFormat(append(b, `,"updated_at":"`...), time.RFC3339Nano)

@@ -4,27 +4,29 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Schema is the version of the events that this build writes. It reads Schema
-// and the one before.
+// Schema is the version of the events that this build writes. It reads that version
+// and the previous one.
 const Schema = 1
 
-// ErrNewerSchema says that an event was written by a later build. It must wait
-// for that build; it is not malformed.
-var ErrNewerSchema = errors.New("the event's schema is newer than this build")
+// ErrNewerSchema means that a newer build wrote an event. The event is not malformed
+// and must wait for that build.
+var ErrNewerSchema = errors.New("the schema is newer than this build")
 
-// typeHeartbeat is no change: it says that everything of a shard committed
-// before a time has been published.
+// typeHeartbeat is the type of an event without a change: everything of a shard that
+// was committed before its time has been published.
 const typeHeartbeat = "heartbeat"
 
 const eventTime = "2006-01-02T15:04:05.999999Z07:00"
 
-// AppendEvent writes c as an event (docs/events.md). By hand, because the relay does it for
-// every increment; no field can hold a character that JSON must escape.
+// AppendEvent appends c as an event (docs/events.md). It is written by hand because
+// the relay encodes every increment; no field can hold a character that JSON must
+// escape.
 func AppendEvent(b []byte, c *scoreboard.Change) []byte {
 	b = append(b, `{"schema":`...)
 	b = strconv.AppendInt(b, Schema, 10)
@@ -61,7 +63,7 @@ func AppendEvent(b []byte, c *scoreboard.Change) []byte {
 	return append(b, '}')
 }
 
-// AppendHeartbeat writes h as an event.
+// AppendHeartbeat appends h as an event.
 func AppendHeartbeat(b []byte, h scoreboard.Heartbeat) []byte {
 	b = append(b, `{"schema":`...)
 	b = strconv.AppendInt(b, Schema, 10)
@@ -76,7 +78,7 @@ func AppendHeartbeat(b []byte, h scoreboard.Heartbeat) []byte {
 	return append(b, `"}`...)
 }
 
-// event is an event as it is read, before it is judged.
+// event is a decoded event before it is validated.
 type event struct {
 	schema                    int64
 	kind, id, board, user     string
@@ -86,37 +88,40 @@ type event struct {
 	reached, recorded, asOf   string
 }
 
-// DecodeEvent reads an event: a change, or a heartbeat. ErrNewerSchema is told
-// apart from an event that is malformed. By hand, because the projection does
-// it for every increment; fields that a later build has added are passed over.
+// DecodeEvent decodes an event: a change, or a heartbeat. It returns ErrNewerSchema for
+// an event of a newer build; any other error means that the event is malformed. It is
+// written by hand because the projection decodes every increment. Unknown fields are
+// ignored.
 func DecodeEvent(value []byte) (*scoreboard.Change, *scoreboard.Heartbeat, error) {
 	var e event
 	s := scanner{b: value}
 	err := s.object(func(name []byte) error { return e.field(&s, name) })
 	if err == nil {
 		if s.space(); s.i < len(s.b) {
-			err = errors.New("something follows it")
+			err = errors.New("unexpected data after the JSON object")
 		}
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("read an event: %w", err)
+		return nil, nil, fmt.Errorf("decode an event: %w", err)
 	}
 	if e.schema > Schema {
 		return nil, nil, fmt.Errorf("schema %d: %w", e.schema, ErrNewerSchema)
 	}
 	if e.schema < max(Schema-1, 1) {
-		return nil, nil, fmt.Errorf("read an event: schema %d is no longer read", e.schema)
+		return nil, nil, fmt.Errorf("decode an event: schema %d is no longer supported", e.schema)
 	}
 	if e.kind == typeHeartbeat {
 		at, err := time.Parse(time.RFC3339, e.asOf)
 		if err != nil || e.shard < 0 || e.shard >= e.shards || e.partitions < 1 || at.IsZero() {
-			return nil, nil, errors.New("read a heartbeat: shard, shards, partitions and as_of must fit")
+			return nil, nil, errors.New("decode a heartbeat: invalid shard, shards, partitions or as_of")
 		}
-		return nil, &scoreboard.Heartbeat{Shard: int(e.shard), Shards: int(e.shards), Partitions: int(e.partitions), AsOf: at}, nil
+		return nil, &scoreboard.Heartbeat{
+			Shard: int(e.shard), Shards: int(e.shards), Partitions: int(e.partitions), AsOf: at,
+		}, nil
 	}
-	c, err := e.judge()
+	c, err := e.validate()
 	if err != nil {
-		return nil, nil, fmt.Errorf("read an event: %w", err)
+		return nil, nil, fmt.Errorf("decode an event: %w", err)
 	}
 	return c, nil, nil
 }
@@ -139,7 +144,7 @@ func (e *event) field(s *scanner, name []byte) (err error) {
 		n, err = s.number("score")
 		c.Score = scoreboard.Score(n)
 	case "previous_score":
-		if s.word("null") {
+		if s.literal("null") {
 			return nil
 		}
 		var n int64
@@ -159,7 +164,7 @@ func (e *event) field(s *scanner, name []byte) (err error) {
 	case "recorded_at":
 		e.recorded, err = s.text("recorded_at")
 	case "hidden":
-		if c.Hidden = s.word("true"); !c.Hidden && !s.word("false") {
+		if c.Hidden = s.literal("true"); !c.Hidden && !s.literal("false") {
 			err = errors.New("hidden must be true or false")
 		}
 	case "shard":
@@ -176,12 +181,12 @@ func (e *event) field(s *scanner, name []byte) (err error) {
 	return err
 }
 
-// judge returns the change, or what is wrong with it.
-func (e *event) judge() (*scoreboard.Change, error) {
+// validate returns the change, or an error if it is malformed.
+func (e *event) validate() (*scoreboard.Change, error) {
 	c := &e.change
-	id, err := scoreboard.ParseEventID("", e.id)
-	if err != nil || !id.IsUUID() {
-		return nil, errors.New("event_id is no UUID")
+	id, err := scoreboard.ParseUUID(e.id)
+	if err != nil || strings.ToLower(e.id) != e.id {
+		return nil, errors.New("event_id must be a canonical UUID")
 	}
 	if c.User, err = scoreboard.ParseUserID(e.user); err != nil {
 		return nil, err
@@ -195,14 +200,14 @@ func (e *event) judge() (*scoreboard.Change, error) {
 	if c.RecordedAt, err = time.Parse(time.RFC3339, e.recorded); err != nil {
 		return nil, fmt.Errorf("recorded_at: %w", err)
 	}
-	c.Event, c.Type = id.UUID, scoreboard.ChangeType(e.kind)
+	c.Event, c.Type = id, scoreboard.ChangeType(e.kind)
 	switch {
 	case c.Type != scoreboard.ChangeScore:
 		return nil, fmt.Errorf("unknown type %q", e.kind)
 	case !c.Score.InRange() || c.Key != int64(c.Score) && c.Key != -int64(c.Score):
 		return nil, fmt.Errorf("score %d with key %d is out of range", c.Score, c.Key)
 	case c.Revision < 1 || c.Version < 1:
-		return nil, errors.New("revision, version and reached_at must be set")
+		return nil, errors.New("revision and version must be at least 1")
 	}
 	return c, nil
 }

@@ -2,13 +2,13 @@ package protocol
 
 import "time"
 
-// Flag is an event that looked wrong and waits to be looked at. What the same
-// user did against the same rule meanwhile is counted in times.
+// Flag is a suspicious event for an operator to review. Further events of the same
+// user against the same rule are counted in times.
 type Flag struct {
 	ID        int64      `json:"id"`
 	State     string     `json:"state"` // open, dismissed or confirmed
 	Rule      string     `json:"rule"`  // size, frequency, amount or travel
-	Mode      string     `json:"mode"`  // flag: it counted; enforce: it was refused
+	Mode      string     `json:"mode"`  // flag: the event counted; enforce: it was rejected
 	UserID    string     `json:"user_id"`
 	Board     string     `json:"board"`
 	EventID   string     `json:"event_id"`

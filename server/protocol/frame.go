@@ -8,7 +8,7 @@ const (
 	FrameDelta   = "leaderboard.delta"
 	FrameRank    = "user.rank.updated"
 	FrameBye     = "bye"
-	FrameError   = "error" // answers a command; the connection lives
+	FrameError   = "error" // answers a command; the connection stays open
 )
 
 // Frame is any realtime message; which fields are set depends on Type. It is
@@ -23,7 +23,7 @@ type Frame struct {
 	Top            []Entry   `json:"top,omitempty"`
 	Degraded       bool      `json:"degraded,omitempty"`
 	DegradedReason string    `json:"degraded_reason,omitempty"`
-	WindowMS       int64     `json:"window_ms,omitempty"` // set while the server is behind and sends less often
+	WindowMS       int64     `json:"window_ms,omitempty"` // set while an overloaded server sends less often
 
 	// leaderboard.delta
 	Base    int64    `json:"base,omitempty"`
@@ -51,7 +51,7 @@ type Command struct {
 	Board string `json:"board"`
 }
 
-// The WebSocket close codes beside the standard ones. 1012 is a restart.
+// The WebSocket close codes beside the standard ones, such as 1012 for a restart.
 const (
 	CloseToken        = 4401
 	CloseForbidden    = 4403

@@ -9,11 +9,11 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// typeNotice is the type of every record of the topic of notices.
+// typeNotice is the type of every record of the notices topic.
 const typeNotice = "leaderboard.notice"
 
-// Notice is a record of the topic of notices (docs/events.md): the head of a
-// board and who moved since the notice before. Its key is the board.
+// Notice is a record of the notices topic (docs/events.md): the first rows of a board
+// and the users who moved since the previous notice. Its key is the board.
 type Notice struct {
 	Schema    int       `json:"schema"`
 	Type      string    `json:"type"`
@@ -34,11 +34,12 @@ type Moved struct {
 	Version  int64  `json:"version"`
 }
 
-// EncodeNotice writes n, whose Top must be set.
+// EncodeNotice encodes n, whose Top must be set.
 func EncodeNotice(n *scoreboard.Notice) []byte {
 	out := Notice{
 		Schema: Schema, Type: typeNotice, Board: string(n.Board), Epoch: n.Top.Epoch, Version: n.Top.Version,
-		UpdatedAt: n.Top.UpdatedAt, Total: n.Top.Total, Top: make([]Entry, len(n.Top.Entries)), Moved: make([]Moved, len(n.Moved)),
+		UpdatedAt: n.Top.UpdatedAt, Total: n.Top.Total,
+		Top: make([]Entry, len(n.Top.Entries)), Moved: make([]Moved, len(n.Moved)),
 	}
 	for i, e := range n.Top.Entries {
 		out.Top[i] = Entry{Rank: e.Rank, UserID: string(e.User), Score: int64(e.Score)}
@@ -53,21 +54,21 @@ func EncodeNotice(n *scoreboard.Notice) []byte {
 	return b
 }
 
-// DecodeNotice reads a notice. ErrNewerSchema is told apart from one that is
-// malformed.
+// DecodeNotice decodes a notice. It returns ErrNewerSchema for one of a newer build;
+// any other error means that the notice is malformed.
 func DecodeNotice(value []byte) (n scoreboard.Notice, err error) {
 	var in Notice
 	if err := json.Unmarshal(value, &in); err != nil {
-		return n, fmt.Errorf("read a notice: %w", err)
+		return n, fmt.Errorf("decode a notice: %w", err)
 	}
 	if in.Schema > Schema {
 		return n, fmt.Errorf("schema %d: %w", in.Schema, ErrNewerSchema)
 	}
 	if n.Board, err = scoreboard.ParseBoardID(in.Board); err != nil {
-		return n, fmt.Errorf("read a notice: %w", err)
+		return n, fmt.Errorf("decode a notice: %w", err)
 	}
 	if in.Type != typeNotice || in.Epoch < 1 || in.Version < 1 || len(in.Top) > scoreboard.TopSize {
-		return n, errors.New("read a notice: type, epoch, version and top must fit")
+		return n, errors.New("decode a notice: invalid type, epoch, version or top")
 	}
 	n.Top = &scoreboard.Top{
 		Board: n.Board, Epoch: in.Epoch, Version: in.Version, UpdatedAt: in.UpdatedAt, Total: in.Total,

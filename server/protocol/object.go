@@ -3,13 +3,10 @@ package protocol
 import (
 	"bytes"
 	"unicode"
-
-	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// CheckObject refuses what encoding/json would let pass in a body: a field
-// twice, of which it takes the last; a name in other letters, which it takes for
-// the same; and something behind the object.
+// CheckObject rejects what encoding/json would accept in a body: duplicate fields,
+// names that differ from a field's only in case, and data after the object.
 func CheckObject(body []byte) error {
 	s := scanner{b: body}
 	err := s.object(func(name []byte) error {
@@ -21,8 +18,5 @@ func CheckObject(body []byte) error {
 	if err != nil {
 		return err
 	}
-	if s.space(); s.i < len(s.b) {
-		return scoreboard.Invalid("", "something follows the JSON object")
-	}
-	return nil
+	return s.end()
 }

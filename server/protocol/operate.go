@@ -4,13 +4,15 @@ import "time"
 
 // Outbox answers GET /v1/admin/outbox.
 type Outbox struct {
-	Halted       string        `json:"halted,omitempty"` // why nothing is published or ranked
-	Shards       []OutboxShard `json:"shards"`
-	HorizonAgeMS int64         `json:"horizon_age_ms"` // of the oldest writing transaction: nothing behind it is published
-	Partitions   []string      `json:"partitions"`
+	Halted string        `json:"halted,omitempty"` // why publishing and ranking are halted
+	Shards []OutboxShard `json:"shards"`
+	// HorizonAgeMS is the age of the oldest open write transaction; nothing after it is
+	// published.
+	HorizonAgeMS int64    `json:"horizon_age_ms"`
+	Partitions   []string `json:"partitions"`
 }
 
-// OutboxShard is one shard: who relays it, and what waits.
+// OutboxShard is the state of one shard: its relay and its backlog.
 type OutboxShard struct {
 	Shard       int    `json:"shard"`
 	Owner       string `json:"owner,omitempty"`
@@ -24,7 +26,8 @@ type OutboxShard struct {
 	OldestAgeMS int64  `json:"oldest_age_ms"`
 }
 
-// DeadLetter is what could not be carried. Value is its bytes, base64 in JSON.
+// DeadLetter is a record that could not be processed. Value is its bytes, base64 in
+// JSON.
 type DeadLetter struct {
 	ID        int64     `json:"id"`
 	Topic     string    `json:"topic"`
@@ -36,8 +39,8 @@ type DeadLetter struct {
 	Value     []byte    `json:"value,omitempty"`
 }
 
-// DeadLetters answers GET /v1/admin/dead-letters: without the values, oldest
-// first. NextAfter is the after of the next page.
+// DeadLetters answers GET /v1/admin/dead-letters: oldest first, without the values.
+// NextAfter is the after of the next page.
 type DeadLetters struct {
 	Letters   []DeadLetter `json:"letters"`
 	NextAfter int64        `json:"next_after,omitempty"`
@@ -58,9 +61,8 @@ type Condition struct {
 	AgeMS      *int64     `json:"age_ms,omitempty"`
 }
 
-// JobRequest is the body of POST /v1/admin/rebuild, /verify and /reconcile: of
-// one board, or of all. UserID is for verify and reconcile, Repair for
-// reconcile.
+// JobRequest is the body of POST /v1/admin/rebuild, /verify and /reconcile, for one
+// board or for all. UserID applies to verify and reconcile, Repair to reconcile.
 type JobRequest struct {
 	Board  string `json:"board,omitempty"`
 	All    bool   `json:"all,omitempty"`
@@ -68,14 +70,14 @@ type JobRequest struct {
 	Repair bool   `json:"repair,omitempty"`
 }
 
-// JobLine is one line of a job's answer, which is NDJSON: progress, and at the
-// end a result or an error. Who goes away interrupts the job.
+// JobLine is one line of a job's answer, which is NDJSON: progress, and as the last
+// line a result or an error. A client that disconnects interrupts the job.
 type JobLine struct {
 	Type     string    `json:"type"` // progress, result or error
 	Board    string    `json:"board,omitempty"`
 	Users    int64     `json:"users,omitempty"`
 	Records  int64     `json:"records,omitempty"` // of a replay
-	Total    int64     `json:"total,omitempty"`   // users or records to come to, where it is known
+	Total    int64     `json:"total,omitempty"`   // users or records, if known
 	Rebuilt  []Rebuilt `json:"rebuilt,omitempty"`
 	Verified *Verified `json:"verified,omitempty"`
 	Archived *Archived `json:"archived,omitempty"`
@@ -83,20 +85,21 @@ type JobLine struct {
 	Error    *Error    `json:"error,omitempty"`
 }
 
-// ArchiveRequest is the body of POST /v1/admin/ledger/archive. A dry run lists
-// what would be archived.
+// ArchiveRequest is the body of POST /v1/admin/ledger/archive. A dry run only lists
+// the partitions.
 type ArchiveRequest struct {
 	DryRun bool `json:"dry_run,omitempty"`
 }
 
-// Archived says which partitions of the ledger went, or would go, into files.
+// Archived lists the partitions of the ledger that were, or in a dry run would be,
+// archived.
 type Archived struct {
 	Partitions []ArchivedPartition `json:"partitions"`
 	DryRun     bool                `json:"dry_run,omitempty"`
 	TookMS     int64               `json:"took_ms"`
 }
 
-// ArchivedPartition is one of them. A dry run knows its name and span only.
+// ArchivedPartition is one of them; a dry run sets only its name and time range.
 type ArchivedPartition struct {
 	Partition string    `json:"partition"`
 	From      time.Time `json:"from"`
@@ -107,7 +110,7 @@ type ArchivedPartition struct {
 	SHA256    string    `json:"sha256,omitempty"`
 }
 
-// Rebuilt says what a rebuild did.
+// Rebuilt is the result of rebuilding one board.
 type Rebuilt struct {
 	Board  string `json:"board"`
 	Epoch  int64  `json:"epoch"`
@@ -115,7 +118,7 @@ type Rebuilt struct {
 	TookMS int64  `json:"took_ms"`
 }
 
-// Verified says what was compared and what is wrong.
+// Verified is the result of a comparison.
 type Verified struct {
 	Users       int64        `json:"users"`
 	Rows        int64        `json:"ledger_rows"`
@@ -125,7 +128,7 @@ type Verified struct {
 	TookMS      int64        `json:"took_ms"`
 }
 
-// Difference is one thing that should not be.
+// Difference is one inconsistency.
 type Difference struct {
 	Board  string `json:"board"`
 	UserID string `json:"user_id"`
@@ -133,8 +136,8 @@ type Difference struct {
 	Detail string `json:"detail"`
 }
 
-// ReplayRequest is the body of POST /v1/admin/replay: from an offset of a
-// partition, or from a time, or the dead letters. A dry run only counts.
+// ReplayRequest is the body of POST /v1/admin/replay: from an offset of a partition,
+// from a time, or the dead letters. A dry run only counts.
 type ReplayRequest struct {
 	FromOffset *int64     `json:"from_offset,omitempty"`
 	FromTime   *time.Time `json:"from_time,omitempty"`
@@ -144,16 +147,16 @@ type ReplayRequest struct {
 	DryRun     bool       `json:"dry_run,omitempty"`
 }
 
-// Replayed says what a replay has changed, or a dry run would have.
+// Replayed is the result of a replay; of a dry run, what it would change.
 type Replayed struct {
 	Topic      string `json:"topic,omitempty"`
 	DryRun     bool   `json:"dry_run"`
 	Records    int64  `json:"records"`
-	Changed    int64  `json:"changed"`    // users' changes that the ranking did not have; letters put into the outbox
-	Unchanged  int64  `json:"unchanged"`  // it had them, or something newer
-	Unreadable int64  `json:"unreadable"` // malformed: they stay where they are
-	TooNew     int64  `json:"too_new"`    // of a later build
-	TooOld     int64  `json:"too_old"`    // from before repeats are known
-	NotHeld    int64  `json:"not_held"`   // of boards that the ranking does not hold
+	Changed    int64  `json:"changed"`    // changes applied to the ranking, or dead letters requeued
+	Unchanged  int64  `json:"unchanged"`  // the ranking had the change, or a newer one
+	Unreadable int64  `json:"unreadable"` // malformed records, which are skipped
+	TooNew     int64  `json:"too_new"`    // of a newer build
+	TooOld     int64  `json:"too_old"`    // older than the repeats that can be recognized
+	NotHeld    int64  `json:"not_held"`   // of boards without a ranking
 	TookMS     int64  `json:"took_ms"`
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Entry is one row of a board, everywhere that rows are shown.
+// Entry is one row of a board in every response.
 type Entry struct {
 	Rank        int64  `json:"rank"`
 	UserID      string `json:"user_id"`
@@ -15,7 +15,7 @@ type Entry struct {
 	AvatarURL   string `json:"avatar_url,omitempty"`
 }
 
-// Entries is the one place where rows become what clients see.
+// Entries converts rows to their wire format.
 func Entries(rows []scoreboard.Entry) []Entry {
 	out := make([]Entry, len(rows))
 	for i, e := range rows {
@@ -27,8 +27,8 @@ func Entries(rows []scoreboard.Entry) []Entry {
 	return out
 }
 
-// Top answers GET /v1/leaderboard/top. Version and epoch are null when the
-// answer is degraded, that is, not from a healthy ranking.
+// Top answers GET /v1/leaderboard/top. Version and epoch are null if the answer is
+// degraded, that is, not from a healthy ranking.
 type Top struct {
 	Board          string    `json:"board"`
 	Entries        []Entry   `json:"entries"`
@@ -63,7 +63,7 @@ type Place struct {
 	Neighbours     []Entry   `json:"neighbours,omitempty"`
 }
 
-// JoinTicket is the answer of GET /v1/realtime/token.
+// JoinTicket answers GET /v1/realtime/token.
 type JoinTicket struct {
 	Token     string    `json:"token"`
 	ExpiresAt time.Time `json:"expires_at"`
@@ -75,7 +75,8 @@ type Users struct {
 	UserIDs []string `json:"user_ids"`
 }
 
-// List answers it: who of them is on the board, best first, and who is not.
+// List answers POST /v1/leaderboard/users: the users on the board, best first, and
+// those who are not on it.
 type List struct {
 	Board          string      `json:"board"`
 	Entries        []ListEntry `json:"entries"`
@@ -90,8 +91,8 @@ type List struct {
 	BoardState     string      `json:"board_state,omitempty"`
 }
 
-// ListEntry is a row of a list: Rank is the user's on the board, Place the one
-// among those who were asked for, from 1.
+// ListEntry is a row of a list. Rank is the rank on the board, Place the position in
+// the list, from 1.
 type ListEntry struct {
 	Place int `json:"place"`
 	Entry
@@ -99,8 +100,8 @@ type ListEntry struct {
 
 // Profile is the body of PUT /v1/users/{user_id}/profile, and its answer.
 type Profile struct {
-	UserID      string     `json:"user_id,omitempty"` // of an answer
+	UserID      string     `json:"user_id,omitempty"` // in answers only
 	DisplayName string     `json:"display_name,omitempty"`
 	AvatarURL   string     `json:"avatar_url,omitempty"`
-	UpdatedAt   *time.Time `json:"updated_at,omitempty"` // of an answer
+	UpdatedAt   *time.Time `json:"updated_at,omitempty"` // in answers only
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// scanner walks over one JSON text.
+// scanner parses one JSON text.
 type scanner struct {
 	b []byte
 	i int
@@ -27,18 +27,18 @@ func (s *scanner) space() {
 	}
 }
 
-// take moves over c, or says that it was expected.
-func (s *scanner) take(c byte) error {
+// expect consumes c, or returns an error.
+func (s *scanner) expect(c byte) error {
 	s.space()
 	if s.i >= len(s.b) || s.b[s.i] != c {
-		return scoreboard.Invalid("", "the body is not the JSON that is expected: want %q at byte %d", c, s.i)
+		return scoreboard.Invalid("", "invalid JSON: expected %q at byte %d", c, s.i)
 	}
 	s.i++
 	return nil
 }
 
-// more reports whether c comes next, and moves over it.
-func (s *scanner) more(c byte) bool {
+// accept consumes c if it comes next, and reports whether it did.
+func (s *scanner) accept(c byte) bool {
 	if s.space(); s.i < len(s.b) && s.b[s.i] == c {
 		s.i++
 		return true
@@ -46,25 +46,25 @@ func (s *scanner) more(c byte) bool {
 	return false
 }
 
-// end says whether something follows.
+// end returns an error if data follows.
 func (s *scanner) end() error {
 	if s.space(); s.i < len(s.b) {
-		return scoreboard.Invalid("", "something follows the JSON object")
+		return scoreboard.Invalid("", "unexpected data after the JSON object")
 	}
 	return nil
 }
 
-// object calls field at the value of each field, and refuses a name twice. The
-// name is good until field returns.
+// object calls field at the value of each field, and rejects duplicate names. The
+// name is valid until field returns.
 func (s *scanner) object(field func(name []byte) error) error {
-	if err := s.take('{'); err != nil {
+	if err := s.expect('{'); err != nil {
 		return err
 	}
-	if s.more('}') {
+	if s.accept('}') {
 		return nil
 	}
-	var room [20][]byte
-	seen := room[:0]
+	var buffer [20][]byte
+	seen := buffer[:0]
 	for {
 		name, err := s.bytes("")
 		if err != nil {
@@ -72,18 +72,18 @@ func (s *scanner) object(field func(name []byte) error) error {
 		}
 		for _, other := range seen {
 			if bytes.Equal(name, other) {
-				return scoreboard.Invalid(string(name), "%s stands twice", name)
+				return scoreboard.Invalid(string(name), "duplicate field %q", name)
 			}
 		}
 		seen = append(seen, name)
-		if err := s.take(':'); err != nil {
+		if err := s.expect(':'); err != nil {
 			return err
 		}
 		if err := field(name); err != nil {
 			return err
 		}
-		if !s.more(',') {
-			return s.take('}')
+		if !s.accept(',') {
+			return s.expect('}')
 		}
 	}
 }
@@ -94,31 +94,31 @@ func (s *scanner) array(name string, item func() error) error {
 		return scoreboard.Invalid(name, "%s must be an array", name)
 	}
 	s.i++
-	if s.more(']') {
+	if s.accept(']') {
 		return nil
 	}
 	for {
 		if err := item(); err != nil {
 			return err
 		}
-		if !s.more(',') {
-			return s.take(']')
+		if !s.accept(',') {
+			return s.expect(']')
 		}
 	}
 }
 
-// text reads a JSON string.
+// text parses a JSON string.
 func (s *scanner) text(name string) (string, error) {
 	b, err := s.bytes(name)
 	return string(b), err
 }
 
-// bytes reads a JSON string, in place where nothing is escaped.
+// bytes parses a JSON string, without a copy if nothing is escaped.
 func (s *scanner) bytes(name string) ([]byte, error) {
 	s.space()
 	if s.i >= len(s.b) || s.b[s.i] != '"' {
 		if name == "" {
-			return nil, scoreboard.Invalid("", "the body is not the JSON that is expected: want a field's name at byte %d", s.i)
+			return nil, scoreboard.Invalid("", "invalid JSON: expected a field name at byte %d", s.i)
 		}
 		return nil, scoreboard.Invalid(name, "%s must be a string", name)
 	}
@@ -132,23 +132,23 @@ func (s *scanner) bytes(name string) ([]byte, error) {
 			}
 			var v string
 			if err := json.Unmarshal(s.b[start:s.i], &v); err != nil {
-				return nil, scoreboard.Invalid(name, "a string is malformed")
+				return nil, scoreboard.Invalid(name, "malformed string")
 			}
 			return []byte(v), nil
 		case c == '\\':
 			plain = false
 			s.i++
 		case c < ' ':
-			return nil, scoreboard.Invalid(name, "a string holds a control character")
+			return nil, scoreboard.Invalid(name, "control character in a string")
 		case c >= 0x80:
-			plain = false // let encoding/json look at the UTF-8
+			plain = false // encoding/json validates the UTF-8
 		}
 	}
-	return nil, scoreboard.Invalid(name, "a string has no end")
+	return nil, scoreboard.Invalid(name, "unterminated string")
 }
 
-// integer reads a plain JSON integer of 64 bits. 1.5, 1e3, -0 and "5" are not
-// integers here, because what is signed must read one way only.
+// integer parses a plain JSON integer of 64 bits. 1.5, 1e3, -0 and "5" are rejected,
+// because a signed value must have exactly one spelling.
 func (s *scanner) integer(name string) (n int64, fits bool, err error) {
 	s.space()
 	start := s.i
@@ -168,8 +168,7 @@ func (s *scanner) integer(name string) (n int64, fits bool, err error) {
 	return n, err == nil, nil
 }
 
-// delta reads an integer; one that is whole but beyond scoreboard.MaxScore is
-// a delta_out_of_range.
+// delta parses an integer; beyond scoreboard.MaxScore it is a delta_out_of_range.
 func (s *scanner) delta(name string) (int64, error) {
 	n, fits, err := s.integer(name)
 	if err == nil && (!fits || n > scoreboard.MaxScore || n < -scoreboard.MaxScore) {
@@ -181,17 +180,17 @@ func (s *scanner) delta(name string) (int64, error) {
 	return n, err
 }
 
-// number reads an integer that must fit.
+// number parses an integer that must fit into 64 bits.
 func (s *scanner) number(name string) (int64, error) {
 	n, fits, err := s.integer(name)
 	if err == nil && !fits {
-		err = scoreboard.Invalid(name, "%s is beyond 64 bits", name)
+		err = scoreboard.Invalid(name, "%s exceeds 64 bits", name)
 	}
 	return n, err
 }
 
-// word moves over true, false or null where it comes next.
-func (s *scanner) word(w string) bool {
+// literal consumes true, false or null if it comes next.
+func (s *scanner) literal(w string) bool {
 	s.space()
 	if !bytes.HasPrefix(s.b[s.i:], []byte(w)) {
 		return false
@@ -200,17 +199,17 @@ func (s *scanner) word(w string) bool {
 	return true
 }
 
-// maxDepth bounds what skip goes into.
+// maxDepth bounds the nesting of skipped values.
 const maxDepth = 16
 
-// skip moves over any value.
+// skip consumes any value.
 func (s *scanner) skip(depth int) error {
 	if depth > maxDepth {
 		return scoreboard.Invalid("", "the JSON is nested too deeply")
 	}
 	s.space()
 	if s.i >= len(s.b) {
-		return scoreboard.Invalid("", "the JSON ends early")
+		return scoreboard.Invalid("", "unexpected end of JSON")
 	}
 	switch s.b[s.i] {
 	case '{':
@@ -222,7 +221,7 @@ func (s *scanner) skip(depth int) error {
 		return err
 	}
 	for _, w := range []string{"true", "false", "null"} {
-		if s.word(w) {
+		if s.literal(w) {
 			return nil
 		}
 	}
@@ -231,7 +230,7 @@ func (s *scanner) skip(depth int) error {
 		s.i++
 	}
 	if !json.Valid(s.b[start:s.i]) {
-		return scoreboard.Invalid("", "the JSON has no value at byte %d", start)
+		return scoreboard.Invalid("", "invalid JSON: expected a value at byte %d", start)
 	}
 	return nil
 }

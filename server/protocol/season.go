@@ -7,8 +7,8 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// SeasonClosed is the event that says that a period of a board is over and its
-// standings are final (docs/events.md).
+// SeasonClosed is the event of a period that has ended with final standings
+// (docs/events.md).
 type SeasonClosed struct {
 	Schema        int       `json:"schema"`
 	Type          string    `json:"type"` // season.closed
@@ -27,12 +27,13 @@ type SeasonClosed struct {
 	Top           []Entry   `json:"top"`
 }
 
-// EncodeSeasonClosed writes the event of a period that is sealed.
+// EncodeSeasonClosed encodes the event of a period with final standings.
 func EncodeSeasonClosed(e *scoreboard.Ending) []byte {
 	b := &e.Board
 	out := SeasonClosed{
-		Schema: Schema, Type: "season.closed", EventID: scoreboard.FormatUUID(e.EventID().UUID), Board: string(b.ID), Family: string(b.Family),
-		Period: string(b.Period), Region: b.Region, Mode: string(b.Mode), Order: string(b.Order), PeriodStart: b.PeriodStart, PeriodEnd: b.PeriodEnd,
+		Schema: Schema, Type: "season.closed", EventID: scoreboard.FormatUUID(e.EventID().UUID),
+		Board: string(b.ID), Family: string(b.Family), Period: string(b.Period), Region: b.Region,
+		Mode: string(b.Mode), Order: string(b.Order), PeriodStart: b.PeriodStart, PeriodEnd: b.PeriodEnd,
 		ClosedAt: b.Closed, Users: e.Users, StandingsHash: b.StandingsHash, Top: make([]Entry, len(e.Top)),
 	}
 	for i, entry := range e.Top {

@@ -2,8 +2,8 @@ package protocol
 
 import "time"
 
-// Setting is one setting as it is in force on the node that answers; secrets are
-// masked. Live ones can be turned while the daemon runs.
+// Setting is one setting with its effective value on the answering node; secrets are
+// masked. Live settings can be changed while the daemon runs.
 type Setting struct {
 	Name      string     `json:"name"`
 	Value     string     `json:"value"`
@@ -15,30 +15,30 @@ type Setting struct {
 	ChangedBy string     `json:"changed_by,omitempty"`
 }
 
-// Settings answers GET /v1/admin/settings, and PUT with those that were turned.
+// Settings answers GET /v1/admin/settings, and PUT with the changed settings.
 type Settings struct {
 	Settings []Setting `json:"settings"`
 }
 
-// SettingRequest is the body of PUT /v1/admin/settings/{name}: a value, or back to
-// what was deployed.
+// SettingRequest is the body of PUT /v1/admin/settings/{name}: a value, or a reset to
+// the deployed value.
 type SettingRequest struct {
 	Value  *string `json:"value,omitempty"`
 	Reset  bool    `json:"reset,omitempty"`
 	Reason string  `json:"reason,omitempty"`
 }
 
-// MaxSettings is how many are turned at once.
+// MaxSettings bounds the settings of one request.
 const MaxSettings = 50
 
-// SettingsRequest is the body of PUT /v1/admin/settings: settings that are turned
+// SettingsRequest is the body of PUT /v1/admin/settings: changes that are applied
 // together, all or none.
 type SettingsRequest struct {
 	Settings []SettingChange `json:"settings"`
 	Reason   string          `json:"reason,omitempty"`
 }
 
-// SettingChange is a value for a setting, or back to what was deployed.
+// SettingChange is a value for a setting, or a reset to its deployed value.
 type SettingChange struct {
 	Name  string  `json:"name"`
 	Value *string `json:"value,omitempty"`

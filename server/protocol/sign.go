@@ -15,12 +15,12 @@ const (
 	HeaderSignature = "X-Scoreboard-Signature"
 )
 
-// SignatureVersion opens the value of HeaderSignature.
+// SignatureVersion is the prefix of the value of HeaderSignature.
 const SignatureVersion = "v1="
 
-// FieldText is the text that the field scheme signs (specification A):
-// user_id|delta|event_id|timestamp as they stand in the body, then |boards and
-// |action where there are any. No field can hold the delimiter.
+// FieldText returns the text that the field scheme signs (specification A):
+// user_id|delta|event_id|timestamp as in the body, then |boards and |action if given.
+// No field can contain the delimiter.
 func (r *IncrementRequest) FieldText() []byte {
 	b := make([]byte, 0, 192)
 	b = append(b, r.UserID...)
@@ -45,8 +45,8 @@ func (r *IncrementRequest) FieldText() []byte {
 	return b
 }
 
-// HeaderText is the text that the header scheme signs. pathQuery is the
-// request target as sent; timestamp is Unix seconds.
+// HeaderText returns the text that the header scheme signs. pathQuery is the request
+// target as sent, timestamp is in Unix seconds.
 func HeaderText(method, pathQuery, key, timestamp string, body []byte) []byte {
 	sum := sha256.Sum256(body)
 	b := make([]byte, 0, len(method)+len(pathQuery)+len(key)+len(timestamp)+2*len(sum)+4)
@@ -61,8 +61,8 @@ func HeaderText(method, pathQuery, key, timestamp string, body []byte) []byte {
 	return hex.AppendEncode(b, sum[:])
 }
 
-// Sign returns the HMAC-SHA256 of text in lower-case hex. The secret is used
-// as it is shown: its characters in UTF-8 are the key.
+// Sign returns the HMAC-SHA256 of text in lower-case hex. The UTF-8 bytes of the
+// secret, as it was shown, are the key.
 func Sign(secret string, text []byte) string {
 	mac := hmac.New(sha256.New, []byte(secret))
 	mac.Write(text)

@@ -2,18 +2,17 @@ package protocol
 
 import "time"
 
-// Statement answers GET /v1/users/{user_id}/statement: what the ledger has of
-// a user, newest first. NextCursor is the cursor of the next page.
-// ArchivedBefore is set on the last page where older events have left for the
-// archive of the ledger.
+// Statement answers GET /v1/users/{user_id}/statement: a user's events in the ledger,
+// newest first. NextCursor is the cursor of the next page. ArchivedBefore is set on
+// the last page if older events are in the archive.
 type Statement struct {
 	Entries        []StatementEntry `json:"entries"`
 	NextCursor     string           `json:"next_cursor,omitempty"`
 	ArchivedBefore *time.Time       `json:"archived_before,omitempty"`
 }
 
-// StatementEntry is one event on one board: what it was, the score before and
-// after it, and by which key, from where and by what program it came.
+// StatementEntry is one event on one board: its delta, the score before and after it,
+// and its key, address and user agent.
 type StatementEntry struct {
 	EventID       string    `json:"event_id"`
 	Board         string    `json:"board"`

@@ -1,19 +1,18 @@
 package protocol
 
-// Status answers GET /v1/admin/status: how the server that was asked feels now.
-// What it cannot know is absent: the figures of a node are those of the roles
-// that it has.
+// Status answers GET /v1/admin/status. The figures of a node depend on its roles;
+// unknown figures are absent.
 type Status struct {
 	Roles         []string `json:"roles"`
 	UptimeSeconds int64    `json:"uptime_seconds"`
 
-	// Of this node, over WindowMS before now; absent when asked for the first
-	// time in a while.
+	// Of this node, over the last WindowMS; absent in the first request after a
+	// pause.
 	WindowMS            int64    `json:"window_ms,omitempty"`
 	IncrementsPerSecond *float64 `json:"increments_per_second,omitempty"`
-	LatencyP95MS        *float64 `json:"latency_p95_ms,omitempty"` // of increments; absent without any
+	LatencyP95MS        *float64 `json:"latency_p95_ms,omitempty"` // of increments; absent if there were none
 
-	// Of the whole house.
+	// Of the whole installation.
 	OutboxDepth       *int64 `json:"outbox_depth,omitempty"` // counted up to a million
 	OutboxOldestAgeMS *int64 `json:"outbox_oldest_age_ms,omitempty"`
 
@@ -21,14 +20,13 @@ type Status struct {
 	Parity      *Parity          `json:"parity,omitempty"`
 	Connections map[string]int64 `json:"gateway_connections,omitempty"` // of this node, by transport
 	Board       *Condition       `json:"board,omitempty"`
-	Problems    []string         `json:"problems,omitempty"` // what could not be asked
+	Problems    []string         `json:"problems,omitempty"` // backends that did not answer
 }
 
-// Parity is what the comparison of Redis with PostgreSQL has found since the
-// node's start.
+// Parity is the result of comparing Redis with PostgreSQL since the node started.
 type Parity struct {
 	Checked  int64   `json:"checked"` // users
 	Drifted  int64   `json:"drifted"`
 	Repaired int64   `json:"repaired"`
-	Percent  float64 `json:"percent"` // of the checked that agreed
+	Percent  float64 `json:"percent"` // of the checked users that agreed
 }

@@ -18,7 +18,7 @@ type IncrementRequest struct {
 	Attestation string   `json:"attestation,omitempty"`
 }
 
-// The states of an event.
+// The statuses of an event.
 const (
 	StatusDone     = "done"
 	StatusPending  = "pending"
@@ -48,7 +48,7 @@ type Receipts struct {
 	Receipts         []Receipt `json:"receipts"`
 }
 
-// EventStatus answers for an event that has no receipt: pending or rejected.
+// EventStatus answers for an event without a receipt: pending or rejected.
 type EventStatus struct {
 	ProcessedEventID string `json:"processed_event_id"`
 	Status           string `json:"status"`
@@ -76,8 +76,8 @@ type Error struct {
 	Field     string `json:"field,omitempty"`
 	Reason    string `json:"reason,omitempty"`
 	RequestID string `json:"request_id"`
-	// WouldRank is the rank that the score asked about would have, where the
-	// user is not on the board.
+	// WouldRank is the rank that the requested score would have, if the user is not on
+	// the board.
 	WouldRank int64 `json:"would_rank,omitempty"`
 }
 
@@ -86,7 +86,7 @@ type Batch struct {
 	Items []IncrementRequest `json:"items"`
 }
 
-// MaxBatch is the most items of one batch.
+// MaxBatch bounds the items of a batch.
 const MaxBatch = 500
 
 // BatchResults answers a batch, in the order of its items.
@@ -94,12 +94,12 @@ type BatchResults struct {
 	Results []BatchResult `json:"results"`
 }
 
-// BatchResult is what one item of a batch came to: Status is done with a
-// receipt, pending, or rejected with an error.
+// BatchResult is the result of one item: Status is done with a receipt, pending, or
+// rejected with an error.
 type BatchResult struct {
 	Status  string   `json:"status"`
 	Receipt *Receipt `json:"receipt,omitempty"`
-	// Receipts are those of an item that named several boards.
+	// Receipts are set for an item that gave boards.
 	Receipts []Receipt `json:"receipts,omitempty"`
 	Error    *Error    `json:"error,omitempty"`
 }
