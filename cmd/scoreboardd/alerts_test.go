@@ -30,7 +30,7 @@ func (d *daemon) metrics() (string, error) {
 	return string(b), err
 }
 
-// An alert on a metric that nobody exports never fires.
+// An alert on a metric that is not exported would never fire.
 func TestAlertsUseExportedMetrics(t *testing.T) {
 	t.Parallel()
 	alerts, err := deploy.Alerts()
@@ -61,7 +61,7 @@ func TestAlertsUseExportedMetrics(t *testing.T) {
 		for name := range names {
 			m := regexp.MustCompile(`(?m)^` + name + `(?:\{[^\n]*\})? (\S+)$`).FindStringSubmatch(text)
 			if m == nil {
-				return fmt.Errorf("there is no %s", name)
+				return fmt.Errorf("metric %s is missing", name)
 			}
 			if values[name], err = strconv.ParseFloat(m[1], 64); err != nil {
 				return err
@@ -75,8 +75,8 @@ func TestAlertsUseExportedMetrics(t *testing.T) {
 	}
 }
 
-// Each rule fires on what it is about and not before: promtool plays the series
-// of alerts_test.yml.
+// Each rule fires on its condition and not before: promtool evaluates the series of
+// alerts_test.yml.
 func TestAlertsFire(t *testing.T) {
 	t.Parallel()
 	tool, err := exec.LookPath("promtool")

@@ -39,10 +39,10 @@ func TestAcceptedDuringPostgresOutage(t *testing.T) {
 	})
 	pg.Stop()
 	if status, what, _ := a.post("alice", 2, "during"); status != 202 || what != "pending" {
-		t.Errorf("while PostgreSQL is away: got %d %s, want a 202", status, what)
+		t.Errorf("while PostgreSQL is down: got %d %s, want a 202", status, what)
 	}
 	if status, what, _ := a.event("/v1/events/during"); status != 200 || what != "pending" {
-		t.Errorf("asked while PostgreSQL is away: got %d %s, want pending", status, what)
+		t.Errorf("status while PostgreSQL is down: got %d %s, want pending", status, what)
 	}
 	sync, err := client.New(d.url, client.Options{Token: h.token("alice", ""), KeyID: a.signer.KeyID, KeySecret: a.signer.Secret, Attempts: 1})
 	if err != nil {
@@ -51,7 +51,7 @@ func TestAcceptedDuringPostgresOutage(t *testing.T) {
 	defer sync.Close()
 	_, err = sync.Submit(t.Context(), client.Increment{User: "alice", Delta: 4})
 	if e := new(client.Error); !errors.As(err, &e) || e.Status != 503 || e.RetryAfter < time.Second {
-		t.Errorf("a write that waits for PostgreSQL: got %v, want a 503 with Retry-After", err)
+		t.Errorf("a synchronous write: got %v, want a 503 with Retry-After", err)
 	}
 	pg.Start()
 	eventually(t, "the second to be done", func() error {
@@ -95,14 +95,14 @@ func TestPoisonRecordsGoToDeadLetters(t *testing.T) {
 	if status, what, _ := a.post("alice", 5, "good"); status != 202 {
 		t.Fatalf("got %d %s", status, what)
 	}
-	eventually(t, "the good one to be done", func() error {
+	eventually(t, "the valid one to be done", func() error {
 		if _, what, _ := a.event("/v1/events/good"); what != "done" {
 			return fmt.Errorf("it is %s", what)
 		}
 		return nil
 	})
 	if n := h.sql(`select count(*) from user_score_histories`); n != 1 {
-		t.Errorf("ledger rows: got %d, want the good one", n)
+		t.Errorf("ledger rows: got %d, want the valid one", n)
 	}
 	r := kafka.NewReader(kafka.ReaderConfig{Brokers: []string{brokers}, Topic: strings.Replace(topic, "increments", "increments-dead", 1), MaxWait: 100 * time.Millisecond})
 	defer func() { _ = r.Close() }()
@@ -120,16 +120,17 @@ func TestPoisonRecordsGoToDeadLetters(t *testing.T) {
 			}
 		}
 		if string(m.Value) != want || reason == "" {
-			t.Errorf("dead letter: got %q because %q, want %q with a reason", m.Value, reason, want)
+			t.Errorf("dead letter: got %q with reason %q, want %q with a reason", m.Value, reason, want)
 		}
 	}
 }
 
-// Turned off, what was accepted before is still pending, and ends in a receipt.
+// Increments accepted before ingest.async is disabled stay pending until they are
+// recorded.
 func TestDisablingAsyncLosesNothing(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	d := h.start("--roles", "api,relay,projector,maintenance") // nobody takes in
+	d := h.start("--roles", "api,relay,projector,maintenance") // no intake
 	a := h.async(d, "game", auth.ScopeUpdate)
 	root := h.client(d, "root", auth.ScopeAdmin)
 	ctx, cancel := contextFor(time.Minute)
@@ -154,11 +155,11 @@ func TestDisablingAsyncLosesNothing(t *testing.T) {
 	}
 	turn("false")
 	for range 20 {
-		post("200 done") // though they ask for 202
+		post("200 done") // although the client prefers 202
 	}
-	// A repeat of what is pending must not count beside it.
+	// A repeat of a pending event must not count twice.
 	if status, what, _ := a.post("user-1", 1, "event-1"); status != 202 && status != 200 {
-		t.Errorf("a repeat of what is pending: got %d %s", status, what)
+		t.Errorf("a repeat of a pending event: got %d %s", status, what)
 	}
 	turn("true")
 	for range 20 {

@@ -38,8 +38,8 @@ func (h *harness) async(d *daemon, user, scope string) *asyncCaller {
 	return &asyncCaller{h, d, "Bearer " + h.token(user, scope), client.Signer{KeyID: key.KeyID, Secret: key.Secret}}
 }
 
-// post returns the status, the body's own status field or error code, and
-// where to ask.
+// post returns the HTTP status, the body's status field or error code, and the
+// Location header.
 func (a *asyncCaller) post(user string, delta int64, event string) (status int, what, location string) {
 	a.h.t.Helper()
 	r := protocol.IncrementRequest{UserID: user, Delta: delta, EventID: event}
@@ -91,11 +91,11 @@ func (a *asyncCaller) do(req *http.Request) (int, string, string) {
 func TestAsyncIncrement(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	d := h.start("--roles", "api,relay,projector,gateway,maintenance") // nobody takes in
+	d := h.start("--roles", "api,relay,projector,gateway,maintenance") // no intake
 	a := h.async(d, "alice", "")
 	status, what, location := a.post("alice", 5, "match-1")
 	if status != 202 || what != "pending" || location != "/v1/events/match-1?user_id=alice" {
-		t.Fatalf("got %d %q %q, want a 202 with where to ask", status, what, location)
+		t.Fatalf("got %d %q %q, want a 202 with a Location", status, what, location)
 	}
 	for name, want := range map[string]string{"again": "202 pending", "another payload": "409 event_conflict"} {
 		delta := int64(5)
@@ -107,7 +107,7 @@ func TestAsyncIncrement(t *testing.T) {
 		}
 	}
 	if status, what, _ := a.event(location); status != 200 || what != "pending" {
-		t.Errorf("asked while pending: got %d %s", status, what)
+		t.Errorf("status while pending: got %d %s", status, what)
 	}
 	h.start("--roles", "intake")
 	eventually(t, "the event to be done", func() error {
@@ -117,7 +117,7 @@ func TestAsyncIncrement(t *testing.T) {
 		return nil
 	})
 	if status, what, _ := a.post("alice", 5, "match-1"); status != 200 || what != "done" {
-		t.Errorf("again when done: got %d %s", status, what)
+		t.Errorf("repeated when done: got %d %s", status, what)
 	}
 	if status, what, _ := a.post("alice", 6, "match-1"); status != 409 || what != "event_conflict" {
 		t.Errorf("another payload when done: got %d %s", status, what)
@@ -126,7 +126,7 @@ func TestAsyncIncrement(t *testing.T) {
 		t.Errorf("ledger rows: got %d, want 1", n)
 	}
 	if status, what, _ := a.event("/v1/events/match-2"); status != 404 || what != "not_found" {
-		t.Errorf("an event that never was: got %d %s", status, what)
+		t.Errorf("unknown event: got %d %s", status, what)
 	}
 }
 
@@ -140,7 +140,7 @@ func TestRejectionAfter202IsKept(t *testing.T) {
 	}
 	h.exec(`update boards set status = 'frozen'`)
 	h.start("--roles", "intake")
-	eventually(t, "the refusal", func() error {
+	eventually(t, "the rejection", func() error {
 		if status, what, _ := a.event("/v1/events/late"); status != 200 || what != "rejected board_closed" {
 			return fmt.Errorf("got %d %s", status, what)
 		}

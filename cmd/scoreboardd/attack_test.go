@@ -15,31 +15,31 @@ import (
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
-// attack is one request and the answer that it must get.
+// attack is one request and the response that it must get.
 type attack struct {
 	name   string
 	method string
 	path   string
-	token  string // of Authorization; "" is none
+	token  string // bearer token; "" sends none
 	body   string
 	header map[string]string
 	status int
 	code   string
 }
 
-// attackSuite is what attacks are made of: a good request of alice's, and who else is
-// about.
+// attackSuite holds what attacks vary: a valid request of alice, and the keys and
+// tokens of others.
 type attackSuite struct {
 	t        *testing.T
 	p, thief *identity
 	key      client.Key
 	now      time.Time
-	alice    string // a good token
+	alice    string // a valid token
 }
 
 const increment = "/v1/scores/increment"
 
-// signed is the good request, edited before it is signed.
+// signed returns the valid request, edited before it is signed.
 func (s *attackSuite) signed(edit func(*protocol.IncrementRequest)) string {
 	r := protocol.IncrementRequest{UserID: "alice", Delta: 5, EventID: "e1", Timestamp: s.now.Format(time.RFC3339), KeyID: s.key.KeyID}
 	if edit != nil {
@@ -55,7 +55,7 @@ func (s *attackSuite) signed(edit func(*protocol.IncrementRequest)) string {
 	return string(b)
 }
 
-// change is the good request, changed after it was signed.
+// change returns the valid request, changed after it was signed.
 func (s *attackSuite) change(from, to string) string {
 	s.t.Helper()
 	body := strings.Replace(s.signed(nil), from, to, 1)
@@ -65,10 +65,9 @@ func (s *attackSuite) change(from, to string) string {
 	return body
 }
 
-// Every known way to be who one is not, to say what was not signed, and to
-// reach what is another's, with the answer that it gets. What is done with
-// tickets is in server/join_test.go, what is done to every route of the table in
-// server/api/routes_test.go.
+// Every known attempt to impersonate a user, to alter a signed request and to reach
+// another user's data, with the response that it gets. Attacks on tickets are in
+// server/join_test.go, attacks on every route in server/api/routes_test.go.
 func TestAttacks(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -91,22 +90,21 @@ func TestAttacks(t *testing.T) {
 	alice, signed := s.alice, s.signed
 	attacks := slices.Concat(s.tokens(), s.signatures(), s.forms(), s.requests())
 
-	// The others vary this one. Its event is alice's from now on. What it says of
-	// where it comes from is not a client's to say: the proxy that is trusted is
-	// another.
+	// The attacks vary this request; its event is alice's from now on. Its headers
+	// with an address and a country must be ignored: only another proxy is trusted.
 	made := map[string]string{
 		"CF-IPCountry": "DE", "X-Forwarded-For": "192.0.2.1", "Forwarded": "for=192.0.2.1", "X-Real-IP": "192.0.2.1",
 		"X-Forwarded-Proto": "https", "X-Forwarded-Host": "evil.example", "X-Forwarded-Client-Cert": `Subject="CN=game"`, "X-Client-Verify": "SUCCESS", "X-Client-S-DN": "CN=game",
 	}
 	theirs := attack{method: "POST", path: increment, token: alice, header: made, body: signed(func(r *protocol.IncrementRequest) { r.EventID = "theirs" })}
 	if status, _ := send(t, d.url, &theirs); status != 200 {
-		t.Fatalf("the good request: got %d", status)
+		t.Fatalf("the valid request: got %d", status)
 	}
 	if n := h.sql(`select count(*) from user_score_histories where address <> '127.0.0.1' or country is not null`); n != 0 {
-		t.Error("a made-up address or country is believed")
+		t.Error("a forged address or country is trusted")
 	}
 	attacks = append(attacks, attack{
-		name: "a certificate that a header claims", method: "POST", path: "/v1/scores/increments", body: `{"items":[]}`, header: made, status: 401, code: "unauthorized",
+		name: "a certificate claimed by a header", method: "POST", path: "/v1/scores/increments", body: `{"items":[]}`, header: made, status: 401, code: "unauthorized",
 	})
 	const rows = `select (select count(*) from users) + (select count(*) from scores) + (select count(*) from user_score_histories)
 + (select count(*) from outbox_score_updates) + (select count(*) from keys) + (select count(*) from boards)`
@@ -124,7 +122,7 @@ func TestAttacks(t *testing.T) {
 				t.Errorf("got %d %s, want %d %s", status, answer, a.status, a.code)
 			}
 			if bytes.Contains(answer, []byte(key.Secret)) {
-				t.Errorf("the answer tells the secret: %s", answer)
+				t.Errorf("the response contains the secret: %s", answer)
 			}
 		})
 	}
@@ -132,7 +130,7 @@ func TestAttacks(t *testing.T) {
 		t.Errorf("the attacks changed %d rows", after-before)
 	}
 	if n := thief.Reads.Load(); n != 0 {
-		t.Errorf("keys were read %d times from where a token said", n)
+		t.Errorf("keys were read %d times from a URL in a token", n)
 	}
 	if n := p.Reads.Load(); n > 10 {
 		t.Errorf("the provider was read %d times", n)
@@ -140,17 +138,17 @@ func TestAttacks(t *testing.T) {
 	unknown, wrong := answerTo(t, d.url, alice, signed(func(r *protocol.IncrementRequest) { r.KeyID = "k_nobody" })),
 		answerTo(t, d.url, alice, signed(func(r *protocol.IncrementRequest) { r.Signature = strings.Repeat("00", 32) }))
 	if unknown != wrong {
-		t.Errorf("an unknown key is answered with %s, a wrong signature with %s: they can be told apart", unknown, wrong)
+		t.Errorf("an unknown key gets %s, a wrong signature %s: the responses must not differ", unknown, wrong)
 	}
 	_, metrics := send(t, d.ops, &attack{method: "GET", path: "/metrics"})
 	if !bytes.Contains(metrics, []byte("scoreboard_api_request_seconds")) {
-		t.Errorf("these are no metrics: %.200s", metrics)
+		t.Errorf("not metrics: %.200s", metrics)
 	}
 	if n := h.sql(`select count(*) from key_secrets`); n != 1 {
 		t.Errorf("%d secrets are stored, want one", n)
 	}
 	if n := h.sql(`select count(*) from key_secrets where position(convert_to('` + key.Secret + `', 'UTF8') in sealed) > 0`); n != 0 {
-		t.Error("the secret is stored as it is")
+		t.Error("the secret is stored in plain text")
 	}
 	if err := d.stop(); err != nil {
 		t.Fatal(err)
@@ -163,8 +161,8 @@ func TestAttacks(t *testing.T) {
 	}
 }
 
-// answerTo is what a write is answered with, without what differs in every
-// answer.
+// answerTo returns the response to a write, without the parts that differ in every
+// response.
 func answerTo(t *testing.T, url, token, body string) string {
 	t.Helper()
 	_, answer := send(t, url, &attack{method: "POST", path: "/v1/scores/increment", token: token, body: body, header: map[string]string{"X-Request-Id": "same"}})

@@ -15,7 +15,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/auth/authtest"
 )
 
-// identity is a provider that signs with RS256, as most do.
+// identity is an identity provider that signs with RS256, the usual algorithm.
 type identity struct {
 	*authtest.Publisher
 	t   *testing.T
@@ -31,7 +31,7 @@ func newIdentity(t *testing.T) *identity {
 	return &identity{authtest.Publish(t, key), t, key}
 }
 
-// token is one of user with a scope, edited before it is signed with key.
+// token returns a token of user with a scope, edited before it is signed with key.
 func (p *identity) token(user, scope string, method jwt.SigningMethod, key any, edit func(header map[string]any, claims jwt.MapClaims)) string {
 	p.t.Helper()
 	now := time.Now()
@@ -55,7 +55,7 @@ func (p *identity) good(user, scope string) string {
 	return p.token(user, scope, jwt.SigningMethodRS256, p.key, nil)
 }
 
-// tokens are what is wrong about who asks.
+// tokens returns the attacks with bearer tokens.
 func (s *attackSuite) tokens() (attacks []attack) {
 	t, p, thief, now, alice, signed := s.t, s.p, s.thief, s.now, s.alice, s.signed
 	der, err := x509.MarshalPKIXPublicKey(p.key.Public())

@@ -11,7 +11,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
-// signatures are what is wrong about what was signed.
+// signatures returns the attacks on signatures.
 func (s *attackSuite) signatures() (attacks []attack) {
 	p, key, now, alice, signed, change := s.p, s.key, s.now, s.alice, s.signed, s.change
 	signature := func(name, body string) {
@@ -46,7 +46,7 @@ func (s *attackSuite) signatures() (attacks []attack) {
 		status: 401, code: "invalid_signature",
 	})
 	body := signed(nil)
-	stamp := now.Format("20060102") // no Unix seconds
+	stamp := now.Format("20060102") // not Unix seconds
 	attacks = append(attacks,
 		attack{
 			name: "a header signature of another path", method: "POST", path: increment, token: alice, body: body, status: 401, code: "invalid_signature",
@@ -69,7 +69,7 @@ func (s *attackSuite) signatures() (attacks []attack) {
 			header: header(key, "POST", increment, body, now.Add(-2*time.Minute)),
 		},
 		attack{
-			name: "a time of no kind in the header", method: "POST", path: increment, token: alice, body: body, status: 401, code: "invalid_signature",
+			name: "an invalid time in the header", method: "POST", path: increment, token: alice, body: body, status: 401, code: "invalid_signature",
 			header: map[string]string{protocol.HeaderKey: key.KeyID, protocol.HeaderTimestamp: stamp + "x", protocol.HeaderSignature: "v1=00"},
 		},
 		attack{
@@ -79,8 +79,7 @@ func (s *attackSuite) signatures() (attacks []attack) {
 	return attacks
 }
 
-// forms are what is wrong about how it is said: what is signed reads one way
-// only.
+// forms returns malformed bodies: a signed body must have one reading only.
 func (s *attackSuite) forms() (attacks []attack) {
 	alice, change := s.alice, s.change
 	forms := func(name, body string, status int, code string) {
@@ -114,14 +113,14 @@ func (s *attackSuite) forms() (attacks []attack) {
 func signatureOf(body string) string {
 	var r protocol.IncrementRequest
 	if err := json.Unmarshal([]byte(body), &r); err != nil {
-		panic(err) // our own type
+		panic(err) // cannot fail for our own type
 	}
 	return r.Signature
 }
 
-// header signs what it is given, which need not be what is sent.
+// header signs the given method, path and body; the request may differ from them.
 func header(key client.Key, method, path, body string, at time.Time) map[string]string {
-	r := httptest.NewRequest(method, path, nil) //nolint:noctx // it is only signed
+	r := httptest.NewRequest(method, path, nil) //nolint:noctx // it is not sent
 	client.Signer{KeyID: key.KeyID, Secret: key.Secret}.Headers(r, []byte(body), at)
 	out := map[string]string{}
 	for _, name := range []string{protocol.HeaderKey, protocol.HeaderTimestamp, protocol.HeaderSignature} {
@@ -130,7 +129,7 @@ func header(key client.Key, method, path, body string, at time.Time) map[string]
 	return out
 }
 
-// requests are what is wrong about what is asked for, and from where.
+// requests returns the attacks on routes, users and origins.
 func (s *attackSuite) requests() (attacks []attack) {
 	p, alice, signed := s.p, s.alice, s.signed
 	request := func(name, method, path, token, body string, status int, code string) {

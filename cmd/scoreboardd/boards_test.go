@@ -23,8 +23,8 @@ func healthy(ctx context.Context, c *client.Client, board string) func() error {
 	}
 }
 
-// Every mode in both orders, made on one node and written on another at once:
-// the receipt, the database, the ranking and the top say the same.
+// Every mode in both orders, created on one node and written at once on another:
+// receipts, database, ranking and top agree.
 func TestEveryKindOfBoardEndToEnd(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -55,7 +55,7 @@ func TestEveryKindOfBoardEndToEnd(t *testing.T) {
 				t.Fatal(err)
 			}
 			if made.Mode != kind.mode || made.Order != kind.order || made.Status != "active" || (period == "none") != (made.Current == "") {
-				t.Errorf("%s: made %+v", name, made)
+				t.Errorf("%s: created %+v", name, made)
 			}
 			board := name
 			if made.Current != "" {
@@ -67,14 +67,14 @@ func TestEveryKindOfBoardEndToEnd(t *testing.T) {
 					t.Fatalf("%s: %v", name, err)
 				}
 				if r.NewScore != kind.scores[i] || r.Board != board {
-					t.Errorf("%s: after %+v the receipt says %d on %s, want %d on %s", name, s, r.NewScore, r.Board, kind.scores[i], board)
+					t.Errorf("%s: after %+v the receipt has %d on %s, want %d on %s", name, s, r.NewScore, r.Board, kind.scores[i], board)
 				}
 			}
 			for _, c := range []*client.Client{root, other} {
 				eventually(t, name+" to be ranked", func() error {
 					top, err := c.Top(ctx, client.TopQuery{Board: name})
 					if err == nil && top.Board != board {
-						err = fmt.Errorf("it is of %s", top.Board)
+						err = fmt.Errorf("it is the top of %s", top.Board)
 					}
 					return errors.Join(err, shows(kind.top...)(top))
 				})
@@ -89,7 +89,7 @@ func TestEveryKindOfBoardEndToEnd(t *testing.T) {
 				stored = append(stored, fmt.Sprintf("user_id = '%s' and score = %s", f[1], f[2]))
 			}
 			if n := h.sql(`select count(*) from scores where board_id = '` + board + `' and (` + strings.Join(stored, " or ") + `)`); n != 3 {
-				t.Errorf("%s: %d scores are stored as they should be, want 3", name, n)
+				t.Errorf("%s: %d scores are stored correctly, want 3", name, n)
 			}
 		}
 	}
@@ -140,14 +140,14 @@ func TestInvalidBoards(t *testing.T) {
 		t.Errorf("without the scope: got %v", err)
 	}
 	if n := h.sql(`select count(*) from boards`); n != 1 {
-		t.Errorf("there are %d boards, want global alone", n)
+		t.Errorf("there are %d boards, want only global", n)
 	}
 	private := false
 	if _, err := root.CreateBoard(ctx, client.BoardRequest{Board: "secret", Public: &private}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := root.CreateBoard(ctx, client.BoardRequest{Board: "secret"}); scoreboard.CodeOf(err) != scoreboard.CodeConflict {
-		t.Errorf("twice: got %v, want a conflict", err)
+		t.Errorf("created twice: got %v, want a conflict", err)
 	}
 	if _, err := alice.Board(ctx, "secret"); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
 		t.Errorf("a private board for a user: got %v", err)

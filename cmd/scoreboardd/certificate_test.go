@@ -14,9 +14,9 @@ import (
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
-// A board that wants an attestation takes the certificate of a server for one,
-// over a real connection: what it signed is recorded as its own, and who comes
-// with no certificate, with another name or by another authority writes nothing.
+// On a board that requires an attestation, a server's client certificate counts as
+// one, over a real connection. Its writes are recorded under its name. Without a
+// certificate, with another name or of another CA nothing is written.
 func TestClientCertificateAttests(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -65,7 +65,7 @@ func TestClientCertificateAttests(t *testing.T) {
 		by     *http.Client
 		bearer string
 		body   string
-		status int // 0 is refused before HTTP is spoken
+		status int // 0: rejected in the TLS handshake
 		code   string
 	}{
 		{"no certificate", nobody, server, signed("e", key.Secret), 422, "rule_violated"},
@@ -81,11 +81,11 @@ func TestClientCertificateAttests(t *testing.T) {
 			t.Errorf("%s: got %d %+v, %v, want %d %s", c.name, status, e, err, c.status, c.code)
 		}
 		if c.status != 0 && (e.Message == "" || e.RequestID == "" || e.RequestID != header.Get("X-Request-Id")) {
-			t.Errorf("%s: the refusal is %+v", c.name, e)
+			t.Errorf("%s: the rejection is %+v", c.name, e)
 		}
 	}
 	if n := h.sql(rows); n != 0 {
-		t.Errorf("the refusals wrote %d rows", n)
+		t.Errorf("the rejected requests wrote %d rows", n)
 	}
 	good := func() {
 		status, _, e, err := postBy(t, arena, d.url+"/v1/scores/increment", "", "application/json", signed("e", key.Secret))

@@ -22,7 +22,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// The test binary is the daemon, too: a process that can be killed.
+// The test binary is also the daemon, so that tests can kill its process.
 const asDaemon = "SCOREBOARDD_TEST_AS_DAEMON"
 
 func TestMain(m *testing.M) {
@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	backendtest.Main(m)
 }
 
-// house is a set of real backends and what is needed to get into a daemon.
+// harness is a set of real backends, with the secrets of the daemons that use them.
 type harness struct {
 	t        testing.TB
 	postgres string
@@ -96,10 +96,10 @@ func (h *harness) start(args ...string) *daemon {
 	var wait sync.WaitGroup
 	wait.Go(func() { d.done <- d.cmd.Wait() })
 	h.t.Cleanup(func() {
-		_ = d.cmd.Process.Kill() // most tests have ended it already
+		_ = d.cmd.Process.Kill() // most tests have stopped it already
 		wait.Wait()
 		if h.t.Failed() {
-			h.t.Logf("the daemon said:\n%s", d.logs)
+			h.t.Logf("log of the daemon:\n%s", d.logs)
 		}
 	})
 	eventually(h.t, "the daemon to be ready", func() error {
@@ -137,11 +137,11 @@ func (d *daemon) kill() {
 		d.t.Fatal(err)
 	}
 	if err := <-d.done; err == nil {
-		d.t.Fatal("the daemon ended by itself before it was killed")
+		d.t.Fatal("the daemon exited before it was killed")
 	}
 }
 
-// stop ends the daemon as an operator would and returns how it exited.
+// stop sends SIGTERM and returns how the daemon exited.
 func (d *daemon) stop() error {
 	d.t.Helper()
 	if err := d.cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -155,7 +155,7 @@ func (d *daemon) stop() error {
 	}
 }
 
-// client gets in with a key of its own.
+// client returns a client with a signing key of its own.
 func (h *harness) client(d *daemon, user, scope string) *client.Client {
 	h.t.Helper()
 	return h.clientWith(d, user, client.Options{Token: h.token(user, scope)})
@@ -186,8 +186,8 @@ func (h *harness) sql(query string) int64 {
 	return backendtest.Connect(h.t, h.postgres).Count(h.t, query)
 }
 
-// eventually waits for a condition: long enough for a member of a consumer group
-// that was killed to be missed, and a reader that stands still to be made anew.
+// eventually waits for a condition: long enough for Kafka to drop a killed member of
+// a consumer group, and for a stalled reader to be replaced.
 func eventually(t testing.TB, what string, try func() error) {
 	t.Helper()
 	deadline := time.Now().Add(time.Minute)
@@ -203,8 +203,8 @@ func eventually(t testing.TB, what string, try func() error) {
 	}
 }
 
-// contextFor bounds a test's calls; the test's own context is over before its
-// cleanup is.
+// contextFor bounds a test's calls. The test's own context ends before its cleanup
+// runs.
 func contextFor(d time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), d)
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/auth"
 )
 
-// outage is how long a backend is away: a minute where everything is proven.
+// outage is how long a backend is down: a minute in the long tests (make proof).
 func outage() time.Duration {
 	if os.Getenv("SCOREBOARD_PROOF") != "" {
 		return time.Minute
@@ -24,8 +24,8 @@ func outage() time.Duration {
 	return 3 * time.Second
 }
 
-// writes submits increments of a few users until it is told to stop, and
-// fails the test for one that is refused.
+// writes submits increments of a few users until it is stopped, and fails the test
+// if one is rejected.
 type writes struct {
 	done atomic.Int64
 	stop func()
@@ -42,7 +42,7 @@ func (h *harness) write(c *client.Client) *writes {
 				_, err := c.Submit(call, client.Increment{User: fmt.Sprint("user-", u), Delta: 1})
 				end()
 				if err != nil {
-					h.t.Errorf("a write was refused: %v", err)
+					h.t.Errorf("a write was rejected: %v", err)
 					return
 				}
 				w.done.Add(1)
@@ -58,7 +58,7 @@ func (h *harness) write(c *client.Client) *writes {
 	return w
 }
 
-// sum waits until Redis shows what was written, all of it and no more.
+// sum waits until Redis has exactly the points that were written.
 func (h *harness) sum(c *client.Client, want int64) {
 	h.t.Helper()
 	eventually(h.t, "Redis to have every point", topIs(c, func(top client.Top) error {
@@ -92,10 +92,10 @@ func TestRedisOutageUnderWrites(t *testing.T) {
 	before := w.done.Load()
 	time.Sleep(outage())
 	if during := w.done.Load() - before; during < 20 {
-		t.Errorf("%d writes while Redis was away: they must go on", during)
+		t.Errorf("%d writes while Redis was down, want them to continue", during)
 	}
 	h.redis.Start()
-	time.Sleep(500 * time.Millisecond) // and on while it comes back
+	time.Sleep(500 * time.Millisecond) // also while it restarts
 	w.stop()
 	h.sum(server, w.done.Load())
 }
@@ -132,15 +132,15 @@ func TestKafkaOutageFillsAndDrainsOutbox(t *testing.T) {
 	before := w.done.Load()
 	time.Sleep(outage())
 	if during := w.done.Load() - before; during < 20 {
-		t.Errorf("%d writes while Kafka was away: they must go on", during)
+		t.Errorf("%d writes while Kafka was down, want them to continue", during)
 	}
 	if n := depth(); n < 20 {
-		t.Errorf("%d rows wait in the outbox, want what was written meanwhile", n)
+		t.Errorf("%d rows wait in the outbox, want those written during the outage", n)
 	}
 	kafka.Start()
 	w.stop()
 	deadline := time.Now().Add(time.Minute)
-	for depth() > 0 { // readers and writers come back with backoff
+	for depth() > 0 { // readers and writers reconnect with backoff
 		if time.Now().After(deadline) {
 			t.Fatal("the outbox has not drained within a minute")
 		}
@@ -148,6 +148,6 @@ func TestKafkaOutageFillsAndDrainsOutbox(t *testing.T) {
 	}
 	h.sum(root, w.done.Load())
 	if n := h.sql(`select count(*) from dead_letters`); n > 0 {
-		t.Errorf("%d rows were buried by an outage", n)
+		t.Errorf("the outage moved %d rows to the dead letters", n)
 	}
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
-// nodes are the gateways that clients may go to.
+// nodes are the gateways that clients may connect to.
 type nodes struct {
 	mu   sync.Mutex
 	urls []string
@@ -42,8 +42,8 @@ func (n *nodes) any(random *rand.Rand) string {
 	return n.urls[random.IntN(len(n.urls))]
 }
 
-// roamingClient is a client that reads at its own pace, goes from node to node, and
-// says what it has.
+// roamingClient reads at its own speed, moves between nodes, and sends what it has
+// when it reconnects.
 type roamingClient struct {
 	t              *testing.T
 	random         *rand.Rand
@@ -53,7 +53,7 @@ type roamingClient struct {
 	frames         int
 }
 
-// visit reads some frames of one node. An end of the connection is no failure.
+// visit reads some frames from one node. The end of the connection is no failure.
 func (w *roamingClient) visit(ctx context.Context, url string, frames int) {
 	header := http.Header{"Authorization": {"Bearer " + w.token}, "Last-Event-ID": {fmt.Sprintf("%d:%d", w.epoch, w.version)}}
 	ws, res, err := websocket.DefaultDialer.DialContext(ctx, "ws"+strings.TrimPrefix(url, "http")+"/v1/realtime/leaderboard", header)
@@ -79,7 +79,7 @@ func (w *roamingClient) visit(ctx context.Context, url string, frames int) {
 			w.t.Errorf("version went back from %d to %d in epoch %d", w.version, f.Version, f.Epoch)
 		}
 		if f.Degraded {
-			w.top = f.Top // of the store: it has no version of its own
+			w.top = f.Top // read from the store, so without a version
 			continue
 		}
 		w.epoch, w.version, w.top = f.Epoch, f.Version, f.Top
@@ -87,8 +87,8 @@ func (w *roamingClient) visit(ctx context.Context, url string, frames int) {
 	}
 }
 
-// truth is the first ten of PostgreSQL.
-func truth(ctx context.Context, h *harness) (top []protocol.Entry, err error) {
+// storedTop returns the top 10 in PostgreSQL.
+func storedTop(ctx context.Context, h *harness) (top []protocol.Entry, err error) {
 	conn, err := pgx.Connect(ctx, h.postgres)
 	if err != nil {
 		return nil, err
@@ -104,10 +104,10 @@ func truth(ctx context.Context, h *harness) (top []protocol.Entry, err error) {
 	})
 }
 
-// Two gateways over one Redis, in the end one of them by Kafka's notices: clients wander between them with delays of their
-// own while scores change, one node is killed, Redis restarts and subscribers
-// are cut off. No client is ever sent back, and all end with what PostgreSQL
-// says.
+// Two gateways share one Redis; one of them later follows Kafka's notices. Clients
+// move between them with random delays while scores change, one node is killed,
+// Redis restarts and subscribers are disconnected. No client ever receives an older
+// version, and all end with the state in PostgreSQL.
 func TestTwoGatewaysConverge(t *testing.T) {
 	t.Parallel()
 	seed := rand.Uint64()
@@ -133,8 +133,8 @@ func TestTwoGatewaysConverge(t *testing.T) {
 				w.visit(ctx, live.any(w.random), 1+w.random.IntN(10))
 				select {
 				case <-played:
-					// The last word: any node, until it is what the truth is.
-					want, err := truth(ctx, h)
+					// At the end, any node until the state matches PostgreSQL.
+					want, err := storedTop(ctx, h)
 					if err == nil && slices.Equal(w.top, want) {
 						return
 					}
@@ -186,18 +186,18 @@ func TestTwoGatewaysConverge(t *testing.T) {
 	subscribed(ctx, t, h, game, a, c)
 }
 
-// dropSubscribers cuts off who follows notices.
+// dropSubscribers disconnects the subscribers to notices.
 func dropSubscribers(ctx context.Context, t testing.TB, h *harness) error {
 	n, err := backendtest.RedisClient(t, h.redis.URL).ClientKillByFilter(ctx, "TYPE", "pubsub").Result()
 	if err == nil && n < 1 {
-		err = fmt.Errorf("%d subscribers were cut off, want some", n)
+		err = fmt.Errorf("%d subscribers were disconnected, want some", n)
 	}
 	return err
 }
 
-// subscribed sees that nodes hear notices, again or by the other bus: a board
-// that was only checked once a second could not show eight changes in three
-// seconds. Each has a new leader, which a topic of notices tells at once.
+// subscribed checks that nodes receive notices. A board that is only polled once a
+// second could not show eight changes in three seconds. Each change has a new leader,
+// which is published to Kafka at once.
 func subscribed(ctx context.Context, t *testing.T, h *harness, game *client.Client, daemons ...*daemon) {
 	t.Helper()
 	var seen []map[int64]bool
@@ -231,7 +231,7 @@ func subscribed(ctx context.Context, t *testing.T, h *harness, game *client.Clie
 	reading.Wait()
 	for i, versions := range seen {
 		if len(versions) < 8 {
-			t.Errorf("node %d showed %d of 10 changes, want it to hear notices", i, len(versions))
+			t.Errorf("node %d showed %d of 10 changes, want it to receive notices", i, len(versions))
 		}
 	}
 }

@@ -30,7 +30,7 @@ func TestArchiveLedger(t *testing.T) {
 select 'old', 'global', gen_random_uuid(), '\x00', 1, 1, n, n, '2020-01-15Z', 'api' from generate_series(1, 10) as n`)
 	dry, err := c.ArchiveLedger(t.Context(), true)
 	if err != nil || len(dry.Partitions) != 1 || !dry.DryRun || h.sql(`select count(*) from user_score_histories`) != 10 {
-		t.Fatalf("the dry run: got %+v, %v", dry, err)
+		t.Fatalf("dry run: got %+v, %v", dry, err)
 	}
 	done, err := c.ArchiveLedger(t.Context(), false)
 	if err != nil || len(done.Partitions) != 1 || done.Partitions[0].Rows != 10 || done.DryRun {
@@ -40,6 +40,6 @@ select 'old', 'global', gen_random_uuid(), '\x00', 1, 1, n, n, '2020-01-15Z', 'a
 		t.Error(err)
 	}
 	if n := h.sql(`select count(*) from user_score_histories`); n != 0 {
-		t.Errorf("%d rows are left", n)
+		t.Errorf("%d rows remain", n)
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
-// newLimitedHarness is a house whose daemons have the default limits.
+// newLimitedHarness returns a harness whose daemons have the default limits.
 func newLimitedHarness(t *testing.T) *harness {
 	t.Helper()
 	h := newHarness(t)
@@ -24,7 +24,7 @@ func newLimitedHarness(t *testing.T) *harness {
 	return h
 }
 
-// signer returns what makes signed bodies, with a key of its own.
+// signer returns a function that signs bodies with a key of its own.
 func (h *harness) signer(d *daemon) func(user, event string) string {
 	h.t.Helper()
 	admin, err := client.New(d.url, client.Options{Token: h.token("root", auth.ScopeAdmin)})
@@ -70,7 +70,7 @@ func TestDefaultLimits(t *testing.T) {
 		}
 	}
 	if got := h.sql(`select score from scores where user_id = 'alice'`); got != 5 {
-		t.Errorf("got score %d, want 5: what is refused counts nothing", got)
+		t.Errorf("got score %d, want 5: rejected updates must not count", got)
 	}
 	server := h.token("game", auth.ScopeUpdate)
 	for i := range 100 {
@@ -80,7 +80,7 @@ func TestDefaultLimits(t *testing.T) {
 	}
 	for path, times := range map[string]int{"/v1/leaderboard/top": 60, "/v1/leaderboard/me": 30} {
 		refused := 0
-		for range times + 5 { // one or two tokens may come back meanwhile
+		for range times + 5 { // one or two tokens may be refilled meanwhile
 			if overLimit(t, nodes[0].url+path, alice) {
 				refused++
 			}
@@ -91,8 +91,8 @@ func TestDefaultLimits(t *testing.T) {
 	}
 }
 
-// overLimit reports whether a read is one too many: refused, or answered from
-// memory. Both say when to come again.
+// overLimit reports whether a read is over the limit: rejected, or answered from the
+// cache. Both say when to retry.
 func overLimit(t *testing.T, url, token string) bool {
 	t.Helper()
 	_, header := get(t, url, token)
@@ -123,8 +123,8 @@ func get(t *testing.T, url, token string) (status int, header http.Header) {
 	return resp.StatusCode, resp.Header
 }
 
-// A Redis that hangs is asked for limits, ranks and reads, and must not make
-// anybody wait for it but a few; users are limited all the same.
+// Limits, ranks and reads query a Redis that hangs: only a few requests may wait for
+// it, and users are still limited.
 func TestRequestsSurviveHangingRedis(t *testing.T) {
 	t.Parallel()
 	h := newLimitedHarness(t)
@@ -165,7 +165,7 @@ func TestRequestsSurviveHangingRedis(t *testing.T) {
 	for i, k := range kinds {
 		after := p95(k.do, 1000)
 		t.Logf("%s: p95 %s, and %s while Redis hangs", k.name, before[i], after)
-		// The store's own work for what Redis would have said, but no time-out.
+		// It includes the store's work in place of Redis, but no timeout.
 		if most := 2*before[i] + 40*time.Millisecond; after > most {
 			t.Errorf("%s: p95 is %s while Redis hangs, want at most %s", k.name, after, most)
 		}
@@ -177,7 +177,7 @@ func TestRequestsSurviveHangingRedis(t *testing.T) {
 		}
 	}
 	if limited < 2 {
-		t.Errorf("%d of 13 updates of a user were refused while Redis hangs, want nearly 3", limited)
+		t.Errorf("%d of 13 updates of a user were rejected while Redis hangs, want nearly 3", limited)
 	}
 	resume()
 	eventually(t, "reads from the ranking again", func() error {

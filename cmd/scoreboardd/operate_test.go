@@ -21,7 +21,7 @@ func (h *harness) setting(name string) string {
 			return rest
 		}
 	}
-	h.t.Fatalf("there is no %s", name)
+	h.t.Fatalf("setting %s is missing", name)
 	return ""
 }
 
@@ -48,7 +48,7 @@ func TestDeadLettersListRequeueDelete(t *testing.T) {
 	if _, err := root.Submit(ctx, client.Increment{User: "bob", Delta: 7}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the good one to be ranked", topIs(root, shows("1 bob 7")))
+	eventually(t, "the valid record to be applied", topIs(root, shows("1 bob 7")))
 	var page client.DeadLetters
 	eventually(t, "two dead letters", func() (err error) {
 		if page, err = root.DeadLetters(ctx, 0); err == nil && len(page.Letters) != 2 {
@@ -62,7 +62,7 @@ func TestDeadLettersListRequeueDelete(t *testing.T) {
 		t.Errorf("the first letter: %+v, %v", full, err)
 	}
 	if _, err := root.RequeueLetter(ctx, broken.ID); scoreboard.CodeOf(err) != scoreboard.CodeConflict {
-		t.Errorf("requeue of what cannot be read: %v, want a conflict", err)
+		t.Errorf("requeue of an unreadable letter: %v, want a conflict", err)
 	}
 	if _, err := root.DropLetter(ctx, broken.ID); err != nil {
 		t.Error(err)
@@ -78,7 +78,7 @@ func TestDeadLettersListRequeueDelete(t *testing.T) {
 	if _, err := root.RequeueLetter(ctx, board.ID); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the letter to be carried", func() error {
+	eventually(t, "the letter to be applied", func() error {
 		top, err := root.Top(ctx, client.TopQuery{Board: "later"})
 		if err == nil && (len(top.Entries) != 1 || top.Entries[0].UserID != "alice") {
 			err = fmt.Errorf("the board is %+v", top.Entries)
@@ -86,7 +86,7 @@ func TestDeadLettersListRequeueDelete(t *testing.T) {
 		return err
 	})
 	if page, err = root.DeadLetters(ctx, 0); err != nil || len(page.Letters) > 0 {
-		t.Errorf("left are %+v, %v", page.Letters, err)
+		t.Errorf("letters left: %+v, %v", page.Letters, err)
 	}
 	stranger := h.client(d, "mallory", "")
 	if _, err := stranger.DeadLetters(ctx, 0); scoreboard.CodeOf(err) != scoreboard.CodeForbidden {
@@ -111,7 +111,7 @@ func TestVerifyAndRepairRanking(t *testing.T) {
 	quiet := func(client.JobLine) {}
 	all := client.JobRequest{All: true}
 	if done, err := root.Verify(ctx, all, quiet); err != nil || done.Verified.Wrong != 0 || done.Verified.Users != 3 || done.Verified.Rows != 3 {
-		t.Fatalf("a healthy house: %+v, %v", done.Verified, err)
+		t.Fatalf("without drift: %+v, %v", done.Verified, err)
 	}
 	rdb := backendtest.RedisClient(t, h.redis.URL)
 	if err := rdb.ZRemRangeByRank(ctx, "sb:{global}:rank", 0, 0).Err(); err != nil {
@@ -151,9 +151,9 @@ func TestVerifyAndRepairRanking(t *testing.T) {
 		t.Errorf("rebuild of an unknown board: %v", err)
 	}
 	if _, err := root.Verify(ctx, client.JobRequest{}, quiet); scoreboard.CodeOf(err) != scoreboard.CodeInvalidRequest {
-		t.Errorf("a job of nothing: %v", err)
+		t.Errorf("a job without boards: %v", err)
 	}
-	// Partitions wait for the locks of whoever writes, and are tried again.
+	// Creating partitions waits for the locks of writers, and is retried.
 	eventually(t, "the outbox to be drained and to have its partitions", func() error {
 		status, err := root.Outbox(ctx)
 		if err == nil && (len(status.Shards) != 1 || status.Shards[0].Depth != 0 || status.Shards[0].Owner == "" || len(status.Partitions) < 3) {

@@ -16,23 +16,23 @@ import (
 	"github.com/scoreboard/scoreboard/server/auth"
 )
 
-// witness plays traffic and keeps what its answers were.
+// witness generates traffic and records the responses.
 type witness struct {
 	t     *testing.T
 	c     *client.Client
 	phase atomic.Pointer[string]
 
 	mu    sync.Mutex
-	sums  map[string]int64 // what was acknowledged
+	sums  map[string]int64 // acknowledged points
 	reads map[string]*saw  // by phase
 }
 
-// saw is what the answers of a phase were.
+// saw is what the responses of a phase were.
 type saw struct {
 	reads, writes, refused int
 	reasons                map[string]int // of degraded reads, "" for others
 	wrong                  []string
-	slowest                time.Duration // refusal of a write
+	slowest                time.Duration // rejection of a write
 }
 
 const outageUsers = 8
@@ -44,8 +44,8 @@ func (w *witness) enter(phase string) {
 	w.phase.Store(&phase)
 }
 
-// in counts an answer to the phase that it was asked for in, if that is still on:
-// what lies across a change belongs to neither.
+// in counts a response in the phase of its request, if that phase has not ended: a
+// response across a change belongs to neither.
 func (w *witness) in(phase *string, do func(s *saw)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -58,8 +58,8 @@ func (w *witness) wrong(phase *string, format string, args ...any) {
 	w.in(phase, func(s *saw) { s.wrong = append(s.wrong, fmt.Sprintf(format, args...)) })
 }
 
-// write submits one increment after the other; what was refused is sent again
-// under its id until it is acknowledged, or until the end.
+// write submits one increment after the other. It repeats a rejected one under the
+// same id until it is acknowledged or ctx ends.
 func (w *witness) write(ctx context.Context) {
 	for n := 0; ctx.Err() == nil; n++ {
 		in := client.Increment{User: fmt.Sprint("u", n%outageUsers), Delta: 1, EventID: fmt.Sprint("e", n)}
@@ -70,7 +70,7 @@ func (w *witness) write(ctx context.Context) {
 				w.mu.Lock()
 				w.sums[in.User]++
 				if receipt.NewScore != w.sums[in.User] {
-					w.t.Errorf("the receipt of %s says %d, acknowledged are %d", in.User, receipt.NewScore, w.sums[in.User])
+					w.t.Errorf("the receipt of %s has %d, acknowledged were %d", in.User, receipt.NewScore, w.sums[in.User])
 				}
 				w.mu.Unlock()
 				w.in(phase, func(s *saw) { s.writes++ })
@@ -90,7 +90,7 @@ func (w *witness) write(ctx context.Context) {
 	}
 }
 
-// read asks for everything there is.
+// read calls every kind of read.
 func (w *witness) read(ctx context.Context) {
 	users := make([]string, outageUsers)
 	for i := range users {
@@ -115,8 +115,8 @@ func (w *witness) read(ctx context.Context) {
 	}
 }
 
-// until waits until reads of the phase said a reason, after which more answers
-// are waited for that could say another.
+// until waits until reads of the phase were degraded by a reason, and then for more
+// responses, which could have another one.
 func (w *witness) until(reason string) {
 	w.t.Helper()
 	eventually(w.t, fmt.Sprintf("reads to be degraded by %q", reason), func() error {
@@ -131,9 +131,9 @@ func (w *witness) until(reason string) {
 	})
 }
 
-// Under load Redis is flushed, stopped and started, and PostgreSQL is: a client
-// never goes without an answer to a read, none lacks a user, each says whether it
-// can be relied on; and no acknowledged write is lost.
+// Under load Redis is flushed, stopped and started, and PostgreSQL is stopped and
+// started. Every read is answered, with every user, and marked if it is degraded. No
+// acknowledged write is lost.
 func TestReadsDuringOutages(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -149,7 +149,7 @@ func TestReadsDuringOutages(t *testing.T) {
 	playing.Go(func() { w.write(ctx) })
 	eventually(t, "all users to be ranked", topIs(game, func(top client.Top) error {
 		if len(top.Entries) != outageUsers {
-			return fmt.Errorf("%d are", len(top.Entries))
+			return fmt.Errorf("%d users are", len(top.Entries))
 		}
 		return nil
 	}))
@@ -202,20 +202,20 @@ func TestReadsDuringOutages(t *testing.T) {
 
 	for phase, s := range w.reads {
 		if len(s.wrong) > 0 {
-			t.Errorf("%s: %d answers were wrong: %s", phase, len(s.wrong), strings.Join(s.wrong[:min(len(s.wrong), 5)], "\n"))
+			t.Errorf("%s: %d responses were wrong: %s", phase, len(s.wrong), strings.Join(s.wrong[:min(len(s.wrong), 5)], "\n"))
 		}
-		t.Logf("%s: %d reads %v, %d writes, %d refused (the slowest in %s)", phase, s.reads, s.reasons, s.writes, s.refused, s.slowest)
+		t.Logf("%s: %d reads %v, %d writes, %d rejected (the slowest in %s)", phase, s.reads, s.reasons, s.writes, s.refused, s.slowest)
 	}
 	if s := w.reads["redis away"]; s.writes == 0 || s.refused > 0 {
-		t.Errorf("without Redis: %d writes, %d refused", s.writes, s.refused)
+		t.Errorf("without Redis: %d writes, %d rejected", s.writes, s.refused)
 	}
 	if s := w.reads["postgres away"]; s.refused == 0 || s.slowest > 3*time.Second {
-		t.Errorf("without PostgreSQL: %d refused, the slowest in %s", s.refused, s.slowest)
+		t.Errorf("without PostgreSQL: %d rejected, the slowest in %s", s.refused, s.slowest)
 	}
-	eventually(t, "the board to hold what was acknowledged", topIs(game, func(top client.Top) error {
+	eventually(t, "the board to show the acknowledged points", topIs(game, func(top client.Top) error {
 		for _, e := range top.Entries {
 			if e.Score != w.sums[e.UserID] {
-				return fmt.Errorf("%s has %d, acknowledged are %d", e.UserID, e.Score, w.sums[e.UserID])
+				return fmt.Errorf("%s has %d, acknowledged were %d", e.UserID, e.Score, w.sums[e.UserID])
 			}
 		}
 		return nil

@@ -67,7 +67,7 @@ func TestSignedIncrementEndToEnd(t *testing.T) {
 			break
 		}
 		if ctx.Err() != nil {
-			t.Fatal("the frame did not come")
+			t.Fatal("no frame received")
 		}
 	}
 	eventually(t, "the top to show alice", topIs(alice, shows("1 alice 5")))
@@ -113,7 +113,7 @@ func TestSameEventInParallelCountsOnce(t *testing.T) {
 		}
 	}
 	if fresh != 1 {
-		t.Errorf("%d receipts are no replays, want 1", fresh)
+		t.Errorf("%d receipts are not replays, want 1", fresh)
 	}
 	if n := h.sql(`select count(*) from user_score_histories`); n != 1 {
 		t.Errorf("ledger rows: got %d, want 1", n)
@@ -124,7 +124,7 @@ func TestSameEventInParallelCountsOnce(t *testing.T) {
 func TestKilledBetweenCommitAndRelay(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	d := h.start("--roles", "api") // commits, and nobody relays
+	d := h.start("--roles", "api") // commits; no process relays
 	alice := h.client(d, "alice", "")
 	ctx, cancel := contextFor(time.Minute)
 	defer cancel()
@@ -140,8 +140,8 @@ func TestKilledBetweenCommitAndRelay(t *testing.T) {
 	eventually(t, "the change to be in Redis", topIs(reader, shows("1 alice 7")))
 }
 
-// Killed at any moment, with increments in flight: whoever repeats what he got
-// no answer for finds each counted once.
+// Killed at a random moment with increments in flight: after clients repeat the
+// unanswered ones, each is counted once.
 func TestKilledUnderLoadLosesNothing(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -158,7 +158,7 @@ func TestKilledUnderLoadLosesNothing(t *testing.T) {
 				id := fmt.Sprint("event-", e)
 				if _, err := c.Submit(ctx, client.Increment{User: fmt.Sprint("user-", u), Delta: 1, EventID: id}); err != nil {
 					unanswered[u] = append(unanswered[u], id)
-					return // the daemon has gone
+					return // the daemon was killed
 				}
 			}
 		})
@@ -169,7 +169,7 @@ func TestKilledUnderLoadLosesNothing(t *testing.T) {
 	again := h.start()
 	server := h.client(again, "server", auth.ScopeUpdate)
 	for u := range users {
-		for e := range each { // everything again, answered or not
+		for e := range each { // repeat everything, answered or not
 			in := client.Increment{User: fmt.Sprint("user-", u), Delta: 1, EventID: fmt.Sprint("event-", e)}
 			if _, err := server.Submit(ctx, in); err != nil {
 				t.Fatal(err)
@@ -180,7 +180,7 @@ func TestKilledUnderLoadLosesNothing(t *testing.T) {
 		t.Errorf("ledger rows: got %d, want %d", n, users*each)
 	}
 	if n := h.sql(`select count(*) from scores where score = version and score = 60`); n != users {
-		t.Errorf("right scores: got %d, want %d", n, users)
+		t.Errorf("correct scores: got %d, want %d", n, users)
 	}
 	eventually(t, "Redis to agree", topIs(server, func(top client.Top) error {
 		if top.Degraded || len(top.Entries) != users {
@@ -213,7 +213,7 @@ func TestFlushedRedisIsRebuilt(t *testing.T) {
 	if err := d.stop(); err != nil {
 		t.Fatal(err)
 	}
-	// Without the role maintenance nobody rebuilds, so the state can be seen.
+	// Without the role maintenance nothing is rebuilt, so the state can be observed.
 	blind := h.start("--roles", "api,relay,projector,gateway")
 	alice = h.client(blind, "alice", "")
 	flush(t, h)
@@ -228,8 +228,8 @@ func TestFlushedRedisIsRebuilt(t *testing.T) {
 	if err != nil || !me.Degraded || me.Rank != 1 || me.Score != 5 {
 		t.Errorf("me after the flush: got %+v, %v", me, err)
 	}
-	// From the store, and null where that takes too long on a busy machine; a
-	// repeat asks again.
+	// The rank comes from the store, or is null if that takes too long on a busy
+	// machine; a repeat tries again.
 	eventually(t, "a write after the flush to be ranked", func() error {
 		receipt, err := alice.Submit(ctx, client.Increment{User: "alice", Delta: 2, EventID: "after-the-flush"})
 		if err != nil || receipt.NewScore != 7 || receipt.Rank == nil || *receipt.Rank != 1 {
@@ -251,7 +251,7 @@ func TestFlushedRedisIsRebuilt(t *testing.T) {
 		return nil
 	}))
 	if _, err := alice.Submit(ctx, client.Increment{User: "alice", Delta: 1}); err != nil {
-		t.Errorf("a write while Redis is away: %v", err)
+		t.Errorf("a write while Redis is down: %v", err)
 	}
 	h.redis.Start()
 	eventually(t, "Redis to catch up", topIs(alice, shows("1 alice 8")))

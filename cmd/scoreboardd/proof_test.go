@@ -14,8 +14,8 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// A board that asks for action tokens, and one that asks for attestations, with
-// tokens of an identity provider.
+// A board that requires action tokens, and one that requires attestations, with
+// bearer tokens of an identity provider.
 func TestActionsAndAttestations(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -108,7 +108,7 @@ func TestActionsAndAttestations(t *testing.T) {
 		t.Errorf("the action's end: got %+v, %q", r, code)
 	}
 	if r, code := submit(alice, end); code != "" || r.NewScore != 100 || !r.Replayed {
-		t.Errorf("the same again: got %+v, %q, want its receipt", r, code)
+		t.Errorf("a repeat: got %+v, %q, want its receipt", r, code)
 	}
 	again := end
 	again.EventID = "run-2"
@@ -117,7 +117,7 @@ func TestActionsAndAttestations(t *testing.T) {
 	}
 	soon := start(alice, client.ActionRequest{Board: "slow"})
 	if _, code := submit(alice, client.Increment{User: "alice", Delta: 5, Board: "slow", ActionToken: soon.ActionToken}); code != scoreboard.CodeRuleViolated {
-		t.Errorf("before the least duration: got %q, want rule_violated", code)
+		t.Errorf("before the minimum duration: got %q, want rule_violated", code)
 	}
 	wide := int64(1_000_001)
 	for name, c := range map[string]struct {
@@ -170,7 +170,7 @@ func TestActionsAndAttestations(t *testing.T) {
 	}
 }
 
-// codeOf is the code of a client's error, "" for none.
+// codeOf returns the code of a client's error, "" without one.
 func codeOf(err error) scoreboard.Code {
 	var e *client.Error
 	if errors.As(err, &e) {

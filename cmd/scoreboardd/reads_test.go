@@ -69,7 +69,7 @@ func TestReadsEndToEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, "everybody to be ranked", topIs(game, func(top client.Top) error {
+	eventually(t, "all users to be ranked", topIs(game, func(top client.Top) error {
 		if top.Total != users || top.Degraded || top.BoardState != string(scoreboard.StateHealthy) {
 			return fmt.Errorf("got %d, degraded %q, %s", top.Total, top.DegradedReason, top.BoardState)
 		}
@@ -83,7 +83,7 @@ func TestReadsEndToEnd(t *testing.T) {
 			}
 			for _, e := range page.Entries {
 				if users = append(users, e.UserID); e.Rank != int64(len(users)) {
-					t.Errorf("%+v is the %d. row", e, len(users))
+					t.Errorf("%+v is row #%d", e, len(users))
 				}
 			}
 			if q.Cursor = page.NextCursor; q.Cursor == "" {
@@ -93,10 +93,10 @@ func TestReadsEndToEnd(t *testing.T) {
 	}
 	all := seen(game)
 	if len(all) != users || all[0] != "u0" || all[users-1] != "u24" {
-		t.Errorf("pages hold %q", all)
+		t.Errorf("pages have %q", all)
 	}
 
-	t.Run("a role of its own, without Kafka", func(t *testing.T) {
+	t.Run("read role without Kafka", func(t *testing.T) {
 		alone := *h
 		alone.t, alone.env = t, append(append([]string(nil), h.env...), "SCOREBOARD_KAFKA_BROKERS=", "SCOREBOARD_READS_ANONYMOUS=true",
 			"SCOREBOARD_LIMIT_ANONYMOUS_PER_MINUTE=3")
@@ -107,7 +107,7 @@ func TestReadsEndToEnd(t *testing.T) {
 		}
 		defer c.Close()
 		if there := seen(c); strings.Join(there, " ") != strings.Join(all, " ") {
-			t.Errorf("the reader's pages hold %q, the other's %q", there, all)
+			t.Errorf("the reader's pages have %q, the other node's %q", there, all)
 		}
 		var refused *client.Error
 		if _, err := c.Submit(ctx, client.Increment{User: "u3", Delta: 1}); !errors.As(err, &refused) || refused.Status != 404 {
@@ -120,11 +120,11 @@ func TestReadsEndToEnd(t *testing.T) {
 		}
 		for n, want := range []int{200, 200, 429} {
 			if status, _ := ask(t, r.url+"/v1/users/u1/score", ""); status != want {
-				t.Errorf("the %d. read without a token: %d, want %d", n+1, status, want)
+				t.Errorf("read #%d without a token: %d, want %d", n+1, status, want)
 			}
 		}
 		if status, _ := ask(t, d.url+"/v1/leaderboard/top", ""); status != 401 {
-			t.Errorf("a read without a token where that is off: %d, want 401", status)
+			t.Errorf("a read without a token, which is disabled: %d, want 401", status)
 		}
 	})
 
@@ -148,7 +148,7 @@ func TestReadsEndToEnd(t *testing.T) {
 		var refused *client.Error
 		_, err = game.Around(ctx, "nobody", client.PlaceQuery{Score: &score})
 		if !errors.As(err, &refused) || refused.Status != 404 || refused.WouldRank != 5 {
-			t.Errorf("what 99 would rank: %v", err)
+			t.Errorf("rank of a score of 99: %v", err)
 		}
 	})
 
@@ -185,14 +185,14 @@ func TestReadsEndToEnd(t *testing.T) {
 				return
 			}
 		}
-		t.Error("no frame holds the name")
+		t.Error("no frame has the name")
 	})
 
 	t.Run("304", func(t *testing.T) {
 		token := h.token("u1", "")
 		_, header := ask(t, d.url+"/v1/leaderboard/top", token)
 		if status, _ := ask(t, d.url+"/v1/leaderboard/top", token, "If-None-Match", header.Get("ETag")); status != 304 {
-			t.Errorf("nothing has changed: %d, want 304", status)
+			t.Errorf("unchanged: %d, want 304", status)
 		}
 		if _, err := game.Submit(ctx, client.Increment{User: "u1", Delta: 500}); err != nil {
 			t.Fatal(err)

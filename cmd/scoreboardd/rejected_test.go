@@ -15,7 +15,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
-// Every refusal has the one shape, and none of them writes a row.
+// Every rejection has the same shape and writes no row.
 func TestRejectedWrites(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -43,7 +43,7 @@ func TestRejectedWrites(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// signed returns a good body, edited before it is signed.
+	// signed returns a valid body, edited before it is signed.
 	signed := func(edit func(*protocol.IncrementRequest)) string {
 		r := protocol.IncrementRequest{UserID: "alice", Delta: 5, EventID: "e1", Timestamp: now.Format(time.RFC3339), KeyID: key.KeyID}
 		secret := key.Secret
@@ -61,7 +61,7 @@ func TestRejectedWrites(t *testing.T) {
 		return string(b)
 	}
 	same := func(*protocol.IncrementRequest) {}
-	// raw replaces the delta in the text of a good body.
+	// raw replaces the delta in the text of a valid body.
 	raw := func(delta string) string { return strings.Replace(signed(same), `"delta":5`, `"delta":`+delta, 1) }
 
 	cases := []struct {
@@ -127,13 +127,13 @@ func TestRejectedWrites(t *testing.T) {
 		}
 	}
 	if n := h.sql(rows); n != 0 {
-		t.Errorf("the refusals wrote %d rows", n)
+		t.Errorf("the rejected requests wrote %d rows", n)
 	}
 	if status, _, e := post(t, d.url+"/v1/scores/increment", alice, "application/json", signed(same)); status != 200 {
-		t.Errorf("the good one that the others vary: got %d %+v", status, e)
+		t.Errorf("the valid request: got %d %+v", status, e)
 	}
 	if n := h.sql(rows); n != 4 {
-		t.Errorf("the good one wrote %d rows, want 4", n)
+		t.Errorf("the valid request wrote %d rows, want 4", n)
 	}
 }
 
@@ -146,7 +146,7 @@ func post(t *testing.T, url, bearer, media, body string) (int, http.Header, prot
 	return status, header, e
 }
 
-// postBy is post by a client whose connection may be refused.
+// postBy is post by a client whose connection may fail.
 func postBy(t *testing.T, by *http.Client, url, bearer, media, body string) (int, http.Header, protocol.Error, error) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, bytes.NewReader([]byte(body)))

@@ -13,7 +13,7 @@ import (
 func TestReplayRestoresRanking(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	h.env = append(h.env, "SCOREBOARD_RECONCILE_REPAIR=false") // or the sampler is quicker
+	h.env = append(h.env, "SCOREBOARD_RECONCILE_REPAIR=false") // or the sampler repairs first
 	d := h.start()
 	root := h.client(d, "root", auth.ScopeAdmin+" "+auth.ScopeUpdate)
 	ctx, cancel := contextFor(time.Minute)
@@ -36,15 +36,15 @@ func TestReplayRestoresRanking(t *testing.T) {
 	for _, dry := range []bool{true, false} {
 		done, err := root.Replay(ctx, client.ReplayRequest{FromTime: &began, DryRun: dry}, quiet)
 		if err != nil || done.Changed != 1 || done.Unchanged != 2 || done.DryRun != dry || done.Topic != h.setting("SCOREBOARD_KAFKA_TOPIC") {
-			t.Errorf("dry %t: %+v, %v; want alice alone", dry, done, err)
+			t.Errorf("dry %t: %+v, %v; want only alice", dry, done, err)
 		}
 	}
 	eventually(t, "alice to be back", topIs(root, shows("1 alice 10", "2 bob 9", "3 carol 8")))
 	if done, err := root.Replay(ctx, client.ReplayRequest{FromTime: &began}, quiet); err != nil || done.Changed != 0 {
-		t.Errorf("again: %+v, %v; want nothing", done, err)
+		t.Errorf("replayed again: %+v, %v; want no changes", done, err)
 	}
 	if done, err := root.Replay(ctx, client.ReplayRequest{DLQ: true, DryRun: true}, quiet); err != nil || done.Records != 0 {
-		t.Errorf("the dead letters: %+v, %v", done, err)
+		t.Errorf("dead letters: %+v, %v", done, err)
 	}
 	offset, partition, ahead := int64(1000), 0, time.Now().Add(time.Hour)
 	for name, r := range map[string]client.ReplayRequest{

@@ -22,10 +22,10 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Midnight comes under load, with two nodes, one of which is killed before it
-// and is back after it. Every increment is in exactly one period, which is that
-// of its time; the same for all boards of one event; and a repeat says so
-// still. The ends are announced though nobody was there.
+// Midnight passes under load with two nodes, one of which is killed before it and
+// restarted after it. Every increment is in exactly one period, by its time and the
+// same for all boards of an event, and a repeat returns it. The ends of the periods
+// are announced although the maintenance node was down.
 func TestMidnightUnderLoad(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -47,7 +47,7 @@ func TestMidnightUnderLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The clocks of Berlin are put forward, or back: its midnight is the season's.
+	// The clocks of Berlin change: the season ends at its midnight.
 	stamp := midnight.Format(time.RFC3339Nano)
 	h.exec(`update boards set period_end = '` + stamp + `', period_start = '` + stamp + `'::timestamptz - interval '1 day' where board_id = '` + daily.Current + `';
 update boards set period_start = period_start + ('` + stamp + `' - (select min(period_start) from boards where family_id = 'eu-daily' and board_id > '` + daily.Current + `')),
@@ -76,11 +76,11 @@ where family_id = 'eu-daily' and board_id > '` + daily.Current + `'`)
 	}
 	time.Sleep(time.Until(midnight.Add(-time.Second)))
 	keeper.kill()
-	time.Sleep(time.Until(midnight.Add(2 * time.Second))) // also over the grace
+	time.Sleep(time.Until(midnight.Add(2 * time.Second))) // also past boards.close_grace
 	stop.Store(true)
 	all.Wait()
 	if n := h.sql(`select count(*) from boards where closed_at is not null`); n != 0 {
-		t.Errorf("%d boards are closed, with nobody there to do so", n)
+		t.Errorf("%d boards are closed without a maintenance node", n)
 	}
 	h.start("--roles", "maintenance")
 
@@ -106,14 +106,14 @@ count(*) filter (where board_id like 'eu-daily:%') as d from user_score_historie
 		sides[got[1].Board]++
 	}
 	if sides["season:one"] < 10 || sides["season:two"] < 10 {
-		t.Fatalf("%v: there was too little on one side of midnight", sides)
+		t.Fatalf("%v: too few increments on one side of midnight", sides)
 	}
 	for event, was := range receipts {
 		if was[1].Board == "season:one" {
 			user, id, _ := strings.Cut(event, " ")
 			again, err := root.SubmitBoards(ctx, client.Increment{User: user, Delta: 1, EventID: id}, boards)
 			if err != nil || !again[1].Replayed || again[1].Board != "season:one" || again[2].Board != daily.Current || again[1].NewScore != was[1].NewScore {
-				t.Errorf("%s again: got %+v, %v", event, again, err)
+				t.Errorf("%s repeated: got %+v, %v", event, again, err)
 			}
 			break
 		}
@@ -137,7 +137,7 @@ count(*) filter (where board_id like 'eu-daily:%') as d from user_score_historie
 			total += e.Score
 		}
 		if got := hex.EncodeToString(sum.Sum(nil)); got != final.StandingsHash {
-			t.Errorf("%s: the hash is %s, that of its rows %s", board, final.StandingsHash, got)
+			t.Errorf("%s: the hash is %s, its rows hash to %s", board, final.StandingsHash, got)
 		}
 		if n := h.sql(`select sum(applied)::bigint from user_score_histories where board_id = '` + board + `'`); n != total {
 			t.Errorf("%s: the final standings add up to %d, the ledger to %d", board, total, n)
@@ -163,7 +163,7 @@ count(*) filter (where board_id like 'eu-daily:%') as d from user_score_historie
 	}
 }
 
-// closed reads at least n ends of periods from the topic.
+// closed reads at least n announced ends of periods from the topic.
 func (h *harness) closed(ctx context.Context, n int) (all []protocol.SeasonClosed) {
 	h.t.Helper()
 	r := kafka.NewReader(kafka.ReaderConfig{

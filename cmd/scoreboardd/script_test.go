@@ -12,7 +12,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/auth"
 )
 
-// Sessions of sbctl with a real server.
+// Sessions runs the sbctl scripts against a real server.
 func TestSessions(t *testing.T) {
 	t.Parallel()
 	bin := t.TempDir()

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Neither "scoreboardd config" nor the error of a start says a secret.
+// Neither "scoreboardd config" nor a start-up error contains a secret.
 func TestSecretsAreNotPrinted(t *testing.T) {
 	t.Parallel()
 	secrets := map[string]string{
@@ -16,7 +16,7 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 		"SCOREBOARD_POSTGRES_URL": "postgres://u:pg-very-secret@127.0.0.1:1x/db", "SCOREBOARD_REDIS_URL": "redis://:redis-very-secret@127.0.0.1:1x/0",
 	}
 	for _, args := range [][]string{{"config"}, {"--addr", "127.0.0.1:0", "--ops-addr", "127.0.0.1:0"}, {"config", "--help"}} {
-		for spared := range secrets { // each is in turn well-formed, so that the next is reached
+		for spared := range secrets { // one after the other is valid, so that the next is read
 			cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
 			cmd.Env = append(cmd.Environ(), asDaemon+"=1", "SCOREBOARD_KAFKA_BROKERS=127.0.0.1:1")
 			for name, secret := range secrets {
@@ -27,10 +27,10 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 			}
 			out, err := cmd.CombinedOutput()
 			if args[0] == "--addr" && err == nil {
-				t.Error("it starts with a broken URL")
+				t.Error("it starts with an invalid URL")
 			}
 			if bytes.Contains(out, []byte("very-secret")) {
-				t.Errorf("%v says a secret:\n%s", args, out)
+				t.Errorf("%v prints a secret:\n%s", args, out)
 			}
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Over HTTP: pages, whose it is, and what is refused.
+// Statements over HTTP: pages, permissions and invalid requests.
 func TestStatement(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)

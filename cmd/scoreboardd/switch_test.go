@@ -14,9 +14,9 @@ import (
 	"github.com/scoreboard/scoreboard/server/auth"
 )
 
-// Two processes relay and project while an operator turns the transport under
-// them, and one of them is killed in the middle of each turn. Nobody repairs
-// anything: what is lost stays lost, and shows.
+// Two processes relay and project while an operator switches the transport, and one
+// of them is killed during each switch. Repairs are disabled, so that a lost change
+// would show.
 func TestSwitchingTransportLosesNothing(t *testing.T) {
 	if os.Getenv(backendtest.EnvKind) == "kfake" {
 		t.Skip("kfake starts the clock of a rebalance anew for every member that dies in it, and so outlasts a client's awaitTimeout; on Apache Kafka this runs")
@@ -39,12 +39,12 @@ func TestSwitchingTransportLosesNothing(t *testing.T) {
 	load.more(t, 500)
 
 	turn("streams")
-	load.more(t, 100) // most of them before the other process hears of it
+	load.more(t, 100) // most of them before the other process reads the setting
 	two.kill()
 	load.more(t, 300)
-	two = h.start() // as deployed: it relays to Kafka until it hears that all has been turned
+	two = h.start() // as deployed: it relays to Kafka until it reads the settings
 	load.more(t, 700)
-	eventually(t, "changes to go over the streams", func() error {
+	eventually(t, "changes to go over Redis streams", func() error {
 		n, err := rdb.XInfoStream(ctx, "{sb:stream}:0").Result()
 		if err == nil && n.EntriesAdded < 50 {
 			err = fmt.Errorf("there were %d", n.EntriesAdded)
@@ -59,8 +59,8 @@ func TestSwitchingTransportLosesNothing(t *testing.T) {
 	two = h.start()
 	load.more(t, 700)
 
-	// The ranking takes nothing for a while: what was published stays in Kafka,
-	// when both have turned away from it.
+	// The ranking is unavailable for a while: published records stay in Kafka after
+	// both processes have switched away from it.
 	if err := rdb.Do(ctx, "CLIENT", "PAUSE", 2000, "WRITE").Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestSwitchingTransportLosesNothing(t *testing.T) {
 	load.more(t, 1500)
 	sent := load.stop()
 
-	eventually(t, "the ranking to be what the store says", func() error {
+	eventually(t, "the ranking to match the store", func() error {
 		line, err := root.Verify(ctx, client.JobRequest{All: true}, func(client.JobLine) {})
 		if v := line.Verified; err == nil && (v.Wrong > 0 || v.Users != sent/writtenEach+1) {
 			err = fmt.Errorf("of %d users %d differ: %+v", v.Users, v.Wrong, v.Differences)
@@ -77,10 +77,10 @@ func TestSwitchingTransportLosesNothing(t *testing.T) {
 		return err
 	})
 	if n := h.sql(`select sum(score)::bigint from scores`); n != sent {
-		t.Errorf("the store has %d, acknowledged were %d", n, sent)
+		t.Errorf("the store has %d points, acknowledged were %d", n, sent)
 	}
 	ended := time.Now()
-	eventually(t, "reads as new as now, over the last way", topIs(root, func(top client.Top) error {
+	eventually(t, "current reads over the last transport", topIs(root, func(top client.Top) error {
 		if top.Degraded || top.AsOf.Before(ended) {
 			return fmt.Errorf("as of %s, degraded %q", top.AsOf, top.DegradedReason)
 		}
@@ -92,7 +92,7 @@ func TestSwitchingTransportLosesNothing(t *testing.T) {
 	}
 	for _, topic := range []string{h.setting("SCOREBOARD_KAFKA_TOPIC"), h.setting("SCOREBOARD_KAFKA_INCREMENTS_TOPIC"), "sb:stream"} {
 		if _, known := status.ConsumerLag[topic]; !known {
-			t.Errorf("no lag is told of %s: %v", topic, status.ConsumerLag)
+			t.Errorf("the status lacks the lag of %s: %v", topic, status.ConsumerLag)
 		}
 	}
 	began := time.Now().Add(-5 * time.Minute)
@@ -107,18 +107,18 @@ func TestSwitchingTransportLosesNothing(t *testing.T) {
 	}
 }
 
-// writtenEach is how often a user is written to, in one moment: nothing that
-// comes later makes up for what is lost.
+// writtenEach is how often each user is updated, within a moment: no later update
+// hides a lost one.
 const writtenEach = 50
 
-// writers are some who go on while the house is turned upside down.
+// writers submit increments throughout the test.
 type writers struct {
 	sent atomic.Int64
 	end  context.CancelFunc
 	all  sync.WaitGroup
 }
 
-// drive submits some hundred increments a second.
+// drive submits a few hundred increments a second.
 func drive(ctx context.Context, t *testing.T, c *client.Client) *writers {
 	l := &writers{}
 	working, end := context.WithCancel(ctx)
@@ -147,7 +147,7 @@ func drive(ctx context.Context, t *testing.T, c *client.Client) *writers {
 	return l
 }
 
-// more waits until so many more have been acknowledged.
+// more waits until n more increments have been acknowledged.
 func (l *writers) more(t *testing.T, n int64) {
 	t.Helper()
 	from := l.sent.Load()

@@ -13,8 +13,7 @@ import (
 
 var errDegraded = errors.New("the board is degraded")
 
-// TestEndToEndOverOtherTransports runs without Kafka, kills the daemon and
-// flushes Redis in between.
+// Without Kafka, with a killed daemon and a flushed Redis in between.
 func TestEndToEndOverOtherTransports(t *testing.T) {
 	t.Parallel()
 	for _, transport := range []string{"streams", "direct"} {

@@ -12,7 +12,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/auth"
 )
 
-// The help of development is its own, short enough to be read.
+// "scoreboardd dev --help" omits the settings, to stay short.
 func TestHelpOfDev(t *testing.T) {
 	t.Parallel()
 	root := newRoot()
@@ -24,11 +24,11 @@ func TestHelpOfDev(t *testing.T) {
 	}
 	for _, want := range []string{"--data string", "--ephemeral", `--addr string       address of the API (default "127.0.0.1:8080")`, "--ops-addr", `see "scoreboardd --help"`} {
 		if !strings.Contains(out.String(), want) {
-			t.Errorf("it has no %q", want)
+			t.Errorf("the help lacks %q", want)
 		}
 	}
 	if lines := strings.Count(out.String(), "\n"); lines > 30 || strings.Contains(out.String(), "--ingest-lanes") {
-		t.Errorf("it has %d lines:\n%s", lines, out.String())
+		t.Errorf("the help has %d lines:\n%s", lines, out.String())
 	}
 }
 
@@ -43,10 +43,10 @@ func TestMisspelt(t *testing.T) {
 		{"command", "", []string{"dve"}, 2, `unknown command "scoreboardd dve"; did you mean dev?`},
 		{"flag", "", []string{"config", "--ingest-lane", "2"}, 2, "unknown flag --ingest-lane; did you mean --ingest-lanes?"},
 		{"variable", "SCOREBOARD_REDIS_ULR=x", []string{"config"}, 0, "SCOREBOARD_REDIS_ULR is not a setting and has no effect; did you mean SCOREBOARD_REDIS_URL?"},
-		{"an orchestrator's", "SCOREBOARD_SERVICE_HOST=10.0.0.1", []string{"config"}, 0, ""},
+		{"orchestrator variable", "SCOREBOARD_SERVICE_HOST=10.0.0.1", []string{"config"}, 0, ""},
 		{"level", "", []string{"dev", "--log-level", "loud"}, 1, `setting log.level must be debug, info, warn or error, not "loud"`},
-		{"level, only looked at", "SCOREBOARD_LOG_LEVEL=loud", []string{"config"}, 1, `setting log.level must be debug, info, warn or error, not "loud"`},
-		{"right", "SCOREBOARD_REDIS_URL=redis://x", []string{"config"}, 0, ""},
+		{"level with config", "SCOREBOARD_LOG_LEVEL=loud", []string{"config"}, 1, `setting log.level must be debug, info, warn or error, not "loud"`},
+		{"correct", "SCOREBOARD_REDIS_URL=redis://x", []string{"config"}, 0, ""},
 	} {
 		cmd := exec.CommandContext(t.Context(), os.Args[0], tc.args...)
 		cmd.Env = append([]string{asDaemon + "=1", "PATH=" + os.Getenv("PATH"), "GORACE=atexit_sleep_ms=0"}, strings.Fields(tc.env)...)
@@ -63,8 +63,8 @@ func TestMisspelt(t *testing.T) {
 	}
 }
 
-// What operators have turned is over what was deployed, and says so; without
-// the store nobody can know, and that is said.
+// "scoreboardd config" shows the changes of operators with their source, and reports
+// when it cannot read them.
 func TestConfigShowsChangedSettings(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -85,9 +85,9 @@ func TestConfigShowsChangedSettings(t *testing.T) {
 		}
 		return stdout.String(), stderr.String()
 	}
-	line := func(out, knob string) string {
+	line := func(out, setting string) string {
 		for l := range strings.Lines(out) {
-			if fields := strings.Fields(l); len(fields) > 0 && fields[0] == knob {
+			if fields := strings.Fields(l); len(fields) > 0 && fields[0] == setting {
 				return strings.Join(fields[1:], " ")
 			}
 		}
@@ -98,10 +98,10 @@ func TestConfigShowsChangedSettings(t *testing.T) {
 		t.Errorf("got %q and %q, want the value from the store", got, said)
 	}
 	if got := line(out, "limit.rank_per_minute"); got != "0 environment" {
-		t.Errorf("another knob: got %q", got)
+		t.Errorf("another setting: got %q", got)
 	}
 	out, said = shown("SCOREBOARD_POSTGRES_URL=postgres://nobody@127.0.0.1:1/none")
 	if got := line(out, "limit.top_per_minute"); got != "0 environment" || !strings.Contains(said, "settings changed by operators are not shown") {
-		t.Errorf("without the store: got %q and %q, want what was deployed, and that it is no more than that", got, said)
+		t.Errorf("without the store: got %q and %q, want the deployed value and a warning", got, said)
 	}
 }
