@@ -27,6 +27,8 @@ import (
 	"github.com/scoreboard/scoreboard/server/projection"
 	"github.com/scoreboard/scoreboard/server/ranking"
 	"github.com/scoreboard/scoreboard/server/realtime"
+	"github.com/scoreboard/scoreboard/server/realtime/sse"
+	"github.com/scoreboard/scoreboard/server/realtime/ws"
 	"github.com/scoreboard/scoreboard/server/repair"
 	"github.com/scoreboard/scoreboard/server/rollover"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -63,7 +65,7 @@ type Server struct {
 	refused    *kafka.Producer
 	seasons    *kafka.Producer
 	hub        *realtime.Hub
-	book       *profile.Book
+	book       *profile.Cache
 	rebuilder  *repair.Rebuilder
 	sampler    *repair.Sampler
 	rollover   *rollover.Rollover
@@ -104,7 +106,7 @@ func New(ctx context.Context, c *config.Config, log *slog.Logger) (_ *Server, er
 	if c.Has(config.RoleMaintenance) {
 		trigger = s.rebuilder.Trigger
 	}
-	s.book = profile.NewBook(s.store, log)
+	s.book = profile.NewCache(s.store, log)
 	s.add("profiles", s.book)
 	reads := leaderboard.New(leaderboard.Options{
 		Catalog: catalog, Ranking: s.ranking, Fallback: s.store, TriggerRebuild: trigger, StoreAway: catalog.Away, UserCache: c.Reads.UserCache,
@@ -196,7 +198,7 @@ func (s *Server) makeGateway(reads *leaderboard.Leaderboard) {
 		s.add("notices", follower{s.ranking, []func(scoreboard.Notice){reads.Notify}, s.log})
 		return
 	}
-	s.hub = realtime.NewHub(hubOptions(c), changes{reads}, s.log)
+	s.hub = realtime.NewHub(hubOptions(c), reads, s.log)
 	s.register(s.hub.Collectors()...)
 	s.add("hub", s.hub)
 	if c.Realtime.Bus == config.BusKafka {
@@ -233,7 +235,8 @@ func (s *Server) makeAPI(catalog *store.Catalog, reads *leaderboard.Leaderboard,
 		o.Boards = admin.Boards{Store: s.store, Catalog: catalog, Rebuilder: s.rebuilder, Rollover: s.rollover, Log: s.log}
 	}
 	if c.Has(config.RoleGateway) {
-		o.Live, o.Tickets = live{s.hub}, auth.NewTickets(s.redis, time.Now)
+		o.Live, o.WebSockets, o.EventStreams = s.hub, ws.NewServer(s.hub), sse.NewServer(s.hub)
+		o.Tickets = auth.NewTickets(s.redis, time.Now)
 	}
 	if c.Has(config.RoleAPI) {
 		if s.keyring, err = auth.NewKeyring(c.Auth.MasterKey, s.store, time.Now); err != nil {

@@ -53,7 +53,7 @@ func (r *ranking) change() scoreboard.Notice {
 	}
 }
 
-func (r *ranking) Top(_ context.Context, id scoreboard.BoardID) (*scoreboard.Top, error) {
+func (r *ranking) ReadTop(_ context.Context, id scoreboard.BoardID) (*scoreboard.Top, error) {
 	if id != board {
 		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "no such board")
 	}
@@ -64,6 +64,6 @@ func (r *ranking) Top(_ context.Context, id scoreboard.BoardID) (*scoreboard.Top
 	return &top, nil
 }
 
-func (r *ranking) Place(context.Context, scoreboard.BoardID, scoreboard.UserID) (*scoreboard.Place, error) {
+func (r *ranking) ReadPlace(context.Context, scoreboard.BoardID, scoreboard.UserID) (*scoreboard.Place, error) {
 	return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "no score")
 }

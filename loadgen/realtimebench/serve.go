@@ -16,6 +16,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/scoreboard/scoreboard/server/realtime"
+	"github.com/scoreboard/scoreboard/server/realtime/sse"
+	"github.com/scoreboard/scoreboard/server/realtime/ws"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -36,7 +38,7 @@ func serve(ctx context.Context, _ options) error {
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
-	server := &http.Server{Handler: gateway{hub}, ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{Handler: gateway{ws.NewServer(hub), sse.NewServer(hub)}, ReadHeaderTimeout: 10 * time.Second}
 	go func() { _ = server.Serve(l) }() // ends with Close
 	fmt.Println("http://" + l.Addr().String())
 
@@ -105,18 +107,23 @@ func play(ctx context.Context, hub *realtime.Hub, boards *ranking, rate <-chan i
 }
 
 // gateway is the least that stands before a hub.
-type gateway struct{ hub *realtime.Hub }
+type gateway struct {
+	ws  *ws.Server
+	sse *sse.Server
+}
 
 func (g gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	limit, _ := strconv.Atoi(q.Get("limit")) // none is ten
-	v := realtime.Viewer{User: scoreboard.UserID(q.Get("user")), Address: r.RemoteAddr}
-	j := realtime.Join{Board: board, Limit: limit, Delta: q.Get("delta") == "1"}
+	v := scoreboard.Viewer{
+		User: scoreboard.UserID(q.Get("user")), Address: r.RemoteAddr,
+		Board: board, Limit: limit, Delta: q.Get("delta") == "1",
+	}
 	var err error
 	if r.Header.Get("Accept") == "text/event-stream" {
-		err = g.hub.ServeSSE(w, r, v, j)
+		err = g.sse.Serve(w, r, &v)
 	} else {
-		err = g.hub.ServeWebSocket(w, r, v, j)
+		err = g.ws.Serve(w, r, &v)
 	}
 	var refused *scoreboard.Error
 	if errors.As(err, &refused) {

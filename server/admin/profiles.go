@@ -11,7 +11,7 @@ import (
 // Profiles changes profiles, and this node's cache of them.
 type Profiles struct {
 	Store *store.Store
-	Cache *profile.Book
+	Cache *profile.Cache
 }
 
 // PutProfile implements api.Profiles.

@@ -53,14 +53,25 @@ type Ranker interface {
 	Rank(ctx context.Context, receipts []*scoreboard.Receipt)
 }
 
-// Live serves realtime connections of authorized viewers.
+// Live serves long polls.
 type Live interface {
-	Serve(w http.ResponseWriter, r *http.Request, v Viewer) error
-	// Refuse upgrades to a WebSocket and closes it with err's code. It returns an
-	// error if nothing was written.
+	// Wait returns nil once the board is newer than the viewer's last state.
+	Wait(ctx context.Context, v *scoreboard.Viewer) error
+}
+
+// Stream serves realtime connections. An error means that nothing was written.
+type Stream interface {
+	Serve(w http.ResponseWriter, r *http.Request, v *scoreboard.Viewer) error
+}
+
+// WebSockets serves realtime connections as WebSockets.
+type WebSockets interface {
+	Stream
+	// Accepts reports whether r is a WebSocket handshake.
+	Accepts(r *http.Request) bool
+	// Refuse upgrades r and closes it with err's code. An error means that
+	// nothing was written.
 	Refuse(w http.ResponseWriter, r *http.Request, err error) error
-	// Wait returns nil once the board is newer than v.Last.
-	Wait(ctx context.Context, v Viewer) error
 }
 
 // Tickets issues and redeems the join tickets of browsers.
@@ -73,44 +84,33 @@ type Tickets interface {
 	Redeem(ctx context.Context, ticket string, board scoreboard.BoardID, address string) (*auth.Claims, error)
 }
 
-// Viewer is one watcher of a board.
-type Viewer struct {
-	User    scoreboard.UserID
-	Address string
-	Expires time.Time
-	Board   scoreboard.BoardID
-	Limit   int
-	Delta   bool
-	Last    string // the last id that the viewer has, <epoch>:<version>
-	// CanSee refuses a board that the viewer may not watch; nil allows all.
-	CanSee func(ctx context.Context, board scoreboard.BoardID) error
-}
-
 // Options are the components behind the API. A component that this process does
 // not have is nil, and its routes do not exist.
 type Options struct {
-	Tokens     *auth.Tokens
-	Keyring    *auth.Keyring
-	Catalog    Catalog
-	Submitter  Submitter
-	Acceptor   Acceptor
-	Events     Events
-	Ranker     Ranker
-	Reads      Leaderboard
-	Profiles   Profiles
-	Ledger     Statements
-	Live       Live
-	Tickets    Tickets
-	Keys       Keys
-	Boards     Boards
-	Operations *Operations
-	Trail      Trail
-	Moderation Moderation // for operators
-	Statuses   Statuses   // for users' reads of themselves
-	Settings   SettingsService
-	Flags      Flags
-	Countries  Countries // nil: only the edge's country header is used
-	Limits     Limits
+	Tokens       *auth.Tokens
+	Keyring      *auth.Keyring
+	Catalog      Catalog
+	Submitter    Submitter
+	Acceptor     Acceptor
+	Events       Events
+	Ranker       Ranker
+	Reads        Leaderboard
+	Profiles     Profiles
+	Ledger       Statements
+	Live         Live
+	WebSockets   WebSockets
+	EventStreams Stream
+	Tickets      Tickets
+	Keys         Keys
+	Boards       Boards
+	Operations   *Operations
+	Trail        Trail
+	Moderation   Moderation // for operators
+	Statuses     Statuses   // for users' reads of themselves
+	Settings     SettingsService
+	Flags        Flags
+	Countries    Countries // nil: only the edge's country header is used
+	Limits       Limits
 
 	ActionTokens *auth.ActionTokens // set where Submitter is
 	Attestations *auth.Attestations // nil without a key set of attesting servers

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/gin-gonic/gin"
@@ -76,7 +77,7 @@ func (a *API) reject(c *gin.Context, err error) {
 	e := a.public(c, err)
 	c.Status(statuses[scoreboard.Code(e.ErrorCode)]) // for the metrics; the client sees 101 and the close code
 	rejection := scoreboard.Error{Code: scoreboard.Code(e.ErrorCode), Message: e.Message, Field: e.Field}
-	if err := a.Live.Refuse(c.Writer, c.Request, &rejection); err != nil {
+	if err := a.WebSockets.Refuse(c.Writer, c.Request, &rejection); err != nil {
 		a.fail(c, err)
 	}
 }
@@ -102,14 +103,35 @@ func (a *API) live(c *gin.Context, caller *auth.Claims) error {
 	if last == "" {
 		last = c.Query("last_event_id")
 	}
-	v := Viewer{
-		User: caller.User, Address: address(c.Request), Expires: caller.Expires, Board: board, Limit: limit,
-		Delta: c.Query("delta") == "1", Last: last, CanSee: canSee,
+	v := scoreboard.Viewer{
+		User: caller.User, Address: address(c.Request), Expires: caller.Expires, CanSee: canSee,
+		Board: board, Limit: limit, Delta: c.Query("delta") == "1",
 	}
+	v.LastEpoch, v.LastVersion = parseEventID(last)
 	if isUpgrade(c) {
 		c.Status(http.StatusSwitchingProtocols) // for the metrics; the connection is hijacked
 	}
-	return a.Live.Serve(c.Writer, c.Request, v)
+	switch {
+	case a.WebSockets.Accepts(c.Request):
+		return a.WebSockets.Serve(c.Writer, c.Request, &v)
+	case strings.Contains(c.GetHeader("Accept"), "text/event-stream"):
+		return a.EventStreams.Serve(c.Writer, c.Request, &v)
+	}
+	return scoreboard.Invalid("", "this endpoint requires a WebSocket upgrade or Accept: text/event-stream")
+}
+
+// parseEventID returns the parts of <epoch>:<version>, the id of an event and of
+// a state. Anything else is as no id: the client gets the current state.
+func parseEventID(id string) (epoch, version int64) {
+	before, after, _ := strings.Cut(id, ":")
+	epoch, err := strconv.ParseInt(before, 10, 64)
+	if err != nil {
+		return 0, 0
+	}
+	if version, err = strconv.ParseInt(after, 10, 64); err != nil {
+		return 0, 0
+	}
+	return epoch, version
 }
 
 // boardCheck returns why a viewer may not watch a board; nil if it may.

@@ -109,7 +109,7 @@ func TestARankingThatHangsIsLeftAlone(t *testing.T) {
 		do     func(*testing.T, *leaderboard.Leaderboard, *leaderboard.Ranker, bool)
 	}{
 		"top": {500 * time.Millisecond, read(func(l *leaderboard.Leaderboard) (string, error) {
-			top, err := l.Read(ctx, "global")
+			top, err := l.ReadTop(ctx, "global")
 			return top.Degraded, err
 		})},
 		"place": {500 * time.Millisecond, read(func(l *leaderboard.Leaderboard) (string, error) {

@@ -172,8 +172,8 @@ func (b *head) heldLong() time.Duration {
 	return keptLong
 }
 
-// Read reads the head of a board now, whatever is held.
-func (l *Leaderboard) Read(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Top, error) {
+// ReadTop reads the head of a board now, past the cache.
+func (l *Leaderboard) ReadTop(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Top, error) {
 	board, err := l.Catalog.Board(ctx, id)
 	if err != nil {
 		return nil, err

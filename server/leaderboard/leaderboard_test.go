@@ -76,7 +76,7 @@ func (r *rig) record(t *testing.T, user string, delta int64) *scoreboard.Receipt
 func (r *rig) healthy(t *testing.T) *scoreboard.Top {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		top, err := r.Read(ctx, "global")
+		top, err := r.ReadTop(ctx, "global")
 		if err == nil && top.Degraded == "" {
 			return top
 		}
@@ -88,7 +88,7 @@ func (r *rig) healthy(t *testing.T) *scoreboard.Top {
 
 func (r *rig) degraded(t *testing.T, reason string) {
 	t.Helper()
-	top, err := r.Read(ctx, "global")
+	top, err := r.ReadTop(ctx, "global")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func TestReadsGoOnWhileTheRankingIsLostAndComeBackByThemselves(t *testing.T) {
 			if err := r.rdb.FlushAll(ctx).Err(); err != nil {
 				t.Fatal(err)
 			}
-			top, err := r.Read(ctx, "global")
+			top, err := r.ReadTop(ctx, "global")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -177,7 +177,7 @@ func TestABoardOfARestartedRedisIsRebuiltBesideTheLiveOne(t *testing.T) {
 	r.redis.Stop()
 	r.redis.Start()
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		top, err := r.Read(ctx, "global")
+		top, err := r.ReadTop(ctx, "global")
 		if err == nil && top.Degraded == "" && top.Epoch > before.Epoch {
 			if len(top.Entries) != 2 {
 				t.Errorf("rebuilt as %+v", top.Entries)
@@ -221,7 +221,7 @@ func TestAScoreThatIsNotRankedYetIsReadFromTheStore(t *testing.T) {
 	if _, err := r.Place(ctx, global, "nobody", 0, 0); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
 		t.Errorf("a stranger: %v, want not_found", err)
 	}
-	if _, err := r.Read(ctx, "nowhere"); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
+	if _, err := r.ReadTop(ctx, "nowhere"); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
 		t.Errorf("an unknown board: %v, want not_found", err)
 	}
 }

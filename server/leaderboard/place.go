@@ -59,8 +59,8 @@ func (l *Leaderboard) CachedPlace(board scoreboard.BoardID, user scoreboard.User
 	return p
 }
 
-// Find places a user now, whatever is held.
-func (l *Leaderboard) Find(ctx context.Context, id scoreboard.BoardID, user scoreboard.UserID) (*scoreboard.Place, error) {
+// ReadPlace reads a user's standing now, past the cache.
+func (l *Leaderboard) ReadPlace(ctx context.Context, id scoreboard.BoardID, user scoreboard.UserID) (*scoreboard.Place, error) {
 	board, err := l.Catalog.Board(ctx, id)
 	if err != nil {
 		return nil, err

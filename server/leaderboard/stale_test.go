@@ -187,7 +187,7 @@ func TestWhoIsHiddenIsNotAtHand(t *testing.T) {
 	if _, err := l.Place(ctx, global, "carol", 1, 0); err != nil || l.CachedPlace("global", "carol", 1) != nil {
 		t.Errorf("a standing that was read while somebody was banned is at hand, %v", err)
 	}
-	if _, err := l.Read(ctx, "global"); err != nil || l.CachedTop("global") != nil {
+	if _, err := l.ReadTop(ctx, "global"); err != nil || l.CachedTop("global") != nil {
 		t.Errorf("a head that was read while somebody was banned is at hand, %v", err)
 	}
 }

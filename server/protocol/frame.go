@@ -51,8 +51,9 @@ type Command struct {
 	Board string `json:"board"`
 }
 
-// The WebSocket close codes beside the standard ones, such as 1012 for a restart.
+// The WebSocket close codes: the standard one for a restart, and our own.
 const (
+	CloseRestart      = 1012
 	CloseToken        = 4401
 	CloseForbidden    = 4403
 	CloseSlowConsumer = 4408

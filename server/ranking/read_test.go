@@ -9,7 +9,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-func itoa(n int64) string   { return strconv.FormatInt(n, 10) }
+func itoa(n int64) string        { return strconv.FormatInt(n, 10) }
 func isNotLoaded(err error) bool { return errors.Is(err, scoreboard.ErrNotLoaded) }
 
 func TestRanksOfReceiptsCountWhatIsBetter(t *testing.T) {

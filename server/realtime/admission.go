@@ -6,55 +6,65 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// admit counts a connection in, or refuses it with rate_limited; unavailable
-// while the hub drains. Whoever is admitted must leave.
-func (h *Hub) admit(c *conn) error {
+// Admit counts the connection, or rejects it: rate_limited over a limit,
+// unavailable while the hub drains or is off. An admitted connection must be
+// closed, or given back with Leave.
+func (c *Conn) Admit() error { return c.hub.admit(c) }
+
+// Leave gives back an admission that was not used.
+func (c *Conn) Leave() { c.hub.leave(c) }
+
+func (h *Hub) admit(c *Conn) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	reason, message := "", ""
-	o, v := h.options.Load(), &c.viewer
+	o := h.options.Load()
 	switch {
 	case h.draining || h.closed:
 		h.metrics.refused.WithLabelValues("draining").Inc()
-		return h.restarting()
+		return h.errRestarting()
 	case o.Off:
 		h.metrics.refused.WithLabelValues("off").Inc()
-		return &scoreboard.Error{Code: scoreboard.CodeUnavailable, Message: "streams are switched off: ask again and again instead", RetryAfter: offRetry}
+		return &scoreboard.Error{
+			Code: scoreboard.CodeUnavailable, Message: "streams are turned off; poll the leaderboard instead", RetryAfter: offRetry,
+		}
 	case o.ConnectionsPerNode > 0 && h.admitted >= o.ConnectionsPerNode:
 		reason, message = "node", "too many connections to this server"
-	case o.ConnectionsPerUser > 0 && v.User != "" && h.users[v.User] >= o.ConnectionsPerUser:
-		reason, message = "user", "too many connections of this user"
-	case o.ConnectionsPerAddress > 0 && v.Address != "" && h.addresses[v.Address] >= o.ConnectionsPerAddress:
+	case o.ConnectionsPerUser > 0 && c.user != "" && h.users[c.user] >= o.ConnectionsPerUser:
+		reason, message = "user", "too many connections for this user"
+	case o.ConnectionsPerAddress > 0 && c.address != "" && h.addresses[c.address] >= o.ConnectionsPerAddress:
 		reason, message = "address", "too many connections from this address"
-	case o.JoinsPerSecond > 0 && !h.joins.take(time.Now(), float64(o.JoinsPerSecond), float64(o.JoinsPerSecond)):
-		reason, message = "rate", "too many joins at once"
+	case o.JoinsPerSecond > 0 && !h.joins.Take(time.Now(), float64(o.JoinsPerSecond), float64(o.JoinsPerSecond)):
+		reason, message = "rate", "too many new connections; try again later"
 	}
 	if reason != "" {
 		h.metrics.refused.WithLabelValues(reason).Inc()
 		return &scoreboard.Error{Code: scoreboard.CodeRateLimited, Message: message, RetryAfter: time.Second}
 	}
 	h.admitted++
-	if v.User != "" {
-		h.users[v.User]++
+	if c.user != "" {
+		h.users[c.user]++
 	}
-	if v.Address != "" {
-		h.addresses[v.Address]++
+	if c.address != "" {
+		h.addresses[c.address]++
 	}
-	h.metrics.connections.WithLabelValues(c.out.kind()).Inc()
+	h.metrics.connections.WithLabelValues(c.out.Kind()).Inc()
 	return nil
 }
 
-// restarting sends a client away for as long as a goodbye would.
-func (h *Hub) restarting() error {
-	return &scoreboard.Error{
-		Code: scoreboard.CodeUnavailable, Message: "the server is restarting",
-		RetryAfter: max(time.Second, h.options.Load().ReconnectWithin/2),
-	}
+func (h *Hub) leave(c *Conn) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.conns, c)
+	h.admitted--
+	decrement(h.users, c.user)
+	decrement(h.addresses, c.address)
+	h.metrics.connections.WithLabelValues(c.out.Kind()).Dec()
 }
 
-// enter puts an admitted connection, whose way to the client is there, before
-// the hub; not when the hub has closed.
-func (h *Hub) enter(c *conn) bool {
+// register adds an admitted connection whose transport is ready. False: the hub
+// has closed.
+func (h *Hub) register(c *Conn) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
@@ -64,17 +74,16 @@ func (h *Hub) enter(c *conn) bool {
 	return true
 }
 
-func (h *Hub) leave(c *conn) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	delete(h.conns, c)
-	h.admitted--
-	less(h.users, c.viewer.User)
-	less(h.addresses, c.viewer.Address)
-	h.metrics.connections.WithLabelValues(c.out.kind()).Dec()
+// errRestarting tells a client to come back after about the delay that a bye
+// would give it.
+func (h *Hub) errRestarting() error {
+	return &scoreboard.Error{
+		Code: scoreboard.CodeUnavailable, Message: "the server is restarting",
+		RetryAfter: max(time.Second, h.options.Load().ReconnectWithin/2),
+	}
 }
 
-func less[K comparable](counts map[K]int, key K) {
+func decrement[K comparable](counts map[K]int, key K) {
 	if n := counts[key]; n > 1 {
 		counts[key] = n - 1
 		return
@@ -82,13 +91,15 @@ func less[K comparable](counts map[K]int, key K) {
 	delete(counts, key)
 }
 
-// bucket is a token bucket; the zero one is full. Its owner guards it.
-type bucket struct {
+// Bucket is a token bucket; the zero value is full. The caller synchronizes.
+type Bucket struct {
 	used float64
 	at   int64 // of used, Unix nanoseconds
 }
 
-func (b *bucket) take(now time.Time, rate, size float64) bool {
+// Take takes one token from a bucket that holds size and refills at rate a
+// second. False: it is empty.
+func (b *Bucket) Take(now time.Time, rate, size float64) bool {
 	nanos := now.UnixNano()
 	b.used = max(0, b.used-rate*time.Duration(nanos-b.at).Seconds())
 	b.at = nanos

@@ -8,9 +8,9 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// board is one board as this node knows it: the newest state heard of, and the
-// one that is shown. Its id is what clients ask for; for a family, latest.Board
-// is the instance that stands for it now.
+// board is one board on this node: its newest state, and the published one. id
+// is the one that clients subscribe to; for a family, latest.Board is the current
+// instance.
 type board struct {
 	id    scoreboard.BoardID
 	hub   *Hub
@@ -19,23 +19,23 @@ type board struct {
 
 	published [shapes]atomic.Pointer[state]
 
-	due    time.Time // no publishing before it; the loop's own
-	listed bool      // is in the hub's list of changed boards, guarded by it
+	due    time.Time // end of the window; used by the loop only
+	listed bool      // in Hub.changed, guarded by changedMu
 
 	mu     sync.Mutex
 	latest *scoreboard.Top
-	heard  time.Time // when a whole state was last heard of
-	lower  int       // reads in a row that said a lower epoch
+	heard  time.Time // when a whole state was last received
+	lower  int       // consecutive reads with a lower epoch
 	subs   []*subscription
-	left   time.Time // when the last subscriber did
+	left   time.Time // when the last subscriber left
 	users  map[scoreboard.UserID]*standing
-	shown  map[*standing]struct{} // of users, those known to be in the top
+	inTop  map[*standing]struct{} // of users, those in the top
 	moved  []*standing            // of users, those who moved since the last window
 	round  uint64
 }
 
-// notice takes in what the bus said and reports whether the loop must look.
-func (b *board) notice(n *scoreboard.Notice, now time.Time) bool {
+// notify applies a notice and reports whether b must be published.
+func (b *board) notify(n *scoreboard.Notice, now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.latest == nil || b.latest.Board != n.Board {
@@ -55,9 +55,9 @@ func (b *board) notice(n *scoreboard.Notice, now time.Time) bool {
 	return changed
 }
 
-// learn takes in a read and reports whether the loop must look, and the
-// instance before where it is another now.
-func (b *board) learn(top *scoreboard.Top, now time.Time) (changed bool, before scoreboard.BoardID) {
+// update applies a read and reports whether b must be published, and the
+// previous instance of a family where that has changed.
+func (b *board) update(top *scoreboard.Top, now time.Time) (changed bool, before scoreboard.BoardID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.heard = now
@@ -67,8 +67,8 @@ func (b *board) learn(top *scoreboard.Top, now time.Time) (changed bool, before 
 	return b.accept(top, true), before
 }
 
-// cloud marks the last state as degraded when it could not be read at all.
-func (b *board) cloud(reason string) bool {
+// markDegraded marks the last state as degraded, because b could not be read.
+func (b *board) markDegraded(reason string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.latest == nil || b.latest.Degraded == reason {
@@ -81,15 +81,15 @@ func (b *board) cloud(reason string) bool {
 }
 
 // accept makes top the newest state if it is newer. A degraded one keeps the
-// last epoch and version. Notices of an old epoch arrive late after a rebuild;
-// when two reads in a row say a lower one, the epochs themselves went back (a
-// restored database) and are believed.
+// last epoch and version. Late notices of the epoch before a rebuild are
+// ignored; two consecutive reads of a lower epoch are accepted, because the
+// database was restored to an earlier state.
 func (b *board) accept(top *scoreboard.Top, read bool) bool {
 	cur := b.latest
 	switch {
 	case cur == nil:
 	case cur.Board != top.Board:
-		// Another instance of the family, which only a read can say.
+		// Another instance of the family; only a read gets here.
 	case top.Degraded != "":
 		t := *top
 		t.Epoch, t.Version = cur.Epoch, cur.Version
@@ -112,8 +112,8 @@ func (b *board) accept(top *scoreboard.Top, read bool) bool {
 	return true
 }
 
-// publish shows the newest state and wakes who must be told. It reports whether
-// anything was set going, that is, whether a window opens.
+// publish publishes the newest state and wakes the connections that it changes
+// something for. It reports whether it did anything, so that a window starts.
 func (b *board) publish(window time.Duration) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -121,42 +121,43 @@ func (b *board) publish(window time.Duration) bool {
 	for s := range shapes {
 		changed[s] = b.show(s, window)
 	}
-	going := b.rerank()
+	active := b.updateRanks()
 	for _, sub := range b.subs {
 		if changed[sub.shape] {
-			sub.conn.out.wake()
-			going = true
+			sub.conn.out.Wake()
+			active = true
 		}
 	}
-	return going
+	return active
 }
 
-// show replaces the published state of a shape if its rows, or what is said of
-// them, are others now.
+// show replaces the published state of a shape if clients would see a
+// difference.
 func (b *board) show(s shape, window time.Duration) bool {
 	next := b.state(s, window)
 	if p := b.published[s].Load(); p != nil {
-		if !next.shows(p) {
+		if !next.differs(p) {
 			return false
 		}
-		next.seq, next.before = p.seq+1, p.rows
+		next.seq, next.previous = p.seq+1, p.rows
 	}
 	b.published[s].Store(next)
 	return true
 }
 
-// relabel lets a state that still holds carry the newest version, so that a
-// client who comes from a node that showed the later one is not sent back.
+// relabel gives a published state whose rows are still current the newest
+// version, so that a client coming from a node that published that version does
+// not see an older one.
 func (b *board) relabel(s shape) {
 	p := b.published[s].Load()
 	if b.latest.Version == p.version {
 		return
 	}
 	next := b.state(s, p.window)
-	if next.shows(p) {
-		return // the window is running; its end shows it
+	if next.differs(p) {
+		return // it is published at the end of the window
 	}
-	next.seq, next.before = p.seq, p.before
+	next.seq, next.previous = p.seq, p.previous
 	b.published[s].Store(next)
 }
 
@@ -168,20 +169,20 @@ func (b *board) state(s shape, window time.Duration) *state {
 	}
 	return &state{
 		seq: 1, board: top.Board, epoch: top.Epoch, version: top.Version, ts: ts.UTC(),
-		degraded: top.Degraded, window: window, encoding: b.hub.metrics.encode,
+		degraded: top.Degraded, window: window, encodeSeconds: b.hub.metrics.encode,
 		rows: top.Entries[:min(len(top.Entries), b.hub.rows(s))],
 	}
 }
 
-// add lets sub be told of b from now on.
+// add adds a subscription.
 func (b *board) add(sub *subscription) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.relabel(sub.shape)
 	sub.index = len(b.subs)
 	b.subs = append(b.subs, sub)
-	if user := sub.conn.viewer.User; user != "" {
-		b.seat(user, sub)
+	if user := sub.conn.user; user != "" {
+		b.attach(user, sub)
 	}
 }
 
@@ -197,6 +198,6 @@ func (b *board) remove(sub *subscription, now time.Time) {
 		b.left = now
 	}
 	if sub.standing != nil {
-		b.unseat(sub)
+		b.detach(sub)
 	}
 }

@@ -10,18 +10,15 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// checksAtOnce bounds the reads in flight, so that a dead backend costs waiting
-// and not goroutines.
-const checksAtOnce = 8
+// checkParallelism bounds the reads in flight, so that a dead backend does not
+// pile up goroutines.
+const checkParallelism = 8
 
-// readTimeout bounds each read of a board.
-const readTimeout = 2 * time.Second
-
-// check reads the boards that heard of no whole state for a while: it repairs
-// lost notices, follows a family to its next instance, and refreshes a degraded
-// board. It runs until ctx ends.
+// check reads, until ctx ends, the boards that received no whole state for a
+// while: this makes up for lost notices, follows a family to its next instance,
+// and refreshes a degraded board.
 func (h *Hub) check(ctx context.Context) {
-	// A quarter of the time for the look and three of silence make one.
+	// Three quarters of silence and at most one until the tick make CheckEvery.
 	tick := time.NewTicker(h.options.Load().CheckEvery / 4)
 	defer tick.Stop()
 	for {
@@ -36,21 +33,21 @@ func (h *Hub) check(ctx context.Context) {
 
 func (h *Hub) checkOnce(ctx context.Context, now time.Time) {
 	var g errgroup.Group
-	g.SetLimit(checksAtOnce)
+	g.SetLimit(checkParallelism)
 	for _, b := range h.silent(now) {
 		g.Go(func() error {
 			ctx, cancel := context.WithTimeout(ctx, readTimeout)
 			defer cancel()
-			top, err := h.changes.Top(ctx, b.id)
+			top, err := h.source.ReadTop(ctx, b.id)
 			h.checked(b, top, err)
 			return nil
 		})
 	}
-	_ = g.Wait() // each answer was taken in by checked
+	_ = g.Wait() // checked has handled each error
 }
 
-// silent returns the boards to read, and forgets those that nobody watched for
-// a while.
+// silent returns the boards to read, and removes those without subscribers for a
+// while.
 func (h *Hub) silent(now time.Time) []*board {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -58,7 +55,7 @@ func (h *Hub) silent(now time.Time) []*board {
 	for id, b := range h.boards {
 		b.mu.Lock()
 		switch {
-		case b.latest == nil: // being read for the first time
+		case b.latest == nil: // its first read is under way
 		case len(b.subs) > 0:
 			if now.Sub(b.heard) >= h.options.Load().CheckEvery*3/4 {
 				silent = append(silent, b)
@@ -75,13 +72,13 @@ func (h *Hub) silent(now time.Time) []*board {
 func (h *Hub) checked(b *board, top *scoreboard.Top, err error) {
 	if err != nil {
 		h.metrics.checks.WithLabelValues("failed").Inc()
-		if b.cloud(string(scoreboard.CodeOf(err))) {
-			h.log.Warn("board cannot be read; showing its last state", "board", b.id, "err", err)
-			h.look(b)
+		if b.markDegraded(string(scoreboard.CodeOf(err))) {
+			h.log.Warn("board cannot be read; publishing its last state", "board", b.id, "err", err)
+			h.markChanged(b)
 		}
 		return
 	}
-	changed, before := b.learn(top, time.Now())
+	changed, before := b.update(top, time.Now())
 	if before != "" {
 		h.mu.Lock()
 		h.unlist(b, before)
@@ -93,11 +90,11 @@ func (h *Hub) checked(b *board, top *scoreboard.Top, err error) {
 		return
 	}
 	h.metrics.checks.WithLabelValues("changed").Inc()
-	h.look(b)
+	h.markChanged(b)
 }
 
 // unlist stops notices of an instance from reaching b. The slices of the index
-// are read without the lock and therefore replaced, not changed.
+// are read without the lock, so they are replaced and never modified.
 func (h *Hub) unlist(b *board, instance scoreboard.BoardID) {
 	rest := slices.DeleteFunc(slices.Clone(h.instances[instance]), func(x *board) bool { return x == b })
 	if len(rest) == 0 {
@@ -107,8 +104,8 @@ func (h *Hub) unlist(b *board, instance scoreboard.BoardID) {
 	h.instances[instance] = rest
 }
 
-// board returns the board with its first state read. The first to ask reads,
-// the others wait for it, so any number of joins is one read.
+// board returns a board whose first state has been read. Concurrent callers share
+// one read.
 func (h *Hub) board(ctx context.Context, id scoreboard.BoardID) (*board, error) {
 	h.mu.Lock()
 	b := h.boards[id]
@@ -120,7 +117,7 @@ func (h *Hub) board(ctx context.Context, id scoreboard.BoardID) (*board, error) 
 		return b, b.err
 	}
 	b.mu.Lock()
-	b.left = time.Now() // whoever comes now may still subscribe
+	b.left = time.Now() // the caller has yet to subscribe
 	b.mu.Unlock()
 	h.mu.Unlock()
 	select {
@@ -131,12 +128,13 @@ func (h *Hub) board(ctx context.Context, id scoreboard.BoardID) (*board, error) 
 	}
 }
 
-// load is under the hub's life, not the first asker's: others wait for it too.
+// load reads the first state. Its context is the hub's, because other callers
+// than the first wait for it too.
 func (h *Hub) load(b *board) {
 	defer close(b.ready)
 	ctx, cancel := context.WithTimeout(h.life, readTimeout)
 	defer cancel()
-	top, err := h.changes.Top(ctx, b.id)
+	top, err := h.source.ReadTop(ctx, b.id)
 	if err != nil {
 		b.err = err
 		h.mu.Lock()

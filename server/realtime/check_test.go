@@ -9,19 +9,20 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-type still struct{}
+// fixed is a source whose boards are empty and never change.
+type fixed struct{}
 
-func (still) Top(_ context.Context, b scoreboard.BoardID) (*scoreboard.Top, error) {
+func (fixed) ReadTop(_ context.Context, b scoreboard.BoardID) (*scoreboard.Top, error) {
 	return &scoreboard.Top{Board: b, Epoch: 1, Version: 1}, nil
 }
 
-func (still) Place(context.Context, scoreboard.BoardID, scoreboard.UserID) (*scoreboard.Place, error) {
+func (fixed) ReadPlace(context.Context, scoreboard.BoardID, scoreboard.UserID) (*scoreboard.Place, error) {
 	return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "no score")
 }
 
-func TestBoardIsForgottenButNotUnderAJoin(t *testing.T) {
+func TestBoardIsKeptBetweenLookupAndSubscription(t *testing.T) {
 	t.Parallel()
-	h := NewHub(Options{Linger: time.Minute}, still{}, slog.New(slog.DiscardHandler))
+	h := NewHub(Options{Linger: time.Minute}, fixed{}, slog.New(slog.DiscardHandler))
 	b, err := h.board(t.Context(), "global")
 	if err != nil {
 		t.Fatal(err)
@@ -32,7 +33,7 @@ func TestBoardIsForgottenButNotUnderAJoin(t *testing.T) {
 	}
 	h.silent(time.Now())
 	if len(h.boards) != 1 {
-		t.Fatal("forgotten between a join's look and its subscription")
+		t.Fatal("removed between a connection's lookup and its subscription")
 	}
 	h.silent(time.Now().Add(2 * time.Minute))
 	if len(h.boards)+len(h.instances) != 0 {
@@ -40,32 +41,32 @@ func TestBoardIsForgottenButNotUnderAJoin(t *testing.T) {
 	}
 }
 
-func TestLateLookupIsNotBelieved(t *testing.T) {
+func TestLateLookupIsIgnored(t *testing.T) {
 	t.Parallel()
-	h := NewHub(Options{}, still{}, slog.New(slog.DiscardHandler))
+	h := NewHub(Options{}, fixed{}, slog.New(slog.DiscardHandler))
 	b, err := h.board(t.Context(), "global")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := h.handled("test", Viewer{User: "alice"}, Join{})
-	sub := &subscription{conn: &c.conn, board: b}
+	c := NewHandlerConn(h, "test", &scoreboard.Viewer{User: "alice"})
+	sub := &subscription{conn: &c.Conn, board: b}
 	b.add(sub)
 	b.mu.Lock()
 	b.accept(&scoreboard.Top{Board: "global", Epoch: 1, Version: 5, Entries: []scoreboard.Entry{{Rank: 1, User: "alice", Score: 9}}}, false)
 	b.mu.Unlock()
 	b.publish(0)
 	place := scoreboard.Place{Board: "global", User: "alice", Rank: 200, Epoch: 1, Version: 4}
-	sub.standing.answer(&place, nil)
+	sub.standing.resolve(&place, nil)
 	if got := sub.standing.rank; got != 1 {
 		t.Errorf("rank: got %d from an older look-up, want 1", got)
 	}
 	place.Version = 6
-	sub.standing.answer(&place, nil)
+	sub.standing.resolve(&place, nil)
 	if got := sub.standing.rank; got != 200 {
 		t.Errorf("rank: got %d, want the newer look-up's 200", got)
 	}
-	sub.standing.answer(nil, scoreboard.Errorf(scoreboard.CodeNotFound, "hidden"))
+	sub.standing.resolve(nil, scoreboard.Errorf(scoreboard.CodeNotFound, "hidden"))
 	if sub.standing.known {
-		t.Error("a user without a standing has a rank still")
+		t.Error("a user that is not on the board still has a rank")
 	}
 }

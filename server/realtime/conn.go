@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,82 +14,98 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// conn is a connection without its socket: what it watches and when it is due.
-type conn struct {
-	hub    *Hub
-	viewer Viewer
-	out    transport
-	limit  shape
-	delta  bool
+// Conn is a client's connection without its socket: its subscriptions, its
+// timers and the frames that are due. A transport embeds it.
+type Conn struct {
+	hub     *Hub
+	user    scoreboard.UserID
+	address string
+	expires time.Time
+	canSee  func(ctx context.Context, board scoreboard.BoardID) error
+	out     Transport
+	limit   shape
+	delta   bool
 
-	ending atomic.Pointer[ending]
-	beat   timer // keepalive, expiry, lifetime
-	later  timer // frames held back by the cap
+	ending    atomic.Pointer[Ending]
+	keepalive timer // pings, expiry, lifetime
+	capped    timer // frames held back by the cap
 
-	// The loop's own, but for their first values. Unix nanoseconds.
+	// Set by Open, then the loop's own. Unix nanoseconds.
 	nextPing int64
 	until    int64 // end of its lifetime; 0 for none
 
 	mu      sync.Mutex
-	turn    uint32 // whose turn it is among subs
+	next    uint32 // index of the subscription that is served next
 	sentAt  uint32
 	sent    []uint32 // when the last frames were sent, a ring of the cap's size; milliseconds of the hub
 	subs    []*subscription
-	replies []*frame // to commands
+	replies []*Frame // to commands
 }
 
-// transport is the way to the client. None of it blocks.
-type transport interface {
-	wake()            // something may be due
-	ping()            // say something, so that the way stays open
-	heard() time.Time // when the client was last heard of
-	closing()         // the connection is ending: say so and be gone soon
-	abort()           // be gone now
-	kind() string     // label of metrics
+// Transport carries frames to a client. None of its methods blocks.
+type Transport interface {
+	Wake()                // frames may be due
+	Ping()                // write a keepalive
+	LastHeard() time.Time // when the client last sent something
+	Closing()             // the connection is ending: write the close, and close soon
+	Abort()               // close now
+	Kind() string         // label in metrics
 }
 
-// ending is why a connection ends.
-type ending struct {
-	code   int
-	reason string
-	bye    *frame // nil when there is nothing to say
+// Ending is why a connection ends.
+type Ending struct {
+	Code   int // of a WebSocket's close
+	Reason string
+	Bye    *Frame // nil for none
 }
 
-// frameCap is how many frames a connection gets in any span, in milliseconds:
-// a second's worth, or one where that is less.
-func (o *Options) frameCap() (frames int, span uint32) {
-	frames = max(o.FramesPerMinute/60, 1)
-	return frames, uint32(frames * 60_000 / o.FramesPerMinute)
+const (
+	// maxReplies is how many unsent replies to commands a connection may have.
+	maxReplies = 32
+
+	// readTimeout bounds each read of a board.
+	readTimeout = 2 * time.Second
+)
+
+// Init prepares c, which out carries, for Admit.
+func (c *Conn) Init(h *Hub, v *scoreboard.Viewer, out Transport) {
+	c.hub, c.out = h, out
+	// User and address may be parts of the request line, which would live as
+	// long as the connection, token included.
+	c.user = scoreboard.UserID(strings.Clone(string(v.User)))
+	c.address = strings.Clone(v.Address)
+	c.expires, c.canSee = v.Expires, v.CanSee
+	c.limit, c.delta = shapeOf(v.Limit), v.Delta
 }
 
-// maxReplies is how many unsent answers to commands a connection may have.
-const maxReplies = 32
+// Hub returns the hub of c.
+func (c *Conn) Hub() *Hub { return c.hub }
 
-// open starts the life of an admitted c on the hub; not when that has closed.
-func (c *conn) open(now time.Time) bool {
+// Open starts the timers of an admitted connection. False: the hub has closed.
+func (c *Conn) Open(now time.Time) bool {
 	o := c.hub.options.Load()
 	frames, span := o.frameCap()
 	c.sent = make([]uint32, frames)
 	for i := range c.sent {
 		c.sent[i] = c.hub.millis(now) - span
 	}
-	c.beat.conn, c.later.conn = c, c
-	// Where all came at once, after a restart, they are not all pinged at once.
+	c.keepalive.conn, c.capped.conn = c, c
+	// Random, so that clients that came together are not all pinged together.
 	c.nextPing = now.Add(rand.N(o.Ping)).UnixNano()
 	if o.Lifetime > 0 {
 		c.until = now.Add(o.Lifetime*3/4 + rand.N(o.Lifetime/2+1)).UnixNano()
 	}
-	if !c.hub.enter(c) {
+	if !c.hub.register(c) {
 		return false
 	}
-	c.hub.wheel.set(&c.beat, c.nextBeat())
+	c.hub.wheel.set(&c.keepalive, c.nextTimer())
 	return true
 }
 
-// close ends the life of c on the hub and gives back all it held.
-func (c *conn) close() {
-	c.hub.wheel.stop(&c.beat)
-	c.hub.wheel.stop(&c.later)
+// Close removes c from the hub and releases everything that it holds there.
+func (c *Conn) Close() {
+	c.hub.wheel.stop(&c.keepalive)
+	c.hub.wheel.stop(&c.capped)
 	c.mu.Lock()
 	subs := c.subs
 	c.subs = nil
@@ -100,59 +117,71 @@ func (c *conn) close() {
 	c.hub.leave(c)
 }
 
-func (c *conn) nextBeat() time.Time {
-	next := min(c.nextPing, c.out.heard().Add(c.hub.options.Load().PongWait).UnixNano())
+func (c *Conn) nextTimer() time.Time {
+	next := min(c.nextPing, c.out.LastHeard().Add(c.hub.options.Load().PongWait).UnixNano())
 	if c.until != 0 {
 		next = min(next, c.until)
 	}
-	if !c.viewer.Expires.IsZero() {
-		next = min(next, c.viewer.Expires.UnixNano())
+	if !c.expires.IsZero() {
+		next = min(next, c.expires.UnixNano())
 	}
 	return time.Unix(0, next)
 }
 
-// fire does what a timer of c was set for.
-func (c *conn) fire(t *timer, now time.Time) {
-	if t == &c.later {
-		c.out.wake()
+// fire handles a timer of c.
+func (c *Conn) fire(t *timer, now time.Time) {
+	if t == &c.capped {
+		c.out.Wake()
 		return
 	}
 	switch {
-	case !c.viewer.Expires.IsZero() && !now.Before(c.viewer.Expires):
-		c.finish(protocol.CloseToken, "token expired", c.hub.bye("token expired"))
+	case !c.expires.IsZero() && !now.Before(c.expires):
+		c.Finish(protocol.CloseToken, "token expired", c.hub.bye("token expired"))
 		return
 	case c.until != 0 && now.UnixNano() >= c.until:
-		c.finish(closeRestart, "lifetime", c.hub.bye("lifetime"))
+		c.Finish(protocol.CloseRestart, "lifetime", c.hub.bye("lifetime"))
 		return
-	case now.Sub(c.out.heard()) >= c.hub.options.Load().PongWait:
-		c.finish(protocol.CloseSlowConsumer, "no pong", nil)
+	case now.Sub(c.out.LastHeard()) >= c.hub.options.Load().PongWait:
+		c.Finish(protocol.CloseSlowConsumer, "no pong", nil)
 		return
 	case now.UnixNano() >= c.nextPing:
-		c.out.ping()
+		c.out.Ping()
 		c.nextPing = now.Add(c.hub.options.Load().Ping).UnixNano()
 	}
-	c.hub.wheel.set(&c.beat, c.nextBeat())
+	c.hub.wheel.set(&c.keepalive, c.nextTimer())
 }
 
-// finish lets c end; the first reason counts.
-func (c *conn) finish(code int, reason string, bye *frame) {
-	if c.ending.CompareAndSwap(nil, &ending{code, reason, bye}) {
-		c.out.closing()
+// Finish ends c. Only the first call counts.
+func (c *Conn) Finish(code int, reason string, bye *Frame) {
+	if c.ending.CompareAndSwap(nil, &Ending{code, reason, bye}) {
+		c.out.Closing()
 	}
 }
 
-// eventID is the id of the last state of the first board, which is the only one
-// where ids are used. The lock is held.
-func (c *conn) eventID() string {
+// SetEnding records why c ends, where its transport has written the close.
+func (c *Conn) SetEnding(code int, reason string) {
+	c.ending.CompareAndSwap(nil, &Ending{Code: code, Reason: reason})
+}
+
+// Ending returns why c ends; nil while it does not.
+func (c *Conn) Ending() *Ending { return c.ending.Load() }
+
+// EventID returns the id of the last state of the first board, the only one
+// where ids are used.
+func (c *Conn) EventID() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if len(c.subs) == 0 {
 		return ""
 	}
 	return c.subs[0].eventID()
 }
 
-// next returns the frame to write now, or nil. When the cap holds a frame back, it sets the time at which c is due. The lock
-// is held.
-func (c *conn) next(now time.Time) *frame {
+// Next returns the frame to write now, or nil. Boards take turns. Where the cap
+// holds a frame back, a timer wakes c when it may be sent.
+func (c *Conn) Next(now time.Time) *Frame {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if len(c.replies) > 0 {
 		f := c.replies[0]
 		c.replies = c.replies[1:]
@@ -161,12 +190,12 @@ func (c *conn) next(now time.Time) *frame {
 	millis := c.hub.millis(now)
 	_, span := c.hub.options.Load().frameCap()
 	if since := millis - c.sent[c.sentAt]; since < span {
-		c.hub.wheel.set(&c.later, now.Add(time.Duration(span-since)*time.Millisecond))
+		c.hub.wheel.set(&c.capped, now.Add(time.Duration(span-since)*time.Millisecond))
 		return nil
 	}
 	for range c.subs {
-		s := c.subs[c.turn%uint32(len(c.subs))]
-		c.turn++
+		s := c.subs[c.next%uint32(len(c.subs))]
+		c.next++
 		if f := s.next(); f != nil {
 			c.sent[c.sentAt] = millis
 			c.sentAt = (c.sentAt + 1) % uint32(len(c.sent))
@@ -176,8 +205,8 @@ func (c *conn) next(now time.Time) *frame {
 	return nil
 }
 
-// reply answers a command.
-func (c *conn) reply(f *frame) {
+// Reply sends a reply to a command, regardless of the cap.
+func (c *Conn) Reply(f *Frame) {
 	c.mu.Lock()
 	full := len(c.replies) == maxReplies
 	if !full {
@@ -185,62 +214,74 @@ func (c *conn) reply(f *frame) {
 	}
 	c.mu.Unlock()
 	if full {
-		c.finish(protocol.CloseLimit, "too many commands", nil)
+		c.Finish(protocol.CloseLimit, "too many commands", nil)
 		return
 	}
-	c.out.wake()
+	c.out.Wake()
 }
 
-// look returns a board that the viewer may see.
-func (c *conn) look(ctx context.Context, id scoreboard.BoardID) (*board, error) {
-	if c.viewer.CanSee != nil {
-		if err := c.viewer.CanSee(ctx, id); err != nil {
-			return nil, err
-		}
-	}
-	b, err := c.hub.board(ctx, id)
-	if err != nil {
-		return nil, unavailable(err)
-	}
-	return b, nil
+// TakeReplies returns the replies that have not been sent.
+func (c *Conn) TakeReplies() []*Frame {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	replies := c.replies
+	c.replies = nil
+	return replies
 }
 
-// subscribe looks and watches.
-func (c *conn) subscribe(ctx context.Context, j Join) error {
-	b, err := c.look(ctx, j.Board)
+// Subscribe subscribes c to a board. A board that it is subscribed to already
+// stays as it is.
+func (c *Conn) Subscribe(ctx context.Context, v *scoreboard.Viewer) error {
+	subscribe, err := c.Resolve(ctx, v)
 	if err != nil {
 		return err
 	}
-	return c.watch(b, j)
+	return subscribe()
 }
 
-// watch shows c a board from now on. Whoever may have the newest state already
-// hears at once that the connection is there. A board that it already watches stays.
-func (c *conn) watch(b *board, j Join) error {
+// Resolve returns the second half of Subscribe, after which frames are written:
+// what can fail for the viewer or the board has been checked by then.
+func (c *Conn) Resolve(ctx context.Context, v *scoreboard.Viewer) (subscribe func() error, err error) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	if c.canSee != nil {
+		if err := c.canSee(ctx, v.Board); err != nil {
+			return nil, err
+		}
+	}
+	b, err := c.hub.board(ctx, v.Board)
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	return func() error { return c.subscribe(b, v) }, nil
+}
+
+func (c *Conn) subscribe(b *board, v *scoreboard.Viewer) error {
 	s := &subscription{
 		conn: c, board: b, shape: c.limit, delta: c.delta,
-		fresh: true, epoch: j.LastEpoch, version: j.LastVersion,
+		fresh: true, epoch: v.LastEpoch, version: v.LastVersion,
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, have := range c.subs {
-		if have.board.id == j.Board {
+		if have.board.id == b.id {
 			return nil
 		}
 	}
-	if len(c.subs) >= c.hub.options.Load().Boards {
-		return scoreboard.Errorf(scoreboard.CodeRateLimited, "at most %d boards on one connection", c.hub.options.Load().Boards)
+	if limit := c.hub.options.Load().Boards; len(c.subs) >= limit {
+		return scoreboard.Errorf(scoreboard.CodeRateLimited, "at most %d boards on one connection", limit)
 	}
 	b.add(s)
 	c.subs = append(c.subs, s)
-	if j.LastEpoch != 0 {
-		c.out.ping()
+	if v.LastEpoch != 0 {
+		c.out.Ping() // the first frame may be long in coming
 	}
-	c.out.wake()
+	c.out.Wake()
 	return nil
 }
 
-func (c *conn) unsubscribe(id scoreboard.BoardID) {
+// Unsubscribe ends the subscription to a board.
+func (c *Conn) Unsubscribe(id scoreboard.BoardID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i, s := range c.subs {
@@ -252,7 +293,7 @@ func (c *conn) unsubscribe(id scoreboard.BoardID) {
 	}
 }
 
-// unavailable gives an error without a code one: the board could not be read.
+// unavailable makes an error without a code an unavailable.
 func unavailable(err error) error {
 	var known *scoreboard.Error
 	if errors.As(err, &known) {

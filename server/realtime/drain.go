@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
-// Drain refuses new joins and says goodbye to every connection at a pace, each
-// with a reconnect delay of its own: whoever is closed at once is back at once.
-// It returns when all are gone, or with an error when ctx ends before; Run's
-// end then closes the rest.
+// Drain refuses new connections and closes the open ones gradually, each with a
+// random reconnect delay, so that they do not all come back at once. It returns
+// when all are closed, or with an error when ctx ends first; the end of Run
+// closes the rest.
 func (h *Hub) Drain(ctx context.Context) error {
 	h.mu.Lock()
 	h.draining = true
@@ -24,21 +26,21 @@ func (h *Hub) Drain(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("say goodbye to %d connections: %w", left, ctx.Err())
+			return fmt.Errorf("drain: %d connections still open: %w", left, ctx.Err())
 		case <-tick.C:
 		}
 	}
 }
 
-// dismiss lets n connections end and returns how many are left, those included
-// that are ending or about to open.
+// dismiss starts the end of n connections and returns how many are left,
+// including those that are ending or about to open.
 func (h *Hub) dismiss(n int) int {
 	for _, c := range h.connections() {
 		if n == 0 {
 			break
 		}
 		if c.ending.Load() == nil {
-			c.finish(closeRestart, "restart", h.bye("restart"))
+			c.Finish(protocol.CloseRestart, "restart", h.bye("restart"))
 			n--
 		}
 	}
@@ -47,8 +49,9 @@ func (h *Hub) dismiss(n int) int {
 	return h.admitted
 }
 
-// DrainTime is how long a drain takes at its pace.
+// DrainTime returns how long Drain takes at the configured pace.
 func (h *Hub) DrainTime() time.Duration {
-	rounds := (100 + h.options.Load().DrainPercent - 1) / h.options.Load().DrainPercent
-	return time.Duration(rounds) * h.options.Load().DrainEvery
+	o := h.options.Load()
+	rounds := (100 + o.DrainPercent - 1) / o.DrainPercent
+	return time.Duration(rounds) * o.DrainEvery
 }

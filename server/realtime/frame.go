@@ -2,6 +2,7 @@ package realtime
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
 	"strconv"
 	"sync"
@@ -11,67 +12,59 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// frame is one encoded message, shared by every connection it goes to. What a
-// transport puts around the JSON is made once too, by the first to need it.
-type frame struct {
-	kind  string
-	id    string // epoch:version of a state; "" for other frames
-	json  []byte
-	retry int64 // ms that an EventSource waits before it comes back; 0 says nothing
+// Frame is one message, encoded once for all its connections.
+type Frame struct {
+	Kind    string
+	ID      string // epoch:version of a state; "" for other frames
+	JSON    []byte
+	RetryMS int64 // delay after which an EventSource reconnects; 0 for none
 
-	wsOnce  sync.Once
-	ws      []byte
-	sseOnce sync.Once
-	sse     []byte
+	encoded [encodings]struct {
+		once  sync.Once
+		bytes []byte
+	}
 }
 
-// newFrame encodes v. The structs below cannot be refused by the encoder.
-func newFrame(kind string, v any) *frame {
+// Encoding is a transport's form of a frame.
+type Encoding uint8
+
+// The encodings.
+const (
+	WebSocket Encoding = iota
+	SSE
+	encodings
+)
+
+// Encoded returns f as encode makes it, once for all callers.
+func (f *Frame) Encoded(as Encoding, encode func(*Frame) []byte) []byte {
+	e := &f.encoded[as]
+	e.once.Do(func() { e.bytes = encode(f) })
+	return e.bytes
+}
+
+// newFrame encodes v. The types below always marshal.
+func newFrame(kind string, v any) *Frame {
 	b, err := json.Marshal(v)
 	if err != nil {
 		panic("realtime: encode " + kind + ": " + err.Error())
 	}
-	return &frame{kind: kind, json: b}
+	return &Frame{Kind: kind, JSON: b}
 }
 
-// message is the frame as a WebSocket message.
-func (f *frame) message() []byte {
-	f.wsOnce.Do(func() {
-		f.ws = appendFrame(make([]byte, 0, len(f.json)+4), opText, f.json)
-	})
-	return f.ws
-}
-
-// event is the frame as a server-sent event under its id, or for a frame that is
-// no state under id: what a client names when it comes back is its last state.
-func (f *frame) event(id string) []byte {
-	f.sseOnce.Do(func() {
-		b := make([]byte, 0, len(f.json)+len(f.kind)+len(f.id)+48)
-		if f.id != "" {
-			b = appendLine(b, "id: ", f.id)
-		}
-		if f.retry > 0 {
-			b = appendLine(b, "retry: ", strconv.FormatInt(f.retry, 10))
-		}
-		b = appendLine(b, "event: ", f.kind)
-		b = append(b, "data: "...)
-		b = append(b, f.json...)
-		f.sse = append(b, "\n\n"...)
-	})
-	if f.id != "" || id == "" {
-		return f.sse
+// NewError makes the frame that reports an error about a board.
+func NewError(err error, board scoreboard.BoardID) *Frame {
+	f := errorFrame{Type: protocol.FrameError, ErrorCode: string(scoreboard.CodeOf(err)), Board: string(board)}
+	var known *scoreboard.Error
+	if errors.As(err, &known) {
+		f.Message, f.Field = known.Message, known.Field
+	} else {
+		f.Message = "internal error"
 	}
-	return append(appendLine(make([]byte, 0, len(f.sse)+len(id)+8), "id: ", id), f.sse...)
+	return newFrame(protocol.FrameError, f)
 }
 
-func appendLine(b []byte, name, value string) []byte {
-	b = append(b, name...)
-	b = append(b, value...)
-	return append(b, '\n')
-}
-
-// eventID is the id of a state. A degraded one cannot be resumed from: the same
-// version may have other rows once the ranking is back.
+// eventID is the id of a state. A client cannot resume from a degraded one: the
+// same version may have other rows once the ranking is back.
 func eventID(epoch, version int64, degraded bool) string {
 	if degraded {
 		return "0:0"
@@ -79,8 +72,8 @@ func eventID(epoch, version int64, degraded bool) string {
 	return strconv.FormatInt(epoch, 10) + ":" + strconv.FormatInt(version, 10)
 }
 
-// The frames as they are written: each with the fields that its type always
-// has, an empty board as "top":[]. They are read as a protocol.Frame.
+// The frames as they are written. Unlike in protocol.Frame, the fields of a type
+// are always present, an empty board as "top":[].
 type (
 	stateHead struct {
 		Type           string    `json:"type"`
@@ -108,8 +101,8 @@ type (
 		UserID       string    `json:"user_id"`
 		Score        int64     `json:"score"`
 		Rank         int64     `json:"rank"`
-		PreviousRank *int64    `json:"previous_rank,omitempty"` // absent when it was not known
-		Version      int64     `json:"version,omitempty"`       // the user's; absent until they moved
+		PreviousRank *int64    `json:"previous_rank,omitempty"` // absent if unknown
+		Version      int64     `json:"version,omitempty"`       // the user's; absent until the user moved
 		Epoch        int64     `json:"epoch"`
 		TS           time.Time `json:"ts"`
 	}
@@ -127,8 +120,8 @@ type (
 	}
 )
 
-// difference is what turns the rows before into the rows now: the entries to
-// put by user, and the users to take away first.
+// difference returns the entries that are new or changed since before, and the
+// users that are gone.
 func difference(before, now []scoreboard.Entry) (changed []protocol.Entry, removed []string) {
 	was := make(map[scoreboard.UserID]scoreboard.Entry, len(before))
 	for _, e := range before {

@@ -9,40 +9,34 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/gorilla/websocket"
-
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Hub knows which boards this node shows and who watches them.
+// Hub holds the boards that this node streams and the connections to them.
 type Hub struct {
 	options atomic.Pointer[Options]
-	changes Changes
+	source  Source
 	log     *slog.Logger
 	metrics *metrics
 
 	wheel   *wheel
 	queue   *queue
 	lookups *lookups
-	pace    pace
+	window  adaptiveWindow
 
-	upgrader *websocket.Upgrader
-	buffers  sync.Pool // *[]byte of readBuffer, for the bytes that sockets have
-	attempts sync.Pool // *attempt
-
-	life context.Context // ends with Run; what a connection's reader works under
+	life context.Context // ends with Run
 	end  context.CancelFunc
 	work sync.WaitGroup // goroutines of connections
 
 	mu        sync.RWMutex
 	boards    map[scoreboard.BoardID]*board
-	instances map[scoreboard.BoardID][]*board // by what notices name
-	conns     map[*conn]struct{}
+	instances map[scoreboard.BoardID][]*board // by the id in notices
+	conns     map[*Conn]struct{}
 	users     map[scoreboard.UserID]int // connections of each
 	addresses map[string]int
-	joins     bucket
-	admitted  int // connections; those of conns have a way to the client too
+	joins     Bucket
+	admitted  int // connections, including those not yet in conns
 	draining  bool
 	closed    bool
 
@@ -51,19 +45,16 @@ type Hub struct {
 	kick      chan struct{}
 }
 
-// NewHub makes a hub; it works once Run does.
-func NewHub(o Options, c Changes, log *slog.Logger) *Hub {
+// NewHub makes a hub; it works while Run does.
+func NewHub(o Options, source Source, log *slog.Logger) *Hub {
 	o.setDefaults()
 	h := &Hub{
-		changes: c, log: log,
-		upgrader: upgrader(),
-		buffers:  sync.Pool{New: func() any { b := make([]byte, readBuffer); return &b }},
-		attempts: sync.Pool{New: newAttempt},
-		wheel:    newWheel(time.Now()), queue: newQueue(), lookups: newLookups(c, o.RankLookups),
-		pace:      pace{base: o.Window, most: o.MaxWindow, limit: o.Lag},
+		source: source, log: log,
+		wheel: newWheel(time.Now()), queue: newQueue(), lookups: newLookups(source, o.RankLookups),
+		window:    adaptiveWindow{base: o.Window, max: o.MaxWindow, maxLag: o.Lag},
 		boards:    make(map[scoreboard.BoardID]*board),
 		instances: make(map[scoreboard.BoardID][]*board),
-		conns:     make(map[*conn]struct{}),
+		conns:     make(map[*Conn]struct{}),
 		users:     make(map[scoreboard.UserID]int),
 		addresses: make(map[string]int),
 		kick:      make(chan struct{}, 1),
@@ -74,15 +65,15 @@ func NewHub(o Options, c Changes, log *slog.Logger) *Hub {
 	return h
 }
 
-// Run shows boards until ctx ends, then closes every connection and returns
+// Run publishes boards until ctx ends, then closes every connection and returns
 // when all that the hub started has ended.
 func (h *Hub) Run(ctx context.Context) error {
-	var stations sync.WaitGroup
+	var workers sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
-		stations.Go(h.queue.write)
+		workers.Go(h.queue.write)
 	}
-	stations.Go(func() { h.lookups.run(ctx) })
-	stations.Go(func() { h.check(ctx) })
+	workers.Go(func() { h.lookups.run(ctx) })
+	workers.Go(func() { h.check(ctx) })
 	h.loop(ctx)
 
 	h.mu.Lock()
@@ -90,17 +81,17 @@ func (h *Hub) Run(ctx context.Context) error {
 	h.mu.Unlock()
 	h.end()
 	for _, c := range h.connections() {
-		c.out.abort()
+		c.out.Abort()
 	}
 	h.queue.close()
-	stations.Wait()
+	workers.Wait()
 	h.work.Wait()
 	return nil
 }
 
-// begin counts in a goroutine that is part of Run, and must say h.work.Done at
-// its end; not when Run has ended.
-func (h *Hub) begin() bool {
+// Begin registers a goroutine of a connection that Run waits for; it must call
+// Done at its end. False: Run has ended.
+func (h *Hub) Begin() bool {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
 	if h.closed {
@@ -110,19 +101,25 @@ func (h *Hub) begin() bool {
 	return true
 }
 
+// Done ends what Begin began.
+func (h *Hub) Done() { h.work.Done() }
+
+// Context ends when Run does.
+func (h *Hub) Context() context.Context { return h.life }
+
 // millis is now in milliseconds since the hub was made. It wraps after 49 days;
 // only differences count.
 func (h *Hub) millis(now time.Time) uint32 { return uint32(now.Sub(h.wheel.start).Milliseconds()) }
 
-// bye is a goodbye with a delay of its own, so that not all come back at once.
-func (h *Hub) bye(reason string) *frame {
+// bye makes a bye frame with a random reconnect delay.
+func (h *Hub) bye(reason string) *Frame {
 	delay := rand.N(h.options.Load().ReconnectWithin).Milliseconds()
 	f := newFrame(protocol.FrameBye, byeFrame{Type: protocol.FrameBye, Reason: reason, ReconnectAfterMS: delay})
-	f.retry = delay
+	f.RetryMS = delay
 	return f
 }
 
-// Notify takes in what the bus said. It never blocks on anything but short locks.
+// Notify handles a notice of the ranking. It blocks on short locks only.
 func (h *Hub) Notify(n scoreboard.Notice) {
 	h.mu.RLock()
 	boards := h.instances[n.Board]
@@ -132,17 +129,17 @@ func (h *Hub) Notify(n scoreboard.Notice) {
 	}
 	now := time.Now()
 	if n.Top != nil && len(n.Moved) > 0 {
-		h.pace.note(now.Sub(n.Top.UpdatedAt))
+		h.window.recordLag(now.Sub(n.Top.UpdatedAt))
 	}
 	for _, b := range boards {
-		if b.notice(&n, now) {
-			h.look(b)
+		if b.notify(&n, now) {
+			h.markChanged(b)
 		}
 	}
 }
 
-// look puts b before the loop.
-func (h *Hub) look(b *board) {
+// markChanged makes the loop publish b when its window ends.
+func (h *Hub) markChanged(b *board) {
 	h.changedMu.Lock()
 	if !b.listed {
 		b.listed = true
@@ -155,13 +152,13 @@ func (h *Hub) look(b *board) {
 	}
 }
 
-// loop opens and ends windows, and turns the wheel.
+// loop publishes boards when their windows end, and advances the wheel.
 func (h *Hub) loop(ctx context.Context) {
 	tick := time.NewTicker(wheelTick)
 	defer tick.Stop()
 	window := time.NewTimer(time.Hour)
 	defer window.Stop()
-	paced := time.Now()
+	stepped := time.Now()
 	var due []*timer
 	for {
 		select {
@@ -178,17 +175,17 @@ func (h *Hub) loop(ctx context.Context) {
 				t.conn.fire(t, now)
 			}
 			clear(due)
-			if now.Sub(paced) >= paceEvery {
-				paced = now
-				h.pace.note(h.queue.behind(now))
-				h.pace.step()
+			if now.Sub(stepped) >= windowStepInterval {
+				stepped = now
+				h.window.recordLag(h.queue.lag(now))
+				h.window.step()
 			}
 		}
 	}
 }
 
-// publish shows the changed boards whose window is over, and returns how long
-// until the next one's is.
+// publish publishes the changed boards whose window has ended, and returns how
+// long until the next window ends.
 func (h *Hub) publish(now time.Time) time.Duration {
 	wait := time.Hour
 	h.changedMu.Lock()
@@ -206,19 +203,19 @@ func (h *Hub) publish(now time.Time) time.Duration {
 	clear(h.changed[len(rest):])
 	h.changed = rest
 	h.changedMu.Unlock()
-	window, widened := h.pace.window()
+	width, widened := h.window.width()
 	for _, b := range ready {
 		if b.publish(widened) {
-			b.due = now.Add(window)
+			b.due = now.Add(width)
 		}
 	}
 	return wait
 }
 
-func (h *Hub) connections() []*conn {
+func (h *Hub) connections() []*Conn {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
-	all := make([]*conn, 0, len(h.conns))
+	all := make([]*Conn, 0, len(h.conns))
 	for c := range h.conns {
 		all = append(all, c)
 	}

@@ -9,79 +9,79 @@ import (
 )
 
 // lookups reads the ranks of users below the top, at a bounded rate. A user is
-// in it at most once, so it is bounded by those who watch.
+// queued at most once, so the queue is bounded by the number of viewers.
 type lookups struct {
-	changes Changes
-	each    int // look-ups a turn
-	mu      sync.Mutex
-	asked   []*standing
-	some    chan struct{}
+	source Source
+	batch  int // look-ups per interval
+	mu     sync.Mutex
+	queued []*standing
+	wake   chan struct{}
 }
 
 const (
-	lookupTurn    = 100 * time.Millisecond
-	lookupsAtOnce = 4
-	lookupTimeout = time.Second
+	lookupInterval    = 100 * time.Millisecond
+	lookupParallelism = 4
+	lookupTimeout     = time.Second
 )
 
-func newLookups(changes Changes, perSecond int) *lookups {
-	each := max(1, perSecond*int(lookupTurn/time.Millisecond)/1000)
-	return &lookups{changes: changes, each: each, some: make(chan struct{}, 1)}
+func newLookups(source Source, perSecond int) *lookups {
+	batch := max(1, perSecond*int(lookupInterval/time.Millisecond)/1000)
+	return &lookups{source: source, batch: batch, wake: make(chan struct{}, 1)}
 }
 
-// ask wants st's rank read. The board's lock is held.
-func (l *lookups) ask(st *standing) {
-	if st.asked {
+// enqueue requests the rank of st. The board's lock is held.
+func (l *lookups) enqueue(st *standing) {
+	if st.queued {
 		return
 	}
-	st.asked = true
+	st.queued = true
 	l.mu.Lock()
-	l.asked = append(l.asked, st)
+	l.queued = append(l.queued, st)
 	l.mu.Unlock()
 	select {
-	case l.some <- struct{}{}:
+	case l.wake <- struct{}{}:
 	default:
 	}
 }
 
-// run answers what is asked until ctx ends.
+// run reads queued ranks until ctx ends.
 func (l *lookups) run(ctx context.Context) {
-	turn := time.NewTicker(lookupTurn)
-	defer turn.Stop()
+	tick := time.NewTicker(lookupInterval)
+	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-l.some:
+		case <-l.wake:
 		}
 		for l.once(ctx) {
 			select {
 			case <-ctx.Done():
 				return
-			case <-turn.C:
+			case <-tick.C:
 			}
 		}
 	}
 }
 
-// once answers one turn's share and reports whether any was asked for.
+// once reads one batch and reports whether any was queued.
 func (l *lookups) once(ctx context.Context) bool {
 	l.mu.Lock()
-	n := min(l.each, len(l.asked))
-	share := append([]*standing(nil), l.asked[:n]...)
-	l.asked = append(l.asked[:0], l.asked[n:]...)
-	clear(l.asked[len(l.asked):cap(l.asked)])
+	n := min(l.batch, len(l.queued))
+	batch := append([]*standing(nil), l.queued[:n]...)
+	l.queued = append(l.queued[:0], l.queued[n:]...)
+	clear(l.queued[len(l.queued):cap(l.queued)])
 	l.mu.Unlock()
 	var g errgroup.Group
-	g.SetLimit(lookupsAtOnce)
-	for _, st := range share {
+	g.SetLimit(lookupParallelism)
+	for _, st := range batch {
 		g.Go(func() error {
 			ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 			defer cancel()
-			st.answer(l.changes.Place(ctx, st.board.id, st.user))
+			st.resolve(l.source.ReadPlace(ctx, st.board.id, st.user))
 			return nil
 		})
 	}
-	_ = g.Wait() // each answer was taken in where it belongs
+	_ = g.Wait() // resolve has handled each error
 	return n > 0
 }

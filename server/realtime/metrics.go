@@ -12,7 +12,7 @@ type metrics struct {
 	closed      *prometheus.CounterVec
 	stalled     prometheus.Gauge
 	sent        *prometheus.CounterVec
-	updated     prometheus.Counter // of sent, the ones of every delivery
+	updated     prometheus.Counter // children of sent
 	deltas      prometheus.Counter
 	skipped     prometheus.Counter
 	encode      prometheus.Histogram
@@ -28,35 +28,35 @@ func newMetrics(h *Hub) *metrics {
 			Name: name("connections"), Help: "Open realtime connections.",
 		}, []string{"transport"}),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: name("refused_total"), Help: "Joins refused, by limit.",
+			Name: name("refused_total"), Help: "Connections refused, by limit.",
 		}, []string{"limit"}),
 		closed: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: name("closed_total"), Help: "Connections ended, by reason.",
+			Name: name("closed_total"), Help: "Connections closed, by reason.",
 		}, []string{"reason"}),
 		stalled: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: name("stalled_connections"), Help: "Connections whose client does not take what was written.",
+			Name: name("stalled_connections"), Help: "Connections whose client does not read what was written.",
 		}),
 		sent: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: name("frames_sent_total"), Help: "Frames written, by type.",
 		}, []string{"type"}),
 		skipped: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: name("states_skipped_total"), Help: "States that a connection was too slow to be sent.",
+			Name: name("states_skipped_total"), Help: "States that were not sent because the connection was too slow.",
 		}),
 		encode: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: name("encode_seconds"), Help: "Time to encode a frame, once for all who share it.",
+			Name: name("encode_seconds"), Help: "Time to encode a frame, which all its connections share.",
 			Buckets: prometheus.ExponentialBuckets(1e-6, 4, 8),
 		}),
 		checks: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: name("checks_total"), Help: "Boards read again after silence, by what came of it.",
+			Name: name("checks_total"), Help: "Boards read again because no notice came, by result.",
 		}, []string{"result"}),
 		window: prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: name("window_seconds"), Help: "Width of the window now; above its knob while behind.",
+			Name: name("window_seconds"), Help: "Current width of the frame window; above its setting while the hub lags.",
 		}, func() float64 {
-			w, _ := h.pace.window()
+			w, _ := h.window.width()
 			return w.Seconds()
 		}),
 		boards: prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: name("boards"), Help: "Boards that this node keeps.",
+			Name: name("boards"), Help: "Boards that this node streams.",
 		}, func() float64 {
 			h.mu.RLock()
 			defer h.mu.RUnlock()
@@ -68,18 +68,26 @@ func newMetrics(h *Hub) *metrics {
 	return m
 }
 
-func (m *metrics) frame(kind string) {
-	switch kind {
+// CountSent counts a frame that was written.
+func (h *Hub) CountSent(f *Frame) {
+	m := h.metrics
+	switch f.Kind {
 	case protocol.FrameUpdated:
 		m.updated.Inc()
 	case protocol.FrameDelta:
 		m.deltas.Inc()
 	default:
-		m.sent.WithLabelValues(kind).Inc()
+		m.sent.WithLabelValues(f.Kind).Inc()
 	}
 }
 
-// Collectors are the hub's metrics, for the root to register.
+// CountClosed counts a connection that was closed.
+func (h *Hub) CountClosed(reason string) { h.metrics.closed.WithLabelValues(reason).Inc() }
+
+// AddStalled changes the number of stalled connections.
+func (h *Hub) AddStalled(n float64) { h.metrics.stalled.Add(n) }
+
+// Collectors returns the hub's metrics.
 func (h *Hub) Collectors() []prometheus.Collector {
 	m := h.metrics
 	return []prometheus.Collector{

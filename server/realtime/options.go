@@ -7,36 +7,36 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Changes is where the states of boards come from.
-type Changes interface {
-	// Top returns the current head of a board, degraded or not; a family
+// Source reads the states of boards.
+type Source interface {
+	// ReadTop returns the current head of a board, degraded or not; a family
 	// means its current instance. An unknown board is a not_found.
-	Top(ctx context.Context, board scoreboard.BoardID) (*scoreboard.Top, error)
-	// Place returns one user's standing, a not_found where there is none.
-	Place(ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID) (*scoreboard.Place, error)
+	ReadTop(ctx context.Context, board scoreboard.BoardID) (*scoreboard.Top, error)
+	// ReadPlace returns one user's standing, or a not_found.
+	ReadPlace(ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID) (*scoreboard.Place, error)
 }
 
 // Options are the settings of a hub. A duration or size of 0 takes its default;
 // for the limits at the end 0 is off.
 type Options struct {
-	Window          time.Duration // at most one frame a window; 200 ms
-	MaxWindow       time.Duration // what the window widens to when behind; 1 s
-	Lag             time.Duration // behind this, the window widens; 1 s
+	Window          time.Duration // at most one frame in it; 200 ms
+	MaxWindow       time.Duration // to which the window widens under load; 1 s
+	Lag             time.Duration // beyond it the window widens; 1 s
 	FramesPerMinute int           // to one connection; 600, which is 10 in any second
-	Ping            time.Duration // also of SSE comments; 30 s
-	PongWait        time.Duration // silence after which a connection is dropped; 60 s
-	SlowAfter       time.Duration // a write stalled so long closes the connection; 10 s
-	CheckEvery      time.Duration // a board is read again after hearing nothing so long; 1 s
-	Linger          time.Duration // a board without subscribers is kept so long; 1 min
+	Ping            time.Duration // interval of pings and SSE comments; 30 s
+	PongWait        time.Duration // a connection silent for so long is closed; 60 s
+	SlowAfter       time.Duration // a connection whose write stalls for so long is closed; 10 s
+	CheckEvery      time.Duration // a board without notices is read again after it; 1 s
+	Linger          time.Duration // a board without subscribers is kept for it; 1 min
 	Boards          int           // subscriptions of one connection; 10
 	RankLookups     int           // reads of users' ranks a second; 500
-	Rows            int           // of a board, for who does not say how many; 10
+	Rows            int           // of a board, where the client asks for no number; 10
 
 	DrainPercent    int           // of the connections closed each DrainEvery; 2
 	DrainEvery      time.Duration // 100 ms
 	ReconnectWithin time.Duration // reconnect_after_ms is random below it; 2 s
 
-	Off                   bool          // no connections: clients ask again and again instead
+	Off                   bool          // no connections: clients poll instead
 	Lifetime              time.Duration // connections end after 0.75 to 1.25 of it
 	ConnectionsPerUser    int
 	ConnectionsPerAddress int
@@ -46,8 +46,8 @@ type Options struct {
 
 func (o *Options) setDefaults() {
 	durations := []struct {
-		knob *time.Duration
-		def  time.Duration
+		setting *time.Duration
+		def     time.Duration
 	}{
 		{&o.Window, 200 * time.Millisecond},
 		{&o.MaxWindow, time.Second},
@@ -61,13 +61,13 @@ func (o *Options) setDefaults() {
 		{&o.ReconnectWithin, 2 * time.Second},
 	}
 	for _, d := range durations {
-		if *d.knob <= 0 {
-			*d.knob = d.def
+		if *d.setting <= 0 {
+			*d.setting = d.def
 		}
 	}
 	sizes := []struct {
-		knob *int
-		def  int
+		setting *int
+		def     int
 	}{
 		{&o.FramesPerMinute, 600},
 		{&o.Boards, scoreboard.MaxBoards},
@@ -76,29 +76,53 @@ func (o *Options) setDefaults() {
 		{&o.DrainPercent, 2},
 	}
 	for _, s := range sizes {
-		if *s.knob <= 0 {
-			*s.knob = s.def
+		if *s.setting <= 0 {
+			*s.setting = s.def
 		}
 	}
 	o.MaxWindow = max(o.MaxWindow, o.Window)
 }
 
-// Viewer is who watches, as the join was authenticated.
-type Viewer struct {
-	User    scoreboard.UserID // "" watches without a rank of its own
-	Address string
-	Expires time.Time // the connection ends with it (4401); zero is never
-	// CanSee refuses a board that the viewer may not watch; nil allows all.
-	CanSee func(ctx context.Context, board scoreboard.BoardID) error
+// frameCap returns how many frames a connection gets in any span, in
+// milliseconds: a second's worth, or one where the cap is lower than that.
+func (o *Options) frameCap() (frames int, span uint32) {
+	frames = max(o.FramesPerMinute/60, 1)
+	return frames, uint32(frames * 60_000 / o.FramesPerMinute)
 }
 
-// Join is what a connection asks for when it comes.
-type Join struct {
-	Board scoreboard.BoardID
-	Limit int  // rows: 10, or 100; 0 is as many as Options.Rows says
-	Delta bool // send leaderboard.delta where the client has the base
+// offRetry is Retry-After while streams are off.
+const offRetry = 30 * time.Second
 
-	// The last state that the client has, 0 and 0 for none. It is sent
-	// nothing while that is the current one, and nothing older.
-	LastEpoch, LastVersion int64
+// Configure applies other options, to open connections too. With Off the hub
+// accepts no connections and closes a fifth of the open ones at each call: if
+// all were closed at once, all would reconnect at once.
+func (h *Hub) Configure(o Options) {
+	o.setDefaults()
+	if before := h.options.Swap(&o); before.Rows != o.Rows {
+		h.markAllChanged()
+	}
+	h.window.set(o.Window, o.MaxWindow, o.Lag)
+	if o.Off {
+		h.mu.RLock()
+		share := len(h.conns)/5 + 20
+		h.mu.RUnlock()
+		h.dismiss(share)
+	}
+}
+
+// Options returns the current settings.
+func (h *Hub) Options() *Options { return h.options.Load() }
+
+// markAllChanged makes the loop publish every board again.
+func (h *Hub) markAllChanged() {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	for _, b := range h.boards {
+		b.mu.Lock()
+		loaded := b.latest != nil // or its first read is under way
+		b.mu.Unlock()
+		if loaded {
+			h.markChanged(b)
+		}
+	}
 }

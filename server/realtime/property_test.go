@@ -132,7 +132,7 @@ func watch(t *testing.T, random *rand.Rand, nodes []*rig, boards *ranking, delta
 	if hundred {
 		rows = 100
 	}
-	deadline := time.Now().Add(2 * patience)
+	deadline := time.Now().Add(2 * timeout)
 	for time.Now().Before(deadline) {
 		q := query("limit", strconv.Itoa(rows), "delta", map[bool]string{true: "1"}[delta],
 			"epoch", strconv.FormatInt(s.epoch, 10), "version", strconv.FormatInt(s.version, 10))
@@ -155,7 +155,7 @@ func watch(t *testing.T, random *rand.Rand, nodes []*rig, boards *ranking, delta
 		_ = ws.Close()
 		select {
 		case <-played:
-			top, _ := boards.Top(t.Context(), "global")
+			top, _ := boards.ReadTop(t.Context(), "global")
 			if slices.Equal(s.top, wire(top.Entries, rows)) {
 				return
 			}

@@ -5,28 +5,34 @@ import (
 	"time"
 )
 
-// queue holds the connections that may have something to write. A connection is
-// in it at most once, so it is bounded by their number.
+// Flusher writes the frames of a connection that are due.
+type Flusher interface{ Flush() }
+
+// queue holds connections that may have frames to write. A connection is in it
+// at most once, so it is bounded by their number.
 type queue struct {
-	mu     sync.Mutex
-	some   sync.Cond
-	conns  []*link
-	head   int
-	since  time.Time // when it last stopped being empty
-	closed bool
+	mu       sync.Mutex
+	nonEmpty sync.Cond
+	conns    []Flusher
+	head     int
+	since    time.Time // when it last stopped being empty
+	closed   bool
 }
 
 // queueBatch is how many connections a writer takes at a time: enough to make
-// the lock cheap, little enough for the writers to end together.
+// the lock cheap, few enough for the writers to end together.
 const queueBatch = 16
 
 func newQueue() *queue {
 	q := &queue{}
-	q.some.L = &q.mu
+	q.nonEmpty.L = &q.mu
 	return q
 }
 
-func (q *queue) push(c *link) {
+// Enqueue makes a writer flush c, which must not be queued already.
+func (h *Hub) Enqueue(c Flusher) { h.queue.push(c) }
+
+func (q *queue) push(c Flusher) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.head == len(q.conns) {
@@ -38,15 +44,15 @@ func (q *queue) push(c *link) {
 		q.conns, q.head = q.conns[:n], 0
 	}
 	q.conns = append(q.conns, c)
-	q.some.Signal()
+	q.nonEmpty.Signal()
 }
 
-// take waits for connections and moves some to buf; none when closed.
-func (q *queue) take(buf []*link) []*link {
+// take waits for connections and moves some to buf; none once it is closed.
+func (q *queue) take(buf []Flusher) []Flusher {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for q.head == len(q.conns) && !q.closed {
-		q.some.Wait()
+		q.nonEmpty.Wait()
 	}
 	if q.closed {
 		return nil
@@ -58,8 +64,8 @@ func (q *queue) take(buf []*link) []*link {
 	return buf
 }
 
-// behind is how long the queue has not been empty.
-func (q *queue) behind(now time.Time) time.Duration {
+// lag is how long the queue has not been empty.
+func (q *queue) lag(now time.Time) time.Duration {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.head == len(q.conns) {
@@ -71,20 +77,20 @@ func (q *queue) behind(now time.Time) time.Duration {
 func (q *queue) close() {
 	q.mu.Lock()
 	q.closed = true
-	q.some.Broadcast()
+	q.nonEmpty.Broadcast()
 	q.mu.Unlock()
 }
 
-// write is one of the hub's writers.
+// write runs one of the hub's writers until the queue is closed.
 func (q *queue) write() {
-	buf := make([]*link, 0, queueBatch)
+	buf := make([]Flusher, 0, queueBatch)
 	for {
 		buf = q.take(buf)
 		if len(buf) == 0 {
 			return
 		}
 		for _, c := range buf {
-			c.flush()
+			c.Flush()
 		}
 		clear(buf)
 	}

@@ -94,7 +94,7 @@ func (r *ranking) answer(b *scores) *scoreboard.Top {
 	return t
 }
 
-func (r *ranking) Top(_ context.Context, id scoreboard.BoardID) (*scoreboard.Top, error) {
+func (r *ranking) ReadTop(_ context.Context, id scoreboard.BoardID) (*scoreboard.Top, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.reads++
@@ -108,7 +108,7 @@ func (r *ranking) Top(_ context.Context, id scoreboard.BoardID) (*scoreboard.Top
 	return r.answer(b), nil
 }
 
-func (r *ranking) Place(_ context.Context, id scoreboard.BoardID, user scoreboard.UserID) (*scoreboard.Place, error) {
+func (r *ranking) ReadPlace(_ context.Context, id scoreboard.BoardID, user scoreboard.UserID) (*scoreboard.Place, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	b := r.boards[id]

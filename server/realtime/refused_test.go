@@ -111,7 +111,7 @@ func TestClientCloses(t *testing.T) {
 	w := r.dial("")
 	w.frame()
 	message := websocket.FormatCloseMessage(websocket.CloseNormalClosure, "done")
-	if err := w.ws.WriteControl(websocket.CloseMessage, message, time.Now().Add(patience)); err != nil {
+	if err := w.ws.WriteControl(websocket.CloseMessage, message, time.Now().Add(timeout)); err != nil {
 		t.Fatal(err)
 	}
 	if code, _ := w.closed(); code != websocket.CloseNormalClosure {

@@ -21,35 +21,39 @@ import (
 
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/realtime"
+	"github.com/scoreboard/scoreboard/server/realtime/sse"
+	"github.com/scoreboard/scoreboard/server/realtime/ws"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience is how long a test waits for what must come.
-const patience = 10 * time.Second
+// timeout is how long a test waits for a condition.
+const timeout = 10 * time.Second
 
-// rig is a hub behind an HTTP server, whose viewers say who they are.
+// rig is a hub behind an HTTP server; the query of a request is its viewer.
 type rig struct {
 	t    *testing.T
 	hub  *realtime.Hub
+	ws   *ws.Server
+	sse  *sse.Server
 	http *httptest.Server
 	stop func()
 }
 
-func start(t *testing.T, o realtime.Options, c realtime.Changes) *rig {
+func start(t *testing.T, o realtime.Options, source realtime.Source) *rig {
 	t.Helper()
-	return startOn(t, o, c, (*httptest.Server).Start)
+	return startOn(t, o, source, (*httptest.Server).Start)
 }
 
-// startOn is start over a server that is started as begin does.
-func startOn(t *testing.T, o realtime.Options, c realtime.Changes, begin func(*httptest.Server)) *rig {
+// startOn is start with a server that begin starts.
+func startOn(t *testing.T, o realtime.Options, source realtime.Source, begin func(*httptest.Server)) *rig {
 	t.Helper()
-	hub := realtime.NewHub(o, c, slog.New(slog.DiscardHandler))
+	hub := realtime.NewHub(o, source, slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- hub.Run(ctx) }()
-	r := &rig{t: t, hub: hub}
+	r := &rig{t: t, hub: hub, ws: ws.NewServer(hub), sse: sse.NewServer(hub)}
 	r.http = httptest.NewUnstartedServer(http.HandlerFunc(r.serve))
 	begin(r.http)
 	r.stop = sync.OnceFunc(func() {
@@ -69,7 +73,11 @@ func (r *rig) serve(w http.ResponseWriter, req *http.Request) {
 		n, _ := strconv.ParseInt(q.Get(name), 10, 64)
 		return n
 	}
-	v := realtime.Viewer{User: scoreboard.UserID(q.Get("user")), Address: q.Get("address")}
+	v := scoreboard.Viewer{
+		User: scoreboard.UserID(q.Get("user")), Address: q.Get("address"),
+		Board: scoreboard.BoardID(cmp.Or(q.Get("board"), "global")), Limit: int(number("limit")),
+		Delta: q.Get("delta") == "1", LastEpoch: number("epoch"), LastVersion: number("version"),
+	}
 	if ms := number("expires"); ms > 0 {
 		v.Expires = time.Now().Add(time.Duration(ms) * time.Millisecond)
 	}
@@ -79,24 +87,20 @@ func (r *rig) serve(w http.ResponseWriter, req *http.Request) {
 		}
 		return nil
 	}
-	j := realtime.Join{
-		Board: scoreboard.BoardID(cmp.Or(q.Get("board"), "global")), Limit: int(number("limit")),
-		Delta: q.Get("delta") == "1", LastEpoch: number("epoch"), LastVersion: number("version"),
-	}
 	var err error
 	switch {
 	case req.URL.Path == "/wait":
 		ctx, cancel := context.WithTimeout(req.Context(), time.Duration(number("wait"))*time.Millisecond)
 		defer cancel()
-		if err = r.hub.Wait(ctx, v, j); errors.Is(err, context.DeadlineExceeded) {
+		if err = r.hub.Wait(ctx, &v); errors.Is(err, context.DeadlineExceeded) {
 			w.WriteHeader(http.StatusNotModified)
 			return
 		}
 	case req.Header.Get("Accept") == "text/event-stream":
-		err = r.hub.ServeSSE(w, req, v, j)
+		err = r.sse.Serve(w, req, &v)
 	default:
-		if err = r.hub.ServeWebSocket(w, req, v, j); err != nil {
-			err = realtime.Refuse(w, req, err)
+		if err = r.ws.Serve(w, req, &v); err != nil {
+			err = r.ws.Refuse(w, req, err)
 		}
 	}
 	status := map[scoreboard.Code]int{
@@ -116,7 +120,7 @@ type watcher struct {
 	ws *websocket.Conn
 }
 
-// tls is what a WebSocket needs to know of a server under TLS; nil for others.
+// tls is the client configuration of a WebSocket to a TLS server, else nil.
 func (r *rig) tls() *tls.Config {
 	t, ok := r.http.Client().Transport.(*http.Transport)
 	if !ok || t.TLSClientConfig == nil {
@@ -139,7 +143,7 @@ func (r *rig) dial(query string) *watcher {
 }
 
 func (w *watcher) read() ([]byte, error) {
-	_ = w.ws.SetReadDeadline(time.Now().Add(patience))
+	_ = w.ws.SetReadDeadline(time.Now().Add(timeout))
 	_, data, err := w.ws.ReadMessage()
 	return data, err
 }
@@ -188,7 +192,7 @@ func (w *watcher) expect(kind string) protocol.Frame {
 	return f
 }
 
-// quiet fails if a frame or a close comes within d. Nothing can be read after it.
+// quiet fails if a frame or a close arrives within d. It ends the connection.
 func (w *watcher) quiet(d time.Duration) {
 	w.t.Helper()
 	_ = w.ws.SetReadDeadline(time.Now().Add(d))
@@ -223,9 +227,9 @@ func (w *watcher) send(text string) {
 // await waits until ok holds.
 func await(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(patience); !ok(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(timeout); !ok(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("waited %s in vain for %s", patience, what)
+			t.Fatalf("no %s within %s", what, timeout)
 		}
 	}
 }

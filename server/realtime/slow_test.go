@@ -153,7 +153,7 @@ func TestSlowReaderSkipsStates(t *testing.T) {
 		r.hub.Notify(boards.set("global", of{tall(i % 100): scoreboard.Score(1000 + i)}))
 		time.Sleep(4 * time.Millisecond)
 	}
-	top, _ := boards.Top(t.Context(), "global")
+	top, _ := boards.ReadTop(t.Context(), "global")
 	frames := 0
 	for {
 		f := w.expect(protocol.FrameUpdated)
@@ -192,7 +192,7 @@ func pongsWaitBehindAStalledFrame(t *testing.T, begin func(*httptest.Server)) {
 	for i := range 100 {
 		boards.set("global", of{tall(i): scoreboard.Score(i)})
 	}
-	r := startOn(t, realtime.Options{Window: time.Millisecond, FramesPerMinute: 1000 * 60, SlowAfter: 3 * patience}, boards, begin)
+	r := startOn(t, realtime.Options{Window: time.Millisecond, FramesPerMinute: 1000 * 60, SlowAfter: 3 * timeout}, boards, begin)
 	w := r.dialSmall("limit=100")
 	i, since := 0, time.Now()
 	await(t, "a stall that lasts", func() bool {
@@ -216,7 +216,7 @@ func pongsWaitBehindAStalledFrame(t *testing.T, begin func(*httptest.Server)) {
 		}
 	}
 	time.Sleep(100 * time.Millisecond) // they come while nothing is read
-	top, _ := boards.Top(t.Context(), "global")
+	top, _ := boards.ReadTop(t.Context(), "global")
 	for w.frame().Version != top.Version {
 	}
 	w.send("[")

@@ -92,7 +92,7 @@ func (l *listener) next() (event, protocol.Frame) {
 				l.t.Errorf("event %s holds a %s", e.name, f.Type)
 			}
 			return e, f
-		case <-time.After(patience):
+		case <-time.After(timeout):
 			l.t.Fatal("no event")
 		}
 	}
@@ -280,7 +280,7 @@ func TestWait(t *testing.T) {
 	if err := r.hub.Drain(t.Context()); err != nil {
 		t.Error(err)
 	}
-	err := r.hub.Wait(t.Context(), realtime.Viewer{}, realtime.Join{Board: "global"})
+	err := r.hub.Wait(t.Context(), &scoreboard.Viewer{Board: "global"})
 	if !errors.As(err, &refused) || refused.Code != scoreboard.CodeUnavailable {
 		t.Errorf("draining: got %v, want unavailable", err)
 	}

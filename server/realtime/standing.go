@@ -9,50 +9,49 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// standing is a watching user's own place on a board. In the top it follows
-// from the board's state, whoever moved; below, it is read when the user moved
-// or was pushed out of the top, and never because others moved: that would be
-// a read for every watcher at every change.
+// standing is a viewer's own place on a board. In the top it follows from the
+// board's state; below, it is read when the user moved or left the top, and
+// never because others moved: that would be a read per viewer and change.
 type standing struct {
 	board *board
 	user  scoreboard.UserID
-	subs  []*subscription // the user's own
+	subs  []*subscription // of the user
 
-	known    bool // rank and score are
+	known    bool // rank and score are set
 	rank     int64
 	score    scoreboard.Score
 	version  int64 // the user's, 0 until they moved
 	revision int64
 	epoch    int64 // of the board's state that rank comes from
-	state    int64 // and its version
+	state    int64 // its version
 
-	round  uint64 // of the board, when last seen in the top
-	moved  bool   // is in board.moved
-	asked  bool   // is in the look-ups
+	round  uint64 // of the board, when last in the top
+	moved  bool   // in board.moved
+	queued bool   // in lookups.queued
 	sent   atomic.Pointer[rankState]
-	rankAt uint64
+	seq    uint64 // of sent
 }
 
 // rankState is the newest user.rank.updated of a standing.
 type rankState struct {
 	seq   uint64
-	frame *frame
+	frame *Frame
 }
 
-// seat gives sub its viewer's standing, shared by all connections of the user.
-func (b *board) seat(user scoreboard.UserID, sub *subscription) {
+// attach gives sub its viewer's standing, which all connections of the user share.
+func (b *board) attach(user scoreboard.UserID, sub *subscription) {
 	st := b.users[user]
 	if st == nil {
 		st = &standing{board: b, user: user}
 		if b.users == nil {
 			b.users = make(map[scoreboard.UserID]*standing)
-			b.shown = make(map[*standing]struct{})
+			b.inTop = make(map[*standing]struct{})
 		}
 		b.users[user] = st
 		i := slices.IndexFunc(b.latest.Entries, func(e scoreboard.Entry) bool { return e.User == user })
 		if i >= 0 && b.latest.Degraded == "" {
 			st.place(b.latest.Entries[i], b.latest.Epoch, b.latest.Version)
-			b.shown[st] = struct{}{}
+			b.inTop[st] = struct{}{}
 		}
 	}
 	st.subs = append(st.subs, sub)
@@ -62,17 +61,17 @@ func (b *board) seat(user scoreboard.UserID, sub *subscription) {
 	}
 }
 
-func (b *board) unseat(sub *subscription) {
+func (b *board) detach(sub *subscription) {
 	st := sub.standing
 	st.subs = slices.DeleteFunc(st.subs, func(s *subscription) bool { return s == sub })
 	if len(st.subs) == 0 {
 		delete(b.users, st.user)
-		delete(b.shown, st)
+		delete(b.inTop, st)
 	}
 }
 
-// move notes that the user's standing changed and reports whether that is news
-// to this window.
+// move records that the user's standing changed and reports whether this is the
+// first time in this window.
 func (st *standing) move(m scoreboard.Moved) bool {
 	if m.Revision < st.revision {
 		return false
@@ -90,54 +89,54 @@ func (st *standing) place(e scoreboard.Entry, epoch, version int64) {
 	st.epoch, st.state = epoch, version
 }
 
-// ahead reports whether the standing is known from a later state than that.
+// ahead reports whether the standing comes from a later state than that.
 func (st *standing) ahead(epoch, version int64) bool {
 	return st.epoch == epoch && st.state > version
 }
 
-// rerank brings the standings of watching users to the newest state, tells
-// them, and asks for those that it does not hold. It reports whether any of it
-// was needed. A degraded state says nothing of ranks; they wait for the ranking.
-func (b *board) rerank() bool {
+// updateRanks updates the viewers' standings from the newest state, sends those
+// that changed, and queues look-ups for those that are not in it. It reports
+// whether there was any. It skips a degraded state, which has no reliable ranks.
+func (b *board) updateRanks() bool {
 	top := b.latest
 	if len(b.users) == 0 || top.Degraded != "" {
 		return false
 	}
 	b.round++
-	going := false
+	active := false
 	for _, e := range top.Entries {
 		st := b.users[e.User]
 		if st == nil {
 			continue
 		}
 		st.round = b.round
-		b.shown[st] = struct{}{}
-		if !st.ahead(top.Epoch, top.Version) && st.tell(e, top.Epoch, top.Version, top.UpdatedAt) {
-			going = true
+		b.inTop[st] = struct{}{}
+		if !st.ahead(top.Epoch, top.Version) && st.update(e, top.Epoch, top.Version, top.UpdatedAt) {
+			active = true
 		}
 	}
-	for st := range b.shown {
+	for st := range b.inTop {
 		if st.round != b.round && !st.ahead(top.Epoch, top.Version) {
-			delete(b.shown, st)
-			b.hub.lookups.ask(st)
-			going = true
+			delete(b.inTop, st)
+			b.hub.lookups.enqueue(st)
+			active = true
 		}
 	}
 	for _, st := range b.moved {
 		st.moved = false
 		if st.round != b.round && len(st.subs) > 0 {
-			b.hub.lookups.ask(st)
-			going = true
+			b.hub.lookups.enqueue(st)
+			active = true
 		}
 	}
 	clear(b.moved)
 	b.moved = b.moved[:0]
-	return going
+	return active
 }
 
-// tell places the user and, if rank or score are others now, sends it to the
+// update sets the user's place and, if rank or score changed, sends it to the
 // user's connections.
-func (st *standing) tell(e scoreboard.Entry, epoch, version int64, ts time.Time) bool {
+func (st *standing) update(e scoreboard.Entry, epoch, version int64, ts time.Time) bool {
 	if st.known && st.rank == e.Rank && st.score == e.Score {
 		st.epoch, st.state = epoch, version
 		return false
@@ -148,33 +147,33 @@ func (st *standing) tell(e scoreboard.Entry, epoch, version int64, ts time.Time)
 		previous = &was
 	}
 	st.place(e, epoch, version)
-	st.rankAt++
-	st.sent.Store(&rankState{seq: st.rankAt, frame: newFrame(protocol.FrameRank, rankFrame{
+	st.seq++
+	st.sent.Store(&rankState{seq: st.seq, frame: newFrame(protocol.FrameRank, rankFrame{
 		Type: protocol.FrameRank, Board: string(st.board.latest.Board), UserID: string(st.user),
 		Score: int64(e.Score), Rank: e.Rank, PreviousRank: previous,
 		Version: st.version, Epoch: epoch, TS: ts.UTC(),
 	})})
 	for _, sub := range st.subs {
-		sub.conn.out.wake()
+		sub.conn.out.Wake()
 	}
 	return true
 }
 
-// answer takes in a look-up.
-func (st *standing) answer(p *scoreboard.Place, err error) {
+// resolve applies the result of a look-up.
+func (st *standing) resolve(p *scoreboard.Place, err error) {
 	b := st.board
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	st.asked = false
+	st.queued = false
 	switch {
 	case scoreboard.CodeOf(err) == scoreboard.CodeNotFound:
-		st.known = false // gone from the board; whoever hides has no rank
+		st.known = false // hidden users have no rank
 	case err != nil, p.Degraded != "", p.Board != b.latest.Board, st.ahead(p.Epoch, p.Version):
-		// Not from a healthy ranking, or older than what is known.
+		// Not from a healthy ranking, or older than the known place.
 	default:
-		st.tell(scoreboard.Entry{Rank: p.Rank, User: st.user, Score: p.Score}, p.Epoch, p.Version, p.UpdatedAt)
+		st.update(scoreboard.Entry{Rank: p.Rank, User: st.user, Score: p.Score}, p.Epoch, p.Version, p.UpdatedAt)
 		if p.Rank <= scoreboard.TopSize {
-			b.shown[st] = struct{}{}
+			b.inTop[st] = struct{}{}
 		}
 	}
 }

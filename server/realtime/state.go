@@ -11,11 +11,11 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// shape is how many rows a subscription shows.
+// shape is how many rows a subscription has.
 type shape uint8
 
 const (
-	usual shape = iota // as many as Options.Rows says
+	defaultRows shape = iota // Options.Rows
 	top10
 	top100
 	shapes
@@ -24,7 +24,7 @@ const (
 func shapeOf(limit int) shape {
 	switch {
 	case limit == 0:
-		return usual
+		return defaultRows
 	case limit > 10:
 		return top100
 	}
@@ -33,7 +33,7 @@ func shapeOf(limit int) shape {
 
 func (h *Hub) rows(s shape) int {
 	switch s {
-	case usual:
+	case defaultRows:
 		return h.options.Load().Rows
 	case top100:
 		return scoreboard.TopSize
@@ -41,32 +41,32 @@ func (h *Hub) rows(s shape) int {
 	return 10
 }
 
-// state is what subscribers of one shape are shown of a board. It is never
-// changed, only replaced; its frames are encoded when somebody first needs them.
+// state is what is published of a board for one shape. It is immutable; its
+// frames are encoded when first needed.
 type state struct {
-	seq      uint64 // rises when the rows do, or what is said of them; same seq, same rows
+	seq      uint64 // incremented when clients would see a difference
 	board    scoreboard.BoardID
 	epoch    int64
 	version  int64
 	ts       time.Time
 	degraded string
-	window   time.Duration // not 0 while the window is widened
+	window   time.Duration // 0 unless widened
 	rows     []scoreboard.Entry
-	before   []scoreboard.Entry // the rows of seq−1
+	previous []scoreboard.Entry // the rows of seq−1
 
-	encoding prometheus.Observer
-	once     sync.Once
-	full     *frame
-	mu       sync.Mutex
-	deltas   map[int64]*frame
+	encodeSeconds prometheus.Observer
+	once          sync.Once
+	full          *Frame
+	mu            sync.Mutex
+	deltas        map[int64]*Frame
 }
 
-// maxBases is how many bases a state encodes deltas for. There is one as a
-// rule; a second when a client resumed from another node's later version.
+// maxBases is how many bases a state encodes deltas for. Usually there is one; a
+// second where a client resumed from another node's later version.
 const maxBases = 4
 
-// shows reports whether a subscriber who has p would see a difference in s.
-func (s *state) shows(p *state) bool {
+// differs reports whether a client that has p would see a difference in s.
+func (s *state) differs(p *state) bool {
 	return s.epoch != p.epoch || s.board != p.board || s.degraded != p.degraded || !slices.Equal(s.rows, p.rows)
 }
 
@@ -77,32 +77,32 @@ func (s *state) head(kind string) stateHead {
 	}
 }
 
-func (s *state) snapshot() *frame {
+func (s *state) snapshot() *Frame {
 	s.once.Do(func() {
 		start := time.Now()
 		s.full = newFrame(protocol.FrameUpdated, updatedFrame{s.head(protocol.FrameUpdated), protocol.Entries(s.rows)})
-		s.full.id = eventID(s.epoch, s.version, s.degraded != "")
-		s.encoding.Observe(time.Since(start).Seconds())
+		s.full.ID = eventID(s.epoch, s.version, s.degraded != "")
+		s.encodeSeconds.Observe(time.Since(start).Seconds())
 	})
 	return s.full
 }
 
 // delta is the frame for a client that has the rows of seq−1 at version base,
-// or nil when too many different bases were asked for.
-func (s *state) delta(base int64) *frame {
+// or nil beyond maxBases.
+func (s *state) delta(base int64) *Frame {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if f, ok := s.deltas[base]; ok || len(s.deltas) == maxBases {
 		return f
 	}
 	start := time.Now()
-	changed, removed := difference(s.before, s.rows)
+	changed, removed := difference(s.previous, s.rows)
 	f := newFrame(protocol.FrameDelta, deltaFrame{s.head(protocol.FrameDelta), base, changed, removed})
-	f.id = eventID(s.epoch, s.version, s.degraded != "")
+	f.ID = eventID(s.epoch, s.version, s.degraded != "")
 	if s.deltas == nil {
-		s.deltas = make(map[int64]*frame, 1)
+		s.deltas = make(map[int64]*Frame, 1)
 	}
 	s.deltas[base] = f
-	s.encoding.Observe(time.Since(start).Seconds())
+	s.encodeSeconds.Observe(time.Since(start).Seconds())
 	return f
 }

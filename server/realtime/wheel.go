@@ -5,25 +5,25 @@ import (
 	"time"
 )
 
-// wheel keeps the times of all connections in place of timers of their own.
-// Setting and stopping is O(1); it is as exact as wheelTick.
+// wheel is a timer wheel for all connections. Setting and stopping is O(1); its
+// precision is wheelTick.
 type wheel struct {
 	mu    sync.Mutex
 	start time.Time
-	ticks int64 // slots up to it are empty
+	ticks int64 // slots up to here are empty
 	slots [wheelSlots]*timer
 }
 
-// What lies beyond the horizon of 102 s fires at the horizon; a connection
-// looks at what is due when it fires.
+// A timer beyond the horizon of 102 s fires at the horizon; the connection then
+// checks what is due.
 const (
 	wheelTick  = 50 * time.Millisecond
 	wheelSlots = 2048
 )
 
-// timer is a place on the wheel, kept inside a connection.
+// timer is an entry of the wheel, embedded in a connection.
 type timer struct {
-	conn       *conn
+	conn       *Conn
 	prev, next *timer
 	slot       int32
 	set        bool
@@ -31,7 +31,7 @@ type timer struct {
 
 func newWheel(start time.Time) *wheel { return &wheel{start: start} }
 
-// set lets t fire at when, and no longer at what it was set to before.
+// set sets or resets t.
 func (w *wheel) set(t *timer, when time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -53,12 +53,12 @@ func (w *wheel) stop(t *timer) {
 	w.mu.Unlock()
 }
 
-// advance takes off what is due and appends it to buf.
+// advance removes the timers that are due and appends them to buf.
 func (w *wheel) advance(now time.Time, buf []*timer) []*timer {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	until := int64(now.Sub(w.start) / wheelTick)
-	// After a long pause of the process one round takes off everything.
+	// After a long pause of the process one round is enough.
 	w.ticks = max(w.ticks, until-wheelSlots)
 	for ; w.ticks < until; w.ticks++ {
 		slot := int((w.ticks + 1) % wheelSlots)

@@ -58,20 +58,20 @@ func TestWheelAfterAPause(t *testing.T) {
 	}
 }
 
-func TestPaceWidensAndReturns(t *testing.T) {
+func TestWindowWidensAndNarrows(t *testing.T) {
 	t.Parallel()
-	p := pace{base: 200 * time.Millisecond, most: time.Second, limit: time.Second}
+	a := adaptiveWindow{base: 200 * time.Millisecond, max: time.Second, maxLag: time.Second}
 	var got []time.Duration
 	for i := range 14 {
 		if i < 6 {
-			p.note(2 * time.Second)
+			a.recordLag(2 * time.Second)
 		} else if i == 6 {
-			p.note(700 * time.Millisecond) // neither bad nor good
+			a.recordLag(700 * time.Millisecond) // between the thresholds
 		}
-		p.step()
-		w, widened := p.window()
-		if (widened == 0) != (w == p.base) {
-			t.Errorf("window %s said to be widened to %s", w, widened)
+		a.step()
+		w, widened := a.width()
+		if (widened == 0) != (w == a.base) {
+			t.Errorf("window %s is reported as widened to %s", w, widened)
 		}
 		got = append(got, w/time.Millisecond)
 	}

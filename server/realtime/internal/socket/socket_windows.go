@@ -1,10 +1,10 @@
-package realtime
+package socket
 
 import "errors"
 
-// On Windows a socket waits for what it was asked: each connection has a
-// goroutine that reads, and one that writes while something is kept.
-const canTry = false
+// nonBlocking is false on Windows: each connection has a goroutine that reads, and
+// one that writes while bytes are pending.
+const nonBlocking = false
 
 func readOnce(uintptr, []byte) (int, error) { return 0, errors.ErrUnsupported }
 

@@ -1,13 +1,13 @@
 //go:build unix
 
-package realtime
+package socket
 
 import "syscall"
 
-// canTry says that a read or a write that would wait can be left.
-const canTry = true
+// nonBlocking: a read or write that would block returns instead.
+const nonBlocking = true
 
-// tcpUserTimeout is Linux's TCP_USER_TIMEOUT, which syscall does not name.
+// tcpUserTimeout is Linux's TCP_USER_TIMEOUT, which package syscall lacks.
 const tcpUserTimeout = 0x12
 
 func readOnce(fd uintptr, p []byte) (int, error) { return syscall.Read(int(fd), p) }

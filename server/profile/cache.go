@@ -29,9 +29,9 @@ const (
 	atOnce     = 2  // loads that somebody waits for
 )
 
-// Book knows the profiles of the users that were shown last, and who of them
+// Cache knows the profiles of the users that were shown last, and who of them
 // has none.
-type Book struct {
+type Cache struct {
 	source Source
 	log    *slog.Logger
 	some   atomic.Bool  // there is a profile
@@ -43,9 +43,9 @@ type Book struct {
 	young, old map[scoreboard.UserID]*scoreboard.Profile // nil for who has none
 }
 
-// NewBook makes an empty book; Run fills it.
-func NewBook(s Source, log *slog.Logger) *Book {
-	return &Book{
+// NewCache makes an empty book; Run fills it.
+func NewCache(s Source, log *slog.Logger) *Cache {
+	return &Cache{
 		source: s, log: log, later: make(chan []scoreboard.UserID, queued), turns: make(chan struct{}, atOnce),
 		young: make(map[scoreboard.UserID]*scoreboard.Profile),
 	}
@@ -53,7 +53,7 @@ func NewBook(s Source, log *slog.Logger) *Book {
 
 // Show puts the profiles beside rows that nobody else has yet, and waits a
 // moment for those that are not known here.
-func (b *Book) Show(ctx context.Context, rows []scoreboard.Entry) {
+func (b *Cache) Show(ctx context.Context, rows []scoreboard.Entry) {
 	missing := b.known(rows)
 	if len(missing) == 0 {
 		return
@@ -73,13 +73,13 @@ func (b *Book) Show(ctx context.Context, rows []scoreboard.Entry) {
 }
 
 // ShowKnown is Show that does not wait: who is missing is known the next time.
-func (b *Book) ShowKnown(rows []scoreboard.Entry) {
+func (b *Cache) ShowKnown(rows []scoreboard.Entry) {
 	if missing := b.known(rows); len(missing) > 0 {
 		b.load(missing)
 	}
 }
 
-func (b *Book) load(users []scoreboard.UserID) {
+func (b *Cache) load(users []scoreboard.UserID) {
 	select {
 	case b.later <- users:
 	default: // the next who shows them asks again
@@ -87,7 +87,7 @@ func (b *Book) load(users []scoreboard.UserID) {
 }
 
 // known puts the known profiles beside rows and returns whose are not.
-func (b *Book) known(rows []scoreboard.Entry) (missing []scoreboard.UserID) {
+func (b *Cache) known(rows []scoreboard.Entry) (missing []scoreboard.UserID) {
 	if !b.some.Load() {
 		return nil
 	}
@@ -107,7 +107,7 @@ func (b *Book) known(rows []scoreboard.Entry) (missing []scoreboard.UserID) {
 }
 
 // read loads the profiles of users and says whether it could.
-func (b *Book) read(ctx context.Context, users []scoreboard.UserID) bool {
+func (b *Cache) read(ctx context.Context, users []scoreboard.UserID) bool {
 	if time.Now().UnixNano() < b.shut.Load() {
 		return false
 	}
@@ -131,7 +131,7 @@ func (b *Book) read(ctx context.Context, users []scoreboard.UserID) bool {
 }
 
 // Keep takes in a profile that was just written.
-func (b *Book) Keep(p *scoreboard.Profile) {
+func (b *Cache) Keep(p *scoreboard.Profile) {
 	b.some.Store(true)
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -139,7 +139,7 @@ func (b *Book) Keep(p *scoreboard.Profile) {
 }
 
 // keep takes in a profile unless a newer one is known; the lock is held.
-func (b *Book) keep(p *scoreboard.Profile) {
+func (b *Cache) keep(p *scoreboard.Profile) {
 	if had := b.young[p.User]; had != nil && !p.UpdatedAt.After(had.UpdatedAt) {
 		return // rows that show the same are the same
 	}
@@ -150,7 +150,7 @@ func (b *Book) keep(p *scoreboard.Profile) {
 	b.put(p.User, p)
 }
 
-func (b *Book) put(user scoreboard.UserID, p *scoreboard.Profile) {
+func (b *Cache) put(user scoreboard.UserID, p *scoreboard.Profile) {
 	if len(b.young) >= generation {
 		b.old, b.young = b.young, make(map[scoreboard.UserID]*scoreboard.Profile)
 	}
@@ -158,7 +158,7 @@ func (b *Book) put(user scoreboard.UserID, p *scoreboard.Profile) {
 }
 
 // Run keeps the book until ctx ends.
-func (b *Book) Run(ctx context.Context) error {
+func (b *Cache) Run(ctx context.Context) error {
 	tick := time.NewTicker(pause)
 	defer tick.Stop()
 	var since time.Time
@@ -187,7 +187,7 @@ func (b *Book) Run(ctx context.Context) error {
 // is seen when it is committed, and bears the time when it was made. Of users
 // that nobody was shown here nothing is kept. Before there is any profile there
 // is nothing to follow.
-func (b *Book) follow(ctx context.Context, since time.Time) (time.Time, error) {
+func (b *Cache) follow(ctx context.Context, since time.Time) (time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, overlap)
 	defer cancel()
 	if since.IsZero() {

@@ -1,4 +1,4 @@
-package realtime
+package ws
 
 import (
 	"encoding/binary"
@@ -7,12 +7,8 @@ import (
 	"github.com/gorilla/websocket"
 
 	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/realtime/internal/socket"
 )
-
-// The framing of RFC 6455 as far as a server needs it that reads small messages
-// and writes whole frames. Gorilla shakes hands; its connection is not kept,
-// because an idle one holds a kilobyte and must park deep in its own reader,
-// which doubles the stack: together a third of what a connection may cost.
 
 const (
 	opContinuation = 0x0
@@ -53,10 +49,10 @@ func closeFrame(code int, reason string) []byte {
 
 var (
 	pingFrame = appendFrame(nil, opPing, nil)
-	slowFrame = closeFrame(protocol.CloseSlowConsumer, slowConsumer)
+	slowFrame = closeFrame(protocol.CloseSlowConsumer, socket.SlowConsumer)
 )
 
-// violation is what a client did that ends its connection.
+// violation is a breach of the protocol that ends the connection.
 type violation struct {
 	code   int
 	reason string
@@ -69,25 +65,25 @@ var (
 	notUTF8  = &violation{websocket.CloseInvalidFramePayloadData, "invalid UTF-8"}
 )
 
-// parser turns the bytes of a client, however they are cut, into messages.
+// parser splits a client's bytes, which may arrive in any pieces, into messages.
 type parser struct {
 	limit int    // bytes of a message
-	rest  []byte // of a frame that is not whole yet
-	text  []byte // of a message whose last frame has not come yet
-	open  bool   // there is such a message
+	rest  []byte // the beginning of an incomplete frame
+	text  []byte // the fragments of an incomplete message
+	open  bool   // a message is incomplete
 }
 
-// feed takes what was read next and gives whole messages to on: text, pings,
-// pongs and closes. It stops when on returns false. Data is overwritten.
+// feed parses the next bytes and calls on with each complete message: text, ping,
+// pong or close. It stops when on returns false. It overwrites data.
 func (p *parser) feed(data []byte, on func(op byte, payload []byte) bool) *violation {
 	if len(p.rest) > 0 {
 		data = append(p.rest, data...)
 		p.rest = nil
 	}
 	for len(data) > 0 {
-		f, n, bad := p.frame(data)
-		if bad != nil {
-			return bad
+		f, n, v := p.frame(data)
+		if v != nil {
+			return v
 		}
 		if n == 0 {
 			p.rest = append([]byte(nil), data...)
@@ -125,9 +121,9 @@ type wireFrame struct {
 	payload []byte
 }
 
-// frame takes the first frame off data, unmasked in place. It needs 0 bytes when
-// the frame is not whole.
-func (p *parser) frame(data []byte) (f wireFrame, n int, bad *violation) {
+// frame parses the first frame of data, which it unmasks in place. n is its length,
+// or 0 while it is incomplete.
+func (p *parser) frame(data []byte) (f wireFrame, n int, v *violation) {
 	if len(data) < 2 {
 		return f, 0, nil
 	}
@@ -169,7 +165,7 @@ func (p *parser) frame(data []byte) (f wireFrame, n int, bad *violation) {
 	return f, end, nil
 }
 
-// validClose reports whether a client may close with payload.
+// validClose reports whether payload is valid in a close frame.
 func validClose(payload []byte) bool {
 	switch {
 	case len(payload) == 0:

@@ -29,12 +29,12 @@ func (c counted) Profiles(ctx context.Context, users []scoreboard.UserID) ([]sco
 	return c.Store.Profiles(ctx, users)
 }
 
-func open(t *testing.T) (*store.Store, counted, func() *profile.Book) {
+func open(t *testing.T) (*store.Store, counted, func() *profile.Cache) {
 	t.Helper()
 	s := storetest.Open(t, backendtest.Postgres(t, migrations.Up), func(o *store.Options) { o.MaxConns = 4 })
 	c := counted{s, make(chan []scoreboard.UserID, 1000)}
-	return s, c, func() *profile.Book {
-		b := profile.NewBook(c, slog.New(slog.DiscardHandler))
+	return s, c, func() *profile.Cache {
+		b := profile.NewCache(c, slog.New(slog.DiscardHandler))
 		running, stop := context.WithCancel(ctx)
 		done := make(chan error, 1)
 		go func() { done <- b.Run(running) }()
@@ -56,7 +56,7 @@ func put(t *testing.T, s *store.Store, user scoreboard.UserID, name string) {
 }
 
 // shows waits until the book shows names, "" for none.
-func shows(t *testing.T, b *profile.Book, users []scoreboard.UserID, names ...string) {
+func shows(t *testing.T, b *profile.Cache, users []scoreboard.UserID, names ...string) {
 	t.Helper()
 	var rows []scoreboard.Entry
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {

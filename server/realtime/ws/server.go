@@ -1,0 +1,105 @@
+package ws
+
+import (
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/realtime"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// refuseTimeout bounds a handshake, and the exchange with a refused client.
+const refuseTimeout = 2 * time.Second
+
+// Server upgrades requests to connections of a hub.
+type Server struct {
+	hub      *realtime.Hub
+	upgrader *websocket.Upgrader
+}
+
+// NewServer makes a server for h.
+func NewServer(h *realtime.Hub) *Server { return &Server{h, newUpgrader()} }
+
+// newUpgrader makes an upgrader with small buffers, because its connections are
+// not used. The caller checks the Origin. Frames are small and shared by
+// connections, so they are not compressed.
+func newUpgrader() *websocket.Upgrader {
+	return &websocket.Upgrader{
+		ReadBufferSize:   1,
+		WriteBufferPool:  &sync.Pool{},
+		HandshakeTimeout: refuseTimeout,
+		CheckOrigin:      func(*http.Request) bool { return true },
+		Error:            func(http.ResponseWriter, *http.Request, int, error) {},
+	}
+}
+
+// Accepts reports whether r is a WebSocket handshake.
+func (s *Server) Accepts(r *http.Request) bool { return websocket.IsWebSocketUpgrade(r) }
+
+// Serve upgrades r and subscribes v. It returns once the connection is open. An
+// error, always a scoreboard.Error, means that nothing was written, so that
+// Refuse can report it; later failures close the connection with a code.
+func (s *Server) Serve(w http.ResponseWriter, r *http.Request, v *scoreboard.Viewer) error {
+	c := newConn(s.hub, v)
+	if err := c.Admit(); err != nil {
+		return err
+	}
+	ws, err := s.upgrader.Upgrade(w, r, nil)
+	if err != nil {
+		c.Leave()
+		return errHandshake(err)
+	}
+	if !c.Open(ws.NetConn()) {
+		return nil
+	}
+	if err := c.Subscribe(s.hub.Context(), v); err != nil {
+		c.Reply(realtime.NewError(err, v.Board))
+		c.Finish(closeCode(err), string(scoreboard.CodeOf(err)), nil)
+	}
+	go c.Read()
+	return nil
+}
+
+// Refuse upgrades r, sends the error and closes with its code, because browsers
+// see the code of a close and not the status of a failed handshake. An error
+// means that nothing was written.
+func (s *Server) Refuse(w http.ResponseWriter, r *http.Request, refused error) error {
+	ws, err := s.upgrader.Upgrade(w, r, nil)
+	if err != nil {
+		return errHandshake(err)
+	}
+	c := ws.NetConn()
+	defer func() { _ = c.Close() }() // the client has its close frame
+	if c.SetDeadline(time.Now().Add(refuseTimeout)) != nil {
+		return nil
+	}
+	message := append(slices.Clone(encode(realtime.NewError(refused, ""))),
+		closeFrame(closeCode(refused), string(scoreboard.CodeOf(refused)))...)
+	if _, err := c.Write(message); err == nil {
+		linger(c)
+	}
+	return nil
+}
+
+func errHandshake(err error) error {
+	return &scoreboard.Error{Code: scoreboard.CodeInvalidRequest, Message: "not a WebSocket handshake", Err: err}
+}
+
+// closeCode returns the close code of an error.
+func closeCode(err error) int {
+	switch scoreboard.CodeOf(err) {
+	case scoreboard.CodeUnauthorized, scoreboard.CodeTokenUsed:
+		return protocol.CloseToken
+	case scoreboard.CodeForbidden, scoreboard.CodeNotFound, scoreboard.CodeInvalidRequest:
+		return protocol.CloseForbidden
+	case scoreboard.CodeRateLimited:
+		return protocol.CloseLimit
+	default: // may be retried
+		return protocol.CloseRestart
+	}
+}

@@ -1,0 +1,24 @@
+package scoreboard
+
+import (
+	"context"
+	"time"
+)
+
+// Viewer is a client of a stream or a long poll: its identity as authenticated,
+// and what it asked for.
+type Viewer struct {
+	User    UserID // "" is anonymous and gets no rank of its own
+	Address string
+	Expires time.Time // the connection is closed then (4401); zero is never
+	// CanSee rejects a board that the client may not see; nil allows all.
+	CanSee func(ctx context.Context, board BoardID) error
+
+	Board BoardID
+	Limit int  // rows: 10 or 100; 0 is the server's default
+	Delta bool // send leaderboard.delta where the client has the base
+
+	// The last state that the client has, 0 and 0 for none. It is sent nothing
+	// while that is the current one, and nothing older.
+	LastEpoch, LastVersion int64
+}
