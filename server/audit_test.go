@@ -12,9 +12,9 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Where the trail takes no entry, what an operator changes is not changed: the
-// two are one transaction or, of a job, the entry is first. The same requests
-// with a trail leave one entry each.
+// If the audit entry cannot be written, an operator's change does not happen: both
+// are one transaction or, for a job, the entry comes first. Otherwise each of the same
+// requests leaves one entry.
 func TestEveryChangeIsAudited(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -22,11 +22,11 @@ func TestEveryChangeIsAudited(t *testing.T) {
 	db := backendtest.Connect(t, h.settings["postgres-url"])
 	tell := func(method, path, body string) (int, string) {
 		t.Helper()
-		status, _, answer := ask(t, method, n.url+path, body, bearer(h.token("root", auth.ScopeAdmin, time.Hour)))
+		status, _, answer := request(t, method, n.url+path, body, bearer(h.token("root", auth.ScopeAdmin, time.Hour)))
 		return status, answer
 	}
 	key := furnish(t, n, db)
-	// What an operator can change, and the ranking by its epoch.
+	// Everything that an operator can change; the ranking by its epoch.
 	state := func() string {
 		var all []string
 		for _, table := range []string{"boards", "keys", "key_secrets", "dead_letters", "outbox_score_updates", "profiles", "users", "scores", "user_score_histories", "knobs"} {
@@ -44,7 +44,7 @@ func TestEveryChangeIsAudited(t *testing.T) {
 	}
 	requests := []struct {
 		method, path, body, action, target string
-		same                               bool // what it changes is not in state
+		same                               bool // its change does not show in state
 	}{
 		{"POST", "/v1/boards", `{"board":"fresh"}`, "board.create", "board:fresh", false},
 		{"PATCH", "/v1/boards/arena", `{"require":["action-token"]}`, "board.set", "board:arena", false},
@@ -71,10 +71,10 @@ func TestEveryChangeIsAudited(t *testing.T) {
 	for _, r := range requests {
 		status, answer := tell(r.method, r.path+"?reason=why", r.body)
 		if status < 500 || !strings.Contains(answer, `"error_code"`) {
-			t.Errorf("%s without a trail: got %d %s, want it refused", r.action, status, answer)
+			t.Errorf("%s without an audit entry: got %d %s, want it rejected", r.action, status, answer)
 		}
 		if after := state(); after != before {
-			t.Errorf("%s has changed something without a trail: from\n%s\nto\n%s", r.action, before, after)
+			t.Errorf("%s changed something without an audit entry: from\n%s\nto\n%s", r.action, before, after)
 			before = after
 		}
 	}
@@ -89,18 +89,18 @@ func TestEveryChangeIsAudited(t *testing.T) {
 			t.Errorf("%s: got %d %s", r.action, status, answer)
 		}
 		if got := entries() - had; got != 1 {
-			t.Errorf("%s has left %d entries, want one", r.action, got)
+			t.Errorf("%s left %d audit entries, want 1", r.action, got)
 		}
 		if after := state(); after == before && !r.same {
-			t.Errorf("%s has changed nothing: what it changed without a trail was not looked at", r.action)
+			t.Errorf("%s changed nothing, so the check without an audit entry proves nothing", r.action)
 		}
 	}
 	if n := db.Count(t, `select count(*) from audit_log where action = 'key.create' and detail->>'name' = 'another'`); n != 1 {
-		t.Error("the entry of a key does not say what was asked for")
+		t.Error("the audit entry of a key lacks the requested scope")
 	}
 }
 
-// furnish makes what is there to be changed, and returns the id of a key.
+// furnish creates what the requests change, and returns the id of a key.
 func furnish(t *testing.T, n *node, db *backendtest.Conn) string {
 	t.Helper()
 	root := n.client("root", auth.ScopeAdmin+" "+auth.ScopeUpdate)

@@ -10,8 +10,8 @@ import (
 	"github.com/scoreboard/scoreboard/server/auth"
 )
 
-// Who asks too often is told what is at hand, but nobody who has been banned
-// since: on another node, too, once the ban is answered.
+// Clients over the limit get cached answers, but no user who was banned since: also
+// on another node, as soon as the ban is answered.
 func TestBannedUserNotServedFromCache(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -30,15 +30,15 @@ func TestBannedUserNotServedFromCache(t *testing.T) {
 	carol := bearer(h.token("carol", "", time.Hour))
 	tell := func(path string) (status int, answer string, late bool) {
 		t.Helper()
-		status, header, answer := ask(t, http.MethodGet, two.url+path, "", carol)
+		status, header, answer := request(t, http.MethodGet, two.url+path, "", carol)
 		return status, answer, header.Get("Retry-After") != ""
 	}
-	// Standings first: beside a head that is at hand they would come from it.
+	// Standings first: with a cached top they would come from it.
 	paths := []string{"/v1/users/mallory/rank", "/v1/users/bob/rank?k=1", "/v1/leaderboard/top"}
 	for _, often := range []bool{false, true} {
 		for _, path := range paths {
 			if status, answer, late := tell(path); status != http.StatusOK || late != often || !strings.Contains(answer, "mallory") {
-				t.Fatalf("%s before the ban: got %d %s, too often: %t, want mallory and %t", path, status, answer, late, often)
+				t.Fatalf("%s before the ban: got %d %s, over the limit: %t, want mallory and %t", path, status, answer, late, often)
 			}
 		}
 	}
@@ -47,7 +47,7 @@ func TestBannedUserNotServedFromCache(t *testing.T) {
 	}
 	for _, path := range paths {
 		if status, answer, late := tell(path); !late || status == http.StatusOK && strings.Contains(answer, "mallory") {
-			t.Errorf("%s after the ban: got %d %s, too often: %t", path, status, answer, late)
+			t.Errorf("%s after the ban: got %d %s, over the limit: %t", path, status, answer, late)
 		}
 	}
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/scoreboard/scoreboard/server/auth"
 )
 
-// browser starts a headless Chromium. Without one the test is skipped, loudly,
-// and fails in CI.
+// browser starts a headless Chromium. Without one the test is skipped, and fails in
+// CI.
 func browser(t *testing.T) context.Context {
 	t.Helper()
 	path := ""
@@ -38,7 +38,7 @@ func browser(t *testing.T) context.Context {
 	o := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.WSURLReadTimeout(awaitTimeout),
 		chromedp.Flag("disable-dev-shm-usage", true))
 	if os.Geteuid() == 0 {
-		o = append(o, chromedp.NoSandbox) // it refuses to run as root with one
+		o = append(o, chromedp.NoSandbox) // as root it only runs without one
 	}
 	ctx, cancel := chromedp.NewExecAllocator(context.Background(), o...)
 	t.Cleanup(cancel)
@@ -49,10 +49,9 @@ func browser(t *testing.T) context.Context {
 	return ctx
 }
 
-// A real browser, with a page of another origin than the API's: it takes
-// tickets, joins by WebSocket and by EventSource, sees the board change, and
-// still does after connections have ended and come back, the EventSource by
-// itself and on its ticket.
+// A page of another origin in a real browser gets tickets, connects by WebSocket and
+// by EventSource, and sees the board change, also after both have reconnected; the
+// EventSource does so by itself, with its ticket.
 func TestBrowser(t *testing.T) {
 	t.Parallel()
 	ctx := browser(t)

@@ -16,13 +16,13 @@ import (
 	"github.com/scoreboard/scoreboard/server/settings"
 )
 
-// Who asks and does not read is cut off, and holds nothing longer.
+// A client that does not read its responses is disconnected.
 func TestSlowReaderIsDisconnected(t *testing.T) {
 	t.Parallel()
 	s := &Server{log: slog.New(slog.DiscardHandler), settings: settings.New(settings.Options{Deployed: &config.Config{}}), api: api.New(api.Options{Log: slog.New(slog.DiscardHandler), Now: time.Now})}
 	front := s.apiServer()
 	if front.WriteTimeout == 0 || front.WriteTimeout > 2*time.Minute || front.HTTP2.WriteByteTimeout == 0 {
-		t.Fatalf("the port has no bound on answers: %s, %s", front.WriteTimeout, front.HTTP2.WriteByteTimeout)
+		t.Fatalf("responses have no time limit: %s, %s", front.WriteTimeout, front.HTTP2.WriteByteTimeout)
 	}
 	front.WriteTimeout = 300 * time.Millisecond // shortened for the test
 	closed := make(chan struct{})
@@ -40,19 +40,19 @@ func TestSlowReaderIsDisconnected(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = c.Close() }()
-	// More than the kernel keeps for both ends; one answer is 100 KB.
+	// More than the kernel buffers on both ends; a response has 100 KB.
 	if _, err := io.WriteString(c, strings.Repeat("GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n", 500)); err != nil {
 		t.Fatal(err)
 	}
 	select {
 	case <-closed:
 	case <-time.After(30 * time.Second):
-		t.Error("who reads nothing is waited for")
+		t.Error("a client that reads nothing stays connected")
 	}
 }
 
-// Who sends headers or a body a byte at a time is cut off; the bounds are those
-// of the port, shortened for the test.
+// A client that sends headers or a body too slowly is disconnected. The limits are
+// those of the port, shortened for the test.
 func TestSlowRequestsAreDisconnected(t *testing.T) {
 	t.Parallel()
 	s := &Server{log: slog.New(slog.DiscardHandler)}
@@ -62,10 +62,10 @@ func TestSlowRequestsAreDisconnected(t *testing.T) {
 		handled <- err
 	}))
 	if front.ReadHeaderTimeout > 5*time.Second || front.ReadTimeout > 30*time.Second || front.IdleTimeout == 0 || front.MaxHeaderBytes > 16<<10 {
-		t.Errorf("the port has wider bounds: %+v", front)
+		t.Errorf("the limits are too high: %+v", front)
 	}
 	if front.ReadHeaderTimeout == 0 || front.ReadTimeout == 0 || front.MaxHeaderBytes == 0 {
-		t.Fatalf("the port has a bound missing: %+v", front)
+		t.Fatalf("a limit is missing: %+v", front)
 	}
 	front.ReadHeaderTimeout, front.ReadTimeout = 100*time.Millisecond, 200*time.Millisecond
 	server := httptest.NewUnstartedServer(nil)
@@ -88,16 +88,16 @@ func TestSlowRequestsAreDisconnected(t *testing.T) {
 		return c
 	}
 	if _, err := io.Copy(io.Discard, dial("GET / HTTP/1.1\r\nHost: x\r\nX-A")); err != nil {
-		t.Errorf("headers without an end: %v, want them cut off", err)
+		t.Errorf("unfinished headers: %v, want a disconnect", err)
 	}
 	slow := dial("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nabc")
 	select {
 	case err := <-handled:
 		if err == nil {
-			t.Error("a body that never ends has ended well")
+			t.Error("an unfinished body was read without an error")
 		}
 	case <-time.After(30 * time.Second):
-		t.Error("a body without an end is waited for")
+		t.Error("an unfinished body keeps the connection open")
 	}
 	_ = slow.Close()
 	line, err := bufio.NewReader(dial("GET / HTTP/1.1\r\nHost: x\r\nX-A: " + strings.Repeat("a", 100<<10) + "\r\n\r\n")).ReadString('\n')

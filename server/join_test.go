@@ -25,7 +25,7 @@ const (
 
 func scoreboardUser(s string) scoreboard.UserID { return scoreboard.UserID(s) }
 
-// ticket takes a join ticket by the API.
+// ticket gets a realtime ticket from the API.
 func (n *node) ticket(t *testing.T, token, board string) string {
 	t.Helper()
 	status, body := n.h.get(t, n.url+"/v1/realtime/token?board="+board, bearer(token))
@@ -47,7 +47,7 @@ func (n *node) live(pairs ...string) string {
 	return n.url + "/v1/realtime/leaderboard?" + q.Encode()
 }
 
-// dial opens a WebSocket; without one it returns the status that refused it.
+// dial opens a WebSocket, or returns the status that rejected it.
 func dial(t *testing.T, address string, header http.Header) (*websocket.Conn, int) {
 	t.Helper()
 	ws, res, err := websocket.DefaultDialer.DialContext(t.Context(), "ws"+strings.TrimPrefix(address, "http"), header)
@@ -71,7 +71,7 @@ func frame(t *testing.T, ws *websocket.Conn) (f protocol.Frame) {
 	return f
 }
 
-// closed reads up to the close.
+// closed reads until the connection is closed.
 func closed(t *testing.T, ws *websocket.Conn) (code int, reason string) {
 	t.Helper()
 	for {
@@ -110,7 +110,7 @@ func TestJoin(t *testing.T) {
 		return ticket
 	}
 
-	t.Run("a ticket is good once for a WebSocket, on any node", func(t *testing.T) {
+	t.Run("a ticket opens one WebSocket, on any node", func(t *testing.T) {
 		ticket := take(t, "global")
 		ws, _ := dial(t, other.live("token", ticket), nil)
 		if f := frame(t, ws); f.Type != protocol.FrameUpdated || f.Board != "global" {
@@ -181,13 +181,13 @@ func TestJoin(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			ws, status := dial(t, n.live(c.query...), c.header)
 			if ws == nil {
-				t.Fatalf("refused with %d before the upgrade", status)
+				t.Fatalf("rejected with %d before the upgrade", status)
 			}
 			if code, reason := closed(t, ws); code != c.close || reason != c.code {
 				t.Errorf("WebSocket: closed with %d %q, want %d %s", code, reason, c.close, c.code)
 			}
 			if c.name == "another user's ticket" {
-				return // the first try has used it
+				return // the WebSocket has used it
 			}
 			status, body := h.get(t, n.live(c.query...), events(c.header))
 			var e protocol.Error
@@ -212,7 +212,7 @@ func TestJoin(t *testing.T) {
 		frame(t, ws)
 	})
 
-	t.Run("pages of the allowed origin may ask", func(t *testing.T) {
+	t.Run("pages of the allowed origin may send requests", func(t *testing.T) {
 		for origin, want := range map[string]string{page: page, "https://evil.example": ""} {
 			req, err := http.NewRequestWithContext(t.Context(), http.MethodOptions, n.url+"/v1/realtime/token", nil)
 			if err != nil {
@@ -226,7 +226,7 @@ func TestJoin(t *testing.T) {
 			}
 			_ = res.Body.Close()
 			if got := res.Header.Get("Access-Control-Allow-Origin"); got != want || res.Header.Get("Vary") != "Origin" {
-				t.Errorf("%s: got %d and leave for %q, want %q", origin, res.StatusCode, got, want)
+				t.Errorf("%s: got %d and the allowed origin %q, want %q", origin, res.StatusCode, got, want)
 			}
 		}
 	})
@@ -253,7 +253,7 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// ticketOf is ticket for a bearer token that ends before a ticket would.
+// ticketOf gets a ticket for a bearer token that expires before a ticket would.
 func (n *node) ticketOf(t *testing.T, token string) string {
 	t.Helper()
 	status, body := n.h.get(t, n.url+"/v1/realtime/token", bearer(token))

@@ -28,8 +28,8 @@ const (
 	awaitTimeout = 30 * time.Second
 )
 
-// house is a real PostgreSQL and a real Redis, which nodes are started on. They
-// carry events directly, so that no broker is needed.
+// harness is a real PostgreSQL and a real Redis for nodes to use. Nodes use the
+// transport direct, so that no broker is needed.
 type harness struct {
 	t        *testing.T
 	settings map[string]string
@@ -60,7 +60,7 @@ type node struct {
 	stop func()
 }
 
-// logs takes what a node says; it is read when the node may still speak.
+// logs collects a node's log; tests read it while the node writes.
 type logs struct {
 	mu  sync.Mutex
 	all bytes.Buffer
@@ -112,7 +112,7 @@ func (h *harness) start(roles string, settings ...string) *node {
 			h.t.Errorf("run: %v", err)
 		}
 		if h.t.Failed() {
-			h.t.Logf("the node said:\n%s", n.logs)
+			h.t.Logf("log of the node:\n%s", n.logs)
 		}
 	})
 	h.t.Cleanup(n.stop)
@@ -132,7 +132,7 @@ func listen(t *testing.T) net.Listener {
 	return l
 }
 
-// get is the status and body of a plain request.
+// get returns the status and the body of a GET request.
 func (h *harness) get(t *testing.T, url string, header http.Header) (int, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
@@ -146,13 +146,13 @@ func (h *harness) get(t *testing.T, url string, header http.Header) (int, string
 		t.Fatal(err)
 	}
 	defer func() { _ = res.Body.Close() }()
-	body := make([]byte, 4<<10) // a stream has no end, and a refusal fits
+	body := make([]byte, 4<<10) // a stream has no end; an error fits
 	n, _ := res.Body.Read(body)
 	return res.StatusCode, string(body[:n])
 }
 
-// ask is the answer to a request, whole: for what has an end.
-func ask(t *testing.T, method, url, body string, header http.Header) (status int, told http.Header, answer string) {
+// request returns the whole response to a request.
+func request(t *testing.T, method, url, body string, header http.Header) (status int, responseHeader http.Header, answer string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
 	if err != nil {
@@ -176,7 +176,7 @@ func (h *harness) await(what string, ok func() bool) {
 	h.t.Helper()
 	for end := time.Now().Add(awaitTimeout); !ok(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
-			h.t.Fatalf("waited %s in vain for %s", awaitTimeout, what)
+			h.t.Fatalf("timed out after %s waiting for %s", awaitTimeout, what)
 		}
 	}
 }
@@ -192,7 +192,7 @@ func (h *harness) token(user, scope string, life time.Duration) string {
 
 func bearer(token string) http.Header { return http.Header{"Authorization": {"Bearer " + token}} }
 
-// client is one with a token of the user's.
+// client returns a client with a token of the user.
 func (n *node) client(user, scope string) *client.Client {
 	n.h.t.Helper()
 	c, err := client.New(n.url, client.Options{Token: n.h.token(user, scope, time.Hour)})

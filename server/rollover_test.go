@@ -8,8 +8,8 @@ import (
 	"github.com/scoreboard/scoreboard/server/auth"
 )
 
-// Whoever watches a family is shown the next period when it begins, over the
-// same connection.
+// A watcher of a board with periods sees the next one when it begins, over the same
+// connection.
 func TestStreamFollowsRollover(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -47,7 +47,7 @@ func TestStreamFollowsRollover(t *testing.T) {
 			return s.Board == "season:two" && leads("carol")(s)
 		})
 		if len(s.Entries) != 1 || s.Reconnects != 0 || s.Connection != client.WebSocket {
-			t.Errorf("got %+v, want carol alone over the same connection", s)
+			t.Errorf("got %+v, want only carol over the same connection", s)
 		}
 	}
 }

@@ -54,8 +54,8 @@ func (p *provider) token(t *testing.T, user, scope string) string {
 	return signed
 }
 
-// reach is how soon what is turned must be in force on every node.
-const reach = 2 * time.Second
+// maxDelay is how soon a changed setting must be in force on every node.
+const maxDelay = 2 * time.Second
 
 func TestChangeIdentityProvider(t *testing.T) {
 	t.Parallel()
@@ -64,7 +64,7 @@ func TestChangeIdentityProvider(t *testing.T) {
 	delete(h.settings, "auth-jwt-secret")
 	h.settings["auth-jwks-url"], h.settings["limit-auth-failures-per-minute"] = before.URL, "0"
 	one, two := h.start("api,relay,projector,maintenance"), h.start("read")
-	// The same token again and again, or nobody sees what a node remembers.
+	// The same token each time, so that a node's cache of tokens is tested.
 	tokens := map[*provider]string{before: before.token(t, "alice", ""), after: after.token(t, "alice", "")}
 	passes := func(n *node, p *provider) bool {
 		status, body := h.get(t, n.url+"/v1/leaderboard/top", bearer(tokens[p]))
@@ -76,7 +76,7 @@ func TestChangeIdentityProvider(t *testing.T) {
 	for _, n := range []*node{one, two} {
 		h.await("the keys to be read", func() bool { return passes(n, before) })
 		if passes(n, after) {
-			t.Fatal("a token of a provider that nobody has named passes")
+			t.Fatal("a token of an unknown provider is accepted")
 		}
 	}
 	admin := func(p *provider) *client.Client {
@@ -87,45 +87,45 @@ func TestChangeIdentityProvider(t *testing.T) {
 		t.Cleanup(c.Close)
 		return c
 	}
-	turn := func(c *client.Client, name, value string) error {
+	change := func(c *client.Client, name, value string) error {
 		_, err := c.ChangeSetting(t.Context(), name, client.SettingRequest{Value: &value, Reason: "a test"})
 		return err
 	}
 	gone := newProvider(t, "gone")
 	gone.Close()
 	for _, bad := range []string{gone.URL, "http://idp.example/keys", before.URL + "/%zz", ""} {
-		if err := turn(admin(before), "auth.jwks_url", bad); scoreboard.CodeOf(err) != scoreboard.CodeInvalidRequest {
-			t.Errorf("%q: got %v, want it refused: whoever sets it could not take it back", bad, err)
+		if err := change(admin(before), "auth.jwks_url", bad); scoreboard.CodeOf(err) != scoreboard.CodeInvalidRequest {
+			t.Errorf("%q: got %v, want it rejected: no operator could undo it", bad, err)
 		}
 	}
-	takenOver := func(from, to *provider) time.Duration {
+	switchProvider := func(from, to *provider) time.Duration {
 		t.Helper()
 		at := time.Now()
-		if err := turn(admin(from), "auth.jwks_url", to.URL); err != nil {
+		if err := change(admin(from), "auth.jwks_url", to.URL); err != nil {
 			t.Fatal(err)
 		}
 		if passes(one, from) || !passes(one, to) {
-			t.Error("the node that was asked goes by the old keys")
+			t.Error("the node that took the change uses the old keys")
 		}
-		h.await("the tokens of the new one to pass on the other node", func() bool { return passes(two, to) })
+		h.await("the other node to accept the new provider's tokens", func() bool { return passes(two, to) })
 		took := time.Since(at)
-		if passes(two, from) { // it has verified one of them, and remembers those
-			t.Error("tokens of the old provider still pass")
+		if passes(two, from) { // it has cached one of them
+			t.Error("tokens of the old provider are still accepted")
 		}
 		return took
 	}
-	takenOver(before, after)
-	// The other node has just looked: what is turned from here on takes all of
-	// its time. A machine that stands still may have another try.
+	switchProvider(before, after)
+	// The other node has just polled, so the next change takes the longest possible
+	// time. A stalled machine gets another try.
 	quickest := time.Hour
-	for try := 0; try < 3 && quickest > reach; try++ {
-		quickest = min(quickest, takenOver(after, before), takenOver(before, after))
+	for try := 0; try < 3 && quickest > maxDelay; try++ {
+		quickest = min(quickest, switchProvider(after, before), switchProvider(before, after))
 	}
-	if t.Logf("in force on the other node after %s", quickest.Round(time.Millisecond)); quickest > reach {
-		t.Errorf("another key set is in force on the other node after %s, want %s at most", quickest, reach)
+	if t.Logf("in force on the other node after %s", quickest.Round(time.Millisecond)); quickest > maxDelay {
+		t.Errorf("another key set is in force on the other node after %s, want %s at most", quickest, maxDelay)
 	}
-	// Another name goes with another key set: one without the other, and nobody
-	// could get in to turn the other.
+	// Another issuer and its key set are changed together: after one alone, no token
+	// would be accepted to change the other.
 	named := newProvider(t, "named")
 	named.issuer = "https://id.example"
 	tokens[named] = named.token(t, "alice", "")
@@ -135,18 +135,18 @@ func TestChangeIdentityProvider(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, n := range []*node{one, two} {
-		h.await("the provider of another name", func() bool { return passes(n, named) && !passes(n, after) })
+		h.await("the provider with another issuer", func() bool { return passes(n, named) && !passes(n, after) })
 	}
 	after = named
-	// One that a node cannot read holds up nothing else that is turned.
+	// An unreadable key set does not delay other changes.
 	after.Close()
-	if err := turn(admin(after), "reads.top_n", "3"); err != nil {
-		t.Errorf("another knob, while the provider is away: %v", err)
+	if err := change(admin(after), "reads.top_n", "3"); err != nil {
+		t.Errorf("another setting while the provider is down: %v", err)
 	}
 }
 
-// Streams end with a goodbye, none are taken meanwhile, and who comes back sees
-// what has happened.
+// Disabled streams end with a bye frame and new ones are rejected. Clients that
+// reconnect see what they missed.
 func TestDisableAndEnableStreams(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -158,7 +158,7 @@ func TestDisableAndEnableStreams(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	turn := func(value string) {
+	change := func(value string) {
 		t.Helper()
 		if _, err := root.ChangeSetting(t.Context(), "realtime.enabled", client.SettingRequest{Value: &value, Reason: "a test"}); err != nil {
 			t.Fatal(err)
@@ -172,13 +172,13 @@ func TestDisableAndEnableStreams(t *testing.T) {
 	watched := bearer(h.token("watcher", "", time.Hour))
 	ws, _ := dial(t, two.live(), watched)
 	frame(t, ws)
-	turn("false")
+	change("false")
 	f := frame(t, ws)
 	for f.Type == protocol.FrameUpdated {
 		f = frame(t, ws)
 	}
 	if f.Type != protocol.FrameBye || f.ReconnectAfterMS == 0 {
-		t.Errorf("got %+v, want a goodbye with when to come back", f)
+		t.Errorf("got %+v, want a bye frame with a reconnect delay", f)
 	}
 	closed(t, ws)
 	refused := func(n *node) bool {
@@ -186,14 +186,14 @@ func TestDisableAndEnableStreams(t *testing.T) {
 		return status == http.StatusServiceUnavailable && strings.Contains(body, "error_code")
 	}
 	for _, n := range []*node{one, two} {
-		h.await("streams to be refused", func() bool { return refused(n) })
+		h.await("streams to be rejected", func() bool { return refused(n) })
 	}
 	submit("bob", 7)
 	submit("alice", 4)
-	turn("true")
-	h.await("streams to be taken", func() bool { return !refused(two) })
+	change("true")
+	h.await("streams to be accepted", func() bool { return !refused(two) })
 	states := two.client("watcher", "").Watch(t.Context(), "", client.WatchOptions{})
-	await(t, states, "all that has happened", func(s client.State) bool {
+	await(t, states, "the current scores", func(s client.State) bool {
 		return s.Connection == client.WebSocket && fmt.Sprint(names(s)) == "[alice 9 bob 7]"
 	})
 }

@@ -18,10 +18,10 @@ func TestStatus(t *testing.T) {
 	ws, _ := dial(t, n.live(), bearer(h.token("alice", "", time.Hour)))
 	frame(t, ws)
 	if s, err := root.Status(t.Context(), ""); err != nil || s.IncrementsPerSecond != nil {
-		t.Fatalf("the first look: got %+v, %v, want no rate yet", s, err)
+		t.Fatalf("first status: got %+v, %v, want no rate yet", s, err)
 	}
 	h.await("a status with everything in it", func() bool {
-		// Before each look: the rate is of the time since the last one.
+		// Before each sample: the rate is that of the time since the previous one.
 		if _, err := game.Submit(t.Context(), client.Increment{User: "bob", Delta: 1}); err != nil {
 			t.Fatal(err)
 		}
@@ -44,6 +44,6 @@ func TestStatus(t *testing.T) {
 	h.redis.Stop()
 	s, err := root.Status(t.Context(), "")
 	if err != nil || s.Board != nil || !slices.Contains(s.Problems, "Redis does not answer") || s.OutboxDepth == nil {
-		t.Errorf("without Redis: got %+v, %v, want the rest and the problem", s, err)
+		t.Errorf("without Redis: got %+v, %v, want the other values and the problem", s, err)
 	}
 }

@@ -13,8 +13,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// A turn that one of the processes cannot follow is refused where it is asked
-// for; what can be followed is.
+// Switching to a transport that one of the processes does not support is rejected.
 func TestUnsupportedTransportIsRejected(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -22,55 +21,55 @@ func TestUnsupportedTransportIsRejected(t *testing.T) {
 	front := h.start("api,gateway,maintenance")
 	relay, projector := h.start("relay"), h.start("projector")
 	root, game := front.client("root", auth.ScopeAdmin), front.client("game", auth.ScopeUpdate)
-	turn := func(to string) error {
+	switchTo := func(to string) error {
 		_, err := root.ChangeSetting(t.Context(), "transport", client.SettingRequest{Value: &to, Reason: "a test"})
 		return err
 	}
-	said := func(n *node, what string) func() bool {
+	logged := func(n *node, what string) func() bool {
 		return func() bool { return strings.Contains(n.logs.String(), what) }
 	}
-	h.await("the relay to say what it can", func() bool { return turn("direct") != nil })
+	h.await("the relay to register its transports", func() bool { return switchTo("direct") != nil })
 	for to, want := range map[string]string{
 		"direct":  "does not support it",
 		"kafka":   "does not support it",
 		"pigeons": "must be kafka, streams or direct",
 	} {
-		if err := turn(to); scoreboard.CodeOf(err) != scoreboard.CodeInvalidRequest || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: got %v, want a refusal with %q", to, err, want)
+		if err := switchTo(to); scoreboard.CodeOf(err) != scoreboard.CodeInvalidRequest || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want a rejection with %q", to, err, want)
 		}
 	}
-	if err := turn("streams"); err != nil {
+	if err := switchTo("streams"); err != nil {
 		t.Error(err)
 	}
-	// Only with both of them gone nobody minds; whoever comes then and cannot
-	// follow goes on by the way that it was deployed with, and is read.
+	// With both of them stopped it is accepted. A relay that starts then and does not
+	// support it keeps its deployed transport, which is still consumed.
 	relay.stop()
 	projector.stop()
-	h.await("the relay to be forgotten", func() bool { return turn("direct") == nil })
+	h.await("the relay's registration to expire", func() bool { return switchTo("direct") == nil })
 	late := h.start("relay")
 	h.start("projector")
-	h.await("the late one to say so", said(late, "does not support the transport"))
+	h.await("the new relay to log it", logged(late, "does not support the transport"))
 	if _, err := game.Submit(t.Context(), client.Increment{User: "alice", Delta: 5}); err != nil {
 		t.Fatal(err)
 	}
-	h.await("the change to arrive all the same", func() bool {
+	h.await("the change to arrive nevertheless", func() bool {
 		top, err := root.Top(t.Context(), client.TopQuery{})
 		return err == nil && len(top.Entries) == 1 && !top.Degraded && top.Entries[0].Score == 5
 	})
-	// And it follows everything else that is turned.
-	turned := func() int { return strings.Count(late.logs.String(), `"settings changed"`) }
-	before, value := turned(), "333"
+	// It applies other changes.
+	changes := func() int { return strings.Count(late.logs.String(), `"settings changed"`) }
+	before, value := changes(), "333"
 	if _, err := root.ChangeSetting(t.Context(), "outbox.batch", client.SettingRequest{Value: &value, Reason: "a test"}); err != nil {
 		t.Fatal(err)
 	}
-	h.await("the other knob", func() bool { return turned() > before })
+	h.await("the other setting", func() bool { return changes() > before })
 	if status, body := h.get(t, late.ops+"/readyz", nil); status != http.StatusOK {
 		t.Errorf("readyz: got %d %s", status, body)
 	}
 }
 
-// What operators turn the transport for: the broker is gone, and changes wait
-// in the outbox.
+// The reason to switch the transport: the broker is down and changes wait in the
+// outbox.
 func TestSwitchAwayFromDeadBroker(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -106,15 +105,15 @@ func TestSwitchAwayFromDeadBroker(t *testing.T) {
 	if _, err := root.ChangeSetting(t.Context(), "transport", client.SettingRequest{Value: &to, Reason: "Kafka is gone"}); err != nil {
 		t.Fatal(err)
 	}
-	turned := time.Now()
+	switched := time.Now()
 	h.await("bob, over Redis", ranked(2))
 	submit("carol")
 	h.await("carol", ranked(3))
 	top, err := root.Top(t.Context(), client.TopQuery{})
-	if err != nil || top.AsOf.After(turned) {
-		t.Errorf("as of %s, turned at %s, %v: nobody knows what Kafka holds", top.AsOf, turned, err)
+	if err != nil || top.AsOf.After(switched) {
+		t.Errorf("as of %s, switched at %s, %v: records may be left in Kafka", top.AsOf, switched, err)
 	}
-	// A process that starts now does without it, too.
+	// A process that starts now does not need Kafka either.
 	n.stop()
 	n = h.start(allRoles, "transport", "kafka", "kafka-brokers", brokers[0])
 	root, game = n.client("root", auth.ScopeAdmin), n.client("game", auth.ScopeUpdate)

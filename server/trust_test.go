@@ -15,7 +15,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/geo/geotest"
 )
 
-// submit sends an increment as its user and returns the status and the answer.
+// submit sends an increment as its user and returns the status and the body.
 func (n *node) submit(user, event, delta string, header http.Header) (int, string) {
 	n.h.t.Helper()
 	return n.post("/v1/scores/increment", user,
@@ -42,8 +42,8 @@ func (n *node) post(path, user, body string, header http.Header) (int, string) {
 	return res.StatusCode, string(answer)
 }
 
-// Nobody is in two countries within the window, as the proxy says or as the
-// file of countries does; and nobody but a proxy of ours can say so.
+// A user cannot be in two countries within the window, by the proxy's header or by
+// the country file. Only a trusted proxy's headers count.
 func TestImpossibleTravel(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -80,8 +80,8 @@ func TestImpossibleTravel(t *testing.T) {
 	}
 }
 
-// An event that looks wrong is in turn nobody's business, told in the log, put
-// before an operator, and refused: each mode does its own and nothing of another's.
+// A suspicious event is ignored, logged, flagged for review or rejected, by the mode
+// of its rule; each mode does only its own part.
 func TestAnomalyModes(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -90,9 +90,9 @@ func TestAnomalyModes(t *testing.T) {
 	for _, c := range []struct {
 		mode   string
 		status int
-		rows   int64 // of the ledger, of two that were sent
+		rows   int64 // in the ledger, of two submitted
 		flags  int64
-		told   int // lines of the log
+		logged int // lines
 	}{
 		{"off", http.StatusOK, 2, 0, 0},
 		{"log", http.StatusOK, 2, 0, 1},
@@ -103,28 +103,28 @@ func TestAnomalyModes(t *testing.T) {
 		if status, answer := n.submit(c.mode, "first", "1", nil); status != http.StatusOK {
 			t.Errorf("%s, the first: got %d %s", c.mode, status, answer)
 		}
-		for range 2 { // a repeat is not told of again
+		for range 2 { // a repeat is not logged again
 			if status, answer := n.submit(c.mode, "second", "1", nil); status != c.status {
-				t.Errorf("%s, one too many: got %d %s, want %d", c.mode, status, answer, c.status)
+				t.Errorf("%s, over the limit: got %d %s, want %d", c.mode, status, answer, c.status)
 			}
 		}
 		n.stop()
-		told := 0
+		logged := 0
 		for line := range strings.Lines(n.logs.String()) {
 			if strings.Contains(line, `"event looks wrong"`) {
-				told++
+				logged++
 				for _, part := range []string{`"level":"WARN"`, `"rule":"frequency"`, `"user":"log"`, `"event":"second"`, `"board":"global"`} {
 					if !strings.Contains(line, part) {
-						t.Errorf("the log says %s without %s", line, part)
+						t.Errorf("the log line %s lacks %s", line, part)
 					}
 				}
 			}
 		}
-		if told != c.told {
-			t.Errorf("%s: the log tells of it %d times, want %d", c.mode, told, c.told)
+		if logged != c.logged {
+			t.Errorf("%s: logged %d times, want %d", c.mode, logged, c.logged)
 		}
 		if rows := db.Count(t, `select count(*) from user_score_histories where user_id = $1`, c.mode); rows != c.rows {
-			t.Errorf("%s: %d rows of the ledger, want %d", c.mode, rows, c.rows)
+			t.Errorf("%s: %d rows in the ledger, want %d", c.mode, rows, c.rows)
 		}
 		if flags := db.Count(t, `select count(*) from flags where user_id = $1`, c.mode); flags != c.flags {
 			t.Errorf("%s: %d flags, want %d", c.mode, flags, c.flags)
@@ -132,8 +132,8 @@ func TestAnomalyModes(t *testing.T) {
 	}
 }
 
-// Whoever turns how long addresses are kept has them forgotten by the process
-// that does so, while it runs; what is younger stays.
+// A shorter retention.addresses deletes older addresses without a restart, and keeps
+// younger ones.
 func TestChangeAddressRetention(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -148,7 +148,7 @@ func TestChangeAddressRetention(t *testing.T) {
 	db := backendtest.Connect(t, h.settings["postgres-url"])
 	db.Do(t, `update user_score_histories set recorded_at = recorded_at - interval '90 minutes' where event_text = 'older'`)
 	root := n.client("root", auth.ScopeAdmin)
-	turn := func(value string) {
+	change := func(value string) {
 		t.Helper()
 		if _, err := root.ChangeSetting(t.Context(), "retention.addresses", client.SettingRequest{Value: &value, Reason: "a test"}); err != nil {
 			t.Fatal(err)
@@ -157,18 +157,18 @@ func TestChangeAddressRetention(t *testing.T) {
 	kept := func(event string) bool {
 		return db.Count(t, `select count(*) from user_score_histories where event_text = $1 and address is not null and user_agent is not null`, event) == 1
 	}
-	if turn("2h"); !kept("older") || !kept("younger") {
-		t.Fatal("what is to be forgotten has no address")
+	if change("2h"); !kept("older") || !kept("younger") {
+		t.Fatal("the older event has no address")
 	}
-	turn("1h")
-	h.await("the address of 90 minutes ago to be forgotten", func() bool { return !kept("older") })
+	change("1h")
+	h.await("the address from 90 minutes ago to be deleted", func() bool { return !kept("older") })
 	if !kept("younger") {
-		t.Error("the address of now is forgotten")
+		t.Error("the younger address is deleted")
 	}
 }
 
-// Who asks again for an event that has been counted gets its receipt, also when
-// the board would not take it any more.
+// Repeating a recorded event returns its receipt, also when the board would reject
+// the event now.
 func TestRepeatIgnoresNewBounds(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -183,10 +183,10 @@ func TestRepeatIgnoresNewBounds(t *testing.T) {
 		return strings.Contains(action, `"max_delta":100,`)
 	})
 	if status, answer := n.submit("bob", "big", "500", nil); status != http.StatusUnprocessableEntity || !strings.Contains(answer, "delta_out_of_range") {
-		t.Errorf("another's: got %d %s, want a 422", status, answer)
+		t.Errorf("another user's: got %d %s, want a 422", status, answer)
 	}
 	if status, answer := n.submit("alice", "big", "500", nil); status != http.StatusOK || !strings.Contains(answer, `"replayed":true`) {
-		t.Errorf("the event again: got %d %s, want its receipt", status, answer)
+		t.Errorf("repeated: got %d %s, want its receipt", status, answer)
 	}
 	if status, answer := n.submit("alice", "big", "501", nil); status != http.StatusConflict || !strings.Contains(answer, "event_conflict") {
 		t.Errorf("with another delta: got %d %s, want a conflict", status, answer)

@@ -12,8 +12,8 @@ import (
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
-// subscribe asks for another board and returns what comes of it, a frame of
-// that board or an error.
+// subscribe subscribes to another board and returns the response: a frame of that
+// board or an error.
 func subscribe(t *testing.T, ws *websocket.Conn, board string) protocol.Frame {
 	t.Helper()
 	if err := ws.WriteJSON(protocol.Command{Type: "subscribe", Board: board}); err != nil {
@@ -26,8 +26,8 @@ func subscribe(t *testing.T, ws *websocket.Conn, board string) protocol.Frame {
 	}
 }
 
-// Private boards are streamed to servers and operators alone, whichever way
-// somebody comes; public ones also to nobody, where that is allowed.
+// Private boards are streamed only to servers and operators, by token, ticket or
+// subscription; public ones also to anonymous clients if that is enabled.
 func TestStreamsOfPrivateBoards(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -58,7 +58,7 @@ func TestStreamsOfPrivateBoards(t *testing.T) {
 	}
 	ws, _ = dial(t, n.live(), alice)
 	if f := subscribe(t, ws, "staff"); f.ErrorCode != "forbidden" {
-		t.Errorf("a user who subscribes to it: got %+v, want forbidden", f)
+		t.Errorf("a user's subscription to it: got %+v, want forbidden", f)
 	}
 	if f := subscribe(t, ws, "nosuch"); f.ErrorCode != "not_found" {
 		t.Errorf("an unknown board: got %+v, want not_found", f)
@@ -73,23 +73,23 @@ func TestStreamsOfPrivateBoards(t *testing.T) {
 		t.Errorf("a server's ticket: got %+v, want the board", f)
 	}
 
-	// A family is streamed as the instance that it means now.
+	// A board with periods is streamed as its current period.
 	ws, _ = dial(t, n.live("board", "weekly"), alice)
 	if f := frame(t, ws); len(f.Board) != len("weekly:2026-w47") {
-		t.Errorf("a family: got board %q, want its instance", f.Board)
+		t.Errorf("a board with periods: got board %q, want its current period", f.Board)
 	}
 
 	ws, _ = dial(t, open.live(), nil)
 	if f := frame(t, ws); f.Type != protocol.FrameUpdated || f.Board != "global" {
-		t.Errorf("nobody on a public board: got %+v, want the board", f)
+		t.Errorf("an anonymous client on a public board: got %+v, want the board", f)
 	}
 	ws, _ = dial(t, open.live("board", "staff"), nil)
 	if code, _ := closed(t, ws); code != protocol.CloseToken {
-		t.Errorf("nobody on a private board: closed with %d, want 4401", code)
+		t.Errorf("an anonymous client on a private board: closed with %d, want 4401", code)
 	}
 	dial(t, open.live(), nil)
 	ws, _ = dial(t, open.live(), nil)
 	if code, _ := closed(t, ws); code != protocol.CloseLimit {
-		t.Errorf("nobody, too often: closed with %d, want 4429", code)
+		t.Errorf("an anonymous client over the limit: closed with %d, want 4429", code)
 	}
 }

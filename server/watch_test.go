@@ -13,7 +13,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// await reads states until one holds.
+// await reads states until one satisfies the condition.
 func await(t *testing.T, states <-chan client.State, what string, holds func(client.State) bool) client.State {
 	t.Helper()
 	timeout := time.After(awaitTimeout)
@@ -37,15 +37,15 @@ func leads(user string) func(client.State) bool {
 	return func(s client.State) bool { return len(s.Entries) > 0 && s.Entries[0].UserID == user }
 }
 
-// healthy is a state of a ranking that is there: at the start it is being built.
+// healthy reports a state from a loaded ranking: at the start it is being built.
 func healthy(s client.State) bool {
 	return s.Connection == client.WebSocket && s.Degraded == "" && s.Epoch > 0
 }
 
-// metric is the sum of a metric's series that hold the label.
+// metric returns the sum of a metric's series with the label.
 func (n *node) metric(t *testing.T, name, label string) (sum float64) {
 	t.Helper()
-	_, _, body := ask(t, http.MethodGet, n.ops+"/metrics", "", nil)
+	_, _, body := request(t, http.MethodGet, n.ops+"/metrics", "", nil)
 	for line := range strings.Lines(body) {
 		series, value, _ := strings.Cut(strings.TrimSpace(line), " ")
 		if strings.HasPrefix(series, name) && strings.Contains(series, label) {
@@ -59,8 +59,7 @@ func (n *node) metric(t *testing.T, name, label string) (sum float64) {
 	return sum
 }
 
-// Connections come and go, and a client that has the newest state is not sent
-// it again.
+// A client that reconnects with the current state is not sent it again.
 func TestWatchResumes(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -75,10 +74,10 @@ func TestWatchResumes(t *testing.T) {
 	before := n.metric(t, frames, "leaderboard.updated")
 	back := await(t, states, "three reconnects", func(s client.State) bool { return s.Reconnects == 3 && s.Connection == client.WebSocket })
 	if got := n.metric(t, frames, "leaderboard.updated"); got != before {
-		t.Errorf("%v states were sent to a client who had the newest", got-before)
+		t.Errorf("%v states were sent to a client with the current one", got-before)
 	}
 	if time.Since(back.HeardAt) > 5*time.Second {
-		t.Errorf("heard at %s, which is long ago", back.HeardAt)
+		t.Errorf("last heard at %s, which is too old", back.HeardAt)
 	}
 	if _, err := game.Submit(t.Context(), client.Increment{User: "carol", Delta: 9}); err != nil {
 		t.Fatal(err)
@@ -86,7 +85,7 @@ func TestWatchResumes(t *testing.T) {
 	await(t, states, "carol", leads("carol"))
 }
 
-// On an idle board the age of what is shown stays low where somebody asks.
+// On an idle board, keepalives confirm the state for clients that ask for them.
 func TestWatchConfirms(t *testing.T) {
 	t.Parallel()
 	n := newHarness(t).start(allRoles)
@@ -94,7 +93,7 @@ func TestWatchConfirms(t *testing.T) {
 	first := await(t, states, "a healthy board", healthy)
 	const frames = "scoreboard_realtime_frames_sent_total"
 	before := n.metric(t, frames, "")
-	await(t, states, "ten signs of life", func(s client.State) bool { return s.HeardAt.Sub(first.HeardAt) > time.Second })
+	await(t, states, "keepalives over a second", func(s client.State) bool { return s.HeardAt.Sub(first.HeardAt) > time.Second })
 	if got := n.metric(t, frames, ""); got != before {
 		t.Errorf("%v frames on an idle board, want none", got-before)
 	}
@@ -116,7 +115,7 @@ func TestWatchOverALimitPolls(t *testing.T) {
 	}
 }
 
-// A ticket of the client's gets a page in.
+// A page can connect with the client's ticket.
 func TestRealtimeToken(t *testing.T) {
 	t.Parallel()
 	n := newHarness(t).start(allRoles)
@@ -129,11 +128,11 @@ func TestRealtimeToken(t *testing.T) {
 		t.Errorf("got %+v, want the board", f)
 	}
 	if _, err := n.client("alice", "").RealtimeToken(t.Context(), "nosuch"); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
-		t.Errorf("of an unknown board: got %v, want not_found", err)
+		t.Errorf("an unknown board: got %v, want not_found", err)
 	}
 }
 
-// The setting says how many rows whoever does not say gets, of both.
+// reads.top_n is the default number of rows of reads and of streams.
 func TestReadsAndStreamsHonourTopN(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -150,7 +149,7 @@ func TestReadsAndStreamsHonourTopN(t *testing.T) {
 			return err == nil && !top.Degraded && len(top.Entries) == limit && top.Total == 12
 		}
 	}
-	h.await("two rows of all", rows(2))
+	h.await("2 rows in all", rows(2))
 	alice := bearer(h.token("alice", "", time.Hour))
 	for query, want := range map[string]int{"": 2, "10": 10, "100": 12} {
 		address := n.live("board", "global")
@@ -171,8 +170,8 @@ func TestReadsAndStreamsHonourTopN(t *testing.T) {
 	if _, err := root.ChangeSetting(t.Context(), "reads.top_n", client.SettingRequest{Value: &value, Reason: "a test"}); err != nil {
 		t.Fatal(err)
 	}
-	h.await("five rows of all", rows(5))
-	if f := frame(t, ws); len(f.Top) != 5 { // though nobody's score has moved
+	h.await("5 rows in all", rows(5))
+	if f := frame(t, ws); len(f.Top) != 5 { // although no score has changed
 		t.Errorf("the open stream's next frame has %d rows, want 5", len(f.Top))
 	}
 }
