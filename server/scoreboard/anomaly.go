@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// AnomalyMode says what becomes of an event that looks wrong.
+// AnomalyMode is what happens to an anomalous event.
 type AnomalyMode string
 
 const (
 	AnomalyOff     AnomalyMode = "off"
-	AnomalyLog     AnomalyMode = "log"     // it counts, and the log tells
-	AnomalyFlag    AnomalyMode = "flag"    // it counts, and waits to be looked at
-	AnomalyEnforce AnomalyMode = "enforce" // it is refused, and waits to be looked at
+	AnomalyLog     AnomalyMode = "log"     // it counts and is logged
+	AnomalyFlag    AnomalyMode = "flag"    // it counts and is flagged for review
+	AnomalyEnforce AnomalyMode = "enforce" // it is rejected and flagged for review
 )
 
-// Anomalies are the rules by which an event looks wrong beside what its user
-// did before. They look at the last AnomalyRows rows of a day at most.
+// Anomalies are the rules that compare an event with its user's earlier events.
+// They read at most the last AnomalyRows rows of a day.
 type Anomalies struct {
 	Size         AnomalyMode
 	SizeFactor   int64
@@ -29,21 +29,21 @@ type Anomalies struct {
 }
 
 const (
-	// AnomalyRows is how many rows of a user are looked at.
+	// AnomalyRows is the maximum number of rows of a user that are read.
 	AnomalyRows = 1000
-	// sizeSamples is how many events a user must have before one can be
-	// oversized, sizeRows how many of the last it is compared with.
+	// sizeSamples is the minimum number of earlier events of a user before one
+	// can be oversized; sizeRows is how many of the last it is compared with.
 	sizeSamples = 5
 	sizeRows    = 50
 )
 
-// Off says that there is nothing to look at.
+// Off reports whether all rules are off.
 func (a *Anomalies) Off() bool {
 	off := func(m AnomalyMode) bool { return m == "" || m == AnomalyOff }
 	return off(a.Size) && off(a.Frequency) && off(a.Amount) && off(a.Travel)
 }
 
-// Rows is how many rows of a user the rules want to see, and from how far back.
+// Rows returns how many rows of a user the rules need, and how far back.
 func (a *Anomalies) Rows() (n int64, window time.Duration) {
 	n, window = sizeRows, 24*time.Hour
 	if a.Frequency != AnomalyOff {
@@ -68,7 +68,7 @@ type PastRow struct {
 	Country string
 }
 
-// Anomaly is what looks wrong about an event.
+// Anomaly describes an anomalous event.
 type Anomaly struct {
 	Rule   string // size, frequency, amount or travel
 	Mode   AnomalyMode
@@ -87,8 +87,8 @@ func (a *Anomalies) Detect(in *Increment, boards []BoardID, applied []int64, at 
 			found = append(found, Anomaly{rule, mode, in.User, in.Event, board, in.Delta, fmt.Sprintf(format, args...)})
 		}
 	}
-	if greatest, samples := a.greatest(boards[0], past); samples >= sizeSamples && float64(magnitude(in.Delta)) > float64(greatest)*float64(a.SizeFactor) {
-		add("size", a.Size, boards[0], "delta %d, where the greatest of the last %d was %d", in.Delta, samples, greatest)
+	if largest, samples := a.largest(boards[0], past); samples >= sizeSamples && float64(magnitude(in.Delta)) > float64(largest)*float64(a.SizeFactor) {
+		add("size", a.Size, boards[0], "delta %d, the largest of the last %d was %d", in.Delta, samples, largest)
 	}
 	events := make(map[[16]byte]bool)
 	for i := range past {
@@ -118,27 +118,27 @@ func (a *Anomalies) Detect(in *Increment, boards []BoardID, applied []int64, at 
 		if age := at.Sub(past[i].At); past[i].Country != in.Country && age < a.TravelWindow {
 			add("travel", a.Travel, boards[0], "%s, %s after %s", in.Country, age.Round(time.Second), past[i].Country)
 		}
-		break // only the last place counts
+		break // only the latest country counts
 	}
 	return found
 }
 
-// greatest is the greatest delta among the last of a user on a board.
-func (a *Anomalies) greatest(board BoardID, past []PastRow) (greatest int64, samples int) {
+// largest returns the largest delta among the last of a user on a board.
+func (a *Anomalies) largest(board BoardID, past []PastRow) (largest int64, samples int) {
 	for i := range past {
 		if past[i].Board != board || samples == sizeRows {
 			continue
 		}
 		samples++
-		greatest = max(greatest, magnitude(past[i].Delta))
+		largest = max(largest, magnitude(past[i].Delta))
 	}
-	return greatest, samples
+	return largest, samples
 }
 
 func magnitude(n int64) int64 { return max(n, -n) }
 
-// Flag is an anomaly that waits to be looked at. What the same user does
-// against the same rule meanwhile is counted in Times.
+// Flag is an anomaly to be reviewed. Further violations of the same rule by the
+// same user meanwhile are counted in Times.
 type Flag struct {
 	Anomaly
 	ID        int64

@@ -10,13 +10,13 @@ import (
 // periodic board after a colon, such as daily:2026-11-21.
 type BoardID string
 
-// GlobalBoard is the board that a request without one means.
+// GlobalBoard is the default board of a request.
 const GlobalBoard BoardID = "global"
 
 // MaxBoardNameLength is the longest board name, without an instance suffix.
 const MaxBoardNameLength = 48
 
-// MaxBoards is the most boards that one event may feed.
+// MaxBoards is the maximum number of boards per event.
 const MaxBoards = 10
 
 // ParseBoardID checks a board name or instance name.
@@ -28,14 +28,13 @@ func ParseBoardID(s string) (BoardID, error) {
 	return BoardID(s), nil
 }
 
-// Family is what an instance is an instance of, by its name; b itself
-// otherwise.
+// Family returns the name of the periodic board of an instance, or b itself.
 func (b BoardID) Family() BoardID {
 	family, _, _ := strings.Cut(string(b), ":")
 	return BoardID(family)
 }
 
-// IsInstance reports whether the name is that of one period of a board.
+// IsInstance reports whether b names one period of a board.
 func (b BoardID) IsInstance() bool { return strings.Contains(string(b), ":") }
 
 func isBoardName(s string) bool {
@@ -54,7 +53,7 @@ func isBoardName(s string) bool {
 	return true
 }
 
-// Mode says what a submitted delta does to a score.
+// Mode is the effect of a submitted delta on a score.
 type Mode string
 
 const (
@@ -63,7 +62,7 @@ const (
 	ModeLatest    Mode = "latest"    // the delta is a score, kept
 )
 
-// Order says which end of a board is first.
+// Order is the sort direction of a board.
 type Order string
 
 const (
@@ -71,16 +70,16 @@ const (
 	OrderLowest  Order = "lowest"
 )
 
-// Status says whether a board takes writes.
+// Status is whether a board accepts writes.
 type Status string
 
 const (
 	StatusActive   Status = "active"
-	StatusFrozen   Status = "frozen"   // writes are board_closed, reads stay
-	StatusArchived Status = "archived" // out of the ranking, readable from the store
+	StatusFrozen   Status = "frozen"   // writes are rejected with board_closed, reads work
+	StatusArchived Status = "archived" // not in the ranking, readable from the store
 )
 
-// ParseStatus takes the name of a status.
+// ParseStatus parses the name of a status.
 func ParseStatus(s string) (Status, error) {
 	switch p := Status(s); p {
 	case StatusActive, StatusFrozen, StatusArchived:
@@ -92,7 +91,7 @@ func ParseStatus(s string) (Status, error) {
 // Board is one ranking and its rules.
 type Board struct {
 	ID       BoardID
-	Family   BoardID // what an instance is an instance of; ID itself otherwise
+	Family   BoardID // the periodic board of an instance; otherwise ID
 	Mode     Mode
 	Order    Order
 	Status   Status
@@ -101,30 +100,30 @@ type Board struct {
 	MinScore Score
 	MaxScore Score
 	Public   bool
-	Region   string // a label, such as eu; empty: everywhere
+	Region   string // a label, such as eu; empty: none
 	Created  time.Time
 
 	Period    Period
-	TimeZone  string       // whose midnight ends a period
+	TimeZone  string       // periods end at its midnight
 	WeekStart time.Weekday // of weekly boards
 	// Of an instance, zero otherwise.
 	PeriodStart, PeriodEnd time.Time
-	Closed                 time.Time // when it took the last write
-	StandingsHash          string    // SHA-256 in hex of its final standings, once they are sealed
+	Closed                 time.Time // of the last write
+	StandingsHash          string    // SHA-256 in hex of its final standings, once sealed
 
 	Require Requirements
 }
 
-// IsFamily reports whether b itself holds no scores, but its instances do.
+// IsFamily reports whether b is a periodic board, whose instances hold the scores.
 func (b *Board) IsFamily() bool { return b.Period != PeriodNone && b.ID == b.Family }
 
-// Span is the period of an instance.
+// Span returns the period of an instance.
 func (b *Board) Span() Span {
 	_, name, _ := strings.Cut(string(b.ID), ":")
 	return Span{name, b.PeriodStart, b.PeriodEnd}
 }
 
-// BoardFilter says which boards to list: all fields that are set must fit.
+// BoardFilter selects boards that match all fields that are set.
 type BoardFilter struct {
 	Family BoardID
 	Period Period
@@ -135,8 +134,8 @@ type BoardFilter struct {
 	Limit  int
 }
 
-// Key is the score in the direction of the board: the smaller key is the
-// better standing. Both stores rank by it.
+// Key returns the sort key of a score: the smaller key is the better standing.
+// Both stores rank by it.
 func (o Order) Key(s Score) int64 {
 	if o == OrderLowest {
 		return int64(s)
@@ -152,11 +151,10 @@ func (o Order) Score(key int64) Score {
 	return Score(-key)
 }
 
-// Check says what is wrong with a board that is to be made: an invalid_request
-// about a field.
+// Check validates a board before its creation. It returns an invalid_request.
 func (b *Board) Check() error {
 	if id, err := ParseBoardID(string(b.ID)); err != nil || id.IsInstance() {
-		return Invalid("board", "a board's name must be [a-z0-9][a-z0-9_.-]{0,47}; instances are made by the board that they are of")
+		return Invalid("board", "board must be [a-z0-9][a-z0-9_.-]{0,47}; instances are created by their board")
 	}
 	switch b.Mode {
 	case ModeIncrement, ModeBest, ModeLatest:
@@ -180,25 +178,24 @@ func (b *Board) Check() error {
 
 func (b *Board) checkBounds() error {
 	for _, bounds := range []struct {
-		what        string
-		least, most int64
+		name     string
+		min, max int64
 	}{{"delta", b.MinDelta, b.MaxDelta}, {"score", int64(b.MinScore), int64(b.MaxScore)}} {
-		if !Score(bounds.least).InRange() || !Score(bounds.most).InRange() {
-			return Invalid("max_"+bounds.what, "bounds must be within ±(2^53 − 1)")
+		if !Score(bounds.min).InRange() || !Score(bounds.max).InRange() {
+			return Invalid("max_"+bounds.name, "bounds must be within ±(2^53 − 1)")
 		}
-		if bounds.least > bounds.most {
-			return Invalid("min_"+bounds.what, "min_%s must not be above max_%s", bounds.what, bounds.what)
+		if bounds.min > bounds.max {
+			return Invalid("min_"+bounds.name, "min_%s must not be above max_%s", bounds.name, bounds.name)
 		}
 	}
 	if b.Mode == ModeIncrement && b.MinDelta == 0 && b.MaxDelta == 0 {
-		return Invalid("max_delta", "nothing but 0 could be submitted, which an increment board refuses")
+		return Invalid("max_delta", "min_delta and max_delta must not both be 0 on an increment board")
 	}
 	return nil
 }
 
-// CheckDelta says whether an increment's delta may be submitted to b. On
-// increment boards 0 is an invalid_request; outside the bounds it is a
-// delta_out_of_range.
+// CheckDelta validates a delta submitted to b: 0 is an invalid_request on increment
+// boards, and a delta outside the bounds a delta_out_of_range.
 func (b *Board) CheckDelta(delta int64) error {
 	if delta == 0 && b.Mode == ModeIncrement {
 		return Invalid("delta", "delta must not be 0")
@@ -212,8 +209,8 @@ func (b *Board) CheckDelta(delta int64) error {
 	return nil
 }
 
-// Next returns the score after delta, given whether the user had one. Beyond
-// the board's bounds it is a score_out_of_range.
+// Next returns the score after delta; had is whether the user had a score. It
+// returns a score_out_of_range outside the board's bounds.
 func (b *Board) Next(previous Score, had bool, delta int64) (Score, error) {
 	next := b.After(previous, had, delta)
 	if err := b.Holds(next); err != nil {
@@ -222,7 +219,7 @@ func (b *Board) Next(previous Score, had bool, delta int64) (Score, error) {
 	return next, nil
 }
 
-// After is the score after delta, whatever the bounds.
+// After returns the score after delta, regardless of the bounds.
 func (b *Board) After(previous Score, had bool, delta int64) Score {
 	next := Score(delta)
 	switch b.Mode {
@@ -237,13 +234,12 @@ func (b *Board) After(previous Score, had bool, delta int64) Score {
 	return next
 }
 
-// Holds says whether a score is within the bounds of b: a score_out_of_range
-// if not.
+// Holds returns a score_out_of_range if a score is outside the bounds of b.
 func (b *Board) Holds(s Score) error {
 	if s < b.MinScore || s > b.MaxScore || !s.InRange() {
 		return &Error{
 			Code: CodeScoreOutOfRange, Field: "delta",
-			Message: fmt.Sprintf("the score would leave the bounds of the board, %d to %d", b.MinScore, b.MaxScore),
+			Message: fmt.Sprintf("the score would be outside the bounds of the board, %d to %d", b.MinScore, b.MaxScore),
 		}
 	}
 	return nil

@@ -2,9 +2,9 @@ package scoreboard
 
 import "time"
 
-// Change is what the pipeline carries from the ledger to the ranking: a user's
-// state on a board after an event. It holds the absolute score and a revision,
-// so that duplicates, inversions and replays are harmless.
+// Change is a user's state on a board after an event, as the pipeline delivers it
+// from the ledger to the ranking. It has the absolute score and a revision, so
+// duplicates, reordering and replays are harmless.
 type Change struct {
 	Type       ChangeType
 	Event      [16]byte
@@ -14,27 +14,27 @@ type Change struct {
 	Previous   *Score
 	Delta      int64 // applied
 	Version    int64 // the user's ledger rows on the board
-	Revision   int64 // everything the ranking must see; only a newer one is applied
+	Revision   int64 // of everything the ranking must reflect; only a newer one is applied
 	Key        int64 // Order.Key(Score): smaller is better
 	ReachedAt  time.Time
 	RecordedAt time.Time
-	Hidden     bool // banned: kept as a tombstone, out of the ranking
+	Hidden     bool // banned: a tombstone, not ranked
 	Trace      string
 }
 
-// ChangeType names why a standing changed.
+// ChangeType is why a standing changed.
 type ChangeType string
 
 const (
 	ChangeScore ChangeType = "score.changed"
 )
 
-// Heartbeat is the relay's sign of life on a partition: everything of a shard
-// committed before AsOf has been published. Every heartbeat says how many
-// shards and partitions there are, so that an answer is as old as the oldest of
-// all of them, also of those that have not been heard from.
+// Heartbeat is published by the relay to every partition: everything of a shard
+// committed before AsOf has been published. It includes the number of shards and
+// partitions, so a reader takes the oldest AsOf of all of them, including those
+// without a heartbeat yet.
 type Heartbeat struct {
 	Shard, Shards         int
-	Partition, Partitions int // Partition is not on the wire: it is where the heartbeat came from
+	Partition, Partitions int // Partition is not encoded: it is where the heartbeat was read
 	AsOf                  time.Time
 }

@@ -1,26 +1,77 @@
 package scoreboard
 
-import "time"
+import (
+	"fmt"
+	"strings"
+	"time"
+)
 
-// BoardState says how far a board's ranking can be believed.
+// BoardState is how current a board's ranking is.
 type BoardState string
 
 const (
 	StateHealthy    BoardState = "HEALTHY"
-	StateCatchingUp BoardState = "CATCHING_UP"         // built, but not every change since has been confirmed
-	StateRebuilding BoardState = "DEGRADED_REBUILDING" // not held: reads come from the store
+	StateCatchingUp BoardState = "CATCHING_UP"         // built, but not all later changes are confirmed
+	StateRebuilding BoardState = "DEGRADED_REBUILDING" // not loaded: reads are served from the store
 )
 
-// Condition is how a board's ranking is.
+// Condition is the state of a board's ranking.
 type Condition struct {
 	Board      BoardID
 	State      BoardState
-	Rebuilding bool // a rebuild is under way, perhaps beside the live board
-	Suspect    bool // built on another server than the one that answers
+	Rebuilding bool // a rebuild is running, possibly beside the live board
+	Suspect    bool // built on a Redis process other than the current one
 	Epoch      int64
 	Version    int64
 	Members    int64
 	Bytes      int64
 	Built      time.Time
-	AsOf       time.Time // every change committed before it is in; zero: not known
+	AsOf       time.Time // every change committed before it is included; zero: unknown
 }
+
+// RankedState is a user's state in the ranking.
+type RankedState struct {
+	Raw       string // as stored, to detect changes; empty: none
+	Revision  int64
+	Key       int64
+	ReachedAt time.Time
+	Hidden    bool
+	Ranked    bool // in the sorted set with this key and time
+}
+
+// Agrees reports whether the state matches c.
+func (s *RankedState) Agrees(c *Change) bool {
+	if c.Revision == 0 {
+		return s.Raw == ""
+	}
+	return s.Raw != "" && s.Revision == c.Revision && s.Key == c.Key && s.ReachedAt.Equal(c.ReachedAt) &&
+		s.Hidden == c.Hidden && s.Ranked != c.Hidden
+}
+
+// OrphanedMember is an entry of the sorted set that belongs to no user's state.
+type OrphanedMember struct {
+	User   UserID
+	Member string // as stored
+}
+
+// History identifies a history of the database, "cluster/timeline/database", and a
+// position in it. It is empty if the database does not permit reading it.
+type History struct {
+	ID       string
+	Position int64 // durable bytes of the write-ahead log
+}
+
+// Follows reports whether h continues before. Otherwise the database is another
+// one, or went back in time.
+func (h History) Follows(before History) bool {
+	return before.ID == "" || h.ID == "" || h.ID == before.ID && h.Position >= before.Position
+}
+
+// SameStore reports whether both belong to one database, on any timeline.
+func (h History) SameStore(other History) bool {
+	a, b := strings.Split(h.ID, "/"), strings.Split(other.ID, "/")
+	return len(a) == 3 && len(b) == 3 && a[0] == b[0] && a[2] == b[2]
+}
+
+// String returns the id and the position.
+func (h History) String() string { return fmt.Sprintf("%s at %d", h.ID, h.Position) }

@@ -1,7 +1,6 @@
-// Package scoreboard holds the nouns that every station of the server shares:
-// boards, users, events, increments, receipts, standings and the error codes.
+// Package scoreboard defines the domain types that all components of the server
+// share: boards, users, events, increments, receipts, standings and error codes.
 //
-// It knows the standard library only. Whatever two stations must agree on
-// (what an event id is, which standing is better, what a payload hashes to)
-// is decided here once.
+// It imports the standard library only. What two components must agree on (the
+// format of event ids, the order of standings, the payload hash) is defined here.
 package scoreboard

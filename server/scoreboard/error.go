@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// Code names a kind of refusal. It is what callers branch on and what the API
-// sends as error_code.
+// Code classifies an error. Callers branch on it, and the API sends it as
+// error_code.
 type Code string
 
-// The codes of the API. Which HTTP status each has is the API's business.
+// The codes of the API; package api maps them to HTTP statuses.
 const (
 	CodeInvalidRequest       Code = "invalid_request"
 	CodeUnauthorized         Code = "unauthorized"
@@ -48,23 +48,23 @@ const (
 )
 
 // ErrUserLocked is in the chain of an outcome whose user another transaction
-// has locked for longer than a batch waits. The item is not written; it is to
-// be tried again later, apart from others, and before the user's next ones.
+// locked for longer than a batch waits. The item is not written. The caller retries
+// it later, separately, and before the user's next items.
 var ErrUserLocked = errors.New("the user is locked by another transaction")
 
 // ErrNotLoaded means that the ranking does not hold a board: Redis was flushed,
 // or the board is archived or not built yet. A rebuild loads it.
-var ErrNotLoaded = errors.New("the ranking does not hold this board")
+var ErrNotLoaded = errors.New("board is not loaded in the ranking")
 
-// Error is a refusal that a caller may branch on by Code. Message is for
-// people and safe to show to a client; Err, if any, is for the log only.
+// Error is an error that a caller may branch on by Code. Message is safe to show to
+// a client; Err, if any, is for the log only.
 type Error struct {
 	Code       Code
 	Message    string
-	Field      string        // the offending field of the request, if there is one
+	Field      string        // the invalid field of the request, if any
 	Reason     Reason        // which rule refused the request, where Code alone does not say
 	RetryAfter time.Duration // set for rate_limited, overloaded and unavailable
-	WouldRank  int64         // of a score that was asked about, in a not_found
+	WouldRank  int64         // of a requested score, in a not_found
 	Err        error
 }
 
@@ -77,12 +77,12 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Errorf makes an Error with a message for people.
+// Errorf returns an Error with a message for clients.
 func Errorf(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// Invalid makes an invalid_request about one field.
+// Invalid returns an invalid_request about one field.
 func Invalid(field, format string, args ...any) *Error {
 	return &Error{Code: CodeInvalidRequest, Field: field, Message: fmt.Sprintf(format, args...)}
 }

@@ -5,8 +5,8 @@ import (
 	"encoding/hex"
 )
 
-// EventID identifies one event of one user. UUID is what the ledger is unique
-// by; Text is what the client sent and what it is answered with.
+// EventID identifies one event of one user. UUID is the unique key in
+// the ledger; Text is what the client sent and gets back.
 type EventID struct {
 	UUID [16]byte
 	Text string
@@ -15,13 +15,13 @@ type EventID struct {
 // MaxEventIDLength is the longest event id, in bytes.
 const MaxEventIDLength = 128
 
-// eventNamespace is the UUIDv5 namespace for event ids that are no UUIDs.
-// It must never change: a retry under another namespace would count twice.
+// eventNamespace is the UUIDv5 namespace for event ids that are not UUIDs. It must
+// never change: a retry under another namespace would count twice.
 var eventNamespace = [16]byte{0x8f, 0x3a, 0x1c, 0x52, 0x6d, 0x0e, 0x4b, 0x91, 0xa7, 0x44, 0x2e, 0xd0, 0x95, 0xb8, 0xf6, 0x13}
 
-// ParseEventID takes 1 to 128 of A-Z a-z 0-9 . _ : @ -. A canonical
-// 8-4-4-4-12 UUID is taken as it is, in either case; any other string maps to
-// UUIDv5 of user and string, so that two users' equal strings never meet.
+// ParseEventID parses 1 to 128 of A-Z a-z 0-9 . _ : @ -. A canonical 8-4-4-4-12
+// UUID in either case is used as it is. Any other string maps to the UUIDv5 of user
+// and string, so equal strings of two users do not collide.
 func ParseEventID(user UserID, s string) (EventID, error) {
 	if !isName(s, MaxEventIDLength) {
 		return EventID{}, Invalid("event_id", "event_id must be 1 to %d of A-Z a-z 0-9 . _ : @ -", MaxEventIDLength)
@@ -32,18 +32,18 @@ func ParseEventID(user UserID, s string) (EventID, error) {
 	return EventID{UUID: nameUUID(user, s), Text: s}, nil
 }
 
-// IsUUID reports whether Text is the canonical lower-case form of UUID, in
-// which case the text needs no keeping beside it.
+// IsUUID reports whether Text is the canonical lower-case form of UUID, so that
+// only the UUID needs storing.
 func (id EventID) IsUUID() bool { return id.Text == FormatUUID(id.UUID) }
 
-// Derived returns the id of an event that follows from this one, such as its
-// reversal: the same derivation twice is the same event.
+// Derived returns the id of an event derived from this one, such as its reversal.
+// It is deterministic.
 func (id EventID) Derived(user UserID, kind string) EventID {
-	u := nameUUID(user, kind+"/"+FormatUUID(id.UUID)) // a slash is in no client's id
+	u := nameUUID(user, kind+"/"+FormatUUID(id.UUID)) // clients cannot send a slash
 	return EventID{UUID: u, Text: FormatUUID(u)}
 }
 
-// FormatUUID writes u as 8-4-4-4-12 in lower case.
+// FormatUUID formats u as 8-4-4-4-12 in lower case.
 func FormatUUID(u [16]byte) string {
 	var b [36]byte
 	hex.Encode(b[0:8], u[0:4])
@@ -58,11 +58,11 @@ func FormatUUID(u [16]byte) string {
 	return string(b[:])
 }
 
-// ParseUUID reads a canonical 8-4-4-4-12 UUID, in either case.
+// ParseUUID parses a canonical 8-4-4-4-12 UUID in either case.
 func ParseUUID(s string) ([16]byte, error) {
 	u, ok := parseUUID(s)
 	if !ok {
-		return u, Invalid("", "%.40q is no UUID", s)
+		return u, Invalid("", "invalid UUID %.40q", s)
 	}
 	return u, nil
 }
@@ -101,7 +101,7 @@ func hexDigit(c byte) (byte, bool) {
 	return 0, false
 }
 
-// nameUUID is UUIDv5 (RFC 9562, 5.5) of user, a zero byte and text.
+// nameUUID returns the UUIDv5 (RFC 9562, 5.5) of user, a zero byte and text.
 func nameUUID(user UserID, text string) (u [16]byte) {
 	h := sha1.New()
 	h.Write(eventNamespace[:])

@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// Increment is one submitted event, checked for form and signature, not yet
-// recorded.
+// Increment is one submitted event: validated and verified, not yet recorded.
 type Increment struct {
 	User   UserID
 	Delta  int64
@@ -15,8 +14,8 @@ type Increment struct {
 	Boards []BoardID // as requested; never empty once validated
 	Action string
 	Client time.Time // the client's timestamp, kept for the audit only
-	// Accepted is when the server took it for later; zero where it was recorded
-	// at once. It decides the period.
+	// Accepted is when the server queued it; zero if it is recorded at once. It
+	// decides the period.
 	Accepted time.Time
 	Source   Source
 	KeyID    string // of the signature
@@ -25,16 +24,16 @@ type Increment struct {
 	Agent    string
 	Trace    string // W3C traceparent
 	Server   bool   // the token may act for any user
-	Country  string // two letters, where it is known
+	Country  string // two letters; empty: unknown
 
-	ActionID [16]byte // of the action token that it came with; zero: none
+	ActionID [16]byte // of the action token; zero: none
 	Attested bool     // by an authoritative server
-	// Objection is why it is refused, unless the event is known: a repeat is
-	// answered with its receipt, whatever has expired since.
+	// Objection is why it is rejected, unless the event is known: a repeat gets
+	// its receipt even if a token has expired since.
 	Objection *Error
 }
 
-// Source says which way an increment came in.
+// Source is how an increment was submitted.
 type Source string
 
 const (
@@ -55,9 +54,9 @@ func CheckAction(s string) error {
 	return nil
 }
 
-// PayloadHash identifies what a repeat must repeat: user, delta, boards as
-// requested and action. Timestamp, signature and key are left out, because a
-// retry is signed anew.
+// PayloadHash covers what a repeat must repeat: user, delta, requested boards and
+// action. It excludes timestamp, signature and key, because a retry is signed
+// again.
 func (in *Increment) PayloadHash() [16]byte {
 	b := make([]byte, 0, 128)
 	b = appendString(b, string(in.User))
@@ -73,4 +72,26 @@ func (in *Increment) PayloadHash() [16]byte {
 func appendString(b []byte, s string) []byte {
 	b = binary.BigEndian.AppendUint32(b, uint32(len(s)))
 	return append(b, s...)
+}
+
+// Receipt is the outcome of one event on one board.
+type Receipt struct {
+	User       UserID
+	Board      BoardID // the instance, for a periodic board
+	Event      EventID
+	NewScore   Score
+	Previous   *Score // nil for the first score on a best or latest board
+	Applied    int64  // after − before
+	Version    int64  // counts the user's ledger rows on the board: 1, 2, 3
+	RecordedAt time.Time
+	Replayed   bool // the event was known; everything but Rank is the original
+	Reversed   bool
+	Rank       *int64 // 1-based, current; nil if it was not available in time
+}
+
+// Outcome is the result of one increment of a batch: receipts in the order of its
+// boards, or an error.
+type Outcome struct {
+	Receipts []Receipt
+	Err      error
 }

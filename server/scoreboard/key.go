@@ -7,43 +7,43 @@ import (
 	"time"
 )
 
-// SigningKey is a key as those who verify by it need it.
+// SigningKey is a key as needed for verification.
 type SigningKey struct {
 	Secrets []SealedSecret // several while the key is being rotated
 	Expires time.Time      // zero: never
 	Scope   KeyScope
 }
 
-// SealedSecret is a secret under the master key. It is live until Retires,
-// which is zero for the newest.
+// SealedSecret is a secret encrypted with the master key. It is valid until
+// Retires, which is zero for the newest.
 type SealedSecret struct {
 	Sealed  []byte
 	Retires time.Time
 }
 
-// KeyScope bounds what a key may sign. What is empty bounds nothing.
+// KeyScope limits what a key may sign. Empty fields impose no limit.
 type KeyScope struct {
 	Boards     []BoardID
-	UserPrefix string // of the users' ids
+	UserPrefix string // of user ids
 	MaxDelta   int64  // of one event, in either direction
 	PerMinute  int    // events
 }
 
-// Check says whether the key may sign an increment: a forbidden or a
-// delta_out_of_range if not. PerMinute is the caller's to count.
+// Check returns a forbidden or a delta_out_of_range if the key may not sign an
+// increment. The caller enforces PerMinute.
 func (s *KeyScope) Check(in *Increment) error {
 	if !strings.HasPrefix(string(in.User), s.UserPrefix) {
-		return Errorf(CodeForbidden, "the key signs for users whose id begins with %s", s.UserPrefix)
+		return Errorf(CodeForbidden, "the key may sign only for user ids with prefix %s", s.UserPrefix)
 	}
 	for _, board := range in.Boards {
 		if len(s.Boards) > 0 && !slices.Contains(s.Boards, board) {
-			return Errorf(CodeForbidden, "the key does not sign for board %s", board)
+			return Errorf(CodeForbidden, "the key may not sign for board %s", board)
 		}
 	}
 	if s.MaxDelta > 0 && (in.Delta > s.MaxDelta || in.Delta < -s.MaxDelta) {
 		return &Error{
 			Code: CodeDeltaOutOfRange, Field: "delta", Reason: ReasonKeyScope,
-			Message: fmt.Sprintf("the key signs deltas of at most ±%d", s.MaxDelta),
+			Message: fmt.Sprintf("the key may sign deltas up to ±%d", s.MaxDelta),
 		}
 	}
 	return nil

@@ -2,20 +2,20 @@ package scoreboard
 
 import "time"
 
-// Cursor is a position in the outbox: transaction id, then row id. In this
-// order, below the oldest running transaction, nothing can appear behind it.
+// Cursor is a position in the outbox: transaction id, then row id. Below the
+// oldest running transaction, no row can appear before a cursor in this order.
 type Cursor struct {
 	XID uint64
 	ID  int64
 }
 
-// OutboxRow is a change that waits to be published.
+// OutboxRow is a change to be published.
 type OutboxRow struct {
 	Change
 	Cursor Cursor
 }
 
-// OutboxPage is what a shard of the outbox had behind a cursor.
+// OutboxPage holds the rows of a shard after a cursor.
 type OutboxPage struct {
 	Rows []OutboxRow
 	// Every row of a transaction below Settled was visible; all transactions
@@ -25,32 +25,32 @@ type OutboxPage struct {
 	At            time.Time
 }
 
-// OutboxStatus is how far the relay is.
+// OutboxStatus is the progress of the relay.
 type OutboxStatus struct {
 	Shards []ShardStatus
-	// HorizonAge is how long the oldest writing transaction of the cluster has
-	// been running: nothing that was committed after its start is published.
+	// HorizonAge is the age of the oldest writing transaction of the cluster:
+	// nothing committed after its start is published.
 	HorizonAge time.Duration
-	Partitions []string // of the outbox, in the order of time
+	Partitions []string // of the outbox, oldest first
 }
 
 // ShardStatus is one shard of the outbox.
 type ShardStatus struct {
 	Shard      int
-	Owner      string // empty: nobody's
+	Owner      string // empty: none
 	Generation int64
-	LeaseLeft  time.Duration // negative: it has run out
+	LeaseLeft  time.Duration // negative: expired
 	Cursor     Cursor
-	Attempts   int    // of the row behind the cursor
+	Attempts   int    // of the row after the cursor
 	LastError  string // of the last attempt
-	Depth      int64  // rows that wait, counted up to a million
+	Depth      int64  // unpublished rows, counted up to a million
 	OldestAge  time.Duration
 }
 
-// DeadLetter is what could not be carried, as it was.
+// DeadLetter is a record that could not be delivered or applied.
 type DeadLetter struct {
 	ID        int64
-	Topic     string // FromOutbox, or the transport's name of where it was
+	Topic     string // FromOutbox, or the name in the transport
 	Partition int    // or the shard of the outbox
 	Offset    int64  // or the row id of the outbox
 	Value     []byte
@@ -59,5 +59,5 @@ type DeadLetter struct {
 	BuriedAt  time.Time
 }
 
-// FromOutbox is the topic of letters that the transport refused to take.
+// FromOutbox is the topic of letters that the transport rejected.
 const FromOutbox = "outbox"

@@ -2,12 +2,13 @@ package scoreboard
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
-	_ "time/tzdata" // the zones of boards must be there on every machine
+	_ "time/tzdata" // board time zones must work on every machine
 )
 
-// Period says how often a board begins anew.
+// Period is how often a board restarts.
 type Period string
 
 const (
@@ -15,24 +16,24 @@ const (
 	PeriodDaily   Period = "daily"
 	PeriodWeekly  Period = "weekly"
 	PeriodMonthly Period = "monthly"
-	PeriodSeason  Period = "season" // named, from when to when somebody says
+	PeriodSeason  Period = "season" // named, with explicit bounds
 )
 
-// Span is one period of a board: from Start, to before End.
+// Span is one period of a board, from Start up to but excluding End.
 type Span struct {
-	Name       string // behind the colon of the instance: 2026-11-21, 2026-w47, 2026-11, or a season's
+	Name       string // the instance name after the colon: 2026-11-21, 2026-w47, 2026-11, or a season's
 	Start, End time.Time
 }
 
-// Contains says whether t lies in the span.
+// Contains reports whether t is in the span.
 func (s Span) Contains(t time.Time) bool { return !t.Before(s.Start) && t.Before(s.End) }
 
-// Instance names the period of a board that s is.
+// Instance returns the name of the instance of b for a period.
 func (b BoardID) Instance(s Span) BoardID { return b + ":" + BoardID(s.Name) }
 
-// SpanAt returns the period of b's calendar that t lies in. Days begin when the
-// clocks of the board's zone first show the date: they have 23 to 25 hours
-// where those are changed. A board without a calendar has none.
+// SpanAt returns the calendar period of b that contains t. A day begins when the
+// clocks of the board's zone first show its date, so with daylight saving time it
+// has 23 to 25 hours. It fails for a board without a calendar.
 func (b *Board) SpanAt(t time.Time) (Span, error) {
 	zone, err := Zone(b.TimeZone)
 	if err != nil {
@@ -47,10 +48,10 @@ func (b *Board) SpanAt(t time.Time) (Span, error) {
 		name = fmt.Sprintf("%04d-%02d-%02d", year, month, day)
 		days = 1
 	case PeriodWeekly:
-		noon := time.Date(year, month, day, 12, 0, 0, 0, time.UTC) // a date, no instant
+		noon := time.Date(year, month, day, 12, 0, 0, 0, time.UTC) // a date, not an instant
 		day -= (int(noon.Weekday()) - int(b.WeekStart) + 7) % 7
-		// The fourth day says which ISO week this is: of a week from Monday to
-		// Sunday by definition, of another the one that it shares most days with.
+		// The fourth day determines the ISO week: by definition for weeks that
+		// start on Monday, for others as the week that shares most days.
 		y, w := time.Date(year, month, day+3, 12, 0, 0, 0, time.UTC).ISOWeek()
 		name = fmt.Sprintf("%04d-w%02d", y, w)
 		days = 7
@@ -63,13 +64,13 @@ func (b *Board) SpanAt(t time.Time) (Span, error) {
 	return Span{name, dayStart(year, month, day, zone), dayStart(year, month+months, day+days, zone)}, nil
 }
 
-// dayStart is the first instant at which the clocks of a zone show a date, or
-// a later one where they skip it.
+// dayStart returns the first instant at which the clocks of a zone show a date, or
+// a later date if they skip it.
 func dayStart(year int, month time.Month, day int, zone *time.Location) time.Time {
-	midnight := time.Date(year, month, day, 0, 0, 0, 0, time.UTC) // what the clocks are to show
-	// Within a day of an instant near midnight the clocks are changed once at
-	// most, so it is the first of these that fits: midnight by the offset that
-	// holds before the change, or the change itself.
+	midnight := time.Date(year, month, day, 0, 0, 0, 0, time.UTC) // the local time to find
+	// The offset changes at most once within a day of midnight, so the result is
+	// midnight by the offset before the change, the change itself, or midnight by
+	// the offset after it.
 	near := time.Date(year, month, day, 0, 0, 0, 0, zone)
 	from, to := near.Add(-26*time.Hour), near.Add(26*time.Hour)
 	_, before := from.Zone()
@@ -80,7 +81,7 @@ func dayStart(year int, month time.Month, day int, zone *time.Location) time.Tim
 		case t.Before(change):
 			return t.UTC()
 		case midnight.Add(-time.Duration(after) * time.Second).Before(change):
-			return change.UTC() // they jump over midnight
+			return change.UTC() // the clocks skip midnight
 		}
 		before = after
 	}
@@ -89,17 +90,17 @@ func dayStart(year int, month time.Month, day int, zone *time.Location) time.Tim
 
 // Zone returns the time zone of an IANA name, such as Europe/Berlin.
 func Zone(name string) (*time.Location, error) {
-	if name == "" || name == "Local" { // to Go these are UTC and this machine's
+	if name == "" || name == "Local" { // for time.LoadLocation these are UTC and the local zone
 		return nil, Invalid("time_zone", "time_zone must be an IANA name, such as Europe/Berlin")
 	}
 	zone, err := time.LoadLocation(name)
 	if err != nil {
-		return nil, Invalid("time_zone", "there is no time zone %.64q", name)
+		return nil, Invalid("time_zone", "unknown time zone %.64q", name)
 	}
 	return zone, nil
 }
 
-// ParsePeriod takes the name of a period; "" is none.
+// ParsePeriod parses the name of a period; "" is none.
 func ParsePeriod(s string) (Period, error) {
 	switch p := Period(s); p {
 	case "":
@@ -110,7 +111,7 @@ func ParsePeriod(s string) (Period, error) {
 	return "", Invalid("period", "period must be none, daily, weekly, monthly or season")
 }
 
-// ParseWeekday takes a day's English name; "" is Monday.
+// ParseWeekday parses the English name of a day; "" is Monday.
 func ParseWeekday(s string) (time.Weekday, error) {
 	if s == "" {
 		return time.Monday, nil
@@ -121,4 +122,34 @@ func ParseWeekday(s string) (time.Weekday, error) {
 		}
 	}
 	return 0, Invalid("week_start", "week_start must be the name of a day, such as monday")
+}
+
+// Ending is a period that has ended.
+type Ending struct {
+	Board Board
+	Users int64   // in its final standings, once sealed
+	Top   []Entry // the first ten, once sealed
+}
+
+// EventID is the event id of the announcement that the period has closed. It is
+// the same for every repetition.
+func (e *Ending) EventID() EventID {
+	text := "season.closed:" + string(e.Board.ID)
+	return EventID{UUID: nameUUID("", text), Text: text}
+}
+
+// FinalStanding is a row of final standings.
+type FinalStanding struct {
+	Entry
+	Key       int64
+	ReachedAt time.Time
+}
+
+// AppendLine appends the line of s in the input of the standings hash: rank, user,
+// score and the time it was reached in Unix microseconds, separated by tabs.
+func (s *FinalStanding) AppendLine(b []byte) []byte {
+	b = append(strconv.AppendInt(b, s.Rank, 10), '\t')
+	b = append(append(b, s.User...), '\t')
+	b = append(strconv.AppendInt(b, int64(s.Score), 10), '\t')
+	return append(strconv.AppendInt(b, s.ReachedAt.UnixMicro(), 10), '\n')
 }

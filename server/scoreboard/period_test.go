@@ -57,9 +57,9 @@ func TestSpans(t *testing.T) {
 	}
 }
 
-// Whatever the zone and the time: spans follow each other without a gap, each
-// instant is in one, and a day begins with the first instant of its date.
-func TestSpansCoverTheTime(t *testing.T) {
+// In any zone, spans follow each other without a gap, every instant is in one span,
+// and a day begins with the first instant of its date.
+func TestSpansHaveNoGaps(t *testing.T) {
 	t.Parallel()
 	zones := []string{
 		"UTC", "Europe/Berlin", "America/New_York", "America/Havana", "America/Sao_Paulo", "America/St_Johns", "Asia/Beirut", "Asia/Tehran",
@@ -90,7 +90,7 @@ func TestSpansCoverTheTime(t *testing.T) {
 		}
 		day := func(t time.Time) string { return t.In(zone).Format("2006-01-02") }
 		if day(s.Start.Add(-time.Second)) >= day(s.Start) {
-			t.Fatalf("%s: at %s it was %s already", name, s.Start.Add(-time.Second), day(s.Start))
+			t.Fatalf("%s: at %s it was already %s", name, s.Start.Add(-time.Second), day(s.Start))
 		}
 		if again, _ := b.SpanAt(s.End.Add(-time.Nanosecond)); again != s {
 			t.Fatalf("%s %s: %+v ends as %+v", name, b.Period, s, again)
@@ -98,7 +98,7 @@ func TestSpansCoverTheTime(t *testing.T) {
 	}
 }
 
-func TestZonesThatAreNone(t *testing.T) {
+func TestZoneRejectsUnknownNames(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"", "Local", "local", "Mars/Olympus", "../../etc/passwd", "/etc/localtime", "Europe/Berlin\x00", "UTC+1", "europe/", " UTC"} {
 		if _, err := Zone(name); CodeOf(err) != CodeInvalidRequest {

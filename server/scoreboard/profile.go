@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// Profile is how a user wants to be shown. Either field may be empty.
+// Profile is how a user is displayed. Either field may be empty.
 type Profile struct {
 	User        UserID
 	DisplayName string
@@ -21,11 +21,10 @@ const (
 	MaxAvatarURL   = 512
 )
 
-// Check says what about a profile cannot be shown to others, as an
-// invalid_request. A name is 1 to 32 characters of any script, without control
-// characters, line breaks and what changes the direction of text, so that it
-// can neither break a list nor pass for another's; spaces are single and
-// inside. An avatar is an https URL without a password in it.
+// Check validates a profile. It returns an invalid_request. A name is 1 to 32
+// characters of any script without control characters, line breaks and direction
+// marks, so that it cannot break a list or imitate another name; spaces are single
+// and not at the ends. An avatar is an https URL without credentials.
 func (p *Profile) Check() error {
 	if err := checkDisplayName(p.DisplayName); err != nil {
 		return err
@@ -44,23 +43,23 @@ func checkDisplayName(name string) error {
 	for _, c := range name {
 		switch {
 		case c == ' ' && before == ' ':
-			return Invalid("display_name", "display_name must not begin with a space or hold two in a row")
+			return Invalid("display_name", "display_name must not begin with a space or contain two in a row")
 		case c == ' ', c == zeroWidthJoiner && seen, unicode.Is(unicode.Variation_Selector, c) && seen:
-			// Both join emoji, after something that they can change.
+			// Both modify the preceding emoji.
 		case c == utf8.RuneError, !unicode.IsGraphic(c), unicode.Is(unicode.Zs, c), unicode.Is(unicode.Cf, c):
-			return Invalid("display_name", "display_name must not hold control characters, unusual spaces or invisible characters")
+			return Invalid("display_name", "display_name must not contain control characters, unusual spaces or invisible characters")
 		default:
 			seen = true
 		}
 		before = c
 	}
 	if before == ' ' || !seen {
-		return Invalid("display_name", "display_name must not end with a space, and must show something")
+		return Invalid("display_name", "display_name must not end with a space and must contain a visible character")
 	}
 	return nil
 }
 
-// zeroWidthJoiner makes one emoji out of several.
+// zeroWidthJoiner joins several emoji into one.
 const zeroWidthJoiner = '\u200d'
 
 func checkAvatarURL(text string) error {
@@ -77,7 +76,7 @@ func checkAvatarURL(text string) error {
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil {
-		return Invalid("avatar_url", "avatar_url must be an https URL with a host and without a user")
+		return Invalid("avatar_url", "avatar_url must be an https URL with a host and without credentials")
 	}
 	return nil
 }

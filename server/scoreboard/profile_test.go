@@ -7,7 +7,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-func TestProfilesThatMayBeShown(t *testing.T) {
+func TestProfileCheck(t *testing.T) {
 	t.Parallel()
 	for name, ok := range map[string]bool{
 		"": true, "Alice": true, "Zoë van der Berg": true, "アリス": true, "علي": true, "👩‍🚀 Ada": true, "❤️": true, strings.Repeat("é", 32): true,
@@ -16,7 +16,7 @@ func TestProfilesThatMayBeShown(t *testing.T) {
 		"\u2066Al": false, "\ufeffAl": false, "\u00adAl": false,
 	} {
 		if err := (&scoreboard.Profile{DisplayName: name}).Check(); (err == nil) != ok {
-			t.Errorf("name %q: %v, want it taken: %t", name, err, ok)
+			t.Errorf("name %q: %v, want accepted: %t", name, err, ok)
 		}
 	}
 	for address, ok := range map[string]bool{
@@ -27,7 +27,7 @@ func TestProfilesThatMayBeShown(t *testing.T) {
 		"https://cdn.example/é": false, "https://cdn.example:x/": false,
 	} {
 		if err := (&scoreboard.Profile{AvatarURL: address}).Check(); (err == nil) != ok {
-			t.Errorf("avatar %q: %v, want it taken: %t", address, err, ok)
+			t.Errorf("avatar %q: %v, want accepted: %t", address, err, ok)
 		}
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Requirements are what a board asks for beyond a signature, and what an action
-// that is started for it may be.
+// Requirements are the proofs that a board requires in addition to a signature,
+// and the limits of actions started for it.
 type Requirements struct {
 	ActionToken bool
 	Attestation bool
@@ -22,12 +22,11 @@ const (
 	MaxActionLife     = 7 * 24 * time.Hour
 )
 
-// Action is an action that was started: what its token lets the user submit,
-// once.
+// Action is a started action. Its token authorizes one submission.
 type Action struct {
 	ID       [16]byte
 	User     UserID
-	Boards   []BoardID // as they will be requested
+	Boards   []BoardID // as they will be submitted
 	Action   string
 	Issued   time.Time
 	Expires  time.Time
@@ -36,7 +35,7 @@ type Action struct {
 	MaxDelta int64
 }
 
-// Covers says whether the token is for an increment at all: a forbidden if not.
+// Covers returns a forbidden if the token is not for this increment.
 func (a *Action) Covers(in *Increment) error {
 	if a.User != in.User || !slices.Equal(a.Boards, in.Boards) || a.Action != in.Action {
 		return Errorf(CodeForbidden, "the action token is for another user, board or action")
@@ -44,14 +43,13 @@ func (a *Action) Covers(in *Increment) error {
 	return nil
 }
 
-// Objection is what speaks against an increment that came at a time, nil where
-// nothing does.
+// Objection returns why an increment received at a time is rejected, or nil.
 func (a *Action) Objection(in *Increment, at time.Time) *Error {
 	switch {
 	case at.After(a.Expires):
 		return &Error{Code: CodeRuleViolated, Field: "action_token", Message: "the action token has expired"}
 	case at.Before(a.Issued.Add(a.Least)):
-		return &Error{Code: CodeRuleViolated, Field: "action_token", Message: "the action cannot be over yet"}
+		return &Error{Code: CodeRuleViolated, Field: "action_token", Message: "the action cannot have ended yet"}
 	case in.Delta < a.MinDelta || in.Delta > a.MaxDelta:
 		return &Error{
 			Code: CodeDeltaOutOfRange, Field: "delta", Reason: ReasonActionBounds,
@@ -61,7 +59,7 @@ func (a *Action) Objection(in *Increment, at time.Time) *Error {
 	return nil
 }
 
-// Attestation is what an authoritative server says about an increment.
+// Attestation is a statement of an authoritative server about an increment.
 type Attestation struct {
 	User    UserID
 	Delta   int64
@@ -71,8 +69,7 @@ type Attestation struct {
 	Expires time.Time // zero: never
 }
 
-// Covers says whether the attestation is about an increment: a forbidden if
-// not.
+// Covers returns a forbidden if the attestation is about another increment.
 func (a *Attestation) Covers(in *Increment) error {
 	if a.User != in.User || a.Delta != in.Delta || a.Event != in.Event.Text || !slices.Equal(a.Boards, in.Boards) || a.Action != in.Action {
 		return &Error{Code: CodeForbidden, Field: "attestation", Message: "the attestation is about another increment"}
@@ -80,7 +77,7 @@ func (a *Attestation) Covers(in *Increment) error {
 	return nil
 }
 
-// Objection is as that of Action.
+// Objection returns why the attestation is rejected, or nil.
 func (a *Attestation) Objection(at time.Time) *Error {
 	if !a.Expires.IsZero() && at.After(a.Expires) {
 		return &Error{Code: CodeRuleViolated, Field: "attestation", Message: "the attestation has expired"}
@@ -88,14 +85,13 @@ func (a *Attestation) Objection(at time.Time) *Error {
 	return nil
 }
 
-// CheckProofs says whether an increment has what the board asks for: a
-// rule_violated if not.
+// CheckProofs returns a rule_violated if an increment lacks a required proof.
 func (r *Requirements) CheckProofs(in *Increment) error {
 	switch {
 	case r.ActionToken && in.ActionID == [16]byte{}:
-		return &Error{Code: CodeRuleViolated, Field: "action_token", Message: "the board wants an action token"}
+		return &Error{Code: CodeRuleViolated, Field: "action_token", Message: "this board requires an action token"}
 	case r.Attestation && !in.Attested:
-		return &Error{Code: CodeRuleViolated, Field: "attestation", Message: "the board wants an attestation"}
+		return &Error{Code: CodeRuleViolated, Field: "attestation", Message: "this board requires an attestation"}
 	}
 	return nil
 }

@@ -1,6 +1,8 @@
 package scoreboard
 
-import "time"
+import (
+	"time"
+)
 
 // Record is one record as a transport delivers it.
 type Record struct {
@@ -10,4 +12,12 @@ type Record struct {
 	Key       []byte
 	Value     []byte
 	Time      time.Time // when it was produced; zero where the transport does not store it
+}
+
+// Extent is the retained range of a partition: offsets from First up to but
+// excluding End.
+type Extent struct {
+	Partition  int
+	First, End int64
+	Forgot     bool // records before First were deleted
 }

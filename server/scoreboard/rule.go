@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// Rules say of each action how it may be performed (specification D). The rule
-// of AnyAction is that of every other named action; an event without an action
-// has none.
+// Rules maps each action to its rule (specification D). The rule of AnyAction
+// applies to every other named action; an event without an action has none.
 type Rules map[string]Rule
 
 // AnyAction is the name of the rule for actions without one of their own.
@@ -33,25 +32,25 @@ type Quota struct {
 	Per time.Duration
 }
 
-// The bounds of rules: what is looked at for each event is bounded by them.
+// The bounds of rules limit what is read for each event.
 const (
 	MaxQuota      = 1000
 	MaxRuleWindow = 31 * 24 * time.Hour
 )
 
-// ParseQuota reads "10/1m".
+// ParseQuota parses "10/1m".
 func ParseQuota(text string) (Quota, error) {
 	number, per, ok := strings.Cut(text, "/")
 	n, err1 := strconv.ParseInt(number, 10, 64)
 	d, err2 := time.ParseDuration(per)
 	if !ok || err1 != nil || err2 != nil || n < 1 || d <= 0 || d > MaxRuleWindow {
-		return Quota{}, fmt.Errorf("so many in a time are written as 10/1m, and the time is at most %s; not %q", MaxRuleWindow, text)
+		return Quota{}, fmt.Errorf("invalid quota %q: want a form like 10/1m, at most %s", text, MaxRuleWindow)
 	}
 	return Quota{n, d}, nil
 }
 
-// ParseRules reads "name:least:most;cooldown=5s;most=10/1m;once=30s;by=servers"
-// for each action; what comes after the bounds is as wanted.
+// ParseRules parses "name:min:max;cooldown=5s;most=10/1m;once=30s;by=servers" for
+// each action; the parts after the bounds are optional.
 func ParseRules(texts []string) (Rules, error) {
 	rules := make(Rules, len(texts))
 	for _, text := range texts {
@@ -62,11 +61,11 @@ func ParseRules(texts []string) (Rules, error) {
 		}
 		for _, part := range parts[1:] {
 			if err := rule.parse(part); err != nil {
-				return nil, fmt.Errorf("the rule of action %s: %w", name, err)
+				return nil, fmt.Errorf("rule of action %s: %w", name, err)
 			}
 		}
 		if _, twice := rules[name]; twice {
-			return nil, fmt.Errorf("action %s has rules twice", name)
+			return nil, fmt.Errorf("duplicate rule for action %s", name)
 		}
 		rules[name] = rule
 	}
@@ -74,15 +73,15 @@ func ParseRules(texts []string) (Rules, error) {
 }
 
 func parseBounds(text string) (name string, rule Rule, err error) {
-	// The name may hold colons; the numbers cannot.
-	rest, most, ok := cutLast(text)
-	name, least, ok2 := cutLast(rest)
+	// The name may contain colons; the numbers cannot.
+	rest, maxText, ok := cutLast(text)
+	name, minText, ok2 := cutLast(rest)
 	var err1, err2 error
-	rule.MinDelta, err1 = strconv.ParseInt(least, 10, 64)
-	rule.MaxDelta, err2 = strconv.ParseInt(most, 10, 64)
-	good := name == AnyAction || name != "" && CheckAction(name) == nil
-	if !ok || !ok2 || !good || err1 != nil || err2 != nil || rule.MinDelta > rule.MaxDelta {
-		return "", rule, fmt.Errorf("a rule of an action begins with name:least:most, not %q", text)
+	rule.MinDelta, err1 = strconv.ParseInt(minText, 10, 64)
+	rule.MaxDelta, err2 = strconv.ParseInt(maxText, 10, 64)
+	nameOK := name == AnyAction || name != "" && CheckAction(name) == nil
+	if !ok || !ok2 || !nameOK || err1 != nil || err2 != nil || rule.MinDelta > rule.MaxDelta {
+		return "", rule, fmt.Errorf("invalid action rule %q: must begin with name:min:max", text)
 	}
 	return name, rule, nil
 }
@@ -96,7 +95,7 @@ func (r *Rule) parse(part string) (err error) {
 		r.Once, err = parseWindow(value)
 	case "most":
 		if r.MaxTimes, err = ParseQuota(value); err == nil && r.MaxTimes.N > MaxQuota {
-			err = fmt.Errorf("most counts up to %d", MaxQuota)
+			err = fmt.Errorf("most must be at most %d", MaxQuota)
 		}
 	case "by":
 		switch value {
@@ -107,11 +106,11 @@ func (r *Rule) parse(part string) (err error) {
 		default:
 			r.Keys = strings.Split(value, "+")
 			if slices.Contains(r.Keys, "") {
-				err = fmt.Errorf("by is servers, nobody or key ids, not %q", value)
+				err = fmt.Errorf("invalid by %q: want servers, nobody or key ids", value)
 			}
 		}
 	default:
-		err = fmt.Errorf("there is no %q; there are cooldown, most, once and by", name)
+		err = fmt.Errorf("unknown part %q: want cooldown, most, once or by", name)
 	}
 	return err
 }
@@ -119,7 +118,7 @@ func (r *Rule) parse(part string) (err error) {
 func parseWindow(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if err != nil || d <= 0 || d > MaxRuleWindow {
-		return 0, fmt.Errorf("a time is written as 30s, and at most %s; not %q", MaxRuleWindow, text)
+		return 0, fmt.Errorf("invalid duration %q: want a form like 30s, at most %s", text, MaxRuleWindow)
 	}
 	return d, nil
 }
@@ -132,7 +131,7 @@ func cutLast(s string) (before, after string, ok bool) {
 	return s[:i], s[i+1:], true
 }
 
-// Of returns the rule of an action, nil where it has none.
+// Of returns the rule of an action, or nil.
 func (r Rules) Of(action string) *Rule {
 	if action == "" || len(r) == 0 {
 		return nil
@@ -146,7 +145,7 @@ func (r Rules) Of(action string) *Rule {
 	return nil
 }
 
-// Window is how far back a rule looks; 0 where it does not.
+// Window returns how far back the rule reads; 0: not at all.
 func (r *Rule) Window() time.Duration { return max(r.Cooldown, r.MaxTimes.Per, r.Once) }
 
 // PastAction is an earlier event of the same user and action.
@@ -156,9 +155,9 @@ type PastAction struct {
 	At    time.Time
 }
 
-// Check says whether an increment may be performed at a time, after what the
-// user has done with the action in the rule's window, the newest first: a
-// delta_out_of_range, a forbidden or a rule_violated if not.
+// Check returns a delta_out_of_range or a rule_violated if an increment may not be
+// performed at a time, given the user's earlier events of the action within the
+// window, newest first.
 func (r *Rule) Check(in *Increment, hash [16]byte, at time.Time, past []PastAction) error {
 	switch {
 	case in.Delta < r.MinDelta || in.Delta > r.MaxDelta:
@@ -167,31 +166,31 @@ func (r *Rule) Check(in *Increment, hash [16]byte, at time.Time, past []PastActi
 			Message: fmt.Sprintf("action %s takes a delta from %d to %d", in.Action, r.MinDelta, r.MaxDelta),
 		}
 	case r.Disabled:
-		return ruled(in, "is not to be performed")
+		return violation(in, "is disabled")
 	case r.ServersOnly && !in.Server:
-		return ruled(in, "is performed by servers only")
+		return violation(in, "may be performed by servers only")
 	case r.Keys != nil && !slices.Contains(r.Keys, in.KeyID):
-		return ruled(in, "is not performed with this key")
+		return violation(in, "may not be performed with this key")
 	}
-	var often int64
+	var count int64
 	for i := range past {
 		age := at.Sub(past[i].At)
 		if age < r.Cooldown {
-			return ruled(in, fmt.Sprintf("has a cooldown of %s", r.Cooldown))
+			return violation(in, fmt.Sprintf("has a cooldown of %s", r.Cooldown))
 		}
 		if age < r.Once && past[i].Hash == hash {
-			return ruled(in, fmt.Sprintf("counts once in %s", r.Once))
+			return violation(in, fmt.Sprintf("counts once per %s", r.Once))
 		}
 		if age < r.MaxTimes.Per {
-			often++
+			count++
 		}
 	}
-	if r.MaxTimes.N > 0 && often >= r.MaxTimes.N {
-		return ruled(in, fmt.Sprintf("is performed %d times in %s at most", r.MaxTimes.N, r.MaxTimes.Per))
+	if r.MaxTimes.N > 0 && count >= r.MaxTimes.N {
+		return violation(in, fmt.Sprintf("may be performed at most %d times per %s", r.MaxTimes.N, r.MaxTimes.Per))
 	}
 	return nil
 }
 
-func ruled(in *Increment, why string) error {
+func violation(in *Increment, why string) error {
 	return &Error{Code: CodeRuleViolated, Field: "action", Message: "action " + in.Action + " " + why}
 }

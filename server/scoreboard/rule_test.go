@@ -72,17 +72,16 @@ func TestRules(t *testing.T) {
 		"kill:1:2;cooldown=1000h", "kill:1:2;most=5", "kill:1:2;most=0/1m", "kill:1:2;most=1001/1m", "kill:1:2;by=", "kill:1:2;by=k1+", "kill:1:2;color=red",
 	} {
 		if _, err := scoreboard.ParseRules([]string{text}); err == nil {
-			t.Errorf("%q is accepted", text)
+			t.Errorf("%q: got no error", text)
 		}
 	}
 	if _, err := scoreboard.ParseRules([]string{"kill:1:2", "kill:1:3"}); err == nil {
-		t.Error("an action twice is accepted")
+		t.Error("a duplicate action: got no error")
 	}
 }
 
-// Whatever a configuration says, a rule that is accepted stays within the bounds
-// of what is looked at for an event, lets nothing beyond its own pass, and reads
-// as it is written out.
+// Every rule that is accepted stays within the bounds of what is read per event,
+// rejects deltas outside its own bounds, and parses again as it is written.
 func FuzzParseRules(f *testing.F) {
 	for _, text := range []string{
 		"kill:1:50;cooldown=5s", "boss:final:-5:100,chop:1:9;most=2/1m", "find:1:9;once=30s;by=servers", "cup:1:9;by=k1+k2;by=nobody", "*:1:3",
@@ -99,15 +98,15 @@ func FuzzParseRules(f *testing.F) {
 		var written []string
 		for name, r := range rules {
 			if name == "" || name != scoreboard.AnyAction && scoreboard.CheckAction(name) != nil {
-				t.Fatalf("%q: an action %q", text, name)
+				t.Fatalf("%q: accepted action name %q", text, name)
 			}
 			if r.MinDelta > r.MaxDelta || r.Window() > scoreboard.MaxRuleWindow || min(r.Cooldown, r.MaxTimes.Per, r.Once) < 0 ||
 				r.MaxTimes.N < 0 || r.MaxTimes.N > scoreboard.MaxQuota || (r.MaxTimes.N == 0) != (r.MaxTimes.Per == 0) || slices.Contains(r.Keys, "") {
-				t.Fatalf("%q: a rule without a bound: %+v", text, r)
+				t.Fatalf("%q: rule exceeds the bounds: %+v", text, r)
 			}
 			in := scoreboard.Increment{Action: name, Delta: r.MaxDelta + 1} // which wraps around where there is no more
 			if in.Delta != r.MinDelta && scoreboard.CodeOf(rules.Of(name).Check(&in, [16]byte{}, time.Time{}, nil)) != scoreboard.CodeDeltaOutOfRange {
-				t.Fatalf("%q: %s takes a delta of %d", text, name, in.Delta)
+				t.Fatalf("%q: %s accepts delta %d", text, name, in.Delta)
 			}
 			written = append(written, write(name, &r))
 		}
@@ -118,7 +117,7 @@ func FuzzParseRules(f *testing.F) {
 	})
 }
 
-// write is a rule as a configuration says it.
+// write formats a rule as in a configuration.
 func write(name string, r *scoreboard.Rule) string {
 	text := fmt.Sprintf("%s:%d:%d", name, r.MinDelta, r.MaxDelta)
 	for what, d := range map[string]time.Duration{"cooldown": r.Cooldown, "once": r.Once} {

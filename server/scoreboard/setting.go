@@ -2,19 +2,19 @@ package scoreboard
 
 import "time"
 
-// StoredSetting is a setting as an operator has turned it.
+// StoredSetting is a setting changed at run time.
 type StoredSetting struct {
 	Name      string
-	Value     *string // nil: as deployed
+	Value     *string // nil: the deployed value
 	Version   int64
 	ChangedAt time.Time
 	ChangedBy UserID
 }
 
-// SettingChange is what an operator wants of a setting.
+// SettingChange is a requested change of a setting.
 type SettingChange struct {
 	Name  string
-	Value *string // nil: as deployed
+	Value *string // nil: the deployed value
 	Why   *AuditEntry
 }
 

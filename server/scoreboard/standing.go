@@ -5,20 +5,30 @@ import (
 	"time"
 )
 
-// TopSize is how many standings carry a board's version: the version rises
-// exactly when membership, order or a score among them changes.
+// Score is a user's points on one board, within ±MaxScore.
+type Score int64
+
+// MaxScore bounds scores and deltas: 2^53 − 1. Redis ranks by doubles, which
+// cannot represent every larger integer.
+const MaxScore = 1<<53 - 1
+
+// InRange reports whether s is exact in every store.
+func (s Score) InRange() bool { return -MaxScore <= s && s <= MaxScore }
+
+// TopSize is the number of standings that a board's version covers: the version
+// rises exactly when membership, order or a score among them changes.
 const TopSize = 100
 
-// Entry is one row of a board as it is shown.
+// Entry is one displayed row of a board.
 type Entry struct {
 	Rank    int64
 	User    UserID
 	Score   Score
-	Profile *Profile // nil where the user has none, or it is not known here yet
+	Profile *Profile // nil if the user has none, or it is not cached yet
 }
 
-// Position is what orders a board: of two, the smaller key is ahead, then who
-// reached it first, then the smaller user id.
+// Position is the sort key of a board: the smaller key is ahead, then the earlier
+// time, then the smaller user id.
 type Position struct {
 	Key       int64
 	ReachedAt time.Time // microseconds
@@ -36,22 +46,22 @@ func (p *Position) Compare(q *Position) int {
 	return cmp.Compare(p.User, q.User)
 }
 
-// Top is the head of a board at one version, or a page of it further down. It
-// is shared by all who read it: nobody changes one that was handed out.
+// Top is the head of a board at one version, or a page further down. It is shared
+// between readers and must not be modified.
 type Top struct {
 	Board     BoardID
 	Epoch     int64 // rises with every rebuild; 0 when degraded
 	Version   int64 // rises within an epoch; 0 when degraded
 	UpdatedAt time.Time
-	AsOf      time.Time // every change committed before it is in
+	AsOf      time.Time // every change committed before it is included
 	Total     int64
 	Entries   []Entry     // at most TopSize, best first
 	Reached   []time.Time // when each of Entries was reached; nil in notices
 	State     BoardState
-	Degraded  string // why this is not from a healthy ranking; empty when it is
+	Degraded  string // why this is not from a healthy ranking; empty if it is
 }
 
-// Position is where the entry at index i stands on a board of this order.
+// Position returns the position of entry i on a board of this order.
 func (t *Top) Position(i int, o Order) Position {
 	return Position{Key: o.Key(t.Entries[i].Score), ReachedAt: t.Reached[i], User: t.Entries[i].User}
 }
@@ -67,12 +77,12 @@ type Place struct {
 	Epoch      int64
 	UpdatedAt  time.Time // when the score was reached
 	AsOf       time.Time
-	Neighbours []Entry // k above, the user, k below; nil unless asked for
+	Neighbours []Entry // k above, the user, k below; nil unless requested
 	State      BoardState
 	Degraded   string
 
-	UserVersion int64 // of the user's last event that is in; 0: not told
-	Revision    int64 // the user's, likewise
+	UserVersion int64 // of the user's last event that is included; 0: unknown
+	Revision    int64 // of the user, likewise
 }
 
 // List is the standings of some users on a board, best first.
@@ -83,14 +93,14 @@ type List struct {
 	AsOf     time.Time
 	Total    int64 // of the board
 	Entries  []Entry
-	Missing  []UserID // those who are not on the board
+	Missing  []UserID // users that are not on the board
 	State    BoardState
 	Degraded string
 }
 
 // Percentile is the share of all ranked users who rank below this one, in
-// percent, rounded to one decimal, half up: of 1,000 users the first has 99.9
-// and the last 0. Somebody alone on a board has 0.
+// percent, rounded half up to one decimal: of 1,000 users the first has 99.9 and
+// the last 0. A single user has 0.
 func (p *Place) Percentile() float64 {
 	if p.Total == 0 {
 		return 0
@@ -99,8 +109,8 @@ func (p *Place) Percentile() float64 {
 	return float64(tenths) / 10
 }
 
-// Notice tells gateways that a batch was applied to a board. Top is set when
-// the version rose with it; Hides, when somebody is not to be seen from now on.
+// Notice tells gateways that a batch was applied to a board. Top is set if
+// the version rose, Hides if a user was hidden.
 type Notice struct {
 	Board BoardID
 	Top   *Top

@@ -3,7 +3,7 @@ package scoreboard
 import "time"
 
 // UserID names a user: 1 to 64 of A-Z a-z 0-9 . _ : @ -.
-// The alphabet cannot hold the delimiter of the field signature.
+// The alphabet excludes the delimiter of the field signature.
 type UserID string
 
 // MaxUserIDLength is the longest user id, in bytes.
@@ -35,36 +35,36 @@ func isName(s string, limit int) bool {
 	return true
 }
 
-// UserState is what a user is now: active, frozen (writes nothing), banned (and
-// is not seen) or erased.
+// UserState is a user's current status: active, frozen (cannot write), banned
+// (cannot write and is hidden) or erased.
 type UserState struct {
 	User    UserID
 	Status  string
-	Changed bool // by what was just asked for; false: it was so before
-	// Moved are the revisions of scores that this shows or hides, by board.
+	Changed bool // by this request; false: already so
+	// Moved holds, by board, the revisions of scores that the change shows or hides.
 	Moved   map[BoardID]int64
-	Pending bool // rankings do not show it yet
+	Pending bool // rankings do not reflect it yet
 }
 
-// UserRecord is what an operator looks at before deciding about a user.
+// UserRecord is what an operator reviews before acting on a user.
 type UserRecord struct {
 	User      UserID
 	Status    string
 	Created   time.Time
-	Since     time.Time // frozen or banned; zero where the user is neither
+	Since     time.Time // frozen or banned; zero otherwise
 	By        UserID
 	Reason    string
 	OpenFlags int64
-	Scores    []Change // the last that moved
+	Scores    []Change // most recently changed
 }
 
-// Erased is a user who is erased, of whom the name is left for a time.
+// Erased is an erased user whose name is still kept.
 type Erased struct {
 	User       UserID
-	Anonymous  UserID // where the ledger goes
-	Unfinished bool   // and has not all gone
+	Anonymous  UserID // the new owner of the ledger rows
+	Unfinished bool   // some rows are not moved yet
 }
 
-// ErasureTime is how long the name of an erased user is kept: longer than
-// anything of that user can be on its way.
+// ErasureTime is how long the name of an erased user is kept: longer than any
+// event of that user can be in flight.
 const ErasureTime = 30 * 24 * time.Hour

@@ -2,28 +2,28 @@ package scoreboard
 
 import "time"
 
-// Sender picks what one key or one address sent between two instants.
+// Sender selects the events of one key or one address within a period.
 type Sender struct {
-	KeyID, Address string // one of the two
+	KeyID, Address string // exactly one is set
 	From, To       time.Time
 }
 
-// Check wants one sender and a time that is over.
+// Check requires one sender and a period in the past.
 func (s *Sender) Check(now time.Time) error {
 	switch {
 	case (s.KeyID == "") == (s.Address == ""):
-		return Invalid("key_id", "name either key_id or address")
+		return Invalid("key_id", "specify either key_id or address")
 	case len(s.KeyID) > 64 || len(s.Address) > 64:
 		return Invalid("key_id", "key_id and address have at most 64 bytes")
 	case s.From.IsZero() || s.To.IsZero() || !s.From.Before(s.To):
-		return Invalid("from", "from and to must be times, and from the earlier one")
-	case s.To.After(now.Add(time.Second)): // of a clock that is a little ahead
-		return Invalid("to", "to must not be in the future: what is still to come cannot be voided")
+		return Invalid("from", "from and to are required, and from must be before to")
+	case s.To.After(now.Add(time.Second)): // tolerates clock skew
+		return Invalid("to", "to must not be in the future")
 	}
 	return nil
 }
 
-// Void is a job that reverses all that a sender sent.
+// Void is a job that reverses all events of a sender.
 type Void struct {
 	ID      int64
 	Sender  Sender
@@ -31,18 +31,18 @@ type Void struct {
 	Who     UserID
 	Created time.Time
 	State   VoidState
-	Done    time.Time // zero until all is reversed; the undo counts from here
-	// How many events are where; Undone are of Reversed.
+	Done    time.Time // zero until all is reversed; starts the undo window
+	// Events by progress; Undone is a part of Reversed.
 	Todo, Reversed, Skipped, Undone int64
-	// Of the skipped ones how many why, the ten that are most.
+	// Skipped events by reason, the ten most frequent.
 	SkippedFor map[string]int64
-	// Of the undo; zero until somebody asks for it.
+	// Of the undo; zero until it is requested.
 	UndoAt     time.Time
 	UndoBy     UserID
 	UndoReason string
 }
 
-// VoidState says how far a void is.
+// VoidState is the progress of a void.
 type VoidState string
 
 const (
@@ -62,10 +62,10 @@ type VoidPreview struct {
 	Boards        []VoidedBoard
 }
 
-// VoidedBoard is what of it is on one board.
+// VoidedBoard is the part of a void on one board.
 type VoidedBoard struct {
 	Board   BoardID
 	Events  int64
 	Users   int64
-	Applied int64 // the sum of what the events came to
+	Applied int64 // sum of the events' effects on scores
 }

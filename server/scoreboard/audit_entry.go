@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// AuditEntry is one row of the audit trail: what an operator has changed.
+// AuditEntry is one row of the audit log: a change made by an operator.
 type AuditEntry struct {
 	ID        int64
 	At        time.Time
-	Who       UserID // of the token
+	Who       UserID // the subject of the token
 	Address   string
 	Agent     string
 	RequestID string
@@ -19,7 +19,7 @@ type AuditEntry struct {
 	Detail    json.RawMessage // nil: none
 }
 
-// AuditFilter picks entries; what is empty picks all.
+// AuditFilter selects entries; empty fields match all.
 type AuditFilter struct {
 	Who, Action, Target string
 	From, To            time.Time
@@ -30,7 +30,7 @@ type AuditFilter struct {
 // MaxReason is the longest reason, in bytes.
 const MaxReason = 500
 
-// CheckReason wants a reason: who changes something for others says why.
+// CheckReason validates the reason of an operator's change.
 func CheckReason(reason string) error {
 	if reason == "" || len(reason) > MaxReason {
 		return Invalid("reason", "reason must be 1 to %d bytes", MaxReason)
@@ -38,5 +38,5 @@ func CheckReason(reason string) error {
 	return nil
 }
 
-// AuditUser is the target of what is done to a user.
+// AuditUser returns the audit target of a user.
 func AuditUser(user UserID) string { return "user:" + string(user) }
