@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"net/http/pprof"
@@ -8,9 +9,148 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/scoreboard/scoreboard/server/admin"
 	"github.com/scoreboard/scoreboard/server/api"
+	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/config"
+	"github.com/scoreboard/scoreboard/server/geo"
 	"github.com/scoreboard/scoreboard/server/health"
+	"github.com/scoreboard/scoreboard/server/limit"
+	"github.com/scoreboard/scoreboard/server/realtime/sse"
+	"github.com/scoreboard/scoreboard/server/realtime/ws"
+	"github.com/scoreboard/scoreboard/server/repair"
 )
+
+// makeAPI makes the handler with the routes of the roles, and what they need.
+func (s *Server) makeAPI() error {
+	c := s.config
+	o := api.Options{
+		Tokens: s.tokens, Peers: c.TLS.ClientNames, Catalog: s.catalog, Policy: apiPolicy(c), Statuses: s.store,
+		Limits: s.makeLimits(), DevIssuer: c.Auth.DevIssuer, Origins: c.Realtime.Origins, Log: s.log, Now: time.Now,
+		CursorKey: auth.CursorKey(c.Auth.MasterKey, c.Auth.JWTSecret),
+	}
+	s.add("settings", s.settings)
+	s.register(s.store.Collectors()...)
+	if c.Has(config.RoleAPI) || c.Has(config.RoleRead) {
+		o.Reads, o.Ledger = s.reads, s.store
+		o.Boards = admin.Boards{
+			Store: s.store, Catalog: s.catalog, Rebuilder: s.rebuilder, Rollover: s.rollover, Log: s.log,
+		}
+	}
+	if c.Has(config.RoleGateway) {
+		o.Live, o.WebSockets, o.EventStreams = s.hub, ws.NewServer(s.hub), sse.NewServer(s.hub)
+		o.Tickets = auth.NewTickets(s.redis, time.Now)
+	}
+	if c.Records() {
+		s.makeWrites(&o)
+	}
+	if c.Has(config.RoleAPI) {
+		if err := s.makeProofs(&o); err != nil {
+			return err
+		}
+		s.makeOperations(&o)
+	}
+	if c.Anomaly.CountryFile != "" {
+		countries, err := geo.Open(c.Anomaly.CountryFile, s.log)
+		if err != nil {
+			return err
+		}
+		o.Countries = countries
+		s.add("countries", countries)
+	}
+	s.api = api.New(o)
+	s.register(s.api.Collectors()...)
+	return nil
+}
+
+// makeProofs makes the verifiers of signatures, action tokens and attestations.
+func (s *Server) makeProofs(o *api.Options) (err error) {
+	c := s.config
+	if s.keyring, err = auth.NewKeyring(c.Auth.MasterKey, s.store, time.Now); err != nil {
+		return err
+	}
+	o.Keyring, o.Keys = s.keyring, s.store
+	if o.ActionTokens, err = auth.NewActionTokens(c.Auth.MasterKey); err != nil {
+		return err
+	}
+	if c.Auth.AttestationURL == "" {
+		return nil
+	}
+	keys, err := auth.NewKeySet(c.Auth.AttestationURL, s.log, time.Now)
+	if err != nil {
+		return err
+	}
+	o.Attestations = auth.NewAttestations(keys)
+	s.add("attestation keys", keys)
+	return nil
+}
+
+// makeOperations makes what operators use.
+func (s *Server) makeOperations(o *api.Options) {
+	o.Trail, o.Settings, o.Flags = s.store, s.settings, s.store
+	o.Profiles = admin.Profiles{Store: s.store, Cache: s.profiles}
+	o.Moderation = admin.Moderation{Store: s.store, Ranking: s.ranking, CacheTTL: s.config.Reads.UserCache}
+	o.Operations = &api.Operations{
+		Doctor: s.makeDoctor(), Node: s.makeNodeStatus(), Jobs: s.makeJobs(), Conditions: s.ranking,
+		Outbox: s.store, DeadLetters: s.store,
+	}
+	if s.archive != nil {
+		o.Operations.Archive = admin.Archive{Archiver: s.archive}
+	}
+}
+
+// makeLimits makes the limits of the API at their configured rates.
+func (s *Server) makeLimits() api.Limits {
+	limiter := limit.New(s.redis, time.Now)
+	s.register(limiter.Collectors()...)
+	l := limit.NewSet(limiter, rates(s.config))
+	s.limits = l
+	rate := func(p limit.Pair) api.Rate { return api.Rate{Users: p.Users, Servers: p.Servers} }
+	return api.Limits{
+		Updates: rate(l.Updates), Actions: rate(l.Actions), Top: rate(l.Top), Rank: rate(l.Rank), Tickets: rate(l.Tickets),
+		Key:       func(perMinute int) api.Limit { return l.Key(perMinute) },
+		Anonymous: l.Anonymous, Address: l.Address, AuthFailures: l.AuthFailures,
+	}
+}
+
+func (s *Server) makeDoctor() health.Doctor {
+	d := health.Doctor{
+		Postgres: s.store.Ping, Redis: s.ranking.Ping, Outbox: s.store, Lag: s.consumerLag,
+		History: func(ctx context.Context) (*repair.HistoryChange, error) {
+			return repair.CheckHistory(ctx, s.store, s.ranking)
+		},
+		Deployed: s.config, Current: s.settings.Current,
+	}
+	if s.kafka != nil {
+		d.Kafka = s.kafka.Ping
+	}
+	return d
+}
+
+func (s *Server) makeNodeStatus() *health.NodeStatus {
+	sources := health.Sources{Lag: s.consumerLag}
+	if s.ingest != nil {
+		sources.Ingest = s.ingest
+	}
+	if s.hub != nil {
+		sources.Hub = s.hub
+	}
+	if s.sampler != nil {
+		sources.Sampler = s.sampler
+	}
+	return health.NewNodeStatus(s.config.Roles, sources)
+}
+
+func (s *Server) makeReadiness() *health.Readiness {
+	r := &health.Readiness{
+		Postgres: s.store.Ping, Redis: s.ranking.Ping, ReadOnly: s.config.ReadOnly(), Log: s.log,
+		NeedsKafka: func() bool { return s.config.NeedsKafka(s.settings.Current().Transport) },
+	}
+	if s.kafka != nil {
+		r.Kafka = s.kafka.Ping
+	}
+	return r
+}
 
 // Limits of a connection. A body of one megabyte fits into readTimeout on any
 // usable line. Responses are bounded by api.WriteTime; streams and slow handlers

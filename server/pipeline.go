@@ -4,13 +4,12 @@ import (
 	"context"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/scoreboard/scoreboard/server/admin"
+	"github.com/scoreboard/scoreboard/server/announce"
 	"github.com/scoreboard/scoreboard/server/api"
-	"github.com/scoreboard/scoreboard/server/auth"
 	"github.com/scoreboard/scoreboard/server/config"
-	"github.com/scoreboard/scoreboard/server/health"
+	"github.com/scoreboard/scoreboard/server/ingest"
+	"github.com/scoreboard/scoreboard/server/leaderboard"
 	"github.com/scoreboard/scoreboard/server/outbox"
 	"github.com/scoreboard/scoreboard/server/projection"
 	"github.com/scoreboard/scoreboard/server/repair"
@@ -23,28 +22,20 @@ import (
 	"github.com/scoreboard/scoreboard/server/transport/streams"
 )
 
-// makePipeline makes the relay and the projection, as this process has the
-// roles, over all transports that it can work with. It returns what wakes the
-// relay.
-func (s *Server) makePipeline(cold func(scoreboard.BoardID)) (wake func()) {
+// makePipeline makes the relay and the projection, if this process has the roles,
+// with every transport that it supports.
+func (s *Server) makePipeline() {
 	c := s.config
 	if !c.RunsPipeline() {
-		return func() {}
+		return
 	}
 	transports := s.makeTransports()
 	if c.Has(config.RoleProjector) {
-		s.makeProjection(transports, cold)
+		s.makeProjection(transports)
 	}
-	if !c.Has(config.RoleRelay) {
-		return func() {}
+	if c.Has(config.RoleRelay) {
+		s.makeRelay(transports)
 	}
-	s.switcher = transport.NewSwitch(transport.SwitchOptions{
-		CheckInterval: settings.PollInterval,
-		Overlap:       2*settings.PollInterval + 2*produceTimeout + 3*time.Second,
-	}, transports, c.Transport, s.log)
-	s.add("transport switch", s.switcher)
-	s.makeRelay()
-	return s.relay.Wake
 }
 
 // makeTransports makes both ends of every transport that this process supports.
@@ -56,9 +47,10 @@ func (s *Server) makeTransports() []*transport.Transport {
 		{Name: config.TransportStreams, Producer: redisStreams, Consumer: redisStreams.Consumer(s.log)},
 	}
 	if c.Supports(config.TransportKafka) {
-		s.events = s.kafka.Producer(c.Kafka.Topic)
 		consumer := s.kafka.Consumer(c.Kafka.Topic, c.Kafka.Group, c.Projection.Batch, s.log)
-		all = append(all, &transport.Transport{Name: config.TransportKafka, Producer: s.events, Consumer: consumer})
+		all = append(all, &transport.Transport{
+			Name: config.TransportKafka, Producer: s.producer(c.Kafka.Topic), Consumer: consumer,
+		})
 	}
 	if c.Supports(config.TransportDirect) {
 		t := direct.New()
@@ -70,47 +62,147 @@ func (s *Server) makeTransports() []*transport.Transport {
 func (s *Server) makeStreams() *streams.Transport {
 	c := s.config
 	return streams.New(streams.Options{
-		Name: c.Streams.Name, Group: c.Kafka.Group, Shards: c.Streams.Shards, Length: int64(c.Streams.Length), Batch: c.Projection.Batch,
+		Name: c.Streams.Name, Group: c.Kafka.Group, Shards: c.Streams.Shards, Length: int64(c.Streams.Length),
+		Batch: c.Projection.Batch,
 	}, s.redis)
 }
 
-func (s *Server) makeProjection(transports []*transport.Transport, cold func(scoreboard.BoardID)) {
+func (s *Server) makeProjection(transports []*transport.Transport) {
 	dead := []projection.DeadLetters{s.store}
 	if s.kafka != nil {
-		s.dead = s.kafka.Producer(s.config.Kafka.DeadTopic)
-		dead = append(dead, transport.NewDeadLetters(s.dead))
+		dead = append(dead, transport.NewDeadLetters(s.producer(s.config.Kafka.DeadTopic)))
 	}
 	sources := make([]projection.Source, len(transports))
 	for i, t := range transports {
 		sources[i] = t.Consumer
-		if measured, ok := t.Consumer.(interface{ Collectors() []prometheus.Collector }); ok {
-			s.register(measured.Collectors()...)
+		if m, ok := t.Consumer.(measured); ok {
+			s.register(m.Collectors()...)
 		}
-		if l, ok := t.Consumer.(lagging); ok {
-			s.lags = append(s.lags, l)
+		if c, ok := t.Consumer.(consumer); ok {
+			s.consumers = append(s.consumers, c)
 		}
 	}
-	s.project = projection.New(sources, s.ranking, s.store, dead, cold, s.log)
-	s.register(s.project.Collectors()...)
-	s.add("projection", s.project)
+	s.add("projection", projection.New(sources, s.ranking, s.store, dead, s.triggerRebuild(), s.log))
 }
 
-func (s *Server) makeRelay() {
+func (s *Server) makeRelay(transports []*transport.Transport) {
 	c := s.config
+	s.switcher = transport.NewSwitch(transport.SwitchOptions{
+		CheckInterval: settings.PollInterval,
+		// Another relay may publish to the previous transport until it reads the
+		// setting, finishes its batch and loses its lease.
+		Overlap: 2*settings.PollInterval + 2*produceTimeout + 3*time.Second,
+	}, transports, c.Transport, s.log)
+	s.add("transport switch", s.switcher)
 	s.relay = outbox.NewRelay(outbox.Options{
 		Owner: processName(), Shards: c.Outbox.Shards, BatchSize: c.Outbox.Batch,
 		PollInterval: c.Outbox.Poll, BatchPause: c.Outbox.Pause, HeartbeatInterval: time.Second, LeaseDuration: c.Outbox.Lease,
 		MaxAttempts: rejectedAttempts,
 	}, s.store, s.switcher, s.log)
-	s.register(s.relay.Collectors()...)
 	s.add("relay", s.relay)
 }
 
+// consumer is a consumer that measures its lag.
+type consumer interface {
+	Status() transport.ConsumerStatus
+}
+
+// consumerLag returns the records that this process has yet to consume, by
+// topic; nil in a process without consumers.
+func (s *Server) consumerLag() map[string]int64 {
+	if len(s.consumers) == 0 {
+		return nil
+	}
+	all := make(map[string]int64, len(s.consumers))
+	for _, c := range s.consumers {
+		status := c.Status()
+		all[status.Topic] += status.Lag
+	}
+	return all
+}
+
+// makeWrites makes ingest, the acceptor of increments for later recording, and the
+// intake that records those.
+func (s *Server) makeWrites(o *api.Options) {
+	c := s.config
+	lanes := ingest.Options{Lanes: c.Ingest.Lanes, Batch: c.Ingest.Batch, Queue: c.Ingest.Queue, Wait: c.Ingest.Wait}
+	ranker := leaderboard.NewRanker(s.reads)
+	wake := func() {}
+	if s.relay != nil {
+		wake = s.relay.Wake
+	}
+	s.ingest = ingest.New(lanes, s.store, ranker, wake, s.log)
+	s.add("ingest", s.ingest)
+	marks := ingest.NewRedisMarks(s.redis)
+	if c.Has(config.RoleIntake) {
+		increments := s.kafka.Consumer(c.Kafka.IncrementsTopic, c.Kafka.IntakeGroup, c.Ingest.Batch, s.log)
+		s.consumers = append(s.consumers, increments)
+		s.register(increments.Collectors()...)
+		dead := transport.NewDeadLetters(s.producer(c.Kafka.IncrementsDeadTopic))
+		s.add("intake", ingest.NewIntake(increments, s.ingest, dead, s.store, marks, config.RepeatWindow, s.log))
+	}
+	if !c.Has(config.RoleAPI) {
+		return
+	}
+	o.Submitter, o.Events, o.Ranker = s.ingest, s.store, ranker
+	if s.kafka != nil {
+		accepted := transport.NewAccepted(s.producer(c.Kafka.IncrementsTopic))
+		acceptor := ingest.NewAcceptor(lanes, marks, s.store, accepted, s.log)
+		s.add("acceptor", acceptor)
+		o.Acceptor = acceptor
+	}
+}
+
+// A process that dies is replaced as announcer after announceLease. A lost notice
+// is made up for within announceSweep.
+const (
+	announceLease = 3 * time.Second
+	announceSweep = 10 * time.Second
+)
+
+// makeAnnouncer makes the announcer of notices over Kafka.
+func (s *Server) makeAnnouncer() {
+	c := s.config
+	if s.kafka == nil || !c.Has(config.RoleProjector) {
+		return
+	}
+	s.add("announcer", announce.New(announce.Options{
+		Owner: processName(), Interval: c.Kafka.NoticesInterval, LeaseDuration: announceLease, SweepInterval: announceSweep,
+		RefreshInterval: c.Kafka.NoticesRetention / 2,
+	}, s.ranking, rankedBoards{s.catalog}, transport.NewNotices(s.producer(c.Kafka.NoticesTopic)), s.log))
+}
+
+// rankedBoards lists the boards that have a ranking.
+type rankedBoards struct{ catalog *store.Catalog }
+
+func (r rankedBoards) Ranked(ctx context.Context) ([]scoreboard.Board, error) {
+	return repair.RankedBoards(ctx, r.catalog)
+}
+
+// makeRollover makes the component that ends periods, and runs it in processes
+// with the role maintenance. Ends are announced over Kafka, else over a Redis
+// stream.
+func (s *Server) makeRollover() {
+	c := s.config
+	var producer transport.Producer
+	if s.kafka != nil {
+		producer = s.producer(c.Kafka.SeasonsTopic)
+	} else {
+		producer = streams.New(streams.Options{
+			Name: c.Kafka.SeasonsTopic, Shards: 1, Length: int64(c.Streams.Length),
+		}, s.redis)
+	}
+	s.rollover = rollover.New(processName(), s.store, s.catalog, transport.NewSeasons(producer), s.log)
+	if c.Has(config.RoleMaintenance) {
+		s.add("rollover", s.rollover)
+	}
+}
+
 // makeJobs makes the jobs that operators start.
-func (s *Server) makeJobs(catalog *store.Catalog) admin.Jobs {
+func (s *Server) makeJobs() admin.Jobs {
 	c := s.config
 	j := admin.Jobs{
-		Catalog: catalog, Store: s.store, Ranking: s.ranking,
+		Catalog: s.catalog, Store: s.store, Ranking: s.ranking,
 		Logs: map[string]admin.EventLog{c.Streams.Name: {Log: s.makeStreams().Log(), Gaps: true}},
 	}
 	topics := map[string]string{config.TransportStreams: c.Streams.Name}
@@ -122,133 +214,4 @@ func (s *Server) makeJobs(catalog *store.Catalog) admin.Jobs {
 	}
 	j.Topic = func() string { return topics[s.settings.Current().Transport] }
 	return j
-}
-
-// makePass makes the full comparison of all rankings with the store.
-func (s *Server) makePass(catalog *store.Catalog) {
-	c := s.config
-	if c.Reconcile.Every == 0 {
-		return
-	}
-	check := repair.Check{Ledger: s.store, Ranking: s.ranking, Repair: c.Reconcile.Repair, Progress: func(*repair.VerifyResult) {}}
-	pass := repair.NewPass(c.Reconcile.Every, check, catalog, s.ranking, s.rebuilder.Halted, s.log)
-	s.register(pass.Collectors()...)
-	s.add("full pass", pass)
-}
-
-// makeRollover makes the component that ends periods, and runs it in processes
-// with the role maintenance. Ends are announced over Kafka, else over a Redis
-// stream.
-func (s *Server) makeRollover(catalog *store.Catalog) {
-	c := s.config
-	var producer transport.Producer = streams.New(streams.Options{Name: c.Kafka.SeasonsTopic, Shards: 1, Length: int64(c.Streams.Length)}, s.redis)
-	if s.kafka != nil {
-		s.seasons = s.kafka.Producer(c.Kafka.SeasonsTopic)
-		producer = s.seasons
-	}
-	s.rollover = rollover.New(processName(), s.store, catalog, transport.NewSeasons(producer), s.log)
-	if c.Has(config.RoleMaintenance) {
-		s.add("rollover", s.rollover)
-		s.register(s.rollover.Collectors()...)
-	}
-}
-
-// lagging is a consumer that measures its lag.
-type lagging interface {
-	Status() transport.ConsumerStatus
-}
-
-// consumerLag returns the records that this process has yet to consume, by
-// topic; nil in a process without consumers.
-func (s *Server) consumerLag() map[string]int64 {
-	if len(s.lags) == 0 {
-		return nil
-	}
-	all := make(map[string]int64, len(s.lags))
-	for _, c := range s.lags {
-		status := c.Status()
-		all[status.Topic] += status.Lag
-	}
-	return all
-}
-
-func (s *Server) makeNodeStatus() *health.NodeStatus {
-	sources := health.Sources{Lag: s.consumerLag}
-	if s.ingest != nil {
-		sources.Ingest = s.ingest
-	}
-	if s.hub != nil {
-		sources.Hub = s.hub
-	}
-	if s.sampler != nil {
-		sources.Sampler = s.sampler
-	}
-	return health.NewNodeStatus(s.config.Roles, sources)
-}
-
-func (s *Server) makeDoctor() health.Doctor {
-	d := health.Doctor{
-		Postgres: s.store.Ping, Redis: s.ranking.Ping, Outbox: s.store, Lag: s.consumerLag,
-		History: func(ctx context.Context) (*repair.HistoryChange, error) {
-			return repair.CheckHistory(ctx, s.store, s.ranking)
-		},
-		Deployed: s.config, Current: s.settings.Current,
-	}
-	if s.kafka != nil {
-		d.Kafka = s.kafka.Ping
-	}
-	return d
-}
-
-func (s *Server) makeReadiness() *health.Readiness {
-	r := &health.Readiness{
-		Postgres: s.store.Ping, Redis: s.ranking.Ping, Log: s.log,
-		NeedsKafka: func() bool { return s.config.NeedsKafka(s.settings.Current().Transport) },
-		ReadOnly:   s.config.ReadOnly(),
-	}
-	if s.kafka != nil {
-		r.Kafka = s.kafka.Ping
-	}
-	return r
-}
-
-// makeSettings makes the manager of the settings in force. followSettings tells
-// it which components follow changes.
-func (s *Server) makeSettings() {
-	o := settings.Options{
-		Deployed: s.config, Store: s.store, Process: processName(), Pipeline: s.config.RunsPipeline(), Log: s.log,
-	}
-	if s.keySet != nil {
-		o.Keys = s.keySet
-	}
-	s.settings = settings.New(o)
-}
-
-func (s *Server) followSettings() {
-	s.settings.OnChange(func(c *config.Config) {
-		s.tokens.Configure(auth.Policy{Issuer: c.Auth.Issuer, Audience: c.Auth.Audience, MaxLife: c.Auth.MaxTokenLife})
-		s.limits.Configure(ratesOf(c))
-		s.api.Configure(policyOf(c))
-		if s.relay != nil {
-			s.relay.Configure(c.Outbox.Batch, c.Outbox.Poll, c.Outbox.Pause)
-		}
-		if s.hub != nil {
-			s.hub.Configure(hubOptions(c))
-		}
-	})
-	s.settings.OnPoll(func(c *config.Config) {
-		if s.hub != nil && !c.Realtime.Enabled {
-			s.hub.Configure(hubOptions(c)) // closes another share of the connections
-		}
-	})
-	if s.switcher != nil {
-		s.settings.OnTransport(s.switcher.SwitchTo)
-	}
-}
-
-func policyOf(c *config.Config) api.Policy {
-	return api.Policy{
-		SignatureOptional: c.Auth.Signature == "optional", Async: c.Ingest.Async, OverflowAsync: c.Ingest.Overflow == "async",
-		AnonymousReads: c.Reads.Anonymous, TopN: c.Reads.TopN, CountryHeader: c.Anomaly.CountryHeader,
-	}
 }

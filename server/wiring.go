@@ -1,0 +1,292 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"runtime"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/scoreboard/scoreboard/server/admin"
+	"github.com/scoreboard/scoreboard/server/api"
+	"github.com/scoreboard/scoreboard/server/archive"
+	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/config"
+	"github.com/scoreboard/scoreboard/server/edge"
+	"github.com/scoreboard/scoreboard/server/leaderboard"
+	"github.com/scoreboard/scoreboard/server/limit"
+	"github.com/scoreboard/scoreboard/server/moderation"
+	"github.com/scoreboard/scoreboard/server/outbox"
+	"github.com/scoreboard/scoreboard/server/profile"
+	"github.com/scoreboard/scoreboard/server/ranking"
+	"github.com/scoreboard/scoreboard/server/realtime"
+	"github.com/scoreboard/scoreboard/server/repair"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/settings"
+	"github.com/scoreboard/scoreboard/server/store"
+	"github.com/scoreboard/scoreboard/server/transport/kafka"
+)
+
+// Limits that have not needed a setting.
+const (
+	lockWait         = 100 * time.Millisecond
+	statementTimeout = 5 * time.Second
+	produceTimeout   = 5 * time.Second
+	rejectedAttempts = 5
+)
+
+// makeEdge reads the trusted proxies and the certificates.
+func (s *Server) makeEdge() (err error) {
+	c := s.config
+	if s.proxies, err = edge.ParseProxies(c.TrustedProxies); err != nil {
+		return fmt.Errorf("setting trusted_proxies: %w", err)
+	}
+	if c.TLS.Cert == "" {
+		return nil
+	}
+	files := edge.Files{Cert: c.TLS.Cert, Key: c.TLS.Key, ClientCA: c.TLS.ClientCA}
+	if s.certificates, err = edge.NewCertificates(files, s.log); err != nil {
+		return err
+	}
+	s.add("certificates", s.certificates)
+	return nil
+}
+
+// openBackends opens the clients that the roles need.
+func (s *Server) openBackends(ctx context.Context) (err error) {
+	c := s.config
+	if err := c.CheckBackends(); err != nil {
+		return err
+	}
+	s.store, err = store.Open(ctx, store.Options{
+		URL: c.Postgres.URL, MaxConns: c.Postgres.MaxConns, LockWait: lockWait, Timeout: statementTimeout,
+		Shards: c.Outbox.Shards, CloseGrace: c.Boards.CloseGrace, Describe: c.Postgres.Describe,
+		Policy: func() *scoreboard.IngestPolicy { return s.settings.IngestPolicy() }, Log: s.log,
+	})
+	if err != nil {
+		return err
+	}
+	if s.redis, err = openRedis(c); err != nil {
+		return err
+	}
+	s.ranking = ranking.New(s.redis)
+	usesKafka := c.NeedsKafka(c.Transport) || c.Records() || c.RunsPipeline() || c.Has(config.RoleMaintenance)
+	if len(c.Kafka.Brokers) > 0 && usesKafka {
+		s.kafka = kafka.New(kafka.Options{
+			Brokers: c.Kafka.Brokers, Linger: c.Kafka.Linger, Timeout: produceTimeout,
+			Compression: c.Kafka.Compression, Acks: c.Kafka.Acks,
+		})
+	}
+	return nil
+}
+
+func openRedis(c *config.Config) (redis.UniversalClient, error) {
+	o, err := redis.ParseURL(c.Redis.URL)
+	if err != nil {
+		var parse *url.Error
+		if errors.As(err, &parse) {
+			err = parse.Err // without the URL, which may contain a password
+		}
+		return nil, fmt.Errorf("read the Redis URL: %w", err)
+	}
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.MaxRetries = 500*time.Millisecond, time.Second, time.Second, 1
+	o.ContextTimeoutEnabled = true // callers with a fallback wait for less
+	if o.PoolSize == 0 {
+		o.PoolSize = 10 * runtime.GOMAXPROCS(0)
+	}
+	o.PoolSize += c.Streams.Shards // a blocking read of a stream occupies a connection
+	return redis.NewClient(o), nil
+}
+
+// makeTokens makes the verifier of bearer tokens: by the key set of an identity
+// provider, or by the development secret.
+func (s *Server) makeTokens() error {
+	c := s.config
+	if c.Auth.JWKSURL == "" {
+		s.tokens = auth.NewTokens(c.Auth.JWTSecret, c.Auth.Issuer, c.Auth.Audience, time.Now)
+		s.tokens.Configure(tokenPolicy(c))
+		return nil
+	}
+	keys, err := auth.NewKeySet(c.Auth.JWKSURL, s.log, time.Now)
+	if err != nil {
+		return err
+	}
+	s.keySet = keys
+	s.tokens = auth.NewProviderTokens(keys, tokenPolicy(c), time.Now)
+	s.add("key set", keys)
+	return nil
+}
+
+// makeSettings makes the manager of the settings in force. followSettings connects
+// the components that follow changes.
+func (s *Server) makeSettings() {
+	o := settings.Options{
+		Deployed: s.config, Store: s.store, Process: processName(), Pipeline: s.config.RunsPipeline(), Log: s.log,
+	}
+	if s.keySet != nil {
+		o.Keys = s.keySet
+	}
+	s.settings = settings.New(o)
+}
+
+func (s *Server) followSettings() {
+	s.settings.OnChange(func(c *config.Config) {
+		s.tokens.Configure(tokenPolicy(c))
+		s.limits.Configure(rates(c))
+		s.api.Configure(apiPolicy(c))
+		if s.relay != nil {
+			s.relay.Configure(c.Outbox.Batch, c.Outbox.Poll, c.Outbox.Pause)
+		}
+		if s.hub != nil {
+			s.hub.Configure(hubOptions(c))
+		}
+	})
+	s.settings.OnPoll(func(c *config.Config) {
+		if s.hub != nil && !c.Realtime.Enabled {
+			s.hub.Configure(hubOptions(c)) // closes another share of the connections
+		}
+	})
+	if s.switcher != nil {
+		s.settings.OnTransport(s.switcher.SwitchTo)
+	}
+}
+
+func tokenPolicy(c *config.Config) auth.Policy {
+	return auth.Policy{Issuer: c.Auth.Issuer, Audience: c.Auth.Audience, MaxLife: c.Auth.MaxTokenLife}
+}
+
+func apiPolicy(c *config.Config) api.Policy {
+	return api.Policy{
+		SignatureOptional: c.Auth.Signature == "optional", Async: c.Ingest.Async, OverflowAsync: c.Ingest.Overflow == "async",
+		AnonymousReads: c.Reads.Anonymous, TopN: c.Reads.TopN, CountryHeader: c.Anomaly.CountryHeader,
+	}
+}
+
+func rates(c *config.Config) limit.Rates {
+	return limit.Rates{
+		Updates: c.Limit.UpdatesPerMinute, Top: c.Limit.TopPerMinute, Rank: c.Limit.RankPerMinute,
+		Tickets: c.Limit.TicketsPerMinute, Anonymous: c.Limit.AnonymousPerMinute, Address: c.Limit.AddressPerMinute,
+		AuthFailures: c.Limit.AuthFailuresPerMinute,
+	}
+}
+
+func hubOptions(c *config.Config) realtime.Options {
+	r := &c.Realtime
+	return realtime.Options{
+		Window: r.Window, MaxWindow: r.MaxWindow, Lag: r.Lag, FramesPerMinute: r.FramesPerMinute,
+		Ping: r.Ping, PongWait: r.PongWait, SlowAfter: r.SlowAfter, Lifetime: r.Lifetime,
+		DrainPercent: r.DrainPercent, ReconnectWithin: r.ReconnectWithin, ConnectionsPerUser: r.ConnectionsPerUser,
+		ConnectionsPerAddress: r.ConnectionsPerAddress, ConnectionsPerNode: r.ConnectionsPerNode,
+		JoinsPerSecond: r.JoinsPerSecond, Rows: c.Reads.TopN, Off: !r.Enabled,
+	}
+}
+
+// makeReads makes the catalog, the profiles and the reads, which every role needs.
+func (s *Server) makeReads() {
+	s.catalog = store.NewCatalog(s.store, s.log)
+	s.add("catalog", s.catalog)
+	s.rebuilder = repair.NewRebuilder(s.catalog, s.store, s.ranking, s.log)
+	s.profiles = profile.NewCache(s.store, s.log)
+	s.add("profiles", s.profiles)
+	s.reads = leaderboard.New(leaderboard.Options{
+		Catalog: s.catalog, Ranking: s.ranking, Fallback: s.store, TriggerRebuild: s.triggerRebuild(),
+		StoreAway: s.catalog.Away, UserCache: s.config.Reads.UserCache, Show: s.profiles.Show, Log: s.log,
+	})
+	s.register(s.reads.Collectors()...)
+}
+
+// triggerRebuild returns what reports a board that Redis does not hold. Only a
+// process with the role maintenance rebuilds it.
+func (s *Server) triggerRebuild() func(scoreboard.BoardID) {
+	if s.config.Has(config.RoleMaintenance) {
+		return s.rebuilder.Trigger
+	}
+	return func(scoreboard.BoardID) {}
+}
+
+// makeGateway makes the hub, and feeds it and this node's reads with notices.
+func (s *Server) makeGateway() {
+	c := s.config
+	if !c.Has(config.RoleGateway) {
+		s.add("notices", follower{s.ranking, []func(scoreboard.Notice){s.reads.Notify}, s.log})
+		return
+	}
+	s.hub = realtime.NewHub(hubOptions(c), s.reads, s.log)
+	s.add("hub", s.hub)
+	names := func(n scoreboard.Notice) {
+		if n.Top != nil {
+			s.profiles.ShowKnown(n.Top.Entries)
+		}
+	}
+	if c.Realtime.Bus == config.BusKafka {
+		s.add("notices", follower{s.ranking, []func(scoreboard.Notice){s.reads.Notify}, s.log})
+		s.add("bus", follower{
+			s.kafka.Notices(c.Kafka.NoticesTopic), []func(scoreboard.Notice){names, s.hub.Notify}, s.log,
+		})
+		return
+	}
+	// Before the hub sends a state, caches are stale and its rows have names.
+	s.add("notices", follower{s.ranking, []func(scoreboard.Notice){s.reads.Notify, names, s.hub.Notify}, s.log})
+}
+
+// follower passes notices to functions, in their order.
+type follower struct {
+	source interface {
+		Follow(ctx context.Context, do func(scoreboard.Notice), bad func(error)) error
+	}
+	notify []func(scoreboard.Notice)
+	log    *slog.Logger
+}
+
+func (f follower) Run(ctx context.Context) error {
+	return f.source.Follow(ctx, func(n scoreboard.Notice) {
+		for _, notify := range f.notify {
+			notify(n)
+		}
+	}, func(err error) { f.log.Warn("notice skipped", "err", err) })
+}
+
+// makeMaintenance makes the background work of the role maintenance.
+func (s *Server) makeMaintenance() error {
+	c := s.config
+	if !c.Has(config.RoleMaintenance) {
+		return nil
+	}
+	s.add("rebuilder", s.rebuilder)
+	s.add("outbox maintenance", outbox.NewMaintenance(s.store, s.log))
+	s.add("token sweeper", admin.TokenSweeper{Store: s.store, Log: s.log})
+	if c.Ledger.Archive != "" {
+		storage, err := archive.OpenStorage(c.Ledger.Archive)
+		if err != nil {
+			return fmt.Errorf("setting ledger.archive: %w", err)
+		}
+		s.archive = archive.New(archive.Options{Storage: storage, Keep: c.Ledger.Keep}, s.store, s.log, time.Now)
+		s.add("archive", s.archive)
+	}
+	s.add("redis stats", ranking.NewRedisStats(s.ranking, s.log))
+	s.sampler = repair.NewSampler(s.store, s.ranking, c.Reconcile.Repair, s.rebuilder.Halted, s.log)
+	s.add("sampler", s.sampler)
+	if c.Reconcile.Every > 0 {
+		check := repair.Check{
+			Ledger: s.store, Ranking: s.ranking, Repair: c.Reconcile.Repair, Progress: func(*repair.VerifyResult) {},
+		}
+		pass := repair.NewPass(c.Reconcile.Every, check, s.catalog, s.ranking, s.rebuilder.Halted, s.log)
+		s.add("full comparison", pass)
+	}
+	addresses := func() time.Duration { return s.settings.Current().Retention.Addresses }
+	s.add("moderation", moderation.NewWorker(s.store, s.store, s.ranking, addresses, s.log))
+	return nil
+}
+
+// processName is a unique owner of leases. Host and process are for readers of logs
+// and tables.
+func processName() string {
+	host, _ := os.Hostname()
+	return fmt.Sprintf("%s-%d-%s", host, os.Getpid(), rand.Text()[:8])
+}
