@@ -60,7 +60,8 @@ func (a *API) createBoard(c *gin.Context, caller *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	made, err := a.Boards.CreateBoard(c.Request.Context(), board, season, auditEntry(c, caller, "board:"+string(board.ID)))
+	why := auditEntry(c, caller, "board:"+string(board.ID))
+	made, err := a.Boards.CreateBoard(c.Request.Context(), board, season, why)
 	if err != nil {
 		return err
 	}
@@ -72,8 +73,9 @@ func (a *API) createBoard(c *gin.Context, caller *auth.Claims) error {
 // newBoard returns the board that a request describes.
 func newBoard(r *protocol.BoardRequest) (*scoreboard.Board, error) {
 	b := &scoreboard.Board{
-		ID: scoreboard.BoardID(r.Board), Mode: scoreboard.ModeIncrement, Order: scoreboard.OrderHighest, Region: r.Region,
-		Public: r.Public == nil || *r.Public, TimeZone: "UTC", MinScore: -scoreboard.MaxScore, MaxScore: scoreboard.MaxScore,
+		ID: scoreboard.BoardID(r.Board), Mode: scoreboard.ModeIncrement, Order: scoreboard.OrderHighest,
+		Region: r.Region, Public: r.Public == nil || *r.Public, TimeZone: "UTC",
+		MinScore: -scoreboard.MaxScore, MaxScore: scoreboard.MaxScore,
 	}
 	if r.Mode != "" {
 		b.Mode = scoreboard.Mode(r.Mode)
@@ -232,7 +234,8 @@ func (a *API) boardJSON(c *gin.Context, b *scoreboard.Board) protocol.Board {
 		Board: string(b.ID), Mode: string(b.Mode), Order: string(b.Order), Status: string(b.Status),
 		MinDelta: b.MinDelta, MaxDelta: b.MaxDelta, MinScore: int64(b.MinScore), MaxScore: int64(b.MaxScore),
 		Public: b.Public, Region: b.Region, Period: string(b.Period),
-		PeriodStart: timePtr(b.PeriodStart), PeriodEnd: timePtr(b.PeriodEnd), CreatedAt: b.Created, ClosedAt: timePtr(b.Closed),
+		PeriodStart: timePtr(b.PeriodStart), PeriodEnd: timePtr(b.PeriodEnd),
+		CreatedAt: b.Created, ClosedAt: timePtr(b.Closed),
 		StandingsHash: b.StandingsHash,
 	}
 	if b.Period != scoreboard.PeriodNone {

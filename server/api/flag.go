@@ -59,7 +59,8 @@ func (a *API) listFlags(c *gin.Context, _ *auth.Claims) error {
 func flagJSON(f *scoreboard.Flag) protocol.Flag {
 	out := protocol.Flag{
 		ID: f.ID, State: f.State, Rule: f.Rule, Mode: string(f.Mode), UserID: string(f.User), Board: string(f.Board),
-		EventID: f.Event.Text, Delta: f.Delta, Detail: f.Detail, Times: f.Times, CreatedAt: f.CreatedAt, LastAt: f.LastAt,
+		EventID: f.Event.Text, Delta: f.Delta, Detail: f.Detail, Times: f.Times,
+		CreatedAt: f.CreatedAt, LastAt: f.LastAt,
 		DecidedBy: string(f.DecidedBy), Reason: f.Reason,
 	}
 	if !f.DecidedAt.IsZero() {

@@ -67,7 +67,7 @@ func parseBoards(board string, names []string) ([]scoreboard.BoardID, error) {
 			return nil, err
 		}
 		if id.IsInstance() {
-			return nil, scoreboard.Invalid("board", "an instance of a board cannot be written to; name the board itself")
+			return nil, scoreboard.Invalid("board", "an instance cannot be written to; name its board")
 		}
 		for _, other := range boards {
 			if id == other {
@@ -268,7 +268,9 @@ func (a *API) rank(c *gin.Context, receipts []scoreboard.Receipt) {
 func receiptsJSON(
 	user scoreboard.UserID, event scoreboard.EventID, receipts []scoreboard.Receipt,
 ) protocol.Receipts {
-	out := protocol.Receipts{UserID: string(user), ProcessedEventID: event.Text, Receipts: make([]protocol.Receipt, len(receipts))}
+	out := protocol.Receipts{
+		UserID: string(user), ProcessedEventID: event.Text, Receipts: make([]protocol.Receipt, len(receipts)),
+	}
 	for i := range receipts {
 		out.Receipts[i] = receiptJSON(&receipts[i])
 	}
@@ -277,7 +279,8 @@ func receiptsJSON(
 
 func receiptJSON(r *scoreboard.Receipt) protocol.Receipt {
 	return protocol.Receipt{
-		UserID: string(r.User), Board: string(r.Board), NewScore: int64(r.NewScore), PreviousScore: (*int64)(r.Previous),
+		UserID: string(r.User), Board: string(r.Board),
+		NewScore: int64(r.NewScore), PreviousScore: (*int64)(r.Previous),
 		Rank: r.Rank, Version: r.Version, ProcessedEventID: r.Event.Text, Applied: r.Applied, Replayed: r.Replayed,
 		Reversed: r.Reversed, RecordedAt: r.RecordedAt, Status: protocol.StatusDone,
 	}

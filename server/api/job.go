@@ -135,7 +135,8 @@ func (a *API) runJob(
 		}
 		a.Log.Warn("job failed", "path", c.FullPath(), "request_id", c.GetString(keyRequestID), "err", err)
 		w.write(protocol.JobLine{Type: "error", Error: &protocol.Error{
-			ErrorCode: string(e.Code), Message: e.Message, Reason: string(e.Reason), RequestID: c.GetString(keyRequestID),
+			ErrorCode: string(e.Code), Message: e.Message, Reason: string(e.Reason),
+			RequestID: c.GetString(keyRequestID),
 		}})
 		return nil // the status line is sent; the last line reports the error
 	}

@@ -97,7 +97,8 @@ func (a *API) serveStale(c *gin.Context, r route, caller *auth.Claims, rejection
 // user must see why it is rejected, so it does not count.
 func (a *API) countAuthFailure(c *gin.Context, err error) error {
 	code := scoreboard.CodeOf(err)
-	if code != scoreboard.CodeUnauthorized && code != scoreboard.CodeInvalidSignature || errors.Is(err, auth.ErrExpired) {
+	if code != scoreboard.CodeUnauthorized && code != scoreboard.CodeInvalidSignature ||
+		errors.Is(err, auth.ErrExpired) {
 		return err
 	}
 	if limited := take(c.Request.Context(), a.Limits.AuthFailures, address(c.Request)); limited != nil {

@@ -202,7 +202,8 @@ func checkVisible(board *scoreboard.Board, caller *auth.Claims, own bool) error 
 	case board.Public || own || actsForAll(caller):
 		return nil
 	case caller == anonymous:
-		return scoreboard.Errorf(scoreboard.CodeUnauthorized, "board %s is private: a bearer token is required", board.ID)
+		return scoreboard.Errorf(scoreboard.CodeUnauthorized,
+			"board %s is private: a bearer token is required", board.ID)
 	}
 	return scoreboard.Errorf(scoreboard.CodeForbidden, "board %s is private", board.ID)
 }

@@ -142,7 +142,9 @@ func (a *API) topJSON(top *scoreboard.Top, board *scoreboard.Board, limit int) *
 		out.Version, out.Epoch = &top.Version, &top.Epoch
 	}
 	if n := len(shown); n > 0 && shown[n-1].Rank < top.Total {
-		out.NextCursor = a.encodeCursor(scoreboard.PageCursor{Board: top.Board, Position: top.Position(n-1, board.Order)})
+		out.NextCursor = a.encodeCursor(scoreboard.PageCursor{
+			Board: top.Board, Position: top.Position(n-1, board.Order),
+		})
 	}
 	return out
 }

@@ -63,7 +63,8 @@ func parseRequirements(to *scoreboard.Requirements, r *protocol.BoardRequest) (e
 		case protocol.RequireAttestation:
 			to.Attestation = true
 		default:
-			return scoreboard.Invalid("require", "require must list %s or %s", protocol.RequireActionToken, protocol.RequireAttestation)
+			return scoreboard.Invalid("require",
+				"require must list %s or %s", protocol.RequireActionToken, protocol.RequireAttestation)
 		}
 	}
 	if to.ActionLife, err = duration("action_life", r.ActionLife, 0, scoreboard.MaxActionLife); err != nil {

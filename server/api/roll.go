@@ -111,7 +111,9 @@ func (a *API) finalStandings(c *gin.Context, caller *auth.Claims) error {
 	}
 	for i := range rows {
 		f := &rows[i]
-		out.Entries[i] = protocol.FinalEntry{Rank: f.Rank, UserID: string(f.User), Score: int64(f.Score), ReachedAt: f.ReachedAt}
+		out.Entries[i] = protocol.FinalEntry{
+			Rank: f.Rank, UserID: string(f.User), Score: int64(f.Score), ReachedAt: f.ReachedAt,
+		}
 	}
 	if len(rows) == limit {
 		out.NextAfter = rows[limit-1].Rank

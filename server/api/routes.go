@@ -150,7 +150,8 @@ func (a *API) adminRoutes() []route {
 			adminRoute("POST", "/v1/admin/users/:user_id/ban", "user.ban", a.setStatus(a.Moderation.Ban)),
 			adminRoute("POST", "/v1/admin/users/:user_id/unban", "user.unban", a.setStatus(a.Moderation.Unban)),
 			adminRoute("POST", "/v1/admin/users/:user_id/freeze", "user.freeze", a.setStatus(a.Moderation.Freeze)),
-			adminRoute("POST", "/v1/admin/users/:user_id/unfreeze", "user.unfreeze", a.setStatus(a.Moderation.Unfreeze)),
+			adminRoute("POST", "/v1/admin/users/:user_id/unfreeze", "user.unfreeze",
+				a.setStatus(a.Moderation.Unfreeze)),
 			adminRoute("POST", "/v1/admin/users/:user_id/adjust", "user.adjust", a.adjust),
 			adminRoute("GET", "/v1/admin/users/:user_id/export", "user.export", a.export),
 			adminRoute("POST", "/v1/admin/users/:user_id/erase", "user.erase", a.erase),
@@ -258,7 +259,8 @@ type metrics struct {
 
 func newMetrics() *metrics {
 	return &metrics{latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "scoreboard_api_request_seconds", Help: "Response time by route and status; its count is the request rate.",
+		Name:    "scoreboard_api_request_seconds",
+		Help:    "Response time by route and status; its count is the request rate.",
 		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .2, .5, 1, 2.5},
 	}, []string{"method", "route", "status"})}
 }

@@ -86,7 +86,8 @@ func statementEntry(r *scoreboard.LedgerRow) protocol.StatementEntry {
 // formatPosition encodes the cursor of a statement. It is not signed: the token
 // decides on each page what may be read.
 func formatPosition(p scoreboard.StatementPosition) string {
-	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d %d %s", p.RecordedAt.UnixMicro(), p.Version, p.Board))
+	text := fmt.Appendf(nil, "%d %d %s", p.RecordedAt.UnixMicro(), p.Version, p.Board)
+	return base64.RawURLEncoding.EncodeToString(text)
 }
 
 func parsePosition(text string) (p scoreboard.StatementPosition, err error) {

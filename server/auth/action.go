@@ -15,16 +15,16 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// maxActionToken is longer than any action token: ten boards with the longest
-// names, and the longest user and action.
+// maxActionToken exceeds the longest action token: ten boards, the user and the
+// action, each with the longest name.
 const maxActionToken = 1024
 
-// actionPrefix opens an action token and says how it is written.
+// actionPrefix starts an action token and is its format version.
 const actionPrefix = "at1."
 
-// ActionTokens signs and verifies action tokens, under a key that is derived
-// from the master key: every node verifies what another has issued, and nothing
-// else that is signed here can pass for one.
+// ActionTokens signs and verifies action tokens with a key derived from the master
+// key: every node verifies the tokens of every other, and nothing that is signed for
+// another purpose passes as one.
 type ActionTokens struct{ key []byte }
 
 // NewActionTokens derives the key from a master key of 32 bytes in hex.
@@ -46,10 +46,12 @@ func (t *ActionTokens) sign(payload []byte) []byte {
 	return mac.Sum(nil)
 }
 
-// Issue writes a token. Times are kept in milliseconds.
+// Issue returns a token. Times have a precision of milliseconds.
 func (t *ActionTokens) Issue(a *scoreboard.Action) string {
 	b := append([]byte{}, a.ID[:]...)
-	for _, n := range []int64{a.Issued.UnixMilli(), a.Expires.UnixMilli(), a.Least.Milliseconds(), a.MinDelta, a.MaxDelta} {
+	for _, n := range []int64{
+		a.Issued.UnixMilli(), a.Expires.UnixMilli(), a.Least.Milliseconds(), a.MinDelta, a.MaxDelta,
+	} {
 		b = binary.AppendVarint(b, n)
 	}
 	b = appendText(b, string(a.User))
@@ -60,16 +62,16 @@ func (t *ActionTokens) Issue(a *scoreboard.Action) string {
 	return actionPrefix + base64.RawURLEncoding.EncodeToString(append(b, t.sign(b)...))
 }
 
-// Every text of a token is shorter than 256 bytes.
+// appendText appends a text with its length; all texts are shorter than 256 bytes.
 func appendText(b []byte, s string) []byte { return append(append(b, byte(len(s))), s...) }
 
-// errActionToken is the one answer to every token that is not one of ours.
+// errActionToken is the same error for every token that was not issued here.
 func errActionToken() error {
-	return &scoreboard.Error{Code: scoreboard.CodeForbidden, Field: "action_token", Message: "the action token is not one of ours"}
+	return &scoreboard.Error{Code: scoreboard.CodeForbidden, Field: "action_token", Message: "invalid action token"}
 }
 
-// Verify reads a token that Issue has written, or says forbidden. Whether it
-// covers an increment is the token's to say.
+// Verify parses a token of Issue, or returns forbidden. The caller checks whether the
+// action covers the increment.
 func (t *ActionTokens) Verify(token string) (*scoreboard.Action, error) {
 	text, ok := strings.CutPrefix(token, actionPrefix)
 	if !ok || len(token) > maxActionToken || strings.ContainsAny(token, lineBreaks) {
@@ -90,8 +92,7 @@ func (t *ActionTokens) Verify(token string) (*scoreboard.Action, error) {
 	return a, nil
 }
 
-// parseAction reads what Issue writes. What it reads is signed, but it is no
-// reason to trust its length.
+// parseAction parses a signed payload. Its lengths are checked all the same.
 func parseAction(b []byte) (*scoreboard.Action, bool) {
 	a := &scoreboard.Action{}
 	if len(b) < len(a.ID) {

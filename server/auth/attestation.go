@@ -11,24 +11,27 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// maxAttestation bounds what is looked at; a request's body is hardly longer.
+// maxAttestation bounds an attestation; request bodies are hardly longer.
 const maxAttestation = 3072
 
-// Attestations verifies what authoritative servers say about increments:
-// compact JWS (RFC 7515) under the keys that they publish.
+// Attestations verifies the attestations of authoritative servers: compact JWS
+// (RFC 7515) under their published keys.
 type Attestations struct {
 	keys   *KeySet
 	parser *jwt.Parser
 }
 
-// NewAttestations verifies by a key set.
+// NewAttestations verifies with the keys of a key set.
 func NewAttestations(keys *KeySet) *Attestations {
-	return &Attestations{keys, jwt.NewParser(jwt.WithoutClaimsValidation(), jwt.WithStrictDecoding(), jwt.WithValidMethods([]string{
+	methods := []string{
 		jwt.SigningMethodRS256.Alg(), jwt.SigningMethodES256.Alg(), jwt.SigningMethodEdDSA.Alg(),
-	}))}
+	}
+	return &Attestations{keys, jwt.NewParser(
+		jwt.WithoutClaimsValidation(), jwt.WithStrictDecoding(), jwt.WithValidMethods(methods),
+	)}
 }
 
-// attested is the payload: the increment as it is submitted, field by field.
+// attested is the payload: the fields of the increment as it is submitted.
 type attested struct {
 	jwt.RegisteredClaims
 	User   string   `json:"user_id"`
@@ -39,15 +42,15 @@ type attested struct {
 	Action string   `json:"action"`
 }
 
-// Verify returns what an attestation says, or forbidden; unavailable while the
-// keys have never been read. The boards are global where it names none, as in an
-// increment. What it says has the form of an increment only once it covers one.
+// Verify returns an attestation's content, or forbidden; unavailable until the keys
+// have been read once. Without a board it is for global, like an increment. The fields
+// are not validated; the caller checks that they equal those of an increment.
 func (a *Attestations) Verify(ctx context.Context, jws string) (*scoreboard.Attestation, error) {
 	if len(jws) > maxAttestation || strings.ContainsAny(jws, lineBreaks) {
 		return nil, errAttestation(nil)
 	}
-	var said attested
-	_, err := a.parser.ParseWithClaims(jws, &said, func(token *jwt.Token) (any, error) {
+	var claims attested
+	_, err := a.parser.ParseWithClaims(jws, &claims, func(token *jwt.Token) (any, error) {
 		if _, ok := token.Header["crit"]; ok {
 			return nil, errors.New("the attestation has critical extensions")
 		}
@@ -56,26 +59,30 @@ func (a *Attestations) Verify(ctx context.Context, jws string) (*scoreboard.Atte
 	if scoreboard.CodeOf(err) == scoreboard.CodeUnavailable {
 		return nil, err
 	}
-	if err != nil || said.Delta == nil || said.Board != "" && said.Boards != nil {
+	if err != nil || claims.Delta == nil || claims.Board != "" && claims.Boards != nil {
 		return nil, errAttestation(err)
 	}
-	out := &scoreboard.Attestation{User: scoreboard.UserID(said.User), Delta: *said.Delta, Event: said.Event, Action: said.Action}
+	out := &scoreboard.Attestation{
+		User: scoreboard.UserID(claims.User), Delta: *claims.Delta, Event: claims.Event, Action: claims.Action,
+	}
 	switch {
-	case said.Board != "":
-		out.Boards = []scoreboard.BoardID{scoreboard.BoardID(said.Board)}
-	case said.Boards == nil:
+	case claims.Board != "":
+		out.Boards = []scoreboard.BoardID{scoreboard.BoardID(claims.Board)}
+	case claims.Boards == nil:
 		out.Boards = []scoreboard.BoardID{scoreboard.GlobalBoard}
 	}
-	for _, board := range said.Boards {
+	for _, board := range claims.Boards {
 		out.Boards = append(out.Boards, scoreboard.BoardID(board))
 	}
-	if said.ExpiresAt != nil {
-		out.Expires = said.ExpiresAt.Add(leeway).Truncate(time.Second)
+	if claims.ExpiresAt != nil {
+		out.Expires = claims.ExpiresAt.Add(leeway).Truncate(time.Second)
 	}
 	return out, nil
 }
 
-// errAttestation is the one answer to every attestation that does not hold.
+// errAttestation is the same error for every attestation that is not valid.
 func errAttestation(err error) error {
-	return &scoreboard.Error{Code: scoreboard.CodeForbidden, Field: "attestation", Message: "the attestation does not hold", Err: err}
+	return &scoreboard.Error{
+		Code: scoreboard.CodeForbidden, Field: "attestation", Message: "invalid attestation", Err: err,
+	}
 }

@@ -1,6 +1,6 @@
-// Package auth says who asks and whether a request was signed: bearer tokens,
-// the keys that requests are signed with, and the two signature schemes.
+// Package auth authenticates callers and verifies signatures: bearer tokens, join
+// tickets, signing keys, action tokens and attestations.
 //
-// Promise: an unknown key, a revoked one, a wrong signature and an old one get
-// one and the same answer in the same time. Nothing secret is in an error.
+// Promise: an unknown key, a revoked key, a wrong signature and an old one get the
+// same answer in the same time. No error contains a secret.
 package auth

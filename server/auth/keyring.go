@@ -18,18 +18,18 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Skew is how far a signature's time may be from ours (specification A).
+// Skew bounds the difference of a signature's time to the clock (specification A).
 const Skew = 60 * time.Second
 
-// keyLife is how long a key is used before it is read again, and so the bound
-// on how long a revoked one is accepted while the store answers.
+// keyLife is how long a key is cached, and so how long a revoked key may still be
+// accepted while the store answers.
 const keyLife = time.Second
 
-// maxKeys bounds what is remembered of keys, and of ids that are none.
+// maxKeys bounds the cached keys, and the cached ids of unknown keys.
 const maxKeys = 10_000
 
-// KeyStore returns a key with the secrets that are live now; nil for a key that
-// is unknown, revoked or expired.
+// KeyStore returns a key with its live secrets; nil if the key is unknown, revoked or
+// expired.
 type KeyStore interface {
 	SigningKey(ctx context.Context, keyID string) (*scoreboard.SigningKey, error)
 }
@@ -43,7 +43,7 @@ type Keyring struct {
 	flight  singleflight.Group
 	mu      sync.RWMutex
 	known   map[string]*liveKey
-	unknown map[string]time.Time // apart, so that made-up ids displace no key; when each was read
+	unknown map[string]time.Time // when each was read; separate, so that made-up ids evict no key
 }
 
 type liveKey struct {
@@ -58,10 +58,10 @@ type liveSecret struct {
 	retires time.Time // zero: never
 }
 
-// passed says whether a time that may be zero, for never, is over.
+// passed reports whether a time, zero for never, has passed.
 func passed(end, now time.Time) bool { return !end.IsZero() && !now.Before(end) }
 
-// NewKeyring opens secrets with a master key of 32 bytes in hex.
+// NewKeyring decrypts secrets with a master key of 32 bytes in hex.
 func NewKeyring(masterKey string, store KeyStore, now func() time.Time) (*Keyring, error) {
 	raw, err := hex.DecodeString(masterKey)
 	if err != nil || len(raw) != 32 {
@@ -75,7 +75,10 @@ func NewKeyring(masterKey string, store KeyStore, now func() time.Time) (*Keyrin
 	if err != nil {
 		return nil, fmt.Errorf("use the master key: %w", err)
 	}
-	return &Keyring{store: store, seal: seal, now: now, known: make(map[string]*liveKey), unknown: make(map[string]time.Time)}, nil
+	return &Keyring{
+		store: store, seal: seal, now: now,
+		known: make(map[string]*liveKey), unknown: make(map[string]time.Time),
+	}, nil
 }
 
 // Seal encrypts a secret for the store, bound to its key id.
@@ -88,20 +91,21 @@ func (k *Keyring) Seal(keyID, secret string) []byte {
 func (k *Keyring) open(keyID string, sealed []byte) ([]byte, error) {
 	n := k.seal.NonceSize()
 	if len(sealed) < n {
-		return nil, errors.New("a sealed secret is cut short")
+		return nil, errors.New("a sealed secret is truncated")
 	}
 	secret, err := k.seal.Open(nil, sealed[:n], sealed[n:], []byte(keyID))
 	if err != nil {
-		return nil, fmt.Errorf("open the secret of key %s: it was sealed under another master key", keyID)
+		return nil, fmt.Errorf("decrypt the secret of key %s: it was encrypted with another master key", keyID)
 	}
 	return secret, nil
 }
 
-// Check verifies that signature is the HMAC-SHA256 of text in hex under a live
-// secret of the key, and that signed lies within Skew of now; it returns what the
-// key may sign. Every reason to refuse is one and the same invalid_signature;
-// unavailable is the store's.
-func (k *Keyring) Check(ctx context.Context, keyID string, text []byte, signature string, signed time.Time) (*scoreboard.KeyScope, error) {
+// Check verifies that signature is the HMAC-SHA256 of text in hex under a live secret
+// of the key, and that signed is within Skew of now. It returns the key's scope, and
+// the same invalid_signature for every failure; other errors are the store's.
+func (k *Keyring) Check(
+	ctx context.Context, keyID string, text []byte, signature string, signed time.Time,
+) (*scoreboard.KeyScope, error) {
 	key, err := k.key(ctx, keyID)
 	if err != nil {
 		return nil, err
@@ -109,7 +113,7 @@ func (k *Keyring) Check(ctx context.Context, keyID string, text []byte, signatur
 	now := k.now()
 	known := key != nil && !passed(key.expires, now)
 	if !known {
-		key = stranger // as much work as for a known key
+		key = decoyKey // as much work as for a known key
 	}
 	given, err := hex.DecodeString(signature)
 	good := err == nil && len(given) == sha256.Size
@@ -127,19 +131,20 @@ func (k *Keyring) Check(ctx context.Context, keyID string, text []byte, signatur
 	return &key.scope, nil
 }
 
-// stranger is checked in the place of a key that is not known.
-var stranger = &liveKey{secrets: []liveSecret{{secret: make([]byte, 32)}}}
+// decoyKey is checked instead of an unknown key.
+var decoyKey = &liveKey{secrets: []liveSecret{{secret: make([]byte, 32)}}}
 
-// ErrSignature is the one answer to every signature that is not accepted.
+// ErrSignature returns the same error for every signature that is not accepted.
 func ErrSignature() error {
-	return scoreboard.Errorf(scoreboard.CodeInvalidSignature, "the request is not signed by a live key within the last 60 seconds")
+	return scoreboard.Errorf(scoreboard.CodeInvalidSignature,
+		"the request is not signed by a live key within the last 60 seconds")
 }
 
-// key returns a key, nil if it is not known. While the store is away a key that
-// was known goes on being so.
+// key returns a key, nil if it is unknown. While the store is unavailable, cached keys
+// stay valid.
 func (k *Keyring) key(ctx context.Context, keyID string) (*liveKey, error) {
-	// Ids have the alphabet and the length of users': what has not is not asked
-	// for, for the store would choke on some of it.
+	// Key ids have the alphabet and length of user ids. Others are not looked up: the
+	// store cannot represent some of them.
 	if _, err := scoreboard.ParseUserID(keyID); err != nil {
 		return nil, nil
 	}
@@ -168,14 +173,14 @@ func (k *Keyring) key(ctx context.Context, keyID string) (*liveKey, error) {
 }
 
 func (k *Keyring) read(ctx context.Context, keyID string) (*liveKey, error) {
-	asked := k.now() // what is revoked while the store answers is old by then
+	started := k.now() // a key that is revoked during the read must be read again in time
 	found, err := k.store.SigningKey(ctx, keyID)
 	if err != nil {
 		return nil, err
 	}
 	var key *liveKey
 	if found != nil && len(found.Secrets) > 0 {
-		key = &liveKey{expires: found.Expires, scope: found.Scope, read: asked}
+		key = &liveKey{expires: found.Expires, scope: found.Scope, read: started}
 		for _, s := range found.Secrets {
 			secret, err := k.open(keyID, s.Sealed)
 			if err != nil {
@@ -191,7 +196,7 @@ func (k *Keyring) read(ctx context.Context, keyID string) (*liveKey, error) {
 		if len(k.unknown) >= maxKeys {
 			clear(k.unknown)
 		}
-		k.unknown[keyID] = asked
+		k.unknown[keyID] = started
 		return nil, nil
 	}
 	if len(k.known) >= maxKeys {
@@ -202,8 +207,8 @@ func (k *Keyring) read(ctx context.Context, keyID string) (*liveKey, error) {
 	return key, nil
 }
 
-// Knows reports whether a key was live when it was last looked up, and so does
-// not cost the store a look-up for each request that names it.
+// Knows reports whether a key was live when it was last read. Such a key does not cost
+// a look-up per request.
 func (k *Keyring) Knows(keyID string) bool {
 	k.mu.RLock()
 	defer k.mu.RUnlock()

@@ -22,80 +22,79 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Bounds of a key set. A provider that rotates publishes the new key ahead, so
-// the regular reading finds it; reading for a key id that is not known is for
-// those that do not, and must not let anybody make us ask without end.
+// Bounds of a key set. Most providers publish a new key before they use it, so that
+// the regular read finds it. For the others the set is read again for an unknown key
+// id, but not more often than clients could trigger at will.
 const (
-	keySetEvery   = 5 * time.Minute // between two readings
-	unknownEvery  = 5 * time.Second // between two readings for an unknown key id
-	keySetTimeout = 3 * time.Second // of one reading
-	maxKeySetBody = 256 << 10       // bytes of one reading
-	maxKeySetKeys = 64              // keys of one reading
-	maxWaiting    = 256             // requests that wait for a reading
-	minRSABits    = 2048            //
-	maxRSABits    = 8192            // beyond it a verification costs milliseconds
+	keySetEvery   = 5 * time.Minute // between two reads
+	unknownEvery  = 5 * time.Second // between two reads for unknown key ids
+	keySetTimeout = 3 * time.Second // of one read
+	maxKeySetBody = 256 << 10       // bytes of one set
+	maxKeySetKeys = 64              // keys of one set
+	maxWaiting    = 256             // requests that wait for a read
+	minRSABits    = 2048
+	maxRSABits    = 8192            // larger keys cost milliseconds per verification
 	maxKeyIDBytes = 256             // of a token's kid
-	retryAfterSet = 1 * time.Second // told to callers while there is no key set yet
+	retryAfterSet = 1 * time.Second // until a set has been read
 )
 
-// KeySet holds the public keys that a provider publishes (RFC 7517) and verifies
-// RS256, ES256 and EdDSA with them. The keys that were read last stay good while
-// the provider is away.
+// KeySet holds the public keys of a provider (RFC 7517), for RS256, ES256 and EdDSA.
+// The last keys read stay valid while the provider is unavailable.
 type KeySet struct {
 	client *http.Client
 	log    *slog.Logger
 	now    func() time.Time
 	keys   *jwkset.MemoryJWKSet
 	find   jwt.Keyfunc
-	read   atomic.Bool   // some set has been read
-	change atomic.Uint64 // counts sets that differed from the one before
+	read   atomic.Bool   // a set has been read
+	change atomic.Uint64 // counts changes of the set
 
 	mu      sync.Mutex
 	url     string
-	last    [sha256.Size]byte // of the body that was read last
-	unknown time.Time         // when it was last read for an unknown key id
-	reading chan struct{}     // closed when that reading has ended; nil while there is none
+	last    [sha256.Size]byte // of the last body
+	unknown time.Time         // time of the last read for an unknown key id
+	reading chan struct{}     // closed at the end of that read; nil without one
 	waiting int
 }
 
-// NewKeySet reads from a URL that CheckKeySetURL accepts; Run keeps it fresh.
+// NewKeySet reads from a URL that CheckKeySetURL accepts; Run refreshes it.
 func NewKeySet(address string, log *slog.Logger, now func() time.Time) (*KeySet, error) {
 	k := &KeySet{
 		client: &http.Client{
 			Timeout: keySetTimeout,
-			// A redirect could lead into our own network.
+			// A redirect could lead into the internal network.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 		log: log, now: now, url: address, keys: jwkset.NewMemoryStorage(),
 	}
 	finder, err := keyfunc.New(keyfunc.Options{Storage: k.keys, UseWhitelist: []jwkset.USE{"", jwkset.UseSig}})
 	if err != nil {
-		return nil, fmt.Errorf("make a key set: %w", err)
+		return nil, fmt.Errorf("create a key set: %w", err)
 	}
 	k.find = finder.Keyfunc
 	return k, CheckKeySetURL(address)
 }
 
-// CheckKeySetURL accepts https, and http to this machine.
+// CheckKeySetURL accepts https, and http to the local machine.
 func CheckKeySetURL(address string) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.User != nil {
-		return errors.New("the address of a key set must be an https URL without a password")
+		return errors.New("the URL of a key set must be https and contain no password")
 	}
 	ip := net.ParseIP(u.Hostname())
 	local := u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
 	if u.Scheme != "https" && (u.Scheme != "http" || !local) {
-		return errors.New("the address of a key set must be https, or http to this machine")
+		return errors.New("the URL of a key set must be https, or http to localhost")
 	}
 	return nil
 }
 
-// Run reads the set now and then until ctx ends; after a failure sooner.
+// Run refreshes the set regularly until ctx ends, and sooner after a failure.
 func (k *KeySet) Run(ctx context.Context) error {
 	for failures := 0; ctx.Err() == nil; {
 		if err := k.refresh(ctx); err != nil && ctx.Err() == nil {
 			failures++
-			k.log.Warn("key set not read; the keys that are known stay good", "attempt", failures, "err", err)
+			k.log.Warn("key set not read; the known keys stay valid", "attempt", failures, "err", err)
 			backoff.Wait(ctx, failures)
 			continue
 		}
@@ -108,7 +107,7 @@ func (k *KeySet) Run(ctx context.Context) error {
 	return nil
 }
 
-// Try says why the set at a URL could not be used; nil where it could.
+// Try returns why the set at a URL cannot be used; nil if it can.
 func (k *KeySet) Try(ctx context.Context, address string) error {
 	if err := CheckKeySetURL(address); err != nil {
 		return err
@@ -117,7 +116,7 @@ func (k *KeySet) Try(ctx context.Context, address string) error {
 	return err
 }
 
-// Use reads another URL and, if that went well, goes on with its keys alone.
+// Use switches to the keys at another URL, if they can be read.
 func (k *KeySet) Use(ctx context.Context, address string) error {
 	if err := CheckKeySetURL(address); err != nil {
 		return err
@@ -129,7 +128,7 @@ func (k *KeySet) Use(ctx context.Context, address string) error {
 	k.mu.Lock()
 	k.url = address
 	k.mu.Unlock()
-	return k.keep(ctx, address, body, keys)
+	return k.replace(ctx, address, body, keys)
 }
 
 func (k *KeySet) refresh(ctx context.Context) error {
@@ -140,10 +139,10 @@ func (k *KeySet) refresh(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return k.keep(ctx, address, body, keys)
+	return k.replace(ctx, address, body, keys)
 }
 
-// fetch reads and parses a set, within its bounds.
+// fetch reads and parses a set within the bounds.
 func (k *KeySet) fetch(ctx context.Context, address string) ([]byte, []jwkset.JWK, error) {
 	ctx, cancel := context.WithTimeout(ctx, keySetTimeout)
 	defer cancel()
@@ -157,25 +156,25 @@ func (k *KeySet) fetch(ctx context.Context, address string) ([]byte, []jwkset.JW
 	}
 	defer func() { _ = resp.Body.Close() }() // only read
 	if resp.StatusCode != http.StatusOK {
-		return nil, nil, fmt.Errorf("read the key set: it answers %s", resp.Status)
+		return nil, nil, fmt.Errorf("read the key set: the server answered %s", resp.Status)
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(nil, resp.Body, maxKeySetBody))
 	if err != nil {
-		return nil, nil, fmt.Errorf("read the key set, of at most %d bytes: %w", maxKeySetBody, err)
+		return nil, nil, fmt.Errorf("read the key set of at most %d bytes: %w", maxKeySetBody, err)
 	}
 	keys, err := parseKeySet(body)
 	return body, keys, err
 }
 
-// keep takes a set over, unless another address has been put in its place.
-func (k *KeySet) keep(ctx context.Context, address string, body []byte, keys []jwkset.JWK) error {
+// replace puts a set into use, unless the URL has changed meanwhile.
+func (k *KeySet) replace(ctx context.Context, address string, body []byte, keys []jwkset.JWK) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if address != k.url {
 		return nil
 	}
 	if err := k.keys.KeyReplaceAll(ctx, keys); err != nil {
-		return fmt.Errorf("keep the key set: %w", err)
+		return fmt.Errorf("replace the key set: %w", err)
 	}
 	if sum := sha256.Sum256(body); sum != k.last {
 		k.last = sum
@@ -186,12 +185,15 @@ func (k *KeySet) keep(ctx context.Context, address string, body []byte, keys []j
 	return nil
 }
 
-// errNoKeySet is the answer while no set has been read: nobody can be told yet.
+// errNoKeySet is the error until a set has been read once.
 func errNoKeySet() error {
-	return &scoreboard.Error{Code: scoreboard.CodeUnavailable, Message: "the keys of the identity provider are not known yet", RetryAfter: retryAfterSet}
+	return &scoreboard.Error{
+		Code: scoreboard.CodeUnavailable, Message: "the keys of the identity provider are not available yet",
+		RetryAfter: retryAfterSet,
+	}
 }
 
-// key is the key that a token names, if its algorithm is that of the token.
+// key returns the key that a token names, if the key is for the token's algorithm.
 func (k *KeySet) key(ctx context.Context, token *jwt.Token) (any, error) {
 	kid, ok := token.Header["kid"].(string)
 	if !ok || kid == "" || len(kid) > maxKeyIDBytes {
@@ -208,13 +210,13 @@ func (k *KeySet) key(ctx context.Context, token *jwt.Token) (any, error) {
 		return nil, err
 	}
 	if algorithmOf(key) != token.Method.Alg() {
-		return nil, errors.New("the token's algorithm is not that of its key")
+		return nil, errors.New("the key is for another algorithm")
 	}
 	return key, nil
 }
 
-// readAgain reads the set for a key id that is not in it, or waits for who does;
-// at most once in unknownEvery, whatever is asked for.
+// readAgain reads the set for an unknown key id, or waits for a running read; at most
+// once in unknownEvery for all key ids together.
 func (k *KeySet) readAgain(ctx context.Context) error {
 	k.mu.Lock()
 	reading := k.reading
@@ -243,7 +245,7 @@ func (k *KeySet) readAgain(ctx context.Context) error {
 	return k.known()
 }
 
-// readOnce ends by itself: fetch has its time-out.
+// readOnce ends within the timeout of fetch.
 func (k *KeySet) readOnce(ctx context.Context, done chan struct{}) {
 	if err := k.refresh(ctx); err != nil {
 		k.log.Warn("key set not read for an unknown key", "err", err)

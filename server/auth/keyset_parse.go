@@ -13,14 +13,14 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// parseKeySet returns the keys of a set that can verify tokens. Those of other
-// kinds are left out; a set in which all are is an error.
+// parseKeySet returns the keys of a set that can verify tokens and skips others. A set
+// without a usable key is an error.
 func parseKeySet(body []byte) ([]jwkset.JWK, error) {
 	var set struct {
 		Keys *[]jwkset.JWKMarshal `json:"keys"`
 	}
 	if err := json.Unmarshal(body, &set); err != nil || set.Keys == nil {
-		return nil, errors.New("read the key set: it is not the JSON that is expected")
+		return nil, errors.New("read the key set: invalid JSON")
 	}
 	if len(*set.Keys) > maxKeySetKeys {
 		return nil, fmt.Errorf("read the key set: it has more than %d keys", maxKeySetKeys)
@@ -31,7 +31,7 @@ func parseKeySet(body []byte) ([]jwkset.JWK, error) {
 		if m.KID == "" || len(m.KID) > maxKeyIDBytes || named[m.KID] {
 			continue
 		}
-		m.X5U, m.X5C, m.X5T, m.X5TS256 = "", nil, "", "" // the key alone counts
+		m.X5U, m.X5C, m.X5T, m.X5TS256 = "", nil, "", "" // only the key itself is used
 		key, err := jwkset.NewJWKFromMarshal(m, jwkset.JWKMarshalOptions{}, jwkset.JWKValidateOptions{})
 		if err != nil || algorithmOf(key.Key()) == "" {
 			continue
@@ -45,8 +45,8 @@ func parseKeySet(body []byte) ([]jwkset.JWK, error) {
 	return keys, nil
 }
 
-// algorithmOf is the one algorithm that a key verifies, "" for none: what a
-// token says of itself never chooses.
+// algorithmOf returns the one algorithm that a key verifies, "" for none. The token
+// never chooses the algorithm.
 func algorithmOf(key any) string {
 	switch key := key.(type) {
 	case *rsa.PublicKey:

@@ -1,6 +1,6 @@
--- KEYS: the ticket. ARGV: board, the address that resumes or "" for one use.
--- Returns what came of it, and for "ok" the user, the scopes and the end of the
--- bearer token that it was issued for, in Unix milliseconds.
+-- KEYS: the ticket. ARGV: board, the address that may resume, or "" for a single use.
+-- Returns the result, and for "ok" the user, the scopes and the expiry of the bearer
+-- token that the ticket was issued for, in Unix milliseconds.
 local t = redis.call('HMGET', KEYS[1], 'board', 'user', 'scopes', 'expires', 'used')
 if not t[1] then
     return { 'unknown' }

@@ -15,11 +15,11 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Scopes of a token, beside being the user of sub.
+// Scopes of a token. Without one it acts for the user in sub.
 const (
 	ScopeUpdate = "score:update" // may write for any user
 	ScopeAdmin  = "score:admin"  // may operate
-	ScopeJoin   = "ws_conn"      // may join a stream and, without the others, nothing else
+	ScopeJoin   = "ws_conn"      // may join a stream; without the others, nothing else
 )
 
 // Limits of a token. The leeway is specification C's.
@@ -29,21 +29,21 @@ const (
 	maxCached      = 10_000
 )
 
-// lineBreaks are passed over by encoding/base64, also where it is strict: then
-// one token has many texts.
+// lineBreaks are rejected in tokens, because encoding/base64 ignores them even in
+// strict mode and one token would have many spellings.
 const lineBreaks = "\r\n"
 
-// ErrExpired is in the error for a token that was good until it expired.
+// ErrExpired is wrapped by the error for a token that was valid until it expired.
 var ErrExpired = errors.New("the token has expired")
 
-// Claims are what a token says.
+// Claims are the verified claims of a token.
 type Claims struct {
 	User    scoreboard.UserID
 	Scopes  []string
 	Expires time.Time
 }
 
-// Has reports whether the token carries a scope.
+// Has reports whether the token has a scope.
 func (c *Claims) Has(scope string) bool {
 	for _, s := range c.Scopes {
 		if s == scope {
@@ -53,19 +53,19 @@ func (c *Claims) Has(scope string) bool {
 	return false
 }
 
-// JoinsOnly reports whether the token is for joining a stream and nothing else.
+// JoinsOnly reports whether the token only allows joining a stream.
 func (c *Claims) JoinsOnly() bool {
 	return c.Has(ScopeJoin) && !c.Has(ScopeUpdate) && !c.Has(ScopeAdmin)
 }
 
-// Policy is what a token must say to be good.
+// Policy are the required claims of a token.
 type Policy struct {
 	Issuer   string
 	Audience string
-	MaxLife  time.Duration // the longest exp − iat; 0 is any
+	MaxLife  time.Duration // maximum of exp − iat; 0 for none
 }
 
-// Tokens verifies bearer tokens and remembers the good ones until they expire.
+// Tokens verifies bearer tokens and caches the valid ones until they expire.
 type Tokens struct {
 	secret []byte  // of a development issuer
 	keys   *KeySet // of an identity provider; nil for a development issuer
@@ -76,43 +76,46 @@ type Tokens struct {
 	known map[[sha256.Size]byte]verified
 }
 
-// checks are a policy at work.
+// checks is a policy with its parser.
 type checks struct {
 	Policy
 	parser *jwt.Parser
 }
 
-// verified is a token that was good under the keys and the policy of then.
+// verified is a cached token, with the key generation and the policy it was verified
+// under.
 type verified struct {
 	claims *Claims
 	keys   uint64
 	policy *checks
 }
 
-// NewTokens verifies HS256 tokens of a development issuer for one audience.
+// NewTokens verifies HS256 tokens of a development issuer.
 func NewTokens(secret, issuer, audience string, now func() time.Time) *Tokens {
 	t := &Tokens{secret: []byte(secret), now: now, known: make(map[[sha256.Size]byte]verified)}
 	t.Configure(Policy{Issuer: issuer, Audience: audience})
 	return t
 }
 
-// NewProviderTokens verifies RS256, ES256 and EdDSA tokens of a provider, and no
-// others: a shared secret beside public keys is how tokens are forged.
+// NewProviderTokens verifies RS256, ES256 and EdDSA tokens of a provider. HS256 is not
+// accepted beside them, because a public key could pass as the shared secret.
 func NewProviderTokens(keys *KeySet, p Policy, now func() time.Time) *Tokens {
 	t := &Tokens{keys: keys, now: now, known: make(map[[sha256.Size]byte]verified)}
 	t.Configure(p)
 	return t
 }
 
-// Configure puts another policy in force, for tokens that are remembered, too.
+// Configure replaces the policy, for cached tokens, too.
 func (t *Tokens) Configure(p Policy) {
 	methods := []string{jwt.SigningMethodHS256.Alg()}
 	if t.keys != nil {
 		methods = []string{jwt.SigningMethodRS256.Alg(), jwt.SigningMethodES256.Alg(), jwt.SigningMethodEdDSA.Alg()}
 	}
-	t.policy.Store(&checks{p, jwt.NewParser(jwt.WithValidMethods(methods), jwt.WithIssuer(p.Issuer), jwt.WithAudience(p.Audience),
-		jwt.WithExpirationRequired(), jwt.WithNotBeforeRequired(), jwt.WithIssuedAt(), jwt.WithLeeway(leeway), jwt.WithTimeFunc(t.now),
-		jwt.WithStrictDecoding())})
+	t.policy.Store(&checks{p, jwt.NewParser(
+		jwt.WithValidMethods(methods), jwt.WithIssuer(p.Issuer), jwt.WithAudience(p.Audience),
+		jwt.WithExpirationRequired(), jwt.WithNotBeforeRequired(), jwt.WithIssuedAt(),
+		jwt.WithLeeway(leeway), jwt.WithTimeFunc(t.now), jwt.WithStrictDecoding(),
+	)})
 }
 
 type jwtClaims struct {
@@ -120,14 +123,14 @@ type jwtClaims struct {
 	Scope string `json:"scope,omitempty"`
 }
 
-// Verify returns what a token says, or unauthorized; unavailable while the keys
-// of the provider have never been read.
+// Verify returns a token's claims, or unauthorized; unavailable until the provider's
+// keys have been read once.
 func (t *Tokens) Verify(ctx context.Context, token string) (*Claims, error) {
 	if len(token) > maxTokenLength {
 		return nil, unauthorized("the token is too long")
 	}
 	if strings.ContainsAny(token, lineBreaks) {
-		return nil, unauthorized("the token is not valid")
+		return nil, unauthorized("invalid token")
 	}
 	policy, keys := t.policy.Load(), t.generation()
 	sum := sha256.Sum256([]byte(token))
@@ -144,15 +147,16 @@ func (t *Tokens) Verify(ctx context.Context, token string) (*Claims, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.known) >= maxCached {
-		clear(t.known) // rare, and cheaper to think about than an eviction order
+		clear(t.known) // rare, and simpler than an eviction order
 	}
-	// With the generation of before: a key that went meanwhile takes it along.
+	// With the generation read before: a key that was withdrawn meanwhile invalidates
+	// the entry.
 	t.known[sum] = verified{c, keys, policy}
 	return c, nil
 }
 
-// generation changes with the provider's keys, so that a key that was taken
-// away takes the tokens along that it had verified.
+// generation changes with the provider's keys, which invalidates the cached tokens of
+// a withdrawn key.
 func (t *Tokens) generation() uint64 {
 	if t.keys == nil {
 		return 0
@@ -178,23 +182,23 @@ func (t *Tokens) parse(ctx context.Context, policy *checks, token string) (*Clai
 		return nil, err
 	}
 	if errors.Is(err, jwt.ErrTokenExpired) {
-		err = ErrExpired // the parser looks at the signature first
+		err = ErrExpired // the parser verifies the signature first
 	}
 	if err != nil {
-		return nil, &scoreboard.Error{Code: scoreboard.CodeUnauthorized, Message: "the token is not valid", Err: err}
+		return nil, &scoreboard.Error{Code: scoreboard.CodeUnauthorized, Message: "invalid token", Err: err}
 	}
 	if policy.MaxLife > 0 && (claims.IssuedAt == nil || claims.ExpiresAt.Sub(claims.IssuedAt.Time) > policy.MaxLife) {
-		return nil, unauthorized(fmt.Sprintf("the token lives for longer than %s", policy.MaxLife))
+		return nil, unauthorized(fmt.Sprintf("the token's lifetime exceeds %s", policy.MaxLife))
 	}
 	user, err := scoreboard.ParseUserID(claims.Subject)
 	if err != nil {
-		return nil, unauthorized("the token's sub is no user id")
+		return nil, unauthorized("the token's sub is not a user id")
 	}
 	return &Claims{User: user, Scopes: strings.Fields(claims.Scope), Expires: claims.ExpiresAt.Time}, nil
 }
 
-// checkHeader refuses what the parser would let pass: extensions that must be
-// understood (RFC 7515, 4.1.11), and objects that are signed for something else.
+// checkHeader rejects what the parser accepts: critical extensions (RFC 7515, 4.1.11),
+// and objects that were signed for another purpose.
 func checkHeader(header map[string]any) error {
 	if _, ok := header["crit"]; ok {
 		return errors.New("the token has critical extensions")
@@ -205,24 +209,25 @@ func checkHeader(header map[string]any) error {
 	case !given, name == "jwt", name == "at+jwt":
 		return nil
 	}
-	return errors.New("the object is signed, but no token")
+	return errors.New("the signed object is not a token")
 }
 
 func unauthorized(message string) error {
 	return &scoreboard.Error{Code: scoreboard.CodeUnauthorized, Message: message}
 }
 
-// Mint makes a token: the development issuer.
+// Mint issues a token of the development issuer.
 func (t *Tokens) Mint(user scoreboard.UserID, scope string, life time.Duration) (string, time.Time, error) {
 	if len(t.secret) == 0 {
-		return "", time.Time{}, errors.New("mint a token: the identity provider does that here")
+		return "", time.Time{}, errors.New("mint a token: this server uses an identity provider")
 	}
 	now, policy := t.now(), t.policy.Load()
 	expires := now.Add(life).Truncate(time.Second)
 	token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, jwtClaims{
 		RegisteredClaims: jwt.RegisteredClaims{
 			Subject: string(user), Issuer: policy.Issuer, Audience: jwt.ClaimStrings{policy.Audience},
-			IssuedAt: jwt.NewNumericDate(now), NotBefore: jwt.NewNumericDate(now), ExpiresAt: jwt.NewNumericDate(expires),
+			IssuedAt: jwt.NewNumericDate(now), NotBefore: jwt.NewNumericDate(now),
+			ExpiresAt: jwt.NewNumericDate(expires),
 		}, Scope: scope,
 	}).SignedString(t.secret)
 	if err != nil {

@@ -14,11 +14,11 @@ import (
 	"github.com/scoreboard/scoreboard/internal/filewatch"
 )
 
-// Files are PEM files. ClientCA may be empty: then no client is asked for a
+// Files are the paths of PEM files. Without ClientCA, clients are not asked for a
 // certificate.
 type Files struct{ Cert, Key, ClientCA string }
 
-// Certificates are the TLS settings of a port, as the files say now.
+// Certificates are the current TLS settings of a port.
 type Certificates struct {
 	files   Files
 	log     *slog.Logger
@@ -26,7 +26,7 @@ type Certificates struct {
 	current atomic.Pointer[tls.Config]
 }
 
-// NewCertificates reads the files; Run goes on doing so.
+// NewCertificates reads the files; Run reloads them.
 func NewCertificates(files Files, log *slog.Logger) (*Certificates, error) {
 	c := &Certificates{files: files, log: log}
 	if _, err := c.load(); err != nil {
@@ -35,7 +35,7 @@ func NewCertificates(files Files, log *slog.Logger) (*Certificates, error) {
 	return c, nil
 }
 
-// Config is for a listener. Each connection has the settings of its time.
+// Config is for a listener. Each connection uses the settings current at its start.
 func (c *Certificates) Config() *tls.Config {
 	return &tls.Config{
 		MinVersion:         tls.VersionTLS12,
@@ -43,12 +43,12 @@ func (c *Certificates) Config() *tls.Config {
 	}
 }
 
-// Run reads changed files until ctx ends.
+// Run reloads changed files until ctx ends.
 func (c *Certificates) Run(ctx context.Context) error {
 	return filewatch.Run(ctx, "certificates", c.load, c.log)
 }
 
-// load reads the files and puts them in force if they have changed.
+// load reads the files and uses them if they have changed.
 func (c *Certificates) load() (changed bool, err error) {
 	var texts [3][]byte
 	h := sha256.New()
@@ -72,7 +72,7 @@ func (c *Certificates) load() (changed bool, err error) {
 	}
 	config := &tls.Config{
 		MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{own}, NextProtos: []string{"h2", "http/1.1"},
-		CipherSuites: []uint16{ // of TLS 1.2; those of 1.3 are all good
+		CipherSuites: []uint16{ // of TLS 1.2; all of 1.3 are secure
 			tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
 			tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, tls.TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
 			tls.TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, tls.TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
@@ -81,10 +81,10 @@ func (c *Certificates) load() (changed bool, err error) {
 	if c.files.ClientCA != "" {
 		config.ClientCAs = x509.NewCertPool()
 		if !config.ClientCAs.AppendCertsFromPEM(texts[2]) {
-			return false, errors.New("read the authorities of clients: there is no certificate in the file")
+			return false, errors.New("read the client CA: the file contains no certificate")
 		}
 		config.ClientAuth = tls.VerifyClientCertIfGiven
-		config.SessionTicketsDisabled = true // a ticket would outlive the authority that vouched
+		config.SessionTicketsDisabled = true // a session ticket would outlive a removed CA
 	}
 	c.seen = sum
 	c.current.Store(config)

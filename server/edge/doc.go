@@ -1,8 +1,8 @@
-// Package edge is what stands between the network and the handlers: TLS with
-// certificates that are read again when their files change, and whose address and
-// country a request comes from when proxies stand before us.
+// Package edge handles what comes before the handlers: TLS with certificates that are
+// reloaded when their files change, and the client's address and country behind
+// trusted proxies.
 //
-// Promise: a certificate that cannot be read leaves the one before in force; an
-// address or a country is believed only from a proxy that is named.
+// Promise: if a certificate cannot be read, the previous one stays in force; an address
+// or a country is accepted only from a trusted proxy.
 // Owner: package server runs Certificates. On failure it logs and tries again.
 package edge

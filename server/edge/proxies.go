@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// maxHops bounds how many addresses of X-Forwarded-For are looked at.
+// maxHops bounds how many addresses of X-Forwarded-For are evaluated.
 const maxHops = 32
 
-// Proxies are the networks of the proxies before us, whose word on the client's
-// address and country is taken.
+// Proxies are the networks of trusted proxies, which may set the client's address and
+// country.
 type Proxies []netip.Prefix
 
-// ParseProxies reads addresses and networks, such as 10.0.0.0/8.
+// ParseProxies parses addresses and networks, such as 10.0.0.0/8.
 func ParseProxies(texts []string) (Proxies, error) {
 	var p Proxies
 	for _, text := range texts {
@@ -24,7 +24,7 @@ func ParseProxies(texts []string) (Proxies, error) {
 		}
 		network, err := netip.ParsePrefix(text)
 		if err != nil {
-			return nil, fmt.Errorf("%q is neither an address nor a network such as 10.0.0.0/8", text)
+			return nil, fmt.Errorf("%q must be an address or a network, such as 10.0.0.0/8", text)
 		}
 		p = append(p, network.Masked())
 	}
@@ -40,11 +40,11 @@ func (p Proxies) trust(a netip.Addr) bool {
 	return false
 }
 
-// Wrap puts the client's address in the place of the peer's, where the peer is
-// a proxy that we trust. The header that said names, "" for none, is a proxy's
-// word, too: from anybody else it is taken off, and where it stands twice
-// nobody can tell which one is the proxy's.
-func (p Proxies) Wrap(next http.Handler, said func() string) http.Handler {
+// Wrap replaces the peer's address by the client's, if the peer is a trusted proxy.
+// countryHeader returns the name of the header with the country, "" for none; it is
+// removed unless a trusted proxy has sent it exactly once, because of two values the
+// proxy's could not be told.
+func (p Proxies) Wrap(next http.Handler, countryHeader func() string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		trusted := false
 		if peer, err := netip.ParseAddrPort(r.RemoteAddr); err == nil && len(p) > 0 {
@@ -54,15 +54,15 @@ func (p Proxies) Wrap(next http.Handler, said func() string) http.Handler {
 				r.RemoteAddr = netip.AddrPortFrom(client, 0).String()
 			}
 		}
-		if name := said(); name != "" && (!trusted || len(r.Header.Values(name)) > 1) {
+		if name := countryHeader(); name != "" && (!trusted || len(r.Header.Values(name)) > 1) {
 			r.Header.Del(name)
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-// client walks from the peer to the left: each proxy that we trust says who
-// stood before it. What further left stands is whatever the client wrote.
+// client evaluates X-Forwarded-For from right to left: each trusted proxy adds the
+// address it was called from. What is left of those was sent by the client.
 func (p Proxies) client(peer netip.Addr, forwarded []string) netip.Addr {
 	at := peer
 	hops := 0
@@ -80,7 +80,7 @@ func (p Proxies) client(peer netip.Addr, forwarded []string) netip.Addr {
 			}
 			next, err := netip.ParseAddr(strings.TrimSpace(last))
 			if err != nil || next.Zone() != "" {
-				return at // whoever wrote this, nothing behind it can be told
+				return at // malformed: the addresses left of it cannot be trusted
 			}
 			at = next.Unmap()
 		}

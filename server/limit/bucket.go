@@ -7,36 +7,36 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// MaxPerMinute is the highest rate that a bucket measures well: tokens come in
-// whole microseconds.
+// MaxPerMinute is the highest rate with a precise bucket: tokens are added at whole
+// microseconds.
 const MaxPerMinute = 1_000_000
 
-// sliceLength is how much of its rate a node takes ahead for a key.
+// sliceLength is how much of a key's rate a node takes from Redis in advance.
 const sliceLength = 100 * time.Millisecond
 
-// Bucket is one limit, with a bucket of tokens for each key.
+// Bucket is one limit, with a token bucket for each key.
 type Bucket struct {
 	*Limiter
 	name     string
-	interval time.Duration // brings a token; whole microseconds
+	interval time.Duration // between two tokens; whole microseconds
 	burst    int64         // tokens in a full bucket
-	slice    int64         // the most that this node holds of a key
+	slice    int64         // maximum of tokens of a key that this node leases
 	keys     *keys
-	refusals prometheus.Counter
+	rejected prometheus.Counter
 	lease    func(ctx context.Context, key string, want int64) (grant, error)
 }
 
-// Bucket makes the limit of that name, which is part of its keys in Redis:
-// perMinute tokens come in a minute, 1 to MaxPerMinute, and at most burst are
-// there at once.
+// Bucket returns the limit with a name, which is part of its keys in Redis. It adds
+// perMinute tokens a minute, 1 to MaxPerMinute, up to burst.
 func (l *Limiter) Bucket(name string, perMinute, burst int) *Bucket {
-	// Rounded up, so that never more than the rate is let in.
-	interval := (time.Minute/time.Microsecond + time.Duration(perMinute) - 1) / time.Duration(perMinute) * time.Microsecond
+	// Rounded up, so that the rate is never exceeded.
+	n := time.Duration(perMinute)
+	interval := (time.Minute/time.Microsecond + n - 1) / n * time.Microsecond
 	b := &Bucket{
-		Limiter: l, name: name, interval: interval, burst: int64(burst), keys: newKeys(), refusals: l.refused.WithLabelValues(name),
-		slice: min(max(int64(sliceLength/interval), 1), int64(burst)),
+		Limiter: l, name: name, interval: interval, burst: int64(burst), keys: newKeys(),
+		rejected: l.refused.WithLabelValues(name), slice: min(max(int64(sliceLength/interval), 1), int64(burst)),
 	}
-	b.lease = func(ctx context.Context, key string, want int64) (grant, error) { return l.ask(ctx, b, key, want) }
+	b.lease = func(ctx context.Context, key string, want int64) (grant, error) { return l.lease(ctx, b, key, want) }
 	return b
 }
 
@@ -46,45 +46,45 @@ func (b *Bucket) Take(ctx context.Context, key string) (wait time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for {
-		if s.leased > b.slice/4 || s.leased > 0 && (s.asking != nil || b.wait(s) > 0) {
+		if s.leased > b.slice/4 || s.leased > 0 && (s.refilling != nil || b.wait(s) > 0) {
 			s.leased--
 			return 0
 		}
 		if wait := b.wait(s); wait > 0 {
-			return b.refuse(wait)
+			return b.reject(wait)
 		}
-		if s.asking == nil {
+		if s.refilling == nil {
 			return b.refill(ctx, s, key)
 		}
-		// Who asks already asks for us too.
-		asking := s.asking
+		// Another request is refilling; its tokens serve this one, too.
+		refilling := s.refilling
 		s.mu.Unlock()
 		select {
-		case <-asking:
+		case <-refilling:
 		case <-ctx.Done():
 		}
 		s.mu.Lock()
-		if ctx.Err() != nil { // nobody hears the answer
-			return b.refuse(b.interval)
+		if ctx.Err() != nil { // the caller is gone
+			return b.reject(b.interval)
 		}
 	}
 }
 
-// refill asks Redis for tokens and takes one of them. While Redis does not
-// answer, this node's own knowledge decides. s is locked, except while asking.
+// refill leases tokens from Redis and takes one. While Redis does not answer, the
+// local state decides. s is locked, except during the call to Redis.
 func (b *Bucket) refill(ctx context.Context, s *state, key string) time.Duration {
-	if budget, ok := b.breaker.Budget(askBudget); ok {
-		asked := b.sinceStart()
-		g, err := b.askUnlocked(ctx, s, key, budget)
+	if budget, ok := b.breaker.Budget(redisTimeout); ok {
+		called := b.sinceStart()
+		g, err := b.leaseUnlocked(ctx, s, key, budget)
 		b.breaker.Done(err == nil)
 		if err == nil {
-			// Since it was asked at the latest: rather ask again too early
-			// than keep somebody waiting. What this node gave out while Redis
-			// was away, or has forgotten it, still counts.
-			s.full = max(max(s.full, asked)+time.Duration(g.taken)*b.interval, asked+g.ahead)
+			// Counted from the time of the call, so that the wait is rather too
+			// short than too long. Tokens that this node granted while Redis was
+			// unavailable, or lost data, still count.
+			s.full = max(max(s.full, called)+time.Duration(g.taken)*b.interval, called+g.ahead)
 			s.leased += g.taken
 			if s.leased == 0 {
-				return b.refuse(max(b.wait(s), time.Microsecond)) // it may be over by now
+				return b.reject(max(b.wait(s), time.Microsecond)) // the wait may have passed by now
 			}
 			s.leased--
 			return 0
@@ -94,32 +94,32 @@ func (b *Bucket) refill(ctx context.Context, s *state, key string) time.Duration
 		s.leased--
 		return 0
 	}
-	b.alone.Inc()
-	if wait := b.wait(s); wait > 0 { // another may have taken it meanwhile
-		return b.refuse(wait)
+	b.local.Inc()
+	if wait := b.wait(s); wait > 0 { // another request may have taken it meanwhile
+		return b.reject(wait)
 	}
 	s.full = max(s.full, b.sinceStart()) + b.interval
 	return 0
 }
 
-// askUnlocked lets others have what is left of the slice meanwhile. It does not
-// end with its caller, for others wait for it.
-func (b *Bucket) askUnlocked(ctx context.Context, s *state, key string, budget time.Duration) (grant, error) {
+// leaseUnlocked calls Redis with s unlocked, so that others can use the rest of the
+// slice. The call does not end with its caller, because others wait for it.
+func (b *Bucket) leaseUnlocked(ctx context.Context, s *state, key string, budget time.Duration) (grant, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), budget)
 	defer cancel()
-	// No more than is there by what this node knows: Redis may have forgotten.
+	// Redis may have lost data: never lease more than the local state allows.
 	want := min(b.slice-s.leased, 1-int64(b.wait(s)/b.interval))
-	s.asking = make(chan struct{})
+	s.refilling = make(chan struct{})
 	s.mu.Unlock()
 	g, err := b.lease(ctx, key, want)
 	s.mu.Lock()
-	close(s.asking)
-	s.asking = nil
+	close(s.refilling)
+	s.refilling = nil
 	return g, err
 }
 
-// Wait is how long a key that is refused here stays so; 0 while it is not. It
-// takes nothing and asks nobody.
+// Wait returns how long a key is known to be rejected, else 0. It takes no token and
+// does not call Redis.
 func (b *Bucket) Wait(key string) time.Duration {
 	s := b.keys.known(key)
 	if s == nil {
@@ -133,13 +133,13 @@ func (b *Bucket) Wait(key string) time.Duration {
 	return max(b.wait(s), 0)
 }
 
-// wait is how long the bucket stays without a token, as far as is known here;
-// not above 0 where there is one.
+// wait is the time until the next token by the local state; at most 0 if there is a
+// token.
 func (b *Bucket) wait(s *state) time.Duration {
 	return s.full + b.interval - time.Duration(b.burst)*b.interval - b.sinceStart()
 }
 
-func (b *Bucket) refuse(wait time.Duration) time.Duration {
-	b.refusals.Inc()
+func (b *Bucket) reject(wait time.Duration) time.Duration {
+	b.rejected.Inc()
 	return wait
 }

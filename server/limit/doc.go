@@ -1,17 +1,17 @@
-// Package limit says how often a user or an address may do a thing: token
-// buckets that all nodes share through Redis.
+// Package limit limits rates per user and per address, with token buckets that all
+// nodes share through Redis.
 //
-// Promise: with Redis there, a key is admitted at most rate·t + burst times in
-// any time t, plus one slice for each node. Slices (100 ms worth of tokens, 1
-// below 1,200 a minute) are taken ahead and handed out here, so that a fast key
-// costs a round trip in each slice, not in each request. A key that is refused
-// costs none until its wait is over.
+// Promise: while Redis answers, a key is admitted at most rate·t + burst times in any
+// time t, plus one slice for each node. A slice (100 ms worth of tokens, 1 below 1,200
+// a minute) is leased from Redis in advance and handed out locally, so that a busy key
+// costs a round trip per slice, not per request. A rejected key costs none until its
+// wait is over.
 //
-// Assumption: the clock is that of Redis, so nodes need not agree on theirs;
-// where it jumps back, a key waits for one token at most.
+// Assumption: the clock is that of Redis, so the clocks of the nodes may differ; if it
+// jumps back, a key waits for at most one token.
 //
-// On failure: with Redis away or slower than 50 ms each node goes on by itself
-// from what it knew, and one node still admits at most rate·t + burst, plus a
-// slice. What a node knows is bounded: past about 32,000 keys a limit forgets
-// those that were not used for longest, and what they had left of a slice.
+// On failure: while Redis does not answer within 50 ms, each node decides from its
+// local state and admits at most rate·t + burst, plus a slice. The local state is
+// bounded: beyond about 32,000 keys a limit evicts those that were unused for the
+// longest time, with the rest of their slices.
 package limit

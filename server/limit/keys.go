@@ -6,22 +6,22 @@ import (
 	"time"
 )
 
-// state is what this node knows of one key.
+// state is the local state of one key.
 type state struct {
-	mu     sync.Mutex
-	full   time.Duration // since the start: when the bucket is full again
-	leased int64         // tokens taken from Redis that nobody has used yet
-	asking chan struct{} // closed when the question on its way is answered; nil while there is none
+	mu        sync.Mutex
+	full      time.Duration // when the bucket is full again, since the start
+	leased    int64         // unused tokens taken from Redis
+	refilling chan struct{} // closed at the end of the running refill; nil without one
 }
 
-// The bound of what is known: each shard keeps two generations.
+// The bound of the local state: each shard keeps two generations.
 const (
 	shards     = 16
 	generation = 1024
 )
 
-// keys are the states of the keys that were used last. Forgetting a generation
-// at once costs nothing to keep in order, unlike a list of uses.
+// keys holds the state of recently used keys. Whole generations are evicted, which
+// needs no bookkeeping, unlike a list ordered by use.
 type keys struct {
 	seed   maphash.Seed
 	shards [shards]shard
@@ -42,7 +42,7 @@ func newKeys() *keys {
 
 func (k *keys) shard(key string) *shard { return &k.shards[maphash.String(k.seed, key)%shards] }
 
-// state returns what is known of a key, which may be nothing yet.
+// state returns the state of a key, and creates it if there is none.
 func (k *keys) state(key string) *state {
 	s := k.shard(key)
 	s.mu.Lock()
@@ -61,7 +61,7 @@ func (k *keys) state(key string) *state {
 	return known
 }
 
-// known returns what is known of a key, or nil.
+// known returns the state of a key, or nil.
 func (k *keys) known(key string) *state {
 	s := k.shard(key)
 	s.mu.Lock()

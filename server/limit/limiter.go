@@ -15,15 +15,15 @@ import (
 //go:embed take.lua
 var luaTake string
 
-// A request waits so long for Redis, and after so many failures in a row it no
-// longer does.
+// A request waits at most redisTimeout for Redis. After maxFailures in a row the
+// breaker opens for pause, and requests no longer wait.
 const (
-	askBudget = 50 * time.Millisecond
-	failures  = 3
-	pause     = time.Second
+	redisTimeout = 50 * time.Millisecond
+	maxFailures  = 3
+	pause        = time.Second
 )
 
-// Limiter is what the buckets of a process share.
+// Limiter is shared by the buckets of a process.
 type Limiter struct {
 	rdb     redis.Scripter
 	take    *redis.Script
@@ -32,24 +32,25 @@ type Limiter struct {
 	start   time.Time
 
 	refused *prometheus.CounterVec
-	alone   prometheus.Counter
+	local   prometheus.Counter
 	open    prometheus.GaugeFunc
 }
 
-// New uses rdb, which the caller closes and which must heed the deadlines of
-// contexts.
+// New uses rdb, which the caller closes and which must respect context deadlines.
 func New(rdb redis.Scripter, now func() time.Time) *Limiter {
 	l := &Limiter{
-		rdb: rdb, take: redis.NewScript(luaTake), breaker: breaker.New(failures, pause, now), now: now, start: now(),
+		rdb: rdb, take: redis.NewScript(luaTake), breaker: breaker.New(maxFailures, pause, now),
+		now: now, start: now(),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "scoreboard_limit_refused_total", Help: "What was refused, by limit.",
+			Name: "scoreboard_limit_refused_total", Help: "Rejected requests by limit.",
 		}, []string{"limit"}),
-		alone: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "scoreboard_limit_alone_total", Help: "Decisions of this node alone, because Redis did not answer in time.",
+		local: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "scoreboard_limit_local_decisions_total",
+			Help: "Decisions made without Redis, because it did not answer in time.",
 		}),
 	}
 	l.open = prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "scoreboard_limit_breaker_open", Help: "1 while limits are kept without Redis.",
+		Name: "scoreboard_limit_breaker_open", Help: "1 while limits are enforced without Redis.",
 	}, func() float64 {
 		if l.breaker.Open() {
 			return 1
@@ -59,31 +60,31 @@ func New(rdb redis.Scripter, now func() time.Time) *Limiter {
 	return l
 }
 
-// Collectors are what the root registers.
+// Collectors returns the metrics for the registry of package server.
 func (l *Limiter) Collectors() []prometheus.Collector {
-	return []prometheus.Collector{l.refused, l.alone, l.open}
+	return []prometheus.Collector{l.refused, l.local, l.open}
 }
 
-// sinceStart is the time of the buckets: it does not jump with the wall clock.
+// sinceStart is the clock of the buckets, which does not jump with the wall clock.
 func (l *Limiter) sinceStart() time.Duration { return l.now().Sub(l.start) }
 
-// grant is the answer of Redis: tokens that were taken, and how long until the
-// bucket is full.
+// grant is the answer of Redis: the tokens taken, and the time until the bucket is
+// full.
 type grant struct {
 	taken int64
 	ahead time.Duration
 }
 
-// ask takes up to want tokens of a key out of its bucket in Redis.
-func (l *Limiter) ask(ctx context.Context, b *Bucket, key string, want int64) (grant, error) {
-	// The braces are the hash tag: in a cluster a key has one home.
+// lease takes up to want tokens of a key from its bucket in Redis.
+func (l *Limiter) lease(ctx context.Context, b *Bucket, key string, want int64) (grant, error) {
+	// The braces are the hash tag, which pins the key to one slot of a cluster.
 	keys := []string{"sb:limit:{" + b.name + ":" + key + "}"}
 	answer, err := l.take.Run(ctx, l.rdb, keys, b.interval.Microseconds(), b.burst, want).Int64Slice()
 	if err != nil {
 		return grant{}, fmt.Errorf("take %d tokens of %s from Redis: %w", want, b.name, err)
 	}
 	if len(answer) != 2 {
-		return grant{}, fmt.Errorf("take %d tokens of %s from Redis: the answer has %d fields", want, b.name, len(answer))
+		return grant{}, fmt.Errorf("take %d tokens of %s from Redis: got %d fields, want 2", want, b.name, len(answer))
 	}
 	return grant{answer[0], time.Duration(answer[1]) * time.Microsecond}, nil
 }

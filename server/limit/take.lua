@@ -1,13 +1,13 @@
--- Takes tokens out of a bucket, up to as many as are wanted.
+-- Takes up to the wanted number of tokens from a bucket.
 -- KEYS[1] when the bucket is full again, in microseconds of this server's clock
--- ARGV    microseconds that bring a token, tokens in a full bucket, tokens wanted
--- Answers how many were taken, and in how many microseconds the bucket is full.
+-- ARGV    microseconds between two tokens, tokens in a full bucket, tokens wanted
+-- Returns how many tokens were taken, and the microseconds until the bucket is full.
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000000 + tonumber(time[2])
 local interval, burst, want = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local size = interval * burst
--- Further off than an empty bucket takes to fill is a clock that was set back,
--- or a limit that was raised.
+-- More than the time to fill an empty bucket means that the clock was set back, or
+-- the limit was raised.
 local ahead = math.min(math.max(tonumber(redis.call('GET', KEYS[1]) or 0) - now, 0), size)
 local taken = math.min(want, math.floor((size - ahead) / interval))
 if taken > 0 then

@@ -75,11 +75,14 @@ func DecodeNotice(value []byte) (n scoreboard.Notice, err error) {
 		Entries: make([]scoreboard.Entry, len(in.Top)),
 	}
 	for i, e := range in.Top {
-		n.Top.Entries[i] = scoreboard.Entry{Rank: e.Rank, User: scoreboard.UserID(e.UserID), Score: scoreboard.Score(e.Score)}
+		n.Top.Entries[i] = scoreboard.Entry{
+			Rank: e.Rank, User: scoreboard.UserID(e.UserID), Score: scoreboard.Score(e.Score),
+		}
 	}
 	for _, m := range in.Moved {
 		n.Moved = append(n.Moved, scoreboard.Moved{
-			User: scoreboard.UserID(m.UserID), Score: scoreboard.Score(m.Score), Revision: m.Revision, Version: m.Version,
+			User: scoreboard.UserID(m.UserID), Score: scoreboard.Score(m.Score),
+			Revision: m.Revision, Version: m.Version,
 		})
 	}
 	return n, nil

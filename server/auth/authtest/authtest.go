@@ -1,4 +1,4 @@
-// Package authtest publishes keys, and signs with them, for tests.
+// Package authtest publishes key sets and signs tokens in tests.
 package authtest
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// Set is the key set (RFC 7517) of the public parts of keys, by their names.
+// Set returns the key set (RFC 7517) of keys by their ids.
 func Set(t testing.TB, keys map[string]crypto.Signer) []byte {
 	t.Helper()
 	set := jwkset.NewMemoryStorage()
@@ -37,7 +37,8 @@ func Set(t testing.TB, keys map[string]crypto.Signer) []byte {
 	return body
 }
 
-// algorithm is what most providers say beside a key; some say nothing.
+// algorithm returns the alg of a key, which most providers publish; "" for ECDSA, like
+// those that do not.
 func algorithm(key crypto.Signer) jwkset.ALG {
 	switch key.(type) {
 	case *rsa.PrivateKey:
@@ -48,14 +49,14 @@ func algorithm(key crypto.Signer) jwkset.ALG {
 	return ""
 }
 
-// Publisher serves the set of one key, by the name k, until the test ends.
+// Publisher serves the set of one key with the id k until the test ends.
 type Publisher struct {
 	URL   string
 	Reads atomic.Int64 // of the set
 	key   ed25519.PrivateKey
 }
 
-// Publish serves the set of a key; Ed25519 makes the key, too.
+// Publish serves the set of a key.
 func Publish(t testing.TB, key crypto.Signer) *Publisher {
 	t.Helper()
 	body, p := Set(t, map[string]crypto.Signer{"k": key}), &Publisher{}
@@ -68,7 +69,7 @@ func Publish(t testing.TB, key crypto.Signer) *Publisher {
 	return p
 }
 
-// Ed25519 serves the set of a key that Sign signs with.
+// Ed25519 generates a key for Sign and serves its set.
 func Ed25519(t testing.TB) *Publisher {
 	t.Helper()
 	_, key, err := ed25519.GenerateKey(rand.Reader)
@@ -80,7 +81,7 @@ func Ed25519(t testing.TB) *Publisher {
 	return p
 }
 
-// Sign is a token of claims by a publisher of Ed25519.
+// Sign returns a token with claims, signed by the key of Ed25519.
 func (p *Publisher) Sign(t testing.TB, claims jwt.MapClaims) string {
 	t.Helper()
 	token := jwt.NewWithClaims(jwt.SigningMethodEdDSA, claims)

@@ -24,8 +24,7 @@ type Pair struct {
 	key  *ecdsa.PrivateKey
 }
 
-// Issue makes a certificate by an authority, or one by itself, which is an
-// authority.
+// Issue returns a certificate issued by a CA, or a self-signed CA if by is nil.
 func Issue(t testing.TB, name string, by *Pair) *Pair {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -38,7 +37,8 @@ func Issue(t testing.TB, name string, by *Pair) *Pair {
 	}
 	template := &x509.Certificate{
 		SerialNumber: serial, Subject: pkix.Name{CommonName: name}, DNSNames: []string{name},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), BasicConstraintsValid: true, IsCA: by == nil,
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		BasicConstraintsValid: true, IsCA: by == nil,
 		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
@@ -64,9 +64,8 @@ func Issue(t testing.TB, name string, by *Pair) *Pair {
 	}
 }
 
-// Client is the TLS of a client that believes any server and comes with a
-// certificate, also where the server says that it does not know its authority;
-// nil is a client without one.
+// Client returns the TLS settings of a client that accepts any server and presents the
+// certificate even to servers that do not know its CA; nil has no certificate.
 func (p *Pair) Client(t testing.TB) *tls.Config {
 	t.Helper()
 	config := &tls.Config{InsecureSkipVerify: true} //nolint:gosec // the server is the test's own
@@ -81,7 +80,7 @@ func (p *Pair) Client(t testing.TB) *tls.Config {
 	return config
 }
 
-// Write makes path a file of a text, as only its owner may read it.
+// Write writes a file that only its owner may read.
 func Write(t testing.TB, path string, text []byte) {
 	t.Helper()
 	if err := os.WriteFile(path, text, 0o600); err != nil {

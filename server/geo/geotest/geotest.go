@@ -1,4 +1,4 @@
-// Package geotest writes small files of countries for tests.
+// Package geotest writes small country files for tests.
 package geotest
 
 import (
@@ -11,8 +11,7 @@ import (
 	"github.com/maxmind/mmdbwriter/mmdbtype"
 )
 
-// Write makes path a file that says in which country each network is, at once:
-// who reads it meanwhile sees the one before.
+// Write atomically replaces path by a file with the countries of networks.
 func Write(t testing.TB, path string, countries map[string]string) {
 	t.Helper()
 	tree, err := mmdbwriter.New(mmdbwriter.Options{DatabaseType: "test-Country", IncludeReservedNetworks: true})
