@@ -17,7 +17,7 @@ else
 STAMP := -buildvcs=auto
 endif
 
-.PHONY: help build demo dev test proof dist docs bench-kit bench bench-ingest bench-read bench-pipeline bench-realtime lint vuln fmt fuzz setup clean accept accept-full accept-chaos bench-most
+.PHONY: help build demo dev test proof dist docs bench-cli bench bench-ingest bench-read bench-pipeline bench-realtime lint vuln fmt fuzz setup clean accept accept-full accept-chaos bench-max
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,42 +38,42 @@ test: ## run every check on real backends, with its own set-up (at most 15 minut
 proof: ## run the long checks too: many rows, minutes of faults, stand-ins, fuzzing
 	@.ci/proof
 
-bench: build ## measure the way: start-up, idle cost, commit to Redis and to a frame
-	go run ./loadgen/bench way
+bench: build ## measure start-up, idle cost, and the time from commit to Redis and to a frame
+	go run ./cmd/scorebench latency
 
-bench-ingest: build ## measure writes: the store alone, over HTTP, at fixed rates, CPU by process
-	go run ./loadgen/bench store
-	go run ./loadgen/bench ingest
-	go run ./loadgen/bench open
-	go run ./loadgen/bench grown
+bench-ingest: build ## measure writes: the store alone, over HTTP, at fixed rates, on a large ledger
+	go run ./cmd/scorebench store
+	go run ./cmd/scorebench ingest
+	go run ./cmd/scorebench open
+	go run ./cmd/scorebench grown
 
-bench-realtime: ## measure the gateway: idle connections, one hot board, stalled readers, all back at once (about six minutes)
-	ulimit -n $$(ulimit -H -n) && timeout 900 go run ./loadgen/realtimebench all -duration 20s
+bench-realtime: ## measure the gateway: idle connections, a hot board, stalled connections, reconnects (about six minutes)
+	ulimit -n $$(ulimit -H -n) && timeout 900 go run ./cmd/scorebench realtime all --duration 20s
 
 bench-read: build ## measure reads: mixed at fixed rates, in a closed loop, without Redis, memory of many boards
-	go run ./loadgen/bench read
+	go run ./cmd/scorebench read
 
-bench-pipeline: build ## measure the pipeline: events/s alone, rebuild, verify, replay, bytes, a backlog under writes; BENCH_SCALE=0.02 for a small one
-	go run ./loadgen/bench pipeline
+bench-pipeline: build ## measure projection, rebuild, verify, replay, a backlog during writes; BENCH_SCALE=0.02 for a small run
+	go run ./cmd/scorebench pipeline --scale $${BENCH_SCALE:-1}
 
-accept: build ## the acceptance criteria on the development stack, scaled to under three minutes
+bench-cli: build ## measure sbctl: help, one submit, a file of LINES (200000), size
+	go run ./cmd/scorebench cli --lines $${LINES:-200000}
+
+accept: build ## check the acceptance criteria on the development stack, scaled to under three minutes
 	@deploy/accept.sh
 
-accept-full: build ## the same as they are written, on PostgreSQL, Redis and Kafka: 10,000/s for 15 minutes
-	go run ./loadgen/bench accept
+accept-full: build ## run the full criteria on PostgreSQL, Redis and Kafka: 10,000/s for 15 minutes
+	go run ./cmd/scorebench accept
 
-accept-chaos: build ## nothing lost and nothing twice with a projector killed, Redis flushed, requests cut off
-	go run ./loadgen/bench chaos
+accept-chaos: build ## check that no increment is lost or doubled with a killed projector, a flushed Redis and cut requests
+	go run ./cmd/scorebench chaos
 
-bench-most: build ## the highest rate that this machine holds for two minutes: sync, async, batch
-	go run ./loadgen/bench generator
-	go run ./loadgen/bench most
+bench-max: build ## search for the highest rate sustained for two minutes: sync, async, batch
+	go run ./cmd/scorebench generator
+	go run ./cmd/scorebench max-rate
 
 docs: build ## regenerate screens, command reference, man pages and OpenAPI from the program
 	@.ci/docs
-
-bench-kit: build ## measure sbctl: help, one submit, a file, size
-	@.ci/bench-kit
 
 dist: ## build a release in dist/: static binaries for six systems, checksums, bills of materials
 	@.ci/dist

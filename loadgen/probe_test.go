@@ -15,7 +15,9 @@ import (
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
-func tally(total, rejected uint64) outcome.Tally { return outcome.Tally{Total: total, Rejected: rejected} }
+func tally(total, rejected uint64) outcome.Tally {
+	return outcome.Tally{Total: total, Rejected: rejected}
+}
 
 // changeFunc changes the response to an increment.
 type changeFunc func(in *protocol.IncrementRequest, status int, body string) (int, string)

@@ -20,8 +20,8 @@ var levels = map[string]int{
 	"server": 5, "server/devstack": 4, "tui": 4,
 	"loadgen/wire": 0, "loadgen/plan": 2, "loadgen/codec": 3, "loadgen/outcome": 4, "loadgen/freshness": 4, "loadgen/verify": 5, "loadgen": 6,
 	"deploy": 0, "deploy/sbom": 0, "internal/season": 0, "loadgen/criteria": 0, "loadgen/record": 0, "loadgen/report": 1,
-	"internal/backendtest": 5, "loadgen/realtimebench": 5, "loadgen/bench": 7, "internal/backendtest/with": 6, "server/geo/geotest": 2, "server/auth/authtest": 2, "server/edge/edgetest": 2, "server/store/storetest": 6,
-	"internal/suggest": 0, "cmd/sbctl": 7, "cmd/scoreboardd": 7,
+	"internal/backendtest": 5, "loadgen/bench/realtime": 5, "loadgen/bench": 7, "internal/backendtest/with": 6, "server/geo/geotest": 2, "server/auth/authtest": 2, "server/edge/edgetest": 2, "server/store/storetest": 6,
+	"internal/suggest": 0, "cmd/scorebench": 8, "cmd/sbctl": 7, "cmd/scoreboardd": 7,
 }
 
 func TestPackagesImportLowerLevelsOnly(t *testing.T) {

@@ -1,147 +1,138 @@
-package main
+package bench
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"syscall"
-	"time"
-
-	"github.com/scoreboard/scoreboard/loadgen"
 )
 
-// withLimits are the settings of an installation that is held to the criteria:
-// the limits that a daemon has by default.
-var withLimits = []string{
-	"SCOREBOARD_LIMIT_UPDATES_PER_MINUTE=10", "SCOREBOARD_LIMIT_TOP_PER_MINUTE=60", "SCOREBOARD_LIMIT_RANK_PER_MINUTE=30",
-	"SCOREBOARD_REALTIME_CONNECTIONS_PER_USER=5",
-	"SCOREBOARD_AUTH_DEV_ISSUER=true", // for players' tokens
+// limits are the daemon's default limits, which an acceptance run checks, and the
+// issuer that it needs for players' tokens.
+var limits = []string{
+	"SCOREBOARD_LIMIT_UPDATES_PER_MINUTE=10", "SCOREBOARD_LIMIT_TOP_PER_MINUTE=60",
+	"SCOREBOARD_LIMIT_RANK_PER_MINUTE=30", "SCOREBOARD_REALTIME_CONNECTIONS_PER_USER=5",
+	"SCOREBOARD_AUTH_DEV_ISSUER=true",
 }
 
-// benchAccept holds the whole installation to a profile, A as it is written
-// unless the arguments say otherwise, and says where the CPU time went.
-func benchAccept(ctx context.Context) error {
-	return acceptance(ctx, "out/accept-full", nil, os.Args[2:])
-}
-
-// benchChaos breaks parts in the middle: one of two processes that relay and
-// project is killed, and Redis is flushed.
-func benchChaos(ctx context.Context) error {
-	return acceptance(ctx, "out/chaos", func(ctx context.Context, r *rig) ([]string, error) {
-		second, err := r.second(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return []string{
-			"--chaos", "--rate", "500", "--duration", "60s", "--users", "5000",
-			"--fault", "kill -9 " + strconv.Itoa(second.Process.Pid), "--fault", `redis-cli -u "$BENCH_REDIS" flushall`,
-		}, nil
-	}, os.Args[2:])
-}
-
-func acceptance(ctx context.Context, out string, prepare func(context.Context, *rig) ([]string, error), args []string) error {
-	r, err := newRig(ctx, withLimits...)
+// Accept runs sbctl accept against the installation, by default with the full
+// profile A, and reports the CPU time of each process.
+func Accept(ctx context.Context, o Options) error {
+	r, err := newRig(ctx, o, limits...)
 	if err != nil {
 		return err
 	}
 	defer r.stop()
-	fmt.Printf("- PostgreSQL (fsync on), Redis, Apache Kafka and scoreboardd as processes of their own, data in %s\n", r.dir)
-	all := []string{"accept", "--profile", "A", "--out", out, "--ops", r.ops, "--redis", r.redis.URL()}
+	return r.accept(ctx, "out/accept-full")
+}
+
+// Chaos runs a small acceptance run with faults: it kills one of two processes
+// that relay and project, and flushes Redis.
+func Chaos(ctx context.Context, o Options) error {
+	r, err := newRig(ctx, o, limits...)
+	if err != nil {
+		return err
+	}
+	defer r.stop()
+	second, err := r.startProjector(ctx)
+	if err != nil {
+		return err
+	}
+	return r.accept(ctx, "out/chaos", "--chaos", "--rate", "500", "--duration", "60s", "--users", "5000",
+		"--fault", "kill -9 "+strconv.Itoa(second.Process.Pid), "--fault", `redis-cli -u "$BENCH_REDIS" flushall`)
+}
+
+func (r *rig) accept(ctx context.Context, out string, more ...string) error {
+	r.printf("- PostgreSQL (fsync on), Redis, Apache Kafka and scoreboardd as separate processes, data in %s\n", r.dir)
+	args := []string{"accept", "--profile", "A", "--out", out, "--ops", r.ops, "--redis", r.Redis.URL()}
 	if prometheus, err := r.startPrometheus(ctx); err == nil {
-		all = append(all, "--prometheus", prometheus)
+		args = append(args, "--prometheus", prometheus)
 	} else {
-		fmt.Printf("- without Prometheus, so that alert rules are not judged: %v\n", err)
+		r.printf("- without Prometheus, so alert rules are not checked: %v\n", err)
 	}
-	if prepare != nil {
-		more, err := prepare(ctx, r)
-		if err != nil {
-			return err
-		}
-		all = append(all, more...)
+	args = slices.Concat(args, more)
+	if r.Quick {
+		args = append(args, "--rate", "100", "--duration", "2s", "--users", "40", "--out", filepath.Join(r.dir, "out"))
 	}
-	// A cold broker costs several times as much.
-	if _, _, err := r.sbctl(ctx, "load", "run", "--rate", "200..2000/10s", "--users", "10", "--skew", "0", "--quiet", "--out", filepath.Join(r.dir, "warm")); err != nil {
+	args = append(args, r.Args...)
+	if err := r.warmUp(ctx); err != nil {
 		return err
 	}
-	m := r.measure()
-	generator, code, err := r.sbctl(ctx, append(all, args...)...)
+	u := r.startUsage()
+	generator, code, err := r.sbctl(ctx, args...)
 	if err != nil {
 		return err
 	}
-	b, err := os.ReadFile(filepath.Join(argument(args, "--out", out), "report.json"))
+	report, err := readReport(lastFlag(args, "--out"))
 	if err != nil {
 		return err
 	}
-	var l loadgen.Report
-	if err := json.Unmarshal(b, &l); err != nil {
-		return err
-	}
-	m.print(r, generator, l.Rate*l.Seconds)
-	if code != 0 {
-		return fmt.Errorf("sbctl accept ended with %d: %s", code, l.Verdict)
+	u.print(r, generator, report.Rate*report.Seconds)
+	if code != 0 && !r.Quick { // a tiny run may miss criteria of speed
+		return fmt.Errorf("sbctl accept exited with %d: %s", code, report.Verdict)
 	}
 	return nil
 }
 
-// argument is the value of a flag that may stand among arguments.
-func argument(args []string, flag, or string) string {
-	for i, a := range args {
-		if a == flag && i+1 < len(args) {
-			return args[i+1]
+// warmUp sends a load with few users. A cold broker costs several times as much.
+func (r *rig) warmUp(ctx context.Context) error {
+	rate := "200..2000/10s"
+	if r.Quick {
+		rate = "100/1s"
+	}
+	_, _, err := r.sbctl(ctx, "load", "run", "--rate", rate, "--users", "10", "--skew", "0", "--quiet",
+		"--out", filepath.Join(r.dir, "warm"))
+	return err
+}
+
+// lastFlag is the value of the last occurrence of a flag.
+func lastFlag(args []string, flag string) (value string) {
+	for i, a := range args[:len(args)-1] {
+		if a == flag {
+			value = args[i+1]
 		}
 	}
-	return or
+	return value
 }
 
-// sbctl runs bin/sbctl against the rig. That criteria were missed is no error
-// but a code.
-func (r *rig) sbctl(ctx context.Context, args ...string) (cpu time.Duration, code int, err error) {
-	cmd := exec.CommandContext(ctx, "bin/sbctl", args...)
-	cmd.Env = append(os.Environ(), "SBCTL_SERVER="+r.api, "SBCTL_TOKEN="+r.token, "SBCTL_KEY_ID="+r.key.KeyID, "SBCTL_KEY_SECRET="+r.key.Secret, "SBCTL_PROFILE=",
-		"BENCH_REDIS="+r.redis.URL()) // so that no report holds its password
-	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // it reports what there is
-	cmd.WaitDelay = time.Minute
-	err = cmd.Run()
-	if cmd.ProcessState != nil {
-		cpu, code = cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime(), cmd.ProcessState.ExitCode()
-	}
-	var exit *exec.ExitError
-	if errors.As(err, &exit) && code == 3 {
-		err = nil
-	}
-	if err != nil {
-		err = fmt.Errorf("sbctl %s: %w", args[0], err)
-	}
-	return cpu, code, err
-}
-
-// second runs one more process that relays and projects.
-func (r *rig) second(ctx context.Context) (*exec.Cmd, error) {
+// startProjector starts another process that relays and projects.
+func (r *rig) startProjector(ctx context.Context) (*exec.Cmd, error) {
 	ops, err := freeAddr(ctx)
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(context.WithoutCancel(ctx), "bin/scoreboardd", "--roles", "relay,projector", "--addr", "127.0.0.1:0", "--ops-addr", ops)
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), r.program("scoreboardd"),
+		"--roles", "relay,projector", "--addr", "127.0.0.1:0", "--ops-addr", ops)
 	cmd.Env = r.daemon.Env
+	return cmd, r.startChild(ctx, cmd, "http://"+ops+"/readyz")
+}
+
+// startChild starts a process that ends with the rig, and waits until it is ready.
+func (r *rig) startChild(ctx context.Context, cmd *exec.Cmd, ready string) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
-		return nil, err
+		return err
 	}
 	r.onStop(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	return cmd, await(ctx, "http://"+ops+"/readyz")
+	return await(ctx, ready)
 }
 
-// startPrometheus runs the Prometheus of this machine with our rules and the
-// daemon to scrape.
+const prometheusConfig = `global: {scrape_interval: 5s, evaluation_interval: 5s}
+rule_files: [%q]
+scrape_configs:
+  - job_name: scoreboardd
+    static_configs: [{targets: [%q]}]
+`
+
+// startPrometheus starts the installed Prometheus with our rules and the daemon as
+// its target.
 func (r *rig) startPrometheus(ctx context.Context) (url string, err error) {
 	program, err := exec.LookPath("prometheus")
 	if err != nil {
@@ -156,25 +147,21 @@ func (r *rig) startPrometheus(ctx context.Context) (url string, err error) {
 		return "", err
 	}
 	path := filepath.Join(r.dir, "prometheus.yml")
-	text := fmt.Sprintf("global: {scrape_interval: 5s, evaluation_interval: 5s}\nrule_files: [%q]\nscrape_configs:\n  - job_name: scoreboardd\n    static_configs: [{targets: [%q]}]\n",
-		rules, r.ops[len("http://"):])
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+	config := fmt.Sprintf(prometheusConfig, rules, r.ops[len("http://"):])
+	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
 		return "", err
 	}
 	log, err := os.Create(filepath.Join(r.dir, "prometheus.log"))
 	if err != nil {
 		return "", err
 	}
-	cmd := exec.CommandContext(context.WithoutCancel(ctx), program, "--config.file="+path, "--storage.tsdb.path="+filepath.Join(r.dir, "prometheus"), "--web.listen-address="+addr)
+	defer func() { _ = log.Close() }()
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), program, "--config.file="+path,
+		"--storage.tsdb.path="+filepath.Join(r.dir, "prometheus"), "--web.listen-address="+addr)
 	cmd.Stderr = log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
+	if err := r.startChild(ctx, cmd, "http://"+addr+"/-/ready"); err != nil {
 		return "", err
 	}
 	r.prometheus = cmd.Process.Pid
-	r.onStop(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
-	return "http://" + addr, await(ctx, "http://"+addr+"/-/ready")
+	return "http://" + addr, nil
 }

@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"context"
@@ -14,36 +14,38 @@ import (
 	"github.com/scoreboard/scoreboard/loadgen"
 )
 
-// benchAlone lets relay, Kafka, projection and Redis work off a full outbox
-// with nothing else running.
-func (r *rig) benchAlone(ctx context.Context, of size) error {
+// projectBacklog measures relay, Kafka, projection and Redis on a full outbox,
+// without any other load.
+func (r *rig) projectBacklog(ctx context.Context, size pipelineSize) error {
 	r.stopDaemon()
 	r.filled = time.Now().Add(-time.Second)
-	if err := r.fillOutbox(ctx, of); err != nil {
+	if err := r.fillOutbox(ctx, size); err != nil {
 		return err
 	}
-	if err := r.startDaemon(ctx, []string{"SCOREBOARD_RECONCILE_REPAIR=false", "SCOREBOARD_ROLES=relay,projector"}); err != nil {
+	settings := []string{"SCOREBOARD_RECONCILE_REPAIR=false", "SCOREBOARD_ROLES=relay,projector"}
+	if err := r.startDaemon(ctx, settings); err != nil {
 		return err
 	}
-	rate, err := r.flow(ctx, "scoreboard_projection_applied_total", float64(of.events))
+	rate, err := r.flow(ctx, "scoreboard_projection_applied_total", float64(size.events))
 	if err != nil {
 		return err
 	}
-	fmt.Printf("- relay → Kafka → projection → Redis alone: %.0f events/s (%d events), daemon %d MiB\n", rate, of.events, residentOf(r.daemon.Process.Pid))
+	r.printf("- relay → Kafka → projection → Redis alone: %.0f events/s (%d events), daemon %d MiB\n",
+		rate, size.events, residentOf(r.daemon.Process.Pid))
 	return nil
 }
 
-// benchLag takes the time from a commit to Redis from the daemon's own
-// histogram, under a fixed rate of writes.
-func (r *rig) benchLag(ctx context.Context, _ size) error {
-	if _, err := r.open(ctx, lagRate/2, warmTime); err != nil {
+// projectionLag reads the time from commit to Redis from the daemon's histogram,
+// under a fixed rate of writes.
+func (r *rig) projectionLag(ctx context.Context, _ pipelineSize) error {
+	if _, err := r.load(ctx, r.lagRate/2, r.warm); err != nil {
 		return err
 	}
 	before, err := r.metric(ctx, "scoreboard_projection_lag_seconds")
 	if err != nil {
 		return err
 	}
-	report, err := r.open(ctx, lagRate, besideTime)
+	report, err := r.load(ctx, r.lagRate, r.beside)
 	if err != nil {
 		return err
 	}
@@ -54,55 +56,56 @@ func (r *rig) benchLag(ctx context.Context, _ size) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("- commit → Redis at %.0f writes/s (asked %d): p50 %s, p95 %s, p99 %s, of %d batches\n", report.Rate, lagRate,
+	r.printf("- commit → Redis at %.0f writes/s (target %d): p50 %s, p95 %s, p99 %s, of %d batches\n", report.Rate, r.lagRate,
 		quantileOf(before, after, .5), quantileOf(before, after, .95), quantileOf(before, after, .99),
 		after.GetHistogram().GetSampleCount()-before.GetHistogram().GetSampleCount())
 	return nil
 }
 
-// benchBacklog lets a backlog drain while writes go on, and compares the writes
-// with those before.
-func (r *rig) benchBacklog(ctx context.Context, of size) error {
-	without, err := r.open(ctx, backlogRate, besideTime)
+// drainUnderLoad drains a backlog during writes, and compares them with writes
+// without a backlog.
+func (r *rig) drainUnderLoad(ctx context.Context, size pipelineSize) error {
+	without, err := r.load(ctx, r.backlogRate, r.beside)
 	if err != nil {
 		return err
 	}
 	if _, err := r.drain(ctx); err != nil {
 		return err
 	}
-	type played struct {
+	type loadResult struct {
 		report *loadgen.Report
 		err    error
 	}
-	if err := r.fillOutbox(ctx, of); err != nil {
+	if err := r.fillOutbox(ctx, size); err != nil {
 		return err
 	}
-	during := make(chan played, 1)
+	during := make(chan loadResult, 1)
 	go func() {
-		report, err := r.open(ctx, backlogRate, besideTime)
-		during <- played{report, err}
+		report, err := r.load(ctx, r.backlogRate, r.beside)
+		during <- loadResult{report, err}
 	}()
-	// The relay goes by transaction, so the first events are the backlog.
-	rate, flowErr := r.flow(ctx, "scoreboard_outbox_published_total", float64(of.events))
+	// The relay goes in the order of transactions, so the first events are the backlog.
+	rate, flowErr := r.flow(ctx, "scoreboard_outbox_published_total", float64(size.events))
 	with := <-during
 	if flowErr != nil || with.err != nil {
 		return fmt.Errorf("drain: %w; write: %w", flowErr, with.err)
 	}
-	fmt.Printf("- a backlog of %d rows under %d writes/s: drained at %.0f/s; writes %.0f/s p50 %.1f p95 %.1f ms before, %.0f/s p50 %.1f p95 %.1f ms with it\n",
-		of.events, backlogRate, rate, without.Rate, without.Latency.P50, without.Latency.P95,
+	r.printf("- a backlog of %d rows under %d writes/s: drained at %.0f/s; "+
+		"writes %.0f/s p50 %.1f p95 %.1f ms before, %.0f/s p50 %.1f p95 %.1f ms with it\n",
+		size.events, r.backlogRate, rate, without.Rate, without.Latency.P50, without.Latency.P95,
 		with.report.Rate, with.report.Latency.P50, with.report.Latency.P95)
 	return nil
 }
 
-// flow waits until a counter has risen by n, and returns how much it rose a
-// second from its first move on.
+// flow waits until a counter has increased by n, and returns its rate per second
+// since the first increase.
 func (r *rig) flow(ctx context.Context, counter string, n float64) (float64, error) {
 	start, err := r.metric(ctx, counter)
 	if err != nil {
 		return 0, err
 	}
 	from := start.GetCounter().GetValue()
-	if from < n/10 { // just started: nothing was counted before it
+	if from < n/10 { // the daemon has just started
 		from = 0
 	}
 	var began time.Time
@@ -120,7 +123,7 @@ func (r *rig) flow(ctx context.Context, counter string, n float64) (float64, err
 			return (now - at) / time.Since(began).Seconds(), nil
 		}
 	}
-	return 0, fmt.Errorf("%s has not risen by %.0f within ten minutes", counter, n)
+	return 0, fmt.Errorf("%s has not increased by %.0f within ten minutes", counter, n)
 }
 
 // metric reads one metric of the daemon.
@@ -145,7 +148,7 @@ func (r *rig) metric(ctx context.Context, name string) (*dto.Metric, error) {
 	return nil, fmt.Errorf("the daemon has no metric %s", name)
 }
 
-// quantileOf is the bound of the bucket that a quantile falls into.
+// quantileOf is the upper bound of the bucket that contains a quantile.
 func quantileOf(before, after *dto.Metric, q float64) string {
 	total := after.GetHistogram().GetSampleCount() - before.GetHistogram().GetSampleCount()
 	for i, b := range after.GetHistogram().GetBucket() {
@@ -154,5 +157,5 @@ func quantileOf(before, after *dto.Metric, q float64) string {
 			return "≤ " + time.Duration(b.GetUpperBound()*float64(time.Second)).String()
 		}
 	}
-	return "beyond the last bucket"
+	return "above the last bucket"
 }

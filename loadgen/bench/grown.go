@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"context"
@@ -6,23 +6,16 @@ import (
 	"time"
 )
 
-// The sizes that are compared.
-const (
-	oldRows  = 10_000_000
-	fillRate = 20_000
-	fillStep = 50 * time.Second
-)
-
-// benchGrown compares the rate on a small ledger with that on one of ten
-// million rows, all of them written through the server, without an ANALYZE by
-// hand; what the daemon holds meanwhile; and what autovacuum has left.
-func benchGrown(ctx context.Context) error {
-	r, err := newRig(ctx)
+// Grown compares the rate on a small ledger with that on one of ten million rows,
+// all written through the server and without a manual ANALYZE. It also reports the
+// memory of the daemon and dead rows.
+func Grown(ctx context.Context, o Options) error {
+	r, err := newRig(ctx, o)
 	if err != nil {
 		return err
 	}
 	defer r.stop()
-	if _, err := r.load(ctx, 64, warmTime); err != nil {
+	if _, err := r.post(ctx, 64, r.warm); err != nil {
 		return err
 	}
 	small, err := r.rate(ctx)
@@ -30,28 +23,29 @@ func benchGrown(ctx context.Context) error {
 		return err
 	}
 	for _, table := range []string{"outbox_score_updates%", "scores", "users"} {
-		dead, err := r.sql(ctx, `select coalesce(sum(n_dead_tup), 0)::bigint from pg_stat_user_tables where relname like '`+table+`'`)
+		dead, err := r.queryInt(ctx,
+			`select coalesce(sum(n_dead_tup), 0)::bigint from pg_stat_user_tables where relname like '`+table+`'`)
 		if err != nil {
 			return err
 		}
-		fmt.Printf("- dead rows of %s: %d\n", table, dead)
+		r.printf("- dead rows of %s: %d\n", table, dead)
 	}
-	if err := r.fill(ctx); err != nil {
+	if err := r.fillLedger(ctx); err != nil {
 		return err
 	}
 	large, err := r.rate(ctx)
 	if err != nil {
 		return err
 	}
-	fmt.Printf("- the rate then is %.2f of the one before\n", large/small)
+	r.printf("- rate on the large ledger relative to the small one: %.2f\n", large/small)
 	return nil
 }
 
-// rate measures increments a second at 256 connections, of the better of two
-// runs: what a checkpoint of the fill costs is not the question.
+// rate measures increments per second at 256 connections. It takes the better of
+// two runs, to exclude checkpoints caused by the fill.
 func (r *rig) rate(ctx context.Context) (best float64, err error) {
 	for range 2 {
-		w, err := r.load(ctx, 256, timedTime)
+		w, err := r.post(ctx, 256, r.timed)
 		if err != nil {
 			return 0, err
 		}
@@ -60,35 +54,36 @@ func (r *rig) rate(ctx context.Context) (best float64, err error) {
 		}
 		best = max(best, float64(w.requests)/w.took.Seconds())
 	}
-	rows, err := r.sql(ctx, `select count(*) from user_score_histories`)
+	rows, err := r.queryInt(ctx, `select count(*) from user_score_histories`)
 	if err != nil {
 		return 0, err
 	}
-	fmt.Printf("- %.0f increments/s at %d ledger rows, daemon %d MiB\n", best, rows, residentOf(r.daemon.Process.Pid))
+	r.printf("- %.0f increments/s at %d ledger rows, daemon %d MiB\n",
+		best, rows, residentOf(r.daemon.Process.Pid))
 	return best, nil
 }
 
-// fill plays batches until the ledger has the rows, and says after every
-// million what the daemon holds.
-func (r *rig) fill(ctx context.Context) error {
+// fillLedger sends batches until the ledger has its size, and reports the memory of
+// the daemon after each step.
+func (r *rig) fillLedger(ctx context.Context) error {
 	started := time.Now()
 	var rows int64
-	for rows < oldRows {
-		report, err := r.open(ctx, fillRate, fillStep, "--mode", "batch", "--batch", "500")
+	for rows < r.ledgerRows {
+		report, err := r.load(ctx, r.fillRate, r.fill, "--mode", "batch", "--batch", "500")
 		if err != nil {
 			return err
 		}
 		if _, err := r.drain(ctx); err != nil {
 			return err
 		}
-		was := rows
-		if rows, err = r.sql(ctx, `select count(*) from user_score_histories`); err != nil {
+		before := rows
+		if rows, err = r.queryInt(ctx, `select count(*) from user_score_histories`); err != nil {
 			return err
 		}
-		fmt.Printf("- %d ledger rows after %s, in batches at %.0f/s, daemon %d MiB\n",
+		r.printf("- %d ledger rows after %s, in batches at %.0f/s, daemon %d MiB\n",
 			rows, time.Since(started).Round(time.Second), report.Rate, residentOf(r.daemon.Process.Pid))
-		if rows == was {
-			return fmt.Errorf("the ledger stays at %d rows", rows)
+		if rows == before {
+			return fmt.Errorf("the ledger does not grow beyond %d rows", rows)
 		}
 	}
 	return nil

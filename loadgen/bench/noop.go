@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"bufio"
@@ -11,15 +11,15 @@ import (
 	"strconv"
 )
 
-// serveNoop is a server that does nothing: it answers each increment with a
-// receipt made of what was sent, over plain sockets, so that it takes as little
-// of the machine as a server can.
-func serveNoop(ctx context.Context) error {
+// ServeNoop is a server that does nothing: it responds to each increment with a
+// receipt made from the request, over plain sockets, to use as little CPU time as
+// possible. It prints its URL.
+func ServeNoop(ctx context.Context, out io.Writer) error {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
-	fmt.Println("http://" + l.Addr().String())
+	fmt.Fprintln(out, "http://"+l.Addr().String())
 	defer context.AfterFunc(ctx, func() { _ = l.Close() })()
 	for {
 		c, err := l.Accept()
@@ -29,14 +29,14 @@ func serveNoop(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		go answerAll(c) // ends with its client, at the latest with this process
+		go serveConn(c) // ends with its client or this process
 	}
 }
 
-func answerAll(c net.Conn) {
+func serveConn(c net.Conn) {
 	defer func() { _ = c.Close() }()
 	in := bufio.NewReaderSize(c, 256<<10)
-	var body, out, answer []byte
+	var body, out, response []byte
 	for {
 		var path []byte
 		length := 0
@@ -64,25 +64,27 @@ func answerAll(c net.Conn) {
 		status := "200 OK"
 		switch {
 		case bytes.HasSuffix(path, []byte("/increment")):
-			answer = receiptOf(answer[:0], body)
+			response = receiptOf(response[:0], body)
 		case bytes.HasSuffix(path, []byte("/increments")):
-			answer = receiptsOf(answer[:0], body)
+			response = receiptsOf(response[:0], body)
 		default:
-			status, answer = "404 Not Found", append(answer[:0], `{"error_code":"not_found","message":"it does nothing","request_id":"r"}`...)
+			status = "404 Not Found"
+			response = append(response[:0], `{"error_code":"not_found","message":"no such route","request_id":"r"}`...)
 		}
 		out = append(append(out[:0], "HTTP/1.1 "...), status...)
-		out = strconv.AppendInt(append(out, "\r\nContent-Type: application/json\r\nContent-Length: "...), int64(len(answer)), 10)
-		out = append(append(out, "\r\n\r\n"...), answer...)
+		out = strconv.AppendInt(append(out, "\r\nContent-Type: application/json\r\nContent-Length: "...), int64(len(response)), 10)
+		out = append(append(out, "\r\n\r\n"...), response...)
 		if _, err := c.Write(out); err != nil {
 			return
 		}
 	}
 }
 
-// receiptOf is as long as a real one.
+// receiptOf appends a receipt of realistic size.
 func receiptOf(b, in []byte) []byte {
 	b = append(append(b, `{"user_id":"`...), field(in, `"user_id":"`)...)
-	b = append(append(b, `","board":"global","new_score":123456,"previous_score":123401,"rank":1234,"version":321,"processed_event_id":"`...), field(in, `"event_id":"`)...)
+	b = append(b, `","board":"global","new_score":123456,"previous_score":123401,"rank":1234,"version":321,`...)
+	b = append(append(b, `"processed_event_id":"`...), field(in, `"event_id":"`)...)
 	b = append(append(b, `","applied":`...), field(in, `"delta":`)...)
 	return append(b, `,"replayed":false,"recorded_at":"2026-11-21T12:00:00.123456Z","status":"done"}`...)
 }
@@ -98,7 +100,7 @@ func receiptsOf(b, in []byte) []byte {
 	return append(b, "]}"...)
 }
 
-// field is what follows a name, to the next quote or comma.
+// field is the text after a name, up to the next quote or comma.
 func field(in []byte, name string) []byte {
 	_, rest, _ := bytes.Cut(in, []byte(name))
 	if end := bytes.IndexAny(rest, `",}`); end >= 0 {

@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"context"
@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
-	"github.com/redis/go-redis/v9"
 
 	"github.com/scoreboard/scoreboard/client"
 	"github.com/scoreboard/scoreboard/server/auth"
@@ -28,7 +27,7 @@ const (
 	meShare   = 20
 )
 
-// latencies are those of one kind of question, in microseconds.
+// latencies are the latencies of one kind of request, in microseconds.
 type latencies struct {
 	mu     sync.Mutex
 	h      *hdrhistogram.Histogram
@@ -46,19 +45,21 @@ func (l *latencies) add(took time.Duration, err error) {
 		l.last = err
 		return
 	}
-	_ = l.h.RecordValue(max(took.Microseconds(), 1)) // nothing takes longer than a minute
+	_ = l.h.RecordValue(max(took.Microseconds(), 1)) // within the range: time-outs are shorter
 }
 
 func (l *latencies) ms(quantile float64) float64 {
 	return float64(l.h.ValueAtQuantile(quantile)) / 1000
 }
 
-// openLoop calls do at a rate, with so many at once at most, and gives it the
-// time when it was due: what could not begin in time is late, not left out.
-func openLoop(ctx context.Context, rate, workers int, lasts time.Duration, do func(ctx context.Context, n int, due time.Time)) {
-	began := time.Now()
+// openLoop calls do at a rate, with at most workers calls at a time, and passes the
+// scheduled time, from which latency is measured.
+func openLoop(
+	ctx context.Context, rate, workers int, d time.Duration, do func(ctx context.Context, scheduled time.Time),
+) {
+	start := time.Now()
 	var next atomic.Int64
-	total := int64(float64(rate) * lasts.Seconds())
+	total := int64(float64(rate) * d.Seconds())
 	var all sync.WaitGroup
 	for range workers {
 		all.Go(func() {
@@ -67,17 +68,17 @@ func openLoop(ctx context.Context, rate, workers int, lasts time.Duration, do fu
 				if n >= total {
 					return
 				}
-				due := began.Add(time.Duration(float64(n) / float64(rate) * float64(time.Second)))
-				time.Sleep(time.Until(due))
-				do(ctx, int(n), due)
+				scheduled := start.Add(time.Duration(float64(n) / float64(rate) * float64(time.Second)))
+				time.Sleep(time.Until(scheduled))
+				do(ctx, scheduled)
 			}
 		})
 	}
 	all.Wait()
 }
 
-// readAnswer sends a request and reads a 200 to its end.
-func readAnswer(c *http.Client, req *http.Request, token string) error {
+// readResponse sends a request and reads the response, which must have status 200.
+func readResponse(c *http.Client, req *http.Request, token string) error {
 	req.Header.Set("Authorization", "Bearer "+token)
 	resp, err := c.Do(req)
 	if err != nil {
@@ -91,8 +92,8 @@ func readAnswer(c *http.Client, req *http.Request, token string) error {
 	return err
 }
 
-// mixed plays reads and writes at fixed rates and asks Redis beside them.
-func (r *rig) mixed(ctx context.Context, size readSize) error {
+// mixed sends reads and writes at fixed rates, and reads from Redis directly.
+func (r *rig) mixed(ctx context.Context) error {
 	tokens := auth.NewTokens(jwtSecret, "scoreboard-dev", "scoreboard", time.Now)
 	var known sync.Map // user → token
 	tokenOf := func(user string) (string, error) {
@@ -106,36 +107,38 @@ func (r *rig) mixed(ctx context.Context, size readSize) error {
 	c := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
 	defer c.CloseIdleConnections()
 	reads, writes, redisReads := newLatencies(), newLatencies(), newLatencies()
-	game, err := client.New(r.api, client.Options{Token: r.token, KeyID: r.key.KeyID, KeySecret: r.key.Secret, Attempts: 1})
+	game, err := client.New(r.api, client.Options{
+		Token: r.token, KeyID: r.key.KeyID, KeySecret: r.key.Secret, Attempts: 1,
+	})
 	if err != nil {
 		return err
 	}
 	defer game.Close()
-	o, err := redis.ParseURL(r.redis.URL())
+	rdb, err := r.redisClient()
 	if err != nil {
 		return err
 	}
-	rdb := redis.NewClient(o)
 	defer func() { _ = rdb.Close() }()
 
 	before := r.cpus()
 	var all sync.WaitGroup
 	all.Go(func() {
-		openLoop(ctx, writeRate, 64, size.timed, func(ctx context.Context, _ int, due time.Time) {
-			_, err := game.Submit(ctx, client.Increment{User: "user-" + strconv.Itoa(rand.IntN(size.users)), Delta: 1 + rand.Int64N(9)})
-			writes.add(time.Since(due), err)
+		openLoop(ctx, writeRate, 64, r.Duration, func(ctx context.Context, scheduled time.Time) {
+			user := "user-" + strconv.Itoa(rand.IntN(r.Users))
+			_, err := game.Submit(ctx, client.Increment{User: user, Delta: 1 + rand.Int64N(9)})
+			writes.add(time.Since(scheduled), err)
 		})
 	})
 	all.Go(func() {
-		openLoop(ctx, 100, 4, size.timed, func(ctx context.Context, _ int, due time.Time) {
-			at := rand.Int64N(int64(size.users))
-			redisReads.add(time.Since(due), rdb.ZRange(ctx, "sb:{global}:rank", at, at+10).Err())
+		openLoop(ctx, 100, 4, r.Duration, func(ctx context.Context, scheduled time.Time) {
+			at := rand.Int64N(int64(r.Users))
+			redisReads.add(time.Since(scheduled), rdb.ZRange(ctx, "sb:{global}:rank", at, at+10).Err())
 		})
 	})
 	var zipfLock sync.Mutex
-	zipf := rand.NewZipf(rand.New(rand.NewPCG(3, 5)), skew, 1, uint64(size.users-1))
+	zipf := rand.NewZipf(rand.New(rand.NewPCG(3, 5)), skew, 1, uint64(r.Users-1))
 	began := time.Now()
-	openLoop(ctx, readRate, 64, size.timed, func(ctx context.Context, _ int, due time.Time) {
+	openLoop(ctx, readRate, 64, r.Duration, func(ctx context.Context, scheduled time.Time) {
 		zipfLock.Lock()
 		user := "user-" + strconv.FormatUint(zipf.Uint64(), 10)
 		zipfLock.Unlock()
@@ -150,49 +153,48 @@ func (r *rig) mixed(ctx context.Context, size readSize) error {
 		if err == nil {
 			var req *http.Request
 			if req, err = http.NewRequestWithContext(ctx, http.MethodGet, r.api+path, nil); err == nil {
-				err = readAnswer(c, req, token)
+				err = readResponse(c, req, token)
 			}
 		}
-		reads.add(time.Since(due), err)
+		reads.add(time.Since(scheduled), err)
 	})
 	took := time.Since(began)
 	all.Wait()
 	after := r.cpus()
-	fmt.Println("\n| fixed rates, latency from when due | asked/s | achieved/s | p50 ms | p95 ms | p99 ms | errors | goal |")
-	fmt.Println("|---|---|---|---|---|---|---|---|")
+	r.println("\n| fixed rates, latency from scheduled time | target/s | achieved/s | p50 ms | p95 ms | p99 ms | errors | goal |")
+	r.println("|---|---|---|---|---|---|---|---|")
 	for _, line := range []struct {
-		name  string
-		asked int
-		l     *latencies
-		goal  string
+		name   string
+		target int
+		l      *latencies
+		goal   string
 	}{
 		{"reads: 70 % top 10, 20 % me, 10 % with neighbours", readRate, reads, "p95 ≤ 5, p99 ≤ 20"},
-		{"writes beside them", writeRate, writes, ""},
-		{"11 rows from Redis itself", 100, redisReads, "p95 < 10"},
+		{"writes at the same time", writeRate, writes, ""},
+		{"11 rows directly from Redis", 100, redisReads, "p95 < 10"},
 	} {
-		fmt.Printf("| %s | %d | %.0f | %.2f | %.2f | %.2f | %d | %s |\n", line.name, line.asked, float64(line.l.h.TotalCount())/took.Seconds(),
-			line.l.ms(50), line.l.ms(95), line.l.ms(99), line.l.failed, line.goal)
+		r.printf("| %s | %d | %.0f | %.2f | %.2f | %.2f | %d | %s |\n", line.name, line.target,
+			float64(line.l.h.TotalCount())/took.Seconds(), line.l.ms(50), line.l.ms(95), line.l.ms(99), line.l.failed, line.goal)
 	}
-	fmt.Printf("\nCPU over these %s: daemon %.2f, PostgreSQL %.2f, Kafka %.2f, Redis %.2f of a core; daemon %d MiB\n", took.Round(time.Second),
-		(after[0]-before[0]).Seconds()/took.Seconds(), (after[1]-before[1]).Seconds()/took.Seconds(),
-		(after[2]-before[2]).Seconds()/took.Seconds(), (after[3]-before[3]).Seconds()/took.Seconds(), residentOf(r.daemon.Process.Pid))
+	cores := func(i int) float64 { return (after[i] - before[i]).Seconds() / took.Seconds() }
+	r.printf("\nCPU over these %s: daemon %.2f, PostgreSQL %.2f, Kafka %.2f, Redis %.2f of a core; daemon %d MiB\n",
+		took.Round(time.Second), cores(0), cores(1), cores(2), cores(3), residentOf(r.daemon.Process.Pid))
 	return errors.Join(reads.last, writes.last, redisReads.last)
 }
 
-// fallback stops Redis and asks PostgreSQL for places, from a few callers who
-// wait for their answers. What is measured is not told from memory: each asks
-// for another user.
-func (r *rig) fallback(ctx context.Context, size readSize) error {
-	r.redis.Kill()
+// fallback stops Redis and reads ranks from PostgreSQL, with a few callers in a
+// closed loop. Each read is for another user, so that no cache answers it.
+func (r *rig) fallback(ctx context.Context) error {
+	r.Redis.Kill()
 	// Until the breaker has opened, reads wait for Redis first.
 	time.Sleep(2 * time.Second)
 	for range 20 {
-		if err := r.read(ctx, "/v1/users/user-"+strconv.Itoa(rand.IntN(size.users))+"/rank?k=5"); err != nil {
+		if err := r.read(ctx, "/v1/users/user-"+strconv.Itoa(rand.IntN(r.Users))+"/rank?k=5"); err != nil {
 			return err
 		}
 	}
-	fmt.Println("\n| Redis stopped, 4 callers, closed loop | reads/s | p50 ms | p95 ms | p99 ms | errors | goal |")
-	fmt.Println("|---|---|---|---|---|---|---|")
+	r.println("\n| Redis stopped, 4 callers, closed loop | reads/s | p50 ms | p95 ms | p99 ms | errors | goal |")
+	r.println("|---|---|---|---|---|---|---|")
 	c := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
 	defer c.CloseIdleConnections()
 	var errs []error
@@ -200,25 +202,26 @@ func (r *rig) fallback(ctx context.Context, size readSize) error {
 		{"rank", "/v1/users/user-%d/score", "p95 ≤ 50"},
 		{"rank with 5 neighbours above and below", "/v1/users/user-%d/rank?k=5", "p95 ≤ 50"},
 		{"rank with 50", "/v1/users/user-%d/rank?k=50", ""},
-		{"top 10, from memory every 250 ms anew", "/v1/leaderboard/top?_=%d", ""},
+		{"top 10, cached for 250 ms", "/v1/leaderboard/top?_=%d", ""},
 	} {
 		l := newLatencies()
 		var all sync.WaitGroup
 		began := time.Now()
 		for range 4 {
 			all.Go(func() {
-				for time.Since(began) < size.timed && ctx.Err() == nil {
-					asked := time.Now()
-					req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.api+fmt.Sprintf(line.path, rand.IntN(size.users)), nil)
+				for time.Since(began) < r.Duration && ctx.Err() == nil {
+					sent := time.Now()
+					url := r.api + fmt.Sprintf(line.path, rand.IntN(r.Users))
+					req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 					if err == nil {
-						err = readAnswer(c, req, r.token)
+						err = readResponse(c, req, r.token)
 					}
-					l.add(time.Since(asked), err)
+					l.add(time.Since(sent), err)
 				}
 			})
 		}
 		all.Wait()
-		fmt.Printf("| %s | %.0f | %.2f | %.2f | %.2f | %d | %s |\n", line.name, float64(l.h.TotalCount())/time.Since(began).Seconds(),
+		r.printf("| %s | %.0f | %.2f | %.2f | %.2f | %d | %s |\n", line.name, float64(l.h.TotalCount())/time.Since(began).Seconds(),
 			l.ms(50), l.ms(95), l.ms(99), l.failed, line.goal)
 		errs = append(errs, l.last)
 	}

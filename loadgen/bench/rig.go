@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"context"
@@ -10,10 +10,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/redis/go-redis/v9"
 
 	"github.com/scoreboard/scoreboard/client"
 	"github.com/scoreboard/scoreboard/internal/backendtest"
@@ -22,64 +24,120 @@ import (
 	"github.com/scoreboard/scoreboard/server/devstack"
 )
 
-// rig is a whole installation on this machine. PostgreSQL keeps its data on
-// the disk, with fsync on; Kafka and Redis as their starters do.
+// Backends are PostgreSQL, Redis and Apache Kafka, started for benches. PostgreSQL
+// stores its data on disk, with fsync.
+type Backends struct {
+	Postgres *devstack.Postgres
+	Redis    *devstack.Redis
+	Kafka    *backendtest.KafkaBroker
+	rigs     atomic.Int64 // that used them
+}
+
+// StartBackends starts backends with their data in dir. Stop ends them.
+func StartBackends(ctx context.Context, dir string) (*Backends, error) {
+	b := &Backends{}
+	var err error
+	if b.Postgres, err = startPostgres(ctx, dir); err != nil {
+		return nil, err
+	}
+	if b.Redis, err = devstack.StartRedis(ctx, devstack.RedisOptions{Dir: filepath.Join(dir, "redis")}); err != nil {
+		b.Stop()
+		return nil, err
+	}
+	if b.Kafka, err = backendtest.StartKafka(ctx, backendtest.KafkaOptions{Dir: filepath.Join(dir, "kafka")}); err != nil {
+		b.Stop()
+		return nil, err
+	}
+	return b, nil
+}
+
+// Stop ends the backends that were started.
+func (b *Backends) Stop() {
+	if b.Kafka != nil {
+		b.Kafka.Kill()
+	}
+	if b.Redis != nil {
+		b.Redis.Kill()
+	}
+	b.Postgres.Kill()
+}
+
+func startPostgres(ctx context.Context, dir string) (*devstack.Postgres, error) {
+	return devstack.StartPostgres(ctx, devstack.PostgresOptions{
+		Dir: filepath.Join(dir, "postgres"), Settings: map[string]string{
+			"shared_buffers": "1GB", "max_wal_size": "8GB", "checkpoint_timeout": "15min", "wal_compression": "lz4",
+		},
+	})
+}
+
+// rig is an installation on this machine: a database, a topic and a daemon.
 type rig struct {
+	Options
+	sizes
+	*Backends
 	dir        string
-	postgres   *devstack.Postgres
-	redis      *devstack.Redis
-	kafka      *backendtest.KafkaBroker
-	database   string
+	prefix     string // of names in shared backends
+	database   string // URL
 	daemon     *exec.Cmd
-	api, ops   string
-	prometheus int // its process, 0 where there is none
+	api, ops   string // URLs
+	prometheus int    // process id, or 0
 	token      string
 	key        client.Key
 	stops      []func()
 
 	starts int       // of the daemon
-	round  int64     // of events that were put into the outbox by hand
+	round  int64     // of events written directly to the outbox
 	filled time.Time // before the first of these
 }
 
 const jwtSecret = "a secret of the benchmarks, long enough for HS256"
 
-func newRig(ctx context.Context, settings ...string) (*rig, error) {
-	dir, err := tempDir()
+// newRig starts an installation whose daemon has additional settings.
+func newRig(ctx context.Context, o Options, settings ...string) (r *rig, err error) {
+	r, err = newDir(o)
 	if err != nil {
 		return nil, err
 	}
-	r := &rig{dir: dir}
-	r.onStop(func() { remove(dir) })
-	if err := r.startBackends(ctx); err != nil {
-		r.stop()
+	defer func() {
+		if err != nil {
+			r.stop()
+		}
+	}()
+	if r.Backends = o.Backends; r.Backends == nil {
+		if r.Backends, err = StartBackends(ctx, r.dir); err != nil {
+			return nil, err
+		}
+		r.onStop(r.Backends.Stop)
+	} else if err := r.flush(ctx); err != nil {
+		return nil, err
+	}
+	r.prefix = fmt.Sprintf("bench%d", r.rigs.Add(1))
+	if err := r.createDatabase(ctx); err != nil {
 		return nil, err
 	}
 	if err := r.startDaemon(ctx, settings); err != nil {
-		r.stop()
 		return nil, err
 	}
-	if err := r.enter(ctx); err != nil {
-		r.stop()
-		return nil, err
-	}
-	return r, nil
+	return r, r.createCredentials(ctx)
 }
 
-// tempDir is beside the checkout, not on a RAM disk: PostgreSQL is to write to
-// what it would write to.
-func tempDir() (string, error) {
+// newDir returns a rig that has only a folder. It is in the current folder rather
+// than on a RAM disk, so that PostgreSQL writes to a real disk.
+func newDir(o Options) (*rig, error) {
 	dir, err := os.MkdirTemp(".", ".bench-")
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	return filepath.Abs(dir)
-}
-
-func remove(dir string) {
-	if err := os.RemoveAll(dir); err != nil {
-		fmt.Fprintln(os.Stderr, "bench:", err)
+	if dir, err = filepath.Abs(dir); err != nil {
+		return nil, err
 	}
+	r := &rig{Options: o, sizes: o.sizes(), dir: dir}
+	r.onStop(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			fmt.Fprintln(o.Err, "scorebench:", err)
+		}
+	})
+	return r, nil
 }
 
 func (r *rig) onStop(f func()) { r.stops = append(r.stops, f) }
@@ -90,38 +148,16 @@ func (r *rig) stop() {
 	}
 }
 
-func (r *rig) startPostgres(ctx context.Context) (err error) {
-	r.postgres, err = devstack.StartPostgres(ctx, devstack.PostgresOptions{Dir: filepath.Join(r.dir, "postgres"), Settings: map[string]string{
-		"shared_buffers": "1GB", "max_wal_size": "8GB", "checkpoint_timeout": "15min", "wal_compression": "lz4",
-	}})
-	if err != nil {
+func (r *rig) createDatabase(ctx context.Context) error {
+	if err := r.Postgres.EnsureDatabase(ctx, r.prefix); err != nil {
 		return err
 	}
-	r.onStop(r.postgres.Kill)
-	if err := r.postgres.EnsureDatabase(ctx, "bench"); err != nil {
-		return err
-	}
-	r.database = r.postgres.URL("bench")
+	r.database = r.Postgres.URL(r.prefix)
 	return migrations.Up(ctx, r.database)
 }
 
-func (r *rig) startBackends(ctx context.Context) (err error) {
-	if err := r.startPostgres(ctx); err != nil {
-		return err
-	}
-	if r.redis, err = devstack.StartRedis(ctx, devstack.RedisOptions{Dir: filepath.Join(r.dir, "redis")}); err != nil {
-		return err
-	}
-	r.onStop(r.redis.Kill)
-	if r.kafka, err = backendtest.StartKafka(ctx, backendtest.KafkaOptions{Dir: filepath.Join(r.dir, "kafka")}); err != nil {
-		return err
-	}
-	r.onStop(r.kafka.Kill)
-	return nil
-}
-
-// startDaemon runs bin/scoreboardd without limits, and with all roles where the
-// settings name none.
+// startDaemon starts scoreboardd without limits, and with all roles unless the
+// settings name some.
 func (r *rig) startDaemon(ctx context.Context, settings []string) error {
 	api, err := freeAddr(ctx)
 	if err != nil {
@@ -137,38 +173,41 @@ func (r *rig) startDaemon(ctx context.Context, settings []string) error {
 	if err != nil {
 		return err
 	}
-	r.daemon = exec.CommandContext(context.WithoutCancel(ctx), "bin/scoreboardd", "--addr", api, "--ops-addr", ops)
-	r.daemon.Stderr = log
-	r.daemon.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	r.daemon.Env = append(os.Environ(),
-		"SCOREBOARD_POSTGRES_URL="+r.database, "SCOREBOARD_REDIS_URL="+r.redis.URL(),
-		"SCOREBOARD_KAFKA_BROKERS="+strings.Join(r.kafka.Brokers, ","), "SCOREBOARD_AUTH_JWT_SECRET="+jwtSecret,
+	defer func() { _ = log.Close() }()
+	daemon := exec.CommandContext(context.WithoutCancel(ctx), r.program("scoreboardd"), "--addr", api, "--ops-addr", ops)
+	daemon.Stderr = log
+	daemon.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	daemon.Env = append(os.Environ(),
+		"SCOREBOARD_POSTGRES_URL="+r.database, "SCOREBOARD_REDIS_URL="+r.Redis.URL(),
+		"SCOREBOARD_KAFKA_BROKERS="+strings.Join(r.Kafka.Brokers, ","),
+		"SCOREBOARD_KAFKA_TOPIC="+r.prefix+".events", "SCOREBOARD_KAFKA_DEAD_TOPIC="+r.prefix+".events.dlq",
+		"SCOREBOARD_KAFKA_GROUP="+r.prefix, "SCOREBOARD_AUTH_JWT_SECRET="+jwtSecret,
 		"SCOREBOARD_AUTH_MASTER_KEY="+strings.Repeat("0f", 32), "SCOREBOARD_LOG_LEVEL=warn",
-		"SCOREBOARD_LIMIT_UPDATES_PER_MINUTE=0", "SCOREBOARD_LIMIT_TOP_PER_MINUTE=0", "SCOREBOARD_LIMIT_RANK_PER_MINUTE=0",
-		"SCOREBOARD_REALTIME_CONNECTIONS_PER_USER=0")
-	r.daemon.Env = append(r.daemon.Env, settings...)
-	if err := r.daemon.Start(); err != nil {
-		return fmt.Errorf("start bin/scoreboardd: %w", err)
+		"SCOREBOARD_LIMIT_UPDATES_PER_MINUTE=0", "SCOREBOARD_LIMIT_TOP_PER_MINUTE=0",
+		"SCOREBOARD_LIMIT_RANK_PER_MINUTE=0", "SCOREBOARD_REALTIME_CONNECTIONS_PER_USER=0")
+	daemon.Env = append(daemon.Env, settings...)
+	if err := daemon.Start(); err != nil {
+		return fmt.Errorf("start scoreboardd: %w", err)
 	}
-	daemon := r.daemon
+	r.daemon = daemon
 	r.onStop(func() {
 		_ = daemon.Process.Signal(syscall.SIGTERM) // it may have been stopped before
 		_ = daemon.Wait()
-		if said, err := os.ReadFile(log.Name()); err == nil && len(said) > 0 {
-			fmt.Printf("\nThe daemon said:\n%s\n", said[:min(len(said), 2000)])
+		if text, err := os.ReadFile(log.Name()); err == nil && len(text) > 0 {
+			r.printf("\nLog of the daemon:\n%s\n", text[:min(len(text), 2000)])
 		}
 	})
 	return await(ctx, r.ops+"/readyz")
 }
 
-// stopDaemon ends the daemon in order, so that another can be started.
+// stopDaemon stops the daemon gracefully, so that another can be started.
 func (r *rig) stopDaemon() {
 	_ = r.daemon.Process.Signal(syscall.SIGTERM)
-	_ = r.daemon.Wait() // how it ended is in its log
+	_ = r.daemon.Wait() // the log has the result
 }
 
-// enter makes a token and a signing key.
-func (r *rig) enter(ctx context.Context) (err error) {
+// createCredentials creates a token and a signing key.
+func (r *rig) createCredentials(ctx context.Context) (err error) {
 	tokens := auth.NewTokens(jwtSecret, "scoreboard-dev", "scoreboard", time.Now)
 	if r.token, _, err = tokens.Mint("bench", auth.ScopeUpdate+" "+auth.ScopeAdmin, 24*time.Hour); err != nil {
 		return err
@@ -182,6 +221,10 @@ func (r *rig) enter(ctx context.Context) (err error) {
 	return err
 }
 
+func (r *rig) newClient() (*client.Client, error) {
+	return client.New(r.api, client.Options{Token: r.token, KeyID: r.key.KeyID, KeySecret: r.key.Secret})
+}
+
 func freeAddr(ctx context.Context) (string, error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -191,7 +234,7 @@ func freeAddr(ctx context.Context) (string, error) {
 	return l.Addr().String(), nil
 }
 
-// await waits until url answers 200.
+// await waits until url responds with 200.
 func await(ctx context.Context, url string) error {
 	deadline := time.Now().Add(30 * time.Second)
 	for time.Now().Before(deadline) {
@@ -207,11 +250,11 @@ func await(ctx context.Context, url string) error {
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	return errors.New("it is not ready within 30 s: " + url)
+	return errors.New("not ready within 30 s: " + url)
 }
 
-// sql asks the database for one number.
-func (r *rig) sql(ctx context.Context, query string) (n int64, err error) {
+// queryInt runs a query that returns one number.
+func (r *rig) queryInt(ctx context.Context, query string) (n int64, err error) {
 	conn, err := pgx.Connect(ctx, r.database)
 	if err != nil {
 		return 0, err
@@ -220,7 +263,7 @@ func (r *rig) sql(ctx context.Context, query string) (n int64, err error) {
 	return n, conn.QueryRow(ctx, query).Scan(&n)
 }
 
-// exec runs a statement that tells nothing.
+// exec runs a statement without a result.
 func (r *rig) exec(ctx context.Context, statement string, args ...any) error {
 	conn, err := pgx.Connect(ctx, r.database)
 	if err != nil {
@@ -229,4 +272,21 @@ func (r *rig) exec(ctx context.Context, statement string, args ...any) error {
 	defer func() { _ = conn.Close(ctx) }()
 	_, err = conn.Exec(ctx, statement, args...)
 	return err
+}
+
+func (r *rig) redisClient() (*redis.Client, error) {
+	o, err := redis.ParseURL(r.Redis.URL())
+	if err != nil {
+		return nil, err
+	}
+	return redis.NewClient(o), nil
+}
+
+func (r *rig) flush(ctx context.Context) error {
+	rdb, err := r.redisClient()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = rdb.Close() }()
+	return rdb.FlushAll(ctx).Err()
 }

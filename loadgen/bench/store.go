@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"context"
@@ -20,24 +20,27 @@ import (
 	"github.com/scoreboard/scoreboard/server/store"
 )
 
-// The load of the store alone.
-const (
-	callers   = 64
-	storeTime = 10 * time.Second
-)
+// callers is the number of concurrent callers of the store.
+const callers = 64
 
-// benchStore measures group commit against the transaction for each increment
-// that specification A writes down: same PostgreSQL, same callers, same users.
-func benchStore(ctx context.Context) error {
-	r := &rig{}
-	dir, err := tempDir()
+// Store compares group commit with one transaction per increment as in
+// specification A, with the same PostgreSQL, callers and users.
+func Store(ctx context.Context, o Options) error {
+	r, err := newDir(o)
 	if err != nil {
 		return err
 	}
-	r.dir = dir
-	r.onStop(func() { remove(dir) })
 	defer r.stop()
-	if err := r.startPostgres(ctx); err != nil {
+	if r.Backends = o.Backends; r.Backends == nil {
+		postgres, err := startPostgres(ctx, r.dir)
+		if err != nil {
+			return err
+		}
+		r.onStop(postgres.Kill)
+		r.Backends = &Backends{Postgres: postgres}
+	}
+	r.prefix = fmt.Sprintf("bench%d", r.rigs.Add(1))
+	if err := r.createDatabase(ctx); err != nil {
 		return err
 	}
 	specified, err := r.specified(ctx)
@@ -48,14 +51,16 @@ func benchStore(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("- the specified transaction per increment, %d callers: %.0f/s\n- group commit, %d callers: %.0f/s\n- ratio: %.1f\n",
+	r.printf("- one transaction per increment, %d callers: %.0f/s\n- group commit, %d callers: %.0f/s\n- ratio: %.1f\n",
 		callers, specified, callers, grouped, grouped/specified)
 	return nil
 }
 
-// closedLoop lets callers call do one after the other and returns the rate.
-func closedLoop(ctx context.Context, do func(ctx context.Context, user string) error) (float64, error) {
-	ctx, cancel := context.WithTimeout(ctx, storeTime)
+// closedLoop calls do from all callers for a time, and returns the rate.
+func closedLoop(
+	ctx context.Context, d time.Duration, do func(ctx context.Context, user string) error,
+) (float64, error) {
+	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
 	var done atomic.Int64
 	var all sync.WaitGroup
@@ -89,7 +94,7 @@ create table specified.outbox_score_updates (id bigserial primary key, event_id 
 create index on specified.outbox_score_updates (processed_at nulls first);
 insert into specified.users (user_id) select 'user-' || n from generate_series(0, 9999) n`
 
-// specified runs the six steps of specification A for each increment.
+// specified runs the transaction of specification A for each increment.
 func (r *rig) specified(ctx context.Context) (float64, error) {
 	c, err := pgxpool.ParseConfig(r.database)
 	if err != nil {
@@ -104,10 +109,11 @@ func (r *rig) specified(ctx context.Context) (float64, error) {
 	if _, err := pool.Exec(ctx, specifiedTables); err != nil {
 		return 0, err
 	}
-	return closedLoop(ctx, func(ctx context.Context, user string) error {
+	return closedLoop(ctx, r.store, func(ctx context.Context, user string) error {
 		return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
 			var before, after int64
-			if err := tx.QueryRow(ctx, `select score from specified.users where user_id = $1 for update`, user).Scan(&before); err != nil {
+			err := tx.QueryRow(ctx, `select score from specified.users where user_id = $1 for update`, user).Scan(&before)
+			if err != nil {
 				return err
 			}
 			event := client.NewEventID()
@@ -115,15 +121,16 @@ func (r *rig) specified(ctx context.Context) (float64, error) {
 on conflict (event_id) do nothing`, event, user); err != nil {
 				return err
 			}
-			if err := tx.QueryRow(ctx, `update specified.users set score = score + 1, updated_at = now() where user_id = $1 returning score`,
-				user).Scan(&after); err != nil {
+			if err := tx.QueryRow(ctx, `update specified.users set score = score + 1, updated_at = now()
+where user_id = $1 returning score`, user).Scan(&after); err != nil {
 				return err
 			}
-			if _, err := tx.Exec(ctx, `update specified.user_score_histories set previous_score = $2, new_score = $3 where event_id = $1`,
+			if _, err := tx.Exec(ctx,
+				`update specified.user_score_histories set previous_score = $2, new_score = $3 where event_id = $1`,
 				event, before, after); err != nil {
 				return err
 			}
-			_, err := tx.Exec(ctx, `insert into specified.outbox_score_updates (event_id, user_id, new_score, ts) values ($1, $2, $3, now())`,
+			_, err = tx.Exec(ctx, `insert into specified.outbox_score_updates (event_id, user_id, new_score, ts) values ($1, $2, $3, now())`,
 				event, user, after)
 			return err
 		})
@@ -134,7 +141,7 @@ type noRanks struct{}
 
 func (noRanks) Rank(context.Context, []*scoreboard.Receipt) {}
 
-// grouped runs ingest over the store, as the daemon does.
+// grouped runs ingest and store as the daemon does.
 func (r *rig) grouped(ctx context.Context) (float64, error) {
 	s, err := store.Open(ctx, store.Options{
 		URL: r.database, MaxConns: 4, LockWait: 100 * time.Millisecond, Timeout: 5 * time.Second, Shards: 1,
@@ -149,7 +156,7 @@ func (r *rig) grouped(ctx context.Context) (float64, error) {
 	running.Go(func() { _ = in.Run(runCtx) })
 	defer running.Wait()
 	defer stop()
-	return closedLoop(ctx, func(ctx context.Context, user string) error {
+	return closedLoop(ctx, r.store, func(ctx context.Context, user string) error {
 		event, err := scoreboard.ParseEventID(scoreboard.UserID(user), client.NewEventID())
 		if err != nil {
 			return err

@@ -1,4 +1,4 @@
-package main
+package realtime
 
 import (
 	"bufio"
@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -21,16 +20,16 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// serve is the measured process. It prints its address, then does what it is
-// told on stdin: `rate N` changes a second, `reads` of the board so far, `stalled`
-// connections now, `drain`.
-// It ends with its stdin.
-func serve(ctx context.Context, _ options) error {
+// Serve runs the measured server. It prints its URL and reads commands from
+// Options.In: "rate N" sets the changes per second, "reads" prints the number of
+// reads of the board, "stalled" the number of stalled connections, and "drain"
+// drains the hub. It ends at the end of the input.
+func Serve(ctx context.Context, o Options) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	boards := newRanking()
-	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
-	// All at once: what a storm is made of. The clients need not heed the byes.
+	log := slog.New(slog.NewTextHandler(o.Err, nil))
+	// A drain closes all connections at once, as the storm scenario requires.
 	hub := realtime.NewHub(realtime.Options{DrainPercent: 100}, boards, log)
 	ended := make(chan error, 1)
 	go func() { ended <- hub.Run(ctx) }()
@@ -39,31 +38,31 @@ func serve(ctx context.Context, _ options) error {
 		return fmt.Errorf("listen: %w", err)
 	}
 	server := &http.Server{Handler: gateway{ws.NewServer(hub), sse.NewServer(hub)}, ReadHeaderTimeout: 10 * time.Second}
-	go func() { _ = server.Serve(l) }() // ends with Close
-	fmt.Println("http://" + l.Addr().String())
+	go func() { _ = server.Serve(l) }() // until Close
+	fmt.Fprintln(o.Out, "http://"+l.Addr().String())
 
 	rate := make(chan int)
 	go play(ctx, hub, boards, rate)
-	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+	for in := bufio.NewScanner(o.In); in.Scan(); {
 		command, argument, _ := strings.Cut(in.Text(), " ")
 		switch command {
 		case "rate":
 			n, err := strconv.Atoi(argument)
 			if err != nil {
-				return fmt.Errorf("rate %q: %w", argument, err)
+				return fmt.Errorf("parse the rate %q: %w", argument, err)
 			}
 			rate <- n
-			fmt.Println("ok")
+			fmt.Fprintln(o.Out, "ok")
 		case "reads":
-			fmt.Println(boards.reads.Load())
+			fmt.Fprintln(o.Out, boards.reads.Load())
 		case "stalled":
 			n, err := stalledNow(hub)
 			if err != nil {
 				return err
 			}
-			fmt.Println(n)
+			fmt.Fprintln(o.Out, n)
 		case "drain":
-			fmt.Println("ok") // the drain takes a while; the clients see it
+			fmt.Fprintln(o.Out, "ok") // the drain takes a while
 			go func() { _ = hub.Drain(ctx) }()
 		}
 	}
@@ -72,7 +71,7 @@ func serve(ctx context.Context, _ options) error {
 	return <-ended
 }
 
-// stalledNow is how many connections hold what their client does not take.
+// stalledNow is the number of connections whose client does not read.
 func stalledNow(hub *realtime.Hub) (float64, error) {
 	reg := prometheus.NewRegistry()
 	reg.MustRegister(hub.Collectors()...)
@@ -85,28 +84,28 @@ func stalledNow(hub *realtime.Hub) (float64, error) {
 			return f.GetMetric()[0].GetGauge().GetValue(), nil
 		}
 	}
-	return 0, errors.New("no gauge of stalled connections")
+	return 0, errors.New("the hub has no gauge of stalled connections")
 }
 
-// play changes the board, evenly.
+// play changes the board at even intervals.
 func play(ctx context.Context, hub *realtime.Hub, boards *ranking, rate <-chan int) {
-	var due <-chan time.Time
+	var tick <-chan time.Time
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case n := <-rate:
-			due = nil
+			tick = nil
 			if n > 0 {
-				due = time.Tick(time.Second / time.Duration(n))
+				tick = time.Tick(time.Second / time.Duration(n))
 			}
-		case <-due:
+		case <-tick:
 			hub.Notify(boards.change())
 		}
 	}
 }
 
-// gateway is the least that stands before a hub.
+// gateway is a minimal handler in front of a hub.
 type gateway struct {
 	ws  *ws.Server
 	sse *sse.Server
@@ -114,7 +113,7 @@ type gateway struct {
 
 func (g gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	limit, _ := strconv.Atoi(q.Get("limit")) // none is ten
+	limit, _ := strconv.Atoi(q.Get("limit")) // 0 is the default of ten
 	v := scoreboard.Viewer{
 		User: scoreboard.UserID(q.Get("user")), Address: r.RemoteAddr,
 		Board: board, Limit: limit, Delta: q.Get("delta") == "1",

@@ -1,4 +1,4 @@
-package main
+package realtime
 
 import (
 	"bufio"
@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"os"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -19,8 +18,9 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// crowd is the clients of one process. They come back when they are closed.
-type crowd struct {
+// clientPool is the clients of one process. They reconnect when their connection
+// ends.
+type clientPool struct {
 	kind    string
 	limit   int
 	stall   bool
@@ -36,11 +36,11 @@ type crowd struct {
 	mu     sync.Mutex
 	times  *hdrhistogram.Histogram // microseconds from each change to its first frame read
 	ages   *hdrhistogram.Histogram // microseconds from a frame's newest change to its reading
-	back   *hdrhistogram.Histogram // milliseconds from the last move to a first frame
+	back   *hdrhistogram.Histogram // milliseconds from the last move to the first frame
 	moved  time.Time
 }
 
-// figures is what a crowd reports.
+// figures are the measurements of a clientPool.
 type figures struct {
 	Open      int64   `json:"open"`
 	Errors    int64   `json:"errors"`
@@ -50,31 +50,31 @@ type figures struct {
 	P99       float64 `json:"p99_ms"`
 	P999      float64 `json:"p999_ms"`
 	Max       float64 `json:"max_ms"`
-	Delivery  float64 `json:"delivery_p99_ms"` // of each frame's newest change: without the window
-	Back      int64   `json:"back"`            // first frames since the crowd moved
+	Delivery  float64 `json:"delivery_p99_ms"` // of each frame's newest change, without the window
+	Back      int64   `json:"back"`            // first frames since the last move
 	BackMax   int64   `json:"back_max_ms"`
 }
 
-// clients is the process of a crowd. On stdin: `move URL` is where to connect
-// from now on, `reset` begins to count, `report` prints the figures. It ends
-// with its stdin.
-func clients(ctx context.Context, o options) error {
-	// The generator is not what is measured; it may use memory to save CPU.
+// Clients runs Options.Connections clients. It reads commands from Options.In:
+// "move URL" changes the server, "reset" resets the figures, and "report" prints
+// them. It ends at the end of the input.
+func Clients(ctx context.Context, o Options) error {
+	// The clients are not measured and may use memory to save CPU time.
 	debug.SetGCPercent(400)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	c := &crowd{kind: o.kind, limit: o.limit, stall: o.stall, header: http.Header{}, moved: time.Now()}
-	if o.token != "" {
-		c.header.Set("Authorization", "Bearer "+o.token)
+	c := &clientPool{kind: o.Kind, limit: o.Limit, stall: o.Stall, header: http.Header{}, moved: time.Now()}
+	if o.Token != "" {
+		c.header.Set("Authorization", "Bearer "+o.Token)
 	}
-	c.base.Store(&o.url)
+	c.base.Store(&o.URL)
 	c.reset()
 	dialing := make(chan struct{}, 128)
 	var wg sync.WaitGroup
-	for id := range o.n {
-		wg.Go(func() { c.keep(ctx, &watcher{crowd: c, id: id}, dialing) })
+	for id := range o.Connections {
+		wg.Go(func() { c.keep(ctx, &watcher{pool: c, id: id}, dialing) })
 	}
-	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+	for in := bufio.NewScanner(o.In); in.Scan(); {
 		command, argument, _ := strings.Cut(in.Text(), " ")
 		switch command {
 		case "move":
@@ -83,12 +83,12 @@ func clients(ctx context.Context, o options) error {
 			c.moved = time.Now()
 			c.mu.Unlock()
 			c.reset()
-			fmt.Println("{}")
+			fmt.Fprintln(o.Out, "{}")
 		case "reset":
 			c.reset()
-			fmt.Println("{}")
+			fmt.Fprintln(o.Out, "{}")
 		case "report":
-			if err := json.NewEncoder(os.Stdout).Encode(c.report()); err != nil {
+			if err := json.NewEncoder(o.Out).Encode(c.report()); err != nil {
 				return fmt.Errorf("report: %w", err)
 			}
 		}
@@ -98,9 +98,9 @@ func clients(ctx context.Context, o options) error {
 	return nil
 }
 
-// keep connects w again and again. Only so many dial at a time, and one who was
-// refused pauses.
-func (c *crowd) keep(ctx context.Context, w *watcher, dialing chan struct{}) {
+// keep keeps w connected. The number of concurrent dials is limited, and a failed
+// one is retried after a delay.
+func (c *clientPool) keep(ctx context.Context, w *watcher, dialing chan struct{}) {
 	for ctx.Err() == nil {
 		dialing <- struct{}{}
 		w.free = sync.OnceFunc(func() { <-dialing })
@@ -124,10 +124,10 @@ func (c *crowd) keep(ctx context.Context, w *watcher, dialing chan struct{}) {
 	}
 }
 
-func (c *crowd) target(id int) string { return *c.base.Load() + path + c.query(id) }
+func (c *clientPool) target(id int) string { return *c.base.Load() + path + c.query(id) }
 
 // opened is called with a connection's first frame.
-func (c *crowd) opened(w *watcher) {
+func (c *clientPool) opened(w *watcher) {
 	w.free()
 	w.counted = true
 	c.open.Add(1)
@@ -136,9 +136,9 @@ func (c *crowd) opened(w *watcher) {
 	c.mu.Unlock()
 }
 
-// read counts a frame, and how long the changes took that it is the first to
-// show. It is read without decoding, because the generator shares the machine.
-func (c *crowd) read(w *watcher, frame []byte, at time.Time) {
+// read counts a frame and the latency of the changes that it is the first to
+// contain. It does not decode the frame, because the clients share the machine.
+func (c *clientPool) read(w *watcher, frame []byte, at time.Time) {
 	c.frames.Add(1)
 	text, ok := field(frame, `"ts":"`, '"')
 	version, okay := field(frame, `"version":`, ',')
@@ -151,8 +151,8 @@ func (c *crowd) read(w *watcher, frame []byte, at time.Time) {
 		c.errors.Add(1)
 		return
 	}
-	// One change of those since the last frame stands for all of them; its
-	// commit lies between the two frames' times as its version between theirs.
+	// One random change since the last frame represents all of them. Its commit time
+	// is interpolated between the times of the two frames.
 	if n := v - w.version; w.version > 0 && n > 0 {
 		back := ts.Sub(w.ts) * time.Duration(rand.Int64N(n)) / time.Duration(n)
 		c.mu.Lock()
@@ -163,6 +163,7 @@ func (c *crowd) read(w *watcher, frame []byte, at time.Time) {
 	w.version, w.ts = v, ts
 }
 
+// field is the text between a mark and end.
 func field(frame []byte, mark string, end byte) ([]byte, bool) {
 	i := bytes.Index(frame, []byte(mark))
 	if i < 0 {
@@ -174,7 +175,7 @@ func field(frame []byte, mark string, end byte) ([]byte, bool) {
 
 const maxMicros = 600_000_000
 
-func (c *crowd) reset() {
+func (c *clientPool) reset() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.times = hdrhistogram.New(1, maxMicros, 3)
@@ -184,7 +185,7 @@ func (c *crowd) reset() {
 	c.errors.Store(0)
 }
 
-func (c *crowd) report() figures {
+func (c *clientPool) report() figures {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	ms := func(q float64) float64 { return float64(c.times.ValueAtQuantile(q)) / 1000 }

@@ -1,4 +1,4 @@
-package main
+package realtime
 
 import (
 	"context"
@@ -11,8 +11,8 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// ranking is a synthetic board of a hundred users: every change moves the last
-// of the top ten to its head.
+// ranking is a synthetic board of a hundred users. Every change moves the user at
+// rank 10 to rank 1.
 type ranking struct {
 	reads atomic.Int64
 	mu    sync.Mutex
@@ -31,7 +31,7 @@ func newRanking() *ranking {
 	return r
 }
 
-// change makes one change and returns the notice of it.
+// change changes the board and returns the notice.
 func (r *ranking) change() scoreboard.Notice {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -1,4 +1,4 @@
-package main
+package realtime
 
 import (
 	"bufio"
@@ -17,28 +17,28 @@ import (
 
 // watcher is one client.
 type watcher struct {
-	crowd *crowd
-	id    int
-	buf   []byte
+	pool *clientPool
+	id   int
+	buf  []byte
 
-	free    func() // lets another one dial
-	counted bool   // as open
-	version int64  // shown last
+	free    func() // allows another dial
+	counted bool   // as an open connection
+	version int64  // of the last frame
 	ts      time.Time
 }
 
-// perAddress is how many connections one source address makes, well below the
-// ports that it has.
+// perAddress is the number of connections of one source address, well below its
+// number of ports.
 const perAddress = 10_000
 
-// dial makes a TCP connection from the watcher's own address of 127.0.0.0/8.
+// dial opens a TCP connection from the watcher's address in 127.0.0.0/8.
 func (w *watcher) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	d := net.Dialer{Timeout: 20 * time.Second}
 	if strings.HasPrefix(addr, "127.") {
 		d.LocalAddr = &net.TCPAddr{IP: net.IPv4(127, 0, 1, byte(1+w.id/perAddress))}
 	}
 	c, err := d.DialContext(ctx, network, addr)
-	if err == nil && w.crowd.stall {
+	if err == nil && w.pool.stall {
 		err = c.(*net.TCPConn).SetReadBuffer(4 << 10)
 	}
 	return c, err
@@ -47,20 +47,23 @@ func (w *watcher) dial(ctx context.Context, network, addr string) (net.Conn, err
 // watch connects, reads until the connection ends, and returns why it did.
 func (w *watcher) watch(ctx context.Context) error {
 	w.version = 0
-	if w.crowd.kind == "sse" {
+	if w.pool.kind == "sse" {
 		return w.listen(ctx)
 	}
-	d := websocket.Dialer{NetDialContext: w.dial, HandshakeTimeout: 20 * time.Second, ReadBufferSize: 1024, WriteBufferPool: &w.crowd.buffers}
-	ws, _, err := d.DialContext(ctx, "ws"+strings.TrimPrefix(w.crowd.target(w.id), "http"), w.crowd.header) //nolint:bodyclose // a handshake leaves nothing to close
+	d := websocket.Dialer{
+		NetDialContext: w.dial, HandshakeTimeout: 20 * time.Second, ReadBufferSize: 1024, WriteBufferPool: &w.pool.buffers,
+	}
+	url := "ws" + strings.TrimPrefix(w.pool.target(w.id), "http")
+	ws, _, err := d.DialContext(ctx, url, w.pool.header) //nolint:bodyclose // a handshake has no body to close
 	if err != nil {
 		return fmt.Errorf("dial: %w", err)
 	}
 	defer func() { _ = ws.Close() }()
 	stop := context.AfterFunc(ctx, func() { _ = ws.Close() })
 	defer stop()
-	if w.crowd.stall {
-		w.crowd.opened(w)
-		select { // until the server has certainly let go
+	if w.pool.stall {
+		w.pool.opened(w)
+		select { // until the server has closed the connection
 		case <-ctx.Done():
 		case <-time.After(25 * time.Second):
 		}
@@ -75,9 +78,9 @@ func (w *watcher) watch(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		w.crowd.read(w, w.buf[:n], time.Now())
+		w.pool.read(w, w.buf[:n], time.Now())
 		if first {
-			w.crowd.opened(w)
+			w.pool.opened(w)
 		}
 	}
 }
@@ -100,10 +103,10 @@ func (w *watcher) fill(r io.Reader) (int, error) {
 	}
 }
 
-// listen is watch over server-sent events.
+// listen is watch for server-sent events.
 func (w *watcher) listen(ctx context.Context) error {
-	target := w.crowd.target(w.id)
-	host := strings.TrimPrefix(target[:len(target)-len(path)-len(w.crowd.query(w.id))], "http://")
+	target := w.pool.target(w.id)
+	host := strings.TrimPrefix(target[:len(target)-len(path)-len(w.pool.query(w.id))], "http://")
 	c, err := w.dial(ctx, "tcp", host)
 	if err != nil {
 		return fmt.Errorf("dial: %w", err)
@@ -115,19 +118,19 @@ func (w *watcher) listen(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	req.Header = w.crowd.header.Clone()
+	req.Header = w.pool.header.Clone()
 	req.Header.Set("Accept", "text/event-stream")
 	if err := req.Write(c); err != nil {
-		return fmt.Errorf("ask: %w", err)
+		return fmt.Errorf("send the request: %w", err)
 	}
 	in := bufio.NewReaderSize(c, 2048)
 	res, err := http.ReadResponse(in, req)
 	if err != nil {
-		return fmt.Errorf("read the answer: %w", err)
+		return fmt.Errorf("read the response: %w", err)
 	}
 	defer func() { _ = res.Body.Close() }()
 	if res.StatusCode != http.StatusOK {
-		return fmt.Errorf("answered %s", res.Status)
+		return fmt.Errorf("unexpected status %s", res.Status)
 	}
 	first := true
 	lines := bufio.NewReaderSize(res.Body, 16<<10)
@@ -139,14 +142,14 @@ func (w *watcher) listen(ctx context.Context) error {
 		if !bytes.HasPrefix(line, []byte("data: ")) {
 			continue
 		}
-		w.crowd.read(w, line, time.Now())
+		w.pool.read(w, line, time.Now())
 		if first {
-			w.crowd.opened(w)
+			w.pool.opened(w)
 			first = false
 		}
 	}
 }
 
-func (c *crowd) query(id int) string {
+func (c *clientPool) query(id int) string {
 	return "?limit=" + strconv.Itoa(c.limit) + "&user=watcher-" + strconv.Itoa(id)
 }

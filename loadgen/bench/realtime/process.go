@@ -1,4 +1,4 @@
-package main
+package realtime
 
 import (
 	"bufio"
@@ -16,20 +16,16 @@ import (
 	"time"
 )
 
-// process is another process of this program, asked over its stdin and stdout.
+// process is another process of this program, controlled over its stdin and stdout.
 type process struct {
 	cmd *exec.Cmd
 	in  io.WriteCloser
 	out *bufio.Reader
 }
 
-func start(ctx context.Context, args ...string) (*process, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, fmt.Errorf("find this program: %w", err)
-	}
-	cmd := exec.CommandContext(ctx, self, args...)
-	cmd.Stderr = os.Stderr
+func (o *Options) start(ctx context.Context, args ...string) (*process, error) {
+	cmd := exec.CommandContext(ctx, o.Self, append([]string{"realtime"}, args...)...)
+	cmd.Stderr = o.Err
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -45,38 +41,39 @@ func start(ctx context.Context, args ...string) (*process, error) {
 	return &process{cmd, in, bufio.NewReader(out)}, nil
 }
 
-func (p *process) line() (string, error) {
+func (p *process) readLine() (string, error) {
 	s, err := p.out.ReadString('\n')
 	if err != nil {
-		return "", fmt.Errorf("read from %s: %w", p.cmd.Args[1], err)
+		return "", fmt.Errorf("read from %s: %w", p.cmd.Args[2], err)
 	}
 	return strings.TrimSpace(s), nil
 }
 
-func (p *process) ask(command string) (string, error) {
+// command sends a command and returns the response.
+func (p *process) command(command string) (string, error) {
 	if _, err := io.WriteString(p.in, command+"\n"); err != nil {
-		return "", fmt.Errorf("tell %s %q: %w", p.cmd.Args[1], command, err)
+		return "", fmt.Errorf("send %s the command %q: %w", p.cmd.Args[2], command, err)
 	}
-	return p.line()
+	return p.readLine()
 }
 
 func (p *process) figures() (f figures, err error) {
-	s, err := p.ask("report")
+	s, err := p.command("report")
 	if err != nil {
 		return f, err
 	}
 	return f, json.Unmarshal([]byte(s), &f)
 }
 
-// stop lets the process end, and ends it when it does not.
+// stop closes the input of the process, and kills it if it does not end.
 func (p *process) stop() {
 	_ = p.in.Close()
 	late := time.AfterFunc(20*time.Second, func() { _ = p.cmd.Process.Kill() })
 	defer late.Stop()
-	_ = p.cmd.Wait() // how it ended says nothing of the figures
+	_ = p.cmd.Wait() // its status does not affect the figures
 }
 
-// await asks until ok or the time is up.
+// await polls the figures until they are ok.
 func (p *process) await(ctx context.Context, within time.Duration, ok func(figures) bool) (figures, error) {
 	end := time.Now().Add(within)
 	for {
@@ -85,15 +82,15 @@ func (p *process) await(ctx context.Context, within time.Duration, ok func(figur
 			return f, err
 		}
 		if time.Now().After(end) {
-			return f, fmt.Errorf("after %s: %+v", within, f)
+			return f, fmt.Errorf("timed out after %s: %+v", within, f)
 		}
-		if err := pause(ctx, 50*time.Millisecond); err != nil {
+		if err := sleep(ctx, 50*time.Millisecond); err != nil {
 			return f, err
 		}
 	}
 }
 
-func pause(ctx context.Context, d time.Duration) error {
+func sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
@@ -102,7 +99,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// rss is the resident set of a process, in bytes.
+// rss is the resident memory of a process, in bytes.
 func rss(pid int) (int64, error) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -114,10 +111,10 @@ func rss(pid int) (int64, error) {
 			return kb << 10, err
 		}
 	}
-	return 0, errors.New("no VmRSS")
+	return 0, errors.New("/proc has no VmRSS")
 }
 
-// cpu is the processor time that a process has used.
+// cpu is the CPU time of a process.
 func cpu(pid int) (time.Duration, error) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"bytes"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/scoreboard/scoreboard/loadgen/bench"
+)
+
+// Every bench runs with tiny sizes, on real backends that they share.
+//
+// Not parallel: it changes the working directory, and benches measure time.
+func TestBenchesRun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts PostgreSQL, Redis and Apache Kafka")
+	}
+	t.Chdir(filepath.Join("..", ".."))
+	dir := t.TempDir()
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", dir,
+		"./cmd/scorebench", "./cmd/scoreboardd", "./cmd/sbctl")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build the programs: %v\n%s", err, out)
+	}
+	backends, err := bench.StartBackends(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(backends.Stop)
+	names := []string{"realtime all"}
+	for _, b := range benchmarks {
+		if b.name != "read" {
+			names = append(names, b.name)
+		}
+	}
+	// The last bench stops Redis.
+	for _, name := range append(names, "read") {
+		t.Run(name, func(t *testing.T) {
+			var out, stderr bytes.Buffer
+			p := &program{in: strings.NewReader(""), options: bench.Options{
+				Out: &out, Err: &stderr, Self: filepath.Join(dir, "scorebench"), Backends: backends,
+			}}
+			root := p.root()
+			root.SetArgs(append(strings.Fields(name), "--quick", "--bin", dir))
+			if err := root.ExecuteContext(t.Context()); err != nil {
+				t.Fatalf("%v\n%s\n%s", err, out.String(), stderr.String())
+			}
+			if strings.Contains(out.String(), "NaN") {
+				t.Errorf("got:\n%s", out.String())
+			}
+		})
+	}
+}
+
+func TestHelpHasExamples(t *testing.T) {
+	t.Parallel()
+	var check func(cmd *cobra.Command)
+	check = func(cmd *cobra.Command) {
+		if len(cmd.Commands()) == 0 && !cmd.Hidden && !strings.Contains(cmd.Example, cmd.CommandPath()) {
+			t.Errorf("%s has no example", cmd.CommandPath())
+		}
+		for _, c := range cmd.Commands() {
+			check(c)
+		}
+	}
+	check((&program{}).root())
+}

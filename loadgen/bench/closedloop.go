@@ -1,0 +1,201 @@
+package bench
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/scoreboard/scoreboard/loadgen/wire"
+)
+
+// A closed loop sends the next request of a connection after the response to the
+// previous one. The client is wrk, as long as it is installed; otherwise it is
+// package wire, which costs more CPU time.
+
+// loopResult is the result of a closed loop.
+type loopResult struct {
+	requests, errors int64
+	p50, p99         string
+	took, cpu        time.Duration // cpu is that of the client
+	text             string        // output of wrk
+}
+
+// postBodies posts the lines of a file, each once.
+func (r *rig) postBodies(ctx context.Context, connections int, d time.Duration, path string) (*loopResult, error) {
+	if _, err := exec.LookPath("wrk"); err == nil {
+		script := fmt.Sprintf(postScript, path, r.token) + wrkResult
+		return r.runWrk(ctx, connections, d, script, r.api+"/v1/scores/increment")
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	lines := bufio.NewScanner(f)
+	return r.runWire(ctx, connections, d, func(b []byte) []byte {
+		if !lines.Scan() {
+			return nil
+		}
+		b = fmt.Appendf(b, "POST /v1/scores/increment HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\n"+
+			"Authorization: Bearer %s\r\nContent-Length: %d\r\n\r\n", r.token, len(lines.Bytes()))
+		return append(b, lines.Bytes()...)
+	})
+}
+
+// getPaths reads paths. lua is a Lua expression of a path, and path its equivalent.
+func (r *rig) getPaths(
+	ctx context.Context, connections int, d time.Duration, lua string, path func() string,
+) (*loopResult, error) {
+	if _, err := exec.LookPath("wrk"); err == nil {
+		return r.runWrk(ctx, connections, d, fmt.Sprintf(getScript, r.token, lua)+wrkResult, r.api)
+	}
+	return r.runWire(ctx, connections, d, func(b []byte) []byte {
+		return fmt.Appendf(b, "GET %s HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer %s\r\n\r\n", path(), r.token)
+	})
+}
+
+// runWire is the closed loop of package wire. next appends a request, or returns
+// nil at the end; it is called from one goroutine at a time.
+func (r *rig) runWire(
+	ctx context.Context, connections int, d time.Duration, next func([]byte) []byte,
+) (*loopResult, error) {
+	base, err := url.Parse(r.api)
+	if err != nil {
+		return nil, err
+	}
+	conns, err := wire.New(base, 10*time.Second)
+	if err != nil {
+		return nil, err
+	}
+	defer conns.Close()
+	result := &loopResult{}
+	latency := hdrhistogram.New(1, time.Minute.Microseconds(), 3)
+	var mu sync.Mutex // guards next, result and latency
+	start, cpu := time.Now(), ownCPU()
+	one := func() (more bool, err error) {
+		x, err := conns.Get(ctx)
+		if err != nil {
+			return false, err
+		}
+		mu.Lock()
+		request := next(x.Buf[:0])
+		mu.Unlock()
+		if request == nil {
+			x.Release()
+			return false, nil
+		}
+		x.Buf = request
+		began := time.Now()
+		status, body, err := x.Do(ctx)
+		if err == nil {
+			_, err = io.Copy(io.Discard, body)
+			_ = body.Close()
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		result.requests++
+		if err != nil || status >= 400 {
+			result.errors++
+		}
+		_ = latency.RecordValue(max(time.Since(began).Microseconds(), 1)) // the time-out is within its range
+		return true, nil
+	}
+	errs := make(chan error, connections)
+	for range connections {
+		go func() {
+			for time.Since(start) < d && ctx.Err() == nil {
+				if more, err := one(); err != nil || !more {
+					errs <- err
+					return
+				}
+			}
+			errs <- ctx.Err()
+		}()
+	}
+	for range connections {
+		if e := <-errs; err == nil {
+			err = e
+		}
+	}
+	ms := func(q float64) string { return fmt.Sprintf("%.3f", float64(latency.ValueAtQuantile(q))/1000) }
+	result.took, result.cpu, result.p50, result.p99 = time.Since(start), ownCPU()-cpu, ms(50), ms(99)
+	return result, err
+}
+
+// ownCPU is the CPU time of this process.
+func ownCPU() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+const postScript = `
+local bodies = io.open(%q, "r")
+local headers = { ["Content-Type"] = "application/json", ["Authorization"] = "Bearer %s" }
+function request()
+    local body = bodies:read("*l")
+    if not body then os.exit(1) end
+    return wrk.format("POST", nil, headers, body)
+end
+`
+
+const getScript = `
+math.randomseed(os.time())
+local headers = { ["Authorization"] = "Bearer %s" }
+function request()
+    return wrk.format("GET", %s, headers)
+end
+`
+
+const wrkResult = `
+done = function(summary, latency)
+    io.write(string.format("RESULT %d %d %d %.3f %.3f\n", summary.requests,
+        summary.errors.status + summary.errors.connect + summary.errors.read + summary.errors.write + summary.errors.timeout,
+        summary.duration, latency:percentile(50) / 1000, latency:percentile(99) / 1000))
+end
+`
+
+// runWrk runs wrk with a script that ends with wrkResult.
+func (r *rig) runWrk(ctx context.Context, connections int, d time.Duration, script, target string) (*loopResult, error) {
+	path := filepath.Join(r.dir, "wrk.lua")
+	if err := os.WriteFile(path, []byte(script), 0o600); err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, "wrk", "-t1", "-c", strconv.Itoa(connections), "-d", fmt.Sprintf("%ds", int(d.Seconds())),
+		"--latency", "--timeout", "10s", "-s", path, target)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return nil, fmt.Errorf("wrk: %w: %s", err, out)
+	}
+	return parseWrk(string(bytes.TrimSpace(out)), cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime())
+}
+
+var wrkLine = regexp.MustCompile(`RESULT (\d+) (\d+) (\d+) ([\d.]+) ([\d.]+)`)
+
+func parseWrk(text string, cpu time.Duration) (*loopResult, error) {
+	m := wrkLine.FindStringSubmatch(text)
+	if m == nil {
+		return nil, fmt.Errorf("wrk printed no result: %s", text)
+	}
+	result := &loopResult{p50: m[4], p99: m[5], cpu: cpu, text: text}
+	result.requests, _ = strconv.ParseInt(m[1], 10, 64)
+	result.errors, _ = strconv.ParseInt(m[2], 10, 64)
+	micros, _ := strconv.ParseInt(m[3], 10, 64)
+	result.took = time.Duration(micros) * time.Microsecond
+	return result, nil
+}
