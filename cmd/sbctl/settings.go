@@ -1,169 +1,107 @@
 package main
 
 import (
-	"bufio"
-	"fmt"
-	"io/fs"
-	"net"
-	"os"
-	"path/filepath"
-	"strconv"
-	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/tui"
 )
 
-const defaultServer = "http://127.0.0.1:8080"
-
-// devEnv is what the development stack writes.
-var devEnv = filepath.Join(".dev", "sbctl.env")
-
-// setting is a value and where it came from.
-type setting struct{ Value, From string }
-
-type settings struct {
-	Profile                         string
-	Server, Token, KeyID, KeySecret setting
-	Ops                             setting // the server's operations address
+func newSettingsCmd(p *program) *cobra.Command {
+	return newNounCmd("knobs", "See how the server is set, and turn what can be turned while it runs", `
+  sbctl knobs list
+  sbctl knobs set limit.updates_per_minute 20 --reason "a busy weekend"`,
+		newSettingsListCmd(p), newSettingsSetCmd(p))
 }
 
-// settings are read once: what is said of them later is of those in use, also
-// where another development stack has written its own meanwhile.
-func (p *program) settings() (settings, error) {
-	if p.inUse == nil {
-		s, err := p.readSettings()
-		if err != nil {
-			return s, err
-		}
-		p.inUse = &s
-	}
-	return *p.inUse, nil
-}
-
-// readSettings resolves flags over environment over profile; where none of the
-// SBCTL_ variables is set and no profile is chosen, ./.dev/sbctl.env.
-func (p *program) readSettings() (settings, error) {
-	var s settings
-	fill := func(to *setting, value, from string) {
-		if to.Value == "" && value != "" {
-			*to = setting{value, from}
-		}
-	}
-	flag := withScheme(p.server)
-	fill(&s.Server, flag, "--server")
-	fill(&s.Server, withScheme(p.env["SBCTL_SERVER"]), "SBCTL_SERVER")
-	fill(&s.Ops, p.env["SBCTL_OPS_SERVER"], "SBCTL_OPS_SERVER")
-	fill(&s.Token, p.env["SBCTL_TOKEN"], "SBCTL_TOKEN")
-	fill(&s.KeyID, p.env["SBCTL_KEY_ID"], "SBCTL_KEY_ID")
-	fill(&s.KeySecret, p.env["SBCTL_KEY_SECRET"], "SBCTL_KEY_SECRET")
-
-	name, err := p.profileName()
-	if err != nil {
-		return s, err
-	}
-	if name != "" {
-		s.Profile = name
-		profile, err := p.readProfile(name)
-		if err != nil {
-			return s, err
-		}
-		from := "profile " + name
-		fill(&s.Server, withScheme(profile.Server), from)
-		fill(&s.KeyID, profile.KeyID, from)
-		if s.Token.Value == "" {
-			token, err := profile.Token.read(p)
+func newSettingsListCmd(p *program) *cobra.Command {
+	var live bool
+	cmd := &cobra.Command{
+		Use: "list", Short: "List the knobs as they are in force, and where from", Args: takes(),
+		Long: `List the knobs as they are in force, and where from. Those that are LIVE can be
+turned while the server runs, by "sbctl knobs set"; the others are read when it starts.`,
+		Example: trimExamples(`
+  sbctl knobs list --live
+  sbctl knobs list --output json`),
+		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, _ []string) error {
+			all, err := c.Settings(cmd.Context())
 			if err != nil {
-				return s, fmt.Errorf("read the token of profile %s: %w", name, err)
+				return err
 			}
-			fill(&s.Token, token, from)
+			knobs := all[:0]
+			for _, k := range all {
+				if k.Live || !live {
+					knobs = append(knobs, k)
+				}
+			}
+			return p.print(knobs, func() *table { return settingsTable(knobs...) })
+		}),
+	}
+	cmd.Flags().BoolVar(&live, "live", false, "only those that can be turned while the server runs")
+	return cmd
+}
+
+func settingsTable(knobs ...client.Setting) *table {
+	t := newTable("KNOB", "VALUE", "FROM", "LIVE", "CHANGED", "BY")
+	for _, k := range knobs {
+		changed := ""
+		if k.ChangedAt != nil {
+			changed = k.ChangedAt.Format(time.RFC3339)
 		}
-		if s.KeySecret.Value == "" {
-			secret, err := profile.KeySecret.read(p)
+		live := "no"
+		if k.Live {
+			live = "yes"
+		}
+		t.add(k.Name, tui.Printable(k.Value), k.Source, live, changed, tui.Printable(k.ChangedBy))
+	}
+	return t
+}
+
+func newSettingsSetCmd(p *program) *cobra.Command {
+	var reset bool
+	var r client.SettingsRequest
+	cmd := &cobra.Command{
+		Use: "set NAME VALUE [NAME VALUE]…", Short: "Turn knobs on all nodes, within two seconds, or back to what was deployed",
+		Long: `Turn knobs on all nodes, within two seconds. What is set here is over flag,
+environment and file, until --reset, with names alone, puts back what was
+deployed. Several are turned together: an identity provider's key set and its
+issuer, say. A value that cannot be is refused, and nothing changes.`,
+		Args: func(_ *cobra.Command, args []string) error {
+			switch {
+			case len(args) == 0:
+				return usagef("NAME is missing")
+			case !reset && len(args) == 1:
+				return usagef("VALUE is missing")
+			case !reset && len(args)%2 == 1:
+				return usagef("the value of %s is missing", args[len(args)-1])
+			}
+			return nil
+		},
+		Example: trimExamples(`
+  sbctl knobs set limit.updates_per_minute 20 --reason "a busy weekend"
+  sbctl knobs set auth.jwks_url https://id.example/keys auth.issuer https://id.example`),
+		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
+			for len(args) > 0 {
+				turn := client.SettingChange{Name: args[0], Reset: reset}
+				if args = args[1:]; !reset {
+					turn.Value, args = &args[0], args[1:]
+				}
+				r.Settings = append(r.Settings, turn)
+			}
+			knobs, err := c.ChangeSettings(cmd.Context(), r)
 			if err != nil {
-				return s, fmt.Errorf("read the key secret of profile %s: %w", name, err)
+				return err
 			}
-			fill(&s.KeySecret, secret, from)
-		}
-	} else if set := p.firstSet(); set != "" {
-		p.noteDevEnv(&s, set)
-	} else {
-		dev, err := readEnvFile(devEnv)
-		if err != nil {
-			return s, err
-		}
-		// Its token is not sent to a server other than the one it is for.
-		if flag == "" || flag == dev["SBCTL_SERVER"] {
-			fill(&s.Server, dev["SBCTL_SERVER"], devEnv)
-			fill(&s.Ops, dev["SBCTL_OPS_SERVER"], devEnv)
-			fill(&s.Token, dev["SBCTL_TOKEN"], devEnv)
-			fill(&s.KeyID, dev["SBCTL_KEY_ID"], devEnv)
-			fill(&s.KeySecret, dev["SBCTL_KEY_SECRET"], devEnv)
-		}
+			show := func() *table { return settingsTable(knobs...) }
+			if len(knobs) == 1 {
+				return p.print(knobs[0], show)
+			}
+			return p.print(knobs, show)
+		}),
 	}
-	fill(&s.Server, defaultServer, "the default")
-	return s, nil
-}
-
-// withScheme takes HOST:PORT for http://HOST:PORT.
-func withScheme(address string) string {
-	_, port, err := net.SplitHostPort(address)
-	if _, notANumber := strconv.ParseUint(port, 10, 16); err != nil || notANumber != nil {
-		return address
-	}
-	return "http://" + address
-}
-
-// firstSet names a variable that is set, "" where none is.
-func (p *program) firstSet() string {
-	for _, name := range []string{"SBCTL_SERVER", "SBCTL_TOKEN", "SBCTL_KEY_ID", "SBCTL_KEY_SECRET"} {
-		if p.env[name] != "" {
-			return name
-		}
-	}
-	return ""
-}
-
-// noteDevEnv says that ./.dev/sbctl.env is there and not read, where it
-// would have given what is missing.
-func (p *program) noteDevEnv(s *settings, because string) {
-	if s.Token.Value != "" && s.KeyID.Value != "" && s.KeySecret.Value != "" {
-		return
-	}
-	if _, err := os.Stat(devEnv); err == nil {
-		p.say("note: %s is set, so %s is not read", because, devEnv)
-	}
-}
-
-// readEnvFile reads NAME=value lines; a file that is not there is empty.
-func readEnvFile(path string) (map[string]string, error) {
-	f, err := os.Open(path)
-	if os.IsNotExist(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }()
-	values := map[string]string{}
-	lines := bufio.NewScanner(f)
-	for lines.Scan() {
-		name, value, ok := strings.Cut(strings.TrimSpace(lines.Text()), "=")
-		if ok && !strings.HasPrefix(name, "#") {
-			values[name] = strings.Trim(value, `"'`)
-		}
-	}
-	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("read %s: %w", path, err)
-	}
-	return values, nil
-}
-
-// checkPrivate refuses a file with secrets that others can read.
-func checkPrivate(path string) error {
-	info, err := os.Stat(path)
-	if err != nil {
-		return err
-	}
-	if info.Mode()&fs.ModePerm&0o077 != 0 && filepath.Separator == '/' {
-		return &hinted{fmt.Errorf("%s holds a secret and others may read it", path), "chmod 600 " + path}
-	}
-	return nil
+	cmd.Flags().BoolVar(&reset, "reset", false, "back to what was deployed")
+	addReasonFlag(cmd, &r.Reason)
+	return cmd
 }

@@ -3,10 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/tui"
 )
 
 func newUserCmd(p *program) *cobra.Command {
@@ -119,5 +121,99 @@ often it is asked for.`,
 	cmd.Flags().Int64Var(&a.Delta, "delta", 0, "what to add, signed")
 	cmd.Flags().StringVar(&a.EventID, "event-id", "", "the adjustment's event id (default a new one)")
 	addReasonFlag(cmd, &a.Reason)
+	return cmd
+}
+
+func newUserShowCmd(p *program) *cobra.Command {
+	return &cobra.Command{
+		Use: "show USER", Short: "Show what a user is, since when and why, with scores and flags", Args: takes("USER"),
+		Example: trimExamples(`
+  sbctl user show mallory
+  sbctl user show mallory --output json`),
+		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
+			u, err := c.User(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return p.print(u, func() *table { return userTable(&u) })
+		}),
+	}
+}
+
+func userTable(u *client.User) *table {
+	t := newTable()
+	t.add("user", u.UserID)
+	t.add("status", u.Status)
+	if u.Since != nil {
+		t.add("since", timeCell(u.Since))
+		t.add("by", tui.Printable(u.By))
+		t.add("because", tui.Printable(u.Reason))
+	}
+	t.add("created", timeCell(&u.CreatedAt))
+	t.add("open flags", fmt.Sprint(u.OpenFlags))
+	for _, s := range u.Scores {
+		hidden := ""
+		if s.Hidden {
+			hidden = ", hidden"
+		}
+		t.add("on "+s.Board, fmt.Sprintf("%d since %s%s", s.Score, s.ReachedAt.Format(time.RFC3339), hidden))
+	}
+	return t
+}
+
+func newUserExportCmd(p *program) *cobra.Command {
+	return &cobra.Command{
+		Use: "export USER", Short: "Print all that is kept about a user, a JSON row a line", Args: takes("USER"),
+		Long: `Print all that is kept about a user, a JSON row a line: {"kind", "row"}. What was
+moved into archives of the ledger is not in it. The audit trail keeps who asked.`,
+		Example: trimExamples(`
+  sbctl user export alice > alice.ndjson
+  sbctl user export alice --quiet | jq 'select(.kind == "score")'`),
+		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
+			rows, err := c.Export(cmd.Context(), args[0], p.stdout)
+			if err != nil {
+				return err
+			}
+			p.say("%d rows", rows)
+			return nil
+		}),
+	}
+}
+
+func newUserEraseCmd(p *program) *cobra.Command {
+	var reason string
+	cmd := &cobra.Command{
+		Use: "erase USER", Short: "Forget a user for good; the ledger goes to an anonymous name", Args: takes("USER"),
+		Long: `Forget a user for good. The ledger goes to an anonymous name, so that every sum
+stays true; addresses, agents, the profile and refused events go. The name alone is
+kept for 30 days as a tombstone, so that nothing that is still on its way can
+bring it back: until then its writes are refused. Interrupted, the server goes
+on by itself. Archives of the ledger that were made before are not touched.`,
+		Example: trimExamples(`
+  sbctl user erase alice --reason "asked on 2026-11-21"
+  sbctl user erase alice --reason "asked on 2026-11-21" --yes --output json`),
+		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
+			if err := wantReason(reason); err != nil {
+				return err
+			}
+			if err := p.confirm(cmd.Context(), fmt.Sprintf("Erase %s? This cannot be undone.", args[0])); err != nil {
+				return err
+			}
+			e, err := c.Erase(cmd.Context(), args[0], reason)
+			if err != nil {
+				return err
+			}
+			if e.Pending {
+				p.say("the rankings do not show it yet; \"sbctl doctor\" looks for the cause")
+			}
+			return p.print(e, func() *table {
+				t := newTable()
+				t.add("anonymous", e.Anonymous)
+				t.add("rows", fmt.Sprint(e.Rows))
+				return t
+			})
+		}),
+	}
+	addReasonFlag(cmd, &reason)
 	return cmd
 }
