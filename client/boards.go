@@ -11,24 +11,25 @@ import (
 )
 
 type (
-	// Board is a board, a family of boards, or an instance of one.
+	// Board is a board, a family of periodic boards, or one period of a family.
 	Board = protocol.Board
-	// Boards is a page of them.
+	// Boards is a page of boards.
 	Boards = protocol.Boards
-	// BoardRequest describes a board that is to be made.
+	// BoardRequest describes a new board.
 	BoardRequest = protocol.BoardRequest
-	// BoardChange says what of a board is to be changed.
+	// BoardChange lists the changes to a board.
 	BoardChange = protocol.BoardChange
 )
 
-// BoardQuery says which boards to list: all fields that are set must fit.
+// BoardQuery filters boards; all fields that are set must match.
 type BoardQuery struct {
 	Family, Period, Region, Status string
-	After                          string // in the order of names; NextAfter of the page before
+	After                          string // NextAfter of the previous page
 	Limit                          int    // 100 when 0
 }
 
-// CreateBoard makes a board. It needs the scope score:admin.
+// CreateBoard creates a board. Like all changes to boards it needs the scope
+// score:admin.
 func (c *Client) CreateBoard(ctx context.Context, r BoardRequest) (Board, error) {
 	var b Board
 	err := c.do(ctx, call{
@@ -38,22 +39,22 @@ func (c *Client) CreateBoard(ctx context.Context, r BoardRequest) (Board, error)
 	return b, err
 }
 
-// FreezeBoard refuses writes to a board; reads stay.
+// FreezeBoard makes a board reject writes; reads still work.
 func (c *Client) FreezeBoard(ctx context.Context, board string) (Board, error) {
 	return c.changeBoard(ctx, board, "freeze")
 }
 
-// UnfreezeBoard takes writes again.
+// UnfreezeBoard makes a frozen board accept writes again.
 func (c *Client) UnfreezeBoard(ctx context.Context, board string) (Board, error) {
 	return c.changeBoard(ctx, board, "unfreeze")
 }
 
-// ArchiveBoard ends a board for good: it stays readable, from the store.
+// ArchiveBoard ends a board permanently; reads are served from PostgreSQL.
 func (c *Client) ArchiveBoard(ctx context.Context, board string) (Board, error) {
 	return c.changeBoard(ctx, board, "archive")
 }
 
-// SetBoard changes what increments of a board must come with.
+// SetBoard changes which proof the increments of a board must carry.
 func (c *Client) SetBoard(ctx context.Context, board string, r BoardChange) (Board, error) {
 	var b Board
 	err := c.do(ctx, call{
@@ -87,7 +88,7 @@ func (c *Client) Boards(ctx context.Context, q BoardQuery) (Boards, error) {
 	return b, err
 }
 
-// Board describes one board.
+// Board reads one board.
 func (c *Client) Board(ctx context.Context, board string) (Board, error) {
 	var b Board
 	err := c.do(ctx, call{op: "read board " + board, method: http.MethodGet, path: "/v1/boards/" + url.PathEscape(board)}, &b)
@@ -95,16 +96,16 @@ func (c *Client) Board(ctx context.Context, board string) (Board, error) {
 }
 
 type (
-	// RollRequest asks for what is due, or for a season.
+	// RollRequest ends and starts the periods that are due, or starts a season.
 	RollRequest = protocol.RollRequest
-	// Rolled says which periods were begun and ended.
+	// Rolled lists the periods that ended and started.
 	Rolled = protocol.Rolled
-	// FinalStandings are a page of the standings of a period that is over.
+	// FinalStandings is a page of the standings of a finished period.
 	FinalStandings = protocol.FinalStandings
 )
 
-// RollBoards ends and begins the periods that are due, of a board or, where
-// none is named, of all. It is tried once: a season is begun once.
+// RollBoards ends and starts the periods that are due, of one board or, if board
+// is empty, of all. It never retries: a second try could start a second season.
 func (c *Client) RollBoards(ctx context.Context, board string, r RollRequest) (Rolled, error) {
 	path := "/v1/boards/roll"
 	if board != "" {
@@ -117,7 +118,7 @@ func (c *Client) RollBoards(ctx context.Context, board string, r RollRequest) (R
 	return out, err
 }
 
-// FinalStandings reads those behind a rank.
+// FinalStandings reads the standings after a rank.
 func (c *Client) FinalStandings(ctx context.Context, board string, after int64) (FinalStandings, error) {
 	var f FinalStandings
 	err := c.do(ctx, call{

@@ -14,26 +14,26 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// maxAnswer bounds what is read of an answer: far above 500 receipts.
-const maxAnswer = 4 << 20
+// maxResponse limits the size of a response. 500 receipts are far smaller.
+const maxResponse = 4 << 20
 
-// call is one request of the API, made anew for each try.
+// call describes an API request; each try builds a new one.
 type call struct {
 	op     string
 	method string
 	path   string
 	query  url.Values
-	// body makes the JSON of a try; nil has none.
+	// body returns the value to encode for a try; nil sends no body.
 	body func(now time.Time) any
-	// sign says that the request is signed in its headers.
+	// sign adds a signature to the headers.
 	sign bool
-	// once says that a second try could have a second effect.
+	// once disables retries, because a second try could have a second effect.
 	once    bool
 	eventID string
 }
 
-// do makes the call until it is answered for good, and decodes the answer into
-// out, which may be nil.
+// do sends the call, with retries, and decodes the response into out, which may be
+// nil.
 func (c *Client) do(ctx context.Context, k call, out any) error {
 	for n := 1; ; n++ {
 		e := c.try(ctx, k, out)
@@ -44,13 +44,13 @@ func (c *Client) do(ctx context.Context, k call, out any) error {
 		if e.EventID == "" {
 			e.EventID = k.eventID
 		}
-		if n >= c.attempts || k.once || !e.Temporary() || ctx.Err() != nil || e.RetryAfter > c.pace.retryAfterMax {
+		if n >= c.attempts || k.once || !e.Temporary() || ctx.Err() != nil || e.RetryAfter > c.timeouts.retryAfterMax {
 			return e
 		}
-		tellWait(ctx, e)
-		if err := sleep(ctx, e.RetryAfter+jitter(n-1, c.pace.retryBase, c.pace.retryCap)); err != nil {
+		notifyRetryAfter(ctx, e)
+		if err := sleep(ctx, e.RetryAfter+jitter(n-1, c.timeouts.retryBase, c.timeouts.retryCap)); err != nil {
 			if e.Err == nil {
-				e.Err = err // the refusal stays readable, and errors.Is finds why it ended
+				e.Err = err // errors.Is finds why the retries ended
 			}
 			return e
 		}
@@ -64,15 +64,15 @@ func (c *Client) try(ctx context.Context, k call, out any) *Error {
 	if k.body != nil {
 		var err error
 		if body, err = json.Marshal(k.body(c.now())); err != nil {
-			return broken(fmt.Errorf("encode the request: %w", err))
+			return connectionError(fmt.Errorf("encode the request: %w", err))
 		}
 	}
 	req, err := http.NewRequestWithContext(ctx, k.method, c.url(k.path, k.query).String(), bytes.NewReader(body))
 	if err != nil {
-		return broken(err)
+		return connectionError(err)
 	}
 	if err := c.prepare(req); err != nil {
-		return broken(err)
+		return connectionError(err)
 	}
 	req.Header.Set("Accept", "application/json")
 	if k.body != nil {
@@ -83,26 +83,26 @@ func (c *Client) try(ctx context.Context, k call, out any) *Error {
 	}
 	res, err := c.http.Do(req)
 	if err != nil {
-		return broken(err)
+		return connectionError(err)
 	}
 	defer func() { _ = res.Body.Close() }()
-	answer, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
+	response, err := io.ReadAll(io.LimitReader(res.Body, maxResponse))
 	if err != nil {
-		return broken(fmt.Errorf("read the answer: %w", err))
+		return connectionError(fmt.Errorf("read the response: %w", err))
 	}
 	if res.StatusCode < 200 || res.StatusCode > 299 {
-		return refusal(res, answer, c.now())
+		return responseError(res, response, c.now())
 	}
 	if out == nil {
 		return nil
 	}
-	if err := json.Unmarshal(answer, out); err != nil {
-		return broken(fmt.Errorf("decode the answer: %w", err))
+	if err := json.Unmarshal(response, out); err != nil {
+		return connectionError(fmt.Errorf("decode the response: %w", err))
 	}
 	return nil
 }
 
-// prepare sets what every request carries, streams included.
+// prepare sets the headers of all requests, including those of streams.
 func (c *Client) prepare(req *http.Request) error {
 	req.Header.Set("User-Agent", c.userAgent)
 	if why := reason(req.Context()); why != "" {
@@ -121,13 +121,13 @@ func (c *Client) prepare(req *http.Request) error {
 	return nil
 }
 
-// broken is an error without an answer.
-func broken(err error) *Error {
+// connectionError is an error without a response.
+func connectionError(err error) *Error {
 	return &Error{Code: scoreboard.CodeUnavailable, Err: err}
 }
 
-// jitter is a random time below base·2^n and below limit: full jitter, so that
-// clients that failed together do not come back together.
+// jitter is a random duration below base·2^n and limit. Full jitter keeps clients
+// that failed together from retrying together.
 func jitter(n int, base, limit time.Duration) time.Duration {
 	d := limit
 	if n < 20 {

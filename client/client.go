@@ -12,35 +12,35 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// Options says who calls and how. The zero value is an anonymous client that
-// signs nothing.
+// Options configure a client. The zero value is an anonymous client that does not
+// sign.
 type Options struct {
-	// Token is sent as bearer token. TokenSource, when set, is asked for each
+	// Token is sent as bearer token. TokenSource, if set, supplies the token of each
 	// try instead.
 	Token       string
 	TokenSource TokenSource
 
-	// KeyID and KeySecret sign writes. The secret is used as it was shown.
+	// KeyID and KeySecret sign writes. The secret is used exactly as it was shown.
 	KeyID     string
 	KeySecret string
 
-	// Attempts is the most tries of one call, 5 when 0; 1 never repeats.
+	// Attempts is the maximum number of tries of a call; 0 means 5.
 	Attempts int
-	// Timeout bounds one try, 10 s when 0. The context bounds the call.
+	// Timeout limits one try; 0 means 10 s. The context limits the call.
 	Timeout time.Duration
 
-	// HTTP is used instead of a client of its own. Its transport's TLS, proxy
-	// and dial settings also serve WebSockets when it is an *http.Transport.
+	// HTTP replaces the default HTTP client. If its transport is an *http.Transport,
+	// WebSockets use its TLS, proxy and dial settings, too.
 	HTTP *http.Client
-	// UserAgent goes into the server's audit trail; "scoreboard-go" when empty.
+	// UserAgent is recorded in the server's audit trail; empty means "scoreboard-go".
 	UserAgent string
 }
 
-// Client speaks to one server.
+// Client is a client of one server.
 type Client struct {
 	base      *url.URL
 	http      *http.Client
-	own       bool // http was made here, so Close may let its connections go
+	own       bool // Close closes idle connections only of a client created here
 	dialer    websocket.Dialer
 	tokens    TokenSource
 	signer    Signer
@@ -48,49 +48,49 @@ type Client struct {
 	timeout   time.Duration
 	userAgent string
 	now       func() time.Time
-	pace      pace
+	timeouts      timeouts
 
 	life    context.Context // ends with Close
 	end     context.CancelFunc
 	watches sync.WaitGroup
 }
 
-// pace holds every wait of the client, so that tests can shorten them.
-type pace struct {
+// timeouts are the client's waits, which tests shorten.
+type timeouts struct {
 	retryBase, retryCap time.Duration // between tries of a call
-	retryAfterMax       time.Duration // a Retry-After beyond it ends the call
+	retryAfterMax       time.Duration // a longer Retry-After ends the call
 	pollMin, pollMax    time.Duration // between polls of a watch
-	pollFor             time.Duration // first time on polling before live is tried again
+	pollFor             time.Duration // on polling before streams are tried again, at first
 	pollForCap          time.Duration
-	silence             time.Duration // without a sign of life a stream is dead
-	byeMax              time.Duration
+	maxSilence             time.Duration // after which a stream counts as dead
+	maxReconnectAfter              time.Duration
 }
 
-var defaultPace = pace{
+var defaultTimeouts = timeouts{
 	retryBase: 200 * time.Millisecond, retryCap: 5 * time.Second, retryAfterMax: 30 * time.Second,
 	pollMin: time.Second, pollMax: 3 * time.Second,
 	pollFor: 5 * time.Second, pollForCap: time.Minute,
-	silence: 75 * time.Second, // the server is heard from every 30 s
-	byeMax:  30 * time.Second,
+	maxSilence: 75 * time.Second, // the server sends a heartbeat every 30 s
+	maxReconnectAfter:  30 * time.Second,
 }
 
 // New returns a client of the server at base, such as
-// "https://scores.example.com". It connects to nothing yet.
+// "https://scores.example.com". It does not connect yet.
 func New(base string, o Options) (*Client, error) {
 	u, err := url.Parse(base)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, fmt.Errorf("the server's address %q is not of the form http://host:port", base)
+		return nil, fmt.Errorf("invalid server address %q: must be of the form http://host:port", base)
 	}
 	u.Path = strings.TrimSuffix(u.Path, "/")
 	u.RawQuery, u.Fragment = "", ""
 	if (o.KeyID == "") != (o.KeySecret == "") {
-		return nil, fmt.Errorf("a signing key needs both its id and its secret")
+		return nil, fmt.Errorf("a signing key requires both its id and its secret")
 	}
 	c := &Client{
 		base: u, http: o.HTTP, tokens: o.TokenSource,
 		signer:   Signer{KeyID: o.KeyID, Secret: o.KeySecret},
 		attempts: o.Attempts, timeout: o.Timeout, userAgent: o.UserAgent,
-		now: time.Now, pace: defaultPace,
+		now: time.Now, timeouts: defaultTimeouts,
 	}
 	c.life, c.end = context.WithCancel(context.Background())
 	if c.tokens == nil && o.Token != "" {
@@ -115,8 +115,9 @@ func New(base string, o Options) (*Client, error) {
 	return c, nil
 }
 
-// dialerOf makes WebSockets by the settings of an HTTP client. They are taken
-// from a copy of its transport, because the first request changes the original.
+// dialerOf returns a WebSocket dialer with the settings of an HTTP client. It reads
+// them from a copy of the transport, because the first request changes the
+// original.
 func dialerOf(h *http.Client) websocket.Dialer {
 	d := websocket.Dialer{Proxy: http.ProxyFromEnvironment}
 	t, ok := h.Transport.(*http.Transport)
@@ -126,13 +127,13 @@ func dialerOf(h *http.Client) websocket.Dialer {
 	t = t.Clone()
 	d.Proxy, d.NetDialContext, d.TLSClientConfig = t.Proxy, t.DialContext, t.TLSClientConfig
 	if d.TLSClientConfig != nil {
-		d.TLSClientConfig.NextProtos = nil // a WebSocket cannot be made over HTTP/2
+		d.TLSClientConfig.NextProtos = nil // WebSockets need HTTP/1.1
 	}
 	return d
 }
 
-// Close ends the watches, waits until they have, and lets idle connections go:
-// nothing of the client runs after it. Calls in flight end by their contexts.
+// Close stops the watches, waits for them and closes idle connections. Calls in
+// flight end with their own contexts.
 func (c *Client) Close() {
 	c.end()
 	c.watches.Wait()
@@ -141,12 +142,12 @@ func (c *Client) Close() {
 	}
 }
 
-// url of an escaped path below the base, with a query. The path is not
-// cleaned: ".." is a lawful user id.
+// url joins an escaped path and a query to the base. It does not clean the path:
+// ".." is a valid user id.
 func (c *Client) url(path string, query url.Values) *url.URL {
 	u := *c.base
 	u.RawPath = c.base.EscapedPath() + path
-	u.Path, _ = url.PathUnescape(u.RawPath) // what is escaped here unescapes
+	u.Path, _ = url.PathUnescape(u.RawPath) // the client escaped it, so it unescapes
 	u.RawQuery = query.Encode()
 	return &u
 }

@@ -32,7 +32,7 @@ func newClient(t *testing.T, s *clienttest.Server, o client.Options) *client.Cli
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
-	c.Hurry()
+	c.ShortenTimeouts()
 	return c
 }
 

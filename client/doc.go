@@ -14,53 +14,52 @@
 //
 // # Counted once
 //
-// Every increment has an event id. The server counts an event id of a user
-// once, however often it is sent, and answers a repeat with the first receipt,
-// marked Replayed. Submit makes an id when the increment has none and keeps it
-// over all its tries, so a time-out never costs a point and a retry never adds
-// one. When Submit fails all the same, nobody knows whether the increment was
-// recorded; [Error.EventID] names the id under which it can be sent again
-// safely, now or tomorrow:
+// Every increment has an event id. The server counts an event id of a user once,
+// however often it is sent, and answers a repeat with the first receipt, marked
+// Replayed. Submit generates an id if the increment has none and uses it for all
+// tries, so a timeout never loses a point and a retry never adds one. If Submit
+// fails, the increment may or may not have been recorded. [Error.EventID] is the id
+// with which it can safely be sent again, now or tomorrow:
 //
 //	var refused *client.Error
 //	if errors.As(err, &refused) && refused.Temporary() {
 //		later = append(later, client.Increment{User: "alice", Delta: 5, EventID: refused.EventID})
 //	}
 //
-// If an increment belongs to something that has an id of its own (a match, a
-// purchase), use that as the event id: 1 to 128 of A-Z a-z 0-9 . _ : @ -.
+// If an increment belongs to something that already has an id (a match, a purchase),
+// use that as the event id: 1 to 128 of A-Z a-z 0-9 . _ : @ -.
 //
 // # Signing
 //
-// With a key in [Options] every write is signed: Submit by the field scheme
-// (an HMAC over user, delta, event id and timestamp in the body), all others
-// by the header scheme (an HMAC over method, path, time and body). Timestamp
-// and signature are made anew for each try, because the server refuses what is
-// more than 60 seconds old.
+// With a key in [Options] every write is signed: Submit with the field scheme (an
+// HMAC over user, delta, event id and timestamp in the body), all others with the
+// header scheme (an HMAC over method, path, time and body). Each try has a new
+// timestamp and signature, because the server rejects signatures older than 60
+// seconds.
 //
 // # Errors
 //
-// Every error of a call is an [*Error]: what the server refused with its code,
-// or what broke on the way with the code unavailable. Branch on the code:
+// Every error of a call is an [*Error]: an error response with its code, or a failed
+// connection with the code unavailable. Branch on the code:
 //
 //	switch scoreboard.CodeOf(err) {
 //	case scoreboard.CodeEventConflict: // the id was used for another increment
-//	case scoreboard.CodeRateLimited:   // Error.RetryAfter says when
+//	case scoreboard.CodeRateLimited:   // retry after Error.RetryAfter
 //	}
 //
-// Answers 429, 5xx and broken connections are tried again, up to
-// [Options.Attempts] times with exponential backoff and full jitter; a
-// Retry-After is honoured. Every wait ends when the context does.
+// The client retries 429, 5xx and failed connections, up to [Options.Attempts] tries
+// with exponential backoff and full jitter, and honours Retry-After. Every wait ends
+// with the context.
 //
 // # Watching
 //
-// [Client.Watch] gives the newest state of a board on a channel until its
-// context ends, over a WebSocket, else server-sent events, else polling. It
-// reconnects by itself, and each [State] says how fresh it is and by what
-// connection it came. A slow reader skips states; it never holds up the stream.
-// A page that is to watch by itself joins with a ticket of [Client.RealtimeToken].
+// [Client.Watch] sends the latest state of a board on a channel until its context
+// ends, over a WebSocket, else server-sent events, else polling. It reconnects by
+// itself, and each [State] has its freshness and its connection. A slow reader skips
+// states and never blocks the stream. A web page joins the stream with a ticket from
+// [Client.RealtimeToken].
 //
-// A Client is safe for concurrent use, keeps no global state, and has no
-// goroutine of its own: those of Watch end with its context or with Close, which
-// waits for them and lets the idle connections go.
+// A Client is safe for concurrent use and has no global state. Only Watch starts
+// goroutines; they end with its context or with Close, which waits for them and
+// closes idle connections.
 package client

@@ -11,21 +11,21 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Error is why a call failed: a refusal of the server, or, with Status 0, what
-// broke before there was an answer (Code unavailable, the cause in Err).
+// Error is why a call failed: an error response of the server or, with Status 0, a
+// failure without a response (Code unavailable, the cause in Err).
 // scoreboard.CodeOf finds its Code.
 type Error struct {
-	Op         string // what was being done, such as "submit an increment"
-	Status     int    // HTTP status, 0 without an answer
+	Op         string // the operation, such as "submit an increment"
+	Status     int    // HTTP status, 0 without a response
 	Code       scoreboard.Code
-	Message    string            // the server's words
-	Field      string            // the field of the request that is wrong, if one is
+	Message    string            // the server's message, for people
+	Field      string            // the invalid field of the request, if any
 	Reason     scoreboard.Reason // which rule refused the request, where Code alone does not say
-	EventID    string            // of the increment; sending it again counts once
+	EventID    string            // of the increment; safe to send again
 	RequestID  string            // finds the request in the server's logs
 	RetryAfter time.Duration
-	WouldRank  int64 // of the score that a not_found was asked about
-	Attempts   int   // tries that were made
+	WouldRank  int64 // in a not_found: the rank of the score in question
+	Attempts   int   // number of tries
 	Err        error
 }
 
@@ -48,7 +48,7 @@ func (e *Error) Error() string {
 	return s
 }
 
-// Unwrap gives the cause and the domain's error.
+// Unwrap returns the domain's error and the cause.
 func (e *Error) Unwrap() []error {
 	domain := &scoreboard.Error{Code: e.Code, Message: e.Message, Field: e.Field, Reason: e.Reason, RetryAfter: e.RetryAfter}
 	if e.Err == nil {
@@ -58,7 +58,7 @@ func (e *Error) Unwrap() []error {
 }
 
 // Temporary reports whether the same call may succeed later: the server was
-// busy, away or broken, or could not be reached.
+// overloaded, failing or unreachable.
 func (e *Error) Temporary() bool {
 	switch e.Code {
 	case scoreboard.CodeRateLimited, scoreboard.CodeOverloaded, scoreboard.CodeUnavailable, scoreboard.CodeInternal:
@@ -67,9 +67,9 @@ func (e *Error) Temporary() bool {
 	return e.Status >= 500
 }
 
-// refusal reads the error out of an answer that is no success. What is not of
-// the API's shape (a proxy's page) is told by its status alone.
-func refusal(r *http.Response, body []byte, now time.Time) *Error {
+// responseError decodes an error response. If the body is not the API's, such as a
+// proxy's page, only the status counts.
+func responseError(r *http.Response, body []byte, now time.Time) *Error {
 	e := &Error{
 		Status:     r.StatusCode,
 		RequestID:  r.Header.Get("X-Request-Id"),
@@ -84,13 +84,12 @@ func refusal(r *http.Response, body []byte, now time.Time) *Error {
 		}
 		return e
 	}
-	e.Message = "the answer was " + r.Status + ", not one of this API"
+	e.Message = "unexpected response " + r.Status + ", not from this API"
 	e.Code = codeOfStatus(r.StatusCode)
 	return e
 }
 
-// statusOf is the HTTP status that goes with the code of a refusal that came
-// without one.
+// statusOf is the HTTP status of a code that arrived without one.
 func statusOf(code scoreboard.Code) int {
 	switch code {
 	case scoreboard.CodeUnauthorized, scoreboard.CodeTokenUsed:
@@ -126,7 +125,7 @@ func codeOfStatus(status int) scoreboard.Code {
 	return scoreboard.CodeInternal
 }
 
-// retryAfter reads both forms of the header; 0 when there is none.
+// retryAfter parses both forms of the header; 0 if it is absent.
 func retryAfter(s string, now time.Time) time.Duration {
 	if n, err := strconv.Atoi(s); err == nil {
 		return time.Duration(max(n, 0)) * time.Second

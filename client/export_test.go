@@ -2,21 +2,21 @@ package client
 
 import "time"
 
-// Hurry shortens every wait, so that tests of outages take moments.
-func (c *Client) Hurry() {
-	c.pace = pace{
+// ShortenTimeouts shortens every wait, so that tests of outages are fast.
+func (c *Client) ShortenTimeouts() {
+	c.timeouts = timeouts{
 		retryBase: 10 * time.Millisecond, retryCap: 50 * time.Millisecond, retryAfterMax: 2 * time.Second,
 		pollMin: 20 * time.Millisecond, pollMax: 40 * time.Millisecond,
 		pollFor: 300 * time.Millisecond, pollForCap: time.Second,
-		silence: 300 * time.Millisecond, byeMax: time.Second,
+		maxSilence: 300 * time.Millisecond, maxReconnectAfter: time.Second,
 	}
 }
 
-// SetSilence sets how long a stream may say nothing.
-func (c *Client) SetSilence(d time.Duration) { c.pace.silence = d }
+// SetSilence sets how long a stream may be silent.
+func (c *Client) SetSilence(d time.Duration) { c.timeouts.maxSilence = d }
 
-// SetClock replaces the clock that timestamps are taken from.
+// SetClock replaces the clock.
 func (c *Client) SetClock(now func() time.Time) { c.now = now }
 
-// Jitter is the backoff's arithmetic.
+// Jitter is the backoff's jitter.
 var Jitter = jitter

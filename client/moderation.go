@@ -13,45 +13,49 @@ import (
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
-// What moderation works with. All of it needs the scope score:admin and a
-// reason, which the audit trail keeps.
+// The types of moderation. All its calls need the scope score:admin, and its changes
+// a reason for the audit trail.
 type (
-	// UserState is what a user is now.
+	// UserState is a user's status.
 	UserState = protocol.UserState
-	// User is what an operator looks at before deciding about a user.
+	// User is a user's status and its reason, with scores and flags.
 	User = protocol.User
-	// VoidRequest picks what one key or address sent.
+	// VoidRequest selects the events of one key or address.
 	VoidRequest = protocol.VoidRequest
 	// VoidPreview is what a void would reverse.
 	VoidPreview = protocol.VoidPreview
-	// Void is a job that reverses it.
+	// Void is a job that reverses those events.
 	Void = protocol.Void
+	// Flag is an event that a rule found suspicious.
+	Flag = protocol.Flag
+	// Flags is a page of flags.
+	Flags = protocol.Flags
 )
 
-// Ban keeps a user from writing and hides the user from every board.
+// Ban rejects a user's writes and hides the user from all boards.
 func (c *Client) Ban(ctx context.Context, user, reason string) (UserState, error) {
 	return c.setStatus(ctx, "ban", user, reason)
 }
 
-// Unban ends a ban: the scores are where they were.
+// Unban ends a ban; scores and ranks come back.
 func (c *Client) Unban(ctx context.Context, user, reason string) (UserState, error) {
 	return c.setStatus(ctx, "unban", user, reason)
 }
 
-// Freeze keeps a user from writing; the user stays to be seen.
+// Freeze rejects a user's writes; the user stays visible.
 func (c *Client) Freeze(ctx context.Context, user, reason string) (UserState, error) {
 	return c.setStatus(ctx, "freeze", user, reason)
 }
 
-// Unfreeze lets a frozen user write again.
+// Unfreeze accepts a frozen user's writes again.
 func (c *Client) Unfreeze(ctx context.Context, user, reason string) (UserState, error) {
 	return c.setStatus(ctx, "unfreeze", user, reason)
 }
 
-// User shows what a user is, since when and why, with the scores.
+// User reads a user's status and its reason, with scores and flags.
 func (c *Client) User(ctx context.Context, user string) (User, error) {
 	var u User
-	err := c.do(ctx, call{op: "look at user " + user, method: http.MethodGet, path: "/v1/admin/users/" + url.PathEscape(user)}, &u)
+	err := c.do(ctx, call{op: "read user " + user, method: http.MethodGet, path: "/v1/admin/users/" + url.PathEscape(user)}, &u)
 	return u, err
 }
 
@@ -69,19 +73,20 @@ type Adjustment struct {
 	User    string
 	Board   string // global when empty
 	Delta   int64
-	EventID string // Adjust makes one when it is empty
+	EventID string // Adjust generates one if it is empty
 	Reason  string
 }
 
-// Adjust changes a score by an event of its own. It is tried again with the
-// same event id, so it counts once at most.
+// Adjust changes a score by recording an adjustment. It retries with the same event
+// id, so the adjustment counts at most once.
 func (c *Client) Adjust(ctx context.Context, a Adjustment) (Receipt, error) {
 	if a.EventID == "" {
 		a.EventID = NewEventID()
 	}
 	var receipt Receipt
 	err := c.do(ctx, call{
-		op: "adjust " + a.User, method: http.MethodPost, path: "/v1/admin/users/" + url.PathEscape(a.User) + "/adjust", sign: true, eventID: a.EventID,
+		op: "adjust " + a.User, method: http.MethodPost, path: "/v1/admin/users/" + url.PathEscape(a.User) + "/adjust",
+		sign: true, eventID: a.EventID,
 		body: func(time.Time) any {
 			return protocol.AdjustRequest{Board: a.Board, Delta: a.Delta, EventID: a.EventID, Reason: a.Reason}
 		},
@@ -89,20 +94,21 @@ func (c *Client) Adjust(ctx context.Context, a Adjustment) (Receipt, error) {
 	return receipt, err
 }
 
-// Reverse takes back an event of a user on all its boards. Twice is a replay.
+// Reverse reverses an event of a user on all its boards. Reversing it again returns
+// the first receipts as replayed.
 func (c *Client) Reverse(ctx context.Context, user, event, reason string) ([]Receipt, error) {
-	var answer json.RawMessage
+	var response json.RawMessage
 	err := c.do(ctx, call{
 		op: "reverse event " + event, method: http.MethodPost, path: "/v1/admin/events/" + url.PathEscape(event) + "/reverse", sign: true,
 		eventID: event, body: func(time.Time) any { return protocol.ReverseRequest{UserID: user, Reason: reason} },
-	}, &answer)
+	}, &response)
 	if err != nil {
 		return nil, err
 	}
 	var one Receipt
 	var several protocol.Receipts
-	if err := errors.Join(json.Unmarshal(answer, &one), json.Unmarshal(answer, &several)); err != nil {
-		return nil, &Error{Op: "reverse event " + event, Err: fmt.Errorf("decode the answer: %w", err)}
+	if err := errors.Join(json.Unmarshal(response, &one), json.Unmarshal(response, &several)); err != nil {
+		return nil, &Error{Op: "reverse event " + event, Err: fmt.Errorf("decode the response: %w", err)}
 	}
 	if several.Receipts != nil {
 		return several.Receipts, nil
@@ -120,31 +126,31 @@ func (c *Client) PreviewVoid(ctx context.Context, r VoidRequest) (VoidPreview, e
 	return p, err
 }
 
-// CreateVoid begins a void; a not_found where there is nothing to take back. It is
-// tried once: to a second try the first may have left nothing.
+// CreateVoid starts a void; the error is not_found if no event matches. It never
+// retries: after a first try that succeeded, no event would match.
 func (c *Client) CreateVoid(ctx context.Context, r VoidRequest) (Void, error) {
 	var v Void
 	err := c.do(ctx, call{
-		op: "begin a void", method: http.MethodPost, path: "/v1/admin/voids", sign: true, once: true, body: func(time.Time) any { return r },
+		op: "start a void", method: http.MethodPost, path: "/v1/admin/voids", sign: true, once: true, body: func(time.Time) any { return r },
 	}, &v)
 	return v, err
 }
 
-// Void says how far a void is.
+// Void reads the progress of a void.
 func (c *Client) Void(ctx context.Context, id int64) (Void, error) {
 	var v Void
 	err := c.do(ctx, call{op: "read a void", method: http.MethodGet, path: "/v1/admin/voids/" + strconv.FormatInt(id, 10)}, &v)
 	return v, err
 }
 
-// Voids lists the voids, the newest first.
+// Voids lists voids, newest first.
 func (c *Client) Voids(ctx context.Context) ([]Void, error) {
 	var v protocol.Voids
 	err := c.do(ctx, call{op: "list the voids", method: http.MethodGet, path: "/v1/admin/voids"}, &v)
 	return v.Voids, err
 }
 
-// UndoVoid has everything count again that a void has reversed.
+// UndoVoid counts all events again that a void reversed.
 func (c *Client) UndoVoid(ctx context.Context, id int64, reason string) (Void, error) {
 	var v Void
 	err := c.do(ctx, call{
@@ -152,4 +158,50 @@ func (c *Client) UndoVoid(ctx context.Context, id int64, reason string) (Void, e
 		body: func(time.Time) any { return protocol.ReasonRequest{Reason: reason} },
 	}, &v)
 	return v, err
+}
+
+// FlagQuery filters flags. State is open when empty.
+type FlagQuery struct {
+	State, User string
+	After       int64
+}
+
+// Flags lists flags, oldest first.
+func (c *Client) Flags(ctx context.Context, q FlagQuery) (Flags, error) {
+	v := url.Values{}
+	setQuery(v, "state", q.State)
+	setQuery(v, "user_id", q.User)
+	if q.After > 0 {
+		v.Set("after", strconv.FormatInt(q.After, 10))
+	}
+	var f Flags
+	err := c.do(ctx, call{op: "list the flags", method: http.MethodGet, path: "/v1/admin/flags", query: v}, &f)
+	return f, err
+}
+
+// Flag reads one flag.
+func (c *Client) Flag(ctx context.Context, id int64) (Flag, error) {
+	var f Flag
+	err := c.do(ctx, call{op: "read a flag", method: http.MethodGet, path: "/v1/admin/flags/" + strconv.FormatInt(id, 10)}, &f)
+	return f, err
+}
+
+// DismissFlag closes a flag as unfounded.
+func (c *Client) DismissFlag(ctx context.Context, id int64, reason string) (Flag, error) {
+	return c.decideFlag(ctx, "dismiss", id, reason)
+}
+
+// ConfirmFlag confirms a flag. It does not act on the user or the event; Ban, Freeze
+// and Reverse do.
+func (c *Client) ConfirmFlag(ctx context.Context, id int64, reason string) (Flag, error) {
+	return c.decideFlag(ctx, "confirm", id, reason)
+}
+
+func (c *Client) decideFlag(ctx context.Context, verb string, id int64, reason string) (Flag, error) {
+	var f Flag
+	err := c.do(ctx, call{
+		op: verb + " a flag", method: http.MethodPost, path: "/v1/admin/flags/" + strconv.FormatInt(id, 10) + "/" + verb, sign: true,
+		body: func(time.Time) any { return protocol.ReasonRequest{Reason: reason} },
+	}, &f)
+	return f, err
 }

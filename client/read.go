@@ -10,38 +10,38 @@ import (
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
-// Entry is one row of a board: Rank (from 1), UserID, Score and, where the
-// user has them, DisplayName and AvatarURL.
+// Entry is one row of a board: Rank (from 1), UserID, Score and, if the user set
+// them, DisplayName and AvatarURL.
 type Entry = protocol.Entry
 
-// Top is the head of a board: Entries best first, the Total of users, AsOf and
-// AgeMS for its freshness. Version and Epoch are nil when it is Degraded, that
-// is, not from a healthy ranking.
+// Top is the top of a board: Entries, best first, the Total number of users, and
+// AsOf and AgeMS for its freshness. If it is Degraded, that is, not from a healthy
+// ranking, Version and Epoch are nil.
 type Top = protocol.Top
 
-// Place is one user's standing: Score, Rank, Total, Percentile (the share of
-// users ranked below) and Neighbours where they were asked for.
+// Place is one user's standing: Score, Rank, Total, Percentile (the share of users
+// ranked below) and, if requested, Neighbours.
 type Place = protocol.Place
 
-// List is the standings of some users: Entries best first, each with its Place
-// among them beside its Rank on the board, and NotFound.
+// List is the standings of a list of users: Entries, best first, each with its Place
+// in the list and its Rank on the board, and NotFound.
 type List = protocol.List
 
-// Profile is how a user wants to be shown: DisplayName (up to 32 characters)
-// and AvatarURL (https).
+// Profile is how a user is displayed: DisplayName (up to 32 characters) and AvatarURL
+// (https).
 type Profile = protocol.Profile
 
-// TopQuery asks for a page of a board.
+// TopQuery selects a page of a board.
 type TopQuery struct {
 	Board      string // global when empty
 	Limit      int    // 1 to 100; 10 when 0
-	Cursor     string // NextCursor of the page before
-	MinVersion int64  // wait up to a second for this version of the board
+	Cursor     string // NextCursor of the previous page
+	MinVersion int64  // wait up to 1 s for this version of the board
 }
 
-// Top reads the head of a board, or with a Cursor a page further down. A cursor
-// is a standing, not a number: whoever keeps their place is neither skipped nor
-// shown twice, whatever else moves.
+// Top reads the top of a board, or with a Cursor the next page. A cursor is a
+// standing, not an offset: while others move, users whose standing is unchanged are
+// neither skipped nor repeated.
 func (c *Client) Top(ctx context.Context, q TopQuery) (Top, error) {
 	query := boardQuery(q.Board)
 	setInt(query, "limit", int64(q.Limit))
@@ -54,13 +54,13 @@ func (c *Client) Top(ctx context.Context, q TopQuery) (Top, error) {
 	return top, err
 }
 
-// PlaceQuery asks for a user's standing.
+// PlaceQuery selects a user's standing.
 type PlaceQuery struct {
 	Board      string // global when empty
 	Neighbours int    // rows above and below the user, 0 for none
-	MinVersion int64  // the version of the user's receipt that must be in it
-	// Score, where it is given, asks what rank it would have for a user who is
-	// not on the board: the error not_found says so in WouldRank.
+	MinVersion int64  // the standing must include the user's receipt with this version
+	// Score, if set, is ranked if the user is not on the board: the error not_found
+	// then has its rank in WouldRank.
 	Score *int64
 }
 
@@ -79,27 +79,26 @@ func (c *Client) Around(ctx context.Context, user string, q PlaceQuery) (Place, 
 	return c.place(ctx, "read the rank of "+user, "/v1/users/"+url.PathEscape(user)+"/rank", q)
 }
 
-// Statement is a page of what the ledger has of a user: Entries newest first,
-// NextCursor where there are more, and on the last page ArchivedBefore where
-// older events have left for the archive.
+// Statement is a page of a user's ledger: Entries, newest first, NextCursor if there
+// are more, and on the last page ArchivedBefore if older events are in the archive.
 type Statement = protocol.Statement
 
 // StatementEntry is one event on one board.
 type StatementEntry = protocol.StatementEntry
 
-// StatementQuery asks for a page of a statement.
+// StatementQuery selects a page of a statement.
 type StatementQuery struct {
-	Board    string    // one board, or all instances of a family; all boards when empty
-	From, To time.Time // To is exclusive; zero is without an end
-	Cursor   string    // NextCursor of the page before
-	Limit    int       // how many entries, up to StatementPage; so many when 0
+	Board    string    // one board, or all periods of a family; all boards when empty
+	From, To time.Time // To is exclusive; zero means no limit
+	Cursor   string    // NextCursor of the previous page
+	Limit    int       // number of entries, up to StatementPage (also when 0)
 }
 
-// StatementPage is the most entries of a page.
+// StatementPage is the maximum number of entries on a page.
 const StatementPage = 100
 
-// Statement reads what the ledger has of a user: the token's own, or any with
-// the scope score:admin.
+// Statement reads a user's ledger: the token's own user's, or with the scope
+// score:admin any user's.
 func (c *Client) Statement(ctx context.Context, user string, q StatementQuery) (Statement, error) {
 	query := boardQuery(q.Board)
 	for name, t := range map[string]time.Time{"from": q.From, "to": q.To} {
@@ -120,7 +119,7 @@ func (c *Client) Statement(ctx context.Context, user string, q StatementQuery) (
 
 func (c *Client) place(ctx context.Context, op, path string, q PlaceQuery) (Place, error) {
 	query := boardQuery(q.Board)
-	query.Set("k", strconv.Itoa(q.Neighbours)) // 0 too: the server's default is not none everywhere
+	query.Set("k", strconv.Itoa(q.Neighbours)) // even 0, which is not the server's default everywhere
 	setInt(query, "min_version", q.MinVersion)
 	if q.Score != nil {
 		query.Set("score", strconv.FormatInt(*q.Score, 10))
@@ -130,7 +129,7 @@ func (c *Client) place(ctx context.Context, op, path string, q PlaceQuery) (Plac
 	return place, err
 }
 
-// Users reads the standings of up to 100 users, such as somebody's friends.
+// Users reads the standings of up to 100 users, such as a player's friends.
 func (c *Client) Users(ctx context.Context, board string, users []string) (List, error) {
 	var list List
 	err := c.do(ctx, call{
@@ -140,8 +139,8 @@ func (c *Client) Users(ctx context.Context, board string, users []string) (List,
 	return list, err
 }
 
-// PutProfile sets how a user is shown; what is empty in it is removed. Users
-// may set their own.
+// PutProfile sets a user's profile; an empty field removes the value. Users may set
+// their own.
 func (c *Client) PutProfile(ctx context.Context, user string, p Profile) (Profile, error) {
 	var kept Profile
 	err := c.do(ctx, call{

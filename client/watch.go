@@ -12,7 +12,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Connection is how the states of a watch come in.
+// Connection is the kind of connection that delivers the states of a watch.
 type Connection string
 
 // The kinds of connection, best first.
@@ -23,60 +23,57 @@ const (
 	Disconnected Connection = "disconnected"
 )
 
-// State is the newest that a watch knows of a board. Entries stay what they
-// were while the connection is away; HeardAt tells how old they may be.
+// State is the latest state of a board. While disconnected, Entries keeps the last
+// entries; HeardAt shows how old they may be.
 type State struct {
-	Board     string    `json:"board"` // the instance, for a periodic board
+	Board     string    `json:"board"` // for a periodic board, the current period
 	Entries   []Entry   `json:"entries"`
 	Version   int64     `json:"version"`
 	Epoch     int64     `json:"epoch"`
 	UpdatedAt time.Time `json:"updated_at,omitzero"` // the server's time of these entries
-	// HeardAt is when the server last confirmed these entries, by this
-	// machine's clock: with every frame, heartbeat or poll.
+	// HeardAt is when the server last confirmed these entries, by a frame, heartbeat
+	// or poll, on this machine's clock.
 	HeardAt    time.Time  `json:"heard_at,omitzero"`
 	Connection Connection `json:"connection"`
-	Reconnects int        `json:"reconnects"` // times that it was lost and found again
-	// Degraded says why the entries are not from a healthy ranking; empty
-	// when they are.
+	Reconnects int        `json:"reconnects"`
+	// Degraded is why the entries are not from a healthy ranking; empty if they are.
 	Degraded string `json:"degraded,omitempty"`
-	// Me is the last change of the token's user, nil before the first.
+	// Me is the latest change of the token's user, nil before the first.
 	Me *Move `json:"me,omitempty"`
-	// Err is why the connection is away, or on the last state of a channel
-	// why the watch has ended.
+	// Err is why the watch is disconnected or, on the last state, why it ended.
 	Err error `json:"-"`
 }
 
-// Move is a change of a user's own score or rank.
+// Move is a change of the user's own score or rank.
 type Move struct {
 	UserID       string `json:"user_id"`
 	Score        int64  `json:"score"`
-	Rank         int64  `json:"rank"` // 0 when the server did not say
+	Rank         int64  `json:"rank"` // 0 if unknown
 	PreviousRank int64  `json:"previous_rank,omitempty"`
 	version      int64
 	epoch        int64
 }
 
-// WatchOptions are the choices of a watch.
+// WatchOptions configure a watch.
 type WatchOptions struct {
-	Limit int // 10 rows, or 100; 0 is what the server shows (its setting reads.top_n)
-	// Confirm is how often the server is asked on an idle WebSocket whether it
-	// is still there, so that HeardAt stays as young; 0 leaves that to the
-	// server's own heartbeat, every 30 s, which is all that SSE has.
+	Limit int // 10 or 100 rows; 0 means the server's setting reads.top_n
+	// Confirm is the ping interval of an idle WebSocket, which keeps HeardAt recent.
+	// 0 sends no pings: the server's heartbeat every 30 s remains, as with SSE.
 	Confirm time.Duration
-	// EventStream leaves WebSocket out, for networks that do not let it through.
+	// EventStream disables WebSocket, for networks that block it.
 	EventStream bool
 }
 
-// Watch follows a board (global when empty). The channel holds the newest
-// state: a reader that is slow gets the latest and misses those between. It is
-// closed when ctx ends or the client is closed, or after a state with Err when the server refuses this
-// client for good (its token, its scope, an unknown board).
+// Watch follows a board (global when empty). The channel holds the latest state; a
+// slow reader misses intermediate ones. The channel is closed when ctx ends or the
+// client is closed, or after a state with Err if the server rejects this client
+// permanently (its token, its scope, an unknown board).
 //
-// The watch connects by WebSocket, else by server-sent events, and polls every
-// 1 to 3 s while neither works, trying them again after a while. What is older
-// than the version shown is ignored; every frame is a whole state, so a gap
-// between versions needs no repair. A stream that comes back names the version
-// that it has, and is sent nothing while that is the newest.
+// The watch connects by WebSocket, else by server-sent events. While neither works
+// it polls every 1 to 3 s and tries them again after a while. It ignores versions
+// older than the current one. Every frame is a whole state, so a gap between versions
+// needs no repair. A stream that reconnects sends its version; the server sends
+// nothing until there is a newer one.
 func (c *Client) Watch(ctx context.Context, board string, o WatchOptions) <-chan State {
 	if board == "" {
 		board = string(scoreboard.GlobalBoard)
@@ -98,38 +95,38 @@ type watcher struct {
 	c     *Client
 	board string
 	limit int
-	// streamOnly says that there is no WebSocket.
+	// streamOnly disables WebSocket.
 	streamOnly bool
 	confirm    time.Duration
 	out        chan State
 	state      State
-	ever       bool // has been connected before
-	bye        time.Duration
+	connectedBefore bool
+	reconnectAfter time.Duration // set by the server when it closes a stream
 }
 
-// run ends only with ctx or when a poll, the last resort, is refused.
+// run ends with ctx, or when a poll, the last resort, is rejected.
 func (w *watcher) run(ctx context.Context) {
 	defer close(w.out)
-	pollFor := w.c.pace.pollFor
+	pollFor := w.c.timeouts.pollFor
 	for failures := 0; ; failures++ {
-		lived, err := w.live(ctx)
+		received, err := w.live(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		if w.state.Connection != Polling { // polls that work go on in a moment
+		if w.state.Connection != Polling { // polling works and continues shortly
 			w.disconnected(err)
 		}
-		if lived {
-			failures, pollFor = 0, w.c.pace.pollFor
+		if received {
+			failures, pollFor = 0, w.c.timeouts.pollFor
 		}
-		wait := jitter(failures, w.c.pace.retryBase, w.c.pace.retryCap)
-		if w.bye > 0 { // the server chose the moment, to spread its clients
-			wait, w.bye = w.bye, 0
+		wait := jitter(failures, w.c.timeouts.retryBase, w.c.timeouts.retryCap)
+		if w.reconnectAfter > 0 { // the server spreads its clients
+			wait, w.reconnectAfter = w.reconnectAfter, 0
 		}
 		if sleep(ctx, wait) != nil {
 			return
 		}
-		if lived {
+		if received {
 			continue
 		}
 		if err := w.poll(ctx, pollFor); err != nil {
@@ -138,20 +135,20 @@ func (w *watcher) run(ctx context.Context) {
 			}
 			return
 		}
-		pollFor = min(2*pollFor, w.c.pace.pollForCap)
+		pollFor = min(2*pollFor, w.c.timeouts.pollForCap)
 	}
 }
 
-// live follows the stream by WebSocket, else by SSE, until it breaks. lived
-// says that at least one frame came.
-func (w *watcher) live(ctx context.Context) (lived bool, err error) {
+// live follows the stream by WebSocket, else by SSE, until it breaks. received is
+// true if at least one frame arrived.
+func (w *watcher) live(ctx context.Context) (received bool, err error) {
 	if w.streamOnly {
 		return w.sse(ctx)
 	}
-	if lived, err = w.websocket(ctx); lived || ctx.Err() != nil {
-		return lived, err
+	if received, err = w.websocket(ctx); received || ctx.Err() != nil {
+		return received, err
 	}
-	if lived, sseErr := w.sse(ctx); lived {
+	if received, sseErr := w.sse(ctx); received {
 		return true, sseErr
 	}
 	return false, err
@@ -163,7 +160,8 @@ func (w *watcher) streamQuery() url.Values {
 	return query
 }
 
-// prepare makes the request of a stream, which says what is known already.
+// prepare builds the request of a stream, with the version that the watch already
+// has.
 func (w *watcher) prepare(ctx context.Context) (*http.Request, error) {
 	u := w.c.url("/v1/realtime/leaderboard", w.streamQuery())
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), http.NoBody)
@@ -179,43 +177,43 @@ func (w *watcher) prepare(ctx context.Context) (*http.Request, error) {
 	return req, nil
 }
 
-// alive takes a sign of life that is no frame: what is shown still holds.
-func (w *watcher) alive(kind Connection) {
+// heartbeat handles a message other than a frame: the state is still current.
+func (w *watcher) heartbeat(kind Connection) {
 	w.heard(kind)
 	w.publish()
 }
 
-// errBye ends a stream that the server said goodbye on.
-var errBye = errors.New("the server is closing the connection")
+// errClosing ends a stream after a bye frame.
+var errClosing = errors.New("the server is closing the connection")
 
-// frame takes one message of a stream.
+// frame handles one message of a stream.
 func (w *watcher) frame(kind Connection, f *protocol.Frame) error {
 	switch f.Type {
 	case protocol.FrameUpdated:
 		w.heard(kind)
-		w.take(f.Epoch, f.Version, State{
+		w.apply(f.Epoch, f.Version, State{
 			Board: f.Board, Entries: f.Top, UpdatedAt: f.TS,
 			Degraded: degradedReason(f.Degraded, f.DegradedReason),
 		})
 	case protocol.FrameRank:
 		w.heard(kind)
-		w.moved(f)
-	case protocol.FrameError: // the stream is refused: this client sends no commands
+		w.ownChange(f)
+	case protocol.FrameError: // about the stream itself: this client sends no commands
 		code := scoreboard.Code(f.ErrorCode)
 		return &Error{Op: "read the stream", Status: statusOf(code), Code: code, Message: f.Message, Attempts: 1}
 	case protocol.FrameBye:
-		// At least a moment, so that a server without an opinion is not hammered.
+		// Wait at least a moment, even if the server did not ask for a delay.
 		asked := time.Duration(f.ReconnectAfterMS) * time.Millisecond
-		w.bye = min(max(asked, w.c.pace.retryBase), w.c.pace.byeMax)
-		return fmt.Errorf("%w: %s", errBye, f.Reason)
+		w.reconnectAfter = min(max(asked, w.c.timeouts.retryBase), w.c.timeouts.maxReconnectAfter)
+		return fmt.Errorf("%w: %s", errClosing, f.Reason)
 	}
-	return nil // a frame of a newer protocol is not for this client
+	return nil // ignore frame types of newer protocols
 }
 
-// take shows new entries unless they are older than those shown.
-func (w *watcher) take(epoch, version int64, s State) {
+// apply shows new entries unless they are older than the current ones.
+func (w *watcher) apply(epoch, version int64, s State) {
 	if epoch < w.state.Epoch || epoch == w.state.Epoch && version < w.state.Version {
-		w.publish() // the age is news all the same
+		w.publish() // HeardAt has changed
 		return
 	}
 	w.state.Epoch, w.state.Version = epoch, version
@@ -228,7 +226,7 @@ func (w *watcher) show(s State) {
 	w.publish()
 }
 
-func (w *watcher) moved(f *protocol.Frame) {
+func (w *watcher) ownChange(f *protocol.Frame) {
 	m := Move{UserID: f.UserID, version: f.Version, epoch: f.Epoch}
 	if f.Score != nil {
 		m.Score = *f.Score
@@ -245,12 +243,12 @@ func (w *watcher) moved(f *protocol.Frame) {
 	w.publish()
 }
 
-// heard notes a sign of life by which a stream counts as connected.
+// heard records a message from the server: the watch is connected.
 func (w *watcher) heard(kind Connection) {
-	if w.state.Connection == Disconnected && w.ever {
+	if w.state.Connection == Disconnected && w.connectedBefore {
 		w.state.Reconnects++
 	}
-	w.ever = true
+	w.connectedBefore = true
 	w.state.Connection, w.state.Err, w.state.HeardAt = kind, nil, w.c.now()
 }
 
@@ -259,8 +257,8 @@ func (w *watcher) disconnected(err error) {
 	w.publish()
 }
 
-// publish puts the state into the channel in place of one that was not read.
-// The watcher is the only sender, so the second send cannot block.
+// publish replaces an unread state in the channel. The watcher is the only sender,
+// so the second send cannot block.
 func (w *watcher) publish() {
 	s := w.state
 	select {

@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// poll reads the top every few seconds for about the given time, so that the
-// screen stays fresh while no stream can be had. It returns early when the
-// server comes back after an outage, because then a stream may be had again,
-// and with an error when ctx has ended or this client is refused for good.
-func (w *watcher) poll(ctx context.Context, long time.Duration) error {
-	end := time.Now().Add(long)
+// poll reads the top every few seconds for about the given duration, while streams
+// do not work. It returns early when the server is back after an outage, because
+// streams may work again, and with an error when ctx ends or the server rejects this
+// client permanently.
+func (w *watcher) poll(ctx context.Context, duration time.Duration) error {
+	end := time.Now().Add(duration)
 	for failures := 0; ; {
 		err := w.pollOnce(ctx)
-		wait := w.c.pace.pollMin + rand.N(w.c.pace.pollMax-w.c.pace.pollMin)
+		wait := w.c.timeouts.pollMin + rand.N(w.c.timeouts.pollMax-w.c.timeouts.pollMin)
 		var e *Error
 		switch {
 		case ctx.Err() != nil:
@@ -28,7 +28,7 @@ func (w *watcher) poll(ctx context.Context, long time.Duration) error {
 			return err
 		default:
 			w.disconnected(err)
-			wait = max(jitter(failures, w.c.pace.pollMin, w.c.pace.pollMax), e.RetryAfter)
+			wait = max(jitter(failures, w.c.timeouts.pollMin, w.c.timeouts.pollMax), e.RetryAfter)
 			failures++
 		}
 		if failures == 0 && time.Now().Add(wait).After(end) {
@@ -40,7 +40,7 @@ func (w *watcher) poll(ctx context.Context, long time.Duration) error {
 	}
 }
 
-// isFinal says that asking again with the same token is no use.
+// isFinal reports whether a retry with the same token is pointless.
 func isFinal(status int) bool {
 	return status == http.StatusUnauthorized || status == http.StatusForbidden || status == http.StatusNotFound
 }
@@ -59,9 +59,9 @@ func (w *watcher) pollOnce(ctx context.Context) error {
 		Degraded: degradedReason(top.Degraded, top.DegradedReason),
 	}
 	if top.Version == nil || top.Epoch == nil {
-		w.show(s) // degraded: from the store, which has no version
+		w.show(s) // degraded: PostgreSQL has no version
 		return nil
 	}
-	w.take(*top.Epoch, *top.Version, s)
+	w.apply(*top.Epoch, *top.Version, s)
 	return nil
 }

@@ -15,14 +15,14 @@ import (
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
-var errSilent = errors.New("nothing was heard from the server for too long")
+var errSilent = errors.New("no message from the server for too long")
 
 // sse follows the stream over server-sent events until it ends.
-func (w *watcher) sse(ctx context.Context) (lived bool, err error) {
+func (w *watcher) sse(ctx context.Context) (received bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	// Silence, from the request on, ends the stream: a dead connection says nothing.
-	watchdog := time.AfterFunc(w.c.pace.silence, func() { cancel(errSilent) })
+	// A dead connection sends nothing, so silence ends the stream.
+	watchdog := time.AfterFunc(w.c.timeouts.maxSilence, func() { cancel(errSilent) })
 	defer watchdog.Stop()
 	body, err := w.openSSE(ctx)
 	if err != nil {
@@ -33,7 +33,7 @@ func (w *watcher) sse(ctx context.Context) (lived bool, err error) {
 	lines := bufio.NewScanner(body)
 	lines.Buffer(make([]byte, 0, 4<<10), maxFrame)
 	for lines.Scan() {
-		watchdog.Reset(w.c.pace.silence)
+		watchdog.Reset(w.c.timeouts.maxSilence)
 		line := lines.Bytes()
 		switch {
 		case len(line) == 0: // ends an event
@@ -42,21 +42,21 @@ func (w *watcher) sse(ctx context.Context) (lived bool, err error) {
 			}
 			var f protocol.Frame
 			if err := json.Unmarshal(data, &f); err != nil {
-				return lived, fmt.Errorf("decode a frame: %w", err)
+				return received, fmt.Errorf("decode a frame: %w", err)
 			}
 			data = data[:0]
 			if err := w.frame(SSE, &f); err != nil {
-				return lived, err
+				return received, err
 			}
-			lived = true
+			received = true
 		case line[0] == ':': // a heartbeat
-			lived = true
-			w.alive(SSE)
+			received = true
+			w.heartbeat(SSE)
 		default:
-			// Only data matters: the frame itself holds what event and id say.
+			// The frame in data has all that event and id say.
 			if rest, ok := bytes.CutPrefix(line, []byte("data:")); ok {
 				if len(data)+len(rest) > maxFrame {
-					return lived, fmt.Errorf("read the stream: an event of over %d bytes", maxFrame)
+					return received, fmt.Errorf("read the stream: an event of over %d bytes", maxFrame)
 				}
 				data = append(data, bytes.TrimPrefix(rest, []byte(" "))...)
 				data = append(data, '\n')
@@ -70,7 +70,7 @@ func (w *watcher) sse(ctx context.Context) (lived bool, err error) {
 	if err == nil {
 		err = io.EOF
 	}
-	return lived, fmt.Errorf("read the stream: %w", err)
+	return received, fmt.Errorf("read the stream: %w", err)
 }
 
 func (w *watcher) openSSE(ctx context.Context) (io.ReadCloser, error) {
@@ -80,7 +80,7 @@ func (w *watcher) openSSE(ctx context.Context) (io.ReadCloser, error) {
 	}
 	req.Header.Set("Accept", "text/event-stream")
 	stream := *w.c.http
-	stream.Timeout = 0 // it would cut the stream; the watchdog bounds silence instead
+	stream.Timeout = 0 // would cut the stream; the watchdog limits silence instead
 	res, err := stream.Do(req)
 	if err != nil {
 		return nil, fmt.Errorf("connect by SSE: %w", err)
@@ -88,9 +88,9 @@ func (w *watcher) openSSE(ctx context.Context) (io.ReadCloser, error) {
 	if res.StatusCode == http.StatusOK && strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream") {
 		return res.Body, nil
 	}
-	body, _ := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
+	body, _ := io.ReadAll(io.LimitReader(res.Body, maxResponse))
 	_ = res.Body.Close()
-	e := refusal(res, body, w.c.now())
+	e := responseError(res, body, w.c.now())
 	e.Op, e.Attempts = "connect by SSE", 1
 	return nil, e
 }

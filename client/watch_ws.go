@@ -16,16 +16,16 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// maxFrame bounds one message: 100 rows with names and pictures fit well.
+// maxFrame limits one message; 100 rows with names and avatars are far smaller.
 const maxFrame = 1 << 20
 
 // websocket follows the stream over one WebSocket until it ends.
-func (w *watcher) websocket(ctx context.Context) (lived bool, err error) {
+func (w *watcher) websocket(ctx context.Context) (received bool, err error) {
 	conn, err := w.dial(ctx)
 	if err != nil {
 		return false, err
 	}
-	// Closing the connection is what ends a read, so it must follow ctx.
+	// Only closing the connection ends a read.
 	stop := context.AfterFunc(ctx, func() {
 		goodbye := websocket.FormatCloseMessage(websocket.CloseNormalClosure, "")
 		_ = conn.WriteControl(websocket.CloseMessage, goodbye, time.Now().Add(100*time.Millisecond))
@@ -34,12 +34,12 @@ func (w *watcher) websocket(ctx context.Context) (lived bool, err error) {
 	defer stop()
 	defer func() { _ = conn.Close() }()
 	conn.SetReadLimit(maxFrame)
-	alive := func() { _ = conn.SetReadDeadline(time.Now().Add(w.c.pace.silence)) }
-	alive()
+	extendDeadline := func() { _ = conn.SetReadDeadline(time.Now().Add(w.c.timeouts.maxSilence)) }
+	extendDeadline()
 	conn.SetPingHandler(func(data string) error {
-		alive()
-		lived = true
-		w.alive(WebSocket)
+		extendDeadline()
+		received = true
+		w.heartbeat(WebSocket)
 		err := conn.WriteControl(websocket.PongMessage, []byte(data), time.Now().Add(time.Second))
 		if errors.Is(err, websocket.ErrCloseSent) {
 			return nil
@@ -47,8 +47,8 @@ func (w *watcher) websocket(ctx context.Context) (lived bool, err error) {
 		return err
 	})
 	conn.SetPongHandler(func(string) error {
-		alive()
-		w.alive(WebSocket)
+		extendDeadline()
+		w.heartbeat(WebSocket)
 		return nil
 	})
 	if w.confirm > 0 {
@@ -57,22 +57,22 @@ func (w *watcher) websocket(ctx context.Context) (lived bool, err error) {
 	for {
 		_, message, err := conn.ReadMessage()
 		if err != nil {
-			return lived, closeError(err)
+			return received, closeError(err)
 		}
-		alive()
+		extendDeadline()
 		var f protocol.Frame
 		if err := json.Unmarshal(message, &f); err != nil {
-			return lived, fmt.Errorf("decode a frame: %w", err)
+			return received, fmt.Errorf("decode a frame: %w", err)
 		}
 		if err := w.frame(WebSocket, &f); err != nil {
-			return lived, err
+			return received, err
 		}
-		lived = true
+		received = true
 	}
 }
 
-// ping asks for signs of life until the func that it returns is called. A ping
-// that cannot be sent is no news: the reader hears of a broken connection.
+// ping sends pings until stop is called. It ignores errors: the reader notices a
+// broken connection.
 func (w *watcher) ping(conn *websocket.Conn) (stop func()) {
 	done := make(chan struct{})
 	var pinging sync.WaitGroup
@@ -110,14 +110,14 @@ func (w *watcher) dial(ctx context.Context) (*websocket.Conn, error) {
 	if res == nil {
 		return nil, fmt.Errorf("connect by WebSocket: %w", err)
 	}
-	body, _ := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
+	body, _ := io.ReadAll(io.LimitReader(res.Body, maxResponse))
 	_ = res.Body.Close()
-	e := refusal(res, body, w.c.now())
+	e := responseError(res, body, w.c.now())
 	e.Op, e.Attempts = "connect by WebSocket", 1
 	return nil, e
 }
 
-// closeError says in the API's words why the server closed the connection.
+// closeError translates a close code to the API's error.
 func closeError(err error) error {
 	var closed *websocket.CloseError
 	if !errors.As(err, &closed) {

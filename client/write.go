@@ -13,30 +13,30 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Increment is one event to be counted.
+// Increment is one event to count.
 type Increment struct {
 	User  string
 	Delta int64 // on best and latest boards the submitted score
-	// EventID makes repeats count once; Submit makes one when it is empty.
+	// EventID makes repeats count once; Submit generates one if it is empty.
 	EventID string
 	Board   string // global when empty
 	// Action names what the user did, for boards with rules about it.
 	Action string
-	// ActionToken is what StartAction returned, for boards that want one; it is
-	// good for one event. Attestation is what an authoritative server signed.
+	// ActionToken comes from StartAction, for boards that require one; it is valid for
+	// one event. Attestation is signed by an authoritative game server.
 	ActionToken string
 	Attestation string
 }
 
 // Receipt is the outcome of an increment on one board: NewScore,
 // PreviousScore, Applied (their difference), Rank, the user's Version and the
-// event's id. Rank is nil when the server could not tell it in time. Status is
-// done, or pending when the server took the increment for later, in which case
-// only ProcessedEventID is set and Client.Receipt tells the outcome.
+// event's id. Rank is nil if the server could not compute it in time. Status is
+// done, or pending if the server queued the increment; then only ProcessedEventID is
+// set, and Client.Receipt returns the outcome.
 type Receipt = protocol.Receipt
 
-// NewEventID returns a fresh event id: a UUID of version 7, which sorts by
-// time and so keeps the server's indexes compact.
+// NewEventID returns a new event id: a UUID of version 7, which sorts by time and
+// so keeps the server's indexes compact.
 func NewEventID() string {
 	return uuid.Must(uuid.NewV7()).String()
 }
@@ -48,17 +48,17 @@ func (in *Increment) request() *protocol.IncrementRequest {
 	}
 }
 
-// Submit counts an increment and returns its receipt. It tries again after
-// what may pass, always with the same event id, so it counts once at most; an
-// *Error names the id.
+// Submit counts an increment and returns its receipt. It retries temporary errors
+// with the same event id, so the increment counts at most once. An *Error has the
+// event id.
 func (c *Client) Submit(ctx context.Context, in Increment) (Receipt, error) {
 	var receipt Receipt
 	err := c.submit(ctx, &in, nil, &receipt)
 	return receipt, err
 }
 
-// SubmitBoards counts one increment on several boards, all or none, and
-// returns their receipts in order. The increment's own Board is not used.
+// SubmitBoards counts one increment on several boards, all or none, and returns
+// their receipts in order. It ignores the increment's Board.
 func (c *Client) SubmitBoards(ctx context.Context, in Increment, boards []string) ([]Receipt, error) {
 	in.Board = ""
 	var receipts protocol.Receipts
@@ -82,26 +82,26 @@ func (c *Client) submit(ctx context.Context, in *Increment, boards []string, out
 	}, out)
 }
 
-// Result is what one increment of a batch came to: a receipt, or an error.
+// Result is the outcome of one increment of a batch: a receipt or an error.
 type Result struct {
 	Receipt Receipt
 	Err     error
 }
 
-// MaxBatch is the most increments of one batch.
+// MaxBatch is the maximum number of increments in a batch.
 const MaxBatch = protocol.MaxBatch
 
 // SubmitBatch counts up to MaxBatch increments in one request, which needs the
-// scope score:update, and returns a result for each in their order. The error
-// is that of the batch as a whole; nothing is known of its increments then,
-// and they can be sent again, because missing event ids are filled in ins.
+// scope score:update, and returns a result for each, in order. An error means that
+// the outcome of all increments is unknown. They can be sent again, because
+// SubmitBatch fills in missing event ids in ins.
 func (c *Client) SubmitBatch(ctx context.Context, ins []Increment) ([]Result, error) {
 	for i := range ins {
 		if ins[i].EventID == "" {
 			ins[i].EventID = NewEventID()
 		}
 	}
-	var answer protocol.BatchResults
+	var response protocol.BatchResults
 	err := c.do(ctx, call{
 		op: "submit a batch", method: http.MethodPost, path: "/v1/scores/increments", sign: true,
 		body: func(now time.Time) any {
@@ -112,17 +112,17 @@ func (c *Client) SubmitBatch(ctx context.Context, ins []Increment) ([]Result, er
 			}
 			return batch
 		},
-	}, &answer)
+	}, &response)
 	if err != nil {
 		return nil, err
 	}
-	if len(answer.Results) != len(ins) {
-		e := broken(fmt.Errorf("%d results for %d increments", len(answer.Results), len(ins)))
+	if len(response.Results) != len(ins) {
+		e := connectionError(fmt.Errorf("%d results for %d increments", len(response.Results), len(ins)))
 		e.Op = "submit a batch"
 		return nil, e
 	}
 	results := make([]Result, len(ins))
-	for i, r := range answer.Results {
+	for i, r := range response.Results {
 		results[i] = batchResult(r, ins[i].EventID)
 	}
 	return results, nil
@@ -154,19 +154,19 @@ type Event struct {
 	Message  string          `json:"message,omitempty"`
 }
 
-// Receipt looks an event of the token's user up by its id. One that the server
-// does not know (yet) is a not_found.
+// Receipt looks up an event of the token's user by its id. The error is not_found
+// if the server does not know the event, or not yet.
 func (c *Client) Receipt(ctx context.Context, id string) (Event, error) {
 	return c.ReceiptOf(ctx, "", id)
 }
 
-// ReceiptOf looks up an event of any user, for servers.
+// ReceiptOf looks up an event of any user; it needs the scope score:update.
 func (c *Client) ReceiptOf(ctx context.Context, user, id string) (Event, error) {
 	query := url.Values{}
 	if user != "" {
 		query.Set("user_id", user)
 	}
-	var answer struct {
+	var response struct {
 		Receipt
 		Receipts []Receipt       `json:"receipts"`
 		Code     scoreboard.Code `json:"error_code"`
@@ -174,15 +174,34 @@ func (c *Client) ReceiptOf(ctx context.Context, user, id string) (Event, error) 
 	}
 	err := c.do(ctx, call{
 		op: "look up event " + id, method: http.MethodGet, path: "/v1/events/" + url.PathEscape(id), query: query,
-	}, &answer)
+	}, &response)
 	if err != nil {
 		return Event{}, err
 	}
-	e := Event{ID: answer.ProcessedEventID, Status: answer.Status, Receipts: answer.Receipts, Code: answer.Code, Message: answer.Message}
+	e := Event{ID: response.ProcessedEventID, Status: response.Status, Receipts: response.Receipts, Code: response.Code, Message: response.Message}
 	if e.Receipts != nil {
-		e.Status = protocol.StatusDone // the answer for several boards has no status of its own
+		e.Status = protocol.StatusDone // the response for several boards has no status
 	} else if e.Status == protocol.StatusDone {
-		e.Receipts = []Receipt{answer.Receipt}
+		e.Receipts = []Receipt{response.Receipt}
 	}
 	return e, nil
+}
+
+// ActionRequest starts an action: its user, its board, and limits within those of
+// the board.
+type ActionRequest = protocol.ActionRequest
+
+// Action is a started action with the token for its increment.
+type Action = protocol.Action
+
+// StartAction starts an action of a user. The increment that ends it carries its
+// ActionToken, has the same board and action, and is sent after LeastDuration and
+// before ExpiresAt.
+func (c *Client) StartAction(ctx context.Context, r ActionRequest) (Action, error) {
+	var action Action
+	err := c.do(ctx, call{
+		op: "start an action", method: http.MethodPost, path: "/v1/actions",
+		body: func(time.Time) any { return r },
+	}, &action)
+	return action, err
 }

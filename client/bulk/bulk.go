@@ -14,58 +14,57 @@ import (
 )
 
 const (
-	// MaxWorkers bounds the requests in flight.
+	// MaxWorkers limits the requests in flight.
 	MaxWorkers = 256
-	// beat is how often the result file is flushed and progress told.
-	beat = 200 * time.Millisecond
-	// drain is how long what is in flight may take once the context ended.
-	drain = 15 * time.Second
+	// flushInterval is how often the result file is flushed and progress reported.
+	flushInterval = 200 * time.Millisecond
+	// drainTimeout limits the requests in flight after the context ended.
+	drainTimeout = 15 * time.Second
 )
 
-// Submitter counts increments. *client.Client is one.
+// Submitter submits increments, as *client.Client does.
 type Submitter interface {
 	Submit(ctx context.Context, in client.Increment) (client.Receipt, error)
 	SubmitBatch(ctx context.Context, ins []client.Increment) ([]client.Result, error)
 }
 
-// Job is a stream to submit.
+// Job is a stream of increments to submit.
 type Job struct {
 	Source  io.Reader
 	CSV     bool   // NDJSON otherwise
 	Results string // path of the result file; empty keeps none
 	Workers int    // 1 to MaxWorkers
-	// Progress is told the tally now and then, and at the end.
+	// Progress receives the tally several times a second, and at the end.
 	Progress func(Tally)
-	// Failed is told of every line that was refused or not sent.
+	// Failed receives every line that was refused or not sent.
 	Failed func(Result)
 
-	pause time.Duration // between tries of a line that the server was too busy for; 0 is retryPause
+	pause time.Duration // between tries of a line while the server is overloaded; 0 means retryPause
 }
 
 // Tally counts lines.
 type Tally struct {
-	Done     int `json:"done"`     // counted, replays included
-	Replayed int `json:"replayed"` // counted before
-	Pending  int `json:"pending"`  // taken by the server for later
+	Done     int `json:"done"`     // counted, including repeats
+	Replayed int `json:"replayed"` // repeats of events that were already counted
+	Pending  int `json:"pending"`  // queued by the server
 	Refused  int `json:"refused"`
-	Unsent   int `json:"unsent"`  // read, and the server was away; the next run tries again
-	Skipped  int `json:"skipped"` // settled by an earlier run
-	// Lines were read. At the end each of them is in Done, Pending, Refused,
+	Unsent   int `json:"unsent"`  // the server was unreachable; the next run tries again
+	Skipped  int `json:"skipped"` // finished by an earlier run
+	// Lines is the number of lines read. At the end each is in Done, Pending, Refused,
 	// Unsent or Skipped.
 	Lines int `json:"lines"`
-	// Whole says that the source was read to its end.
+	// Whole is true if the source was read to its end.
 	Whole bool `json:"-"`
-	// Bytes of the source that were read.
+	// Bytes is the number of bytes read from the source.
 	Bytes int64 `json:"-"`
 }
 
-// ErrAway ends a run when the server can no longer be reached, or has no room
-// for long.
-var ErrAway = errors.New("nothing gets through to the server")
+// ErrUnreachable ends a run when the server stays unreachable or overloaded.
+var ErrUnreachable = errors.New("the server is unreachable")
 
-// Run submits the stream and returns the tally, also when it ends with an
-// error: the context's, that of the source or of the result file (ErrOther), ErrAway, or
-// a refusal that would meet every line (unauthorized).
+// Run submits the stream and returns the tally, even with an error: the context's,
+// the source's, the result file's (ErrSourceChanged), ErrUnreachable, or an error
+// that applies to every line (unauthorized).
 func (j *Job) Run(ctx context.Context, s Submitter) (tally Tally, err error) {
 	begin, seekable := position(j.Source)
 	counted := &countingReader{r: j.Source}
@@ -78,7 +77,7 @@ func (j *Job) Run(ctx context.Context, s Submitter) (tally Tally, err error) {
 		return tally, err
 	}
 	defer func() { err = errors.Join(err, kept.close()) }()
-	if seekable && kept.said.last > 0 {
+	if seekable && kept.sums.last > 0 {
 		if err := j.compare(ctx, begin, kept); err != nil {
 			return tally, err
 		}
@@ -92,11 +91,11 @@ func (j *Job) Run(ctx context.Context, s Submitter) (tally Tally, err error) {
 	defer stop(nil)
 	sending, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	// The end of ctx stops the reading; what is in flight may go on for a while.
+	// The end of ctx stops reading; requests in flight may still finish.
 	defer context.AfterFunc(ctx, func() {
 		select {
 		case <-sending.Done():
-		case <-time.After(drain):
+		case <-time.After(drainTimeout):
 			cancel()
 		}
 	})()
@@ -123,7 +122,7 @@ func (j *Job) Run(ctx context.Context, s Submitter) (tally Tally, err error) {
 	}
 	t := &r.tally
 	t.Lines, t.Whole = r.lines, r.whole
-	t.Unsent = t.Lines - t.Done - t.Pending - t.Refused - t.Skipped // also what was dropped on its way
+	t.Unsent = t.Lines - t.Done - t.Pending - t.Refused - t.Skipped // including lines that workers dropped
 	return r.tally, err
 }
 
@@ -134,26 +133,26 @@ func (j *Job) open(r io.Reader) (source, error) {
 	return newNDJSON(r), nil
 }
 
-// run is what the goroutines of one Run share.
+// run is the state that the goroutines of one Run share.
 type run struct {
 	job     *Job
 	s       Submitter
 	kept    *results
 	stop    context.CancelCauseFunc
-	stopped <-chan struct{} // nothing more is to be sent
+	stopped <-chan struct{} // closed when nothing more must be sent
 	out     chan Result
-	tally   Tally       // the collector's, until it has ended
-	lines   int         // the reader's: how many it has read,
-	whole   bool        // and whether these are all
-	singly  atomic.Bool // the token may not send batches
+	tally   Tally       // owned by the collector
+	lines   int         // owned by the reader: lines read
+	whole   bool        // owned by the reader: whether it reached the end
+	singly  atomic.Bool // send lines one by one: the token may not send batches
 	mu      sync.Mutex
-	unsent  int // requests in a row
+	unsent  int // consecutive requests without a response
 }
 
-// read gives every line that is not settled to the lane of its user.
+// read sends every line that is not finished to the lane of its user.
 func (r *run) read(ctx context.Context, src source, lanes []chan item) error {
 	seed := maphash.MakeSeed()
-	for begun := false; ctx.Err() == nil; {
+	for started := false; ctx.Err() == nil; {
 		it, err := src.next()
 		if errors.Is(err, io.EOF) {
 			r.whole = true
@@ -162,17 +161,17 @@ func (r *run) read(ctx context.Context, src source, lanes []chan item) error {
 		if err != nil {
 			return err
 		}
-		if !begun {
+		if !started {
 			if err := r.kept.begin(src.identity()); err != nil {
 				return err
 			}
-			begun = true
+			started = true
 		}
-		if err := r.kept.fits(&it); err != nil {
+		if err := r.kept.checkUnchanged(&it); err != nil {
 			return err
 		}
 		r.lines++
-		if r.kept.settled.has(it.line) {
+		if r.kept.finished.has(it.line) {
 			r.out <- Result{Line: it.line} // without a status: counted as skipped
 			continue
 		}
@@ -191,10 +190,10 @@ func (r *run) read(ctx context.Context, src source, lanes []chan item) error {
 	return nil
 }
 
-// collect writes the results down and tells the progress. It goes on reading
-// after a write has failed, so that no worker waits for it.
+// collect writes results to the file and reports progress. After a failed write it
+// keeps receiving, so that no worker blocks.
 func (r *run) collect(read *countingReader) {
-	ticks := time.NewTicker(beat)
+	ticks := time.NewTicker(flushInterval)
 	defer ticks.Stop()
 	broken := false
 	check := func(err error) {

@@ -90,7 +90,7 @@ func submit(t *testing.T, ctx context.Context, l *ledger, text, path string) (bu
 		Source: strings.NewReader(text), CSV: strings.HasPrefix(text, "user_id"), Results: path, Workers: 4,
 		Failed: func(r bulk.Result) { failed = append(failed, r) },
 	}
-	job.Hurry()
+	job.ShortenTimeouts()
 	tally, err := job.Run(ctx, l)
 	if sum := tally.Done + tally.Pending + tally.Refused + tally.Unsent + tally.Skipped; sum != tally.Lines {
 		t.Errorf("%+v: of %d lines %d are told", tally, tally.Lines, sum)

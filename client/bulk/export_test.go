@@ -2,5 +2,5 @@ package bulk
 
 import "time"
 
-// Hurry makes the job wait next to nothing between tries.
-func (j *Job) Hurry() { j.pause = time.Microsecond }
+// ShortenTimeouts makes retries immediate.
+func (j *Job) ShortenTimeouts() { j.pause = time.Microsecond }

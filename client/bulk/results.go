@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"io"
 	"os"
 	"sync"
@@ -14,9 +15,9 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// The outcomes of a line in the result file. Done and pending settle a line;
-// what was refused or unsent is tried again by the next run, because a token, a
-// ban or a board may have changed. Of several results of a line the last holds.
+// The outcomes of a line in the result file. Done and pending lines are finished.
+// The next run retries refused and unsent lines, because a token, a ban or a board
+// may have changed. Of several results of a line the last one counts.
 const (
 	Done    = "done"
 	Pending = "pending"
@@ -24,7 +25,7 @@ const (
 	Unsent  = "unsent"
 )
 
-// Result is the outcome of one line, as the result file holds it.
+// Result is the outcome of one line, as stored in the result file.
 type Result struct {
 	Line     int             `json:"line"`
 	Status   string          `json:"status"`
@@ -34,30 +35,30 @@ type Result struct {
 	Replayed bool            `json:"replayed,omitempty"`
 	Code     scoreboard.Code `json:"error_code,omitempty"`
 	Message  string          `json:"message,omitempty"`
-	// Sum is what the line said, of one that may have been counted.
+	// Sum is a checksum of a line that may have been counted.
 	Sum uint16 `json:"sum,omitempty"`
-	Err error  `json:"-"` // why, where Message is its words
+	Err error  `json:"-"` // the cause of Message
 }
 
-// header opens a result file.
+// header is the first line of a result file.
 type header struct {
 	Run    uuid.UUID `json:"run"`
-	Source string    `json:"source"` // its identity
+	Source string    `json:"source"` // identity of the source
 }
 
-// results is the result file of a run, or nothing but the run's id.
+// results is the result file of a run; without a path only the run's id.
 type results struct {
 	header
 	file    *os.File
-	settled bitset
-	said    sums
+	finished bitset
+	sums     sums
 
 	mu sync.Mutex // the reader writes the header, the collector the rest
 	w  *bufio.Writer
 }
 
-// bitset is the set of lines that an earlier run has settled: one bit each, so
-// that ten million lines take 1.2 MB.
+// bitset is the set of lines that an earlier run finished. At one bit each, ten
+// million lines take 1.2 MB.
 type bitset []uint64
 
 func (b *bitset) add(n int) {
@@ -69,8 +70,7 @@ func (b *bitset) add(n int) {
 
 func (b bitset) has(n int) bool { return n/64 < len(b) && b[n/64]&(1<<(n%64)) != 0 }
 
-// openResults opens the file of a run or begins one. Without a path nothing
-// is kept.
+// openResults opens or creates the result file. Without a path nothing is stored.
 func openResults(path string) (*results, error) {
 	r := &results{header: header{Run: uuid.New()}}
 	if path == "" {
@@ -90,8 +90,8 @@ func openResults(path string) (*results, error) {
 	return r, nil
 }
 
-// load reads what earlier runs have settled and cuts off a last line that a
-// crash left unfinished: its increment is sent again, and counts once.
+// load reads the results of earlier runs and cuts off a last line that a crash left
+// incomplete: its increment is sent again and counts once.
 func (r *results) load(path string) error {
 	lines := bufio.NewReaderSize(r.file, maxLine)
 	var whole int64
@@ -106,7 +106,7 @@ func (r *results) load(path string) error {
 		whole += int64(len(text))
 		if n == 1 {
 			if err := json.Unmarshal(text, &r.header); err != nil || r.Source == "" {
-				return fmt.Errorf("%s is not a result file; name another with --results", path)
+				return fmt.Errorf("%s is not a result file; pass another with --results", path)
 			}
 			continue
 		}
@@ -115,9 +115,9 @@ func (r *results) load(path string) error {
 			return fmt.Errorf("read line %d of %s: %w", n, path, err)
 		}
 		if result.Status == Done || result.Status == Pending {
-			r.settled.add(result.Line)
+			r.finished.add(result.Line)
 		}
-		r.said.set(result.Line, result.Sum)
+		r.sums.set(result.Line, result.Sum)
 	}
 	if err := r.file.Truncate(whole); err != nil {
 		return err
@@ -126,31 +126,32 @@ func (r *results) load(path string) error {
 	return err
 }
 
-// ErrOther is in the error of a run whose result file is of another source, or
-// of this one before lines that were sent had been edited: an event id without
-// which a line came hangs on its number, so it might count twice.
-var ErrOther = errors.New("the result file belongs to another source")
+// ErrSourceChanged is the error of a run whose result file belongs to another source,
+// or whose lines were edited after they were sent. The generated event id of a line
+// depends on its number, so an increment might count twice.
+var ErrSourceChanged = errors.New("the result file belongs to another source")
 
-// begin ties the file to its source; a file of another source is refused.
+// begin binds a new file to its source and rejects a file of another source.
 func (r *results) begin(identity string) error {
 	switch {
 	case r.Source == "":
 		r.Source = identity
 		return r.write(r.header)
 	case r.Source != identity:
-		return fmt.Errorf("%w; name another with --results", ErrOther)
+		return fmt.Errorf("%w; pass another with --results", ErrSourceChanged)
 	}
 	return nil
 }
 
-// fits sums a line up, and says whether it is what it was when it was sent.
-func (r *results) fits(it *item) error {
+// checkUnchanged sets a line's checksum and compares it with the one stored when the
+// line was sent.
+func (r *results) checkUnchanged(it *item) error {
 	it.sum = sumOf(it)
-	if was := r.said.at(it.line); was == 0 || was == it.sum {
+	if was := r.sums.at(it.line); was == 0 || was == it.sum {
 		return nil
 	}
-	return fmt.Errorf("%w, or that was edited: line %d is not what it was when it was sent; "+
-		"leave such lines as and where they are, and put new ones at the end or into another file", ErrOther, it.line)
+	return fmt.Errorf("%w, or the source was edited: line %d changed after it was sent; "+
+		"restore it, and append new lines at the end or submit them in another file", ErrSourceChanged, it.line)
 }
 
 func (r *results) write(v any) error {
@@ -178,8 +179,43 @@ func (r *results) close() error {
 	return err
 }
 
-// eventID is that of a line without one. It is the same whenever the line is
-// sent in this run.
+// eventID generates the event id of a line without one. It is the same for every
+// submission of the line in this run.
 func (r *results) eventID(line int) string {
 	return uuid.NewSHA1(r.Run, fmt.Appendf(nil, "line %d", line)).String()
+}
+
+// sums are checksums of the lines that were sent. At 16 bits each, ten million lines
+// take 20 MB. An edit of one line goes unnoticed once in 65,535; an edit that moves
+// later lines changes many checksums.
+type sums struct {
+	pages []*[4096]uint16 // 0 for a line that was not sent, or was refused
+	last  int             // the last line with a checksum
+}
+
+func (s *sums) set(line int, sum uint16) {
+	for len(s.pages) <= line/4096 {
+		s.pages = append(s.pages, new([4096]uint16))
+	}
+	s.pages[line/4096][line%4096] = sum
+	if sum != 0 {
+		s.last = max(s.last, line)
+	}
+}
+
+func (s *sums) at(line int) uint16 {
+	if line/4096 >= len(s.pages) {
+		return 0
+	}
+	return s.pages[line/4096][line%4096]
+}
+
+// sumOf is the checksum of a line; 0 only for a line that is not an increment.
+func sumOf(it *item) uint16 {
+	if it.err != nil {
+		return 0
+	}
+	h := fnv.New32a()
+	_, _ = fmt.Fprintf(h, "%q %d %q %q %q", it.in.User, it.in.Delta, it.in.EventID, it.in.Board, it.in.Action)
+	return uint16(h.Sum32()%0xffff) + 1
 }

@@ -12,18 +12,18 @@ import (
 )
 
 const (
-	// batchLines and batchBytes bound one request, far below what the API
-	// takes: several of them wait at once, and the server refuses to let
-	// increments wait for long.
+	// batchLines and batchBytes limit one request, far below the API's limits: many
+	// large requests would queue on the server, which rejects increments that wait
+	// for long.
 	batchLines = 200
 	batchBytes = 256 << 10
-	// tries is how often a line is sent that the server was too busy for.
+	// tries limits how often a line is sent while the server is overloaded.
 	tries = 5
-	// retryPause is before the second of them, and doubles.
+	// retryPause is the pause before the second try; it doubles after each.
 	retryPause = 200 * time.Millisecond
 )
 
-// work sends the lines of a lane: as many at once as are waiting.
+// work sends the lines of a lane in batches of those that are waiting.
 func (r *run) work(ctx context.Context, lane <-chan item) {
 	batch := make([]item, 0, batchLines)
 	for it := range lane {
@@ -33,8 +33,8 @@ func (r *run) work(ctx context.Context, lane <-chan item) {
 	}
 }
 
-// ended says that nothing more is to be sent. What was read and not sent has
-// no result, so the next run reads it again.
+// ended reports whether the run was stopped. Lines that were read but not sent have
+// no result, so the next run sends them.
 func (r *run) ended() bool {
 	select {
 	case <-r.stopped:
@@ -44,7 +44,7 @@ func (r *run) ended() bool {
 	}
 }
 
-// gather adds to a batch what is in the lane already.
+// gather adds the waiting lines of the lane to a batch.
 func gather(batch []item, lane <-chan item) []item {
 	for size := weight(&batch[0]); len(batch) < batchLines && size < batchBytes; {
 		select {
@@ -61,13 +61,12 @@ func gather(batch []item, lane <-chan item) []item {
 	return batch
 }
 
-// weight is about how many bytes a line is in a request.
+// weight is the approximate size of a line in a request.
 func weight(it *item) int {
 	return 128 + len(it.in.User) + len(it.in.EventID) + len(it.in.Board) + len(it.in.Action)
 }
 
-// send has lines counted, and sends again those that the server was too busy
-// for.
+// send submits lines, with retries while the server is overloaded.
 func (r *run) send(ctx context.Context, batch []item) {
 	pause := r.job.pause
 	if pause == 0 {
@@ -76,7 +75,7 @@ func (r *run) send(ctx context.Context, batch []item) {
 	for n := 1; ; n++ {
 		busy, err := r.submit(ctx, batch, n == tries)
 		if err != nil {
-			r.refuseAll(ctx, batch, err)
+			r.splitBatch(ctx, batch, err)
 			return
 		}
 		if batch = busy; len(batch) == 0 {
@@ -85,22 +84,21 @@ func (r *run) send(ctx context.Context, batch []item) {
 		select {
 		case <-time.After(pause << (n - 1)):
 		case <-r.stopped:
-			n = tries - 1 // the last one
+			n = tries - 1 // one last try
 		}
 	}
 }
 
-// submit sends a batch once and tells what became of its lines. Those that may
-// fare better later are returned, unless this is the last try. The error is
-// that of the batch as a whole.
+// submit sends a batch once and reports the results of its lines. It returns the
+// lines to retry, unless this is the last try. The error is that of the whole batch.
 func (r *run) submit(ctx context.Context, batch []item, last bool) (busy []item, err error) {
 	if r.singly.Load() {
 		for _, it := range batch {
 			if r.ended() {
 				return nil, nil
 			}
-			receipt, err := r.s.Submit(ctx, it.in) // has its own tries
-			r.out <- settled(it, receipt, err)
+			receipt, err := r.s.Submit(ctx, it.in) // retries by itself
+			r.out <- resultOf(it, receipt, err)
 			r.note(err)
 		}
 		return nil, nil
@@ -113,16 +111,16 @@ func (r *run) submit(ctx context.Context, batch []item, last bool) (busy []item,
 	if err != nil {
 		return nil, err
 	}
-	var through bool
+	var accepted bool
 	for i, result := range results {
-		late := result.Err != nil && temporary(result.Err)
-		if through = through || !late; late && !last {
+		retry := result.Err != nil && temporary(result.Err)
+		if accepted = accepted || !retry; retry && !last {
 			busy = append(busy, batch[i])
 			continue
 		}
-		r.out <- settled(batch[i], result.Receipt, result.Err)
+		r.out <- resultOf(batch[i], result.Receipt, result.Err)
 	}
-	if through {
+	if accepted {
 		r.note(nil)
 	} else if last {
 		r.note(results[0].Err)
@@ -130,10 +128,10 @@ func (r *run) submit(ctx context.Context, batch []item, last bool) (busy []item,
 	return busy, nil
 }
 
-// refuseAll deals with a batch that was refused as a whole. One that is wrong
-// is halved until the line at fault stands alone; where the token may not send
-// batches, lines go one by one from now on.
-func (r *run) refuseAll(ctx context.Context, batch []item, err error) {
+// splitBatch handles a batch that was refused as a whole. It halves an invalid batch
+// until it has found the invalid line. If the token may not send batches, it sends
+// lines one by one from now on.
+func (r *run) splitBatch(ctx context.Context, batch []item, err error) {
 	final := !temporary(err) && statusOf(err) != http.StatusUnauthorized
 	switch {
 	case final && scoreboard.CodeOf(err) == scoreboard.CodeForbidden:
@@ -151,8 +149,8 @@ func (r *run) refuseAll(ctx context.Context, batch []item, err error) {
 	}
 }
 
-// note stops the run after an error that every line would meet, and when each
-// worker in a row was left without an answer.
+// note stops the run after an error that applies to every line, or after as many
+// consecutive requests without a response as there are workers.
 func (r *run) note(err error) {
 	if statusOf(err) == http.StatusUnauthorized {
 		r.stop(err)
@@ -165,12 +163,12 @@ func (r *run) note(err error) {
 		return
 	}
 	if r.unsent++; r.unsent >= r.job.Workers {
-		r.stop(fmt.Errorf("%w: %w", ErrAway, err))
+		r.stop(fmt.Errorf("%w: %w", ErrUnreachable, err))
 	}
 }
 
-// settled is the result of a line that was answered by itself.
-func settled(it item, receipt client.Receipt, err error) Result {
+// resultOf is the result of a line with a receipt or an error of its own.
+func resultOf(it item, receipt client.Receipt, err error) Result {
 	if err != nil {
 		return refused(it, err)
 	}
@@ -194,18 +192,18 @@ func refused(it item, err error) Result {
 		result.Message = e.Message
 	}
 	if it.err == nil && (temporary(err) || statusOf(err) == http.StatusUnauthorized) {
-		result.Status, result.Sum = Unsent, it.sum // it may have been counted
+		result.Status, result.Sum = Unsent, it.sum // may have been counted
 	}
 	return result
 }
 
-// temporary says that the same line may be counted later.
+// temporary reports whether a retry of the line may succeed.
 func temporary(err error) bool {
 	var e *client.Error
 	return !errors.As(err, &e) || e.Temporary()
 }
 
-// statusOf is the HTTP status of a refusal, 0 without one.
+// statusOf is the HTTP status of an error, 0 without a response.
 func statusOf(err error) int {
 	var e *client.Error
 	if !errors.As(err, &e) {

@@ -14,27 +14,28 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/scoreboard/scoreboard/client"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// maxLine bounds one line. The API takes bodies of 4 KiB.
+// maxLine limits one line. The API accepts bodies up to 4 KiB.
 const maxLine = 16 << 10
 
-// item is one line: an increment, or why it is none.
+// item is one line: an increment, or the error of an invalid one.
 type item struct {
 	line int
 	in   client.Increment
-	sum  uint16 // what it says, without an event id that it was given
+	sum  uint16 // checksum, without a generated event id
 	err  error
 }
 
-// source gives the lines one by one; io.EOF ends it.
+// source returns the lines one by one; io.EOF ends it.
 type source interface {
 	next() (item, error)
-	// identity tells this stream from another by its first line. It is known
-	// after the first next.
+	// identity distinguishes sources by their first line. It is known after the first
+	// call of next.
 	identity() string
 }
 
@@ -76,7 +77,7 @@ func (n *ndjson) next() (item, error) {
 	}
 }
 
-// tooLong drops the rest of a line that no increment can be as long as.
+// tooLong skips the rest of a line that exceeds maxLine.
 func (n *ndjson) tooLong() (item, error) {
 	err := bufio.ErrBufferFull
 	for errors.Is(err, bufio.ErrBufferFull) {
@@ -85,7 +86,7 @@ func (n *ndjson) tooLong() (item, error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return item{}, fmt.Errorf("read line %d: %w", n.line, err)
 	}
-	return item{line: n.line, err: scoreboard.Errorf(scoreboard.CodePayloadTooLarge, "the line is over %d bytes", maxLine)}, nil
+	return item{line: n.line, err: scoreboard.Errorf(scoreboard.CodePayloadTooLarge, "the line is longer than %d bytes", maxLine)}, nil
 }
 
 func (n *ndjson) parse(text []byte) item {
@@ -101,36 +102,36 @@ func (n *ndjson) parse(text []byte) item {
 	d.DisallowUnknownFields()
 	err := d.Decode(&fields)
 	if err == nil && d.More() {
-		err = errors.New("the line holds more than one object")
+		err = errors.New("unexpected data after the JSON object")
 	}
 	if err == nil && fields.Delta == nil {
-		err = errors.New("delta is missing")
+		err = errors.New("delta is required")
 	}
 	if err != nil {
-		return item{line: n.line, err: scoreboard.Errorf(scoreboard.CodeInvalidRequest, "%s", inWords(err))}
+		return item{line: n.line, err: scoreboard.Errorf(scoreboard.CodeInvalidRequest, "%s", humanize(err))}
 	}
 	return item{line: n.line, in: client.Increment{
 		User: fields.User, Delta: *fields.Delta, EventID: fields.Event, Board: fields.Board, Action: fields.Action,
 	}}
 }
 
-// inWords says what is wrong with a line, where its decoder speaks of Go.
-func inWords(err error) string {
+// humanize replaces the decoder's errors that mention Go types.
+func humanize(err error) string {
 	var kind *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &kind) && kind.Field == "delta":
 		return "delta must be a whole number"
 	case errors.As(err, &kind) && kind.Field != "":
-		return kind.Field + " must be a text"
+		return kind.Field + " must be a string"
 	case errors.As(err, &kind):
-		return "the line must be an object"
+		return "the line must be a JSON object"
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return "the line ends in the middle"
+		return "unexpected end of the line"
 	}
 	return strings.TrimPrefix(err.Error(), "json: ")
 }
 
-// csvSource reads rows below a line of column names.
+// csvSource reads rows after a line of column names.
 type csvSource struct {
 	r       *csv.Reader
 	columns []string
@@ -147,11 +148,11 @@ func newCSV(r io.Reader) (*csvSource, error) {
 	}
 	for _, name := range columns {
 		if !slices.Contains(csvColumns, name) {
-			return nil, fmt.Errorf("there is no column %q; there are %v", name, csvColumns)
+			return nil, fmt.Errorf("unknown column %q; must be one of %s", name, strings.Join(csvColumns, ", "))
 		}
 	}
 	if !slices.Contains(columns, "user_id") || !slices.Contains(columns, "delta") {
-		return nil, errors.New("the columns user_id and delta must be there")
+		return nil, errors.New("the columns user_id and delta are required")
 	}
 	c.columns = slices.Clone(columns)
 	c.r.ReuseRecord = true
@@ -167,7 +168,7 @@ func (c *csvSource) next() (item, error) {
 	case errors.As(err, &malformed):
 		return item{line: malformed.StartLine, err: scoreboard.Errorf(scoreboard.CodeInvalidRequest, "%v", malformed.Err)}, nil
 	case err != nil:
-		return item{}, err // io.EOF as it is
+		return item{}, err // including io.EOF
 	}
 	line, _ := c.r.FieldPos(0)
 	if c.first == "" {
@@ -180,7 +181,7 @@ func (c *csvSource) next() (item, error) {
 			it.in.User = value
 		case "delta":
 			if it.in.Delta, err = strconv.ParseInt(value, 10, 64); err != nil {
-				it.err = scoreboard.Errorf(scoreboard.CodeInvalidRequest, "delta %q is not an integer", value)
+				it.err = scoreboard.Errorf(scoreboard.CodeInvalidRequest, "delta must be a whole number, not %q", value)
 			}
 		case "event_id":
 			it.in.EventID = value
@@ -193,19 +194,19 @@ func (c *csvSource) next() (item, error) {
 	return it, nil
 }
 
-// position is where a source stands, where it can be read twice.
+// position is the current position of a source, if it can be read twice.
 func position(r io.Reader) (at int64, seekable bool) {
 	s, ok := r.(io.Seeker)
 	if !ok {
 		return 0, false
 	}
 	at, err := s.Seek(0, io.SeekCurrent)
-	return at, err == nil // a pipe says that it is a file
+	return at, err == nil // a pipe is a Seeker, too, but Seek fails
 }
 
-// compare reads the lines that were sent before anything is sent, and leaves the
-// source where it began. A line that has gone moves those below it, which is
-// seen too late where each is looked at when its turn comes.
+// compare checks all lines that were sent earlier, before anything is sent, and
+// rewinds the source. Checking each line just before it is sent would notice a
+// deleted line, which moves all later ones, too late.
 func (j *Job) compare(ctx context.Context, begin int64, kept *results) error {
 	back := func() error {
 		_, err := j.Source.(io.Seeker).Seek(begin, io.SeekStart)
@@ -218,13 +219,13 @@ func (j *Job) compare(ctx context.Context, begin int64, kept *results) error {
 	if err != nil {
 		return err
 	}
-	for line := 0; line < kept.said.last; {
+	for line := 0; line < kept.sums.last; {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		it, err := src.next()
 		if errors.Is(err, io.EOF) {
-			it = item{line: kept.said.last, err: err} // is not there
+			it = item{line: kept.sums.last, err: err} // the line is gone
 		} else if err != nil {
 			return err
 		}
@@ -233,10 +234,22 @@ func (j *Job) compare(ctx context.Context, begin int64, kept *results) error {
 				return err
 			}
 		}
-		if err := kept.fits(&it); err != nil {
+		if err := kept.checkUnchanged(&it); err != nil {
 			return err
 		}
 		line = it.line
 	}
 	return back()
+}
+
+// countingReader counts the bytes read from the source.
+type countingReader struct {
+	r io.Reader
+	n atomic.Int64
+}
+
+func (c *countingReader) Read(b []byte) (int, error) {
+	n, err := c.r.Read(b)
+	c.n.Add(int64(n))
+	return n, err
 }

@@ -20,30 +20,30 @@ func newAcceptCmd(p *program) *cobra.Command {
 	var faults []string
 	var chaos bool
 	var rate, users int
-	var lasts time.Duration
+	var duration time.Duration
 	cmd := &cobra.Command{
-		Use: "accept", Short: "Hold a server to the acceptance criteria", Args: takes(),
-		Long: `Hold a server to the acceptance criteria.
+		Use: "accept", Short: "Check a server against the acceptance criteria", Args: exactArgs(),
+		Long: `Check a server against the acceptance criteria.
 
-It probes what must be refused, plays the profile's load with watchers beside it,
-and then compares the ledger, the scores and the ranks with what was answered.
-What the run writes stays on the board "global": use a server of its own.
-The token needs score:update, and score:admin on a server with a development
-issuer for the criteria on limits and on /me.
+The run first sends requests that the server must reject, then plays the profile's
+load while watchers follow the board, and finally compares the ledger, the scores
+and the ranks with the responses. Its increments stay on the board "global", so use
+a dedicated server. The token needs score:update. The criteria on limits and on /me
+also need score:admin on a server with a development issuer.
 
---rate, --duration and --users ask for less than the profile. Limits on rates and
-on the duration shrink with them, and the verdict is then "scaled", never
-"passed". So it is where nobody named a Prometheus that could have loaded the alert
-rules, and where a run ends early. raw.zst, report.json and report.html go to
---out. Exit code 3 says that criteria were missed.
+--rate, --duration and --users scale the profile down. Limits on rates and on the
+duration shrink with them, and the verdict is then "scaled", never "passed". The
+verdict is also "scaled" without --prometheus, because the alert rules cannot be
+checked, and when a run ends early. raw.zst, report.json and report.html are
+written to --out. Exit code 3: at least one criterion was missed.
 
---chaos sends repeats in the same moment as what they repeat, cuts requests off
-after they were sent, and runs each --fault, a command of the shell such as one
-that kills a projector or flushes Redis, in the middle of the load. Then only
-what must hold all the same is judged: nothing lost, nothing twice, all of it shown.
+--chaos sends repeats at the same time as their originals, cuts requests off after
+they were sent, and runs each --fault in the middle of the load. A fault is a shell
+command, such as one that kills a projector or flushes Redis. Only correctness is
+then judged: nothing lost, nothing counted twice, everything shown.
 
-The profiles are A (signed increments), B (boards), C (from update to client),
-E (reads beside writes), and full (A, B and C at once, at A's load).`,
+Profiles: A (signed increments), B (boards), C (from update to client), E (reads
+and writes), full (A, B and C at once, at A's load).`,
 		Example: trimExamples(`
   sbctl accept --rate 1000 --duration 1m --users 10000
   sbctl accept --profile E --out out/accept-e
@@ -53,20 +53,21 @@ E (reads beside writes), and full (A, B and C at once, at A's load).`,
 			if err != nil {
 				return &usageError{err}
 			}
-			if cmd.Flags().Changed("rate") && rate < 1 || cmd.Flags().Changed("duration") && lasts <= 0 || cmd.Flags().Changed("users") && users < 1 {
-				return usagef("--rate, --duration and --users must be more than nothing")
+			flags := cmd.Flags()
+			if flags.Changed("rate") && rate < 1 || flags.Changed("duration") && duration <= 0 || flags.Changed("users") && users < 1 {
+				return usagef("--rate, --duration and --users must be greater than 0")
 			}
-			scenario.Scale(rate, lasts, users)
+			scenario.Scale(rate, duration, users)
 			switch {
 			case !chaos && len(faults) > 0:
-				return usagef("--fault is for --chaos")
+				return usagef("--fault requires --chaos")
 			case chaos && len(faults) == 0:
-				return usagef("--chaos needs a --fault: a command that breaks something in the middle")
+				return usagef("--chaos requires --fault, a shell command that breaks something during the run")
 			}
 			l := scenario.Load
 			load := plan.Plan{
-				// Users of this run alone, so that their scores are known.
-				Prefix: ownUsers(),
+				// A prefix of its own gives the run new users, whose scores are known.
+				Prefix: uniquePrefix(),
 				Users:  l.Users, Skew: l.Skew, Mode: plan.Sync, Connections: plan.DefaultConnections,
 				Reads: l.Reads, Repeats: l.Repeats, Conflicts: l.Conflicts, Forged: l.Forged,
 			}
@@ -92,25 +93,25 @@ E (reads beside writes), and full (A, B and C at once, at A's load).`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&profile, "profile", "A", strings.Join(criteria.Names(criteria.Profiles()), ", "))
-	flags.IntVar(&rate, "rate", 0, "increments a second (default the profile's)")
-	flags.DurationVar(&lasts, "duration", 0, "how long (default the profile's)")
-	flags.IntVar(&users, "users", 0, "how many users (default the profile's)")
-	flags.StringVar(&ops, "ops", "", opsHelp)
-	flags.StringVar(&prometheus, "prometheus", "", "a Prometheus that must have loaded the alert rules (default they are not judged)")
-	flags.StringVar(&redis, "redis", "", "URL of the server's Redis, to see what arrives there (default through the API)")
-	flags.StringVar(&shard, "shard", "", "the part of the load that this generator plays, such as 2/5")
-	flags.BoolVar(&chaos, "chaos", false, "send repeats in parallel, cut requests off, and run the faults")
-	flags.StringArrayVar(&faults, "fault", nil, "with --chaos, a command to run in the middle; may stand several times")
-	flags.StringVar(&out, "out", "out/accept", "the folder for record and reports")
+	flags.IntVar(&rate, "rate", 0, "increments per second (default: the profile's)")
+	flags.DurationVar(&duration, "duration", 0, "duration of the run (default: the profile's)")
+	flags.IntVar(&users, "users", 0, "number of users (default: the profile's)")
+	flags.StringVar(&ops, "ops", "", opsFlagUsage)
+	flags.StringVar(&prometheus, "prometheus", "", "URL of a Prometheus that must have loaded the alert rules (default: not checked)")
+	flags.StringVar(&redis, "redis", "", "URL of the server's Redis, to watch updates arrive (default: through the API)")
+	flags.StringVar(&shard, "shard", "", "share of the load for this generator, such as 2/5")
+	flags.BoolVar(&chaos, "chaos", false, "send repeats in parallel, cut requests off and run the faults")
+	flags.StringArrayVar(&faults, "fault", nil, "with --chaos, a shell command to run during the load (repeatable)")
+	flags.StringVar(&out, "out", "out/accept", "directory for the record and the reports")
 	return cmd
 }
 
-// chaosShare is the share of repeats in the same moment, and of requests that
-// are cut off.
+// chaosShare is the share of increments repeated in parallel, and of requests
+// cut off, under --chaos.
 const chaosShare = 0.02
 
-// thisMachine is what the generator runs on.
-func thisMachine() record.Machine {
+// machineInfo describes the machine that the generator runs on.
+func machineInfo() record.Machine {
 	v := buildinfo.Read()
 	host, err := os.Hostname()
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 )
 
 func newAuditCmd(p *program) *cobra.Command {
-	return newNounCmd("audit", "See what operators have changed, from where and why", `
+	return newNounCmd("audit", "Read the audit trail of operator changes", `
   sbctl audit list
   sbctl audit list --target user:alice`,
 		newAuditListCmd(p))
@@ -26,7 +26,7 @@ func newAuditListCmd(p *program) *cobra.Command {
 	var q client.AuditQuery
 	var from, to string
 	cmd := &cobra.Command{
-		Use: "list", Short: "List the audit trail, the newest first", Args: takes(),
+		Use: "list", Short: "List audit entries, newest first", Args: exactArgs(),
 		Example: trimExamples(`
   sbctl audit list --who root --from 2026-11-21T00:00:00Z
   sbctl audit list --target user:alice --output json`),
@@ -42,7 +42,7 @@ func newAuditListCmd(p *program) *cobra.Command {
 				return err
 			}
 			if page.NextCursor != "" {
-				p.say("there are more: --cursor %s", page.NextCursor)
+				p.infof("more: --cursor %s", page.NextCursor)
 			}
 			return p.print(page, func() *table {
 				t := newTable(">ID", "AT", "WHO", "ADDRESS", "ACTION", "TARGET", "REASON", "DETAIL")
@@ -55,23 +55,24 @@ func newAuditListCmd(p *program) *cobra.Command {
 		}),
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&q.Who, "who", "", "only what this operator did")
+	flags.StringVar(&q.Who, "who", "", "only changes by this operator")
 	flags.StringVar(&q.Action, "action", "", "only this action, such as user.ban")
-	flags.StringVar(&q.Target, "target", "", "only what was done to this, such as user:alice")
-	flags.StringVar(&from, "from", "", "only from this time on (RFC 3339)")
-	flags.StringVar(&to, "to", "", "only before this time (RFC 3339)")
-	flags.IntVar(&q.Limit, "limit", 50, "at most so many, up to 500")
-	flags.StringVar(&q.Cursor, "cursor", "", "the next page, as the one before named it")
+	flags.StringVar(&q.Target, "target", "", "only changes to this target, such as user:alice")
+	flags.StringVar(&from, "from", "", "only entries from this time on (RFC 3339)")
+	flags.StringVar(&to, "to", "", "only entries before this time (RFC 3339)")
+	flags.IntVar(&q.Limit, "limit", 50, "maximum number of entries, up to 500")
+	flags.StringVar(&q.Cursor, "cursor", "", "continue from the cursor of the previous page")
 	return cmd
 }
 
-// detailWidth is how much a row shows of what was done; JSON has all of it.
+// detailWidth limits the DETAIL column; JSON has all of it.
 const detailWidth = 60
 
-// detailOf tells what was asked for, but the reason, which has its own column.
+// detailOf lists the fields of the request but the reason, which has its own
+// column.
 func detailOf(detail json.RawMessage) string {
 	var fields map[string]json.RawMessage
-	if json.Unmarshal(detail, &fields) != nil { // there is none
+	if json.Unmarshal(detail, &fields) != nil { // no detail
 		return ""
 	}
 	delete(fields, "reason")
@@ -87,8 +88,8 @@ func detailOf(detail json.RawMessage) string {
 	return ansi.Truncate(tui.Printable(strings.Join(parts, " ")), detailWidth, "…")
 }
 
-// timeFlag reads a flag's RFC 3339 time, or a day, which is its beginning in UTC; an
-// empty one is none.
+// timeFlag parses a flag's RFC 3339 time, or a date, which means its start in
+// UTC. An empty flag is the zero time.
 func timeFlag(name, text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -98,5 +99,5 @@ func timeFlag(name, text string) (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, usagef("--%s takes a time such as 2026-11-21T12:00:00Z, or a day such as 2026-11-21, not %q", name, text)
+	return time.Time{}, usagef("--%s must be a time such as 2026-11-21T12:00:00Z or a date such as 2026-11-21, not %q", name, text)
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -14,23 +13,26 @@ import (
 )
 
 func newBoardCmd(p *program) *cobra.Command {
-	return newNounCmd("board", "Make, look at, change and end boards", `
+	return newNounCmd("board", "Manage boards", `
   sbctl board create arena --mode best
   sbctl board list`,
-		audited(newBoardCreateCmd(p)), newBoardListCmd(p), newBoardShowCmd(p), audited(newBoardSetCmd(p)), audited(newBoardRollCmd(p)),
-		newBoardChangeCmd(p, "freeze", "Refuse writes to a board; reads stay", "", (*client.Client).FreezeBoard),
-		newBoardChangeCmd(p, "unfreeze", "Take writes to a frozen board again", "", (*client.Client).UnfreezeBoard),
-		newBoardChangeCmd(p, "archive", "End a board for good: out of the ranking, read from the database",
-			"Archive board %s? It takes no writes any more, and there is no way back.", (*client.Client).ArchiveBoard))
+		withReason(newBoardCreateCmd(p)), newBoardListCmd(p), newBoardShowCmd(p),
+		withReason(newBoardSetCmd(p)), withReason(newBoardRollCmd(p)),
+		newBoardStatusCmd(p, "freeze", "Reject writes to a board; reads still work", "", (*client.Client).FreezeBoard),
+		newBoardStatusCmd(p, "unfreeze", "Unfreeze a board", "", (*client.Client).UnfreezeBoard),
+		newBoardStatusCmd(p, "archive", "Archive a board: read-only, served from PostgreSQL",
+			"Archive board %s? It will reject all writes. This cannot be undone.", (*client.Client).ArchiveBoard))
 }
 
 func newBoardCreateCmd(p *program) *cobra.Command {
 	r := client.BoardRequest{}
 	var private bool
 	var starts, ends string
-	bounds := map[string]**int64{"min-delta": &r.MinDelta, "max-delta": &r.MaxDelta, "min-score": &r.MinScore, "max-score": &r.MaxScore}
+	bounds := map[string]**int64{
+		"min-delta": &r.MinDelta, "max-delta": &r.MaxDelta, "min-score": &r.MinScore, "max-score": &r.MaxScore,
+	}
 	cmd := &cobra.Command{
-		Use: "create NAME", Short: "Make a board, which can be written and read at once", Args: takes("NAME"),
+		Use: "create NAME", Short: "Create a board", Args: exactArgs("NAME"),
 		Example: trimExamples(`
   sbctl board create daily --period daily --time-zone Europe/Berlin
   sbctl board create race --mode best --order lowest --min-delta 0`),
@@ -48,10 +50,10 @@ func newBoardCreateCmd(p *program) *cobra.Command {
 					*to = &n
 				}
 			}
-			if r.StartsAt, err = flagTime("starts", starts); err != nil {
+			if r.StartsAt, err = optionalTimeFlag("starts", starts); err != nil {
 				return err
 			}
-			if r.EndsAt, err = flagTime("ends", ends); err != nil {
+			if r.EndsAt, err = optionalTimeFlag("ends", ends); err != nil {
 				return err
 			}
 			b, err := c.CreateBoard(cmd.Context(), r)
@@ -62,34 +64,34 @@ func newBoardCreateCmd(p *program) *cobra.Command {
 		}),
 	}
 	f := cmd.Flags()
-	f.StringVar(&r.Mode, "mode", "increment", "what is submitted does: increment (adds), best (counts if better) or latest (counts)")
-	f.StringVar(&r.Order, "order", "highest", "what is first: highest or lowest")
-	f.StringVar(&r.Period, "period", "none", "begins anew: none, daily, weekly, monthly or season")
-	f.StringVar(&r.TimeZone, "time-zone", "UTC", "whose midnight ends a period, such as Europe/Berlin")
-	f.StringVar(&r.WeekStart, "week-start", "monday", "first day of a weekly board")
-	f.StringVar(&r.Region, "region", "", "a label to find the board by, such as eu")
+	f.StringVar(&r.Mode, "mode", "increment", "how a submission changes the score: increment (adds), best (replaces a worse one), latest (replaces)")
+	f.StringVar(&r.Order, "order", "highest", "which score ranks first: highest or lowest")
+	f.StringVar(&r.Period, "period", "none", "how often the board restarts: none, daily, weekly, monthly or season")
+	f.StringVar(&r.TimeZone, "time-zone", "UTC", "time zone in which periods end at midnight, such as Europe/Berlin")
+	f.StringVar(&r.WeekStart, "week-start", "monday", "first day of a weekly period")
+	f.StringVar(&r.Region, "region", "", "label to filter boards by, such as eu")
 	f.StringVar(&r.Season, "season", "", "name of the first season")
 	f.StringVar(&starts, "starts", "", "start of the first season, such as 2026-12-01T00:00:00Z (default now)")
 	f.StringVar(&ends, "ends", "", "end of the first season")
-	f.StringSliceVar(&r.Require, "require", nil, "what increments must come with: action-token, attestation")
-	f.StringVar(&r.ActionLeast, "action-least", "", "least duration of an action, such as 30s")
-	f.StringVar(&r.ActionLife, "action-life", "", "how long an action token is good (default 1h)")
-	f.BoolVar(&private, "private", false, "only servers and operators may read others' standings")
-	f.Int64("min-delta", 0, "least that may be submitted (default 1, else the least score)")
-	f.Int64("max-delta", 0, "most that may be submitted (default 1000000, else the highest score)")
-	f.Int64("min-score", 0, "least score (default −(2^53 − 1))")
-	f.Int64("max-score", 0, "highest score (default 2^53 − 1)")
+	f.StringSliceVar(&r.Require, "require", nil, "proof that increments must carry: action-token, attestation")
+	f.StringVar(&r.ActionLeast, "action-least", "", "minimum duration of an action, such as 30s")
+	f.StringVar(&r.ActionLife, "action-life", "", "lifetime of an action token (default 1h)")
+	f.BoolVar(&private, "private", false, "let only servers and operators read other users' scores")
+	f.Int64("min-delta", 0, "minimum delta (default 1; on best and latest boards the minimum score)")
+	f.Int64("max-delta", 0, "maximum delta (default 1000000; on best and latest boards the maximum score)")
+	f.Int64("min-score", 0, "minimum score (default −(2^53 − 1))")
+	f.Int64("max-score", 0, "maximum score (default 2^53 − 1)")
 	return cmd
 }
 
-// flagTime reads a time of a flag; nil for none.
-func flagTime(name, text string) (*time.Time, error) {
+// optionalTimeFlag parses a flag's RFC 3339 time; nil if the flag is empty.
+func optionalTimeFlag(name, text string) (*time.Time, error) {
 	if text == "" {
-		return nil, nil //nolint:nilnil // no time was given
+		return nil, nil //nolint:nilnil // nil means no time
 	}
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return nil, usagef("--%s takes a time such as 2026-12-01T00:00:00Z, not %q", name, text)
+		return nil, usagef("--%s must be a time such as 2026-12-01T00:00:00Z, not %q", name, text)
 	}
 	return &t, nil
 }
@@ -108,7 +110,7 @@ func boardTable(b *client.Board) *table {
 		{"public", strconv.FormatBool(b.Public)},
 		{"region", b.Region},
 		{"requires", strings.Join(b.Require, ", ")},
-		{"an action", actionCell(b)},
+		{"action", actionCell(b)},
 		{"period", b.Period},
 		{"time zone", b.TimeZone},
 		{"week start", b.WeekStart},
@@ -125,23 +127,23 @@ func boardTable(b *client.Board) *table {
 	return t
 }
 
-// actionCell says how long an action may take where its token is asked for.
+// actionCell is how long an action may take on a board that requires its token.
 func actionCell(b *client.Board) string {
 	if !slices.Contains(b.Require, "action-token") {
 		return ""
 	}
-	most := plainDuration(b.ActionLife)
+	longest := shortDuration(b.ActionLife)
 	if b.ActionLeast == "" || b.ActionLeast == "0s" {
-		return "takes up to " + most
+		return "up to " + longest
 	}
-	return "takes " + plainDuration(b.ActionLeast) + " to " + most
+	return shortDuration(b.ActionLeast) + " to " + longest
 }
 
-// plainDuration leaves out of "1h0m0s" what is nothing.
-func plainDuration(text string) string {
-	for _, nothing := range []string{"m0s", "h0m"} {
-		if rest, ok := strings.CutSuffix(text, nothing); ok {
-			text = rest + nothing[:1]
+// shortDuration drops the zero parts of a duration such as "1h0m0s".
+func shortDuration(text string) string {
+	for _, zero := range []string{"m0s", "h0m"} {
+		if rest, ok := strings.CutSuffix(text, zero); ok {
+			text = rest + zero[:1]
 		}
 	}
 	return text
@@ -157,7 +159,7 @@ func timeCell(t *time.Time) string {
 func newBoardListCmd(p *program) *cobra.Command {
 	var q client.BoardQuery
 	cmd := &cobra.Command{
-		Use: "list", Short: "List boards by name", Args: takes(),
+		Use: "list", Short: "List boards by name", Args: exactArgs(),
 		Example: trimExamples(`
   sbctl board list --period weekly
   sbctl board list --family daily --output json`),
@@ -167,10 +169,10 @@ func newBoardListCmd(p *program) *cobra.Command {
 				return err
 			}
 			if page.NextAfter != "" {
-				p.say("there are more: --after %s", page.NextAfter)
+				p.infof("more: --after %s", page.NextAfter)
 			}
 			return p.print(page, func() *table {
-				t := newTable("BOARD", "MODE", "FIRST", "PERIOD", "REGION", "STATUS", "FROM", "TO")
+				t := newTable("BOARD", "MODE", "ORDER", "PERIOD", "REGION", "STATUS", "FROM", "TO")
 				for _, b := range page.Boards {
 					t.add(b.Board, b.Mode, b.Order, b.Period, b.Region, b.Status, timeCell(b.PeriodStart), timeCell(b.PeriodEnd))
 				}
@@ -179,53 +181,25 @@ func newBoardListCmd(p *program) *cobra.Command {
 		}),
 	}
 	f := cmd.Flags()
-	f.StringVar(&q.Family, "family", "", "only a board and its instances")
-	f.StringVar(&q.Period, "period", "", "only none, daily, weekly, monthly or season")
-	f.StringVar(&q.Region, "region", "", "only of this region")
-	f.StringVar(&q.Status, "status", "", "only active, frozen or archived")
-	f.StringVar(&q.After, "after", "", "only names behind this one")
-	f.IntVar(&q.Limit, "limit", 100, "at most so many")
+	f.StringVar(&q.Family, "family", "", "only this board and its periods")
+	f.StringVar(&q.Period, "period", "", "only boards with this period: none, daily, weekly, monthly or season")
+	f.StringVar(&q.Region, "region", "", "only boards of this region")
+	f.StringVar(&q.Status, "status", "", "only boards with this status: active, frozen or archived")
+	f.StringVar(&q.After, "after", "", "only names after this one")
+	f.IntVar(&q.Limit, "limit", 100, "maximum number of boards")
 	return cmd
 }
 
-// newBoardChangeCmd makes a verb that changes a board's status, and asks first
-// where there is something to ask.
-func newBoardChangeCmd(p *program, verb, short, question string, change func(*client.Client, context.Context, string) (client.Board, error)) *cobra.Command {
-	second := "--output json"
-	if question != "" {
-		second = "--yes"
-	}
-	return audited(&cobra.Command{
-		Use: verb + " NAME", Short: short, Args: takes("NAME"),
-		Example: trimExamples(fmt.Sprintf(`
-  sbctl board %s arena
-  sbctl board %s daily:2026-11-21 %s`, verb, verb, second)),
-		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
-			if question != "" {
-				if err := p.confirm(cmd.Context(), fmt.Sprintf(question, args[0])); err != nil {
-					return err
-				}
-			}
-			b, err := change(c, cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			p.say("board %s is %s", b.Board, b.Status)
-			return p.print(b, func() *table { return boardTable(&b) })
-		}),
-	})
-}
-
-// shownBoard is a board and how its ranking is.
+// shownBoard is a board and the status of its ranking.
 type shownBoard struct {
 	client.Board
-	Now     *client.Board     `json:"now,omitempty"`     // of a family: its current instance
-	Ranking *client.Condition `json:"ranking,omitempty"` // of an archived board there is none
+	Now     *client.Board     `json:"now,omitempty"`     // a family's current period
+	Ranking *client.Condition `json:"ranking,omitempty"` // absent for an archived board
 }
 
 func newBoardShowCmd(p *program) *cobra.Command {
 	return &cobra.Command{
-		Use: "show NAME", Short: "Show a board and how its ranking is", Args: takes("NAME"),
+		Use: "show NAME", Short: "Show a board and the status of its ranking", Args: exactArgs("NAME"),
 		Example: trimExamples(`
   sbctl board show global
   sbctl board show daily:2026-11-21 --output json`),
@@ -252,11 +226,11 @@ func newBoardShowCmd(p *program) *cobra.Command {
 			return p.print(shown, func() *table {
 				t := boardTable(&b)
 				if shown.Now != nil {
-					t.add("now from", timeCell(shown.Now.PeriodStart))
-					t.add("now to", timeCell(shown.Now.PeriodEnd))
+					t.add("current from", timeCell(shown.Now.PeriodStart))
+					t.add("current to", timeCell(shown.Now.PeriodEnd))
 				}
 				if shown.Ranking != nil {
-					conditionRows(t, shown.Ranking)
+					addRankingRows(t, shown.Ranking)
 				}
 				return t
 			})

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -10,12 +11,12 @@ import (
 
 func newBoardSetCmd(p *program) *cobra.Command {
 	var require []string
-	var least, life string
+	var minDuration, life string
 	cmd := &cobra.Command{
-		Use: "set NAME", Short: "Change what a board's increments must come with", Args: takes("NAME"),
-		Long: `Change what a board's increments must come with, from now on and in every period
-that is not over. What is not named stays as it is. What was counted before
-stays, and a repeat of it gets its receipt.`,
+		Use: "set NAME", Short: "Change which proof a board's increments must carry", Args: exactArgs("NAME"),
+		Long: `Change which proof a board's increments must carry, effective immediately and in
+every period that has not ended. Options that are not given keep their values.
+Increments counted before stay counted, and a repeat of one returns its receipt.`,
 		Example: trimExamples(`
   sbctl board set global --require action-token --action-least 30s
   sbctl board set global --require none`),
@@ -29,13 +30,13 @@ stays, and a repeat of it gets its receipt.`,
 				r.Require = &require
 			}
 			if flags.Changed("action-least") {
-				r.ActionLeast = &least
+				r.ActionLeast = &minDuration
 			}
 			if flags.Changed("action-life") {
 				r.ActionLife = &life
 			}
 			if r == (client.BoardChange{}) {
-				return usagef("say what to change: --require, --action-least or --action-life")
+				return usagef("nothing to change; pass --require, --action-least or --action-life")
 			}
 			b, err := c.SetBoard(cmd.Context(), args[0], r)
 			if err != nil {
@@ -45,9 +46,9 @@ stays, and a repeat of it gets its receipt.`,
 		}),
 	}
 	f := cmd.Flags()
-	f.StringSliceVar(&require, "require", nil, "action-token, attestation, both, or none")
-	f.StringVar(&least, "action-least", "", "least duration of an action, such as 30s")
-	f.StringVar(&life, "action-life", "", "how long an action token is good")
+	f.StringSliceVar(&require, "require", nil, "action-token, attestation, both or none")
+	f.StringVar(&minDuration, "action-least", "", "minimum duration of an action, such as 30s")
+	f.StringVar(&life, "action-life", "", "lifetime of an action token")
 	return cmd
 }
 
@@ -55,14 +56,14 @@ func newBoardRollCmd(p *program) *cobra.Command {
 	var r client.RollRequest
 	var starts, ends string
 	cmd := &cobra.Command{
-		Use: "roll [NAME]", Short: "End and begin the periods that are due, of a board or of all; or begin a season",
-		Long: `The server ends and begins periods by itself. This does what is due now, and says what that is.
+		Use: "roll [NAME]", Short: "End and start periods that are due, or start a season",
+		Long: `End and start the periods that are due, of one board or of all, and list them. The
+server also does this by itself.
 
-With --season a season begins: now, which ends the one that is under way, or
-from --starts.`,
+With --season, start a season: now, which ends the current one, or at --starts.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return usagef("%q is one argument too many", args[1])
+				return usagef("unexpected argument %q", args[1])
 			}
 			return nil
 		},
@@ -70,10 +71,10 @@ from --starts.`,
   sbctl board roll --dry-run
   sbctl board roll season --season spring --ends 2027-03-31T00:00:00Z`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) (err error) {
-			if r.StartsAt, err = flagTime("starts", starts); err != nil {
+			if r.StartsAt, err = optionalTimeFlag("starts", starts); err != nil {
 				return err
 			}
-			if r.EndsAt, err = flagTime("ends", ends); err != nil {
+			if r.EndsAt, err = optionalTimeFlag("ends", ends); err != nil {
 				return err
 			}
 			var board string
@@ -81,7 +82,8 @@ from --starts.`,
 				board = args[0]
 			}
 			if r.Season != "" && r.StartsAt == nil && !r.DryRun {
-				if err := p.confirm(cmd.Context(), fmt.Sprintf("Begin season %s now? The one that is under way ends, for good.", r.Season)); err != nil {
+				question := fmt.Sprintf("Start season %s now? This ends the current season and cannot be undone.", r.Season)
+				if err := p.confirm(cmd.Context(), question); err != nil {
 					return err
 				}
 			}
@@ -91,23 +93,23 @@ from --starts.`,
 			}
 			switch {
 			case done.Interrupted == "" && len(done.Ended)+len(done.Made) == 0:
-				p.say("no period is due: there is nothing to end or begin")
+				p.infof("no period is due")
 			case done.DryRun:
-				p.say("this is what is due; nothing is done yet")
+				p.infof("dry run: nothing was changed")
 			}
 			return p.print(done, func() *table { return rolledTable(&done) })
 		}),
 	}
 	f := cmd.Flags()
-	f.BoolVar(&r.DryRun, "dry-run", false, "only say what is due")
-	f.StringVar(&r.Season, "season", "", "name of a season to begin")
-	f.StringVar(&starts, "starts", "", "its start, such as 2026-12-01T00:00:00Z (default now)")
-	f.StringVar(&ends, "ends", "", "its end")
+	f.BoolVar(&r.DryRun, "dry-run", false, "list what is due without changing anything")
+	f.StringVar(&r.Season, "season", "", "name of the season to start")
+	f.StringVar(&starts, "starts", "", "start of the season, such as 2026-12-01T00:00:00Z (default now)")
+	f.StringVar(&ends, "ends", "", "end of the season")
 	return cmd
 }
 
 func rolledTable(r *client.Rolled) *table {
-	t := newTable("BOARD", "WHAT", "AT", ">USERS", "HASH")
+	t := newTable("BOARD", "CHANGE", "AT", ">USERS", "HASH")
 	if r.Interrupted != "" {
 		t.add(r.Interrupted, "interrupted", "", "", "")
 	}
@@ -115,10 +117,41 @@ func rolledTable(r *client.Rolled) *table {
 		t.add(b.Board, "ended", timeCell(&b.PeriodEnd), fmt.Sprint(b.Users), b.StandingsHash)
 	}
 	for _, b := range r.Made {
-		t.add(b, "made", "", "", "")
+		t.add(b, "started", "", "", "")
 	}
-	if len(t.rows) == 1 {
+	if len(t.rows) == 0 {
 		return newTable()
 	}
 	return t
+}
+
+// newBoardStatusCmd returns a command that changes a board's status, after a
+// confirmation if question is set.
+func newBoardStatusCmd(
+	p *program, verb, short, question string,
+	change func(*client.Client, context.Context, string) (client.Board, error),
+) *cobra.Command {
+	second := "--output json"
+	if question != "" {
+		second = "--yes"
+	}
+	return withReason(&cobra.Command{
+		Use: verb + " NAME", Short: short, Args: exactArgs("NAME"),
+		Example: trimExamples(fmt.Sprintf(`
+  sbctl board %s arena
+  sbctl board %s daily:2026-11-21 %s`, verb, verb, second)),
+		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
+			if question != "" {
+				if err := p.confirm(cmd.Context(), fmt.Sprintf(question, args[0])); err != nil {
+					return err
+				}
+			}
+			b, err := change(c, cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			p.infof("board %s is %s", b.Board, b.Status)
+			return p.print(b, func() *table { return boardTable(&b) })
+		}),
+	})
 }

@@ -13,16 +13,16 @@ import (
 	"github.com/scoreboard/scoreboard/internal/suggest"
 )
 
-// completionTime bounds what the server is asked between two keys. A shell
-// that gets no answer completes nothing.
-const completionTime = 2 * time.Second
+// completionTimeout limits a request made while a person types. Without a
+// response in time, the shell completes nothing.
+const completionTimeout = 2 * time.Second
 
-// completeFromServer has the shell complete boards, users and settings wherever a
-// command takes one: flags of these names, and arguments that its Use calls so.
+// completeFromServer registers completions for boards, users, settings and
+// profiles: for flags of these names, and for arguments that Use names so.
 func (p *program) completeFromServer(cmd *cobra.Command) {
 	complete := func(flag string, with cobra.CompletionFunc) {
 		if cmd.LocalFlags().Lookup(flag) != nil {
-			_ = cmd.RegisterFlagCompletionFunc(flag, with) // fails only for a flag that is not there, or twice
+			_ = cmd.RegisterFlagCompletionFunc(flag, with) // fails only for an unknown flag or a second call
 		}
 	}
 	complete("board", p.completeBoards)
@@ -39,7 +39,7 @@ func (p *program) completeFromServer(cmd *cobra.Command) {
 			cmd.ValidArgsFunction = once(p.completeUsers)
 		case argument == "BOARD", noun == "board" && argument == "NAME" && cmd.Name() != "create":
 			cmd.ValidArgsFunction = once(p.completeBoards)
-		case noun == "knobs" && cmd.Name() == "set":
+		case noun == "settings" && cmd.Name() == "set":
 			cmd.ValidArgsFunction = p.completeSettings
 		case noun == "profile" && argument == "NAME":
 			cmd.ValidArgsFunction = once(p.completeProfiles)
@@ -52,7 +52,7 @@ func (p *program) completeFromServer(cmd *cobra.Command) {
 	}
 }
 
-// once completes the first argument alone.
+// once completes only the first argument.
 func once(with cobra.CompletionFunc) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
@@ -62,17 +62,20 @@ func once(with cobra.CompletionFunc) cobra.CompletionFunc {
 	}
 }
 
-// ask gets words from the server for a completion.
-func (p *program) ask(cmd *cobra.Command, typed string, words func(context.Context, *client.Client) ([]string, error)) ([]string, cobra.ShellCompDirective) {
-	p.quiet = true // a shell shows what is said in the middle of the line
+// fetchWords gets the candidates of a completion from the server. Errors complete
+// nothing.
+func (p *program) fetchWords(
+	cmd *cobra.Command, typed string, fetch func(context.Context, *client.Client) ([]string, error),
+) ([]string, cobra.ShellCompDirective) {
+	p.quiet = true // a shell would show messages in the middle of the line
 	c, err := p.client()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	defer c.Close()
-	ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
+	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
 	defer cancel()
-	found, err := words(ctx, c)
+	found, err := fetch(ctx, c)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -84,19 +87,19 @@ func matching(words []string, typed string) []string {
 }
 
 func (p *program) completeBoards(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-	return p.ask(cmd, typed, func(ctx context.Context, c *client.Client) ([]string, error) {
+	return p.fetchWords(cmd, typed, func(ctx context.Context, c *client.Client) ([]string, error) {
 		boards, err := allBoards(ctx, c, "")
 		return boardNames(boards), err
 	})
 }
 
-// completeUsers offers the first hundred of the board that the line names.
+// completeUsers offers the top 100 of the board that the command line names.
 func (p *program) completeUsers(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	q := client.TopQuery{Limit: 100}
 	if f := cmd.Flag("board"); f != nil && f.Value.Type() == "string" {
 		q.Board = f.Value.String()
 	}
-	return p.ask(cmd, typed, func(ctx context.Context, c *client.Client) ([]string, error) {
+	return p.fetchWords(cmd, typed, func(ctx context.Context, c *client.Client) ([]string, error) {
 		top, err := c.Top(ctx, q)
 		var names []string
 		for _, e := range top.Entries {
@@ -106,18 +109,18 @@ func (p *program) completeUsers(cmd *cobra.Command, _ []string, typed string) ([
 	})
 }
 
-// completeSettings offers those that can be turned and are not yet on the line,
-// where a name stands: in turns with values, or alone to be reset.
+// completeSettings offers adjustable settings that are not on the command line
+// yet. Names alternate with values, except with --reset.
 func (p *program) completeSettings(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	if !cmd.Flags().Changed("reset") && len(args)%2 == 1 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return p.ask(cmd, typed, func(ctx context.Context, c *client.Client) ([]string, error) {
-		knobs, err := c.Settings(ctx)
+	return p.fetchWords(cmd, typed, func(ctx context.Context, c *client.Client) ([]string, error) {
+		all, err := c.Settings(ctx)
 		var names []string
-		for _, k := range knobs {
-			if k.Live && !slices.Contains(args, k.Name) {
-				names = append(names, k.Name)
+		for _, s := range all {
+			if s.Live && !slices.Contains(args, s.Name) {
+				names = append(names, s.Name)
 			}
 		}
 		return names, err
@@ -135,8 +138,8 @@ func (p *program) completeProfiles(_ *cobra.Command, _ []string, typed string) (
 func newCompletionCmd(p *program) *cobra.Command {
 	shells := []string{"bash", "zsh", "fish", "powershell"}
 	return &cobra.Command{
-		Use: "completion SHELL", Short: "Print the completion script of a shell: bash, zsh, fish or powershell",
-		Args: takes("SHELL"), ValidArgs: shells,
+		Use: "completion SHELL", Short: "Print the completion script for bash, zsh, fish or powershell",
+		Args: exactArgs("SHELL"), ValidArgs: shells,
 		Example: trimExamples(`
   source <(sbctl completion bash)
   sbctl completion zsh > "${fpath[1]}/_sbctl"`),
@@ -152,7 +155,7 @@ func newCompletionCmd(p *program) *cobra.Command {
 			case "powershell":
 				return root.GenPowerShellCompletionWithDesc(p.stdout)
 			}
-			return usagef("there is no completion for %q%s", args[0], suggest.Closest(args[0], shells, ""))
+			return usagef("unknown shell %q%s", args[0], suggest.Closest(args[0], shells, ""))
 		},
 	}
 }

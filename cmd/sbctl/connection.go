@@ -13,43 +13,43 @@ import (
 
 const defaultServer = "http://127.0.0.1:8080"
 
-// devEnv is what the development stack writes.
+// devEnv is the file that the development stack writes.
 var devEnv = filepath.Join(".dev", "sbctl.env")
 
-// setting is a value and where it came from.
-type setting struct{ Value, From string }
+// option is a value and its origin.
+type option struct{ Value, From string }
 
-type settings struct {
+type connection struct {
 	Profile                         string
-	Server, Token, KeyID, KeySecret setting
-	Ops                             setting // the server's operations address
+	Server, Token, KeyID, KeySecret option
+	Ops                             option // the server's operations address
 }
 
-// settings are read once: what is said of them later is of those in use, also
-// where another development stack has written its own meanwhile.
-func (p *program) settings() (settings, error) {
-	if p.inUse == nil {
-		s, err := p.readSettings()
+// connection is resolved once, so that messages describe the server in use even
+// after another development stack has rewritten devEnv.
+func (p *program) connection() (connection, error) {
+	if p.conn == nil {
+		s, err := p.resolveConnection()
 		if err != nil {
 			return s, err
 		}
-		p.inUse = &s
+		p.conn = &s
 	}
-	return *p.inUse, nil
+	return *p.conn, nil
 }
 
-// readSettings resolves flags over environment over profile; where none of the
-// SBCTL_ variables is set and no profile is chosen, ./.dev/sbctl.env.
-func (p *program) readSettings() (settings, error) {
-	var s settings
-	fill := func(to *setting, value, from string) {
+// resolveConnection takes each value from a flag, else the environment, else the
+// profile. Without SBCTL_ variables and a profile it uses ./.dev/sbctl.env.
+func (p *program) resolveConnection() (connection, error) {
+	var s connection
+	fill := func(to *option, value, from string) {
 		if to.Value == "" && value != "" {
-			*to = setting{value, from}
+			*to = option{value, from}
 		}
 	}
-	flag := withScheme(p.server)
+	flag := addScheme(p.server)
 	fill(&s.Server, flag, "--server")
-	fill(&s.Server, withScheme(p.env["SBCTL_SERVER"]), "SBCTL_SERVER")
+	fill(&s.Server, addScheme(p.env["SBCTL_SERVER"]), "SBCTL_SERVER")
 	fill(&s.Ops, p.env["SBCTL_OPS_SERVER"], "SBCTL_OPS_SERVER")
 	fill(&s.Token, p.env["SBCTL_TOKEN"], "SBCTL_TOKEN")
 	fill(&s.KeyID, p.env["SBCTL_KEY_ID"], "SBCTL_KEY_ID")
@@ -66,7 +66,7 @@ func (p *program) readSettings() (settings, error) {
 			return s, err
 		}
 		from := "profile " + name
-		fill(&s.Server, withScheme(profile.Server), from)
+		fill(&s.Server, addScheme(profile.Server), from)
 		fill(&s.KeyID, profile.KeyID, from)
 		if s.Token.Value == "" {
 			token, err := profile.Token.read(p)
@@ -82,14 +82,14 @@ func (p *program) readSettings() (settings, error) {
 			}
 			fill(&s.KeySecret, secret, from)
 		}
-	} else if set := p.firstSet(); set != "" {
-		p.noteDevEnv(&s, set)
+	} else if set := p.firstSetVariable(); set != "" {
+		p.warnDevEnvIgnored(&s, set)
 	} else {
 		dev, err := readEnvFile(devEnv)
 		if err != nil {
 			return s, err
 		}
-		// Its token is not sent to a server other than the one it is for.
+		// Its token is only for its server, and never sent to another one.
 		if flag == "" || flag == dev["SBCTL_SERVER"] {
 			fill(&s.Server, dev["SBCTL_SERVER"], devEnv)
 			fill(&s.Ops, dev["SBCTL_OPS_SERVER"], devEnv)
@@ -102,8 +102,8 @@ func (p *program) readSettings() (settings, error) {
 	return s, nil
 }
 
-// withScheme takes HOST:PORT for http://HOST:PORT.
-func withScheme(address string) string {
+// addScheme turns HOST:PORT into http://HOST:PORT.
+func addScheme(address string) string {
 	_, port, err := net.SplitHostPort(address)
 	if _, notANumber := strconv.ParseUint(port, 10, 16); err != nil || notANumber != nil {
 		return address
@@ -111,8 +111,8 @@ func withScheme(address string) string {
 	return "http://" + address
 }
 
-// firstSet names a variable that is set, "" where none is.
-func (p *program) firstSet() string {
+// firstSetVariable returns the first SBCTL_ variable that is set, or "".
+func (p *program) firstSetVariable() string {
 	for _, name := range []string{"SBCTL_SERVER", "SBCTL_TOKEN", "SBCTL_KEY_ID", "SBCTL_KEY_SECRET"} {
 		if p.env[name] != "" {
 			return name
@@ -121,18 +121,18 @@ func (p *program) firstSet() string {
 	return ""
 }
 
-// noteDevEnv says that ./.dev/sbctl.env is there and not read, where it
-// would have given what is missing.
-func (p *program) noteDevEnv(s *settings, because string) {
+// warnDevEnvIgnored notes that ./.dev/sbctl.env exists but is ignored, if a value
+// is missing that it might have had.
+func (p *program) warnDevEnvIgnored(s *connection, because string) {
 	if s.Token.Value != "" && s.KeyID.Value != "" && s.KeySecret.Value != "" {
 		return
 	}
 	if _, err := os.Stat(devEnv); err == nil {
-		p.say("note: %s is set, so %s is not read", because, devEnv)
+		p.infof("note: %s is set, so %s is ignored", because, devEnv)
 	}
 }
 
-// readEnvFile reads NAME=value lines; a file that is not there is empty.
+// readEnvFile reads NAME=value lines. A missing file is empty.
 func readEnvFile(path string) (map[string]string, error) {
 	f, err := os.Open(path)
 	if os.IsNotExist(err) {
@@ -156,14 +156,14 @@ func readEnvFile(path string) (map[string]string, error) {
 	return values, nil
 }
 
-// checkPrivate refuses a file with secrets that others can read.
-func checkPrivate(path string) error {
+// requirePrivateFile rejects a file with secrets that other users can read.
+func requirePrivateFile(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
 		return err
 	}
 	if info.Mode()&fs.ModePerm&0o077 != 0 && filepath.Separator == '/' {
-		return &hinted{fmt.Errorf("%s holds a secret and others may read it", path), "chmod 600 " + path}
+		return &hintedError{fmt.Errorf("%s contains a secret but is readable by other users", path), "chmod 600 " + path}
 	}
 	return nil
 }

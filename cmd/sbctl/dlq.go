@@ -13,19 +13,21 @@ import (
 )
 
 func newDLQCmd(p *program) *cobra.Command {
-	return newNounCmd("dlq", "Look at what could not be carried, and end it", `
+	return newNounCmd("dlq", "Manage dead letters", `
   sbctl dlq list
   sbctl dlq requeue 17`,
 		newDLQListCmd(p),
-		p.letterCmd("show", "Show a dead letter with its bytes", "", (*client.Client).DeadLetter),
-		audited(p.letterCmd("requeue", "Have a dead letter carried again; what is known already does nothing", "Carry dead letter %d again?", (*client.Client).RequeueLetter)),
-		audited(p.letterCmd("drop", "End a dead letter for good", "Drop dead letter %d for good?", (*client.Client).DropLetter)))
+		p.deadLetterCmd("show", "Show a dead letter and its value", "", (*client.Client).DeadLetter),
+		withReason(p.deadLetterCmd("requeue", "Publish a dead letter again; already applied events have no effect",
+			"Requeue dead letter %d?", (*client.Client).RequeueLetter)),
+		withReason(p.deadLetterCmd("drop", "Delete a dead letter",
+			"Delete dead letter %d? This cannot be undone.", (*client.Client).DropLetter)))
 }
 
 func newDLQListCmd(p *program) *cobra.Command {
 	var after int64
 	cmd := &cobra.Command{
-		Use: "list", Short: "List the dead letters, oldest first", Args: takes(),
+		Use: "list", Short: "List dead letters, oldest first", Args: exactArgs(),
 		Example: trimExamples(`
   sbctl dlq list
   sbctl dlq list --after 100 --output json`),
@@ -35,10 +37,10 @@ func newDLQListCmd(p *program) *cobra.Command {
 				return err
 			}
 			if page.NextAfter > 0 {
-				p.say("there are more: --after %d", page.NextAfter)
+				p.infof("more: --after %d", page.NextAfter)
 			}
 			return p.print(page, func() *table {
-				t := newTable(">ID", "FROM", ">PARTITION", ">OFFSET", "BURIED", ">ATTEMPTS", "REASON")
+				t := newTable(">ID", "TOPIC", ">PARTITION", ">OFFSET", "AT", ">ATTEMPTS", "REASON")
 				for _, l := range page.Letters {
 					t.add(fmt.Sprint(l.ID), tui.Printable(l.Topic), strconv.Itoa(l.Partition), fmt.Sprint(l.Offset),
 						l.BuriedAt.Format(time.RFC3339), strconv.Itoa(l.Attempts), tui.Printable(l.Reason))
@@ -47,23 +49,25 @@ func newDLQListCmd(p *program) *cobra.Command {
 			})
 		}),
 	}
-	cmd.Flags().Int64Var(&after, "after", 0, "only letters behind this id")
+	cmd.Flags().Int64Var(&after, "after", 0, "only dead letters after this id")
 	return cmd
 }
 
-// letterCmd does something to one letter, and prints it as it was. A question
-// is asked before; with --dry-run only the letter is shown.
-func (p *program) letterCmd(verb, short, question string, do func(*client.Client, context.Context, int64) (client.DeadLetter, error)) *cobra.Command {
+// deadLetterCmd returns a command that acts on one dead letter, after a
+// confirmation if question is set, and prints it. --dry-run only prints it.
+func (p *program) deadLetterCmd(
+	verb, short, question string, do func(*client.Client, context.Context, int64) (client.DeadLetter, error),
+) *cobra.Command {
 	var dry bool
 	cmd := &cobra.Command{
-		Use: verb + " ID", Short: short, Args: takes("ID"),
+		Use: verb + " ID", Short: short, Args: exactArgs("ID"),
 		Example: trimExamples(fmt.Sprintf(`
   sbctl dlq %[1]s 17
   sbctl dlq %[1]s 17 --output json`, verb)),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
 			id, err := strconv.ParseInt(args[0], 10, 64)
 			if err != nil {
-				return usagef("%q is not the id of a dead letter, which is a number", args[0])
+				return usagef("invalid dead letter id %q: must be a number", args[0])
 			}
 			if dry {
 				do = (*client.Client).DeadLetter
@@ -80,7 +84,7 @@ func (p *program) letterCmd(verb, short, question string, do func(*client.Client
 				t := newTable()
 				t.add("id", fmt.Sprint(l.ID))
 				t.add("from", fmt.Sprintf("%s, partition %d, offset %d", tui.Printable(l.Topic), l.Partition, l.Offset))
-				t.add("buried", l.BuriedAt.Format(time.RFC3339))
+				t.add("at", l.BuriedAt.Format(time.RFC3339))
 				t.add("attempts", strconv.Itoa(l.Attempts))
 				t.add("reason", tui.Printable(l.Reason))
 				t.add("value", tui.Printable(string(l.Value)))
@@ -89,7 +93,7 @@ func (p *program) letterCmd(verb, short, question string, do func(*client.Client
 		}),
 	}
 	if question != "" {
-		cmd.Flags().BoolVar(&dry, "dry-run", false, "only show the letter")
+		cmd.Flags().BoolVar(&dry, "dry-run", false, "only show the dead letter")
 	}
 	return cmd
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
-// The outcomes of a check. Only a failure makes the answer no.
+// The outcomes of a check. Only checkFail changes the exit code.
 const (
 	checkOK      = protocol.CheckOK
 	checkWarn    = protocol.CheckWarn
@@ -21,10 +21,10 @@ const (
 	checkSkipped = protocol.CheckSkipped
 )
 
-// check is one thing that the doctor looked at.
+// check is one check and its outcome.
 type check = protocol.Check
 
-// diagnosis is all of them.
+// diagnosis is the result of all checks.
 type diagnosis struct {
 	Healthy bool    `json:"healthy"`
 	Checks  []check `json:"checks"`
@@ -33,26 +33,24 @@ type diagnosis struct {
 func newDoctorCmd(p *program) *cobra.Command {
 	var ops string
 	cmd := &cobra.Command{
-		Use: "doctor", Short: "Look for what is wrong between here and the server", Args: takes(),
-		Long: `Look for what is wrong between here and the server: settings, connection,
-readiness, token, signing key, clock, the freshness of the board; and, with a
-token that has score:admin, what the server finds itself: whether its version is
-that of this program, PostgreSQL, Redis, Kafka, what waits in the outbox and on the
-broker, disk and configuration. Each finding comes with the next step. Exit code 3
-says that something is wrong.
+		Use: "doctor", Short: "Diagnose the connection and the server", Args: exactArgs(),
+		Long: `Diagnose the connection and the server: configuration, connection, readiness,
+token, signing key, clock and freshness of the board. With a token that has
+score:admin, also run the server's own checks: version, PostgreSQL, Redis, Kafka,
+outbox and transport backlog, disk and configuration. Each problem comes with a
+next step. Exit code 3: a check failed.
 
---output nagios prints one line and exits as Nagios wants it: 0 fine, 1 warning,
+--output nagios prints one line and uses the exit codes of Nagios: 0 OK, 1 warning,
 2 critical. --output prometheus prints metrics for a textfile collector.
 
-Readiness is asked at the operations address: --ops or SBCTL_OPS_SERVER, which
-"make dev" writes down too; else the port after the server's is tried when that is
-on this machine.`,
+Readiness is checked at the operations address: --ops, else SBCTL_OPS_SERVER (which
+"make dev" writes to .dev/sbctl.env), else the server's host and the next port.`,
 		Example: trimExamples(`
   sbctl doctor
   sbctl doctor --server https://scores.example.com --output json
   sbctl doctor --output prometheus > /var/lib/node_exporter/scoreboard.prom`),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := p.settings()
+			s, err := p.connection()
 			if err != nil {
 				return err
 			}
@@ -72,18 +70,18 @@ on this machine.`,
 				return err
 			}
 			if !d.Healthy {
-				return errNo
+				return errCheckFailed
 			}
 			return nil
 		},
 	}
-	cmd.Annotations = map[string]string{outputsMore: "nagios prometheus"}
-	cmd.Flags().StringVar(&ops, "ops", "", opsHelp)
+	cmd.Annotations = map[string]string{extraOutputs: "nagios prometheus"}
+	cmd.Flags().StringVar(&ops, "ops", "", opsFlagUsage)
 	return cmd
 }
 
 func diagnosisTable(d diagnosis) *table {
-	t := newTable("CHECK", "STATUS", "FOUND")
+	t := newTable("CHECK", "STATUS", "DETAIL")
 	for _, c := range d.Checks {
 		t.add(c.Name, c.Status, c.Detail)
 		if c.NextStep != "" {
@@ -93,50 +91,51 @@ func diagnosisTable(d diagnosis) *table {
 	return t
 }
 
-const opsHelp = "the server's address of operations (default SBCTL_OPS_SERVER, else its host and next port)"
+const opsFlagUsage = "operations address of the server (default SBCTL_OPS_SERVER, else the server's host and next port)"
 
-// opsServer is the operations address as a flag or the settings say it, else
-// guessed: by default it is at the port after the one of the API.
-func (p *program) opsServer(s settings, flag string) setting {
+// opsServer returns the operations address of a flag or the connection, else a
+// guess: the default operations port is the one after the API's.
+func (p *program) opsServer(s connection, flag string) option {
 	if flag != "" {
-		return setting{withScheme(flag), "--ops"}
+		return option{addScheme(flag), "--ops"}
 	}
 	if s.Ops.Value != "" {
-		return setting{withScheme(s.Ops.Value), s.Ops.From}
+		return option{addScheme(s.Ops.Value), s.Ops.From}
 	}
 	u, err := url.Parse(s.Server.Value)
 	if err != nil {
-		return setting{}
+		return option{}
 	}
 	port, err := strconv.Atoi(u.Port())
 	if err != nil {
-		return setting{}
+		return option{}
 	}
-	return setting{"http://" + net.JoinHostPort(u.Hostname(), strconv.Itoa(port+1)), guessed}
+	return option{"http://" + net.JoinHostPort(u.Hostname(), strconv.Itoa(port+1)), guessed}
 }
 
-// guessed is where an operations address comes from that nobody named.
+// guessed is the origin of an operations address that was not configured.
 const guessed = "a guess"
 
-// The exit codes that Nagios and its heirs know.
+// The exit codes of Nagios plugins.
 const (
 	nagiosWarning  = 1
 	nagiosCritical = 2
 )
 
-// exitWith ends a command that has said all there is to say.
-type exitWith int
+// exitCode ends a command with a code of its own; its output is already printed.
+type exitCode int
 
-func (e exitWith) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
-// nagios prints in one line what is wrong, and the counts behind it.
+// nagios prints one line of plugin output: the problems, then the counts as
+// performance data.
 func (d diagnosis) nagios(w io.Writer) error {
 	count := map[string]int{}
-	var wrong []string
+	var problems []string
 	for _, c := range d.Checks {
 		count[c.Status]++
 		if c.Status == checkFail || c.Status == checkWarn {
-			wrong = append(wrong, c.Name+": "+c.Detail)
+			problems = append(problems, c.Name+": "+c.Detail)
 		}
 	}
 	word, code := "OK", 0
@@ -146,28 +145,30 @@ func (d diagnosis) nagios(w io.Writer) error {
 	case count[checkWarn] > 0:
 		word, code = "WARNING", nagiosWarning
 	}
-	said := fmt.Sprintf("%d checks", len(d.Checks))
-	if len(wrong) > 0 {
-		said = strings.Join(wrong, "; ")
+	text := fmt.Sprintf("%d checks", len(d.Checks))
+	if len(problems) > 0 {
+		text = strings.Join(problems, "; ")
 	}
 	_, err := fmt.Fprintf(w, "SCOREBOARD %s - %s | ok=%d warn=%d fail=%d skipped=%d\n",
-		word, strings.ReplaceAll(said, "|", "/"), count[checkOK], count[checkWarn], count[checkFail], count[checkSkipped])
+		word, strings.ReplaceAll(text, "|", "/"), count[checkOK], count[checkWarn], count[checkFail], count[checkSkipped])
 	if err != nil || code == 0 {
 		return err
 	}
-	return exitWith(code)
+	return exitCode(code)
 }
 
-// prometheus prints metrics as a textfile collector takes them.
+// prometheus prints metrics for a textfile collector.
 func (d diagnosis) prometheus(w io.Writer) error {
 	var b strings.Builder
-	b.WriteString("# HELP scoreboard_doctor_healthy Whether no check failed.\n# TYPE scoreboard_doctor_healthy gauge\n")
+	b.WriteString("# HELP scoreboard_doctor_healthy Whether no check failed.\n" +
+		"# TYPE scoreboard_doctor_healthy gauge\n")
 	healthy := 0
 	if d.Healthy {
 		healthy = 1
 	}
 	fmt.Fprintf(&b, "scoreboard_doctor_healthy %d\n", healthy)
-	b.WriteString("# HELP scoreboard_doctor_check The outcome of a check: 1 for the one that it has.\n# TYPE scoreboard_doctor_check gauge\n")
+	b.WriteString("# HELP scoreboard_doctor_check Outcome of a check: 1 for its current status, else 0.\n" +
+		"# TYPE scoreboard_doctor_check gauge\n")
 	for _, c := range d.Checks {
 		for _, status := range []string{checkOK, checkWarn, checkFail, checkSkipped} {
 			is := 0

@@ -19,16 +19,16 @@ import (
 
 const (
 	checkTimeout = 5 * time.Second
-	// The server refuses signatures whose time is further off than this.
+	// The server rejects signatures whose time differs by more than this.
 	maxSkew = time.Minute
-	// From here on a person should look at the clock.
+	// A difference beyond this deserves a warning.
 	warnSkew = 10 * time.Second
-	// A healthy board is never older: the relay says so every second.
+	// A healthy board is younger: the relay sends a heartbeat every second.
 	maxAge = 10 * time.Second
 )
 
-// answer is what one request brought, kept whole: several checks read it.
-type answer struct {
+// response is a whole response, because several checks read it.
+type response struct {
 	status int
 	date   time.Time
 	sent   time.Time
@@ -37,12 +37,12 @@ type answer struct {
 	err    error
 }
 
-func ask(ctx context.Context, url, token string) (a answer) {
+func fetch(ctx context.Context, url, token string) (a response) {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
-		return answer{err: err}
+		return response{err: err}
 	}
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
@@ -50,7 +50,7 @@ func ask(ctx context.Context, url, token string) (a answer) {
 	a.sent = time.Now()
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return answer{err: err}
+		return response{err: err}
 	}
 	defer func() { _ = res.Body.Close() }()
 	a.took = time.Since(a.sent)
@@ -60,22 +60,22 @@ func ask(ctx context.Context, url, token string) (a answer) {
 	return a
 }
 
-// finding is a check that has a next step.
+// finding is a check with a next step.
 func finding(name, status, detail, next string) check {
 	return check{Name: name, Status: status, Detail: detail, NextStep: next}
 }
 
-// diagnose makes every check, in the order in which one depends on another.
-func (p *program) diagnose(ctx context.Context, s settings, ops setting) diagnosis {
-	top := answer{err: noAddress(s.Server.Value)}
+// diagnose runs all checks, each after those that it depends on.
+func (p *program) diagnose(ctx context.Context, s connection, ops option) diagnosis {
+	top := response{err: addressError(s.Server.Value)}
 	if top.err == nil {
-		top = ask(ctx, strings.TrimSuffix(s.Server.Value, "/")+"/v1/leaderboard/top?limit=1", s.Token.Value)
+		top = fetch(ctx, strings.TrimSuffix(s.Server.Value, "/")+"/v1/leaderboard/top?limit=1", s.Token.Value)
 	}
-	d := diagnosis{Healthy: true, Checks: []check{checkSettings(s), checkServer(s, top)}}
-	d.Checks = append(d.Checks, checkReady(ctx, ops))
+	d := diagnosis{Healthy: true, Checks: []check{checkConnection(s), checkServer(s, top)}}
+	d.Checks = append(d.Checks, checkReadiness(ctx, ops))
 	if top.err == nil {
 		d.Checks = append(d.Checks, checkClock(top), checkToken(s, top), p.checkKey(ctx, s), checkTop(top))
-		d.Checks = append(d.Checks, p.checkServerItself(ctx)...)
+		d.Checks = append(d.Checks, p.serverChecks(ctx)...)
 	}
 	for _, c := range d.Checks {
 		d.Healthy = d.Healthy && c.Status != checkFail
@@ -83,8 +83,8 @@ func (p *program) diagnose(ctx context.Context, s settings, ops setting) diagnos
 	return d
 }
 
-// noAddress says what is wrong with an address that is none.
-func noAddress(server string) error {
+// addressError is the client's error about an invalid address.
+func addressError(server string) error {
 	c, err := client.New(server, client.Options{})
 	if err == nil {
 		c.Close()
@@ -92,11 +92,11 @@ func noAddress(server string) error {
 	return err
 }
 
-func checkSettings(s settings) check {
+func checkConnection(s connection) check {
 	c := check{Name: "settings", Status: checkOK, Detail: "server " + s.Server.Value + " from " + s.Server.From}
 	for _, part := range []struct {
 		name string
-		setting
+		option
 	}{{"token", s.Token}, {"key", s.KeyID}, {"secret", s.KeySecret}} {
 		if part.Value != "" {
 			c.Detail += ", " + part.name + " from " + part.From
@@ -105,40 +105,42 @@ func checkSettings(s settings) check {
 	return c
 }
 
-func checkServer(s settings, a answer) check {
+func checkServer(s connection, a response) check {
 	if a.err != nil {
-		return finding("server", checkFail, a.err.Error(), "start it (\"make dev\"), or name another with --server; it was taken from "+s.Server.From)
+		next := "start it (\"make dev\") or pass another address with --server; this one is from " + s.Server.From
+		return finding("server", checkFail, a.err.Error(), next)
 	}
 	return check{Name: "server", Status: checkOK, Detail: fmt.Sprintf("answers in %v", a.took.Round(time.Millisecond/10))}
 }
 
-func checkReady(ctx context.Context, at setting) check {
-	const next = "name it with --ops or SBCTL_OPS_SERVER"
+func checkReadiness(ctx context.Context, at option) check {
+	const next = "set it with --ops or SBCTL_OPS_SERVER"
 	if at.Value == "" {
-		return finding("ready", checkSkipped, "the operations address is not known", next)
+		return finding("ready", checkSkipped, "the operations address is unknown", next)
 	}
 	ops := strings.TrimSuffix(at.Value, "/")
-	a := ask(ctx, ops+"/readyz", "")
+	a := fetch(ctx, ops+"/readyz", "")
 	switch {
 	case at.From == guessed && (a.err != nil || a.status != http.StatusOK && a.status != http.StatusServiceUnavailable):
-		return finding("ready", checkSkipped, "the operations address is not known, and it is not "+ops, next)
+		return finding("ready", checkSkipped, "the operations address is unknown, and no server answers at "+ops, next)
 	case a.err != nil:
 		return finding("ready", checkWarn, fmt.Sprintf("%s (from %s) does not answer: %v", ops, at.From, a.err), next)
 	case a.status != http.StatusOK:
-		return finding("ready", checkFail, fmt.Sprintf("%s/readyz is %d: %s", ops, a.status, oneLine(a.body)), "look at the server's log for the role that does not work")
+		detail := fmt.Sprintf("%s/readyz is %d: %s", ops, a.status, oneLine(a.body))
+		return finding("ready", checkFail, detail, "check the server's log for the failing role")
 	}
 	return check{Name: "ready", Status: checkOK, Detail: ops + "/readyz"}
 }
 
-func checkClock(a answer) check {
+func checkClock(a response) check {
 	if a.date.IsZero() {
-		return check{Name: "clock", Status: checkSkipped, Detail: "the server does not say its time"}
+		return check{Name: "clock", Status: checkSkipped, Detail: "the server sent no Date header"}
 	}
-	// The header has whole seconds, so on average half a second is cut off it.
+	// The header has whole seconds: on average half a second is cut off.
 	skew := a.date.Add(time.Second / 2).Sub(a.sent.Add(a.took / 2)).Round(time.Second)
 	c := check{Name: "clock", Status: checkOK, Detail: fmt.Sprintf("differs from the server's by %v", skew.Abs())}
 	if skew.Abs() > warnSkew {
-		c.Status, c.NextStep = checkWarn, "synchronise this machine's clock (NTP); beyond a minute every signature is refused"
+		c.Status, c.NextStep = checkWarn, "synchronise this machine's clock (NTP); beyond a minute every signature is rejected"
 	}
 	if skew.Abs() >= maxSkew {
 		c.Status = checkFail
@@ -146,28 +148,28 @@ func checkClock(a answer) check {
 	return c
 }
 
-func checkToken(s settings, a answer) check {
-	const next = "set another in SBCTL_TOKEN; \"sbctl token mint\" makes one on a development server"
+func checkToken(s connection, a response) check {
+	const next = "set a new one in SBCTL_TOKEN; \"sbctl token mint\" creates one on a development server"
 	if s.Token.Value == "" {
 		if a.status == http.StatusUnauthorized {
-			return finding("token", checkFail, "there is none, and the server wants one", next)
+			return finding("token", checkFail, "not set, but the server requires one", next)
 		}
-		return check{Name: "token", Status: checkSkipped, Detail: "there is none"}
+		return check{Name: "token", Status: checkSkipped, Detail: "not set"}
 	}
 	expires, err := tokenExpiry(s.Token.Value)
 	switch {
 	case a.status == http.StatusUnauthorized && err == nil && expires.Before(a.sent):
 		return finding("token", checkFail, "expired at "+expires.UTC().Format(time.RFC3339), next)
 	case a.status == http.StatusUnauthorized:
-		return finding("token", checkFail, "the server refuses it: "+refusalOf(a.body), next)
+		return finding("token", checkFail, "rejected by the server: "+errorText(a.body), next)
 	case err != nil:
 		return check{Name: "token", Status: checkOK, Detail: "accepted"}
 	}
-	return check{Name: "token", Status: checkOK, Detail: "accepted, until " + expires.UTC().Format(time.RFC3339)}
+	return check{Name: "token", Status: checkOK, Detail: "accepted, expires at " + expires.UTC().Format(time.RFC3339)}
 }
 
-// tokenExpiry reads the expiry of a JWT without checking its signature, which
-// is the server's to check.
+// tokenExpiry reads the expiry of a JWT. It does not verify the signature: the
+// server does.
 func tokenExpiry(token string) (time.Time, error) {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
@@ -181,19 +183,20 @@ func tokenExpiry(token string) (time.Time, error) {
 		Expires int64 `json:"exp"`
 	}
 	if err := json.Unmarshal(payload, &claims); err != nil || claims.Expires == 0 {
-		return time.Time{}, errors.New("the token does not say when it expires")
+		return time.Time{}, errors.New("the token has no expiry")
 	}
 	return time.Unix(claims.Expires, 0), nil
 }
 
-// checkKey has an empty batch signed: it is checked before anything else of
-// it, and writes nothing.
-func (p *program) checkKey(ctx context.Context, s settings) check {
+// checkKey sends a signed empty batch: the server verifies the signature first,
+// and nothing is written.
+func (p *program) checkKey(ctx context.Context, s connection) check {
 	switch {
 	case s.KeyID.Value == "" && s.KeySecret.Value == "":
-		return check{Name: "key", Status: checkWarn, Detail: "there is none: reads work, writes are refused", NextStep: "set SBCTL_KEY_ID and SBCTL_KEY_SECRET; \"sbctl key create\" makes a key"}
+		return finding("key", checkWarn, "not set: reads work, writes are rejected",
+			"set SBCTL_KEY_ID and SBCTL_KEY_SECRET; \"sbctl key create\" creates a key")
 	case s.KeyID.Value == "" || s.KeySecret.Value == "":
-		return finding("key", checkFail, "only half of it is set", "set both SBCTL_KEY_ID and SBCTL_KEY_SECRET")
+		return finding("key", checkFail, "only the id or only the secret is set", "set both SBCTL_KEY_ID and SBCTL_KEY_SECRET")
 	}
 	c, err := p.client()
 	if err != nil {
@@ -207,19 +210,19 @@ func (p *program) checkKey(ctx context.Context, s settings) check {
 	case err == nil:
 		return check{Name: "key", Status: checkOK, Detail: s.KeyID.Value + " is accepted"}
 	case code == scoreboard.CodeInvalidSignature:
-		return finding("key", checkFail, s.KeyID.Value+" is not accepted: unknown, revoked, another secret, or a clock that differs",
-			"\"sbctl key list\" shows the keys there are, \"sbctl key create\" makes one; set SBCTL_KEY_ID and SBCTL_KEY_SECRET")
+		return finding("key", checkFail, s.KeyID.Value+" is rejected: unknown, revoked, wrong secret, or a wrong clock",
+			"list keys with \"sbctl key list\" or create one with \"sbctl key create\"; set SBCTL_KEY_ID and SBCTL_KEY_SECRET")
 	}
-	return check{Name: "key", Status: checkOK, Detail: s.KeyID.Value + " is set (only a write of the user can tell whether it is accepted)"}
+	return check{Name: "key", Status: checkOK, Detail: s.KeyID.Value + " is set; only a write by the token's user can verify it"}
 }
 
-func checkTop(a answer) check {
+func checkTop(a response) check {
 	if a.status != http.StatusOK {
-		return check{Name: "top", Status: checkFail, Detail: fmt.Sprintf("answers %d: %s", a.status, refusalOf(a.body))}
+		return check{Name: "top", Status: checkFail, Detail: fmt.Sprintf("status %d: %s", a.status, errorText(a.body))}
 	}
 	var top protocol.Top
 	if err := json.Unmarshal(a.body, &top); err != nil {
-		return finding("top", checkFail, "the answer is not one of this API: "+err.Error(), "check that --server names a scoreboard")
+		return finding("top", checkFail, "unexpected response: "+err.Error(), "check that --server is the address of a scoreboard")
 	}
 	age := time.Duration(top.AgeMS) * time.Millisecond
 	detail := fmt.Sprintf("%d users on %s, %v old", top.Total, scoreboard.GlobalBoard, age)
@@ -228,20 +231,22 @@ func checkTop(a answer) check {
 	}
 	switch {
 	case top.DegradedReason == "store_unavailable":
-		return finding("top", checkFail, detail+", degraded: "+top.DegradedReason, "PostgreSQL does not answer: reads come from Redis, and nothing can be written")
+		return finding("top", checkFail, detail+", degraded: "+top.DegradedReason,
+			"check PostgreSQL: reads are served from Redis, and writes fail")
 	case top.Degraded:
-		return finding("top", checkFail, detail+", degraded: "+top.DegradedReason, "reads come from PostgreSQL until the ranking is back; look at Redis and the server's log")
+		return finding("top", checkFail, detail+", degraded: "+top.DegradedReason,
+			"check Redis and the server's log: reads are served from PostgreSQL until the ranking is back")
 	case age > maxAge:
-		return finding("top", checkFail, detail, "changes do not reach the ranking: look at the relay, Kafka and the projector in the server's log")
+		return finding("top", checkFail, detail, "check the relay, Kafka and the projector in the server's log: changes do not reach the ranking")
 	}
 	return check{Name: "top", Status: checkOK, Detail: detail}
 }
 
-// checkServerItself asks the server what it finds, which operators may.
-func (p *program) checkServerItself(ctx context.Context) []check {
+// serverChecks returns the server's own checks, which need score:admin.
+func (p *program) serverChecks(ctx context.Context) []check {
 	c, err := p.client()
 	if err != nil {
-		return nil // said by the check of the key
+		return nil // checkKey reports it
 	}
 	defer c.Close()
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
@@ -249,9 +254,9 @@ func (p *program) checkServerItself(ctx context.Context) []check {
 	found, err := c.Checks(ctx)
 	switch code := scoreboard.CodeOf(err); {
 	case code == scoreboard.CodeForbidden || code == scoreboard.CodeUnauthorized:
-		return []check{finding("backends", checkSkipped, "the server tells operators alone what it finds", "use a token with the scope score:admin")}
+		return []check{finding("backends", checkSkipped, "the server's own checks need the scope score:admin", "use a token with the scope score:admin")}
 	case err != nil:
-		return []check{finding("backends", checkFail, err.Error(), "look at the server's log")}
+		return []check{finding("backends", checkFail, err.Error(), "check the server's log")}
 	}
 	return append([]check{checkVersion(found.Version)}, found.Checks...)
 }
@@ -259,12 +264,13 @@ func (p *program) checkServerItself(ctx context.Context) []check {
 func checkVersion(server string) check {
 	own := buildinfo.Read().Version
 	if own == server {
-		return check{Name: "version", Status: checkOK, Detail: own + ", as the server"}
+		return check{Name: "version", Status: checkOK, Detail: own + ", same as the server"}
 	}
-	return finding("version", checkWarn, fmt.Sprintf("sbctl is %s, the server %s", own, server), "use the sbctl of the server's release; neighbouring releases work together")
+	return finding("version", checkWarn, fmt.Sprintf("sbctl is %s, the server is %s", own, server),
+		"use the sbctl of the server's release; adjacent releases are compatible")
 }
 
-func refusalOf(body []byte) string {
+func errorText(body []byte) string {
 	var e protocol.Error
 	if json.Unmarshal(body, &e) == nil && e.ErrorCode != "" {
 		return e.ErrorCode + ": " + e.Message

@@ -5,7 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"syscall"
 
+	"github.com/gorilla/websocket"
 	"github.com/spf13/cobra"
 
 	"github.com/scoreboard/scoreboard/client"
@@ -13,16 +17,16 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// The exit codes.
+// The exit codes of sbctl.
 const (
-	exitDone        = 0
-	exitBroke       = 1
-	exitMisused     = 2
-	exitNo          = 3 // it ran well and the answer is no
+	exitOK        = 0
+	exitError       = 1
+	exitUsage     = 2
+	exitCheckFailed          = 3 // completed, but a check failed
 	exitInterrupted = 130
 )
 
-// usageError is a command line that cannot be run.
+// usageError is an invalid command line.
 type usageError struct{ err error }
 
 func (e *usageError) Error() string { return e.err.Error() }
@@ -32,50 +36,50 @@ func usagef(format string, args ...any) error {
 	return &usageError{fmt.Errorf(format, args...)}
 }
 
-// errNo ends a command that ran well and has printed that the answer is no.
-var errNo = errors.New("the answer is no")
+// errCheckFailed ends a command that completed and printed the failed check.
+var errCheckFailed = errors.New("completed, but a check failed")
 
-// hinted is an error that knows the next step.
-type hinted struct {
+// hintedError is an error with a next step.
+type hintedError struct {
 	error
 	next string
 }
 
-func (e *hinted) Unwrap() error { return e.error }
+func (e *hintedError) Unwrap() error { return e.error }
 
-// failure is how an error is printed with --output json: the API's error with
-// the next step.
+// failure is an error as --output json prints it: the API's error and the next
+// step.
 type failure struct {
 	protocol.Error
 	NextStep string `json:"next_step,omitempty"`
 }
 
-// finish prints what ended the run and returns its exit code.
+// finish prints the error that ended the run and returns the exit code.
 func (p *program) finish(ctx context.Context, cmd *cobra.Command, err error) int {
 	var usage *usageError
-	var with exitWith
-	code := exitBroke
+	var with exitCode
+	code := exitError
 	switch {
 	case err == nil:
-		return exitDone
-	case errors.Is(err, errNo):
-		return exitNo
+		return exitOK
+	case errors.Is(err, errCheckFailed):
+		return exitCheckFailed
 	case errors.As(err, &with):
 		return int(with)
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
 		code = exitInterrupted
 	case errors.As(err, &usage):
-		code = exitMisused
+		code = exitUsage
 	}
 	f := p.describe(ctx, cmd, code, err)
-	if p.output == "json" || code == exitMisused && p.asksForJSON() {
+	if p.output == "json" || code == exitUsage && p.asksForJSON() {
 		encoder := json.NewEncoder(p.stderr)
 		encoder.SetEscapeHTML(false)
 		_ = encoder.Encode(f)
 		return code
 	}
 	text := err.Error()
-	if e, is := err.(*client.Error); is && e.Status == 0 || code == exitInterrupted { //nolint:errorlint // what wraps one has words of its own
+	if e, is := err.(*client.Error); is && e.Status == 0 || code == exitInterrupted { //nolint:errorlint // a wrapper has its own message
 		text = f.Message
 	}
 	fmt.Fprintf(p.stderr, "sbctl: %s\n", text)
@@ -91,8 +95,7 @@ func (p *program) finish(ctx context.Context, cmd *cobra.Command, err error) int
 	return code
 }
 
-// asksForJSON reads --output out of a command line that could not be parsed to
-// its end.
+// asksForJSON finds --output=json in a command line that failed to parse.
 func (p *program) asksForJSON() bool {
 	for i, arg := range p.args {
 		if arg == "--output=json" || arg == "--output" && i+1 < len(p.args) && p.args[i+1] == "json" {
@@ -105,31 +108,31 @@ func (p *program) asksForJSON() bool {
 func (p *program) describe(ctx context.Context, cmd *cobra.Command, code int, err error) failure {
 	f := failure{Error: protocol.Error{ErrorCode: string(scoreboard.CodeInternal), Message: err.Error()}}
 	var e *client.Error
-	var h *hinted
+	var h *hintedError
 	switch {
 	case code == exitInterrupted:
 		f.ErrorCode = "interrupted"
-	case code == exitMisused:
-		f.ErrorCode, f.NextStep = "misused", "see "+cmd.CommandPath()+" --help"
+	case code == exitUsage:
+		f.ErrorCode, f.NextStep = "usage_error", "see "+cmd.CommandPath()+" --help"
 	case errors.As(err, &e):
 		f.NextStep = p.nextStep(ctx, cmd, e)
 	}
 	if errors.As(err, &e) {
 		f.Field, f.RequestID, f.EventID = e.Field, e.RequestID, e.EventID
-		if code == exitBroke {
+		if code == exitError {
 			f.ErrorCode = string(e.Code)
 		}
 		switch {
 		case e.Message != "" && e.Err == nil:
 			f.Message = e.Message
-		case err == error(e) && e.Status == 0 && code == exitBroke: //nolint:errorlint // as above
-			f.Message = p.inWords(e).Error()
+		case err == error(e) && e.Status == 0 && code == exitError: //nolint:errorlint // as above
+			f.Message = p.humanize(e).Error()
 		}
 	}
 	if code == exitInterrupted {
-		f.Message, f.NextStep = cmd.Name()+" was interrupted", cmd.Annotations[onceInterrupted]
+		f.Message, f.NextStep = cmd.Name()+" was interrupted", cmd.Annotations[afterInterrupt]
 		if f.EventID != "" {
-			f.NextStep = "it may have been counted: the same command with --event-id " + f.EventID + " is safe"
+			f.NextStep = "the increment may have been counted; retry safely with --event-id " + f.EventID
 		}
 	}
 	if errors.As(err, &h) {
@@ -138,9 +141,8 @@ func (p *program) describe(ctx context.Context, cmd *cobra.Command, code int, er
 	return f
 }
 
-// inWords is an error with what broke before there was an answer said as people
-// say it.
-func (p *program) inWords(err error) error {
+// humanize replaces the cause of a connection error with a readable sentence.
+func (p *program) humanize(err error) error {
 	var e *client.Error
 	if !errors.As(err, &e) || e.Status != 0 {
 		return err
@@ -150,6 +152,34 @@ func (p *program) inWords(err error) error {
 	return &plain
 }
 
-// onceInterrupted annotates a command with what is left of one that was
-// interrupted.
-const onceInterrupted = "once interrupted"
+// afterInterrupt is the annotation with the next step after an interrupted command.
+const afterInterrupt = "after interrupt"
+
+// explain is a readable sentence about an error, without the wrapped calls.
+func (p *program) explain(err error) string {
+	var e *client.Error
+	if errors.As(err, &e) && e.Status != 0 && e.Message != "" {
+		return e.Message
+	}
+	server := "the server"
+	if s, settingsErr := p.connection(); settingsErr == nil {
+		server = s.Server.Value
+	}
+	var errno syscall.Errno
+	var dns *net.DNSError
+	var slow net.Error
+	var closed *websocket.CloseError
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return fmt.Sprintf("%s does not answer", server)
+	case errors.As(err, &dns):
+		return fmt.Sprintf("%s cannot be resolved", server)
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.As(err, &closed):
+		return "the connection was lost"
+	case errors.As(err, &slow) && slow.Timeout():
+		return fmt.Sprintf("%s timed out", server)
+	case errors.As(err, &errno):
+		return fmt.Sprintf("%s is unreachable: %s", server, errno)
+	}
+	return err.Error()
+}

@@ -9,7 +9,7 @@ import (
 )
 
 func newEventCmd(p *program) *cobra.Command {
-	return newNounCmd("event", "Look up submitted events, and take them back", `
+	return newNounCmd("event", "Look up and reverse submitted events", `
   sbctl event show match-8841 --user ada
   sbctl event reverse match-8841 --user ada --reason "the match was void"`,
 		newEventShowCmd(p), newEventReverseCmd(p), newVoidCmd(p), newVoidsCmd(p), newUnvoidCmd(p))
@@ -18,7 +18,7 @@ func newEventCmd(p *program) *cobra.Command {
 func newEventShowCmd(p *program) *cobra.Command {
 	var user string
 	cmd := &cobra.Command{
-		Use: "show ID", Short: "Show what became of an event", Args: takes("ID"),
+		Use: "show ID", Short: "Show the status and the receipts of an event", Args: exactArgs("ID"),
 		Example: trimExamples(`
   sbctl event show match-8841 --user ada
   sbctl event show match-8841 --user ada --output json`),
@@ -28,26 +28,26 @@ func newEventShowCmd(p *program) *cobra.Command {
 				return err
 			}
 			for i := range event.Receipts {
-				event.Receipts[i].Replayed = false // nothing was submitted here
+				event.Receipts[i].Replayed = false // a lookup is not a repeat
 			}
 			return p.print(event, func() *table {
 				if len(event.Receipts) == 1 {
-					return receiptTable(event.Receipts[0]).rename("rank", rankToday)
+					return receiptTable(event.Receipts[0]).rename("rank", currentRank)
 				}
 				if len(event.Receipts) > 1 {
-					return receiptsTable(event.Receipts).rename("RANK", strings.ToUpper(rankToday))
+					return receiptsTable(event.Receipts).rename("RANK", strings.ToUpper(currentRank))
 				}
 				t := newTable()
 				t.add("event", event.ID)
 				t.add("status", event.Status)
 				if event.Code != "" {
-					t.add("refused", string(event.Code))
-					t.add("because", event.Message)
+					t.add("error", string(event.Code))
+					t.add("message", event.Message)
 				}
 				return t
 			})
 		}),
 	}
-	cmd.Flags().StringVar(&user, "user", "", "whose event it is (default the token's user)")
+	cmd.Flags().StringVar(&user, "user", "", "the event's user (default: the token's user)")
 	return cmd
 }

@@ -35,7 +35,7 @@ func TestTheSeason(t *testing.T) {
 		args := []string{"score", "submit", "--file", filepath.Join(events, tc.file), "--results", filepath.Join(t.TempDir(), "results"), "--output", "json"}
 		code := run(t.Context(), args, nil, &out, io.Discard, env)
 		var got bulk.Tally
-		if err := json.Unmarshal(out.Bytes(), &got); err != nil || code != exitNo || got != tc.want {
+		if err := json.Unmarshal(out.Bytes(), &got); err != nil || code != exitCheckFailed || got != tc.want {
 			t.Errorf("%s: got exit code %d, %+v, %v; want 3, %+v", tc.file, code, got, err, tc.want)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 // Commands that ask no server, and those that live with a server that is away.
-var ownWays = []string{
+var offlineCommands = []string{
 	"sbctl completion", "sbctl doctor", "sbctl help", "sbctl profile", "sbctl version", "sbctl migrate",
 	"sbctl load", "sbctl accept", "sbctl watch",
 }
@@ -51,9 +51,9 @@ func TestEveryCommandFailsAlike(t *testing.T) {
 			}
 			asked := 0
 			var all sync.WaitGroup // not subtests: those would wait for each other's tries
-			every(newRootCmd(&program{}), func(cmd *cobra.Command) {
+			forEachCommand(newRootCmd(&program{}), func(cmd *cobra.Command) {
 				path := cmd.CommandPath()
-				if cmd.HasSubCommands() || slices.ContainsFunc(ownWays, func(own string) bool { return strings.HasPrefix(path, own) }) {
+				if cmd.HasSubCommands() || slices.ContainsFunc(offlineCommands, func(own string) bool { return strings.HasPrefix(path, own) }) {
 					return
 				}
 				asked++
@@ -62,7 +62,7 @@ func TestEveryCommandFailsAlike(t *testing.T) {
 					args := append(firstExample(cmd), "--yes", "--quiet", "--output", "json")
 					code := run(t.Context(), args, nil, &out, &said, env)
 					var f failure
-					if err := json.Unmarshal(said.Bytes(), &f); err != nil || code != exitBroke || out.Len() > 0 {
+					if err := json.Unmarshal(said.Bytes(), &f); err != nil || code != exitError || out.Len() > 0 {
 						t.Errorf("%q: exit code %d, stdout %q, stderr %q: %v", args, code, out.String(), said.String(), err)
 					} else if f.ErrorCode != string(tc.code) || f.Message == "" || !strings.Contains(f.NextStep, tc.next) {
 						t.Errorf("%q: got %+v, want %s and the step %q", args, f, tc.code, tc.next)

@@ -13,18 +13,18 @@ import (
 )
 
 func newFlagCmd(p *program) *cobra.Command {
-	return newNounCmd("flag", "Look at events that look wrong, and decide", `
+	return newNounCmd("flag", "Review flagged events", `
   sbctl flag list
   sbctl flag confirm 17 --reason "a bot"`,
 		newFlagListCmd(p), newFlagShowCmd(p),
-		p.decideFlagCmd("dismiss", "Say that a flag is nothing", (*client.Client).DismissFlag),
-		p.decideFlagCmd("confirm", "Say that a flag is right", (*client.Client).ConfirmFlag))
+		p.decideFlagCmd("dismiss", "Dismiss a flag", (*client.Client).DismissFlag),
+		p.decideFlagCmd("confirm", "Confirm a flag", (*client.Client).ConfirmFlag))
 }
 
 func newFlagListCmd(p *program) *cobra.Command {
 	var q client.FlagQuery
 	cmd := &cobra.Command{
-		Use: "list", Short: "List the flags that wait, the oldest first", Args: takes(),
+		Use: "list", Short: "List open flags, oldest first", Args: exactArgs(),
 		Example: trimExamples(`
   sbctl flag list --user mallory
   sbctl flag list --state confirmed --output json`),
@@ -34,22 +34,22 @@ func newFlagListCmd(p *program) *cobra.Command {
 				return err
 			}
 			if page.NextAfter > 0 {
-				p.say("there are more: --after %d", page.NextAfter)
+				p.infof("more: --after %d", page.NextAfter)
 			}
 			return p.print(page, func() *table {
-				t := newTable(">ID", "STATE", "RULE", "MODE", "USER", "BOARD", "EVENT", ">DELTA", ">TIMES", "LAST", "WHAT")
+				t := newTable(">ID", "STATE", "RULE", "MODE", "USER", "BOARD", "EVENT", ">DELTA", ">TIMES", "LAST", "DETAIL")
 				for _, f := range page.Flags {
-					t.add(fmt.Sprint(f.ID), f.State, f.Rule, f.Mode, f.UserID, f.Board, f.EventID, fmt.Sprint(f.Delta), fmt.Sprint(f.Times),
-						f.LastAt.Format(time.RFC3339), tui.Printable(f.Detail))
+					t.add(fmt.Sprint(f.ID), f.State, f.Rule, f.Mode, f.UserID, f.Board, f.EventID, fmt.Sprint(f.Delta),
+						fmt.Sprint(f.Times), f.LastAt.Format(time.RFC3339), tui.Printable(f.Detail))
 				}
 				return t
 			})
 		}),
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&q.State, "state", "open", "open, dismissed, confirmed or all")
-	flags.StringVar(&q.User, "user", "", "only of this user")
-	flags.Int64Var(&q.After, "after", 0, "only flags behind this id")
+	flags.StringVar(&q.State, "state", "open", "flags in this state: open, dismissed, confirmed or all")
+	flags.StringVar(&q.User, "user", "", "only flags of this user")
+	flags.Int64Var(&q.After, "after", 0, "only flags after this id")
 	return cmd
 }
 
@@ -62,7 +62,7 @@ func flagTable(f client.Flag) *table {
 	t.add("board", f.Board)
 	t.add("event", f.EventID)
 	t.add("delta", fmt.Sprint(f.Delta))
-	t.add("what", tui.Printable(f.Detail))
+	t.add("detail", tui.Printable(f.Detail))
 	t.add("times", fmt.Sprint(f.Times))
 	t.add("first", f.CreatedAt.Format(time.RFC3339))
 	t.add("last", f.LastAt.Format(time.RFC3339))
@@ -75,14 +75,14 @@ func flagTable(f client.Flag) *table {
 func flagIDArgument(text string) (int64, error) {
 	id, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		return 0, usagef("%q is not the id of a flag, which is a number", text)
+		return 0, usagef("invalid flag id %q: must be a number", text)
 	}
 	return id, nil
 }
 
 func newFlagShowCmd(p *program) *cobra.Command {
 	return &cobra.Command{
-		Use: "show ID", Short: "Show a flag", Args: takes("ID"),
+		Use: "show ID", Short: "Show a flag", Args: exactArgs("ID"),
 		Example: trimExamples(`
   sbctl flag show 17
   sbctl flag show 17 --output json`),
@@ -100,19 +100,21 @@ func newFlagShowCmd(p *program) *cobra.Command {
 	}
 }
 
-func (p *program) decideFlagCmd(verb, short string, do func(*client.Client, context.Context, int64, string) (client.Flag, error)) *cobra.Command {
+func (p *program) decideFlagCmd(
+	verb, short string, do func(*client.Client, context.Context, int64, string) (client.Flag, error),
+) *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
-		Use: verb + " ID", Short: short, Args: takes("ID"),
+		Use: verb + " ID", Short: short, Args: exactArgs("ID"),
 		Example: trimExamples(fmt.Sprintf(`
-  sbctl flag %[1]s 17 --reason "looked at the replay"
-  sbctl flag %[1]s 17 --reason "looked at the replay" --output json`, verb)),
+  sbctl flag %[1]s 17 --reason "reviewed the match recording"
+  sbctl flag %[1]s 17 --reason "reviewed the match recording" --output json`, verb)),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
 			id, err := flagIDArgument(args[0])
 			if err != nil {
 				return err
 			}
-			if err := wantReason(reason); err != nil {
+			if err := requireReason(reason); err != nil {
 				return err
 			}
 			f, err := do(c, cmd.Context(), id, reason)
@@ -120,7 +122,8 @@ func (p *program) decideFlagCmd(verb, short string, do func(*client.Client, cont
 				return err
 			}
 			if f.State == "confirmed" {
-				p.say("what follows: sbctl user ban %s --reason …, or sbctl event reverse %s --user %s --reason …", f.UserID, f.EventID, f.UserID)
+				p.infof("next: sbctl user ban %s --reason …, or sbctl event reverse %s --user %s --reason …",
+					f.UserID, f.EventID, f.UserID)
 			}
 			return p.print(f, func() *table { return flagTable(f) })
 		}),

@@ -13,10 +13,10 @@ import (
 )
 
 // every runs f for each command of the tree.
-func every(cmd *cobra.Command, f func(*cobra.Command)) {
+func forEachCommand(cmd *cobra.Command, f func(*cobra.Command)) {
 	f(cmd)
 	for _, sub := range cmd.Commands() {
-		every(sub, f)
+		forEachCommand(sub, f)
 	}
 }
 
@@ -32,7 +32,7 @@ func TestEveryHelp(t *testing.T) {
 	var all bytes.Buffer
 	root := newRootCmd(&program{})
 	root.InitDefaultHelpCmd()
-	every(root, func(cmd *cobra.Command) {
+	forEachCommand(root, func(cmd *cobra.Command) {
 		path := cmd.CommandPath()
 		var out, errs bytes.Buffer
 		args := append(strings.Fields(path)[1:], "--help")
@@ -77,7 +77,7 @@ func TestTheManualIsTheHelp(t *testing.T) {
 	root := newRootCmd(&program{})
 	root.InitDefaultHelpCmd()
 	pages := map[string]string{}
-	every(root, func(cmd *cobra.Command) {
+	forEachCommand(root, func(cmd *cobra.Command) {
 		cmd.DisableAutoGenTag = true // it holds the day
 		var page bytes.Buffer
 		header := doc.GenManHeader{Section: "1", Source: "scoreboard", Manual: "scoreboard", Date: &time.Time{}}
@@ -120,7 +120,7 @@ func TestTheManualIsTheHelp(t *testing.T) {
 // An example that the program does not take is worse than none.
 func TestExamplesParse(t *testing.T) {
 	t.Parallel()
-	every(newRootCmd(&program{}), func(about *cobra.Command) {
+	forEachCommand(newRootCmd(&program{}), func(about *cobra.Command) {
 		for line := range strings.Lines(about.Example) {
 			_, line, found := strings.Cut(strings.TrimSpace(line), "sbctl ")
 			if !found {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -10,7 +11,7 @@ import (
 	"github.com/scoreboard/scoreboard/client"
 )
 
-// jobFlags say of what a job is.
+// jobFlags are the flags that all jobs over boards share.
 type jobFlags struct {
 	board, user string
 	all, dry    bool
@@ -18,25 +19,25 @@ type jobFlags struct {
 
 func (f *jobFlags) request() (client.JobRequest, error) {
 	if f.all == (f.board != "") {
-		return client.JobRequest{}, usagef("say either --board or --all")
+		return client.JobRequest{}, usagef("pass either --board or --all")
 	}
 	return client.JobRequest{Board: f.board, All: f.all, UserID: f.user}, nil
 }
 
 func (f *jobFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.board, "board", "", "the board")
-	cmd.Flags().BoolVar(&f.all, "all", false, "every board")
+	cmd.Flags().BoolVar(&f.all, "all", false, "all boards")
 }
 
-// progress says on stderr, once a second, how far a job is.
+// progress reports a job's progress on stderr once a second.
 func (p *program) progress() func(client.JobLine) {
 	started := time.Now()
-	said := started
+	reported := started
 	return func(line client.JobLine) {
-		if time.Since(said) < time.Second {
+		if time.Since(reported) < time.Second {
 			return
 		}
-		said = time.Now()
+		reported = time.Now()
 		done, unit := line.Users, "users"
 		if line.Records > 0 {
 			done, unit = line.Records, "records"
@@ -50,14 +51,14 @@ func (p *program) progress() func(client.JobLine) {
 		if line.Board != "" {
 			board = line.Board + ": "
 		}
-		p.say("%s%d %s, %.0f/s%s", board, done, unit, rate, left)
+		p.infof("%s%d %s, %.0f/s%s", board, done, unit, rate, left)
 	}
 }
 
 func newRebuildCmd(p *program) *cobra.Command {
 	var f jobFlags
 	cmd := &cobra.Command{
-		Use: "rebuild", Short: "Make a board's ranking anew from the truth, beside the live one", Args: takes(),
+		Use: "rebuild", Short: "Rebuild a ranking from PostgreSQL while it stays online", Args: exactArgs(),
 		Example: trimExamples(`
   sbctl rebuild --board global
   sbctl rebuild --all --output json`),
@@ -67,7 +68,7 @@ func newRebuildCmd(p *program) *cobra.Command {
 				return err
 			}
 			if f.dry {
-				return p.conditions(cmd.Context(), c, r)
+				return p.rankingStatus(cmd.Context(), c, r)
 			}
 			done, err := c.Rebuild(cmd.Context(), r, p.progress())
 			if err != nil {
@@ -82,14 +83,14 @@ func newRebuildCmd(p *program) *cobra.Command {
 			})
 		}),
 	}
-	cmd.Annotations = map[string]string{onceInterrupted: "the ranking that was there stays; the same command begins anew"}
+	cmd.Annotations = map[string]string{afterInterrupt: "the current ranking was kept; run the command again to start over"}
 	f.add(cmd)
-	cmd.Flags().BoolVar(&f.dry, "dry-run", false, "only show the condition of the boards")
+	cmd.Flags().BoolVar(&f.dry, "dry-run", false, "only show the status of the rankings")
 	return cmd
 }
 
-// conditions shows what a rebuild would make anew: one board, or all.
-func (p *program) conditions(ctx context.Context, c *client.Client, r client.JobRequest) error {
+// rankingStatus prints the status of the rankings that a rebuild would replace.
+func (p *program) rankingStatus(ctx context.Context, c *client.Client, r client.JobRequest) error {
 	names := []string{r.Board}
 	if r.All {
 		var err error
@@ -114,7 +115,7 @@ func (p *program) conditions(ctx context.Context, c *client.Client, r client.Job
 	})
 }
 
-// rankedBoards names the boards that the ranking should hold.
+// rankedBoards lists the boards that should have a ranking.
 func rankedBoards(ctx context.Context, c *client.Client) (names []string, err error) {
 	for after := ""; ; {
 		page, err := c.Boards(ctx, client.BoardQuery{After: after})
@@ -122,7 +123,7 @@ func rankedBoards(ctx context.Context, c *client.Client) (names []string, err er
 			return nil, err
 		}
 		for _, b := range page.Boards {
-			family := b.Family == "" && b.Period != "none" // its periods are listed, too
+			family := b.Family == "" && b.Period != "none" // its periods are in the list
 			if b.Status != "archived" && !family {
 				names = append(names, b.Board)
 			}
@@ -133,7 +134,7 @@ func rankedBoards(ctx context.Context, c *client.Client) (names []string, err er
 	}
 }
 
-func conditionRows(t *table, k *client.Condition) {
+func addRankingRows(t *table, k *client.Condition) {
 	t.add("state", k.State)
 	t.add("epoch", fmt.Sprint(k.Epoch))
 	t.add("version", fmt.Sprint(k.Version))
@@ -147,7 +148,7 @@ func conditionRows(t *table, k *client.Condition) {
 func newVerifyCmd(p *program) *cobra.Command {
 	var f jobFlags
 	cmd := &cobra.Command{
-		Use: "verify", Short: "Check that ledger, scores and ranking agree; exit 3 where they do not", Args: takes(),
+		Use: "verify", Short: "Check that ledger, scores and ranking agree; exit 3 if they differ", Args: exactArgs(),
 		Example: trimExamples(`
   sbctl verify --all
   sbctl verify --board global --user alice`),
@@ -163,9 +164,9 @@ func newVerifyCmd(p *program) *cobra.Command {
 			return p.verified(done)
 		}),
 	}
-	cmd.Annotations = map[string]string{onceInterrupted: "nothing was changed; the same command begins anew"}
+	cmd.Annotations = map[string]string{afterInterrupt: "nothing was changed; run the command again to start over"}
 	f.add(cmd)
-	cmd.Flags().StringVar(&f.user, "user", "", "one user only")
+	cmd.Flags().StringVar(&f.user, "user", "", "only this user")
 	return cmd
 }
 
@@ -173,7 +174,7 @@ func newReconcileCmd(p *program) *cobra.Command {
 	var f jobFlags
 	var repair bool
 	cmd := &cobra.Command{
-		Use: "reconcile", Short: "Compare scores and ranking, with --repair put the ranking right; exit 3 where something is wrong and stays so", Args: takes(),
+		Use: "reconcile", Short: "Compare scores and ranking, and repair the ranking with --repair; exit 3 if differences remain", Args: exactArgs(),
 		Example: trimExamples(`
   sbctl reconcile --all
   sbctl reconcile --board global --repair`),
@@ -183,7 +184,7 @@ func newReconcileCmd(p *program) *cobra.Command {
 				return err
 			}
 			if f.dry && repair {
-				return usagef("--dry-run and --repair exclude each other")
+				return usagef("--dry-run and --repair are mutually exclusive")
 			}
 			r.Repair = repair
 			done, err := c.Reconcile(cmd.Context(), r, p.progress())
@@ -193,22 +194,23 @@ func newReconcileCmd(p *program) *cobra.Command {
 			return p.verified(done)
 		}),
 	}
-	cmd.Annotations = map[string]string{onceInterrupted: "who was mended stays so, nobody is half mended; the same command begins anew"}
+	cmd.Annotations = map[string]string{afterInterrupt: "users repaired so far stay repaired; run the command again to start over"}
 	f.add(cmd)
-	cmd.Flags().StringVar(&f.user, "user", "", "one user only")
-	cmd.Flags().BoolVar(&repair, "repair", false, "put the truth in the place of what is wrong in the ranking")
-	cmd.Flags().BoolVar(&f.dry, "dry-run", false, "only compare; the default")
+	cmd.Flags().StringVar(&f.user, "user", "", "only this user")
+	cmd.Flags().BoolVar(&repair, "repair", false, "replace wrong ranking entries with those of PostgreSQL")
+	cmd.Flags().BoolVar(&f.dry, "dry-run", false, "only compare (the default)")
 	return cmd
 }
 
-// verified prints what a comparison found. What is wrong and stays so is a no.
+// verified prints the result of a comparison; remaining differences are a failed
+// check.
 func (p *program) verified(done client.JobLine) error {
 	v := done.Verified
 	if v == nil {
-		return fmt.Errorf("the server's answer holds no result")
+		return errors.New("the server's response has no result")
 	}
 	err := p.print(v, func() *table {
-		t := newTable("BOARD", "USER", "WHAT", "DETAIL")
+		t := newTable("BOARD", "USER", "KIND", "DETAIL")
 		for _, d := range v.Differences {
 			t.add(d.Board, d.UserID, d.Kind, d.Detail)
 		}
@@ -218,13 +220,13 @@ func (p *program) verified(done client.JobLine) error {
 		return t
 	})
 	rows := ""
-	if v.Rows > 0 { // reconcile reads none
-		rows = fmt.Sprintf(" and %d ledger rows", v.Rows)
+	if v.Rows > 0 { // reconcile reads no ledger rows
+		rows = " and " + plural(v.Rows, "ledger row")
 	}
-	p.say("%d users%s in %v: %d differences, %d mended",
-		v.Users, rows, (time.Duration(v.TookMS) * time.Millisecond).Round(time.Millisecond), v.Wrong, v.Repaired)
+	p.infof("%s%s in %v: %s, %d repaired",
+		plural(v.Users, "user"), rows, ms(v.TookMS), plural(v.Wrong, "difference"), v.Repaired)
 	if err == nil && v.Wrong > v.Repaired {
-		return errNo
+		return errCheckFailed
 	}
 	return err
 }

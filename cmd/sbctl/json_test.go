@@ -55,7 +55,7 @@ const shapes = "../../docs/json.md"
 func TestHelpOfJSON(t *testing.T) {
 	t.Parallel()
 	missing := maps.Clone(printed)
-	every(newRootCmd(&program{}), func(cmd *cobra.Command) {
+	forEachCommand(newRootCmd(&program{}), func(cmd *cobra.Command) {
 		path := strings.TrimPrefix(cmd.CommandPath(), "sbctl ")
 		if _, known := missing[path]; !known && !cmd.HasSubCommands() {
 			t.Errorf("nothing says what sbctl %s prints as JSON: add it to printed", path)

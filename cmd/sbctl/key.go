@@ -15,26 +15,26 @@ import (
 )
 
 func newKeyCmd(p *program) *cobra.Command {
-	return newNounCmd("key", "Manage the keys that sign increments", `
+	return newNounCmd("key", "Manage signing keys", `
   sbctl key create --name game-server
   sbctl key list`,
-		audited(newKeyCreateCmd(p)), newKeyListCmd(p), audited(newKeyRotateCmd(p)), audited(newKeyRevokeCmd(p)))
+		withReason(newKeyCreateCmd(p)), newKeyListCmd(p), withReason(newKeyRotateCmd(p)), withReason(newKeyRevokeCmd(p)))
 }
 
 func newKeyCreateCmd(p *program) *cobra.Command {
 	var r client.KeyRequest
 	var ttl time.Duration
 	cmd := &cobra.Command{
-		Use: "create", Short: "Make a signing key; its secret is shown this once", Args: takes(),
+		Use: "create", Short: "Create a signing key; its secret is shown once", Args: exactArgs(),
 		Example: trimExamples(`
   sbctl key create --name game-server --output json
   sbctl key create --name eu-arena --board arena --user-prefix eu: --max-delta 100 --per-minute 6000 --ttl 2160h`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, _ []string) error {
 			switch {
 			case r.Name == "":
-				return usagef("--name is missing")
+				return usagef("--name is required")
 			case ttl < 0 || r.MaxDelta < 0 || r.PerMinute < 0:
-				return usagef("--ttl, --max-delta and --per-minute cannot be below 0")
+				return usagef("--ttl, --max-delta and --per-minute must not be negative")
 			case ttl > 0:
 				r.TTL = ttl.String()
 			}
@@ -46,18 +46,18 @@ func newKeyCreateCmd(p *program) *cobra.Command {
 		}),
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&r.Name, "name", "", "what the key is for")
-	flags.DurationVar(&ttl, "ttl", 0, "how long it lives; 0 is until it is revoked")
-	flags.StringSliceVar(&r.Boards, "board", nil, "a board that it may sign for; all when none is named")
-	flags.StringVar(&r.UserPrefix, "user-prefix", "", "sign for users whose id begins so")
-	flags.Int64Var(&r.MaxDelta, "max-delta", 0, "the most of one event, in either direction; 0 is the board's bound")
-	flags.IntVar(&r.PerMinute, "per-minute", 0, "the most events in a minute; 0 is any")
+	flags.StringVar(&r.Name, "name", "", "name of the key")
+	flags.DurationVar(&ttl, "ttl", 0, "lifetime of the key; 0: until revoked")
+	flags.StringSliceVar(&r.Boards, "board", nil, "board that the key may sign for (repeatable; default: all)")
+	flags.StringVar(&r.UserPrefix, "user-prefix", "", "sign only for users whose id has this prefix")
+	flags.Int64Var(&r.MaxDelta, "max-delta", 0, "maximum absolute delta of an event; 0: the board's limits")
+	flags.IntVar(&r.PerMinute, "per-minute", 0, "maximum number of events per minute; 0: unlimited")
 	return cmd
 }
 
-// printSecret prints a key with the secret that is shown only now.
+// printSecret prints a key with its secret, which is never shown again.
 func (p *program) printSecret(key client.Key) error {
-	p.say("keep the secret: it is not shown again")
+	p.infof("store the secret: it is not shown again")
 	return p.print(key, func() *table {
 		t := newTable()
 		t.add("key_id", key.KeyID)
@@ -70,13 +70,13 @@ func (p *program) printSecret(key client.Key) error {
 			t.add("expires", key.ExpiresAt.Format(time.RFC3339))
 		}
 		if key.RetiresAt != nil {
-			t.add("former until", key.RetiresAt.Format(time.RFC3339))
+			t.add("old secret until", key.RetiresAt.Format(time.RFC3339))
 		}
 		return t
 	})
 }
 
-// keyScope says what a key may sign, "" for anything.
+// keyScope lists the limits of a key; "" if it has none.
 func keyScope(k client.Key) string {
 	var parts []string
 	if len(k.Boards) > 0 {
@@ -96,7 +96,7 @@ func keyScope(k client.Key) string {
 
 func newKeyListCmd(p *program) *cobra.Command {
 	return &cobra.Command{
-		Use: "list", Short: "List the signing keys, without their secrets", Args: takes(),
+		Use: "list", Short: "List signing keys, without their secrets", Args: exactArgs(),
 		Example: trimExamples(`
   sbctl key list
   sbctl key list --output json`),
@@ -108,7 +108,8 @@ func newKeyListCmd(p *program) *cobra.Command {
 			return p.print(keys, func() *table {
 				t := newTable("KEY", "NAME", "CREATED", "SIGNS FOR", "STATE")
 				for _, k := range keys {
-					t.add(k.KeyID, tui.Printable(k.Name), k.CreatedAt.Format(time.RFC3339), cmp.Or(keyScope(k), "anything"), keyState(k))
+					t.add(k.KeyID, tui.Printable(k.Name), k.CreatedAt.Format(time.RFC3339),
+						cmp.Or(keyScope(k), "everything"), keyState(k))
 				}
 				return t
 			})
@@ -123,15 +124,15 @@ func keyState(k client.Key) string {
 	case k.ExpiresAt != nil && k.ExpiresAt.Before(time.Now()):
 		return "expired " + k.ExpiresAt.Format(time.RFC3339)
 	case k.RetiresAt != nil:
-		return "former secret until " + k.RetiresAt.Format(time.RFC3339)
+		return "old secret until " + k.RetiresAt.Format(time.RFC3339)
 	case k.ExpiresAt != nil:
 		return "until " + k.ExpiresAt.Format(time.RFC3339)
 	}
-	return "live"
+	return "active"
 }
 
-// findKey is a key as it is now; an empty one where there is none, which the
-// server says of what is asked of it then.
+// findKey returns a key, or an empty one if it does not exist: the request that
+// follows then fails with the server's not_found.
 func findKey(ctx context.Context, c *client.Client, id string) (client.Key, error) {
 	keys, err := c.Keys(ctx)
 	if i := slices.IndexFunc(keys, func(k client.Key) bool { return k.KeyID == id }); i >= 0 {
@@ -143,17 +144,17 @@ func findKey(ctx context.Context, c *client.Client, id string) (client.Key, erro
 func newKeyRotateCmd(p *program) *cobra.Command {
 	var overlap time.Duration
 	cmd := &cobra.Command{
-		Use: "rotate ID", Short: "Give a signing key another secret; the former one stays good for a while", Args: takes("ID"),
-		Long: `Gives a key another secret, which is shown this once. The former secret stays
-good for --overlap, so that signers can be changed one by one; a secret before
-that ends at once, which is asked about while it is still good. --overlap 0s
-ends the former one, too.`,
+		Use: "rotate ID", Short: "Give a signing key a new secret; the old one stays valid for a while", Args: exactArgs("ID"),
+		Long: `Give a signing key a new secret, which is shown once. The old secret stays valid
+for --overlap, so that signers can be updated one by one. Rotating again within the
+overlap invalidates the older secret immediately, after a confirmation. With
+--overlap 0s the old secret is invalid immediately.`,
 		Example: trimExamples(`
   sbctl key rotate k_7f3a --output json
   sbctl key rotate k_7f3a --overlap 0s --yes`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
 			if overlap < 0 {
-				return usagef("--overlap cannot be below 0")
+				return usagef("--overlap must not be negative")
 			}
 			k, err := findKey(cmd.Context(), c, args[0])
 			if err != nil {
@@ -162,9 +163,9 @@ ends the former one, too.`,
 			question := ""
 			switch {
 			case overlap == 0:
-				question = fmt.Sprintf("Rotate key %s without an overlap? What is signed with its secret is refused from then on.", args[0])
+				question = fmt.Sprintf("Rotate key %s without an overlap? Signatures with its old secret will be rejected.", args[0])
 			case k.RetiresAt != nil:
-				question = fmt.Sprintf("Rotate key %s again? Its former secret is good until %s, and what is signed with it is refused from then on.",
+				question = fmt.Sprintf("Rotate key %s again? Its old secret is valid until %s; signatures with it will be rejected.",
 					args[0], k.RetiresAt.Format(time.RFC3339))
 			}
 			if question != "" {
@@ -179,13 +180,13 @@ ends the former one, too.`,
 			return p.printSecret(key)
 		}),
 	}
-	cmd.Flags().DurationVar(&overlap, "overlap", 24*time.Hour, "how long the former secret stays good")
+	cmd.Flags().DurationVar(&overlap, "overlap", 24*time.Hour, "how long the old secret stays valid")
 	return cmd
 }
 
 func newKeyRevokeCmd(p *program) *cobra.Command {
 	return &cobra.Command{
-		Use: "revoke ID", Short: "End a signing key; what it signed stays counted", Args: takes("ID"),
+		Use: "revoke ID", Short: "Revoke a signing key; events that it signed stay counted", Args: exactArgs("ID"),
 		Example: trimExamples(`
   sbctl key revoke k_7f3a
   sbctl key revoke k_7f3a --yes`),
@@ -195,16 +196,16 @@ func newKeyRevokeCmd(p *program) *cobra.Command {
 				return err
 			}
 			if k.RevokedAt != nil {
-				p.say("key %s was revoked already, %s", args[0], k.RevokedAt.Format(time.RFC3339))
+				p.infof("key %s is already revoked since %s", args[0], k.RevokedAt.Format(time.RFC3339))
 				return nil
 			}
-			if err := p.confirm(cmd.Context(), fmt.Sprintf("Revoke key %s? Its signatures are refused from then on.", args[0])); err != nil {
+			if err := p.confirm(cmd.Context(), fmt.Sprintf("Revoke key %s? Its signatures will be rejected.", args[0])); err != nil {
 				return err
 			}
 			if err := c.RevokeKey(cmd.Context(), args[0]); err != nil {
 				return err
 			}
-			p.say("key %s is revoked", args[0])
+			p.infof("key %s is revoked", args[0])
 			return nil
 		}),
 	}

@@ -10,25 +10,25 @@ import (
 )
 
 func newLedgerCmd(p *program) *cobra.Command {
-	return newNounCmd("ledger", "Look after the ledger of every event", `
+	return newNounCmd("ledger", "Manage the event ledger", `
   sbctl ledger archive --dry-run
   sbctl ledger archive --yes`,
-		audited(newLedgerArchiveCmd(p)))
+		withReason(newLedgerArchiveCmd(p)))
 }
 
 func newLedgerArchiveCmd(p *program) *cobra.Command {
 	var dry bool
 	cmd := &cobra.Command{
-		Use: "archive", Short: "Move old partitions out of the database into the archive", Args: takes(),
-		Long: `Move old partitions out of the database into the server's ledger.archive,
-now instead of within the hour. A partition goes when all of it is older than
-ledger.keep; events in it are no longer found afterwards.`,
+		Use: "archive", Short: "Move old partitions from the database to the archive", Args: exactArgs(),
+		Long: `Move old partitions from the database to the server's ledger.archive now, instead
+of within the hour. A partition is moved when all of it is older than ledger.keep.
+Events in it can no longer be looked up.`,
 		Example: trimExamples(`
   sbctl ledger archive --dry-run
   sbctl ledger archive --yes`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, _ []string) error {
 			if !dry {
-				if err := p.confirm(cmd.Context(), "Move the old partitions of the ledger into files?"); err != nil {
+				if err := p.confirm(cmd.Context(), "Move the ledger's old partitions to the archive?"); err != nil {
 					return err
 				}
 			}
@@ -39,12 +39,13 @@ ledger.keep; events in it are no longer found afterwards.`,
 			return p.print(done, func() *table {
 				t := newTable("PARTITION", "FROM", "TO", ">ROWS", ">BYTES", "FILE")
 				for _, a := range done.Partitions {
-					t.add(a.Partition, a.From.Format(time.DateOnly), a.To.Format(time.DateOnly), fmt.Sprint(a.Rows), fmt.Sprint(a.Bytes), a.File)
+					t.add(a.Partition, a.From.Format(time.DateOnly), a.To.Format(time.DateOnly),
+						fmt.Sprint(a.Rows), fmt.Sprint(a.Bytes), a.File)
 				}
 				return t
 			})
 		}),
 	}
-	cmd.Flags().BoolVar(&dry, "dry-run", false, "only list what would go")
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "only list the partitions that would move")
 	return cmd
 }

@@ -17,7 +17,7 @@ import (
 )
 
 func newLoadCmd(p *program) *cobra.Command {
-	return newNounCmd("load", "Play signed increments against a server and measure", `
+	return newNounCmd("load", "Load-test a server with signed increments", `
   sbctl load run --rate 100 --duration 30s
   sbctl load report out/load/raw.zst --format html > report.html`,
 		newLoadRunCmd(p), newLoadReportCmd(p))
@@ -26,42 +26,42 @@ func newLoadCmd(p *program) *cobra.Command {
 func newLoadRunCmd(p *program) *cobra.Command {
 	load := plan.Plan{Connections: plan.DefaultConnections}
 	var rate, mode, out, ops, shard string
-	var lasts time.Duration
+	var duration time.Duration
 	var findMax bool
 	cmd := &cobra.Command{
-		Use: "run", Short: "Send increments at a rate and report", Args: takes(),
-		Long: `Send increments at a rate and report.
+		Use: "run", Short: "Send increments at a fixed rate and report", Args: exactArgs(),
+		Long: `Send increments at a fixed rate and report.
 
-Each increment is due at its time, whether or not those before it are answered,
-and its latency runs from then. --rate takes a number, a ramp such as
-1000..10000/60s, or stages of these divided by commas; the last may leave its
-length to --duration. The token needs the scope score:update, for the increments
-are many users'. With --out, raw.zst, report.json and report.html go there. Exit
-code 3 says that over 1 % failed or could not be sent in time, or that nothing was
-measured.
+Each increment has a scheduled time, whether or not earlier ones were answered, and
+its latency is measured from that time. --rate takes a number, a ramp such as
+1000..10000/60s, or several of these separated by commas; --duration applies to a
+last stage without a length. The token needs the scope score:update, because the
+increments are for many users. --out is the directory for raw.zst, report.json and
+report.html. Exit code 3: more than 1 % failed or were not sent in time, or nothing
+was measured.
 
---shard 2/5 plays the second fifth of the load, for five generators that begin at
-the same time; "sbctl load report" makes one report of their records.
+--shard 2/5 plays the second fifth of the load, for five generators that start at
+the same time; "sbctl load report" combines their records into one report.
 
---find-max looks for the highest rate that is held: from --rate on it doubles and
-then halves the gap in tries of 20 s, each judged by the criteria of specification
-A on latency, freshness and correctness, and by an outbox that drains; what it finds
-is played for --duration. The server should be one of its own. Exit code 3 says
-that no rate was held.`,
+--find-max searches for the highest rate that the server sustains. Starting at
+--rate it doubles the rate and then bisects, in runs of 20 s. A run must meet the
+criteria of specification A on latency, freshness and correctness, and the outbox
+must drain. The rate that it finds then runs for --duration. Use a dedicated server.
+Exit code 3: no rate was sustained.`,
 		Example: trimExamples(`
   sbctl load run --rate 1000..10000/60s --users 100000 --out out/load
   sbctl load run --rate 2000 --duration 1m --reads 0.5 --repeats 0.05 --mode async
   sbctl load run --find-max --rate 2000 --duration 2m --users 10000 --out out/max`),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
-			if load.Schedule, err = plan.ParseSchedule(rate, lasts); err != nil {
+			if load.Schedule, err = plan.ParseSchedule(rate, duration); err != nil {
 				return &usageError{err}
 			}
 			if load.Mode = plan.Mode(mode); load.Mode != plan.Batch && cmd.Flags().Changed("batch") {
-				return usagef("--batch is for --mode batch")
+				return usagef("--batch requires --mode batch")
 			}
 			if load.Prefix == "" && (findMax || shard != "") {
-				load.Prefix = ownUsers()
+				load.Prefix = uniquePrefix()
 			}
 			o, err := p.loadOptions(load, out, ops)
 			if err != nil {
@@ -77,47 +77,49 @@ that no rate was held.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&rate, "rate", "100", "increments a second, a ramp, or stages of these")
-	flags.DurationVar(&lasts, "duration", 10*time.Second, "how long")
-	flags.IntVar(&load.Users, "users", 1000, "how many users they are drawn from")
-	flags.Float64Var(&load.Skew, "skew", 1.1, "exponent of the Zipf draw of users, above 1; 0 draws all alike")
-	flags.Uint64Var(&load.Seed, "seed", 0, "of the draw of users, deltas and kinds (default by the clock)")
-	flags.StringVar(&mode, "mode", string(plan.Sync), "sync, async or batch")
-	flags.IntVar(&load.BatchSize, "batch", 100, "increments in a request, with --mode batch")
-	flags.Float64Var(&load.Reads, "reads", 0, "reads for each increment")
-	flags.Float64Var(&load.Repeats, "repeats", 0, "share of increments that were sent before")
-	flags.Float64Var(&load.Conflicts, "conflicts", 0, "share with the event id of another increment")
-	flags.Float64Var(&load.Forged, "forged", 0, "share with a signature that does not hold")
-	flags.StringSliceVar(&load.Boards, "boards", nil, "the boards to play on, a user on one of them (default global)")
-	flags.BoolVar(&findMax, "find-max", false, "look for the highest rate that is held, from --rate on")
-	flags.StringVar(&shard, "shard", "", "the part of the load that this generator plays, such as 2/5")
-	flags.StringVar(&ops, "ops", "", opsHelp)
-	flags.IntVar(&load.Connections, "connections", load.Connections, "the most requests in flight")
-	flags.StringVar(&out, "out", "", "the folder for record and reports (default none are written)")
+	flags.StringVar(&rate, "rate", "100", "increments per second, a ramp, or several stages")
+	flags.DurationVar(&duration, "duration", 10*time.Second, "duration of the run")
+	flags.IntVar(&load.Users, "users", 1000, "number of users")
+	flags.Float64Var(&load.Skew, "skew", 1.1, "exponent of the Zipf distribution over users, above 1; 0: uniform")
+	flags.Uint64Var(&load.Seed, "seed", 0, "seed of the random choices (default: from the clock)")
+	flags.StringVar(&mode, "mode", string(plan.Sync), "how increments are sent: sync, async or batch")
+	flags.IntVar(&load.BatchSize, "batch", 100, "increments per request, with --mode batch")
+	flags.Float64Var(&load.Reads, "reads", 0, "reads per increment")
+	flags.Float64Var(&load.Repeats, "repeats", 0, "share of increments that repeat an earlier one")
+	flags.Float64Var(&load.Conflicts, "conflicts", 0, "share of increments that reuse another increment's event id")
+	flags.Float64Var(&load.Forged, "forged", 0, "share of increments with an invalid signature")
+	flags.StringSliceVar(&load.Boards, "boards", nil, "boards to use, one per user (default global)")
+	flags.BoolVar(&findMax, "find-max", false, "search for the highest sustained rate, starting at --rate")
+	flags.StringVar(&shard, "shard", "", "share of the load for this generator, such as 2/5")
+	flags.StringVar(&ops, "ops", "", opsFlagUsage)
+	flags.IntVar(&load.Connections, "connections", load.Connections, "maximum number of requests in flight")
+	flags.StringVar(&out, "out", "", "directory for the record and the reports (default: none)")
 	return cmd
 }
 
-// loadOptions are those of a run against the server of the settings.
+// loadOptions returns the options of a run against the connection's server.
 func (p *program) loadOptions(load plan.Plan, out, ops string) (loadgen.Options, error) {
-	s, err := p.settings()
+	s, err := p.connection()
 	if err != nil {
 		return loadgen.Options{}, err
 	}
 	if load.Seed == 0 {
-		load.Seed = uint64(time.Now().UnixMicro()) // what reads JSON as floats reads it whole
+		load.Seed = uint64(time.Now().UnixMicro()) // exact in readers that parse JSON numbers as floats
 	}
 	if err := load.Validate(); err != nil {
 		return loadgen.Options{}, &usageError{err}
 	}
 	return loadgen.Options{
-		Server: loadgen.Server{URL: s.Server.Value, Token: s.Token.Value, KeyID: s.KeyID.Value, KeySecret: s.KeySecret.Value},
-		Plan:   load, Out: out, Ops: p.opsServer(s, ops).Value, Machine: thisMachine(), Say: p.say,
+		Server: loadgen.Server{
+			URL: s.Server.Value, Token: s.Token.Value, KeyID: s.KeyID.Value, KeySecret: s.KeySecret.Value,
+		},
+		Plan:   load, Out: out, Ops: p.opsServer(s, ops).Value, Machine: machineInfo(), Say: p.infof,
 	}, nil
 }
 
-// runLoad runs, prints, and answers with the verdict.
+// runLoad runs a load and prints its report; a failed verdict is a failed check.
 func (p *program) runLoad(ctx context.Context, o loadgen.Options) error {
-	p.say("%s", report.ParametersText(o.Parameters()))
+	p.infof("%s", report.ParametersText(o.Parameters()))
 	end := p.follow(&o)
 	r, err := loadgen.Run(ctx, o)
 	end()
@@ -129,34 +131,35 @@ func (p *program) runLoad(ctx context.Context, o loadgen.Options) error {
 	} else {
 		err = r.Text(p.stdout)
 	}
-	p.sayOfReport(r, o.Out)
+	p.noteReport(r, o.Out)
 	switch {
 	case err != nil:
 		return err
 	case r.Cut:
-		return fmt.Errorf("the run was ended before its time: %w", context.Canceled)
+		return fmt.Errorf("the run was interrupted: %w", context.Canceled)
 	case r.Verdict == report.Failed:
-		return errNo
+		return errCheckFailed
 	}
 	return nil
 }
 
-// sayOfReport says where a report lies, and when it says little of the server.
-func (p *program) sayOfReport(r *report.Report, out string) {
+// noteReport prints where the report is, and warns if it measured the generator
+// instead of the server.
+func (p *program) noteReport(r *report.Report, out string) {
 	for _, c := range r.Criteria {
 		if c.Name == "behind" && !c.Pass {
-			p.say("behind: this machine was too busy to send in time, so the other figures say little of the server")
+			p.infof("behind: this machine was too busy to send on schedule; the other figures do not describe the server")
 		}
 	}
 	if out != "" {
-		p.say("the report is %s, and report.json beside it", filepath.Join(out, "report.html"))
+		p.infof("report: %s (and report.json)", filepath.Join(out, "report.html"))
 	}
 }
 
-// findMax searches, prints, and answers whether anything was found.
+// findMax searches for the highest sustained rate; finding none is a failed check.
 func (p *program) findMax(ctx context.Context, o loadgen.Options) error {
 	if o.Shard.Of > 1 {
-		return usagef("--find-max is for one generator")
+		return usagef("--find-max does not support --shard")
 	}
 	var err error
 	if o.Scenario, err = criteria.Read(criteria.Profiles(), "A"); err != nil {
@@ -165,7 +168,7 @@ func (p *program) findMax(ctx context.Context, o loadgen.Options) error {
 	if err := o.Scenario.UnderLoad(); err != nil {
 		return err
 	}
-	p.say("%s", report.ParametersText(o.Parameters()))
+	p.infof("%s", report.ParametersText(o.Parameters()))
 	end := p.follow(&o)
 	found, err := loadgen.FindMax(ctx, o)
 	end()
@@ -177,22 +180,24 @@ func (p *program) findMax(ctx context.Context, o loadgen.Options) error {
 	}
 	switch {
 	case ctx.Err() != nil:
-		return fmt.Errorf("the search was ended before its time: %w", context.Canceled)
+		return fmt.Errorf("the search was interrupted: %w", context.Canceled)
 	case found.Rate == 0:
-		return errNo
+		return errCheckFailed
 	}
-	p.say("%d increments a second were held for %v (%s)", found.Rate, time.Duration(found.Report.Seconds*float64(time.Second)).Round(time.Second), found.Mode)
+	held := time.Duration(found.Report.Seconds * float64(time.Second)).Round(time.Second)
+	p.infof("sustained %d increments/s for %v (%s)", found.Rate, held, found.Mode)
 	return nil
 }
 
 func triesTable(m *loadgen.Max) *table {
-	t := newTable(">RATE", ">SECONDS", ">GOT", ">P95 MS", ">P99 MS", "HELD", "MISSED")
+	t := newTable(">RATE", ">SECONDS", ">ACHIEVED", ">P95 MS", ">P99 MS", "SUSTAINED", "MISSED")
 	for _, try := range m.Tries {
 		held := "yes"
 		if try.Missed != "" {
 			held = "no"
 		}
-		t.add(strconv.Itoa(try.Rate), fmt.Sprintf("%.0f", try.Seconds), fmt.Sprintf("%.0f", try.Got), fmt.Sprintf("%.1f", try.P95), fmt.Sprintf("%.1f", try.P99), held, try.Missed)
+		t.add(strconv.Itoa(try.Rate), fmt.Sprintf("%.0f", try.Seconds), fmt.Sprintf("%.0f", try.Got),
+			fmt.Sprintf("%.1f", try.P95), fmt.Sprintf("%.1f", try.P99), held, try.Missed)
 	}
 	return t
 }
@@ -208,6 +213,6 @@ func parseShard(text string) (record.Shard, error) {
 	return s, nil
 }
 
-// ownUsers begins the names of users of a run of its own, so that what they must
-// have is known.
-func ownUsers() string { return "a" + strconv.FormatInt(time.Now().UnixMilli(), 36) + "-" }
+// uniquePrefix returns a prefix for user ids that no earlier run used, so that
+// their expected scores are known.
+func uniquePrefix() string { return "a" + strconv.FormatInt(time.Now().UnixMilli(), 36) + "-" }

@@ -13,19 +13,19 @@ import (
 func newLoadReportCmd(p *program) *cobra.Command {
 	var format, other string
 	cmd := &cobra.Command{
-		Use: "report FILE...", Short: "Make a report of a recorded run",
+		Use: "report FILE...", Short: "Report on a recorded run",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usagef("report takes the record, or those of all shards")
+				return usagef("FILE is required: the record of a run, or those of all its shards")
 			}
 			return nil
 		},
-		Long: `Make a report of a recorded run.
+		Long: `Report on a recorded run.
 
-FILE is the raw.zst of load run or accept; the records of all shards of a run
-make one report. text and json are the report, html is one page that needs nothing
-else, hdr is the distribution of the latency of increments as HdrHistogram's tools
-read it. --against puts another run beside it, in text and html.`,
+FILE is the raw.zst of "load run" or "accept"; pass the records of all shards of a
+run for one combined report. html is a self-contained page. hdr is the latency
+distribution of increments in the format of HdrHistogram. --against compares with
+another run, in text and html.`,
 		Example: trimExamples(`
   sbctl load report out/load/raw.zst --format hdr
   sbctl load report out/new/raw.zst --against out/old/raw.zst --format html
@@ -38,9 +38,11 @@ read it. --against puts another run beside it, in text and html.`,
 			if err != nil {
 				return err
 			}
-			write, known := map[string]func(io.Writer) error{"text": r.Text, "json": r.JSON, "html": r.HTML, "hdr": b.Histogram}[format]
+			write, known := map[string]func(io.Writer) error{
+				"text": r.Text, "json": r.JSON, "html": r.HTML, "hdr": b.Histogram,
+			}[format]
 			if !known {
-				return usagef("--format is text, json, html or hdr, not %q", format)
+				return usagef("--format must be text, json, html or hdr, not %q", format)
 			}
 			if other == "" {
 				return write(p.stdout)
@@ -55,15 +57,15 @@ read it. --against puts another run beside it, in text and html.`,
 			case "html":
 				return r.CompareHTML(p.stdout, old)
 			}
-			return usagef("--against is for text and html")
+			return usagef("--against requires --format text or html")
 		},
 	}
-	cmd.Flags().StringVar(&format, "format", "text", "text, json, html or hdr")
-	cmd.Flags().StringVar(&other, "against", "", "the record of another run to put beside it")
+	cmd.Flags().StringVar(&format, "format", "text", "format of the report: text, json, html or hdr")
+	cmd.Flags().StringVar(&other, "against", "", "record of another run to compare with")
 	return cmd
 }
 
-// makeReport makes one report of the records at some paths.
+// makeReport combines the records at the paths into one report.
 func makeReport(paths []string) (*report.Report, *report.Builder, error) {
 	var records []io.ReadSeeker
 	for _, path := range paths {

@@ -11,19 +11,20 @@ import (
 	"github.com/scoreboard/scoreboard/loadgen"
 )
 
-// follow shows how a load goes: in a small view on a terminal, else a line a
-// second. end takes the view away.
+// follow shows the progress of a load: a small view on a terminal, else a line a
+// second. end removes the view.
 func (p *program) follow(o *loadgen.Options) (end func()) {
 	if p.quiet || !isTerminal(p.stderr) {
-		o.Show = func(g loadgen.Progress) { p.say("%s", progressLine(&g)) }
+		o.Show = func(g loadgen.Progress) { p.infof("%s", progressLine(&g)) }
 		return func() {}
 	}
-	// Without input the terminal stays as it is, and Ctrl-C is still a signal.
-	view := tea.NewProgram(loadView{bold: lipgloss.NewStyle().Bold(true)}, tea.WithInput(nil), tea.WithOutput(p.stderr), tea.WithoutSignalHandler())
+	// Without input the terminal keeps its mode, and Ctrl-C is still a signal.
+	view := tea.NewProgram(loadView{bold: lipgloss.NewStyle().Bold(true)},
+		tea.WithInput(nil), tea.WithOutput(p.stderr), tea.WithoutSignalHandler())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_, _ = view.Run() // what it cannot show is in the report
+		_, _ = view.Run() // a view that fails is no loss: the report has the figures
 	}()
 	o.Show = func(g loadgen.Progress) { view.Send(g) }
 	o.Say = func(format string, args ...any) { view.Send(tea.Println(fmt.Sprintf(format, args...))()) }
@@ -33,22 +34,24 @@ func (p *program) follow(o *loadgen.Options) (end func()) {
 	}
 }
 
-// progressLine is the view in a line.
+// progressLine is the view as one line.
 func progressLine(g *loadgen.Progress) string {
-	line := fmt.Sprintf("%6.0f s  asked %.0f/s, answered %.0f/s, late %.1f ms; p50 %.1f, p95 %.1f, p99 %.1f ms; %d failed%s; outbox %d, to consume %d",
-		g.Elapsed.Seconds(), g.Target, g.Achieved, g.Late.P99, g.API.P50, g.API.P95, g.API.P99, g.Failed, kinds(g), g.OutboxDepth, g.Lag)
+	line := fmt.Sprintf("%6.0f s  target %.0f/s, answered %.0f/s, late %.1f ms; p50 %.1f, p95 %.1f, p99 %.1f ms; "+
+		"%d failed%s; outbox %d, lag %d",
+		g.Elapsed.Seconds(), g.Target, g.Achieved, g.Late.P99, g.API.P50, g.API.P95, g.API.P99,
+		g.Failed, kinds(g), g.OutboxDepth, g.Lag)
 	if g.HasFreshness() {
 		line += fmt.Sprintf("; Redis %.0f, client %.0f ms", g.Redis, g.Client)
 	}
 	return line
 }
 
-// kinds are the most frequent failures.
+// kinds lists the most frequent failures.
 func kinds(g *loadgen.Progress) string {
-	const most = 3
+	const shown = 3
 	var words []string
 	for i, e := range g.Errors {
-		if i == most {
+		if i == shown {
 			words = append(words, "…")
 			break
 		}
@@ -60,7 +63,7 @@ func kinds(g *loadgen.Progress) string {
 	return " (" + strings.Join(words, ", ") + ")"
 }
 
-// loadView is the view.
+// loadView is the view on a terminal.
 type loadView struct {
 	bold lipgloss.Style
 	now  *loadgen.Progress
@@ -90,13 +93,13 @@ func (v loadView) View() string {
 	row := func(name, format string, args ...any) {
 		fmt.Fprintf(&b, "%-22s %s\n", name, v.bold.Render(fmt.Sprintf(format, args...)))
 	}
-	row("asked / answered", "%.0f / %.0f a second", g.Target, g.Achieved)
-	row("from due", "p50 %.1f   p95 %.1f   p99 %.1f ms", g.API.P50, g.API.P95, g.API.P99)
+	row("target / answered", "%.0f / %.0f per second", g.Target, g.Achieved)
+	row("from scheduled time", "p50 %.1f   p95 %.1f   p99 %.1f ms", g.API.P50, g.API.P95, g.API.P99)
 	row("sent late by", "p99 %.1f ms", g.Late.P99)
 	row("failed", "%d%s", g.Failed, kinds(g))
-	row("waiting", "%d in the outbox, %d to consume", g.OutboxDepth, g.Lag)
+	row("backlog", "%d in the outbox, %d to consume", g.OutboxDepth, g.Lag)
 	if g.HasFreshness() {
-		row("seen after, p95", "%.0f ms in Redis, %.0f ms by clients", g.Redis, g.Client)
+		row("visible after, p95", "%.0f ms in Redis, %.0f ms by clients", g.Redis, g.Client)
 	}
 	return b.String()
 }

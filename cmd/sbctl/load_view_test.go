@@ -62,7 +62,7 @@ func TestWhatIsSaidOfAReport(t *testing.T) {
 		{"slow", "out/a", "the report is " + filepath.Join("out", "a", "report.html") + ", and report.json beside it\n", report.Criterion{Name: "api.p95"}},
 	} {
 		var said strings.Builder
-		(&program{stderr: &said}).sayOfReport(&report.Report{Criteria: []report.Criterion{tc.criterion}}, tc.out)
+		(&program{stderr: &said}).noteReport(&report.Report{Criteria: []report.Criterion{tc.criterion}}, tc.out)
 		if said.String() != tc.want {
 			t.Errorf("%s: got %q, want %q", tc.name, said.String(), tc.want)
 		}

@@ -11,8 +11,8 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// The first signal lets the command finish what it has begun; from then on
-	// signals have their default effect, so a second one leaves at once.
+	// The first signal cancels the context, so that the command can finish work in
+	// flight. Signals then have their default effect: a second one ends it at once.
 	context.AfterFunc(ctx, stop)
 	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Environ())
 	stop()

@@ -9,23 +9,23 @@ import (
 )
 
 func newMigrateCmd(p *program) *cobra.Command {
-	cmd := newNounCmd("migrate", "Bring the database's tables up to date", `
+	cmd := newNounCmd("migrate", "Migrate the database schema", `
   sbctl migrate up --postgres-url postgres://user@host/scoreboard
   sbctl migrate status`)
-	cmd.Long = `Bring the database's tables up to date.
+	cmd.Long = `Migrate the database schema.
 
-This is the one command that speaks to PostgreSQL. The database is --postgres-url,
-else SCOREBOARD_POSTGRES_DIRECT_URL, else SCOREBOARD_POSTGRES_URL. It must not be
-a PgBouncer: the lock that keeps two migrations apart belongs to a session.`
+This is the only command that connects to PostgreSQL. The database is --postgres-url,
+else SCOREBOARD_POSTGRES_DIRECT_URL, else SCOREBOARD_POSTGRES_URL. It must not be a
+PgBouncer: migrations hold a session lock against concurrent runs.`
 	var url string
-	cmd.PersistentFlags().StringVar(&url, "postgres-url", "", "the database")
+	cmd.PersistentFlags().StringVar(&url, "postgres-url", "", "URL of the database")
 	database := func() (string, error) {
 		for _, u := range []string{url, p.env["SCOREBOARD_POSTGRES_DIRECT_URL"], p.env["SCOREBOARD_POSTGRES_URL"]} {
 			if u != "" {
 				return u, nil
 			}
 		}
-		return "", usagef("which database? name it with --postgres-url or SCOREBOARD_POSTGRES_DIRECT_URL")
+		return "", usagef("no database; pass --postgres-url or set SCOREBOARD_POSTGRES_DIRECT_URL")
 	}
 	cmd.AddCommand(newMigrateUpCmd(p, database), newMigrateStatusCmd(p, database))
 	return cmd
@@ -33,7 +33,7 @@ a PgBouncer: the lock that keeps two migrations apart belongs to a session.`
 
 func newMigrateUpCmd(p *program, database func() (string, error)) *cobra.Command {
 	return &cobra.Command{
-		Use: "up", Short: "Apply what is pending", Args: takes(),
+		Use: "up", Short: "Apply pending migrations", Args: exactArgs(),
 		Example: trimExamples(`
   sbctl migrate up --postgres-url postgres://user@host/scoreboard
   SCOREBOARD_POSTGRES_DIRECT_URL=postgres://… sbctl migrate up`),
@@ -52,7 +52,7 @@ func newMigrateUpCmd(p *program, database func() (string, error)) *cobra.Command
 
 func newMigrateStatusCmd(p *program, database func() (string, error)) *cobra.Command {
 	return &cobra.Command{
-		Use: "status", Short: "List the migrations and when each was applied", Args: takes(),
+		Use: "status", Short: "List migrations and when each was applied", Args: exactArgs(),
 		Example: trimExamples(`
   sbctl migrate status --postgres-url postgres://user@host/scoreboard
   sbctl migrate status --output json`),

@@ -15,63 +15,64 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// nextStep says what a person can do about a refusal.
+// nextStep suggests what to do about an error, by its code, field and reason.
 func (p *program) nextStep(ctx context.Context, cmd *cobra.Command, e *client.Error) string {
-	s, err := p.settings()
+	s, err := p.connection()
 	switch {
 	case err != nil:
 		return ""
 	case e.Status == 0:
-		return fmt.Sprintf("is a server running at %s (from %s)? \"make dev\" starts one, --server names another", s.Server.Value, s.Server.From)
+		return fmt.Sprintf("check that a server runs at %s (from %s); \"make dev\" starts one, --server sets the address",
+			s.Server.Value, s.Server.From)
 	case e.Code == scoreboard.CodeUnauthorized && s.Token.Value == "":
 		return "set SBCTL_TOKEN, or choose a profile that has a token"
 	case e.Code == scoreboard.CodeUnauthorized:
-		return fmt.Sprintf("the token (from %s) is wrong or has expired; set another in SBCTL_TOKEN", s.Token.From)
+		return fmt.Sprintf("the token (from %s) is invalid or expired; set a new one in SBCTL_TOKEN", s.Token.From)
 	case e.Code == scoreboard.CodeInvalidSignature && s.KeyID.Value == "":
-		return "set SBCTL_KEY_ID and SBCTL_KEY_SECRET; \"sbctl key create\" makes a key"
+		return "set SBCTL_KEY_ID and SBCTL_KEY_SECRET; \"sbctl key create\" creates a key"
 	case e.Code == scoreboard.CodeInvalidSignature:
 		return fmt.Sprintf("check key %s (from %s) and this machine's clock with \"sbctl doctor\"", s.KeyID.Value, s.KeyID.From)
 	case e.Code == scoreboard.CodeForbidden && e.Field == "user_id":
-		return "\"sbctl user show USER\" tells an operator since when, by whom and why"
+		return "\"sbctl user show USER\" shows operators the user's status and its reason"
 	case e.Code == scoreboard.CodeForbidden:
-		return fmt.Sprintf("the token (from %s) may not do this; use one of that user, or with a wider scope", s.Token.From)
+		return fmt.Sprintf("the token (from %s) lacks permission; use the user's own, or one with a wider scope", s.Token.From)
 	case e.Code == scoreboard.CodeEventConflict:
-		return fmt.Sprintf("the id belongs to another increment of the user, which \"sbctl event show %s%s\" shows; give this one another id",
+		return fmt.Sprintf("the id belongs to another increment of the user, which \"sbctl event show %s%s\" shows; use another id",
 			e.EventID, flagOf(cmd, "user"))
 	case e.Code == scoreboard.CodeRuleViolated && e.Field == "action_token" && flagOf(cmd, "action-token") == "":
-		return "start the action with POST /v1/actions, which answers with its token, and give that with --action-token"
-	case e.Code == scoreboard.CodeDeltaOutOfRange && !strings.Contains(e.Message, "bounds of the board"):
-		return otherBounds(e.Message)
+		return "start the action with POST /v1/actions and pass its token with --action-token"
 	case e.Code == scoreboard.CodeDeltaOutOfRange || e.Code == scoreboard.CodeScoreOutOfRange:
-		board := string(scoreboard.GlobalBoard)
-		if asked := boardsAskedFor(cmd); len(asked) > 0 {
-			board = asked[0]
-		}
-		return fmt.Sprintf("\"sbctl board show %s\" tells what it takes", board)
+		return rangeStep(e.Reason, cmd)
 	case e.Code == scoreboard.CodeNotFound:
-		return p.whatThereIs(ctx, cmd)
+		return p.suggestList(ctx, cmd)
 	case e.RetryAfter > 0:
 		return fmt.Sprintf("try again in %v", e.RetryAfter.Round(time.Second))
 	case e.Temporary():
-		return "try again; \"sbctl doctor\" looks for the cause"
+		return "try again; \"sbctl doctor\" diagnoses the server"
 	}
 	return ""
 }
 
-// otherBounds says who sets the bounds of a delta that are not the board's.
-func otherBounds(message string) string {
-	switch {
-	case strings.HasPrefix(message, "action "):
-		return "the rules of actions are the knob ingest.actions, which \"sbctl knobs list\" shows an operator"
-	case strings.HasPrefix(message, "the key "):
-		return "\"sbctl key list\" shows an operator what a key signs for"
-	case strings.HasPrefix(message, "delta must be from"):
-		return "these bounds are the knobs ingest.min_delta and ingest.max_delta, which \"sbctl knobs list\" shows an operator"
+// rangeStep names the place where the violated limit of a delta or score is set.
+func rangeStep(reason scoreboard.Reason, cmd *cobra.Command) string {
+	switch reason {
+	case scoreboard.ReasonActionRule:
+		return "the rules of actions are the setting ingest.actions; \"sbctl settings list\" shows it to operators"
+	case scoreboard.ReasonActionBounds:
+		return "start another action with wider limits"
+	case scoreboard.ReasonKeyScope:
+		return "\"sbctl key list\" shows operators the limits of a key"
+	case scoreboard.ReasonDeltaLimits:
+		return "the limits are the settings ingest.*_delta; \"sbctl settings list\" shows them to operators"
 	}
-	return ""
+	board := string(scoreboard.GlobalBoard)
+	if requested := requestedBoards(cmd); len(requested) > 0 {
+		board = requested[0]
+	}
+	return fmt.Sprintf("\"sbctl board show %s\" shows the board's limits", board)
 }
 
-// flagOf is a flag as it was given, to be given again; empty where it was not.
+// flagOf repeats a flag as it was given; empty if it was not.
 func flagOf(cmd *cobra.Command, name string) string {
 	if f := cmd.Flag(name); f != nil && f.Changed && f.Value.Type() == "string" {
 		return " --" + name + " " + f.Value.String()
@@ -79,62 +80,71 @@ func flagOf(cmd *cobra.Command, name string) string {
 	return ""
 }
 
-// whatThereIs names the command that lists what was asked for in vain, and what
-// may have been meant.
-func (p *program) whatThereIs(ctx context.Context, cmd *cobra.Command) string {
+// suggestList names the command that lists what was not found, and the closest
+// name to a misspelt one.
+func (p *program) suggestList(ctx context.Context, cmd *cobra.Command) string {
 	c, err := p.client()
 	if err != nil {
 		return ""
 	}
 	defer c.Close()
-	ctx, cancel := context.WithTimeout(ctx, completionTime)
+	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
 	defer cancel()
-	noun, argument := cmd.Parent(), cmd.Flags().Arg(0)
-	if asked := boardsAskedFor(cmd); len(asked) > 0 {
-		there, err := allBoards(ctx, c, "")
-		for _, name := range asked {
-			if known := func(b client.Board) bool { return b.Board == name }; err == nil && !slices.ContainsFunc(there, known) {
-				return "\"sbctl board list\" names the boards" + suggest.Closest(name, boardNames(there), "")
+	if requested := requestedBoards(cmd); len(requested) > 0 {
+		boards, err := allBoards(ctx, c, "")
+		for _, name := range requested {
+			exists := func(b client.Board) bool { return b.Board == name }
+			if err == nil && !slices.ContainsFunc(boards, exists) {
+				return "\"sbctl board list\" lists the boards" + suggest.Closest(name, boardNames(boards), "")
 			}
 		}
 	}
+	noun := cmd.Parent()
 	switch {
-	case noun.Name() == "knobs":
-		knobs, _ := c.Settings(ctx) // without them there is no suggestion
-		names := make([]string, len(knobs))
-		for i, k := range knobs {
-			names[i] = k.Name
-		}
-		step := 2 // names and values take turns
-		if f := cmd.Flag("reset"); f != nil && f.Changed {
-			step = 1
-		}
-		for i := 0; i < cmd.Flags().NArg(); i += step {
-			if argument = cmd.Flags().Arg(i); !slices.Contains(names, argument) {
-				break
-			}
-		}
-		return "\"sbctl knobs list\" names the knobs" + suggest.Closest(argument, names, "")
+	case noun.Name() == "settings":
+		return suggestSettings(ctx, c, cmd)
 	case cmd.Name() == "unvoid":
-		return "\"sbctl event voids\" lists what there is"
+		return "\"sbctl event voids\" lists the voids"
 	case noun.Name() == "event":
 		return "check the id and --user; \"sbctl score statement USER\" lists a user's events"
 	case slices.ContainsFunc(noun.Commands(), func(verb *cobra.Command) bool { return verb.Name() == "list" }):
-		return fmt.Sprintf("%q lists what there is", noun.CommandPath()+" list")
+		return fmt.Sprintf("%q lists what exists", noun.CommandPath()+" list")
 	case noun.Name() == "user" && cmd.Name() == "show":
-		return "\"sbctl top\" shows who has a score"
+		return "\"sbctl top\" lists users with a score"
 	case strings.HasSuffix(cmd.Use, " USER") || flagOf(cmd, "user") != "":
+		user := cmd.Flags().Arg(0)
 		if f := cmd.Flag("user"); f != nil {
-			argument = f.Value.String()
+			user = f.Value.String()
 		}
-		return fmt.Sprintf("\"sbctl top%s\" shows who has a score; \"sbctl user show %s\" tells an operator what the user is, and has on which board",
-			flagOf(cmd, "board"), argument)
+		return fmt.Sprintf("\"sbctl top%s\" lists users with a score; \"sbctl user show %s\" shows operators the user's status and scores",
+			flagOf(cmd, "board"), user)
 	}
 	return ""
 }
 
-// boardsAskedFor are the boards that a command line names.
-func boardsAskedFor(cmd *cobra.Command) []string {
+// suggestSettings suggests a name for the first unknown setting on the command
+// line, where names alternate with values except with --reset.
+func suggestSettings(ctx context.Context, c *client.Client, cmd *cobra.Command) string {
+	all, _ := c.Settings(ctx) // on an error there is nothing to compare with
+	names := make([]string, len(all))
+	for i, s := range all {
+		names[i] = s.Name
+	}
+	step := 2
+	if f := cmd.Flag("reset"); f != nil && f.Changed {
+		step = 1
+	}
+	unknown := cmd.Flags().Arg(0)
+	for i := 0; i < cmd.Flags().NArg(); i += step {
+		if unknown = cmd.Flags().Arg(i); !slices.Contains(names, unknown) {
+			break
+		}
+	}
+	return "\"sbctl settings list\" lists the settings" + suggest.Closest(unknown, names, "")
+}
+
+// requestedBoards are the boards that a command line names.
+func requestedBoards(cmd *cobra.Command) []string {
 	if cmd.Parent().Name() == "board" {
 		return cmd.Flags().Args()
 	}
@@ -156,10 +166,13 @@ func boardNames(boards []client.Board) []string {
 	return names
 }
 
-// allBoards lists the boards there are, or a family's, as many as one may look
-// through.
+// maxListedBoards limits the list of boards that a person picks from, or that a
+// misspelt name is compared with.
+const maxListedBoards = 1000
+
+// allBoards lists all boards, or those of a family, up to maxListedBoards.
 func allBoards(ctx context.Context, c *client.Client, family string) (all []client.Board, err error) {
-	for q := (client.BoardQuery{Family: family}); len(all) < maxListed; {
+	for q := (client.BoardQuery{Family: family}); len(all) < maxListedBoards; {
 		page, err := c.Boards(ctx, q)
 		if err != nil {
 			return nil, err

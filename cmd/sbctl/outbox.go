@@ -12,11 +12,11 @@ import (
 )
 
 func newOutboxCmd(p *program) *cobra.Command {
-	return newNounCmd("outbox", "Look at what waits to be published", `
+	return newNounCmd("outbox", "Show the outbox", `
   sbctl outbox status
   sbctl outbox status --output json`,
 		&cobra.Command{
-			Use: "status", Short: "Show each shard: who relays it, and what waits", Args: takes(),
+			Use: "status", Short: "Show the owner and the backlog of each shard", Args: exactArgs(),
 			Example: trimExamples(`
   sbctl outbox status
   sbctl outbox status --output json`),
@@ -26,9 +26,9 @@ func newOutboxCmd(p *program) *cobra.Command {
 					return err
 				}
 				if o.Halted != "" {
-					p.say("NOTHING IS PUBLISHED: %s", tui.Printable(o.Halted))
+					p.infof("PUBLISHING HAS STOPPED: %s", tui.Printable(o.Halted))
 				}
-				p.say("the oldest writing transaction has been running for %v", ms(o.HorizonAgeMS))
+				p.infof("oldest write transaction: running for %v", ms(o.HorizonAgeMS))
 				return p.print(o, func() *table {
 					t := newTable(">SHARD", "OWNER", ">DEPTH", ">OLDEST", ">ATTEMPTS", "LAST ERROR")
 					for _, s := range o.Shards {

@@ -9,11 +9,11 @@ import (
 	"io"
 	"strings"
 
-	"github.com/charmbracelet/x/ansi"
+	"github.com/charmbracelet/lipgloss"
+	lgtable "github.com/charmbracelet/lipgloss/table"
 )
 
-// print writes a result: with --output json the value itself, else the table
-// that is made of it.
+// print writes a result: the value itself with --output json, else its table.
 func (p *program) print(value any, table func() *table) error {
 	if p.output == "json" {
 		encoder := json.NewEncoder(p.stdout)
@@ -22,107 +22,126 @@ func (p *program) print(value any, table func() *table) error {
 		return encoder.Encode(value)
 	}
 	t := table()
-	if t.headed && len(t.rows) == 1 {
-		p.say("there is nothing to list")
+	if t.headings != nil && len(t.rows) == 0 {
+		p.infof("no results")
 	}
 	return t.write(p.stdout)
 }
 
-// say tells a person what is going on, on stderr, unless --quiet.
-func (p *program) say(format string, args ...any) {
+// infof prints a message on stderr, unless --quiet.
+func (p *program) infof(format string, args ...any) {
 	if !p.quiet {
 		fmt.Fprintf(p.stderr, format+"\n", args...)
 	}
 }
 
-// confirm asks before something is destroyed. Without a terminal only --yes
-// answers. Ctrl-C is an answer, too.
+// plural is a count and its noun: "1 user", "2 users".
+func plural(n int64, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// ordinal is a rank in words: 1st, 2nd, 3rd, 11th, 82nd.
+func ordinal(n int64) string {
+	suffix := "th"
+	if n/10%10 != 1 {
+		switch n % 10 {
+		case 1:
+			suffix = "st"
+		case 2:
+			suffix = "nd"
+		case 3:
+			suffix = "rd"
+		}
+	}
+	return fmt.Sprintf("%d%s", n, suffix)
+}
+
+// confirm asks before a destructive change. Without a terminal it requires --yes.
 func (p *program) confirm(ctx context.Context, question string) error {
 	if p.yes {
 		return nil
 	}
 	if !isTerminal(p.stdin) {
-		return usagef("%s There is nobody to ask; say --yes", question)
+		return usagef("%s No terminal to confirm on; pass --yes", question)
 	}
 	fmt.Fprintf(p.stderr, "%s [y/N] ", question)
-	answered := make(chan string, 1)
+	answers := make(chan string, 1)
 	go func() {
 		answer, _ := bufio.NewReader(p.stdin).ReadString('\n')
-		answered <- strings.ToLower(strings.TrimSpace(answer))
+		answers <- strings.ToLower(strings.TrimSpace(answer))
 	}()
 	select {
 	case <-ctx.Done():
 		fmt.Fprintln(p.stderr)
 		return ctx.Err()
-	case a := <-answered:
-		if a == "y" || a == "yes" {
+	case answer := <-answers:
+		if answer == "y" || answer == "yes" {
 			return nil
 		}
 		return errors.New("not confirmed")
 	}
 }
 
-// table is columns of text, as wide as their widest cell.
+// table is a result in columns. Without headings, the first column of each row is
+// its label.
 type table struct {
-	right map[int]bool // columns of numbers, flush right
-	rows  [][]string
-
-	headed bool // the first row is headings
+	headings []string
+	right    map[int]bool // columns of numbers, aligned right
+	rows     [][]string
 }
 
-// newTable takes the headings; those that begin with ">" are of numbers.
+// newTable takes the headings; the prefix ">" marks a column of numbers.
 func newTable(headings ...string) *table {
-	t := &table{right: map[int]bool{}}
+	t := &table{headings: headings, right: map[int]bool{}}
 	for i, h := range headings {
 		if name, ok := strings.CutPrefix(h, ">"); ok {
 			headings[i], t.right[i] = name, true
 		}
-	}
-	if t.headed = len(headings) > 0; t.headed {
-		t.add(headings...)
 	}
 	return t
 }
 
 func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
 
-// rename calls a heading, or a row without headings, something else.
+// rename replaces a heading or a label.
 func (t *table) rename(from, to string) *table {
-	for i, row := range t.rows {
-		for j := range row {
-			if (i == 0 || j == 0) && row[j] == from {
-				row[j] = to
-			}
+	for i, h := range t.headings {
+		if h == from {
+			t.headings[i] = to
+		}
+	}
+	for _, row := range t.rows {
+		if t.headings == nil && row[0] == from {
+			row[0] = to
 		}
 	}
 	return t
 }
 
+// write prints the table without borders, colours and trailing spaces, so that a
+// pipe gets the same text as a terminal.
 func (t *table) write(w io.Writer) error {
-	var widths []int
-	for _, row := range t.rows {
-		for i, cell := range row {
-			if i == len(widths) {
-				widths = append(widths, 0)
+	const gap = 2
+	left := lipgloss.NewStyle().TabWidth(lipgloss.NoTabConversion)
+	right := left.Align(lipgloss.Right)
+	layout := lgtable.New().Headers(t.headings...).Rows(t.rows...).Wrap(false).
+		BorderTop(false).BorderBottom(false).BorderLeft(false).BorderRight(false).BorderColumn(false).BorderHeader(false).
+		StyleFunc(func(_, column int) lipgloss.Style {
+			style := left
+			if t.right[column] {
+				style = right
 			}
-			widths[i] = max(widths[i], ansi.StringWidth(cell))
-		}
-	}
+			if column > 0 {
+				style = style.PaddingLeft(gap)
+			}
+			return style
+		})
 	var b strings.Builder
-	for _, row := range t.rows {
-		var line strings.Builder
-		for i, cell := range row {
-			pad := strings.Repeat(" ", widths[i]-ansi.StringWidth(cell))
-			if i > 0 {
-				line.WriteString("  ")
-			}
-			if t.right[i] {
-				line.WriteString(pad + cell)
-			} else {
-				line.WriteString(cell + pad)
-			}
-		}
-		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+	for line := range strings.Lines(layout.Render()) {
+		b.WriteString(strings.TrimRight(line, " \n") + "\n")
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -20,8 +20,8 @@ import (
 	"github.com/scoreboard/scoreboard/internal/suggest"
 )
 
-// config is ~/.config/sbctl/config.yaml. It is only ever read: the profile in
-// use is kept in a file beside it, so that nobody's comments are rewritten.
+// config is ~/.config/sbctl/config.yaml. sbctl never writes it, so comments
+// survive: the current profile is stored in a separate file.
 type config struct {
 	Profiles map[string]profile `yaml:"profiles"`
 }
@@ -33,23 +33,23 @@ type profile struct {
 	KeySecret secret `yaml:"key_secret"`
 }
 
-// secret says where a secret is; the configuration itself holds none.
+// secret is the source of a secret; the configuration file contains none.
 type secret struct {
 	Env     string   `yaml:"env"`
 	File    string   `yaml:"file"`
 	Command []string `yaml:"command"`
 }
 
-// secretTimeout bounds a secret command: a password manager that asks a person.
+// secretTimeout limits a secret command, such as a password manager that prompts.
 const secretTimeout = time.Minute
 
 func (s secret) read(p *program) (string, error) {
 	switch {
 	case s.Env != "":
 		if p.env[s.Env] == "" {
-			return "", &hinted{
-				fmt.Errorf("the environment has no %s", s.Env),
-				fmt.Sprintf("export %s=…, or choose another profile (%s says where this one's secrets are)", s.Env, p.configPath()),
+			return "", &hintedError{
+				fmt.Errorf("the environment variable %s is not set", s.Env),
+				fmt.Sprintf("export %s=…, or choose another profile (%s defines them)", s.Env, p.configPath()),
 			}
 		}
 		return p.env[s.Env], nil
@@ -57,7 +57,7 @@ func (s secret) read(p *program) (string, error) {
 		if rest, ok := strings.CutPrefix(s.File, "~/"); ok {
 			s.File = filepath.Join(p.env["HOME"], rest)
 		}
-		if err := checkPrivate(s.File); err != nil {
+		if err := requirePrivateFile(s.File); err != nil {
 			return "", err
 		}
 		b, err := os.ReadFile(s.File)
@@ -85,7 +85,9 @@ func (p *program) configDir() string {
 }
 
 func (p *program) configPath() string { return filepath.Join(p.configDir(), "config.yaml") }
-func (p *program) inUsePath() string  { return filepath.Join(p.configDir(), "profile") }
+
+// currentProfilePath is the file that "sbctl profile use" writes.
+func (p *program) currentProfilePath() string { return filepath.Join(p.configDir(), "profile") }
 
 func (p *program) readConfig() (config, error) {
 	var c config
@@ -97,14 +99,14 @@ func (p *program) readConfig() (config, error) {
 		return c, err
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(b))
-	decoder.KnownFields(true) // a misspelt name must not be a missing secret
+	decoder.KnownFields(true) // a misspelt name must not look like a missing secret
 	if err := decoder.Decode(&c); err != nil && !errors.Is(err, io.EOF) {
 		return c, fmt.Errorf("read %s: %w", p.configPath(), err)
 	}
 	return c, nil
 }
 
-// profileName is the profile in use, "" for none.
+// profileName returns the current profile, "" for none.
 func (p *program) profileName() (string, error) {
 	if p.profile != "" {
 		return p.profile, nil
@@ -112,7 +114,7 @@ func (p *program) profileName() (string, error) {
 	if name := p.env["SBCTL_PROFILE"]; name != "" {
 		return name, nil
 	}
-	b, err := os.ReadFile(p.inUsePath())
+	b, err := os.ReadFile(p.currentProfilePath())
 	if err != nil && !os.IsNotExist(err) {
 		return "", err
 	}
@@ -126,16 +128,17 @@ func (p *program) readProfile(name string) (profile, error) {
 	}
 	found, ok := c.Profiles[name]
 	if !ok {
-		return profile{}, &hinted{
-			fmt.Errorf("there is no profile %q in %s%s", name, p.configPath(), suggest.Closest(name, slices.Collect(maps.Keys(c.Profiles)), "")),
-			"\"sbctl profile list\" shows those there are",
+		return profile{}, &hintedError{
+			fmt.Errorf("no profile %q in %s%s", name, p.configPath(),
+				suggest.Closest(name, slices.Collect(maps.Keys(c.Profiles)), "")),
+			"\"sbctl profile list\" lists the profiles",
 		}
 	}
 	return found, nil
 }
 
 func newProfileCmd(p *program) *cobra.Command {
-	return newNounCmd("profile", "Choose among the servers you work with", `
+	return newNounCmd("profile", "Switch between servers", `
   sbctl profile list
   sbctl profile use staging`,
 		newProfileListCmd(p), newProfileUseCmd(p))
@@ -149,8 +152,8 @@ type profileRow struct {
 
 func newProfileListCmd(p *program) *cobra.Command {
 	return &cobra.Command{
-		Use: "list", Short: "List the profiles of ~/.config/sbctl/config.yaml", Args: takes(),
-		Long: `List the profiles of ~/.config/sbctl/config.yaml, which looks like this:
+		Use: "list", Short: "List the profiles in ~/.config/sbctl/config.yaml", Args: exactArgs(),
+		Long: `List the profiles in ~/.config/sbctl/config.yaml, which looks like this:
 
   profiles:
     staging:
@@ -194,16 +197,16 @@ func newProfileListCmd(p *program) *cobra.Command {
 
 func newProfileUseCmd(p *program) *cobra.Command {
 	return &cobra.Command{
-		Use: "use NAME", Short: "Use a profile from now on; - uses none", Args: takes("NAME"),
+		Use: "use NAME", Short: "Select a profile; - selects none", Args: exactArgs("NAME"),
 		Example: trimExamples(`
   sbctl profile use staging
   sbctl profile use -`),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if args[0] == "-" {
-				if err := os.Remove(p.inUsePath()); err != nil && !os.IsNotExist(err) {
+				if err := os.Remove(p.currentProfilePath()); err != nil && !os.IsNotExist(err) {
 					return err
 				}
-				p.say("no profile is in use")
+				p.infof("no profile selected")
 				return nil
 			}
 			if _, err := p.readProfile(args[0]); err != nil {
@@ -212,10 +215,10 @@ func newProfileUseCmd(p *program) *cobra.Command {
 			if err := os.MkdirAll(p.configDir(), 0o700); err != nil {
 				return err
 			}
-			if err := os.WriteFile(p.inUsePath(), []byte(args[0]+"\n"), 0o600); err != nil {
+			if err := os.WriteFile(p.currentProfilePath(), []byte(args[0]+"\n"), 0o600); err != nil {
 				return err
 			}
-			p.say("profile %s is in use", args[0])
+			p.infof("profile %s selected", args[0])
 			return nil
 		},
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/scoreboard/scoreboard/client"
 )
 
-// wouldRank answers for a user who is not on the board.
+// wouldRank is the rank of a given score for a user without one.
 type wouldRank struct {
 	UserID    string `json:"user_id"`
 	Board     string `json:"board"`
@@ -21,13 +21,13 @@ func newRankCmd(p *program) *cobra.Command {
 	var q client.PlaceQuery
 	var score int64
 	cmd := &cobra.Command{
-		Use: "rank USER", Short: "Show a user's rank and their neighbours", Args: takes("USER"),
+		Use: "rank USER", Short: "Show a user's rank and neighbours", Args: exactArgs("USER"),
 		Example: trimExamples(`
   sbctl rank alice
   sbctl rank alice -k 2 --board global --output json`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
 			if q.Neighbours < 0 {
-				return usagef("-k is 0 or more")
+				return usagef("-k must not be negative")
 			}
 			if cmd.Flags().Changed("score") {
 				q.Score = &score
@@ -39,16 +39,16 @@ func newRankCmd(p *program) *cobra.Command {
 				if p.output == "json" {
 					return p.print(would, nil)
 				}
-				_, err = fmt.Fprintf(p.stdout, "with %d %s would be %d\n", score, args[0], would.WouldRank)
+				_, err = fmt.Fprintf(p.stdout, "%s would be %s with a score of %d\n", args[0], ordinal(would.WouldRank), score)
 			}
 			if err != nil || refused != nil {
 				return err
 			}
 			if q.Score != nil {
-				p.say("%s is on the board, so --score says nothing", place.UserID)
+				p.infof("%s has a score on the board; --score is ignored", place.UserID)
 			}
 			if p.output == "table" && len(place.Neighbours) > 0 {
-				p.say("%s is %d of %d on %s, ahead of %.1f %%%s", place.UserID, place.Rank, place.Total, place.Board,
+				p.infof("%s is %s of %d on %s, ahead of %.1f %%%s", place.UserID, ordinal(place.Rank), place.Total, place.Board,
 					place.Percentile, degradedNote(place.Degraded, place.DegradedReason))
 			}
 			return p.print(place, func() *table {
@@ -59,8 +59,8 @@ func newRankCmd(p *program) *cobra.Command {
 			})
 		}),
 	}
-	cmd.Flags().IntVarP(&q.Neighbours, "neighbours", "k", 5, "rows above and below")
-	cmd.Flags().Int64Var(&score, "score", 0, "a score, to ask what it would rank for a user who has none")
+	cmd.Flags().IntVarP(&q.Neighbours, "neighbours", "k", 5, "number of rows above and below")
+	cmd.Flags().Int64Var(&score, "score", 0, "for a user without a score: the rank that this score would have")
 	addBoardFlag(cmd, &q.Board)
 	return cmd
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/scoreboard/scoreboard/client"
 )
 
-// replayFlags say what is replayed.
+// replayFlags select what is replayed.
 type replayFlags struct {
 	offset    int64
 	from      string
@@ -21,32 +21,32 @@ type replayFlags struct {
 }
 
 func (f *replayFlags) request(cmd *cobra.Command) (r client.ReplayRequest, err error) {
-	ways := 0
+	sources := 0
 	for _, name := range []string{"from-offset", "from-time", "dlq"} {
 		if cmd.Flags().Changed(name) {
-			ways++
+			sources++
 		}
 	}
-	if ways != 1 {
-		return r, usagef("say one of --from-offset, --from-time and --dlq")
+	if sources != 1 {
+		return r, usagef("pass exactly one of --from-offset, --from-time and --dlq")
 	}
 	r.DLQ, r.Topic = f.dlq, f.topic
 	if cmd.Flags().Changed("partition") {
 		if f.partition < 0 {
-			return r, usagef("--partition is not negative")
+			return r, usagef("--partition must not be negative")
 		}
 		r.Partition = &f.partition
 	}
 	if cmd.Flags().Changed("from-offset") {
 		if r.Partition == nil {
-			return r, usagef("an offset is of one partition: name it with --partition")
+			return r, usagef("--from-offset requires --partition")
 		}
 		r.FromOffset = &f.offset
 	}
 	if f.from != "" {
 		at, err := time.Parse(time.RFC3339, f.from)
 		if err != nil {
-			return r, usagef("--from-time takes a time such as 2026-11-21T12:00:00Z, not %q", f.from)
+			return r, usagef("--from-time must be a time such as 2026-11-21T12:00:00Z, not %q", f.from)
 		}
 		r.FromTime = &at
 	}
@@ -56,12 +56,12 @@ func (f *replayFlags) request(cmd *cobra.Command) (r client.ReplayRequest, err e
 func newReplayCmd(p *program) *cobra.Command {
 	var f replayFlags
 	cmd := &cobra.Command{
-		Use: "replay", Short: "Apply again what the transport still holds, or dead letters", Args: takes(),
-		Long: `Apply again what the transport still holds, from an offset of one partition or
-from a time, or put dead letters into the outbox again. What the ranking has
-already does nothing, so a replay may be repeated and runs beside live traffic.
-First it is counted what would change; then, after a question, it is changed.
-Nothing from before repeats are known is replayed.`,
+		Use: "replay", Short: "Apply retained events or dead letters again", Args: exactArgs(),
+		Long: `Apply events that the transport still retains, from an offset of one partition or
+from a time, or put dead letters back into the outbox. Events that the ranking
+already has change nothing, so a replay can be repeated and can run during live
+traffic. sbctl first counts what would change, asks for confirmation, then replays.
+Events from before the window of known repeats are never replayed.`,
 		Example: trimExamples(`
   sbctl replay --from-time 2026-11-21T12:00:00Z --dry-run
   sbctl replay --from-offset 1200 --partition 3 --yes`),
@@ -71,15 +71,16 @@ Nothing from before repeats are known is replayed.`,
 				return err
 			}
 			r.DryRun = true
-			would, err := c.Replay(cmd.Context(), r, p.progress())
+			preview, err := c.Replay(cmd.Context(), r, p.progress())
 			if err != nil {
 				return err
 			}
-			if f.dry || would.Changed == 0 {
-				return p.replayed(would)
+			if f.dry || preview.Changed == 0 {
+				return p.replayed(preview)
 			}
-			p.say("of %d records %d would change something, %d would not, %d cannot be applied", would.Records, would.Changed, would.Unchanged, cannot(would))
-			if err := p.confirm(cmd.Context(), fmt.Sprintf("Apply %d changes?", would.Changed)); err != nil {
+			p.infof("%s: %d would change the ranking, %d would not, %d cannot be applied",
+				plural(preview.Records, "record"), preview.Changed, preview.Unchanged, notApplied(preview))
+			if err := p.confirm(cmd.Context(), fmt.Sprintf("Apply %s?", plural(preview.Changed, "change"))); err != nil {
 				return err
 			}
 			r.DryRun = false
@@ -90,18 +91,18 @@ Nothing from before repeats are known is replayed.`,
 			return p.replayed(done)
 		}),
 	}
-	cmd.Annotations = map[string]string{onceInterrupted: "what was applied stays so and counts once; the same command goes over all of it again"}
+	cmd.Annotations = map[string]string{afterInterrupt: "events applied so far stay applied; run the command again to start over"}
 	flags := cmd.Flags()
-	flags.Int64Var(&f.offset, "from-offset", 0, "the first offset, of the partition that --partition names")
-	flags.StringVar(&f.from, "from-time", "", "when the first of it was produced, such as 2026-11-21T12:00:00Z")
-	flags.BoolVar(&f.dlq, "dlq", false, "the dead letters instead; those of --topic and --partition")
-	flags.StringVar(&f.topic, "topic", "", "the topic; the server's events when not given")
-	flags.IntVar(&f.partition, "partition", 0, "one partition only")
+	flags.Int64Var(&f.offset, "from-offset", 0, "first offset, in the partition of --partition")
+	flags.StringVar(&f.from, "from-time", "", "replay events produced from this time on, such as 2026-11-21T12:00:00Z")
+	flags.BoolVar(&f.dlq, "dlq", false, "replay the dead letters of --topic and --partition instead")
+	flags.StringVar(&f.topic, "topic", "", "topic (default: the server's event topic)")
+	flags.IntVar(&f.partition, "partition", 0, "only this partition")
 	flags.BoolVar(&f.dry, "dry-run", false, "only count what would change")
 	return cmd
 }
 
-func cannot(r client.Replayed) int64 { return r.Unreadable + r.TooNew + r.TooOld + r.NotHeld }
+func notApplied(r client.Replayed) int64 { return r.Unreadable + r.TooNew + r.TooOld + r.NotHeld }
 
 func (p *program) replayed(r client.Replayed) error {
 	err := p.print(r, func() *table {
@@ -112,25 +113,25 @@ func (p *program) replayed(r client.Replayed) error {
 		}
 		t.add("records", strconv.FormatInt(r.Records, 10))
 		t.add(changed, strconv.FormatInt(r.Changed, 10))
-		t.add("known already", strconv.FormatInt(r.Unchanged, 10))
-		rest := r.Records - r.Changed - r.Unchanged - cannot(r)
+		t.add("already applied", strconv.FormatInt(r.Unchanged, 10))
+		rest := r.Records - r.Changed - r.Unchanged - notApplied(r)
 		for _, other := range []struct {
-			what string
+			label string
 			n    int64
 		}{
-			{"say nothing (heartbeats)", rest},
-			{"cannot be read", r.Unreadable},
-			{"of a later build", r.TooNew},
-			{"from before repeats are known", r.TooOld},
-			{"of boards that are not held", r.NotHeld},
+			{"heartbeats", rest},
+			{"malformed", r.Unreadable},
+			{"newer schema", r.TooNew},
+			{"too old to replay", r.TooOld},
+			{"boards without a ranking", r.NotHeld},
 		} {
 			if other.n > 0 {
-				t.add(other.what, strconv.FormatInt(other.n, 10))
+				t.add(other.label, strconv.FormatInt(other.n, 10))
 			}
 		}
 		return t
 	})
 	took := ms(r.TookMS)
-	p.say("in %v, %.0f records/s", took, float64(r.Records)/max(took.Seconds(), 0.001))
+	p.infof("took %v, %.0f records/s", took, float64(r.Records)/max(took.Seconds(), 0.001))
 	return err
 }

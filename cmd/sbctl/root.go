@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -13,7 +14,7 @@ import (
 )
 
 func newRootCmd(p *program) *cobra.Command {
-	root := newNounCmd("sbctl", "Submit, read and watch scores, and operate a scoreboard", `
+	root := newNounCmd("sbctl", "Submit, read and watch scores, and operate a scoreboard server", `
   sbctl score submit --user alice --delta 5
   sbctl watch`,
 		newScoreCmd(p),
@@ -26,10 +27,10 @@ func newRootCmd(p *program) *cobra.Command {
 		newBoardCmd(p),
 		newOutboxCmd(p),
 		newDLQCmd(p),
-		audited(newRebuildCmd(p)),
+		withReason(newRebuildCmd(p)),
 		newVerifyCmd(p),
-		audited(newReconcileCmd(p)),
-		audited(newReplayCmd(p)),
+		withReason(newReconcileCmd(p)),
+		withReason(newReplayCmd(p)),
 		newLedgerCmd(p),
 		newAuditCmd(p),
 		newUserCmd(p),
@@ -43,14 +44,14 @@ func newRootCmd(p *program) *cobra.Command {
 		newVersionCmd(p),
 		newCompletionCmd(p),
 	)
-	root.Long = `sbctl submits, reads and watches scores, and operates a scoreboard.
+	root.Long = `Submit, read and watch scores, and operate a scoreboard server.
 
-Settings come from flags, else SBCTL_SERVER, SBCTL_TOKEN, SBCTL_KEY_ID,
-SBCTL_KEY_SECRET and SBCTL_PROFILE, else a profile of ~/.config/sbctl/config.yaml,
-else, where none of those variables is set, ./.dev/sbctl.env, which "make dev"
-writes.
+The server, token and key come from flags, else the environment (SBCTL_SERVER,
+SBCTL_TOKEN, SBCTL_KEY_ID, SBCTL_KEY_SECRET), else a profile (--profile,
+SBCTL_PROFILE or "sbctl profile use"). If none of these is set, sbctl reads
+./.dev/sbctl.env, which "make dev" writes.
 
-Exit codes: 0 done, 1 broke, 2 misused, 3 ran well and the answer is no,
+Exit codes: 0 success, 1 error, 2 usage error, 3 completed, but a check failed,
 130 interrupted.`
 	root.Version = buildinfo.Read().Version
 	root.SilenceErrors, root.SilenceUsage = true, true
@@ -58,29 +59,29 @@ Exit codes: 0 done, 1 broke, 2 misused, 3 ran well and the answer is no,
 	root.SetHelpCommand(newHelpCmd())
 	root.SetFlagErrorFunc(p.flagError)
 	flags := root.PersistentFlags()
-	flags.StringVar(&p.server, "server", "", "the server's address (default http://127.0.0.1:8080)")
-	flags.StringVar(&p.output, "output", "table", "how results are printed: table or json")
-	flags.StringVar(&p.profile, "profile", "", "the profile to take settings from")
-	flags.BoolVar(&p.yes, "yes", false, "do not ask before destroying something")
-	flags.BoolVar(&p.quiet, "quiet", false, "print results and errors only")
+	flags.StringVar(&p.server, "server", "", "address of the server (default http://127.0.0.1:8080)")
+	flags.StringVar(&p.output, "output", "table", "output format: table or json")
+	flags.StringVar(&p.profile, "profile", "", "profile to use")
+	flags.BoolVar(&p.yes, "yes", false, "skip confirmations")
+	flags.BoolVar(&p.quiet, "quiet", false, "print only results and errors")
 	p.completeFromServer(root)
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
-		outputs := append([]string{"table", "json"}, strings.Fields(cmd.Annotations[outputsMore])...)
+		outputs := append([]string{"table", "json"}, strings.Fields(cmd.Annotations[extraOutputs])...)
 		if !slices.Contains(outputs, p.output) {
-			asked := p.output
+			requested := p.output
 			p.output = "table"
-			return usagef("--output is %s, not %q", strings.Join(outputs, " or "), asked)
+			return usagef("--output must be %s, not %q", strings.Join(outputs, " or "), requested)
 		}
 		return nil
 	}
 	return root
 }
 
-// outputsMore annotates a command that prints in more ways than others.
-const outputsMore = "outputs"
+// extraOutputs is the annotation with the additional output formats of a command.
+const extraOutputs = "outputs"
 
-// newNounCmd groups the verbs of a noun. Alone it prints its help; with an
-// unknown verb it is misused.
+// newNounCmd groups the verbs of a noun. Without a verb it prints its help; an
+// unknown verb is a usage error.
 func newNounCmd(name, short, examples string, verbs ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: name, Short: short, Example: trimExamples(examples),
@@ -88,7 +89,7 @@ func newNounCmd(name, short, examples string, verbs ...*cobra.Command) *cobra.Co
 			if len(args) == 0 {
 				return nil
 			}
-			return noCommand(cmd, args[0])
+			return unknownCommand(cmd, args[0])
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -96,53 +97,55 @@ func newNounCmd(name, short, examples string, verbs ...*cobra.Command) *cobra.Co
 	return cmd
 }
 
-func noCommand(cmd *cobra.Command, word string) error {
-	var names []string
-	for _, verb := range cmd.Commands() {
-		names = append(names, verb.Name())
+// unknownCommand suggests the commands that cobra finds similar.
+func unknownCommand(cmd *cobra.Command, word string) error {
+	cmd.SuggestionsMinimumDistance = 2
+	text := fmt.Sprintf("unknown command %q", cmd.CommandPath()+" "+word)
+	if similar := cmd.SuggestionsFor(word); len(similar) > 0 {
+		text += "; did you mean " + strings.Join(similar, " or ") + "?"
 	}
-	return usagef("there is no command %q%s", cmd.CommandPath()+" "+word, suggest.Closest(word, names, ""))
+	return usagef("%s", text)
 }
 
 func newHelpCmd() *cobra.Command {
 	return &cobra.Command{
-		Use: "help [COMMAND…]", Short: "Show the help of a command",
+		Use: "help [COMMAND…]", Short: "Show help for a command",
 		Example: trimExamples(`
   sbctl help score submit
   sbctl help watch`),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			about, rest, err := cmd.Root().Find(args)
+			topic, rest, err := cmd.Root().Find(args)
 			if err != nil || len(rest) > 0 {
-				return usagef("there is no command %q", "sbctl "+strings.Join(args, " "))
+				return usagef("unknown command %q", "sbctl "+strings.Join(args, " "))
 			}
-			return about.Help()
+			return topic.Help()
 		},
 	}
 }
 
-// takes checks the number of arguments and names the one that is missing.
-func takes(names ...string) cobra.PositionalArgs {
+// exactArgs checks the number of arguments and names a missing one.
+func exactArgs(names ...string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) < len(names) {
-			return usagef("%s is missing", names[len(args)])
+			return usagef("%s is required", names[len(args)])
 		}
 		if len(args) > len(names) {
-			return usagef("%q is one argument too many", args[len(names)])
+			return usagef("unexpected argument %q", args[len(names)])
 		}
 		return nil
 	}
 }
 
-// flagError says what is wrong with a flag. That of a misspelt verb is unknown
-// to its noun, and no mistake of its own.
+// flagError explains an invalid flag. If the verb is misspelt, its flags are
+// unknown to the noun; the verb is then the error.
 func (p *program) flagError(cmd *cobra.Command, err error) error {
 	if word := p.verbOf(cmd); word != "" {
-		return noCommand(cmd, word)
+		return unknownCommand(cmd, word)
 	}
 	var invalid *pflag.InvalidValueError
 	if errors.As(err, &invalid) {
 		if kind := valueKinds[invalid.GetFlag().Value.Type()]; kind != "" {
-			return usagef("--%s takes %s, not %q", invalid.GetFlag().Name, kind, invalid.GetValue())
+			return usagef("--%s must be %s, not %q", invalid.GetFlag().Name, kind, invalid.GetValue())
 		}
 	}
 	var unknown *pflag.NotExistError
@@ -153,16 +156,16 @@ func (p *program) flagError(cmd *cobra.Command, err error) error {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 	name := unknown.GetSpecifiedName()
 	if len(name) == 1 && name >= "0" && name <= "9" {
-		return usagef("a value that begins with - stands behind --, as in -- -%s", name)
+		return usagef("put a value that begins with - after --, as in -- -%s", name)
 	}
 	if len(name) == 1 {
-		return usagef("there is no flag -%s", name)
+		return usagef("unknown flag -%s", name)
 	}
-	return usagef("there is no flag --%s%s", name, suggest.Closest(name, names, "--"))
+	return usagef("unknown flag --%s%s", name, suggest.Closest(name, names, "--"))
 }
 
-// verbOf is the first word behind a noun that is neither a flag nor its value,
-// up to the first flag that the noun does not know.
+// verbOf returns the first word after a noun that is neither a flag nor a flag's
+// value; it stops at the first flag that the noun does not know.
 func (p *program) verbOf(noun *cobra.Command) string {
 	if !noun.HasSubCommands() {
 		return ""
@@ -179,34 +182,34 @@ func (p *program) verbOf(noun *cobra.Command) string {
 			}
 			return rest[i]
 		}
-		name, _, whole := strings.Cut(name, "=")
+		name, _, hasValue := strings.Cut(name, "=")
 		f := noun.Flag(name)
 		if f == nil {
 			return ""
 		}
-		if !whole && f.NoOptDefVal == "" {
-			i++ // its value
+		if !hasValue && f.NoOptDefVal == "" {
+			i++ // the value is the next word
 		}
 	}
 	return ""
 }
 
-// valueKinds says what a flag takes, for those whose parser speaks of Go.
+// valueKinds describes the values of flags whose parser reports Go's terms.
 var valueKinds = map[string]string{
-	"int": "a whole number", "int64": "a whole number", "uint64": "a whole number that is not negative",
-	"float64": "a number", "bool": "true or false", "duration": "a time such as 30s or 15m",
+	"int": "a whole number", "int64": "a whole number", "uint64": "a non-negative whole number",
+	"float64": "a number", "bool": "true or false", "duration": "a duration such as 30s or 15m",
 }
 
 func trimExamples(s string) string { return strings.Trim(s, "\n") }
 
-// addBoardFlag gives a command the flag that picks one board.
+// addBoardFlag adds the flag --board, for commands on one board.
 func addBoardFlag(cmd *cobra.Command, board *string) {
-	cmd.Flags().StringVar(board, "board", "global", "the board")
+	cmd.Flags().StringVar(board, "board", "global", "board")
 }
 
 func newVersionCmd(p *program) *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "Print the version of this program", Args: takes(),
+		Use: "version", Short: "Print the version of sbctl", Args: exactArgs(),
 		Example: trimExamples(`
   sbctl version
   sbctl version --output json`),

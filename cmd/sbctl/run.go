@@ -13,8 +13,8 @@ import (
 	"github.com/scoreboard/scoreboard/internal/buildinfo"
 )
 
-// program is one run of sbctl: everything it touches comes in here, so that a
-// whole run can happen inside a test.
+// program is one run of sbctl. It holds everything that a run touches, so that
+// tests can run commands in process.
 type program struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
@@ -27,7 +27,7 @@ type program struct {
 	yes     bool
 	quiet   bool
 
-	inUse *settings // once they were read
+	conn *connection // resolved on first use
 }
 
 // run executes one command line and returns the exit code.
@@ -46,9 +46,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	return p.finish(ctx, cmd, err)
 }
 
-// client returns a client of the server that the settings name.
+// client returns a client of the connection's server.
 func (p *program) client() (*client.Client, error) {
-	s, err := p.settings()
+	s, err := p.connection()
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func (p *program) client() (*client.Client, error) {
 	return c, nil
 }
 
-// withClient makes a command's function out of one that needs a client.
+// withClient adapts a function that needs a client to a command's RunE.
 func (p *program) withClient(do func(cmd *cobra.Command, c *client.Client, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		c, err := p.client()
@@ -74,7 +74,7 @@ func (p *program) withClient(do func(cmd *cobra.Command, c *client.Client, args 
 	}
 }
 
-// isTerminal says whether a person is at the other end.
+// isTerminal reports whether the stream is a terminal.
 func isTerminal(stream any) bool {
 	f, ok := stream.(*os.File)
 	return ok && isatty.IsTerminal(f.Fd())

@@ -23,7 +23,7 @@ func newScoreCmd(p *program) *cobra.Command {
 func newScoreGetCmd(p *program) *cobra.Command {
 	var board string
 	cmd := &cobra.Command{
-		Use: "get USER", Short: "Show a user's score and rank", Args: takes("USER"),
+		Use: "get USER", Short: "Show a user's score and rank", Args: exactArgs("USER"),
 		Example: trimExamples(`
   sbctl score get alice
   sbctl score get alice --board global --output json`),
@@ -71,23 +71,23 @@ type submitFlags struct {
 func newScoreSubmitCmd(p *program) *cobra.Command {
 	var f submitFlags
 	cmd := &cobra.Command{
-		Use: "submit", Short: "Submit signed increments, one by flags or many from a file", Args: takes(),
-		Long: `Submit signed increments, one by flags or many from a file.
+		Use: "submit", Short: "Submit signed increments from flags or a file", Args: exactArgs(),
+		Long: `Submit signed increments, one from flags or many from a file.
 
-An event id counts once for its user, however often it is submitted. When a
-submit fails, its event id is printed: the same command with --event-id is then
-safe.
+The server counts an event id of a user once, however often it is submitted. A
+failed submit prints its event id; retrying with --event-id is safe.
 
 --file takes NDJSON, lines of {"user_id", "delta", "event_id"?, "board"?,
-"action"?}, or CSV with these names as its first line, when the name ends in
-.csv. Lines go in batches, which need the scope score:update; with the token of a
-user they go one by one. Every line's outcome goes to the result file
-(FILE.results, or --results), and the same command again resumes where it was
-stopped: refused lines may be corrected until then and new ones added at the end,
-while those that were sent must stay as and where they are. At the end it says how many lines it has read, and of these how many were
-counted now, how many events the server had counted before (known already), how many
-lines it refused, how many were not sent because it was away, and how many an earlier
-run had dealt with (done earlier). Exit code 3 says that some were refused.`,
+"action"?}, or, if its name ends in .csv, CSV with these names in the first line.
+Lines are sent in batches, which require the scope score:update; with a user's
+token they are sent one by one.
+
+The outcome of every line is written to the result file (FILE.results, or
+--results). Running the same command again resumes after an interruption. Refused
+lines may be corrected and new lines appended in between; lines already sent must
+not change or move. The summary counts the lines that were read: counted, repeats of
+events that were already counted, refused, not sent because the server was
+unreachable, and finished by an earlier run. Exit code 3: some lines were refused.`,
 		Example: trimExamples(`
   sbctl score submit --user alice --delta 5
   sbctl score submit --user alice --delta 5 --event-id match-8841 --board global
@@ -100,27 +100,27 @@ run had dealt with (done earlier). Exit code 3 says that some were refused.`,
 		}),
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.in.User, "user", "", "the user")
-	flags.Int64Var(&f.in.Delta, "delta", 0, "what to add; on best and latest boards the score")
-	flags.StringVar(&f.in.EventID, "event-id", "", "the event's id (default a new one)")
-	flags.StringSliceVar(&f.boards, "board", nil, "the board, or several (default global)")
-	flags.StringVar(&f.in.Action, "action", "", "what the user did")
-	flags.StringVar(&f.in.ActionToken, "action-token", "", "the token of an action that was started (POST /v1/actions)")
-	flags.StringVar(&f.in.Attestation, "attestation", "", "what an authoritative server has signed")
-	flags.StringVar(&f.file, "file", "", "submit the lines of this file, - for stdin")
-	flags.StringVar(&f.results, "results", "", "where the outcome of each line is kept (default FILE.results)")
-	flags.IntVar(&f.workers, "workers", 8, "requests of a file in flight at once, 1 to 256")
+	flags.StringVar(&f.in.User, "user", "", "user id")
+	flags.Int64Var(&f.in.Delta, "delta", 0, "amount to add; on best and latest boards the score")
+	flags.StringVar(&f.in.EventID, "event-id", "", "event id (default: a new one)")
+	flags.StringSliceVar(&f.boards, "board", nil, "board, or several (default global)")
+	flags.StringVar(&f.in.Action, "action", "", "name of the user's action")
+	flags.StringVar(&f.in.ActionToken, "action-token", "", "token of a started action (POST /v1/actions)")
+	flags.StringVar(&f.in.Attestation, "attestation", "", "attestation signed by a game server")
+	flags.StringVar(&f.file, "file", "", "submit the lines of this file; - reads stdin")
+	flags.StringVar(&f.results, "results", "", "path of the result file (default FILE.results)")
+	flags.IntVar(&f.workers, "workers", 8, "maximum number of requests in flight with --file, 1 to 256")
 	return cmd
 }
 
 func (p *program) submitOne(cmd *cobra.Command, c *client.Client, f *submitFlags) error {
 	if f.in.User == "" {
-		return usagef("--user is missing")
+		return usagef("--user is required")
 	}
 	if !cmd.Flags().Changed("delta") {
-		return usagef("--delta is missing")
+		return usagef("--delta is required")
 	}
-	ctx := tellWaits(cmd.Context(), p.say)
+	ctx := noteWaits(cmd.Context(), p.infof)
 	if len(f.boards) > 1 {
 		receipts, err := c.SubmitBoards(ctx, f.in, f.boards)
 		if err != nil {
@@ -138,11 +138,11 @@ func (p *program) submitOne(cmd *cobra.Command, c *client.Client, f *submitFlags
 	return p.print(receipt, func() *table { return receiptTable(receipt) })
 }
 
-// tellWaits says once that the server asks for patience, and for how much.
-func tellWaits(ctx context.Context, say func(format string, args ...any)) context.Context {
+// noteWaits prints the first wait that the server asks for with Retry-After.
+func noteWaits(ctx context.Context, infof func(format string, args ...any)) context.Context {
 	var once sync.Once
-	return client.TellWaits(ctx, func(wait time.Duration, why *client.Error) {
-		once.Do(func() { say("waiting %v, as the server asks: %s (%s)", wait, why.Message, why.Code) })
+	return client.OnRetryAfter(ctx, func(wait time.Duration, e *client.Error) {
+		once.Do(func() { infof("waiting %v before a retry: %s (%s)", wait, e.Message, e.Code) })
 	})
 }
 
@@ -161,26 +161,26 @@ func receiptTable(r client.Receipt) *table {
 	t.add("event", r.ProcessedEventID)
 	t.add("recorded", r.RecordedAt.Format(time.RFC3339Nano))
 	if r.Replayed {
-		t.add("replayed", "yes: this event was counted before")
-		t.rename("rank", rankToday)
+		t.add("replayed", "yes: the event was already counted")
+		t.rename("rank", currentRank)
 	}
 	if r.Reversed {
-		t.add("reversed", "yes: this event was taken back")
+		t.add("reversed", "yes: the event was reversed")
 	}
 	return t
 }
 
-// rankToday is what the rank of a repeat is: the one field that is not the first
-// receipt's.
-const rankToday = "rank today"
+// currentRank labels the rank of a repeat: the only field that differs from the
+// first receipt.
+const currentRank = "current rank"
 
 func receiptsTable(receipts []client.Receipt) *table {
 	t := newTable("BOARD", "USER", ">SCORE", ">APPLIED", ">RANK", "EVENT", "REPLAYED")
 	for _, r := range receipts {
 		replayed := "no"
-		if r.Replayed { // and so are the others
+		if r.Replayed { // then all of them are
 			replayed = "yes"
-			t.rename("RANK", strings.ToUpper(rankToday))
+			t.rename("RANK", strings.ToUpper(currentRank))
 		}
 		t.add(r.Board, r.UserID, number(r.NewScore), fmt.Sprintf("%+d", r.Applied), rankOf(r), r.ProcessedEventID, replayed)
 	}
@@ -189,7 +189,7 @@ func receiptsTable(receipts []client.Receipt) *table {
 
 func rankOf(r client.Receipt) string {
 	if r.Rank == nil {
-		return "unknown just now"
+		return "unknown"
 	}
 	return number(*r.Rank)
 }

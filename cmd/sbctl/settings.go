@@ -1,8 +1,6 @@
 package main
 
 import (
-	"time"
-
 	"github.com/spf13/cobra"
 
 	"github.com/scoreboard/scoreboard/client"
@@ -10,51 +8,58 @@ import (
 )
 
 func newSettingsCmd(p *program) *cobra.Command {
-	return newNounCmd("knobs", "See how the server is set, and turn what can be turned while it runs", `
-  sbctl knobs list
-  sbctl knobs set limit.updates_per_minute 20 --reason "a busy weekend"`,
+	cmd := newNounCmd("settings", "Show and change settings", `
+  sbctl settings list
+  sbctl settings set limit.updates_per_minute 20 --reason "a busy weekend"`,
 		newSettingsListCmd(p), newSettingsSetCmd(p))
+	cmd.Aliases = []string{"knobs"}
+	cmd.SetUsageFunc(usageWithoutAliases)
+	return cmd
+}
+
+// usageWithoutAliases prints the usage of a command without its aliases.
+func usageWithoutAliases(cmd *cobra.Command) error {
+	aliases := cmd.Aliases
+	cmd.Aliases = nil
+	defer func() { cmd.Aliases = aliases }()
+	return cmd.Root().UsageFunc()(cmd)
 }
 
 func newSettingsListCmd(p *program) *cobra.Command {
 	var live bool
 	cmd := &cobra.Command{
-		Use: "list", Short: "List the knobs as they are in force, and where from", Args: takes(),
-		Long: `List the knobs as they are in force, and where from. Those that are LIVE can be
-turned while the server runs, by "sbctl knobs set"; the others are read when it starts.`,
+		Use: "list", Short: "List settings with their values and sources", Args: exactArgs(),
+		Long: `List settings with their values and sources. "sbctl settings set" changes those that
+are LIVE while the server runs; the others are read at its start.`,
 		Example: trimExamples(`
-  sbctl knobs list --live
-  sbctl knobs list --output json`),
+  sbctl settings list --live
+  sbctl settings list --output json`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, _ []string) error {
 			all, err := c.Settings(cmd.Context())
 			if err != nil {
 				return err
 			}
-			knobs := all[:0]
-			for _, k := range all {
-				if k.Live || !live {
-					knobs = append(knobs, k)
+			listed := all[:0]
+			for _, s := range all {
+				if s.Live || !live {
+					listed = append(listed, s)
 				}
 			}
-			return p.print(knobs, func() *table { return settingsTable(knobs...) })
+			return p.print(listed, func() *table { return settingsTable(listed...) })
 		}),
 	}
-	cmd.Flags().BoolVar(&live, "live", false, "only those that can be turned while the server runs")
+	cmd.Flags().BoolVar(&live, "live", false, "only settings that can change while the server runs")
 	return cmd
 }
 
-func settingsTable(knobs ...client.Setting) *table {
-	t := newTable("KNOB", "VALUE", "FROM", "LIVE", "CHANGED", "BY")
-	for _, k := range knobs {
-		changed := ""
-		if k.ChangedAt != nil {
-			changed = k.ChangedAt.Format(time.RFC3339)
-		}
+func settingsTable(settings ...client.Setting) *table {
+	t := newTable("SETTING", "VALUE", "SOURCE", "LIVE", "CHANGED", "BY")
+	for _, s := range settings {
 		live := "no"
-		if k.Live {
+		if s.Live {
 			live = "yes"
 		}
-		t.add(k.Name, tui.Printable(k.Value), k.Source, live, changed, tui.Printable(k.ChangedBy))
+		t.add(s.Name, tui.Printable(s.Value), s.Source, live, timeCell(s.ChangedAt), tui.Printable(s.ChangedBy))
 	}
 	return t
 }
@@ -63,45 +68,45 @@ func newSettingsSetCmd(p *program) *cobra.Command {
 	var reset bool
 	var r client.SettingsRequest
 	cmd := &cobra.Command{
-		Use: "set NAME VALUE [NAME VALUE]…", Short: "Turn knobs on all nodes, within two seconds, or back to what was deployed",
-		Long: `Turn knobs on all nodes, within two seconds. What is set here is over flag,
-environment and file, until --reset, with names alone, puts back what was
-deployed. Several are turned together: an identity provider's key set and its
-issuer, say. A value that cannot be is refused, and nothing changes.`,
+		Use: "set NAME VALUE [NAME VALUE]…", Short: "Change settings on all nodes, or reset them to the deployed values",
+		Long: `Change settings on all nodes, within two seconds. A value set here overrides flag,
+environment and file. --reset, with names alone, restores the deployed values.
+Several settings change together or not at all, such as an identity provider's key
+set and its issuer. If one value is invalid, nothing changes.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
 			case len(args) == 0:
-				return usagef("NAME is missing")
+				return usagef("NAME is required")
 			case !reset && len(args) == 1:
-				return usagef("VALUE is missing")
+				return usagef("VALUE is required")
 			case !reset && len(args)%2 == 1:
-				return usagef("the value of %s is missing", args[len(args)-1])
+				return usagef("%s has no value", args[len(args)-1])
 			}
 			return nil
 		},
 		Example: trimExamples(`
-  sbctl knobs set limit.updates_per_minute 20 --reason "a busy weekend"
-  sbctl knobs set auth.jwks_url https://id.example/keys auth.issuer https://id.example`),
+  sbctl settings set limit.updates_per_minute 20 --reason "a busy weekend"
+  sbctl settings set auth.jwks_url https://id.example/keys auth.issuer https://id.example`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
 			for len(args) > 0 {
-				turn := client.SettingChange{Name: args[0], Reset: reset}
+				change := client.SettingChange{Name: args[0], Reset: reset}
 				if args = args[1:]; !reset {
-					turn.Value, args = &args[0], args[1:]
+					change.Value, args = &args[0], args[1:]
 				}
-				r.Settings = append(r.Settings, turn)
+				r.Settings = append(r.Settings, change)
 			}
-			knobs, err := c.ChangeSettings(cmd.Context(), r)
+			changed, err := c.ChangeSettings(cmd.Context(), r)
 			if err != nil {
 				return err
 			}
-			show := func() *table { return settingsTable(knobs...) }
-			if len(knobs) == 1 {
-				return p.print(knobs[0], show)
+			show := func() *table { return settingsTable(changed...) }
+			if len(changed) == 1 {
+				return p.print(changed[0], show)
 			}
-			return p.print(knobs, show)
+			return p.print(changed, show)
 		}),
 	}
-	cmd.Flags().BoolVar(&reset, "reset", false, "back to what was deployed")
+	cmd.Flags().BoolVar(&reset, "reset", false, "restore the deployed values")
 	addReasonFlag(cmd, &r.Reason)
 	return cmd
 }

@@ -17,20 +17,20 @@ func newScoreStatementCmd(p *program) *cobra.Command {
 	var from, to string
 	var limit int
 	cmd := &cobra.Command{
-		Use: "statement USER", Short: "Show what made a user's scores, event by event, newest first", Args: takes("USER"),
-		Long: `Show what made a user's scores, event by event, newest first: the delta, the
-score after it and the signing key. --output json has the score before it, the
-version and where it came from, too. It is for the user and for operators
-(score:admin).
+		Use: "statement USER", Short: "List the events behind a user's scores, newest first", Args: exactArgs("USER"),
+		Long: `List the events behind a user's scores, newest first: the delta, the score after it
+and the signing key. --output json adds the score before it, the version, the
+address and the user agent. Users can read their own statement; operators
+(score:admin) can read anyone's.
 
-Times are RFC 3339, or a day alone, which is its beginning in UTC. --to is
-exclusive. A board with periods is all of them.`,
+Times are RFC 3339, or a date, which means its start in UTC. --to is exclusive. A
+periodic board includes all its periods.`,
 		Example: trimExamples(`
   sbctl score statement alice
   sbctl score statement alice --board daily --from 2026-11-01 --to 2026-12-01 --limit 1000 --output json`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) (err error) {
 			if limit < 1 {
-				return usagef("--limit must be more than nothing")
+				return usagef("--limit must be greater than 0")
 			}
 			if q.From, err = timeFlag("from", from); err != nil {
 				return err
@@ -51,33 +51,33 @@ exclusive. A board with periods is all of them.`,
 					break
 				}
 			}
-			p.sayMore(&statement, limit)
+			p.noteOmitted(&statement, limit)
 			return p.print(statement, func() *table { return statementTable(args[0], statement.Entries) })
 		}),
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&q.Board, "board", "", "only this board (default all)")
-	flags.StringVar(&from, "from", "", "only events since then")
-	flags.StringVar(&to, "to", "", "only events before then")
-	flags.StringVar(&q.Cursor, "cursor", "", "go on behind a page: its next_cursor")
-	flags.IntVar(&limit, "limit", 100, "how many events")
+	flags.StringVar(&q.Board, "board", "", "only this board (default: all)")
+	flags.StringVar(&from, "from", "", "only events from this time on")
+	flags.StringVar(&to, "to", "", "only events before this time")
+	flags.StringVar(&q.Cursor, "cursor", "", "continue from the cursor of the previous page")
+	flags.IntVar(&limit, "limit", 100, "maximum number of events")
 	return cmd
 }
 
-// sayMore tells what is not in a statement.
-func (p *program) sayMore(s *client.Statement, limit int) {
+// noteOmitted notes the events that are not in the statement.
+func (p *program) noteOmitted(s *client.Statement, limit int) {
 	if s.NextCursor != "" {
-		p.say("there are more: --limit %d, or --cursor %s", limit*10, s.NextCursor)
+		p.infof("more: --limit %d, or --cursor %s", limit*10, s.NextCursor)
 	}
 	if s.ArchivedBefore != nil {
-		p.say("events before %s are in the archive of the ledger", s.ArchivedBefore.Format(time.RFC3339))
+		p.infof("events before %s are in the ledger archive", s.ArchivedBefore.Format(time.RFC3339))
 	}
 }
 
-// statementTable keeps within 120 columns; JSON has all of it.
+// statementTable fits into 120 columns; JSON has all fields.
 func statementTable(user string, entries []client.StatementEntry) *table {
 	t := newTable("RECORDED", "BOARD", ">DELTA", ">SCORE", "EVENT", "ACTION", "KEY")
-	sent := map[string]string{} // what an operator's row names by UUID, as it stands in its own row
+	sent := map[string]string{} // by UUID, the event id as the client sent it
 	for _, e := range entries {
 		if id, err := scoreboard.ParseEventID(scoreboard.UserID(user), e.EventID); err == nil {
 			sent[scoreboard.FormatUUID(id.UUID)] = e.EventID
@@ -90,13 +90,13 @@ func statementTable(user string, entries []client.StatementEntry) *table {
 	return t
 }
 
-// actionOf names the event that an operator's row reverses, or counts again, as
-// its own row does; of a UUID that is there the beginning is enough.
+// actionOf shows the event of an operator's action by the id that the client sent
+// instead of its UUID; an event id that is itself a UUID is shortened.
 func actionOf(action string, sent map[string]string) string {
-	kind, id, ofAnother := strings.Cut(action, ":")
+	kind, id, hasEvent := strings.Cut(action, ":")
 	event := sent[id]
 	switch {
-	case !ofAnother || event == "":
+	case !hasEvent || event == "":
 		return action
 	case strings.EqualFold(event, id):
 		return kind + ":" + event[:8] + "…"

@@ -16,11 +16,11 @@ import (
 	"github.com/scoreboard/scoreboard/client/bulk"
 )
 
-// shownFailures is how many refused lines are printed; the result file holds
-// them all.
-const shownFailures = 20
+// maxPrintedFailures limits the refused lines that are printed; the result file has
+// all of them.
+const maxPrintedFailures = 20
 
-// summary is what a submitted file came to.
+// summary is the outcome of a submitted file.
 type summary struct {
 	bulk.Tally
 	Seconds float64 `json:"seconds"`
@@ -30,11 +30,11 @@ type summary struct {
 func (p *program) submitFile(cmd *cobra.Command, c *client.Client, f *submitFlags) error {
 	for _, flag := range []string{"user", "delta", "event-id", "board", "action"} {
 		if cmd.Flags().Changed(flag) {
-			return usagef("--%s does not go with --file: the lines say it", flag)
+			return usagef("--%s cannot be used with --file; set it in the lines", flag)
 		}
 	}
 	if f.workers < 1 || f.workers > bulk.MaxWorkers {
-		return usagef("--workers is 1 to %d", bulk.MaxWorkers)
+		return usagef("--workers must be 1 to %d", bulk.MaxWorkers)
 	}
 	source, size, err := p.openSource(f.file)
 	if err != nil {
@@ -45,35 +45,35 @@ func (p *program) submitFile(cmd *cobra.Command, c *client.Client, f *submitFlag
 	if results == "" && f.file != "-" {
 		results = f.file + ".results"
 	}
-	bar := &progressBar{p: p, size: size, began: time.Now(), told: time.Now(), terminal: isTerminal(p.stderr)}
+	bar := &progressBar{p: p, size: size, started: time.Now(), drawnAt: time.Now(), terminal: isTerminal(p.stderr)}
 	job := bulk.Job{
 		Source: source, CSV: strings.HasSuffix(strings.ToLower(f.file), ".csv"), Results: results,
-		Workers: f.workers, Progress: bar.draw, Failed: bar.failed,
+		Workers: f.workers, Progress: bar.draw, Failed: bar.lineFailed,
 	}
-	tally, err := job.Run(tellWaits(cmd.Context(), bar.say), c)
+	tally, err := job.Run(noteWaits(cmd.Context(), bar.infof), c)
 	bar.end(tally)
 	if err != nil && tally.Lines == 0 {
-		return err // nothing was begun
+		return err // no line was read
 	}
-	if printErr := p.printSummary(summary{tally, time.Since(bar.began).Seconds(), results}); printErr != nil {
+	if printErr := p.printSummary(summary{tally, time.Since(bar.started).Seconds(), results}); printErr != nil {
 		return printErr
 	}
 	switch {
-	case errors.Is(err, bulk.ErrAway):
-		return p.resumable(fmt.Errorf("%w: %w", bulk.ErrAway, p.inWords(err)), results)
-	case errors.Is(err, bulk.ErrOther):
+	case errors.Is(err, bulk.ErrUnreachable):
+		return p.resumable(fmt.Errorf("%w: %w", bulk.ErrUnreachable, p.humanize(err)), results)
+	case errors.Is(err, bulk.ErrSourceChanged):
 		return err
 	case err != nil:
 		return p.resumable(err, results)
 	case tally.Unsent > 0:
-		return p.resumable(fmt.Errorf("%d lines were not sent: %w", tally.Unsent, p.inWords(bar.unsent)), results)
+		return p.resumable(fmt.Errorf("%s not sent: %w", plural(int64(tally.Unsent), "line"), p.humanize(bar.unsent)), results)
 	case tally.Refused > 0:
-		return errNo
+		return errCheckFailed
 	}
 	return nil
 }
 
-// openSource opens a file or stdin; size is 0 when it is not known.
+// openSource opens a file or stdin; size is 0 if unknown.
 func (p *program) openSource(name string) (io.ReadCloser, int64, error) {
 	if name == "-" {
 		return io.NopCloser(p.stdin), 0, nil
@@ -96,9 +96,9 @@ func (p *program) openSource(name string) (io.ReadCloser, int64, error) {
 func (p *program) resumable(err error, results string) error {
 	var e *client.Error
 	if results == "" || errors.As(err, &e) && !e.Temporary() {
-		return err // the next step is in the refusal
+		return err // the server's error has its own next step
 	}
-	return &hinted{err, "the same command goes on where it stopped; nothing counts twice"}
+	return &hintedError{err, "run the same command again to resume; nothing is counted twice"}
 }
 
 func (p *program) printSummary(s summary) error {
@@ -106,14 +106,14 @@ func (p *program) printSummary(s summary) error {
 		t := newTable()
 		lines := number(int64(s.Lines))
 		if !s.Whole {
-			lines += ", the rest was not read"
+			lines += " (the rest was not read)"
 		}
 		t.add("lines", lines)
 		t.add("counted", number(int64(s.Done-s.Replayed)))
 		for _, part := range []struct {
 			name string
 			n    int
-		}{{"known already", s.Replayed}, {"pending", s.Pending}, {"refused", s.Refused}, {"not sent", s.Unsent}, {"done earlier", s.Skipped}} {
+		}{{"repeats", s.Replayed}, {"pending", s.Pending}, {"refused", s.Refused}, {"not sent", s.Unsent}, {"skipped", s.Skipped}} {
 			if part.n > 0 {
 				t.add(part.name, number(int64(part.n)))
 			}
@@ -126,33 +126,33 @@ func (p *program) printSummary(s summary) error {
 	})
 }
 
-// progressBar tells on stderr how far a file has got: a line that is drawn
-// over on a terminal, else a line every few seconds.
+// progressBar shows the progress of a file on stderr: a bar on a terminal, else a
+// line every few seconds.
 type progressBar struct {
 	p        *program
-	size     int64 // of the source, 0 when it is not known
-	began    time.Time
+	size     int64 // of the source, 0 if unknown
+	started  time.Time
 	terminal bool
 
 	mu       sync.Mutex
 	failures int
-	unsent   error // why a first line was not sent
-	told     time.Time
-	drawn    bool
+	unsent   error // why the first unsent line was not sent
+	drawnAt  time.Time
+	drawn    bool // a bar is on the current line of the terminal
 }
 
-// quietFor is how long a log is left between two lines of progress.
-const quietFor = 5 * time.Second
+// progressInterval is the time between progress lines without a terminal.
+const progressInterval = 5 * time.Second
 
 func (b *progressBar) draw(t bulk.Tally) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()
-	if b.p.quiet || !b.terminal && now.Sub(b.told) < quietFor {
+	if b.p.quiet || !b.terminal && now.Sub(b.drawnAt) < progressInterval {
 		return
 	}
-	b.told = now
-	text := b.text(t, now.Sub(b.began))
+	b.drawnAt = now
+	text := b.text(t, now.Sub(b.started))
 	if b.terminal {
 		fmt.Fprintf(b.p.stderr, "\r\x1b[K%s", text)
 		b.drawn = true
@@ -164,7 +164,7 @@ func (b *progressBar) draw(t bulk.Tally) {
 func (b *progressBar) text(t bulk.Tally, elapsed time.Duration) string {
 	lines := t.Done + t.Pending + t.Refused + t.Unsent
 	rate := float64(lines) / elapsed.Seconds()
-	text := fmt.Sprintf("%d lines, %.0f/s", lines, rate)
+	text := fmt.Sprintf("%s, %.0f/s", plural(int64(lines), "line"), rate)
 	if t.Refused > 0 {
 		text += fmt.Sprintf(", %d refused", t.Refused)
 	}
@@ -185,31 +185,31 @@ func (b *progressBar) text(t bulk.Tally, elapsed time.Duration) string {
 	return text
 }
 
-// failed tells of a refused line. What keeps lines from being sent is one
-// cause, told at the end.
-func (b *progressBar) failed(r bulk.Result) {
+// lineFailed prints a refused line. Unsent lines have one common cause, which is
+// printed at the end.
+func (b *progressBar) lineFailed(r bulk.Result) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if r.Status == bulk.Unsent {
 		b.unsent = cmp.Or(b.unsent, r.Err)
 		return
 	}
-	if b.failures++; b.failures > shownFailures {
+	if b.failures++; b.failures > maxPrintedFailures {
 		return
 	}
 	b.clear()
 	fmt.Fprintf(b.p.stderr, "line %d: %s: %s (%s)\n", r.Line, r.Status, r.Message, r.Code)
-	if b.failures == shownFailures {
-		fmt.Fprintln(b.p.stderr, "further lines are in the result file only")
+	if b.failures == maxPrintedFailures {
+		fmt.Fprintln(b.p.stderr, "further refused lines are only in the result file")
 	}
 }
 
-// say tells something between two drawings.
-func (b *progressBar) say(format string, args ...any) {
+// infof prints a message between two drawings.
+func (b *progressBar) infof(format string, args ...any) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.clear()
-	b.p.say(format, args...)
+	b.p.infof(format, args...)
 }
 
 func (b *progressBar) end(t bulk.Tally) {
@@ -221,7 +221,7 @@ func (b *progressBar) end(t bulk.Tally) {
 	}
 }
 
-// clear takes a drawn line away before another is printed.
+// clear removes the bar before another line is printed.
 func (b *progressBar) clear() {
 	if b.drawn {
 		fmt.Fprint(b.p.stderr, "\r\x1b[K")

@@ -12,8 +12,8 @@ import (
 	"github.com/scoreboard/scoreboard/internal/suggest"
 )
 
-// scopes are those that a token may carry. A token with another is good, and
-// opens nothing.
+// scopes are the scopes that the server knows. It would mint a token with any
+// other, but such a scope grants nothing.
 var scopes = []string{"score:update", "score:admin", "ws_conn"}
 
 func newTokenCmd(p *program) *cobra.Command {
@@ -25,24 +25,24 @@ func newTokenCmd(p *program) *cobra.Command {
 
 func newTokenMintCmd(p *program) *cobra.Command {
 	var r client.TokenRequest
-	var asked []string
+	var requested []string
 	var ttl time.Duration
 	cmd := &cobra.Command{
-		Use: "mint", Short: "Print a token for a user (development issuer only)", Args: takes(),
+		Use: "mint", Short: "Print a token for a user (development issuer only)", Args: exactArgs(),
 		Example: trimExamples(`
   sbctl token mint --user alice --ttl 1h
   sbctl token mint --user game-server --scope score:update --scope score:admin`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, _ []string) error {
 			if r.UserID == "" {
-				return usagef("--user is missing")
+				return usagef("--user is required")
 			}
 			if ttl <= 0 {
-				return usagef("--ttl must be longer than nothing")
+				return usagef("--ttl must be greater than 0")
 			}
-			r.Scope, r.TTL = strings.Join(asked, " "), ttl.String()
+			r.Scope, r.TTL = strings.Join(requested, " "), ttl.String()
 			for scope := range strings.FieldsSeq(r.Scope) {
 				if !slices.Contains(scopes, scope) {
-					return usagef("there is no scope %q; there are %s%s", scope, strings.Join(scopes, ", "), suggest.Closest(scope, scopes, ""))
+					return usagef("unknown scope %q; must be one of %s%s", scope, strings.Join(scopes, ", "), suggest.Closest(scope, scopes, ""))
 				}
 			}
 			token, err := c.MintToken(cmd.Context(), r)
@@ -52,13 +52,13 @@ func newTokenMintCmd(p *program) *cobra.Command {
 			if p.output == "json" {
 				return p.print(token, nil)
 			}
-			_, err = fmt.Fprintln(p.stdout, token.Token) // alone, so that $(…) is the token
+			_, err = fmt.Fprintln(p.stdout, token.Token) // nothing else, for $(…)
 			return err
 		}),
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&r.UserID, "user", "", "whose token it is")
-	flags.StringSliceVar(&asked, "scope", nil, "score:update to write for anyone, score:admin to operate, ws_conn to join streams only")
-	flags.DurationVar(&ttl, "ttl", 15*time.Minute, "how long it lives")
+	flags.StringVar(&r.UserID, "user", "", "user of the token")
+	flags.StringSliceVar(&requested, "scope", nil, "score:update (write for any user), score:admin (operate) or ws_conn (only join streams); repeatable")
+	flags.DurationVar(&ttl, "ttl", 15*time.Minute, "lifetime of the token")
 	return cmd
 }

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"time"
-
 	"github.com/spf13/cobra"
 
 	"github.com/scoreboard/scoreboard/client"
@@ -12,33 +10,33 @@ import (
 func newTopCmd(p *program) *cobra.Command {
 	var q client.TopQuery
 	cmd := &cobra.Command{
-		Use: "top", Short: "Show the head of a board", Args: takes(),
+		Use: "top", Short: "Show the top of a board", Args: exactArgs(),
 		Example: trimExamples(`
   sbctl top
   sbctl top --limit 100 --board global --output json`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, _ []string) error {
 			if q.Limit < 1 || q.Limit > 100 {
-				return usagef("--limit is 1 to 100")
+				return usagef("--limit must be 1 to 100")
 			}
 			top, err := c.Top(cmd.Context(), q)
 			if err != nil {
 				return err
 			}
 			if p.output == "table" {
-				p.say("%s: %d of %d users, %v old%s", top.Board, len(top.Entries), top.Total,
-					time.Duration(top.AgeMS)*time.Millisecond, degradedNote(top.Degraded, top.DegradedReason))
+				p.infof("%s: %d of %s, %v old%s", top.Board, len(top.Entries), plural(top.Total, "user"),
+					ms(top.AgeMS), degradedNote(top.Degraded, top.DegradedReason))
 			}
 			if err := p.print(top, func() *table { return entriesTable(top.Entries, "") }); err != nil {
 				return err
 			}
 			if p.output == "table" && top.NextCursor != "" {
-				p.say("more with --cursor %s", top.NextCursor)
+				p.infof("more: --cursor %s", top.NextCursor)
 			}
 			return nil
 		}),
 	}
-	cmd.Flags().IntVar(&q.Limit, "limit", 10, "how many users, 1 to 100")
-	cmd.Flags().StringVar(&q.Cursor, "cursor", "", "the next page, as the page before named it")
+	cmd.Flags().IntVar(&q.Limit, "limit", 10, "number of users, 1 to 100")
+	cmd.Flags().StringVar(&q.Cursor, "cursor", "", "continue from the cursor of the previous page")
 	addBoardFlag(cmd, &q.Board)
 	return cmd
 }
@@ -50,7 +48,7 @@ func degradedNote(degraded bool, reason string) string {
 	return ", degraded: " + reason
 }
 
-// entriesTable lists rows of a board and marks one user's own.
+// entriesTable lists rows of a board and marks those of user own.
 func entriesTable(entries []client.Entry, own string) *table {
 	t := newTable(">RANK", "USER", ">SCORE")
 	for _, e := range entries {
@@ -63,7 +61,7 @@ func entriesTable(entries []client.Entry, own string) *table {
 	return t
 }
 
-// shownName is the user's id, and the name they chose if they have one.
+// shownName is the user id, with the display name if there is one.
 func shownName(e client.Entry) string {
 	if e.DisplayName == "" || e.DisplayName == e.UserID {
 		return e.UserID

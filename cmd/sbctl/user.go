@@ -12,27 +12,31 @@ import (
 )
 
 func newUserCmd(p *program) *cobra.Command {
-	return newNounCmd("user", "Show, ban, freeze, adjust, export and erase users", `
+	return newNounCmd("user", "Manage users", `
   sbctl user ban mallory --reason "forged scores"
   sbctl user adjust alice --delta -50 --reason "counted by hand"`,
 		newUserShowCmd(p),
-		p.statusCmd("ban", "Keep a user from writing and hide the user from every board", "Ban %s?", (*client.Client).Ban),
-		p.statusCmd("unban", "End a ban; the scores are where they were", "", (*client.Client).Unban),
-		p.statusCmd("freeze", "Keep a user from writing; the user stays to be seen", "", (*client.Client).Freeze),
-		p.statusCmd("unfreeze", "Let a frozen user write again", "", (*client.Client).Unfreeze),
+		p.statusCmd("ban", "Ban a user: reject writes and hide the user from all boards", "Ban %s?", (*client.Client).Ban),
+		p.statusCmd("unban", "Unban a user; scores and ranks come back", "", (*client.Client).Unban),
+		p.statusCmd("freeze", "Block a user's writes; the user stays visible", "", (*client.Client).Freeze),
+		p.statusCmd("unfreeze", "Unfreeze a user", "", (*client.Client).Unfreeze),
 		newAdjustCmd(p), newUserExportCmd(p), newUserEraseCmd(p))
 }
 
-// statusCmd makes a user something else. With a question it asks before.
-func (p *program) statusCmd(verb, short, question string, do func(*client.Client, context.Context, string, string) (client.UserState, error)) *cobra.Command {
+// statusCmd returns a command that changes a user's status, after a confirmation
+// if question is set.
+func (p *program) statusCmd(
+	verb, short, question string,
+	do func(*client.Client, context.Context, string, string) (client.UserState, error),
+) *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
-		Use: verb + " USER", Short: short, Args: takes("USER"),
+		Use: verb + " USER", Short: short, Args: exactArgs("USER"),
 		Example: trimExamples(fmt.Sprintf(`
   sbctl user %[1]s mallory --reason "ticket 4711"
   sbctl user %[1]s mallory --reason "ticket 4711" --output json`, verb)),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
-			if err := wantReason(reason); err != nil {
+			if err := requireReason(reason); err != nil {
 				return err
 			}
 			if question != "" {
@@ -45,10 +49,10 @@ func (p *program) statusCmd(verb, short, question string, do func(*client.Client
 				return err
 			}
 			if !s.Changed {
-				p.say("%s was %s already", s.UserID, s.Status)
+				p.infof("%s is already %s", s.UserID, s.Status)
 			}
 			if s.Pending {
-				p.say("the rankings do not show it yet; \"sbctl doctor\" looks for the cause")
+				p.infof("the rankings do not show the change yet; \"sbctl doctor\" diagnoses the cause")
 			}
 			return p.print(s, func() *table {
 				t := newTable()
@@ -63,12 +67,11 @@ func (p *program) statusCmd(verb, short, question string, do func(*client.Client
 }
 
 func addReasonFlag(cmd *cobra.Command, reason *string) {
-	cmd.Flags().StringVar(reason, "reason", "", "why, for the audit trail")
+	cmd.Flags().StringVar(reason, "reason", "", "reason for the audit trail")
 }
 
-// audited gives a command that changes something, but nobody's scores, a reason
-// that it may have.
-func audited(cmd *cobra.Command) *cobra.Command {
+// withReason adds an optional --reason to a command whose change is audited.
+func withReason(cmd *cobra.Command) *cobra.Command {
 	var reason string
 	addReasonFlag(cmd, &reason)
 	run := cmd.RunE
@@ -79,9 +82,9 @@ func audited(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-func wantReason(reason string) error {
+func requireReason(reason string) error {
 	if reason == "" {
-		return usagef("--reason is missing: the audit trail keeps why")
+		return usagef("--reason is required, for the audit trail")
 	}
 	return nil
 }
@@ -89,22 +92,22 @@ func wantReason(reason string) error {
 func newAdjustCmd(p *program) *cobra.Command {
 	var a client.Adjustment
 	cmd := &cobra.Command{
-		Use: "adjust USER", Short: "Change a score by hand, with a row in the ledger", Args: takes("USER"),
-		Long: `Change a score by hand, with a row in the ledger. The delta is signed, and added
-on every kind of board. With --event-id the same adjustment counts once, however
-often it is asked for.`,
+		Use: "adjust USER", Short: "Adjust a user's score", Args: exactArgs("USER"),
+		Long: `Adjust a user's score and record the adjustment in the ledger. The delta is signed
+and added, whatever the board's mode. With --event-id, repeating the command does
+not adjust twice.`,
 		Example: trimExamples(`
   sbctl user adjust alice --delta -50 --reason "counted by hand"
   sbctl user adjust alice --board weekly --delta 10 --reason "a lost match" --event-id ticket-4711`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
-			if err := wantReason(a.Reason); err != nil {
+			if err := requireReason(a.Reason); err != nil {
 				return err
 			}
 			if !cmd.Flags().Changed("delta") {
-				return usagef("--delta is missing")
+				return usagef("--delta is required")
 			}
 			if a.Delta == 0 {
-				return usagef("--delta 0 changes nothing")
+				return usagef("--delta must not be 0")
 			}
 			a.User = args[0]
 			if err := p.confirm(cmd.Context(), fmt.Sprintf("Change the score of %s by %+d?", a.User, a.Delta)); err != nil {
@@ -118,15 +121,15 @@ often it is asked for.`,
 		}),
 	}
 	addBoardFlag(cmd, &a.Board)
-	cmd.Flags().Int64Var(&a.Delta, "delta", 0, "what to add, signed")
-	cmd.Flags().StringVar(&a.EventID, "event-id", "", "the adjustment's event id (default a new one)")
+	cmd.Flags().Int64Var(&a.Delta, "delta", 0, "amount to add, signed")
+	cmd.Flags().StringVar(&a.EventID, "event-id", "", "event id of the adjustment (default: a new one)")
 	addReasonFlag(cmd, &a.Reason)
 	return cmd
 }
 
 func newUserShowCmd(p *program) *cobra.Command {
 	return &cobra.Command{
-		Use: "show USER", Short: "Show what a user is, since when and why, with scores and flags", Args: takes("USER"),
+		Use: "show USER", Short: "Show a user's status and its reason, with scores and flags", Args: exactArgs("USER"),
 		Example: trimExamples(`
   sbctl user show mallory
   sbctl user show mallory --output json`),
@@ -147,7 +150,7 @@ func userTable(u *client.User) *table {
 	if u.Since != nil {
 		t.add("since", timeCell(u.Since))
 		t.add("by", tui.Printable(u.By))
-		t.add("because", tui.Printable(u.Reason))
+		t.add("reason", tui.Printable(u.Reason))
 	}
 	t.add("created", timeCell(&u.CreatedAt))
 	t.add("open flags", fmt.Sprint(u.OpenFlags))
@@ -163,9 +166,9 @@ func userTable(u *client.User) *table {
 
 func newUserExportCmd(p *program) *cobra.Command {
 	return &cobra.Command{
-		Use: "export USER", Short: "Print all that is kept about a user, a JSON row a line", Args: takes("USER"),
-		Long: `Print all that is kept about a user, a JSON row a line: {"kind", "row"}. What was
-moved into archives of the ledger is not in it. The audit trail keeps who asked.`,
+		Use: "export USER", Short: "Export all data about a user as NDJSON", Args: exactArgs("USER"),
+		Long: `Export all data about a user as lines of JSON: {"kind", "row"}. The export does not
+contain events in the ledger archive. The audit trail records each export.`,
 		Example: trimExamples(`
   sbctl user export alice > alice.ndjson
   sbctl user export alice --quiet | jq 'select(.kind == "score")'`),
@@ -174,7 +177,7 @@ moved into archives of the ledger is not in it. The audit trail keeps who asked.
 			if err != nil {
 				return err
 			}
-			p.say("%d rows", rows)
+			p.infof("%s", plural(rows, "row"))
 			return nil
 		}),
 	}
@@ -183,17 +186,17 @@ moved into archives of the ledger is not in it. The audit trail keeps who asked.
 func newUserEraseCmd(p *program) *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
-		Use: "erase USER", Short: "Forget a user for good; the ledger goes to an anonymous name", Args: takes("USER"),
-		Long: `Forget a user for good. The ledger goes to an anonymous name, so that every sum
-stays true; addresses, agents, the profile and refused events go. The name alone is
-kept for 30 days as a tombstone, so that nothing that is still on its way can
-bring it back: until then its writes are refused. Interrupted, the server goes
-on by itself. Archives of the ledger that were made before are not touched.`,
+		Use: "erase USER", Short: "Erase a user; the ledger is kept under an anonymous name", Args: exactArgs("USER"),
+		Long: `Erase a user. The ledger moves to an anonymous name, so that all sums stay correct;
+addresses, user agents, the profile and rejected events are deleted. Only the user
+id is kept for 30 days as a tombstone, so that delayed events cannot bring the user
+back; writes are rejected during that time. If the command is interrupted, the server
+continues. Existing ledger archives are not changed.`,
 		Example: trimExamples(`
-  sbctl user erase alice --reason "asked on 2026-11-21"
-  sbctl user erase alice --reason "asked on 2026-11-21" --yes --output json`),
+  sbctl user erase alice --reason "requested on 2026-11-21"
+  sbctl user erase alice --reason "requested on 2026-11-21" --yes --output json`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
-			if err := wantReason(reason); err != nil {
+			if err := requireReason(reason); err != nil {
 				return err
 			}
 			if err := p.confirm(cmd.Context(), fmt.Sprintf("Erase %s? This cannot be undone.", args[0])); err != nil {
@@ -204,7 +207,7 @@ on by itself. Archives of the ledger that were made before are not touched.`,
 				return err
 			}
 			if e.Pending {
-				p.say("the rankings do not show it yet; \"sbctl doctor\" looks for the cause")
+				p.infof("the rankings do not show the change yet; \"sbctl doctor\" diagnoses the cause")
 			}
 			return p.print(e, func() *table {
 				t := newTable()

@@ -19,18 +19,18 @@ import (
 func newEventReverseCmd(p *program) *cobra.Command {
 	var user, reason string
 	cmd := &cobra.Command{
-		Use: "reverse ID", Short: "Take back an event on all its boards; twice is as once", Args: takes("ID"),
-		Long: `Take back an event on all its boards, by an event of its own. On boards of the
-modes best and latest the score becomes what the other submissions come to.
-Twice is as once. The event's own receipt stays, and says that it is reversed.`,
+		Use: "reverse ID", Short: "Reverse an event on all its boards", Args: exactArgs("ID"),
+		Long: `Reverse an event on all its boards by recording a reversal. On best and latest
+boards the score is recomputed from the remaining submissions. Reversing an event
+twice has no further effect. The event's receipt stays and is marked as reversed.`,
 		Example: trimExamples(`
   sbctl event reverse match-8841 --user alice --reason "the match was void"
   sbctl event reverse match-8841 --user alice --reason "the match was void" --yes`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
 			if user == "" {
-				return usagef("--user is missing")
+				return usagef("--user is required")
 			}
-			if err := wantReason(reason); err != nil {
+			if err := requireReason(reason); err != nil {
 				return err
 			}
 			if err := p.confirm(cmd.Context(), fmt.Sprintf("Reverse event %s of %s?", args[0], user)); err != nil {
@@ -48,7 +48,7 @@ Twice is as once. The event's own receipt stays, and says that it is reversed.`,
 			})
 		}),
 	}
-	cmd.Flags().StringVar(&user, "user", "", "whose event it is")
+	cmd.Flags().StringVar(&user, "user", "", "the event's user")
 	addReasonFlag(cmd, &reason)
 	return cmd
 }
@@ -57,21 +57,20 @@ func newVoidCmd(p *program) *cobra.Command {
 	var r client.VoidRequest
 	var from, to string
 	cmd := &cobra.Command{
-		Use: "void", Short: "Take back all that one key or address sent between two instants", Args: takes(),
-		Long: `Take back all that one key or one address sent between two instants: first what
-it comes to, then, confirmed, one job that the server works off whatever happens
-to this command. The job can be undone for 30 days. With --dry-run only the
-preview. Where there is nothing to take back, no job begins, and the exit code
-is 3.`,
+		Use: "void", Short: "Reverse all events of one key or address in a time range", Args: exactArgs(),
+		Long: `Reverse all events of one key or one address in a time range. sbctl shows a preview
+and asks for confirmation. The server then runs the void as one job, which continues
+if sbctl is interrupted and can be undone within 30 days. --dry-run only shows the
+preview. If no event matches, no job starts and the exit code is 3.`,
 		Example: trimExamples(`
   sbctl event void --key k_7f3a --from 2026-11-21T10:00:00Z --to 2026-11-21T11:00:00Z --dry-run
   sbctl event void --address 192.0.2.7 --from 2026-11-21T10:00:00Z --to 2026-11-21T11:00:00Z --reason "a stolen key"`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, _ []string) (err error) {
 			if (r.KeyID == "") == (r.Address == "") {
-				return usagef("say either --key or --address")
+				return usagef("pass either --key or --address")
 			}
 			if from == "" || to == "" {
-				return usagef("--from and --to are both wanted")
+				return usagef("--from and --to are required")
 			}
 			if r.From, err = timeFlag("from", from); err != nil {
 				return err
@@ -80,7 +79,7 @@ is 3.`,
 				return err
 			}
 			if !r.DryRun {
-				if err := wantReason(r.Reason); err != nil {
+				if err := requireReason(r.Reason); err != nil {
 					return err
 				}
 			}
@@ -88,16 +87,16 @@ is 3.`,
 		}),
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&r.KeyID, "key", "", "what this key signed")
-	flags.StringVar(&r.Address, "address", "", "what came from this address")
-	flags.StringVar(&from, "from", "", "from this time on (RFC 3339)")
-	flags.StringVar(&to, "to", "", "and before this time (RFC 3339)")
-	flags.BoolVar(&r.DryRun, "dry-run", false, "only count what would be taken back")
+	flags.StringVar(&r.KeyID, "key", "", "reverse events signed by this key")
+	flags.StringVar(&r.Address, "address", "", "reverse events sent from this address")
+	flags.StringVar(&from, "from", "", "start of the time range (RFC 3339)")
+	flags.StringVar(&to, "to", "", "end of the time range, exclusive (RFC 3339)")
+	flags.BoolVar(&r.DryRun, "dry-run", false, "only count the events that would be reversed")
 	addReasonFlag(cmd, &r.Reason)
 	return cmd
 }
 
-// void previews, asks, begins and follows a void.
+// void previews, confirms, starts and follows a void.
 func (p *program) void(ctx context.Context, c *client.Client, r client.VoidRequest) error {
 	preview, err := c.PreviewVoid(ctx, r)
 	if err != nil {
@@ -111,34 +110,35 @@ func (p *program) void(ctx context.Context, c *client.Client, r client.VoidReque
 		return t
 	}
 	if preview.Events == 0 {
-		p.say("nothing to void: nothing that still counts was sent by %s from %s on and before %s",
+		p.infof("nothing to void: no counted events of %s from %s to %s",
 			r.KeyID+r.Address, r.From.Format(time.RFC3339), r.To.Format(time.RFC3339))
 	}
 	if r.DryRun || preview.Events == 0 {
 		if err := p.print(preview, table); err != nil || r.DryRun {
 			return err
 		}
-		return errNo
+		return errCheckFailed
 	}
 	if !p.quiet {
 		if err := table().write(p.stderr); err != nil {
 			return err
 		}
 	}
-	if err := p.confirm(ctx, fmt.Sprintf("Take back %d events of %d users?", preview.Events, preview.Users)); err != nil {
+	question := fmt.Sprintf("Reverse %s of %s?", plural(preview.Events, "event"), plural(preview.Users, "user"))
+	if err := p.confirm(ctx, question); err != nil {
 		return err
 	}
 	v, err := c.CreateVoid(ctx, r)
 	if err != nil {
 		return err
 	}
-	p.say("void %d has begun; it goes on if this command ends", v.ID)
+	p.infof("void %d started; it continues if this command ends", v.ID)
 	return p.followVoid(ctx, c, v, "done")
 }
 
-// followVoid says how far a void is until it is where it should end.
+// followVoid reports the progress of a void until it reaches the state end.
 func (p *program) followVoid(ctx context.Context, c *client.Client, v client.Void, end string) error {
-	for said := time.Now(); v.State != end; {
+	for reported := time.Now(); v.State != end; {
 		select {
 		case <-time.After(200 * time.Millisecond):
 		case <-ctx.Done():
@@ -148,42 +148,45 @@ func (p *program) followVoid(ctx context.Context, c *client.Client, v client.Voi
 		if v, err = c.Void(ctx, v.ID); err != nil {
 			return err
 		}
-		if time.Since(said) > time.Second {
-			said = time.Now()
-			p.say("void %d is %s: %d to do", v.ID, v.State, v.Todo)
+		if time.Since(reported) > time.Second {
+			reported = time.Now()
+			p.infof("void %d is %s: %d to do", v.ID, v.State, v.Todo)
 		}
 	}
 	return p.print(v, func() *table { return voidsTable(v) })
 }
 
 func voidsTable(voids ...client.Void) *table {
-	t := newTable(">ID", "STATE", "SENDER", "FROM", "TO", ">TODO", ">REVERSED", ">SKIPPED", ">UNDONE", "WHO", "REASON", "UNDO", "SKIPPED FOR")
+	t := newTable(">ID", "STATE", "SENDER", "FROM", "TO", ">TODO", ">REVERSED", ">SKIPPED", ">UNDONE",
+		"WHO", "REASON", "UNDO", "SKIPPED FOR")
 	for _, v := range voids {
 		state, undo := v.State, ""
 		if v.UndoAt != nil {
 			state += " " + v.UndoAt.Format(time.RFC3339)
 			undo = fmt.Sprintf("%s (%s)", tui.Printable(v.UndoReason), tui.Printable(v.UndoBy))
 		}
-		t.add(fmt.Sprint(v.ID), state, tui.Printable(v.KeyID+v.Address), v.From.Format(time.RFC3339), v.To.Format(time.RFC3339),
-			fmt.Sprint(v.Todo), fmt.Sprint(v.Reversed), fmt.Sprint(v.Skipped), fmt.Sprint(v.Undone), tui.Printable(v.Who), tui.Printable(v.Reason), undo, skippedFor(v))
+		t.add(fmt.Sprint(v.ID), state, tui.Printable(v.KeyID+v.Address),
+			v.From.Format(time.RFC3339), v.To.Format(time.RFC3339),
+			fmt.Sprint(v.Todo), fmt.Sprint(v.Reversed), fmt.Sprint(v.Skipped), fmt.Sprint(v.Undone),
+			tui.Printable(v.Who), tui.Printable(v.Reason), undo, skippedFor(v))
 	}
 	return t
 }
 
-// skippedFor says why events were skipped, the most first.
+// skippedFor lists why events were skipped, the most frequent reason first.
 func skippedFor(v client.Void) string {
-	whys := slices.SortedFunc(maps.Keys(v.SkippedFor), func(a, b string) int {
+	reasons := slices.SortedFunc(maps.Keys(v.SkippedFor), func(a, b string) int {
 		return cmp.Or(cmp.Compare(v.SkippedFor[b], v.SkippedFor[a]), strings.Compare(a, b))
 	})
-	for i, why := range whys {
-		whys[i] = fmt.Sprintf("%s (%d)", tui.Printable(why), v.SkippedFor[why])
+	for i, reason := range reasons {
+		reasons[i] = fmt.Sprintf("%s (%d)", tui.Printable(reason), v.SkippedFor[reason])
 	}
-	return strings.Join(whys, "; ")
+	return strings.Join(reasons, "; ")
 }
 
 func newVoidsCmd(p *program) *cobra.Command {
 	return &cobra.Command{
-		Use: "voids", Short: "List the voids, the newest first", Args: takes(),
+		Use: "voids", Short: "List voids, newest first", Args: exactArgs(),
 		Example: trimExamples(`
   sbctl event voids
   sbctl event voids --output json`),
@@ -200,16 +203,16 @@ func newVoidsCmd(p *program) *cobra.Command {
 func newUnvoidCmd(p *program) *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
-		Use: "unvoid ID", Short: "Have everything count again that a void took back, within 30 days", Args: takes("ID"),
+		Use: "unvoid ID", Short: "Undo a void (within 30 days)", Args: exactArgs("ID"),
 		Example: trimExamples(`
   sbctl event unvoid 3 --reason "it was the wrong key"
   sbctl event unvoid 3 --reason "it was the wrong key" --yes`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
 			id, err := strconv.ParseInt(args[0], 10, 64)
 			if err != nil {
-				return usagef("%q is not the id of a void, which is a number", args[0])
+				return usagef("invalid void id %q: must be a number", args[0])
 			}
-			if err := wantReason(reason); err != nil {
+			if err := requireReason(reason); err != nil {
 				return err
 			}
 			if err := p.confirm(cmd.Context(), fmt.Sprintf("Undo void %d?", id)); err != nil {

@@ -13,39 +13,40 @@ import (
 	"github.com/scoreboard/scoreboard/tui"
 )
 
-// confirmEvery is how old what a person looks at may be said to be on an idle
-// board.
-const confirmEvery = 2 * time.Second
+// pingInterval is how often an idle connection is checked, so that the age on
+// screen stays low.
+const pingInterval = 2 * time.Second
 
-// statusEvery is how often it is asked whether a board takes scores.
-const statusEvery = 3 * time.Second
+// statusInterval is how often the board's status is polled.
+const statusInterval = 3 * time.Second
 
 func newWatchCmd(p *program) *cobra.Command {
 	var board string
 	var limit int
 	var plain, ascii bool
 	cmd := &cobra.Command{
-		Use: "watch", Short: "Follow a board live", Args: takes(),
-		Long: `Follow a board live.
+		Use: "watch", Short: "Watch a board live", Args: exactArgs(),
+		Long: `Watch a board live.
 
-On a terminal this is a screen that moves: ? shows its keys, among them those for
-another board or period and for a user's place; q leaves it. A token with the
-scope score:admin also sees how the server feels. Without a terminal it is a plain table a second; --plain is a line for each change, which
-suits screen readers; --output json is a JSON object for each state. It reconnects
-by itself and ends, with exit code 0, when it is interrupted.`,
+On a terminal this is a live screen: ? lists its keys, such as those that switch the
+board or the period and search for a user; q quits. With a token that has
+score:admin it also shows the server's status. Without a terminal it prints a plain
+table every second. --plain prints one line per change, which suits screen readers;
+--output json prints one JSON object per state. It reconnects by itself and ends with
+exit code 0 when interrupted.`,
 		Example: trimExamples(`
   sbctl watch
   sbctl watch --board global --plain`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, _ []string) error {
 			if limit != 10 && limit != 100 {
-				return usagef("--limit is 10 or 100")
+				return usagef("--limit must be 10 or 100")
 			}
 			ctx, cancel := context.WithCancel(cmd.Context())
 			defer cancel()
-			// People look at the age of what is shown; scripts do not.
+			// The age matters to people, not to scripts.
 			o := client.WatchOptions{Limit: limit}
 			if p.output != "json" {
-				o.Confirm = confirmEvery
+				o.Confirm = pingInterval
 			}
 			watch := func(ctx context.Context, board string) <-chan client.State { return c.Watch(ctx, board, o) }
 			onTerminal := isTerminal(p.stdout) && isTerminal(p.stdin) && p.env["TERM"] != "dumb"
@@ -60,37 +61,37 @@ by itself and ends, with exit code 0, when it is interrupted.`,
 			if plain {
 				show = tui.Lines
 			}
-			var asking sync.WaitGroup
-			defer asking.Wait()
+			var polling sync.WaitGroup
+			defer polling.Wait()
 			defer cancel()
 			status := make(chan string)
-			asking.Go(func() { tellStatus(ctx, c, board, status) })
+			polling.Go(func() { pollStatus(ctx, c, board, status) })
 			return show(ctx, p.stdout, tui.Plain{States: states, Status: status, Explain: p.explain})
 		}),
 	}
 	flags := cmd.Flags()
 	addBoardFlag(cmd, &board)
-	flags.IntVar(&limit, "limit", 10, "how many users: 10 or 100")
-	flags.BoolVar(&plain, "plain", false, "a line for each change instead of a screen")
-	flags.BoolVar(&ascii, "ascii", false, "draw the screen with ASCII alone")
+	flags.IntVar(&limit, "limit", 10, "number of users: 10 or 100")
+	flags.BoolVar(&plain, "plain", false, "print one line per change instead of a screen")
+	flags.BoolVar(&ascii, "ascii", false, "draw the screen with ASCII characters only")
 	return cmd
 }
 
-// tellStatus asks every few seconds whether the board takes scores, which its
-// stream does not tell, and says what is new.
-func tellStatus(ctx context.Context, c *client.Client, board string, to chan<- string) {
-	again := time.NewTicker(statusEvery)
-	defer again.Stop()
-	for told := ""; ; {
-		if b, err := c.Board(ctx, board); err == nil && b.Status != told {
+// pollStatus sends the board's status when it changes. The stream does not have
+// it.
+func pollStatus(ctx context.Context, c *client.Client, board string, to chan<- string) {
+	tick := time.NewTicker(statusInterval)
+	defer tick.Stop()
+	for sent := ""; ; {
+		if b, err := c.Board(ctx, board); err == nil && b.Status != sent {
 			select {
 			case to <- b.Status:
-				told = b.Status
+				sent = b.Status
 			case <-ctx.Done():
 			}
 		}
 		select {
-		case <-again.C:
+		case <-tick.C:
 		case <-ctx.Done():
 			return
 		}

@@ -21,7 +21,7 @@ func TestWhatMeetsEveryLineStops(t *testing.T) {
 		err  error
 		want error
 	}{
-		{"server away", away(), bulk.ErrAway},
+		{"server away", away(), bulk.ErrUnreachable},
 		{"bad token", &client.Error{Status: 401, Code: scoreboard.CodeUnauthorized}, nil},
 	} {
 		l := newLedger()

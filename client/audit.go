@@ -13,10 +13,10 @@ import (
 // AuditEntry is one row of the audit trail.
 type AuditEntry = protocol.AuditEntry
 
-// AuditEntries is a page of them.
+// AuditEntries is a page of the audit trail.
 type AuditEntries = protocol.AuditEntries
 
-// AuditQuery picks entries; what is empty picks all.
+// AuditQuery filters entries; an empty field matches all.
 type AuditQuery struct {
 	Who, Action, Target string
 	From, To            time.Time
@@ -24,8 +24,7 @@ type AuditQuery struct {
 	Limit               int    // 50 when 0
 }
 
-// Audit lists the audit trail, the newest first. It needs the scope
-// score:admin.
+// Audit lists the audit trail, newest first. It needs the scope score:admin.
 func (c *Client) Audit(ctx context.Context, q AuditQuery) (AuditEntries, error) {
 	v := url.Values{}
 	setQuery(v, "who", q.Who)

@@ -9,22 +9,22 @@ import (
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
-// TokenRequest asks for a token of UserID with the scopes of Scope (divided by
-// spaces) that lives for TTL (15m when empty).
+// TokenRequest requests a token for UserID with the scopes in Scope (separated by
+// spaces) and the lifetime TTL (15m when empty).
 type TokenRequest = protocol.TokenRequest
 
-// Token is a bearer token and when it ends.
+// Token is a bearer token and its expiry.
 type Token = protocol.Token
 
-// KeyRequest says what a new key is for and what it may sign; what is left out
-// bounds nothing.
+// KeyRequest describes a new key: its name and what it may sign. An empty field sets
+// no limit.
 type KeyRequest = protocol.KeyRequest
 
-// Key is a signing key. Its Secret is shown once, when it is made.
+// Key is a signing key. Its Secret is returned only by CreateKey and RotateKey.
 type Key = protocol.Key
 
-// MintToken makes a token for a user, on servers with a development issuer.
-// It needs the scope score:admin.
+// MintToken creates a token for a user, on servers with a development issuer. It
+// needs the scope score:admin.
 func (c *Client) MintToken(ctx context.Context, r TokenRequest) (Token, error) {
 	var token Token
 	err := c.do(ctx, call{
@@ -34,7 +34,7 @@ func (c *Client) MintToken(ctx context.Context, r TokenRequest) (Token, error) {
 	return token, err
 }
 
-// CreateKey makes a signing key. It is tried once: a second try could make a
+// CreateKey creates a signing key. It never retries: a second try could create a
 // second key.
 func (c *Client) CreateKey(ctx context.Context, r KeyRequest) (Key, error) {
 	var key Key
@@ -45,9 +45,9 @@ func (c *Client) CreateKey(ctx context.Context, r KeyRequest) (Key, error) {
 	return key, err
 }
 
-// RotateKey gives a signing key another secret. The former one stays good for
-// the overlap, one before that ends now. It is tried once: a second try could
-// end the secret that is in use.
+// RotateKey gives a signing key a new secret. The old secret stays valid for the
+// overlap; an older one becomes invalid now. It never retries: a second try could
+// invalidate the secret in use.
 func (c *Client) RotateKey(ctx context.Context, id string, overlap time.Duration) (Key, error) {
 	var key Key
 	err := c.do(ctx, call{
@@ -57,14 +57,14 @@ func (c *Client) RotateKey(ctx context.Context, id string, overlap time.Duration
 	return key, err
 }
 
-// Keys lists the signing keys, without their secrets.
+// Keys lists signing keys, without their secrets.
 func (c *Client) Keys(ctx context.Context) ([]Key, error) {
 	var keys protocol.Keys
 	err := c.do(ctx, call{op: "list the keys", method: http.MethodGet, path: "/v1/admin/keys"}, &keys)
 	return keys.Keys, err
 }
 
-// RevokeKey ends a signing key. What it signed before stays counted.
+// RevokeKey revokes a signing key. Events that it signed stay counted.
 func (c *Client) RevokeKey(ctx context.Context, id string) error {
 	return c.do(ctx, call{
 		op: "revoke key " + id, method: http.MethodDelete, path: "/v1/admin/keys/" + url.PathEscape(id), sign: true,

@@ -14,11 +14,11 @@ import (
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
-// Erased says where the ledger of an erased user went.
+// Erased is the anonymous name that has an erased user's ledger.
 type Erased = protocol.Erased
 
-// Erase forgets a user: the ledger goes to an anonymous name, the rest is gone.
-// It takes as long as there are rows; asked again it goes on.
+// Erase erases a user: the ledger moves to an anonymous name, all other data is
+// deleted. The time depends on the number of rows; a repeat continues.
 func (c *Client) Erase(ctx context.Context, user, reason string) (Erased, error) {
 	var e Erased
 	err := c.do(ctx, call{
@@ -28,11 +28,11 @@ func (c *Client) Erase(ctx context.Context, user, reason string) (Erased, error)
 	return e, err
 }
 
-// maxExportLine bounds one row of an export.
+// maxExportLine limits one row of an export.
 const maxExportLine = 1 << 20
 
-// Export writes all that is kept about a user to w, a row of JSON a line, and
-// returns how many rows that were. What is cut short is an error.
+// Export writes all data about a user to w, one JSON row per line, and returns the
+// number of rows. An incomplete export is an error.
 func (c *Client) Export(ctx context.Context, user string, w io.Writer) (rows int64, err error) {
 	fail := func(e *Error) (int64, error) {
 		e.Op, e.Attempts = "export "+user, 1
@@ -40,30 +40,30 @@ func (c *Client) Export(ctx context.Context, user string, w io.Writer) (rows int
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.url("/v1/admin/users/"+url.PathEscape(user)+"/export", nil).String(), http.NoBody)
 	if err != nil {
-		return fail(broken(err))
+		return fail(connectionError(err))
 	}
 	if err := c.prepare(req); err != nil {
-		return fail(broken(err))
+		return fail(connectionError(err))
 	}
 	res, err := c.http.Do(req)
 	if err != nil {
-		return fail(broken(err))
+		return fail(connectionError(err))
 	}
 	defer func() { _ = res.Body.Close() }()
 	if res.StatusCode != http.StatusOK {
-		answer, _ := io.ReadAll(io.LimitReader(res.Body, maxAnswer)) // what could be read says enough
-		return fail(refusal(res, answer, c.now()))
+		response, _ := io.ReadAll(io.LimitReader(res.Body, maxResponse)) // a partial body still has the status
+		return fail(responseError(res, response, c.now()))
 	}
 	lines := bufio.NewScanner(res.Body)
 	lines.Buffer(nil, maxExportLine)
 	for lines.Scan() {
 		var line protocol.ExportLine
 		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
-			return fail(broken(fmt.Errorf("read a line of the answer: %w", err)))
+			return fail(connectionError(fmt.Errorf("read a line of the response: %w", err)))
 		}
 		if line.Kind == "end" {
 			if line.Rows != rows {
-				return fail(broken(fmt.Errorf("%d rows came of %d", rows, line.Rows)))
+				return fail(connectionError(fmt.Errorf("incomplete export: %d of %d rows", rows, line.Rows)))
 			}
 			return rows, nil
 		}
@@ -72,5 +72,5 @@ func (c *Client) Export(ctx context.Context, user string, w io.Writer) (rows int
 			return rows, fmt.Errorf("write the export of %s: %w", user, err)
 		}
 	}
-	return fail(broken(errors.Join(errNoResult, lines.Err())))
+	return fail(connectionError(errors.Join(errNoResult, lines.Err())))
 }

@@ -19,52 +19,53 @@ import (
 
 // What an operator works with. All of it needs the scope score:admin.
 type (
-	// Status is how a server feels.
+	// Status is the status of a server node.
 	Status = protocol.Status
-	// Outbox is what waits to be published.
+	// Outbox is the backlog of changes to publish.
 	Outbox = protocol.Outbox
-	// DeadLetter is what could not be carried.
+	// DeadLetter is an event that could not be applied.
 	DeadLetter = protocol.DeadLetter
-	// DeadLetters is a page of them.
+	// DeadLetters is a page of dead letters.
 	DeadLetters = protocol.DeadLetters
-	// Condition is how a board's ranking is.
+	// Condition is the status of a board's ranking.
 	Condition = protocol.Condition
-	// JobRequest says of what a job is.
+	// JobRequest selects the boards and users of a job.
 	JobRequest = protocol.JobRequest
-	// ReplayRequest says what is replayed.
+	// ReplayRequest selects what to replay.
 	ReplayRequest = protocol.ReplayRequest
-	// Replayed says what a replay has changed.
+	// Replayed counts what a replay changed.
 	Replayed = protocol.Replayed
-	// JobLine is a sign of a job: progress or its result.
+	// JobLine is the progress or the result of a job.
 	JobLine = protocol.JobLine
-	// Archived is what of the ledger went into files.
+	// Archived lists the ledger partitions that were moved to the archive.
 	Archived = protocol.Archived
 )
 
-// Status says how the server feels, and a board's ranking (global when empty).
+// Status reads the status of the node that answers, and of a board's ranking (global
+// when empty).
 func (c *Client) Status(ctx context.Context, board string) (Status, error) {
 	var s Status
 	err := c.do(ctx, call{op: "read the server's status", method: http.MethodGet, path: "/v1/admin/status", query: boardQuery(board)}, &s)
 	return s, err
 }
 
-// Outbox says what waits to be published, and why.
+// Outbox reads the outbox's backlog.
 func (c *Client) Outbox(ctx context.Context) (Outbox, error) {
 	var o Outbox
 	err := c.do(ctx, call{op: "read the outbox's status", method: http.MethodGet, path: "/v1/admin/outbox"}, &o)
 	return o, err
 }
 
-// Condition says how a board's ranking is.
+// Condition reads the status of a board's ranking.
 func (c *Client) Condition(ctx context.Context, board string) (Condition, error) {
 	var k Condition
 	err := c.do(ctx, call{
-		op: "read the condition of board " + board, method: http.MethodGet, path: "/v1/admin/boards/" + url.PathEscape(board) + "/ranking",
+		op: "read the ranking's status of board " + board, method: http.MethodGet, path: "/v1/admin/boards/" + url.PathEscape(board) + "/ranking",
 	}, &k)
 	return k, err
 }
 
-// DeadLetters lists the letters behind an id, oldest first, without values.
+// DeadLetters lists dead letters after an id, oldest first, without their values.
 func (c *Client) DeadLetters(ctx context.Context, after int64) (DeadLetters, error) {
 	var l DeadLetters
 	err := c.do(ctx, call{
@@ -74,17 +75,17 @@ func (c *Client) DeadLetters(ctx context.Context, after int64) (DeadLetters, err
 	return l, err
 }
 
-// DeadLetter returns one letter with its value.
+// DeadLetter reads one dead letter with its value.
 func (c *Client) DeadLetter(ctx context.Context, id int64) (DeadLetter, error) {
 	return c.letter(ctx, "read", http.MethodGet, id, "")
 }
 
-// RequeueLetter has a letter carried again.
+// RequeueLetter publishes a dead letter again.
 func (c *Client) RequeueLetter(ctx context.Context, id int64) (DeadLetter, error) {
 	return c.letter(ctx, "requeue", http.MethodPost, id, "/requeue")
 }
 
-// DropLetter ends a letter for good.
+// DropLetter deletes a dead letter.
 func (c *Client) DropLetter(ctx context.Context, id int64) (DeadLetter, error) {
 	return c.letter(ctx, "drop", http.MethodDelete, id, "")
 }
@@ -98,24 +99,23 @@ func (c *Client) letter(ctx context.Context, verb, method string, id int64, acti
 	return l, err
 }
 
-// Rebuild makes the rankings of boards anew, beside the live ones.
+// Rebuild rebuilds rankings from PostgreSQL while they stay online.
 func (c *Client) Rebuild(ctx context.Context, r JobRequest, progress func(JobLine)) (JobLine, error) {
 	return c.job(ctx, "rebuild", "rebuild", r, progress)
 }
 
-// Verify compares ledger, scores and ranking, and changes nothing.
+// Verify compares ledger, scores and ranking without changing them.
 func (c *Client) Verify(ctx context.Context, r JobRequest, progress func(JobLine)) (JobLine, error) {
 	return c.job(ctx, "verify", "verify", r, progress)
 }
 
-// Reconcile compares scores and ranking, and puts the ranking right where the
-// request says so.
+// Reconcile compares scores and ranking, and repairs the ranking if requested.
 func (c *Client) Reconcile(ctx context.Context, r JobRequest, progress func(JobLine)) (JobLine, error) {
 	return c.job(ctx, "reconcile", "reconcile", r, progress)
 }
 
-// Replay applies again what the transport still holds, or dead letters; a dry
-// run counts what would change.
+// Replay applies retained events or dead letters again; a dry run only counts what
+// would change.
 func (c *Client) Replay(ctx context.Context, r ReplayRequest, progress func(JobLine)) (Replayed, error) {
 	line, err := c.job(ctx, "replay", "replay", r, progress)
 	if err != nil || line.Replayed == nil {
@@ -124,8 +124,8 @@ func (c *Client) Replay(ctx context.Context, r ReplayRequest, progress func(JobL
 	return *line.Replayed, nil
 }
 
-// ArchiveLedger moves old partitions of the ledger into files; a dry run lists
-// them.
+// ArchiveLedger moves old partitions of the ledger to the archive; a dry run only
+// lists them.
 func (c *Client) ArchiveLedger(ctx context.Context, dry bool) (Archived, error) {
 	line, err := c.job(ctx, "archive the ledger", "ledger/archive", protocol.ArchiveRequest{DryRun: dry}, func(JobLine) {})
 	if err != nil || line.Archived == nil {
@@ -134,14 +134,14 @@ func (c *Client) ArchiveLedger(ctx context.Context, dry bool) (Archived, error) 
 	return *line.Archived, nil
 }
 
-// jobSilence is how long a job may be silent: it says something every second
-// but while it compares what does not settle.
+// jobSilence limits the time between two lines of a job. A job reports every second,
+// except while it compares users whose scores keep changing.
 const jobSilence = 2 * time.Minute
 
-var errNoResult = errors.New("the answer ended without a result")
+var errNoResult = errors.New("the response ended without a result")
 
-// job asks for a job once and follows its lines. It has no time limit, only
-// one of silence; when ctx ends, so does the job.
+// job starts a job, without retries, and follows its lines. Only the time between
+// lines is limited; when ctx ends, so does the job.
 func (c *Client) job(ctx context.Context, op, path string, r any, progress func(JobLine)) (JobLine, error) {
 	fail := func(e *Error) (JobLine, error) {
 		e.Op, e.Attempts = op, 1
@@ -149,37 +149,37 @@ func (c *Client) job(ctx context.Context, op, path string, r any, progress func(
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	silence := time.AfterFunc(jobSilence, cancel)
-	defer silence.Stop()
+	watchdog := time.AfterFunc(jobSilence, cancel)
+	defer watchdog.Stop()
 	body, err := json.Marshal(r)
 	if err != nil {
-		return fail(broken(err))
+		return fail(connectionError(err))
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url("/v1/admin/"+path, nil).String(), bytes.NewReader(body))
 	if err != nil {
-		return fail(broken(err))
+		return fail(connectionError(err))
 	}
 	if err := c.prepare(req); err != nil {
-		return fail(broken(err))
+		return fail(connectionError(err))
 	}
 	req.Header.Set("Content-Type", "application/json")
 	c.signer.Headers(req, body, c.now())
 	res, err := c.http.Do(req)
 	if err != nil {
-		return fail(broken(err))
+		return fail(connectionError(err))
 	}
 	defer func() { _ = res.Body.Close() }()
 	if res.StatusCode != http.StatusOK {
-		answer, _ := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
-		return fail(refusal(res, answer, c.now()))
+		response, _ := io.ReadAll(io.LimitReader(res.Body, maxResponse))
+		return fail(responseError(res, response, c.now()))
 	}
 	lines := bufio.NewScanner(res.Body)
-	lines.Buffer(nil, maxAnswer)
+	lines.Buffer(nil, maxResponse)
 	for lines.Scan() {
-		silence.Reset(jobSilence)
+		watchdog.Reset(jobSilence)
 		var line JobLine
 		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
-			return fail(broken(fmt.Errorf("read a line of the answer: %w", err)))
+			return fail(connectionError(fmt.Errorf("read a line of the response: %w", err)))
 		}
 		switch line.Type {
 		case "progress":
@@ -192,15 +192,15 @@ func (c *Client) job(ctx context.Context, op, path string, r any, progress func(
 			})
 		}
 	}
-	return fail(broken(errors.Join(errNoResult, lines.Err())))
+	return fail(connectionError(errors.Join(errNoResult, lines.Err())))
 }
 
-// Checks is what a server finds when it looks at itself and its backends.
+// Checks is the result of a server's checks of itself and its backends.
 type Checks = protocol.Checks
 
-// Checks asks the server what it finds. It needs the scope score:admin.
+// Checks runs the server's checks. It needs the scope score:admin.
 func (c *Client) Checks(ctx context.Context) (Checks, error) {
 	var found Checks
-	err := c.do(ctx, call{op: "ask for the server's checks", method: http.MethodGet, path: "/v1/admin/checks"}, &found)
+	err := c.do(ctx, call{op: "run the server's checks", method: http.MethodGet, path: "/v1/admin/checks"}, &found)
 	return found, err
 }

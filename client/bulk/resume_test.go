@@ -67,7 +67,7 @@ func TestAnEditedSourceIsRefused(t *testing.T) {
 			t.Fatalf("%+v, %v", tally, err)
 		}
 		_, _, err := submit(t, t.Context(), l, tc.text, path)
-		if (err != nil) != (tc.line != "") || err != nil && (!errors.Is(err, bulk.ErrOther) || !strings.Contains(err.Error(), tc.line)) {
+		if (err != nil) != (tc.line != "") || err != nil && (!errors.Is(err, bulk.ErrSourceChanged) || !strings.Contains(err.Error(), tc.line)) {
 			t.Errorf("%s: got %v, want it to tell of %q", name, err, tc.line)
 		}
 		var sum int64
@@ -86,12 +86,12 @@ func TestAnEditedSourceIsRefused(t *testing.T) {
 		t.Fatalf("%+v, %d events", tally, len(l.events))
 	}
 	l.after = nil
-	if _, _, err := submit(t, t.Context(), l, first+more+last, path); !errors.Is(err, bulk.ErrOther) {
+	if _, _, err := submit(t, t.Context(), l, first+more+last, path); !errors.Is(err, bulk.ErrSourceChanged) {
 		t.Errorf("moved after it was unsent: got %v", err)
 	}
 	// A pipe is read once: each line is looked at when its turn comes.
 	pipe := bulk.Job{Source: io.MultiReader(strings.NewReader(first + more + last)), Results: path, Workers: 1}
-	if _, err := pipe.Run(t.Context(), l); !errors.Is(err, bulk.ErrOther) || len(l.events) != 2 {
+	if _, err := pipe.Run(t.Context(), l); !errors.Is(err, bulk.ErrSourceChanged) || len(l.events) != 2 {
 		t.Errorf("moved in a pipe: got %v, %d events", err, len(l.events))
 	}
 }

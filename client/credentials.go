@@ -1,0 +1,99 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/protocol"
+)
+
+// TokenSource supplies the bearer token of each try. It must be safe for concurrent
+// use and do its own caching.
+type TokenSource interface {
+	Token(ctx context.Context) (string, error)
+}
+
+// StaticToken is a token that never changes.
+type StaticToken string
+
+// Token returns the token.
+func (t StaticToken) Token(context.Context) (string, error) { return string(t), nil }
+
+// renewBefore is how long before its expiry a token is replaced: longer than one
+// try takes, so that no request is sent with a token about to expire.
+const renewBefore = 30 * time.Second
+
+// Renewing caches the token that fetch returns until shortly before it expires.
+// One fetch runs at a time.
+func Renewing(fetch func(context.Context) (token string, expires time.Time, err error)) TokenSource {
+	return &renewingToken{fetch: fetch}
+}
+
+type renewingToken struct {
+	fetch   func(context.Context) (string, time.Time, error)
+	mu      sync.Mutex
+	token   string
+	expires time.Time
+}
+
+func (r *renewingToken) Token(ctx context.Context) (string, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.token != "" && time.Until(r.expires) > renewBefore {
+		return r.token, nil
+	}
+	token, expires, err := r.fetch(ctx)
+	if err != nil {
+		return "", fmt.Errorf("renew the token: %w", err)
+	}
+	r.token, r.expires = token, expires
+	return token, nil
+}
+
+// Signer signs writes with a key. The zero value does not sign.
+type Signer struct {
+	KeyID  string
+	Secret string
+}
+
+// Fields signs an increment with the field scheme: it sets the timestamp, the key
+// id and the signature.
+func (s Signer) Fields(r *protocol.IncrementRequest, now time.Time) {
+	r.Timestamp = now.UTC().Format(time.RFC3339)
+	if s.KeyID == "" {
+		return
+	}
+	r.KeyID = s.KeyID
+	r.Signature = protocol.Sign(s.Secret, r.FieldText())
+}
+
+// Headers signs a request and its body with the header scheme.
+func (s Signer) Headers(r *http.Request, body []byte, now time.Time) {
+	if s.KeyID == "" {
+		return
+	}
+	timestamp := strconv.FormatInt(now.Unix(), 10)
+	text := protocol.HeaderText(r.Method, r.URL.RequestURI(), s.KeyID, timestamp, body)
+	r.Header.Set(protocol.HeaderKey, s.KeyID)
+	r.Header.Set(protocol.HeaderTimestamp, timestamp)
+	r.Header.Set(protocol.HeaderSignature, protocol.SignatureVersion+protocol.Sign(s.Secret, text))
+}
+
+// JoinTicket lets a browser join the stream of a board: Token goes into the query of
+// /v1/realtime/leaderboard and is valid until ExpiresAt.
+type JoinTicket = protocol.JoinTicket
+
+// RealtimeToken creates a ticket for the token's user and a board (global when
+// empty). It is for a page's WebSocket or EventSource, which cannot send a bearer
+// token, and is valid once, for that board only. Watch does not need one.
+func (c *Client) RealtimeToken(ctx context.Context, board string) (JoinTicket, error) {
+	var ticket JoinTicket
+	err := c.do(ctx, call{
+		op: "create a join ticket", method: http.MethodGet, path: "/v1/realtime/token", query: boardQuery(board),
+	}, &ticket)
+	return ticket, err
+}
