@@ -84,8 +84,9 @@ func (r *rig) score(t *testing.T, user string, score int64) {
 	r.revision++
 	at := time.Now()
 	if _, err := r.Apply(ctx, []scoreboard.Change{{
-		Type: scoreboard.ChangeScore, Board: global.ID, User: scoreboard.UserID(user), Score: scoreboard.Score(score), Key: -score,
-		Version: r.revision, Revision: r.revision, ReachedAt: at, RecordedAt: at,
+		Type: scoreboard.ChangeScore, Board: global.ID, User: scoreboard.UserID(user),
+		Score: scoreboard.Score(score), Key: -score, Version: r.revision, Revision: r.revision,
+		ReachedAt: at, RecordedAt: at,
 	}}); err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,8 @@ type state struct {
 
 // merge adds n. A notice of an older epoch may arrive late, and is ignored.
 func (s *state) merge(n *scoreboard.Notice) {
-	if t := n.Top; t != nil && (s.top == nil || t.Epoch > s.top.Epoch || t.Epoch == s.top.Epoch && t.Version > s.top.Version) {
+	t := n.Top
+	if t != nil && (s.top == nil || t.Epoch > s.top.Epoch || t.Epoch == s.top.Epoch && t.Version > s.top.Version) {
 		s.top = t
 	}
 	for _, m := range n.Moved {

@@ -245,7 +245,8 @@ func TestShutdownAnswersEveryCall(t *testing.T) {
 		var all sync.WaitGroup
 		for n := range 500 {
 			all.Go(func() {
-				if _, err := in.Submit(t.Context(), inc("alice", n)); err != nil && scoreboard.CodeOf(err) != scoreboard.CodeUnavailable {
+				_, err := in.Submit(t.Context(), inc("alice", n))
+				if err != nil && scoreboard.CodeOf(err) != scoreboard.CodeUnavailable {
 					t.Error(err)
 				}
 			})

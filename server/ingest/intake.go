@@ -46,7 +46,9 @@ type Intake struct {
 }
 
 // NewIntake makes an intake; Run starts it.
-func NewIntake(s Source, in *Ingest, d DeadLetters, r Rejections, m Marks, window time.Duration, log *slog.Logger) *Intake {
+func NewIntake(
+	s Source, in *Ingest, d DeadLetters, r Rejections, m Marks, window time.Duration, log *slog.Logger,
+) *Intake {
 	return &Intake{
 		source: s, ingest: in, dead: d, rejections: r, marks: m, window: window, log: log,
 		buried: prometheus.NewCounter(prometheus.CounterOpts{

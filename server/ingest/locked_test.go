@@ -33,7 +33,8 @@ func (l *lockedLedger) Record(batch []scoreboard.Increment) ([]scoreboard.Outcom
 			return nil, errors.New("database error")
 		}
 		if time.Now().Before(until) {
-			outcomes[i] = scoreboard.Outcome{Err: &scoreboard.Error{Code: scoreboard.CodeUnavailable, Err: scoreboard.ErrUserLocked}}
+			outcomes[i].Err = &scoreboard.Error{Code: scoreboard.CodeUnavailable, Err: scoreboard.ErrUserLocked}
+			outcomes[i].Receipts = nil
 			waited = true
 		} else if listed {
 			l.recorded = append(l.recorded, in.Event)
@@ -141,7 +142,10 @@ func TestLockedUserTimesOut(t *testing.T) {
 func TestSplitKeepsOrderOfLockedUser(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := &lockedLedger{users: map[scoreboard.UserID]time.Time{"alice": time.Now().Add(50 * time.Millisecond)}, failing: "bad"}
+		l := &lockedLedger{
+			users:   map[scoreboard.UserID]time.Time{"alice": time.Now().Add(50 * time.Millisecond)},
+			failing: "bad",
+		}
 		in, stop := run(lanes, l.Record)
 		defer stop()
 		batch := []scoreboard.Increment{inc("alice", 0), inc("alice", 1), inc("bad", 0), inc("alice", 2)}

@@ -23,6 +23,7 @@ func newMetrics() *metrics {
 			Name: "scoreboard_ingest_" + name, Help: help, Buckets: buckets,
 		})
 	}
+	sizes := []float64{1, 2, 5, 10, 20, 50, 100, 200, 500}
 	seconds := []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5}
 	return &metrics{
 		accepted: counter("accepted_total", "Increments recorded."),
@@ -31,7 +32,7 @@ func newMetrics() *metrics {
 		refused:  counter("refused_total", "Increments rejected because too many were waiting."),
 		locked:   counter("locked_total", "Increments delayed because another transaction had locked their user."),
 		splits:   counter("splits_total", "Batches that were split to find an increment that fails."),
-		batch:    histogram("batch_size", "Increments in a transaction.", []float64{1, 2, 5, 10, 20, 50, 100, 200, 500}),
+		batch:    histogram("batch_size", "Increments in a transaction.", sizes),
 		commit:   histogram("commit_seconds", "Duration of a transaction, including retries.", seconds),
 		latency:  histogram("latency_seconds", "Time from an increment's arrival to its answer.", seconds),
 	}

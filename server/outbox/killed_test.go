@@ -21,14 +21,18 @@ type mortalQueue struct {
 
 var errKilled = errors.New("killed")
 
-func (d *mortalQueue) AdvanceShard(ctx context.Context, shard int, generation int64, to scoreboard.Cursor) (bool, error) {
+func (d *mortalQueue) AdvanceShard(
+	ctx context.Context, shard int, generation int64, to scoreboard.Cursor,
+) (bool, error) {
 	if d.dead.Load() {
 		return false, errKilled
 	}
 	return d.rig.AdvanceShard(ctx, shard, generation, to)
 }
 
-func (d *mortalQueue) ClaimShard(ctx context.Context, shard int, owner string, life time.Duration) (int64, scoreboard.Cursor, bool, error) {
+func (d *mortalQueue) ClaimShard(
+	ctx context.Context, shard int, owner string, life time.Duration,
+) (int64, scoreboard.Cursor, bool, error) {
 	if d.dead.Load() {
 		return 0, scoreboard.Cursor{}, false, errKilled
 	}

@@ -41,7 +41,8 @@ const (
 // NewMaintenance makes the maintenance; Run starts it.
 func NewMaintenance(p Partitions, log *slog.Logger) *Maintenance {
 	perShard := func(name, help string) *prometheus.GaugeVec {
-		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "scoreboard_outbox_" + name, Help: help}, []string{"shard"})
+		o := prometheus.GaugeOpts{Name: "scoreboard_outbox_" + name, Help: help}
+		return prometheus.NewGaugeVec(o, []string{"shard"})
 	}
 	gauge := func(name, help string) prometheus.Gauge {
 		return prometheus.NewGauge(prometheus.GaugeOpts{Name: "scoreboard_outbox_" + name, Help: help})

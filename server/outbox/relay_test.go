@@ -169,7 +169,9 @@ func TestCursorStopsAtFirstUnacknowledgedRow(t *testing.T) {
 
 func (r rig) cursor(t testing.TB) (c scoreboard.Cursor) {
 	t.Helper()
-	if err := r.connect(t).QueryRow(ctx, "select cursor_xid, cursor_id from relay_shards where shard = 0").Scan(&c.XID, &c.ID); err != nil {
+	err := r.connect(t).QueryRow(ctx, "select cursor_xid, cursor_id from relay_shards where shard = 0").
+		Scan(&c.XID, &c.ID)
+	if err != nil {
 		t.Fatal(err)
 	}
 	return c
@@ -204,7 +206,8 @@ func TestRejectedRowGoesToDeadLettersAlone(t *testing.T) {
 	}
 	var user, reason string
 	var tries int
-	err := conn.QueryRow(ctx, `select convert_from(value, 'UTF8')::jsonb->>'user_id', reason, attempts from dead_letters where topic = 'outbox'`).
+	err := conn.QueryRow(ctx, `select convert_from(value, 'UTF8')::jsonb->>'user_id', reason, attempts
+from dead_letters where topic = 'outbox'`).
 		Scan(&user, &reason, &tries)
 	if err != nil || user != "17" || reason == "" || tries != 3 {
 		t.Errorf("the dead letter is of %q with reason %q after %d attempts (%v)", user, reason, tries, err)

@@ -43,8 +43,9 @@ type execer interface {
 	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
 }
 
-const sqlRow = `insert into outbox_score_updates (shard, event_id, user_id, board_id, score, delta, order_key, version, revision, reached_at, recorded_at, trace)
-values (0, gen_random_uuid(), $1, 'global', 1, 1, -1, 1, 1, clock_timestamp(), clock_timestamp(), nullif($2, ''))`
+const sqlRow = `insert into outbox_score_updates (
+    shard, event_id, user_id, board_id, score, delta, order_key, version, revision, reached_at, recorded_at, trace
+) values (0, gen_random_uuid(), $1, 'global', 1, 1, -1, 1, 1, clock_timestamp(), clock_timestamp(), nullif($2, ''))`
 
 func row(t testing.TB, in execer, user string) {
 	t.Helper()

@@ -53,7 +53,9 @@ func (b boards) BoardExists(_ context.Context, id scoreboard.BoardID) (bool, err
 // feed is a source that delivers what a test sends to it, one batch at a time.
 type feed chan []scoreboard.Record
 
-func (f feed) Consume(ctx context.Context, handle func(context.Context, []scoreboard.Record) (map[int]int64, error)) error {
+func (f feed) Consume(
+	ctx context.Context, handle func(context.Context, []scoreboard.Record) (map[int]int64, error),
+) error {
 	for {
 		select {
 		case records := <-f:
@@ -78,8 +80,13 @@ type rig struct {
 
 func open(t *testing.T) *rig {
 	t.Helper()
-	r := &rig{redis: backendtest.OwnRedis(t), dead: &letters{}, source: make(feed, 64), rebuilt: make(chan scoreboard.BoardID, 64)}
-	r.rdb = backendtest.RedisClient(t, r.redis.URL, func(o *redis.Options) { o.DialTimeout, o.MaxRetries = 200*time.Millisecond, -1 })
+	r := &rig{
+		redis: backendtest.OwnRedis(t), dead: &letters{}, source: make(feed, 64),
+		rebuilt: make(chan scoreboard.BoardID, 64),
+	}
+	r.rdb = backendtest.RedisClient(t, r.redis.URL, func(o *redis.Options) {
+		o.DialTimeout, o.MaxRetries = 200*time.Millisecond, -1
+	})
 	r.ranking = ranking.New(r.rdb)
 	r.Projection = r.restarted()
 	if _, err := r.ranking.Mark(ctx, global.ID, "t"); err != nil {
@@ -93,8 +100,8 @@ func open(t *testing.T) *rig {
 
 // restarted makes a projection over the same ranking, as after a restart.
 func (r *rig) restarted() *projection.Projection {
-	return projection.New([]projection.Source{r.source}, r.ranking, boards{"global": true, "lost": true}, []projection.DeadLetters{r.dead},
-		func(b scoreboard.BoardID) { r.rebuilt <- b }, slog.New(slog.DiscardHandler))
+	return projection.New([]projection.Source{r.source}, r.ranking, boards{"global": true, "lost": true},
+		[]projection.DeadLetters{r.dead}, func(b scoreboard.BoardID) { r.rebuilt <- b }, slog.New(slog.DiscardHandler))
 }
 
 func (r *rig) handle(t *testing.T, records ...scoreboard.Record) map[int]int64 {
@@ -125,8 +132,8 @@ func (r *rig) wantTop(t *testing.T, want string) *scoreboard.Top {
 func event(user string, score int64, board scoreboard.BoardID) []byte {
 	at := time.UnixMicro(1_800_000_000_000_000)
 	c := scoreboard.Change{
-		Type: scoreboard.ChangeScore, Board: board, User: scoreboard.UserID(user), Score: scoreboard.Score(score), Key: -score,
-		Version: 1, Revision: 1, ReachedAt: at, RecordedAt: at,
+		Type: scoreboard.ChangeScore, Board: board, User: scoreboard.UserID(user),
+		Score: scoreboard.Score(score), Key: -score, Version: 1, Revision: 1, ReachedAt: at, RecordedAt: at,
 	}
 	return protocol.AppendEvent(nil, &c)
 }
@@ -138,20 +145,23 @@ func record(offset int64, value []byte) scoreboard.Record {
 func TestUnreadableRecordGoesToDeadLetters(t *testing.T) {
 	t.Parallel()
 	r := open(t)
-	beyond := []byte(strings.Replace(string(event("eve", 9, "global")), `"score":9`, `"score":9007199254740993`, 1))
+	with := func(old, changed string) []byte {
+		return []byte(strings.Replace(string(event("eve", 9, "global")), old, changed, 1))
+	}
 	bad := map[string][]byte{
 		"decode an event":                       []byte("not JSON"),
 		"board nowhere does":                    event("mallory", 9, "nowhere"),
-		"out of range":                          beyond,
-		"revision and version":                  []byte(strings.Replace(string(event("eve", 9, "global")), `"revision":1`, `"revision":0`, 1)),
+		"out of range":                          with(`"score":9`, `"score":9007199254740993`),
+		"revision and version":                  with(`"revision":1`, `"revision":0`),
 		"decode a heartbeat":                    []byte(`{"schema":1,"type":"heartbeat","shard":3,"as_of":"2026-11-21T00:00:00Z"}`),
 		"unexpected data after the JSON object": append(event("eve", 9, "global"), "{}"...),
-		"is no longer supported":                []byte(strings.Replace(string(event("eve", 9, "global")), `"schema":1`, `"schema":0`, 1)),
+		"is no longer supported":                with(`"schema":1`, `"schema":0`),
 	}
 	var records []scoreboard.Record
 	offset := int64(0)
 	for _, value := range bad {
-		records = append(records, record(offset, value), record(offset+1, event("user"+string(rune('a'+offset/2)), 100-offset, "global")))
+		user := "user" + string(rune('a'+offset/2))
+		records = append(records, record(offset, value), record(offset+1, event(user, 100-offset, "global")))
 		offset += 2
 	}
 	if paused := r.handle(t, records...); len(paused) > 0 {
@@ -178,8 +188,8 @@ func TestNewerSchemaPausesOnlyItsPartition(t *testing.T) {
 	t.Parallel()
 	r := open(t)
 	newer := []byte(strings.Replace(string(event("later", 9, "global")), `"schema":1`, `"schema":2`, 1))
-	paused := r.handle(t, record(10, event("alice", 9, "global")), record(11, event("bob", 8, "global")), record(12, newer),
-		record(13, event("carol", 7, "global")), record(14, event("dave", 6, "global")))
+	paused := r.handle(t, record(10, event("alice", 9, "global")), record(11, event("bob", 8, "global")),
+		record(12, newer), record(13, event("carol", 7, "global")), record(14, event("dave", 6, "global")))
 	if len(paused) != 1 || paused[0] != 12 {
 		t.Errorf("paused %v, want partition 0 from offset 12", paused)
 	}

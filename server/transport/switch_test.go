@@ -67,7 +67,8 @@ func TestNoHeartbeatUntilOtherTransportsAreEmpty(t *testing.T) {
 		before.lag.Store(lag)
 		s.check(t.Context())
 		wantBeats(after, 0)
-		if n, err := s.Publish(t.Context(), []scoreboard.Change{{User: "alice", Board: "global"}}); n != 1 || err != nil {
+		n, err := s.Publish(t.Context(), []scoreboard.Change{{User: "alice", Board: "global"}})
+		if n != 1 || err != nil {
 			t.Errorf("published %d, %v; changes must not wait for the other transport", n, err)
 		}
 	}

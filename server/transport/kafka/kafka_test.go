@@ -44,7 +44,8 @@ func newRig(t testing.TB, brokers []string, prefix string) transporttest.Rig {
 	t.Helper()
 	c := connect(t, brokers)
 	topic := prefix + "events"
-	if _, err := c.Ensure(t.Context(), kafka.Topic{Name: topic, Partitions: 4, Retention: time.Hour, Replicas: 1}); err != nil {
+	settings := kafka.Topic{Name: topic, Partitions: 4, Retention: time.Hour, Replicas: 1}
+	if _, err := c.Ensure(t.Context(), settings); err != nil {
 		t.Fatal(err)
 	}
 	p := c.Producer(topic)
@@ -73,7 +74,7 @@ func TestKilledBrokerLosesNothing(t *testing.T) {
 	got := transporttest.NewReceived()
 	transporttest.Consume(t, rig.Consumer(), got.Handle)
 	transporttest.Publish(t, rig, transporttest.Events(0, 100))
-	transporttest.Until(t, "the first delivered", func() bool { return got.Users() == 100 })
+	transporttest.Until(t, "the first records delivered", func() bool { return got.Users() == 100 })
 	server.Kill()
 	if n, err := rig.Publish(t.Context(), transporttest.Events(100, 10)); err == nil || n == 10 {
 		t.Errorf("published %d without a broker (%v)", n, err)
@@ -94,7 +95,7 @@ func TestRebalancesLoseNothing(t *testing.T) {
 	got := transporttest.NewReceived()
 	stop := transporttest.Consume(t, rig.Consumer(), got.Handle)
 	transporttest.Publish(t, rig, transporttest.Events(0, 100))
-	transporttest.Until(t, "the first delivered", func() bool { return got.Users() == 100 })
+	transporttest.Until(t, "the first records delivered", func() bool { return got.Users() == 100 })
 	transporttest.Consume(t, rig.Consumer(), got.Handle) // a rebalance
 	for i := range 10 {
 		transporttest.Publish(t, rig, transporttest.Events(100+20*i, 20))
@@ -112,13 +113,15 @@ func TestAddedPartitionsAreConsumed(t *testing.T) {
 	got := transporttest.NewReceived()
 	transporttest.Consume(t, rig.Consumer(), got.Handle)
 	transporttest.Publish(t, rig, transporttest.Events(0, 50))
-	transporttest.Until(t, "the first delivered", func() bool { return got.Users() == 50 })
+	transporttest.Until(t, "the first records delivered", func() bool { return got.Users() == 50 })
 	kafkaTransport := &kafkago.Transport{}
 	t.Cleanup(kafkaTransport.CloseIdleConnections)
 	client := &kafkago.Client{Addr: kafkago.TCP(brokers...), Transport: kafkaTransport}
-	made, err := client.CreatePartitions(t.Context(), &kafkago.CreatePartitionsRequest{Topics: []kafkago.TopicPartitionsConfig{{Name: prefix + "events", Count: 8}}})
-	if err != nil || made.Errors[prefix+"events"] != nil {
-		t.Fatal(err, made)
+	created, err := client.CreatePartitions(t.Context(), &kafkago.CreatePartitionsRequest{
+		Topics: []kafkago.TopicPartitionsConfig{{Name: prefix + "events", Count: 8}},
+	})
+	if err != nil || created.Errors[prefix+"events"] != nil {
+		t.Fatal(err, created)
 	}
 	time.Sleep(500 * time.Millisecond) // twice as long as the producer keeps its list of partitions
 	transporttest.Publish(t, rig, transporttest.Events(50, 200))
@@ -149,7 +152,9 @@ func TestTooLargeMessageIsNotAnOutage(t *testing.T) {
 		_, err := p.Produce(t.Context(), []transport.Message{{Key: []byte("k"), Value: []byte("small")}})
 		return err == nil
 	})
-	for name, value := range map[string][]byte{"by the broker": noise, "by the writer": bytes.Repeat([]byte("x"), 2<<20)} {
+	for name, value := range map[string][]byte{
+		"by the broker": noise, "by the writer": bytes.Repeat([]byte("x"), 2<<20),
+	} {
 		n, err := p.Produce(t.Context(), []transport.Message{{Key: []byte("k"), Value: value}})
 		if n != 0 || scoreboard.CodeOf(err) != scoreboard.CodePayloadTooLarge {
 			t.Errorf("rejected %s: %d acknowledged, %v; want payload_too_large", name, n, err)
@@ -188,7 +193,8 @@ func TestStalledReaderIsReplaced(t *testing.T) {
 		return answer, nil, true
 	})
 	k := connect(t, cluster.ListenAddrs())
-	if _, err := k.Ensure(t.Context(), kafka.Topic{Name: "events", Partitions: 1, Retention: time.Hour, Replicas: 1}); err != nil {
+	topic := kafka.Topic{Name: "events", Partitions: 1, Retention: time.Hour, Replicas: 1}
+	if _, err := k.Ensure(t.Context(), topic); err != nil {
 		t.Fatal(err)
 	}
 	p := k.Producer("events")
@@ -224,7 +230,9 @@ func TestTopicsAreCreatedAndCompared(t *testing.T) {
 	t.Parallel()
 	backendtest.EachKafka(t, func(t *testing.T, brokers []string, prefix string) {
 		k := connect(t, brokers)
-		want := kafka.Topic{Name: prefix + "notices", Partitions: 3, Retention: time.Hour, Cleanup: "compact,delete", Replicas: 1}
+		want := kafka.Topic{
+			Name: prefix + "notices", Partitions: 3, Retention: time.Hour, Cleanup: "compact,delete", Replicas: 1,
+		}
 		for range 2 { // created, then found
 			if differences, err := k.Ensure(t.Context(), want); err != nil || len(differences) > 0 {
 				t.Fatalf("differences %q, %v; want none", differences, err)
@@ -232,12 +240,13 @@ func TestTopicsAreCreatedAndCompared(t *testing.T) {
 		}
 		want.Retention, want.Cleanup = 2*time.Hour, ""
 		differences, err := k.Ensure(t.Context(), want)
-		if err != nil || len(differences) != 2 || !strings.Contains(differences[0], "cleanup.policy") || !strings.Contains(differences[1], "3600000") {
+		if err != nil || len(differences) != 2 ||
+			!strings.Contains(differences[0], "cleanup.policy") || !strings.Contains(differences[1], "3600000") {
 			t.Errorf("differences %q, %v; want both settings", differences, err)
 		}
 		want.Partitions = 4
 		if _, err := k.Ensure(t.Context(), want); !errors.Is(err, kafka.ErrTooFewPartitions) {
-			t.Errorf("too few partitions: %v", err)
+			t.Errorf("4 partitions wanted of 3: got %v, want ErrTooFewPartitions", err)
 		}
 		// Every codec carries notices, keyed by board.
 		for _, codec := range []string{"none", "gzip", "snappy", "lz4", "zstd"} {
@@ -247,14 +256,16 @@ func TestTopicsAreCreatedAndCompared(t *testing.T) {
 			t.Cleanup(k.Close)
 			p := k.Producer(want.Name)
 			t.Cleanup(func() { _ = p.Close() })
-			notice := scoreboard.Notice{Board: scoreboard.BoardID(codec), Top: &scoreboard.Top{Board: scoreboard.BoardID(codec), Epoch: 1, Version: 1}}
+			board := scoreboard.BoardID(codec)
+			notice := scoreboard.Notice{Board: board, Top: &scoreboard.Top{Board: board, Epoch: 1, Version: 1}}
 			if err := transport.NewNotices(p).Announce(t.Context(), []scoreboard.Notice{notice}); err != nil {
 				t.Errorf("%s: %v", codec, err)
 			}
 		}
 		var mu sync.Mutex
 		got := map[string]bool{}
-		transporttest.Consume(t, k.Consumer(want.Name, prefix+"followers", 10, transporttest.Quiet), func(_ context.Context, records []scoreboard.Record) (map[int]int64, error) {
+		consumer := k.Consumer(want.Name, prefix+"followers", 10, transporttest.Quiet)
+		handle := func(_ context.Context, records []scoreboard.Record) (map[int]int64, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			for _, r := range records {
@@ -265,8 +276,9 @@ func TestTopicsAreCreatedAndCompared(t *testing.T) {
 				got[string(r.Key)] = true
 			}
 			return nil, nil
-		})
-		transporttest.Until(t, "all five read", func() bool {
+		}
+		transporttest.Consume(t, consumer, handle)
+		transporttest.Until(t, "all five delivered", func() bool {
 			mu.Lock()
 			defer mu.Unlock()
 			return len(got) == 5

@@ -30,7 +30,9 @@ func (l *Log) Spans(ctx context.Context) ([]scoreboard.Extent, error) {
 	}
 	spans := make([]scoreboard.Extent, 0, len(ends))
 	for partition, at := range ends {
-		spans = append(spans, scoreboard.Extent{Partition: partition, First: at.first, End: at.end, Forgot: at.first > 0})
+		spans = append(spans, scoreboard.Extent{
+			Partition: partition, First: at.first, End: at.end, Forgot: at.first > 0,
+		})
 	}
 	slices.SortFunc(spans, func(a, b scoreboard.Extent) int { return a.Partition - b.Partition })
 	return spans, nil
@@ -39,15 +41,18 @@ func (l *Log) Spans(ctx context.Context) ([]scoreboard.Extent, error) {
 // At returns the offset of the first record of a partition that was produced at
 // a time or later, or the end of the span if there is none.
 func (l *Log) At(ctx context.Context, span scoreboard.Extent, at time.Time) (int64, error) {
+	fail := func(err error) (int64, error) {
+		return 0, fmt.Errorf("find the offset at %s in partition %d of %s: %w", at, span.Partition, l.topic, err)
+	}
 	found, err := l.client.api.ListOffsets(ctx, &kafkago.ListOffsetsRequest{
 		Topics: map[string][]kafkago.OffsetRequest{l.topic: {kafkago.TimeOffsetOf(span.Partition, at)}},
 	})
 	if err != nil {
-		return 0, fmt.Errorf("find the offset at %s in partition %d of %s: %w", at, span.Partition, l.topic, err)
+		return fail(err)
 	}
 	for _, p := range found.Topics[l.topic] {
 		if p.Error != nil {
-			return 0, fmt.Errorf("find the offset at %s in partition %d of %s: %w", at, span.Partition, l.topic, p.Error)
+			return fail(p.Error)
 		}
 		for offset := range p.Offsets {
 			if offset >= 0 { // -1: none

@@ -14,8 +14,8 @@ import (
 	"github.com/scoreboard/scoreboard/server/transport/kafka"
 )
 
-// Every follower gets every notice of all partitions, from when it began, and
-// one that nobody can read holds up none.
+// Every follower receives the notices of all partitions from the time it starts.
+// A notice that cannot be decoded does not delay the others.
 func TestNoticesReachEveryFollower(t *testing.T) {
 	t.Parallel()
 	k := kafka.New(kafka.Options{Brokers: backendtest.Kafka(t), Linger: time.Millisecond, Timeout: 10 * time.Second})
@@ -23,26 +23,28 @@ func TestNoticesReachEveryFollower(t *testing.T) {
 	topic := backendtest.Prefix(t) + "notices"
 	producer := k.Producer(topic)
 	t.Cleanup(func() { _ = producer.Close() })
-	following, stop := context.WithCancel(context.Background())
+	followCtx, stop := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	defer all.Wait()
 	defer stop()
-	heard, broken := make([]chan scoreboard.BoardID, 2), make(chan error, 1000)
-	for i := range heard {
-		heard[i] = make(chan scoreboard.BoardID, 100_000)
+	received, malformed := make([]chan scoreboard.BoardID, 2), make(chan error, 1000)
+	for i := range received {
+		received[i] = make(chan scoreboard.BoardID, 100_000)
 		all.Go(func() {
-			if err := k.Notices(topic).Follow(following, func(n scoreboard.Notice) { heard[i] <- n.Board }, func(err error) { broken <- err }); err != nil {
+			do := func(n scoreboard.Notice) { received[i] <- n.Board }
+			if err := k.Notices(topic).Follow(followCtx, do, func(err error) { malformed <- err }); err != nil {
 				t.Error(err)
 			}
 		})
 	}
-	// The topic comes after its followers, as it may in a new cluster.
-	if _, err := k.Ensure(t.Context(), kafka.Topic{Name: topic, Partitions: 3, Retention: time.Hour, Cleanup: "compact", Replicas: -1}); err != nil {
+	// The topic is created after its followers have started, as in a new cluster.
+	settings := kafka.Topic{Name: topic, Partitions: 3, Retention: time.Hour, Cleanup: "compact", Replicas: -1}
+	if _, err := k.Ensure(t.Context(), settings); err != nil {
 		t.Fatal(err)
 	}
 	boards := []scoreboard.BoardID{"b1", "b2", "b3", "b4", "b5", "b6"}
 	notices := transport.NewNotices(producer)
-	missing := make([]map[scoreboard.BoardID]bool, len(heard))
+	missing := make([]map[scoreboard.BoardID]bool, len(received))
 	for i := range missing {
 		missing[i] = make(map[scoreboard.BoardID]bool)
 		for _, b := range boards {
@@ -52,25 +54,29 @@ func TestNoticesReachEveryFollower(t *testing.T) {
 	deadline := time.Now().Add(30 * time.Second)
 	for n := int64(1); len(missing[0])+len(missing[1]) > 0; n++ {
 		if time.Now().After(deadline) {
-			t.Fatalf("not heard of: %v", missing)
+			t.Fatalf("not received: %v", missing)
 		}
-		for _, b := range boards { // again and again: they began to follow at some time
-			top := &scoreboard.Top{Board: b, Epoch: 1, Version: n, UpdatedAt: time.Now(), Entries: []scoreboard.Entry{{Rank: 1, User: "alice", Score: 5}}}
+		for _, b := range boards { // repeatedly: it is not known when the followers start
+			top := &scoreboard.Top{
+				Board: b, Epoch: 1, Version: n, UpdatedAt: time.Now(),
+				Entries: []scoreboard.Entry{{Rank: 1, User: "alice", Score: 5}},
+			}
 			if err := notices.Announce(t.Context(), []scoreboard.Notice{{Board: b, Top: top}}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if _, err := producer.Produce(t.Context(), []transport.Message{{Key: []byte("b1"), Value: []byte(`{"schema":99,"type":"leaderboard.notice"}`)}}); err != nil {
+		newer := transport.Message{Key: []byte("b1"), Value: []byte(`{"schema":99,"type":"leaderboard.notice"}`)}
+		if _, err := producer.Produce(t.Context(), []transport.Message{newer}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(100 * time.Millisecond)
-		for i := range heard {
-			for len(heard[i]) > 0 {
-				delete(missing[i], <-heard[i])
+		for i := range received {
+			for len(received[i]) > 0 {
+				delete(missing[i], <-received[i])
 			}
 		}
 	}
-	if err := <-broken; !errors.Is(err, protocol.ErrNewerSchema) {
-		t.Errorf("what cannot be read: got %v, want a newer schema", err)
+	if err := <-malformed; !errors.Is(err, protocol.ErrNewerSchema) {
+		t.Errorf("malformed notice: got %v, want a newer schema", err)
 	}
 }

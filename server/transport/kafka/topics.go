@@ -45,7 +45,8 @@ func (c *Client) Ensure(ctx context.Context, topics ...Topic) (differences []str
 	for _, t := range topics {
 		config := kafkago.TopicConfig{Topic: t.Name, NumPartitions: t.Partitions, ReplicationFactor: t.Replicas}
 		for name, value := range t.settings() {
-			config.ConfigEntries = append(config.ConfigEntries, kafkago.ConfigEntry{ConfigName: name, ConfigValue: value})
+			entry := kafkago.ConfigEntry{ConfigName: name, ConfigValue: value}
+			config.ConfigEntries = append(config.ConfigEntries, entry)
 		}
 		request.Topics = append(request.Topics, config)
 	}

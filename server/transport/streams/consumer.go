@@ -181,7 +181,8 @@ func (r *reader) leaseKey() string { return r.stream + ":reader:" + r.c.transpor
 
 // renew takes or renews the lease, and reports whether it is owned.
 func (r *reader) renew(ctx context.Context) (bool, error) {
-	n, err := renewLease.Run(ctx, r.c.transport.rdb, []string{r.leaseKey()}, r.c.name, leaseDuration.Milliseconds()).Int64()
+	keys := []string{r.leaseKey()}
+	n, err := renewLease.Run(ctx, r.c.transport.rdb, keys, r.c.name, leaseDuration.Milliseconds()).Int64()
 	if err != nil {
 		return false, fmt.Errorf("renew the lease of %s: %w", r.stream, err)
 	}

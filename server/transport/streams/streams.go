@@ -71,9 +71,10 @@ func (t *Transport) Produce(ctx context.Context, messages []transport.Message) (
 
 // Broadcast writes one message to every stream.
 func (t *Transport) Broadcast(ctx context.Context, key, value []byte) error {
+	values := fields(transport.Message{Key: key, Value: value})
 	_, err := t.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for shard := range t.o.Shards {
-			p.XAdd(ctx, &redis.XAddArgs{Stream: t.stream(shard), Values: fields(transport.Message{Key: key, Value: value})})
+			p.XAdd(ctx, &redis.XAddArgs{Stream: t.stream(shard), Values: values})
 		}
 		return nil
 	})
