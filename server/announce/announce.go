@@ -61,7 +61,7 @@ const (
 	maxMoved = 5000 // moves in one notice, which keeps it below a broker's limit of 1 MiB
 )
 
-// New makes an announcer; Run starts it.
+// New returns an announcer; Run starts it.
 func New(o Options, r Ranking, b Boards, p Publisher, log *slog.Logger) *Announcer {
 	counter := func(name, help string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: "scoreboard_announce_" + name, Help: help})

@@ -181,7 +181,7 @@ func TestOutagesLoseNoNotice(t *testing.T) {
 	first, second := &topic{down: true}, &topic{}
 	stop := start(t, r, "first", 50*time.Millisecond, first)
 	until(t, "the first to lead", func() bool {
-		mine, err := r.Lead(ctx, "nobody", time.Millisecond)
+		mine, err := r.Lead(ctx, "other", time.Millisecond)
 		return err == nil && !mine
 	})
 	start(t, r, "second", 50*time.Millisecond, second)

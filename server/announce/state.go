@@ -49,7 +49,7 @@ func (s *state) due(now time.Time, interval, refresh time.Duration) bool {
 	return false
 }
 
-// notice makes the next notice.
+// notice returns the next notice.
 func (s *state) notice(board scoreboard.BoardID) scoreboard.Notice {
 	n := scoreboard.Notice{Board: board, Top: s.top}
 	for _, m := range s.moved {

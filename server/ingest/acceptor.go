@@ -69,7 +69,7 @@ type accepting struct {
 	done      chan struct{}
 }
 
-// NewAcceptor makes an acceptor with a bounded queue; Run starts it.
+// NewAcceptor returns an acceptor with a bounded queue; Run starts it.
 func NewAcceptor(o Options, m Marks, k Known, b Broker, log *slog.Logger) *Acceptor {
 	return &Acceptor{
 		marks: m, known: k, broker: b, log: log, breaker: breaker.New(markFailures, markRetryInterval, time.Now),

@@ -42,7 +42,7 @@ type Ingest struct {
 	lanes     []*lane
 }
 
-// New makes an Ingest; Run starts it. committed is called after every commit,
+// New returns an Ingest; Run starts it. committed is called after every commit,
 // and must not block.
 func New(o Options, l Ledger, r Ranker, committed func(), log *slog.Logger) *Ingest {
 	in := &Ingest{

@@ -45,7 +45,7 @@ type Intake struct {
 	buried     prometheus.Counter
 }
 
-// NewIntake makes an intake; Run starts it.
+// NewIntake returns an intake; Run starts it.
 func NewIntake(
 	s Source, in *Ingest, d DeadLetters, r Rejections, m Marks, window time.Duration, log *slog.Logger,
 ) *Intake {

@@ -38,7 +38,7 @@ const (
 	maintenanceTimeout = 10 * time.Second // of one round
 )
 
-// NewMaintenance makes the maintenance; Run starts it.
+// NewMaintenance returns the maintenance; Run starts it.
 func NewMaintenance(p Partitions, log *slog.Logger) *Maintenance {
 	perShard := func(name, help string) *prometheus.GaugeVec {
 		o := prometheus.GaugeOpts{Name: "scoreboard_outbox_" + name, Help: help}

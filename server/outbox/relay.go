@@ -68,7 +68,7 @@ type Relay struct {
 	wake []chan struct{} // by shard
 }
 
-// NewRelay makes a relay; Run starts it.
+// NewRelay returns a relay; Run starts it.
 func NewRelay(o Options, q Queue, p Publisher, log *slog.Logger) *Relay {
 	r := &Relay{o: o, queue: q, publisher: p, log: log, metrics: newMetrics()}
 	r.Configure(o.BatchSize, o.PollInterval, o.BatchPause)

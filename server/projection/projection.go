@@ -51,7 +51,7 @@ type Projection struct {
 	metrics *metrics
 }
 
-// New makes a projection that applies records of all sources; Run starts it.
+// New returns a projection that applies records of all sources; Run starts it.
 // Records that cannot be applied go to every one of the dead letters. rebuild is
 // called for boards that the ranking does not hold.
 func New(

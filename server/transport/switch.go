@@ -50,7 +50,7 @@ type activeTransport struct {
 	warned time.Time
 }
 
-// NewSwitch makes a switch whose active transport is the named one of
+// NewSwitch returns a switch whose active transport is the named one of
 // transports. Nothing is connected before it is used.
 func NewSwitch(o SwitchOptions, transports []*Transport, active string, log *slog.Logger) *Switch {
 	s := &Switch{o: o, transports: transports, log: log}

@@ -58,7 +58,7 @@ type ConsumerStatus struct {
 	Lag   int64 // records not consumed, as last measured
 }
 
-// NewLagGauge makes the metric of a consumer's lag.
+// NewLagGauge returns the metric of a consumer's lag.
 func NewLagGauge(topic string) prometheus.Gauge {
 	return prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "scoreboard_broker_lag_records", Help: "Records of the topic that the group has not consumed.",

@@ -26,7 +26,7 @@ type result struct {
 	err     error
 }
 
-// New makes the transport of one process.
+// New returns the transport of one process.
 func New() *Transport { return &Transport{batches: make(chan *batch)} }
 
 var errPaused = errors.New("the consumer has paused at this record")

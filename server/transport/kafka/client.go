@@ -31,7 +31,7 @@ type Client struct {
 	api       *kafkago.Client
 }
 
-// New makes a client, which connects when it is used.
+// New returns a client, which connects when it is used.
 func New(o Options) *Client {
 	// By default kafka-go caches for six seconds that a topic is unknown.
 	t := &kafkago.Transport{

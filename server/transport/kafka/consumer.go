@@ -29,7 +29,7 @@ type Consumer struct {
 	stalls   prometheus.Counter
 }
 
-// Consumer makes a consumer that delivers at most batch records at once.
+// Consumer returns a consumer that delivers at most batch records at once.
 func (c *Client) Consumer(topic, group string, batch int, log *slog.Logger) *Consumer {
 	return &Consumer{
 		client: c, topic: topic, group: group, batch: batch, checkEvery: stallCheckInterval, log: log,

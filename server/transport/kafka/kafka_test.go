@@ -135,12 +135,12 @@ func TestTooLargeMessageIsNotAnOutage(t *testing.T) {
 	t.Cleanup(kafkaTransport.CloseIdleConnections)
 	client := &kafkago.Client{Addr: kafkago.TCP(brokers...), Transport: kafkaTransport}
 	topic := prefix + "small-messages"
-	made, err := client.CreateTopics(t.Context(), &kafkago.CreateTopicsRequest{Topics: []kafkago.TopicConfig{{
+	created, err := client.CreateTopics(t.Context(), &kafkago.CreateTopicsRequest{Topics: []kafkago.TopicConfig{{
 		Topic: topic, NumPartitions: 1, ReplicationFactor: 1,
 		ConfigEntries: []kafkago.ConfigEntry{{ConfigName: "max.message.bytes", ConfigValue: "1000"}},
 	}}})
-	if err != nil || made.Errors[topic] != nil {
-		t.Fatal(err, made)
+	if err != nil || created.Errors[topic] != nil {
+		t.Fatal(err, created)
 	}
 	p := connect(t, brokers).Producer(topic)
 	t.Cleanup(func() { _ = p.Close() })

@@ -24,7 +24,7 @@ type Producer struct {
 	countedAt  time.Time
 }
 
-// Producer makes a producer, which the caller closes.
+// Producer returns a producer, which the caller closes.
 func (c *Client) Producer(topic string) *Producer {
 	acks := kafkago.RequireAll
 	if c.o.Acks == "one" {

@@ -21,7 +21,7 @@ const stallCheckInterval = 10 * time.Second
 // stallDetector measures the lag of a consumer, and ends a reader that stalls:
 // one that fetched nothing between two checks, while some partition had a lag
 // at both and the group committed nothing there. The caller of Consume then
-// makes a new reader.
+// starts a new reader.
 type stallDetector struct {
 	consumer *Consumer
 	fetcher  *fetcher

@@ -50,7 +50,7 @@ if redis.call('GET', KEYS[1]) == ARGV[1] then
 end
 return 0`)
 
-// Consumer makes a member of the group.
+// Consumer returns a member of the group.
 func (t *Transport) Consumer(log *slog.Logger) *Consumer {
 	return &Consumer{transport: t, name: rand.Text(), log: log, lagGauge: transport.NewLagGauge(t.o.Name)}
 }

@@ -28,7 +28,7 @@ type Rig struct {
 	Consumer func() transport.Consumer // a new member of one group
 }
 
-// New makes the rig of a producer and its consumers.
+// New returns the rig of a producer and its consumers.
 func New(p transport.Producer, consumer func() transport.Consumer) Rig {
 	return Rig{transport.NewEvents(p), consumer}
 }
@@ -68,7 +68,7 @@ type Received struct {
 	beats map[int]scoreboard.Heartbeat // by partition
 }
 
-// NewReceived makes an empty collection.
+// NewReceived returns an empty collection.
 func NewReceived() *Received {
 	return &Received{users: map[string]int{}, beats: map[int]scoreboard.Heartbeat{}}
 }
