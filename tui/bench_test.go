@@ -12,14 +12,14 @@ import (
 	"github.com/scoreboard/scoreboard/client"
 )
 
-// One frame of the largest screen with everything on it: at ten a second it may
-// take 3 ms, three percent of a core.
+// One frame of the largest screen with everything shown. At ten frames a second, 3 ms
+// is three percent of a core.
 func BenchmarkFrame(b *testing.B) {
 	r := lipgloss.NewRenderer(io.Discard)
 	r.SetColorProfile(termenv.ANSI)
 	m := newModel(b.Context(), Options{}, newStyle(r, false))
 	m.Update(tea.WindowSizeMsg{Width: 200, Height: 60})
-	m.Update(statusMsg{status: felt()})
+	m.Update(statusMsg{status: troubled()})
 	frames := recorded()
 	m.Update(meMsg{place: &client.Place{UserID: "mallory", Rank: 4711, Score: 12}})
 	m.states = make(chan client.State)

@@ -7,27 +7,26 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 )
 
-// active is the status of a board that takes scores.
+// active is the status of a board that accepts scores.
 const active = "active"
 
-// statusWords say what a board's status means for who watches it.
+// statusWords describe a board's status.
 var statusWords = map[string]string{
-	active: "takes scores again", "frozen": "is frozen: it takes no scores", "archived": "is archived: it takes no scores any more",
+	active: "accepts scores again", "frozen": "is frozen and accepts no scores", "archived": "is archived and accepts no scores",
 }
 
 type (
 	askBoardStatusMsg struct{}
 	boardStatusMsg    struct {
 		generation int
-		status     string // "" when it could not be read
+		status     string // empty: not available
 	}
 )
 
-// readBoardStatus asks whether the board takes scores, which its stream does
-// not tell.
+// readBoardStatus reads the board's status, which its stream does not contain.
 func (m *model) readBoardStatus() tea.Cmd {
 	board, generation := m.watching, m.generation
-	return m.ask(func(ctx context.Context) tea.Msg {
+	return m.request(func(ctx context.Context) tea.Msg {
 		status, err := m.o.BoardStatus(ctx, board)
 		if err != nil {
 			status = ""
@@ -36,8 +35,8 @@ func (m *model) readBoardStatus() tea.Cmd {
 	})
 }
 
-// stands takes in a board's status, and tells it where it is another one.
-func (m *model) stands(msg boardStatusMsg) tea.Cmd {
+// setBoardStatus stores the board's status and reports a change in the feed.
+func (m *model) setBoardStatus(msg boardStatusMsg) tea.Cmd {
 	if msg.generation == m.generation && msg.status != "" {
 		if was := m.boardStatus; msg.status != was && (was != "" || msg.status != active) {
 			m.feed.add(m.now(), "the board "+statusWords[msg.status])

@@ -8,26 +8,27 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 )
 
-// boardWidth is what the list gives a board's name.
+// boardWidth is the width of a board's name in the list.
 const boardWidth = 32
 
-// chooser lets a person pick a board.
+// chooser is the list to select a board from.
 type chooser struct {
 	title string
 	items []string
-	at    int
+	at    int // the selected item
 }
 
-// list asks for the boards, or for the periods of one.
+// list reads the boards, or the periods of one.
 func (m *model) list(family string) tea.Cmd {
-	m.help, m.notice = false, "asking for the boards"
-	return m.ask(func(ctx context.Context) tea.Msg {
+	m.help, m.notice = false, "loading the boards"
+	return m.request(func(ctx context.Context) tea.Msg {
 		boards, err := m.o.Boards(ctx, family)
 		return boardsMsg{family, boards, err}
 	})
 }
 
-func (m *model) listed(msg boardsMsg) {
+// openChooser opens the list.
+func (m *model) openChooser(msg boardsMsg) {
 	m.notice = ""
 	if msg.err != nil {
 		m.notice = m.o.Explain(msg.err)
@@ -36,7 +37,7 @@ func (m *model) listed(msg boardsMsg) {
 	c := &chooser{title: "boards"}
 	for _, b := range msg.boards {
 		instance := strings.Contains(b.Board, ":")
-		if instance == (msg.family != "") { // periods have a list of their own
+		if instance == (msg.family != "") { // periods have a separate list
 			c.items = append(c.items, b.Board)
 		}
 	}
@@ -45,15 +46,15 @@ func (m *model) listed(msg boardsMsg) {
 			m.notice = msg.family + " has no periods"
 			return
 		}
-		slices.Reverse(c.items) // the newest first
+		slices.Reverse(c.items) // newest first
 		c.title, c.items = "periods of "+msg.family, append([]string{msg.family}, c.items...)
 	}
 	c.at = max(slices.Index(c.items, m.watching), 0)
 	m.chooser = c
 }
 
-// choosing takes a key while the list is open.
-func (m *model) choosing(key tea.KeyMsg) tea.Cmd {
+// chooserKey handles a key while the list is open.
+func (m *model) chooserKey(key tea.KeyMsg) tea.Cmd {
 	c := m.chooser
 	switch key.String() {
 	case "ctrl+c":
@@ -73,7 +74,7 @@ func (m *model) choosing(key tea.KeyMsg) tea.Cmd {
 	return nil
 }
 
-// view is the part of the list around the mark that so many lines hold.
+// view returns the part of the list around the selection.
 func (c *chooser) view(st *style, room, width int) []string {
 	lines := []string{st.title.Render(fit(c.title, min(width, len(c.title)), st.more))}
 	first := max(min(c.at-room/2, len(c.items)-room), 0)
@@ -84,5 +85,5 @@ func (c *chooser) view(st *style, room, width int) []string {
 		}
 		lines = append(lines, item)
 	}
-	return append(lines, st.dim.Render("enter shows, esc closes"))
+	return append(lines, st.dim.Render("enter selects, esc closes"))
 }

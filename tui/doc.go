@@ -1,9 +1,8 @@
-// Package tui shows a board that is being watched: as a live screen on a
-// terminal ([Run]), as one plain table a second ([Frames]), or as a line for
-// each change ([Lines]), which suits screen readers and logs.
+// Package tui displays a watched board: as a live screen on a terminal ([Run]), as
+// a plain table every second ([Frames]), or as one line per change ([Lines]), for
+// screen readers and logs.
 //
-// It owns no connection: states come in on the channel of client.Watch, and
-// all three return when that channel ends or the context does. Names are other
-// people's text: they are stripped of what could steer a terminal before they
-// reach it.
+// It owns no connection: states arrive on the channel of client.Watch, and all
+// three return when the channel is closed or the context ends. Names are untrusted
+// text: control characters are removed before they reach the terminal.
 package tui

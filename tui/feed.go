@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// feed is what happened lately.
+// feed holds recent events.
 type feed struct{ events []event }
 
 type event struct {
@@ -12,7 +12,7 @@ type event struct {
 	text string
 }
 
-// maxEvents is more than a screen shows.
+// maxEvents exceeds what a screen shows.
 const maxEvents = 64
 
 func (f *feed) add(at time.Time, text string) {
@@ -22,7 +22,7 @@ func (f *feed) add(at time.Time, text string) {
 	f.events = append(f.events, event{at, text})
 }
 
-// lines are the newest, newest first.
+// lines returns the newest events, newest first.
 func (f *feed) lines(st *style, room, width int) []string {
 	var lines []string
 	for i := len(f.events) - 1; i >= 0 && len(lines) < room; i-- {

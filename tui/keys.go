@@ -7,42 +7,43 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 )
 
-// bindings are the keys of the screen, as the help lists them.
+// bindings are the keys and their help.
 var bindings = [][2]string{
-	{"?", "this help"},
-	{"b", "another board"},
-	{"t", "another period"},
-	{"/", "search a user"},
+	{"?", "toggle this help"},
+	{"b", "switch board"},
+	{"t", "switch period"},
+	{"/", "find a user"},
 	{"+ -", "more or fewer neighbours"},
 	{"j k", "scroll (arrows, pgup, pgdn)"},
-	{"p", "pause and go on"},
-	{"y", "copy what is found, or the board"},
-	{"o", "how the server feels, or not"},
-	{"e", "what happened, or not"},
+	{"p", "pause or resume"},
+	{"y", "copy found user or board"},
+	{"o", "toggle server status"},
+	{"e", "toggle the feed"},
 	{"esc", "close, clear"},
 	{"q", "quit"},
 }
 
-// keys takes a key, or several letters that came in one piece, as they do over
-// a slow line, one after the other.
-func (m *model) keys(msg tea.KeyMsg) tea.Cmd {
+// handleKey handles a key press. Over a slow connection several letters arrive in
+// one message; it handles them one by one.
+func (m *model) handleKey(msg tea.KeyMsg) tea.Cmd {
 	if msg.Type == tea.KeyRunes && len(msg.Runes) > 1 && !msg.Paste {
 		var all []tea.Cmd
 		for _, r := range msg.Runes {
-			all = append(all, m.keys(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune{r}, Alt: msg.Alt}))
+			all = append(all, m.handleKey(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune{r}, Alt: msg.Alt}))
 		}
 		return tea.Batch(all...)
 	}
 	switch {
 	case m.searching:
-		return m.typed(msg)
+		return m.searchKey(msg)
 	case m.chooser != nil:
-		return m.choosing(msg)
+		return m.chooserKey(msg)
 	}
-	return m.pressed(msg.String())
+	return m.boardKey(msg.String())
 }
 
-func (m *model) pressed(key string) tea.Cmd {
+// boardKey handles a key on the board itself.
+func (m *model) boardKey(key string) tea.Cmd {
 	switch key {
 	case "q", "ctrl+c":
 		return tea.Quit
@@ -70,32 +71,32 @@ func (m *model) pressed(key string) tea.Cmd {
 	case "pgdown":
 		m.scroll(m.room)
 	case "+", "=":
-		return m.around(m.neighbours + 1)
+		return m.setNeighbours(m.neighbours + 1)
 	case "-":
-		return m.around(m.neighbours - 1)
+		return m.setNeighbours(m.neighbours - 1)
 	case "o":
-		m.pulse = !m.pulse
+		m.showStatus = !m.showStatus
 	case "e":
-		m.news = !m.news
+		m.showFeed = !m.showFeed
 	case "y":
-		text := m.copied()
+		text := m.clipboardText()
 		return func() tea.Msg { return copiedMsg{m.o.Copy(text)} }
 	}
 	return nil
 }
 
-// around shows so many neighbours from now on.
-func (m *model) around(k int) tea.Cmd {
+// setNeighbours sets the number of neighbours shown on each side.
+func (m *model) setNeighbours(k int) tea.Cmd {
 	small := m.height < roomyHeight
 	switch {
-	case small && m.found == nil: // the own row has no neighbours here
-		m.notice = "/ searches a user, + shows neighbours"
+	case small && m.found == nil: // a small screen shows no neighbours of the own row
+		m.notice = "/ finds a user, + shows neighbours"
 		return nil
-	case small && k > m.mostAround():
+	case small && k > m.maxAround():
 		m.notice = "no room for more neighbours here"
 		return nil
 	}
-	m.neighbours = min(max(k, 0), mostNeighbours)
+	m.neighbours = min(max(k, 0), maxNeighbours)
 	m.notice = plural(m.neighbours, "neighbour") + " on each side"
 	if m.found != nil {
 		return m.find(m.found.UserID)
@@ -103,8 +104,8 @@ func (m *model) around(k int) tea.Cmd {
 	return nil
 }
 
-// copied is what a person would paste: the user who was found, else the board.
-func (m *model) copied() string {
+// clipboardText returns the found user, or else the board.
+func (m *model) clipboardText() string {
 	if m.found != nil {
 		return placeLine(m.found)
 	}
@@ -116,8 +117,8 @@ func (m *model) copied() string {
 	return b.String()
 }
 
-// typed takes a key while a user's id is being entered.
-func (m *model) typed(key tea.KeyMsg) tea.Cmd {
+// searchKey handles a key while a user id is entered.
+func (m *model) searchKey(key tea.KeyMsg) tea.Cmd {
 	switch key.Type {
 	case tea.KeyCtrlC:
 		return tea.Quit
@@ -126,7 +127,7 @@ func (m *model) typed(key tea.KeyMsg) tea.Cmd {
 	case tea.KeyEnter:
 		m.searching = false
 		if m.query != "" {
-			m.notice = "looking for " + m.query
+			m.notice = "searching for " + m.query
 			return m.find(m.query)
 		}
 	case tea.KeyBackspace:
@@ -135,7 +136,7 @@ func (m *model) typed(key tea.KeyMsg) tea.Cmd {
 			m.query = string(runes[:len(runes)-1])
 		}
 	case tea.KeyRunes:
-		if room := 64 - len(m.query); room > 0 { // no user id is longer
+		if room := 64 - len(m.query); room > 0 { // the longest user id
 			m.query += Printable(string(key.Runes))
 			m.query = m.query[:min(len(m.query), 64)]
 		}

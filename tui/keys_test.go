@@ -50,7 +50,7 @@ func TestSearch(t *testing.T) {
 	if asked != "zoeq?p2" {
 		t.Errorf("asked for %q, want the letters typed and 2 neighbours: keys must not act while typing", asked)
 	}
-	s.contains("zoeq?p is 12 of 13", "above")
+	s.contains("zoeq?p is 12th of 13", "above")
 	s.keys("esc", "/alice") // in one piece
 	s.contains("search: alice")
 	s.keys("esc")
@@ -60,7 +60,7 @@ func TestSearch(t *testing.T) {
 	s.lacks("no score", "search:")
 }
 
-func TestAnotherPeriodIsNoMovement(t *testing.T) {
+func TestPeriodChangeIsNoMovement(t *testing.T) {
 	s := newScreen(t, 100, 30, termenv.Ascii, false)
 	today := recorded()[0]
 	s.Update(stateMsg{state: today})
@@ -70,7 +70,7 @@ func TestAnotherPeriodIsNoMovement(t *testing.T) {
 	s.lacks("▲", "new")
 }
 
-// Another board is another watch: what the first still says is not shown.
+// Switching boards starts a new watch; states of the old one are dropped.
 func TestSwitchingBoards(t *testing.T) {
 	watched := make(map[string]context.Context)
 	channels := make(map[string]chan client.State)
@@ -144,10 +144,10 @@ func TestNeighboursAndCopy(t *testing.T) {
 	s.Update(foundMsg{user: "zoe", place: client.Place{UserID: "zoe", Rank: 12, Total: 13, Score: 1}})
 	_, cmd = s.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("+")})
 	s.Update(cmd())
-	if asked != someNeighbours+1 {
-		t.Errorf("asked for %d neighbours after +, want %d", asked, someNeighbours+1)
+	if asked != defaultNeighbours+1 {
+		t.Errorf("asked for %d neighbours after +, want %d", asked, defaultNeighbours+1)
 	}
-	for range 2 * mostNeighbours {
+	for range 2 * maxNeighbours {
 		s.keys("-")
 	}
 	if s.neighbours != 0 {
@@ -155,23 +155,23 @@ func TestNeighboursAndCopy(t *testing.T) {
 	}
 }
 
-// Who may not ask how the server feels is not an operator, and not asked again;
-// a server that is away is.
-func TestThePanelIsForOperators(t *testing.T) {
+// A user without the operator scope gets no panel, and the status is not read again;
+// after other errors it is.
+func TestStatusPanelIsForOperators(t *testing.T) {
 	s := newScreen(t, 100, 30, termenv.Ascii, false)
 	s.Update(stateMsg{state: recorded()[0]})
-	if cmd := s.felt(statusMsg{status: felt()}); cmd == nil {
+	if cmd := s.setStatus(statusMsg{status: troubled()}); cmd == nil {
 		t.Error("the server is not asked again")
 	}
 	s.contains("outbox 4,200", "lag 20", "Kafka does not answer")
 	s.keys("o")
 	s.lacks("outbox")
 	s.keys("o")
-	if cmd := s.felt(statusMsg{err: errors.New("away")}); cmd == nil {
+	if cmd := s.setStatus(statusMsg{err: errors.New("away")}); cmd == nil {
 		t.Error("after a failure: not asked again")
 	}
 	s.lacks("outbox") // old figures would lie
-	if cmd := s.felt(statusMsg{err: scoreboard.Errorf(scoreboard.CodeForbidden, "no")}); cmd != nil {
+	if cmd := s.setStatus(statusMsg{err: scoreboard.Errorf(scoreboard.CodeForbidden, "no")}); cmd != nil {
 		t.Error("after a refusal: asked again")
 	}
 }

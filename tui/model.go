@@ -11,25 +11,25 @@ import (
 )
 
 const (
-	// tick moves the age on and ends flashes.
-	tick = 250 * time.Millisecond
-	// fade is how long a movement or a change stays marked.
+	// redrawInterval updates the age and ends highlights.
+	redrawInterval = 250 * time.Millisecond
+	// fade is how long a movement or a change is highlighted.
 	fade = 2 * time.Second
-	// refresh is how often the own standing is read: it changes when others
-	// move, of which the stream does not tell. Far below the rate limit.
+	// refresh is how often the own standing is read: it changes when others move,
+	// which the stream does not report. It is far below the rate limit.
 	refresh = 5 * time.Second
-	// beat is how often the server is asked how it feels.
-	beat = 2 * time.Second
-	// askTimeout bounds one question to the server.
-	askTimeout = 5 * time.Second
-	// Neighbours around the own row and a user who was searched.
-	someNeighbours, mostNeighbours = 2, 10
+	// statusInterval is how often the server status is read.
+	statusInterval = 2 * time.Second
+	// requestTimeout bounds one request to the server.
+	requestTimeout = 5 * time.Second
+	// Neighbours around the own row and a found user.
+	defaultNeighbours, maxNeighbours = 2, 10
 )
 
-// Options are what the screen shows and asks.
+// Options are the inputs of the screen.
 type Options struct {
-	Board string // that is shown first
-	// Watch follows a board until the context ends.
+	Board string // shown first
+	// Watch watches a board until the context ends.
 	Watch func(ctx context.Context, board string) <-chan client.State
 	// Me reads the standing of the token's user, with neighbours.
 	Me func(ctx context.Context, board string, neighbours int) (client.Place, error)
@@ -37,42 +37,42 @@ type Options struct {
 	Find func(ctx context.Context, board, user string, neighbours int) (client.Place, error)
 	// Boards lists what can be shown: all boards, or the periods of a family.
 	Boards func(ctx context.Context, family string) ([]client.Board, error)
-	// BoardStatus says whether a board takes scores: active, frozen or archived.
+	// BoardStatus reads a board's status: active, frozen or archived.
 	BoardStatus func(ctx context.Context, board string) (string, error)
-	// Status says how the server feels. It is for operators: after a refusal
-	// it is not asked again.
+	// Status reads the server status. It is for operators: after a forbidden it
+	// is not read again.
 	Status func(ctx context.Context, board string) (client.Status, error)
-	// Copy puts a text into the terminal's clipboard.
+	// Copy copies a text to the terminal's clipboard.
 	Copy func(text string) error
-	// Explain says an error in words for people.
+	// Explain formats an error for users.
 	Explain func(error) string
-	// ASCII draws with nothing else.
+	// ASCII draws with ASCII characters only.
 	ASCII bool
 }
 
 type model struct {
-	ctx    context.Context // of the questions that commands ask
+	ctx    context.Context // of the requests
 	o      Options
 	style  style
 	now    func() time.Time
 	width  int
 	height int
 
-	watching   string // the board that was asked for
-	generation int    // of watches: what an earlier one still says is not heard
+	watching   string // the requested board
+	generation int    // of watches: messages of an earlier one are dropped
 	states     <-chan client.State
 	stop       context.CancelFunc
 
-	newest client.State // the last that came in
-	shown  client.State // the last that is on the screen: older while paused
+	newest client.State // the latest received
+	shown  client.State // the one on the screen: older while paused
 	board  board
 	feed   feed
-	first  int // of the rows that is on the screen
-	room   int // for rows, when they were drawn last
+	first  int // row on the screen
+	room   int // rows that fit, as last drawn
 	paused bool
 	help   bool
 
-	boardStatus string // "" until it is known
+	boardStatus string // empty: unknown
 
 	me         *client.Place
 	searching  bool
@@ -81,8 +81,8 @@ type model struct {
 	neighbours int
 	chooser    *chooser
 	status     *client.Status
-	pulse      bool // the panel is wanted
-	news       bool // the feed is
+	showStatus bool
+	showFeed   bool
 	notice     string
 	ended      bool
 }
@@ -97,7 +97,7 @@ type (
 	askMeMsg struct{}
 	meMsg    struct {
 		generation int
-		place      *client.Place // nil when it could not be read
+		place      *client.Place // nil: not available
 	}
 	foundMsg struct {
 		generation int
@@ -122,14 +122,14 @@ func newModel(ctx context.Context, o Options, s style) *model {
 	if o.Explain == nil {
 		o.Explain = error.Error
 	}
-	return &model{ctx: ctx, o: o, style: s, now: time.Now, neighbours: someNeighbours, pulse: true, news: true, stop: func() {}}
+	return &model{ctx: ctx, o: o, style: s, now: time.Now, neighbours: defaultNeighbours, showStatus: true, showFeed: true, stop: func() {}}
 }
 
 func (m *model) Init() tea.Cmd {
-	return tea.Batch(m.watch(m.o.Board), m.readMe(), m.readBoardStatus(), m.readStatus(), m.ticks())
+	return tea.Batch(m.watch(m.o.Board), m.readMe(), m.readBoardStatus(), m.readStatus(), m.redraw())
 }
 
-// watch shows another board from now on.
+// watch switches to a board.
 func (m *model) watch(board string) tea.Cmd {
 	m.stop()
 	var ctx context.Context
@@ -155,23 +155,23 @@ func (m *model) listen() tea.Cmd {
 	}
 }
 
-func (m *model) ticks() tea.Cmd {
-	return tea.Tick(tick, func(time.Time) tea.Msg { return tickMsg{} })
+func (m *model) redraw() tea.Cmd {
+	return tea.Tick(redrawInterval, func(time.Time) tea.Msg { return tickMsg{} })
 }
 
-// ask runs a question to the server beside the screen.
-func (m *model) ask(question func(context.Context) tea.Msg) tea.Cmd {
+// request runs a request to the server in the background.
+func (m *model) request(do func(context.Context) tea.Msg) tea.Cmd {
 	return func() tea.Msg {
-		ctx, cancel := context.WithTimeout(m.ctx, askTimeout)
+		ctx, cancel := context.WithTimeout(m.ctx, requestTimeout)
 		defer cancel()
-		return question(ctx)
+		return do(ctx)
 	}
 }
 
-// readMe asks for the own standing. A token without a score has no row.
+// readMe reads the own standing. A user without a score has no row.
 func (m *model) readMe() tea.Cmd {
 	board, k, generation := m.watching, m.neighbours, m.generation
-	return m.ask(func(ctx context.Context) tea.Msg {
+	return m.request(func(ctx context.Context) tea.Msg {
 		place, err := m.o.Me(ctx, board, k)
 		if err != nil {
 			return meMsg{generation: generation}
@@ -182,7 +182,7 @@ func (m *model) readMe() tea.Cmd {
 
 func (m *model) readStatus() tea.Cmd {
 	board := m.watching
-	return m.ask(func(ctx context.Context) tea.Msg {
+	return m.request(func(ctx context.Context) tea.Msg {
 		s, err := m.o.Status(ctx, board)
 		return statusMsg{&s, err}
 	})
@@ -190,7 +190,7 @@ func (m *model) readStatus() tea.Cmd {
 
 func (m *model) find(user string) tea.Cmd {
 	board, k, generation := m.watching, m.neighbours, m.generation
-	return m.ask(func(ctx context.Context) tea.Msg {
+	return m.request(func(ctx context.Context) tea.Msg {
 		place, err := m.o.Find(ctx, board, user, k)
 		return foundMsg{generation, user, place, err}
 	})
@@ -215,7 +215,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			return m, tea.Quit
 		}
 	case tickMsg:
-		return m, m.ticks()
+		return m, m.redraw()
 	case askMeMsg:
 		return m, m.readMe()
 	case meMsg:
@@ -226,16 +226,16 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case askBoardStatusMsg:
 		return m, m.readBoardStatus()
 	case boardStatusMsg:
-		return m, m.stands(msg)
+		return m, m.setBoardStatus(msg)
 	case askStatusMsg:
 		return m, m.readStatus()
 	case statusMsg:
-		return m, m.felt(msg)
+		return m, m.setStatus(msg)
 	case boardsMsg:
-		m.listed(msg)
+		m.openChooser(msg)
 	case foundMsg:
 		if msg.generation == m.generation {
-			m.took(msg)
+			m.setFound(msg)
 		}
 	case copiedMsg:
 		m.notice = "copied"
@@ -243,19 +243,19 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			m.notice = "not copied: " + msg.err.Error()
 		}
 	case tea.KeyMsg:
-		return m, m.keys(msg)
+		return m, m.handleKey(msg)
 	}
 	return m, nil
 }
 
-// show brings the newest state onto the screen.
+// show puts the newest state on the screen.
 func (m *model) show() {
 	if m.newest.Board != m.shown.Board {
-		m.board.reset() // another period: nobody rose or fell
+		m.board.reset() // another board or period: no movements
 	}
 	if m.newest.Connection != m.shown.Connection && m.shown.Connection != "" {
-		m.feed.add(m.now(), "the connection is "+string(m.newest.Connection))
-		m.notice = "" // what could not be asked then can be now
+		m.feed.add(m.now(), "connection: "+string(m.newest.Connection))
+		m.notice = "" // a failed request can be repeated now
 	}
 	m.shown = m.newest
 	for _, c := range m.board.update(m.shown.Entries, m.now()) {
@@ -269,12 +269,12 @@ func (m *model) show() {
 	}
 	if move.Rank != m.me.Rank || move.Score != m.me.Score {
 		me := *m.me
-		me.Score, me.Rank, me.Neighbours = move.Score, move.Rank, nil // they are read again soon
+		me.Score, me.Rank, me.Neighbours = move.Score, move.Rank, nil // read again soon
 		m.me = &me
 	}
 }
 
-func (m *model) took(f foundMsg) {
+func (m *model) setFound(f foundMsg) {
 	if f.err != nil {
 		m.found, m.notice = nil, m.o.Explain(f.err)
 		return
@@ -282,7 +282,7 @@ func (m *model) took(f foundMsg) {
 	m.found, m.notice = &f.place, ""
 }
 
-// onScreen says whether a user is among the rows.
+// onScreen reports whether a user is among the rows.
 func (m *model) onScreen(user string) bool {
 	return slices.ContainsFunc(m.board.rows, func(r row) bool { return r.UserID == user })
 }

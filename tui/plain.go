@@ -12,18 +12,17 @@ import (
 	"github.com/scoreboard/scoreboard/client"
 )
 
-// Plain is what is written of a board where there is no screen.
+// Plain is the input of the outputs without a screen.
 type Plain struct {
 	States <-chan client.State
-	// Status tells the board's status where it is another than before: active,
-	// frozen or archived.
+	// Status delivers changes of the board's status: active, frozen or archived.
 	Status <-chan string
-	// Explain says an error in words for people.
+	// Explain formats an error for users.
 	Explain func(error) string
 }
 
-// Frames writes the board as a small table at once and then every second,
-// until the states or ctx end.
+// Frames writes the board as a small table at once and then every second, until
+// the states or ctx end.
 func Frames(ctx context.Context, out io.Writer, p Plain) error {
 	beat := time.NewTicker(time.Second)
 	defer beat.Stop()
@@ -65,7 +64,7 @@ func frame(s *client.State, status string, now time.Time, explain func(error) st
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s  v%d  ", s.Board, s.Version)
 	if s.HeardAt.IsZero() {
-		b.WriteString("nothing heard yet")
+		b.WriteString("no data yet")
 	} else {
 		b.WriteString(age(now.Sub(s.HeardAt)) + " old")
 	}
@@ -91,14 +90,14 @@ func frame(s *client.State, status string, now time.Time, explain func(error) st
 	return b.String()
 }
 
-// connectionWords say a connection to who cannot see how it is drawn.
+// connectionWords describe a connection in text.
 var connectionWords = map[client.Connection]string{
-	client.WebSocket: "live", client.SSE: "live (by an event stream)", client.Polling: "read again every few seconds",
+	client.WebSocket: "live", client.SSE: "live (SSE)", client.Polling: "polled every few seconds",
 	client.Disconnected: "disconnected",
 }
 
-// Lines writes a line for each change: a score, a newcomer, one who left, the
-// connection, the board's status. It ends as Frames does.
+// Lines writes a line for each change of a score, of the users shown, of the
+// connection and of the board's status. It ends as Frames does.
 func Lines(ctx context.Context, out io.Writer, p Plain) error {
 	var shown board
 	var before client.State
@@ -145,7 +144,7 @@ func Lines(ctx context.Context, out io.Writer, p Plain) error {
 			}
 			if !begun {
 				for _, e := range s.Entries {
-					fmt.Fprintf(&b, "%s  %s is %s. with %s\n", now.Format(time.TimeOnly), name(e, false), grouped(e.Rank), grouped(e.Score))
+					fmt.Fprintf(&b, "%s  %s is #%s with %s\n", now.Format(time.TimeOnly), name(e, false), grouped(e.Rank), grouped(e.Score))
 				}
 			}
 		}
@@ -156,25 +155,22 @@ func Lines(ctx context.Context, out io.Writer, p Plain) error {
 	}
 }
 
-// text says a change in words; "" for one that is but the effect of another's.
+// text describes a change; it is empty for one that only follows from another.
 func (c change) text() string {
 	who := name(client.Entry{UserID: c.user, DisplayName: c.name}, false)
 	switch {
 	case c.left && c.among > 0:
-		return fmt.Sprintf("%s is no longer among the first %d, was %s.", who, c.among, grouped(c.previousRank))
+		return fmt.Sprintf("%s left the top %d, was #%s", who, c.among, grouped(c.previousRank))
 	case c.left:
-		return fmt.Sprintf("%s left the board, was %s.", who, grouped(c.previousRank))
+		return fmt.Sprintf("%s left the board, was #%s", who, grouped(c.previousRank))
 	case c.appeared:
-		return fmt.Sprintf("%s is new at %s. with %s", who, grouped(c.rank), grouped(c.score))
+		return fmt.Sprintf("%s is new at #%s with %s", who, grouped(c.rank), grouped(c.score))
 	case !c.scoreMoved:
 		return ""
 	}
 	text := fmt.Sprintf("%s %s to %s, ", who, signed(c.score-c.previousScore), grouped(c.score))
-	switch {
-	case c.rank < c.previousRank:
-		return text + fmt.Sprintf("up from %s. to %s.", grouped(c.previousRank), grouped(c.rank))
-	case c.rank > c.previousRank:
-		return text + fmt.Sprintf("down from %s. to %s.", grouped(c.previousRank), grouped(c.rank))
+	if c.rank != c.previousRank {
+		return text + fmt.Sprintf("#%s → #%s", grouped(c.previousRank), grouped(c.rank))
 	}
-	return text + fmt.Sprintf("stays %s.", grouped(c.rank))
+	return text + fmt.Sprintf("still #%s", grouped(c.rank))
 }

@@ -35,12 +35,12 @@ func TestLines(t *testing.T) {
 	}
 	want := []string{
 		"global is live",
-		"alice is 1. with 1,284,112", "bob is 2. with 1,283,980", "健二さくら🎮 is 3. with 998,001", "داليا is 4. with 870,500",
-		"[31mred is 5. with 655,360", "frank.of.the-very.long:name@example.org is 6. with 512,000", "grace is 7. with 400,123",
-		"heidi is 8. with 99,999", "ivan is 9. with 1,024", "judy is 10. with 7",
-		"bob +500 to 1,284,480, up from 2. to 1.",
-		"carol is new at 9. with 2,500",
-		"judy is no longer among the first 10, was 10.",
+		"alice is #1 with 1,284,112", "bob is #2 with 1,283,980", "健二さくら🎮 is #3 with 998,001", "داليا is #4 with 870,500",
+		"[31mred is #5 with 655,360", "frank.of.the-very.long:name@example.org is #6 with 512,000", "grace is #7 with 400,123",
+		"heidi is #8 with 99,999", "ivan is #9 with 1,024", "judy is #10 with 7",
+		"bob +500 to 1,284,480, #2 → #1",
+		"carol is new at #9 with 2,500",
+		"judy left the top 10, was #10",
 		"global is disconnected: read the stream: connection reset by peer",
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
@@ -48,8 +48,8 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// A freeze is said, and what ends it; what is as expected is not.
-func TestLinesSayTheStatus(t *testing.T) {
+// A freeze and its end are reported; the expected status is not.
+func TestLinesReportTheStatus(t *testing.T) {
 	t.Parallel()
 	states, status := make(chan client.State), make(chan string)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -59,7 +59,7 @@ func TestLinesSayTheStatus(t *testing.T) {
 	for _, s := range []string{"active", "frozen", "active"} {
 		status <- s
 	}
-	for _, want := range []string{"  the board is frozen: it takes no scores\n", "  the board takes scores again\n"} {
+	for _, want := range []string{"  the board is frozen and accepts no scores\n", "  the board accepts scores again\n"} {
 		if got := <-out; !strings.HasSuffix(got, want) {
 			t.Errorf("got %q, want %q", got, want)
 		}
@@ -100,7 +100,7 @@ func TestFrames(t *testing.T) {
 	}
 }
 
-// lines is a writer that hands every write on.
+// lines is a writer that forwards every write.
 type lines chan string
 
 func (l lines) Write(b []byte) (int, error) {

@@ -7,20 +7,20 @@ import (
 	"github.com/scoreboard/scoreboard/client"
 )
 
-// layout is how wide each column is; 0 leaves one out.
+// layout is the width of each column; 0 omits it.
 type layout struct{ rank, move, name, score, gained, gap, trend, bar int }
 
-// The least that names and bars are good for.
+// Minimum widths of names and bars.
 const (
 	minName = 14
 	minBar  = 8
 )
 
-// layout shares the width out: names and scores first, then what changed,
-// then gaps, then bars, each while there is room for it.
+// layout divides the width: names and scores first, then changes, gaps and bars,
+// each while it fits.
 func (m *model) layout() layout {
 	l := layout{rank: 3, move: 4, score: 5}
-	gained, gap := 8, 8 // as wide as what is in them: a number loses no digits
+	gained, gap := 8, 8 // at least as wide as their content: numbers are not truncated
 	widen := func(e client.Entry) {
 		l.rank = max(l.rank, len(grouped(e.Rank)))
 		l.score = max(l.score, len(grouped(e.Score)))
@@ -31,7 +31,7 @@ func (m *model) layout() layout {
 		gained = max(gained, len(signed(r.Score-r.previousScore)))
 		gap = max(gap, len(grouped(-r.gap)))
 	}
-	if m.height >= roomyHeight { // only there are these shown as rows
+	if m.height >= roomyHeight { // small screens do not show these as rows
 		if m.me != nil {
 			widen(client.Entry{Rank: m.me.Rank, Score: m.me.Score})
 			for _, e := range m.me.Neighbours {
@@ -42,7 +42,7 @@ func (m *model) layout() layout {
 	for _, e := range m.aroundFound() {
 		widen(e)
 	}
-	rest := m.width - l.rank - l.move - l.score - 4 // the spaces between and the own mark
+	rest := m.width - l.rank - l.move - l.score - 4 // the spaces and the own mark
 	take := func(width int) int {
 		if rest-width-1 < minName {
 			return 0
@@ -82,7 +82,7 @@ func (m *model) headings(l layout) string {
 	return b.String()
 }
 
-// rows draws as many rows as there is room for.
+// rows draws the rows that fit.
 func (m *model) rows(room int) []string {
 	l := m.layout()
 	var lines []string
@@ -92,7 +92,7 @@ func (m *model) rows(room int) []string {
 	if len(lines) == 0 && room > 0 {
 		text := "waiting for the board"
 		if m.shown.Version > 0 || len(m.shown.Degraded) > 0 {
-			text = "nobody is on this board yet"
+			text = "no users on this board yet"
 		}
 		lines = append(lines, m.style.dim.Render(fit(text, m.width, m.style.more)))
 	}
@@ -105,18 +105,18 @@ func (m *model) line(r *row, l layout) string {
 	own := m.me != nil && r.UserID == m.me.UserID
 	searched := m.found != nil && r.UserID == m.found.UserID
 
-	who := fit(name(r.Entry, st.ascii), l.name, st.more)
+	user := fit(name(r.Entry, st.ascii), l.name, st.more)
 	score := grouped(r.Score)
 	switch {
 	case searched:
-		who = st.found.Render(who)
+		user = st.found.Render(user)
 	case own:
-		who = st.own.Render(who)
+		user = st.own.Render(user)
 	}
 	if flashing {
 		score = st.flash.Render(score)
 	}
-	parts := []string{st.dim.Render(fitRight(grouped(r.Rank), l.rank)) + " " + m.movement(r, l.move) + who, fitRight(score, l.score)}
+	parts := []string{st.dim.Render(fitRight(grouped(r.Rank), l.rank)) + " " + m.movement(r, l.move) + user, fitRight(score, l.score)}
 	if l.gained > 0 {
 		gained := ""
 		if flashing {
@@ -146,7 +146,7 @@ func (m *model) line(r *row, l layout) string {
 	return strings.TrimRight(line, " ")
 }
 
-// movement shows the places won or lost a moment ago.
+// movement shows the ranks gained or lost recently.
 func (m *model) movement(r *row, width int) string {
 	st := &m.style
 	if !recent(r.moved, m.now()) {
@@ -163,7 +163,7 @@ func (m *model) movement(r *row, width int) string {
 	return fit("", width, "")
 }
 
-// bar is a score's share of the best, from the row with the longest.
+// bar draws a score relative to the best.
 func (m *model) bar(score int64, width int) string {
 	var longest int64
 	for i := range m.board.rows {

@@ -12,21 +12,21 @@ import (
 
 func init() { quietinit.Restore() }
 
-// framesPerSecond bounds how often the screen is drawn.
+// framesPerSecond bounds the redraw rate.
 const framesPerSecond = 20
 
 // Run shows the live screen on the terminal in and out until the user quits or
-// ctx ends, which is no error. When the watch is refused for good, it returns
-// why.
+// ctx ends, which is not an error. If the watch is rejected permanently, it returns
+// the error.
 func Run(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
-	// Commands of the screen end with it, so that nothing asks on after it.
-	asking, cancel := context.WithCancel(ctx)
+	// Requests end with the screen.
+	requests, cancel := context.WithCancel(ctx)
 	defer cancel()
-	m := newModel(asking, o, newStyle(lipgloss.NewRenderer(out), o.ASCII))
+	m := newModel(requests, o, newStyle(lipgloss.NewRenderer(out), o.ASCII))
 	screen := tea.NewProgram(m, tea.WithInput(in), tea.WithOutput(out), tea.WithAltScreen(),
 		tea.WithoutSignalHandler(), tea.WithFPS(framesPerSecond))
-	// Not by tea.WithContext: that ends without waiting for the reader of the
-	// keys, whose file it closes.
+	// Not tea.WithContext: it does not wait for the key reader, whose file it
+	// closes.
 	defer context.AfterFunc(ctx, screen.Quit)()
 	if _, err := screen.Run(); err != nil {
 		return err

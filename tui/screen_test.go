@@ -28,7 +28,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var start = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// screen is a model without a terminal, at a moment of its own.
+// screen is a model without a terminal, with its own clock.
 type screen struct {
 	*model
 	t     *testing.T
@@ -79,8 +79,8 @@ func (s *screen) lacks(unwanted ...string) {
 	}
 }
 
-// recorded are frames of a board that was watched: a first state, then bob
-// overtakes, carol arrives, and the connection breaks.
+// recorded holds states of a watched board: a first one, then bob overtakes, carol
+// arrives and the connection breaks.
 func recorded() []client.State {
 	entries := func(pairs ...any) (all []client.Entry) {
 		for i := 0; i < len(pairs); i += 2 {
@@ -113,8 +113,8 @@ func recorded() []client.State {
 	return []client.State{state, moved, away}
 }
 
-// felt is a server in trouble.
-func felt() *client.Status {
+// troubled is the status of a server with problems.
+func troubled() *client.Status {
 	rate, p95, depth, oldest, behind := 1234.4, 8.25, int64(4200), int64(7300), int64(900)
 	return &client.Status{
 		IncrementsPerSecond: &rate, LatencyP95MS: &p95, OutboxDepth: &depth, OutboxOldestAgeMS: &oldest,
@@ -159,7 +159,7 @@ func TestGoldenScreens(t *testing.T) {
 			s.Update(meMsg{place: &client.Place{UserID: "mallory", Rank: 4711, Total: 10_000, Score: 12, Neighbours: []client.Entry{
 				{Rank: 4710, UserID: "lena", Score: 13}, {Rank: 4711, UserID: "mallory", Score: 12}, {Rank: 4712, UserID: "nina", Score: 12},
 			}}})
-			s.Update(statusMsg{status: felt()})
+			s.Update(statusMsg{status: troubled()})
 		}},
 		{"boards", func(s *screen) {
 			s.Update(stateMsg{state: recorded()[0]})
@@ -212,8 +212,8 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// Whatever the size, no line is wider and no screen higher than the terminal.
-func TestEverySizeFits(t *testing.T) {
+// At every size, no line is wider and no screen taller than the terminal.
+func TestViewFitsEverySize(t *testing.T) {
 	for width := minWidth; width <= 200; width += 3 {
 		for height := minHeight; height <= 60; height += 5 {
 			s := newScreen(t, width, height, termenv.ANSI, false)
@@ -257,7 +257,7 @@ func TestOwnRow(t *testing.T) {
 	}
 }
 
-func TestDegradedIsSaid(t *testing.T) {
+func TestDegradedIsShown(t *testing.T) {
 	for _, size := range sizes {
 		s := newScreen(t, size[0], size[1], termenv.Ascii, false)
 		state := recorded()[0]
@@ -267,7 +267,7 @@ func TestDegradedIsSaid(t *testing.T) {
 	}
 }
 
-func TestAFrozenBoardSaysSo(t *testing.T) {
+func TestFrozenBoardIsShown(t *testing.T) {
 	s := newScreen(t, 100, 30, termenv.Ascii, false)
 	asked := ""
 	s.o.Watch = func(context.Context, string) <-chan client.State { return nil }
@@ -275,7 +275,7 @@ func TestAFrozenBoardSaysSo(t *testing.T) {
 	s.watch("arena")
 	s.Update(stateMsg{s.generation, recorded()[0]})
 	s.Update(s.readBoardStatus()())
-	s.contains("frozen", "the board is frozen: it takes no scores")
+	s.contains("frozen", "the board is frozen and accepts no scores")
 	if asked != "arena" {
 		t.Errorf("asked about %q", asked)
 	}
@@ -283,6 +283,6 @@ func TestAFrozenBoardSaysSo(t *testing.T) {
 	s.Update(boardStatusMsg{s.generation - 1, active})
 	s.contains("epoch 3 frozen")
 	s.Update(boardStatusMsg{s.generation, active})
-	s.contains("the board takes scores again")
+	s.contains("the board accepts scores again")
 	s.lacks("epoch 3 frozen")
 }

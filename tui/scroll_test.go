@@ -9,7 +9,7 @@ import (
 	"github.com/scoreboard/scoreboard/client"
 )
 
-// hundred is a board of a hundred users.
+// hundred returns a board of a hundred users.
 func hundred() client.State {
 	s := client.State{Board: "global", Version: 1, Epoch: 1, HeardAt: start, Connection: client.WebSocket}
 	for i := range int64(100) {
@@ -18,9 +18,9 @@ func hundred() client.State {
 	return s
 }
 
-// Every row of a long board can be reached on a screen of any size, and the
-// footer says how.
-func TestALongBoardIsScrolled(t *testing.T) {
+// Every row of a long board can be scrolled to at any size, and the footer names the
+// keys.
+func TestLongBoardScrolls(t *testing.T) {
 	for _, size := range [][2]int{{40, 12}, {100, 30}, {200, 60}} {
 		s := newScreen(t, size[0], size[1], termenv.Ascii, false)
 		s.Update(stateMsg{state: hundred()})

@@ -9,7 +9,7 @@ import (
 	"github.com/scoreboard/scoreboard/client"
 )
 
-func TestAGapLosesNoDigits(t *testing.T) {
+func TestGapKeepsAllDigits(t *testing.T) {
 	for _, width := range []int{80, 100, 160} {
 		s := newScreen(t, width, 30, termenv.Ascii, false)
 		s.Update(stateMsg{state: client.State{Board: "global", Version: 1, Connection: client.WebSocket, HeardAt: start, Entries: []client.Entry{
@@ -19,22 +19,21 @@ func TestAGapLosesNoDigits(t *testing.T) {
 	}
 }
 
-// Who is shown no more has left only where everybody is shown.
-func TestWhoFellHasNotLeft(t *testing.T) {
+// A user no longer shown has left the board only if all users are shown.
+func TestUserBelowTheTopHasNotLeft(t *testing.T) {
 	s := newScreen(t, 100, 30, termenv.Ascii, false)
 	s.Update(stateMsg{state: recorded()[0]})
 	s.Update(stateMsg{state: recorded()[1]})
-	s.contains("judy is no longer among the first 10, was 10.")
+	s.contains("judy left the top 10, was #10")
 	s.lacks("left the board")
 	fewer := recorded()[1]
 	fewer.Entries = fewer.Entries[:9]
 	s.Update(stateMsg{state: fewer})
-	s.contains("ivan left the board, was 10.")
+	s.contains("ivan left the board, was #10")
 }
 
-// What could not be asked while the server was away is not said any more when
-// it is back.
-func TestAnOldErrorGoesWhenTheServerIsBack(t *testing.T) {
+// The error of a failed request disappears when the server is back.
+func TestErrorClearsWhenTheServerIsBack(t *testing.T) {
 	s := newScreen(t, 100, 30, termenv.Ascii, false)
 	frames := recorded()
 	s.Update(stateMsg{state: frames[2]})
@@ -47,22 +46,22 @@ func TestAnOldErrorGoesWhenTheServerIsBack(t *testing.T) {
 	s.lacks("does not answer", "reconnecting")
 }
 
-func TestASmallScreenShowsNeighboursAndHowToLeave(t *testing.T) {
+func TestSmallScreenShowsNeighboursAndKeys(t *testing.T) {
 	s := newScreen(t, 40, 12, termenv.Ascii, false)
 	s.Update(stateMsg{state: recorded()[0]})
 	s.contains("q quit")
 	s.keys("+")
-	s.contains("/ searches a user")
+	s.contains("/ finds a user")
 	s.keys("-")
 	var around []client.Entry
 	for i := range int64(21) {
 		around = append(around, client.Entry{Rank: 90 + i, UserID: "user" + string(rune('a'+i)), Score: 100 - i})
 	}
 	s.Update(foundMsg{user: "userk", place: client.Place{UserID: "userk", Rank: 100, Total: 200, Score: 90, Neighbours: around}})
-	s.contains("alice", "userh", "userk", "usern", "userk is 100 of 200")
+	s.contains("alice", "userh", "userk", "usern", "userk is 100th of 200")
 	s.lacks("userg")
 	s.lacks("usero")
-	for range mostNeighbours {
+	for range maxNeighbours {
 		s.keys("+")
 	}
 	s.contains("no room for more neighbours here")

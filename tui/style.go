@@ -2,9 +2,9 @@ package tui
 
 import "github.com/charmbracelet/lipgloss"
 
-// style is how the screen looks. It uses the terminal's own sixteen colours,
-// which its owner has chosen to be readable on their background. Yellow
-// seldom is on a light one: it is the background of black.
+// style is the look of the screen. It uses the terminal's sixteen colours, which
+// its theme makes readable. Yellow often is not on a light background, so it is
+// used as the background of black.
 type style struct {
 	title, dim, key          lipgloss.Style
 	up, down, fresh          lipgloss.Style // movement
@@ -15,8 +15,8 @@ type style struct {
 	ascii                                  bool
 	upMark, downMark, dot, more            string
 	rule, ownMark, between, arrows, cursor string
-	bars                                   []string // a cell's fill from least to full
-	sparks                                 []string // the same, from below
+	bars                                   []string // partial fills of a cell, from the left
+	sparks                                 []string // partial fills, from below
 }
 
 func newStyle(r *lipgloss.Renderer, ascii bool) style {

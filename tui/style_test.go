@@ -11,7 +11,7 @@ import (
 	"github.com/muesli/termenv"
 )
 
-func TestMarksFade(t *testing.T) {
+func TestHighlightsFade(t *testing.T) {
 	s := newScreen(t, 100, 30, termenv.ANSI, false)
 	s.Update(stateMsg{state: recorded()[0]})
 	s.lacks("new", "▲")

@@ -11,9 +11,9 @@ import (
 	"github.com/scoreboard/scoreboard/client"
 )
 
-// Printable drops from other people's text what could steer a terminal, turn
-// its writing direction, or be drawn in a width that terminals disagree about:
-// control and format characters, joiners and variation selectors.
+// Printable removes from untrusted text what could control a terminal, change the
+// text direction, or have a width that terminals disagree about: control and format
+// characters, joiners and variation selectors.
 func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsGraphic(r) || unicode.Is(unicode.Variation_Selector, r) {
@@ -26,8 +26,8 @@ func Printable(s string) string {
 	}, s)
 }
 
-// leftToRight ends a run of right-to-left letters, so that a terminal that
-// reorders does not pull the numbers after a name into it. It has no width.
+// leftToRight ends a run of right-to-left letters, so that a terminal that reorders
+// text keeps the numbers after a name in place. It has no width.
 const leftToRight = "\u200e"
 
 func rightToLeft(s string) bool {
@@ -36,7 +36,7 @@ func rightToLeft(s string) bool {
 	})
 }
 
-// name is what a row calls its user.
+// name returns the displayed name of an entry.
 func name(e client.Entry, ascii bool) string {
 	shown := Printable(e.DisplayName)
 	if strings.TrimSpace(shown) == "" || ascii && !isASCII(shown) {
@@ -49,9 +49,13 @@ func isASCII(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r > unicode.MaxASCII })
 }
 
-// toASCII puts a question mark where ASCII has nothing.
+// toASCII replaces an arrow with > and other characters outside ASCII with a
+// question mark.
 func toASCII(s string) string {
 	return strings.Map(func(r rune) rune {
+		if r == '→' {
+			return '>'
+		}
 		if r > unicode.MaxASCII {
 			return '?'
 		}
@@ -59,7 +63,7 @@ func toASCII(s string) string {
 	}, s)
 }
 
-// fit makes s exactly w cells wide, cut or filled on the right.
+// fit truncates or pads s on the right to exactly w cells.
 func fit(s string, w int, more string) string {
 	if w <= 0 {
 		return ""
@@ -74,7 +78,7 @@ func fit(s string, w int, more string) string {
 	return s + mark + strings.Repeat(" ", w-ansi.StringWidth(s))
 }
 
-// fitRight makes s exactly w cells wide, filled on the left.
+// fitRight pads s on the left to exactly w cells.
 func fitRight(s string, w int) string {
 	if n := w - ansi.StringWidth(s); n > 0 {
 		return strings.Repeat(" ", n) + s
@@ -82,7 +86,7 @@ func fitRight(s string, w int) string {
 	return ansi.Truncate(s, w, "")
 }
 
-// grouped writes a number with its thousands apart.
+// grouped formats a number with thousands separators.
 func grouped(n int64) string {
 	s := strconv.FormatInt(n, 10)
 	sign := ""
@@ -95,7 +99,23 @@ func grouped(n int64) string {
 	return sign + s
 }
 
-// signed is grouped with a plus.
+// ordinal formats a rank: 1st, 2nd, 82nd.
+func ordinal(n int64) string {
+	suffix := "th"
+	if n%100 < 11 || n%100 > 13 {
+		switch n % 10 {
+		case 1:
+			suffix = "st"
+		case 2:
+			suffix = "nd"
+		case 3:
+			suffix = "rd"
+		}
+	}
+	return grouped(n) + suffix
+}
+
+// signed is grouped with a plus sign.
 func signed(n int64) string {
 	if n > 0 {
 		return "+" + grouped(n)
@@ -103,7 +123,7 @@ func signed(n int64) string {
 	return grouped(n)
 }
 
-// age says how old something is, short enough for a header.
+// age formats a duration for the header.
 func age(d time.Duration) string {
 	switch {
 	case d < 0:

@@ -2,20 +2,20 @@ package tui
 
 import "time"
 
-// trend is what a user gained in each of the last slots of time.
+// trend holds a user's gains in recent time slots.
 type trend struct {
 	gains [trendSlots]int64
-	slot  int64 // that the newest gain is of
+	slot  int64 // of the newest gain
 }
 
-// A minute in slots of five seconds: one cell each.
+// One minute in slots of five seconds, one cell each.
 const (
 	trendSlots = 12
 	trendSlot  = 5 * time.Second
 )
 
-// move lets slots that have passed go.
-func (t *trend) move(now time.Time) {
+// advance drops the slots that have passed.
+func (t *trend) advance(now time.Time) {
 	slot := now.UnixNano() / int64(trendSlot)
 	for n := min(slot-t.slot, trendSlots); n > 0; n-- {
 		copy(t.gains[:], t.gains[1:])
@@ -25,18 +25,18 @@ func (t *trend) move(now time.Time) {
 }
 
 func (t *trend) add(gain int64, now time.Time) {
-	t.move(now)
+	t.advance(now)
 	t.gains[trendSlots-1] += gain
 }
 
-// line draws the gains against the greatest of them. A loss is drawn as none.
+// line draws the gains relative to the largest. A loss is drawn as no gain.
 func (t *trend) line(st *style, now time.Time) string {
-	t.move(now)
-	var most int64
+	t.advance(now)
+	var largest int64
 	for _, g := range t.gains {
-		most = max(most, g)
+		largest = max(largest, g)
 	}
-	if most == 0 {
+	if largest == 0 {
 		return ""
 	}
 	line := ""
@@ -46,7 +46,7 @@ func (t *trend) line(st *style, now time.Time) string {
 			line += " "
 		default:
 			steps := int64(len(st.sparks))
-			line += st.sparks[min((g*steps-1)/most, steps-1)]
+			line += st.sparks[min((g*steps-1)/largest, steps-1)]
 		}
 	}
 	return line

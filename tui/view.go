@@ -12,17 +12,17 @@ import (
 	"github.com/scoreboard/scoreboard/client"
 )
 
-// The smallest screen that everything fits on: a header, ten rows, a footer.
+// The smallest supported screen: a header, ten rows, a footer.
 const (
 	minWidth  = 40
 	minHeight = 12
-	// roomy screens have rules, headings and lines of their own for what a
-	// small one says in its footer.
+	// Screens from this height have rules, headings and separate lines for what
+	// a small screen shows in its footer.
 	roomyHeight = 18
-	// What the feed leaves to the rows, and gets from a long board.
-	leastRows, leastNews = 10, 6
-	// What a user who was found leaves of the board on a small screen.
-	leastSmall = 3
+	// Lines that the feed leaves to the rows, and gets next to a long board.
+	minRows, minFeed = 10, 6
+	// Rows that a found user leaves to the board on a small screen.
+	minSmallRows = 3
 )
 
 func (m *model) View() string {
@@ -69,13 +69,13 @@ func (m *model) roomy() []string {
 	lines = append(lines, rule, m.style.dim.Render(m.headings(l)))
 	below := m.below(l)
 	room := m.height - len(lines) - len(below) - 2
-	if m.news && room > leastRows+leastNews {
-		room -= leastNews // a long board leaves some lines for what happens
+	if m.showFeed && room > minRows+minFeed {
+		room -= minFeed // keep some lines for the feed
 	}
 	lines = append(lines, m.rows(room)...)
 	lines = append(lines, rule)
 	lines = append(lines, below...)
-	if room := m.height - len(lines) - 2; m.news && room > 0 && len(m.feed.events) > 0 {
+	if room := m.height - len(lines) - 2; m.showFeed && room > 0 && len(m.feed.events) > 0 {
 		if len(below) > 0 {
 			lines = append(lines, rule)
 		}
@@ -85,7 +85,7 @@ func (m *model) roomy() []string {
 	return append(lines, m.footer())
 }
 
-// fill leaves room for the last lines at the bottom.
+// fill pads the lines up to the last ones at the bottom.
 func (m *model) fill(lines []string, last int) []string {
 	for len(lines) < m.height-last {
 		lines = append(lines, "")
@@ -93,7 +93,7 @@ func (m *model) fill(lines []string, last int) []string {
 	return lines
 }
 
-// header says what is shown and how far it can be trusted.
+// header shows the board and how current the data is.
 func (m *model) header() string {
 	s, st := &m.shown, &m.style
 	board := s.Board
@@ -140,7 +140,7 @@ func (m *model) header() string {
 	return spread(left, right, m.width, st.more)
 }
 
-// footer says what is wrong, else what one can do.
+// footer shows a problem, or the keys.
 func (m *model) footer() string {
 	st := &m.style
 	if m.searching {
@@ -159,12 +159,12 @@ func (m *model) footer() string {
 	}
 	hints := m.hints()
 	for len(hints) > 2 && ansi.StringWidth(strings.Join(hints, st.between)) > m.width {
-		hints = slices.Delete(hints, len(hints)-2, len(hints)-1) // how to leave stays
+		hints = slices.Delete(hints, len(hints)-2, len(hints)-1) // the last hint, quit, stays
 	}
 	return st.dim.Render(fit(strings.Join(hints, st.between), m.width, st.more))
 }
 
-// trouble is the one thing a person should know, if there is one.
+// trouble returns the most important problem, or an empty string.
 func (m *model) trouble() string {
 	s, st := &m.shown, &m.style
 	text := ""
@@ -172,7 +172,7 @@ func (m *model) trouble() string {
 	case m.notice != "":
 		return st.warn.Render(ansi.Truncate(Printable(m.notice), m.width, st.more))
 	case s.Connection == client.Disconnected && s.Err != nil:
-		text = m.o.Explain(s.Err) + "; reconnecting" // what is the matter is what a narrow screen shows
+		text = m.o.Explain(s.Err) + "; reconnecting" // the cause first: a narrow screen truncates
 	case s.Degraded != "":
 		text = "degraded: " + s.Degraded
 	default:
@@ -181,7 +181,7 @@ func (m *model) trouble() string {
 	return st.trouble.Render(fit(Printable(text), m.width, st.more))
 }
 
-// below is what stands under the rows of a roomy screen: own row, found user,
+// below returns the lines below the rows on a large screen: own row, found user,
 // trouble.
 func (m *model) below(l layout) []string {
 	var lines []string
@@ -209,58 +209,58 @@ func (m *model) below(l layout) []string {
 	return lines
 }
 
-// aroundFound is the user who was found and as many neighbours as are shown.
+// aroundFound returns the found user with the neighbours that are shown.
 func (m *model) aroundFound() []client.Entry {
 	if m.found == nil {
 		return nil
 	}
-	all, k := m.found.Neighbours, m.mostAround()
+	all, k := m.found.Neighbours, m.maxAround()
 	at := slices.IndexFunc(all, func(e client.Entry) bool { return e.UserID == m.found.UserID })
 	return all[max(at-k, 0):max(min(at+k+1, len(all)), 0)]
 }
 
-// mostAround is how many neighbours there is room for on each side: a small
-// screen keeps the first of the board, too.
-func (m *model) mostAround() int {
+// maxAround returns how many neighbours fit on each side: a small screen also keeps
+// the first rows of the board.
+func (m *model) maxAround() int {
 	if m.height < roomyHeight {
-		return min((m.height-2-leastSmall-1)/2, mostNeighbours)
+		return min((m.height-2-minSmallRows-1)/2, maxNeighbours)
 	}
-	return mostNeighbours
+	return maxNeighbours
 }
 
 func placeLine(p *client.Place) string {
-	return fmt.Sprintf("%s is %s of %s, %s points", p.UserID, grouped(p.Rank), grouped(p.Total), grouped(p.Score))
+	return fmt.Sprintf("%s is %s of %s, %s points", p.UserID, ordinal(p.Rank), grouped(p.Total), grouped(p.Score))
 }
 
-// helpText is what the help says.
+// helpText returns the lines of the help.
 func (m *model) helpText() []string {
 	st := &m.style
 	var text []string
 	for _, k := range bindings {
 		if m.height < roomyHeight && (k[0] == "o" || k[0] == "e") {
-			continue // there is no room for these here
+			continue // not shown on small screens
 		}
 		text = append(text, st.key.Render(fit(k[0], 5, ""))+k[1])
 	}
 	if m.height >= roomyHeight+4 {
 		text = append(text, "",
-			fmt.Sprintf("%s%s  places won and lost", st.upMark, st.downMark),
-			"new  was not shown before",
+			fmt.Sprintf("%s%s  ranks gained and lost", st.upMark, st.downMark),
+			"new  not shown before",
 			"gap  points to the row above",
-			"age  since the server last",
-			"     confirmed this board",
-			"bar  score beside the best one",
-			"p95  of all increments, 95 of",
-			"     100 took no longer")
+			"age  time since the server",
+			"     last confirmed the board",
+			"bar  score relative to the best",
+			"p95  95 % of increments take",
+			"     at most this long")
 	}
-	// A small screen has room for the keys alone, and not for a wide one.
+	// A small screen fits only the keys, truncated.
 	for i := range text {
 		text[i] = ansi.Truncate(text[i], m.width-8, st.more)
 	}
 	return text[:min(len(text), m.height-2)]
 }
 
-// overlay lays a box over the middle of the screen.
+// overlay draws a box over the middle of the screen.
 func (m *model) overlay(screen string, text []string) string {
 	st := &m.style
 	box := strings.Split(st.box.Render(strings.Join(text, "\n")), "\n")
@@ -278,7 +278,7 @@ func (m *model) overlay(screen string, text []string) string {
 	return strings.Join(lines, "\n")
 }
 
-// spread puts two texts at the ends of a line; the left one gives way.
+// spread aligns two texts to the ends of a line and truncates the left one.
 func spread(left, right string, width int, more string) string {
 	room := width - ansi.StringWidth(right) - 1
 	if room < 0 {

@@ -151,18 +151,18 @@ func TestWatchAtATerminal(t *testing.T) {
 	term.shows("bob")
 	term.shows("▼1")
 	term.press("?")
-	term.shows("search a user")
+	term.shows("find a user")
 	term.press("/alice\r")
-	term.shows("alice is 2 of 3")
+	term.shows("alice is 2nd of 3")
 	term.press("y")
 	term.shows("copied")
-	if raw := term.raw(); !strings.Contains(raw, ansi.SetSystemClipboard("alice is 2 of 3, 1,500 points")) {
+	if raw := term.raw(); !strings.Contains(raw, ansi.SetSystemClipboard("alice is 2nd of 3, 1,500 points")) {
 		t.Errorf("the clipboard was not set: %q", raw)
 	}
 	term.press("b")
-	term.shows("enter shows")
+	term.shows("enter selects")
 	term.press("b") // closes the list
-	term.shows("bob is new at 1.")
+	term.shows("bob is new at #1")
 	term.press("o") // without the panel all moves up
 	term.shows("score")
 	term.press("o")

@@ -62,7 +62,7 @@ func play(ctx context.Context, env func(string) string, out io.Writer, season st
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(out, "%s is %d. of %d with %d\n", player, place.Rank, place.Total, place.Score)
+		fmt.Fprintf(out, "%s is #%d of %d with %d\n", player, place.Rank, place.Total, place.Score)
 	}
 	return nil
 }

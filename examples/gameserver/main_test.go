@@ -18,7 +18,7 @@ func TestPlay(t *testing.T) {
 	if err := play(t.Context(), func(name string) string { return env[name] }, &out, "season-1"); err != nil {
 		t.Fatal(err)
 	}
-	if n := strings.Count(out.String(), " wins "); n != 10 || !strings.Contains(out.String(), " is 1. of ") {
+	if n := strings.Count(out.String(), " wins "); n != 10 || !strings.Contains(out.String(), " is #1 of ") {
 		t.Errorf("got %d wins:\n%s", n, out.String())
 	}
 	events := map[string]bool{}

@@ -1,16 +1,16 @@
-// Package quietinit keeps Bubble Tea from asking the terminal for its
-// background while the program starts.
+// Package quietinit stops Bubble Tea from querying the terminal's background
+// colour at program start.
 //
-// Bubble Tea v1 asks in its init, that is, at the start of every command of a
-// program that links it, "sbctl version" too, and waits up to five seconds
-// where nobody answers, as in a container that has a terminal and no person.
-// The screens here use the terminal's own sixteen colours and need no answer.
+// Bubble Tea v1 sends the query in its init, so at the start of every command of a
+// program that links it, even "sbctl version", and waits up to five seconds for an
+// answer, which never comes in a container with a terminal but no terminal emulator.
+// The screens here use the terminal's sixteen colours and do not need it.
 //
-// A dumb terminal is not asked. Go initialises packages in the order of their
-// import paths as soon as what they import is ready, and this one imports os
-// alone: it comes before Bubble Tea and calls the terminal dumb until package
-// tui, which comes after, calls Restore. A test of sbctl at a pseudo-terminal
-// holds the order.
+// A dumb terminal is not queried. Go initializes packages in the order of their
+// import paths once their imports are initialized, and this package imports only
+// os: its init runs before Bubble Tea's and sets TERM=dumb until package tui, which
+// is initialized later, calls Restore. A test of sbctl on a pseudo-terminal checks
+// the order.
 package quietinit
 
 import "os"
@@ -18,10 +18,10 @@ import "os"
 var term, known = os.LookupEnv("TERM")
 
 func init() {
-	_ = os.Setenv("TERM", "dumb") // fails on no system for these words
+	_ = os.Setenv("TERM", "dumb") // cannot fail with these arguments
 }
 
-// Restore gives the terminal its name back.
+// Restore restores TERM.
 func Restore() {
 	if known {
 		_ = os.Setenv("TERM", term)

@@ -13,16 +13,16 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// What an operator should look at, as the alert rules have it.
+// Limits above which a figure is highlighted, as in the alert rules.
 const (
-	deepOutbox = 1000
-	oldOutbox  = 5 * time.Second
-	longLag    = 1000
-	oldBoard   = 5 * time.Second
+	maxOutboxDepth = 1000
+	maxOutboxAge   = 5 * time.Second
+	maxLag         = 1000
+	maxBoardAge    = 5 * time.Second
 )
 
-// felt takes in how the server feels. Who may not ask is not an operator.
-func (m *model) felt(msg statusMsg) tea.Cmd {
+// setStatus stores the server status. After a forbidden it is not read again.
+func (m *model) setStatus(msg statusMsg) tea.Cmd {
 	switch {
 	case msg.err == nil:
 		m.status = msg.status
@@ -34,24 +34,24 @@ func (m *model) felt(msg statusMsg) tea.Cmd {
 	default:
 		m.status = nil
 	}
-	return tea.Tick(beat, func(time.Time) tea.Msg { return askStatusMsg{} })
+	return tea.Tick(statusInterval, func(time.Time) tea.Msg { return askStatusMsg{} })
 }
 
-// sign is one figure of the panel.
-type sign struct {
+// figure is one value of the panel.
+type figure struct {
 	text string
 	bad  bool
 }
 
-// panel draws how the server feels, in as many lines as the figures need.
+// panel draws the server status, in as many lines as needed.
 func (m *model) panel() []string {
-	if !m.pulse || m.status == nil {
+	if !m.showStatus || m.status == nil {
 		return nil
 	}
 	st := &m.style
 	var lines []string
 	line, width := "", 0
-	for _, s := range signs(m.status) {
+	for _, s := range figures(m.status) {
 		text, w := Printable(s.text), ansi.StringWidth(s.text)
 		if s.bad {
 			text = st.trouble.Render(text)
@@ -70,8 +70,10 @@ func (m *model) panel() []string {
 	return append(lines, ansi.Truncate(line, m.width, st.more))
 }
 
-func signs(s *client.Status) (all []sign) {
-	add := func(bad bool, format string, args ...any) { all = append(all, sign{fmt.Sprintf(format, args...), bad}) }
+func figures(s *client.Status) (all []figure) {
+	add := func(bad bool, format string, args ...any) {
+		all = append(all, figure{fmt.Sprintf(format, args...), bad})
+	}
 	if s.IncrementsPerSecond != nil {
 		add(false, "%s increments/s", grouped(int64(*s.IncrementsPerSecond+0.5)))
 	}
@@ -79,18 +81,18 @@ func signs(s *client.Status) (all []sign) {
 		add(false, "p95 %.1f ms", *s.LatencyP95MS)
 	}
 	if s.OutboxDepth != nil {
-		add(*s.OutboxDepth > deepOutbox, "outbox %s", grouped(*s.OutboxDepth))
+		add(*s.OutboxDepth > maxOutboxDepth, "outbox %s", grouped(*s.OutboxDepth))
 	}
 	if s.OutboxOldestAgeMS != nil {
 		oldest := time.Duration(*s.OutboxOldestAgeMS) * time.Millisecond
-		add(oldest > oldOutbox, "oldest %s", age(oldest))
+		add(oldest > maxOutboxAge, "oldest %s", age(oldest))
 	}
 	if len(s.ConsumerLag) > 0 {
 		var lag int64
 		for _, n := range s.ConsumerLag {
 			lag += n
 		}
-		add(lag > longLag, "lag %s", grouped(lag))
+		add(lag > maxLag, "lag %s", grouped(lag))
 	}
 	if p := s.Parity; p != nil && p.Checked > 0 {
 		add(p.Drifted > p.Repaired, "parity %s %%", percent(p.Percent))
@@ -107,7 +109,7 @@ func signs(s *client.Status) (all []sign) {
 		add(b.State != string(scoreboard.StateHealthy) || b.Suspect, "board %s", state)
 		if b.AgeMS != nil {
 			old := time.Duration(*b.AgeMS) * time.Millisecond
-			add(old > oldBoard, "applied %s ago", age(old))
+			add(old > maxBoardAge, "applied %s ago", age(old))
 		}
 	}
 	for _, p := range s.Problems {
@@ -116,7 +118,7 @@ func signs(s *client.Status) (all []sign) {
 	return all
 }
 
-// percent never rounds up to a hundred.
+// percent does not round up to 100.
 func percent(p float64) string {
 	if p == 100 {
 		return "100"
