@@ -213,26 +213,27 @@ func (s *Server) triggerRebuild() func(scoreboard.BoardID) {
 // makeGateway makes the hub, and feeds it and this node's reads with notices.
 func (s *Server) makeGateway() {
 	c := s.config
-	if !c.Has(config.RoleGateway) {
-		s.add("notices", follower{s.ranking, []func(scoreboard.Notice){s.reads.Notify}, s.log})
-		return
-	}
-	s.hub = realtime.NewHub(hubOptions(c), s.reads, s.log)
-	s.add("hub", s.hub)
+	// First of all, because afterwards the rows of a notice are shared.
 	names := func(n scoreboard.Notice) {
 		if n.Top != nil {
 			s.profiles.ShowKnown(n.Top.Entries)
 		}
 	}
+	if !c.Has(config.RoleGateway) {
+		s.add("notices", follower{s.ranking, []func(scoreboard.Notice){names, s.reads.Notify}, s.log})
+		return
+	}
+	s.hub = realtime.NewHub(hubOptions(c), s.reads, s.log)
+	s.add("hub", s.hub)
 	if c.Realtime.Bus == config.BusKafka {
-		s.add("notices", follower{s.ranking, []func(scoreboard.Notice){s.reads.Notify}, s.log})
+		s.add("notices", follower{s.ranking, []func(scoreboard.Notice){names, s.reads.Notify}, s.log})
 		s.add("bus", follower{
 			s.kafka.Notices(c.Kafka.NoticesTopic), []func(scoreboard.Notice){names, s.hub.Notify}, s.log,
 		})
 		return
 	}
-	// Before the hub sends a state, caches are stale and its rows have names.
-	s.add("notices", follower{s.ranking, []func(scoreboard.Notice){s.reads.Notify, names, s.hub.Notify}, s.log})
+	// The cache before the hub: a client that reads after a frame gets its state.
+	s.add("notices", follower{s.ranking, []func(scoreboard.Notice){names, s.reads.Notify, s.hub.Notify}, s.log})
 }
 
 // follower passes notices to functions, in their order.

@@ -11,29 +11,29 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// After so many failures in a row a backend is no longer asked; once in a
-// pause somebody tries.
+// After so many consecutive failures a backend is not called for a pause, after
+// which one call probes it.
 const (
 	failures = 3
 	pause    = time.Second
 )
 
-// errShutOut is what a question gets that was not asked.
-var errShutOut = &scoreboard.Error{Code: scoreboard.CodeUnavailable, Message: "standings cannot be read now", RetryAfter: pause}
+// errBreakerOpen is the result of a call that was not made.
+var errBreakerOpen = &scoreboard.Error{Code: scoreboard.CodeUnavailable, Message: "standings cannot be read now", RetryAfter: pause}
 
-// guard asks a backend, as long as it answers. Reads and receipts have one each
-// for the ranking, for what is too slow for a receipt may do for a read.
+// guard calls a backend while it answers. Reads and receipts have one each for
+// the ranking, because what is too slow for a receipt may do for a read.
 type guard struct {
 	breaker *breaker.Breaker
 	budget  time.Duration
-	turns   chan struct{} // nil: any number at once
+	slots   chan struct{} // limits concurrent calls; nil for no limit
 	open    prometheus.Collector
 }
 
 func newGuard(what string, budget time.Duration) *guard {
 	b := breaker.New(failures, pause, time.Now)
 	return &guard{b, budget, nil, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "scoreboard_leaderboard_breaker_open", Help: "1 while a backend is not asked, because it did not answer.",
+		Name: "scoreboard_leaderboard_breaker_open", Help: "1 while a backend is not called because it did not answer.",
 		ConstLabels: prometheus.Labels{"for": what},
 	}, func() float64 {
 		if b.Open() {
@@ -43,30 +43,30 @@ func newGuard(what string, budget time.Duration) *guard {
 	})}
 }
 
-// try asks within the budget.
-func (g *guard) try(ctx context.Context, question func(context.Context) error) error {
+// try makes a call within the budget.
+func (g *guard) try(ctx context.Context, call func(context.Context) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	budget, ok := g.breaker.Budget(g.budget)
 	if !ok {
-		return errShutOut
+		return errBreakerOpen
 	}
 	limited, cancel := context.WithTimeout(ctx, budget)
 	defer cancel()
-	if g.turns != nil {
+	if g.slots != nil {
 		select {
-		case g.turns <- struct{}{}:
-			defer func() { <-g.turns }()
+		case g.slots <- struct{}{}:
+			defer func() { <-g.slots }()
 		case <-limited.Done():
-			return errShutOut // too many ask: that says nothing new about the backend
+			return errBreakerOpen // no slot: this says nothing about the backend
 		}
 	}
-	err := question(limited)
+	err := call(limited)
 	switch {
 	case err == nil || errors.Is(err, scoreboard.ErrNotLoaded) || scoreboard.CodeOf(err) == scoreboard.CodeNotFound:
 		g.breaker.Done(true)
-	case !errors.Is(ctx.Err(), context.Canceled): // who hung up says nothing about the backend
+	case !errors.Is(ctx.Err(), context.Canceled): // a client that hung up says nothing about the backend
 		g.breaker.Done(false)
 	}
 	return err

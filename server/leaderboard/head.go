@@ -11,43 +11,44 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// How long a head is told without being read again, though no notice came; when
-// one that nobody asks for is forgotten; how long a caller waits for a version;
-// and how old a head may be for who asks too often.
 const (
-	headLife  = 250 * time.Millisecond
-	headIdle  = time.Minute
+	// headLife is how long a cached head is served without a notice.
+	headLife = 250 * time.Millisecond
+	// headIdle is how long a head that is not requested stays in the cache.
+	headIdle = time.Minute
+	// maxWait is how long a caller waits for a version, polling from firstPoll on.
 	maxWait   = time.Second
-	firstLook = 10 * time.Millisecond
+	firstPoll = 10 * time.Millisecond
 )
 
-// head is the head of one board in this node's memory.
+// head is the cached head of one board.
 type head struct {
-	now     atomic.Pointer[heldTop]
-	changes atomic.Uint64             // notices that it is another now
-	asked   atomic.Int64              // when it was last, in seconds
-	hid     atomic.Pointer[time.Time] // when somebody was last hidden on the board
+	cached    atomic.Pointer[cachedTop]
+	notices   atomic.Uint64             // notices of newer heads
+	requested atomic.Int64              // Unix seconds of the last request
+	hiddenAt  atomic.Pointer[time.Time] // when a user was last hidden on the board
 }
 
-// heldTop is a head as it was read.
-type heldTop struct {
+// cachedTop is a head as it was read, or as a notice made it.
+type cachedTop struct {
 	top     *scoreboard.Top
 	at      time.Time
-	changes uint64          // that had been told before it was read
-	good    *scoreboard.Top // the last that was no stale one, for when nothing answers
+	notices uint64          // head.notices when the read began
+	last    *scoreboard.Top // the last that is not stale, for when nothing answers
 }
 
-// heads are those that were asked for in the last minute.
+// heads are the heads requested in the last minute.
 type heads struct {
 	mu                sync.RWMutex
 	boards            map[scoreboard.BoardID]*head
 	swept             time.Time
-	hit, miss, helped prometheus.Counter
+	hit, miss, placed prometheus.Counter
 }
 
 func (h *heads) init(cached *prometheus.CounterVec) {
 	h.boards = make(map[scoreboard.BoardID]*head)
-	h.hit, h.miss, h.helped = cached.WithLabelValues("top", "hit"), cached.WithLabelValues("top", "miss"), cached.WithLabelValues("place", "head")
+	h.hit, h.miss = cached.WithLabelValues("top", "hit"), cached.WithLabelValues("top", "miss")
+	h.placed = cached.WithLabelValues("place", "head")
 }
 
 func (h *heads) find(board scoreboard.BoardID) *head {
@@ -67,69 +68,126 @@ func (h *heads) get(board scoreboard.BoardID, now time.Time) *head {
 			h.boards[board] = b
 		}
 	}
-	if second := now.Unix(); b.asked.Load() != second {
-		b.asked.Store(second)
+	if second := now.Unix(); b.requested.Load() != second {
+		b.requested.Store(second)
 	}
 	return b
 }
 
-// sweep forgets whom nobody asks for: boards come and go with their periods.
+// sweep removes idle heads: boards come and go with their periods.
 func (h *heads) sweep(now time.Time) {
 	if now.Sub(h.swept) < headIdle {
 		return
 	}
 	h.swept = now
 	for id, b := range h.boards {
-		if now.Unix()-b.asked.Load() > int64(headIdle/time.Second) {
+		if now.Unix()-b.requested.Load() > int64(headIdle/time.Second) {
 			delete(h.boards, id)
 		}
 	}
 }
 
-// fresh returns what is held, if it holds yet.
+// fresh returns the cached head while it may be served.
 func (b *head) fresh(now time.Time) *scoreboard.Top {
-	held := b.now.Load()
-	if held == nil || held.changes != b.changes.Load() || now.Sub(held.at) > headLife {
+	c := b.cached.Load()
+	if c == nil || c.notices != b.notices.Load() || now.Sub(c.at) > headLife {
 		return nil
 	}
-	return held.top
+	return c.top
 }
 
-// Notify takes in that a batch was applied: a head that it changed is read
-// again by the next who asks, and where it hides somebody, nothing of before is
-// told to who asks too often.
+// Notify handles a notice of the ranking. A notice that carries everything
+// replaces the cached head, so that the next read needs no trip to Redis; any
+// other newer one invalidates it. After a notice that hides a user, nothing
+// older is served to clients over their limit.
+//
+// The rows of n must have their profiles, and must not be changed afterwards.
 func (l *Leaderboard) Notify(n scoreboard.Notice) {
 	if n.Hides {
 		now := time.Now()
-		l.heads.get(n.Board, now).hid.Store(&now)
+		l.heads.get(n.Board, now).hiddenAt.Store(&now)
 	}
 	b := l.heads.find(n.Board)
 	if b == nil || n.Top == nil {
 		return
 	}
-	held := b.now.Load()
-	if held != nil && held.top.Epoch == n.Top.Epoch && held.top.Version >= n.Top.Version {
-		return // it was read after this
+	before := b.cached.Load()
+	if before != nil && before.top.Epoch == n.Top.Epoch && before.top.Version >= n.Top.Version {
+		return // it was read after this batch
 	}
-	b.changes.Add(1)
+	next := &cachedTop{at: time.Now(), notices: b.notices.Add(1)}
+	if before == nil || l.StoreAway() {
+		return
+	}
+	if next.top = advance(before.top, &n); next.top != nil {
+		next.last = next.top
+		// Fails where a read has ended meanwhile. That is invalid by now if it
+		// began before this notice, and newer otherwise.
+		b.cached.CompareAndSwap(before, next)
+	}
 }
 
-// Top returns the first scoreboard.TopSize standings of a board. Asked for a
-// version it waits a second for it at most, and returns what there is.
-func (l *Leaderboard) Top(ctx context.Context, board *scoreboard.Board, minVersion int64) (*scoreboard.Top, error) {
+// advance returns the head that a notice makes of the one before, or nil where
+// it must be read: the notice does not directly follow, was sent by an older
+// build, or lacks the time at which a row was reached.
+func advance(before *scoreboard.Top, n *scoreboard.Notice) *scoreboard.Top {
+	top := n.Top
+	switch {
+	case before.Degraded != "", before.State != scoreboard.StateHealthy, top.AsOf.IsZero(), n.Hides,
+		top.Epoch != before.Epoch, top.Version != before.Version+1, len(before.Reached) != len(before.Entries),
+		int64(len(top.Entries)) < min(top.Total, scoreboard.TopSize):
+		return nil
+	}
+	reached := make(map[scoreboard.UserID]time.Time, len(n.Moved))
+	for i := range n.Moved {
+		reached[n.Moved[i].User] = n.Moved[i].ReachedAt
+	}
+	index := make(map[scoreboard.UserID]int, len(before.Entries))
+	for i := range before.Entries {
+		index[before.Entries[i].User] = i
+	}
+	next := *top
+	next.State, next.Reached = before.State, make([]time.Time, len(top.Entries))
+	for i := range top.Entries {
+		e := &top.Entries[i]
+		if at, moved := reached[e.User]; moved {
+			if at.IsZero() {
+				return nil
+			}
+			next.Reached[i] = at
+			continue
+		}
+		j, known := index[e.User]
+		if !known || before.Entries[j].Score != e.Score {
+			return nil
+		}
+		next.Reached[i] = before.Reached[j]
+	}
+	// Everything that was in the state before is in this one too.
+	if before.AsOf.After(next.AsOf) {
+		next.AsOf = before.AsOf
+	}
+	return &next
+}
+
+// Top returns the first scoreboard.TopSize standings of a board. With minVersion
+// it waits up to a second for that version, and then returns the current one.
+func (l *Leaderboard) Top(
+	ctx context.Context, board *scoreboard.Board, minVersion int64,
+) (*scoreboard.Top, error) {
 	top, err := l.head(ctx, board)
 	if minVersion <= 0 {
 		return top, err
 	}
-	give := time.NewTimer(maxWait)
-	defer give.Stop()
-	for look := firstLook; err == nil && top.Degraded == "" && top.Version < minVersion; look = min(2*look, headLife) {
+	timeout := time.NewTimer(maxWait)
+	defer timeout.Stop()
+	for poll := firstPoll; err == nil && top.Degraded == "" && top.Version < minVersion; poll = min(2*poll, headLife) {
 		select {
-		case <-give.C:
+		case <-timeout.C:
 			return top, nil
 		case <-ctx.Done():
 			return nil, ctx.Err()
-		case <-time.After(look):
+		case <-time.After(poll):
 		}
 		top, err = l.head(ctx, board)
 	}
@@ -147,29 +205,29 @@ func (l *Leaderboard) head(ctx context.Context, board *scoreboard.Board) (*score
 	return l.load(ctx, board, b)
 }
 
-// CachedTop returns the head that is at hand, for who asks too often; nil where
-// there is none that is fresh enough.
+// CachedTop returns the cached head, for clients over their limit; nil if none is
+// recent enough.
 func (l *Leaderboard) CachedTop(board scoreboard.BoardID) *scoreboard.Top {
 	b := l.heads.find(board)
 	if b == nil {
 		return nil
 	}
-	if held := b.now.Load(); held != nil && time.Since(held.at) <= b.heldLong() {
-		return held.top
+	if c := b.cached.Load(); c != nil && time.Since(c.at) <= b.maxStale() {
+		return c.top
 	}
 	return nil
 }
 
-// heldLong is how old an answer about a board may be for who asks too often: of
-// after somebody was last hidden.
-func (b *head) heldLong() time.Duration {
+// maxStale is how old an answer may be for clients over their limit. It must not
+// be from before a user was last hidden.
+func (b *head) maxStale() time.Duration {
 	if b == nil {
-		return keptLong
+		return cacheLife
 	}
-	if at := b.hid.Load(); at != nil {
-		return min(keptLong, time.Since(*at))
+	if at := b.hiddenAt.Load(); at != nil {
+		return min(cacheLife, time.Since(*at))
 	}
-	return keptLong
+	return cacheLife
 }
 
 // ReadTop reads the head of a board now, past the cache.
@@ -181,29 +239,31 @@ func (l *Leaderboard) ReadTop(ctx context.Context, id scoreboard.BoardID) (*scor
 	return l.load(ctx, board, l.heads.get(board.ID, time.Now()))
 }
 
-// load reads a head; everybody who asks at once for a board shares one answer.
+// load reads a head into the cache. Concurrent callers share one read.
 func (l *Leaderboard) load(ctx context.Context, board *scoreboard.Board, b *head) (*scoreboard.Top, error) {
 	shared := l.flight.DoChan("top "+string(board.ID), func() (any, error) {
-		changes := b.changes.Load() // a notice that comes from now on may be of what this read misses
+		notices := b.notices.Load() // a notice from now on may be of a change that this read misses
 		began := time.Now()
 		top, err := l.top(context.WithoutCancel(ctx), board)
-		last := b.now.Load()
-		var good *scoreboard.Top
-		if last != nil {
-			good = last.good
+		for {
+			before := b.cached.Load()
+			next := &cachedTop{top: top, at: began, notices: notices, last: top}
+			switch {
+			case err == nil && before != nil && before.notices > notices && top.Degraded == "" &&
+				before.top.Degraded == "" && before.top.Epoch == top.Epoch && before.top.Version >= top.Version:
+				return before.top, nil // a notice was faster
+			case err == nil:
+			case before != nil && before.last != nil:
+				stale := *before.last
+				stale.Degraded, stale.State, stale.Epoch, stale.Version = reasonStale, scoreboard.StateRebuilding, 0, 0
+				next.top, next.last = &stale, before.last
+			default:
+				return nil, err
+			}
+			if b.cached.CompareAndSwap(before, next) {
+				return next.top, nil
+			}
 		}
-		switch {
-		case err == nil:
-			good = top
-		case good != nil:
-			stale := *good
-			stale.Degraded, stale.State, stale.Epoch, stale.Version = reasonStale, scoreboard.StateRebuilding, 0, 0
-			top, err = &stale, nil
-		default:
-			return nil, err
-		}
-		b.now.Store(&heldTop{top: top, at: began, changes: changes, good: good})
-		return top, err
 	})
 	select {
 	case answer := <-shared:
@@ -227,17 +287,17 @@ func (l *Leaderboard) top(ctx context.Context, board *scoreboard.Board) (top *sc
 	if err != nil {
 		return nil, err
 	}
-	top.Degraded, top.State = reason, stateBy(reason, top.State)
+	top.Degraded, top.State = reason, degradedState(reason, top.State)
 	l.Show(ctx, top.Entries)
 	return top, nil
 }
 
-// stateBy is the state of a board whose answer was degraded for a reason. What
-// the ranking says of itself stands where it was its answer.
-func stateBy(reason string, said scoreboard.BoardState) scoreboard.BoardState {
+// degradedState is the state of a board in an answer. Where the ranking answered,
+// its own state stands.
+func degradedState(reason string, state scoreboard.BoardState) scoreboard.BoardState {
 	switch reason {
 	case "", reasonTruth, reasonNotYet:
-		return said
+		return state
 	}
 	return scoreboard.StateRebuilding
 }

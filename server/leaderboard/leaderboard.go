@@ -13,23 +13,23 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Catalog says what a board is; a not_found for one that is not.
+// Catalog looks up boards; a not_found for an unknown one.
 type Catalog interface {
 	Board(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Board, error)
 }
 
-// Ranking is the fast answer.
+// Ranking is the primary source of reads.
 type Ranking interface {
 	Top(ctx context.Context, board scoreboard.BoardID) (*scoreboard.Top, error)
 	Page(ctx context.Context, board scoreboard.BoardID, after *scoreboard.Position, limit int) (*scoreboard.Top, error)
 	Place(ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID, k int) (*scoreboard.Place, error)
 	List(ctx context.Context, board scoreboard.BoardID, users []scoreboard.UserID) (*scoreboard.List, error)
-	// Ranks answers many questions in one round trip: a 1-based rank for each,
-	// or nil. A nil score asks for the rank of today.
+	// Ranks returns a 1-based rank for each user, or nil, in one round trip. A
+	// nil score means the current rank.
 	Ranks(ctx context.Context, board *scoreboard.Board, users []scoreboard.UserID, scores []*scoreboard.Score) ([]*int64, error)
 }
 
-// Fallback is the slow answer that is always there.
+// Fallback answers, more slowly, what the ranking cannot.
 type Fallback interface {
 	Page(ctx context.Context, board *scoreboard.Board, after *scoreboard.Position, limit int) (*scoreboard.Top, error)
 	Place(ctx context.Context, board *scoreboard.Board, user scoreboard.UserID, k int) (*scoreboard.Place, error)
@@ -37,13 +37,13 @@ type Fallback interface {
 	RankOf(ctx context.Context, board *scoreboard.Board, score scoreboard.Score) (int64, error)
 }
 
-// Budgets of one read: what the ranking may take before the store is asked,
-// what the store may take, and how many questions it gets at once: writes need
-// its connections, too.
+// Budgets of one read: of the ranking before the store is called, of the store,
+// and how many calls the store gets at a time, because writes need its
+// connections too.
 const (
 	rankingBudget = 500 * time.Millisecond
-	truthBudget   = 2 * time.Second
-	truthTurns    = 4
+	storeBudget   = 2 * time.Second
+	storeSlots    = 4
 )
 
 // Why an answer is degraded.
@@ -51,12 +51,12 @@ const (
 	reasonCold     = "rebuilding"          // the ranking does not hold the board
 	reasonAway     = "ranking_unavailable" // the ranking does not answer
 	reasonNotYet   = "not_ranked_yet"      // the ranking is behind the store
-	reasonArchived = "archived"            // the ranking holds the board no longer
-	reasonStale    = "stale"               // nothing answers: this is what was known last
-	reasonTruth    = "store_unavailable"   // the ranking answers, but cannot be checked, and nothing is added to it
+	reasonArchived = "archived"            // the ranking no longer holds the board
+	reasonStale    = "stale"               // nothing answers: the last known head
+	reasonTruth    = "store_unavailable"   // the ranking answers, but gets no changes and cannot be checked
 )
 
-// Options are what a Leaderboard is made of.
+// Options are the parts of a Leaderboard.
 type Options struct {
 	Catalog Catalog
 	Ranking Ranking
@@ -64,11 +64,11 @@ type Options struct {
 	Fallback Fallback
 	// TriggerRebuild is called with a board that the ranking does not hold.
 	TriggerRebuild func(scoreboard.BoardID)
-	// StoreAway says whether the truth has not answered lately; nil is never.
+	// StoreAway reports whether the store has stopped answering; nil is never.
 	StoreAway func() bool
-	// UserCache is how long a user's standing is told again; 0 is not at all.
+	// UserCache is how long a user's standing is cached; 0 is not at all.
 	UserCache time.Duration
-	Show      func(context.Context, []scoreboard.Entry) // puts profiles beside rows that nobody has yet
+	Show      func(context.Context, []scoreboard.Entry) // adds profiles to rows before they are shared
 	Log       *slog.Logger
 }
 
@@ -77,24 +77,25 @@ type Leaderboard struct {
 	Options
 	flight   singleflight.Group
 	heads    heads
-	places   *recent[placeKey, *scoreboard.Place]
-	absent   *recent[placeKey, struct{}]
+	places   *cache[placeKey, *scoreboard.Place]
+	absent   *cache[placeKey, struct{}]
 	reads    *guard
 	receipts *guard
 	store    *guard
-	truths   *guard // the store, for receipts
 	degraded prometheus.Counter
 	cached   *prometheus.CounterVec
+
+	storeReceipts *guard // the store, for receipts
 }
 
-// What is kept of single users: at most so many rows of neighbours, for as long
-// as one may be served who asks too often; and users who are nowhere, for so
-// long that asking again and again does not reach the store.
+// Bounds of the caches: standings are kept as long as clients over their limit
+// may get them, up to a number of rows; users without a standing long enough that
+// repeated requests do not reach the store.
 const (
-	keptRows  = 60_000
-	keptLong  = 5 * time.Second
-	absentFor = time.Second
-	keptNone  = 20_000
+	cacheLife   = 5 * time.Second
+	cacheRows   = 60_000
+	absentLife  = time.Second
+	absentUsers = 20_000
 )
 
 // New makes a Leaderboard.
@@ -107,27 +108,28 @@ func New(o Options) *Leaderboard {
 	}
 	l := &Leaderboard{
 		Options: o,
-		places:  newRecent[placeKey, *scoreboard.Place](keptLong, keptRows), absent: newRecent[placeKey, struct{}](absentFor, keptNone),
-		reads: newGuard("reads", rankingBudget), receipts: newGuard("receipts", rankBudget), store: newGuard("store", truthBudget),
-		truths: newGuard("receipts from the store", truthRankBudget),
+		places:  newCache[placeKey, *scoreboard.Place](cacheLife, cacheRows),
+		absent:  newCache[placeKey, struct{}](absentLife, absentUsers),
+		reads:   newGuard("reads", rankingBudget), receipts: newGuard("receipts", rankBudget), store: newGuard("store", storeBudget),
+		storeReceipts: newGuard("receipts from the store", storeRankBudget),
 		degraded: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "scoreboard_leaderboard_degraded_reads_total", Help: "Reads answered by the store, because the ranking could not.",
+			Name: "scoreboard_leaderboard_degraded_reads_total", Help: "Reads that the store answered because the ranking could not.",
 		}),
 		cached: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "scoreboard_leaderboard_cache_total", Help: "Reads by what was asked for and whether this node's memory had it.",
+			Name: "scoreboard_leaderboard_cache_total", Help: "Reads by kind, and by whether this node's cache had the answer.",
 		}, []string{"what", "result"}),
 	}
-	l.store.turns = make(chan struct{}, truthTurns)
+	l.store.slots = make(chan struct{}, storeSlots)
 	l.heads.init(l.cached)
 	return l
 }
 
-// Collectors are what the root registers.
+// Collectors returns the metrics of l.
 func (l *Leaderboard) Collectors() []prometheus.Collector {
-	return []prometheus.Collector{l.degraded, l.cached, l.reads.open, l.receipts.open, l.store.open, l.truths.open}
+	return []prometheus.Collector{l.degraded, l.cached, l.reads.open, l.receipts.open, l.store.open, l.storeReceipts.open}
 }
 
-// degrade counts a read that the ranking could not answer, and says why.
+// degrade counts a read that the ranking could not answer, and returns the reason.
 func (l *Leaderboard) degrade(board *scoreboard.Board, err error) string {
 	l.degraded.Inc()
 	if board.Status == scoreboard.StatusArchived {
@@ -141,10 +143,12 @@ func (l *Leaderboard) degrade(board *scoreboard.Board, err error) string {
 	return reasonAway
 }
 
-// ask puts a question to the ranking, and where it cannot answer, to the store.
-// reason says why it is the store's answer, or why the ranking's cannot be taken
-// for the last word; a not_found without one is the ranking's.
-func (l *Leaderboard) ask(ctx context.Context, board *scoreboard.Board, ranking, truth func(context.Context) error) (reason string, err error) {
+// ask calls the ranking, and the store if the ranking cannot answer. reason is why
+// the answer is the store's, or why the ranking's may be incomplete; a not_found
+// without a reason is the ranking's.
+func (l *Leaderboard) ask(
+	ctx context.Context, board *scoreboard.Board, ranking, fallback func(context.Context) error,
+) (reason string, err error) {
 	if board.Status == scoreboard.StatusArchived {
 		err = scoreboard.ErrNotLoaded
 	} else {
@@ -157,11 +161,13 @@ func (l *Leaderboard) ask(ctx context.Context, board *scoreboard.Board, ranking,
 		return "", err
 	}
 	reason = l.degrade(board, err)
-	return reason, l.store.try(ctx, truth)
+	return reason, l.store.try(ctx, fallback)
 }
 
 // Page returns up to limit standings behind a position.
-func (l *Leaderboard) Page(ctx context.Context, board *scoreboard.Board, after *scoreboard.Position, limit int) (page *scoreboard.Top, err error) {
+func (l *Leaderboard) Page(
+	ctx context.Context, board *scoreboard.Board, after *scoreboard.Position, limit int,
+) (page *scoreboard.Top, err error) {
 	reason, err := l.ask(ctx, board, func(ctx context.Context) (err error) {
 		page, err = l.Ranking.Page(ctx, board.ID, after, limit)
 		return err
@@ -172,30 +178,32 @@ func (l *Leaderboard) Page(ctx context.Context, board *scoreboard.Board, after *
 	if err != nil {
 		return nil, err
 	}
-	page.Degraded, page.State = reason, stateBy(reason, page.State)
+	page.Degraded, page.State = reason, degradedState(reason, page.State)
 	l.Show(ctx, page.Entries)
 	return page, nil
 }
 
-// List returns the standings of users, all at one version. Who is missing in a
-// healthy ranking is looked for in the store; where it has one of them, all
-// come from there.
-func (l *Leaderboard) List(ctx context.Context, board *scoreboard.Board, users []scoreboard.UserID) (list *scoreboard.List, err error) {
-	truth := func(ctx context.Context) (err error) {
+// List returns the standings of users, all at one version. Users missing in a
+// healthy ranking are looked up in the store; if it has one of them, the whole
+// list comes from there.
+func (l *Leaderboard) List(
+	ctx context.Context, board *scoreboard.Board, users []scoreboard.UserID,
+) (list *scoreboard.List, err error) {
+	fallback := func(ctx context.Context) (err error) {
 		list, err = l.Fallback.List(ctx, board, users)
 		return err
 	}
 	reason, err := l.ask(ctx, board, func(ctx context.Context) (err error) {
 		list, err = l.Ranking.List(ctx, board.ID, users)
 		return err
-	}, truth)
+	}, fallback)
 	if err != nil {
 		return nil, err
 	}
 	if reason == "" && !l.knownAbsent(board.ID, list.Missing) {
 		ranked := list
-		if l.store.try(ctx, truth) != nil {
-			list = ranked // whoever the store alone knows is late in the list, not more
+		if l.store.try(ctx, fallback) != nil {
+			list = ranked // users that only the store has appear later
 		} else {
 			for _, user := range list.Missing {
 				l.absent.put(placeKey{board.ID, user, 0}, struct{}{}, 1, time.Now())
@@ -207,23 +215,25 @@ func (l *Leaderboard) List(ctx context.Context, board *scoreboard.Board, users [
 			}
 		}
 	}
-	list.Degraded, list.State = reason, stateBy(reason, list.State)
+	list.Degraded, list.State = reason, degradedState(reason, list.State)
 	l.Show(ctx, list.Entries)
 	return list, nil
 }
 
 func (l *Leaderboard) knownAbsent(board scoreboard.BoardID, users []scoreboard.UserID) bool {
 	for _, user := range users {
-		if _, known := l.absent.get(placeKey{board, user, 0}, absentFor); !known {
+		if _, known := l.absent.get(placeKey{board, user, 0}, absentLife); !known {
 			return false
 		}
 	}
 	return true
 }
 
-// RankOf is the rank that a score would have if somebody reached it now: behind
-// all who have it already.
-func (l *Leaderboard) RankOf(ctx context.Context, board *scoreboard.Board, score scoreboard.Score) (rank int64, err error) {
+// RankOf returns the rank of a score if it were reached now: behind all equal
+// scores.
+func (l *Leaderboard) RankOf(
+	ctx context.Context, board *scoreboard.Board, score scoreboard.Score,
+) (rank int64, err error) {
 	_, err = l.ask(ctx, board, func(ctx context.Context) error {
 		// No user has an empty id.
 		ranks, err := l.Ranking.Ranks(ctx, board, []scoreboard.UserID{""}, []*scoreboard.Score{&score})

@@ -8,7 +8,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// placeKey is a question for a standing. k is 0 where only its absence counts.
+// placeKey identifies a standing with k neighbours; k is 0 in the cache of absent users.
 type placeKey struct {
 	board scoreboard.BoardID
 	user  scoreboard.UserID
@@ -16,14 +16,16 @@ type placeKey struct {
 }
 
 // Place returns a user's standing with k neighbours on each side, or a
-// not_found. With minVersion it waits up to a second until the user's event of
-// that version is in it, and then asks the store.
-func (l *Leaderboard) Place(ctx context.Context, board *scoreboard.Board, user scoreboard.UserID, k int, minVersion int64) (*scoreboard.Place, error) {
+// not_found. With minVersion it waits up to a second until the standing includes
+// the user's event of that version, and then reads the store.
+func (l *Leaderboard) Place(
+	ctx context.Context, board *scoreboard.Board, user scoreboard.UserID, k int, minVersion int64,
+) (*scoreboard.Place, error) {
 	if minVersion > 0 {
 		return l.await(ctx, board, user, k, minVersion)
 	}
 	if p := l.fromHead(board, user, k); p != nil {
-		l.heads.helped.Inc()
+		l.heads.placed.Inc()
 		return p, nil
 	}
 	key := placeKey{board.ID, user, k}
@@ -33,7 +35,7 @@ func (l *Leaderboard) Place(ctx context.Context, board *scoreboard.Board, user s
 	}
 	l.cached.WithLabelValues("place", "miss").Inc()
 	shared := l.flight.DoChan("place "+string(board.ID)+" "+string(user)+" "+strconv.Itoa(k), func() (any, error) {
-		began := time.Now() // who is hidden from now on may be in it
+		began := time.Now() // a user hidden from now on may be in the answer
 		p, err := l.place(context.WithoutCancel(ctx), board, user, k)
 		if err != nil {
 			return nil, err
@@ -52,10 +54,10 @@ func (l *Leaderboard) Place(ctx context.Context, board *scoreboard.Board, user s
 	}
 }
 
-// CachedPlace returns an answer that is at hand, for who asks too often; nil
-// where there is none that is fresh enough.
+// CachedPlace returns a cached answer, for clients over their limit; nil if none
+// is recent enough.
 func (l *Leaderboard) CachedPlace(board scoreboard.BoardID, user scoreboard.UserID, k int) *scoreboard.Place {
-	p, _ := l.places.get(placeKey{board, user, k}, l.heads.find(board).heldLong())
+	p, _ := l.places.get(placeKey{board, user, k}, l.heads.find(board).maxStale())
 	return p
 }
 
@@ -68,8 +70,8 @@ func (l *Leaderboard) ReadPlace(ctx context.Context, id scoreboard.BoardID, user
 	return l.place(ctx, board, user, 0)
 }
 
-// fromHead places a user from the head of the board that others are shown at
-// this moment, so that the two cannot disagree; nil where it does not say.
+// fromHead places a user from the cached head that other clients get at this
+// moment, so that the two agree; nil if the user is not in it.
 func (l *Leaderboard) fromHead(board *scoreboard.Board, user scoreboard.UserID, k int) *scoreboard.Place {
 	b := l.heads.find(board.ID)
 	if b == nil {
@@ -84,7 +86,7 @@ func (l *Leaderboard) fromHead(board *scoreboard.Board, user scoreboard.UserID, 
 			continue
 		}
 		if i+k >= len(top.Entries) && int64(len(top.Entries)) < top.Total {
-			return nil // it has neighbours that the head does not reach
+			return nil // some neighbours are below the head
 		}
 		p := &scoreboard.Place{
 			Board: top.Board, User: user, Score: top.Entries[i].Score, Rank: top.Entries[i].Rank, Total: top.Total, Version: top.Version,
@@ -98,25 +100,26 @@ func (l *Leaderboard) fromHead(board *scoreboard.Board, user scoreboard.UserID, 
 	return nil
 }
 
-func (l *Leaderboard) place(ctx context.Context, board *scoreboard.Board, user scoreboard.UserID, k int) (p *scoreboard.Place, err error) {
-	truth := func(ctx context.Context) (err error) {
+func (l *Leaderboard) place(
+	ctx context.Context, board *scoreboard.Board, user scoreboard.UserID, k int,
+) (p *scoreboard.Place, err error) {
+	fallback := func(ctx context.Context) (err error) {
 		p, err = l.Fallback.Place(ctx, board, user, k)
 		return err
 	}
 	reason, err := l.ask(ctx, board, func(ctx context.Context) (err error) {
 		p, err = l.Ranking.Place(ctx, board.ID, user, k)
 		return err
-	}, truth)
+	}, fallback)
 	if reason == "" && scoreboard.CodeOf(err) == scoreboard.CodeNotFound {
-		// The ranking may only be late: a score that was just acknowledged is
-		// in the store.
-		nobody := placeKey{board.ID, user, 0}
-		if _, known := l.absent.get(nobody, absentFor); known {
+		// The ranking may lag: a score that was just recorded is in the store.
+		key := placeKey{board.ID, user, 0}
+		if _, known := l.absent.get(key, absentLife); known {
 			return nil, err
 		}
-		stored := l.store.try(ctx, truth)
+		stored := l.store.try(ctx, fallback)
 		if scoreboard.CodeOf(stored) == scoreboard.CodeNotFound {
-			l.absent.put(nobody, struct{}{}, 1, time.Now())
+			l.absent.put(key, struct{}{}, 1, time.Now())
 		}
 		if stored != nil {
 			return nil, stored
@@ -126,19 +129,22 @@ func (l *Leaderboard) place(ctx context.Context, board *scoreboard.Board, user s
 	if err != nil {
 		return nil, err
 	}
-	p.Degraded, p.State = reason, stateBy(reason, p.State)
+	p.Degraded, p.State = reason, degradedState(reason, p.State)
 	l.Show(ctx, p.Neighbours)
 	return p, nil
 }
 
-// When the store is first asked whether the ranking has anything to come.
-const storeLook = 200 * time.Millisecond
+// storeCheckAfter is when a waiting caller checks whether the store has a change
+// that the ranking lacks.
+const storeCheckAfter = 200 * time.Millisecond
 
-// await places a user when the event of a version is in.
-func (l *Leaderboard) await(ctx context.Context, board *scoreboard.Board, user scoreboard.UserID, k int, version int64) (*scoreboard.Place, error) {
+// await places a user once the standing includes the event of a version.
+func (l *Leaderboard) await(
+	ctx context.Context, board *scoreboard.Board, user scoreboard.UserID, k int, version int64,
+) (*scoreboard.Place, error) {
 	began := time.Now()
 	var ranked *scoreboard.Place
-	for look := firstLook; board.Status != scoreboard.StatusArchived; look = min(2*look, maxWait/10) {
+	for poll := firstPoll; board.Status != scoreboard.StatusArchived; poll = min(2*poll, maxWait/10) {
 		var p *scoreboard.Place
 		err := l.reads.try(ctx, func(ctx context.Context) (err error) {
 			p, err = l.Ranking.Place(ctx, board.ID, user, k)
@@ -155,15 +161,15 @@ func (l *Leaderboard) await(ctx context.Context, board *scoreboard.Board, user s
 			return p, nil
 		}
 		waited := time.Since(began)
-		if waited+look > maxWait {
+		if waited+poll > maxWait {
 			break
 		}
-		if err == nil && waited > storeLook && waited-look <= storeLook && l.nothingToCome(ctx, board, p, version) {
+		if err == nil && waited > storeCheckAfter && waited-poll <= storeCheckAfter && l.upToDate(ctx, board, p, version) {
 			l.Show(ctx, p.Neighbours)
 			return p, nil
 		}
 		select {
-		case <-time.After(look):
+		case <-time.After(poll):
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
@@ -186,9 +192,11 @@ func (l *Leaderboard) await(ctx context.Context, board *scoreboard.Board, user s
 	return p, nil
 }
 
-// nothingToCome reports whether the store has the version, and what is ranked is
-// its last word all the same: an event that improved nothing is not sent on.
-func (l *Leaderboard) nothingToCome(ctx context.Context, board *scoreboard.Board, ranked *scoreboard.Place, version int64) bool {
+// upToDate reports whether the store has the version without a newer revision: an
+// event that improves nothing is not relayed to the ranking.
+func (l *Leaderboard) upToDate(
+	ctx context.Context, board *scoreboard.Board, ranked *scoreboard.Place, version int64,
+) bool {
 	var stored *scoreboard.Place
 	err := l.store.try(ctx, func(ctx context.Context) (err error) {
 		stored, err = l.Fallback.Place(ctx, board, ranked.User, 0)

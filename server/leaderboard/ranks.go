@@ -7,11 +7,11 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Budgets of a rank: how long an acknowledged write waits for it, and how much
-// of that the store gets, which ranks one by one while others wait behind.
+// Budgets of ranking receipts: how long a recorded write waits for its rank, and
+// how much of that the store gets, which ranks one receipt at a time.
 const (
 	rankBudget      = 50 * time.Millisecond
-	truthRankBudget = 20 * time.Millisecond
+	storeRankBudget = 20 * time.Millisecond
 )
 
 // Ranker fills in the ranks of receipts.
@@ -20,9 +20,9 @@ type Ranker struct{ leaderboard *Leaderboard }
 // NewRanker ranks as l does.
 func NewRanker(l *Leaderboard) *Ranker { return &Ranker{l} }
 
-// Rank sets Rank in every receipt: of the score that was just recorded, or of
-// today in a repeat. Where it cannot be told in time it stays nil: a write is
-// never failed for its rank.
+// Rank sets Rank in every receipt: of the score that was just recorded, or the
+// current one in a repeat. If it cannot be determined in time it stays nil; a
+// write never fails for its rank.
 func (r *Ranker) Rank(ctx context.Context, receipts []*scoreboard.Receipt) {
 	ctx, cancel := context.WithTimeout(ctx, rankBudget)
 	defer cancel()
@@ -50,33 +50,33 @@ func (r *Ranker) Rank(ctx context.Context, receipts []*scoreboard.Receipt) {
 		})
 		if err != nil {
 			r.leaderboard.degrade(board, err)
-			r.fromTruth(ctx, board, mine)
+			r.fromFallback(ctx, board, mine)
 			continue
 		}
-		var coming []*scoreboard.Receipt // repeated before the first has reached the ranking
+		var pending []*scoreboard.Receipt // repeats of events that have not reached the ranking
 		for i, receipt := range mine {
 			receipt.Rank = ranks[i]
 			if receipt.Rank == nil && receipt.Replayed {
-				coming = append(coming, receipt)
+				pending = append(pending, receipt)
 			}
 		}
-		r.fromTruth(ctx, board, coming)
+		r.fromFallback(ctx, board, pending)
 	}
 }
 
-// fromTruth ranks as many as the budget allows.
-func (r *Ranker) fromTruth(ctx context.Context, board *scoreboard.Board, receipts []*scoreboard.Receipt) {
-	ctx, cancel := context.WithTimeout(ctx, truthRankBudget)
+// fromFallback ranks as many receipts as the budget allows.
+func (r *Ranker) fromFallback(ctx context.Context, board *scoreboard.Board, receipts []*scoreboard.Receipt) {
+	ctx, cancel := context.WithTimeout(ctx, storeRankBudget)
 	defer cancel()
 	for _, receipt := range receipts {
-		err := r.leaderboard.truths.try(ctx, func(ctx context.Context) error {
+		err := r.leaderboard.storeReceipts.try(ctx, func(ctx context.Context) error {
 			place, err := r.leaderboard.Fallback.Place(ctx, board, receipt.User, 0)
 			if err == nil {
 				receipt.Rank = &place.Rank
 			}
 			return err
 		})
-		if err != nil && scoreboard.CodeOf(err) != scoreboard.CodeNotFound { // who is hidden has no rank
+		if err != nil && scoreboard.CodeOf(err) != scoreboard.CodeNotFound { // a hidden user has no rank
 			return
 		}
 	}

@@ -21,6 +21,7 @@ type Notice struct {
 	Epoch     int64     `json:"epoch"`
 	Version   int64     `json:"version"`
 	UpdatedAt time.Time `json:"updated_at"`
+	AsOf      time.Time `json:"as_of,omitzero"` // every change committed before it is included
 	Total     int64     `json:"total"`
 	Top       []Entry   `json:"top"`
 	Moved     []Moved   `json:"moved"`
@@ -38,7 +39,7 @@ type Moved struct {
 func EncodeNotice(n *scoreboard.Notice) []byte {
 	out := Notice{
 		Schema: Schema, Type: typeNotice, Board: string(n.Board), Epoch: n.Top.Epoch, Version: n.Top.Version,
-		UpdatedAt: n.Top.UpdatedAt, Total: n.Top.Total,
+		UpdatedAt: n.Top.UpdatedAt, AsOf: n.Top.AsOf, Total: n.Top.Total,
 		Top: make([]Entry, len(n.Top.Entries)), Moved: make([]Moved, len(n.Moved)),
 	}
 	for i, e := range n.Top.Entries {
@@ -71,7 +72,7 @@ func DecodeNotice(value []byte) (n scoreboard.Notice, err error) {
 		return n, errors.New("decode a notice: invalid type, epoch, version or top")
 	}
 	n.Top = &scoreboard.Top{
-		Board: n.Board, Epoch: in.Epoch, Version: in.Version, UpdatedAt: in.UpdatedAt, Total: in.Total,
+		Board: n.Board, Epoch: in.Epoch, Version: in.Version, UpdatedAt: in.UpdatedAt, AsOf: in.AsOf, Total: in.Total,
 		Entries: make([]scoreboard.Entry, len(in.Top)),
 	}
 	for i, e := range in.Top {

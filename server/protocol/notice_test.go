@@ -17,6 +17,7 @@ func TestANoticeIsReadAsItWasWritten(t *testing.T) {
 		Board: "global",
 		Top: &scoreboard.Top{
 			Board: "global", Epoch: 7, Version: 42, UpdatedAt: time.UnixMicro(1_800_000_000_000_001).UTC(), Total: 2,
+			AsOf:    time.UnixMicro(1_800_000_000_000_000).UTC(),
 			Entries: []scoreboard.Entry{{Rank: 1, User: "alice", Score: 9}, {Rank: 2, User: "bob", Score: -3}},
 		},
 		Moved: []scoreboard.Moved{{User: "bob", Score: -3, Revision: 5, Version: 4}},

@@ -10,9 +10,13 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// hides stands alone behind who moved, in fours: a build that does not know it
-// passes over it.
-const hides = "hides"
+// A notice ends with one optional word, which older builds ignore: hides, if the
+// batch hides a user, or complete and what makes the notice sufficient without
+// reading the board: as_of, and when each user that moved reached the score.
+const (
+	hides    = "hides"
+	complete = "complete="
+)
 
 // appendMoved writes "user score revision version " for a notice.
 func appendMoved(b []byte, c *scoreboard.Change) []byte {
@@ -26,12 +30,44 @@ func appendMoved(b []byte, c *scoreboard.Change) []byte {
 	return append(b, ' ')
 }
 
-// Follow calls do for every notice until ctx ends. Notices may be lost while
-// Redis is away: versions tell. One that cannot be read, which another build
-// may have sent, goes to bad.
+// appendAsOf begins the word that makes a notice complete.
+func appendAsOf(b []byte, asOf time.Time) []byte {
+	return strconv.AppendInt(append(b, complete...), asOf.UnixMicro(), 10)
+}
+
+// appendReached adds the time at which the next user reached the score.
+func appendReached(b []byte, c *scoreboard.Change) []byte {
+	return strconv.AppendInt(append(b, ','), c.ReachedAt.UnixMicro(), 10)
+}
+
+// readComplete reads that word into n.
+func readComplete(word string, n *scoreboard.Notice) error {
+	times := strings.Split(word, ",")
+	if len(times) != 1+len(n.Moved) {
+		return fmt.Errorf("read a notice: %d times for %d users", len(times)-1, len(n.Moved))
+	}
+	for i, text := range times {
+		micros, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return fmt.Errorf("read a notice: %w", err)
+		}
+		at := time.UnixMicro(micros).UTC()
+		switch {
+		case i > 0:
+			n.Moved[i-1].ReachedAt = at
+		case n.Top != nil:
+			n.Top.AsOf = at
+		}
+	}
+	return nil
+}
+
+// Follow calls do with every notice until ctx ends. Notices are lost while Redis
+// is unavailable; versions reveal that. A malformed one, which another build may
+// have sent, goes to bad.
 func (r *Ranking) Follow(ctx context.Context, do func(scoreboard.Notice), bad func(error)) error {
 	sub := r.rdb.Subscribe(ctx, channel)
-	defer func() { _ = sub.Close() }() // nothing is lost by a failed goodbye
+	defer func() { _ = sub.Close() }() // nothing is lost
 	messages := sub.Channel()
 	for {
 		select {
@@ -51,8 +87,7 @@ func (r *Ranking) Follow(ctx context.Context, do func(scoreboard.Notice), bad fu
 	}
 }
 
-// parseNotice reads what put.lua's announce wrote. A notice has no as_of: who
-// shows one asks for it.
+// parseNotice reads what announce in put.lua published.
 func parseNotice(payload string) (n scoreboard.Notice, err error) {
 	line, rest, _ := strings.Cut(payload, "\n")
 	f := strings.Fields(line)
@@ -86,6 +121,13 @@ func parseNotice(payload string) (n scoreboard.Notice, err error) {
 		}
 		n.Moved = append(n.Moved, scoreboard.Moved{User: scoreboard.UserID(moved[i]), Score: scoreboard.Score(v[0]), Revision: v[1], Version: v[2]})
 	}
-	n.Hides = len(moved)%4 == 1 && moved[len(moved)-1] == hides
+	if len(moved)%4 != 1 {
+		return n, nil
+	}
+	last := moved[len(moved)-1]
+	if word, ok := strings.CutPrefix(last, complete); ok {
+		return n, readComplete(word, &n)
+	}
+	n.Hides = last == hides
 	return n, nil
 }

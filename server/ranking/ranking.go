@@ -114,10 +114,11 @@ func (r *Ranking) Apply(ctx context.Context, changes []scoreboard.Change) (cold 
 		boards := byBoard(part)
 		changes = changes[n:]
 		names := slices.Sorted(maps.Keys(boards))
+		asOf := r.asOf(ctx) // before the changes: what it claims, the board has then too
 		answers := make([]*redis.Cmd, len(names))
 		err := r.pipelined(ctx, func(run func(*redis.Script, []string, ...any) *redis.Cmd) {
 			for i, board := range names {
-				answers[i] = run(r.apply, allKeys(board), applyArguments(board, boards[board])...)
+				answers[i] = run(r.apply, allKeys(board), applyArguments(board, boards[board], asOf)...)
 			}
 		})
 		var rest []scoreboard.Change // of boards that have refused theirs for some of them
@@ -157,14 +158,18 @@ func (r *Ranking) pipelined(ctx context.Context, queue func(run func(*redis.Scri
 	return err
 }
 
-func applyArguments(board scoreboard.BoardID, changes map[scoreboard.UserID]*scoreboard.Change) []any {
-	args := make([]any, 5, 5+6*len(changes))
+func applyArguments(
+	board scoreboard.BoardID, changes map[scoreboard.UserID]*scoreboard.Change, asOf time.Time,
+) []any {
+	args := make([]any, 6, 6+6*len(changes))
 	var updated, oldest time.Time
 	moved := make([]byte, 0, 48*len(changes))
+	complete := appendAsOf(nil, asOf)
 	hidden := false
 	for _, c := range changes {
 		args = appendChange(args, c)
 		moved = appendMoved(moved, c)
+		complete = appendReached(complete, c)
 		hidden = hidden || c.Hidden
 		if c.RecordedAt.After(updated) {
 			updated = c.RecordedAt
@@ -176,7 +181,11 @@ func applyArguments(board scoreboard.BoardID, changes map[scoreboard.UserID]*sco
 	if hidden {
 		moved = append(moved, hides...)
 	}
-	args[0], args[1], args[2], args[3], args[4] = channel, string(board), updated.UnixMicro(), moved, oldest.UnixMicro()
+	if hidden || asOf.IsZero() {
+		complete = nil // readers read the board again
+	}
+	args[0], args[1], args[2], args[3] = channel, string(board), updated.UnixMicro(), moved
+	args[4], args[5] = oldest.UnixMicro(), complete
 	return args
 }
 

@@ -19,13 +19,13 @@ func (r *Ranking) Top(ctx context.Context, board scoreboard.BoardID) (*scoreboar
 	return r.rows(ctx, board, r.top, scoreboard.TopSize)
 }
 
-// Page returns up to limit standings behind a position, which nobody need hold
-// any more, or scoreboard.ErrNotLoaded.
+// Page returns up to limit standings behind a position, which need not be taken,
+// or scoreboard.ErrNotLoaded.
 func (r *Ranking) Page(ctx context.Context, board scoreboard.BoardID, after *scoreboard.Position, limit int) (*scoreboard.Top, error) {
 	return r.rows(ctx, board, r.page, limit, strconv.FormatInt(after.Key, 10), prefix(after.ReachedAt)+string(after.User))
 }
 
-// rows runs a script that answers with epoch, version, updated, order, built,
+// rows runs a script that returns epoch, version, updated, order, built,
 // total, the 0-based rank of the first row, and rows.
 func (r *Ranking) rows(ctx context.Context, board scoreboard.BoardID, script *redis.Script, limit int, args ...any) (*scoreboard.Top, error) {
 	reply, asOf, err := r.read(ctx, script, liveKeys(board)[:2], append([]any{limit}, args...)...)
@@ -42,7 +42,7 @@ func (r *Ranking) rows(ctx context.Context, board scoreboard.BoardID, script *re
 		top.Entries, top.Reached = append(top.Entries, e), append(top.Reached, reached)
 		users = append(users, e.User...)
 	})
-	// A head stays: its users in one piece are a third of what the answer's are.
+	// Heads are cached: users in one string take a third of the memory.
 	all := scoreboard.UserID(users)
 	for i := range top.Entries {
 		n := len(top.Entries[i].User)
@@ -54,8 +54,8 @@ func (r *Ranking) rows(ctx context.Context, board scoreboard.BoardID, script *re
 	return top, nil
 }
 
-// Place returns a user's standing with k neighbours on each side (none asked
-// for: nil), a not_found where the user is not ranked, or scoreboard.ErrNotLoaded.
+// Place returns a user's standing with k neighbours on each side (nil if k is 0),
+// a not_found where the user is not ranked, or scoreboard.ErrNotLoaded.
 func (r *Ranking) Place(ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID, k int) (*scoreboard.Place, error) {
 	reply, asOf, err := r.read(ctx, r.place, liveKeys(board), string(user), k)
 	if err != nil {
@@ -117,7 +117,7 @@ func (r *Ranking) List(ctx context.Context, board scoreboard.BoardID, users []sc
 
 // Ranks returns a 1-based rank for each user, or nil where one is not ranked;
 // scoreboard.ErrNotLoaded where the board is not there. A score is a standing that may not have
-// been applied yet; a nil score asks for the rank of today.
+// been applied yet; a nil score means the current rank.
 func (r *Ranking) Ranks(ctx context.Context, board *scoreboard.Board, users []scoreboard.UserID, scores []*scoreboard.Score) ([]*int64, error) {
 	args := make([]any, 0, 2*len(users))
 	for i, user := range users {
@@ -143,14 +143,29 @@ func (r *Ranking) Ranks(ctx context.Context, board *scoreboard.Board, users []sc
 	return ranks, nil
 }
 
-// freshLife is how long what is known of the ranking's freshness is told again:
-// it only makes an answer look older than it is.
+// freshLife is how long the ranking's freshness is cached. This can only make an
+// answer look older than it is.
 const freshLife = 100 * time.Millisecond
 
-// freshness is how fresh the ranking was at a time.
+// freshness is how fresh the ranking was at a point in time.
 type freshness struct{ at, asOf time.Time }
 
-// read runs a script and says how fresh the ranking was before it, in one
+// asOf returns how fresh the ranking is; zero if that is unknown.
+func (r *Ranking) asOf(ctx context.Context) time.Time {
+	if known := r.known.Load(); known != nil && time.Since(known.at) < freshLife {
+		return known.asOf
+	}
+	at := time.Now()
+	fresh, err := r.rdb.HGetAll(ctx, freshKey).Result()
+	if err != nil {
+		return time.Time{}
+	}
+	known := &freshness{at, asOf(fresh)}
+	r.known.Store(known)
+	return known.asOf
+}
+
+// read runs a script and returns how fresh the ranking was before it, in one
 // round trip.
 func (r *Ranking) read(ctx context.Context, script *redis.Script, keys []string, args ...any) (*reply, time.Time, error) {
 	known := r.known.Load()
@@ -162,7 +177,7 @@ func (r *Ranking) read(ctx context.Context, script *redis.Script, keys []string,
 	} else {
 		var fresh *redis.MapStringStringCmd
 		_, err = r.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
-			fresh = p.HGetAll(ctx, freshKey) // first: what is applied between the two must not be claimed
+			fresh = p.HGetAll(ctx, freshKey) // first, so that it claims nothing that the script misses
 			answer = script.EvalSha(ctx, p, keys, args...)
 			return nil
 		})
@@ -189,36 +204,36 @@ func (r *Ranking) read(ctx context.Context, script *redis.Script, keys []string,
 	return &reply{values: values}, known.asOf, nil
 }
 
-// asOf is the time before which everything is applied: the least advanced of
-// all shards and partitions decides. Zero while one has not reported.
+// asOf returns the time before which everything is applied: the minimum over all
+// shards and partitions. Zero while one has not reported.
 func asOf(fresh map[string]string) time.Time {
 	var shards, partitions int
 	if _, err := fmt.Sscanf(fresh["of"], "%d/%d", &shards, &partitions); err != nil {
 		return time.Time{}
 	}
-	var least int64
+	var oldest int64
 	for shard := range shards {
 		for partition := range partitions {
 			n, err := strconv.ParseInt(fresh[freshField(shard, partition)], 10, 64)
 			if err != nil {
 				return time.Time{}
 			}
-			if least == 0 || n < least {
-				least = n
+			if oldest == 0 || n < oldest {
+				oldest = n
 			}
 		}
 	}
-	return time.UnixMicro(least).UTC()
+	return time.UnixMicro(oldest).UTC()
 }
 
-// reply is a script's answer; the first field that does not fit sets err.
+// reply is a script's reply; the first malformed field sets err.
 type reply struct {
 	values []any
 	err    error
 }
 
-// state says whether everything committed before the board was built has been
-// confirmed to be in it since.
+// state reports whether the board is known to include everything committed before
+// it was built.
 func (r *reply) state(i int, asOf time.Time) scoreboard.BoardState {
 	if asOf.Before(time.UnixMicro(r.int(i))) {
 		return scoreboard.StateCatchingUp
@@ -226,8 +241,8 @@ func (r *reply) state(i int, asOf time.Time) scoreboard.BoardState {
 	return scoreboard.StateHealthy
 }
 
-// entries calls do with the rows from index i on, members and keys by turns,
-// the first of which has the 0-based rank first.
+// entries calls do with the rows from index i on, which alternate member and key.
+// first is the 0-based rank of the first row.
 func (r *reply) entries(i int, first int64, order scoreboard.Order, do func(e scoreboard.Entry, reached time.Time)) {
 	for ; i+1 < len(r.values); i += 2 {
 		member := r.string(i)
@@ -266,6 +281,6 @@ func (r *reply) int(i int) int64 {
 
 func (r *reply) fail(i int) {
 	if r.err == nil {
-		r.err = fmt.Errorf("field %d of a script's answer is malformed: %v", i, r.values[i])
+		r.err = fmt.Errorf("field %d of a script's reply is malformed: %v", i, r.values[i])
 	}
 }

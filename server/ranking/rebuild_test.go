@@ -107,35 +107,9 @@ func TestASwapRefusesAShadowThatLostUsers(t *testing.T) {
 	})
 }
 
-func TestNoticesTellWhatMoved(t *testing.T) {
+func TestNoticesNameWhoMoved(t *testing.T) {
 	onBoth(t, func(t *testing.T, r rig) {
-		ctx, stop := context.WithCancel(ctx)
-		notices := make(chan scoreboard.Notice, 16)
-		done := make(chan error, 1)
-		go func() { done <- r.Follow(ctx, func(n scoreboard.Notice) { notices <- n }, func(error) {}) }()
-		t.Cleanup(func() {
-			stop()
-			if err := <-done; err != nil {
-				t.Error(err)
-			}
-		})
-		for n := int64(0); n == 0; { // until the subscription stands
-			count, err := r.rdb.PubSubNumSub(ctx, "sb:notices").Result()
-			if err != nil {
-				t.Fatal(err)
-			}
-			n = count["sb:notices"]
-		}
-		next := func() scoreboard.Notice {
-			t.Helper()
-			select {
-			case n := <-notices:
-				return n
-			case <-time.After(5 * time.Second):
-				t.Fatal("no notice came")
-				return scoreboard.Notice{}
-			}
-		}
+		next := follow(t, r)
 		if err := r.rdb.Publish(ctx, "sb:notices", "not a notice").Err(); err != nil {
 			t.Fatal(err) // and what follows still arrives
 		}
@@ -147,8 +121,8 @@ func TestNoticesTellWhatMoved(t *testing.T) {
 		if len(n.Moved) != 1 || n.Moved[0] != (scoreboard.Moved{User: "alice", Score: 5, Revision: 1, Version: 1}) {
 			t.Errorf("moved %+v", n.Moved)
 		}
-		r.apply(t, change("alice", 5, 1, 1)) // nothing to tell
-		r.apply(t, change("alice", 5, 2, 9)) // reached anew: moved, but the top is what it was
+		r.apply(t, change("alice", 5, 1, 1)) // nothing to report
+		r.apply(t, change("alice", 5, 2, 9)) // reached again: the user moved, the top is the same
 		if n = next(); n.Top != nil || len(n.Moved) != 1 || n.Moved[0].Revision != 2 || n.Hides {
 			t.Errorf("got %+v, want a notice without a top", n)
 		}
@@ -198,4 +172,65 @@ func TestTheConditionOfABoard(t *testing.T) {
 		}
 		is(scoreboard.StateRebuilding, 0)
 	})
+}
+
+func TestNoticeIsCompleteIfAllIsNew(t *testing.T) {
+	onBoth(t, func(t *testing.T, r rig) {
+		at := time.UnixMicro(1_800_000_000_000_000).UTC()
+		if err := r.RecordHeartbeats(ctx, []scoreboard.Heartbeat{{Shards: 1, Partitions: 1, AsOf: at}}); err != nil {
+			t.Fatal(err)
+		}
+		next := follow(t, r)
+		alice, bob := change("alice", 5, 1, 1), change("bob", 3, 1, 2)
+		r.apply(t, alice, bob)
+		n := next()
+		if n.Top == nil || !n.Top.AsOf.Equal(at) || len(n.Moved) != 2 {
+			t.Fatalf("got %+v with top %+v, want it as of %s", n, n.Top, at)
+		}
+		for _, m := range n.Moved {
+			if want := map[scoreboard.UserID]time.Time{"alice": alice.ReachedAt, "bob": bob.ReachedAt}[m.User]; !m.ReachedAt.Equal(want) {
+				t.Errorf("%s: reached at %s, want %s", m.User, m.ReachedAt, want)
+			}
+		}
+		r.apply(t, alice, change("bob", 9, 2, 3)) // a repeat among them
+		if n = next(); n.Top == nil || !n.Top.AsOf.IsZero() {
+			t.Errorf("with a repeat: got %+v, want no as_of", n.Top)
+		}
+		r.apply(t, hidden(change("bob", 9, 3, 3)))
+		if n = next(); n.Top == nil || !n.Top.AsOf.IsZero() || !n.Hides {
+			t.Errorf("hiding a user: got %+v, want no as_of", n.Top)
+		}
+	})
+}
+
+// follow subscribes to notices and returns a function that waits for the next.
+func follow(t *testing.T, r rig) (next func() scoreboard.Notice) {
+	t.Helper()
+	following, stop := context.WithCancel(ctx)
+	notices := make(chan scoreboard.Notice, 16)
+	done := make(chan error, 1)
+	go func() { done <- r.Follow(following, func(n scoreboard.Notice) { notices <- n }, func(error) {}) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	for n := int64(0); n == 0; { // until the subscription is active
+		count, err := r.rdb.PubSubNumSub(ctx, "sb:notices").Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		n = count["sb:notices"]
+	}
+	return func() scoreboard.Notice {
+		t.Helper()
+		select {
+		case n := <-notices:
+			return n
+		case <-time.After(5 * time.Second):
+			t.Fatal("no notice came")
+			return scoreboard.Notice{}
+		}
+	}
 }

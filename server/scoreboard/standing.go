@@ -109,8 +109,9 @@ func (p *Place) Percentile() float64 {
 	return float64(tenths) / 10
 }
 
-// Notice tells gateways that a batch was applied to a board. Top is set if
-// the version rose, Hides if a user was hidden.
+// Notice reports that a batch was applied to a board. Top is set when it raised
+// the version; its AsOf, and the ReachedAt of Moved, are zero in notices of an older
+// build and where one of the changes was not new. Hides is set when it hid a user.
 type Notice struct {
 	Board BoardID
 	Top   *Top
@@ -124,4 +125,6 @@ type Moved struct {
 	Score    Score
 	Revision int64
 	Version  int64
+
+	ReachedAt time.Time
 }
