@@ -1,7 +1,7 @@
 #!/bin/sh
-# The whole way on one screen: the development stack, signed traffic, and the
-# live top 10. On a terminal the TUI until q; otherwise a frame a second.
-# DEMO_SECONDS ends it by itself. Nothing that it started is left behind.
+# Show the development stack with signed traffic and the live top 10: in the TUI
+# until q on a terminal, and otherwise as one frame per second. DEMO_SECONDS ends
+# it after that time. It removes everything that it started.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -22,7 +22,7 @@ end() {
 		wait "$pid" 2>/dev/null || true
 	done
 	rm -rf "$dir"
-	[ -z "$watch" ] || echo 'demo: over, and its data is gone; "make dev" keeps a stack to play with' >&2
+	[ -z "$watch" ] || echo 'demo: ended, its data is removed; "make dev" runs a stack that keeps its data' >&2
 }
 trap end EXIT
 trap 'exit 130' INT
@@ -33,8 +33,8 @@ start_stack demo
 bin/sbctl load run --rate 50 --duration 12h --users 50 --out "$dir/load" >"$dir/load.log" 2>&1 &
 load=$!
 
-# In the background, or a signal to this script would wait for it; it still has
-# the terminal, which a TUI reads.
+# Run in the background, because the shell delays signals while it waits for a
+# foreground process. Descriptor 3 gives it the terminal, which the TUI reads.
 exec 3<&0
 bin/sbctl watch <&3 3<&- &
 watch=$!

@@ -1,5 +1,5 @@
-// Package deploy carries what an installation's monitoring is told, so that
-// sbctl accept knows which alerts must be there.
+// Package deploy embeds the alert rules of an installation, so that sbctl accept
+// can check that they are loaded.
 package deploy
 
 import (
@@ -12,14 +12,14 @@ import (
 //go:embed prometheus/alerts.yml
 var alerts []byte
 
-// Alert is one rule of alerts.yml.
+// Alert is a rule of alerts.yml.
 type Alert struct {
 	Name   string            `yaml:"alert"`
 	Expr   string            `yaml:"expr"`
 	Labels map[string]string `yaml:"labels"`
 }
 
-// Alerts are the rules that Prometheus must have loaded.
+// Alerts returns the rules that Prometheus must load.
 func Alerts() ([]Alert, error) {
 	var file struct {
 		Groups []struct {

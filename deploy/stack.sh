@@ -1,16 +1,16 @@
-# The development stack beside anything else, for the scripts here. One sources
-# this, says start_stack NAME, and has in its environment what sbctl needs; its
-# trap ends $daemon and removes $dir.
+# Start a development stack for the scripts in this folder. A script sources this
+# file and calls start_stack NAME, which sets the environment for sbctl. Its trap
+# must stop $daemon and remove $dir.
 
 dir=$(mktemp -d)
 daemon=''
 
 start_stack() {
-	# Free ports, so that it runs beside anything else.
+	# Free ports, so that other stacks can run at the same time.
 	bin/scoreboardd dev --ephemeral --data "$dir" --addr 127.0.0.1:0 --ops-addr 127.0.0.1:0 >"$dir/scoreboardd.log" 2>&1 &
 	daemon=$!
 
-	# The first start on a machine without PostgreSQL fetches it.
+	# The first start on a machine without PostgreSQL downloads it.
 	tries=0
 	until [ -s "$dir/sbctl.env" ]; do
 		if ! kill -0 "$daemon" 2>/dev/null || [ $tries -ge 1200 ]; then
@@ -21,7 +21,7 @@ start_stack() {
 		tries=$((tries + 1))
 		sleep 0.1
 	done
-	sed "/^Settings/,\$d" "$dir/scoreboardd.log" >&2 # the banner: what runs, and what only stands in
+	sed "/^Settings/,\$d" "$dir/scoreboardd.log" >&2 # the banner lists the components and stand-ins
 	set -a
 	. "$dir/sbctl.env"
 	set +a

@@ -1,5 +1,5 @@
-// Command sbom prints the bill of materials of a Go binary: what the toolchain
-// wrote into it, in CycloneDX 1.6. Two runs print the same bytes.
+// Command sbom prints the bill of materials of a Go binary in CycloneDX 1.6, from
+// the build information in the binary. Its output is reproducible.
 //
 //	go run ./deploy/sbom bin/sbctl > sbctl.cdx.json
 package main
@@ -58,8 +58,8 @@ func main() {
 	}
 }
 
-// write prints the bill of a binary, whose own version the caller may know
-// better than the toolchain did.
+// write prints the bill of a binary. A version replaces that of the build
+// information.
 func write(w io.Writer, path, version string) error {
 	info, err := buildinfo.ReadFile(path)
 	if err != nil {

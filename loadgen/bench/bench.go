@@ -42,7 +42,7 @@ func (o *Options) program(name string) string { return filepath.Join(o.Bin, name
 // sizes are the durations and rates of the benches.
 type sizes struct {
 	warm, timed   time.Duration
-	beside        time.Duration // load beside another measurement
+	parallel      time.Duration // load during another measurement
 	latency, idle time.Duration
 	store         time.Duration
 	flood         time.Duration
@@ -65,14 +65,14 @@ type sizes struct {
 func (o *Options) sizes() sizes {
 	if o.Quick {
 		return sizes{
-			warm: time.Second, timed: time.Second, beside: time.Second, latency: time.Second, idle: time.Second / 2,
+			warm: time.Second, timed: time.Second, parallel: time.Second, latency: time.Second, idle: time.Second / 2,
 			store: time.Second / 2, flood: time.Second, generator: time.Second / 2, maxRate: time.Second, settle: time.Second,
 			fill: time.Second, ledgerRows: 2000, fillRate: 1000, openRates: []int{200}, connections: []int{1, 8},
 			bodyRate: 10_000, lagRate: 200, backlogRate: 200, goodRate: 100, floodRate: 200, generatorRate: 0.02,
 		}
 	}
 	return sizes{
-		warm: 8 * time.Second, timed: 15 * time.Second, beside: 20 * time.Second,
+		warm: 8 * time.Second, timed: 15 * time.Second, parallel: 20 * time.Second,
 		latency: 20 * time.Second, idle: 20 * time.Second, store: 10 * time.Second, flood: 20 * time.Second,
 		generator: 10 * time.Second, maxRate: 2 * time.Minute, settle: 20 * time.Second,
 		fill: 50 * time.Second, ledgerRows: 10_000_000, fillRate: 20_000,

@@ -45,7 +45,7 @@ func (r *rig) projectionLag(ctx context.Context, _ pipelineSize) error {
 	if err != nil {
 		return err
 	}
-	report, err := r.load(ctx, r.lagRate, r.beside)
+	report, err := r.load(ctx, r.lagRate, r.parallel)
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (r *rig) projectionLag(ctx context.Context, _ pipelineSize) error {
 // drainUnderLoad drains a backlog during writes, and compares them with writes
 // without a backlog.
 func (r *rig) drainUnderLoad(ctx context.Context, size pipelineSize) error {
-	without, err := r.load(ctx, r.backlogRate, r.beside)
+	without, err := r.load(ctx, r.backlogRate, r.parallel)
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (r *rig) drainUnderLoad(ctx context.Context, size pipelineSize) error {
 	}
 	during := make(chan loadResult, 1)
 	go func() {
-		report, err := r.load(ctx, r.backlogRate, r.beside)
+		report, err := r.load(ctx, r.backlogRate, r.parallel)
 		during <- loadResult{report, err}
 	}()
 	// The relay goes in the order of transactions, so the first events are the backlog.

@@ -205,8 +205,7 @@ func (t *Tracker) Events() iter.Seq2[uint64, State] {
 	}
 }
 
-// Unresolved yields the events that were sent and whose outcome no response
-// told.
+// Unresolved yields the events that were sent and whose outcome is unknown.
 func (t *Tracker) Unresolved() iter.Seq[uint64] {
 	return func(yield func(uint64) bool) {
 		for n, s := range t.Events() {
