@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// Another stack in the same folder writes its own address; what is said stays
-// about the one that is dialled.
-func TestWhatIsDialledIsNamed(t *testing.T) {
+// Another development stack may rewrite devEnv; messages still name the server in
+// use.
+func TestMessagesNameTheServerInUse(t *testing.T) {
 	t.Chdir(t.TempDir())
 	dev := func(address string) {
 		if err := os.MkdirAll(filepath.Dir(devEnv), 0o700); err != nil {
@@ -34,11 +34,11 @@ func TestWhatIsDialledIsNamed(t *testing.T) {
 	}
 }
 
-// An operations address needs no scheme, whoever says it; unsaid it is guessed.
-func TestTheOperationsAddress(t *testing.T) {
+// An operations address needs no scheme; without one it is guessed.
+func TestOperationsAddress(t *testing.T) {
 	t.Parallel()
 	p := &program{}
-	server := settings{Server: setting{Value: "http://example.com:8080"}}
+	server := connection{Server: option{Value: "http://example.com:8080"}}
 	for _, c := range []struct {
 		set, flag, want string
 	}{

@@ -9,8 +9,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/charmbracelet/lipgloss"
-	lgtable "github.com/charmbracelet/lipgloss/table"
+	"github.com/charmbracelet/x/ansi"
 )
 
 // print writes a result: the value itself with --output json, else its table.
@@ -124,24 +123,34 @@ func (t *table) rename(from, to string) *table {
 // write prints the table without borders, colours and trailing spaces, so that a
 // pipe gets the same text as a terminal.
 func (t *table) write(w io.Writer) error {
-	const gap = 2
-	left := lipgloss.NewStyle().TabWidth(lipgloss.NoTabConversion)
-	right := left.Align(lipgloss.Right)
-	layout := lgtable.New().Headers(t.headings...).Rows(t.rows...).Wrap(false).
-		BorderTop(false).BorderBottom(false).BorderLeft(false).BorderRight(false).BorderColumn(false).BorderHeader(false).
-		StyleFunc(func(_, column int) lipgloss.Style {
-			style := left
-			if t.right[column] {
-				style = right
+	rows := t.rows
+	if t.headings != nil {
+		rows = append([][]string{t.headings}, rows...)
+	}
+	var widths []int
+	for _, row := range rows {
+		for i, cell := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
 			}
-			if column > 0 {
-				style = style.PaddingLeft(gap)
-			}
-			return style
-		})
+			widths[i] = max(widths[i], ansi.StringWidth(cell))
+		}
+	}
 	var b strings.Builder
-	for line := range strings.Lines(layout.Render()) {
-		b.WriteString(strings.TrimRight(line, " \n") + "\n")
+	for _, row := range rows {
+		var line strings.Builder
+		for i, cell := range row {
+			padding := strings.Repeat(" ", widths[i]-ansi.StringWidth(cell))
+			if i > 0 {
+				line.WriteString("  ")
+			}
+			if t.right[i] {
+				line.WriteString(padding + cell)
+			} else {
+				line.WriteString(cell + padding)
+			}
+		}
+		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
