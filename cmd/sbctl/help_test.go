@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,7 +13,7 @@ import (
 	"github.com/spf13/cobra/doc"
 )
 
-// every runs f for each command of the tree.
+// forEachCommand runs f for cmd and all commands below it.
 func forEachCommand(cmd *cobra.Command, f func(*cobra.Command)) {
 	f(cmd)
 	for _, sub := range cmd.Commands() {
@@ -20,14 +21,14 @@ func forEachCommand(cmd *cobra.Command, f func(*cobra.Command)) {
 	}
 }
 
-// reference is docs/cli.md: what stands by hand up to the mark, and below it
-// the help of every command.
+// reference is docs/cli.md: written by hand up to the mark; below it is the help of
+// every command.
 const (
 	reference = "../../docs/cli.md"
 	mark      = "<!-- Below: the help of every command, written by go test ./cmd/sbctl -run Help -update. -->\n"
 )
 
-func TestEveryHelp(t *testing.T) {
+func TestHelpOfEveryCommand(t *testing.T) {
 	t.Parallel()
 	var all bytes.Buffer
 	root := newRootCmd(&program{})
@@ -45,7 +46,7 @@ func TestEveryHelp(t *testing.T) {
 			}
 		}
 		if n := strings.Count(cmd.Example, "sbctl "); n < 2 {
-			t.Errorf("%s has %d examples, want two", path, n)
+			t.Errorf("%s has %d examples, want 2", path, n)
 		}
 		all.WriteString("\n## " + path + "\n\n```\n" + out.String() + "```\n")
 	})
@@ -55,7 +56,7 @@ func TestEveryHelp(t *testing.T) {
 	}
 	byHand, _, found := strings.Cut(string(was), mark)
 	if !found {
-		t.Fatalf("%s has lost its mark", reference)
+		t.Fatalf("%s lacks the mark", reference)
 	}
 	want := byHand + mark + all.String()
 	if *update {
@@ -65,87 +66,74 @@ func TestEveryHelp(t *testing.T) {
 		return
 	}
 	if want != string(was) {
-		t.Errorf("%s is not the help of today's commands (-update rewrites it)", reference)
+		t.Errorf("%s is outdated; run the test with -update", reference)
 	}
 }
 
-// The manual: a page for each command, written by -update as the reference is.
-const manual = "../../docs/man"
+// manual is the folder, ignored by git, for the man pages that -update writes.
+const manual = "../../out/man"
 
-func TestTheManualIsTheHelp(t *testing.T) {
+// Every command has a man page that names it and its flags.
+func TestHelpAsManual(t *testing.T) {
 	t.Parallel()
 	root := newRootCmd(&program{})
 	root.InitDefaultHelpCmd()
-	pages := map[string]string{}
-	forEachCommand(root, func(cmd *cobra.Command) {
-		cmd.DisableAutoGenTag = true // it holds the day
+	if *update {
+		if err := errors.Join(os.RemoveAll(manual), os.MkdirAll(manual, 0o755)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var commands []*cobra.Command // first, because GenMan adds help commands to the tree
+	forEachCommand(root, func(cmd *cobra.Command) { commands = append(commands, cmd) })
+	for _, cmd := range commands {
+		cmd.DisableAutoGenTag = true // it contains the date
 		var page bytes.Buffer
 		header := doc.GenManHeader{Section: "1", Source: "scoreboard", Manual: "scoreboard", Date: &time.Time{}}
 		if err := doc.GenMan(cmd, &header, &page); err != nil {
 			t.Fatal(err)
 		}
-		name := strings.ReplaceAll(cmd.CommandPath(), " ", "-") + ".1"
-		pages[name] = strings.Replace(page.String(), "Jan 0001", "", 1)
-	})
-	if *update {
-		if err := os.RemoveAll(manual); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.MkdirAll(manual, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		for name, page := range pages {
-			if err := os.WriteFile(filepath.Join(manual, name), []byte(page), 0o644); err != nil {
-				t.Fatal(err)
+		name := strings.ReplaceAll(cmd.CommandPath(), " ", "-")
+		text := strings.Replace(page.String(), "Jan 0001", "", 1)
+		for _, want := range []string{name, cmd.Short, ".SH EXAMPLE"} {
+			if !strings.Contains(strings.ReplaceAll(text, `\-`, "-"), want) {
+				t.Errorf("the page of %s lacks %q", name, want)
 			}
 		}
-		return
-	}
-	there, err := os.ReadDir(manual)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range there {
-		if pages[file.Name()] == "" {
-			t.Errorf("%s is of no command (-run Help -update rewrites the manual)", file.Name())
-		}
-	}
-	for name, want := range pages {
-		if got, err := os.ReadFile(filepath.Join(manual, name)); err != nil || string(got) != want {
-			t.Errorf("%s is not of today's command (-run Help -update rewrites it): %v", name, err)
+		if *update {
+			if err := os.WriteFile(filepath.Join(manual, name+".1"), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 }
 
-// An example that the program does not take is worse than none.
 func TestExamplesParse(t *testing.T) {
 	t.Parallel()
-	forEachCommand(newRootCmd(&program{}), func(about *cobra.Command) {
-		for line := range strings.Lines(about.Example) {
+	forEachCommand(newRootCmd(&program{}), func(documented *cobra.Command) {
+		for line := range strings.Lines(documented.Example) {
 			_, line, found := strings.Cut(strings.TrimSpace(line), "sbctl ")
 			if !found {
 				continue
 			}
 			cmd, rest, err := newRootCmd(&program{}).Find(shellWords(line))
 			if err != nil {
-				t.Errorf("%s: example %q: %v", about.CommandPath(), line, err)
+				t.Errorf("%s: example %q: %v", documented.CommandPath(), line, err)
 				continue
 			}
 			if err := cmd.ParseFlags(rest); err != nil {
-				t.Errorf("%s: example %q: %v", about.CommandPath(), line, err)
+				t.Errorf("%s: example %q: %v", documented.CommandPath(), line, err)
 			}
 			if err := cmd.ValidateArgs(cmd.Flags().Args()); err != nil {
-				t.Errorf("%s: example %q: %v", about.CommandPath(), line, err)
+				t.Errorf("%s: example %q: %v", documented.CommandPath(), line, err)
 			}
 		}
 	})
 }
 
-// shellWords are the words that a shell would hand to the program: what is
-// quoted is one, and it ends where another command or a file begins.
+// shellWords splits a command line like a shell, up to a pipe or a redirection.
 func shellWords(line string) (words []string) {
 	var word strings.Builder
-	quote, open := rune(0), false // a word has begun
+	quote, open := rune(0), false // inside a word
 	end := func() {
 		if open {
 			words = append(words, word.String())

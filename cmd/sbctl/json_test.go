@@ -22,8 +22,8 @@ import (
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
-// printed is what each command prints with --output json; several values where
-// it depends on the flags. Those that print none are nil.
+// printed has the values that each command prints with --output json, several if it
+// depends on the flags; nil for commands that print none.
 var printed = map[string][]any{
 	"accept": {report.Report{}}, "audit list": {client.AuditEntries{}},
 	"board archive": {client.Board{}}, "board create": {client.Board{}}, "board freeze": {client.Board{}}, "board list": {client.Boards{}},
@@ -34,7 +34,7 @@ var printed = map[string][]any{
 	"event reverse": {[]client.Receipt{}}, "event show": {client.Event{}}, "event unvoid": {client.Void{}},
 	"event void": {client.VoidPreview{}, client.Void{}}, "event voids": {[]client.Void{}},
 	"flag confirm": {client.Flag{}}, "flag dismiss": {client.Flag{}}, "flag list": {client.Flags{}}, "flag show": {client.Flag{}},
-	"knobs list": {[]client.Setting{}}, "knobs set": {client.Setting{}, []client.Setting{}},
+	"settings list": {[]client.Setting{}}, "settings set": {client.Setting{}, []client.Setting{}},
 	"key create": {client.Key{}}, "key list": {[]client.Key{}}, "key revoke": nil, "key rotate": {client.Key{}},
 	"ledger archive": {client.Archived{}},
 	"load run":       {report.Report{}, loadgen.Max{}}, "load report": {report.Report{}},
@@ -51,25 +51,25 @@ var printed = map[string][]any{
 
 const shapes = "../../docs/json.md"
 
-// docs/json.md says what every command prints as JSON, out of the very types.
+// docs/json.md documents the JSON of every command, generated from the types.
 func TestHelpOfJSON(t *testing.T) {
 	t.Parallel()
 	missing := maps.Clone(printed)
 	forEachCommand(newRootCmd(&program{}), func(cmd *cobra.Command) {
 		path := strings.TrimPrefix(cmd.CommandPath(), "sbctl ")
 		if _, known := missing[path]; !known && !cmd.HasSubCommands() {
-			t.Errorf("nothing says what sbctl %s prints as JSON: add it to printed", path)
+			t.Errorf("no JSON shape for sbctl %s: add it to printed", path)
 		}
 		delete(missing, path)
 	})
 	for path := range missing {
 		if path != "help" {
-			t.Errorf("there is no command sbctl %s", path)
+			t.Errorf("unknown command sbctl %s", path)
 		}
 	}
 	var b bytes.Buffer
-	b.WriteString("# What `--output json` prints\n\nWritten by `go test ./cmd/sbctl -run Help -update` out of the types of the program. A `?` may be absent;\n" +
-		"fields are added in time, and none is renamed or taken away within a major version. Errors: see [cli.md](cli.md).\n")
+	b.WriteString("# Output of `--output json`\n\nGenerated from the program's types by `go test ./cmd/sbctl -run Help -update`. Fields with a `?` may be\n" +
+		"absent. New fields may be added; within a major version none is renamed or removed. Errors: see [cli.md](cli.md).\n")
 	for _, path := range slices.Sorted(maps.Keys(printed)) {
 		if printed[path] == nil {
 			continue
@@ -86,11 +86,11 @@ func TestHelpOfJSON(t *testing.T) {
 		return
 	}
 	if got, err := os.ReadFile(shapes); err != nil || !bytes.Equal(got, b.Bytes()) {
-		t.Errorf("%s is not of today's types (-run Help -update rewrites it): %v", shapes, err)
+		t.Errorf("%s is outdated; run the test with -update: %v", shapes, err)
 	}
 }
 
-// shape writes a type as its JSON looks.
+// shape describes the JSON of a type.
 func shape(t reflect.Type, indent string) string {
 	switch {
 	case t == reflect.TypeFor[time.Time]():
