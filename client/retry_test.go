@@ -137,8 +137,8 @@ func TestForeignAnswer(t *testing.T) {
 	o := options("alice")
 	o.HTTP = &http.Client{Transport: answer{status: 404, body: "<html>not here</html>"}}
 	_, err := newClient(t, s, o).Top(t.Context(), client.TopQuery{})
-	if scoreboard.CodeOf(err) != scoreboard.CodeNotFound || !strings.Contains(err.Error(), "not one of this API") {
-		t.Errorf("got %v, want not_found that says whose answer it is not", err)
+	if scoreboard.CodeOf(err) != scoreboard.CodeNotFound || !strings.Contains(err.Error(), "not from this API") {
+		t.Errorf("got %v, want not_found and that the response is not from this API", err)
 	}
 }
 

@@ -15,8 +15,7 @@ import (
 
 const events = "../../testdata/events"
 
-// The season counts as its README says, and is what its program writes.
-func TestTheSeason(t *testing.T) {
+func TestSeasonOfEvents(t *testing.T) {
 	t.Parallel()
 	s := clienttest.New(t)
 	env := []string{
@@ -28,28 +27,29 @@ func TestTheSeason(t *testing.T) {
 		want bulk.Tally
 	}{
 		{"season.ndjson", bulk.Tally{Done: 9947, Replayed: 609, Refused: 53, Lines: 10_000}},
-		// The same events as the season's, so all of them are repeats.
+		// The events of the season's first day: all are repeats.
 		{"first-day.csv", bulk.Tally{Done: 199, Replayed: 199, Refused: 1, Lines: 200}},
 	} {
 		var out bytes.Buffer
-		args := []string{"score", "submit", "--file", filepath.Join(events, tc.file), "--results", filepath.Join(t.TempDir(), "results"), "--output", "json"}
+		results := filepath.Join(t.TempDir(), "results")
+		args := []string{"score", "submit", "--file", filepath.Join(events, tc.file), "--results", results, "--output", "json"}
 		code := run(t.Context(), args, nil, &out, io.Discard, env)
 		var got bulk.Tally
 		if err := json.Unmarshal(out.Bytes(), &got); err != nil || code != exitCheckFailed || got != tc.want {
 			t.Errorf("%s: got exit code %d, %+v, %v; want 3, %+v", tc.file, code, got, err, tc.want)
 		}
 	}
-	fresh := t.TempDir()
-	if said, err := exec.CommandContext(t.Context(), "go", "run", "../../internal/season", fresh).CombinedOutput(); err != nil {
-		t.Fatalf("write it anew: %v\n%s", err, said)
+	generated := t.TempDir()
+	if output, err := exec.CommandContext(t.Context(), "go", "run", "../../internal/season", generated).CombinedOutput(); err != nil {
+		t.Fatalf("generate the season: %v\n%s", err, output)
 	}
 	for _, file := range []string{"season.ndjson", "first-day.csv"} {
-		want, err := os.ReadFile(filepath.Join(fresh, file))
+		want, err := os.ReadFile(filepath.Join(generated, file))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got, err := os.ReadFile(filepath.Join(events, file)); err != nil || !bytes.Equal(got, want) {
-			t.Errorf("%s is not what its program writes (%v)", file, err)
+			t.Errorf("%s differs from the generated file (%v)", file, err)
 		}
 	}
 }

@@ -15,16 +15,15 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Commands that ask no server, and those that live with a server that is away.
+// offlineCommands do not need a server, or tolerate an unreachable one.
 var offlineCommands = []string{
 	"sbctl completion", "sbctl doctor", "sbctl help", "sbctl profile", "sbctl version", "sbctl migrate",
 	"sbctl load", "sbctl accept", "sbctl watch",
 }
 
-// Whatever a server refuses, and when there is none, every command ends with
-// exit code 1, one JSON error on stderr with the code and the next step where
-// there is one, and nothing on stdout. The command lines are those of the help.
-func TestEveryCommandFailsAlike(t *testing.T) {
+// Whatever the server's error, every command of the help's examples ends with exit
+// code 1, one JSON error with code and next step on stderr, and nothing on stdout.
+func TestEveryCommandReportsErrors(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		name   string
@@ -35,7 +34,7 @@ func TestEveryCommandFailsAlike(t *testing.T) {
 		{"unauthorized", 401, scoreboard.CodeUnauthorized, "SBCTL_TOKEN"},
 		{"conflict", 409, scoreboard.CodeConflict, ""},
 		{"rate limited", 429, scoreboard.CodeRateLimited, "try again in 1m0s"},
-		{"away", 0, scoreboard.CodeUnavailable, "is a server running"},
+		{"unreachable", 0, scoreboard.CodeUnavailable, "check that a server runs"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -49,36 +48,35 @@ func TestEveryCommandFailsAlike(t *testing.T) {
 				"SBCTL_SERVER=" + s.URL, "SBCTL_TOKEN=" + clienttest.Token("alice", "score:update score:admin"),
 				"SBCTL_KEY_ID=" + clienttest.KeyID, "SBCTL_KEY_SECRET=" + clienttest.Secret, "HOME=" + t.TempDir(),
 			}
-			asked := 0
-			var all sync.WaitGroup // not subtests: those would wait for each other's tries
+			commands := 0
+			var all sync.WaitGroup // not subtests, which would wait for each other's retries
 			forEachCommand(newRootCmd(&program{}), func(cmd *cobra.Command) {
 				path := cmd.CommandPath()
 				if cmd.HasSubCommands() || slices.ContainsFunc(offlineCommands, func(own string) bool { return strings.HasPrefix(path, own) }) {
 					return
 				}
-				asked++
+				commands++
 				all.Go(func() {
-					var out, said bytes.Buffer
+					var out, errs bytes.Buffer
 					args := append(firstExample(cmd), "--yes", "--quiet", "--output", "json")
-					code := run(t.Context(), args, nil, &out, &said, env)
+					code := run(t.Context(), args, nil, &out, &errs, env)
 					var f failure
-					if err := json.Unmarshal(said.Bytes(), &f); err != nil || code != exitError || out.Len() > 0 {
-						t.Errorf("%q: exit code %d, stdout %q, stderr %q: %v", args, code, out.String(), said.String(), err)
+					if err := json.Unmarshal(errs.Bytes(), &f); err != nil || code != exitError || out.Len() > 0 {
+						t.Errorf("%q: exit code %d, stdout %q, stderr %q: %v", args, code, out.String(), errs.String(), err)
 					} else if f.ErrorCode != string(tc.code) || f.Message == "" || !strings.Contains(f.NextStep, tc.next) {
 						t.Errorf("%q: got %+v, want %s and the step %q", args, f, tc.code, tc.next)
 					}
 				})
 			})
 			all.Wait()
-			if asked < 20 {
-				t.Errorf("only %d commands were asked", asked)
+			if commands < 20 {
+				t.Errorf("only %d commands were tested", commands)
 			}
 		})
 	}
 }
 
-// firstExample is the command line of a command's first example, which is what
-// a shell would make of it, as far as the examples use one.
+// firstExample splits the command line of a command's first example like a shell.
 func firstExample(cmd *cobra.Command) []string {
 	line, _, _ := strings.Cut(strings.TrimSpace(cmd.Example), "\n")
 	_, line, _ = strings.Cut(line, "sbctl ")

@@ -11,8 +11,7 @@ import (
 	"github.com/scoreboard/scoreboard/loadgen/report"
 )
 
-// What a load shows on a terminal, and without one.
-func TestALoadIsShownInAViewAndInALine(t *testing.T) {
+func TestLoadProgress(t *testing.T) {
 	t.Parallel()
 	g := loadgen.Progress{
 		Elapsed: 15 * time.Second, Length: time.Minute, Target: 1000, Achieved: 998.4,
@@ -24,18 +23,18 @@ func TestALoadIsShownInAViewAndInALine(t *testing.T) {
 	}
 	model, _ := loadView{}.Update(g)
 	want := `━━━━━━━━━━──────────────────────────────  15s of 1m0s
-asked / answered       1000 / 998 a second
-from due               p50 2.1   p95 8.0   p99 13.2 ms
+target / answered      1000 / 998 per second
+from scheduled time    p50 2.1   p95 8.0   p99 13.2 ms
 sent late by           p99 1.0 ms
 failed                 3 (2 x increment: 503 overloaded, 1 x read: i/o timeout)
-waiting                12 in the outbox, 30 to consume
-seen after, p95        36 ms in Redis, 206 ms by clients
+backlog                12 in the outbox, 30 to consume
+visible after, p95     36 ms in Redis, 206 ms by clients
 `
 	if got := model.View(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	line := "    15 s  asked 1000/s, answered 998/s, late 1.0 ms; p50 2.1, p95 8.0, p99 13.2 ms; " +
-		"3 failed (2 x increment: 503 overloaded, 1 x read: i/o timeout); outbox 12, to consume 30; Redis 36, client 206 ms"
+	line := "    15 s  target 1000/s, answered 998/s, late 1.0 ms; p50 2.1, p95 8.0, p99 13.2 ms; " +
+		"3 failed (2 x increment: 503 overloaded, 1 x read: i/o timeout); outbox 12, lag 30; Redis 36, client 206 ms"
 	if got := progressLine(&g); got != line {
 		t.Errorf("got\n%s\nwant\n%s", got, line)
 	}
@@ -49,22 +48,22 @@ seen after, p95        36 ms in Redis, 206 ms by clients
 	}
 }
 
-// A generator that could not send in time has measured itself, which is said.
-func TestWhatIsSaidOfAReport(t *testing.T) {
+// A generator that was too busy to send on schedule is reported.
+func TestNoteReport(t *testing.T) {
 	t.Parallel()
-	const busy = "behind: this machine was too busy to send in time, so the other figures say little of the server\n"
+	const busy = "behind: this machine was too busy to send on schedule; the other figures do not describe the server\n"
 	for _, tc := range []struct {
 		name, out, want string
 		criterion       report.Criterion
 	}{
 		{"late", "", busy, report.Criterion{Name: "behind"}},
 		{"in time", "", "", report.Criterion{Name: "behind", Pass: true}},
-		{"slow", "out/a", "the report is " + filepath.Join("out", "a", "report.html") + ", and report.json beside it\n", report.Criterion{Name: "api.p95"}},
+		{"slow", "out/a", "report: " + filepath.Join("out", "a", "report.html") + " (and report.json)\n", report.Criterion{Name: "api.p95"}},
 	} {
-		var said strings.Builder
-		(&program{stderr: &said}).noteReport(&report.Report{Criteria: []report.Criterion{tc.criterion}}, tc.out)
-		if said.String() != tc.want {
-			t.Errorf("%s: got %q, want %q", tc.name, said.String(), tc.want)
+		var out strings.Builder
+		(&program{stderr: &out}).noteReport(&report.Report{Criteria: []report.Criterion{tc.criterion}}, tc.out)
+		if out.String() != tc.want {
+			t.Errorf("%s: got %q, want %q", tc.name, out.String(), tc.want)
 		}
 	}
 }

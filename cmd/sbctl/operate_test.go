@@ -22,8 +22,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Sessions of operators, with a real server on real backends that all of them
-// share; each has users of its own.
+// Operator scripts share a real server on real backends; each has its own users.
 func TestOperatorScripts(t *testing.T) {
 	game := authtest.Ed25519(t)
 	s, url := startServer(t, backendtest.Postgres(t, migrations.Up), backendtest.Redis(t), "auth-attestation-jwks-url", game.URL)
@@ -57,7 +56,7 @@ func TestOperatorScripts(t *testing.T) {
 	})
 }
 
-// soon TEXT COMMAND… runs a command until its output holds the text.
+// soon TEXT COMMAND… repeats a command until its output contains the text.
 func soon(ts *testscript.TestScript, not bool, args []string) {
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
 		err := ts.Exec(args[1], args[2:]...)
@@ -66,7 +65,7 @@ func soon(ts *testscript.TestScript, not bool, args []string) {
 			return
 		}
 		if time.Now().After(deadline) {
-			ts.Fatalf("waited for %q of %v; it says %q, %v", args[0], args[1:], out, err)
+			ts.Fatalf("timed out waiting for %q from %v; output %q, %v", args[0], args[1:], out, err)
 		}
 	}
 }
@@ -80,7 +79,7 @@ func eventually(t *testing.T, what string, is func() error) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("waited for %s: %v", what, err)
+			t.Fatalf("timed out waiting for %s: %v", what, err)
 		}
 	}
 }
@@ -102,15 +101,15 @@ func newClient(t *testing.T, s *server.Server, url, user, scope string) *client.
 	return c
 }
 
-// What is turned on one node is in force on the other, and loses nothing.
-func TestASettingChangesOnEveryNode(t *testing.T) {
+// A setting changed on one node takes effect on the other.
+func TestSettingChangesOnEveryNode(t *testing.T) {
 	t.Parallel()
 	postgres, redis := backendtest.Postgres(t, migrations.Up), backendtest.Redis(t)
 	first, one := startServer(t, postgres, redis)
 	_, two := startServer(t, postgres, redis, "roles", "api,gateway")
 	here, there := newClient(t, first, one, "root", "score:admin"), newClient(t, first, two, "alice", "")
 	ctx := t.Context()
-	turn := func(name, value string) time.Time {
+	change := func(name, value string) time.Time {
 		t.Helper()
 		if _, err := here.ChangeSetting(ctx, name, client.SettingRequest{Value: &value, Reason: "a test"}); err != nil {
 			t.Fatal(err)
@@ -126,28 +125,28 @@ func TestASettingChangesOnEveryNode(t *testing.T) {
 	}
 	refused := func() error {
 		if err := submit(); scoreboard.CodeOf(err) != scoreboard.CodeDeltaOutOfRange {
-			return fmt.Errorf("5 is answered with %w", err)
+			return fmt.Errorf("submitting 5: %w", err)
 		}
 		return nil
 	}
-	inForce := func(most string, is func() error) time.Duration {
+	changeAndWait := func(limit string, is func() error) time.Duration {
 		t.Helper()
-		at := turn("ingest.max_delta", most)
-		eventually(t, "the other node to take at most "+most, is)
+		at := change("ingest.max_delta", limit)
+		eventually(t, "the other node to accept at most "+limit, is)
 		return time.Since(at)
 	}
-	inForce("4", refused)
-	// The other node has just looked: what is turned from here on takes all of
-	// its time. A machine that stands still may have another try.
+	changeAndWait("4", refused)
+	// The other node has just read the settings, so the next change takes the full
+	// interval. A stalled machine gets another try.
 	const reach = 2 * time.Second
 	quickest := time.Hour
 	for try := 0; try < 3 && quickest > reach; try++ {
-		quickest = min(quickest, inForce("1000", submit), inForce("4", refused))
+		quickest = min(quickest, changeAndWait("1000", submit), changeAndWait("4", refused))
 	}
-	if t.Logf("in force on the other node after %s", quickest.Round(time.Millisecond)); quickest > reach {
-		t.Errorf("a knob is in force on the other node after %s, want %s at most", quickest, reach)
+	if t.Logf("effective on the other node after %s", quickest.Round(time.Millisecond)); quickest > reach {
+		t.Errorf("a setting is effective on the other node after %s, want at most %s", quickest, reach)
 	}
-	inForce("1000", submit)
+	changeAndWait("1000", submit)
 
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
@@ -172,18 +171,18 @@ func TestASettingChangesOnEveryNode(t *testing.T) {
 		}
 	}
 	eventually(t, "a stream", saw(client.WebSocket))
-	turn("realtime.enabled", "false")
-	eventually(t, "a client that asks again and again instead", saw(client.Polling))
+	change("realtime.enabled", "false")
+	eventually(t, "a client that polls instead", saw(client.Polling))
 	mu.Lock()
 	clear(seen)
 	mu.Unlock()
-	turn("realtime.enabled", "true")
+	change("realtime.enabled", "true")
 	eventually(t, "a stream again", saw(client.WebSocket))
 	stop()
 	watch.Wait()
 }
 
-// startServer runs a server with all its roles but those of Kafka.
+// startServer runs a server with all roles except those that need Kafka.
 func startServer(t *testing.T, postgres, redis string, more ...string) (*server.Server, string) {
 	t.Helper()
 	given := map[string]string{
@@ -224,12 +223,11 @@ func startServer(t *testing.T, postgres, redis string, more ...string) (*server.
 	return s, "http://" + api.Addr().String()
 }
 
-// Who is banned goes from a board that somebody is watching, and comes back
-// with the place that was held before.
-func TestABanIsSeenOnAnOpenStream(t *testing.T) {
+// A ban removes a user from an open stream, and an unban restores the rank.
+func TestBanOnAnOpenStream(t *testing.T) {
 	t.Parallel()
-	// The relay looks once a second: an answer that did not wait for it would be
-	// seen to be early.
+	// The relay polls once a second, so a response that did not wait for it would be
+	// noticeably early.
 	s, url := startServer(t, backendtest.Postgres(t, migrations.Up), backendtest.Redis(t), "outbox-poll", "1s")
 	root, mallory := newClient(t, s, url, "root", "score:admin score:update"), newClient(t, s, url, "mallory", "")
 	ctx, stop := context.WithCancel(t.Context())
@@ -266,9 +264,9 @@ func TestABanIsSeenOnAnOpenStream(t *testing.T) {
 	shows("1 mallory 7, 2 alice 7, ")
 	state, err := root.Ban(ctx, "mallory", "forged")
 	if err != nil || state.Pending {
-		t.Fatalf("got %+v, %v, want it answered when it is done", state, err)
+		t.Fatalf("got %+v, %v, want the response after the change is visible", state, err)
 	}
-	// Nobody waits for this: who is told that it is done does not see the user.
+	// No wait: after the response the user must not be on the board.
 	if top, err := root.Top(ctx, client.TopQuery{}); err != nil || len(top.Entries) != 1 || top.Entries[0].UserID != "alice" {
 		t.Errorf("right after the ban the board is %+v, %v", top.Entries, err)
 	}

@@ -11,8 +11,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/auth/authtest"
 )
 
-// attest USER DELTA EVENT BOARD puts an attestation by a game server into
-// $ATTESTATION.
+// attest USER DELTA EVENT BOARD sets $ATTESTATION to a game server's attestation.
 func attest(t *testing.T, game *authtest.Publisher) func(*testscript.TestScript, bool, []string) {
 	return func(ts *testscript.TestScript, _ bool, args []string) {
 		delta, err := strconv.Atoi(args[1])
@@ -21,7 +20,7 @@ func attest(t *testing.T, game *authtest.Publisher) func(*testscript.TestScript,
 	}
 }
 
-// action USER BOARD starts an action and puts its token into $ACTION.
+// action USER BOARD starts an action and sets $ACTION to its token.
 func action(t *testing.T) func(*testscript.TestScript, bool, []string) {
 	return func(ts *testscript.TestScript, _ bool, args []string) {
 		c, err := client.New(ts.Getenv("SBCTL_SERVER"), client.Options{Token: ts.Getenv("SBCTL_TOKEN")})

@@ -19,15 +19,15 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files of the scripts")
 
-// The test binary is sbctl itself when a script calls it, so scripts see its
-// real exit codes, working directory and signals.
+// Scripts run the test binary as sbctl, with real exit codes, working directories and
+// signals.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"sbctl": main})
 }
 
 type serverKey struct{}
 
-// Each script has a server of its own, which the environment names.
+// Each script has its own server.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata/script",
@@ -37,7 +37,7 @@ func TestScripts(t *testing.T) {
 			env.Defer(s.Close)
 			env.Values[serverKey{}] = s
 			env.Setenv("HOME", env.WorkDir)
-			env.Setenv("GORACE", "atexit_sleep_ms=0") // else the race detector holds up each exit for a second
+			env.Setenv("GORACE", "atexit_sleep_ms=0") // else the race detector delays each exit by a second
 			env.Setenv("XDG_CONFIG_HOME", "")
 			env.Setenv("SBCTL_SERVER", s.URL)
 			env.Setenv("SBCTL_TOKEN", clienttest.Token("alice", "score:update score:admin"))
@@ -54,7 +54,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// exits CODE COMMAND… runs a command that must end with this code.
+// exits CODE COMMAND… runs a command and requires its exit code.
 func exits(ts *testscript.TestScript, _ bool, args []string) {
 	err := ts.Exec(args[1], args[2:]...)
 	code := 0
@@ -73,7 +73,7 @@ func serverOf(ts *testscript.TestScript) *clienttest.Server {
 	return ts.Value(serverKey{}).(*clienttest.Server)
 }
 
-// fail N STATUS CODE [RETRY-AFTER] makes the server refuse the next requests.
+// fail N STATUS CODE [RETRY-AFTER] makes the server reject the next N requests.
 func fail(ts *testscript.TestScript, _ bool, args []string) {
 	n, err := strconv.Atoi(args[0])
 	ts.Check(err)
@@ -87,26 +87,26 @@ func fail(ts *testscript.TestScript, _ bool, args []string) {
 	serverOf(ts).Fail(n, status, scoreboard.Code(args[2]), after)
 }
 
-// finds NAME STATUS DETAIL NEXT is what the server finds of itself.
+// finds NAME STATUS DETAIL NEXT sets the result of the server's own checks.
 func finds(ts *testscript.TestScript, _ bool, args []string) {
 	serverOf(ts).Find(protocol.Check{Name: args[0], Status: args[1], Detail: args[2], NextStep: args[3]})
 }
 
-// lose N makes the server take the next requests without answering.
+// lose N makes the server process the next N requests without a response.
 func lose(ts *testscript.TestScript, _ bool, args []string) {
 	n, err := strconv.Atoi(args[0])
 	ts.Check(err)
 	serverOf(ts).LoseAnswers(n)
 }
 
-// hang N makes the server keep the next requests waiting.
+// hang N makes the server keep the next N requests waiting.
 func hang(ts *testscript.TestScript, _ bool, args []string) {
 	n, err := strconv.Atoi(args[0])
 	ts.Check(err)
 	serverOf(ts).Hang(n)
 }
 
-// set USER SCORE … gives users their scores.
+// set USER SCORE … sets users' scores.
 func set(ts *testscript.TestScript, _ bool, args []string) {
 	for i := 0; i < len(args); i += 2 {
 		score, err := strconv.ParseInt(args[i+1], 10, 64)
@@ -121,7 +121,7 @@ func degrade(ts *testscript.TestScript, _ bool, args []string) {
 
 func stopServer(ts *testscript.TestScript, _ bool, _ []string) { serverOf(ts).Close() }
 
-func TestMainIsTheOnlyExit(t *testing.T) {
+func TestOnlyMainExits(t *testing.T) {
 	t.Parallel()
 	files, err := os.ReadDir(".")
 	if err != nil {
@@ -134,7 +134,7 @@ func TestMainIsTheOnlyExit(t *testing.T) {
 				t.Fatal(err)
 			}
 			if strings.Contains(string(text), "os.Exit") || strings.Contains(string(text), "os.Stdout") {
-				t.Errorf("%s exits or prints by itself; only main.go may", name)
+				t.Errorf("%s uses os.Exit or os.Stdout; only main.go may", name)
 			}
 		}
 	}

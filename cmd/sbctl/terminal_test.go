@@ -21,7 +21,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
-// terminal is the program at a pseudo-terminal of 100x30.
+// terminal runs sbctl on a pseudo-terminal of 100x30.
 type terminal struct {
 	t    *testing.T
 	file *os.File
@@ -32,13 +32,13 @@ type terminal struct {
 	out bytes.Buffer // since the last key
 }
 
-func atTerminal(t *testing.T, s *clienttest.Server, args ...string) *terminal {
+func onTerminal(t *testing.T, s *clienttest.Server, args ...string) *terminal {
 	t.Helper()
-	return atTerminalWith(t, s, "TERM=xterm-256color", args...)
+	return onTerminalWith(t, s, "TERM=xterm-256color", args...)
 }
 
-// atTerminalWith sets one variable more.
-func atTerminalWith(t *testing.T, s *clienttest.Server, variable string, args ...string) *terminal {
+// onTerminalWith sets one more environment variable.
+func onTerminalWith(t *testing.T, s *clienttest.Server, variable string, args ...string) *terminal {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -77,21 +77,21 @@ func atTerminalWith(t *testing.T, s *clienttest.Server, variable string, args ..
 	return term
 }
 
-// drawn is what was drawn since the last key, without its colours.
+// drawn is the output since the last key, without escape sequences.
 func (term *terminal) drawn() string {
 	term.mu.Lock()
 	defer term.mu.Unlock()
 	return ansi.Strip(term.out.String())
 }
 
-// raw is the same with everything that steers the terminal.
+// raw is the output since the last key, with escape sequences.
 func (term *terminal) raw() string {
 	term.mu.Lock()
 	defer term.mu.Unlock()
 	return term.out.String()
 }
 
-// shows waits until what was drawn since the last key holds a text.
+// shows waits until the output since the last key contains the text.
 func (term *terminal) shows(text string) {
 	term.t.Helper()
 	deadline := time.Now().Add(10 * time.Second)
@@ -101,10 +101,10 @@ func (term *terminal) shows(text string) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	term.t.Fatalf("%q was not drawn; what was:\n%s", text, term.drawn())
+	term.t.Fatalf("%q not drawn; output:\n%s", text, term.drawn())
 }
 
-// press types keys; what was drawn before them counts no more.
+// press types keys and forgets earlier output.
 func (term *terminal) press(keys string) {
 	term.t.Helper()
 	term.mu.Lock()
@@ -115,31 +115,31 @@ func (term *terminal) press(keys string) {
 	}
 }
 
-// ends waits for the program and wants its exit code.
+// ends waits for the program and checks its exit code.
 func (term *terminal) ends(want int) {
 	term.t.Helper()
 	ended := make(chan error, 1)
 	go func() { ended <- term.cmd.Wait() }()
 	select {
 	case err := <-ended:
-		<-term.done // all that it wrote is read
+		<-term.done // all output is read
 		var exit *exec.ExitError
 		if err != nil && !errors.As(err, &exit) {
 			term.t.Fatal(err)
 		}
 		if got := term.cmd.ProcessState.ExitCode(); got != want {
-			term.t.Errorf("exit code: got %d, want %d; on the terminal:\n%s", got, want, term.drawn())
+			term.t.Errorf("exit code: got %d, want %d; output:\n%s", got, want, term.drawn())
 		}
 	case <-time.After(5 * time.Second):
 		term.t.Fatal("the program did not end within 5 s")
 	}
 }
 
-func TestWatchAtATerminal(t *testing.T) {
+func TestWatchOnATerminal(t *testing.T) {
 	t.Parallel()
 	s := clienttest.New(t)
 	s.Set(protocol.Entry{UserID: "alice", Score: 1500}, protocol.Entry{UserID: "zoe", Score: 2})
-	term := atTerminal(t, s, "watch")
+	term := onTerminal(t, s, "watch")
 	term.shows("● ws")
 	term.shows("alice")
 	term.shows("1,500")
@@ -161,9 +161,9 @@ func TestWatchAtATerminal(t *testing.T) {
 	}
 	term.press("b")
 	term.shows("enter selects")
-	term.press("b") // closes the list
+	term.press("b") // close the list
 	term.shows("bob is new at #1")
-	term.press("o") // without the panel all moves up
+	term.press("o") // without the panel the table moves up
 	term.shows("score")
 	term.press("o")
 	term.shows("board healthy")
@@ -174,15 +174,15 @@ func TestWatchAtATerminal(t *testing.T) {
 	term.mu.Lock()
 	defer term.mu.Unlock()
 	if !strings.Contains(term.out.String(), "\x1b[?1049l") || !strings.Contains(term.out.String(), "\x1b[?25h") {
-		t.Errorf("the terminal was left on the other screen or without its cursor: %q", term.out.String())
+		t.Errorf("the terminal was left on the alternate screen or without a cursor: %q", term.out.String())
 	}
 }
 
-func TestWatchAtATerminalEndsWithASignal(t *testing.T) {
+func TestWatchEndsWithASignal(t *testing.T) {
 	t.Parallel()
 	for _, how := range []os.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		s := clienttest.New(t)
-		term := atTerminal(t, s, "watch")
+		term := onTerminal(t, s, "watch")
 		term.shows("● ws")
 		if err := term.cmd.Process.Signal(how); err != nil {
 			t.Fatal(err)
@@ -191,7 +191,7 @@ func TestWatchAtATerminalEndsWithASignal(t *testing.T) {
 	}
 }
 
-func TestTheEnvironmentOfATerminal(t *testing.T) {
+func TestTerminalEnvironment(t *testing.T) {
 	t.Parallel()
 	const colour = "\x1b[34m" // of the bars
 	s := clienttest.New(t)
@@ -200,7 +200,7 @@ func TestTheEnvironmentOfATerminal(t *testing.T) {
 		variable        string
 		coloured, moves bool
 	}{{"COLORTERM=truecolor", true, true}, {"NO_COLOR=1", false, true}, {"TERM=dumb", false, false}} {
-		term := atTerminalWith(t, s, tc.variable, "watch")
+		term := onTerminalWith(t, s, tc.variable, "watch")
 		term.shows("alice")
 		if err := term.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 			t.Fatal(err)
@@ -211,39 +211,39 @@ func TestTheEnvironmentOfATerminal(t *testing.T) {
 			t.Errorf("%s: coloured %v, want %v: %q", tc.variable, got, tc.coloured, raw)
 		}
 		if got := strings.Contains(raw, "\x1b[?1049h"); got != tc.moves {
-			t.Errorf("%s: a moving screen %v, want %v: %q", tc.variable, got, tc.moves, raw)
+			t.Errorf("%s: live screen %v, want %v: %q", tc.variable, got, tc.moves, raw)
 		}
 	}
 }
 
-// Nobody answers at this terminal, so a program that asks it something waits.
-func TestTheTerminalIsNotAsked(t *testing.T) {
+// This terminal does not answer queries, so a program that sends one would wait.
+func TestNoTerminalQueries(t *testing.T) {
 	t.Parallel()
 	began := time.Now()
-	term := atTerminal(t, clienttest.New(t), "version")
+	term := onTerminal(t, clienttest.New(t), "version")
 	term.ends(0)
 	if took := time.Since(began); took > 3*time.Second {
 		t.Errorf("took %v", took)
 	}
 	if raw := term.out.String(); strings.Contains(raw, "\x1b]11") || strings.Contains(raw, "\x1b[6n") {
-		t.Errorf("the terminal was asked: %q", raw)
+		t.Errorf("the terminal was queried: %q", raw)
 	}
 }
 
-// What destroys asks a person, and takes no for an answer.
-func TestRevokeAsks(t *testing.T) {
+// A destructive command asks for confirmation.
+func TestRevokeAsksForConfirmation(t *testing.T) {
 	t.Parallel()
 	s := clienttest.New(t)
-	term := atTerminal(t, s, "key", "revoke", "k1")
+	term := onTerminal(t, s, "key", "revoke", "k1")
 	term.shows("Revoke key k1?")
 	term.press("n\r")
 	term.shows("not confirmed")
 	term.ends(1)
-	term = atTerminal(t, s, "key", "revoke", "k1")
+	term = onTerminal(t, s, "key", "revoke", "k1")
 	term.shows("[y/N]")
 	term.press("\x03")
 	term.ends(130)
-	term = atTerminal(t, s, "key", "revoke", "k1")
+	term = onTerminal(t, s, "key", "revoke", "k1")
 	term.shows("[y/N]")
 	term.press("y\r")
 	term.shows("key k1 is revoked")

@@ -7,9 +7,9 @@ import (
 	"github.com/scoreboard/scoreboard/server/auth"
 )
 
-func TestTheScopesAreTheServers(t *testing.T) {
+func TestScopesMatchTheServer(t *testing.T) {
 	t.Parallel()
 	if want := []string{auth.ScopeUpdate, auth.ScopeAdmin, auth.ScopeJoin}; !slices.Equal(scopes, want) {
-		t.Errorf("got %v, the server knows %v", scopes, want)
+		t.Errorf("got %v, the server has %v", scopes, want)
 	}
 }
