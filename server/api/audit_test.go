@@ -146,7 +146,8 @@ func TestAnOperatorWhoChangesAProfileIsAudited(t *testing.T) {
 func everything(kept Trail) *API {
 	return New(Options{
 		Tokens:    auth.NewTokens("a secret of the tests, long enough for HS256", "iss", "aud", time.Now),
-		Submitter: struct{ Submitter }{}, Reads: struct{ Leaderboard }{}, Live: struct{ Live }{}, Keys: struct{ signingKeys }{},
+		Submitter: struct{ Submitter }{}, Reads: struct{ Leaderboard }{}, Live: struct{ Live }{},
+		WebSockets: struct{ WebSockets }{}, EventStreams: struct{ Stream }{}, Keys: struct{ signingKeys }{},
 		Operations: &Operations{}, Trail: kept, Moderation: struct{ Moderation }{}, Settings: struct{ settingsOnly }{}, Flags: struct{ Flags }{}, DevIssuer: true, Log: slog.New(slog.DiscardHandler), Now: time.Now,
 		Ledger: struct{ Statements }{}, Boards: struct{ Boards }{}, Profiles: struct{ Profiles }{},
 	})

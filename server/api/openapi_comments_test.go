@@ -10,12 +10,12 @@ import (
 	"testing"
 )
 
-// comments reads what the source of package protocol says about its types.
+// comments returns the comments on the types of package protocol and their fields.
 func comments(t *testing.T) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob("../protocol/*.go")
 	if err != nil || len(files) == 0 {
-		t.Fatal("the source of package protocol is not there", err)
+		t.Fatal("the source of package protocol is missing", err)
 	}
 	found := map[string]string{}
 	for _, file := range files {

@@ -18,13 +18,14 @@ import (
 
 type object = map[string]any
 
-// everywhere is what any route may answer.
+// everywhere are the error codes of every route.
 var everywhere = []scoreboard.Code{
-	scoreboard.CodeUnauthorized, scoreboard.CodeRateLimited, scoreboard.CodeOverloaded, scoreboard.CodeUnavailable, scoreboard.CodeInternal,
+	scoreboard.CodeUnauthorized, scoreboard.CodeRateLimited, scoreboard.CodeOverloaded,
+	scoreboard.CodeUnavailable, scoreboard.CodeInternal,
 }
 
-// maker makes the document out of the operations, the types that they name and
-// the comments on those.
+// maker generates the document from the operations, their types and the comments of
+// the types.
 type maker struct {
 	t        *testing.T
 	schemas  object
@@ -56,20 +57,20 @@ func makeDocument(t *testing.T) []byte {
 		"openapi": "3.1.0",
 		"info": object{
 			"title": "scoreboard", "version": "1",
-			"description": "A real-time leaderboard that never loses a point and never counts one twice.\n\n" +
-				"Every request carries a bearer token; writes are signed by a key, in the body (fields) or in headers. " +
-				"Every answer carries X-Request-Id and traceparent. A refusal has the shape Error; 429 and 503 carry Retry-After. " +
-				"Fields are snake_case, times RFC 3339 in UTC, scores integers.",
+			"description": "A real-time leaderboard that counts every event exactly once.\n\n" +
+				"Requests need a bearer token; writes are signed with a key, in the body (field scheme) or in headers. " +
+				"Every response carries X-Request-Id and traceparent. Errors have the type Error; " +
+				"429 and 503 carry Retry-After. Fields are snake_case, times RFC 3339 in UTC, scores integers.",
 		},
 		"servers": []object{{"url": "/"}},
 		"tags": []object{
-			{"name": "scores", "description": "Counting increments, once each."},
-			{"name": "leaderboard", "description": "Reading who is where."},
-			{"name": "users", "description": "What belongs to one user."},
-			{"name": "realtime", "description": "Following a board."},
-			{"name": "boards", "description": "The boards there are."},
-			{"name": "admin", "description": "For operators: the scope score:admin."},
-			{"name": "about", "description": "The API itself."},
+			{"name": "scores", "description": "Submit increments."},
+			{"name": "leaderboard", "description": "Read standings."},
+			{"name": "users", "description": "Data of one user."},
+			{"name": "realtime", "description": "Follow a board."},
+			{"name": "boards", "description": "Manage boards."},
+			{"name": "admin", "description": "For operators; scope score:admin."},
+			{"name": "about", "description": "This document."},
 		},
 		"paths":    paths,
 		"security": []object{{"token": []string{}}},
@@ -77,9 +78,10 @@ func makeDocument(t *testing.T) []byte {
 			"schemas": m.schemas,
 			"securitySchemes": object{
 				"token":     object{"type": "http", "scheme": "bearer", "bearerFormat": "JWT"},
-				"key":       object{"type": "apiKey", "in": "header", "name": "X-Scoreboard-Key", "description": "The key that signs."},
-				"timestamp": object{"type": "apiKey", "in": "header", "name": "X-Scoreboard-Timestamp", "description": "Unix seconds."},
-				"signature": object{"type": "apiKey", "in": "header", "name": "X-Scoreboard-Signature", "description": "v1=<hex> of HMAC-SHA256 over METHOD\\nPATH?QUERY\\nkey\\ntimestamp\\nhex(SHA-256(body))."},
+				"key":       headerScheme("X-Scoreboard-Key", "The id of the signing key."),
+				"timestamp": headerScheme("X-Scoreboard-Timestamp", "Unix seconds."),
+				"signature": headerScheme("X-Scoreboard-Signature", "v1=<hex> of the HMAC-SHA256 of "+
+					"METHOD\\nPATH?QUERY\\nkey\\ntimestamp\\nhex(SHA-256(body))."),
 			},
 		},
 	}
@@ -93,6 +95,10 @@ func makeDocument(t *testing.T) []byte {
 	return b.Bytes()
 }
 
+func headerScheme(name, description string) object {
+	return object{"type": "apiKey", "in": "header", "name": name, "description": description}
+}
+
 func inBraces(path string) string {
 	parts := strings.Split(path, "/")
 	for i, p := range parts {
@@ -103,7 +109,7 @@ func inBraces(path string) string {
 	return strings.Join(parts, "/")
 }
 
-// hasReason says whether a body has a reason of its own.
+// hasReason reports whether a body has a reason field.
 func hasReason(body any) bool {
 	if body == nil {
 		return false
@@ -123,20 +129,24 @@ func (m *maker) operation(o operation, path string) object {
 		if name, ok := strings.CutPrefix(part, ":"); ok {
 			about, known := pathParams[name]
 			if !known {
-				m.t.Errorf("%s: nothing says what :%s is", o.route, name)
+				m.t.Errorf("%s: pathParams lacks :%s", o.route, name)
 			}
-			parameters = append(parameters, object{"name": name, "in": "path", "required": true, "description": about, "schema": object{"type": "string"}})
+			parameters = append(parameters, object{
+				"name": name, "in": "path", "required": true, "description": about, "schema": object{"type": "string"},
+			})
 		}
 	}
 	if m.actions[o.route] != "" && method != http.MethodGet && !hasReason(o.body) {
-		o.query = append(o.query, param{queryReason, "string", "why, for the audit trail"})
+		o.query = append(o.query, param{queryReason, "string", "reason, for the audit trail"})
 	}
 	for _, q := range o.query {
 		schema := object{"type": q.kind}
 		if q.kind == "time" {
 			schema = object{"type": "string", "format": "date-time"}
 		}
-		parameters = append(parameters, object{"name": q.name, "in": "query", "description": q.about, "schema": schema})
+		parameters = append(parameters, object{
+			"name": q.name, "in": "query", "description": q.about, "schema": schema,
+		})
 	}
 	if parameters != nil {
 		op["parameters"] = parameters
@@ -199,7 +209,7 @@ func (m *maker) content(v any) object {
 	return object{"application/json": object{"schema": m.schemaOf(reflect.TypeOf(v))}}
 }
 
-// schemaOf describes a type; structs go among the schemas by their names.
+// schemaOf returns the schema of a type; structs become named schemas.
 func (m *maker) schemaOf(t reflect.Type) object {
 	switch {
 	case t == reflect.TypeFor[time.Time]():
@@ -229,7 +239,7 @@ func (m *maker) schemaOf(t reflect.Type) object {
 	case reflect.Struct:
 		if _, known := m.schemas[t.Name()]; !known {
 			schema := object{"type": "object"}
-			m.schemas[t.Name()] = schema // before its fields, for a type that holds itself
+			m.schemas[t.Name()] = schema // before its fields, for recursive types
 			m.describe(schema, t)
 		}
 		return object{"$ref": "#/components/schemas/" + t.Name()}

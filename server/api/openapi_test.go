@@ -19,8 +19,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite openapi.json")
 
-// The document in the binary is what the table of operations, the types and
-// their comments make today.
+// The embedded document is what the operations, the types and their comments generate.
 func TestOpenAPIUpToDate(t *testing.T) {
 	t.Parallel()
 	want := makeDocument(t)
@@ -31,11 +30,11 @@ func TestOpenAPIUpToDate(t *testing.T) {
 		return
 	}
 	if !bytes.Equal(openAPI, want) {
-		t.Error("openapi.json does not match the routes and types (go test ./server/api -run OpenAPI -update rewrites it)")
+		t.Error("openapi.json does not match the routes and types (go test ./server/api -run OpenAPIUpToDate -update rewrites it)")
 	}
 }
 
-// Every route that a server with all roles has is described, and no other.
+// Exactly the routes of a server with all roles are described.
 func TestOpenAPIHasEveryRoute(t *testing.T) {
 	t.Parallel()
 	described := map[string]bool{}
@@ -46,12 +45,17 @@ func TestOpenAPIHasEveryRoute(t *testing.T) {
 		described[o.route] = true
 	}
 	a := everything(&trail{})
-	// Parts that bring no routes. What is added to Options and not to
-	// everything() would bring routes that nobody looks at.
-	without := []string{"Keyring", "Catalog", "Acceptor", "Events", "Ranker", "Tickets", "Statuses", "Countries", "ActionTokens", "Attestations"}
+	// Components without routes. A component that is added to Options must be added here
+	// or to everything(), or its routes would not be checked.
+	without := []string{
+		"Keyring", "Catalog", "Acceptor", "Events", "Ranker", "Tickets", "Statuses", "Countries",
+		"ActionTokens", "Attestations",
+	}
 	for v, i := reflect.ValueOf(a.Options), 0; i < v.NumField(); i++ {
 		name := v.Type().Field(i).Name
-		if k := v.Field(i).Kind(); (k == reflect.Interface || k == reflect.Pointer) && v.Field(i).IsNil() && !slices.Contains(without, name) {
+		k := v.Field(i).Kind()
+		unset := (k == reflect.Interface || k == reflect.Pointer) && v.Field(i).IsNil()
+		if unset && !slices.Contains(without, name) {
 			t.Errorf("everything() has no %s", name)
 		}
 	}
@@ -66,7 +70,7 @@ func TestOpenAPIHasEveryRoute(t *testing.T) {
 		delete(described, name)
 	}
 	for name := range described {
-		t.Errorf("%s is described and not there", name)
+		t.Errorf("%s is described and is not a route", name)
 	}
 }
 
@@ -97,25 +101,25 @@ func TestOpenAPIHasEveryErrorCode(t *testing.T) {
 				used = used || strings.Contains(o.Responses[fmt.Sprint(status)].Description, string(code))
 			}
 		}
-		if !used && code != scoreboard.CodeMethodNotAllowed { // what no route answers
-			t.Errorf("%s (%d) is an answer of no operation", code, status)
+		if !used && code != scoreboard.CodeMethodNotAllowed { // not of a route
+			t.Errorf("no operation lists %s (%d)", code, status)
 		}
 	}
 }
 
-// What the standard wants of a document, as far as ours uses it.
-func TestOpenAPIHolds(t *testing.T) {
+// The parts of the OpenAPI standard that the document uses.
+func TestOpenAPIValid(t *testing.T) {
 	t.Parallel()
 	var d map[string]any
 	if err := json.Unmarshal(makeDocument(t), &d); err != nil {
 		t.Fatal(err)
 	}
-	if d["openapi"] != "3.1.0" || d["info"].(map[string]any)["title"] == "" || d["info"].(map[string]any)["version"] == "" {
-		t.Errorf("openapi %v, info %v", d["openapi"], d["info"])
+	if info := d["info"].(map[string]any); d["openapi"] != "3.1.0" || info["title"] == "" || info["version"] == "" {
+		t.Errorf("openapi %v, info %v", d["openapi"], info)
 	}
 	walk(d, func(node map[string]any) {
 		if ref, ok := node["$ref"].(string); ok && resolve(d, ref) == nil {
-			t.Errorf("%s leads nowhere", ref)
+			t.Errorf("%s does not resolve", ref)
 		}
 	})
 	placeholder := regexp.MustCompile(`\{(\w+)\}`)
@@ -125,7 +129,7 @@ func TestOpenAPIHolds(t *testing.T) {
 			op := o.(map[string]any)
 			id := op["operationId"].(string)
 			if ids[id] {
-				t.Errorf("the id %s stands twice", id)
+				t.Errorf("duplicate operation id %s", id)
 			}
 			ids[id] = true
 			if op["summary"] == "" || len(op["responses"].(map[string]any)) == 0 {
@@ -142,7 +146,7 @@ func TestOpenAPIHolds(t *testing.T) {
 			}
 			for _, part := range placeholder.FindAllStringSubmatch(path, -1) {
 				if !named["path "+part[1]] {
-					t.Errorf("%s %s: {%s} is no parameter", method, path, part[1])
+					t.Errorf("%s %s: {%s} is not a parameter", method, path, part[1])
 				}
 			}
 			for status, answer := range op["responses"].(map[string]any) {
@@ -180,8 +184,8 @@ func resolve(d map[string]any, ref string) any {
 	return node
 }
 
-// Both are open to everybody, and the page needs nothing from elsewhere.
-func TestTheDocumentIsServed(t *testing.T) {
+// Both need no token, and the page loads nothing from other hosts.
+func TestOpenAPIServed(t *testing.T) {
 	t.Parallel()
 	a := everything(&trail{})
 	get := func(path string) *httptest.ResponseRecorder {
@@ -189,12 +193,13 @@ func TestTheDocumentIsServed(t *testing.T) {
 		a.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
 		return w
 	}
-	if w := get(openAPIPath); w.Code != http.StatusOK || !json.Valid(w.Body.Bytes()) || w.Header().Get("Content-Type") != "application/json" {
+	w := get(openAPIPath)
+	if w.Code != http.StatusOK || !json.Valid(w.Body.Bytes()) || w.Header().Get("Content-Type") != "application/json" {
 		t.Errorf("%s: got %d, %s", openAPIPath, w.Code, w.Header())
 	}
-	w := get(docsPath)
+	w = get(docsPath)
 	page := w.Body.String()
-	for _, want := range []string{"/v1/scores/increment", "processed_event_id", "event_conflict", "<details>", "Count an increment"} {
+	for _, want := range []string{"/v1/scores/increment", "processed_event_id", "event_conflict", "<details>", "Submit an increment"} {
 		if w.Code != http.StatusOK || !strings.Contains(page, want) {
 			t.Errorf("%s is %d without %q", docsPath, w.Code, want)
 		}
