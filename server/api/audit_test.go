@@ -36,7 +36,7 @@ func (t *trail) AuditEntries(context.Context, scoreboard.AuditFilter) ([]scorebo
 }
 
 // Whatever an operator changes leaves a row, through every route that there is.
-func TestEveryAdminRouteThatChangesSomethingIsAudited(t *testing.T) {
+func TestAdminChangesAreAudited(t *testing.T) {
 	t.Parallel()
 	kept := &trail{}
 	a := everything(kept)
@@ -118,7 +118,7 @@ func (n names) PutProfile(ctx context.Context, _ *scoreboard.Profile, why *score
 }
 
 // A profile is its user's, who leaves nothing in the trail; an operator does.
-func TestAnOperatorWhoChangesAProfileIsAudited(t *testing.T) {
+func TestProfileChangeByOperatorIsAudited(t *testing.T) {
 	t.Parallel()
 	kept := &trail{}
 	a := everything(kept)

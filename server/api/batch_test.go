@@ -42,7 +42,7 @@ func (r *rig) sendBatch(token string, n int) (status int, results []protocol.Bat
 	return w.Code, answer.Results
 }
 
-func TestEachItemOfABatchCostsWhatARequestDoes(t *testing.T) {
+func TestBatchItemsCountAgainstLimit(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 1000)
 	server := r.token(r.tokens, "game", auth.ScopeUpdate)

@@ -45,7 +45,7 @@ func (s slow) Verify(_ context.Context, _ []scoreboard.Board, _ scoreboard.UserI
 
 // What an operator asks for may be long in the making, and is answered all the
 // same, over both versions of HTTP.
-func TestAnOperatorsAnswerOutlivesTheWriteTimeout(t *testing.T) {
+func TestAdminResponseOutlivesWriteTimeout(t *testing.T) {
 	t.Parallel()
 	for name, second := range map[string]bool{"HTTP/1.1": false, "HTTP/2.0": true} {
 		t.Run(name, func(t *testing.T) {

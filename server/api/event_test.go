@@ -34,7 +34,7 @@ func (b *between) Status(context.Context, scoreboard.UserID, scoreboard.EventID)
 
 func (b *between) Rank(context.Context, []*scoreboard.Receipt) {}
 
-func TestAnEventRecordedBetweenTheTwoLooksIsFound(t *testing.T) {
+func TestEventRecordedBetweenLookups(t *testing.T) {
 	t.Parallel()
 	b := &between{}
 	a := &API{Options: Options{Events: b, Acceptor: b, Ranker: b}}

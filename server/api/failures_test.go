@@ -32,7 +32,7 @@ func (full) SubmitAll(_ context.Context, in []scoreboard.Increment) []scoreboard
 }
 
 // An overload must not be made worse by telling of each increment.
-func TestTheLogHearsOfAnOverloadOnceASecond(t *testing.T) {
+func TestOverloadLogIsThrottled(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 1000)
 	var said bytes.Buffer

@@ -25,7 +25,7 @@ func signedFor(user, board string, delta int64) string {
 	return string(b)
 }
 
-func TestAKeySignsWithinItsScope(t *testing.T) {
+func TestKeyScope(t *testing.T) {
 	t.Parallel()
 	const path = "/v1/scores/increment"
 	r := newRig(t, 1000)
@@ -49,7 +49,7 @@ func TestAKeySignsWithinItsScope(t *testing.T) {
 	}
 }
 
-func TestABatchIsHeldToItsKeysScope(t *testing.T) {
+func TestBatchKeyScope(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 1000)
 	r.scopes["k1"] = scoreboard.KeyScope{UserPrefix: "eu:", PerMinute: 2}

@@ -181,7 +181,7 @@ func (r *rig) want(what string, status int, code, method, target, token, body st
 	}
 }
 
-func TestEveryRouteHasItsLimit(t *testing.T) {
+func TestRouteLimits(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		method, target, body string
@@ -220,7 +220,7 @@ func TestEveryRouteHasItsLimit(t *testing.T) {
 	}
 }
 
-func TestAnAddressIsLimitedBeforeItsTokenIsLookedAt(t *testing.T) {
+func TestAddressLimitBeforeAuthentication(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 2)
 	for range 2 {
@@ -233,7 +233,7 @@ func TestAnAddressIsLimitedBeforeItsTokenIsLookedAt(t *testing.T) {
 	}
 }
 
-func TestWrongCredentialsAreSlowedAndRightOnesAreNot(t *testing.T) {
+func TestAuthFailureLimit(t *testing.T) {
 	t.Parallel()
 	const path = "/v1/scores/increment"
 	r := newRig(t, 1000)

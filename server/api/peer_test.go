@@ -14,7 +14,7 @@ import (
 
 // A certificate by our authority with a name on the list may act for any user,
 // and signs as everybody does.
-func TestAClientCertificateSpeaksForAServer(t *testing.T) {
+func TestClientCertificateActsAsServer(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 1000)
 	ask := func(name string, verified bool, body string) int {
@@ -63,7 +63,7 @@ func TestAClientCertificateSpeaksForAServer(t *testing.T) {
 	}
 }
 
-func TestEveryAnswerHasItsHeaders(t *testing.T) {
+func TestSecurityHeaders(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 1000)
 	for _, target := range []string{"/v1/leaderboard/top", "/v1/nothing", "/"} {

@@ -41,7 +41,7 @@ func body[T any](t *testing.T, w *httptest.ResponseRecorder) (v T) {
 }
 
 // What is not a read of ours is refused by name, and never a failure of ours.
-func TestBadReads(t *testing.T) {
+func TestInvalidReads(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 1000)
 	name, token := r.server()
@@ -112,7 +112,7 @@ func TestBadReads(t *testing.T) {
 	}
 }
 
-func TestPagesFollowOneAnother(t *testing.T) {
+func TestPagination(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 1000)
 	name, token := r.server()
@@ -139,7 +139,7 @@ func TestPagesFollowOneAnother(t *testing.T) {
 	}
 }
 
-func TestWhoHasTheFirstPageGetsNoneAgain(t *testing.T) {
+func TestTopETag(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 1000)
 	name, token := r.server()
@@ -164,7 +164,7 @@ func TestWhoHasTheFirstPageGetsNoneAgain(t *testing.T) {
 }
 
 // What is written by hand is what encoding/json would write.
-func TestReadsAreTheJSONOfTheirShapes(t *testing.T) {
+func TestReadJSONMatchesTypes(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 1000)
 	name, token := r.server()
@@ -187,7 +187,7 @@ func TestReadsAreTheJSONOfTheirShapes(t *testing.T) {
 	}
 }
 
-func TestWhoIsNotOnTheBoardLearnsWhatAScoreWouldRank(t *testing.T) {
+func TestWouldRank(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 1000)
 	name, token := r.server()
@@ -197,7 +197,7 @@ func TestWhoIsNotOnTheBoardLearnsWhatAScoreWouldRank(t *testing.T) {
 	}
 }
 
-func TestWhoAsksTooOftenGetsWhatIsAtHand(t *testing.T) {
+func TestStaleAnswersOverLimit(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 1000)
 	r.reads.holds = true
@@ -222,7 +222,7 @@ func TestWhoAsksTooOftenGetsWhatIsAtHand(t *testing.T) {
 	}
 }
 
-func TestBoardsAreSeenByWhoMaySeeThem(t *testing.T) {
+func TestBoardVisibility(t *testing.T) {
 	t.Parallel()
 	const none = ""
 	open, shut := newRig(t, 1000, func(r *rig) { r.open = true }), newRig(t, 1000)

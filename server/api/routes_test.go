@@ -56,7 +56,7 @@ var everybody = map[string]bool{
 // withoutToken are the routes that have nothing of anybody's.
 var withoutToken = map[string]bool{"GET /openapi.json": true, "GET /docs": true}
 
-func TestNoRouteIsOpen(t *testing.T) {
+func TestRoutesRequireTokenAndScope(t *testing.T) {
 	t.Parallel()
 	a := everything(&trail{})
 	lesser := map[string]string{
@@ -96,7 +96,7 @@ func TestNoRouteIsOpen(t *testing.T) {
 
 // Whose it is decides on every route that takes a user's id, before anything
 // behind it is asked: the API under test has nothing behind it.
-func TestAnotherUsersIDIsRefused(t *testing.T) {
+func TestOtherUsersIDIsForbidden(t *testing.T) {
 	t.Parallel()
 	a := everything(&trail{})
 	public := map[string]bool{"GET " + pathScore: true, "GET " + pathRank: true} // standings on public boards are everybody's
@@ -147,7 +147,7 @@ func TestAnotherUsersIDIsRefused(t *testing.T) {
 	}
 }
 
-func TestATicketsScopeJoinsAndNothingElse(t *testing.T) {
+func TestJoinScopeOnlyJoins(t *testing.T) {
 	t.Parallel()
 	a := everything(&trail{})
 	token := minted(t, a, "alice", auth.ScopeJoin)

@@ -107,7 +107,7 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-func TestALongLifeIsRefused(t *testing.T) {
+func TestTokenMaxLife(t *testing.T) {
 	t.Parallel()
 	now := noon
 	tokens := auth.NewTokens(jwtSecret, "iss", "aud", clock(&now))
@@ -255,7 +255,7 @@ func bent(signature string, at int) string {
 	return signature[:at] + digit + signature[at+1:]
 }
 
-func BenchmarkOnTheHotPath(b *testing.B) {
+func BenchmarkTokenAndSignature(b *testing.B) {
 	tokens := auth.NewTokens(jwtSecret, "iss", "aud", time.Now)
 	token, _, err := tokens.Mint("alice", "score:update", time.Hour)
 	if err != nil {

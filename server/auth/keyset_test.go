@@ -18,7 +18,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-func TestKeysAreRotatedWithoutARestart(t *testing.T) {
+func TestKeySetRotation(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t)
 	older, newer := edKey(t), edKey(t)
@@ -52,7 +52,7 @@ func TestKeysAreRotatedWithoutARestart(t *testing.T) {
 	}
 }
 
-func TestUnknownKeysDoNotMeanOneReadingEach(t *testing.T) {
+func TestUnknownKeyIDsShareOneRead(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t)
 	key := edKey(t)
@@ -83,7 +83,7 @@ func TestUnknownKeysDoNotMeanOneReadingEach(t *testing.T) {
 	}
 }
 
-func TestStaleKeysWhileTheProviderIsDown(t *testing.T) {
+func TestKeySetWhileProviderIsDown(t *testing.T) {
 	t.Parallel()
 	// set is what the provider would serve, with another key in it: where it is
 	// served in a form that is out of bounds, that key must stay unknown.
@@ -140,7 +140,7 @@ func TestStaleKeysWhileTheProviderIsDown(t *testing.T) {
 	}
 }
 
-func TestNoKeysYetIsNobodysFault(t *testing.T) {
+func TestKeySetUnavailableAtStart(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t)
 	key := edKey(t)
@@ -180,7 +180,7 @@ func TestNoKeysYetIsNobodysFault(t *testing.T) {
 	}
 }
 
-func TestAnotherProviderTakesOverWhenItsKeysAreThere(t *testing.T) {
+func TestKeySetURLChange(t *testing.T) {
 	t.Parallel()
 	p, next := newProvider(t), newProvider(t)
 	a, b := edKey(t), edKey(t)

@@ -69,7 +69,7 @@ func TestActionTokens(t *testing.T) {
 	}
 }
 
-func TestWhatAnActionTokenIsFor(t *testing.T) {
+func TestActionTokenCoverage(t *testing.T) {
 	t.Parallel()
 	good := scoreboard.Increment{User: "alice", Delta: 100, Boards: []scoreboard.BoardID{"arena", "daily"}, Action: "run"}
 	for name, c := range map[string]struct {

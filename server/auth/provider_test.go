@@ -156,7 +156,7 @@ func codeOf(tokens *auth.Tokens, token string) scoreboard.Code {
 	return scoreboard.CodeOf(err)
 }
 
-func TestTokensOfAProvider(t *testing.T) {
+func TestProviderTokens(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t)
 	rs, es, ed := rsaKey(t, 2048), ecKey(t, elliptic.P256()), edKey(t)

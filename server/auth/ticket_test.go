@@ -38,7 +38,7 @@ func issue(t *testing.T, tickets *auth.Tickets, who *auth.Claims) string {
 	return ticket
 }
 
-func TestTicketIsGoodOnceOnAnyNode(t *testing.T) {
+func TestTicketIsRedeemedOnceOnAnyNode(t *testing.T) {
 	t.Parallel()
 	here, there, rdb := twoNodes(t)
 	who := alice(time.Hour)
@@ -78,7 +78,7 @@ func TestTicketIsGoodOnceOnAnyNode(t *testing.T) {
 	}
 }
 
-func TestTicketResumesFromItsAddressUntilTheTokenEnds(t *testing.T) {
+func TestTicketResumesFromSameAddress(t *testing.T) {
 	t.Parallel()
 	here, there, rdb := twoNodes(t)
 	ticket := issue(t, here, alice(time.Hour))
@@ -101,7 +101,7 @@ func TestTicketResumesFromItsAddressUntilTheTokenEnds(t *testing.T) {
 	}
 }
 
-func TestTicketIsRefused(t *testing.T) {
+func TestInvalidTickets(t *testing.T) {
 	t.Parallel()
 	here, _, rdb := twoNodes(t)
 	late := issue(t, here, alice(time.Hour))

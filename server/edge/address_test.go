@@ -27,7 +27,7 @@ func addressBehind(t testing.TB, trusted []string, peer string, forwarded ...str
 	return got
 }
 
-func TestWhoseAddressItIs(t *testing.T) {
+func TestClientAddress(t *testing.T) {
 	t.Parallel()
 	trusted := []string{"10.0.0.0/8", "192.0.2.7", "fd00::/8"}
 	for name, c := range map[string]struct {
@@ -65,7 +65,7 @@ func TestWhoseAddressItIs(t *testing.T) {
 }
 
 // Which country a request is from only a proxy of ours may say.
-func TestWhoseCountryItIs(t *testing.T) {
+func TestClientCountry(t *testing.T) {
 	t.Parallel()
 	country := func(trusted []string, peer, name string, said ...string) string {
 		p, err := edge.ParseProxies(trusted)

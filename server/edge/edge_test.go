@@ -67,7 +67,7 @@ func get(t *testing.T, url string, config *tls.Config) (server, answer string, e
 	return resp.TLS.PeerCertificates[0].Subject.CommonName, string(body), err
 }
 
-func TestCertificatesAreReadAgain(t *testing.T) {
+func TestCertificatesAreReloaded(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	files := edge.Files{Cert: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem")}

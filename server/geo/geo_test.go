@@ -33,7 +33,7 @@ func TestCountries(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoFileOfCountriesIsRefused(t *testing.T) {
+func TestInvalidCountryFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	good := filepath.Join(dir, "good")
@@ -76,7 +76,7 @@ func (l *logs) has(text string) bool {
 	return strings.Contains(l.all.String(), text)
 }
 
-func TestAChangedFileIsReadAndABadOneIsNot(t *testing.T) {
+func TestCountryFileIsReloaded(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "countries.mmdb")
 	geotest.Write(t, path, map[string]string{"192.0.2.0/24": "DE"})

@@ -40,7 +40,7 @@ func away(t *testing.T, l *limit.Limiter) {
 	}
 }
 
-func TestRedisThatAcceptsAndNeverAnswers(t *testing.T) {
+func TestRedisNeverAnswers(t *testing.T) {
 	t.Parallel()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -67,7 +67,7 @@ func TestRedisThatAcceptsAndNeverAnswers(t *testing.T) {
 	away(t, limit.New(connect(t, "redis://"+listener.Addr().String()), time.Now))
 }
 
-func TestRedisThatIsStoppedAndComesBack(t *testing.T) {
+func TestRedisStopsAndReturns(t *testing.T) {
 	t.Parallel()
 	server := backendtest.OwnRedis(t)
 	l := limit.New(connect(t, server.URL), time.Now)
@@ -95,7 +95,7 @@ func TestRedisThatIsStoppedAndComesBack(t *testing.T) {
 	}
 }
 
-func TestRedisThatHangsInTheMiddle(t *testing.T) {
+func TestRedisHangs(t *testing.T) {
 	t.Parallel()
 	server := backendtest.OwnRedis(t)
 	l := limit.New(connect(t, server.URL), time.Now)

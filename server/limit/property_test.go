@@ -47,7 +47,7 @@ func checkBound(t *rapid.T, who string, admitted []time.Time, interval time.Dura
 
 // A bucket admits at most rate·t + burst, and a slice for each node: all nodes
 // together while Redis is there, each by itself whatever Redis does.
-func TestNeverMoreThanRateTimesTimePlusBurst(t *testing.T) {
+func TestRateBound(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		faults := rapid.Bool().Draw(t, "faults")
@@ -100,7 +100,7 @@ func TestNeverMoreThanRateTimesTimePlusBurst(t *testing.T) {
 
 // One node with slices of one decides as the plain bucket does, to the
 // request, and says exactly how long to wait; with Redis and without.
-func TestOneNodeDecidesAsThePlainBucket(t *testing.T) {
+func TestOneNodeMatchesTokenBucket(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		m := &model{now: time.Unix(1, 0), away: rapid.Bool().Draw(t, "away")}
@@ -124,7 +124,7 @@ func TestOneNodeDecidesAsThePlainBucket(t *testing.T) {
 	})
 }
 
-func TestKeysAreBoundedAndTheUsedOnesStay(t *testing.T) {
+func TestKeyStatesAreBounded(t *testing.T) {
 	t.Parallel()
 	m := &model{now: time.Unix(1, 0), away: true}
 	b := m.node(10, 10)
@@ -151,7 +151,7 @@ func TestKeysAreBoundedAndTheUsedOnesStay(t *testing.T) {
 	}
 }
 
-func TestAFlushedRedisGivesNobodyASecondBucket(t *testing.T) {
+func TestFlushedRedisGrantsNoSecondBurst(t *testing.T) {
 	t.Parallel()
 	m := &model{now: time.Unix(1, 0)}
 	b := m.node(6_000, 10)

@@ -22,7 +22,7 @@ func connect(t testing.TB, url string) *redis.Client {
 	return backendtest.RedisClient(t, url, func(o *redis.Options) { o.ContextTimeoutEnabled = true })
 }
 
-func TestNodesShareOneBucketForEachKey(t *testing.T) {
+func TestNodesShareBuckets(t *testing.T) {
 	t.Parallel()
 	backendtest.EachRedis(t, func(t *testing.T, url string) {
 		rdb := connect(t, url)
@@ -68,7 +68,7 @@ func TestNodesShareOneBucketForEachKey(t *testing.T) {
 // Three nodes, many callers, real time and the clock of Redis: whatever the
 // stretch, no more than rate·t + burst and a slice for each node; and as a
 // whole hardly less, so that slices do not starve anybody.
-func TestNodesTogetherHoldTheRate(t *testing.T) {
+func TestNodesTogetherKeepRate(t *testing.T) {
 	t.Parallel()
 	backendtest.EachRedis(t, func(t *testing.T, url string) {
 		const perMinute, burst, slice, nodes, callers = 12_000, 100, 20, 3, 4
@@ -142,7 +142,7 @@ func TestOneRoundTripForASlice(t *testing.T) {
 	}
 }
 
-func TestAClockSetBackDoesNotShutAUserOut(t *testing.T) {
+func TestRedisClockSetBack(t *testing.T) {
 	t.Parallel()
 	backendtest.EachRedis(t, func(t *testing.T, url string) {
 		rdb := connect(t, url)

@@ -11,7 +11,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-func TestDecodeIncrementAgreesWithEncodingJSON(t *testing.T) {
+func TestDecodeIncrementMatchesEncodingJSON(t *testing.T) {
 	t.Parallel()
 	bodies := []string{
 		`{}`, `{"delta":5}`, " {\n\"user_id\" : \"alice\" ,\t\"delta\" : -12 } ",
@@ -31,7 +31,7 @@ func TestDecodeIncrementAgreesWithEncodingJSON(t *testing.T) {
 	}
 }
 
-func TestDecodeIncrementRefuses(t *testing.T) {
+func TestDecodeIncrementRejects(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
 		name, body, field string

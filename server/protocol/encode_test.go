@@ -10,7 +10,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
-func TestReceiptIsWrittenAsEncodingJSONDoes(t *testing.T) {
+func TestReceiptMatchesEncodingJSON(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		nullable := rapid.Ptr(rapid.Int64(), true)

@@ -13,7 +13,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-func TestEventSurvivesTheWire(t *testing.T) {
+func TestEventRoundTrip(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		score := scoreboard.Score(rapid.Int64Range(-scoreboard.MaxScore, scoreboard.MaxScore).Draw(t, "score"))
@@ -37,7 +37,7 @@ func TestEventSurvivesTheWire(t *testing.T) {
 	})
 }
 
-func TestDecodeEventRefuses(t *testing.T) {
+func TestDecodeEventRejects(t *testing.T) {
 	t.Parallel()
 	good := protocol.AppendEvent(nil, &scoreboard.Change{
 		Type: scoreboard.ChangeScore, Board: "global", User: "alice", Score: 5, Key: -5, Version: 1, Revision: 1,
@@ -73,7 +73,7 @@ func TestDecodeEventRefuses(t *testing.T) {
 	}
 }
 
-func TestHeartbeatSurvivesTheWire(t *testing.T) {
+func TestHeartbeatRoundTrip(t *testing.T) {
 	t.Parallel()
 	want := scoreboard.Heartbeat{Shard: 1, Shards: 2, Partitions: 16, AsOf: time.UnixMicro(1_800_000_000_000_001).UTC()}
 	_, got, err := protocol.DecodeEvent(protocol.AppendHeartbeat(nil, want))
@@ -87,7 +87,7 @@ func TestHeartbeatSurvivesTheWire(t *testing.T) {
 	}
 }
 
-func TestFieldsOfALaterBuildArePassedOver(t *testing.T) {
+func TestUnknownEventFieldsAreIgnored(t *testing.T) {
 	t.Parallel()
 	event := string(protocol.AppendEvent(nil, &scoreboard.Change{
 		Type: scoreboard.ChangeScore, Board: "global", User: "alice", Score: 5, Key: -5, Version: 1, Revision: 1,

@@ -11,7 +11,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-func TestANoticeIsReadAsItWasWritten(t *testing.T) {
+func TestNoticeRoundTrip(t *testing.T) {
 	t.Parallel()
 	want := scoreboard.Notice{
 		Board: "global",
