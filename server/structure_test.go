@@ -8,8 +8,8 @@ import (
 
 const module = "github.com/scoreboard/scoreboard/"
 
-// levels say who may know whom: a package imports lower levels only, so no
-// station knows a sibling, and there can be no cycle.
+// levels order the packages: a package may import lower levels only, so components
+// do not import each other.
 var levels = map[string]int{
 	"server/scoreboard": 0, "migrations": 0, "internal/buildinfo": 0, "server/config": 1, "tui/quietinit": 0,
 	"server/protocol": 1, "internal/backoff": 1, "internal/filewatch": 1, "internal/breaker": 1,
@@ -39,7 +39,7 @@ func TestPackagesImportLowerLevelsOnly(t *testing.T) {
 			if strings.HasPrefix(name, "examples/") {
 				continue
 			}
-			t.Errorf("%s has no level: give it one", name)
+			t.Errorf("%s has no level: add it to the table", name)
 			continue
 		}
 		seen++
@@ -49,11 +49,11 @@ func TestPackagesImportLowerLevelsOnly(t *testing.T) {
 				t.Errorf("%s (level %d) imports %s (level %d)", name, level, other, levels[other])
 			}
 			if name == "server/scoreboard" && strings.Contains(imported, ".") {
-				t.Errorf("the nouns import %s; they know the standard library only", imported)
+				t.Errorf("server/scoreboard imports %s; the domain types may only import the standard library", imported)
 			}
 		}
 	}
 	if seen < 15 {
-		t.Errorf("only %d packages were looked at", seen)
+		t.Errorf("only %d packages were checked", seen)
 	}
 }

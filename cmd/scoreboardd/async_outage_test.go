@@ -135,7 +135,7 @@ func TestDisablingAsyncLosesNothing(t *testing.T) {
 	root := h.client(d, "root", auth.ScopeAdmin)
 	ctx, cancel := contextFor(time.Minute)
 	defer cancel()
-	turn := func(value string) {
+	setAsync := func(value string) {
 		t.Helper()
 		if _, err := root.ChangeSetting(ctx, "ingest.async", client.SettingRequest{Value: &value, Reason: "a test"}); err != nil {
 			t.Fatal(err)
@@ -153,7 +153,7 @@ func TestDisablingAsyncLosesNothing(t *testing.T) {
 	for range 20 {
 		post("202 pending")
 	}
-	turn("false")
+	setAsync("false")
 	for range 20 {
 		post("200 done") // although the client prefers 202
 	}
@@ -161,7 +161,7 @@ func TestDisablingAsyncLosesNothing(t *testing.T) {
 	if status, what, _ := a.post("user-1", 1, "event-1"); status != 202 && status != 200 {
 		t.Errorf("a repeat of a pending event: got %d %s", status, what)
 	}
-	turn("true")
+	setAsync("true")
 	for range 20 {
 		post("202 pending")
 	}

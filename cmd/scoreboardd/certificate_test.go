@@ -35,8 +35,8 @@ func TestClientCertificateAttests(t *testing.T) {
 		t.Cleanup(transport.CloseIdleConnections)
 		return &http.Client{Transport: transport, Timeout: 20 * time.Second}
 	}
-	nobody, arena := as(nil), as(edgetest.Issue(t, "arena-1", files["ca"]))
-	admin, err := client.New(d.url, client.Options{Token: h.token("root", auth.ScopeAdmin), HTTP: nobody})
+	anonymous, arena := as(nil), as(edgetest.Issue(t, "arena-1", files["ca"]))
+	admin, err := client.New(d.url, client.Options{Token: h.token("root", auth.ScopeAdmin), HTTP: anonymous})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,8 +68,8 @@ func TestClientCertificateAttests(t *testing.T) {
 		status int // 0: rejected in the TLS handshake
 		code   string
 	}{
-		{"no certificate", nobody, server, signed("e", key.Secret), 422, "rule_violated"},
-		{"nothing at all", nobody, "", signed("e", key.Secret), 401, "unauthorized"},
+		{"no certificate", anonymous, server, signed("e", key.Secret), 422, "rule_violated"},
+		{"no credentials", anonymous, "", signed("e", key.Secret), 401, "unauthorized"},
 		{"another name", as(edgetest.Issue(t, "arena-2", files["ca"])), "", signed("e", key.Secret), 401, "unauthorized"},
 		{"another name with a token", as(edgetest.Issue(t, "arena-2", files["ca"])), server, signed("e", key.Secret), 422, "rule_violated"},
 		{"an authority of the same name", as(edgetest.Issue(t, "arena-1", files["other"])), server, signed("e", key.Secret), 0, ""},

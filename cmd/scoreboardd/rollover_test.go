@@ -31,7 +31,7 @@ func TestMidnightUnderLoad(t *testing.T) {
 	h := newHarness(t)
 	h.env = append(h.env, "SCOREBOARD_BOARDS_CLOSE_GRACE=1s")
 	one := h.start("--roles", "api,relay,projector,intake")
-	keeper := h.start("--roles", "maintenance")
+	maintenance := h.start("--roles", "maintenance")
 	root := h.client(one, "root", auth.ScopeAdmin+" "+auth.ScopeUpdate)
 	ctx, cancel := contextFor(2 * time.Minute)
 	defer cancel()
@@ -75,7 +75,7 @@ where family_id = 'eu-daily' and board_id > '` + daily.Current + `'`)
 		})
 	}
 	time.Sleep(time.Until(midnight.Add(-time.Second)))
-	keeper.kill()
+	maintenance.kill()
 	time.Sleep(time.Until(midnight.Add(2 * time.Second))) // also past boards.close_grace
 	stop.Store(true)
 	all.Wait()

@@ -19,7 +19,8 @@ import (
 // would show.
 func TestSwitchingTransportLosesNothing(t *testing.T) {
 	if os.Getenv(backendtest.EnvKind) == "kfake" {
-		t.Skip("kfake starts the clock of a rebalance anew for every member that dies in it, and so outlasts a client's awaitTimeout; on Apache Kafka this runs")
+		t.Skip("kfake restarts the rebalance timeout for every member that dies in it, so the test would time out; " +
+			"it runs on Apache Kafka")
 	}
 	t.Parallel()
 	h := newHarness(t)
@@ -29,7 +30,7 @@ func TestSwitchingTransportLosesNothing(t *testing.T) {
 	rdb := backendtest.RedisClient(t, h.redis.URL)
 	ctx, cancel := contextFor(3 * time.Minute)
 	defer cancel()
-	turn := func(to string) {
+	switchTo := func(to string) {
 		t.Helper()
 		if _, err := root.ChangeSetting(ctx, "transport", client.SettingRequest{Value: &to, Reason: "a test"}); err != nil {
 			t.Fatal(err)
@@ -38,7 +39,7 @@ func TestSwitchingTransportLosesNothing(t *testing.T) {
 	load := drive(ctx, t, root)
 	load.more(t, 500)
 
-	turn("streams")
+	switchTo("streams")
 	load.more(t, 100) // most of them before the other process reads the setting
 	two.kill()
 	load.more(t, 300)
@@ -52,7 +53,7 @@ func TestSwitchingTransportLosesNothing(t *testing.T) {
 		return err
 	})
 
-	turn("kafka")
+	switchTo("kafka")
 	load.more(t, 100)
 	two.kill()
 	load.more(t, 700)
@@ -65,7 +66,7 @@ func TestSwitchingTransportLosesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	load.more(t, 200)
-	turn("direct")
+	switchTo("direct")
 	load.more(t, 1500)
 	sent := load.stop()
 

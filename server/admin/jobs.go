@@ -27,7 +27,9 @@ func (j Jobs) Boards(ctx context.Context) ([]scoreboard.Board, error) {
 }
 
 // Rebuild implements api.Jobs.
-func (j Jobs) Rebuild(ctx context.Context, board *scoreboard.Board, progress func(users, total int64)) (protocol.Rebuilt, error) {
+func (j Jobs) Rebuild(
+	ctx context.Context, board *scoreboard.Board, progress func(users, total int64),
+) (protocol.Rebuilt, error) {
 	total, err := j.Store.CountScores(ctx, board.ID)
 	if err != nil {
 		return protocol.Rebuilt{}, err
@@ -36,33 +38,41 @@ func (j Jobs) Rebuild(ctx context.Context, board *scoreboard.Board, progress fun
 	if err != nil {
 		return protocol.Rebuilt{}, err
 	}
-	return protocol.Rebuilt{Board: string(done.Board), Epoch: done.Epoch, Users: done.Users, TookMS: done.Elapsed.Milliseconds()}, nil
+	return protocol.Rebuilt{
+		Board: string(done.Board), Epoch: done.Epoch, Users: done.Users, TookMS: done.Elapsed.Milliseconds(),
+	}, nil
 }
 
 // Halted implements api.Jobs.
 func (j Jobs) Halted(ctx context.Context) (string, error) {
-	turn, err := repair.CheckHistory(ctx, j.Store, j.Ranking)
-	if err != nil || turn == nil {
+	change, err := repair.CheckHistory(ctx, j.Store, j.Ranking)
+	if err != nil || change == nil {
 		return "", err
 	}
-	return turn.String(), nil
+	return change.String(), nil
 }
 
 // Adopt implements api.Jobs.
 func (j Jobs) Adopt(ctx context.Context) error { return repair.AdoptHistory(ctx, j.Store) }
 
 // Adopted implements api.Jobs.
-func (j Jobs) Adopted(ctx context.Context) error { return repair.CompleteAdoption(ctx, j.Store, j.Ranking) }
+func (j Jobs) Adopted(ctx context.Context) error {
+	return repair.CompleteAdoption(ctx, j.Store, j.Ranking)
+}
 
 // Verify implements api.Jobs.
-func (j Jobs) Verify(ctx context.Context, boards []scoreboard.Board, user scoreboard.UserID, ledger, mend bool, progress func(int64)) (*protocol.Verified, error) {
+func (j Jobs) Verify(
+	ctx context.Context, boards []scoreboard.Board, user scoreboard.UserID, ledger, fix bool, progress func(users int64),
+) (*protocol.Verified, error) {
 	check := repair.Check{
-		Ledger: j.Store, Ranking: j.Ranking, User: user, CheckLedger: ledger, Repair: mend,
+		Ledger: j.Store, Ranking: j.Ranking, User: user, CheckLedger: ledger, Repair: fix,
 		Progress: func(v *repair.VerifyResult) { progress(v.Users) },
 	}
 	v, err := check.Run(ctx, boards)
 	if errors.Is(err, scoreboard.ErrNotLoaded) {
-		return nil, &scoreboard.Error{Code: scoreboard.CodeUnavailable, Message: "a board is being rebuilt; verify it when the rebuild has finished", Err: err}
+		return nil, &scoreboard.Error{
+			Code: scoreboard.CodeUnavailable, Message: "a board is being rebuilt; verify it when the rebuild has finished", Err: err,
+		}
 	}
 	if err != nil {
 		return nil, err
@@ -71,10 +81,13 @@ func (j Jobs) Verify(ctx context.Context, boards []scoreboard.Board, user scoreb
 		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "user %s has no score on these boards", user)
 	}
 	out := &protocol.Verified{
-		Users: v.Users, Rows: v.Rows, Wrong: v.DifferenceCount, Repaired: v.Repaired, TookMS: v.Elapsed.Milliseconds(), Differences: []protocol.Difference{},
+		Users: v.Users, Rows: v.Rows, Wrong: v.DifferenceCount, Repaired: v.Repaired, TookMS: v.Elapsed.Milliseconds(),
+		Differences: []protocol.Difference{},
 	}
 	for _, d := range v.Differences {
-		out.Differences = append(out.Differences, protocol.Difference{Board: string(d.Board), UserID: string(d.User), Kind: d.Kind, Detail: d.Detail})
+		out.Differences = append(out.Differences, protocol.Difference{
+			Board: string(d.Board), UserID: string(d.User), Kind: d.Kind, Detail: d.Detail,
+		})
 	}
 	return out, nil
 }

@@ -20,11 +20,15 @@ type EventLog struct {
 }
 
 // Replay implements api.Jobs.
-func (j Jobs) Replay(ctx context.Context, r *protocol.ReplayRequest, progress func(records, total int64)) (*protocol.Replayed, error) {
+func (j Jobs) Replay(
+	ctx context.Context, r *protocol.ReplayRequest, progress func(records, total int64),
+) (*protocol.Replayed, error) {
 	known := store.KnownSince(time.Now())
-	told := func(done *repair.ReplayResult) { progress(done.Records, done.Total) }
+	report := func(done *repair.ReplayResult) { progress(done.Records, done.Total) }
 	if r.DLQ {
-		q := repair.Requeue{Letters: j.Store, DedupeSince: known, Topic: r.Topic, Partition: r.Partition, DryRun: r.DryRun, Progress: told}
+		q := repair.Requeue{
+			Letters: j.Store, DedupeSince: known, Topic: r.Topic, Partition: r.Partition, DryRun: r.DryRun, Progress: report,
+		}
 		done, err := q.Run(ctx)
 		return replayed(r, r.Topic, done), err
 	}
@@ -33,16 +37,16 @@ func (j Jobs) Replay(ctx context.Context, r *protocol.ReplayRequest, progress fu
 		topic = j.Topic()
 	}
 	log, ok := j.Logs[topic]
-	if !ok && topic == "" {
-		return nil, scoreboard.Invalid("topic", "the current transport keeps no log; choose one of %s", strings.Join(slices.Sorted(maps.Keys(j.Logs)), ", "))
-	}
 	if !ok {
-		return nil, scoreboard.Invalid("topic", "unknown topic %q; choose one of %s", topic,
-			strings.Join(slices.Sorted(maps.Keys(j.Logs)), ", "))
+		topics := strings.Join(slices.Sorted(maps.Keys(j.Logs)), ", ")
+		if topic == "" {
+			return nil, scoreboard.Invalid("topic", "the current transport keeps no log; choose one of %s", topics)
+		}
+		return nil, scoreboard.Invalid("topic", "unknown topic %q; choose one of %s", topic, topics)
 	}
 	replay := repair.Replay{
-		Log: log.Log, Ranking: j.Ranking, DedupeSince: known, Partition: r.Partition, Offset: r.FromOffset, Time: r.FromTime,
-		Gaps: log.Gaps, DryRun: r.DryRun, Progress: told,
+		Log: log.Log, Ranking: j.Ranking, DedupeSince: known, Partition: r.Partition, Offset: r.FromOffset,
+		Time: r.FromTime, Gaps: log.Gaps, DryRun: r.DryRun, Progress: report,
 	}
 	done, err := replay.Run(ctx)
 	return replayed(r, topic, done), err
@@ -53,7 +57,8 @@ func replayed(r *protocol.ReplayRequest, topic string, done *repair.ReplayResult
 		return nil
 	}
 	return &protocol.Replayed{
-		Topic: topic, DryRun: r.DryRun, Records: done.Records, Changed: done.Newer, Unchanged: done.Same, Unreadable: done.Unreadable,
+		Topic: topic, DryRun: r.DryRun, Records: done.Records, Changed: done.Newer, Unchanged: done.Same,
+		Unreadable: done.Unreadable,
 		TooNew: done.TooNew, TooOld: done.TooOld, NotHeld: done.NotLoaded, TookMS: done.Elapsed.Milliseconds(),
 	}
 }
