@@ -29,9 +29,13 @@ func TestEveryChangeIsAudited(t *testing.T) {
 	// Everything that an operator can change; the ranking by its epoch.
 	state := func() string {
 		var all []string
-		for _, table := range []string{"boards", "keys", "key_secrets", "dead_letters", "outbox_score_updates", "profiles", "users", "scores", "user_score_histories", "knobs"} {
+		for _, table := range []string{
+			"boards", "keys", "key_secrets", "dead_letters", "outbox_score_updates",
+			"profiles", "users", "scores", "user_score_histories", "knobs",
+		} {
 			var sum string
-			err := db.QueryRow(t.Context(), `select coalesce(md5(string_agg(t::text, '|' order by t::text)), '') from `+table+` as t`).Scan(&sum)
+			err := db.QueryRow(t.Context(),
+				`select coalesce(md5(string_agg(t::text, '|' order by t::text)), '') from `+table+` as t`).Scan(&sum)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -51,14 +55,20 @@ func TestEveryChangeIsAudited(t *testing.T) {
 		{"POST", "/v1/boards/arena/freeze", "", "board.freeze", "board:arena", false},
 		{"POST", "/v1/boards/frozen/unfreeze", "", "board.unfreeze", "board:frozen", false},
 		{"POST", "/v1/boards/arena/archive", "", "board.archive", "board:arena", false},
-		{"POST", "/v1/boards/cup/roll", `{"season":"two","ends_at":"2099-01-01T00:00:00Z"}`, "board.roll", "board:cup", false},
+		{
+			"POST", "/v1/boards/cup/roll", `{"season":"two","ends_at":"2099-01-01T00:00:00Z"}`, "board.roll", "board:cup",
+			false,
+		},
 		{"POST", "/v1/admin/keys", `{"name":"another"}`, "key.create", "key:", false},
 		{"POST", "/v1/admin/keys/" + key + "/rotate", `{}`, "key.rotate", "key:" + key, false},
 		{"DELETE", "/v1/admin/keys/" + key, "", "key.revoke", "key:" + key, false},
 		{"POST", "/v1/admin/dead-letters/1/requeue", "", "letter.requeue", "letter:1", false},
 		{"DELETE", "/v1/admin/dead-letters/2", "", "letter.drop", "letter:2", false},
 		{"PUT", "/v1/users/alice/profile", `{"display_name":"Al"}`, "user.profile", "user:alice", false},
-		{"PUT", "/v1/admin/settings/reads.top_n", `{"value":"7","reason":"why"}`, "setting.set", "setting:reads.top_n", false},
+		{
+			"PUT", "/v1/admin/settings/reads.top_n", `{"value":"7","reason":"why"}`, "setting.set", "setting:reads.top_n",
+			false,
+		},
 		{"POST", "/v1/admin/users/alice/ban", `{"reason":"why"}`, "user.ban", "user:alice", false},
 		{"POST", "/v1/admin/rebuild", `{"board":"global"}`, "ranking.rebuild", "board:global", false},
 		{"POST", "/v1/admin/reconcile", `{"board":"global","repair":true}`, "ranking.reconcile", "board:global", true},
@@ -105,7 +115,11 @@ func furnish(t *testing.T, n *node, db *backendtest.Conn) string {
 	t.Helper()
 	root := n.client("root", auth.ScopeAdmin+" "+auth.ScopeUpdate)
 	ends := time.Date(2098, 1, 1, 0, 0, 0, 0, time.UTC)
-	for _, r := range []client.BoardRequest{{Board: "arena"}, {Board: "frozen"}, {Board: "cup", Period: "season", Season: "one", EndsAt: &ends}} {
+	for _, r := range []client.BoardRequest{
+		{Board: "arena"},
+		{Board: "frozen"},
+		{Board: "cup", Period: "season", Season: "one", EndsAt: &ends},
+	} {
 		if _, err := root.CreateBoard(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}

@@ -37,8 +37,10 @@ func TestBannedUserNotServedFromCache(t *testing.T) {
 	paths := []string{"/v1/users/mallory/rank", "/v1/users/bob/rank?k=1", "/v1/leaderboard/top"}
 	for _, often := range []bool{false, true} {
 		for _, path := range paths {
-			if status, answer, late := tell(path); status != http.StatusOK || late != often || !strings.Contains(answer, "mallory") {
-				t.Fatalf("%s before the ban: got %d %s, over the limit: %t, want mallory and %t", path, status, answer, late, often)
+			if status, answer, late := tell(path); status != http.StatusOK || late != often ||
+				!strings.Contains(answer, "mallory") {
+				t.Fatalf("%s before the ban: got %d %s, over the limit: %t, want mallory and %t", path, status, answer,
+					late, often)
 			}
 		}
 	}

@@ -35,7 +35,8 @@ func browser(t *testing.T) context.Context {
 		fmt.Fprintf(os.Stderr, "!!! %s SKIPPED, it needs Chromium (on Debian: the package chromium)\n", t.Name())
 		t.Skip("needs Chromium")
 	}
-	o := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.WSURLReadTimeout(awaitTimeout),
+	o := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path),
+		chromedp.WSURLReadTimeout(awaitTimeout),
 		chromedp.Flag("disable-dev-shm-usage", true))
 	if os.Geteuid() == 0 {
 		o = append(o, chromedp.NoSandbox) // as root it only runs without one

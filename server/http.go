@@ -107,7 +107,8 @@ func (s *Server) makeLimits() api.Limits {
 	s.limits = l
 	rate := func(p limit.Pair) api.Rate { return api.Rate{Users: p.Users, Servers: p.Servers} }
 	return api.Limits{
-		Updates: rate(l.Updates), Actions: rate(l.Actions), Top: rate(l.Top), Rank: rate(l.Rank), Tickets: rate(l.Tickets),
+		Updates: rate(l.Updates), Actions: rate(l.Actions), Top: rate(l.Top), Rank: rate(l.Rank),
+		Tickets:   rate(l.Tickets),
 		Key:       func(perMinute int) api.Limit { return l.Key(perMinute) },
 		Anonymous: l.Anonymous, Address: l.Address, AuthFailures: l.AuthFailures,
 	}
@@ -167,9 +168,10 @@ const (
 // logs about broken connections is logged at debug level.
 func (s *Server) newHTTPServer(h http.Handler) *http.Server {
 	return &http.Server{
-		Handler: h, ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
-		HTTP2:    &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
-		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+		Handler: h, ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, IdleTimeout: idleTimeout,
+		MaxHeaderBytes: maxHeader,
+		HTTP2:          &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
+		ErrorLog:       slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 }
 

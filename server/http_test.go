@@ -19,7 +19,11 @@ import (
 // A client that does not read its responses is disconnected.
 func TestSlowReaderIsDisconnected(t *testing.T) {
 	t.Parallel()
-	s := &Server{log: slog.New(slog.DiscardHandler), settings: settings.New(settings.Options{Deployed: &config.Config{}}), api: api.New(api.Options{Log: slog.New(slog.DiscardHandler), Now: time.Now})}
+	s := &Server{
+		log:      slog.New(slog.DiscardHandler),
+		settings: settings.New(settings.Options{Deployed: &config.Config{}}),
+		api:      api.New(api.Options{Log: slog.New(slog.DiscardHandler), Now: time.Now}),
+	}
 	front := s.apiServer()
 	if front.WriteTimeout == 0 || front.WriteTimeout > 2*time.Minute || front.HTTP2.WriteByteTimeout == 0 {
 		t.Fatalf("responses have no time limit: %s, %s", front.WriteTimeout, front.HTTP2.WriteByteTimeout)
@@ -61,7 +65,8 @@ func TestSlowRequestsAreDisconnected(t *testing.T) {
 		_, err := io.Copy(io.Discard, r.Body)
 		handled <- err
 	}))
-	if front.ReadHeaderTimeout > 5*time.Second || front.ReadTimeout > 30*time.Second || front.IdleTimeout == 0 || front.MaxHeaderBytes > 16<<10 {
+	if front.ReadHeaderTimeout > 5*time.Second || front.ReadTimeout > 30*time.Second || front.IdleTimeout == 0 ||
+		front.MaxHeaderBytes > 16<<10 {
 		t.Errorf("the limits are too high: %+v", front)
 	}
 	if front.ReadHeaderTimeout == 0 || front.ReadTimeout == 0 || front.MaxHeaderBytes == 0 {
@@ -100,7 +105,8 @@ func TestSlowRequestsAreDisconnected(t *testing.T) {
 		t.Error("an unfinished body keeps the connection open")
 	}
 	_ = slow.Close()
-	line, err := bufio.NewReader(dial("GET / HTTP/1.1\r\nHost: x\r\nX-A: " + strings.Repeat("a", 100<<10) + "\r\n\r\n")).ReadString('\n')
+	line, err := bufio.NewReader(dial("GET / HTTP/1.1\r\nHost: x\r\nX-A: " + strings.Repeat("a", 100<<10) +
+		"\r\n\r\n")).ReadString('\n')
 	if !strings.Contains(line, "431") {
 		t.Errorf("headers of 100 KiB: got %q, %v, want a 431", line, err)
 	}

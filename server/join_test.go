@@ -99,7 +99,8 @@ func TestJoin(t *testing.T) {
 		header.Set("Accept", "text/event-stream")
 		return header
 	}
-	if _, err := n.client("game", auth.ScopeUpdate).Submit(t.Context(), client.Increment{User: "bob", Delta: 5}); err != nil {
+	if _, err := n.client("game", auth.ScopeUpdate).Submit(t.Context(),
+		client.Increment{User: "bob", Delta: 5}); err != nil {
 		t.Fatal(err)
 	}
 	var tickets []string
@@ -199,7 +200,10 @@ func TestJoin(t *testing.T) {
 
 	t.Run("foreign origin", func(t *testing.T) {
 		ticket := take(t, "global")
-		for _, origin := range []string{"https://evil.example", page + ".evil.example", strings.ToUpper(page), page + ":443", "null", page + "/"} {
+		for _, origin := range []string{
+			"https://evil.example", page + ".evil.example", strings.ToUpper(page),
+			page + ":443", "null", page + "/",
+		} {
 			header := http.Header{"Origin": {origin}}
 			if ws, status := dial(t, n.live("token", ticket), header); ws != nil || status != http.StatusForbidden {
 				t.Errorf("%s: got %d, want 403 before the upgrade", origin, status)
@@ -218,7 +222,10 @@ func TestJoin(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			req.Header = http.Header{"Origin": {origin}, "Access-Control-Request-Method": {"GET"}, "Access-Control-Request-Headers": {"authorization"}}
+			req.Header = http.Header{
+				"Origin": {origin}, "Access-Control-Request-Method": {"GET"},
+				"Access-Control-Request-Headers": {"authorization"},
+			}
 			req.Close = true
 			res, err := http.DefaultTransport.RoundTrip(req)
 			if err != nil {
@@ -258,7 +265,8 @@ func (n *node) ticketOf(t *testing.T, token string) string {
 	t.Helper()
 	status, body := n.h.get(t, n.url+"/v1/realtime/token", bearer(token))
 	var ticket protocol.JoinTicket
-	if err := json.Unmarshal([]byte(body), &ticket); err != nil || status != http.StatusOK || time.Until(ticket.ExpiresAt) > 3*time.Second {
+	if err := json.Unmarshal([]byte(body), &ticket); err != nil || status != http.StatusOK ||
+		time.Until(ticket.ExpiresAt) > 3*time.Second {
 		t.Fatalf("ticket: got %d %s, %v, want one that ends with its token", status, body, err)
 	}
 	return ticket.Token

@@ -96,8 +96,9 @@ func (s *Server) makeRelay(transports []*transport.Transport) {
 	s.add("transport switch", s.switcher)
 	s.relay = outbox.NewRelay(outbox.Options{
 		Owner: processName(), Shards: c.Outbox.Shards, BatchSize: c.Outbox.Batch,
-		PollInterval: c.Outbox.Poll, BatchPause: c.Outbox.Pause, HeartbeatInterval: time.Second, LeaseDuration: c.Outbox.Lease,
-		MaxAttempts: rejectedAttempts,
+		PollInterval: c.Outbox.Poll, BatchPause: c.Outbox.Pause, HeartbeatInterval: time.Second,
+		LeaseDuration: c.Outbox.Lease,
+		MaxAttempts:   rejectedAttempts,
 	}, s.store, s.switcher, s.log)
 	s.add("relay", s.relay)
 }
@@ -167,7 +168,8 @@ func (s *Server) makeAnnouncer() {
 		return
 	}
 	s.add("announcer", announce.New(announce.Options{
-		Owner: processName(), Interval: c.Kafka.NoticesInterval, LeaseDuration: announceLease, SweepInterval: announceSweep,
+		Owner: processName(), Interval: c.Kafka.NoticesInterval, LeaseDuration: announceLease,
+		SweepInterval:   announceSweep,
 		RefreshInterval: c.Kafka.NoticesRetention / 2,
 	}, s.ranking, rankedBoards{s.catalog}, transport.NewNotices(s.producer(c.Kafka.NoticesTopic)), s.log))
 }

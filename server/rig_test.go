@@ -97,7 +97,8 @@ func (h *harness) start(roles string, settings ...string) *node {
 		h.t.Fatal(err)
 	}
 	n := &node{h: h, logs: &logs{}}
-	s, err := server.New(h.t.Context(), c, slog.New(slog.NewJSONHandler(n.logs, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	s, err := server.New(h.t.Context(), c,
+		slog.New(slog.NewJSONHandler(n.logs, &slog.HandlerOptions{Level: slog.LevelDebug})))
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -152,7 +153,9 @@ func (h *harness) get(t *testing.T, url string, header http.Header) (int, string
 }
 
 // request returns the whole response to a request.
-func request(t *testing.T, method, url, body string, header http.Header) (status int, responseHeader http.Header, answer string) {
+func request(t *testing.T, method, url, body string, header http.Header) (status int, responseHeader http.Header,
+	answer string,
+) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
 	if err != nil {

@@ -17,7 +17,10 @@ func TestStreamFollowsRollover(t *testing.T) {
 	other := h.start(gatewayOnly)
 	root, game := n.client("root", auth.ScopeAdmin), n.client("game", auth.ScopeUpdate)
 	end, laterEnd := time.Now().Add(time.Hour).UTC(), time.Now().Add(2*time.Hour).UTC()
-	if _, err := root.CreateBoard(t.Context(), client.BoardRequest{Board: "season", Period: "season", Season: "one", EndsAt: &end}); err != nil {
+	if _, err := root.CreateBoard(t.Context(), client.BoardRequest{
+		Board: "season", Period: "season", Season: "one",
+		EndsAt: &end,
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := game.Submit(t.Context(), client.Increment{User: "bob", Board: "season", Delta: 5}); err != nil {
@@ -31,7 +34,8 @@ func TestStreamFollowsRollover(t *testing.T) {
 		})
 		watches = append(watches, states)
 	}
-	if _, err := root.RollBoards(t.Context(), "season", client.RollRequest{Season: "two", EndsAt: &laterEnd}); err != nil {
+	if _, err := root.RollBoards(t.Context(), "season",
+		client.RollRequest{Season: "two", EndsAt: &laterEnd}); err != nil {
 		t.Fatal(err)
 	}
 	h.await("the second season to take scores", func() bool {

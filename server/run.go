@@ -54,7 +54,8 @@ func (s *Server) Run(ctx context.Context, apiListener, opsListener net.Listener)
 	front := s.apiServer()
 	serve(front, apiListener, failed)
 	s.ready.SetServing(true)
-	s.log.Info("serving", "addr", apiListener.Addr().String(), "ops", opsListener.Addr().String(), "roles", s.config.Roles)
+	s.log.Info("serving", "addr", apiListener.Addr().String(), "ops", opsListener.Addr().String(), "roles",
+		s.config.Roles)
 
 	var err error
 	select {
@@ -88,7 +89,8 @@ func (s *Server) createTopics(ctx context.Context) error {
 			return err
 		}
 		if optional {
-			s.log.Error("topics not checked: Kafka does not answer, and operators have switched to another transport", "err", err)
+			s.log.Error("topics not checked: Kafka does not answer, and operators have switched to another transport",
+				"err", err)
 			return nil // they were created before the switch
 		}
 		select {
@@ -103,12 +105,24 @@ func (s *Server) createTopics(ctx context.Context) error {
 func (s *Server) topics() []kafka.Topic {
 	c := s.config
 	return []kafka.Topic{
-		{Name: c.Kafka.Topic, Partitions: c.Kafka.Partitions, Retention: c.Kafka.Retention, Cleanup: c.Kafka.Cleanup, Replicas: c.Kafka.Replicas},
+		{
+			Name: c.Kafka.Topic, Partitions: c.Kafka.Partitions, Retention: c.Kafka.Retention, Cleanup: c.Kafka.Cleanup,
+			Replicas: c.Kafka.Replicas,
+		},
 		{Name: c.Kafka.DeadTopic, Partitions: 1, Retention: c.Kafka.DeadRetention, Replicas: c.Kafka.Replicas},
-		{Name: c.Kafka.NoticesTopic, Partitions: c.Kafka.NoticesPartitions, Retention: c.Kafka.NoticesRetention, Cleanup: c.Kafka.NoticesCleanup, Replicas: c.Kafka.Replicas},
-		{Name: c.Kafka.IncrementsTopic, Partitions: c.Kafka.IncrementsPartitions, Retention: c.Kafka.IncrementsRetention, Replicas: c.Kafka.Replicas},
+		{
+			Name: c.Kafka.NoticesTopic, Partitions: c.Kafka.NoticesPartitions, Retention: c.Kafka.NoticesRetention,
+			Cleanup: c.Kafka.NoticesCleanup, Replicas: c.Kafka.Replicas,
+		},
+		{
+			Name: c.Kafka.IncrementsTopic, Partitions: c.Kafka.IncrementsPartitions,
+			Retention: c.Kafka.IncrementsRetention, Replicas: c.Kafka.Replicas,
+		},
 		{Name: c.Kafka.SeasonsTopic, Partitions: 1, Retention: c.Kafka.SeasonsRetention, Replicas: c.Kafka.Replicas},
-		{Name: c.Kafka.IncrementsDeadTopic, Partitions: 1, Retention: c.Kafka.DeadRetention, Replicas: c.Kafka.Replicas},
+		{
+			Name: c.Kafka.IncrementsDeadTopic, Partitions: 1, Retention: c.Kafka.DeadRetention,
+			Replicas: c.Kafka.Replicas,
+		},
 	}
 }
 

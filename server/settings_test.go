@@ -34,7 +34,10 @@ func newProvider(t *testing.T, name string) *provider {
 	}
 	set := authtest.Set(t, map[string]crypto.Signer{name: key})
 	p := &provider{name: name, issuer: "scoreboard-dev", key: key}
-	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(set) }))
+	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_,
+			_ = w.Write(set)
+	}))
 	t.Cleanup(p.Close)
 	return p
 }
@@ -160,7 +163,8 @@ func TestDisableAndEnableStreams(t *testing.T) {
 	}
 	change := func(value string) {
 		t.Helper()
-		if _, err := root.ChangeSetting(t.Context(), "realtime.enabled", client.SettingRequest{Value: &value, Reason: "a test"}); err != nil {
+		if _, err := root.ChangeSetting(t.Context(), "realtime.enabled",
+			client.SettingRequest{Value: &value, Reason: "a test"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -182,7 +186,10 @@ func TestDisableAndEnableStreams(t *testing.T) {
 	}
 	closed(t, ws)
 	refused := func(n *node) bool {
-		status, body := h.get(t, n.live(), http.Header{"Authorization": watched["Authorization"], "Accept": {"text/event-stream"}})
+		status, body := h.get(t, n.live(), http.Header{
+			"Authorization": watched["Authorization"],
+			"Accept":        {"text/event-stream"},
+		})
 		return status == http.StatusServiceUnavailable && strings.Contains(body, "error_code")
 	}
 	for _, n := range []*node{one, two} {

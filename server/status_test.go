@@ -30,9 +30,11 @@ func TestStatus(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return s.IncrementsPerSecond != nil && *s.IncrementsPerSecond > 0 && s.LatencyP95MS != nil && *s.LatencyP95MS > 0 &&
+		return s.IncrementsPerSecond != nil && *s.IncrementsPerSecond > 0 && s.LatencyP95MS != nil &&
+			*s.LatencyP95MS > 0 &&
 			s.OutboxDepth != nil && *s.OutboxDepth == 0 && s.Connections["websocket"] == 1 && s.Board != nil &&
-			s.Board.State == "HEALTHY" && s.Board.Members == 1 && s.Parity != nil && s.Parity.Checked > 0 && s.Parity.Percent == 100 &&
+			s.Board.State == "HEALTHY" && s.Board.Members == 1 && s.Parity != nil && s.Parity.Checked > 0 &&
+			s.Parity.Percent == 100 &&
 			slices.Contains(s.Roles, "gateway") && len(s.Problems) == 0
 	})
 	if _, err := n.client("alice", "").Status(t.Context(), ""); scoreboard.CodeOf(err) != scoreboard.CodeForbidden {

@@ -13,20 +13,28 @@ const module = "github.com/scoreboard/scoreboard/"
 var levels = map[string]int{
 	"server/scoreboard": 0, "migrations": 0, "internal/buildinfo": 0, "server/config": 1, "tui/quietinit": 0,
 	"server/protocol": 1, "internal/backoff": 1, "internal/filewatch": 1, "internal/breaker": 1,
-	"server/auth": 2, "server/limit": 2, "server/archive": 2, "server/profile": 2, "server/ingest": 2, "server/store": 2, "server/rollover": 2, "server/outbox": 2, "server/transport": 2, "server/transport/kafka": 3, "server/transport/streams": 3, "server/transport/direct": 3, "server/transport/transporttest": 4,
-	"server/projection": 2, "server/announce": 2, "server/ranking": 2, "server/leaderboard": 2, "server/realtime": 2, "server/realtime/internal/socket": 3, "server/realtime/ws": 4, "server/realtime/sse": 4, "server/repair": 2,
+	"server/auth": 2, "server/limit": 2, "server/archive": 2, "server/profile": 2, "server/ingest": 2,
+	"server/store": 2, "server/rollover": 2, "server/outbox": 2, "server/transport": 2, "server/transport/kafka": 3,
+	"server/transport/streams": 3, "server/transport/direct": 3, "server/transport/transporttest": 4,
+	"server/projection": 2, "server/announce": 2, "server/ranking": 2, "server/leaderboard": 2, "server/realtime": 2,
+	"server/realtime/internal/socket": 3, "server/realtime/ws": 4, "server/realtime/sse": 4, "server/repair": 2,
 	"server/moderation": 2, "server/geo": 2, "server/edge": 2,
-	"server/api": 3, "server/admin": 3, "server/health": 3, "server/settings": 3, "client": 3, "client/bulk": 4, "client/clienttest": 4, "server/devstack/process": 3,
+	"server/api": 3, "server/admin": 3, "server/health": 3, "server/settings": 3, "client": 3, "client/bulk": 4,
+	"client/clienttest": 4, "server/devstack/process": 3,
 	"server": 5, "server/devstack": 4, "tui": 4,
-	"loadgen/wire": 0, "loadgen/plan": 2, "loadgen/codec": 3, "loadgen/outcome": 4, "loadgen/freshness": 4, "loadgen/verify": 5, "loadgen": 6,
-	"deploy": 0, "deploy/sbom": 0, "internal/season": 0, "loadgen/criteria": 0, "loadgen/record": 0, "loadgen/report": 1,
-	"internal/backendtest": 5, "loadgen/bench/realtime": 5, "loadgen/bench": 7, "internal/backendtest/with": 6, "server/geo/geotest": 2, "server/auth/authtest": 2, "server/edge/edgetest": 2, "server/store/storetest": 6,
+	"loadgen/wire": 0, "loadgen/plan": 2, "loadgen/codec": 3, "loadgen/outcome": 4, "loadgen/freshness": 4,
+	"loadgen/verify": 5, "loadgen": 6,
+	"deploy": 0, "deploy/sbom": 0, "internal/season": 0, "loadgen/criteria": 0, "loadgen/record": 0,
+	"loadgen/report":       1,
+	"internal/backendtest": 5, "loadgen/bench/realtime": 5, "loadgen/bench": 7, "internal/backendtest/with": 6,
+	"server/geo/geotest": 2, "server/auth/authtest": 2, "server/edge/edgetest": 2, "server/store/storetest": 6,
 	"internal/suggest": 0, "cmd/scorebench": 8, "cmd/sbctl": 7, "cmd/scoreboardd": 7,
 }
 
 func TestPackagesImportLowerLevelsOnly(t *testing.T) {
 	t.Parallel()
-	out, err := exec.CommandContext(t.Context(), "go", "list", "-f", `{{.ImportPath}}{{range .Imports}} {{.}}{{end}}`, module+"...").Output()
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-f", `{{.ImportPath}}{{range .Imports}} {{.}}{{end}}`,
+		module+"...").Output()
 	if err != nil {
 		t.Fatalf("go list: %v", err)
 	}
@@ -49,7 +57,8 @@ func TestPackagesImportLowerLevelsOnly(t *testing.T) {
 				t.Errorf("%s (level %d) imports %s (level %d)", name, level, other, levels[other])
 			}
 			if name == "server/scoreboard" && strings.Contains(imported, ".") {
-				t.Errorf("server/scoreboard imports %s; the domain types may only import the standard library", imported)
+				t.Errorf("server/scoreboard imports %s; the domain types may only import the standard library",
+					imported)
 			}
 		}
 	}

@@ -34,7 +34,8 @@ func TestUnsupportedTransportIsRejected(t *testing.T) {
 		"kafka":   "does not support it",
 		"pigeons": "must be kafka, streams or direct",
 	} {
-		if err := switchTo(to); scoreboard.CodeOf(err) != scoreboard.CodeInvalidRequest || !strings.Contains(err.Error(), want) {
+		if err := switchTo(to); scoreboard.CodeOf(err) != scoreboard.CodeInvalidRequest ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want a rejection with %q", to, err, want)
 		}
 	}
@@ -59,7 +60,8 @@ func TestUnsupportedTransportIsRejected(t *testing.T) {
 	// It applies other changes.
 	changes := func() int { return strings.Count(late.logs.String(), `"settings changed"`) }
 	before, value := changes(), "333"
-	if _, err := root.ChangeSetting(t.Context(), "outbox.batch", client.SettingRequest{Value: &value, Reason: "a test"}); err != nil {
+	if _, err := root.ChangeSetting(t.Context(), "outbox.batch",
+		client.SettingRequest{Value: &value, Reason: "a test"}); err != nil {
 		t.Fatal(err)
 	}
 	h.await("the other setting", func() bool { return changes() > before })
@@ -102,7 +104,8 @@ func TestSwitchAwayFromDeadBroker(t *testing.T) {
 		return err == nil && len(o.Shards) == 1 && o.Shards[0].Depth > 0 && o.Shards[0].LastError != ""
 	})
 	to := "streams"
-	if _, err := root.ChangeSetting(t.Context(), "transport", client.SettingRequest{Value: &to, Reason: "Kafka is gone"}); err != nil {
+	if _, err := root.ChangeSetting(t.Context(), "transport",
+		client.SettingRequest{Value: &to, Reason: "Kafka is gone"}); err != nil {
 		t.Fatal(err)
 	}
 	switched := time.Now()

@@ -49,8 +49,10 @@ func TestImpossibleTravel(t *testing.T) {
 	h := newHarness(t)
 	file := filepath.Join(t.TempDir(), "countries.mmdb")
 	geotest.Write(t, file, map[string]string{"192.0.2.0/24": "DE", "198.51.100.0/24": "FR"})
-	h.settings["anomaly-travel"], h.settings["anomaly-country-header"], h.settings["anomaly-country-file"] = "enforce", "CF-IPCountry", file
-	behind, open := h.start(allRoles, "trusted-proxies", "127.0.0.1"), h.start(allRoles, "trusted-proxies", "192.0.2.200")
+	h.settings["anomaly-travel"], h.settings["anomaly-country-header"], h.settings["anomaly-country-file"] = "enforce",
+		"CF-IPCountry", file
+	behind, open := h.start(allRoles, "trusted-proxies", "127.0.0.1"), h.start(allRoles, "trusted-proxies",
+		"192.0.2.200")
 	says := func(country string) http.Header { return http.Header{"Cf-Ipcountry": {country}} }
 	from := func(address string) http.Header { return http.Header{"X-Forwarded-For": {address}} }
 	for _, c := range []struct {
@@ -74,7 +76,8 @@ func TestImpossibleTravel(t *testing.T) {
 		{"the client says an address in Germany", open, "carol", "c3", from("192.0.2.1"), 200, `"new_score":3`},
 		{"the client says an address in France", open, "carol", "c4", from("198.51.100.1"), 200, `"new_score":4`},
 	} {
-		if status, answer := c.node.submit(c.user, c.event, "1", c.header); status != c.status || !strings.Contains(answer, c.answer) {
+		if status, answer := c.node.submit(c.user, c.event, "1", c.header); status != c.status ||
+			!strings.Contains(answer, c.answer) {
 			t.Errorf("%s: got %d %s, want %d with %s", c.what, status, answer, c.status, c.answer)
 		}
 	}
@@ -113,7 +116,10 @@ func TestAnomalyModes(t *testing.T) {
 		for line := range strings.Lines(n.logs.String()) {
 			if strings.Contains(line, `"event looks wrong"`) {
 				logged++
-				for _, part := range []string{`"level":"WARN"`, `"rule":"frequency"`, `"user":"log"`, `"event":"second"`, `"board":"global"`} {
+				for _, part := range []string{
+					`"level":"WARN"`, `"rule":"frequency"`, `"user":"log"`,
+					`"event":"second"`, `"board":"global"`,
+				} {
 					if !strings.Contains(line, part) {
 						t.Errorf("the log line %s lacks %s", line, part)
 					}
@@ -150,7 +156,8 @@ func TestChangeAddressRetention(t *testing.T) {
 	root := n.client("root", auth.ScopeAdmin)
 	change := func(value string) {
 		t.Helper()
-		if _, err := root.ChangeSetting(t.Context(), "retention.addresses", client.SettingRequest{Value: &value, Reason: "a test"}); err != nil {
+		if _, err := root.ChangeSetting(t.Context(), "retention.addresses",
+			client.SettingRequest{Value: &value, Reason: "a test"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -182,13 +189,16 @@ func TestRepeatIgnoresNewBounds(t *testing.T) {
 		_, action := n.post("/v1/actions", "bob", "{}", nil)
 		return strings.Contains(action, `"max_delta":100,`)
 	})
-	if status, answer := n.submit("bob", "big", "500", nil); status != http.StatusUnprocessableEntity || !strings.Contains(answer, "delta_out_of_range") {
+	if status, answer := n.submit("bob", "big", "500", nil); status != http.StatusUnprocessableEntity ||
+		!strings.Contains(answer, "delta_out_of_range") {
 		t.Errorf("another user's: got %d %s, want a 422", status, answer)
 	}
-	if status, answer := n.submit("alice", "big", "500", nil); status != http.StatusOK || !strings.Contains(answer, `"replayed":true`) {
+	if status, answer := n.submit("alice", "big", "500", nil); status != http.StatusOK ||
+		!strings.Contains(answer, `"replayed":true`) {
 		t.Errorf("repeated: got %d %s, want its receipt", status, answer)
 	}
-	if status, answer := n.submit("alice", "big", "501", nil); status != http.StatusConflict || !strings.Contains(answer, "event_conflict") {
+	if status, answer := n.submit("alice", "big", "501", nil); status != http.StatusConflict ||
+		!strings.Contains(answer, "event_conflict") {
 		t.Errorf("with another delta: got %d %s, want a conflict", status, answer)
 	}
 	if status, answer := n.submit("alice", "other", "101", nil); status != http.StatusUnprocessableEntity {

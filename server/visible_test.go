@@ -68,7 +68,8 @@ func TestStreamsOfPrivateBoards(t *testing.T) {
 	if f := frame(t, ws); f.Type != protocol.FrameUpdated || f.Board != "staff" {
 		t.Errorf("a server: got %+v, want the board", f)
 	}
-	ws, _ = dial(t, n.live("board", "staff", "token", n.ticket(t, h.token("game", auth.ScopeUpdate, time.Hour), "staff")), nil)
+	ws, _ = dial(t, n.live("board", "staff", "token", n.ticket(t, h.token("game", auth.ScopeUpdate, time.Hour),
+		"staff")), nil)
 	if f := frame(t, ws); f.Type != protocol.FrameUpdated || f.Board != "staff" {
 		t.Errorf("a server's ticket: got %+v, want the board", f)
 	}

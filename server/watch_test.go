@@ -72,7 +72,10 @@ func TestWatchResumes(t *testing.T) {
 	await(t, states, "bob", func(s client.State) bool { return healthy(s) && leads("bob")(s) })
 	const frames = "scoreboard_realtime_frames_sent_total"
 	before := n.metric(t, frames, "leaderboard.updated")
-	back := await(t, states, "three reconnects", func(s client.State) bool { return s.Reconnects == 3 && s.Connection == client.WebSocket })
+	back := await(t, states, "three reconnects", func(s client.State) bool {
+		return s.Reconnects == 3 &&
+			s.Connection == client.WebSocket
+	})
 	if got := n.metric(t, frames, "leaderboard.updated"); got != before {
 		t.Errorf("%v states were sent to a client with the current one", got-before)
 	}
@@ -93,7 +96,8 @@ func TestWatchConfirms(t *testing.T) {
 	first := await(t, states, "a healthy board", healthy)
 	const frames = "scoreboard_realtime_frames_sent_total"
 	before := n.metric(t, frames, "")
-	await(t, states, "keepalives over a second", func(s client.State) bool { return s.HeardAt.Sub(first.HeardAt) > time.Second })
+	await(t, states, "keepalives over a second",
+		func(s client.State) bool { return s.HeardAt.Sub(first.HeardAt) > time.Second })
 	if got := n.metric(t, frames, ""); got != before {
 		t.Errorf("%v frames on an idle board, want none", got-before)
 	}
@@ -127,7 +131,8 @@ func TestRealtimeToken(t *testing.T) {
 	if f := frame(t, ws); f.Board != "global" {
 		t.Errorf("got %+v, want the board", f)
 	}
-	if _, err := n.client("alice", "").RealtimeToken(t.Context(), "nosuch"); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
+	if _, err := n.client("alice", "").RealtimeToken(t.Context(),
+		"nosuch"); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
 		t.Errorf("an unknown board: got %v, want not_found", err)
 	}
 }
@@ -167,7 +172,8 @@ func TestReadsAndStreamsHonourTopN(t *testing.T) {
 		t.Fatalf("the frame has %d rows, want 2", len(f.Top))
 	}
 	value := "5"
-	if _, err := root.ChangeSetting(t.Context(), "reads.top_n", client.SettingRequest{Value: &value, Reason: "a test"}); err != nil {
+	if _, err := root.ChangeSetting(t.Context(), "reads.top_n",
+		client.SettingRequest{Value: &value, Reason: "a test"}); err != nil {
 		t.Fatal(err)
 	}
 	h.await("5 rows in all", rows(5))

@@ -163,7 +163,8 @@ func tokenPolicy(c *config.Config) auth.Policy {
 
 func apiPolicy(c *config.Config) api.Policy {
 	return api.Policy{
-		SignatureOptional: c.Auth.Signature == "optional", Async: c.Ingest.Async, OverflowAsync: c.Ingest.Overflow == "async",
+		SignatureOptional: c.Auth.Signature == "optional", Async: c.Ingest.Async,
+		OverflowAsync:  c.Ingest.Overflow == "async",
 		AnonymousReads: c.Reads.Anonymous, TopN: c.Reads.TopN, CountryHeader: c.Anomaly.CountryHeader,
 	}
 }

@@ -87,7 +87,8 @@ func TestAlertsFire(t *testing.T) {
 		fmt.Fprintf(os.Stderr, "!!! %s SKIPPED, it needs promtool (make setup)\n", t.Name())
 		t.Skip("needs promtool")
 	}
-	said, err := exec.CommandContext(t.Context(), tool, "test", "rules", filepath.Join("..", "..", "deploy", "prometheus", "alerts_test.yml")).CombinedOutput()
+	said, err := exec.CommandContext(t.Context(), tool, "test", "rules",
+		filepath.Join("..", "..", "deploy", "prometheus", "alerts_test.yml")).CombinedOutput()
 	if err != nil {
 		t.Errorf("%v:\n%s", err, said)
 	}

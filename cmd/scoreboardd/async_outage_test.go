@@ -44,7 +44,10 @@ func TestAcceptedDuringPostgresOutage(t *testing.T) {
 	if status, what, _ := a.event("/v1/events/during"); status != 200 || what != "pending" {
 		t.Errorf("status while PostgreSQL is down: got %d %s, want pending", status, what)
 	}
-	sync, err := client.New(d.url, client.Options{Token: h.token("alice", ""), KeyID: a.signer.KeyID, KeySecret: a.signer.Secret, Attempts: 1})
+	sync, err := client.New(d.url, client.Options{
+		Token: h.token("alice", ""), KeyID: a.signer.KeyID,
+		KeySecret: a.signer.Secret, Attempts: 1,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +83,10 @@ func TestPoisonRecordsGoToDeadLetters(t *testing.T) {
 	}
 	transport := &kafka.Transport{}
 	defer transport.CloseIdleConnections()
-	w := &kafka.Writer{Addr: kafka.TCP(brokers), Topic: topic, Balancer: &kafka.Hash{}, Transport: transport, BatchTimeout: time.Millisecond, RequiredAcks: kafka.RequireAll}
+	w := &kafka.Writer{
+		Addr: kafka.TCP(brokers), Topic: topic, Balancer: &kafka.Hash{}, Transport: transport,
+		BatchTimeout: time.Millisecond, RequiredAcks: kafka.RequireAll,
+	}
 	defer func() { _ = w.Close() }()
 	old, err := json.Marshal(map[string]any{
 		"schema": 1, "user_id": "alice", "delta": 1, "event_id": "ancient", "boards": []string{"global"},
@@ -89,7 +95,8 @@ func TestPoisonRecordsGoToDeadLetters(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.WriteMessages(t.Context(), kafka.Message{Key: []byte("alice"), Value: []byte("no JSON")}, kafka.Message{Key: []byte("alice"), Value: old}); err != nil {
+	if err := w.WriteMessages(t.Context(), kafka.Message{Key: []byte("alice"), Value: []byte("no JSON")},
+		kafka.Message{Key: []byte("alice"), Value: old}); err != nil {
 		t.Fatal(err)
 	}
 	if status, what, _ := a.post("alice", 5, "good"); status != 202 {
@@ -104,7 +111,8 @@ func TestPoisonRecordsGoToDeadLetters(t *testing.T) {
 	if n := h.sql(`select count(*) from user_score_histories`); n != 1 {
 		t.Errorf("ledger rows: got %d, want the valid one", n)
 	}
-	r := kafka.NewReader(kafka.ReaderConfig{Brokers: []string{brokers}, Topic: strings.Replace(topic, "increments", "increments-dead", 1), MaxWait: 100 * time.Millisecond})
+	r := kafka.NewReader(kafka.ReaderConfig{Brokers: []string{brokers}, Topic: strings.Replace(topic, "increments",
+		"increments-dead", 1), MaxWait: 100 * time.Millisecond})
 	defer func() { _ = r.Close() }()
 	ctx, cancel := contextFor(20 * time.Second)
 	defer cancel()
@@ -137,7 +145,8 @@ func TestDisablingAsyncLosesNothing(t *testing.T) {
 	defer cancel()
 	setAsync := func(value string) {
 		t.Helper()
-		if _, err := root.ChangeSetting(ctx, "ingest.async", client.SettingRequest{Value: &value, Reason: "a test"}); err != nil {
+		if _, err := root.ChangeSetting(ctx, "ingest.async",
+			client.SettingRequest{Value: &value, Reason: "a test"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -175,7 +184,8 @@ func TestDisablingAsyncLosesNothing(t *testing.T) {
 			return nil
 		})
 	}
-	if rows, sum := h.sql(`select count(*) from user_score_histories`), h.sql(`select sum(score)::bigint from scores`); rows != 60 || sum != 60 {
+	if rows, sum := h.sql(`select count(*) from user_score_histories`),
+		h.sql(`select sum(score)::bigint from scores`); rows != 60 || sum != 60 {
 		t.Errorf("%d rows of the ledger and %d points, want 60 of each", rows, sum)
 	}
 }

@@ -48,7 +48,8 @@ func (a *asyncCaller) post(user string, delta int64, event string) (status int, 
 	if err != nil {
 		a.h.t.Fatal(err)
 	}
-	req, err := http.NewRequestWithContext(a.h.t.Context(), http.MethodPost, a.d.url+"/v1/scores/increment", bytes.NewReader(b))
+	req, err := http.NewRequestWithContext(a.h.t.Context(), http.MethodPost, a.d.url+"/v1/scores/increment",
+		bytes.NewReader(b))
 	if err != nil {
 		a.h.t.Fatal(err)
 	}
@@ -167,7 +168,10 @@ func TestBatchHasAResultPerItem(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"5 false", "5 true", "event_conflict", "invalid_request", "7 false", "invalid_request", "not_found"}
+	want := []string{
+		"5 false", "5 true", "event_conflict", "invalid_request", "7 false", "invalid_request",
+		"not_found",
+	}
 	for i, r := range results {
 		got := fmt.Sprint(r.Receipt.NewScore, " ", r.Receipt.Replayed)
 		if e := new(client.Error); errors.As(r.Err, &e) {

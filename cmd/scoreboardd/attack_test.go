@@ -41,7 +41,10 @@ const increment = "/v1/scores/increment"
 
 // signed returns the valid request, edited before it is signed.
 func (s *attackSuite) signed(edit func(*protocol.IncrementRequest)) string {
-	r := protocol.IncrementRequest{UserID: "alice", Delta: 5, EventID: "e1", Timestamp: s.now.Format(time.RFC3339), KeyID: s.key.KeyID}
+	r := protocol.IncrementRequest{
+		UserID: "alice", Delta: 5, EventID: "e1", Timestamp: s.now.Format(time.RFC3339),
+		KeyID: s.key.KeyID,
+	}
 	if edit != nil {
 		edit(&r)
 	}
@@ -94,9 +97,13 @@ func TestAttacks(t *testing.T) {
 	// with an address and a country must be ignored: only another proxy is trusted.
 	made := map[string]string{
 		"CF-IPCountry": "DE", "X-Forwarded-For": "192.0.2.1", "Forwarded": "for=192.0.2.1", "X-Real-IP": "192.0.2.1",
-		"X-Forwarded-Proto": "https", "X-Forwarded-Host": "evil.example", "X-Forwarded-Client-Cert": `Subject="CN=game"`, "X-Client-Verify": "SUCCESS", "X-Client-S-DN": "CN=game",
+		"X-Forwarded-Proto": "https", "X-Forwarded-Host": "evil.example",
+		"X-Forwarded-Client-Cert": `Subject="CN=game"`, "X-Client-Verify": "SUCCESS", "X-Client-S-DN": "CN=game",
 	}
-	theirs := attack{method: "POST", path: increment, token: alice, header: made, body: signed(func(r *protocol.IncrementRequest) { r.EventID = "theirs" })}
+	theirs := attack{
+		method: "POST", path: increment, token: alice, header: made,
+		body: signed(func(r *protocol.IncrementRequest) { r.EventID = "theirs" }),
+	}
 	if status, _ := send(t, d.url, &theirs); status != 200 {
 		t.Fatalf("the valid request: got %d", status)
 	}
@@ -104,7 +111,8 @@ func TestAttacks(t *testing.T) {
 		t.Error("a forged address or country is trusted")
 	}
 	attacks = append(attacks, attack{
-		name: "a certificate claimed by a header", method: "POST", path: "/v1/scores/increments", body: `{"items":[]}`, header: made, status: 401, code: "unauthorized",
+		name: "a certificate claimed by a header", method: "POST", path: "/v1/scores/increments", body: `{"items":[]}`,
+		header: made, status: 401, code: "unauthorized",
 	})
 	const rows = `select (select count(*) from users) + (select count(*) from scores) + (select count(*) from user_score_histories)
 + (select count(*) from outbox_score_updates) + (select count(*) from keys) + (select count(*) from boards)`
@@ -147,14 +155,18 @@ func TestAttacks(t *testing.T) {
 	if n := h.sql(`select count(*) from key_secrets`); n != 1 {
 		t.Errorf("%d secrets are stored, want one", n)
 	}
-	if n := h.sql(`select count(*) from key_secrets where position(convert_to('` + key.Secret + `', 'UTF8') in sealed) > 0`); n != 0 {
+	if n := h.sql(`select count(*) from key_secrets where position(convert_to('` + key.Secret +
+		`', 'UTF8') in sealed) > 0`); n != 0 {
 		t.Error("the secret is stored in plain text")
 	}
 	if err := d.stop(); err != nil {
 		t.Fatal(err)
 	}
 	logs := d.logs.String()
-	for what, secret := range map[string]string{"a signing secret": key.Secret, "a token": alice, "the master key": "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"} {
+	for what, secret := range map[string]string{
+		"a signing secret": key.Secret, "a token": alice,
+		"the master key": "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f",
+	} {
 		if strings.Contains(logs, secret) || bytes.Contains(metrics, []byte(secret)) {
 			t.Errorf("the log or a metric holds %s", what)
 		}
@@ -165,7 +177,10 @@ func TestAttacks(t *testing.T) {
 // response.
 func answerTo(t *testing.T, url, token, body string) string {
 	t.Helper()
-	_, answer := send(t, url, &attack{method: "POST", path: "/v1/scores/increment", token: token, body: body, header: map[string]string{"X-Request-Id": "same"}})
+	_, answer := send(t, url, &attack{
+		method: "POST", path: "/v1/scores/increment", token: token, body: body,
+		header: map[string]string{"X-Request-Id": "same"},
+	})
 	return string(answer)
 }
 

@@ -32,7 +32,9 @@ func newIdentity(t *testing.T) *identity {
 }
 
 // token returns a token of user with a scope, edited before it is signed with key.
-func (p *identity) token(user, scope string, method jwt.SigningMethod, key any, edit func(header map[string]any, claims jwt.MapClaims)) string {
+func (p *identity) token(user, scope string, method jwt.SigningMethod, key any,
+	edit func(header map[string]any, claims jwt.MapClaims),
+) string {
 	p.t.Helper()
 	now := time.Now()
 	claims := jwt.MapClaims{
@@ -73,7 +75,8 @@ func (s *attackSuite) tokens() (attacks []attack) {
 	part := func(text string) string { return base64.RawURLEncoding.EncodeToString([]byte(text)) }
 	tokens := func(name, token string) {
 		attacks = append(attacks, attack{
-			name: name, method: "POST", path: increment, token: token, body: signed(nil), status: 401, code: "unauthorized",
+			name: name, method: "POST", path: increment, token: token, body: signed(nil), status: 401,
+			code: "unauthorized",
 		})
 	}
 	tokens("no token", "")
@@ -86,9 +89,12 @@ func (s *attackSuite) tokens() (attacks []attack) {
 	tokens("HS256 by the development secret", p.token("alice", "", jwt.SigningMethodHS256, []byte(jwtSecret), nil))
 	tokens("PS256", p.token("alice", "", jwt.SigningMethodPS256, p.key, nil))
 	tokens("another's key", p.token("alice", "", jwt.SigningMethodRS256, thief.key, nil))
-	tokens("jku", p.token("alice", "", jwt.SigningMethodRS256, thief.key, func(h map[string]any, _ jwt.MapClaims) { h["jku"], h["kid"] = thief.URL, "t" }))
-	tokens("jwk", p.token("alice", "", jwt.SigningMethodRS256, thief.key, func(h map[string]any, _ jwt.MapClaims) { h["jwk"] = map[string]any{"kty": "RSA", "kid": "k"} }))
-	tokens("x5u", p.token("alice", "", jwt.SigningMethodRS256, thief.key, func(h map[string]any, _ jwt.MapClaims) { h["x5u"] = thief.URL }))
+	tokens("jku", p.token("alice", "", jwt.SigningMethodRS256, thief.key,
+		func(h map[string]any, _ jwt.MapClaims) { h["jku"], h["kid"] = thief.URL, "t" }))
+	tokens("jwk", p.token("alice", "", jwt.SigningMethodRS256, thief.key,
+		func(h map[string]any, _ jwt.MapClaims) { h["jwk"] = map[string]any{"kty": "RSA", "kid": "k"} }))
+	tokens("x5u", p.token("alice", "", jwt.SigningMethodRS256, thief.key,
+		func(h map[string]any, _ jwt.MapClaims) { h["x5u"] = thief.URL }))
 	tokens("crit", rs(func(h map[string]any, _ jwt.MapClaims) { h["crit"] = []string{"exp"} }))
 	tokens("a kid that is a path", rs(func(h map[string]any, _ jwt.MapClaims) { h["kid"] = "../../../dev/null" }))
 	tokens("a kid that is SQL", rs(func(h map[string]any, _ jwt.MapClaims) { h["kid"] = "k' or '1'='1" }))
@@ -109,7 +115,8 @@ func (s *attackSuite) tokens() (attacks []attack) {
 	tokens("5000 bytes", strings.Repeat("a", 5000))
 	tokens("a part more", alice+".AAAA")
 	attacks = append(attacks, attack{
-		name: "a token of 1 MB", method: "POST", path: increment, token: strings.Repeat("a", 1<<20), body: signed(nil), status: 431,
+		name: "a token of 1 MB", method: "POST", path: increment, token: strings.Repeat("a",
+			1<<20), body: signed(nil), status: 431,
 	})
 	return attacks
 }

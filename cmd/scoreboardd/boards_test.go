@@ -29,7 +29,8 @@ func TestEveryKindOfBoardEndToEnd(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	one, two := h.start(), h.start()
-	root, other := h.client(one, "root", auth.ScopeAdmin+" "+auth.ScopeUpdate), h.client(two, "root", auth.ScopeAdmin+" "+auth.ScopeUpdate)
+	root, other := h.client(one, "root", auth.ScopeAdmin+" "+auth.ScopeUpdate), h.client(two, "root",
+		auth.ScopeAdmin+" "+auth.ScopeUpdate)
 	ctx, cancel := contextFor(2 * time.Minute)
 	defer cancel()
 	submitted := []struct {
@@ -50,11 +51,15 @@ func TestEveryKindOfBoardEndToEnd(t *testing.T) {
 	} {
 		for _, period := range []string{"none", "monthly"} {
 			name := kind.mode + "-" + kind.order + "-" + period
-			made, err := root.CreateBoard(ctx, client.BoardRequest{Board: name, Mode: kind.mode, Order: kind.order, Period: period, TimeZone: "Asia/Tokyo"})
+			made, err := root.CreateBoard(ctx, client.BoardRequest{
+				Board: name, Mode: kind.mode, Order: kind.order,
+				Period: period, TimeZone: "Asia/Tokyo",
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if made.Mode != kind.mode || made.Order != kind.order || made.Status != "active" || (period == "none") != (made.Current == "") {
+			if made.Mode != kind.mode || made.Order != kind.order || made.Status != "active" ||
+				(period == "none") != (made.Current == "") {
 				t.Errorf("%s: created %+v", name, made)
 			}
 			board := name
@@ -67,7 +72,8 @@ func TestEveryKindOfBoardEndToEnd(t *testing.T) {
 					t.Fatalf("%s: %v", name, err)
 				}
 				if r.NewScore != kind.scores[i] || r.Board != board {
-					t.Errorf("%s: after %+v the receipt has %d on %s, want %d on %s", name, s, r.NewScore, r.Board, kind.scores[i], board)
+					t.Errorf("%s: after %+v the receipt has %d on %s, want %d on %s", name, s, r.NewScore, r.Board,
+						kind.scores[i], board)
 				}
 			}
 			for _, c := range []*client.Client{root, other} {
@@ -88,7 +94,8 @@ func TestEveryKindOfBoardEndToEnd(t *testing.T) {
 				f := strings.Fields(row)
 				stored = append(stored, fmt.Sprintf("user_id = '%s' and score = %s", f[1], f[2]))
 			}
-			if n := h.sql(`select count(*) from scores where board_id = '` + board + `' and (` + strings.Join(stored, " or ") + `)`); n != 3 {
+			if n := h.sql(`select count(*) from scores where board_id = '` + board + `' and (` +
+				strings.Join(stored, " or ") + `)`); n != 3 {
 				t.Errorf("%s: %d scores are stored correctly, want 3", name, n)
 			}
 		}
@@ -127,7 +134,11 @@ func TestInvalidBoards(t *testing.T) {
 		{"only zero", client.BoardRequest{Board: "b", MinDelta: n(0), MaxDelta: n(0)}, "max_delta"},
 		{"a season without a name", client.BoardRequest{Board: "b", Period: "season", EndsAt: &soon}, "season"},
 		{"a season without an end", client.BoardRequest{Board: "b", Period: "season", Season: "s1"}, "ends_at"},
-		{"a season that is over", client.BoardRequest{Board: "b", Period: "season", Season: "s1", EndsAt: &past}, "ends_at"},
+		{
+			"a season that is over",
+			client.BoardRequest{Board: "b", Period: "season", Season: "s1", EndsAt: &past},
+			"ends_at",
+		},
 		{"a season of a daily board", client.BoardRequest{Board: "b", Period: "daily", Season: "s1"}, "season"},
 	} {
 		_, err := root.CreateBoard(ctx, c.r)
@@ -136,7 +147,8 @@ func TestInvalidBoards(t *testing.T) {
 			t.Errorf("%s: got %v, want invalid_request about %s", c.about, err, c.field)
 		}
 	}
-	if _, err := alice.CreateBoard(ctx, client.BoardRequest{Board: "b"}); scoreboard.CodeOf(err) != scoreboard.CodeForbidden {
+	if _, err := alice.CreateBoard(ctx,
+		client.BoardRequest{Board: "b"}); scoreboard.CodeOf(err) != scoreboard.CodeForbidden {
 		t.Errorf("without the scope: got %v", err)
 	}
 	if n := h.sql(`select count(*) from boards`); n != 1 {
@@ -146,7 +158,8 @@ func TestInvalidBoards(t *testing.T) {
 	if _, err := root.CreateBoard(ctx, client.BoardRequest{Board: "secret", Public: &private}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := root.CreateBoard(ctx, client.BoardRequest{Board: "secret"}); scoreboard.CodeOf(err) != scoreboard.CodeConflict {
+	if _, err := root.CreateBoard(ctx,
+		client.BoardRequest{Board: "secret"}); scoreboard.CodeOf(err) != scoreboard.CodeConflict {
 		t.Errorf("created twice: got %v, want a conflict", err)
 	}
 	if _, err := alice.Board(ctx, "secret"); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
@@ -157,12 +170,16 @@ func TestInvalidBoards(t *testing.T) {
 			t.Errorf("unknown %s: got %v", about, err)
 		}
 	}
-	for about, q := range map[string]client.BoardQuery{"period": {Period: "hourly"}, "status": {Status: "melted"}, "limit": {Limit: 1001}} {
+	for about, q := range map[string]client.BoardQuery{
+		"period": {Period: "hourly"}, "status": {Status: "melted"},
+		"limit": {Limit: 1001},
+	} {
 		if _, err := root.Boards(ctx, q); scoreboard.CodeOf(err) != scoreboard.CodeInvalidRequest {
 			t.Errorf("bad %s: got %v", about, err)
 		}
 	}
-	if page, err := alice.Boards(ctx, client.BoardQuery{}); err != nil || len(page.Boards) != 1 || page.Boards[0].Board != "global" {
+	if page, err := alice.Boards(ctx, client.BoardQuery{}); err != nil || len(page.Boards) != 1 ||
+		page.Boards[0].Board != "global" {
 		t.Errorf("alice sees %+v, %v", page, err)
 	}
 }

@@ -22,13 +22,15 @@ func TestClientCertificateAttests(t *testing.T) {
 	h := newHarness(t)
 	dir := t.TempDir()
 	files := map[string]*edgetest.Pair{
-		"cert": edgetest.Issue(t, "scoreboard", nil), "ca": edgetest.Issue(t, "authority", nil), "other": edgetest.Issue(t, "authority", nil),
+		"cert": edgetest.Issue(t, "scoreboard", nil), "ca": edgetest.Issue(t, "authority",
+			nil), "other": edgetest.Issue(t, "authority", nil),
 	}
 	path := func(name string) string { return filepath.Join(dir, name) }
 	edgetest.Write(t, path("cert"), files["cert"].CertPEM)
 	edgetest.Write(t, path("key"), files["cert"].KeyPEM)
 	edgetest.Write(t, path("ca"), files["ca"].CertPEM)
-	d := h.start("--tls-cert", path("cert"), "--tls-key", path("key"), "--tls-client-ca", path("ca"), "--tls-client-names", "arena-1")
+	d := h.start("--tls-cert", path("cert"), "--tls-key", path("key"), "--tls-client-ca", path("ca"),
+		"--tls-client-names", "arena-1")
 	d.url = strings.Replace(d.url, "http:", "https:", 1)
 	as := func(p *edgetest.Pair) *http.Client {
 		transport := &http.Transport{TLSClientConfig: p.Client(t), ForceAttemptHTTP2: true}
@@ -45,7 +47,8 @@ func TestClientCertificateAttests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := admin.CreateBoard(t.Context(), client.BoardRequest{Board: "vouched", Require: []string{"attestation"}}); err != nil {
+	if _, err := admin.CreateBoard(t.Context(),
+		client.BoardRequest{Board: "vouched", Require: []string{"attestation"}}); err != nil {
 		t.Fatal(err)
 	}
 	signed := func(event, secret string) string {
@@ -70,9 +73,18 @@ func TestClientCertificateAttests(t *testing.T) {
 	}{
 		{"no certificate", anonymous, server, signed("e", key.Secret), 422, "rule_violated"},
 		{"no credentials", anonymous, "", signed("e", key.Secret), 401, "unauthorized"},
-		{"another name", as(edgetest.Issue(t, "arena-2", files["ca"])), "", signed("e", key.Secret), 401, "unauthorized"},
-		{"another name with a token", as(edgetest.Issue(t, "arena-2", files["ca"])), server, signed("e", key.Secret), 422, "rule_violated"},
-		{"an authority of the same name", as(edgetest.Issue(t, "arena-1", files["other"])), server, signed("e", key.Secret), 0, ""},
+		{
+			"another name", as(edgetest.Issue(t, "arena-2", files["ca"])), "", signed("e", key.Secret), 401,
+			"unauthorized",
+		},
+		{
+			"another name with a token", as(edgetest.Issue(t, "arena-2", files["ca"])), server, signed("e", key.Secret),
+			422, "rule_violated",
+		},
+		{
+			"an authority of the same name", as(edgetest.Issue(t, "arena-1", files["other"])), server,
+			signed("e", key.Secret), 0, "",
+		},
 		{"a certificate by itself", as(edgetest.Issue(t, "arena-1", nil)), server, signed("e", key.Secret), 0, ""},
 		{"a wrong signature", arena, "", signed("e", "sk_wrong"), 401, "invalid_signature"},
 	} {
@@ -88,7 +100,8 @@ func TestClientCertificateAttests(t *testing.T) {
 		t.Errorf("the rejected requests wrote %d rows", n)
 	}
 	good := func() {
-		status, _, e, err := postBy(t, arena, d.url+"/v1/scores/increment", "", "application/json", signed("e", key.Secret))
+		status, _, e, err := postBy(t, arena, d.url+"/v1/scores/increment", "", "application/json",
+			signed("e", key.Secret))
 		if err != nil {
 			t.Fatal(err)
 		}

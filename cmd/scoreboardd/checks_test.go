@@ -20,7 +20,8 @@ func TestChecks(t *testing.T) {
 		by := map[string]protocol.Check{}
 		for _, check := range found.Checks {
 			by[check.Name] = check
-			if check.Detail == "" || (check.Status != protocol.CheckOK) && check.Status != protocol.CheckSkipped && check.NextStep == "" {
+			if check.Detail == "" || (check.Status != protocol.CheckOK) && check.Status != protocol.CheckSkipped &&
+				check.NextStep == "" {
 				t.Errorf("%+v lacks a detail or a next step", check)
 			}
 		}

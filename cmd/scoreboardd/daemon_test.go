@@ -53,12 +53,19 @@ func newHarness(t testing.TB) *harness {
 		tokens: auth.NewTokens(jwtSecret, "scoreboard-dev", "scoreboard", time.Now),
 	}
 	h.env = append(os.Environ(), asDaemon+"=1",
-		"SCOREBOARD_POSTGRES_URL="+h.postgres, "SCOREBOARD_REDIS_URL="+h.redis.URL, "SCOREBOARD_KAFKA_BROKERS="+brokers[0],
-		"SCOREBOARD_KAFKA_TOPIC="+prefix+"events", "SCOREBOARD_KAFKA_DEAD_TOPIC="+prefix+"dead", "SCOREBOARD_KAFKA_GROUP="+prefix+"group",
-		"SCOREBOARD_KAFKA_PARTITIONS=4", "SCOREBOARD_KAFKA_INCREMENTS_PARTITIONS=4", "SCOREBOARD_KAFKA_NOTICES_TOPIC="+prefix+"notices", "SCOREBOARD_INGEST_ACTIONS=kill:1:3", "SCOREBOARD_KAFKA_INCREMENTS_TOPIC="+prefix+"increments",
+		"SCOREBOARD_POSTGRES_URL="+h.postgres, "SCOREBOARD_REDIS_URL="+h.redis.URL,
+		"SCOREBOARD_KAFKA_BROKERS="+brokers[0],
+		"SCOREBOARD_KAFKA_TOPIC="+prefix+"events", "SCOREBOARD_KAFKA_DEAD_TOPIC="+prefix+"dead",
+		"SCOREBOARD_KAFKA_GROUP="+prefix+"group",
+		"SCOREBOARD_KAFKA_PARTITIONS=4", "SCOREBOARD_KAFKA_INCREMENTS_PARTITIONS=4",
+		"SCOREBOARD_KAFKA_NOTICES_TOPIC="+prefix+"notices", "SCOREBOARD_INGEST_ACTIONS=kill:1:3",
+		"SCOREBOARD_KAFKA_INCREMENTS_TOPIC="+prefix+"increments",
 		"SCOREBOARD_KAFKA_SEASONS_TOPIC="+prefix+"seasons",
-		"SCOREBOARD_KAFKA_INCREMENTS_DEAD_TOPIC="+prefix+"increments-dead", "SCOREBOARD_KAFKA_INTAKE_GROUP="+prefix+"intake", "SCOREBOARD_AUTH_JWT_SECRET="+jwtSecret, "SCOREBOARD_LOG_LEVEL=warn",
-		"SCOREBOARD_LIMIT_UPDATES_PER_MINUTE=0", "SCOREBOARD_LIMIT_TOP_PER_MINUTE=0", "SCOREBOARD_LIMIT_RANK_PER_MINUTE=0",
+		"SCOREBOARD_KAFKA_INCREMENTS_DEAD_TOPIC="+prefix+"increments-dead",
+		"SCOREBOARD_KAFKA_INTAKE_GROUP="+prefix+"intake", "SCOREBOARD_AUTH_JWT_SECRET="+jwtSecret,
+		"SCOREBOARD_LOG_LEVEL=warn",
+		"SCOREBOARD_LIMIT_UPDATES_PER_MINUTE=0", "SCOREBOARD_LIMIT_TOP_PER_MINUTE=0",
+		"SCOREBOARD_LIMIT_RANK_PER_MINUTE=0",
 		"SCOREBOARD_AUTH_MASTER_KEY=000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f")
 	return h
 }
@@ -87,7 +94,8 @@ func (h *harness) start(args ...string) *daemon {
 	h.t.Helper()
 	api, ops := freeAddr(h.t), freeAddr(h.t)
 	d := &daemon{t: h.t, url: "http://" + api, ops: "http://" + ops, logs: &bytes.Buffer{}, done: make(chan error, 1)}
-	d.cmd = exec.CommandContext(context.Background(), os.Args[0], append([]string{"--addr", api, "--ops-addr", ops}, args...)...)
+	d.cmd = exec.CommandContext(context.Background(), os.Args[0], append([]string{"--addr", api, "--ops-addr", ops},
+		args...)...)
 	d.cmd.Env, d.cmd.Stderr = h.env, d.logs
 	d.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := d.cmd.Start(); err != nil {

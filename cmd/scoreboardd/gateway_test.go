@@ -55,8 +55,12 @@ type roamingClient struct {
 
 // visit reads some frames from one node. The end of the connection is no failure.
 func (w *roamingClient) visit(ctx context.Context, url string, frames int) {
-	header := http.Header{"Authorization": {"Bearer " + w.token}, "Last-Event-ID": {fmt.Sprintf("%d:%d", w.epoch, w.version)}}
-	ws, res, err := websocket.DefaultDialer.DialContext(ctx, "ws"+strings.TrimPrefix(url, "http")+"/v1/realtime/leaderboard", header)
+	header := http.Header{
+		"Authorization": {"Bearer " + w.token},
+		"Last-Event-ID": {fmt.Sprintf("%d:%d", w.epoch, w.version)},
+	}
+	ws, res, err := websocket.DefaultDialer.DialContext(ctx,
+		"ws"+strings.TrimPrefix(url, "http")+"/v1/realtime/leaderboard", header)
 	if err != nil {
 		if res != nil {
 			_ = res.Body.Close()
@@ -126,7 +130,10 @@ func TestTwoGatewaysConverge(t *testing.T) {
 	var all sync.WaitGroup
 	wanderers := make([]*roamingClient, 8)
 	for i := range wanderers {
-		w := &roamingClient{t: t, random: rand.New(rand.NewPCG(seed, uint64(i))), token: h.token(fmt.Sprint("watcher-", i), "")}
+		w := &roamingClient{
+			t: t, random: rand.New(rand.NewPCG(seed, uint64(i))),
+			token: h.token(fmt.Sprint("watcher-", i), ""),
+		}
 		wanderers[i] = w
 		all.Go(func() {
 			for ctx.Err() == nil {
@@ -220,7 +227,10 @@ func subscribed(ctx context.Context, t *testing.T, h *harness, game *client.Clie
 		})
 	}
 	for i := range 10 {
-		if _, err := game.Submit(ctx, client.Increment{User: fmt.Sprint("late-", i), Delta: int64(100_000 + i)}); err != nil {
+		if _, err := game.Submit(ctx, client.Increment{
+			User:  fmt.Sprint("late-", i),
+			Delta: int64(100_000 + i),
+		}); err != nil {
 			t.Error(errors.Join(err, ctx.Err()))
 		}
 		time.Sleep(300 * time.Millisecond)

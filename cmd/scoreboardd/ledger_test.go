@@ -29,7 +29,8 @@ func TestArchiveLedger(t *testing.T) {
 	h.exec(`insert into user_score_histories (user_id, board_id, event_id, payload_hash, delta, applied, new_score, version, recorded_at, source)
 select 'old', 'global', gen_random_uuid(), '\x00', 1, 1, n, n, '2020-01-15Z', 'api' from generate_series(1, 10) as n`)
 	dry, err := c.ArchiveLedger(t.Context(), true)
-	if err != nil || len(dry.Partitions) != 1 || !dry.DryRun || h.sql(`select count(*) from user_score_histories`) != 10 {
+	if err != nil || len(dry.Partitions) != 1 || !dry.DryRun ||
+		h.sql(`select count(*) from user_score_histories`) != 10 {
 		t.Fatalf("dry run: got %+v, %v", dry, err)
 	}
 	done, err := c.ArchiveLedger(t.Context(), false)

@@ -37,7 +37,10 @@ func (h *harness) signer(d *daemon) func(user, event string) string {
 		h.t.Fatal(err)
 	}
 	return func(user, event string) string {
-		r := protocol.IncrementRequest{UserID: user, Delta: 1, EventID: event, Timestamp: time.Now().UTC().Format(time.RFC3339), KeyID: key.KeyID}
+		r := protocol.IncrementRequest{
+			UserID: user, Delta: 1, EventID: event,
+			Timestamp: time.Now().UTC().Format(time.RFC3339), KeyID: key.KeyID,
+		}
 		r.Signature = protocol.Sign(key.Secret, r.FieldText())
 		b, err := json.Marshal(r)
 		if err != nil {
@@ -66,7 +69,8 @@ func TestDefaultLimits(t *testing.T) {
 		status, header, code := update(i, alice, signed("alice", "e9"))
 		seconds, err := strconv.Atoi(header.Get("Retry-After"))
 		if status != http.StatusTooManyRequests || code != "rate_limited" || err != nil || seconds < 1 || seconds > 6 {
-			t.Errorf("the 11th update, by node %d: got %d %s, Retry-After %q", i+1, status, code, header.Get("Retry-After"))
+			t.Errorf("the 11th update, by node %d: got %d %s, Retry-After %q", i+1, status, code,
+				header.Get("Retry-After"))
 		}
 	}
 	if got := h.sql(`select score from scores where user_id = 'alice'`); got != 5 {

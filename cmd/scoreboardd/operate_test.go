@@ -41,8 +41,10 @@ func TestDeadLettersListRequeueDelete(t *testing.T) {
 	defer func() { _ = w.Close() }()
 	now := time.Now().UTC().Format("2006-01-02T15:04:05.000000Z07:00")
 	early := `{"schema":1,"type":"score.changed","event_id":"3f8a2c1e-6b0d-4b7e-9a53-0c1d2e3f4a5b","board":"later","user_id":"alice","score":5,` +
-		`"previous_score":null,"delta":5,"version":1,"revision":1,"order_key":-5,"reached_at":"` + now + `","recorded_at":"` + now + `","hidden":false}`
-	if err := w.WriteMessages(ctx, kafka.Message{Key: []byte("a"), Value: []byte("no JSON")}, kafka.Message{Key: []byte("a"), Value: []byte(early)}); err != nil {
+		`"previous_score":null,"delta":5,"version":1,"revision":1,"order_key":-5,"reached_at":"` + now +
+		`","recorded_at":"` + now + `","hidden":false}`
+	if err := w.WriteMessages(ctx, kafka.Message{Key: []byte("a"), Value: []byte("no JSON")},
+		kafka.Message{Key: []byte("a"), Value: []byte(early)}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := root.Submit(ctx, client.Increment{User: "bob", Delta: 7}); err != nil {
@@ -58,7 +60,8 @@ func TestDeadLettersListRequeueDelete(t *testing.T) {
 	})
 	broken, board := page.Letters[0], page.Letters[1]
 	full, err := root.DeadLetter(ctx, broken.ID)
-	if err != nil || string(full.Value) != "no JSON" || full.Reason == "" || full.Topic != h.setting("SCOREBOARD_KAFKA_TOPIC") {
+	if err != nil || string(full.Value) != "no JSON" || full.Reason == "" ||
+		full.Topic != h.setting("SCOREBOARD_KAFKA_TOPIC") {
 		t.Errorf("the first letter: %+v, %v", full, err)
 	}
 	if _, err := root.RequeueLetter(ctx, broken.ID); scoreboard.CodeOf(err) != scoreboard.CodeConflict {
@@ -110,7 +113,8 @@ func TestVerifyAndRepairRanking(t *testing.T) {
 	eventually(t, "all to be ranked", topIs(root, shows("1 alice 10", "2 bob 9", "3 carol 8")))
 	quiet := func(client.JobLine) {}
 	all := client.JobRequest{All: true}
-	if done, err := root.Verify(ctx, all, quiet); err != nil || done.Verified.Wrong != 0 || done.Verified.Users != 3 || done.Verified.Rows != 3 {
+	if done, err := root.Verify(ctx, all, quiet); err != nil || done.Verified.Wrong != 0 || done.Verified.Users != 3 ||
+		done.Verified.Rows != 3 {
 		t.Fatalf("without drift: %+v, %v", done.Verified, err)
 	}
 	rdb := backendtest.RedisClient(t, h.redis.URL)
@@ -123,11 +127,13 @@ func TestVerifyAndRepairRanking(t *testing.T) {
 		t.Fatalf("verify found %+v, %v; want alice and carol", done.Verified, err)
 	}
 	global := client.JobRequest{Board: "global"}
-	if done, err = root.Reconcile(ctx, global, quiet); err != nil || done.Verified.Wrong != 1 || done.Verified.Repaired != 0 {
+	if done, err = root.Reconcile(ctx, global, quiet); err != nil || done.Verified.Wrong != 1 ||
+		done.Verified.Repaired != 0 {
 		t.Errorf("reconcile without repair: %+v, %v", done.Verified, err)
 	}
 	global.Repair = true
-	if done, err = root.Reconcile(ctx, global, quiet); err != nil || done.Verified.Wrong != 1 || done.Verified.Repaired != 1 {
+	if done, err = root.Reconcile(ctx, global, quiet); err != nil || done.Verified.Wrong != 1 ||
+		done.Verified.Repaired != 1 {
 		t.Errorf("reconcile with repair: %+v, %v", done.Verified, err)
 	}
 	eventually(t, "alice to be back", topIs(root, shows("1 alice 10", "2 bob 9", "3 carol 8")))
@@ -147,7 +153,8 @@ func TestVerifyAndRepairRanking(t *testing.T) {
 		}
 		return err
 	})
-	if _, err := root.Rebuild(ctx, client.JobRequest{Board: "nowhere"}, quiet); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
+	if _, err := root.Rebuild(ctx, client.JobRequest{Board: "nowhere"},
+		quiet); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
 		t.Errorf("rebuild of an unknown board: %v", err)
 	}
 	if _, err := root.Verify(ctx, client.JobRequest{}, quiet); scoreboard.CodeOf(err) != scoreboard.CodeInvalidRequest {
@@ -156,7 +163,8 @@ func TestVerifyAndRepairRanking(t *testing.T) {
 	// Creating partitions waits for the locks of writers, and is retried.
 	eventually(t, "the outbox to be drained and to have its partitions", func() error {
 		status, err := root.Outbox(ctx)
-		if err == nil && (len(status.Shards) != 1 || status.Shards[0].Depth != 0 || status.Shards[0].Owner == "" || len(status.Partitions) < 3) {
+		if err == nil && (len(status.Shards) != 1 || status.Shards[0].Depth != 0 || status.Shards[0].Owner == "" ||
+			len(status.Partitions) < 3) {
 			err = fmt.Errorf("got %+v", status)
 		}
 		return err

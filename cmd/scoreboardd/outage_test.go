@@ -70,7 +70,8 @@ func (w *witness) write(ctx context.Context) {
 				w.mu.Lock()
 				w.sums[in.User]++
 				if receipt.NewScore != w.sums[in.User] {
-					w.t.Errorf("the receipt of %s has %d, acknowledged were %d", in.User, receipt.NewScore, w.sums[in.User])
+					w.t.Errorf("the receipt of %s has %d, acknowledged were %d", in.User, receipt.NewScore,
+						w.sums[in.User])
 				}
 				w.mu.Unlock()
 				w.in(phase, func(s *saw) { s.writes++ })
@@ -202,9 +203,11 @@ func TestReadsDuringOutages(t *testing.T) {
 
 	for phase, s := range w.reads {
 		if len(s.wrong) > 0 {
-			t.Errorf("%s: %d responses were wrong: %s", phase, len(s.wrong), strings.Join(s.wrong[:min(len(s.wrong), 5)], "\n"))
+			t.Errorf("%s: %d responses were wrong: %s", phase, len(s.wrong),
+				strings.Join(s.wrong[:min(len(s.wrong), 5)], "\n"))
 		}
-		t.Logf("%s: %d reads %v, %d writes, %d rejected (the slowest in %s)", phase, s.reads, s.reasons, s.writes, s.refused, s.slowest)
+		t.Logf("%s: %d reads %v, %d writes, %d rejected (the slowest in %s)", phase, s.reads, s.reasons, s.writes,
+			s.refused, s.slowest)
 	}
 	if s := w.reads["redis away"]; s.writes == 0 || s.refused > 0 {
 		t.Errorf("without Redis: %d writes, %d rejected", s.writes, s.refused)

@@ -58,7 +58,8 @@ func TestSignedIncrementEndToEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	committed := time.Now()
-	if receipt.NewScore != 5 || receipt.Rank == nil || *receipt.Rank != 1 || receipt.Version != 1 || receipt.Status != "done" {
+	if receipt.NewScore != 5 || receipt.Rank == nil || *receipt.Rank != 1 || receipt.Version != 1 ||
+		receipt.Status != "done" {
 		t.Errorf("receipt: got %+v", receipt)
 	}
 	for state := range states {
@@ -97,7 +98,10 @@ func TestSameEventInParallelCountsOnce(t *testing.T) {
 	for i := range receipts {
 		all.Go(func() {
 			var err error
-			if receipts[i], err = alice.Submit(ctx, client.Increment{User: "alice", Delta: 5, EventID: "match-17"}); err != nil {
+			if receipts[i], err = alice.Submit(ctx, client.Increment{
+				User: "alice", Delta: 5,
+				EventID: "match-17",
+			}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -108,7 +112,8 @@ func TestSameEventInParallelCountsOnce(t *testing.T) {
 		if !r.Replayed {
 			fresh++
 		}
-		if r.NewScore != 5 || r.Version != 1 || r.ProcessedEventID != "match-17" || !r.RecordedAt.Equal(receipts[0].RecordedAt) {
+		if r.NewScore != 5 || r.Version != 1 || r.ProcessedEventID != "match-17" ||
+			!r.RecordedAt.Equal(receipts[0].RecordedAt) {
 			t.Errorf("got %+v, want the one receipt", r)
 		}
 	}
@@ -156,7 +161,10 @@ func TestKilledUnderLoadLosesNothing(t *testing.T) {
 		all.Go(func() {
 			for e := range each {
 				id := fmt.Sprint("event-", e)
-				if _, err := c.Submit(ctx, client.Increment{User: fmt.Sprint("user-", u), Delta: 1, EventID: id}); err != nil {
+				if _, err := c.Submit(ctx, client.Increment{
+					User: fmt.Sprint("user-", u), Delta: 1,
+					EventID: id,
+				}); err != nil {
 					unanswered[u] = append(unanswered[u], id)
 					return // the daemon was killed
 				}
@@ -221,7 +229,8 @@ func TestFlushedRedisIsRebuilt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !top.Degraded || top.DegradedReason == "" || top.Version != nil || top.Epoch != nil || len(top.Entries) != 1 || top.Entries[0].Score != 5 {
+	if !top.Degraded || top.DegradedReason == "" || top.Version != nil || top.Epoch != nil || len(top.Entries) != 1 ||
+		top.Entries[0].Score != 5 {
 		t.Errorf("after the flush: got %+v, want alice from PostgreSQL, marked", top)
 	}
 	me, err := alice.Me(ctx, client.PlaceQuery{})

@@ -77,12 +77,18 @@ func TestActionsAndAttestations(t *testing.T) {
 		return action
 	}
 
-	if _, code := submit(alice, client.Increment{User: "alice", Delta: 5, Board: "timed"}); code != scoreboard.CodeRuleViolated {
+	if _, code := submit(alice, client.Increment{
+		User: "alice", Delta: 5,
+		Board: "timed",
+	}); code != scoreboard.CodeRuleViolated {
 		t.Errorf("without an action token: got %q, want rule_violated", code)
 	}
 	most := int64(100)
 	action := start(alice, client.ActionRequest{Board: "timed", MaxDelta: &most})
-	end := client.Increment{User: "alice", Delta: 100, Board: "timed", EventID: "run-1", ActionToken: action.ActionToken}
+	end := client.Increment{
+		User: "alice", Delta: 100, Board: "timed", EventID: "run-1",
+		ActionToken: action.ActionToken,
+	}
 	for name, edit := range map[string]func(*client.Increment){
 		"beyond its bounds": func(in *client.Increment) { in.Delta = 101 },
 		"on another board":  func(in *client.Increment) { in.Board = "slow" },
@@ -116,7 +122,10 @@ func TestActionsAndAttestations(t *testing.T) {
 		t.Errorf("another event with its token: got %q, want token_used", code)
 	}
 	soon := start(alice, client.ActionRequest{Board: "slow"})
-	if _, code := submit(alice, client.Increment{User: "alice", Delta: 5, Board: "slow", ActionToken: soon.ActionToken}); code != scoreboard.CodeRuleViolated {
+	if _, code := submit(alice, client.Increment{
+		User: "alice", Delta: 5, Board: "slow",
+		ActionToken: soon.ActionToken,
+	}); code != scoreboard.CodeRuleViolated {
 		t.Errorf("before the minimum duration: got %q, want rule_violated", code)
 	}
 	wide := int64(1_000_001)
@@ -124,10 +133,13 @@ func TestActionsAndAttestations(t *testing.T) {
 		r    client.ActionRequest
 		want scoreboard.Code
 	}{
-		"for another user":    {client.ActionRequest{UserID: "bob", Board: "timed"}, scoreboard.CodeForbidden},
-		"wider bounds":        {client.ActionRequest{Board: "timed", MaxDelta: &wide}, scoreboard.CodeInvalidRequest},
-		"a longer life":       {client.ActionRequest{Board: "timed", TTL: "2h"}, scoreboard.CodeInvalidRequest},
-		"a shorter duration":  {client.ActionRequest{Board: "slow", LeastDuration: "1m"}, scoreboard.CodeInvalidRequest},
+		"for another user": {client.ActionRequest{UserID: "bob", Board: "timed"}, scoreboard.CodeForbidden},
+		"wider bounds":     {client.ActionRequest{Board: "timed", MaxDelta: &wide}, scoreboard.CodeInvalidRequest},
+		"a longer life":    {client.ActionRequest{Board: "timed", TTL: "2h"}, scoreboard.CodeInvalidRequest},
+		"a shorter duration": {
+			client.ActionRequest{Board: "slow", LeastDuration: "1m"},
+			scoreboard.CodeInvalidRequest,
+		},
 		"on an unknown board": {client.ActionRequest{Board: "nowhere"}, scoreboard.CodeNotFound},
 	} {
 		if _, err := alice.StartAction(ctx, c.r); codeOf(err) != c.want {
@@ -140,16 +152,23 @@ func TestActionsAndAttestations(t *testing.T) {
 	}
 
 	claims := jwt.MapClaims{"user_id": "alice", "delta": 7, "event_id": "match-1", "board": "vouched"}
-	match := client.Increment{User: "alice", Delta: 7, Board: "vouched", EventID: "match-1", Attestation: game.Sign(t, claims)}
+	match := client.Increment{
+		User: "alice", Delta: 7, Board: "vouched", EventID: "match-1",
+		Attestation: game.Sign(t, claims),
+	}
 	for name, c := range map[string]struct {
 		attestation string
 		want        scoreboard.Code
 	}{
 		"no attestation":             {"", scoreboard.CodeRuleViolated},
 		"one by the wrong authority": {identity.Sign(t, claims), scoreboard.CodeForbidden},
-		"one about another delta":    {game.Sign(t, jwt.MapClaims{"user_id": "alice", "delta": 8, "event_id": "match-1", "board": "vouched"}), scoreboard.CodeForbidden},
+		"one about another delta": {game.Sign(t, jwt.MapClaims{
+			"user_id": "alice", "delta": 8, "event_id": "match-1",
+			"board": "vouched",
+		}), scoreboard.CodeForbidden},
 		"one that has expired": {game.Sign(t, jwt.MapClaims{
-			"user_id": "alice", "delta": 7, "event_id": "match-1", "board": "vouched", "exp": time.Now().Add(-time.Hour).Unix(),
+			"user_id": "alice", "delta": 7, "event_id": "match-1", "board": "vouched",
+			"exp": time.Now().Add(-time.Hour).Unix(),
 		}), scoreboard.CodeRuleViolated},
 	} {
 		in := match

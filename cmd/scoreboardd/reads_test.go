@@ -98,7 +98,8 @@ func TestReadsEndToEnd(t *testing.T) {
 
 	t.Run("read role without Kafka", func(t *testing.T) {
 		alone := *h
-		alone.t, alone.env = t, append(append([]string(nil), h.env...), "SCOREBOARD_KAFKA_BROKERS=", "SCOREBOARD_READS_ANONYMOUS=true",
+		alone.t, alone.env = t, append(append([]string(nil), h.env...), "SCOREBOARD_KAFKA_BROKERS=",
+			"SCOREBOARD_READS_ANONYMOUS=true",
 			"SCOREBOARD_LIMIT_ANONYMOUS_PER_MINUTE=3")
 		r := alone.start("--roles", "read,gateway")
 		c, err := client.New(r.url, client.Options{Token: h.token("u3", ""), Attempts: 1})
@@ -110,7 +111,8 @@ func TestReadsEndToEnd(t *testing.T) {
 			t.Errorf("the reader's pages have %q, the other node's %q", there, all)
 		}
 		var refused *client.Error
-		if _, err := c.Submit(ctx, client.Increment{User: "u3", Delta: 1}); !errors.As(err, &refused) || refused.Status != 404 {
+		if _, err := c.Submit(ctx, client.Increment{User: "u3", Delta: 1}); !errors.As(err, &refused) ||
+			refused.Status != 404 {
 			t.Errorf("a write to a reader: %v, want 404", err)
 		}
 		watching, stop := contextFor(20 * time.Second)
@@ -140,7 +142,8 @@ func TestReadsEndToEnd(t *testing.T) {
 			}
 		}
 		list, err := game.Users(ctx, "", []string{"u9", "nobody", "u2", "u9x"})
-		if err != nil || len(list.Entries) != 2 || list.Entries[0].UserID != "u2" || list.Entries[1].Place != 2 || list.Entries[1].Rank != 10 ||
+		if err != nil || len(list.Entries) != 2 || list.Entries[0].UserID != "u2" || list.Entries[1].Place != 2 ||
+			list.Entries[1].Rank != 10 ||
 			len(list.NotFound) != 2 || list.Degraded {
 			t.Errorf("list: %+v, %v", list, err)
 		}
@@ -154,7 +157,8 @@ func TestReadsEndToEnd(t *testing.T) {
 
 	t.Run("names", func(t *testing.T) {
 		u0 := h.client(d, "u0", "")
-		if _, err := u0.PutProfile(ctx, "u0", client.Profile{DisplayName: "Zoë 👩‍🚀", AvatarURL: "https://a.example/0.png"}); err != nil {
+		if _, err := u0.PutProfile(ctx, "u0",
+			client.Profile{DisplayName: "Zoë 👩‍🚀", AvatarURL: "https://a.example/0.png"}); err != nil {
 			t.Fatal(err)
 		}
 		eventually(t, "the name in the top", topIs(game, func(top client.Top) error {
@@ -164,10 +168,12 @@ func TestReadsEndToEnd(t *testing.T) {
 			return nil
 		}))
 		var refused *client.Error
-		if _, err := u0.PutProfile(ctx, "u1", client.Profile{DisplayName: "x"}); !errors.As(err, &refused) || refused.Status != 403 {
+		if _, err := u0.PutProfile(ctx, "u1", client.Profile{DisplayName: "x"}); !errors.As(err, &refused) ||
+			refused.Status != 403 {
 			t.Errorf("another's profile: %v, want 403", err)
 		}
-		if _, err := u0.PutProfile(ctx, "u0", client.Profile{DisplayName: "a\nb"}); !errors.As(err, &refused) || refused.Status != 400 || refused.Field != "display_name" {
+		if _, err := u0.PutProfile(ctx, "u0", client.Profile{DisplayName: "a\nb"}); !errors.As(err, &refused) ||
+			refused.Status != 400 || refused.Field != "display_name" {
 			t.Errorf("a name of two lines: %v, want 400", err)
 		}
 		place, err := game.Around(ctx, "u1", client.PlaceQuery{Neighbours: 1})
@@ -198,7 +204,8 @@ func TestReadsEndToEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 		eventually(t, "another ETag", func() error {
-			if status, _ := ask(t, d.url+"/v1/leaderboard/top", token, "If-None-Match", header.Get("ETag")); status != 200 {
+			if status, _ := ask(t, d.url+"/v1/leaderboard/top", token, "If-None-Match",
+				header.Get("ETag")); status != 200 {
 				return fmt.Errorf("%d", status)
 			}
 			return nil

@@ -38,14 +38,18 @@ func TestRejectedWrites(t *testing.T) {
 	}
 	now := time.Now().UTC()
 	alice := "Bearer " + h.token("alice", "")
-	expired := auth.NewTokens(jwtSecret, "scoreboard-dev", "scoreboard", func() time.Time { return now.Add(-2 * time.Hour) })
+	expired := auth.NewTokens(jwtSecret, "scoreboard-dev", "scoreboard",
+		func() time.Time { return now.Add(-2 * time.Hour) })
 	old, _, err := expired.Mint("alice", "", time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
 	// signed returns a valid body, edited before it is signed.
 	signed := func(edit func(*protocol.IncrementRequest)) string {
-		r := protocol.IncrementRequest{UserID: "alice", Delta: 5, EventID: "e1", Timestamp: now.Format(time.RFC3339), KeyID: key.KeyID}
+		r := protocol.IncrementRequest{
+			UserID: "alice", Delta: 5, EventID: "e1", Timestamp: now.Format(time.RFC3339),
+			KeyID: key.KeyID,
+		}
 		secret := key.Secret
 		edit(&r)
 		if r.KeyID == revoked.KeyID {
@@ -78,21 +82,57 @@ func TestRejectedWrites(t *testing.T) {
 		{"delta 1e3", raw("1e3"), alice, 400, "invalid_request"},
 		{"delta as text", raw(`"5"`), alice, 400, "invalid_request"},
 		{"delta beyond 2^53", raw("9007199254740992"), alice, 422, "delta_out_of_range"},
-		{"delta beyond the board", signed(func(r *protocol.IncrementRequest) { r.Delta = 1_000_001 }), alice, 422, "delta_out_of_range"},
-		{"delta beyond the action", signed(func(r *protocol.IncrementRequest) { r.Action = "kill" }), alice, 422, "delta_out_of_range"},
-		{"negative delta", signed(func(r *protocol.IncrementRequest) { r.Delta = -5 }), alice, 422, "delta_out_of_range"},
+		{
+			"delta beyond the board", signed(func(r *protocol.IncrementRequest) { r.Delta = 1_000_001 }), alice, 422,
+			"delta_out_of_range",
+		},
+		{
+			"delta beyond the action", signed(func(r *protocol.IncrementRequest) { r.Action = "kill" }), alice, 422,
+			"delta_out_of_range",
+		},
+		{
+			"negative delta", signed(func(r *protocol.IncrementRequest) { r.Delta = -5 }), alice, 422,
+			"delta_out_of_range",
+		},
 		{"empty user", signed(func(r *protocol.IncrementRequest) { r.UserID = "" }), alice, 400, "invalid_request"},
-		{"user too long", signed(func(r *protocol.IncrementRequest) { r.UserID = strings.Repeat("a", 65) }), alice, 400, "invalid_request"},
-		{"user with |", signed(func(r *protocol.IncrementRequest) { r.UserID = "al|ice" }), alice, 400, "invalid_request"},
-		{"event with |", signed(func(r *protocol.IncrementRequest) { r.EventID = "e|1" }), alice, 400, "invalid_request"},
+		{
+			"user too long", signed(func(r *protocol.IncrementRequest) { r.UserID = strings.Repeat("a", 65) }), alice, 400,
+			"invalid_request",
+		},
+		{
+			"user with |", signed(func(r *protocol.IncrementRequest) { r.UserID = "al|ice" }), alice, 400,
+			"invalid_request",
+		},
+		{
+			"event with |", signed(func(r *protocol.IncrementRequest) { r.EventID = "e|1" }), alice, 400,
+			"invalid_request",
+		},
 		{"no event", signed(func(r *protocol.IncrementRequest) { r.EventID = "" }), alice, 400, "invalid_request"},
-		{"no timestamp", signed(func(r *protocol.IncrementRequest) { r.Timestamp = "" }), alice, 400, "invalid_request"},
-		{"a time of another kind", signed(func(r *protocol.IncrementRequest) { r.Timestamp = "1795262400" }), alice, 400, "invalid_request"},
-		{"wrong signature", signed(func(r *protocol.IncrementRequest) { r.Signature = strings.Repeat("00", 32) }), alice, 401, "invalid_signature"},
-		{"no signature", strings.Replace(signed(same), `"signature"`, `"attestation"`, 1), alice, 401, "invalid_signature"},
+		{
+			"no timestamp", signed(func(r *protocol.IncrementRequest) { r.Timestamp = "" }), alice, 400,
+			"invalid_request",
+		},
+		{
+			"a time of another kind", signed(func(r *protocol.IncrementRequest) { r.Timestamp = "1795262400" }), alice,
+			400, "invalid_request",
+		},
+		{
+			"wrong signature", signed(func(r *protocol.IncrementRequest) { r.Signature = strings.Repeat("00", 32) }),
+			alice, 401, "invalid_signature",
+		},
+		{
+			"no signature", strings.Replace(signed(same), `"signature"`, `"attestation"`, 1), alice, 401,
+			"invalid_signature",
+		},
 		{"changed delta", raw("6"), alice, 401, "invalid_signature"},
-		{"unknown key", signed(func(r *protocol.IncrementRequest) { r.KeyID = "../../etc/passwd" }), alice, 401, "invalid_signature"},
-		{"revoked key", signed(func(r *protocol.IncrementRequest) { r.KeyID = revoked.KeyID }), alice, 401, "invalid_signature"},
+		{
+			"unknown key", signed(func(r *protocol.IncrementRequest) { r.KeyID = "../../etc/passwd" }), alice, 401,
+			"invalid_signature",
+		},
+		{
+			"revoked key", signed(func(r *protocol.IncrementRequest) { r.KeyID = revoked.KeyID }), alice, 401,
+			"invalid_signature",
+		},
 		{"old signature", signed(func(r *protocol.IncrementRequest) { r.Timestamp = now.Add(-2 * time.Minute).Format(time.RFC3339) }), alice, 401, "invalid_signature"},
 		{"no token", signed(same), "", 401, "unauthorized"},
 		{"expired token", signed(same), "Bearer " + old, 401, "unauthorized"},
@@ -100,10 +140,22 @@ func TestRejectedWrites(t *testing.T) {
 		{"another user's token", signed(same), "Bearer " + h.token("mallory", ""), 403, "forbidden"},
 		{"a megabyte", `{"user_id":"` + strings.Repeat("a", 1<<20) + `"}`, alice, 413, "payload_too_large"},
 		{"unknown board", signed(func(r *protocol.IncrementRequest) { r.Board = "nowhere" }), alice, 404, "not_found"},
-		{"malformed board", signed(func(r *protocol.IncrementRequest) { r.Board = "No Where" }), alice, 400, "invalid_request"},
-		{"an instance by name", signed(func(r *protocol.IncrementRequest) { r.Board = "daily:2026-11-21" }), alice, 400, "invalid_request"},
-		{"board and boards", signed(func(r *protocol.IncrementRequest) { r.Board, r.Boards = "global", []string{"global"} }), alice, 400, "invalid_request"},
-		{"a board twice", signed(func(r *protocol.IncrementRequest) { r.Boards = []string{"global", "global"} }), alice, 400, "invalid_request"},
+		{
+			"malformed board", signed(func(r *protocol.IncrementRequest) { r.Board = "No Where" }), alice, 400,
+			"invalid_request",
+		},
+		{
+			"an instance by name", signed(func(r *protocol.IncrementRequest) { r.Board = "daily:2026-11-21" }), alice, 400,
+			"invalid_request",
+		},
+		{"board and boards", signed(func(r *protocol.IncrementRequest) {
+			r.Board, r.Boards = "global",
+				[]string{"global"}
+		}), alice, 400, "invalid_request"},
+		{
+			"a board twice", signed(func(r *protocol.IncrementRequest) { r.Boards = []string{"global", "global"} }), alice,
+			400, "invalid_request",
+		},
 	}
 	const rows = `select (select count(*) from users) + (select count(*) from scores) + (select count(*) from user_score_histories)
 + (select count(*) from outbox_score_updates)`
@@ -118,7 +170,8 @@ func TestRejectedWrites(t *testing.T) {
 			}
 		})
 	}
-	if status, _, e := post(t, d.url+"/v1/scores/increment", alice, "text/plain", signed(same)); status != 415 || e.ErrorCode != "unsupported_media_type" {
+	if status, _, e := post(t, d.url+"/v1/scores/increment", alice, "text/plain", signed(same)); status != 415 ||
+		e.ErrorCode != "unsupported_media_type" {
 		t.Errorf("another media type: got %d %+v", status, e)
 	}
 	for path, want := range map[string]int{"/v1/nothing": 404, "/v1/leaderboard/top": 405} {
@@ -188,8 +241,9 @@ func TestRejectedReads(t *testing.T) {
 		"/v1/leaderboard/top?limit=0": 400, "/v1/leaderboard/top?limit=-1": 400, "/v1/leaderboard/top?limit=101": 400,
 		"/v1/leaderboard/top?limit=ten": 400, "/v1/leaderboard/me?k=-1": 400, "/v1/leaderboard/me?k=51": 400,
 		"/v1/leaderboard/top?board=nowhere": 404, "/v1/leaderboard/top?board=No": 400, "/v1/leaderboard/me": 404,
-		"/v1/users/bob/rank": 404, "/v1/users/b%7Cob/score": 400, "/v1/events/e1": 404, "/v1/events/e1?user_id=bob": 403,
-		"/v1/admin/keys": 403, "/v1/admin/nothing": 404,
+		"/v1/users/bob/rank": 404, "/v1/users/b%7Cob/score": 400, "/v1/events/e1": 404,
+		"/v1/events/e1?user_id=bob": 403,
+		"/v1/admin/keys":            403, "/v1/admin/nothing": 404,
 	} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, d.url+path, nil)
 		if err != nil {

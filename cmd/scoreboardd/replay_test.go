@@ -35,7 +35,8 @@ func TestReplayRestoresRanking(t *testing.T) {
 	quiet := func(client.JobLine) {}
 	for _, dry := range []bool{true, false} {
 		done, err := root.Replay(ctx, client.ReplayRequest{FromTime: &began, DryRun: dry}, quiet)
-		if err != nil || done.Changed != 1 || done.Unchanged != 2 || done.DryRun != dry || done.Topic != h.setting("SCOREBOARD_KAFKA_TOPIC") {
+		if err != nil || done.Changed != 1 || done.Unchanged != 2 || done.DryRun != dry ||
+			done.Topic != h.setting("SCOREBOARD_KAFKA_TOPIC") {
 			t.Errorf("dry %t: %+v, %v; want only alice", dry, done, err)
 		}
 	}
@@ -43,7 +44,8 @@ func TestReplayRestoresRanking(t *testing.T) {
 	if done, err := root.Replay(ctx, client.ReplayRequest{FromTime: &began}, quiet); err != nil || done.Changed != 0 {
 		t.Errorf("replayed again: %+v, %v; want no changes", done, err)
 	}
-	if done, err := root.Replay(ctx, client.ReplayRequest{DLQ: true, DryRun: true}, quiet); err != nil || done.Records != 0 {
+	if done, err := root.Replay(ctx, client.ReplayRequest{DLQ: true, DryRun: true}, quiet); err != nil ||
+		done.Records != 0 {
 		t.Errorf("dead letters: %+v, %v", done, err)
 	}
 	offset, partition, ahead := int64(1000), 0, time.Now().Add(time.Hour)
@@ -60,7 +62,8 @@ func TestReplayRestoresRanking(t *testing.T) {
 		}
 	}
 	stranger := h.client(d, "mallory", "")
-	if _, err := stranger.Replay(ctx, client.ReplayRequest{DLQ: true}, quiet); scoreboard.CodeOf(err) != scoreboard.CodeForbidden {
+	if _, err := stranger.Replay(ctx, client.ReplayRequest{DLQ: true},
+		quiet); scoreboard.CodeOf(err) != scoreboard.CodeForbidden {
 		t.Errorf("without the scope: %v, want forbidden", err)
 	}
 }

@@ -37,13 +37,22 @@ func TestMidnightUnderLoad(t *testing.T) {
 	defer cancel()
 	midnight := time.Now().Add(4 * time.Second).UTC().Truncate(time.Microsecond)
 	end := midnight.Add(time.Hour)
-	if _, err := root.CreateBoard(ctx, client.BoardRequest{Board: "season", Period: "season", Season: "one", EndsAt: &midnight}); err != nil {
+	if _, err := root.CreateBoard(ctx, client.BoardRequest{
+		Board: "season", Period: "season", Season: "one",
+		EndsAt: &midnight,
+	}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := root.RollBoards(ctx, "season", client.RollRequest{Season: "two", StartsAt: &midnight, EndsAt: &end}); err != nil {
+	if _, err := root.RollBoards(ctx, "season", client.RollRequest{
+		Season: "two", StartsAt: &midnight,
+		EndsAt: &end,
+	}); err != nil {
 		t.Fatal(err)
 	}
-	daily, err := root.CreateBoard(ctx, client.BoardRequest{Board: "eu-daily", Period: "daily", Region: "eu", TimeZone: "Europe/Berlin"})
+	daily, err := root.CreateBoard(ctx, client.BoardRequest{
+		Board: "eu-daily", Period: "daily", Region: "eu",
+		TimeZone: "Europe/Berlin",
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +71,10 @@ where family_id = 'eu-daily' and board_id > '` + daily.Current + `'`)
 	for w := range 8 {
 		all.Go(func() {
 			for n := 0; !stop.Load(); n++ {
-				in := client.Increment{User: fmt.Sprintf("u%d", (w+n)%5), Delta: 1, EventID: fmt.Sprintf("e-%d-%d", w, n)}
+				in := client.Increment{
+					User: fmt.Sprintf("u%d", (w+n)%5), Delta: 1,
+					EventID: fmt.Sprintf("e-%d-%d", w, n),
+				}
 				got, err := root.SubmitBoards(ctx, in, boards)
 				if err != nil {
 					t.Errorf("%s: %v", in.EventID, err)
@@ -112,7 +124,8 @@ count(*) filter (where board_id like 'eu-daily:%') as d from user_score_historie
 		if was[1].Board == "season:one" {
 			user, id, _ := strings.Cut(event, " ")
 			again, err := root.SubmitBoards(ctx, client.Increment{User: user, Delta: 1, EventID: id}, boards)
-			if err != nil || !again[1].Replayed || again[1].Board != "season:one" || again[2].Board != daily.Current || again[1].NewScore != was[1].NewScore {
+			if err != nil || !again[1].Replayed || again[1].Board != "season:one" || again[2].Board != daily.Current ||
+				again[1].NewScore != was[1].NewScore {
 				t.Errorf("%s repeated: got %+v, %v", event, again, err)
 			}
 			break
@@ -139,7 +152,8 @@ count(*) filter (where board_id like 'eu-daily:%') as d from user_score_historie
 		if got := hex.EncodeToString(sum.Sum(nil)); got != final.StandingsHash {
 			t.Errorf("%s: the hash is %s, its rows hash to %s", board, final.StandingsHash, got)
 		}
-		if n := h.sql(`select sum(applied)::bigint from user_score_histories where board_id = '` + board + `'`); n != total {
+		if n := h.sql(`select sum(applied)::bigint from user_score_histories where board_id = '` + board +
+			`'`); n != total {
 			t.Errorf("%s: the final standings add up to %d, the ledger to %d", board, total, n)
 		}
 		found := slices.IndexFunc(events, func(e protocol.SeasonClosed) bool { return e.Board == board })
@@ -149,7 +163,8 @@ count(*) filter (where board_id like 'eu-daily:%') as d from user_score_historie
 		}
 		e := events[found]
 		id, err := scoreboard.ParseEventID("", "season.closed:"+board)
-		if err != nil || e.EventID != scoreboard.FormatUUID(id.UUID) || e.StandingsHash != final.StandingsHash || e.Users != final.Users ||
+		if err != nil || e.EventID != scoreboard.FormatUUID(id.UUID) || e.StandingsHash != final.StandingsHash ||
+			e.Users != final.Users ||
 			!e.PeriodEnd.Equal(midnight) || len(e.Top) != 5 || e.Top[0].Score != final.Entries[0].Score {
 			t.Errorf("%s: announced %+v, %v", board, e, err)
 		}
@@ -167,7 +182,8 @@ count(*) filter (where board_id like 'eu-daily:%') as d from user_score_historie
 func (h *harness) closed(ctx context.Context, n int) (all []protocol.SeasonClosed) {
 	h.t.Helper()
 	r := kafka.NewReader(kafka.ReaderConfig{
-		Brokers: []string{h.setting("SCOREBOARD_KAFKA_BROKERS")}, Topic: h.setting("SCOREBOARD_KAFKA_SEASONS_TOPIC"), MaxWait: 100 * time.Millisecond,
+		Brokers: []string{h.setting("SCOREBOARD_KAFKA_BROKERS")}, Topic: h.setting("SCOREBOARD_KAFKA_SEASONS_TOPIC"),
+		MaxWait: 100 * time.Millisecond,
 	})
 	defer func() { _ = r.Close() }()
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)

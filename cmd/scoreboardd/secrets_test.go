@@ -13,9 +13,14 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 	t.Parallel()
 	secrets := map[string]string{
 		"SCOREBOARD_AUTH_JWT_SECRET": "jwt-very-secret", "SCOREBOARD_AUTH_MASTER_KEY": "master-very-secret",
-		"SCOREBOARD_POSTGRES_URL": "postgres://u:pg-very-secret@127.0.0.1:1x/db", "SCOREBOARD_REDIS_URL": "redis://:redis-very-secret@127.0.0.1:1x/0",
+		"SCOREBOARD_POSTGRES_URL": "postgres://u:pg-very-secret@127.0.0.1:1x/db",
+		"SCOREBOARD_REDIS_URL":    "redis://:redis-very-secret@127.0.0.1:1x/0",
 	}
-	for _, args := range [][]string{{"config"}, {"--addr", "127.0.0.1:0", "--ops-addr", "127.0.0.1:0"}, {"config", "--help"}} {
+	for _, args := range [][]string{
+		{"config"},
+		{"--addr", "127.0.0.1:0", "--ops-addr", "127.0.0.1:0"},
+		{"config", "--help"},
+	} {
 		for spared := range secrets { // one after the other is valid, so that the next is read
 			cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
 			cmd.Env = append(cmd.Environ(), asDaemon+"=1", "SCOREBOARD_KAFKA_BROKERS=127.0.0.1:1")

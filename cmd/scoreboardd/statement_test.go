@@ -13,7 +13,8 @@ func TestStatement(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	d := h.start()
-	alice, bob, admin := h.client(d, "alice", ""), h.client(d, "bob", ""), h.client(d, "root", "score:admin score:update")
+	alice, bob, admin := h.client(d, "alice", ""), h.client(d, "bob", ""), h.client(d, "root",
+		"score:admin score:update")
 	ins := make([]client.Increment, 150)
 	for i := range ins {
 		ins[i] = client.Increment{User: "alice", Delta: 1, EventID: fmt.Sprint("e", i)}
@@ -27,11 +28,13 @@ func TestStatement(t *testing.T) {
 			t.Fatalf("%s: got %d entries, cursor %q, %v", name, len(first.Entries), first.NextCursor, err)
 		}
 		e := first.Entries[0]
-		if e.EventID != "e149" || e.NewScore != 150 || *e.PreviousScore != 149 || e.Version != 150 || e.KeyID == "" || e.Address != "127.0.0.1" || e.UserAgent != "scoreboard-go" {
+		if e.EventID != "e149" || e.NewScore != 150 || *e.PreviousScore != 149 || e.Version != 150 || e.KeyID == "" ||
+			e.Address != "127.0.0.1" || e.UserAgent != "scoreboard-go" {
 			t.Errorf("%s: the newest is %+v", name, e)
 		}
 		rest, err := c.Statement(t.Context(), "alice", client.StatementQuery{Board: "global", Cursor: first.NextCursor})
-		if err != nil || len(rest.Entries) != 50 || rest.NextCursor != "" || rest.Entries[49].EventID != "e0" || rest.ArchivedBefore != nil {
+		if err != nil || len(rest.Entries) != 50 || rest.NextCursor != "" || rest.Entries[49].EventID != "e0" ||
+			rest.ArchivedBefore != nil {
 			t.Errorf("%s, second page: got %+v, %v", name, rest, err)
 		}
 	}

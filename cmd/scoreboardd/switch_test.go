@@ -24,7 +24,8 @@ func TestSwitchingTransportLosesNothing(t *testing.T) {
 	}
 	t.Parallel()
 	h := newHarness(t)
-	h.env = append(h.env, "SCOREBOARD_RECONCILE_REPAIR=false", "SCOREBOARD_RECONCILE_EVERY=0s", "SCOREBOARD_OUTBOX_SHARDS=2")
+	h.env = append(h.env, "SCOREBOARD_RECONCILE_REPAIR=false", "SCOREBOARD_RECONCILE_EVERY=0s",
+		"SCOREBOARD_OUTBOX_SHARDS=2")
 	one, two := h.start(), h.start()
 	root := h.client(one, "root", auth.ScopeAdmin+" "+auth.ScopeUpdate)
 	rdb := backendtest.RedisClient(t, h.redis.URL)
@@ -32,7 +33,8 @@ func TestSwitchingTransportLosesNothing(t *testing.T) {
 	defer cancel()
 	switchTo := func(to string) {
 		t.Helper()
-		if _, err := root.ChangeSetting(ctx, "transport", client.SettingRequest{Value: &to, Reason: "a test"}); err != nil {
+		if _, err := root.ChangeSetting(ctx, "transport",
+			client.SettingRequest{Value: &to, Reason: "a test"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -91,7 +93,10 @@ func TestSwitchingTransportLosesNothing(t *testing.T) {
 	if err != nil || status.OutboxDepth == nil || *status.OutboxDepth > 0 || len(status.Problems) > 0 {
 		t.Errorf("status: got %+v, %v", status, err)
 	}
-	for _, topic := range []string{h.setting("SCOREBOARD_KAFKA_TOPIC"), h.setting("SCOREBOARD_KAFKA_INCREMENTS_TOPIC"), "sb:stream"} {
+	for _, topic := range []string{
+		h.setting("SCOREBOARD_KAFKA_TOPIC"), h.setting("SCOREBOARD_KAFKA_INCREMENTS_TOPIC"),
+		"sb:stream",
+	} {
 		if _, known := status.ConsumerLag[topic]; !known {
 			t.Errorf("the status lacks the lag of %s: %v", topic, status.ConsumerLag)
 		}
@@ -130,7 +135,10 @@ func drive(ctx context.Context, t *testing.T, c *client.Client) *writers {
 			batch := make([]client.Increment, 20)
 			for i := range batch {
 				n++
-				batch[i] = client.Increment{User: fmt.Sprint("user-", n/writtenEach), Delta: 1, EventID: fmt.Sprint("event-", n)}
+				batch[i] = client.Increment{
+					User: fmt.Sprint("user-", n/writtenEach), Delta: 1,
+					EventID: fmt.Sprint("event-", n),
+				}
 			}
 			results, err := c.SubmitBatch(ctx, batch)
 			if err != nil {

@@ -20,8 +20,10 @@ func TestEndToEndOverOtherTransports(t *testing.T) {
 		t.Run(transport, func(t *testing.T) {
 			t.Parallel()
 			h := newHarness(t)
-			h.env = slices.DeleteFunc(h.env, func(v string) bool { return strings.HasPrefix(v, "SCOREBOARD_KAFKA_BROKERS=") })
-			h.env = append(h.env, "SCOREBOARD_TRANSPORT="+transport, "SCOREBOARD_ROLES=api,relay,projector,gateway,maintenance")
+			h.env = slices.DeleteFunc(h.env,
+				func(v string) bool { return strings.HasPrefix(v, "SCOREBOARD_KAFKA_BROKERS=") })
+			h.env = append(h.env, "SCOREBOARD_TRANSPORT="+transport,
+				"SCOREBOARD_ROLES=api,relay,projector,gateway,maintenance")
 			d := h.start()
 			game := h.client(d, "game", auth.ScopeUpdate+" "+auth.ScopeAdmin)
 			ctx, cancel := contextFor(time.Minute)

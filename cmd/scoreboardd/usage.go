@@ -24,7 +24,8 @@ func noCommand(cmd *cobra.Command, args []string) error {
 	for _, sub := range cmd.Commands() {
 		names = append(names, sub.Name())
 	}
-	return fmt.Errorf("unknown command %q%s (%w)", cmd.CommandPath()+" "+args[0], suggest.Closest(args[0], names, ""), errUsage)
+	return fmt.Errorf("unknown command %q%s (%w)", cmd.CommandPath()+" "+args[0], suggest.Closest(args[0], names, ""),
+		errUsage)
 }
 
 func flagError(cmd *cobra.Command, err error) error {
@@ -42,6 +43,7 @@ func flagError(cmd *cobra.Command, err error) error {
 // no error: other programs share the environment.
 func warnOfMisspelt(w io.Writer, environ []string) {
 	for _, name := range config.Misspelt(environ) {
-		fmt.Fprintf(w, "scoreboardd: %s is not a setting and has no effect%s\n", name, suggest.Closest(name, config.EnvNames(), ""))
+		fmt.Fprintf(w, "scoreboardd: %s is not a setting and has no effect%s\n", name,
+			suggest.Closest(name, config.EnvNames(), ""))
 	}
 }

@@ -22,7 +22,10 @@ func TestHelpOfDev(t *testing.T) {
 	if err := root.ExecuteContext(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"--data string", "--ephemeral", `--addr string       address of the API (default "127.0.0.1:8080")`, "--ops-addr", `see "scoreboardd --help"`} {
+	for _, want := range []string{
+		"--data string", "--ephemeral",
+		`--addr string       address of the API (default "127.0.0.1:8080")`, "--ops-addr", `see "scoreboardd --help"`,
+	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the help lacks %q", want)
 		}
@@ -41,15 +44,36 @@ func TestMisspelt(t *testing.T) {
 		want      string
 	}{
 		{"command", "", []string{"dve"}, 2, `unknown command "scoreboardd dve"; did you mean dev?`},
-		{"flag", "", []string{"config", "--ingest-lane", "2"}, 2, "unknown flag --ingest-lane; did you mean --ingest-lanes?"},
-		{"variable", "SCOREBOARD_REDIS_ULR=x", []string{"config"}, 0, "SCOREBOARD_REDIS_ULR is not a setting and has no effect; did you mean SCOREBOARD_REDIS_URL?"},
+		{
+			"flag", "",
+			[]string{"config", "--ingest-lane", "2"},
+			2,
+			"unknown flag --ingest-lane; did you mean --ingest-lanes?",
+		},
+		{
+			"variable", "SCOREBOARD_REDIS_ULR=x",
+			[]string{"config"},
+			0,
+			"SCOREBOARD_REDIS_ULR is not a setting and has no effect; did you mean SCOREBOARD_REDIS_URL?",
+		},
 		{"orchestrator variable", "SCOREBOARD_SERVICE_HOST=10.0.0.1", []string{"config"}, 0, ""},
-		{"level", "", []string{"dev", "--log-level", "loud"}, 1, `setting log.level must be debug, info, warn or error, not "loud"`},
-		{"level with config", "SCOREBOARD_LOG_LEVEL=loud", []string{"config"}, 1, `setting log.level must be debug, info, warn or error, not "loud"`},
+		{
+			"level", "",
+			[]string{"dev", "--log-level", "loud"},
+			1,
+			`setting log.level must be debug, info, warn or error, not "loud"`,
+		},
+		{
+			"level with config", "SCOREBOARD_LOG_LEVEL=loud",
+			[]string{"config"},
+			1,
+			`setting log.level must be debug, info, warn or error, not "loud"`,
+		},
 		{"correct", "SCOREBOARD_REDIS_URL=redis://x", []string{"config"}, 0, ""},
 	} {
 		cmd := exec.CommandContext(t.Context(), os.Args[0], tc.args...)
-		cmd.Env = append([]string{asDaemon + "=1", "PATH=" + os.Getenv("PATH"), "GORACE=atexit_sleep_ms=0"}, strings.Fields(tc.env)...)
+		cmd.Env = append([]string{asDaemon + "=1", "PATH=" + os.Getenv("PATH"), "GORACE=atexit_sleep_ms=0"},
+			strings.Fields(tc.env)...)
 		var said strings.Builder
 		cmd.Stderr = &said
 		err := cmd.Run()
@@ -57,7 +81,8 @@ func TestMisspelt(t *testing.T) {
 		if err != nil && !errors.As(err, &exit) {
 			t.Fatal(err)
 		}
-		if got := cmd.ProcessState.ExitCode(); got != tc.code || !strings.Contains(said.String(), tc.want) || tc.want == "" && said.Len() > 0 {
+		if got := cmd.ProcessState.ExitCode(); got != tc.code || !strings.Contains(said.String(), tc.want) ||
+			tc.want == "" && said.Len() > 0 {
 			t.Errorf("%s: got exit code %d and %q, want %d and %q", tc.name, got, said.String(), tc.code, tc.want)
 		}
 	}
@@ -71,7 +96,8 @@ func TestConfigShowsChangedSettings(t *testing.T) {
 	d := h.start()
 	root := h.client(d, "root", auth.ScopeAdmin)
 	value := "77"
-	if _, err := root.ChangeSetting(t.Context(), "limit.top_per_minute", client.SettingRequest{Value: &value, Reason: "a test"}); err != nil {
+	if _, err := root.ChangeSetting(t.Context(), "limit.top_per_minute",
+		client.SettingRequest{Value: &value, Reason: "a test"}); err != nil {
 		t.Fatal(err)
 	}
 	shown := func(more ...string) (out, said string) {
@@ -101,7 +127,8 @@ func TestConfigShowsChangedSettings(t *testing.T) {
 		t.Errorf("another setting: got %q", got)
 	}
 	out, said = shown("SCOREBOARD_POSTGRES_URL=postgres://nobody@127.0.0.1:1/none")
-	if got := line(out, "limit.top_per_minute"); got != "0 environment" || !strings.Contains(said, "settings changed by operators are not shown") {
+	if got := line(out, "limit.top_per_minute"); got != "0 environment" ||
+		!strings.Contains(said, "settings changed by operators are not shown") {
 		t.Errorf("without the store: got %q and %q, want the deployed value and a warning", got, said)
 	}
 }

@@ -18,7 +18,10 @@ func (a Archive) Archive(ctx context.Context, dry bool) (*protocol.Archived, err
 	if dry {
 		old, err := a.Archiver.ListOld(ctx)
 		for _, p := range old {
-			out.Partitions = append(out.Partitions, protocol.ArchivedPartition{Partition: p.Name, From: p.From, To: p.To})
+			out.Partitions = append(out.Partitions, protocol.ArchivedPartition{
+				Partition: p.Name, From: p.From,
+				To: p.To,
+			})
 		}
 		out.TookMS = time.Since(started).Milliseconds()
 		return out, err
@@ -26,7 +29,8 @@ func (a Archive) Archive(ctx context.Context, dry bool) (*protocol.Archived, err
 	done, err := a.Archiver.ArchiveOld(ctx)
 	for _, m := range done {
 		out.Partitions = append(out.Partitions, protocol.ArchivedPartition{
-			Partition: m.Partition, From: m.From, To: m.To, Rows: m.Rows, File: m.File, Bytes: m.Bytes, SHA256: m.SHA256,
+			Partition: m.Partition, From: m.From, To: m.To, Rows: m.Rows, File: m.File, Bytes: m.Bytes,
+			SHA256: m.SHA256,
 		})
 	}
 	out.TookMS = time.Since(started).Milliseconds()

@@ -62,7 +62,8 @@ func (j Jobs) Adopted(ctx context.Context) error {
 
 // Verify implements api.Jobs.
 func (j Jobs) Verify(
-	ctx context.Context, boards []scoreboard.Board, user scoreboard.UserID, ledger, fix bool, progress func(users int64),
+	ctx context.Context, boards []scoreboard.Board, user scoreboard.UserID, ledger, fix bool,
+	progress func(users int64),
 ) (*protocol.Verified, error) {
 	check := repair.Check{
 		Ledger: j.Store, Ranking: j.Ranking, User: user, CheckLedger: ledger, Repair: fix,
@@ -71,7 +72,8 @@ func (j Jobs) Verify(
 	v, err := check.Run(ctx, boards)
 	if errors.Is(err, scoreboard.ErrNotLoaded) {
 		return nil, &scoreboard.Error{
-			Code: scoreboard.CodeUnavailable, Message: "a board is being rebuilt; verify it when the rebuild has finished", Err: err,
+			Code:    scoreboard.CodeUnavailable,
+			Message: "a board is being rebuilt; verify it when the rebuild has finished", Err: err,
 		}
 	}
 	if err != nil {

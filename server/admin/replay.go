@@ -27,7 +27,8 @@ func (j Jobs) Replay(
 	report := func(done *repair.ReplayResult) { progress(done.Records, done.Total) }
 	if r.DLQ {
 		q := repair.Requeue{
-			Letters: j.Store, DedupeSince: known, Topic: r.Topic, Partition: r.Partition, DryRun: r.DryRun, Progress: report,
+			Letters: j.Store, DedupeSince: known, Topic: r.Topic, Partition: r.Partition, DryRun: r.DryRun,
+			Progress: report,
 		}
 		done, err := q.Run(ctx)
 		return replayed(r, r.Topic, done), err
@@ -59,6 +60,6 @@ func replayed(r *protocol.ReplayRequest, topic string, done *repair.ReplayResult
 	return &protocol.Replayed{
 		Topic: topic, DryRun: r.DryRun, Records: done.Records, Changed: done.Newer, Unchanged: done.Same,
 		Unreadable: done.Unreadable,
-		TooNew: done.TooNew, TooOld: done.TooOld, NotHeld: done.NotLoaded, TookMS: done.Elapsed.Milliseconds(),
+		TooNew:     done.TooNew, TooOld: done.TooOld, NotHeld: done.NotLoaded, TookMS: done.Elapsed.Milliseconds(),
 	}
 }

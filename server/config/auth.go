@@ -12,7 +12,10 @@ type TLS struct {
 
 func (t *TLS) settings() []setting {
 	return []setting{
-		{"tls.cert", "PEM certificate file of the API, reloaded when it changes; plain HTTP if empty", "", fixed, &t.Cert},
+		{
+			"tls.cert", "PEM certificate file of the API, reloaded when it changes; plain HTTP if empty", "", fixed,
+			&t.Cert,
+		},
 		{"tls.key", "PEM key file of the certificate", "", fixed, &t.Key},
 		{"tls.client_ca", "PEM file of the CA that signs client certificates of servers", "", fixed, &t.ClientCA},
 		{
@@ -59,9 +62,13 @@ func (a *Auth) settings() []setting {
 		},
 		{"auth.issuer", "required iss claim of bearer tokens", "scoreboard-dev", live, &a.Issuer},
 		{"auth.audience", "required aud claim of bearer tokens", "scoreboard", live, &a.Audience},
-		{"auth.max_token_life", "maximum exp − iat of a bearer token; 0 disables the limit", "24h", live, &a.MaxTokenLife},
 		{
-			"auth.attestation_jwks_url", "key set (JWKS) of the servers that attest increments; no attestations if empty",
+			"auth.max_token_life", "maximum exp − iat of a bearer token; 0 disables the limit", "24h", live,
+			&a.MaxTokenLife,
+		},
+		{
+			"auth.attestation_jwks_url",
+			"key set (JWKS) of the servers that attest increments; no attestations if empty",
 			"", fixed, &a.AttestationURL,
 		},
 		{"auth.master_key", "32 bytes in hex that encrypt the secrets of signing keys", "", secret, &a.MasterKey},
@@ -73,7 +80,8 @@ func (a *Auth) settings() []setting {
 // check rejects combinations that would accept tokens nobody meant to accept.
 func (a *Auth) check(p *problems) {
 	if a.JWKSURL != "" && a.JWTSecret != "" {
-		p.add("auth.jwks_url", "cannot be combined with auth.jwt_secret: anyone with the shared secret could forge tokens")
+		p.add("auth.jwks_url", "cannot be combined with auth.jwt_secret: anyone with the shared secret could "+
+			"forge tokens")
 	}
 	if a.JWKSURL != "" && a.DevIssuer {
 		p.add("auth.dev_issuer", "cannot be combined with auth.jwks_url: the identity provider issues the tokens")

@@ -14,12 +14,14 @@ func (s *Postgres) settings() []setting {
 	return []setting{
 		{"postgres.url", "URL of PostgreSQL, or of PgBouncer", "", secret, &s.URL},
 		{
-			"postgres.direct_url", "URL of PostgreSQL for migrations, which PgBouncer does not support; postgres.url if empty",
+			"postgres.direct_url", "URL of PostgreSQL for migrations, which PgBouncer does not support; " +
+				"postgres.url if empty",
 			"", secret, &s.DirectURL,
 		},
 		{"postgres.max_conns", "maximum number of connections of this process", "12", fixed, &s.MaxConns},
 		{
-			"postgres.describe", "use no named prepared statements, as PgBouncer before 1.21 requires; a single write then " +
+			"postgres.describe", "use no named prepared statements, as PgBouncer before 1.21 requires; a single " +
+				"write then " +
 				"takes over twice as long, a batch of a hundred a few percent longer", "false", fixed, &s.Describe,
 		},
 	}
@@ -77,7 +79,8 @@ func (k *Kafka) settings() []setting {
 			"24h", fixed, &k.Retention,
 		},
 		{
-			"kafka.cleanup", "cleanup policy of kafka.topic: delete, or compact,delete to keep only each user's last event",
+			"kafka.cleanup", "cleanup policy of kafka.topic: delete, or compact,delete to keep only each user's " +
+				"last event",
 			"delete", fixed, &k.Cleanup,
 		},
 		{"kafka.linger", "how long a produce request waits for more messages", "2ms", fixed, &k.Linger},
@@ -110,7 +113,8 @@ func (k *Kafka) settings() []setting {
 		},
 		{"kafka.increments_partitions", "partitions of kafka.increments_topic", "16", fixed, &k.IncrementsPartitions},
 		{
-			"kafka.increments_retention", "retention of kafka.increments_topic; must be shorter than repeats are recognised",
+			"kafka.increments_retention",
+			"retention of kafka.increments_topic; must be shorter than repeats are recognised",
 			"168h", fixed, &k.IncrementsRetention,
 		},
 		{

@@ -61,7 +61,8 @@ func (c *Config) settings() []setting {
 		c.TLS.settings(),
 		[]setting{
 			{
-				"trusted_proxies", "addresses and networks of proxies whose X-Forwarded-For and country headers are trusted",
+				"trusted_proxies", "addresses and networks of proxies whose X-Forwarded-For and country headers are " +
+					"trusted",
 				"", fixed, &c.TrustedProxies,
 			},
 			{
@@ -74,7 +75,8 @@ func (c *Config) settings() []setting {
 		c.Projection.settings(),
 		[]setting{
 			{
-				"transport", "transport of events: kafka, streams (Redis) or direct (relay and projector in one process)",
+				"transport", "transport of events: kafka, streams (Redis) or direct (relay and projector in one " +
+					"process)",
 				TransportKafka, live, &c.Transport,
 			},
 		},

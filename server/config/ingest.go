@@ -35,7 +35,8 @@ func (i *Ingest) settings() []setting {
 			"true", live, &i.Async,
 		},
 		{
-			"ingest.actions", "action rules, comma-separated name:min:max, each with optional ;cooldown=5s ;most=10/1m " +
+			"ingest.actions", "action rules, comma-separated name:min:max, each with optional ;cooldown=5s " +
+				";most=10/1m " +
 				";once=30s ;by=servers (or nobody, or KEY+KEY); the name * matches all other actions",
 			"", live, &i.Actions,
 		},
@@ -99,7 +100,8 @@ func (a *Anomaly) settings() []setting {
 		},
 		{"anomaly.travel_window", "time in which a user cannot change countries", "1h", live, &a.TravelWindow},
 		{
-			"anomaly.country_header", "request header with the country, such as CF-IPCountry; trusted from trusted_proxies only",
+			"anomaly.country_header",
+			"request header with the country, such as CF-IPCountry; trusted from trusted_proxies only",
 			"", live, &a.CountryHeader,
 		},
 		{"anomaly.country_file", "MaxMind database (.mmdb) of countries by address", "", fixed, &a.CountryFile},
@@ -110,7 +112,8 @@ var headerName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
 func (a *Anomaly) check(p *problems, trustedProxies []string) {
 	for name, mode := range map[string]string{
-		"anomaly.size": a.Size, "anomaly.frequency": a.Frequency, "anomaly.amount": a.Amount, "anomaly.travel": a.Travel,
+		"anomaly.size": a.Size, "anomaly.frequency": a.Frequency, "anomaly.amount": a.Amount,
+		"anomaly.travel": a.Travel,
 	} {
 		p.oneOf(name, mode, "off", "log", "flag", "enforce")
 	}
@@ -119,7 +122,8 @@ func (a *Anomaly) check(p *problems, trustedProxies []string) {
 		p.add("anomaly.frequency_max", "must be at most %d events, not %d", scoreboard.MaxQuota, a.FrequencyMax.N)
 	}
 	if a.TravelWindow <= 0 || a.TravelWindow > scoreboard.MaxRuleWindow {
-		p.add("anomaly.travel_window", "must be greater than 0 and at most %s, not %s", scoreboard.MaxRuleWindow, a.TravelWindow)
+		p.add("anomaly.travel_window", "must be greater than 0 and at most %s, not %s", scoreboard.MaxRuleWindow,
+			a.TravelWindow)
 	}
 	switch {
 	case a.CountryHeader == "":

@@ -23,7 +23,8 @@ var invalid = map[string][]string{
 	"realtime.connections_per_user": {"-1"}, "realtime.connections_per_address": {"-1"},
 	"realtime.connections_per_node": {"-1"}, "realtime.joins_per_second": {"-1"},
 	"reads.anonymous": {"maybe"}, "reads.top_n": {"0", "101"},
-	"limit.updates_per_minute": invalidRates, "limit.top_per_minute": invalidRates, "limit.rank_per_minute": invalidRates,
+	"limit.updates_per_minute": invalidRates, "limit.top_per_minute": invalidRates,
+	"limit.rank_per_minute":    invalidRates,
 	"limit.tickets_per_minute": invalidRates, "limit.anonymous_per_minute": invalidRates,
 	"limit.address_per_minute": invalidRates, "limit.auth_failures_per_minute": invalidRates,
 	"anomaly.size": {"loud"}, "anomaly.size_factor": {"1"},
@@ -102,7 +103,10 @@ func TestAdjustableSettings(t *testing.T) {
 // A secret must not be adjustable: its value would be stored and listed.
 func TestSecretsAreNotAdjustable(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"auth.jwt_secret", "auth.master_key", "postgres.url", "postgres.direct_url", "redis.url"} {
+	for _, name := range []string{
+		"auth.jwt_secret", "auth.master_key", "postgres.url", "postgres.direct_url",
+		"redis.url",
+	} {
 		if config.Live(name) {
 			t.Errorf("%s can be changed at run time", name)
 		}

@@ -31,8 +31,10 @@ func TestSourcesByPrecedence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Ingest.Batch != 300 || c.Outbox.Poll != 40*time.Millisecond || c.Redis.URL != "redis://file" || c.Ingest.Lanes != 1 {
-		t.Errorf("got batch %d, poll %s, redis %q, lanes %d", c.Ingest.Batch, c.Outbox.Poll, c.Redis.URL, c.Ingest.Lanes)
+	if c.Ingest.Batch != 300 || c.Outbox.Poll != 40*time.Millisecond || c.Redis.URL != "redis://file" ||
+		c.Ingest.Lanes != 1 {
+		t.Errorf("got batch %d, poll %s, redis %q, lanes %d", c.Ingest.Batch, c.Outbox.Poll, c.Redis.URL,
+			c.Ingest.Lanes)
 	}
 	if len(c.Kafka.Brokers) != 2 || c.Kafka.Brokers[1] != "b:2" {
 		t.Errorf("brokers: got %q", c.Kafka.Brokers)
@@ -59,27 +61,46 @@ func TestLoadRejects(t *testing.T) {
 		file string
 		want string
 	}{
-		"not a number":            {lookup("SCOREBOARD_INGEST_BATCH", "many"), "", "ingest.batch"},
-		"unknown level":           {lookup("SCOREBOARD_LOG_LEVEL", "loud"), "", `log.level must be debug, info, warn or error, not "loud"`},
+		"not a number": {lookup("SCOREBOARD_INGEST_BATCH", "many"), "", "ingest.batch"},
+		"unknown level": {
+			lookup("SCOREBOARD_LOG_LEVEL", "loud"), "",
+			`log.level must be debug, info, warn or error, not "loud"`,
+		},
 		"batch of 0":              {lookup("SCOREBOARD_INGEST_BATCH", "0"), "", "ingest.batch"},
 		"unknown role":            {lookup("SCOREBOARD_ROLES", "api,judge"), "", `"judge"`},
 		"unknown setting":         {lookup(), "ingest.bach: 1\n", "ingest.bach is unknown"},
 		"duration without a unit": {lookup("SCOREBOARD_OUTBOX_POLL", "50"), "", "outbox.poll"},
 		"negative limit":          {lookup("SCOREBOARD_LIMIT_TOP_PER_MINUTE", "-1"), "", "limit.top_per_minute"},
-		"excessive limit":         {lookup("SCOREBOARD_LIMIT_UPDATES_PER_MINUTE", "1000001"), "", "limit.updates_per_minute"},
-		"two token verifiers":     {lookup(jwks, "https://id.example.com/keys", "SCOREBOARD_AUTH_JWT_SECRET", "s"), "", "auth.jwks_url"},
-		"two token issuers":       {lookup(jwks, "https://id.example.com/keys", "SCOREBOARD_AUTH_DEV_ISSUER", "true"), "", "auth.dev_issuer"},
-		"no acknowledgement":      {lookup("SCOREBOARD_KAFKA_ACKS", "none"), "", "kafka.acks"},
-		"compacted event topic":   {lookup("SCOREBOARD_KAFKA_CLEANUP", "compact"), "", "kafka.cleanup"},
-		"unknown compression":     {lookup("SCOREBOARD_KAFKA_COMPRESSION", "lzma"), "", "kafka.compression"},
-		"retention over repeats":  {lookup("SCOREBOARD_KAFKA_RETENTION", "1000h"), "", "kafka.retention"},
-		"same topic twice":        {lookup("SCOREBOARD_KAFKA_DEAD_TOPIC", "scoreboard.events.v1"), "", "kafka.dead_topic"},
-		"unknown signature mode":  {lookup("SCOREBOARD_AUTH_SIGNATURE", "maybe"), "", "auth.signature"},
-		"country header untrusted": {
-			lookup("SCOREBOARD_ANOMALY_COUNTRY_HEADER", "CF-IPCountry"), "", "anomaly.country_header requires trusted_proxies",
+		"excessive limit": {
+			lookup("SCOREBOARD_LIMIT_UPDATES_PER_MINUTE", "1000001"), "",
+			"limit.updates_per_minute",
 		},
-		"certificate without a key":  {lookup("SCOREBOARD_TLS_CERT", "c.pem"), "", "tls.cert and tls.key"},
-		"direct without a projector": {lookup("SCOREBOARD_TRANSPORT", "direct", "SCOREBOARD_ROLES", "relay"), "", "transport must not be direct"},
+		"two token verifiers": {
+			lookup(jwks, "https://id.example.com/keys", "SCOREBOARD_AUTH_JWT_SECRET", "s"), "",
+			"auth.jwks_url",
+		},
+		"two token issuers": {
+			lookup(jwks, "https://id.example.com/keys", "SCOREBOARD_AUTH_DEV_ISSUER", "true"),
+			"", "auth.dev_issuer",
+		},
+		"no acknowledgement":     {lookup("SCOREBOARD_KAFKA_ACKS", "none"), "", "kafka.acks"},
+		"compacted event topic":  {lookup("SCOREBOARD_KAFKA_CLEANUP", "compact"), "", "kafka.cleanup"},
+		"unknown compression":    {lookup("SCOREBOARD_KAFKA_COMPRESSION", "lzma"), "", "kafka.compression"},
+		"retention over repeats": {lookup("SCOREBOARD_KAFKA_RETENTION", "1000h"), "", "kafka.retention"},
+		"same topic twice": {
+			lookup("SCOREBOARD_KAFKA_DEAD_TOPIC", "scoreboard.events.v1"), "",
+			"kafka.dead_topic",
+		},
+		"unknown signature mode": {lookup("SCOREBOARD_AUTH_SIGNATURE", "maybe"), "", "auth.signature"},
+		"country header untrusted": {
+			lookup("SCOREBOARD_ANOMALY_COUNTRY_HEADER",
+				"CF-IPCountry"), "", "anomaly.country_header requires trusted_proxies",
+		},
+		"certificate without a key": {lookup("SCOREBOARD_TLS_CERT", "c.pem"), "", "tls.cert and tls.key"},
+		"direct without a projector": {
+			lookup("SCOREBOARD_TRANSPORT", "direct", "SCOREBOARD_ROLES", "relay"), "",
+			"transport must not be direct",
+		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -130,10 +151,12 @@ func TestCheckBackends(t *testing.T) {
 		"nothing set":         {lookup(), []string{"kafka.brokers", "postgres.url", "redis.url"}},
 		"reads without Kafka": {lookup("roles", "read", "postgres-url", "p", "redis-url", "r"), nil},
 		"intake over streams": {
-			lookup("roles", "intake", "transport", "streams", "postgres-url", "p", "redis-url", "r"), []string{"kafka.brokers"},
+			lookup("roles", "intake", "transport", "streams", "postgres-url", "p", "redis-url",
+				"r"), []string{"kafka.brokers"},
 		},
 		"gateway over Kafka": {
-			lookup("roles", "gateway", "realtime-bus", "kafka", "postgres-url", "p", "redis-url", "r"), []string{"kafka.brokers"},
+			lookup("roles", "gateway", "realtime-bus", "kafka", "postgres-url", "p", "redis-url",
+				"r"), []string{"kafka.brokers"},
 		},
 		"everything over streams": {
 			lookup("roles", "api,relay,projector", "transport", "streams", "postgres-url", "p", "redis-url", "r"), nil,

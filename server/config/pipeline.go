@@ -83,7 +83,8 @@ type Ledger struct {
 func (l *Ledger) settings() []setting {
 	return []setting{
 		{
-			"ledger.archive", "archive of old ledger partitions: a folder, or s3://bucket/prefix?endpoint=URL&region=NAME; " +
+			"ledger.archive", "archive of old ledger partitions: a folder, or " +
+				"s3://bucket/prefix?endpoint=URL&region=NAME; " +
 				"if empty they stay in the database", "", fixed, &l.Archive,
 		},
 		{
@@ -98,7 +99,8 @@ type Retention struct{ Addresses time.Duration }
 
 func (r *Retention) settings() []setting {
 	return []setting{{
-		"retention.addresses", "how long the ledger keeps addresses and user agents; 0s keeps them as long as the ledger",
+		"retention.addresses", "how long the ledger keeps addresses and user agents; 0s keeps them as long as " +
+			"the ledger",
 		"2160h", live, &r.Addresses,
 	}}
 }

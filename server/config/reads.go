@@ -53,7 +53,8 @@ const maxPerMinute = 1_000_000
 func (l *Limit) settings() []setting {
 	return []setting{
 		{
-			"limit.updates_per_minute", "updates by a user, repeats included; servers have 600000; 0 disables both limits",
+			"limit.updates_per_minute",
+			"updates by a user, repeats included; servers have 600000; 0 disables both limits",
 			"10", live, &l.UpdatesPerMinute,
 		},
 		{
@@ -73,7 +74,8 @@ func (l *Limit) settings() []setting {
 			"60", live, &l.AnonymousPerMinute,
 		},
 		{
-			"limit.address_per_minute", "all requests of an address; 0 disables the limit: users behind a proxy share one address",
+			"limit.address_per_minute",
+			"all requests of an address; 0 disables the limit: users behind a proxy share one address",
 			"0", live, &l.AddressPerMinute,
 		},
 		{

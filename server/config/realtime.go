@@ -31,9 +31,15 @@ type Realtime struct {
 
 func (r *Realtime) settings() []setting {
 	return []setting{
-		{"realtime.enabled", "accept streams; if off, open ones end and clients poll instead", "true", live, &r.Enabled},
+		{
+			"realtime.enabled", "accept streams; if off, open ones end and clients poll instead", "true", live,
+			&r.Enabled,
+		},
 		{"realtime.window", "minimum time between two frames of a board", "200ms", live, &r.Window},
-		{"realtime.max_window", "limit to which the window widens while this node is behind", "1s", fixed, &r.MaxWindow},
+		{
+			"realtime.max_window", "limit to which the window widens while this node is behind", "1s", fixed,
+			&r.MaxWindow,
+		},
 		{
 			"realtime.lag", "delay from commit to notice, or age of unwritten frames, above which this node is behind",
 			"1s", fixed, &r.Lag,
@@ -49,7 +55,8 @@ func (r *Realtime) settings() []setting {
 			"10s", live, &r.SlowAfter,
 		},
 		{
-			"realtime.lifetime", "connections are closed after 0.75 to 1.25 times this, to balance nodes; 0 disables it",
+			"realtime.lifetime", "connections are closed after 0.75 to 1.25 times this, to balance nodes; 0 " +
+				"disables it",
 			"1h", fixed, &r.Lifetime,
 		},
 		{
@@ -61,7 +68,8 @@ func (r *Realtime) settings() []setting {
 			"2s", fixed, &r.ReconnectWithin,
 		},
 		{
-			"realtime.bus", "source of notices for gateways: redis (at once), or kafka (kafka.notices_topic, every 500 ms)",
+			"realtime.bus", "source of notices for gateways: redis (at once), or kafka (kafka.notices_topic, every " +
+				"500 ms)",
 			BusRedis, fixed, &r.Bus,
 		},
 		{

@@ -78,7 +78,8 @@ func ping(ctx context.Context, name, next string, ping Ping) protocol.Check {
 
 func (d Doctor) postgres(ctx context.Context) protocol.Check {
 	return ping(ctx, "postgres",
-		"no writes are accepted until it is back: check PostgreSQL, PgBouncer if you use it, and postgres.url", d.Postgres)
+		"no writes are accepted until it is back: check PostgreSQL, PgBouncer if you use it, and postgres.url",
+		d.Postgres)
 }
 
 func (d Doctor) redis(ctx context.Context) protocol.Check {
@@ -92,7 +93,8 @@ func (d Doctor) kafka(ctx context.Context) protocol.Check {
 			Detail: "this process does not use it (transport " + d.Current().Transport + ")",
 		}
 	}
-	return ping(ctx, "kafka", "changes wait in the outbox until it is back: check the brokers and kafka.brokers", d.Kafka)
+	return ping(ctx, "kafka", "changes wait in the outbox until it is back: check the brokers and kafka.brokers",
+		d.Kafka)
 }
 
 // history compares the database with the one that the ranking was built from and
@@ -107,7 +109,8 @@ func (d Doctor) history(ctx context.Context) protocol.Check {
 		c.Status, c.Detail = protocol.CheckOK, "PostgreSQL is the database that was ranked and relayed"
 	case change.SameDatabase:
 		c.Status, c.Detail = protocol.CheckFail, change.String()
-		c.NextStep = "every board is being rebuilt; if this persists, check that a process with the role maintenance is running"
+		c.NextStep = "every board is being rebuilt; if this persists, check that a process with the role " +
+			"maintenance is running"
 	default:
 		c.Status, c.Detail = protocol.CheckFail, change.String()+"; publishing is halted"
 		c.NextStep = `if this is the right database, run "sbctl rebuild --all"; otherwise correct postgres.url`
@@ -118,7 +121,10 @@ func (d Doctor) history(ctx context.Context) protocol.Check {
 func (d Doctor) outbox(ctx context.Context) protocol.Check {
 	status, err := d.Outbox.OutboxStatus(ctx)
 	if err != nil {
-		return protocol.Check{Name: "outbox", Status: protocol.CheckSkipped, Detail: "unknown: PostgreSQL does not answer"}
+		return protocol.Check{
+			Name: "outbox", Status: protocol.CheckSkipped,
+			Detail: "unknown: PostgreSQL does not answer",
+		}
 	}
 	var depth int64
 	var oldest time.Duration
@@ -144,7 +150,8 @@ func (d Doctor) outbox(ctx context.Context) protocol.Check {
 	case status.HorizonAge > horizonWarnAge:
 		c.Status = protocol.CheckWarn
 		c.Detail = fmt.Sprintf("%s; a transaction has been open for %v", c.Detail, status.HorizonAge.Round(time.Second))
-		c.NextStep = "nothing after it is published: end it (pg_stat_activity), and set idle_in_transaction_session_timeout"
+		c.NextStep = "nothing after it is published: end it (pg_stat_activity), and set " +
+			"idle_in_transaction_session_timeout"
 	case oldest > outboxWarnAge:
 		c.Status, c.NextStep = protocol.CheckWarn, "the relay is behind: check its log and the broker"
 	}
@@ -165,7 +172,8 @@ func (d Doctor) lag(context.Context) protocol.Check {
 	c.Status, c.Detail = protocol.CheckOK, fmt.Sprintf("%d records to consume", records)
 	if records > lagWarn {
 		c.Status = protocol.CheckWarn
-		c.NextStep = "the consumers are behind: check Redis (projector) and PostgreSQL (intake), or add processes with these roles"
+		c.NextStep = "the consumers are behind: check Redis (projector) and PostgreSQL (intake), or add processes " +
+			"with these roles"
 	}
 	return c
 }
