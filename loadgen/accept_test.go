@@ -119,7 +119,8 @@ func TestFaultyServersFailTheRightCriteria(t *testing.T) {
 		},
 		"loses every tenth": {server: &faulty{lose: 10}, plan: once, rate: 400, must: []string{"lost"}, may: lossy},
 		"counts every 500th twice": {
-			server: &faulty{double: 500, before: 400}, must: []string{"doubled"}, may: []string{"top.correct", "me.correct"},
+			server: &faulty{double: 500, before: 400}, must: []string{"doubled"},
+			may: []string{"top.correct", "me.correct"},
 		},
 		"counts repeats": {
 			server: &faulty{replay: true}, must: []string{"doubled", "replays.rejected"},
@@ -140,7 +141,8 @@ func TestFaultyServersFailTheRightCriteria(t *testing.T) {
 			must: []string{"signatures.rejected"}, may: []string{"errors"},
 		},
 		"wrong ranks in the top": {
-			server: &faulty{change: onlyOn("/v1/leaderboard/top", `"rank":2,`, `"rank":3,`)}, must: []string{"top.correct"},
+			server: &faulty{change: onlyOn("/v1/leaderboard/top", `"rank":2,`, `"rank":3,`)},
+			must:   []string{"top.correct"},
 		},
 		"wrong rank of a player": {
 			server: &faulty{change: onlyOn("/v1/leaderboard/me", `"rank":(\d+)`, `"rank":${1}00`)},
@@ -156,7 +158,9 @@ func TestFaultyServersFailTheRightCriteria(t *testing.T) {
 		},
 		"accepts another delta": {server: &faulty{lax: true}, must: []string{"conflicts.rejected"}},
 		"has no limits":         {server: &faulty{free: true}, must: []string{"limits.enforced"}},
-		"hides a metric":        {server: &faulty{hides: "scoreboard_outbox_lag_seconds"}, must: []string{"metrics.found"}},
+		"hides a metric": {
+			server: &faulty{hides: "scoreboard_outbox_lag_seconds"}, must: []string{"metrics.found"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -175,7 +179,13 @@ func TestFaultyServersFailTheRightCriteria(t *testing.T) {
 			}
 			for _, name := range got {
 				if !slices.Contains(c.must, name) && !slices.Contains(c.may, name) {
-					t.Errorf("%s was missed: measured %v, errors %v, notes %v", name, r.Measured[name], r.Errors, r.Notes)
+					t.Errorf(
+						"%s was missed: measured %v, errors %v, notes %v",
+						name,
+						r.Measured[name],
+						r.Errors,
+						r.Notes,
+					)
 				}
 			}
 			if got, want := r.Measured["lost"], float64(c.server.dropped.Load()); got != want {
@@ -217,7 +227,11 @@ func TestStallShowsInLatencyFromScheduledTime(t *testing.T) {
 		}
 	})
 	if r.Latency.P99 < 700 || r.Service.P99 > 600 {
-		t.Errorf("got p99 %v ms from the scheduled time and %v ms of service; want the stall in the first only", r.Latency.P99, r.Service.P99)
+		t.Errorf(
+			"got p99 %v ms from the scheduled time and %v ms of service; want the stall in the first only",
+			r.Latency.P99,
+			r.Service.P99,
+		)
 	}
 	if !slices.Contains(missed(r), "api.p99") || slices.Contains(missed(r), "api.service.p99") {
 		t.Errorf("missed %v with api.p99 %v ms", missed(r), r.Measured["api.p99"])
@@ -234,7 +248,8 @@ func TestAbortedComparisonFails(t *testing.T) {
 		}
 	}
 	notes := strings.Join(r.Notes, "; ")
-	if r.Verdict != report.Failed || r.Cut || !strings.Contains(notes, "the comparison was aborted: read the scores: ") {
+	if r.Verdict != report.Failed || r.Cut ||
+		!strings.Contains(notes, "the comparison was aborted: read the scores: ") {
 		t.Errorf("got %s, cut %v, notes %v", r.Verdict, r.Cut, r.Notes)
 	}
 }

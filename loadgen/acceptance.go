@@ -44,7 +44,11 @@ const (
 
 func newAcceptance(r *run) *acceptance {
 	return &acceptance{run: r, acks: make(chan plan.Event, 16), prober: &prober{
-		http: r.web, server: r.Server, user: r.Plan.Prefix + "probe", token: r.Server.Token, expected: map[string]int64{},
+		http:     r.web,
+		server:   r.Server,
+		user:     r.Plan.Prefix + "probe",
+		token:    r.Server.Token,
+		expected: map[string]int64{},
 	}}
 }
 

@@ -155,7 +155,13 @@ func (l *faulty) increment(w http.ResponseWriter, r *http.Request, in protocol.I
 	}
 	n := l.seen.Add(1)
 	receipt := protocol.Receipt{
-		UserID: in.UserID, Applied: in.Delta, NewScore: in.Delta, ProcessedEventID: in.EventID, RecordedAt: time.Now().UTC(), Status: protocol.StatusDone, Version: 1,
+		UserID:           in.UserID,
+		Applied:          in.Delta,
+		NewScore:         in.Delta,
+		ProcessedEventID: in.EventID,
+		RecordedAt:       time.Now().UTC(),
+		Status:           protocol.StatusDone,
+		Version:          1,
 	}
 	switch {
 	case l.lose > 0 && n%l.lose == 0:

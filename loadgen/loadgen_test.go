@@ -33,7 +33,10 @@ func load(t *testing.T, url, rate string, change func(*plan.Plan)) Options {
 	}
 	o := Options{
 		Server: Server{
-			URL: url, Token: clienttest.Token("load", "score:update"), KeyID: clienttest.KeyID, KeySecret: clienttest.Secret,
+			URL:       url,
+			Token:     clienttest.Token("load", "score:update"),
+			KeyID:     clienttest.KeyID,
+			KeySecret: clienttest.Secret,
 		},
 		Plan: plan.Plan{
 			Schedule: schedule, Users: 20, Seed: 7, Mode: plan.Sync, Connections: plan.DefaultConnections,
@@ -167,7 +170,11 @@ func TestErrorsFail(t *testing.T) {
 		t.Errorf("wrong key: got %+v", r.Errors)
 	}
 	s.Close()
-	if _, err := Run(t.Context(), load(t, s.URL, "50", nil)); err == nil || !strings.Contains(err.Error(), "connection refused") {
+	if _, err := Run(
+		t.Context(),
+		load(t, s.URL, "50", nil),
+	); err == nil ||
+		!strings.Contains(err.Error(), "connection refused") {
 		t.Errorf("no server: got %v", err)
 	}
 }

@@ -70,7 +70,8 @@ func TestResponsesBecomeHits(t *testing.T) {
 			record.Hit{Kind: record.Read, Status: 200, Late: 30 * ms},
 		},
 		"unknown user": {
-			read, vegeta.Result{Code: 404, Error: "404 Not Found", Body: []byte(`{"error_code":"not_found"}`)}, 100 * ms,
+			read, vegeta.Result{Code: 404, Error: "404 Not Found", Body: []byte(`{"error_code":"not_found"}`)},
+			100 * ms,
 			record.Hit{Kind: record.Read, Status: 404},
 		},
 		"unknown path": {

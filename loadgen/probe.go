@@ -137,7 +137,11 @@ func (p *prober) replays(ctx context.Context, replays, conflicts *outcome.Tally)
 		}
 		switch {
 		case i == 0 && out.status != http.StatusOK:
-			return fmt.Errorf("the first signed increment was rejected with %d %s: check token and key", out.status, out.ErrorCode)
+			return fmt.Errorf(
+				"the first signed increment was rejected with %d %s: check token and key",
+				out.status,
+				out.ErrorCode,
+			)
 		case i == 0:
 			first = out.NewScore
 			p.expected[p.user] += delta

@@ -73,10 +73,12 @@ func TestProbeReplays(t *testing.T) {
 		change             changeFunc
 		replays, conflicts outcome.Tally
 	}{
-		"correct":               {unchanged, tally(3, 3), tally(1, 1)},
-		"counts again":          {on(again, 200, `"replayed":true`, `"replayed":false`), tally(3, 0), tally(1, 1)},
-		"moves the score":       {on(again, 200, `"new_score":5`, `"new_score":10`), tally(3, 0), tally(1, 1)},
-		"returns another event": {on(again, 200, `"processed_event_id":"`, `"processed_event_id":"x`), tally(3, 0), tally(1, 1)},
+		"correct":         {unchanged, tally(3, 3), tally(1, 1)},
+		"counts again":    {on(again, 200, `"replayed":true`, `"replayed":false`), tally(3, 0), tally(1, 1)},
+		"moves the score": {on(again, 200, `"new_score":5`, `"new_score":10`), tally(3, 0), tally(1, 1)},
+		"returns another event": {
+			on(again, 200, `"processed_event_id":"`, `"processed_event_id":"x`), tally(3, 0), tally(1, 1),
+		},
 		"rejects a safe retry":  {on(again, 409, "", ""), tally(3, 0), tally(1, 1)},
 		"accepts another delta": {on(otherDelta, 200, "", ""), tally(3, 3), tally(1, 0)},
 	} {
@@ -100,7 +102,9 @@ func TestProbeSignatures(t *testing.T) {
 		return time.Since(at)
 	}
 	for name, matches := range map[string]func(*protocol.IncrementRequest) bool{
-		"old":             func(in *protocol.IncrementRequest) bool { return in.Timestamp != "" && age(in) > time.Minute },
+		"old": func(in *protocol.IncrementRequest) bool {
+			return in.Timestamp != "" && age(in) > time.Minute
+		},
 		"from the future": func(in *protocol.IncrementRequest) bool { return age(in) < -time.Minute },
 		"no such key":     func(in *protocol.IncrementRequest) bool { return in.KeyID == "no-such-key" },
 		"no signature":    func(in *protocol.IncrementRequest) bool { return in.Signature == "" },
@@ -148,7 +152,12 @@ func TestProbeLimits(t *testing.T) {
 			}
 			w.WriteHeader(c.status)
 		}))
-		p := &prober{http: server.Client(), server: Server{URL: server.URL}, token: "load", expected: map[string]int64{}}
+		p := &prober{
+			http:     server.Client(),
+			server:   Server{URL: server.URL},
+			token:    "load",
+			expected: map[string]int64{},
+		}
 		if got, err := p.limits(t.Context(), "player", "player's token"); err != nil || got != c.enforced {
 			t.Errorf("%s: got %v, %v", name, got, err)
 		}

@@ -54,7 +54,11 @@ func (s *session) close() { s.web.CloseIdleConnections() }
 func (s *session) clientWith(tokens client.TokenSource) (*client.Client, error) {
 	server := s.options.Server
 	return client.New(server.URL, client.Options{
-		TokenSource: tokens, KeyID: server.KeyID, KeySecret: server.KeySecret, HTTP: s.web, UserAgent: "scoreboard-loadgen",
+		TokenSource: tokens,
+		KeyID:       server.KeyID,
+		KeySecret:   server.KeySecret,
+		HTTP:        s.web,
+		UserAgent:   "scoreboard-loadgen",
 	})
 }
 

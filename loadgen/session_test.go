@@ -69,7 +69,8 @@ func TestExpiredTokenEndsTheRun(t *testing.T) {
 	o := load(t, s.URL, "400/1h", nil)
 	o.Server.Token = clienttest.TokenFor("load", "score:update", 2*time.Second)
 	_, err := Run(t.Context(), o)
-	if err == nil || !strings.Contains(err.Error(), "increments were all rejected with 401 unauthorized: check token and key") {
+	if err == nil ||
+		!strings.Contains(err.Error(), "increments were all rejected with 401 unauthorized: check token and key") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -92,7 +93,8 @@ func TestWrongKeyEndsTheRunDespite429(t *testing.T) {
 	}))
 	defer server.Close()
 	_, err := Run(t.Context(), load(t, server.URL, "400/20s", nil))
-	if err == nil || !strings.Contains(err.Error(), "increments were all rejected with 401 invalid_signature: check token and key") {
+	if err == nil ||
+		!strings.Contains(err.Error(), "increments were all rejected with 401 invalid_signature: check token and key") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -32,8 +32,13 @@ type event struct {
 }
 
 var (
-	first  = []string{"ada", "grace", "linus", "miyu", "olu", "zoe", "iker", "noor", "sven", "tara", "kofi", "lena", "raj", "yara", "tomas", "wen", "bea", "dmitri", "ines", "juno"}
-	second = []string{"fox", "byte", "storm", "pixel", "wolf", "nova", "quill", "moss", "ember", "tide", "crow", "flint"}
+	first = []string{
+		"ada", "grace", "linus", "miyu", "olu", "zoe", "iker", "noor", "sven", "tara",
+		"kofi", "lena", "raj", "yara", "tomas", "wen", "bea", "dmitri", "ines", "juno",
+	}
+	second = []string{
+		"fox", "byte", "storm", "pixel", "wolf", "nova", "quill", "moss", "ember", "tide", "crow", "flint",
+	}
 	// What a player earns in a match, with the weight of each action.
 	actions = []struct {
 		name     string
@@ -53,7 +58,11 @@ func main() {
 
 func write(folder string) error {
 	lines, events := season(rand.New(rand.NewPCG(2026, 11)))
-	if err := os.WriteFile(filepath.Join(folder, "season.ndjson"), []byte(strings.Join(lines, "\n")+"\n"), 0o644); err != nil {
+	if err := os.WriteFile(
+		filepath.Join(folder, "season.ndjson"),
+		[]byte(strings.Join(lines, "\n")+"\n"),
+		0o644,
+	); err != nil {
 		return err
 	}
 	file, err := os.Create(filepath.Join(folder, "first-day.csv"))
@@ -140,7 +149,12 @@ func mistake(r *rand.Rand, e event) string {
 		e.Delta += 100
 		return line(e) // the event id of another increment
 	case 1:
-		return strings.Replace(text, `"delta":`+strconv.FormatInt(e.Delta, 10), `"delta":"`+strconv.FormatInt(e.Delta, 10)+`"`, 1)
+		return strings.Replace(
+			text,
+			`"delta":`+strconv.FormatInt(e.Delta, 10),
+			`"delta":"`+strconv.FormatInt(e.Delta, 10)+`"`,
+			1,
+		)
 	case 2:
 		return strings.Replace(text, `"delta":`, `"delta":0.5`, 1)
 	case 3:

@@ -65,10 +65,27 @@ type sizes struct {
 func (o *Options) sizes() sizes {
 	if o.Quick {
 		return sizes{
-			warm: time.Second, timed: time.Second, parallel: time.Second, latency: time.Second, idle: time.Second / 2,
-			store: time.Second / 2, flood: time.Second, generator: time.Second / 2, maxRate: time.Second, settle: time.Second,
-			fill: time.Second, ledgerRows: 2000, fillRate: 1000, openRates: []int{200}, connections: []int{1, 8},
-			bodyRate: 10_000, lagRate: 200, backlogRate: 200, goodRate: 100, floodRate: 200, generatorRate: 0.02,
+			warm:          time.Second,
+			timed:         time.Second,
+			parallel:      time.Second,
+			latency:       time.Second,
+			idle:          time.Second / 2,
+			store:         time.Second / 2,
+			flood:         time.Second,
+			generator:     time.Second,
+			maxRate:       time.Second,
+			settle:        time.Second,
+			fill:          time.Second,
+			ledgerRows:    2000,
+			fillRate:      1000,
+			openRates:     []int{200},
+			connections:   []int{1, 8},
+			bodyRate:      10_000,
+			lagRate:       200,
+			backlogRate:   200,
+			goodRate:      100,
+			floodRate:     200,
+			generatorRate: 0.05,
 		}
 	}
 	return sizes{

@@ -165,19 +165,38 @@ end
 const wrkResult = `
 done = function(summary, latency)
     io.write(string.format("RESULT %d %d %d %.3f %.3f\n", summary.requests,
-        summary.errors.status + summary.errors.connect + summary.errors.read + summary.errors.write + summary.errors.timeout,
+        summary.errors.status + summary.errors.connect + summary.errors.read
+            + summary.errors.write + summary.errors.timeout,
         summary.duration, latency:percentile(50) / 1000, latency:percentile(99) / 1000))
 end
 `
 
 // runWrk runs wrk with a script that ends with wrkResult.
-func (r *rig) runWrk(ctx context.Context, connections int, d time.Duration, script, target string) (*loopResult, error) {
+func (r *rig) runWrk(
+	ctx context.Context,
+	connections int,
+	d time.Duration,
+	script, target string,
+) (*loopResult, error) {
 	path := filepath.Join(r.dir, "wrk.lua")
 	if err := os.WriteFile(path, []byte(script), 0o600); err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, "wrk", "-t1", "-c", strconv.Itoa(connections), "-d", fmt.Sprintf("%ds", int(d.Seconds())),
-		"--latency", "--timeout", "10s", "-s", path, target)
+	cmd := exec.CommandContext(
+		ctx,
+		"wrk",
+		"-t1",
+		"-c",
+		strconv.Itoa(connections),
+		"-d",
+		fmt.Sprintf("%ds", int(d.Seconds())),
+		"--latency",
+		"--timeout",
+		"10s",
+		"-s",
+		path,
+		target,
+	)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return nil, fmt.Errorf("wrk: %w: %s", err, out)

@@ -68,8 +68,10 @@ func Generator(ctx context.Context, o Options) error {
 		return fmt.Errorf("read the address of the server: %w", err)
 	}
 	url = strings.TrimSpace(url)
-	r.println("| generator | target/s | sent/s | late p50 ms | p99 ms | p99.9 ms | CPU µs per request | of it in the kernel " +
-		"| server's CPU µs |")
+	r.println(
+		"| generator | target/s | sent/s | late p50 ms | p99 ms | p99.9 ms | CPU µs per request " +
+			"| of it in the kernel | server's CPU µs |",
+	)
 	r.println("|---|---|---|---|---|---|---|---|---|")
 	for _, c := range generatorCases {
 		c.rate = int(float64(c.rate) * r.generatorRate)

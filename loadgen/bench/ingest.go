@@ -27,8 +27,10 @@ func Ingest(ctx context.Context, o Options) error {
 	if _, err := r.post(ctx, 64, r.warm); err != nil { // a cold broker costs several times as much
 		return err
 	}
-	r.println("| connections | increments/s | p50 ms | p99 ms | errors | lag at the end | daemon | PostgreSQL | Kafka | Redis " +
-		"| client | sum (CPU µs each) | daemon MiB |")
+	r.println(
+		"| connections | increments/s | p50 ms | p99 ms | errors | lag at the end | daemon " +
+			"| PostgreSQL | Kafka | Redis | client | sum (CPU µs each) | daemon MiB |",
+	)
 	r.println("|---|---|---|---|---|---|---|---|---|---|---|---|---|")
 	for _, connections := range r.connections {
 		if err := r.measurePosts(ctx, connections); err != nil {
@@ -69,9 +71,24 @@ func (r *rig) measurePosts(ctx context.Context, connections int) error {
 		return float64(d.Microseconds()) / n
 	}
 	daemon, pg, kafka, redis := each(0), each(1), each(2), each(3)
-	r.printf("| %d | %.0f | %s | %s | %d | %s | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f | %d |\n", connections,
-		float64(w.requests)/w.took.Seconds(), w.p50, w.p99, w.errors, lag.Round(time.Millisecond), daemon, pg, kafka, redis,
-		float64(w.cpu.Microseconds())/n, float64(sum.Microseconds())/n, residentOf(r.daemon.Process.Pid))
+	r.printf(
+		"| %d | %.0f | %s | %s | %d | %s | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f | %d |\n",
+		connections,
+		float64(
+			w.requests,
+		)/w.took.Seconds(),
+		w.p50,
+		w.p99,
+		w.errors,
+		lag.Round(time.Millisecond),
+		daemon,
+		pg,
+		kafka,
+		redis,
+		float64(w.cpu.Microseconds())/n,
+		float64(sum.Microseconds())/n,
+		residentOf(r.daemon.Process.Pid),
+	)
 	if extra := now - ledger - w.requests; extra < 0 || extra > int64(connections) {
 		return fmt.Errorf("the client counted %d responses, but the ledger has %d more rows", w.requests, now-ledger)
 	}
@@ -169,7 +186,12 @@ func (r *rig) writeBodies(path string, n int) error {
 	at := time.Now().Add(20 * time.Second) // within the accepted clock skew
 	for range n {
 		q := protocol.IncrementRequest{
-			UserID: "user-" + strconv.FormatUint(zipf.Uint64(), 10), Delta: 1 + rand.Int64N(9), EventID: client.NewEventID(),
+			UserID: "user-" + strconv.FormatUint(
+				zipf.Uint64(),
+				10,
+			),
+			Delta:   1 + rand.Int64N(9),
+			EventID: client.NewEventID(),
 		}
 		signer.Fields(&q, at)
 		b, err := json.Marshal(q)

@@ -59,7 +59,11 @@ func Latency(ctx context.Context, o Options) error {
 	before := cpuOf(os.Getpid())
 	time.Sleep(sizes.idle)
 	used := cpuOf(os.Getpid()) - before
-	o.printf("- idle CPU of the whole stack over %s: %.1f %% of a core\n", sizes.idle, 100*used.Seconds()/sizes.idle.Seconds())
+	o.printf(
+		"- idle CPU of the whole stack over %s: %.1f %% of a core\n",
+		sizes.idle,
+		100*used.Seconds()/sizes.idle.Seconds(),
+	)
 	return nil
 }
 

@@ -51,7 +51,10 @@ func maxRate(ctx context.Context, o Options, mode plan.Mode, first int, args []s
 		out := filepath.Join("out", "max-rate-"+string(mode))
 		find := append(args[:len(args):len(args)],
 			"--find-max", "--rate", strconv.Itoa(first), "--duration", r.maxRate.String(), "--out", out)
-		if _, code, err := r.sbctl(ctx, find...); err != nil || code != 0 { // no rate was sustained, as sbctl has printed
+		if _, code, err := r.sbctl(
+			ctx,
+			find...); err != nil ||
+			code != 0 { // no rate was sustained, as sbctl has printed
 			return err
 		}
 		report, err := readReport(out)

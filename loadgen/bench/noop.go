@@ -72,7 +72,11 @@ func serveConn(c net.Conn) {
 			response = append(response[:0], `{"error_code":"not_found","message":"no such route","request_id":"r"}`...)
 		}
 		out = append(append(out[:0], "HTTP/1.1 "...), status...)
-		out = strconv.AppendInt(append(out, "\r\nContent-Type: application/json\r\nContent-Length: "...), int64(len(response)), 10)
+		out = strconv.AppendInt(
+			append(out, "\r\nContent-Type: application/json\r\nContent-Length: "...),
+			int64(len(response)),
+			10,
+		)
 		out = append(append(out, "\r\n\r\n"...), response...)
 		if _, err := c.Write(out); err != nil {
 			return

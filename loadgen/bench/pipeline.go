@@ -38,7 +38,8 @@ func Pipeline(ctx context.Context, o Options) error {
 		return err
 	}
 	for _, part := range []func(context.Context, pipelineSize) error{
-		r.rebuildUnderReads, r.verifyLedger, r.redisMemory, r.projectBacklog, r.replay, r.projectionLag, r.drainUnderLoad,
+		r.rebuildUnderReads, r.verifyLedger, r.redisMemory, r.projectBacklog, r.replay, r.projectionLag,
+		r.drainUnderLoad,
 	} {
 		if err := part(ctx, size); err != nil {
 			return err
@@ -55,11 +56,13 @@ func (r *rig) seed(ctx context.Context, n int64) error {
 		`insert into scores (user_id, board_id, score, order_key, version, revision, reached_at, recorded_at)
 select 'bench-' || i, 'global', i * 7919 % 1000000 + 2, -(i * 7919 % 1000000 + 2), 2, 2, now(), now()
 from generate_series(1, $1::bigint) i`,
-		`insert into user_score_histories (user_id, board_id, event_id, payload_hash, delta, applied, previous_score, new_score,
+		`insert into user_score_histories (user_id, board_id, event_id, payload_hash, delta, applied,
+    previous_score, new_score,
     version, recorded_at, source)
 select 'bench-' || i, 'global', gen_random_uuid(), '\x00', 1, case v when 1 then b + 1 else 1 end,
     case v when 1 then 0 else b + 1 end, b + v, v, now(), 'admin'
-from generate_series(1, $1::bigint) i cross join generate_series(1, 2) v cross join lateral (select i * 7919 % 1000000 as b) as base`,
+from generate_series(1, $1::bigint) i cross join generate_series(1, 2) v
+cross join lateral (select i * 7919 % 1000000 as b) as base`,
 	} {
 		if err := r.exec(ctx, sql, n); err != nil {
 			return err
@@ -75,9 +78,11 @@ func (r *rig) fillOutbox(ctx context.Context, size pipelineSize) error {
 	r.round++
 	return r.exec(ctx, `insert into outbox_score_updates
     (shard, event_id, user_id, board_id, score, delta, order_key, version, revision, reached_at, recorded_at)
-select 0, gen_random_uuid(), 'bench-' || (1 + i * 7919 % $1::bigint), 'global', s, 1, -s, r, r, clock_timestamp(), clock_timestamp()
+select 0, gen_random_uuid(), 'bench-' || (1 + i * 7919 % $1::bigint), 'global', s, 1, -s, r, r,
+    clock_timestamp(), clock_timestamp()
 from generate_series(0, $2::bigint - 1) i
-cross join lateral (select i % 1000000 + 1000 as s, $3::bigint * 1000 + i / $1::bigint as r) as made`, size.users, size.events, r.round)
+cross join lateral (select i % 1000000 + 1000 as s, $3::bigint * 1000 + i / $1::bigint as r) as made`,
+		size.users, size.events, r.round)
 }
 
 // startComplete starts a daemon with all roles and waits until the board is

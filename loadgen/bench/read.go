@@ -76,10 +76,17 @@ func (r *rig) boardMemory(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.printf("- daemon with one board of %d users: %d MiB; with %d such boards, all just read: %d MiB (after garbage collection)\n",
-		smallBoard, one, r.Boards, many)
+	r.printf(
+		"- daemon with one board of %d users: %d MiB; with %d such boards, all just read: %d MiB "+
+			"(after garbage collection)\n",
+		smallBoard,
+		one,
+		r.Boards,
+		many,
+	)
 	_, err = r.queryInt(ctx, `with gone as (delete from scores where board_id like 'many-%' returning 1),
-    boards as (delete from boards where board_id like 'many-%' returning 1) select (select count(*) from gone) + (select count(*) from boards)`)
+    boards as (delete from boards where board_id like 'many-%' returning 1)
+select (select count(*) from gone) + (select count(*) from boards)`)
 	return err
 }
 
@@ -111,7 +118,8 @@ func (r *rig) fillBoards(ctx context.Context, from, to int) error {
 ), scored as (
     insert into scores (user_id, board_id, score, order_key, version, revision, reached_at, recorded_at)
     select 'user-' || u, 'many-' || b, s, -s, 1, 1, clock_timestamp(), clock_timestamp()
-    from generate_series(%d, %d) b, generate_series(0, %d) u, lateral (select (u * 7919) %% 100000 as s) score returning 1
+    from generate_series(%d, %d) b, generate_series(0, %d) u,
+        lateral (select (u * 7919) %% 100000 as s) score returning 1
 ) select (select count(*) from made) + (select count(*) from scored)`, from, to-1, from, to-1, smallBoard-1))
 	if err != nil {
 		return err
@@ -165,7 +173,14 @@ func (r *rig) awaitRanking(ctx context.Context, board string, users int64) error
 			return nil
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("board %s has %d of %d users, degraded %q: %w", board, top.Total, users, top.DegradedReason, err)
+			return fmt.Errorf(
+				"board %s has %d of %d users, degraded %q: %w",
+				board,
+				top.Total,
+				users,
+				top.DegradedReason,
+				err,
+			)
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
@@ -204,8 +219,18 @@ func (r *rig) closedReads(ctx context.Context) error {
 		after := r.cpus()
 		n := float64(max(w.requests, 1))
 		each := func(d time.Duration) float64 { return float64(d.Microseconds()) / n }
-		r.printf("| %s | %.0f | %s | %s | %d | %.0f / %.0f / %.0f | %s |\n", line.name, n/w.took.Seconds(), w.p50, w.p99, w.errors,
-			each(after[0]-before[0]), each(after[3]-before[3]), each(w.cpu), line.goal)
+		r.printf(
+			"| %s | %.0f | %s | %s | %d | %.0f / %.0f / %.0f | %s |\n",
+			line.name,
+			n/w.took.Seconds(),
+			w.p50,
+			w.p99,
+			w.errors,
+			each(after[0]-before[0]),
+			each(after[3]-before[3]),
+			each(w.cpu),
+			line.goal,
+		)
 	}
 	return nil
 }

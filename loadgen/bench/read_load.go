@@ -161,7 +161,10 @@ func (r *rig) mixed(ctx context.Context) error {
 	took := time.Since(began)
 	all.Wait()
 	after := r.cpus()
-	r.println("\n| fixed rates, latency from scheduled time | target/s | achieved/s | p50 ms | p95 ms | p99 ms | errors | goal |")
+	r.println(
+		"\n| fixed rates, latency from scheduled time | target/s | achieved/s " +
+			"| p50 ms | p95 ms | p99 ms | errors | goal |",
+	)
 	r.println("|---|---|---|---|---|---|---|---|")
 	for _, line := range []struct {
 		name   string
@@ -173,8 +176,19 @@ func (r *rig) mixed(ctx context.Context) error {
 		{"writes at the same time", writeRate, writes, ""},
 		{"11 rows directly from Redis", 100, redisReads, "p95 < 10"},
 	} {
-		r.printf("| %s | %d | %.0f | %.2f | %.2f | %.2f | %d | %s |\n", line.name, line.target,
-			float64(line.l.h.TotalCount())/took.Seconds(), line.l.ms(50), line.l.ms(95), line.l.ms(99), line.l.failed, line.goal)
+		r.printf(
+			"| %s | %d | %.0f | %.2f | %.2f | %.2f | %d | %s |\n",
+			line.name,
+			line.target,
+			float64(
+				line.l.h.TotalCount(),
+			)/took.Seconds(),
+			line.l.ms(50),
+			line.l.ms(95),
+			line.l.ms(99),
+			line.l.failed,
+			line.goal,
+		)
 	}
 	cores := func(i int) float64 { return (after[i] - before[i]).Seconds() / took.Seconds() }
 	r.printf("\nCPU over these %s: daemon %.2f, PostgreSQL %.2f, Kafka %.2f, Redis %.2f of a core; daemon %d MiB\n",
@@ -221,8 +235,16 @@ func (r *rig) fallback(ctx context.Context) error {
 			})
 		}
 		all.Wait()
-		r.printf("| %s | %.0f | %.2f | %.2f | %.2f | %d | %s |\n", line.name, float64(l.h.TotalCount())/time.Since(began).Seconds(),
-			l.ms(50), l.ms(95), l.ms(99), l.failed, line.goal)
+		r.printf(
+			"| %s | %.0f | %.2f | %.2f | %.2f | %d | %s |\n",
+			line.name,
+			float64(l.h.TotalCount())/time.Since(began).Seconds(),
+			l.ms(50),
+			l.ms(95),
+			l.ms(99),
+			l.failed,
+			line.goal,
+		)
 		errs = append(errs, l.last)
 	}
 	return errors.Join(errs...)

@@ -44,7 +44,10 @@ func StartBackends(ctx context.Context, dir string) (*Backends, error) {
 		b.Stop()
 		return nil, err
 	}
-	if b.Kafka, err = backendtest.StartKafka(ctx, backendtest.KafkaOptions{Dir: filepath.Join(dir, "kafka")}); err != nil {
+	if b.Kafka, err = backendtest.StartKafka(
+		ctx,
+		backendtest.KafkaOptions{Dir: filepath.Join(dir, "kafka")},
+	); err != nil {
 		b.Stop()
 		return nil, err
 	}
@@ -174,7 +177,14 @@ func (r *rig) startDaemon(ctx context.Context, settings []string) error {
 		return err
 	}
 	defer func() { _ = log.Close() }()
-	daemon := exec.CommandContext(context.WithoutCancel(ctx), r.program("scoreboardd"), "--addr", api, "--ops-addr", ops)
+	daemon := exec.CommandContext(
+		context.WithoutCancel(ctx),
+		r.program("scoreboardd"),
+		"--addr",
+		api,
+		"--ops-addr",
+		ops,
+	)
 	daemon.Stderr = log
 	daemon.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	daemon.Env = append(os.Environ(),

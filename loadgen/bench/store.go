@@ -89,7 +89,8 @@ create table specified.users (user_id text primary key, score bigint not null de
 create table specified.user_score_histories (event_id uuid primary key, user_id text not null, delta bigint not null,
     ts timestamptz not null, previous_score bigint, new_score bigint);
 create index on specified.user_score_histories (user_id, ts desc);
-create table specified.outbox_score_updates (id bigserial primary key, event_id uuid unique, user_id text, new_score bigint,
+create table specified.outbox_score_updates (id bigserial primary key, event_id uuid unique, user_id text,
+    new_score bigint,
     ts timestamptz, processed_at timestamptz);
 create index on specified.outbox_score_updates (processed_at nulls first);
 insert into specified.users (user_id) select 'user-' || n from generate_series(0, 9999) n`
@@ -112,13 +113,19 @@ func (r *rig) specified(ctx context.Context) (float64, error) {
 	return closedLoop(ctx, r.store, func(ctx context.Context, user string) error {
 		return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
 			var before, after int64
-			err := tx.QueryRow(ctx, `select score from specified.users where user_id = $1 for update`, user).Scan(&before)
+			err := tx.QueryRow(ctx, `select score from specified.users where user_id = $1 for update`, user).
+				Scan(&before)
 			if err != nil {
 				return err
 			}
 			event := client.NewEventID()
-			if _, err := tx.Exec(ctx, `insert into specified.user_score_histories (event_id, user_id, delta, ts) values ($1, $2, 1, now())
-on conflict (event_id) do nothing`, event, user); err != nil {
+			if _, err := tx.Exec(
+				ctx,
+				`insert into specified.user_score_histories (event_id, user_id, delta, ts) values ($1, $2, 1, now())
+on conflict (event_id) do nothing`,
+				event,
+				user,
+			); err != nil {
 				return err
 			}
 			if err := tx.QueryRow(ctx, `update specified.users set score = score + 1, updated_at = now()
@@ -130,8 +137,14 @@ where user_id = $1 returning score`, user).Scan(&after); err != nil {
 				event, before, after); err != nil {
 				return err
 			}
-			_, err = tx.Exec(ctx, `insert into specified.outbox_score_updates (event_id, user_id, new_score, ts) values ($1, $2, $3, now())`,
-				event, user, after)
+			_, err = tx.Exec(
+				ctx,
+				`insert into specified.outbox_score_updates (event_id, user_id, new_score, ts)
+values ($1, $2, $3, now())`,
+				event,
+				user,
+				after,
+			)
 			return err
 		})
 	})
@@ -150,7 +163,13 @@ func (r *rig) grouped(ctx context.Context) (float64, error) {
 		return 0, err
 	}
 	defer s.Close()
-	in := ingest.New(ingest.Options{Lanes: 1, Batch: 500, Queue: 8192, Wait: time.Second}, s, noRanks{}, func() {}, slog.New(slog.DiscardHandler))
+	in := ingest.New(
+		ingest.Options{Lanes: 1, Batch: 500, Queue: 8192, Wait: time.Second},
+		s,
+		noRanks{},
+		func() {},
+		slog.New(slog.DiscardHandler),
+	)
 	runCtx, stop := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	running.Go(func() { _ = in.Run(runCtx) })

@@ -19,7 +19,12 @@ type usage struct {
 
 // processes are the process ids of the installation.
 func (r *rig) processes() map[string]int {
-	p := map[string]int{"scoreboardd": r.daemon.Process.Pid, "PostgreSQL": r.Postgres.PID(), "Kafka": r.Kafka.PID(), "Redis": r.Redis.PID()}
+	p := map[string]int{
+		"scoreboardd": r.daemon.Process.Pid,
+		"PostgreSQL":  r.Postgres.PID(),
+		"Kafka":       r.Kafka.PID(),
+		"Redis":       r.Redis.PID(),
+	}
 	if r.prometheus != 0 {
 		p["Prometheus"] = r.prometheus
 	}
@@ -40,8 +45,14 @@ func (m *usage) print(r *rig, generator time.Duration, increments float64) {
 	took := time.Since(m.start)
 	r.printf("\n| process | CPU s | of the machine | µs per increment | MiB |\n|---|---|---|---|---|\n")
 	line := func(name string, used time.Duration, resident string) {
-		r.printf("| %s | %.1f | %.1f %% | %.1f | %s |\n",
-			name, used.Seconds(), 100*used.Seconds()/took.Seconds()/float64(runtime.NumCPU()), float64(used.Microseconds())/max(increments, 1), resident)
+		r.printf(
+			"| %s | %.1f | %.1f %% | %.1f | %s |\n",
+			name,
+			used.Seconds(),
+			100*used.Seconds()/took.Seconds()/float64(runtime.NumCPU()),
+			float64(used.Microseconds())/max(increments, 1),
+			resident,
+		)
 	}
 	pids := r.processes()
 	sum := generator
@@ -57,8 +68,13 @@ func (m *usage) print(r *rig, generator time.Duration, increments float64) {
 	line("generator", generator, "")
 	line("sum", sum, "")
 	busy, waiting := m.machine.since(readMachine())
-	r.printf("\nThe CPU was busy for %.1f %% of %v, including the time after the load, and waited for the disk for %.1f %%.\n",
-		busy, took.Round(time.Second), waiting)
+	r.printf(
+		"\nThe CPU was busy for %.1f %% of %v, including the time after the load, "+
+			"and waited for the disk for %.1f %%.\n",
+		busy,
+		took.Round(time.Second),
+		waiting,
+	)
 	if busy > 90 {
 		r.println("The CPU was the limit.")
 	} else if waiting > 20 {

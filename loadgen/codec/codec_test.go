@@ -98,7 +98,12 @@ func expect(
 	if !bytes.Equal(body, want) {
 		t.Fatalf("got\n%s\nwant\n%s", body, want)
 	}
-	again, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://example.com:81"+path, bytes.NewReader(body))
+	again, err := http.NewRequestWithContext(
+		t.Context(),
+		http.MethodPost,
+		"http://example.com:81"+path,
+		bytes.NewReader(body),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,8 +115,10 @@ func expect(
 			t.Errorf("%s: got %q, want %q", h, got, again.Header.Get(h))
 		}
 	}
+	async := req.Header.Get("Prefer") == "respond-async"
 	if req.Method != http.MethodPost || req.URL.Path != path || req.Host != "example.com:81" ||
-		req.Header.Get("Authorization") != "Bearer tok" || req.Header.Get("Content-Type") != "application/json" || (req.Header.Get("Prefer") == "respond-async") != (p.Mode == plan.Async) {
+		req.Header.Get("Authorization") != "Bearer tok" || req.Header.Get("Content-Type") != "application/json" ||
+		async != (p.Mode == plan.Async) {
 		t.Errorf("got %s %s to %s with %v", req.Method, req.URL, req.Host, req.Header)
 	}
 }
@@ -174,7 +181,9 @@ func TestParseResponses(t *testing.T) {
 			t.Errorf("%q was accepted: %+v", text, r)
 		}
 	}
-	for _, text := range []string{"", "{", `{"results":5}`, `{"results":[1]}`, `{"results":[{"receipt":5}]}`, `{"results":[{}`} {
+	for _, text := range []string{
+		"", "{", `{"results":5}`, `{"results":[1]}`, `{"results":[{"receipt":5}]}`, `{"results":[{}`,
+	} {
 		if ParseBatch([]byte(text), func(Response) {}) {
 			t.Errorf("%q was accepted as a batch response", text)
 		}

@@ -86,12 +86,22 @@ func TestShippedScenariosAreValid(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s.Title == "" || s.Load.Rate < 1 || s.Load.Duration < time.Minute || s.Load.Users < 1 || s.Load.Watchers < 1 || s.Scaled {
+		if s.Title == "" || s.Load.Rate < 1 || s.Load.Duration < time.Minute || s.Load.Users < 1 ||
+			s.Load.Watchers < 1 ||
+			s.Scaled {
 			t.Errorf("%s: got %+v", name, s)
 		}
 		all[name] = s
 	}
-	if got, want := len(all["full"].Criteria), len(all["A"].Criteria)+len(all["B"].Criteria)+len(all["C"].Criteria); got != want {
+	if got, want := len(
+		all["full"].Criteria,
+	), len(
+		all["A"].Criteria,
+	)+len(
+		all["B"].Criteria,
+	)+len(
+		all["C"].Criteria,
+	); got != want {
 		t.Errorf("full: got %d criteria, want %d", got, want)
 	}
 }

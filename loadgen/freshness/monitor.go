@@ -138,8 +138,11 @@ func (m *Monitor) Notes() []string {
 			m.disconnected, len(m.Watchers), maxConnect))
 	}
 	if m.reconnects > 0 {
-		notes = append(notes, fmt.Sprintf("watchers reconnected %d times; increments during those gaps count as seen late",
-			m.reconnects))
+		notes = append(
+			notes,
+			fmt.Sprintf("watchers reconnected %d times; increments during those gaps count as seen late",
+				m.reconnects),
+		)
 	}
 	if m.failures > 0 {
 		notes = append(notes, fmt.Sprintf("%d increments of the freshness monitor failed; the last error: %v",
@@ -227,8 +230,12 @@ func (m *Monitor) stepped(user string, receipt client.Receipt, err error) {
 	if score, stepped := m.expected[user]; stepped && score != before {
 		m.failures++
 		m.uncertain[user] = true
-		m.lastError = fmt.Errorf("%s had the score %d instead of %d: another run uses this server, or it counts incorrectly",
-			user, before, score)
+		m.lastError = fmt.Errorf(
+			"%s had the score %d instead of %d: another run uses this server, or it counts incorrectly",
+			user,
+			before,
+			score,
+		)
 	}
 	m.expected[user] = receipt.NewScore
 }

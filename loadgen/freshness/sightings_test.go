@@ -31,7 +31,13 @@ func TestSightings(t *testing.T) {
 		t.Errorf("got %d waiting", s.waiting())
 	}
 	s.close(at(1210))
-	want := []time.Duration{100 * time.Millisecond, 90 * time.Millisecond, 80 * time.Millisecond, 50 * time.Millisecond, time.Second}
+	want := []time.Duration{
+		100 * time.Millisecond,
+		90 * time.Millisecond,
+		80 * time.Millisecond,
+		50 * time.Millisecond,
+		time.Second,
+	}
 	if !slices.Equal(took, want) || s.waiting() != 0 {
 		t.Errorf("got %v, want %v", took, want)
 	}

@@ -76,7 +76,9 @@ func TestObserve(t *testing.T) {
 			Tally{}, Tally{}, 0, 5, 0,
 		},
 		"less applied": {
-			[]step{{inc, 200, `{"processed_event_id":"` + id + `","applied":4}`, "the receipt applied less than was sent"}},
+			[]step{{
+				inc, 200, `{"processed_event_id":"` + id + `","applied":4}`, "the receipt applied less than was sent",
+			}},
 			Tally{}, Tally{}, 0, 5, 0,
 		},
 		"more applied": {

@@ -68,7 +68,9 @@ func (p *Plan) Validate() error {
 	case !(p.Reads >= 0 && p.Reads <= maxReads):
 		return fmt.Errorf("the reads per increment must be between 0 and %d, not %v", maxReads, p.Reads)
 	case !p.validShares():
-		return errors.New("the shares of repeats, conflicts and forged increments must be at least 0, and at most 0.9 in total")
+		return errors.New(
+			"the shares of repeats, conflicts and forged increments must be at least 0, and at most 0.9 in total",
+		)
 	case len(p.Boards) > maxBoards:
 		return fmt.Errorf("at most %d boards are allowed, not %d", maxBoards, len(p.Boards))
 	case p.Connections < 1 || p.Connections > maxConnections:

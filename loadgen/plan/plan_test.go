@@ -67,7 +67,8 @@ func TestEventsDependOnTheNumberAlone(t *testing.T) {
 				t.Fatalf("%d repeats %+v as %+v", n, original, e)
 			}
 		case record.Conflict:
-			if original.ID != e.ID || original.Delta == e.Delta || p.Schedule.At(n)-p.Schedule.At(e.Of) < conflictAfter {
+			if original.ID != e.ID || original.Delta == e.Delta ||
+				p.Schedule.At(n)-p.Schedule.At(e.Of) < conflictAfter {
 				t.Fatalf("%d conflicts with %+v as %+v", n, original, e)
 			}
 		}

@@ -34,7 +34,9 @@ func TestParseSchedule(t *testing.T) {
 		},
 		{
 			"10/1s, 1000/2s ,10", 4 * time.Second, 2050, 7 * time.Second,
-			map[uint64]time.Duration{5: 500 * time.Millisecond, 10: time.Second, 1010: 2 * time.Second, 2020: 4 * time.Second},
+			map[uint64]time.Duration{
+				5: 500 * time.Millisecond, 10: time.Second, 1010: 2 * time.Second, 2020: 4 * time.Second,
+			},
 			map[time.Duration]float64{0: 10, 2 * time.Second: 1000, 5 * time.Second: 10},
 		},
 	} {
@@ -83,8 +85,10 @@ func TestScaleMultipliesTheRates(t *testing.T) {
 func TestInvalidSchedulesAreRejected(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"0": "must be between 1", "-3": "must be between 1", "1.5": "must be between 1", "": "must be between 1", "2000000": "must be between 1",
-		"10..": "must be between 1", "..5": "must be between 1", "10/": "not a duration", "10/60": "not a duration", "10/0s": "greater than 0",
+		"0": "must be between 1", "-3": "must be between 1", "1.5": "must be between 1", "": "must be between 1",
+		"2000000": "must be between 1",
+		"10..":    "must be between 1", "..5": "must be between 1", "10/": "not a duration", "10/60": "not a duration",
+		"10/0s": "greater than 0",
 		"10,20": "needs a duration", "1000000/1000h": "a run has",
 	} {
 		if _, err := ParseSchedule(text, time.Second); err == nil || !strings.Contains(err.Error(), want) {

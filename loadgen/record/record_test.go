@@ -37,21 +37,45 @@ func full(t *testing.T, hits int) (*bytes.Buffer, collect) {
 	t.Helper()
 	var out bytes.Buffer
 	want := collect{
-		headers: []Header{{
-			Format: format, Began: time.Unix(1, 0).UTC(), Profile: "A", Scaled: true, Checks: []Check{{"lost == 0", "A"}},
-			Parameters: map[string]any{"rate": "5", "seed": json.Number("18446744073709551615")},
-			Scheduled:  []uint64{5, 5}, Duration: 2 * time.Second, Shard: Shard{2, 5},
-		}},
+		headers: []Header{
+			{
+				Format:     format,
+				Began:      time.Unix(1, 0).UTC(),
+				Profile:    "A",
+				Scaled:     true,
+				Checks:     []Check{{"lost == 0", "A"}},
+				Parameters: map[string]any{"rate": "5", "seed": json.Number("18446744073709551615")},
+				Scheduled:  []uint64{5, 5},
+				Duration:   2 * time.Second,
+				Shard:      Shard{2, 5},
+			},
+		},
 		samples: []Sample{{"redis", time.Second, time.Millisecond}},
 		ticks:   []Tick{{time.Second, 3, 7, 40}},
-		endings: []Ending{{2 * time.Second, true, Measured{"lost": 0}, map[string]string{"alerts.loaded": "not requested"}, []string{"a note"}}},
+		endings: []Ending{
+			{
+				2 * time.Second,
+				true,
+				Measured{"lost": 0},
+				map[string]string{"alerts.loaded": "not requested"},
+				[]string{"a note"},
+			},
+		},
 	}
 	w, err := NewWriter(&out, want.headers[0])
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range hits {
-		h := Hit{Kind(i % Kinds), 1 + i%500, time.Duration(i) * time.Microsecond, 7 * time.Microsecond, time.Second, 200, ""}
+		h := Hit{
+			Kind(i % Kinds),
+			1 + i%500,
+			time.Duration(i) * time.Microsecond,
+			7 * time.Microsecond,
+			time.Second,
+			200,
+			"",
+		}
 		if i%3 == 0 {
 			h.Problem, h.Status = fmt.Sprintf("problem %d", i%7), 0
 		}
@@ -139,7 +163,11 @@ func TestInvalidRecordsAreRejected(t *testing.T) {
 		"no kind":    {packed("h\x0c" + `{"format":1}` + "r\x09"), "unknown kind 9"},
 	} {
 		var got collect
-		if err := Visit(strings.NewReader(c.text), got.visitor()); err == nil || !strings.Contains(err.Error(), c.want) {
+		if err := Visit(
+			strings.NewReader(c.text),
+			got.visitor(),
+		); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", name, err, c.want)
 		}
 	}

@@ -32,8 +32,11 @@ func Make(records ...io.ReadSeeker) (*Report, *Builder, error) {
 		}
 	}
 	if apart := b.header.Duration - headers[0].Duration; apart > 0 && b.ending != nil {
-		b.ending.Notes = append(b.ending.Notes, fmt.Sprintf("the generators started %v apart; rates are over the time of all of them",
-			apart.Round(time.Millisecond)))
+		b.ending.Notes = append(
+			b.ending.Notes,
+			fmt.Sprintf("the generators started %v apart; rates are over the time of all of them",
+				apart.Round(time.Millisecond)),
+		)
 	}
 	r, err := b.Report()
 	return r, b, err

@@ -23,9 +23,20 @@ func recorded(t *testing.T) *bytes.Reader {
 	t.Helper()
 	var out bytes.Buffer
 	h := record.Header{
-		Began: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC), Profile: "A", Scaled: true, Duration: 10 * time.Second,
+		Began:      time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC),
+		Profile:    "A",
+		Scaled:     true,
+		Duration:   10 * time.Second,
 		Parameters: map[string]any{"rate": "80", "users": 20},
-		Machine:    record.Machine{Host: "here", OS: "linux", CPU: "a <processor>", Cores: 2, Go: "go1.26", Version: "0.1", Commit: "abc"},
+		Machine: record.Machine{
+			Host:    "here",
+			OS:      "linux",
+			CPU:     "a <processor>",
+			Cores:   2,
+			Go:      "go1.26",
+			Version: "0.1",
+			Commit:  "abc",
+		},
 		Checks: []record.Check{
 			{Text: "api.p99 <= 200ms", Source: "A"},
 			{Text: "errors < 1%", Source: "A"},
@@ -128,7 +139,11 @@ func TestFigures(t *testing.T) {
 			r.Scheduled, r.Sent, r.Succeeded, r.Rate, r.ReadsRate)
 	}
 	if r.Latency.P99 < 800 || r.Service.P99 > 3.1 || r.Latency.P50 > 3.1 || r.Late.Max < 990 {
-		t.Errorf("the stall must show in the latency and not in the service time: got %+v and %+v", r.Latency, r.Service)
+		t.Errorf(
+			"the stall must show in the latency and not in the service time: got %+v and %+v",
+			r.Latency,
+			r.Service,
+		)
 	}
 	verdicts := map[string]bool{}
 	for _, c := range r.Criteria {

@@ -31,7 +31,12 @@ func TestRejectedProbesAreLookedUp(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/recorded") {
-			_, _ = w.Write([]byte(`{"user_id":"probe","processed_event_id":"recorded","status":"done","applied":7,"new_score":7,"version":1}`))
+			_, _ = w.Write(
+				[]byte(
+					`{"user_id":"probe","processed_event_id":"recorded","status":"done",` +
+						`"applied":7,"new_score":7,"version":1}`,
+				),
+			)
 			return
 		}
 		w.WriteHeader(http.StatusNotFound)
@@ -74,7 +79,9 @@ func TestAllEventsOfAShortRunAreLookedUp(t *testing.T) {
 		mu.Lock()
 		lookups[strings.TrimPrefix(r.URL.Path, "/v1/events/")]++
 		mu.Unlock()
-		_, _ = w.Write([]byte(`{"user_id":"u","processed_event_id":"e","status":"done","applied":7,"new_score":7,"version":1}`))
+		_, _ = w.Write(
+			[]byte(`{"user_id":"u","processed_event_id":"e","status":"done","applied":7,"new_score":7,"version":1}`),
+		)
 	}))
 	defer server.Close()
 	c, err := client.New(server.URL, client.Options{Token: "t"})

@@ -74,7 +74,10 @@ func (v *Verifier) boardRanks(
 	}
 	v.Measured.Worst("top.correct", topCorrect(page, want))
 	if others > 0 {
-		v.Notes = append(v.Notes, fmt.Sprintf("expected ranks are uncertain by the %d other users of the board", others))
+		v.Notes = append(
+			v.Notes,
+			fmt.Sprintf("expected ranks are uncertain by the %d other users of the board", others),
+		)
 	} else {
 		v.Notes = append(v.Notes, "expected ranks are exact: the board has no other users")
 	}

@@ -24,7 +24,12 @@ func TestPlaceCorrect(t *testing.T) {
 		{10, 10, 4, 0, true},
 		{10, 10, 5, 0, false},
 	} {
-		if got := placeCorrect(protocol.Place{Score: c.claimed, Rank: c.rank}, c.score, scores, c.others); got != c.want {
+		if got := placeCorrect(
+			protocol.Place{Score: c.claimed, Rank: c.rank},
+			c.score,
+			scores,
+			c.others,
+		); got != c.want {
 			t.Errorf("%+v: got %v", c, got)
 		}
 	}
@@ -40,14 +45,18 @@ func TestTopCorrect(t *testing.T) {
 		rows []protocol.Entry
 		want float64
 	}{
-		"correct":     {[]protocol.Entry{row(1, "a", 30), row(2, "c", 20), row(3, "b", 20), row(4, "d", 10)}, 100},
-		"with others": {[]protocol.Entry{row(1, "x", 99), row(2, "a", 30), row(3, "c", 20), row(4, "b", 20), row(5, "d", 10)}, 100},
+		"correct": {[]protocol.Entry{row(1, "a", 30), row(2, "c", 20), row(3, "b", 20), row(4, "d", 10)}, 100},
+		"with others": {[]protocol.Entry{
+			row(1, "x", 99), row(2, "a", 30), row(3, "c", 20), row(4, "b", 20), row(5, "d", 10),
+		}, 100},
 		"wrong score": {[]protocol.Entry{row(1, "a", 31), row(2, "c", 20), row(3, "b", 20), row(4, "d", 10)}, 75},
 		"wrong rank":  {[]protocol.Entry{row(1, "a", 30), row(2, "c", 20), row(2, "b", 20), row(4, "d", 10)}, 75},
 		"unordered":   {[]protocol.Entry{row(1, "a", 30), row(2, "d", 10), row(3, "b", 20), row(4, "c", 20)}, 75},
-		"duplicate":   {[]protocol.Entry{row(1, "a", 30), row(2, "b", 20), row(3, "b", 20), row(4, "c", 20), row(5, "d", 10)}, 80},
-		"missing":     {[]protocol.Entry{row(1, "a", 30), row(2, "b", 20), row(3, "c", 20)}, 75},
-		"empty":       {nil, 0},
+		"duplicate": {[]protocol.Entry{
+			row(1, "a", 30), row(2, "b", 20), row(3, "b", 20), row(4, "c", 20), row(5, "d", 10),
+		}, 80},
+		"missing": {[]protocol.Entry{row(1, "a", 30), row(2, "b", 20), row(3, "c", 20)}, 75},
+		"empty":   {nil, 0},
 	} {
 		if got := topCorrect(protocol.Top{Entries: c.rows}, want); got != c.want {
 			t.Errorf("%s: got %v, want %v", name, got, c.want)

@@ -93,7 +93,10 @@ func (v *Verifier) explain(ctx context.Context, wrong []string, want map[string]
 	v.short = map[string]bool{}
 	for i, user := range wrong {
 		if i < 5 {
-			v.Notes = append(v.Notes, fmt.Sprintf("%s has the score %d, but %d was acknowledged", user, v.scores[user], want[user]))
+			v.Notes = append(
+				v.Notes,
+				fmt.Sprintf("%s has the score %d, but %d was acknowledged", user, v.scores[user], want[user]),
+			)
 		}
 		if v.scores[user] < want[user] {
 			v.short[user] = true

@@ -22,7 +22,8 @@ func TestUnknownOutcomesAreLookedUp(t *testing.T) {
 	tracker := outcome.NewTracker(p)
 	responses := map[string]string{} // by event id
 	for n, response := range []string{
-		`{"user_id":"u","board":"global","processed_event_id":"e","status":"done","applied":7,"new_score":7,"previous_score":0,"version":1}`,
+		`{"user_id":"u","board":"global","processed_event_id":"e","status":"done",` +
+			`"applied":7,"new_score":7,"previous_score":0,"version":1}`,
 		`{"processed_event_id":"e","status":"pending"}`,
 		`{"processed_event_id":"e","status":"rejected","error_code":"forbidden","message":"no"}`,
 		"", // unknown

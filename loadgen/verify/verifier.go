@@ -135,7 +135,10 @@ func (v *Verifier) resolve(ctx context.Context) error {
 	var unresolved []uint64
 	for n := range v.Tracker.Unresolved() {
 		if len(unresolved) == maxUnresolved {
-			v.Notes = append(v.Notes, fmt.Sprintf("more than %d outcomes are unknown; the others were not looked up", maxUnresolved))
+			v.Notes = append(
+				v.Notes,
+				fmt.Sprintf("more than %d outcomes are unknown; the others were not looked up", maxUnresolved),
+			)
 			break
 		}
 		unresolved = append(unresolved, n)

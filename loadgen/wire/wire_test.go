@@ -102,14 +102,20 @@ func TestResponseFraming(t *testing.T) {
 		body   string
 		dials  int32 // for two exchanges
 	}{
-		"with a length":    {"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", 200, "hello", 1},
-		"empty":            {"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n", 503, "", 1},
-		"chunked":          {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n", 200, "hello", 1},
+		"with a length": {"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", 200, "hello", 1},
+		"empty":         {"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n", 503, "", 1},
+		"chunked": {
+			"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n", 200, "hello", 1,
+		},
 		"until close":      {"HTTP/1.1 200 OK\r\n\r\nhello", 200, "hello", 2},
 		"connection close": {"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello", 200, "hello", 2},
 		"truncated":        {"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello", 200, "unexpected EOFhello", 2},
-		"not HTTP":         {"220 smtp ready\r\n", 0, `read the response: unexpected status line "220 smtp ready\r\n"`, 2},
-		"invalid length":   {"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n", 0, `read the response header: invalid Content-Length "x"`, 2},
+		"not HTTP": {
+			"220 smtp ready\r\n", 0, `read the response: unexpected status line "220 smtp ready\r\n"`, 2,
+		},
+		"invalid length": {
+			"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n", 0, `read the response header: invalid Content-Length "x"`, 2,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -197,7 +203,9 @@ func TestCut(t *testing.T) {
 
 func TestTLS(t *testing.T) {
 	t.Parallel()
-	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "secret") }))
+	s := httptest.NewTLSServer(
+		http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "secret") }),
+	)
 	defer s.Close()
 	c := conns(t, s.URL)
 	if _, body := exchange(t, c, get); !strings.Contains(body, "certificate") {

@@ -22,10 +22,16 @@ type ranking struct {
 const board = scoreboard.GlobalBoard
 
 func newRanking() *ranking {
-	r := &ranking{top: scoreboard.Top{Board: board, Epoch: 1, Version: 1, UpdatedAt: time.Now(), Total: scoreboard.TopSize}}
+	r := &ranking{
+		top: scoreboard.Top{Board: board, Epoch: 1, Version: 1, UpdatedAt: time.Now(), Total: scoreboard.TopSize},
+	}
 	for i := range scoreboard.TopSize {
 		r.top.Entries = append(r.top.Entries, scoreboard.Entry{
-			Rank: int64(i + 1), User: scoreboard.UserID(fmt.Sprintf("player-%08d", i)), Score: scoreboard.Score(1_000_000 - i),
+			Rank: int64(
+				i + 1,
+			),
+			User:  scoreboard.UserID(fmt.Sprintf("player-%08d", i)),
+			Score: scoreboard.Score(1_000_000 - i),
 		})
 	}
 	return r

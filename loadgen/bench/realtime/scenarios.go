@@ -133,7 +133,10 @@ func maximum(ctx context.Context, o Options, t *table) error {
 	}
 	sustained := 0
 	defer func() {
-		t.note("maximum subscribers with p99 below 1 s", fmt.Sprintf("%d, with at most %d tried", sustained, tries[len(tries)-1]))
+		t.note(
+			"maximum subscribers with p99 below 1 s",
+			fmt.Sprintf("%d, with at most %d tried", sustained, tries[len(tries)-1]),
+		)
 	}()
 	for _, n := range tries {
 		f, err := o.hot(ctx, n, 0)

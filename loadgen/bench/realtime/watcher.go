@@ -51,7 +51,10 @@ func (w *watcher) watch(ctx context.Context) error {
 		return w.listen(ctx)
 	}
 	d := websocket.Dialer{
-		NetDialContext: w.dial, HandshakeTimeout: 20 * time.Second, ReadBufferSize: 1024, WriteBufferPool: &w.pool.buffers,
+		NetDialContext:   w.dial,
+		HandshakeTimeout: 20 * time.Second,
+		ReadBufferSize:   1024,
+		WriteBufferPool:  &w.pool.buffers,
 	}
 	url := "ws" + strings.TrimPrefix(w.pool.target(w.id), "http")
 	ws, _, err := d.DialContext(ctx, url, w.pool.header) //nolint:bodyclose // a handshake has no body to close
