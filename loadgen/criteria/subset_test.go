@@ -58,7 +58,8 @@ func TestSubsets(t *testing.T) {
 		with, without string
 	}{
 		"correctness": {
-			(*Scenario).Correctness, "faults.done == 100%; lost == 0; doubled == 0; unresolved == 0; top.correct == 100%",
+			(*Scenario).Correctness,
+			"faults.done == 100%; lost == 0; doubled == 0; unresolved == 0; top.correct == 100%",
 			"api.p95 <= 200ms; errors < 1%",
 		},
 		"under load": {

@@ -114,7 +114,8 @@ func TestResponseFraming(t *testing.T) {
 			"220 smtp ready\r\n", 0, `read the response: unexpected status line "220 smtp ready\r\n"`, 2,
 		},
 		"invalid length": {
-			"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n", 0, `read the response header: invalid Content-Length "x"`, 2,
+			"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n", 0,
+			`read the response header: invalid Content-Length "x"`, 2,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
