@@ -67,7 +67,8 @@ func (c *Client) SetBoard(ctx context.Context, board string, r BoardChange) (Boa
 func (c *Client) changeBoard(ctx context.Context, board, verb string) (Board, error) {
 	var b Board
 	err := c.do(ctx, call{
-		op: verb + " board " + board, method: http.MethodPost, path: "/v1/boards/" + url.PathEscape(board) + "/" + verb, sign: true,
+		op: verb + " board " + board, method: http.MethodPost,
+		path: "/v1/boards/" + url.PathEscape(board) + "/" + verb, sign: true,
 	}, &b)
 	return b, err
 }
@@ -75,7 +76,8 @@ func (c *Client) changeBoard(ctx context.Context, board, verb string) (Board, er
 // Boards lists boards by name.
 func (c *Client) Boards(ctx context.Context, q BoardQuery) (Boards, error) {
 	v := url.Values{}
-	for name, text := range map[string]string{"family": q.Family, "period": q.Period, "region": q.Region, "status": q.Status, "after": q.After} {
+	for name, text := range map[string]string{"family": q.Family, "period": q.Period, "region": q.Region,
+		"status": q.Status, "after": q.After} {
 		if text != "" {
 			v.Set(name, text)
 		}
@@ -91,7 +93,8 @@ func (c *Client) Boards(ctx context.Context, q BoardQuery) (Boards, error) {
 // Board reads one board.
 func (c *Client) Board(ctx context.Context, board string) (Board, error) {
 	var b Board
-	err := c.do(ctx, call{op: "read board " + board, method: http.MethodGet, path: "/v1/boards/" + url.PathEscape(board)}, &b)
+	err := c.do(ctx,
+		call{op: "read board " + board, method: http.MethodGet, path: "/v1/boards/" + url.PathEscape(board)}, &b)
 	return b, err
 }
 
@@ -113,7 +116,8 @@ func (c *Client) RollBoards(ctx context.Context, board string, r RollRequest) (R
 	}
 	var out Rolled
 	err := c.do(ctx, call{
-		op: "roll over", method: http.MethodPost, path: path, sign: true, once: true, body: func(time.Time) any { return r },
+		op: "roll over", method: http.MethodPost, path: path, sign: true, once: true,
+		body: func(time.Time) any { return r },
 	}, &out)
 	return out, err
 }
@@ -122,7 +126,8 @@ func (c *Client) RollBoards(ctx context.Context, board string, r RollRequest) (R
 func (c *Client) FinalStandings(ctx context.Context, board string, after int64) (FinalStandings, error) {
 	var f FinalStandings
 	err := c.do(ctx, call{
-		op: "read the final standings of board " + board, method: http.MethodGet, path: "/v1/boards/" + url.PathEscape(board) + "/standings",
+		op: "read the final standings of board " + board, method: http.MethodGet,
+		path:  "/v1/boards/" + url.PathEscape(board) + "/standings",
 		query: url.Values{"after": {strconv.FormatInt(after, 10)}},
 	}, &f)
 	return f, err

@@ -48,7 +48,7 @@ type Client struct {
 	timeout   time.Duration
 	userAgent string
 	now       func() time.Time
-	timeouts      timeouts
+	timeouts  timeouts
 
 	life    context.Context // ends with Close
 	end     context.CancelFunc
@@ -62,16 +62,16 @@ type timeouts struct {
 	pollMin, pollMax    time.Duration // between polls of a watch
 	pollFor             time.Duration // on polling before streams are tried again, at first
 	pollForCap          time.Duration
-	maxSilence             time.Duration // after which a stream counts as dead
-	maxReconnectAfter              time.Duration
+	maxSilence          time.Duration // after which a stream counts as dead
+	maxReconnectAfter   time.Duration
 }
 
 var defaultTimeouts = timeouts{
 	retryBase: 200 * time.Millisecond, retryCap: 5 * time.Second, retryAfterMax: 30 * time.Second,
 	pollMin: time.Second, pollMax: 3 * time.Second,
 	pollFor: 5 * time.Second, pollForCap: time.Minute,
-	maxSilence: 75 * time.Second, // the server sends a heartbeat every 30 s
-	maxReconnectAfter:  30 * time.Second,
+	maxSilence:        75 * time.Second, // the server sends a heartbeat every 30 s
+	maxReconnectAfter: 30 * time.Second,
 }
 
 // New returns a client of the server at base, such as

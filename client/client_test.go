@@ -44,7 +44,8 @@ func TestSubmit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if first.NewScore != 5 || first.Applied != 5 || *first.Rank != 1 || first.Version != 1 || first.ProcessedEventID == "" {
+	if first.NewScore != 5 || first.Applied != 5 || *first.Rank != 1 || first.Version != 1 ||
+		first.ProcessedEventID == "" {
 		t.Errorf("first receipt: got %+v", first)
 	}
 	again, err := c.Submit(t.Context(), client.Increment{User: "alice", Delta: 5, EventID: first.ProcessedEventID})
@@ -71,7 +72,8 @@ func TestSubmitBatch(t *testing.T) {
 		t.Errorf("got %+v, want 5 and 7", results)
 	}
 	var e *client.Error
-	if !errors.As(results[1].Err, &e) || e.Code != scoreboard.CodeInvalidRequest || e.EventID != ins[1].EventID || e.EventID == "" {
+	if !errors.As(results[1].Err, &e) || e.Code != scoreboard.CodeInvalidRequest || e.EventID != ins[1].EventID ||
+		e.EventID == "" {
 		t.Errorf("the bad item: got %+v, want invalid_request with its event id", results[1].Err)
 	}
 }
@@ -94,7 +96,8 @@ func TestPagesAndLists(t *testing.T) {
 		t.Errorf("got %+v, %v", second, err)
 	}
 	list, err := c.Users(t.Context(), "", []string{"carol", "bob", "nobody"})
-	if err != nil || len(list.Entries) != 2 || list.Entries[0].UserID != "bob" || list.Entries[1].Place != 2 || list.Entries[1].Rank != 3 ||
+	if err != nil || len(list.Entries) != 2 || list.Entries[0].UserID != "bob" || list.Entries[1].Place != 2 ||
+		list.Entries[1].Rank != 3 ||
 		len(list.NotFound) != 1 {
 		t.Errorf("got %+v, %v", list, err)
 	}
@@ -109,7 +112,8 @@ func TestPagesAndLists(t *testing.T) {
 func TestReads(t *testing.T) {
 	t.Parallel()
 	s := clienttest.New(t)
-	s.Set(protocol.Entry{UserID: "alice", Score: 9}, protocol.Entry{UserID: "c@rol:1", Score: 7}, protocol.Entry{UserID: "bob", Score: 5})
+	s.Set(protocol.Entry{UserID: "alice", Score: 9}, protocol.Entry{UserID: "c@rol:1", Score: 7},
+		protocol.Entry{UserID: "bob", Score: 5})
 	c := newClient(t, s, options("bob"))
 	top, err := c.Top(t.Context(), client.TopQuery{Limit: 2})
 	if err != nil || len(top.Entries) != 2 || top.Total != 3 || top.Entries[0].UserID != "alice" || top.Version == nil {
@@ -123,11 +127,14 @@ func TestReads(t *testing.T) {
 	if err != nil || carol.Rank != 2 || carol.Percentile != 33.3 {
 		t.Errorf("score of c@rol:1: got %+v, %v", carol, err)
 	}
-	_, _ = c.Score(t.Context(), "..", client.PlaceQuery{}) // the fake's router cleans paths, so only what was sent counts
-	if seen := slices.ContainsFunc(s.Seen(), func(r clienttest.Request) bool { return strings.HasPrefix(r.Path, "/v1/users/../score?") }); !seen {
+	_, _ = c.Score(t.Context(), "..",
+		client.PlaceQuery{}) // the fake's router cleans paths, so only what was sent counts
+	if seen := slices.ContainsFunc(s.Seen(),
+		func(r clienttest.Request) bool { return strings.HasPrefix(r.Path, "/v1/users/../score?") }); !seen {
 		t.Error("the user id .. did not reach the server as it is")
 	}
-	if _, err := c.Around(t.Context(), "carol", client.PlaceQuery{}); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
+	if _, err := c.Around(t.Context(), "carol",
+		client.PlaceQuery{}); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
 		t.Errorf("rank of nobody: got %v, want not_found", err)
 	}
 	s.Degrade("redis is away")
@@ -140,7 +147,9 @@ func TestEvent(t *testing.T) {
 	t.Parallel()
 	s := clienttest.New(t)
 	c := newClient(t, s, options("alice"))
-	if _, err := c.Submit(t.Context(), client.Increment{User: "bob", Delta: 3, EventID: "match/7"}); scoreboard.CodeOf(err) != scoreboard.CodeInvalidRequest {
+	if _, err := c.Submit(t.Context(),
+		client.Increment{User: "bob", Delta: 3,
+			EventID: "match/7"}); scoreboard.CodeOf(err) != scoreboard.CodeInvalidRequest {
 		t.Errorf("an id with a slash: got %v, want invalid_request", err)
 	}
 	if _, err := c.Submit(t.Context(), client.Increment{User: "bob", Delta: 3, EventID: "match:7"}); err != nil {
@@ -182,7 +191,8 @@ func TestKeysAndTokens(t *testing.T) {
 	if err := c.RevokeKey(t.Context(), key.KeyID); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := game.Submit(t.Context(), client.Increment{User: "alice", Delta: 1}); scoreboard.CodeOf(err) != scoreboard.CodeInvalidSignature {
+	if _, err := game.Submit(t.Context(),
+		client.Increment{User: "alice", Delta: 1}); scoreboard.CodeOf(err) != scoreboard.CodeInvalidSignature {
 		t.Errorf("submit with the revoked key: got %v, want invalid_signature", err)
 	}
 	keys, err := c.Keys(t.Context())

@@ -130,7 +130,8 @@ func ExampleSigner_Headers() {
 	// Client signs by itself; a program with an HTTP client of its own can do
 	// it so.
 	body := []byte(`{"items":[]}`)
-	r, err := http.NewRequestWithContext(context.Background(), http.MethodPost, "https://scores.example.com/v1/scores/increments", bytes.NewReader(body))
+	r, err := http.NewRequestWithContext(context.Background(), http.MethodPost,
+		"https://scores.example.com/v1/scores/increments", bytes.NewReader(body))
 	if err != nil {
 		fmt.Println(err)
 		return

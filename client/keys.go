@@ -51,7 +51,8 @@ func (c *Client) CreateKey(ctx context.Context, r KeyRequest) (Key, error) {
 func (c *Client) RotateKey(ctx context.Context, id string, overlap time.Duration) (Key, error) {
 	var key Key
 	err := c.do(ctx, call{
-		op: "rotate key " + id, method: http.MethodPost, path: "/v1/admin/keys/" + url.PathEscape(id) + "/rotate", sign: true, once: true,
+		op: "rotate key " + id, method: http.MethodPost, path: "/v1/admin/keys/" + url.PathEscape(id) + "/rotate",
+		sign: true, once: true,
 		body: func(time.Time) any { return protocol.RotateRequest{Overlap: overlap.String()} },
 	}, &key)
 	return key, err

@@ -55,14 +55,16 @@ func (c *Client) Unfreeze(ctx context.Context, user, reason string) (UserState, 
 // User reads a user's status and its reason, with scores and flags.
 func (c *Client) User(ctx context.Context, user string) (User, error) {
 	var u User
-	err := c.do(ctx, call{op: "read user " + user, method: http.MethodGet, path: "/v1/admin/users/" + url.PathEscape(user)}, &u)
+	err := c.do(ctx,
+		call{op: "read user " + user, method: http.MethodGet, path: "/v1/admin/users/" + url.PathEscape(user)}, &u)
 	return u, err
 }
 
 func (c *Client) setStatus(ctx context.Context, verb, user, reason string) (UserState, error) {
 	var s UserState
 	err := c.do(ctx, call{
-		op: verb + " " + user, method: http.MethodPost, path: "/v1/admin/users/" + url.PathEscape(user) + "/" + verb, sign: true,
+		op: verb + " " + user, method: http.MethodPost, path: "/v1/admin/users/" + url.PathEscape(user) + "/" + verb,
+		sign: true,
 		body: func(time.Time) any { return protocol.ReasonRequest{Reason: reason} },
 	}, &s)
 	return s, err
@@ -99,7 +101,8 @@ func (c *Client) Adjust(ctx context.Context, a Adjustment) (Receipt, error) {
 func (c *Client) Reverse(ctx context.Context, user, event, reason string) ([]Receipt, error) {
 	var response json.RawMessage
 	err := c.do(ctx, call{
-		op: "reverse event " + event, method: http.MethodPost, path: "/v1/admin/events/" + url.PathEscape(event) + "/reverse", sign: true,
+		op: "reverse event " + event, method: http.MethodPost,
+		path: "/v1/admin/events/" + url.PathEscape(event) + "/reverse", sign: true,
 		eventID: event, body: func(time.Time) any { return protocol.ReverseRequest{UserID: user, Reason: reason} },
 	}, &response)
 	if err != nil {
@@ -121,7 +124,8 @@ func (c *Client) PreviewVoid(ctx context.Context, r VoidRequest) (VoidPreview, e
 	r.DryRun = true
 	var p VoidPreview
 	err := c.do(ctx, call{
-		op: "preview a void", method: http.MethodPost, path: "/v1/admin/voids", sign: true, body: func(time.Time) any { return r },
+		op: "preview a void", method: http.MethodPost, path: "/v1/admin/voids", sign: true,
+		body: func(time.Time) any { return r },
 	}, &p)
 	return p, err
 }
@@ -131,7 +135,8 @@ func (c *Client) PreviewVoid(ctx context.Context, r VoidRequest) (VoidPreview, e
 func (c *Client) CreateVoid(ctx context.Context, r VoidRequest) (Void, error) {
 	var v Void
 	err := c.do(ctx, call{
-		op: "start a void", method: http.MethodPost, path: "/v1/admin/voids", sign: true, once: true, body: func(time.Time) any { return r },
+		op: "start a void", method: http.MethodPost, path: "/v1/admin/voids", sign: true, once: true,
+		body: func(time.Time) any { return r },
 	}, &v)
 	return v, err
 }
@@ -139,7 +144,8 @@ func (c *Client) CreateVoid(ctx context.Context, r VoidRequest) (Void, error) {
 // Void reads the progress of a void.
 func (c *Client) Void(ctx context.Context, id int64) (Void, error) {
 	var v Void
-	err := c.do(ctx, call{op: "read a void", method: http.MethodGet, path: "/v1/admin/voids/" + strconv.FormatInt(id, 10)}, &v)
+	err := c.do(ctx,
+		call{op: "read a void", method: http.MethodGet, path: "/v1/admin/voids/" + strconv.FormatInt(id, 10)}, &v)
 	return v, err
 }
 
@@ -154,7 +160,8 @@ func (c *Client) Voids(ctx context.Context) ([]Void, error) {
 func (c *Client) UndoVoid(ctx context.Context, id int64, reason string) (Void, error) {
 	var v Void
 	err := c.do(ctx, call{
-		op: "undo a void", method: http.MethodPost, path: "/v1/admin/voids/" + strconv.FormatInt(id, 10) + "/undo", sign: true,
+		op: "undo a void", method: http.MethodPost, path: "/v1/admin/voids/" + strconv.FormatInt(id, 10) + "/undo",
+		sign: true,
 		body: func(time.Time) any { return protocol.ReasonRequest{Reason: reason} },
 	}, &v)
 	return v, err
@@ -182,7 +189,8 @@ func (c *Client) Flags(ctx context.Context, q FlagQuery) (Flags, error) {
 // Flag reads one flag.
 func (c *Client) Flag(ctx context.Context, id int64) (Flag, error) {
 	var f Flag
-	err := c.do(ctx, call{op: "read a flag", method: http.MethodGet, path: "/v1/admin/flags/" + strconv.FormatInt(id, 10)}, &f)
+	err := c.do(ctx,
+		call{op: "read a flag", method: http.MethodGet, path: "/v1/admin/flags/" + strconv.FormatInt(id, 10)}, &f)
 	return f, err
 }
 
@@ -200,7 +208,8 @@ func (c *Client) ConfirmFlag(ctx context.Context, id int64, reason string) (Flag
 func (c *Client) decideFlag(ctx context.Context, verb string, id int64, reason string) (Flag, error) {
 	var f Flag
 	err := c.do(ctx, call{
-		op: verb + " a flag", method: http.MethodPost, path: "/v1/admin/flags/" + strconv.FormatInt(id, 10) + "/" + verb, sign: true,
+		op: verb + " a flag", method: http.MethodPost,
+		path: "/v1/admin/flags/" + strconv.FormatInt(id, 10) + "/" + verb, sign: true,
 		body: func(time.Time) any { return protocol.ReasonRequest{Reason: reason} },
 	}, &f)
 	return f, err

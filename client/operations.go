@@ -45,7 +45,9 @@ type (
 // when empty).
 func (c *Client) Status(ctx context.Context, board string) (Status, error) {
 	var s Status
-	err := c.do(ctx, call{op: "read the server's status", method: http.MethodGet, path: "/v1/admin/status", query: boardQuery(board)}, &s)
+	err := c.do(ctx,
+		call{op: "read the server's status", method: http.MethodGet, path: "/v1/admin/status",
+			query: boardQuery(board)}, &s)
 	return s, err
 }
 
@@ -60,7 +62,8 @@ func (c *Client) Outbox(ctx context.Context) (Outbox, error) {
 func (c *Client) Condition(ctx context.Context, board string) (Condition, error) {
 	var k Condition
 	err := c.do(ctx, call{
-		op: "read the ranking's status of board " + board, method: http.MethodGet, path: "/v1/admin/boards/" + url.PathEscape(board) + "/ranking",
+		op: "read the ranking's status of board " + board, method: http.MethodGet,
+		path: "/v1/admin/boards/" + url.PathEscape(board) + "/ranking",
 	}, &k)
 	return k, err
 }
@@ -93,7 +96,8 @@ func (c *Client) DropLetter(ctx context.Context, id int64) (DeadLetter, error) {
 func (c *Client) letter(ctx context.Context, verb, method string, id int64, action string) (DeadLetter, error) {
 	var l DeadLetter
 	err := c.do(ctx, call{
-		op: fmt.Sprintf("%s dead letter %d", verb, id), method: method, sign: method != http.MethodGet, once: method != http.MethodGet,
+		op: fmt.Sprintf("%s dead letter %d", verb, id), method: method, sign: method != http.MethodGet,
+		once: method != http.MethodGet,
 		path: "/v1/admin/dead-letters/" + strconv.FormatInt(id, 10) + action,
 	}, &l)
 	return l, err
@@ -127,7 +131,8 @@ func (c *Client) Replay(ctx context.Context, r ReplayRequest, progress func(JobL
 // ArchiveLedger moves old partitions of the ledger to the archive; a dry run only
 // lists them.
 func (c *Client) ArchiveLedger(ctx context.Context, dry bool) (Archived, error) {
-	line, err := c.job(ctx, "archive the ledger", "ledger/archive", protocol.ArchiveRequest{DryRun: dry}, func(JobLine) {})
+	line, err := c.job(ctx, "archive the ledger", "ledger/archive", protocol.ArchiveRequest{DryRun: dry},
+		func(JobLine) {})
 	if err != nil || line.Archived == nil {
 		return Archived{}, err
 	}
@@ -155,7 +160,8 @@ func (c *Client) job(ctx context.Context, op, path string, r any, progress func(
 	if err != nil {
 		return fail(connectionError(err))
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url("/v1/admin/"+path, nil).String(), bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url("/v1/admin/"+path, nil).String(),
+		bytes.NewReader(body))
 	if err != nil {
 		return fail(connectionError(err))
 	}
@@ -188,7 +194,8 @@ func (c *Client) job(ctx context.Context, op, path string, r any, progress func(
 			return line, nil
 		case "error":
 			return fail(&Error{
-				Status: res.StatusCode, Code: scoreboard.Code(line.Error.ErrorCode), Message: line.Error.Message, RequestID: line.Error.RequestID,
+				Status: res.StatusCode, Code: scoreboard.Code(line.Error.ErrorCode), Message: line.Error.Message,
+				RequestID: line.Error.RequestID,
 			})
 		}
 	}

@@ -22,7 +22,8 @@ type Erased = protocol.Erased
 func (c *Client) Erase(ctx context.Context, user, reason string) (Erased, error) {
 	var e Erased
 	err := c.do(ctx, call{
-		op: "erase " + user, method: http.MethodPost, path: "/v1/admin/users/" + url.PathEscape(user) + "/erase", sign: true,
+		op: "erase " + user, method: http.MethodPost, path: "/v1/admin/users/" + url.PathEscape(user) + "/erase",
+		sign: true,
 		body: func(time.Time) any { return protocol.ReasonRequest{Reason: reason} },
 	}, &e)
 	return e, err
@@ -38,7 +39,8 @@ func (c *Client) Export(ctx context.Context, user string, w io.Writer) (rows int
 		e.Op, e.Attempts = "export "+user, 1
 		return rows, e
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.url("/v1/admin/users/"+url.PathEscape(user)+"/export", nil).String(), http.NoBody)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet,
+		c.url("/v1/admin/users/"+url.PathEscape(user)+"/export", nil).String(), http.NoBody)
 	if err != nil {
 		return fail(connectionError(err))
 	}

@@ -112,7 +112,8 @@ func (c *Client) Statement(ctx context.Context, user string, q StatementQuery) (
 	setInt(query, "limit", int64(q.Limit))
 	var statement Statement
 	err := c.do(ctx, call{
-		op: "read the statement of " + user, method: http.MethodGet, path: "/v1/users/" + url.PathEscape(user) + "/statement", query: query,
+		op: "read the statement of " + user, method: http.MethodGet,
+		path: "/v1/users/" + url.PathEscape(user) + "/statement", query: query,
 	}, &statement)
 	return statement, err
 }
@@ -144,7 +145,8 @@ func (c *Client) Users(ctx context.Context, board string, users []string) (List,
 func (c *Client) PutProfile(ctx context.Context, user string, p Profile) (Profile, error) {
 	var kept Profile
 	err := c.do(ctx, call{
-		op: "set the profile of " + user, method: http.MethodPut, path: "/v1/users/" + url.PathEscape(user) + "/profile",
+		op: "set the profile of " + user, method: http.MethodPut,
+		path: "/v1/users/" + url.PathEscape(user) + "/profile",
 		body: func(time.Time) any { return Profile{DisplayName: p.DisplayName, AvatarURL: p.AvatarURL} },
 	}, &kept)
 	return kept, err

@@ -36,7 +36,8 @@ func TestRetryKeepsTheEventAndSignsAnew(t *testing.T) {
 		}
 	}
 	if len(s.Seen()) != 3 || len(events) != 1 || len(stamps) != 2 {
-		t.Errorf("got %d tries, event ids %v, stamps %v; want 3 tries, one id, a fresh signature each", len(s.Seen()), events, stamps)
+		t.Errorf("got %d tries, event ids %v, stamps %v; want 3 tries, one id, a fresh signature each", len(s.Seen()),
+			events, stamps)
 	}
 }
 
@@ -52,11 +53,16 @@ func TestErrors(t *testing.T) {
 		field string
 	}{
 		{"bad delta", nil, client.Increment{User: "alice"}, scoreboard.CodeInvalidRequest, "delta"},
-		{"delta beyond the bounds", nil, client.Increment{User: "alice", Delta: 1 << 40}, scoreboard.CodeDeltaOutOfRange, "delta"},
-		{"unknown board", nil, client.Increment{User: "alice", Delta: 1, Board: "nowhere"}, scoreboard.CodeNotFound, ""},
-		{"wrong secret", func(o *client.Options) { o.KeySecret = "other" }, client.Increment{User: "alice", Delta: 1}, scoreboard.CodeInvalidSignature, ""},
-		{"no token", func(o *client.Options) { o.Token = "" }, client.Increment{User: "alice", Delta: 1}, scoreboard.CodeUnauthorized, ""},
-		{"another's token", func(o *client.Options) { o.Token = clienttest.Token("bob", "") }, client.Increment{User: "alice", Delta: 1}, scoreboard.CodeForbidden, ""},
+		{"delta beyond the bounds", nil, client.Increment{User: "alice", Delta: 1 << 40},
+			scoreboard.CodeDeltaOutOfRange, "delta"},
+		{"unknown board", nil, client.Increment{User: "alice", Delta: 1, Board: "nowhere"}, scoreboard.CodeNotFound,
+			""},
+		{"wrong secret", func(o *client.Options) { o.KeySecret = "other" }, client.Increment{User: "alice", Delta: 1},
+			scoreboard.CodeInvalidSignature, ""},
+		{"no token", func(o *client.Options) { o.Token = "" }, client.Increment{User: "alice", Delta: 1},
+			scoreboard.CodeUnauthorized, ""},
+		{"another's token", func(o *client.Options) { o.Token = clienttest.Token("bob", "") },
+			client.Increment{User: "alice", Delta: 1}, scoreboard.CodeForbidden, ""},
 	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
@@ -70,7 +76,8 @@ func TestErrors(t *testing.T) {
 			if !errors.As(err, &e) {
 				t.Fatalf("got %v, want a *client.Error", err)
 			}
-			if scoreboard.CodeOf(err) != tc.code || e.Field != tc.field || e.RequestID != "req-test" || e.EventID == "" || e.Temporary() {
+			if scoreboard.CodeOf(err) != tc.code || e.Field != tc.field || e.RequestID != "req-test" ||
+				e.EventID == "" || e.Temporary() {
 				t.Errorf("got %+v, want code %s, field %q", e, tc.code, tc.field)
 			}
 			if n := len(s.Seen()) - before; n != 1 {

@@ -96,12 +96,12 @@ type watcher struct {
 	board string
 	limit int
 	// streamOnly disables WebSocket.
-	streamOnly bool
-	confirm    time.Duration
-	out        chan State
-	state      State
+	streamOnly      bool
+	confirm         time.Duration
+	out             chan State
+	state           State
 	connectedBefore bool
-	reconnectAfter time.Duration // set by the server when it closes a stream
+	reconnectAfter  time.Duration // set by the server when it closes a stream
 }
 
 // run ends with ctx, or when a poll, the last resort, is rejected.

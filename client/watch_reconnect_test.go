@@ -19,7 +19,8 @@ func TestWatchSurvivesARestart(t *testing.T) {
 	wait(t, states, "the snapshot", leads("alice", client.WebSocket))
 
 	s.Disconnect(&protocol.Frame{Type: protocol.FrameBye, Reason: "restart", ReconnectAfterMS: 300})
-	away := wait(t, states, "the connection away", func(s client.State) bool { return s.Connection == client.Disconnected })
+	away := wait(t, states, "the connection away",
+		func(s client.State) bool { return s.Connection == client.Disconnected })
 	if away.Err == nil || len(away.Entries) != 1 {
 		t.Errorf("while away: got %+v, want the reason and the last entries", away)
 	}
@@ -61,7 +62,8 @@ func TestWatchEndsWhenRefused(t *testing.T) {
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			states := newClient(t, s, client.Options{Token: tc.token}).Watch(t.Context(), tc.board, client.WatchOptions{})
+			states := newClient(t, s, client.Options{Token: tc.token}).Watch(t.Context(), tc.board,
+				client.WatchOptions{})
 			var last client.State
 			for s := range states {
 				last = s
@@ -80,7 +82,8 @@ func TestWatchSilenceIsAnEnd(t *testing.T) {
 		s.Hide(hidden, true)
 		states := newClient(t, s, options("bob")).Watch(t.Context(), "", client.WatchOptions{})
 		wait(t, states, "a connection", func(s client.State) bool { return s.Connection != client.Disconnected })
-		wait(t, states, "a silent stream given up", func(s client.State) bool { return s.Connection == client.Disconnected })
+		wait(t, states, "a silent stream given up",
+			func(s client.State) bool { return s.Connection == client.Disconnected })
 	}
 }
 

@@ -129,10 +129,13 @@ func TestWatchIgnoresWhatIsOlder(t *testing.T) {
 	states := newClient(t, s, options("bob")).Watch(t.Context(), "", client.WatchOptions{})
 	wait(t, states, "the snapshot", leads("bob", client.WebSocket))
 
-	s.Push(protocol.Frame{Type: protocol.FrameUpdated, Board: "global", Epoch: 1, Version: 99, Top: []protocol.Entry{{Rank: 1, UserID: "old-epoch", Score: 1}}})
-	s.Push(protocol.Frame{Type: protocol.FrameUpdated, Board: "global", Epoch: 2, Version: 1, Top: []protocol.Entry{{Rank: 1, UserID: "old-version", Score: 1}}})
+	s.Push(protocol.Frame{Type: protocol.FrameUpdated, Board: "global", Epoch: 1, Version: 99,
+		Top: []protocol.Entry{{Rank: 1, UserID: "old-epoch", Score: 1}}})
+	s.Push(protocol.Frame{Type: protocol.FrameUpdated, Board: "global", Epoch: 2, Version: 1,
+		Top: []protocol.Entry{{Rank: 1, UserID: "old-version", Score: 1}}})
 	s.Push(protocol.Frame{Type: "leaderboard.of-a-newer-protocol"})
-	s.Push(protocol.Frame{Type: protocol.FrameUpdated, Board: "global", Epoch: 3, Version: 1, Top: []protocol.Entry{{Rank: 1, UserID: "rebuilt", Score: 1}}})
+	s.Push(protocol.Frame{Type: protocol.FrameUpdated, Board: "global", Epoch: 3, Version: 1,
+		Top: []protocol.Entry{{Rank: 1, UserID: "rebuilt", Score: 1}}})
 	wait(t, states, "the newer epoch", func(s client.State) bool {
 		if user := s.Entries[0].UserID; user == "old-epoch" || user == "old-version" {
 			t.Fatalf("an older state was shown: %+v", s)
@@ -150,7 +153,8 @@ func TestWatchShowsDegraded(t *testing.T) {
 	s.Degrade("rebuilding")
 	wait(t, states, "degraded", func(s client.State) bool { return s.Degraded == "rebuilding" })
 	s.Degrade("")
-	wait(t, states, "healthy again", func(s client.State) bool { return s.Degraded == "" && s.Connection == client.WebSocket })
+	wait(t, states, "healthy again",
+		func(s client.State) bool { return s.Degraded == "" && s.Connection == client.WebSocket })
 }
 
 // A reader that does not read holds up nothing and finds the newest state.
@@ -163,7 +167,8 @@ func TestWatchConflates(t *testing.T) {
 		s.Push(protocol.Frame{Type: protocol.FrameUpdated, Board: "global", Epoch: 1, Version: int64(10 + i)})
 	}
 	read := 0
-	wait(t, states, "the newest", func(s client.State) bool { read++; time.Sleep(20 * time.Millisecond); return s.Version == 109 })
+	wait(t, states, "the newest",
+		func(s client.State) bool { read++; time.Sleep(20 * time.Millisecond); return s.Version == 109 })
 	if read > 50 {
 		t.Errorf("read %d states of 100, want those between skipped", read)
 	}

@@ -134,7 +134,7 @@ func batchResult(r protocol.BatchResult, eventID string) Result {
 		return Result{Err: &Error{
 			Op: "submit an increment of a batch", Status: http.StatusOK, Attempts: 1,
 			Code: scoreboard.Code(r.Error.ErrorCode), Message: r.Error.Message, Field: r.Error.Field,
-			Reason: scoreboard.Reason(r.Error.Reason),
+			Reason:  scoreboard.Reason(r.Error.Reason),
 			EventID: eventID, RequestID: r.Error.RequestID,
 		}}
 	case r.Receipt != nil:
@@ -178,7 +178,8 @@ func (c *Client) ReceiptOf(ctx context.Context, user, id string) (Event, error) 
 	if err != nil {
 		return Event{}, err
 	}
-	e := Event{ID: response.ProcessedEventID, Status: response.Status, Receipts: response.Receipts, Code: response.Code, Message: response.Message}
+	e := Event{ID: response.ProcessedEventID, Status: response.Status, Receipts: response.Receipts,
+		Code: response.Code, Message: response.Message}
 	if e.Receipts != nil {
 		e.Status = protocol.StatusDone // the response for several boards has no status
 	} else if e.Status == protocol.StatusDone {

@@ -95,7 +95,8 @@ func submit(t *testing.T, ctx context.Context, l *ledger, text, path string) (bu
 	if sum := tally.Done + tally.Pending + tally.Refused + tally.Unsent + tally.Skipped; sum != tally.Lines {
 		t.Errorf("%+v: of %d lines %d are told", tally, tally.Lines, sum)
 	}
-	if all := strings.Count(text, "\n"); err == nil && !strings.HasPrefix(text, "user_id") && (!tally.Whole || tally.Lines != all) {
+	if all := strings.Count(text, "\n"); err == nil && !strings.HasPrefix(text, "user_id") &&
+		(!tally.Whole || tally.Lines != all) {
 		t.Errorf("%+v: want %d lines and the end", tally, all)
 	}
 	slices.SortFunc(failed, func(a, b bulk.Result) int { return a.Line - b.Line })

@@ -27,7 +27,8 @@ func TestWhatMeetsEveryLineStops(t *testing.T) {
 		l := newLedger()
 		l.whole = func([]client.Increment) error { return tc.err }
 		tally, _, err := submit(t, t.Context(), l, lines(10_000), "")
-		if want := tc.want; err == nil || want != nil && !errors.Is(err, want) || want == nil && !errors.Is(err, tc.err) {
+		if want := tc.want; err == nil || want != nil && !errors.Is(err, want) || want == nil &&
+			!errors.Is(err, tc.err) {
 			t.Errorf("%s: got %v", tc.name, err)
 		}
 		// In each of the four lanes a batch that was sent, one that waits, and what
@@ -52,7 +53,8 @@ func TestABadBatchIsHalved(t *testing.T) {
 		return nil
 	}
 	tally, failed, err := submit(t, t.Context(), l, lines(400), "")
-	if err != nil || tally.Done != 399 || len(failed) != 1 || failed[0].Line != 123 || failed[0].Code != scoreboard.CodeDeltaOutOfRange {
+	if err != nil || tally.Done != 399 || len(failed) != 1 || failed[0].Line != 123 ||
+		failed[0].Code != scoreboard.CodeDeltaOutOfRange {
 		t.Errorf("got %+v, %v, %+v, want line 123 alone refused", tally, err, failed)
 	}
 	for user, deltas := range l.order {
@@ -91,7 +93,8 @@ func TestABusyServerGetsThemAgain(t *testing.T) {
 	busy := map[string]int{}
 	l.before = func(in client.Increment) error {
 		if busy[in.EventID]++; in.Delta%3 == 0 && busy[in.EventID] < 4 {
-			return &client.Error{Status: 200, Code: scoreboard.CodeOverloaded, Message: "too many increments are waiting"}
+			return &client.Error{Status: 200, Code: scoreboard.CodeOverloaded,
+				Message: "too many increments are waiting"}
 		}
 		return nil
 	}

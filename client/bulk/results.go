@@ -49,7 +49,7 @@ type header struct {
 // results is the result file of a run; without a path only the run's id.
 type results struct {
 	header
-	file    *os.File
+	file     *os.File
 	finished bitset
 	sums     sums
 

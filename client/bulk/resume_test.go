@@ -36,7 +36,8 @@ func TestACrashLeavesAHalfLine(t *testing.T) {
 	if tally, _, err = submit(t, t.Context(), l, lines(20), path); err != nil || tally.Skipped != 20 {
 		t.Errorf("once more: got %+v, %v, want the file whole again", tally, err)
 	}
-	if mended, _ := os.ReadFile(path); bytes.Contains(mended, []byte("xxx")) || bytes.Count(mended, []byte("\n")) != 21 {
+	if mended, _ := os.ReadFile(path); bytes.Contains(mended, []byte("xxx")) ||
+		bytes.Count(mended, []byte("\n")) != 21 {
 		t.Errorf("the half line is still in the file:\n%s", mended)
 	}
 }
@@ -63,11 +64,13 @@ func TestAnEditedSourceIsRefused(t *testing.T) {
 	} {
 		path := filepath.Join(t.TempDir(), "results")
 		l := newLedger()
-		if tally, _, err := submit(t, t.Context(), l, first+bad+last, path); err != nil || tally.Done != 2 || tally.Refused != 1 {
+		if tally, _, err := submit(t, t.Context(), l, first+bad+last, path); err != nil || tally.Done != 2 ||
+			tally.Refused != 1 {
 			t.Fatalf("%+v, %v", tally, err)
 		}
 		_, _, err := submit(t, t.Context(), l, tc.text, path)
-		if (err != nil) != (tc.line != "") || err != nil && (!errors.Is(err, bulk.ErrSourceChanged) || !strings.Contains(err.Error(), tc.line)) {
+		if (err != nil) != (tc.line != "") || err != nil &&
+			(!errors.Is(err, bulk.ErrSourceChanged) || !strings.Contains(err.Error(), tc.line)) {
 			t.Errorf("%s: got %v, want it to tell of %q", name, err, tc.line)
 		}
 		var sum int64
@@ -103,7 +106,8 @@ func TestAResultFileBelongsToItsSource(t *testing.T) {
 	if _, _, err := submit(t, t.Context(), l, lines(3), path); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := submit(t, t.Context(), l, "{\"user_id\":\"x\",\"delta\":1}\n", path); err == nil || len(l.events) != 3 {
+	if _, _, err := submit(t, t.Context(), l, "{\"user_id\":\"x\",\"delta\":1}\n", path); err == nil ||
+		len(l.events) != 3 {
 		t.Errorf("another source: got %v and %d events, want it refused", err, len(l.events))
 	}
 	if _, _, err := submit(t, t.Context(), l, lines(5), path); err != nil || len(l.events) != 5 {

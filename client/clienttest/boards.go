@@ -11,7 +11,8 @@ func (g *game) describe() protocol.Board {
 	b := &g.board
 	return protocol.Board{
 		Board: string(b.ID), Mode: string(b.Mode), Order: string(b.Order), Status: string(scoreboard.StatusActive),
-		MinDelta: b.MinDelta, MaxDelta: b.MaxDelta, MinScore: int64(b.MinScore), MaxScore: int64(b.MaxScore), Public: true,
+		MinDelta: b.MinDelta, MaxDelta: b.MaxDelta, MinScore: int64(b.MinScore), MaxScore: int64(b.MaxScore),
+		Public: true,
 	}
 }
 

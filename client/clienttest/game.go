@@ -59,7 +59,8 @@ func (g *game) record(r *protocol.IncrementRequest) (protocol.Receipt, error) {
 	key := [2]string{r.UserID, scoreboard.FormatUUID(event.UUID)}
 	if known, ok := g.events[key]; ok {
 		if known.hash != hash {
-			return protocol.Receipt{}, scoreboard.Errorf(scoreboard.CodeEventConflict, "the event id was used for another increment")
+			return protocol.Receipt{}, scoreboard.Errorf(scoreboard.CodeEventConflict,
+				"the event id was used for another increment")
 		}
 		receipt := known.receipt
 		receipt.Replayed = true

@@ -20,7 +20,8 @@ func (s *Server) signs(id string, text []byte, signature string) bool {
 	for _, k := range s.keys {
 		if k.KeyID == id && k.RevokedAt == nil {
 			former := s.former[id]
-			return protocol.Sign(k.Secret, text) == signature || former != "" && protocol.Sign(former, text) == signature
+			return protocol.Sign(k.Secret, text) == signature || former != "" &&
+				protocol.Sign(former, text) == signature
 		}
 	}
 	return false

@@ -71,7 +71,8 @@ func New(t testing.TB) *Server {
 // Start starts a server that ends with Close, for runnable examples.
 func Start() *Server {
 	s := &Server{
-		keys:   []protocol.Key{{KeyID: KeyID, Name: "test", Secret: Secret, CreatedAt: time.Now().UTC(), Generation: 1}},
+		keys: []protocol.Key{{KeyID: KeyID, Name: "test", Secret: Secret, CreatedAt: time.Now().UTC(),
+			Generation: 1}},
 		former: map[string]string{},
 		subs:   map[chan struct{}]chan protocol.Frame{}, gone: make(chan struct{}), hide: map[string]bool{},
 	}
@@ -157,7 +158,8 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("POST /v1/admin/keys", s.createKey)
 	mux.HandleFunc("POST /v1/admin/keys/{id}/rotate", s.rotateKey)
 	mux.HandleFunc("DELETE /v1/admin/keys/{id}", s.revokeKey)
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { write(w, 200, map[string]bool{"ready": true}) })
+	mux.HandleFunc("GET /readyz",
+		func(w http.ResponseWriter, _ *http.Request) { write(w, 200, map[string]bool{"ready": true}) })
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Request-Id", "req-test")
 		f, place := s.note(r)
@@ -186,7 +188,8 @@ type placeKey struct{}
 func (s *Server) note(r *http.Request) (f failure, place int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.seen = append(s.seen, Request{Method: r.Method, Path: r.URL.RequestURI(), Token: bearer(r), Header: r.Header.Clone()})
+	s.seen = append(s.seen,
+		Request{Method: r.Method, Path: r.URL.RequestURI(), Token: bearer(r), Header: r.Header.Clone()})
 	if len(s.fail) > 0 {
 		f, s.fail = s.fail[0], s.fail[1:]
 	}

@@ -13,8 +13,9 @@ func (s *Server) status(w http.ResponseWriter, r *http.Request) {
 	}
 	rate, none := 0.0, int64(0)
 	write(w, 200, protocol.Status{
-		Roles: []string{"api", "gateway"}, WindowMS: 1000, IncrementsPerSecond: &rate, OutboxDepth: &none, OutboxOldestAgeMS: &none,
-		Connections: map[string]int64{"websocket": int64(s.Streams())},
-		Board:       &protocol.Condition{Board: "global", State: "HEALTHY"},
+		Roles: []string{"api", "gateway"}, WindowMS: 1000, IncrementsPerSecond: &rate, OutboxDepth: &none,
+		OutboxOldestAgeMS: &none,
+		Connections:       map[string]int64{"websocket": int64(s.Streams())},
+		Board:             &protocol.Condition{Board: "global", State: "HEALTHY"},
 	})
 }

@@ -54,7 +54,8 @@ and writes), full (A, B and C at once, at A's load).`,
 				return &usageError{err}
 			}
 			flags := cmd.Flags()
-			if flags.Changed("rate") && rate < 1 || flags.Changed("duration") && duration <= 0 || flags.Changed("users") && users < 1 {
+			if flags.Changed("rate") && rate < 1 || flags.Changed("duration") && duration <= 0 ||
+				flags.Changed("users") && users < 1 {
 				return usagef("--rate, --duration and --users must be greater than 0")
 			}
 			scenario.Scale(rate, duration, users)
@@ -97,8 +98,10 @@ and writes), full (A, B and C at once, at A's load).`,
 	flags.DurationVar(&duration, "duration", 0, "duration of the run (default: the profile's)")
 	flags.IntVar(&users, "users", 0, "number of users (default: the profile's)")
 	flags.StringVar(&ops, "ops", "", opsFlagUsage)
-	flags.StringVar(&prometheus, "prometheus", "", "URL of a Prometheus that must have loaded the alert rules (default: not checked)")
-	flags.StringVar(&redis, "redis", "", "URL of the server's Redis, to watch updates arrive (default: through the API)")
+	flags.StringVar(&prometheus, "prometheus", "",
+		"URL of a Prometheus that must have loaded the alert rules (default: not checked)")
+	flags.StringVar(&redis, "redis", "",
+		"URL of the server's Redis, to watch updates arrive (default: through the API)")
 	flags.StringVar(&shard, "shard", "", "share of the load for this generator, such as 2/5")
 	flags.BoolVar(&chaos, "chaos", false, "send repeats in parallel, cut requests off and run the faults")
 	flags.StringArrayVar(&faults, "fault", nil, "with --chaos, a shell command to run during the load (repeatable)")
@@ -118,7 +121,8 @@ func machineInfo() record.Machine {
 		host = "unknown"
 	}
 	m := record.Machine{
-		Host: host, OS: runtime.GOOS + "/" + runtime.GOARCH, CPU: "unknown", Cores: runtime.NumCPU(), Go: runtime.Version(),
+		Host: host, OS: runtime.GOOS + "/" + runtime.GOARCH, CPU: "unknown", Cores: runtime.NumCPU(),
+		Go:      runtime.Version(),
 		Version: v.Version, Commit: v.Commit,
 	}
 	if v.Changed {

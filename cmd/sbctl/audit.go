@@ -99,5 +99,6 @@ func timeFlag(name, text string) (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, usagef("--%s must be a time such as 2026-11-21T12:00:00Z or a date such as 2026-11-21, not %q", name, text)
+	return time.Time{}, usagef(
+		"--%s must be a time such as 2026-11-21T12:00:00Z or a date such as 2026-11-21, not %q", name, text)
 }

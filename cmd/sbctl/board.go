@@ -64,7 +64,8 @@ func newBoardCreateCmd(p *program) *cobra.Command {
 		}),
 	}
 	f := cmd.Flags()
-	f.StringVar(&r.Mode, "mode", "increment", "how a submission changes the score: increment (adds), best (replaces a worse one), latest (replaces)")
+	f.StringVar(&r.Mode, "mode", "increment",
+		"how a submission changes the score: increment (adds), best (replaces a worse one), latest (replaces)")
 	f.StringVar(&r.Order, "order", "highest", "which score ranks first: highest or lowest")
 	f.StringVar(&r.Period, "period", "none", "how often the board restarts: none, daily, weekly, monthly or season")
 	f.StringVar(&r.TimeZone, "time-zone", "UTC", "time zone in which periods end at midnight, such as Europe/Berlin")
@@ -174,7 +175,8 @@ func newBoardListCmd(p *program) *cobra.Command {
 			return p.print(page, func() *table {
 				t := newTable("BOARD", "MODE", "ORDER", "PERIOD", "REGION", "STATUS", "FROM", "TO")
 				for _, b := range page.Boards {
-					t.add(b.Board, b.Mode, b.Order, b.Period, b.Region, b.Status, timeCell(b.PeriodStart), timeCell(b.PeriodEnd))
+					t.add(b.Board, b.Mode, b.Order, b.Period, b.Region, b.Status, timeCell(b.PeriodStart),
+						timeCell(b.PeriodEnd))
 				}
 				return t
 			})

@@ -82,7 +82,8 @@ With --season, start a season: now, which ends the current one, or at --starts.`
 				board = args[0]
 			}
 			if r.Season != "" && r.StartsAt == nil && !r.DryRun {
-				question := fmt.Sprintf("Start season %s now? This ends the current season and cannot be undone.", r.Season)
+				question := fmt.Sprintf("Start season %s now? This ends the current season and cannot be undone.",
+					r.Season)
 				if err := p.confirm(cmd.Context(), question); err != nil {
 					return err
 				}

@@ -110,7 +110,8 @@ func checkServer(s connection, a response) check {
 		next := "start it (\"make dev\") or pass another address with --server; this one is from " + s.Server.From
 		return finding("server", checkFail, a.err.Error(), next)
 	}
-	return check{Name: "server", Status: checkOK, Detail: fmt.Sprintf("answers in %v", a.took.Round(time.Millisecond/10))}
+	return check{Name: "server", Status: checkOK,
+		Detail: fmt.Sprintf("answers in %v", a.took.Round(time.Millisecond/10))}
 }
 
 func checkReadiness(ctx context.Context, at option) check {
@@ -196,7 +197,8 @@ func (p *program) checkKey(ctx context.Context, s connection) check {
 		return finding("key", checkWarn, "not set: reads work, writes are rejected",
 			"set SBCTL_KEY_ID and SBCTL_KEY_SECRET; \"sbctl key create\" creates a key")
 	case s.KeyID.Value == "" || s.KeySecret.Value == "":
-		return finding("key", checkFail, "only the id or only the secret is set", "set both SBCTL_KEY_ID and SBCTL_KEY_SECRET")
+		return finding("key", checkFail, "only the id or only the secret is set",
+			"set both SBCTL_KEY_ID and SBCTL_KEY_SECRET")
 	}
 	c, err := p.client()
 	if err != nil {
@@ -213,7 +215,8 @@ func (p *program) checkKey(ctx context.Context, s connection) check {
 		return finding("key", checkFail, s.KeyID.Value+" is rejected: unknown, revoked, wrong secret, or a wrong clock",
 			"list keys with \"sbctl key list\" or create one with \"sbctl key create\"; set SBCTL_KEY_ID and SBCTL_KEY_SECRET")
 	}
-	return check{Name: "key", Status: checkOK, Detail: s.KeyID.Value + " is set; only a write by the token's user can verify it"}
+	return check{Name: "key", Status: checkOK,
+		Detail: s.KeyID.Value + " is set; only a write by the token's user can verify it"}
 }
 
 func checkTop(a response) check {
@@ -222,7 +225,8 @@ func checkTop(a response) check {
 	}
 	var top protocol.Top
 	if err := json.Unmarshal(a.body, &top); err != nil {
-		return finding("top", checkFail, "unexpected response: "+err.Error(), "check that --server is the address of a scoreboard")
+		return finding("top", checkFail, "unexpected response: "+err.Error(),
+			"check that --server is the address of a scoreboard")
 	}
 	age := time.Duration(top.AgeMS) * time.Millisecond
 	detail := fmt.Sprintf("%d users on %s, %v old", top.Total, scoreboard.GlobalBoard, age)
@@ -237,7 +241,8 @@ func checkTop(a response) check {
 		return finding("top", checkFail, detail+", degraded: "+top.DegradedReason,
 			"check Redis and the server's log: reads are served from PostgreSQL until the ranking is back")
 	case age > maxAge:
-		return finding("top", checkFail, detail, "check the relay, Kafka and the projector in the server's log: changes do not reach the ranking")
+		return finding("top", checkFail, detail,
+			"check the relay, Kafka and the projector in the server's log: changes do not reach the ranking")
 	}
 	return check{Name: "top", Status: checkOK, Detail: detail}
 }
@@ -254,7 +259,8 @@ func (p *program) serverChecks(ctx context.Context) []check {
 	found, err := c.Checks(ctx)
 	switch code := scoreboard.CodeOf(err); {
 	case code == scoreboard.CodeForbidden || code == scoreboard.CodeUnauthorized:
-		return []check{finding("backends", checkSkipped, "the server's own checks need the scope score:admin", "use a token with the scope score:admin")}
+		return []check{finding("backends", checkSkipped, "the server's own checks need the scope score:admin",
+			"use a token with the scope score:admin")}
 	case err != nil:
 		return []check{finding("backends", checkFail, err.Error(), "check the server's log")}
 	}

@@ -19,10 +19,10 @@ import (
 
 // The exit codes of sbctl.
 const (
-	exitOK        = 0
+	exitOK          = 0
 	exitError       = 1
-	exitUsage     = 2
-	exitCheckFailed          = 3 // completed, but a check failed
+	exitUsage       = 2
+	exitCheckFailed = 3 // completed, but a check failed
 	exitInterrupted = 130
 )
 
@@ -79,7 +79,8 @@ func (p *program) finish(ctx context.Context, cmd *cobra.Command, err error) int
 		return code
 	}
 	text := err.Error()
-	if e, is := err.(*client.Error); is && e.Status == 0 || code == exitInterrupted { //nolint:errorlint // a wrapper has its own message
+	e, unwrapped := err.(*client.Error) //nolint:errorlint // a wrapper has its own message
+	if unwrapped && e.Status == 0 || code == exitInterrupted {
 		text = f.Message
 	}
 	fmt.Fprintf(p.stderr, "sbctl: %s\n", text)
@@ -174,7 +175,8 @@ func (p *program) explain(err error) string {
 		return fmt.Sprintf("%s does not answer", server)
 	case errors.As(err, &dns):
 		return fmt.Sprintf("%s cannot be resolved", server)
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.As(err, &closed):
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
+		errors.Is(err, syscall.ECONNRESET), errors.As(err, &closed):
 		return "the connection was lost"
 	case errors.As(err, &slow) && slow.Timeout():
 		return fmt.Sprintf("%s timed out", server)

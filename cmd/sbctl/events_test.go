@@ -32,7 +32,8 @@ func TestSeasonOfEvents(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		results := filepath.Join(t.TempDir(), "results")
-		args := []string{"score", "submit", "--file", filepath.Join(events, tc.file), "--results", results, "--output", "json"}
+		args := []string{"score", "submit", "--file", filepath.Join(events, tc.file), "--results", results,
+			"--output", "json"}
 		code := run(t.Context(), args, nil, &out, io.Discard, env)
 		var got bulk.Tally
 		if err := json.Unmarshal(out.Bytes(), &got); err != nil || code != exitCheckFailed || got != tc.want {
@@ -40,7 +41,8 @@ func TestSeasonOfEvents(t *testing.T) {
 		}
 	}
 	generated := t.TempDir()
-	if output, err := exec.CommandContext(t.Context(), "go", "run", "../../internal/season", generated).CombinedOutput(); err != nil {
+	if output, err := exec.CommandContext(t.Context(), "go", "run", "../../internal/season",
+		generated).CombinedOutput(); err != nil {
 		t.Fatalf("generate the season: %v\n%s", err, output)
 	}
 	for _, file := range []string{"season.ndjson", "first-day.csv"} {

@@ -52,7 +52,9 @@ func TestEveryCommandReportsErrors(t *testing.T) {
 			var all sync.WaitGroup // not subtests, which would wait for each other's retries
 			forEachCommand(newRootCmd(&program{}), func(cmd *cobra.Command) {
 				path := cmd.CommandPath()
-				if cmd.HasSubCommands() || slices.ContainsFunc(offlineCommands, func(own string) bool { return strings.HasPrefix(path, own) }) {
+				if cmd.HasSubCommands() ||
+					slices.ContainsFunc(offlineCommands,
+						func(own string) bool { return strings.HasPrefix(path, own) }) {
 					return
 				}
 				commands++
@@ -62,8 +64,10 @@ func TestEveryCommandReportsErrors(t *testing.T) {
 					code := run(t.Context(), args, nil, &out, &errs, env)
 					var f failure
 					if err := json.Unmarshal(errs.Bytes(), &f); err != nil || code != exitError || out.Len() > 0 {
-						t.Errorf("%q: exit code %d, stdout %q, stderr %q: %v", args, code, out.String(), errs.String(), err)
-					} else if f.ErrorCode != string(tc.code) || f.Message == "" || !strings.Contains(f.NextStep, tc.next) {
+						t.Errorf("%q: exit code %d, stdout %q, stderr %q: %v", args, code, out.String(),
+							errs.String(), err)
+					} else if f.ErrorCode != string(tc.code) || f.Message == "" ||
+						!strings.Contains(f.NextStep, tc.next) {
 						t.Errorf("%q: got %+v, want %s and the step %q", args, f, tc.code, tc.next)
 					}
 				})

@@ -37,7 +37,8 @@ func newFlagListCmd(p *program) *cobra.Command {
 				p.infof("more: --after %d", page.NextAfter)
 			}
 			return p.print(page, func() *table {
-				t := newTable(">ID", "STATE", "RULE", "MODE", "USER", "BOARD", "EVENT", ">DELTA", ">TIMES", "LAST", "DETAIL")
+				t := newTable(">ID", "STATE", "RULE", "MODE", "USER", "BOARD", "EVENT", ">DELTA", ">TIMES", "LAST",
+					"DETAIL")
 				for _, f := range page.Flags {
 					t.add(fmt.Sprint(f.ID), f.State, f.Rule, f.Mode, f.UserID, f.Board, f.EventID, fmt.Sprint(f.Delta),
 						fmt.Sprint(f.Times), f.LastAt.Format(time.RFC3339), tui.Printable(f.Detail))
@@ -67,7 +68,8 @@ func flagTable(f client.Flag) *table {
 	t.add("first", f.CreatedAt.Format(time.RFC3339))
 	t.add("last", f.LastAt.Format(time.RFC3339))
 	if f.DecidedAt != nil {
-		t.add("decided", f.DecidedAt.Format(time.RFC3339)+" by "+tui.Printable(f.DecidedBy)+": "+tui.Printable(f.Reason))
+		t.add("decided",
+			f.DecidedAt.Format(time.RFC3339)+" by "+tui.Printable(f.DecidedBy)+": "+tui.Printable(f.Reason))
 	}
 	return t
 }

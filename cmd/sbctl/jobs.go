@@ -45,7 +45,8 @@ func (p *program) progress() func(client.JobLine) {
 		rate := float64(done) / time.Since(started).Seconds()
 		left := ""
 		if line.Total > done && rate > 0 {
-			left = fmt.Sprintf(", %s left", time.Duration(float64(line.Total-done)/rate*float64(time.Second)).Round(time.Second))
+			left = fmt.Sprintf(", %s left",
+				time.Duration(float64(line.Total-done)/rate*float64(time.Second)).Round(time.Second))
 		}
 		board := ""
 		if line.Board != "" {
@@ -77,7 +78,8 @@ func newRebuildCmd(p *program) *cobra.Command {
 			return p.print(done.Rebuilt, func() *table {
 				t := newTable("BOARD", ">EPOCH", ">USERS", ">TOOK")
 				for _, b := range done.Rebuilt {
-					t.add(b.Board, fmt.Sprint(b.Epoch), fmt.Sprint(b.Users), (time.Duration(b.TookMS) * time.Millisecond).String())
+					t.add(b.Board, fmt.Sprint(b.Epoch), fmt.Sprint(b.Users),
+						(time.Duration(b.TookMS) * time.Millisecond).String())
 				}
 				return t
 			})
@@ -174,7 +176,9 @@ func newReconcileCmd(p *program) *cobra.Command {
 	var f jobFlags
 	var repair bool
 	cmd := &cobra.Command{
-		Use: "reconcile", Short: "Compare scores and ranking, and repair the ranking with --repair; exit 3 if differences remain", Args: exactArgs(),
+		Use:   "reconcile",
+		Short: "Compare scores and ranking, and repair the ranking with --repair; exit 3 if differences remain",
+		Args:  exactArgs(),
 		Example: trimExamples(`
   sbctl reconcile --all
   sbctl reconcile --board global --repair`),

@@ -26,27 +26,34 @@ import (
 // depends on the flags; nil for commands that print none.
 var printed = map[string][]any{
 	"accept": {report.Report{}}, "audit list": {client.AuditEntries{}},
-	"board archive": {client.Board{}}, "board create": {client.Board{}}, "board freeze": {client.Board{}}, "board list": {client.Boards{}},
-	"board roll": {protocol.Rolled{}}, "board set": {client.Board{}}, "board show": {shownBoard{}}, "board unfreeze": {client.Board{}},
-	"completion": nil, "help": nil, "profile use": nil,
-	"dlq drop": {client.DeadLetter{}}, "dlq list": {client.DeadLetters{}}, "dlq requeue": {client.DeadLetter{}}, "dlq show": {client.DeadLetter{}},
+	"board archive": {client.Board{}}, "board create": {client.Board{}}, "board freeze": {client.Board{}},
+	"board list": {client.Boards{}},
+	"board roll": {protocol.Rolled{}}, "board set": {client.Board{}}, "board show": {shownBoard{}},
+	"board unfreeze": {client.Board{}},
+	"completion":     nil, "help": nil, "profile use": nil,
+	"dlq drop": {client.DeadLetter{}}, "dlq list": {client.DeadLetters{}}, "dlq requeue": {client.DeadLetter{}},
+	"dlq show":      {client.DeadLetter{}},
 	"doctor":        {diagnosis{}},
 	"event reverse": {[]client.Receipt{}}, "event show": {client.Event{}}, "event unvoid": {client.Void{}},
 	"event void": {client.VoidPreview{}, client.Void{}}, "event voids": {[]client.Void{}},
-	"flag confirm": {client.Flag{}}, "flag dismiss": {client.Flag{}}, "flag list": {client.Flags{}}, "flag show": {client.Flag{}},
+	"flag confirm": {client.Flag{}}, "flag dismiss": {client.Flag{}}, "flag list": {client.Flags{}},
+	"flag show":     {client.Flag{}},
 	"settings list": {[]client.Setting{}}, "settings set": {client.Setting{}, []client.Setting{}},
 	"key create": {client.Key{}}, "key list": {[]client.Key{}}, "key revoke": nil, "key rotate": {client.Key{}},
 	"ledger archive": {client.Archived{}},
 	"load run":       {report.Report{}, loadgen.Max{}}, "load report": {report.Report{}},
 	"migrate status": {[]migrations.Version{}}, "migrate up": {[]migrations.Version{}},
 	"outbox status": {client.Outbox{}}, "profile list": {[]profileRow{}}, "rank": {client.Place{}, wouldRank{}},
-	"rebuild": {[]protocol.Rebuilt{}, client.Condition{}}, "reconcile": {protocol.Verified{}}, "verify": {protocol.Verified{}}, "replay": {client.Replayed{}},
+	"rebuild": {[]protocol.Rebuilt{}, client.Condition{}}, "reconcile": {protocol.Verified{}},
+	"verify": {protocol.Verified{}}, "replay": {client.Replayed{}},
 	"score get": {client.Place{}}, "score statement": {client.Statement{}},
 	"score submit": {client.Receipt{}, []client.Receipt{}, summary{}},
 	"token mint":   {client.Token{}}, "top": {client.Top{}},
-	"user adjust": {client.Receipt{}}, "user ban": {client.UserState{}}, "user erase": {client.Erased{}}, "user export": nil,
-	"user freeze": {client.UserState{}}, "user show": {client.User{}}, "user unban": {client.UserState{}}, "user unfreeze": {client.UserState{}},
-	"version": {buildinfo.Info{}}, "watch": {client.State{}},
+	"user adjust": {client.Receipt{}}, "user ban": {client.UserState{}}, "user erase": {client.Erased{}},
+	"user export": nil,
+	"user freeze": {client.UserState{}}, "user show": {client.User{}}, "user unban": {client.UserState{}},
+	"user unfreeze": {client.UserState{}},
+	"version":       {buildinfo.Info{}}, "watch": {client.State{}},
 }
 
 const shapes = "../../docs/json.md"
@@ -68,8 +75,9 @@ func TestHelpOfJSON(t *testing.T) {
 		}
 	}
 	var b bytes.Buffer
-	b.WriteString("# Output of `--output json`\n\nGenerated from the program's types by `go test ./cmd/sbctl -run Help -update`. Fields with a `?` may be\n" +
-		"absent. New fields may be added; within a major version none is renamed or removed. Errors: see [cli.md](cli.md).\n")
+	b.WriteString(
+		"# Output of `--output json`\n\nGenerated from the program's types by `go test ./cmd/sbctl -run Help -update`. Fields with a `?` may be\n" +
+			"absent. New fields may be added; within a major version none is renamed or removed. Errors: see [cli.md](cli.md).\n")
 	for _, path := range slices.Sorted(maps.Keys(printed)) {
 		if printed[path] == nil {
 			continue

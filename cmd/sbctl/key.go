@@ -18,7 +18,8 @@ func newKeyCmd(p *program) *cobra.Command {
 	return newNounCmd("key", "Manage signing keys", `
   sbctl key create --name game-server
   sbctl key list`,
-		withReason(newKeyCreateCmd(p)), newKeyListCmd(p), withReason(newKeyRotateCmd(p)), withReason(newKeyRevokeCmd(p)))
+		withReason(newKeyCreateCmd(p)), newKeyListCmd(p), withReason(newKeyRotateCmd(p)),
+		withReason(newKeyRevokeCmd(p)))
 }
 
 func newKeyCreateCmd(p *program) *cobra.Command {
@@ -144,7 +145,8 @@ func findKey(ctx context.Context, c *client.Client, id string) (client.Key, erro
 func newKeyRotateCmd(p *program) *cobra.Command {
 	var overlap time.Duration
 	cmd := &cobra.Command{
-		Use: "rotate ID", Short: "Give a signing key a new secret; the old one stays valid for a while", Args: exactArgs("ID"),
+		Use: "rotate ID", Short: "Give a signing key a new secret; the old one stays valid for a while",
+		Args: exactArgs("ID"),
 		Long: `Give a signing key a new secret, which is shown once. The old secret stays valid
 for --overlap, so that signers can be updated one by one. Rotating again within the
 overlap invalidates the older secret immediately, after a confirmation. With
@@ -163,9 +165,11 @@ overlap invalidates the older secret immediately, after a confirmation. With
 			question := ""
 			switch {
 			case overlap == 0:
-				question = fmt.Sprintf("Rotate key %s without an overlap? Signatures with its old secret will be rejected.", args[0])
+				question = fmt.Sprintf(
+					"Rotate key %s without an overlap? Signatures with its old secret will be rejected.", args[0])
 			case k.RetiresAt != nil:
-				question = fmt.Sprintf("Rotate key %s again? Its old secret is valid until %s; signatures with it will be rejected.",
+				question = fmt.Sprintf(
+					"Rotate key %s again? Its old secret is valid until %s; signatures with it will be rejected.",
 					args[0], k.RetiresAt.Format(time.RFC3339))
 			}
 			if question != "" {
@@ -199,7 +203,8 @@ func newKeyRevokeCmd(p *program) *cobra.Command {
 				p.infof("key %s is already revoked since %s", args[0], k.RevokedAt.Format(time.RFC3339))
 				return nil
 			}
-			if err := p.confirm(cmd.Context(), fmt.Sprintf("Revoke key %s? Its signatures will be rejected.", args[0])); err != nil {
+			if err := p.confirm(cmd.Context(),
+				fmt.Sprintf("Revoke key %s? Its signatures will be rejected.", args[0])); err != nil {
 				return err
 			}
 			if err := c.RevokeKey(cmd.Context(), args[0]); err != nil {

@@ -113,7 +113,7 @@ func (p *program) loadOptions(load plan.Plan, out, ops string) (loadgen.Options,
 		Server: loadgen.Server{
 			URL: s.Server.Value, Token: s.Token.Value, KeyID: s.KeyID.Value, KeySecret: s.KeySecret.Value,
 		},
-		Plan:   load, Out: out, Ops: p.opsServer(s, ops).Value, Machine: machineInfo(), Say: p.infof,
+		Plan: load, Out: out, Ops: p.opsServer(s, ops).Value, Machine: machineInfo(), Say: p.infof,
 	}, nil
 }
 

@@ -89,7 +89,8 @@ func (v loadView) View() string {
 	const width = 40
 	done := min(int(width*g.Elapsed/max(g.Length, time.Second)), width)
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s%s  %v of %v\n", strings.Repeat("━", done), strings.Repeat("─", width-done), g.Elapsed.Round(time.Second), g.Length)
+	fmt.Fprintf(&b, "%s%s  %v of %v\n", strings.Repeat("━", done), strings.Repeat("─", width-done),
+		g.Elapsed.Round(time.Second), g.Length)
 	row := func(name, format string, args ...any) {
 		fmt.Fprintf(&b, "%-22s %s\n", name, v.bold.Render(fmt.Sprintf(format, args...)))
 	}

@@ -16,7 +16,8 @@ func TestLoadProgress(t *testing.T) {
 	g := loadgen.Progress{
 		Elapsed: 15 * time.Second, Length: time.Minute, Target: 1000, Achieved: 998.4,
 		State: report.State{
-			Sent: 15_000, Failed: 3, API: report.Latency{P50: 2.14, P95: 8, P99: 13.2}, Late: report.Latency{P99: 1.04}, Redis: 36, Client: 206,
+			Sent: 15_000, Failed: 3, API: report.Latency{P50: 2.14, P95: 8, P99: 13.2},
+			Late: report.Latency{P99: 1.04}, Redis: 36, Client: 206,
 			Errors: []report.Count{{What: "increment: 503 overloaded", N: 2}, {What: "read: i/o timeout", N: 1}},
 		},
 		Tick: record.Tick{OutboxDepth: 12, Lag: 30},
@@ -58,7 +59,8 @@ func TestNoteReport(t *testing.T) {
 	}{
 		{"late", "", busy, report.Criterion{Name: "behind"}},
 		{"in time", "", "", report.Criterion{Name: "behind", Pass: true}},
-		{"slow", "out/a", "report: " + filepath.Join("out", "a", "report.html") + " (and report.json)\n", report.Criterion{Name: "api.p95"}},
+		{"slow", "out/a", "report: " + filepath.Join("out", "a", "report.html") + " (and report.json)\n",
+			report.Criterion{Name: "api.p95"}},
 	} {
 		var out strings.Builder
 		(&program{stderr: &out}).noteReport(&report.Report{Criteria: []report.Criterion{tc.criterion}}, tc.out)

@@ -22,7 +22,8 @@ func (p *program) nextStep(ctx context.Context, cmd *cobra.Command, e *client.Er
 	case err != nil:
 		return ""
 	case e.Status == 0:
-		return fmt.Sprintf("check that a server runs at %s (from %s); \"make dev\" starts one, --server sets the address",
+		return fmt.Sprintf(
+			"check that a server runs at %s (from %s); \"make dev\" starts one, --server sets the address",
 			s.Server.Value, s.Server.From)
 	case e.Code == scoreboard.CodeUnauthorized && s.Token.Value == "":
 		return "set SBCTL_TOKEN, or choose a profile that has a token"
@@ -31,13 +32,16 @@ func (p *program) nextStep(ctx context.Context, cmd *cobra.Command, e *client.Er
 	case e.Code == scoreboard.CodeInvalidSignature && s.KeyID.Value == "":
 		return "set SBCTL_KEY_ID and SBCTL_KEY_SECRET; \"sbctl key create\" creates a key"
 	case e.Code == scoreboard.CodeInvalidSignature:
-		return fmt.Sprintf("check key %s (from %s) and this machine's clock with \"sbctl doctor\"", s.KeyID.Value, s.KeyID.From)
+		return fmt.Sprintf("check key %s (from %s) and this machine's clock with \"sbctl doctor\"", s.KeyID.Value,
+			s.KeyID.From)
 	case e.Code == scoreboard.CodeForbidden && e.Field == "user_id":
 		return "\"sbctl user show USER\" shows operators the user's status and its reason"
 	case e.Code == scoreboard.CodeForbidden:
-		return fmt.Sprintf("the token (from %s) lacks permission; use the user's own, or one with a wider scope", s.Token.From)
+		return fmt.Sprintf("the token (from %s) lacks permission; use the user's own, or one with a wider scope",
+			s.Token.From)
 	case e.Code == scoreboard.CodeEventConflict:
-		return fmt.Sprintf("the id belongs to another increment of the user, which \"sbctl event show %s%s\" shows; use another id",
+		return fmt.Sprintf(
+			"the id belongs to another increment of the user, which \"sbctl event show %s%s\" shows; use another id",
 			e.EventID, flagOf(cmd, "user"))
 	case e.Code == scoreboard.CodeRuleViolated && e.Field == "action_token" && flagOf(cmd, "action-token") == "":
 		return "start the action with POST /v1/actions and pass its token with --action-token"
@@ -116,7 +120,8 @@ func (p *program) suggestList(ctx context.Context, cmd *cobra.Command) string {
 		if f := cmd.Flag("user"); f != nil {
 			user = f.Value.String()
 		}
-		return fmt.Sprintf("\"sbctl top%s\" lists users with a score; \"sbctl user show %s\" shows operators the user's status and scores",
+		return fmt.Sprintf(
+			"\"sbctl top%s\" lists users with a score; \"sbctl user show %s\" shows operators the user's status and scores",
 			flagOf(cmd, "board"), user)
 	}
 	return ""

@@ -25,7 +25,8 @@ import (
 // Operator scripts share a real server on real backends; each has its own users.
 func TestOperatorScripts(t *testing.T) {
 	game := authtest.Ed25519(t)
-	s, url := startServer(t, backendtest.Postgres(t, migrations.Up), backendtest.Redis(t), "auth-attestation-jwks-url", game.URL)
+	s, url := startServer(t, backendtest.Postgres(t, migrations.Up), backendtest.Redis(t),
+		"auth-attestation-jwks-url", game.URL)
 	token := func(user, scope string) string {
 		made, err := s.MintToken(scoreboard.UserID(user), scope, time.Hour)
 		if err != nil {
@@ -52,7 +53,8 @@ func TestOperatorScripts(t *testing.T) {
 			env.Setenv("MALLORY", token("mallory", ""))
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "soon": soon, "action": action(t), "attest": attest(t, game)},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "soon": soon,
+			"action": action(t), "attest": attest(t, game)},
 	})
 }
 
@@ -267,7 +269,8 @@ func TestBanOnAnOpenStream(t *testing.T) {
 		t.Fatalf("got %+v, %v, want the response after the change is visible", state, err)
 	}
 	// No wait: after the response the user must not be on the board.
-	if top, err := root.Top(ctx, client.TopQuery{}); err != nil || len(top.Entries) != 1 || top.Entries[0].UserID != "alice" {
+	if top, err := root.Top(ctx, client.TopQuery{}); err != nil || len(top.Entries) != 1 ||
+		top.Entries[0].UserID != "alice" {
 		t.Errorf("right after the ban the board is %+v, %v", top.Entries, err)
 	}
 	shows("1 alice 7, ")

@@ -32,7 +32,8 @@ func newOutboxCmd(p *program) *cobra.Command {
 				return p.print(o, func() *table {
 					t := newTable(">SHARD", "OWNER", ">DEPTH", ">OLDEST", ">ATTEMPTS", "LAST ERROR")
 					for _, s := range o.Shards {
-						t.add(strconv.Itoa(s.Shard), tui.Printable(s.Owner), fmt.Sprint(s.Depth), ms(s.OldestAgeMS).String(),
+						t.add(strconv.Itoa(s.Shard), tui.Printable(s.Owner), fmt.Sprint(s.Depth),
+							ms(s.OldestAgeMS).String(),
 							strconv.Itoa(s.Attempts), tui.Printable(s.LastError))
 					}
 					return t

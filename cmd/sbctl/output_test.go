@@ -9,7 +9,8 @@ func TestOrdinal(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int64]string{
 		1: "1st", 2: "2nd", 3: "3rd", 4: "4th", 10: "10th", 11: "11th", 12: "12th", 13: "13th", 14: "14th",
-		21: "21st", 82: "82nd", 93: "93rd", 100: "100th", 101: "101st", 111: "111th", 112: "112th", 1_000_113: "1000113th",
+		21: "21st", 82: "82nd", 93: "93rd", 100: "100th", 101: "101st", 111: "111th", 112: "112th",
+		1_000_113: "1000113th",
 	} {
 		if got := ordinal(n); got != want {
 			t.Errorf("ordinal(%d): got %s, want %s", n, got, want)

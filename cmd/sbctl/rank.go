@@ -39,7 +39,8 @@ func newRankCmd(p *program) *cobra.Command {
 				if p.output == "json" {
 					return p.print(would, nil)
 				}
-				_, err = fmt.Fprintf(p.stdout, "%s would be %s with a score of %d\n", args[0], ordinal(would.WouldRank), score)
+				_, err = fmt.Fprintf(p.stdout, "%s would be %s with a score of %d\n", args[0],
+					ordinal(would.WouldRank), score)
 			}
 			if err != nil || refused != nil {
 				return err
@@ -48,7 +49,8 @@ func newRankCmd(p *program) *cobra.Command {
 				p.infof("%s has a score on the board; --score is ignored", place.UserID)
 			}
 			if p.output == "table" && len(place.Neighbours) > 0 {
-				p.infof("%s is %s of %d on %s, ahead of %.1f %%%s", place.UserID, ordinal(place.Rank), place.Total, place.Board,
+				p.infof("%s is %s of %d on %s, ahead of %.1f %%%s", place.UserID, ordinal(place.Rank), place.Total,
+					place.Board,
 					place.Percentile, degradedNote(place.Degraded, place.DegradedReason))
 			}
 			return p.print(place, func() *table {

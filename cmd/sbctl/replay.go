@@ -80,7 +80,8 @@ Events from before the window of known repeats are never replayed.`,
 			}
 			p.infof("%s: %d would change the ranking, %d would not, %d cannot be applied",
 				plural(preview.Records, "record"), preview.Changed, preview.Unchanged, notApplied(preview))
-			if err := p.confirm(cmd.Context(), fmt.Sprintf("Apply %s?", plural(preview.Changed, "change"))); err != nil {
+			if err := p.confirm(cmd.Context(),
+				fmt.Sprintf("Apply %s?", plural(preview.Changed, "change"))); err != nil {
 				return err
 			}
 			r.DryRun = false
@@ -117,7 +118,7 @@ func (p *program) replayed(r client.Replayed) error {
 		rest := r.Records - r.Changed - r.Unchanged - notApplied(r)
 		for _, other := range []struct {
 			label string
-			n    int64
+			n     int64
 		}{
 			{"heartbeats", rest},
 			{"malformed", r.Unreadable},

@@ -16,7 +16,8 @@ func attest(t *testing.T, game *authtest.Publisher) func(*testscript.TestScript,
 	return func(ts *testscript.TestScript, _ bool, args []string) {
 		delta, err := strconv.Atoi(args[1])
 		ts.Check(err)
-		ts.Setenv("ATTESTATION", game.Sign(t, jwt.MapClaims{"user_id": args[0], "delta": delta, "event_id": args[2], "board": args[3]}))
+		ts.Setenv("ATTESTATION",
+			game.Sign(t, jwt.MapClaims{"user_id": args[0], "delta": delta, "event_id": args[2], "board": args[3]}))
 	}
 }
 

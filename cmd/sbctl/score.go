@@ -182,7 +182,8 @@ func receiptsTable(receipts []client.Receipt) *table {
 			replayed = "yes"
 			t.rename("RANK", strings.ToUpper(currentRank))
 		}
-		t.add(r.Board, r.UserID, number(r.NewScore), fmt.Sprintf("%+d", r.Applied), rankOf(r), r.ProcessedEventID, replayed)
+		t.add(r.Board, r.UserID, number(r.NewScore), fmt.Sprintf("%+d", r.Applied), rankOf(r), r.ProcessedEventID,
+			replayed)
 	}
 	return t
 }

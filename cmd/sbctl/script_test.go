@@ -48,7 +48,8 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "fail": fail, "set": set, "degrade": degrade, "stopserver": stopServer, "lose": lose, "hang": hang,
+			"exits": exits, "fail": fail, "set": set, "degrade": degrade, "stopserver": stopServer, "lose": lose,
+			"hang":  hang,
 			"finds": finds,
 		},
 	})
@@ -128,7 +129,8 @@ func TestOnlyMainExits(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, f := range files {
-		if name := f.Name(); strings.HasSuffix(name, ".go") && name != "main.go" && !strings.HasSuffix(name, "_test.go") {
+		if name := f.Name(); strings.HasSuffix(name, ".go") && name != "main.go" &&
+			!strings.HasSuffix(name, "_test.go") {
 			text, err := os.ReadFile(name)
 			if err != nil {
 				t.Fatal(err)

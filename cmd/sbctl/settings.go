@@ -68,7 +68,8 @@ func newSettingsSetCmd(p *program) *cobra.Command {
 	var reset bool
 	var r client.SettingsRequest
 	cmd := &cobra.Command{
-		Use: "set NAME VALUE [NAME VALUE]…", Short: "Change settings on all nodes, or reset them to the deployed values",
+		Use:   "set NAME VALUE [NAME VALUE]…",
+		Short: "Change settings on all nodes, or reset them to the deployed values",
 		Long: `Change settings on all nodes, within two seconds. A value set here overrides flag,
 environment and file. --reset, with names alone, restores the deployed values.
 Several settings change together or not at all, such as an identity provider's key

@@ -66,7 +66,8 @@ func (p *program) submitFile(cmd *cobra.Command, c *client.Client, f *submitFlag
 	case err != nil:
 		return p.resumable(err, results)
 	case tally.Unsent > 0:
-		return p.resumable(fmt.Errorf("%s not sent: %w", plural(int64(tally.Unsent), "line"), p.humanize(bar.unsent)), results)
+		return p.resumable(fmt.Errorf("%s not sent: %w", plural(int64(tally.Unsent), "line"), p.humanize(bar.unsent)),
+			results)
 	case tally.Refused > 0:
 		return errCheckFailed
 	}
@@ -113,7 +114,8 @@ func (p *program) printSummary(s summary) error {
 		for _, part := range []struct {
 			name string
 			n    int
-		}{{"repeats", s.Replayed}, {"pending", s.Pending}, {"refused", s.Refused}, {"not sent", s.Unsent}, {"skipped", s.Skipped}} {
+		}{{"repeats", s.Replayed}, {"pending", s.Pending}, {"refused", s.Refused}, {"not sent", s.Unsent}, {"skipped",
+			s.Skipped}} {
 			if part.n > 0 {
 				t.add(part.name, number(int64(part.n)))
 			}
@@ -177,7 +179,8 @@ func (b *progressBar) text(t bulk.Tally, elapsed time.Duration) string {
 	share := min(float64(t.Bytes)/float64(b.size), 1)
 	const width = 24
 	full := int(share * width)
-	text = fmt.Sprintf("[%s%s] %3.0f %%  %s", strings.Repeat("#", full), strings.Repeat(".", width-full), share*100, text)
+	text = fmt.Sprintf("[%s%s] %3.0f %%  %s", strings.Repeat("#", full), strings.Repeat(".", width-full), share*100,
+		text)
 	if share > 0 && share < 1 {
 		left := time.Duration(float64(elapsed) * (1 - share) / share)
 		text += fmt.Sprintf(", %v left", left.Round(time.Second))

@@ -47,7 +47,8 @@ func onTerminalWith(t *testing.T, s *clienttest.Server, variable string, args ..
 	cmd := exec.CommandContext(t.Context(), self)
 	cmd.Args = append([]string{"sbctl"}, args...) // the name makes the test binary be sbctl
 	cmd.Env = []string{
-		"SBCTL_SERVER=" + s.URL, "SBCTL_TOKEN=" + clienttest.Token("zoe", "score:admin score:update"), "HOME=" + t.TempDir(),
+		"SBCTL_SERVER=" + s.URL, "SBCTL_TOKEN=" + clienttest.Token("zoe", "score:admin score:update"),
+		"HOME=" + t.TempDir(),
 		"GORACE=atexit_sleep_ms=0", "SBCTL_KEY_ID=" + clienttest.KeyID, "SBCTL_KEY_SECRET=" + clienttest.Secret,
 		"TERM=xterm-256color", variable, // the last of a name holds
 	}

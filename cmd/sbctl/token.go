@@ -42,7 +42,8 @@ func newTokenMintCmd(p *program) *cobra.Command {
 			r.Scope, r.TTL = strings.Join(requested, " "), ttl.String()
 			for scope := range strings.FieldsSeq(r.Scope) {
 				if !slices.Contains(scopes, scope) {
-					return usagef("unknown scope %q; must be one of %s%s", scope, strings.Join(scopes, ", "), suggest.Closest(scope, scopes, ""))
+					return usagef("unknown scope %q; must be one of %s%s", scope, strings.Join(scopes, ", "),
+						suggest.Closest(scope, scopes, ""))
 				}
 			}
 			token, err := c.MintToken(cmd.Context(), r)
@@ -58,7 +59,8 @@ func newTokenMintCmd(p *program) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&r.UserID, "user", "", "user of the token")
-	flags.StringSliceVar(&requested, "scope", nil, "score:update (write for any user), score:admin (operate) or ws_conn (only join streams); repeatable")
+	flags.StringSliceVar(&requested, "scope", nil,
+		"score:update (write for any user), score:admin (operate) or ws_conn (only join streams); repeatable")
 	flags.DurationVar(&ttl, "ttl", 15*time.Minute, "lifetime of the token")
 	return cmd
 }

@@ -16,7 +16,8 @@ func newUserCmd(p *program) *cobra.Command {
   sbctl user ban mallory --reason "forged scores"
   sbctl user adjust alice --delta -50 --reason "counted by hand"`,
 		newUserShowCmd(p),
-		p.statusCmd("ban", "Ban a user: reject writes and hide the user from all boards", "Ban %s?", (*client.Client).Ban),
+		p.statusCmd("ban", "Ban a user: reject writes and hide the user from all boards", "Ban %s?",
+			(*client.Client).Ban),
 		p.statusCmd("unban", "Unban a user; scores and ranks come back", "", (*client.Client).Unban),
 		p.statusCmd("freeze", "Block a user's writes; the user stays visible", "", (*client.Client).Freeze),
 		p.statusCmd("unfreeze", "Unfreeze a user", "", (*client.Client).Unfreeze),
@@ -110,7 +111,8 @@ not adjust twice.`,
 				return usagef("--delta must not be 0")
 			}
 			a.User = args[0]
-			if err := p.confirm(cmd.Context(), fmt.Sprintf("Change the score of %s by %+d?", a.User, a.Delta)); err != nil {
+			if err := p.confirm(cmd.Context(),
+				fmt.Sprintf("Change the score of %s by %+d?", a.User, a.Delta)); err != nil {
 				return err
 			}
 			receipt, err := c.Adjust(cmd.Context(), a)
