@@ -69,7 +69,7 @@ func (s *Server) makeProofs(o *api.Options) (err error) {
 	if s.keyring, err = auth.NewKeyring(c.Auth.MasterKey, s.store, time.Now); err != nil {
 		return err
 	}
-	o.Keyring, o.Keys = s.keyring, s.store
+	o.Keyring, o.Keys = s.keyring, s.store.Keys
 	if o.ActionTokens, err = auth.NewActionTokens(c.Auth.MasterKey); err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (s *Server) makeOperations(o *api.Options) {
 	o.Moderation = admin.Moderation{Store: s.store, Ranking: s.ranking, CacheTTL: s.config.Reads.UserCache}
 	o.Operations = &api.Operations{
 		Doctor: s.makeDoctor(), Node: s.makeNodeStatus(), Jobs: s.makeJobs(), Conditions: s.ranking,
-		Outbox: s.store, DeadLetters: s.store,
+		Outbox: s.store, DeadLetters: s.store.DeadLetters,
 	}
 	if s.archive != nil {
 		o.Operations.Archive = admin.Archive{Archiver: s.archive}

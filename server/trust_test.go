@@ -114,7 +114,7 @@ func TestAnomalyModes(t *testing.T) {
 		n.stop()
 		logged := 0
 		for line := range strings.Lines(n.logs.String()) {
-			if strings.Contains(line, `"event looks wrong"`) {
+			if strings.Contains(line, `"anomaly detected"`) {
 				logged++
 				for _, part := range []string{
 					`"level":"WARN"`, `"rule":"frequency"`, `"user":"log"`,

@@ -193,7 +193,7 @@ func (s *Server) makeReads() {
 	s.catalog = store.NewCatalog(s.store, s.log)
 	s.add("catalog", s.catalog)
 	s.rebuilder = repair.NewRebuilder(s.catalog, s.store, s.ranking, s.log)
-	s.profiles = profile.NewCache(s.store, s.log)
+	s.profiles = profile.NewCache(s.store.Profiles, s.log)
 	s.add("profiles", s.profiles)
 	s.reads = leaderboard.New(leaderboard.Options{
 		Catalog: s.catalog, Ranking: s.ranking, Fallback: s.store, TriggerRebuild: s.triggerRebuild(),

@@ -27,7 +27,7 @@ func (s *Server) showBoard(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if id := r.PathValue("board"); id != string(s.game.board.ID) {
-		refuse(w, 404, scoreboard.Errorf(scoreboard.CodeNotFound, "there is no board %q", id))
+		refuse(w, 404, scoreboard.Errorf(scoreboard.CodeNotFound, "board %q not found", id))
 		return
 	}
 	write(w, 200, s.game.describe())

@@ -52,7 +52,7 @@ func (g *game) record(r *protocol.IncrementRequest) (protocol.Receipt, error) {
 		return protocol.Receipt{}, err
 	}
 	if r.Board != "" && r.Board != string(g.board.ID) {
-		return protocol.Receipt{}, scoreboard.Errorf(scoreboard.CodeNotFound, "there is no board %q", r.Board)
+		return protocol.Receipt{}, scoreboard.Errorf(scoreboard.CodeNotFound, "board %q not found", r.Board)
 	}
 	in := scoreboard.Increment{User: user, Delta: r.Delta, Boards: []scoreboard.BoardID{g.board.ID}, Action: r.Action}
 	hash := in.PayloadHash()

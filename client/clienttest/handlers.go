@@ -173,7 +173,7 @@ func (s *Server) boardExists(w http.ResponseWriter, r *http.Request) bool {
 	if board == "" || board == string(scoreboard.GlobalBoard) {
 		return true
 	}
-	refuse(w, 404, scoreboard.Errorf(scoreboard.CodeNotFound, "there is no board %q", board))
+	refuse(w, 404, scoreboard.Errorf(scoreboard.CodeNotFound, "board %q not found", board))
 	return false
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/repair"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
-	"github.com/scoreboard/scoreboard/server/store"
+	"github.com/scoreboard/scoreboard/server/ledger"
 )
 
 // EventLog is the log that a transport keeps of published events.
@@ -23,11 +23,11 @@ type EventLog struct {
 func (j Jobs) Replay(
 	ctx context.Context, r *protocol.ReplayRequest, progress func(records, total int64),
 ) (*protocol.Replayed, error) {
-	known := store.KnownSince(time.Now())
+	known := ledger.KnownSince(time.Now())
 	report := func(done *repair.ReplayResult) { progress(done.Records, done.Total) }
 	if r.DLQ {
 		q := repair.Requeue{
-			Letters: j.Store, DedupeSince: known, Topic: r.Topic, Partition: r.Partition, DryRun: r.DryRun,
+			Letters: j.Store.DeadLetters, DedupeSince: known, Topic: r.Topic, Partition: r.Partition, DryRun: r.DryRun,
 			Progress: report,
 		}
 		done, err := q.Run(ctx)

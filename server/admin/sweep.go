@@ -41,7 +41,7 @@ func (s TokenSweeper) Run(ctx context.Context) error {
 
 func (s TokenSweeper) sweep(ctx context.Context) error {
 	for {
-		n, err := s.Store.ForgetActionTokens(ctx, time.Now().Add(-tokenRetention), sweepBatch)
+		n, err := s.Store.DeleteUsedTokens(ctx, time.Now().Add(-tokenRetention), sweepBatch)
 		if err != nil || n < sweepBatch {
 			return err
 		}

@@ -224,7 +224,7 @@ func (a *API) findBoard(c *gin.Context, caller *auth.Claims) (*scoreboard.Board,
 	}
 	b, err := a.Boards.FindBoard(c.Request.Context(), id)
 	if err == nil && !b.Public && !actsForAll(caller) {
-		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "no such board: %s", id)
+		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "board %s not found", id)
 	}
 	return b, err
 }

@@ -73,7 +73,7 @@ func (r *rig) byRate(perMinute int) api.Limit {
 
 func (r *rig) Board(_ context.Context, id scoreboard.BoardID) (*scoreboard.Board, error) {
 	if id == "nowhere" {
-		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "there is no board %s", id)
+		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "board %s not found", id)
 	}
 	b := &scoreboard.Board{ID: id, Family: id, Order: scoreboard.OrderHighest, Public: id != "secret", MinDelta: 1, MaxDelta: 100}
 	if id == "daily" {

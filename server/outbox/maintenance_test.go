@@ -191,11 +191,11 @@ func TestDeadLetterIsRequeuedOnceOrDropped(t *testing.T) {
 	bury(1, protocol.AppendEvent(nil, &change))
 	bury(2, []byte("no JSON"))
 	bury(3, protocol.AppendEvent(nil, &old))
-	letters, err := r.DeadLetters(ctx, 0, 10)
+	letters, err := r.DeadLetters.DeadLetters(ctx, 0, 10)
 	if err != nil || len(letters) != 3 {
 		t.Fatalf("letters %+v, %v; want 3", letters, err)
 	}
-	if more, err := r.DeadLetters(ctx, letters[1].ID, 10); err != nil || len(more) != 1 {
+	if more, err := r.DeadLetters.DeadLetters(ctx, letters[1].ID, 10); err != nil || len(more) != 1 {
 		t.Errorf("after the second: %+v, %v", more, err)
 	}
 	if err := r.RequeueLetter(ctx, letters[1].ID, nil); scoreboard.CodeOf(err) != scoreboard.CodeConflict {

@@ -26,7 +26,7 @@ type counted struct {
 
 func (c counted) Profiles(ctx context.Context, users []scoreboard.UserID) ([]scoreboard.Profile, error) {
 	c.asked <- users
-	return c.Store.Profiles(ctx, users)
+	return c.Store.Profiles.Profiles(ctx, users)
 }
 
 func open(t *testing.T) (*store.Store, counted, func() *profile.Cache) {
@@ -122,7 +122,7 @@ func TestABannedUserChoosesNoName(t *testing.T) {
 	put(t, s, "mallory", "M")
 	conn.Do(t, `insert into users (user_id, status) values ('mallory', 'banned')`)
 	err := s.PutProfile(ctx, &scoreboard.Profile{User: "mallory", DisplayName: "Alice"}, nil)
-	found, readErr := s.Profiles(ctx, []scoreboard.UserID{"mallory"})
+	found, readErr := s.Profiles.Profiles(ctx, []scoreboard.UserID{"mallory"})
 	if scoreboard.CodeOf(err) != scoreboard.CodeForbidden || readErr != nil || len(found) != 1 || found[0].DisplayName != "M" {
 		t.Errorf("%v, and the profile is %+v (%v); want forbidden, and none changed", err, found, readErr)
 	}

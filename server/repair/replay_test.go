@@ -180,7 +180,7 @@ func TestRequeueKeepsLettersItCannotDecode(t *testing.T) {
 	since := time.Now().AddDate(0, -1, 0)
 	requeue := func(dry bool) *repair.ReplayResult {
 		t.Helper()
-		q := repair.Requeue{Letters: r.Store, DedupeSince: since, Topic: "events", DryRun: dry, Progress: func(*repair.ReplayResult) {}}
+		q := repair.Requeue{Letters: r.Store.DeadLetters, DedupeSince: since, Topic: "events", DryRun: dry, Progress: func(*repair.ReplayResult) {}}
 		done, err := q.Run(ctx)
 		if err != nil {
 			t.Fatal(err)

@@ -45,7 +45,7 @@ func openOn(t *testing.T, url string) *rig {
 	r := &rig{rdb: backendtest.RedisClient(t, backendtest.Redis(t))}
 	r.ranking = ranking.New(r.rdb)
 	r.reopen(t, url)
-	boards, _, err := r.Boards(ctx)
+	boards, _, err := r.Boards.All(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,6 +35,14 @@ func isName(s string, limit int) bool {
 	return true
 }
 
+// The statuses of a user.
+const (
+	UserActive = "active"
+	UserFrozen = "frozen" // cannot write
+	UserBanned = "banned" // cannot write, and is hidden from others
+	UserErased = "erased" // only the name is kept, for ErasureTime
+)
+
 // UserState is a user's current status: active, frozen (cannot write), banned
 // (cannot write and is hidden) or erased.
 type UserState struct {

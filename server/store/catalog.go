@@ -76,13 +76,13 @@ func (c *Catalog) Board(ctx context.Context, id scoreboard.BoardID) (*scoreboard
 	}
 	b := k.boards[id]
 	if b == nil {
-		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "there is no board %s", id)
+		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "board %s not found", id)
 	}
 	if !b.IsFamily() {
 		return b, nil
 	}
 	if b = k.current(id); b == nil {
-		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "no period of board %s has begun", id)
+		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "board %s has no current period", id)
 	}
 	return b, nil
 }
@@ -162,7 +162,7 @@ func (c *Catalog) share(ctx context.Context) error {
 
 func (c *Catalog) read(ctx context.Context) error {
 	asked := time.Now()
-	list, at, err := c.store.Boards(ctx)
+	list, at, err := c.store.Boards.All(ctx)
 	if err != nil {
 		return err
 	}

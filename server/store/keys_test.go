@@ -125,7 +125,7 @@ func TestARotatedKeyHasTwoLiveSecretsAtMost(t *testing.T) {
 	if accepts(t, a, "k1", "s2") || !accepts(t, a, "k1", "s4") {
 		t.Error("without an overlap only the newest secret is to be good")
 	}
-	keys, err := s.Keys(t.Context())
+	keys, err := s.Keys.Keys(t.Context())
 	if err != nil || len(keys) != 1 || keys[0].Secret != "" || keys[0].Generation != 4 {
 		t.Errorf("got %+v, %v", keys, err)
 	}

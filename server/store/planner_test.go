@@ -3,60 +3,13 @@ package store_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
-	"github.com/scoreboard/scoreboard/internal/backendtest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
 	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
-
-// reads is what statements have read of a table and its indexes.
-type reads struct {
-	scanned int64 // rows by sequential scans
-	indexed int64 // entries of indexes
-}
-
-// tableReads adds up the partitions of the ledger and of the outbox. Only what
-// backends have reported counts, which a closed one has.
-func tableReads(t *testing.T, conn *backendtest.Conn) map[string]reads {
-	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		if conn.Count(t, `select count(*) from pg_stat_activity where datname = current_database()`) == 1 {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("the store's connections do not end")
-		}
-	}
-	rows, err := conn.Query(t.Context(), `select t.relname, t.seq_tup_read,
-    coalesce((select sum(i.idx_tup_read) from pg_stat_user_indexes i where i.relid = t.relid), 0)::bigint
-from pg_stat_user_tables t`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := make(map[string]reads)
-	var name string
-	var scanned, indexed int64
-	_, err = pgx.ForEachRow(rows, []any{&name, &scanned, &indexed}, func() error {
-		for _, parent := range []string{"user_score_histories", "outbox_score_updates"} {
-			if strings.HasPrefix(name, parent) {
-				name = parent
-			}
-		}
-		r := all[name]
-		all[name] = reads{r.scanned + scanned, r.indexed + indexed}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return all
-}
 
 // Plans are made while tables are tiny and kept when they are large: from the
 // first increment to 100,000 ledger rows, on one set of connections, no
@@ -83,7 +36,7 @@ func TestNoPlanReadsMoreThanItWasGiven(t *testing.T) {
 				}
 			})
 			s.Close()
-			found := tableReads(t, conn)
+			found := storetest.TableReads(t, conn)
 			t.Logf("%d increments, %d of them repeats: %+v", items, repeats, found)
 			if n := conn.Count(t, `select count(*) from user_score_histories`); n != items-repeats {
 				t.Fatalf("%d ledger rows, want %d", n, items-repeats)
@@ -95,9 +48,9 @@ func TestNoPlanReadsMoreThanItWasGiven(t *testing.T) {
 			for table, most := range map[string]int64{
 				"users": 40 * items, "scores": 40 * items, "user_score_histories": 2 * repeats, "outbox_score_updates": 0,
 			} {
-				if got := found[table]; got.scanned > 0 || got.indexed > most {
+				if got := found[table]; got.Scanned > 0 || got.Indexed > most {
 					t.Errorf("%s: %d rows by scans and %d by indexes for %d increments, want none and at most %d",
-						table, got.scanned, got.indexed, items, most)
+						table, got.Scanned, got.Indexed, items, most)
 				}
 			}
 		})
@@ -124,10 +77,10 @@ func TestUpkeepReadsNoRows(t *testing.T) {
 		}
 	}
 	s.Close()
-	found := tableReads(t, conn)
+	found := storetest.TableReads(t, conn)
 	for _, table := range []string{"user_score_histories", "outbox_score_updates"} {
-		if got := found[table]; got.scanned > 0 || got.indexed > 100 {
-			t.Errorf("%s: %d rows by scans and %d by indexes", table, got.scanned, got.indexed)
+		if got := found[table]; got.Scanned > 0 || got.Indexed > 100 {
+			t.Errorf("%s: %d rows by scans and %d by indexes", table, got.Scanned, got.Indexed)
 		}
 	}
 }

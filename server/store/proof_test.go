@@ -169,10 +169,10 @@ func TestUsedActionTokensAreForgotten(t *testing.T) {
 	for i := range 3 {
 		recordOne(t, s, ending("alice", fmt.Sprint("e", i), byte(i+1)))
 	}
-	if n, err := s.ForgetActionTokens(t.Context(), time.Now().Add(-time.Hour), 10); err != nil || n != 0 {
+	if n, err := s.DeleteUsedTokens(t.Context(), time.Now().Add(-time.Hour), 10); err != nil || n != 0 {
 		t.Errorf("fresh ones: forgot %d, %v", n, err)
 	}
-	if n, err := s.ForgetActionTokens(t.Context(), time.Now().Add(time.Hour), 2); err != nil || n != 2 {
+	if n, err := s.DeleteUsedTokens(t.Context(), time.Now().Add(time.Hour), 2); err != nil || n != 2 {
 		t.Errorf("two of three: forgot %d, %v", n, err)
 	}
 	if n := conn.Count(t, `select count(*) from used_action_tokens`); n != 1 {

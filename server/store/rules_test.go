@@ -168,16 +168,16 @@ func TestRulesReadTheirWindowsAlone(t *testing.T) {
 	// Written and not changed: dead rows would be read, too.
 	conn.Do(t, `insert into user_score_histories select (jsonb_populate_record(h, jsonb_build_object(
     'event_id', gen_random_uuid(), 'recorded_at', h.recorded_at - interval '26 hours'))).* from user_score_histories as h, generate_series(1, 3000)`)
-	before := tableReads(t, conn)["user_score_histories"]
+	before := storetest.TableReads(t, conn)["user_score_histories"]
 	s = storetest.Open(t, conn.URL, trusting(trust))
 	const events = 20
 	for i := range events {
 		record(t, s, action("alice", 1, fmt.Sprint("new", i), "kill"))
 	}
 	s.Close()
-	after := tableReads(t, conn)["user_score_histories"]
+	after := storetest.TableReads(t, conn)["user_score_histories"]
 	// Each finds those before it, once for the rule and once for the anomalies.
-	if read := after.scanned + after.indexed - before.scanned - before.indexed; read > 4*events*events {
+	if read := after.Scanned + after.Indexed - before.Scanned - before.Indexed; read > 4*events*events {
 		t.Errorf("%d increments have read %d rows of the ledger", events, read)
 	}
 }

@@ -114,8 +114,8 @@ select 'u' || n % 10, 'global', gen_random_uuid(), '\x00', 1, 1, n, n, now() - n
 		q.After = page.Rows[9].Position()
 	}
 	s.Close()
-	got := tableReads(t, conn)["user_score_histories"]
-	if got.scanned > 0 || got.indexed == 0 || got.indexed > 1000 {
-		t.Errorf("ten pages of ten read %d rows by scans and %d by indexes, want none and at most a thousand", got.scanned, got.indexed)
+	got := storetest.TableReads(t, conn)["user_score_histories"]
+	if got.Scanned > 0 || got.Indexed == 0 || got.Indexed > 1000 {
+		t.Errorf("ten pages of ten read %d rows by scans and %d by indexes, want none and at most a thousand", got.Scanned, got.Indexed)
 	}
 }

@@ -6,11 +6,24 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store/archive"
+	"github.com/scoreboard/scoreboard/server/store/audit"
+	"github.com/scoreboard/scoreboard/server/store/boards"
+	"github.com/scoreboard/scoreboard/server/store/corrections"
+	"github.com/scoreboard/scoreboard/server/store/deadletters"
+	"github.com/scoreboard/scoreboard/server/store/increments"
+	"github.com/scoreboard/scoreboard/server/store/internal/pg"
+	"github.com/scoreboard/scoreboard/server/store/keys"
+	"github.com/scoreboard/scoreboard/server/store/moderation"
+	"github.com/scoreboard/scoreboard/server/store/outbox"
+	"github.com/scoreboard/scoreboard/server/store/privacy"
+	"github.com/scoreboard/scoreboard/server/store/profiles"
+	"github.com/scoreboard/scoreboard/server/store/reads"
+	"github.com/scoreboard/scoreboard/server/store/recovery"
+	"github.com/scoreboard/scoreboard/server/store/settings"
 )
 
 // Options are the settings of the store.
@@ -26,54 +39,70 @@ type Options struct {
 	// Describe uses unnamed statements with cached descriptions instead of
 	// named prepared ones, which PgBouncer in transaction mode needs.
 	Describe bool
-	// Trust is what increments must bear, as it is in force now; nil: nothing.
+	// Policy returns the rules for increments in force; nil: none.
 	Policy func() *scoreboard.IngestPolicy
 	Log    *slog.Logger // nil: none
 }
 
-// Store is a pool of connections to the truth.
+// Store is PostgreSQL, one value for each aggregate over one pool.
 type Store struct {
-	pool  *pgxpool.Pool
-	o     Options
-	walks *walks
+	*archive.Archive
+	*boards.Boards
+	*corrections.Corrections
+	*deadletters.DeadLetters
+	*increments.Increments
+	*keys.Keys
+	*audit.Log
+	*moderation.Moderation
+	*outbox.Outbox
+	*privacy.Privacy
+	*profiles.Profiles
+	*reads.Reads
+	*recovery.Recovery
+	*settings.Settings
 
-	anomalies *prometheus.CounterVec
+	db *pg.DB
 }
 
 // Open connects lazily: an unreachable database is found by the first use.
 func Open(ctx context.Context, o Options) (*Store, error) {
-	c, err := pgxpool.ParseConfig(o.URL)
+	db, err := pg.Open(ctx, pg.Options{
+		URL: o.URL, MaxConns: o.MaxConns, LockWait: o.LockWait, Timeout: o.Timeout, Describe: o.Describe,
+	})
 	if err != nil {
-		return nil, fmt.Errorf("read the PostgreSQL URL: %w", err)
+		return nil, err
 	}
-	c.MaxConns = int32(o.MaxConns)
-	c.ConnConfig.ConnectTimeout = 2 * time.Second
-	c.HealthCheckPeriod = 5 * time.Second
-	c.MaxConnLifetimeJitter = 5 * time.Minute
-	if o.Describe {
-		c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
-	}
-	pool, err := pgxpool.NewWithConfig(ctx, c)
-	if err != nil {
-		return nil, fmt.Errorf("open the PostgreSQL pool: %w", err)
-	}
+	b := boards.New(db, o.CloseGrace)
 	return &Store{
-		pool: pool, o: o, anomalies: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "scoreboard_anomalies_total", Help: "Events that look wrong, by rule and what became of them.",
-		}, []string{"rule", "mode"}),
-		walks: newWalks(smallBoard, milestoneStep),
+		Archive:     archive.New(db),
+		Boards:      b,
+		Corrections: corrections.New(db, o.Shards, o.CloseGrace),
+		DeadLetters: deadletters.New(db),
+		Increments: increments.New(db, increments.Options{
+			Shards: o.Shards, CloseGrace: o.CloseGrace, Policy: o.Policy, Log: o.Log, MakeInstances: b.MakeInstances,
+		}),
+		Keys:       keys.New(db),
+		Log:        audit.New(db),
+		Moderation: moderation.New(db, o.Shards),
+		Outbox:     outbox.New(db),
+		Privacy:    privacy.New(db, o.Shards),
+		Profiles:   profiles.New(db),
+		Reads:      reads.New(db),
+		Recovery:   recovery.New(db),
+		Settings:   settings.New(db),
+		db:         db,
 	}, nil
 }
 
-// Collectors are what the root registers.
-func (s *Store) Collectors() []prometheus.Collector { return []prometheus.Collector{s.anomalies} }
+// Collectors are the metrics.
+func (s *Store) Collectors() []prometheus.Collector { return s.Increments.Collectors() }
 
 // Close waits for connections in use and closes all.
-func (s *Store) Close() { s.pool.Close() }
+func (s *Store) Close() { s.db.Close() }
 
-// Ping says whether the database answers.
+// Ping checks that the database answers.
 func (s *Store) Ping(ctx context.Context) error {
-	if err := s.pool.Ping(ctx); err != nil {
+	if err := s.db.Ping(ctx); err != nil {
 		return fmt.Errorf("ping PostgreSQL: %w", err)
 	}
 	return nil

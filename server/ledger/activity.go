@@ -1,0 +1,172 @@
+package ledger
+
+import (
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// RecentActivity is what the users of a batch did lately, as far as an action
+// rule or anomaly detection needs it. Where none does, nothing is to be read.
+type RecentActivity struct {
+	// Actions to look up: a user, an action and how far back, by index.
+	ActionUsers, Actions []string
+	ActionWindows        []time.Duration
+
+	// Anomalies are what was detected, to be flagged and logged after the commit.
+	Anomalies []scoreboard.Anomaly
+
+	policy  *scoreboard.IngestPolicy // nil: no rules
+	actions map[actionKey][]scoreboard.PastAction
+	detect  bool // anomaly detection is on
+	rows    map[scoreboard.UserID][]scoreboard.PastRow
+}
+
+type actionKey struct {
+	user   scoreboard.UserID
+	action string
+}
+
+func newRecentActivity(policy *scoreboard.IngestPolicy, items []scoreboard.Increment) RecentActivity {
+	a := RecentActivity{policy: policy}
+	if policy == nil {
+		return a
+	}
+	a.detect = !policy.Anomalies.Off()
+	if len(policy.Rules) == 0 {
+		return a
+	}
+	for i := range items {
+		in := &items[i]
+		rule, k := policy.Rules.Of(in.Action), actionKey{in.User, in.Action}
+		if rule == nil || rule.Window() == 0 {
+			continue
+		}
+		if _, asked := a.actions[k]; !asked {
+			if a.actions == nil {
+				a.actions = make(map[actionKey][]scoreboard.PastAction)
+			}
+			a.actions[k] = nil
+			a.ActionUsers, a.Actions = append(a.ActionUsers, string(in.User)), append(a.Actions, in.Action)
+			a.ActionWindows = append(a.ActionWindows, rule.Window())
+		}
+	}
+	return a
+}
+
+// Rows is how many ledger rows of each user anomaly detection needs, and from
+// how far back; 0 where it is off.
+func (a *RecentActivity) Rows() (n int64, window time.Duration) {
+	if !a.detect {
+		return 0, 0
+	}
+	return a.policy.Anomalies.Rows()
+}
+
+// AddAction adds an event that lookup i found, newest first. An event on several
+// boards counts once.
+func (a *RecentActivity) AddAction(i int, past scoreboard.PastAction) {
+	k := actionKey{scoreboard.UserID(a.ActionUsers[i]), a.Actions[i]}
+	for _, other := range a.actions[k] {
+		if other.Event == past.Event {
+			return
+		}
+	}
+	a.actions[k] = append(a.actions[k], past)
+}
+
+// AddRow adds a ledger row of a user, newest first.
+func (a *RecentActivity) AddRow(user scoreboard.UserID, row scoreboard.PastRow) {
+	if a.rows == nil {
+		a.rows = make(map[scoreboard.UserID][]scoreboard.PastRow)
+	}
+	a.rows[user] = append(a.rows[user], row)
+}
+
+// checkRules holds a new event to the bounds of the policy and to the rule of
+// its action.
+func (a *RecentActivity) checkRules(in *scoreboard.Increment, hash [16]byte, at time.Time) error {
+	if a.policy == nil {
+		return nil
+	}
+	if err := a.policy.CheckDelta(in.Delta); err != nil {
+		return err
+	}
+	rule := a.policy.Rules.Of(in.Action)
+	if rule == nil {
+		return nil
+	}
+	return rule.Check(in, hash, at, a.actions[actionKey{in.User, in.Action}])
+}
+
+// detectAnomalies notes what is unusual about an event that would take its
+// boards to next, and returns a rule_violated where a rule in mode enforce
+// matches.
+func (b *Batch) detectAnomalies(in *scoreboard.Increment, boards []*scoreboard.Board, next []scoreboard.Score) error {
+	a := &b.Activity
+	if !a.detect {
+		return nil
+	}
+	names, applied := make([]scoreboard.BoardID, len(boards)), make([]int64, len(boards))
+	for i, board := range boards {
+		names[i], applied[i] = board.ID, int64(next[i]-b.scores[ScoreKey{in.User, board.ID}].Value)
+	}
+	found := a.policy.Anomalies.Detect(in, names, applied, b.users[in.User].time, a.rows[in.User])
+	a.Anomalies = append(a.Anomalies, found...)
+	for _, anomaly := range found {
+		if anomaly.Mode == scoreboard.AnomalyEnforce {
+			return &scoreboard.Error{
+				Code:    scoreboard.CodeRuleViolated,
+				Message: "the event was rejected as an anomaly (" + anomaly.Rule + ")",
+			}
+		}
+	}
+	return nil
+}
+
+// add notes an event that was recorded, for those behind it in the batch.
+func (a *RecentActivity) add(in *scoreboard.Increment, hash [16]byte, receipts []scoreboard.Receipt) {
+	k := actionKey{in.User, in.Action}
+	at := receipts[0].RecordedAt
+	if _, asked := a.actions[k]; asked {
+		a.actions[k] = append([]scoreboard.PastAction{{Event: in.Event.UUID, Hash: hash, At: at}}, a.actions[k]...)
+	}
+	if !a.detect {
+		return
+	}
+	rows := make([]scoreboard.PastRow, 0, len(receipts)+len(a.rows[in.User]))
+	for i := range receipts {
+		rows = append(rows, scoreboard.PastRow{
+			Event: in.Event.UUID, Board: receipts[i].Board, Delta: in.Delta, Applied: receipts[i].Applied,
+			At: at, Country: in.Country,
+		})
+	}
+	rows = append(rows, a.rows[in.User]...)
+	if a.rows == nil {
+		a.rows = make(map[scoreboard.UserID][]scoreboard.PastRow)
+	}
+	a.rows[in.User] = rows
+}
+
+// Flags are the anomalies to keep for review: of each user and rule the last
+// one of the batch.
+func (a *RecentActivity) Flags() []scoreboard.Anomaly {
+	type key struct {
+		user scoreboard.UserID
+		rule string
+	}
+	if len(a.Anomalies) == 0 {
+		return nil
+	}
+	last := make(map[key]int, len(a.Anomalies))
+	for i := range a.Anomalies {
+		if anomaly := &a.Anomalies[i]; anomaly.Mode != scoreboard.AnomalyLog {
+			last[key{anomaly.User, anomaly.Rule}] = i
+		}
+	}
+	flags := make([]scoreboard.Anomaly, 0, len(last))
+	for _, i := range last {
+		flags = append(flags, a.Anomalies[i])
+	}
+	return flags
+}

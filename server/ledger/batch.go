@@ -1,0 +1,213 @@
+package ledger
+
+import (
+	"hash/fnv"
+	"slices"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// Batch is a batch of increments during one transaction: what to read, what was
+// read under the locks, and the outcomes and rows that follow from it.
+type Batch struct {
+	Items    []scoreboard.Increment
+	Hashes   [][16]byte // of the payloads of Items
+	Outcomes []scoreboard.Outcome
+
+	// What to read, in the order of locking.
+	BoardNames []string
+	UserNames  []string
+	EventUsers []string // one for each item
+	EventIDs   [][16]byte
+	Scores     ScorePairs // every user with every board that the batch names
+	Tokens     ActionTokens
+	Activity   RecentActivity
+
+	Rows Rows // what to write
+
+	// What was read.
+	boards    map[scoreboard.BoardID]*scoreboard.Board
+	instances map[scoreboard.BoardID][]*scoreboard.Board // of each family, those that are not over
+	users     map[scoreboard.UserID]*user
+	known     map[EventKey]*knownEvent
+	scores    map[ScoreKey]*Score
+
+	shards int
+}
+
+// EventKey identifies an event: ids are unique for each user.
+type EventKey struct {
+	User  scoreboard.UserID
+	Event [16]byte
+}
+
+// ScoreKey identifies a score.
+type ScoreKey struct {
+	User  scoreboard.UserID
+	Board scoreboard.BoardID
+}
+
+type user struct {
+	status  string
+	time    time.Time // of everything that this transaction records for the user
+	created bool      // by this transaction
+	used    bool      // a row was recorded, so a created user stays
+}
+
+// knownEvent is an event that is in the ledger already, or is decided.
+type knownEvent struct {
+	hash     [16]byte
+	receipts []scoreboard.Receipt
+}
+
+// Score is a user's score on a board, as it was read or as the batch leaves it.
+type Score struct {
+	Exists    bool // false before the first event, and after all events are reversed
+	Hidden    bool
+	Value     scoreboard.Score
+	Version   int64
+	Revision  int64
+	ReachedAt time.Time
+
+	lastRow int // index in Rows of the user's last row on the board; -1: none
+}
+
+// NewBatch prepares the reads for items. A nil policy checks nothing beyond the
+// boards' own rules. Shards is the number of outbox shards.
+func NewBatch(items []scoreboard.Increment, shards int, policy *scoreboard.IngestPolicy) *Batch {
+	b := &Batch{
+		Items: items, shards: shards,
+		Hashes:    make([][16]byte, len(items)),
+		Outcomes:  make([]scoreboard.Outcome, len(items)),
+		Activity:  newRecentActivity(policy, items),
+		boards:    make(map[scoreboard.BoardID]*scoreboard.Board),
+		instances: make(map[scoreboard.BoardID][]*scoreboard.Board),
+		users:     make(map[scoreboard.UserID]*user, len(items)),
+		known:     make(map[EventKey]*knownEvent),
+		scores:    make(map[ScoreKey]*Score, len(items)),
+	}
+	b.Scores.scores = b.scores
+	boards := make(map[scoreboard.BoardID]bool)
+	b.EventUsers = make([]string, len(items))
+	b.EventIDs = make([][16]byte, len(items))
+	for i := range items {
+		in := &items[i]
+		b.Hashes[i] = in.PayloadHash()
+		b.EventUsers[i] = string(in.User)
+		b.EventIDs[i] = in.Event.UUID
+		b.Tokens.want(in)
+		if b.users[in.User] == nil {
+			b.users[in.User] = &user{}
+		}
+		for _, board := range in.Boards {
+			boards[board] = true
+			b.Scores.want(in.User, board)
+		}
+	}
+	b.UserNames = sortedKeys(b.users)
+	b.BoardNames = sortedKeys(boards)
+	return b
+}
+
+// AddBoard adds a board that was found under one of BoardNames: the board of
+// that name, or an instance of the family of that name. The family comes first.
+func (b *Batch) AddBoard(name scoreboard.BoardID, board *scoreboard.Board) {
+	switch {
+	case board.IsFamily():
+		b.boards[name] = board
+		b.instances[name] = nil
+	case board.ID == name:
+		b.boards[name] = board
+	default:
+		b.instances[name] = append(b.instances[name], board)
+	}
+}
+
+// AddUser adds a locked user and the time of everything recorded for the user.
+func (b *Batch) AddUser(id scoreboard.UserID, status string, at time.Time, created bool) {
+	u := b.users[id]
+	u.status, u.time, u.created = status, at.UTC(), created
+}
+
+// AddKnown adds a receipt that the ledger has for the event of item i.
+func (b *Batch) AddKnown(i int, hash [16]byte, receipt scoreboard.Receipt) {
+	in := &b.Items[i]
+	k := EventKey{in.User, in.Event.UUID}
+	e := b.known[k]
+	if e == nil {
+		e = &knownEvent{hash: hash}
+		b.known[k] = e
+	}
+	receipt.User, receipt.RecordedAt = in.User, receipt.RecordedAt.UTC()
+	e.add(receipt)
+}
+
+// add keeps one receipt a board: two repeats in a batch find the same rows.
+func (e *knownEvent) add(receipt scoreboard.Receipt) {
+	for i := range e.receipts {
+		if e.receipts[i].Board == receipt.Board {
+			return
+		}
+	}
+	e.receipts = append(e.receipts, receipt)
+}
+
+// ScorePairs are the users and boards whose scores are to be read.
+type ScorePairs struct {
+	Users, Boards []string
+	scores        map[ScoreKey]*Score
+}
+
+// want asks for a score, once.
+func (p *ScorePairs) want(user scoreboard.UserID, board scoreboard.BoardID) {
+	k := ScoreKey{user, board}
+	if p.scores[k] == nil {
+		p.scores[k] = &Score{lastRow: -1}
+		p.Users, p.Boards = append(p.Users, string(user)), append(p.Boards, string(board))
+	}
+}
+
+// Set stores the score of pair i.
+func (p *ScorePairs) Set(i int, s Score) {
+	s.lastRow = -1
+	*p.scores[ScoreKey{scoreboard.UserID(p.Users[i]), scoreboard.BoardID(p.Boards[i])}] = s
+}
+
+// UnusedUsers are the users whom this transaction created and recorded nothing
+// for: refused input leaves no row.
+func (b *Batch) UnusedUsers() []string {
+	var names []string
+	for id, u := range b.users {
+		if u.created && !u.used {
+			names = append(names, string(id))
+		}
+	}
+	return names
+}
+
+// Shard returns the user's shard of the outbox. It is stable for a user, so that
+// the rows of one user are relayed in order by one owner.
+func Shard(user scoreboard.UserID, shards int) int16 {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(user)) // a hash never fails
+	return int16(h.Sum32() % uint32(shards))
+}
+
+// KnownSince is the start of the window in which repeats are recognised: the
+// current and the previous ledger partition. The clock is this machine's, so
+// a day is left for the two to differ.
+func KnownSince(now time.Time) time.Time {
+	y, m, _ := now.UTC().AddDate(0, 0, -1).Date()
+	return time.Date(y, m-1, 1, 0, 0, 0, 0, time.UTC)
+}
+
+// sortedKeys returns the keys of m in byte order, the order of locking.
+func sortedKeys[K ~string, V any](m map[K]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, string(k))
+	}
+	slices.Sort(keys)
+	return keys
+}

@@ -1,0 +1,221 @@
+package ledger
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// Ledger rows with the source admin are corrections; their action says which.
+const (
+	ActionAdjust   = "adjust"
+	actionReversal = "reversal:" // followed by the id of the reversed event
+	actionUndo     = "undo:"     // followed by the id of the event that counts again
+)
+
+// ErrDerivedIDTaken says that the id derived for a correction is in the ledger
+// already, because a client made it up. Another derivation is free.
+var ErrDerivedIDTaken error = idTakenError{}
+
+type idTakenError struct{}
+
+func (idTakenError) Error() string { return "the derived event id is taken" }
+
+// Retryable says that the same batch fails again.
+func (idTakenError) Retryable() bool { return false }
+
+// Event is a recorded event that is to be reversed, or to count again.
+type Event struct {
+	User    scoreboard.UserID
+	ID      [16]byte
+	Boards  []scoreboard.BoardID
+	Applied []int64 // on each of Boards
+	Action  string
+	Admin   bool // its source
+}
+
+// Key identifies the event.
+func (e *Event) Key() EventKey { return EventKey{e.User, e.ID} }
+
+// Reversal is a reversal in force: the event that reversed another one.
+type Reversal struct {
+	ID   [16]byte
+	Void *int64 // the void that it belongs to; nil: none
+}
+
+// Correction reverses events or, with Undo, lets events that a void reversed
+// count again.
+type Correction struct {
+	Undo bool
+	Void *int64 // the void that this belongs to; nil: none
+	// Audit is who asked for it, written to every row; nil for a void, whose
+	// audit entry is written when it is created.
+	Audit *scoreboard.AuditEntry
+}
+
+// Item returns the event that corrects e. Its id follows from the id of e, so
+// that the same correction twice is one event; try passes over ids that a client
+// made up.
+func (c *Correction) Item(e *Event, try int) scoreboard.Increment {
+	kind, action := "reversal", actionReversal
+	if c.Undo {
+		kind, action = "undo", actionUndo
+	}
+	if c.Void != nil {
+		kind = fmt.Sprintf("%s of void %d", kind, *c.Void)
+	}
+	if try > 0 {
+		kind = fmt.Sprintf("%s, try %d", kind, try)
+	}
+	in := scoreboard.Increment{
+		User: e.User, Event: scoreboard.EventID{UUID: e.ID}.Derived(e.User, kind), Boards: e.Boards,
+		Action: action + scoreboard.FormatUUID(e.ID), Source: scoreboard.SourceAdmin,
+	}
+	if c.Audit != nil {
+		in.Signer, in.Address, in.Agent = string(c.Audit.Who), c.Audit.Address, c.Audit.Agent
+	}
+	return in
+}
+
+// Plan decides which events the correction applies to: item i of the batch
+// corrects events[i]. An event that cannot be corrected has its error in
+// Outcomes. Apply are the indexes to correct, Replayed those that are in the
+// wanted state already. ErrDerivedIDTaken says that an item needs another id.
+func (b *Batch) Plan(c *Correction, events []Event, inForce map[EventKey]Reversal) (apply, replayed []int, err error) {
+	for i := range events {
+		e := &events[i]
+		reversal, reversed := inForce[e.Key()]
+		if err := b.checkCorrection(c, e, reversal); err != nil {
+			b.Outcomes[i].Err = err
+			continue
+		}
+		if reversed != c.Undo {
+			replayed = append(replayed, i)
+			continue
+		}
+		if b.known[EventKey{e.User, b.Items[i].Event.UUID}] != nil {
+			return nil, nil, ErrDerivedIDTaken
+		}
+		apply = append(apply, i)
+	}
+	return apply, replayed, nil
+}
+
+// checkCorrection returns why an event cannot be corrected.
+func (b *Batch) checkCorrection(c *Correction, e *Event, reversal Reversal) error {
+	if err := b.checkUser(e.User); err != nil {
+		return err
+	}
+	id := scoreboard.FormatUUID(e.ID)
+	if e.Admin && e.Action != ActionAdjust {
+		kind, _, _ := strings.Cut(e.Action, ":")
+		return scoreboard.Errorf(scoreboard.CodeConflict, "event %s is itself a correction (%s)", id, kind)
+	}
+	if c.Undo && (reversal.Void == nil || *reversal.Void != *c.Void) {
+		return scoreboard.Errorf(scoreboard.CodeConflict, "event %s was not reversed by this void", id)
+	}
+	for _, name := range e.Boards {
+		if _, err := b.openBoard(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Correct takes the scores on all boards of the event of item i to what they are
+// without it, or with it again: all boards or none. On best and latest boards
+// fold recomputes the score from the user's remaining events.
+func (b *Batch) Correct(
+	i int, c *Correction, e *Event, fold func(scoreboard.UserID, *scoreboard.Board) (Standing, error),
+) ([]scoreboard.Receipt, error) {
+	to := make([]Standing, len(e.Boards))
+	for n, name := range e.Boards {
+		board, err := b.openBoard(name)
+		if err != nil {
+			return nil, err
+		}
+		if board.Mode == scoreboard.ModeIncrement {
+			delta := -e.Applied[n]
+			if c.Undo {
+				delta = e.Applied[n]
+			}
+			to[n] = b.moved(e.User, name, delta)
+		} else if to[n], err = fold(e.User, board); err != nil {
+			return nil, err
+		}
+		if to[n].Exists {
+			if err := board.Holds(to[n].Score); err != nil {
+				return nil, err
+			}
+		}
+	}
+	receipts := make([]scoreboard.Receipt, len(e.Boards))
+	for n, name := range e.Boards {
+		row := b.Items[i]
+		row.Delta = int64(to[n].Score - b.scores[ScoreKey{e.User, name}].Value)
+		receipts[n] = b.amend(&row, b.Hashes[i], b.boards[name], to[n])
+	}
+	return receipts, nil
+}
+
+// Adjust decides item 0 as an operator's adjustment of one board, whatever its
+// mode. Replayed says that the event is known and nothing is to be written.
+func (b *Batch) Adjust() (replayed bool, err error) {
+	in := &b.Items[0]
+	if err := b.checkUser(in.User); err != nil {
+		return false, err
+	}
+	receipts, known, err := b.Replay(0)
+	if known || err != nil {
+		b.Outcomes[0] = scoreboard.Outcome{Receipts: receipts}
+		return true, err
+	}
+	board, err := b.openBoard(in.Boards[0])
+	if err != nil {
+		return false, err
+	}
+	to := b.moved(in.User, board.ID, in.Delta)
+	if err := board.Holds(to.Score); err != nil {
+		return false, err
+	}
+	b.Outcomes[0].Receipts = []scoreboard.Receipt{b.amend(in, b.Hashes[0], board, to)}
+	return false, nil
+}
+
+// moved is the standing after delta is added, reached now.
+func (b *Batch) moved(user scoreboard.UserID, board scoreboard.BoardID, delta int64) Standing {
+	return Standing{b.scores[ScoreKey{user, board}].Value + scoreboard.Score(delta), true, b.users[user].time}
+}
+
+// amend appends the row that takes a user's score to a standing.
+func (b *Batch) amend(in *scoreboard.Increment, hash [16]byte, board *scoreboard.Board, to Standing) scoreboard.Receipt {
+	user, s := b.users[in.User], b.scores[ScoreKey{in.User, board.ID}]
+	receipt := newReceipt(in, board, s, to.Score, user)
+	hidden := user.status == scoreboard.UserBanned || !to.Exists
+	changed := s.Version == 0 || to.Score != s.Value || hidden != s.Hidden ||
+		board.Mode != scoreboard.ModeIncrement && to.Exists && !to.ReachedAt.Equal(s.ReachedAt)
+	if changed {
+		s.Revision++
+		s.ReachedAt = to.ReachedAt
+	}
+	s.Exists, s.Value, s.Hidden = to.Exists, to.Score, hidden
+	s.Version++
+	receipt.Version = s.Version
+	s.lastRow = b.Rows.add(in, hash, receipt, board.Order.Key(to.Score), s, changed, Shard(in.User, b.shards))
+	b.Rows.hide(s.lastRow, hidden, !to.Exists)
+	return receipt
+}
+
+// checkUser returns a not_found for a user that this transaction created, and
+// gone for an erased one.
+func (b *Batch) checkUser(id scoreboard.UserID) error {
+	u := b.users[id]
+	if u.created {
+		return scoreboard.Errorf(scoreboard.CodeNotFound, "user %s not found", id)
+	}
+	if u.status == scoreboard.UserErased {
+		return erased(id)
+	}
+	return nil
+}

@@ -1,0 +1,158 @@
+package ledger
+
+import (
+	"strings"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// Decide decides every item in order and finalizes the rows.
+func (b *Batch) Decide() {
+	for i := range b.Items {
+		receipts, err := b.decide(&b.Items[i], b.Hashes[i])
+		b.Outcomes[i] = scoreboard.Outcome{Receipts: receipts, Err: err}
+	}
+	b.Finalize()
+}
+
+// Finalize marks the row that each score ends with, and the users who have one.
+func (b *Batch) Finalize() {
+	for k, s := range b.scores {
+		if s.lastRow >= 0 {
+			b.Rows.Last[s.lastRow] = true
+			b.users[k.User].used = true
+		}
+	}
+}
+
+func (b *Batch) decide(in *scoreboard.Increment, hash [16]byte) ([]scoreboard.Receipt, error) {
+	user := b.users[in.User]
+	if user.status == scoreboard.UserErased {
+		return nil, erased(in.User)
+	}
+	if user.status != scoreboard.UserActive {
+		return nil, &scoreboard.Error{
+			Code: scoreboard.CodeForbidden, Field: "user_id", Message: "user " + string(in.User) + " is " + user.status,
+		}
+	}
+	if known := b.known[EventKey{in.User, in.Event.UUID}]; known != nil {
+		return known.replay(in, hash)
+	}
+	// A repeat is answered before any of the checks below.
+	if in.Objection != nil {
+		return nil, in.Objection
+	}
+	if err := b.Tokens.check(in); err != nil {
+		return nil, err
+	}
+	if err := b.Activity.checkRules(in, hash, user.time); err != nil {
+		return nil, err
+	}
+	next := make([]scoreboard.Score, len(in.Boards))
+	boards := make([]*scoreboard.Board, len(in.Boards))
+	var mode scoreboard.Mode
+	for i, name := range in.Boards {
+		board, err := b.target(in, name)
+		if err != nil {
+			return nil, err
+		}
+		boards[i] = board
+		if mode != "" && mode != board.Mode {
+			return nil, scoreboard.Errorf(scoreboard.CodeRuleViolated, "all boards of an event must have the same mode")
+		}
+		mode = board.Mode
+		if err := board.Require.CheckProofs(in); err != nil {
+			return nil, err
+		}
+		if err := board.CheckDelta(in.Delta); err != nil {
+			return nil, err
+		}
+		s := b.scores[ScoreKey{in.User, board.ID}]
+		if next[i], err = board.Next(s.Value, s.Exists, in.Delta); err != nil {
+			return nil, err
+		}
+	}
+	if err := b.detectAnomalies(in, boards, next); err != nil {
+		return nil, err
+	}
+	known := &knownEvent{hash: hash}
+	for i, board := range boards {
+		known.receipts = append(known.receipts, b.record(in, hash, board, next[i]))
+	}
+	b.known[EventKey{in.User, in.Event.UUID}] = known
+	b.Tokens.use(in)
+	b.Activity.add(in, hash, known.receipts)
+	receipts := make([]scoreboard.Receipt, len(known.receipts))
+	copy(receipts, known.receipts)
+	return receipts, nil
+}
+
+// Replay returns what a known event is answered with: its original receipts, or
+// a conflict where the payload differs. Known is false for an event that has not
+// been recorded.
+func (b *Batch) Replay(i int) (receipts []scoreboard.Receipt, known bool, err error) {
+	in := &b.Items[i]
+	e := b.known[EventKey{in.User, in.Event.UUID}]
+	if e == nil {
+		return nil, false, nil
+	}
+	receipts, err = e.replay(in, b.Hashes[i])
+	return receipts, true, err
+}
+
+// replay returns the original receipts in the order of the request's boards.
+func (e *knownEvent) replay(in *scoreboard.Increment, hash [16]byte) ([]scoreboard.Receipt, error) {
+	if hash != e.hash {
+		return nil, scoreboard.Errorf(scoreboard.CodeEventConflict,
+			"event %s was already recorded with another payload", in.Event.Text)
+	}
+	receipts := make([]scoreboard.Receipt, 0, len(in.Boards))
+	for _, name := range in.Boards {
+		for _, original := range e.receipts {
+			if original.Board == name || strings.HasPrefix(string(original.Board), string(name)+":") {
+				original.Event, original.Replayed = in.Event, true
+				receipts = append(receipts, original)
+				break
+			}
+		}
+	}
+	return receipts, nil
+}
+
+// record moves one user's score on one board and appends the row.
+func (b *Batch) record(
+	in *scoreboard.Increment, hash [16]byte, board *scoreboard.Board, next scoreboard.Score,
+) scoreboard.Receipt {
+	user, s := b.users[in.User], b.scores[ScoreKey{in.User, board.ID}]
+	receipt := newReceipt(in, board, s, next, user)
+	changed := !s.Exists || next != s.Value
+	if changed {
+		s.Revision++
+		s.ReachedAt = user.time
+	}
+	s.Exists, s.Value = true, next
+	s.Version++
+	receipt.Version = s.Version
+	s.lastRow = b.Rows.add(in, hash, receipt, board.Order.Key(next), s, changed, Shard(in.User, b.shards))
+	return receipt
+}
+
+// newReceipt fills in a receipt but for its version. The first submission on an
+// increment board starts from 0, elsewhere from nothing.
+func newReceipt(
+	in *scoreboard.Increment, board *scoreboard.Board, s *Score, next scoreboard.Score, u *user,
+) scoreboard.Receipt {
+	receipt := scoreboard.Receipt{
+		User: in.User, Board: board.ID, Event: in.Event,
+		NewScore: next, Applied: int64(next - s.Value), RecordedAt: u.time,
+	}
+	if s.Exists || board.Mode == scoreboard.ModeIncrement {
+		previous := s.Value
+		receipt.Previous = &previous
+	}
+	return receipt
+}
+
+func erased(user scoreboard.UserID) error {
+	return scoreboard.Errorf(scoreboard.CodeGone, "user %s is erased", user)
+}

@@ -1,0 +1,74 @@
+package ledger
+
+import (
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// Standing is a score and when it was reached. Exists is false where no event
+// counts.
+type Standing struct {
+	Score     scoreboard.Score
+	Exists    bool
+	ReachedAt time.Time
+}
+
+// FoldRow is a ledger row of one user on one board, as a Fold reads it.
+type FoldRow struct {
+	Event    [16]byte
+	Delta    int64
+	Admin    bool // its source
+	Action   string
+	At       time.Time
+	Version  int64
+	Before   scoreboard.Score // the score before the row
+	Existed  bool             // whether there was one
+	Reversed bool             // whether a reversal of the event is in force
+}
+
+// Fold recomputes a score on a best or latest board: it applies what was
+// submitted in its order, without what is reversed. Where the first rows are
+// archived it starts from the score before the first row that is left.
+type Fold struct {
+	user    scoreboard.UserID
+	board   *scoreboard.Board
+	changes map[EventKey]bool // reversed by the transaction at hand (true), or restored (false)
+	to      Standing
+	begun   bool
+}
+
+// NewFold starts a fold of a user's rows on a board. Changes are the events that
+// the transaction at hand reverses (true) or lets count again (false).
+func (b *Batch) NewFold(user scoreboard.UserID, board *scoreboard.Board, changes map[EventKey]bool) *Fold {
+	return &Fold{
+		user: user, board: board, changes: changes,
+		to: Standing{ReachedAt: b.scores[ScoreKey{user, board.ID}].ReachedAt},
+	}
+}
+
+// Add applies the next row, in the order of versions.
+func (f *Fold) Add(row *FoldRow) {
+	if !f.begun && row.Version > 1 {
+		f.to.Score, f.to.Exists = row.Before, row.Existed
+	}
+	f.begun = true
+	reversed := row.Reversed
+	if off, changed := f.changes[EventKey{f.user, row.Event}]; changed {
+		reversed = off
+	}
+	if reversed || row.Admin && row.Action != ActionAdjust {
+		return
+	}
+	next := f.to.Score + scoreboard.Score(row.Delta)
+	if !row.Admin {
+		next = f.board.After(f.to.Score, f.to.Exists, row.Delta)
+	}
+	if !f.to.Exists || next != f.to.Score {
+		f.to.ReachedAt = row.At.UTC()
+	}
+	f.to.Score, f.to.Exists = next, true
+}
+
+// Standing is what the rows come to.
+func (f *Fold) Standing() Standing { return f.to }

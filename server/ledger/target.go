@@ -1,0 +1,87 @@
+package ledger
+
+import (
+	"fmt"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// MissingInstanceError says that the instance of a family that an increment
+// belongs to does not exist: whoever creates them ahead of time has been away
+// for a whole period. The caller creates it and runs the batch again.
+type MissingInstanceError struct{ Family *scoreboard.Board }
+
+func (e *MissingInstanceError) Error() string {
+	return fmt.Sprintf("the current instance of board %s does not exist yet", e.Family.ID)
+}
+
+// Retryable says that the batch succeeds once the instance exists.
+func (e *MissingInstanceError) Retryable() bool { return true }
+
+// target returns the board that an increment lands on when it names name, or a
+// not_found or board_closed. On a family that is the instance of the time of
+// recording; for an increment accepted earlier, the instance of the time of
+// acceptance, as long as it is not closed.
+func (b *Batch) target(in *scoreboard.Increment, name scoreboard.BoardID) (*scoreboard.Board, error) {
+	board, err := b.openBoard(name)
+	if err != nil || !board.IsFamily() {
+		return board, err
+	}
+	recorded := b.users[in.User].time
+	at := recorded
+	if !in.Accepted.IsZero() && in.Accepted.Before(recorded) {
+		at = in.Accepted
+	}
+	for _, instance := range b.instances[name] {
+		if !instance.Span().Contains(at) {
+			continue
+		}
+		if instance.Status != scoreboard.StatusActive {
+			return nil, scoreboard.Errorf(scoreboard.CodeBoardClosed, "board %s is %s", instance.ID, instance.Status)
+		}
+		return instance, nil
+	}
+	switch {
+	case at.Before(recorded):
+		return nil, scoreboard.Errorf(scoreboard.CodeBoardClosed,
+			"the period of board %s in which the increment was accepted is closed", name)
+	case board.Period == scoreboard.PeriodSeason:
+		return nil, scoreboard.Errorf(scoreboard.CodeBoardClosed, "board %s has no current season", name)
+	}
+	return nil, &MissingInstanceError{board}
+}
+
+// openBoard returns a board that takes writes, by its own name.
+func (b *Batch) openBoard(name scoreboard.BoardID) (*scoreboard.Board, error) {
+	board, ok := b.boards[name]
+	if !ok {
+		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "board %s not found", name)
+	}
+	if board.Status != scoreboard.StatusActive {
+		return nil, scoreboard.Errorf(scoreboard.CodeBoardClosed, "board %s is %s", name, board.Status)
+	}
+	return board, nil
+}
+
+// InstanceScores returns the scores on instances of families that are still to
+// be read: which instance an increment lands on is known only when the users'
+// times are. A MissingInstanceError says which instance does not exist.
+func (b *Batch) InstanceScores() (ScorePairs, error) {
+	p := ScorePairs{scores: b.scores}
+	if len(b.instances) == 0 {
+		return p, nil
+	}
+	for i := range b.Items {
+		in := &b.Items[i]
+		for _, name := range in.Boards {
+			board, err := b.target(in, name)
+			switch missing, is := err.(*MissingInstanceError); { //nolint:errorlint // target does not wrap it
+			case is:
+				return p, missing
+			case err == nil && board.ID != name:
+				p.want(in.User, board.ID)
+			}
+		}
+	}
+	return p, nil
+}

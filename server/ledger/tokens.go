@@ -1,0 +1,44 @@
+package ledger
+
+import "github.com/scoreboard/scoreboard/server/scoreboard"
+
+// ActionTokens are the action tokens of a batch. Each may be used for one event.
+type ActionTokens struct {
+	Wanted [][16]byte // whose use is to be looked up
+	// Used are the tokens that the batch uses, UsedFor the event of each.
+	Used, UsedFor [][16]byte
+
+	spent map[[16]byte][16]byte // the event that a token was used for
+}
+
+func (t *ActionTokens) want(in *scoreboard.Increment) {
+	if in.ActionID != [16]byte{} {
+		t.Wanted = append(t.Wanted, in.ActionID)
+		if t.spent == nil {
+			t.spent = make(map[[16]byte][16]byte)
+		}
+	}
+}
+
+// AddUsed adds a token that was used for an event before.
+func (t *ActionTokens) AddUsed(id, event [16]byte) { t.spent[id] = event }
+
+// check returns token_used where another event has used the token.
+func (t *ActionTokens) check(in *scoreboard.Increment) error {
+	if _, used := t.spent[in.ActionID]; used {
+		return &scoreboard.Error{
+			Code: scoreboard.CodeTokenUsed, Field: "action_token",
+			Message: "the action token was already used for another event",
+		}
+	}
+	return nil
+}
+
+// use marks the token of an increment that is recorded.
+func (t *ActionTokens) use(in *scoreboard.Increment) {
+	if in.ActionID == [16]byte{} {
+		return
+	}
+	t.spent[in.ActionID] = in.Event.UUID
+	t.Used, t.UsedFor = append(t.Used, in.ActionID), append(t.UsedFor, in.Event.UUID)
+}

@@ -1,0 +1,116 @@
+// Package boards creates boards and changes their status, creates the instances
+// of periodic boards ahead of time, and ends them with their final standings.
+package boards
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store/internal/pg"
+	"github.com/scoreboard/scoreboard/server/store/internal/row"
+)
+
+// Boards is the boards table, with the final standings.
+type Boards struct {
+	db *pg.DB
+	// closeGrace is how long after the end of a period increments still count
+	// for it that were accepted before.
+	closeGrace time.Duration
+}
+
+// New makes a Boards over db.
+func New(db *pg.DB, closeGrace time.Duration) *Boards { return &Boards{db, closeGrace} }
+
+// All lists every board, in the order of their names, and returns the database's
+// time.
+func (s *Boards) All(ctx context.Context) (boards []scoreboard.Board, at time.Time, err error) {
+	var b pgx.Batch
+	b.Queue(`select ` + row.BoardColumns + ` from boards order by board_id`).Query(func(rows pgx.Rows) error {
+		return pg.ForEach(rows, func() error {
+			b, err := row.ScanBoard(rows)
+			boards = append(boards, b)
+			return err
+		})
+	})
+	b.Queue(`select clock_timestamp()`).QueryRow(func(row pgx.Row) error { return row.Scan(&at) })
+	if err := s.db.SendBatch(ctx, &b).Close(); err != nil {
+		return nil, at, pg.Translate(fmt.Errorf("list boards: %w", err))
+	}
+	return boards, at, nil
+}
+
+// FindBoards lists boards, straight from the database.
+func (s *Boards) FindBoards(ctx context.Context, f scoreboard.BoardFilter) ([]scoreboard.Board, error) {
+	const find = `select ` + row.BoardColumns + ` from boards
+where board_id > $1 and ($2 = '' or family_id = $2) and ($3 = '' or period = $3) and ($4 = '' or region = $4)
+  and ($5 = '' or status = $5) and (public or not $6)
+order by board_id limit $7`
+	rows, err := s.db.Query(ctx, find, f.After, f.Family, f.Period, f.Region, f.Status, f.Public, f.Limit)
+	if err != nil {
+		return nil, pg.Translate(fmt.Errorf("find boards: %w", err))
+	}
+	boards, err := pgx.CollectRows(rows, func(r pgx.CollectableRow) (scoreboard.Board, error) { return row.ScanBoard(r) })
+	if err != nil {
+		return nil, pg.Translate(fmt.Errorf("find boards: %w", err))
+	}
+	return boards, nil
+}
+
+// FindBoard reads one board, straight from the database, or a not_found.
+func (s *Boards) FindBoard(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Board, error) {
+	return row.FindBoard(ctx, s.db, id)
+}
+
+// BoardExists says whether there is a board, asking the database itself.
+func (s *Boards) BoardExists(ctx context.Context, id scoreboard.BoardID) (exists bool, err error) {
+	if err := s.db.QueryRow(ctx, `select exists (select from boards where board_id = $1)`, id).Scan(&exists); err != nil {
+		return false, pg.Translate(fmt.Errorf("look for board %s: %w", id, err))
+	}
+	return exists, nil
+}
+
+// CreateBoard makes a board that has been checked, with its first instances
+// where it has periods: of a season the one that is given, from now on where it
+// has no start. A conflict where there is one of this name.
+func (s *Boards) CreateBoard(ctx context.Context, b *scoreboard.Board, season *scoreboard.Span, audit *scoreboard.AuditEntry) (*scoreboard.Board, error) {
+	var made *scoreboard.Board
+	err := pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, `insert into boards (board_id, family_id, mode, sort_order, min_delta, max_delta, min_score, max_score,
+    public, region, period, time_zone, week_start, require_action_token, require_attestation, action_least_ms, action_life_ms)
+values ($1, $1, $2, $3, $4, $5, $6, $7, $8, nullif($9, ''), $10, $11, $12, $13, $14, $15, $16)`,
+			b.ID, b.Mode, b.Order, b.MinDelta, b.MaxDelta, b.MinScore, b.MaxScore, b.Public, b.Region, b.Period, b.TimeZone, isoDay(b.WeekStart),
+			b.Require.ActionToken, b.Require.Attestation, b.Require.ActionLeast.Milliseconds(), b.Require.ActionLife.Milliseconds())
+		if pg.Code(err) == pg.UniqueViolation {
+			return scoreboard.Errorf(scoreboard.CodeConflict, "board %s already exists", b.ID)
+		}
+		if err != nil {
+			return err
+		}
+		if err := pg.WriteAudit(ctx, tx, audit); err != nil {
+			return err
+		}
+		if made, err = row.FindBoard(ctx, tx, b.ID); err != nil || b.Period == scoreboard.PeriodNone {
+			return err
+		}
+		if b.Period == scoreboard.PeriodSeason {
+			first := *season
+			if first.Start.IsZero() {
+				first.Start = made.Created
+			}
+			return makeInstance(ctx, tx, made, first)
+		}
+		_, err = makeAhead(ctx, tx, made)
+		return err
+	})
+	if err != nil {
+		return nil, pg.Translate(fmt.Errorf("create board %s: %w", b.ID, err))
+	}
+	return made, nil
+}
+
+// isoDay is 1 for Monday to 7 for Sunday.
+func isoDay(d time.Weekday) int { return (int(d)+6)%7 + 1 }

@@ -1,0 +1,139 @@
+package boards
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store/internal/pg"
+	"github.com/scoreboard/scoreboard/server/store/internal/row"
+)
+
+// TakeLease gives owner a lease, or renews it; false where another has it.
+func (s *Boards) TakeLease(ctx context.Context, name, owner string, life time.Duration) (mine bool, err error) {
+	err = s.db.QueryRow(ctx, `insert into leases (name, owner, until) values ($1, $2, clock_timestamp() + $3::interval)
+on conflict (name) do update set owner = excluded.owner, until = excluded.until
+where leases.owner = excluded.owner or leases.until < clock_timestamp() returning true`, name, owner, life).Scan(&mine)
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return false, pg.Translate(fmt.Errorf("take lease %s: %w", name, err))
+	}
+	return mine, nil
+}
+
+// GiveLease ends a lease before its time.
+func (s *Boards) GiveLease(ctx context.Context, name, owner string) error {
+	if _, err := s.db.Exec(ctx, `delete from leases where name = $1 and owner = $2`, name, owner); err != nil {
+		return pg.Translate(fmt.Errorf("give back lease %s: %w", name, err))
+	}
+	return nil
+}
+
+// endings is how many ended periods are looked at at once.
+const endings = 100
+
+// Endings lists the periods that have ended, the grace included, and are not
+// announced yet: those that ended first come first. Of one family where it is
+// not empty.
+func (s *Boards) Endings(ctx context.Context, family scoreboard.BoardID) ([]scoreboard.Ending, error) {
+	rows, err := s.db.Query(ctx, `select coalesce(standings_users, 0), `+row.BoardColumns+` from boards
+where announced_at is null and period_end <= (select clock_timestamp() - $1::interval) and ($2 = '' or family_id = $2)
+order by period_end, board_id limit $3`, s.closeGrace, family, endings)
+	if err != nil {
+		return nil, pg.Translate(fmt.Errorf("look for periods that have ended: %w", err))
+	}
+	list, err := pgx.CollectRows(rows, func(r pgx.CollectableRow) (e scoreboard.Ending, err error) {
+		e.Board, err = row.ScanBoard(r, &e.Users)
+		return e, err
+	})
+	if err != nil {
+		return nil, pg.Translate(fmt.Errorf("look for periods that have ended: %w", err))
+	}
+	return list, nil
+}
+
+// CloseBoard closes a period that has ended: when it returns, nobody writes to
+// it, and nobody will. A frozen or archived one stays so.
+func (s *Boards) CloseBoard(ctx context.Context, b *scoreboard.Board) error {
+	err := s.exclusively(ctx, b.Family, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, `update boards set closed_at = clock_timestamp(),
+    status = case when status = 'active' then 'frozen' else status end
+where board_id = $1 and closed_at is null and period_end <= clock_timestamp() - $2::interval`, b.ID, s.closeGrace)
+		return err
+	})
+	if err != nil {
+		return pg.Translate(fmt.Errorf("close board %s: %w", b.ID, err))
+	}
+	return nil
+}
+
+// Announced remembers that the end of a period has been announced.
+func (s *Boards) Announced(ctx context.Context, id scoreboard.BoardID) error {
+	_, err := s.db.Exec(ctx, `update boards set announced_at = clock_timestamp() where board_id = $1 and announced_at is null`, id)
+	if err != nil {
+		return pg.Translate(fmt.Errorf("remember that board %s is announced: %w", id, err))
+	}
+	return nil
+}
+
+// BeginSeason makes a season of a family. Where it begins now, the one that is
+// under way ends at that instant. It is a conflict where there is one of this
+// name or another covers some of its time. A dry run only says what would be.
+func (s *Boards) BeginSeason(ctx context.Context, family scoreboard.BoardID, season scoreboard.Span, dry bool, audit *scoreboard.AuditEntry) (ended *scoreboard.BoardID, err error) {
+	b, err := s.FindBoard(ctx, family)
+	if err != nil {
+		return nil, err
+	}
+	if !b.IsFamily() || b.Period != scoreboard.PeriodSeason {
+		return nil, scoreboard.Invalid("season", "board %s has no seasons", family)
+	}
+	if b.Status == scoreboard.StatusArchived {
+		return nil, scoreboard.Errorf(scoreboard.CodeConflict, "board %s is archived", family)
+	}
+	err = s.exclusively(ctx, family, func(tx pgx.Tx) error {
+		ended = nil
+		if season.Start.IsZero() {
+			if err := tx.QueryRow(ctx, `select clock_timestamp()`).Scan(&season.Start); err != nil {
+				return err
+			}
+			if ended, err = endSeason(ctx, tx, family, season.Start); err != nil {
+				return err
+			}
+		}
+		var other scoreboard.BoardID
+		err := tx.QueryRow(ctx, `select board_id from boards where family_id = $1 and period_end > $2 and period_start < $3 limit 1`,
+			family, season.Start, season.End).Scan(&other)
+		if err == nil {
+			return scoreboard.Errorf(scoreboard.CodeConflict, "the season overlaps %s", other)
+		}
+		if !errors.Is(err, pgx.ErrNoRows) {
+			return err
+		}
+		if err := makeInstance(ctx, tx, b, season); err != nil {
+			return err
+		}
+		if dry {
+			return errDry
+		}
+		return pg.WriteAudit(ctx, tx, audit)
+	})
+	if err != nil && !errors.Is(err, errDry) {
+		return nil, pg.Translate(fmt.Errorf("begin season %s of board %s: %w", season.Name, family, err))
+	}
+	return ended, nil
+}
+
+// errDry rolls a dry run back.
+var errDry = errors.New("a dry run")
+
+func endSeason(ctx context.Context, tx pgx.Tx, family scoreboard.BoardID, at time.Time) (ended *scoreboard.BoardID, err error) {
+	err = tx.QueryRow(ctx, `update boards set period_end = $2
+where family_id = $1 and period_start < $2 and period_end > $2 and closed_at is null returning board_id`, family, at).Scan(&ended)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, nil //nolint:nilnil // none is under way
+	}
+	return ended, err
+}

@@ -1,0 +1,112 @@
+package boards
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store/internal/pg"
+	"github.com/scoreboard/scoreboard/server/store/internal/row"
+)
+
+// Closing a board waits for the transactions that write to it. Later writers
+// queue up behind the wait, so it waits a little at a time, and in total for
+// longer than any of them may take.
+const (
+	closeWait    = 50 * time.Millisecond // half of a writer's lock wait
+	closeTimeout = 10 * time.Second
+)
+
+// exclusively runs do while no transaction writes to a board or its instances.
+func (s *Boards) exclusively(ctx context.Context, family scoreboard.BoardID, do func(pgx.Tx) error) error {
+	deadline := time.Now().Add(closeTimeout)
+	for {
+		err := s.db.InPatientTx(ctx, closeWait, func(tx pgx.Tx) error {
+			if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtextextended($1, 0))`, family); err != nil {
+				return err
+			}
+			return do(tx)
+		})
+		if pg.Code(err) != pg.LockNotAvailable || time.Now().After(deadline) {
+			return err
+		}
+		select {
+		case <-time.After(closeWait/2 + rand.N(closeWait)):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// FreezeBoard refuses writes to a board from now on: when it returns, no
+// transaction that writes to it is under way. Of a family it holds for all its
+// periods, those to come as well.
+func (s *Boards) FreezeBoard(ctx context.Context, id scoreboard.BoardID, audit *scoreboard.AuditEntry) (*scoreboard.Board, error) {
+	return s.setStatus(ctx, id, scoreboard.StatusFrozen, audit, func(b *scoreboard.Board) error {
+		if b.Status == scoreboard.StatusArchived {
+			return scoreboard.Errorf(scoreboard.CodeConflict, "board %s is archived", b.ID)
+		}
+		return nil
+	})
+}
+
+// UnfreezeBoard takes writes again. What is final stays closed: a conflict.
+func (s *Boards) UnfreezeBoard(ctx context.Context, id scoreboard.BoardID, audit *scoreboard.AuditEntry) (*scoreboard.Board, error) {
+	return s.setStatus(ctx, id, scoreboard.StatusActive, audit, func(b *scoreboard.Board) error {
+		if b.Status == scoreboard.StatusArchived {
+			return scoreboard.Errorf(scoreboard.CodeConflict, "board %s is archived", b.ID)
+		}
+		if !b.Closed.IsZero() {
+			return scoreboard.Errorf(scoreboard.CodeConflict, "the period of board %s is closed and its standings are final", b.ID)
+		}
+		return nil
+	})
+}
+
+// ArchiveBoard ends a board for good: it takes no writes, leaves the ranking,
+// and is read from the store. With a family go its instances; those that have
+// begun are still closed when they end.
+func (s *Boards) ArchiveBoard(ctx context.Context, id scoreboard.BoardID, audit *scoreboard.AuditEntry) (*scoreboard.Board, error) {
+	return s.setStatus(ctx, id, scoreboard.StatusArchived, audit, func(*scoreboard.Board) error { return nil })
+}
+
+// A period that never begins has no end to announce.
+const sqlArchiveInstances = `update boards set status = 'archived',
+    closed_at = case when closed_at is null and period_start > clock_timestamp() then clock_timestamp() else closed_at end,
+    announced_at = case when closed_at is null and period_start > clock_timestamp() then clock_timestamp() else announced_at end
+where family_id = $1 and board_id <> family_id`
+
+// setStatus moves a board to a status where check, asked under the lock, has
+// nothing against it. Of one that has it already the trail hears nothing.
+func (s *Boards) setStatus(ctx context.Context, id scoreboard.BoardID, to scoreboard.Status, audit *scoreboard.AuditEntry, check func(*scoreboard.Board) error) (b *scoreboard.Board, err error) {
+	if b, err = s.FindBoard(ctx, id); err != nil {
+		return nil, err
+	}
+	err = s.exclusively(ctx, b.Family, func(tx pgx.Tx) error {
+		if b, err = row.FindBoard(ctx, tx, id); err != nil {
+			return err
+		}
+		if err := check(b); err != nil {
+			return err
+		}
+		if to == scoreboard.StatusArchived && b.IsFamily() {
+			if _, err := tx.Exec(ctx, sqlArchiveInstances, id); err != nil {
+				return err
+			}
+		}
+		was := b.Status
+		b.Status = to
+		if _, err := tx.Exec(ctx, `update boards set status = $2 where board_id = $1`, id, to); err != nil || was == to {
+			return err
+		}
+		return pg.WriteAudit(ctx, tx, audit)
+	})
+	if err != nil {
+		return nil, pg.Translate(fmt.Errorf("set the status of board %s: %w", id, err))
+	}
+	return b, nil
+}

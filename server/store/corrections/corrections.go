@@ -1,0 +1,77 @@
+// Package corrections changes what is already recorded: adjustments by an
+// operator, reversals of single events, and voids, which reverse everything that
+// one key or address sent.
+//
+// Promise: a correction is an event of its own in the ledger with the source
+// admin. Its id follows from what it corrects, so that a repeat is a replay.
+package corrections
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/scoreboard/scoreboard/server/ledger"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store/internal/ledgertx"
+	"github.com/scoreboard/scoreboard/server/store/internal/pg"
+)
+
+// Corrections writes corrections and voids.
+type Corrections struct {
+	db     *pg.DB
+	tx     ledgertx.Runner
+	shards int
+}
+
+// New makes a Corrections over db, for an outbox of so many shards.
+func New(db *pg.DB, shards int, closeGrace time.Duration) *Corrections {
+	return &Corrections{db, ledgertx.Runner{DB: db, CloseGrace: closeGrace}, shards}
+}
+
+// run runs corrections in a transaction of their own: the locks and reads of an
+// increment, then decide, which fills in the outcomes and rows and may write
+// more, then the commit.
+func (c *Corrections) run(
+	ctx context.Context, items []scoreboard.Increment,
+	decide func(context.Context, *pgxpool.Conn, *ledger.Batch) error,
+) ([]scoreboard.Outcome, error) {
+	var outcomes []scoreboard.Outcome
+	err := pg.Retry(ctx, func() error {
+		b := ledger.NewBatch(items, c.shards, nil)
+		err := c.tx.Run(ctx, b, func(ctx context.Context, conn *pgxpool.Conn) error {
+			if err := decide(ctx, conn, b); err != nil {
+				return err
+			}
+			b.Finalize()
+			return nil
+		})
+		outcomes = b.Outcomes
+		return err
+	})
+	return outcomes, err
+}
+
+// Adjust adds a signed delta to a user's score on exactly one board, whatever
+// its mode, as an event of its own. The same event twice is a replay.
+func (c *Corrections) Adjust(
+	ctx context.Context, user scoreboard.UserID, board scoreboard.BoardID, delta int64, event scoreboard.EventID,
+	audit *scoreboard.AuditEntry,
+) (*scoreboard.Receipt, error) {
+	items := []scoreboard.Increment{{
+		User: user, Delta: delta, Event: event, Boards: []scoreboard.BoardID{board}, Action: ledger.ActionAdjust,
+		Source: scoreboard.SourceAdmin, Signer: string(audit.Who), Address: audit.Address, Agent: audit.Agent,
+	}}
+	outcomes, err := c.run(ctx, items, func(ctx context.Context, conn *pgxpool.Conn, b *ledger.Batch) error {
+		if replayed, err := b.Adjust(); replayed || err != nil {
+			return err
+		}
+		return pg.WriteAudit(ctx, conn, audit)
+	})
+	if err != nil {
+		return nil, pg.Translate(fmt.Errorf("adjust %s on board %s: %w", user, board, err))
+	}
+	return &outcomes[0].Receipts[0], nil
+}

@@ -1,0 +1,262 @@
+package corrections
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/scoreboard/scoreboard/server/ledger"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store/internal/pg"
+	"github.com/scoreboard/scoreboard/server/store/internal/row"
+)
+
+// Reverse takes back one event of a user, on all its boards or on none, as an
+// event of its own. Twice is a replay. Where the original is no longer in the
+// ledger because its rows are archived, it is gone.
+func (c *Corrections) Reverse(
+	ctx context.Context, user scoreboard.UserID, event scoreboard.EventID, audit *scoreboard.AuditEntry,
+) ([]scoreboard.Receipt, error) {
+	found, err := c.findEvents(ctx, []string{string(user)}, [][16]byte{event.UUID})
+	if err != nil {
+		return nil, pg.Translate(fmt.Errorf("reverse event %s of %s: %w", event.Text, user, err))
+	}
+	if len(found) == 0 {
+		return nil, c.explainMissing(ctx, user, event)
+	}
+	outcomes, err := c.correct(ctx, correction{Correction: ledger.Correction{Audit: audit}}, found)
+	if err == nil {
+		err = outcomes[0].Err
+	}
+	if err != nil {
+		return nil, pg.Translate(fmt.Errorf("reverse event %s of %s: %w", event.Text, user, err))
+	}
+	return outcomes[0].Receipts, nil
+}
+
+// explainMissing returns why an event is not in the ledger: it was never
+// recorded, or old rows of the user are archived.
+func (c *Corrections) explainMissing(ctx context.Context, user scoreboard.UserID, event scoreboard.EventID) error {
+	const sqlArchived = `select exists (select from scores as s cross join lateral (
+    select coalesce((select version from user_score_histories as h
+        where h.user_id collate "POSIX" = s.user_id and h.board_id = s.board_id order by recorded_at limit 1), 2) as first) as h
+    where s.user_id = $1 and h.first > 1)`
+	var gone bool
+	if err := c.db.QueryRow(ctx, sqlArchived, user).Scan(&gone); err != nil {
+		return pg.Translate(fmt.Errorf("check for archived rows of %s: %w", user, err))
+	}
+	if gone {
+		return scoreboard.Errorf(scoreboard.CodeGone,
+			"event %s of user %s is not in the ledger; old rows of this user are archived", event.Text, user)
+	}
+	return scoreboard.Errorf(scoreboard.CodeNotFound, "event %s of user %s not found", event.Text, user)
+}
+
+const sqlFindEvents = `select t.n, h.board_id, h.applied, coalesce(h.action, ''), h.source = 'admin'
+from unnest($1::text[], $2::uuid[]) with ordinality as t(u, e, n) cross join lateral (
+    select * from user_score_histories where user_id = t.u and event_id = t.e offset 0) as h
+order by t.n, h.board_id`
+
+// findEvents reads recorded events, which never change. Events that are not in
+// the ledger are left out.
+func (c *Corrections) findEvents(ctx context.Context, users []string, events [][16]byte) ([]ledger.Event, error) {
+	rows, err := c.db.Query(ctx, sqlFindEvents, users, events)
+	if err != nil {
+		return nil, err
+	}
+	var found []ledger.Event
+	var n, last, applied int64
+	var board, action string
+	var admin bool
+	_, err = pgx.ForEachRow(rows, []any{&n, &board, &applied, &action, &admin}, func() error {
+		if n != last {
+			last = n
+			found = append(found, ledger.Event{User: scoreboard.UserID(users[n-1]), ID: events[n-1], Action: action, Admin: admin})
+		}
+		e := &found[len(found)-1]
+		e.Boards, e.Applied = append(e.Boards, scoreboard.BoardID(board)), append(e.Applied, applied)
+		return nil
+	})
+	return found, err
+}
+
+// correction is a ledger.Correction in the database.
+type correction struct {
+	ledger.Correction
+	// also runs in the same transaction, with the outcome of each event.
+	also func(ctx context.Context, conn *pgxpool.Conn, events []ledger.Event, outcomes []scoreboard.Outcome) error
+}
+
+// derivations bounds how many made-up event ids are passed over.
+const derivations = 8
+
+// errSeparate says that one of several events cannot be corrected: the scores of
+// the others were computed together with it.
+var errSeparate = errors.New("the events cannot be corrected together")
+
+// correct corrects events in one transaction and returns an outcome for each. An
+// event that is in the wanted state already is a replay.
+func (c *Corrections) correct(ctx context.Context, how correction, events []ledger.Event) ([]scoreboard.Outcome, error) {
+	for try := range derivations {
+		items := make([]scoreboard.Increment, len(events))
+		for i := range events {
+			items[i] = how.Item(&events[i], try)
+		}
+		outcomes, err := c.run(ctx, items, func(ctx context.Context, conn *pgxpool.Conn, b *ledger.Batch) error {
+			return how.decide(ctx, conn, b, events)
+		})
+		if errors.Is(err, errSeparate) && len(events) > 1 {
+			return c.correctSeparately(ctx, how, events)
+		}
+		if !errors.Is(err, ledger.ErrDerivedIDTaken) {
+			return outcomes, err
+		}
+	}
+	return nil, fmt.Errorf("%w %d times", ledger.ErrDerivedIDTaken, derivations)
+}
+
+// correctSeparately corrects each event in a transaction of its own.
+func (c *Corrections) correctSeparately(
+	ctx context.Context, how correction, events []ledger.Event,
+) ([]scoreboard.Outcome, error) {
+	outcomes := make([]scoreboard.Outcome, len(events))
+	for i := range events {
+		got, err := c.correct(ctx, how, events[i:i+1])
+		if err != nil {
+			return nil, err
+		}
+		outcomes[i] = got[0]
+	}
+	return outcomes, nil
+}
+
+func (how *correction) decide(ctx context.Context, conn *pgxpool.Conn, b *ledger.Batch, events []ledger.Event) error {
+	inForce, err := readReversals(ctx, conn, events)
+	if err != nil {
+		return err
+	}
+	apply, replayed, err := b.Plan(&how.Correction, events, inForce)
+	if err != nil {
+		return err
+	}
+	for _, i := range replayed {
+		id := inForce[events[i].Key()].ID
+		event := scoreboard.EventID{UUID: id, Text: scoreboard.FormatUUID(id)}
+		if b.Outcomes[i].Receipts, err = row.Receipts(ctx, conn, events[i].User, event); err != nil {
+			return err
+		}
+	}
+	f := folder{conn: conn, batch: b, changes: make(map[ledger.EventKey]bool, len(apply))}
+	for _, i := range apply {
+		f.changes[events[i].Key()] = !how.Undo
+	}
+	for _, i := range apply {
+		o := &b.Outcomes[i]
+		o.Receipts, o.Err = b.Correct(i, &how.Correction, &events[i],
+			func(user scoreboard.UserID, board *scoreboard.Board) (ledger.Standing, error) {
+				return f.fold(ctx, user, board)
+			})
+		if o.Err != nil && (len(events) > 1 || scoreboard.CodeOf(o.Err) == scoreboard.CodeInternal) {
+			return errors.Join(o.Err, errSeparate)
+		}
+	}
+	return how.store(ctx, conn, b, events, apply)
+}
+
+// readReversals reads the reversals in force of events, under the users' locks.
+func readReversals(
+	ctx context.Context, conn *pgxpool.Conn, events []ledger.Event,
+) (map[ledger.EventKey]ledger.Reversal, error) {
+	users, ids := make([]string, len(events)), make([][16]byte, len(events))
+	for i := range events {
+		users[i], ids[i] = string(events[i].User), events[i].ID
+	}
+	rows, err := conn.Query(ctx, `select t.n, r.reversal_id, r.void_id
+from unnest($1::text[], $2::uuid[]) with ordinality as t(u, e, n) cross join lateral (
+    select * from reversals where user_id = t.u and event_id = t.e offset 0) as r`, users, ids)
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[ledger.EventKey]ledger.Reversal)
+	var n int64
+	var r ledger.Reversal
+	_, err = pgx.ForEachRow(rows, []any{&n, &r.ID, &r.Void}, func() error {
+		found[events[n-1].Key()] = r
+		return nil
+	})
+	return found, err
+}
+
+// store writes which events are reversed now, and the audit entry.
+func (how *correction) store(
+	ctx context.Context, conn *pgxpool.Conn, b *ledger.Batch, events []ledger.Event, applied []int,
+) error {
+	var users []string
+	var ids, by [][16]byte
+	for _, i := range applied {
+		if b.Outcomes[i].Err == nil {
+			users, ids = append(users, string(events[i].User)), append(ids, events[i].ID)
+			by = append(by, b.Items[i].Event.UUID)
+		}
+	}
+	if len(users) > 0 {
+		var err error
+		if how.Undo {
+			_, err = conn.Exec(ctx, `delete from reversals as r using unnest($1::text[], $2::uuid[]) as t(u, e)
+where r.user_id = t.u and r.event_id = t.e`, users, ids)
+		} else {
+			_, err = conn.Exec(ctx, `insert into reversals (user_id, event_id, reversal_id, void_id)
+select u, e, b, $4::bigint from unnest($1::text[], $2::uuid[], $3::uuid[]) as t(u, e, b)`, users, ids, by, how.Void)
+		}
+		if err == nil {
+			err = pg.WriteAudit(ctx, conn, how.Audit)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if how.also != nil {
+		return how.also(ctx, conn, events, b.Outcomes)
+	}
+	return nil
+}
+
+// folder reads the rows that a ledger.Fold needs, once for each score.
+type folder struct {
+	conn    *pgxpool.Conn
+	batch   *ledger.Batch
+	changes map[ledger.EventKey]bool
+	done    map[ledger.ScoreKey]ledger.Standing
+}
+
+const sqlFold = `select h.event_id, h.delta, h.source = 'admin', coalesce(h.action, ''), h.recorded_at, h.version, h.new_score - h.applied,
+    h.previous_score is not null, exists (select from reversals as r where r.user_id = h.user_id and r.event_id = h.event_id)
+from user_score_histories as h where h.user_id collate "POSIX" = $1 and h.board_id = $2 order by h.version`
+
+func (f *folder) fold(ctx context.Context, user scoreboard.UserID, board *scoreboard.Board) (ledger.Standing, error) {
+	key := ledger.ScoreKey{User: user, Board: board.ID}
+	if to, ok := f.done[key]; ok {
+		return to, nil
+	}
+	rows, err := f.conn.Query(ctx, sqlFold, user, board.ID)
+	if err != nil {
+		return ledger.Standing{}, err
+	}
+	fold := f.batch.NewFold(user, board, f.changes)
+	var r ledger.FoldRow
+	to := []any{&r.Event, &r.Delta, &r.Admin, &r.Action, &r.At, &r.Version, &r.Before, &r.Existed, &r.Reversed}
+	if _, err = pgx.ForEachRow(rows, to, func() error {
+		fold.Add(&r)
+		return nil
+	}); err != nil {
+		return ledger.Standing{}, err
+	}
+	if f.done == nil {
+		f.done = make(map[ledger.ScoreKey]ledger.Standing)
+	}
+	f.done[key] = fold.Standing()
+	return f.done[key], nil
+}

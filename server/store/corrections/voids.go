@@ -1,0 +1,151 @@
+package corrections
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store/internal/pg"
+)
+
+// What a sender sent and what still counts. Of a void's own rows the source is
+// admin.
+const sqlSent = `from user_score_histories as h
+where recorded_at >= $1 and recorded_at < $2 and ($3 <> '' and key_id = $3 or $4 <> '' and address = $4) and source <> 'admin'
+  and not exists (select from reversals as r where r.user_id = h.user_id and r.event_id = h.event_id)`
+
+// PreviewVoid counts what a void would reverse.
+func (c *Corrections) PreviewVoid(ctx context.Context, sender scoreboard.Sender) (*scoreboard.VoidPreview, error) {
+	p := &scoreboard.VoidPreview{Boards: []scoreboard.VoidedBoard{}}
+	args := []any{sender.From, sender.To, sender.KeyID, sender.Address}
+	var b pgx.Batch
+	b.Queue(`select count(distinct (user_id, event_id)), count(distinct user_id) `+sqlSent, args...).QueryRow(func(row pgx.Row) error {
+		return row.Scan(&p.Events, &p.Users)
+	})
+	b.Queue(`select board_id, count(*), count(distinct user_id), sum(applied)::bigint `+sqlSent+` group by board_id order by board_id`, args...).
+		Query(func(rows pgx.Rows) error {
+			return pg.ForEach(rows, func() error {
+				var v scoreboard.VoidedBoard
+				err := rows.Scan(&v.Board, &v.Events, &v.Users, &v.Applied)
+				p.Boards = append(p.Boards, v)
+				return err
+			})
+		})
+	if err := c.db.SendBatch(ctx, &b).Close(); err != nil {
+		return nil, pg.Translate(fmt.Errorf("preview a void: %w", err))
+	}
+	return p, nil
+}
+
+// Who undid a void, when and why stands in the trail.
+const voidColumns = `id, coalesce(key_id, ''), coalesce(address, ''), starts, ends, reason, who, created_at, state,
+    coalesce(done_at, '0001-01-01T00:00:00Z'),
+    (select count(*) from void_events where void_id = voids.id and state = 'todo'),
+    (select count(*) from void_events where void_id = voids.id and state in ('reversed', 'undone')),
+    (select count(*) from void_events where void_id = voids.id and state = 'skipped'),
+    (select count(*) from void_events where void_id = voids.id and state = 'undone'),
+    (select jsonb_object_agg(note, n) from (select note, count(*) as n from void_events
+        where void_id = voids.id and state = 'skipped' group by note order by n desc limit 10) as most),
+    coalesce((select at from audit_log where target = 'void:' || voids.id and action = 'void.undo' order by id desc limit 1), '0001-01-01T00:00:00Z'),
+    coalesce((select who from audit_log where target = 'void:' || voids.id and action = 'void.undo' order by id desc limit 1), ''),
+    coalesce((select reason from audit_log where target = 'void:' || voids.id and action = 'void.undo' order by id desc limit 1), '')`
+
+func scanVoid(row pgx.Row) (*scoreboard.Void, error) {
+	v := &scoreboard.Void{}
+	err := row.Scan(&v.ID, &v.Sender.KeyID, &v.Sender.Address, &v.Sender.From, &v.Sender.To, &v.Reason, &v.Who, &v.Created, &v.State,
+		&v.Done, &v.Todo, &v.Reversed, &v.Skipped, &v.Undone, &v.SkippedFor, &v.UndoAt, &v.UndoBy, &v.UndoReason)
+	for _, t := range []*time.Time{&v.Sender.From, &v.Sender.To, &v.Created, &v.Done, &v.UndoAt} {
+		*t = t.UTC()
+	}
+	return v, err
+}
+
+// CreateVoid begins a void, which a node with the role maintenance works off; a
+// not_found where there is nothing to take back.
+func (c *Corrections) CreateVoid(ctx context.Context, sender scoreboard.Sender, audit *scoreboard.AuditEntry) (v *scoreboard.Void, err error) {
+	err = pgx.BeginFunc(ctx, c.db, func(tx pgx.Tx) error {
+		v, err = scanVoid(tx.QueryRow(ctx, `insert into voids (starts, ends, key_id, address, reason, who)
+select $1, $2, nullif($3, ''), nullif($4, ''), $5, $6 where exists (select `+sqlSent+`) returning `+voidColumns,
+			sender.From, sender.To, sender.KeyID, sender.Address, audit.Reason, audit.Who))
+		if errors.Is(err, pgx.ErrNoRows) {
+			return scoreboard.Errorf(scoreboard.CodeNotFound, "%s sent no events that still count in this period", sender.KeyID+sender.Address)
+		}
+		if err != nil {
+			return err
+		}
+		audit.Target = fmt.Sprintf("void:%d", v.ID)
+		return pg.WriteAudit(ctx, tx, audit)
+	})
+	if err != nil {
+		return nil, pg.Translate(fmt.Errorf("create a void: %w", err))
+	}
+	return v, nil
+}
+
+// Void returns one void, or a not_found.
+func (c *Corrections) Void(ctx context.Context, id int64) (*scoreboard.Void, error) {
+	v, err := scanVoid(c.db.QueryRow(ctx, `select `+voidColumns+` from voids where id = $1`, id))
+	if err != nil {
+		return nil, voidError(id, err)
+	}
+	return v, nil
+}
+
+func voidError(id int64, err error) error {
+	if errors.Is(err, pgx.ErrNoRows) {
+		return scoreboard.Errorf(scoreboard.CodeNotFound, "void %d not found", id)
+	}
+	return pg.Translate(fmt.Errorf("read void %d: %w", id, err))
+}
+
+// Voids lists at most limit voids, the newest first.
+func (c *Corrections) Voids(ctx context.Context, limit int) ([]scoreboard.Void, error) {
+	rows, err := c.db.Query(ctx, `select `+voidColumns+` from voids order by id desc limit $1`, limit)
+	if err != nil {
+		return nil, pg.Translate(fmt.Errorf("list voids: %w", err))
+	}
+	voids, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (scoreboard.Void, error) {
+		v, err := scanVoid(row)
+		return *v, err
+	})
+	if err != nil {
+		return nil, pg.Translate(fmt.Errorf("list voids: %w", err))
+	}
+	return voids, nil
+}
+
+// UndoVoid has everything count again that a void has reversed; within
+// scoreboard.UndoTime, else it is gone. Twice is as once.
+func (c *Corrections) UndoVoid(ctx context.Context, id int64, audit *scoreboard.AuditEntry) (v *scoreboard.Void, err error) {
+	err = pgx.BeginFunc(ctx, c.db, func(tx pgx.Tx) error {
+		var state scoreboard.VoidState
+		var late bool
+		err := tx.QueryRow(ctx, `select state, coalesce(done_at + $2::interval < clock_timestamp(), false) from voids where id = $1 for update`,
+			id, scoreboard.UndoTime).Scan(&state, &late)
+		switch {
+		case err != nil:
+			return voidError(id, err)
+		case state == scoreboard.VoidListing || state == scoreboard.VoidReversing:
+			return scoreboard.Errorf(scoreboard.CodeConflict, "void %d is still running; undo it when it is done", id)
+		case state == scoreboard.VoidDone && late:
+			return scoreboard.Errorf(scoreboard.CodeGone, "void %d finished more than %d days ago and can no longer be undone", id, int(scoreboard.UndoTime.Hours()/24))
+		case state == scoreboard.VoidDone:
+			if _, err := tx.Exec(ctx, `update voids set state = 'undoing' where id = $1`, id); err != nil {
+				return err
+			}
+			if err := pg.WriteAudit(ctx, tx, audit); err != nil {
+				return err
+			}
+		}
+		v, err = scanVoid(tx.QueryRow(ctx, `select `+voidColumns+` from voids where id = $1`, id))
+		return err
+	})
+	if err != nil {
+		return nil, pg.Translate(fmt.Errorf("undo void %d: %w", id, err))
+	}
+	return v, nil
+}

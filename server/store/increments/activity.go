@@ -1,0 +1,73 @@
+package increments
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/scoreboard/scoreboard/server/ledger"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+const (
+	// By PostgreSQL's clock, which is read in a query of its own: an index can be
+	// searched for what is behind a constant alone, and would be read whole. No
+	// more rows than a rule can count on all boards of an event.
+	sqlPastActions = `select t.n, h.event_id, h.payload_hash, h.recorded_at
+from unnest($1::text[], $2::text[], $3::interval[]) with ordinality as t(u, a, w, n) cross join lateral (
+    select event_id, payload_hash, recorded_at from user_score_histories
+    where user_id = t.u and action = t.a and recorded_at > (select clock_timestamp()) - t.w and source <> 'admin'
+    order by recorded_at desc limit $4) as h
+order by t.n, h.recorded_at desc`
+
+	sqlPastRows = `select t.n, h.event_id, h.board_id, h.delta, h.applied, h.recorded_at, coalesce(h.country, '')
+from unnest($1::text[]) with ordinality as t(u, n) cross join lateral (
+    select * from user_score_histories
+    where user_id collate "POSIX" = t.u and recorded_at > (select clock_timestamp() - $2::interval) and source <> 'admin'
+    order by recorded_at desc limit $3) as h
+order by t.n, h.recorded_at desc`
+)
+
+// readActivity reads what the users of a batch did lately, under their locks, in
+// a round trip of its own: only where a rule needs it.
+func readActivity(ctx context.Context, conn *pgxpool.Conn, b *ledger.Batch) error {
+	a := &b.Activity
+	n, window := a.Rows()
+	if len(a.Actions) == 0 && n == 0 {
+		return nil
+	}
+	var q pgx.Batch
+	if len(a.Actions) > 0 {
+		most := scoreboard.MaxQuota * scoreboard.MaxBoards
+		q.Queue(sqlPastActions, a.ActionUsers, a.Actions, a.ActionWindows, most).Query(func(rows pgx.Rows) error {
+			return readActions(rows, a)
+		})
+	}
+	if n > 0 {
+		q.Queue(sqlPastRows, b.UserNames, window, n).Query(func(rows pgx.Rows) error { return readRows(rows, b) })
+	}
+	return conn.SendBatch(ctx, &q).Close()
+}
+
+func readActions(rows pgx.Rows, a *ledger.RecentActivity) error {
+	var n int64
+	var past scoreboard.PastAction
+	var hash []byte
+	_, err := pgx.ForEachRow(rows, []any{&n, &past.Event, &hash, &past.At}, func() error {
+		past.Hash = [16]byte(hash)
+		a.AddAction(int(n-1), past)
+		return nil
+	})
+	return err
+}
+
+func readRows(rows pgx.Rows, b *ledger.Batch) error {
+	var n int64
+	var r scoreboard.PastRow
+	_, err := pgx.ForEachRow(rows, []any{&n, &r.Event, &r.Board, &r.Delta, &r.Applied, &r.At, &r.Country}, func() error {
+		b.Activity.AddRow(scoreboard.UserID(b.UserNames[n-1]), r)
+		return nil
+	})
+	return err
+}

@@ -1,0 +1,140 @@
+// Package increments records increments and answers which ones are recorded.
+//
+// Promise: a recorded event is in the ledger once per board, its user's versions
+// on a board are 1, 2, 3 without a gap, the score is the last row's, and a change
+// has its outbox row. One method is one transaction.
+package increments
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/scoreboard/scoreboard/server/ledger"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store/internal/ledgertx"
+	"github.com/scoreboard/scoreboard/server/store/internal/pg"
+)
+
+// Options are the settings of Increments.
+type Options struct {
+	Shards int // of the outbox
+	// CloseGrace is how long after the end of a period increments still count
+	// for it that were accepted before.
+	CloseGrace time.Duration
+	// Policy returns the rules in force; nil: none but the boards' own.
+	Policy func() *scoreboard.IngestPolicy
+	Log    *slog.Logger // nil: none
+	// MakeInstances creates the missing instances of a family.
+	MakeInstances func(ctx context.Context, family *scoreboard.Board) ([]scoreboard.BoardID, error)
+}
+
+// Increments is the ledger as those who submit to it see it.
+type Increments struct {
+	db *pg.DB
+	tx ledgertx.Runner
+	o  Options
+
+	anomalies *prometheus.CounterVec
+}
+
+// New makes an Increments over db.
+func New(db *pg.DB, o Options) *Increments {
+	return &Increments{
+		db: db, tx: ledgertx.Runner{DB: db, CloseGrace: o.CloseGrace}, o: o,
+		anomalies: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "scoreboard_anomalies_total", Help: "Events detected as anomalies, by rule and mode.",
+		}, []string{"rule", "mode"}),
+	}
+}
+
+// Collectors are the metrics.
+func (s *Increments) Collectors() []prometheus.Collector { return []prometheus.Collector{s.anomalies} }
+
+// tries bounds how often a batch is run before the database is called
+// unavailable.
+const tries = 4
+
+// Record writes a batch of increments in one transaction and returns an
+// outcome for each, in order: receipts, or why this one was rejected. Several
+// increments of one user keep their order.
+//
+// A nil error means that the transaction is committed. Otherwise nothing is
+// known to be written, and Record may be called again with the same batch: a
+// repeat is recognised by its event id.
+//
+// A user who is locked for longer than the lock wait does not hold up the
+// others: the outcome of each of that user's items is scoreboard.ErrUserLocked,
+// and none of them is written.
+func (s *Increments) Record(ctx context.Context, batch []scoreboard.Increment) ([]scoreboard.Outcome, error) {
+	var err error
+	locked := make(map[scoreboard.UserID]bool)
+	waits := 0 // for the rows of users
+	for try := range tries {
+		if try > 0 && !errors.Is(err, ledgertx.ErrUsersLocked) {
+			pause := time.Duration(1<<try) * time.Millisecond
+			select {
+			case <-time.After(pause/2 + rand.N(pause)):
+			case <-ctx.Done():
+				return nil, pg.Translate(ctx.Err())
+			}
+		}
+		var outcomes []scoreboard.Outcome
+		if outcomes, err = s.recordUnlocked(ctx, batch, locked); err == nil {
+			return outcomes, nil
+		}
+		var missing *ledger.MissingInstanceError
+		if errors.As(err, &missing) {
+			if _, makeErr := s.o.MakeInstances(ctx, missing.Family); makeErr != nil {
+				err = makeErr
+			}
+		}
+		if errors.Is(err, ledgertx.ErrUsersLocked) {
+			waits++
+			if probe := s.findLocked(ctx, batch, locked, waits > 1); probe != nil {
+				err = probe
+			}
+		}
+		if !pg.Retryable(err) {
+			break
+		}
+	}
+	return nil, pg.Translate(fmt.Errorf("record %d increments: %w", len(batch), err))
+}
+
+func (s *Increments) recordOnce(ctx context.Context, items []scoreboard.Increment) ([]scoreboard.Outcome, error) {
+	var policy *scoreboard.IngestPolicy
+	if s.o.Policy != nil {
+		policy = s.o.Policy()
+	}
+	b := ledger.NewBatch(items, s.o.Shards, policy)
+	err := s.tx.Run(ctx, b, func(ctx context.Context, conn *pgxpool.Conn) error {
+		if err := readActivity(ctx, conn, b); err != nil {
+			return err
+		}
+		b.Decide()
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.report(b.Activity.Anomalies)
+	return b.Outcomes, nil
+}
+
+// report counts and logs anomalies, once they are committed.
+func (s *Increments) report(found []scoreboard.Anomaly) {
+	for _, a := range found {
+		s.anomalies.WithLabelValues(a.Rule, string(a.Mode)).Inc()
+		if a.Mode == scoreboard.AnomalyLog && s.o.Log != nil {
+			s.o.Log.Warn("anomaly detected", slog.String("rule", a.Rule), slog.String("user", string(a.User)),
+				slog.String("event", a.Event.Text), slog.String("board", string(a.Board)), slog.String("detail", a.Detail))
+		}
+	}
+}

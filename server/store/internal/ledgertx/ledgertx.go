@@ -1,0 +1,217 @@
+// Package ledgertx runs a ledger.Batch in a transaction: it locks and reads what
+// the batch asks for, lets the caller decide, writes the rows and commits.
+//
+// Assumption: every writer locks the users rows it needs first, in byte order,
+// and only then looks for known events; PostgreSQL's clock decides all times.
+// Every statement finds rows by unnest and one index probe a row, because plans
+// made while tables are small are kept when they are large.
+package ledgertx
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/scoreboard/scoreboard/server/ledger"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store/internal/pg"
+	"github.com/scoreboard/scoreboard/server/store/internal/row"
+)
+
+// ErrUsersLocked marks a batch that waited too long for the row of a user.
+var ErrUsersLocked = errors.New("a user is locked by another transaction")
+
+// Runner runs batches.
+type Runner struct {
+	DB *pg.DB
+	// CloseGrace is how long after the end of a period increments still count
+	// for it that were accepted before.
+	CloseGrace time.Duration
+}
+
+// Run runs a batch in one transaction: the locks and reads, then decide, which
+// fills in the outcomes and rows and may read and write more, then the rows and
+// the commit. A nil error means that the transaction is committed.
+func (r Runner) Run(ctx context.Context, b *ledger.Batch, decide func(context.Context, *pgxpool.Conn) error) error {
+	conn, err := r.DB.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Release() // a connection left inside a transaction is closed by the pool
+	if err = r.read(ctx, conn, b); err == nil {
+		err = decide(ctx, conn)
+	}
+	if err == nil {
+		err = write(ctx, conn, b)
+	}
+	if err != nil {
+		pg.Rollback(conn)
+	}
+	return err
+}
+
+const (
+	// Shared against freeze and roll-over, which take it exclusively: one lock
+	// for a family and all its instances. The status is read in a statement of
+	// its own, after the wait.
+	sqlLockBoards = `select pg_advisory_xact_lock_shared(hashtextextended(split_part(b, ':', 1), 0)) from unnest($1::text[]) as t(b)`
+
+	// Of a family also its instances that are not over; by the database's clock,
+	// which is read once, as only a constant can be looked for in an index.
+	// By subscripts, because unnest tells the planner how many there are: a plan
+	// for one board then looks cheaper than the general one, and is made again
+	// for every batch.
+	sqlBoards = `select t.b, ` + row.BoardColumns + `
+from (select ($1::text[])[n] from generate_subscripts($1::text[], 1) as n) as t(b) cross join lateral (
+    (select * from boards where board_id = t.b)
+    union all
+    (select * from boards where family_id = t.b and period_end > (select clock_timestamp() - $2::interval)
+     order by period_end limit 16)) as boards`
+
+	// Creates missing users and locks all, in the order of the input, with one
+	// probe a row; the lock is "for no key update". clock_timestamp is taken
+	// after the wait for the row, so a user's time never goes back.
+	sqlLockUsers = `insert into users (user_id, last_recorded_at)
+select u, clock_timestamp() from unnest($1::text[]) as t(u)
+on conflict (user_id) do update set last_recorded_at = greatest(clock_timestamp(), users.last_recorded_at)
+returning user_id, status, last_recorded_at, xmax = 0`
+
+	// A statement of its own: only a snapshot taken under the locks sees what
+	// was committed while this transaction waited for them.
+	sqlKnownEvents = `select t.n, h.board_id, h.payload_hash, h.applied, h.previous_score, h.new_score, h.version, h.recorded_at,
+    exists (select from reversals as r where r.user_id = t.u and r.event_id = t.e)
+from unnest($1::text[], $2::uuid[]) with ordinality as t(u, e, n) cross join lateral (
+    select * from user_score_histories
+    where user_id = t.u and event_id = t.e and recorded_at >= $3 offset 0) as h
+order by t.n`
+
+	sqlScores = `select t.n, s.score, s.version, s.revision, s.reached_at, s.hidden, s.empty
+from unnest($1::text[], $2::text[]) with ordinality as t(u, b, n) cross join lateral (
+    select * from scores where user_id = t.u and board_id = t.b offset 0) as s`
+
+	// Each token belongs to a user whose row is locked.
+	sqlUsedTokens = `select u.action_id, u.event_id from unnest($1::uuid[]) as t(id)
+cross join lateral (select * from used_action_tokens where action_id = t.id offset 0) as u`
+)
+
+// read begins the transaction, takes every lock and reads all that the decision
+// needs, in one round trip; for families it takes a second one.
+func (r Runner) read(ctx context.Context, conn *pgxpool.Conn, b *ledger.Batch) error {
+	atUsers := false // the statement that waits for users is the next one
+	var q pgx.Batch
+	r.DB.QueueBegin(&q)
+	q.Queue(sqlLockBoards, b.BoardNames)
+	q.Queue(sqlBoards, b.BoardNames, r.CloseGrace).Query(func(found pgx.Rows) error {
+		err := readBoards(found, b)
+		atUsers = err == nil
+		return err
+	})
+	q.Queue(sqlLockUsers, b.UserNames).Query(func(found pgx.Rows) error {
+		err := readUsers(found, b)
+		atUsers = atUsers && err != nil
+		return err
+	})
+	q.Queue(sqlKnownEvents, b.EventUsers, b.EventIDs, ledger.KnownSince(time.Now())).Query(func(found pgx.Rows) error {
+		return readKnown(found, b)
+	})
+	q.Queue(sqlScores, b.Scores.Users, b.Scores.Boards).Query(func(found pgx.Rows) error {
+		return readScores(found, &b.Scores)
+	})
+	if len(b.Tokens.Wanted) > 0 {
+		q.Queue(sqlUsedTokens, b.Tokens.Wanted).Query(func(found pgx.Rows) error { return readTokens(found, b) })
+	}
+	err := conn.SendBatch(ctx, &q).Close()
+	if pg.Code(err) == pg.LockNotAvailable && atUsers {
+		return fmt.Errorf("lock and look up: %w: %w", ErrUsersLocked, err)
+	}
+	if err == nil {
+		err = readInstanceScores(ctx, conn, b)
+	}
+	if err != nil {
+		return fmt.Errorf("lock and look up: %w", err)
+	}
+	return nil
+}
+
+// readInstanceScores reads the scores on instances of families, which are known
+// only now that the users' time is.
+func readInstanceScores(ctx context.Context, conn *pgxpool.Conn, b *ledger.Batch) error {
+	pairs, err := b.InstanceScores()
+	if err != nil || len(pairs.Users) == 0 {
+		return err
+	}
+	rows, err := conn.Query(ctx, sqlScores, pairs.Users, pairs.Boards)
+	if err != nil {
+		return err
+	}
+	return readScores(rows, &pairs)
+}
+
+// ReadKnown looks the events of a batch up without taking a lock.
+func ReadKnown(ctx context.Context, q pg.Querier, b *ledger.Batch) error {
+	rows, err := q.Query(ctx, sqlKnownEvents, b.EventUsers, b.EventIDs, ledger.KnownSince(time.Now()))
+	if err != nil {
+		return err
+	}
+	return readKnown(rows, b)
+}
+
+func readBoards(found pgx.Rows, b *ledger.Batch) error {
+	var name scoreboard.BoardID
+	return pg.ForEach(found, func() error {
+		board, err := row.ScanBoard(found, &name)
+		if err == nil {
+			b.AddBoard(name, &board)
+		}
+		return err
+	})
+}
+
+func readUsers(found pgx.Rows, b *ledger.Batch) error {
+	var id, status string
+	var at time.Time
+	var created bool
+	_, err := pgx.ForEachRow(found, []any{&id, &status, &at, &created}, func() error {
+		b.AddUser(scoreboard.UserID(id), status, at, created)
+		return nil
+	})
+	return err
+}
+
+func readKnown(found pgx.Rows, b *ledger.Batch) error {
+	var n int64
+	var hash []byte
+	var r scoreboard.Receipt
+	to := []any{&n, &r.Board, &hash, &r.Applied, &r.Previous, &r.NewScore, &r.Version, &r.RecordedAt, &r.Reversed}
+	_, err := pgx.ForEachRow(found, to, func() error {
+		b.AddKnown(int(n-1), [16]byte(hash), r)
+		return nil
+	})
+	return err
+}
+
+func readScores(found pgx.Rows, pairs *ledger.ScorePairs) error {
+	var n int64
+	var s ledger.Score
+	var empty bool
+	to := []any{&n, &s.Value, &s.Version, &s.Revision, &s.ReachedAt, &s.Hidden, &empty}
+	_, err := pgx.ForEachRow(found, to, func() error {
+		s.Exists, s.ReachedAt = !empty, s.ReachedAt.UTC()
+		pairs.Set(int(n-1), s)
+		return nil
+	})
+	return err
+}
+
+func readTokens(found pgx.Rows, b *ledger.Batch) error {
+	var id, event [16]byte
+	_, err := pgx.ForEachRow(found, []any{&id, &event}, func() error {
+		b.Tokens.AddUsed(id, event)
+		return nil
+	})
+	return err
+}

@@ -1,0 +1,107 @@
+package ledgertx
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/scoreboard/scoreboard/server/ledger"
+)
+
+// sqlWrite puts the rows of a batch into ledger, outbox and scores in one
+// statement. An array that is shorter than the others reads as nulls, so an
+// unused column costs nothing.
+const sqlWrite = `with t as materialized (
+    select * from unnest($1::text[], $2::text[], $3::uuid[], $4::text[], $5::bytea[], $6::bigint[], $7::bigint[],
+        $8::bigint[], $9::bigint[], $10::bigint[], $11::timestamptz[], $12::timestamptz[], $13::text[], $14::text[],
+        $15::text[], $16::text[], $17::text[], $18::text[], $19::text[], $20::bigint[], $21::bigint[],
+        $22::timestamptz[], $23::smallint[], $24::boolean[], $25::boolean[], $26::boolean[], $27::boolean[],
+        $28::text[])
+    as t(user_id, board_id, event_id, event_text, payload_hash, delta, applied, previous_score, new_score, version,
+        recorded_at, client_timestamp, source, action, key_id, signer, address, user_agent, trace, revision, order_key,
+        reached_at, shard, changed, last, hidden, empty, country)
+), ledger as (
+    insert into user_score_histories (user_id, board_id, event_id, event_text, payload_hash, delta, applied,
+        previous_score, new_score, version, recorded_at, client_timestamp, source, action, key_id, signer, address,
+        user_agent, country)
+    select user_id, board_id, event_id, event_text, payload_hash, delta, applied, previous_score, new_score, version,
+        recorded_at, client_timestamp, source, action, key_id, signer, address, user_agent, country
+    from t
+), outbox as (
+    insert into outbox_score_updates (shard, event_id, user_id, board_id, score, previous_score, delta, order_key,
+        version, revision, reached_at, recorded_at, hidden, trace)
+    select shard, event_id, user_id, board_id, new_score, previous_score, applied, order_key, version, revision,
+        reached_at, recorded_at, coalesce(hidden, false), trace
+    from t where changed
+)
+insert into scores (user_id, board_id, score, order_key, version, revision, reached_at, recorded_at, hidden, empty)
+select user_id, board_id, new_score, order_key, version, revision, reached_at, recorded_at, coalesce(hidden, false),
+    coalesce(empty, false)
+from t where last
+on conflict (user_id, board_id) do update set score = excluded.score, order_key = excluded.order_key,
+    version = excluded.version, revision = excluded.revision, reached_at = excluded.reached_at,
+    recorded_at = excluded.recorded_at, hidden = excluded.hidden, empty = excluded.empty`
+
+const (
+	sqlUseTokens = `insert into used_action_tokens (action_id, event_id) select * from unnest($1::uuid[], $2::uuid[])`
+
+	sqlDeleteUsers = `delete from users where user_id = any($1)`
+
+	// One open flag for each user and rule.
+	sqlFlag = `insert into flags (rule, mode, user_id, board_id, event_id, event_text, delta, detail)
+select * from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::uuid[], $6::text[], $7::bigint[], $8::text[])
+    as t(rule, mode, user_id, board_id, event_id, event_text, delta, detail) order by user_id, rule
+on conflict (user_id, rule) where state = 'open' do update set times = flags.times + 1, last_at = clock_timestamp(),
+    mode = excluded.mode, board_id = excluded.board_id, event_id = excluded.event_id, event_text = excluded.event_text,
+    delta = excluded.delta, detail = excluded.detail`
+)
+
+// write stores what was decided and commits, in one round trip.
+func write(ctx context.Context, conn *pgxpool.Conn, b *ledger.Batch) error {
+	var q pgx.Batch
+	if b.Rows.Len() > 0 {
+		q.Queue(sqlWrite, arguments(&b.Rows)...)
+	}
+	if len(b.Tokens.Used) > 0 {
+		q.Queue(sqlUseTokens, b.Tokens.Used, b.Tokens.UsedFor)
+	}
+	if unused := b.UnusedUsers(); len(unused) > 0 {
+		q.Queue(sqlDeleteUsers, unused)
+	}
+	queueFlags(&q, b)
+	q.Queue("commit")
+	if err := conn.SendBatch(ctx, &q).Close(); err != nil {
+		return fmt.Errorf("write and commit: %w", err)
+	}
+	return nil
+}
+
+// arguments are the parameters of sqlWrite.
+func arguments(r *ledger.Rows) []any {
+	return []any{
+		r.Users, r.Boards, r.Events, r.EventTexts, r.Hashes, r.Deltas, r.Applied,
+		r.Previous, r.Scores, r.Versions, r.RecordedAt, r.ClientTimes, r.Sources, r.Actions,
+		r.Keys, r.Signers, r.Addresses, r.Agents, r.Traces, r.Revisions, r.OrderKeys,
+		r.ReachedAt, r.Shards, r.Changed, r.Last, r.Hidden, r.Empty, r.Countries,
+	}
+}
+
+func queueFlags(q *pgx.Batch, b *ledger.Batch) {
+	flags := b.Activity.Flags()
+	if len(flags) == 0 {
+		return
+	}
+	var rules, modes, users, boards, texts, details []string
+	var events [][16]byte
+	var deltas []int64
+	for i := range flags {
+		a := &flags[i]
+		rules, modes = append(rules, a.Rule), append(modes, string(a.Mode))
+		users, boards = append(users, string(a.User)), append(boards, string(a.Board))
+		events, texts = append(events, a.Event.UUID), append(texts, a.Event.Text)
+		deltas, details = append(deltas, a.Delta), append(details, a.Detail)
+	}
+	q.Queue(sqlFlag, rules, modes, users, boards, events, texts, deltas, details)
+}

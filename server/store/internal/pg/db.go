@@ -1,0 +1,122 @@
+package pg
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// Options are the settings of a DB.
+type Options struct {
+	URL      string
+	MaxConns int           // of the pool
+	LockWait time.Duration // the longest wait for a row lock
+	Timeout  time.Duration // of one statement
+	// Describe uses unnamed statements with cached descriptions instead of
+	// named prepared ones, which PgBouncer in transaction mode needs.
+	Describe bool
+}
+
+// DB is a pool of connections and the limits of its transactions.
+type DB struct {
+	*pgxpool.Pool
+	lockWait, timeout time.Duration
+}
+
+// Open connects lazily: an unreachable database is found by the first use.
+func Open(ctx context.Context, o Options) (*DB, error) {
+	c, err := pgxpool.ParseConfig(o.URL)
+	if err != nil {
+		return nil, fmt.Errorf("read the PostgreSQL URL: %w", err)
+	}
+	c.MaxConns = int32(o.MaxConns)
+	c.ConnConfig.ConnectTimeout = 2 * time.Second
+	c.HealthCheckPeriod = 5 * time.Second
+	c.MaxConnLifetimeJitter = 5 * time.Minute
+	if o.Describe {
+		c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, c)
+	if err != nil {
+		return nil, fmt.Errorf("open the PostgreSQL pool: %w", err)
+	}
+	return &DB{Pool: pool, lockWait: o.LockWait, timeout: o.Timeout}, nil
+}
+
+// Querier is the pool, a connection or a transaction.
+type Querier interface {
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+// Set for the transaction, not the session: PgBouncer lends sessions. While a
+// table fits a page, scanning it is cheaper than its index, and a plan made then
+// is kept when it does not. Forcing generic plans would save a plan a batch, but
+// the one for a table analysed while it was empty reads all of it.
+const sqlLimits = `select set_config('lock_timeout', $1, true), set_config('statement_timeout', $2, true),
+       set_config('idle_in_transaction_session_timeout', $2, true), set_config('enable_seqscan', 'off', true)`
+
+// QueueBegin begins a limited transaction with the first statements of a batch.
+func (db *DB) QueueBegin(b *pgx.Batch) {
+	b.Queue("begin")
+	b.Queue(sqlLimits, milliseconds(db.lockWait), milliseconds(db.timeout))
+}
+
+// InLimitedTx runs do in a transaction with the limits of the write path, again
+// as long as the error is retryable.
+func (db *DB) InLimitedTx(ctx context.Context, do func(pgx.Tx) error) error {
+	return Retry(ctx, func() error {
+		return pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
+			if _, err := tx.Exec(ctx, sqlLimits, milliseconds(db.lockWait), milliseconds(db.timeout)); err != nil {
+				return err
+			}
+			return do(tx)
+		})
+	})
+}
+
+// InPatientTx runs do in a transaction that waits for a lock for wait at most,
+// so that it does not make others queue up behind it.
+func (db *DB) InPatientTx(ctx context.Context, wait time.Duration, do func(pgx.Tx) error) error {
+	return pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, `select set_config('lock_timeout', $1, true), set_config('statement_timeout', $2, true),
+    set_config('idle_in_transaction_session_timeout', $2, true)`, milliseconds(wait), milliseconds(db.timeout))
+		if err != nil {
+			return err
+		}
+		return do(tx)
+	})
+}
+
+// InSchemaTx runs do, which changes partitions, in a transaction that waits for
+// a lock for wait at most and for its statements without limit.
+func (db *DB) InSchemaTx(ctx context.Context, wait time.Duration, do func(pgx.Tx) error) error {
+	return pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `select set_config('lock_timeout', $1, true)`, milliseconds(wait)); err != nil {
+			return err
+		}
+		return do(tx)
+	})
+}
+
+// Snapshot begins transactions in which every statement reads the same state.
+var Snapshot = pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
+
+// Rollback rolls back what a failed step left open on a connection, within its
+// own deadline.
+func Rollback(conn *pgxpool.Conn) {
+	if conn.Conn().IsClosed() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_, _ = conn.Exec(ctx, "rollback") // a connection that cannot is closed by the pool
+}
+
+func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }

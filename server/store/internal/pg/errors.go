@@ -1,0 +1,116 @@
+package pg
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// SQLSTATEs that decide what happens next.
+const (
+	SerializationFailure = "40001"
+	DeadlockDetected     = "40P01"
+	LockNotAvailable     = "55P03"
+	UniqueViolation      = "23505"
+	checkViolation       = "23514"
+	queryCanceled        = "57014"
+)
+
+// RetryAfterOutage is how long callers are asked to wait while PostgreSQL is
+// unavailable.
+const RetryAfterOutage = time.Second
+
+// Code returns the SQLSTATE in err's chain, or "".
+func Code(err error) string {
+	var e *pgconn.PgError
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	return ""
+}
+
+// Retryable reports whether a transaction that failed with err is worth running
+// again as it is: it lost a race, a lock was held too long (a board that is
+// being frozen, a partition that is being detached), or the connection was lost
+// and it is unknown whether COMMIT took effect. Running it again, locks and
+// look-up included, finds out. A scoreboard.Error is final; other errors may say
+// so, or the opposite, with a method Retryable.
+func Retryable(err error) bool {
+	var final *scoreboard.Error
+	if errors.As(err, &final) {
+		return false
+	}
+	var e interface{ Retryable() bool }
+	if errors.As(err, &e) {
+		return e.Retryable()
+	}
+	switch Code(err) {
+	case SerializationFailure, DeadlockDetected, UniqueViolation, LockNotAvailable:
+		return true
+	}
+	return partitionMoved(err) || connectionLost(err)
+}
+
+// retries bounds how often a transaction waits for a lock that others hold too
+// long, or is run again after a lost connection.
+const retries = 20
+
+// Retry runs do again while its error is retryable.
+func Retry(ctx context.Context, do func() error) error {
+	for try := 1; ; try++ {
+		err := do()
+		if err == nil || try == retries || !Retryable(err) {
+			return err
+		}
+		select {
+		case <-time.After(10*time.Millisecond + rand.N(40*time.Millisecond)):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// partitionMoved reports whether a row was refused because a partition was
+// attached between its routing and its writing: the default partition then no
+// longer takes it. Of check violations, only a partition's has no name.
+func partitionMoved(err error) bool {
+	var e *pgconn.PgError
+	return errors.As(err, &e) && e.Code == checkViolation && e.ConstraintName == ""
+}
+
+// connectionLost reports whether err came from the connection instead of from
+// the server's answer, or says that the server is shutting down.
+func connectionLost(err error) bool {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return false
+	}
+	s := Code(err)
+	return s == "" || strings.HasPrefix(s, "08") || strings.HasPrefix(s, "57P")
+}
+
+// Translate turns err into what callers branch on: unavailable for an outage
+// or a time-out, the error itself otherwise.
+func Translate(err error) error {
+	if err == nil {
+		return nil
+	}
+	var known *scoreboard.Error
+	if errors.As(err, &known) {
+		return err
+	}
+	s := Code(err)
+	timedOut := errors.Is(err, context.DeadlineExceeded) || s == queryCanceled || s == LockNotAvailable
+	if timedOut || connectionLost(err) || strings.HasPrefix(s, "53") || s == SerializationFailure || s == DeadlockDetected {
+		return &scoreboard.Error{
+			Code: scoreboard.CodeUnavailable, Message: "the database is unavailable",
+			RetryAfter: RetryAfterOutage, Err: err,
+		}
+	}
+	return err
+}

@@ -1,0 +1,54 @@
+package pg
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// ForEach calls do for every row and closes rows.
+func ForEach(rows pgx.Rows, do func() error) error {
+	defer rows.Close()
+	for rows.Next() {
+		if err := do(); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// InChunks calls do with what a query returns, in chunks of at most size, from
+// one snapshot and in memory that does not grow with it. Each query has a cursor
+// of its own name: pgx remembers what columns a fetch by that name returns.
+func InChunks[T any](
+	ctx context.Context, db *DB, name string, size int, scan pgx.RowToFunc[T], do func([]T) error, query string, args ...any,
+) error {
+	return pgx.BeginTxFunc(ctx, db, Snapshot, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, "declare "+name+" no scroll cursor for "+query, args...); err != nil {
+			return err
+		}
+		chunk := make([]T, 0, size)
+		for {
+			rows, err := tx.Query(ctx, fmt.Sprintf("fetch %d from %s", size, name)) // fetch takes no parameter
+			if err != nil {
+				return err
+			}
+			if chunk, err = pgx.AppendRows(chunk[:0], rows, scan); err != nil || len(chunk) == 0 {
+				return err
+			}
+			if err := do(chunk); err != nil {
+				return err
+			}
+		}
+	})
+}
+
+// TimeOrNull is null for the zero time.
+func TimeOrNull(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}

@@ -1,0 +1,48 @@
+package row
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store/internal/pg"
+)
+
+// BoardColumns are the columns that ScanBoard reads.
+const BoardColumns = `board_id, family_id, mode, sort_order, status, min_delta, max_delta, min_score, max_score,
+    public, coalesce(region, ''), created_at, period, time_zone, week_start % 7, period_start, period_end, closed_at,
+    require_action_token, require_attestation, action_least_ms, action_life_ms, coalesce(encode(standings_hash, 'hex'), '')`
+
+// ScanBoard reads BoardColumns, after any columns selected before them.
+func ScanBoard(row pgx.Row, before ...any) (b scoreboard.Board, err error) {
+	var start, end, closed *time.Time
+	var least, life int64 // milliseconds
+	err = row.Scan(append(before, &b.ID, &b.Family, &b.Mode, &b.Order, &b.Status, &b.MinDelta, &b.MaxDelta,
+		&b.MinScore, &b.MaxScore, &b.Public, &b.Region, &b.Created, &b.Period, &b.TimeZone, &b.WeekStart,
+		&start, &end, &closed, &b.Require.ActionToken, &b.Require.Attestation, &least, &life, &b.StandingsHash)...)
+	b.Require.ActionLeast = time.Duration(least) * time.Millisecond
+	b.Require.ActionLife = time.Duration(life) * time.Millisecond
+	b.Created = b.Created.UTC()
+	for to, t := range map[*time.Time]*time.Time{&b.PeriodStart: start, &b.PeriodEnd: end, &b.Closed: closed} {
+		if t != nil {
+			*to = t.UTC()
+		}
+	}
+	return b, err
+}
+
+// FindBoard reads one board, or returns a not_found.
+func FindBoard(ctx context.Context, q pg.Querier, id scoreboard.BoardID) (*scoreboard.Board, error) {
+	b, err := ScanBoard(q.QueryRow(ctx, `select `+BoardColumns+` from boards where board_id = $1`, id))
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "board %s not found", id)
+	}
+	if err != nil {
+		return nil, pg.Translate(fmt.Errorf("find board %s: %w", id, err))
+	}
+	return &b, nil
+}

@@ -1,0 +1,57 @@
+package row
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store/internal/pg"
+)
+
+// StateColumns are the columns of scores that ScanState reads.
+const StateColumns = `user_id, board_id, score, order_key, version, revision, reached_at, recorded_at, hidden`
+
+// ScanState reads StateColumns.
+func ScanState(row pgx.CollectableRow) (c scoreboard.Change, err error) {
+	c.Type = scoreboard.ChangeScore
+	err = row.Scan(&c.User, &c.Board, &c.Score, &c.Key, &c.Version, &c.Revision, &c.ReachedAt, &c.RecordedAt, &c.Hidden)
+	return c, err
+}
+
+// SQLHideScores shows or hides every score of a user at once and tells the
+// projection with a later revision each, so that no late event can undo it.
+const SQLHideScores = `with changed as (
+    update scores set hidden = $2 or empty, revision = revision + 1 where user_id = $1 and hidden <> ($2 or empty)
+    returning *)
+insert into outbox_score_updates (shard, event_id, user_id, board_id, score, previous_score, delta, order_key, version,
+    revision, reached_at, recorded_at, hidden)
+select $3, gen_random_uuid(), user_id, board_id, score, score, 0, order_key, version, revision, reached_at, $4, hidden from changed
+returning board_id, revision`
+
+const sqlReceipts = `select board_id, applied, previous_score, new_score, version, recorded_at,
+    exists (select from reversals where user_id = $1 and event_id = $2)
+from user_score_histories where user_id = $1 and event_id = $2 order by board_id`
+
+// Receipts reads the receipts of one event of a user, on every board.
+func Receipts(
+	ctx context.Context, q pg.Querier, user scoreboard.UserID, event scoreboard.EventID,
+) (receipts []scoreboard.Receipt, err error) {
+	rows, err := q.Query(ctx, sqlReceipts, user, event.UUID)
+	if err != nil {
+		return nil, err
+	}
+	err = pg.ForEach(rows, func() error {
+		r := scoreboard.Receipt{User: user, Event: event, Replayed: true}
+		err := rows.Scan(&r.Board, &r.Applied, &r.Previous, &r.NewScore, &r.Version, &r.RecordedAt, &r.Reversed)
+		r.RecordedAt = r.RecordedAt.UTC()
+		receipts = append(receipts, r)
+		return err
+	})
+	return receipts, err
+}
+
+// NoUser is the not_found for a user.
+func NoUser(user scoreboard.UserID) error {
+	return scoreboard.Errorf(scoreboard.CodeNotFound, "user %s not found", user)
+}

@@ -1,0 +1,176 @@
+// Package keys keeps the signing keys of clients, their secrets sealed.
+package keys
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store/internal/pg"
+)
+
+// Keys is the keys table, with the secrets.
+type Keys struct{ db *pg.DB }
+
+// New makes a Keys over db.
+func New(db *pg.DB) *Keys { return &Keys{db} }
+
+const keyColumns = `k.key_id, k.name, k.created_at, k.expires_at, k.revoked_at, k.boards, coalesce(k.user_prefix, ''),
+    coalesce(k.max_delta, 0), coalesce(k.per_minute, 0), s.generation, s.retires_at`
+
+// The newest secret of a key, and until when the one before it stays good.
+const fromKeys = ` from keys k cross join lateral (
+    select max(generation) as generation, max(retires_at) filter (where retires_at > clock_timestamp()) as retires_at
+    from key_secrets where key_id = k.key_id) as s`
+
+func scanKey(row pgx.Row) (k protocol.Key, err error) {
+	err = row.Scan(&k.KeyID, &k.Name, &k.CreatedAt, &k.ExpiresAt, &k.RevokedAt, &k.Boards, &k.UserPrefix, &k.MaxDelta, &k.PerMinute,
+		&k.Generation, &k.RetiresAt)
+	return k, err
+}
+
+// SigningKey returns a key with the secrets that are live now: nil for a key
+// that is unknown, revoked or expired.
+func (s *Keys) SigningKey(ctx context.Context, id string) (*scoreboard.SigningKey, error) {
+	rows, err := s.db.Query(ctx, `select s.sealed, coalesce(s.retires_at, 'infinity'), coalesce(k.expires_at, 'infinity'),
+    k.boards, coalesce(k.user_prefix, ''), coalesce(k.max_delta, 0), coalesce(k.per_minute, 0)
+from keys k join key_secrets s using (key_id)
+where k.key_id = $1 and k.revoked_at is null and coalesce(k.expires_at > clock_timestamp(), true)
+  and coalesce(s.retires_at > clock_timestamp(), true)
+order by s.generation desc limit 2`, id)
+	if err != nil {
+		return nil, pg.Translate(fmt.Errorf("read key %s: %w", id, err))
+	}
+	var key *scoreboard.SigningKey
+	err = pg.ForEach(rows, func() error {
+		k := &scoreboard.SigningKey{}
+		var secret scoreboard.SealedSecret
+		var retires, expires pgtype.Timestamptz
+		err := rows.Scan(&secret.Sealed, &retires, &expires, &k.Scope.Boards, &k.Scope.UserPrefix, &k.Scope.MaxDelta, &k.Scope.PerMinute)
+		secret.Retires, k.Expires = retires.Time, expires.Time // zero where infinite
+		if key == nil {
+			key = k
+		}
+		key.Secrets = append(key.Secrets, secret)
+		return err
+	})
+	if err != nil {
+		return nil, pg.Translate(fmt.Errorf("read key %s: %w", id, err))
+	}
+	return key, nil
+}
+
+// CreateKey stores a new key with its first sealed secret; a conflict where
+// the id is taken. A life of 0 has no end.
+func (s *Keys) CreateKey(ctx context.Context, id, name string, sealed []byte, scope *scoreboard.KeyScope, life time.Duration, audit *scoreboard.AuditEntry) (k protocol.Key, err error) {
+	err = pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
+		var expires *float64 // seconds
+		if life > 0 {
+			seconds := life.Seconds()
+			expires = &seconds
+		}
+		_, err := tx.Exec(ctx, `insert into keys (key_id, name, boards, user_prefix, max_delta, per_minute, expires_at)
+values ($1, $2, $3, nullif($4, ''), nullif($5::bigint, 0), nullif($6::integer, 0), clock_timestamp() + make_interval(secs => $7))`,
+			id, name, scope.Boards, scope.UserPrefix, scope.MaxDelta, scope.PerMinute, expires)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `insert into key_secrets (key_id, generation, sealed) values ($1, 1, $2)`, id, sealed); err != nil {
+			return err
+		}
+		if err := pg.WriteAudit(ctx, tx, audit); err != nil {
+			return err
+		}
+		k, err = scanKey(tx.QueryRow(ctx, `select `+keyColumns+fromKeys+` where k.key_id = $1`, id))
+		return err
+	})
+	if pg.Code(err) == pg.UniqueViolation {
+		return k, scoreboard.Errorf(scoreboard.CodeConflict, "key %s already exists", id)
+	}
+	if err != nil {
+		return k, pg.Translate(fmt.Errorf("create key %s: %w", id, err))
+	}
+	return k, nil
+}
+
+// RotateKey gives a key another secret. The one before stays good for overlap,
+// any older one ends now: two are live at most. A conflict for a key that has
+// ended, not_found for none.
+func (s *Keys) RotateKey(ctx context.Context, id string, sealed []byte, overlap time.Duration, audit *scoreboard.AuditEntry) (k protocol.Key, err error) {
+	err = pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
+		var live bool
+		err := tx.QueryRow(ctx, `select revoked_at is null and coalesce(expires_at > clock_timestamp(), true)
+from keys where key_id = $1 for update`, id).Scan(&live)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return scoreboard.Errorf(scoreboard.CodeNotFound, "key %s not found", id)
+		}
+		if err != nil {
+			return err
+		}
+		if !live {
+			return scoreboard.Errorf(scoreboard.CodeConflict, "key %s is revoked or expired; create another key", id)
+		}
+		_, err = tx.Exec(ctx, `update key_secrets set retires_at = case
+    when generation = (select max(generation) from key_secrets where key_id = $1) then clock_timestamp() + make_interval(secs => $2)
+    else least(retires_at, clock_timestamp()) end
+where key_id = $1`, id, overlap.Seconds())
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, `insert into key_secrets (key_id, generation, sealed)
+select $1, max(generation) + 1, $2 from key_secrets where key_id = $1`, id, sealed)
+		if err != nil {
+			return err
+		}
+		if err := pg.WriteAudit(ctx, tx, audit); err != nil {
+			return err
+		}
+		k, err = scanKey(tx.QueryRow(ctx, `select `+keyColumns+fromKeys+` where k.key_id = $1`, id))
+		return err
+	})
+	if err != nil {
+		return k, pg.Translate(fmt.Errorf("rotate key %s: %w", id, err))
+	}
+	return k, nil
+}
+
+// Keys lists every key, the oldest first.
+func (s *Keys) Keys(ctx context.Context) ([]protocol.Key, error) {
+	rows, err := s.db.Query(ctx, `select `+keyColumns+fromKeys+` order by k.created_at, k.key_id`)
+	if err != nil {
+		return nil, pg.Translate(fmt.Errorf("list keys: %w", err))
+	}
+	keys, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (protocol.Key, error) { return scanKey(row) })
+	if err != nil {
+		return nil, pg.Translate(fmt.Errorf("list keys: %w", err))
+	}
+	return keys, nil
+}
+
+// RevokeKey ends a key for good, or says not_found. Twice is as once, and the
+// trail hears of it once.
+func (s *Keys) RevokeKey(ctx context.Context, id string, audit *scoreboard.AuditEntry) (k protocol.Key, err error) {
+	err = pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
+		done, err := tx.Exec(ctx, `update keys set revoked_at = clock_timestamp() where key_id = $1 and revoked_at is null`, id)
+		if err != nil {
+			return err
+		}
+		if k, err = scanKey(tx.QueryRow(ctx, `select `+keyColumns+fromKeys+` where k.key_id = $1`, id)); err != nil || done.RowsAffected() == 0 {
+			return err
+		}
+		return pg.WriteAudit(ctx, tx, audit)
+	})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return k, scoreboard.Errorf(scoreboard.CodeNotFound, "key %s not found", id)
+	}
+	if err != nil {
+		return k, pg.Translate(fmt.Errorf("revoke key %s: %w", id, err))
+	}
+	return k, nil
+}

@@ -1,0 +1,126 @@
+// Package moderation changes the status of users and keeps the flags of
+// anomalies for review.
+package moderation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/scoreboard/scoreboard/server/ledger"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store/internal/pg"
+	"github.com/scoreboard/scoreboard/server/store/internal/row"
+)
+
+// Moderation is users as an operator sees them.
+type Moderation struct {
+	db     *pg.DB
+	shards int // of the outbox
+}
+
+// New makes a Moderation over db.
+func New(db *pg.DB, shards int) *Moderation { return &Moderation{db, shards} }
+
+const sqlLockUser = `update users set last_recorded_at = greatest(clock_timestamp(), last_recorded_at)
+where user_id = $1 returning status, last_recorded_at`
+
+// Ban keeps a user from writing and from being seen.
+func (m *Moderation) Ban(ctx context.Context, user scoreboard.UserID, audit *scoreboard.AuditEntry) (*scoreboard.UserState, error) {
+	return m.setUserStatus(ctx, user, scoreboard.UserBanned, []string{scoreboard.UserActive, scoreboard.UserFrozen}, audit)
+}
+
+// Unban ends a ban: the scores are seen again, reached when they were.
+func (m *Moderation) Unban(ctx context.Context, user scoreboard.UserID, audit *scoreboard.AuditEntry) (*scoreboard.UserState, error) {
+	return m.setUserStatus(ctx, user, scoreboard.UserActive, []string{scoreboard.UserBanned}, audit)
+}
+
+// Freeze keeps a user from writing.
+func (m *Moderation) Freeze(ctx context.Context, user scoreboard.UserID, audit *scoreboard.AuditEntry) (*scoreboard.UserState, error) {
+	return m.setUserStatus(ctx, user, scoreboard.UserFrozen, []string{scoreboard.UserActive}, audit)
+}
+
+// Unfreeze lets a frozen user write again.
+func (m *Moderation) Unfreeze(ctx context.Context, user scoreboard.UserID, audit *scoreboard.AuditEntry) (*scoreboard.UserState, error) {
+	return m.setUserStatus(ctx, user, scoreboard.UserActive, []string{scoreboard.UserFrozen}, audit)
+}
+
+// setUserStatus takes a user from one of some states to another; where it is that
+// already, nothing happens, so a repeat does no harm. From any other it is a
+// conflict.
+func (m *Moderation) setUserStatus(ctx context.Context, user scoreboard.UserID, to string, from []string, audit *scoreboard.AuditEntry) (*scoreboard.UserState, error) {
+	state := &scoreboard.UserState{User: user, Status: to}
+	err := m.withUser(ctx, user, func(tx pgx.Tx, u *lockedUser) error {
+		if u.status == to {
+			return nil
+		}
+		if !slices.Contains(from, u.status) {
+			return scoreboard.Errorf(scoreboard.CodeConflict, "user %s is %s", user, u.status)
+		}
+		state.Changed = true
+		if _, err := tx.Exec(ctx, `update users set status = $2 where user_id = $1`, user, to); err != nil {
+			return err
+		}
+		if to == scoreboard.UserBanned || u.status == scoreboard.UserBanned {
+			rows, err := tx.Query(ctx, row.SQLHideScores, user, to == scoreboard.UserBanned, ledger.Shard(user, m.shards), u.time)
+			if err != nil {
+				return err
+			}
+			state.Moved = make(map[scoreboard.BoardID]int64)
+			var board scoreboard.BoardID
+			var revision int64
+			if _, err := pgx.ForEachRow(rows, []any{&board, &revision}, func() error {
+				state.Moved[board] = revision
+				return nil
+			}); err != nil {
+				return err
+			}
+		}
+		return pg.WriteAudit(ctx, tx, audit)
+	})
+	if err != nil {
+		return nil, pg.Translate(fmt.Errorf("make %s %s: %w", user, to, err))
+	}
+	return state, nil
+}
+
+// lockedUser is a user whose row is locked, and the time of what is recorded.
+type lockedUser struct {
+	status string
+	time   time.Time
+}
+
+// withUser locks a user for a transaction: a not_found for an unknown user, gone
+// for an erased one.
+func (m *Moderation) withUser(ctx context.Context, user scoreboard.UserID, do func(pgx.Tx, *lockedUser) error) error {
+	return m.db.InLimitedTx(ctx, func(tx pgx.Tx) error {
+		var u lockedUser
+		err := tx.QueryRow(ctx, sqlLockUser, user).Scan(&u.status, &u.time)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return row.NoUser(user)
+		}
+		if err == nil && u.status == scoreboard.UserErased {
+			err = scoreboard.Errorf(scoreboard.CodeGone, "user %s is erased", user)
+		}
+		if err != nil {
+			return err
+		}
+		return do(tx, &u)
+	})
+}
+
+// UserStatus says what a user is; "" where there is none.
+func (m *Moderation) UserStatus(ctx context.Context, user scoreboard.UserID) (status string, err error) {
+	err = m.db.QueryRow(ctx, `select status from users where user_id = $1`, user).Scan(&status)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return "", nil
+	}
+	if err != nil {
+		return "", pg.Translate(fmt.Errorf("look up user %s: %w", user, err))
+	}
+	return status, nil
+}

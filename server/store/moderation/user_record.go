@@ -1,0 +1,54 @@
+package moderation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store/internal/pg"
+	"github.com/scoreboard/scoreboard/server/store/internal/row"
+)
+
+// recordScores is how many scores of a user an operator is shown.
+const recordScores = 100
+
+// Who made the user what the user is stands in the trail.
+const sqlUserRecord = `select u.status, u.created_at, coalesce(a.at, '0001-01-01T00:00:00Z'), coalesce(a.who, ''), coalesce(a.reason, ''),
+    (select count(*) from flags where user_id = u.user_id and state = 'open')
+from users as u left join lateral (
+    select at, who, reason from audit_log
+    where target = 'user:' || u.user_id and action = case u.status when 'banned' then 'user.ban' when 'frozen' then 'user.freeze' end
+    order by id desc limit 1) as a on true
+where u.user_id = $1`
+
+// UserRecord returns what an operator looks at, or a not_found.
+func (m *Moderation) UserRecord(ctx context.Context, user scoreboard.UserID) (*scoreboard.UserRecord, error) {
+	r := &scoreboard.UserRecord{User: user}
+	var b pgx.Batch
+	b.Queue(sqlUserRecord, user).QueryRow(func(row pgx.Row) error {
+		return row.Scan(&r.Status, &r.Created, &r.Since, &r.By, &r.Reason, &r.OpenFlags)
+	})
+	b.Queue(`select `+row.StateColumns+` from scores where user_id = $1 and version > 0 order by recorded_at desc, board_id limit $2`, user, recordScores).
+		Query(func(rows pgx.Rows) (err error) {
+			r.Scores, err = pgx.CollectRows(rows, row.ScanState)
+			return err
+		})
+	err := m.db.SendBatch(ctx, &b).Close()
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, row.NoUser(user)
+	}
+	if err != nil {
+		return nil, pg.Translate(fmt.Errorf("look at user %s: %w", user, err))
+	}
+	for _, t := range []*time.Time{&r.Created, &r.Since} {
+		*t = t.UTC()
+	}
+	for i := range r.Scores {
+		r.Scores[i].ReachedAt = r.Scores[i].ReachedAt.UTC()
+	}
+	return r, nil
+}

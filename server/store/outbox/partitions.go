@@ -1,0 +1,118 @@
+package outbox
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/scoreboard/scoreboard/server/store/internal/pg"
+)
+
+// Partitions of the outbox are made this far ahead, and kept this long after
+// their end: a row's recorded_at may lie a little before its commit.
+const (
+	outboxSpan  = time.Hour
+	outboxAhead = 3
+	outboxGrace = 5 * time.Minute
+
+	ledgerAhead = 2 // months
+)
+
+// ddlWait is how long a change of partitions may make writers wait.
+const ddlWait = 200 * time.Millisecond
+
+const (
+	// Rows that came before their partition are in the default one, and the
+	// partition cannot be made any more: hence ahead, never for the past.
+	sqlOutboxSpans = `select span, span + $1 from (
+    select date_bin($1, clock_timestamp(), 'epoch') + $1 * n as span from generate_series(0, $2::int) as n) as t
+where to_regclass('outbox_score_updates_' || to_char(span at time zone 'UTC', 'YYYYMMDDHH24MI')) is null
+  and not exists (select from outbox_score_updates_default where recorded_at >= span and recorded_at < span + $1)`
+
+	sqlLedgerSpans = `select span at time zone 'UTC', (span + interval '1 month') at time zone 'UTC' from (
+    select date_trunc('month', clock_timestamp() at time zone 'UTC') + make_interval(months => n) as span
+    from generate_series(0, $1::int) as n) as t
+where to_regclass('user_score_histories_' || to_char(span, 'YYYYMMDD')) is null`
+)
+
+// MakePartitions makes the partitions of outbox and ledger that will be
+// written soon, and returns how many there were to make.
+func (o *Outbox) MakePartitions(ctx context.Context) (made int, err error) {
+	for _, kind := range []struct {
+		spans, create string
+		args          []any
+	}{
+		{sqlOutboxSpans, `select create_outbox_partition($1, $2)`, []any{outboxSpan, outboxAhead}},
+		{sqlLedgerSpans, `select create_ledger_partition($1, $2)`, []any{ledgerAhead}},
+	} {
+		rows, err := o.db.Query(ctx, kind.spans, kind.args...)
+		if err != nil {
+			return made, pg.Translate(fmt.Errorf("look for partitions to make: %w", err))
+		}
+		var spans [][2]time.Time
+		var from, to time.Time
+		if _, err := pgx.ForEachRow(rows, []any{&from, &to}, func() error {
+			spans = append(spans, [2]time.Time{from, to})
+			return nil
+		}); err != nil {
+			return made, pg.Translate(fmt.Errorf("look for partitions to make: %w", err))
+		}
+		for _, span := range spans {
+			if err := o.db.InSchemaTx(ctx, ddlWait, func(tx pgx.Tx) error {
+				_, err := tx.Exec(ctx, kind.create, span[0], span[1])
+				return err
+			}); err != nil {
+				return made, pg.Translate(fmt.Errorf("make the partition of %s: %w", span[0].UTC().Format(time.RFC3339), err))
+			}
+			made++
+		}
+	}
+	return made, nil
+}
+
+// DropPartitions drops what of the outbox is published, and returns how many
+// partitions that were. What a relay still has to read stays.
+func (o *Outbox) DropPartitions(ctx context.Context) (dropped int, err error) {
+	leaves, err := o.outboxPartitions(ctx)
+	if err != nil {
+		return 0, err
+	}
+	const old = `select case when $1 = 'outbox_score_updates_default'
+    then coalesce((select recorded_at < clock_timestamp() - $2::interval from outbox_score_updates_default order by recorded_at desc limit 1), false)
+    else to_timestamp(right($1, 12), 'YYYYMMDDHH24MI')::timestamp at time zone 'UTC' + $3::interval < clock_timestamp() - $2::interval end`
+	for _, leaf := range leaves {
+		var isOld, gone bool
+		if err := o.db.QueryRow(ctx, old, leaf, outboxGrace, outboxSpan).Scan(&isOld); err != nil {
+			return dropped, pg.Translate(fmt.Errorf("look how old partition %s is: %w", leaf, err))
+		}
+		if !isOld {
+			continue
+		}
+		err := o.db.InSchemaTx(ctx, ddlWait, func(tx pgx.Tx) error {
+			return tx.QueryRow(ctx, `select drop_outbox_partition($1)`, leaf).Scan(&gone)
+		})
+		if err != nil {
+			return dropped, pg.Translate(fmt.Errorf("drop partition %s: %w", leaf, err))
+		}
+		if gone {
+			dropped++
+		}
+	}
+	return dropped, nil
+}
+
+// outboxPartitions lists the outbox's partitions by name, which is by time.
+func (o *Outbox) outboxPartitions(ctx context.Context) ([]string, error) {
+	rows, err := o.db.Query(ctx, `select inhrelid::regclass::text from pg_inherits
+where inhparent = 'outbox_score_updates'::regclass order by 1`)
+	if err != nil {
+		return nil, pg.Translate(fmt.Errorf("list the outbox's partitions: %w", err))
+	}
+	leaves, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return nil, pg.Translate(fmt.Errorf("list the outbox's partitions: %w", err))
+	}
+	return leaves, nil
+}

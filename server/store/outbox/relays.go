@@ -1,0 +1,50 @@
+package outbox
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/scoreboard/scoreboard/server/store/internal/pg"
+)
+
+// JoinRelays says that owner is alive for so long, and returns all relays that
+// are, in the order in which they came.
+func (o *Outbox) JoinRelays(ctx context.Context, owner string, life time.Duration) (alive []string, err error) {
+	var b pgx.Batch
+	b.Queue(`insert into relay_members (owner, alive_until) values ($1, clock_timestamp() + $2)
+on conflict (owner) do update set alive_until = excluded.alive_until`, owner, life)
+	b.Queue(`delete from relay_members where alive_until < clock_timestamp() - interval '1 minute'`)
+	b.Queue(`select owner from relay_members where alive_until > clock_timestamp() order by joined_at, owner`).Query(func(rows pgx.Rows) error {
+		alive, err = pgx.CollectRows(rows, pgx.RowTo[string])
+		return err
+	})
+	if err := o.db.SendBatch(ctx, &b).Close(); err != nil {
+		return nil, pg.Translate(fmt.Errorf("join the relays: %w", err))
+	}
+	return alive, nil
+}
+
+// LeaveRelays takes owner off the list, so that others need not wait for it.
+func (o *Outbox) LeaveRelays(ctx context.Context, owner string) error {
+	if _, err := o.db.Exec(ctx, `delete from relay_members where owner = $1`, owner); err != nil {
+		return pg.Translate(fmt.Errorf("leave the relays: %w", err))
+	}
+	return nil
+}
+
+// OutboxShards is one more than the greatest shard of which there are rows:
+// there may be some of more shards than are configured now.
+func (o *Outbox) OutboxShards(ctx context.Context) (n int, err error) {
+	var b pgx.Batch
+	b.Queue("begin read only")
+	b.Queue(sqlCursorPlan)
+	b.Queue(`select coalesce(max(shard) + 1, 0) from outbox_score_updates`).QueryRow(func(row pgx.Row) error { return row.Scan(&n) })
+	b.Queue("commit")
+	if err := o.db.SendBatch(ctx, &b).Close(); err != nil {
+		return 0, pg.Translate(fmt.Errorf("count the shards of the outbox: %w", err))
+	}
+	return n, nil
+}

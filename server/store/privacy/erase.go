@@ -1,0 +1,256 @@
+// Package privacy exports and erases what is stored about a user, and removes
+// addresses after their retention.
+package privacy
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/scoreboard/scoreboard/server/ledger"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store/internal/pg"
+	"github.com/scoreboard/scoreboard/server/store/internal/row"
+)
+
+// Privacy is everything that is stored about a user.
+type Privacy struct {
+	db     *pg.DB
+	shards int // of the outbox
+}
+
+// New makes a Privacy over db.
+func New(db *pg.DB, shards int) *Privacy { return &Privacy{db, shards} }
+
+// erasedRows is how much of a user's ledger one transaction moves.
+const erasedRows = 2000
+
+// BeginErasure forgets all of a user but the ledger, which EraseStep moves, and
+// returns the anonymous name that it goes to. From here on the user is not to
+// be seen and writes nothing. Twice is as once.
+func (p *Privacy) BeginErasure(ctx context.Context, user scoreboard.UserID, audit *scoreboard.AuditEntry) (anonymous scoreboard.UserID, err error) {
+	anonymous = scoreboard.UserID("erased-" + strings.ToLower(rand.Text()))
+	err = p.db.InLimitedTx(ctx, func(tx pgx.Tx) error {
+		var status string
+		var at time.Time
+		var before *scoreboard.UserID
+		err := tx.QueryRow(ctx, `update users set last_recorded_at = greatest(clock_timestamp(), last_recorded_at)
+where user_id = $1 returning status, last_recorded_at, erased_as`, user).Scan(&status, &at, &before)
+		switch {
+		case errors.Is(err, pgx.ErrNoRows):
+			return row.NoUser(user)
+		case err != nil:
+			return err
+		case before != nil:
+			anonymous = *before
+			return nil
+		case status == scoreboard.UserErased:
+			return scoreboard.Errorf(scoreboard.CodeConflict, "user %s is the anonymous name of an erased user", user)
+		}
+		audit.Target = scoreboard.AuditUser(anonymous)
+		if err := p.forget(ctx, tx, user, anonymous, at); err != nil {
+			return err
+		}
+		return pg.WriteAudit(ctx, tx, audit)
+	})
+	if err != nil {
+		return "", pg.Translate(fmt.Errorf("erase %s: %w", user, err))
+	}
+	return anonymous, nil
+}
+
+// forget does what of an erasure is small. The letters hold the user's name as
+// JSON does, which for these names is as it is.
+func (p *Privacy) forget(ctx context.Context, tx pgx.Tx, user, anonymous scoreboard.UserID, at time.Time) error {
+	for _, step := range []struct {
+		sql  string
+		args []any
+	}{
+		{`update users set status = 'erased', erased_as = $2, erased_at = clock_timestamp() where user_id = $1`, []any{user, anonymous}},
+		{`insert into users (user_id, status) values ($1, 'erased')`, []any{anonymous}},
+		{row.SQLHideScores, []any{user, true, ledger.Shard(user, p.shards), at}},
+		// The place in final standings stays, the name goes; their hash is of how
+		// they were.
+		{`update board_standings set user_id = $2 where user_id = $1 and board_id in (select board_id from boards where closed_at is not null)`, []any{user, anonymous}},
+		{`delete from rejected_events where user_id = $1`, []any{user}},
+		{`delete from flags where user_id = $1`, []any{user}},
+		{`update profiles set display_name = null, avatar_url = null, updated_at = clock_timestamp() where user_id = $1`, []any{user}},
+		{`delete from dead_letters where position(convert_to('"user_id":"' || $1 || '"', 'UTF8') in value) > 0`, []any{user}},
+		{`update audit_log set target = $2 where target = $1`, []any{scoreboard.AuditUser(user), scoreboard.AuditUser(anonymous)}},
+	} {
+		if _, err := tx.Exec(ctx, step.sql, step.args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Rows go oldest first, so that what is left still adds up from the score
+// before it, and what has gone adds up by itself: at every moment.
+const (
+	sqlMoveRows = `with piece as (
+    select event_id, recorded_at, version from user_score_histories
+    where user_id collate "POSIX" = $1 and board_id = $2 order by version limit $4
+), moved as (
+    update user_score_histories as h set user_id = $3, event_text = null, payload_hash = '\x00000000000000000000000000000000',
+        client_timestamp = null, signer = null, address = null, user_agent = null, country = null
+    from piece where h.user_id = $1 and h.event_id = piece.event_id and h.board_id = $2 and h.recorded_at = piece.recorded_at
+    returning h.event_id, h.new_score, h.version, h.recorded_at
+), turned as (
+    update reversals as r set user_id = $3 from moved where r.user_id = $1 and r.event_id = moved.event_id
+)
+select event_id, new_score, version, recorded_at, (select count(*) from moved) from moved order by version desc limit 1`
+
+	sqlAnonymousScore = `with kept as (
+    insert into scores (user_id, board_id, score, order_key, version, revision, reached_at, recorded_at, hidden)
+    select $1, board_id, $3::bigint, case sort_order when 'lowest' then $3::bigint else -$3::bigint end, $4, 1, $5, $5, true from boards where board_id = $2
+    on conflict (user_id, board_id) do update set score = excluded.score, order_key = excluded.order_key,
+        version = excluded.version, revision = scores.revision + 1, reached_at = excluded.reached_at, recorded_at = excluded.recorded_at
+    returning *)
+insert into outbox_score_updates (shard, event_id, user_id, board_id, score, previous_score, delta, order_key, version,
+    revision, reached_at, recorded_at, hidden)
+select $6, $7, user_id, board_id, score, score, 0, order_key, version, revision, reached_at, clock_timestamp(), true from kept`
+
+	// The projection wants a version of 1 at least.
+	sqlTombstone = `with kept as (
+    update scores set score = 0, order_key = 0, version = 0, revision = revision + 1, hidden = true, empty = false
+    where user_id = $1 and board_id = $2 returning *)
+insert into outbox_score_updates (shard, event_id, user_id, board_id, score, previous_score, delta, order_key, version,
+    revision, reached_at, recorded_at, hidden)
+select $3, gen_random_uuid(), user_id, board_id, 0, 0, 0, 0, 1, revision, reached_at, clock_timestamp(), true from kept`
+)
+
+// EraseStep moves a piece of an erased user's ledger to the anonymous name, and
+// says how many rows; 0 when all is done.
+func (p *Privacy) EraseStep(ctx context.Context, user, anonymous scoreboard.UserID) (rows int64, err error) {
+	err = p.db.InLimitedTx(ctx, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `select from users where user_id = any($1) order by user_id for no key update`, []string{string(user), string(anonymous)}); err != nil {
+			return err
+		}
+		rows, err = p.eraseSome(ctx, tx, user, anonymous)
+		return err
+	})
+	if err != nil {
+		return 0, pg.Translate(fmt.Errorf("erase the ledger of %s: %w", anonymous, err))
+	}
+	return rows, nil
+}
+
+func (p *Privacy) eraseSome(ctx context.Context, tx pgx.Tx, user, anonymous scoreboard.UserID) (rows int64, err error) {
+	var board scoreboard.BoardID
+	err = tx.QueryRow(ctx, `select board_id from scores where user_id = $1 and version > 0 limit 1`, user).Scan(&board)
+	if errors.Is(err, pgx.ErrNoRows) {
+		_, err := tx.Exec(ctx, `update void_events set user_id = $2 where user_id = $1`, user, anonymous)
+		return 0, err
+	}
+	if err != nil {
+		return 0, err
+	}
+	var event [16]byte
+	var score, version int64
+	var at time.Time
+	err = tx.QueryRow(ctx, sqlMoveRows, user, board, anonymous, erasedRows).Scan(&event, &score, &version, &at, &rows)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows): // all of them are archived
+	case err != nil:
+		return 0, err
+	default:
+		if _, err := tx.Exec(ctx, sqlAnonymousScore, anonymous, board, score, version, at, ledger.Shard(anonymous, p.shards), event); err != nil {
+			return 0, err
+		}
+	}
+	if rows < erasedRows {
+		_, err = tx.Exec(ctx, sqlTombstone, user, board, ledger.Shard(user, p.shards))
+	}
+	return max(rows, 1), err
+}
+
+// ErasedUsers lists who is erased: before a time, at most limit of them.
+func (p *Privacy) ErasedUsers(ctx context.Context, before time.Time, limit int) ([]scoreboard.Erased, error) {
+	rows, err := p.db.Query(ctx, `select user_id, erased_as, exists (select from scores where user_id = users.user_id and version > 0)
+from users where erased_as is not null and erased_at < $1 order by erased_at limit $2`, before, limit)
+	if err != nil {
+		return nil, pg.Translate(fmt.Errorf("list who is erased: %w", err))
+	}
+	erased, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (e scoreboard.Erased, err error) {
+		err = row.Scan(&e.User, &e.Anonymous, &e.Unfinished)
+		return e, err
+	})
+	if err != nil {
+		return nil, pg.Translate(fmt.Errorf("list who is erased: %w", err))
+	}
+	return erased, nil
+}
+
+// Tombstones returns the boards on which a user has one, each with the revision
+// that it is.
+func (p *Privacy) Tombstones(ctx context.Context, user scoreboard.UserID) (map[scoreboard.BoardID]int64, error) {
+	rows, err := p.db.Query(ctx, `select board_id, revision from scores where user_id = $1 and version = 0`, user)
+	if err != nil {
+		return nil, pg.Translate(fmt.Errorf("list tombstones: %w", err))
+	}
+	boards := make(map[scoreboard.BoardID]int64)
+	var board scoreboard.BoardID
+	var revision int64
+	if _, err := pgx.ForEachRow(rows, []any{&board, &revision}, func() error {
+		boards[board] = revision
+		return nil
+	}); err != nil {
+		return nil, pg.Translate(fmt.Errorf("list tombstones: %w", err))
+	}
+	return boards, nil
+}
+
+// ForgetErased removes the name of an erased user, with the tombstones.
+func (p *Privacy) ForgetErased(ctx context.Context, user scoreboard.UserID) error {
+	err := pgx.BeginFunc(ctx, p.db, func(tx pgx.Tx) error {
+		for _, sql := range []string{
+			`delete from scores where user_id = $1 and version = 0`, `delete from profiles where user_id = $1`,
+			`delete from users where user_id = $1 and erased_as is not null and not exists (select from scores where user_id = $1)`,
+		} {
+			if _, err := tx.Exec(ctx, sql, user); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return pg.Translate(fmt.Errorf("forget an erased name: %w", err))
+	}
+	return nil
+}
+
+// ForgetAddresses removes addresses and agents from rows of the ledger that are
+// older than keep, of an hour at most, and reports whether there is more to do.
+// How far it is stands in the database, so that a node goes on where another
+// was.
+func (p *Privacy) ForgetAddresses(ctx context.Context, keep time.Duration) (more bool, err error) {
+	// Before anything is old enough to be forgotten, the oldest row is looked for
+	// among none: without the bound it was a read of the whole ledger.
+	const forget = `with span as (
+    select coalesce((select done from retention where name = 'addresses'),
+            (select min(recorded_at) from user_score_histories where recorded_at < now() - $1::interval)) as starts,
+        now() - $1::interval as until
+), piece as (
+    select starts, least(starts + interval '1 hour', until) as ends, until from span where starts < until
+), forgotten as (
+    update user_score_histories as h set address = null, user_agent = null, country = null
+    from piece where h.recorded_at >= piece.starts and h.recorded_at < piece.ends and (h.address is not null or h.user_agent is not null or h.country is not null)
+)
+insert into retention (name, done) select 'addresses', ends from piece
+on conflict (name) do update set done = excluded.done
+returning (select ends < until from piece)`
+	err = p.db.QueryRow(ctx, forget, keep).Scan(&more)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return false, nil
+	}
+	if err != nil {
+		return false, pg.Translate(fmt.Errorf("forget addresses: %w", err))
+	}
+	return more, nil
+}

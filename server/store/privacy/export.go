@@ -1,0 +1,64 @@
+package privacy
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store/internal/pg"
+	"github.com/scoreboard/scoreboard/server/store/internal/row"
+)
+
+// exported is what the database has about a user, as rows of JSON.
+var exported = []struct{ kind, sql string }{
+	{"user", `select user_id, status, created_at from users where user_id = $1`},
+	{"profile", `select user_id, display_name, avatar_url, updated_at from profiles where user_id = $1`},
+	{"score", `select * from scores where user_id = $1`},
+	{"final_standing", `select board_id, rank, user_id, score, reached_at from board_standings
+where user_id = $1 and board_id in (select board_id from boards where closed_at is not null)`},
+	{"event", `select user_id, board_id, event_id, event_text, delta, applied, previous_score, new_score, version, recorded_at,
+    client_timestamp, source, action, key_id, signer, address, user_agent, country,
+    exists (select from reversals r where r.user_id = h.user_id and r.event_id = h.event_id) as reversed
+from user_score_histories h where user_id collate "POSIX" = $1 order by recorded_at`},
+	{"rejected_event", `select user_id, event_id, error_code, message, rejected_at from rejected_events where user_id = $1`},
+	{"dead_letter", `select topic, partition, record_offset, reason, buried_at, encode(value, 'base64') as value from dead_letters
+where position(convert_to('"user_id":"' || $1 || '"', 'UTF8') in value) > 0 order by id`},
+	{"flag", `select rule, mode, board_id, event_text, delta, detail, state, times, created_at from flags where user_id = $1 order by id`},
+	{"moderation", `select at, action, reason, detail from audit_log where target = 'user:' || $1 order by id`},
+}
+
+// Export calls do with all that is kept about a user, row by row as JSON, from
+// one snapshot; a not_found where there is no such user.
+func (p *Privacy) Export(ctx context.Context, user scoreboard.UserID, do func(kind string, row json.RawMessage) error) error {
+	err := pgx.BeginTxFunc(ctx, p.db, pg.Snapshot, func(tx pgx.Tx) error {
+		for _, e := range exported {
+			rows, err := tx.Query(ctx, `select row_to_json(t)::text from (`+e.sql+`) as t`, user)
+			if err != nil {
+				return err
+			}
+			found := false
+			err = pg.ForEach(rows, func() error {
+				var row string
+				found = true
+				if err := rows.Scan(&row); err != nil {
+					return err
+				}
+				return do(e.kind, json.RawMessage(row))
+			})
+			if err != nil {
+				return err
+			}
+			if !found && e.kind == "user" {
+				return row.NoUser(user)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return pg.Translate(fmt.Errorf("export %s: %w", user, err))
+	}
+	return nil
+}

@@ -1,0 +1,84 @@
+// Package profiles keeps the names and avatars of users.
+package profiles
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store/internal/pg"
+)
+
+// Profiles is the profiles table.
+type Profiles struct{ db *pg.DB }
+
+// New makes a Profiles over db.
+func New(db *pg.DB) *Profiles { return &Profiles{db} }
+
+// PutProfile puts p in the place of the user's profile and sets when. It is
+// forbidden to who is banned: a name is shown to others.
+func (s *Profiles) PutProfile(ctx context.Context, p *scoreboard.Profile, audit *scoreboard.AuditEntry) error {
+	const put = `insert into profiles (user_id, display_name, avatar_url)
+select $1, nullif($2, ''), nullif($3, '') where not exists (select from users where user_id = $1 and status in ('banned', 'erased'))
+on conflict (user_id) do update set display_name = excluded.display_name, avatar_url = excluded.avatar_url, updated_at = clock_timestamp()
+returning updated_at`
+	err := pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
+		if err := tx.QueryRow(ctx, put, p.User, p.DisplayName, p.AvatarURL).Scan(&p.UpdatedAt); err != nil {
+			return err
+		}
+		return pg.WriteAudit(ctx, tx, audit)
+	})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return scoreboard.Errorf(scoreboard.CodeForbidden, "user %s is banned", p.User)
+	}
+	if err != nil {
+		return pg.Translate(fmt.Errorf("put the profile of %s: %w", p.User, err))
+	}
+	p.UpdatedAt = p.UpdatedAt.UTC()
+	return nil
+}
+
+const profileColumns = `p.user_id, coalesce(p.display_name, ''), coalesce(p.avatar_url, ''), p.updated_at`
+
+func readProfiles(rows pgx.Rows, err error) ([]scoreboard.Profile, error) {
+	if err != nil {
+		return nil, pg.Translate(fmt.Errorf("read profiles: %w", err))
+	}
+	var found []scoreboard.Profile
+	err = pg.ForEach(rows, func() error {
+		var p scoreboard.Profile
+		err := rows.Scan(&p.User, &p.DisplayName, &p.AvatarURL, &p.UpdatedAt)
+		found = append(found, p)
+		return err
+	})
+	if err != nil {
+		return nil, pg.Translate(fmt.Errorf("read profiles: %w", err))
+	}
+	return found, nil
+}
+
+// Profiles returns the profiles of those of users who have one.
+func (s *Profiles) Profiles(ctx context.Context, users []scoreboard.UserID) ([]scoreboard.Profile, error) {
+	return readProfiles(s.db.Query(ctx, `select `+profileColumns+` from unnest($1::text[]) as t(u)
+cross join lateral (select * from profiles where user_id = t.u offset 0) p`, users))
+}
+
+// ProfilesSince returns up to limit profiles that were changed behind a time and
+// user, in the order of both.
+func (s *Profiles) ProfilesSince(ctx context.Context, at time.Time, user scoreboard.UserID, limit int) ([]scoreboard.Profile, error) {
+	return readProfiles(s.db.Query(ctx, `select `+profileColumns+` from profiles p where (p.updated_at, p.user_id) > ($1, $2)
+order by p.updated_at, p.user_id limit $3`, at, user, limit))
+}
+
+// NewestProfile is when a profile was last changed; zero while there is none.
+func (s *Profiles) NewestProfile(ctx context.Context) (at time.Time, err error) {
+	err = s.db.QueryRow(ctx, `select updated_at from profiles order by updated_at desc, user_id desc limit 1`).Scan(&at)
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return at, pg.Translate(fmt.Errorf("look for profiles: %w", err))
+	}
+	return at, nil
+}

@@ -1,0 +1,166 @@
+package reads
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"golang.org/x/sync/singleflight"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store/internal/pg"
+)
+
+// How rank is counted in PostgreSQL: it is 1 + the standings that are ahead in
+// the database index scores_ranking. On a board of up to smallBoard users all of
+// these are counted, which is exact and takes milliseconds. On a larger one a
+// count from the top would read half the board for each question; there every
+// checkpointStep-th standing is remembered with its rank, from one scan of the
+// database index, and only what lies between the nearest checkpoint and the user
+// is counted. Such ranks are exact as of that scan and miss what has moved past
+// the checkpoint since: they are at most checkpointsLife old, and as_of says so.
+const (
+	smallBoard      = 10_000
+	checkpointStep  = 1000
+	checkpointsLife = 2 * time.Second
+	// Beyond their life old checkpoints serve while the next scan is under way.
+	checkpointsOld = 10 * time.Second
+	scanTimeout    = 10 * time.Second
+	maxBoards      = 256 // whose checkpoints are kept
+)
+
+// checkpoints are every step-th standing of a board, in order; none on a small
+// board.
+type checkpoints struct {
+	asOf  time.Time
+	total int64
+	at    []scoreboard.Position // at[i] has rank (i+1)·step
+	step  int64
+	made  time.Time
+}
+
+// rankIndex caches the checkpoints of boards that were read.
+type rankIndex struct {
+	db     *pg.DB
+	flight singleflight.Group
+	small  int64
+	step   int64
+
+	mu    sync.Mutex
+	known map[scoreboard.BoardID]*checkpoints
+}
+
+func newRankIndex(db *pg.DB, small, step int64) *rankIndex {
+	return &rankIndex{db: db, small: small, step: step, known: make(map[scoreboard.BoardID]*checkpoints)}
+}
+
+// checkpoints returns those of a board, scanning it where they are old.
+func (x *rankIndex) checkpoints(ctx context.Context, board scoreboard.BoardID) (*checkpoints, error) {
+	x.mu.Lock()
+	c := x.known[board]
+	x.mu.Unlock()
+	age := checkpointsOld
+	if c != nil {
+		age = time.Since(c.made)
+	}
+	if age < checkpointsLife {
+		return c, nil
+	}
+	// The scan outlives the first caller: others wait for it, and later ones use it.
+	next := x.flight.DoChan(string(board), func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), scanTimeout)
+		defer cancel()
+		return x.scan(ctx, board)
+	})
+	if age < checkpointsOld {
+		return c, nil
+	}
+	select {
+	case done := <-next:
+		if done.Err != nil {
+			return nil, done.Err
+		}
+		return done.Val.(*checkpoints), nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// scan counts a board and, if it is large, finds its checkpoints: each from the
+// one before, by the database index alone.
+func (x *rankIndex) scan(ctx context.Context, board scoreboard.BoardID) (*checkpoints, error) {
+	const sqlCheckpoints = `with recursive checkpoint as (
+    (select order_key, reached_at, user_id from scores where board_id = $1 and not hidden
+     order by order_key, reached_at, user_id offset $2 - 1 limit 1)
+  union all
+    select n.order_key, n.reached_at, n.user_id from checkpoint m cross join lateral (
+        select order_key, reached_at, user_id from scores where board_id = $1 and not hidden
+        and (order_key, reached_at, user_id) > (m.order_key, m.reached_at, m.user_id)
+        order by order_key, reached_at, user_id offset $2 - 1 limit 1) n
+) select order_key, reached_at, user_id from checkpoint`
+	c := &checkpoints{step: x.step}
+	err := pgx.BeginTxFunc(ctx, x.db, pg.Snapshot, func(tx pgx.Tx) error {
+		if err := tx.QueryRow(ctx, sqlInOrder).Scan(&c.asOf); err != nil {
+			return err
+		}
+		// Counts no further than is needed to know whether the board is small.
+		err := tx.QueryRow(ctx, `select count(*) from (select from scores where board_id = $1 and not hidden
+order by order_key, reached_at, user_id limit $2) few`,
+			board, x.small+1).Scan(&c.total)
+		if err != nil || c.total <= x.small {
+			return err
+		}
+		rows, err := tx.Query(ctx, sqlCheckpoints, board, c.step)
+		if err != nil {
+			return err
+		}
+		err = pg.ForEach(rows, func() error {
+			var p scoreboard.Position
+			err := rows.Scan(&p.Key, &p.ReachedAt, &p.User)
+			c.at = append(c.at, p)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		last := beforeAll
+		if len(c.at) > 0 {
+			last = c.at[len(c.at)-1]
+		}
+		var rest int64
+		err = tx.QueryRow(ctx, `select count(*) from scores
+where board_id = $1 and not hidden and (order_key, reached_at, user_id) > ($2, $3, $4)`,
+			board, last.Key, last.ReachedAt, last.User).Scan(&rest)
+		c.total = int64(len(c.at))*c.step + rest
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	c.made = time.Now()
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if len(x.known) >= maxBoards {
+		clear(x.known)
+	}
+	x.known[board] = c
+	return c, nil
+}
+
+// before returns the last checkpoint ahead of a position, and its rank.
+func (c *checkpoints) before(p *scoreboard.Position) (from scoreboard.Position, rank int64) {
+	low, high := 0, len(c.at)
+	for low < high {
+		middle := (low + high) / 2
+		if c.at[middle].Compare(p) < 0 {
+			low = middle + 1
+		} else {
+			high = middle
+		}
+	}
+	if low == 0 {
+		return beforeAll, 0
+	}
+	return c.at[low-1], int64(low) * c.step
+}

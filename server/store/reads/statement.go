@@ -1,0 +1,100 @@
+package reads
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store/internal/pg"
+)
+
+// The collation is that of the index for statements.
+const sqlStatement = `select event_id, coalesce(event_text, ''), board_id, delta, previous_score, new_score, version, recorded_at,
+    coalesce(action, ''), coalesce(key_id, ''), coalesce(address, ''), coalesce(user_agent, '')
+from user_score_histories
+where user_id collate "POSIX" = $1 and recorded_at >= $2 and recorded_at < $3
+  and ($4 = '' or board_id = $4 or split_part(board_id, ':', 1) = $4)
+  and recorded_at <= $5 and (recorded_at, board_id, version) < ($5, $6, $7)
+order by recorded_at desc, board_id desc, version desc limit $8`
+
+// A user's versions on a board count from 1 without a gap, so what is missing
+// at their beginning is in the archive. Where the ledger begins is in the name
+// of its first partition.
+const sqlArchived = `select count(*), coalesce(bool_or(kept.first is distinct from 1), false), (
+    select min(to_date(right(c.relname, 8), 'YYYYMMDD')::timestamp) at time zone 'UTC'
+    from pg_inherits i join pg_class c on c.oid = i.inhrelid
+    where i.inhparent = 'user_score_histories'::regclass and c.relname ~ '^user_score_histories_[0-9]{8}$')
+from scores s left join (
+    select board_id, min(version) as first from user_score_histories where user_id collate "POSIX" = $1 group by board_id
+) as kept on kept.board_id = s.board_id
+where s.user_id = $1 and s.version > 0 and ($2 = '' or s.board_id = $2 or split_part(s.board_id, ':', 1) = $2)`
+
+// The ends of time, of boards and of versions.
+var (
+	endOfTime   = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+	startOfTime = time.Unix(0, 0)
+)
+
+const endOfBoards = "~" // behind every board id
+
+// Statement returns a page of what the ledger has of a user, newest first, or
+// a not_found where the user has no score there.
+func (r *Reads) Statement(ctx context.Context, q scoreboard.StatementQuery) (*scoreboard.Statement, error) {
+	if q.From.IsZero() {
+		q.From = startOfTime
+	}
+	if q.To.IsZero() {
+		q.To = endOfTime
+	}
+	if q.After == (scoreboard.StatementPosition{}) {
+		q.After = scoreboard.StatementPosition{RecordedAt: endOfTime, Board: endOfBoards, Version: math.MaxInt64}
+	}
+	rows, err := r.db.Query(ctx, sqlStatement, q.User, q.From, q.To, q.Board, q.After.RecordedAt, q.After.Board, q.After.Version, q.Limit+1)
+	if err != nil {
+		return nil, pg.Translate(fmt.Errorf("read the statement of %s: %w", q.User, err))
+	}
+	st := &scoreboard.Statement{}
+	if st.Rows, err = pgx.CollectRows(rows, scanLedgerRow); err != nil {
+		return nil, pg.Translate(fmt.Errorf("read the statement of %s: %w", q.User, err))
+	}
+	if st.More = len(st.Rows) > q.Limit; st.More {
+		st.Rows = st.Rows[:q.Limit]
+		return st, nil
+	}
+	return st, r.lookForArchived(ctx, q, st)
+}
+
+func scanLedgerRow(row pgx.CollectableRow) (r scoreboard.LedgerRow, err error) {
+	err = row.Scan(&r.Event.UUID, &r.Event.Text, &r.Board, &r.Delta, &r.Previous, &r.Score, &r.Version, &r.RecordedAt,
+		&r.Action, &r.KeyID, &r.Address, &r.Agent)
+	if r.Event.Text == "" {
+		r.Event.Text = scoreboard.FormatUUID(r.Event.UUID)
+	}
+	r.RecordedAt = r.RecordedAt.UTC()
+	return r, err
+}
+
+// lookForArchived completes the last page of a statement.
+func (r *Reads) lookForArchived(ctx context.Context, q scoreboard.StatementQuery, st *scoreboard.Statement) error {
+	var boards int64
+	var archived bool
+	var begins *time.Time
+	if err := r.db.QueryRow(ctx, sqlArchived, q.User, q.Board).Scan(&boards, &archived, &begins); err != nil {
+		return pg.Translate(fmt.Errorf("look for archived rows of %s: %w", q.User, err))
+	}
+	if boards == 0 && len(st.Rows) == 0 {
+		return scoreboard.Errorf(scoreboard.CodeNotFound, "user %s has no score", q.User)
+	}
+	if archived && begins == nil {
+		return errors.New("the ledger has no partition") // migrations make them, and upkeep
+	}
+	if archived && q.From.Before(*begins) {
+		st.ArchivedBefore = begins.UTC()
+	}
+	return nil
+}

@@ -1,0 +1,83 @@
+package recovery
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store/internal/pg"
+	"github.com/scoreboard/scoreboard/server/store/internal/row"
+)
+
+// The ledger is read once, in any order, and added up; a user whose oldest
+// rows are archived starts from the score before the first that is left.
+// Whose score is older than what is left of the ledger may have no rows at all.
+const sqlAudit = `select coalesce(l.user_id, s.user_id), coalesce(l.rows, 0), coalesce(l.first, 0), coalesce(l.last, 0),
+    coalesce(l.applied, 0) + case when l.first > 1 then (
+        select new_score - applied from user_score_histories as h
+        where h.user_id = l.user_id and h.board_id = $1 order by version limit 1) else 0 end,
+    coalesce(s.score, 0), coalesce(s.order_key, 0), coalesce(s.version, 0), coalesce(s.revision, 0),
+    coalesce(s.reached_at, 'epoch'), coalesce(s.recorded_at, 'epoch'), coalesce(s.hidden, false),
+    coalesce(s.reached_at < (select min(to_date(right(inhrelid::regclass::text, 8), 'YYYYMMDD')::timestamp at time zone 'UTC')
+        from pg_inherits where inhparent = 'user_score_histories'::regclass), false)
+from (
+    select user_id, count(*) as rows, min(version) as first, max(version) as last, sum(applied)::bigint as applied
+    from user_score_histories where board_id = $1 and ($2 = '' or user_id = $2) group by user_id) as l
+full join (select * from scores where board_id = $1 and ($2 = '' or user_id = $2)) as s on s.user_id = l.user_id`
+
+// Audit calls do with what every user's ledger on a board comes to, beside the
+// score, from one snapshot, in chunks of at most size; of one user where user
+// is not empty.
+func (r *Recovery) Audit(ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID, size int, do func([]scoreboard.Audit) error) error {
+	scan := func(row pgx.CollectableRow) (a scoreboard.Audit, err error) {
+		a.Change = scoreboard.Change{Type: scoreboard.ChangeScore, Board: board}
+		err = row.Scan(&a.User, &a.Rows, &a.First, &a.Last, &a.Expected, &a.Score, &a.Key, &a.Version, &a.Revision,
+			&a.ReachedAt, &a.RecordedAt, &a.Hidden, &a.Archived)
+		return a, err
+	}
+	err := pg.InChunks(ctx, r.db, "audit", size, scan, do, sqlAudit, board, user)
+	if err != nil {
+		return pg.Translate(fmt.Errorf("audit board %s: %w", board, err))
+	}
+	return nil
+}
+
+// States returns the current states of users on a board; who has none is left
+// out.
+func (r *Recovery) States(ctx context.Context, board scoreboard.BoardID, users []scoreboard.UserID) ([]scoreboard.Change, error) {
+	rows, err := r.db.Query(ctx, `select s.* from unnest($1::text[]) as t(u) cross join lateral (
+    select `+row.StateColumns+` from scores where user_id = t.u and board_id = $2 offset 0) as s`, users, board)
+	if err != nil {
+		return nil, pg.Translate(fmt.Errorf("read %d states of board %s: %w", len(users), board, err))
+	}
+	states, err := pgx.CollectRows(rows, row.ScanState)
+	if err != nil {
+		return nil, pg.Translate(fmt.Errorf("read %d states of board %s: %w", len(users), board, err))
+	}
+	return states, nil
+}
+
+// CountScores counts who has a score on a board, hidden ones included.
+func (r *Recovery) CountScores(ctx context.Context, board scoreboard.BoardID) (n int64, err error) {
+	if err := r.db.QueryRow(ctx, `select count(*) from scores where board_id = $1`, board).Scan(&n); err != nil {
+		return 0, pg.Translate(fmt.Errorf("count the scores of board %s: %w", board, err))
+	}
+	return n, nil
+}
+
+// Walk returns at most limit states behind a user and board, in the order of
+// the primary key: over and over it comes by everybody.
+func (r *Recovery) Walk(ctx context.Context, user scoreboard.UserID, board scoreboard.BoardID, limit int) ([]scoreboard.Change, error) {
+	rows, err := r.db.Query(ctx, `select `+row.StateColumns+` from scores where (user_id, board_id) > ($1, $2)
+order by user_id, board_id limit $3`, user, board, limit)
+	if err != nil {
+		return nil, pg.Translate(fmt.Errorf("walk over the scores: %w", err))
+	}
+	states, err := pgx.CollectRows(rows, row.ScanState)
+	if err != nil {
+		return nil, pg.Translate(fmt.Errorf("walk over the scores: %w", err))
+	}
+	return states, nil
+}
