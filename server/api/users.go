@@ -58,7 +58,7 @@ func (a *API) export(c *gin.Context, caller *auth.Claims) error {
 	ctx := c.Request.Context()
 	status, err := a.Moderation.UserStatus(ctx, user)
 	if err == nil && status == "" {
-		err = scoreboard.Errorf(scoreboard.CodeNotFound, "no such user: %s", user)
+		err = scoreboard.Errorf(scoreboard.CodeNotFound, "user %s not found", user)
 	}
 	if err == nil {
 		err = a.Trail.Audited(ctx, newAuditEntry(c, caller, scoreboard.AuditUser(user), ""))
