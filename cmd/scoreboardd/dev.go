@@ -88,7 +88,7 @@ func runDev(cmd *cobra.Command, data string, ephemeral bool) (err error) {
 		err = errors.Join(err, stack.Stop(ctx))
 	}()
 	if err := os.MkdirAll(data, 0o700); err != nil {
-		return fmt.Errorf("create the data folder: %w", err)
+		return fmt.Errorf("create the data directory: %w", err)
 	}
 	secrets, err := loadSecrets(filepath.Join(data, "secrets.json"), ephemeral)
 	if err != nil {

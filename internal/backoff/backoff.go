@@ -1,4 +1,4 @@
-// Package backoff says how long a station waits before it tries again.
+// Package backoff computes retry delays and reruns functions that fail.
 package backoff
 
 import (
@@ -7,23 +7,22 @@ import (
 	"time"
 )
 
-// The bounds of a delay. The first is short, because most failures are a
-// connection that has just been closed; the last is what a backend that comes
-// back after an hour is noticed within.
+// The bounds of a delay. The minimum is short, because most failures are a closed
+// connection; the maximum bounds how late a recovered backend is noticed.
 const (
-	least = 50 * time.Millisecond
-	most  = 5 * time.Second
+	minDelay = 50 * time.Millisecond
+	maxDelay = 5 * time.Second
 )
 
-// Delay is how long to wait after attempt failures in a row, 1 being the
-// first: twice as long each time, within the bounds, the upper half of it
-// random, so that those who failed together do not come back together.
+// Delay returns the delay after a number of consecutive failures, from 1. It doubles
+// each time within the bounds; the upper half is random, so that clients that failed
+// together do not retry together.
 func Delay(attempt int) time.Duration {
-	limit := min(least<<min(attempt-1, 10), most)
+	limit := min(minDelay<<min(attempt-1, 10), maxDelay)
 	return limit/2 + rand.N(limit/2)
 }
 
-// Wait waits Delay, or until ctx ends.
+// Wait waits for Delay or until ctx ends.
 func Wait(ctx context.Context, attempt int) {
 	t := time.NewTimer(Delay(attempt))
 	defer t.Stop()
@@ -33,12 +32,11 @@ func Wait(ctx context.Context, attempt int) {
 	}
 }
 
-// longEnough is how long something must have worked for its next failure to
-// count as the first again.
-const longEnough = time.Minute
+// resetAfter is how long a run must last for the next failure to count as the first.
+const resetAfter = time.Minute
 
-// Keep runs run until ctx ends, again after each failure, which it tells with
-// how many there were in a row.
+// Keep calls run until ctx ends. After each failure it calls failed with the number
+// of consecutive failures and waits.
 func Keep(ctx context.Context, run func(context.Context) error, failed func(attempt int, err error)) {
 	for attempt := 0; ctx.Err() == nil; {
 		started := time.Now()
@@ -46,7 +44,7 @@ func Keep(ctx context.Context, run func(context.Context) error, failed func(atte
 		if err == nil {
 			continue
 		}
-		if time.Since(started) > longEnough {
+		if time.Since(started) > resetAfter {
 			attempt = 0
 		}
 		attempt++

@@ -32,16 +32,16 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 		started := time.Now()
 		backoff.Wait(ctx, 10)
 		if took := time.Since(started); took != 10*time.Millisecond {
-			t.Errorf("it took %s", took)
+			t.Errorf("waited %s, want 10ms", took)
 		}
 		backoff.Wait(t.Context(), 1)
 		if took := time.Since(started); took < 35*time.Millisecond {
-			t.Errorf("it did not wait: %s", took)
+			t.Errorf("waited until %s, want 35ms or more", took)
 		}
 	})
 }
 
-func TestWhatFailsIsKeptRunningUntilItIsOver(t *testing.T) {
+func TestKeepRerunsUntilTheContextEnds(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(context.Background())
 	runs, attempts := 0, []int{}
@@ -53,6 +53,6 @@ func TestWhatFailsIsKeptRunningUntilItIsOver(t *testing.T) {
 		return errors.New("not now")
 	}, func(attempt int, _ error) { attempts = append(attempts, attempt) })
 	if runs != 4 || !slices.Equal(attempts, []int{1, 2, 3}) {
-		t.Errorf("%d runs, failures %v", runs, attempts)
+		t.Errorf("got %d runs and failures %v, want 4 and [1 2 3]", runs, attempts)
 	}
 }

@@ -5,50 +5,49 @@ import (
 	"time"
 )
 
-// ProbeBudget bounds a probe: somebody's request waits for it, and in a pause
-// there is one. A backend that answers more slowly than this stays shut out
-// once it is.
+// ProbeBudget bounds a probe, because a request waits for it. Once the breaker is
+// open, a backend that answers more slowly does not close it.
 const ProbeBudget = 50 * time.Millisecond
 
-// Breaker opens after failures in a row and then lets one caller in each pause
-// probe whether the backend is back.
+// Breaker opens after consecutive failures and then lets one caller per pause probe
+// the backend.
 type Breaker struct {
 	limit int64
 	pause time.Duration
 	now   func() time.Time
 	start time.Time
 
-	failures atomic.Int64 // in a row
-	retry    atomic.Int64 // nanoseconds after start when to probe next; 0 while closed
+	failures atomic.Int64 // consecutive
+	retry    atomic.Int64 // next probe, in nanoseconds after start; 0: closed
 }
 
-// New makes a closed breaker that opens after failures in a row.
+// New returns a closed breaker that opens after consecutive failures.
 func New(failures int, pause time.Duration, now func() time.Time) *Breaker {
 	return &Breaker{limit: int64(failures), pause: pause, now: now, start: now()}
 }
 
-// Budget says whether to try now and how long the try may take: whole while
-// the breaker is closed, a probe's time for the one who probes. Every try that
-// tells something about the backend is followed by one Done; one that its
-// caller gave up tells nothing.
+// Budget reports whether to try now and how long the try may take: whole while the
+// breaker is closed, at most ProbeBudget for a probe. After each try that says
+// something about the backend, the caller calls Done once; not after a try that was
+// canceled.
 func (b *Breaker) Budget(whole time.Duration) (budget time.Duration, ok bool) {
 	retry := b.retry.Load()
 	if retry == 0 {
 		return whole, true
 	}
 	now := b.sinceStart()
-	// The next probe is set at once, so that a prober who never comes back
-	// does not keep the breaker open.
+	// The next probe is scheduled at once, so a probe that never returns does not
+	// keep the breaker open.
 	if now < retry || !b.retry.CompareAndSwap(retry, now+int64(b.pause)) {
 		return 0, false
 	}
 	return min(whole, ProbeBudget), true
 }
 
-// Done says whether the backend answered.
+// Done records whether the backend answered.
 func (b *Breaker) Done(answered bool) {
 	if answered {
-		// Read first: nearly every Done finds nothing to change.
+		// Load first: usually nothing changes.
 		if b.failures.Load() != 0 {
 			b.failures.Store(0)
 		}
@@ -62,7 +61,7 @@ func (b *Breaker) Done(answered bool) {
 	}
 }
 
-// Open reports whether callers are turned away.
+// Open reports whether calls are rejected.
 func (b *Breaker) Open() bool { return b.retry.Load() != 0 }
 
 // sinceStart is never 0, which means closed.

@@ -27,21 +27,21 @@ func wantBudget(t *testing.T, when string, b *breaker.Breaker, want time.Duratio
 	}
 }
 
-func TestOpensAfterFailuresInARow(t *testing.T) {
+func TestOpensAfterConsecutiveFailures(t *testing.T) {
 	t.Parallel()
 	b, _ := newBreaker()
 	for _, answered := range []bool{false, false, true, false, false} {
 		b.Done(answered)
-		wantBudget(t, "with two failures in a row at most", b, whole)
+		wantBudget(t, "after at most two consecutive failures", b, whole)
 	}
 	b.Done(false)
 	if !b.Open() {
-		t.Error("not open after the third failure in a row")
+		t.Error("not open after the third consecutive failure")
 	}
 	wantBudget(t, "open", b, 0)
 }
 
-func TestOneProbeInAPauseUntilItAnswers(t *testing.T) {
+func TestOneProbePerPauseUntilAnAnswer(t *testing.T) {
 	t.Parallel()
 	b, now := newBreaker()
 	for range 3 {
@@ -51,13 +51,13 @@ func TestOneProbeInAPauseUntilItAnswers(t *testing.T) {
 	wantBudget(t, "before the pause is over", b, 0)
 	*now = now.Add(1)
 	wantBudget(t, "the probe", b, breaker.ProbeBudget)
-	wantBudget(t, "beside the probe", b, 0)
+	wantBudget(t, "during the probe", b, 0)
 	b.Done(false)
 	wantBudget(t, "after a probe that failed", b, 0)
 	*now = now.Add(pause)
 	wantBudget(t, "the second probe", b, breaker.ProbeBudget)
 	*now = now.Add(pause)
-	wantBudget(t, "after a probe that never came back", b, breaker.ProbeBudget)
+	wantBudget(t, "after a probe that never returned", b, breaker.ProbeBudget)
 	b.Done(true)
 	wantBudget(t, "after a probe that was answered", b, whole)
 	b.Done(false)

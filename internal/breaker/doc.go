@@ -1,3 +1,3 @@
-// Package breaker keeps a backend that hangs from adding its time-out to every
-// request that could do without it.
+// Package breaker stops requests from waiting for the timeout of a backend that does
+// not answer and that they can do without.
 package breaker

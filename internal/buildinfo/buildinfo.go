@@ -6,21 +6,21 @@ import (
 	"runtime/debug"
 )
 
-// Set by the linker where the toolchain cannot know them: for a release that
-// is built from an archive of the sources.
+// Set by the linker for releases built from a source archive, where the toolchain
+// does not know them.
 var version, commit, date string
 
-// Info is what a binary was made of.
+// Info describes how a binary was built.
 type Info struct {
 	Version string `json:"version"`
 	Commit  string `json:"commit,omitempty"`
-	Changed bool   `json:"changed,omitempty"` // the sources were not all of the commit
+	Changed bool   `json:"changed,omitempty"` // built with uncommitted changes
 	Date    string `json:"date,omitempty"`    // of the commit
 	Go      string `json:"go"`
 }
 
-// Read returns what the linker was told, else what the Go toolchain wrote into
-// the binary.
+// Read returns the values set by the linker, or else the build info of the Go
+// toolchain.
 func Read() Info {
 	b := Info{Version: "devel", Go: runtime.Version()}
 	if info, ok := debug.ReadBuildInfo(); ok {

@@ -1,7 +1,7 @@
-// Package filewatch re-reads files when they change.
+// Package filewatch reloads files when they change.
 //
-// Promise: files that cannot be read leave those of before in force.
-// Owner: who holds what was read runs it. On failure it logs and tries again.
+// Promise: a file that cannot be read leaves the loaded content in use. Owner: the
+// component that uses the content calls Run. On failure it logs and retries.
 package filewatch
 
 import (
@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// every is how soon a changed file is in force.
-const every = 2 * time.Second
+// interval bounds the delay until a change takes effect.
+const interval = 2 * time.Second
 
-// Run has load look whether its files have changed, until ctx ends. what names
-// them in the log.
-func Run(ctx context.Context, what string, load func() (changed bool, err error), log *slog.Logger) error {
-	tick := time.NewTicker(every)
+// Run calls load at an interval until ctx ends. load reports whether the files have
+// changed; name identifies them in the log.
+func Run(ctx context.Context, name string, load func() (changed bool, err error), log *slog.Logger) error {
+	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for {
 		select {
@@ -27,9 +27,9 @@ func Run(ctx context.Context, what string, load func() (changed bool, err error)
 		changed, err := load()
 		switch {
 		case err != nil:
-			log.Warn(what+" not read; those of before stay in force", "err", err)
+			log.Warn(name+" not reloaded; the previous content stays in use", "err", err)
 		case changed:
-			log.Info(what + " read")
+			log.Info(name + " reloaded")
 		}
 	}
 }

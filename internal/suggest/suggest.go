@@ -6,21 +6,22 @@ import (
 	"strings"
 )
 
-// Closest names the closest of the known words, if one is close to the typo.
+// Closest returns "; did you mean WORD?" with the closest known word, or an empty
+// string if none is close to typo.
 func Closest(typo string, known []string, prefix string) string {
-	best, least := "", 3
+	best, minimum := "", 3
 	for _, word := range known {
-		if d := distance(typo, word); d < least || d == least && strings.HasPrefix(word, typo) {
-			best, least = word, d
+		if d := distance(typo, word); d < minimum || d == minimum && strings.HasPrefix(word, typo) {
+			best, minimum = word, d
 		}
 	}
-	if best == "" || least >= len(best) {
+	if best == "" || minimum >= len(best) {
 		return ""
 	}
 	return fmt.Sprintf("; did you mean %s%s?", prefix, best)
 }
 
-// distance counts the letters to add, drop, change or swap between two words.
+// distance returns the optimal string alignment distance of two words.
 func distance(a, b string) int {
 	rows := make([][]int, len(a)+1)
 	for i := range rows {

@@ -20,29 +20,28 @@ import (
 	"github.com/scoreboard/scoreboard/server/devstack/process"
 )
 
-// ErrMissing is what a start fails with when a backend is neither on this
-// machine nor to be had.
-var ErrMissing = errors.New("not on this machine")
+// ErrMissing is returned when a backend is neither installed nor downloadable.
+var ErrMissing = errors.New("not installed")
 
-// The release that is fetched where none is installed. It is named in full,
-// so that everybody runs the same.
+// The release that is downloaded if none is installed, pinned so that all machines
+// use the same.
 const (
 	fetchedPostgres      = embeddedpostgres.PostgresVersion("18.3.0")
 	fetchedPostgresMajor = 18
 	oldestPostgresMajor  = 14
-	fetchPatience        = 5 * time.Minute
+	fetchTimeout         = 5 * time.Minute
 )
 
 // postgresBinaries is one installation.
 type postgresBinaries struct {
-	dir   string // holds initdb and postgres
+	dir   string // contains initdb and postgres
 	major int
 }
 
 var majorOf = regexp.MustCompile(`\(PostgreSQL\) (\d+)`)
 
-// findPostgres returns the installation to use for a cluster made by the
-// given major version, or the newest when it is 0.
+// findPostgres returns the installation for a cluster of the given major version,
+// or the newest if it is 0.
 func findPostgres(ctx context.Context, major int) (postgresBinaries, error) {
 	found := installedPostgres(ctx)
 	for _, b := range found {
@@ -51,17 +50,17 @@ func findPostgres(ctx context.Context, major int) (postgresBinaries, error) {
 		}
 	}
 	if major != 0 && major != fetchedPostgresMajor {
-		return postgresBinaries{}, fmt.Errorf("PostgreSQL %d, which made this data: %w", major, ErrMissing)
+		return postgresBinaries{}, fmt.Errorf("PostgreSQL %d, which created this data: %w", major, ErrMissing)
 	}
 	dir, err := fetchPostgres(ctx)
 	if err != nil {
-		return postgresBinaries{}, fmt.Errorf("PostgreSQL: %w, and fetching it: %w", ErrMissing, err)
+		return postgresBinaries{}, fmt.Errorf("PostgreSQL: %w, and the download failed: %w", ErrMissing, err)
 	}
 	return postgresBinaries{dir: dir, major: fetchedPostgresMajor}, nil
 }
 
-// installedPostgres lists what is on the machine, newest first. Debian keeps
-// the servers off the PATH, in a folder for each major version.
+// installedPostgres lists the installed versions, newest first. Debian keeps the
+// servers outside PATH, in a directory per major version.
 func installedPostgres(ctx context.Context) []postgresBinaries {
 	var found []postgresBinaries
 	dirs, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
@@ -95,17 +94,17 @@ func isExecutable(path string) bool {
 func CacheDir() (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return "", fmt.Errorf("find the cache folder: %w", err)
+		return "", fmt.Errorf("find the cache directory: %w", err)
 	}
 	dir := filepath.Join(cache, "scoreboard")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", fmt.Errorf("make the cache folder: %w", err)
+		return "", fmt.Errorf("create the cache directory: %w", err)
 	}
 	return dir, nil
 }
 
-// fetchPostgres returns the binaries in the cache, fetching them on the first
-// call of this user. A lock keeps two processes from doing it at once.
+// fetchPostgres returns the cached binaries and downloads them if there are none. A
+// lock prevents two processes from downloading at once.
 func fetchPostgres(ctx context.Context) (string, error) {
 	cache, err := CacheDir()
 	if err != nil {
@@ -116,11 +115,11 @@ func fetchPostgres(ctx context.Context) (string, error) {
 	if isExecutable(filepath.Join(bin, "postgres")) {
 		return bin, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, fetchPatience)
+	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
 	lock, err := process.WaitLock(ctx, home+".lock")
 	if err != nil {
-		return "", fmt.Errorf("wait for another process that fetches it: %w", err)
+		return "", fmt.Errorf("wait for the download of another process: %w", err)
 	}
 	defer func() { _ = lock.Close() }()
 	if isExecutable(filepath.Join(bin, "postgres")) {
@@ -128,7 +127,7 @@ func fetchPostgres(ctx context.Context) (string, error) {
 	}
 	part, err := os.MkdirTemp(cache, "fetch-")
 	if err != nil {
-		return "", fmt.Errorf("make a folder to fetch into: %w", err)
+		return "", fmt.Errorf("create a download directory: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(part) }()
 	fetched := make(chan error, 1)

@@ -1,16 +1,15 @@
-// Package devstack runs the backends of development, so that nothing needs to
-// be installed: PostgreSQL and Redis as child processes, a Kafka broker inside
-// this process.
+// Package devstack runs the backends for development without an installation:
+// PostgreSQL and Redis as child processes, a Kafka broker inside this process.
 //
-// Promise: what was written survives a restart and a kill -9 of this process,
-// after which no child is left (on Linux; elsewhere the next start names what
-// is). A folder is used by one stack at a time. Where the real thing is not
-// on the machine a stand-in takes its place, and Parts says so.
+// Promise: data survives a restart and a kill -9 of this process, after which no
+// child remains (on Linux; elsewhere the next start names the leftover process). One
+// stack at a time uses a directory. If a backend is not installed, a stand-in
+// replaces it, and Parts reports it.
 //
-// Assumption: the backends listen on 127.0.0.1 alone, PostgreSQL and Redis
-// behind random passwords that only the owner of the folder can read. The
-// Kafka stand-in has no password; it runs nothing on anybody's behalf.
+// Assumption: the backends listen on 127.0.0.1 only. PostgreSQL and Redis have
+// random passwords that only the owner of the directory can read. The Kafka
+// stand-in has no password.
 //
-// Owner: who calls Start calls Stop. On failure of a child Died reports it;
-// nothing is restarted, since a crash here is a bug to look at.
+// Owner: the caller of Start must call Stop. On failure of a child, Died reports it;
+// nothing is restarted.
 package devstack

@@ -16,7 +16,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/devstack"
 )
 
-func TestDataSurvivesAKillOfTheParentAndNoChildDoes(t *testing.T) {
+func TestDataSurvivesAKillAndChildrenDoNot(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	parent, stack := startParent(t, dir)
@@ -34,7 +34,7 @@ func TestDataSurvivesAKillOfTheParentAndNoChildDoes(t *testing.T) {
 	read(t, second)
 }
 
-func TestARestartRightAfterAKillWaitsForTheOldChildren(t *testing.T) {
+func TestRestartWaitsForOldChildren(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	parent, _ := startParent(t, dir)
@@ -42,7 +42,7 @@ func TestARestartRightAfterAKillWaitsForTheOldChildren(t *testing.T) {
 	stop(t, start(t, devstack.Options{Dir: dir}))
 }
 
-func TestEphemeralLeavesNothingAfterAKill(t *testing.T) {
+func TestEphemeralDataIsRemovedAfterAKill(t *testing.T) {
 	t.Parallel()
 	parent, stack := startParent(t, "")
 	children := descendants(t, parent.Process.Pid)

@@ -25,9 +25,9 @@ const postgresUser = "scoreboard"
 
 // PostgresOptions describe one PostgreSQL server.
 type PostgresOptions struct {
-	Dir      string            // made when missing; holds the cluster, its password and its log
-	Port     int               // 0 takes a free one
-	Settings map[string]string // over the ones below, by PostgreSQL's names
+	Dir      string            // created if missing; holds the cluster, its password and its log
+	Port     int               // 0: a free one
+	Settings map[string]string // override the defaults below
 }
 
 // Postgres is a running PostgreSQL server, a child of this process.
@@ -38,16 +38,16 @@ type Postgres struct {
 	password string
 }
 
-// settings keep what a server promises (fsync is on) and leave out what a
-// single developer's has no use for.
+// settings keep durability (fsync is on) and turn off what development does not
+// need.
 func settings(port int, over map[string]string) []string {
 	all := map[string]string{
 		"listen_addresses":        "127.0.0.1",
 		"port":                    strconv.Itoa(port),
-		"unix_socket_directories": "", // Debian's default is a folder we may not write
+		"unix_socket_directories": "", // Debian's default is not writable
 		"max_connections":         "200",
 		"log_checkpoints":         "off",
-		"jit":                     "off", // compiling costs more than our short queries
+		"jit":                     "off", // compilation costs more than short queries
 	}
 	maps.Copy(all, over)
 	var args []string
@@ -57,15 +57,15 @@ func settings(port int, over map[string]string) []string {
 	return args
 }
 
-// StartPostgres starts a server on the cluster in o.Dir, making it first when
-// there is none, and returns when it answers.
+// StartPostgres starts a server on the cluster in o.Dir, which it creates if
+// missing, and returns when the server is ready.
 func StartPostgres(ctx context.Context, o PostgresOptions) (*Postgres, error) {
 	dir, err := filepath.Abs(o.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("resolve %s: %w", o.Dir, err)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make the folder of PostgreSQL: %w", err)
+		return nil, fmt.Errorf("create the PostgreSQL directory: %w", err)
 	}
 	data := filepath.Join(dir, "data")
 	major, err := clusterMajor(data)
@@ -85,7 +85,7 @@ func StartPostgres(ctx context.Context, o PostgresOptions) (*Postgres, error) {
 			return nil, err
 		}
 	}
-	if err := own(dir, account); err != nil {
+	if err := chown(dir, account); err != nil {
 		return nil, err
 	}
 	password, err := os.ReadFile(filepath.Join(dir, "password"))
@@ -107,11 +107,11 @@ func StartPostgres(ctx context.Context, o PostgresOptions) (*Postgres, error) {
 		Dir:     dir,
 		Log:     filepath.Join(dir, "postgres.log"),
 		Lock:    filepath.Join(dir, "postgres.lock"),
-		Signal:  syscall.SIGINT, // its "fast" shutdown: clients are dropped, data is flushed
+		Signal:  syscall.SIGINT, // "fast" shutdown: disconnects clients and flushes data
 		Account: account,
-		// Nothing else holds the lock now, so a pid file is a leftover; its
-		// number may by chance belong to another process, which would stop us.
-		Locked: func() error { return removeIfThere(filepath.Join(data, "postmaster.pid")) },
+		// This process holds the lock, so a pid file is stale; its number may
+		// belong to another process by chance, which would prevent the start.
+		Locked: func() error { return removeIfExists(filepath.Join(data, "postmaster.pid")) },
 	})
 	if err != nil {
 		return nil, err
@@ -123,7 +123,7 @@ func StartPostgres(ctx context.Context, o PostgresOptions) (*Postgres, error) {
 	return p, nil
 }
 
-// URL is the address of a database of this server, password included.
+// URL returns the address of a database with the password.
 func (p *Postgres) URL(database string) string {
 	return (&url.URL{
 		Scheme:   "postgres",
@@ -134,22 +134,22 @@ func (p *Postgres) URL(database string) string {
 	}).String()
 }
 
-// EnsureDatabase makes the database when it is not there.
+// EnsureDatabase creates the database if it does not exist.
 func (p *Postgres) EnsureDatabase(ctx context.Context, name string) error {
 	conn, err := pgx.Connect(ctx, p.URL("postgres"))
 	if err != nil {
-		return fmt.Errorf("connect to make database %s: %w", name, err)
+		return fmt.Errorf("connect to create database %s: %w", name, err)
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
-	var there bool
-	if err := conn.QueryRow(ctx, "select exists (select from pg_database where datname = $1)", name).Scan(&there); err != nil {
-		return fmt.Errorf("look for database %s: %w", name, err)
+	var exists bool
+	if err := conn.QueryRow(ctx, "select exists (select from pg_database where datname = $1)", name).Scan(&exists); err != nil {
+		return fmt.Errorf("check for database %s: %w", name, err)
 	}
-	if there {
+	if exists {
 		return nil
 	}
 	if _, err := conn.Exec(ctx, "create database "+pgx.Identifier{name}.Sanitize()); err != nil {
-		return fmt.Errorf("make database %s: %w", name, err)
+		return fmt.Errorf("create database %s: %w", name, err)
 	}
 	return nil
 }
@@ -164,7 +164,7 @@ func (p *Postgres) awaitReady(ctx context.Context) error {
 	})
 }
 
-// clusterMajor reads which major version made the cluster, 0 for none.
+// clusterMajor reads the major version of the cluster, 0 for none.
 func clusterMajor(data string) (int, error) {
 	text, err := os.ReadFile(filepath.Join(data, "PG_VERSION"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -180,8 +180,8 @@ func clusterMajor(data string) (int, error) {
 	return major, nil
 }
 
-// initCluster makes the cluster beside its place and renames it, so that one
-// that was interrupted is never taken for a whole one.
+// initCluster creates the cluster in a temporary directory and renames it, so an
+// interrupted one is never used.
 func initCluster(ctx context.Context, bin postgresBinaries, account process.Account, dir string) error {
 	part := filepath.Join(dir, "data.part")
 	if err := os.RemoveAll(part); err != nil {
@@ -191,7 +191,7 @@ func initCluster(ctx context.Context, bin postgresBinaries, account process.Acco
 	if err := os.WriteFile(passwordFile, []byte(rand.Text()), 0o600); err != nil {
 		return fmt.Errorf("write the password of PostgreSQL: %w", err)
 	}
-	if err := own(dir, account); err != nil {
+	if err := chown(dir, account); err != nil {
 		return err
 	}
 	p, err := process.Start(ctx, process.Options{
@@ -215,34 +215,34 @@ func initCluster(ctx context.Context, bin postgresBinaries, account process.Acco
 	case <-p.Done():
 	case <-ctx.Done():
 		p.Kill()
-		return fmt.Errorf("make the cluster: %w", ctx.Err())
+		return fmt.Errorf("create the cluster: %w", ctx.Err())
 	}
 	if !p.Succeeded() {
-		return fmt.Errorf("make the cluster: %w", p.Err())
+		return fmt.Errorf("create the cluster: %w", p.Err())
 	}
 	if err := os.Rename(part, filepath.Join(dir, "data")); err != nil {
-		return fmt.Errorf("put the cluster in place: %w", err)
+		return fmt.Errorf("rename the cluster: %w", err)
 	}
 	return nil
 }
 
-// own gives the folder to the account when it belongs to somebody else, as
-// after a move from a machine where another account was used.
-func own(dir string, account process.Account) error {
+// chown changes the owner of the directory to the account, for instance after a
+// move from a machine with another account.
+func chown(dir string, account process.Account) error {
 	if os.Geteuid() != 0 {
 		return nil
 	}
 	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
-			return fmt.Errorf("give %s to the server's account: %w", dir, err)
+			return fmt.Errorf("change the owner of %s: %w", dir, err)
 		}
 		info, err := entry.Info()
 		if err != nil {
-			return fmt.Errorf("give %s to the server's account: %w", dir, err)
+			return fmt.Errorf("change the owner of %s: %w", dir, err)
 		}
 		if account.Owns(info) {
 			if path == filepath.Join(dir, "data") {
-				return fs.SkipDir // all of it was written by that account
+				return fs.SkipDir // all files in it have the same owner
 			}
 			return nil
 		}
@@ -250,17 +250,17 @@ func own(dir string, account process.Account) error {
 	})
 }
 
-// postgresEnv is the environment without PostgreSQL's own variables: a PGPORT
-// or PGDATA of the developer is meant for another server.
+// postgresEnv returns the environment without PostgreSQL's variables: the
+// developer's PGPORT or PGDATA is for another server.
 func postgresEnv() []string {
 	return slices.DeleteFunc(os.Environ(), func(v string) bool {
 		return strings.HasPrefix(v, "PG") || strings.HasPrefix(v, "LC_") || strings.HasPrefix(v, "LANG")
 	})
 }
 
-func removeIfThere(path string) error {
+func removeIfExists(path string) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("remove a leftover: %w", err)
+		return fmt.Errorf("remove a stale file: %w", err)
 	}
 	return nil
 }

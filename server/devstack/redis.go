@@ -21,8 +21,8 @@ import (
 
 // RedisOptions describe one Redis server.
 type RedisOptions struct {
-	Dir  string // made when missing; holds the append-only file, the configuration and the log
-	Port int    // 0 takes a free one
+	Dir  string // created if missing; holds the append-only file, the configuration and the log
+	Port int    // 0: a free one
 }
 
 // Redis is a running redis-server or valkey-server, a child of this process.
@@ -33,9 +33,8 @@ type Redis struct {
 	password string
 }
 
-// The password stands in a file of the owner's, not on the command line: any
-// user of the machine could otherwise make a server that runs as root write
-// files.
+// The password is in a file readable by the owner only, not on the command line:
+// with it, any user of the machine could make a server that runs as root write files.
 const redisConf = `bind 127.0.0.1
 port %d
 requirepass %s
@@ -47,14 +46,14 @@ daemonize no
 logfile ""
 `
 
-// StartRedis starts a server on the data in o.Dir and returns when it answers.
+// StartRedis starts a server on the data in o.Dir and returns when it is ready.
 func StartRedis(ctx context.Context, o RedisOptions) (*Redis, error) {
 	program, path, err := findRedis()
 	if err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make the folder of Redis: %w", err)
+		return nil, fmt.Errorf("create the Redis directory: %w", err)
 	}
 	port := o.Port
 	if port == 0 {
@@ -66,7 +65,7 @@ func StartRedis(ctx context.Context, o RedisOptions) (*Redis, error) {
 	conf := filepath.Join(o.Dir, "redis.conf")
 	old, err := os.ReadFile(conf)
 	if kept := passwordIn(string(old)); err == nil && kept != "" {
-		r.password = kept // so that a restart on the same port keeps its address
+		r.password = kept // a restart on the same port keeps its address
 	}
 	if err := os.WriteFile(conf, fmt.Appendf(nil, redisConf, port, r.password), 0o600); err != nil {
 		return nil, fmt.Errorf("configure Redis: %w", err)
@@ -75,7 +74,7 @@ func StartRedis(ctx context.Context, o RedisOptions) (*Redis, error) {
 		Name:   "Redis",
 		Path:   path,
 		Args:   []string{"redis.conf"},
-		Env:    append(postgresEnv(), "LC_ALL=C"), // it refuses to start with a locale that is not installed
+		Env:    append(postgresEnv(), "LC_ALL=C"), // it does not start with a locale that is not installed
 		Dir:    o.Dir,
 		Log:    filepath.Join(o.Dir, "redis.log"),
 		Lock:   filepath.Join(o.Dir, "redis.lock"),
@@ -91,7 +90,7 @@ func StartRedis(ctx context.Context, o RedisOptions) (*Redis, error) {
 	return r, nil
 }
 
-// URL is the server's address, password included.
+// URL returns the server's address with the password.
 func (r *Redis) URL() string { return redisURL(r.Port, r.password) }
 
 func redisURL(port int, password string) string {
@@ -106,7 +105,7 @@ func redisURL(port int, password string) string {
 func (r *Redis) awaitReady(ctx context.Context) error {
 	options, err := redis.ParseURL(r.URL())
 	if err != nil {
-		return fmt.Errorf("read the address of Redis: %w", err)
+		return fmt.Errorf("parse the address of Redis: %w", err)
 	}
 	options.MaxRetries = -1
 	client := redis.NewClient(options)
@@ -118,7 +117,7 @@ func findRedis() (program, path string, err error) {
 	for _, program := range []string{"redis-server", "valkey-server"} {
 		path, err := exec.LookPath(program)
 		if errors.Is(err, exec.ErrDot) {
-			continue // never one that lies in the working folder
+			continue // never a program in the working directory
 		}
 		if err == nil {
 			return program, path, nil

@@ -17,13 +17,13 @@ import (
 
 const database = "scoreboard"
 
-// Options say where the stack keeps its data and what it need not start.
+// Options are where the stack keeps its data and which backends it does not start.
 type Options struct {
-	Dir          string   // made when missing
-	Ephemeral    bool     // data in a temporary folder instead of Dir, gone after Stop
-	PostgresURL  string   // used instead of an own PostgreSQL
-	RedisURL     string   // used instead of an own Redis
-	KafkaBrokers []string // used instead of an own broker
+	Dir          string   // created if missing
+	Ephemeral    bool     // use a temporary directory instead of Dir, removed by Stop
+	PostgresURL  string   // used instead of starting PostgreSQL
+	RedisURL     string   // used instead of starting Redis
+	KafkaBrokers []string // used instead of starting a broker
 	Log          *slog.Logger
 }
 
@@ -31,8 +31,8 @@ type Options struct {
 type Part struct {
 	Name    string // "PostgreSQL"
 	Detail  string // "15, 127.0.0.1:40123"; never a password
-	StandIn bool   // not the real thing
-	Note    string // what a stand-in cannot do
+	StandIn bool   // not the real backend
+	Note    string // limits of the stand-in
 }
 
 // Stack is the running set of backends.
@@ -49,8 +49,8 @@ type Stack struct {
 	release  []func() error // after everything has stopped, in reverse
 }
 
-// Start starts what is not given, all at once, and returns when every part
-// answers. A folder that another stack uses is refused at once.
+// Start starts all backends without a given address in parallel and returns when
+// they are ready. It fails at once if another stack uses the directory.
 func Start(ctx context.Context, o Options) (*Stack, error) {
 	s := &Stack{
 		Parts:    make([]Part, 3),
@@ -80,11 +80,11 @@ func Start(ctx context.Context, o Options) (*Stack, error) {
 	return s, nil
 }
 
-// Died reports a child that ended though nobody asked it to.
+// Died reports a child that ended unexpectedly.
 func (s *Stack) Died() <-chan error { return s.died }
 
-// Stop stops everything and waits for it; children that have not ended with
-// ctx are killed. Data made by Ephemeral is removed.
+// Stop stops all backends and waits for them; children still running when ctx ends
+// are killed. It removes the directory of Ephemeral.
 func (s *Stack) Stop(ctx context.Context) error {
 	close(s.stopping)
 	errs := make([]error, len(s.stops))
@@ -100,7 +100,7 @@ func (s *Stack) Stop(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// claim makes the folder and takes its lock.
+// claim creates the directory and takes its lock.
 func (s *Stack) claim(o Options) (string, error) {
 	dir := o.Dir
 	if o.Ephemeral {
@@ -113,15 +113,16 @@ func (s *Stack) claim(o Options) (string, error) {
 	}
 	dir, err := filepath.Abs(dir)
 	if err != nil {
-		return "", fmt.Errorf("resolve the data folder: %w", err)
+		return "", fmt.Errorf("resolve the data directory: %w", err)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", fmt.Errorf("make the data folder: %w", err)
+		return "", fmt.Errorf("create the data directory: %w", err)
 	}
 	lock, err := process.Lock(filepath.Join(dir, "stack.lock"))
 	var held *process.LockedError
 	if errors.As(err, &held) {
-		return "", fmt.Errorf("the data folder %s is in use by another development stack (process %s): stop that one, or name another folder", dir, held.Owner)
+		return "", fmt.Errorf("data directory %s is in use by another development stack (process %s): stop it or use another directory",
+			dir, held.Owner)
 	}
 	if err != nil {
 		return "", err
@@ -132,7 +133,7 @@ func (s *Stack) claim(o Options) (string, error) {
 
 func (s *Stack) startPostgres(ctx context.Context, o Options, dir string, onStop func(func(context.Context) error)) error {
 	if o.PostgresURL != "" {
-		s.PostgresURL, s.Parts[0] = o.PostgresURL, Part{Name: "PostgreSQL", Detail: "given"}
+		s.PostgresURL, s.Parts[0] = o.PostgresURL, Part{Name: "PostgreSQL", Detail: "external"}
 		return nil
 	}
 	p, err := StartPostgres(ctx, PostgresOptions{Dir: filepath.Join(dir, "postgres")})
@@ -148,7 +149,7 @@ func (s *Stack) startPostgres(ctx context.Context, o Options, dir string, onStop
 
 func (s *Stack) startRedis(ctx context.Context, o Options, dir string, onStop func(func(context.Context) error)) error {
 	if o.RedisURL != "" {
-		s.RedisURL, s.Parts[1] = o.RedisURL, Part{Name: "Redis", Detail: "given"}
+		s.RedisURL, s.Parts[1] = o.RedisURL, Part{Name: "Redis", Detail: "external"}
 		return nil
 	}
 	r, err := StartRedis(ctx, RedisOptions{Dir: filepath.Join(dir, "redis")})
@@ -161,7 +162,7 @@ func (s *Stack) startRedis(ctx context.Context, o Options, dir string, onStop fu
 		s.RedisURL = url
 		s.Parts[1] = Part{
 			Name: "Redis", Detail: "miniredis, in this process", StandIn: true,
-			Note: "sorts the whole board at every read: fine to about 10,000 users; keeps nothing over a restart",
+			Note: "sorts the whole board on every read: suitable up to about 10,000 users; data is lost on restart",
 		}
 		return nil
 	}
@@ -177,7 +178,7 @@ func (s *Stack) startRedis(ctx context.Context, o Options, dir string, onStop fu
 
 func (s *Stack) startKafka(o Options, dir string, onStop func(func(context.Context) error)) error {
 	if len(o.KafkaBrokers) > 0 {
-		s.KafkaBrokers, s.Parts[2] = o.KafkaBrokers, Part{Name: "Kafka", Detail: "given"}
+		s.KafkaBrokers, s.Parts[2] = o.KafkaBrokers, Part{Name: "Kafka", Detail: "external"}
 		return nil
 	}
 	stop, brokers, err := FakeKafka(filepath.Join(dir, "kafka"))
@@ -188,12 +189,12 @@ func (s *Stack) startKafka(o Options, dir string, onStop func(func(context.Conte
 	s.KafkaBrokers = brokers
 	s.Parts[2] = Part{
 		Name: "Kafka", Detail: "kfake in this process, " + strings.Join(brokers, ","), StandIn: true,
-		Note: "one broker without replication, laxer than Apache Kafka: proves nothing about a real one",
+		Note: "one broker without replication, less strict than Apache Kafka: not a substitute for tests with a real one",
 	}
 	return nil
 }
 
-// watch reports the end of a child, unless it is Stop's doing.
+// watch reports the end of a child unless Stop ended it.
 func (s *Stack) watch(p *process.Process) {
 	s.watchers.Go(func() {
 		select {

@@ -60,7 +60,7 @@ func TestDataSurvivesARestart(t *testing.T) {
 	read(t, second)
 }
 
-func TestASecondStartOnTheSameFolderIsRefusedAtOnce(t *testing.T) {
+func TestSecondStartInSameDirectoryFails(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	first := start(t, devstack.Options{Dir: dir})
@@ -69,20 +69,20 @@ func TestASecondStartOnTheSameFolderIsRefusedAtOnce(t *testing.T) {
 	began := time.Now()
 	_, err := devstack.Start(t.Context(), devstack.Options{Dir: dir, Log: slog.New(slog.DiscardHandler)})
 	if err == nil {
-		t.Fatal("a second stack started on the same folder")
+		t.Fatal("a second stack started in the same directory")
 	}
 	if elapsed := time.Since(began); elapsed > 500*time.Millisecond {
-		t.Errorf("the refusal took %s, want it at once", elapsed)
+		t.Errorf("the error took %s, want it at once", elapsed)
 	}
 	for _, want := range []string{dir, strconv.Itoa(os.Getpid())} {
 		if !strings.Contains(err.Error(), want) {
-			t.Errorf("got the refusal %q, want it to name %s", err, want)
+			t.Errorf("got error %q, want %s in it", err, want)
 		}
 	}
-	write(t, first) // unharmed by the attempt
+	write(t, first) // unaffected
 }
 
-func TestEphemeralLeavesNothingAfterAStop(t *testing.T) {
+func TestEphemeralDataIsRemovedAfterAStop(t *testing.T) {
 	t.Parallel()
 	unused := filepath.Join(t.TempDir(), "unused")
 	stack := start(t, devstack.Options{Dir: unused, Ephemeral: true})
@@ -95,7 +95,7 @@ func TestEphemeralLeavesNothingAfterAStop(t *testing.T) {
 	}
 }
 
-func TestWhatIsGivenIsUsed(t *testing.T) {
+func TestExternalBackendsAreUsed(t *testing.T) {
 	t.Parallel()
 	given := devstack.Options{
 		Dir:         t.TempDir(),
@@ -104,11 +104,11 @@ func TestWhatIsGivenIsUsed(t *testing.T) {
 	stack := start(t, given)
 	defer stop(t, stack)
 	if stack.PostgresURL != given.PostgresURL || stack.RedisURL != given.RedisURL || stack.KafkaBrokers[0] != given.KafkaBrokers[0] {
-		t.Errorf("got %+v, want what was given", stack)
+		t.Errorf("got %+v, want the external addresses", stack)
 	}
 }
 
-func TestAChildThatDiesIsReported(t *testing.T) {
+func TestDeadChildIsReported(t *testing.T) {
 	t.Parallel()
 	parent := t.TempDir()
 	stack := start(t, devstack.Options{Dir: parent})
@@ -134,7 +134,7 @@ func TestAChildThatDiesIsReported(t *testing.T) {
 	}
 }
 
-func TestALeftoverPidFileOfALivingStrangerDoesNotStopTheStart(t *testing.T) {
+func TestStalePidFileDoesNotPreventStart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	stop(t, start(t, devstack.Options{Dir: dir}))

@@ -15,28 +15,28 @@ func miniRedis() (stop func(), url string, err error) {
 	m := miniredis.NewMiniRedis()
 	password := rand.Text()
 	m.RequireAuth(password)
-	m.ClockTTL(true) // without it nothing ever expires
+	m.ClockTTL(true) // otherwise keys never expire
 	if err := m.StartAddr("127.0.0.1:0"); err != nil {
 		return nil, "", fmt.Errorf("start the stand-in for Redis: %w", err)
 	}
 	_, port, err := net.SplitHostPort(m.Addr())
 	if err != nil {
 		m.Close()
-		return nil, "", fmt.Errorf("read the address of the stand-in for Redis: %w", err)
+		return nil, "", fmt.Errorf("parse the address of the stand-in for Redis: %w", err)
 	}
 	number, err := strconv.Atoi(port)
 	if err != nil {
 		m.Close()
-		return nil, "", fmt.Errorf("read the address of the stand-in for Redis: %w", err)
+		return nil, "", fmt.Errorf("parse the address of the stand-in for Redis: %w", err)
 	}
 	return m.Close, redisURL(number, password), nil
 }
 
-// FakeKafka starts the stand-in for a Kafka broker in this process, its data
-// in dir, or in memory when dir is empty. It takes no lock on dir.
+// FakeKafka starts the stand-in for a Kafka broker in this process, with its data in
+// dir, or in memory if dir is empty. It does not lock dir.
 //
-// It trims only topics that carry a retention of their own, and by default
-// looks once an hour; half a minute keeps a development folder small.
+// It trims only topics with their own retention, by default every hour; 30 seconds
+// keep a development directory small.
 func FakeKafka(dir string) (stop func(), brokers []string, err error) {
 	options := []kfake.Opt{
 		kfake.NumBrokers(1),

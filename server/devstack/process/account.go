@@ -5,14 +5,14 @@ import (
 	"syscall"
 )
 
-// Account is who a child runs as; the zero value is the parent's own account.
+// Account is the account a child runs as; the zero value is the parent's.
 type Account struct {
 	// UID and GID must own the files that the child writes, as the parent
 	// sees them.
 	UID, GID int
 	attr     func(*syscall.SysProcAttr)
-	// byShell: the account's capabilities work only once a program runs as it,
-	// so a shell looks up the working folder and the program.
+	// byShell: the capabilities take effect only once a program runs as the
+	// account, so a shell changes the directory and starts the program.
 	byShell bool
 }
 

@@ -10,15 +10,15 @@ import (
 	"syscall"
 )
 
-// capDACOverride is the capability that lets an account pass through folders
-// that are closed to it, such as a 0700 home of root. Containers have it.
+// capDACOverride is the capability to enter directories regardless of permissions,
+// such as a 0700 home of root. Containers have it.
 const capDACOverride = 1
 
-// Unprivileged returns an account as which a program that refuses root runs.
-// Without root that is the parent's own. With root it is, in this order: root
-// seen as a system account inside a user namespace, so that files stay root's;
-// or that account itself, where a sandbox forbids namespaces. Which one works
-// is found out by running path with args, which should do nothing, as it.
+// Unprivileged returns an account for a program that does not run as root. If the
+// parent is not root, that is the parent's account. Otherwise it is the first that
+// works of: root mapped to a system account in a user namespace, so that files stay
+// root's; and that account itself, for sandboxes without namespaces. It tests them
+// by running path with args, which should do nothing.
 func Unprivileged(ctx context.Context, path string, args ...string) (Account, error) {
 	if os.Geteuid() != 0 {
 		return Account{UID: os.Geteuid(), GID: os.Getegid()}, nil
@@ -27,18 +27,18 @@ func Unprivileged(ctx context.Context, path string, args ...string) (Account, er
 	if err != nil {
 		return Account{}, err
 	}
-	for _, account := range insteadOfRoot(uid, gid) {
+	for _, account := range rootAlternatives(uid, gid) {
 		cmd := exec.CommandContext(ctx, path, args...)
 		account.prepare(cmd, "/")
 		if err = cmd.Run(); err == nil {
 			return account, nil
 		}
 	}
-	return Account{}, fmt.Errorf("run %s as another account than root: %w", path, err)
+	return Account{}, fmt.Errorf("run %s as an account other than root: %w", path, err)
 }
 
-// insteadOfRoot are the ways of root to run a program as another account.
-func insteadOfRoot(uid, gid int) []Account {
+// rootAlternatives returns the accounts that root can run a program as.
+func rootAlternatives(uid, gid int) []Account {
 	return []Account{
 		{UID: 0, GID: 0, attr: func(a *syscall.SysProcAttr) {
 			a.Cloneflags |= syscall.CLONE_NEWUSER
@@ -52,8 +52,8 @@ func insteadOfRoot(uid, gid int) []Account {
 	}
 }
 
-// systemAccount finds an account that every distribution has. It must stand
-// in the passwd file: PostgreSQL looks up its own name.
+// systemAccount finds a common system account. It must be in the passwd file:
+// PostgreSQL looks up its own name.
 func systemAccount() (uid, gid int, err error) {
 	for _, name := range []string{"postgres", "nobody", "daemon"} {
 		u, err := user.Lookup(name)

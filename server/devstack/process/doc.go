@@ -1,12 +1,11 @@
-// Package process runs servers as foreground children that cannot outlive
+// Package process runs servers as foreground child processes that do not outlive
 // their parent.
 //
-// Promise: however the parent ends, kill -9 included, the child is told to
-// shut down (on Linux by the kernel's death signal), and a folder made by
-// TempDir is removed. A lock file that the child inherits is held until the
-// last process of that server has ended, so that two of them never work on
-// the same data.
+// Promise: when the parent ends, even by kill -9, the child gets a signal to shut
+// down (on Linux the kernel's death signal), and a directory created by TempDir is
+// removed. The child inherits a lock file that stays locked until the last process
+// of the server has ended, so two servers never use the same data.
 //
-// Owner: who calls Start or TempDir must call Stop or the returned clean-up.
-// On failure the child's output is in its log file; Err carries the last of it.
+// Owner: the caller of Start or TempDir must call Stop or the returned cleanup. On
+// failure the child's output is in its log file; Err includes the end of it.
 package process

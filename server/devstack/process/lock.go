@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// errHeld is why a file cannot be locked that somebody else has locked.
+// errHeld is returned for a file that another process has locked.
 var errHeld = errors.New("locked by another process")
 
-// LockedError says which file is locked and who wrote itself into it.
+// LockedError names a locked file and the process in it.
 type LockedError struct {
 	Path  string
-	Owner string // a process id, or empty when it is not known yet
+	Owner string // a process id; empty: not known yet
 }
 
 func (e *LockedError) Error() string {
@@ -26,9 +26,9 @@ func (e *LockedError) Error() string {
 	return fmt.Sprintf("%s is locked by process %s", e.Path, e.Owner)
 }
 
-// Lock takes the exclusive lock of the file at path, or returns a
-// *LockedError at once. The operating system frees it when the file is closed
-// by everyone who inherited it, so a kill -9 leaves no stale lock.
+// Lock takes the exclusive lock of the file at path, or returns a *LockedError at
+// once. The operating system releases it when all processes that inherited the file
+// have closed it, so kill -9 leaves no stale lock.
 func Lock(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -45,7 +45,7 @@ func Lock(path string) (*os.File, error) {
 	return f, nil
 }
 
-// WaitLock is Lock that waits until ctx ends.
+// WaitLock is like Lock but waits until ctx ends.
 func WaitLock(ctx context.Context, path string) (*os.File, error) {
 	for {
 		lock, err := Lock(path)
@@ -61,8 +61,7 @@ func WaitLock(ctx context.Context, path string) (*os.File, error) {
 	}
 }
 
-// Sign writes the process id of the lock's owner into it, for the message
-// that the next one sees.
+// Sign writes the owner's process id into the lock file, for error messages.
 func Sign(lock *os.File, pid int) error {
 	if err := lock.Truncate(0); err != nil {
 		return fmt.Errorf("sign the lock: %w", err)

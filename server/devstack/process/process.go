@@ -13,25 +13,25 @@ import (
 	"time"
 )
 
-// lockPatience bounds the wait for an earlier server on the same data: the
-// death signal lets it shut down cleanly, which takes a moment.
-const lockPatience = 10 * time.Second
+// lockTimeout bounds the wait for an earlier server on the same data, which shuts
+// down cleanly after the death signal.
+const lockTimeout = 10 * time.Second
 
-// Options describe one child.
+// Options describe one child process.
 type Options struct {
 	Name    string // for messages: "PostgreSQL"
 	Path    string
 	Args    []string
-	Env     []string // the whole environment
-	Dir     string   // working folder
-	Log     string   // file for its output; the one before is kept as .old
-	Lock    string   // held until its last process has ended; may be empty
+	Env     []string // the complete environment
+	Dir     string   // working directory
+	Log     string   // file for its output; the previous one is kept as .old
+	Lock    string   // file locked until its last process has ended; may be empty
 	Signal  syscall.Signal
 	Account Account
-	Locked  func() error // called once the lock is ours, before the child starts
+	Locked  func() error // called after taking the lock, before the child starts
 }
 
-// Process is a running child.
+// Process is a running child process.
 type Process struct {
 	name   string
 	signal syscall.Signal
@@ -39,11 +39,11 @@ type Process struct {
 	lock   string
 	log    string
 	done   chan struct{}
-	err    error // how it ended; read it after done
+	err    error // how it ended; valid after done
 }
 
-// Start starts the child. It waits for an earlier one that still holds
-// o.Lock, ten seconds at most.
+// Start starts the child. It waits up to ten seconds for an earlier one that still
+// holds o.Lock.
 func Start(ctx context.Context, o Options) (*Process, error) {
 	lock, err := waitIfAny(ctx, o.Lock)
 	if err != nil {
@@ -51,7 +51,7 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 	}
 	defer func() {
 		if lock != nil {
-			_ = lock.Close() // the child has its own copy by now
+			_ = lock.Close() // the child has inherited it
 		}
 	}()
 	if o.Locked != nil {
@@ -60,7 +60,7 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 		}
 	}
 	if err := os.Rename(o.Log, o.Log+".old"); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("keep the last log of %s: %w", o.Name, err)
+		return nil, fmt.Errorf("rename the last log of %s: %w", o.Name, err)
 	}
 	log, err := os.OpenFile(o.Log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
@@ -68,15 +68,15 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 	}
 	defer func() { _ = log.Close() }()
 
-	// Not CommandContext: the child ends by Stop, which is gentler than a kill.
+	// Not CommandContext: Stop shuts the child down gracefully.
 	cmd := exec.Command(o.Path, o.Args...) //nolint:noctx // see above
 	cmd.Env, cmd.Stdout, cmd.Stderr = o.Env, log, log
 	if lock != nil {
 		cmd.ExtraFiles = []*os.File{lock}
 	}
 	o.Account.prepare(cmd, o.Dir)
-	// An own process group: Ctrl-C on the terminal is for the parent, which
-	// stops its children in order.
+	// In its own process group: Ctrl-C reaches only the parent, which stops its
+	// children in order.
 	ownGroup(cmd.SysProcAttr)
 	setDeathSignal(cmd.SysProcAttr, o.Signal)
 
@@ -95,8 +95,8 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 	return p, nil
 }
 
-// run holds its operating system thread for the whole life of the child: the
-// death signal is sent when the thread that forked ends, not the process.
+// run locks its operating system thread for the life of the child: the death signal
+// is sent when the forking thread ends, not the process.
 func (p *Process) run(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -109,18 +109,18 @@ func (p *Process) run(started chan<- error) {
 	close(p.done)
 }
 
-// Done is closed when the child has ended, for whatever reason.
+// Done is closed when the child has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// PID is the child's process id.
+// PID returns the child's process id.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Succeeded says whether the child ended with status 0. Call it after Done.
+// Succeeded reports whether the child ended with status 0. Call it after Done.
 func (p *Process) Succeeded() bool { return p.err == nil }
 
-// Err says how the child ended, with the end of its log. Call it after Done.
+// Err returns how the child ended, with the end of its log. Call it after Done.
 func (p *Process) Err() error {
-	state := "it ended"
+	state := "exited"
 	if p.err != nil {
 		state = p.err.Error()
 	}
@@ -130,8 +130,8 @@ func (p *Process) Err() error {
 	return fmt.Errorf("%s: %s", p.name, state)
 }
 
-// Stop asks the child to shut down and waits until nothing of it runs. When
-// ctx ends first the child is killed, and Stop says so.
+// Stop signals the child to shut down and waits until all its processes have ended.
+// If ctx ends first, it kills the child and returns an error.
 func (p *Process) Stop(ctx context.Context) error {
 	_ = p.cmd.Process.Signal(p.signal)
 	select {
@@ -139,26 +139,26 @@ func (p *Process) Stop(ctx context.Context) error {
 		return p.awaitLock(ctx)
 	case <-ctx.Done():
 		p.Kill()
-		return fmt.Errorf("stop %s: killed it: %w", p.name, ctx.Err())
+		return fmt.Errorf("stop %s: killed: %w", p.name, ctx.Err())
 	}
 }
 
-// Kill ends the child without a chance to tidy up, as a power cut would, and
-// waits until nothing of it runs.
+// Kill ends the child without cleanup, like a power failure, and waits until all its
+// processes have ended.
 func (p *Process) Kill() {
 	killGroup(p.cmd.Process.Pid)
 	_ = p.cmd.Process.Kill()
 	<-p.done
-	ctx, cancel := context.WithTimeout(context.Background(), lockPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), lockTimeout)
 	defer cancel()
 	_ = p.awaitLock(ctx)
 }
 
-// awaitLock returns when the child's own children have ended too.
+// awaitLock waits until the child's own children have ended, too.
 func (p *Process) awaitLock(ctx context.Context) error {
 	lock, err := waitIfAny(ctx, p.lock)
 	if err != nil {
-		return fmt.Errorf("wait for the rest of %s to end: %w", p.name, err)
+		return fmt.Errorf("wait for the children of %s to end: %w", p.name, err)
 	}
 	if lock != nil {
 		_ = lock.Close()
@@ -170,12 +170,12 @@ func waitIfAny(ctx context.Context, path string) (*os.File, error) {
 	if path == "" {
 		return nil, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, lockPatience)
+	ctx, cancel := context.WithTimeout(ctx, lockTimeout)
 	defer cancel()
 	return WaitLock(ctx, path)
 }
 
-// logTail is the last line or two of a log, enough to see why a server died.
+// logTail returns the last lines of a log.
 func logTail(path string) string {
 	f, err := os.Open(path)
 	if err != nil {

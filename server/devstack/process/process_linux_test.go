@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestEveryWayOfRootToBeSomebodyElseWorksBelowAClosedFolder(t *testing.T) {
+func TestRootAlternativesEnterPrivateDirectories(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("only root has to be somebody else")
@@ -26,7 +26,7 @@ func TestEveryWayOfRootToBeSomebodyElseWorksBelowAClosedFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, account := range insteadOfRoot(uid, gid) {
+	for i, account := range rootAlternatives(uid, gid) {
 		t.Run(strconv.Itoa(i), func(t *testing.T) {
 			t.Parallel()
 			closed := t.TempDir()
@@ -64,7 +64,7 @@ func TestEveryWayOfRootToBeSomebodyElseWorksBelowAClosedFolder(t *testing.T) {
 	}
 }
 
-func TestTheLockIsHeldUntilTheLastProcessOfTheServerHasEnded(t *testing.T) {
+func TestLockIsHeldUntilTheLastProcessEnds(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	lock := filepath.Join(dir, "lock")
@@ -82,7 +82,7 @@ func TestTheLockIsHeldUntilTheLastProcessOfTheServerHasEnded(t *testing.T) {
 	<-next.Done()
 }
 
-func TestStopKillsAServerThatDoesNotListen(t *testing.T) {
+func TestStopKillsAServerThatIgnoresSignals(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	p := startProgram(t, Options{Path: "/bin/sh", Args: []string{"-c", "trap '' TERM; echo deaf; while :; do sleep 0.05; done"}, Dir: dir})
@@ -101,7 +101,7 @@ func TestStopKillsAServerThatDoesNotListen(t *testing.T) {
 	}
 }
 
-func TestAServerThatEndsBeforeItAnswersSaysWhy(t *testing.T) {
+func TestEarlyExitIncludesTheLog(t *testing.T) {
 	t.Parallel()
 	p := startProgram(t, Options{Path: "/bin/sh", Args: []string{"-c", "echo no such disk; exit 3"}, Dir: t.TempDir()})
 	err := p.AwaitReady(t.Context(), func(context.Context) error { return errors.New("nobody there") })

@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// A start may take long: after a crash a database first replays its log.
+// After a crash, a database replays its log before it is ready.
 const (
-	readyPatience = 60 * time.Second
-	pollEvery     = 10 * time.Millisecond
+	readyTimeout = 60 * time.Second
+	pollInterval = 10 * time.Millisecond
 )
 
-// AwaitReady polls until the server answers, it ends, or ctx does; a minute
-// at most.
+// AwaitReady polls until the server answers, it ends or ctx ends, for at most a
+// minute.
 func (p *Process) AwaitReady(ctx context.Context, answers func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, readyPatience)
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	for {
 		err := answers(ctx)
@@ -28,13 +28,13 @@ func (p *Process) AwaitReady(ctx context.Context, answers func(context.Context) 
 			return fmt.Errorf("wait for %s to answer: %w", p.name, p.Err())
 		case <-ctx.Done():
 			return fmt.Errorf("wait for %s to answer: %w, last %w", p.name, ctx.Err(), err)
-		case <-time.After(pollEvery):
+		case <-time.After(pollInterval):
 		}
 	}
 }
 
-// FreePort asks the system for a port that nobody listens on. Somebody may
-// take it before the server does; then the server's start fails, and says so.
+// FreePort returns a free port. If another process takes it first, the start of the
+// server fails.
 func FreePort(ctx context.Context) (int, error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// tryLock locks a whole file, or says errHeld at once.
+// tryLock locks a file, or returns errHeld at once.
 func tryLock(f *os.File) error {
 	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
@@ -17,20 +17,19 @@ func tryLock(f *os.File) error {
 	return err
 }
 
-// ownGroup keeps signals of the terminal from a child.
+// ownGroup isolates a child from signals of the terminal.
 func ownGroup(attr *syscall.SysProcAttr) { attr.Setpgid = true }
 
 // killGroup ends a child and its own children.
 func killGroup(pid int) { _ = syscall.Kill(-pid, syscall.SIGKILL) }
 
-// Owns says whether a file is the account's.
+// Owns reports whether a file belongs to the account.
 func (a Account) Owns(file os.FileInfo) bool {
 	owner, ok := file.Sys().(*syscall.Stat_t)
 	return ok && int(owner.Uid) == a.UID
 }
 
-// freeSpace is how many bytes may be written below a path, 0 where that is not
-// known.
+// freeSpace returns the free bytes at a path, or 0 if unknown.
 func freeSpace(path string) uint64 {
 	var fs syscall.Statfs_t
 	if syscall.Statfs(path, &fs) != nil {

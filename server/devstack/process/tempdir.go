@@ -8,36 +8,35 @@ import (
 	"syscall"
 )
 
-// ramDisk is used for temporary data when this much of it is free: containers
-// often have one of 64 MiB, which a database fills at once.
+// ramDisk is used for temporary data if this much of it is free: in containers it
+// often has 64 MiB, too little for a database.
 const (
 	ramDisk     = "/dev/shm"
 	ramDiskFree = 1 << 30
 )
 
-// The shell's standard input is a pipe from the parent, so it sleeps until the
-// parent has ended, however that came. Then the servers get a moment to see
-// their death signal before the folder goes.
+// The shell's standard input is a pipe from the parent, so read blocks until the
+// parent has ended. The delay lets the servers handle their death signal before the
+// directory is removed.
 const removeLater = `read -r _; sleep 0.5; n=0
 while [ -e "$0" ] && [ $n -lt 20 ]; do rm -rf "$0" 2>/dev/null; n=$((n+1)); sleep 0.1; done`
 
-// TempDir makes a folder for data that nobody wants to keep, on a RAM disk
-// where there is one. remove removes it; if this process is killed first, a
-// small shell does.
+// TempDir creates a temporary directory, on a RAM disk if possible. remove removes
+// it; if this process is killed first, a shell does.
 func TempDir(pattern string) (dir string, remove func() error, err error) {
 	parent := os.TempDir()
 	if freeSpace(ramDisk) >= ramDiskFree {
 		parent = ramDisk
 	}
 	dir, err = os.MkdirTemp(parent, pattern)
-	if err != nil && parent == ramDisk { // there, but not for us
+	if err != nil && parent == ramDisk { // not writable
 		dir, err = os.MkdirTemp(os.TempDir(), pattern)
 	}
 	if err != nil {
-		return "", nil, fmt.Errorf("make a temporary folder: %w", err)
+		return "", nil, fmt.Errorf("create a temporary directory: %w", err)
 	}
-	shell := exec.Command("/bin/sh", "-c", removeLater, dir) //nolint:noctx // it outlives this process on purpose
-	shell.Env = []string{"PATH=/usr/bin:/bin"}               // rm and sleep, whatever the caller's says
+	shell := exec.Command("/bin/sh", "-c", removeLater, dir) //nolint:noctx // it must outlive this process
+	shell.Env = []string{"PATH=/usr/bin:/bin"}               // for rm and sleep
 	shell.SysProcAttr = new(syscall.SysProcAttr)
 	ownGroup(shell.SysProcAttr)
 	pipe, err := shell.StdinPipe()
@@ -45,7 +44,7 @@ func TempDir(pattern string) (dir string, remove func() error, err error) {
 		err = shell.Start()
 	}
 	if err != nil {
-		return "", nil, errors.Join(fmt.Errorf("watch over %s: %w", dir, err), os.RemoveAll(dir))
+		return "", nil, errors.Join(fmt.Errorf("start the cleanup of %s: %w", dir, err), os.RemoveAll(dir))
 	}
 	return dir, func() error {
 		_ = shell.Process.Kill()
