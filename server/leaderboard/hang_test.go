@@ -20,8 +20,8 @@ func (oneBoard) Board(_ context.Context, id scoreboard.BoardID) (*scoreboard.Boa
 	return &scoreboard.Board{ID: id}, nil
 }
 
-// hanging is a ranking that does not answer while hangs is set, and says err
-// else.
+// hanging is a ranking that does not answer while hangs is set, and returns err
+// otherwise.
 type hanging struct {
 	hangs atomic.Bool
 	err   error
@@ -93,9 +93,9 @@ func eachTakes(d time.Duration, do func()) []time.Duration {
 	return took
 }
 
-// A ranking that hangs costs a few requests its time-out, not every one; what
-// reads and receipts say comes from the truth meanwhile; and both come back.
-func TestARankingThatHangsIsLeftAlone(t *testing.T) {
+// A hanging ranking costs a few requests its timeout and not every one; reads and
+// receipts come from the store meanwhile, and both recover.
+func TestHangingRankingIsNotCalled(t *testing.T) {
 	t.Parallel()
 	read := func(do func(*leaderboard.Leaderboard) (degraded string, err error)) func(*testing.T, *leaderboard.Leaderboard, *leaderboard.Ranker, bool) {
 		return func(t *testing.T, l *leaderboard.Leaderboard, _ *leaderboard.Ranker, hangs bool) {
@@ -152,8 +152,8 @@ func TestARankingThatHangsIsLeftAlone(t *testing.T) {
 	}
 }
 
-// What the ranking says of a board or a user is an answer.
-func TestAnAnswerThatIsNoIsAnAnswer(t *testing.T) {
+// Not loaded and not found are answers, and not failures.
+func TestNegativeAnswersKeepBreakerClosed(t *testing.T) {
 	t.Parallel()
 	for name, no := range map[string]error{
 		"cold": scoreboard.ErrNotLoaded, "not found": scoreboard.Errorf(scoreboard.CodeNotFound, "no such user"),
@@ -172,8 +172,8 @@ func TestAnAnswerThatIsNoIsAnAnswer(t *testing.T) {
 	}
 }
 
-// A caller who hangs up early does not shut the ranking out for the others.
-func TestWhoHangsUpSaysNothingAboutTheRanking(t *testing.T) {
+// A caller that hangs up early does not open the breaker.
+func TestCanceledReadKeepsBreakerClosed(t *testing.T) {
 	t.Parallel()
 	h := &hanging{}
 	l, _ := newHanging(h)

@@ -23,7 +23,7 @@ func TestMain(m *testing.M) { backendtest.Main(m) }
 
 var ctx = context.Background()
 
-// rig is reads over real backends, with the keeper that repairs the ranking.
+// rig is a leaderboard over real backends, with the rebuilder of the ranking.
 type rig struct {
 	*leaderboard.Leaderboard
 	ranker *leaderboard.Ranker
@@ -56,7 +56,7 @@ func open(t *testing.T) *rig {
 	return r
 }
 
-// record puts increments into the store; nothing carries them on.
+// record writes an increment to the store; nothing relays it.
 func (r *rig) record(t *testing.T, user string, delta int64) *scoreboard.Receipt {
 	t.Helper()
 	event, err := scoreboard.ParseEventID(scoreboard.UserID(user), "event-"+strconv.FormatInt(time.Now().UnixNano(), 36))
@@ -107,7 +107,7 @@ func (r *rig) degraded(t *testing.T, reason string) {
 	}
 }
 
-func TestReadsGoOnWhileTheRankingIsLostAndComeBackByThemselves(t *testing.T) {
+func TestReadsFallBackAndRecover(t *testing.T) {
 	t.Parallel()
 	r := open(t)
 	r.record(t, "alice", 5)
@@ -121,8 +121,8 @@ func TestReadsGoOnWhileTheRankingIsLostAndComeBackByThemselves(t *testing.T) {
 	}
 
 	t.Run("flushed", func(t *testing.T) {
-		// Until the keeper has run, reads are the store's. It may be quick, so
-		// the flush is repeated until one read came in between.
+		// Until the rebuild, reads come from the store. The rebuild may be fast, so the
+		// flush is repeated until a read came first.
 		for deadline := time.Now().Add(10 * time.Second); ; {
 			if err := r.rdb.FlushAll(ctx).Err(); err != nil {
 				t.Fatal(err)
@@ -164,7 +164,7 @@ func TestReadsGoOnWhileTheRankingIsLostAndComeBackByThemselves(t *testing.T) {
 	})
 }
 
-func TestABoardOfARestartedRedisIsRebuiltBesideTheLiveOne(t *testing.T) {
+func TestBoardIsRebuiltOnlineAfterRedisRestart(t *testing.T) {
 	t.Parallel()
 	r := open(t)
 	r.record(t, "alice", 5)
@@ -172,7 +172,7 @@ func TestABoardOfARestartedRedisIsRebuiltBesideTheLiveOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := r.healthy(t)
-	// What is recorded now Redis does not learn, as if it had forgotten it.
+	// What is recorded now Redis does not learn, as if it had lost it.
 	r.record(t, "bob", 7)
 	r.redis.Stop()
 	r.redis.Start()
@@ -193,7 +193,7 @@ func TestABoardOfARestartedRedisIsRebuiltBesideTheLiveOne(t *testing.T) {
 	}
 }
 
-func TestAScoreThatIsNotRankedYetIsReadFromTheStore(t *testing.T) {
+func TestUnrankedScoreIsReadFromStore(t *testing.T) {
 	t.Parallel()
 	r := open(t)
 	r.healthy(t)
@@ -212,7 +212,7 @@ func TestAScoreThatIsNotRankedYetIsReadFromTheStore(t *testing.T) {
 		stranger := scoreboard.Receipt{User: "hidden", Board: "global", Replayed: true}
 		r.ranker.Rank(ctx, []*scoreboard.Receipt{&stranger, receipt})
 		if stranger.Rank != nil {
-			t.Fatalf("who is hidden ranks %d, want none", *stranger.Rank)
+			t.Fatalf("a hidden user ranks %d, want none", *stranger.Rank)
 		}
 	}
 	if receipt.Rank == nil || *receipt.Rank != 1 {

@@ -14,7 +14,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// slowTruth does not answer while hangs is set, and counts who waits for it.
+// slowTruth does not answer while hangs is set, and counts concurrent calls.
 type slowTruth struct {
 	hanging
 	asked, waiting, most atomic.Int64
@@ -45,10 +45,9 @@ func (s *slowTruth) count(ctx context.Context) error {
 	return s.wait(ctx)
 }
 
-// With neither backend answering the last head is told, with its age; the rest is
-// unavailable at once; and a database that hangs is asked by a few, then by hardly
-// anybody.
-func TestWithNeitherBackendTheLastHeadIsTold(t *testing.T) {
+// With neither backend answering, the last head is served with its age, the rest is
+// unavailable at once, and a database that hangs gets few calls.
+func TestLastHeadIsServedWithoutBackends(t *testing.T) {
 	t.Parallel()
 	ranked, truth := &hanging{}, &slowTruth{}
 	l := leaderboard.New(leaderboard.Options{
@@ -71,7 +70,7 @@ func TestWithNeitherBackendTheLastHeadIsTold(t *testing.T) {
 	}
 	all.Wait()
 	if most := truth.most.Load(); most > 4 {
-		t.Errorf("the store was asked %d questions at once, want 4 at most", most)
+		t.Errorf("the store got %d concurrent calls, want at most 4", most)
 	}
 	truth.asked.Store(0)
 	took := eachTakes(3*time.Second, func() {
@@ -82,7 +81,7 @@ func TestWithNeitherBackendTheLastHeadIsTold(t *testing.T) {
 		_, err = l.Place(ctx, global, "alice", 0, 0)
 		var known *scoreboard.Error
 		if !errors.As(err, &known) || known.Code != scoreboard.CodeUnavailable || known.RetryAfter <= 0 {
-			if !errors.Is(err, context.DeadlineExceeded) { // whoever probed
+			if !errors.Is(err, context.DeadlineExceeded) { // the caller that probed
 				t.Fatalf("a place from nowhere: %v", err)
 			}
 		}
@@ -91,7 +90,7 @@ func TestWithNeitherBackendTheLastHeadIsTold(t *testing.T) {
 		t.Errorf("p95 is %s, want none of the budgets in it", p95)
 	}
 	if n := truth.asked.Load(); n > 6 {
-		t.Errorf("the store was asked %d times in 3 s, want a probe a second", n)
+		t.Errorf("the store got %d calls in 3 s, want a probe a second", n)
 	}
 	ranked.hangs.Store(false)
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
@@ -105,8 +104,8 @@ func TestWithNeitherBackendTheLastHeadIsTold(t *testing.T) {
 	}
 }
 
-// Notices make what is held stale at once; what was read after them does not.
-func TestANoticeMakesTheHeadStale(t *testing.T) {
+// A notice invalidates a head that was read before it, and no later one.
+func TestNoticeInvalidatesHead(t *testing.T) {
 	t.Parallel()
 	counted := &counting{}
 	l := leaderboard.New(leaderboard.Options{
@@ -145,13 +144,13 @@ func TestANoticeMakesTheHeadStale(t *testing.T) {
 	}
 	waited = time.Now()
 	if top, err := l.Top(ctx, global, 1<<40); err != nil || top.Version == 0 || time.Since(waited) < time.Second {
-		t.Errorf("version %d, %v after %s, want what there is after a second", top.Version, err, time.Since(waited))
+		t.Errorf("version %d, %v after %s, want the current version after a second", top.Version, err, time.Since(waited))
 	}
 }
 
-// What was read before somebody was hidden on a board is not at hand any more;
-// what is read afterwards is, and other boards are as they were.
-func TestWhoIsHiddenIsNotAtHand(t *testing.T) {
+// Answers from before a user was hidden on a board are not served from the cache;
+// later ones and other boards are.
+func TestHiddenUserIsNotServedFromCache(t *testing.T) {
 	t.Parallel()
 	ranked := &meanwhile{do: func() {}}
 	l := leaderboard.New(leaderboard.Options{
@@ -171,7 +170,7 @@ func TestWhoIsHiddenIsNotAtHand(t *testing.T) {
 	is := func(what string, b *scoreboard.Board, want bool) {
 		t.Helper()
 		if top, place := l.CachedTop(b.ID) != nil, l.CachedPlace(b.ID, "bob", 1) != nil; top != want || place != want {
-			t.Errorf("%s: the head of %s is at hand: %t, the standing: %t, want %t", what, b.ID, top, place, want)
+			t.Errorf("%s: the head of %s is served: %t, the standing: %t, want %t", what, b.ID, top, place, want)
 		}
 	}
 	read(global)
@@ -185,14 +184,14 @@ func TestWhoIsHiddenIsNotAtHand(t *testing.T) {
 	is("read after a ban", global, true)
 	ranked.do = func() { l.Notify(scoreboard.Notice{Board: "global", Top: &scoreboard.Top{Version: 99}, Hides: true}) }
 	if _, err := l.Place(ctx, global, "carol", 1, 0); err != nil || l.CachedPlace("global", "carol", 1) != nil {
-		t.Errorf("a standing that was read while somebody was banned is at hand, %v", err)
+		t.Errorf("a standing that was read while a user was banned is served, %v", err)
 	}
 	if _, err := l.ReadTop(ctx, "global"); err != nil || l.CachedTop("global") != nil {
-		t.Errorf("a head that was read while somebody was banned is at hand, %v", err)
+		t.Errorf("a head that was read while a user was banned is served, %v", err)
 	}
 }
 
-// meanwhile has something happen while it answers.
+// meanwhile calls do during each read.
 type meanwhile struct {
 	counting
 	do func()

@@ -10,93 +10,93 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Source is where profiles are kept.
+// Source stores profiles.
 type Source interface {
 	Profiles(ctx context.Context, users []scoreboard.UserID) ([]scoreboard.Profile, error)
 	ProfilesSince(ctx context.Context, at time.Time, user scoreboard.UserID, limit int) ([]scoreboard.Profile, error)
-	// NewestProfile is when the last one was changed; zero while there is none.
+	// NewestProfile returns the time of the last change; zero without any profile.
 	NewestProfile(ctx context.Context) (time.Time, error)
 }
 
-// Bounds of the book.
+// Limits of the cache.
 const (
-	generation = 50_000 // users in each of two
-	patience   = 30 * time.Millisecond
-	pause      = time.Second // between two looks for changes, and after a failure
-	overlap    = 5 * time.Second
+	generation = 50_000                // users in each of two generations
+	maxWait    = 30 * time.Millisecond // of rows for profiles
+	interval   = time.Second           // between two polls, and after a failure
+	overlap    = 5 * time.Second       // between the ranges of two polls
 	chunk      = 1000
-	queued     = 64 // loads that nobody waits for
-	atOnce     = 2  // loads that somebody waits for
+	maxQueued  = 64 // loads without a caller
+	maxLoads   = 2  // concurrent loads with a waiting caller
 )
 
-// Cache knows the profiles of the users that were shown last, and who of them
-// has none.
+// Cache has the profiles of recently shown users, and which of them have none.
 type Cache struct {
 	source Source
 	log    *slog.Logger
-	some   atomic.Bool  // there is a profile
-	shut   atomic.Int64 // nanoseconds: no loads before it
-	later  chan []scoreboard.UserID
-	turns  chan struct{}
+	used   atomic.Bool  // some user has a profile
+	retry  atomic.Int64 // Unix nanoseconds: no loads before it
+	queue  chan []scoreboard.UserID
+	loads  chan struct{}
 
 	mu         sync.RWMutex
-	young, old map[scoreboard.UserID]*scoreboard.Profile // nil for who has none
+	young, old map[scoreboard.UserID]*scoreboard.Profile // nil for users without a profile
 }
 
-// NewCache makes an empty book; Run fills it.
+// NewCache makes an empty cache; Run fills it.
 func NewCache(s Source, log *slog.Logger) *Cache {
 	return &Cache{
-		source: s, log: log, later: make(chan []scoreboard.UserID, queued), turns: make(chan struct{}, atOnce),
+		source: s, log: log,
+		queue: make(chan []scoreboard.UserID, maxQueued), loads: make(chan struct{}, maxLoads),
 		young: make(map[scoreboard.UserID]*scoreboard.Profile),
 	}
 }
 
-// Show puts the profiles beside rows that nobody else has yet, and waits a
-// moment for those that are not known here.
-func (b *Cache) Show(ctx context.Context, rows []scoreboard.Entry) {
-	missing := b.known(rows)
+// Show adds the profiles to rows that are not shared yet, and waits a moment for
+// those that are not cached.
+func (c *Cache) Show(ctx context.Context, rows []scoreboard.Entry) {
+	missing := c.known(rows)
 	if len(missing) == 0 {
 		return
 	}
 	select {
-	case b.turns <- struct{}{}:
-		defer func() { <-b.turns }()
+	case c.loads <- struct{}{}:
+		defer func() { <-c.loads }()
 	default:
-		b.load(missing)
+		c.load(missing)
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, maxWait)
 	defer cancel()
-	if b.read(ctx, missing) {
-		b.known(rows)
+	if c.read(ctx, missing) {
+		c.known(rows)
 	}
 }
 
-// ShowKnown is Show that does not wait: who is missing is known the next time.
-func (b *Cache) ShowKnown(rows []scoreboard.Entry) {
-	if missing := b.known(rows); len(missing) > 0 {
-		b.load(missing)
+// ShowKnown is Show without waiting: missing profiles are loaded for the next time.
+func (c *Cache) ShowKnown(rows []scoreboard.Entry) {
+	if missing := c.known(rows); len(missing) > 0 {
+		c.load(missing)
 	}
 }
 
-func (b *Cache) load(users []scoreboard.UserID) {
+func (c *Cache) load(users []scoreboard.UserID) {
 	select {
-	case b.later <- users:
-	default: // the next who shows them asks again
+	case c.queue <- users:
+	default: // the next caller queues them again
 	}
 }
 
-// known puts the known profiles beside rows and returns whose are not.
-func (b *Cache) known(rows []scoreboard.Entry) (missing []scoreboard.UserID) {
-	if !b.some.Load() {
+// known adds the cached profiles to rows and returns the users that are missing.
+func (c *Cache) known(rows []scoreboard.Entry) (missing []scoreboard.UserID) {
+	if !c.used.Load() {
 		return nil
 	}
-	b.mu.RLock()
-	defer b.mu.RUnlock()
+	c.mu.RLock()
+	defer c.mu.RUnlock()
 	for i := range rows {
-		p, ok := b.young[rows[i].User]
+		p, ok := c.young[rows[i].User]
 		if !ok {
-			p, ok = b.old[rows[i].User]
+			p, ok = c.old[rows[i].User]
 		}
 		if !ok {
 			missing = append(missing, rows[i].User)
@@ -106,75 +106,75 @@ func (b *Cache) known(rows []scoreboard.Entry) (missing []scoreboard.UserID) {
 	return missing
 }
 
-// read loads the profiles of users and says whether it could.
-func (b *Cache) read(ctx context.Context, users []scoreboard.UserID) bool {
-	if time.Now().UnixNano() < b.shut.Load() {
+// read loads the profiles of users and reports whether it could.
+func (c *Cache) read(ctx context.Context, users []scoreboard.UserID) bool {
+	if time.Now().UnixNano() < c.retry.Load() {
 		return false
 	}
-	found, err := b.source.Profiles(ctx, users)
+	found, err := c.source.Profiles(ctx, users)
 	if err != nil {
-		b.shut.Store(time.Now().Add(pause).UnixNano())
-		b.log.Debug("profiles not read", "users", len(users), "err", err)
+		c.retry.Store(time.Now().Add(interval).UnixNano())
+		c.log.Debug("profiles not read", "users", len(users), "err", err)
 		return false
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	for _, user := range users {
-		if _, known := b.young[user]; !known { // what Keep has put is newer
-			b.put(user, nil)
+		if _, known := c.young[user]; !known { // Keep may have stored a newer one
+			c.put(user, nil)
 		}
 	}
 	for i := range found {
-		b.keep(&found[i])
+		c.keep(&found[i])
 	}
 	return true
 }
 
-// Keep takes in a profile that was just written.
-func (b *Cache) Keep(p *scoreboard.Profile) {
-	b.some.Store(true)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.keep(p)
+// Keep caches a profile that was just stored.
+func (c *Cache) Keep(p *scoreboard.Profile) {
+	c.used.Store(true)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.keep(p)
 }
 
-// keep takes in a profile unless a newer one is known; the lock is held.
-func (b *Cache) keep(p *scoreboard.Profile) {
-	if had := b.young[p.User]; had != nil && !p.UpdatedAt.After(had.UpdatedAt) {
-		return // rows that show the same are the same
+// keep caches a profile unless a newer one is cached; the lock is held.
+func (c *Cache) keep(p *scoreboard.Profile) {
+	if had := c.young[p.User]; had != nil && !p.UpdatedAt.After(had.UpdatedAt) {
+		return // rows with the same pointer compare as equal
 	}
 	if p.DisplayName == "" && p.AvatarURL == "" {
-		b.put(p.User, nil)
+		c.put(p.User, nil)
 		return
 	}
-	b.put(p.User, p)
+	c.put(p.User, p)
 }
 
-func (b *Cache) put(user scoreboard.UserID, p *scoreboard.Profile) {
-	if len(b.young) >= generation {
-		b.old, b.young = b.young, make(map[scoreboard.UserID]*scoreboard.Profile)
+func (c *Cache) put(user scoreboard.UserID, p *scoreboard.Profile) {
+	if len(c.young) >= generation {
+		c.old, c.young = c.young, make(map[scoreboard.UserID]*scoreboard.Profile)
 	}
-	b.young[user] = p
+	c.young[user] = p
 }
 
-// Run keeps the book until ctx ends.
-func (b *Cache) Run(ctx context.Context) error {
-	tick := time.NewTicker(pause)
+// Run polls for changes and loads queued profiles until ctx ends.
+func (c *Cache) Run(ctx context.Context) error {
+	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	var since time.Time
 	for {
-		next, err := b.follow(ctx, since)
+		next, err := c.follow(ctx, since)
 		if err != nil && ctx.Err() == nil {
-			b.log.Debug("changed profiles not read", "err", err)
+			c.log.Debug("changed profiles not read", "err", err)
 		}
 		since = next
 		for waiting := true; waiting; {
 			select {
 			case <-ctx.Done():
 				return nil
-			case users := <-b.later:
-				limited, cancel := context.WithTimeout(ctx, pause)
-				b.read(limited, users)
+			case users := <-c.queue:
+				limited, cancel := context.WithTimeout(ctx, interval)
+				c.read(limited, users)
 				cancel()
 			case <-tick.C:
 				waiting = false
@@ -183,36 +183,35 @@ func (b *Cache) Run(ctx context.Context) error {
 	}
 }
 
-// follow takes in what was changed since a time, and a little before: a change
-// is seen when it is committed, and bears the time when it was made. Of users
-// that nobody was shown here nothing is kept. Before there is any profile there
-// is nothing to follow.
-func (b *Cache) follow(ctx context.Context, since time.Time) (time.Time, error) {
+// follow caches the changes since a time, with some overlap, because a change
+// appears when it is committed but has the time at which it was made. It skips
+// users that are not cached.
+func (c *Cache) follow(ctx context.Context, since time.Time) (time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, overlap)
 	defer cancel()
 	if since.IsZero() {
-		newest, err := b.source.NewestProfile(ctx)
+		newest, err := c.source.NewestProfile(ctx)
 		if err == nil && !newest.IsZero() {
-			b.some.Store(true)
+			c.used.Store(true)
 		}
 		return newest, err
 	}
 	at, user := since.Add(-overlap), scoreboard.UserID("")
 	for {
-		changed, err := b.source.ProfilesSince(ctx, at, user, chunk)
+		changed, err := c.source.ProfilesSince(ctx, at, user, chunk)
 		if err != nil {
 			return since, err
 		}
-		b.mu.Lock()
+		c.mu.Lock()
 		for i := range changed {
 			p := &changed[i]
-			_, young := b.young[p.User]
-			if _, old := b.old[p.User]; young || old {
-				b.keep(p)
+			_, young := c.young[p.User]
+			if _, old := c.old[p.User]; young || old {
+				c.keep(p)
 			}
 			at, user = p.UpdatedAt, p.User
 		}
-		b.mu.Unlock()
+		c.mu.Unlock()
 		if at.After(since) {
 			since = at
 		}

@@ -18,7 +18,7 @@ func TestMain(m *testing.M) { backendtest.Main(m) }
 
 var ctx = context.Background()
 
-// counted is the store, and how often users were looked up there.
+// counted is a store that records look-ups.
 type counted struct {
 	*store.Store
 	asked chan []scoreboard.UserID
@@ -55,7 +55,7 @@ func put(t *testing.T, s *store.Store, user scoreboard.UserID, name string) {
 	}
 }
 
-// shows waits until the book shows names, "" for none.
+// shows waits until the cache adds names, "" for none.
 func shows(t *testing.T, b *profile.Cache, users []scoreboard.UserID, names ...string) {
 	t.Helper()
 	var rows []scoreboard.Entry
@@ -88,7 +88,7 @@ func TestEveryNodeShowsAChange(t *testing.T) {
 	a, b := node(), node()
 	users := []scoreboard.UserID{"alice", "bob"}
 	shows(t, a, users, "", "")
-	time.Sleep(1100 * time.Millisecond) // the book has looked, and there was nothing
+	time.Sleep(1100 * time.Millisecond) // the cache has polled, without a result
 	if n := len(c.asked); n > 0 {
 		t.Errorf("%d look-ups while nobody has a profile", n)
 	}
@@ -116,7 +116,7 @@ func TestEveryNodeShowsAChange(t *testing.T) {
 	}
 }
 
-func TestABannedUserChoosesNoName(t *testing.T) {
+func TestBannedUserCannotSetName(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t, func(o *store.Options) { o.MaxConns = 2 })
 	put(t, s, "mallory", "M")

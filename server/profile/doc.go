@@ -1,11 +1,12 @@
-// Package profile puts names and avatars beside scores, from this node's memory.
+// Package profile caches display names and avatars on each node and adds them to
+// rows.
 //
-// Promise: showing a row never waits longer than a moment for a name, and costs
-// nothing while nobody has one. A change is shown by every node within seconds;
-// by the one that took it, at once.
+// Promise. A row never waits longer than a moment for a profile, and costs nothing
+// while no user has one. A change appears on every node within seconds, and at
+// once on the node that stored it.
 //
-// Owner: Run asks the store each second what was changed, and loads what rows
-// needed that could not wait.
+// Owner. Run polls the store each second for changes, and loads the profiles that
+// rows did not wait for.
 //
-// On failure: rows are shown with the names that are known here.
+// On failure. Rows have the profiles that are cached.
 package profile

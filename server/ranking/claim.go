@@ -6,24 +6,23 @@ import (
 	"time"
 )
 
-// onceKey marks that something that several processes could do is done, or
-// being done, for some time.
-func onceKey(what string) string { return "sb:once:" + what }
+// claimKey marks a task that one of several processes has done, or is doing.
+func claimKey(task string) string { return "sb:once:" + task }
 
-// Claim reports whether the caller is to do something that is to be done once in
-// so long, by whichever process comes first.
-func (r *Ranking) Claim(ctx context.Context, what string, in time.Duration) (bool, error) {
-	first, err := r.rdb.SetNX(ctx, onceKey(what), time.Now().UTC().Format(time.RFC3339), in).Result()
+// Claim reports whether the caller is the first to claim a task for the next
+// period.
+func (r *Ranking) Claim(ctx context.Context, task string, period time.Duration) (bool, error) {
+	first, err := r.rdb.SetNX(ctx, claimKey(task), time.Now().UTC().Format(time.RFC3339), period).Result()
 	if err != nil {
-		return false, fmt.Errorf("ask whether to %s: %w", what, err)
+		return false, fmt.Errorf("claim the task %s: %w", task, err)
 	}
 	return first, nil
 }
 
-// ReleaseClaim lets somebody do it anew: it has failed.
-func (r *Ranking) ReleaseClaim(ctx context.Context, what string) error {
-	if err := r.rdb.Del(ctx, onceKey(what)).Err(); err != nil {
-		return fmt.Errorf("let somebody %s again: %w", what, err)
+// ReleaseClaim lets another process claim the task, because it failed.
+func (r *Ranking) ReleaseClaim(ctx context.Context, task string) error {
+	if err := r.rdb.Del(ctx, claimKey(task)).Err(); err != nil {
+		return fmt.Errorf("release the task %s: %w", task, err)
 	}
 	return nil
 }

@@ -15,10 +15,10 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// TestEveryScriptStaysWithinOneSlotOfACluster runs all of it on a Redis in
+// TestScriptsUseOneClusterSlot runs all of it on a Redis in
 // cluster mode, which refuses a script that touches keys of two slots or keys
 // that it did not name.
-func TestEveryScriptStaysWithinOneSlotOfACluster(t *testing.T) {
+func TestScriptsUseOneClusterSlot(t *testing.T) {
 	t.Parallel()
 	r := rig{rdb: cluster(t)}
 	r.Ranking = ranking.New(r.rdb)
@@ -39,7 +39,7 @@ func TestEveryScriptStaysWithinOneSlotOfACluster(t *testing.T) {
 	if err := r.Unmark(ctx, board.ID, "beside"); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.OrphanedMembers(ctx, board.ID, func(s []scoreboard.OrphanedMember) error { t.Errorf("strays: %v", s); return nil }); err != nil {
+	if err := r.OrphanedMembers(ctx, board.ID, func(s []scoreboard.OrphanedMember) error { t.Errorf("orphans: %v", s); return nil }); err != nil {
 		t.Error(err)
 	}
 	r.is(t, "alice:6 bob:3")

@@ -14,10 +14,12 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Lost returns those of boards that Redis does not hold, and those that were
-// built on another server than the one that answers now: after a restart or a
-// failover Redis may have forgotten the last it was told.
-func (r *Ranking) Lost(ctx context.Context, boards []scoreboard.Board) (cold, suspect []scoreboard.Board, err error) {
+// Lost returns the boards that Redis does not hold, and those that were built on
+// another server than the one that answers now: a restart or a failover may have
+// lost the latest changes.
+func (r *Ranking) Lost(
+	ctx context.Context, boards []scoreboard.Board,
+) (missing, suspect []scoreboard.Board, err error) {
 	server, err := r.server(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -29,31 +31,30 @@ func (r *Ranking) Lost(ctx context.Context, boards []scoreboard.Board) (cold, su
 	for i, b := range boards {
 		switch {
 		case on[i] == nil:
-			cold = append(cold, b)
+			missing = append(missing, b)
 		case *on[i] != server:
 			suspect = append(suspect, b)
 		}
 	}
-	return cold, suspect, nil
+	return missing, suspect, nil
 }
 
-// Loaded returns those of boards that Redis holds.
+// Loaded returns the boards that Redis holds.
 func (r *Ranking) Loaded(ctx context.Context, boards []scoreboard.Board) ([]scoreboard.Board, error) {
 	on, err := r.builtOn(ctx, boards)
 	if err != nil {
 		return nil, err
 	}
-	var held []scoreboard.Board
+	var loaded []scoreboard.Board
 	for i, b := range boards {
 		if on[i] != nil {
-			held = append(held, b)
+			loaded = append(loaded, b)
 		}
 	}
-	return held, nil
+	return loaded, nil
 }
 
-// Drop takes a board out of Redis. A rebuild that is under way comes to
-// nothing.
+// Drop removes a board from Redis, and aborts its rebuild if one is running.
 func (r *Ranking) Drop(ctx context.Context, board scoreboard.BoardID) error {
 	if err := r.rdb.Unlink(ctx, allKeys(board)...).Err(); err != nil {
 		return fmt.Errorf("drop board %s: %w", board, err)
@@ -61,14 +62,14 @@ func (r *Ranking) Drop(ctx context.Context, board scoreboard.BoardID) error {
 	return nil
 }
 
-// lookAtOnce is how many boards are looked at in one round trip.
-const lookAtOnce = 500
+// boardsPerTrip is how many boards are checked in one round trip.
+const boardsPerTrip = 500
 
-// builtOn names the server that each board was built on; nil for one that is
-// not there.
+// builtOn returns the server that each board was built on; nil for a board that
+// Redis does not hold.
 func (r *Ranking) builtOn(ctx context.Context, boards []scoreboard.Board) ([]*string, error) {
 	on := make([]*string, 0, len(boards))
-	for some := range slices.Chunk(boards, lookAtOnce) {
+	for some := range slices.Chunk(boards, boardsPerTrip) {
 		answers := make([]*redis.StringCmd, len(some))
 		_, err := r.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
 			for i := range some {
@@ -77,7 +78,7 @@ func (r *Ranking) builtOn(ctx context.Context, boards []scoreboard.Board) ([]*st
 			return nil
 		})
 		if err != nil && !errors.Is(err, redis.Nil) {
-			return nil, fmt.Errorf("look for %d boards: %w", len(some), err)
+			return nil, fmt.Errorf("check %d boards: %w", len(some), err)
 		}
 		for i, answer := range answers {
 			server, err := answer.Result()
@@ -87,15 +88,15 @@ func (r *Ranking) builtOn(ctx context.Context, boards []scoreboard.Board) ([]*st
 			case errors.Is(err, redis.Nil):
 				on = append(on, nil)
 			default:
-				return nil, fmt.Errorf("look for board %s: %w", some[i].ID, err)
+				return nil, fmt.Errorf("check board %s: %w", some[i].ID, err)
 			}
 		}
 	}
 	return on, nil
 }
 
-// server names the process that answers and its line of replication; empty on
-// a stand-in that does not say.
+// server identifies the process that answers and its replication history; empty on
+// a stand-in without them.
 func (r *Ranking) server(ctx context.Context) (string, error) {
 	var ids []string
 	for _, section := range []string{"server", "replication"} {
@@ -104,7 +105,7 @@ func (r *Ranking) server(ctx context.Context) (string, error) {
 			return "", nil
 		}
 		if err != nil {
-			return "", fmt.Errorf("ask Redis who it is: %w", err)
+			return "", fmt.Errorf("read the identity of Redis: %w", err)
 		}
 		for line := range strings.Lines(info) {
 			name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
@@ -116,8 +117,8 @@ func (r *Ranking) server(ctx context.Context) (string, error) {
 	return strings.Join(ids, "/"), nil
 }
 
-// Condition says how a board is. It is not for every request: it asks Redis to
-// weigh the keys.
+// Condition reports the state of a board. It is expensive: Redis measures the size
+// of the keys.
 func (r *Ranking) Condition(ctx context.Context, board scoreboard.BoardID) (*scoreboard.Condition, error) {
 	server, err := r.server(ctx)
 	if err != nil {
@@ -155,7 +156,7 @@ func (r *Ranking) Condition(ctx context.Context, board scoreboard.BoardID) (*sco
 	}
 	for _, key := range keys {
 		n, err := r.rdb.MemoryUsage(ctx, key).Result()
-		if err == nil { // a stand-in cannot tell, and an empty board has no set
+		if err == nil { // fails on a stand-in, and for the missing set of an empty board
 			c.Bytes += n
 		}
 	}

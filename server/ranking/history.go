@@ -9,27 +9,28 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// History is which history of the store the boards were built from, or empty.
+// History returns the history of the store that the boards were built from, or an
+// empty one.
 func (r *Ranking) History(ctx context.Context) (h scoreboard.History, err error) {
 	found, err := r.rdb.HGetAll(ctx, historyKey).Result()
 	if err != nil {
 		return h, fmt.Errorf("read the ranking's history: %w", err)
 	}
 	h.ID = found["id"]
-	h.Position, _ = strconv.ParseInt(found["position"], 10, 64) // what is not there is 0
+	h.Position, _ = strconv.ParseInt(found["position"], 10, 64) // 0 if missing
 	return h, nil
 }
 
-// SetHistory remembers it.
+// SetHistory stores it.
 func (r *Ranking) SetHistory(ctx context.Context, h scoreboard.History) error {
 	if err := r.rdb.HSet(ctx, historyKey, "id", h.ID, "position", h.Position).Err(); err != nil {
-		return fmt.Errorf("keep the ranking's history: %w", err)
+		return fmt.Errorf("store the ranking's history: %w", err)
 	}
 	return nil
 }
 
-// Fence keeps out of the shadow that token marked, and from the board that it
-// becomes, what was recorded before since.
+// Fence rejects changes that were recorded before since, from the shadow that
+// token marked and from the board that it becomes.
 func (r *Ranking) Fence(ctx context.Context, board scoreboard.BoardID, token string, since time.Time) error {
 	n, err := r.fence.Run(ctx, r.rdb, shadowKeys(board), token, since.UnixMicro()).Int64()
 	if err == nil && n == 0 {

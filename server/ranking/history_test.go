@@ -8,9 +8,9 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// TestWhatWasRecordedInALostFutureStaysOut has the store gone back: what comes
+// TestChangesOfLostHistoryStayOut has the store gone back: what comes
 // late of the future that it has lost has greater revisions than the truth.
-func TestWhatWasRecordedInALostFutureStaysOut(t *testing.T) {
+func TestChangesOfLostHistoryStayOut(t *testing.T) {
 	t.Parallel()
 	r := connect(t, backendtest.Redis(t))
 	r.warm(t, board, change("alice", 10, 5, 1), change("bob", 3, 1, 1))

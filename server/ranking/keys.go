@@ -2,19 +2,19 @@ package ranking
 
 import "github.com/scoreboard/scoreboard/server/scoreboard"
 
-// All key names stand here. The keys of a board share a hash tag, so that a
-// cluster keeps them together and scripts may touch them all.
+// All key names are in this file or beside their only use. The keys of a board
+// share a hash tag, so that a cluster keeps them together and a script can use
+// them all.
 
 // channel carries the notices of all boards.
 const channel = "sb:notices"
 
-// freshKey is a hash: for each "shard/partition", up to when its changes are
-// applied, in microseconds; and in "of", as "shards/partitions", how many of
-// these there are.
+// freshKey is a hash: for each "shard/partition" the time up to which its changes
+// are applied, in microseconds; and in "of" their numbers, as "shards/partitions".
 const freshKey = "sb:fresh"
 
-// historyKey is a hash: which history of the store the boards are of, and how
-// far that had come.
+// historyKey is a hash: the store's history that the boards were built from, and
+// its position then.
 const historyKey = "sb:history"
 
 func liveKeys(b scoreboard.BoardID) []string {

@@ -25,7 +25,7 @@ func reachedAt(member string) time.Time {
 	return time.UnixMicro(int64(binary.BigEndian.Uint64([]byte(member[:prefixLength])))).UTC()
 }
 
-// state is what put.lua keeps for a user, behind reached_at.
+// state is what put.lua stores for a user, behind reached_at.
 type state struct {
 	key, revision, version int64
 	hidden                 bool
@@ -39,7 +39,7 @@ func parseState(raw string) (s state, err error) {
 	for _, to := range []*int64{&s.key, &s.revision, &s.version} {
 		field, after, ok := strings.Cut(rest, " ")
 		if !ok {
-			return s, fmt.Errorf("read a user's state: %q ends early", raw)
+			return s, fmt.Errorf("read a user's state: %q is too short", raw)
 		}
 		if *to, err = strconv.ParseInt(field, 10, 64); err != nil {
 			return s, fmt.Errorf("read a user's state: %w", err)
@@ -50,8 +50,8 @@ func parseState(raw string) (s state, err error) {
 	return s, nil
 }
 
-// parseKey reads a sorted set's score. Redis prints integers as such, but a
-// stand-in may say 1e+9 for a round number.
+// parseKey parses a score of the sorted set. Redis prints integers as such, but a
+// stand-in may print 1e+9.
 func parseKey(s string) (int64, error) {
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return n, nil
@@ -63,7 +63,7 @@ func parseKey(s string) (int64, error) {
 	return int64(f), nil
 }
 
-// unpackHead reads what put.lua's head packed: "length key user" for each row.
+// unpackHead parses what head in put.lua packed: "length key user" for each row.
 func unpackHead(packed string, order scoreboard.Order) ([]scoreboard.Entry, error) {
 	entries := make([]scoreboard.Entry, 0, scoreboard.TopSize)
 	for packed != "" {

@@ -49,12 +49,12 @@ func history(rt *rapid.T, b *scoreboard.Board, users []string) (told []scoreboar
 	return told, last
 }
 
-// TestRedisOrdersExactlyAsPostgreSQL plays random histories, with ties to the
+// TestRedisOrdersLikePostgreSQL plays random histories, with ties to the
 // microsecond and ids that sort by bytes only, on boards of all modes and both
 // orders into both: the final states into PostgreSQL, all states, shuffled and
 // twice, into Redis. Head, pages from any position, ranks, percentiles,
 // neighbours, lists and totals must agree to the last place.
-func TestRedisOrdersExactlyAsPostgreSQL(t *testing.T) {
+func TestRedisOrdersLikePostgreSQL(t *testing.T) {
 	t.Parallel()
 	truth, conn := storetest.New(t, func(o *store.Options) { o.MaxConns = 2 })
 	r := connect(t, backendtest.Redis(t))

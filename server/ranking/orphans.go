@@ -10,25 +10,25 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// OrphanedMembers calls do with the entries of a board's sorted set that belong to no
-// state, in pieces.
+// OrphanedMembers calls do with the members of a board's sorted set that belong to
+// no user's state, in chunks.
 func (r *Ranking) OrphanedMembers(ctx context.Context, board scoreboard.BoardID, do func([]scoreboard.OrphanedMember) error) error {
 	var cursor uint64
 	for {
 		found, next, err := r.rdb.ZScan(ctx, liveKeys(board)[1], cursor, "", 1000).Result()
 		if err != nil {
-			return fmt.Errorf("list the entries of board %s: %w", board, err)
+			return fmt.Errorf("list the members of board %s: %w", board, err)
 		}
 		members := make([]string, 0, len(found)/2)
 		for i := 0; i < len(found); i += 2 { // member, score, …
 			members = append(members, found[i])
 		}
-		strays, err := r.straysOf(ctx, board, false, members)
+		orphans, err := r.orphansOf(ctx, board, false, members)
 		if err != nil {
 			return err
 		}
-		if len(strays) > 0 {
-			if err := do(strays); err != nil {
+		if len(orphans) > 0 {
+			if err := do(orphans); err != nil {
 				return err
 			}
 		}
@@ -39,13 +39,13 @@ func (r *Ranking) OrphanedMembers(ctx context.Context, board scoreboard.BoardID,
 	}
 }
 
-// Remove takes an entry out of the sorted set if it still belongs to no state.
+// Remove removes a member of the sorted set if it is still orphaned.
 func (r *Ranking) Remove(ctx context.Context, board scoreboard.BoardID, s scoreboard.OrphanedMember) (bool, error) {
-	removed, err := r.straysOf(ctx, board, true, []string{s.Member})
+	removed, err := r.orphansOf(ctx, board, true, []string{s.Member})
 	return len(removed) > 0, err
 }
 
-func (r *Ranking) straysOf(ctx context.Context, board scoreboard.BoardID, remove bool, members []string) ([]scoreboard.OrphanedMember, error) {
+func (r *Ranking) orphansOf(ctx context.Context, board scoreboard.BoardID, remove bool, members []string) ([]scoreboard.OrphanedMember, error) {
 	if len(members) == 0 {
 		return nil, nil
 	}
@@ -62,11 +62,11 @@ func (r *Ranking) straysOf(ctx context.Context, board scoreboard.BoardID, remove
 		err = scoreboard.ErrNotLoaded
 	}
 	if err != nil {
-		return nil, fmt.Errorf("look for strays of board %s: %w", board, err)
+		return nil, fmt.Errorf("find orphaned members of board %s: %w", board, err)
 	}
-	strays := make([]scoreboard.OrphanedMember, len(found))
+	orphans := make([]scoreboard.OrphanedMember, len(found))
 	for i, member := range found {
-		strays[i] = scoreboard.OrphanedMember{User: scoreboard.UserID(member[min(prefixLength, len(member)):]), Member: member}
+		orphans[i] = scoreboard.OrphanedMember{User: scoreboard.UserID(member[min(prefixLength, len(member)):]), Member: member}
 	}
-	return strays, nil
+	return orphans, nil
 }

@@ -99,15 +99,17 @@ func New(rdb redis.UniversalClient) *Ranking {
 	}
 }
 
-// maxApplied is the most changes that one call of a script takes: Lua cannot
-// unpack more than some thousands of arguments.
+// maxApplied is the maximum number of changes per script call: Lua cannot unpack
+// more than a few thousand arguments.
 const maxApplied = 1000
 
-// Apply puts changes, of any boards and in any order, into the ranking where
-// they are newer than what is there. Boards that are cold are returned: their
-// changes are in the store, and a rebuild started from now on will find them.
-// Changes of a history that the store has not gone through are left out.
-func (r *Ranking) Apply(ctx context.Context, changes []scoreboard.Change) (cold []scoreboard.BoardID, err error) {
+// Apply applies changes, of any boards and in any order, that are newer than the
+// ranking's state. It returns the boards that are not loaded: their changes are in
+// the store, and a rebuild started from now on includes them. Changes of a history
+// that the store has lost are skipped.
+func (r *Ranking) Apply(
+	ctx context.Context, changes []scoreboard.Change,
+) (notLoaded []scoreboard.BoardID, err error) {
 	for len(changes) > 0 {
 		n := min(len(changes), maxApplied)
 		part := changes[:n]
@@ -121,7 +123,7 @@ func (r *Ranking) Apply(ctx context.Context, changes []scoreboard.Change) (cold 
 				answers[i] = run(r.apply, allKeys(board), applyArguments(board, boards[board], asOf)...)
 			}
 		})
-		var rest []scoreboard.Change // of boards that have refused theirs for some of them
+		var rest []scoreboard.Change // of boards that rejected the batch for some of them
 		for i, board := range names {
 			applied, answerErr := answers[i].Int64()
 			switch {
@@ -129,8 +131,8 @@ func (r *Ranking) Apply(ctx context.Context, changes []scoreboard.Change) (cold 
 				err = fmt.Errorf("apply %d changes to board %s: %w", len(boards[board]), board, answerErr)
 			case applied < -1:
 				rest = appendSince(rest, part, board, time.UnixMicro(-applied))
-			case applied < 0 && !slices.Contains(cold, board):
-				cold = append(cold, board)
+			case applied < 0 && !slices.Contains(notLoaded, board):
+				notLoaded = append(notLoaded, board)
 			}
 		}
 		if err != nil {
@@ -138,11 +140,11 @@ func (r *Ranking) Apply(ctx context.Context, changes []scoreboard.Change) (cold 
 		}
 		changes = append(rest, changes...)
 	}
-	return cold, nil
+	return notLoaded, nil
 }
 
-// pipelined runs scripts in one round trip, a second time where Redis did not
-// know them yet: scripts must bear to be run twice.
+// pipelined runs scripts in one round trip, and again if Redis did not have them
+// loaded: scripts must be idempotent.
 func (r *Ranking) pipelined(ctx context.Context, queue func(run func(*redis.Script, []string, ...any) *redis.Cmd)) error {
 	_, err := r.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
 		queue(func(s *redis.Script, keys []string, args ...any) *redis.Cmd { return s.EvalSha(ctx, p, keys, args...) })
@@ -225,7 +227,8 @@ func appendChange(args []any, c *scoreboard.Change) []any {
 		strconv.FormatInt(c.Version, 10), hidden)
 }
 
-// RecordHeartbeats records up to when each shard's changes of a partition are applied.
+// RecordHeartbeats records the time up to which the changes of each shard and
+// partition are applied.
 func (r *Ranking) RecordHeartbeats(ctx context.Context, beats []scoreboard.Heartbeat) error {
 	if len(beats) == 0 {
 		return nil
@@ -237,7 +240,7 @@ func (r *Ranking) RecordHeartbeats(ctx context.Context, beats []scoreboard.Heart
 		args = append(args, freshField(b.Shard, b.Partition), b.AsOf.UnixMicro())
 	}
 	if err := r.heartbeats.Run(ctx, r.rdb, []string{freshKey}, args...).Err(); err != nil {
-		return fmt.Errorf("record how fresh the ranking is: %w", err)
+		return fmt.Errorf("record heartbeats: %w", err)
 	}
 	r.known.Store(nil)
 	return nil
@@ -247,7 +250,7 @@ func freshField(shard, partition int) string {
 	return strconv.Itoa(shard) + "/" + strconv.Itoa(partition)
 }
 
-// Ping says whether Redis answers.
+// Ping returns an error unless Redis answers.
 func (r *Ranking) Ping(ctx context.Context) error {
 	if err := r.rdb.Ping(ctx).Err(); err != nil {
 		return fmt.Errorf("ping Redis: %w", err)

@@ -21,7 +21,7 @@ var (
 	board = &scoreboard.Board{ID: "global", Order: scoreboard.OrderHighest, Created: time.UnixMicro(1_000_000)}
 )
 
-// rig is a ranking and the Redis below it.
+// rig is a ranking and its Redis.
 type rig struct {
 	*ranking.Ranking
 	rdb redis.UniversalClient
@@ -107,7 +107,7 @@ func hidden(c scoreboard.Change) scoreboard.Change {
 	return c
 }
 
-func TestApplyTakesOnlyWhatIsNewer(t *testing.T) {
+func TestApplySkipsOldRevisions(t *testing.T) {
 	onBoth(t, func(t *testing.T, r rig) {
 		r.apply(t, change("alice", 5, 1, 1), change("bob", 7, 1, 2))
 		r.is(t, "bob:7 alice:5")
@@ -121,7 +121,7 @@ func TestApplyTakesOnlyWhatIsNewer(t *testing.T) {
 	})
 }
 
-func TestABannedUserIsATombstoneThatLateEventsCannotBringBack(t *testing.T) {
+func TestLateEventsCannotRestoreHiddenUser(t *testing.T) {
 	onBoth(t, func(t *testing.T, r rig) {
 		r.apply(t, change("alice", 5, 1, 1), change("bob", 5, 1, 2), change("carol", 4, 1, 3))
 		r.apply(t, hidden(change("alice", 5, 3, 1)))
@@ -148,7 +148,7 @@ func (r rig) place(t testing.TB, user scoreboard.UserID) *scoreboard.Place {
 	return p
 }
 
-func TestTheVersionRisesExactlyWhenTheTop100Changed(t *testing.T) {
+func TestVersionRisesOnlyIfTop100Changes(t *testing.T) {
 	onBoth(t, func(t *testing.T, r rig) {
 		var all []scoreboard.Change
 		for i := range int64(120) {
@@ -191,7 +191,7 @@ func TestUpdatedAtNeverGoesBack(t *testing.T) {
 	})
 }
 
-func TestAFlushedBoardIsColdUntilItIsRebuilt(t *testing.T) {
+func TestFlushedBoardIsNotLoadedUntilRebuilt(t *testing.T) {
 	onBoth(t, func(t *testing.T, r rig) {
 		r.apply(t, change("alice", 5, 1, 1))
 		if err := r.rdb.FlushAll(ctx).Err(); err != nil {
@@ -199,7 +199,7 @@ func TestAFlushedBoardIsColdUntilItIsRebuilt(t *testing.T) {
 		}
 		cold, err := r.Apply(ctx, []scoreboard.Change{change("alice", 6, 2, 2)})
 		if err != nil || !slices.Equal(cold, []scoreboard.BoardID{board.ID}) {
-			t.Errorf("apply says %v, %v; want that the board is cold", cold, err)
+			t.Errorf("apply says %v, %v; want that the board is not loaded", cold, err)
 		}
 		_, topErr := r.Top(ctx, board.ID)
 		_, placeErr := r.Place(ctx, board.ID, "alice", 3)
@@ -229,7 +229,7 @@ func (r rig) keys(t testing.TB) []string {
 	return keys
 }
 
-func TestChangesOfSeveralBoardsAreAppliedTogether(t *testing.T) {
+func TestApplyToSeveralBoards(t *testing.T) {
 	onBoth(t, func(t *testing.T, r rig) {
 		other := &scoreboard.Board{ID: "daily:2026-11-21", Order: scoreboard.OrderLowest, Created: board.Created}
 		r.warm(t, other)
@@ -239,7 +239,7 @@ func TestChangesOfSeveralBoardsAreAppliedTogether(t *testing.T) {
 		lost.Board = "nowhere"
 		cold, err := r.Apply(ctx, []scoreboard.Change{lost, change("alice", 5, 1, 1), low})
 		if err != nil || !slices.Equal(cold, []scoreboard.BoardID{"nowhere"}) {
-			t.Fatalf("apply says %v, %v; want that nowhere is cold", cold, err)
+			t.Fatalf("apply says %v, %v; want that nowhere is not loaded", cold, err)
 		}
 		r.is(t, "alice:5")
 		if top, err := r.Top(ctx, other.ID); err != nil || show(top.Entries) != "bob:3" {
@@ -248,7 +248,7 @@ func TestChangesOfSeveralBoardsAreAppliedTogether(t *testing.T) {
 	})
 }
 
-func TestABatchBeyondALuaCallsArgumentsIsApplied(t *testing.T) {
+func TestApplyBatchBeyondLuaArgumentLimit(t *testing.T) {
 	onBoth(t, func(t *testing.T, r rig) {
 		var all []scoreboard.Change
 		for i := range int64(9000) {

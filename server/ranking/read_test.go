@@ -12,7 +12,7 @@ import (
 func itoa(n int64) string        { return strconv.FormatInt(n, 10) }
 func isNotLoaded(err error) bool { return errors.Is(err, scoreboard.ErrNotLoaded) }
 
-func TestRanksOfReceiptsCountWhatIsBetter(t *testing.T) {
+func TestRanksOfReceipts(t *testing.T) {
 	onBoth(t, func(t *testing.T, r rig) {
 		r.apply(t, change("alice", 50, 1, 1), change("bob", 40, 1, 2), change("carol", 40, 1, 3), change("dave", 30, 1, 4),
 			change("eve", 90, 1, 5), hidden(change("eve", 90, 2, 5)))
@@ -33,9 +33,9 @@ func TestRanksOfReceiptsCountWhatIsBetter(t *testing.T) {
 			{"pending, new", "zoe", score(45), 2},
 			{"pending, new and last", "zoe", score(0), 5},
 			{"pending after an unban: its old entry is not in the set", "eve", score(20), 5},
-			{"today's", "carol", nil, 3},
-			{"today's of a stranger", "zoe", nil, 0},
-			{"today's of a banned user", "eve", nil, 0},
+			{"current", "carol", nil, 3},
+			{"current, of an unknown user", "zoe", nil, 0},
+			{"current, of a banned user", "eve", nil, 0},
 		} {
 			got, err := r.Ranks(ctx, board, []scoreboard.UserID{c.user}, []*scoreboard.Score{c.score})
 			if err != nil {
@@ -55,7 +55,7 @@ func deref(n *int64) any {
 	return *n
 }
 
-func TestScoresAreExactToTheirBounds(t *testing.T) {
+func TestScoresAreExactToTheBounds(t *testing.T) {
 	onBoth(t, func(t *testing.T, r rig) {
 		const most = 1<<53 - 1
 		r.apply(t, change("most", most, 1, 1), change("almost", most-1, 1, 1), change("zero", 0, 1, 1),
@@ -67,7 +67,7 @@ func TestScoresAreExactToTheirBounds(t *testing.T) {
 	})
 }
 
-func TestAsOfIsWhatTheLastOfAllShardsAndPartitionsHasReached(t *testing.T) {
+func TestAsOfIsTheMinimumOfAllPartitions(t *testing.T) {
 	onBoth(t, func(t *testing.T, r rig) {
 		at := time.UnixMicro(1_800_000_000_000_000).UTC()
 		fresh := func(shard, partition int, seconds time.Duration) {

@@ -9,12 +9,12 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// markLife is how long a shadow outlives the last sign of who fills it: an
-// interrupted rebuild leaves no trace.
+// markLife is how long a shadow lives after the last call of its rebuild, so that an
+// interrupted rebuild leaves nothing behind.
 const markLife = 15 * time.Second
 
-// Mark opens a shadow of a board under token, which Apply writes from now on
-// beside the live one. False: another's rebuild is under way.
+// Mark creates a shadow of a board under token, to which Apply writes from now on as
+// well. False: another rebuild is running.
 func (r *Ranking) Mark(ctx context.Context, board scoreboard.BoardID, token string) (bool, error) {
 	server, err := r.server(ctx)
 	if err != nil {
@@ -27,7 +27,7 @@ func (r *Ranking) Mark(ctx context.Context, board scoreboard.BoardID, token stri
 	return n == 1, nil
 }
 
-// Fill puts changes of one board into the shadow that token marked.
+// Fill writes changes of one board to the shadow that token marked.
 func (r *Ranking) Fill(ctx context.Context, board scoreboard.BoardID, token string, changes []scoreboard.Change) error {
 	args := make([]any, 2, 2+6*len(changes))
 	args[0], args[1] = token, markLife.Milliseconds()
@@ -45,12 +45,12 @@ func (r *Ranking) Fill(ctx context.Context, board scoreboard.BoardID, token stri
 }
 
 var (
-	errMarkLost    = errors.New("the mark of this rebuild is gone")
-	errShadowShort = errors.New("the shadow has lost users that were filled in")
+	errMarkLost    = errors.New("the shadow belongs to another rebuild or has expired")
+	errShadowShort = errors.New("the shadow has lost users")
 )
 
-// Unmark removes the shadow that token marked: an interrupted rebuild cleans
-// up. Where it cannot, the shadow expires.
+// Unmark removes the shadow that token marked, after an interrupted rebuild. If it
+// fails, the shadow expires.
 func (r *Ranking) Unmark(ctx context.Context, board scoreboard.BoardID, token string) error {
 	if err := r.unmark.Run(ctx, r.rdb, shadowKeys(board), token).Err(); err != nil {
 		return fmt.Errorf("remove the shadow of board %s: %w", board, err)
@@ -58,11 +58,13 @@ func (r *Ranking) Unmark(ctx context.Context, board scoreboard.BoardID, token st
 	return nil
 }
 
-// Swap puts the shadow in the place of the live board under a new epoch and
-// announces it, unless it holds fewer than least users, hidden ones included.
-// It returns how many users are ranked.
-func (r *Ranking) Swap(ctx context.Context, board *scoreboard.Board, token string, least, epoch int64, updated time.Time) (int64, error) {
-	n, err := r.swap.Run(ctx, r.rdb, allKeys(board.ID), token, channel, string(board.ID), epoch, updated.UnixMicro(), string(board.Order), least,
+// Swap replaces the live board by the shadow under a new epoch and publishes a
+// notice, unless the shadow has fewer than minUsers, including hidden ones. It
+// returns the number of ranked users.
+func (r *Ranking) Swap(
+	ctx context.Context, board *scoreboard.Board, token string, minUsers, epoch int64, updated time.Time,
+) (int64, error) {
+	n, err := r.swap.Run(ctx, r.rdb, allKeys(board.ID), token, channel, string(board.ID), epoch, updated.UnixMicro(), string(board.Order), minUsers,
 		time.Now().UnixMicro()).Int64()
 	switch {
 	case err != nil:

@@ -10,7 +10,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-func TestARebuildBesideLiveTrafficLosesNoChange(t *testing.T) {
+func TestRebuildUnderLoadLosesNothing(t *testing.T) {
 	onBoth(t, func(t *testing.T, r rig) {
 		r.apply(t, change("alice", 5, 1, 1), change("ghost", 99, 1, 1))
 		if ok, err := r.Mark(ctx, board.ID, "a"); !ok || err != nil {
@@ -26,7 +26,7 @@ func TestARebuildBesideLiveTrafficLosesNoChange(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := r.Fill(ctx, board.ID, "b", nil); err == nil {
-			t.Error("somebody else's token may fill the shadow")
+			t.Error("another token can fill the shadow")
 		}
 		r.apply(t, change("dave", 1, 1, 4))
 		before := r.top(t)
@@ -56,7 +56,7 @@ func (r rig) nothingExpires(t testing.TB) {
 	}
 }
 
-func TestAnInterruptedRebuildLeavesNothing(t *testing.T) {
+func TestInterruptedRebuildLeavesNothing(t *testing.T) {
 	onBoth(t, func(t *testing.T, r rig) {
 		r.apply(t, change("alice", 5, 1, 1))
 		want := r.keys(t)
@@ -72,7 +72,7 @@ func TestAnInterruptedRebuildLeavesNothing(t *testing.T) {
 			r.apply(t, change("alice", 6, 2, 2), change(phase, 1, 1, 1))
 			for _, key := range r.keys(t) {
 				if ttl, err := r.rdb.PTTL(ctx, key).Result(); err != nil || strings.Contains(key, ":shadow:") && ttl <= 0 {
-					t.Errorf("%s: %s would stay for ever (%v)", phase, key, err)
+					t.Errorf("%s: %s never expires (%v)", phase, key, err)
 				}
 			}
 			if err := r.Unmark(ctx, board.ID, phase); err != nil {
@@ -91,7 +91,7 @@ func sameKeys(a, b []string) bool {
 	return slices.Equal(a, b)
 }
 
-func TestASwapRefusesAShadowThatLostUsers(t *testing.T) {
+func TestSwapRejectsShadowThatLostUsers(t *testing.T) {
 	onBoth(t, func(t *testing.T, r rig) {
 		r.apply(t, change("alice", 5, 1, 1))
 		if _, err := r.Mark(ctx, board.ID, "a"); err != nil {
@@ -101,13 +101,13 @@ func TestASwapRefusesAShadowThatLostUsers(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := r.Swap(ctx, board, "a", 2, 9, board.Created); err == nil {
-			t.Error("a shadow with 1 of 2 users took the board's place")
+			t.Error("a shadow with 1 of 2 users replaced the board")
 		}
 		r.is(t, "alice:5")
 	})
 }
 
-func TestNoticesNameWhoMoved(t *testing.T) {
+func TestNoticesNameMovedUsers(t *testing.T) {
 	onBoth(t, func(t *testing.T, r rig) {
 		next := follow(t, r)
 		if err := r.rdb.Publish(ctx, "sb:notices", "not a notice").Err(); err != nil {
@@ -130,7 +130,7 @@ func TestNoticesNameWhoMoved(t *testing.T) {
 		banned.Hidden = true
 		r.apply(t, banned, change("carol", 1, 1, 9))
 		if n = next(); !n.Hides || n.Top == nil || show(n.Top.Entries) != "carol:1" || len(n.Moved) != 2 {
-			t.Errorf("a ban: got %+v, want that it hides somebody", n)
+			t.Errorf("a ban: got %+v, want Hides", n)
 		}
 		r.warm(t, board, change("bob", 3, 1, 1))
 		if n = next(); n.Top == nil || show(n.Top.Entries) != "bob:3" || n.Top.Version != 1 {
@@ -139,7 +139,7 @@ func TestNoticesNameWhoMoved(t *testing.T) {
 	})
 }
 
-func TestTheConditionOfABoard(t *testing.T) {
+func TestCondition(t *testing.T) {
 	onBoth(t, func(t *testing.T, r rig) {
 		is := func(want scoreboard.BoardState, members int64) *scoreboard.Condition {
 			t.Helper()

@@ -11,32 +11,31 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// redisStatsInterval is how often Redis is asked how it is: as often as metrics are
-// usually read.
+// redisStatsInterval is how often Redis is measured: as often as metrics are
+// usually scraped.
 const redisStatsInterval = 5 * time.Second
 
-// RedisStats measures what alerts are about: how old the ranking is that all
-// gateways show, and how full Redis is.
+// RedisStats measures, for alerts, how old the ranking is and how full Redis is.
 type RedisStats struct {
 	ranking          *Ranking
 	log              *slog.Logger
 	age, used, limit prometheus.Gauge
 }
 
-// NewRedisStats makes the measurement; Run starts it.
+// NewRedisStats makes a RedisStats; Run measures.
 func NewRedisStats(r *Ranking, log *slog.Logger) *RedisStats {
 	gauge := func(name, help string) prometheus.Gauge {
 		return prometheus.NewGauge(prometheus.GaugeOpts{Name: "scoreboard_" + name, Help: help})
 	}
 	return &RedisStats{
 		ranking: r, log: log,
-		age:   gauge("ranking_age_seconds", "How far what the ranking shows is behind the ledger."),
+		age:   gauge("ranking_age_seconds", "How far the ranking is behind the ledger."),
 		used:  gauge("redis_memory_used_bytes", "Memory that Redis uses."),
-		limit: gauge("redis_memory_limit_bytes", "Memory that Redis may use: its maxmemory, else that of its machine."),
+		limit: gauge("redis_memory_limit_bytes", "Memory limit of Redis: its maxmemory, else the memory of its host."),
 	}
 }
 
-// Collectors are what the root registers.
+// Collectors returns the metrics of v.
 func (v *RedisStats) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{v.age, v.used, v.limit}
 }
@@ -64,8 +63,8 @@ func (v *RedisStats) once(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read how fresh the ranking is: %w", err)
 	}
-	// Without a heartbeat there is no age, and so no alert: the keeper fills a
-	// ranking that was lost within seconds.
+	// Without a heartbeat the age is unknown and no alert fires; a ranking that was
+	// lost is rebuilt within seconds.
 	if at := asOf(fresh); !at.IsZero() {
 		v.age.Set(max(time.Since(at), 0).Seconds())
 	}
@@ -74,7 +73,7 @@ func (v *RedisStats) once(ctx context.Context) error {
 		return nil // a stand-in
 	}
 	if err != nil {
-		return fmt.Errorf("ask Redis for its memory: %w", err)
+		return fmt.Errorf("read the memory of Redis: %w", err)
 	}
 	used, limit := memory(info)
 	v.used.Set(used)
@@ -82,7 +81,7 @@ func (v *RedisStats) once(ctx context.Context) error {
 	return nil
 }
 
-// memory reads what INFO memory says.
+// memory parses INFO memory.
 func memory(info string) (used, limit float64) {
 	machine := 0.0
 	for line := range strings.Lines(info) {

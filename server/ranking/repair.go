@@ -12,7 +12,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// States returns what is kept of users on a board, as it is, or scoreboard.ErrNotLoaded.
+// States returns the stored states of users on a board, or scoreboard.ErrNotLoaded.
 func (r *Ranking) States(ctx context.Context, board scoreboard.BoardID, users []scoreboard.UserID) ([]scoreboard.RankedState, error) {
 	args := make([]any, len(users))
 	for i, u := range users {
@@ -32,8 +32,8 @@ func (r *Ranking) States(ctx context.Context, board scoreboard.BoardID, users []
 	return states, nil
 }
 
-// readState reads a state and the key in the sorted set. What is malformed
-// agrees with nothing.
+// readState parses a state and the key in the sorted set. A malformed state gets a
+// revision that matches nothing.
 func readState(raw, key string) scoreboard.RankedState {
 	s := scoreboard.RankedState{Raw: raw}
 	if raw == "" {
@@ -51,10 +51,12 @@ func readState(raw, key string) scoreboard.RankedState {
 	return s
 }
 
-// Repair puts the truth in the place of a state that was found wrong, whatever
-// the revisions say, unless it has changed since; a revision of 0 removes the
-// user. It reports whether it did.
-func (r *Ranking) Repair(ctx context.Context, truth *scoreboard.Change, wrong scoreboard.RankedState) (bool, error) {
+// Repair replaces a wrong state by the store's, regardless of revisions, unless it
+// has changed since it was read; a revision of 0 removes the user. It reports
+// whether it did.
+func (r *Ranking) Repair(
+	ctx context.Context, truth *scoreboard.Change, wrong scoreboard.RankedState,
+) (bool, error) {
 	hidden := "0"
 	if truth.Hidden {
 		hidden = "1"
@@ -66,13 +68,13 @@ func (r *Ranking) Repair(ctx context.Context, truth *scoreboard.Change, wrong sc
 		err = scoreboard.ErrNotLoaded
 	}
 	if err != nil {
-		return false, fmt.Errorf("mend %s on board %s: %w", truth.User, truth.Board, err)
+		return false, fmt.Errorf("repair %s on board %s: %w", truth.User, truth.Board, err)
 	}
 	return n == 1, nil
 }
 
-// Users calls do with everybody of whom something is kept on a board, in
-// pieces; some may come twice.
+// Users calls do with all users that have a state on a board, in chunks; a user may
+// come twice.
 func (r *Ranking) Users(ctx context.Context, board scoreboard.BoardID, do func([]scoreboard.UserID) error) error {
 	var cursor uint64
 	for {

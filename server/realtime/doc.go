@@ -1,38 +1,31 @@
-// Package realtime shows boards live: a hub without sockets, and WebSocket and
-// server-sent events over it.
+// Package realtime streams boards: a hub without sockets, whose connections
+// realtime/ws and realtime/sse serve.
 //
-// Promise. A board is a state, not a log. A subscription is a mark of what it
-// was sent last; whoever is behind gets the newest state and skips what lay
-// between, so no gap can appear and nothing piles up. A frame is encoded once
-// for each board, window and shape and shared by all who show it. The first
-// change after a pause goes out at once, further ones at most once a window. A
-// frame goes out only when the rows that a subscription shows have changed.
-// Within an epoch the versions that a client sees never go back, whichever node
-// it comes from.
+// Promise. A board is a state and not a log. A subscription records the last state
+// it was sent; a connection that is behind gets the newest state and skips those
+// between, so there are no gaps and no backlog. A frame is encoded once for each
+// board, window and number of rows, and shared. The first change after a pause is
+// sent at once, later ones at most once a window, and only if the rows of the
+// subscription changed. Within an epoch, versions never go back for a client,
+// whichever node it connects to.
 //
-// Assumption. [Changes] answers with the current top of a board, from a healthy
-// ranking or marked degraded; [Hub.Notify] is told of applied batches, in order,
-// and may miss some: a board with subscribers that heard nothing for a while is
-// read again, so that a lost notice is repaired within a second.
+// Assumption. [Source] returns the current head of a board, from a healthy ranking
+// or marked degraded. [Hub.Notify] gets the notices of applied batches, in order,
+// and may miss some: a board with subscribers and without notices is read again
+// within a second.
 //
-// Owner. Run owns every goroutine: the loop of windows and timers, the checks,
-// the rank look-ups, one writer a core, and one reader for each connection. An
-// idle connection has that one goroutine, because Go tells of a socket's bytes
-// only to a goroutine that waits for them; it is a fresh one, so that the stack
-// and buffers of the HTTP handler are let go, and it waits without a buffer on
-// the smallest stack. It has no writer: writers try each socket without waiting
-// (see socket), and only what a full socket refuses gets a goroutine until the
-// client has read it or is closed. A stalled client thus holds one frame and that
-// goroutine beside the kernel's buffer, and cannot hold up anybody. A goroutine
-// with a blocking write for each delivery would put thousands before the requests
-// of the same process in every window. Timers are places on one wheel.
+// Owner. Run owns every goroutine: the loop of windows and timers, the checks, the
+// rank look-ups, one writer per core, and one reader per connection over a socket
+// of its own. Writers never block, because a blocking write in a goroutine per
+// delivery would queue thousands of them before the requests of this process in
+// every window. Timers are entries of one wheel.
 //
-// At 15,000 idle connections, resident memory of a WebSocket is about 7 KB and of
-// an SSE stream as much; they differ in framing alone. Streams over HTTP/2 and
-// under TLS take more: they cannot be tried, and HTTP/2 needs its handler.
+// At 15,000 idle connections a WebSocket takes about 7 KB of resident memory, and an
+// event stream as much. Streams over HTTP/2 and under TLS take more: they need the
+// HTTP handler or a blocking write.
 //
-// On failure. When the ranking is away, connections stay, the last state is
-// marked degraded, and what the reads' fallback says is shown. Run returns when
-// its context ends, after all it started has ended; Drain before it says
-// goodbye at a pace.
+// On failure. While the ranking is unavailable, connections stay open, the last
+// state is marked degraded, and the reads' fallback is published. Run returns when
+// its context has ended and all it started has ended; Drain before it closes
+// connections gradually.
 package realtime

@@ -113,7 +113,7 @@ func TestLimits(t *testing.T) {
 			for _, w := range open {
 				_ = w.ws.Close()
 			}
-			await(t, "room", func() bool {
+			await(t, "capacity", func() bool {
 				return r.dial(last).frame().Type == protocol.FrameUpdated
 			})
 		})

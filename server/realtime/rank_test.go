@@ -68,7 +68,7 @@ func TestOwnRankBelowTheTop(t *testing.T) {
 	edge.quiet(500 * time.Millisecond)
 }
 
-func TestNoRankForOthers(t *testing.T) {
+func TestNoRankFrameForUnrankedUser(t *testing.T) {
 	t.Parallel()
 	boards := newRanking("global")
 	r := start(t, realtime.Options{}, boards)
@@ -99,7 +99,7 @@ func TestLookupsAreBounded(t *testing.T) {
 	}
 }
 
-func TestRankIsNotTakenBackByOlderState(t *testing.T) {
+func TestOlderStateDoesNotResetRank(t *testing.T) {
 	t.Parallel()
 	boards := newRanking("global")
 	boards.set("global", crowd(150))

@@ -131,7 +131,7 @@ func (r *ranking) edit(f func()) {
 
 func user(i int) scoreboard.UserID { return scoreboard.UserID(fmt.Sprintf("u%03d", i)) }
 
-// crowd is n users, the first with the highest score.
+// crowd returns n users, the first with the highest score.
 func crowd(n int) map[scoreboard.UserID]scoreboard.Score {
 	of := make(map[scoreboard.UserID]scoreboard.Score, n)
 	for i := range n {

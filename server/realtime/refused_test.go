@@ -69,11 +69,11 @@ func TestBadInput(t *testing.T) {
 	}
 	r.hub.Notify(boards.set("global", of{"alice": 1}))
 	bystander.expect(protocol.FrameUpdated)
-	await(t, "all of them to be released", func() bool { return gauge(t, r.hub, "connections") == 1 })
+	await(t, "all of them to be closed", func() bool { return gauge(t, r.hub, "connections") == 1 })
 }
 
-// A client may keep its way open by pings and still have its commands heard.
-func TestPingsAreNoCommands(t *testing.T) {
+// Pings do not use up the limit on commands.
+func TestPingsDoNotCountAsCommands(t *testing.T) {
 	t.Parallel()
 	boards := newRanking("global", "b1")
 	r := start(t, realtime.Options{}, boards)
@@ -117,10 +117,10 @@ func TestClientCloses(t *testing.T) {
 	if code, _ := w.closed(); code != websocket.CloseNormalClosure {
 		t.Errorf("code: got %d, want its own back", code)
 	}
-	await(t, "it to be let go", func() bool { return gauge(t, r.hub, "connections") == 0 })
+	await(t, "the connection to be closed", func() bool { return gauge(t, r.hub, "connections") == 0 })
 }
 
-func TestRefusedClientMayStillTalk(t *testing.T) {
+func TestRefusedClientMaySend(t *testing.T) {
 	t.Parallel()
 	r := start(t, realtime.Options{ConnectionsPerUser: 1}, newRanking("global"))
 	r.dial("user=alice").frame()

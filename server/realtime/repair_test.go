@@ -67,7 +67,7 @@ func TestRebuildWithLowerVersions(t *testing.T) {
 	}
 }
 
-func TestFamilyMovesToItsNextInstance(t *testing.T) {
+func TestFamilyMovesToNextInstance(t *testing.T) {
 	t.Parallel()
 	boards := newRanking("daily")
 	boards.edit(func() { boards.boards["daily"].instance = "daily:2026-11-21" })
@@ -116,7 +116,7 @@ func TestDegraded(t *testing.T) {
 	if f := again.frame(); !f.Degraded {
 		t.Errorf("got %+v, want degraded", f)
 	}
-	boards.edit(func() { boards.reason, boards.err = "", errors.New("all is gone") })
+	boards.edit(func() { boards.reason, boards.err = "", errors.New("backend lost") })
 	if f := w.frame(); !f.Degraded || f.DegradedReason != "internal" || f.Top[0].Score != 2 {
 		t.Errorf("got %+v, want the last state still", f)
 	}
@@ -132,7 +132,7 @@ func TestDegraded(t *testing.T) {
 func TestUnreadableBoard(t *testing.T) {
 	t.Parallel()
 	boards := newRanking("global")
-	boards.err = errors.New("all is gone")
+	boards.err = errors.New("backend lost")
 	r := start(t, realtime.Options{}, boards)
 	w := r.dial("")
 	if f := w.expect(protocol.FrameError); f.ErrorCode != "unavailable" {

@@ -83,7 +83,7 @@ func (r *rig) serve(w http.ResponseWriter, req *http.Request) {
 	}
 	v.CanSee = func(_ context.Context, b scoreboard.BoardID) error {
 		if b == "secret" {
-			return scoreboard.Errorf(scoreboard.CodeForbidden, "not yours")
+			return scoreboard.Errorf(scoreboard.CodeForbidden, "private board")
 		}
 		return nil
 	}

@@ -37,7 +37,7 @@ func (r *rig) dialSmall(query string) *watcher {
 	return &watcher{r.t, ws}
 }
 
-// tall makes every frame of a board large.
+// tall returns a long user id, which makes frames large.
 func tall(i int) scoreboard.UserID {
 	return scoreboard.UserID(strings.Repeat("x", 60) + string(user(i)))
 }
@@ -73,7 +73,7 @@ func TestSlowConsumer(t *testing.T) {
 			}
 		}
 	})
-	reading.Go(func() { // the good one never feels it
+	reading.Go(func() { // the good one is not affected
 		last, at := int64(0), time.Now()
 		for {
 			f, ok := good.try()
@@ -96,11 +96,11 @@ func TestSlowConsumer(t *testing.T) {
 	})
 	await(t, "two stalled connections", func() bool { return gauge(t, r.hub, "stalled_connections") == 2 })
 	time.Sleep(slowAfter * 5 / 4)
-	// Within the grace the close still reaches who reads at last.
+	// Within the grace period the close still reaches a client that reads again.
 	if code, reason := late.closed(); code != protocol.CloseSlowConsumer || reason != "slow consumer" {
 		t.Errorf("late: closed with %d %q, want 4408 slow consumer", code, reason)
 	}
-	await(t, "who never reads to be let go", func() bool { return gauge(t, r.hub, "connections") == 1 })
+	await(t, "the client that never reads to be closed", func() bool { return gauge(t, r.hub, "connections") == 1 })
 	if n := gauge(t, r.hub, "stalled_connections"); n != 0 {
 		t.Errorf("stalled: got %v, want none held", n)
 	}
@@ -163,9 +163,9 @@ func TestSlowReaderSkipsStates(t *testing.T) {
 		}
 	}
 	if frames > 150 {
-		t.Errorf("a client who did not read got %d of 300 states, want it to skip", frames)
+		t.Errorf("a client who did not read got %d of 300 states, want states to be skipped", frames)
 	}
-	// Once it has caught up, nothing is held against it.
+	// Once it has caught up, its past stalls do not count.
 	time.Sleep(slowAfter * 5 / 4)
 	r.hub.Notify(boards.set("global", of{tall(0): 5000}))
 	w.expect(protocol.FrameUpdated)
@@ -175,7 +175,7 @@ func TestSlowReaderSkipsStates(t *testing.T) {
 
 // What is written while a frame stalls waits behind it; under TLS too, where no
 // write can be tried.
-func TestPongsWaitBehindAStalledFrame(t *testing.T) {
+func TestPongsWaitBehindStalledFrame(t *testing.T) {
 	t.Parallel()
 	for name, begin := range map[string]func(*httptest.Server){
 		"plain": (*httptest.Server).Start, "TLS": (*httptest.Server).StartTLS,

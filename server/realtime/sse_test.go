@@ -247,7 +247,7 @@ func TestEventsSlowConsumer(t *testing.T) {
 	}
 	defer func() { _ = res.Body.Close() }()
 	i := 0
-	await(t, "who never reads to be let go", func() bool {
+	await(t, "the client that never reads to be closed", func() bool {
 		i++
 		r.hub.Notify(boards.set("global", of{tall(i % 100): scoreboard.Score(1000 + i)}))
 		return gauge(t, r.hub, "connections") == 0

@@ -38,7 +38,7 @@ func TestWebSocketUnderTLS(t *testing.T) {
 	if code, _ := w.closed(); code != websocket.CloseUnsupportedData {
 		t.Errorf("closed with %d, want 1003", code)
 	}
-	await(t, "all to be let go", func() bool { return gauge(t, r.hub, "connections") == 0 })
+	await(t, "all connections to be closed", func() bool { return gauge(t, r.hub, "connections") == 0 })
 }
 
 func TestEventsUnderTLS(t *testing.T) {
@@ -81,14 +81,14 @@ func TestEventsUnderTLS(t *testing.T) {
 			if e, ok := <-l.events; ok {
 				t.Errorf("got %+v, want the end", e)
 			}
-			await(t, "it to be let go", func() bool { return gauge(t, r.hub, "connections") == 0 })
+			await(t, "the connection to be closed", func() bool { return gauge(t, r.hub, "connections") == 0 })
 		})
 	}
 }
 
 // Over HTTP/2 a deadline that has passed ends a stream, even one on which there
 // is nothing to write.
-func TestAnIdleStreamOverHTTP2OutlivesItsWriteDeadline(t *testing.T) {
+func TestIdleHTTP2StreamOutlivesWriteDeadline(t *testing.T) {
 	t.Parallel()
 	boards := newRanking("global")
 	boards.set("global", of{"alice": 1})
@@ -99,7 +99,7 @@ func TestAnIdleStreamOverHTTP2OutlivesItsWriteDeadline(t *testing.T) {
 	l := r.listen("user=bob")
 	l.next()
 	if e := <-l.events; e.comment == "" {
-		t.Errorf("got %+v, want a sign of life", e)
+		t.Errorf("got %+v, want a comment", e)
 	}
 }
 
@@ -109,5 +109,5 @@ func TestEventsClientGoes(t *testing.T) {
 	l := r.listen("")
 	l.next()
 	_ = l.res.Body.Close()
-	await(t, "it to be let go", func() bool { return gauge(t, r.hub, "connections") == 0 })
+	await(t, "the connection to be closed", func() bool { return gauge(t, r.hub, "connections") == 0 })
 }

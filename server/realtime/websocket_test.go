@@ -42,7 +42,7 @@ func TestEmptyBoardIsAnEmptyList(t *testing.T) {
 	}
 }
 
-func TestOnlyRowsThatAreShown(t *testing.T) {
+func TestOnlySubscribedRows(t *testing.T) {
 	t.Parallel()
 	boards := newRanking("global")
 	boards.set("global", crowd(120))
@@ -150,7 +150,7 @@ func TestFramesPerMinute(t *testing.T) {
 	}
 }
 
-func TestEachBoardHasItsTurn(t *testing.T) {
+func TestBoardsTakeTurns(t *testing.T) {
 	t.Parallel()
 	boards := newRanking("global", "b1", "b2")
 	r := start(t, realtime.Options{Window: 20 * time.Millisecond, FramesPerMinute: 1 * 60}, boards)

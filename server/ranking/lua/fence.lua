@@ -1,7 +1,6 @@
 -- KEYS: meta, rank, users of the shadow. ARGV: token, since (microseconds).
--- From now on nothing that was recorded before since goes into the shadow, and
--- nothing that has gone into it stays. Returns 0 where the mark is not the
--- caller's.
+-- Empties the shadow, and rejects changes recorded before since from now on. Returns
+-- 0 if the shadow is not the caller's.
 if redis.call('HGET', KEYS[1], 'token') ~= ARGV[1] then
     return 0
 end

@@ -1,6 +1,6 @@
 -- KEYS: meta, rank, users of the shadow.
--- ARGV: token, milliseconds that the mark lives on, then changes.
--- Returns how many were newer, or -1 where the mark is not the caller's.
+-- ARGV: token, milliseconds until the mark expires, then changes.
+-- Returns how many were newer, or -1 if the shadow is not the caller's.
 if redis.call('HGET', KEYS[1], 'token') ~= ARGV[1] then
     return -1
 end

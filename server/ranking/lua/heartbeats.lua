@@ -1,4 +1,4 @@
--- KEYS: fresh. ARGV: how many fields there should be, then pairs of field and
+-- KEYS: fresh. ARGV: the number of shards and partitions, then pairs of field and
 -- microseconds. A time never goes back: what was applied stays applied.
 redis.call('HSET', KEYS[1], 'of', ARGV[1])
 for i = 2, #ARGV, 2 do

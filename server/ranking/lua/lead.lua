@@ -1,5 +1,5 @@
--- KEYS: lease. ARGV: owner, milliseconds; 0 ends the lease. Returns 1 where it
--- is the owner's now, 0 where it is another's.
+-- KEYS: lease. ARGV: owner, milliseconds; 0 releases the lease. Returns 1 if the
+-- caller is the owner, 0 if another is.
 local owner = redis.call('GET', KEYS[1])
 if owner and owner ~= ARGV[1] then
     return 0

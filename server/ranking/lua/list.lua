@@ -1,6 +1,6 @@
 -- KEYS: meta, rank, users. ARGV: users. Returns epoch, version, order, built, total,
--- then for each user the 0-based rank and the state; -1 and '' where the user is
--- not ranked; nil where the board is cold.
+-- then for each user the 0-based rank and the state; -1 and '' if the user is not
+-- ranked; nil if the board is not loaded.
 local facts = redis.call('HMGET', KEYS[1], 'epoch', 'version', 'order', 'built')
 if not facts[1] then
     return nil

@@ -1,6 +1,6 @@
 -- KEYS: meta, rank, users of the shadow.
--- ARGV: token, milliseconds that the mark lives, which server this is.
--- Marks a shadow, or returns 0 where another's mark is alive.
+-- ARGV: token, milliseconds until the mark expires, identity of the server.
+-- Marks a shadow; returns 0 if another mark has not expired.
 if redis.call('EXISTS', KEYS[1]) == 1 then
     return 0
 end

@@ -1,19 +1,19 @@
 -- KEYS: meta, rank, users. ARGV: channel, board, '1' to remove, then members.
--- Returns those members that are in the set and belong to no state: the user
--- has none, is hidden, or has it at another time; nil where the board is cold.
+-- Returns the members of the set that belong to no state: the user has none, is
+-- hidden, or reached it at another time; nil if the board is not loaded.
 if redis.call('EXISTS', KEYS[1]) == 0 then
     return nil
 end
-local strays = {}
+local orphans = {}
 for i = 4, #ARGV do
     local state = redis.call('HGET', KEYS[3], string.sub(ARGV[i], 9))
     local owned = state and string.sub(state, 1, 8) == string.sub(ARGV[i], 1, 8) and string.sub(state, -2) == ' 0'
     if not owned and redis.call('ZSCORE', KEYS[2], ARGV[i]) then
-        strays[#strays + 1] = ARGV[i]
+        orphans[#orphans + 1] = ARGV[i]
     end
 end
-if ARGV[3] == '1' and #strays > 0 then
-    redis.call('ZREM', KEYS[2], unpack(strays))
+if ARGV[3] == '1' and #orphans > 0 then
+    redis.call('ZREM', KEYS[2], unpack(orphans))
     announce(ARGV[1], ARGV[2], KEYS[1], KEYS[2], renew(KEYS[1], KEYS[2]), '')
 end
-return strays
+return orphans

@@ -1,8 +1,7 @@
 -- KEYS: meta, rank. ARGV: rows, key, member. Returns epoch, version, updated,
--- order, built, total, the 0-based rank of the first row, then the rows behind that key
--- and member as member, key, …; or nil where the board is cold. Nobody need
--- have them any more: it is found by its place in the order, among equal keys by
--- halves.
+-- order, built, total, the 0-based rank of the first row, then the rows behind that
+-- position as member, key, …; nil if the board is not loaded. The position need not
+-- be taken: it is found by binary search among members of the same key.
 local facts = redis.call('HMGET', KEYS[1], 'epoch', 'version', 'updated', 'order', 'built')
 if not facts[1] then
     return nil

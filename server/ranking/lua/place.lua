@@ -1,7 +1,7 @@
 -- KEYS: meta, rank, users. ARGV: user, neighbours on each side.
 -- Returns epoch, version, order, built, total, rank (0-based), state, rank of the
--- first neighbour, then neighbours as member, key, …; the first five only
--- where the user is not ranked; nil where the board is cold.
+-- first neighbour, then neighbours as member, key, …; only the first five if the
+-- user is not ranked; nil if the board is not loaded.
 local facts = redis.call('HMGET', KEYS[1], 'epoch', 'version', 'order', 'built')
 if not facts[1] then
     return nil

@@ -1,11 +1,11 @@
 -- A user's state is 8 bytes of reached_at (big-endian microseconds), then
 -- "key revision version hidden". The member of the sorted set is those 8 bytes and the
--- user id: equal keys order by member, which is first to reach, then user id.
--- Revisions are compared as numbers; scores are only passed through.
+-- user id: members of the same key order by reached_at, then user id. Revisions are
+-- compared as numbers; keys are only stored.
 
 -- put applies the changes in ARGV from index first on, six fields each (user,
--- revision, key, prefix, version, hidden), where their revision is newer. It
--- returns how many were.
+-- revision, key, prefix, version, hidden), whose revision is newer. It returns how
+-- many were.
 local function put(rank, users, first)
     local names = {}
     for i = first, #ARGV, 6 do
@@ -52,8 +52,8 @@ local function put(rank, users, first)
     return #fresh / 2
 end
 
--- head packs the first 100 rows, each as "length key user": what readers see,
--- so that a board is the same where only a reached_at has moved.
+-- head packs the first 100 rows, each as "length key user". It leaves out reached_at,
+-- which does not change the version.
 local function head(rank)
     local rows = redis.call('ZRANGE', rank, 0, 99, 'WITHSCORES')
     local packed = {}
@@ -63,7 +63,7 @@ local function head(rank)
     return table.concat(packed)
 end
 
--- renew keeps the head, and returns it where it is another: a new version.
+-- renew stores the head and returns it if it changed, which makes a new version.
 local function renew(meta, rank)
     local top = head(rank)
     if top == redis.call('HGET', meta, 'top') then
@@ -74,8 +74,8 @@ local function renew(meta, rank)
     return top
 end
 
--- announce publishes a notice: one line of facts, the head if it changed, and
--- who moved.
+-- announce publishes a notice: one line of metadata, the head if it changed, and
+-- the users that moved.
 local function announce(channel, board, meta, rank, top, moved)
     local facts = redis.call('HMGET', meta, 'epoch', 'version', 'updated', 'order')
     local line = table.concat({ board, facts[1], facts[2], facts[3], facts[4],

@@ -1,9 +1,9 @@
--- KEYS: meta, rank, users. ARGV: pairs of user and key; an empty key asks for
--- the rank of today. Returns a 1-based rank for each, or 0 where there is none;
--- nil where the board is cold.
+-- KEYS: meta, rank, users. ARGV: pairs of user and key; an empty key means the
+-- current rank. Returns a 1-based rank for each, or 0 for none; nil if the board is
+-- not loaded.
 --
 -- A key is a standing that was just recorded and may not have been applied yet:
--- everybody with a key that is not worse is ahead, but the user's own old entry.
+-- everyone with an equal or better key is ahead, except the user's own old entry.
 if redis.call('EXISTS', KEYS[1]) == 0 then
     return nil
 end

@@ -1,7 +1,7 @@
--- KEYS: meta, rank, users. ARGV: channel, board, moved, user, the state that
--- was found wrong (empty: none), then the truth: revision, key, prefix, version, hidden;
--- revision 0 removes the user. Returns 1, 0 where the state is another by now,
--- or -1 where the board is cold.
+-- KEYS: meta, rank, users. ARGV: channel, board, moved, user, the wrong state (empty:
+-- none), then the correct one: revision, key, prefix, version, hidden; revision 0
+-- removes the user. Returns 1; 0 if the state has changed since; -1 if the board is
+-- not loaded.
 if redis.call('EXISTS', KEYS[1]) == 0 then
     return -1
 end

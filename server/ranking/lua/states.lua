@@ -1,5 +1,5 @@
--- KEYS: meta, rank, users. ARGV: users. Returns for each its state and its key
--- in the sorted set, empty where there is none; nil where the board is cold.
+-- KEYS: meta, rank, users. ARGV: users. Returns for each the state and the key in
+-- the sorted set, empty if missing; nil if the board is not loaded.
 if redis.call('EXISTS', KEYS[1]) == 0 then
     return nil
 end

@@ -1,9 +1,9 @@
 -- KEYS: meta, rank, users, then the same three of the shadow.
--- ARGV: token, channel, board, epoch, updated (microseconds), order, least,
+-- ARGV: token, channel, board, epoch, updated (microseconds), order, minimum users,
 -- now (microseconds).
--- Puts the shadow in the place of the live board under a new epoch. Returns
--- the number of ranked users, -1 where the mark is not the caller's, or -2
--- where the shadow holds fewer than least users: it lost what was filled in.
+-- Replaces the live board by the shadow under a new epoch. Returns the number of
+-- ranked users; -1 if the shadow is not the caller's; -2 if it has fewer users than
+-- the minimum, because it lost some.
 if redis.call('HGET', KEYS[4], 'token') ~= ARGV[1] then
     return -1
 end

@@ -1,5 +1,5 @@
--- KEYS: meta, rank. ARGV: rows. Returns epoch, version, updated, order, built,
--- total,-- 0, then rows as member, key, …; or nil where the board is cold.
+-- KEYS: meta, rank. ARGV: rows. Returns epoch, version, updated, order, built, total,
+-- 0, then rows as member, key, …; nil if the board is not loaded.
 local facts = redis.call('HMGET', KEYS[1], 'epoch', 'version', 'updated', 'order', 'built')
 if not facts[1] then
     return nil
