@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/scoreboard/scoreboard/server/ledger"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/repair"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
-	"github.com/scoreboard/scoreboard/server/ledger"
 )
 
 // EventLog is the log that a transport keeps of published events.

@@ -1,5 +1,6 @@
-// Package store is PostgreSQL, the truth: users, scores, the ledger of every
-// event, the outbox, boards and keys. No pgx type leaves it.
+// Package store is PostgreSQL, the source of truth: users, scores, the ledger of
+// every event, the outbox, boards and keys. It opens one pool for one type of
+// each aggregate, whose packages hold the SQL. No pgx type leaves it.
 //
 // Promise: one exported method is one transaction. A recorded event is in the
 // ledger once per board, its user's versions on a board are 1, 2, 3 without a
