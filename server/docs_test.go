@@ -1,0 +1,82 @@
+package server_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestDocsNameWhatExists compares the tests, files and folders that the docs
+// name with the repository. Old decisions and the change log are history.
+func TestDocsNameWhatExists(t *testing.T) {
+	t.Parallel()
+	root := ".."
+	tests := testNames(t, root)
+	var pages []string
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/runbook/*.md"} {
+		found, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages = append(pages, found...)
+	}
+	if len(pages) < 8 {
+		t.Fatalf("only %d pages were found", len(pages))
+	}
+	named := regexp.MustCompile(`\b(?:Test|Fuzz)[A-Z]\w+`)
+	linked := regexp.MustCompile(`\]\(([^)#:]+)(?:#[^)]*)?\)`)
+	folder := regexp.MustCompile("`((?:server|client|cmd|loadgen|internal|migrations|tui|docs)/[a-z0-9_/.-]+)`")
+	for _, page := range pages {
+		if filepath.Base(page) == "CHANGELOG.md" {
+			continue
+		}
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range named.FindAllString(string(text), -1) {
+			if !tests[name] {
+				t.Errorf("%s names %s, which does not exist", page, name)
+			}
+		}
+		for _, link := range linked.FindAllStringSubmatch(string(text), -1) {
+			if _, err := os.Stat(filepath.Join(filepath.Dir(page), link[1])); err != nil {
+				t.Errorf("%s links to %s, which does not exist", page, link[1])
+			}
+		}
+		for _, path := range folder.FindAllStringSubmatch(string(text), -1) {
+			if _, err := os.Stat(filepath.Join(root, path[1])); err != nil && !strings.HasSuffix(path[1], "NNNN-title.md") {
+				t.Errorf("%s names %s, which does not exist", page, path[1])
+			}
+		}
+	}
+}
+
+// testNames are all tests and fuzz targets of the repository.
+func testNames(t *testing.T, root string) map[string]bool {
+	t.Helper()
+	declared := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
+	names := make(map[string]bool)
+	err := filepath.WalkDir(root, func(path string, entry os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() && strings.HasPrefix(entry.Name(), ".") && path != root {
+			return filepath.SkipDir
+		}
+		if !strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		for _, found := range declared.FindAllStringSubmatch(string(text), -1) {
+			names[found[1]] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
