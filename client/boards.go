@@ -76,8 +76,10 @@ func (c *Client) changeBoard(ctx context.Context, board, verb string) (Board, er
 // Boards lists boards by name.
 func (c *Client) Boards(ctx context.Context, q BoardQuery) (Boards, error) {
 	v := url.Values{}
-	for name, text := range map[string]string{"family": q.Family, "period": q.Period, "region": q.Region,
-		"status": q.Status, "after": q.After} {
+	for name, text := range map[string]string{
+		"family": q.Family, "period": q.Period, "region": q.Region,
+		"status": q.Status, "after": q.After,
+	} {
 		if text != "" {
 			v.Set(name, text)
 		}

@@ -148,8 +148,10 @@ func TestEvent(t *testing.T) {
 	s := clienttest.New(t)
 	c := newClient(t, s, options("alice"))
 	if _, err := c.Submit(t.Context(),
-		client.Increment{User: "bob", Delta: 3,
-			EventID: "match/7"}); scoreboard.CodeOf(err) != scoreboard.CodeInvalidRequest {
+		client.Increment{
+			User: "bob", Delta: 3,
+			EventID: "match/7",
+		}); scoreboard.CodeOf(err) != scoreboard.CodeInvalidRequest {
 		t.Errorf("an id with a slash: got %v, want invalid_request", err)
 	}
 	if _, err := c.Submit(t.Context(), client.Increment{User: "bob", Delta: 3, EventID: "match:7"}); err != nil {

@@ -50,8 +50,10 @@ func (e *Error) Error() string {
 
 // Unwrap returns the domain's error and the cause.
 func (e *Error) Unwrap() []error {
-	domain := &scoreboard.Error{Code: e.Code, Message: e.Message, Field: e.Field, Reason: e.Reason,
-		RetryAfter: e.RetryAfter}
+	domain := &scoreboard.Error{
+		Code: e.Code, Message: e.Message, Field: e.Field, Reason: e.Reason,
+		RetryAfter: e.RetryAfter,
+	}
 	if e.Err == nil {
 		return []error{domain}
 	}

@@ -46,8 +46,10 @@ type (
 func (c *Client) Status(ctx context.Context, board string) (Status, error) {
 	var s Status
 	err := c.do(ctx,
-		call{op: "read the server's status", method: http.MethodGet, path: "/v1/admin/status",
-			query: boardQuery(board)}, &s)
+		call{
+			op: "read the server's status", method: http.MethodGet, path: "/v1/admin/status",
+			query: boardQuery(board),
+		}, &s)
 	return s, err
 }
 

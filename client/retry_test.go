@@ -53,16 +53,32 @@ func TestErrors(t *testing.T) {
 		field string
 	}{
 		{"bad delta", nil, client.Increment{User: "alice"}, scoreboard.CodeInvalidRequest, "delta"},
-		{"delta beyond the bounds", nil, client.Increment{User: "alice", Delta: 1 << 40},
-			scoreboard.CodeDeltaOutOfRange, "delta"},
-		{"unknown board", nil, client.Increment{User: "alice", Delta: 1, Board: "nowhere"}, scoreboard.CodeNotFound,
-			""},
-		{"wrong secret", func(o *client.Options) { o.KeySecret = "other" }, client.Increment{User: "alice", Delta: 1},
-			scoreboard.CodeInvalidSignature, ""},
-		{"no token", func(o *client.Options) { o.Token = "" }, client.Increment{User: "alice", Delta: 1},
-			scoreboard.CodeUnauthorized, ""},
-		{"another's token", func(o *client.Options) { o.Token = clienttest.Token("bob", "") },
-			client.Increment{User: "alice", Delta: 1}, scoreboard.CodeForbidden, ""},
+		{
+			"delta beyond the bounds", nil,
+			client.Increment{User: "alice", Delta: 1 << 40},
+			scoreboard.CodeDeltaOutOfRange, "delta",
+		},
+		{
+			"unknown board", nil,
+			client.Increment{User: "alice", Delta: 1, Board: "nowhere"},
+			scoreboard.CodeNotFound,
+			"",
+		},
+		{
+			"wrong secret", func(o *client.Options) { o.KeySecret = "other" },
+			client.Increment{User: "alice", Delta: 1},
+			scoreboard.CodeInvalidSignature, "",
+		},
+		{
+			"no token", func(o *client.Options) { o.Token = "" },
+			client.Increment{User: "alice", Delta: 1},
+			scoreboard.CodeUnauthorized, "",
+		},
+		{
+			"another's token", func(o *client.Options) { o.Token = clienttest.Token("bob", "") },
+			client.Increment{User: "alice", Delta: 1},
+			scoreboard.CodeForbidden, "",
+		},
 	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {

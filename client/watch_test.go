@@ -129,13 +129,19 @@ func TestWatchIgnoresWhatIsOlder(t *testing.T) {
 	states := newClient(t, s, options("bob")).Watch(t.Context(), "", client.WatchOptions{})
 	wait(t, states, "the snapshot", leads("bob", client.WebSocket))
 
-	s.Push(protocol.Frame{Type: protocol.FrameUpdated, Board: "global", Epoch: 1, Version: 99,
-		Top: []protocol.Entry{{Rank: 1, UserID: "old-epoch", Score: 1}}})
-	s.Push(protocol.Frame{Type: protocol.FrameUpdated, Board: "global", Epoch: 2, Version: 1,
-		Top: []protocol.Entry{{Rank: 1, UserID: "old-version", Score: 1}}})
+	s.Push(protocol.Frame{
+		Type: protocol.FrameUpdated, Board: "global", Epoch: 1, Version: 99,
+		Top: []protocol.Entry{{Rank: 1, UserID: "old-epoch", Score: 1}},
+	})
+	s.Push(protocol.Frame{
+		Type: protocol.FrameUpdated, Board: "global", Epoch: 2, Version: 1,
+		Top: []protocol.Entry{{Rank: 1, UserID: "old-version", Score: 1}},
+	})
 	s.Push(protocol.Frame{Type: "leaderboard.of-a-newer-protocol"})
-	s.Push(protocol.Frame{Type: protocol.FrameUpdated, Board: "global", Epoch: 3, Version: 1,
-		Top: []protocol.Entry{{Rank: 1, UserID: "rebuilt", Score: 1}}})
+	s.Push(protocol.Frame{
+		Type: protocol.FrameUpdated, Board: "global", Epoch: 3, Version: 1,
+		Top: []protocol.Entry{{Rank: 1, UserID: "rebuilt", Score: 1}},
+	})
 	wait(t, states, "the newer epoch", func(s client.State) bool {
 		if user := s.Entries[0].UserID; user == "old-epoch" || user == "old-version" {
 			t.Fatalf("an older state was shown: %+v", s)

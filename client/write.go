@@ -178,8 +178,10 @@ func (c *Client) ReceiptOf(ctx context.Context, user, id string) (Event, error) 
 	if err != nil {
 		return Event{}, err
 	}
-	e := Event{ID: response.ProcessedEventID, Status: response.Status, Receipts: response.Receipts,
-		Code: response.Code, Message: response.Message}
+	e := Event{
+		ID: response.ProcessedEventID, Status: response.Status, Receipts: response.Receipts,
+		Code: response.Code, Message: response.Message,
+	}
 	if e.Receipts != nil {
 		e.Status = protocol.StatusDone // the response for several boards has no status
 	} else if e.Status == protocol.StatusDone {

@@ -26,7 +26,8 @@ func TestBisection(t *testing.T) {
 		},
 		"starts too high": {
 			10_000, func(rate, _ int) bool { return rate <= 900 },
-			[]int{10000, 5000, 2500, 1250, 625, 937, 781, 859, 898, 917}, 898,
+			[]int{10000, 5000, 2500, 1250, 625, 937, 781, 859, 898, 917},
+			898,
 		},
 		"nothing sustained": {8, func(int, int) bool { return false }, []int{8, 4, 2, 1}, 0},
 		"one per second":    {4, func(rate, _ int) bool { return rate <= 1 }, []int{4, 2, 1}, 1},

@@ -56,7 +56,11 @@ func TestEveryChangeIsAudited(t *testing.T) {
 		{"POST", "/v1/boards/frozen/unfreeze", "", "board.unfreeze", "board:frozen", false},
 		{"POST", "/v1/boards/arena/archive", "", "board.archive", "board:arena", false},
 		{
-			"POST", "/v1/boards/cup/roll", `{"season":"two","ends_at":"2099-01-01T00:00:00Z"}`, "board.roll", "board:cup",
+			"POST",
+			"/v1/boards/cup/roll",
+			`{"season":"two","ends_at":"2099-01-01T00:00:00Z"}`,
+			"board.roll",
+			"board:cup",
 			false,
 		},
 		{"POST", "/v1/admin/keys", `{"name":"another"}`, "key.create", "key:", false},
@@ -66,7 +70,11 @@ func TestEveryChangeIsAudited(t *testing.T) {
 		{"DELETE", "/v1/admin/dead-letters/2", "", "letter.drop", "letter:2", false},
 		{"PUT", "/v1/users/alice/profile", `{"display_name":"Al"}`, "user.profile", "user:alice", false},
 		{
-			"PUT", "/v1/admin/settings/reads.top_n", `{"value":"7","reason":"why"}`, "setting.set", "setting:reads.top_n",
+			"PUT",
+			"/v1/admin/settings/reads.top_n",
+			`{"value":"7","reason":"why"}`,
+			"setting.set",
+			"setting:reads.top_n",
 			false,
 		},
 		{"POST", "/v1/admin/users/alice/ban", `{"reason":"why"}`, "user.ban", "user:alice", false},
@@ -75,7 +83,10 @@ func TestEveryChangeIsAudited(t *testing.T) {
 		{"POST", "/v1/admin/replay", `{"dlq":true}`, "ranking.replay", "ranking:*", true},
 		{"POST", "/v1/admin/ledger/archive", `{}`, "ledger.archive", "ledger:*", true},
 	}
-	db.Do(t, `create function refuse() returns trigger language plpgsql as $$ begin raise exception 'the trail is full'; end $$`)
+	db.Do(
+		t,
+		`create function refuse() returns trigger language plpgsql as $$ begin raise exception 'the trail is full'; end $$`,
+	)
 	db.Do(t, `create trigger refuse before insert on audit_log execute function refuse()`)
 	before := state()
 	for _, r := range requests {
@@ -91,7 +102,12 @@ func TestEveryChangeIsAudited(t *testing.T) {
 	db.Do(t, `drop trigger refuse on audit_log`)
 	for _, r := range requests {
 		entries := func() int64 {
-			return db.Count(t, `select count(*) from audit_log where action = $1 and starts_with(target, $2) and who = 'root' and reason = 'why' and address <> ''`, r.action, r.target)
+			return db.Count(
+				t,
+				`select count(*) from audit_log where action = $1 and starts_with(target, $2) and who = 'root' and reason = 'why' and address <> ''`,
+				r.action,
+				r.target,
+			)
 		}
 		before, had := state(), entries()
 		status, answer := tell(r.method, r.path+"?reason=why", r.body)
@@ -105,7 +121,10 @@ func TestEveryChangeIsAudited(t *testing.T) {
 			t.Errorf("%s changed nothing, so the check without an audit entry proves nothing", r.action)
 		}
 	}
-	if n := db.Count(t, `select count(*) from audit_log where action = 'key.create' and detail->>'name' = 'another'`); n != 1 {
+	if n := db.Count(
+		t,
+		`select count(*) from audit_log where action = 'key.create' and detail->>'name' = 'another'`,
+	); n != 1 {
 		t.Error("the audit entry of a key lacks the requested scope")
 	}
 }
@@ -144,7 +163,12 @@ func furnish(t *testing.T, n *node, db *backendtest.Conn) string {
 		ReachedAt: receipt.RecordedAt, RecordedAt: receipt.RecordedAt,
 	})
 	for i := range 2 {
-		db.Do(t, `insert into dead_letters (topic, partition, record_offset, value, reason, attempts) values ('events', 0, $1, $2, 'a test', 1)`, i, letter)
+		db.Do(
+			t,
+			`insert into dead_letters (topic, partition, record_offset, value, reason, attempts) values ('events', 0, $1, $2, 'a test', 1)`,
+			i,
+			letter,
+		)
 	}
 	return key.KeyID
 }

@@ -18,8 +18,15 @@ import (
 // submit sends an increment as its user and returns the status and the body.
 func (n *node) submit(user, event, delta string, header http.Header) (int, string) {
 	n.h.t.Helper()
-	return n.post("/v1/scores/increment", user,
-		`{"user_id":"`+user+`","event_id":"`+event+`","delta":`+delta+`,"timestamp":"`+time.Now().UTC().Format(time.RFC3339)+`"}`, header)
+	return n.post(
+		"/v1/scores/increment",
+		user,
+		`{"user_id":"`+user+`","event_id":"`+event+`","delta":`+delta+`,"timestamp":"`+time.Now().
+			UTC().
+			Format(time.RFC3339)+
+			`"}`,
+		header,
+	)
 }
 
 func (n *node) post(path, user, body string, header http.Header) (int, string) {
@@ -152,7 +159,10 @@ func TestChangeAddressRetention(t *testing.T) {
 		}
 	}
 	db := backendtest.Connect(t, h.settings["postgres-url"])
-	db.Do(t, `update user_score_histories set recorded_at = recorded_at - interval '90 minutes' where event_text = 'older'`)
+	db.Do(
+		t,
+		`update user_score_histories set recorded_at = recorded_at - interval '90 minutes' where event_text = 'older'`,
+	)
 	root := n.client("root", auth.ScopeAdmin)
 	change := func(value string) {
 		t.Helper()
@@ -162,7 +172,11 @@ func TestChangeAddressRetention(t *testing.T) {
 		}
 	}
 	kept := func(event string) bool {
-		return db.Count(t, `select count(*) from user_score_histories where event_text = $1 and address is not null and user_agent is not null`, event) == 1
+		return db.Count(
+			t,
+			`select count(*) from user_score_histories where event_text = $1 and address is not null and user_agent is not null`,
+			event,
+		) == 1
 	}
 	if change("2h"); !kept("older") || !kept("younger") {
 		t.Fatal("the older event has no address")

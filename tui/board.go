@@ -70,7 +70,10 @@ func (b *board) update(entries []client.Entry, now time.Time) []change {
 			}
 		case b.begun:
 			r.previousRank, r.moved = 0, now
-			changes = append(changes, change{user: e.UserID, name: e.DisplayName, rank: e.Rank, score: e.Score, appeared: true})
+			changes = append(
+				changes,
+				change{user: e.UserID, name: e.DisplayName, rank: e.Rank, score: e.Score, appeared: true},
+			)
 		}
 		rows[i] = r
 	}
@@ -80,7 +83,17 @@ func (b *board) update(entries []client.Entry, now time.Time) []change {
 	}
 	for _, old := range b.rows { // by rank
 		if _, gone := before[old.UserID]; gone {
-			changes = append(changes, change{user: old.UserID, name: old.DisplayName, previousRank: old.Rank, previousScore: old.Score, left: true, among: among})
+			changes = append(
+				changes,
+				change{
+					user:          old.UserID,
+					name:          old.DisplayName,
+					previousRank:  old.Rank,
+					previousScore: old.Score,
+					left:          true,
+					among:         among,
+				},
+			)
 		}
 	}
 	b.rows, b.begun = rows, true

@@ -12,7 +12,9 @@ const active = "active"
 
 // statusWords describe a board's status.
 var statusWords = map[string]string{
-	active: "accepts scores again", "frozen": "is frozen and accepts no scores", "archived": "is archived and accepts no scores",
+	active:     "accepts scores again",
+	"frozen":   "is frozen and accepts no scores",
+	"archived": "is archived and accepts no scores",
 }
 
 type (

@@ -34,7 +34,13 @@ func TestSearch(t *testing.T) {
 		if user == "nobody" {
 			return client.Place{}, errors.New("the user has no score on this board")
 		}
-		return client.Place{UserID: user, Rank: 12, Total: 13, Score: 1, Neighbours: []client.Entry{{Rank: 11, UserID: "above", Score: 2}}}, nil
+		return client.Place{
+			UserID:     user,
+			Rank:       12,
+			Total:      13,
+			Score:      1,
+			Neighbours: []client.Entry{{Rank: 11, UserID: "above", Score: 2}},
+		}, nil
 	}
 	s.Update(stateMsg{state: recorded()[0]})
 	look := func(user string) {

@@ -122,7 +122,16 @@ func newModel(ctx context.Context, o Options, s style) *model {
 	if o.Explain == nil {
 		o.Explain = error.Error
 	}
-	return &model{ctx: ctx, o: o, style: s, now: time.Now, neighbours: defaultNeighbours, showStatus: true, showFeed: true, stop: func() {}}
+	return &model{
+		ctx:        ctx,
+		o:          o,
+		style:      s,
+		now:        time.Now,
+		neighbours: defaultNeighbours,
+		showStatus: true,
+		showFeed:   true,
+		stop:       func() {},
+	}
 }
 
 func (m *model) Init() tea.Cmd {

@@ -115,7 +115,12 @@ func Lines(ctx context.Context, out io.Writer, p Plain) error {
 				continue
 			}
 			status = next
-			if _, err := fmt.Fprintf(out, "%s  the board %s\n", time.Now().Format(time.TimeOnly), statusWords[status]); err != nil {
+			if _, err := fmt.Fprintf(
+				out,
+				"%s  the board %s\n",
+				time.Now().Format(time.TimeOnly),
+				statusWords[status],
+			); err != nil {
 				return err
 			}
 			continue
@@ -144,7 +149,14 @@ func Lines(ctx context.Context, out io.Writer, p Plain) error {
 			}
 			if !begun {
 				for _, e := range s.Entries {
-					fmt.Fprintf(&b, "%s  %s is #%s with %s\n", now.Format(time.TimeOnly), name(e, false), grouped(e.Rank), grouped(e.Score))
+					fmt.Fprintf(
+						&b,
+						"%s  %s is #%s with %s\n",
+						now.Format(time.TimeOnly),
+						name(e, false),
+						grouped(e.Rank),
+						grouped(e.Score),
+					)
 				}
 			}
 		}

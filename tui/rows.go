@@ -69,7 +69,9 @@ func (m *model) layout() layout {
 
 func (m *model) headings(l layout) string {
 	var b strings.Builder
-	b.WriteString(fitRight("#", l.rank) + " " + fit("", l.move, "") + fit("user", l.name, "") + " " + fitRight("score", l.score))
+	b.WriteString(
+		fitRight("#", l.rank) + " " + fit("", l.move, "") + fit("user", l.name, "") + " " + fitRight("score", l.score),
+	)
 	if l.gained > 0 {
 		b.WriteString(" " + fit("", l.gained, ""))
 	}
@@ -116,7 +118,10 @@ func (m *model) line(r *row, l layout) string {
 	if flashing {
 		score = st.flash.Render(score)
 	}
-	parts := []string{st.dim.Render(fitRight(grouped(r.Rank), l.rank)) + " " + m.movement(r, l.move) + user, fitRight(score, l.score)}
+	parts := []string{
+		st.dim.Render(fitRight(grouped(r.Rank), l.rank)) + " " + m.movement(r, l.move) + user,
+		fitRight(score, l.score),
+	}
 	if l.gained > 0 {
 		gained := ""
 		if flashing {

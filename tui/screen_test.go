@@ -84,7 +84,10 @@ func (s *screen) lacks(unwanted ...string) {
 func recorded() []client.State {
 	entries := func(pairs ...any) (all []client.Entry) {
 		for i := 0; i < len(pairs); i += 2 {
-			all = append(all, client.Entry{Rank: int64(i/2 + 1), UserID: pairs[i].(string), Score: int64(pairs[i+1].(int))})
+			all = append(
+				all,
+				client.Entry{Rank: int64(i/2 + 1), UserID: pairs[i].(string), Score: int64(pairs[i+1].(int))},
+			)
 		}
 		return all
 	}
@@ -101,15 +104,64 @@ func recorded() []client.State {
 		}
 		return all
 	}
-	first := names(entries("alice", 1_284_112, "bob", 1_283_980, "kenji", 998_001, "dalia", 870_500, "evil", 655_360,
-		"frank.of.the-very.long:name@example.org", 512_000, "grace", 400_123, "heidi", 99_999, "ivan", 1_024, "judy", 7))
-	second := names(entries("bob", 1_284_480, "alice", 1_284_112, "kenji", 998_001, "dalia", 870_500, "evil", 655_360,
-		"frank.of.the-very.long:name@example.org", 512_000, "grace", 400_123, "heidi", 99_999, "carol", 2_500, "ivan", 1_024))
-	state := client.State{Board: "global", Epoch: 3, Version: 1041, Entries: first, HeardAt: start, Connection: client.WebSocket}
+	first := names(entries(
+		"alice",
+		1_284_112,
+		"bob",
+		1_283_980,
+		"kenji",
+		998_001,
+		"dalia",
+		870_500,
+		"evil",
+		655_360,
+		"frank.of.the-very.long:name@example.org",
+		512_000,
+		"grace",
+		400_123,
+		"heidi",
+		99_999,
+		"ivan",
+		1_024,
+		"judy",
+		7,
+	))
+	second := names(entries(
+		"bob",
+		1_284_480,
+		"alice",
+		1_284_112,
+		"kenji",
+		998_001,
+		"dalia",
+		870_500,
+		"evil",
+		655_360,
+		"frank.of.the-very.long:name@example.org",
+		512_000,
+		"grace",
+		400_123,
+		"heidi",
+		99_999,
+		"carol",
+		2_500,
+		"ivan",
+		1_024,
+	))
+	state := client.State{
+		Board:      "global",
+		Epoch:      3,
+		Version:    1041,
+		Entries:    first,
+		HeardAt:    start,
+		Connection: client.WebSocket,
+	}
 	moved := state
 	moved.Version, moved.Entries, moved.HeardAt = 1042, second, start.Add(400*time.Millisecond)
 	away := moved
-	away.Connection, away.Reconnects, away.Err = client.Disconnected, 1, errors.New("read the stream: connection reset by peer")
+	away.Connection, away.Reconnects, away.Err = client.Disconnected, 1, errors.New(
+		"read the stream: connection reset by peer",
+	)
 	return []client.State{state, moved, away}
 }
 
@@ -117,9 +169,21 @@ func recorded() []client.State {
 func troubled() *client.Status {
 	rate, p95, depth, oldest, behind := 1234.4, 8.25, int64(4200), int64(7300), int64(900)
 	return &client.Status{
-		IncrementsPerSecond: &rate, LatencyP95MS: &p95, OutboxDepth: &depth, OutboxOldestAgeMS: &oldest,
-		ConsumerLag: map[string]int64{"scoreboard.events.v1": 17, "score-increments.v1": 3}, Connections: map[string]int64{"websocket": 1200, "sse": 34},
-		Parity: &protocol.Parity{Checked: 100_000, Drifted: 1, Percent: 99.999}, Board: &client.Condition{State: "CATCHING_UP", AgeMS: &behind},
+		IncrementsPerSecond: &rate,
+		LatencyP95MS:        &p95,
+		OutboxDepth:         &depth,
+		OutboxOldestAgeMS:   &oldest,
+		ConsumerLag: map[string]int64{
+			"scoreboard.events.v1": 17,
+			"score-increments.v1":  3,
+		},
+		Connections: map[string]int64{"websocket": 1200, "sse": 34},
+		Parity: &protocol.Parity{
+			Checked: 100_000,
+			Drifted: 1,
+			Percent: 99.999,
+		},
+		Board:    &client.Condition{State: "CATCHING_UP", AgeMS: &behind},
 		Problems: []string{"Kafka does not answer"},
 	}
 }
@@ -147,23 +211,59 @@ func TestGoldenScreens(t *testing.T) {
 		}},
 		{"found", func(s *screen) {
 			s.Update(stateMsg{state: recorded()[0]})
-			s.Update(foundMsg{user: "zoe", place: client.Place{UserID: "zoe", Rank: 8123, Total: 10_000, Score: 3, Neighbours: []client.Entry{
-				{Rank: 8122, UserID: "yuri", Score: 4}, {Rank: 8123, UserID: "zoe", Score: 3}, {Rank: 8124, UserID: "zack", Score: 3},
-			}}})
+			s.Update(
+				foundMsg{
+					user: "zoe",
+					place: client.Place{UserID: "zoe", Rank: 8123, Total: 10_000, Score: 3, Neighbours: []client.Entry{
+						{
+							Rank:   8122,
+							UserID: "yuri",
+							Score:  4,
+						},
+						{Rank: 8123, UserID: "zoe", Score: 3},
+						{Rank: 8124, UserID: "zack", Score: 3},
+					}},
+				},
+			)
 		}},
 		{"operator", func(s *screen) {
 			for i, frame := range recorded()[:2] {
 				s.clock = start.Add(time.Duration(i) * 7 * time.Second)
 				s.Update(stateMsg{state: frame})
 			}
-			s.Update(meMsg{place: &client.Place{UserID: "mallory", Rank: 4711, Total: 10_000, Score: 12, Neighbours: []client.Entry{
-				{Rank: 4710, UserID: "lena", Score: 13}, {Rank: 4711, UserID: "mallory", Score: 12}, {Rank: 4712, UserID: "nina", Score: 12},
-			}}})
+			s.Update(
+				meMsg{
+					place: &client.Place{
+						UserID: "mallory",
+						Rank:   4711,
+						Total:  10_000,
+						Score:  12,
+						Neighbours: []client.Entry{
+							{
+								Rank:   4710,
+								UserID: "lena",
+								Score:  13,
+							},
+							{Rank: 4711, UserID: "mallory", Score: 12},
+							{Rank: 4712, UserID: "nina", Score: 12},
+						},
+					},
+				},
+			)
 			s.Update(statusMsg{status: troubled()})
 		}},
 		{"boards", func(s *screen) {
 			s.Update(stateMsg{state: recorded()[0]})
-			s.Update(boardsMsg{boards: []client.Board{{Board: "daily"}, {Board: "daily:2026-11-21"}, {Board: "global"}, {Board: "season.winter"}}})
+			s.Update(
+				boardsMsg{
+					boards: []client.Board{
+						{Board: "daily"},
+						{Board: "daily:2026-11-21"},
+						{Board: "global"},
+						{Board: "season.winter"},
+					},
+				},
+			)
 			s.keys("j")
 		}},
 		{"help", func(s *screen) { s.Update(stateMsg{state: recorded()[0]}); s.keys("?") }},
@@ -220,8 +320,21 @@ func TestViewFitsEverySize(t *testing.T) {
 			for _, frame := range recorded() {
 				s.Update(stateMsg{state: frame})
 			}
-			s.Update(meMsg{place: &client.Place{UserID: "mallory", Rank: 9_000_000, Total: 10_000_000, Score: -1 << 53}})
-			s.Update(foundMsg{user: "zoe", place: client.Place{UserID: "zoe", Rank: 8123, Total: 10_000, Score: 3, Neighbours: recorded()[0].Entries}})
+			s.Update(
+				meMsg{place: &client.Place{UserID: "mallory", Rank: 9_000_000, Total: 10_000_000, Score: -1 << 53}},
+			)
+			s.Update(
+				foundMsg{
+					user: "zoe",
+					place: client.Place{
+						UserID:     "zoe",
+						Rank:       8123,
+						Total:      10_000,
+						Score:      3,
+						Neighbours: recorded()[0].Entries,
+					},
+				},
+			)
 			for range 2 { // without and with help
 				lines := strings.Split(s.View(), "\n")
 				if len(lines) > height {

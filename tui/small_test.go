@@ -12,9 +12,19 @@ import (
 func TestGapKeepsAllDigits(t *testing.T) {
 	for _, width := range []int{80, 100, 160} {
 		s := newScreen(t, width, 30, termenv.Ascii, false)
-		s.Update(stateMsg{state: client.State{Board: "global", Version: 1, Connection: client.WebSocket, HeardAt: start, Entries: []client.Entry{
-			{Rank: 1, UserID: "ann", Score: 9_497_058}, {Rank: 2, UserID: "bo", Score: -9_497_058},
-		}}})
+		s.Update(
+			stateMsg{
+				state: client.State{
+					Board:      "global",
+					Version:    1,
+					Connection: client.WebSocket,
+					HeardAt:    start,
+					Entries: []client.Entry{
+						{Rank: 1, UserID: "ann", Score: 9_497_058}, {Rank: 2, UserID: "bo", Score: -9_497_058},
+					},
+				},
+			},
+		)
 		s.contains("-18,994,116")
 	}
 }
@@ -57,7 +67,12 @@ func TestSmallScreenShowsNeighboursAndKeys(t *testing.T) {
 	for i := range int64(21) {
 		around = append(around, client.Entry{Rank: 90 + i, UserID: "user" + string(rune('a'+i)), Score: 100 - i})
 	}
-	s.Update(foundMsg{user: "userk", place: client.Place{UserID: "userk", Rank: 100, Total: 200, Score: 90, Neighbours: around}})
+	s.Update(
+		foundMsg{
+			user:  "userk",
+			place: client.Place{UserID: "userk", Rank: 100, Total: 200, Score: 90, Neighbours: around},
+		},
+	)
 	s.contains("alice", "userh", "userk", "usern", "userk is 100th of 200")
 	s.lacks("userg")
 	s.lacks("usero")

@@ -23,15 +23,32 @@ func newStyle(r *lipgloss.Renderer, ascii bool) style {
 	onYellow := r.NewStyle().Foreground(lipgloss.Color("0")).Background(lipgloss.Color("3"))
 	colour := func(n string) lipgloss.Style { return r.NewStyle().Foreground(lipgloss.Color(n)) }
 	s := style{
-		title: r.NewStyle().Bold(true), dim: r.NewStyle().Faint(true), key: r.NewStyle().Bold(true),
-		up: colour("2"), down: colour("1"), fresh: colour("6"),
-		flash: onYellow, own: r.NewStyle().Bold(true), found: r.NewStyle().Reverse(true),
-		bar: colour("4"), good: colour("2"), warn: onYellow, trouble: colour("1").Bold(true),
-		box: r.NewStyle().Border(lipgloss.RoundedBorder()).Padding(0, 2),
+		title:   r.NewStyle().Bold(true),
+		dim:     r.NewStyle().Faint(true),
+		key:     r.NewStyle().Bold(true),
+		up:      colour("2"),
+		down:    colour("1"),
+		fresh:   colour("6"),
+		flash:   onYellow,
+		own:     r.NewStyle().Bold(true),
+		found:   r.NewStyle().Reverse(true),
+		bar:     colour("4"),
+		good:    colour("2"),
+		warn:    onYellow,
+		trouble: colour("1").Bold(true),
+		box:     r.NewStyle().Border(lipgloss.RoundedBorder()).Padding(0, 2),
 
-		upMark: "▲", downMark: "▼", dot: "●", more: "…", rule: "─", ownMark: "◀", between: " · ", arrows: "↑↓", cursor: "▏",
-		bars:   []string{"▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"},
-		sparks: []string{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"},
+		upMark:   "▲",
+		downMark: "▼",
+		dot:      "●",
+		more:     "…",
+		rule:     "─",
+		ownMark:  "◀",
+		between:  " · ",
+		arrows:   "↑↓",
+		cursor:   "▏",
+		bars:     []string{"▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"},
+		sparks:   []string{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"},
 	}
 	if ascii {
 		s.ascii = true

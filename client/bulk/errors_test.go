@@ -93,8 +93,10 @@ func TestABusyServerGetsThemAgain(t *testing.T) {
 	busy := map[string]int{}
 	l.before = func(in client.Increment) error {
 		if busy[in.EventID]++; in.Delta%3 == 0 && busy[in.EventID] < 4 {
-			return &client.Error{Status: 200, Code: scoreboard.CodeOverloaded,
-				Message: "too many increments are waiting"}
+			return &client.Error{
+				Status: 200, Code: scoreboard.CodeOverloaded,
+				Message: "too many increments are waiting",
+			}
 		}
 		return nil
 	}

@@ -172,8 +172,10 @@ func resultOf(it item, receipt client.Receipt, err error) Result {
 	if err != nil {
 		return refused(it, err)
 	}
-	result := Result{Line: it.line, User: it.in.User, EventID: it.in.EventID, Status: Done,
-		Replayed: receipt.Replayed, Sum: it.sum}
+	result := Result{
+		Line: it.line, User: it.in.User, EventID: it.in.EventID, Status: Done,
+		Replayed: receipt.Replayed, Sum: it.sum,
+	}
 	if receipt.Status == Pending {
 		result.Status = Pending
 	} else {

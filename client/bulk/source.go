@@ -86,8 +86,10 @@ func (n *ndjson) tooLong() (item, error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return item{}, fmt.Errorf("read line %d: %w", n.line, err)
 	}
-	return item{line: n.line,
-		err: scoreboard.Errorf(scoreboard.CodePayloadTooLarge, "the line is longer than %d bytes", maxLine)}, nil
+	return item{
+		line: n.line,
+		err:  scoreboard.Errorf(scoreboard.CodePayloadTooLarge, "the line is longer than %d bytes", maxLine),
+	}, nil
 }
 
 func (n *ndjson) parse(text []byte) item {
@@ -167,8 +169,10 @@ func (c *csvSource) next() (item, error) {
 	var malformed *csv.ParseError
 	switch {
 	case errors.As(err, &malformed):
-		return item{line: malformed.StartLine,
-			err: scoreboard.Errorf(scoreboard.CodeInvalidRequest, "%v", malformed.Err)}, nil
+		return item{
+			line: malformed.StartLine,
+			err:  scoreboard.Errorf(scoreboard.CodeInvalidRequest, "%v", malformed.Err),
+		}, nil
 	case err != nil:
 		return item{}, err // including io.EOF
 	}

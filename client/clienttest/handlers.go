@@ -231,8 +231,10 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := protocol.List{Board: string(s.game.board.ID), Entries: []protocol.ListEntry{}, NotFound: []string{},
-		AsOf: time.Now().UTC()}
+	out := protocol.List{
+		Board: string(s.game.board.ID), Entries: []protocol.ListEntry{}, NotFound: []string{},
+		AsOf: time.Now().UTC(),
+	}
 	for _, e := range s.game.entries() {
 		if slices.Contains(in.UserIDs, e.UserID) {
 			out.Entries = append(out.Entries, protocol.ListEntry{Place: len(out.Entries) + 1, Entry: e})

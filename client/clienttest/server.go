@@ -71,8 +71,10 @@ func New(t testing.TB) *Server {
 // Start starts a server that ends with Close, for runnable examples.
 func Start() *Server {
 	s := &Server{
-		keys: []protocol.Key{{KeyID: KeyID, Name: "test", Secret: Secret, CreatedAt: time.Now().UTC(),
-			Generation: 1}},
+		keys: []protocol.Key{{
+			KeyID: KeyID, Name: "test", Secret: Secret, CreatedAt: time.Now().UTC(),
+			Generation: 1,
+		}},
 		former: map[string]string{},
 		subs:   map[chan struct{}]chan protocol.Frame{}, gone: make(chan struct{}), hide: map[string]bool{},
 	}

@@ -111,7 +111,11 @@ func (p *program) completeUsers(cmd *cobra.Command, _ []string, typed string) ([
 
 // completeSettings offers adjustable settings that are not on the command line
 // yet. Names alternate with values, except with --reset.
-func (p *program) completeSettings(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+func (p *program) completeSettings(
+	cmd *cobra.Command,
+	args []string,
+	typed string,
+) ([]string, cobra.ShellCompDirective) {
 	if !cmd.Flags().Changed("reset") && len(args)%2 == 1 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

@@ -163,8 +163,10 @@ func requirePrivateFile(path string) error {
 		return err
 	}
 	if info.Mode()&fs.ModePerm&0o077 != 0 && filepath.Separator == '/' {
-		return &hintedError{fmt.Errorf("%s contains a secret but is readable by other users", path),
-			"chmod 600 " + path}
+		return &hintedError{
+			fmt.Errorf("%s contains a secret but is readable by other users", path),
+			"chmod 600 " + path,
+		}
 	}
 	return nil
 }

@@ -110,8 +110,10 @@ func checkServer(s connection, a response) check {
 		next := "start it (\"make dev\") or pass another address with --server; this one is from " + s.Server.From
 		return finding("server", checkFail, a.err.Error(), next)
 	}
-	return check{Name: "server", Status: checkOK,
-		Detail: fmt.Sprintf("answers in %v", a.took.Round(time.Millisecond/10))}
+	return check{
+		Name: "server", Status: checkOK,
+		Detail: fmt.Sprintf("answers in %v", a.took.Round(time.Millisecond/10)),
+	}
 }
 
 func checkReadiness(ctx context.Context, at option) check {
@@ -212,11 +214,17 @@ func (p *program) checkKey(ctx context.Context, s connection) check {
 	case err == nil:
 		return check{Name: "key", Status: checkOK, Detail: s.KeyID.Value + " is accepted"}
 	case code == scoreboard.CodeInvalidSignature:
-		return finding("key", checkFail, s.KeyID.Value+" is rejected: unknown, revoked, wrong secret, or a wrong clock",
-			"list keys with \"sbctl key list\" or create one with \"sbctl key create\"; set SBCTL_KEY_ID and SBCTL_KEY_SECRET")
+		return finding(
+			"key",
+			checkFail,
+			s.KeyID.Value+" is rejected: unknown, revoked, wrong secret, or a wrong clock",
+			"list keys with \"sbctl key list\" or create one with \"sbctl key create\"; set SBCTL_KEY_ID and SBCTL_KEY_SECRET",
+		)
 	}
-	return check{Name: "key", Status: checkOK,
-		Detail: s.KeyID.Value + " is set; only a write by the token's user can verify it"}
+	return check{
+		Name: "key", Status: checkOK,
+		Detail: s.KeyID.Value + " is set; only a write by the token's user can verify it",
+	}
 }
 
 func checkTop(a response) check {

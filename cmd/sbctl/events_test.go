@@ -32,8 +32,10 @@ func TestSeasonOfEvents(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		results := filepath.Join(t.TempDir(), "results")
-		args := []string{"score", "submit", "--file", filepath.Join(events, tc.file), "--results", results,
-			"--output", "json"}
+		args := []string{
+			"score", "submit", "--file", filepath.Join(events, tc.file), "--results", results,
+			"--output", "json",
+		}
 		code := run(t.Context(), args, nil, &out, io.Discard, env)
 		var got bulk.Tally
 		if err := json.Unmarshal(out.Bytes(), &got); err != nil || code != exitCheckFailed || got != tc.want {

@@ -85,7 +85,9 @@ func newRebuildCmd(p *program) *cobra.Command {
 			})
 		}),
 	}
-	cmd.Annotations = map[string]string{afterInterrupt: "the current ranking was kept; run the command again to start over"}
+	cmd.Annotations = map[string]string{
+		afterInterrupt: "the current ranking was kept; run the command again to start over",
+	}
 	f.add(cmd)
 	cmd.Flags().BoolVar(&f.dry, "dry-run", false, "only show the status of the rankings")
 	return cmd
@@ -198,7 +200,9 @@ func newReconcileCmd(p *program) *cobra.Command {
 			return p.verified(done)
 		}),
 	}
-	cmd.Annotations = map[string]string{afterInterrupt: "users repaired so far stay repaired; run the command again to start over"}
+	cmd.Annotations = map[string]string{
+		afterInterrupt: "users repaired so far stay repaired; run the command again to start over",
+	}
 	f.add(cmd)
 	cmd.Flags().StringVar(&f.user, "user", "", "only this user")
 	cmd.Flags().BoolVar(&repair, "repair", false, "replace wrong ranking entries with those of PostgreSQL")

@@ -148,7 +148,9 @@ func (p *program) runLoad(ctx context.Context, o loadgen.Options) error {
 func (p *program) noteReport(r *report.Report, out string) {
 	for _, c := range r.Criteria {
 		if c.Name == "behind" && !c.Pass {
-			p.infof("behind: this machine was too busy to send on schedule; the other figures do not describe the server")
+			p.infof(
+				"behind: this machine was too busy to send on schedule; the other figures do not describe the server",
+			)
 		}
 	}
 	if out != "" {

@@ -59,8 +59,10 @@ func TestNoteReport(t *testing.T) {
 	}{
 		{"late", "", busy, report.Criterion{Name: "behind"}},
 		{"in time", "", "", report.Criterion{Name: "behind", Pass: true}},
-		{"slow", "out/a", "report: " + filepath.Join("out", "a", "report.html") + " (and report.json)\n",
-			report.Criterion{Name: "api.p95"}},
+		{
+			"slow", "out/a", "report: " + filepath.Join("out", "a", "report.html") + " (and report.json)\n",
+			report.Criterion{Name: "api.p95"},
+		},
 	} {
 		var out strings.Builder
 		(&program{stderr: &out}).noteReport(&report.Report{Criteria: []report.Criterion{tc.criterion}}, tc.out)

@@ -122,7 +122,9 @@ func (p *program) suggestList(ctx context.Context, cmd *cobra.Command) string {
 		}
 		return fmt.Sprintf(
 			"\"sbctl top%s\" lists users with a score; \"sbctl user show %s\" shows operators the user's status and scores",
-			flagOf(cmd, "board"), user)
+			flagOf(cmd, "board"),
+			user,
+		)
 	}
 	return ""
 }

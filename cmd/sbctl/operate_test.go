@@ -53,8 +53,10 @@ func TestOperatorScripts(t *testing.T) {
 			env.Setenv("MALLORY", token("mallory", ""))
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "soon": soon,
-			"action": action(t), "attest": attest(t, game)},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": exits, "soon": soon,
+			"action": action(t), "attest": attest(t, game),
+		},
 	})
 }
 

@@ -92,7 +92,9 @@ Events from before the window of known repeats are never replayed.`,
 			return p.replayed(done)
 		}),
 	}
-	cmd.Annotations = map[string]string{afterInterrupt: "events applied so far stay applied; run the command again to start over"}
+	cmd.Annotations = map[string]string{
+		afterInterrupt: "events applied so far stay applied; run the command again to start over",
+	}
 	flags := cmd.Flags()
 	flags.Int64Var(&f.offset, "from-offset", 0, "first offset, in the partition of --partition")
 	flags.StringVar(&f.from, "from-time", "", "replay events produced from this time on, such as 2026-11-21T12:00:00Z")

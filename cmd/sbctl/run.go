@@ -63,7 +63,9 @@ func (p *program) client() (*client.Client, error) {
 }
 
 // withClient adapts a function that needs a client to a command's RunE.
-func (p *program) withClient(do func(cmd *cobra.Command, c *client.Client, args []string) error) func(*cobra.Command, []string) error {
+func (p *program) withClient(
+	do func(cmd *cobra.Command, c *client.Client, args []string) error,
+) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		c, err := p.client()
 		if err != nil {

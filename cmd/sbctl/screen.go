@@ -12,7 +12,12 @@ import (
 )
 
 // screen returns the options of the live screen.
-func (p *program) screen(c *client.Client, board string, ascii bool, watch func(context.Context, string) <-chan client.State) tui.Options {
+func (p *program) screen(
+	c *client.Client,
+	board string,
+	ascii bool,
+	watch func(context.Context, string) <-chan client.State,
+) tui.Options {
 	return tui.Options{
 		Board: board, Watch: watch, ASCII: ascii, Explain: p.explain, Status: c.Status,
 		Me: func(ctx context.Context, board string, neighbours int) (client.Place, error) {

@@ -114,8 +114,10 @@ func (p *program) printSummary(s summary) error {
 		for _, part := range []struct {
 			name string
 			n    int
-		}{{"repeats", s.Replayed}, {"pending", s.Pending}, {"refused", s.Refused}, {"not sent", s.Unsent}, {"skipped",
-			s.Skipped}} {
+		}{{"repeats", s.Replayed}, {"pending", s.Pending}, {"refused", s.Refused}, {"not sent", s.Unsent}, {
+			"skipped",
+			s.Skipped,
+		}} {
 			if part.n > 0 {
 				t.add(part.name, number(int64(part.n)))
 			}

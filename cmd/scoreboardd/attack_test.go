@@ -107,7 +107,9 @@ func TestAttacks(t *testing.T) {
 	if status, _ := send(t, d.url, &theirs); status != 200 {
 		t.Fatalf("the valid request: got %d", status)
 	}
-	if n := h.sql(`select count(*) from user_score_histories where address <> '127.0.0.1' or country is not null`); n != 0 {
+	if n := h.sql(
+		`select count(*) from user_score_histories where address <> '127.0.0.1' or country is not null`,
+	); n != 0 {
 		t.Error("a forged address or country is trusted")
 	}
 	attacks = append(attacks, attack{

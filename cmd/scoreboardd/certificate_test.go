@@ -111,7 +111,9 @@ func TestClientCertificateAttests(t *testing.T) {
 	}
 	good()
 	good() // a repeat
-	if n := h.sql(`select count(*) from user_score_histories where board_id = 'vouched' and user_id = 'alice' and new_score = 7 and signer = 'arena-1' and key_id = '` + key.KeyID + `'`); n != 1 {
+	if n := h.sql(
+		`select count(*) from user_score_histories where board_id = 'vouched' and user_id = 'alice' and new_score = 7 and signer = 'arena-1' and key_id = '` + key.KeyID + `'`,
+	); n != 1 {
 		t.Errorf("got %d rows of arena-1 in the ledger, want 1", n)
 	}
 	if n := h.sql(`select count(*) from user_score_histories`); n != 1 {

@@ -26,8 +26,10 @@ func TestArchiveLedger(t *testing.T) {
 
 	c := h.client(h.start("--ledger-archive", dir), "admin", "score:admin")
 	h.exec(`select create_ledger_partition('2020-01-01Z', '2020-02-01Z')`)
-	h.exec(`insert into user_score_histories (user_id, board_id, event_id, payload_hash, delta, applied, new_score, version, recorded_at, source)
-select 'old', 'global', gen_random_uuid(), '\x00', 1, 1, n, n, '2020-01-15Z', 'api' from generate_series(1, 10) as n`)
+	h.exec(
+		`insert into user_score_histories (user_id, board_id, event_id, payload_hash, delta, applied, new_score, version, recorded_at, source)
+select 'old', 'global', gen_random_uuid(), '\x00', 1, 1, n, n, '2020-01-15Z', 'api' from generate_series(1, 10) as n`,
+	)
 	dry, err := c.ArchiveLedger(t.Context(), true)
 	if err != nil || len(dry.Partitions) != 1 || !dry.DryRun ||
 		h.sql(`select count(*) from user_score_histories`) != 10 {

@@ -96,7 +96,10 @@ func TestRejectedWrites(t *testing.T) {
 		},
 		{"empty user", signed(func(r *protocol.IncrementRequest) { r.UserID = "" }), alice, 400, "invalid_request"},
 		{
-			"user too long", signed(func(r *protocol.IncrementRequest) { r.UserID = strings.Repeat("a", 65) }), alice, 400,
+			"user too long",
+			signed(func(r *protocol.IncrementRequest) { r.UserID = strings.Repeat("a", 65) }),
+			alice,
+			400,
 			"invalid_request",
 		},
 		{
@@ -133,7 +136,13 @@ func TestRejectedWrites(t *testing.T) {
 			"revoked key", signed(func(r *protocol.IncrementRequest) { r.KeyID = revoked.KeyID }), alice, 401,
 			"invalid_signature",
 		},
-		{"old signature", signed(func(r *protocol.IncrementRequest) { r.Timestamp = now.Add(-2 * time.Minute).Format(time.RFC3339) }), alice, 401, "invalid_signature"},
+		{
+			"old signature",
+			signed(func(r *protocol.IncrementRequest) { r.Timestamp = now.Add(-2 * time.Minute).Format(time.RFC3339) }),
+			alice,
+			401,
+			"invalid_signature",
+		},
 		{"no token", signed(same), "", 401, "unauthorized"},
 		{"expired token", signed(same), "Bearer " + old, 401, "unauthorized"},
 		{"basic auth", signed(same), "Basic YTpi", 401, "unauthorized"},
@@ -145,7 +154,10 @@ func TestRejectedWrites(t *testing.T) {
 			"invalid_request",
 		},
 		{
-			"an instance by name", signed(func(r *protocol.IncrementRequest) { r.Board = "daily:2026-11-21" }), alice, 400,
+			"an instance by name",
+			signed(func(r *protocol.IncrementRequest) { r.Board = "daily:2026-11-21" }),
+			alice,
+			400,
 			"invalid_request",
 		},
 		{"board and boards", signed(func(r *protocol.IncrementRequest) {
@@ -153,8 +165,11 @@ func TestRejectedWrites(t *testing.T) {
 				[]string{"global"}
 		}), alice, 400, "invalid_request"},
 		{
-			"a board twice", signed(func(r *protocol.IncrementRequest) { r.Boards = []string{"global", "global"} }), alice,
-			400, "invalid_request",
+			"a board twice",
+			signed(func(r *protocol.IncrementRequest) { r.Boards = []string{"global", "global"} }),
+			alice,
+			400,
+			"invalid_request",
 		},
 	}
 	const rows = `select (select count(*) from users) + (select count(*) from scores) + (select count(*) from user_score_histories)

@@ -58,10 +58,12 @@ func TestMidnightUnderLoad(t *testing.T) {
 	}
 	// The clocks of Berlin change: the season ends at its midnight.
 	stamp := midnight.Format(time.RFC3339Nano)
-	h.exec(`update boards set period_end = '` + stamp + `', period_start = '` + stamp + `'::timestamptz - interval '1 day' where board_id = '` + daily.Current + `';
+	h.exec(
+		`update boards set period_end = '` + stamp + `', period_start = '` + stamp + `'::timestamptz - interval '1 day' where board_id = '` + daily.Current + `';
 update boards set period_start = period_start + ('` + stamp + `' - (select min(period_start) from boards where family_id = 'eu-daily' and board_id > '` + daily.Current + `')),
     period_end = period_end + ('` + stamp + `' - (select min(period_start) from boards where family_id = 'eu-daily' and board_id > '` + daily.Current + `'))
-where family_id = 'eu-daily' and board_id > '` + daily.Current + `'`)
+where family_id = 'eu-daily' and board_id > '` + daily.Current + `'`,
+	)
 
 	boards := []string{"global", "season", "eu-daily"}
 	var stop atomic.Bool
@@ -100,8 +102,10 @@ where family_id = 'eu-daily' and board_id > '` + daily.Current + `'`)
 where b.period <> 'none' and (h.recorded_at < b.period_start or h.recorded_at >= b.period_end)`); n != 0 {
 		t.Errorf("%d rows are not in the period of their time", n)
 	}
-	if n := h.sql(`select count(*) from (select count(*) filter (where board_id = 'global') as g, count(*) filter (where board_id like 'season:%') as s,
-count(*) filter (where board_id like 'eu-daily:%') as d from user_score_histories group by user_id, event_id) as e where (g, s, d) <> (1, 1, 1)`); n != 0 {
+	if n := h.sql(
+		`select count(*) from (select count(*) filter (where board_id = 'global') as g, count(*) filter (where board_id like 'season:%') as s,
+count(*) filter (where board_id like 'eu-daily:%') as d from user_score_histories group by user_id, event_id) as e where (g, s, d) <> (1, 1, 1)`,
+	); n != 0 {
 		t.Errorf("%d events are not once on each board", n)
 	}
 	if n := h.sql(`select count(distinct (user_id, event_id)) from user_score_histories`); n != int64(len(receipts)) {

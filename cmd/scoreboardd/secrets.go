@@ -71,8 +71,14 @@ func (s *secrets) writeEnv(path string, srv *server.Server, api, ops net.Addr) e
 	if err != nil {
 		return err
 	}
-	text := fmt.Sprintf("SBCTL_SERVER=http://%s\nSBCTL_TOKEN=%s\nSBCTL_KEY_ID=%s\nSBCTL_KEY_SECRET=%s\nSBCTL_OPS_SERVER=http://%s\n",
-		reachable(api), token, s.KeyID, s.KeySecret, reachable(ops))
+	text := fmt.Sprintf(
+		"SBCTL_SERVER=http://%s\nSBCTL_TOKEN=%s\nSBCTL_KEY_ID=%s\nSBCTL_KEY_SECRET=%s\nSBCTL_OPS_SERVER=http://%s\n",
+		reachable(api),
+		token,
+		s.KeyID,
+		s.KeySecret,
+		reachable(ops),
+	)
 	// Renamed into place, so that readers never see a partial file.
 	if err := os.WriteFile(path+".new", []byte(text), 0o600); err != nil {
 		return fmt.Errorf("write the settings of sbctl: %w", err)

@@ -149,7 +149,12 @@ func TestAMissingBackendSkipsAtHomeAndFailsInCI(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestAMissingBackendSkipsAtHomeAndFailsInCI$")
+			cmd := exec.CommandContext(
+				t.Context(),
+				os.Args[0],
+				"-test.run",
+				"^TestAMissingBackendSkipsAtHomeAndFailsInCI$",
+			)
 			cmd.Env = append(os.Environ(), child+"=1", "PATH=", "CI="+c.ci)
 			out, err := cmd.CombinedOutput()
 			if (err != nil) != c.fails || !strings.Contains(string(out), c.want) {
@@ -187,7 +192,10 @@ func roundTrip(t *testing.T, brokers []string, topic, word string) {
 		Addr: kafka.TCP(brokers...), Topic: topic, RequiredAcks: kafka.RequireAll,
 		BatchTimeout: 5 * time.Millisecond, Transport: transport,
 	}
-	if err := errors.Join(writer.WriteMessages(t.Context(), kafka.Message{Value: []byte(word)}), writer.Close()); err != nil {
+	if err := errors.Join(
+		writer.WriteMessages(t.Context(), kafka.Message{Value: []byte(word)}),
+		writer.Close(),
+	); err != nil {
 		t.Fatal(err)
 	}
 	if got := first(t, brokers, topic); got != word {

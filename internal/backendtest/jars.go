@@ -62,7 +62,12 @@ func kafkaJars(ctx context.Context) (string, error) {
 		"-DincludeScope=runtime", "-DoutputDirectory="+filepath.Join(part, "libs"))
 	cmd.Dir = part
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("the jars of Apache Kafka: %w, and mvn could not fetch them: %w: %s", ErrMissing, err, bytes.TrimSpace(out))
+		return "", fmt.Errorf(
+			"the jars of Apache Kafka: %w, and mvn could not fetch them: %w: %s",
+			ErrMissing,
+			err,
+			bytes.TrimSpace(out),
+		)
 	}
 	if err := os.Rename(filepath.Join(part, "libs"), libs); err != nil {
 		return "", fmt.Errorf("keep the jars: %w", err)

@@ -82,7 +82,11 @@ func (s *Server) take() *process.Process {
 }
 
 // newServer makes the server's folder, starts it, and stops it after the test.
-func newServer(t testing.TB, name string, start func(ctx context.Context, dir string) (*process.Process, error)) *Server {
+func newServer(
+	t testing.TB,
+	name string,
+	start func(ctx context.Context, dir string) (*process.Process, error),
+) *Server {
 	t.Helper()
 	dir, remove, err := process.TempDir("scoreboard-test-")
 	if err != nil {

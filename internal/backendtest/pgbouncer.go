@@ -61,7 +61,11 @@ func PgBouncer(t testing.TB, target string) string {
 	password, _ := u.User.Password()
 	conf := filepath.Join(dir, "pgbouncer.ini")
 	text := fmt.Appendf(nil, pgbouncerConf, u.Path[1:], u.Hostname(), u.Port(), u.User.Username(), password, port)
-	err = errors.Join(os.WriteFile(conf, text, 0o600), os.Chown(conf, account.UID, account.GID), os.Chown(dir, account.UID, account.GID))
+	err = errors.Join(
+		os.WriteFile(conf, text, 0o600),
+		os.Chown(conf, account.UID, account.GID),
+		os.Chown(dir, account.UID, account.GID),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

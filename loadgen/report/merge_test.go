@@ -17,7 +17,8 @@ func shard(t *testing.T, no, n int, took time.Duration, began time.Time, measure
 		Began: began, Duration: 10 * time.Second, Shard: record.Shard{No: no, Of: 2},
 		Scheduled: []uint64{uint64(n), 0, 0, 0, 0, 0, 0, 0, 0, 0},
 		Checks: []record.Check{
-			{Text: "increments.rate >= 80", Source: "A"}, {Text: "lost == 0", Source: "A"},
+			{Text: "increments.rate >= 80", Source: "A"},
+			{Text: "lost == 0", Source: "A"},
 			{Text: "top.correct == 100%", Source: "A"},
 		},
 	})

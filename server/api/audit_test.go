@@ -46,7 +46,12 @@ func TestAdminChangesAreAudited(t *testing.T) {
 	}
 	run := func(r route, handle handler) error {
 		c, _ := gin.CreateTestContext(httptest.NewRecorder())
-		c.Request = httptest.NewRequestWithContext(t.Context(), r.method, "/x?reason=because", strings.NewReader(`{"user_id":"alice","why":"x"}`))
+		c.Request = httptest.NewRequestWithContext(
+			t.Context(),
+			r.method,
+			"/x?reason=because",
+			strings.NewReader(`{"user_id":"alice","why":"x"}`),
+		)
 		c.Request.Header.Set("Authorization", "Bearer "+token)
 		c.Set(keyRequestID, "req")
 		r.handle = handle
@@ -74,22 +79,37 @@ func TestAdminChangesAreAudited(t *testing.T) {
 			t.Errorf("%s %s: the trail calls it %q, want noun.verb", r.method, r.path, name)
 		}
 		kept.entries, kept.fails = nil, 2 // the third try reaches the trail
-		if err := run(r, func(c *gin.Context, _ *auth.Claims) error { var v map[string]any; return decode(c, &v) }); err != nil {
+		if err := run(
+			r,
+			func(c *gin.Context, _ *auth.Claims) error { var v map[string]any; return decode(c, &v) },
+		); err != nil {
 			t.Fatal(err)
 		}
 		if len(kept.entries) != want {
 			t.Errorf("%s %s: got %d entries, want %d", r.method, r.path, len(kept.entries), want)
 		}
 		for _, e := range kept.entries {
-			if e.Who != "root" || e.Address == "" || e.RequestID != "req" || e.Reason != "because" || e.Action != name || string(e.Detail) != `{"why":"x"}` {
+			if e.Who != "root" || e.Address == "" || e.RequestID != "req" || e.Reason != "because" ||
+				e.Action != name ||
+				string(e.Detail) != `{"why":"x"}` {
 				t.Errorf("%s %s: got %+v", r.method, r.path, e)
 			}
 		}
 		kept.entries, kept.fails = nil, 0
 		refused := func(*gin.Context, *auth.Claims) error { return scoreboard.Invalid("", "no") }
 		own := func(c *gin.Context, caller *auth.Claims) error { newAuditEntry(c, caller, "x", "y"); return nil }
-		if err := errors.Join(run(r, refused), run(r, own)); scoreboard.CodeOf(err) != scoreboard.CodeInvalidRequest || len(kept.entries) != 0 {
-			t.Errorf("%s %s: refused, and with an entry of its own: %d entries, %v", r.method, r.path, len(kept.entries), err)
+		if err := errors.Join(
+			run(r, refused),
+			run(r, own),
+		); scoreboard.CodeOf(err) != scoreboard.CodeInvalidRequest ||
+			len(kept.entries) != 0 {
+			t.Errorf(
+				"%s %s: refused, and with an entry of its own: %d entries, %v",
+				r.method,
+				r.path,
+				len(kept.entries),
+				err,
+			)
 		}
 	}
 	long := adminRoute("POST", "/v1/boards", "board.create", func(*gin.Context, *auth.Claims) error {
@@ -97,7 +117,12 @@ func TestAdminChangesAreAudited(t *testing.T) {
 		return nil
 	})
 	c, _ := gin.CreateTestContext(httptest.NewRecorder())
-	c.Request = httptest.NewRequestWithContext(t.Context(), long.method, long.path+"?reason="+strings.Repeat("a", scoreboard.MaxReason+1), nil)
+	c.Request = httptest.NewRequestWithContext(
+		t.Context(),
+		long.method,
+		long.path+"?reason="+strings.Repeat("a", scoreboard.MaxReason+1),
+		nil,
+	)
 	c.Request.Header.Set("Authorization", "Bearer "+token)
 	if err := a.run(c, long); scoreboard.CodeOf(err) != scoreboard.CodeInvalidRequest {
 		t.Errorf("a reason that is too long: %v, want an invalid_request", err)
@@ -130,12 +155,21 @@ func TestProfileChangeByOperatorIsAudited(t *testing.T) {
 		want  int
 	}{{"alice", "", 0}, {"alice", auth.ScopeAdmin, 0}, {"root", auth.ScopeAdmin, 1}} {
 		kept.entries = nil
-		if got := asks(t, a, r, "alice", minted(t, a, c.who, c.scope), `{"display_name":"Secret Name"}`); got != http.StatusOK || len(kept.entries) != c.want {
+		if got := asks(
+			t,
+			a,
+			r,
+			"alice",
+			minted(t, a, c.who, c.scope),
+			`{"display_name":"Secret Name"}`,
+		); got != http.StatusOK ||
+			len(kept.entries) != c.want {
 			t.Errorf("by %s with %q: got %d and %d entries, want %d", c.who, c.scope, got, len(kept.entries), c.want)
 		}
 	}
 	for _, e := range kept.entries {
-		if e.Who != "root" || e.Action != "user.profile" || e.Target != "user:alice" || e.Reason != "rude" || e.Detail != nil {
+		if e.Who != "root" || e.Action != "user.profile" || e.Target != "user:alice" || e.Reason != "rude" ||
+			e.Detail != nil {
 			t.Errorf("got %+v", e)
 		}
 	}
@@ -145,11 +179,24 @@ func TestProfileChangeByOperatorIsAudited(t *testing.T) {
 // it.
 func everything(kept Trail) *API {
 	return New(Options{
-		Tokens:    auth.NewTokens("a secret of the tests, long enough for HS256", "iss", "aud", time.Now),
-		Submitter: struct{ Submitter }{}, Reads: struct{ Leaderboard }{}, Live: struct{ Live }{},
-		WebSockets: struct{ WebSockets }{}, EventStreams: struct{ Stream }{}, Keys: struct{ signingKeys }{},
-		Operations: &Operations{}, Trail: kept, Moderation: struct{ Moderation }{}, Settings: struct{ settingsOnly }{}, Flags: struct{ Flags }{}, DevIssuer: true, Log: slog.New(slog.DiscardHandler), Now: time.Now,
-		Ledger: struct{ Statements }{}, Boards: struct{ Boards }{}, Profiles: struct{ Profiles }{},
+		Tokens:       auth.NewTokens("a secret of the tests, long enough for HS256", "iss", "aud", time.Now),
+		Submitter:    struct{ Submitter }{},
+		Reads:        struct{ Leaderboard }{},
+		Live:         struct{ Live }{},
+		WebSockets:   struct{ WebSockets }{},
+		EventStreams: struct{ Stream }{},
+		Keys:         struct{ signingKeys }{},
+		Operations:   &Operations{},
+		Trail:        kept,
+		Moderation:   struct{ Moderation }{},
+		Settings:     struct{ settingsOnly }{},
+		Flags:        struct{ Flags }{},
+		DevIssuer:    true,
+		Log:          slog.New(slog.DiscardHandler),
+		Now:          time.Now,
+		Ledger:       struct{ Statements }{},
+		Boards:       struct{ Boards }{},
+		Profiles:     struct{ Profiles }{},
 	})
 }
 

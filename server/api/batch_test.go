@@ -29,7 +29,10 @@ func (r *rig) sendBatch(token string, n int) (status int, results []protocol.Bat
 	req.Header.Set("Authorization", "Bearer "+token)
 	req.Header.Set(protocol.HeaderKey, "k1")
 	req.Header.Set(protocol.HeaderTimestamp, now)
-	req.Header.Set(protocol.HeaderSignature, "v1="+protocol.Sign("s1", protocol.HeaderText(http.MethodPost, path, "k1", now, []byte(body))))
+	req.Header.Set(
+		protocol.HeaderSignature,
+		"v1="+protocol.Sign("s1", protocol.HeaderText(http.MethodPost, path, "k1", now, []byte(body))),
+	)
 	w := httptest.NewRecorder()
 	r.ServeHTTP(w, req)
 	if w.Code != http.StatusOK {
@@ -55,7 +58,8 @@ func TestBatchItemsCountAgainstLimit(t *testing.T) {
 			if i < want && got.Status != protocol.StatusDone {
 				t.Errorf("batch %d, item %d within the limit: got %s %+v", round, i, got.Status, got.Error)
 			}
-			if i >= want && (got.Status != protocol.StatusRejected || got.Error == nil || got.Error.ErrorCode != "rate_limited" || got.Error.EventID == "") {
+			if i >= want &&
+				(got.Status != protocol.StatusRejected || got.Error == nil || got.Error.ErrorCode != "rate_limited" || got.Error.EventID == "") {
 				t.Errorf("batch %d, item %d past the limit: got %s %+v", round, i, got.Status, got.Error)
 			}
 		}

@@ -35,7 +35,13 @@ func (s slow) WaitUntilHidden(context.Context, scoreboard.UserID) (bool, error) 
 
 func (s slow) Boards(context.Context) ([]scoreboard.Board, error) { return nil, nil }
 
-func (s slow) Verify(_ context.Context, _ []scoreboard.Board, _ scoreboard.UserID, _, _ bool, progress func(int64)) (*protocol.Verified, error) {
+func (s slow) Verify(
+	_ context.Context,
+	_ []scoreboard.Board,
+	_ scoreboard.UserID,
+	_, _ bool,
+	progress func(int64),
+) (*protocol.Verified, error) {
 	for range 2 {
 		time.Sleep(s.takes)
 		progress(1)
@@ -68,7 +74,12 @@ func TestAdminResponseOutlivesWriteTimeout(t *testing.T) {
 				if strings.HasSuffix(path, "verify") {
 					body = `{"all":true}`
 				}
-				req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+path, strings.NewReader(body))
+				req, err := http.NewRequestWithContext(
+					t.Context(),
+					http.MethodPost,
+					server.URL+path,
+					strings.NewReader(body),
+				)
 				if err != nil {
 					t.Fatal(err)
 				}

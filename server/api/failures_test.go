@@ -17,7 +17,11 @@ import (
 // full is a store that takes nothing.
 type full struct{}
 
-var errFull = &scoreboard.Error{Code: scoreboard.CodeOverloaded, Message: "too many are waiting", RetryAfter: time.Second}
+var errFull = &scoreboard.Error{
+	Code:       scoreboard.CodeOverloaded,
+	Message:    "too many are waiting",
+	RetryAfter: time.Second,
+}
 
 func (full) Submit(context.Context, scoreboard.Increment) ([]scoreboard.Receipt, error) {
 	return nil, errFull
@@ -62,7 +66,13 @@ func TestOverloadLogIsThrottled(t *testing.T) {
 	if len(got) != 2 || last.Code != "overloaded" || last.Path != "/v1/scores/increments" || last.Suppressed != 34 {
 		t.Errorf("a second later: %d lines, the last %+v; want 2, and 34 suppressed", len(got), last)
 	}
-	if status, code := r.do("POST", "/v1/scores/increment", r.token(r.tokens, "alice", ""), increment("alice", "e1", "k1", "s1")); status != http.StatusServiceUnavailable || code != "overloaded" {
+	if status, code := r.do(
+		"POST",
+		"/v1/scores/increment",
+		r.token(r.tokens, "alice", ""),
+		increment("alice", "e1", "k1", "s1"),
+	); status != http.StatusServiceUnavailable ||
+		code != "overloaded" {
 		t.Errorf("got %d %s", status, code)
 	}
 	if got := lines(); len(got) != 3 {

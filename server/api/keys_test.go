@@ -15,7 +15,12 @@ import (
 // signedFor is an increment under k1.
 func signedFor(user, board string, delta int64) string {
 	q := protocol.IncrementRequest{
-		UserID: user, Delta: delta, EventID: "e", Board: board, Timestamp: time.Now().UTC().Format(time.RFC3339), KeyID: "k1",
+		UserID:    user,
+		Delta:     delta,
+		EventID:   "e",
+		Board:     board,
+		Timestamp: time.Now().UTC().Format(time.RFC3339),
+		KeyID:     "k1",
 	}
 	q.Signature = protocol.Sign("s1", q.FieldText())
 	b, err := json.Marshal(q)
@@ -35,14 +40,46 @@ func TestKeyScope(t *testing.T) {
 	server := r.token(r.tokens, "game", auth.ScopeUpdate)
 	r.want("within it", http.StatusOK, "", "POST", path, server, signedFor("eu:alice", "arena", 10))
 	r.want("another board", http.StatusForbidden, "forbidden", "POST", path, server, signedFor("eu:alice", "lobby", 10))
-	r.want("the board that is meant by none", http.StatusForbidden, "forbidden", "POST", path, server, signedFor("eu:alice", "", 10))
+	r.want(
+		"the board that is meant by none",
+		http.StatusForbidden,
+		"forbidden",
+		"POST",
+		path,
+		server,
+		signedFor("eu:alice", "", 10),
+	)
 	r.want("another user", http.StatusForbidden, "forbidden", "POST", path, server, signedFor("us:alice", "arena", 10))
-	r.want("a part of the prefix", http.StatusForbidden, "forbidden", "POST", path, server, signedFor("eu", "arena", 10))
-	r.want("too much", http.StatusUnprocessableEntity, "delta_out_of_range", "POST", path, server, signedFor("eu:alice", "arena", 11))
+	r.want(
+		"a part of the prefix",
+		http.StatusForbidden,
+		"forbidden",
+		"POST",
+		path,
+		server,
+		signedFor("eu", "arena", 10),
+	)
+	r.want(
+		"too much",
+		http.StatusUnprocessableEntity,
+		"delta_out_of_range",
+		"POST",
+		path,
+		server,
+		signedFor("eu:alice", "arena", 11),
+	)
 	for range 2 {
 		r.want("the rest of the minute", http.StatusOK, "", "POST", path, server, signedFor("eu:bob", "arena", 1))
 	}
-	r.want("one more in the minute", http.StatusTooManyRequests, "rate_limited", "POST", path, server, signedFor("eu:bob", "arena", 1))
+	r.want(
+		"one more in the minute",
+		http.StatusTooManyRequests,
+		"rate_limited",
+		"POST",
+		path,
+		server,
+		signedFor("eu:bob", "arena", 1),
+	)
 	r.want("another key", http.StatusOK, "", "POST", path, server, increment("alice", "e1", "k2", "s2"))
 	if got := r.rates[3].taken["k1"]; got != 4 {
 		t.Errorf("the key's rate was asked %d times, want 4: what is out of scope is no event", got)

@@ -75,7 +75,14 @@ func (r *rig) Board(_ context.Context, id scoreboard.BoardID) (*scoreboard.Board
 	if id == "nowhere" {
 		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "board %s not found", id)
 	}
-	b := &scoreboard.Board{ID: id, Family: id, Order: scoreboard.OrderHighest, Public: id != "secret", MinDelta: 1, MaxDelta: 100}
+	b := &scoreboard.Board{
+		ID:       id,
+		Family:   id,
+		Order:    scoreboard.OrderHighest,
+		Public:   id != "secret",
+		MinDelta: 1,
+		MaxDelta: 100,
+	}
 	if id == "daily" {
 		b.ID = "daily:2026-11-22"
 	}
@@ -112,8 +119,16 @@ func newRig(t *testing.T, addresses int, edits ...func(*rig)) *rig {
 	r.limits.address, r.limits.failures = newCounting(addresses), newCounting(6)
 	reads := func(l *counting) api.Rate { return api.Rate{Users: l, Servers: r.limits.servers} }
 	r.API = api.New(api.Options{
-		Peers:  []string{"arena-1", "arena 1"},
-		Tokens: r.tokens, Keyring: ring, Catalog: r, Submitter: r, Reads: &r.reads, CursorKey: []byte("k"), Policy: api.Policy{AnonymousReads: r.open, Async: true, TopN: 10}, Log: slog.New(slog.DiscardHandler), Now: time.Now,
+		Peers:     []string{"arena-1", "arena 1"},
+		Tokens:    r.tokens,
+		Keyring:   ring,
+		Catalog:   r,
+		Submitter: r,
+		Reads:     &r.reads,
+		CursorKey: []byte("k"),
+		Policy:    api.Policy{AnonymousReads: r.open, Async: true, TopN: 10},
+		Log:       slog.New(slog.DiscardHandler),
+		Now:       time.Now,
 		Limits: api.Limits{
 			Updates: reads(r.limits.updates), Top: reads(r.limits.top), Rank: reads(r.limits.rank),
 			Key:       func(perMinute int) api.Limit { return r.byRate(perMinute) },
@@ -147,7 +162,13 @@ func (r *rig) do(method, target, token, body string) (status int, code string) {
 		}
 	}
 	if after := w.Header().Get("Retry-After"); (w.Code == http.StatusTooManyRequests) != (after == "2") {
-		r.t.Errorf("%s %s: %d with Retry-After %q, want 2 (the wait of 1.5 s, rounded up) with a 429 alone", method, target, w.Code, after)
+		r.t.Errorf(
+			"%s %s: %d with Retry-After %q, want 2 (the wait of 1.5 s, rounded up) with a 429 alone",
+			method,
+			target,
+			w.Code,
+			after,
+		)
 	}
 	return w.Code, e.ErrorCode
 }
@@ -155,7 +176,12 @@ func (r *rig) do(method, target, token, body string) (status int, code string) {
 // signedBatch sends a batch with the header scheme.
 func (r *rig) signedBatch(token, key, secret, body string) *httptest.ResponseRecorder {
 	r.t.Helper()
-	req := httptest.NewRequestWithContext(r.t.Context(), http.MethodPost, "/v1/scores/increments", strings.NewReader(body))
+	req := httptest.NewRequestWithContext(
+		r.t.Context(),
+		http.MethodPost,
+		"/v1/scores/increments",
+		strings.NewReader(body),
+	)
 	req.RemoteAddr = "192.0.2.1:1234"
 	req.Header.Set("Authorization", "Bearer "+token)
 	client.Signer{KeyID: key, Secret: secret}.Headers(req, []byte(body), time.Now())
@@ -165,7 +191,13 @@ func (r *rig) signedBatch(token, key, secret, body string) *httptest.ResponseRec
 }
 
 func increment(user, event, key, secret string) string {
-	q := protocol.IncrementRequest{UserID: user, Delta: 5, EventID: event, Timestamp: time.Now().UTC().Format(time.RFC3339), KeyID: key}
+	q := protocol.IncrementRequest{
+		UserID:    user,
+		Delta:     5,
+		EventID:   event,
+		Timestamp: time.Now().UTC().Format(time.RFC3339),
+		KeyID:     key,
+	}
 	q.Signature = protocol.Sign(secret, q.FieldText())
 	b, err := json.Marshal(q)
 	if err != nil {
@@ -204,7 +236,12 @@ func TestRouteLimits(t *testing.T) {
 				}
 			}
 			r.want("one more", http.StatusTooManyRequests, "rate_limited", c.method, c.target, alice, c.body)
-			if status, code := r.do(c.method, c.target, r.token(r.tokens, "bob", ""), c.body); status == http.StatusTooManyRequests {
+			if status, code := r.do(
+				c.method,
+				c.target,
+				r.token(r.tokens, "bob", ""),
+				c.body,
+			); status == http.StatusTooManyRequests {
 				t.Errorf("another user: got %d %s", status, code)
 			}
 			server := r.token(r.tokens, "alice", auth.ScopeUpdate)
@@ -227,7 +264,15 @@ func TestAddressLimitBeforeAuthentication(t *testing.T) {
 		r.want("a bad token", http.StatusUnauthorized, "unauthorized", "GET", "/v1/leaderboard/top", "bad", "")
 	}
 	r.want("past the limit", http.StatusTooManyRequests, "rate_limited", "GET", "/v1/leaderboard/top", "bad", "")
-	r.want("with a good token", http.StatusTooManyRequests, "rate_limited", "GET", "/v1/leaderboard/top", r.token(r.tokens, "alice", ""), "")
+	r.want(
+		"with a good token",
+		http.StatusTooManyRequests,
+		"rate_limited",
+		"GET",
+		"/v1/leaderboard/top",
+		r.token(r.tokens, "alice", ""),
+		"",
+	)
 	if got := r.limits.failures.taken["192.0.2.1"]; got != 2 {
 		t.Errorf("got %d failures, want 2: who was not looked at has not failed", got)
 	}
@@ -251,8 +296,24 @@ func TestAuthFailureLimit(t *testing.T) {
 	lookups := r.lookups
 	for i := range 10 {
 		made := "made-up-" + string(rune('a'+i))
-		r.want("a wrong key past the bound", http.StatusTooManyRequests, "rate_limited", "POST", path, server, increment("alice", "e1", made, "s1"))
-		r.want("a wrong signature past the bound", http.StatusTooManyRequests, "rate_limited", "POST", path, server, increment("alice", "e1", "k1", "wrong"))
+		r.want(
+			"a wrong key past the bound",
+			http.StatusTooManyRequests,
+			"rate_limited",
+			"POST",
+			path,
+			server,
+			increment("alice", "e1", made, "s1"),
+		)
+		r.want(
+			"a wrong signature past the bound",
+			http.StatusTooManyRequests,
+			"rate_limited",
+			"POST",
+			path,
+			server,
+			increment("alice", "e1", "k1", "wrong"),
+		)
 		r.want("a wrong token past the bound", http.StatusTooManyRequests, "rate_limited", "POST", path, "bad", "")
 		r.want("a right signature", http.StatusOK, "", "POST", path, server, increment("alice", "e1", "k1", "s1"))
 		r.want("a right token", http.StatusOK, "", "GET", "/v1/leaderboard/top", server, "")
@@ -261,7 +322,15 @@ func TestAuthFailureLimit(t *testing.T) {
 		t.Errorf("made-up keys were looked up %d times past the bound", r.lookups-lookups)
 	}
 	before := r.limits.failures.taken["192.0.2.1"]
-	r.want("an expired token", http.StatusUnauthorized, "unauthorized", "GET", "/v1/leaderboard/top", r.token(r.past, "alice", ""), "")
+	r.want(
+		"an expired token",
+		http.StatusUnauthorized,
+		"unauthorized",
+		"GET",
+		"/v1/leaderboard/top",
+		r.token(r.past, "alice", ""),
+		"",
+	)
 	if got := r.limits.failures.taken["192.0.2.1"]; got != before {
 		t.Error("a token that has expired counts as an attempt")
 	}

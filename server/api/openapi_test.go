@@ -30,7 +30,9 @@ func TestOpenAPIUpToDate(t *testing.T) {
 		return
 	}
 	if !bytes.Equal(openAPI, want) {
-		t.Error("openapi.json does not match the routes and types (go test ./server/api -run OpenAPIUpToDate -update rewrites it)")
+		t.Error(
+			"openapi.json does not match the routes and types (go test ./server/api -run OpenAPIUpToDate -update rewrites it)",
+		)
 	}
 }
 

@@ -19,7 +19,12 @@ func TestClientCertificateActsAsServer(t *testing.T) {
 	r := newRig(t, 1000)
 	ask := func(name string, verified bool, body string) int {
 		t.Helper()
-		req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/scores/increment", strings.NewReader(body))
+		req := httptest.NewRequestWithContext(
+			t.Context(),
+			http.MethodPost,
+			"/v1/scores/increment",
+			strings.NewReader(body),
+		)
 		req.TLS = &tls.ConnectionState{}
 		leaf := &x509.Certificate{Subject: pkix.Name{CommonName: name}}
 		req.TLS.PeerCertificates = []*x509.Certificate{leaf}
@@ -57,7 +62,15 @@ func TestClientCertificateActsAsServer(t *testing.T) {
 	if !r.last.Attested || r.last.Signer != "arena-1" {
 		t.Errorf("by a certificate: got %+v, want it attested", r.last)
 	}
-	r.want("by a token", http.StatusOK, "", "POST", "/v1/scores/increment", r.token(r.tokens, "game", auth.ScopeUpdate), good)
+	r.want(
+		"by a token",
+		http.StatusOK,
+		"",
+		"POST",
+		"/v1/scores/increment",
+		r.token(r.tokens, "game", auth.ScopeUpdate),
+		good,
+	)
 	if r.last.Attested {
 		t.Errorf("by a token: got %+v, want it not attested", r.last)
 	}

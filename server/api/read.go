@@ -166,7 +166,11 @@ func (a *API) wait(c *gin.Context, caller *auth.Claims, board scoreboard.BoardID
 	ctx, cancel := context.WithTimeout(c.Request.Context(), wait)
 	defer cancel()
 	v := scoreboard.Viewer{
-		User: caller.User, Address: address(c.Request), Expires: caller.Expires, Board: board, Limit: scoreboard.TopSize,
+		User:    caller.User,
+		Address: address(c.Request),
+		Expires: caller.Expires,
+		Board:   board,
+		Limit:   scoreboard.TopSize,
 	}
 	v.LastEpoch, v.LastVersion = parseEventID(c.Query("after"))
 	err = a.Live.Wait(ctx, &v)

@@ -46,7 +46,10 @@ func TestInvalidReads(t *testing.T) {
 	r := newRig(t, 1000)
 	name, token := r.server()
 	cursor := body[protocol.Top](t, r.ask("GET", "/v1/leaderboard/top?limit=3", "", name, token)).NextCursor
-	daily := body[protocol.Top](t, r.ask("GET", "/v1/leaderboard/top?limit=3&board=daily:2026-11-21", "", name, token)).NextCursor
+	daily := body[protocol.Top](
+		t,
+		r.ask("GET", "/v1/leaderboard/top?limit=3&board=daily:2026-11-21", "", name, token),
+	).NextCursor
 	raw, err := base64.RawURLEncoding.DecodeString(cursor)
 	if err != nil {
 		t.Fatal(err)
@@ -107,7 +110,16 @@ func TestInvalidReads(t *testing.T) {
 		w := r.ask(c.method, c.target, c.body, name, token)
 		e := body[protocol.Error](t, w)
 		if w.Code != c.status || e.Field != c.field || e.Message == "" || e.RequestID == "" {
-			t.Errorf("%s %.80s %.60s: %d %+v, want %d about %q", c.method, c.target, c.body, w.Code, e, c.status, c.field)
+			t.Errorf(
+				"%s %.80s %.60s: %d %+v, want %d about %q",
+				c.method,
+				c.target,
+				c.body,
+				w.Code,
+				e,
+				c.status,
+				c.field,
+			)
 		}
 	}
 }
@@ -123,7 +135,9 @@ func TestPagination(t *testing.T) {
 		if first := len(seen) == 0; first != (w.Header().Get("ETag") != "") {
 			t.Errorf("behind %v the ETag is %q: the first page alone has one", seen, w.Header().Get("ETag"))
 		}
-		if page.Total != crowd || *page.Version != 7 || *page.Epoch != 3 || page.Degraded || page.BoardState != "HEALTHY" || page.AsOf.IsZero() {
+		if page.Total != crowd || *page.Version != 7 || *page.Epoch != 3 || page.Degraded ||
+			page.BoardState != "HEALTHY" ||
+			page.AsOf.IsZero() {
 			t.Errorf("got %+v", page)
 		}
 		for _, e := range page.Entries {
@@ -152,13 +166,21 @@ func TestTopETag(t *testing.T) {
 	} {
 		w := r.ask("GET", "/v1/leaderboard/top", "", name, token, "If-None-Match", given)
 		if w.Code != status || w.Header().Get("ETag") != tag || (w.Body.Len() == 0) != (status == 304) {
-			t.Errorf("If-None-Match %s: %d with ETag %q and %d bytes, want %d", given, w.Code, w.Header().Get("ETag"), w.Body.Len(), status)
+			t.Errorf(
+				"If-None-Match %s: %d with ETag %q and %d bytes, want %d",
+				given,
+				w.Code,
+				w.Header().Get("ETag"),
+				w.Body.Len(),
+				status,
+			)
 		}
 	}
 	r.reads.degraded = "rebuilding"
 	w := r.ask("GET", "/v1/leaderboard/top", "", name, token, "If-None-Match", "*")
 	top := body[protocol.Top](t, w)
-	if w.Header().Get("ETag") != "" || !top.Degraded || top.DegradedReason != "rebuilding" || top.Version != nil || top.Epoch != nil {
+	if w.Header().Get("ETag") != "" || !top.Degraded || top.DegradedReason != "rebuilding" || top.Version != nil ||
+		top.Epoch != nil {
 		t.Errorf("degraded: %d %+v with ETag %q", w.Code, top, w.Header().Get("ETag"))
 	}
 }
@@ -182,7 +204,8 @@ func TestReadJSONMatchesTypes(t *testing.T) {
 		}
 	}
 	list := body[protocol.List](t, r.ask("POST", "/v1/leaderboard/users", `{"user_ids":["b","a"]}`, name, token))
-	if len(list.Entries) != 1 || list.Entries[0].Place != 1 || list.Entries[0].Rank != 9 || len(list.NotFound) != 1 || list.NotFound[0] != "a" {
+	if len(list.Entries) != 1 || list.Entries[0].Place != 1 || list.Entries[0].Rank != 9 || len(list.NotFound) != 1 ||
+		list.NotFound[0] != "a" {
 		t.Errorf("list: %+v", list)
 	}
 }
@@ -206,18 +229,38 @@ func TestStaleAnswersOverLimit(t *testing.T) {
 		for n := range free + 2 {
 			w := r.ask("GET", target, "", "Authorization", token)
 			if over := n >= free; w.Code != 200 || over != (w.Header().Get("Retry-After") == "2") {
-				t.Errorf("%s for the %d. time: %d with Retry-After %q", target, n+1, w.Code, w.Header().Get("Retry-After"))
+				t.Errorf(
+					"%s for the %d. time: %d with Retry-After %q",
+					target,
+					n+1,
+					w.Code,
+					w.Header().Get("Retry-After"),
+				)
 			}
 		}
 	}
 	r.reads.holds = false
 	for _, target := range []string{"/v1/leaderboard/top", "/v1/leaderboard/me"} {
-		if w := r.ask("GET", target, "", "Authorization", token); w.Code != 429 || w.Header().Get("Retry-After") != "2" {
+		if w := r.ask(
+			"GET",
+			target,
+			"",
+			"Authorization",
+			token,
+		); w.Code != 429 ||
+			w.Header().Get("Retry-After") != "2" {
 			t.Errorf("%s with nothing at hand: %d with Retry-After %q", target, w.Code, w.Header().Get("Retry-After"))
 		}
 	}
 	r.reads.holds = true
-	if w := r.ask("GET", "/v1/leaderboard/top?limit=0", "", "Authorization", token); w.Code != 400 || w.Header().Get("Retry-After") != "" {
+	if w := r.ask(
+		"GET",
+		"/v1/leaderboard/top?limit=0",
+		"",
+		"Authorization",
+		token,
+	); w.Code != 400 ||
+		w.Header().Get("Retry-After") != "" {
 		t.Errorf("a bad request too many: %d with Retry-After %q", w.Code, w.Header().Get("Retry-After"))
 	}
 }

@@ -60,9 +60,16 @@ func TestRoutesRequireTokenAndScope(t *testing.T) {
 	t.Parallel()
 	a := everything(&trail{})
 	lesser := map[string]string{
-		"no scope": "", "score:update": auth.ScopeUpdate, "ws_conn": auth.ScopeJoin, "both of them": auth.ScopeUpdate + " " + auth.ScopeJoin,
-		"another's": "admin score:read score", "in capitals": "SCORE:ADMIN", "a longer one": "score:administrator", "a part": "score:admi",
-		"with a comma": "score:admin,score:update", "with a star": "score:*",
+		"no scope":     "",
+		"score:update": auth.ScopeUpdate,
+		"ws_conn":      auth.ScopeJoin,
+		"both of them": auth.ScopeUpdate + " " + auth.ScopeJoin,
+		"another's":    "admin score:read score",
+		"in capitals":  "SCORE:ADMIN",
+		"a longer one": "score:administrator",
+		"a part":       "score:admi",
+		"with a comma": "score:admin,score:update",
+		"with a star":  "score:*",
 	}
 	admin := 0
 	for _, r := range a.routes() {
@@ -99,7 +106,10 @@ func TestRoutesRequireTokenAndScope(t *testing.T) {
 func TestOtherUsersIDIsForbidden(t *testing.T) {
 	t.Parallel()
 	a := everything(&trail{})
-	public := map[string]bool{"GET " + pathScore: true, "GET " + pathRank: true} // standings on public boards are everybody's
+	public := map[string]bool{
+		"GET " + pathScore: true,
+		"GET " + pathRank:  true,
+	} // standings on public boards are everybody's
 	bodies := map[string]string{
 		"POST /v1/scores/increment":      `{"user_id":"alice","delta":1,"event_id":"e","timestamp":"2026-11-21T12:00:00Z"}`,
 		"POST /v1/actions":               `{"user_id":"alice"}`,
@@ -141,7 +151,8 @@ func TestOtherUsersIDIsForbidden(t *testing.T) {
 				takes = takes || strings.HasPrefix(body.Field(i).Tag.Get("json"), "user_id")
 			}
 		}
-		if takes && scopes[o.route] == "" && bodies[o.route] == "" && o.route != "GET /v1/events/:event_id" && o.route != "POST "+pathUsers {
+		if takes && scopes[o.route] == "" && bodies[o.route] == "" && o.route != "GET /v1/events/:event_id" &&
+			o.route != "POST "+pathUsers {
 			t.Errorf("%s takes a user's id: whose may it be?", o.route)
 		}
 	}

@@ -57,14 +57,24 @@ func TestSettingsAlias(t *testing.T) {
 		stub.changes = nil
 		aliasStatus, aliasBody := do(c.method, pathSettingsAlias+c.path, c.body)
 		if aliasStatus != status || aliasBody != body || status == http.StatusNotFound {
-			t.Errorf("%s %s %s: the alias answers %d %s, want %d %s", c.method, c.path, c.body, aliasStatus, aliasBody, status, body)
+			t.Errorf(
+				"%s %s %s: the alias answers %d %s, want %d %s",
+				c.method,
+				c.path,
+				c.body,
+				aliasStatus,
+				aliasBody,
+				status,
+				body,
+			)
 		}
 		if len(stub.changes) != len(changes) {
 			t.Fatalf("%s %s: %d changes through the alias, want %d", c.method, c.path, len(stub.changes), len(changes))
 		}
 		for i, got := range stub.changes {
 			if want := changes[i]; got.Name != want.Name || *got.Value != *want.Value || got.Why.Action != "setting.set" ||
-				got.Why.Action != want.Why.Action || got.Why.Target != "setting:reads.top_n" {
+				got.Why.Action != want.Why.Action ||
+				got.Why.Target != "setting:reads.top_n" {
 				t.Errorf("%s %s: change %+v by %+v, want %+v", c.method, c.path, got, got.Why, want)
 			}
 		}

@@ -19,9 +19,25 @@ const crowd = 25
 var someTime = time.UnixMicro(1_800_000_000_000_000).UTC()
 
 func (s *standins) rows(id scoreboard.BoardID, from, limit int) *scoreboard.Top {
-	top := &scoreboard.Top{Board: id, Version: 7, Epoch: 3, Total: crowd, AsOf: time.Now(), UpdatedAt: someTime, State: scoreboard.StateHealthy, Degraded: s.degraded}
+	top := &scoreboard.Top{
+		Board:     id,
+		Version:   7,
+		Epoch:     3,
+		Total:     crowd,
+		AsOf:      time.Now(),
+		UpdatedAt: someTime,
+		State:     scoreboard.StateHealthy,
+		Degraded:  s.degraded,
+	}
 	for i := from; i <= crowd && len(top.Entries) < limit; i++ {
-		top.Entries = append(top.Entries, scoreboard.Entry{Rank: int64(i), User: scoreboard.UserID(fmt.Sprint("u", i)), Score: scoreboard.Score(crowd + 1 - i)})
+		top.Entries = append(
+			top.Entries,
+			scoreboard.Entry{
+				Rank:  int64(i),
+				User:  scoreboard.UserID(fmt.Sprint("u", i)),
+				Score: scoreboard.Score(crowd + 1 - i),
+			},
+		)
 		top.Reached = append(top.Reached, someTime)
 	}
 	return top
@@ -31,17 +47,47 @@ func (s *standins) Top(_ context.Context, b *scoreboard.Board, _ int64) (*scoreb
 	return s.rows(b.ID, 1, scoreboard.TopSize), nil
 }
 
-func (s *standins) Page(_ context.Context, b *scoreboard.Board, after *scoreboard.Position, limit int) (*scoreboard.Top, error) {
+func (s *standins) Page(
+	_ context.Context,
+	b *scoreboard.Board,
+	after *scoreboard.Position,
+	limit int,
+) (*scoreboard.Top, error) {
 	return s.rows(b.ID, crowd+2-int(b.Order.Score(after.Key)), limit), nil
 }
 
-func (s *standins) Place(_ context.Context, b *scoreboard.Board, user scoreboard.UserID, k int, _ int64) (*scoreboard.Place, error) {
+func (s *standins) Place(
+	_ context.Context,
+	b *scoreboard.Board,
+	user scoreboard.UserID,
+	k int,
+	_ int64,
+) (*scoreboard.Place, error) {
 	if user == "nobody" {
 		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "user %s has no score on board %s", user, b.ID)
 	}
-	p := &scoreboard.Place{Board: b.ID, User: user, Score: 5, Rank: 3, Total: 10, Version: 7, Epoch: 3, UpdatedAt: someTime, AsOf: time.Now(), State: scoreboard.StateHealthy}
+	p := &scoreboard.Place{
+		Board:     b.ID,
+		User:      user,
+		Score:     5,
+		Rank:      3,
+		Total:     10,
+		Version:   7,
+		Epoch:     3,
+		UpdatedAt: someTime,
+		AsOf:      time.Now(),
+		State:     scoreboard.StateHealthy,
+	}
 	if k > 0 {
-		p.Neighbours = []scoreboard.Entry{{Rank: 2, User: "x", Score: 6, Profile: &scoreboard.Profile{DisplayName: "Ex", AvatarURL: "https://x.example/a"}}, {Rank: 3, User: user, Score: 5}}
+		p.Neighbours = []scoreboard.Entry{
+			{
+				Rank:    2,
+				User:    "x",
+				Score:   6,
+				Profile: &scoreboard.Profile{DisplayName: "Ex", AvatarURL: "https://x.example/a"},
+			},
+			{Rank: 3, User: user, Score: 5},
+		}
 	}
 	return p, nil
 }

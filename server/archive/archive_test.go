@@ -47,17 +47,27 @@ func newRig(t *testing.T) *rig {
 	s, conn := storetest.New(t, func(o *store.Options) { o.MaxConns = 4 })
 	y, month, _ := time.Now().UTC().Date()
 	from := time.Date(y, month-6, 1, 0, 0, 0, 0, time.UTC)
-	r := &rig{Store: s, conn: conn, dir: filepath.Join(t.TempDir(), "archive"), leaf: "user_score_histories_" + from.Format("20060102")}
+	r := &rig{
+		Store: s,
+		conn:  conn,
+		dir:   filepath.Join(t.TempDir(), "archive"),
+		leaf:  "user_score_histories_" + from.Format("20060102"),
+	}
 	var err error
 	if r.storage, err = archive.OpenStorage(r.dir); err != nil {
 		t.Fatal(err)
 	}
 	r.conn.Do(t, `select create_ledger_partition($1, $2)`, from, from.AddDate(0, 1, 0))
-	r.conn.Do(t, `insert into user_score_histories (user_id, board_id, event_id, event_text, payload_hash, delta, applied,
+	r.conn.Do(
+		t,
+		`insert into user_score_histories (user_id, board_id, event_id, event_text, payload_hash, delta, applied,
     previous_score, new_score, version, recorded_at, client_timestamp, source, action, address, user_agent)
 select 'alice', 'global', gen_random_uuid(), case when n % 2 = 0 then 'ev"ent:' || n end, decode(md5(n::text), 'hex'), 1, 1,
     n - 1, n, n, $1::timestamptz + make_interval(secs => n + 0.123456), null, 'api', null, '192.0.2.1', E'a\tb\n"ü" \\ ☃'
-from generate_series(1, $2::int) as n`, from, oldRows)
+from generate_series(1, $2::int) as n`,
+		from,
+		oldRows,
+	)
 	if _, err := s.Record(t.Context(), []scoreboard.Increment{r.increment(t, "now")}); err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +79,13 @@ func (r *rig) increment(t *testing.T, event string) scoreboard.Increment {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return scoreboard.Increment{User: "alice", Delta: 1, Event: id, Boards: []scoreboard.BoardID{scoreboard.GlobalBoard}, Source: scoreboard.SourceAPI}
+	return scoreboard.Increment{
+		User:   "alice",
+		Delta:  1,
+		Event:  id,
+		Boards: []scoreboard.BoardID{scoreboard.GlobalBoard},
+		Source: scoreboard.SourceAPI,
+	}
 }
 
 func (r *rig) archive(l archive.Ledger, keep time.Duration) *archive.Archive {
@@ -86,7 +102,12 @@ func (r *rig) check(t *testing.T, want string) {
 		t.Fatal(err)
 	}
 	sum, err := os.ReadFile(file + ".sha256")
-	if wantSum := fmt.Sprintf("%x  %s\n", sha256.Sum256(packed), filepath.Base(file)); err != nil || string(sum) != wantSum {
+	if wantSum := fmt.Sprintf(
+		"%x  %s\n",
+		sha256.Sum256(packed),
+		filepath.Base(file),
+	); err != nil ||
+		string(sum) != wantSum {
 		t.Errorf("checksum file: got %q, %v, want %q", sum, err, wantSum)
 	}
 	var m archive.Manifest
@@ -136,7 +157,13 @@ func TestArchiveOldPartition(t *testing.T) {
 	if err := r.conn.QueryRow(t.Context(), `select event_id from copy limit 1`).Scan(&event); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Event(t.Context(), "alice", scoreboard.EventID{UUID: event}); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
+	if _, err := r.Event(
+		t.Context(),
+		"alice",
+		scoreboard.EventID{UUID: event},
+	); scoreboard.CodeOf(
+		err,
+	) != scoreboard.CodeNotFound {
 		t.Errorf("an archived event: got %v, want not_found", err)
 	}
 	if again, err := a.ArchiveOld(t.Context()); err != nil || len(again) != 0 {

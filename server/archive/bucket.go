@@ -37,7 +37,8 @@ func newBucket(u *url.URL) (*bucket, error) {
 	if text := query.Get("endpoint"); text != "" {
 		var err error
 		endpoint, err = url.Parse(text)
-		if err != nil || endpoint.Host == "" || endpoint.Scheme != "http" && endpoint.Scheme != "https" || endpoint.User != nil {
+		if err != nil || endpoint.Host == "" || endpoint.Scheme != "http" && endpoint.Scheme != "https" ||
+			endpoint.User != nil {
 			return nil, errors.New("invalid bucket endpoint: want an http or https URL without credentials")
 		}
 	}

@@ -21,7 +21,9 @@ import (
 func bucket(t *testing.T) (s *backendtest.S3Server, storage archive.Storage, dir string) {
 	t.Helper()
 	s = backendtest.OwnS3(t, "ledger")
-	storage, err := archive.OpenStorage("s3://ledger/scores/old?region=us-east-1&endpoint=" + url.QueryEscape(s.Endpoint))
+	storage, err := archive.OpenStorage(
+		"s3://ledger/scores/old?region=us-east-1&endpoint=" + url.QueryEscape(s.Endpoint),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +65,11 @@ func TestDamagedArchiveInBucketIsRewritten(t *testing.T) {
 	name := r.leaf + ".ndjson.zst"
 	packed := read(t, storage, name)
 	packed[len(packed)/2] ^= 1
-	if err := storage.Write(t.Context(), name, func(w io.Writer) error { _, err := w.Write(packed); return err }); err != nil {
+	if err := storage.Write(
+		t.Context(),
+		name,
+		func(w io.Writer) error { _, err := w.Write(packed); return err },
+	); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := r.archive(r, keep).ArchiveOld(t.Context()); err != nil {
@@ -79,7 +85,11 @@ func TestMultipartFileIsCompleteOrAbsent(t *testing.T) {
 	}
 	first := make([]byte, 70<<20)
 	_, _ = rand.NewChaCha8([32]byte{1}).Read(first)
-	if err := storage.Write(t.Context(), "file", func(w io.Writer) error { _, err := w.Write(first); return err }); err != nil {
+	if err := storage.Write(
+		t.Context(),
+		"file",
+		func(w io.Writer) error { _, err := w.Write(first); return err },
+	); err != nil {
 		t.Fatal(err)
 	}
 	// An EOF from the database connection is not the end of the file.

@@ -59,7 +59,11 @@ func (c *hashingWriter) hex() string { return hex.EncodeToString(c.sum.Sum(nil))
 
 // write writes the archive of a partition and overwrites an interrupted attempt.
 func write(
-	ctx context.Context, to Storage, p scoreboard.Partition, now time.Time, rows func(do func(lines []string) error) error,
+	ctx context.Context,
+	to Storage,
+	p scoreboard.Partition,
+	now time.Time,
+	rows func(do func(lines []string) error) error,
 ) (*Manifest, error) {
 	m := &Manifest{Partition: p.Name, From: p.From, To: p.To, File: p.Name + suffix, ArchivedAt: now.UTC()}
 	err := to.Write(ctx, m.File, func(f io.Writer) error {

@@ -39,7 +39,9 @@ func OpenStorage(location string) (Storage, error) {
 	}
 	u, err := url.Parse(location)
 	if err != nil || u.Host == "" || u.User != nil || u.Fragment != "" {
-		return nil, errors.New("invalid bucket URL: want s3://bucket/prefix?endpoint=URL&region=NAME without credentials")
+		return nil, errors.New(
+			"invalid bucket URL: want s3://bucket/prefix?endpoint=URL&region=NAME without credentials",
+		)
 	}
 	return newBucket(u)
 }

@@ -30,11 +30,19 @@ func TestTokens(t *testing.T) {
 		t.Fatal(err)
 	}
 	c, err := tokens.Verify(t.Context(), good)
-	if err != nil || c.User != "alice" || !c.Has(auth.ScopeUpdate) || !c.Has(auth.ScopeAdmin) || c.Has("score") || !c.Expires.Equal(expires) {
+	if err != nil || c.User != "alice" || !c.Has(auth.ScopeUpdate) || !c.Has(auth.ScopeAdmin) || c.Has("score") ||
+		!c.Expires.Equal(expires) {
 		t.Fatalf("got %+v, %v", c, err)
 	}
 	sign := func(method jwt.SigningMethod, key any, edit func(jwt.MapClaims)) string {
-		claims := jwt.MapClaims{"sub": "alice", "iss": "iss", "aud": "aud", "exp": noon.Add(time.Hour).Unix(), "nbf": noon.Unix(), "iat": noon.Unix()}
+		claims := jwt.MapClaims{
+			"sub": "alice",
+			"iss": "iss",
+			"aud": "aud",
+			"exp": noon.Add(time.Hour).Unix(),
+			"nbf": noon.Unix(),
+			"iat": noon.Unix(),
+		}
 		edit(claims)
 		s, err := jwt.NewWithClaims(method, claims).SignedString(key)
 		if err != nil {

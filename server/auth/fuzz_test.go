@@ -78,8 +78,14 @@ func FuzzClaims(f *testing.F) {
 // A key set can be any bytes: it makes a set or an error, within its bounds.
 func FuzzKeySet(f *testing.F) {
 	f.Add([]byte(`{"keys":[]}`))
-	f.Add([]byte(`{"keys":[{"kty":"OKP","crv":"Ed25519","kid":"a","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}`))
-	f.Add([]byte(`{"keys":[{"kty":"RSA","kid":"a","n":"AA","e":"AQAB"},{"kty":"EC","crv":"P-256","kid":"b","x":"AA","y":"AA"},{"kty":"oct","kid":"c","k":"AA"}]}`))
+	f.Add(
+		[]byte(`{"keys":[{"kty":"OKP","crv":"Ed25519","kid":"a","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}`),
+	)
+	f.Add(
+		[]byte(
+			`{"keys":[{"kty":"RSA","kid":"a","n":"AA","e":"AQAB"},{"kty":"EC","crv":"P-256","kid":"b","x":"AA","y":"AA"},{"kty":"oct","kid":"c","k":"AA"}]}`,
+		),
+	)
 	f.Add([]byte(`{"keys":null}`))
 	f.Add([]byte(`[]`))
 	f.Fuzz(func(t *testing.T, body []byte) {
@@ -142,7 +148,8 @@ func FuzzSignature(f *testing.F) {
 			}
 			return
 		}
-		if key != "k1" || !strings.EqualFold(signature, protocol.Sign("secret", signed)) || seconds%1000 > 60 || seconds%1000 < -60 {
+		if key != "k1" || !strings.EqualFold(signature, protocol.Sign("secret", signed)) || seconds%1000 > 60 ||
+			seconds%1000 < -60 {
 			t.Fatalf("%q by %q over %q at %d is accepted", signature, key, signed, seconds)
 		}
 	})

@@ -41,7 +41,10 @@ func TestKeySetRotation(t *testing.T) {
 	// A key that was taken away takes the tokens along that are remembered.
 	p.withdraw("older")
 	now.Add(int64(6 * time.Second))
-	if code := codeOf(tokens, p.token(jwt.SigningMethodEdDSA, "unknown", older, nil)); code != scoreboard.CodeUnauthorized {
+	if code := codeOf(
+		tokens,
+		p.token(jwt.SigningMethodEdDSA, "unknown", older, nil),
+	); code != scoreboard.CodeUnauthorized {
 		t.Fatalf("a key that never was: got %q", code)
 	}
 	if code := codeOf(tokens, a); code != scoreboard.CodeUnauthorized {
@@ -64,7 +67,11 @@ func TestUnknownKeyIDsShareOneRead(t *testing.T) {
 	for i := range 200 {
 		callers.Go(func() {
 			token := p.token(jwt.SigningMethodEdDSA, fmt.Sprintf("made-up-%d", i), key, nil)
-			if code := codeOf(tokens, token); code != scoreboard.CodeUnauthorized && code != scoreboard.CodeUnavailable {
+			if code := codeOf(
+				tokens,
+				token,
+			); code != scoreboard.CodeUnauthorized &&
+				code != scoreboard.CodeUnavailable {
 				t.Errorf("a made-up key: got %q", code)
 			}
 		})
@@ -126,13 +133,21 @@ func TestKeySetWhileProviderIsDown(t *testing.T) {
 			set := string(p.set())
 			p.answers(func(w http.ResponseWriter, r *http.Request) { answer(w, r, set) })
 			now.Add(int64(6 * time.Second))
-			if code := codeOf(tokens, p.token(jwt.SigningMethodEdDSA, "made-up", key, nil)); code != scoreboard.CodeUnauthorized {
+			if code := codeOf(
+				tokens,
+				p.token(jwt.SigningMethodEdDSA, "made-up", key, nil),
+			); code != scoreboard.CodeUnauthorized {
 				t.Errorf("an unknown key while it is down: got %q, want unauthorized", code)
 			}
 			if n := p.reads.Load(); n < 2 { // a client tries again by itself when it is hung up on
 				t.Fatalf("the provider was read %d times, want it asked again", n)
 			}
-			fresh := p.token(jwt.SigningMethodEdDSA, "k", key, func(t *jwt.Token) { t.Claims.(jwt.MapClaims)["jti"] = "2" })
+			fresh := p.token(
+				jwt.SigningMethodEdDSA,
+				"k",
+				key,
+				func(t *jwt.Token) { t.Claims.(jwt.MapClaims)["jti"] = "2" },
+			)
 			if code := codeOf(tokens, fresh); code != "" {
 				t.Errorf("a known key while it is down: %s", code)
 			}
@@ -231,7 +246,12 @@ func BenchmarkRS256Uncached(b *testing.B) {
 	tokens := p.tokens(p.keySet(&now), &now)
 	text := make([]string, 1000)
 	for i := range text {
-		text[i] = p.token(jwt.SigningMethodRS256, "rs", key, func(t *jwt.Token) { t.Claims.(jwt.MapClaims)["jti"] = strconv.Itoa(i) })
+		text[i] = p.token(
+			jwt.SigningMethodRS256,
+			"rs",
+			key,
+			func(t *jwt.Token) { t.Claims.(jwt.MapClaims)["jti"] = strconv.Itoa(i) },
+		)
 	}
 	i := 0
 	for b.Loop() {

@@ -43,7 +43,11 @@ func TestActionTokens(t *testing.T) {
 	for i := range raw {
 		bent := append([]byte{}, raw...)
 		bent[i] ^= 1
-		if _, err := here.Verify("at1." + base64.RawURLEncoding.EncodeToString(bent)); scoreboard.CodeOf(err) != scoreboard.CodeForbidden {
+		if _, err := here.Verify(
+			"at1." + base64.RawURLEncoding.EncodeToString(bent),
+		); scoreboard.CodeOf(
+			err,
+		) != scoreboard.CodeForbidden {
 			t.Fatalf("byte %d changed: got %v, want forbidden", i, err)
 		}
 	}
@@ -59,7 +63,12 @@ func TestActionTokens(t *testing.T) {
 		t.Error("a short master key is accepted")
 	}
 	longest := run
-	longest.User, longest.Action, longest.Boards = scoreboard.UserID(strings.Repeat("u", 64)), strings.Repeat("a", 64), nil
+	longest.User, longest.Action, longest.Boards = scoreboard.UserID(
+		strings.Repeat("u", 64),
+	), strings.Repeat(
+		"a",
+		64,
+	), nil
 	for range scoreboard.MaxBoards {
 		longest.Boards = append(longest.Boards, scoreboard.BoardID(strings.Repeat("b", 48)))
 	}
@@ -71,7 +80,12 @@ func TestActionTokens(t *testing.T) {
 
 func TestActionTokenCoverage(t *testing.T) {
 	t.Parallel()
-	good := scoreboard.Increment{User: "alice", Delta: 100, Boards: []scoreboard.BoardID{"arena", "daily"}, Action: "run"}
+	good := scoreboard.Increment{
+		User:   "alice",
+		Delta:  100,
+		Boards: []scoreboard.BoardID{"arena", "daily"},
+		Action: "run",
+	}
 	for name, c := range map[string]struct {
 		edit  func(*scoreboard.Increment)
 		after time.Duration
@@ -126,7 +140,12 @@ func TestAttestations(t *testing.T) {
 		}
 		return text
 	}
-	in := scoreboard.Increment{User: "alice", Delta: 5, Event: scoreboard.EventID{Text: "match-1"}, Boards: []scoreboard.BoardID{"global"}}
+	in := scoreboard.Increment{
+		User:   "alice",
+		Delta:  5,
+		Event:  scoreboard.EventID{Text: "match-1"},
+		Boards: []scoreboard.BoardID{"global"},
+	}
 	claims := func(edit func(jwt.MapClaims)) jwt.MapClaims {
 		c := jwt.MapClaims{"user_id": "alice", "delta": 5, "event_id": "match-1"}
 		if edit != nil {

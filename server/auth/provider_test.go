@@ -139,7 +139,11 @@ func edKey(t testing.TB) ed25519.PrivateKey {
 func (p *provider) keySet(now *atomic.Int64) *auth.KeySet {
 	p.t.Helper()
 	now.Store(noon.UnixNano())
-	keys, err := auth.NewKeySet(p.server.URL, slog.New(slog.DiscardHandler), func() time.Time { return time.Unix(0, now.Load()) })
+	keys, err := auth.NewKeySet(
+		p.server.URL,
+		slog.New(slog.DiscardHandler),
+		func() time.Time { return time.Unix(0, now.Load()) },
+	)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -195,25 +199,50 @@ func TestProviderTokens(t *testing.T) {
 	refused := map[string]string{
 		"RS to HS, the public key as the secret": p.token(jwt.SigningMethodHS256, "rs", pemText, nil),
 		"RS to HS, its DER as the secret":        p.token(jwt.SigningMethodHS256, "rs", der, nil),
-		"alg none":                               p.token(jwt.SigningMethodNone, "rs", jwt.UnsafeAllowNoneSignatureType, nil),
-		"PS256 with an RS256 key":                p.token(jwt.SigningMethodPS256, "rs", rs, nil),
-		"RS512":                                  p.token(jwt.SigningMethodRS512, "rs", rs, nil),
-		"ES256 by the name of an RS256 key":      p.token(jwt.SigningMethodES256, "rs", es, nil),
-		"EdDSA by the name of an ES256 key":      p.token(jwt.SigningMethodEdDSA, "es", ed, nil),
-		"a weak RSA key":                         p.token(jwt.SigningMethodRS256, "weak", weak, nil),
-		"another curve":                          p.token(jwt.SigningMethodES384, "p384", p384, nil),
-		"another's key by a known name":          p.token(jwt.SigningMethodRS256, "rs", stranger, nil),
-		"a key from where jku says":              p.token(jwt.SigningMethodRS256, "mine", stranger, header("jku", elsewhere.server.URL)),
-		"a known name and jku":                   p.token(jwt.SigningMethodRS256, "rs", stranger, header("jku", elsewhere.server.URL)),
+		"alg none": p.token(
+			jwt.SigningMethodNone,
+			"rs",
+			jwt.UnsafeAllowNoneSignatureType,
+			nil,
+		),
+		"PS256 with an RS256 key":           p.token(jwt.SigningMethodPS256, "rs", rs, nil),
+		"RS512":                             p.token(jwt.SigningMethodRS512, "rs", rs, nil),
+		"ES256 by the name of an RS256 key": p.token(jwt.SigningMethodES256, "rs", es, nil),
+		"EdDSA by the name of an ES256 key": p.token(jwt.SigningMethodEdDSA, "es", ed, nil),
+		"a weak RSA key":                    p.token(jwt.SigningMethodRS256, "weak", weak, nil),
+		"another curve":                     p.token(jwt.SigningMethodES384, "p384", p384, nil),
+		"another's key by a known name":     p.token(jwt.SigningMethodRS256, "rs", stranger, nil),
+		"a key from where jku says": p.token(
+			jwt.SigningMethodRS256,
+			"mine",
+			stranger,
+			header("jku", elsewhere.server.URL),
+		),
+		"a known name and jku": p.token(
+			jwt.SigningMethodRS256,
+			"rs",
+			stranger,
+			header("jku", elsewhere.server.URL),
+		),
 		"a key inside the token": p.token(jwt.SigningMethodEdDSA, "ed", edKey(t), header("jwk", json.RawMessage(
 			`{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo","kid":"ed"}`))),
-		"x5u":                 p.token(jwt.SigningMethodRS256, "mine", stranger, header("x5u", elsewhere.server.URL)),
-		"no kid":              p.token(jwt.SigningMethodRS256, "rs", rs, func(t *jwt.Token) { delete(t.Header, "kid") }),
+		"x5u": p.token(jwt.SigningMethodRS256, "mine", stranger, header("x5u", elsewhere.server.URL)),
+		"no kid": p.token(
+			jwt.SigningMethodRS256,
+			"rs",
+			rs,
+			func(t *jwt.Token) { delete(t.Header, "kid") },
+		),
 		"a kid that is a map": p.token(jwt.SigningMethodRS256, "rs", rs, header("kid", map[string]any{"a": 1})),
 		"a path as kid":       p.token(jwt.SigningMethodRS256, "../../dev/null", rs, nil),
 		"crit":                p.token(jwt.SigningMethodRS256, "rs", rs, header("crit", []string{"b64"})),
 		"another type":        p.token(jwt.SigningMethodRS256, "rs", rs, header("typ", "logout+jwt")),
-		"expired":             p.token(jwt.SigningMethodRS256, "rs", rs, claim("exp", noon.Add(-31*time.Second).Unix())),
+		"expired": p.token(
+			jwt.SigningMethodRS256,
+			"rs",
+			rs,
+			claim("exp", noon.Add(-31*time.Second).Unix()),
+		),
 		"not yet":             p.token(jwt.SigningMethodRS256, "rs", rs, claim("nbf", noon.Add(31*time.Second).Unix())),
 		"wrong audience":      p.token(jwt.SigningMethodRS256, "rs", rs, claim("aud", []string{"else"})),
 		"wrong issuer":        p.token(jwt.SigningMethodRS256, "rs", rs, claim("iss", "else")),

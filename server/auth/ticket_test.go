@@ -23,7 +23,11 @@ func twoNodes(t *testing.T) (a, b *auth.Tickets, rdb *redis.Client) {
 }
 
 func alice(life time.Duration) *auth.Claims {
-	return &auth.Claims{User: "alice", Scopes: []string{"score:update", "x"}, Expires: time.Now().Add(life).Truncate(time.Second)}
+	return &auth.Claims{
+		User:    "alice",
+		Scopes:  []string{"score:update", "x"},
+		Expires: time.Now().Add(life).Truncate(time.Second),
+	}
 }
 
 func issue(t *testing.T, tickets *auth.Tickets, who *auth.Claims) string {
@@ -68,7 +72,14 @@ func TestTicketIsRedeemedOnceOnAnyNode(t *testing.T) {
 	if won.Load() != 1 || used.Load() != 19 {
 		t.Errorf("of 20 at once %d got in and %d came too late, want 1 and 19", won.Load(), used.Load())
 	}
-	if _, err := here.Redeem(t.Context(), ticket, "global", "10.0.0.1"); scoreboard.CodeOf(err) != scoreboard.CodeTokenUsed {
+	if _, err := here.Redeem(
+		t.Context(),
+		ticket,
+		"global",
+		"10.0.0.1",
+	); scoreboard.CodeOf(
+		err,
+	) != scoreboard.CodeTokenUsed {
 		t.Errorf("used by a WebSocket, then for events: got %v, want token_used", err)
 	}
 	for _, key := range rdb.Keys(t.Context(), "*").Val() {
@@ -88,7 +99,14 @@ func TestTicketResumesFromSameAddress(t *testing.T) {
 		}
 	}
 	for _, address := range []string{"10.0.0.2", ""} {
-		if _, err := here.Redeem(t.Context(), ticket, "global", address); scoreboard.CodeOf(err) != scoreboard.CodeTokenUsed {
+		if _, err := here.Redeem(
+			t.Context(),
+			ticket,
+			"global",
+			address,
+		); scoreboard.CodeOf(
+			err,
+		) != scoreboard.CodeTokenUsed {
 			t.Errorf("from %q: got %v, want token_used", address, err)
 		}
 	}
@@ -111,12 +129,25 @@ func TestInvalidTickets(t *testing.T) {
 	}
 	rdb.Del(t.Context(), rdb.Keys(t.Context(), "sb:ticket:*").Val()...) // as Redis does when it expires
 	for name, ticket := range map[string]string{"expired": late, "made up": "ABC", "empty": "", "huge": strings.Repeat("x", 1<<20)} {
-		if _, err := here.Redeem(t.Context(), ticket, "global", ""); scoreboard.CodeOf(err) != scoreboard.CodeUnauthorized {
+		if _, err := here.Redeem(
+			t.Context(),
+			ticket,
+			"global",
+			"",
+		); scoreboard.CodeOf(
+			err,
+		) != scoreboard.CodeUnauthorized {
 			t.Errorf("%s: got %v, want unauthorized", name, err)
 		}
 	}
 	_ = rdb.Close()
-	if _, _, err := here.Issue(t.Context(), alice(time.Hour), "global"); scoreboard.CodeOf(err) != scoreboard.CodeUnavailable {
+	if _, _, err := here.Issue(
+		t.Context(),
+		alice(time.Hour),
+		"global",
+	); scoreboard.CodeOf(
+		err,
+	) != scoreboard.CodeUnavailable {
 		t.Errorf("without Redis: got %v, want unavailable", err)
 	}
 	if _, err := here.Redeem(t.Context(), late, "global", ""); scoreboard.CodeOf(err) != scoreboard.CodeUnavailable {

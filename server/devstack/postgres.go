@@ -142,7 +142,8 @@ func (p *Postgres) EnsureDatabase(ctx context.Context, name string) error {
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
 	var exists bool
-	if err := conn.QueryRow(ctx, "select exists (select from pg_database where datname = $1)", name).Scan(&exists); err != nil {
+	if err := conn.QueryRow(ctx, "select exists (select from pg_database where datname = $1)", name).
+		Scan(&exists); err != nil {
 		return fmt.Errorf("check for database %s: %w", name, err)
 	}
 	if exists {

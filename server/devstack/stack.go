@@ -121,8 +121,11 @@ func (s *Stack) claim(o Options) (string, error) {
 	lock, err := process.Lock(filepath.Join(dir, "stack.lock"))
 	var held *process.LockedError
 	if errors.As(err, &held) {
-		return "", fmt.Errorf("data directory %s is in use by another development stack (process %s): stop it or use another directory",
-			dir, held.Owner)
+		return "", fmt.Errorf(
+			"data directory %s is in use by another development stack (process %s): stop it or use another directory",
+			dir,
+			held.Owner,
+		)
 	}
 	if err != nil {
 		return "", err
@@ -131,7 +134,12 @@ func (s *Stack) claim(o Options) (string, error) {
 	return dir, process.Sign(lock, os.Getpid())
 }
 
-func (s *Stack) startPostgres(ctx context.Context, o Options, dir string, onStop func(func(context.Context) error)) error {
+func (s *Stack) startPostgres(
+	ctx context.Context,
+	o Options,
+	dir string,
+	onStop func(func(context.Context) error),
+) error {
 	if o.PostgresURL != "" {
 		s.PostgresURL, s.Parts[0] = o.PostgresURL, Part{Name: "PostgreSQL", Detail: "external"}
 		return nil
@@ -188,8 +196,10 @@ func (s *Stack) startKafka(o Options, dir string, onStop func(func(context.Conte
 	onStop(func(context.Context) error { stop(); return nil })
 	s.KafkaBrokers = brokers
 	s.Parts[2] = Part{
-		Name: "Kafka", Detail: "kfake in this process, " + strings.Join(brokers, ","), StandIn: true,
-		Note: "one broker without replication, less strict than Apache Kafka: not a substitute for tests with a real one",
+		Name:    "Kafka",
+		Detail:  "kfake in this process, " + strings.Join(brokers, ","),
+		StandIn: true,
+		Note:    "one broker without replication, less strict than Apache Kafka: not a substitute for tests with a real one",
 	}
 	return nil
 }

@@ -103,7 +103,8 @@ func TestExternalBackendsAreUsed(t *testing.T) {
 	}
 	stack := start(t, given)
 	defer stop(t, stack)
-	if stack.PostgresURL != given.PostgresURL || stack.RedisURL != given.RedisURL || stack.KafkaBrokers[0] != given.KafkaBrokers[0] {
+	if stack.PostgresURL != given.PostgresURL || stack.RedisURL != given.RedisURL ||
+		stack.KafkaBrokers[0] != given.KafkaBrokers[0] {
 		t.Errorf("got %+v, want the external addresses", stack)
 	}
 }
@@ -199,7 +200,10 @@ func write(t *testing.T, s *devstack.Stack) {
 		Addr: kafka.TCP(s.KafkaBrokers...), Topic: "kept", RequiredAcks: kafka.RequireAll,
 		BatchTimeout: 5 * time.Millisecond, Transport: transport,
 	}
-	if err := errors.Join(writer.WriteMessages(t.Context(), kafka.Message{Value: []byte("word")}), writer.Close()); err != nil {
+	if err := errors.Join(
+		writer.WriteMessages(t.Context(), kafka.Message{Value: []byte("word")}),
+		writer.Close(),
+	); err != nil {
 		t.Fatal(err)
 	}
 }

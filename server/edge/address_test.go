@@ -23,7 +23,8 @@ func addressBehind(t testing.TB, trusted []string, peer string, forwarded ...str
 		r.Header.Add("X-Forwarded-For", f)
 	}
 	got := ""
-	p.Wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r.RemoteAddr }), func() string { return "" }).ServeHTTP(httptest.NewRecorder(), r)
+	p.Wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r.RemoteAddr }), func() string { return "" }).
+		ServeHTTP(httptest.NewRecorder(), r)
 	return got
 }
 

@@ -107,7 +107,10 @@ func TestCertificatesAreReloaded(t *testing.T) {
 	if _, _, err := get(t, url, weak); err == nil {
 		t.Error("a CBC suite is accepted")
 	}
-	if _, err := edge.NewCertificates(edge.Files{Cert: files.Cert, Key: filepath.Join(dir, "none")}, slog.New(slog.DiscardHandler)); err == nil {
+	if _, err := edge.NewCertificates(
+		edge.Files{Cert: files.Cert, Key: filepath.Join(dir, "none")},
+		slog.New(slog.DiscardHandler),
+	); err == nil {
 		t.Error("a missing key is accepted at the start")
 	}
 }
@@ -115,8 +118,24 @@ func TestCertificatesAreReloaded(t *testing.T) {
 func TestClientCertificates(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	files := edge.Files{Cert: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem"), ClientCA: filepath.Join(dir, "ca.pem")}
-	own, authority, stranger := edgetest.Issue(t, "scoreboard", nil), edgetest.Issue(t, "authority", nil), edgetest.Issue(t, "stranger", nil)
+	files := edge.Files{
+		Cert:     filepath.Join(dir, "cert.pem"),
+		Key:      filepath.Join(dir, "key.pem"),
+		ClientCA: filepath.Join(dir, "ca.pem"),
+	}
+	own, authority, stranger := edgetest.Issue(
+		t,
+		"scoreboard",
+		nil,
+	), edgetest.Issue(
+		t,
+		"authority",
+		nil,
+	), edgetest.Issue(
+		t,
+		"stranger",
+		nil,
+	)
 	edgetest.Write(t, files.Cert, own.CertPEM)
 	edgetest.Write(t, files.Key, own.KeyPEM)
 	edgetest.Write(t, files.ClientCA, authority.CertPEM)

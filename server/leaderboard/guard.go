@@ -19,7 +19,11 @@ const (
 )
 
 // errBreakerOpen is the result of a call that was not made.
-var errBreakerOpen = &scoreboard.Error{Code: scoreboard.CodeUnavailable, Message: "standings cannot be read now", RetryAfter: pause}
+var errBreakerOpen = &scoreboard.Error{
+	Code:       scoreboard.CodeUnavailable,
+	Message:    "standings cannot be read now",
+	RetryAfter: pause,
+}
 
 // guard calls a backend while it answers. Reads and receipts have one each for
 // the ranking, because what is too slow for a receipt may do for a read.

@@ -39,7 +39,12 @@ func (h *hanging) Top(ctx context.Context, id scoreboard.BoardID) (*scoreboard.T
 	return &scoreboard.Top{Board: id}, h.wait(ctx)
 }
 
-func (h *hanging) Page(ctx context.Context, id scoreboard.BoardID, _ *scoreboard.Position, _ int) (*scoreboard.Top, error) {
+func (h *hanging) Page(
+	ctx context.Context,
+	id scoreboard.BoardID,
+	_ *scoreboard.Position,
+	_ int,
+) (*scoreboard.Top, error) {
 	return h.Top(ctx, id)
 }
 
@@ -47,11 +52,21 @@ func (h *hanging) List(ctx context.Context, id scoreboard.BoardID, _ []scoreboar
 	return &scoreboard.List{Board: id}, h.wait(ctx)
 }
 
-func (h *hanging) Place(ctx context.Context, _ scoreboard.BoardID, user scoreboard.UserID, _ int) (*scoreboard.Place, error) {
+func (h *hanging) Place(
+	ctx context.Context,
+	_ scoreboard.BoardID,
+	user scoreboard.UserID,
+	_ int,
+) (*scoreboard.Place, error) {
 	return &scoreboard.Place{User: user, Rank: 1}, h.wait(ctx)
 }
 
-func (h *hanging) Ranks(ctx context.Context, _ *scoreboard.Board, users []scoreboard.UserID, _ []*scoreboard.Score) ([]*int64, error) {
+func (h *hanging) Ranks(
+	ctx context.Context,
+	_ *scoreboard.Board,
+	users []scoreboard.UserID,
+	_ []*scoreboard.Score,
+) ([]*int64, error) {
 	return make([]*int64, len(users)), h.wait(ctx)
 }
 
@@ -70,13 +85,22 @@ func (plainTruth) RankOf(context.Context, *scoreboard.Board, scoreboard.Score) (
 	return 7, nil
 }
 
-func (plainTruth) Place(_ context.Context, _ *scoreboard.Board, user scoreboard.UserID, _ int) (*scoreboard.Place, error) {
+func (plainTruth) Place(
+	_ context.Context,
+	_ *scoreboard.Board,
+	user scoreboard.UserID,
+	_ int,
+) (*scoreboard.Place, error) {
 	return &scoreboard.Place{User: user, Rank: 7}, nil
 }
 
 func newHanging(h *hanging) (*leaderboard.Leaderboard, *leaderboard.Ranker) {
 	l := leaderboard.New(leaderboard.Options{
-		Catalog: oneBoard{}, Ranking: h, Fallback: plainTruth{}, TriggerRebuild: func(scoreboard.BoardID) {}, Log: slog.New(slog.DiscardHandler),
+		Catalog:        oneBoard{},
+		Ranking:        h,
+		Fallback:       plainTruth{},
+		TriggerRebuild: func(scoreboard.BoardID) {},
+		Log:            slog.New(slog.DiscardHandler),
 	})
 	return l, leaderboard.NewRanker(l)
 }
@@ -116,17 +140,23 @@ func TestHangingRankingIsNotCalled(t *testing.T) {
 			place, err := l.Place(ctx, global, "alice", 0, 0)
 			return place.Degraded, err
 		})},
-		"receipts": {50 * time.Millisecond, func(t *testing.T, _ *leaderboard.Leaderboard, r *leaderboard.Ranker, hangs bool) {
-			receipt := scoreboard.Receipt{Board: "global", User: "alice"}
-			began := time.Now()
-			r.Rank(ctx, []*scoreboard.Receipt{&receipt})
-			if waited := time.Since(began) > 40*time.Millisecond; hangs && !waited && (receipt.Rank == nil || *receipt.Rank != 7) {
-				t.Errorf("got rank %v, want that of the truth", receipt.Rank)
-			}
-			if !hangs && receipt.Rank != nil {
-				t.Errorf("got rank %d, want what the ranking says: none", *receipt.Rank)
-			}
-		}},
+		"receipts": {
+			50 * time.Millisecond,
+			func(t *testing.T, _ *leaderboard.Leaderboard, r *leaderboard.Ranker, hangs bool) {
+				receipt := scoreboard.Receipt{Board: "global", User: "alice"}
+				began := time.Now()
+				r.Rank(ctx, []*scoreboard.Receipt{&receipt})
+				if waited := time.Since(
+					began,
+				) > 40*time.Millisecond; hangs && !waited &&
+					(receipt.Rank == nil || *receipt.Rank != 7) {
+					t.Errorf("got rank %v, want that of the truth", receipt.Rank)
+				}
+				if !hangs && receipt.Rank != nil {
+					t.Errorf("got rank %d, want what the ranking says: none", *receipt.Rank)
+				}
+			},
+		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -76,8 +76,15 @@ func startNode(t *testing.T, url string) *node {
 func scored(user string, score, revision int64) scoreboard.Change {
 	at := time.UnixMicro(1_800_000_000_000_000 + revision).UTC()
 	return scoreboard.Change{
-		Type: scoreboard.ChangeScore, Board: "global", User: scoreboard.UserID(user), Score: scoreboard.Score(score), Key: -score,
-		Version: revision, Revision: revision, ReachedAt: at, RecordedAt: at,
+		Type:       scoreboard.ChangeScore,
+		Board:      "global",
+		User:       scoreboard.UserID(user),
+		Score:      scoreboard.Score(score),
+		Key:        -score,
+		Version:    revision,
+		Revision:   revision,
+		ReachedAt:  at,
+		RecordedAt: at,
 	}
 }
 
@@ -145,12 +152,20 @@ func TestReadAfterNoticeSendsNoCommand(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if top.Version != want || top.Degraded != "" || top.State != truth.State || top.Total != truth.Total || !top.AsOf.Equal(asOf) {
+			if top.Version != want || top.Degraded != "" || top.State != truth.State || top.Total != truth.Total ||
+				!top.AsOf.Equal(asOf) {
 				t.Errorf("got %+v, want version %d as of %s", top, want, asOf)
 			}
 			for j, e := range truth.Entries {
 				if top.Entries[j] != e || !top.Reached[j].Equal(truth.Reached[j]) {
-					t.Errorf("row %d is %+v of %s, want %+v of %s", j, top.Entries[j], top.Reached[j], e, truth.Reached[j])
+					t.Errorf(
+						"row %d is %+v of %s, want %+v of %s",
+						j,
+						top.Entries[j],
+						top.Reached[j],
+						e,
+						truth.Reached[j],
+					)
 				}
 			}
 		}
@@ -184,7 +199,13 @@ func headAt(version int64) *scoreboard.Top {
 
 func noticeOf(version int64) scoreboard.Notice {
 	return scoreboard.Notice{Board: "global", Top: headAt(version), Moved: []scoreboard.Moved{
-		{User: "alice", Score: scoreboard.Score(version), Revision: version, Version: version, ReachedAt: time.UnixMicro(version)},
+		{
+			User:      "alice",
+			Score:     scoreboard.Score(version),
+			Revision:  version,
+			Version:   version,
+			ReachedAt: time.UnixMicro(version),
+		},
 	}}
 }
 
@@ -228,7 +249,14 @@ func TestHeadFromNotice(t *testing.T) {
 				t.Skip("the cached head has expired: the machine is too slow")
 			}
 			if err != nil || top.Version != c.version || (h.reads.Load() == 2) != c.read {
-				t.Errorf("got %+v, %v after %d reads; want version %d, read again: %t", top, err, h.reads.Load(), c.version, c.read)
+				t.Errorf(
+					"got %+v, %v after %d reads; want version %d, read again: %t",
+					top,
+					err,
+					h.reads.Load(),
+					c.version,
+					c.read,
+				)
 			}
 		})
 	}

@@ -26,7 +26,12 @@ type Ranking interface {
 	List(ctx context.Context, board scoreboard.BoardID, users []scoreboard.UserID) (*scoreboard.List, error)
 	// Ranks returns a 1-based rank for each user, or nil, in one round trip. A
 	// nil score means the current rank.
-	Ranks(ctx context.Context, board *scoreboard.Board, users []scoreboard.UserID, scores []*scoreboard.Score) ([]*int64, error)
+	Ranks(
+		ctx context.Context,
+		board *scoreboard.Board,
+		users []scoreboard.UserID,
+		scores []*scoreboard.Score,
+	) ([]*int64, error)
 }
 
 // Fallback answers, more slowly, what the ranking cannot.
@@ -110,13 +115,20 @@ func New(o Options) *Leaderboard {
 		Options: o,
 		places:  newCache[placeKey, *scoreboard.Place](cacheLife, cacheRows),
 		absent:  newCache[placeKey, struct{}](absentLife, absentUsers),
-		reads:   newGuard("reads", rankingBudget), receipts: newGuard("receipts", rankBudget), store: newGuard("store", storeBudget),
+		reads: newGuard(
+			"reads",
+			rankingBudget,
+		),
+		receipts:      newGuard("receipts", rankBudget),
+		store:         newGuard("store", storeBudget),
 		storeReceipts: newGuard("receipts from the store", storeRankBudget),
 		degraded: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "scoreboard_leaderboard_degraded_reads_total", Help: "Reads that the store answered because the ranking could not.",
+			Name: "scoreboard_leaderboard_degraded_reads_total",
+			Help: "Reads that the store answered because the ranking could not.",
 		}),
 		cached: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "scoreboard_leaderboard_cache_total", Help: "Reads by kind, and by whether this node's cache had the answer.",
+			Name: "scoreboard_leaderboard_cache_total",
+			Help: "Reads by kind, and by whether this node's cache had the answer.",
 		}, []string{"what", "result"}),
 	}
 	l.store.slots = make(chan struct{}, storeSlots)
@@ -126,7 +138,14 @@ func New(o Options) *Leaderboard {
 
 // Collectors returns the metrics of l.
 func (l *Leaderboard) Collectors() []prometheus.Collector {
-	return []prometheus.Collector{l.degraded, l.cached, l.reads.open, l.receipts.open, l.store.open, l.storeReceipts.open}
+	return []prometheus.Collector{
+		l.degraded,
+		l.cached,
+		l.reads.open,
+		l.receipts.open,
+		l.store.open,
+		l.storeReceipts.open,
+	}
 }
 
 // degrade counts a read that the ranking could not answer, and returns the reason.

@@ -34,9 +34,17 @@ type rig struct {
 
 func open(t *testing.T) *rig {
 	t.Helper()
-	s := storetest.Open(t, backendtest.Postgres(t, migrations.Up), func(o *store.Options) { o.MaxConns, o.LockWait = 4, time.Second })
+	s := storetest.Open(
+		t,
+		backendtest.Postgres(t, migrations.Up),
+		func(o *store.Options) { o.MaxConns, o.LockWait = 4, time.Second },
+	)
 	r := &rig{store: s, redis: backendtest.OwnRedis(t)}
-	r.rdb = backendtest.RedisClient(t, r.redis.URL, func(o *redis.Options) { o.DialTimeout, o.MaxRetries = 200*time.Millisecond, -1 })
+	r.rdb = backendtest.RedisClient(
+		t,
+		r.redis.URL,
+		func(o *redis.Options) { o.DialTimeout, o.MaxRetries = 200*time.Millisecond, -1 },
+	)
 	quiet := slog.New(slog.DiscardHandler)
 	catalog, rank := store.NewCatalog(s, slog.New(slog.DiscardHandler)), ranking.New(r.rdb)
 	keeper := repair.NewRebuilder(catalog, s, rank, quiet)
@@ -50,7 +58,12 @@ func open(t *testing.T) *rig {
 		}
 	})
 	r.Leaderboard = leaderboard.New(leaderboard.Options{
-		Catalog: catalog, Ranking: rank, Fallback: s, TriggerRebuild: keeper.Trigger, UserCache: 250 * time.Millisecond, Log: quiet,
+		Catalog:        catalog,
+		Ranking:        rank,
+		Fallback:       s,
+		TriggerRebuild: keeper.Trigger,
+		UserCache:      250 * time.Millisecond,
+		Log:            quiet,
 	})
 	r.ranker = leaderboard.NewRanker(r.Leaderboard)
 	return r
@@ -59,13 +72,24 @@ func open(t *testing.T) *rig {
 // record writes an increment to the store; nothing relays it.
 func (r *rig) record(t *testing.T, user string, delta int64) *scoreboard.Receipt {
 	t.Helper()
-	event, err := scoreboard.ParseEventID(scoreboard.UserID(user), "event-"+strconv.FormatInt(time.Now().UnixNano(), 36))
+	event, err := scoreboard.ParseEventID(
+		scoreboard.UserID(user),
+		"event-"+strconv.FormatInt(time.Now().UnixNano(), 36),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := r.store.Record(ctx, []scoreboard.Increment{{
-		User: scoreboard.UserID(user), Delta: delta, Event: event, Boards: []scoreboard.BoardID{"global"}, Source: scoreboard.SourceAPI,
-	}})
+	out, err := r.store.Record(ctx, []scoreboard.Increment{
+		{
+			User: scoreboard.UserID(
+				user,
+			),
+			Delta:  delta,
+			Event:  event,
+			Boards: []scoreboard.BoardID{"global"},
+			Source: scoreboard.SourceAPI,
+		},
+	})
 	if err != nil || out[0].Err != nil {
 		t.Fatal(err, out)
 	}
@@ -97,7 +121,14 @@ func (r *rig) degraded(t *testing.T, reason string) {
 		t.Fatal(err)
 	}
 	if top.Degraded != reason || top.Epoch != 0 || top.Version != 0 || place.Degraded != reason {
-		t.Errorf("top is degraded by %q with epoch %d version %d, the place by %q; want %q without", top.Degraded, top.Epoch, top.Version, place.Degraded, reason)
+		t.Errorf(
+			"top is degraded by %q with epoch %d version %d, the place by %q; want %q without",
+			top.Degraded,
+			top.Epoch,
+			top.Version,
+			place.Degraded,
+			reason,
+		)
 	}
 	if len(top.Entries) != 2 || top.Entries[0].User != "bob" || place.Rank != 2 || len(place.Neighbours) != 2 {
 		t.Errorf("from the store: %+v and %+v", top.Entries, place)

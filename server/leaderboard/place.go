@@ -62,7 +62,11 @@ func (l *Leaderboard) CachedPlace(board scoreboard.BoardID, user scoreboard.User
 }
 
 // ReadPlace reads a user's standing now, past the cache.
-func (l *Leaderboard) ReadPlace(ctx context.Context, id scoreboard.BoardID, user scoreboard.UserID) (*scoreboard.Place, error) {
+func (l *Leaderboard) ReadPlace(
+	ctx context.Context,
+	id scoreboard.BoardID,
+	user scoreboard.UserID,
+) (*scoreboard.Place, error) {
 	board, err := l.Catalog.Board(ctx, id)
 	if err != nil {
 		return nil, err
@@ -89,8 +93,17 @@ func (l *Leaderboard) fromHead(board *scoreboard.Board, user scoreboard.UserID, 
 			return nil // some neighbours are below the head
 		}
 		p := &scoreboard.Place{
-			Board: top.Board, User: user, Score: top.Entries[i].Score, Rank: top.Entries[i].Rank, Total: top.Total, Version: top.Version,
-			Epoch: top.Epoch, UpdatedAt: top.Reached[i], AsOf: top.AsOf, State: top.State, Degraded: top.Degraded,
+			Board:     top.Board,
+			User:      user,
+			Score:     top.Entries[i].Score,
+			Rank:      top.Entries[i].Rank,
+			Total:     top.Total,
+			Version:   top.Version,
+			Epoch:     top.Epoch,
+			UpdatedAt: top.Reached[i],
+			AsOf:      top.AsOf,
+			State:     top.State,
+			Degraded:  top.Degraded,
 		}
 		if k > 0 {
 			p.Neighbours = top.Entries[max(i-k, 0):min(i+k+1, len(top.Entries))]
@@ -164,7 +177,8 @@ func (l *Leaderboard) await(
 		if waited+poll > maxWait {
 			break
 		}
-		if err == nil && waited > storeCheckAfter && waited-poll <= storeCheckAfter && l.upToDate(ctx, board, p, version) {
+		if err == nil && waited > storeCheckAfter && waited-poll <= storeCheckAfter &&
+			l.upToDate(ctx, board, p, version) {
 			l.Show(ctx, p.Neighbours)
 			return p, nil
 		}

@@ -20,11 +20,21 @@ type slowTruth struct {
 	asked, waiting, most atomic.Int64
 }
 
-func (s *slowTruth) Page(ctx context.Context, b *scoreboard.Board, _ *scoreboard.Position, _ int) (*scoreboard.Top, error) {
+func (s *slowTruth) Page(
+	ctx context.Context,
+	b *scoreboard.Board,
+	_ *scoreboard.Position,
+	_ int,
+) (*scoreboard.Top, error) {
 	return &scoreboard.Top{Board: b.ID}, s.count(ctx)
 }
 
-func (s *slowTruth) Place(ctx context.Context, _ *scoreboard.Board, user scoreboard.UserID, _ int) (*scoreboard.Place, error) {
+func (s *slowTruth) Place(
+	ctx context.Context,
+	_ *scoreboard.Board,
+	user scoreboard.UserID,
+	_ int,
+) (*scoreboard.Place, error) {
 	return &scoreboard.Place{User: user, Rank: 7}, s.count(ctx)
 }
 
@@ -51,7 +61,11 @@ func TestLastHeadIsServedWithoutBackends(t *testing.T) {
 	t.Parallel()
 	ranked, truth := &hanging{}, &slowTruth{}
 	l := leaderboard.New(leaderboard.Options{
-		Catalog: oneBoard{}, Ranking: ranked, Fallback: truth, TriggerRebuild: func(scoreboard.BoardID) {}, Log: slog.New(slog.DiscardHandler),
+		Catalog:        oneBoard{},
+		Ranking:        ranked,
+		Fallback:       truth,
+		TriggerRebuild: func(scoreboard.BoardID) {},
+		Log:            slog.New(slog.DiscardHandler),
 	})
 	first, err := l.Top(ctx, global, 0)
 	if err != nil || first.Degraded != "" {
@@ -63,7 +77,10 @@ func TestLastHeadIsServedWithoutBackends(t *testing.T) {
 	for i := range 40 {
 		all.Go(func() {
 			_, err := l.Place(ctx, global, scoreboard.UserID(fmt.Sprint("u", i)), 0, 0)
-			if code := scoreboard.CodeOf(err); err == nil || code != scoreboard.CodeUnavailable && !errors.Is(err, context.DeadlineExceeded) {
+			if code := scoreboard.CodeOf(
+				err,
+			); err == nil ||
+				code != scoreboard.CodeUnavailable && !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("a place from nowhere: %v", err)
 			}
 		})
@@ -109,7 +126,11 @@ func TestNoticeInvalidatesHead(t *testing.T) {
 	t.Parallel()
 	counted := &counting{}
 	l := leaderboard.New(leaderboard.Options{
-		Catalog: oneBoard{}, Ranking: counted, Fallback: plainTruth{}, TriggerRebuild: func(scoreboard.BoardID) {}, Log: slog.New(slog.DiscardHandler),
+		Catalog:        oneBoard{},
+		Ranking:        counted,
+		Fallback:       plainTruth{},
+		TriggerRebuild: func(scoreboard.BoardID) {},
+		Log:            slog.New(slog.DiscardHandler),
 	})
 	version := func() int64 {
 		t.Helper()
@@ -144,7 +165,12 @@ func TestNoticeInvalidatesHead(t *testing.T) {
 	}
 	waited = time.Now()
 	if top, err := l.Top(ctx, global, 1<<40); err != nil || top.Version == 0 || time.Since(waited) < time.Second {
-		t.Errorf("version %d, %v after %s, want the current version after a second", top.Version, err, time.Since(waited))
+		t.Errorf(
+			"version %d, %v after %s, want the current version after a second",
+			top.Version,
+			err,
+			time.Since(waited),
+		)
 	}
 }
 
@@ -154,7 +180,11 @@ func TestHiddenUserIsNotServedFromCache(t *testing.T) {
 	t.Parallel()
 	ranked := &meanwhile{do: func() {}}
 	l := leaderboard.New(leaderboard.Options{
-		Catalog: oneBoard{}, Ranking: ranked, Fallback: plainTruth{}, TriggerRebuild: func(scoreboard.BoardID) {}, Log: slog.New(slog.DiscardHandler),
+		Catalog:        oneBoard{},
+		Ranking:        ranked,
+		Fallback:       plainTruth{},
+		TriggerRebuild: func(scoreboard.BoardID) {},
+		Log:            slog.New(slog.DiscardHandler),
 	})
 	other := &scoreboard.Board{ID: "other"}
 	read := func(b *scoreboard.Board) {
@@ -202,7 +232,12 @@ func (m *meanwhile) Top(ctx context.Context, id scoreboard.BoardID) (*scoreboard
 	return m.counting.Top(ctx, id)
 }
 
-func (m *meanwhile) Place(ctx context.Context, id scoreboard.BoardID, user scoreboard.UserID, k int) (*scoreboard.Place, error) {
+func (m *meanwhile) Place(
+	ctx context.Context,
+	id scoreboard.BoardID,
+	user scoreboard.UserID,
+	k int,
+) (*scoreboard.Place, error) {
 	m.do()
 	return m.counting.Place(ctx, id, user, k)
 }

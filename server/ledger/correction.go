@@ -189,7 +189,12 @@ func (b *Batch) moved(user scoreboard.UserID, board scoreboard.BoardID, delta in
 }
 
 // amend appends the row that takes a user's score to a standing.
-func (b *Batch) amend(in *scoreboard.Increment, hash [16]byte, board *scoreboard.Board, to Standing) scoreboard.Receipt {
+func (b *Batch) amend(
+	in *scoreboard.Increment,
+	hash [16]byte,
+	board *scoreboard.Board,
+	to Standing,
+) scoreboard.Receipt {
 	user, s := b.users[in.User], b.scores[ScoreKey{in.User, board.ID}]
 	receipt := newReceipt(in, board, s, to.Score, user)
 	hidden := user.status == scoreboard.UserBanned || !to.Exists

@@ -50,7 +50,14 @@ func TestNodesShareBuckets(t *testing.T) {
 			t.Fatal(err)
 		}
 		slices.Sort(keys)
-		if want := []string{"sb:limit:{top:alice}", "sb:limit:{updates:alice}", "sb:limit:{updates:bob}"}; !slices.Equal(keys, want) {
+		if want := []string{
+			"sb:limit:{top:alice}",
+			"sb:limit:{updates:alice}",
+			"sb:limit:{updates:bob}",
+		}; !slices.Equal(
+			keys,
+			want,
+		) {
 			t.Errorf("got keys %q, want %q", keys, want)
 		}
 		for _, key := range keys {

@@ -16,8 +16,11 @@ import (
 // outbox, whose rows expire.
 func (r *rig) tablesContaining(t testing.TB, text string) string {
 	t.Helper()
-	rows, err := r.conn.Query(ctx, `select relname::text from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r'
-    and relname not like 'outbox%' order by 1`)
+	rows, err := r.conn.Query(
+		ctx,
+		`select relname::text from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r'
+    and relname not like 'outbox%' order by 1`,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,17 +58,28 @@ func TestErasureRemovesTheNameAndKeepsSums(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := r.Record(ctx, []scoreboard.Increment{increment(user, 9, "best", "7", "high"), increment(user, 4, "worse", "7", "high")}); err != nil {
+	if _, err := r.Record(
+		ctx,
+		[]scoreboard.Increment{increment(user, 9, "best", "7", "high"), increment(user, 4, "worse", "7", "high")},
+	); err != nil {
 		t.Fatal(err)
 	}
 	event, _ := scoreboard.ParseEventID(user, "best")
 	if _, err := r.Reverse(ctx, user, event, why()); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Reject(ctx, []scoreboard.Increment{increment(user, 1, "refused", "7", "sum")}, []*scoreboard.Error{scoreboard.Errorf("gone", "%s", user)}); err != nil {
+	if err := r.Reject(
+		ctx,
+		[]scoreboard.Increment{increment(user, 1, "refused", "7", "sum")},
+		[]*scoreboard.Error{scoreboard.Errorf("gone", "%s", user)},
+	); err != nil {
 		t.Fatal(err)
 	}
-	letter := scoreboard.DeadLetter{Topic: "t", Value: []byte(`{"user_id":"` + string(user) + `","x":"` + "\xff" + `"}`), Reason: "r"}
+	letter := scoreboard.DeadLetter{
+		Topic:  "t",
+		Value:  []byte(`{"user_id":"` + string(user) + `","x":"` + "\xff" + `"}`),
+		Reason: "r",
+	}
 	if err := r.Bury(ctx, &letter); err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +94,11 @@ func TestErasureRemovesTheNameAndKeepsSums(t *testing.T) {
 	if _, err := r.Freeze(ctx, user, because("user.freeze")); err != nil {
 		t.Fatal(err)
 	}
-	r.conn.Do(t, `insert into board_standings select board_id, 1, user_id, score, order_key, reached_at from scores where user_id = $1 and board_id = 'sum'`, user)
+	r.conn.Do(
+		t,
+		`insert into board_standings select board_id, 1, user_id, score, order_key, reached_at from scores where user_id = $1 and board_id = 'sum'`,
+		user,
+	)
 	r.conn.Do(t, `update boards set closed_at = clock_timestamp() where board_id = 'sum'`)
 	lines, kinds := 0, map[string]int{}
 	if err := r.Export(ctx, user, func(kind string, row json.RawMessage) error {
@@ -122,13 +140,21 @@ func TestErasureRemovesTheNameAndKeepsSums(t *testing.T) {
 			t.Errorf("%q is in %q", text, found)
 		}
 	}
-	if n := r.conn.Count(t, `select count(*) from user_score_histories where user_id = $1 and (address is not null or user_agent is not null or signer is not null)`, anonymous); n != 0 {
+	if n := r.conn.Count(
+		t,
+		`select count(*) from user_score_histories where user_id = $1 and (address is not null or user_agent is not null or signer is not null)`,
+		anonymous,
+	); n != 0 {
 		t.Errorf("%d rows with an address, an agent or a signer", n)
 	}
 	if n := r.conn.Count(t, `select sum(score)::bigint from scores where board_id = 'sum'`); n != 9000 {
 		t.Errorf("the sum of the board is %d, want 9000", n)
 	}
-	if n := r.conn.Count(t, `select count(*) from audit_log where target = $1`, scoreboard.AuditUser(anonymous)); n != 2 {
+	if n := r.conn.Count(
+		t,
+		`select count(*) from audit_log where target = $1`,
+		scoreboard.AuditUser(anonymous),
+	); n != 2 {
 		t.Errorf("%d audit entries, want the freeze and the erasure", n)
 	}
 	for what, err := range map[string]error{
@@ -136,14 +162,20 @@ func TestErasureRemovesTheNameAndKeepsSums(t *testing.T) {
 		"a reversal": func() error { _, err := r.Reverse(ctx, user, event, why()); return err }(),
 		"a ban":      func() error { _, err := r.Ban(ctx, user, why()); return err }(),
 	} {
-		if code := scoreboard.CodeOf(err); code != scoreboard.CodeGone && (what != "a reversal" || code != scoreboard.CodeNotFound) {
+		if code := scoreboard.CodeOf(
+			err,
+		); code != scoreboard.CodeGone &&
+			(what != "a reversal" || code != scoreboard.CodeNotFound) {
 			t.Errorf("%s of an erased user: %v, want gone", what, err)
 		}
 	}
 
 	// After the retention the name is deleted, too.
 	r.conn.Do(t, `update users set erased_at = erased_at - interval '31 days' where user_id = $1`, user)
-	r.conn.Do(t, `update user_score_histories set recorded_at = recorded_at - interval '2 hours' where user_id = 'bob' and version = 1`)
+	r.conn.Do(
+		t,
+		`update user_score_histories set recorded_at = recorded_at - interval '2 hours' where user_id = 'bob' and version = 1`,
+	)
 	if err := r.worker().Cleanup(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +183,10 @@ func TestErasureRemovesTheNameAndKeepsSums(t *testing.T) {
 		t.Errorf("the name is in %q after the retention", found)
 	}
 	r.verify(t)
-	if n := r.conn.Count(t, `select version from user_score_histories where user_id = 'bob' and address is null and user_agent is null`); n != 1 {
+	if n := r.conn.Count(
+		t,
+		`select version from user_score_histories where user_id = 'bob' and address is null and user_agent is null`,
+	); n != 1 {
 		t.Errorf("the addresses of version %d are deleted, want only the old row", n)
 	}
 	if err := record(r, increment(user, 1, "again", "7", "sum")); err != nil {
@@ -171,19 +206,47 @@ func record(r *rig, in scoreboard.Increment) error {
 // personal maps every column that can name a person to what an erasure does with
 // it. A new table must be added here, and to export and erasure.
 var personal = map[string]string{
-	"users.user_id": tombstone, "scores.user_id": tombstone, "profiles.user_id": tombstone,
-	"profiles.display_name": emptied, "profiles.avatar_url": emptied,
-	"user_score_histories.user_id": anonymous, "user_score_histories.event_text": emptied, "user_score_histories.signer": emptied,
-	"user_score_histories.address": emptied, "user_score_histories.user_agent": emptied, "user_score_histories.country": emptied,
-	"board_standings.user_id": anonymous, "reversals.user_id": anonymous, "void_events.user_id": anonymous, "audit_log.target": anonymous,
-	"rejected_events.user_id": removed, "rejected_events.message": removed, "dead_letters.value": removed, "dead_letters.reason": removed,
-	"flags.user_id": removed, "flags.event_text": removed, "flags.detail": removed, "flags.reason": removed, "flags.decided_by": removed,
-	"outbox_score_updates.user_id": "dropped with its partition",
-	"audit_log.detail":             "contains no user, by the API",
-	"audit_log.who":                ofOperators, "audit_log.address": ofOperators, "audit_log.user_agent": ofOperators, "audit_log.reason": ofOperators,
-	"voids.who": ofOperators, "voids.reason": ofOperators, "voids.address": ofOperators, "knobs.changed_by": ofOperators,
-	"keys.name": ofOperators, "keys.user_prefix": ofOperators,
-	"knobs.name": notPersonal, "knobs.value": notPersonal, "leases.name": notPersonal, "retention.name": notPersonal, "boards.standings_users": notPersonal,
+	"users.user_id":                   tombstone,
+	"scores.user_id":                  tombstone,
+	"profiles.user_id":                tombstone,
+	"profiles.display_name":           emptied,
+	"profiles.avatar_url":             emptied,
+	"user_score_histories.user_id":    anonymous,
+	"user_score_histories.event_text": emptied,
+	"user_score_histories.signer":     emptied,
+	"user_score_histories.address":    emptied,
+	"user_score_histories.user_agent": emptied,
+	"user_score_histories.country":    emptied,
+	"board_standings.user_id":         anonymous,
+	"reversals.user_id":               anonymous,
+	"void_events.user_id":             anonymous,
+	"audit_log.target":                anonymous,
+	"rejected_events.user_id":         removed,
+	"rejected_events.message":         removed,
+	"dead_letters.value":              removed,
+	"dead_letters.reason":             removed,
+	"flags.user_id":                   removed,
+	"flags.event_text":                removed,
+	"flags.detail":                    removed,
+	"flags.reason":                    removed,
+	"flags.decided_by":                removed,
+	"outbox_score_updates.user_id":    "dropped with its partition",
+	"audit_log.detail":                "contains no user, by the API",
+	"audit_log.who":                   ofOperators,
+	"audit_log.address":               ofOperators,
+	"audit_log.user_agent":            ofOperators,
+	"audit_log.reason":                ofOperators,
+	"voids.who":                       ofOperators,
+	"voids.reason":                    ofOperators,
+	"voids.address":                   ofOperators,
+	"knobs.changed_by":                ofOperators,
+	"keys.name":                       ofOperators,
+	"keys.user_prefix":                ofOperators,
+	"knobs.name":                      notPersonal,
+	"knobs.value":                     notPersonal,
+	"leases.name":                     notPersonal,
+	"retention.name":                  notPersonal,
+	"boards.standings_users":          notPersonal,
 }
 
 const (
@@ -198,9 +261,12 @@ const (
 func TestEveryPersonalColumnIsCovered(t *testing.T) {
 	t.Parallel()
 	r := open(t)
-	rows, err := r.conn.Query(ctx, `select c.relname || '.' || a.attname from pg_attribute as a join pg_class as c on c.oid = a.attrelid
+	rows, err := r.conn.Query(
+		ctx,
+		`select c.relname || '.' || a.attname from pg_attribute as a join pg_class as c on c.oid = a.attrelid
 where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition and a.attnum > 0 and not a.attisdropped
-  and a.attname ~ '(user|who|by$|signer|address|agent|country|name|avatar|target|detail|message|value|reason|text)' order by 1`)
+  and a.attname ~ '(user|who|by$|signer|address|agent|country|name|avatar|target|detail|message|value|reason|text)' order by 1`,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,9 +24,15 @@ type operation struct {
 
 var drawOperation = rapid.Custom(func(t *rapid.T) operation {
 	return operation{
-		kind: rapid.IntRange(0, 13).Draw(t, "kind"), user: rapid.IntRange(0, 2).Draw(t, "user"), event: rapid.IntRange(0, 7).Draw(t, "event"),
-		delta: rapid.SampledFrom([]int{-7, -3, 1, 2, 3, 5, 9}).Draw(t, "delta"), key: rapid.SampledFrom([]string{"1", "2"}).Draw(t, "key"),
-		boards: rapid.SampledFrom([][]scoreboard.BoardID{{"sum"}, {"sum", "other"}, {"high"}, {"low"}, {"high", "low"}, {"last"}}).Draw(t, "boards"),
+		kind: rapid.IntRange(0, 13).
+			Draw(t, "kind"),
+		user:  rapid.IntRange(0, 2).Draw(t, "user"),
+		event: rapid.IntRange(0, 7).Draw(t, "event"),
+		delta: rapid.SampledFrom([]int{-7, -3, 1, 2, 3, 5, 9}).
+			Draw(t, "delta"),
+		key: rapid.SampledFrom([]string{"1", "2"}).Draw(t, "key"),
+		boards: rapid.SampledFrom([][]scoreboard.BoardID{{"sum"}, {"sum", "other"}, {"high"}, {"low"}, {"high", "low"}, {"last"}}).
+			Draw(t, "boards"),
 	}
 })
 
@@ -65,7 +71,11 @@ func TestConcurrentModerationKeepsTheLedgerConsistent(t *testing.T) {
 						}
 					case 6:
 						now := time.Now()
-						_, err = r.CreateVoid(ctx, scoreboard.Sender{KeyID: key(a.key), From: now.Add(-time.Hour), To: now}, why())
+						_, err = r.CreateVoid(
+							ctx,
+							scoreboard.Sender{KeyID: key(a.key), From: now.Add(-time.Hour), To: now},
+							why(),
+						)
 						if err == nil {
 							voided.Add(1)
 						}
@@ -80,7 +90,12 @@ func TestConcurrentModerationKeepsTheLedgerConsistent(t *testing.T) {
 						r.work(t)
 					default:
 						var out []scoreboard.Outcome
-						out, err = r.Record(ctx, []scoreboard.Increment{increment(user, int64(a.delta), fmt.Sprint("e", a.event), key(a.key), a.boards...)})
+						out, err = r.Record(
+							ctx,
+							[]scoreboard.Increment{
+								increment(user, int64(a.delta), fmt.Sprint("e", a.event), key(a.key), a.boards...),
+							},
+						)
 						if err == nil {
 							err = out[0].Err
 						}
@@ -102,8 +117,19 @@ func TestConcurrentModerationKeepsTheLedgerConsistent(t *testing.T) {
 			rt.FailNow()
 		}
 	})
-	t.Logf("%d runs: %d reversed, %d voids, %d undone, %d rejected", runs.Load(), reversed.Load(), voided.Load(), undone.Load(), rejected.Load())
-	if n := r.conn.Count(t, `select count(*) from scores where empty`); n == 0 || reversed.Load() == 0 || voided.Load() == 0 || undone.Load() == 0 {
+	t.Logf(
+		"%d runs: %d reversed, %d voids, %d undone, %d rejected",
+		runs.Load(),
+		reversed.Load(),
+		voided.Load(),
+		undone.Load(),
+		rejected.Load(),
+	)
+	if n := r.conn.Count(
+		t,
+		`select count(*) from scores where empty`,
+	); n == 0 || reversed.Load() == 0 || voided.Load() == 0 ||
+		undone.Load() == 0 {
 		t.Error("no score was emptied, reversed, voided or undone: the test is vacuous")
 	}
 }
@@ -113,7 +139,10 @@ func TestWorkerContinuesAnAbandonedVoid(t *testing.T) {
 	r := open(t)
 	var batch []scoreboard.Increment
 	for i := range 1200 {
-		batch = append(batch, increment(scoreboard.UserID(fmt.Sprint("user", i%130)), 1, fmt.Sprint("e", i), "k", "sum"))
+		batch = append(
+			batch,
+			increment(scoreboard.UserID(fmt.Sprint("user", i%130)), 1, fmt.Sprint("e", i), "k", "sum"),
+		)
 	}
 	for b := range slices.Chunk(batch, 400) {
 		if _, err := r.Record(ctx, b); err != nil {

@@ -30,7 +30,10 @@ func TestRejectedReversalsChangeNothing(t *testing.T) {
 		return scoreboard.CodeOf(err)
 	}
 	sums := func() int64 {
-		return r.conn.Count(t, `select sum(score)::bigint * 1000 + (select count(*) from user_score_histories) * 10 + (select count(*) from audit_log) from scores`)
+		return r.conn.Count(
+			t,
+			`select sum(score)::bigint * 1000 + (select count(*) from user_score_histories) * 10 + (select count(*) from audit_log) from scores`,
+		)
 	}
 	before := sums()
 	for what, got := range map[string]scoreboard.Code{
@@ -119,7 +122,11 @@ func TestVoidCanBeUndoneForThirtyDays(t *testing.T) {
 	if err := record(r, increment("bob", 5, "e", "8", "sum")); err != nil {
 		t.Fatal(err)
 	}
-	if v, err = r.CreateVoid(ctx, scoreboard.Sender{KeyID: "8", From: now.Add(-time.Hour), To: time.Now()}, why()); err != nil {
+	if v, err = r.CreateVoid(
+		ctx,
+		scoreboard.Sender{KeyID: "8", From: now.Add(-time.Hour), To: time.Now()},
+		why(),
+	); err != nil {
 		t.Fatal(err)
 	}
 	work()

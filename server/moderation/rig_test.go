@@ -35,7 +35,12 @@ type rig struct {
 func open(t testing.TB) *rig {
 	t.Helper()
 	s, conn := storetest.New(t)
-	r := &rig{Store: s, conn: conn, ranking: ranking.New(backendtest.RedisClient(t, backendtest.Redis(t))), boards: map[scoreboard.BoardID]scoreboard.Board{}}
+	r := &rig{
+		Store:   s,
+		conn:    conn,
+		ranking: ranking.New(backendtest.RedisClient(t, backendtest.Redis(t))),
+		boards:  map[scoreboard.BoardID]scoreboard.Board{},
+	}
 	for _, b := range []scoreboard.Board{
 		{ID: "sum", Mode: scoreboard.ModeIncrement, Order: scoreboard.OrderHighest},
 		{ID: "other", Mode: scoreboard.ModeIncrement, Order: scoreboard.OrderLowest},
@@ -45,7 +50,13 @@ func open(t testing.TB) *rig {
 	} {
 		b.MinScore, b.MaxScore = -scoreboard.MaxScore, scoreboard.MaxScore
 		r.boards[b.ID] = b
-		r.conn.Do(t, `insert into boards (board_id, family_id, mode, sort_order, min_delta, max_delta) values ($1, $1, $2, $3, -100, 100)`, b.ID, b.Mode, b.Order)
+		r.conn.Do(
+			t,
+			`insert into boards (board_id, family_id, mode, sort_order, min_delta, max_delta) values ($1, $1, $2, $3, -100, 100)`,
+			b.ID,
+			b.Mode,
+			b.Order,
+		)
 		if _, err := repair.Rebuild(ctx, s, r.ranking, &b, func(int64) {}); err != nil {
 			t.Fatal(err)
 		}
@@ -54,16 +65,35 @@ func open(t testing.TB) *rig {
 }
 
 func why() *scoreboard.AuditEntry {
-	return &scoreboard.AuditEntry{Who: "root", Address: "127.0.0.1", RequestID: "r", Action: "test", Target: "test", Reason: "because"}
+	return &scoreboard.AuditEntry{
+		Who:       "root",
+		Address:   "127.0.0.1",
+		RequestID: "r",
+		Action:    "test",
+		Target:    "test",
+		Reason:    "because",
+	}
 }
 
-func increment(user scoreboard.UserID, delta int64, event, key string, boards ...scoreboard.BoardID) scoreboard.Increment {
+func increment(
+	user scoreboard.UserID,
+	delta int64,
+	event, key string,
+	boards ...scoreboard.BoardID,
+) scoreboard.Increment {
 	id, err := scoreboard.ParseEventID(user, event)
 	if err != nil {
 		panic(err)
 	}
 	return scoreboard.Increment{
-		User: user, Delta: delta, Event: id, Boards: boards, Source: scoreboard.SourceAPI, KeyID: key, Address: "192.0.2." + key, Agent: "game",
+		User:    user,
+		Delta:   delta,
+		Event:   id,
+		Boards:  boards,
+		Source:  scoreboard.SourceAPI,
+		KeyID:   key,
+		Address: "192.0.2." + key,
+		Agent:   "game",
 	}
 }
 
@@ -78,7 +108,12 @@ func (r *rig) relay(t testing.TB) {
 		if len(page.Rows) == 0 {
 			// Rows after a running transaction are not visible, whatever
 			// database of the cluster it is in.
-			if r.conn.Count(t, `select count(*) from outbox_score_updates where (xid, id) > ($1::text::xid8, $2)`, fmt.Sprint(r.cursor.XID), r.cursor.ID) == 0 {
+			if r.conn.Count(
+				t,
+				`select count(*) from outbox_score_updates where (xid, id) > ($1::text::xid8, $2)`,
+				fmt.Sprint(r.cursor.XID),
+				r.cursor.ID,
+			) == 0 {
 				return
 			}
 			time.Sleep(5 * time.Millisecond)
@@ -112,7 +147,12 @@ func (r *rig) verify(t testing.TB) {
 	for _, b := range r.boards {
 		boards = append(boards, b)
 	}
-	check := repair.Check{Ledger: r.Store, Ranking: r.ranking, CheckLedger: true, Progress: func(*repair.VerifyResult) {}}
+	check := repair.Check{
+		Ledger:      r.Store,
+		Ranking:     r.ranking,
+		CheckLedger: true,
+		Progress:    func(*repair.VerifyResult) {},
+	}
 	v, err := check.Run(ctx, boards)
 	if err != nil {
 		t.Fatal(err)
@@ -148,7 +188,9 @@ from user_score_histories h order by user_id, board_id, version`)
 		case off, source == "admin" && action != "adjust":
 		case source == "admin", board.Mode == scoreboard.ModeIncrement:
 			s = state{s.score + delta, true}
-		case !s.had, board.Mode == scoreboard.ModeLatest, board.Order.Key(scoreboard.Score(delta)) < board.Order.Key(scoreboard.Score(s.score)):
+		case !s.had,
+			board.Mode == scoreboard.ModeLatest,
+			board.Order.Key(scoreboard.Score(delta)) < board.Order.Key(scoreboard.Score(s.score)):
 			s = state{delta, true}
 		}
 		states[p] = s
@@ -156,7 +198,10 @@ from user_score_histories h order by user_id, board_id, version`)
 	}); err != nil {
 		t.Fatal(err)
 	}
-	rows, err = r.conn.Query(ctx, `select user_id, board_id, score, empty, hidden, (select status from users u where u.user_id = s.user_id) from scores s`)
+	rows, err = r.conn.Query(
+		ctx,
+		`select user_id, board_id, score, empty, hidden, (select status from users u where u.user_id = s.user_id) from scores s`,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +214,15 @@ from user_score_histories h order by user_id, board_id, version`)
 			want.had = true // a sum without events is 0, not empty
 		}
 		if score != want.score || empty == want.had || hidden != (empty || status == "banned" || status == "erased") {
-			t.Errorf("%+v (%s): score %d, empty %t, hidden %t; want %+v from its ledger", p, status, score, empty, hidden, want)
+			t.Errorf(
+				"%+v (%s): score %d, empty %t, hidden %t; want %+v from its ledger",
+				p,
+				status,
+				score,
+				empty,
+				hidden,
+				want,
+			)
 		}
 		delete(states, p)
 		return nil
@@ -183,7 +236,13 @@ from user_score_histories h order by user_id, board_id, version`)
 
 // worker returns a worker with an address retention of one hour.
 func (r *rig) worker() *moderation.Worker {
-	return moderation.NewWorker(r.Store, r.Store, r.ranking, func() time.Duration { return time.Hour }, slog.New(slog.DiscardHandler))
+	return moderation.NewWorker(
+		r.Store,
+		r.Store,
+		r.ranking,
+		func() time.Duration { return time.Hour },
+		slog.New(slog.DiscardHandler),
+	)
 }
 
 // work runs all voids to completion.

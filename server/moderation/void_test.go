@@ -33,7 +33,8 @@ func TestVoidByAddress(t *testing.T) {
 		if err != nil || out[0].Err != nil {
 			t.Fatal(err, out)
 		}
-		if got := out[0].Receipts[0]; !got.Replayed || got.Reversed != reversed || got.NewScore != 5 || got.Applied != 5 {
+		if got := out[0].Receipts[0]; !got.Replayed || got.Reversed != reversed || got.NewScore != 5 ||
+			got.Applied != 5 {
 			t.Errorf("receipt: got %+v, want the original one, reversed %t", got, reversed)
 		}
 	}

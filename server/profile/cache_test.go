@@ -123,7 +123,8 @@ func TestBannedUserCannotSetName(t *testing.T) {
 	conn.Do(t, `insert into users (user_id, status) values ('mallory', 'banned')`)
 	err := s.PutProfile(ctx, &scoreboard.Profile{User: "mallory", DisplayName: "Alice"}, nil)
 	found, readErr := s.Profiles.Profiles(ctx, []scoreboard.UserID{"mallory"})
-	if scoreboard.CodeOf(err) != scoreboard.CodeForbidden || readErr != nil || len(found) != 1 || found[0].DisplayName != "M" {
+	if scoreboard.CodeOf(err) != scoreboard.CodeForbidden || readErr != nil || len(found) != 1 ||
+		found[0].DisplayName != "M" {
 		t.Errorf("%v, and the profile is %+v (%v); want forbidden, and none changed", err, found, readErr)
 	}
 }

@@ -149,11 +149,13 @@ func TestUnreadableRecordGoesToDeadLetters(t *testing.T) {
 		return []byte(strings.Replace(string(event("eve", 9, "global")), old, changed, 1))
 	}
 	bad := map[string][]byte{
-		"decode an event":                       []byte("not JSON"),
-		"board nowhere does":                    event("mallory", 9, "nowhere"),
-		"out of range":                          with(`"score":9`, `"score":9007199254740993`),
-		"revision and version":                  with(`"revision":1`, `"revision":0`),
-		"decode a heartbeat":                    []byte(`{"schema":1,"type":"heartbeat","shard":3,"as_of":"2026-11-21T00:00:00Z"}`),
+		"decode an event":      []byte("not JSON"),
+		"board nowhere does":   event("mallory", 9, "nowhere"),
+		"out of range":         with(`"score":9`, `"score":9007199254740993`),
+		"revision and version": with(`"revision":1`, `"revision":0`),
+		"decode a heartbeat": []byte(
+			`{"schema":1,"type":"heartbeat","shard":3,"as_of":"2026-11-21T00:00:00Z"}`,
+		),
 		"unexpected data after the JSON object": append(event("eve", 9, "global"), "{}"...),
 		"is no longer supported":                with(`"schema":1`, `"schema":0`),
 	}

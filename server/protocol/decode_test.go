@@ -14,7 +14,9 @@ import (
 func TestDecodeIncrementMatchesEncodingJSON(t *testing.T) {
 	t.Parallel()
 	bodies := []string{
-		`{}`, `{"delta":5}`, " {\n\"user_id\" : \"alice\" ,\t\"delta\" : -12 } ",
+		`{}`,
+		`{"delta":5}`,
+		" {\n\"user_id\" : \"alice\" ,\t\"delta\" : -12 } ",
 		`{"user_id":"\u0061lice","action":"a\"b","boards":["global","daily"]}`,
 		`{"user_id":"ä","event_id":"x","timestamp":"t","signature":"s","key_id":"k","board":"b","action_token":"at","attestation":"a"}`,
 		`{"boards":[]}`,
@@ -60,7 +62,12 @@ func TestDecodeIncrementRejects(t *testing.T) {
 		{"a number for a name", `{"user_id":5}`, "user_id", scoreboard.CodeInvalidRequest},
 		{"a control character", "{\"user_id\":\"a\nb\"}", "user_id", scoreboard.CodeInvalidRequest},
 		{"a bad escape", `{"user_id":"\x"}`, "user_id", scoreboard.CodeInvalidRequest},
-		{"eleven boards", `{"boards":["a","b","c","d","e","f","g","h","i","j","k"]}`, "boards", scoreboard.CodeInvalidRequest},
+		{
+			"eleven boards",
+			`{"boards":["a","b","c","d","e","f","g","h","i","j","k"]}`,
+			"boards",
+			scoreboard.CodeInvalidRequest,
+		},
 		{"boards as a string", `{"boards":"a"}`, "boards", scoreboard.CodeInvalidRequest},
 	}
 	for _, c := range cases {

@@ -15,11 +15,20 @@ func TestReceiptMatchesEncodingJSON(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		nullable := rapid.Ptr(rapid.Int64(), true)
 		r := protocol.Receipt{
-			UserID: rapid.String().Draw(t, "user"), Board: rapid.StringMatching(`[a-z:<>&"]*`).Draw(t, "board"),
-			NewScore: rapid.Int64().Draw(t, "score"), PreviousScore: nullable.Draw(t, "previous"), Rank: nullable.Draw(t, "rank"),
-			Version: rapid.Int64().Draw(t, "version"), ProcessedEventID: rapid.String().Draw(t, "event"),
-			Applied: rapid.Int64().Draw(t, "applied"), Replayed: rapid.Bool().Draw(t, "replayed"), Reversed: rapid.Bool().Draw(t, "reversed"),
-			RecordedAt: time.UnixMicro(rapid.Int64Range(0, 1<<52).Draw(t, "at")).UTC(), Status: protocol.StatusDone,
+			UserID: rapid.String().Draw(t, "user"),
+			Board:  rapid.StringMatching(`[a-z:<>&"]*`).Draw(t, "board"),
+			NewScore: rapid.Int64().
+				Draw(t, "score"),
+			PreviousScore:    nullable.Draw(t, "previous"),
+			Rank:             nullable.Draw(t, "rank"),
+			Version:          rapid.Int64().Draw(t, "version"),
+			ProcessedEventID: rapid.String().Draw(t, "event"),
+			Applied: rapid.Int64().
+				Draw(t, "applied"),
+			Replayed:   rapid.Bool().Draw(t, "replayed"),
+			Reversed:   rapid.Bool().Draw(t, "reversed"),
+			RecordedAt: time.UnixMicro(rapid.Int64Range(0, 1<<52).Draw(t, "at")).UTC(),
+			Status:     protocol.StatusDone,
 		}
 		want, err := json.Marshal(r)
 		if err != nil {

@@ -19,10 +19,18 @@ func TestEventRoundTrip(t *testing.T) {
 		score := scoreboard.Score(rapid.Int64Range(-scoreboard.MaxScore, scoreboard.MaxScore).Draw(t, "score"))
 		at := time.UnixMicro(rapid.Int64Range(1, 1<<51).Draw(t, "at")).UTC()
 		want := scoreboard.Change{
-			Type: scoreboard.ChangeScore, Event: [16]byte(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "event")),
-			Board: "daily:2026-11-21", User: scoreboard.UserID(rapid.StringMatching(`[A-Za-z0-9._:@-]{1,64}`).Draw(t, "user")),
-			Score: score, Delta: rapid.Int64().Draw(t, "delta"), Version: 3, Revision: 2, Key: -int64(score),
-			ReachedAt: at, RecordedAt: at, Hidden: rapid.Bool().Draw(t, "hidden"),
+			Type:       scoreboard.ChangeScore,
+			Event:      [16]byte(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "event")),
+			Board:      "daily:2026-11-21",
+			User:       scoreboard.UserID(rapid.StringMatching(`[A-Za-z0-9._:@-]{1,64}`).Draw(t, "user")),
+			Score:      score,
+			Delta:      rapid.Int64().Draw(t, "delta"),
+			Version:    3,
+			Revision:   2,
+			Key:        -int64(score),
+			ReachedAt:  at,
+			RecordedAt: at,
+			Hidden:     rapid.Bool().Draw(t, "hidden"),
 		}
 		if rapid.Bool().Draw(t, "had") {
 			want.Previous = &score

@@ -17,7 +17,11 @@ func FuzzDecodeBodies(f *testing.F) {
 	f.Add([]byte(`{"user_ids":["a"],"user_ids":["b"]}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		const most = 3
-		if u, err := protocol.DecodeUsers(body, most); err == nil && (!json.Valid(body) || len(u.UserIDs) < 1 || len(u.UserIDs) > most) {
+		if u, err := protocol.DecodeUsers(
+			body,
+			most,
+		); err == nil &&
+			(!json.Valid(body) || len(u.UserIDs) < 1 || len(u.UserIDs) > most) {
 			t.Fatalf("%q is read as %+v", body, u)
 		}
 		if p, err := protocol.DecodeProfile(body); err == nil && !json.Valid(body) {
@@ -29,7 +33,11 @@ func FuzzDecodeBodies(f *testing.F) {
 // A notice can be any bytes of the broker; what is read of one can be written
 // again, and has no more rows than a head.
 func FuzzDecodeNotice(f *testing.F) {
-	f.Add([]byte(`{"schema":1,"type":"leaderboard.notice","board":"global","epoch":1,"version":2,"top":[{"rank":1,"user_id":"a","score":5}],"moved":[{"user_id":"a","score":5,"revision":1,"version":1}]}`))
+	f.Add(
+		[]byte(
+			`{"schema":1,"type":"leaderboard.notice","board":"global","epoch":1,"version":2,"top":[{"rank":1,"user_id":"a","score":5}],"moved":[{"user_id":"a","score":5,"revision":1,"version":1}]}`,
+		),
+	)
 	f.Add([]byte(`{"schema":9}`))
 	f.Add([]byte(`null`))
 	f.Fuzz(func(t *testing.T, value []byte) {

@@ -27,7 +27,12 @@ func TestNoticeRoundTrip(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v, want %+v", got, err, want)
 	}
-	if _, err := protocol.DecodeNotice([]byte(strings.Replace(string(value), `"schema":1`, `"schema":2`, 1))); !errors.Is(err, protocol.ErrNewerSchema) {
+	if _, err := protocol.DecodeNotice(
+		[]byte(strings.Replace(string(value), `"schema":1`, `"schema":2`, 1)),
+	); !errors.Is(
+		err,
+		protocol.ErrNewerSchema,
+	) {
 		t.Errorf("of a newer schema: %v", err)
 	}
 	for name, value := range map[string]string{

@@ -36,7 +36,11 @@ func FuzzCheckObject(f *testing.F) {
 
 // A batch can be any bytes; what is read of one is within its bounds.
 func FuzzDecodeBatch(f *testing.F) {
-	f.Add([]byte(`{"items":[{"user_id":"a","delta":5,"event_id":"e","timestamp":"2026-11-21T12:00:00Z","boards":["a","b"]}]}`))
+	f.Add(
+		[]byte(
+			`{"items":[{"user_id":"a","delta":5,"event_id":"e","timestamp":"2026-11-21T12:00:00Z","boards":["a","b"]}]}`,
+		),
+	)
 	f.Add([]byte(`{"items":[]}`))
 	f.Add([]byte(`{"items":[{"delta":05}]}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
@@ -53,7 +57,11 @@ func FuzzDecodeBatch(f *testing.F) {
 // An accepted increment can be any bytes of the broker; what is read is as
 // strict as a request.
 func FuzzDecodeAccepted(f *testing.F) {
-	f.Add([]byte(`{"schema":1,"user_id":"a","delta":5,"event_id":"e","boards":["global"],"timestamp":"2026-11-21T12:00:00Z","accepted_at":"2026-11-21T12:00:00Z","action_id":"3f8a2c1e-6b0d-4b7e-9a53-0c1d2e3f4a5b"}`))
+	f.Add(
+		[]byte(
+			`{"schema":1,"user_id":"a","delta":5,"event_id":"e","boards":["global"],"timestamp":"2026-11-21T12:00:00Z","accepted_at":"2026-11-21T12:00:00Z","action_id":"3f8a2c1e-6b0d-4b7e-9a53-0c1d2e3f4a5b"}`,
+		),
+	)
 	f.Add([]byte(`{"schema":9}`))
 	f.Add([]byte(`null`))
 	f.Fuzz(func(t *testing.T, value []byte) {
@@ -74,7 +82,9 @@ func FuzzFieldText(f *testing.F) {
 		if one == nil || two == nil {
 			return
 		}
-		same := u1 == u2 && d1 == d2 && e1 == e2 && t1 == t2 && strings.Join(boards(b1, c1), ",") == strings.Join(boards(b2, c2), ",") && a1 == a2
+		same := u1 == u2 && d1 == d2 && e1 == e2 && t1 == t2 &&
+			strings.Join(boards(b1, c1), ",") == strings.Join(boards(b2, c2), ",") &&
+			a1 == a2
 		if !same && string(one.FieldText()) == string(two.FieldText()) {
 			t.Fatalf("%+v and %+v sign the same text %q", one, two, one.FieldText())
 		}

@@ -23,11 +23,26 @@ func TestFieldText(t *testing.T) {
 		text      string
 		signature string
 	}{
-		{"plain", func(*protocol.IncrementRequest) {}, text, "abb6822b2296237f66a93e641ca574fe2952e48616d73e396bf7b2d240ced2d9"},
-		{"boards", func(r *protocol.IncrementRequest) { r.Boards = []string{"global", "daily"} }, text + "|global,daily", "d46b9d85dc5c171e7e9b50136e2779a081ee0d18e9a3a85e16554b45e85941c3"},
+		{
+			"plain",
+			func(*protocol.IncrementRequest) {},
+			text,
+			"abb6822b2296237f66a93e641ca574fe2952e48616d73e396bf7b2d240ced2d9",
+		},
+		{
+			"boards",
+			func(r *protocol.IncrementRequest) { r.Boards = []string{"global", "daily"} },
+			text + "|global,daily",
+			"d46b9d85dc5c171e7e9b50136e2779a081ee0d18e9a3a85e16554b45e85941c3",
+		},
 		{"one board", func(r *protocol.IncrementRequest) { r.Board = "weekly" }, text + "|weekly", ""},
 		{"action alone", func(r *protocol.IncrementRequest) { r.Action = "kill" }, text + "||kill", ""},
-		{"board and action", func(r *protocol.IncrementRequest) { r.Board, r.Action = "weekly", "kill" }, text + "|weekly|kill", ""},
+		{
+			"board and action",
+			func(r *protocol.IncrementRequest) { r.Board, r.Action = "weekly", "kill" },
+			text + "|weekly|kill",
+			"",
+		},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -39,7 +39,11 @@ func TestScriptsUseOneClusterSlot(t *testing.T) {
 	if err := r.Unmark(ctx, board.ID, "beside"); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.OrphanedMembers(ctx, board.ID, func(s []scoreboard.OrphanedMember) error { t.Errorf("orphans: %v", s); return nil }); err != nil {
+	if err := r.OrphanedMembers(
+		ctx,
+		board.ID,
+		func(s []scoreboard.OrphanedMember) error { t.Errorf("orphans: %v", s); return nil },
+	); err != nil {
 		t.Error(err)
 	}
 	r.is(t, "alice:6 bob:3")
@@ -59,7 +63,10 @@ func TestScriptsUseOneClusterSlot(t *testing.T) {
 		t.Errorf("repaired: %t, %v", repaired, err)
 	}
 	r.is(t, "bob:3 alice:1")
-	if err := r.RecordHeartbeats(ctx, []scoreboard.Heartbeat{{Shards: 1, Partitions: 1, AsOf: time.Now()}}); err != nil {
+	if err := r.RecordHeartbeats(
+		ctx,
+		[]scoreboard.Heartbeat{{Shards: 1, Partitions: 1, AsOf: time.Now()}},
+	); err != nil {
 		t.Error(err)
 	}
 	if c, err := r.Condition(ctx, other.ID); err != nil || c.Members != 1 {
@@ -93,8 +100,24 @@ func cluster(t *testing.T) *redis.ClusterClient {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	server := exec.CommandContext(t.Context(), "redis-server", "--port", port, "--bind", "127.0.0.1", "--cluster-enabled", "yes",
-		"--cluster-port", strconv.Itoa(bus), "--cluster-announce-ip", "127.0.0.1", "--save", "", "--dir", t.TempDir())
+	server := exec.CommandContext(
+		t.Context(),
+		"redis-server",
+		"--port",
+		port,
+		"--bind",
+		"127.0.0.1",
+		"--cluster-enabled",
+		"yes",
+		"--cluster-port",
+		strconv.Itoa(bus),
+		"--cluster-announce-ip",
+		"127.0.0.1",
+		"--save",
+		"",
+		"--dir",
+		t.TempDir(),
+	)
 	if err := server.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +125,9 @@ func cluster(t *testing.T) *redis.ClusterClient {
 	node := redis.NewClient(&redis.Options{Addr: addr})
 	t.Cleanup(func() { _ = node.Close() })
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		if err = node.ClusterAddSlotsRange(ctx, 0, 16383).Err(); err == nil || strings.Contains(err.Error(), "already busy") {
+		if err = node.ClusterAddSlotsRange(ctx, 0, 16383).
+			Err(); err == nil ||
+			strings.Contains(err.Error(), "already busy") {
 			info, infoErr := node.ClusterInfo(ctx).Result()
 			if infoErr == nil && strings.Contains(info, "cluster_state:ok") {
 				break

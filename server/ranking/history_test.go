@@ -28,7 +28,11 @@ func TestChangesOfLostHistoryStayOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	// And this after it, together with news.
-	r.apply(t, at(change("alice", 50, 9, 9), since.Add(-time.Second)), at(change("carol", 7, 1, 9), since.Add(time.Second)))
+	r.apply(
+		t,
+		at(change("alice", 50, 9, 9), since.Add(-time.Second)),
+		at(change("carol", 7, 1, 9), since.Add(time.Second)),
+	)
 	truth := at(change("alice", 2, 2, 2), since.Add(-time.Hour)) // as it was restored
 	if err := r.Fill(ctx, board.ID, "turn", []scoreboard.Change{truth}); err != nil {
 		t.Fatal(err)
@@ -37,7 +41,11 @@ func TestChangesOfLostHistoryStayOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.is(t, "carol:7 alice:2")
-	r.apply(t, at(change("alice", 50, 9, 9), since.Add(-time.Second)), at(change("alice", 4, 3, 9), since.Add(time.Minute)))
+	r.apply(
+		t,
+		at(change("alice", 50, 9, 9), since.Add(-time.Second)),
+		at(change("alice", 4, 3, 9), since.Add(time.Minute)),
+	)
 	r.is(t, "carol:7 alice:4")
 	// An ordinary rebuild keeps the fence.
 	if ok, err := r.Mark(ctx, board.ID, "again"); !ok || err != nil {

@@ -105,7 +105,13 @@ func parseNotice(payload string) (n scoreboard.Notice, err error) {
 		if size > int64(len(rest)) {
 			return n, fmt.Errorf("read a notice: the head is cut short")
 		}
-		top := &scoreboard.Top{Board: n.Board, Epoch: facts[0], Version: facts[1], UpdatedAt: time.UnixMicro(facts[2]).UTC(), Total: facts[3]}
+		top := &scoreboard.Top{
+			Board:     n.Board,
+			Epoch:     facts[0],
+			Version:   facts[1],
+			UpdatedAt: time.UnixMicro(facts[2]).UTC(),
+			Total:     facts[3],
+		}
 		if top.Entries, err = unpackHead(rest[:size], scoreboard.Order(f[4])); err != nil {
 			return n, err
 		}
@@ -119,7 +125,15 @@ func parseNotice(payload string) (n scoreboard.Notice, err error) {
 				return n, fmt.Errorf("read a notice: %w", err)
 			}
 		}
-		n.Moved = append(n.Moved, scoreboard.Moved{User: scoreboard.UserID(moved[i]), Score: scoreboard.Score(v[0]), Revision: v[1], Version: v[2]})
+		n.Moved = append(
+			n.Moved,
+			scoreboard.Moved{
+				User:     scoreboard.UserID(moved[i]),
+				Score:    scoreboard.Score(v[0]),
+				Revision: v[1],
+				Version:  v[2],
+			},
+		)
 	}
 	if len(moved)%4 != 1 {
 		return n, nil

@@ -20,7 +20,11 @@ import (
 // times, so that ties to the microsecond are common, and users who are hidden
 // and come back. It returns the changes that the ranking is told, and where
 // everybody stands in the end.
-func history(rt *rapid.T, b *scoreboard.Board, users []string) (told []scoreboard.Change, last map[scoreboard.UserID]scoreboard.Change) {
+func history(
+	rt *rapid.T,
+	b *scoreboard.Board,
+	users []string,
+) (told []scoreboard.Change, last map[scoreboard.UserID]scoreboard.Change) {
 	last = map[scoreboard.UserID]scoreboard.Change{}
 	for range rapid.IntRange(1, 60).Draw(rt, "events") {
 		user := scoreboard.UserID(rapid.SampledFrom(users).Draw(rt, "user"))
@@ -64,10 +68,16 @@ func TestRedisOrdersLikePostgreSQL(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		run++
 		b := &scoreboard.Board{
-			ID:       scoreboard.BoardID("either-" + itoa(int64(run))), // what the store knows of a board's size outlives a run
-			Mode:     rapid.SampledFrom([]scoreboard.Mode{scoreboard.ModeIncrement, scoreboard.ModeBest, scoreboard.ModeLatest}).Draw(rt, "mode"),
-			Order:    rapid.SampledFrom([]scoreboard.Order{scoreboard.OrderHighest, scoreboard.OrderLowest}).Draw(rt, "order"),
-			MinScore: -1 << 53, MaxScore: 1 << 53, Created: time.UnixMicro(1),
+			ID: scoreboard.BoardID(
+				"either-" + itoa(int64(run)),
+			), // what the store knows of a board's size outlives a run
+			Mode: rapid.SampledFrom([]scoreboard.Mode{scoreboard.ModeIncrement, scoreboard.ModeBest, scoreboard.ModeLatest}).
+				Draw(rt, "mode"),
+			Order: rapid.SampledFrom([]scoreboard.Order{scoreboard.OrderHighest, scoreboard.OrderLowest}).
+				Draw(rt, "order"),
+			MinScore: -1 << 53,
+			MaxScore: 1 << 53,
+			Created:  time.UnixMicro(1),
 		}
 		must := func(err error) {
 			rt.Helper()
@@ -79,8 +89,20 @@ func TestRedisOrdersLikePostgreSQL(t *testing.T) {
 		r.warm(t, b)
 		told, last := history(rt, b, users)
 		for _, c := range last {
-			_, err := conn.Exec(ctx, `insert into scores (user_id, board_id, score, order_key, version, revision, reached_at, recorded_at, hidden)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`, c.User, b.ID, c.Score, c.Key, c.Version, c.Revision, c.ReachedAt, c.RecordedAt, c.Hidden)
+			_, err := conn.Exec(
+				ctx,
+				`insert into scores (user_id, board_id, score, order_key, version, revision, reached_at, recorded_at, hidden)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+				c.User,
+				b.ID,
+				c.Score,
+				c.Key,
+				c.Version,
+				c.Revision,
+				c.ReachedAt,
+				c.RecordedAt,
+				c.Hidden,
+			)
 			must(err)
 		}
 		if len(told) > 0 {
@@ -96,8 +118,16 @@ values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`, c.User, b.ID, c.Score, c.Key, c.Ve
 }
 
 func same(rt *rapid.T, what string, got, want *scoreboard.Top) {
-	if !slices.Equal(got.Entries, want.Entries) || !slices.EqualFunc(got.Reached, want.Reached, time.Time.Equal) || got.Total != want.Total {
-		rt.Fatalf("%s: Redis has %q of %d, PostgreSQL %q of %d", what, show(got.Entries), got.Total, show(want.Entries), want.Total)
+	if !slices.Equal(got.Entries, want.Entries) || !slices.EqualFunc(got.Reached, want.Reached, time.Time.Equal) ||
+		got.Total != want.Total {
+		rt.Fatalf(
+			"%s: Redis has %q of %d, PostgreSQL %q of %d",
+			what,
+			show(got.Entries),
+			got.Total,
+			show(want.Entries),
+			want.Total,
+		)
 	}
 }
 
@@ -138,14 +168,22 @@ func samePages(rt *rapid.T, r *ranking.Ranking, truth *store.Store, b *scoreboar
 		rt.Fatalf("pages of %d make %q, the board is %q", limit, show(all), show(head.Entries))
 	}
 	page(scoreboard.Position{
-		Key: rapid.Int64Range(-10, 10).Draw(rt, "key"), ReachedAt: change("x", 0, 0, rapid.Int64Range(0, 3).Draw(rt, "at")).ReachedAt,
-		User: scoreboard.UserID(rapid.SampledFrom([]string{"", "a", "a-", "aa", "Z", "~"}).Draw(rt, "behind")),
+		Key: rapid.Int64Range(-10, 10).
+			Draw(rt, "key"),
+		ReachedAt: change("x", 0, 0, rapid.Int64Range(0, 3).Draw(rt, "at")).ReachedAt,
+		User:      scoreboard.UserID(rapid.SampledFrom([]string{"", "a", "a-", "aa", "Z", "~"}).Draw(rt, "behind")),
 	})
 }
 
 // samePlaces compares what is said of each user, of all of them in a list, and
 // of a score that nobody has.
-func samePlaces(rt *rapid.T, r *ranking.Ranking, truth *store.Store, b *scoreboard.Board, last map[scoreboard.UserID]scoreboard.Change) {
+func samePlaces(
+	rt *rapid.T,
+	r *ranking.Ranking,
+	truth *store.Store,
+	b *scoreboard.Board,
+	last map[scoreboard.UserID]scoreboard.Change,
+) {
 	k := rapid.IntRange(0, 4).Draw(rt, "k")
 	users := append(slices.Sorted(maps.Keys(last)), "nobody")
 	for _, user := range users {
@@ -158,7 +196,9 @@ func samePlaces(rt *rapid.T, r *ranking.Ranking, truth *store.Store, b *scoreboa
 			continue
 		}
 		if got.Rank != want.Rank || got.Score != want.Score || got.Total != want.Total || got.Percentile() != want.Percentile() ||
-			!got.UpdatedAt.Equal(want.UpdatedAt) || got.Revision != want.Revision || !slices.Equal(got.Neighbours, want.Neighbours) {
+			!got.UpdatedAt.Equal(want.UpdatedAt) ||
+			got.Revision != want.Revision ||
+			!slices.Equal(got.Neighbours, want.Neighbours) {
 			rt.Fatalf("%s: Redis has %+v, PostgreSQL %+v", user, *got, *want)
 		}
 		ranks, err := r.Ranks(ctx, b, []scoreboard.UserID{user}, []*scoreboard.Score{nil})
@@ -175,7 +215,13 @@ func samePlaces(rt *rapid.T, r *ranking.Ranking, truth *store.Store, b *scoreboa
 		rt.Fatal(err)
 	}
 	if !slices.Equal(got.Entries, want.Entries) || !slices.Equal(got.Missing, want.Missing) || got.Total != want.Total {
-		rt.Fatalf("list: Redis has %q without %q, PostgreSQL %q without %q", show(got.Entries), got.Missing, show(want.Entries), want.Missing)
+		rt.Fatalf(
+			"list: Redis has %q without %q, PostgreSQL %q without %q",
+			show(got.Entries),
+			got.Missing,
+			show(want.Entries),
+			want.Missing,
+		)
 	}
 	score := scoreboard.Score(rapid.Int64Range(-6, 6).Draw(rt, "a score"))
 	ranks, err := r.Ranks(ctx, b, []scoreboard.UserID{"nobody"}, []*scoreboard.Score{&score})

@@ -12,7 +12,11 @@ import (
 
 // OrphanedMembers calls do with the members of a board's sorted set that belong to
 // no user's state, in chunks.
-func (r *Ranking) OrphanedMembers(ctx context.Context, board scoreboard.BoardID, do func([]scoreboard.OrphanedMember) error) error {
+func (r *Ranking) OrphanedMembers(
+	ctx context.Context,
+	board scoreboard.BoardID,
+	do func([]scoreboard.OrphanedMember) error,
+) error {
 	var cursor uint64
 	for {
 		found, next, err := r.rdb.ZScan(ctx, liveKeys(board)[1], cursor, "", 1000).Result()
@@ -45,7 +49,12 @@ func (r *Ranking) Remove(ctx context.Context, board scoreboard.BoardID, s scoreb
 	return len(removed) > 0, err
 }
 
-func (r *Ranking) orphansOf(ctx context.Context, board scoreboard.BoardID, remove bool, members []string) ([]scoreboard.OrphanedMember, error) {
+func (r *Ranking) orphansOf(
+	ctx context.Context,
+	board scoreboard.BoardID,
+	remove bool,
+	members []string,
+) ([]scoreboard.OrphanedMember, error) {
 	if len(members) == 0 {
 		return nil, nil
 	}
@@ -66,7 +75,10 @@ func (r *Ranking) orphansOf(ctx context.Context, board scoreboard.BoardID, remov
 	}
 	orphans := make([]scoreboard.OrphanedMember, len(found))
 	for i, member := range found {
-		orphans[i] = scoreboard.OrphanedMember{User: scoreboard.UserID(member[min(prefixLength, len(member)):]), Member: member}
+		orphans[i] = scoreboard.OrphanedMember{
+			User:   scoreboard.UserID(member[min(prefixLength, len(member)):]),
+			Member: member,
+		}
 	}
 	return orphans, nil
 }

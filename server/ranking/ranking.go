@@ -145,7 +145,10 @@ func (r *Ranking) Apply(
 
 // pipelined runs scripts in one round trip, and again if Redis did not have them
 // loaded: scripts must be idempotent.
-func (r *Ranking) pipelined(ctx context.Context, queue func(run func(*redis.Script, []string, ...any) *redis.Cmd)) error {
+func (r *Ranking) pipelined(
+	ctx context.Context,
+	queue func(run func(*redis.Script, []string, ...any) *redis.Cmd),
+) error {
 	_, err := r.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
 		queue(func(s *redis.Script, keys []string, args ...any) *redis.Cmd { return s.EvalSha(ctx, p, keys, args...) })
 		return nil
@@ -223,8 +226,15 @@ func appendChange(args []any, c *scoreboard.Change) []any {
 	if c.Hidden {
 		hidden = "1"
 	}
-	return append(args, string(c.User), strconv.FormatInt(c.Revision, 10), strconv.FormatInt(c.Key, 10), prefix(c.ReachedAt),
-		strconv.FormatInt(c.Version, 10), hidden)
+	return append(
+		args,
+		string(c.User),
+		strconv.FormatInt(c.Revision, 10),
+		strconv.FormatInt(c.Key, 10),
+		prefix(c.ReachedAt),
+		strconv.FormatInt(c.Version, 10),
+		hidden,
+	)
 }
 
 // RecordHeartbeats records the time up to which the changes of each shard and

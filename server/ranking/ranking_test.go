@@ -97,8 +97,17 @@ func show(entries []scoreboard.Entry) string {
 func change(user string, score, revision, reached int64) scoreboard.Change {
 	at := time.UnixMicro(1_800_000_000_000_000 + reached).UTC()
 	return scoreboard.Change{
-		Type: scoreboard.ChangeScore, Board: board.ID, User: scoreboard.UserID(user), Score: scoreboard.Score(score),
-		Key: board.Order.Key(scoreboard.Score(score)), Version: revision, Revision: revision, ReachedAt: at, RecordedAt: at,
+		Type:  scoreboard.ChangeScore,
+		Board: board.ID,
+		User:  scoreboard.UserID(user),
+		Score: scoreboard.Score(score),
+		Key: board.Order.Key(
+			scoreboard.Score(score),
+		),
+		Version:    revision,
+		Revision:   revision,
+		ReachedAt:  at,
+		RecordedAt: at,
 	}
 }
 
@@ -212,7 +221,11 @@ func TestFlushedBoardIsNotLoadedUntilRebuilt(t *testing.T) {
 		if keys := r.keys(t); len(keys) > 0 {
 			t.Errorf("there are keys %q: nothing but a rebuild creates a board", keys)
 		}
-		if cold, suspect, err := r.Lost(ctx, []scoreboard.Board{*board}); err != nil || len(cold) != 1 || len(suspect) != 0 {
+		if cold, suspect, err := r.Lost(
+			ctx,
+			[]scoreboard.Board{*board},
+		); err != nil || len(cold) != 1 ||
+			len(suspect) != 0 {
 			t.Errorf("cold boards: %v, suspect ones %v, %v; want one that is cold", cold, suspect, err)
 		}
 		r.warm(t, board, change("alice", 6, 2, 2))

@@ -21,21 +21,49 @@ func (r *Ranking) Top(ctx context.Context, board scoreboard.BoardID) (*scoreboar
 
 // Page returns up to limit standings behind a position, which need not be taken,
 // or scoreboard.ErrNotLoaded.
-func (r *Ranking) Page(ctx context.Context, board scoreboard.BoardID, after *scoreboard.Position, limit int) (*scoreboard.Top, error) {
-	return r.rows(ctx, board, r.page, limit, strconv.FormatInt(after.Key, 10), prefix(after.ReachedAt)+string(after.User))
+func (r *Ranking) Page(
+	ctx context.Context,
+	board scoreboard.BoardID,
+	after *scoreboard.Position,
+	limit int,
+) (*scoreboard.Top, error) {
+	return r.rows(
+		ctx,
+		board,
+		r.page,
+		limit,
+		strconv.FormatInt(after.Key, 10),
+		prefix(after.ReachedAt)+string(after.User),
+	)
 }
 
 // rows runs a script that returns epoch, version, updated, order, built,
 // total, the 0-based rank of the first row, and rows.
-func (r *Ranking) rows(ctx context.Context, board scoreboard.BoardID, script *redis.Script, limit int, args ...any) (*scoreboard.Top, error) {
+func (r *Ranking) rows(
+	ctx context.Context,
+	board scoreboard.BoardID,
+	script *redis.Script,
+	limit int,
+	args ...any,
+) (*scoreboard.Top, error) {
 	reply, asOf, err := r.read(ctx, script, liveKeys(board)[:2], append([]any{limit}, args...)...)
 	if err != nil {
 		return nil, fmt.Errorf("read %d rows of board %s: %w", limit, board, err)
 	}
 	top := &scoreboard.Top{
-		Board: board, Epoch: reply.int(0), Version: reply.int(1), UpdatedAt: time.UnixMicro(reply.int(2)).UTC(), AsOf: asOf, Total: reply.int(5),
-		State:   reply.state(4, asOf),
-		Entries: make([]scoreboard.Entry, 0, (len(reply.values)-7)/2), Reached: make([]time.Time, 0, (len(reply.values)-7)/2),
+		Board:     board,
+		Epoch:     reply.int(0),
+		Version:   reply.int(1),
+		UpdatedAt: time.UnixMicro(reply.int(2)).UTC(),
+		AsOf:      asOf,
+		Total:     reply.int(5),
+		State:     reply.state(4, asOf),
+		Entries: make(
+			[]scoreboard.Entry,
+			0,
+			(len(reply.values)-7)/2,
+		),
+		Reached: make([]time.Time, 0, (len(reply.values)-7)/2),
 	}
 	users := make([]byte, 0, 16*cap(top.Entries))
 	reply.entries(7, reply.int(6), scoreboard.Order(reply.string(3)), func(e scoreboard.Entry, reached time.Time) {
@@ -56,7 +84,12 @@ func (r *Ranking) rows(ctx context.Context, board scoreboard.BoardID, script *re
 
 // Place returns a user's standing with k neighbours on each side (nil if k is 0),
 // a not_found where the user is not ranked, or scoreboard.ErrNotLoaded.
-func (r *Ranking) Place(ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID, k int) (*scoreboard.Place, error) {
+func (r *Ranking) Place(
+	ctx context.Context,
+	board scoreboard.BoardID,
+	user scoreboard.UserID,
+	k int,
+) (*scoreboard.Place, error) {
 	reply, asOf, err := r.read(ctx, r.place, liveKeys(board), string(user), k)
 	if err != nil {
 		return nil, fmt.Errorf("read the place of %s on board %s: %w", user, board, err)
@@ -76,7 +109,12 @@ func (r *Ranking) Place(ctx context.Context, board scoreboard.BoardID, user scor
 	}
 	if k > 0 {
 		p.Neighbours = make([]scoreboard.Entry, 0, (len(reply.values)-8)/2)
-		reply.entries(8, reply.int(7), order, func(e scoreboard.Entry, _ time.Time) { p.Neighbours = append(p.Neighbours, e) })
+		reply.entries(
+			8,
+			reply.int(7),
+			order,
+			func(e scoreboard.Entry, _ time.Time) { p.Neighbours = append(p.Neighbours, e) },
+		)
 	}
 	if reply.err != nil {
 		return nil, fmt.Errorf("read the place of %s on board %s: %w", user, board, reply.err)
@@ -85,7 +123,11 @@ func (r *Ranking) Place(ctx context.Context, board scoreboard.BoardID, user scor
 }
 
 // List returns the standings of users, all at one version, or scoreboard.ErrNotLoaded.
-func (r *Ranking) List(ctx context.Context, board scoreboard.BoardID, users []scoreboard.UserID) (*scoreboard.List, error) {
+func (r *Ranking) List(
+	ctx context.Context,
+	board scoreboard.BoardID,
+	users []scoreboard.UserID,
+) (*scoreboard.List, error) {
 	args := make([]any, len(users))
 	for i, u := range users {
 		args[i] = string(u)
@@ -94,7 +136,14 @@ func (r *Ranking) List(ctx context.Context, board scoreboard.BoardID, users []sc
 	if err != nil {
 		return nil, fmt.Errorf("read %d standings of board %s: %w", len(users), board, err)
 	}
-	l := &scoreboard.List{Board: board, Epoch: reply.int(0), Version: reply.int(1), AsOf: asOf, Total: reply.int(4), State: reply.state(3, asOf)}
+	l := &scoreboard.List{
+		Board:   board,
+		Epoch:   reply.int(0),
+		Version: reply.int(1),
+		AsOf:    asOf,
+		Total:   reply.int(4),
+		State:   reply.state(3, asOf),
+	}
 	order := scoreboard.Order(reply.string(2))
 	for i, user := range users {
 		rank := reply.int(5 + 2*i)
@@ -118,7 +167,12 @@ func (r *Ranking) List(ctx context.Context, board scoreboard.BoardID, users []sc
 // Ranks returns a 1-based rank for each user, or nil where one is not ranked;
 // scoreboard.ErrNotLoaded where the board is not there. A score is a standing that may not have
 // been applied yet; a nil score means the current rank.
-func (r *Ranking) Ranks(ctx context.Context, board *scoreboard.Board, users []scoreboard.UserID, scores []*scoreboard.Score) ([]*int64, error) {
+func (r *Ranking) Ranks(
+	ctx context.Context,
+	board *scoreboard.Board,
+	users []scoreboard.UserID,
+	scores []*scoreboard.Score,
+) ([]*int64, error) {
 	args := make([]any, 0, 2*len(users))
 	for i, user := range users {
 		key := ""
@@ -167,7 +221,12 @@ func (r *Ranking) asOf(ctx context.Context) time.Time {
 
 // read runs a script and returns how fresh the ranking was before it, in one
 // round trip.
-func (r *Ranking) read(ctx context.Context, script *redis.Script, keys []string, args ...any) (*reply, time.Time, error) {
+func (r *Ranking) read(
+	ctx context.Context,
+	script *redis.Script,
+	keys []string,
+	args ...any,
+) (*reply, time.Time, error) {
 	known := r.known.Load()
 	var answer *redis.Cmd
 	var err error
@@ -252,7 +311,10 @@ func (r *reply) entries(i int, first int64, order scoreboard.Order, do func(e sc
 			return
 		}
 		first++
-		do(scoreboard.Entry{Rank: first, User: scoreboard.UserID(member[prefixLength:]), Score: order.Score(key)}, reachedAt(member))
+		do(
+			scoreboard.Entry{Rank: first, User: scoreboard.UserID(member[prefixLength:]), Score: order.Score(key)},
+			reachedAt(member),
+		)
 	}
 }
 

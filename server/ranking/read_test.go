@@ -14,8 +14,15 @@ func isNotLoaded(err error) bool { return errors.Is(err, scoreboard.ErrNotLoaded
 
 func TestRanksOfReceipts(t *testing.T) {
 	onBoth(t, func(t *testing.T, r rig) {
-		r.apply(t, change("alice", 50, 1, 1), change("bob", 40, 1, 2), change("carol", 40, 1, 3), change("dave", 30, 1, 4),
-			change("eve", 90, 1, 5), hidden(change("eve", 90, 2, 5)))
+		r.apply(
+			t,
+			change("alice", 50, 1, 1),
+			change("bob", 40, 1, 2),
+			change("carol", 40, 1, 3),
+			change("dave", 30, 1, 4),
+			change("eve", 90, 1, 5),
+			hidden(change("eve", 90, 2, 5)),
+		)
 		score := func(n int64) *scoreboard.Score { s := scoreboard.Score(n); return &s }
 		for _, c := range []struct {
 			why   string
@@ -72,7 +79,13 @@ func TestAsOfIsTheMinimumOfAllPartitions(t *testing.T) {
 		at := time.UnixMicro(1_800_000_000_000_000).UTC()
 		fresh := func(shard, partition int, seconds time.Duration) {
 			t.Helper()
-			beat := scoreboard.Heartbeat{Shard: shard, Shards: 2, Partition: partition, Partitions: 2, AsOf: at.Add(seconds * time.Second)}
+			beat := scoreboard.Heartbeat{
+				Shard:      shard,
+				Shards:     2,
+				Partition:  partition,
+				Partitions: 2,
+				AsOf:       at.Add(seconds * time.Second),
+			}
 			if err := r.RecordHeartbeats(ctx, []scoreboard.Heartbeat{beat}); err != nil {
 				t.Fatal(err)
 			}
@@ -97,7 +110,13 @@ func TestAsOfIsTheMinimumOfAllPartitions(t *testing.T) {
 		is(at.Add(11 * time.Second))
 		// Fewer shards than before: what the lost one reported counts no more.
 		for partition := range 2 {
-			beat := scoreboard.Heartbeat{Shard: 0, Shards: 1, Partition: partition, Partitions: 2, AsOf: at.Add(time.Minute)}
+			beat := scoreboard.Heartbeat{
+				Shard:      0,
+				Shards:     1,
+				Partition:  partition,
+				Partitions: 2,
+				AsOf:       at.Add(time.Minute),
+			}
 			if err := r.RecordHeartbeats(ctx, []scoreboard.Heartbeat{beat}); err != nil {
 				t.Fatal(err)
 			}

@@ -22,7 +22,12 @@ func TestRebuildUnderLoadLosesNothing(t *testing.T) {
 		r.apply(t, change("alice", 7, 3, 3), change("bob", 6, 1, 2)) // live, before the snapshot is filled in
 		r.is(t, "ghost:99 alice:7 bob:6")                            // reads go on meanwhile
 		// The snapshot is older for alice, and has carol.
-		if err := r.Fill(ctx, board.ID, "a", []scoreboard.Change{change("alice", 5, 1, 1), change("carol", 6, 1, 1)}); err != nil {
+		if err := r.Fill(
+			ctx,
+			board.ID,
+			"a",
+			[]scoreboard.Change{change("alice", 5, 1, 1), change("carol", 6, 1, 1)},
+		); err != nil {
 			t.Fatal(err)
 		}
 		if err := r.Fill(ctx, board.ID, "b", nil); err == nil {
@@ -65,13 +70,20 @@ func TestInterruptedRebuildLeavesNothing(t *testing.T) {
 				t.Fatal(ok, err)
 			}
 			if phase == "filled" {
-				if err := r.Fill(ctx, board.ID, phase, []scoreboard.Change{hidden(change("bob", 1, 1, 1))}); err != nil {
+				if err := r.Fill(
+					ctx,
+					board.ID,
+					phase,
+					[]scoreboard.Change{hidden(change("bob", 1, 1, 1))},
+				); err != nil {
 					t.Fatal(err)
 				}
 			}
 			r.apply(t, change("alice", 6, 2, 2), change(phase, 1, 1, 1))
 			for _, key := range r.keys(t) {
-				if ttl, err := r.rdb.PTTL(ctx, key).Result(); err != nil || strings.Contains(key, ":shadow:") && ttl <= 0 {
+				if ttl, err := r.rdb.PTTL(ctx, key).
+					Result(); err != nil ||
+					strings.Contains(key, ":shadow:") && ttl <= 0 {
 					t.Errorf("%s: %s never expires (%v)", phase, key, err)
 				}
 			}
@@ -115,7 +127,9 @@ func TestNoticesNameMovedUsers(t *testing.T) {
 		}
 		r.apply(t, change("alice", 5, 1, 1))
 		n := next()
-		if n.Board != board.ID || n.Top == nil || show(n.Top.Entries) != "alice:5" || n.Top.Version != 2 || n.Top.Epoch != 1 || n.Top.Total != 1 {
+		if n.Board != board.ID || n.Top == nil || show(n.Top.Entries) != "alice:5" || n.Top.Version != 2 ||
+			n.Top.Epoch != 1 ||
+			n.Top.Total != 1 {
 			t.Errorf("got %+v with top %+v", n, n.Top)
 		}
 		if len(n.Moved) != 1 || n.Moved[0] != (scoreboard.Moved{User: "alice", Score: 5, Revision: 1, Version: 1}) {
@@ -188,7 +202,9 @@ func TestNoticeIsCompleteIfAllIsNew(t *testing.T) {
 			t.Fatalf("got %+v with top %+v, want it as of %s", n, n.Top, at)
 		}
 		for _, m := range n.Moved {
-			if want := map[scoreboard.UserID]time.Time{"alice": alice.ReachedAt, "bob": bob.ReachedAt}[m.User]; !m.ReachedAt.Equal(want) {
+			if want := map[scoreboard.UserID]time.Time{"alice": alice.ReachedAt, "bob": bob.ReachedAt}[m.User]; !m.ReachedAt.Equal(
+				want,
+			) {
 				t.Errorf("%s: reached at %s, want %s", m.User, m.ReachedAt, want)
 			}
 		}

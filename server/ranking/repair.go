@@ -13,7 +13,11 @@ import (
 )
 
 // States returns the stored states of users on a board, or scoreboard.ErrNotLoaded.
-func (r *Ranking) States(ctx context.Context, board scoreboard.BoardID, users []scoreboard.UserID) ([]scoreboard.RankedState, error) {
+func (r *Ranking) States(
+	ctx context.Context,
+	board scoreboard.BoardID,
+	users []scoreboard.UserID,
+) ([]scoreboard.RankedState, error) {
 	args := make([]any, len(users))
 	for i, u := range users {
 		args[i] = string(u)
@@ -63,7 +67,8 @@ func (r *Ranking) Repair(
 	}
 	n, err := r.repair.Run(ctx, r.rdb, liveKeys(truth.Board), channel, string(truth.Board), appendMoved(nil, truth), string(truth.User), wrong.Raw,
 		strconv.FormatInt(truth.Revision, 10), strconv.FormatInt(truth.Key, 10), prefix(truth.ReachedAt),
-		strconv.FormatInt(truth.Version, 10), hidden).Int64()
+		strconv.FormatInt(truth.Version, 10), hidden).
+		Int64()
 	if err == nil && n < 0 {
 		err = scoreboard.ErrNotLoaded
 	}

@@ -26,7 +26,9 @@ func (h *Hub) admit(c *Conn) error {
 	case o.Off:
 		h.metrics.refused.WithLabelValues("off").Inc()
 		return &scoreboard.Error{
-			Code: scoreboard.CodeUnavailable, Message: "streams are turned off; poll the leaderboard instead", RetryAfter: offRetry,
+			Code:       scoreboard.CodeUnavailable,
+			Message:    "streams are turned off; poll the leaderboard instead",
+			RetryAfter: offRetry,
 		}
 	case o.ConnectionsPerNode > 0 && h.admitted >= o.ConnectionsPerNode:
 		reason, message = "node", "too many connections to this server"

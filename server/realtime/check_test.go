@@ -52,7 +52,15 @@ func TestLateLookupIsIgnored(t *testing.T) {
 	sub := &subscription{conn: &c.Conn, board: b}
 	b.add(sub)
 	b.mu.Lock()
-	b.accept(&scoreboard.Top{Board: "global", Epoch: 1, Version: 5, Entries: []scoreboard.Entry{{Rank: 1, User: "alice", Score: 9}}}, false)
+	b.accept(
+		&scoreboard.Top{
+			Board:   "global",
+			Epoch:   1,
+			Version: 5,
+			Entries: []scoreboard.Entry{{Rank: 1, User: "alice", Score: 9}},
+		},
+		false,
+	)
 	b.mu.Unlock()
 	b.publish(0)
 	place := scoreboard.Place{Board: "global", User: "alice", Rank: 200, Epoch: 1, Version: 4}

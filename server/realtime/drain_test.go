@@ -38,7 +38,8 @@ func TestDrain(t *testing.T) {
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			if f.Type != protocol.FrameBye || code != 1012 || f.Reason != "restart" || f.ReconnectAfterMS < 0 || f.ReconnectAfterMS > 5000 {
+			if f.Type != protocol.FrameBye || code != 1012 || f.Reason != "restart" || f.ReconnectAfterMS < 0 ||
+				f.ReconnectAfterMS > 5000 {
 				t.Errorf("closed with %d after %+v, want 1012 after a restart's bye", code, f)
 			}
 			delays[f.ReconnectAfterMS] = true

@@ -126,7 +126,14 @@ func TestVersionsNeverGoBack(t *testing.T) {
 }
 
 // watch is one client of the property: it returns when it shows the final state.
-func watch(t *testing.T, random *rand.Rand, nodes []*rig, boards *ranking, delta, hundred bool, played <-chan struct{}) {
+func watch(
+	t *testing.T,
+	random *rand.Rand,
+	nodes []*rig,
+	boards *ranking,
+	delta, hundred bool,
+	played <-chan struct{},
+) {
 	var s screen
 	rows := 10
 	if hundred {
@@ -137,7 +144,10 @@ func watch(t *testing.T, random *rand.Rand, nodes []*rig, boards *ranking, delta
 		q := query("limit", strconv.Itoa(rows), "delta", map[bool]string{true: "1"}[delta],
 			"epoch", strconv.FormatInt(s.epoch, 10), "version", strconv.FormatInt(s.version, 10))
 		node := nodes[random.IntN(len(nodes))]
-		ws, _, err := websocket.DefaultDialer.Dial("ws"+node.http.URL[len("http"):]+"/?"+q, nil) //nolint:bodyclose // a handshake leaves nothing to close
+		ws, _, err := websocket.DefaultDialer.Dial(
+			"ws"+node.http.URL[len("http"):]+"/?"+q,
+			nil,
+		) //nolint:bodyclose // a handshake leaves nothing to close
 		if err != nil {
 			t.Errorf("dial: %v", err)
 			return

@@ -25,7 +25,8 @@ func checkRank(t *testing.T, f protocol.Frame, user string, rank, previous, vers
 	if f.PreviousRank != nil {
 		was = *f.PreviousRank
 	}
-	if f.UserID != user || f.Rank == nil || *f.Rank != rank || was != previous || f.Version != version || f.Score == nil {
+	if f.UserID != user || f.Rank == nil || *f.Rank != rank || was != previous || f.Version != version ||
+		f.Score == nil {
 		t.Errorf("got %+v (previous %d), want %s at %d after %d, version %d", f, was, user, rank, previous, version)
 	}
 }

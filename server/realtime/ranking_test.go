@@ -108,7 +108,11 @@ func (r *ranking) ReadTop(_ context.Context, id scoreboard.BoardID) (*scoreboard
 	return r.answer(b), nil
 }
 
-func (r *ranking) ReadPlace(_ context.Context, id scoreboard.BoardID, user scoreboard.UserID) (*scoreboard.Place, error) {
+func (r *ranking) ReadPlace(
+	_ context.Context,
+	id scoreboard.BoardID,
+	user scoreboard.UserID,
+) (*scoreboard.Place, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	b := r.boards[id]

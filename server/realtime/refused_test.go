@@ -29,7 +29,12 @@ func TestBadInput(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, websocket.CloseUnsupportedData, "text messages only"},
-		{"invalid UTF-8", func(_ *testing.T, w *watcher) { w.send("\xff\xfe") }, websocket.CloseInvalidFramePayloadData, "invalid UTF-8"},
+		{
+			"invalid UTF-8",
+			func(_ *testing.T, w *watcher) { w.send("\xff\xfe") },
+			websocket.CloseInvalidFramePayloadData,
+			"invalid UTF-8",
+		},
 		{"10,000 subscribes", func(_ *testing.T, w *watcher) {
 			for range 10_000 {
 				if w.ws.WriteMessage(websocket.TextMessage, []byte(`{"type":"subscribe","board":"nosuch"}`)) != nil {

@@ -29,7 +29,10 @@ func (r *rig) dialSmall(query string) *watcher {
 		return c, err
 	}}
 	d.TLSClientConfig = r.tls()
-	ws, _, err := d.Dial("ws"+r.http.URL[len("http"):]+"/?"+query, nil) //nolint:bodyclose // a handshake leaves nothing to close
+	ws, _, err := d.Dial(
+		"ws"+r.http.URL[len("http"):]+"/?"+query,
+		nil,
+	) //nolint:bodyclose // a handshake leaves nothing to close
 	if err != nil {
 		r.t.Fatalf("dial: %v", err)
 	}
@@ -192,7 +195,12 @@ func pongsWaitBehindAStalledFrame(t *testing.T, begin func(*httptest.Server)) {
 	for i := range 100 {
 		boards.set("global", of{tall(i): scoreboard.Score(i)})
 	}
-	r := startOn(t, realtime.Options{Window: time.Millisecond, FramesPerMinute: 1000 * 60, SlowAfter: 3 * timeout}, boards, begin)
+	r := startOn(
+		t,
+		realtime.Options{Window: time.Millisecond, FramesPerMinute: 1000 * 60, SlowAfter: 3 * timeout},
+		boards,
+		begin,
+	)
 	w := r.dialSmall("limit=100")
 	i, since := 0, time.Now()
 	await(t, "a stall that lasts", func() bool {

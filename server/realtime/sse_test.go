@@ -167,7 +167,8 @@ func TestEventsDelta(t *testing.T) {
 	l.next()
 	r.hub.Notify(boards.set("global", of{"carol": 1}))
 	e, f := l.next()
-	if f.Type != protocol.FrameDelta || f.Base != 2 || f.Version != 3 || len(f.Changed) != 1 || f.Changed[0].UserID != "carol" {
+	if f.Type != protocol.FrameDelta || f.Base != 2 || f.Version != 3 || len(f.Changed) != 1 ||
+		f.Changed[0].UserID != "carol" {
 		t.Errorf("got %+v, want carol alone", f)
 	}
 	if !strings.Contains(e.data, `"removed":[]`) {
@@ -270,7 +271,10 @@ func TestWait(t *testing.T) {
 		t.Errorf("current: got %d after %s, want 304 after the wait", code, took)
 	}
 	time.AfterFunc(100*time.Millisecond, func() { r.hub.Notify(boards.set("global", of{"alice": 6})) })
-	if code, took := get("epoch=10&version=2"); code != 200 || took < 100*time.Millisecond || took > 300*time.Millisecond {
+	if code, took := get(
+		"epoch=10&version=2",
+	); code != 200 || took < 100*time.Millisecond ||
+		took > 300*time.Millisecond {
 		t.Errorf("changed: got %d after %s, want 200 on the change", code, took)
 	}
 	if code, _ := get("board=nosuch"); code != 404 {

@@ -69,7 +69,10 @@ func TestEventsUnderTLS(t *testing.T) {
 			if e, f := l.next(); e.id != "10:3" || f.Type != protocol.FrameRank {
 				t.Errorf("got %+v, want the rank", e)
 			}
-			if res := r.listen("user=alice").res; res.StatusCode != 429 || strings.Contains(res.Header.Get("Content-Type"), "event") {
+			if res := r.listen(
+				"user=alice",
+			).res; res.StatusCode != 429 ||
+				strings.Contains(res.Header.Get("Content-Type"), "event") {
 				t.Errorf("one too many: got %s, %v, want a plain 429", res.Status, res.Header)
 			}
 			if e := <-l.events; e.comment == "" {
@@ -92,10 +95,15 @@ func TestIdleHTTP2StreamOutlivesWriteDeadline(t *testing.T) {
 	t.Parallel()
 	boards := newRanking("global")
 	boards.set("global", of{"alice": 1})
-	r := startOn(t, realtime.Options{Ping: 1500 * time.Millisecond, SlowAfter: 300 * time.Millisecond}, boards, func(s *httptest.Server) {
-		s.EnableHTTP2 = true
-		s.StartTLS()
-	})
+	r := startOn(
+		t,
+		realtime.Options{Ping: 1500 * time.Millisecond, SlowAfter: 300 * time.Millisecond},
+		boards,
+		func(s *httptest.Server) {
+			s.EnableHTTP2 = true
+			s.StartTLS()
+		},
+	)
 	l := r.listen("user=bob")
 	l.next()
 	if e := <-l.events; e.comment == "" {

@@ -37,7 +37,12 @@ type drift struct {
 // ranking before the store, so a ranking that is late, or ahead of an old
 // snapshot, converges.
 func findDrift(
-	ctx context.Context, store StoreStates, ranking RankedStates, board scoreboard.BoardID, users []scoreboard.UserID, retries int,
+	ctx context.Context,
+	store StoreStates,
+	ranking RankedStates,
+	board scoreboard.BoardID,
+	users []scoreboard.UserID,
+	retries int,
 ) ([]drift, error) {
 	var drifted []drift
 	target := make(map[scoreboard.UserID]int64) // the store's revision when each user was first read

@@ -111,7 +111,17 @@ func (p *Pass) checkAll(ctx context.Context) error {
 		sum.DifferenceCount += v.DifferenceCount
 		sum.Repaired += v.Repaired
 		for _, d := range v.Differences {
-			p.log.Error("ranking differs from the store", "board", d.Board, "user", d.User, "kind", d.Kind, "detail", d.Detail)
+			p.log.Error(
+				"ranking differs from the store",
+				"board",
+				d.Board,
+				"user",
+				d.User,
+				"kind",
+				d.Kind,
+				"detail",
+				d.Detail,
+			)
 		}
 	}
 	p.passes.Inc()

@@ -25,7 +25,13 @@ type RebuildTarget interface {
 	Mark(ctx context.Context, board scoreboard.BoardID, token string) (bool, error)
 	Fence(ctx context.Context, board scoreboard.BoardID, token string, since time.Time) error
 	Fill(ctx context.Context, board scoreboard.BoardID, token string, changes []scoreboard.Change) error
-	Swap(ctx context.Context, board *scoreboard.Board, token string, minUsers, epoch int64, updated time.Time) (int64, error)
+	Swap(
+		ctx context.Context,
+		board *scoreboard.Board,
+		token string,
+		minUsers, epoch int64,
+		updated time.Time,
+	) (int64, error)
 	Unmark(ctx context.Context, board scoreboard.BoardID, token string) error
 	Lost(ctx context.Context, boards []scoreboard.Board) (cold, suspect []scoreboard.Board, err error)
 	Loaded(ctx context.Context, boards []scoreboard.Board) ([]scoreboard.Board, error)
@@ -47,7 +53,11 @@ type RebuildResult struct {
 // online. It returns CodeConflict if another rebuild of the board is running.
 // An interrupted rebuild leaves nothing behind.
 func Rebuild(
-	ctx context.Context, store RebuildSource, ranking RebuildTarget, board *scoreboard.Board, progress func(users int64),
+	ctx context.Context,
+	store RebuildSource,
+	ranking RebuildTarget,
+	board *scoreboard.Board,
+	progress func(users int64),
 ) (*RebuildResult, error) {
 	started := time.Now()
 	token := rand.Text()
@@ -70,7 +80,12 @@ func Rebuild(
 }
 
 func fillAndSwap(
-	ctx context.Context, store RebuildSource, ranking RebuildTarget, board *scoreboard.Board, token string, progress func(int64),
+	ctx context.Context,
+	store RebuildSource,
+	ranking RebuildTarget,
+	board *scoreboard.Board,
+	token string,
+	progress func(int64),
 ) (*RebuildResult, error) {
 	since, err := store.HistorySince(ctx)
 	if err != nil {

@@ -53,7 +53,12 @@ type cancelingRanking struct {
 	cancel context.CancelFunc
 }
 
-func (c cancelingRanking) Fill(ctx context.Context, board scoreboard.BoardID, token string, changes []scoreboard.Change) error {
+func (c cancelingRanking) Fill(
+	ctx context.Context,
+	board scoreboard.BoardID,
+	token string,
+	changes []scoreboard.Change,
+) error {
 	err := c.Ranking.Fill(ctx, board, token, changes)
 	c.cancel()
 	return err
@@ -69,7 +74,13 @@ func TestInterruptedRebuildLeavesTheBoardUnchanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	interrupted, cancel := context.WithCancel(ctx)
-	if _, err := repair.Rebuild(interrupted, r.Store, cancelingRanking{r.ranking, cancel}, &r.board, func(int64) {}); err == nil {
+	if _, err := repair.Rebuild(
+		interrupted,
+		r.Store,
+		cancelingRanking{r.ranking, cancel},
+		&r.board,
+		func(int64) {},
+	); err == nil {
 		t.Fatal("the rebuild was not interrupted")
 	}
 	after, err := r.rdb.Keys(ctx, "*").Result()

@@ -117,12 +117,23 @@ func (r *Replay) spans(ctx context.Context) ([]scoreboard.Extent, error) {
 		}
 	}
 	if len(spans) == 0 {
-		return nil, scoreboard.Invalid("partition", "no partition %d; the topic has partitions 0 to %d", *r.Partition, len(all)-1)
+		return nil, scoreboard.Invalid(
+			"partition",
+			"no partition %d; the topic has partitions 0 to %d",
+			*r.Partition,
+			len(all)-1,
+		)
 	}
 	if r.Offset != nil {
 		s := spans[0]
 		if *r.Offset < s.First || *r.Offset >= s.End {
-			return nil, scoreboard.Invalid("from_offset", "offset %d is not retained; partition %d %s", *r.Offset, s.Partition, describeSpan(s))
+			return nil, scoreboard.Invalid(
+				"from_offset",
+				"offset %d is not retained; partition %d %s",
+				*r.Offset,
+				s.Partition,
+				describeSpan(s),
+			)
 		}
 		spans[0].First = *r.Offset
 		return spans[:1], nil
@@ -185,9 +196,13 @@ func (r *Replay) checkWindow(ctx context.Context, s scoreboard.Extent) error {
 		return err
 	}
 	if !at.IsZero() && at.Before(r.DedupeSince) {
-		return scoreboard.Errorf(scoreboard.CodeGone,
+		return scoreboard.Errorf(
+			scoreboard.CodeGone,
 			"partition %d: the first record is of %s, but repeats are recognized since %s only; older records cannot be replayed",
-			s.Partition, at.UTC().Format(time.RFC3339), r.DedupeSince.UTC().Format(time.RFC3339))
+			s.Partition,
+			at.UTC().Format(time.RFC3339),
+			r.DedupeSince.UTC().Format(time.RFC3339),
+		)
 	}
 	return nil
 }
@@ -233,7 +248,11 @@ func (r *Replay) apply(ctx context.Context, records []scoreboard.Record) (*Repla
 
 // newer returns the last change of each user that is newer than the ranking's
 // state.
-func (r *Replay) newer(ctx context.Context, board scoreboard.BoardID, changes []scoreboard.Change) ([]scoreboard.Change, error) {
+func (r *Replay) newer(
+	ctx context.Context,
+	board scoreboard.BoardID,
+	changes []scoreboard.Change,
+) ([]scoreboard.Change, error) {
 	last := make(map[scoreboard.UserID]*scoreboard.Change, len(changes))
 	users := make([]scoreboard.UserID, 0, len(changes))
 	for i := range changes {

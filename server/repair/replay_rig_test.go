@@ -28,7 +28,14 @@ type replayRig struct {
 
 func newReplayRig(t *testing.T, log repair.Log, producer transport.Producer, rdb *redis.Client) *replayRig {
 	t.Helper()
-	p := &replayRig{log, t, producer, rdb, ranking.New(rdb), scoreboard.Board{ID: "global", Order: scoreboard.OrderHighest, Created: time.UnixMicro(1)}}
+	p := &replayRig{
+		log,
+		t,
+		producer,
+		rdb,
+		ranking.New(rdb),
+		scoreboard.Board{ID: "global", Order: scoreboard.OrderHighest, Created: time.UnixMicro(1)},
+	}
 	if _, err := p.ranking.Mark(ctx, p.board.ID, "t"); err != nil {
 		t.Fatal(err)
 	}
@@ -42,10 +49,21 @@ func newReplayRig(t *testing.T, log repair.Log, producer transport.Producer, rdb
 func withEachLog(t *testing.T, do func(t *testing.T, p *replayRig)) {
 	t.Parallel()
 	backendtest.EachKafka(t, func(t *testing.T, brokers []string, prefix string) {
-		k := kafka.New(kafka.Options{Brokers: brokers, Linger: time.Millisecond, Timeout: 5 * time.Second, Compression: "lz4", Acks: "all"})
+		k := kafka.New(
+			kafka.Options{
+				Brokers:     brokers,
+				Linger:      time.Millisecond,
+				Timeout:     5 * time.Second,
+				Compression: "lz4",
+				Acks:        "all",
+			},
+		)
 		t.Cleanup(k.Close)
 		topic := prefix + "events"
-		if _, err := k.Ensure(ctx, kafka.Topic{Name: topic, Partitions: 3, Retention: 24 * time.Hour, Replicas: 1}); err != nil {
+		if _, err := k.Ensure(
+			ctx,
+			kafka.Topic{Name: topic, Partitions: 3, Retention: 24 * time.Hour, Replicas: 1},
+		); err != nil {
 			t.Fatal(err)
 		}
 		producer := k.Producer(topic)
@@ -64,8 +82,18 @@ func withEachLog(t *testing.T, do func(t *testing.T, p *replayRig)) {
 func change(n int, revision, score int64) scoreboard.Change {
 	at := time.Now().UTC().Truncate(time.Microsecond)
 	return scoreboard.Change{
-		Type: scoreboard.ChangeScore, Event: [16]byte{byte(n)}, Board: "global", User: scoreboard.UserID("user" + strconv.Itoa(n)),
-		Score: scoreboard.Score(score), Key: -score, Version: revision, Revision: revision, ReachedAt: at, RecordedAt: at,
+		Type:  scoreboard.ChangeScore,
+		Event: [16]byte{byte(n)},
+		Board: "global",
+		User:  scoreboard.UserID("user" + strconv.Itoa(n)),
+		Score: scoreboard.Score(
+			score,
+		),
+		Key:        -score,
+		Version:    revision,
+		Revision:   revision,
+		ReachedAt:  at,
+		RecordedAt: at,
 	}
 }
 

@@ -24,10 +24,14 @@ func TestReplayAppliesOnlyWhatTheRankingLost(t *testing.T) {
 			changes = append(changes, change(n, 2, int64(n)))
 		}
 		p.publish(changes...)
-		if _, err := p.producer.Produce(ctx, []transport.Message{{Key: []byte("x"), Value: []byte("no JSON")}}); err != nil {
+		if _, err := p.producer.Produce(
+			ctx,
+			[]transport.Message{{Key: []byte("x"), Value: []byte("no JSON")}},
+		); err != nil {
 			t.Fatal(err)
 		}
-		if err := transport.NewEvents(p.producer).Heartbeat(ctx, scoreboard.Heartbeat{Shards: 1, AsOf: time.Now()}); err != nil {
+		if err := transport.NewEvents(p.producer).
+			Heartbeat(ctx, scoreboard.Heartbeat{Shards: 1, AsOf: time.Now()}); err != nil {
 			t.Fatal(err)
 		}
 		older := change(7, 1, 99_999)
@@ -47,7 +51,8 @@ func TestReplayAppliesOnlyWhatTheRankingLost(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if done.Newer != 2399 || done.Same != 102 || done.Unreadable != 1 || done.NotLoaded != 1 || done.Records < 2503 {
+			if done.Newer != 2399 || done.Same != 102 || done.Unreadable != 1 || done.NotLoaded != 1 ||
+				done.Records < 2503 {
 				t.Errorf("dry %t: %+v; want 2399 newer, 102 known, 1 unreadable, 1 of an unknown board", dry, *done)
 			}
 			if after := p.total(); dry && after != before {
@@ -86,11 +91,31 @@ func TestReplayRejectsARangeThatIsNotRetained(t *testing.T) {
 			want   string
 			code   scoreboard.Code
 		}{
-			"an offset after the last":     {repair.Replay{Offset: &beyond, Partition: &one}, "retains offsets", scoreboard.CodeInvalidRequest},
-			"an offset before the first":   {repair.Replay{Offset: &outside, Partition: &one}, "retains offsets", scoreboard.CodeInvalidRequest},
-			"an unknown partition":         {repair.Replay{Time: &began, Partition: &absent}, "has partitions 0 to 2", scoreboard.CodeInvalidRequest},
-			"a time after the last record": {repair.Replay{Time: &later}, "no records at or after", scoreboard.CodeInvalidRequest},
-			"before the dedupe window":     {repair.Replay{Time: &began, DedupeSince: later}, "older records cannot be replayed", scoreboard.CodeGone},
+			"an offset after the last": {
+				repair.Replay{Offset: &beyond, Partition: &one},
+				"retains offsets",
+				scoreboard.CodeInvalidRequest,
+			},
+			"an offset before the first": {
+				repair.Replay{Offset: &outside, Partition: &one},
+				"retains offsets",
+				scoreboard.CodeInvalidRequest,
+			},
+			"an unknown partition": {
+				repair.Replay{Time: &began, Partition: &absent},
+				"has partitions 0 to 2",
+				scoreboard.CodeInvalidRequest,
+			},
+			"a time after the last record": {
+				repair.Replay{Time: &later},
+				"no records at or after",
+				scoreboard.CodeInvalidRequest,
+			},
+			"before the dedupe window": {
+				repair.Replay{Time: &began, DedupeSince: later},
+				"older records cannot be replayed",
+				scoreboard.CodeGone,
+			},
 		}
 		for name, c := range cases {
 			done, err := p.replay(c.replay)
@@ -124,7 +149,15 @@ func TestReplayRejectsARangeThatIsNotRetained(t *testing.T) {
 func TestReplayRejectsATimeNoLongerRetained(t *testing.T) {
 	t.Parallel()
 	brokers, prefix := backendtest.Kafka(t), backendtest.Prefix(t)
-	k := kafka.New(kafka.Options{Brokers: brokers, Linger: time.Millisecond, Timeout: 5 * time.Second, Compression: "none", Acks: "all"})
+	k := kafka.New(
+		kafka.Options{
+			Brokers:     brokers,
+			Linger:      time.Millisecond,
+			Timeout:     5 * time.Second,
+			Compression: "none",
+			Acks:        "all",
+		},
+	)
 	t.Cleanup(k.Close)
 	topic := prefix + "events"
 	if _, err := k.Ensure(ctx, kafka.Topic{Name: topic, Partitions: 1, Retention: time.Hour, Replicas: 1}); err != nil {
@@ -144,11 +177,16 @@ func TestReplayRejectsATimeNoLongerRetained(t *testing.T) {
 	t.Cleanup(admin.Close)
 	request := kmsg.NewDeleteRecordsRequest()
 	request.TimeoutMillis = 5000
-	request.Topics = []kmsg.DeleteRecordsRequestTopic{{Topic: topic, Partitions: []kmsg.DeleteRecordsRequestTopicPartition{{Partition: 0, Offset: 4}}}}
+	request.Topics = []kmsg.DeleteRecordsRequestTopic{
+		{Topic: topic, Partitions: []kmsg.DeleteRecordsRequestTopicPartition{{Partition: 0, Offset: 4}}},
+	}
 	if response, err := request.RequestWith(ctx, admin); err != nil || response.Topics[0].Partitions[0].ErrorCode != 0 {
 		t.Fatal(err, response)
 	}
-	if _, err := p.replay(repair.Replay{Time: &began}); scoreboard.CodeOf(err) != scoreboard.CodeInvalidRequest || !strings.Contains(err.Error(), "is retained from") {
+	if _, err := p.replay(
+		repair.Replay{Time: &began},
+	); scoreboard.CodeOf(err) != scoreboard.CodeInvalidRequest ||
+		!strings.Contains(err.Error(), "is retained from") {
 		t.Errorf("from a time no longer retained: %v", err)
 	}
 	first := int64(4)
@@ -163,7 +201,10 @@ func TestRequeueKeepsLettersItCannotDecode(t *testing.T) {
 	r := open(t)
 	bury := func(topic string, offset int64, value []byte) {
 		t.Helper()
-		if err := r.Bury(ctx, &scoreboard.DeadLetter{Topic: topic, Offset: offset, Value: value, Reason: "why", Attempts: 1}); err != nil {
+		if err := r.Bury(
+			ctx,
+			&scoreboard.DeadLetter{Topic: topic, Offset: offset, Value: value, Reason: "why", Attempts: 1},
+		); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -180,7 +221,13 @@ func TestRequeueKeepsLettersItCannotDecode(t *testing.T) {
 	since := time.Now().AddDate(0, -1, 0)
 	requeue := func(dry bool) *repair.ReplayResult {
 		t.Helper()
-		q := repair.Requeue{Letters: r.Store.DeadLetters, DedupeSince: since, Topic: "events", DryRun: dry, Progress: func(*repair.ReplayResult) {}}
+		q := repair.Requeue{
+			Letters:     r.Store.DeadLetters,
+			DedupeSince: since,
+			Topic:       "events",
+			DryRun:      dry,
+			Progress:    func(*repair.ReplayResult) {},
+		}
 		done, err := q.Run(ctx)
 		if err != nil {
 			t.Fatal(err)

@@ -28,7 +28,10 @@ func TestSamplerRepairsDrift(t *testing.T) {
 		t.Fatal(err)
 	}
 	// A board that is not loaded must not stop the sampler.
-	r.conn.Do(t, `insert into boards (board_id, family_id, mode, status) values ('gone', 'gone', 'increment', 'archived')`)
+	r.conn.Do(
+		t,
+		`insert into boards (board_id, family_id, mode, status) values ('gone', 'gone', 'increment', 'archived')`,
+	)
 	r.conn.Do(t, `insert into scores (user_id, board_id, score, order_key, version, revision, reached_at, recorded_at)
 select user_id, 'gone', 1, -1, 1, 1, clock_timestamp(), clock_timestamp() from scores where board_id = 'global'`)
 	s := repair.NewSampler(r.Store, r.ranking, true, func() bool { return false }, slog.New(slog.DiscardHandler))
@@ -62,7 +65,8 @@ func TestFullPassRepairsWhatTheSamplerCannotSee(t *testing.T) {
 	r := open(t)
 	r.record(t, 0, 60)
 	r.rebuild(t)
-	if err := r.rdb.ZAdd(ctx, "sb:{global}:rank", redis.Z{Score: -1e6, Member: "\x00\x00\x00\x00\x00\x00\x00\x01nobody"}).Err(); err != nil {
+	if err := r.rdb.ZAdd(ctx, "sb:{global}:rank", redis.Z{Score: -1e6, Member: "\x00\x00\x00\x00\x00\x00\x00\x01nobody"}).
+		Err(); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.rdb.HDel(ctx, "sb:{global}:users", "user33").Err(); err != nil {
@@ -74,8 +78,20 @@ func TestFullPassRepairsWhatTheSamplerCannotSee(t *testing.T) {
 	running, stop := context.WithCancel(ctx)
 	var passes []*repair.Pass
 	for range 2 {
-		check := repair.Check{Ledger: r.Store, Ranking: r.ranking, Repair: true, Progress: func(*repair.VerifyResult) {}}
-		p := repair.NewPass(time.Second, check, store.NewCatalog(r.Store, quiet), r.ranking, func() bool { return false }, quiet)
+		check := repair.Check{
+			Ledger:   r.Store,
+			Ranking:  r.ranking,
+			Repair:   true,
+			Progress: func(*repair.VerifyResult) {},
+		}
+		p := repair.NewPass(
+			time.Second,
+			check,
+			store.NewCatalog(r.Store, quiet),
+			r.ranking,
+			func() bool { return false },
+			quiet,
+		)
 		passes = append(passes, p)
 		all.Go(func() {
 			if err := p.Run(running); err != nil {
@@ -88,7 +104,8 @@ func TestFullPassRepairsWhatTheSamplerCannotSee(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if top.Total == 60 && top.Entries[0].User != "nobody" && r.rdb.HExists(ctx, "sb:{global}:users", "user33").Val() {
+		if top.Total == 60 && top.Entries[0].User != "nobody" &&
+			r.rdb.HExists(ctx, "sb:{global}:users", "user33").Val() {
 			break
 		}
 		if time.Now().After(deadline) {

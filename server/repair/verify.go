@@ -12,7 +12,13 @@ import (
 type Ledger interface {
 	StoreStates
 	Standings(ctx context.Context, board scoreboard.BoardID, size int, do func([]scoreboard.Change) error) error
-	Audit(ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID, size int, do func([]scoreboard.Audit) error) error
+	Audit(
+		ctx context.Context,
+		board scoreboard.BoardID,
+		user scoreboard.UserID,
+		size int,
+		do func([]scoreboard.Audit) error,
+	) error
 }
 
 // VerifiedRanking is the ranking as a check reads and repairs it.
@@ -127,7 +133,12 @@ func (c *Check) checkStored(ctx context.Context, board scoreboard.BoardID, v *Ve
 	return c.compareChunk(ctx, board, one, v)
 }
 
-func (c *Check) compareChunk(ctx context.Context, board scoreboard.BoardID, changes []scoreboard.Change, v *VerifyResult) error {
+func (c *Check) compareChunk(
+	ctx context.Context,
+	board scoreboard.BoardID,
+	changes []scoreboard.Change,
+	v *VerifyResult,
+) error {
 	users := make([]scoreboard.UserID, len(changes))
 	for i := range changes {
 		users[i] = changes[i].User
@@ -192,7 +203,13 @@ func checkLedger(a *scoreboard.Audit, v *VerifyResult) {
 		d.Kind, d.Detail = "no_ledger", fmt.Sprintf("score %d at version %d, no ledger rows", a.Score, a.Version)
 	case a.Last != a.Version || a.Last-a.First+1 != a.Rows:
 		d.Kind = "version_gap"
-		d.Detail = fmt.Sprintf("%d ledger rows from version %d to %d, score at version %d", a.Rows, a.First, a.Last, a.Version)
+		d.Detail = fmt.Sprintf(
+			"%d ledger rows from version %d to %d, score at version %d",
+			a.Rows,
+			a.First,
+			a.Last,
+			a.Version,
+		)
 	case a.Expected != int64(a.Score):
 		d.Kind, d.Detail = "sum", fmt.Sprintf("the ledger adds up to %d, the score is %d", a.Expected, a.Score)
 	default:
@@ -205,7 +222,11 @@ func checkLedger(a *scoreboard.Audit, v *VerifyResult) {
 // first, or all without changes, are read again until they agree or the retries
 // end.
 func (c *Check) compare(
-	ctx context.Context, board scoreboard.BoardID, users []scoreboard.UserID, changes []scoreboard.Change, v *VerifyResult,
+	ctx context.Context,
+	board scoreboard.BoardID,
+	users []scoreboard.UserID,
+	changes []scoreboard.Change,
+	v *VerifyResult,
 ) error {
 	suspects := users
 	if changes != nil {

@@ -78,7 +78,11 @@ func (r *rig) record(t *testing.T, from, n int) {
 			t.Fatal(err)
 		}
 		batch = append(batch, scoreboard.Increment{
-			User: user, Delta: rand.Int64N(100) + 1, Event: event, Boards: []scoreboard.BoardID{r.board.ID}, Source: scoreboard.SourceAPI,
+			User:   user,
+			Delta:  rand.Int64N(100) + 1,
+			Event:  event,
+			Boards: []scoreboard.BoardID{r.board.ID},
+			Source: scoreboard.SourceAPI,
 		})
 	}
 	out, err := r.Record(ctx, batch)
@@ -103,7 +107,13 @@ func (r *rig) rebuild(t *testing.T) *repair.RebuildResult {
 
 func (r *rig) check(t *testing.T, fix bool) *repair.VerifyResult {
 	t.Helper()
-	c := repair.Check{Ledger: r.Store, Ranking: r.ranking, CheckLedger: true, Repair: fix, Progress: func(*repair.VerifyResult) {}}
+	c := repair.Check{
+		Ledger:      r.Store,
+		Ranking:     r.ranking,
+		CheckLedger: true,
+		Repair:      fix,
+		Progress:    func(*repair.VerifyResult) {},
+	}
 	v, err := c.Run(ctx, []scoreboard.Board{r.board})
 	if err != nil {
 		t.Fatal(err)
@@ -169,7 +179,9 @@ func TestVerifyFindsEveryKindOfDifference(t *testing.T) {
 	ok(r.rdb.HSet(ctx, users, "user6", strings.TrimSuffix(state("user6"), "3 3 0")+"2 3 0").Err())
 	ok(r.rdb.HSet(ctx, users, "user7", "rubbish").Err())
 	ok(r.rdb.ZAdd(ctx, rank, redis.Z{Score: -1e6, Member: "\x00\x00\x00\x00\x00\x00\x00\x01nobody"}).Err()) // no state
-	ok(r.rdb.ZAdd(ctx, rank, redis.Z{Score: -2e6, Member: "\x00\x00\x00\x00\x00\x00\x00\x01user8"}).Err())  // next to the right one
+	ok(
+		r.rdb.ZAdd(ctx, rank, redis.Z{Score: -2e6, Member: "\x00\x00\x00\x00\x00\x00\x00\x01user8"}).Err(),
+	) // next to the right one
 	inRanking := "user15:other ghost:not_in_store user1:not_in_ranking user2:other user3:other user5:ahead user6:behind user7:behind nobody:orphaned_member user8:orphaned_member"
 	// In the store:
 	r.conn.Do(t, `delete from user_score_histories where user_id = 'user10' and version = 2`)
@@ -210,7 +222,13 @@ func TestVerifyOneUserChecksStoreAndRanking(t *testing.T) {
 	}
 	for _, rows := range []bool{true, false} { // verify, and reconcile
 		for user, want := range map[scoreboard.UserID]string{"user1": "1 ", "nobody": "0 ", "ghost": "0 ghost:not_in_store"} {
-			c := repair.Check{Ledger: r.Store, Ranking: r.ranking, User: user, CheckLedger: rows, Progress: func(*repair.VerifyResult) {}}
+			c := repair.Check{
+				Ledger:      r.Store,
+				Ranking:     r.ranking,
+				User:        user,
+				CheckLedger: rows,
+				Progress:    func(*repair.VerifyResult) {},
+			}
 			v, err := c.Run(ctx, []scoreboard.Board{r.board})
 			if err != nil {
 				t.Fatal(err)

@@ -22,7 +22,12 @@ type Boards interface {
 	CloseBoard(ctx context.Context, b *scoreboard.Board) error
 	CopyStandings(ctx context.Context, id scoreboard.BoardID, size int) (copied int, err error)
 	SealStandings(ctx context.Context, id scoreboard.BoardID) error
-	FinalStandings(ctx context.Context, id scoreboard.BoardID, after int64, limit int) (scoreboard.Ending, []scoreboard.FinalStanding, error)
+	FinalStandings(
+		ctx context.Context,
+		id scoreboard.BoardID,
+		after int64,
+		limit int,
+	) (scoreboard.Ending, []scoreboard.FinalStanding, error)
 	Announced(ctx context.Context, id scoreboard.BoardID) error
 	TakeLease(ctx context.Context, name, owner string, life time.Duration) (bool, error)
 	GiveLease(ctx context.Context, name, owner string) error
@@ -71,7 +76,8 @@ func New(owner string, b Boards, c Catalog, a Announcer, log *slog.Logger) *Roll
 		announced: counter("announced_total", "Periods whose end was announced."),
 		failures:  counter("failures_total", "Runs that failed; the next one continues."),
 		late: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "scoreboard_rollover_late_seconds", Help: "Seconds since the end of the oldest period whose end is not announced.",
+			Name: "scoreboard_rollover_late_seconds",
+			Help: "Seconds since the end of the oldest period whose end is not announced.",
 		}),
 	}
 }
@@ -203,7 +209,11 @@ func (r *Rollover) seal(ctx context.Context, e *scoreboard.Ending, renew func(co
 
 // createAhead creates the missing instances of all families or of one. A dry run
 // only lists them.
-func (r *Rollover) createAhead(ctx context.Context, family scoreboard.BoardID, dry bool) (made []scoreboard.BoardID, err error) {
+func (r *Rollover) createAhead(
+	ctx context.Context,
+	family scoreboard.BoardID,
+	dry bool,
+) (made []scoreboard.BoardID, err error) {
 	all, err := r.catalog.All(ctx)
 	if err != nil {
 		return nil, err
@@ -228,7 +238,11 @@ func (r *Rollover) createAhead(ctx context.Context, family scoreboard.BoardID, d
 
 // Roll does what is due now, for all families or for one, except announcing,
 // which the holder of the lease does. A dry run only lists what is due.
-func (r *Rollover) Roll(ctx context.Context, family scoreboard.BoardID, dry bool) (made []scoreboard.BoardID, ended []scoreboard.Ending, err error) {
+func (r *Rollover) Roll(
+	ctx context.Context,
+	family scoreboard.BoardID,
+	dry bool,
+) (made []scoreboard.BoardID, ended []scoreboard.Ending, err error) {
 	if made, err = r.createAhead(ctx, family, dry); err != nil {
 		return nil, nil, err
 	}

@@ -74,11 +74,23 @@ func (r *rig) events() []string {
 func (r *rig) season(name scoreboard.BoardID, users int, ends time.Duration) {
 	r.t.Helper()
 	b := &scoreboard.Board{
-		ID: name, Mode: scoreboard.ModeIncrement, Order: scoreboard.OrderHighest, Period: scoreboard.PeriodSeason, TimeZone: "UTC", WeekStart: time.Monday,
-		MinDelta: 1, MaxDelta: 1000, MaxScore: scoreboard.MaxScore,
+		ID:        name,
+		Mode:      scoreboard.ModeIncrement,
+		Order:     scoreboard.OrderHighest,
+		Period:    scoreboard.PeriodSeason,
+		TimeZone:  "UTC",
+		WeekStart: time.Monday,
+		MinDelta:  1,
+		MaxDelta:  1000,
+		MaxScore:  scoreboard.MaxScore,
 	}
 	now := time.Now()
-	if _, err := r.CreateBoard(r.t.Context(), b, &scoreboard.Span{Name: "one", Start: now.Add(-time.Hour), End: now.Add(time.Hour)}, nil); err != nil {
+	if _, err := r.CreateBoard(
+		r.t.Context(),
+		b,
+		&scoreboard.Span{Name: "one", Start: now.Add(-time.Hour), End: now.Add(time.Hour)},
+		nil,
+	); err != nil {
 		r.t.Fatal(err)
 	}
 	var batch []scoreboard.Increment
@@ -89,7 +101,11 @@ func (r *rig) season(name scoreboard.BoardID, users int, ends time.Duration) {
 			r.t.Fatal(err)
 		}
 		batch = append(batch, scoreboard.Increment{
-			User: user, Delta: int64(i + 1), Event: id, Boards: []scoreboard.BoardID{name}, Source: scoreboard.SourceAPI,
+			User:   user,
+			Delta:  int64(i + 1),
+			Event:  id,
+			Boards: []scoreboard.BoardID{name},
+			Source: scoreboard.SourceAPI,
 		})
 	}
 	outcomes, err := r.Record(r.t.Context(), batch)
@@ -101,14 +117,25 @@ func (r *rig) season(name scoreboard.BoardID, users int, ends time.Duration) {
 			r.t.Fatal(o.Err)
 		}
 	}
-	r.conn.Do(r.t, `update boards set period_end = clock_timestamp() + $2::interval where family_id = $1 and board_id <> family_id`, name, ends)
+	r.conn.Do(
+		r.t,
+		`update boards set period_end = clock_timestamp() + $2::interval where family_id = $1 and board_id <> family_id`,
+		name,
+		ends,
+	)
 }
 
 // run runs a rollover of this owner until done reports true.
 func (r *rig) run(name string, boards rollover.Boards, done func() bool) {
 	r.t.Helper()
 	ctx, cancel := context.WithCancel(r.t.Context())
-	roll := rollover.New(name, boards, store.NewCatalog(r.Store, slog.New(slog.DiscardHandler)), r, slog.New(slog.DiscardHandler))
+	roll := rollover.New(
+		name,
+		boards,
+		store.NewCatalog(r.Store, slog.New(slog.DiscardHandler)),
+		r,
+		slog.New(slog.DiscardHandler),
+	)
 	ended := make(chan error, 1)
 	go func() { ended <- roll.Run(ctx) }()
 	for deadline := time.Now().Add(20 * time.Second); !done(); time.Sleep(10 * time.Millisecond) {
@@ -126,7 +153,8 @@ func (r *rig) run(name string, boards rollover.Boards, done func() bool) {
 func (r *rig) state() (state string) {
 	r.t.Helper()
 	if err := r.conn.QueryRow(r.t.Context(), `select format('%s closed %s, sealed %s over %s, announced %s', status, closed_at is not null,
-standings_hash is not null, standings_users, announced_at is not null) from boards where board_id = 'season:one'`).Scan(&state); err != nil {
+standings_hash is not null, standings_users, announced_at is not null) from boards where board_id = 'season:one'`).
+		Scan(&state); err != nil {
 		r.t.Fatal(err)
 	}
 	return state
@@ -147,7 +175,8 @@ func TestFailedAnnouncementIsRepeated(t *testing.T) {
 		t.Fatalf("announced %q, want one announcement", r.events())
 	}
 	e := r.announced[0]
-	if e.Users != 3 || e.Board.StandingsHash == "" || len(e.Top) != 3 || e.Top[0] != (scoreboard.Entry{Rank: 1, User: "u2", Score: 3}) {
+	if e.Users != 3 || e.Board.StandingsHash == "" || len(e.Top) != 3 ||
+		e.Top[0] != (scoreboard.Entry{Rank: 1, User: "u2", Score: 3}) {
 		t.Errorf("announced %+v", e)
 	}
 }
@@ -199,11 +228,13 @@ func TestRolloverResumesAfterAnyStep(t *testing.T) {
 			var copied int64
 			r.run("a", failing{r, at}, func() bool {
 				copied = r.conn.Count(t, `select count(*) from board_standings`)
-				return r.state() == "frozen closed t, sealed f over , announced f" && copied >= map[string]int64{"copy": 0, "halfway": 2, "seal": 5}[at]
+				return r.state() == "frozen closed t, sealed f over , announced f" &&
+					copied >= map[string]int64{"copy": 0, "halfway": 2, "seal": 5}[at]
 			})
 			r.run("b", r, func() bool { return r.state() == "frozen closed t, sealed t over 5, announced t" })
 			var rows, users, most int64
-			if err := r.conn.QueryRow(t.Context(), `select count(*), count(distinct user_id), max(rank) from board_standings`).Scan(&rows, &users, &most); err != nil {
+			if err := r.conn.QueryRow(t.Context(), `select count(*), count(distinct user_id), max(rank) from board_standings`).
+				Scan(&rows, &users, &most); err != nil {
 				t.Fatal(err)
 			}
 			if rows != 5 || users != 5 || most != 5 {
@@ -241,17 +272,31 @@ func TestRollListsAndDoesWhatIsDue(t *testing.T) {
 	r.season("season", 2, 0)
 	r.season("later", 2, time.Hour)
 	b := &scoreboard.Board{
-		ID: "daily", Mode: scoreboard.ModeIncrement, Order: scoreboard.OrderHighest, Period: scoreboard.PeriodDaily, TimeZone: "UTC", WeekStart: time.Monday,
-		MinDelta: 1, MaxDelta: 1000, MaxScore: scoreboard.MaxScore,
+		ID:        "daily",
+		Mode:      scoreboard.ModeIncrement,
+		Order:     scoreboard.OrderHighest,
+		Period:    scoreboard.PeriodDaily,
+		TimeZone:  "UTC",
+		WeekStart: time.Monday,
+		MinDelta:  1,
+		MaxDelta:  1000,
+		MaxScore:  scoreboard.MaxScore,
 	}
 	if _, err := r.CreateBoard(t.Context(), b, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	r.conn.Do(t, `delete from boards where board_id like 'daily:%' and period_start > clock_timestamp()`)
-	roll := rollover.New("a", r, store.NewCatalog(r.Store, slog.New(slog.DiscardHandler)), r, slog.New(slog.DiscardHandler))
+	roll := rollover.New(
+		"a",
+		r,
+		store.NewCatalog(r.Store, slog.New(slog.DiscardHandler)),
+		r,
+		slog.New(slog.DiscardHandler),
+	)
 	for _, dry := range []bool{true, true, false} {
 		made, ended, err := roll.Roll(t.Context(), "", dry)
-		if err != nil || len(made) != 2 || len(ended) != 1 || ended[0].Board.ID != "season:one" || (ended[0].Board.StandingsHash == "") != dry {
+		if err != nil || len(made) != 2 || len(ended) != 1 || ended[0].Board.ID != "season:one" ||
+			(ended[0].Board.StandingsHash == "") != dry {
 			t.Errorf("dry run %t: created %v, ended %+v, %v", dry, made, ended, err)
 		}
 	}

@@ -81,13 +81,23 @@ type Anomaly struct {
 
 // Detect returns the anomalies of an event that would apply these amounts to its
 // boards, given the user's past rows, newest first.
-func (a *Anomalies) Detect(in *Increment, boards []BoardID, applied []int64, at time.Time, past []PastRow) (found []Anomaly) {
+func (a *Anomalies) Detect(
+	in *Increment,
+	boards []BoardID,
+	applied []int64,
+	at time.Time,
+	past []PastRow,
+) (found []Anomaly) {
 	add := func(rule string, mode AnomalyMode, board BoardID, format string, args ...any) {
 		if mode != "" && mode != AnomalyOff {
 			found = append(found, Anomaly{rule, mode, in.User, in.Event, board, in.Delta, fmt.Sprintf(format, args...)})
 		}
 	}
-	if largest, samples := a.largest(boards[0], past); samples >= sizeSamples && float64(magnitude(in.Delta)) > float64(largest)*float64(a.SizeFactor) {
+	if largest, samples := a.largest(
+		boards[0],
+		past,
+	); samples >= sizeSamples &&
+		float64(magnitude(in.Delta)) > float64(largest)*float64(a.SizeFactor) {
 		add("size", a.Size, boards[0], "delta %d, the largest of the last %d was %d", in.Delta, samples, largest)
 	}
 	events := make(map[[16]byte]bool)

@@ -238,8 +238,13 @@ func (b *Board) After(previous Score, had bool, delta int64) Score {
 func (b *Board) Holds(s Score) error {
 	if s < b.MinScore || s > b.MaxScore || !s.InRange() {
 		return &Error{
-			Code: CodeScoreOutOfRange, Field: "delta",
-			Message: fmt.Sprintf("the score would be outside the bounds of the board, %d to %d", b.MinScore, b.MaxScore),
+			Code:  CodeScoreOutOfRange,
+			Field: "delta",
+			Message: fmt.Sprintf(
+				"the score would be outside the bounds of the board, %d to %d",
+				b.MinScore,
+				b.MaxScore,
+			),
 		}
 	}
 	return nil

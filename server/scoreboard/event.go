@@ -17,7 +17,24 @@ const MaxEventIDLength = 128
 
 // eventNamespace is the UUIDv5 namespace for event ids that are not UUIDs. It must
 // never change: a retry under another namespace would count twice.
-var eventNamespace = [16]byte{0x8f, 0x3a, 0x1c, 0x52, 0x6d, 0x0e, 0x4b, 0x91, 0xa7, 0x44, 0x2e, 0xd0, 0x95, 0xb8, 0xf6, 0x13}
+var eventNamespace = [16]byte{
+	0x8f,
+	0x3a,
+	0x1c,
+	0x52,
+	0x6d,
+	0x0e,
+	0x4b,
+	0x91,
+	0xa7,
+	0x44,
+	0x2e,
+	0xd0,
+	0x95,
+	0xb8,
+	0xf6,
+	0x13,
+}
 
 // ParseEventID parses 1 to 128 of A-Z a-z 0-9 . _ : @ -. A canonical 8-4-4-4-12
 // UUID in either case is used as it is. Any other string maps to the UUIDv5 of user

@@ -48,8 +48,20 @@ func TestSpans(t *testing.T) {
 			t.Errorf("%s: %v", c.about, err)
 			continue
 		}
-		if got := s.Start.Format(time.RFC3339); s.Name != c.name || got != c.start || s.End.Format(time.RFC3339) != c.end {
-			t.Errorf("%s: got %s from %s to %s, want %s from %s to %s", c.about, s.Name, got, s.End.Format(time.RFC3339), c.name, c.start, c.end)
+		if got := s.Start.Format(
+			time.RFC3339,
+		); s.Name != c.name || got != c.start ||
+			s.End.Format(time.RFC3339) != c.end {
+			t.Errorf(
+				"%s: got %s from %s to %s, want %s from %s to %s",
+				c.about,
+				s.Name,
+				got,
+				s.End.Format(time.RFC3339),
+				c.name,
+				c.start,
+				c.end,
+			)
 		}
 		if !s.Contains(at) {
 			t.Errorf("%s: %s is not in its span", c.about, c.at)
@@ -62,8 +74,21 @@ func TestSpans(t *testing.T) {
 func TestSpansHaveNoGaps(t *testing.T) {
 	t.Parallel()
 	zones := []string{
-		"UTC", "Europe/Berlin", "America/New_York", "America/Havana", "America/Sao_Paulo", "America/St_Johns", "Asia/Beirut", "Asia/Tehran",
-		"Asia/Gaza", "Africa/Cairo", "Africa/Casablanca", "Australia/Lord_Howe", "Antarctica/Troll", "Pacific/Apia", "Pacific/Chatham",
+		"UTC",
+		"Europe/Berlin",
+		"America/New_York",
+		"America/Havana",
+		"America/Sao_Paulo",
+		"America/St_Johns",
+		"Asia/Beirut",
+		"Asia/Tehran",
+		"Asia/Gaza",
+		"Africa/Cairo",
+		"Africa/Casablanca",
+		"Australia/Lord_Howe",
+		"Antarctica/Troll",
+		"Pacific/Apia",
+		"Pacific/Chatham",
 	}
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 20000 {

@@ -47,7 +47,10 @@ func checkDisplayName(name string) error {
 		case c == ' ', c == zeroWidthJoiner && seen, unicode.Is(unicode.Variation_Selector, c) && seen:
 			// Both modify the preceding emoji.
 		case c == utf8.RuneError, !unicode.IsGraphic(c), unicode.Is(unicode.Zs, c), unicode.Is(unicode.Cf, c):
-			return Invalid("display_name", "display_name must not contain control characters, unusual spaces or invisible characters")
+			return Invalid(
+				"display_name",
+				"display_name must not contain control characters, unusual spaces or invisible characters",
+			)
 		default:
 			seen = true
 		}

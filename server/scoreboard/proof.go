@@ -71,7 +71,8 @@ type Attestation struct {
 
 // Covers returns a forbidden if the attestation is about another increment.
 func (a *Attestation) Covers(in *Increment) error {
-	if a.User != in.User || a.Delta != in.Delta || a.Event != in.Event.Text || !slices.Equal(a.Boards, in.Boards) || a.Action != in.Action {
+	if a.User != in.User || a.Delta != in.Delta || a.Event != in.Event.Text || !slices.Equal(a.Boards, in.Boards) ||
+		a.Action != in.Action {
 		return &Error{Code: CodeForbidden, Field: "attestation", Message: "the attestation is about another increment"}
 	}
 	return nil

@@ -14,7 +14,13 @@ import (
 func TestRules(t *testing.T) {
 	t.Parallel()
 	rules, err := scoreboard.ParseRules([]string{
-		"kill:1:50;cooldown=5s", "boss:final:-5:100", "chop:1:9;most=2/1m", "find:1:9;once=30s", "gift:1:9;by=servers", "cup:1:9;by=k1+k2", "*:1:3",
+		"kill:1:50;cooldown=5s",
+		"boss:final:-5:100",
+		"chop:1:9;most=2/1m",
+		"find:1:9;once=30s",
+		"gift:1:9;by=servers",
+		"cup:1:9;by=k1+k2",
+		"*:1:3",
 		"off:0:0;by=nobody",
 	})
 	if err != nil {
@@ -101,11 +107,16 @@ func FuzzParseRules(f *testing.F) {
 				t.Fatalf("%q: accepted action name %q", text, name)
 			}
 			if r.MinDelta > r.MaxDelta || r.Window() > scoreboard.MaxRuleWindow || min(r.Cooldown, r.MaxTimes.Per, r.Once) < 0 ||
-				r.MaxTimes.N < 0 || r.MaxTimes.N > scoreboard.MaxQuota || (r.MaxTimes.N == 0) != (r.MaxTimes.Per == 0) || slices.Contains(r.Keys, "") {
+				r.MaxTimes.N < 0 || r.MaxTimes.N > scoreboard.MaxQuota ||
+				(r.MaxTimes.N == 0) != (r.MaxTimes.Per == 0) ||
+				slices.Contains(r.Keys, "") {
 				t.Fatalf("%q: rule exceeds the bounds: %+v", text, r)
 			}
 			in := scoreboard.Increment{Action: name, Delta: r.MaxDelta + 1} // which wraps around where there is no more
-			if in.Delta != r.MinDelta && scoreboard.CodeOf(rules.Of(name).Check(&in, [16]byte{}, time.Time{}, nil)) != scoreboard.CodeDeltaOutOfRange {
+			if in.Delta != r.MinDelta &&
+				scoreboard.CodeOf(
+					rules.Of(name).Check(&in, [16]byte{}, time.Time{}, nil),
+				) != scoreboard.CodeDeltaOutOfRange {
 				t.Fatalf("%q: %s accepts delta %d", text, name, in.Delta)
 			}
 			written = append(written, write(name, &r))

@@ -25,7 +25,8 @@ begin
 end $$;
 create trigger refuse_once before insert on outbox_score_updates_default for each row execute function refuse_once()`
 	conn.Do(t, refuseOnce)
-	if got := record(t, s, increment("alice", 1, "during"))[0]; got.Err != nil || got.Receipts[0].NewScore != 2 || got.Receipts[0].Replayed {
+	if got := record(t, s, increment("alice", 1, "during"))[0]; got.Err != nil || got.Receipts[0].NewScore != 2 ||
+		got.Receipts[0].Replayed {
 		t.Errorf("got %+v", got)
 	}
 	if n := conn.Count(t, `select last_value from refusals`); n != 2 {

@@ -19,7 +19,8 @@ func TestNoWriteAfterAFreezeHasReturned(t *testing.T) {
 	create(t, s, boardOf("daily", every(scoreboard.PeriodDaily)))
 	create(t, s, boardOf("arena"))
 	var instance scoreboard.BoardID
-	if err := conn.QueryRow(t.Context(), `select min(board_id) from boards where family_id = 'daily' and board_id <> family_id`).Scan(&instance); err != nil {
+	if err := conn.QueryRow(t.Context(), `select min(board_id) from boards where family_id = 'daily' and board_id <> family_id`).
+		Scan(&instance); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ freeze, write, counted scoreboard.BoardID }{
@@ -63,8 +64,19 @@ func TestNoWriteAfterAFreezeHasReturned(t *testing.T) {
 		time.Sleep(100 * time.Millisecond)
 		stop.Store(true)
 		all.Wait()
-		if after := conn.Count(t, `select count(*) from user_score_histories where board_id = $1`, c.counted); after != rows || rows == 0 {
-			t.Errorf("%s had %d rows when the freeze of %s returned, and %d afterwards", c.counted, rows, c.freeze, after)
+		if after := conn.Count(
+			t,
+			`select count(*) from user_score_histories where board_id = $1`,
+			c.counted,
+		); after != rows ||
+			rows == 0 {
+			t.Errorf(
+				"%s had %d rows when the freeze of %s returned, and %d afterwards",
+				c.counted,
+				rows,
+				c.freeze,
+				after,
+			)
 		}
 		if _, err := s.UnfreezeBoard(t.Context(), c.freeze, nil); err != nil {
 			t.Error(err)
@@ -94,7 +106,8 @@ func TestWhatABoardCanBecome(t *testing.T) {
 	create(t, s, boardOf("daily", every(scoreboard.PeriodDaily)))
 	create(t, s, boardOf("arena"))
 	var today scoreboard.BoardID
-	if err := conn.QueryRow(t.Context(), `select min(board_id) from boards where family_id = 'daily' and board_id <> family_id`).Scan(&today); err != nil {
+	if err := conn.QueryRow(t.Context(), `select min(board_id) from boards where family_id = 'daily' and board_id <> family_id`).
+		Scan(&today); err != nil {
 		t.Fatal(err)
 	}
 	for _, step := range []struct {
@@ -119,7 +132,10 @@ func TestWhatABoardCanBecome(t *testing.T) {
 			t.Errorf("%s: got %+v, %v", step.what, b, err)
 		}
 	}
-	if n := conn.Count(t, `select count(*) from boards where family_id = 'daily' and status = 'archived' and (closed_at is null) = (period_start is null or period_start < clock_timestamp())`); n != 4 {
+	if n := conn.Count(
+		t,
+		`select count(*) from boards where family_id = 'daily' and status = 'archived' and (closed_at is null) = (period_start is null or period_start < clock_timestamp())`,
+	); n != 4 {
 		t.Errorf("%d of the family are archived as they should be, want all 4", n)
 	}
 }

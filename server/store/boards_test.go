@@ -14,8 +14,17 @@ import (
 
 func boardOf(id scoreboard.BoardID, edit ...func(*scoreboard.Board)) *scoreboard.Board {
 	b := &scoreboard.Board{
-		ID: id, Mode: scoreboard.ModeIncrement, Order: scoreboard.OrderHighest, Period: scoreboard.PeriodNone, TimeZone: "UTC",
-		WeekStart: time.Monday, Public: true, MinDelta: 1, MaxDelta: 1000, MinScore: -scoreboard.MaxScore, MaxScore: scoreboard.MaxScore,
+		ID:        id,
+		Mode:      scoreboard.ModeIncrement,
+		Order:     scoreboard.OrderHighest,
+		Period:    scoreboard.PeriodNone,
+		TimeZone:  "UTC",
+		WeekStart: time.Monday,
+		Public:    true,
+		MinDelta:  1,
+		MaxDelta:  1000,
+		MinScore:  -scoreboard.MaxScore,
+		MaxScore:  scoreboard.MaxScore,
 	}
 	for _, e := range edit {
 		e(b)
@@ -64,7 +73,10 @@ func TestABoardIsWhatWasAskedFor(t *testing.T) {
 	if scoreboard.CodeOf(err) != scoreboard.CodeConflict {
 		t.Errorf("again: got %v, want a conflict", err)
 	}
-	instances, err := s.FindBoards(t.Context(), scoreboard.BoardFilter{Family: "eu-weekly", After: "eu-weekly", Limit: 10})
+	instances, err := s.FindBoards(
+		t.Context(),
+		scoreboard.BoardFilter{Family: "eu-weekly", After: "eu-weekly", Limit: 10},
+	)
 	if err != nil || len(instances) != 3 {
 		t.Fatalf("instances: got %+v, %v, want the current one and two ahead", instances, err)
 	}
@@ -99,7 +111,10 @@ func TestAnInstanceHasEveryRuleOfItsFamily(t *testing.T) {
 	if made, err := s.MakeInstances(t.Context(), family); err != nil || len(made) != 0 {
 		t.Errorf("again: made %v, %v", made, err)
 	}
-	if n := conn.Count(t, `select count(*) from boards where family_id = 'daily' and later = 'set' and board_id <> family_id`); n != 3 {
+	if n := conn.Count(
+		t,
+		`select count(*) from boards where family_id = 'daily' and later = 'set' and board_id <> family_id`,
+	); n != 3 {
 		t.Errorf("%d instances have the rule, want 3", n)
 	}
 }
@@ -108,11 +123,21 @@ func TestAnIncrementToAFamilyLandsInTheCurrentInstance(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t)
 	for _, p := range []scoreboard.Period{scoreboard.PeriodDaily, scoreboard.PeriodWeekly, scoreboard.PeriodMonthly} {
-		create(t, s, boardOf(scoreboard.BoardID(p), every(p), func(b *scoreboard.Board) { b.TimeZone = "Pacific/Chatham" }))
+		create(
+			t,
+			s,
+			boardOf(scoreboard.BoardID(p), every(p), func(b *scoreboard.Board) { b.TimeZone = "Pacific/Chatham" }),
+		)
 	}
 	names := []scoreboard.BoardID{"global", "monthly", "daily", "weekly"}
 	for range 2 {
-		first := record(t, s, increment("alice", 5, "e1", names...), increment("bob", 3, "e1", "daily"), increment("alice", 2, "e2", "weekly", "daily"))
+		first := record(
+			t,
+			s,
+			increment("alice", 5, "e1", names...),
+			increment("bob", 3, "e1", "daily"),
+			increment("alice", 2, "e2", "weekly", "daily"),
+		)
 		for i, want := range [][]scoreboard.Score{{5, 5, 5, 5}, {3}, {7, 7}} {
 			if first[i].Err != nil || len(first[i].Receipts) != len(want) {
 				t.Fatalf("item %d: got %+v", i, first[i])
@@ -139,7 +164,8 @@ func TestWhereNobodyMadeThePeriodTheWriteDoes(t *testing.T) {
 	s, conn := storetest.New(t)
 	create(t, s, boardOf("daily", every(scoreboard.PeriodDaily)))
 	conn.Do(t, `delete from boards where board_id <> family_id`)
-	if o := record(t, s, increment("alice", 5, "e1", "global", "daily"))[0]; o.Err != nil || o.Receipts[1].NewScore != 5 {
+	if o := record(t, s, increment("alice", 5, "e1", "global", "daily"))[0]; o.Err != nil ||
+		o.Receipts[1].NewScore != 5 {
 		t.Errorf("got %+v", o)
 	}
 }
@@ -151,7 +177,12 @@ func TestSeasons(t *testing.T) {
 	s, conn := storetest.New(t, func(o *store.Options) { o.CloseGrace = time.Hour })
 	now := databaseTime(t, conn)
 	end := now.Add(1500 * time.Millisecond)
-	family := create(t, s, boardOf("season", every(scoreboard.PeriodSeason)), scoreboard.Span{Name: "one", Start: now.Add(-time.Hour), End: end})
+	family := create(
+		t,
+		s,
+		boardOf("season", every(scoreboard.PeriodSeason)),
+		scoreboard.Span{Name: "one", Start: now.Add(-time.Hour), End: end},
+	)
 	first := record(t, s, increment("alice", 5, "e1", "season"))[0]
 	if first.Err != nil || first.Receipts[0].Board != "season:one" {
 		t.Fatalf("got %+v", first)
@@ -177,7 +208,8 @@ func TestSeasons(t *testing.T) {
 	if r := both[0].Receipts; both[0].Err != nil || r[0].Board != "season:one" || !r[0].Replayed || r[0].NewScore != 5 {
 		t.Errorf("the repeat: got %+v", both[0])
 	}
-	if r := both[1].Receipts; both[1].Err != nil || r[0].Board != "season:two" || r[0].NewScore != 7 || r[0].Version != 1 {
+	if r := both[1].Receipts; both[1].Err != nil || r[0].Board != "season:two" || r[0].NewScore != 7 ||
+		r[0].Version != 1 {
 		t.Errorf("the next: got %+v", both[1])
 	}
 }
@@ -190,7 +222,10 @@ func TestAClosedBoardRefusesAndRepeats(t *testing.T) {
 		t.Fatal(o.Err)
 	}
 	for _, which := range []string{`board_id = 'daily'`, `board_id <> family_id`} {
-		conn.Do(t, `update boards set status = case when `+which+` then 'frozen' else 'active' end where family_id = 'daily'`)
+		conn.Do(
+			t,
+			`update boards set status = case when `+which+` then 'frozen' else 'active' end where family_id = 'daily'`,
+		)
 		both := record(t, s, increment("alice", 5, "e1", "daily"), increment("alice", 5, "e2", "global", "daily"))
 		if both[0].Err != nil || !both[0].Receipts[0].Replayed {
 			t.Errorf("%s: the repeat: got %+v", which, both[0])

@@ -40,7 +40,8 @@ func TestModes(t *testing.T) {
 			t.Fatalf("step %d: %v", i, r.Err)
 		}
 		got := r.Receipts[0]
-		samePrevious := (got.Previous == nil) == (want.previous == nil) && (got.Previous == nil || *got.Previous == *want.previous)
+		samePrevious := (got.Previous == nil) == (want.previous == nil) &&
+			(got.Previous == nil || *got.Previous == *want.previous)
 		if got.NewScore != want.score || got.Applied != want.applied || !samePrevious || got.Version != int64(i%3+1) {
 			t.Errorf("step %d: got %+v, want %+v", i, got, want)
 		}
@@ -69,7 +70,16 @@ func TestTheEdgeOfTheScore(t *testing.T) {
 	for _, o := range got {
 		codes = append(codes, scoreboard.CodeOf(o.Err))
 	}
-	if want := []scoreboard.Code{"", scoreboard.CodeScoreOutOfRange, "", "", scoreboard.CodeScoreOutOfRange}; !slices.Equal(codes, want) {
+	if want := []scoreboard.Code{
+		"",
+		scoreboard.CodeScoreOutOfRange,
+		"",
+		"",
+		scoreboard.CodeScoreOutOfRange,
+	}; !slices.Equal(
+		codes,
+		want,
+	) {
 		t.Errorf("got %q, want %q", codes, want)
 	}
 	if n := conn.Count(t, `select score from scores`); n != -scoreboard.MaxScore {

@@ -22,7 +22,13 @@ func (noRanks) Rank(context.Context, []*scoreboard.Receipt) {}
 // node is ingest over a store, as one server has it.
 func node(t testing.TB, s *store.Store) *ingest.Ingest {
 	t.Helper()
-	in := ingest.New(ingest.Options{Lanes: 1, Batch: 500, Queue: 8192, Wait: 5 * time.Second}, s, noRanks{}, func() {}, slog.New(slog.DiscardHandler))
+	in := ingest.New(
+		ingest.Options{Lanes: 1, Batch: 500, Queue: 8192, Wait: 5 * time.Second},
+		s,
+		noRanks{},
+		func() {},
+		slog.New(slog.DiscardHandler),
+	)
 	ctx, cancel := context.WithCancel(context.Background())
 	var ended sync.WaitGroup
 	ended.Go(func() { _ = in.Run(ctx) })
@@ -49,7 +55,12 @@ func TestIncrementsFlowWhileAUserIsLocked(t *testing.T) {
 	flowing.Go(func() { others = flow(ctx, t, in, "locked") })
 	refused := 0
 	for n := 0; ctx.Err() == nil; n++ {
-		if _, err := in.Submit(t.Context(), increment("alice", 1, fmt.Sprint("locked", n))); scoreboard.CodeOf(err) != scoreboard.CodeUnavailable {
+		if _, err := in.Submit(
+			t.Context(),
+			increment("alice", 1, fmt.Sprint("locked", n)),
+		); scoreboard.CodeOf(
+			err,
+		) != scoreboard.CodeUnavailable {
 			t.Errorf("alice: got %v, want unavailable", err)
 		}
 		refused++
@@ -82,7 +93,10 @@ func flow(ctx context.Context, t *testing.T, in *ingest.Ingest, name string) []t
 		all.Go(func() {
 			for n := 0; ctx.Err() == nil; n++ {
 				started := time.Now()
-				if _, err := in.Submit(t.Context(), increment(scoreboard.UserID(fmt.Sprintf("u%d-%d", g, n%100)), 1, fmt.Sprint(name, n))); err != nil {
+				if _, err := in.Submit(
+					t.Context(),
+					increment(scoreboard.UserID(fmt.Sprintf("u%d-%d", g, n%100)), 1, fmt.Sprint(name, n)),
+				); err != nil {
 					t.Error(err)
 				}
 				mu.Lock()
@@ -110,7 +124,10 @@ func TestTwoHundredCallersOnOneHotUser(t *testing.T) {
 				in := increment("hot", 1, fmt.Sprintf("%d-%d", c, n))
 				for tries := 0; ; tries++ {
 					got, err := nodes[(c+tries)%2].Submit(t.Context(), in)
-					if code := scoreboard.CodeOf(err); (code == scoreboard.CodeUnavailable || code == scoreboard.CodeOverloaded) && tries < 20 {
+					if code := scoreboard.CodeOf(
+						err,
+					); (code == scoreboard.CodeUnavailable || code == scoreboard.CodeOverloaded) &&
+						tries < 20 {
 						continue // as a client does: the same event again
 					}
 					if err != nil || len(got) != 1 {
@@ -124,10 +141,17 @@ func TestTwoHundredCallersOnOneHotUser(t *testing.T) {
 	all.Wait()
 	took := time.Since(started)
 	t.Logf("%.0f increments/s on one user: %d callers, two servers", callers*each/took.Seconds(), callers)
-	if n := conn.Count(t, `select score from scores where user_id = 'hot' and version = $1`, callers*each); n != callers*each {
+	if n := conn.Count(
+		t,
+		`select score from scores where user_id = 'hot' and version = $1`,
+		callers*each,
+	); n != callers*each {
 		t.Errorf("the score is %d, want %d", n, callers*each)
 	}
-	if n := conn.Count(t, `select count(*) from user_score_histories where new_score = version and applied = 1`); n != callers*each {
+	if n := conn.Count(
+		t,
+		`select count(*) from user_score_histories where new_score = version and applied = 1`,
+	); n != callers*each {
 		t.Errorf("%d ledger rows with the sum so far, want %d", n, callers*each)
 	}
 }

@@ -47,8 +47,16 @@ func checkFaulty(t *testing.T, conn *backendtest.Conn, run string, got []scorebo
 			t.Errorf("%s, item %d: got %v, want %q", run, i, got[i].Err, want.code)
 			continue
 		}
-		if want.code == "" && (len(got[i].Receipts) != 1 || got[i].Receipts[0].NewScore != want.score || got[i].Receipts[0].Version != want.version) {
-			t.Errorf("%s, item %d: got %+v, want score %d, version %d", run, i, got[i].Receipts, want.score, want.version)
+		if want.code == "" &&
+			(len(got[i].Receipts) != 1 || got[i].Receipts[0].NewScore != want.score || got[i].Receipts[0].Version != want.version) {
+			t.Errorf(
+				"%s, item %d: got %+v, want score %d, version %d",
+				run,
+				i,
+				got[i].Receipts,
+				want.score,
+				want.version,
+			)
 		}
 	}
 	const state = `select coalesce(string_agg(format('%s %s %s %s', split_part(user_id, '-', 1), version, new_score, applied), ', ' order by user_id, version), '')
@@ -64,7 +72,11 @@ from user_score_histories where user_id = any($1)`
 	if n := conn.Count(t, `select count(*) from outbox_score_updates where user_id = any($1)`, users); n != 3 {
 		t.Errorf("%s: %d outbox rows, want 3", run, n)
 	}
-	if n := conn.Count(t, `select coalesce(sum(score), 0)::bigint from scores where user_id = any($1)`, users); n != 15 {
+	if n := conn.Count(
+		t,
+		`select coalesce(sum(score), 0)::bigint from scores where user_id = any($1)`,
+		users,
+	); n != 15 {
 		t.Errorf("%s: the scores add up to %d, want 15", run, n)
 	}
 }
@@ -182,7 +194,9 @@ func TestACommitThatNobodyAnswers(t *testing.T) {
 				t.Errorf("replayed: got %t, want %t, which world the test means", is, world.replayed)
 			}
 			for i, o := range record(t, s, faulty("x")[:3]...) {
-				if want := got[i].Receipts[0]; !o.Receipts[0].Replayed || !o.Receipts[0].RecordedAt.Equal(want.RecordedAt) || o.Receipts[0].NewScore != want.NewScore {
+				if want := got[i].Receipts[0]; !o.Receipts[0].Replayed ||
+					!o.Receipts[0].RecordedAt.Equal(want.RecordedAt) ||
+					o.Receipts[0].NewScore != want.NewScore {
 					t.Errorf("item %d again: got %+v, want %+v", i, o.Receipts[0], want)
 				}
 			}
@@ -204,7 +218,10 @@ func TestTheClockCrossesTheBoundaryInTheMiddleOfRetries(t *testing.T) {
 		}
 		// A user's time never goes back, so this is as if the clock had moved.
 		crossings++
-		if _, err := conn.Exec(t.Context(), `update users set last_recorded_at = last_recorded_at + interval '1 month'`); err != nil {
+		if _, err := conn.Exec(
+			t.Context(),
+			`update users set last_recorded_at = last_recorded_at + interval '1 month'`,
+		); err != nil {
 			t.Error(err)
 		}
 		return verdict{cut: crossings == 1}
@@ -217,7 +234,8 @@ func TestTheClockCrossesTheBoundaryInTheMiddleOfRetries(t *testing.T) {
 		t.Fatalf("the boundary was crossed %d times, want 2", crossings)
 	}
 	for i := range batch {
-		if next[i].Err != nil || !next[i].Receipts[0].RecordedAt.Equal(first[i].Receipts[0].RecordedAt) || next[i].Receipts[0].Version != int64(i+2) {
+		if next[i].Err != nil || !next[i].Receipts[0].RecordedAt.Equal(first[i].Receipts[0].RecordedAt) ||
+			next[i].Receipts[0].Version != int64(i+2) {
 			t.Errorf("item %d: got %+v, then %+v", i, first[i], next[i])
 		}
 	}

@@ -61,7 +61,10 @@ func TestARevokedKeyEndsOnEveryNode(t *testing.T) {
 	a, b := nodesAt(t, s, func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) })
 	scope := &scoreboard.KeyScope{Boards: []scoreboard.BoardID{"arena"}, UserPrefix: "eu:", MaxDelta: 9, PerMinute: 60}
 	k, err := s.CreateKey(t.Context(), "k1", "arena", a.Seal("k1", "s1"), scope, 0, nil)
-	if err != nil || k.Generation != 1 || k.ExpiresAt != nil || k.RetiresAt != nil || k.Boards[0] != "arena" || k.UserPrefix != "eu:" || k.MaxDelta != 9 || k.PerMinute != 60 {
+	if err != nil || k.Generation != 1 || k.ExpiresAt != nil || k.RetiresAt != nil || k.Boards[0] != "arena" ||
+		k.UserPrefix != "eu:" ||
+		k.MaxDelta != 9 ||
+		k.PerMinute != 60 {
 		t.Fatalf("got %+v, %v", k, err)
 	}
 	found, err := s.SigningKey(t.Context(), "k1")
@@ -71,11 +74,25 @@ func TestARevokedKeyEndsOnEveryNode(t *testing.T) {
 	if !accepts(t, a, "k1", "s1") || !accepts(t, b, "k1", "s1") || accepts(t, a, "k1", "s2") {
 		t.Fatal("a new key is not as it was made")
 	}
-	if _, err := s.CreateKey(t.Context(), "k1", "twice", a.Seal("k1", "s2"), &scoreboard.KeyScope{}, 0, nil); scoreboard.CodeOf(err) != scoreboard.CodeConflict {
+	if _, err := s.CreateKey(
+		t.Context(),
+		"k1",
+		"twice",
+		a.Seal("k1", "s2"),
+		&scoreboard.KeyScope{},
+		0,
+		nil,
+	); scoreboard.CodeOf(
+		err,
+	) != scoreboard.CodeConflict {
 		t.Errorf("an id twice: got %v, want a conflict", err)
 	}
 	for range 2 {
-		if _, err := s.RevokeKey(t.Context(), "k1", &scoreboard.AuditEntry{Who: "root", Action: "key.revoke"}); err != nil {
+		if _, err := s.RevokeKey(
+			t.Context(),
+			"k1",
+			&scoreboard.AuditEntry{Who: "root", Action: "key.revoke"},
+		); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -86,10 +103,26 @@ func TestARevokedKeyEndsOnEveryNode(t *testing.T) {
 	if accepts(t, a, "k1", "s1") || accepts(t, b, "k1", "s1") {
 		t.Errorf("a revoked key is accepted after %s", reach)
 	}
-	if _, err := s.RotateKey(t.Context(), "k1", a.Seal("k1", "s2"), time.Hour, nil); scoreboard.CodeOf(err) != scoreboard.CodeConflict {
+	if _, err := s.RotateKey(
+		t.Context(),
+		"k1",
+		a.Seal("k1", "s2"),
+		time.Hour,
+		nil,
+	); scoreboard.CodeOf(
+		err,
+	) != scoreboard.CodeConflict {
 		t.Errorf("rotating a revoked key: got %v, want a conflict", err)
 	}
-	if _, err := s.RotateKey(t.Context(), "k9", a.Seal("k9", "s2"), time.Hour, nil); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
+	if _, err := s.RotateKey(
+		t.Context(),
+		"k9",
+		a.Seal("k9", "s2"),
+		time.Hour,
+		nil,
+	); scoreboard.CodeOf(
+		err,
+	) != scoreboard.CodeNotFound {
 		t.Errorf("rotating no key: got %v, want not_found", err)
 	}
 }
@@ -98,7 +131,15 @@ func TestARotatedKeyHasTwoLiveSecretsAtMost(t *testing.T) {
 	t.Parallel()
 	s, _ := storetest.New(t)
 	a, b := nodes(t, s)
-	if _, err := s.CreateKey(t.Context(), "k1", "game", a.Seal("k1", "s1"), &scoreboard.KeyScope{}, 0, nil); err != nil {
+	if _, err := s.CreateKey(
+		t.Context(),
+		"k1",
+		"game",
+		a.Seal("k1", "s1"),
+		&scoreboard.KeyScope{},
+		0,
+		nil,
+	); err != nil {
 		t.Fatal(err)
 	}
 	k, err := s.RotateKey(t.Context(), "k1", a.Seal("k1", "s2"), time.Hour, nil)
@@ -135,7 +176,15 @@ func TestAKeyExpires(t *testing.T) {
 	t.Parallel()
 	s, _ := storetest.New(t)
 	a, _ := nodes(t, s)
-	k, err := s.CreateKey(t.Context(), "k1", "game", a.Seal("k1", "s1"), &scoreboard.KeyScope{}, 1500*time.Millisecond, nil)
+	k, err := s.CreateKey(
+		t.Context(),
+		"k1",
+		"game",
+		a.Seal("k1", "s1"),
+		&scoreboard.KeyScope{},
+		1500*time.Millisecond,
+		nil,
+	)
 	if err != nil || k.ExpiresAt == nil {
 		t.Fatalf("got %+v, %v", k, err)
 	}
@@ -143,7 +192,15 @@ func TestAKeyExpires(t *testing.T) {
 	if time.Now().Before(k.ExpiresAt.Add(-100 * time.Millisecond)) {
 		t.Error("the key has ended before its time")
 	}
-	if _, err := s.RotateKey(t.Context(), "k1", a.Seal("k1", "s2"), time.Hour, nil); scoreboard.CodeOf(err) != scoreboard.CodeConflict {
+	if _, err := s.RotateKey(
+		t.Context(),
+		"k1",
+		a.Seal("k1", "s2"),
+		time.Hour,
+		nil,
+	); scoreboard.CodeOf(
+		err,
+	) != scoreboard.CodeConflict {
 		t.Errorf("rotating an expired key: got %v, want a conflict", err)
 	}
 }

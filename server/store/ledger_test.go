@@ -59,28 +59,59 @@ func readLedger(t testing.TB, conn *backendtest.Conn, like string) *ledger {
 	}
 	var r ledgerRow
 	var hash []byte
-	read(`select user_id, board_id, event_id, payload_hash, delta, applied, previous_score, new_score, version, recorded_at
+	read(
+		`select user_id, board_id, event_id, payload_hash, delta, applied, previous_score, new_score, version, recorded_at
 from user_score_histories where user_id like $1 order by user_id, board_id, version`,
-		[]any{&r.user, &r.board, &r.event, &hash, &r.delta, &r.applied, &r.previous, &r.score, &r.version, &r.recorded}, func() error {
+		[]any{
+			&r.user,
+			&r.board,
+			&r.event,
+			&hash,
+			&r.delta,
+			&r.applied,
+			&r.previous,
+			&r.score,
+			&r.version,
+			&r.recorded,
+		},
+		func() error {
 			r.hash = [16]byte(hash)
 			key := eventOf{r.user, r.event}
 			l.events[key] = append(l.events[key], r)
 			l.places[r.placeOf] = append(l.places[r.placeOf], r)
 			return nil
-		})
+		},
+	)
 	r = ledgerRow{}
-	read(`select user_id, board_id, score, version, revision, reached_at, recorded_at from scores where user_id like $1`,
-		[]any{&r.user, &r.board, &r.score, &r.version, &r.revision, &r.reached, &r.recorded}, func() error {
+	read(
+		`select user_id, board_id, score, version, revision, reached_at, recorded_at from scores where user_id like $1`,
+		[]any{&r.user, &r.board, &r.score, &r.version, &r.revision, &r.reached, &r.recorded},
+		func() error {
 			l.scores[r.placeOf] = r
 			return nil
-		})
+		},
+	)
 	r = ledgerRow{}
-	read(`select user_id, board_id, event_id, previous_score, score, delta, version, revision, reached_at, recorded_at
+	read(
+		`select user_id, board_id, event_id, previous_score, score, delta, version, revision, reached_at, recorded_at
 from outbox_score_updates where user_id like $1 order by user_id, board_id, revision`,
-		[]any{&r.user, &r.board, &r.event, &r.previous, &r.score, &r.applied, &r.version, &r.revision, &r.reached, &r.recorded}, func() error {
+		[]any{
+			&r.user,
+			&r.board,
+			&r.event,
+			&r.previous,
+			&r.score,
+			&r.applied,
+			&r.version,
+			&r.revision,
+			&r.reached,
+			&r.recorded,
+		},
+		func() error {
 			l.outbox[r.placeOf] = append(l.outbox[r.placeOf], r)
 			return nil
-		})
+		},
+	)
 	var user scoreboard.UserID
 	read(`select user_id from users where user_id like $1`, []any{&user}, func() error {
 		l.users = append(l.users, user)
@@ -118,7 +149,10 @@ func (l *ledger) check(t *rapid.T) {
 				c := changes[0]
 				changes = changes[1:]
 				if c.version != r.version || c.event != r.event || c.score != r.score || c.applied != r.applied ||
-					!samePrevious(c.previous, r.previous) || !c.recorded.Equal(r.recorded) || !c.reached.Equal(r.recorded) {
+					!samePrevious(
+						c.previous,
+						r.previous,
+					) || !c.recorded.Equal(r.recorded) || !c.reached.Equal(r.recorded) {
 					t.Fatalf("%v: the outbox says %+v of %+v", place, c, r)
 				}
 			}

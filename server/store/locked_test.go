@@ -38,7 +38,14 @@ func TestALockedUserDoesNotHoldUpTheOthers(t *testing.T) {
 	record(t, s, increment("alice", 5, "e1"), increment("zoe", 5, "e1"))
 	release := hold(t, conn, `select from users where user_id in ('alice', 'zoe') for update`)
 	batch := []scoreboard.Increment{
-		increment("alice", 1, "e2"), increment("bob", 2, "e1"), increment("alice", 1, "e3"), increment("carol", 2, "e1"),
+		increment(
+			"alice",
+			1,
+			"e2",
+		),
+		increment("bob", 2, "e1"),
+		increment("alice", 1, "e3"),
+		increment("carol", 2, "e1"),
 		increment("zoe", 1, "e2"),
 	}
 	started := time.Now()

@@ -33,7 +33,13 @@ func TestThroughPgBouncerInTransactionMode(t *testing.T) {
 			owner, user := fmt.Sprint("owner", c), scoreboard.UserID(fmt.Sprint("u", c))
 			for n := range each {
 				got := insist(t, s, []scoreboard.Increment{
-					increment(user, 1, fmt.Sprint(n)), increment("shared", 1, fmt.Sprint(c, "-", n)), increment(user, 1, "again"),
+					increment(
+						user,
+						1,
+						fmt.Sprint(n),
+					),
+					increment("shared", 1, fmt.Sprint(c, "-", n)),
+					increment(user, 1, "again"),
 				})
 				if len(got) != 3 || got[0].Err != nil || got[1].Err != nil || got[2].Err != nil ||
 					got[2].Receipts[0].Replayed != (n > 0 || got[0].Receipts[0].Replayed) { // the batch was tried again, and had been written

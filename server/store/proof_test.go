@@ -70,7 +70,11 @@ func TestAnActionTokenIsUsedOnce(t *testing.T) {
 func TestAnActionTokenIsUsedOnceOverAllNodes(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t)
-	other := storetest.Open(t, conn.URL, func(o *store.Options) { o.LockWait, o.Timeout = 5*time.Second, 10*time.Second })
+	other := storetest.Open(
+		t,
+		conn.URL,
+		func(o *store.Options) { o.LockWait, o.Timeout = 5*time.Second, 10*time.Second },
+	)
 	var senders sync.WaitGroup
 	outcomes := make([]scoreboard.Outcome, 16)
 	for i := range outcomes {
@@ -79,7 +83,10 @@ func TestAnActionTokenIsUsedOnceOverAllNodes(t *testing.T) {
 			if i%2 == 1 {
 				node = other
 			}
-			out, err := node.Record(context.Background(), []scoreboard.Increment{ending("alice", fmt.Sprint("e", i), 1)})
+			out, err := node.Record(
+				context.Background(),
+				[]scoreboard.Increment{ending("alice", fmt.Sprint("e", i), 1)},
+			)
 			if err != nil {
 				t.Error(err)
 				return
@@ -112,7 +119,9 @@ func TestKilledBeforeCommitATokenIsNotBurnt(t *testing.T) {
 		conn.Do(t, sql)
 	}
 	exec(`create function refuse() returns trigger language plpgsql as $$ begin raise 'the disk is gone'; end $$`)
-	exec(`create constraint trigger refuse after insert on used_action_tokens deferrable initially deferred for each row execute function refuse()`)
+	exec(
+		`create constraint trigger refuse after insert on used_action_tokens deferrable initially deferred for each row execute function refuse()`,
+	)
 	if _, err := s.Record(t.Context(), []scoreboard.Increment{ending("alice", "e1", 1)}); err == nil {
 		t.Fatal("a commit that fails is a success")
 	}

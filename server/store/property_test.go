@@ -20,8 +20,11 @@ import (
 
 // Boards of the property test, besides those that do not take anything.
 var propertyModes = map[scoreboard.BoardID]scoreboard.Mode{
-	"sum": scoreboard.ModeIncrement, "other": scoreboard.ModeIncrement, "high": scoreboard.ModeBest, "low": scoreboard.ModeBest,
-	"last": scoreboard.ModeLatest,
+	"sum":   scoreboard.ModeIncrement,
+	"other": scoreboard.ModeIncrement,
+	"high":  scoreboard.ModeBest,
+	"low":   scoreboard.ModeBest,
+	"last":  scoreboard.ModeLatest,
 }
 
 // submission is one increment of the plan, and whether any state of the store
@@ -39,13 +42,16 @@ var drawSubmission = rapid.Custom(func(t *rapid.T) submission {
 	kind := rapid.IntRange(0, 9).Draw(t, "kind")
 	switch {
 	case kind < 5:
-		s.boards = rapid.SampledFrom([][]scoreboard.BoardID{{"sum"}, {"other"}, {"sum", "other"}, {"other", "sum"}}).Draw(t, "sums")
+		s.boards = rapid.SampledFrom([][]scoreboard.BoardID{{"sum"}, {"other"}, {"sum", "other"}, {"other", "sum"}}).
+			Draw(t, "sums")
 		s.delta, s.good = rapid.Int64Range(1, 3).Draw(t, "delta"), true
 	case kind < 8:
-		s.boards = rapid.SampledFrom([][]scoreboard.BoardID{{"high"}, {"low"}, {"high", "low"}, {"last"}}).Draw(t, "boards")
+		s.boards = rapid.SampledFrom([][]scoreboard.BoardID{{"high"}, {"low"}, {"high", "low"}, {"last"}}).
+			Draw(t, "boards")
 		s.delta, s.good = rapid.Int64Range(-3, 3).Draw(t, "delta"), true
 	default:
-		s.boards = rapid.SampledFrom([][]scoreboard.BoardID{{"nowhere"}, {"frozen"}, {"sum", "high"}, {"sum", "frozen"}}).Draw(t, "bad")
+		s.boards = rapid.SampledFrom([][]scoreboard.BoardID{{"nowhere"}, {"frozen"}, {"sum", "high"}, {"sum", "frozen"}}).
+			Draw(t, "bad")
 		s.delta = rapid.SampledFrom([]int64{0, 1, 101}).Draw(t, "delta")
 	}
 	return s
@@ -176,8 +182,14 @@ func TestAnyInterleavingAddsUp(t *testing.T) {
 	for rapid.Check(t, property); os.Getenv("SCOREBOARD_PROOF") == "1" && time.Since(started) < 3*time.Minute; {
 		rapid.Check(t, property)
 	}
-	t.Logf("%d runs in %s: %d repeats, %d conflicts, %d connections lost", runs.Load(), time.Since(started).Round(time.Second),
-		repeats.Load(), conflicts.Load(), struck.Load())
+	t.Logf(
+		"%d runs in %s: %d repeats, %d conflicts, %d connections lost",
+		runs.Load(),
+		time.Since(started).Round(time.Second),
+		repeats.Load(),
+		conflicts.Load(),
+		struck.Load(),
+	)
 	if repeats.Load() == 0 || conflicts.Load() == 0 || struck.Load() == 0 {
 		t.Error("nothing was repeated, in conflict or lost: this proves nothing")
 	}
@@ -189,7 +201,11 @@ func insist(t *testing.T, s *store.Store, batch []scoreboard.Increment) []scoreb
 	var err error
 	for range 100 {
 		outcomes, err = s.Record(t.Context(), batch)
-		if err == nil && !slices.ContainsFunc(outcomes, func(o scoreboard.Outcome) bool { return errors.Is(o.Err, scoreboard.ErrUserLocked) }) {
+		if err == nil &&
+			!slices.ContainsFunc(
+				outcomes,
+				func(o scoreboard.Outcome) bool { return errors.Is(o.Err, scoreboard.ErrUserLocked) },
+			) {
 			return outcomes
 		}
 		if err != nil && scoreboard.CodeOf(err) != scoreboard.CodeUnavailable {

@@ -168,7 +168,12 @@ func (c *proxied) forth() {
 			_ = out.Flush()
 			c.proxy.drop(c.client)
 			time.Sleep(v.late)
-			if errors.Join(writeMessage(out, kind, body), writeMessage(out, 'S', nil), writeMessage(out, 'X', nil), out.Flush()) == nil {
+			if errors.Join(
+				writeMessage(out, kind, body),
+				writeMessage(out, 'S', nil),
+				writeMessage(out, 'X', nil),
+				out.Flush(),
+			) == nil {
 				_, _ = io.Copy(io.Discard, c.server) // until the server has done it and said goodbye
 			}
 			return

@@ -26,7 +26,14 @@ func increment(user scoreboard.UserID, delta int64, event string, boards ...scor
 		boards = []scoreboard.BoardID{scoreboard.GlobalBoard}
 	}
 	return scoreboard.Increment{
-		User: user, Delta: delta, Event: id, Boards: boards, Source: scoreboard.SourceAPI, Client: time.Now(), KeyID: "k", Trace: "t",
+		User:   user,
+		Delta:  delta,
+		Event:  id,
+		Boards: boards,
+		Source: scoreboard.SourceAPI,
+		Client: time.Now(),
+		KeyID:  "k",
+		Trace:  "t",
 	}
 }
 
@@ -48,20 +55,31 @@ values ($1, $1, $2, $3, $4, $5)`, id, mode, order, least, most)
 func TestABatchKeepsTheOrderOfAUser(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t)
-	got := record(t, s, increment("alice", 5, "e1"), increment("bob", 1, "e1"), increment("alice", 7, "e2"), increment("alice", 1, "e3"))
+	got := record(
+		t,
+		s,
+		increment("alice", 5, "e1"),
+		increment("bob", 1, "e1"),
+		increment("alice", 7, "e2"),
+		increment("alice", 1, "e3"),
+	)
 	for i, want := range []struct {
 		score, previous scoreboard.Score
 		version         int64
 	}{{5, 0, 1}, {1, 0, 1}, {12, 5, 2}, {13, 12, 3}} {
 		r := got[i].Receipts[0]
-		if got[i].Err != nil || r.NewScore != want.score || *r.Previous != want.previous || r.Version != want.version || r.Replayed {
+		if got[i].Err != nil || r.NewScore != want.score || *r.Previous != want.previous || r.Version != want.version ||
+			r.Replayed {
 			t.Errorf("item %d: got %+v, want %+v", i, got[i], want)
 		}
 	}
 	if n := conn.Count(t, `select count(*) from outbox_score_updates`); n != 4 {
 		t.Errorf("outbox rows: got %d, want one for each change: 4", n)
 	}
-	if n := conn.Count(t, `select score from scores where user_id = 'alice' and board_id = 'global' and version = 3 and revision = 3`); n != 13 {
+	if n := conn.Count(
+		t,
+		`select score from scores where user_id = 'alice' and board_id = 'global' and version = 3 and revision = 3`,
+	); n != 13 {
 		t.Errorf("alice has %d, want 13", n)
 	}
 }
@@ -72,7 +90,9 @@ func TestARepeatGetsTheOriginalReceipt(t *testing.T) {
 	first := record(t, s, increment("alice", 5, "e1"))[0].Receipts[0]
 	record(t, s, increment("alice", 7, "e2"))
 	later := increment("alice", 5, "e1")
-	later.KeyID, later.Client, later.Address = "another", time.Now().Add(time.Hour), "192.0.2.1" // a retry is signed anew
+	later.KeyID, later.Client, later.Address = "another", time.Now().
+		Add(time.Hour),
+		"192.0.2.1" // a retry is signed anew
 	got := record(t, s, later, later)
 	for i, o := range got {
 		want := first
@@ -92,7 +112,8 @@ func TestARepeatGetsTheOriginalReceipt(t *testing.T) {
 
 func sameReceipt(a, b scoreboard.Receipt) bool {
 	return a.User == b.User && a.Board == b.Board && a.Event == b.Event && a.NewScore == b.NewScore && *a.Previous == *b.Previous &&
-		a.Applied == b.Applied && a.Version == b.Version && a.RecordedAt.Equal(b.RecordedAt) && a.Replayed == b.Replayed
+		a.Applied == b.Applied && a.Version == b.Version && a.RecordedAt.Equal(b.RecordedAt) &&
+		a.Replayed == b.Replayed
 }
 
 func TestTheSameEventWithAnotherPayloadIsAConflict(t *testing.T) {
@@ -102,8 +123,16 @@ func TestTheSameEventWithAnotherPayloadIsAConflict(t *testing.T) {
 	record(t, s, increment("alice", 5, "e1"))
 	withAction := increment("alice", 5, "e1")
 	withAction.Action = "kill"
-	got := record(t, s, increment("alice", 6, "e1"), increment("alice", 5, "e1", "other"), increment("alice", 5, "e1", "global", "other"),
-		withAction, increment("alice", 9, "new"), increment("alice", 8, "new"))
+	got := record(
+		t,
+		s,
+		increment("alice", 6, "e1"),
+		increment("alice", 5, "e1", "other"),
+		increment("alice", 5, "e1", "global", "other"),
+		withAction,
+		increment("alice", 9, "new"),
+		increment("alice", 8, "new"),
+	)
 	for i, want := range []scoreboard.Code{
 		scoreboard.CodeEventConflict, scoreboard.CodeEventConflict, scoreboard.CodeEventConflict, scoreboard.CodeEventConflict,
 		"", scoreboard.CodeEventConflict,
@@ -203,7 +232,8 @@ func TestARepeatAcrossThePartitionBoundary(t *testing.T) {
 	// The clock moves a month on: rows of the user go into the next partition.
 	conn.Do(t, `update users set last_recorded_at = clock_timestamp() + interval '1 month'`)
 	again := record(t, s, increment("alice", 5, "e1"), increment("alice", 6, "e1"), increment("alice", 1, "e2"))
-	if again[0].Err != nil || !again[0].Receipts[0].Replayed || !again[0].Receipts[0].RecordedAt.Equal(first.RecordedAt) {
+	if again[0].Err != nil || !again[0].Receipts[0].Replayed ||
+		!again[0].Receipts[0].RecordedAt.Equal(first.RecordedAt) {
 		t.Errorf("the repeat: got %+v", again[0])
 	}
 	if code := scoreboard.CodeOf(again[1].Err); code != scoreboard.CodeEventConflict {

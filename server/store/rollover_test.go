@@ -18,7 +18,12 @@ func TestFinalStandings(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t)
 	now := databaseTime(t, conn)
-	create(t, s, boardOf("season", every(scoreboard.PeriodSeason)), scoreboard.Span{Name: "one", Start: now.Add(-time.Hour), End: now.Add(time.Hour)})
+	create(
+		t,
+		s,
+		boardOf("season", every(scoreboard.PeriodSeason)),
+		scoreboard.Span{Name: "one", Start: now.Add(-time.Hour), End: now.Add(time.Hour)},
+	)
 	var batch []scoreboard.Increment
 	for i := range 25 {
 		batch = append(batch, increment(scoreboard.UserID(fmt.Sprintf("u%02d", i)), int64(1+i%4), "e", "season"))
@@ -38,7 +43,11 @@ func TestFinalStandings(t *testing.T) {
 	if err := s.CloseBoard(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
-	if b, err = s.FindBoard(t.Context(), b.ID); err != nil || !b.Closed.IsZero() || b.Status != scoreboard.StatusActive {
+	if b, err = s.FindBoard(
+		t.Context(),
+		b.ID,
+	); err != nil || !b.Closed.IsZero() ||
+		b.Status != scoreboard.StatusActive {
 		t.Errorf("closed before its end: %+v, %v", b, err)
 	}
 	conn.Do(t, `update boards set period_end = clock_timestamp() where board_id = 'season:one'`)
@@ -51,7 +60,9 @@ func TestFinalStandings(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if o := record(t, s, increment("late", 5, "e", "season"))[0]; scoreboard.CodeOf(o.Err) != scoreboard.CodeBoardClosed {
+	if o := record(t, s, increment("late", 5, "e", "season"))[0]; scoreboard.CodeOf(
+		o.Err,
+	) != scoreboard.CodeBoardClosed {
 		t.Errorf("after it is closed: got %+v", o)
 	}
 	if _, err := s.UnfreezeBoard(t.Context(), b.ID, nil); scoreboard.CodeOf(err) != scoreboard.CodeConflict {
@@ -92,15 +103,31 @@ func TestFinalStandings(t *testing.T) {
 	}
 	// Who is banned later is masked; the rows and the hash stay.
 	conn.Do(t, `update users set status = 'banned' where user_id = $1`, final[0].User)
-	if again, masked, err := s.FinalStandings(t.Context(), b.ID, 0, 2); err != nil || again.Board.StandingsHash != e.Board.StandingsHash || masked[0] != final[1] || masked[1] != final[2] {
+	if again, masked, err := s.FinalStandings(
+		t.Context(),
+		b.ID,
+		0,
+		2,
+	); err != nil || again.Board.StandingsHash != e.Board.StandingsHash || masked[0] != final[1] ||
+		masked[1] != final[2] {
 		t.Errorf("masked: %+v, %v", masked, err)
 	}
 	// Who is erased stands there under another name.
-	anonymous, err := s.BeginErasure(t.Context(), final[1].User, &scoreboard.AuditEntry{Who: "root", Action: "user.erase", Target: "x", Reason: "asked"})
+	anonymous, err := s.BeginErasure(
+		t.Context(),
+		final[1].User,
+		&scoreboard.AuditEntry{Who: "root", Action: "user.erase", Target: "x", Reason: "asked"},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, renamed, err := s.FinalStandings(t.Context(), b.ID, 0, 2); err != nil || again.Board.StandingsHash != e.Board.StandingsHash || renamed[0].User != anonymous {
+	if again, renamed, err := s.FinalStandings(
+		t.Context(),
+		b.ID,
+		0,
+		2,
+	); err != nil || again.Board.StandingsHash != e.Board.StandingsHash ||
+		renamed[0].User != anonymous {
 		t.Errorf("erased: %+v, %v, want %s first", renamed, err, anonymous)
 	}
 	if err := s.Announced(t.Context(), b.ID); err != nil {
@@ -118,7 +145,12 @@ func TestASeasonMayBeginWhereThereIsRoom(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t, func(o *store.Options) { o.CloseGrace = time.Minute })
 	now := databaseTime(t, conn)
-	create(t, s, boardOf("season", every(scoreboard.PeriodSeason)), scoreboard.Span{Name: "one", End: now.Add(time.Hour)})
+	create(
+		t,
+		s,
+		boardOf("season", every(scoreboard.PeriodSeason)),
+		scoreboard.Span{Name: "one", End: now.Add(time.Hour)},
+	)
 	create(t, s, boardOf("daily", every(scoreboard.PeriodDaily)))
 	span := func(name string, from, to time.Duration) scoreboard.Span {
 		return scoreboard.Span{Name: name, Start: now.Add(from), End: now.Add(to)}
@@ -146,7 +178,10 @@ func TestASeasonMayBeginWhereThereIsRoom(t *testing.T) {
 			t.Errorf("%s: got %v, %v", c.what, ended, err)
 		}
 	}
-	if n := conn.Count(t, `select count(*) from boards a join boards b on a.period_end = b.period_start where a.board_id = 'season:one' and b.board_id = 'season:two'`); n != 1 {
+	if n := conn.Count(
+		t,
+		`select count(*) from boards a join boards b on a.period_end = b.period_start where a.board_id = 'season:one' and b.board_id = 'season:two'`,
+	); n != 1 {
 		t.Error("the second does not begin where the first ends")
 	}
 	if o := record(t, s, increment("alice", 5, "e", "season"))[0]; o.Err != nil || o.Receipts[0].Board != "season:two" {

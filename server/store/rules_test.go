@@ -45,7 +45,10 @@ func TestRulesHoldUnderConcurrencyAndForEveryNode(t *testing.T) {
 		all.Go(func() {
 			for _, name := range []string{"chop", "find", "rest"} {
 				// A batch of two, and both of them again.
-				batch := []scoreboard.Increment{action("alice", 1, fmt.Sprint(name, i), name), action("alice", 1, fmt.Sprint(name, i, "b"), name)}
+				batch := []scoreboard.Increment{
+					action("alice", 1, fmt.Sprint(name, i), name),
+					action("alice", 1, fmt.Sprint(name, i, "b"), name),
+				}
 				for range 2 {
 					out, err := s.Record(t.Context(), batch)
 					if err != nil {
@@ -65,18 +68,25 @@ func TestRulesHoldUnderConcurrencyAndForEveryNode(t *testing.T) {
 	}
 	all.Wait()
 	for name, want := range map[string]int64{"chop": 5, "find": 1, "rest": 1} {
-		if n := conn.Count(t, `select count(*) from user_score_histories where action = $1`, name); n != want || codes[name][""] != int(want) || len(codes[name]) != 2 || codes[name][scoreboard.CodeRuleViolated] == 0 {
+		if n := conn.Count(
+			t,
+			`select count(*) from user_score_histories where action = $1`,
+			name,
+		); n != want || codes[name][""] != int(want) || len(codes[name]) != 2 ||
+			codes[name][scoreboard.CodeRuleViolated] == 0 {
 			t.Errorf("%s: %d recorded, want %d; told %v", name, n, want, codes[name])
 		}
 	}
 	// What is known is answered for, whatever the rules have become.
 	trust.Rules = scoreboard.Rules{scoreboard.AnyAction: {Disabled: true, MaxDelta: 9}}
 	id := ""
-	if err := conn.QueryRow(t.Context(), `select event_text from user_score_histories where action = 'rest'`).Scan(&id); err != nil {
+	if err := conn.QueryRow(t.Context(), `select event_text from user_score_histories where action = 'rest'`).
+		Scan(&id); err != nil {
 		t.Fatal(err)
 	}
 	out := record(t, one, action("alice", 1, id, "rest"), action("alice", 1, "another", "rest"))
-	if out[0].Err != nil || !out[0].Receipts[0].Replayed || scoreboard.CodeOf(out[1].Err) != scoreboard.CodeRuleViolated {
+	if out[0].Err != nil || !out[0].Receipts[0].Replayed ||
+		scoreboard.CodeOf(out[1].Err) != scoreboard.CodeRuleViolated {
 		t.Errorf("a repeat and a new one: %+v", out)
 	}
 }
@@ -135,14 +145,20 @@ func TestAnomalies(t *testing.T) {
 		}
 	}
 	// One flag for each user and rule, whatever comes.
-	if got := open(); !slices.Equal(got, []string{"amount amount x1", "often frequency x2", "size size x1", "travel travel x1"}) {
+	if got := open(); !slices.Equal(
+		got,
+		[]string{"amount amount x1", "often frequency x2", "size size x1", "travel travel x1"},
+	) {
 		t.Errorf("flagged: %v", got)
 	}
 	if n := conn.Count(t, `select count(*) from user_score_histories where user_id = 'often'`); n != 20 {
 		t.Errorf("%d recorded, want 20", n)
 	}
 	before := conn.Count(t, `select count(*) from flags`)
-	trust.Anomalies = scoreboard.Anomalies{Frequency: scoreboard.AnomalyLog, MaxEvents: scoreboard.Quota{N: 1, Per: time.Hour}}
+	trust.Anomalies = scoreboard.Anomalies{
+		Frequency: scoreboard.AnomalyLog,
+		MaxEvents: scoreboard.Quota{N: 1, Per: time.Hour},
+	}
 	if o := record(t, s, increment("often", 1, "logged"))[0]; o.Err != nil {
 		t.Errorf("what is logged counts: %v", o.Err)
 	}
@@ -159,8 +175,12 @@ func TestRulesReadTheirWindowsAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	trust := &scoreboard.IngestPolicy{Rules: rules, Anomalies: scoreboard.Anomalies{
-		Size: scoreboard.AnomalyFlag, SizeFactor: 10, Frequency: scoreboard.AnomalyFlag, MaxEvents: scoreboard.Quota{N: 100, Per: time.Minute},
-		Amount: scoreboard.AnomalyFlag, MaxPoints: scoreboard.Quota{N: 1_000_000, Per: time.Minute},
+		Size:       scoreboard.AnomalyFlag,
+		SizeFactor: 10,
+		Frequency:  scoreboard.AnomalyFlag,
+		MaxEvents:  scoreboard.Quota{N: 100, Per: time.Minute},
+		Amount:     scoreboard.AnomalyFlag,
+		MaxPoints:  scoreboard.Quota{N: 1_000_000, Per: time.Minute},
 	}}
 	s, conn := storetest.New(t)
 	record(t, s, action("alice", 1, "first", "kill"))
@@ -191,8 +211,14 @@ func BenchmarkRules(b *testing.B) {
 		b.Fatal(err)
 	}
 	anomalies := scoreboard.Anomalies{
-		Size: scoreboard.AnomalyFlag, SizeFactor: 10, Frequency: scoreboard.AnomalyFlag, MaxEvents: scoreboard.Quota{N: 1000, Per: time.Hour},
-		Amount: scoreboard.AnomalyFlag, MaxPoints: scoreboard.Quota{N: 1_000_000, Per: time.Hour}, Travel: scoreboard.AnomalyFlag, TravelWindow: time.Hour,
+		Size:         scoreboard.AnomalyFlag,
+		SizeFactor:   10,
+		Frequency:    scoreboard.AnomalyFlag,
+		MaxEvents:    scoreboard.Quota{N: 1000, Per: time.Hour},
+		Amount:       scoreboard.AnomalyFlag,
+		MaxPoints:    scoreboard.Quota{N: 1_000_000, Per: time.Hour},
+		Travel:       scoreboard.AnomalyFlag,
+		TravelWindow: time.Hour,
 	}
 	for _, c := range []struct {
 		name  string

@@ -69,7 +69,12 @@ func TestAStatementHasEveryEventOnceOverItsPages(t *testing.T) {
 	if err != nil || len(to.Rows) != 1 {
 		t.Errorf("before the second: got %+v, %v, want one row", to, err)
 	}
-	if _, err := s.Statement(t.Context(), scoreboard.StatementQuery{User: "nobody", Limit: 10}); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
+	if _, err := s.Statement(
+		t.Context(),
+		scoreboard.StatementQuery{User: "nobody", Limit: 10},
+	); scoreboard.CodeOf(
+		err,
+	) != scoreboard.CodeNotFound {
 		t.Errorf("nobody: got %v, want not_found", err)
 	}
 }
@@ -89,11 +94,18 @@ func TestAStatementSaysWhatIsArchived(t *testing.T) {
 	if err != nil || len(both.Rows) != 1 || both.ArchivedBefore.IsZero() || both.ArchivedBefore.After(time.Now()) {
 		t.Errorf("some is archived: got %+v, %v, want a row and since when", both, err)
 	}
-	recent, err := s.Statement(t.Context(), scoreboard.StatementQuery{User: "alice", From: time.Now().Add(-time.Hour), Limit: 10})
+	recent, err := s.Statement(
+		t.Context(),
+		scoreboard.StatementQuery{User: "alice", From: time.Now().Add(-time.Hour), Limit: 10},
+	)
 	if err != nil || len(recent.Rows) != 1 || !recent.ArchivedBefore.IsZero() {
 		t.Errorf("the last hour: got %+v, %v, want nothing archived in it", recent, err)
 	}
-	if bob, err := s.Statement(t.Context(), scoreboard.StatementQuery{User: "bob", Limit: 10}); err != nil || !bob.ArchivedBefore.IsZero() {
+	if bob, err := s.Statement(
+		t.Context(),
+		scoreboard.StatementQuery{User: "bob", Limit: 10},
+	); err != nil ||
+		!bob.ArchivedBefore.IsZero() {
 		t.Errorf("bob: got %+v, %v, want nothing archived", bob, err)
 	}
 }
@@ -102,8 +114,11 @@ func TestAStatementSaysWhatIsArchived(t *testing.T) {
 func TestAStatementReadsWhatItShows(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t, func(o *store.Options) { o.MaxConns = 1 })
-	conn.Do(t, `insert into user_score_histories (user_id, board_id, event_id, payload_hash, delta, applied, new_score, version, recorded_at, source)
-select 'u' || n % 10, 'global', gen_random_uuid(), '\x00', 1, 1, n, n, now() - n * interval '1 second', 'api' from generate_series(1, 20000) as n`)
+	conn.Do(
+		t,
+		`insert into user_score_histories (user_id, board_id, event_id, payload_hash, delta, applied, new_score, version, recorded_at, source)
+select 'u' || n % 10, 'global', gen_random_uuid(), '\x00', 1, 1, n, n, now() - n * interval '1 second', 'api' from generate_series(1, 20000) as n`,
+	)
 	conn.Do(t, `analyze user_score_histories`)
 	q := scoreboard.StatementQuery{User: "u7", Limit: 10}
 	for range 10 { // also the plan that is kept after five
@@ -116,6 +131,10 @@ select 'u' || n % 10, 'global', gen_random_uuid(), '\x00', 1, 1, n, n, now() - n
 	s.Close()
 	got := storetest.TableReads(t, conn)["user_score_histories"]
 	if got.Scanned > 0 || got.Indexed == 0 || got.Indexed > 1000 {
-		t.Errorf("ten pages of ten read %d rows by scans and %d by indexes, want none and at most a thousand", got.Scanned, got.Indexed)
+		t.Errorf(
+			"ten pages of ten read %d rows by scans and %d by indexes, want none and at most a thousand",
+			got.Scanned,
+			got.Indexed,
+		)
 	}
 }

@@ -85,7 +85,14 @@ func TestLockIsHeldUntilTheLastProcessEnds(t *testing.T) {
 func TestStopKillsAServerThatIgnoresSignals(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	p := startProgram(t, Options{Path: "/bin/sh", Args: []string{"-c", "trap '' TERM; echo deaf; while :; do sleep 0.05; done"}, Dir: dir})
+	p := startProgram(
+		t,
+		Options{
+			Path: "/bin/sh",
+			Args: []string{"-c", "trap '' TERM; echo deaf; while :; do sleep 0.05; done"},
+			Dir:  dir,
+		},
+	)
 	for ready, _ := os.ReadFile(filepath.Join(dir, "log")); len(ready) == 0; ready, _ = os.ReadFile(filepath.Join(dir, "log")) {
 		time.Sleep(5 * time.Millisecond)
 	}

@@ -57,10 +57,16 @@ func (a *Archive) OldPartitions(ctx context.Context, keep time.Duration) ([]scor
 // ReadPartition calls do with every row of a partition as a line of JSON, all
 // columns by their names, times in UTC, in chunks of at most size, from one
 // snapshot. Two processes never read for an archive at once: a conflict.
-func (a *Archive) ReadPartition(ctx context.Context, p scoreboard.Partition, size int, do func(lines []string) error) error {
+func (a *Archive) ReadPartition(
+	ctx context.Context,
+	p scoreboard.Partition,
+	size int,
+	do func(lines []string) error,
+) error {
 	err := pgx.BeginTxFunc(ctx, a.db, pgx.TxOptions{AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
 		var mine bool
-		err := tx.QueryRow(ctx, `select pg_try_advisory_xact_lock(hashtextextended('ledger archive', 0)), set_config('timezone', 'UTC', true)`).Scan(&mine, nil)
+		err := tx.QueryRow(ctx, `select pg_try_advisory_xact_lock(hashtextextended('ledger archive', 0)), set_config('timezone', 'UTC', true)`).
+			Scan(&mine, nil)
 		if err != nil {
 			return err
 		}
@@ -68,7 +74,12 @@ func (a *Archive) ReadPartition(ctx context.Context, p scoreboard.Partition, siz
 			return scoreboard.Errorf(scoreboard.CodeConflict, "another process is archiving the ledger")
 		}
 		// A table's name cannot be a parameter.
-		_, err = tx.Exec(ctx, `declare archive no scroll cursor for select row_to_json(h)::text from `+pgx.Identifier{p.Name}.Sanitize()+` as h`)
+		_, err = tx.Exec(
+			ctx,
+			`declare archive no scroll cursor for select row_to_json(h)::text from `+pgx.Identifier{
+				p.Name,
+			}.Sanitize()+` as h`,
+		)
 		if err != nil {
 			return err
 		}
@@ -108,7 +119,13 @@ func (a *Archive) DetachPartition(ctx context.Context, p scoreboard.Partition, r
 			return err
 		}
 		if there != rows {
-			return scoreboard.Errorf(scoreboard.CodeConflict, "partition %s has %d rows, its archive %d", p.Name, there, rows)
+			return scoreboard.Errorf(
+				scoreboard.CodeConflict,
+				"partition %s has %d rows, its archive %d",
+				p.Name,
+				there,
+				rows,
+			)
 		}
 		_, err := tx.Exec(ctx, `alter table user_score_histories detach partition `+leaf)
 		return err
@@ -123,7 +140,8 @@ func (a *Archive) DetachPartition(ctx context.Context, p scoreboard.Partition, r
 func (a *Archive) DropPartition(ctx context.Context, p scoreboard.Partition) error {
 	err := a.db.InSchemaTx(ctx, ddlWait, func(tx pgx.Tx) error {
 		var attached bool
-		err := tx.QueryRow(ctx, `select exists (select from pg_inherits where inhrelid = to_regclass($1))`, p.Name).Scan(&attached)
+		err := tx.QueryRow(ctx, `select exists (select from pg_inherits where inhrelid = to_regclass($1))`, p.Name).
+			Scan(&attached)
 		if err != nil {
 			return err
 		}

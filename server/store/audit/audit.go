@@ -36,13 +36,34 @@ order by id desc limit $7`
 
 // AuditEntries lists the trail, the newest first.
 func (a *Log) AuditEntries(ctx context.Context, f scoreboard.AuditFilter) ([]scoreboard.AuditEntry, error) {
-	rows, err := a.db.Query(ctx, sqlAuditEntries, f.Who, f.Action, f.Target, pg.TimeOrNull(f.From), pg.TimeOrNull(f.To), f.Before, f.Limit)
+	rows, err := a.db.Query(
+		ctx,
+		sqlAuditEntries,
+		f.Who,
+		f.Action,
+		f.Target,
+		pg.TimeOrNull(f.From),
+		pg.TimeOrNull(f.To),
+		f.Before,
+		f.Limit,
+	)
 	if err != nil {
 		return nil, pg.Translate(fmt.Errorf("read the audit trail: %w", err))
 	}
 	entries, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (e scoreboard.AuditEntry, err error) {
 		var detail *string
-		err = row.Scan(&e.ID, &e.At, &e.Who, &e.Address, &e.Agent, &e.RequestID, &e.Action, &e.Target, &e.Reason, &detail)
+		err = row.Scan(
+			&e.ID,
+			&e.At,
+			&e.Who,
+			&e.Address,
+			&e.Agent,
+			&e.RequestID,
+			&e.Action,
+			&e.Target,
+			&e.Reason,
+			&detail,
+		)
 		if detail != nil {
 			e.Detail = json.RawMessage(*detail)
 		}

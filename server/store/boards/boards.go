@@ -53,7 +53,10 @@ order by board_id limit $7`
 	if err != nil {
 		return nil, pg.Translate(fmt.Errorf("find boards: %w", err))
 	}
-	boards, err := pgx.CollectRows(rows, func(r pgx.CollectableRow) (scoreboard.Board, error) { return row.ScanBoard(r) })
+	boards, err := pgx.CollectRows(
+		rows,
+		func(r pgx.CollectableRow) (scoreboard.Board, error) { return row.ScanBoard(r) },
+	)
 	if err != nil {
 		return nil, pg.Translate(fmt.Errorf("find boards: %w", err))
 	}
@@ -67,7 +70,8 @@ func (s *Boards) FindBoard(ctx context.Context, id scoreboard.BoardID) (*scorebo
 
 // BoardExists says whether there is a board, asking the database itself.
 func (s *Boards) BoardExists(ctx context.Context, id scoreboard.BoardID) (exists bool, err error) {
-	if err := s.db.QueryRow(ctx, `select exists (select from boards where board_id = $1)`, id).Scan(&exists); err != nil {
+	if err := s.db.QueryRow(ctx, `select exists (select from boards where board_id = $1)`, id).
+		Scan(&exists); err != nil {
 		return false, pg.Translate(fmt.Errorf("look for board %s: %w", id, err))
 	}
 	return exists, nil
@@ -76,14 +80,36 @@ func (s *Boards) BoardExists(ctx context.Context, id scoreboard.BoardID) (exists
 // CreateBoard makes a board that has been checked, with its first instances
 // where it has periods: of a season the one that is given, from now on where it
 // has no start. A conflict where there is one of this name.
-func (s *Boards) CreateBoard(ctx context.Context, b *scoreboard.Board, season *scoreboard.Span, audit *scoreboard.AuditEntry) (*scoreboard.Board, error) {
+func (s *Boards) CreateBoard(
+	ctx context.Context,
+	b *scoreboard.Board,
+	season *scoreboard.Span,
+	audit *scoreboard.AuditEntry,
+) (*scoreboard.Board, error) {
 	var made *scoreboard.Board
 	err := pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, `insert into boards (board_id, family_id, mode, sort_order, min_delta, max_delta, min_score, max_score,
+		_, err := tx.Exec(
+			ctx,
+			`insert into boards (board_id, family_id, mode, sort_order, min_delta, max_delta, min_score, max_score,
     public, region, period, time_zone, week_start, require_action_token, require_attestation, action_least_ms, action_life_ms)
 values ($1, $1, $2, $3, $4, $5, $6, $7, $8, nullif($9, ''), $10, $11, $12, $13, $14, $15, $16)`,
-			b.ID, b.Mode, b.Order, b.MinDelta, b.MaxDelta, b.MinScore, b.MaxScore, b.Public, b.Region, b.Period, b.TimeZone, isoDay(b.WeekStart),
-			b.Require.ActionToken, b.Require.Attestation, b.Require.ActionLeast.Milliseconds(), b.Require.ActionLife.Milliseconds())
+			b.ID,
+			b.Mode,
+			b.Order,
+			b.MinDelta,
+			b.MaxDelta,
+			b.MinScore,
+			b.MaxScore,
+			b.Public,
+			b.Region,
+			b.Period,
+			b.TimeZone,
+			isoDay(b.WeekStart),
+			b.Require.ActionToken,
+			b.Require.Attestation,
+			b.Require.ActionLeast.Milliseconds(),
+			b.Require.ActionLife.Milliseconds(),
+		)
 		if pg.Code(err) == pg.UniqueViolation {
 			return scoreboard.Errorf(scoreboard.CodeConflict, "board %s already exists", b.ID)
 		}

@@ -30,15 +30,21 @@ func (s *Boards) CopyStandings(ctx context.Context, id scoreboard.BoardID, size 
 	err = pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
 		var mine bool
 		err := tx.QueryRow(ctx, `select pg_try_advisory_xact_lock(hashtextextended('standings of ' || $1, 0)), set_config('enable_seqscan', 'off', true)`,
-			string(id)).Scan(&mine, nil)
+			string(id)).
+			Scan(&mine, nil)
 		if err != nil {
 			return err
 		}
 		if !mine {
-			return scoreboard.Errorf(scoreboard.CodeConflict, "another process is copying the standings of board %s", id)
+			return scoreboard.Errorf(
+				scoreboard.CodeConflict,
+				"another process is copying the standings of board %s",
+				id,
+			)
 		}
 		var closed bool
-		if err := tx.QueryRow(ctx, `select closed_at is not null and standings_hash is null from boards where board_id = $1`, id).Scan(&closed); err != nil {
+		if err := tx.QueryRow(ctx, `select closed_at is not null and standings_hash is null from boards where board_id = $1`, id).
+			Scan(&closed); err != nil {
 			return err
 		}
 		if !closed {
@@ -70,8 +76,13 @@ func (s *Boards) SealStandings(ctx context.Context, id scoreboard.BoardID) error
 		if err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, `update boards set standings_hash = $2, standings_users = $3 where board_id = $1 and standings_hash is null`,
-			id, sum.Sum(nil), users)
+		_, err = tx.Exec(
+			ctx,
+			`update boards set standings_hash = $2, standings_users = $3 where board_id = $1 and standings_hash is null`,
+			id,
+			sum.Sum(nil),
+			users,
+		)
 		return err
 	})
 	if err != nil {
@@ -82,7 +93,11 @@ func (s *Boards) SealStandings(ctx context.Context, id scoreboard.BoardID) error
 
 func hashStandings(ctx context.Context, tx pgx.Tx, id scoreboard.BoardID) (sum hash.Hash, users int64, err error) {
 	sum = sha256.New()
-	rows, err := tx.Query(ctx, `select rank, user_id, score, order_key, reached_at from board_standings where board_id = $1 order by rank`, id)
+	rows, err := tx.Query(
+		ctx,
+		`select rank, user_id, score, order_key, reached_at from board_standings where board_id = $1 order by rank`,
+		id,
+	)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -105,7 +120,12 @@ func scanFinal(row pgx.CollectableRow) (f scoreboard.FinalStanding, err error) {
 
 // FinalStandings returns those behind a rank, without who is banned now, and
 // how the board ended; a not_found where its standings are not final.
-func (s *Boards) FinalStandings(ctx context.Context, id scoreboard.BoardID, after int64, limit int) (e scoreboard.Ending, final []scoreboard.FinalStanding, err error) {
+func (s *Boards) FinalStandings(
+	ctx context.Context,
+	id scoreboard.BoardID,
+	after int64,
+	limit int,
+) (e scoreboard.Ending, final []scoreboard.FinalStanding, err error) {
 	e.Board, err = row.ScanBoard(s.db.QueryRow(ctx, `select coalesce(standings_users, 0), `+row.BoardColumns+
 		` from boards where board_id = $1 and standings_hash is not null`, id), &e.Users)
 	if errors.Is(err, pgx.ErrNoRows) {

@@ -24,11 +24,18 @@ func (s *Boards) MakeInstances(ctx context.Context, family *scoreboard.Board) (m
 }
 
 // MissingInstances says what MakeInstances would make.
-func (s *Boards) MissingInstances(ctx context.Context, family *scoreboard.Board) (missing []scoreboard.BoardID, err error) {
+func (s *Boards) MissingInstances(
+	ctx context.Context,
+	family *scoreboard.Board,
+) (missing []scoreboard.BoardID, err error) {
 	return s.makeInstances(ctx, family, errDry)
 }
 
-func (s *Boards) makeInstances(ctx context.Context, family *scoreboard.Board, end error) (made []scoreboard.BoardID, err error) {
+func (s *Boards) makeInstances(
+	ctx context.Context,
+	family *scoreboard.Board,
+	end error,
+) (made []scoreboard.BoardID, err error) {
 	if family.Period == scoreboard.PeriodSeason {
 		return nil, nil
 	}
@@ -75,7 +82,13 @@ func makeInstance(ctx context.Context, tx pgx.Tx, family *scoreboard.Board, span
 	return err
 }
 
-func insertInstance(ctx context.Context, tx pgx.Tx, family *scoreboard.Board, span scoreboard.Span) (fresh bool, err error) {
-	err = tx.QueryRow(ctx, `select create_board_instance($1, $2, $3, $4)`, family.ID, family.ID.Instance(span), span.Start, span.End).Scan(&fresh)
+func insertInstance(
+	ctx context.Context,
+	tx pgx.Tx,
+	family *scoreboard.Board,
+	span scoreboard.Span,
+) (fresh bool, err error) {
+	err = tx.QueryRow(ctx, `select create_board_instance($1, $2, $3, $4)`, family.ID, family.ID.Instance(span), span.Start, span.End).
+		Scan(&fresh)
 	return fresh, err
 }

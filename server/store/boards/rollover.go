@@ -72,7 +72,11 @@ where board_id = $1 and closed_at is null and period_end <= clock_timestamp() - 
 
 // Announced remembers that the end of a period has been announced.
 func (s *Boards) Announced(ctx context.Context, id scoreboard.BoardID) error {
-	_, err := s.db.Exec(ctx, `update boards set announced_at = clock_timestamp() where board_id = $1 and announced_at is null`, id)
+	_, err := s.db.Exec(
+		ctx,
+		`update boards set announced_at = clock_timestamp() where board_id = $1 and announced_at is null`,
+		id,
+	)
 	if err != nil {
 		return pg.Translate(fmt.Errorf("remember that board %s is announced: %w", id, err))
 	}
@@ -82,7 +86,13 @@ func (s *Boards) Announced(ctx context.Context, id scoreboard.BoardID) error {
 // BeginSeason makes a season of a family. Where it begins now, the one that is
 // under way ends at that instant. It is a conflict where there is one of this
 // name or another covers some of its time. A dry run only says what would be.
-func (s *Boards) BeginSeason(ctx context.Context, family scoreboard.BoardID, season scoreboard.Span, dry bool, audit *scoreboard.AuditEntry) (ended *scoreboard.BoardID, err error) {
+func (s *Boards) BeginSeason(
+	ctx context.Context,
+	family scoreboard.BoardID,
+	season scoreboard.Span,
+	dry bool,
+	audit *scoreboard.AuditEntry,
+) (ended *scoreboard.BoardID, err error) {
 	b, err := s.FindBoard(ctx, family)
 	if err != nil {
 		return nil, err
@@ -105,7 +115,8 @@ func (s *Boards) BeginSeason(ctx context.Context, family scoreboard.BoardID, sea
 		}
 		var other scoreboard.BoardID
 		err := tx.QueryRow(ctx, `select board_id from boards where family_id = $1 and period_end > $2 and period_start < $3 limit 1`,
-			family, season.Start, season.End).Scan(&other)
+			family, season.Start, season.End).
+			Scan(&other)
 		if err == nil {
 			return scoreboard.Errorf(scoreboard.CodeConflict, "the season overlaps %s", other)
 		}
@@ -129,7 +140,12 @@ func (s *Boards) BeginSeason(ctx context.Context, family scoreboard.BoardID, sea
 // errDry rolls a dry run back.
 var errDry = errors.New("a dry run")
 
-func endSeason(ctx context.Context, tx pgx.Tx, family scoreboard.BoardID, at time.Time) (ended *scoreboard.BoardID, err error) {
+func endSeason(
+	ctx context.Context,
+	tx pgx.Tx,
+	family scoreboard.BoardID,
+	at time.Time,
+) (ended *scoreboard.BoardID, err error) {
 	err = tx.QueryRow(ctx, `update boards set period_end = $2
 where family_id = $1 and period_start < $2 and period_end > $2 and closed_at is null returning board_id`, family, at).Scan(&ended)
 	if errors.Is(err, pgx.ErrNoRows) {

@@ -45,7 +45,11 @@ func (s *Boards) exclusively(ctx context.Context, family scoreboard.BoardID, do 
 // FreezeBoard refuses writes to a board from now on: when it returns, no
 // transaction that writes to it is under way. Of a family it holds for all its
 // periods, those to come as well.
-func (s *Boards) FreezeBoard(ctx context.Context, id scoreboard.BoardID, audit *scoreboard.AuditEntry) (*scoreboard.Board, error) {
+func (s *Boards) FreezeBoard(
+	ctx context.Context,
+	id scoreboard.BoardID,
+	audit *scoreboard.AuditEntry,
+) (*scoreboard.Board, error) {
 	return s.setStatus(ctx, id, scoreboard.StatusFrozen, audit, func(b *scoreboard.Board) error {
 		if b.Status == scoreboard.StatusArchived {
 			return scoreboard.Errorf(scoreboard.CodeConflict, "board %s is archived", b.ID)
@@ -55,13 +59,21 @@ func (s *Boards) FreezeBoard(ctx context.Context, id scoreboard.BoardID, audit *
 }
 
 // UnfreezeBoard takes writes again. What is final stays closed: a conflict.
-func (s *Boards) UnfreezeBoard(ctx context.Context, id scoreboard.BoardID, audit *scoreboard.AuditEntry) (*scoreboard.Board, error) {
+func (s *Boards) UnfreezeBoard(
+	ctx context.Context,
+	id scoreboard.BoardID,
+	audit *scoreboard.AuditEntry,
+) (*scoreboard.Board, error) {
 	return s.setStatus(ctx, id, scoreboard.StatusActive, audit, func(b *scoreboard.Board) error {
 		if b.Status == scoreboard.StatusArchived {
 			return scoreboard.Errorf(scoreboard.CodeConflict, "board %s is archived", b.ID)
 		}
 		if !b.Closed.IsZero() {
-			return scoreboard.Errorf(scoreboard.CodeConflict, "the period of board %s is closed and its standings are final", b.ID)
+			return scoreboard.Errorf(
+				scoreboard.CodeConflict,
+				"the period of board %s is closed and its standings are final",
+				b.ID,
+			)
 		}
 		return nil
 	})
@@ -70,7 +82,11 @@ func (s *Boards) UnfreezeBoard(ctx context.Context, id scoreboard.BoardID, audit
 // ArchiveBoard ends a board for good: it takes no writes, leaves the ranking,
 // and is read from the store. With a family go its instances; those that have
 // begun are still closed when they end.
-func (s *Boards) ArchiveBoard(ctx context.Context, id scoreboard.BoardID, audit *scoreboard.AuditEntry) (*scoreboard.Board, error) {
+func (s *Boards) ArchiveBoard(
+	ctx context.Context,
+	id scoreboard.BoardID,
+	audit *scoreboard.AuditEntry,
+) (*scoreboard.Board, error) {
 	return s.setStatus(ctx, id, scoreboard.StatusArchived, audit, func(*scoreboard.Board) error { return nil })
 }
 
@@ -82,7 +98,13 @@ where family_id = $1 and board_id <> family_id`
 
 // setStatus moves a board to a status where check, asked under the lock, has
 // nothing against it. Of one that has it already the trail hears nothing.
-func (s *Boards) setStatus(ctx context.Context, id scoreboard.BoardID, to scoreboard.Status, audit *scoreboard.AuditEntry, check func(*scoreboard.Board) error) (b *scoreboard.Board, err error) {
+func (s *Boards) setStatus(
+	ctx context.Context,
+	id scoreboard.BoardID,
+	to scoreboard.Status,
+	audit *scoreboard.AuditEntry,
+	check func(*scoreboard.Board) error,
+) (b *scoreboard.Board, err error) {
 	if b, err = s.FindBoard(ctx, id); err != nil {
 		return nil, err
 	}
@@ -100,7 +122,13 @@ func (s *Boards) setStatus(ctx context.Context, id scoreboard.BoardID, to scoreb
 		}
 		was := b.Status
 		b.Status = to
-		if _, err := tx.Exec(ctx, `update boards set status = $2 where board_id = $1`, id, to); err != nil || was == to {
+		if _, err := tx.Exec(
+			ctx,
+			`update boards set status = $2 where board_id = $1`,
+			id,
+			to,
+		); err != nil ||
+			was == to {
 			return err
 		}
 		return pg.WriteAudit(ctx, tx, audit)

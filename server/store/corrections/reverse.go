@@ -74,7 +74,10 @@ func (c *Corrections) findEvents(ctx context.Context, users []string, events [][
 	_, err = pgx.ForEachRow(rows, []any{&n, &board, &applied, &action, &admin}, func() error {
 		if n != last {
 			last = n
-			found = append(found, ledger.Event{User: scoreboard.UserID(users[n-1]), ID: events[n-1], Action: action, Admin: admin})
+			found = append(
+				found,
+				ledger.Event{User: scoreboard.UserID(users[n-1]), ID: events[n-1], Action: action, Admin: admin},
+			)
 		}
 		e := &found[len(found)-1]
 		e.Boards, e.Applied = append(e.Boards, scoreboard.BoardID(board)), append(e.Applied, applied)
@@ -99,7 +102,11 @@ var errSeparate = errors.New("the events cannot be corrected together")
 
 // correct corrects events in one transaction and returns an outcome for each. An
 // event that is in the wanted state already is a replay.
-func (c *Corrections) correct(ctx context.Context, how correction, events []ledger.Event) ([]scoreboard.Outcome, error) {
+func (c *Corrections) correct(
+	ctx context.Context,
+	how correction,
+	events []ledger.Event,
+) ([]scoreboard.Outcome, error) {
 	for try := range derivations {
 		items := make([]scoreboard.Increment, len(events))
 		for i := range events {

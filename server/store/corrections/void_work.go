@@ -91,9 +91,16 @@ where datname = current_database() and backend_xid is not null and xact_start < 
 			}); err != nil || len(users) == 0 {
 				return err
 			}
-			if _, err := c.db.Exec(ctx, `with kept as (update voids set lease_until = clock_timestamp() + $4::interval where id = $1)
+			if _, err := c.db.Exec(
+				ctx,
+				`with kept as (update voids set lease_until = clock_timestamp() + $4::interval where id = $1)
 insert into void_events (void_id, user_id, event_id) select $1, u, e from unnest($2::text[], $3::uuid[]) as t(u, e)
-on conflict do nothing`, v.ID, users, events, life); err != nil {
+on conflict do nothing`,
+				v.ID,
+				users,
+				events,
+				life,
+			); err != nil {
 				return err
 			}
 		}
@@ -119,7 +126,12 @@ func (c *Corrections) correctSome(ctx context.Context, v *scoreboard.Void, life 
 	if len(users) == 0 {
 		v.State = end
 		v.Done = time.Now()
-		_, err := c.db.Exec(ctx, `update voids set state = $2, done_at = coalesce(done_at, clock_timestamp()), lease_until = '-infinity' where id = $1`, v.ID, end)
+		_, err := c.db.Exec(
+			ctx,
+			`update voids set state = $2, done_at = coalesce(done_at, clock_timestamp()), lease_until = '-infinity' where id = $1`,
+			v.ID,
+			end,
+		)
 		return false, err
 	}
 	found, err := c.findEvents(ctx, users, events)
@@ -142,7 +154,11 @@ func (c *Corrections) correctSome(ctx context.Context, v *scoreboard.Void, life 
 	return true, err
 }
 
-func (c *Corrections) nextOfVoid(ctx context.Context, id int64, state string) (users []string, events [][16]byte, err error) {
+func (c *Corrections) nextOfVoid(
+	ctx context.Context,
+	id int64,
+	state string,
+) (users []string, events [][16]byte, err error) {
 	rows, err := c.db.Query(ctx, `select user_id, event_id from void_events where void_id = $1 and state = $2
 order by user_id, event_id limit $3`, id, state, voidEvents)
 	if err != nil {
@@ -164,7 +180,14 @@ order by user_id, event_id limit $3`, id, state, voidEvents)
 }
 
 // skipMissing marks what is not in the ledger any more.
-func (c *Corrections) skipMissing(ctx context.Context, id int64, from string, users []string, events [][16]byte, found []ledger.Event) error {
+func (c *Corrections) skipMissing(
+	ctx context.Context,
+	id int64,
+	from string,
+	users []string,
+	events [][16]byte,
+	found []ledger.Event,
+) error {
 	there := make(map[ledger.EventKey]bool, len(found))
 	for i := range found {
 		there[found[i].Key()] = true
@@ -174,7 +197,10 @@ func (c *Corrections) skipMissing(ctx context.Context, id int64, from string, us
 	for i := range users {
 		if k := (ledger.EventKey{User: scoreboard.UserID(users[i]), Event: events[i]}); !there[k] {
 			missing = append(missing, ledger.Event{User: k.User, ID: k.Event})
-			outcomes = append(outcomes, scoreboard.Outcome{Err: scoreboard.Errorf(scoreboard.CodeGone, "no longer in the ledger")})
+			outcomes = append(
+				outcomes,
+				scoreboard.Outcome{Err: scoreboard.Errorf(scoreboard.CodeGone, "no longer in the ledger")},
+			)
 		}
 	}
 	if len(missing) == 0 {
@@ -186,7 +212,14 @@ func (c *Corrections) skipMissing(ctx context.Context, id int64, from string, us
 // markVoided writes what became of events that are in the state from: what was
 // turned is in the state to, what could not be, or stood so already, is
 // skipped. Run again after a lost connection, it finds none.
-func (c *Corrections) markVoided(ctx context.Context, on pg.Querier, id int64, from, to string, events []ledger.Event, outcomes []scoreboard.Outcome) error {
+func (c *Corrections) markVoided(
+	ctx context.Context,
+	on pg.Querier,
+	id int64,
+	from, to string,
+	events []ledger.Event,
+	outcomes []scoreboard.Outcome,
+) error {
 	users, ids := make([]string, len(events)), make([][16]byte, len(events))
 	states, notes := make([]string, len(events)), make([]*string, len(events))
 	for i := range events {

@@ -23,9 +23,10 @@ func (c *Corrections) PreviewVoid(ctx context.Context, sender scoreboard.Sender)
 	p := &scoreboard.VoidPreview{Boards: []scoreboard.VoidedBoard{}}
 	args := []any{sender.From, sender.To, sender.KeyID, sender.Address}
 	var b pgx.Batch
-	b.Queue(`select count(distinct (user_id, event_id)), count(distinct user_id) `+sqlSent, args...).QueryRow(func(row pgx.Row) error {
-		return row.Scan(&p.Events, &p.Users)
-	})
+	b.Queue(`select count(distinct (user_id, event_id)), count(distinct user_id) `+sqlSent, args...).
+		QueryRow(func(row pgx.Row) error {
+			return row.Scan(&p.Events, &p.Users)
+		})
 	b.Queue(`select board_id, count(*), count(distinct user_id), sum(applied)::bigint `+sqlSent+` group by board_id order by board_id`, args...).
 		Query(func(rows pgx.Rows) error {
 			return pg.ForEach(rows, func() error {
@@ -56,8 +57,26 @@ const voidColumns = `id, coalesce(key_id, ''), coalesce(address, ''), starts, en
 
 func scanVoid(row pgx.Row) (*scoreboard.Void, error) {
 	v := &scoreboard.Void{}
-	err := row.Scan(&v.ID, &v.Sender.KeyID, &v.Sender.Address, &v.Sender.From, &v.Sender.To, &v.Reason, &v.Who, &v.Created, &v.State,
-		&v.Done, &v.Todo, &v.Reversed, &v.Skipped, &v.Undone, &v.SkippedFor, &v.UndoAt, &v.UndoBy, &v.UndoReason)
+	err := row.Scan(
+		&v.ID,
+		&v.Sender.KeyID,
+		&v.Sender.Address,
+		&v.Sender.From,
+		&v.Sender.To,
+		&v.Reason,
+		&v.Who,
+		&v.Created,
+		&v.State,
+		&v.Done,
+		&v.Todo,
+		&v.Reversed,
+		&v.Skipped,
+		&v.Undone,
+		&v.SkippedFor,
+		&v.UndoAt,
+		&v.UndoBy,
+		&v.UndoReason,
+	)
 	for _, t := range []*time.Time{&v.Sender.From, &v.Sender.To, &v.Created, &v.Done, &v.UndoAt} {
 		*t = t.UTC()
 	}
@@ -66,13 +85,21 @@ func scanVoid(row pgx.Row) (*scoreboard.Void, error) {
 
 // CreateVoid begins a void, which a node with the role maintenance works off; a
 // not_found where there is nothing to take back.
-func (c *Corrections) CreateVoid(ctx context.Context, sender scoreboard.Sender, audit *scoreboard.AuditEntry) (v *scoreboard.Void, err error) {
+func (c *Corrections) CreateVoid(
+	ctx context.Context,
+	sender scoreboard.Sender,
+	audit *scoreboard.AuditEntry,
+) (v *scoreboard.Void, err error) {
 	err = pgx.BeginFunc(ctx, c.db, func(tx pgx.Tx) error {
 		v, err = scanVoid(tx.QueryRow(ctx, `insert into voids (starts, ends, key_id, address, reason, who)
 select $1, $2, nullif($3, ''), nullif($4, ''), $5, $6 where exists (select `+sqlSent+`) returning `+voidColumns,
 			sender.From, sender.To, sender.KeyID, sender.Address, audit.Reason, audit.Who))
 		if errors.Is(err, pgx.ErrNoRows) {
-			return scoreboard.Errorf(scoreboard.CodeNotFound, "%s sent no events that still count in this period", sender.KeyID+sender.Address)
+			return scoreboard.Errorf(
+				scoreboard.CodeNotFound,
+				"%s sent no events that still count in this period",
+				sender.KeyID+sender.Address,
+			)
 		}
 		if err != nil {
 			return err
@@ -120,19 +147,29 @@ func (c *Corrections) Voids(ctx context.Context, limit int) ([]scoreboard.Void, 
 
 // UndoVoid has everything count again that a void has reversed; within
 // scoreboard.UndoTime, else it is gone. Twice is as once.
-func (c *Corrections) UndoVoid(ctx context.Context, id int64, audit *scoreboard.AuditEntry) (v *scoreboard.Void, err error) {
+func (c *Corrections) UndoVoid(
+	ctx context.Context,
+	id int64,
+	audit *scoreboard.AuditEntry,
+) (v *scoreboard.Void, err error) {
 	err = pgx.BeginFunc(ctx, c.db, func(tx pgx.Tx) error {
 		var state scoreboard.VoidState
 		var late bool
 		err := tx.QueryRow(ctx, `select state, coalesce(done_at + $2::interval < clock_timestamp(), false) from voids where id = $1 for update`,
-			id, scoreboard.UndoTime).Scan(&state, &late)
+			id, scoreboard.UndoTime).
+			Scan(&state, &late)
 		switch {
 		case err != nil:
 			return voidError(id, err)
 		case state == scoreboard.VoidListing || state == scoreboard.VoidReversing:
 			return scoreboard.Errorf(scoreboard.CodeConflict, "void %d is still running; undo it when it is done", id)
 		case state == scoreboard.VoidDone && late:
-			return scoreboard.Errorf(scoreboard.CodeGone, "void %d finished more than %d days ago and can no longer be undone", id, int(scoreboard.UndoTime.Hours()/24))
+			return scoreboard.Errorf(
+				scoreboard.CodeGone,
+				"void %d finished more than %d days ago and can no longer be undone",
+				id,
+				int(scoreboard.UndoTime.Hours()/24),
+			)
 		case state == scoreboard.VoidDone:
 			if _, err := tx.Exec(ctx, `update voids set state = 'undoing' where id = $1`, id); err != nil {
 				return err

@@ -27,7 +27,9 @@ func (d *DeadLetters) Bury(ctx context.Context, letter *scoreboard.DeadLetter) e
 	_, err := d.db.Exec(ctx, `insert into dead_letters (topic, partition, record_offset, value, reason, attempts)
 values ($1, $2, $3, $4, $5, $6) on conflict do nothing`, letter.Topic, letter.Partition, letter.Offset, letter.Value, letter.Reason, letter.Attempts)
 	if err != nil {
-		return pg.Translate(fmt.Errorf("bury offset %d of partition %d of %s: %w", letter.Offset, letter.Partition, letter.Topic, err))
+		return pg.Translate(
+			fmt.Errorf("bury offset %d of partition %d of %s: %w", letter.Offset, letter.Partition, letter.Topic, err),
+		)
 	}
 	return nil
 }
@@ -42,7 +44,12 @@ func scanLetter(row pgx.CollectableRow) (l scoreboard.DeadLetter, err error) {
 
 // DeadLetters lists at most limit letters behind an id, oldest first.
 func (d *DeadLetters) DeadLetters(ctx context.Context, after int64, limit int) ([]scoreboard.DeadLetter, error) {
-	rows, err := d.db.Query(ctx, `select `+letterColumns+` from dead_letters where id > $1 order by id limit $2`, after, limit)
+	rows, err := d.db.Query(
+		ctx,
+		`select `+letterColumns+` from dead_letters where id > $1 order by id limit $2`,
+		after,
+		limit,
+	)
 	if err != nil {
 		return nil, pg.Translate(fmt.Errorf("list dead letters: %w", err))
 	}
@@ -84,19 +91,43 @@ func (d *DeadLetters) RequeueLetter(ctx context.Context, id int64, audit *scoreb
 	}
 	c, beat, err := protocol.DecodeEvent(letter.Value)
 	if err != nil || beat != nil {
-		return &scoreboard.Error{Code: scoreboard.CodeConflict, Message: fmt.Sprintf("dead letter %d cannot be decoded; drop it", id), Err: err}
+		return &scoreboard.Error{
+			Code:    scoreboard.CodeConflict,
+			Message: fmt.Sprintf("dead letter %d cannot be decoded; drop it", id),
+			Err:     err,
+		}
 	}
 	if c.RecordedAt.Before(ledger.KnownSince(time.Now())) {
-		return scoreboard.Errorf(scoreboard.CodeGone, "dead letter %d was recorded at %s, outside the deduplication window",
-			id, c.RecordedAt.Format(time.RFC3339))
+		return scoreboard.Errorf(
+			scoreboard.CodeGone,
+			"dead letter %d was recorded at %s, outside the deduplication window",
+			id,
+			c.RecordedAt.Format(time.RFC3339),
+		)
 	}
 	// Any shard will do: nothing relies on the order of a user's events.
 	const requeue = `with ended as (delete from dead_letters where id = $1 returning id)
 insert into outbox_score_updates (shard, event_id, user_id, board_id, score, previous_score, delta, order_key, version, revision,
     reached_at, recorded_at, hidden)
 select 0, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13 from ended`
-	err = d.endLetter(ctx, id, audit, requeue, c.Event, c.User, c.Board, c.Score, c.Previous, c.Delta, c.Key, c.Version, c.Revision,
-		c.ReachedAt, c.RecordedAt, c.Hidden)
+	err = d.endLetter(
+		ctx,
+		id,
+		audit,
+		requeue,
+		c.Event,
+		c.User,
+		c.Board,
+		c.Score,
+		c.Previous,
+		c.Delta,
+		c.Key,
+		c.Version,
+		c.Revision,
+		c.ReachedAt,
+		c.RecordedAt,
+		c.Hidden,
+	)
 	if err != nil {
 		return pg.Translate(fmt.Errorf("requeue dead letter %d: %w", id, err))
 	}
@@ -113,7 +144,13 @@ func (d *DeadLetters) DropLetter(ctx context.Context, id int64, audit *scoreboar
 
 // endLetter runs what ends one letter; a not_found where somebody else was
 // quicker.
-func (d *DeadLetters) endLetter(ctx context.Context, id int64, audit *scoreboard.AuditEntry, sql string, args ...any) error {
+func (d *DeadLetters) endLetter(
+	ctx context.Context,
+	id int64,
+	audit *scoreboard.AuditEntry,
+	sql string,
+	args ...any,
+) error {
 	return pgx.BeginFunc(ctx, d.db, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, sql, append([]any{id}, args...)...)
 		if err == nil && tag.RowsAffected() == 0 {

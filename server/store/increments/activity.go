@@ -65,9 +65,13 @@ func readActions(rows pgx.Rows, a *ledger.RecentActivity) error {
 func readRows(rows pgx.Rows, b *ledger.Batch) error {
 	var n int64
 	var r scoreboard.PastRow
-	_, err := pgx.ForEachRow(rows, []any{&n, &r.Event, &r.Board, &r.Delta, &r.Applied, &r.At, &r.Country}, func() error {
-		b.Activity.AddRow(scoreboard.UserID(b.UserNames[n-1]), r)
-		return nil
-	})
+	_, err := pgx.ForEachRow(
+		rows,
+		[]any{&n, &r.Event, &r.Board, &r.Delta, &r.Applied, &r.At, &r.Country},
+		func() error {
+			b.Activity.AddRow(scoreboard.UserID(b.UserNames[n-1]), r)
+			return nil
+		},
+	)
 	return err
 }

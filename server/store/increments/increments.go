@@ -133,8 +133,17 @@ func (s *Increments) report(found []scoreboard.Anomaly) {
 	for _, a := range found {
 		s.anomalies.WithLabelValues(a.Rule, string(a.Mode)).Inc()
 		if a.Mode == scoreboard.AnomalyLog && s.o.Log != nil {
-			s.o.Log.Warn("anomaly detected", slog.String("rule", a.Rule), slog.String("user", string(a.User)),
-				slog.String("event", a.Event.Text), slog.String("board", string(a.Board)), slog.String("detail", a.Detail))
+			s.o.Log.Warn(
+				"anomaly detected",
+				slog.String("rule", a.Rule),
+				slog.String("user", string(a.User)),
+				slog.String(
+					"event",
+					a.Event.Text,
+				),
+				slog.String("board", string(a.Board)),
+				slog.String("detail", a.Detail),
+			)
 		}
 	}
 }

@@ -30,20 +30,35 @@ const fromKeys = ` from keys k cross join lateral (
     from key_secrets where key_id = k.key_id) as s`
 
 func scanKey(row pgx.Row) (k protocol.Key, err error) {
-	err = row.Scan(&k.KeyID, &k.Name, &k.CreatedAt, &k.ExpiresAt, &k.RevokedAt, &k.Boards, &k.UserPrefix, &k.MaxDelta, &k.PerMinute,
-		&k.Generation, &k.RetiresAt)
+	err = row.Scan(
+		&k.KeyID,
+		&k.Name,
+		&k.CreatedAt,
+		&k.ExpiresAt,
+		&k.RevokedAt,
+		&k.Boards,
+		&k.UserPrefix,
+		&k.MaxDelta,
+		&k.PerMinute,
+		&k.Generation,
+		&k.RetiresAt,
+	)
 	return k, err
 }
 
 // SigningKey returns a key with the secrets that are live now: nil for a key
 // that is unknown, revoked or expired.
 func (s *Keys) SigningKey(ctx context.Context, id string) (*scoreboard.SigningKey, error) {
-	rows, err := s.db.Query(ctx, `select s.sealed, coalesce(s.retires_at, 'infinity'), coalesce(k.expires_at, 'infinity'),
+	rows, err := s.db.Query(
+		ctx,
+		`select s.sealed, coalesce(s.retires_at, 'infinity'), coalesce(k.expires_at, 'infinity'),
     k.boards, coalesce(k.user_prefix, ''), coalesce(k.max_delta, 0), coalesce(k.per_minute, 0)
 from keys k join key_secrets s using (key_id)
 where k.key_id = $1 and k.revoked_at is null and coalesce(k.expires_at > clock_timestamp(), true)
   and coalesce(s.retires_at > clock_timestamp(), true)
-order by s.generation desc limit 2`, id)
+order by s.generation desc limit 2`,
+		id,
+	)
 	if err != nil {
 		return nil, pg.Translate(fmt.Errorf("read key %s: %w", id, err))
 	}
@@ -52,7 +67,15 @@ order by s.generation desc limit 2`, id)
 		k := &scoreboard.SigningKey{}
 		var secret scoreboard.SealedSecret
 		var retires, expires pgtype.Timestamptz
-		err := rows.Scan(&secret.Sealed, &retires, &expires, &k.Scope.Boards, &k.Scope.UserPrefix, &k.Scope.MaxDelta, &k.Scope.PerMinute)
+		err := rows.Scan(
+			&secret.Sealed,
+			&retires,
+			&expires,
+			&k.Scope.Boards,
+			&k.Scope.UserPrefix,
+			&k.Scope.MaxDelta,
+			&k.Scope.PerMinute,
+		)
 		secret.Retires, k.Expires = retires.Time, expires.Time // zero where infinite
 		if key == nil {
 			key = k
@@ -68,7 +91,14 @@ order by s.generation desc limit 2`, id)
 
 // CreateKey stores a new key with its first sealed secret; a conflict where
 // the id is taken. A life of 0 has no end.
-func (s *Keys) CreateKey(ctx context.Context, id, name string, sealed []byte, scope *scoreboard.KeyScope, life time.Duration, audit *scoreboard.AuditEntry) (k protocol.Key, err error) {
+func (s *Keys) CreateKey(
+	ctx context.Context,
+	id, name string,
+	sealed []byte,
+	scope *scoreboard.KeyScope,
+	life time.Duration,
+	audit *scoreboard.AuditEntry,
+) (k protocol.Key, err error) {
 	err = pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
 		var expires *float64 // seconds
 		if life > 0 {
@@ -81,7 +111,12 @@ values ($1, $2, $3, nullif($4, ''), nullif($5::bigint, 0), nullif($6::integer, 0
 		if err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, `insert into key_secrets (key_id, generation, sealed) values ($1, 1, $2)`, id, sealed); err != nil {
+		if _, err := tx.Exec(
+			ctx,
+			`insert into key_secrets (key_id, generation, sealed) values ($1, 1, $2)`,
+			id,
+			sealed,
+		); err != nil {
 			return err
 		}
 		if err := pg.WriteAudit(ctx, tx, audit); err != nil {
@@ -102,7 +137,13 @@ values ($1, $2, $3, nullif($4, ''), nullif($5::bigint, 0), nullif($6::integer, 0
 // RotateKey gives a key another secret. The one before stays good for overlap,
 // any older one ends now: two are live at most. A conflict for a key that has
 // ended, not_found for none.
-func (s *Keys) RotateKey(ctx context.Context, id string, sealed []byte, overlap time.Duration, audit *scoreboard.AuditEntry) (k protocol.Key, err error) {
+func (s *Keys) RotateKey(
+	ctx context.Context,
+	id string,
+	sealed []byte,
+	overlap time.Duration,
+	audit *scoreboard.AuditEntry,
+) (k protocol.Key, err error) {
 	err = pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
 		var live bool
 		err := tx.QueryRow(ctx, `select revoked_at is null and coalesce(expires_at > clock_timestamp(), true)
@@ -157,11 +198,18 @@ func (s *Keys) Keys(ctx context.Context) ([]protocol.Key, error) {
 // trail hears of it once.
 func (s *Keys) RevokeKey(ctx context.Context, id string, audit *scoreboard.AuditEntry) (k protocol.Key, err error) {
 	err = pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
-		done, err := tx.Exec(ctx, `update keys set revoked_at = clock_timestamp() where key_id = $1 and revoked_at is null`, id)
+		done, err := tx.Exec(
+			ctx,
+			`update keys set revoked_at = clock_timestamp() where key_id = $1 and revoked_at is null`,
+			id,
+		)
 		if err != nil {
 			return err
 		}
-		if k, err = scanKey(tx.QueryRow(ctx, `select `+keyColumns+fromKeys+` where k.key_id = $1`, id)); err != nil || done.RowsAffected() == 0 {
+		if k, err = scanKey(
+			tx.QueryRow(ctx, `select `+keyColumns+fromKeys+` where k.key_id = $1`, id),
+		); err != nil ||
+			done.RowsAffected() == 0 {
 			return err
 		}
 		return pg.WriteAudit(ctx, tx, audit)

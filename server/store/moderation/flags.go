@@ -16,8 +16,24 @@ const flagColumns = `id, rule, mode, user_id, board_id, event_id, event_text, de
     coalesce(decided_by, ''), coalesce(decided_at, '0001-01-01T00:00:00Z'), coalesce(reason, '')`
 
 func scanFlag(row pgx.Row) (f scoreboard.Flag, err error) {
-	err = row.Scan(&f.ID, &f.Rule, &f.Mode, &f.User, &f.Board, &f.Event.UUID, &f.Event.Text, &f.Delta, &f.Detail, &f.State, &f.Times,
-		&f.CreatedAt, &f.LastAt, &f.DecidedBy, &f.DecidedAt, &f.Reason)
+	err = row.Scan(
+		&f.ID,
+		&f.Rule,
+		&f.Mode,
+		&f.User,
+		&f.Board,
+		&f.Event.UUID,
+		&f.Event.Text,
+		&f.Delta,
+		&f.Detail,
+		&f.State,
+		&f.Times,
+		&f.CreatedAt,
+		&f.LastAt,
+		&f.DecidedBy,
+		&f.DecidedAt,
+		&f.Reason,
+	)
 	for _, t := range []*time.Time{&f.CreatedAt, &f.LastAt, &f.DecidedAt} {
 		*t = t.UTC()
 	}
@@ -26,7 +42,13 @@ func scanFlag(row pgx.Row) (f scoreboard.Flag, err error) {
 
 // FlagsOf lists at most limit flags in a state, "" for all, behind an id, the
 // oldest first.
-func (m *Moderation) FlagsOf(ctx context.Context, state string, user scoreboard.UserID, after int64, limit int) ([]scoreboard.Flag, error) {
+func (m *Moderation) FlagsOf(
+	ctx context.Context,
+	state string,
+	user scoreboard.UserID,
+	after int64,
+	limit int,
+) ([]scoreboard.Flag, error) {
 	rows, err := m.db.Query(ctx, `select `+flagColumns+` from flags
 where ($1 = '' or state = $1) and ($2 = '' or user_id = $2) and id > $3 order by id limit $4`, state, user, after, limit)
 	if err != nil {
@@ -53,7 +75,12 @@ func (m *Moderation) Flag(ctx context.Context, id int64) (*scoreboard.Flag, erro
 
 // DecideFlag takes a flag out of the queue, as dismissed or confirmed. The same
 // again does nothing; the other way it is a conflict.
-func (m *Moderation) DecideFlag(ctx context.Context, id int64, state string, audit *scoreboard.AuditEntry) (*scoreboard.Flag, error) {
+func (m *Moderation) DecideFlag(
+	ctx context.Context,
+	id int64,
+	state string,
+	audit *scoreboard.AuditEntry,
+) (*scoreboard.Flag, error) {
 	var f scoreboard.Flag
 	err := pgx.BeginFunc(ctx, m.db, func(tx pgx.Tx) (err error) {
 		f, err = scanFlag(tx.QueryRow(ctx, `select `+flagColumns+` from flags where id = $1 for update`, id))
@@ -65,8 +92,10 @@ func (m *Moderation) DecideFlag(ctx context.Context, id int64, state string, aud
 		case f.State != "open":
 			return scoreboard.Errorf(scoreboard.CodeConflict, "flag %d is %s", id, f.State)
 		}
-		f, err = scanFlag(tx.QueryRow(ctx, `update flags set state = $2, decided_by = $3, decided_at = clock_timestamp(), reason = $4
-where id = $1 returning `+flagColumns, id, state, audit.Who, audit.Reason))
+		f, err = scanFlag(
+			tx.QueryRow(ctx, `update flags set state = $2, decided_by = $3, decided_at = clock_timestamp(), reason = $4
+where id = $1 returning `+flagColumns, id, state, audit.Who, audit.Reason),
+		)
 		if err != nil {
 			return err
 		}

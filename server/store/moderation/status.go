@@ -30,29 +30,57 @@ const sqlLockUser = `update users set last_recorded_at = greatest(clock_timestam
 where user_id = $1 returning status, last_recorded_at`
 
 // Ban keeps a user from writing and from being seen.
-func (m *Moderation) Ban(ctx context.Context, user scoreboard.UserID, audit *scoreboard.AuditEntry) (*scoreboard.UserState, error) {
-	return m.setUserStatus(ctx, user, scoreboard.UserBanned, []string{scoreboard.UserActive, scoreboard.UserFrozen}, audit)
+func (m *Moderation) Ban(
+	ctx context.Context,
+	user scoreboard.UserID,
+	audit *scoreboard.AuditEntry,
+) (*scoreboard.UserState, error) {
+	return m.setUserStatus(
+		ctx,
+		user,
+		scoreboard.UserBanned,
+		[]string{scoreboard.UserActive, scoreboard.UserFrozen},
+		audit,
+	)
 }
 
 // Unban ends a ban: the scores are seen again, reached when they were.
-func (m *Moderation) Unban(ctx context.Context, user scoreboard.UserID, audit *scoreboard.AuditEntry) (*scoreboard.UserState, error) {
+func (m *Moderation) Unban(
+	ctx context.Context,
+	user scoreboard.UserID,
+	audit *scoreboard.AuditEntry,
+) (*scoreboard.UserState, error) {
 	return m.setUserStatus(ctx, user, scoreboard.UserActive, []string{scoreboard.UserBanned}, audit)
 }
 
 // Freeze keeps a user from writing.
-func (m *Moderation) Freeze(ctx context.Context, user scoreboard.UserID, audit *scoreboard.AuditEntry) (*scoreboard.UserState, error) {
+func (m *Moderation) Freeze(
+	ctx context.Context,
+	user scoreboard.UserID,
+	audit *scoreboard.AuditEntry,
+) (*scoreboard.UserState, error) {
 	return m.setUserStatus(ctx, user, scoreboard.UserFrozen, []string{scoreboard.UserActive}, audit)
 }
 
 // Unfreeze lets a frozen user write again.
-func (m *Moderation) Unfreeze(ctx context.Context, user scoreboard.UserID, audit *scoreboard.AuditEntry) (*scoreboard.UserState, error) {
+func (m *Moderation) Unfreeze(
+	ctx context.Context,
+	user scoreboard.UserID,
+	audit *scoreboard.AuditEntry,
+) (*scoreboard.UserState, error) {
 	return m.setUserStatus(ctx, user, scoreboard.UserActive, []string{scoreboard.UserFrozen}, audit)
 }
 
 // setUserStatus takes a user from one of some states to another; where it is that
 // already, nothing happens, so a repeat does no harm. From any other it is a
 // conflict.
-func (m *Moderation) setUserStatus(ctx context.Context, user scoreboard.UserID, to string, from []string, audit *scoreboard.AuditEntry) (*scoreboard.UserState, error) {
+func (m *Moderation) setUserStatus(
+	ctx context.Context,
+	user scoreboard.UserID,
+	to string,
+	from []string,
+	audit *scoreboard.AuditEntry,
+) (*scoreboard.UserState, error) {
 	state := &scoreboard.UserState{User: user, Status: to}
 	err := m.withUser(ctx, user, func(tx pgx.Tx, u *lockedUser) error {
 		if u.status == to {
@@ -66,7 +94,14 @@ func (m *Moderation) setUserStatus(ctx context.Context, user scoreboard.UserID, 
 			return err
 		}
 		if to == scoreboard.UserBanned || u.status == scoreboard.UserBanned {
-			rows, err := tx.Query(ctx, row.SQLHideScores, user, to == scoreboard.UserBanned, ledger.Shard(user, m.shards), u.time)
+			rows, err := tx.Query(
+				ctx,
+				row.SQLHideScores,
+				user,
+				to == scoreboard.UserBanned,
+				ledger.Shard(user, m.shards),
+				u.time,
+			)
 			if err != nil {
 				return err
 			}

@@ -41,7 +41,12 @@ order by xid, id limit $4`
 // OutboxPage returns at most limit rows of a shard behind a cursor, in the
 // order of the cursor, and nothing that a running transaction could still get
 // in front of.
-func (o *Outbox) OutboxPage(ctx context.Context, shard int, after scoreboard.Cursor, limit int) (page scoreboard.OutboxPage, err error) {
+func (o *Outbox) OutboxPage(
+	ctx context.Context,
+	shard int,
+	after scoreboard.Cursor,
+	limit int,
+) (page scoreboard.OutboxPage, err error) {
 	var b pgx.Batch
 	b.Queue("begin read only")
 	b.Queue(sqlCursorPlan).QueryRow(func(row pgx.Row) error { return row.Scan(&page.At, nil, nil, nil) })
@@ -49,8 +54,24 @@ func (o *Outbox) OutboxPage(ctx context.Context, shard int, after scoreboard.Cur
 	b.Queue(sqlOutboxPage, shard, after.XID, after.ID, limit).Query(func(rows pgx.Rows) error {
 		return pg.ForEach(rows, func() error {
 			var r scoreboard.OutboxRow
-			err := rows.Scan(&r.Cursor.XID, &r.Cursor.ID, &r.Type, &r.Event, &r.User, &r.Board, &r.Score, &r.Previous, &r.Delta,
-				&r.Key, &r.Version, &r.Revision, &r.ReachedAt, &r.RecordedAt, &r.Hidden, &r.Trace)
+			err := rows.Scan(
+				&r.Cursor.XID,
+				&r.Cursor.ID,
+				&r.Type,
+				&r.Event,
+				&r.User,
+				&r.Board,
+				&r.Score,
+				&r.Previous,
+				&r.Delta,
+				&r.Key,
+				&r.Version,
+				&r.Revision,
+				&r.ReachedAt,
+				&r.RecordedAt,
+				&r.Hidden,
+				&r.Trace,
+			)
 			page.Rows = append(page.Rows, r)
 			return err
 		})
@@ -67,7 +88,12 @@ func (o *Outbox) OutboxPage(ctx context.Context, shard int, after scoreboard.Cur
 // generation and cursor; ok is false while another owner's lease lives. A
 // shard that was nobody's gets a new generation, which fences the owner before.
 // A cursor of another history than the database's is a conflict.
-func (o *Outbox) ClaimShard(ctx context.Context, shard int, owner string, life time.Duration) (generation int64, at scoreboard.Cursor, ok bool, err error) {
+func (o *Outbox) ClaimShard(
+	ctx context.Context,
+	shard int,
+	owner string,
+	life time.Duration,
+) (generation int64, at scoreboard.Cursor, ok bool, err error) {
 	const sql = `insert into relay_shards as r (shard, owner, generation, lease_until, history)
 values ($1, $2, 1, clock_timestamp() + $3, store_history())
 on conflict (shard) do update set owner = $2, lease_until = clock_timestamp() + $3, history = coalesce(r.history, excluded.history),
@@ -83,15 +109,23 @@ returning generation, cursor_xid, cursor_id, coalesce(history <> store_history()
 		return 0, at, false, pg.Translate(fmt.Errorf("claim shard %d of the outbox: %w", shard, err))
 	}
 	if another {
-		return generation, at, false, scoreboard.Errorf(scoreboard.CodeConflict,
-			"shard %d: PostgreSQL's history changed (restored, or another database); run sbctl rebuild --all to rebuild every ranking from it", shard)
+		return generation, at, false, scoreboard.Errorf(
+			scoreboard.CodeConflict,
+			"shard %d: PostgreSQL's history changed (restored, or another database); run sbctl rebuild --all to rebuild every ranking from it",
+			shard,
+		)
 	}
 	return generation, at, true, nil
 }
 
 // AdvanceShard moves a shard's cursor; ok is false where generation is no
 // longer the shard's.
-func (o *Outbox) AdvanceShard(ctx context.Context, shard int, generation int64, to scoreboard.Cursor) (ok bool, err error) {
+func (o *Outbox) AdvanceShard(
+	ctx context.Context,
+	shard int,
+	generation int64,
+	to scoreboard.Cursor,
+) (ok bool, err error) {
 	tag, err := o.db.Exec(ctx, `update relay_shards set cursor_xid = $3, cursor_id = $4, attempts = 0, last_error = null
 where shard = $1 and generation = $2`, shard, generation, to.XID, to.ID)
 	if err != nil {
@@ -103,8 +137,14 @@ where shard = $1 and generation = $2`, shard, generation, to.XID, to.ID)
 // FailShard keeps how often the row behind a shard's cursor was tried, and why
 // in vain.
 func (o *Outbox) FailShard(ctx context.Context, shard int, generation int64, attempts int, reason string) error {
-	_, err := o.db.Exec(ctx, `update relay_shards set attempts = $3, last_error = $4 where shard = $1 and generation = $2`,
-		shard, generation, attempts, reason)
+	_, err := o.db.Exec(
+		ctx,
+		`update relay_shards set attempts = $3, last_error = $4 where shard = $1 and generation = $2`,
+		shard,
+		generation,
+		attempts,
+		reason,
+	)
 	if err != nil {
 		return pg.Translate(fmt.Errorf("note a failure of shard %d: %w", shard, err))
 	}
@@ -114,7 +154,14 @@ func (o *Outbox) FailShard(ctx context.Context, shard int, generation int64, att
 // BuryRow puts a row that the transport refuses among the dead letters and
 // moves the shard's cursor over it, both or neither; ok is false where
 // generation is no longer the shard's.
-func (o *Outbox) BuryRow(ctx context.Context, shard int, generation int64, row *scoreboard.OutboxRow, reason string, attempts int) (ok bool, err error) {
+func (o *Outbox) BuryRow(
+	ctx context.Context,
+	shard int,
+	generation int64,
+	row *scoreboard.OutboxRow,
+	reason string,
+	attempts int,
+) (ok bool, err error) {
 	const sql = `with moved as (
     update relay_shards set cursor_xid = $3, cursor_id = $4, attempts = 0, last_error = null
     where shard = $1 and generation = $2 returning shard
@@ -133,7 +180,12 @@ select count(*) = 1 from moved`
 
 // ReleaseShard ends a lease early, so that another relay need not wait for it.
 func (o *Outbox) ReleaseShard(ctx context.Context, shard int, generation int64) error {
-	_, err := o.db.Exec(ctx, `update relay_shards set lease_until = '-infinity' where shard = $1 and generation = $2`, shard, generation)
+	_, err := o.db.Exec(
+		ctx,
+		`update relay_shards set lease_until = '-infinity' where shard = $1 and generation = $2`,
+		shard,
+		generation,
+	)
 	if err != nil {
 		return pg.Translate(fmt.Errorf("release shard %d: %w", shard, err))
 	}

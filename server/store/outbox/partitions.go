@@ -64,7 +64,9 @@ func (o *Outbox) MakePartitions(ctx context.Context) (made int, err error) {
 				_, err := tx.Exec(ctx, kind.create, span[0], span[1])
 				return err
 			}); err != nil {
-				return made, pg.Translate(fmt.Errorf("make the partition of %s: %w", span[0].UTC().Format(time.RFC3339), err))
+				return made, pg.Translate(
+					fmt.Errorf("make the partition of %s: %w", span[0].UTC().Format(time.RFC3339), err),
+				)
 			}
 			made++
 		}

@@ -17,10 +17,11 @@ func (o *Outbox) JoinRelays(ctx context.Context, owner string, life time.Duratio
 	b.Queue(`insert into relay_members (owner, alive_until) values ($1, clock_timestamp() + $2)
 on conflict (owner) do update set alive_until = excluded.alive_until`, owner, life)
 	b.Queue(`delete from relay_members where alive_until < clock_timestamp() - interval '1 minute'`)
-	b.Queue(`select owner from relay_members where alive_until > clock_timestamp() order by joined_at, owner`).Query(func(rows pgx.Rows) error {
-		alive, err = pgx.CollectRows(rows, pgx.RowTo[string])
-		return err
-	})
+	b.Queue(`select owner from relay_members where alive_until > clock_timestamp() order by joined_at, owner`).
+		Query(func(rows pgx.Rows) error {
+			alive, err = pgx.CollectRows(rows, pgx.RowTo[string])
+			return err
+		})
 	if err := o.db.SendBatch(ctx, &b).Close(); err != nil {
 		return nil, pg.Translate(fmt.Errorf("join the relays: %w", err))
 	}
@@ -41,7 +42,8 @@ func (o *Outbox) OutboxShards(ctx context.Context) (n int, err error) {
 	var b pgx.Batch
 	b.Queue("begin read only")
 	b.Queue(sqlCursorPlan)
-	b.Queue(`select coalesce(max(shard) + 1, 0) from outbox_score_updates`).QueryRow(func(row pgx.Row) error { return row.Scan(&n) })
+	b.Queue(`select coalesce(max(shard) + 1, 0) from outbox_score_updates`).
+		QueryRow(func(row pgx.Row) error { return row.Scan(&n) })
 	b.Queue("commit")
 	if err := o.db.SendBatch(ctx, &b).Close(); err != nil {
 		return 0, pg.Translate(fmt.Errorf("count the shards of the outbox: %w", err))

@@ -12,15 +12,29 @@ import (
 // it.
 func (o *Outbox) OutboxStatus(ctx context.Context) (*scoreboard.OutboxStatus, error) {
 	status := &scoreboard.OutboxStatus{}
-	rows, err := o.db.Query(ctx, `select shard, coalesce(owner, ''), generation, greatest(lease_until, '2000-01-01') - clock_timestamp(),
+	rows, err := o.db.Query(
+		ctx,
+		`select shard, coalesce(owner, ''), generation, greatest(lease_until, '2000-01-01') - clock_timestamp(),
     cursor_xid, cursor_id, attempts, coalesce(last_error, ''), depth, coalesce(clock_timestamp() - oldest_at, '0')
-from outbox_status order by shard`)
+from outbox_status order by shard`,
+	)
 	if err != nil {
 		return nil, pg.Translate(fmt.Errorf("read the outbox's status: %w", err))
 	}
 	err = pg.ForEach(rows, func() error {
 		var w scoreboard.ShardStatus
-		err := rows.Scan(&w.Shard, &w.Owner, &w.Generation, &w.LeaseLeft, &w.Cursor.XID, &w.Cursor.ID, &w.Attempts, &w.LastError, &w.Depth, &w.OldestAge)
+		err := rows.Scan(
+			&w.Shard,
+			&w.Owner,
+			&w.Generation,
+			&w.LeaseLeft,
+			&w.Cursor.XID,
+			&w.Cursor.ID,
+			&w.Attempts,
+			&w.LastError,
+			&w.Depth,
+			&w.OldestAge,
+		)
 		if w.LeaseLeft < 0 {
 			w.Owner = ""
 		}

@@ -33,7 +33,11 @@ const erasedRows = 2000
 // BeginErasure forgets all of a user but the ledger, which EraseStep moves, and
 // returns the anonymous name that it goes to. From here on the user is not to
 // be seen and writes nothing. Twice is as once.
-func (p *Privacy) BeginErasure(ctx context.Context, user scoreboard.UserID, audit *scoreboard.AuditEntry) (anonymous scoreboard.UserID, err error) {
+func (p *Privacy) BeginErasure(
+	ctx context.Context,
+	user scoreboard.UserID,
+	audit *scoreboard.AuditEntry,
+) (anonymous scoreboard.UserID, err error) {
 	anonymous = scoreboard.UserID("erased-" + strings.ToLower(rand.Text()))
 	err = p.db.InLimitedTx(ctx, func(tx pgx.Tx) error {
 		var status string
@@ -129,7 +133,11 @@ select $3, gen_random_uuid(), user_id, board_id, 0, 0, 0, 0, 1, revision, reache
 // says how many rows; 0 when all is done.
 func (p *Privacy) EraseStep(ctx context.Context, user, anonymous scoreboard.UserID) (rows int64, err error) {
 	err = p.db.InLimitedTx(ctx, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `select from users where user_id = any($1) order by user_id for no key update`, []string{string(user), string(anonymous)}); err != nil {
+		if _, err := tx.Exec(
+			ctx,
+			`select from users where user_id = any($1) order by user_id for no key update`,
+			[]string{string(user), string(anonymous)},
+		); err != nil {
 			return err
 		}
 		rows, err = p.eraseSome(ctx, tx, user, anonymous)
@@ -160,7 +168,17 @@ func (p *Privacy) eraseSome(ctx context.Context, tx pgx.Tx, user, anonymous scor
 	case err != nil:
 		return 0, err
 	default:
-		if _, err := tx.Exec(ctx, sqlAnonymousScore, anonymous, board, score, version, at, ledger.Shard(anonymous, p.shards), event); err != nil {
+		if _, err := tx.Exec(
+			ctx,
+			sqlAnonymousScore,
+			anonymous,
+			board,
+			score,
+			version,
+			at,
+			ledger.Shard(anonymous, p.shards),
+			event,
+		); err != nil {
 			return 0, err
 		}
 	}
@@ -172,8 +190,13 @@ func (p *Privacy) eraseSome(ctx context.Context, tx pgx.Tx, user, anonymous scor
 
 // ErasedUsers lists who is erased: before a time, at most limit of them.
 func (p *Privacy) ErasedUsers(ctx context.Context, before time.Time, limit int) ([]scoreboard.Erased, error) {
-	rows, err := p.db.Query(ctx, `select user_id, erased_as, exists (select from scores where user_id = users.user_id and version > 0)
-from users where erased_as is not null and erased_at < $1 order by erased_at limit $2`, before, limit)
+	rows, err := p.db.Query(
+		ctx,
+		`select user_id, erased_as, exists (select from scores where user_id = users.user_id and version > 0)
+from users where erased_as is not null and erased_at < $1 order by erased_at limit $2`,
+		before,
+		limit,
+	)
 	if err != nil {
 		return nil, pg.Translate(fmt.Errorf("list who is erased: %w", err))
 	}

@@ -19,20 +19,36 @@ var exported = []struct{ kind, sql string }{
 	{"score", `select * from scores where user_id = $1`},
 	{"final_standing", `select board_id, rank, user_id, score, reached_at from board_standings
 where user_id = $1 and board_id in (select board_id from boards where closed_at is not null)`},
-	{"event", `select user_id, board_id, event_id, event_text, delta, applied, previous_score, new_score, version, recorded_at,
+	{
+		"event",
+		`select user_id, board_id, event_id, event_text, delta, applied, previous_score, new_score, version, recorded_at,
     client_timestamp, source, action, key_id, signer, address, user_agent, country,
     exists (select from reversals r where r.user_id = h.user_id and r.event_id = h.event_id) as reversed
-from user_score_histories h where user_id collate "POSIX" = $1 order by recorded_at`},
-	{"rejected_event", `select user_id, event_id, error_code, message, rejected_at from rejected_events where user_id = $1`},
-	{"dead_letter", `select topic, partition, record_offset, reason, buried_at, encode(value, 'base64') as value from dead_letters
-where position(convert_to('"user_id":"' || $1 || '"', 'UTF8') in value) > 0 order by id`},
-	{"flag", `select rule, mode, board_id, event_text, delta, detail, state, times, created_at from flags where user_id = $1 order by id`},
+from user_score_histories h where user_id collate "POSIX" = $1 order by recorded_at`,
+	},
+	{
+		"rejected_event",
+		`select user_id, event_id, error_code, message, rejected_at from rejected_events where user_id = $1`,
+	},
+	{
+		"dead_letter",
+		`select topic, partition, record_offset, reason, buried_at, encode(value, 'base64') as value from dead_letters
+where position(convert_to('"user_id":"' || $1 || '"', 'UTF8') in value) > 0 order by id`,
+	},
+	{
+		"flag",
+		`select rule, mode, board_id, event_text, delta, detail, state, times, created_at from flags where user_id = $1 order by id`,
+	},
 	{"moderation", `select at, action, reason, detail from audit_log where target = 'user:' || $1 order by id`},
 }
 
 // Export calls do with all that is kept about a user, row by row as JSON, from
 // one snapshot; a not_found where there is no such user.
-func (p *Privacy) Export(ctx context.Context, user scoreboard.UserID, do func(kind string, row json.RawMessage) error) error {
+func (p *Privacy) Export(
+	ctx context.Context,
+	user scoreboard.UserID,
+	do func(kind string, row json.RawMessage) error,
+) error {
 	err := pgx.BeginTxFunc(ctx, p.db, pg.Snapshot, func(tx pgx.Tx) error {
 		for _, e := range exported {
 			rows, err := tx.Query(ctx, `select row_to_json(t)::text from (`+e.sql+`) as t`, user)

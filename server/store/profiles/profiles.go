@@ -69,9 +69,16 @@ cross join lateral (select * from profiles where user_id = t.u offset 0) p`, use
 
 // ProfilesSince returns up to limit profiles that were changed behind a time and
 // user, in the order of both.
-func (s *Profiles) ProfilesSince(ctx context.Context, at time.Time, user scoreboard.UserID, limit int) ([]scoreboard.Profile, error) {
-	return readProfiles(s.db.Query(ctx, `select `+profileColumns+` from profiles p where (p.updated_at, p.user_id) > ($1, $2)
-order by p.updated_at, p.user_id limit $3`, at, user, limit))
+func (s *Profiles) ProfilesSince(
+	ctx context.Context,
+	at time.Time,
+	user scoreboard.UserID,
+	limit int,
+) ([]scoreboard.Profile, error) {
+	return readProfiles(
+		s.db.Query(ctx, `select `+profileColumns+` from profiles p where (p.updated_at, p.user_id) > ($1, $2)
+order by p.updated_at, p.user_id limit $3`, at, user, limit),
+	)
 }
 
 // NewestProfile is when a profile was last changed; zero while there is none.

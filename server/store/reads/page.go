@@ -32,8 +32,17 @@ func New(db *pg.DB) *Reads { return &Reads{db, newRankIndex(db, smallBoard, chec
 var beforeAll = scoreboard.Position{Key: -1 << 62, ReachedAt: time.Unix(0, 0)}
 
 // Page returns up to limit standings behind a position; nil is the head.
-func (r *Reads) Page(ctx context.Context, board *scoreboard.Board, after *scoreboard.Position, limit int) (*scoreboard.Top, error) {
-	top := &scoreboard.Top{Board: board.ID, Entries: make([]scoreboard.Entry, 0, limit), Reached: make([]time.Time, 0, limit)}
+func (r *Reads) Page(
+	ctx context.Context,
+	board *scoreboard.Board,
+	after *scoreboard.Position,
+	limit int,
+) (*scoreboard.Top, error) {
+	top := &scoreboard.Top{
+		Board:   board.ID,
+		Entries: make([]scoreboard.Entry, 0, limit),
+		Reached: make([]time.Time, 0, limit),
+	}
 	from := &beforeAll
 	if after != nil {
 		from = after
@@ -87,13 +96,19 @@ const ownStanding = `select score, order_key, reached_at, version, revision, hid
 
 // Place returns a user's standing with k neighbours on each side, or a
 // not_found.
-func (r *Reads) Place(ctx context.Context, board *scoreboard.Board, user scoreboard.UserID, k int) (*scoreboard.Place, error) {
+func (r *Reads) Place(
+	ctx context.Context,
+	board *scoreboard.Board,
+	user scoreboard.UserID,
+	k int,
+) (*scoreboard.Place, error) {
 	p := &scoreboard.Place{Board: board.ID, User: user}
 	err := r.inSnapshot(ctx, board.ID, func(tx *snapshot) (err error) {
 		p.AsOf = tx.asOf
 		own := scoreboard.Position{User: user}
 		var hidden bool
-		err = tx.QueryRow(ctx, ownStanding, user, board.ID).Scan(&p.Score, &own.Key, &own.ReachedAt, &p.UserVersion, &p.Revision, &hidden)
+		err = tx.QueryRow(ctx, ownStanding, user, board.ID).
+			Scan(&p.Score, &own.Key, &own.ReachedAt, &p.UserVersion, &p.Revision, &hidden)
 		if err == nil && hidden {
 			err = pgx.ErrNoRows
 		}
@@ -125,7 +140,12 @@ func (r *Reads) Place(ctx context.Context, board *scoreboard.Board, user scorebo
 
 // around reads who is above the user (nearest first) and below, and puts the
 // user between them.
-func (tx *snapshot) around(ctx context.Context, p *scoreboard.Place, own *scoreboard.Position, k int) ([]scoreboard.Entry, error) {
+func (tx *snapshot) around(
+	ctx context.Context,
+	p *scoreboard.Place,
+	own *scoreboard.Position,
+	k int,
+) ([]scoreboard.Entry, error) {
 	const above = `select user_id, score from scores where board_id = $1 and not hidden
 and (order_key, reached_at, user_id) < ($2, $3, $4) order by order_key desc, reached_at desc, user_id desc limit $5`
 	const below = `select user_id, score from scores where board_id = $1 and not hidden
@@ -158,14 +178,23 @@ and (order_key, reached_at, user_id) > ($2, $3, $4) order by order_key, reached_
 }
 
 // List returns the standings of users, best first.
-func (r *Reads) List(ctx context.Context, board *scoreboard.Board, users []scoreboard.UserID) (*scoreboard.List, error) {
+func (r *Reads) List(
+	ctx context.Context,
+	board *scoreboard.Board,
+	users []scoreboard.UserID,
+) (*scoreboard.List, error) {
 	l := &scoreboard.List{Board: board.ID}
 	err := r.inSnapshot(ctx, board.ID, func(tx *snapshot) (err error) {
 		l.AsOf, l.Entries, l.Missing = tx.asOf, nil, nil
 		var found []scoreboard.Position
 		// As ownStanding, for each.
-		rows, err := tx.Query(ctx, `select s.user_id, s.order_key, s.reached_at, s.hidden from unnest($1::text[]) as t(u)
-cross join lateral (select user_id, order_key, reached_at, hidden from scores where user_id = t.u and board_id = $2 offset 0) s`, users, board.ID)
+		rows, err := tx.Query(
+			ctx,
+			`select s.user_id, s.order_key, s.reached_at, s.hidden from unnest($1::text[]) as t(u)
+cross join lateral (select user_id, order_key, reached_at, hidden from scores where user_id = t.u and board_id = $2 offset 0) s`,
+			users,
+			board.ID,
+		)
 		if err != nil {
 			return err
 		}
@@ -189,7 +218,10 @@ cross join lateral (select user_id, order_key, reached_at, hidden from scores wh
 		here := make(map[scoreboard.UserID]bool, len(found))
 		for i, p := range found {
 			here[p.User] = true
-			l.Entries = append(l.Entries, scoreboard.Entry{Rank: ranks[i], User: p.User, Score: board.Order.Score(p.Key)})
+			l.Entries = append(
+				l.Entries,
+				scoreboard.Entry{Rank: ranks[i], User: p.User, Score: board.Order.Score(p.Key)},
+			)
 		}
 		for _, u := range users {
 			if !here[u] {

@@ -24,9 +24,13 @@ var largeBoard = &scoreboard.Board{ID: "large", Family: "large", Order: scoreboa
 // fillBoard puts n users with few distinct scores and times on the large board.
 func fillBoard(t testing.TB, conn *backendtest.Conn, n int) {
 	t.Helper()
-	conn.Do(t, `insert into scores (user_id, board_id, score, order_key, version, revision, reached_at, recorded_at, hidden)
+	conn.Do(
+		t,
+		`insert into scores (user_id, board_id, score, order_key, version, revision, reached_at, recorded_at, hidden)
 select 'u' || i, 'large', s, -s, 1, 1, timestamptz '2026-01-01' + make_interval(secs => (i * 7) % 11), clock_timestamp(), i % 50 = 0
-from (select i, (i * 7919) % greatest($1 / 20, 1) as s from generate_series(1, $1) i) u`, n)
+from (select i, (i * 7919) % greatest($1 / 20, 1) as s from generate_series(1, $1) i) u`,
+		n,
+	)
 }
 
 // A rank counted from checkpoints equals the rank counted from the top, and so
@@ -58,7 +62,8 @@ func TestCheckpointRanksEqualFullCounts(t *testing.T) {
 		s.Reads.SetCheckpoints(10, step)
 		for _, want := range wants {
 			got, err := s.Place(ctx, largeBoard, want.User, 3)
-			if err != nil || got.Rank != want.Rank || got.Total != want.Total || !slices.Equal(got.Neighbours, want.Neighbours) {
+			if err != nil || got.Rank != want.Rank || got.Total != want.Total ||
+				!slices.Equal(got.Neighbours, want.Neighbours) {
 				t.Fatalf("step %d: %+v, %v, want %+v", step, got, err, want)
 			}
 		}
@@ -161,7 +166,13 @@ func TestLargeBoardReadsAreBounded(t *testing.T) {
 			// Two counts within a step each, the rows shown, and a few scans.
 			scans := int64(users) * 6
 			if most := scans + questions*(2*100+2*k+2*10+10); got.Scanned > 0 || got.Indexed > most {
-				t.Errorf("%d questions read %d rows by scans and %d by indexes, want none and at most %d", questions, got.Scanned, got.Indexed, most)
+				t.Errorf(
+					"%d questions read %d rows by scans and %d by indexes, want none and at most %d",
+					questions,
+					got.Scanned,
+					got.Indexed,
+					most,
+				)
 			}
 		})
 	}

@@ -54,7 +54,18 @@ func (r *Reads) Statement(ctx context.Context, q scoreboard.StatementQuery) (*sc
 	if q.After == (scoreboard.StatementPosition{}) {
 		q.After = scoreboard.StatementPosition{RecordedAt: endOfTime, Board: endOfBoards, Version: math.MaxInt64}
 	}
-	rows, err := r.db.Query(ctx, sqlStatement, q.User, q.From, q.To, q.Board, q.After.RecordedAt, q.After.Board, q.After.Version, q.Limit+1)
+	rows, err := r.db.Query(
+		ctx,
+		sqlStatement,
+		q.User,
+		q.From,
+		q.To,
+		q.Board,
+		q.After.RecordedAt,
+		q.After.Board,
+		q.After.Version,
+		q.Limit+1,
+	)
 	if err != nil {
 		return nil, pg.Translate(fmt.Errorf("read the statement of %s: %w", q.User, err))
 	}

@@ -30,7 +30,13 @@ full join (select * from scores where board_id = $1 and ($2 = '' or user_id = $2
 // Audit calls do with what every user's ledger on a board comes to, beside the
 // score, from one snapshot, in chunks of at most size; of one user where user
 // is not empty.
-func (r *Recovery) Audit(ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID, size int, do func([]scoreboard.Audit) error) error {
+func (r *Recovery) Audit(
+	ctx context.Context,
+	board scoreboard.BoardID,
+	user scoreboard.UserID,
+	size int,
+	do func([]scoreboard.Audit) error,
+) error {
 	scan := func(row pgx.CollectableRow) (a scoreboard.Audit, err error) {
 		a.Change = scoreboard.Change{Type: scoreboard.ChangeScore, Board: board}
 		err = row.Scan(&a.User, &a.Rows, &a.First, &a.Last, &a.Expected, &a.Score, &a.Key, &a.Version, &a.Revision,
@@ -46,7 +52,11 @@ func (r *Recovery) Audit(ctx context.Context, board scoreboard.BoardID, user sco
 
 // States returns the current states of users on a board; who has none is left
 // out.
-func (r *Recovery) States(ctx context.Context, board scoreboard.BoardID, users []scoreboard.UserID) ([]scoreboard.Change, error) {
+func (r *Recovery) States(
+	ctx context.Context,
+	board scoreboard.BoardID,
+	users []scoreboard.UserID,
+) ([]scoreboard.Change, error) {
 	rows, err := r.db.Query(ctx, `select s.* from unnest($1::text[]) as t(u) cross join lateral (
     select `+row.StateColumns+` from scores where user_id = t.u and board_id = $2 offset 0) as s`, users, board)
 	if err != nil {
@@ -69,7 +79,12 @@ func (r *Recovery) CountScores(ctx context.Context, board scoreboard.BoardID) (n
 
 // Walk returns at most limit states behind a user and board, in the order of
 // the primary key: over and over it comes by everybody.
-func (r *Recovery) Walk(ctx context.Context, user scoreboard.UserID, board scoreboard.BoardID, limit int) ([]scoreboard.Change, error) {
+func (r *Recovery) Walk(
+	ctx context.Context,
+	user scoreboard.UserID,
+	board scoreboard.BoardID,
+	limit int,
+) ([]scoreboard.Change, error) {
 	rows, err := r.db.Query(ctx, `select `+row.StateColumns+` from scores where (user_id, board_id) > ($1, $2)
 order by user_id, board_id limit $3`, user, board, limit)
 	if err != nil {

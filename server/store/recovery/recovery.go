@@ -20,8 +20,22 @@ func New(db *pg.DB) *Recovery { return &Recovery{db} }
 
 // Standings calls do with every user's state on a board, hidden ones included,
 // in chunks of at most size, from one snapshot and in flat memory.
-func (r *Recovery) Standings(ctx context.Context, board scoreboard.BoardID, size int, do func([]scoreboard.Change) error) error {
-	err := pg.InChunks(ctx, r.db, "standings", size, row.ScanState, do, `select `+row.StateColumns+` from scores where board_id = $1`, board)
+func (r *Recovery) Standings(
+	ctx context.Context,
+	board scoreboard.BoardID,
+	size int,
+	do func([]scoreboard.Change) error,
+) error {
+	err := pg.InChunks(
+		ctx,
+		r.db,
+		"standings",
+		size,
+		row.ScanState,
+		do,
+		`select `+row.StateColumns+` from scores where board_id = $1`,
+		board,
+	)
 	if err != nil {
 		return pg.Translate(fmt.Errorf("read the standings of board %s: %w", board, err))
 	}

@@ -26,7 +26,10 @@ on conflict (owner) do update set alive_until = excluded.alive_until`, owner, tr
 
 // Carriers are those that are alive.
 func (s *Settings) Carriers(ctx context.Context) ([]scoreboard.Carrier, error) {
-	rows, err := s.db.Query(ctx, `select owner, transports from carriers where alive_until > clock_timestamp() order by owner`)
+	rows, err := s.db.Query(
+		ctx,
+		`select owner, transports from carriers where alive_until > clock_timestamp() order by owner`,
+	)
 	if err != nil {
 		return nil, pg.Translate(fmt.Errorf("list the carriers: %w", err))
 	}

@@ -43,7 +43,11 @@ func (s *Settings) StoredSettings(ctx context.Context) ([]scoreboard.StoredSetti
 // then, and what it refuses is not stored: they are turned one after the other,
 // so that two which fit alone cannot meet. One that is so already stays as it
 // is, and the trail hears nothing of it.
-func (s *Settings) ChangeSettings(ctx context.Context, turns []scoreboard.SettingChange, check func([]scoreboard.StoredSetting) error) ([]scoreboard.StoredSetting, error) {
+func (s *Settings) ChangeSettings(
+	ctx context.Context,
+	turns []scoreboard.SettingChange,
+	check func([]scoreboard.StoredSetting) error,
+) ([]scoreboard.StoredSetting, error) {
 	var knobs []scoreboard.StoredSetting
 	err := pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtextextended('knobs', 0))`); err != nil {

@@ -106,7 +106,8 @@ func Translate(err error) error {
 	}
 	s := Code(err)
 	timedOut := errors.Is(err, context.DeadlineExceeded) || s == queryCanceled || s == LockNotAvailable
-	if timedOut || connectionLost(err) || strings.HasPrefix(s, "53") || s == SerializationFailure || s == DeadlockDetected {
+	if timedOut || connectionLost(err) || strings.HasPrefix(s, "53") || s == SerializationFailure ||
+		s == DeadlockDetected {
 		return &scoreboard.Error{
 			Code: scoreboard.CodeUnavailable, Message: "the database is unavailable",
 			RetryAfter: RetryAfterOutage, Err: err,

@@ -23,7 +23,14 @@ func ForEach(rows pgx.Rows, do func() error) error {
 // one snapshot and in memory that does not grow with it. Each query has a cursor
 // of its own name: pgx remembers what columns a fetch by that name returns.
 func InChunks[T any](
-	ctx context.Context, db *DB, name string, size int, scan pgx.RowToFunc[T], do func([]T) error, query string, args ...any,
+	ctx context.Context,
+	db *DB,
+	name string,
+	size int,
+	scan pgx.RowToFunc[T],
+	do func([]T) error,
+	query string,
+	args ...any,
 ) error {
 	return pgx.BeginTxFunc(ctx, db, Snapshot, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, "declare "+name+" no scroll cursor for "+query, args...); err != nil {
