@@ -155,7 +155,7 @@ func (k *Intake) bury(ctx context.Context, r scoreboard.Record, reason error) er
 		Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Value: r.Value, Reason: reason.Error(), Attempts: 1,
 	}
 	if err := k.dead.Bury(ctx, letter); err != nil {
-		return fmt.Errorf("bury offset %d of partition %d: %w", r.Offset, r.Partition, err)
+		return fmt.Errorf("store a dead letter for partition %d, offset %d: %w", r.Partition, r.Offset, err)
 	}
 	return nil
 }

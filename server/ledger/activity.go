@@ -6,8 +6,8 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// RecentActivity is what the users of a batch did lately, as far as an action
-// rule or anomaly detection needs it. Where none does, nothing is to be read.
+// RecentActivity is the recent activity of a batch's users, as far as action
+// rules or anomaly detection need it. It is empty if neither applies.
 type RecentActivity struct {
 	// Actions to look up: a user, an action and how far back, by index.
 	ActionUsers, Actions []string
@@ -54,8 +54,8 @@ func newRecentActivity(policy *scoreboard.IngestPolicy, items []scoreboard.Incre
 	return a
 }
 
-// Rows is how many ledger rows of each user anomaly detection needs, and from
-// how far back; 0 where it is off.
+// Rows returns how many ledger rows of each user anomaly detection needs and the
+// age of the oldest one; 0 if it is off.
 func (a *RecentActivity) Rows() (n int64, window time.Duration) {
 	if !a.detect {
 		return 0, 0
@@ -99,8 +99,8 @@ func (a *RecentActivity) checkRules(in *scoreboard.Increment, hash [16]byte, at 
 	return rule.Check(in, hash, at, a.actions[actionKey{in.User, in.Action}])
 }
 
-// detectAnomalies notes what is unusual about an event that would take its
-// boards to next, and returns a rule_violated where a rule in mode enforce
+// detectAnomalies records the anomalies of an event that would change the scores
+// of its boards to next. It returns a rule_violated if a rule in mode enforce
 // matches.
 func (b *Batch) detectAnomalies(in *scoreboard.Increment, boards []*scoreboard.Board, next []scoreboard.Score) error {
 	a := &b.Activity
@@ -124,7 +124,7 @@ func (b *Batch) detectAnomalies(in *scoreboard.Increment, boards []*scoreboard.B
 	return nil
 }
 
-// add notes an event that was recorded, for those behind it in the batch.
+// add records an event for the checks of later events of the batch.
 func (a *RecentActivity) add(in *scoreboard.Increment, hash [16]byte, receipts []scoreboard.Receipt) {
 	k := actionKey{in.User, in.Action}
 	at := receipts[0].RecordedAt
@@ -148,8 +148,8 @@ func (a *RecentActivity) add(in *scoreboard.Increment, hash [16]byte, receipts [
 	a.rows[in.User] = rows
 }
 
-// Flags are the anomalies to keep for review: of each user and rule the last
-// one of the batch.
+// Flags returns the anomalies to keep for review: the last one of the batch for
+// each user and rule.
 func (a *RecentActivity) Flags() []scoreboard.Anomaly {
 	type key struct {
 		user scoreboard.UserID

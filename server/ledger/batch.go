@@ -8,8 +8,8 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Batch is a batch of increments during one transaction: what to read, what was
-// read under the locks, and the outcomes and rows that follow from it.
+// Batch is a batch of increments during one transaction: the reads that it needs,
+// what they returned under the locks, and the resulting outcomes and rows.
 type Batch struct {
 	Items    []scoreboard.Increment
 	Hashes   [][16]byte // of the payloads of Items
@@ -24,11 +24,11 @@ type Batch struct {
 	Tokens     ActionTokens
 	Activity   RecentActivity
 
-	Rows Rows // what to write
+	Rows Rows // to write
 
 	// What was read.
 	boards    map[scoreboard.BoardID]*scoreboard.Board
-	instances map[scoreboard.BoardID][]*scoreboard.Board // of each family, those that are not over
+	instances map[scoreboard.BoardID][]*scoreboard.Board // of each family; those that have not ended
 	users     map[scoreboard.UserID]*user
 	known     map[EventKey]*knownEvent
 	scores    map[ScoreKey]*Score
@@ -55,13 +55,13 @@ type user struct {
 	used    bool      // a row was recorded, so a created user stays
 }
 
-// knownEvent is an event that is in the ledger already, or is decided.
+// knownEvent is an event that is already in the ledger, or decided in this batch.
 type knownEvent struct {
 	hash     [16]byte
 	receipts []scoreboard.Receipt
 }
 
-// Score is a user's score on a board, as it was read or as the batch leaves it.
+// Score is a user's score on a board, as read or as changed by the batch.
 type Score struct {
 	Exists    bool // false before the first event, and after all events are reversed
 	Hidden    bool
@@ -124,13 +124,14 @@ func (b *Batch) AddBoard(name scoreboard.BoardID, board *scoreboard.Board) {
 	}
 }
 
-// AddUser adds a locked user and the time of everything recorded for the user.
+// AddUser adds a locked user and the time at which everything is recorded for the
+// user.
 func (b *Batch) AddUser(id scoreboard.UserID, status string, at time.Time, created bool) {
 	u := b.users[id]
 	u.status, u.time, u.created = status, at.UTC(), created
 }
 
-// AddKnown adds a receipt that the ledger has for the event of item i.
+// AddKnown adds a receipt that the ledger holds for the event of item i.
 func (b *Batch) AddKnown(i int, hash [16]byte, receipt scoreboard.Receipt) {
 	in := &b.Items[i]
 	k := EventKey{in.User, in.Event.UUID}
@@ -143,7 +144,7 @@ func (b *Batch) AddKnown(i int, hash [16]byte, receipt scoreboard.Receipt) {
 	e.add(receipt)
 }
 
-// add keeps one receipt a board: two repeats in a batch find the same rows.
+// add keeps one receipt for each board: two repeats in a batch find the same rows.
 func (e *knownEvent) add(receipt scoreboard.Receipt) {
 	for i := range e.receipts {
 		if e.receipts[i].Board == receipt.Board {
@@ -153,13 +154,13 @@ func (e *knownEvent) add(receipt scoreboard.Receipt) {
 	e.receipts = append(e.receipts, receipt)
 }
 
-// ScorePairs are the users and boards whose scores are to be read.
+// ScorePairs are the pairs of user and board whose scores are read.
 type ScorePairs struct {
 	Users, Boards []string
 	scores        map[ScoreKey]*Score
 }
 
-// want asks for a score, once.
+// want adds a pair unless it is present.
 func (p *ScorePairs) want(user scoreboard.UserID, board scoreboard.BoardID) {
 	k := ScoreKey{user, board}
 	if p.scores[k] == nil {
@@ -174,8 +175,8 @@ func (p *ScorePairs) Set(i int, s Score) {
 	*p.scores[ScoreKey{scoreboard.UserID(p.Users[i]), scoreboard.BoardID(p.Boards[i])}] = s
 }
 
-// UnusedUsers are the users whom this transaction created and recorded nothing
-// for: refused input leaves no row.
+// UnusedUsers are the users that this transaction created without recording
+// anything for them: rejected input leaves no row.
 func (b *Batch) UnusedUsers() []string {
 	var names []string
 	for id, u := range b.users {
@@ -194,9 +195,9 @@ func Shard(user scoreboard.UserID, shards int) int16 {
 	return int16(h.Sum32() % uint32(shards))
 }
 
-// KnownSince is the start of the window in which repeats are recognised: the
-// current and the previous ledger partition. The clock is this machine's, so
-// a day is left for the two to differ.
+// KnownSince is the start of the window in which repeats are recognized: the
+// current and the previous ledger partition. It allows for a day of difference
+// between this machine's clock and the database's.
 func KnownSince(now time.Time) time.Time {
 	y, m, _ := now.UTC().AddDate(0, 0, -1).Date()
 	return time.Date(y, m-1, 1, 0, 0, 0, 0, time.UTC)

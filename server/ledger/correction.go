@@ -7,25 +7,25 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Ledger rows with the source admin are corrections; their action says which.
+// Ledger rows with the source admin are corrections; their action tells the kind.
 const (
 	ActionAdjust   = "adjust"
 	actionReversal = "reversal:" // followed by the id of the reversed event
 	actionUndo     = "undo:"     // followed by the id of the event that counts again
 )
 
-// ErrDerivedIDTaken says that the id derived for a correction is in the ledger
-// already, because a client made it up. Another derivation is free.
+// ErrDerivedIDTaken means that the id derived for a correction is already in the
+// ledger because a client chose the same id. Another derivation must be used.
 var ErrDerivedIDTaken error = idTakenError{}
 
 type idTakenError struct{}
 
 func (idTakenError) Error() string { return "the derived event id is taken" }
 
-// Retryable says that the same batch fails again.
+// Retryable reports false: the same batch would fail again.
 func (idTakenError) Retryable() bool { return false }
 
-// Event is a recorded event that is to be reversed, or to count again.
+// Event is a recorded event that is to be reversed or restored.
 type Event struct {
 	User    scoreboard.UserID
 	ID      [16]byte
@@ -38,25 +38,25 @@ type Event struct {
 // Key identifies the event.
 func (e *Event) Key() EventKey { return EventKey{e.User, e.ID} }
 
-// Reversal is a reversal in force: the event that reversed another one.
+// Reversal is a reversal in force: the event that reversed another.
 type Reversal struct {
 	ID   [16]byte
 	Void *int64 // the void that it belongs to; nil: none
 }
 
-// Correction reverses events or, with Undo, lets events that a void reversed
-// count again.
+// Correction reverses events or, with Undo, restores events that a void
+// reversed.
 type Correction struct {
 	Undo bool
 	Void *int64 // the void that this belongs to; nil: none
-	// Audit is who asked for it, written to every row; nil for a void, whose
-	// audit entry is written when it is created.
+	// Audit is written to every row; nil for a void, whose audit entry is written
+	// when it is created.
 	Audit *scoreboard.AuditEntry
 }
 
-// Item returns the event that corrects e. Its id follows from the id of e, so
-// that the same correction twice is one event; try passes over ids that a client
-// made up.
+// Item returns the event that corrects e. Its id is derived from the id of e, so
+// the same correction twice is one event. A larger try derives another id, if a
+// client has already used the first.
 func (c *Correction) Item(e *Event, try int) scoreboard.Increment {
 	kind, action := "reversal", actionReversal
 	if c.Undo {
@@ -79,9 +79,9 @@ func (c *Correction) Item(e *Event, try int) scoreboard.Increment {
 }
 
 // Plan decides which events the correction applies to: item i of the batch
-// corrects events[i]. An event that cannot be corrected has its error in
-// Outcomes. Apply are the indexes to correct, Replayed those that are in the
-// wanted state already. ErrDerivedIDTaken says that an item needs another id.
+// corrects events[i]. Events that cannot be corrected have their error in
+// Outcomes; apply are the indexes to correct, replayed those already in the
+// requested state. ErrDerivedIDTaken means that an item needs another id.
 func (b *Batch) Plan(c *Correction, events []Event, inForce map[EventKey]Reversal) (apply, replayed []int, err error) {
 	for i := range events {
 		e := &events[i]
@@ -123,9 +123,9 @@ func (b *Batch) checkCorrection(c *Correction, e *Event, reversal Reversal) erro
 	return nil
 }
 
-// Correct takes the scores on all boards of the event of item i to what they are
-// without it, or with it again: all boards or none. On best and latest boards
-// fold recomputes the score from the user's remaining events.
+// Correct sets the scores on all boards of the event of item i to their values
+// without it, or with it again: on all boards or on none. On best and latest
+// boards fold recomputes the score from the user's remaining events.
 func (b *Batch) Correct(
 	i int, c *Correction, e *Event, fold func(scoreboard.UserID, *scoreboard.Board) (Standing, error),
 ) ([]scoreboard.Receipt, error) {
@@ -159,8 +159,8 @@ func (b *Batch) Correct(
 	return receipts, nil
 }
 
-// Adjust decides item 0 as an operator's adjustment of one board, whatever its
-// mode. Replayed says that the event is known and nothing is to be written.
+// Adjust decides item 0 as an operator's adjustment of one board of any mode.
+// Replayed means that the event is known and nothing is written.
 func (b *Batch) Adjust() (replayed bool, err error) {
 	in := &b.Items[0]
 	if err := b.checkUser(in.User); err != nil {
@@ -183,12 +183,12 @@ func (b *Batch) Adjust() (replayed bool, err error) {
 	return false, nil
 }
 
-// moved is the standing after delta is added, reached now.
+// moved returns the standing after delta is added, reached now.
 func (b *Batch) moved(user scoreboard.UserID, board scoreboard.BoardID, delta int64) Standing {
 	return Standing{b.scores[ScoreKey{user, board}].Value + scoreboard.Score(delta), true, b.users[user].time}
 }
 
-// amend appends the row that takes a user's score to a standing.
+// amend appends the row that changes a user's score to a standing.
 func (b *Batch) amend(
 	in *scoreboard.Increment,
 	hash [16]byte,

@@ -15,7 +15,7 @@ func (b *Batch) Decide() {
 	b.Finalize()
 }
 
-// Finalize marks the row that each score ends with, and the users who have one.
+// Finalize marks the last row of each score, and the users that have one.
 func (b *Batch) Finalize() {
 	for k, s := range b.scores {
 		if s.lastRow >= 0 {
@@ -38,7 +38,7 @@ func (b *Batch) decide(in *scoreboard.Increment, hash [16]byte) ([]scoreboard.Re
 	if known := b.known[EventKey{in.User, in.Event.UUID}]; known != nil {
 		return known.replay(in, hash)
 	}
-	// A repeat is answered before any of the checks below.
+	// Before the checks below: a repeat gets its receipts whatever has changed since.
 	if in.Objection != nil {
 		return nil, in.Objection
 	}
@@ -87,9 +87,8 @@ func (b *Batch) decide(in *scoreboard.Increment, hash [16]byte) ([]scoreboard.Re
 	return receipts, nil
 }
 
-// Replay returns what a known event is answered with: its original receipts, or
-// a conflict where the payload differs. Known is false for an event that has not
-// been recorded.
+// Replay returns the answer to a repeat: its original receipts, or a conflict if
+// the payload differs. Known is false for an event that has not been recorded.
 func (b *Batch) Replay(i int) (receipts []scoreboard.Receipt, known bool, err error) {
 	in := &b.Items[i]
 	e := b.known[EventKey{in.User, in.Event.UUID}]
@@ -137,8 +136,8 @@ func (b *Batch) record(
 	return receipt
 }
 
-// newReceipt fills in a receipt but for its version. The first submission on an
-// increment board starts from 0, elsewhere from nothing.
+// newReceipt fills in a receipt except for its version. On an increment board a
+// user's first event starts from 0; elsewhere there is no previous score.
 func newReceipt(
 	in *scoreboard.Increment, board *scoreboard.Board, s *Score, next scoreboard.Score, u *user,
 ) scoreboard.Receipt {

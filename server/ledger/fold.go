@@ -6,7 +6,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Standing is a score and when it was reached. Exists is false where no event
+// Standing is a score and when it was reached. Exists is false if no event
 // counts.
 type Standing struct {
 	Score     scoreboard.Score
@@ -23,23 +23,23 @@ type FoldRow struct {
 	At       time.Time
 	Version  int64
 	Before   scoreboard.Score // the score before the row
-	Existed  bool             // whether there was one
+	Existed  bool             // whether Before exists
 	Reversed bool             // whether a reversal of the event is in force
 }
 
-// Fold recomputes a score on a best or latest board: it applies what was
-// submitted in its order, without what is reversed. Where the first rows are
-// archived it starts from the score before the first row that is left.
+// Fold recomputes a score on a best or latest board by applying the submissions
+// in order, without the reversed ones. If the oldest rows are archived, it starts
+// from the score before the first remaining row.
 type Fold struct {
 	user    scoreboard.UserID
 	board   *scoreboard.Board
-	changes map[EventKey]bool // reversed by the transaction at hand (true), or restored (false)
+	changes map[EventKey]bool // reversed (true) or restored (false) by this transaction
 	to      Standing
 	begun   bool
 }
 
 // NewFold starts a fold of a user's rows on a board. Changes are the events that
-// the transaction at hand reverses (true) or lets count again (false).
+// this transaction reverses (true) or restores (false).
 func (b *Batch) NewFold(user scoreboard.UserID, board *scoreboard.Board, changes map[EventKey]bool) *Fold {
 	return &Fold{
 		user: user, board: board, changes: changes,
@@ -47,7 +47,7 @@ func (b *Batch) NewFold(user scoreboard.UserID, board *scoreboard.Board, changes
 	}
 }
 
-// Add applies the next row, in the order of versions.
+// Add applies the next row; rows come in the order of versions.
 func (f *Fold) Add(row *FoldRow) {
 	if !f.begun && row.Version > 1 {
 		f.to.Score, f.to.Exists = row.Before, row.Existed
@@ -70,5 +70,5 @@ func (f *Fold) Add(row *FoldRow) {
 	f.to.Score, f.to.Exists = next, true
 }
 
-// Standing is what the rows come to.
+// Standing is the result of the rows added so far.
 func (f *Fold) Standing() Standing { return f.to }

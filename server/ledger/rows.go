@@ -6,10 +6,9 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Rows are the rows to write, column by column: each is a row of the ledger,
-// perhaps one of the outbox, and the last one of a score is its new state. A
-// column of optional values is shorter than the others where no later row has
-// one.
+// Rows are the rows to write, column by column. Each is a ledger row and, if the
+// score changed, an outbox row; the last row of a score is its new state. Optional
+// columns end at the last row that has a value.
 type Rows struct {
 	Users, Boards      []string
 	Events             [][16]byte
@@ -78,7 +77,7 @@ func (r *Rows) add(
 	return n
 }
 
-// setOptional sets column[n] to v, filling the rows before with nulls; "" is null.
+// setOptional sets column[n] to v and fills the gap before it with nulls; "" is null.
 func setOptional(column []*string, n int, v string) []*string {
 	if v == "" {
 		return column
@@ -89,7 +88,7 @@ func setOptional(column []*string, n int, v string) []*string {
 	return append(column, &v)
 }
 
-// hide sets whether the score of row n is hidden, and whether it is empty.
+// hide sets whether the score of row n is hidden and whether it is empty.
 func (r *Rows) hide(n int, hidden, empty bool) {
 	for len(r.Hidden) < n {
 		r.Hidden, r.Empty = append(r.Hidden, false), append(r.Empty, false)

@@ -6,22 +6,22 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// MissingInstanceError says that the instance of a family that an increment
-// belongs to does not exist: whoever creates them ahead of time has been away
-// for a whole period. The caller creates it and runs the batch again.
+// MissingInstanceError means that the family's instance for an increment does not
+// exist, because none were created ahead for a whole period. The caller creates
+// it and runs the batch again.
 type MissingInstanceError struct{ Family *scoreboard.Board }
 
 func (e *MissingInstanceError) Error() string {
 	return fmt.Sprintf("the current instance of board %s does not exist yet", e.Family.ID)
 }
 
-// Retryable says that the batch succeeds once the instance exists.
+// Retryable reports true: the batch succeeds once the instance exists.
 func (e *MissingInstanceError) Retryable() bool { return true }
 
-// target returns the board that an increment lands on when it names name, or a
-// not_found or board_closed. On a family that is the instance of the time of
-// recording; for an increment accepted earlier, the instance of the time of
-// acceptance, as long as it is not closed.
+// target returns the board that an increment to name counts on, or a not_found or
+// board_closed. For a family that is the instance at the time of recording; for an
+// increment accepted earlier, the instance at the time of acceptance while that
+// is not closed.
 func (b *Batch) target(in *scoreboard.Increment, name scoreboard.BoardID) (*scoreboard.Board, error) {
 	board, err := b.openBoard(name)
 	if err != nil || !board.IsFamily() {
@@ -51,7 +51,7 @@ func (b *Batch) target(in *scoreboard.Increment, name scoreboard.BoardID) (*scor
 	return nil, &MissingInstanceError{board}
 }
 
-// openBoard returns a board that takes writes, by its own name.
+// openBoard returns the board called name if it accepts writes.
 func (b *Batch) openBoard(name scoreboard.BoardID) (*scoreboard.Board, error) {
 	board, ok := b.boards[name]
 	if !ok {
@@ -63,9 +63,9 @@ func (b *Batch) openBoard(name scoreboard.BoardID) (*scoreboard.Board, error) {
 	return board, nil
 }
 
-// InstanceScores returns the scores on instances of families that are still to
-// be read: which instance an increment lands on is known only when the users'
-// times are. A MissingInstanceError says which instance does not exist.
+// InstanceScores returns the scores on instances of families that must still be
+// read: the instance depends on the users' times, known only after the first
+// reads. A MissingInstanceError names an instance that does not exist.
 func (b *Batch) InstanceScores() (ScorePairs, error) {
 	p := ScorePairs{scores: b.scores}
 	if len(b.instances) == 0 {

@@ -2,13 +2,13 @@ package ledger
 
 import "github.com/scoreboard/scoreboard/server/scoreboard"
 
-// ActionTokens are the action tokens of a batch. Each may be used for one event.
+// ActionTokens are the action tokens of a batch. Each is valid for one event.
 type ActionTokens struct {
-	Wanted [][16]byte // whose use is to be looked up
-	// Used are the tokens that the batch uses, UsedFor the event of each.
+	Wanted [][16]byte // to look up
+	// Used are the tokens that the batch uses, UsedFor their events.
 	Used, UsedFor [][16]byte
 
-	spent map[[16]byte][16]byte // the event that a token was used for
+	spent map[[16]byte][16]byte // token → event
 }
 
 func (t *ActionTokens) want(in *scoreboard.Increment) {
@@ -20,7 +20,7 @@ func (t *ActionTokens) want(in *scoreboard.Increment) {
 	}
 }
 
-// AddUsed adds a token that was used for an event before.
+// AddUsed adds a token that an earlier event used.
 func (t *ActionTokens) AddUsed(id, event [16]byte) { t.spent[id] = event }
 
 // check returns token_used where another event has used the token.
@@ -34,7 +34,7 @@ func (t *ActionTokens) check(in *scoreboard.Increment) error {
 	return nil
 }
 
-// use marks the token of an increment that is recorded.
+// use marks the token of a recorded increment as used.
 func (t *ActionTokens) use(in *scoreboard.Increment) {
 	if in.ActionID == [16]byte{} {
 		return

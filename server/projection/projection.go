@@ -182,7 +182,7 @@ func (p *Projection) bury(ctx context.Context, r scoreboard.Record, reason error
 	}
 	for _, d := range p.dead {
 		if err := d.Bury(ctx, letter); err != nil {
-			return fmt.Errorf("bury offset %d of partition %d: %w", r.Offset, r.Partition, err)
+			return fmt.Errorf("store a dead letter for partition %d, offset %d: %w", r.Partition, r.Offset, err)
 		}
 	}
 	return nil

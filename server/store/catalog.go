@@ -12,18 +12,18 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// How late a node learns of a change of boards, and how long it does not ask
-// again for names that it has not found: made-up names must not cost the
-// database more than this.
+// How soon a node notices a change of boards, and for how long it does not read
+// again for unknown names: requests for made-up names must not cost the database
+// more than this.
 const (
 	catalogEvery = time.Second
 	catalogPause = 100 * time.Millisecond
-	// Two readings have failed by then.
+	// Two reads have failed by then.
 	catalogAway = 3 * time.Second
 )
 
-// Catalog answers what a board is from memory. While the store is away it
-// goes on answering what it knew.
+// Catalog answers lookups of boards from memory. If the store is unavailable, it
+// keeps answering with the last state.
 type Catalog struct {
 	store  *Store
 	log    *slog.Logger
@@ -31,18 +31,19 @@ type Catalog struct {
 	known  atomic.Pointer[catalog]
 }
 
-// catalog is every board, as of when they were asked for.
+// catalog is every board, as of the time of the read.
 type catalog struct {
 	asked  time.Time
-	ahead  time.Duration // of the database's clock before this machine's
+	ahead  time.Duration // the database's clock minus this machine's
 	boards map[scoreboard.BoardID]*scoreboard.Board
-	spans  map[scoreboard.BoardID][]*scoreboard.Board // a family's instances by their start
+	spans  map[scoreboard.BoardID][]*scoreboard.Board // a family's instances, ordered by start
 }
 
-// NewCatalog reads the boards on first use, and when Run is run, all the time.
+// NewCatalog returns a Catalog that reads the boards on first use and, during Run,
+// periodically.
 func NewCatalog(s *Store, log *slog.Logger) *Catalog { return &Catalog{store: s, log: log} }
 
-// Run reads the boards again and again until ctx ends.
+// Run reads the boards periodically until ctx ends.
 func (c *Catalog) Run(ctx context.Context) error {
 	tick := time.NewTicker(catalogEvery)
 	defer tick.Stop()
@@ -58,14 +59,14 @@ func (c *Catalog) Run(ctx context.Context) error {
 	}
 }
 
-// Away reports whether the store has not said for a while what boards there are.
+// Away reports that the boards could not be read for a while.
 func (c *Catalog) Away() bool {
 	k := c.known.Load()
 	return k != nil && time.Since(k.asked) > catalogAway
 }
 
-// Board returns a board, which must not be changed, or a not_found. The name
-// of a family means its current instance.
+// Board returns a board, which must not be modified, or a not_found. The name of a
+// family resolves to its current instance.
 func (c *Catalog) Board(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Board, error) {
 	k := c.known.Load()
 	if k == nil || k.boards[id] == nil {
@@ -87,8 +88,8 @@ func (c *Catalog) Board(ctx context.Context, id scoreboard.BoardID) (*scoreboard
 	return b, nil
 }
 
-// current is the instance of a family that began last: between two seasons
-// that is the one before.
+// current returns the instance of a family that began last; between two seasons
+// that is the previous one.
 func (k *catalog) current(family scoreboard.BoardID) *scoreboard.Board {
 	now := time.Now().Add(k.ahead)
 	all := k.spans[family]
@@ -100,7 +101,7 @@ func (k *catalog) current(family scoreboard.BoardID) *scoreboard.Board {
 	return nil
 }
 
-// All returns every board by its id; the map must not be changed.
+// All returns every board by id; the map must not be modified.
 func (c *Catalog) All(ctx context.Context) (map[scoreboard.BoardID]*scoreboard.Board, error) {
 	k := c.known.Load()
 	if k == nil {
@@ -112,8 +113,8 @@ func (c *Catalog) All(ctx context.Context) (map[scoreboard.BoardID]*scoreboard.B
 	return k.boards, nil
 }
 
-// since returns the boards as they were at a time or later. Who asks for what
-// is not there waits for catalogPause at most.
+// since returns the boards as of a time or later. It waits at most catalogPause
+// for names that do not exist.
 func (c *Catalog) since(ctx context.Context, t time.Time) (*catalog, error) {
 	k := c.known.Load()
 	if k != nil {
@@ -132,20 +133,20 @@ func (c *Catalog) since(ctx context.Context, t time.Time) (*catalog, error) {
 	return c.known.Load(), nil
 }
 
-// Refresh reads the boards as they are now, for all who ask at once.
+// Refresh reads the boards now; concurrent calls share one read.
 func (c *Catalog) Refresh(ctx context.Context) error {
 	now := time.Now()
 	for {
 		if err := c.share(ctx); err != nil {
 			return err
 		}
-		if c.known.Load().asked.After(now) { // else it was under way already
+		if c.known.Load().asked.After(now) { // otherwise it began before now
 			return nil
 		}
 	}
 }
 
-// share waits for a reading of the boards, its own or one that is under way.
+// share waits for a read of the boards, its own or one that is running.
 func (c *Catalog) share(ctx context.Context) error {
 	shared := c.flight.DoChan("", func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), catalogEvery)

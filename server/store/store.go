@@ -33,15 +33,15 @@ type Options struct {
 	LockWait time.Duration // the longest wait for a row lock in a batch
 	Timeout  time.Duration // of one statement
 	Shards   int           // of the outbox
-	// CloseGrace is how long after the end of a period increments still count
-	// for it that were accepted before.
+	// CloseGrace is how long after the end of a period increments that were
+	// accepted before it still count for it.
 	CloseGrace time.Duration
 	// Describe uses unnamed statements with cached descriptions instead of
 	// named prepared ones, which PgBouncer in transaction mode needs.
 	Describe bool
 	// Policy returns the rules for increments in force; nil: none.
 	Policy func() *scoreboard.IngestPolicy
-	Log    *slog.Logger // nil: none
+	Log    *slog.Logger // nil: no logging
 }
 
 // Store is PostgreSQL, one value for each aggregate over one pool.
@@ -64,7 +64,7 @@ type Store struct {
 	db *pg.DB
 }
 
-// Open connects lazily: an unreachable database is found by the first use.
+// Open does not connect: an unreachable database is detected on first use.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	db, err := pg.Open(ctx, pg.Options{
 		URL: o.URL, MaxConns: o.MaxConns, LockWait: o.LockWait, Timeout: o.Timeout, Describe: o.Describe,
@@ -94,7 +94,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	}, nil
 }
 
-// Collectors are the metrics.
+// Collectors returns the metrics to register.
 func (s *Store) Collectors() []prometheus.Collector { return s.Increments.Collectors() }
 
 // Close waits for connections in use and closes all.

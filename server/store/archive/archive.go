@@ -15,14 +15,14 @@ import (
 // Archive is the partitioned ledger.
 type Archive struct{ db *pg.DB }
 
-// New makes an Archive over db.
+// New returns an Archive over db.
 func New(db *pg.DB) *Archive { return &Archive{db} }
 
-// ddlWait is how long a change of partitions may make writers wait.
+// ddlWait bounds how long a change of partitions blocks writers.
 const ddlWait = 200 * time.Millisecond
 
-// What is still in the window of repeats is never old, however short the
-// ledger is kept.
+// Partitions within the deduplication window are never old, however short the
+// retention is.
 const sqlOldPartitions = `select name, starts at time zone 'UTC', ends at time zone 'UTC', attached
 from (
     select c.relname::text as name, to_date(right(c.relname, 8), 'YYYYMMDD')::timestamp as starts,
@@ -35,9 +35,8 @@ where ends at time zone 'UTC' <= clock_timestamp() - $1::interval
   and ends <= date_trunc('month', clock_timestamp() at time zone 'UTC') - interval '1 month'
 order by name`
 
-// OldPartitions lists the partitions of the ledger, the oldest first, whose
-// last row is older than keep. Those that were detached and not dropped are
-// among them.
+// OldPartitions lists the partitions of the ledger whose last row is older than
+// keep, oldest first, including those that are detached but not dropped.
 func (a *Archive) OldPartitions(ctx context.Context, keep time.Duration) ([]scoreboard.Partition, error) {
 	rows, err := a.db.Query(ctx, sqlOldPartitions, keep)
 	if err != nil {
@@ -54,9 +53,9 @@ func (a *Archive) OldPartitions(ctx context.Context, keep time.Duration) ([]scor
 	return old, nil
 }
 
-// ReadPartition calls do with every row of a partition as a line of JSON, all
-// columns by their names, times in UTC, in chunks of at most size, from one
-// snapshot. Two processes never read for an archive at once: a conflict.
+// ReadPartition calls do with every row of a partition as a line of JSON (all
+// columns by name, times in UTC), in chunks of at most size, from one snapshot. It
+// returns a conflict if another process is archiving.
 func (a *Archive) ReadPartition(
 	ctx context.Context,
 	p scoreboard.Partition,
@@ -103,14 +102,13 @@ func (a *Archive) ReadPartition(
 	return nil
 }
 
-// DetachPartition takes a partition out of the ledger if it holds exactly that
-// many rows; a conflict where it does not. Writers wait for it for ddlWait at
-// most.
+// DetachPartition detaches a partition if it holds exactly that many rows, and
+// returns a conflict otherwise. It blocks writers for at most ddlWait.
 func (a *Archive) DetachPartition(ctx context.Context, p scoreboard.Partition, rows int64) error {
 	leaf := pgx.Identifier{p.Name}.Sanitize()
 	err := a.db.InSchemaTx(ctx, ddlWait, func(tx pgx.Tx) error {
-		// Against rows that come late; nobody who reads or writes other
-		// partitions waits while these are counted.
+		// Blocks rows that arrive late. Users of other partitions do not wait while
+		// these rows are counted.
 		if _, err := tx.Exec(ctx, `lock table `+leaf+` in share row exclusive mode`); err != nil {
 			return err
 		}
@@ -136,7 +134,7 @@ func (a *Archive) DetachPartition(ctx context.Context, p scoreboard.Partition, r
 	return nil
 }
 
-// DropPartition drops a partition that is detached.
+// DropPartition drops a detached partition.
 func (a *Archive) DropPartition(ctx context.Context, p scoreboard.Partition) error {
 	err := a.db.InSchemaTx(ctx, ddlWait, func(tx pgx.Tx) error {
 		var attached bool

@@ -1,4 +1,5 @@
-// Package audit is the audit log: who changed what, when and why.
+// Package audit stores the audit log: each change with its operator, time and
+// reason.
 package audit
 
 import (
@@ -15,11 +16,10 @@ import (
 // Log is the audit log.
 type Log struct{ db *pg.DB }
 
-// New makes a Log over db.
+// New returns a Log over db.
 func New(db *pg.DB) *Log { return &Log{db} }
 
-// Audited adds an entry of its own to the trail, for a change that is not made
-// in the store.
+// Audited adds an entry for a change that is not made in the store.
 func (a *Log) Audited(ctx context.Context, e *scoreboard.AuditEntry) error {
 	if err := pg.WriteAudit(ctx, a.db, e); err != nil {
 		return pg.Translate(fmt.Errorf("audit %s of %s: %w", e.Action, e.Target, err))
@@ -27,14 +27,14 @@ func (a *Log) Audited(ctx context.Context, e *scoreboard.AuditEntry) error {
 	return nil
 }
 
-// An empty filter picks all.
+// An empty filter matches everything.
 const sqlAuditEntries = `select id, at, who, address, user_agent, request_id, action, target, reason, detail::text
 from audit_log
 where ($1 = '' or who = $1) and ($2 = '' or action = $2) and ($3 = '' or target = $3)
   and ($4::timestamptz is null or at >= $4) and ($5::timestamptz is null or at < $5) and ($6 = 0 or id < $6)
 order by id desc limit $7`
 
-// AuditEntries lists the trail, the newest first.
+// AuditEntries lists entries, newest first.
 func (a *Log) AuditEntries(ctx context.Context, f scoreboard.AuditFilter) ([]scoreboard.AuditEntry, error) {
 	rows, err := a.db.Query(
 		ctx,
@@ -48,7 +48,7 @@ func (a *Log) AuditEntries(ctx context.Context, f scoreboard.AuditFilter) ([]sco
 		f.Limit,
 	)
 	if err != nil {
-		return nil, pg.Translate(fmt.Errorf("read the audit trail: %w", err))
+		return nil, pg.Translate(fmt.Errorf("read the audit log: %w", err))
 	}
 	entries, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (e scoreboard.AuditEntry, err error) {
 		var detail *string
@@ -71,7 +71,7 @@ func (a *Log) AuditEntries(ctx context.Context, f scoreboard.AuditFilter) ([]sco
 		return e, err
 	})
 	if err != nil {
-		return nil, pg.Translate(fmt.Errorf("read the audit trail: %w", err))
+		return nil, pg.Translate(fmt.Errorf("read the audit log: %w", err))
 	}
 	return entries, nil
 }

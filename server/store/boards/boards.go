@@ -1,5 +1,5 @@
 // Package boards creates boards and changes their status, creates the instances
-// of periodic boards ahead of time, and ends them with their final standings.
+// of periodic boards ahead of time, and stores final standings when they end.
 package boards
 
 import (
@@ -14,19 +14,18 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/internal/row"
 )
 
-// Boards is the boards table, with the final standings.
+// Boards stores boards and their final standings.
 type Boards struct {
 	db *pg.DB
-	// closeGrace is how long after the end of a period increments still count
-	// for it that were accepted before.
+	// closeGrace is how long after the end of a period increments that were
+	// accepted before it still count for it.
 	closeGrace time.Duration
 }
 
-// New makes a Boards over db.
+// New returns a Boards over db.
 func New(db *pg.DB, closeGrace time.Duration) *Boards { return &Boards{db, closeGrace} }
 
-// All lists every board, in the order of their names, and returns the database's
-// time.
+// All lists every board, by name, and returns the database's time.
 func (s *Boards) All(ctx context.Context) (boards []scoreboard.Board, at time.Time, err error) {
 	var b pgx.Batch
 	b.Queue(`select ` + row.BoardColumns + ` from boards order by board_id`).Query(func(rows pgx.Rows) error {
@@ -43,7 +42,7 @@ func (s *Boards) All(ctx context.Context) (boards []scoreboard.Board, at time.Ti
 	return boards, at, nil
 }
 
-// FindBoards lists boards, straight from the database.
+// FindBoards lists boards. It reads the database, not the catalog.
 func (s *Boards) FindBoards(ctx context.Context, f scoreboard.BoardFilter) ([]scoreboard.Board, error) {
 	const find = `select ` + row.BoardColumns + ` from boards
 where board_id > $1 and ($2 = '' or family_id = $2) and ($3 = '' or period = $3) and ($4 = '' or region = $4)
@@ -63,23 +62,23 @@ order by board_id limit $7`
 	return boards, nil
 }
 
-// FindBoard reads one board, straight from the database, or a not_found.
+// FindBoard reads one board from the database, or returns a not_found.
 func (s *Boards) FindBoard(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Board, error) {
 	return row.FindBoard(ctx, s.db, id)
 }
 
-// BoardExists says whether there is a board, asking the database itself.
+// BoardExists reads from the database whether a board exists.
 func (s *Boards) BoardExists(ctx context.Context, id scoreboard.BoardID) (exists bool, err error) {
 	if err := s.db.QueryRow(ctx, `select exists (select from boards where board_id = $1)`, id).
 		Scan(&exists); err != nil {
-		return false, pg.Translate(fmt.Errorf("look for board %s: %w", id, err))
+		return false, pg.Translate(fmt.Errorf("find board %s: %w", id, err))
 	}
 	return exists, nil
 }
 
-// CreateBoard makes a board that has been checked, with its first instances
-// where it has periods: of a season the one that is given, from now on where it
-// has no start. A conflict where there is one of this name.
+// CreateBoard creates a validated board and, if it is periodic, its first
+// instances: for seasons the given one, which starts now if it has no start. It
+// returns a conflict if the name is taken.
 func (s *Boards) CreateBoard(
 	ctx context.Context,
 	b *scoreboard.Board,

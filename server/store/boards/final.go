@@ -15,17 +15,17 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/internal/row"
 )
 
-// sqlCopyStandings takes the next ones in the order of the ranking. Nobody
-// writes to a closed board, so there is nothing to miss between two chunks.
+// sqlCopyStandings copies the next standings in ranking order. Nothing writes to a
+// closed board, so nothing changes between two chunks.
 const sqlCopyStandings = `insert into board_standings (board_id, rank, user_id, score, order_key, reached_at)
 select $1, $5 + row_number() over (order by order_key, reached_at, user_id), user_id, score, order_key, reached_at
 from (select user_id, score, order_key, reached_at from scores
     where board_id = $1 and not hidden and (order_key, reached_at, user_id) > ($2, $3, $4)
     order by order_key, reached_at, user_id limit $6) as next`
 
-// CopyStandings copies the next size final standings of a closed board and
-// returns how many there were: less than size when it is done. It goes on where
-// whoever came before ended; a conflict where another is at it.
+// CopyStandings copies the next size final standings of a closed board and returns
+// how many it copied: less than size when it is done. It continues an interrupted
+// copy, and returns a conflict if another process is copying.
 func (s *Boards) CopyStandings(ctx context.Context, id scoreboard.BoardID, size int) (copied int, err error) {
 	err = pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
 		var mine bool
@@ -52,7 +52,7 @@ func (s *Boards) CopyStandings(ctx context.Context, id scoreboard.BoardID, size 
 		}
 		var rank int64
 		key, user := int64(-1<<63), ""
-		reached := time.Date(-4000, 1, 1, 0, 0, 0, 0, time.UTC) // before everybody
+		reached := time.Date(-4000, 1, 1, 0, 0, 0, 0, time.UTC) // before every standing
 		err = tx.QueryRow(ctx, `select rank, order_key, reached_at, user_id from board_standings where board_id = $1 order by rank desc limit 1`, id).
 			Scan(&rank, &key, &reached, &user)
 		if err != nil && !errors.Is(err, pgx.ErrNoRows) {
@@ -68,8 +68,8 @@ func (s *Boards) CopyStandings(ctx context.Context, id scoreboard.BoardID, size 
 	return copied, nil
 }
 
-// SealStandings hashes the final standings of a board as they are kept and
-// puts the hash with the board, once and for all.
+// SealStandings hashes the stored final standings of a board and stores the hash
+// with the board.
 func (s *Boards) SealStandings(ctx context.Context, id scoreboard.BoardID) error {
 	err := pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
 		sum, users, err := hashStandings(ctx, tx, id)
@@ -118,8 +118,8 @@ func scanFinal(row pgx.CollectableRow) (f scoreboard.FinalStanding, err error) {
 	return f, err
 }
 
-// FinalStandings returns those behind a rank, without who is banned now, and
-// how the board ended; a not_found where its standings are not final.
+// FinalStandings returns the standings after a rank, without users who are banned
+// now, and how the board ended; a not_found if its standings are not final.
 func (s *Boards) FinalStandings(
 	ctx context.Context,
 	id scoreboard.BoardID,

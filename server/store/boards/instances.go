@@ -12,18 +12,18 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 )
 
-// instancesAhead is how many periods are made before they begin, so that
-// midnight finds the next one ranked and waiting.
+// instancesAhead is how many periods are created before they begin, so that the
+// next one is already ranked when it does.
 const instancesAhead = 2
 
-// MakeInstances makes the current instance of a family and those ahead, where
-// they are not there, and returns what it made. Seasons are made by whoever
-// names them.
+// MakeInstances creates the current instance of a family and those ahead if they
+// are missing, and returns the created ones. It creates no seasons: operators
+// name those.
 func (s *Boards) MakeInstances(ctx context.Context, family *scoreboard.Board) (made []scoreboard.BoardID, err error) {
 	return s.makeInstances(ctx, family, nil)
 }
 
-// MissingInstances says what MakeInstances would make.
+// MissingInstances lists what MakeInstances would create.
 func (s *Boards) MissingInstances(
 	ctx context.Context,
 	family *scoreboard.Board,
@@ -46,7 +46,7 @@ func (s *Boards) makeInstances(
 		return end
 	})
 	if err != nil && !errors.Is(err, errDry) {
-		return nil, pg.Translate(fmt.Errorf("make the instances of board %s: %w", family.ID, err))
+		return nil, pg.Translate(fmt.Errorf("create the instances of board %s: %w", family.ID, err))
 	}
 	return made, nil
 }
@@ -73,7 +73,7 @@ func makeAhead(ctx context.Context, tx pgx.Tx, family *scoreboard.Board) (made [
 	return made, nil
 }
 
-// makeInstance makes one instance; a conflict where there is one of this name.
+// makeInstance creates one instance; a conflict if the name is taken.
 func makeInstance(ctx context.Context, tx pgx.Tx, family *scoreboard.Board, span scoreboard.Span) error {
 	fresh, err := insertInstance(ctx, tx, family, span)
 	if err == nil && !fresh {

@@ -11,9 +11,9 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/internal/row"
 )
 
-// RequireOf changes what increments of a board, and of those of its periods that
-// are not over, must come with. Whoever locks the board's users later is held to
-// it. Of an archived board it is a conflict.
+// RequireOf changes the proofs that increments need on a board and on its
+// instances that have not ended. It applies to every transaction that locks the
+// board afterwards. For an archived board it returns a conflict.
 func (s *Boards) RequireOf(
 	ctx context.Context,
 	id scoreboard.BoardID,
@@ -42,7 +42,7 @@ where family_id = $1 and status <> 'archived' and closed_at is null`,
 		return pg.WriteAudit(ctx, tx, audit)
 	})
 	if err != nil {
-		return nil, pg.Translate(fmt.Errorf("change what board %s requires: %w", id, err))
+		return nil, pg.Translate(fmt.Errorf("change the requirements of board %s: %w", id, err))
 	}
 	return b, nil
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/internal/row"
 )
 
-// TakeLease gives owner a lease, or renews it; false where another has it.
+// TakeLease takes or renews a lease for owner; false if another owner holds it.
 func (s *Boards) TakeLease(ctx context.Context, name, owner string, life time.Duration) (mine bool, err error) {
 	err = s.db.QueryRow(ctx, `insert into leases (name, owner, until) values ($1, $2, clock_timestamp() + $3::interval)
 on conflict (name) do update set owner = excluded.owner, until = excluded.until
@@ -24,39 +24,39 @@ where leases.owner = excluded.owner or leases.until < clock_timestamp() returnin
 	return mine, nil
 }
 
-// GiveLease ends a lease before its time.
+// GiveLease releases a lease early.
 func (s *Boards) GiveLease(ctx context.Context, name, owner string) error {
 	if _, err := s.db.Exec(ctx, `delete from leases where name = $1 and owner = $2`, name, owner); err != nil {
-		return pg.Translate(fmt.Errorf("give back lease %s: %w", name, err))
+		return pg.Translate(fmt.Errorf("release lease %s: %w", name, err))
 	}
 	return nil
 }
 
-// endings is how many ended periods are looked at at once.
+// endings is the number of ended periods read at once.
 const endings = 100
 
-// Endings lists the periods that have ended, the grace included, and are not
-// announced yet: those that ended first come first. Of one family where it is
-// not empty.
+// Endings lists the periods that have ended, including the grace, and are not
+// announced, in the order of their ends. A non-empty family restricts it.
 func (s *Boards) Endings(ctx context.Context, family scoreboard.BoardID) ([]scoreboard.Ending, error) {
 	rows, err := s.db.Query(ctx, `select coalesce(standings_users, 0), `+row.BoardColumns+` from boards
 where announced_at is null and period_end <= (select clock_timestamp() - $1::interval) and ($2 = '' or family_id = $2)
 order by period_end, board_id limit $3`, s.closeGrace, family, endings)
 	if err != nil {
-		return nil, pg.Translate(fmt.Errorf("look for periods that have ended: %w", err))
+		return nil, pg.Translate(fmt.Errorf("find ended periods: %w", err))
 	}
 	list, err := pgx.CollectRows(rows, func(r pgx.CollectableRow) (e scoreboard.Ending, err error) {
 		e.Board, err = row.ScanBoard(r, &e.Users)
 		return e, err
 	})
 	if err != nil {
-		return nil, pg.Translate(fmt.Errorf("look for periods that have ended: %w", err))
+		return nil, pg.Translate(fmt.Errorf("find ended periods: %w", err))
 	}
 	return list, nil
 }
 
-// CloseBoard closes a period that has ended: when it returns, nobody writes to
-// it, and nobody will. A frozen or archived one stays so.
+// CloseBoard closes a period that has ended: when it returns, no write to it is
+// running, and later ones are rejected. A frozen or archived board keeps its
+// status.
 func (s *Boards) CloseBoard(ctx context.Context, b *scoreboard.Board) error {
 	err := s.exclusively(ctx, b.Family, func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, `update boards set closed_at = clock_timestamp(),
@@ -70,7 +70,7 @@ where board_id = $1 and closed_at is null and period_end <= clock_timestamp() - 
 	return nil
 }
 
-// Announced remembers that the end of a period has been announced.
+// Announced records that the end of a period was announced.
 func (s *Boards) Announced(ctx context.Context, id scoreboard.BoardID) error {
 	_, err := s.db.Exec(
 		ctx,
@@ -78,14 +78,14 @@ func (s *Boards) Announced(ctx context.Context, id scoreboard.BoardID) error {
 		id,
 	)
 	if err != nil {
-		return pg.Translate(fmt.Errorf("remember that board %s is announced: %w", id, err))
+		return pg.Translate(fmt.Errorf("record the announcement of board %s: %w", id, err))
 	}
 	return nil
 }
 
-// BeginSeason makes a season of a family. Where it begins now, the one that is
-// under way ends at that instant. It is a conflict where there is one of this
-// name or another covers some of its time. A dry run only says what would be.
+// BeginSeason creates a season of a family. If it begins now, the current season
+// ends at the same instant. It returns a conflict if the name is taken or another
+// season overlaps. A dry run changes nothing.
 func (s *Boards) BeginSeason(
 	ctx context.Context,
 	family scoreboard.BoardID,
@@ -149,7 +149,7 @@ func endSeason(
 	err = tx.QueryRow(ctx, `update boards set period_end = $2
 where family_id = $1 and period_start < $2 and period_end > $2 and closed_at is null returning board_id`, family, at).Scan(&ended)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, nil //nolint:nilnil // none is under way
+		return nil, nil //nolint:nilnil // no current season
 	}
 	return ended, err
 }

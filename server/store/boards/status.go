@@ -13,9 +13,9 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/internal/row"
 )
 
-// Closing a board waits for the transactions that write to it. Later writers
-// queue up behind the wait, so it waits a little at a time, and in total for
-// longer than any of them may take.
+// Closing a board waits for the transactions that write to it, and later writers
+// queue behind it. Each attempt is therefore short, and all together last longer
+// than a writer's transaction may.
 const (
 	closeWait    = 50 * time.Millisecond // half of a writer's lock wait
 	closeTimeout = 10 * time.Second
@@ -42,9 +42,9 @@ func (s *Boards) exclusively(ctx context.Context, family scoreboard.BoardID, do 
 	}
 }
 
-// FreezeBoard refuses writes to a board from now on: when it returns, no
-// transaction that writes to it is under way. Of a family it holds for all its
-// periods, those to come as well.
+// FreezeBoard rejects writes to a board: when it returns, no transaction that
+// writes to it is running. Freezing a family applies to all its periods,
+// including future ones.
 func (s *Boards) FreezeBoard(
 	ctx context.Context,
 	id scoreboard.BoardID,
@@ -58,7 +58,7 @@ func (s *Boards) FreezeBoard(
 	})
 }
 
-// UnfreezeBoard takes writes again. What is final stays closed: a conflict.
+// UnfreezeBoard accepts writes again. A closed period stays closed: a conflict.
 func (s *Boards) UnfreezeBoard(
 	ctx context.Context,
 	id scoreboard.BoardID,
@@ -79,9 +79,9 @@ func (s *Boards) UnfreezeBoard(
 	})
 }
 
-// ArchiveBoard ends a board for good: it takes no writes, leaves the ranking,
-// and is read from the store. With a family go its instances; those that have
-// begun are still closed when they end.
+// ArchiveBoard archives a board permanently: it rejects writes, leaves the
+// ranking, and is read from the store. The instances of a family are archived with
+// it; those that have begun are still closed when they end.
 func (s *Boards) ArchiveBoard(
 	ctx context.Context,
 	id scoreboard.BoardID,
@@ -96,8 +96,8 @@ const sqlArchiveInstances = `update boards set status = 'archived',
     announced_at = case when closed_at is null and period_start > clock_timestamp() then clock_timestamp() else announced_at end
 where family_id = $1 and board_id <> family_id`
 
-// setStatus moves a board to a status where check, asked under the lock, has
-// nothing against it. Of one that has it already the trail hears nothing.
+// setStatus changes a board's status if check, called under the lock, allows it.
+// If the board already has the status, no audit entry is written.
 func (s *Boards) setStatus(
 	ctx context.Context,
 	id scoreboard.BoardID,

@@ -1,9 +1,9 @@
 // Package corrections changes what is already recorded: adjustments by an
-// operator, reversals of single events, and voids, which reverse everything that
-// one key or address sent.
+// operator, reversals of single events, and voids, which reverse all events from
+// one key or address.
 //
-// Promise: a correction is an event of its own in the ledger with the source
-// admin. Its id follows from what it corrects, so that a repeat is a replay.
+// Promise: a correction is an event of its own in the ledger, with the source
+// admin. Its id is derived from what it corrects, so a repeat is a replay.
 package corrections
 
 import (
@@ -19,21 +19,21 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 )
 
-// Corrections writes corrections and voids.
+// Corrections stores corrections and voids.
 type Corrections struct {
 	db     *pg.DB
 	tx     ledgertx.Runner
 	shards int
 }
 
-// New makes a Corrections over db, for an outbox of so many shards.
+// New returns a Corrections over db. shards is the number of outbox shards.
 func New(db *pg.DB, shards int, closeGrace time.Duration) *Corrections {
 	return &Corrections{db, ledgertx.Runner{DB: db, CloseGrace: closeGrace}, shards}
 }
 
-// run runs corrections in a transaction of their own: the locks and reads of an
-// increment, then decide, which fills in the outcomes and rows and may write
-// more, then the commit.
+// run runs corrections in one transaction: the locks and reads of an increment,
+// then decide, which fills in the outcomes and rows and may write more, then the
+// commit.
 func (c *Corrections) run(
 	ctx context.Context, items []scoreboard.Increment,
 	decide func(context.Context, *pgxpool.Conn, *ledger.Batch) error,
@@ -54,8 +54,8 @@ func (c *Corrections) run(
 	return outcomes, err
 }
 
-// Adjust adds a signed delta to a user's score on exactly one board, whatever
-// its mode, as an event of its own. The same event twice is a replay.
+// Adjust adds a signed delta to a user's score on exactly one board of any mode,
+// as an event of its own. A repeat of the event is a replay.
 func (c *Corrections) Adjust(
 	ctx context.Context, user scoreboard.UserID, board scoreboard.BoardID, delta int64, event scoreboard.EventID,
 	audit *scoreboard.AuditEntry,

@@ -14,9 +14,9 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/internal/row"
 )
 
-// Reverse takes back one event of a user, on all its boards or on none, as an
-// event of its own. Twice is a replay. Where the original is no longer in the
-// ledger because its rows are archived, it is gone.
+// Reverse reverses one event of a user on all its boards or on none, as an event
+// of its own. A second reversal is a replay. If the original's rows are archived
+// and no longer in the ledger, it returns gone.
 func (c *Corrections) Reverse(
 	ctx context.Context, user scoreboard.UserID, event scoreboard.EventID, audit *scoreboard.AuditEntry,
 ) ([]scoreboard.Receipt, error) {
@@ -37,8 +37,8 @@ func (c *Corrections) Reverse(
 	return outcomes[0].Receipts, nil
 }
 
-// explainMissing returns why an event is not in the ledger: it was never
-// recorded, or old rows of the user are archived.
+// explainMissing returns why an event is not in the ledger: it was never recorded,
+// or old rows of the user are archived.
 func (c *Corrections) explainMissing(ctx context.Context, user scoreboard.UserID, event scoreboard.EventID) error {
 	const sqlArchived = `select exists (select from scores as s cross join lateral (
     select coalesce((select version from user_score_histories as h
@@ -60,8 +60,8 @@ from unnest($1::text[], $2::uuid[]) with ordinality as t(u, e, n) cross join lat
     select * from user_score_histories where user_id = t.u and event_id = t.e offset 0) as h
 order by t.n, h.board_id`
 
-// findEvents reads recorded events, which never change. Events that are not in
-// the ledger are left out.
+// findEvents reads recorded events, which never change. It omits events that are
+// not in the ledger.
 func (c *Corrections) findEvents(ctx context.Context, users []string, events [][16]byte) ([]ledger.Event, error) {
 	rows, err := c.db.Query(ctx, sqlFindEvents, users, events)
 	if err != nil {
@@ -93,15 +93,15 @@ type correction struct {
 	also func(ctx context.Context, conn *pgxpool.Conn, events []ledger.Event, outcomes []scoreboard.Outcome) error
 }
 
-// derivations bounds how many made-up event ids are passed over.
+// derivations bounds how many derived ids are tried.
 const derivations = 8
 
-// errSeparate says that one of several events cannot be corrected: the scores of
-// the others were computed together with it.
+// errSeparate means that one of several events cannot be corrected, and that the
+// scores of the others were computed together with it.
 var errSeparate = errors.New("the events cannot be corrected together")
 
 // correct corrects events in one transaction and returns an outcome for each. An
-// event that is in the wanted state already is a replay.
+// event that is already in the requested state is a replay.
 func (c *Corrections) correct(
 	ctx context.Context,
 	how correction,
@@ -197,7 +197,7 @@ from unnest($1::text[], $2::uuid[]) with ordinality as t(u, e, n) cross join lat
 	return found, err
 }
 
-// store writes which events are reversed now, and the audit entry.
+// store writes which events are now reversed, and the audit entry.
 func (how *correction) store(
 	ctx context.Context, conn *pgxpool.Conn, b *ledger.Batch, events []ledger.Event, applied []int,
 ) error {
@@ -231,7 +231,7 @@ select u, e, b, $4::bigint from unnest($1::text[], $2::uuid[], $3::uuid[]) as t(
 	return nil
 }
 
-// folder reads the rows that a ledger.Fold needs, once for each score.
+// folder reads the rows for ledger.Fold, once for each score.
 type folder struct {
 	conn    *pgxpool.Conn
 	batch   *ledger.Batch

@@ -14,21 +14,21 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 )
 
-// The bounds of one transaction of a void: others wait for its users.
+// Bounds of one transaction of a void, because others wait for its users.
 const (
 	voidUsers  = 100
 	voidEvents = 500
 )
 
-// ClaimVoid takes the oldest void that has work left and is nobody's, for a
-// time; nil where there is none.
+// ClaimVoid claims the oldest void that has work left and is not claimed, for a
+// time; nil if there is none.
 func (c *Corrections) ClaimVoid(ctx context.Context, life time.Duration) (*scoreboard.Void, error) {
 	v, err := scanVoid(c.db.QueryRow(ctx, `update voids set lease_until = clock_timestamp() + $1::interval
 where id = (select id from voids where state in ('listing', 'reversing', 'undoing') and lease_until < clock_timestamp()
     order by id limit 1 for update skip locked)
 returning `+voidColumns, life))
 	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, nil //nolint:nilnil // nothing to do is an answer, not a failure
+		return nil, nil //nolint:nilnil // no work is not an error
 	}
 	if err != nil {
 		return nil, pg.Translate(fmt.Errorf("claim a void: %w", err))
@@ -36,7 +36,7 @@ returning `+voidColumns, life))
 	return v, nil
 }
 
-// ReleaseVoid lets others have a void that was claimed.
+// ReleaseVoid releases a claimed void.
 func (c *Corrections) ReleaseVoid(ctx context.Context, id int64) error {
 	if _, err := c.db.Exec(ctx, `update voids set lease_until = '-infinity' where id = $1`, id); err != nil {
 		return pg.Translate(fmt.Errorf("release void %d: %w", id, err))
@@ -44,8 +44,8 @@ func (c *Corrections) ReleaseVoid(ctx context.Context, id int64) error {
 	return nil
 }
 
-// StepVoid does one transaction's worth of a void and keeps its claim for life.
-// It reports whether there is more to do.
+// StepVoid runs one transaction of a void and extends its claim by life. It
+// reports whether there is more to do.
 func (c *Corrections) StepVoid(ctx context.Context, v *scoreboard.Void, life time.Duration) (more bool, err error) {
 	if v.State == scoreboard.VoidListing {
 		err = c.listVoid(ctx, v, life)
@@ -53,17 +53,16 @@ func (c *Corrections) StepVoid(ctx context.Context, v *scoreboard.Void, life tim
 		more, err = c.correctSome(ctx, v, life)
 	}
 	if err != nil {
-		return false, pg.Translate(fmt.Errorf("work at void %d: %w", v.ID, err))
+		return false, pg.Translate(fmt.Errorf("run void %d: %w", v.ID, err))
 	}
 	return more || v.State == scoreboard.VoidReversing && v.Done.IsZero(), nil
 }
 
-// listVoid lists what was sent. Reading does not hold up the outbox, so it is
-// one pass; what it finds is written piece by piece. Interrupted, it is done
-// again.
+// listVoid lists the void's events. Reading does not delay the outbox, so it uses
+// one snapshot; the list is written in chunks. An interrupted listing starts over.
 func (c *Corrections) listVoid(ctx context.Context, v *scoreboard.Void, life time.Duration) error {
-	// A row is stamped before it is committed, but never before its
-	// transaction began.
+	// A row's time lies between the beginning and the commit of its transaction, so
+	// earlier transactions could still add rows of the period.
 	var early bool
 	err := c.db.QueryRow(ctx, `select exists (select from pg_stat_activity
 where datname = current_database() and backend_xid is not null and xact_start < $1)`, v.Sender.To).Scan(&early)
@@ -113,7 +112,7 @@ on conflict do nothing`,
 	return err
 }
 
-// correctSome reverses the next events of a void, or lets them count again.
+// correctSome reverses or restores the next events of a void.
 func (c *Corrections) correctSome(ctx context.Context, v *scoreboard.Void, life time.Duration) (more bool, err error) {
 	from, to, end := "todo", "reversed", scoreboard.VoidDone
 	if v.State == scoreboard.VoidUndoing {
@@ -179,7 +178,7 @@ order by user_id, event_id limit $3`, id, state, voidEvents)
 	return users, events, err
 }
 
-// skipMissing marks what is not in the ledger any more.
+// skipMissing marks events that are no longer in the ledger as skipped.
 func (c *Corrections) skipMissing(
 	ctx context.Context,
 	id int64,
@@ -209,9 +208,9 @@ func (c *Corrections) skipMissing(
 	return c.markVoided(ctx, c.db, id, from, "", missing, outcomes)
 }
 
-// markVoided writes what became of events that are in the state from: what was
-// turned is in the state to, what could not be, or stood so already, is
-// skipped. Run again after a lost connection, it finds none.
+// markVoided stores the result of events in the state from: the corrected ones
+// move to the state to, the others are skipped. If it is repeated after a lost
+// connection, it finds none.
 func (c *Corrections) markVoided(
 	ctx context.Context,
 	on pg.Querier,
@@ -244,12 +243,12 @@ where v.void_id = $1 and v.user_id = t.u and v.event_id = t.e and v.state = $6`,
 	return err
 }
 
-// ForgetVoids forgets the events of voids that can no longer be undone.
+// ForgetVoids deletes the events of voids that can no longer be undone.
 func (c *Corrections) ForgetVoids(ctx context.Context) error {
 	_, err := c.db.Exec(ctx, `delete from void_events using voids
 where voids.id = void_id and (voids.state = 'undone' or voids.state = 'done') and done_at + $1::interval < clock_timestamp()`, scoreboard.UndoTime)
 	if err != nil {
-		return pg.Translate(fmt.Errorf("forget old voids: %w", err))
+		return pg.Translate(fmt.Errorf("delete old voids: %w", err))
 	}
 	return nil
 }

@@ -12,8 +12,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 )
 
-// What a sender sent and what still counts. Of a void's own rows the source is
-// admin.
+// Events of a sender that still count. A void's own rows have the source admin.
 const sqlSent = `from user_score_histories as h
 where recorded_at >= $1 and recorded_at < $2 and ($3 <> '' and key_id = $3 or $4 <> '' and address = $4) and source <> 'admin'
   and not exists (select from reversals as r where r.user_id = h.user_id and r.event_id = h.event_id)`
@@ -42,7 +41,7 @@ func (c *Corrections) PreviewVoid(ctx context.Context, sender scoreboard.Sender)
 	return p, nil
 }
 
-// Who undid a void, when and why stands in the trail.
+// The audit log records the undo of a void.
 const voidColumns = `id, coalesce(key_id, ''), coalesce(address, ''), starts, ends, reason, who, created_at, state,
     coalesce(done_at, '0001-01-01T00:00:00Z'),
     (select count(*) from void_events where void_id = voids.id and state = 'todo'),
@@ -83,8 +82,8 @@ func scanVoid(row pgx.Row) (*scoreboard.Void, error) {
 	return v, err
 }
 
-// CreateVoid begins a void, which a node with the role maintenance works off; a
-// not_found where there is nothing to take back.
+// CreateVoid creates a void, which a node with the role maintenance carries out. It
+// returns a not_found if there are no events to reverse.
 func (c *Corrections) CreateVoid(
 	ctx context.Context,
 	sender scoreboard.Sender,
@@ -129,7 +128,7 @@ func voidError(id int64, err error) error {
 	return pg.Translate(fmt.Errorf("read void %d: %w", id, err))
 }
 
-// Voids lists at most limit voids, the newest first.
+// Voids lists at most limit voids, newest first.
 func (c *Corrections) Voids(ctx context.Context, limit int) ([]scoreboard.Void, error) {
 	rows, err := c.db.Query(ctx, `select `+voidColumns+` from voids order by id desc limit $1`, limit)
 	if err != nil {
@@ -145,8 +144,8 @@ func (c *Corrections) Voids(ctx context.Context, limit int) ([]scoreboard.Void, 
 	return voids, nil
 }
 
-// UndoVoid has everything count again that a void has reversed; within
-// scoreboard.UndoTime, else it is gone. Twice is as once.
+// UndoVoid restores everything that a void reversed. After scoreboard.UndoTime it
+// returns gone. A second undo changes nothing.
 func (c *Corrections) UndoVoid(
 	ctx context.Context,
 	id int64,

@@ -1,4 +1,4 @@
-// Package deadletters keeps events that could not be published or applied.
+// Package deadletters stores events that could not be published or applied.
 package deadletters
 
 import (
@@ -18,18 +18,17 @@ import (
 // DeadLetters is the dead letter table.
 type DeadLetters struct{ db *pg.DB }
 
-// New makes a DeadLetters over db.
+// New returns a DeadLetters over db.
 func New(db *pg.DB) *DeadLetters { return &DeadLetters{db} }
 
-// Bury keeps a record that cannot be carried. The same record buried again is
-// the same letter.
+// Bury stores a record that cannot be processed as a dead letter. Storing the same
+// record again changes nothing.
 func (d *DeadLetters) Bury(ctx context.Context, letter *scoreboard.DeadLetter) error {
 	_, err := d.db.Exec(ctx, `insert into dead_letters (topic, partition, record_offset, value, reason, attempts)
 values ($1, $2, $3, $4, $5, $6) on conflict do nothing`, letter.Topic, letter.Partition, letter.Offset, letter.Value, letter.Reason, letter.Attempts)
 	if err != nil {
-		return pg.Translate(
-			fmt.Errorf("bury offset %d of partition %d of %s: %w", letter.Offset, letter.Partition, letter.Topic, err),
-		)
+		return pg.Translate(fmt.Errorf("store a dead letter for %s, partition %d, offset %d: %w",
+			letter.Topic, letter.Partition, letter.Offset, err))
 	}
 	return nil
 }
@@ -42,7 +41,7 @@ func scanLetter(row pgx.CollectableRow) (l scoreboard.DeadLetter, err error) {
 	return l, err
 }
 
-// DeadLetters lists at most limit letters behind an id, oldest first.
+// DeadLetters lists at most limit letters after an id, oldest first.
 func (d *DeadLetters) DeadLetters(ctx context.Context, after int64, limit int) ([]scoreboard.DeadLetter, error) {
 	rows, err := d.db.Query(
 		ctx,
@@ -80,10 +79,10 @@ func noLetter(id int64) error {
 	return scoreboard.Errorf(scoreboard.CodeNotFound, "dead letter %d not found", id)
 }
 
-// RequeueLetter puts a letter into the outbox again and ends it, both or
-// neither. Carried twice it does nothing, since revisions are compared. One
-// that this build cannot read is a conflict; one from before the window in
-// which repeats are known is gone.
+// RequeueLetter puts a letter back into the outbox and deletes it, atomically.
+// Publishing it twice does no harm, since revisions are compared. A letter that
+// this version cannot decode is a conflict; one from before the deduplication
+// window is gone.
 func (d *DeadLetters) RequeueLetter(ctx context.Context, id int64, audit *scoreboard.AuditEntry) error {
 	letter, err := d.DeadLetter(ctx, id)
 	if err != nil {
@@ -105,7 +104,7 @@ func (d *DeadLetters) RequeueLetter(ctx context.Context, id int64, audit *scoreb
 			c.RecordedAt.Format(time.RFC3339),
 		)
 	}
-	// Any shard will do: nothing relies on the order of a user's events.
+	// Any shard works: nothing relies on the order of a user's events.
 	const requeue = `with ended as (delete from dead_letters where id = $1 returning id)
 insert into outbox_score_updates (shard, event_id, user_id, board_id, score, previous_score, delta, order_key, version, revision,
     reached_at, recorded_at, hidden)
@@ -134,7 +133,7 @@ select 0, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13 from ended`
 	return nil
 }
 
-// DropLetter ends a letter for good, or is a not_found.
+// DropLetter deletes a letter, or returns a not_found.
 func (d *DeadLetters) DropLetter(ctx context.Context, id int64, audit *scoreboard.AuditEntry) error {
 	if err := d.endLetter(ctx, id, audit, `delete from dead_letters where id = $1`); err != nil {
 		return pg.Translate(fmt.Errorf("drop dead letter %d: %w", id, err))
@@ -142,8 +141,8 @@ func (d *DeadLetters) DropLetter(ctx context.Context, id int64, audit *scoreboar
 	return nil
 }
 
-// endLetter runs what ends one letter; a not_found where somebody else was
-// quicker.
+// endLetter runs the statement that deletes one letter; a not_found if another
+// process was faster.
 func (d *DeadLetters) endLetter(
 	ctx context.Context,
 	id int64,

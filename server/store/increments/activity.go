@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// By PostgreSQL's clock, which is read in a query of its own: an index can be
-	// searched for what is behind a constant alone, and would be read whole. No
-	// more rows than a rule can count on all boards of an event.
+	// PostgreSQL's clock is read in a query of its own: only with a constant bound
+	// does the planner search the index instead of reading all of it. Reads no more
+	// rows than a rule can count on all boards of an event.
 	sqlPastActions = `select t.n, h.event_id, h.payload_hash, h.recorded_at
 from unnest($1::text[], $2::text[], $3::interval[]) with ordinality as t(u, a, w, n) cross join lateral (
     select event_id, payload_hash, recorded_at from user_score_histories
@@ -29,8 +29,8 @@ from unnest($1::text[]) with ordinality as t(u, n) cross join lateral (
 order by t.n, h.recorded_at desc`
 )
 
-// readActivity reads what the users of a batch did lately, under their locks, in
-// a round trip of its own: only where a rule needs it.
+// readActivity reads the recent activity of the batch's users under their locks, in
+// an extra round trip, only if a rule needs it.
 func readActivity(ctx context.Context, conn *pgxpool.Conn, b *ledger.Batch) error {
 	a := &b.Activity
 	n, window := a.Rows()

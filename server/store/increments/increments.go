@@ -1,4 +1,4 @@
-// Package increments records increments and answers which ones are recorded.
+// Package increments records increments and looks up recorded ones.
 //
 // Promise: a recorded event is in the ledger once per board, its user's versions
 // on a board are 1, 2, 3 without a gap, the score is the last row's, and a change
@@ -25,17 +25,17 @@ import (
 // Options are the settings of Increments.
 type Options struct {
 	Shards int // of the outbox
-	// CloseGrace is how long after the end of a period increments still count
-	// for it that were accepted before.
+	// CloseGrace is how long after the end of a period increments that were
+	// accepted before it still count for it.
 	CloseGrace time.Duration
-	// Policy returns the rules in force; nil: none but the boards' own.
+	// Policy returns the rules in force; nil: only the boards' own.
 	Policy func() *scoreboard.IngestPolicy
-	Log    *slog.Logger // nil: none
+	Log    *slog.Logger // nil: no logging
 	// MakeInstances creates the missing instances of a family.
 	MakeInstances func(ctx context.Context, family *scoreboard.Board) ([]scoreboard.BoardID, error)
 }
 
-// Increments is the ledger as those who submit to it see it.
+// Increments is the ledger as submitters use it.
 type Increments struct {
 	db *pg.DB
 	tx ledgertx.Runner
@@ -44,7 +44,7 @@ type Increments struct {
 	anomalies *prometheus.CounterVec
 }
 
-// New makes an Increments over db.
+// New returns an Increments over db.
 func New(db *pg.DB, o Options) *Increments {
 	return &Increments{
 		db: db, tx: ledgertx.Runner{DB: db, CloseGrace: o.CloseGrace}, o: o,
@@ -54,24 +54,23 @@ func New(db *pg.DB, o Options) *Increments {
 	}
 }
 
-// Collectors are the metrics.
+// Collectors returns the metrics to register.
 func (s *Increments) Collectors() []prometheus.Collector { return []prometheus.Collector{s.anomalies} }
 
-// tries bounds how often a batch is run before the database is called
-// unavailable.
+// tries bounds how often a batch is retried before it fails as unavailable.
 const tries = 4
 
-// Record writes a batch of increments in one transaction and returns an
-// outcome for each, in order: receipts, or why this one was rejected. Several
-// increments of one user keep their order.
+// Record writes a batch of increments in one transaction and returns an outcome
+// for each, in order: receipts, or the reason for the rejection. Increments of one
+// user keep their order.
 //
-// A nil error means that the transaction is committed. Otherwise nothing is
-// known to be written, and Record may be called again with the same batch: a
-// repeat is recognised by its event id.
+// A nil error means that the transaction is committed. After any other error the
+// batch may or may not have been written, and Record can be called again with the
+// same batch: repeats are recognized by their event ids.
 //
-// A user who is locked for longer than the lock wait does not hold up the
-// others: the outcome of each of that user's items is scoreboard.ErrUserLocked,
-// and none of them is written.
+// A user who stays locked longer than the lock wait does not delay the others: the
+// outcome of each of that user's items is scoreboard.ErrUserLocked, and none of
+// them is written.
 func (s *Increments) Record(ctx context.Context, batch []scoreboard.Increment) ([]scoreboard.Outcome, error) {
 	var err error
 	locked := make(map[scoreboard.UserID]bool)

@@ -12,8 +12,8 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 )
 
-// recordUnlocked records the items of all users but the locked ones, whose
-// outcome says so.
+// recordUnlocked records the items of all users except the locked ones, whose
+// outcome is scoreboard.ErrUserLocked.
 func (s *Increments) recordUnlocked(
 	ctx context.Context, batch []scoreboard.Increment, locked map[scoreboard.UserID]bool,
 ) ([]scoreboard.Outcome, error) {
@@ -47,15 +47,15 @@ func (s *Increments) recordUnlocked(
 	return outcomes, nil
 }
 
-// Takes the locks that are free, and releases them with its transaction.
+// Takes the free locks and releases them at the end of its transaction.
 const sqlProbeUsers = `select t.u, found.u is not null, free.u is not null
 from unnest($1::text[]) as t(u)
 left join lateral (select user_id as u from users where user_id = t.u offset 0) as found on true
 left join lateral (select user_id as u from users where user_id = t.u for no key update skip locked) as free on true`
 
-// findLocked adds to locked the users of the batch who are locked now. A user
-// that another transaction is just creating cannot be seen: where a second
-// search finds nobody, all users who do not exist yet are added.
+// findLocked adds the users of the batch that are locked now to locked. A user that
+// another transaction is creating is not visible: if a second search finds
+// nothing, all users that do not exist yet are added.
 func (s *Increments) findLocked(
 	ctx context.Context, batch []scoreboard.Increment, locked map[scoreboard.UserID]bool, second bool,
 ) error {

@@ -15,9 +15,8 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/internal/row"
 )
 
-// Known looks a batch of events up without taking a lock: receipts for those
-// that are recorded, a conflict where the payload differs, and an empty
-// outcome for the rest.
+// Known looks up a batch of events without locks: receipts for recorded events, a
+// conflict if the payload differs, and an empty outcome for the rest.
 func (s *Increments) Known(ctx context.Context, batch []scoreboard.Increment) ([]scoreboard.Outcome, error) {
 	b := ledger.NewBatch(batch, s.o.Shards, nil)
 	if err := ledgertx.ReadKnown(ctx, s.db, b); err != nil {
@@ -31,8 +30,7 @@ func (s *Increments) Known(ctx context.Context, batch []scoreboard.Increment) ([
 	return b.Outcomes, nil
 }
 
-// Event returns the receipts of one event of a user, on every board, or a
-// not_found.
+// Event returns the receipts of a user's event on every board, or a not_found.
 func (s *Increments) Event(
 	ctx context.Context, user scoreboard.UserID, event scoreboard.EventID,
 ) ([]scoreboard.Receipt, error) {
@@ -46,8 +44,8 @@ func (s *Increments) Event(
 	return receipts, nil
 }
 
-// Reject stores why accepted events were not recorded. An event that is stored
-// as rejected already keeps its first reason.
+// Reject stores why accepted events were not recorded. A repeated rejection keeps
+// the first reason.
 func (s *Increments) Reject(
 	ctx context.Context, rejected []scoreboard.Increment, reasons []*scoreboard.Error,
 ) error {
@@ -68,8 +66,7 @@ select * from unnest($1::text[], $2::uuid[], $3::bytea[], $4::text[], $5::text[]
 	return nil
 }
 
-// Rejection returns why an event was not recorded; nil if it is not stored as
-// rejected.
+// Rejection returns why an event was not recorded; nil if no rejection is stored.
 func (s *Increments) Rejection(
 	ctx context.Context, user scoreboard.UserID, event scoreboard.EventID,
 ) (*scoreboard.Error, error) {
@@ -77,7 +74,7 @@ func (s *Increments) Rejection(
 	err := s.db.QueryRow(ctx, `select error_code, message from rejected_events where user_id = $1 and event_id = $2`,
 		user, event.UUID).Scan(&e.Code, &e.Message)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, nil //nolint:nilnil // no rejection is an answer, not a failure
+		return nil, nil //nolint:nilnil // no rejection is not an error
 	}
 	if err != nil {
 		return nil, pg.Translate(fmt.Errorf("look up the rejection of event %s of %s: %w", event.Text, user, err))
@@ -86,9 +83,9 @@ func (s *Increments) Rejection(
 }
 
 // DeleteUsedTokens deletes at most limit action tokens that were used before a
-// time and returns how many. An expired token is rejected without its row, but an
-// increment that was accepted for later may arrive with one until the window of
-// repeats ends.
+// time and returns how many. Expired tokens are rejected even without their row,
+// but an accepted increment may still arrive with one until the deduplication
+// window ends.
 func (s *Increments) DeleteUsedTokens(ctx context.Context, before time.Time, limit int) (int64, error) {
 	done, err := s.db.Exec(ctx, `delete from used_action_tokens where action_id in (
     select action_id from used_action_tokens where used_at < $1 order by used_at limit $2)`, before, limit)

@@ -1,4 +1,4 @@
-// Package keys keeps the signing keys of clients, their secrets sealed.
+// Package keys stores clients' signing keys and their sealed secrets.
 package keys
 
 import (
@@ -18,13 +18,13 @@ import (
 // Keys is the keys table, with the secrets.
 type Keys struct{ db *pg.DB }
 
-// New makes a Keys over db.
+// New returns a Keys over db.
 func New(db *pg.DB) *Keys { return &Keys{db} }
 
 const keyColumns = `k.key_id, k.name, k.created_at, k.expires_at, k.revoked_at, k.boards, coalesce(k.user_prefix, ''),
     coalesce(k.max_delta, 0), coalesce(k.per_minute, 0), s.generation, s.retires_at`
 
-// The newest secret of a key, and until when the one before it stays good.
+// The newest secret of a key, and until when the previous one is valid.
 const fromKeys = ` from keys k cross join lateral (
     select max(generation) as generation, max(retires_at) filter (where retires_at > clock_timestamp()) as retires_at
     from key_secrets where key_id = k.key_id) as s`
@@ -46,8 +46,8 @@ func scanKey(row pgx.Row) (k protocol.Key, err error) {
 	return k, err
 }
 
-// SigningKey returns a key with the secrets that are live now: nil for a key
-// that is unknown, revoked or expired.
+// SigningKey returns a key with its valid secrets: nil for a key that is unknown,
+// revoked or expired.
 func (s *Keys) SigningKey(ctx context.Context, id string) (*scoreboard.SigningKey, error) {
 	rows, err := s.db.Query(
 		ctx,
@@ -89,8 +89,8 @@ order by s.generation desc limit 2`,
 	return key, nil
 }
 
-// CreateKey stores a new key with its first sealed secret; a conflict where
-// the id is taken. A life of 0 has no end.
+// CreateKey stores a new key with its first sealed secret; a conflict if the id is
+// taken. A key with life 0 does not expire.
 func (s *Keys) CreateKey(
 	ctx context.Context,
 	id, name string,
@@ -134,9 +134,9 @@ values ($1, $2, $3, nullif($4, ''), nullif($5::bigint, 0), nullif($6::integer, 0
 	return k, nil
 }
 
-// RotateKey gives a key another secret. The one before stays good for overlap,
-// any older one ends now: two are live at most. A conflict for a key that has
-// ended, not_found for none.
+// RotateKey gives a key another secret. The previous one stays valid for overlap,
+// any older one expires now, so at most two are valid. It returns a conflict for a
+// key that is revoked or expired, and not_found for an unknown one.
 func (s *Keys) RotateKey(
 	ctx context.Context,
 	id string,
@@ -181,7 +181,7 @@ select $1, max(generation) + 1, $2 from key_secrets where key_id = $1`, id, seal
 	return k, nil
 }
 
-// Keys lists every key, the oldest first.
+// Keys lists every key, oldest first.
 func (s *Keys) Keys(ctx context.Context) ([]protocol.Key, error) {
 	rows, err := s.db.Query(ctx, `select `+keyColumns+fromKeys+` order by k.created_at, k.key_id`)
 	if err != nil {
@@ -194,8 +194,8 @@ func (s *Keys) Keys(ctx context.Context) ([]protocol.Key, error) {
 	return keys, nil
 }
 
-// RevokeKey ends a key for good, or says not_found. Twice is as once, and the
-// trail hears of it once.
+// RevokeKey revokes a key permanently, or returns not_found. A second call changes
+// nothing and writes no audit entry.
 func (s *Keys) RevokeKey(ctx context.Context, id string, audit *scoreboard.AuditEntry) (k protocol.Key, err error) {
 	err = pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
 		done, err := tx.Exec(

@@ -40,8 +40,8 @@ func scanFlag(row pgx.Row) (f scoreboard.Flag, err error) {
 	return f, err
 }
 
-// FlagsOf lists at most limit flags in a state, "" for all, behind an id, the
-// oldest first.
+// FlagsOf lists at most limit flags in a state ("" for all) after an id, oldest
+// first.
 func (m *Moderation) FlagsOf(
 	ctx context.Context,
 	state string,
@@ -73,8 +73,8 @@ func (m *Moderation) Flag(ctx context.Context, id int64) (*scoreboard.Flag, erro
 	return &f, nil
 }
 
-// DecideFlag takes a flag out of the queue, as dismissed or confirmed. The same
-// again does nothing; the other way it is a conflict.
+// DecideFlag dismisses or confirms a flag. Repeating the decision changes nothing;
+// the opposite one is a conflict.
 func (m *Moderation) DecideFlag(
 	ctx context.Context,
 	id int64,
@@ -102,7 +102,7 @@ where id = $1 returning `+flagColumns, id, state, audit.Who, audit.Reason),
 		return pg.WriteAudit(ctx, tx, audit)
 	})
 	if err != nil {
-		return nil, pg.Translate(fmt.Errorf("decide on flag %d: %w", id, err))
+		return nil, pg.Translate(fmt.Errorf("decide flag %d: %w", id, err))
 	}
 	return &f, nil
 }

@@ -17,19 +17,19 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/internal/row"
 )
 
-// Moderation is users as an operator sees them.
+// Moderation is the users' status and flags.
 type Moderation struct {
 	db     *pg.DB
 	shards int // of the outbox
 }
 
-// New makes a Moderation over db.
+// New returns a Moderation over db. shards is the number of outbox shards.
 func New(db *pg.DB, shards int) *Moderation { return &Moderation{db, shards} }
 
 const sqlLockUser = `update users set last_recorded_at = greatest(clock_timestamp(), last_recorded_at)
 where user_id = $1 returning status, last_recorded_at`
 
-// Ban keeps a user from writing and from being seen.
+// Ban blocks a user's writes and hides the user.
 func (m *Moderation) Ban(
 	ctx context.Context,
 	user scoreboard.UserID,
@@ -44,7 +44,7 @@ func (m *Moderation) Ban(
 	)
 }
 
-// Unban ends a ban: the scores are seen again, reached when they were.
+// Unban ends a ban: the scores are visible again with their original times.
 func (m *Moderation) Unban(
 	ctx context.Context,
 	user scoreboard.UserID,
@@ -53,7 +53,7 @@ func (m *Moderation) Unban(
 	return m.setUserStatus(ctx, user, scoreboard.UserActive, []string{scoreboard.UserBanned}, audit)
 }
 
-// Freeze keeps a user from writing.
+// Freeze blocks a user's writes.
 func (m *Moderation) Freeze(
 	ctx context.Context,
 	user scoreboard.UserID,
@@ -71,9 +71,8 @@ func (m *Moderation) Unfreeze(
 	return m.setUserStatus(ctx, user, scoreboard.UserActive, []string{scoreboard.UserFrozen}, audit)
 }
 
-// setUserStatus takes a user from one of some states to another; where it is that
-// already, nothing happens, so a repeat does no harm. From any other it is a
-// conflict.
+// setUserStatus changes a user's status from one of several to another. If the
+// user has it already, nothing changes; from any other status it is a conflict.
 func (m *Moderation) setUserStatus(
 	ctx context.Context,
 	user scoreboard.UserID,
@@ -118,12 +117,12 @@ func (m *Moderation) setUserStatus(
 		return pg.WriteAudit(ctx, tx, audit)
 	})
 	if err != nil {
-		return nil, pg.Translate(fmt.Errorf("make %s %s: %w", user, to, err))
+		return nil, pg.Translate(fmt.Errorf("set the status of %s to %s: %w", user, to, err))
 	}
 	return state, nil
 }
 
-// lockedUser is a user whose row is locked, and the time of what is recorded.
+// lockedUser is a user whose row is locked, and the time for what is recorded.
 type lockedUser struct {
 	status string
 	time   time.Time
@@ -148,7 +147,7 @@ func (m *Moderation) withUser(ctx context.Context, user scoreboard.UserID, do fu
 	})
 }
 
-// UserStatus says what a user is; "" where there is none.
+// UserStatus returns a user's status; "" for an unknown user.
 func (m *Moderation) UserStatus(ctx context.Context, user scoreboard.UserID) (status string, err error) {
 	err = m.db.QueryRow(ctx, `select status from users where user_id = $1`, user).Scan(&status)
 	if errors.Is(err, pgx.ErrNoRows) {

@@ -13,10 +13,10 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/internal/row"
 )
 
-// recordScores is how many scores of a user an operator is shown.
+// recordScores is how many scores of a user the record contains.
 const recordScores = 100
 
-// Who made the user what the user is stands in the trail.
+// The audit log has the operator, time and reason of the status.
 const sqlUserRecord = `select u.status, u.created_at, coalesce(a.at, '0001-01-01T00:00:00Z'), coalesce(a.who, ''), coalesce(a.reason, ''),
     (select count(*) from flags where user_id = u.user_id and state = 'open')
 from users as u left join lateral (
@@ -25,7 +25,7 @@ from users as u left join lateral (
     order by id desc limit 1) as a on true
 where u.user_id = $1`
 
-// UserRecord returns what an operator looks at, or a not_found.
+// UserRecord returns a user's record for operators, or a not_found.
 func (m *Moderation) UserRecord(ctx context.Context, user scoreboard.UserID) (*scoreboard.UserRecord, error) {
 	r := &scoreboard.UserRecord{User: user}
 	var b pgx.Batch
@@ -42,7 +42,7 @@ func (m *Moderation) UserRecord(ctx context.Context, user scoreboard.UserID) (*s
 		return nil, row.NoUser(user)
 	}
 	if err != nil {
-		return nil, pg.Translate(fmt.Errorf("look at user %s: %w", user, err))
+		return nil, pg.Translate(fmt.Errorf("read user %s: %w", user, err))
 	}
 	for _, t := range []*time.Time{&r.Created, &r.Since} {
 		*t = t.UTC()

@@ -1,5 +1,5 @@
-// Package outbox is the queue of committed changes: the relays' leases and
-// cursors on its shards, its partitions and its status.
+// Package outbox is the queue of committed changes: leases and cursors of the
+// relays on its shards, its partitions and its status.
 package outbox
 
 import (
@@ -18,14 +18,14 @@ import (
 // Outbox is the outbox table.
 type Outbox struct{ db *pg.DB }
 
-// New makes an Outbox over db.
+// New returns an Outbox over db.
 func New(db *pg.DB) *Outbox { return &Outbox{db} }
 
 const (
-	// Plans that read or sort a whole partition look cheap while it is small,
-	// and are kept when it is large.
-	// The time is taken before the snapshot: what commits in between is not
-	// claimed to be in it.
+	// Plans that read or sort a whole partition look cheap while it is small, and
+	// are kept when it is large.
+	// The time is read before the snapshot, so changes that commit in between are
+	// not claimed to be in it.
 	sqlCursorPlan = `select clock_timestamp(), set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true),
        set_config('enable_sort', 'off', true)`
 
@@ -38,9 +38,8 @@ where shard = $1 and (xid, id) > ($2::xid8, $3) and xid < pg_snapshot_xmin(pg_cu
 order by xid, id limit $4`
 )
 
-// OutboxPage returns at most limit rows of a shard behind a cursor, in the
-// order of the cursor, and nothing that a running transaction could still get
-// in front of.
+// OutboxPage returns at most limit rows of a shard after a cursor, in cursor
+// order, and none that a running transaction could still precede.
 func (o *Outbox) OutboxPage(
 	ctx context.Context,
 	shard int,
@@ -85,9 +84,9 @@ func (o *Outbox) OutboxPage(
 }
 
 // ClaimShard takes or renews the lease of a shard for owner and returns its
-// generation and cursor; ok is false while another owner's lease lives. A
-// shard that was nobody's gets a new generation, which fences the owner before.
-// A cursor of another history than the database's is a conflict.
+// generation and cursor; ok is false while another owner holds it. Taking a free
+// shard increments its generation, which fences the previous owner. A cursor from
+// another history than the database's is a conflict.
 func (o *Outbox) ClaimShard(
 	ctx context.Context,
 	shard int,
@@ -118,8 +117,8 @@ returning generation, cursor_xid, cursor_id, coalesce(history <> store_history()
 	return generation, at, true, nil
 }
 
-// AdvanceShard moves a shard's cursor; ok is false where generation is no
-// longer the shard's.
+// AdvanceShard moves a shard's cursor; ok is false if generation is no longer the
+// shard's.
 func (o *Outbox) AdvanceShard(
 	ctx context.Context,
 	shard int,
@@ -134,8 +133,8 @@ where shard = $1 and generation = $2`, shard, generation, to.XID, to.ID)
 	return tag.RowsAffected() == 1, nil
 }
 
-// FailShard keeps how often the row behind a shard's cursor was tried, and why
-// in vain.
+// FailShard stores how often the row after a shard's cursor was tried, and the
+// last error.
 func (o *Outbox) FailShard(ctx context.Context, shard int, generation int64, attempts int, reason string) error {
 	_, err := o.db.Exec(
 		ctx,
@@ -146,14 +145,14 @@ func (o *Outbox) FailShard(ctx context.Context, shard int, generation int64, att
 		reason,
 	)
 	if err != nil {
-		return pg.Translate(fmt.Errorf("note a failure of shard %d: %w", shard, err))
+		return pg.Translate(fmt.Errorf("record a failure of shard %d: %w", shard, err))
 	}
 	return nil
 }
 
-// BuryRow puts a row that the transport refuses among the dead letters and
-// moves the shard's cursor over it, both or neither; ok is false where
-// generation is no longer the shard's.
+// BuryRow stores a row that the transport rejects as a dead letter and moves the
+// shard's cursor past it, atomically; ok is false if generation is no longer the
+// shard's.
 func (o *Outbox) BuryRow(
 	ctx context.Context,
 	shard int,
@@ -173,7 +172,8 @@ select count(*) = 1 from moved`
 	err = o.db.QueryRow(ctx, sql, shard, generation, row.Cursor.XID, row.Cursor.ID, scoreboard.FromOutbox,
 		protocol.AppendEvent(nil, &row.Change), reason, attempts).Scan(&ok)
 	if err != nil {
-		return false, pg.Translate(fmt.Errorf("bury row %d of shard %d: %w", row.Cursor.ID, shard, err))
+		return false, pg.Translate(fmt.Errorf("store row %d of shard %d as a dead letter: %w",
+			row.Cursor.ID, shard, err))
 	}
 	return ok, nil
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 )
 
-// Partitions of the outbox are made this far ahead, and kept this long after
-// their end: a row's recorded_at may lie a little before its commit.
+// Outbox partitions are created this far ahead, and kept this long after their
+// end: a row's recorded_at may be a little earlier than its commit.
 const (
 	outboxSpan  = time.Hour
 	outboxAhead = 3
@@ -20,12 +20,12 @@ const (
 	ledgerAhead = 2 // months
 )
 
-// ddlWait is how long a change of partitions may make writers wait.
+// ddlWait bounds how long a change of partitions blocks writers.
 const ddlWait = 200 * time.Millisecond
 
 const (
-	// Rows that came before their partition are in the default one, and the
-	// partition cannot be made any more: hence ahead, never for the past.
+	// A partition cannot be created once the default partition has rows of its
+	// span, so partitions are created ahead and never for the past.
 	sqlOutboxSpans = `select span, span + $1 from (
     select date_bin($1, clock_timestamp(), 'epoch') + $1 * n as span from generate_series(0, $2::int) as n) as t
 where to_regclass('outbox_score_updates_' || to_char(span at time zone 'UTC', 'YYYYMMDDHH24MI')) is null
@@ -37,8 +37,8 @@ where to_regclass('outbox_score_updates_' || to_char(span at time zone 'UTC', 'Y
 where to_regclass('user_score_histories_' || to_char(span, 'YYYYMMDD')) is null`
 )
 
-// MakePartitions makes the partitions of outbox and ledger that will be
-// written soon, and returns how many there were to make.
+// MakePartitions creates the partitions of outbox and ledger that will soon be
+// needed, and returns how many it created.
 func (o *Outbox) MakePartitions(ctx context.Context) (made int, err error) {
 	for _, kind := range []struct {
 		spans, create string
@@ -49,7 +49,7 @@ func (o *Outbox) MakePartitions(ctx context.Context) (made int, err error) {
 	} {
 		rows, err := o.db.Query(ctx, kind.spans, kind.args...)
 		if err != nil {
-			return made, pg.Translate(fmt.Errorf("look for partitions to make: %w", err))
+			return made, pg.Translate(fmt.Errorf("list partitions to create: %w", err))
 		}
 		var spans [][2]time.Time
 		var from, to time.Time
@@ -57,7 +57,7 @@ func (o *Outbox) MakePartitions(ctx context.Context) (made int, err error) {
 			spans = append(spans, [2]time.Time{from, to})
 			return nil
 		}); err != nil {
-			return made, pg.Translate(fmt.Errorf("look for partitions to make: %w", err))
+			return made, pg.Translate(fmt.Errorf("list partitions to create: %w", err))
 		}
 		for _, span := range spans {
 			if err := o.db.InSchemaTx(ctx, ddlWait, func(tx pgx.Tx) error {
@@ -65,7 +65,7 @@ func (o *Outbox) MakePartitions(ctx context.Context) (made int, err error) {
 				return err
 			}); err != nil {
 				return made, pg.Translate(
-					fmt.Errorf("make the partition of %s: %w", span[0].UTC().Format(time.RFC3339), err),
+					fmt.Errorf("create the partition of %s: %w", span[0].UTC().Format(time.RFC3339), err),
 				)
 			}
 			made++
@@ -74,8 +74,8 @@ func (o *Outbox) MakePartitions(ctx context.Context) (made int, err error) {
 	return made, nil
 }
 
-// DropPartitions drops what of the outbox is published, and returns how many
-// partitions that were. What a relay still has to read stays.
+// DropPartitions drops the outbox partitions that are fully published, and returns
+// how many. Partitions that a relay must still read stay.
 func (o *Outbox) DropPartitions(ctx context.Context) (dropped int, err error) {
 	leaves, err := o.outboxPartitions(ctx)
 	if err != nil {
@@ -87,7 +87,7 @@ func (o *Outbox) DropPartitions(ctx context.Context) (dropped int, err error) {
 	for _, leaf := range leaves {
 		var isOld, gone bool
 		if err := o.db.QueryRow(ctx, old, leaf, outboxGrace, outboxSpan).Scan(&isOld); err != nil {
-			return dropped, pg.Translate(fmt.Errorf("look how old partition %s is: %w", leaf, err))
+			return dropped, pg.Translate(fmt.Errorf("read the age of partition %s: %w", leaf, err))
 		}
 		if !isOld {
 			continue
@@ -105,7 +105,7 @@ func (o *Outbox) DropPartitions(ctx context.Context) (dropped int, err error) {
 	return dropped, nil
 }
 
-// outboxPartitions lists the outbox's partitions by name, which is by time.
+// outboxPartitions lists the outbox's partitions by name, which is also by time.
 func (o *Outbox) outboxPartitions(ctx context.Context) ([]string, error) {
 	rows, err := o.db.Query(ctx, `select inhrelid::regclass::text from pg_inherits
 where inhparent = 'outbox_score_updates'::regclass order by 1`)

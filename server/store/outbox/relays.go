@@ -10,8 +10,8 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 )
 
-// JoinRelays says that owner is alive for so long, and returns all relays that
-// are, in the order in which they came.
+// JoinRelays registers owner as alive for life, and returns all relays that are
+// alive, in the order in which they joined.
 func (o *Outbox) JoinRelays(ctx context.Context, owner string, life time.Duration) (alive []string, err error) {
 	var b pgx.Batch
 	b.Queue(`insert into relay_members (owner, alive_until) values ($1, clock_timestamp() + $2)
@@ -23,21 +23,21 @@ on conflict (owner) do update set alive_until = excluded.alive_until`, owner, li
 			return err
 		})
 	if err := o.db.SendBatch(ctx, &b).Close(); err != nil {
-		return nil, pg.Translate(fmt.Errorf("join the relays: %w", err))
+		return nil, pg.Translate(fmt.Errorf("register the relay: %w", err))
 	}
 	return alive, nil
 }
 
-// LeaveRelays takes owner off the list, so that others need not wait for it.
+// LeaveRelays removes owner from the list, so that others need not wait for it.
 func (o *Outbox) LeaveRelays(ctx context.Context, owner string) error {
 	if _, err := o.db.Exec(ctx, `delete from relay_members where owner = $1`, owner); err != nil {
-		return pg.Translate(fmt.Errorf("leave the relays: %w", err))
+		return pg.Translate(fmt.Errorf("unregister the relay: %w", err))
 	}
 	return nil
 }
 
-// OutboxShards is one more than the greatest shard of which there are rows:
-// there may be some of more shards than are configured now.
+// OutboxShards is one more than the highest shard that has rows, which may exceed
+// the configured number.
 func (o *Outbox) OutboxShards(ctx context.Context) (n int, err error) {
 	var b pgx.Batch
 	b.Queue("begin read only")

@@ -8,8 +8,8 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 )
 
-// OutboxStatus says how much waits in the outbox, for how long, and who is at
-// it.
+// OutboxStatus returns the number of waiting rows, the age of the oldest, and the
+// relays.
 func (o *Outbox) OutboxStatus(ctx context.Context) (*scoreboard.OutboxStatus, error) {
 	status := &scoreboard.OutboxStatus{}
 	rows, err := o.db.Query(
@@ -44,7 +44,7 @@ from outbox_status order by shard`,
 	if err != nil {
 		return nil, pg.Translate(fmt.Errorf("read the outbox's status: %w", err))
 	}
-	// Prepared transactions hold the horizon, too.
+	// Prepared transactions hold back the horizon, too.
 	const horizon = `select coalesce(clock_timestamp() - min(since), '0') from (
     select xact_start as since from pg_stat_activity where backend_xid is not null and pid <> pg_backend_pid()
     union all select prepared from pg_prepared_xacts) as t`

@@ -18,21 +18,21 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/internal/row"
 )
 
-// Privacy is everything that is stored about a user.
+// Privacy is the personal data of users.
 type Privacy struct {
 	db     *pg.DB
 	shards int // of the outbox
 }
 
-// New makes a Privacy over db.
+// New returns a Privacy over db. shards is the number of outbox shards.
 func New(db *pg.DB, shards int) *Privacy { return &Privacy{db, shards} }
 
-// erasedRows is how much of a user's ledger one transaction moves.
+// erasedRows is the number of ledger rows that one transaction moves.
 const erasedRows = 2000
 
-// BeginErasure forgets all of a user but the ledger, which EraseStep moves, and
-// returns the anonymous name that it goes to. From here on the user is not to
-// be seen and writes nothing. Twice is as once.
+// BeginErasure deletes everything about a user except the ledger, which EraseStep
+// moves to the anonymous name that it returns. From then on the user is hidden and
+// cannot write. A second call returns the same name.
 func (p *Privacy) BeginErasure(
 	ctx context.Context,
 	user scoreboard.UserID,
@@ -68,8 +68,8 @@ where user_id = $1 returning status, last_recorded_at, erased_as`, user).Scan(&s
 	return anonymous, nil
 }
 
-// forget does what of an erasure is small. The letters hold the user's name as
-// JSON does, which for these names is as it is.
+// forget runs the short steps of an erasure. Dead letters contain the user's name
+// as JSON, which does not escape any character of these names.
 func (p *Privacy) forget(ctx context.Context, tx pgx.Tx, user, anonymous scoreboard.UserID, at time.Time) error {
 	for _, step := range []struct {
 		sql  string
@@ -78,8 +78,8 @@ func (p *Privacy) forget(ctx context.Context, tx pgx.Tx, user, anonymous scorebo
 		{`update users set status = 'erased', erased_as = $2, erased_at = clock_timestamp() where user_id = $1`, []any{user, anonymous}},
 		{`insert into users (user_id, status) values ($1, 'erased')`, []any{anonymous}},
 		{row.SQLHideScores, []any{user, true, ledger.Shard(user, p.shards), at}},
-		// The place in final standings stays, the name goes; their hash is of how
-		// they were.
+		// The place in final standings stays under the anonymous name; the hash covers
+		// the original rows.
 		{`update board_standings set user_id = $2 where user_id = $1 and board_id in (select board_id from boards where closed_at is not null)`, []any{user, anonymous}},
 		{`delete from rejected_events where user_id = $1`, []any{user}},
 		{`delete from flags where user_id = $1`, []any{user}},
@@ -94,8 +94,8 @@ func (p *Privacy) forget(ctx context.Context, tx pgx.Tx, user, anonymous scorebo
 	return nil
 }
 
-// Rows go oldest first, so that what is left still adds up from the score
-// before it, and what has gone adds up by itself: at every moment.
+// Rows move oldest first, so that at every moment the remaining rows add up from
+// the score before them, and the moved ones from 0.
 const (
 	sqlMoveRows = `with piece as (
     select event_id, recorded_at, version from user_score_histories
@@ -120,7 +120,7 @@ insert into outbox_score_updates (shard, event_id, user_id, board_id, score, pre
     revision, reached_at, recorded_at, hidden)
 select $6, $7, user_id, board_id, score, score, 0, order_key, version, revision, reached_at, clock_timestamp(), true from kept`
 
-	// The projection wants a version of 1 at least.
+	// The projection needs a version of at least 1.
 	sqlTombstone = `with kept as (
     update scores set score = 0, order_key = 0, version = 0, revision = revision + 1, hidden = true, empty = false
     where user_id = $1 and board_id = $2 returning *)
@@ -129,8 +129,8 @@ insert into outbox_score_updates (shard, event_id, user_id, board_id, score, pre
 select $3, gen_random_uuid(), user_id, board_id, 0, 0, 0, 0, 1, revision, reached_at, clock_timestamp(), true from kept`
 )
 
-// EraseStep moves a piece of an erased user's ledger to the anonymous name, and
-// says how many rows; 0 when all is done.
+// EraseStep moves some rows of an erased user's ledger to the anonymous name and
+// returns how many; 0 when all are moved.
 func (p *Privacy) EraseStep(ctx context.Context, user, anonymous scoreboard.UserID) (rows int64, err error) {
 	err = p.db.InLimitedTx(ctx, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(
@@ -188,7 +188,7 @@ func (p *Privacy) eraseSome(ctx context.Context, tx pgx.Tx, user, anonymous scor
 	return max(rows, 1), err
 }
 
-// ErasedUsers lists who is erased: before a time, at most limit of them.
+// ErasedUsers lists at most limit users that were erased before a time.
 func (p *Privacy) ErasedUsers(ctx context.Context, before time.Time, limit int) ([]scoreboard.Erased, error) {
 	rows, err := p.db.Query(
 		ctx,
@@ -198,20 +198,20 @@ from users where erased_as is not null and erased_at < $1 order by erased_at lim
 		limit,
 	)
 	if err != nil {
-		return nil, pg.Translate(fmt.Errorf("list who is erased: %w", err))
+		return nil, pg.Translate(fmt.Errorf("list erased users: %w", err))
 	}
 	erased, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (e scoreboard.Erased, err error) {
 		err = row.Scan(&e.User, &e.Anonymous, &e.Unfinished)
 		return e, err
 	})
 	if err != nil {
-		return nil, pg.Translate(fmt.Errorf("list who is erased: %w", err))
+		return nil, pg.Translate(fmt.Errorf("list erased users: %w", err))
 	}
 	return erased, nil
 }
 
-// Tombstones returns the boards on which a user has one, each with the revision
-// that it is.
+// Tombstones returns the boards on which a user has a tombstone, with its
+// revision.
 func (p *Privacy) Tombstones(ctx context.Context, user scoreboard.UserID) (map[scoreboard.BoardID]int64, error) {
 	rows, err := p.db.Query(ctx, `select board_id, revision from scores where user_id = $1 and version = 0`, user)
 	if err != nil {
@@ -229,7 +229,7 @@ func (p *Privacy) Tombstones(ctx context.Context, user scoreboard.UserID) (map[s
 	return boards, nil
 }
 
-// ForgetErased removes the name of an erased user, with the tombstones.
+// ForgetErased deletes the name of an erased user with its tombstones.
 func (p *Privacy) ForgetErased(ctx context.Context, user scoreboard.UserID) error {
 	err := pgx.BeginFunc(ctx, p.db, func(tx pgx.Tx) error {
 		for _, sql := range []string{
@@ -243,18 +243,17 @@ func (p *Privacy) ForgetErased(ctx context.Context, user scoreboard.UserID) erro
 		return nil
 	})
 	if err != nil {
-		return pg.Translate(fmt.Errorf("forget an erased name: %w", err))
+		return pg.Translate(fmt.Errorf("delete an erased name: %w", err))
 	}
 	return nil
 }
 
-// ForgetAddresses removes addresses and agents from rows of the ledger that are
-// older than keep, of an hour at most, and reports whether there is more to do.
-// How far it is stands in the database, so that a node goes on where another
-// was.
+// ForgetAddresses deletes addresses and agents from ledger rows older than keep,
+// at most an hour of rows per call, and reports whether there is more to do. The
+// progress is stored in the database, so that any node can continue.
 func (p *Privacy) ForgetAddresses(ctx context.Context, keep time.Duration) (more bool, err error) {
-	// Before anything is old enough to be forgotten, the oldest row is looked for
-	// among none: without the bound it was a read of the whole ledger.
+	// Without the bound on the time, searching for the oldest row would read the
+	// whole ledger when no row is old enough.
 	const forget = `with span as (
     select coalesce((select done from retention where name = 'addresses'),
             (select min(recorded_at) from user_score_histories where recorded_at < now() - $1::interval)) as starts,
@@ -273,7 +272,7 @@ returning (select ends < until from piece)`
 		return false, nil
 	}
 	if err != nil {
-		return false, pg.Translate(fmt.Errorf("forget addresses: %w", err))
+		return false, pg.Translate(fmt.Errorf("delete addresses: %w", err))
 	}
 	return more, nil
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/internal/row"
 )
 
-// exported is what the database has about a user, as rows of JSON.
+// exported are the queries for a user's data, as rows of JSON.
 var exported = []struct{ kind, sql string }{
 	{"user", `select user_id, status, created_at from users where user_id = $1`},
 	{"profile", `select user_id, display_name, avatar_url, updated_at from profiles where user_id = $1`},
@@ -42,8 +42,8 @@ where position(convert_to('"user_id":"' || $1 || '"', 'UTF8') in value) > 0 orde
 	{"moderation", `select at, action, reason, detail from audit_log where target = 'user:' || $1 order by id`},
 }
 
-// Export calls do with all that is kept about a user, row by row as JSON, from
-// one snapshot; a not_found where there is no such user.
+// Export calls do with everything that is stored about a user, as rows of JSON,
+// from one snapshot; a not_found for an unknown user.
 func (p *Privacy) Export(
 	ctx context.Context,
 	user scoreboard.UserID,

@@ -1,4 +1,4 @@
-// Package profiles keeps the names and avatars of users.
+// Package profiles stores users' display names and avatars.
 package profiles
 
 import (
@@ -16,11 +16,11 @@ import (
 // Profiles is the profiles table.
 type Profiles struct{ db *pg.DB }
 
-// New makes a Profiles over db.
+// New returns a Profiles over db.
 func New(db *pg.DB) *Profiles { return &Profiles{db} }
 
-// PutProfile puts p in the place of the user's profile and sets when. It is
-// forbidden to who is banned: a name is shown to others.
+// PutProfile replaces the user's profile and sets its time. It is forbidden for
+// banned users, because names are shown to others.
 func (s *Profiles) PutProfile(ctx context.Context, p *scoreboard.Profile, audit *scoreboard.AuditEntry) error {
 	const put = `insert into profiles (user_id, display_name, avatar_url)
 select $1, nullif($2, ''), nullif($3, '') where not exists (select from users where user_id = $1 and status in ('banned', 'erased'))
@@ -36,7 +36,7 @@ returning updated_at`
 		return scoreboard.Errorf(scoreboard.CodeForbidden, "user %s is banned", p.User)
 	}
 	if err != nil {
-		return pg.Translate(fmt.Errorf("put the profile of %s: %w", p.User, err))
+		return pg.Translate(fmt.Errorf("store the profile of %s: %w", p.User, err))
 	}
 	p.UpdatedAt = p.UpdatedAt.UTC()
 	return nil
@@ -61,14 +61,14 @@ func readProfiles(rows pgx.Rows, err error) ([]scoreboard.Profile, error) {
 	return found, nil
 }
 
-// Profiles returns the profiles of those of users who have one.
+// Profiles returns the profiles of those users that have one.
 func (s *Profiles) Profiles(ctx context.Context, users []scoreboard.UserID) ([]scoreboard.Profile, error) {
 	return readProfiles(s.db.Query(ctx, `select `+profileColumns+` from unnest($1::text[]) as t(u)
 cross join lateral (select * from profiles where user_id = t.u offset 0) p`, users))
 }
 
-// ProfilesSince returns up to limit profiles that were changed behind a time and
-// user, in the order of both.
+// ProfilesSince returns up to limit profiles changed after a time and user, in the
+// order of both.
 func (s *Profiles) ProfilesSince(
 	ctx context.Context,
 	at time.Time,
@@ -81,11 +81,11 @@ order by p.updated_at, p.user_id limit $3`, at, user, limit),
 	)
 }
 
-// NewestProfile is when a profile was last changed; zero while there is none.
+// NewestProfile returns when a profile was last changed; zero if none exists.
 func (s *Profiles) NewestProfile(ctx context.Context) (at time.Time, err error) {
 	err = s.db.QueryRow(ctx, `select updated_at from profiles order by updated_at desc, user_id desc limit 1`).Scan(&at)
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
-		return at, pg.Translate(fmt.Errorf("look for profiles: %w", err))
+		return at, pg.Translate(fmt.Errorf("find the newest profile: %w", err))
 	}
 	return at, nil
 }

@@ -1,5 +1,6 @@
-// Package reads answers from PostgreSQL what is usually answered from the ranking
-// in Redis, in exactly the same order, and what is only here: a user's statement.
+// Package reads answers reads from PostgreSQL: those that the ranking in Redis
+// usually answers, in exactly the same order, and users' statements, which are
+// only here.
 package reads
 
 import (
@@ -17,21 +18,21 @@ import (
 
 // Reads reads standings and statements.
 //
-// All reads of standings go along the database index scores_ranking (board_id,
-// order_key, reached_at, user_id), so that nothing is sorted. Each is one
-// snapshot, and its as_of is when its transaction began.
+// All reads of standings use the database index scores_ranking (board_id,
+// order_key, reached_at, user_id), so nothing is sorted. Each uses one snapshot;
+// as_of is when its transaction began.
 type Reads struct {
 	db    *pg.DB
 	index *rankIndex
 }
 
-// New makes a Reads over db.
+// New returns a Reads over db.
 func New(db *pg.DB) *Reads { return &Reads{db, newRankIndex(db, smallBoard, checkpointStep)} }
 
-// beforeAll is a position ahead of every standing.
+// beforeAll is a position before every standing.
 var beforeAll = scoreboard.Position{Key: -1 << 62, ReachedAt: time.Unix(0, 0)}
 
-// Page returns up to limit standings behind a position; nil is the head.
+// Page returns up to limit standings after a position; nil is the head.
 func (r *Reads) Page(
 	ctx context.Context,
 	board *scoreboard.Board,
@@ -89,13 +90,12 @@ and (order_key, reached_at, user_id) > ($2, $3, $4) order by order_key, reached_
 	return top, nil
 }
 
-// ownStanding does not say "not hidden": while a table is small, or nobody has
-// counted it, the ranking index would do as well as the primary key for that,
-// the plan would be kept, and it reads the whole board.
+// ownStanding does not filter on hidden: on a small table or one without
+// statistics the planner would consider the ranking index as good as the primary
+// key for that, keep the plan, and later read the whole board.
 const ownStanding = `select score, order_key, reached_at, version, revision, hidden from scores where user_id = $1 and board_id = $2`
 
-// Place returns a user's standing with k neighbours on each side, or a
-// not_found.
+// Place returns a user's standing with k neighbors on each side, or a not_found.
 func (r *Reads) Place(
 	ctx context.Context,
 	board *scoreboard.Board,
@@ -138,8 +138,8 @@ func (r *Reads) Place(
 	return p, nil
 }
 
-// around reads who is above the user (nearest first) and below, and puts the
-// user between them.
+// around reads the standings above the user (nearest first) and below, and puts
+// the user between them.
 func (tx *snapshot) around(
 	ctx context.Context,
 	p *scoreboard.Place,
@@ -187,7 +187,7 @@ func (r *Reads) List(
 	err := r.inSnapshot(ctx, board.ID, func(tx *snapshot) (err error) {
 		l.AsOf, l.Entries, l.Missing = tx.asOf, nil, nil
 		var found []scoreboard.Position
-		// As ownStanding, for each.
+		// As ownStanding, for each user.
 		rows, err := tx.Query(
 			ctx,
 			`select s.user_id, s.order_key, s.reached_at, s.hidden from unnest($1::text[]) as t(u)
@@ -237,8 +237,8 @@ cross join lateral (select user_id, order_key, reached_at, hidden from scores wh
 	return l, nil
 }
 
-// RankOf is the rank that a score would have if it were reached now: behind
-// everybody who has it already.
+// RankOf is the rank that a score would have if it were reached now: after every
+// standing with the same score.
 func (r *Reads) RankOf(ctx context.Context, board *scoreboard.Board, score scoreboard.Score) (rank int64, err error) {
 	next := scoreboard.Position{Key: board.Order.Key(score) + 1, ReachedAt: beforeAll.ReachedAt}
 	err = r.inSnapshot(ctx, board.ID, func(tx *snapshot) error {

@@ -12,19 +12,19 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 )
 
-// How rank is counted in PostgreSQL: it is 1 + the standings that are ahead in
-// the database index scores_ranking. On a board of up to smallBoard users all of
-// these are counted, which is exact and takes milliseconds. On a larger one a
-// count from the top would read half the board for each question; there every
-// checkpointStep-th standing is remembered with its rank, from one scan of the
-// database index, and only what lies between the nearest checkpoint and the user
-// is counted. Such ranks are exact as of that scan and miss what has moved past
-// the checkpoint since: they are at most checkpointsLife old, and as_of says so.
+// How ranks are counted in PostgreSQL: a rank is 1 + the number of standings ahead
+// in the database index scores_ranking. On a board of up to smallBoard users these
+// are counted, which is exact and takes milliseconds. On a larger board a count
+// from the top would read half the board on average. There, one scan of the index
+// stores every checkpointStep-th standing with its rank, and only the standings
+// between the nearest checkpoint and the user are counted. Such ranks are exact as
+// of the scan and ignore moves across the checkpoint since then: they are at most
+// checkpointsLife old, which as_of shows.
 const (
 	smallBoard      = 10_000
 	checkpointStep  = 1000
 	checkpointsLife = 2 * time.Second
-	// Beyond their life old checkpoints serve while the next scan is under way.
+	// Expired checkpoints are used while the next scan runs.
 	checkpointsOld = 10 * time.Second
 	scanTimeout    = 10 * time.Second
 	maxBoards      = 256 // whose checkpoints are kept
@@ -55,7 +55,7 @@ func newRankIndex(db *pg.DB, small, step int64) *rankIndex {
 	return &rankIndex{db: db, small: small, step: step, known: make(map[scoreboard.BoardID]*checkpoints)}
 }
 
-// checkpoints returns those of a board, scanning it where they are old.
+// checkpoints returns those of a board, and scans it if they are too old.
 func (x *rankIndex) checkpoints(ctx context.Context, board scoreboard.BoardID) (*checkpoints, error) {
 	x.mu.Lock()
 	c := x.known[board]
@@ -88,7 +88,7 @@ func (x *rankIndex) checkpoints(ctx context.Context, board scoreboard.BoardID) (
 }
 
 // scan counts a board and, if it is large, finds its checkpoints: each from the
-// one before, by the database index alone.
+// previous one, using only the database index.
 func (x *rankIndex) scan(ctx context.Context, board scoreboard.BoardID) (*checkpoints, error) {
 	const sqlCheckpoints = `with recursive checkpoint as (
     (select order_key, reached_at, user_id from scores where board_id = $1 and not hidden
@@ -104,7 +104,7 @@ func (x *rankIndex) scan(ctx context.Context, board scoreboard.BoardID) (*checkp
 		if err := tx.QueryRow(ctx, sqlInOrder).Scan(&c.asOf); err != nil {
 			return err
 		}
-		// Counts no further than is needed to know whether the board is small.
+		// Counts only far enough to decide whether the board is small.
 		err := tx.QueryRow(ctx, `select count(*) from (select from scores where board_id = $1 and not hidden
 order by order_key, reached_at, user_id limit $2) few`,
 			board, x.small+1).Scan(&c.total)
@@ -148,7 +148,7 @@ where board_id = $1 and not hidden and (order_key, reached_at, user_id) > ($2, $
 	return c, nil
 }
 
-// before returns the last checkpoint ahead of a position, and its rank.
+// before returns the last checkpoint before a position, and its rank.
 func (c *checkpoints) before(p *scoreboard.Position) (from scoreboard.Position, rank int64) {
 	low, high := 0, len(c.at)
 	for low < high {

@@ -10,12 +10,12 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 )
 
-// sqlInOrder begins a snapshot: it returns its time, and makes the planner read
-// rows in the order of the index. Without good statistics it takes the rest of a
-// board for a handful of rows, reads all of it and sorts.
+// sqlInOrder begins a snapshot: it returns its time and makes the planner read rows
+// in index order. Without good statistics it would expect the rest of a board to
+// be a few rows, read all of it and sort.
 const sqlInOrder = `select now() from set_config('enable_sort', 'off', true) sorting, set_config('enable_bitmapscan', 'off', true) maps`
 
-// snapshot is one state of a board.
+// snapshot is a consistent view of a board.
 type snapshot struct {
 	pgx.Tx
 	board scoreboard.BoardID
@@ -23,8 +23,8 @@ type snapshot struct {
 	known *checkpoints
 }
 
-// inSnapshot calls do with one state of a board. On a large board the answer is as
-// old as its checkpoints.
+// inSnapshot calls do with a consistent view of a board. On a large board the
+// answer is as old as its checkpoints.
 func (r *Reads) inSnapshot(ctx context.Context, board scoreboard.BoardID, do func(tx *snapshot) error) error {
 	c, err := r.index.checkpoints(ctx, board)
 	if err != nil {
@@ -52,8 +52,8 @@ func (tx *snapshot) total(ctx context.Context) (n int64, err error) {
 	return n, err
 }
 
-// ranks counts the standings ahead of each position. Positions are in order, so
-// that a count can go on from the position before where that is nearer than a
+// ranks counts the standings ahead of each position. Positions are in order, so a
+// count can continue from the previous position if that is nearer than a
 // checkpoint: together they read a part of the index at most once.
 func (tx *snapshot) ranks(ctx context.Context, of []scoreboard.Position) ([]int64, error) {
 	if len(of) == 0 {
@@ -63,7 +63,7 @@ func (tx *snapshot) ranks(ctx context.Context, of []scoreboard.Position) ([]int6
 	keys, fromKeys := make([]int64, n), make([]int64, n)
 	reached, fromReached := make([]time.Time, n), make([]time.Time, n)
 	users, fromUsers := make([]string, n), make([]string, n)
-	bases := make([]int64, n) // the rank of where the count begins; -1: the position before
+	bases := make([]int64, n) // the rank at which the count begins; -1: the previous position
 	for i, p := range of {
 		from, base := tx.known.before(&p)
 		if i > 0 && from.Compare(&of[i-1]) <= 0 {
@@ -72,7 +72,7 @@ func (tx *snapshot) ranks(ctx context.Context, of []scoreboard.Position) ([]int6
 		keys[i], reached[i], users[i] = p.Key, p.ReachedAt, string(p.User)
 		fromKeys[i], fromReached[i], fromUsers[i], bases[i] = from.Key, from.ReachedAt, string(from.User), base
 	}
-	// One probe a row, whatever the statistics say.
+	// One probe per row, whatever the statistics.
 	const counts = `select c.n from unnest($2::bigint[], $3::timestamptz[], $4::text[], $5::bigint[], $6::timestamptz[], $7::text[])
     with ordinality as t(k, r, u, fk, fr, fu, i)
 cross join lateral (select count(*) as n from scores where board_id = $1 and not hidden

@@ -22,9 +22,9 @@ where user_id collate "POSIX" = $1 and recorded_at >= $2 and recorded_at < $3
   and recorded_at <= $5 and (recorded_at, board_id, version) < ($5, $6, $7)
 order by recorded_at desc, board_id desc, version desc limit $8`
 
-// A user's versions on a board count from 1 without a gap, so what is missing
-// at their beginning is in the archive. Where the ledger begins is in the name
-// of its first partition.
+// A user's versions on a board count from 1 without a gap, so rows missing at the
+// beginning are in the archive. The name of the first partition is the start of
+// the ledger.
 const sqlArchived = `select count(*), coalesce(bool_or(kept.first is distinct from 1), false), (
     select min(to_date(right(c.relname, 8), 'YYYYMMDD')::timestamp) at time zone 'UTC'
     from pg_inherits i join pg_class c on c.oid = i.inhrelid
@@ -34,16 +34,16 @@ from scores s left join (
 ) as kept on kept.board_id = s.board_id
 where s.user_id = $1 and s.version > 0 and ($2 = '' or s.board_id = $2 or split_part(s.board_id, ':', 1) = $2)`
 
-// The ends of time, of boards and of versions.
+// Bounds of times, boards and versions.
 var (
 	endOfTime   = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 	startOfTime = time.Unix(0, 0)
 )
 
-const endOfBoards = "~" // behind every board id
+const endOfBoards = "~" // after every board id
 
-// Statement returns a page of what the ledger has of a user, newest first, or
-// a not_found where the user has no score there.
+// Statement returns a page of a user's ledger rows, newest first, or a not_found
+// if the user has no score on the board.
 func (r *Reads) Statement(ctx context.Context, q scoreboard.StatementQuery) (*scoreboard.Statement, error) {
 	if q.From.IsZero() {
 		q.From = startOfTime
@@ -96,13 +96,13 @@ func (r *Reads) lookForArchived(ctx context.Context, q scoreboard.StatementQuery
 	var archived bool
 	var begins *time.Time
 	if err := r.db.QueryRow(ctx, sqlArchived, q.User, q.Board).Scan(&boards, &archived, &begins); err != nil {
-		return pg.Translate(fmt.Errorf("look for archived rows of %s: %w", q.User, err))
+		return pg.Translate(fmt.Errorf("check for archived rows of %s: %w", q.User, err))
 	}
 	if boards == 0 && len(st.Rows) == 0 {
 		return scoreboard.Errorf(scoreboard.CodeNotFound, "user %s has no score", q.User)
 	}
 	if archived && begins == nil {
-		return errors.New("the ledger has no partition") // migrations make them, and upkeep
+		return errors.New("the ledger has no partition") // migrations and maintenance create them
 	}
 	if archived && q.From.Before(*begins) {
 		st.ArchivedBefore = begins.UTC()

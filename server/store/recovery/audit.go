@@ -11,9 +11,9 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/internal/row"
 )
 
-// The ledger is read once, in any order, and added up; a user whose oldest
-// rows are archived starts from the score before the first that is left.
-// Whose score is older than what is left of the ledger may have no rows at all.
+// The ledger is read once, in any order, and added up. A user whose oldest rows are
+// archived starts from the score before the first remaining row; a score older than
+// the remaining ledger may have no rows at all.
 const sqlAudit = `select coalesce(l.user_id, s.user_id), coalesce(l.rows, 0), coalesce(l.first, 0), coalesce(l.last, 0),
     coalesce(l.applied, 0) + case when l.first > 1 then (
         select new_score - applied from user_score_histories as h
@@ -27,9 +27,8 @@ from (
     from user_score_histories where board_id = $1 and ($2 = '' or user_id = $2) group by user_id) as l
 full join (select * from scores where board_id = $1 and ($2 = '' or user_id = $2)) as s on s.user_id = l.user_id`
 
-// Audit calls do with what every user's ledger on a board comes to, beside the
-// score, from one snapshot, in chunks of at most size; of one user where user
-// is not empty.
+// Audit calls do with the sum of every user's ledger on a board and the score, from
+// one snapshot, in chunks of at most size; a non-empty user restricts it.
 func (r *Recovery) Audit(
 	ctx context.Context,
 	board scoreboard.BoardID,
@@ -50,8 +49,7 @@ func (r *Recovery) Audit(
 	return nil
 }
 
-// States returns the current states of users on a board; who has none is left
-// out.
+// States returns the current states of those users that have one on a board.
 func (r *Recovery) States(
 	ctx context.Context,
 	board scoreboard.BoardID,
@@ -69,7 +67,7 @@ func (r *Recovery) States(
 	return states, nil
 }
 
-// CountScores counts who has a score on a board, hidden ones included.
+// CountScores counts the scores on a board, including hidden ones.
 func (r *Recovery) CountScores(ctx context.Context, board scoreboard.BoardID) (n int64, err error) {
 	if err := r.db.QueryRow(ctx, `select count(*) from scores where board_id = $1`, board).Scan(&n); err != nil {
 		return 0, pg.Translate(fmt.Errorf("count the scores of board %s: %w", board, err))
@@ -77,8 +75,8 @@ func (r *Recovery) CountScores(ctx context.Context, board scoreboard.BoardID) (n
 	return n, nil
 }
 
-// Walk returns at most limit states behind a user and board, in the order of
-// the primary key: over and over it comes by everybody.
+// Walk returns at most limit states after a user and board, in the order of the
+// primary key, so that repeated calls visit all.
 func (r *Recovery) Walk(
 	ctx context.Context,
 	user scoreboard.UserID,
@@ -88,11 +86,11 @@ func (r *Recovery) Walk(
 	rows, err := r.db.Query(ctx, `select `+row.StateColumns+` from scores where (user_id, board_id) > ($1, $2)
 order by user_id, board_id limit $3`, user, board, limit)
 	if err != nil {
-		return nil, pg.Translate(fmt.Errorf("walk over the scores: %w", err))
+		return nil, pg.Translate(fmt.Errorf("page through the scores: %w", err))
 	}
 	states, err := pgx.CollectRows(rows, row.ScanState)
 	if err != nil {
-		return nil, pg.Translate(fmt.Errorf("walk over the scores: %w", err))
+		return nil, pg.Translate(fmt.Errorf("page through the scores: %w", err))
 	}
 	return states, nil
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 )
 
-// History says on which line of history the database is, and which other one
-// the relays' cursors are of; empty where they are of this one.
+// History returns the database's history, and the one that the relays' cursors
+// belong to if it differs.
 func (r *Recovery) History(ctx context.Context) (now scoreboard.History, cursors string, err error) {
 	const sql = `select coalesce(h, ''), case when h is null then 0 else pg_current_wal_flush_lsn() - '0/0'::pg_lsn end::bigint,
     coalesce((select min(history) from relay_shards where history <> h), '')
@@ -24,10 +24,10 @@ from store_history() as h`
 	return now, cursors, nil
 }
 
-// AdoptHistory makes the database's history that of the relays' cursors. Every
-// owner is fenced, and everything that the outbox holds is published again:
-// a cursor of another history says nothing. Rows whose transaction ids are of
-// another cluster would wait for this one to come there, and get its own.
+// AdoptHistory moves the relays' cursors to the database's history. It fences every
+// owner and publishes the whole outbox again, because a cursor of another history
+// has no meaning. Rows with transaction ids of another cluster get this
+// transaction's id; they would otherwise wait until this cluster reaches theirs.
 func (r *Recovery) AdoptHistory(ctx context.Context) error {
 	err := pgx.BeginFunc(ctx, r.db, func(tx pgx.Tx) error {
 		for _, sql := range []string{
@@ -48,8 +48,8 @@ func (r *Recovery) AdoptHistory(ctx context.Context) error {
 	return nil
 }
 
-// HistorySince is when the database's history was adopted after another one,
-// or zero: what was recorded before and is not in the database is lost.
+// HistorySince returns when the database's history was adopted after another one,
+// or zero. Earlier changes that are not in the database are lost.
 func (r *Recovery) HistorySince(ctx context.Context) (since time.Time, err error) {
 	err = r.db.QueryRow(ctx, `select since from adopted_histories order by since desc limit 1`).Scan(&since)
 	if errors.Is(err, pgx.ErrNoRows) {

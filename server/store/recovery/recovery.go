@@ -1,6 +1,6 @@
-// Package recovery reads what rebuilding and verifying a ranking need: the states
-// of all users on a board, what their ledgers add up to, new epochs, and the
-// history of the database itself.
+// Package recovery reads what rebuilding and verifying rankings need: the states of
+// all users on a board, the sums of their ledgers, new epochs, and the history of
+// the database itself.
 package recovery
 
 import (
@@ -12,14 +12,14 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/internal/row"
 )
 
-// Recovery is PostgreSQL as the source that rankings are rebuilt from.
+// Recovery reads PostgreSQL to rebuild and verify rankings.
 type Recovery struct{ db *pg.DB }
 
-// New makes a Recovery over db.
+// New returns a Recovery over db.
 func New(db *pg.DB) *Recovery { return &Recovery{db} }
 
-// Standings calls do with every user's state on a board, hidden ones included,
-// in chunks of at most size, from one snapshot and in flat memory.
+// Standings calls do with every user's state on a board, including hidden ones, in
+// chunks of at most size, from one snapshot and in constant memory.
 func (r *Recovery) Standings(
 	ctx context.Context,
 	board scoreboard.BoardID,
@@ -42,7 +42,7 @@ func (r *Recovery) Standings(
 	return nil
 }
 
-// NextEpoch returns an epoch that no board has had.
+// NextEpoch returns an epoch that no board has used.
 func (r *Recovery) NextEpoch(ctx context.Context) (epoch int64, err error) {
 	if err := r.db.QueryRow(ctx, `select nextval('board_epochs')`).Scan(&epoch); err != nil {
 		return 0, pg.Translate(fmt.Errorf("take an epoch: %w", err))

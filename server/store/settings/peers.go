@@ -11,31 +11,31 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 )
 
-// JoinCarriers says that owner is alive for so long and can work with these
-// transports.
+// JoinCarriers registers owner as alive for life, with the transports that it
+// supports.
 func (s *Settings) JoinCarriers(ctx context.Context, owner string, transports []string, life time.Duration) error {
 	var b pgx.Batch
 	b.Queue(`insert into carriers (owner, transports, alive_until) values ($1, $2, clock_timestamp() + $3)
 on conflict (owner) do update set alive_until = excluded.alive_until`, owner, transports, life)
 	b.Queue(`delete from carriers where alive_until < clock_timestamp() - interval '1 minute'`)
 	if err := s.db.SendBatch(ctx, &b).Close(); err != nil {
-		return pg.Translate(fmt.Errorf("join the carriers: %w", err))
+		return pg.Translate(fmt.Errorf("register the transport peer: %w", err))
 	}
 	return nil
 }
 
-// Carriers are those that are alive.
+// Carriers lists the processes that are alive.
 func (s *Settings) Carriers(ctx context.Context) ([]scoreboard.Carrier, error) {
 	rows, err := s.db.Query(
 		ctx,
 		`select owner, transports from carriers where alive_until > clock_timestamp() order by owner`,
 	)
 	if err != nil {
-		return nil, pg.Translate(fmt.Errorf("list the carriers: %w", err))
+		return nil, pg.Translate(fmt.Errorf("list the transport peers: %w", err))
 	}
 	all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[scoreboard.Carrier])
 	if err != nil {
-		return nil, pg.Translate(fmt.Errorf("list the carriers: %w", err))
+		return nil, pg.Translate(fmt.Errorf("list the transport peers: %w", err))
 	}
 	return all, nil
 }

@@ -1,4 +1,4 @@
-// Package settings keeps the settings that operators change at run time, and
+// Package settings stores the settings that operators change at run time, and
 // which transports each process supports.
 package settings
 
@@ -12,10 +12,10 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 )
 
-// Settings is the settings of all processes.
+// Settings stores the settings shared by all processes.
 type Settings struct{ db *pg.DB }
 
-// New makes a Settings over db.
+// New returns a Settings over db.
 func New(db *pg.DB) *Settings { return &Settings{db} }
 
 const settingColumns = `name, value, version, changed_at, changed_by`
@@ -26,23 +26,23 @@ func scanSetting(row pgx.CollectableRow) (k scoreboard.StoredSetting, err error)
 	return k, err
 }
 
-// StoredSettings returns what operators have turned.
+// StoredSettings returns the settings that operators have changed.
 func (s *Settings) StoredSettings(ctx context.Context) ([]scoreboard.StoredSetting, error) {
 	rows, err := s.db.Query(ctx, `select `+settingColumns+` from knobs order by name`)
 	if err != nil {
-		return nil, pg.Translate(fmt.Errorf("read the knobs: %w", err))
+		return nil, pg.Translate(fmt.Errorf("read the settings: %w", err))
 	}
 	knobs, err := pgx.CollectRows(rows, scanSetting)
 	if err != nil {
-		return nil, pg.Translate(fmt.Errorf("read the knobs: %w", err))
+		return nil, pg.Translate(fmt.Errorf("read the settings: %w", err))
 	}
 	return knobs, nil
 }
 
-// ChangeSettings turns settings, all or none. check sees all that would be in force
-// then, and what it refuses is not stored: they are turned one after the other,
-// so that two which fit alone cannot meet. One that is so already stays as it
-// is, and the trail hears nothing of it.
+// ChangeSettings changes settings, all or none. check gets all values as they would
+// be in force and can reject them. Changes are serialized, so that two that are
+// valid alone but not together cannot both succeed. An unchanged setting is not
+// written and gets no audit entry.
 func (s *Settings) ChangeSettings(
 	ctx context.Context,
 	turns []scoreboard.SettingChange,
@@ -84,7 +84,7 @@ on conflict (name) do update set value = excluded.value, version = excluded.vers
 		return nil
 	})
 	if err != nil {
-		return nil, pg.Translate(fmt.Errorf("turn %d knobs: %w", len(turns), err))
+		return nil, pg.Translate(fmt.Errorf("change %d settings: %w", len(turns), err))
 	}
 	return knobs, nil
 }

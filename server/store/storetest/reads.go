@@ -10,15 +10,15 @@ import (
 	"github.com/scoreboard/scoreboard/internal/backendtest"
 )
 
-// Reads is what statements have read of a table and its indexes.
+// Reads counts what statements have read of a table and its indexes.
 type Reads struct {
 	Scanned int64 // rows by sequential scans
 	Indexed int64 // entries of indexes
 }
 
-// TableReads returns the reads of every table, with the partitions of the ledger
-// and of the outbox added up. Only what backends have reported counts, which a
-// closed one has: close the store first.
+// TableReads returns the reads of every table; partitions of the ledger and of the
+// outbox count as one table each. Only closed connections have reported all their
+// reads: close the store first.
 func TableReads(t *testing.T, conn *backendtest.Conn) map[string]Reads {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {

@@ -10,8 +10,8 @@ import (
 	"github.com/scoreboard/scoreboard/server/store"
 )
 
-// New opens a store on a database of its own until the test ends, and a
-// connection to look behind it.
+// New opens a store on its own database until the test ends, and returns a direct
+// connection to that database.
 func New(t testing.TB, edit ...func(*store.Options)) (*store.Store, *backendtest.Conn) {
 	t.Helper()
 	url := backendtest.Postgres(t, migrations.Up)

@@ -1,9 +1,9 @@
 // Package ledgertx runs a ledger.Batch in a transaction: it locks and reads what
-// the batch asks for, lets the caller decide, writes the rows and commits.
+// the batch requests, lets the caller decide, writes the rows and commits.
 //
 // Assumption: every writer locks the users rows it needs first, in byte order,
-// and only then looks for known events; PostgreSQL's clock decides all times.
-// Every statement finds rows by unnest and one index probe a row, because plans
+// and only then searches for known events; PostgreSQL's clock decides all times.
+// Every statement finds rows by unnest and one index probe per row, because plans
 // made while tables are small are kept when they are large.
 package ledgertx
 
@@ -22,14 +22,14 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/internal/row"
 )
 
-// ErrUsersLocked marks a batch that waited too long for the row of a user.
+// ErrUsersLocked marks a batch that waited too long for a user's row.
 var ErrUsersLocked = errors.New("a user is locked by another transaction")
 
 // Runner runs batches.
 type Runner struct {
 	DB *pg.DB
-	// CloseGrace is how long after the end of a period increments still count
-	// for it that were accepted before.
+	// CloseGrace is how long after the end of a period increments that were
+	// accepted before it still count for it.
 	CloseGrace time.Duration
 }
 
@@ -55,16 +55,16 @@ func (r Runner) Run(ctx context.Context, b *ledger.Batch, decide func(context.Co
 }
 
 const (
-	// Shared against freeze and roll-over, which take it exclusively: one lock
-	// for a family and all its instances. The status is read in a statement of
-	// its own, after the wait.
+	// Shared; freeze and rollover take it exclusively. One lock covers a family
+	// and all its instances. The status is read in a separate statement, after
+	// the wait.
 	sqlLockBoards = `select pg_advisory_xact_lock_shared(hashtextextended(split_part(b, ':', 1), 0)) from unnest($1::text[]) as t(b)`
 
-	// Of a family also its instances that are not over; by the database's clock,
-	// which is read once, as only a constant can be looked for in an index.
-	// By subscripts, because unnest tells the planner how many there are: a plan
-	// for one board then looks cheaper than the general one, and is made again
-	// for every batch.
+	// For a family also its instances that have not ended, by the database's
+	// clock, which is read once because only a constant can be used in an index
+	// search. Subscripts, because unnest tells the planner the number of boards:
+	// a plan for one board then looks cheaper than the general one, and the
+	// statement is planned again for every batch.
 	sqlBoards = `select t.b, ` + row.BoardColumns + `
 from (select ($1::text[])[n] from generate_subscripts($1::text[], 1) as n) as t(b) cross join lateral (
     (select * from boards where board_id = t.b)
@@ -73,14 +73,14 @@ from (select ($1::text[])[n] from generate_subscripts($1::text[], 1) as n) as t(
      order by period_end limit 16)) as boards`
 
 	// Creates missing users and locks all, in the order of the input, with one
-	// probe a row; the lock is "for no key update". clock_timestamp is taken
+	// probe per row; the lock is "for no key update". clock_timestamp is read
 	// after the wait for the row, so a user's time never goes back.
 	sqlLockUsers = `insert into users (user_id, last_recorded_at)
 select u, clock_timestamp() from unnest($1::text[]) as t(u)
 on conflict (user_id) do update set last_recorded_at = greatest(clock_timestamp(), users.last_recorded_at)
 returning user_id, status, last_recorded_at, xmax = 0`
 
-	// A statement of its own: only a snapshot taken under the locks sees what
+	// A separate statement: only a snapshot taken under the locks contains what
 	// was committed while this transaction waited for them.
 	sqlKnownEvents = `select t.n, h.board_id, h.payload_hash, h.applied, h.previous_score, h.new_score, h.version, h.recorded_at,
     exists (select from reversals as r where r.user_id = t.u and r.event_id = t.e)
@@ -98,10 +98,10 @@ from unnest($1::text[], $2::text[]) with ordinality as t(u, b, n) cross join lat
 cross join lateral (select * from used_action_tokens where action_id = t.id offset 0) as u`
 )
 
-// read begins the transaction, takes every lock and reads all that the decision
-// needs, in one round trip; for families it takes a second one.
+// read begins the transaction, takes every lock and reads everything that the
+// decision needs in one round trip; families need a second one.
 func (r Runner) read(ctx context.Context, conn *pgxpool.Conn, b *ledger.Batch) error {
-	atUsers := false // the statement that waits for users is the next one
+	atUsers := false // the next statement waits for users
 	var q pgx.Batch
 	r.DB.QueueBegin(&q)
 	q.Queue(sqlLockBoards, b.BoardNames)
@@ -137,8 +137,8 @@ func (r Runner) read(ctx context.Context, conn *pgxpool.Conn, b *ledger.Batch) e
 	return nil
 }
 
-// readInstanceScores reads the scores on instances of families, which are known
-// only now that the users' time is.
+// readInstanceScores reads the scores on instances of families, which depend on
+// the users' times.
 func readInstanceScores(ctx context.Context, conn *pgxpool.Conn, b *ledger.Batch) error {
 	pairs, err := b.InstanceScores()
 	if err != nil || len(pairs.Users) == 0 {
@@ -151,7 +151,7 @@ func readInstanceScores(ctx context.Context, conn *pgxpool.Conn, b *ledger.Batch
 	return readScores(rows, &pairs)
 }
 
-// ReadKnown looks the events of a batch up without taking a lock.
+// ReadKnown looks up the events of a batch without locks.
 func ReadKnown(ctx context.Context, q pg.Querier, b *ledger.Batch) error {
 	rows, err := q.Query(ctx, sqlKnownEvents, b.EventUsers, b.EventIDs, ledger.KnownSince(time.Now()))
 	if err != nil {

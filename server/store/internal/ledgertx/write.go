@@ -10,7 +10,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/ledger"
 )
 
-// sqlWrite puts the rows of a batch into ledger, outbox and scores in one
+// sqlWrite writes the rows of a batch to ledger, outbox and scores in one
 // statement. An array that is shorter than the others reads as nulls, so an
 // unused column costs nothing.
 const sqlWrite = `with t as materialized (
@@ -58,7 +58,7 @@ on conflict (user_id, rule) where state = 'open' do update set times = flags.tim
     delta = excluded.delta, detail = excluded.detail`
 )
 
-// write stores what was decided and commits, in one round trip.
+// write writes the decided rows and commits, in one round trip.
 func write(ctx context.Context, conn *pgxpool.Conn, b *ledger.Batch) error {
 	var q pgx.Batch
 	if b.Rows.Len() > 0 {

@@ -6,9 +6,8 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// WriteAudit adds an entry to the audit log, in the transaction of the change it
-// is about: neither is written without the other. A nil entry is for a change
-// that no operator asked for.
+// WriteAudit adds an entry to the audit log in the transaction of the change: both
+// are written or neither. A nil entry is for changes that no operator requested.
 func WriteAudit(ctx context.Context, to Querier, e *scoreboard.AuditEntry) error {
 	if e == nil {
 		return nil

@@ -28,7 +28,7 @@ type DB struct {
 	lockWait, timeout time.Duration
 }
 
-// Open connects lazily: an unreachable database is found by the first use.
+// Open does not connect: an unreachable database is detected on first use.
 func Open(ctx context.Context, o Options) (*DB, error) {
 	c, err := pgxpool.ParseConfig(o.URL)
 	if err != nil {
@@ -55,10 +55,10 @@ type Querier interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
-// Set for the transaction, not the session: PgBouncer lends sessions. While a
+// Set for the transaction, not the session: PgBouncer shares sessions. While a
 // table fits a page, scanning it is cheaper than its index, and a plan made then
-// is kept when it does not. Forcing generic plans would save a plan a batch, but
-// the one for a table analysed while it was empty reads all of it.
+// is kept when the table has grown. Generic plans would save planning each batch,
+// but one made for a table analyzed while it was empty reads all of it.
 const sqlLimits = `select set_config('lock_timeout', $1, true), set_config('statement_timeout', $2, true),
        set_config('idle_in_transaction_session_timeout', $2, true), set_config('enable_seqscan', 'off', true)`
 
@@ -68,8 +68,8 @@ func (db *DB) QueueBegin(b *pgx.Batch) {
 	b.Queue(sqlLimits, milliseconds(db.lockWait), milliseconds(db.timeout))
 }
 
-// InLimitedTx runs do in a transaction with the limits of the write path, again
-// as long as the error is retryable.
+// InLimitedTx runs do in a transaction with the limits of the write path, and
+// repeats it while the error is retryable.
 func (db *DB) InLimitedTx(ctx context.Context, do func(pgx.Tx) error) error {
 	return Retry(ctx, func() error {
 		return pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
@@ -81,8 +81,8 @@ func (db *DB) InLimitedTx(ctx context.Context, do func(pgx.Tx) error) error {
 	})
 }
 
-// InPatientTx runs do in a transaction that waits for a lock for wait at most,
-// so that it does not make others queue up behind it.
+// InPatientTx runs do in a transaction that waits at most wait for a lock, so that
+// others do not queue behind it for long.
 func (db *DB) InPatientTx(ctx context.Context, wait time.Duration, do func(pgx.Tx) error) error {
 	return pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, `select set_config('lock_timeout', $1, true), set_config('statement_timeout', $2, true),
@@ -94,8 +94,8 @@ func (db *DB) InPatientTx(ctx context.Context, wait time.Duration, do func(pgx.T
 	})
 }
 
-// InSchemaTx runs do, which changes partitions, in a transaction that waits for
-// a lock for wait at most and for its statements without limit.
+// InSchemaTx runs do, which changes partitions, in a transaction that waits at most
+// wait for a lock and has no statement timeout.
 func (db *DB) InSchemaTx(ctx context.Context, wait time.Duration, do func(pgx.Tx) error) error {
 	return pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `select set_config('lock_timeout', $1, true)`, milliseconds(wait)); err != nil {
@@ -108,15 +108,15 @@ func (db *DB) InSchemaTx(ctx context.Context, wait time.Duration, do func(pgx.Tx
 // Snapshot begins transactions in which every statement reads the same state.
 var Snapshot = pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
 
-// Rollback rolls back what a failed step left open on a connection, within its
-// own deadline.
+// Rollback rolls back an open transaction on a connection after a failed step,
+// within its own deadline.
 func Rollback(conn *pgxpool.Conn) {
 	if conn.Conn().IsClosed() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	_, _ = conn.Exec(ctx, "rollback") // a connection that cannot is closed by the pool
+	_, _ = conn.Exec(ctx, "rollback") // if it fails, the pool closes the connection
 }
 
 func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }

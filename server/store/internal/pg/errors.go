@@ -12,7 +12,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// SQLSTATEs that decide what happens next.
+// SQLSTATEs that callers branch on.
 const (
 	SerializationFailure = "40001"
 	DeadlockDetected     = "40P01"
@@ -22,7 +22,7 @@ const (
 	queryCanceled        = "57014"
 )
 
-// RetryAfterOutage is how long callers are asked to wait while PostgreSQL is
+// RetryAfterOutage is the Retry-After sent to callers while PostgreSQL is
 // unavailable.
 const RetryAfterOutage = time.Second
 
@@ -35,12 +35,11 @@ func Code(err error) string {
 	return ""
 }
 
-// Retryable reports whether a transaction that failed with err is worth running
-// again as it is: it lost a race, a lock was held too long (a board that is
-// being frozen, a partition that is being detached), or the connection was lost
-// and it is unknown whether COMMIT took effect. Running it again, locks and
-// look-up included, finds out. A scoreboard.Error is final; other errors may say
-// so, or the opposite, with a method Retryable.
+// Retryable reports whether a transaction that failed with err should be run again
+// unchanged: it lost a race, waited too long for a lock (a board is being frozen,
+// a partition detached), or lost the connection, so that the result of COMMIT is
+// unknown; the next run's locks and lookups determine it. A scoreboard.Error is
+// final; other errors can decide with a method Retryable.
 func Retryable(err error) bool {
 	var final *scoreboard.Error
 	if errors.As(err, &final) {
@@ -57,11 +56,11 @@ func Retryable(err error) bool {
 	return partitionMoved(err) || connectionLost(err)
 }
 
-// retries bounds how often a transaction waits for a lock that others hold too
-// long, or is run again after a lost connection.
+// retries bounds how often a transaction is repeated after a lock timeout or a lost
+// connection.
 const retries = 20
 
-// Retry runs do again while its error is retryable.
+// Retry repeats do while its error is retryable.
 func Retry(ctx context.Context, do func() error) error {
 	for try := 1; ; try++ {
 		err := do()
@@ -76,16 +75,16 @@ func Retry(ctx context.Context, do func() error) error {
 	}
 }
 
-// partitionMoved reports whether a row was refused because a partition was
+// partitionMoved reports whether a row was rejected because a partition was
 // attached between its routing and its writing: the default partition then no
-// longer takes it. Of check violations, only a partition's has no name.
+// longer accepts it. Only a partition's check violation has no constraint name.
 func partitionMoved(err error) bool {
 	var e *pgconn.PgError
 	return errors.As(err, &e) && e.Code == checkViolation && e.ConstraintName == ""
 }
 
-// connectionLost reports whether err came from the connection instead of from
-// the server's answer, or says that the server is shutting down.
+// connectionLost reports whether err came from the connection rather than from the
+// server's response, or says that the server is shutting down.
 func connectionLost(err error) bool {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return false
@@ -94,8 +93,8 @@ func connectionLost(err error) bool {
 	return s == "" || strings.HasPrefix(s, "08") || strings.HasPrefix(s, "57P")
 }
 
-// Translate turns err into what callers branch on: unavailable for an outage
-// or a time-out, the error itself otherwise.
+// Translate converts err to what callers branch on: unavailable for an outage or a
+// timeout, otherwise the error itself.
 func Translate(err error) error {
 	if err == nil {
 		return nil

@@ -19,9 +19,9 @@ func ForEach(rows pgx.Rows, do func() error) error {
 	return rows.Err()
 }
 
-// InChunks calls do with what a query returns, in chunks of at most size, from
-// one snapshot and in memory that does not grow with it. Each query has a cursor
-// of its own name: pgx remembers what columns a fetch by that name returns.
+// InChunks calls do with the result of a query, in chunks of at most size, from
+// one snapshot and in constant memory. Each query needs its own cursor name,
+// because pgx caches the columns of a fetch by that name.
 func InChunks[T any](
 	ctx context.Context,
 	db *DB,

@@ -1,3 +1,3 @@
-// Package row reads and changes rows that several parts of the store share:
+// Package row reads and changes rows that several packages of the store share:
 // boards, states of scores, receipts.
 package row

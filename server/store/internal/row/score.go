@@ -19,8 +19,8 @@ func ScanState(row pgx.CollectableRow) (c scoreboard.Change, err error) {
 	return c, err
 }
 
-// SQLHideScores shows or hides every score of a user at once and tells the
-// projection with a later revision each, so that no late event can undo it.
+// SQLHideScores shows or hides all scores of a user and notifies the projection
+// with a higher revision for each, so that a late event cannot revert it.
 const SQLHideScores = `with changed as (
     update scores set hidden = $2 or empty, revision = revision + 1 where user_id = $1 and hidden <> ($2 or empty)
     returning *)
@@ -33,7 +33,7 @@ const sqlReceipts = `select board_id, applied, previous_score, new_score, versio
     exists (select from reversals where user_id = $1 and event_id = $2)
 from user_score_histories where user_id = $1 and event_id = $2 order by board_id`
 
-// Receipts reads the receipts of one event of a user, on every board.
+// Receipts reads the receipts of a user's event on every board.
 func Receipts(
 	ctx context.Context, q pg.Querier, user scoreboard.UserID, event scoreboard.EventID,
 ) (receipts []scoreboard.Receipt, err error) {
@@ -51,7 +51,7 @@ func Receipts(
 	return receipts, err
 }
 
-// NoUser is the not_found for a user.
+// NoUser returns the not_found for a user.
 func NoUser(user scoreboard.UserID) error {
 	return scoreboard.Errorf(scoreboard.CodeNotFound, "user %s not found", user)
 }
