@@ -45,7 +45,7 @@ func (s *Settings) StoredSettings(ctx context.Context) ([]scoreboard.StoredSetti
 // written and gets no audit entry.
 func (s *Settings) ChangeSettings(
 	ctx context.Context,
-	turns []scoreboard.SettingChange,
+	changes []scoreboard.SettingChange,
 	check func([]scoreboard.StoredSetting) error,
 ) ([]scoreboard.StoredSetting, error) {
 	var knobs []scoreboard.StoredSetting
@@ -54,7 +54,7 @@ func (s *Settings) ChangeSettings(
 			return err
 		}
 		var turned []scoreboard.SettingChange
-		for _, t := range turns {
+		for _, t := range changes {
 			done, err := tx.Exec(ctx, `insert into knobs (name, value, changed_by) select $1, $2, $3
 where $2::text is distinct from (select value from knobs where name = $1)
 on conflict (name) do update set value = excluded.value, version = excluded.version, changed_at = excluded.changed_at, changed_by = excluded.changed_by`,
@@ -84,7 +84,7 @@ on conflict (name) do update set value = excluded.value, version = excluded.vers
 		return nil
 	})
 	if err != nil {
-		return nil, pg.Translate(fmt.Errorf("change %d settings: %w", len(turns), err))
+		return nil, pg.Translate(fmt.Errorf("change %d settings: %w", len(changes), err))
 	}
 	return knobs, nil
 }

@@ -20,11 +20,11 @@ const BoardColumns = `board_id, family_id, mode, sort_order, status, min_delta, 
 // ScanBoard scans BoardColumns, after any columns selected before them.
 func ScanBoard(row pgx.Row, before ...any) (b scoreboard.Board, err error) {
 	var start, end, closed *time.Time
-	var least, life int64 // milliseconds
+	var minAge, life int64 // milliseconds
 	err = row.Scan(append(before, &b.ID, &b.Family, &b.Mode, &b.Order, &b.Status, &b.MinDelta, &b.MaxDelta,
 		&b.MinScore, &b.MaxScore, &b.Public, &b.Region, &b.Created, &b.Period, &b.TimeZone, &b.WeekStart,
-		&start, &end, &closed, &b.Require.ActionToken, &b.Require.Attestation, &least, &life, &b.StandingsHash)...)
-	b.Require.ActionLeast = time.Duration(least) * time.Millisecond
+		&start, &end, &closed, &b.Require.ActionToken, &b.Require.Attestation, &minAge, &life, &b.StandingsHash)...)
+	b.Require.ActionLeast = time.Duration(minAge) * time.Millisecond
 	b.Require.ActionLife = time.Duration(life) * time.Millisecond
 	b.Created = b.Created.UTC()
 	for to, t := range map[*time.Time]*time.Time{&b.PeriodStart: start, &b.PeriodEnd: end, &b.Closed: closed} {
