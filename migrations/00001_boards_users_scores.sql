@@ -1,10 +1,10 @@
--- Why: the truth of the leaderboard. A user is the serial point of every write
--- (writers lock users rows first), a score is the current state of one user on
--- one board, and a board says what a delta means.
+-- Why: the current scores. Every write is serialized by its user (writers lock
+-- users rows first), a score is the current state of one user on one board, and a
+-- board defines what a delta does.
 --
 -- The user comes first in every key, so that the whole write path can be
--- sharded by user. Text that orders or keys is collate "C": the order of bytes
--- is the order that Redis has, too.
+-- sharded by user. Text that orders or keys is collate "C": byte order, the
+-- same as in Redis.
 
 -- +goose Up
 create table boards (
@@ -42,12 +42,11 @@ create index boards_family on boards (family_id, period_start);
 
 insert into boards (board_id, family_id, mode) values ('global', 'global', 'increment');
 
--- Every epoch of every board is taken from here, so that a rebuilt board never
--- reuses one.
+-- Source of every board's epochs, so that a rebuilt board never reuses one.
 create sequence board_epochs;
 
--- last_recorded_at makes the ledger's time rise for each user even when the
--- clock goes back. No index holds it, so its updates are HOT.
+-- last_recorded_at keeps the ledger's times increasing for each user even when
+-- the clock goes back. No index contains it, so its updates are HOT.
 create table users (
     user_id          text collate "C" not null,
     status           text not null default 'active',
@@ -58,9 +57,9 @@ create table users (
     constraint users_status_check check (status in ('active', 'frozen', 'banned'))
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 
--- order_key is the score in the direction of the board, smaller being better
--- (−score where the highest is first): one ascending index ranks every board,
--- and equal keys fall to whoever reached them first.
+-- order_key is the score in ranking order, lower first (−score where the highest
+-- is first): one ascending index ranks every board, and on equal keys the earlier
+-- reached_at is first.
 create table scores (
     user_id     text collate "C" not null,
     board_id    text collate "C" not null,

@@ -1,23 +1,23 @@
--- Why: every event on every board, once, with the score before and after it:
--- the audit trail, the memory that makes repeats harmless, and what verify
--- adds up. It grows without end, hence partitions by the time of recording,
--- which are detached and archived when they are old.
+-- Why: every event on every board, once, with the score before and after it: the
+-- audit trail, the basis for recognizing repeats, and what verify adds up. It
+-- grows without bound, so it is partitioned by recorded_at; old partitions are
+-- detached and archived.
 --
--- A unique key over all partitions would have to hold recorded_at. Instead
--- each leaf has its own unique index, and the lock on the user's row covers
--- the boundary between two. No foreign keys: they would lock and probe rows
--- that the write path has locked and probed already.
+-- A unique key over all partitions would have to contain recorded_at. Instead
+-- each leaf has its own unique index, and the lock on the user's row covers the
+-- boundary between two. No foreign keys: they would lock and probe rows that the
+-- write path has already locked and probed.
 
 -- +goose Up
 create table user_score_histories (
     user_id          text collate "C" not null,
     board_id         text collate "C" not null,
     event_id         uuid not null,
-    event_text       text,             -- as sent, where it is not event_id itself
-    payload_hash     bytea not null,   -- what a repeat must repeat
+    event_text       text,             -- as sent, if different from event_id
+    payload_hash     bytea not null,   -- a repeat must have the same
     delta            bigint not null,  -- as submitted
     applied          bigint not null,  -- new_score − previous_score
-    previous_score   bigint,           -- null: there was none (best and latest boards)
+    previous_score   bigint,           -- null: no previous score (best and latest boards)
     new_score        bigint not null,
     version          bigint not null,
     recorded_at      timestamptz not null,
@@ -31,15 +31,15 @@ create table user_score_histories (
     constraint user_score_histories_version_check check (version >= 1),
     constraint user_score_histories_source_check check (source in ('api', 'batch', 'async', 'admin'))
 ) partition by range (recorded_at);
--- For statements. The collation is that of "C" under another name, so that the
--- planner cannot take this index for the look-up of an event: while a table is
--- small both cost the same, the plan is kept, and it reads a hot user's whole
+-- For statements. Its collation is that of "C" under another name, so that the
+-- planner cannot use this index to look up an event: while a table is small both
+-- indexes cost the same, the plan is kept, and later reads an active user's whole
 -- history for each event.
 create index user_score_histories_user on user_score_histories (user_id collate "POSIX", recorded_at);
 
--- A repeat is recognised in the current and the previous partition, so a
--- partition's span is also the least time for that: below a day a client that
--- retries after a night would count twice.
+-- Repeats are recognized in the current and the previous partition, so the span
+-- of a partition is also the minimum deduplication window: below a day, a client
+-- that retries after a night would count twice.
 -- +goose StatementBegin
 create function create_ledger_partition(starts timestamptz, ends timestamptz) returns boolean
 language plpgsql as $$

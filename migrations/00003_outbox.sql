@@ -1,10 +1,10 @@
--- Why: what the relay has to publish, written in the transaction that changed
--- the score, so that a commit without its event cannot be. Insert-only: a row
--- is never updated or deleted; partitions behind every cursor are dropped.
+-- Why: changes that the relay must publish, written in the transaction that
+-- changed the score, so that none is committed without its event. Insert-only: no
+-- row is updated or deleted; partitions behind every cursor are dropped.
 --
 -- The cursor is (xid, id) below the oldest running transaction. Sequence values
--- are taken at insert, not at commit: by id alone a late commit would be
--- skipped for ever.
+-- are assigned at insert, not at commit: with id alone a late commit would be
+-- skipped forever.
 
 -- +goose Up
 create sequence outbox_score_updates_id;
@@ -29,12 +29,12 @@ create table outbox_score_updates (
 ) partition by range (recorded_at);
 create index outbox_score_updates_cursor on outbox_score_updates (shard, xid, id);
 
--- The net under a maintenance that has not run: rows are never refused for
--- want of a partition.
+-- Used if maintenance has not created the next partition: rows are never
+-- rejected because a partition is missing.
 create table outbox_score_updates_default partition of outbox_score_updates default;
 
--- Nothing in a partition dies before the partition does, so there is nothing to
--- vacuum, and all that is asked of it goes by the one index.
+-- Rows are never dead before their partition is dropped, so there is nothing to
+-- vacuum, and every query uses the one index.
 -- +goose StatementBegin
 create function create_outbox_partition(starts timestamptz, ends timestamptz) returns boolean
 language plpgsql as $$
@@ -52,9 +52,9 @@ end
 $$;
 -- +goose StatementEnd
 
--- One row a shard: who relays it, under which generation, and how far it is.
--- A lease row instead of a session lock works through PgBouncer and survives a
--- dead host; the generation fences a former owner's cursor.
+-- One row per shard: the relay that owns it, the generation and the cursor. A
+-- lease row instead of a session lock works through PgBouncer and survives a dead
+-- host; the generation fences a former owner's cursor.
 create table relay_shards (
     shard       smallint not null,
     owner       text,

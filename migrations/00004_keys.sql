@@ -1,6 +1,6 @@
--- Why: the keys that requests are signed with. Secrets are sealed under a
--- master key from the environment, never readable here; a key has several
--- secrets while it is being rotated.
+-- Why: the keys that sign requests. Secrets are sealed with a master key from the
+-- environment and cannot be read here; a key has several secrets during a
+-- rotation.
 
 -- +goose Up
 create table keys (

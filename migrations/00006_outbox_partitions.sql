@@ -1,7 +1,7 @@
--- Why: published rows leave with their whole partition. A partition may go
--- only when no row in it lies beyond its shard's cursor, and that must be seen
--- under a lock that no writer holds: a transaction that began before could
--- still put a row in.
+-- Why: published rows are dropped with their whole partition. A partition can be
+-- dropped only if no row in it is after its shard's cursor. That must be checked
+-- under a lock that excludes writers: a transaction that began earlier could still
+-- insert a row.
 
 -- +goose Up
 -- +goose StatementBegin
@@ -10,7 +10,7 @@ language plpgsql as $$
 declare
     waits boolean;
 begin
-    -- One probe of the index a shard, whatever the size.
+    -- One index probe per shard, whatever the size.
     execute format($look$
         select exists (
             select from generate_series(0, coalesce((select max(shard) from %1$I), -1)) as t(s)
@@ -25,14 +25,14 @@ end
 $$;
 -- +goose StatementEnd
 
--- drop_outbox_partition drops a partition that nothing waits in, or empties the
--- default one, and says whether it did. The caller sets lock_timeout.
+-- drop_outbox_partition drops a partition without waiting rows, or empties the
+-- default one, and returns whether it did. The caller sets lock_timeout.
 -- +goose StatementBegin
 create function drop_outbox_partition(leaf text) returns boolean
 language plpgsql as $$
 begin
     if outbox_partition_waits(leaf) then
-        return false; -- without having stopped any writer
+        return false; -- without blocking writers
     end if;
     lock table only outbox_score_updates in access exclusive mode;
     execute format('lock table %I in access exclusive mode', leaf);

@@ -1,6 +1,5 @@
--- Why: an event that was accepted with 202 has an outcome that can be asked
--- for later, also when it was refused. What was recorded is in the ledger; this
--- is the rest.
+-- Why: an event accepted with 202 has an outcome that can be read later, even if
+-- it was rejected. Recorded events are in the ledger; these are the rejected ones.
 
 -- +goose Up
 create table rejected_events (

@@ -1,10 +1,9 @@
--- Why: a board with a period has a row for its rules (the family, written and
--- read by its name) and one for each of its periods, which hold the scores. A
--- write picks among those of a family that have not ended, hence the index.
+-- Why: a periodic board has one row for its rules (the family, which requests
+-- name) and one for each period (the instances, which hold the scores). A write
+-- chooses among the instances that have not ended, hence the index.
 --
--- An instance has all rules of its family, also those that later migrations
--- add: it is a copy of the row but for what is its own, be it a column that the
--- next migration adds.
+-- An instance has all rules of its family: it copies every column of the row,
+-- including those that later migrations add, except the instance's own.
 
 -- +goose Up
 drop index boards_family;
@@ -16,7 +15,7 @@ alter table boards
     add constraint boards_instance_check check ((board_id = family_id) = (period_start is null)
         and (period_start is null) = (period_end is null) and (period_start is null or period <> 'none'));
 
--- Returns false where the instance is there already.
+-- Returns false if the instance already exists.
 -- +goose StatementBegin
 create function create_board_instance(family text, instance text, starts timestamptz, ends timestamptz) returns boolean
 language sql as $$

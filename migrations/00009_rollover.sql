@@ -1,14 +1,13 @@
--- Why: the end of a period is durable, step by step: closed (closed_at), its
--- standings copied and sealed by a hash (standings_hash), its end announced
--- (announced_at). Each step is found undone by whoever looks next, however long
--- nobody did.
+-- Why: the end of a period is stored step by step: closed (closed_at), standings
+-- copied and sealed with a hash (standings_hash), end announced (announced_at).
+-- After an interruption of any length the next run finds the missing steps.
 
 -- +goose Up
 alter table boards add column standings_users bigint, add column announced_at timestamptz;
 create index boards_ending on boards (period_end) where period_end is not null and announced_at is null;
 
--- As they were when the period ended. Rows are never changed: who is banned
--- later is masked when they are read.
+-- Standings at the end of the period. Rows never change: users who are banned
+-- later are masked when they are read.
 create table board_standings (
     board_id   text collate "C" not null,
     rank       bigint not null,
@@ -20,8 +19,8 @@ create table board_standings (
 );
 create unique index board_standings_user on board_standings (board_id, user_id);
 
--- Who does what only one process should be busy with. A row instead of a
--- session lock works through PgBouncer and survives a dead host.
+-- Owners of tasks that only one process should run. A row instead of a session
+-- lock works through PgBouncer and survives a dead host.
 create table leases (
     name  text not null,
     owner text not null,

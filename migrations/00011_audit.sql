@@ -1,6 +1,6 @@
--- Why: whatever an operator changes can be traced: who, from where, what, of
--- whom, why. The trail only grows: no role of ours may change or remove a row,
--- except that an erased user's id gives way to an anonymous one.
+-- Why: every change by an operator can be traced: operator, origin, action,
+-- target and reason. Rows are only added: no role may change or delete one,
+-- except that an erased user's id is replaced by an anonymous one.
 
 -- +goose Up
 create table audit_log (

@@ -1,6 +1,6 @@
--- Why: a person can be forgotten while every sum stays true. The ledger's rows
--- go to an anonymous user piece by piece; of the name itself an empty tombstone
--- stays for a time, so that what is still on its way cannot bring it back.
+-- Why: a user can be erased while every sum stays correct. The ledger's rows move
+-- to an anonymous user in steps; an empty tombstone keeps the name for a time, so
+-- that late events cannot restore it.
 
 -- +goose Up
 alter table users add column erased_as text, add column erased_at timestamptz,
@@ -8,11 +8,11 @@ alter table users add column erased_as text, add column erased_at timestamptz,
     add constraint users_status_check check (status in ('active', 'frozen', 'banned', 'erased'));
 create index users_erased on users (erased_at) where erased_as is not null;
 
--- A tombstone has no ledger rows, and so the version 0.
+-- A tombstone has no ledger rows, and therefore version 0.
 alter table scores drop constraint scores_version_check,
     add constraint scores_version_check check (revision >= 1 and (version >= 1 or version = 0 and hidden));
 
--- How far the addresses of the ledger are forgotten.
+-- Progress of deleting old addresses from the ledger.
 create table retention (
     name text not null,
     done timestamptz not null,

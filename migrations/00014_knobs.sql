@@ -1,11 +1,12 @@
--- Why: operators turn knobs without a deploy, and every node follows. Who turned
--- what, from where and why is in the audit trail; here stands what is in force.
+-- Why: operators change settings without a deployment, and every node follows. The
+-- audit log has the operator, origin and reason of each change; this table has the
+-- values in force.
 
 -- +goose Up
 create sequence knob_versions;
 create table knobs (
     name       text collate "C" not null,
-    value      text,            -- null: as deployed
+    value      text,            -- null: the deployed value
     version    bigint not null default nextval('knob_versions'),
     changed_at timestamptz not null default clock_timestamp(),
     changed_by text not null,

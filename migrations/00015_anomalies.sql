@@ -1,7 +1,7 @@
--- Why: what a user did lately decides whether an action may be performed and
--- whether an event looks wrong. Only rows with an action are in the index of
--- actions. What looks wrong waits in flags, one open flag for each user and
--- rule, so that nobody can flood whoever looks.
+-- Why: a user's recent activity decides whether an action is allowed and whether
+-- an event is an anomaly. The action index contains only rows with an action.
+-- Anomalies wait in flags for review, one open flag for each user and rule, so
+-- that no user can flood the reviewers.
 
 -- +goose Up
 alter table user_score_histories add column country text;

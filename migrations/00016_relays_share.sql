@@ -1,7 +1,7 @@
--- Why: several relays share the shards. Who is alive says so here, all see the
--- same list, and each takes its part of it; the lease rows stay what decides.
--- Unlogged: the list is written anew several times a second, and after a crash
--- nobody in it is alive.
+-- Why: several relays share the shards. Each registers here as alive, all see the
+-- same list, and each takes its part of the shards; the lease rows decide.
+-- Unlogged: the list is rewritten several times a second and is outdated after a
+-- crash anyway.
 
 -- +goose Up
 create unlogged table relay_members (

@@ -1,12 +1,12 @@
--- Why: a database that was restored, or a replica that was promoted without the
--- last commits, has gone back in time. What was published of the lost future
--- has greater revisions than the truth, and would win. So the relay's cursor
--- says of which history it is, and from when on a history counts.
+-- Why: a database that was restored, or a replica promoted without the last
+-- commits, has gone back in time. Changes published from the lost history have
+-- higher revisions than the database and would win. So the relay's cursor names
+-- its history, and each adopted history has a start time.
 
 -- +goose Up
--- store_history names this database's line of history: the cluster, its
--- timeline, and the database in it, which a dump that is read back changes.
--- Null where this role may not ask.
+-- store_history identifies this database's history: the cluster, its timeline, and
+-- the database in it, which restoring a dump changes. Null if this role lacks the
+-- permission.
 -- +goose StatementBegin
 create function store_history() returns text
 language plpgsql volatile as $$
@@ -22,8 +22,8 @@ $$;
 
 alter table relay_shards add column history text;
 
--- Histories that were adopted after another one. What was recorded before
--- since, and is not in the database, is lost and must stay so.
+-- Histories adopted after another one. Changes recorded before since that are not
+-- in the database are lost and must stay lost.
 create table adopted_histories (
     history text not null,
     since   timestamptz not null default clock_timestamp(),

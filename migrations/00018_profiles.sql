@@ -1,7 +1,6 @@
--- Why: how users want to be shown beside their scores. It is decoration: nothing
--- waits for it, and no event carries it. Nodes keep what they need in memory and
--- ask for what was changed since, hence the index; an emptied profile stays as a
--- row so that this is told, too.
+-- Why: how users are shown beside their scores. Nothing waits for profiles, and no
+-- event carries them. Nodes cache the ones they need and poll for changes, hence
+-- the index; an emptied profile stays as a row so that nodes notice the change.
 
 -- +goose Up
 create table profiles (

@@ -1,7 +1,7 @@
--- Why: an operator turns the transport on one node for all. Every process that
--- relays or projects says here which ones it can work with, so that a turn that
--- one of them could not follow is refused where it is asked for. Unlogged: the
--- list is written anew each second, and after a crash nobody in it is alive.
+-- Why: an operator switches the transport on one node for all. Every process that
+-- relays or projects lists here the transports that it supports, so that a switch
+-- that one of them cannot follow is rejected. Unlogged: the list is rewritten every
+-- second and is outdated after a crash anyway.
 
 -- +goose Up
 create unlogged table carriers (

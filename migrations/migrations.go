@@ -1,7 +1,7 @@
-// Package migrations holds the numbered SQL that makes the schema, embedded,
-// and applies it under an advisory lock, so that several processes may start
-// at once. It needs a direct connection: session locks do not work through
-// PgBouncer in transaction mode.
+// Package migrations embeds the numbered SQL files that create the schema, and
+// applies them under an advisory lock, so that several processes can start at
+// once. It needs a direct connection: session locks do not work through PgBouncer
+// in transaction mode.
 package migrations
 
 import (
@@ -19,7 +19,7 @@ import (
 //go:embed *.sql
 var files embed.FS
 
-// Version is one migration and when it was applied, nil when it is pending.
+// Version is one migration with the time when it was applied, nil if pending.
 type Version struct {
 	Number    int64      `json:"number"`
 	Name      string     `json:"name"`
@@ -62,7 +62,7 @@ func with(ctx context.Context, url string, do func(*goose.Provider) error) (err 
 	}
 	locker, err := lock.NewPostgresSessionLocker()
 	if err != nil {
-		return fmt.Errorf("make the migration lock: %w", err)
+		return fmt.Errorf("create the migration lock: %w", err)
 	}
 	provider, err := goose.NewProvider(goose.DialectPostgres, db, files, goose.WithSessionLocker(locker))
 	if err != nil {

@@ -36,7 +36,7 @@ func (s *Settings) StoredSettings(ctx context.Context) ([]scoreboard.StoredSetti
 	if err != nil {
 		return nil, pg.Translate(fmt.Errorf("read the settings: %w", err))
 	}
-	return knobs, nil
+	return stored, nil
 }
 
 // ChangeSettings changes settings, all or none. check gets all values as they would
@@ -48,12 +48,12 @@ func (s *Settings) ChangeSettings(
 	changes []scoreboard.SettingChange,
 	check func([]scoreboard.StoredSetting) error,
 ) ([]scoreboard.StoredSetting, error) {
-	var knobs []scoreboard.StoredSetting
+	var stored []scoreboard.StoredSetting
 	err := pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtextextended('knobs', 0))`); err != nil {
 			return err
 		}
-		var turned []scoreboard.SettingChange
+		var changed []scoreboard.SettingChange
 		for _, t := range changes {
 			done, err := tx.Exec(ctx, `insert into knobs (name, value, changed_by) select $1, $2, $3
 where $2::text is distinct from (select value from knobs where name = $1)
@@ -63,20 +63,20 @@ on conflict (name) do update set value = excluded.value, version = excluded.vers
 				return err
 			}
 			if done.RowsAffected() > 0 {
-				turned = append(turned, t)
+				changed = append(changed, t)
 			}
 		}
 		rows, err := tx.Query(ctx, `select `+settingColumns+` from knobs order by name`)
 		if err != nil {
 			return err
 		}
-		if knobs, err = pgx.CollectRows(rows, scanSetting); err != nil {
+		if stored, err = pgx.CollectRows(rows, scanSetting); err != nil {
 			return err
 		}
-		if err := check(knobs); err != nil {
+		if err := check(stored); err != nil {
 			return err
 		}
-		for _, t := range turned {
+		for _, t := range changed {
 			if err := pg.WriteAudit(ctx, tx, t.Why); err != nil {
 				return err
 			}
@@ -86,5 +86,5 @@ on conflict (name) do update set value = excluded.value, version = excluded.vers
 	if err != nil {
 		return nil, pg.Translate(fmt.Errorf("change %d settings: %w", len(changes), err))
 	}
-	return knobs, nil
+	return stored, nil
 }
