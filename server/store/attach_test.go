@@ -9,7 +9,7 @@ import (
 
 // A partition that is attached while a row is on its way into the default one
 // costs a second try, not the increment.
-func TestAPartitionIsAttachedUnderARunningWrite(t *testing.T) {
+func TestPartitionAttachedDuringWrite(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t)
 	record(t, s, increment("alice", 1, "before"))

@@ -13,7 +13,7 @@ import (
 
 // When a freeze returns, nobody's write is still under way, and none comes
 // after it; and the writers of other boards hardly notice.
-func TestNoWriteAfterAFreezeHasReturned(t *testing.T) {
+func TestNoWriteAfterFreezeReturns(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t)
 	create(t, s, boardOf("daily", every(scoreboard.PeriodDaily)))
@@ -100,7 +100,7 @@ func until(t testing.TB, what string, is func() bool) {
 	}
 }
 
-func TestWhatABoardCanBecome(t *testing.T) {
+func TestBoardStatusTransitions(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t)
 	create(t, s, boardOf("daily", every(scoreboard.PeriodDaily)))

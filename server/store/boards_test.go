@@ -57,7 +57,7 @@ func databaseTime(t testing.TB, conn *backendtest.Conn) (at time.Time) {
 	return at.UTC()
 }
 
-func TestABoardIsWhatWasAskedFor(t *testing.T) {
+func TestCreateBoard(t *testing.T) {
 	t.Parallel()
 	s, _ := storetest.New(t)
 	want := boardOf("eu-weekly", func(b *scoreboard.Board) {
@@ -99,7 +99,7 @@ func TestABoardIsWhatWasAskedFor(t *testing.T) {
 }
 
 // Migrations add columns to boards: those of an instance are its family's.
-func TestAnInstanceHasEveryRuleOfItsFamily(t *testing.T) {
+func TestInstanceCopiesEveryRuleOfItsFamily(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t)
 	conn.Do(t, `alter table boards add column later text default 'default'`)
@@ -119,7 +119,7 @@ func TestAnInstanceHasEveryRuleOfItsFamily(t *testing.T) {
 	}
 }
 
-func TestAnIncrementToAFamilyLandsInTheCurrentInstance(t *testing.T) {
+func TestIncrementToFamilyGoesToCurrentInstance(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t)
 	for _, p := range []scoreboard.Period{scoreboard.PeriodDaily, scoreboard.PeriodWeekly, scoreboard.PeriodMonthly} {
@@ -159,7 +159,7 @@ and (board_id = family_id or recorded_at < period_start or recorded_at >= period
 	}
 }
 
-func TestWhereNobodyMadeThePeriodTheWriteDoes(t *testing.T) {
+func TestWriteCreatesAMissingInstance(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t)
 	create(t, s, boardOf("daily", every(scoreboard.PeriodDaily)))
@@ -214,7 +214,7 @@ func TestSeasons(t *testing.T) {
 	}
 }
 
-func TestAClosedBoardRefusesAndRepeats(t *testing.T) {
+func TestClosedBoardRejectsAllButRepeats(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t)
 	create(t, s, boardOf("daily", every(scoreboard.PeriodDaily)))
@@ -239,7 +239,7 @@ func TestAClosedBoardRefusesAndRepeats(t *testing.T) {
 	}
 }
 
-func TestTheCatalogKnowsABoardThatWasJustMade(t *testing.T) {
+func TestCatalogFindsANewBoard(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t)
 	c := store.NewCatalog(s, slog.New(slog.DiscardHandler))

@@ -59,7 +59,7 @@ where h.recorded_at = s.reached_at and h.version = case s.board_id when 'latest'
 	}
 }
 
-func TestTheEdgeOfTheScore(t *testing.T) {
+func TestScoreBounds(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t)
 	createBoard(t, conn, "wide", "increment", "highest", -scoreboard.MaxScore, scoreboard.MaxScore)
@@ -87,7 +87,7 @@ func TestTheEdgeOfTheScore(t *testing.T) {
 	}
 }
 
-func TestRefusedInputLeavesNoRow(t *testing.T) {
+func TestRejectedInputLeavesNoRow(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t)
 	record(t, s, increment("nobody", 5, "e", "nowhere"), increment("greedy", 2_000_000, "e"), increment("zero", 0, "e"))
@@ -98,7 +98,7 @@ func TestRefusedInputLeavesNoRow(t *testing.T) {
 	}
 }
 
-func TestABannedUserIsRefused(t *testing.T) {
+func TestBannedUserIsRejected(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t)
 	record(t, s, increment("alice", 5, "e1"))

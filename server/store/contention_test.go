@@ -111,7 +111,7 @@ func flow(ctx context.Context, t *testing.T, in *ingest.Ingest, name string) []t
 }
 
 // 200 callers, two servers, one user.
-func TestTwoHundredCallersOnOneHotUser(t *testing.T) {
+func TestTwoHundredCallersOnOneUser(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t)
 	nodes := []*ingest.Ingest{node(t, s), node(t, storetest.Open(t, conn.URL))}

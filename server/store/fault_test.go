@@ -83,7 +83,7 @@ from user_score_histories where user_id = any($1)`
 
 // A fault strikes at the nth message of a batch, for every n until there are
 // no more: on a connection that has prepared its statements and on a new one.
-func TestAConnectionLostAtEveryStatement(t *testing.T) {
+func TestConnectionLostAtEveryStatement(t *testing.T) {
 	t.Parallel()
 	for _, fault := range []struct {
 		name   string
@@ -154,7 +154,7 @@ func terminate(t *testing.T, conn *backendtest.Conn, m passing) verdict {
 
 // A connection lost in COMMIT leaves two worlds; Record finds out in which one
 // it is.
-func TestACommitThatNobodyAnswers(t *testing.T) {
+func TestConnectionLostDuringCommit(t *testing.T) {
 	t.Parallel()
 	isCommit := func(m passing) bool { return m.kind == 'E' && strings.EqualFold(m.statement, "commit") }
 	for _, world := range []struct {
@@ -207,7 +207,7 @@ func TestACommitThatNobodyAnswers(t *testing.T) {
 // The month ends between a COMMIT that nobody answered and the next try, and
 // again between two retries of the client: the event stays in its partition
 // and counts once.
-func TestTheClockCrossesTheBoundaryInTheMiddleOfRetries(t *testing.T) {
+func TestPartitionBoundaryDuringRetries(t *testing.T) {
 	t.Parallel()
 	s, conn, p := behindProxy(t)
 	record(t, s, increment("alice", 1, "before"))

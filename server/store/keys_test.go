@@ -54,7 +54,7 @@ func within(t *testing.T, ring *auth.Keyring, key, secret string, want bool) {
 // reach is how soon every node must know of a change of a key.
 const reach = 2 * time.Second
 
-func TestARevokedKeyEndsOnEveryNode(t *testing.T) {
+func TestRevokedKeyIsRejectedOnEveryNode(t *testing.T) {
 	t.Parallel()
 	s, _ := storetest.New(t)
 	var ahead atomic.Int64
@@ -127,7 +127,7 @@ func TestARevokedKeyEndsOnEveryNode(t *testing.T) {
 	}
 }
 
-func TestARotatedKeyHasTwoLiveSecretsAtMost(t *testing.T) {
+func TestRotatedKeyHasAtMostTwoValidSecrets(t *testing.T) {
 	t.Parallel()
 	s, _ := storetest.New(t)
 	a, b := nodes(t, s)
@@ -172,7 +172,7 @@ func TestARotatedKeyHasTwoLiveSecretsAtMost(t *testing.T) {
 	}
 }
 
-func TestAKeyExpires(t *testing.T) {
+func TestKeyExpires(t *testing.T) {
 	t.Parallel()
 	s, _ := storetest.New(t)
 	a, _ := nodes(t, s)

@@ -32,7 +32,7 @@ func hold(t testing.TB, conn *backendtest.Conn, sql string, args ...any) (releas
 
 const lockUser = `select from users where user_id = $1 for update`
 
-func TestALockedUserDoesNotHoldUpTheOthers(t *testing.T) {
+func TestLockedUserDoesNotBlockOthers(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t)
 	record(t, s, increment("alice", 5, "e1"), increment("zoe", 5, "e1"))
@@ -72,7 +72,7 @@ func TestALockedUserDoesNotHoldUpTheOthers(t *testing.T) {
 	}
 }
 
-func TestABatchOfLockedUsersOnly(t *testing.T) {
+func TestBatchOfLockedUsersOnly(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t)
 	record(t, s, increment("alice", 5, "e1"))
@@ -84,7 +84,7 @@ func TestABatchOfLockedUsersOnly(t *testing.T) {
 }
 
 // Another transaction is creating the user: there is no row to be seen yet.
-func TestAUserInTheMakingDoesNotHoldUpTheOthers(t *testing.T) {
+func TestUserBeingCreatedDoesNotBlockOthers(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t)
 	record(t, s, increment("bob", 1, "e1"))
@@ -100,7 +100,7 @@ func TestAUserInTheMakingDoesNotHoldUpTheOthers(t *testing.T) {
 }
 
 // Who waits for a board that is being frozen is no locked user.
-func TestALockedBoardIsWaitedFor(t *testing.T) {
+func TestRecordWaitsForLockedBoard(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t)
 	record(t, s, increment("alice", 1, "e1"))
@@ -128,7 +128,7 @@ func TestALockedBoardIsWaitedFor(t *testing.T) {
 
 // COMMIT is on its way for longer than a lock is waited for: whether the batch
 // was written is found out once the old backend has ended.
-func TestACommitThatArrivesLate(t *testing.T) {
+func TestLateCommit(t *testing.T) {
 	t.Parallel()
 	s, conn, p := behindProxy(t, func(o *store.Options) { o.LockWait = 50 * time.Millisecond })
 	record(t, s, increment("warm", 1, "e"))

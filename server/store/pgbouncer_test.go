@@ -23,7 +23,7 @@ func throughPgBouncer(t testing.TB) (*store.Store, string) {
 
 // Twelve connections of the store share three sessions of PostgreSQL, so that
 // each statement may meet a session that others have prepared and set up.
-func TestThroughPgBouncerInTransactionMode(t *testing.T) {
+func TestPgBouncerInTransactionMode(t *testing.T) {
 	t.Parallel()
 	s, _ := throughPgBouncer(t)
 	const callers, each = 12, 20

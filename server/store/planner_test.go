@@ -15,7 +15,7 @@ import (
 // first increment to 100,000 ledger rows, on one set of connections, no
 // statement may read more rows than it was given, whether the tables are never
 // analysed or at the worst moment.
-func TestNoPlanReadsMoreThanItWasGiven(t *testing.T) {
+func TestPlansReadOnlyTheRowsTheyNeed(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name    string
@@ -59,7 +59,7 @@ func TestNoPlanReadsMoreThanItWasGiven(t *testing.T) {
 
 // What is done each minute, whether there is anything to do or not, reads none of
 // the rows that there are.
-func TestUpkeepReadsNoRows(t *testing.T) {
+func TestMaintenanceReadsNoRows(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t, func(o *store.Options) { o.MaxConns = 1 })
 	for n := range 3 {

@@ -28,7 +28,7 @@ func recordOne(t testing.TB, s *store.Store, in scoreboard.Increment) scoreboard
 	return out[0]
 }
 
-func TestAnActionTokenIsUsedOnce(t *testing.T) {
+func TestActionTokenIsUsedOnce(t *testing.T) {
 	t.Parallel()
 	s, _ := storetest.New(t)
 	if o := recordOne(t, s, ending("alice", "e1", 1)); o.Err != nil {
@@ -67,7 +67,7 @@ func TestAnActionTokenIsUsedOnce(t *testing.T) {
 	}
 }
 
-func TestAnActionTokenIsUsedOnceOverAllNodes(t *testing.T) {
+func TestActionTokenIsUsedOnceAcrossNodes(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t)
 	other := storetest.Open(
@@ -111,7 +111,7 @@ func TestAnActionTokenIsUsedOnceOverAllNodes(t *testing.T) {
 }
 
 // A token that was used by a transaction that did not commit is not used.
-func TestKilledBeforeCommitATokenIsNotBurnt(t *testing.T) {
+func TestTokenIsNotUsedIfKilledBeforeCommit(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t)
 	exec := func(sql string) {
@@ -131,7 +131,7 @@ func TestKilledBeforeCommitATokenIsNotBurnt(t *testing.T) {
 	}
 }
 
-func TestABoardAsksForProofs(t *testing.T) {
+func TestBoardRequiresProofs(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t)
 	conn.Do(t, `insert into boards (board_id, family_id, mode, require_action_token, require_attestation) values
@@ -172,7 +172,7 @@ func TestABoardAsksForProofs(t *testing.T) {
 	}
 }
 
-func TestUsedActionTokensAreForgotten(t *testing.T) {
+func TestUsedActionTokensAreDeleted(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t)
 	for i := range 3 {

@@ -99,7 +99,7 @@ func troubles(list []trouble, kill func(backend uint32)) func(passing) verdict {
 
 // Whatever runs at once and whatever breaks: afterwards the ledger adds up,
 // every event counted once, and everybody was told what is in the ledger.
-func TestAnyInterleavingAddsUp(t *testing.T) {
+func TestAnyInterleavingKeepsTheLedgerConsistent(t *testing.T) {
 	t.Parallel()
 	var proxies [2]*proxy
 	var stores [2]*store.Store

@@ -52,7 +52,7 @@ func createBoard(t testing.TB, conn *backendtest.Conn, id, mode, order string, l
 values ($1, $1, $2, $3, $4, $5)`, id, mode, order, least, most)
 }
 
-func TestABatchKeepsTheOrderOfAUser(t *testing.T) {
+func TestBatchKeepsEachUsersOrder(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t)
 	got := record(
@@ -84,7 +84,7 @@ func TestABatchKeepsTheOrderOfAUser(t *testing.T) {
 	}
 }
 
-func TestARepeatGetsTheOriginalReceipt(t *testing.T) {
+func TestRepeatGetsTheOriginalReceipt(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t)
 	first := record(t, s, increment("alice", 5, "e1"))[0].Receipts[0]
@@ -116,7 +116,7 @@ func sameReceipt(a, b scoreboard.Receipt) bool {
 		a.Replayed == b.Replayed
 }
 
-func TestTheSameEventWithAnotherPayloadIsAConflict(t *testing.T) {
+func TestEventWithAnotherPayloadIsAConflict(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t)
 	createBoard(t, conn, "other", "increment", "highest", 1, 100)
@@ -146,7 +146,7 @@ func TestTheSameEventWithAnotherPayloadIsAConflict(t *testing.T) {
 	}
 }
 
-func TestFiftyTimesAtOnceMovesTheScoreOnce(t *testing.T) {
+func TestFiftyConcurrentRepeatsCountOnce(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t, func(o *store.Options) { o.MaxConns = 20; o.LockWait = 5 * time.Second })
 	createBoard(t, conn, "other", "increment", "highest", 1, 100)
@@ -210,7 +210,7 @@ func TestSeveralBoardsAreAllOrNothing(t *testing.T) {
 	}
 }
 
-func TestTimeOfAUserNeverGoesBack(t *testing.T) {
+func TestUserTimeNeverGoesBack(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t)
 	record(t, s, increment("alice", 5, "e1"))
@@ -225,7 +225,7 @@ func TestTimeOfAUserNeverGoesBack(t *testing.T) {
 
 // A repeat is recognised across the boundary of two partitions, and one event
 // is never in both.
-func TestARepeatAcrossThePartitionBoundary(t *testing.T) {
+func TestRepeatAcrossPartitionBoundary(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t)
 	first := record(t, s, increment("alice", 5, "e1"))[0].Receipts[0]

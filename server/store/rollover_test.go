@@ -141,7 +141,7 @@ func TestFinalStandings(t *testing.T) {
 	}
 }
 
-func TestASeasonMayBeginWhereThereIsRoom(t *testing.T) {
+func TestSeasonsMustNotOverlap(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t, func(o *store.Options) { o.CloseGrace = time.Minute })
 	now := databaseTime(t, conn)
@@ -189,7 +189,7 @@ func TestASeasonMayBeginWhereThereIsRoom(t *testing.T) {
 	}
 }
 
-func TestALeaseIsOnesUntilItRunsOut(t *testing.T) {
+func TestLeaseIsExclusiveUntilItExpires(t *testing.T) {
 	t.Parallel()
 	s, _ := storetest.New(t)
 	take := func(owner string, life time.Duration, want bool) {

@@ -28,7 +28,7 @@ func action(user scoreboard.UserID, delta int64, event, action string) scoreboar
 }
 
 // Two nodes, many at once: the rule counts what is recorded, and nothing else.
-func TestRulesHoldUnderConcurrencyAndForEveryNode(t *testing.T) {
+func TestRulesHoldAcrossConcurrentNodes(t *testing.T) {
 	t.Parallel()
 	rules, err := scoreboard.ParseRules([]string{"chop:1:9;most=5/1h", "find:1:9;once=1h", "rest:1:9;cooldown=1h"})
 	if err != nil {
@@ -168,7 +168,7 @@ func TestAnomalies(t *testing.T) {
 }
 
 // However long a user's history is, an increment reads what lies in the windows.
-func TestRulesReadTheirWindowsAlone(t *testing.T) {
+func TestRulesReadOnlyTheirWindows(t *testing.T) {
 	t.Parallel()
 	rules, err := scoreboard.ParseRules([]string{"kill:1:9;most=100/1m"})
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
-func TestAStatementHasEveryEventOnceOverItsPages(t *testing.T) {
+func TestStatementPagesContainEveryEventOnce(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t)
 	createBoard(t, conn, "speed", "increment", "highest", 1, 100)
@@ -80,7 +80,7 @@ func TestAStatementHasEveryEventOnceOverItsPages(t *testing.T) {
 }
 
 // Rows that left for the archive are not silently missing.
-func TestAStatementSaysWhatIsArchived(t *testing.T) {
+func TestStatementReportsArchivedRows(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t)
 	record(t, s, increment("alice", 1, "old"), increment("bob", 1, "b1"))
@@ -111,7 +111,7 @@ func TestAStatementSaysWhatIsArchived(t *testing.T) {
 }
 
 // Who has a long history is not read whole for a page of it.
-func TestAStatementReadsWhatItShows(t *testing.T) {
+func TestStatementReadsAreBounded(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t, func(o *store.Options) { o.MaxConns = 1 })
 	conn.Do(

@@ -9,7 +9,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
-func TestTheAuditTrailOnlyGrows(t *testing.T) {
+func TestAuditLogIsAppendOnly(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t)
 	for _, e := range []scoreboard.AuditEntry{
