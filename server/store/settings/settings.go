@@ -32,7 +32,7 @@ func (s *Settings) StoredSettings(ctx context.Context) ([]scoreboard.StoredSetti
 	if err != nil {
 		return nil, pg.Translate(fmt.Errorf("read the settings: %w", err))
 	}
-	knobs, err := pgx.CollectRows(rows, scanSetting)
+	stored, err := pgx.CollectRows(rows, scanSetting)
 	if err != nil {
 		return nil, pg.Translate(fmt.Errorf("read the settings: %w", err))
 	}
