@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/charmbracelet/bubbles/key"
 	tea "github.com/charmbracelet/bubbletea"
 )
 
@@ -54,18 +55,18 @@ func (m *model) openChooser(msg boardsMsg) {
 }
 
 // chooserKey handles a key while the list is open.
-func (m *model) chooserKey(key tea.KeyMsg) tea.Cmd {
+func (m *model) chooserKey(msg tea.KeyMsg) tea.Cmd {
 	c := m.chooser
-	switch key.String() {
-	case "ctrl+c":
+	switch {
+	case msg.Type == tea.KeyCtrlC:
 		return tea.Quit
-	case "esc", "q", "b", "t":
+	case key.Matches(msg, keys.dismiss):
 		m.chooser = nil
-	case "up", "k":
+	case key.Matches(msg, keys.up):
 		c.at = max(c.at-1, 0)
-	case "down", "j":
+	case key.Matches(msg, keys.down):
 		c.at = min(c.at+1, len(c.items)-1)
-	case "enter":
+	case key.Matches(msg, keys.choose):
 		m.chooser = nil
 		if len(c.items) > 0 && c.items[c.at] != m.watching {
 			return m.watch(c.items[c.at])
@@ -85,5 +86,5 @@ func (c *chooser) view(st *style, room, width int) []string {
 		}
 		lines = append(lines, item)
 	}
-	return append(lines, st.dim.Render("enter selects, esc closes"))
+	return append(lines, st.shortHelp([]key.Binding{keys.choose, keys.dismiss}, min(width, boardWidth)))
 }

@@ -4,24 +4,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/charmbracelet/bubbles/key"
 	tea "github.com/charmbracelet/bubbletea"
 )
-
-// bindings are the keys and their help.
-var bindings = [][2]string{
-	{"?", "toggle this help"},
-	{"b", "switch board"},
-	{"t", "switch period"},
-	{"/", "find a user"},
-	{"+ -", "more or fewer neighbours"},
-	{"j k", "scroll (arrows, pgup, pgdn)"},
-	{"p", "pause or resume"},
-	{"y", "copy found user or board"},
-	{"o", "toggle server status"},
-	{"e", "toggle the feed"},
-	{"esc", "close, clear"},
-	{"q", "quit"},
-}
 
 // handleKey handles a key press. Over a slow connection several letters arrive in
 // one message; it handles them one by one.
@@ -34,51 +19,51 @@ func (m *model) handleKey(msg tea.KeyMsg) tea.Cmd {
 		return tea.Batch(all...)
 	}
 	switch {
-	case m.searching:
+	case m.search.Focused():
 		return m.searchKey(msg)
 	case m.chooser != nil:
 		return m.chooserKey(msg)
 	}
-	return m.boardKey(msg.String())
+	return m.boardKey(msg)
 }
 
 // boardKey handles a key on the board itself.
-func (m *model) boardKey(key string) tea.Cmd {
-	switch key {
-	case "q", "ctrl+c":
+func (m *model) boardKey(msg tea.KeyMsg) tea.Cmd {
+	switch {
+	case key.Matches(msg, keys.quit):
 		return tea.Quit
-	case "?", "h":
+	case key.Matches(msg, keys.help):
 		m.help = !m.help
-	case "esc":
+	case key.Matches(msg, keys.close):
 		m.help, m.found, m.notice = false, nil, ""
-	case "p", " ":
+	case key.Matches(msg, keys.pause):
 		if m.paused = !m.paused; !m.paused {
 			m.show()
 		}
-	case "/":
-		m.help, m.searching, m.query = false, true, ""
-	case "b":
+	case key.Matches(msg, keys.find):
+		return m.openSearch()
+	case key.Matches(msg, keys.board):
 		return m.list("")
-	case "t":
+	case key.Matches(msg, keys.period):
 		family, _, _ := strings.Cut(m.shown.Board, ":")
 		return m.list(family)
-	case "up", "k":
+	case key.Matches(msg, keys.up):
 		m.scroll(-1)
-	case "down", "j":
+	case key.Matches(msg, keys.down):
 		m.scroll(1)
-	case "pgup":
+	case key.Matches(msg, keys.pageUp):
 		m.scroll(-m.room)
-	case "pgdown":
+	case key.Matches(msg, keys.pageDown):
 		m.scroll(m.room)
-	case "+", "=":
+	case key.Matches(msg, keys.more):
 		return m.setNeighbours(m.neighbours + 1)
-	case "-":
+	case key.Matches(msg, keys.fewer):
 		return m.setNeighbours(m.neighbours - 1)
-	case "o":
+	case key.Matches(msg, keys.status):
 		m.showStatus = !m.showStatus
-	case "e":
+	case key.Matches(msg, keys.feed):
 		m.showFeed = !m.showFeed
-	case "y":
+	case key.Matches(msg, keys.copy):
 		text := m.clipboardText()
 		return func() tea.Msg { return copiedMsg{m.o.Copy(text)} }
 	}
@@ -115,31 +100,4 @@ func (m *model) clipboardText() string {
 		fmt.Fprintf(&b, "%d\t%s\t%d\n", r.Rank, name(r.Entry, false), r.Score)
 	}
 	return b.String()
-}
-
-// searchKey handles a key while a user id is entered.
-func (m *model) searchKey(key tea.KeyMsg) tea.Cmd {
-	switch key.Type {
-	case tea.KeyCtrlC:
-		return tea.Quit
-	case tea.KeyEsc:
-		m.searching = false
-	case tea.KeyEnter:
-		m.searching = false
-		if m.query != "" {
-			m.notice = "searching for " + m.query
-			return m.find(m.query)
-		}
-	case tea.KeyBackspace:
-		if m.query != "" {
-			runes := []rune(m.query)
-			m.query = string(runes[:len(runes)-1])
-		}
-	case tea.KeyRunes:
-		if room := 64 - len(m.query); room > 0 { // the longest user id
-			m.query += Printable(string(key.Runes))
-			m.query = m.query[:min(len(m.query), 64)]
-		}
-	}
-	return nil
 }

@@ -66,6 +66,41 @@ func TestSearch(t *testing.T) {
 	s.lacks("no score", "search:")
 }
 
+func TestSearchInput(t *testing.T) {
+	s := newScreen(t, 40, 12, termenv.Ascii, false)
+	s.Update(stateMsg{state: recorded()[0]})
+	s.keys("/", "bcd", "backspace", "space", "\u202e", "home", "a")
+	if got := s.search.Value(); got != "abc" {
+		t.Errorf("got %q, want abc: home moves the cursor; spaces and control characters are not typed", got)
+	}
+	s.contains("search: a▏bc")
+	if _, cmd := s.Update(tea.KeyMsg{Type: tea.KeyCtrlV}); cmd != nil {
+		t.Error("ctrl+v started a command; want none, which would read the clipboard with a program")
+	}
+	s.keys("ctrl+u")
+	for range 2 * scoreboard.MaxUserIDLength {
+		s.keys("x")
+	}
+	s.keys("y")
+	if got := len(s.search.Value()); got != scoreboard.MaxUserIDLength {
+		t.Errorf("%d characters accepted, want %d", got, scoreboard.MaxUserIDLength)
+	}
+	s.contains("x▏") // the cursor stays on a screen that is too narrow for the text
+	s.Update(tea.WindowSizeMsg{Width: 100, Height: 30})
+	s.contains("x▏bc")
+	s.Update(tea.WindowSizeMsg{Width: 40, Height: 12})
+	s.contains("x▏")
+}
+
+func TestPointsAreCounted(t *testing.T) {
+	for score, want := range map[int64]string{1: "1 point", 0: "0 points", 1200: "1,200 points", -1: "-1 points"} {
+		place := client.Place{UserID: "zoe", Rank: 1, Total: 2, Score: score}
+		if got := placeLine(&place); got != "zoe is 1st of 2, "+want {
+			t.Errorf("score %d: got %q, want it to end in %q", score, got, want)
+		}
+	}
+}
+
 func TestPeriodChangeIsNoMovement(t *testing.T) {
 	s := newScreen(t, 100, 30, termenv.Ascii, false)
 	today := recorded()[0]

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/charmbracelet/bubbles/textinput"
 	tea "github.com/charmbracelet/bubbletea"
 
 	"github.com/scoreboard/scoreboard/client"
@@ -75,8 +76,7 @@ type model struct {
 	boardStatus string // empty: unknown
 
 	me         *client.Place
-	searching  bool
-	query      string
+	search     textinput.Model // focused while a user id is entered
 	found      *client.Place
 	neighbours int
 	chooser    *chooser
@@ -126,6 +126,7 @@ func newModel(ctx context.Context, o Options, s style) *model {
 		ctx:        ctx,
 		o:          o,
 		style:      s,
+		search:     newSearch(&s),
 		now:        time.Now,
 		neighbours: defaultNeighbours,
 		showStatus: true,
@@ -209,6 +210,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height
+		m.resizeSearch()
 	case stateMsg:
 		if msg.generation != m.generation {
 			return m, nil

@@ -49,6 +49,7 @@ func (s *screen) keys(keys ...string) {
 	named := map[string]tea.KeyType{
 		"enter": tea.KeyEnter, "esc": tea.KeyEsc, "backspace": tea.KeyBackspace,
 		"up": tea.KeyUp, "down": tea.KeyDown, "pgup": tea.KeyPgUp, "pgdown": tea.KeyPgDown,
+		"left": tea.KeyLeft, "home": tea.KeyHome, "ctrl+u": tea.KeyCtrlU, "space": tea.KeySpace,
 	}
 	for _, k := range keys {
 		if special, ok := named[k]; ok {
@@ -265,6 +266,10 @@ func TestGoldenScreens(t *testing.T) {
 				},
 			)
 			s.keys("j")
+		}},
+		{"search", func(s *screen) {
+			s.Update(stateMsg{state: recorded()[0]})
+			s.keys("/frank.of.the-very.long:name@example.org", "left", "left", "left")
 		}},
 		{"help", func(s *screen) { s.Update(stateMsg{state: recorded()[0]}); s.keys("?") }},
 		{"long", func(s *screen) { s.Update(stateMsg{state: hundred()}); s.View(); s.keys("pgdown", "down") }},

@@ -102,7 +102,7 @@ func figures(s *client.Status) (all []figure) {
 		for _, c := range s.Connections {
 			n += c
 		}
-		add(false, "%s", plural(int(n), "connection"))
+		add(false, "%s", plural(n, "connection"))
 	}
 	if b := s.Board; b != nil {
 		state := strings.ToLower(strings.ReplaceAll(b.State, "_", " "))

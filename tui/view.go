@@ -143,8 +143,8 @@ func (m *model) header() string {
 // footer shows a problem, or the keys.
 func (m *model) footer() string {
 	st := &m.style
-	if m.searching {
-		return fit("search: "+m.query+st.cursor, m.width, st.more)
+	if m.search.Focused() {
+		return fit(m.search.View(), m.width, st.more)
 	}
 	if m.height < roomyHeight {
 		if trouble := m.trouble(); trouble != "" {
@@ -157,11 +157,7 @@ func (m *model) footer() string {
 			return st.own.Render(fit("you: "+placeLine(m.me), m.width, st.more))
 		}
 	}
-	hints := m.hints()
-	for len(hints) > 2 && ansi.StringWidth(strings.Join(hints, st.between)) > m.width {
-		hints = slices.Delete(hints, len(hints)-2, len(hints)-1) // the last hint, quit, stays
-	}
-	return st.dim.Render(fit(strings.Join(hints, st.between), m.width, st.more))
+	return st.shortHelp(m.ShortHelp(), m.width)
 }
 
 // trouble returns the most important problem, or an empty string.
@@ -229,35 +225,7 @@ func (m *model) maxAround() int {
 }
 
 func placeLine(p *client.Place) string {
-	return fmt.Sprintf("%s is %s of %s, %s points", p.UserID, ordinal(p.Rank), grouped(p.Total), grouped(p.Score))
-}
-
-// helpText returns the lines of the help.
-func (m *model) helpText() []string {
-	st := &m.style
-	var text []string
-	for _, k := range bindings {
-		if m.height < roomyHeight && (k[0] == "o" || k[0] == "e") {
-			continue // not shown on small screens
-		}
-		text = append(text, st.key.Render(fit(k[0], 5, ""))+k[1])
-	}
-	if m.height >= roomyHeight+4 {
-		text = append(text, "",
-			fmt.Sprintf("%s%s  ranks gained and lost", st.upMark, st.downMark),
-			"new  not shown before",
-			"gap  points to the row above",
-			"age  time since the server",
-			"     last confirmed the board",
-			"bar  score relative to the best",
-			"p95  95 % of increments take",
-			"     at most this long")
-	}
-	// A small screen fits only the keys, truncated.
-	for i := range text {
-		text[i] = ansi.Truncate(text[i], m.width-8, st.more)
-	}
-	return text[:min(len(text), m.height-2)]
+	return fmt.Sprintf("%s is %s of %s, %s", p.UserID, ordinal(p.Rank), grouped(p.Total), plural(p.Score, "point"))
 }
 
 // overlay draws a box over the middle of the screen.
@@ -287,11 +255,11 @@ func spread(left, right string, width int, more string) string {
 	return fit(left, room, more) + " " + right
 }
 
-func plural(n int, noun string) string {
+func plural[N int | int64](n N, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
-	return fmt.Sprintf("%d %ss", n, noun)
+	return grouped(int64(n)) + " " + noun + "s"
 }
 
 func recent(t, now time.Time) bool { return !t.IsZero() && now.Sub(t) < fade }

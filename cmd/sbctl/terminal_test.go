@@ -161,7 +161,7 @@ func TestWatchOnATerminal(t *testing.T) {
 		t.Errorf("the clipboard was not set: %q", raw)
 	}
 	term.press("b")
-	term.shows("enter selects")
+	term.shows("enter select")
 	term.press("b") // close the list
 	term.shows("bob is new at #1")
 	term.press("o") // without the panel the table moves up
