@@ -16,7 +16,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// trail remembers entries, and fails as often as it is told to.
+// trail records entries, after a number of failures.
 type trail struct {
 	entries []*scoreboard.AuditEntry
 	fails   int
@@ -25,7 +25,7 @@ type trail struct {
 func (t *trail) Audited(_ context.Context, e *scoreboard.AuditEntry) error {
 	if t.fails > 0 {
 		t.fails--
-		return errors.New("away")
+		return errors.New("unavailable")
 	}
 	t.entries = append(t.entries, e)
 	return nil
@@ -35,7 +35,7 @@ func (t *trail) AuditEntries(context.Context, scoreboard.AuditFilter) ([]scorebo
 	return nil, nil
 }
 
-// Whatever an operator changes leaves a row, through every route that there is.
+// Every route that changes something for an operator writes one audit entry.
 func TestAdminChangesAreAudited(t *testing.T) {
 	t.Parallel()
 	kept := &trail{}
@@ -72,13 +72,13 @@ func TestAdminChangesAreAudited(t *testing.T) {
 			want = 1
 		}
 		if r.path == pathVerify {
-			want = 0 // it only looks
+			want = 0 // changes nothing
 		}
 		name := r.action
 		if noun, verb, ok := strings.Cut(name, "."); want == 1 && (!ok || noun == "" || verb == "") {
-			t.Errorf("%s %s: the trail calls it %q, want noun.verb", r.method, r.path, name)
+			t.Errorf("%s %s: the audited action is %q, want noun.verb", r.method, r.path, name)
 		}
-		kept.entries, kept.fails = nil, 2 // the third try reaches the trail
+		kept.entries, kept.fails = nil, 2 // the third try succeeds
 		if err := run(
 			r,
 			func(c *gin.Context, _ *auth.Claims) error { var v map[string]any; return decode(c, &v) },
@@ -104,7 +104,7 @@ func TestAdminChangesAreAudited(t *testing.T) {
 		); scoreboard.CodeOf(err) != scoreboard.CodeInvalidRequest ||
 			len(kept.entries) != 0 {
 			t.Errorf(
-				"%s %s: refused, and with an entry of its own: %d entries, %v",
+				"%s %s: rejected, or writing its own entry: %d entries, %v",
 				r.method,
 				r.path,
 				len(kept.entries),
@@ -125,14 +125,14 @@ func TestAdminChangesAreAudited(t *testing.T) {
 	)
 	c.Request.Header.Set("Authorization", "Bearer "+token)
 	if err := a.run(c, long); scoreboard.CodeOf(err) != scoreboard.CodeInvalidRequest {
-		t.Errorf("a reason that is too long: %v, want an invalid_request", err)
+		t.Errorf("overlong reason: got %v, want invalid_request", err)
 	}
 	if changes < 7 {
-		t.Errorf("only %d admin routes change something: this proves nothing", changes)
+		t.Errorf("got %d admin routes with changes, want at least 7", changes)
 	}
 }
 
-// names takes any profile, with what the trail is to say of it.
+// names accepts any profile and writes its audit entry.
 type names struct{ kept *trail }
 
 func (n names) PutProfile(ctx context.Context, _ *scoreboard.Profile, why *scoreboard.AuditEntry) error {
@@ -142,7 +142,7 @@ func (n names) PutProfile(ctx context.Context, _ *scoreboard.Profile, why *score
 	return n.kept.Audited(ctx, why)
 }
 
-// A profile is its user's, who leaves nothing in the trail; an operator does.
+// Users change their own profiles without an audit entry; operators are audited.
 func TestProfileChangeByOperatorIsAudited(t *testing.T) {
 	t.Parallel()
 	kept := &trail{}
@@ -150,7 +150,7 @@ func TestProfileChangeByOperatorIsAudited(t *testing.T) {
 	a.Profiles = names{kept}
 	r := route{method: http.MethodPut, path: "/v1/users/:user_id/profile?reason=rude"}
 	for _, c := range []struct {
-		who   scoreboard.UserID
+		by    scoreboard.UserID
 		scope string
 		want  int
 	}{{"alice", "", 0}, {"alice", auth.ScopeAdmin, 0}, {"root", auth.ScopeAdmin, 1}} {
@@ -160,11 +160,11 @@ func TestProfileChangeByOperatorIsAudited(t *testing.T) {
 			a,
 			r,
 			"alice",
-			minted(t, a, c.who, c.scope),
+			minted(t, a, c.by, c.scope),
 			`{"display_name":"Secret Name"}`,
 		); got != http.StatusOK ||
 			len(kept.entries) != c.want {
-			t.Errorf("by %s with %q: got %d and %d entries, want %d", c.who, c.scope, got, len(kept.entries), c.want)
+			t.Errorf("by %s with %q: got %d and %d entries, want %d", c.by, c.scope, got, len(kept.entries), c.want)
 		}
 	}
 	for _, e := range kept.entries {
@@ -175,8 +175,7 @@ func TestProfileChangeByOperatorIsAudited(t *testing.T) {
 	}
 }
 
-// everything is an API with all its routes, none of which has anything behind
-// it.
+// everything is an API with all routes and no components behind them.
 func everything(kept Trail) *API {
 	return New(Options{
 		Tokens:       auth.NewTokens("a secret of the tests, long enough for HS256", "iss", "aud", time.Now),
@@ -200,8 +199,8 @@ func everything(kept Trail) *API {
 	})
 }
 
-// signingKeys is Keys under another name: embedded, Keys would hide its method.
+// signingKeys renames Keys: embedded as Keys, the field would hide its method.
 type signingKeys interface{ Keys }
 
-// settingsOnly is SettingsService under another name, for the same reason.
+// settingsOnly renames SettingsService for the same reason.
 type settingsOnly interface{ SettingsService }

@@ -58,13 +58,13 @@ func TestBatchItemsCountAgainstLimit(t *testing.T) {
 			if i < want && got.Status != protocol.StatusDone {
 				t.Errorf("batch %d, item %d within the limit: got %s %+v", round, i, got.Status, got.Error)
 			}
-			if i >= want &&
-				(got.Status != protocol.StatusRejected || got.Error == nil || got.Error.ErrorCode != "rate_limited" || got.Error.EventID == "") {
+			if i >= want && (got.Status != protocol.StatusRejected || got.Error == nil ||
+				got.Error.ErrorCode != "rate_limited" || got.Error.EventID == "") {
 				t.Errorf("batch %d, item %d past the limit: got %s %+v", round, i, got.Status, got.Error)
 			}
 		}
 	}
 	if status, _ := r.sendBatch(server, 30); status != http.StatusTooManyRequests {
-		t.Errorf("a batch when nothing is left: got %d, want 429", status)
+		t.Errorf("a batch when the limit is used up: got %d, want 429", status)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Only issued cursors are accepted, and signed bytes of any content are safe.
+// Only issued cursors are accepted, and signed bytes with any content are safe.
 func FuzzCursor(f *testing.F) {
 	a := &API{Options: Options{CursorKey: []byte("k")}}
 	board := &scoreboard.Board{ID: "global", Family: "global"}

@@ -15,7 +15,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// slow takes longer than the port's write timeout.
+// slow is a component slower than the server's write timeout.
 type slow struct {
 	Moderation
 	Jobs
@@ -49,8 +49,8 @@ func (s slow) Verify(
 	return &protocol.Verified{Users: 2}, nil
 }
 
-// What an operator asks for may be long in the making, and is answered all the
-// same, over both versions of HTTP.
+// A response to an operator may take longer than the write timeout, over HTTP/1.1
+// and HTTP/2.
 func TestAdminResponseOutlivesWriteTimeout(t *testing.T) {
 	t.Parallel()
 	for name, second := range map[string]bool{"HTTP/1.1": false, "HTTP/2.0": true} {

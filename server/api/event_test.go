@@ -13,12 +13,12 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// between is a ledger and marks of which an event is in neither at first: it is
-// recorded, and its mark cleared, between the two looks.
-type between struct{ looks int }
+// between is a ledger and its pending marks. The event is recorded, and its mark
+// cleared, between the lookups, so that the first lookup of each misses it.
+type between struct{ lookups int }
 
 func (b *between) Event(context.Context, scoreboard.UserID, scoreboard.EventID) ([]scoreboard.Receipt, error) {
-	if b.looks++; b.looks == 1 {
+	if b.lookups++; b.lookups == 1 {
 		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "not recorded yet")
 	}
 	return []scoreboard.Receipt{{User: "alice", Board: scoreboard.GlobalBoard}}, nil
@@ -43,9 +43,9 @@ func TestEventRecordedBetweenLookups(t *testing.T) {
 	c.Request = httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/events/e1", http.NoBody)
 	c.Params = gin.Params{{Key: "event_id", Value: "e1"}}
 	if err := a.event(c, &auth.Claims{User: "alice"}); err != nil {
-		t.Fatalf("got %v after %d looks", err, b.looks)
+		t.Fatalf("got %v after %d lookups", err, b.lookups)
 	}
-	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `"done"`) || b.looks != 2 {
-		t.Errorf("got %d %s after %d looks", w.Code, w.Body, b.looks)
+	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `"done"`) || b.lookups != 2 {
+		t.Errorf("got %d %s after %d lookups", w.Code, w.Body, b.lookups)
 	}
 }

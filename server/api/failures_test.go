@@ -14,7 +14,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// full is a store that takes nothing.
+// full is an overloaded store.
 type full struct{}
 
 var errFull = &scoreboard.Error{
@@ -35,22 +35,22 @@ func (full) SubmitAll(_ context.Context, in []scoreboard.Increment) []scoreboard
 	return all
 }
 
-// An overload must not be made worse by telling of each increment.
+// An overload must not be made worse by a log line for each increment.
 func TestOverloadLogIsThrottled(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 1000)
-	var said bytes.Buffer
+	var logged bytes.Buffer
 	now := time.Now()
-	r.Submitter, r.Log, r.Now = full{}, slog.New(slog.NewJSONHandler(&said, nil)), func() time.Time { return now }
+	r.Submitter, r.Log, r.Now = full{}, slog.New(slog.NewJSONHandler(&logged, nil)), func() time.Time { return now }
 	token := r.token(r.tokens, "game", auth.ScopeUpdate)
-	lines := func() []string { return strings.Split(strings.TrimSpace(said.String()), "\n") }
+	lines := func() []string { return strings.Split(strings.TrimSpace(logged.String()), "\n") }
 
 	if status, results := r.sendBatch(token, 30); status != http.StatusOK || results[29].Error == nil {
 		t.Fatalf("got %d %+v", status, results)
 	}
 	r.sendBatch(token, 5)
 	if got := lines(); len(got) != 1 {
-		t.Errorf("of 35 items refused at once the log says %d lines", len(got))
+		t.Errorf("35 items rejected at once: got %d log lines, want 1", len(got))
 	}
 	now = now.Add(time.Second)
 	r.sendBatch(token, 5)
@@ -64,7 +64,7 @@ func TestOverloadLogIsThrottled(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(got) != 2 || last.Code != "overloaded" || last.Path != "/v1/scores/increments" || last.Suppressed != 34 {
-		t.Errorf("a second later: %d lines, the last %+v; want 2, and 34 suppressed", len(got), last)
+		t.Errorf("after a second: got %d log lines, the last %+v; want 2, with 34 suppressed", len(got), last)
 	}
 	if status, code := r.do(
 		"POST",
@@ -76,6 +76,6 @@ func TestOverloadLogIsThrottled(t *testing.T) {
 		t.Errorf("got %d %s", status, code)
 	}
 	if got := lines(); len(got) != 3 {
-		t.Errorf("another route: %d lines, want a third", len(got))
+		t.Errorf("another route: got %d log lines, want 3", len(got))
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// signedFor is an increment under k1.
+// signedFor is an increment signed with key k1.
 func signedFor(user, board string, delta int64) string {
 	q := protocol.IncrementRequest{
 		UserID:    user,
@@ -25,7 +25,7 @@ func signedFor(user, board string, delta int64) string {
 	q.Signature = protocol.Sign("s1", q.FieldText())
 	b, err := json.Marshal(q)
 	if err != nil {
-		panic(err) // our own type
+		panic(err) // cannot fail for this type
 	}
 	return string(b)
 }
@@ -82,7 +82,7 @@ func TestKeyScope(t *testing.T) {
 	)
 	r.want("another key", http.StatusOK, "", "POST", path, server, increment("alice", "e1", "k2", "s2"))
 	if got := r.rates[3].taken["k1"]; got != 4 {
-		t.Errorf("the key's rate was asked %d times, want 4: what is out of scope is no event", got)
+		t.Errorf("the key's rate was charged %d times, want 4: out-of-scope requests are not events", got)
 	}
 }
 

@@ -16,8 +16,8 @@ type Archive interface {
 	Archive(ctx context.Context, dry bool) (*protocol.Archived, error)
 }
 
-// archiveHeartticker is the interval of progress lines, which keep the connection alive.
-const archiveHeartticker = time.Second
+// archiveHeartbeat is the interval of progress lines, which keep the connection alive.
+const archiveHeartbeat = time.Second
 
 // archiveLedger is POST /v1/admin/ledger/archive: it archives now instead of within
 // the hour. A client that disconnects interrupts it; archived partitions stay
@@ -43,7 +43,7 @@ func (a *API) archiveLedger(c *gin.Context, caller *auth.Claims) error {
 			defer close(ended)
 			result.Archived, err = a.Operations.Archive.Archive(ctx, r.DryRun)
 		}()
-		ticker := time.NewTicker(archiveHeartticker)
+		ticker := time.NewTicker(archiveHeartbeat)
 		defer ticker.Stop()
 		for {
 			select {

@@ -17,7 +17,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// counting lets left requests of each key in.
+// counting admits left requests of each key.
 type counting struct {
 	left  int
 	taken map[string]int
@@ -40,18 +40,18 @@ func (l *counting) Wait(key string) time.Duration {
 	return 0
 }
 
-// rig is an API over stand-ins that say yes.
+// rig is an API over stubs that accept everything.
 type rig struct {
 	*api.API
 	t       *testing.T
 	tokens  *auth.Tokens
 	past    *auth.Tokens // the same issuer two hours ago
-	lookups int          // of keys, in the store
+	lookups int          // key lookups in the store
 	sealed  map[string][]byte
 	scopes  map[string]scoreboard.KeyScope
-	rates   map[int]*counting // of keys
+	rates   map[int]*counting // limits of keys, by rate
 	reads   standins
-	open    bool // to who has no token
+	open    bool // to anonymous clients
 	last    scoreboard.Increment
 	limits  struct{ updates, servers, top, rank, anonymous, address, failures *counting }
 }
@@ -147,7 +147,7 @@ func (r *rig) token(of *auth.Tokens, user, scope string) string {
 	return token
 }
 
-// do sends a request and checks the shape of a refusal.
+// do sends a request and checks the shape of an error.
 func (r *rig) do(method, target, token, body string) (status int, code string) {
 	r.t.Helper()
 	req := httptest.NewRequestWithContext(r.t.Context(), method, target, strings.NewReader(body))
@@ -201,7 +201,7 @@ func increment(user, event, key, secret string) string {
 	q.Signature = protocol.Sign(secret, q.FieldText())
 	b, err := json.Marshal(q)
 	if err != nil {
-		panic(err) // our own type
+		panic(err) // cannot fail for this type
 	}
 	return string(b)
 }
@@ -217,7 +217,7 @@ func TestRouteLimits(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		method, target, body string
-		times                int // 0 is no limit
+		times                int // 0 means unlimited
 	}{
 		"updates, repeats too": {"POST", "/v1/scores/increment", increment("alice", "e1", "k1", "s1"), 3},
 		"malformed updates":    {"POST", "/v1/scores/increment", "{", 3},
@@ -251,7 +251,7 @@ func TestRouteLimits(t *testing.T) {
 				}
 			}
 			if got := r.limits.servers.taken["alice"]; got != 30 {
-				t.Errorf("the limit of servers was asked %d times, want 30", got)
+				t.Errorf("the limit of servers was charged %d times, want 30", got)
 			}
 		})
 	}
@@ -274,7 +274,7 @@ func TestAddressLimitBeforeAuthentication(t *testing.T) {
 		"",
 	)
 	if got := r.limits.failures.taken["192.0.2.1"]; got != 2 {
-		t.Errorf("got %d failures, want 2: who was not looked at has not failed", got)
+		t.Errorf("got %d failures, want 2: requests over the address limit are not authenticated", got)
 	}
 }
 
@@ -318,8 +318,8 @@ func TestAuthFailureLimit(t *testing.T) {
 		r.want("a right signature", http.StatusOK, "", "POST", path, server, increment("alice", "e1", "k1", "s1"))
 		r.want("a right token", http.StatusOK, "", "GET", "/v1/leaderboard/top", server, "")
 	}
-	if r.lookups > lookups+1 { // k1 may be due to be read again
-		t.Errorf("made-up keys were looked up %d times past the bound", r.lookups-lookups)
+	if r.lookups > lookups+1 { // k1 may have been refreshed
+		t.Errorf("unknown keys were looked up %d times beyond the bound", r.lookups-lookups)
 	}
 	before := r.limits.failures.taken["192.0.2.1"]
 	r.want(
@@ -332,6 +332,6 @@ func TestAuthFailureLimit(t *testing.T) {
 		"",
 	)
 	if got := r.limits.failures.taken["192.0.2.1"]; got != before {
-		t.Error("a token that has expired counts as an attempt")
+		t.Error("an expired token counts as a failed attempt")
 	}
 }

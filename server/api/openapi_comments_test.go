@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// comments returns the comments on the types of package protocol and their fields.
+// comments returns the comments on package protocol's types and their fields.
 func comments(t *testing.T) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob("../protocol/*.go")

@@ -18,19 +18,19 @@ import (
 
 type object = map[string]any
 
-// everywhere are the error codes of every route.
+// everywhere lists the error codes of every route.
 var everywhere = []scoreboard.Code{
 	scoreboard.CodeUnauthorized, scoreboard.CodeRateLimited, scoreboard.CodeOverloaded,
 	scoreboard.CodeUnavailable, scoreboard.CodeInternal,
 }
 
-// maker generates the document from the operations, their types and the comments of
-// the types.
+// maker generates the document from the operations, their types and the comments on
+// those types.
 type maker struct {
 	t        *testing.T
 	schemas  object
-	comments map[string]string // of "Type" and "Type.Field"
-	actions  map[string]string // in the audit trail, by route
+	comments map[string]string // by "Type" and "Type.Field"
+	actions  map[string]string // audited actions, by route
 }
 
 func makeDocument(t *testing.T) []byte {
@@ -58,7 +58,8 @@ func makeDocument(t *testing.T) []byte {
 		"info": object{
 			"title": "scoreboard", "version": "1",
 			"description": "A real-time leaderboard that counts every event exactly once.\n\n" +
-				"Requests need a bearer token; writes are signed with a key, in the body (field scheme) or in headers. " +
+				"Requests need a bearer token; writes are signed with a key, " +
+				"in the body (field scheme) or in headers. " +
 				"Every response carries X-Request-Id and traceparent. Errors have the type Error; " +
 				"429 and 503 carry Retry-After. Fields are snake_case, times RFC 3339 in UTC, scores integers.",
 		},

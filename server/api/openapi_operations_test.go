@@ -10,7 +10,7 @@ import (
 // operation describes one route for the document. The errors of every route
 // (unauthorized, rate_limited, overloaded, unavailable, internal) are added.
 type operation struct {
-	route   string // as in the route table
+	route   string // method and path, as in the route table
 	tag     string
 	summary string
 	more    string
@@ -168,7 +168,8 @@ func readOperations() []operation {
 					queryCursor,
 				},
 				protocol.Statement{}, readCodes...),
-			"For the user and for operators. archived_before is set on the last page if older events are in the archive.",
+			"For the user and for operators. "+
+				"archived_before is set on the last page if older events are in the archive.",
 		),
 		described(writes("PUT /v1/users/:user_id/profile", "users", "Set a user's display name and avatar",
 			protocol.Profile{}, protocol.Profile{}, with(readCodes, tooLarge, mediaType)...),

@@ -30,9 +30,8 @@ func TestOpenAPIUpToDate(t *testing.T) {
 		return
 	}
 	if !bytes.Equal(openAPI, want) {
-		t.Error(
-			"openapi.json does not match the routes and types (go test ./server/api -run OpenAPIUpToDate -update rewrites it)",
-		)
+		t.Error("openapi.json does not match the routes and types; " +
+			"rewrite it with: go test ./server/api -run OpenAPIUpToDate -update")
 	}
 }
 
@@ -103,7 +102,7 @@ func TestOpenAPIHasEveryErrorCode(t *testing.T) {
 				used = used || strings.Contains(o.Responses[fmt.Sprint(status)].Description, string(code))
 			}
 		}
-		if !used && code != scoreboard.CodeMethodNotAllowed { // not of a route
+		if !used && code != scoreboard.CodeMethodNotAllowed { // no route returns it
 			t.Errorf("no operation lists %s (%d)", code, status)
 		}
 	}
@@ -186,7 +185,7 @@ func resolve(d map[string]any, ref string) any {
 	return node
 }
 
-// Both need no token, and the page loads nothing from other hosts.
+// Neither needs a token, and the page loads nothing from other hosts.
 func TestOpenAPIServed(t *testing.T) {
 	t.Parallel()
 	a := everything(&trail{})
@@ -201,14 +200,18 @@ func TestOpenAPIServed(t *testing.T) {
 	}
 	w = get(docsPath)
 	page := w.Body.String()
-	for _, want := range []string{"/v1/scores/increment", "processed_event_id", "event_conflict", "<details>", "Submit an increment"} {
+	for _, want := range []string{
+		"/v1/scores/increment", "processed_event_id", "event_conflict", "<details>", "Submit an increment",
+	} {
 		if w.Code != http.StatusOK || !strings.Contains(page, want) {
-			t.Errorf("%s is %d without %q", docsPath, w.Code, want)
+			t.Errorf("%s: got %d, without %q", docsPath, w.Code, want)
 		}
 	}
-	for _, foreign := range []string{"<script", "<link", "http://", "https://", "@import", "<img", "ZgotmplZ", "<no value>"} {
+	for _, foreign := range []string{
+		"<script", "<link", "http://", "https://", "@import", "<img", "ZgotmplZ", "<no value>",
+	} {
 		if strings.Contains(page, foreign) {
-			t.Errorf("%s has %q", docsPath, foreign)
+			t.Errorf("%s contains %q", docsPath, foreign)
 		}
 	}
 }

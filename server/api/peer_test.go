@@ -12,8 +12,8 @@ import (
 	"github.com/scoreboard/scoreboard/server/auth"
 )
 
-// A certificate by our authority with a name on the list may act for any user,
-// and signs as everybody does.
+// A client certificate with a configured name may act for any user, and still needs
+// signatures.
 func TestClientCertificateActsAsServer(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 1000)
@@ -34,7 +34,7 @@ func TestClientCertificateActsAsServer(t *testing.T) {
 		w := httptest.NewRecorder()
 		r.ServeHTTP(w, req)
 		if w.Header().Get("Strict-Transport-Security") == "" {
-			t.Error("over TLS there is no Strict-Transport-Security")
+			t.Error("no Strict-Transport-Security header over TLS")
 		}
 		return w.Code
 	}
@@ -45,25 +45,25 @@ func TestClientCertificateActsAsServer(t *testing.T) {
 		body     string
 		want     int
 	}{
-		"on the list":            {"arena-1", true, good, http.StatusOK},
-		"not on the list":        {"arena-2", true, good, http.StatusUnauthorized},
-		"a name that begins so":  {"arena-11", true, good, http.StatusUnauthorized},
-		"not verified":           {"arena-1", false, good, http.StatusUnauthorized},
-		"without a signature":    {"arena-1", true, increment("alice", "e2", "k1", "wrong"), http.StatusUnauthorized},
-		"a name that is no user": {"arena 1", true, good, http.StatusUnauthorized},
+		"configured name":     {"arena-1", true, good, http.StatusOK},
+		"other name":          {"arena-2", true, good, http.StatusUnauthorized},
+		"longer name":         {"arena-11", true, good, http.StatusUnauthorized},
+		"unverified":          {"arena-1", false, good, http.StatusUnauthorized},
+		"wrong signature":     {"arena-1", true, increment("alice", "e2", "k1", "wrong"), http.StatusUnauthorized},
+		"not a valid user id": {"arena 1", true, good, http.StatusUnauthorized},
 	} {
 		if got := ask(c.name, c.verified, c.body); got != c.want {
 			t.Errorf("%s: got %d, want %d", name, got, c.want)
 		}
 	}
-	// A board that wants an attestation takes the certificate for one, and the
-	// token of a server not.
+	// For boards that require an attestation, the certificate counts as one and a
+	// server's token does not.
 	ask("arena-1", true, good)
 	if !r.last.Attested || r.last.Signer != "arena-1" {
-		t.Errorf("by a certificate: got %+v, want it attested", r.last)
+		t.Errorf("with a certificate: got %+v, want it attested", r.last)
 	}
 	r.want(
-		"by a token",
+		"with a token",
 		http.StatusOK,
 		"",
 		"POST",
@@ -72,7 +72,7 @@ func TestClientCertificateActsAsServer(t *testing.T) {
 		good,
 	)
 	if r.last.Attested {
-		t.Errorf("by a token: got %+v, want it not attested", r.last)
+		t.Errorf("with a token: got %+v, want it not attested", r.last)
 	}
 }
 
@@ -85,15 +85,17 @@ func TestSecurityHeaders(t *testing.T) {
 		w := httptest.NewRecorder()
 		r.ServeHTTP(w, req)
 		for name, want := range map[string]string{
-			"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
-			"Referrer-Policy": "no-referrer", "Cache-Control": "no-store",
+			"X-Content-Type-Options":  "nosniff",
+			"Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+			"Referrer-Policy":         "no-referrer",
+			"Cache-Control":           "no-store",
 		} {
 			if got := w.Header().Get(name); got != want {
 				t.Errorf("%s: %s is %q, want %q", target, name, got, want)
 			}
 		}
 		if id := w.Header().Get("X-Request-Id"); len(id) != 32 || strings.Contains(id, "<") {
-			t.Errorf("%s: a request id that is none of ours comes back as %q", target, id)
+			t.Errorf("%s: an invalid request id is returned as %q", target, id)
 		}
 	}
 }

@@ -40,7 +40,7 @@ func body[T any](t *testing.T, w *httptest.ResponseRecorder) (v T) {
 	return v
 }
 
-// What is not a read of ours is refused by name, and never a failure of ours.
+// Every invalid read is a client error that names the invalid field.
 func TestInvalidReads(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 1000)
@@ -133,7 +133,7 @@ func TestPagination(t *testing.T) {
 		w := r.ask("GET", target, "", name, token)
 		page := body[protocol.Top](t, w)
 		if first := len(seen) == 0; first != (w.Header().Get("ETag") != "") {
-			t.Errorf("behind %v the ETag is %q: the first page alone has one", seen, w.Header().Get("ETag"))
+			t.Errorf("after %v: got ETag %q, want one on the first page only", seen, w.Header().Get("ETag"))
 		}
 		if page.Total != crowd || *page.Version != 7 || *page.Epoch != 3 || page.Degraded ||
 			page.BoardState != "HEALTHY" ||
@@ -149,7 +149,7 @@ func TestPagination(t *testing.T) {
 		target = "/v1/leaderboard/top?limit=10&cursor=" + page.NextCursor
 	}
 	if len(seen) != crowd || seen[0] != 1 || seen[crowd-1] != crowd {
-		t.Errorf("the pages hold ranks %v", seen)
+		t.Errorf("got ranks %v on the pages", seen)
 	}
 }
 
@@ -162,7 +162,8 @@ func TestTopETag(t *testing.T) {
 		t.Errorf("ETag %q, want one over the rows shown", tag)
 	}
 	for given, status := range map[string]int{
-		tag: 304, strings.TrimPrefix(tag, "W/"): 304, `"other", ` + tag: 304, "*": 304, `"other"`: 200, "": 200, tag[:len(tag)-2] + `"`: 200,
+		tag: 304, strings.TrimPrefix(tag, "W/"): 304, `"other", ` + tag: 304, "*": 304,
+		`"other"`: 200, "": 200, tag[:len(tag)-2] + `"`: 200,
 	} {
 		w := r.ask("GET", "/v1/leaderboard/top", "", name, token, "If-None-Match", given)
 		if w.Code != status || w.Header().Get("ETag") != tag || (w.Body.Len() == 0) != (status == 304) {
@@ -185,7 +186,7 @@ func TestTopETag(t *testing.T) {
 	}
 }
 
-// What is written by hand is what encoding/json would write.
+// The hand-written encoding equals that of encoding/json.
 func TestReadJSONMatchesTypes(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 1000)
@@ -223,45 +224,27 @@ func TestWouldRank(t *testing.T) {
 func TestStaleAnswersOverLimit(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 1000)
-	r.reads.holds = true
+	r.reads.cached = true
 	token := "Bearer " + r.token(r.tokens, "alice", "")
 	for target, free := range map[string]int{"/v1/leaderboard/top": 4, "/v1/leaderboard/me": 5} {
 		for n := range free + 2 {
 			w := r.ask("GET", target, "", "Authorization", token)
 			if over := n >= free; w.Code != 200 || over != (w.Header().Get("Retry-After") == "2") {
-				t.Errorf(
-					"%s for the %d. time: %d with Retry-After %q",
-					target,
-					n+1,
-					w.Code,
-					w.Header().Get("Retry-After"),
-				)
+				t.Errorf("%s, request %d: got %d and headers %v", target, n+1, w.Code, w.Header())
 			}
 		}
 	}
-	r.reads.holds = false
+	r.reads.cached = false
 	for _, target := range []string{"/v1/leaderboard/top", "/v1/leaderboard/me"} {
-		if w := r.ask(
-			"GET",
-			target,
-			"",
-			"Authorization",
-			token,
-		); w.Code != 429 ||
-			w.Header().Get("Retry-After") != "2" {
-			t.Errorf("%s with nothing at hand: %d with Retry-After %q", target, w.Code, w.Header().Get("Retry-After"))
+		w := r.ask("GET", target, "", "Authorization", token)
+		if w.Code != 429 || w.Header().Get("Retry-After") != "2" {
+			t.Errorf("%s without a cached answer: got %d and headers %v", target, w.Code, w.Header())
 		}
 	}
-	r.reads.holds = true
-	if w := r.ask(
-		"GET",
-		"/v1/leaderboard/top?limit=0",
-		"",
-		"Authorization",
-		token,
-	); w.Code != 400 ||
-		w.Header().Get("Retry-After") != "" {
-		t.Errorf("a bad request too many: %d with Retry-After %q", w.Code, w.Header().Get("Retry-After"))
+	r.reads.cached = true
+	w := r.ask("GET", "/v1/leaderboard/top?limit=0", "", "Authorization", token)
+	if w.Code != 400 || w.Header().Get("Retry-After") != "" {
+		t.Errorf("an invalid request over the limit: got %d with Retry-After %q", w.Code, w.Header().Get("Retry-After"))
 	}
 }
 
@@ -279,7 +262,7 @@ func TestBoardVisibility(t *testing.T) {
 		{open, none, "", "/v1/leaderboard/top", 200},
 		{open, none, "", "/v1/leaderboard/me", 401},
 		{open, none, "", "/v1/users/alice/rank", 200},
-		{open, none, "", "/v1/users/alice/rank", 429}, // the third of an address, and nothing is at hand
+		{open, none, "", "/v1/users/alice/rank", 429}, // the address's third request, and nothing is cached
 		{newRig(t, 1000, func(r *rig) { r.open = true }), none, "", "/v1/leaderboard/top?board=secret", 401},
 		{shut, "alice", "", "/v1/leaderboard/top?board=secret", 403},
 		{shut, "alice", "", "/v1/users/bob/score?board=secret", 403},
@@ -298,11 +281,11 @@ func TestBoardVisibility(t *testing.T) {
 		}
 	}
 	if w := open.ask("GET", "/v1/leaderboard/top", "", "Authorization", "Bearer wrong"); w.Code != 401 {
-		t.Errorf("a wrong token where none is needed: %d, want 401", w.Code)
+		t.Errorf("a wrong token where none is required: got %d, want 401", w.Code)
 	}
 }
 
-// A first page that many read costs little: nothing is encoded anew.
+// A popular first page is cheap: it is encoded once.
 func BenchmarkTop(b *testing.B) {
 	r := newRig(&testing.T{}, 1<<30)
 	r.limits.servers.left = 1 << 30

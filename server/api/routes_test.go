@@ -13,8 +13,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// asks sends a request to the table's route, with values in the place of its
-// parameters.
+// asks sends a request to a route, with values for its parameters.
 func asks(t *testing.T, a *API, r route, user, token, body string) int {
 	t.Helper()
 	var parts []string
@@ -45,15 +44,14 @@ func minted(t *testing.T, a *API, user scoreboard.UserID, scope string) string {
 	return token
 }
 
-// everybody are the routes that change something, or act as somebody, and need
-// no scope: each has its own check of whose it is. A route that is added must
-// be thought of here, or want a scope.
-var everybody = map[string]bool{
+// unscoped lists the routes that change something and need no scope, because each
+// checks the user itself. A new route must require a scope or be added here.
+var unscoped = map[string]bool{
 	"POST /v1/scores/increment": true, "POST /v1/actions": true, "PUT /v1/users/:user_id/profile": true,
-	"POST /v1/leaderboard/users": true, // reads a list
+	"POST /v1/leaderboard/users": true, // only reads
 }
 
-// withoutToken are the routes that have nothing of anybody's.
+// withoutToken lists the routes without user data.
 var withoutToken = map[string]bool{"GET /openapi.json": true, "GET /docs": true}
 
 func TestRoutesRequireTokenAndScope(t *testing.T) {
@@ -63,13 +61,13 @@ func TestRoutesRequireTokenAndScope(t *testing.T) {
 		"no scope":     "",
 		"score:update": auth.ScopeUpdate,
 		"ws_conn":      auth.ScopeJoin,
-		"both of them": auth.ScopeUpdate + " " + auth.ScopeJoin,
-		"another's":    "admin score:read score",
-		"in capitals":  "SCORE:ADMIN",
-		"a longer one": "score:administrator",
-		"a part":       "score:admi",
-		"with a comma": "score:admin,score:update",
-		"with a star":  "score:*",
+		"both":         auth.ScopeUpdate + " " + auth.ScopeJoin,
+		"unknown":      "admin score:read score",
+		"upper case":   "SCORE:ADMIN",
+		"longer":       "score:administrator",
+		"prefix":       "score:admi",
+		"comma":        "score:admin,score:update",
+		"wildcard":     "score:*",
 	}
 	admin := 0
 	for _, r := range a.routes() {
@@ -81,10 +79,10 @@ func TestRoutesRequireTokenAndScope(t *testing.T) {
 			t.Errorf("%s without a token: got %d, want 401", name, got)
 		}
 		if strings.HasPrefix(r.path, "/v1/admin") && r.scope != auth.ScopeAdmin {
-			t.Errorf("%s wants the scope %q, not %s", name, r.scope, auth.ScopeAdmin)
+			t.Errorf("%s requires scope %q, want %s", name, r.scope, auth.ScopeAdmin)
 		}
-		if r.method != http.MethodGet && r.scope == "" && !everybody[name] {
-			t.Errorf("%s changes something and wants no scope: is that meant?", name)
+		if r.method != http.MethodGet && r.scope == "" && !unscoped[name] {
+			t.Errorf("%s changes something and requires no scope: add one, or add the route to unscoped", name)
 		}
 		if r.scope != auth.ScopeAdmin {
 			continue
@@ -97,21 +95,19 @@ func TestRoutesRequireTokenAndScope(t *testing.T) {
 		}
 	}
 	if admin < 25 {
-		t.Errorf("only %d routes want %s: this proves nothing", admin, auth.ScopeAdmin)
+		t.Errorf("got %d routes that require %s, want at least 25", admin, auth.ScopeAdmin)
 	}
 }
 
-// Whose it is decides on every route that takes a user's id, before anything
-// behind it is asked: the API under test has nothing behind it.
+// Every route with a user id checks the user before it calls a component: this API
+// has none.
 func TestOtherUsersIDIsForbidden(t *testing.T) {
 	t.Parallel()
 	a := everything(&trail{})
-	public := map[string]bool{
-		"GET " + pathScore: true,
-		"GET " + pathRank:  true,
-	} // standings on public boards are everybody's
+	public := map[string]bool{"GET " + pathScore: true, "GET " + pathRank: true} // on public boards
 	bodies := map[string]string{
-		"POST /v1/scores/increment":      `{"user_id":"alice","delta":1,"event_id":"e","timestamp":"2026-11-21T12:00:00Z"}`,
+		"POST /v1/scores/increment": `{"user_id":"alice","delta":1,"event_id":"e",` +
+			`"timestamp":"2026-11-21T12:00:00Z"}`,
 		"POST /v1/actions":               `{"user_id":"alice"}`,
 		"PUT /v1/users/:user_id/profile": `{"display_name":"x"}`,
 	}
@@ -136,10 +132,10 @@ func TestOtherUsersIDIsForbidden(t *testing.T) {
 		t.Errorf("alice's event by mallory: got %d, want 403", got)
 	}
 	if seen < 8 {
-		t.Errorf("only %d routes take a user's id: this proves nothing", seen)
+		t.Errorf("got %d routes with a user id, want at least 8", seen)
 	}
-	// Whoever takes one elsewhere than in the path is above, wants a scope, or
-	// reads what is everybody's.
+	// A route with a user id outside its path is tested above, requires a scope, or
+	// reads public data.
 	scopes := map[string]string{}
 	for _, r := range a.routes() {
 		scopes[r.method+" "+r.path] = r.scope
@@ -153,7 +149,7 @@ func TestOtherUsersIDIsForbidden(t *testing.T) {
 		}
 		if takes && scopes[o.route] == "" && bodies[o.route] == "" && o.route != "GET /v1/events/:event_id" &&
 			o.route != "POST "+pathUsers {
-			t.Errorf("%s takes a user's id: whose may it be?", o.route)
+			t.Errorf("%s has a user id: test that it rejects other users", o.route)
 		}
 	}
 }

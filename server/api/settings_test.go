@@ -13,7 +13,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// settingsStub records what it is asked to change.
+// settingsStub records changes.
 type settingsStub struct{ changes []scoreboard.SettingChange }
 
 func (s *settingsStub) Settings(context.Context) ([]protocol.Setting, error) {
@@ -58,7 +58,7 @@ func TestSettingsAlias(t *testing.T) {
 		aliasStatus, aliasBody := do(c.method, pathSettingsAlias+c.path, c.body)
 		if aliasStatus != status || aliasBody != body || status == http.StatusNotFound {
 			t.Errorf(
-				"%s %s %s: the alias answers %d %s, want %d %s",
+				"%s %s %s: the alias returns %d %s, want %d %s",
 				c.method,
 				c.path,
 				c.body,
@@ -72,8 +72,8 @@ func TestSettingsAlias(t *testing.T) {
 			t.Fatalf("%s %s: %d changes through the alias, want %d", c.method, c.path, len(stub.changes), len(changes))
 		}
 		for i, got := range stub.changes {
-			if want := changes[i]; got.Name != want.Name || *got.Value != *want.Value || got.Why.Action != "setting.set" ||
-				got.Why.Action != want.Why.Action ||
+			if want := changes[i]; got.Name != want.Name || *got.Value != *want.Value ||
+				got.Why.Action != "setting.set" || got.Why.Action != want.Why.Action ||
 				got.Why.Target != "setting:reads.top_n" {
 				t.Errorf("%s %s: change %+v by %+v, want %+v", c.method, c.path, got, got.Why, want)
 			}

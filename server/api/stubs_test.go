@@ -8,10 +8,10 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// standins is a board of users u1 to u25, u1 first with 25.
+// standins is a board of users u1 to u25; u1 is first with 25 points.
 type standins struct {
 	degraded string
-	holds    bool // something is at hand
+	cached   bool // a recent answer is cached
 }
 
 const crowd = 25
@@ -103,20 +103,20 @@ func (s *standins) RankOf(context.Context, *scoreboard.Board, scoreboard.Score) 
 }
 
 func (s *standins) CachedTop(board scoreboard.BoardID) *scoreboard.Top {
-	if !s.holds {
+	if !s.cached {
 		return nil
 	}
 	return s.rows(board, 1, scoreboard.TopSize)
 }
 
 func (s *standins) CachedPlace(board scoreboard.BoardID, user scoreboard.UserID, _ int) *scoreboard.Place {
-	if !s.holds {
+	if !s.cached {
 		return nil
 	}
 	return &scoreboard.Place{Board: board, User: user, Rank: 3, Total: 10}
 }
 
-// frozen answers with one head.
+// frozen always returns the same top.
 type frozen struct {
 	*standins
 	top *scoreboard.Top

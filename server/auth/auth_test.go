@@ -52,7 +52,7 @@ func TestTokens(t *testing.T) {
 	}
 	hs256 := func(edit func(jwt.MapClaims)) string { return sign(jwt.SigningMethodHS256, []byte(jwtSecret), edit) }
 	if _, err := tokens.Verify(t.Context(), hs256(func(jwt.MapClaims) {})); err != nil {
-		t.Fatalf("the token that the refused ones vary: %v", err)
+		t.Fatalf("the token on which the invalid ones are based: %v", err)
 	}
 	header := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"none"}`))
 	headed := func(name string, value any) string {
@@ -76,29 +76,29 @@ func TestTokens(t *testing.T) {
 		t.Errorf("a long token: %v", err)
 	}
 	refused := map[string]string{
-		"too long, but good": padded(3000),
-		"crit":               headed("crit", []string{"exp"}),
-		"another type":       headed("typ", "action+jwt"),
-		"a type of none":     headed("typ", 5),
-		"empty":              "",
-		"dots":               strings.Repeat(".", 100),
-		"a megabyte":         strings.Repeat("a", 1<<20),
-		"alg none":           sign(jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, func(jwt.MapClaims) {}),
-		"alg swapped":        header + good[strings.Index(good, "."):],
-		"HS512":              sign(jwt.SigningMethodHS512, []byte(jwtSecret), func(jwt.MapClaims) {}),
-		"another secret":     sign(jwt.SigningMethodHS256, []byte("another"), func(jwt.MapClaims) {}),
-		"expired":            hs256(func(c jwt.MapClaims) { c["exp"] = noon.Add(-time.Minute).Unix() }),
-		"no exp":             hs256(func(c jwt.MapClaims) { delete(c, "exp") }),
-		"no nbf":             hs256(func(c jwt.MapClaims) { delete(c, "nbf") }),
-		"issued later":       hs256(func(c jwt.MapClaims) { c["iat"] = noon.Add(time.Minute).Unix() }),
-		"no audience":        hs256(func(c jwt.MapClaims) { delete(c, "aud") }),
-		"not yet":            hs256(func(c jwt.MapClaims) { c["nbf"] = noon.Add(time.Minute).Unix() }),
-		"another issuer":     hs256(func(c jwt.MapClaims) { c["iss"] = "else" }),
-		"no issuer":          hs256(func(c jwt.MapClaims) { delete(c, "iss") }),
-		"wrong audience":     hs256(func(c jwt.MapClaims) { c["aud"] = "else" }),
-		"no sub":             hs256(func(c jwt.MapClaims) { delete(c, "sub") }),
-		"sub with |":         hs256(func(c jwt.MapClaims) { c["sub"] = "al|ice" }),
-		"one bit off":        good[:len(good)-2] + "AA",
+		"too long":          padded(3000),
+		"crit":              headed("crit", []string{"exp"}),
+		"other type":        headed("typ", "action+jwt"),
+		"type not a string": headed("typ", 5),
+		"empty":             "",
+		"dots":              strings.Repeat(".", 100),
+		"a megabyte":        strings.Repeat("a", 1<<20),
+		"alg none":          sign(jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, func(jwt.MapClaims) {}),
+		"alg swapped":       header + good[strings.Index(good, "."):],
+		"HS512":             sign(jwt.SigningMethodHS512, []byte(jwtSecret), func(jwt.MapClaims) {}),
+		"other secret":      sign(jwt.SigningMethodHS256, []byte("another"), func(jwt.MapClaims) {}),
+		"expired":           hs256(func(c jwt.MapClaims) { c["exp"] = noon.Add(-time.Minute).Unix() }),
+		"no exp":            hs256(func(c jwt.MapClaims) { delete(c, "exp") }),
+		"no nbf":            hs256(func(c jwt.MapClaims) { delete(c, "nbf") }),
+		"issued in future":  hs256(func(c jwt.MapClaims) { c["iat"] = noon.Add(time.Minute).Unix() }),
+		"no audience":       hs256(func(c jwt.MapClaims) { delete(c, "aud") }),
+		"nbf in future":     hs256(func(c jwt.MapClaims) { c["nbf"] = noon.Add(time.Minute).Unix() }),
+		"other issuer":      hs256(func(c jwt.MapClaims) { c["iss"] = "else" }),
+		"no issuer":         hs256(func(c jwt.MapClaims) { delete(c, "iss") }),
+		"wrong audience":    hs256(func(c jwt.MapClaims) { c["aud"] = "else" }),
+		"no sub":            hs256(func(c jwt.MapClaims) { delete(c, "sub") }),
+		"sub with |":        hs256(func(c jwt.MapClaims) { c["sub"] = "al|ice" }),
+		"one bit off":       good[:len(good)-2] + "AA",
 	}
 	for name, token := range refused {
 		if _, err := tokens.Verify(t.Context(), token); scoreboard.CodeOf(err) != scoreboard.CodeUnauthorized {
@@ -111,7 +111,7 @@ func TestTokens(t *testing.T) {
 	}
 	now = expires.Add(31 * time.Second)
 	if _, err := tokens.Verify(t.Context(), good); scoreboard.CodeOf(err) != scoreboard.CodeUnauthorized {
-		t.Errorf("a remembered token past its end: got %v, want unauthorized", err)
+		t.Errorf("an expired cached token: got %v, want unauthorized", err)
 	}
 }
 
@@ -128,14 +128,14 @@ func TestTokenMaxLife(t *testing.T) {
 	}
 	day, longer := mint(24*time.Hour), mint(24*time.Hour+time.Second)
 	if _, err := tokens.Verify(t.Context(), longer); err != nil {
-		t.Fatalf("without a bound: %v", err)
+		t.Fatalf("without a maximum: %v", err)
 	}
 	tokens.Configure(auth.Policy{Issuer: "iss", Audience: "aud", MaxLife: 24 * time.Hour})
 	if _, err := tokens.Verify(t.Context(), day); err != nil {
-		t.Errorf("as long as the bound: %v", err)
+		t.Errorf("with the maximum lifetime: %v", err)
 	}
 	if _, err := tokens.Verify(t.Context(), longer); scoreboard.CodeOf(err) != scoreboard.CodeUnauthorized {
-		t.Errorf("longer than the bound, and remembered from before it: got %v, want unauthorized", err)
+		t.Errorf("a cached token over the new maximum: got %v, want unauthorized", err)
 	}
 	undated, err := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{
 		"sub": "alice", "iss": "iss", "aud": "aud", "exp": noon.Add(time.Hour).Unix(), "nbf": noon.Unix(),
@@ -148,13 +148,13 @@ func TestTokenMaxLife(t *testing.T) {
 	}
 	tokens.Configure(auth.Policy{Issuer: "else", Audience: "aud"})
 	if _, err := tokens.Verify(t.Context(), day); scoreboard.CodeOf(err) != scoreboard.CodeUnauthorized {
-		t.Errorf("remembered under another issuer: got %v, want unauthorized", err)
+		t.Errorf("cached under the former issuer: got %v, want unauthorized", err)
 	}
 }
 
 type keyStore struct {
 	sealed map[string][][]byte
-	ends   map[string][2]time.Time // of the key, and of its first secret
+	ends   map[string][2]time.Time // when the key expires, and when its first secret retires
 	err    error
 }
 
@@ -184,7 +184,7 @@ func TestKeyring(t *testing.T) {
 	check := func(key, secret string, at time.Time) error {
 		scope, err := ring.Check(t.Context(), key, text, protocol.Sign(secret, text), at)
 		if (err == nil) != (scope != nil && scope.UserPrefix == "eu:") {
-			t.Errorf("%s with %s: got the scope %+v and %v", key, secret, scope, err)
+			t.Errorf("%s with %s: got scope %+v and %v", key, secret, scope, err)
 		}
 		return err
 	}
@@ -201,7 +201,7 @@ func TestKeyring(t *testing.T) {
 		"wrong secret": check("k1", "else", noon),
 		"too old":      check("k1", "old", noon.Add(-61*time.Second)),
 		"too early":    check("k1", "old", noon.Add(61*time.Second)),
-		"no hex":       only(ring.Check(t.Context(), "k1", text, "zz", noon)),
+		"not hex":      only(ring.Check(t.Context(), "k1", text, "zz", noon)),
 		"cut":          only(ring.Check(t.Context(), "k1", text, protocol.Sign("old", text)[:62], noon)),
 		"last digit":   only(ring.Check(t.Context(), "k1", text, bent(protocol.Sign("old", text), 63), noon)),
 		"first digit":  only(ring.Check(t.Context(), "k1", text, bent(protocol.Sign("old", text), 0), noon)),
@@ -209,17 +209,17 @@ func TestKeyring(t *testing.T) {
 	}
 	for name, err := range refused {
 		if err == nil || err.Error() != same {
-			t.Errorf("%s: got %v, want the one answer", name, err)
+			t.Errorf("%s: got %v, want the same error as for an unknown key", name, err)
 		}
 	}
 	if err := check("moved", "old", noon); err == nil || scoreboard.CodeOf(err) == scoreboard.CodeInvalidSignature {
-		t.Errorf("a secret sealed for another key: got %v, want it told to the operator", err)
+		t.Errorf("a secret sealed for another key: got %v, want an error for the operator", err)
 	}
 
 	store.err = errors.New("away")
 	now = noon.Add(2 * time.Second)
 	if err := check("k1", "old", now); err != nil {
-		t.Errorf("a known key while the store is away: %v", err)
+		t.Errorf("a cached key while the store is unavailable: %v", err)
 	}
 	store.err, store.ends = nil, map[string][2]time.Time{"k1": {{}, noon.Add(4 * time.Second)}}
 	now = noon.Add(3500 * time.Millisecond)
@@ -228,7 +228,7 @@ func TestKeyring(t *testing.T) {
 	}
 	now, store.err = noon.Add(4*time.Second), errors.New("away")
 	if err := check("k1", "old", now); err == nil {
-		t.Error("a retired secret is accepted, because it was remembered")
+		t.Error("a retired secret is accepted from the cache")
 	}
 	if err := check("k1", "new", now); err != nil {
 		t.Errorf("the secret after it: %v", err)
@@ -240,21 +240,21 @@ func TestKeyring(t *testing.T) {
 	}
 	now, store.err = noon.Add(6*time.Second), errors.New("away")
 	if err := check("k1", "new", now); err == nil {
-		t.Error("an expired key is accepted, because it was remembered")
+		t.Error("an expired key is accepted from the cache")
 	}
 	store.err, store.ends = nil, nil
 	now = now.Add(time.Second)
 	if err := check("k1", "new", now); err != nil {
-		t.Errorf("with its end moved: %v", err)
+		t.Errorf("with a later expiry: %v", err)
 	}
 	store.err, store.sealed["k1"] = nil, nil
 	now = now.Add(time.Second)
 	if err := check("k1", "old", now); err == nil {
-		t.Error("a revoked key is accepted after its second")
+		t.Error("a revoked key is accepted after the cache time of a second")
 	}
 }
 
-// bent is a signature with another digit at one place.
+// bent changes one digit of a signature.
 func bent(signature string, at int) string {
 	digit := "0"
 	if signature[at] == '0' {

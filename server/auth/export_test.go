@@ -2,13 +2,13 @@ package auth
 
 import "encoding/base64"
 
-// CountKeys says how many keys of a set are kept.
+// CountKeys returns the number of usable keys in a set.
 func CountKeys(body []byte) (int, error) {
 	keys, err := parseKeySet(body)
 	return len(keys), err
 }
 
-// SignAction makes an action token of any bytes.
+// SignAction issues an action token with any payload.
 func (t *ActionTokens) SignAction(payload []byte) string {
 	return actionPrefix + base64.RawURLEncoding.EncodeToString(append(append([]byte{}, payload...), t.sign(payload)...))
 }

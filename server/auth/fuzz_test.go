@@ -15,7 +15,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Whatever is no token of ours is refused, and refused as unauthorized.
+// Any text that is not an issued token is rejected as unauthorized.
 func FuzzToken(f *testing.F) {
 	now := noon
 	tokens := auth.NewTokens(jwtSecret, "iss", "aud", clock(&now))
@@ -41,8 +41,8 @@ func FuzzToken(f *testing.F) {
 	})
 }
 
-// What is signed but says nonsense is refused, too, and what is accepted says
-// who it is and until when.
+// Signed tokens with invalid claims are rejected too; accepted ones have a user and
+// an expiry.
 func FuzzClaims(f *testing.F) {
 	now := noon
 	tokens := auth.NewTokens(jwtSecret, "iss", "aud", clock(&now))
@@ -75,7 +75,7 @@ func FuzzClaims(f *testing.F) {
 	})
 }
 
-// A key set can be any bytes: it makes a set or an error, within its bounds.
+// Any bytes parse to a key set within its bounds, or to an error.
 func FuzzKeySet(f *testing.F) {
 	f.Add([]byte(`{"keys":[]}`))
 	f.Add(
@@ -83,7 +83,8 @@ func FuzzKeySet(f *testing.F) {
 	)
 	f.Add(
 		[]byte(
-			`{"keys":[{"kty":"RSA","kid":"a","n":"AA","e":"AQAB"},{"kty":"EC","crv":"P-256","kid":"b","x":"AA","y":"AA"},{"kty":"oct","kid":"c","k":"AA"}]}`,
+			`{"keys":[{"kty":"RSA","kid":"a","n":"AA","e":"AQAB"},` +
+				`{"kty":"EC","crv":"P-256","kid":"b","x":"AA","y":"AA"},{"kty":"oct","kid":"c","k":"AA"}]}`,
 		),
 	)
 	f.Add([]byte(`{"keys":null}`))
@@ -95,7 +96,7 @@ func FuzzKeySet(f *testing.F) {
 	})
 }
 
-// No text but the one that was issued passes for an action token.
+// Only an issued action token is accepted.
 func FuzzActionToken(f *testing.F) {
 	tokens := actionTokens(f, "0f")
 	good := tokens.Issue(&run)
@@ -112,7 +113,7 @@ func FuzzActionToken(f *testing.F) {
 	})
 }
 
-// What is signed as an action token can be any bytes, too.
+// Any bytes may be signed as an action token; an accepted one names a board.
 func FuzzActionPayload(f *testing.F) {
 	tokens := actionTokens(f, "0f")
 	f.Add(bytes.Repeat([]byte{0}, 24))
@@ -125,7 +126,7 @@ func FuzzActionPayload(f *testing.F) {
 	})
 }
 
-// A signature holds for its text under its secret, and for nothing else.
+// A signature is valid only for its text, key and time.
 func FuzzSignature(f *testing.F) {
 	now := noon
 	store := &keyStore{sealed: map[string][][]byte{}}
@@ -144,7 +145,7 @@ func FuzzSignature(f *testing.F) {
 		_, err := ring.Check(t.Context(), key, signed, signature, time.Unix(noon.Unix()+seconds%1000, 0))
 		if err != nil {
 			if err.Error() != auth.ErrSignature().Error() {
-				t.Fatalf("got %v, want the one answer", err)
+				t.Fatalf("got %v, want the same error as for an unknown key", err)
 			}
 			return
 		}
@@ -155,7 +156,7 @@ func FuzzSignature(f *testing.F) {
 	})
 }
 
-// No text but the one that a server has signed passes for an attestation.
+// Only an attestation signed by a server is accepted.
 func FuzzAttestation(f *testing.F) {
 	p := newProvider(f)
 	game := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))

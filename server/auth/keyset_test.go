@@ -29,7 +29,7 @@ func TestKeySetRotation(t *testing.T) {
 	a := p.token(jwt.SigningMethodEdDSA, "older", older, nil)
 	b := p.token(jwt.SigningMethodEdDSA, "newer", newer, nil)
 	if code := codeOf(tokens, a); code != "" {
-		t.Fatalf("the first key: %s", code)
+		t.Fatalf("the first key: got %q", code)
 	}
 	p.publish("newer", newer)
 	now.Add(int64(6 * time.Second))
@@ -38,20 +38,20 @@ func TestKeySetRotation(t *testing.T) {
 			t.Errorf("%s: %s", name, code)
 		}
 	}
-	// A key that was taken away takes the tokens along that are remembered.
+	// When a key is withdrawn, cached tokens signed with it become invalid.
 	p.withdraw("older")
 	now.Add(int64(6 * time.Second))
 	if code := codeOf(
 		tokens,
 		p.token(jwt.SigningMethodEdDSA, "unknown", older, nil),
 	); code != scoreboard.CodeUnauthorized {
-		t.Fatalf("a key that never was: got %q", code)
+		t.Fatalf("a key that never existed: got %q", code)
 	}
 	if code := codeOf(tokens, a); code != scoreboard.CodeUnauthorized {
-		t.Errorf("a key that was withdrawn: got %q, want unauthorized", code)
+		t.Errorf("a withdrawn key: got %q, want unauthorized", code)
 	}
 	if code := codeOf(tokens, b); code != "" {
-		t.Errorf("the key that stays: %s", code)
+		t.Errorf("the remaining key: got %q", code)
 	}
 }
 
@@ -72,16 +72,16 @@ func TestUnknownKeyIDsShareOneRead(t *testing.T) {
 				token,
 			); code != scoreboard.CodeUnauthorized &&
 				code != scoreboard.CodeUnavailable {
-				t.Errorf("a made-up key: got %q", code)
+				t.Errorf("an unknown key: got %q", code)
 			}
 		})
 	}
 	callers.Wait()
 	if n := p.reads.Load(); n != 1 {
-		t.Errorf("200 made-up key ids: the provider was read %d times, want once", n)
+		t.Errorf("200 unknown key ids: the key set was read %d times, want once", n)
 	}
 	if code := codeOf(tokens, p.token(jwt.SigningMethodEdDSA, "k", key, nil)); code != "" {
-		t.Errorf("a good token beside them: %s", code)
+		t.Errorf("a valid token meanwhile: got %q", code)
 	}
 	now.Add(int64(6 * time.Second))
 	_ = codeOf(tokens, p.token(jwt.SigningMethodEdDSA, "made-up", key, nil))
@@ -92,13 +92,17 @@ func TestUnknownKeyIDsShareOneRead(t *testing.T) {
 
 func TestKeySetWhileProviderIsDown(t *testing.T) {
 	t.Parallel()
-	// set is what the provider would serve, with another key in it: where it is
-	// served in a form that is out of bounds, that key must stay unknown.
+	// set is the provider's set with another key in it. A response that exceeds the
+	// bounds must not make that key known.
 	type answer func(w http.ResponseWriter, r *http.Request, set string)
 	answers := map[string]answer{
-		"an error":     func(w http.ResponseWriter, _ *http.Request, _ string) { w.WriteHeader(http.StatusInternalServerError) },
-		"no JSON":      func(w http.ResponseWriter, _ *http.Request, _ string) { _, _ = io.WriteString(w, "<html>") },
-		"another JSON": func(w http.ResponseWriter, _ *http.Request, _ string) { _, _ = io.WriteString(w, `{"error":"later"}`) },
+		"an error": func(w http.ResponseWriter, _ *http.Request, _ string) {
+			w.WriteHeader(http.StatusInternalServerError)
+		},
+		"not JSON": func(w http.ResponseWriter, _ *http.Request, _ string) { _, _ = io.WriteString(w, "<html>") },
+		"other JSON": func(w http.ResponseWriter, _ *http.Request, _ string) {
+			_, _ = io.WriteString(w, `{"error":"later"}`)
+		},
 		"no usable key": func(w http.ResponseWriter, _ *http.Request, _ string) {
 			_, _ = io.WriteString(w, `{"keys":[{"kty":"oct","k":"AA","kid":"k"}]}`)
 		},
@@ -109,13 +113,13 @@ func TestKeySetWhileProviderIsDown(t *testing.T) {
 			}
 			http.Redirect(w, r, "/elsewhere", http.StatusFound)
 		},
-		"too much": func(w http.ResponseWriter, _ *http.Request, set string) {
+		"too large": func(w http.ResponseWriter, _ *http.Request, set string) {
 			_, _ = io.WriteString(w, strings.Replace(set, "{", `{"more":"`+strings.Repeat("x", 300<<10)+`",`, 1))
 		},
 		"too many keys": func(w http.ResponseWriter, _ *http.Request, set string) {
 			_, _ = io.WriteString(w, strings.Replace(set, "[", "["+strings.Repeat(`{"kty":"oct"},`, 64), 1))
 		},
-		"a hang-up": func(http.ResponseWriter, *http.Request, string) { panic(http.ErrAbortHandler) },
+		"connection closed": func(http.ResponseWriter, *http.Request, string) { panic(http.ErrAbortHandler) },
 	}
 	for name, answer := range answers {
 		t.Run(name, func(t *testing.T) {
@@ -127,7 +131,7 @@ func TestKeySetWhileProviderIsDown(t *testing.T) {
 			keys := p.keySet(&now)
 			tokens := p.tokens(keys, &now)
 			if code := codeOf(tokens, p.token(jwt.SigningMethodEdDSA, "k", key, nil)); code != "" {
-				t.Fatalf("while it is up: %s", code)
+				t.Fatalf("while the provider is up: got %q", code)
 			}
 			p.publish("made-up", key)
 			set := string(p.set())
@@ -137,10 +141,10 @@ func TestKeySetWhileProviderIsDown(t *testing.T) {
 				tokens,
 				p.token(jwt.SigningMethodEdDSA, "made-up", key, nil),
 			); code != scoreboard.CodeUnauthorized {
-				t.Errorf("an unknown key while it is down: got %q, want unauthorized", code)
+				t.Errorf("an unknown key while the provider fails: got %q, want unauthorized", code)
 			}
-			if n := p.reads.Load(); n < 2 { // a client tries again by itself when it is hung up on
-				t.Fatalf("the provider was read %d times, want it asked again", n)
+			if n := p.reads.Load(); n < 2 { // the HTTP client retries when the connection is closed
+				t.Fatalf("the key set was read %d times, want at least 2", n)
 			}
 			fresh := p.token(
 				jwt.SigningMethodEdDSA,
@@ -149,7 +153,7 @@ func TestKeySetWhileProviderIsDown(t *testing.T) {
 				func(t *jwt.Token) { t.Claims.(jwt.MapClaims)["jti"] = "2" },
 			)
 			if code := codeOf(tokens, fresh); code != "" {
-				t.Errorf("a known key while it is down: %s", code)
+				t.Errorf("a known key while the provider fails: got %q", code)
 			}
 		})
 	}
@@ -173,10 +177,10 @@ func TestKeySetUnavailableAtStart(t *testing.T) {
 	started := time.Now()
 	token := p.token(jwt.SigningMethodEdDSA, "k", key, nil)
 	if code := codeOf(tokens, token); code != scoreboard.CodeUnavailable {
-		t.Errorf("a provider that never answers: got %q, want unavailable", code)
+		t.Errorf("a provider that does not respond: got %q, want unavailable", code)
 	}
 	if took := time.Since(started); took > 20*time.Second {
-		t.Errorf("a reading took %s, want 3 s at most", took)
+		t.Errorf("a read took %s, want 3 s at most", took)
 	}
 	close(hang)
 	p.answers(nil)
@@ -187,7 +191,7 @@ func TestKeySetUnavailableAtStart(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	if code := codeOf(tokens, token); code != "" {
-		t.Errorf("after it has come up: %s", code)
+		t.Errorf("after the provider has started: got %q", code)
 	}
 	stop()
 	if err := <-ended; err != nil {
@@ -208,17 +212,17 @@ func TestKeySetURLChange(t *testing.T) {
 	if code := codeOf(tokens, first); code != "" {
 		t.Fatal(code)
 	}
-	if err := keys.Use(t.Context(), "http://127.0.0.1:1/nobody"); err == nil {
-		t.Error("a provider that is not there is accepted")
+	if err := keys.Use(t.Context(), "http://127.0.0.1:1/keys"); err == nil {
+		t.Error("an unreachable provider is accepted")
 	}
 	if code := codeOf(tokens, first); code != "" {
-		t.Errorf("after a failed change: %s", code)
+		t.Errorf("after a failed change: got %q", code)
 	}
 	if err := keys.Use(t.Context(), next.server.URL); err != nil {
 		t.Fatal(err)
 	}
 	if code := codeOf(tokens, second); code != "" {
-		t.Errorf("the next provider: %s", code)
+		t.Errorf("the new provider: got %q", code)
 	}
 	if code := codeOf(tokens, first); code != scoreboard.CodeUnauthorized {
 		t.Errorf("the former provider: got %q, want unauthorized", code)
@@ -228,8 +232,10 @@ func TestKeySetURLChange(t *testing.T) {
 func TestKeySetURLs(t *testing.T) {
 	t.Parallel()
 	for address, want := range map[string]bool{
-		"https://id.example.com/keys": true, "http://127.0.0.1:9000/keys": true, "http://localhost/keys": true, "http://[::1]/keys": true,
-		"http://id.example.com/keys": false, "https://user:pass@id.example.com/": false, "file:///etc/passwd": false, "": false,
+		"https://id.example.com/keys": true, "http://127.0.0.1:9000/keys": true,
+		"http://localhost/keys": true, "http://[::1]/keys": true,
+		"http://id.example.com/keys": false, "https://user:pass@id.example.com/": false,
+		"file:///etc/passwd": false, "": false,
 		"https://": false, "http://169.254.169.254/latest": false, "localhost": false,
 	} {
 		if err := auth.CheckKeySetURL(address); (err == nil) != want {
@@ -255,7 +261,7 @@ func BenchmarkRS256Uncached(b *testing.B) {
 	}
 	i := 0
 	for b.Loop() {
-		if i%len(text) == 0 { // another policy, so that nothing is remembered
+		if i%len(text) == 0 { // another policy, so that no token is cached
 			tokens.Configure(auth.Policy{Issuer: "iss", Audience: "aud"})
 		}
 		if _, err := tokens.Verify(b.Context(), text[i%len(text)]); err != nil {

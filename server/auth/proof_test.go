@@ -34,7 +34,7 @@ func TestActionTokens(t *testing.T) {
 	token := here.Issue(&run)
 	got, err := there.Verify(token)
 	if err != nil || !reflect.DeepEqual(*got, run) {
-		t.Fatalf("another node: got %+v, %v, want %+v", got, err, run)
+		t.Fatalf("on another node: got %+v, %v, want %+v", got, err, run)
 	}
 	raw, err := base64.RawURLEncoding.DecodeString(strings.TrimPrefix(token, "at1."))
 	if err != nil {
@@ -52,8 +52,10 @@ func TestActionTokens(t *testing.T) {
 		}
 	}
 	for name, token := range map[string]string{
-		"another master key": actionTokens(t, "0e").Issue(&run), "empty": "", "the prefix": "at1.", "another version": "at2." + token[4:],
-		"padded": token + "==", "cut": token[:40], "long": "at1." + strings.Repeat("A", 5000), "a line feed": token[:20] + "\n" + token[20:],
+		"another master key": actionTokens(t, "0e").Issue(&run), "empty": "",
+		"prefix only": "at1.", "another version": "at2." + token[4:],
+		"padded": token + "==", "cut": token[:40], "long": "at1." + strings.Repeat("A", 5000),
+		"a line feed": token[:20] + "\n" + token[20:],
 	} {
 		if _, err := here.Verify(token); scoreboard.CodeOf(err) != scoreboard.CodeForbidden {
 			t.Errorf("%s: got %v, want forbidden", name, err)
@@ -78,6 +80,12 @@ func TestActionTokens(t *testing.T) {
 	}
 }
 
+const (
+	forbidden  = scoreboard.CodeForbidden
+	outOfRange = scoreboard.CodeDeltaOutOfRange
+	violated   = scoreboard.CodeRuleViolated
+)
+
 func TestActionTokenCoverage(t *testing.T) {
 	t.Parallel()
 	good := scoreboard.Increment{
@@ -91,19 +99,19 @@ func TestActionTokenCoverage(t *testing.T) {
 		after time.Duration
 		want  scoreboard.Code
 	}{
-		"as it was started":  {func(*scoreboard.Increment) {}, time.Minute, ""},
-		"just long enough":   {func(*scoreboard.Increment) {}, 30 * time.Second, ""},
-		"too soon":           {func(*scoreboard.Increment) {}, 29 * time.Second, scoreboard.CodeRuleViolated},
-		"before it began":    {func(*scoreboard.Increment) {}, -time.Hour, scoreboard.CodeRuleViolated},
-		"too late":           {func(*scoreboard.Increment) {}, time.Hour + 1, scoreboard.CodeRuleViolated},
-		"the least delta":    {func(in *scoreboard.Increment) { in.Delta = -5 }, time.Minute, ""},
-		"below the bounds":   {func(in *scoreboard.Increment) { in.Delta = -6 }, time.Minute, scoreboard.CodeDeltaOutOfRange},
-		"above the bounds":   {func(in *scoreboard.Increment) { in.Delta = 101 }, time.Minute, scoreboard.CodeDeltaOutOfRange},
-		"another user":       {func(in *scoreboard.Increment) { in.User = "bob" }, time.Minute, scoreboard.CodeForbidden},
-		"another board":      {func(in *scoreboard.Increment) { in.Boards[0] = "lobby" }, time.Minute, scoreboard.CodeForbidden},
-		"one of the boards":  {func(in *scoreboard.Increment) { in.Boards = in.Boards[:1] }, time.Minute, scoreboard.CodeForbidden},
-		"another action":     {func(in *scoreboard.Increment) { in.Action = "kill" }, time.Minute, scoreboard.CodeForbidden},
-		"no action is other": {func(in *scoreboard.Increment) { in.Action = "" }, time.Minute, scoreboard.CodeForbidden},
+		"unchanged":         {func(*scoreboard.Increment) {}, time.Minute, ""},
+		"minimum duration":  {func(*scoreboard.Increment) {}, 30 * time.Second, ""},
+		"too soon":          {func(*scoreboard.Increment) {}, 29 * time.Second, violated},
+		"before the start":  {func(*scoreboard.Increment) {}, -time.Hour, violated},
+		"too late":          {func(*scoreboard.Increment) {}, time.Hour + 1, violated},
+		"minimum delta":     {func(in *scoreboard.Increment) { in.Delta = -5 }, time.Minute, ""},
+		"below the minimum": {func(in *scoreboard.Increment) { in.Delta = -6 }, time.Minute, outOfRange},
+		"above the maximum": {func(in *scoreboard.Increment) { in.Delta = 101 }, time.Minute, outOfRange},
+		"another user":      {func(in *scoreboard.Increment) { in.User = "bob" }, time.Minute, forbidden},
+		"another board":     {func(in *scoreboard.Increment) { in.Boards[0] = "lobby" }, time.Minute, forbidden},
+		"one of the boards": {func(in *scoreboard.Increment) { in.Boards = in.Boards[:1] }, time.Minute, forbidden},
+		"another action":    {func(in *scoreboard.Increment) { in.Action = "kill" }, time.Minute, forbidden},
+		"no action":         {func(in *scoreboard.Increment) { in.Action = "" }, time.Minute, forbidden},
 	} {
 		in := good
 		in.Boards = append([]scoreboard.BoardID{}, good.Boards...)
@@ -164,27 +172,29 @@ func TestAttestations(t *testing.T) {
 		jws  string
 		want scoreboard.Code
 	}{
-		"about this one":         {attest("game", game, claims(nil), nil), ""},
-		"with the board by name": {attest("game", game, set("board", "global"), nil), ""},
-		"with the boards":        {attest("game", game, set("boards", []string{"global"}), nil), ""},
-		"not expired":            {attest("game", game, set("exp", noon.Unix()), nil), ""},
-		"expired":                {attest("game", game, set("exp", noon.Add(-time.Minute).Unix()), nil), scoreboard.CodeRuleViolated},
-		"another's key":          {attest("game", stranger, claims(nil), nil), scoreboard.CodeForbidden},
-		"an unknown key":         {attest("else", stranger, claims(nil), nil), scoreboard.CodeForbidden},
-		"alg none":               {unsigned, scoreboard.CodeForbidden},
-		"crit":                   {attest("game", game, claims(nil), func(t *jwt.Token) { t.Header["crit"] = []string{"b64"} }), scoreboard.CodeForbidden},
-		"another user":           {attest("game", game, set("user_id", "bob"), nil), scoreboard.CodeForbidden},
-		"another delta":          {attest("game", game, set("delta", 6), nil), scoreboard.CodeForbidden},
-		"a delta of 5.5":         {attest("game", game, set("delta", 5.5), nil), scoreboard.CodeForbidden},
-		"no delta":               {attest("game", game, claims(func(c jwt.MapClaims) { delete(c, "delta") }), nil), scoreboard.CodeForbidden},
-		"another event":          {attest("game", game, set("event_id", "match-2"), nil), scoreboard.CodeForbidden},
-		"another board":          {attest("game", game, set("board", "arena"), nil), scoreboard.CodeForbidden},
-		"more boards":            {attest("game", game, set("boards", []string{"global", "arena"}), nil), scoreboard.CodeForbidden},
-		"no boards":              {attest("game", game, set("boards", []string{}), nil), scoreboard.CodeForbidden},
-		"an action":              {attest("game", game, set("action", "kill"), nil), scoreboard.CodeForbidden},
-		"empty":                  {"", scoreboard.CodeForbidden},
-		"dots":                   {strings.Repeat(".", 1000), scoreboard.CodeForbidden},
-		"long":                   {strings.Repeat("a", 10_000), scoreboard.CodeForbidden},
+		"matching":             {attest("game", game, claims(nil), nil), ""},
+		"with the board named": {attest("game", game, set("board", "global"), nil), ""},
+		"with the boards":      {attest("game", game, set("boards", []string{"global"}), nil), ""},
+		"at its expiry":        {attest("game", game, set("exp", noon.Unix()), nil), ""},
+		"expired":              {attest("game", game, set("exp", noon.Add(-time.Minute).Unix()), nil), violated},
+		"another server's key": {attest("game", stranger, claims(nil), nil), forbidden},
+		"an unknown key":       {attest("else", stranger, claims(nil), nil), forbidden},
+		"alg none":             {unsigned, forbidden},
+		"crit": {attest("game", game, claims(nil),
+			func(t *jwt.Token) { t.Header["crit"] = []string{"b64"} }), forbidden},
+		"another user":   {attest("game", game, set("user_id", "bob"), nil), forbidden},
+		"another delta":  {attest("game", game, set("delta", 6), nil), forbidden},
+		"a delta of 5.5": {attest("game", game, set("delta", 5.5), nil), forbidden},
+		"no delta": {attest("game", game, claims(func(c jwt.MapClaims) { delete(c, "delta") }), nil),
+			forbidden},
+		"another event": {attest("game", game, set("event_id", "match-2"), nil), forbidden},
+		"another board": {attest("game", game, set("board", "arena"), nil), forbidden},
+		"more boards":   {attest("game", game, set("boards", []string{"global", "arena"}), nil), forbidden},
+		"no boards":     {attest("game", game, set("boards", []string{}), nil), forbidden},
+		"an action":     {attest("game", game, set("action", "kill"), nil), forbidden},
+		"empty":         {"", forbidden},
+		"dots":          {strings.Repeat(".", 1000), forbidden},
+		"long":          {strings.Repeat("a", 10_000), forbidden},
 	} {
 		said, err := attestations.Verify(t.Context(), c.jws)
 		if err == nil {

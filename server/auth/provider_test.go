@@ -35,7 +35,7 @@ type provider struct {
 	mu     sync.Mutex
 	names  []string
 	keys   map[string]crypto.Signer
-	answer func(http.ResponseWriter, *http.Request) // in the place of the key set
+	answer func(http.ResponseWriter, *http.Request) // replaces the key set
 }
 
 func newProvider(t testing.TB) *provider {
@@ -81,7 +81,7 @@ func (p *provider) withdraw(kid string) {
 			return
 		}
 	}
-	p.t.Fatalf("there is no key %s", kid)
+	p.t.Fatalf("no such key %s", kid)
 }
 
 func (p *provider) answers(f func(http.ResponseWriter, *http.Request)) {
@@ -90,7 +90,7 @@ func (p *provider) answers(f func(http.ResponseWriter, *http.Request)) {
 	p.answer = f
 }
 
-// token signs claims of alice at noon, with whatever edit changes.
+// token signs alice's claims at noon, changed by edit.
 func (p *provider) token(method jwt.SigningMethod, kid string, key any, edit func(*jwt.Token)) string {
 	p.t.Helper()
 	token := jwt.NewWithClaims(method, jwt.MapClaims{
@@ -135,7 +135,7 @@ func edKey(t testing.TB) ed25519.PrivateKey {
 	return key
 }
 
-// keySet reads the provider's keys at a time that the test moves.
+// keySet reads the provider's keys under a clock that the test controls.
 func (p *provider) keySet(now *atomic.Int64) *auth.KeySet {
 	p.t.Helper()
 	now.Store(noon.UnixNano())
@@ -189,7 +189,7 @@ func TestProviderTokens(t *testing.T) {
 		t.Fatal(err)
 	}
 	pemText := pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
-	elsewhere := newProvider(t) // where a thief publishes keys
+	elsewhere := newProvider(t) // an attacker's key server
 	stranger := rsaKey(t, 2048)
 	elsewhere.publish("mine", stranger)
 	header := func(name string, value any) func(*jwt.Token) { return func(t *jwt.Token) { t.Header[name] = value } }
@@ -205,20 +205,20 @@ func TestProviderTokens(t *testing.T) {
 			jwt.UnsafeAllowNoneSignatureType,
 			nil,
 		),
-		"PS256 with an RS256 key":           p.token(jwt.SigningMethodPS256, "rs", rs, nil),
-		"RS512":                             p.token(jwt.SigningMethodRS512, "rs", rs, nil),
-		"ES256 by the name of an RS256 key": p.token(jwt.SigningMethodES256, "rs", es, nil),
-		"EdDSA by the name of an ES256 key": p.token(jwt.SigningMethodEdDSA, "es", ed, nil),
-		"a weak RSA key":                    p.token(jwt.SigningMethodRS256, "weak", weak, nil),
-		"another curve":                     p.token(jwt.SigningMethodES384, "p384", p384, nil),
-		"another's key by a known name":     p.token(jwt.SigningMethodRS256, "rs", stranger, nil),
-		"a key from where jku says": p.token(
+		"PS256 with an RS256 key":            p.token(jwt.SigningMethodPS256, "rs", rs, nil),
+		"RS512":                              p.token(jwt.SigningMethodRS512, "rs", rs, nil),
+		"ES256 with an RS256 key's id":       p.token(jwt.SigningMethodES256, "rs", es, nil),
+		"EdDSA with an ES256 key's id":       p.token(jwt.SigningMethodEdDSA, "es", ed, nil),
+		"a weak RSA key":                     p.token(jwt.SigningMethodRS256, "weak", weak, nil),
+		"another curve":                      p.token(jwt.SigningMethodES384, "p384", p384, nil),
+		"an unpublished key with a known id": p.token(jwt.SigningMethodRS256, "rs", stranger, nil),
+		"a key from the token's jku": p.token(
 			jwt.SigningMethodRS256,
 			"mine",
 			stranger,
 			header("jku", elsewhere.server.URL),
 		),
-		"a known name and jku": p.token(
+		"a known id and a jku": p.token(
 			jwt.SigningMethodRS256,
 			"rs",
 			stranger,
@@ -243,12 +243,12 @@ func TestProviderTokens(t *testing.T) {
 			rs,
 			claim("exp", noon.Add(-31*time.Second).Unix()),
 		),
-		"not yet":             p.token(jwt.SigningMethodRS256, "rs", rs, claim("nbf", noon.Add(31*time.Second).Unix())),
-		"wrong audience":      p.token(jwt.SigningMethodRS256, "rs", rs, claim("aud", []string{"else"})),
-		"wrong issuer":        p.token(jwt.SigningMethodRS256, "rs", rs, claim("iss", "else")),
-		"too long a life":     p.token(jwt.SigningMethodRS256, "rs", rs, claim("exp", noon.Add(25*time.Hour).Unix())),
-		"exp beyond all time": p.token(jwt.SigningMethodRS256, "rs", rs, claim("exp", json.Number("1e300"))),
-		"exp as a word":       p.token(jwt.SigningMethodRS256, "rs", rs, claim("exp", "tomorrow")),
+		"nbf in future":     p.token(jwt.SigningMethodRS256, "rs", rs, claim("nbf", noon.Add(31*time.Second).Unix())),
+		"wrong audience":    p.token(jwt.SigningMethodRS256, "rs", rs, claim("aud", []string{"else"})),
+		"wrong issuer":      p.token(jwt.SigningMethodRS256, "rs", rs, claim("iss", "else")),
+		"lifetime too long": p.token(jwt.SigningMethodRS256, "rs", rs, claim("exp", noon.Add(25*time.Hour).Unix())),
+		"exp out of range":  p.token(jwt.SigningMethodRS256, "rs", rs, claim("exp", json.Number("1e300"))),
+		"exp not a number":  p.token(jwt.SigningMethodRS256, "rs", rs, claim("exp", "tomorrow")),
 	}
 	for name, token := range refused {
 		if code := codeOf(tokens, token); code != scoreboard.CodeUnauthorized {
@@ -256,6 +256,6 @@ func TestProviderTokens(t *testing.T) {
 		}
 	}
 	if n := elsewhere.reads.Load(); n != 0 {
-		t.Errorf("keys were asked for %d times where a token said they are", n)
+		t.Errorf("the key server that tokens name was read %d times, want 0", n)
 	}
 }

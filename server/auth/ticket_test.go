@@ -15,7 +15,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// twoNodes are the tickets of two nodes over one Redis.
+// twoNodes returns the tickets of two nodes that share a Redis.
 func twoNodes(t *testing.T) (a, b *auth.Tickets, rdb *redis.Client) {
 	t.Helper()
 	rdb = backendtest.RedisClient(t, backendtest.Redis(t))
@@ -70,7 +70,7 @@ func TestTicketIsRedeemedOnceOnAnyNode(t *testing.T) {
 	}
 	all.Wait()
 	if won.Load() != 1 || used.Load() != 19 {
-		t.Errorf("of 20 at once %d got in and %d came too late, want 1 and 19", won.Load(), used.Load())
+		t.Errorf("got %d of 20 concurrent uses accepted, %d rejected as used; want 1 and 19", won.Load(), used.Load())
 	}
 	if _, err := here.Redeem(
 		t.Context(),
@@ -80,11 +80,11 @@ func TestTicketIsRedeemedOnceOnAnyNode(t *testing.T) {
 	); scoreboard.CodeOf(
 		err,
 	) != scoreboard.CodeTokenUsed {
-		t.Errorf("used by a WebSocket, then for events: got %v, want token_used", err)
+		t.Errorf("used by a WebSocket, then by an event stream: got %v, want token_used", err)
 	}
 	for _, key := range rdb.Keys(t.Context(), "*").Val() {
 		if strings.Contains(key, ticket) {
-			t.Errorf("Redis knows the ticket itself: %s", key)
+			t.Errorf("Redis holds the ticket itself, not a hash: %s", key)
 		}
 	}
 }
@@ -115,7 +115,7 @@ func TestTicketResumesFromSameAddress(t *testing.T) {
 		t.Fatalf("keys: got %v", keys)
 	}
 	if life := rdb.PTTL(t.Context(), keys[0]).Val(); life < 50*time.Minute || life > time.Hour {
-		t.Errorf("it resumes for %s, want until its token's end in an hour", life)
+		t.Errorf("it can be resumed for %s, want until its token expires in an hour", life)
 	}
 }
 
@@ -125,10 +125,12 @@ func TestInvalidTickets(t *testing.T) {
 	late := issue(t, here, alice(time.Hour))
 	life := rdb.PTTL(t.Context(), rdb.Keys(t.Context(), "sb:ticket:*").Val()[0]).Val()
 	if life <= 0 || life > auth.TicketLife {
-		t.Errorf("an unused ticket is kept for %s, want %s", life, auth.TicketLife)
+		t.Errorf("an unused ticket expires in %s, want %s", life, auth.TicketLife)
 	}
 	rdb.Del(t.Context(), rdb.Keys(t.Context(), "sb:ticket:*").Val()...) // as Redis does when it expires
-	for name, ticket := range map[string]string{"expired": late, "made up": "ABC", "empty": "", "huge": strings.Repeat("x", 1<<20)} {
+	for name, ticket := range map[string]string{
+		"expired": late, "unknown": "ABC", "empty": "", "huge": strings.Repeat("x", 1<<20),
+	} {
 		if _, err := here.Redeem(
 			t.Context(),
 			ticket,

@@ -18,7 +18,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/edge/edgetest"
 )
 
-// port serves the names of verified clients under certificates that run.
+// port serves the names of verified clients over TLS with certificates that reload.
 func port(t *testing.T, files edge.Files) (url string, logs *bytes.Buffer) {
 	t.Helper()
 	logs = &bytes.Buffer{}
@@ -49,7 +49,7 @@ func port(t *testing.T, files edge.Files) (url string, logs *bytes.Buffer) {
 	return s.URL, logs
 }
 
-// get connects anew and returns whose certificate it saw, and the answer.
+// get opens a new connection and returns the server certificate's name and the answer.
 func get(t *testing.T, url string, config *tls.Config) (server, answer string, err error) {
 	t.Helper()
 	transport := &http.Transport{TLSClientConfig: config, ForceAttemptHTTP2: true}
@@ -86,15 +86,15 @@ func TestCertificatesAreReloaded(t *testing.T) {
 	if got := seen(); got != "first" {
 		t.Fatalf("got %s", got)
 	}
-	edgetest.Write(t, files.Cert, second.CertPEM) // and not its key yet
+	edgetest.Write(t, files.Cert, second.CertPEM) // its key follows
 	time.Sleep(2500 * time.Millisecond)
 	if got := seen(); got != "first" {
-		t.Errorf("half a change is in force: %s", got)
+		t.Errorf("a certificate without its key is in use: %s", got)
 	}
 	edgetest.Write(t, files.Key, second.KeyPEM)
 	for deadline := time.Now().Add(30 * time.Second); seen() != "second"; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatal("the second certificate is not in force after 30 s")
+			t.Fatal("the second certificate is not in use after 30 s")
 		}
 	}
 	old := anyone()
@@ -105,13 +105,13 @@ func TestCertificatesAreReloaded(t *testing.T) {
 	weak := anyone()
 	weak.MaxVersion, weak.CipherSuites = tls.VersionTLS12, []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA}
 	if _, _, err := get(t, url, weak); err == nil {
-		t.Error("a CBC suite is accepted")
+		t.Error("a CBC cipher suite is accepted")
 	}
 	if _, err := edge.NewCertificates(
 		edge.Files{Cert: files.Cert, Key: filepath.Join(dir, "none")},
 		slog.New(slog.DiscardHandler),
 	); err == nil {
-		t.Error("a missing key is accepted at the start")
+		t.Error("a missing key file is accepted at the start")
 	}
 }
 
@@ -145,9 +145,9 @@ func TestClientCertificates(t *testing.T) {
 		want   string
 	}{
 		"none":                 {nil, "nobody"},
-		"one by our authority": {edgetest.Issue(t, "arena-1", authority), "arena-1"},
-		"one by a stranger":    {edgetest.Issue(t, "arena-1", stranger), ""},
-		"one by itself":        {stranger, ""},
+		"by our authority":     {edgetest.Issue(t, "arena-1", authority), "arena-1"},
+		"by another authority": {edgetest.Issue(t, "arena-1", stranger), ""},
+		"self-signed":          {stranger, ""},
 	} {
 		_, answer, err := get(t, url, c.client.Client(t))
 		if c.want == "" && err == nil || c.want != "" && (err != nil || !strings.HasPrefix(answer, c.want+" ")) {

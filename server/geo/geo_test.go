@@ -42,23 +42,25 @@ func TestInvalidCountryFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string][]byte{"empty": {}, "text": []byte("not an mmdb file"), "cut short": text[:len(text)/2]} {
+	for name, text := range map[string][]byte{
+		"empty": {}, "text": []byte("not an mmdb file"), "cut short": text[:len(text)/2],
+	} {
 		path := filepath.Join(dir, name)
 		if err := os.WriteFile(path, text, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := geo.Open(path, slog.New(slog.DiscardHandler)); err == nil {
-			t.Errorf("a file that is %s is taken", name)
+			t.Errorf("a file that is %s is accepted", name)
 		}
 	}
 	for name, path := range map[string]string{"missing": filepath.Join(dir, "none"), "a folder": dir} {
 		if _, err := geo.Open(path, slog.New(slog.DiscardHandler)); err == nil {
-			t.Errorf("a file that is %s is taken", name)
+			t.Errorf("a file that is %s is accepted", name)
 		}
 	}
 }
 
-// logs are read while the file is still followed.
+// logs can be read while the file is still watched.
 type logs struct {
 	mu  sync.Mutex
 	all bytes.Buffer
@@ -98,7 +100,7 @@ func TestCountryFileIsReloaded(t *testing.T) {
 		t.Helper()
 		for end := time.Now().Add(30 * time.Second); !is(); time.Sleep(20 * time.Millisecond) {
 			if time.Now().After(end) {
-				t.Fatalf("waited in vain for %s", what)
+				t.Fatalf("timed out waiting for %s", what)
 			}
 		}
 	}
@@ -107,7 +109,7 @@ func TestCountryFileIsReloaded(t *testing.T) {
 	}
 	until("the bad file to be refused", func() bool { return said.has("stay in force") })
 	if got := f.Country("192.0.2.1"); got != "DE" {
-		t.Errorf("with a bad file: got %q, want what was before", got)
+		t.Errorf("with an invalid file: got %q, want the former country", got)
 	}
 	geotest.Write(t, path, map[string]string{"192.0.2.0/24": "FR"})
 	until("the next file", func() bool { return f.Country("192.0.2.1") == "FR" })

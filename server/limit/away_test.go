@@ -12,8 +12,8 @@ import (
 	"github.com/scoreboard/scoreboard/server/limit"
 )
 
-// away runs the promise for a Redis that is not there: full buckets are
-// admitted and no more, and only the first requests wait for an answer.
+// away checks the guarantee without Redis: each bucket admits its burst and no more,
+// and only the first requests wait for Redis.
 func away(t *testing.T, l *limit.Limiter) {
 	t.Helper()
 	b := l.Bucket("updates", 10, 10)
@@ -36,7 +36,7 @@ func away(t *testing.T, l *limit.Limiter) {
 		t.Errorf("one request waited %s", longest)
 	}
 	if p95 := took[len(took)*95/100]; p95 > 5*time.Millisecond {
-		t.Errorf("p95 of a request is %s, want no time-out in it", p95)
+		t.Errorf("p95 of a request is %s, want no timeout in it", p95)
 	}
 }
 
@@ -77,16 +77,16 @@ func TestRedisStopsAndReturns(t *testing.T) {
 	}
 	server.Stop()
 	if wait := b.Take(t.Context(), "early"); wait == 0 {
-		t.Error("who was refused before the stop got a new bucket by it")
+		t.Error("a rejected key got a full bucket when Redis stopped")
 	}
 	away(t, l)
 	server.Start()
-	// Another node sees what this one takes again.
+	// After Redis returns, nodes share buckets again.
 	other := limit.New(connect(t, server.URL), time.Now).Bucket("updates", 10, 10)
 	deadline := time.Now().Add(10 * time.Second)
 	for i := 0; other.Take(t.Context(), "back"+strconv.Itoa(i)) == 0; i++ {
 		if time.Now().After(deadline) {
-			t.Fatal("the node still keeps its limits alone")
+			t.Fatal("the node still limits without Redis")
 		}
 		time.Sleep(20 * time.Millisecond)
 		for range 10 {

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// model is what take.lua does, in a world whose clock the test moves.
+// model behaves like take.lua, with a clock that the test controls.
 type model struct {
 	now  time.Time
 	full time.Time
@@ -26,14 +26,14 @@ func (m *model) ask(b *Bucket, want int64) (grant, error) {
 	return grant{taken, ahead + time.Duration(taken)*b.interval}, nil
 }
 
-// node is one process with one limit, whose Redis is the model.
+// node is one process with one limit, and the model as its Redis.
 func (m *model) node(perMinute, burst int) *Bucket {
 	b := New(nil, func() time.Time { return m.now }).Bucket("updates", perMinute, burst)
 	b.lease = func(_ context.Context, _ string, want int64) (grant, error) { return m.ask(b, want) }
 	return b
 }
 
-// checkBound looks at every stretch of time between two admissions.
+// checkBound checks every interval between two admissions.
 func checkBound(t *rapid.T, who string, admitted []time.Time, interval time.Duration, more int64) {
 	for i := range admitted {
 		for j := i; j < len(admitted); j++ {
@@ -46,7 +46,7 @@ func checkBound(t *rapid.T, who string, admitted []time.Time, interval time.Dura
 }
 
 // A bucket admits at most rate·t + burst, and a slice for each node: all nodes
-// together while Redis is there, each by itself whatever Redis does.
+// together while Redis answers, and each node in any case.
 func TestRateBound(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -77,9 +77,9 @@ func TestRateBound(t *testing.T) {
 				known := nodes[n].Wait("alice")
 				switch wait := nodes[n].Take(t.Context(), "alice"); {
 				case wait < 0 || wait > interval:
-					t.Fatalf("a wait of %s, want one token's at most: %s", wait, interval)
+					t.Fatalf("a wait of %s, want at most one token's: %s", wait, interval)
 				case wait == 0 && known > 0:
-					t.Fatalf("admitted, where Wait said %s", known)
+					t.Fatalf("admitted, but Wait returned %s", known)
 				case wait == 0:
 					each[n], all = append(each[n], m.now), append(all, m.now)
 				}
@@ -98,8 +98,8 @@ func TestRateBound(t *testing.T) {
 	})
 }
 
-// One node with slices of one decides as the plain bucket does, to the
-// request, and says exactly how long to wait; with Redis and without.
+// One node with slices of one token decides each request like a plain token bucket
+// and returns the exact wait, with Redis and without.
 func TestOneNodeMatchesTokenBucket(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -140,7 +140,7 @@ func TestKeyStatesAreBounded(t *testing.T) {
 		}
 	}
 	if b.Wait("alice") == 0 {
-		t.Error("a key that is in use was forgotten")
+		t.Error("a key in use was evicted")
 	}
 	held := 0
 	for i := range b.keys.shards {
@@ -162,10 +162,10 @@ func TestFlushedRedisGrantsNoSecondBurst(t *testing.T) {
 		return n
 	}
 	if got := admitted(); got != 10 {
-		t.Fatalf("got %d out of a full bucket, want 10", got)
+		t.Fatalf("got %d tokens from a full bucket, want 10", got)
 	}
 	m.full, m.now = time.Time{}, m.now.Add(b.interval)
 	if got := admitted(); got != 1 {
-		t.Errorf("got %d after the time of one token and a flush, want 1", got)
+		t.Errorf("got %d tokens after one token's interval and a flush, want 1", got)
 	}
 }

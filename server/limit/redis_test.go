@@ -72,9 +72,9 @@ func TestNodesShareBuckets(t *testing.T) {
 	})
 }
 
-// Three nodes, many callers, real time and the clock of Redis: whatever the
-// stretch, no more than rate·t + burst and a slice for each node; and as a
-// whole hardly less, so that slices do not starve anybody.
+// Three nodes with many callers, in real time and by the clock of Redis: every
+// interval admits at most rate·t + burst and a slice for each node, and the whole
+// run hardly less, so slices starve no caller.
 func TestNodesTogetherKeepRate(t *testing.T) {
 	t.Parallel()
 	backendtest.EachRedis(t, func(t *testing.T, url string) {
@@ -159,7 +159,7 @@ func TestRedisClockSetBack(t *testing.T) {
 		}
 		wait := limit.New(rdb, time.Now).Bucket("updates", 10, 10).Take(t.Context(), "alice")
 		if wait <= 5*time.Second || wait > 6*time.Second {
-			t.Errorf("got a wait of %s, want that of one token", wait)
+			t.Errorf("got a wait of %s, want one token's", wait)
 		}
 	})
 }
@@ -167,12 +167,12 @@ func TestRedisClockSetBack(t *testing.T) {
 func BenchmarkTake(b *testing.B) {
 	l := limit.New(connect(b, backendtest.Redis(b)), time.Now)
 	b.Run("servers", func(b *testing.B) {
-		// As fast as it goes, hence without a rate that it would run into.
+		// As fast as possible, hence with a rate that it cannot reach.
 		bucket := l.Bucket("servers", limit.MaxPerMinute, 1<<40)
 		b.RunParallel(func(p *testing.PB) {
 			for p.Next() {
 				if bucket.Take(b.Context(), "game") != 0 {
-					b.Error("refused")
+					b.Error("rejected")
 				}
 			}
 		})

@@ -18,7 +18,8 @@ func TestDecodeIncrementMatchesEncodingJSON(t *testing.T) {
 		`{"delta":5}`,
 		" {\n\"user_id\" : \"alice\" ,\t\"delta\" : -12 } ",
 		`{"user_id":"\u0061lice","action":"a\"b","boards":["global","daily"]}`,
-		`{"user_id":"ä","event_id":"x","timestamp":"t","signature":"s","key_id":"k","board":"b","action_token":"at","attestation":"a"}`,
+		`{"user_id":"ä","event_id":"x","timestamp":"t","signature":"s","key_id":"k","board":"b",` +
+			`"action_token":"at","attestation":"a"}`,
 		`{"boards":[]}`,
 	}
 	for _, body := range bodies {
@@ -39,27 +40,27 @@ func TestDecodeIncrementRejects(t *testing.T) {
 		name, body, field string
 		code              scoreboard.Code
 	}{
-		{"nothing", ``, "", scoreboard.CodeInvalidRequest},
+		{"empty", ``, "", scoreboard.CodeInvalidRequest},
 		{"an array", `[]`, "", scoreboard.CodeInvalidRequest},
 		{"cut short", `{"user_id":"al`, "user_id", scoreboard.CodeInvalidRequest},
 		{"no colon", `{"user_id" "alice"}`, "", scoreboard.CodeInvalidRequest},
-		{"a comma too many", `{"delta":1,}`, "", scoreboard.CodeInvalidRequest},
+		{"trailing comma", `{"delta":1,}`, "", scoreboard.CodeInvalidRequest},
 		{"two objects", `{"delta":1}{}`, "", scoreboard.CodeInvalidRequest},
-		{"a field twice", `{"delta":1,"delta":2}`, "delta", scoreboard.CodeInvalidRequest},
-		{"a field twice, escaped", `{"delta":1,"d\u0065lta":2}`, "delta", scoreboard.CodeInvalidRequest},
-		{"an unknown field", `{"score":1}`, "score", scoreboard.CodeInvalidRequest},
+		{"duplicate field", `{"delta":1,"delta":2}`, "delta", scoreboard.CodeInvalidRequest},
+		{"duplicate field, escaped", `{"delta":1,"d\u0065lta":2}`, "delta", scoreboard.CodeInvalidRequest},
+		{"unknown field", `{"score":1}`, "score", scoreboard.CodeInvalidRequest},
 		{"another case", `{"Delta":1}`, "Delta", scoreboard.CodeInvalidRequest},
 		{"a fraction", `{"delta":1.5}`, "delta", scoreboard.CodeInvalidRequest},
 		{"an exponent", `{"delta":1e3}`, "delta", scoreboard.CodeInvalidRequest},
 		{"a string", `{"delta":"5"}`, "delta", scoreboard.CodeInvalidRequest},
 		{"a leading zero", `{"delta":05}`, "delta", scoreboard.CodeInvalidRequest},
 		{"a plus", `{"delta":+5}`, "delta", scoreboard.CodeInvalidRequest},
-		{"minus nothing", `{"delta":-0}`, "delta", scoreboard.CodeInvalidRequest},
+		{"minus zero", `{"delta":-0}`, "delta", scoreboard.CodeInvalidRequest},
 		{"null", `{"delta":null}`, "delta", scoreboard.CodeInvalidRequest},
 		{"other digits", `{"delta":٥}`, "delta", scoreboard.CodeInvalidRequest},
 		{"beyond 2^53", `{"delta":9007199254740992}`, "delta", scoreboard.CodeDeltaOutOfRange},
 		{"beyond 64 bits", `{"delta":99999999999999999999}`, "delta", scoreboard.CodeDeltaOutOfRange},
-		{"a number for a name", `{"user_id":5}`, "user_id", scoreboard.CodeInvalidRequest},
+		{"number as user", `{"user_id":5}`, "user_id", scoreboard.CodeInvalidRequest},
 		{"a control character", "{\"user_id\":\"a\nb\"}", "user_id", scoreboard.CodeInvalidRequest},
 		{"a bad escape", `{"user_id":"\x"}`, "user_id", scoreboard.CodeInvalidRequest},
 		{
@@ -89,9 +90,11 @@ func TestDecodeBatch(t *testing.T) {
 		t.Errorf("got %+v, %v", b, err)
 	}
 	tooMany := `{"items":[` + strings.Repeat(`{},`, protocol.MaxBatch) + `{}]}`
-	for _, body := range []string{tooMany, `{"items":[],"items":[]}`, `{"item":[]}`, `{"items":[{"delta":1,"delta":1}]}`, `{"items":[]} x`} {
+	for _, body := range []string{
+		tooMany, `{"items":[],"items":[]}`, `{"item":[]}`, `{"items":[{"delta":1,"delta":1}]}`, `{"items":[]} x`,
+	} {
 		if _, err := protocol.DecodeBatch([]byte(body)); scoreboard.CodeOf(err) != scoreboard.CodeInvalidRequest {
-			t.Errorf("%.40s: got %v, want it refused", body, err)
+			t.Errorf("%.40s: got %v, want an error", body, err)
 		}
 	}
 }
@@ -104,7 +107,7 @@ func FuzzDecodeIncrement(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// What is accepted means the same to encoding/json.
+		// Accepted bodies decode to the same value as with encoding/json.
 		var want protocol.IncrementRequest
 		if err := json.Unmarshal(body, &want); err != nil || !reflect.DeepEqual(*got, want) {
 			t.Errorf("got %+v, encoding/json has %+v, %v", *got, want, err)

@@ -45,6 +45,8 @@ func TestEventRoundTrip(t *testing.T) {
 	})
 }
 
+const tooLarge = "9007199254740992" // 2^53
+
 func TestDecodeEventRejects(t *testing.T) {
 	t.Parallel()
 	good := protocol.AppendEvent(nil, &scoreboard.Change{
@@ -52,26 +54,26 @@ func TestDecodeEventRejects(t *testing.T) {
 		ReachedAt: time.Unix(1, 0), RecordedAt: time.Unix(1, 0),
 	})
 	cases := map[string]func(string) string{
-		"no JSON":         func(s string) string { return s[1:] },
+		"not JSON":        func(s string) string { return s[1:] },
 		"trailing":        func(s string) string { return s + "{}" },
 		"unknown type":    func(s string) string { return strings.Replace(s, "score.changed", "score.guessed", 1) },
 		"bad user":        func(s string) string { return strings.Replace(s, "alice", "al|ice", 1) },
 		"bad board":       func(s string) string { return strings.Replace(s, "global", "Glo bal", 1) },
 		"bad event":       func(s string) string { return strings.Replace(s, "00000000-", "zzzzzzzz-", 1) },
-		"score beyond":    func(s string) string { return strings.Replace(s, `"score":5`, `"score":9007199254740992`, 1) },
-		"key of another":  func(s string) string { return strings.Replace(s, `"order_key":-5`, `"order_key":-6`, 1) },
-		"revision absent": func(s string) string { return strings.Replace(s, `"revision":1`, `"revision":0`, 1) },
-		"ancient schema":  func(s string) string { return strings.Replace(s, `"schema":1`, `"schema":0`, 1) },
+		"score too large": func(s string) string { return strings.Replace(s, `"score":5`, `"score":`+tooLarge, 1) },
+		"wrong order key": func(s string) string { return strings.Replace(s, `"order_key":-5`, `"order_key":-6`, 1) },
+		"no revision":     func(s string) string { return strings.Replace(s, `"revision":1`, `"revision":0`, 1) },
+		"schema zero":     func(s string) string { return strings.Replace(s, `"schema":1`, `"schema":0`, 1) },
 	}
 	if _, _, err := protocol.DecodeEvent(good); err != nil {
-		t.Fatalf("the good one: %v", err)
+		t.Fatalf("the valid event: %v", err)
 	}
 	for name, spoil := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, _, err := protocol.DecodeEvent([]byte(spoil(string(good))))
 			if err == nil || errors.Is(err, protocol.ErrNewerSchema) {
-				t.Errorf("got %v, want it called malformed", err)
+				t.Errorf("got %v, want an error other than ErrNewerSchema", err)
 			}
 		})
 	}
@@ -88,7 +90,10 @@ func TestHeartbeatRoundTrip(t *testing.T) {
 	if err != nil || *got != want {
 		t.Errorf("got %+v, %v, want %+v", got, err, want)
 	}
-	for _, spoilt := range []scoreboard.Heartbeat{{Shard: 2, Shards: 2, Partitions: 1, AsOf: want.AsOf}, {Shards: 1, AsOf: want.AsOf}} {
+	for _, spoilt := range []scoreboard.Heartbeat{
+		{Shard: 2, Shards: 2, Partitions: 1, AsOf: want.AsOf},
+		{Shards: 1, AsOf: want.AsOf},
+	} {
 		if _, _, err := protocol.DecodeEvent(protocol.AppendHeartbeat(nil, spoilt)); err == nil {
 			t.Errorf("%+v is accepted", spoilt)
 		}
@@ -105,7 +110,8 @@ func TestUnknownEventFieldsAreIgnored(t *testing.T) {
 	if c, _, err := protocol.DecodeEvent([]byte(later)); err != nil || c.User != "alice" {
 		t.Errorf("got %+v, %v", c, err)
 	}
-	for _, broken := range []string{`{"x":tru,`, `{"x":1.,`, `{"x":{"y"},`, `{"x":[1,],`, `{"x":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `,`} {
+	deep := `{"x":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `,`
+	for _, broken := range []string{`{"x":tru,`, `{"x":1.,`, `{"x":{"y"},`, `{"x":[1,],`, deep} {
 		if _, _, err := protocol.DecodeEvent([]byte(broken + event[1:])); err == nil {
 			t.Errorf("%.20s is accepted", broken)
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// A list of users and a profile can be any bytes; what is read is JSON, and
-// within its bounds.
+// Any bytes may be sent as a list of users or a profile; accepted ones are JSON and
+// within their bounds.
 func FuzzDecodeBodies(f *testing.F) {
 	f.Add([]byte(`{"board":"daily","user_ids":["a","b"]}`))
 	f.Add([]byte(`{"display_name":"Ada","avatar_url":"https://x.example/a"}`))
@@ -22,20 +22,21 @@ func FuzzDecodeBodies(f *testing.F) {
 			most,
 		); err == nil &&
 			(!json.Valid(body) || len(u.UserIDs) < 1 || len(u.UserIDs) > most) {
-			t.Fatalf("%q is read as %+v", body, u)
+			t.Fatalf("%q is decoded as %+v", body, u)
 		}
 		if p, err := protocol.DecodeProfile(body); err == nil && !json.Valid(body) {
-			t.Fatalf("%q is read as %+v", body, p)
+			t.Fatalf("%q is decoded as %+v", body, p)
 		}
 	})
 }
 
-// A notice can be any bytes of the broker; what is read of one can be written
-// again, and has no more rows than a head.
+// Any bytes may arrive as a notice; a decoded one has at most a top's rows and can be
+// encoded again.
 func FuzzDecodeNotice(f *testing.F) {
 	f.Add(
 		[]byte(
-			`{"schema":1,"type":"leaderboard.notice","board":"global","epoch":1,"version":2,"top":[{"rank":1,"user_id":"a","score":5}],"moved":[{"user_id":"a","score":5,"revision":1,"version":1}]}`,
+			`{"schema":1,"type":"leaderboard.notice","board":"global","epoch":1,"version":2,"top":[{"rank":1,` +
+				`"user_id":"a","score":5}],"moved":[{"user_id":"a","score":5,"revision":1,"version":1}]}`,
 		),
 	)
 	f.Add([]byte(`{"schema":9}`))
@@ -51,7 +52,7 @@ func FuzzDecodeNotice(f *testing.F) {
 		text := protocol.EncodeNotice(&n)
 		again, err := protocol.DecodeNotice(text)
 		if err != nil || !bytes.Equal(protocol.EncodeNotice(&again), text) {
-			t.Fatalf("%q is written as %q: %v", value, text, err)
+			t.Fatalf("%q is encoded as %q: %v", value, text, err)
 		}
 	})
 }

@@ -33,15 +33,15 @@ func TestNoticeRoundTrip(t *testing.T) {
 		err,
 		protocol.ErrNewerSchema,
 	) {
-		t.Errorf("of a newer schema: %v", err)
+		t.Errorf("a newer schema: %v", err)
 	}
 	for name, value := range map[string]string{
-		"no JSON": "?", "no board": strings.Replace(string(value), `"global"`, `"?"`, 1),
+		"not JSON": "?", "no board": strings.Replace(string(value), `"global"`, `"?"`, 1),
 		"another type": strings.Replace(string(value), "leaderboard.notice", "score.changed", 1),
 		"no version":   strings.Replace(string(value), `"version":42`, `"version":0`, 1),
 	} {
 		if _, err := protocol.DecodeNotice([]byte(value)); err == nil || errors.Is(err, protocol.ErrNewerSchema) {
-			t.Errorf("%s: %v, want it refused", name, err)
+			t.Errorf("%s: got %v, want an error", name, err)
 		}
 	}
 }

@@ -11,8 +11,9 @@ import (
 func TestCheckObject(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]bool{
-		`{}`: true, ` {"name":"x","boards":["a",{"b":[1,true,null]}]} `: true, `{"name":"x","name":"y"}`: false, `{"a":{"b":1,"b":2}}`: false,
-		`{"name":"x","Name":"y"}`: false, `{"NAME":"x"}`: false, `{"ſcope":"x"}`: false, `{}{}`: false, `{}}`: false, `{}]`: false,
+		`{}`: true, ` {"name":"x","boards":["a",{"b":[1,true,null]}]} `: true,
+		`{"name":"x","name":"y"}`: false, `{"a":{"b":1,"b":2}}`: false, `{"name":"x","Name":"y"}`: false,
+		`{"NAME":"x"}`: false, `{"ſcope":"x"}`: false, `{}{}`: false, `{}}`: false, `{}]`: false,
 		`[]`: false, `null`: false, ``: false, `{"a":01}`: false, `{"a":}`: false, `{"a":1,}`: false,
 		`{"a":` + strings.Repeat("[", 1000) + strings.Repeat("]", 1000) + `}`: false,
 	} {
@@ -22,23 +23,24 @@ func TestCheckObject(t *testing.T) {
 	}
 }
 
-// What passes is JSON, in which no name stands twice.
+// Accepted bytes are JSON without duplicate fields.
 func FuzzCheckObject(f *testing.F) {
 	f.Add([]byte(`{"a":{"b":[1,"c",-0.5e3,true,null]}}`))
 	f.Add([]byte(`{"a":1,"\u0061":2}`))
 	f.Add([]byte("{\"a\":\"\xff\"}"))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		if protocol.CheckObject(body) == nil && !json.Valid(body) {
-			t.Fatalf("%q passes, and is no JSON", body)
+			t.Fatalf("%q is accepted, but is not JSON", body)
 		}
 	})
 }
 
-// A batch can be any bytes; what is read of one is within its bounds.
+// Any bytes may be sent as a batch; an accepted one is within its bounds.
 func FuzzDecodeBatch(f *testing.F) {
 	f.Add(
 		[]byte(
-			`{"items":[{"user_id":"a","delta":5,"event_id":"e","timestamp":"2026-11-21T12:00:00Z","boards":["a","b"]}]}`,
+			`{"items":[{"user_id":"a","delta":5,"event_id":"e",` +
+				`"timestamp":"2026-11-21T12:00:00Z","boards":["a","b"]}]}`,
 		),
 	)
 	f.Add([]byte(`{"items":[]}`))
@@ -54,12 +56,14 @@ func FuzzDecodeBatch(f *testing.F) {
 	})
 }
 
-// An accepted increment can be any bytes of the broker; what is read is as
-// strict as a request.
+// Any bytes may arrive as an accepted increment; decoding is as strict as for
+// requests.
 func FuzzDecodeAccepted(f *testing.F) {
 	f.Add(
 		[]byte(
-			`{"schema":1,"user_id":"a","delta":5,"event_id":"e","boards":["global"],"timestamp":"2026-11-21T12:00:00Z","accepted_at":"2026-11-21T12:00:00Z","action_id":"3f8a2c1e-6b0d-4b7e-9a53-0c1d2e3f4a5b"}`,
+			`{"schema":1,"user_id":"a","delta":5,"event_id":"e","boards":["global"],` +
+				`"timestamp":"2026-11-21T12:00:00Z","accepted_at":"2026-11-21T12:00:00Z",` +
+				`"action_id":"3f8a2c1e-6b0d-4b7e-9a53-0c1d2e3f4a5b"}`,
 		),
 	)
 	f.Add([]byte(`{"schema":9}`))
@@ -67,12 +71,12 @@ func FuzzDecodeAccepted(f *testing.F) {
 	f.Fuzz(func(t *testing.T, value []byte) {
 		in, err := protocol.DecodeAccepted(value)
 		if err == nil && (len(in.Boards) == 0 || in.User == "" || in.Event.Text == "") {
-			t.Fatalf("%q is read as %+v", value, in)
+			t.Fatalf("%q is decoded as %+v", value, in)
 		}
 	})
 }
 
-// No two increments that differ in what matters sign the same text.
+// Increments that differ in a signed field have different texts to sign.
 func FuzzFieldText(f *testing.F) {
 	f.Add("alice", int64(5), "e", "2026", "global", "", "kill", "alice", int64(5), "e", "2026", "", "global", "kill")
 	f.Add("a", int64(1), "e|t", "", "", "", "", "a", int64(1), "e", "t|", "", "", "")
@@ -86,7 +90,7 @@ func FuzzFieldText(f *testing.F) {
 			strings.Join(boards(b1, c1), ",") == strings.Join(boards(b2, c2), ",") &&
 			a1 == a2
 		if !same && string(one.FieldText()) == string(two.FieldText()) {
-			t.Fatalf("%+v and %+v sign the same text %q", one, two, one.FieldText())
+			t.Fatalf("%+v and %+v have the same text to sign %q", one, two, one.FieldText())
 		}
 	})
 }
@@ -100,8 +104,8 @@ func boards(names ...string) (out []string) {
 	return out
 }
 
-// increment is nil for what a request cannot be: a text with the delimiters in
-// it is refused before its signature is looked at.
+// increment returns nil for an impossible request: fields with the delimiter are
+// rejected before the signature is verified.
 func increment(user string, delta int64, event, timestamp, board, other, action string) *protocol.IncrementRequest {
 	if strings.ContainsAny(user+event+timestamp+action, "|") || strings.ContainsAny(board+other, "|,") {
 		return nil

@@ -6,7 +6,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
-// The vectors are those of the API's documentation.
+// The vectors are those of the API documentation.
 const secret = "sk_test_0123456789abcdef"
 
 func TestFieldText(t *testing.T) {
