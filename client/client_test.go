@@ -105,7 +105,7 @@ func TestPagesAndLists(t *testing.T) {
 	_, err = c.Around(t.Context(), "nobody", client.PlaceQuery{Score: &score})
 	var refused *client.Error
 	if !errors.As(err, &refused) || refused.Code != scoreboard.CodeNotFound || refused.WouldRank != 2 {
-		t.Errorf("got %v, want that 6 would be the second", err)
+		t.Errorf("got %v, want that 6 would rank second", err)
 	}
 }
 
@@ -128,14 +128,14 @@ func TestReads(t *testing.T) {
 		t.Errorf("score of c@rol:1: got %+v, %v", carol, err)
 	}
 	_, _ = c.Score(t.Context(), "..",
-		client.PlaceQuery{}) // the fake's router cleans paths, so only what was sent counts
+		client.PlaceQuery{}) // the fake's router cleans paths, so only the sent path matters
 	if seen := slices.ContainsFunc(s.Seen(),
 		func(r clienttest.Request) bool { return strings.HasPrefix(r.Path, "/v1/users/../score?") }); !seen {
-		t.Error("the user id .. did not reach the server as it is")
+		t.Error("the user id .. did not reach the server unchanged")
 	}
 	if _, err := c.Around(t.Context(), "carol",
 		client.PlaceQuery{}); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
-		t.Errorf("rank of nobody: got %v, want not_found", err)
+		t.Errorf("rank of an unknown user: got %v, want not_found", err)
 	}
 	s.Degrade("redis is away")
 	if top, err := c.Top(t.Context(), client.TopQuery{}); err != nil || !top.Degraded || top.Version != nil {
@@ -162,7 +162,7 @@ func TestEvent(t *testing.T) {
 		t.Errorf("got %+v, %v, want bob's receipt", e, err)
 	}
 	if _, err := c.Receipt(t.Context(), "match:7"); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
-		t.Errorf("somebody else's event: got %v, want not_found", err)
+		t.Errorf("another user's event: got %v, want not_found", err)
 	}
 }
 
@@ -216,7 +216,7 @@ func TestRenewing(t *testing.T) {
 	t.Parallel()
 	s := clienttest.New(t)
 	fetched := 0
-	life := 10 * time.Second // below what counts as about to end
+	life := 10 * time.Second // short enough to be renewed
 	o := options("")
 	o.TokenSource = client.Renewing(func(context.Context) (string, time.Time, error) {
 		fetched++
@@ -235,11 +235,11 @@ func TestRenewing(t *testing.T) {
 		}
 	}
 	if fetched != 3 {
-		t.Errorf("got %d fetches, want 3: two about to end, then one that lasts", fetched)
+		t.Errorf("got %d fetches, want 3: two short-lived tokens, then a long-lived one", fetched)
 	}
 }
 
-func TestNewRefuses(t *testing.T) {
+func TestNewRejectsInvalidOptions(t *testing.T) {
 	t.Parallel()
 	for _, address := range []string{"", "localhost:8080", "ftp://host", "http://", "http://%zz"} {
 		if _, err := client.New(address, client.Options{}); err == nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// The server of these examples is a fake; a program takes the address, the
-// token and the key from its settings.
+// The examples use a fake server. A program reads the address, the token and the key
+// from its configuration.
 func exampleClient() (*client.Client, *clienttest.Server) {
 	server := clienttest.Start()
 	server.Set(protocol.Entry{UserID: "bob", Score: 40}, protocol.Entry{UserID: "alice", Score: 37})
@@ -35,8 +35,8 @@ func ExampleClient_Submit() {
 	defer server.Close()
 	defer c.Close()
 
-	// The match has an id of its own, so it is counted once however often
-	// this line runs.
+	// The event id is derived from the match, so the match counts once however often
+	// it is submitted.
 	win := client.Increment{User: "alice", Delta: 5, EventID: "match-8841"}
 	for range 2 {
 		receipt, err := c.Submit(context.Background(), win)
@@ -56,13 +56,13 @@ func ExampleClient_SubmitBatch() {
 	defer server.Close()
 	defer c.Close()
 
-	// A server's token has the scope score:update.
+	// The token of a game server has the scope score:update.
 	results, err := c.SubmitBatch(context.Background(), []client.Increment{
 		{User: "alice", Delta: 5, EventID: "match-8841:alice"},
 		{User: "bob", Delta: -3, EventID: "match-8841:bob"},
 	})
 	if err != nil {
-		fmt.Println(err) // nothing is known of any: send the same again
+		fmt.Println(err) // all outcomes are unknown: send the same increments again
 		return
 	}
 	for _, r := range results {
@@ -87,7 +87,7 @@ func ExampleClient_Receipt() {
 		fmt.Println(err)
 		return
 	}
-	// Later, perhaps elsewhere: did it count?
+	// Later, perhaps in another process: was it counted?
 	event, err := c.Receipt(ctx, "match-8841")
 	if err != nil {
 		fmt.Println(err)
@@ -127,8 +127,7 @@ func ExampleClient_Around() {
 }
 
 func ExampleSigner_Headers() {
-	// Client signs by itself; a program with an HTTP client of its own can do
-	// it so.
+	// Client signs its requests. A program with another HTTP client signs like this.
 	body := []byte(`{"items":[]}`)
 	r, err := http.NewRequestWithContext(context.Background(), http.MethodPost,
 		"https://scores.example.com/v1/scores/increments", bytes.NewReader(body))
@@ -188,7 +187,7 @@ func ExampleClient_Watch() {
 	defer cancel()
 	for state := range c.Watch(ctx, "global", client.WatchOptions{}) {
 		if state.Connection == client.Disconnected {
-			continue // state.Err says why; the watch reconnects by itself
+			continue // state.Err has the reason; the watch reconnects automatically
 		}
 		fmt.Println(state.Entries[0].UserID, "leads, by", state.Connection)
 		break
@@ -199,7 +198,7 @@ func ExampleClient_Watch() {
 
 func ExampleRenewing() {
 	source := client.Renewing(func(ctx context.Context) (string, time.Time, error) {
-		// Ask the identity provider here.
+		// Request a token from the identity provider here.
 		return clienttest.Token("alice", ""), time.Now().Add(15 * time.Minute), nil
 	})
 	_, err := client.New("https://scores.example.com", client.Options{TokenSource: source})

@@ -2,7 +2,7 @@ package client
 
 import "time"
 
-// ShortenTimeouts shortens every wait, so that tests of outages are fast.
+// ShortenTimeouts shortens all waits, so that tests of outages are fast.
 func (c *Client) ShortenTimeouts() {
 	c.timeouts = timeouts{
 		retryBase: 10 * time.Millisecond, retryCap: 50 * time.Millisecond, retryAfterMax: 2 * time.Second,
@@ -12,11 +12,11 @@ func (c *Client) ShortenTimeouts() {
 	}
 }
 
-// SetSilence sets how long a stream may be silent.
+// SetSilence sets how long a stream may be silent before it counts as dead.
 func (c *Client) SetSilence(d time.Duration) { c.timeouts.maxSilence = d }
 
 // SetClock replaces the clock.
 func (c *Client) SetClock(now func() time.Time) { c.now = now }
 
-// Jitter is the backoff's jitter.
+// Jitter is the jitter of the backoff.
 var Jitter = jitter

@@ -14,29 +14,29 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-func TestRetryKeepsTheEventAndSignsAnew(t *testing.T) {
+func TestRetryKeepsEventIDAndSignsAgain(t *testing.T) {
 	t.Parallel()
 	s := clienttest.New(t)
 	c := newClient(t, s, options("alice"))
 	clock := time.Now().Add(-10 * time.Second)
 	c.SetClock(func() time.Time { clock = clock.Add(time.Second); return clock })
 	s.Fail(1, 503, scoreboard.CodeOverloaded, 0)
-	s.LoseAnswers(1) // recorded, but the client never hears of it
+	s.LoseAnswers(1) // recorded, but the client gets no response
 	receipt, err := c.Submit(t.Context(), client.Increment{User: "alice", Delta: 5})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !receipt.Replayed || receipt.NewScore != 5 {
-		t.Errorf("got %+v, want the lost answer's receipt", receipt)
+		t.Errorf("got %+v, want the receipt of the lost response", receipt)
 	}
 	events, stamps := map[string]bool{}, map[string]bool{}
 	for _, r := range s.Seen() {
-		if r.Increment.EventID != "" { // a refused try was not decoded
+		if r.Increment.EventID != "" { // a rejected try was not decoded
 			events[r.Increment.EventID], stamps[r.Increment.Timestamp+r.Increment.Signature] = true, true
 		}
 	}
 	if len(s.Seen()) != 3 || len(events) != 1 || len(stamps) != 2 {
-		t.Errorf("got %d tries, event ids %v, stamps %v; want 3 tries, one id, a fresh signature each", len(s.Seen()),
+		t.Errorf("got %d tries, event ids %v, stamps %v; want 3 tries, one id, a new signature each", len(s.Seen()),
 			events, stamps)
 	}
 }
@@ -52,9 +52,9 @@ func TestErrors(t *testing.T) {
 		code  scoreboard.Code
 		field string
 	}{
-		{"bad delta", nil, client.Increment{User: "alice"}, scoreboard.CodeInvalidRequest, "delta"},
+		{"invalid delta", nil, client.Increment{User: "alice"}, scoreboard.CodeInvalidRequest, "delta"},
 		{
-			"delta beyond the bounds", nil,
+			"delta out of range", nil,
 			client.Increment{User: "alice", Delta: 1 << 40},
 			scoreboard.CodeDeltaOutOfRange, "delta",
 		},
@@ -97,7 +97,7 @@ func TestErrors(t *testing.T) {
 				t.Errorf("got %+v, want code %s, field %q", e, tc.code, tc.field)
 			}
 			if n := len(s.Seen()) - before; n != 1 {
-				t.Errorf("got %d tries of a refusal, want 1", n)
+				t.Errorf("got %d tries of a permanent error, want 1", n)
 			}
 		})
 	}
@@ -114,7 +114,7 @@ func TestRetryIsBounded(t *testing.T) {
 	_, err := c.Submit(t.Context(), client.Increment{User: "alice", Delta: 5, EventID: "match-7"})
 	var e *client.Error
 	if !errors.As(err, &e) || e.Attempts != 3 || e.EventID != "match-7" || !e.Temporary() {
-		t.Errorf("got %+v, want an error after 3 tries that names the event", err)
+		t.Errorf("got %+v, want an error with the event id after 3 tries", err)
 	}
 
 	s.Fail(1, 429, scoreboard.CodeRateLimited, time.Second)
@@ -123,14 +123,14 @@ func TestRetryIsBounded(t *testing.T) {
 		t.Errorf("after Retry-After: got %v", err)
 	}
 	if took := time.Since(start); took < time.Second {
-		t.Errorf("tried again after %v, but Retry-After was 1 s", took)
+		t.Errorf("retried after %v, but Retry-After was 1 s", took)
 	}
 
 	s.Fail(1, 429, scoreboard.CodeRateLimited, time.Minute)
 	before := len(s.Seen())
 	_, err = c.Submit(t.Context(), client.Increment{User: "alice", Delta: 5})
 	if !errors.As(err, &e) || e.RetryAfter != time.Minute || len(s.Seen())-before != 1 {
-		t.Errorf("a Retry-After beyond the bound: got %+v, want it returned at once", err)
+		t.Errorf("a Retry-After over the maximum: got %+v, want the error at once", err)
 	}
 
 	s.Fail(9, 503, scoreboard.CodeUnavailable, time.Second)
@@ -138,11 +138,11 @@ func TestRetryIsBounded(t *testing.T) {
 	defer cancel()
 	_, err = c.Submit(ctx, client.Increment{User: "alice", Delta: 5})
 	if !errors.Is(err, context.DeadlineExceeded) || scoreboard.CodeOf(err) != scoreboard.CodeUnavailable {
-		t.Errorf("ended while waiting: got %v, want the refusal and the deadline", err)
+		t.Errorf("deadline during the wait: got %v, want the last error and the deadline", err)
 	}
 }
 
-func TestServerAway(t *testing.T) {
+func TestUnreachableServer(t *testing.T) {
 	t.Parallel()
 	s := clienttest.New(t)
 	c := newClient(t, s, options("alice"))
@@ -154,7 +154,7 @@ func TestServerAway(t *testing.T) {
 	}
 }
 
-func TestForeignAnswer(t *testing.T) {
+func TestResponseOfAnotherServer(t *testing.T) {
 	t.Parallel()
 	s := clienttest.New(t)
 	o := options("alice")

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// answer is a server that always says the same, such as a proxy's page.
+// answer is a server with a constant response, such as a proxy's error page.
 type answer struct {
 	status int
 	body   string

@@ -11,7 +11,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-func TestWatchSurvivesARestart(t *testing.T) {
+func TestWatchSurvivesRestart(t *testing.T) {
 	t.Parallel()
 	s := clienttest.New(t)
 	s.Set(protocol.Entry{UserID: "alice", Score: 5})
@@ -22,19 +22,19 @@ func TestWatchSurvivesARestart(t *testing.T) {
 	away := wait(t, states, "the connection away",
 		func(s client.State) bool { return s.Connection == client.Disconnected })
 	if away.Err == nil || len(away.Entries) != 1 {
-		t.Errorf("while away: got %+v, want the reason and the last entries", away)
+		t.Errorf("while disconnected: got %+v, want an error and the last entries", away)
 	}
 	start := time.Now()
 	back := wait(t, states, "the connection back", leads("alice", client.WebSocket))
 	if back.Reconnects != 1 || back.Err != nil {
-		t.Errorf("back: got %+v, want one reconnect", back)
+		t.Errorf("reconnected: got %+v, want one reconnect", back)
 	}
 	if took := time.Since(start); took < 250*time.Millisecond {
-		t.Errorf("came back after %v, but the server asked for 300 ms", took)
+		t.Errorf("reconnected after %v, but the server requested 300 ms", took)
 	}
 }
 
-func TestWatchOutlivesAnOutage(t *testing.T) {
+func TestWatchSurvivesOutage(t *testing.T) {
 	t.Parallel()
 	s := clienttest.New(t)
 	s.Set(protocol.Entry{UserID: "alice", Score: 5})
@@ -49,14 +49,14 @@ func TestWatchOutlivesAnOutage(t *testing.T) {
 	}
 }
 
-func TestWatchEndsWhenRefused(t *testing.T) {
+func TestWatchEndsWhenRejected(t *testing.T) {
 	t.Parallel()
 	s := clienttest.New(t)
 	cases := []struct {
 		name, token, board string
 		code               scoreboard.Code
 	}{
-		{"bad token", "no token at all", "", scoreboard.CodeUnauthorized},
+		{"invalid token", "not a token", "", scoreboard.CodeUnauthorized},
 		{"unknown board", clienttest.Token("bob", ""), "nowhere", scoreboard.CodeNotFound},
 	}
 	for _, tc := range cases {
@@ -75,7 +75,7 @@ func TestWatchEndsWhenRefused(t *testing.T) {
 	}
 }
 
-func TestWatchSilenceIsAnEnd(t *testing.T) {
+func TestWatchReconnectsAfterSilence(t *testing.T) {
 	t.Parallel()
 	for _, hidden := range []string{"", "ws"} { // by WebSocket, then by SSE
 		s := clienttest.New(t)
@@ -87,9 +87,8 @@ func TestWatchSilenceIsAnEnd(t *testing.T) {
 	}
 }
 
-// Nothing of a watch is left once its context has ended, whatever it was doing
-// at the time.
-func TestWatchLeavesNothing(t *testing.T) {
+// A watch releases everything when its context ends, in any state.
+func TestWatchReleasesEverything(t *testing.T) {
 	t.Parallel()
 	for _, hidden := range [][]string{{}, {"ws"}, {"ws", "sse"}} {
 		s := clienttest.New(t)
@@ -98,7 +97,7 @@ func TestWatchLeavesNothing(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		c := newClient(t, s, options("bob"))
-		c.SetSilence(time.Minute) // so that only the context can end it
+		c.SetSilence(time.Minute) // only the context can end it
 		states := c.Watch(ctx, "", client.WatchOptions{})
 		wait(t, states, "a connection", func(s client.State) bool { return s.Connection != client.Disconnected })
 		cancel()
@@ -107,21 +106,21 @@ func TestWatchLeavesNothing(t *testing.T) {
 			select {
 			case _, open = <-states:
 			case <-deadline:
-				t.Fatal("the channel is open a second after the context ended")
+				t.Fatal("the channel is still open a second after the context ended")
 			}
 		}
 		for s.Streams() > 0 {
 			select {
 			case <-deadline:
-				t.Fatal("the server still has the stream a second after the context ended")
+				t.Fatal("the server's stream is still open a second after the context ended")
 			case <-time.After(time.Millisecond):
 			}
 		}
 	}
 }
 
-// Nothing of a client runs after Close, whatever its watches' contexts say.
-func TestCloseEndsTheWatches(t *testing.T) {
+// Close ends all watches, even if their contexts have not ended.
+func TestCloseEndsWatches(t *testing.T) {
 	t.Parallel()
 	s := clienttest.New(t)
 	c := newClient(t, s, options("alice"))
@@ -130,11 +129,11 @@ func TestCloseEndsTheWatches(t *testing.T) {
 		watches = append(watches, c.Watch(context.Background(), "", client.WatchOptions{}))
 	}
 	for _, w := range watches {
-		<-w // connected, or on the way
+		<-w // connected, or about to be
 	}
 	c.Close()
 	for _, w := range append(watches, c.Watch(context.Background(), "", client.WatchOptions{})) {
-		for range w { // until it is closed
+		for range w { // until the channel is closed
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
-// wait reads states until one holds.
+// wait reads states until one fulfils a condition.
 func wait(t *testing.T, states <-chan client.State, what string, holds func(client.State) bool) client.State {
 	t.Helper()
 	timeout := time.After(10 * time.Second)
@@ -40,7 +40,7 @@ func leads(user string, by client.Connection) func(client.State) bool {
 	}
 }
 
-func TestWatchByEachConnection(t *testing.T) {
+func TestWatchOverEachConnection(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
 		name       string
@@ -50,7 +50,7 @@ func TestWatchByEachConnection(t *testing.T) {
 	}{
 		{"ws", client.WebSocket, nil, client.WatchOptions{}},
 		{"sse", client.SSE, []string{"ws"}, client.WatchOptions{}},
-		{"sse by choice", client.SSE, nil, client.WatchOptions{EventStream: true}},
+		{"sse requested", client.SSE, nil, client.WatchOptions{EventStream: true}},
 		{"polling", client.Polling, []string{"ws", "sse"}, client.WatchOptions{}},
 	}
 	for _, tc := range cases {
@@ -72,7 +72,7 @@ func TestWatchByEachConnection(t *testing.T) {
 				t.Errorf("version: got %d after %d", next.Version, first.Version)
 			}
 			if tc.connection != client.Polling {
-				if next.Me == nil { // else it came with the same state
+				if next.Me == nil { // otherwise it arrived with this state
 					next = wait(t, states, "bob's own change", func(s client.State) bool { return s.Me != nil })
 				}
 				if next.Me.Rank != 1 || next.Me.Score != 9 {
@@ -83,7 +83,7 @@ func TestWatchByEachConnection(t *testing.T) {
 	}
 }
 
-func TestWatchFallsBackAndReturns(t *testing.T) {
+func TestWatchFallsBackAndRecovers(t *testing.T) {
 	t.Parallel()
 	s := clienttest.New(t)
 	s.Set(protocol.Entry{UserID: "alice", Score: 5})
@@ -97,8 +97,8 @@ func TestWatchFallsBackAndReturns(t *testing.T) {
 	wait(t, states, "the WebSocket again", leads("alice", client.WebSocket))
 }
 
-// Where no stream can be had, the tries to get one do not show.
-func TestWatchPollsSteadily(t *testing.T) {
+// While streams do not work, the attempts to open one are not visible.
+func TestWatchPollsWithoutGaps(t *testing.T) {
 	t.Parallel()
 	s := clienttest.New(t)
 	s.Hide("ws", true)
@@ -120,7 +120,7 @@ func TestWatchPollsSteadily(t *testing.T) {
 	})
 }
 
-func TestWatchIgnoresWhatIsOlder(t *testing.T) {
+func TestWatchIgnoresOlderStates(t *testing.T) {
 	t.Parallel()
 	s := clienttest.New(t)
 	s.Set(protocol.Entry{UserID: "alice", Score: 5})
@@ -163,8 +163,8 @@ func TestWatchShowsDegraded(t *testing.T) {
 		func(s client.State) bool { return s.Degraded == "" && s.Connection == client.WebSocket })
 }
 
-// A reader that does not read holds up nothing and finds the newest state.
-func TestWatchConflates(t *testing.T) {
+// A slow reader blocks nothing and gets the latest state.
+func TestWatchSkipsStatesForSlowReaders(t *testing.T) {
 	t.Parallel()
 	s := clienttest.New(t)
 	states := newClient(t, s, options("bob")).Watch(t.Context(), "", client.WatchOptions{})
@@ -176,12 +176,12 @@ func TestWatchConflates(t *testing.T) {
 	wait(t, states, "the newest",
 		func(s client.State) bool { read++; time.Sleep(20 * time.Millisecond); return s.Version == 109 })
 	if read > 50 {
-		t.Errorf("read %d states of 100, want those between skipped", read)
+		t.Errorf("read %d states of 100, want intermediate ones skipped", read)
 	}
 }
 
-// TLS, HTTP/2 beside WebSockets, and a server below a path of its own.
-func TestWatchOverTLSBelowAPath(t *testing.T) {
+// The server is behind TLS and a path prefix; requests use HTTP/2, WebSockets HTTP/1.1.
+func TestWatchOverTLSBelowPath(t *testing.T) {
 	t.Parallel()
 	s := clienttest.New(t)
 	s.Set(protocol.Entry{UserID: "alice", Score: 5})
@@ -192,14 +192,14 @@ func TestWatchOverTLSBelowAPath(t *testing.T) {
 	proxy := httptest.NewUnstartedServer(http.StripPrefix("/scores", httputil.NewSingleHostReverseProxy(target)))
 	proxy.EnableHTTP2 = true
 	proxy.StartTLS()
-	t.Cleanup(proxy.Close) // after the context of the watch has ended, or it would wait for it
+	t.Cleanup(proxy.Close) // runs after the watch's context has ended; otherwise it would block
 	o := options("bob")
 	o.HTTP = proxy.Client()
 	c, err := client.New(proxy.URL+"/scores/", o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Top(t.Context(), client.TopQuery{}); err != nil { // by HTTP/2, which the transport learns with it
+	if _, err := c.Top(t.Context(), client.TopQuery{}); err != nil { // negotiates HTTP/2
 		t.Fatal(err)
 	}
 	states := c.Watch(t.Context(), "", client.WatchOptions{})

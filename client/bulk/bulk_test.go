@@ -19,15 +19,15 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// ledger counts as a server does: each event id of a user once.
+// ledger counts like the server: each event id of a user once.
 type ledger struct {
 	mu     sync.Mutex
 	events map[string]int64
 	scores map[string]int64
-	order  map[string][]int64 // deltas of each user as they came
+	order  map[string][]int64 // deltas of each user, in order of arrival
 	before func(client.Increment) error
-	after  func(client.Increment) error   // the increment is counted, its answer lost
-	whole  func([]client.Increment) error // refuses a batch as a whole
+	after  func(client.Increment) error   // the increment is counted, its response lost
+	whole  func([]client.Increment) error // rejects a whole batch
 	sent   []int                          // lines of each batch
 }
 
@@ -93,17 +93,17 @@ func submit(t *testing.T, ctx context.Context, l *ledger, text, path string) (bu
 	job.ShortenTimeouts()
 	tally, err := job.Run(ctx, l)
 	if sum := tally.Done + tally.Pending + tally.Refused + tally.Unsent + tally.Skipped; sum != tally.Lines {
-		t.Errorf("%+v: of %d lines %d are told", tally, tally.Lines, sum)
+		t.Errorf("%+v: got %d lines, but outcomes for %d", tally, tally.Lines, sum)
 	}
 	if all := strings.Count(text, "\n"); err == nil && !strings.HasPrefix(text, "user_id") &&
 		(!tally.Whole || tally.Lines != all) {
-		t.Errorf("%+v: want %d lines and the end", tally, all)
+		t.Errorf("%+v: want %d lines and the source read to its end", tally, all)
 	}
 	slices.SortFunc(failed, func(a, b bulk.Result) int { return a.Line - b.Line })
 	return tally, failed, err
 }
 
-func TestEveryLineCountsOnceInItsUsersOrder(t *testing.T) {
+func TestEveryLineCountsOnceInOrder(t *testing.T) {
 	t.Parallel()
 	l := newLedger()
 	tally, _, err := submit(t, t.Context(), l, lines(1000), "")
@@ -112,12 +112,12 @@ func TestEveryLineCountsOnceInItsUsersOrder(t *testing.T) {
 	}
 	for user, deltas := range l.order {
 		if !slices.IsSorted(deltas) {
-			t.Errorf("the lines of %s came out of order: %v", user, deltas)
+			t.Errorf("the lines of %s arrived out of order: %v", user, deltas)
 		}
 	}
 }
 
-func TestBadLinesAreNamedAndTheRestCounts(t *testing.T) {
+func TestInvalidLinesAreReportedAndSkipped(t *testing.T) {
 	t.Parallel()
 	ndjson := `{"user_id":"alice","delta":5}
 
@@ -146,19 +146,19 @@ not json
 		for _, r := range failed {
 			refused = append(refused, r.Line)
 			if r.Status != bulk.Refused || r.Code == "" || r.Message == "" {
-				t.Errorf("line %d: got %+v, want a refusal with code and message", r.Line, r)
+				t.Errorf("line %d: got %+v, want Refused with code and message", r.Line, r)
 			}
 		}
 		if err != nil || tally.Done != 2 || tally.Refused != len(tc.lines) || !slices.Equal(refused, tc.lines) {
 			t.Errorf("got %+v, %v, refused lines %v, want %v", tally, err, refused, tc.lines)
 		}
 		if l.scores["alice"] != 7 || l.scores["bob"] != 0 {
-			t.Errorf("scores: got %v, want alice 7 alone", l.scores)
+			t.Errorf("scores: got %v, want only alice's 7", l.scores)
 		}
 	}
 }
 
-func TestBadColumns(t *testing.T) {
+func TestInvalidColumns(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"user_id,score\na,1\n", "user_id\na\n"} {
 		if _, _, err := submit(t, t.Context(), newLedger(), text, ""); err == nil {
@@ -167,9 +167,9 @@ func TestBadColumns(t *testing.T) {
 	}
 }
 
-// However often a run is stopped, and whatever answers are lost, the next run
-// with the same result file completes it and nothing counts twice.
-func TestAStoppedRunResumes(t *testing.T) {
+// A run that was stopped, or lost responses, is completed by the next run with the
+// same result file; no line counts twice.
+func TestStoppedRunResumes(t *testing.T) {
 	t.Parallel()
 	text := lines(500)
 	path := filepath.Join(t.TempDir(), "results")
@@ -210,6 +210,6 @@ func TestAStoppedRunResumes(t *testing.T) {
 	}
 	tally, _, err := submit(t, t.Context(), l, text, path)
 	if err != nil || tally.Skipped != 500 || tally.Done != 0 {
-		t.Errorf("once more: got %+v, %v, want all skipped", tally, err)
+		t.Errorf("run again: got %+v, %v, want all skipped", tally, err)
 	}
 }

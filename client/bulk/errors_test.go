@@ -14,15 +14,15 @@ func away() error {
 	return &client.Error{Code: scoreboard.CodeUnavailable, Err: errors.New("no route")}
 }
 
-func TestWhatMeetsEveryLineStops(t *testing.T) {
+func TestErrorOfEveryLineEndsRun(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		name string
 		err  error
 		want error
 	}{
-		{"server away", away(), bulk.ErrUnreachable},
-		{"bad token", &client.Error{Status: 401, Code: scoreboard.CodeUnauthorized}, nil},
+		{"server unreachable", away(), bulk.ErrUnreachable},
+		{"invalid token", &client.Error{Status: 401, Code: scoreboard.CodeUnauthorized}, nil},
 	} {
 		l := newLedger()
 		l.whole = func([]client.Increment) error { return tc.err }
@@ -31,17 +31,17 @@ func TestWhatMeetsEveryLineStops(t *testing.T) {
 			!errors.Is(err, tc.err) {
 			t.Errorf("%s: got %v", tc.name, err)
 		}
-		// In each of the four lanes a batch that was sent, one that waits, and what
-		// is between.
+		// In each of the four lanes: a batch that was sent, one that waits, and the
+		// lines between them.
 		if tally.Unsent == 0 || tally.Unsent > 4*3*200 || tally.Refused != 0 || tally.Whole {
-			t.Errorf("%s: got %+v, want a few batches unsent and none refused", tc.name, tally)
+			t.Errorf("%s: got %+v, want a few batches unsent and no line refused", tc.name, tally)
 		}
 	}
 }
 
-// A batch that is wrong as a whole is taken apart, so that one line at fault
-// does not take others with it.
-func TestABadBatchIsHalved(t *testing.T) {
+// A batch that is rejected as a whole is split, so that only the invalid line is
+// refused.
+func TestInvalidBatchIsSplit(t *testing.T) {
 	t.Parallel()
 	l := newLedger()
 	l.whole = func(ins []client.Increment) error {
@@ -55,21 +55,21 @@ func TestABadBatchIsHalved(t *testing.T) {
 	tally, failed, err := submit(t, t.Context(), l, lines(400), "")
 	if err != nil || tally.Done != 399 || len(failed) != 1 || failed[0].Line != 123 ||
 		failed[0].Code != scoreboard.CodeDeltaOutOfRange {
-		t.Errorf("got %+v, %v, %+v, want line 123 alone refused", tally, err, failed)
+		t.Errorf("got %+v, %v, %+v, want only line 123 refused", tally, err, failed)
 	}
 	for user, deltas := range l.order {
 		if !slices.IsSorted(deltas) {
-			t.Errorf("the lines of %s came out of order: %v", user, deltas)
+			t.Errorf("the lines of %s arrived out of order: %v", user, deltas)
 		}
 	}
 }
 
-// A token without score:update may not send batches, but its own user's lines.
-func TestWithoutTheScopeLinesGoOneByOne(t *testing.T) {
+// A token without score:update may not send batches, only lines of its own user.
+func TestLinesAreSentSinglyWithoutScope(t *testing.T) {
 	t.Parallel()
 	l := newLedger()
 	l.whole = func([]client.Increment) error {
-		return &client.Error{Status: 403, Code: scoreboard.CodeForbidden, Message: "this needs the scope score:update"}
+		return &client.Error{Status: 403, Code: scoreboard.CodeForbidden, Message: "the token lacks the scope"}
 	}
 	l.before = func(in client.Increment) error {
 		if in.User != "u0" {
@@ -82,12 +82,12 @@ func TestWithoutTheScopeLinesGoOneByOne(t *testing.T) {
 		t.Errorf("got %+v, %v, want the hundred lines of u0 counted", tally, err)
 	}
 	if len(l.sent) > 8 {
-		t.Errorf("%d batches were tried, want none after the refusal", len(l.sent))
+		t.Errorf("%d batches were tried, want none after the rejection", len(l.sent))
 	}
 }
 
-// Lines that the server is too busy for are sent again, the others not.
-func TestABusyServerGetsThemAgain(t *testing.T) {
+// Only lines that an overloaded server rejected are sent again.
+func TestOverloadedLinesAreRetried(t *testing.T) {
 	t.Parallel()
 	l := newLedger()
 	busy := map[string]int{}
@@ -102,13 +102,13 @@ func TestABusyServerGetsThemAgain(t *testing.T) {
 	}
 	tally, _, err := submit(t, t.Context(), l, lines(300), "")
 	if err != nil || tally.Done != 300 || tally.Replayed != 0 {
-		t.Errorf("got %+v, %v, want all counted, and none twice", tally, err)
+		t.Errorf("got %+v, %v, want each counted once", tally, err)
 	}
 	sent := 0
 	for _, n := range l.sent {
 		sent += n
 	}
 	if sent != 300+3*100 {
-		t.Errorf("%d lines were sent, want each busy one four times and the others once", sent)
+		t.Errorf("%d lines were sent, want each rejected one four times and the others once", sent)
 	}
 }

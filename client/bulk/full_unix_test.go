@@ -12,13 +12,13 @@ import (
 	"testing"
 )
 
-// A result file that cannot be written ends the run, because it could not be
-// resumed. The limit on file sizes stands for a full disk; it holds for a whole
-// process, so the test runs itself in another.
-func TestAFullDiskIsSaid(t *testing.T) {
+// A run ends when it cannot write its result file, because it could not be resumed.
+// A file size limit simulates a full disk. It applies to the whole process, so the
+// test runs in a child process.
+func TestFullDiskEndsRun(t *testing.T) {
 	path := os.Getenv("BULK_TEST_FULL")
 	if path == "" {
-		child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestAFullDiskIsSaid$")
+		child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestFullDiskEndsRun$")
 		child.Env = append(os.Environ(), "BULK_TEST_FULL="+filepath.Join(t.TempDir(), "results"))
 		if out, err := child.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
@@ -32,6 +32,6 @@ func TestAFullDiskIsSaid(t *testing.T) {
 	}
 	tally, _, err := submit(t, t.Context(), newLedger(), lines(100_000), path)
 	if err == nil || !strings.Contains(err.Error(), "write the result file") || tally.Done > 50_000 {
-		t.Errorf("got %+v, %v, want the run ended because of the result file", tally, err)
+		t.Errorf("got %+v, %v, want the run ended by the result file", tally, err)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/scoreboard/scoreboard/client/bulk"
 )
 
-// endless gives n lines without holding them.
+// endless is a source of n lines in constant memory.
 type endless struct {
 	n    int
 	rest []byte
@@ -46,7 +46,7 @@ func (accept) SubmitBatch(_ context.Context, ins []client.Increment) ([]client.R
 	return results, nil
 }
 
-func TestMemoryIsFlat(t *testing.T) {
+func TestMemoryIsConstant(t *testing.T) {
 	run := func(n int) uint64 {
 		var most uint64
 		job := bulk.Job{

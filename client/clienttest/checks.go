@@ -7,7 +7,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
-// Find makes the server find one thing when it looks at itself.
+// Find adds a result to the server's checks of itself.
 func (s *Server) Find(c protocol.Check) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,6 +1,6 @@
-// Package clienttest is an in-memory server for tests of programs that use
-// client. It keeps the promises a client can see (signatures and their age,
-// one count for each event id, ranks with ties to whoever came first, versions
-// that rise, streams with a snapshot first) for increment boards, and can be
-// told to fail. It proves nothing about the real server.
+// Package clienttest is an in-memory server for tests of programs that use package
+// client. It has one increment board and behaves like the real server as far as
+// clients can see: signatures and their age, each event id counted once, ties ranked
+// by who reached the score first, increasing versions, and streams that begin with a
+// snapshot. It can simulate failures. It proves nothing about the real server.
 package clienttest

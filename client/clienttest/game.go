@@ -9,7 +9,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// game is the state of the one board "global". The server's lock guards it.
+// game is the state of the only board, "global", guarded by the server's lock.
 type game struct {
 	board    scoreboard.Board
 	users    map[string]*player
@@ -23,7 +23,7 @@ type game struct {
 type player struct {
 	user    string
 	score   int64
-	reached int // order in which scores were reached; the board's ties go by it
+	reached int // order in which scores were reached; it decides ties
 	version int64
 }
 
@@ -96,7 +96,7 @@ func (g *game) apply(r *protocol.IncrementRequest) protocol.Receipt {
 	}
 }
 
-// compare puts the higher score first, then who reached it first.
+// compare orders by score, highest first, then by which user reached it first.
 func compare(a, b *player) int {
 	if a.score != b.score {
 		return cmp.Compare(b.score, a.score)
@@ -117,7 +117,7 @@ func (g *game) entries() []protocol.Entry {
 	return entries
 }
 
-// rank counts those who are better; 0 for a user without a score.
+// rank returns a user's rank; 0 for a user without a score.
 func (g *game) rank(user string) int64 {
 	own := g.users[user]
 	if own == nil {
@@ -132,7 +132,7 @@ func (g *game) rank(user string) int64 {
 	return rank
 }
 
-// Set gives users their scores, best first on equal ones, as if recorded now.
+// Set sets users' scores, as if recorded now; of equal scores the first ranks best.
 func (s *Server) Set(entries ...protocol.Entry) {
 	s.mu.Lock()
 	for i, e := range entries {
@@ -148,7 +148,7 @@ func (s *Server) Set(entries ...protocol.Entry) {
 	s.changed()
 }
 
-// Rebuild starts a new epoch, whose versions begin anew.
+// Rebuild starts a new epoch, whose versions start at the beginning.
 func (s *Server) Rebuild() {
 	s.mu.Lock()
 	s.game.epoch, s.game.version = s.game.epoch+1, 1
@@ -156,8 +156,7 @@ func (s *Server) Rebuild() {
 	s.changed()
 }
 
-// Degrade makes reads say that they are not from a healthy ranking, until it
-// is called with "".
+// Degrade marks reads as degraded by a reason, until it is called with "".
 func (s *Server) Degrade(reason string) {
 	s.mu.Lock()
 	s.game.degraded = reason

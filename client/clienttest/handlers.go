@@ -24,7 +24,7 @@ func decode(body []byte, v any) error {
 	return nil
 }
 
-// statusOf is the HTTP status of the codes that this server uses.
+// statusOf returns the HTTP status of the codes that this server uses.
 func statusOf(err error) int {
 	switch scoreboard.CodeOf(err) {
 	case scoreboard.CodeInvalidRequest:
@@ -54,7 +54,7 @@ func (s *Server) increment(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.seen[r.Context().Value(placeKey{}).(int)].Increment = in
 	if err == nil && in.UserID != user && !hasScope(scope, "score:update") {
-		err = scoreboard.Errorf(scoreboard.CodeForbidden, "the token is another user's")
+		err = scoreboard.Errorf(scoreboard.CodeForbidden, "the token is not for this user")
 	}
 	if err == nil {
 		err = s.checkFields(&in)
@@ -85,7 +85,7 @@ func (s *Server) batch(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !hasScope(scope, "score:update") {
-		refuse(w, 403, scoreboard.Errorf(scoreboard.CodeForbidden, "this needs the scope score:update"))
+		refuse(w, 403, scoreboard.Errorf(scoreboard.CodeForbidden, "the token lacks the scope score:update"))
 		return
 	}
 	body, _ := io.ReadAll(io.LimitReader(r.Body, 1<<20))
@@ -133,7 +133,7 @@ func (s *Server) event(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		refuse(w, 400, err)
 	case !found:
-		refuse(w, 404, scoreboard.Errorf(scoreboard.CodeNotFound, "the event is not known"))
+		refuse(w, 404, scoreboard.Errorf(scoreboard.CodeNotFound, "event not found"))
 	default:
 		write(w, 200, known.receipt)
 	}

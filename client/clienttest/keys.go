@@ -13,9 +13,9 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-var errSignature = scoreboard.Errorf(scoreboard.CodeInvalidSignature, "the signature does not hold")
+var errSignature = scoreboard.Errorf(scoreboard.CodeInvalidSignature, "invalid signature")
 
-// signs says whether a signature is by a live secret of a live key.
+// signs reports whether a signature is by a valid secret of a valid key.
 func (s *Server) signs(id string, text []byte, signature string) bool {
 	for _, k := range s.keys {
 		if k.KeyID == id && k.RevokedAt == nil {
@@ -101,7 +101,7 @@ func (s *Server) revokeKey(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	refuse(w, 404, scoreboard.Errorf(scoreboard.CodeNotFound, "there is no such key"))
+	refuse(w, 404, scoreboard.Errorf(scoreboard.CodeNotFound, "no such key"))
 }
 
 func (s *Server) rotateKey(w http.ResponseWriter, r *http.Request) {
@@ -134,5 +134,5 @@ func (s *Server) rotateKey(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	refuse(w, 404, scoreboard.Errorf(scoreboard.CodeNotFound, "there is no such key"))
+	refuse(w, 404, scoreboard.Errorf(scoreboard.CodeNotFound, "no such key"))
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// The key that a new server knows.
+// The key of a new server.
 const (
 	KeyID  = "k1"
 	Secret = "sk_test_0123456789abcdef"
@@ -27,26 +27,26 @@ const (
 
 var jwtSecret = []byte("clienttest")
 
-// Server is a fake scoreboard on a free port of this machine.
+// Server is a fake scoreboard server on a free local port.
 type Server struct {
 	URL string
 
 	http *httptest.Server
 	mu   sync.Mutex
 	keys []protocol.Key
-	// former are the secrets that keys had before they were rotated.
+	// former holds the previous secrets of rotated keys, by key id.
 	former map[string]string
-	fail   []failure // taken by the next requests, in order
+	fail   []failure // of the next requests, in order
 	seen   []Request
 	game   game
-	found  []protocol.Check                      // by the checks of itself
-	subs   map[chan struct{}]chan protocol.Frame // by what wakes them
+	found  []protocol.Check                      // results of the server's checks
+	subs   map[chan struct{}]chan protocol.Frame // by the channel that wakes them
 	gone   chan struct{}                         // closed when streams must end
 	bye    *protocol.Frame
-	hide   map[string]bool // stream kinds that are not offered
+	hide   map[string]bool // disabled kinds of stream
 }
 
-// Request is what the server saw of a request.
+// Request is a received request.
 type Request struct {
 	Method, Path, Token string
 	Increment           protocol.IncrementRequest // of POST /v1/scores/increment
@@ -57,18 +57,18 @@ type failure struct {
 	status     int
 	code       scoreboard.Code
 	retryAfter time.Duration
-	after      bool // the effect happens, only its answer is lost
-	hang       bool // no answer comes until the client goes away
+	after      bool // the request takes effect, only its response is lost
+	hang       bool // there is no response until the client disconnects
 }
 
-// New starts a server that ends with the test.
+// New starts a server that stops when the test ends.
 func New(t testing.TB) *Server {
 	s := Start()
 	t.Cleanup(s.Close)
 	return s
 }
 
-// Start starts a server that ends with Close, for runnable examples.
+// Start starts a server that Close stops, for runnable examples.
 func Start() *Server {
 	s := &Server{
 		keys: []protocol.Key{{
@@ -91,10 +91,10 @@ func (s *Server) Close() {
 	s.http.Close()
 }
 
-// Token returns a token of a user with scopes divided by spaces.
+// Token returns a user's token with scopes separated by spaces.
 func Token(user, scope string) string { return TokenFor(user, scope, time.Hour) }
 
-// TokenFor returns a token that lives for ttl.
+// TokenFor returns a token that expires after ttl.
 func TokenFor(user, scope string, ttl time.Duration) string {
 	claims := jwt.MapClaims{"sub": user, "scope": scope, "exp": time.Now().Add(ttl).Unix()}
 	signed, err := jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString(jwtSecret)
@@ -104,17 +104,16 @@ func TokenFor(user, scope string, ttl time.Duration) string {
 	return signed
 }
 
-// Fail refuses the next n requests.
+// Fail rejects the next n requests.
 func (s *Server) Fail(n, status int, code scoreboard.Code, retryAfter time.Duration) {
 	s.addFailures(n, failure{status: status, code: code, retryAfter: retryAfter})
 }
 
-// LoseAnswers takes the next n requests and cuts the connection instead of
-// answering them.
+// LoseAnswers processes the next n requests but closes the connection instead of
+// responding.
 func (s *Server) LoseAnswers(n int) { s.addFailures(n, failure{after: true}) }
 
-// Hang leaves the next n requests without an answer until their client goes
-// away.
+// Hang does not respond to the next n requests until their client disconnects.
 func (s *Server) Hang(n int) { s.addFailures(n, failure{hang: true}) }
 
 func (s *Server) addFailures(n int, f failure) {
@@ -125,14 +124,14 @@ func (s *Server) addFailures(n int, f failure) {
 	}
 }
 
-// Seen returns the requests so far, streams included.
+// Seen returns all requests so far, including streams.
 func (s *Server) Seen() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]Request(nil), s.seen...)
 }
 
-// Hide withdraws a kind of stream, "ws" or "sse", or offers it again.
+// Hide disables or enables a kind of stream, "ws" or "sse".
 func (s *Server) Hide(kind string, hidden bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -168,7 +167,7 @@ func (s *Server) routes() http.Handler {
 		r = r.WithContext(context.WithValue(r.Context(), placeKey{}, place))
 		switch {
 		case f.hang:
-			_, _ = io.Copy(io.Discard, r.Body) // from its end on the connection is looked after
+			_, _ = io.Copy(io.Discard, r.Body) // the server notices a disconnect only after the body's end
 			<-r.Context().Done()
 		case f.after:
 			mux.ServeHTTP(httptest.NewRecorder(), r)
@@ -184,7 +183,7 @@ func (s *Server) routes() http.Handler {
 	})
 }
 
-// placeKey is under what a request's context has its place among the seen.
+// placeKey is the context key of a request's index in seen.
 type placeKey struct{}
 
 func (s *Server) note(r *http.Request) (f failure, place int) {
@@ -202,7 +201,7 @@ func bearer(r *http.Request) string {
 	return strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 }
 
-// caller returns the token's user and scopes, or refuses.
+// caller returns the token's user and scopes, or rejects the request.
 func caller(w http.ResponseWriter, r *http.Request) (user, scope string, ok bool) {
 	token, err := jwt.Parse(bearer(r), func(*jwt.Token) (any, error) { return jwtSecret, nil },
 		jwt.WithValidMethods([]string{"HS256"}), jwt.WithExpirationRequired())
@@ -219,7 +218,7 @@ func caller(w http.ResponseWriter, r *http.Request) (user, scope string, ok bool
 func admin(w http.ResponseWriter, r *http.Request) bool {
 	_, scope, ok := caller(w, r)
 	if ok && !hasScope(scope, "score:admin") {
-		refuse(w, 403, scoreboard.Errorf(scoreboard.CodeForbidden, "the scope score:admin is needed"))
+		refuse(w, 403, scoreboard.Errorf(scoreboard.CodeForbidden, "the token lacks the scope score:admin"))
 		return false
 	}
 	return ok

@@ -9,11 +9,11 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// statementPage is how many events a page of a statement has: fewer than the
-// real server's, so that small tests turn pages.
+// statementPage is the number of events on a page of a statement. It is smaller than
+// the real server's, so that small tests have several pages.
 const statementPage = 3
 
-// entry is a row of the ledger.
+// entry is one row of the ledger.
 type entry struct {
 	user string
 	protocol.StatementEntry
@@ -26,7 +26,7 @@ func (s *Server) statement(w http.ResponseWriter, r *http.Request) {
 	}
 	about, query := r.PathValue("user"), r.URL.Query()
 	if about != user && !hasScope(scope, "score:admin") {
-		refuse(w, 403, scoreboard.Errorf(scoreboard.CodeForbidden, "the token is another user's"))
+		refuse(w, 403, scoreboard.Errorf(scoreboard.CodeForbidden, "the token is not for this user"))
 		return
 	}
 	from, _ := time.Parse(time.RFC3339, query.Get("from"))

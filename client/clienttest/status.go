@@ -6,7 +6,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
-// status is that of a server at rest, which counts its streams.
+// status returns the status of an idle server and its number of streams.
 func (s *Server) status(w http.ResponseWriter, r *http.Request) {
 	if !admin(w, r) {
 		return

@@ -12,7 +12,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Disconnect ends all streams, after a frame that says goodbye if one is given.
+// Disconnect ends all streams, after a bye frame if one is given.
 func (s *Server) Disconnect(bye *protocol.Frame) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -21,7 +21,7 @@ func (s *Server) Disconnect(bye *protocol.Frame) {
 	s.gone = make(chan struct{})
 }
 
-// Push sends a frame to all streams as it is.
+// Push sends a frame to all streams unchanged.
 func (s *Server) Push(f protocol.Frame) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -30,7 +30,7 @@ func (s *Server) Push(f protocol.Frame) {
 	}
 }
 
-// Streams counts the open streams.
+// Streams returns the number of open streams.
 func (s *Server) Streams() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,7 +51,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 	s.mu.Unlock()
 	switch {
 	case hidden:
-		refuse(w, 501, scoreboard.Errorf(scoreboard.CodeInternal, "no streams of this kind"))
+		refuse(w, 501, scoreboard.Errorf(scoreboard.CodeInternal, "this kind of stream is disabled"))
 	case kind == "ws":
 		s.overWebSocket(w, r, user)
 	default:
@@ -66,7 +66,7 @@ func (s *Server) overWebSocket(w http.ResponseWriter, r *http.Request, user stri
 		return
 	}
 	closed := make(chan struct{})
-	go func() { // reads until the client is gone
+	go func() { // reads until the client disconnects
 		defer close(closed)
 		for {
 			if _, _, err := conn.ReadMessage(); err != nil {
@@ -95,7 +95,7 @@ func (s *Server) overSSE(w http.ResponseWriter, r *http.Request, user string) {
 	})
 }
 
-// rows is how many a stream shows: 10, or 100 when asked for.
+// rows is the number of rows of a stream: 10, or 100 if requested.
 func rows(r *http.Request) int {
 	if r.URL.Query().Get("limit") == "100" {
 		return 100
@@ -103,7 +103,7 @@ func rows(r *http.Request) int {
 	return 10
 }
 
-// follow sends the state now and at every change, and the user's own changes.
+// follow sends the current state and every change of it or of the user's own score.
 func (s *Server) follow(user string, rows int, closed <-chan struct{}, send func(*protocol.Frame) error) {
 	wake, pushed := make(chan struct{}, 1), make(chan protocol.Frame, 128)
 	s.mu.Lock()

@@ -1,8 +1,8 @@
-// Command gameserver shows how a game reports its matches: it plays a few
-// between three players and prints who leads.
+// Command gameserver is an example of a game that submits its matches: it simulates a
+// few matches between three players and prints their standings.
 //
 //	make dev                            # in one terminal
-//	set -a; . .dev/sbctl.env; set +a    # in another: where the server is, and how to get in
+//	set -a; . .dev/sbctl.env; set +a    # in another: the server's address and credentials
 //	go run ./examples/gameserver
 package main
 
@@ -21,8 +21,8 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	// A match has an id of its own; that of its event is made of it, so that a
-	// match that is reported twice counts once.
+	// Event ids are derived from match ids, so a match that is submitted twice counts
+	// once.
 	season := client.NewEventID()
 	if err := play(ctx, os.Getenv, os.Stdout, season); err != nil {
 		fmt.Fprintln(os.Stderr, "gameserver:", err)
@@ -50,13 +50,13 @@ func play(ctx context.Context, env func(string) string, out io.Writer, season st
 		}
 		receipt, err := scores.Submit(ctx, win)
 		if err != nil {
-			return err // what may pass was tried five times; win can be sent again at any time
+			return err // Submit has retried temporary errors; win can be submitted again at any time
 		}
 		versions[win.User] = receipt.Version
 		fmt.Fprintf(out, "%s wins %d and has %d\n", win.User, win.Delta, receipt.NewScore)
 	}
-	// The board follows in a fraction of a second. With the version of a receipt
-	// a standing is never older than that receipt.
+	// Rankings lag writes by a fraction of a second. With MinVersion, a standing
+	// includes the receipt of that version.
 	for player, version := range versions {
 		place, err := scores.Score(ctx, player, client.PlaceQuery{MinVersion: version})
 		if err != nil {

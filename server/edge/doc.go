@@ -2,7 +2,7 @@
 // reloaded when their files change, and the client's address and country behind
 // trusted proxies.
 //
-// Promise: if a certificate cannot be read, the previous one stays in force; an address
+// Promise: if a certificate cannot be read, the previous one stays in use; an address
 // or a country is accepted only from a trusted proxy.
 // Owner: package server runs Certificates. On failure it logs and tries again.
 package edge

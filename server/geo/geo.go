@@ -1,7 +1,7 @@
 // Package geo looks up the country of an address in a MaxMind file, which is reloaded
 // when it changes.
 //
-// Promise: if a file cannot be read, the previous one stays in force.
+// Promise: if a file cannot be read, the previous one stays in use.
 // Owner: package server runs File. On failure it logs and tries again.
 package geo
 

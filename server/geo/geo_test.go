@@ -82,8 +82,8 @@ func TestCountryFileIsReloaded(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "countries.mmdb")
 	geotest.Write(t, path, map[string]string{"192.0.2.0/24": "DE"})
-	said := &logs{}
-	f, err := geo.Open(path, slog.New(slog.NewTextHandler(said, nil)))
+	logged := &logs{}
+	f, err := geo.Open(path, slog.New(slog.NewTextHandler(logged, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,10 +107,10 @@ func TestCountryFileIsReloaded(t *testing.T) {
 	if err := os.WriteFile(path, []byte("half a file"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	until("the bad file to be refused", func() bool { return said.has("stay in force") })
+	until("the invalid file to be rejected", func() bool { return logged.has("not reloaded") })
 	if got := f.Country("192.0.2.1"); got != "DE" {
 		t.Errorf("with an invalid file: got %q, want the former country", got)
 	}
 	geotest.Write(t, path, map[string]string{"192.0.2.0/24": "FR"})
-	until("the next file", func() bool { return f.Country("192.0.2.1") == "FR" })
+	until("the new file", func() bool { return f.Country("192.0.2.1") == "FR" })
 }
