@@ -34,7 +34,7 @@ func TestMessagesNameTheServerInUse(t *testing.T) {
 	}
 }
 
-// An operations address needs no scheme; without one it is guessed.
+// An operations address needs no scheme; without an address it is derived.
 func TestOperationsAddress(t *testing.T) {
 	t.Parallel()
 	p := &program{}

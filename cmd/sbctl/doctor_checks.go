@@ -143,7 +143,8 @@ func checkClock(a response) check {
 	skew := a.date.Add(time.Second / 2).Sub(a.sent.Add(a.took / 2)).Round(time.Second)
 	c := check{Name: "clock", Status: checkOK, Detail: fmt.Sprintf("differs from the server's by %v", skew.Abs())}
 	if skew.Abs() > warnSkew {
-		c.Status, c.NextStep = checkWarn, "synchronise this machine's clock (NTP); beyond a minute every signature is rejected"
+		c.Status = checkWarn
+		c.NextStep = "synchronise this machine's clock (NTP); beyond a minute every signature is rejected"
 	}
 	if skew.Abs() >= maxSkew {
 		c.Status = checkFail
@@ -218,7 +219,8 @@ func (p *program) checkKey(ctx context.Context, s connection) check {
 			"key",
 			checkFail,
 			s.KeyID.Value+" is rejected: unknown, revoked, wrong secret, or a wrong clock",
-			"list keys with \"sbctl key list\" or create one with \"sbctl key create\"; set SBCTL_KEY_ID and SBCTL_KEY_SECRET",
+			"list keys with \"sbctl key list\" or create one with \"sbctl key create\"; "+
+				"set SBCTL_KEY_ID and SBCTL_KEY_SECRET",
 		)
 	}
 	return check{

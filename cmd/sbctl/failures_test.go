@@ -21,8 +21,8 @@ var offlineCommands = []string{
 	"sbctl load", "sbctl accept", "sbctl watch",
 }
 
-// Whatever the server's error, every command of the help's examples ends with exit
-// code 1, one JSON error with code and next step on stderr, and nothing on stdout.
+// For every server error, each command's first example ends with exit code 1, one JSON
+// error with code and next step on stderr, and empty stdout.
 func TestEveryCommandReportsErrors(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

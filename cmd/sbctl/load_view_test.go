@@ -39,7 +39,7 @@ visible after, p95     36 ms in Redis, 206 ms by clients
 	if got := progressLine(&g); got != line {
 		t.Errorf("got\n%s\nwant\n%s", got, line)
 	}
-	g.Redis, g.Client = 0, 0 // nobody watches
+	g.Redis, g.Client = 0, 0 // no watchers
 	model, _ = loadView{}.Update(g)
 	if got := model.View() + progressLine(&g); strings.Contains(got, "Redis") {
 		t.Errorf("without a watcher: got\n%s", got)

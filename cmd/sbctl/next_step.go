@@ -121,7 +121,8 @@ func (p *program) suggestList(ctx context.Context, cmd *cobra.Command) string {
 			user = f.Value.String()
 		}
 		return fmt.Sprintf(
-			"\"sbctl top%s\" lists users with a score; \"sbctl user show %s\" shows operators the user's status and scores",
+			"\"sbctl top%s\" lists users with a score; "+
+				"\"sbctl user show %s\" shows operators the user's status and scores",
 			flagOf(cmd, "board"),
 			user,
 		)

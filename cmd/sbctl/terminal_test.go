@@ -50,7 +50,7 @@ func onTerminalWith(t *testing.T, s *clienttest.Server, variable string, args ..
 		"SBCTL_SERVER=" + s.URL, "SBCTL_TOKEN=" + clienttest.Token("zoe", "score:admin score:update"),
 		"HOME=" + t.TempDir(),
 		"GORACE=atexit_sleep_ms=0", "SBCTL_KEY_ID=" + clienttest.KeyID, "SBCTL_KEY_SECRET=" + clienttest.Secret,
-		"TERM=xterm-256color", variable, // the last of a name holds
+		"TERM=xterm-256color", variable, // of duplicates the last one counts
 	}
 	file, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 30, Cols: 100})
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/scoreboard/scoreboard/internal/suggest"
 )
 
-// scopes are the scopes that the server knows. It would mint a token with any
-// other, but such a scope grants nothing.
+// scopes are the scopes that the server defines. It would mint a token with any other
+// scope, but such a scope grants nothing.
 var scopes = []string{"score:update", "score:admin", "ws_conn"}
 
 func newTokenCmd(p *program) *cobra.Command {

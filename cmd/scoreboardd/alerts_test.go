@@ -87,9 +87,9 @@ func TestAlertsFire(t *testing.T) {
 		fmt.Fprintf(os.Stderr, "!!! %s SKIPPED, it needs promtool (make setup)\n", t.Name())
 		t.Skip("needs promtool")
 	}
-	said, err := exec.CommandContext(t.Context(), tool, "test", "rules",
+	output, err := exec.CommandContext(t.Context(), tool, "test", "rules",
 		filepath.Join("..", "..", "deploy", "prometheus", "alerts_test.yml")).CombinedOutput()
 	if err != nil {
-		t.Errorf("%v:\n%s", err, said)
+		t.Errorf("%v:\n%s", err, output)
 	}
 }

@@ -113,10 +113,11 @@ func TestAttacks(t *testing.T) {
 		t.Error("a forged address or country is trusted")
 	}
 	attacks = append(attacks, attack{
-		name: "a certificate claimed by a header", method: "POST", path: "/v1/scores/increments", body: `{"items":[]}`,
+		name: "certificate claimed in a header", method: "POST", path: "/v1/scores/increments", body: `{"items":[]}`,
 		header: made, status: 401, code: "unauthorized",
 	})
-	const rows = `select (select count(*) from users) + (select count(*) from scores) + (select count(*) from user_score_histories)
+	const rows = `select (select count(*) from users) + (select count(*) from scores)
+	+ (select count(*) from user_score_histories)
 + (select count(*) from outbox_score_updates) + (select count(*) from keys) + (select count(*) from boards)`
 	before := h.sql(rows)
 	for _, a := range attacks {
@@ -125,7 +126,7 @@ func TestAttacks(t *testing.T) {
 			var e protocol.Error
 			if a.code != "" {
 				if err := json.Unmarshal(answer, &e); err != nil {
-					t.Errorf("the answer %q: %v", answer, err)
+					t.Errorf("response %q: %v", answer, err)
 				}
 			}
 			if status != a.status || e.ErrorCode != a.code {
@@ -148,7 +149,7 @@ func TestAttacks(t *testing.T) {
 	unknown, wrong := answerTo(t, d.url, alice, signed(func(r *protocol.IncrementRequest) { r.KeyID = "k_nobody" })),
 		answerTo(t, d.url, alice, signed(func(r *protocol.IncrementRequest) { r.Signature = strings.Repeat("00", 32) }))
 	if unknown != wrong {
-		t.Errorf("an unknown key gets %s, a wrong signature %s: the responses must not differ", unknown, wrong)
+		t.Errorf("got %s for an unknown key and %s for a wrong signature, want the same response", unknown, wrong)
 	}
 	_, metrics := send(t, d.ops, &attack{method: "GET", path: "/metrics"})
 	if !bytes.Contains(metrics, []byte("scoreboard_api_request_seconds")) {
@@ -166,11 +167,11 @@ func TestAttacks(t *testing.T) {
 	}
 	logs := d.logs.String()
 	for what, secret := range map[string]string{
-		"a signing secret": key.Secret, "a token": alice,
-		"the master key": "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f",
+		"signing secret": key.Secret, "token": alice,
+		"master key": "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f",
 	} {
 		if strings.Contains(logs, secret) || bytes.Contains(metrics, []byte(secret)) {
-			t.Errorf("the log or a metric holds %s", what)
+			t.Errorf("the log or a metric contains the %s", what)
 		}
 	}
 }

@@ -81,14 +81,14 @@ func (s *attackSuite) tokens() (attacks []attack) {
 	}
 	tokens("no token", "")
 	tokens("alg none", p.token("alice", "", jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, nil))
-	tokens("alg none with the signature left", part(`{"alg":"none","kid":"k"}`)+"."+parts[1]+"."+parts[2])
+	tokens("alg none with a signature", part(`{"alg":"none","kid":"k"}`)+"."+parts[1]+"."+parts[2])
 	tokens("alg nOnE", part(`{"alg":"nOnE","kid":"k"}`)+"."+parts[1]+".")
-	tokens("RS256 to HS256 by the public key", p.token("alice", "", jwt.SigningMethodHS256, public, nil))
-	tokens("RS256 to HS256 by its DER", p.token("alice", "", jwt.SigningMethodHS256, der, nil))
-	tokens("HS256 by an empty secret", p.token("alice", "", jwt.SigningMethodHS256, []byte{}, nil))
-	tokens("HS256 by the development secret", p.token("alice", "", jwt.SigningMethodHS256, []byte(jwtSecret), nil))
+	tokens("RS256 to HS256 with the public key", p.token("alice", "", jwt.SigningMethodHS256, public, nil))
+	tokens("RS256 to HS256 with the key's DER", p.token("alice", "", jwt.SigningMethodHS256, der, nil))
+	tokens("HS256 with an empty secret", p.token("alice", "", jwt.SigningMethodHS256, []byte{}, nil))
+	tokens("HS256 with the development secret", p.token("alice", "", jwt.SigningMethodHS256, []byte(jwtSecret), nil))
 	tokens("PS256", p.token("alice", "", jwt.SigningMethodPS256, p.key, nil))
-	tokens("another's key", p.token("alice", "", jwt.SigningMethodRS256, thief.key, nil))
+	tokens("unpublished key", p.token("alice", "", jwt.SigningMethodRS256, thief.key, nil))
 	tokens("jku", p.token("alice", "", jwt.SigningMethodRS256, thief.key,
 		func(h map[string]any, _ jwt.MapClaims) { h["jku"], h["kid"] = thief.URL, "t" }))
 	tokens("jwk", p.token("alice", "", jwt.SigningMethodRS256, thief.key,
@@ -96,27 +96,27 @@ func (s *attackSuite) tokens() (attacks []attack) {
 	tokens("x5u", p.token("alice", "", jwt.SigningMethodRS256, thief.key,
 		func(h map[string]any, _ jwt.MapClaims) { h["x5u"] = thief.URL }))
 	tokens("crit", rs(func(h map[string]any, _ jwt.MapClaims) { h["crit"] = []string{"exp"} }))
-	tokens("a kid that is a path", rs(func(h map[string]any, _ jwt.MapClaims) { h["kid"] = "../../../dev/null" }))
-	tokens("a kid that is SQL", rs(func(h map[string]any, _ jwt.MapClaims) { h["kid"] = "k' or '1'='1" }))
+	tokens("path as kid", rs(func(h map[string]any, _ jwt.MapClaims) { h["kid"] = "../../../dev/null" }))
+	tokens("SQL as kid", rs(func(h map[string]any, _ jwt.MapClaims) { h["kid"] = "k' or '1'='1" }))
 	tokens("no kid", rs(func(h map[string]any, _ jwt.MapClaims) { delete(h, "kid") }))
-	tokens("a type of another kind", rs(func(h map[string]any, _ jwt.MapClaims) { h["typ"] = "logout+jwt" }))
+	tokens("wrong type", rs(func(h map[string]any, _ jwt.MapClaims) { h["typ"] = "logout+jwt" }))
 	tokens("expired", claim("exp", now.Add(-time.Minute).Unix()))
 	tokens("no exp", rs(func(_ map[string]any, c jwt.MapClaims) { delete(c, "exp") }))
-	tokens("not yet", claim("nbf", now.Add(2*time.Minute).Unix()))
+	tokens("nbf in future", claim("nbf", now.Add(2*time.Minute).Unix()))
 	tokens("no nbf", rs(func(_ map[string]any, c jwt.MapClaims) { delete(c, "nbf") }))
 	tokens("wrong audience", claim("aud", "another"))
 	tokens("no audience", rs(func(_ map[string]any, c jwt.MapClaims) { delete(c, "aud") }))
 	tokens("wrong issuer", claim("iss", "another"))
-	tokens("a life of a year", claim("exp", now.Add(365*24*time.Hour).Unix()))
-	tokens("a sub with the delimiter", claim("sub", "alice|5"))
-	tokens("a sub in another alphabet", claim("sub", "аlice")) // the first letter is Cyrillic
-	tokens("claims changed", parts[0]+"."+part(`{"sub":"alice","scope":"score:admin"}`)+"."+parts[2])
+	tokens("lifetime of a year", claim("exp", now.Add(365*24*time.Hour).Unix()))
+	tokens("delimiter in sub", claim("sub", "alice|5"))
+	tokens("look-alike letter in sub", claim("sub", "аlice")) // the first letter is Cyrillic
+	tokens("changed claims", parts[0]+"."+part(`{"sub":"alice","scope":"score:admin"}`)+"."+parts[2])
 	tokens("dots", strings.Repeat(".", 4000))
 	tokens("5000 bytes", strings.Repeat("a", 5000))
-	tokens("a part more", alice+".AAAA")
+	tokens("fourth part", alice+".AAAA")
 	attacks = append(attacks, attack{
-		name: "a token of 1 MB", method: "POST", path: increment, token: strings.Repeat("a",
-			1<<20), body: signed(nil), status: 431,
+		name: "token of 1 MB", method: "POST", path: increment,
+		token: strings.Repeat("a", 1<<20), body: signed(nil), status: 431,
 	})
 	return attacks
 }

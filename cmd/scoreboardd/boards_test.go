@@ -117,29 +117,29 @@ func TestInvalidBoards(t *testing.T) {
 		field string
 	}{
 		{"no name", client.BoardRequest{}, "board"},
-		{"an instance", client.BoardRequest{Board: "daily:2026-11-21"}, "board"},
+		{"name of an instance", client.BoardRequest{Board: "daily:2026-11-21"}, "board"},
 		{"capitals", client.BoardRequest{Board: "Arena"}, "board"},
 		{"too long", client.BoardRequest{Board: strings.Repeat("a", 49)}, "board"},
 		{"unknown mode", client.BoardRequest{Board: "b", Mode: "average"}, "mode"},
 		{"unknown order", client.BoardRequest{Board: "b", Order: "up"}, "order"},
 		{"unknown period", client.BoardRequest{Board: "b", Period: "hourly"}, "period"},
 		{"unknown zone", client.BoardRequest{Board: "b", Period: "daily", TimeZone: "Mars/Olympus"}, "time_zone"},
-		{"this machine's zone", client.BoardRequest{Board: "b", Period: "daily", TimeZone: "Local"}, "time_zone"},
+		{"local zone", client.BoardRequest{Board: "b", Period: "daily", TimeZone: "Local"}, "time_zone"},
 		{"unknown day", client.BoardRequest{Board: "b", Period: "weekly", WeekStart: "caturday"}, "week_start"},
-		{"a week of days", client.BoardRequest{Board: "b", Period: "daily", WeekStart: "sunday"}, "week_start"},
+		{"week start of a day", client.BoardRequest{Board: "b", Period: "daily", WeekStart: "sunday"}, "week_start"},
 		{"odd region", client.BoardRequest{Board: "b", Region: "EU!"}, "region"},
-		{"deltas upside down", client.BoardRequest{Board: "b", MinDelta: n(5), MaxDelta: n(4)}, "min_delta"},
-		{"scores upside down", client.BoardRequest{Board: "b", MinScore: n(5), MaxScore: n(4)}, "min_score"},
-		{"scores beyond", client.BoardRequest{Board: "b", MaxScore: n(1 << 53)}, "max_score"},
-		{"only zero", client.BoardRequest{Board: "b", MinDelta: n(0), MaxDelta: n(0)}, "max_delta"},
-		{"a season without a name", client.BoardRequest{Board: "b", Period: "season", EndsAt: &soon}, "season"},
-		{"a season without an end", client.BoardRequest{Board: "b", Period: "season", Season: "s1"}, "ends_at"},
+		{"minimum delta over maximum", client.BoardRequest{Board: "b", MinDelta: n(5), MaxDelta: n(4)}, "min_delta"},
+		{"minimum score over maximum", client.BoardRequest{Board: "b", MinScore: n(5), MaxScore: n(4)}, "min_score"},
+		{"score bound too large", client.BoardRequest{Board: "b", MaxScore: n(1 << 53)}, "max_score"},
+		{"only delta zero", client.BoardRequest{Board: "b", MinDelta: n(0), MaxDelta: n(0)}, "max_delta"},
+		{"season without a name", client.BoardRequest{Board: "b", Period: "season", EndsAt: &soon}, "season"},
+		{"season without an end", client.BoardRequest{Board: "b", Period: "season", Season: "s1"}, "ends_at"},
 		{
-			"a season that is over",
+			"season in the past",
 			client.BoardRequest{Board: "b", Period: "season", Season: "s1", EndsAt: &past},
 			"ends_at",
 		},
-		{"a season of a daily board", client.BoardRequest{Board: "b", Period: "daily", Season: "s1"}, "season"},
+		{"season of a daily board", client.BoardRequest{Board: "b", Period: "daily", Season: "s1"}, "season"},
 	} {
 		_, err := root.CreateBoard(ctx, c.r)
 		var e *client.Error
@@ -152,7 +152,7 @@ func TestInvalidBoards(t *testing.T) {
 		t.Errorf("without the scope: got %v", err)
 	}
 	if n := h.sql(`select count(*) from boards`); n != 1 {
-		t.Errorf("there are %d boards, want only global", n)
+		t.Errorf("got %d boards, want only global", n)
 	}
 	private := false
 	if _, err := root.CreateBoard(ctx, client.BoardRequest{Board: "secret", Public: &private}); err != nil {
@@ -160,10 +160,10 @@ func TestInvalidBoards(t *testing.T) {
 	}
 	if _, err := root.CreateBoard(ctx,
 		client.BoardRequest{Board: "secret"}); scoreboard.CodeOf(err) != scoreboard.CodeConflict {
-		t.Errorf("created twice: got %v, want a conflict", err)
+		t.Errorf("duplicate board: got %v, want a conflict", err)
 	}
 	if _, err := alice.Board(ctx, "secret"); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
-		t.Errorf("a private board for a user: got %v", err)
+		t.Errorf("private board read by a user: got %v", err)
 	}
 	for about, q := range map[string]client.BoardQuery{"region": {Region: "mars"}, "family": {Family: "nobody"}} {
 		if _, err := root.Boards(ctx, q); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {

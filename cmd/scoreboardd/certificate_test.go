@@ -60,7 +60,8 @@ func TestClientCertificateAttests(t *testing.T) {
 		}
 		return string(b)
 	}
-	const rows = `select (select count(*) from users) + (select count(*) from scores) + (select count(*) from user_score_histories)
+	const rows = `select (select count(*) from users) + (select count(*) from scores)
+	+ (select count(*) from user_score_histories)
 + (select count(*) from outbox_score_updates)`
 	server := "Bearer " + h.token("game", auth.ScopeUpdate)
 	for _, c := range []struct {
@@ -82,11 +83,11 @@ func TestClientCertificateAttests(t *testing.T) {
 			422, "rule_violated",
 		},
 		{
-			"an authority of the same name", as(edgetest.Issue(t, "arena-1", files["other"])), server,
+			"another CA of the same name", as(edgetest.Issue(t, "arena-1", files["other"])), server,
 			signed("e", key.Secret), 0, "",
 		},
-		{"a certificate by itself", as(edgetest.Issue(t, "arena-1", nil)), server, signed("e", key.Secret), 0, ""},
-		{"a wrong signature", arena, "", signed("e", "sk_wrong"), 401, "invalid_signature"},
+		{"self-signed certificate", as(edgetest.Issue(t, "arena-1", nil)), server, signed("e", key.Secret), 0, ""},
+		{"wrong signature", arena, "", signed("e", "sk_wrong"), 401, "invalid_signature"},
 	} {
 		status, header, e, err := postBy(t, c.by, d.url+"/v1/scores/increment", c.bearer, "application/json", c.body)
 		if status != c.status || e.ErrorCode != c.code || (c.status == 0) != (err != nil) {
@@ -112,9 +113,10 @@ func TestClientCertificateAttests(t *testing.T) {
 	good()
 	good() // a repeat
 	if n := h.sql(
-		`select count(*) from user_score_histories where board_id = 'vouched' and user_id = 'alice' and new_score = 7 and signer = 'arena-1' and key_id = '` + key.KeyID + `'`,
+		`select count(*) from user_score_histories where board_id = 'vouched' and user_id = 'alice'
+		and new_score = 7 and signer = 'arena-1' and key_id = '` + key.KeyID + `'`,
 	); n != 1 {
-		t.Errorf("got %d rows of arena-1 in the ledger, want 1", n)
+		t.Errorf("got %d ledger rows signed by arena-1, want 1", n)
 	}
 	if n := h.sql(`select count(*) from user_score_histories`); n != 1 {
 		t.Errorf("got %d rows in the ledger, want 1", n)

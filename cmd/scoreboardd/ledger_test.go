@@ -27,7 +27,8 @@ func TestArchiveLedger(t *testing.T) {
 	c := h.client(h.start("--ledger-archive", dir), "admin", "score:admin")
 	h.exec(`select create_ledger_partition('2020-01-01Z', '2020-02-01Z')`)
 	h.exec(
-		`insert into user_score_histories (user_id, board_id, event_id, payload_hash, delta, applied, new_score, version, recorded_at, source)
+		`insert into user_score_histories
+		(user_id, board_id, event_id, payload_hash, delta, applied, new_score, version, recorded_at, source)
 select 'old', 'global', gen_random_uuid(), '\x00', 1, 1, n, n, '2020-01-15Z', 'api' from generate_series(1, 10) as n`,
 	)
 	dry, err := c.ArchiveLedger(t.Context(), true)

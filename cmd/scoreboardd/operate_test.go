@@ -40,7 +40,8 @@ func TestDeadLettersListRequeueDelete(t *testing.T) {
 	}
 	defer func() { _ = w.Close() }()
 	now := time.Now().UTC().Format("2006-01-02T15:04:05.000000Z07:00")
-	early := `{"schema":1,"type":"score.changed","event_id":"3f8a2c1e-6b0d-4b7e-9a53-0c1d2e3f4a5b","board":"later","user_id":"alice","score":5,` +
+	early := `{"schema":1,"type":"score.changed","event_id":"3f8a2c1e-6b0d-4b7e-9a53-0c1d2e3f4a5b",` +
+		`"board":"later","user_id":"alice","score":5,` +
 		`"previous_score":null,"delta":5,"version":1,"revision":1,"order_key":-5,"reached_at":"` + now +
 		`","recorded_at":"` + now + `","hidden":false}`
 	if err := w.WriteMessages(ctx, kafka.Message{Key: []byte("a"), Value: []byte("no JSON")},
@@ -54,7 +55,7 @@ func TestDeadLettersListRequeueDelete(t *testing.T) {
 	var page client.DeadLetters
 	eventually(t, "two dead letters", func() (err error) {
 		if page, err = root.DeadLetters(ctx, 0); err == nil && len(page.Letters) != 2 {
-			err = fmt.Errorf("there are %d", len(page.Letters))
+			err = fmt.Errorf("got %d dead letters", len(page.Letters))
 		}
 		return err
 	})

@@ -16,7 +16,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/auth"
 )
 
-// witness generates traffic and records the responses.
+// witness generates load and records the responses.
 type witness struct {
 	t     *testing.T
 	c     *client.Client
@@ -44,8 +44,8 @@ func (w *witness) enter(phase string) {
 	w.phase.Store(&phase)
 }
 
-// in counts a response in the phase of its request, if that phase has not ended: a
-// response across a change belongs to neither.
+// in counts a response in the phase of its request, unless that phase has ended: a
+// response that spans a change belongs to neither phase.
 func (w *witness) in(phase *string, do func(s *saw)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -58,8 +58,8 @@ func (w *witness) wrong(phase *string, format string, args ...any) {
 	w.in(phase, func(s *saw) { s.wrong = append(s.wrong, fmt.Sprintf(format, args...)) })
 }
 
-// write submits one increment after the other. It repeats a rejected one under the
-// same id until it is acknowledged or ctx ends.
+// write submits increments one by one. It repeats a rejected one with the same id
+// until it is acknowledged or ctx ends.
 func (w *witness) write(ctx context.Context) {
 	for n := 0; ctx.Err() == nil; n++ {
 		in := client.Increment{User: fmt.Sprint("u", n%outageUsers), Delta: 1, EventID: fmt.Sprint("e", n)}

@@ -53,9 +53,9 @@ func TestActionsAndAttestations(t *testing.T) {
 		}
 	}
 	for name, r := range map[string]client.BoardRequest{
-		"an unknown requirement":     {Board: "x", Require: []string{"luck"}},
-		"a least beyond the life":    {Board: "x", Require: []string{"action-token"}, ActionLeast: "2h"},
-		"a life of more than a week": {Board: "x", ActionLife: "169h"},
+		"unknown requirement":   {Board: "x", Require: []string{"luck"}},
+		"minimum over lifetime": {Board: "x", Require: []string{"action-token"}, ActionLeast: "2h"},
+		"lifetime over a week":  {Board: "x", ActionLife: "169h"},
 	} {
 		if _, err := admin.CreateBoard(ctx, r); scoreboard.CodeOf(err) != scoreboard.CodeInvalidRequest {
 			t.Errorf("%s: got %v, want invalid_request", name, err)
@@ -90,7 +90,7 @@ func TestActionsAndAttestations(t *testing.T) {
 		ActionToken: action.ActionToken,
 	}
 	for name, edit := range map[string]func(*client.Increment){
-		"beyond its bounds": func(in *client.Increment) { in.Delta = 101 },
+		"beyond its limits": func(in *client.Increment) { in.Delta = 101 },
 		"on another board":  func(in *client.Increment) { in.Board = "slow" },
 		"for an action":     func(in *client.Increment) { in.Action = "kill"; in.Delta = 1 },
 		"changed":           func(in *client.Increment) { in.ActionToken = "at1.AAAA" + in.ActionToken[8:] },
@@ -111,7 +111,7 @@ func TestActionsAndAttestations(t *testing.T) {
 		t.Errorf("another user's token: got %q, want forbidden", code)
 	}
 	if r, code := submit(alice, end); code != "" || r.NewScore != 100 || r.Replayed {
-		t.Errorf("the action's end: got %+v, %q", r, code)
+		t.Errorf("increment of the action: got %+v, %q", r, code)
 	}
 	if r, code := submit(alice, end); code != "" || r.NewScore != 100 || !r.Replayed {
 		t.Errorf("a repeat: got %+v, %q, want its receipt", r, code)
@@ -135,12 +135,12 @@ func TestActionsAndAttestations(t *testing.T) {
 	}{
 		"for another user": {client.ActionRequest{UserID: "bob", Board: "timed"}, scoreboard.CodeForbidden},
 		"wider bounds":     {client.ActionRequest{Board: "timed", MaxDelta: &wide}, scoreboard.CodeInvalidRequest},
-		"a longer life":    {client.ActionRequest{Board: "timed", TTL: "2h"}, scoreboard.CodeInvalidRequest},
-		"a shorter duration": {
+		"longer lifetime":  {client.ActionRequest{Board: "timed", TTL: "2h"}, scoreboard.CodeInvalidRequest},
+		"shorter duration": {
 			client.ActionRequest{Board: "slow", LeastDuration: "1m"},
 			scoreboard.CodeInvalidRequest,
 		},
-		"on an unknown board": {client.ActionRequest{Board: "nowhere"}, scoreboard.CodeNotFound},
+		"on unknown board": {client.ActionRequest{Board: "nowhere"}, scoreboard.CodeNotFound},
 	} {
 		if _, err := alice.StartAction(ctx, c.r); codeOf(err) != c.want {
 			t.Errorf("an action %s: got %v, want %s", name, err, c.want)
@@ -160,13 +160,13 @@ func TestActionsAndAttestations(t *testing.T) {
 		attestation string
 		want        scoreboard.Code
 	}{
-		"no attestation":             {"", scoreboard.CodeRuleViolated},
-		"one by the wrong authority": {identity.Sign(t, claims), scoreboard.CodeForbidden},
-		"one about another delta": {game.Sign(t, jwt.MapClaims{
+		"no attestation":      {"", scoreboard.CodeRuleViolated},
+		"of the wrong issuer": {identity.Sign(t, claims), scoreboard.CodeForbidden},
+		"of another delta": {game.Sign(t, jwt.MapClaims{
 			"user_id": "alice", "delta": 8, "event_id": "match-1",
 			"board": "vouched",
 		}), scoreboard.CodeForbidden},
-		"one that has expired": {game.Sign(t, jwt.MapClaims{
+		"expired": {game.Sign(t, jwt.MapClaims{
 			"user_id": "alice", "delta": 7, "event_id": "match-1", "board": "vouched",
 			"exp": time.Now().Add(-time.Hour).Unix(),
 		}), scoreboard.CodeRuleViolated},

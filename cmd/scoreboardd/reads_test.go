@@ -126,7 +126,7 @@ func TestReadsEndToEnd(t *testing.T) {
 			}
 		}
 		if status, _ := ask(t, d.url+"/v1/leaderboard/top", ""); status != 401 {
-			t.Errorf("a read without a token, which is disabled: %d, want 401", status)
+			t.Errorf("anonymous read while disabled: got %d, want 401", status)
 		}
 	})
 
@@ -170,11 +170,11 @@ func TestReadsEndToEnd(t *testing.T) {
 		var refused *client.Error
 		if _, err := u0.PutProfile(ctx, "u1", client.Profile{DisplayName: "x"}); !errors.As(err, &refused) ||
 			refused.Status != 403 {
-			t.Errorf("another's profile: %v, want 403", err)
+			t.Errorf("another user's profile: %v, want 403", err)
 		}
 		if _, err := u0.PutProfile(ctx, "u0", client.Profile{DisplayName: "a\nb"}); !errors.As(err, &refused) ||
 			refused.Status != 400 || refused.Field != "display_name" {
-			t.Errorf("a name of two lines: %v, want 400", err)
+			t.Errorf("name with a line break: %v, want 400", err)
 		}
 		place, err := game.Around(ctx, "u1", client.PlaceQuery{Neighbours: 1})
 		if err != nil || place.Neighbours[0].DisplayName != "Zoë 👩‍🚀" {

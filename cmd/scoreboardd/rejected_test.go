@@ -74,20 +74,20 @@ func TestRejectedWrites(t *testing.T) {
 		code               string
 	}{
 		{"malformed JSON", `{"user_id":"alice"`, alice, 400, "invalid_request"},
-		{"no JSON", `hello`, alice, 400, "invalid_request"},
-		{"a field twice", strings.Replace(signed(same), `{`, `{"delta":6,`, 1), alice, 400, "invalid_request"},
-		{"an unknown field", strings.Replace(signed(same), `{`, `{"score":6,`, 1), alice, 400, "invalid_request"},
+		{"not JSON", `hello`, alice, 400, "invalid_request"},
+		{"duplicate field", strings.Replace(signed(same), `{`, `{"delta":6,`, 1), alice, 400, "invalid_request"},
+		{"unknown field", strings.Replace(signed(same), `{`, `{"score":6,`, 1), alice, 400, "invalid_request"},
 		{"delta 0", signed(func(r *protocol.IncrementRequest) { r.Delta = 0 }), alice, 400, "invalid_request"},
 		{"delta 1.5", raw("1.5"), alice, 400, "invalid_request"},
 		{"delta 1e3", raw("1e3"), alice, 400, "invalid_request"},
 		{"delta as text", raw(`"5"`), alice, 400, "invalid_request"},
 		{"delta beyond 2^53", raw("9007199254740992"), alice, 422, "delta_out_of_range"},
 		{
-			"delta beyond the board", signed(func(r *protocol.IncrementRequest) { r.Delta = 1_000_001 }), alice, 422,
+			"delta over board maximum", signed(func(r *protocol.IncrementRequest) { r.Delta = 1_000_001 }), alice, 422,
 			"delta_out_of_range",
 		},
 		{
-			"delta beyond the action", signed(func(r *protocol.IncrementRequest) { r.Action = "kill" }), alice, 422,
+			"delta over action maximum", signed(func(r *protocol.IncrementRequest) { r.Action = "kill" }), alice, 422,
 			"delta_out_of_range",
 		},
 		{
@@ -116,7 +116,7 @@ func TestRejectedWrites(t *testing.T) {
 			"invalid_request",
 		},
 		{
-			"a time of another kind", signed(func(r *protocol.IncrementRequest) { r.Timestamp = "1795262400" }), alice,
+			"Unix timestamp", signed(func(r *protocol.IncrementRequest) { r.Timestamp = "1795262400" }), alice,
 			400, "invalid_request",
 		},
 		{
@@ -147,14 +147,14 @@ func TestRejectedWrites(t *testing.T) {
 		{"expired token", signed(same), "Bearer " + old, 401, "unauthorized"},
 		{"basic auth", signed(same), "Basic YTpi", 401, "unauthorized"},
 		{"another user's token", signed(same), "Bearer " + h.token("mallory", ""), 403, "forbidden"},
-		{"a megabyte", `{"user_id":"` + strings.Repeat("a", 1<<20) + `"}`, alice, 413, "payload_too_large"},
+		{"body of a megabyte", `{"user_id":"` + strings.Repeat("a", 1<<20) + `"}`, alice, 413, "payload_too_large"},
 		{"unknown board", signed(func(r *protocol.IncrementRequest) { r.Board = "nowhere" }), alice, 404, "not_found"},
 		{
 			"malformed board", signed(func(r *protocol.IncrementRequest) { r.Board = "No Where" }), alice, 400,
 			"invalid_request",
 		},
 		{
-			"an instance by name",
+			"board instance",
 			signed(func(r *protocol.IncrementRequest) { r.Board = "daily:2026-11-21" }),
 			alice,
 			400,
@@ -165,14 +165,15 @@ func TestRejectedWrites(t *testing.T) {
 				[]string{"global"}
 		}), alice, 400, "invalid_request"},
 		{
-			"a board twice",
+			"duplicate board",
 			signed(func(r *protocol.IncrementRequest) { r.Boards = []string{"global", "global"} }),
 			alice,
 			400,
 			"invalid_request",
 		},
 	}
-	const rows = `select (select count(*) from users) + (select count(*) from scores) + (select count(*) from user_score_histories)
+	const rows = `select (select count(*) from users) + (select count(*) from scores)
+	+ (select count(*) from user_score_histories)
 + (select count(*) from outbox_score_updates)`
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -214,7 +215,7 @@ func post(t *testing.T, url, bearer, media, body string) (int, http.Header, prot
 	return status, header, e
 }
 
-// postBy is post by a client whose connection may fail.
+// postBy posts with a client whose connection may fail.
 func postBy(t *testing.T, by *http.Client, url, bearer, media, body string) (int, http.Header, protocol.Error, error) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, bytes.NewReader([]byte(body)))
@@ -237,12 +238,12 @@ func postBy(t *testing.T, by *http.Client, url, bearer, media, body string) (int
 	var e protocol.Error
 	if resp.StatusCode != http.StatusOK {
 		if media := resp.Header.Get("Content-Type"); media != "application/json" {
-			t.Errorf("an error as %s", media)
+			t.Errorf("got an error with media type %s", media)
 		}
 		d := json.NewDecoder(bytes.NewReader(b))
 		d.DisallowUnknownFields()
 		if err := d.Decode(&e); err != nil {
-			t.Error(fmt.Errorf("the error's body %q: %w", b, err))
+			t.Error(fmt.Errorf("error body %q: %w", b, err))
 		}
 	}
 	return resp.StatusCode, resp.Header, e, nil

@@ -50,12 +50,12 @@ func TestReplayRestoresRanking(t *testing.T) {
 	}
 	offset, partition, ahead := int64(1000), 0, time.Now().Add(time.Hour)
 	for name, r := range map[string]client.ReplayRequest{
-		"of nothing":                 {},
-		"of two at once":             {FromTime: &began, DLQ: true},
-		"an offset of no partition":  {FromOffset: &offset},
-		"an offset that is not held": {FromOffset: &offset, Partition: &partition},
-		"a time to come":             {FromTime: &ahead},
-		"of an unknown topic":        {FromTime: &began, Topic: "gossip"},
+		"no selection":        {},
+		"two selections":      {FromTime: &began, DLQ: true},
+		"no partition":        {FromOffset: &offset},
+		"offset out of range": {FromOffset: &offset, Partition: &partition},
+		"time in the future":  {FromTime: &ahead},
+		"unknown topic":       {FromTime: &began, Topic: "gossip"},
 	} {
 		if _, err := root.Replay(ctx, r, quiet); scoreboard.CodeOf(err) != scoreboard.CodeInvalidRequest {
 			t.Errorf("%s: %v, want invalid_request", name, err)

@@ -56,12 +56,15 @@ func TestMidnightUnderLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The clocks of Berlin change: the season ends at its midnight.
+	// The season ends at midnight in Berlin, when the time zone's offset may change.
 	stamp := midnight.Format(time.RFC3339Nano)
 	h.exec(
-		`update boards set period_end = '` + stamp + `', period_start = '` + stamp + `'::timestamptz - interval '1 day' where board_id = '` + daily.Current + `';
-update boards set period_start = period_start + ('` + stamp + `' - (select min(period_start) from boards where family_id = 'eu-daily' and board_id > '` + daily.Current + `')),
-    period_end = period_end + ('` + stamp + `' - (select min(period_start) from boards where family_id = 'eu-daily' and board_id > '` + daily.Current + `'))
+		`update boards set period_end = '` + stamp + `', period_start = '` + stamp + `'::timestamptz - interval '1 day'
+		where board_id = '` + daily.Current + `';
+		with later as (select '` + stamp + `' - min(period_start) as gap from boards
+		where family_id = 'eu-daily' and board_id > '` + daily.Current + `')
+		update boards set period_start = period_start + (select gap from later),
+		period_end = period_end + (select gap from later)
 where family_id = 'eu-daily' and board_id > '` + daily.Current + `'`,
 	)
 
@@ -103,10 +106,12 @@ where b.period <> 'none' and (h.recorded_at < b.period_start or h.recorded_at >=
 		t.Errorf("%d rows are not in the period of their time", n)
 	}
 	if n := h.sql(
-		`select count(*) from (select count(*) filter (where board_id = 'global') as g, count(*) filter (where board_id like 'season:%') as s,
-count(*) filter (where board_id like 'eu-daily:%') as d from user_score_histories group by user_id, event_id) as e where (g, s, d) <> (1, 1, 1)`,
+		`select count(*) from (select count(*) filter (where board_id = 'global') as g,
+		count(*) filter (where board_id like 'season:%') as s,
+		count(*) filter (where board_id like 'eu-daily:%') as d
+		from user_score_histories group by user_id, event_id) as e where (g, s, d) <> (1, 1, 1)`,
 	); n != 0 {
-		t.Errorf("%d events are not once on each board", n)
+		t.Errorf("got %d events that are not recorded once on each board", n)
 	}
 	if n := h.sql(`select count(distinct (user_id, event_id)) from user_score_histories`); n != int64(len(receipts)) {
 		t.Errorf("%d events are recorded, %d were acknowledged", n, len(receipts))
@@ -174,7 +179,7 @@ count(*) filter (where board_id like 'eu-daily:%') as d from user_score_historie
 		}
 	}
 	if _, err := root.UnfreezeBoard(ctx, "season:one"); scoreboard.CodeOf(err) != scoreboard.CodeConflict {
-		t.Errorf("unfreeze what is final: got %v", err)
+		t.Errorf("unfreeze a closed period: got %v", err)
 	}
 	top, err := root.Top(ctx, client.TopQuery{Board: "season"})
 	if err != nil || top.Board != "season:two" {

@@ -54,7 +54,7 @@ func loadSecrets(path string, ephemeral bool) (*secrets, error) {
 	return s, nil
 }
 
-// devUser is the user of the stack's own token.
+// devUser is the user of the development stack's token.
 const devUser = "dev"
 
 // devTokenLife keeps a developer's token valid for weeks.

@@ -32,7 +32,7 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 			}
 			out, err := cmd.CombinedOutput()
 			if args[0] == "--addr" && err == nil {
-				t.Error("it starts with an invalid URL")
+				t.Error("the daemon starts with an invalid URL")
 			}
 			if bytes.Contains(out, []byte("very-secret")) {
 				t.Errorf("%v prints a secret:\n%s", args, out)

@@ -49,12 +49,12 @@ func TestStatement(t *testing.T) {
 		q    client.StatementQuery
 		want scoreboard.Code
 	}{
-		{"more than a page", alice, "alice", client.StatementQuery{Limit: 101}, scoreboard.CodeInvalidRequest},
+		{"limit too large", alice, "alice", client.StatementQuery{Limit: 101}, scoreboard.CodeInvalidRequest},
 		{"another's", bob, "alice", client.StatementQuery{}, scoreboard.CodeForbidden},
 		{"without a score", bob, "bob", client.StatementQuery{}, scoreboard.CodeNotFound},
 		{"unknown board", alice, "alice", client.StatementQuery{Board: "nowhere"}, scoreboard.CodeNotFound},
-		{"made-up cursor", alice, "alice", client.StatementQuery{Cursor: "MSAyIDM gIA"}, scoreboard.CodeInvalidRequest},
-		{"no user", admin, "a b", client.StatementQuery{}, scoreboard.CodeInvalidRequest},
+		{"forged cursor", alice, "alice", client.StatementQuery{Cursor: "MSAyIDM gIA"}, scoreboard.CodeInvalidRequest},
+		{"invalid user", admin, "a b", client.StatementQuery{}, scoreboard.CodeInvalidRequest},
 	} {
 		if _, err := tc.c.Statement(t.Context(), tc.user, tc.q); scoreboard.CodeOf(err) != tc.want {
 			t.Errorf("%s: got %v, want %s", tc.name, err, tc.want)

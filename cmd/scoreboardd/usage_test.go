@@ -35,7 +35,7 @@ func TestHelpOfDev(t *testing.T) {
 	}
 }
 
-func TestMisspelt(t *testing.T) {
+func TestMisspeltSettings(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		name, env string
@@ -74,16 +74,16 @@ func TestMisspelt(t *testing.T) {
 		cmd := exec.CommandContext(t.Context(), os.Args[0], tc.args...)
 		cmd.Env = append([]string{asDaemon + "=1", "PATH=" + os.Getenv("PATH"), "GORACE=atexit_sleep_ms=0"},
 			strings.Fields(tc.env)...)
-		var said strings.Builder
-		cmd.Stderr = &said
+		var stderr strings.Builder
+		cmd.Stderr = &stderr
 		err := cmd.Run()
 		var exit *exec.ExitError
 		if err != nil && !errors.As(err, &exit) {
 			t.Fatal(err)
 		}
-		if got := cmd.ProcessState.ExitCode(); got != tc.code || !strings.Contains(said.String(), tc.want) ||
-			tc.want == "" && said.Len() > 0 {
-			t.Errorf("%s: got exit code %d and %q, want %d and %q", tc.name, got, said.String(), tc.code, tc.want)
+		if got := cmd.ProcessState.ExitCode(); got != tc.code || !strings.Contains(stderr.String(), tc.want) ||
+			tc.want == "" && stderr.Len() > 0 {
+			t.Errorf("%s: got exit code %d and %q, want %d and %q", tc.name, got, stderr.String(), tc.code, tc.want)
 		}
 	}
 }
@@ -100,7 +100,7 @@ func TestConfigShowsChangedSettings(t *testing.T) {
 		client.SettingRequest{Value: &value, Reason: "a test"}); err != nil {
 		t.Fatal(err)
 	}
-	shown := func(more ...string) (out, said string) {
+	shown := func(more ...string) (out, warnings string) {
 		t.Helper()
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "config")
 		cmd.Env = append(slices.Clone(h.env), more...)
@@ -119,16 +119,16 @@ func TestConfigShowsChangedSettings(t *testing.T) {
 		}
 		return ""
 	}
-	out, said := shown()
-	if got := line(out, "limit.top_per_minute"); got != "77 store" || said != "" {
-		t.Errorf("got %q and %q, want the value from the store", got, said)
+	out, warnings := shown()
+	if got := line(out, "limit.top_per_minute"); got != "77 store" || warnings != "" {
+		t.Errorf("got %q and %q, want the value from the store", got, warnings)
 	}
 	if got := line(out, "limit.rank_per_minute"); got != "0 environment" {
 		t.Errorf("another setting: got %q", got)
 	}
-	out, said = shown("SCOREBOARD_POSTGRES_URL=postgres://nobody@127.0.0.1:1/none")
+	out, warnings = shown("SCOREBOARD_POSTGRES_URL=postgres://user@127.0.0.1:1/none")
 	if got := line(out, "limit.top_per_minute"); got != "0 environment" ||
-		!strings.Contains(said, "settings changed by operators are not shown") {
-		t.Errorf("without the store: got %q and %q, want the deployed value and a warning", got, said)
+		!strings.Contains(warnings, "settings changed by operators are not shown") {
+		t.Errorf("without the store: got %q and %q, want the deployed value and a warning", got, warnings)
 	}
 }
