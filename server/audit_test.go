@@ -85,14 +85,14 @@ func TestEveryChangeIsAudited(t *testing.T) {
 	}
 	db.Do(
 		t,
-		`create function refuse() returns trigger language plpgsql as $$ begin raise exception 'the trail is full'; end $$`,
+		`create function refuse() returns trigger language plpgsql as $$ begin raise exception 'the audit log is full'; end $$`,
 	)
 	db.Do(t, `create trigger refuse before insert on audit_log execute function refuse()`)
 	before := state()
 	for _, r := range requests {
 		status, answer := tell(r.method, r.path+"?reason=why", r.body)
 		if status < 500 || !strings.Contains(answer, `"error_code"`) {
-			t.Errorf("%s without an audit entry: got %d %s, want it rejected", r.action, status, answer)
+			t.Errorf("%s without an audit entry: got %d %s, want a rejection", r.action, status, answer)
 		}
 		if after := state(); after != before {
 			t.Errorf("%s changed something without an audit entry: from\n%s\nto\n%s", r.action, before, after)

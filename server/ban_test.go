@@ -10,8 +10,8 @@ import (
 	"github.com/scoreboard/scoreboard/server/auth"
 )
 
-// Clients over the limit get cached answers, but no user who was banned since: also
-// on another node, as soon as the ban is answered.
+// Clients over the limit get cached answers, but without users banned since: also on
+// another node, as soon as the ban is answered.
 func TestBannedUserNotServedFromCache(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)

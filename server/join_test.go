@@ -170,12 +170,12 @@ func TestJoin(t *testing.T) {
 		{"no token", nil, nil, 4401, 401, "unauthorized"},
 		{"bad bearer", nil, bearer("nonsense"), 4401, 401, "unauthorized"},
 		{"expired bearer", nil, bearer(h.token("alice", "", -time.Minute)), 4401, 401, "unauthorized"},
-		{"ticket made up", []string{"token", "ABCDEF"}, nil, 4401, 401, "unauthorized"},
-		{"ticket empty", []string{"token", ""}, nil, 4401, 401, "unauthorized"},
+		{"invented ticket", []string{"token", "ABCDEF"}, nil, 4401, 401, "unauthorized"},
+		{"empty ticket", []string{"token", ""}, nil, 4401, 401, "unauthorized"},
 		{"ticket of another board", []string{"token", ofGlobal, "board", "daily"}, nil, 4403, 403, "forbidden"},
 		{"unknown board", []string{"board", "nosuch"}, bearer(alice), 4403, 404, "not_found"},
-		{"no board's name", []string{"board", "NO!"}, bearer(alice), 4403, 400, "invalid_request"},
-		{"odd limit", []string{"limit", "7"}, bearer(alice), 4403, 400, "invalid_request"},
+		{"invalid board name", []string{"board", "NO!"}, bearer(alice), 4403, 400, "invalid_request"},
+		{"unsupported limit", []string{"limit", "7"}, bearer(alice), 4403, 400, "invalid_request"},
 		{"another user's ticket", []string{"token", take(t, "global")}, bobs, 4403, 403, "forbidden"},
 	}
 	for _, c := range refused {
@@ -216,7 +216,7 @@ func TestJoin(t *testing.T) {
 		frame(t, ws)
 	})
 
-	t.Run("pages of the allowed origin may send requests", func(t *testing.T) {
+	t.Run("only the allowed origin may send requests", func(t *testing.T) {
 		for origin, want := range map[string]string{page: page, "https://evil.example": ""} {
 			req, err := http.NewRequestWithContext(t.Context(), http.MethodOptions, n.url+"/v1/realtime/token", nil)
 			if err != nil {

@@ -13,9 +13,9 @@ import (
 	"github.com/scoreboard/scoreboard/server/config"
 )
 
-// A server that cannot be built leaves nothing open: the pool's goroutine would
-// be found. The backends are never reached, so the test needs none. It runs alone,
-// before the parallel tests start theirs.
+// A server that cannot be built leaves nothing open: goleak would find the pool's
+// goroutine. The backends are never reached, so the test needs none. It does not run
+// in parallel, because other tests start goroutines.
 func TestNewClosesWhatItOpened(t *testing.T) {
 	nowhere, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -48,7 +48,7 @@ func TestNewClosesWhatItOpened(t *testing.T) {
 			t.Errorf("%s: got a server %t and the error %v, want an error with %q", name, s != nil, err, c.want)
 		}
 		if err := goleak.Find(started); err != nil {
-			t.Errorf("%s: something was left open: %v", name, err)
+			t.Errorf("%s: goroutines are left: %v", name, err)
 		}
 	}
 }

@@ -108,7 +108,7 @@ func TestChangeIdentityProvider(t *testing.T) {
 			t.Fatal(err)
 		}
 		if passes(one, from) || !passes(one, to) {
-			t.Error("the node that took the change uses the old keys")
+			t.Error("the node that accepted the change uses the old keys")
 		}
 		h.await("the other node to accept the new provider's tokens", func() bool { return passes(two, to) })
 		took := time.Since(at)

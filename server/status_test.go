@@ -20,7 +20,7 @@ func TestStatus(t *testing.T) {
 	if s, err := root.Status(t.Context(), ""); err != nil || s.IncrementsPerSecond != nil {
 		t.Fatalf("first status: got %+v, %v, want no rate yet", s, err)
 	}
-	h.await("a status with everything in it", func() bool {
+	h.await("a complete status", func() bool {
 		// Before each sample: the rate is that of the time since the previous one.
 		if _, err := game.Submit(t.Context(), client.Increment{User: "bob", Delta: 1}); err != nil {
 			t.Fatal(err)

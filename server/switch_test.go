@@ -53,7 +53,7 @@ func TestUnsupportedTransportIsRejected(t *testing.T) {
 	if _, err := game.Submit(t.Context(), client.Increment{User: "alice", Delta: 5}); err != nil {
 		t.Fatal(err)
 	}
-	h.await("the change to arrive nevertheless", func() bool {
+	h.await("the change to arrive over the deployed transport", func() bool {
 		top, err := root.Top(t.Context(), client.TopQuery{})
 		return err == nil && len(top.Entries) == 1 && !top.Degraded && top.Entries[0].Score == 5
 	})

@@ -28,7 +28,7 @@ type cached[V any] struct {
 	at    time.Time
 }
 
-// newCache makes a cache of a total weight of at most twice size.
+// newCache returns a cache whose total weight is at most twice size.
 func newCache[K comparable, V any](keep time.Duration, size int) *cache[K, V] {
 	r := &cache[K, V]{keep: keep, seed: maphash.MakeSeed()}
 	r.max = max(size/len(r.shards), 1)

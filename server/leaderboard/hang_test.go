@@ -70,22 +70,22 @@ func (h *hanging) Ranks(
 	return make([]*int64, len(users)), h.wait(ctx)
 }
 
-// plainTruth answers at once.
-type plainTruth struct{}
+// plainFallback answers at once.
+type plainFallback struct{}
 
-func (plainTruth) Page(_ context.Context, b *scoreboard.Board, _ *scoreboard.Position, _ int) (*scoreboard.Top, error) {
+func (plainFallback) Page(_ context.Context, b *scoreboard.Board, _ *scoreboard.Position, _ int) (*scoreboard.Top, error) {
 	return &scoreboard.Top{Board: b.ID}, nil
 }
 
-func (plainTruth) List(_ context.Context, b *scoreboard.Board, _ []scoreboard.UserID) (*scoreboard.List, error) {
+func (plainFallback) List(_ context.Context, b *scoreboard.Board, _ []scoreboard.UserID) (*scoreboard.List, error) {
 	return &scoreboard.List{Board: b.ID}, nil
 }
 
-func (plainTruth) RankOf(context.Context, *scoreboard.Board, scoreboard.Score) (int64, error) {
+func (plainFallback) RankOf(context.Context, *scoreboard.Board, scoreboard.Score) (int64, error) {
 	return 7, nil
 }
 
-func (plainTruth) Place(
+func (plainFallback) Place(
 	_ context.Context,
 	_ *scoreboard.Board,
 	user scoreboard.UserID,
@@ -98,15 +98,15 @@ func newHanging(h *hanging) (*leaderboard.Leaderboard, *leaderboard.Ranker) {
 	l := leaderboard.New(leaderboard.Options{
 		Catalog:        oneBoard{},
 		Ranking:        h,
-		Fallback:       plainTruth{},
+		Fallback:       plainFallback{},
 		TriggerRebuild: func(scoreboard.BoardID) {},
 		Log:            slog.New(slog.DiscardHandler),
 	})
 	return l, leaderboard.NewRanker(l)
 }
 
-// eachTakes measures do until d has passed.
-func eachTakes(d time.Duration, do func()) []time.Duration {
+// latencies times calls of do until d has passed.
+func latencies(d time.Duration, do func()) []time.Duration {
 	var took []time.Duration
 	for began := time.Now(); time.Since(began) < d; time.Sleep(time.Millisecond) {
 		before := time.Now()
@@ -150,10 +150,10 @@ func TestHangingRankingIsNotCalled(t *testing.T) {
 					began,
 				) > 40*time.Millisecond; hangs && !waited &&
 					(receipt.Rank == nil || *receipt.Rank != 7) {
-					t.Errorf("got rank %v, want that of the truth", receipt.Rank)
+					t.Errorf("got rank %v, want the store's", receipt.Rank)
 				}
 				if !hangs && receipt.Rank != nil {
-					t.Errorf("got rank %d, want what the ranking says: none", *receipt.Rank)
+					t.Errorf("got rank %d, want none, as the ranking has", *receipt.Rank)
 				}
 			},
 		},
@@ -168,21 +168,21 @@ func TestHangingRankingIsNotCalled(t *testing.T) {
 			for range 3 {
 				c.do(t, l, r, true)
 			}
-			took := eachTakes(2500*time.Millisecond, func() { c.do(t, l, r, true) })
+			took := latencies(2500*time.Millisecond, func() { c.do(t, l, r, true) })
 			if p95 := took[len(took)*95/100]; p95 > 10*time.Millisecond {
-				t.Errorf("p95 is %s, want none of the budget of %s in it", p95, c.budget)
+				t.Errorf("p95 is %s, want below the budget of %s", p95, c.budget)
 			}
 			if longest := took[len(took)-1]; longest > 150*time.Millisecond {
-				t.Errorf("the longest took %s, want no more than a probe", longest)
+				t.Errorf("the longest took %s, want at most one probe", longest)
 			}
 			h.hangs.Store(false)
-			time.Sleep(1100 * time.Millisecond) // the pause, after which somebody tries
+			time.Sleep(1100 * time.Millisecond) // the pause, after which a call probes it
 			c.do(t, l, r, false)
 		})
 	}
 }
 
-// Not loaded and not found are answers, and not failures.
+// Not loaded and not found are answers, not failures.
 func TestNegativeAnswersKeepBreakerClosed(t *testing.T) {
 	t.Parallel()
 	for name, no := range map[string]error{
@@ -215,6 +215,6 @@ func TestCanceledReadKeepsBreakerClosed(t *testing.T) {
 	}
 	h.hangs.Store(false)
 	if place, err := l.Place(ctx, global, "alice", 0, 0); err != nil || place.Degraded != "" {
-		t.Errorf("got %+v, %v, want an answer of the ranking", place, err)
+		t.Errorf("got %+v, %v, want the ranking's answer", place, err)
 	}
 }

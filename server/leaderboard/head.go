@@ -296,7 +296,7 @@ func (l *Leaderboard) top(ctx context.Context, board *scoreboard.Board) (top *sc
 // its own state stands.
 func degradedState(reason string, state scoreboard.BoardState) scoreboard.BoardState {
 	switch reason {
-	case "", reasonTruth, reasonNotYet:
+	case "", reasonStoreDown, reasonNotYet:
 		return state
 	}
 	return scoreboard.StateRebuilding

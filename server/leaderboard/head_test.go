@@ -51,7 +51,7 @@ func startNode(t *testing.T, url string) *node {
 	rdb.AddHook(&n.sent)
 	rank := ranking.New(rdb)
 	n.Leaderboard = leaderboard.New(leaderboard.Options{
-		Catalog: oneBoard{}, Ranking: rank, Fallback: plainTruth{},
+		Catalog: oneBoard{}, Ranking: rank, Fallback: plainFallback{},
 		TriggerRebuild: func(scoreboard.BoardID) {}, Log: slog.New(slog.DiscardHandler),
 	})
 	following, stop := context.WithCancel(ctx)
@@ -148,23 +148,23 @@ func TestReadAfterNoticeSendsNoCommand(t *testing.T) {
 			if sent := n.sent.Load() - before; sent > 0 && time.Since(read) < 200*time.Millisecond {
 				t.Errorf("a read after the notice of version %d sent %d commands", want, sent)
 			}
-			truth, err := r.Top(ctx, "global")
+			current, err := r.Top(ctx, "global")
 			if err != nil {
 				t.Fatal(err)
 			}
-			if top.Version != want || top.Degraded != "" || top.State != truth.State || top.Total != truth.Total ||
+			if top.Version != want || top.Degraded != "" || top.State != current.State || top.Total != current.Total ||
 				!top.AsOf.Equal(asOf) {
 				t.Errorf("got %+v, want version %d as of %s", top, want, asOf)
 			}
-			for j, e := range truth.Entries {
-				if top.Entries[j] != e || !top.Reached[j].Equal(truth.Reached[j]) {
+			for j, e := range current.Entries {
+				if top.Entries[j] != e || !top.Reached[j].Equal(current.Reached[j]) {
 					t.Errorf(
 						"row %d is %+v of %s, want %+v of %s",
 						j,
 						top.Entries[j],
 						top.Reached[j],
 						e,
-						truth.Reached[j],
+						current.Reached[j],
 					)
 				}
 			}
@@ -311,7 +311,7 @@ func TestDegradedHeadIsNotReplaced(t *testing.T) {
 	h.version.Store(1)
 	var away atomic.Bool
 	l := leaderboard.New(leaderboard.Options{
-		Catalog: oneBoard{}, Ranking: h, Fallback: plainTruth{}, StoreAway: away.Load,
+		Catalog: oneBoard{}, Ranking: h, Fallback: plainFallback{}, StoreAway: away.Load,
 		TriggerRebuild: func(scoreboard.BoardID) {}, Log: slog.New(slog.DiscardHandler),
 	})
 	away.Store(true)
@@ -327,7 +327,7 @@ func TestDegradedHeadIsNotReplaced(t *testing.T) {
 
 func newLeaderboard(r leaderboard.Ranking) *leaderboard.Leaderboard {
 	return leaderboard.New(leaderboard.Options{
-		Catalog: oneBoard{}, Ranking: r, Fallback: plainTruth{},
+		Catalog: oneBoard{}, Ranking: r, Fallback: plainFallback{},
 		TriggerRebuild: func(scoreboard.BoardID) {}, Log: slog.New(slog.DiscardHandler),
 	})
 }

@@ -53,12 +53,12 @@ const (
 
 // Why an answer is degraded.
 const (
-	reasonCold     = "rebuilding"          // the ranking does not hold the board
-	reasonAway     = "ranking_unavailable" // the ranking does not answer
-	reasonNotYet   = "not_ranked_yet"      // the ranking is behind the store
-	reasonArchived = "archived"            // the ranking no longer holds the board
-	reasonStale    = "stale"               // nothing answers: the last known head
-	reasonTruth    = "store_unavailable"   // the ranking answers, but gets no changes and cannot be checked
+	reasonCold      = "rebuilding"          // the ranking does not hold the board
+	reasonAway      = "ranking_unavailable" // the ranking does not answer
+	reasonNotYet    = "not_ranked_yet"      // the ranking is behind the store
+	reasonArchived  = "archived"            // the ranking no longer holds the board
+	reasonStale     = "stale"               // nothing answers: the last known head
+	reasonStoreDown = "store_unavailable"   // the ranking answers, but gets no changes and cannot be checked
 )
 
 // Options are the parts of a Leaderboard.
@@ -174,7 +174,7 @@ func (l *Leaderboard) ask(
 		err = l.reads.try(ctx, ranking)
 	}
 	if err == nil && l.StoreAway() {
-		return reasonTruth, nil
+		return reasonStoreDown, nil
 	}
 	if err == nil || scoreboard.CodeOf(err) == scoreboard.CodeNotFound {
 		return "", err

@@ -134,7 +134,7 @@ func (r *rig) degraded(t *testing.T, reason string) {
 		t.Errorf("from the store: %+v and %+v", top.Entries, place)
 	}
 	if top.AsOf.IsZero() {
-		t.Error("a read of the store does not say as of when")
+		t.Error("a read of the store has no as_of")
 	}
 }
 
@@ -143,7 +143,7 @@ func TestReadsFallBackAndRecover(t *testing.T) {
 	r := open(t)
 	r.record(t, "alice", 5)
 	r.record(t, "bob", 7)
-	if err := r.rdb.FlushAll(ctx).Err(); err != nil { // whatever was built before they were recorded
+	if err := r.rdb.FlushAll(ctx).Err(); err != nil { // built before the scores were recorded
 		t.Fatal(err)
 	}
 	before := r.healthy(t)
@@ -182,10 +182,10 @@ func TestReadsFallBackAndRecover(t *testing.T) {
 		receipt := r.record(t, "alice", 1)
 		r.ranker.Rank(ctx, []*scoreboard.Receipt{receipt})
 		if receipt.Rank != nil && *receipt.Rank != 2 {
-			t.Errorf("a receipt ranks %d, want 2 or none in time", *receipt.Rank)
+			t.Errorf("got rank %d in a receipt, want 2, or none if the time ran out", *receipt.Rank)
 		}
 		r.redis.Start()
-		if err := r.rdb.FlushAll(ctx).Err(); err != nil { // it came back without its data
+		if err := r.rdb.FlushAll(ctx).Err(); err != nil { // Redis is back without its data
 			t.Fatal(err)
 		}
 		after := r.healthy(t)
@@ -203,7 +203,7 @@ func TestBoardIsRebuiltOnlineAfterRedisRestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := r.healthy(t)
-	// What is recorded now Redis does not learn, as if it had lost it.
+	// Redis does not get what is recorded now, as if it had lost it.
 	r.record(t, "bob", 7)
 	r.redis.Stop()
 	r.redis.Start()
@@ -216,7 +216,7 @@ func TestBoardIsRebuiltOnlineAfterRedisRestart(t *testing.T) {
 			return
 		}
 		if err == nil && top.Degraded == "rebuilding" {
-			t.Error("the live board was taken away, although Redis had kept it")
+			t.Error("the live board was dropped, although Redis had kept it")
 		}
 		if time.Now().After(deadline) {
 			t.Fatalf("after 10 s: %+v, %v", top, err)
@@ -235,22 +235,22 @@ func TestUnrankedScoreIsReadFromStore(t *testing.T) {
 	}
 	r.ranker.Rank(ctx, []*scoreboard.Receipt{receipt})
 	if receipt.Rank == nil || *receipt.Rank != 1 {
-		t.Errorf("its receipt ranks %v, want 1", receipt.Rank)
+		t.Errorf("got rank %v in its receipt, want 1", receipt.Rank)
 	}
 	// The store gets 20 ms for a rank, which it may miss on a busy machine.
 	receipt.Rank, receipt.Replayed = nil, true
 	for deadline := time.Now().Add(10 * time.Second); receipt.Rank == nil && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		stranger := scoreboard.Receipt{User: "hidden", Board: "global", Replayed: true}
-		r.ranker.Rank(ctx, []*scoreboard.Receipt{&stranger, receipt})
-		if stranger.Rank != nil {
-			t.Fatalf("a hidden user ranks %d, want none", *stranger.Rank)
+		hidden := scoreboard.Receipt{User: "hidden", Board: "global", Replayed: true}
+		r.ranker.Rank(ctx, []*scoreboard.Receipt{&hidden, receipt})
+		if hidden.Rank != nil {
+			t.Fatalf("got rank %d for a hidden user, want none", *hidden.Rank)
 		}
 	}
 	if receipt.Rank == nil || *receipt.Rank != 1 {
-		t.Errorf("repeated at once it ranks %v, want 1", receipt.Rank)
+		t.Errorf("got rank %v for an immediate repeat, want 1", receipt.Rank)
 	}
 	if _, err := r.Place(ctx, global, "nobody", 0, 0); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
-		t.Errorf("a stranger: %v, want not_found", err)
+		t.Errorf("an unknown user: %v, want not_found", err)
 	}
 	if _, err := r.ReadTop(ctx, "nowhere"); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
 		t.Errorf("an unknown board: %v, want not_found", err)

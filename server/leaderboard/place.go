@@ -199,7 +199,7 @@ func (l *Leaderboard) await(
 		if ranked == nil || scoreboard.CodeOf(err) == scoreboard.CodeNotFound {
 			return nil, err
 		}
-		p, reason = ranked, reasonTruth
+		p, reason = ranked, reasonStoreDown
 	}
 	p.Degraded = reason
 	l.Show(ctx, p.Neighbours)

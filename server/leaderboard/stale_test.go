@@ -14,13 +14,13 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// slowTruth does not answer while hangs is set, and counts concurrent calls.
-type slowTruth struct {
+// slowFallback does not answer while hangs is set, and counts concurrent calls.
+type slowFallback struct {
 	hanging
 	asked, waiting, most atomic.Int64
 }
 
-func (s *slowTruth) Page(
+func (s *slowFallback) Page(
 	ctx context.Context,
 	b *scoreboard.Board,
 	_ *scoreboard.Position,
@@ -29,7 +29,7 @@ func (s *slowTruth) Page(
 	return &scoreboard.Top{Board: b.ID}, s.count(ctx)
 }
 
-func (s *slowTruth) Place(
+func (s *slowFallback) Place(
 	ctx context.Context,
 	_ *scoreboard.Board,
 	user scoreboard.UserID,
@@ -38,15 +38,15 @@ func (s *slowTruth) Place(
 	return &scoreboard.Place{User: user, Rank: 7}, s.count(ctx)
 }
 
-func (s *slowTruth) List(ctx context.Context, b *scoreboard.Board, _ []scoreboard.UserID) (*scoreboard.List, error) {
+func (s *slowFallback) List(ctx context.Context, b *scoreboard.Board, _ []scoreboard.UserID) (*scoreboard.List, error) {
 	return &scoreboard.List{Board: b.ID}, s.count(ctx)
 }
 
-func (s *slowTruth) RankOf(ctx context.Context, _ *scoreboard.Board, _ scoreboard.Score) (int64, error) {
+func (s *slowFallback) RankOf(ctx context.Context, _ *scoreboard.Board, _ scoreboard.Score) (int64, error) {
 	return 7, s.count(ctx)
 }
 
-func (s *slowTruth) count(ctx context.Context) error {
+func (s *slowFallback) count(ctx context.Context) error {
 	s.asked.Add(1)
 	n := s.waiting.Add(1)
 	defer s.waiting.Add(-1)
@@ -59,11 +59,11 @@ func (s *slowTruth) count(ctx context.Context) error {
 // unavailable at once, and a database that hangs gets few calls.
 func TestLastHeadIsServedWithoutBackends(t *testing.T) {
 	t.Parallel()
-	ranked, truth := &hanging{}, &slowTruth{}
+	ranked, fallback := &hanging{}, &slowFallback{}
 	l := leaderboard.New(leaderboard.Options{
 		Catalog:        oneBoard{},
 		Ranking:        ranked,
-		Fallback:       truth,
+		Fallback:       fallback,
 		TriggerRebuild: func(scoreboard.BoardID) {},
 		Log:            slog.New(slog.DiscardHandler),
 	})
@@ -72,7 +72,7 @@ func TestLastHeadIsServedWithoutBackends(t *testing.T) {
 		t.Fatalf("got %+v, %v", first, err)
 	}
 	ranked.hangs.Store(true)
-	truth.hangs.Store(true)
+	fallback.hangs.Store(true)
 	var all sync.WaitGroup
 	for i := range 40 {
 		all.Go(func() {
@@ -81,16 +81,16 @@ func TestLastHeadIsServedWithoutBackends(t *testing.T) {
 				err,
 			); err == nil ||
 				code != scoreboard.CodeUnavailable && !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("a place from nowhere: %v", err)
+				t.Errorf("a place without backends: %v", err)
 			}
 		})
 	}
 	all.Wait()
-	if most := truth.most.Load(); most > 4 {
+	if most := fallback.most.Load(); most > 4 {
 		t.Errorf("the store got %d concurrent calls, want at most 4", most)
 	}
-	truth.asked.Store(0)
-	took := eachTakes(3*time.Second, func() {
+	fallback.asked.Store(0)
+	took := latencies(3*time.Second, func() {
 		top, err := l.Top(ctx, global, 0)
 		if err != nil || top.Degraded != "stale" || !top.AsOf.Equal(first.AsOf) || top.Version != 0 {
 			t.Fatalf("got %+v, %v, want the first head, marked", top, err)
@@ -99,14 +99,14 @@ func TestLastHeadIsServedWithoutBackends(t *testing.T) {
 		var known *scoreboard.Error
 		if !errors.As(err, &known) || known.Code != scoreboard.CodeUnavailable || known.RetryAfter <= 0 {
 			if !errors.Is(err, context.DeadlineExceeded) { // the caller that probed
-				t.Fatalf("a place from nowhere: %v", err)
+				t.Fatalf("a place without backends: %v", err)
 			}
 		}
 	})
 	if p95 := took[len(took)*95/100]; p95 > 10*time.Millisecond {
-		t.Errorf("p95 is %s, want none of the budgets in it", p95)
+		t.Errorf("p95 is %s, want below both budgets", p95)
 	}
-	if n := truth.asked.Load(); n > 6 {
+	if n := fallback.asked.Load(); n > 6 {
 		t.Errorf("the store got %d calls in 3 s, want a probe a second", n)
 	}
 	ranked.hangs.Store(false)
@@ -128,7 +128,7 @@ func TestNoticeInvalidatesHead(t *testing.T) {
 	l := leaderboard.New(leaderboard.Options{
 		Catalog:        oneBoard{},
 		Ranking:        counted,
-		Fallback:       plainTruth{},
+		Fallback:       plainFallback{},
 		TriggerRebuild: func(scoreboard.BoardID) {},
 		Log:            slog.New(slog.DiscardHandler),
 	})
@@ -143,11 +143,11 @@ func TestNoticeInvalidatesHead(t *testing.T) {
 	began := time.Now()
 	first, second := version(), version()
 	if first != 1 || second != 1 && time.Since(began) < 200*time.Millisecond {
-		t.Errorf("two reads in a row are not one of the ranking: versions %d and %d", first, second)
+		t.Errorf("two reads in a row read the ranking twice: versions %d and %d", first, second)
 	}
-	l.Notify(scoreboard.Notice{Board: "global", Top: &scoreboard.Top{Version: 1}}) // what was read already
+	l.Notify(scoreboard.Notice{Board: "global", Top: &scoreboard.Top{Version: 1}}) // already read
 	if version() != 1 && time.Since(began) < 200*time.Millisecond {
-		t.Error("a notice of what is held made it stale")
+		t.Error("a notice of the cached version invalidated it")
 	}
 	now := version()
 	l.Notify(scoreboard.Notice{Board: "global", Top: &scoreboard.Top{Version: now + 1}})
@@ -155,9 +155,9 @@ func TestNoticeInvalidatesHead(t *testing.T) {
 	if got := version(); got != now+1 {
 		t.Errorf("after a notice of version %d: %d", now+1, got)
 	}
-	time.Sleep(300 * time.Millisecond) // a lost notice costs no more
+	time.Sleep(300 * time.Millisecond) // a lost notice delays a change by no more
 	if got := version(); got < now+2 {
-		t.Errorf("without a notice for longer than a head lives: %d", got)
+		t.Errorf("without a notice for longer than headLife: version %d", got)
 	}
 	waited := time.Now()
 	if top, err := l.Top(ctx, global, now+5); err != nil || top.Version < now+5 || time.Since(waited) > 5*time.Second {
@@ -182,14 +182,14 @@ func TestHiddenUserIsNotServedFromCache(t *testing.T) {
 	l := leaderboard.New(leaderboard.Options{
 		Catalog:        oneBoard{},
 		Ranking:        ranked,
-		Fallback:       plainTruth{},
+		Fallback:       plainFallback{},
 		TriggerRebuild: func(scoreboard.BoardID) {},
 		Log:            slog.New(slog.DiscardHandler),
 	})
 	other := &scoreboard.Board{ID: "other"}
 	read := func(b *scoreboard.Board) {
 		t.Helper()
-		// The standing first: a head that is at hand would say it.
+		// The standing first: with a cached head it would come from there.
 		if _, err := l.Place(ctx, b, "bob", 1, 0); err != nil {
 			t.Fatal(err)
 		}
@@ -214,14 +214,14 @@ func TestHiddenUserIsNotServedFromCache(t *testing.T) {
 	is("read after a ban", global, true)
 	ranked.do = func() { l.Notify(scoreboard.Notice{Board: "global", Top: &scoreboard.Top{Version: 99}, Hides: true}) }
 	if _, err := l.Place(ctx, global, "carol", 1, 0); err != nil || l.CachedPlace("global", "carol", 1) != nil {
-		t.Errorf("a standing that was read while a user was banned is served, %v", err)
+		t.Errorf("a standing read while a user was banned is served, %v", err)
 	}
 	if _, err := l.ReadTop(ctx, "global"); err != nil || l.CachedTop("global") != nil {
-		t.Errorf("a head that was read while a user was banned is served, %v", err)
+		t.Errorf("a head read while a user was banned is served, %v", err)
 	}
 }
 
-// meanwhile calls do during each read.
+// meanwhile is a ranking that calls do during each read.
 type meanwhile struct {
 	counting
 	do func()
@@ -242,7 +242,7 @@ func (m *meanwhile) Place(
 	return m.counting.Place(ctx, id, user, k)
 }
 
-// counting answers each read with the next version.
+// counting is a ranking that answers each read with the next version.
 type counting struct {
 	hanging
 	reads atomic.Int64

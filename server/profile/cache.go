@@ -29,7 +29,7 @@ const (
 	maxLoads   = 2  // concurrent loads with a waiting caller
 )
 
-// Cache has the profiles of recently shown users, and which of them have none.
+// Cache holds the profiles of recently shown users, and which of them have none.
 type Cache struct {
 	source Source
 	log    *slog.Logger
@@ -42,7 +42,7 @@ type Cache struct {
 	young, old map[scoreboard.UserID]*scoreboard.Profile // nil for users without a profile
 }
 
-// NewCache makes an empty cache; Run fills it.
+// NewCache returns an empty cache; Run fills it.
 func NewCache(s Source, log *slog.Logger) *Cache {
 	return &Cache{
 		source: s, log: log,

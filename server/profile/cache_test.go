@@ -18,7 +18,7 @@ func TestMain(m *testing.M) { backendtest.Main(m) }
 
 var ctx = context.Background()
 
-// counted is a store that records look-ups.
+// counted is a store that counts look-ups.
 type counted struct {
 	*store.Store
 	asked chan []scoreboard.UserID
@@ -102,7 +102,7 @@ func TestEveryNodeShowsAChange(t *testing.T) {
 		shows(t, a, users, "Alice", "")
 	}
 	if n := len(c.asked); n > 0 {
-		t.Errorf("%d look-ups of users who are known", n)
+		t.Errorf("%d look-ups of cached users", n)
 	}
 	put(t, s, "bob", "Bob")
 	put(t, s, "alice", "")
@@ -112,7 +112,7 @@ func TestEveryNodeShowsAChange(t *testing.T) {
 	rows := []scoreboard.Entry{{User: "alice"}, {User: "carol"}}
 	a.ShowKnown(rows)
 	if rows[0].Profile == nil || rows[0].Profile.DisplayName != "Al" || rows[1].Profile != nil {
-		t.Errorf("what this node wrote is shown as %+v", rows)
+		t.Errorf("the profile stored on this node is shown as %+v", rows)
 	}
 }
 

@@ -19,7 +19,7 @@ func (r *Ranking) Claim(ctx context.Context, task string, period time.Duration) 
 	return first, nil
 }
 
-// ReleaseClaim lets another process claim the task, because it failed.
+// ReleaseClaim lets another process claim the task, after the caller has failed.
 func (r *Ranking) ReleaseClaim(ctx context.Context, task string) error {
 	if err := r.rdb.Del(ctx, claimKey(task)).Err(); err != nil {
 		return fmt.Errorf("release the task %s: %w", task, err)

@@ -15,9 +15,8 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// TestScriptsUseOneClusterSlot runs all of it on a Redis in
-// cluster mode, which refuses a script that touches keys of two slots or keys
-// that it did not name.
+// TestScriptsUseOneClusterSlot runs every script on a Redis in cluster mode, which
+// rejects a script that uses keys of two slots or undeclared keys.
 func TestScriptsUseOneClusterSlot(t *testing.T) {
 	t.Parallel()
 	r := rig{rdb: cluster(t)}
@@ -48,7 +47,7 @@ func TestScriptsUseOneClusterSlot(t *testing.T) {
 	}
 	r.is(t, "alice:6 bob:3")
 	if p := r.place(t, "bob"); p.Rank != 2 {
-		t.Errorf("bob ranks %d, want 2", p.Rank)
+		t.Errorf("got rank %d for bob, want 2", p.Rank)
 	}
 	users := []scoreboard.UserID{"alice", "bob"}
 	if ranks, err := r.Ranks(ctx, board, users, make([]*scoreboard.Score, 2)); err != nil || *ranks[0] != 1 {
@@ -58,8 +57,8 @@ func TestScriptsUseOneClusterSlot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	truth := change("alice", 1, 2, 2)
-	if repaired, err := r.Repair(ctx, &truth, states[0]); !repaired || err != nil {
+	current := change("alice", 1, 2, 2)
+	if repaired, err := r.Repair(ctx, &current, states[0]); !repaired || err != nil {
 		t.Errorf("repaired: %t, %v", repaired, err)
 	}
 	r.is(t, "bob:3 alice:1")
@@ -74,14 +73,14 @@ func TestScriptsUseOneClusterSlot(t *testing.T) {
 	}
 }
 
-// cluster is a cluster of one node that owns every slot.
+// cluster starts a cluster of one node that owns every slot.
 func cluster(t *testing.T) *redis.ClusterClient {
 	t.Helper()
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		if os.Getenv("CI") == "true" {
 			t.Fatal(err)
 		}
-		t.Skip("NO CLUSTER TEST: redis-server is not installed")
+		t.Skip("cluster test skipped: redis-server is not installed")
 	}
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// TestChangesOfLostHistoryStayOut has the store gone back: what comes
-// late of the future that it has lost has greater revisions than the truth.
+// TestChangesOfLostHistoryStayOut restores the store to an earlier state. Late
+// changes from the lost history have higher revisions than the restored ones.
 func TestChangesOfLostHistoryStayOut(t *testing.T) {
 	t.Parallel()
 	r := connect(t, backendtest.Redis(t))
@@ -19,25 +19,25 @@ func TestChangesOfLostHistoryStayOut(t *testing.T) {
 		c.RecordedAt = at
 		return c
 	}
-	if ok, err := r.Mark(ctx, board.ID, "turn"); !ok || err != nil {
+	if ok, err := r.Mark(ctx, board.ID, "token"); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
-	// It came between the mark and the fence.
+	// A lost change between the mark and the fence.
 	r.apply(t, at(change("mallory", 99, 9, 9), since.Add(-time.Second)))
-	if err := r.Fence(ctx, board.ID, "turn", since); err != nil {
+	if err := r.Fence(ctx, board.ID, "token", since); err != nil {
 		t.Fatal(err)
 	}
-	// And this after it, together with news.
+	// A lost change after the fence, in a batch with a new one.
 	r.apply(
 		t,
 		at(change("alice", 50, 9, 9), since.Add(-time.Second)),
 		at(change("carol", 7, 1, 9), since.Add(time.Second)),
 	)
-	truth := at(change("alice", 2, 2, 2), since.Add(-time.Hour)) // as it was restored
-	if err := r.Fill(ctx, board.ID, "turn", []scoreboard.Change{truth}); err != nil {
+	restored := at(change("alice", 2, 2, 2), since.Add(-time.Hour)) // in the restored store
+	if err := r.Fill(ctx, board.ID, "token", []scoreboard.Change{restored}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Swap(ctx, board, "turn", 1, 77, board.Created); err != nil {
+	if _, err := r.Swap(ctx, board, "token", 1, 77, board.Created); err != nil {
 		t.Fatal(err)
 	}
 	r.is(t, "carol:7 alice:2")
@@ -58,6 +58,6 @@ func TestChangesOfLostHistoryStayOut(t *testing.T) {
 	r.apply(t, at(change("mallory", 99, 9, 9), since.Add(-time.Second)))
 	r.is(t, "")
 	if err := r.Fence(ctx, board.ID, "nobody", since); err == nil {
-		t.Error("a fence of a shadow that is not there")
+		t.Error("fenced a shadow that does not exist")
 	}
 }

@@ -16,10 +16,9 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
-// history draws what happens on a board of some mode: scores of few values and
-// times, so that ties to the microsecond are common, and users who are hidden
-// and come back. It returns the changes that the ranking is told, and where
-// everybody stands in the end.
+// history draws a history of a board of some mode: few different scores and times,
+// so that ties to the microsecond are common, and users who are hidden and shown
+// again. It returns the changes for the ranking and the final state of each user.
 func history(
 	rt *rapid.T,
 	b *scoreboard.Board,
@@ -37,7 +36,7 @@ func history(
 				rt.Fatal(err)
 			}
 			version := c.Version + 1
-			if had && next == c.Score { // an event that changes nothing is not told
+			if had && next == c.Score { // an event that changes nothing is not relayed
 				c.Version = version
 				last[user] = c
 				continue
@@ -53,14 +52,14 @@ func history(
 	return told, last
 }
 
-// TestRedisOrdersLikePostgreSQL plays random histories, with ties to the
+// TestRedisOrdersLikePostgreSQL stores random histories, with ties to the
 // microsecond and ids that sort by bytes only, on boards of all modes and both
-// orders into both: the final states into PostgreSQL, all states, shuffled and
-// twice, into Redis. Head, pages from any position, ranks, percentiles,
-// neighbours, lists and totals must agree to the last place.
+// orders: the final states in PostgreSQL; all states, shuffled and repeated, in
+// Redis. Head, pages from any position, ranks, percentiles, neighbours, lists and
+// totals must be equal.
 func TestRedisOrdersLikePostgreSQL(t *testing.T) {
 	t.Parallel()
-	truth, conn := storetest.New(t, func(o *store.Options) { o.MaxConns = 2 })
+	pg, conn := storetest.New(t, func(o *store.Options) { o.MaxConns = 2 })
 	r := connect(t, backendtest.Redis(t))
 
 	users := []string{"a", "a.", "a:", "A", "ab", "b", "B-1", "_", "-", "0", "9", "zz", "z", "@x", "y"}
@@ -70,7 +69,7 @@ func TestRedisOrdersLikePostgreSQL(t *testing.T) {
 		b := &scoreboard.Board{
 			ID: scoreboard.BoardID(
 				"either-" + itoa(int64(run)),
-			), // what the store knows of a board's size outlives a run
+			), // the store's count of a board's users outlives a run
 			Mode: rapid.SampledFrom([]scoreboard.Mode{scoreboard.ModeIncrement, scoreboard.ModeBest, scoreboard.ModeLatest}).
 				Draw(rt, "mode"),
 			Order: rapid.SampledFrom([]scoreboard.Order{scoreboard.OrderHighest, scoreboard.OrderLowest}).
@@ -112,8 +111,8 @@ values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
 				must(err)
 			}
 		}
-		samePages(rt, r.Ranking, truth, b)
-		samePlaces(rt, r.Ranking, truth, b, last)
+		samePages(rt, r.Ranking, pg, b)
+		samePlaces(rt, r.Ranking, pg, b, last)
 	})
 }
 
@@ -131,15 +130,15 @@ func same(rt *rapid.T, what string, got, want *scoreboard.Top) {
 	}
 }
 
-// samePages compares the head, the pages that follow one another, and a page
-// behind a position that somebody may have held once, or never.
-func samePages(rt *rapid.T, r *ranking.Ranking, truth *store.Store, b *scoreboard.Board) {
+// samePages compares the head, consecutive pages, and a page behind a position that
+// need not be taken.
+func samePages(rt *rapid.T, r *ranking.Ranking, pg *store.Store, b *scoreboard.Board) {
 	limit := rapid.IntRange(1, 5).Draw(rt, "limit")
 	head, err := r.Top(ctx, b.ID)
 	if err != nil {
 		rt.Fatal(err)
 	}
-	slow, err := truth.Page(ctx, b, nil, scoreboard.TopSize)
+	slow, err := pg.Page(ctx, b, nil, scoreboard.TopSize)
 	if err != nil {
 		rt.Fatal(err)
 	}
@@ -149,7 +148,7 @@ func samePages(rt *rapid.T, r *ranking.Ranking, truth *store.Store, b *scoreboar
 		if err != nil {
 			rt.Fatal(err)
 		}
-		want, err := truth.Page(ctx, b, &after, limit)
+		want, err := pg.Page(ctx, b, &after, limit)
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -171,26 +170,26 @@ func samePages(rt *rapid.T, r *ranking.Ranking, truth *store.Store, b *scoreboar
 		Key: rapid.Int64Range(-10, 10).
 			Draw(rt, "key"),
 		ReachedAt: change("x", 0, 0, rapid.Int64Range(0, 3).Draw(rt, "at")).ReachedAt,
-		User:      scoreboard.UserID(rapid.SampledFrom([]string{"", "a", "a-", "aa", "Z", "~"}).Draw(rt, "behind")),
+		User:      scoreboard.UserID(rapid.SampledFrom([]string{"", "a", "a-", "aa", "Z", "~"}).Draw(rt, "user behind")),
 	})
 }
 
-// samePlaces compares what is said of each user, of all of them in a list, and
-// of a score that nobody has.
+// samePlaces compares the place of each user, the list of all users, and the rank of
+// any score.
 func samePlaces(
 	rt *rapid.T,
 	r *ranking.Ranking,
-	truth *store.Store,
+	pg *store.Store,
 	b *scoreboard.Board,
 	last map[scoreboard.UserID]scoreboard.Change,
 ) {
 	k := rapid.IntRange(0, 4).Draw(rt, "k")
 	users := append(slices.Sorted(maps.Keys(last)), "nobody")
 	for _, user := range users {
-		want, wantErr := truth.Place(ctx, b, user, k)
+		want, wantErr := pg.Place(ctx, b, user, k)
 		got, gotErr := r.Place(ctx, b.ID, user, k)
 		if scoreboard.CodeOf(wantErr) != scoreboard.CodeOf(gotErr) {
-			rt.Fatalf("%s: Redis says %v, PostgreSQL %v", user, gotErr, wantErr)
+			rt.Fatalf("%s: Redis returns %v, PostgreSQL %v", user, gotErr, wantErr)
 		}
 		if wantErr != nil {
 			continue
@@ -203,14 +202,14 @@ func samePlaces(
 		}
 		ranks, err := r.Ranks(ctx, b, []scoreboard.UserID{user}, []*scoreboard.Score{nil})
 		if err != nil || *ranks[0] != want.Rank {
-			rt.Fatalf("%s: ranks says %d, %v, PostgreSQL %d", user, *ranks[0], err, want.Rank)
+			rt.Fatalf("%s: Ranks returns %d, %v, PostgreSQL %d", user, *ranks[0], err, want.Rank)
 		}
 	}
 	got, err := r.List(ctx, b.ID, users)
 	if err != nil {
 		rt.Fatal(err)
 	}
-	want, err := truth.List(ctx, b, users)
+	want, err := pg.List(ctx, b, users)
 	if err != nil {
 		rt.Fatal(err)
 	}
@@ -223,12 +222,12 @@ func samePlaces(
 			want.Missing,
 		)
 	}
-	score := scoreboard.Score(rapid.Int64Range(-6, 6).Draw(rt, "a score"))
+	score := scoreboard.Score(rapid.Int64Range(-6, 6).Draw(rt, "score"))
 	ranks, err := r.Ranks(ctx, b, []scoreboard.UserID{"nobody"}, []*scoreboard.Score{&score})
 	if err != nil {
 		rt.Fatal(err)
 	}
-	if rank, err := truth.RankOf(ctx, b, score); err != nil || *ranks[0] != rank {
+	if rank, err := pg.RankOf(ctx, b, score); err != nil || *ranks[0] != rank {
 		rt.Fatalf("a score of %d: Redis ranks it %d, PostgreSQL %d, %v", score, *ranks[0], rank, err)
 	}
 }

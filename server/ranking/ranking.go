@@ -116,7 +116,7 @@ func (r *Ranking) Apply(
 		boards := byBoard(part)
 		changes = changes[n:]
 		names := slices.Sorted(maps.Keys(boards))
-		asOf := r.asOf(ctx) // before the changes: what it claims, the board has then too
+		asOf := r.asOf(ctx) // before the changes, so that the board includes all that it claims
 		answers := make([]*redis.Cmd, len(names))
 		err := r.pipelined(ctx, func(run func(*redis.Script, []string, ...any) *redis.Cmd) {
 			for i, board := range names {

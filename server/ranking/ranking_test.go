@@ -34,7 +34,7 @@ func connect(t testing.TB, url string) rig {
 }
 
 // onBoth runs a test on a real Redis and on the stand-in of the development
-// stack, with the board warm and empty.
+// stack, with the board loaded and empty.
 func onBoth(t *testing.T, do func(t *testing.T, r rig)) {
 	t.Parallel()
 	backendtest.EachRedis(t, func(t *testing.T, url string) {
@@ -44,7 +44,7 @@ func onBoth(t *testing.T, do func(t *testing.T, r rig)) {
 	})
 }
 
-// warm rebuilds a board out of states.
+// warm rebuilds a board from states.
 func (r rig) warm(t testing.TB, b *scoreboard.Board, states ...scoreboard.Change) {
 	t.Helper()
 	if ok, err := r.Mark(ctx, b.ID, "warm"); !ok || err != nil {
@@ -141,7 +141,7 @@ func TestLateEventsCannotRestoreHiddenUser(t *testing.T) {
 			t.Errorf("a banned user's place: %v, want not_found", err)
 		}
 		if got := r.place(t, "carol").Rank; got != 2 {
-			t.Errorf("carol ranks %d, want 2: ranks close up", got)
+			t.Errorf("got rank %d for carol, want 2: ranks close up", got)
 		}
 		r.apply(t, change("alice", 5, 4, 1)) // unbanned: score and time as before
 		r.is(t, "alice:5 bob:5 carol:4")
@@ -178,13 +178,13 @@ func TestVersionRisesOnlyIfTop100Changes(t *testing.T) {
 			}
 			version = want
 		}
-		step("a score far below", false, change(name(110), 891, 2, 200))
-		step("a user that is new far below", false, change("zoe", 1, 1, 201))
+		step("a score far below the top", false, change(name(110), 891, 2, 200))
+		step("a new user far below the top", false, change("zoe", 1, 1, 201))
 		step("a repeat", false, change(name(5), 995, 1, 5))
-		step("a score within", true, change(name(5), 995+1000, 2, 202))
-		step("someone enters", true, change(name(110), 950, 3, 203))
-		step("someone leaves", true, hidden(change(name(0), 1000, 2, 0)))
-		step("there and back within a batch: only reached_at moved", false, change(name(40), 960, 3, 999))
+		step("a score within the top", true, change(name(5), 995+1000, 2, 202))
+		step("a user enters the top", true, change(name(110), 950, 3, 203))
+		step("a user leaves the top", true, hidden(change(name(0), 1000, 2, 0)))
+		step("up and down within a batch: only reached_at differs", false, change(name(40), 960, 3, 999))
 	})
 }
 
@@ -208,7 +208,7 @@ func TestFlushedBoardIsNotLoadedUntilRebuilt(t *testing.T) {
 		}
 		cold, err := r.Apply(ctx, []scoreboard.Change{change("alice", 6, 2, 2)})
 		if err != nil || !slices.Equal(cold, []scoreboard.BoardID{board.ID}) {
-			t.Errorf("apply says %v, %v; want that the board is not loaded", cold, err)
+			t.Errorf("apply returned %v, %v; want the board as not loaded", cold, err)
 		}
 		_, topErr := r.Top(ctx, board.ID)
 		_, placeErr := r.Place(ctx, board.ID, "alice", 3)
@@ -219,14 +219,14 @@ func TestFlushedBoardIsNotLoadedUntilRebuilt(t *testing.T) {
 			}
 		}
 		if keys := r.keys(t); len(keys) > 0 {
-			t.Errorf("there are keys %q: nothing but a rebuild creates a board", keys)
+			t.Errorf("found keys %q: only a rebuild creates a board", keys)
 		}
 		if cold, suspect, err := r.Lost(
 			ctx,
 			[]scoreboard.Board{*board},
 		); err != nil || len(cold) != 1 ||
 			len(suspect) != 0 {
-			t.Errorf("cold boards: %v, suspect ones %v, %v; want one that is cold", cold, suspect, err)
+			t.Errorf("lost: %v, suspect: %v, %v; want one lost board", cold, suspect, err)
 		}
 		r.warm(t, board, change("alice", 6, 2, 2))
 		r.is(t, "alice:6")
@@ -252,7 +252,7 @@ func TestApplyToSeveralBoards(t *testing.T) {
 		lost.Board = "nowhere"
 		cold, err := r.Apply(ctx, []scoreboard.Change{lost, change("alice", 5, 1, 1), low})
 		if err != nil || !slices.Equal(cold, []scoreboard.BoardID{"nowhere"}) {
-			t.Fatalf("apply says %v, %v; want that nowhere is not loaded", cold, err)
+			t.Fatalf("apply returned %v, %v; want nowhere as not loaded", cold, err)
 		}
 		r.is(t, "alice:5")
 		if top, err := r.Top(ctx, other.ID); err != nil || show(top.Entries) != "bob:3" {
@@ -269,7 +269,7 @@ func TestApplyBatchBeyondLuaArgumentLimit(t *testing.T) {
 		}
 		r.apply(t, all...)
 		if got := r.top(t).Total; got != 9000 {
-			t.Errorf("%d users are ranked, want 9000", got)
+			t.Errorf("got %d ranked users, want 9000", got)
 		}
 	})
 }

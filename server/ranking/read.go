@@ -165,8 +165,8 @@ func (r *Ranking) List(
 }
 
 // Ranks returns a 1-based rank for each user, or nil where one is not ranked;
-// scoreboard.ErrNotLoaded where the board is not there. A score is a standing that may not have
-// been applied yet; a nil score means the current rank.
+// scoreboard.ErrNotLoaded where the board is not loaded. A score is a standing that may
+// not have been applied yet; a nil score means the current rank.
 func (r *Ranking) Ranks(
 	ctx context.Context,
 	board *scoreboard.Board,

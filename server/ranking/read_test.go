@@ -30,13 +30,13 @@ func TestRanksOfReceipts(t *testing.T) {
 			score *scoreboard.Score
 			want  int64 // 0: none
 		}{
-			{"applied already", "bob", score(40), 2},
-			{"applied already, second of a tie", "carol", score(40), 3},
-			{"pending, rises to the front", "dave", score(60), 1},
-			{"pending, rises into a tie: behind who was there", "dave", score(40), 4},
+			{"already applied", "bob", score(40), 2},
+			{"already applied, second of a tie", "carol", score(40), 3},
+			{"pending, rises to the top", "dave", score(60), 1},
+			{"pending, rises into a tie: ranks last of it", "dave", score(40), 4},
 			{"pending, a negative delta: its old entry is not counted", "alice", score(35), 3},
 			{"pending, a negative delta into a tie", "alice", score(40), 3},
-			{"pending, to the end", "alice", score(1), 4},
+			{"pending, falls to the end", "alice", score(1), 4},
 			{"pending, new", "zoe", score(45), 2},
 			{"pending, new and last", "zoe", score(0), 5},
 			{"pending after an unban: its old entry is not in the set", "eve", score(20), 5},
@@ -49,7 +49,7 @@ func TestRanksOfReceipts(t *testing.T) {
 				t.Fatal(err)
 			}
 			if have := got[0]; have == nil && c.want != 0 || have != nil && *have != c.want {
-				t.Errorf("%s: %s ranks %v, want %d", c.why, c.user, deref(have), c.want)
+				t.Errorf("%s: got rank %[3]v for %[2]s, want %[4]d", c.why, c.user, deref(have), c.want)
 			}
 		}
 	})
@@ -99,7 +99,7 @@ func TestAsOfIsTheMinimumOfAllPartitions(t *testing.T) {
 		fresh(0, 0, 10)
 		fresh(0, 1, 11)
 		fresh(1, 0, 12)
-		is(time.Time{}) // one has not reported: nothing can be claimed
+		is(time.Time{}) // one partition has not reported: unknown
 		fresh(1, 1, 5)
 		is(at.Add(5 * time.Second))
 		fresh(1, 1, 20)
@@ -108,7 +108,7 @@ func TestAsOfIsTheMinimumOfAllPartitions(t *testing.T) {
 		is(at.Add(10 * time.Second))
 		fresh(0, 0, 30)
 		is(at.Add(11 * time.Second))
-		// Fewer shards than before: what the lost one reported counts no more.
+		// Fewer shards than before: the report of the removed one no longer counts.
 		for partition := range 2 {
 			beat := scoreboard.Heartbeat{
 				Shard:      0,

@@ -17,11 +17,11 @@ func TestRebuildUnderLoadLosesNothing(t *testing.T) {
 			t.Fatal(ok, err)
 		}
 		if ok, err := r.Mark(ctx, board.ID, "b"); ok || err != nil {
-			t.Errorf("a second mark: %v, %v; want no", ok, err)
+			t.Errorf("a second mark: %v, %v; want false", ok, err)
 		}
-		r.apply(t, change("alice", 7, 3, 3), change("bob", 6, 1, 2)) // live, before the snapshot is filled in
-		r.is(t, "ghost:99 alice:7 bob:6")                            // reads go on meanwhile
-		// The snapshot is older for alice, and has carol.
+		r.apply(t, change("alice", 7, 3, 3), change("bob", 6, 1, 2)) // live, before the snapshot is written
+		r.is(t, "ghost:99 alice:7 bob:6")                            // reads are not affected
+		// The snapshot has an older state of alice, and carol.
 		if err := r.Fill(
 			ctx,
 			board.ID,
@@ -31,7 +31,7 @@ func TestRebuildUnderLoadLosesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := r.Fill(ctx, board.ID, "b", nil); err == nil {
-			t.Error("another token can fill the shadow")
+			t.Error("another token filled the shadow")
 		}
 		r.apply(t, change("dave", 1, 1, 4))
 		before := r.top(t)
@@ -53,7 +53,7 @@ func (r rig) nothingExpires(t testing.TB) {
 	t.Helper()
 	for _, key := range r.keys(t) {
 		if strings.Contains(key, ":shadow:") {
-			t.Errorf("%s is left of the shadow", key)
+			t.Errorf("key %s of the shadow is left", key)
 		}
 		if ttl, err := r.rdb.PTTL(ctx, key).Result(); err != nil || ttl >= 0 {
 			t.Errorf("live key %s expires in %v (%v)", key, ttl, err)
@@ -123,7 +123,7 @@ func TestNoticesNameMovedUsers(t *testing.T) {
 	onBoth(t, func(t *testing.T, r rig) {
 		next := follow(t, r)
 		if err := r.rdb.Publish(ctx, "sb:notices", "not a notice").Err(); err != nil {
-			t.Fatal(err) // and what follows still arrives
+			t.Fatal(err) // the notices after it still arrive
 		}
 		r.apply(t, change("alice", 5, 1, 1))
 		n := next()
@@ -136,7 +136,7 @@ func TestNoticesNameMovedUsers(t *testing.T) {
 			t.Errorf("moved %+v", n.Moved)
 		}
 		r.apply(t, change("alice", 5, 1, 1)) // nothing to report
-		r.apply(t, change("alice", 5, 2, 9)) // reached again: the user moved, the top is the same
+		r.apply(t, change("alice", 5, 2, 9)) // reached again: the user moved, the top did not change
 		if n = next(); n.Top != nil || len(n.Moved) != 1 || n.Moved[0].Revision != 2 || n.Hides {
 			t.Errorf("got %+v, want a notice without a top", n)
 		}
@@ -179,7 +179,7 @@ func TestCondition(t *testing.T) {
 			t.Fatal(err)
 		}
 		if c := is(scoreboard.StateHealthy, 1); !c.Rebuilding {
-			t.Error("a rebuild beside the live board does not show")
+			t.Error("Rebuilding is false during a rebuild")
 		}
 		if err := r.rdb.FlushAll(ctx).Err(); err != nil {
 			t.Fatal(err)
@@ -208,7 +208,7 @@ func TestNoticeIsCompleteIfAllIsNew(t *testing.T) {
 				t.Errorf("%s: reached at %s, want %s", m.User, m.ReachedAt, want)
 			}
 		}
-		r.apply(t, alice, change("bob", 9, 2, 3)) // a repeat among them
+		r.apply(t, alice, change("bob", 9, 2, 3)) // with a repeat
 		if n = next(); n.Top == nil || !n.Top.AsOf.IsZero() {
 			t.Errorf("with a repeat: got %+v, want no as_of", n.Top)
 		}

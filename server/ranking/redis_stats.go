@@ -22,7 +22,7 @@ type RedisStats struct {
 	age, used, limit prometheus.Gauge
 }
 
-// NewRedisStats makes a RedisStats; Run measures.
+// NewRedisStats returns a RedisStats; Run measures.
 func NewRedisStats(r *Ranking, log *slog.Logger) *RedisStats {
 	gauge := func(name, help string) prometheus.Gauge {
 		return prometheus.NewGauge(prometheus.GaugeOpts{Name: "scoreboard_" + name, Help: help})

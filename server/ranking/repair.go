@@ -59,21 +59,21 @@ func readState(raw, key string) scoreboard.RankedState {
 // has changed since it was read; a revision of 0 removes the user. It reports
 // whether it did.
 func (r *Ranking) Repair(
-	ctx context.Context, truth *scoreboard.Change, wrong scoreboard.RankedState,
+	ctx context.Context, correct *scoreboard.Change, wrong scoreboard.RankedState,
 ) (bool, error) {
 	hidden := "0"
-	if truth.Hidden {
+	if correct.Hidden {
 		hidden = "1"
 	}
-	n, err := r.repair.Run(ctx, r.rdb, liveKeys(truth.Board), channel, string(truth.Board), appendMoved(nil, truth), string(truth.User), wrong.Raw,
-		strconv.FormatInt(truth.Revision, 10), strconv.FormatInt(truth.Key, 10), prefix(truth.ReachedAt),
-		strconv.FormatInt(truth.Version, 10), hidden).
+	n, err := r.repair.Run(ctx, r.rdb, liveKeys(correct.Board), channel, string(correct.Board), appendMoved(nil, correct), string(correct.User), wrong.Raw,
+		strconv.FormatInt(correct.Revision, 10), strconv.FormatInt(correct.Key, 10), prefix(correct.ReachedAt),
+		strconv.FormatInt(correct.Version, 10), hidden).
 		Int64()
 	if err == nil && n < 0 {
 		err = scoreboard.ErrNotLoaded
 	}
 	if err != nil {
-		return false, fmt.Errorf("repair %s on board %s: %w", truth.User, truth.Board, err)
+		return false, fmt.Errorf("repair %s on board %s: %w", correct.User, correct.Board, err)
 	}
 	return n == 1, nil
 }

@@ -27,7 +27,7 @@ func (h *Hub) admit(c *Conn) error {
 		h.metrics.refused.WithLabelValues("off").Inc()
 		return &scoreboard.Error{
 			Code:       scoreboard.CodeUnavailable,
-			Message:    "streams are turned off; poll the leaderboard instead",
+			Message:    "streams are disabled; poll the leaderboard instead",
 			RetryAfter: offRetry,
 		}
 	case o.ConnectionsPerNode > 0 && h.admitted >= o.ConnectionsPerNode:

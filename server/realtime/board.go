@@ -112,8 +112,8 @@ func (b *board) accept(top *scoreboard.Top, read bool) bool {
 	return true
 }
 
-// publish publishes the newest state and wakes the connections that it changes
-// something for. It reports whether it did anything, so that a window starts.
+// publish publishes the newest state and wakes the connections affected by it. It
+// reports whether anything was published, so that a window starts.
 func (b *board) publish(window time.Duration) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

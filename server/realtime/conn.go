@@ -239,8 +239,8 @@ func (c *Conn) Subscribe(ctx context.Context, v *scoreboard.Viewer) error {
 	return subscribe()
 }
 
-// Resolve returns the second half of Subscribe, after which frames are written:
-// what can fail for the viewer or the board has been checked by then.
+// Resolve checks the viewer and reads the board, and returns the second half of
+// Subscribe, after which frames are written.
 func (c *Conn) Resolve(ctx context.Context, v *scoreboard.Viewer) (subscribe func() error, err error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
@@ -274,7 +274,7 @@ func (c *Conn) subscribe(b *board, v *scoreboard.Viewer) error {
 	b.add(s)
 	c.subs = append(c.subs, s)
 	if v.LastEpoch != 0 {
-		c.out.Ping() // the first frame may be long in coming
+		c.out.Ping() // the first frame may take long
 	}
 	c.out.Wake()
 	return nil

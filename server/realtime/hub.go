@@ -45,7 +45,7 @@ type Hub struct {
 	kick      chan struct{}
 }
 
-// NewHub makes a hub; it works while Run does.
+// NewHub returns a hub, which works while Run does.
 func NewHub(o Options, source Source, log *slog.Logger) *Hub {
 	o.setDefaults()
 	h := &Hub{
@@ -101,7 +101,7 @@ func (h *Hub) Begin() bool {
 	return true
 }
 
-// Done ends what Begin began.
+// Done reports the end of a goroutine registered by Begin.
 func (h *Hub) Done() { h.work.Done() }
 
 // Context ends when Run does.

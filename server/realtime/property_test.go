@@ -51,11 +51,11 @@ func (s *screen) show(t *testing.T, f protocol.Frame) {
 	s.epoch, s.version = f.Epoch, f.Version
 }
 
-// check compares what is shown with what the ranking was at that version.
+// check compares the screen with the ranking at that version.
 func (s *screen) check(t *testing.T, boards *ranking, rows int) {
 	t.Helper()
 	var want []protocol.Entry
-	boards.edit(func() { want = wire(boards.past[[2]int64{s.epoch, s.version}], rows) })
+	boards.edit(func() { want = wire(boards.tops[[2]int64{s.epoch, s.version}], rows) })
 	if !slices.Equal(s.top, want) {
 		t.Errorf("at %d:%d: showing\n%v, want\n%v", s.epoch, s.version, s.top, want)
 	}
@@ -68,16 +68,15 @@ func wire(rows []scoreboard.Entry, n int) (out []protocol.Entry) {
 	return out
 }
 
-// TestVersionsNeverGoBack plays changes to two nodes, each
-// with delays, doubles and losses of its own, before clients that read with
-// delays, come back to either node where they left, and show deltas or
-// snapshots. Whatever they show last is what the ranking says.
+// TestVersionsNeverGoBack sends notices to two nodes, each with its own delays,
+// duplicates and losses. Clients read with delays, resume on either node and show
+// deltas or snapshots. All must end with the ranking's final state.
 func TestVersionsNeverGoBack(t *testing.T) {
 	t.Parallel()
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	boards := newRanking("global")
-	boards.set("global", crowd(130))
+	boards.set("global", manyUsers(130))
 	o := realtime.Options{Window: 10 * time.Millisecond, FramesPerMinute: 40 * 60, CheckEvery: 100 * time.Millisecond}
 	nodes := []*rig{start(t, o, boards), start(t, o, boards)}
 
@@ -100,7 +99,7 @@ func TestVersionsNeverGoBack(t *testing.T) {
 				case 0: // lost
 				case 1:
 					node.hub.Notify(n)
-					node.hub.Notify(before) // late once more
+					node.hub.Notify(before) // late, and a second time
 				default:
 					node.hub.Notify(n)
 				}
@@ -125,7 +124,7 @@ func TestVersionsNeverGoBack(t *testing.T) {
 	wg.Wait()
 }
 
-// watch is one client of the property: it returns when it shows the final state.
+// watch runs one client until it shows the final state.
 func watch(
 	t *testing.T,
 	random *rand.Rand,
@@ -156,7 +155,7 @@ func watch(
 			_ = ws.SetReadDeadline(time.Now().Add(300 * time.Millisecond))
 			_, data, err := ws.ReadMessage()
 			if err != nil {
-				break // quiet: come again, perhaps elsewhere
+				break // quiet: reconnect, possibly to the other node
 			}
 			s.show(t, decode(t, data))
 			s.check(t, boards, rows)

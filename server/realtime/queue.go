@@ -47,7 +47,7 @@ func (q *queue) push(c Flusher) {
 	q.nonEmpty.Signal()
 }
 
-// take waits for connections and moves some to buf; none once it is closed.
+// take waits for connections and moves some to buf; none once the queue is closed.
 func (q *queue) take(buf []Flusher) []Flusher {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -41,7 +41,7 @@ func TestOwnRankInTheTop(t *testing.T) {
 		w.expect(protocol.FrameUpdated)
 	}
 	r.hub.Notify(boards.set("global", of{"alice": 10}))
-	// Alice moved; Bob was overtaken, his version not known to have changed.
+	// Alice moved and overtook Bob, whose own version did not change.
 	checkRank(t, alice.rank(), "alice", 1, 2, 2)
 	checkRank(t, phone.rank(), "alice", 1, 2, 2)
 	checkRank(t, bob.rank(), "bob", 2, 1, 0)
@@ -52,19 +52,19 @@ func TestOwnRankInTheTop(t *testing.T) {
 func TestOwnRankBelowTheTop(t *testing.T) {
 	t.Parallel()
 	boards := newRanking("global")
-	boards.set("global", crowd(150))
+	boards.set("global", manyUsers(150))
 	r := start(t, realtime.Options{}, boards)
-	// u099 is the last of the hundred, u149 the last of all.
+	// u099 is the last of the top 100, u149 the last of all.
 	edge, last := r.dial(query("user", string(user(99)))), r.dial(query("user", string(user(149))))
 	edge.frame()
 	last.frame()
 	r.hub.Notify(boards.set("global", of{user(149): 51_500}))
 	checkRank(t, edge.rank(), "u099", 101, 100, 0)
 	checkRank(t, last.rank(), "u149", 100, 0, 2)
-	// Outside of the hundred a move of one's own is told too.
+	// Below the top, users get their own moves too,
 	r.hub.Notify(boards.set("global", of{user(99): 49_500}))
 	checkRank(t, edge.rank(), "u099", 102, 101, 2)
-	// And what others do below is not.
+	// but not those of others.
 	r.hub.Notify(boards.set("global", of{user(140): 49_800}))
 	edge.quiet(500 * time.Millisecond)
 }
@@ -83,7 +83,7 @@ func TestNoRankFrameForUnrankedUser(t *testing.T) {
 func TestLookupsAreBounded(t *testing.T) {
 	t.Parallel()
 	boards := newRanking("global")
-	boards.set("global", crowd(200))
+	boards.set("global", manyUsers(200))
 	r := start(t, realtime.Options{RankLookups: 20}, boards)
 	w := r.dial(query("user", string(user(150))))
 	w.frame()
@@ -103,13 +103,13 @@ func TestLookupsAreBounded(t *testing.T) {
 func TestOlderStateDoesNotResetRank(t *testing.T) {
 	t.Parallel()
 	boards := newRanking("global")
-	boards.set("global", crowd(150))
+	boards.set("global", manyUsers(150))
 	r := start(t, realtime.Options{CheckEvery: time.Hour}, boards)
 	w := r.dial(query("user", string(user(149))))
 	w.frame()
 	third := boards.set("global", of{user(149): 70_500})
 	fourth := boards.set("global", of{user(149): 100_500})
-	// The look-up sees more than the notices have told yet.
+	// The look-up is ahead of the notices.
 	r.hub.Notify(scoreboard.Notice{Board: "global", Moved: fourth.Moved})
 	checkRank(t, w.rank(), "u149", 51, 0, 3)
 	r.hub.Notify(third)

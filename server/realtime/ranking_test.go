@@ -11,14 +11,14 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// ranking is a synthetic source of boards: scores by user, a version that rises
-// when the top does.
+// ranking is a synthetic source of boards: scores by user, and a version that rises
+// when the top changes.
 type ranking struct {
 	mu     sync.Mutex
 	boards map[scoreboard.BoardID]*scores
-	past   map[[2]int64][]scoreboard.Entry // the tops by epoch and version
-	err    error                           // what reads answer, if anything
-	reason string                          // what reads say is degraded
+	tops   map[[2]int64][]scoreboard.Entry // the tops by epoch and version
+	err    error                           // returned by reads, if set
+	reason string                          // why reads are degraded; empty if they are not
 	reads  int
 }
 
@@ -34,7 +34,7 @@ type scores struct {
 func newRanking(boards ...scoreboard.BoardID) *ranking {
 	r := &ranking{
 		boards: make(map[scoreboard.BoardID]*scores),
-		past:   make(map[[2]int64][]scoreboard.Entry),
+		tops:   make(map[[2]int64][]scoreboard.Entry),
 	}
 	for i, id := range boards {
 		r.boards[id] = &scores{
@@ -63,7 +63,7 @@ func (r *ranking) set(id scoreboard.BoardID, of map[scoreboard.UserID]scoreboard
 	if !slices.Equal(top, b.top) {
 		b.version++
 		b.top = top
-		r.past[[2]int64{b.epoch, b.version}] = top
+		r.tops[[2]int64{b.epoch, b.version}] = top
 		n.Top = r.answer(b)
 	}
 	return n
@@ -135,8 +135,8 @@ func (r *ranking) edit(f func()) {
 
 func user(i int) scoreboard.UserID { return scoreboard.UserID(fmt.Sprintf("u%03d", i)) }
 
-// crowd returns n users, the first with the highest score.
-func crowd(n int) map[scoreboard.UserID]scoreboard.Score {
+// manyUsers returns n users, the first with the highest score.
+func manyUsers(n int) map[scoreboard.UserID]scoreboard.Score {
 	of := make(map[scoreboard.UserID]scoreboard.Score, n)
 	for i := range n {
 		of[user(i)] = scoreboard.Score(1000 * (n - i))

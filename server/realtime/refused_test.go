@@ -22,7 +22,7 @@ func TestBadInput(t *testing.T) {
 		reason string
 	}{
 		{"1 MB frame", func(_ *testing.T, w *watcher) {
-			w.send(strings.Repeat("x", 1<<20)) // it is taken, though not looked at
+			w.send(strings.Repeat("x", 1<<20)) // read and ignored
 		}, websocket.CloseMessageTooBig, "message too big"},
 		{"binary frame", func(t *testing.T, w *watcher) {
 			if err := w.ws.WriteMessage(websocket.BinaryMessage, []byte("hello")); err != nil {
@@ -66,15 +66,15 @@ func TestBadInput(t *testing.T) {
 		if code, reason := w.closed(); code != c.code || reason != c.reason {
 			t.Errorf("%s: closed with %d %q, want %d %q", c.name, code, reason, c.code, c.reason)
 		}
-		// A reset would take the close from clients whose system drops what
-		// was received before it.
+		// After a reset, some systems drop the close frame that was received
+		// before it.
 		if _, err := w.ws.NetConn().Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 			t.Errorf("%s: the connection ended with %v, want EOF", c.name, err)
 		}
 	}
 	r.hub.Notify(boards.set("global", of{"alice": 1}))
 	bystander.expect(protocol.FrameUpdated)
-	await(t, "all of them to be closed", func() bool { return gauge(t, r.hub, "connections") == 1 })
+	await(t, "all other connections to be closed", func() bool { return gauge(t, r.hub, "connections") == 1 })
 }
 
 // Pings do not use up the limit on commands.
@@ -120,7 +120,7 @@ func TestClientCloses(t *testing.T) {
 		t.Fatal(err)
 	}
 	if code, _ := w.closed(); code != websocket.CloseNormalClosure {
-		t.Errorf("code: got %d, want its own back", code)
+		t.Errorf("code: got %d, want the client's own", code)
 	}
 	await(t, "the connection to be closed", func() bool { return gauge(t, r.hub, "connections") == 0 })
 }
@@ -130,7 +130,7 @@ func TestRefusedClientMaySend(t *testing.T) {
 	r := start(t, realtime.Options{ConnectionsPerUser: 1}, newRanking("global"))
 	r.dial("user=alice").frame()
 	w := r.dial("user=alice")
-	w.send(strings.Repeat("x", 1<<20)) // it does not break, or the code might be lost
+	w.send(strings.Repeat("x", 1<<20)) // does not reset the connection, which could lose the code
 	if code, _ := w.closed(); code != protocol.CloseLimit {
 		t.Errorf("code: got %d, want 4429", code)
 	}

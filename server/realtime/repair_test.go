@@ -39,9 +39,9 @@ func TestOldNoticesAreIgnored(t *testing.T) {
 		t.Errorf("version: got %d, want 3", f.Version)
 	}
 	r.hub.Notify(older)
-	past := boards.set("global", of{"alice": 3})
-	past.Top.Epoch = 9
-	r.hub.Notify(past)
+	late := boards.set("global", of{"alice": 3})
+	late.Top.Epoch = 9
+	r.hub.Notify(late)
 	w.quiet(100 * time.Millisecond)
 	if f := r.dial("").frame(); f.Version != 3 {
 		t.Errorf("newcomer: got version %d, want 3", f.Version)
@@ -60,7 +60,7 @@ func TestRebuildWithLowerVersions(t *testing.T) {
 	if f := w.frame(); f.Epoch != 99 || f.Version != 1 || len(f.Top) != 2 {
 		t.Errorf("got %+v, want epoch 99 at version 1", f)
 	}
-	// A restored database may say a lower epoch; when reads insist, so be it.
+	// A restored database may have a lower epoch; repeated reads confirm it.
 	boards.edit(func() { boards.boards["global"].epoch = 12 })
 	if f := w.frame(); f.Epoch != 12 {
 		t.Errorf("epoch: got %d, want 12", f.Epoch)
@@ -88,10 +88,10 @@ func TestFamilyMovesToNextInstance(t *testing.T) {
 		t.Errorf("got %+v, want the empty next instance", f)
 	}
 	time.Sleep(250 * time.Millisecond)
-	told := time.Now()
+	notified := time.Now()
 	r.hub.Notify(boards.set("daily", of{"bob": 2}))
-	if f := w.frame(); len(f.Top) != 1 || f.Top[0].UserID != "bob" || time.Since(told) > 150*time.Millisecond {
-		t.Errorf("got %+v after %s, want bob's score by its notice", f, time.Since(told))
+	if f := w.frame(); len(f.Top) != 1 || f.Top[0].UserID != "bob" || time.Since(notified) > 150*time.Millisecond {
+		t.Errorf("got %+v after %s, want bob's score from its notice", f, time.Since(notified))
 	}
 }
 
@@ -107,11 +107,11 @@ func TestDegraded(t *testing.T) {
 	if !f.Degraded || f.DegradedReason != "ranking_unavailable" || f.Epoch != 10 || f.Version != 2 || len(f.Top) != 1 {
 		t.Errorf("got %+v, want the last state, degraded", f)
 	}
-	boards.set("global", of{"alice": 2}) // seen by the fallback
+	boards.set("global", of{"alice": 2}) // as the fallback has it
 	if f := w.frame(); !f.Degraded || f.Version != 2 || f.Top[0].Score != 2 {
 		t.Errorf("got %+v, want the fallback's rows under the last version", f)
 	}
-	// A resuming client cannot hold the same as what is degraded.
+	// A client cannot resume from a degraded state.
 	again := r.dial("epoch=10&version=2")
 	if f := again.frame(); !f.Degraded {
 		t.Errorf("got %+v, want degraded", f)
@@ -139,7 +139,7 @@ func TestUnreadableBoard(t *testing.T) {
 		t.Errorf("got %+v, want unavailable", f)
 	}
 	if code, _ := w.closed(); code != 1012 {
-		t.Errorf("code: got %d, want 1012, come again", code)
+		t.Errorf("code: got %d, want 1012, try again later", code)
 	}
 	boards.edit(func() { boards.err = nil })
 	r.dial("").expect(protocol.FrameUpdated)
@@ -151,7 +151,7 @@ func TestResume(t *testing.T) {
 	boards.set("global", of{"alice": 1})
 	r := start(t, realtime.Options{}, boards)
 	current := r.dial("epoch=10&version=2")
-	ahead := r.dial("epoch=10&version=4") // it saw a node that is ahead of this one
+	ahead := r.dial("epoch=10&version=4") // resumes from a node ahead of this one
 	for _, query := range []string{"", "epoch=10&version=1", "epoch=9&version=2", "epoch=11&version=2"} {
 		if f := r.dial(query).frame(); f.Version != 2 {
 			t.Errorf("%q: got %+v, want a snapshot", query, f)

@@ -46,7 +46,7 @@ func start(t *testing.T, o realtime.Options, source realtime.Source) *rig {
 	return startOn(t, o, source, (*httptest.Server).Start)
 }
 
-// startOn is start with a server that begin starts.
+// startOn is start with a server started by begin.
 func startOn(t *testing.T, o realtime.Options, source realtime.Source, begin func(*httptest.Server)) *rig {
 	t.Helper()
 	hub := realtime.NewHub(o, source, slog.New(slog.DiscardHandler))

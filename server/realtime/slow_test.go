@@ -18,7 +18,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// dialSmall is dial with little room for what is not read.
+// dialSmall is dial with a small receive buffer.
 func (r *rig) dialSmall(query string) *watcher {
 	r.t.Helper()
 	d := websocket.Dialer{NetDialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -40,8 +40,8 @@ func (r *rig) dialSmall(query string) *watcher {
 	return &watcher{r.t, ws}
 }
 
-// tall returns a long user id, which makes frames large.
-func tall(i int) scoreboard.UserID {
+// longUser returns a long user id, which makes frames large.
+func longUser(i int) scoreboard.UserID {
 	return scoreboard.UserID(strings.Repeat("x", 60) + string(user(i)))
 }
 
@@ -49,7 +49,7 @@ func TestSlowConsumer(t *testing.T) {
 	t.Parallel()
 	boards := newRanking("global")
 	for i := range 100 {
-		boards.set("global", of{tall(i): scoreboard.Score(i)})
+		boards.set("global", of{longUser(i): scoreboard.Score(i)})
 	}
 	const slowAfter = 2 * time.Second
 	r := start(t, realtime.Options{
@@ -72,11 +72,11 @@ func TestSlowConsumer(t *testing.T) {
 			case <-stop:
 				return
 			case <-time.After(5 * time.Millisecond):
-				r.hub.Notify(boards.set("global", of{tall(i % 100): scoreboard.Score(1000 + i)}))
+				r.hub.Notify(boards.set("global", of{longUser(i % 100): scoreboard.Score(1000 + i)}))
 			}
 		}
 	})
-	reading.Go(func() { // the good one is not affected
+	reading.Go(func() { // the client that reads is not affected
 		last, at := int64(0), time.Now()
 		for {
 			f, ok := good.try()
@@ -84,10 +84,10 @@ func TestSlowConsumer(t *testing.T) {
 				return
 			}
 			if gap := time.Since(at); gap > 500*time.Millisecond {
-				t.Errorf("good: %s without a frame", gap)
+				t.Errorf("reading client: %s without a frame", gap)
 			}
 			if f.Version <= last {
-				t.Errorf("good: version %d after %d", f.Version, last)
+				t.Errorf("reading client: version %d after %d", f.Version, last)
 			}
 			last, at = f.Version, time.Now()
 			select {
@@ -109,7 +109,7 @@ func TestSlowConsumer(t *testing.T) {
 	}
 }
 
-// try is frame for another goroutine than the test's.
+// try is frame for goroutines other than the test's.
 func (w *watcher) try() (f protocol.Frame, ok bool) {
 	data, err := w.read()
 	if err == nil {
@@ -146,14 +146,14 @@ func TestSlowReaderSkipsStates(t *testing.T) {
 	const slowAfter = 3 * time.Second
 	boards := newRanking("global")
 	for i := range 100 {
-		boards.set("global", of{tall(i): scoreboard.Score(i)})
+		boards.set("global", of{longUser(i): scoreboard.Score(i)})
 	}
 	r := start(t, realtime.Options{
 		Window: 2 * time.Millisecond, FramesPerMinute: 500 * 60, SlowAfter: slowAfter,
 	}, boards)
 	w := r.dialSmall("limit=100")
 	for i := range 300 {
-		r.hub.Notify(boards.set("global", of{tall(i % 100): scoreboard.Score(1000 + i)}))
+		r.hub.Notify(boards.set("global", of{longUser(i % 100): scoreboard.Score(1000 + i)}))
 		time.Sleep(4 * time.Millisecond)
 	}
 	top, _ := boards.ReadTop(t.Context(), "global")
@@ -166,18 +166,17 @@ func TestSlowReaderSkipsStates(t *testing.T) {
 		}
 	}
 	if frames > 150 {
-		t.Errorf("a client who did not read got %d of 300 states, want states to be skipped", frames)
+		t.Errorf("a client that did not read got %d of 300 states, want states to be skipped", frames)
 	}
 	// Once it has caught up, its past stalls do not count.
 	time.Sleep(slowAfter * 5 / 4)
-	r.hub.Notify(boards.set("global", of{tall(0): 5000}))
+	r.hub.Notify(boards.set("global", of{longUser(0): 5000}))
 	w.expect(protocol.FrameUpdated)
-	r.hub.Notify(boards.set("global", of{tall(0): 5001}))
+	r.hub.Notify(boards.set("global", of{longUser(0): 5001}))
 	w.expect(protocol.FrameUpdated)
 }
 
-// What is written while a frame stalls waits behind it; under TLS too, where no
-// write can be tried.
+// Writes wait behind a stalled frame; under TLS too, where every write blocks.
 func TestPongsWaitBehindStalledFrame(t *testing.T) {
 	t.Parallel()
 	for name, begin := range map[string]func(*httptest.Server){
@@ -193,7 +192,7 @@ func TestPongsWaitBehindStalledFrame(t *testing.T) {
 func pongsWaitBehindAStalledFrame(t *testing.T, begin func(*httptest.Server)) {
 	boards := newRanking("global")
 	for i := range 100 {
-		boards.set("global", of{tall(i): scoreboard.Score(i)})
+		boards.set("global", of{longUser(i): scoreboard.Score(i)})
 	}
 	r := startOn(
 		t,
@@ -203,9 +202,9 @@ func pongsWaitBehindAStalledFrame(t *testing.T, begin func(*httptest.Server)) {
 	)
 	w := r.dialSmall("limit=100")
 	i, since := 0, time.Now()
-	await(t, "a stall that lasts", func() bool {
+	await(t, "a lasting stall", func() bool {
 		i++
-		r.hub.Notify(boards.set("global", of{tall(i % 100): scoreboard.Score(1000 + i)}))
+		r.hub.Notify(boards.set("global", of{longUser(i % 100): scoreboard.Score(1000 + i)}))
 		if gauge(t, r.hub, "stalled_connections") != 1 {
 			since = time.Now()
 		}
@@ -213,17 +212,17 @@ func pongsWaitBehindAStalledFrame(t *testing.T, begin func(*httptest.Server)) {
 	})
 	pongs := 0
 	w.ws.SetPongHandler(func(data string) error {
-		if pongs++; data != "still here" {
-			t.Errorf("pong: got %q, want the ping's own", data)
+		if pongs++; data != "payload" {
+			t.Errorf("pong: got %q, want the ping's payload", data)
 		}
 		return nil
 	})
 	for range 5 {
-		if err := w.ws.WriteMessage(websocket.PingMessage, []byte("still here")); err != nil {
+		if err := w.ws.WriteMessage(websocket.PingMessage, []byte("payload")); err != nil {
 			t.Fatal(err)
 		}
 	}
-	time.Sleep(100 * time.Millisecond) // they come while nothing is read
+	time.Sleep(100 * time.Millisecond) // they are sent while nothing is read
 	top, _ := boards.ReadTop(t.Context(), "global")
 	for w.frame().Version != top.Version {
 	}

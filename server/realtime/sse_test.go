@@ -132,7 +132,7 @@ func TestEvents(t *testing.T) {
 	if e, f := l.next(); e.id != "10:3" || f.Top[0].Score != 6 {
 		t.Errorf("got %+v, want id 10:3", e)
 	}
-	// The id of the user's frame is still the board's, for it is what resumes.
+	// The user's frame has the board's id, because a client resumes from that.
 	if e, f := l.next(); e.id != "10:3" || f.Type != protocol.FrameRank {
 		t.Errorf("got %+v, want the rank under id 10:3", e)
 	}
@@ -154,7 +154,7 @@ func TestEventsResume(t *testing.T) {
 	}
 	boards.edit(func() { boards.reason = "ranking_unavailable" })
 	if e, f := same.next(); e.id != "0:0" || !f.Degraded || f.Version != 3 {
-		t.Errorf("degraded: got %+v, want an id that nothing resumes from", e)
+		t.Errorf("degraded: got %+v, want an id that cannot be resumed from", e)
 	}
 }
 
@@ -169,7 +169,7 @@ func TestEventsDelta(t *testing.T) {
 	e, f := l.next()
 	if f.Type != protocol.FrameDelta || f.Base != 2 || f.Version != 3 || len(f.Changed) != 1 ||
 		f.Changed[0].UserID != "carol" {
-		t.Errorf("got %+v, want carol alone", f)
+		t.Errorf("got %+v, want only carol", f)
 	}
 	if !strings.Contains(e.data, `"removed":[]`) {
 		t.Errorf("got %s, want an empty list of removed", e.data)
@@ -218,7 +218,7 @@ func TestEventsRefused(t *testing.T) {
 		}
 	}
 	if n := gauge(t, r.hub, "connections"); n != 1 {
-		t.Errorf("connections: got %v, want the first alone", n)
+		t.Errorf("connections: got %v, want only the first", n)
 	}
 	if err := r.hub.Drain(t.Context()); err != nil {
 		t.Error(err)
@@ -232,7 +232,7 @@ func TestEventsSlowConsumer(t *testing.T) {
 	t.Parallel()
 	boards := newRanking("global")
 	for i := range 100 {
-		boards.set("global", of{tall(i): scoreboard.Score(i)})
+		boards.set("global", of{longUser(i): scoreboard.Score(i)})
 	}
 	r := start(t, realtime.Options{
 		Window: time.Millisecond, FramesPerMinute: 1000 * 60, SlowAfter: 200 * time.Millisecond,
@@ -250,7 +250,7 @@ func TestEventsSlowConsumer(t *testing.T) {
 	i := 0
 	await(t, "the client that never reads to be closed", func() bool {
 		i++
-		r.hub.Notify(boards.set("global", of{tall(i % 100): scoreboard.Score(1000 + i)}))
+		r.hub.Notify(boards.set("global", of{longUser(i % 100): scoreboard.Score(1000 + i)}))
 		return gauge(t, r.hub, "connections") == 0
 	})
 }

@@ -96,7 +96,7 @@ func (st *standing) ahead(epoch, version int64) bool {
 
 // updateRanks updates the viewers' standings from the newest state, sends those
 // that changed, and queues look-ups for those that are not in it. It reports
-// whether there was any. It skips a degraded state, which has no reliable ranks.
+// whether it queued any. It skips a degraded state, which has no reliable ranks.
 func (b *board) updateRanks() bool {
 	top := b.latest
 	if len(b.users) == 0 || top.Degraded != "" {

@@ -13,7 +13,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Under TLS no write can be tried: each has a goroutine while it lasts.
+// Under TLS every write blocks, so each has a goroutine while it lasts.
 func TestWebSocketUnderTLS(t *testing.T) {
 	t.Parallel()
 	boards := newRanking("global")
@@ -89,8 +89,8 @@ func TestEventsUnderTLS(t *testing.T) {
 	}
 }
 
-// Over HTTP/2 a deadline that has passed ends a stream, even one on which there
-// is nothing to write.
+// Over HTTP/2 a deadline that has passed ends a stream even if nothing is being
+// written.
 func TestIdleHTTP2StreamOutlivesWriteDeadline(t *testing.T) {
 	t.Parallel()
 	boards := newRanking("global")

@@ -45,7 +45,7 @@ func TestEmptyBoardIsAnEmptyList(t *testing.T) {
 func TestOnlySubscribedRows(t *testing.T) {
 	t.Parallel()
 	boards := newRanking("global")
-	boards.set("global", crowd(120))
+	boards.set("global", manyUsers(120))
 	r := start(t, realtime.Options{}, boards)
 	ten, hundred := r.dial(""), r.dial("limit=100")
 	if n := len(ten.frame().Top); n != 10 {
@@ -60,8 +60,8 @@ func TestOnlySubscribedRows(t *testing.T) {
 	}
 	ten.quiet(400 * time.Millisecond)
 
-	// A newcomer to the ten rows is at the newest version all the same, for a
-	// client who has seen it elsewhere must not go back.
+	// A new client of ten rows still gets the newest version: it may have seen that
+	// version on another node, and must not go back.
 	if f := r.dial("").frame(); f.Version != 3 {
 		t.Errorf("newcomer: got version %d, want 3", f.Version)
 	}
@@ -73,7 +73,7 @@ func TestWindow(t *testing.T) {
 	r := start(t, realtime.Options{Window: 200 * time.Millisecond}, boards)
 	w := r.dial("")
 	w.frame()
-	time.Sleep(250 * time.Millisecond) // a pause, so that the next change is a lone one
+	time.Sleep(250 * time.Millisecond) // a pause, so that the next change is a single one
 	begin := time.Now()
 	score := scoreboard.Score(0)
 	stop := time.After(time.Second)
@@ -145,7 +145,7 @@ func TestFramesPerMinute(t *testing.T) {
 	}
 	for board, n := range seen {
 		if n < 8 {
-			t.Errorf("%s: %d of 35 frames, want each board's turn", board, n)
+			t.Errorf("%s: %d of 35 frames, want an equal share for each board", board, n)
 		}
 	}
 }
@@ -178,16 +178,16 @@ func TestDeltaNeedsItsBase(t *testing.T) {
 	w.expect(protocol.FrameUpdated)
 	r.hub.Notify(boards.set("global", of{"bob": 2}))
 	w.expect(protocol.FrameDelta)
-	for i := range 3 { // while the connection has had its frames
+	for i := range 3 { // while the connection is at its cap
 		time.Sleep(50 * time.Millisecond)
 		r.hub.Notify(boards.set("global", of{user(i): 3}))
 	}
 	if f := w.expect(protocol.FrameUpdated); len(f.Top) != 5 || f.Version != 6 {
-		t.Errorf("after skipped states: got %+v, want the whole", f)
+		t.Errorf("after skipped states: got %+v, want a snapshot", f)
 	}
 	r.hub.Notify(boards.set("global", of{"bob": 20}))
 	if f := w.expect(protocol.FrameDelta); f.Base != 6 || len(f.Removed) != 0 || f.Changed[0].UserID != "bob" {
-		t.Errorf("then: got %+v, want a delta again", f)
+		t.Errorf("then: got %+v, want a delta", f)
 	}
 }
 
@@ -205,7 +205,7 @@ func TestSeveralBoards(t *testing.T) {
 		{`{"type":"subscribe","board":"nosuch"}`, "not_found"},
 		{`{"type":"subscribe","board":"secret"}`, "forbidden"},
 		{`{"type":"subscribe","board":"NO BOARD"}`, "invalid_request"},
-		{`{"type":"dance","board":"daily"}`, "invalid_request"},
+		{`{"type":"unknown","board":"daily"}`, "invalid_request"},
 		{`[`, "invalid_request"},
 		{``, "invalid_request"},
 	}
@@ -215,15 +215,15 @@ func TestSeveralBoards(t *testing.T) {
 			t.Errorf("%s: got %+v, want error %s", c.command, f, c.code)
 		}
 	}
-	w.send(`{"type":"subscribe","board":"daily"}`) // again is nothing
+	w.send(`{"type":"subscribe","board":"daily"}`) // a second time has no effect
 	w.send(`{"type":"unsubscribe","board":"daily"}`)
 	w.send(`{"type":"unsubscribe","board":"daily"}`)
-	w.send(`{"type":"dance","board":"daily"}`)
+	w.send(`{"type":"unknown","board":"daily"}`)
 	w.expect(protocol.FrameError)
 	r.hub.Notify(boards.set("daily", of{"alice": 1}))
 	r.hub.Notify(boards.set("global", of{"bob": 1}))
 	if f := w.expect(protocol.FrameUpdated); f.Board != "global" {
-		t.Errorf("board: got %s, want global alone", f.Board)
+		t.Errorf("board: got %s, want global only", f.Board)
 	}
 }
 
@@ -240,7 +240,8 @@ func TestTooManyBoards(t *testing.T) {
 	}
 }
 
-// A cap below one a second is a pause, as specification E's twenty a minute is.
+// A cap below one frame per second makes a pause, as with specification E's 20 per
+// minute.
 func TestFewFramesPerMinute(t *testing.T) {
 	t.Parallel()
 	boards := newRanking("global")

@@ -58,7 +58,7 @@ func (w *wheel) advance(now time.Time, buf []*timer) []*timer {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	until := int64(now.Sub(w.start) / wheelTick)
-	// After a long pause of the process one round is enough.
+	// After a long pause of the process, one round is enough.
 	w.ticks = max(w.ticks, until-wheelSlots)
 	for ; w.ticks < until; w.ticks++ {
 		slot := int((w.ticks + 1) % wheelSlots)

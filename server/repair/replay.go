@@ -157,7 +157,7 @@ func (r *Replay) since(ctx context.Context, spans []scoreboard.Extent) ([]scoreb
 		if err != nil {
 			return nil, err
 		}
-		if at == s.First && s.Forgot && s.First < s.End {
+		if at == s.First && s.Trimmed && s.First < s.End {
 			first, err := r.first(ctx, s)
 			if err != nil {
 				return nil, err

@@ -54,7 +54,7 @@ func CheckAction(s string) error {
 	return nil
 }
 
-// PayloadHash covers what a repeat must repeat: user, delta, requested boards and
+// PayloadHash covers what a retry must not change: user, delta, requested boards and
 // action. It excludes timestamp, signature and key, because a retry is signed
 // again.
 func (in *Increment) PayloadHash() [16]byte {

@@ -19,5 +19,5 @@ type Record struct {
 type Extent struct {
 	Partition  int
 	First, End int64
-	Forgot     bool // records before First were deleted
+	Trimmed    bool // records before First were deleted
 }

@@ -112,7 +112,7 @@ func FuzzParseRules(f *testing.F) {
 				slices.Contains(r.Keys, "") {
 				t.Fatalf("%q: rule exceeds the bounds: %+v", text, r)
 			}
-			in := scoreboard.Increment{Action: name, Delta: r.MaxDelta + 1} // which wraps around where there is no more
+			in := scoreboard.Increment{Action: name, Delta: r.MaxDelta + 1} // wraps around at the largest delta
 			if in.Delta != r.MinDelta &&
 				scoreboard.CodeOf(
 					rules.Of(name).Check(&in, [16]byte{}, time.Time{}, nil),

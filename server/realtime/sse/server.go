@@ -16,7 +16,7 @@ const ContentType = "text/event-stream"
 // Server answers requests with event streams of a hub.
 type Server struct{ hub *realtime.Hub }
 
-// NewServer makes a server for h.
+// NewServer returns a server for h.
 func NewServer(h *realtime.Hub) *Server { return &Server{h} }
 
 // Serve answers r with an event stream for v. An error, always a
@@ -97,7 +97,7 @@ func (s *Server) serveHandler(w http.ResponseWriter, r *http.Request, v *scorebo
 
 // stream writes frames until the connection ends, and returns the reason.
 func (s *Server) stream(r *http.Request, c *realtime.HandlerConn, out *writer) string {
-	if out.write(nil) != nil { // sends the head: the first event may be long in coming
+	if out.write(nil) != nil { // sends the head: the first event may take long
 		return "client"
 	}
 	for {

@@ -14,7 +14,7 @@ import (
 const (
 	readLimit = 4 << 10 // of a client's message; beyond it 1009
 
-	// Limits on commands, and separately on pings: a burst, and so many a second.
+	// Limits on commands, and separately on pings: a burst, and a rate per second.
 	commandBurst = 20
 	commandRate  = 5
 )
@@ -54,7 +54,7 @@ func (c *conn) Keepalive() []byte { return pingFrame }
 // CloseMessage implements [socket.Protocol].
 func (c *conn) CloseMessage(code int, reason string) []byte {
 	if code == protocol.CloseSlowConsumer && reason == socket.SlowConsumer {
-		return slowFrame // shared, because every connection has it at hand
+		return slowFrame // shared by all connections
 	}
 	return closeFrame(code, reason)
 }

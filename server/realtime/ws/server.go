@@ -22,10 +22,10 @@ type Server struct {
 	upgrader *websocket.Upgrader
 }
 
-// NewServer makes a server for h.
+// NewServer returns a server for h.
 func NewServer(h *realtime.Hub) *Server { return &Server{h, newUpgrader()} }
 
-// newUpgrader makes an upgrader with small buffers, because its connections are
+// newUpgrader returns an upgrader with small buffers, because its connections are
 // not used. The caller checks the Origin. Frames are small and shared by
 // connections, so they are not compressed.
 func newUpgrader() *websocket.Upgrader {

@@ -29,7 +29,7 @@ func masked(first byte, payload string) []byte {
 	return b
 }
 
-// fed is what a parser makes of pieces.
+// fed returns the messages that a parser finds in pieces, and the close code.
 func fed(limit int, pieces ...[]byte) (got []string, bad *violation) {
 	p := parser{limit: limit}
 	for _, piece := range pieces {
@@ -65,24 +65,24 @@ func TestParser(t *testing.T) {
 		{"close", masked(0x88, "\x03\xe8bye"), []string{"8 \x03\xe8bye"}, 0},
 		{"close without a code", masked(0x88, ""), []string{"8 "}, 0},
 		{"application's close", masked(0x88, "\x0f\xa1"), []string{"8 \x0f\xa1"}, 0},
-		{"half a code", masked(0x88, "\x03"), nil, 1002},
+		{"half a close code", masked(0x88, "\x03"), nil, 1002},
 		{"reserved code", masked(0x88, "\x03\xed"), nil, 1002},
 		{"unknown code", masked(0x88, "\x07\xd0"), nil, 1002},
-		{"close reason no UTF-8", masked(0x88, "\x03\xe8\xff"), nil, 1002},
+		{"close reason with invalid UTF-8", masked(0x88, "\x03\xe8\xff"), nil, 1002},
 		{"not masked", []byte{0x81, 1, 'a'}, nil, 1002},
 		{"reserved bit", masked(0xc1, "a"), nil, 1002},
 		{"reserved data opcode", masked(0x83, "a"), nil, 1002},
 		{"reserved control opcode", masked(0x8b, "a"), nil, 1002},
 		{"fragmented ping", masked(0x09, "a"), nil, 1002},
 		{"long ping", masked(0x89, long), nil, 1002},
-		{"continuation of nothing", masked(0x80, "a"), nil, 1002},
-		{"text within a text", join(masked(0x01, "a"), masked(0x81, "b")), nil, 1002},
+		{"continuation without a message", masked(0x80, "a"), nil, 1002},
+		{"text within a message", join(masked(0x01, "a"), masked(0x81, "b")), nil, 1002},
 		{"binary", masked(0x82, "a"), nil, 1003},
 		{"binary fragment", masked(0x02, "a"), nil, 1003},
-		{"no UTF-8", masked(0x81, "\xff"), nil, 1007},
+		{"invalid UTF-8", masked(0x81, "\xff"), nil, 1007},
 		{"too big", masked(0x81, strings.Repeat("x", 301)), nil, 1009},
 		{"too big in fragments", join(masked(0x01, long), masked(0x80, long)), nil, 1009},
-		{"as big as may be", masked(0x81, strings.Repeat("x", 300)), []string{"1 " + strings.Repeat("x", 300)}, 0},
+		{"maximum size", masked(0x81, strings.Repeat("x", 300)), []string{"1 " + strings.Repeat("x", 300)}, 0},
 		{"length beyond 63 bits", []byte{0x81, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, nil, 1009},
 	}
 	for _, c := range cases {
@@ -117,7 +117,7 @@ func TestParserKeepsNothing(t *testing.T) {
 			t.Fatal("refused")
 		}
 		if p.rest != nil || p.text != nil {
-			t.Fatalf("holds %d and %d bytes between messages", len(p.rest), len(p.text))
+			t.Fatalf("the parser keeps %d and %d bytes between messages", len(p.rest), len(p.text))
 		}
 	}
 }

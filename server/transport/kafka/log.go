@@ -31,7 +31,7 @@ func (l *Log) Spans(ctx context.Context) ([]scoreboard.Extent, error) {
 	spans := make([]scoreboard.Extent, 0, len(ends))
 	for partition, at := range ends {
 		spans = append(spans, scoreboard.Extent{
-			Partition: partition, First: at.first, End: at.end, Forgot: at.first > 0,
+			Partition: partition, First: at.first, End: at.end, Trimmed: at.first > 0,
 		})
 	}
 	slices.SortFunc(spans, func(a, b scoreboard.Extent) int { return a.Partition - b.Partition })

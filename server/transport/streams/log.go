@@ -38,7 +38,7 @@ func (l *Log) Spans(ctx context.Context) ([]scoreboard.Extent, error) {
 			return nil, fmt.Errorf("read the entry counts of %s: %w", stream, err)
 		}
 		spans[shard].First, spans[shard].End = offsetOf(first[0].ID), offsetOf(last[0].ID)+1
-		spans[shard].Forgot = info.EntriesAdded > info.Length
+		spans[shard].Trimmed = info.EntriesAdded > info.Length
 	}
 	return spans, nil
 }

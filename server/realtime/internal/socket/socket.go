@@ -17,12 +17,12 @@ import (
 // at once is pending until a goroutine has written it; no further frame is
 // written until then, so pending holds one frame and a few control frames. A
 // client that does not read it within SlowAfter is closed with 4408, and gets the
-// same time again to read up to there.
+// same time again to read up to the close.
 type socket struct {
 	net.Conn
 	raw       syscall.RawConn // nil where only blocking I/O is possible: TLS, Windows
 	hub       *realtime.Hub
-	done      func(slow bool) // called when nothing is pending any more
+	done      func(slow bool) // called once nothing is pending
 	slowClose []byte          // the last bytes for a slow client
 
 	read   func(fd uintptr) bool // tryRead, allocated once
