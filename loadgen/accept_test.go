@@ -180,10 +180,7 @@ func TestFaultyServersFailTheRightCriteria(t *testing.T) {
 			for _, name := range got {
 				if !slices.Contains(c.must, name) && !slices.Contains(c.may, name) {
 					t.Errorf(
-						"%s was missed: measured %v, errors %v, notes %v",
-						name,
-						r.Measured[name],
-						r.Errors,
+						"%s was missed: measured %v, errors %v, notes %v", name, r.Measured[name], r.Errors,
 						r.Notes,
 					)
 				}
@@ -229,8 +226,7 @@ func TestStallShowsInLatencyFromScheduledTime(t *testing.T) {
 	if r.Latency.P99 < 700 || r.Service.P99 > 600 {
 		t.Errorf(
 			"got p99 %v ms from the scheduled time and %v ms of service; want the stall in the first only",
-			r.Latency.P99,
-			r.Service.P99,
+			r.Latency.P99, r.Service.P99,
 		)
 	}
 	if !slices.Contains(missed(r), "api.p99") || slices.Contains(missed(r), "api.service.p99") {

@@ -170,10 +170,7 @@ func TestErrorsFail(t *testing.T) {
 		t.Errorf("wrong key: got %+v", r.Errors)
 	}
 	s.Close()
-	if _, err := Run(
-		t.Context(),
-		load(t, s.URL, "50", nil),
-	); err == nil ||
+	if _, err := Run(t.Context(), load(t, s.URL, "50", nil)); err == nil ||
 		!strings.Contains(err.Error(), "connection refused") {
 		t.Errorf("no server: got %v", err)
 	}

@@ -86,9 +86,7 @@ func (p *player) play(ctx context.Context) (played time.Duration, cut bool, err 
 			e := p.onSecond(start.since(now))
 			if e == nil && p.denied >= maxDenied {
 				e = fmt.Errorf(
-					"the last %d increments were all rejected with %s: check token and key",
-					p.denied,
-					p.denial,
+					"the last %d increments were all rejected with %s: check token and key", p.denied, p.denial,
 				)
 			}
 			if e != nil && err == nil {

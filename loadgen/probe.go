@@ -138,8 +138,7 @@ func (p *prober) replays(ctx context.Context, replays, conflicts *outcome.Tally)
 		switch {
 		case i == 0 && out.status != http.StatusOK:
 			return fmt.Errorf(
-				"the first signed increment was rejected with %d %s: check token and key",
-				out.status,
+				"the first signed increment was rejected with %d %s: check token and key", out.status,
 				out.ErrorCode,
 			)
 		case i == 0:

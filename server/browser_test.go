@@ -30,10 +30,10 @@ func browser(t *testing.T) context.Context {
 	}
 	if path == "" {
 		if os.Getenv("CI") == "true" {
-			t.Fatal("no Chromium: make setup installs it")
+			t.Fatal("Chromium is not installed: run make setup")
 		}
-		fmt.Fprintf(os.Stderr, "!!! %s SKIPPED, it needs Chromium (on Debian: the package chromium)\n", t.Name())
-		t.Skip("needs Chromium")
+		fmt.Fprintf(os.Stderr, "!!! %s SKIPPED: requires Chromium (on Debian: the package chromium)\n", t.Name())
+		t.Skip("requires Chromium")
 	}
 	o := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path),
 		chromedp.WSURLReadTimeout(awaitTimeout),

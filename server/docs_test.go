@@ -47,9 +47,7 @@ func TestDocsNameWhatExists(t *testing.T) {
 			}
 		}
 		for _, path := range folder.FindAllStringSubmatch(string(text), -1) {
-			if _, err := os.Stat(
-				filepath.Join(root, path[1]),
-			); err != nil &&
+			if _, err := os.Stat(filepath.Join(root, path[1])); err != nil &&
 				!strings.HasSuffix(path[1], "NNNN-title.md") {
 				t.Errorf("%s names %s, which does not exist", page, path[1])
 			}

@@ -31,7 +31,7 @@ func migrate(ctx context.Context, url string) error {
 	return errors.Join(err, conn.Close(ctx))
 }
 
-func TestEveryTestHasADatabaseOfItsOwn(t *testing.T) {
+func TestDatabasesAreIsolated(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"first", "second", "third"} {
 		t.Run(name, func(t *testing.T) {
@@ -50,14 +50,14 @@ func TestEveryTestHasADatabaseOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestPostgresRestartsAndIsKilledWithoutLosingARow(t *testing.T) {
+func TestPostgresKeepsDataOverStopAndKill(t *testing.T) {
 	t.Parallel()
 	server := backendtest.OwnPostgres(t, migrate2)
 	note(t, server.URL)
 	server.Stop()
 	if conn, err := pgx.Connect(t.Context(), server.URL); err == nil {
 		_ = conn.Close(t.Context())
-		t.Fatal("it answers after the stop")
+		t.Fatal("the stopped server answers")
 	}
 	server.Start()
 	note(t, server.URL)
@@ -74,7 +74,7 @@ func migrate2(ctx context.Context, url string) error {
 	return migrate(ctx, url)
 }
 
-func TestRedisRestartsWithItsData(t *testing.T) {
+func TestRedisKeepsDataOverStop(t *testing.T) {
 	t.Parallel()
 	server := backendtest.OwnRedis(t)
 	client := backendtest.RedisClient(t, server.URL, func(o *redis.Options) { o.ContextTimeoutEnabled = true })
@@ -83,25 +83,25 @@ func TestRedisRestartsWithItsData(t *testing.T) {
 	}
 	server.Stop()
 	if err := client.Ping(t.Context()).Err(); err == nil {
-		t.Fatal("it answers after the stop")
+		t.Fatal("the stopped server answers")
 	}
 	server.Start()
 	if got, err := client.Get(t.Context(), "word").Result(); err != nil || got != "kept" {
-		t.Errorf("got %q and %v, want what was set before the stop", got, err)
+		t.Errorf("got %q and %v, want the value set before the stop", got, err)
 	}
 	resume := server.Hang()
 	soon, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	if err := client.Ping(soon).Err(); err == nil {
-		t.Error("it answers while it hangs")
+		t.Error("the suspended server answers")
 	}
 	resume()
 	if err := client.Ping(t.Context()).Err(); err != nil {
-		t.Errorf("after it hung: %v", err)
+		t.Errorf("ping after resuming: %v", err)
 	}
 }
 
-func TestKafkaKeepsTopicsApartAndDeletesThem(t *testing.T) {
+func TestKafkaTopicsAreDeletedAfterTheTest(t *testing.T) {
 	t.Parallel()
 	var topic string
 	var brokers []string
@@ -109,7 +109,7 @@ func TestKafkaKeepsTopicsApartAndDeletesThem(t *testing.T) {
 		brokers = backendtest.Kafka(t)
 		topic = backendtest.Prefix(t) + "scores"
 		if again := backendtest.Prefix(t) + "scores"; again != topic {
-			t.Errorf("got the names %s and %s in one test, want one", topic, again)
+			t.Errorf("got prefixes of %s and %s in one test, want the same", topic, again)
 		}
 		roundTrip(t, brokers, topic, "word")
 	})
@@ -118,22 +118,22 @@ func TestKafkaKeepsTopicsApartAndDeletesThem(t *testing.T) {
 	}
 }
 
-func TestKafkaIsKilledWithoutLosingAMessage(t *testing.T) {
+func TestKafkaKeepsMessagesOverKill(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
-		t.Skip("an own broker takes seconds")
+		t.Skip("starting a broker takes seconds")
 	}
 	server := backendtest.OwnKafka(t)
 	roundTrip(t, server.Brokers, "scores", "before")
 	server.Kill()
 	server.Start()
 	if got := first(t, server.Brokers, "scores"); got != "before" {
-		t.Errorf("got %q after the kill, want what was written before", got)
+		t.Errorf("got %q after the kill, want the message written before", got)
 	}
 }
 
-// The test binary runs one test of its own without any backend in reach.
-func TestAMissingBackendSkipsAtHomeAndFailsInCI(t *testing.T) {
+// The test binary runs itself with an empty PATH, so that no backend is found.
+func TestMissingBackendSkipsOrFailsInCI(t *testing.T) {
 	t.Parallel()
 	const child = "BACKENDTEST_CHILD"
 	if os.Getenv(child) != "" {
@@ -144,17 +144,12 @@ func TestAMissingBackendSkipsAtHomeAndFailsInCI(t *testing.T) {
 		name, ci, want string
 		fails          bool
 	}{
-		{"at home", "", "SKIPPED", false},
+		{"locally", "", "SKIPPED", false},
 		{"in CI", "true", "FAIL", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			cmd := exec.CommandContext(
-				t.Context(),
-				os.Args[0],
-				"-test.run",
-				"^TestAMissingBackendSkipsAtHomeAndFailsInCI$",
-			)
+			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestMissingBackendSkipsOrFailsInCI$")
 			cmd.Env = append(os.Environ(), child+"=1", "PATH=", "CI="+c.ci)
 			out, err := cmd.CombinedOutput()
 			if (err != nil) != c.fails || !strings.Contains(string(out), c.want) {
@@ -203,8 +198,8 @@ func roundTrip(t *testing.T, brokers []string, topic, word string) {
 	}
 }
 
-// first reads the first message of a topic. After a restart the broker needs
-// a moment to lead its partitions again.
+// first reads the first message of a topic. It retries, because a restarted broker is
+// not the leader of its partitions at once.
 func first(t *testing.T, brokers []string, topic string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)

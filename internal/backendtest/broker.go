@@ -16,10 +16,10 @@ import (
 	"github.com/scoreboard/scoreboard/server/devstack/process"
 )
 
-// KafkaOptions describe one Apache Kafka broker.
+// KafkaOptions configure an Apache Kafka broker.
 type KafkaOptions struct {
-	Dir   string // made when missing; holds the log, the configuration and what it says
-	Ports [2]int // for clients and for its controller; 0 takes a free one
+	Dir   string // created if missing; holds the data, the configuration and the log
+	Ports [2]int // for clients and for the controller; 0: a free one
 }
 
 // KafkaBroker is a running Apache Kafka in KRaft mode, a child of this process.
@@ -29,10 +29,10 @@ type KafkaBroker struct {
 	Ports   [2]int
 }
 
-// One node is broker and controller. It is Kafka as it comes, but for what a
-// single node needs and two waits: for more group members before the first
-// assignment, three seconds in every test; and for the session of a broker
-// that was killed, before which the same one may not come back, nine seconds.
+// One node is broker and controller. The settings are Kafka's defaults, except those
+// that a single node requires and two delays: the wait for more group members before
+// the first assignment (by default three seconds in every test), and the session of a
+// killed broker, which must expire before the broker can return (nine seconds).
 const kafkaProperties = `process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@127.0.0.1:%[2]d
@@ -56,11 +56,11 @@ num.network.threads=2
 num.io.threads=4
 `
 
-// kafkaClusterID is any valid one; the broker is nobody's neighbour.
+// kafkaClusterID is an arbitrary valid id: each broker is its own cluster.
 const kafkaClusterID = "c2NvcmVib2FyZC10ZXN0cw"
 
-// StartKafka starts a broker on the data in o.Dir, formatting it first when
-// there is none, and returns when it answers: about three seconds.
+// StartKafka starts a broker on the data in o.Dir, which it formats if it is empty,
+// and returns when the broker is ready, after about three seconds.
 func StartKafka(ctx context.Context, o KafkaOptions) (*KafkaBroker, error) {
 	java, err := exec.LookPath("java")
 	if err != nil {
@@ -71,7 +71,7 @@ func StartKafka(ctx context.Context, o KafkaOptions) (*KafkaBroker, error) {
 		return nil, err
 	}
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make the folder of Kafka: %w", err)
+		return nil, fmt.Errorf("create the folder of Kafka: %w", err)
 	}
 	k := &KafkaBroker{Ports: o.Ports}
 	for i := range k.Ports {
@@ -97,7 +97,7 @@ func StartKafka(ctx context.Context, o KafkaOptions) (*KafkaBroker, error) {
 			return nil, fmt.Errorf("java 17 or later: %w (%s is older)", ErrMissing, java)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("format the log of Kafka: %w: %s", err, out)
+			return nil, fmt.Errorf("format the data of Kafka: %w: %s", err, out)
 		}
 	}
 	k.Process, err = process.Start(ctx, process.Options{
@@ -120,8 +120,7 @@ func StartKafka(ctx context.Context, o KafkaOptions) (*KafkaBroker, error) {
 	return k, nil
 }
 
-// answers asks for the members of the cluster: the port opens before the
-// broker is one.
+// answers checks that the broker has joined the cluster: the port opens earlier.
 func (k *KafkaBroker) answers(ctx context.Context) error {
 	conn, err := kafka.DialContext(ctx, "tcp", k.Brokers[0])
 	if err != nil {
@@ -130,7 +129,7 @@ func (k *KafkaBroker) answers(ctx context.Context) error {
 	defer func() { _ = conn.Close() }()
 	brokers, err := conn.Brokers()
 	if err == nil && len(brokers) == 0 {
-		err = fmt.Errorf("the broker has not joined its own cluster yet")
+		err = fmt.Errorf("the broker has not joined its cluster")
 	}
 	return err
 }

@@ -7,8 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Conn is a connection that puts things into a database and looks behind what
-// is tested.
+// Conn is a connection for tests to prepare and inspect a database.
 type Conn struct {
 	*pgx.Conn
 	URL string // of the database
@@ -33,7 +32,7 @@ func (c *Conn) Do(t testing.TB, sql string, args ...any) {
 	}
 }
 
-// Count answers a query for one number.
+// Count runs a query that returns one number.
 func (c *Conn) Count(t testing.TB, sql string, args ...any) (n int64) {
 	t.Helper()
 	if err := c.QueryRow(t.Context(), sql, args...).Scan(&n); err != nil {

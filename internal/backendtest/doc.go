@@ -1,23 +1,22 @@
 // Package backendtest gives tests real backends: PostgreSQL, Redis and Apache
 // Kafka, isolated from every other test.
 //
-//	url := backendtest.Postgres(t, migrations.Up) // a database of its own
-//	url := backendtest.Redis(t)                   // a server of its own
+//	url := backendtest.Postgres(t, migrations.Up) // a new database
+//	url := backendtest.Redis(t)                   // a new server
 //	brokers := backendtest.Kafka(t)               // the shared broker
 //	topic := backendtest.Prefix(t) + "scores"     // removed after the test
 //
-// RedisClient and Connect open a client of such a Redis and a connection to such a
-// database, which close after the test.
+// RedisClient and Connect open connections that close after the test.
 //
-// PostgreSQL and Kafka are shared: those named by SCOREBOARD_TEST_POSTGRES_URL
-// and SCOREBOARD_TEST_KAFKA_BROKERS (the program in with/ starts them once for
-// many packages), else started by the first test of the process that asks, on
-// a RAM disk, and gone with the process. With SCOREBOARD_TEST_KAFKA=kfake the
-// stand-in of the development stack takes Kafka's place.
+// PostgreSQL and Kafka are shared. SCOREBOARD_TEST_POSTGRES_URL and
+// SCOREBOARD_TEST_KAFKA_BROKERS name running servers, which the program in with/
+// starts once for many packages. Otherwise the first test that needs one starts it
+// on a RAM disk, until the process ends. With SCOREBOARD_TEST_KAFKA=kfake, the
+// stand-in of the development stack replaces Kafka.
 //
-// Tests that stop, restart or kill a backend take one of their own:
+// Tests that stop, restart or kill a backend use a server that is not shared:
 // OwnPostgres, OwnRedis, OwnKafka.
 //
-// A backend that is not to be had skips the test with one loud line, and
-// fails it where CI=true.
+// A test whose backend is not installed is skipped with a message on stderr, and
+// fails if CI=true.
 package backendtest

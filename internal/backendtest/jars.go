@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	kafkaVersion = "4.3.0" // as in pom.xml
-	jarPatience  = 5 * time.Minute
+	kafkaVersion    = "4.3.0" // as in pom.xml
+	downloadTimeout = 5 * time.Minute
 )
 
 // kafkaPOM is the Maven project whose dependencies are an Apache Kafka broker.
@@ -24,9 +24,8 @@ const (
 //go:embed pom.xml
 var kafkaPOM []byte
 
-// kafkaJars returns the folder with the broker's jars in the user's cache,
-// fetching them by Maven when this user has none. A lock keeps two processes
-// from doing it at once.
+// kafkaJars returns the folder of the broker's jars in the user's cache, and
+// downloads them with Maven if they are missing. A lock prevents concurrent downloads.
 func kafkaJars(ctx context.Context) (string, error) {
 	cache, err := devstack.CacheDir()
 	if err != nil {
@@ -38,13 +37,13 @@ func kafkaJars(ctx context.Context) (string, error) {
 	}
 	mvn, err := exec.LookPath("mvn")
 	if err != nil {
-		return "", fmt.Errorf("the jars of Apache Kafka, and mvn to fetch them: %w", ErrMissing)
+		return "", fmt.Errorf("the jars of Apache Kafka and mvn, which downloads them: %w", ErrMissing)
 	}
-	ctx, cancel := context.WithTimeout(ctx, jarPatience)
+	ctx, cancel := context.WithTimeout(ctx, downloadTimeout)
 	defer cancel()
 	lock, err := process.WaitLock(ctx, libs+".lock")
 	if err != nil {
-		return "", fmt.Errorf("wait for another process that fetches the jars: %w", err)
+		return "", fmt.Errorf("wait for the download of another process: %w", err)
 	}
 	defer func() { _ = lock.Close() }()
 	if isDir(libs) {
@@ -52,7 +51,7 @@ func kafkaJars(ctx context.Context) (string, error) {
 	}
 	part, err := os.MkdirTemp(cache, "fetch-")
 	if err != nil {
-		return "", fmt.Errorf("make a folder to fetch the jars into: %w", err)
+		return "", fmt.Errorf("create a download folder: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(part) }()
 	if err := os.WriteFile(filepath.Join(part, "pom.xml"), kafkaPOM, 0o600); err != nil {
@@ -62,15 +61,11 @@ func kafkaJars(ctx context.Context) (string, error) {
 		"-DincludeScope=runtime", "-DoutputDirectory="+filepath.Join(part, "libs"))
 	cmd.Dir = part
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf(
-			"the jars of Apache Kafka: %w, and mvn could not fetch them: %w: %s",
-			ErrMissing,
-			err,
-			bytes.TrimSpace(out),
-		)
+		return "", fmt.Errorf("the jars of Apache Kafka: %w, and the download with mvn failed: %w: %s",
+			ErrMissing, err, bytes.TrimSpace(out))
 	}
 	if err := os.Rename(filepath.Join(part, "libs"), libs); err != nil {
-		return "", fmt.Errorf("keep the jars: %w", err)
+		return "", fmt.Errorf("move the downloaded jars: %w", err)
 	}
 	return libs, nil
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/scoreboard/scoreboard/server/devstack"
 )
 
-// Kafka returns the shared broker. It makes no topics by itself; those that
-// the test makes under Prefix(t) are deleted after it.
+// Kafka returns the shared broker. It does not create topics automatically. Topics
+// that begin with Prefix(t) are deleted after the test.
 func Kafka(t testing.TB) (brokers []string) {
 	t.Helper()
 	brokers, err := sharedKafka()
@@ -32,8 +32,8 @@ func Kafka(t testing.TB) (brokers []string) {
 	return brokers
 }
 
-// EachKafka runs a test over Apache Kafka, and over the stand-in for it that the
-// development stack has.
+// EachKafka runs a test on Apache Kafka and on the stand-in of the development
+// stack.
 func EachKafka(t *testing.T, do func(t *testing.T, brokers []string, prefix string)) {
 	t.Run("kafka", func(t *testing.T) {
 		t.Parallel()
@@ -55,9 +55,8 @@ var prefixes struct {
 	of map[testing.TB]string
 }
 
-// Prefix is a beginning for the names of topics, consumer groups and other
-// things that tests share, unlike that of any other test or run. It is the
-// same throughout one test.
+// Prefix returns a prefix for the names of topics, consumer groups and other things
+// in shared backends. It is unique to a test and a run, and constant within a test.
 func Prefix(t testing.TB) string {
 	prefixes.Lock()
 	defer prefixes.Unlock()
@@ -70,7 +69,7 @@ func Prefix(t testing.TB) string {
 		}
 		return '-'
 	}, t.Name())
-	// A topic's name may have 249 characters, and the test adds its own.
+	// A topic name has at most 249 characters, including what the test appends.
 	prefix := name[:min(len(name), 100)] + "-" + strings.ToLower(rand.Text()[:10]) + "-"
 	if prefixes.of == nil {
 		prefixes.of = make(map[testing.TB]string)

@@ -12,10 +12,10 @@ import (
 	"github.com/scoreboard/scoreboard/server/devstack/process"
 )
 
-const ownPatience = 30 * time.Second
+const ownTimeout = 30 * time.Second
 
-// Server is a backend of one test alone, which may stop, kill and start it
-// again: its address and its data stay. It stops for good after the test.
+// Server is a backend that only one test uses, which may stop, kill and restart it.
+// It keeps its address and its data, and is stopped after the test.
 type Server struct {
 	t       testing.TB
 	name    string
@@ -24,26 +24,26 @@ type Server struct {
 	process *process.Process // nil while it is down
 }
 
-// Start starts the server again and returns when it answers.
+// Start restarts the server and returns when it is ready.
 func (s *Server) Start() {
 	s.t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.process != nil {
-		s.t.Fatalf("start %s: it is running", s.name)
+		s.t.Fatalf("start %s: already running", s.name)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), ownPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), ownTimeout)
 	defer cancel()
 	p, err := s.start(ctx)
 	require(s.t, s.name, err)
 	s.process = p
 }
 
-// Stop shuts the server down in order.
+// Stop shuts the server down gracefully.
 func (s *Server) Stop() {
 	s.t.Helper()
 	if p := s.take(); p != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), ownPatience)
+		ctx, cancel := context.WithTimeout(context.Background(), ownTimeout)
 		defer cancel()
 		if err := p.Stop(ctx); err != nil {
 			s.t.Errorf("stop %s: %v", s.name, err)
@@ -51,15 +51,15 @@ func (s *Server) Stop() {
 	}
 }
 
-// Kill ends the server as a power cut would.
+// Kill ends the server without cleanup, like a power failure.
 func (s *Server) Kill() {
 	if p := s.take(); p != nil {
 		p.Kill()
 	}
 }
 
-// Hang stops the server in the middle of whatever it does: its connections stay,
-// and nothing answers until resume, or the end of the test.
+// Hang suspends the server: its connections stay open, but it does not answer until
+// resume is called or the test ends.
 func (s *Server) Hang() (resume func()) {
 	s.t.Helper()
 	s.mu.Lock()
@@ -69,7 +69,7 @@ func (s *Server) Hang() (resume func()) {
 		s.t.Fatal(err)
 	}
 	resume = func() { _ = syscall.Kill(pid, syscall.SIGCONT) }
-	s.t.Cleanup(resume) // a stopped process cannot be ended in order
+	s.t.Cleanup(resume) // a suspended process cannot shut down
 	return resume
 }
 
@@ -81,7 +81,7 @@ func (s *Server) take() *process.Process {
 	return p
 }
 
-// newServer makes the server's folder, starts it, and stops it after the test.
+// newServer creates the server's folder, starts it, and stops it after the test.
 func newServer(
 	t testing.TB,
 	name string,
@@ -105,21 +105,21 @@ func newServer(
 	return s
 }
 
-// RedisServer is a Redis of one test's own.
+// RedisServer is a Redis that only one test uses.
 type RedisServer struct {
 	*Server
 	URL string
 }
 
-// Redis returns the URL of a Redis server of the test's own: FLUSHALL hurts
-// nobody.
+// Redis returns the URL of a Redis server that only this test uses, so it may run
+// FLUSHALL.
 func Redis(t testing.TB) string {
 	t.Helper()
 	return OwnRedis(t).URL
 }
 
-// OwnRedis starts a Redis that the test may stop and start. What it was told
-// survives a stop; of a kill, all but the last second.
+// OwnRedis starts a Redis that the test may stop and start. A stop loses no data, a
+// kill at most the last second.
 func OwnRedis(t testing.TB) *RedisServer {
 	t.Helper()
 	r := new(RedisServer)
@@ -135,10 +135,10 @@ func OwnRedis(t testing.TB) *RedisServer {
 	return r
 }
 
-// PostgresServer is a PostgreSQL of one test's own.
+// PostgresServer is a PostgreSQL that only one test uses.
 type PostgresServer struct {
 	*Server
-	URL string // of its one, migrated database
+	URL string // of its database, which is migrated
 }
 
 // OwnPostgres starts a PostgreSQL that the test may stop and start.
@@ -166,14 +166,14 @@ func OwnPostgres(t testing.TB, migrate Migrate) *PostgresServer {
 	return p
 }
 
-// KafkaServer is an Apache Kafka of one test's own.
+// KafkaServer is an Apache Kafka that only one test uses.
 type KafkaServer struct {
 	*Server
 	Brokers []string
 }
 
 // OwnKafka starts an Apache Kafka that the test may stop and start. It takes
-// about three seconds and 400 MB: use it where the broker must fail.
+// about three seconds and 400 MB: use it only if the broker must fail.
 func OwnKafka(t testing.TB) *KafkaServer {
 	t.Helper()
 	k := new(KafkaServer)
@@ -186,6 +186,6 @@ func OwnKafka(t testing.TB) *KafkaServer {
 		ports, k.Brokers = broker.Ports, broker.Brokers
 		return broker.Process, nil
 	})
-	t.Cleanup(k.Kill) // an orderly stop takes seconds, and nobody reads its data again
+	t.Cleanup(k.Kill) // a graceful stop takes seconds, and the data is not needed
 	return k
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/scoreboard/scoreboard/server/devstack/process"
 )
 
-// Transaction mode, and few sessions for many clients: what a transaction
-// leaves behind in its session meets another client's.
+// Transaction mode with few sessions for many clients: session state that a
+// transaction leaves behind affects other clients.
 const pgbouncerConf = `[databases]
 %s = host=%s port=%s user=%s password=%s
 [pgbouncer]
@@ -33,8 +33,8 @@ default_pool_size = 3
 max_client_conn = 200
 `
 
-// PgBouncer returns the URL by which the database at target is reached through
-// a PgBouncer in transaction mode of the test's own.
+// PgBouncer starts a PgBouncer in transaction mode and returns the URL of the
+// database at target through it.
 func PgBouncer(t testing.TB, target string) string {
 	t.Helper()
 	u, err := url.Parse(target)
@@ -62,8 +62,7 @@ func PgBouncer(t testing.TB, target string) string {
 	conf := filepath.Join(dir, "pgbouncer.ini")
 	text := fmt.Appendf(nil, pgbouncerConf, u.Path[1:], u.Hostname(), u.Port(), u.User.Username(), password, port)
 	err = errors.Join(
-		os.WriteFile(conf, text, 0o600),
-		os.Chown(conf, account.UID, account.GID),
+		os.WriteFile(conf, text, 0o600), os.Chown(conf, account.UID, account.GID),
 		os.Chown(dir, account.UID, account.GID),
 	)
 	if err != nil {
@@ -103,7 +102,7 @@ func findPgBouncer() (string, error) {
 	if err == nil {
 		return path, nil
 	}
-	const debian = "/usr/sbin/pgbouncer" // not in everybody's PATH
+	const debian = "/usr/sbin/pgbouncer" // often not in PATH
 	if _, err := os.Stat(debian); err == nil {
 		return debian, nil
 	}

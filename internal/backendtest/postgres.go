@@ -18,14 +18,13 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Migrate brings the empty database at url to the schema that a test wants.
+// Migrate creates the schema of a test in the empty database at url.
 type Migrate func(ctx context.Context, url string) error
 
-// Postgres returns the URL of a fresh database, dropped after the test. The
-// migrations run once per process, into a template that the databases are
-// copied from; hence migrate must be a plain function such as migrations.Up,
-// since two closures of one function could not be told apart. A nil migrate
-// gives an empty database.
+// Postgres returns the URL of a new database, which is dropped after the test. The
+// migrations run once per process, on a template that is copied for each test.
+// Templates are identified by their function, so migrate must be a plain function such
+// as migrations.Up and not a closure. If migrate is nil, the database is empty.
 func Postgres(t testing.TB, migrate Migrate) string {
 	t.Helper()
 	server, err := sharedPostgres()
@@ -36,7 +35,7 @@ func Postgres(t testing.TB, migrate Migrate) string {
 	require(t, "PostgreSQL", err)
 	name, err := c.fresh(ctx, migrate)
 	if err != nil {
-		t.Fatalf("make a database for the test: %v", err)
+		t.Fatalf("create a database for the test: %v", err)
 	}
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -48,9 +47,9 @@ func Postgres(t testing.TB, migrate Migrate) string {
 	return withDatabase(server, name)
 }
 
-// cluster makes databases named scoreboard_test_<run>_<number>. As long as this process
-// lives it holds the advisory lock of its run, by which later runs see what a
-// killed one has left behind.
+// cluster creates databases named scoreboard_test_<run>_<number>. It holds the
+// advisory lock of its run until the process ends, so that later runs can drop the
+// databases of a killed one.
 type cluster struct {
 	server string
 	run    string
@@ -94,7 +93,7 @@ func clusterAt(ctx context.Context, server string) (*cluster, error) {
 	return c, nil
 }
 
-// sweep drops the databases of runs that are over.
+// sweep drops the databases of runs that have ended.
 func (c *cluster) sweep(ctx context.Context) error {
 	rows, err := c.owner.Query(ctx, "select datname from pg_database where starts_with(datname, $1)", databasePrefix)
 	if err != nil {
@@ -109,24 +108,23 @@ func (c *cluster) sweep(ctx context.Context) error {
 		if run == c.run {
 			continue
 		}
-		var over bool
-		if err := c.owner.QueryRow(ctx, "select pg_try_advisory_lock($1)", lockOf(run)).Scan(&over); err != nil {
-			return fmt.Errorf("ask whether run %s is over: %w", run, err)
+		var ended bool
+		if err := c.owner.QueryRow(ctx, "select pg_try_advisory_lock($1)", lockOf(run)).Scan(&ended); err != nil {
+			return fmt.Errorf("check whether run %s has ended: %w", run, err)
 		}
-		if !over {
+		if !ended {
 			continue
 		}
 		err := dropDatabase(ctx, c.owner, name)
 		_, unlockErr := c.owner.Exec(ctx, "select pg_advisory_unlock($1)", lockOf(run))
 		if err := errors.Join(err, unlockErr); err != nil {
-			return fmt.Errorf("drop what run %s left: %w", run, err)
+			return fmt.Errorf("drop a database of run %s: %w", run, err)
 		}
 	}
 	return nil
 }
 
-// fresh makes one more database, for the first test of a migration its
-// template too.
+// fresh creates a database, and its template on the first use of a migration.
 func (c *cluster) fresh(ctx context.Context, migrate Migrate) (string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -145,7 +143,8 @@ func (c *cluster) fresh(ctx context.Context, migrate Migrate) (string, error) {
 	return c.create(ctx, template)
 }
 
-// end drops the templates, and with its connection the claim on the run.
+// end drops the templates and closes the connection, which releases the lock of the
+// run.
 func (c *cluster) end() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
@@ -169,8 +168,8 @@ func (c *cluster) makeTemplate(ctx context.Context, migrate Migrate) (string, er
 	return name, nil
 }
 
-// create copies a database. The server ends a connection a moment after its
-// client has closed it, and meanwhile refuses to copy that database.
+// create copies a database. It retries while the server has not yet ended a
+// connection to the template that the client has closed.
 func (c *cluster) create(ctx context.Context, template string) (string, error) {
 	name := fmt.Sprintf("%s%s_%d", databasePrefix, c.run, c.number.Add(1))
 	statement := fmt.Sprintf("create database %s template %s",
@@ -203,7 +202,7 @@ func dropDatabase(ctx context.Context, conn *pgx.Conn, name string) error {
 	return err
 }
 
-// lockOf turns the name of a run into the number of its advisory lock.
+// lockOf returns the key of the advisory lock of a run.
 func lockOf(run string) int64 {
 	var b [8]byte
 	copy(b[:], run)
@@ -212,7 +211,7 @@ func lockOf(run string) int64 {
 
 func withDatabase(server, name string) string {
 	u, err := url.Parse(server)
-	if err != nil { // it has been connected to
+	if err != nil { // it was parsed to connect
 		panic(err)
 	}
 	u.Path = "/" + name

@@ -22,8 +22,7 @@ func RedisClient(t testing.TB, url string, edit ...func(*redis.Options)) *redis.
 	return rdb
 }
 
-// EachRedis runs a test over a real Redis, and over the stand-in for it that the
-// development stack has.
+// EachRedis runs a test on a real Redis and on the stand-in of the development stack.
 func EachRedis(t *testing.T, do func(t *testing.T, url string)) {
 	t.Run("redis", func(t *testing.T) {
 		t.Parallel()

@@ -22,16 +22,16 @@ const (
 	gatewayVersion = "v1.8.0"
 )
 
-// S3Server is an S3-compatible store of one test's own: VersityGW, which keeps
-// objects as files below Dir/bucket, and checks every signature.
+// S3Server is an S3-compatible store that only one test uses: VersityGW, which stores
+// objects as files below Dir/bucket and verifies every signature.
 type S3Server struct {
 	*Server
 	Endpoint string // http://host:port
 	Dir      string
 }
 
-// OwnS3 starts an S3-compatible store with one empty bucket, and names its keys
-// in the environment of the test, which therefore cannot be parallel.
+// OwnS3 starts an S3-compatible store with one empty bucket. It sets the credentials
+// in the environment, so the test cannot be parallel.
 func OwnS3(t *testing.T, bucket string) *S3Server {
 	t.Helper()
 	const key, secret = "test-access-key", "test-secret-key"
@@ -48,7 +48,7 @@ func OwnS3(t *testing.T, bucket string) *S3Server {
 	s.Endpoint = "http://" + address
 	s.Server = newServer(t, "VersityGW", func(ctx context.Context, dir string) (*process.Process, error) {
 		s.Dir = filepath.Join(dir, "data")
-		meta := filepath.Join(dir, "meta") // not every file system has attributes
+		meta := filepath.Join(dir, "meta") // not all file systems support extended attributes
 		if err := errors.Join(os.MkdirAll(filepath.Join(s.Dir, bucket), 0o700), os.MkdirAll(meta, 0o700)); err != nil {
 			return nil, err
 		}
@@ -71,7 +71,7 @@ func OwnS3(t *testing.T, bucket string) *S3Server {
 			}
 			_ = answer.Body.Close()
 			if answer.StatusCode != http.StatusOK {
-				return fmt.Errorf("VersityGW answers %s", answer.Status)
+				return fmt.Errorf("unexpected status %s of VersityGW", answer.Status)
 			}
 			return nil
 		})
@@ -79,8 +79,8 @@ func OwnS3(t *testing.T, bucket string) *S3Server {
 	return s
 }
 
-// s3Gateway returns the program in the user's cache, building it when this
-// user has none. A lock keeps two processes from doing it at once.
+// s3Gateway returns the program in the user's cache, and builds it if it is missing.
+// A lock prevents concurrent builds.
 func s3Gateway(ctx context.Context) (string, error) {
 	cache, err := devstack.CacheDir()
 	if err != nil {
@@ -88,11 +88,11 @@ func s3Gateway(ctx context.Context) (string, error) {
 	}
 	dir := filepath.Join(cache, "versitygw-"+gatewayVersion)
 	path := filepath.Join(dir, "versitygw")
-	ctx, cancel := context.WithTimeout(ctx, jarPatience)
+	ctx, cancel := context.WithTimeout(ctx, downloadTimeout)
 	defer cancel()
 	lock, err := process.WaitLock(ctx, dir+".lock")
 	if err != nil {
-		return "", fmt.Errorf("wait for another process that builds VersityGW: %w", err)
+		return "", fmt.Errorf("wait for the build of another process: %w", err)
 	}
 	defer func() { _ = lock.Close() }()
 	if _, err := os.Stat(path); err == nil {

@@ -17,27 +17,27 @@ import (
 	"github.com/scoreboard/scoreboard/server/devstack/process"
 )
 
-// The variables by which one set of servers serves many test processes.
+// Environment variables with which many test processes share servers.
 const (
 	EnvPostgres = "SCOREBOARD_TEST_POSTGRES_URL"
 	EnvKafka    = "SCOREBOARD_TEST_KAFKA_BROKERS" // comma-separated
 	EnvKind     = "SCOREBOARD_TEST_KAFKA"         // "kfake": the stand-in instead of Apache Kafka
 )
 
-// The servers that all tests of this process share, started by the first that
-// asks. Main ends them; without it they end with the process.
+// Servers shared by all tests of this process. The first test that needs one starts
+// it. Main stops them; without Main they end with the process.
 var (
 	sharedPostgres = sync.OnceValues(startSharedPostgres)
 	sharedKafka    = sync.OnceValues(startSharedKafka)
 
 	shared struct {
 		sync.Mutex
-		ends []func() error // in the order of their starts
+		ends []func() error // in the order in which they were started
 	}
 )
 
-// Main is the body of a TestMain: it runs the tests, ends the shared servers,
-// looks for goroutines that the tests left behind, and exits.
+// Main is the body of a TestMain: it runs the tests, stops the shared servers,
+// checks for leaked goroutines, and exits.
 func Main(m *testing.M, options ...goleak.Option) {
 	code := m.Run()
 	err := endShared()
@@ -102,7 +102,7 @@ func startSharedKafka() ([]string, error) {
 		onEnd(func() error { stop(); return nil })
 		return brokers, nil
 	default:
-		return nil, fmt.Errorf("%s=%q: it is kfake or nothing", EnvKind, kind)
+		return nil, fmt.Errorf("%s must be kfake or empty, not %q", EnvKind, kind)
 	}
 	dir, remove, err := process.TempDir("scoreboard-test-")
 	if err != nil {
@@ -113,7 +113,7 @@ func startSharedKafka() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	onEnd(func() error { k.Kill(); return nil }) // nobody reads its data again
+	onEnd(func() error { k.Kill(); return nil }) // the data is not needed
 	return k.Brokers, nil
 }
 
@@ -124,10 +124,10 @@ func StartPostgres(ctx context.Context, dir string, port int) (*devstack.Postgre
 		Port: port,
 		Settings: map[string]string{
 			"max_connections": "500",
-			// Autovacuum analyses tables while a test runs, which changes plans
-			// from run to run; and a template cannot be copied meanwhile.
+			// Autovacuum analyzes tables during a test, which changes query plans
+			// from run to run, and prevents templates from being copied.
 			"autovacuum": "off",
-			// Tests kill servers; in the cluster's folder nothing of it is left behind.
+			// Tests kill servers, and the cluster's folder is removed after them.
 			"dynamic_shared_memory_type": "mmap",
 		},
 	})

@@ -59,9 +59,7 @@ func main() {
 func write(folder string) error {
 	lines, events := season(rand.New(rand.NewPCG(2026, 11)))
 	if err := os.WriteFile(
-		filepath.Join(folder, "season.ndjson"),
-		[]byte(strings.Join(lines, "\n")+"\n"),
-		0o644,
+		filepath.Join(folder, "season.ndjson"), []byte(strings.Join(lines, "\n")+"\n"), 0o644,
 	); err != nil {
 		return err
 	}

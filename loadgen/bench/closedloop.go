@@ -183,19 +183,8 @@ func (r *rig) runWrk(
 		return nil, err
 	}
 	cmd := exec.CommandContext(
-		ctx,
-		"wrk",
-		"-t1",
-		"-c",
-		strconv.Itoa(connections),
-		"-d",
-		fmt.Sprintf("%ds", int(d.Seconds())),
-		"--latency",
-		"--timeout",
-		"10s",
-		"-s",
-		path,
-		target,
+		ctx, "wrk", "-t1", "-c", strconv.Itoa(connections), "-d", fmt.Sprintf("%ds", int(d.Seconds())), "--latency",
+		"--timeout", "10s", "-s", path, target,
 	)
 	out, err := cmd.CombinedOutput()
 	if err != nil {

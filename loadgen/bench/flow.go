@@ -58,10 +58,7 @@ func (r *rig) projectionLag(ctx context.Context, _ pipelineSize) error {
 	}
 	r.printf(
 		"- commit → Redis at %.0f writes/s (target %d): p50 %s, p95 %s, p99 %s, of %d batches\n",
-		report.Rate,
-		r.lagRate,
-		quantileOf(before, after, .5),
-		quantileOf(before, after, .95),
+		report.Rate, r.lagRate, quantileOf(before, after, .5), quantileOf(before, after, .95),
 		quantileOf(before, after, .99),
 		after.GetHistogram().GetSampleCount()-before.GetHistogram().GetSampleCount(),
 	)

@@ -73,20 +73,8 @@ func (r *rig) measurePosts(ctx context.Context, connections int) error {
 	daemon, pg, kafka, redis := each(0), each(1), each(2), each(3)
 	r.printf(
 		"| %d | %.0f | %s | %s | %d | %s | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f | %d |\n",
-		connections,
-		float64(
-			w.requests,
-		)/w.took.Seconds(),
-		w.p50,
-		w.p99,
-		w.errors,
-		lag.Round(time.Millisecond),
-		daemon,
-		pg,
-		kafka,
-		redis,
-		float64(w.cpu.Microseconds())/n,
-		float64(sum.Microseconds())/n,
+		connections, float64(w.requests)/w.took.Seconds(), w.p50, w.p99, w.errors, lag.Round(time.Millisecond),
+		daemon, pg, kafka, redis, float64(w.cpu.Microseconds())/n, float64(sum.Microseconds())/n,
 		residentOf(r.daemon.Process.Pid),
 	)
 	if extra := now - ledger - w.requests; extra < 0 || extra > int64(connections) {
@@ -186,10 +174,7 @@ func (r *rig) writeBodies(path string, n int) error {
 	at := time.Now().Add(20 * time.Second) // within the accepted clock skew
 	for range n {
 		q := protocol.IncrementRequest{
-			UserID: "user-" + strconv.FormatUint(
-				zipf.Uint64(),
-				10,
-			),
+			UserID:  "user-" + strconv.FormatUint(zipf.Uint64(), 10),
 			Delta:   1 + rand.Int64N(9),
 			EventID: client.NewEventID(),
 		}

@@ -61,8 +61,7 @@ func Latency(ctx context.Context, o Options) error {
 	used := cpuOf(os.Getpid()) - before
 	o.printf(
 		"- idle CPU of the whole stack over %s: %.1f %% of a core\n",
-		sizes.idle,
-		100*used.Seconds()/sizes.idle.Seconds(),
+		sizes.idle, 100*used.Seconds()/sizes.idle.Seconds(),
 	)
 	return nil
 }

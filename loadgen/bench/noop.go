@@ -73,9 +73,7 @@ func serveConn(c net.Conn) {
 		}
 		out = append(append(out[:0], "HTTP/1.1 "...), status...)
 		out = strconv.AppendInt(
-			append(out, "\r\nContent-Type: application/json\r\nContent-Length: "...),
-			int64(len(response)),
-			10,
+			append(out, "\r\nContent-Type: application/json\r\nContent-Length: "...), int64(len(response)), 10,
 		)
 		out = append(append(out, "\r\n\r\n"...), response...)
 		if _, err := c.Write(out); err != nil {

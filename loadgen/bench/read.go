@@ -174,12 +174,7 @@ func (r *rig) awaitRanking(ctx context.Context, board string, users int64) error
 		}
 		if time.Now().After(deadline) {
 			return fmt.Errorf(
-				"board %s has %d of %d users, degraded %q: %w",
-				board,
-				top.Total,
-				users,
-				top.DegradedReason,
-				err,
+				"board %s has %d of %d users, degraded %q: %w", board, top.Total, users, top.DegradedReason, err,
 			)
 		}
 		time.Sleep(20 * time.Millisecond)
@@ -221,15 +216,8 @@ func (r *rig) closedReads(ctx context.Context) error {
 		each := func(d time.Duration) float64 { return float64(d.Microseconds()) / n }
 		r.printf(
 			"| %s | %.0f | %s | %s | %d | %.0f / %.0f / %.0f | %s |\n",
-			line.name,
-			n/w.took.Seconds(),
-			w.p50,
-			w.p99,
-			w.errors,
-			each(after[0]-before[0]),
-			each(after[3]-before[3]),
-			each(w.cpu),
-			line.goal,
+			line.name, n/w.took.Seconds(), w.p50, w.p99, w.errors, each(after[0]-before[0]),
+			each(after[3]-before[3]), each(w.cpu), line.goal,
 		)
 	}
 	return nil

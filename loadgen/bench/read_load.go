@@ -178,16 +178,8 @@ func (r *rig) mixed(ctx context.Context) error {
 	} {
 		r.printf(
 			"| %s | %d | %.0f | %.2f | %.2f | %.2f | %d | %s |\n",
-			line.name,
-			line.target,
-			float64(
-				line.l.h.TotalCount(),
-			)/took.Seconds(),
-			line.l.ms(50),
-			line.l.ms(95),
-			line.l.ms(99),
-			line.l.failed,
-			line.goal,
+			line.name, line.target, float64(line.l.h.TotalCount())/took.Seconds(), line.l.ms(50), line.l.ms(95),
+			line.l.ms(99), line.l.failed, line.goal,
 		)
 	}
 	cores := func(i int) float64 { return (after[i] - before[i]).Seconds() / took.Seconds() }
@@ -237,13 +229,8 @@ func (r *rig) fallback(ctx context.Context) error {
 		all.Wait()
 		r.printf(
 			"| %s | %.0f | %.2f | %.2f | %.2f | %d | %s |\n",
-			line.name,
-			float64(l.h.TotalCount())/time.Since(began).Seconds(),
-			l.ms(50),
-			l.ms(95),
-			l.ms(99),
-			l.failed,
-			line.goal,
+			line.name, float64(l.h.TotalCount())/time.Since(began).Seconds(), l.ms(50), l.ms(95), l.ms(99),
+			l.failed, line.goal,
 		)
 		errs = append(errs, l.last)
 	}

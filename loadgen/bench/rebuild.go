@@ -51,12 +51,7 @@ func (r *rig) rebuildUnderReads(ctx context.Context, size pipelineSize) error {
 	took := time.Duration(done.Rebuilt[0].TookMS) * time.Millisecond
 	r.printf(
 		"- rebuild of %d users: %s (%.0f users/s); meanwhile %d reads of the top, %d degraded, %d failed, max %s\n",
-		done.Rebuilt[0].Users,
-		took,
-		float64(done.Rebuilt[0].Users)/took.Seconds(),
-		reads,
-		degraded,
-		failed,
+		done.Rebuilt[0].Users, took, float64(done.Rebuilt[0].Users)/took.Seconds(), reads, degraded, failed,
 		worst.Round(time.Millisecond),
 	)
 	return nil

@@ -178,12 +178,7 @@ func (r *rig) startDaemon(ctx context.Context, settings []string) error {
 	}
 	defer func() { _ = log.Close() }()
 	daemon := exec.CommandContext(
-		context.WithoutCancel(ctx),
-		r.program("scoreboardd"),
-		"--addr",
-		api,
-		"--ops-addr",
-		ops,
+		context.WithoutCancel(ctx), r.program("scoreboardd"), "--addr", api, "--ops-addr", ops,
 	)
 	daemon.Stderr = log
 	daemon.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

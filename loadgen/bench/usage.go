@@ -47,11 +47,8 @@ func (m *usage) print(r *rig, generator time.Duration, increments float64) {
 	line := func(name string, used time.Duration, resident string) {
 		r.printf(
 			"| %s | %.1f | %.1f %% | %.1f | %s |\n",
-			name,
-			used.Seconds(),
-			100*used.Seconds()/took.Seconds()/float64(runtime.NumCPU()),
-			float64(used.Microseconds())/max(increments, 1),
-			resident,
+			name, used.Seconds(), 100*used.Seconds()/took.Seconds()/float64(runtime.NumCPU()),
+			float64(used.Microseconds())/max(increments, 1), resident,
 		)
 	}
 	pids := r.processes()

@@ -93,13 +93,7 @@ func TestShippedScenariosAreValid(t *testing.T) {
 		}
 		all[name] = s
 	}
-	if got, want := len(
-		all["full"].Criteria,
-	), len(
-		all["A"].Criteria,
-	)+len(
-		all["B"].Criteria,
-	)+len(
+	if got, want := len(all["full"].Criteria), len(all["A"].Criteria)+len(all["B"].Criteria)+len(
 		all["C"].Criteria,
 	); got != want {
 		t.Errorf("full: got %d criteria, want %d", got, want)

@@ -232,9 +232,7 @@ func (m *Monitor) stepped(user string, receipt client.Receipt, err error) {
 		m.uncertain[user] = true
 		m.lastError = fmt.Errorf(
 			"%s had the score %d instead of %d: another run uses this server, or it counts incorrectly",
-			user,
-			before,
-			score,
+			user, before, score,
 		)
 	}
 	m.expected[user] = receipt.NewScore

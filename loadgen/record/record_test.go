@@ -163,10 +163,7 @@ func TestInvalidRecordsAreRejected(t *testing.T) {
 		"no kind":    {packed("h\x0c" + `{"format":1}` + "r\x09"), "unknown kind 9"},
 	} {
 		var got collect
-		if err := Visit(
-			strings.NewReader(c.text),
-			got.visitor(),
-		); err == nil ||
+		if err := Visit(strings.NewReader(c.text), got.visitor()); err == nil ||
 			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", name, err, c.want)
 		}

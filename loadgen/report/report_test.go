@@ -140,9 +140,7 @@ func TestFigures(t *testing.T) {
 	}
 	if r.Latency.P99 < 800 || r.Service.P99 > 3.1 || r.Latency.P50 > 3.1 || r.Late.Max < 990 {
 		t.Errorf(
-			"the stall must show in the latency and not in the service time: got %+v and %+v",
-			r.Latency,
-			r.Service,
+			"the stall must show in the latency and not in the service time: got %+v and %+v", r.Latency, r.Service,
 		)
 	}
 	verdicts := map[string]bool{}

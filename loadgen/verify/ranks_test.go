@@ -25,10 +25,7 @@ func TestPlaceCorrect(t *testing.T) {
 		{10, 10, 5, 0, false},
 	} {
 		if got := placeCorrect(
-			protocol.Place{Score: c.claimed, Rank: c.rank},
-			c.score,
-			scores,
-			c.others,
+			protocol.Place{Score: c.claimed, Rank: c.rank}, c.score, scores, c.others,
 		); got != c.want {
 			t.Errorf("%+v: got %v", c, got)
 		}

@@ -90,7 +90,7 @@ func isExecutable(path string) bool {
 	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }
 
-// CacheDir is the folder for what was fetched once: the user's cache.
+// CacheDir returns the folder of downloads in the user's cache, which it creates.
 func CacheDir() (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -137,24 +137,24 @@ func fetchPostgres(ctx context.Context) (string, error) {
 		if err != nil {
 			return "", err
 		}
-	case <-ctx.Done(): // the library knows no context; its download ends with the process
+	case <-ctx.Done(): // the library takes no context; its download ends with the process
 		return "", ctx.Err()
 	}
 	if err := os.Chmod(filepath.Join(part, "home"), 0o755); err != nil {
-		return "", fmt.Errorf("open the fetched folder: %w", err)
+		return "", fmt.Errorf("change the mode of the downloaded folder: %w", err)
 	}
 	if err := os.Rename(filepath.Join(part, "home"), home); err != nil {
-		return "", fmt.Errorf("keep what was fetched: %w", err)
+		return "", fmt.Errorf("move the downloaded folder: %w", err)
 	}
 	return bin, nil
 }
 
-// unpackPostgres uses the library as a fetcher alone: its own runner wipes its
-// folder, refuses root and outlives a killed parent. It downloads, checks and
-// unpacks before it runs initdb, and initdb refuses a superuser whose name
-// begins with pg_, so nothing is ever started.
+// unpackPostgres uses the library only to download: its own runner clears its folder,
+// does not run as root and outlives a killed parent. The library downloads, verifies
+// and unpacks before it runs initdb. initdb rejects a superuser whose name begins with
+// pg_, so no server is started.
 func unpackPostgres(dir string) error {
-	defer http.DefaultClient.CloseIdleConnections() // the one it uses, and never again
+	defer http.DefaultClient.CloseIdleConnections() // used by the library, and not needed afterwards
 	home := filepath.Join(dir, "home")
 	var said strings.Builder
 	err := embeddedpostgres.NewDatabase(embeddedpostgres.DefaultConfig().
@@ -170,7 +170,7 @@ func unpackPostgres(dir string) error {
 		return nil
 	}
 	if err == nil {
-		err = errors.New("the archive holds no server")
+		err = errors.New("the archive contains no server")
 	}
 	return err
 }

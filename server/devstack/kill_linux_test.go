@@ -16,15 +16,15 @@ import (
 	"github.com/scoreboard/scoreboard/server/devstack"
 )
 
-func TestDataSurvivesAKillAndChildrenDoNot(t *testing.T) {
+func TestKillEndsChildrenAndKeepsData(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	parent, stack := startParent(t, dir)
 	write(t, stack)
-	time.Sleep(1100 * time.Millisecond) // Redis promises a write to the disk every second, not sooner
+	time.Sleep(1100 * time.Millisecond) // Redis syncs its file once a second
 	children := descendants(t, parent.Process.Pid)
 	if len(children) < 3 {
-		t.Fatalf("got processes %v below the parent, want PostgreSQL with its own and Redis", children)
+		t.Fatalf("got processes %v below the parent, want PostgreSQL with its children, and Redis", children)
 	}
 	kill(t, parent)
 	awaitGone(t, children)
@@ -42,7 +42,7 @@ func TestRestartWaitsForOldChildren(t *testing.T) {
 	stop(t, start(t, devstack.Options{Dir: dir}))
 }
 
-func TestEphemeralDataIsRemovedAfterAKill(t *testing.T) {
+func TestEphemeralDataIsRemovedAfterKill(t *testing.T) {
 	t.Parallel()
 	parent, stack := startParent(t, "")
 	children := descendants(t, parent.Process.Pid)
@@ -50,7 +50,7 @@ func TestEphemeralDataIsRemovedAfterAKill(t *testing.T) {
 	kill(t, parent)
 	awaitGone(t, children)
 	if exists(folder) {
-		t.Errorf("%s is still there after the kill", folder)
+		t.Errorf("%s exists after the kill", folder)
 	}
 }
 
@@ -118,8 +118,8 @@ func awaitGone(t *testing.T, pids []int) {
 	})
 }
 
-// zombie is a process that has ended and that nobody has asked after: in a
-// container the first process may never do so.
+// zombie reports whether a process has ended but was not reaped: in a container, init
+// may never do so.
 func zombie(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return err != nil || strings.Contains(string(stat), ") Z ")

@@ -123,8 +123,7 @@ func (s *Stack) claim(o Options) (string, error) {
 	if errors.As(err, &held) {
 		return "", fmt.Errorf(
 			"data directory %s is in use by another development stack (process %s): stop it or use another directory",
-			dir,
-			held.Owner,
+			dir, held.Owner,
 		)
 	}
 	if err != nil {

@@ -23,18 +23,18 @@ import (
 	"github.com/scoreboard/scoreboard/server/devstack"
 )
 
-// The test binary plays the parent that is killed: with this variable set it
-// runs a stack on the named folder until it dies.
+// With this variable set, the test binary is the parent that is killed: it runs a
+// stack in the named folder.
 const parentDir = "DEVSTACK_TEST_PARENT_DIR"
 
 func TestMain(m *testing.M) {
 	if dir, ok := os.LookupEnv(parentDir); ok {
-		playParent(dir)
+		runParent(dir)
 	}
 	goleak.VerifyTestMain(m)
 }
 
-func playParent(dir string) {
+func runParent(dir string) {
 	stack, err := devstack.Start(context.Background(), devstack.Options{
 		Dir: dir, Ephemeral: dir == "", Log: slog.New(slog.DiscardHandler),
 	})
@@ -45,10 +45,10 @@ func playParent(dir string) {
 	if err := json.NewEncoder(os.Stdout).Encode(stack); err != nil {
 		os.Exit(1)
 	}
-	select {} // until the kill
+	select {} // until killed
 }
 
-func TestDataSurvivesARestart(t *testing.T) {
+func TestDataSurvivesRestart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	first := start(t, devstack.Options{Dir: dir})
@@ -82,7 +82,7 @@ func TestSecondStartInSameDirectoryFails(t *testing.T) {
 	write(t, first) // unaffected
 }
 
-func TestEphemeralDataIsRemovedAfterAStop(t *testing.T) {
+func TestEphemeralDataIsRemovedAfterStop(t *testing.T) {
 	t.Parallel()
 	unused := filepath.Join(t.TempDir(), "unused")
 	stack := start(t, devstack.Options{Dir: unused, Ephemeral: true})
@@ -90,7 +90,7 @@ func TestEphemeralDataIsRemovedAfterAStop(t *testing.T) {
 	stop(t, stack)
 	for _, path := range []string{folder, unused} {
 		if exists(path) {
-			t.Errorf("%s is there after the stop", path)
+			t.Errorf("%s exists after the stop", path)
 		}
 	}
 }
@@ -128,10 +128,10 @@ func TestDeadChildIsReported(t *testing.T) {
 	select {
 	case err := <-stack.Died():
 		if !strings.Contains(err.Error(), "Redis") {
-			t.Errorf("got %q, want it to name Redis", err)
+			t.Errorf("got %q, want an error that names Redis", err)
 		}
 	case <-time.After(5 * time.Second):
-		t.Error("nobody said that Redis died")
+		t.Error("the end of Redis was not reported")
 	}
 }
 
@@ -139,13 +139,13 @@ func TestStalePidFileDoesNotPreventStart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	stop(t, start(t, devstack.Options{Dir: dir}))
-	living := exec.CommandContext(t.Context(), "sleep", "60")
-	if err := living.Start(); err != nil {
+	sleep := exec.CommandContext(t.Context(), "sleep", "60")
+	if err := sleep.Start(); err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = living.Process.Kill(); _ = living.Wait() }()
-	stranger := fmt.Appendf(nil, "%d\n%s\n1\n1\n\n127.0.0.1\n1 1\n", living.Process.Pid, dir)
-	if err := os.WriteFile(filepath.Join(dir, "postgres", "data", "postmaster.pid"), stranger, 0o600); err != nil {
+	defer func() { _ = sleep.Process.Kill(); _ = sleep.Wait() }()
+	foreign := fmt.Appendf(nil, "%d\n%s\n1\n1\n\n127.0.0.1\n1 1\n", sleep.Process.Pid, dir)
+	if err := os.WriteFile(filepath.Join(dir, "postgres", "data", "postmaster.pid"), foreign, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	stop(t, start(t, devstack.Options{Dir: dir}))
@@ -214,12 +214,12 @@ func read(t *testing.T, s *devstack.Stack) {
 	defer func() { _ = db.Close(context.Background()) }()
 	var word string
 	if err := db.QueryRow(t.Context(), "select word from kept").Scan(&word); err != nil || word != "word" {
-		t.Errorf("PostgreSQL: got %q and %v, want the word that was written", word, err)
+		t.Errorf("PostgreSQL: got %q and %v, want the written word", word, err)
 	}
 	cache := client(t, s)
 	defer func() { _ = cache.Close() }()
 	if word, err := cache.Get(t.Context(), "kept").Result(); err != nil || word != "word" {
-		t.Errorf("Redis: got %q and %v, want the word that was written", word, err)
+		t.Errorf("Redis: got %q and %v, want the written word", word, err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
@@ -230,7 +230,7 @@ func read(t *testing.T, s *devstack.Stack) {
 	defer func() { _ = conn.Close() }()
 	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
 	if message, err := conn.ReadMessage(1 << 10); err != nil || string(message.Value) != "word" {
-		t.Errorf("Kafka: got %q and %v, want the word that was written", message.Value, err)
+		t.Errorf("Kafka: got %q and %v, want the written word", message.Value, err)
 	}
 }
 

@@ -146,9 +146,7 @@ func TestHangingRankingIsNotCalled(t *testing.T) {
 				receipt := scoreboard.Receipt{Board: "global", User: "alice"}
 				began := time.Now()
 				r.Rank(ctx, []*scoreboard.Receipt{&receipt})
-				if waited := time.Since(
-					began,
-				) > 40*time.Millisecond; hangs && !waited &&
+				if waited := time.Since(began) > 40*time.Millisecond; hangs && !waited &&
 					(receipt.Rank == nil || *receipt.Rank != 7) {
 					t.Errorf("got rank %v, want the store's", receipt.Rank)
 				}

@@ -160,11 +160,7 @@ func TestReadAfterNoticeSendsNoCommand(t *testing.T) {
 				if top.Entries[j] != e || !top.Reached[j].Equal(current.Reached[j]) {
 					t.Errorf(
 						"row %d is %+v of %s, want %+v of %s",
-						j,
-						top.Entries[j],
-						top.Reached[j],
-						e,
-						current.Reached[j],
+						j, top.Entries[j], top.Reached[j], e, current.Reached[j],
 					)
 				}
 			}
@@ -251,11 +247,7 @@ func TestHeadFromNotice(t *testing.T) {
 			if err != nil || top.Version != c.version || (h.reads.Load() == 2) != c.read {
 				t.Errorf(
 					"got %+v, %v after %d reads; want version %d, read again: %t",
-					top,
-					err,
-					h.reads.Load(),
-					c.version,
-					c.read,
+					top, err, h.reads.Load(), c.version, c.read,
 				)
 			}
 		})

@@ -27,10 +27,7 @@ type Ranking interface {
 	// Ranks returns a 1-based rank for each user, or nil, in one round trip. A
 	// nil score means the current rank.
 	Ranks(
-		ctx context.Context,
-		board *scoreboard.Board,
-		users []scoreboard.UserID,
-		scores []*scoreboard.Score,
+		ctx context.Context, board *scoreboard.Board, users []scoreboard.UserID, scores []*scoreboard.Score,
 	) ([]*int64, error)
 }
 
@@ -112,13 +109,10 @@ func New(o Options) *Leaderboard {
 		o.Show = func(context.Context, []scoreboard.Entry) {}
 	}
 	l := &Leaderboard{
-		Options: o,
-		places:  newCache[placeKey, *scoreboard.Place](cacheLife, cacheRows),
-		absent:  newCache[placeKey, struct{}](absentLife, absentUsers),
-		reads: newGuard(
-			"reads",
-			rankingBudget,
-		),
+		Options:       o,
+		places:        newCache[placeKey, *scoreboard.Place](cacheLife, cacheRows),
+		absent:        newCache[placeKey, struct{}](absentLife, absentUsers),
+		reads:         newGuard("reads", rankingBudget),
 		receipts:      newGuard("receipts", rankBudget),
 		store:         newGuard("store", storeBudget),
 		storeReceipts: newGuard("receipts from the store", storeRankBudget),

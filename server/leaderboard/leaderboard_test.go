@@ -35,15 +35,12 @@ type rig struct {
 func open(t *testing.T) *rig {
 	t.Helper()
 	s := storetest.Open(
-		t,
-		backendtest.Postgres(t, migrations.Up),
+		t, backendtest.Postgres(t, migrations.Up),
 		func(o *store.Options) { o.MaxConns, o.LockWait = 4, time.Second },
 	)
 	r := &rig{store: s, redis: backendtest.OwnRedis(t)}
 	r.rdb = backendtest.RedisClient(
-		t,
-		r.redis.URL,
-		func(o *redis.Options) { o.DialTimeout, o.MaxRetries = 200*time.Millisecond, -1 },
+		t, r.redis.URL, func(o *redis.Options) { o.DialTimeout, o.MaxRetries = 200*time.Millisecond, -1 },
 	)
 	quiet := slog.New(slog.DiscardHandler)
 	catalog, rank := store.NewCatalog(s, slog.New(slog.DiscardHandler)), ranking.New(r.rdb)
@@ -81,9 +78,7 @@ func (r *rig) record(t *testing.T, user string, delta int64) *scoreboard.Receipt
 	}
 	out, err := r.store.Record(ctx, []scoreboard.Increment{
 		{
-			User: scoreboard.UserID(
-				user,
-			),
+			User:   scoreboard.UserID(user),
 			Delta:  delta,
 			Event:  event,
 			Boards: []scoreboard.BoardID{"global"},
@@ -123,11 +118,7 @@ func (r *rig) degraded(t *testing.T, reason string) {
 	if top.Degraded != reason || top.Epoch != 0 || top.Version != 0 || place.Degraded != reason {
 		t.Errorf(
 			"top is degraded by %q with epoch %d version %d, the place by %q; want %q without",
-			top.Degraded,
-			top.Epoch,
-			top.Version,
-			place.Degraded,
-			reason,
+			top.Degraded, top.Epoch, top.Version, place.Degraded, reason,
 		)
 	}
 	if len(top.Entries) != 2 || top.Entries[0].User != "bob" || place.Rank != 2 || len(place.Neighbours) != 2 {

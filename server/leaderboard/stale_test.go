@@ -77,9 +77,7 @@ func TestLastHeadIsServedWithoutBackends(t *testing.T) {
 	for i := range 40 {
 		all.Go(func() {
 			_, err := l.Place(ctx, global, scoreboard.UserID(fmt.Sprint("u", i)), 0, 0)
-			if code := scoreboard.CodeOf(
-				err,
-			); err == nil ||
+			if code := scoreboard.CodeOf(err); err == nil ||
 				code != scoreboard.CodeUnavailable && !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("a place without backends: %v", err)
 			}
@@ -166,9 +164,7 @@ func TestNoticeInvalidatesHead(t *testing.T) {
 	waited = time.Now()
 	if top, err := l.Top(ctx, global, 1<<40); err != nil || top.Version == 0 || time.Since(waited) < time.Second {
 		t.Errorf(
-			"version %d, %v after %s, want the current version after a second",
-			top.Version,
-			err,
+			"version %d, %v after %s, want the current version after a second", top.Version, err,
 			time.Since(waited),
 		)
 	}

@@ -39,9 +39,7 @@ func TestScriptsUseOneClusterSlot(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := r.OrphanedMembers(
-		ctx,
-		board.ID,
-		func(s []scoreboard.OrphanedMember) error { t.Errorf("orphans: %v", s); return nil },
+		ctx, board.ID, func(s []scoreboard.OrphanedMember) error { t.Errorf("orphans: %v", s); return nil },
 	); err != nil {
 		t.Error(err)
 	}
@@ -100,21 +98,8 @@ func cluster(t *testing.T) *redis.ClusterClient {
 		t.Fatal(err)
 	}
 	server := exec.CommandContext(
-		t.Context(),
-		"redis-server",
-		"--port",
-		port,
-		"--bind",
-		"127.0.0.1",
-		"--cluster-enabled",
-		"yes",
-		"--cluster-port",
-		strconv.Itoa(bus),
-		"--cluster-announce-ip",
-		"127.0.0.1",
-		"--save",
-		"",
-		"--dir",
+		t.Context(), "redis-server", "--port", port, "--bind", "127.0.0.1", "--cluster-enabled", "yes",
+		"--cluster-port", strconv.Itoa(bus), "--cluster-announce-ip", "127.0.0.1", "--save", "", "--dir",
 		t.TempDir(),
 	)
 	if err := server.Start(); err != nil {

@@ -29,8 +29,7 @@ func TestChangesOfLostHistoryStayOut(t *testing.T) {
 	}
 	// A lost change after the fence, in a batch with a new one.
 	r.apply(
-		t,
-		at(change("alice", 50, 9, 9), since.Add(-time.Second)),
+		t, at(change("alice", 50, 9, 9), since.Add(-time.Second)),
 		at(change("carol", 7, 1, 9), since.Add(time.Second)),
 	)
 	restored := at(change("alice", 2, 2, 2), since.Add(-time.Hour)) // in the restored store
@@ -42,8 +41,7 @@ func TestChangesOfLostHistoryStayOut(t *testing.T) {
 	}
 	r.is(t, "carol:7 alice:2")
 	r.apply(
-		t,
-		at(change("alice", 50, 9, 9), since.Add(-time.Second)),
+		t, at(change("alice", 50, 9, 9), since.Add(-time.Second)),
 		at(change("alice", 4, 3, 9), since.Add(time.Minute)),
 	)
 	r.is(t, "carol:7 alice:4")

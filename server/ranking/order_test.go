@@ -67,9 +67,7 @@ func TestRedisOrdersLikePostgreSQL(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		run++
 		b := &scoreboard.Board{
-			ID: scoreboard.BoardID(
-				"either-" + itoa(int64(run)),
-			), // the store's count of a board's users outlives a run
+			ID: scoreboard.BoardID("either-" + itoa(int64(run))), // the store's count of a board's users outlives a run
 			Mode: rapid.SampledFrom([]scoreboard.Mode{scoreboard.ModeIncrement, scoreboard.ModeBest, scoreboard.ModeLatest}).
 				Draw(rt, "mode"),
 			Order: rapid.SampledFrom([]scoreboard.Order{scoreboard.OrderHighest, scoreboard.OrderLowest}).
@@ -121,11 +119,7 @@ func same(rt *rapid.T, what string, got, want *scoreboard.Top) {
 		got.Total != want.Total {
 		rt.Fatalf(
 			"%s: Redis has %q of %d, PostgreSQL %q of %d",
-			what,
-			show(got.Entries),
-			got.Total,
-			show(want.Entries),
-			want.Total,
+			what, show(got.Entries), got.Total, show(want.Entries), want.Total,
 		)
 	}
 }
@@ -216,10 +210,7 @@ func samePlaces(
 	if !slices.Equal(got.Entries, want.Entries) || !slices.Equal(got.Missing, want.Missing) || got.Total != want.Total {
 		rt.Fatalf(
 			"list: Redis has %q without %q, PostgreSQL %q without %q",
-			show(got.Entries),
-			got.Missing,
-			show(want.Entries),
-			want.Missing,
+			show(got.Entries), got.Missing, show(want.Entries), want.Missing,
 		)
 	}
 	score := scoreboard.Score(rapid.Int64Range(-6, 6).Draw(rt, "score"))

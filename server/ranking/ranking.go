@@ -227,13 +227,8 @@ func appendChange(args []any, c *scoreboard.Change) []any {
 		hidden = "1"
 	}
 	return append(
-		args,
-		string(c.User),
-		strconv.FormatInt(c.Revision, 10),
-		strconv.FormatInt(c.Key, 10),
-		prefix(c.ReachedAt),
-		strconv.FormatInt(c.Version, 10),
-		hidden,
+		args, string(c.User), strconv.FormatInt(c.Revision, 10), strconv.FormatInt(c.Key, 10), prefix(c.ReachedAt),
+		strconv.FormatInt(c.Version, 10), hidden,
 	)
 }
 

@@ -97,13 +97,11 @@ func show(entries []scoreboard.Entry) string {
 func change(user string, score, revision, reached int64) scoreboard.Change {
 	at := time.UnixMicro(1_800_000_000_000_000 + reached).UTC()
 	return scoreboard.Change{
-		Type:  scoreboard.ChangeScore,
-		Board: board.ID,
-		User:  scoreboard.UserID(user),
-		Score: scoreboard.Score(score),
-		Key: board.Order.Key(
-			scoreboard.Score(score),
-		),
+		Type:       scoreboard.ChangeScore,
+		Board:      board.ID,
+		User:       scoreboard.UserID(user),
+		Score:      scoreboard.Score(score),
+		Key:        board.Order.Key(scoreboard.Score(score)),
 		Version:    revision,
 		Revision:   revision,
 		ReachedAt:  at,
@@ -221,10 +219,7 @@ func TestFlushedBoardIsNotLoadedUntilRebuilt(t *testing.T) {
 		if keys := r.keys(t); len(keys) > 0 {
 			t.Errorf("found keys %q: only a rebuild creates a board", keys)
 		}
-		if cold, suspect, err := r.Lost(
-			ctx,
-			[]scoreboard.Board{*board},
-		); err != nil || len(cold) != 1 ||
+		if cold, suspect, err := r.Lost(ctx, []scoreboard.Board{*board}); err != nil || len(cold) != 1 ||
 			len(suspect) != 0 {
 			t.Errorf("lost: %v, suspect: %v, %v; want one lost board", cold, suspect, err)
 		}

@@ -28,12 +28,7 @@ func (r *Ranking) Page(
 	limit int,
 ) (*scoreboard.Top, error) {
 	return r.rows(
-		ctx,
-		board,
-		r.page,
-		limit,
-		strconv.FormatInt(after.Key, 10),
-		prefix(after.ReachedAt)+string(after.User),
+		ctx, board, r.page, limit, strconv.FormatInt(after.Key, 10), prefix(after.ReachedAt)+string(after.User),
 	)
 }
 
@@ -58,12 +53,8 @@ func (r *Ranking) rows(
 		AsOf:      asOf,
 		Total:     reply.int(5),
 		State:     reply.state(4, asOf),
-		Entries: make(
-			[]scoreboard.Entry,
-			0,
-			(len(reply.values)-7)/2,
-		),
-		Reached: make([]time.Time, 0, (len(reply.values)-7)/2),
+		Entries:   make([]scoreboard.Entry, 0, (len(reply.values)-7)/2),
+		Reached:   make([]time.Time, 0, (len(reply.values)-7)/2),
 	}
 	users := make([]byte, 0, 16*cap(top.Entries))
 	reply.entries(7, reply.int(6), scoreboard.Order(reply.string(3)), func(e scoreboard.Entry, reached time.Time) {
@@ -110,9 +101,7 @@ func (r *Ranking) Place(
 	if k > 0 {
 		p.Neighbours = make([]scoreboard.Entry, 0, (len(reply.values)-8)/2)
 		reply.entries(
-			8,
-			reply.int(7),
-			order,
+			8, reply.int(7), order,
 			func(e scoreboard.Entry, _ time.Time) { p.Neighbours = append(p.Neighbours, e) },
 		)
 	}

@@ -15,13 +15,8 @@ func isNotLoaded(err error) bool { return errors.Is(err, scoreboard.ErrNotLoaded
 func TestRanksOfReceipts(t *testing.T) {
 	onBoth(t, func(t *testing.T, r rig) {
 		r.apply(
-			t,
-			change("alice", 50, 1, 1),
-			change("bob", 40, 1, 2),
-			change("carol", 40, 1, 3),
-			change("dave", 30, 1, 4),
-			change("eve", 90, 1, 5),
-			hidden(change("eve", 90, 2, 5)),
+			t, change("alice", 50, 1, 1), change("bob", 40, 1, 2), change("carol", 40, 1, 3),
+			change("dave", 30, 1, 4), change("eve", 90, 1, 5), hidden(change("eve", 90, 2, 5)),
 		)
 		score := func(n int64) *scoreboard.Score { s := scoreboard.Score(n); return &s }
 		for _, c := range []struct {

@@ -23,10 +23,7 @@ func TestRebuildUnderLoadLosesNothing(t *testing.T) {
 		r.is(t, "ghost:99 alice:7 bob:6")                            // reads are not affected
 		// The snapshot has an older state of alice, and carol.
 		if err := r.Fill(
-			ctx,
-			board.ID,
-			"a",
-			[]scoreboard.Change{change("alice", 5, 1, 1), change("carol", 6, 1, 1)},
+			ctx, board.ID, "a", []scoreboard.Change{change("alice", 5, 1, 1), change("carol", 6, 1, 1)},
 		); err != nil {
 			t.Fatal(err)
 		}
@@ -71,10 +68,7 @@ func TestInterruptedRebuildLeavesNothing(t *testing.T) {
 			}
 			if phase == "filled" {
 				if err := r.Fill(
-					ctx,
-					board.ID,
-					phase,
-					[]scoreboard.Change{hidden(change("bob", 1, 1, 1))},
+					ctx, board.ID, phase, []scoreboard.Change{hidden(change("bob", 1, 1, 1))},
 				); err != nil {
 					t.Fatal(err)
 				}

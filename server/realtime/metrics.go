@@ -50,9 +50,7 @@ func newMetrics(h *Hub) *metrics {
 			Name: name("checks_total"), Help: "Boards read again because no notice came, by result.",
 		}, []string{"result"}),
 		window: prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: name(
-				"window_seconds",
-			),
+			Name: name("window_seconds"),
 			Help: "Current width of the frame window; above its setting while the hub lags.",
 		}, func() float64 {
 			w, _ := h.window.width()

@@ -195,9 +195,7 @@ func pongsWaitBehindAStalledFrame(t *testing.T, begin func(*httptest.Server)) {
 		boards.set("global", of{longUser(i): scoreboard.Score(i)})
 	}
 	r := startOn(
-		t,
-		realtime.Options{Window: time.Millisecond, FramesPerMinute: 1000 * 60, SlowAfter: 3 * timeout},
-		boards,
+		t, realtime.Options{Window: time.Millisecond, FramesPerMinute: 1000 * 60, SlowAfter: 3 * timeout}, boards,
 		begin,
 	)
 	w := r.dialSmall("limit=100")

@@ -271,9 +271,7 @@ func TestWait(t *testing.T) {
 		t.Errorf("current: got %d after %s, want 304 after the wait", code, took)
 	}
 	time.AfterFunc(100*time.Millisecond, func() { r.hub.Notify(boards.set("global", of{"alice": 6})) })
-	if code, took := get(
-		"epoch=10&version=2",
-	); code != 200 || took < 100*time.Millisecond ||
+	if code, took := get("epoch=10&version=2"); code != 200 || took < 100*time.Millisecond ||
 		took > 300*time.Millisecond {
 		t.Errorf("changed: got %d after %s, want 200 on the change", code, took)
 	}

@@ -69,9 +69,7 @@ func TestEventsUnderTLS(t *testing.T) {
 			if e, f := l.next(); e.id != "10:3" || f.Type != protocol.FrameRank {
 				t.Errorf("got %+v, want the rank", e)
 			}
-			if res := r.listen(
-				"user=alice",
-			).res; res.StatusCode != 429 ||
+			if res := r.listen("user=alice").res; res.StatusCode != 429 ||
 				strings.Contains(res.Header.Get("Content-Type"), "event") {
 				t.Errorf("one too many: got %s, %v, want a plain 429", res.Status, res.Header)
 			}

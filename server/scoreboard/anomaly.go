@@ -93,10 +93,7 @@ func (a *Anomalies) Detect(
 			found = append(found, Anomaly{rule, mode, in.User, in.Event, board, in.Delta, fmt.Sprintf(format, args...)})
 		}
 	}
-	if largest, samples := a.largest(
-		boards[0],
-		past,
-	); samples >= sizeSamples &&
+	if largest, samples := a.largest(boards[0], past); samples >= sizeSamples &&
 		float64(magnitude(in.Delta)) > float64(largest)*float64(a.SizeFactor) {
 		add("size", a.Size, boards[0], "delta %d, the largest of the last %d was %d", in.Delta, samples, largest)
 	}

@@ -241,9 +241,7 @@ func (b *Board) Holds(s Score) error {
 			Code:  CodeScoreOutOfRange,
 			Field: "delta",
 			Message: fmt.Sprintf(
-				"the score would be outside the bounds of the board, %d to %d",
-				b.MinScore,
-				b.MaxScore,
+				"the score would be outside the bounds of the board, %d to %d", b.MinScore, b.MaxScore,
 			),
 		}
 	}

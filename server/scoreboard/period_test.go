@@ -48,19 +48,11 @@ func TestSpans(t *testing.T) {
 			t.Errorf("%s: %v", c.about, err)
 			continue
 		}
-		if got := s.Start.Format(
-			time.RFC3339,
-		); s.Name != c.name || got != c.start ||
+		if got := s.Start.Format(time.RFC3339); s.Name != c.name || got != c.start ||
 			s.End.Format(time.RFC3339) != c.end {
 			t.Errorf(
 				"%s: got %s from %s to %s, want %s from %s to %s",
-				c.about,
-				s.Name,
-				got,
-				s.End.Format(time.RFC3339),
-				c.name,
-				c.start,
-				c.end,
+				c.about, s.Name, got, s.End.Format(time.RFC3339), c.name, c.start, c.end,
 			)
 		}
 		if !s.Contains(at) {

@@ -1,9 +1,10 @@
-// With starts the backends that tests share, once, and runs a command on
-// them: with -- go test -race ./...
+// With starts the backends that tests share and runs a command:
 //
-// The command is told where they are by environment. Its exit status is
-// with's own. At the end with names what it could not start; where CI=true it
-// then has not even run the command.
+//	with -- go test -race ./...
+//
+// Environment variables pass the backends' addresses to the command, whose exit
+// status is that of with. A backend that could not be started is reported before and
+// after the command; if CI=true, the command is not run then.
 package main
 
 import (
@@ -63,10 +64,10 @@ func run(args []string) (code int, err error) {
 	return code, err
 }
 
-// command runs in its own process group, so that a signal reaches everything
-// that it has started.
+// command runs a command in its own process group, so that a signal reaches all its
+// child processes.
 func command(args, env []string, signals <-chan os.Signal) (int, error) {
-	cmd := exec.Command(args[0], args[1:]...) //nolint:noctx // it ends by the signals that are passed on
+	cmd := exec.Command(args[0], args[1:]...) //nolint:noctx // signals are forwarded to it
 	cmd.Env = append(os.Environ(), env...)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -99,7 +100,7 @@ type backends struct {
 	ends    []func() error
 }
 
-// startBackends starts what the environment does not name already.
+// startBackends starts the backends that the environment does not name.
 func startBackends(ctx context.Context, dir string) *backends {
 	b := new(backends)
 	var all sync.WaitGroup
@@ -116,7 +117,7 @@ func startBackends(ctx context.Context, dir string) *backends {
 			b.ends = append(b.ends, func() error {
 				ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 				defer cancel()
-				return p.Stop(ctx) // a killed one leaves its shared memory behind
+				return p.Stop(ctx) // a kill would leave its shared memory behind
 			})
 		})
 	}
@@ -130,7 +131,7 @@ func startBackends(ctx context.Context, dir string) *backends {
 				return
 			}
 			b.env = append(b.env, backendtest.EnvKafka+"="+strings.Join(k.Brokers, ","))
-			b.ends = append(b.ends, func() error { k.Kill(); return nil }) // nobody reads its data again
+			b.ends = append(b.ends, func() error { k.Kill(); return nil }) // the data is not needed
 		})
 	}
 	all.Wait()

@@ -27,9 +27,7 @@ func newRanking() *ranking {
 	}
 	for i := range scoreboard.TopSize {
 		r.top.Entries = append(r.top.Entries, scoreboard.Entry{
-			Rank: int64(
-				i + 1,
-			),
+			Rank:  int64(i + 1),
 			User:  scoreboard.UserID(fmt.Sprintf("player-%08d", i)),
 			Score: scoreboard.Score(1_000_000 - i),
 		})

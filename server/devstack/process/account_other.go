@@ -9,15 +9,15 @@ import (
 	"syscall"
 )
 
-// Unprivileged returns the parent's own account, which must not be root: user
-// namespaces are Linux's.
+// Unprivileged returns the parent's account, which must not be root: user namespaces
+// exist only on Linux.
 func Unprivileged(context.Context, string, ...string) (Account, error) {
 	if os.Geteuid() == 0 {
-		return Account{}, errors.New("on this system the servers do not run as root: use another account")
+		return Account{}, errors.New("servers cannot be started as root on this system: use another account")
 	}
 	return Account{UID: os.Geteuid(), GID: os.Getegid()}, nil
 }
 
-// There is no death signal here: after a kill -9 of the parent the child has
-// to be ended by hand, and the next start names its process id.
+// Without a death signal, the child outlives a kill -9 of the parent and must be ended
+// manually. The next start names its process id.
 func setDeathSignal(*syscall.SysProcAttr, syscall.Signal) {}

@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestRootAlternativesEnterPrivateDirectories(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
-		t.Skip("only root has to be somebody else")
+		t.Skip("requires root")
 	}
 	uid, gid, err := systemAccount()
 	if err != nil {
@@ -33,12 +33,12 @@ func TestRootAlternativesEnterPrivateDirectories(t *testing.T) {
 			if err := os.Chmod(closed, 0o700); err != nil {
 				t.Fatal(err)
 			}
-			dir := filepath.Join(closed, "of the account")
+			dir := filepath.Join(closed, "data")
 			if err := errors.Join(os.Mkdir(dir, 0o700), os.Chown(dir, account.UID, account.GID)); err != nil {
 				t.Fatal(err)
 			}
 			program := filepath.Join(closed, "program")
-			if err := os.WriteFile(program, []byte("#!/bin/sh\nid -u >who\n"), 0o700); err != nil {
+			if err := os.WriteFile(program, []byte("#!/bin/sh\nid -u >id\n"), 0o700); err != nil {
 				t.Fatal(err)
 			}
 			p := startProgram(t, Options{Path: program, Dir: dir, Account: account})
@@ -46,34 +46,34 @@ func TestRootAlternativesEnterPrivateDirectories(t *testing.T) {
 			if !p.Succeeded() {
 				t.Fatal(p.Err())
 			}
-			who, err := os.ReadFile(filepath.Join(dir, "who"))
+			id, err := os.ReadFile(filepath.Join(dir, "id"))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := strings.TrimSpace(string(who)); got != strconv.Itoa(uid) {
-				t.Errorf("it ran as %s, want %d", got, uid)
+			if got := strings.TrimSpace(string(id)); got != strconv.Itoa(uid) {
+				t.Errorf("the program ran as %s, want %d", got, uid)
 			}
-			info, err := os.Stat(filepath.Join(dir, "who"))
+			info, err := os.Stat(filepath.Join(dir, "id"))
 			if err != nil {
 				t.Fatal(err)
 			}
 			if owner := int(info.Sys().(*syscall.Stat_t).Uid); owner != account.UID {
-				t.Errorf("its file belongs to %d, want %d", owner, account.UID)
+				t.Errorf("the owner of its file is %d, want %d", owner, account.UID)
 			}
 		})
 	}
 }
 
-func TestLockIsHeldUntilTheLastProcessEnds(t *testing.T) {
+func TestLockIsHeldUntilLastProcessEnds(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	lock := filepath.Join(dir, "lock")
-	// The shell ends at once, its child a moment later.
+	// The shell ends at once, its child later.
 	p := startProgram(t, Options{Path: "/bin/sh", Args: []string{"-c", "sleep 0.3 & exit 0"}, Dir: dir, Lock: lock})
 	<-p.Done()
 	var held *LockedError
 	if _, err := Lock(lock); !errors.As(err, &held) {
-		t.Fatalf("got %v while a process of the server lives, want the lock held", err)
+		t.Fatalf("got %v while a process of the server is running, want a LockedError", err)
 	}
 	if want := fmt.Sprint(p.PID()); held.Owner != want {
 		t.Errorf("got the owner %q, want %s", held.Owner, want)
@@ -82,36 +82,31 @@ func TestLockIsHeldUntilTheLastProcessEnds(t *testing.T) {
 	<-next.Done()
 }
 
-func TestStopKillsAServerThatIgnoresSignals(t *testing.T) {
+func TestStopKillsServerThatIgnoresSignals(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	p := startProgram(
-		t,
-		Options{
-			Path: "/bin/sh",
-			Args: []string{"-c", "trap '' TERM; echo deaf; while :; do sleep 0.05; done"},
-			Dir:  dir,
-		},
-	)
+	p := startProgram(t, Options{
+		Path: "/bin/sh", Args: []string{"-c", "trap '' TERM; echo ready; while :; do sleep 0.05; done"}, Dir: dir,
+	})
 	for ready, _ := os.ReadFile(filepath.Join(dir, "log")); len(ready) == 0; ready, _ = os.ReadFile(filepath.Join(dir, "log")) {
 		time.Sleep(5 * time.Millisecond)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	if err := p.Stop(ctx); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("got %v, want it to say that time was up", err)
+		t.Errorf("got %v, want a deadline error", err)
 	}
 	select {
 	case <-p.Done():
 	default:
-		t.Error("it still runs")
+		t.Error("the server is still running")
 	}
 }
 
 func TestEarlyExitIncludesTheLog(t *testing.T) {
 	t.Parallel()
 	p := startProgram(t, Options{Path: "/bin/sh", Args: []string{"-c", "echo no such disk; exit 3"}, Dir: t.TempDir()})
-	err := p.AwaitReady(t.Context(), func(context.Context) error { return errors.New("nobody there") })
+	err := p.AwaitReady(t.Context(), func(context.Context) error { return errors.New("not ready") })
 	for _, want := range []string{"no such disk", "exit status 3"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want it to contain %q", err, want)

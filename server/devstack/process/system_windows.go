@@ -9,25 +9,20 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// Windows has no signals to stop a server by, nor groups to end one with its
-// children. So no child is started there, and what is below has none to treat.
+// Windows has neither signals to stop a server nor process groups to end it with its
+// children, so no child is started there.
 
-// Unprivileged refuses: see above.
+// Unprivileged returns an error: no servers are started on Windows.
 func Unprivileged(context.Context, string, ...string) (Account, error) {
-	return Account{}, errors.New("on Windows no servers are started: name those that there are by flag or environment")
+	return Account{}, errors.New("servers cannot be started on Windows: set the addresses of running ones by flag or environment")
 }
 
-// tryLock locks a byte far behind the end of a file, so that its text can be
-// read, or says errHeld at once.
+// tryLock locks a byte far beyond the end of a file, so that its text can be read, or
+// returns errHeld at once.
 func tryLock(f *os.File) error {
 	at := &windows.Overlapped{OffsetHigh: 1 << 30}
 	err := windows.LockFileEx(
-		windows.Handle(f.Fd()),
-		windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY,
-		0,
-		1,
-		0,
-		at,
+		windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, at,
 	)
 	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) {
 		return errHeld
@@ -35,7 +30,7 @@ func tryLock(f *os.File) error {
 	return err
 }
 
-// Owns is for the unix systems, where a server has an account of its own.
+// Owns is always true: only on unix a server may run as another account.
 func (a Account) Owns(os.FileInfo) bool { return true }
 
 func ownGroup(attr *syscall.SysProcAttr) { attr.CreationFlags = windows.CREATE_NEW_PROCESS_GROUP }
