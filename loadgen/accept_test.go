@@ -179,10 +179,8 @@ func TestFaultyServersFailTheRightCriteria(t *testing.T) {
 			}
 			for _, name := range got {
 				if !slices.Contains(c.must, name) && !slices.Contains(c.may, name) {
-					t.Errorf(
-						"%s was missed: measured %v, errors %v, notes %v", name, r.Measured[name], r.Errors,
-						r.Notes,
-					)
+					t.Errorf("%s was missed: measured %v, errors %v, notes %v",
+						name, r.Measured[name], r.Errors, r.Notes)
 				}
 			}
 			if got, want := r.Measured["lost"], float64(c.server.dropped.Load()); got != want {

@@ -85,7 +85,8 @@ func TestEveryChangeIsAudited(t *testing.T) {
 	}
 	db.Do(
 		t,
-		`create function refuse() returns trigger language plpgsql as $$ begin raise exception 'the audit log is full'; end $$`,
+		`create function refuse() returns trigger language plpgsql
+		as $$ begin raise exception 'the audit log is full'; end $$`,
 	)
 	db.Do(t, `create trigger refuse before insert on audit_log execute function refuse()`)
 	before := state()
@@ -104,7 +105,8 @@ func TestEveryChangeIsAudited(t *testing.T) {
 		entries := func() int64 {
 			return db.Count(
 				t,
-				`select count(*) from audit_log where action = $1 and starts_with(target, $2) and who = 'root' and reason = 'why' and address <> ''`,
+				`select count(*) from audit_log where action = $1 and starts_with(target, $2)
+				and who = 'root' and reason = 'why' and address <> ''`,
 				r.action,
 				r.target,
 			)
@@ -165,7 +167,8 @@ func furnish(t *testing.T, n *node, db *backendtest.Conn) string {
 	for i := range 2 {
 		db.Do(
 			t,
-			`insert into dead_letters (topic, partition, record_offset, value, reason, attempts) values ('events', 0, $1, $2, 'a test', 1)`,
+			`insert into dead_letters (topic, partition, record_offset, value, reason, attempts)
+			values ('events', 0, $1, $2, 'a test', 1)`,
 			i,
 			letter,
 		)

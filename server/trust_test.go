@@ -174,7 +174,8 @@ func TestChangeAddressRetention(t *testing.T) {
 	kept := func(event string) bool {
 		return db.Count(
 			t,
-			`select count(*) from user_score_histories where event_text = $1 and address is not null and user_agent is not null`,
+			`select count(*) from user_score_histories where event_text = $1
+			and address is not null and user_agent is not null`,
 			event,
 		) == 1
 	}

@@ -14,7 +14,8 @@ import (
 func TestDelayGrowsWithinItsBounds(t *testing.T) {
 	t.Parallel()
 	for attempt, limit := range map[int]time.Duration{
-		1: 50 * time.Millisecond, 2: 100 * time.Millisecond, 5: 800 * time.Millisecond, 8: 5 * time.Second, 1000: 5 * time.Second,
+		1: 50 * time.Millisecond, 2: 100 * time.Millisecond, 5: 800 * time.Millisecond, 8: 5 * time.Second,
+		1000: 5 * time.Second,
 	} {
 		for range 200 {
 			if d := backoff.Delay(attempt); d < limit/2 || d >= limit {

@@ -198,7 +198,8 @@ func (s *Stack) startKafka(o Options, dir string, onStop func(func(context.Conte
 		Name:    "Kafka",
 		Detail:  "kfake in this process, " + strings.Join(brokers, ","),
 		StandIn: true,
-		Note:    "one broker without replication, less strict than Apache Kafka: not a substitute for tests with a real one",
+		Note: "one broker without replication, less strict than Apache Kafka: " +
+			"not a substitute for tests with a real one",
 	}
 	return nil
 }

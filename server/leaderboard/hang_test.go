@@ -73,7 +73,9 @@ func (h *hanging) Ranks(
 // plainFallback answers at once.
 type plainFallback struct{}
 
-func (plainFallback) Page(_ context.Context, b *scoreboard.Board, _ *scoreboard.Position, _ int) (*scoreboard.Top, error) {
+func (plainFallback) Page(
+	_ context.Context, b *scoreboard.Board, _ *scoreboard.Position, _ int,
+) (*scoreboard.Top, error) {
 	return &scoreboard.Top{Board: b.ID}, nil
 }
 
@@ -121,7 +123,8 @@ func latencies(d time.Duration, do func()) []time.Duration {
 // receipts come from the store meanwhile, and both recover.
 func TestHangingRankingIsNotCalled(t *testing.T) {
 	t.Parallel()
-	read := func(do func(*leaderboard.Leaderboard) (degraded string, err error)) func(*testing.T, *leaderboard.Leaderboard, *leaderboard.Ranker, bool) {
+	type request = func(*testing.T, *leaderboard.Leaderboard, *leaderboard.Ranker, bool)
+	read := func(do func(*leaderboard.Leaderboard) (degraded string, err error)) request {
 		return func(t *testing.T, l *leaderboard.Leaderboard, _ *leaderboard.Ranker, hangs bool) {
 			if degraded, err := do(l); err != nil || hangs != (degraded == "ranking_unavailable") {
 				t.Errorf("got degraded %q, %v; the ranking hangs: %t", degraded, err, hangs)

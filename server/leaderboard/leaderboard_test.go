@@ -230,7 +230,8 @@ func TestUnrankedScoreIsReadFromStore(t *testing.T) {
 	}
 	// The store gets 20 ms for a rank, which it may miss on a busy machine.
 	receipt.Rank, receipt.Replayed = nil, true
-	for deadline := time.Now().Add(10 * time.Second); receipt.Rank == nil && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	deadline := time.Now().Add(10 * time.Second)
+	for ; receipt.Rank == nil && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		hidden := scoreboard.Receipt{User: "hidden", Board: "global", Replayed: true}
 		r.ranker.Rank(ctx, []*scoreboard.Receipt{&hidden, receipt})
 		if hidden.Rank != nil {

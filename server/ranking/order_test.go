@@ -188,7 +188,8 @@ func samePlaces(
 		if wantErr != nil {
 			continue
 		}
-		if got.Rank != want.Rank || got.Score != want.Score || got.Total != want.Total || got.Percentile() != want.Percentile() ||
+		if got.Rank != want.Rank || got.Score != want.Score || got.Total != want.Total ||
+			got.Percentile() != want.Percentile() ||
 			!got.UpdatedAt.Equal(want.UpdatedAt) ||
 			got.Revision != want.Revision ||
 			!slices.Equal(got.Neighbours, want.Neighbours) {

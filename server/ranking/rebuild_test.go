@@ -195,10 +195,9 @@ func TestNoticeIsCompleteIfAllIsNew(t *testing.T) {
 		if n.Top == nil || !n.Top.AsOf.Equal(at) || len(n.Moved) != 2 {
 			t.Fatalf("got %+v with top %+v, want it as of %s", n, n.Top, at)
 		}
+		reached := map[scoreboard.UserID]time.Time{"alice": alice.ReachedAt, "bob": bob.ReachedAt}
 		for _, m := range n.Moved {
-			if want := map[scoreboard.UserID]time.Time{"alice": alice.ReachedAt, "bob": bob.ReachedAt}[m.User]; !m.ReachedAt.Equal(
-				want,
-			) {
+			if want := reached[m.User]; !m.ReachedAt.Equal(want) {
 				t.Errorf("%s: reached at %s, want %s", m.User, m.ReachedAt, want)
 			}
 		}

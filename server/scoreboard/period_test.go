@@ -16,27 +16,90 @@ func TestSpans(t *testing.T) {
 		at               string
 		name, start, end string
 	}{
-		{"day", PeriodDaily, "UTC", 1, "2026-11-21T23:59:59.999999Z", "2026-11-21", "2026-11-21T00:00:00Z", "2026-11-22T00:00:00Z"},
-		{"first instant of a day", PeriodDaily, "UTC", 1, "2026-11-21T00:00:00Z", "2026-11-21", "2026-11-21T00:00:00Z", "2026-11-22T00:00:00Z"},
-		{"next day east of Greenwich", PeriodDaily, "Asia/Tokyo", 1, "2026-11-21T15:00:00Z", "2026-11-22", "2026-11-21T15:00:00Z", "2026-11-22T15:00:00Z"},
-		{"offset of 45 minutes", PeriodDaily, "Asia/Kathmandu", 1, "2026-11-21T18:14:59Z", "2026-11-21", "2026-11-20T18:15:00Z", "2026-11-21T18:15:00Z"},
-		{"day of 23 hours", PeriodDaily, "Europe/Berlin", 1, "2026-03-29T12:00:00Z", "2026-03-29", "2026-03-28T23:00:00Z", "2026-03-29T22:00:00Z"},
-		{"day of 25 hours", PeriodDaily, "Europe/Berlin", 1, "2026-10-25T12:00:00Z", "2026-10-25", "2026-10-24T22:00:00Z", "2026-10-25T23:00:00Z"},
-		{"clock change of half an hour", PeriodDaily, "Australia/Lord_Howe", 1, "2026-04-04T20:00:00Z", "2026-04-05", "2026-04-04T13:00:00Z", "2026-04-05T13:30:00Z"},
-		{"midnight occurs twice: the first", PeriodDaily, "America/Havana", 1, "2026-11-01T04:30:00Z", "2026-11-01", "2026-11-01T04:00:00Z", "2026-11-02T05:00:00Z"},
-		{"no midnight: the day begins at 01:00", PeriodDaily, "America/Havana", 1, "2026-03-08T05:00:00Z", "2026-03-08", "2026-03-08T05:00:00Z", "2026-03-09T04:00:00Z"},
-		{"before a skipped day", PeriodDaily, "Pacific/Apia", 1, "2011-12-30T09:59:59Z", "2011-12-29", "2011-12-29T10:00:00Z", "2011-12-30T10:00:00Z"},
-		{"after a skipped day", PeriodDaily, "Pacific/Apia", 1, "2011-12-30T10:00:00Z", "2011-12-31", "2011-12-30T10:00:00Z", "2011-12-31T10:00:00Z"},
-		{"leap day", PeriodDaily, "UTC", 1, "2028-02-29T12:00:00Z", "2028-02-29", "2028-02-29T00:00:00Z", "2028-03-01T00:00:00Z"},
-		{"ISO week", PeriodWeekly, "UTC", time.Monday, "2026-11-21T12:00:00Z", "2026-w47", "2026-11-16T00:00:00Z", "2026-11-23T00:00:00Z"},
-		{"Sunday of an ISO week", PeriodWeekly, "UTC", time.Monday, "2026-11-22T23:59:59Z", "2026-w47", "2026-11-16T00:00:00Z", "2026-11-23T00:00:00Z"},
-		{"week of the next year", PeriodWeekly, "UTC", time.Monday, "2024-12-30T00:00:00Z", "2025-w01", "2024-12-30T00:00:00Z", "2025-01-06T00:00:00Z"},
-		{"53rd week", PeriodWeekly, "UTC", time.Monday, "2027-01-03T12:00:00Z", "2026-w53", "2026-12-28T00:00:00Z", "2027-01-04T00:00:00Z"},
-		{"week from Sunday", PeriodWeekly, "UTC", time.Sunday, "2026-11-22T00:00:00Z", "2026-w48", "2026-11-22T00:00:00Z", "2026-11-29T00:00:00Z"},
-		{"week from Saturday", PeriodWeekly, "UTC", time.Saturday, "2026-11-20T12:00:00Z", "2026-w47", "2026-11-14T00:00:00Z", "2026-11-21T00:00:00Z"},
-		{"week of 167 hours", PeriodWeekly, "Europe/Berlin", time.Monday, "2026-03-25T12:00:00Z", "2026-w13", "2026-03-22T23:00:00Z", "2026-03-29T22:00:00Z"},
-		{"month", PeriodMonthly, "America/New_York", 1, "2026-11-21T12:00:00Z", "2026-11", "2026-11-01T04:00:00Z", "2026-12-01T05:00:00Z"},
-		{"December", PeriodMonthly, "UTC", 1, "2026-12-31T23:59:59Z", "2026-12", "2026-12-01T00:00:00Z", "2027-01-01T00:00:00Z"},
+		{
+			"day", PeriodDaily, "UTC", 1,
+			"2026-11-21T23:59:59.999999Z", "2026-11-21", "2026-11-21T00:00:00Z", "2026-11-22T00:00:00Z",
+		},
+		{
+			"first instant of a day", PeriodDaily, "UTC", 1,
+			"2026-11-21T00:00:00Z", "2026-11-21", "2026-11-21T00:00:00Z", "2026-11-22T00:00:00Z",
+		},
+		{
+			"next day east of Greenwich", PeriodDaily, "Asia/Tokyo", 1,
+			"2026-11-21T15:00:00Z", "2026-11-22", "2026-11-21T15:00:00Z", "2026-11-22T15:00:00Z",
+		},
+		{
+			"offset of 45 minutes", PeriodDaily, "Asia/Kathmandu", 1,
+			"2026-11-21T18:14:59Z", "2026-11-21", "2026-11-20T18:15:00Z", "2026-11-21T18:15:00Z",
+		},
+		{
+			"day of 23 hours", PeriodDaily, "Europe/Berlin", 1,
+			"2026-03-29T12:00:00Z", "2026-03-29", "2026-03-28T23:00:00Z", "2026-03-29T22:00:00Z",
+		},
+		{
+			"day of 25 hours", PeriodDaily, "Europe/Berlin", 1,
+			"2026-10-25T12:00:00Z", "2026-10-25", "2026-10-24T22:00:00Z", "2026-10-25T23:00:00Z",
+		},
+		{
+			"clock change of half an hour", PeriodDaily, "Australia/Lord_Howe", 1,
+			"2026-04-04T20:00:00Z", "2026-04-05", "2026-04-04T13:00:00Z", "2026-04-05T13:30:00Z",
+		},
+		{
+			"midnight occurs twice: the first", PeriodDaily, "America/Havana", 1,
+			"2026-11-01T04:30:00Z", "2026-11-01", "2026-11-01T04:00:00Z", "2026-11-02T05:00:00Z",
+		},
+		{
+			"no midnight: the day begins at 01:00", PeriodDaily, "America/Havana", 1,
+			"2026-03-08T05:00:00Z", "2026-03-08", "2026-03-08T05:00:00Z", "2026-03-09T04:00:00Z",
+		},
+		{
+			"before a skipped day", PeriodDaily, "Pacific/Apia", 1,
+			"2011-12-30T09:59:59Z", "2011-12-29", "2011-12-29T10:00:00Z", "2011-12-30T10:00:00Z",
+		},
+		{
+			"after a skipped day", PeriodDaily, "Pacific/Apia", 1,
+			"2011-12-30T10:00:00Z", "2011-12-31", "2011-12-30T10:00:00Z", "2011-12-31T10:00:00Z",
+		},
+		{
+			"leap day", PeriodDaily, "UTC", 1,
+			"2028-02-29T12:00:00Z", "2028-02-29", "2028-02-29T00:00:00Z", "2028-03-01T00:00:00Z",
+		},
+		{
+			"ISO week", PeriodWeekly, "UTC", time.Monday,
+			"2026-11-21T12:00:00Z", "2026-w47", "2026-11-16T00:00:00Z", "2026-11-23T00:00:00Z",
+		},
+		{
+			"Sunday of an ISO week", PeriodWeekly, "UTC", time.Monday,
+			"2026-11-22T23:59:59Z", "2026-w47", "2026-11-16T00:00:00Z", "2026-11-23T00:00:00Z",
+		},
+		{
+			"week of the next year", PeriodWeekly, "UTC", time.Monday,
+			"2024-12-30T00:00:00Z", "2025-w01", "2024-12-30T00:00:00Z", "2025-01-06T00:00:00Z",
+		},
+		{
+			"53rd week", PeriodWeekly, "UTC", time.Monday,
+			"2027-01-03T12:00:00Z", "2026-w53", "2026-12-28T00:00:00Z", "2027-01-04T00:00:00Z",
+		},
+		{
+			"week from Sunday", PeriodWeekly, "UTC", time.Sunday,
+			"2026-11-22T00:00:00Z", "2026-w48", "2026-11-22T00:00:00Z", "2026-11-29T00:00:00Z",
+		},
+		{
+			"week from Saturday", PeriodWeekly, "UTC", time.Saturday,
+			"2026-11-20T12:00:00Z", "2026-w47", "2026-11-14T00:00:00Z", "2026-11-21T00:00:00Z",
+		},
+		{
+			"week of 167 hours", PeriodWeekly, "Europe/Berlin", time.Monday,
+			"2026-03-25T12:00:00Z", "2026-w13", "2026-03-22T23:00:00Z", "2026-03-29T22:00:00Z",
+		},
+		{
+			"month", PeriodMonthly, "America/New_York", 1,
+			"2026-11-21T12:00:00Z", "2026-11", "2026-11-01T04:00:00Z", "2026-12-01T05:00:00Z",
+		},
+		{
+			"December", PeriodMonthly, "UTC", 1,
+			"2026-12-31T23:59:59Z", "2026-12", "2026-12-01T00:00:00Z", "2027-01-01T00:00:00Z",
+		},
 	} {
 		b := &Board{ID: "b", Period: c.period, TimeZone: c.zone, WeekStart: c.week}
 		at, err := time.Parse(time.RFC3339, c.at)
@@ -117,7 +180,10 @@ func TestSpansHaveNoGaps(t *testing.T) {
 
 func TestZoneRejectsUnknownNames(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"", "Local", "local", "Mars/Olympus", "../../etc/passwd", "/etc/localtime", "Europe/Berlin\x00", "UTC+1", "europe/", " UTC"} {
+	for _, name := range []string{
+		"", "Local", "local", "Mars/Olympus", "../../etc/passwd", "/etc/localtime", "Europe/Berlin\x00", "UTC+1",
+		"europe/", " UTC",
+	} {
 		if _, err := Zone(name); CodeOf(err) != CodeInvalidRequest {
 			t.Errorf("%q: got %v, want an invalid_request", name, err)
 		}

@@ -88,8 +88,8 @@ func TestStopKillsServerThatIgnoresSignals(t *testing.T) {
 	p := startProgram(t, Options{
 		Path: "/bin/sh", Args: []string{"-c", "trap '' TERM; echo ready; while :; do sleep 0.05; done"}, Dir: dir,
 	})
-	for ready, _ := os.ReadFile(filepath.Join(dir, "log")); len(ready) == 0; ready, _ = os.ReadFile(filepath.Join(dir, "log")) {
-		time.Sleep(5 * time.Millisecond)
+	for ready := []byte{}; len(ready) == 0; time.Sleep(5 * time.Millisecond) {
+		ready, _ = os.ReadFile(filepath.Join(dir, "log"))
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()

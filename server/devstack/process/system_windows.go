@@ -14,7 +14,8 @@ import (
 
 // Unprivileged returns an error: no servers are started on Windows.
 func Unprivileged(context.Context, string, ...string) (Account, error) {
-	return Account{}, errors.New("servers cannot be started on Windows: set the addresses of running ones by flag or environment")
+	return Account{}, errors.New("servers cannot be started on Windows: " +
+		"set the addresses of running ones by flag or environment")
 }
 
 // tryLock locks a byte far beyond the end of a file, so that its text can be read, or
