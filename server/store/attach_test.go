@@ -7,14 +7,14 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
-// A partition that is attached while a row is on its way into the default one
-// costs a second try, not the increment.
+// A partition attached while a row is routed to the default one costs a retry, not
+// the increment.
 func TestPartitionAttachedDuringWrite(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t)
 	record(t, s, increment("alice", 1, "before"))
-	// As after the attach: the default partition refuses the row that was
-	// routed to it, once.
+	// As after the attach: the default partition rejects the row routed to it,
+	// once.
 	const refuseOnce = `create sequence refusals;
 create function refuse_once() returns trigger language plpgsql as $$
 begin
@@ -32,9 +32,9 @@ create trigger refuse_once before insert on outbox_score_updates_default for eac
 	if n := conn.Count(t, `select last_value from refusals`); n != 2 {
 		t.Errorf("the row was tried %d times, want 2", n)
 	}
-	// A check that has a name is broken for good.
+	// A named check constraint is not retried.
 	conn.Do(t, `alter table scores add constraint scores_small check (score < 3)`)
 	if _, err := s.Record(t.Context(), []scoreboard.Increment{increment("alice", 1, "after")}); err == nil {
-		t.Error("a broken check is recorded")
+		t.Error("recorded despite the violated check")
 	}
 }

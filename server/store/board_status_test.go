@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -11,8 +12,8 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
-// When a freeze returns, nobody's write is still under way, and none comes
-// after it; and the writers of other boards hardly notice.
+// When a freeze returns, no write is running and none follows; writers of other
+// boards are not delayed noticeably.
 func TestNoWriteAfterFreezeReturns(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t)
@@ -87,7 +88,7 @@ func TestNoWriteAfterFreezeReturns(t *testing.T) {
 	}
 	if n := conn.Count(t, `select count(*) from user_score_histories g where board_id = 'global'
 and not exists (select from user_score_histories o where o.user_id = g.user_id and o.event_id = g.event_id and o.board_id <> 'global')`); n != 0 {
-		t.Errorf("%d events were written in half", n)
+		t.Errorf("%d events were written to one board only", n)
 	}
 }
 
@@ -95,7 +96,7 @@ func until(t testing.TB, what string, is func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); !is(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("there was never %s", what)
+			t.Fatalf("timed out: %s", what)
 		}
 	}
 }
@@ -112,22 +113,23 @@ func TestBoardStatusTransitions(t *testing.T) {
 	}
 	for _, step := range []struct {
 		what  string
-		do    func() (*scoreboard.Board, error)
+		do    func(context.Context, scoreboard.BoardID, *scoreboard.AuditEntry) (*scoreboard.Board, error)
+		board scoreboard.BoardID
 		is    scoreboard.Status
 		fails scoreboard.Code
 	}{
-		{"unfreeze an active one", func() (*scoreboard.Board, error) { return s.UnfreezeBoard(t.Context(), "arena", nil) }, "active", ""},
-		{"freeze", func() (*scoreboard.Board, error) { return s.FreezeBoard(t.Context(), "arena", nil) }, "frozen", ""},
-		{"freeze again", func() (*scoreboard.Board, error) { return s.FreezeBoard(t.Context(), "arena", nil) }, "frozen", ""},
-		{"archive", func() (*scoreboard.Board, error) { return s.ArchiveBoard(t.Context(), "arena", nil) }, "archived", ""},
-		{"archive again", func() (*scoreboard.Board, error) { return s.ArchiveBoard(t.Context(), "arena", nil) }, "archived", ""},
-		{"freeze an archived one", func() (*scoreboard.Board, error) { return s.FreezeBoard(t.Context(), "arena", nil) }, "", "conflict"},
-		{"unfreeze an archived one", func() (*scoreboard.Board, error) { return s.UnfreezeBoard(t.Context(), "arena", nil) }, "", "conflict"},
-		{"freeze nobody", func() (*scoreboard.Board, error) { return s.FreezeBoard(t.Context(), "nobody", nil) }, "", "not_found"},
-		{"archive a family", func() (*scoreboard.Board, error) { return s.ArchiveBoard(t.Context(), "daily", nil) }, "archived", ""},
-		{"unfreeze its instance", func() (*scoreboard.Board, error) { return s.UnfreezeBoard(t.Context(), today, nil) }, "", "conflict"},
+		{"unfreeze an active board", s.UnfreezeBoard, "arena", "active", ""},
+		{"freeze", s.FreezeBoard, "arena", "frozen", ""},
+		{"freeze again", s.FreezeBoard, "arena", "frozen", ""},
+		{"archive", s.ArchiveBoard, "arena", "archived", ""},
+		{"archive again", s.ArchiveBoard, "arena", "archived", ""},
+		{"freeze an archived board", s.FreezeBoard, "arena", "", "conflict"},
+		{"unfreeze an archived board", s.UnfreezeBoard, "arena", "", "conflict"},
+		{"freeze an unknown board", s.FreezeBoard, "nobody", "", "not_found"},
+		{"archive a family", s.ArchiveBoard, "daily", "archived", ""},
+		{"unfreeze its instance", s.UnfreezeBoard, today, "", "conflict"},
 	} {
-		b, err := step.do()
+		b, err := step.do(t.Context(), step.board, nil)
 		if scoreboard.CodeOf(err) != step.fails || err == nil && b.Status != step.is {
 			t.Errorf("%s: got %+v, %v", step.what, b, err)
 		}
@@ -136,6 +138,6 @@ func TestBoardStatusTransitions(t *testing.T) {
 		t,
 		`select count(*) from boards where family_id = 'daily' and status = 'archived' and (closed_at is null) = (period_start is null or period_start < clock_timestamp())`,
 	); n != 4 {
-		t.Errorf("%d of the family are archived as they should be, want all 4", n)
+		t.Errorf("%d boards of the family are archived, want 4", n)
 	}
 }

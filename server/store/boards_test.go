@@ -48,7 +48,7 @@ func create(t testing.TB, s *store.Store, b *scoreboard.Board, season ...scorebo
 	return made
 }
 
-// databaseTime is the time to the database, whose clock decides.
+// databaseTime is the database's time, which decides.
 func databaseTime(t testing.TB, conn *backendtest.Conn) (at time.Time) {
 	t.Helper()
 	if err := conn.QueryRow(t.Context(), `select clock_timestamp()`).Scan(&at); err != nil {
@@ -71,7 +71,7 @@ func TestCreateBoard(t *testing.T) {
 	}
 	_, err := s.CreateBoard(t.Context(), boardOf("eu-weekly"), nil, nil)
 	if scoreboard.CodeOf(err) != scoreboard.CodeConflict {
-		t.Errorf("again: got %v, want a conflict", err)
+		t.Errorf("created twice: got %v, want a conflict", err)
 	}
 	instances, err := s.FindBoards(
 		t.Context(),
@@ -90,15 +90,15 @@ func TestCreateBoard(t *testing.T) {
 		}
 		b.ID, b.PeriodStart, b.PeriodEnd, b.Created = want.ID, time.Time{}, time.Time{}, want.Created
 		if b != *want {
-			t.Errorf("its rules: got %+v, want %+v", b, *want)
+			t.Errorf("instance rules: got %+v, want %+v", b, *want)
 		}
 	}
 	if span := instances[0].Span(); !span.Contains(time.Now()) {
-		t.Errorf("the first is %+v, which is not now", span)
+		t.Errorf("the first instance is %+v, want the current period", span)
 	}
 }
 
-// Migrations add columns to boards: those of an instance are its family's.
+// Migrations add columns to boards: an instance copies those of its family, too.
 func TestInstanceCopiesEveryRuleOfItsFamily(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t)
@@ -109,7 +109,7 @@ func TestInstanceCopiesEveryRuleOfItsFamily(t *testing.T) {
 		t.Fatalf("made %v, %v", made, err)
 	}
 	if made, err := s.MakeInstances(t.Context(), family); err != nil || len(made) != 0 {
-		t.Errorf("again: made %v, %v", made, err)
+		t.Errorf("second call: made %v, %v", made, err)
 	}
 	if n := conn.Count(
 		t,
@@ -152,7 +152,7 @@ func TestIncrementToFamilyGoesToCurrentInstance(t *testing.T) {
 	}
 	if n := conn.Count(t, `select count(*) from scores join boards using (board_id) where period <> 'none'
 and (board_id = family_id or recorded_at < period_start or recorded_at >= period_end)`); n != 0 {
-		t.Errorf("%d scores stand where their time does not say", n)
+		t.Errorf("%d scores are on an instance of another period", n)
 	}
 	if n := conn.Count(t, `select count(*) from user_score_histories`); n != 7 {
 		t.Errorf("the ledger has %d rows, want 7", n)
@@ -170,8 +170,8 @@ func TestWriteCreatesAMissingInstance(t *testing.T) {
 	}
 }
 
-// A season ends, and another begins: every increment is in exactly one, and a
-// repeat is answered from the one that it was in.
+// One season ends and another begins: every increment is in exactly one, and a
+// repeat is answered from the season that recorded it.
 func TestSeasons(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t, func(o *store.Options) { o.CloseGrace = time.Hour })
@@ -206,11 +206,11 @@ func TestSeasons(t *testing.T) {
 	conn.Do(t, `select create_board_instance($1, 'season:two', $2, $3)`, family.ID, end, end.Add(time.Hour))
 	both := record(t, s, increment("alice", 5, "e1", "season"), increment("alice", 7, "e2", "season"))
 	if r := both[0].Receipts; both[0].Err != nil || r[0].Board != "season:one" || !r[0].Replayed || r[0].NewScore != 5 {
-		t.Errorf("the repeat: got %+v", both[0])
+		t.Errorf("repeat: got %+v", both[0])
 	}
 	if r := both[1].Receipts; both[1].Err != nil || r[0].Board != "season:two" || r[0].NewScore != 7 ||
 		r[0].Version != 1 {
-		t.Errorf("the next: got %+v", both[1])
+		t.Errorf("new event: got %+v", both[1])
 	}
 }
 
@@ -228,7 +228,7 @@ func TestClosedBoardRejectsAllButRepeats(t *testing.T) {
 		)
 		both := record(t, s, increment("alice", 5, "e1", "daily"), increment("alice", 5, "e2", "global", "daily"))
 		if both[0].Err != nil || !both[0].Receipts[0].Replayed {
-			t.Errorf("%s: the repeat: got %+v", which, both[0])
+			t.Errorf("%s: repeat: got %+v", which, both[0])
 		}
 		if scoreboard.CodeOf(both[1].Err) != scoreboard.CodeBoardClosed {
 			t.Errorf("%s: got %+v, want board_closed", which, both[1])
@@ -244,7 +244,7 @@ func TestCatalogFindsANewBoard(t *testing.T) {
 	s, conn := storetest.New(t)
 	c := store.NewCatalog(s, slog.New(slog.DiscardHandler))
 	if _, err := c.Board(t.Context(), "daily"); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
-		t.Errorf("before: got %v", err)
+		t.Errorf("before it was created: got %v", err)
 	}
 	create(t, s, boardOf("daily", every(scoreboard.PeriodDaily)))
 	b, err := c.Board(t.Context(), "daily")
@@ -254,10 +254,10 @@ func TestCatalogFindsANewBoard(t *testing.T) {
 	started := time.Now()
 	for range 5 {
 		if _, err := c.Board(t.Context(), "nobody"); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
-			t.Errorf("unknown: got %v", err)
+			t.Errorf("unknown board: got %v", err)
 		}
 	}
 	if took := time.Since(started); took < 300*time.Millisecond {
-		t.Errorf("five looks for what is not there took %s: the database was asked each time", took)
+		t.Errorf("five lookups of an unknown board took %s: each one read the database", took)
 	}
 }

@@ -50,12 +50,12 @@ func TestModes(t *testing.T) {
 		}
 	}
 	if n := conn.Count(t, `select count(*) from outbox_score_updates`); n != 6 {
-		t.Errorf("outbox rows: got %d, want one for each change: 6", n)
+		t.Errorf("outbox rows: got %d, want 6, one for each change", n)
 	}
-	// reached_at stays with the score that was reached.
+	// reached_at stays when the score does not change.
 	if n := conn.Count(t, `select count(*) from scores s join user_score_histories h using (user_id, board_id)
 where h.recorded_at = s.reached_at and h.version = case s.board_id when 'latest' then 2 else 3 end`); n != 3 {
-		t.Errorf("reached_at is that of the last change on %d boards, want 3", n)
+		t.Errorf("reached_at is the time of the last change on %d boards, want 3", n)
 	}
 }
 
@@ -93,7 +93,7 @@ func TestRejectedInputLeavesNoRow(t *testing.T) {
 	record(t, s, increment("nobody", 5, "e", "nowhere"), increment("greedy", 2_000_000, "e"), increment("zero", 0, "e"))
 	for _, table := range []string{"users", "scores", "user_score_histories", "outbox_score_updates"} {
 		if n := conn.Count(t, `select count(*) from `+table); n != 0 {
-			t.Errorf("%s has %d rows, want none", table, n)
+			t.Errorf("%s has %d rows, want 0", table, n)
 		}
 	}
 }

@@ -19,7 +19,7 @@ type noRanks struct{}
 
 func (noRanks) Rank(context.Context, []*scoreboard.Receipt) {}
 
-// node is ingest over a store, as one server has it.
+// node runs an ingest over a store, as one server does.
 func node(t testing.TB, s *store.Store) *ingest.Ingest {
 	t.Helper()
 	in := ingest.New(
@@ -36,8 +36,8 @@ func node(t testing.TB, s *store.Store) *ingest.Ingest {
 	return in
 }
 
-// Another session holds alice for longer than any patience; everybody else's
-// increments keep flowing.
+// Another session locks alice longer than any timeout; everyone else's increments
+// continue.
 func TestIncrementsFlowWhileAUserIsLocked(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t)
@@ -73,10 +73,10 @@ func TestIncrementsFlowWhileAUserIsLocked(t *testing.T) {
 	p90, worst := others[len(others)*9/10], others[len(others)-1]
 	t.Logf("%d increments of others in 3 s, p50 %s, p90 %s (%s without a lock), worst %s; alice refused %d times",
 		len(others), others[len(others)/2], p90, usual, worst, refused)
-	// Who was in the batch that met the lock waited 100 ms; that is one of hundreds.
-	// The tail beyond that belongs to the machine.
+	// Only the callers in the batch that met the lock wait 100 ms: one batch of
+	// hundreds. The rest of the tail is the machine's.
 	if p90 > 3*usual+50*time.Millisecond || worst > time.Second+3*usual {
-		t.Errorf("p90 %s, without a lock %s, worst %s: the lane waited for alice", p90, usual, worst)
+		t.Errorf("p90 %s, without a lock %s, worst %s: the lane was blocked by alice", p90, usual, worst)
 	}
 	if n := conn.Count(t, `select count(*) from user_score_histories where user_id = 'alice'`); n != 2 {
 		t.Errorf("alice has %d ledger rows, want 2", n)
@@ -84,7 +84,7 @@ func TestIncrementsFlowWhileAUserIsLocked(t *testing.T) {
 }
 
 // flow submits as fast as twenty callers can until ctx ends, and returns the
-// latencies, the shortest first.
+// latencies in ascending order.
 func flow(ctx context.Context, t *testing.T, in *ingest.Ingest, name string) []time.Duration {
 	var mu sync.Mutex
 	var all sync.WaitGroup
@@ -128,7 +128,7 @@ func TestTwoHundredCallersOnOneUser(t *testing.T) {
 						err,
 					); (code == scoreboard.CodeUnavailable || code == scoreboard.CodeOverloaded) &&
 						tries < 20 {
-						continue // as a client does: the same event again
+						continue // a client retries the same event
 					}
 					if err != nil || len(got) != 1 {
 						t.Errorf("caller %d, %d: got %v, %v", c, n, got, err)
@@ -152,6 +152,6 @@ func TestTwoHundredCallersOnOneUser(t *testing.T) {
 		t,
 		`select count(*) from user_score_histories where new_score = version and applied = 1`,
 	); n != callers*each {
-		t.Errorf("%d ledger rows with the sum so far, want %d", n, callers*each)
+		t.Errorf("%d ledger rows with a correct running sum, want %d", n, callers*each)
 	}
 }

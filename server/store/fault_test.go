@@ -13,7 +13,7 @@ import (
 )
 
 // behindProxy opens a store whose connections all pass through a proxy, and a
-// connection of the test's own that does not.
+// direct connection for the test.
 func behindProxy(t testing.TB, edit ...func(*store.Options)) (*store.Store, *backendtest.Conn, *proxy) {
 	t.Helper()
 	var p *proxy
@@ -24,9 +24,9 @@ func behindProxy(t testing.TB, edit ...func(*store.Options)) (*store.Store, *bac
 	return s, conn, p
 }
 
-// faulty is one batch that a fault strikes: two items of alice, one of bob, a
-// repeat and a bad one.
-func faulty(run string) []scoreboard.Increment {
+// faultBatch is the batch that faults interrupt: two items of alice, one of bob, a
+// repeat and an invalid one.
+func faultBatch(run string) []scoreboard.Increment {
 	alice, bob := scoreboard.UserID("alice-"+run), scoreboard.UserID("bob-"+run)
 	return []scoreboard.Increment{
 		increment(alice, 5, "e1"), increment(alice, 7, "e2"), increment(bob, 3, "e1"),
@@ -34,9 +34,9 @@ func faulty(run string) []scoreboard.Increment {
 	}
 }
 
-// checkFaulty says whether a batch of faulty was recorded exactly once, and
-// that its outcomes tell so.
-func checkFaulty(t *testing.T, conn *backendtest.Conn, run string, got []scoreboard.Outcome) {
+// checkFaultBatch checks that a faultBatch was recorded exactly once and that its
+// outcomes say so.
+func checkFaultBatch(t *testing.T, conn *backendtest.Conn, run string, got []scoreboard.Outcome) {
 	t.Helper()
 	for i, want := range []struct {
 		score   scoreboard.Score
@@ -81,24 +81,24 @@ from user_score_histories where user_id = any($1)`
 	}
 }
 
-// A fault strikes at the nth message of a batch, for every n until there are
-// no more: on a connection that has prepared its statements and on a new one.
+// Injects a fault at the nth message of a batch, for every n: on a connection with
+// prepared statements and on a new one.
 func TestConnectionLostAtEveryStatement(t *testing.T) {
 	t.Parallel()
 	for _, fault := range []struct {
 		name   string
-		strike func(t *testing.T, conn *backendtest.Conn, m passing) verdict
+		inject func(t *testing.T, conn *backendtest.Conn, m message) effect
 		answer bool
 	}{
-		{"cut on its way to the server", func(*testing.T, *backendtest.Conn, passing) verdict { return verdict{cut: true} }, false},
-		{"cut on its way back", func(*testing.T, *backendtest.Conn, passing) verdict { return verdict{cut: true} }, true},
+		{"cut on the way to the server", cut, false},
+		{"cut on the way back", cut, true},
 		{"backend terminated", terminate, false},
 	} {
 		for _, warm := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s, prepared %t", fault.name, warm), func(t *testing.T) {
 				t.Parallel()
 				s, conn, p := behindProxy(t, func(o *store.Options) { o.MaxConns = 1 })
-				struck := 0
+				injected := 0
 				for n := 1; ; n++ {
 					run := fmt.Sprint(n)
 					if !warm {
@@ -109,112 +109,114 @@ func TestConnectionLostAtEveryStatement(t *testing.T) {
 					}
 					hit := ""
 					seen := 0
-					p.watch(func(m passing) verdict {
+					p.watch(func(m message) effect {
 						if m.answer != fault.answer || hit != "" {
-							return verdict{}
+							return effect{}
 						}
 						if seen++; seen < n {
-							return verdict{}
+							return effect{}
 						}
 						hit = fmt.Sprintf("%c %.30s %s", m.kind, m.statement, m.tag)
-						return fault.strike(t, conn, m)
+						return fault.inject(t, conn, m)
 					})
-					outcomes, err := s.Record(t.Context(), faulty(run))
+					outcomes, err := s.Record(t.Context(), faultBatch(run))
 					p.watch(nil)
 					if err != nil {
-						t.Fatalf("struck at message %d (%s): %v", n, hit, err)
+						t.Fatalf("fault at message %d (%s): %v", n, hit, err)
 					}
-					checkFaulty(t, conn, run, outcomes)
+					checkFaultBatch(t, conn, run, outcomes)
 					if t.Failed() {
-						t.Fatalf("struck at message %d (%s)", n, hit)
+						t.Fatalf("fault at message %d (%s)", n, hit)
 					}
 					if hit == "" {
 						break
 					}
-					struck++
+					injected++
 				}
-				t.Logf("struck at %d messages", struck)
-				if struck < 9 {
-					t.Errorf("only %d messages were struck; a batch has nine statements", struck)
+				t.Logf("faults at %d messages", injected)
+				if injected < 9 {
+					t.Errorf("only %d faults; a batch has nine statements", injected)
 				}
 			})
 		}
 	}
 }
 
-// terminate ends the server's side of the connection as an operator would.
-func terminate(t *testing.T, conn *backendtest.Conn, m passing) verdict {
+// cut cuts the connection.
+func cut(*testing.T, *backendtest.Conn, message) effect { return effect{cut: true} }
+
+// terminate ends the backend of the connection, as an operator would.
+func terminate(t *testing.T, conn *backendtest.Conn, m message) effect {
 	if m.backend != 0 {
 		if _, err := conn.Exec(t.Context(), `select pg_terminate_backend($1)`, int32(m.backend)); err != nil {
 			t.Error(err)
 		}
 	}
-	return verdict{}
+	return effect{}
 }
 
-// A connection lost in COMMIT leaves two worlds; Record finds out in which one
-// it is.
+// After a connection is lost during COMMIT, Record finds out whether the
+// transaction was committed.
 func TestConnectionLostDuringCommit(t *testing.T) {
 	t.Parallel()
-	isCommit := func(m passing) bool { return m.kind == 'E' && strings.EqualFold(m.statement, "commit") }
+	isCommit := func(m message) bool { return m.kind == 'E' && strings.EqualFold(m.statement, "commit") }
 	for _, world := range []struct {
-		name     string
-		judge    func(m passing) verdict
-		replayed bool
+		name      string
+		onMessage func(m message) effect
+		replayed  bool
 	}{
-		{"executed", func(m passing) verdict { return verdict{cut: m.answer && m.tag == "COMMIT"} }, true},
-		{"not executed", func(m passing) verdict { return verdict{cut: isCommit(m)} }, false},
-		{"executed while the batch runs again", func(m passing) verdict {
+		{"executed", func(m message) effect { return effect{cut: m.answer && m.tag == "COMMIT"} }, true},
+		{"not executed", func(m message) effect { return effect{cut: isCommit(m)} }, false},
+		{"executed while the batch runs again", func(m message) effect {
 			if isCommit(m) {
-				return verdict{late: 50 * time.Millisecond}
+				return effect{late: 50 * time.Millisecond}
 			}
-			return verdict{}
+			return effect{}
 		}, true},
 	} {
 		t.Run(world.name, func(t *testing.T) {
 			t.Parallel()
 			s, conn, p := behindProxy(t)
 			record(t, s, increment("warm", 1, "e"))
-			struck := false
-			p.watch(func(m passing) verdict {
-				v := world.judge(m)
-				if struck {
-					return verdict{}
+			injected := false
+			p.watch(func(m message) effect {
+				v := world.onMessage(m)
+				if injected {
+					return effect{}
 				}
-				struck = v != verdict{}
+				injected = v != effect{}
 				return v
 			})
-			got := record(t, s, faulty("x")...)
+			got := record(t, s, faultBatch("x")...)
 			p.watch(nil)
-			if !struck {
-				t.Fatal("no COMMIT came by")
+			if !injected {
+				t.Fatal("no COMMIT was sent")
 			}
-			checkFaulty(t, conn, "x", got)
+			checkFaultBatch(t, conn, "x", got)
 			if is := got[0].Receipts[0].Replayed; is != world.replayed {
-				t.Errorf("replayed: got %t, want %t, which world the test means", is, world.replayed)
+				t.Errorf("replayed: got %t, want %t", is, world.replayed)
 			}
-			for i, o := range record(t, s, faulty("x")[:3]...) {
+			for i, o := range record(t, s, faultBatch("x")[:3]...) {
 				if want := got[i].Receipts[0]; !o.Receipts[0].Replayed ||
 					!o.Receipts[0].RecordedAt.Equal(want.RecordedAt) ||
 					o.Receipts[0].NewScore != want.NewScore {
-					t.Errorf("item %d again: got %+v, want %+v", i, o.Receipts[0], want)
+					t.Errorf("item %d, repeated: got %+v, want %+v", i, o.Receipts[0], want)
 				}
 			}
 		})
 	}
 }
 
-// The month ends between a COMMIT that nobody answered and the next try, and
-// again between two retries of the client: the event stays in its partition
-// and counts once.
+// The month ends between a lost COMMIT and its retry, and again between two
+// retries of the client: the event stays in its partition and counts once.
 func TestPartitionBoundaryDuringRetries(t *testing.T) {
 	t.Parallel()
 	s, conn, p := behindProxy(t)
 	record(t, s, increment("alice", 1, "before"))
 	crossings := 0
-	p.watch(func(m passing) verdict {
+	p.watch(func(m message) effect {
 		if !m.answer || m.tag != "COMMIT" || crossings == 2 {
-			return verdict{}
+			return effect{}
 		}
 		// A user's time never goes back, so this is as if the clock had moved.
 		crossings++
@@ -224,10 +226,10 @@ func TestPartitionBoundaryDuringRetries(t *testing.T) {
 		); err != nil {
 			t.Error(err)
 		}
-		return verdict{cut: crossings == 1}
+		return effect{cut: crossings == 1}
 	})
 	batch := []scoreboard.Increment{increment("alice", 5, "e1"), increment("alice", 7, "e2")}
-	first := record(t, s, batch...) // crosses after its lost COMMIT, and once more after the one that is answered
+	first := record(t, s, batch...) // crosses after the lost COMMIT, and again after the answered one
 	next := record(t, s, append(batch, increment("alice", 9, "e1"), increment("alice", 2, "after"))...)
 	p.watch(nil)
 	if crossings != 2 {
@@ -246,7 +248,7 @@ func TestPartitionBoundaryDuringRetries(t *testing.T) {
 		t.Errorf("%d ledger rows, want 4", n)
 	}
 	if n := conn.Count(t, `select count(distinct tableoid) from user_score_histories`); n != 2 {
-		t.Errorf("the rows lie in %d partitions, want 2 for this test to mean anything", n)
+		t.Errorf("the rows are in %d partitions, want 2: the test is vacuous", n)
 	}
 	if n := conn.Count(t, `select score from scores`); n != 15 {
 		t.Errorf("the score is %d, want 15", n)

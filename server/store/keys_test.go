@@ -38,7 +38,7 @@ func accepts(t *testing.T, ring *auth.Keyring, key, secret string) bool {
 	return err == nil
 }
 
-// within waits for a ring to change its mind.
+// within waits until a ring accepts or rejects a key.
 func within(t *testing.T, ring *auth.Keyring, key, secret string, want bool) {
 	t.Helper()
 	started := time.Now()
@@ -48,10 +48,10 @@ func within(t *testing.T, ring *auth.Keyring, key, secret string, want bool) {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	t.Fatalf("after 30 s the key is still accepted: %v", !want)
+	t.Fatalf("after 30 s the key is accepted: %v", !want)
 }
 
-// reach is how soon every node must know of a change of a key.
+// reach bounds the time until every node notices a change of a key.
 const reach = 2 * time.Second
 
 func TestRevokedKeyIsRejectedOnEveryNode(t *testing.T) {
@@ -72,7 +72,7 @@ func TestRevokedKeyIsRejectedOnEveryNode(t *testing.T) {
 		t.Fatalf("got %+v, %v", found, err)
 	}
 	if !accepts(t, a, "k1", "s1") || !accepts(t, b, "k1", "s1") || accepts(t, a, "k1", "s2") {
-		t.Fatal("a new key is not as it was made")
+		t.Fatal("a new key accepts the wrong secrets")
 	}
 	if _, err := s.CreateKey(
 		t.Context(),
@@ -85,7 +85,7 @@ func TestRevokedKeyIsRejectedOnEveryNode(t *testing.T) {
 	); scoreboard.CodeOf(
 		err,
 	) != scoreboard.CodeConflict {
-		t.Errorf("an id twice: got %v, want a conflict", err)
+		t.Errorf("a duplicate id: got %v, want a conflict", err)
 	}
 	for range 2 {
 		if _, err := s.RevokeKey(
@@ -97,7 +97,7 @@ func TestRevokedKeyIsRejectedOnEveryNode(t *testing.T) {
 		}
 	}
 	if entries, err := s.AuditEntries(t.Context(), scoreboard.AuditFilter{Limit: 9}); err != nil || len(entries) != 1 {
-		t.Errorf("revoked twice: %d entries in the trail, %v, want one", len(entries), err)
+		t.Errorf("revoked twice: %d audit entries, %v, want 1", len(entries), err)
 	}
 	ahead.Store(int64(reach))
 	if accepts(t, a, "k1", "s1") || accepts(t, b, "k1", "s1") {
@@ -123,7 +123,7 @@ func TestRevokedKeyIsRejectedOnEveryNode(t *testing.T) {
 	); scoreboard.CodeOf(
 		err,
 	) != scoreboard.CodeNotFound {
-		t.Errorf("rotating no key: got %v, want not_found", err)
+		t.Errorf("rotating an unknown key: got %v, want not_found", err)
 	}
 }
 
@@ -148,7 +148,7 @@ func TestRotatedKeyHasAtMostTwoValidSecrets(t *testing.T) {
 	}
 	for _, ring := range []*auth.Keyring{a, b} {
 		if !accepts(t, ring, "k1", "s1") || !accepts(t, ring, "k1", "s2") {
-			t.Error("after a rotation both secrets are to be good")
+			t.Error("a secret was rejected during the overlap of a rotation")
 		}
 	}
 	if _, err := s.RotateKey(t.Context(), "k1", a.Seal("k1", "s3"), time.Hour, nil); err != nil {
@@ -156,7 +156,7 @@ func TestRotatedKeyHasAtMostTwoValidSecrets(t *testing.T) {
 	}
 	within(t, a, "k1", "s1", false)
 	if !accepts(t, a, "k1", "s2") || !accepts(t, a, "k1", "s3") {
-		t.Error("the last two secrets are to be good")
+		t.Error("one of the last two secrets was rejected")
 	}
 	k, err = s.RotateKey(t.Context(), "k1", a.Seal("k1", "s4"), 0, nil)
 	if err != nil || k.Generation != 4 || k.RetiresAt != nil {
@@ -164,7 +164,7 @@ func TestRotatedKeyHasAtMostTwoValidSecrets(t *testing.T) {
 	}
 	within(t, a, "k1", "s3", false)
 	if accepts(t, a, "k1", "s2") || !accepts(t, a, "k1", "s4") {
-		t.Error("without an overlap only the newest secret is to be good")
+		t.Error("without an overlap, not only the newest secret is accepted")
 	}
 	keys, err := s.Keys.Keys(t.Context())
 	if err != nil || len(keys) != 1 || keys[0].Secret != "" || keys[0].Generation != 4 {
@@ -190,7 +190,7 @@ func TestKeyExpires(t *testing.T) {
 	}
 	within(t, a, "k1", "s1", false)
 	if time.Now().Before(k.ExpiresAt.Add(-100 * time.Millisecond)) {
-		t.Error("the key has ended before its time")
+		t.Error("the key expired early")
 	}
 	if _, err := s.RotateKey(
 		t.Context(),

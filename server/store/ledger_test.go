@@ -33,7 +33,7 @@ type (
 	}
 )
 
-// ledger is all that the database holds about some users.
+// ledger is everything that the database stores about some users.
 type ledger struct {
 	events map[eventOf][]ledgerRow
 	places map[placeOf][]ledgerRow // by version
@@ -120,7 +120,7 @@ from outbox_score_updates where user_id like $1 order by user_id, board_id, revi
 	return l
 }
 
-// matches says whether a receipt tells what the row holds.
+// matches reports whether a receipt equals the row.
 func (r ledgerRow) matches(got scoreboard.Receipt) bool {
 	return got.User == r.user && got.Board == r.board && got.NewScore == r.score && got.Applied == r.applied &&
 		samePrevious(got.Previous, r.previous) && got.Version == r.version && got.RecordedAt.Equal(r.recorded)
@@ -130,7 +130,7 @@ func samePrevious(a, b *scoreboard.Score) bool {
 	return (a == nil) == (b == nil) && (a == nil || *a == *b)
 }
 
-// check holds the ledger to what it promises, by itself.
+// check checks that the ledger is consistent.
 func (l *ledger) check(t *rapid.T) {
 	active := make(map[scoreboard.UserID]bool)
 	for place, rows := range l.places {
@@ -139,7 +139,7 @@ func (l *ledger) check(t *rapid.T) {
 		changes := l.outbox[place]
 		for i, r := range rows {
 			if r.version != int64(i+1) {
-				t.Fatalf("%v: version %d in place %d", place, r.version, i+1)
+				t.Fatalf("%v: version %d at position %d", place, r.version, i+1)
 			}
 			l.checkRow(t, before, r)
 			if before == nil || r.score != before.score {
@@ -153,17 +153,17 @@ func (l *ledger) check(t *rapid.T) {
 						c.previous,
 						r.previous,
 					) || !c.recorded.Equal(r.recorded) || !c.reached.Equal(r.recorded) {
-					t.Fatalf("%v: the outbox says %+v of %+v", place, c, r)
+					t.Fatalf("%v: the outbox has %+v for %+v", place, c, r)
 				}
 			}
 			before = &r
 		}
 		if len(changes) > 0 {
-			t.Fatalf("%v: the outbox has %d rows too many", place, len(changes))
+			t.Fatalf("%v: the outbox has %d extra rows", place, len(changes))
 		}
 		for i, c := range l.outbox[place] {
 			if c.revision != int64(i+1) {
-				t.Fatalf("%v: revision %d in place %d", place, c.revision, i+1)
+				t.Fatalf("%v: revision %d at position %d", place, c.revision, i+1)
 			}
 		}
 		s, last := l.scores[place], l.outbox[place][len(l.outbox[place])-1]
@@ -173,31 +173,31 @@ func (l *ledger) check(t *rapid.T) {
 		}
 	}
 	if len(l.scores) != len(l.places) || len(l.outbox) != len(l.places) {
-		t.Fatalf("%d scores and %d in the outbox of %d in the ledger", len(l.scores), len(l.outbox), len(l.places))
+		t.Fatalf("%d scores, %d in the outbox and %d in the ledger", len(l.scores), len(l.outbox), len(l.places))
 	}
 	for event, rows := range l.events {
 		boards := make(map[scoreboard.BoardID]bool)
 		for _, r := range rows {
 			if boards[r.board] || r.hash != rows[0].hash || r.delta != rows[0].delta {
-				t.Fatalf("event %x of %s is there more than once: %+v", event.event, event.user, rows)
+				t.Fatalf("event %x of %s was recorded more than once: %+v", event.event, event.user, rows)
 			}
 			boards[r.board] = true
 		}
 	}
 	for _, user := range l.users {
 		if !active[user] {
-			t.Fatalf("user %s has a row and nothing recorded", user)
+			t.Fatalf("user %s has a row but no events", user)
 		}
 	}
 }
 
-// checkRow holds a row to its mode and to the row before it.
+// checkRow checks a row against its mode and the previous row.
 func (l *ledger) checkRow(t *rapid.T, before *ledgerRow, r ledgerRow) {
 	var old scoreboard.Score
 	if before != nil {
 		old = before.score
 		if r.recorded.Before(before.recorded) {
-			t.Fatalf("%v: version %d was recorded before the one before", r.placeOf, r.version)
+			t.Fatalf("%v: version %d has an earlier time than the previous version", r.placeOf, r.version)
 		}
 	}
 	mode, want := propertyModes[r.board], scoreboard.Score(r.delta)

@@ -12,8 +12,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
-// hold opens a transaction in which sql has been executed, and returns what
-// ends it.
+// hold opens a transaction that has executed sql; release ends it.
 func hold(t testing.TB, conn *backendtest.Conn, sql string, args ...any) (release func()) {
 	t.Helper()
 	tx, err := conn.Begin(t.Context())
@@ -51,7 +50,7 @@ func TestLockedUserDoesNotBlockOthers(t *testing.T) {
 	started := time.Now()
 	got := record(t, s, batch...)
 	if took := time.Since(started); took > time.Second {
-		t.Errorf("it took %s, want little more than the one wait of 100 ms", took)
+		t.Errorf("took %s, want little more than one wait of 100 ms", took)
 	}
 	for i, locked := range []bool{true, false, true, false, true} {
 		if is := errors.Is(got[i].Err, scoreboard.ErrUserLocked); is != locked {
@@ -62,12 +61,12 @@ func TestLockedUserDoesNotBlockOthers(t *testing.T) {
 		}
 	}
 	if n := conn.Count(t, `select count(*) from user_score_histories`); n != 4 {
-		t.Errorf("%d ledger rows, want 4: nothing of the locked ones", n)
+		t.Errorf("%d ledger rows, want 4: none of locked users", n)
 	}
 	release()
 	for i, o := range record(t, s, batch...) {
 		if o.Err != nil || o.Receipts[0].Replayed != (i == 1 || i == 3) {
-			t.Errorf("again, item %d: got %+v", i, o)
+			t.Errorf("retry, item %d: got %+v", i, o)
 		}
 	}
 }
@@ -83,7 +82,7 @@ func TestBatchOfLockedUsersOnly(t *testing.T) {
 	}
 }
 
-// Another transaction is creating the user: there is no row to be seen yet.
+// Another transaction is creating the user, so its row is not visible yet.
 func TestUserBeingCreatedDoesNotBlockOthers(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t)
@@ -99,7 +98,7 @@ func TestUserBeingCreatedDoesNotBlockOthers(t *testing.T) {
 	}
 }
 
-// Who waits for a board that is being frozen is no locked user.
+// Waiting for a board that is being frozen does not count as a locked user.
 func TestRecordWaitsForLockedBoard(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t)
@@ -122,30 +121,30 @@ func TestRecordWaitsForLockedBoard(t *testing.T) {
 		t.Errorf("got %v, want unavailable", err)
 	}
 	if took := time.Since(started); took > 2*time.Second {
-		t.Errorf("it took %s", took)
+		t.Errorf("took %s", took)
 	}
 }
 
-// COMMIT is on its way for longer than a lock is waited for: whether the batch
-// was written is found out once the old backend has ended.
+// COMMIT is delayed for longer than the lock wait: once the old backend has ended,
+// the retry finds out whether the batch was written.
 func TestLateCommit(t *testing.T) {
 	t.Parallel()
 	s, conn, p := behindProxy(t, func(o *store.Options) { o.LockWait = 50 * time.Millisecond })
 	record(t, s, increment("warm", 1, "e"))
-	struck := false
-	p.watch(func(m passing) verdict {
-		if struck || m.kind != 'E' || m.statement != "commit" {
-			return verdict{}
+	injected := false
+	p.watch(func(m message) effect {
+		if injected || m.kind != 'E' || m.statement != "commit" {
+			return effect{}
 		}
-		struck = true
-		return verdict{late: 500 * time.Millisecond}
+		injected = true
+		return effect{late: 500 * time.Millisecond}
 	})
 	batch := []scoreboard.Increment{increment("alice", 5, "e1"), increment("warm", 1, "e2")}
 	got := record(t, s, batch...)
 	p.watch(nil)
 	for i, o := range got {
 		if !errors.Is(o.Err, scoreboard.ErrUserLocked) {
-			t.Errorf("item %d: got %+v, want locked while its commit is under way", i, o)
+			t.Errorf("item %d: got %+v, want locked during the commit", i, o)
 		}
 	}
 	for range 100 {

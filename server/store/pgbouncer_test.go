@@ -21,8 +21,8 @@ func throughPgBouncer(t testing.TB) (*store.Store, string) {
 	return s, url
 }
 
-// Twelve connections of the store share three sessions of PostgreSQL, so that
-// each statement may meet a session that others have prepared and set up.
+// Twelve connections of the store share three PostgreSQL sessions, so each
+// statement may run in a session that others have prepared and configured.
 func TestPgBouncerInTransactionMode(t *testing.T) {
 	t.Parallel()
 	s, _ := throughPgBouncer(t)
@@ -32,7 +32,7 @@ func TestPgBouncerInTransactionMode(t *testing.T) {
 		all.Go(func() {
 			owner, user := fmt.Sprint("owner", c), scoreboard.UserID(fmt.Sprint("u", c))
 			for n := range each {
-				got := insist(t, s, []scoreboard.Increment{
+				got := recordUntilDone(t, s, []scoreboard.Increment{
 					increment(
 						user,
 						1,
@@ -41,8 +41,9 @@ func TestPgBouncerInTransactionMode(t *testing.T) {
 					increment("shared", 1, fmt.Sprint(c, "-", n)),
 					increment(user, 1, "again"),
 				})
+				// A batch that was retried after it had been written has repeats only.
 				if len(got) != 3 || got[0].Err != nil || got[1].Err != nil || got[2].Err != nil ||
-					got[2].Receipts[0].Replayed != (n > 0 || got[0].Receipts[0].Replayed) { // the batch was tried again, and had been written
+					got[2].Receipts[0].Replayed != (n > 0 || got[0].Receipts[0].Replayed) {
 					t.Errorf("caller %d, %d: got %+v", c, n, got)
 				}
 				if _, err := s.OutboxPage(t.Context(), 0, scoreboard.Cursor{}, 10); err != nil {
@@ -58,9 +59,9 @@ func TestPgBouncerInTransactionMode(t *testing.T) {
 	board := &scoreboard.Board{ID: scoreboard.GlobalBoard}
 	p, err := s.Place(t.Context(), board, "shared", 1)
 	if err != nil || p.Score != callers*each {
-		t.Errorf("shared: got %+v, %v, want %d", p, err, callers*each)
+		t.Errorf("shared user: got %+v, %v, want %d", p, err, callers*each)
 	}
-	// Transactions of other tests in the cluster hold the horizon for a moment.
+	// Transactions of other tests in the cluster hold back the horizon briefly.
 	want, deadline := callers*(2*each+1), time.Now().Add(10*time.Second)
 	for {
 		page, err := s.OutboxPage(t.Context(), 0, scoreboard.Cursor{}, 10_000)
@@ -74,7 +75,7 @@ func TestPgBouncerInTransactionMode(t *testing.T) {
 	}
 }
 
-// What it costs to do without named prepared statements.
+// The cost of working without named prepared statements.
 func BenchmarkRecord(b *testing.B) {
 	for _, size := range []int{1, 100} {
 		for _, way := range []string{"prepared", "described", "described, PgBouncer"} {

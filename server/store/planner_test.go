@@ -11,17 +11,17 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
-// Plans are made while tables are tiny and kept when they are large: from the
-// first increment to 100,000 ledger rows, on one set of connections, no
-// statement may read more rows than it was given, whether the tables are never
-// analysed or at the worst moment.
+// Plans are made while tables are tiny and kept when they are large. From the first
+// increment to 100,000 ledger rows, on one set of connections, no statement may
+// read more rows than it needs, whether the tables are never analyzed or at the
+// worst moment.
 func TestPlansReadOnlyTheRowsTheyNeed(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name    string
 		total   int
-		quiet   int // increments that come one by one before the many
-		analyse int // after how many of them, -1 for never
+		quiet   int // recorded one by one before the batches
+		analyse int // after this many increments; -1: never
 	}{
 		{"never analysed", 100_000, 0, -1},
 		{"analysed while empty", 20_000, 0, 0},
@@ -41,10 +41,10 @@ func TestPlansReadOnlyTheRowsTheyNeed(t *testing.T) {
 			if n := conn.Count(t, `select count(*) from user_score_histories`); n != items-repeats {
 				t.Fatalf("%d ledger rows, want %d", n, items-repeats)
 			}
-			// A user and a score are found once to be read and once to be
-			// written. A probe also sees the old versions of a hot one, for as
-			// long as transactions of other tests in the cluster keep them from
-			// being swept away; a bad plan reads thousands for each increment.
+			// A user and a score are read once and written once. A probe also reads
+			// dead versions of a frequently updated row while transactions of other
+			// tests in the cluster keep them from being vacuumed; a bad plan reads
+			// thousands of rows per increment.
 			for table, most := range map[string]int64{
 				"users": 40 * items, "scores": 40 * items, "user_score_histories": 2 * repeats, "outbox_score_updates": 0,
 			} {
@@ -57,8 +57,7 @@ func TestPlansReadOnlyTheRowsTheyNeed(t *testing.T) {
 	}
 }
 
-// What is done each minute, whether there is anything to do or not, reads none of
-// the rows that there are.
+// Periodic maintenance reads none of the stored rows, whether there is work or not.
 func TestMaintenanceReadsNoRows(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t, func(o *store.Options) { o.MaxConns = 1 })
@@ -73,7 +72,7 @@ func TestMaintenanceReadsNoRows(t *testing.T) {
 			t.Fatal(err)
 		}
 		if more, err := s.ForgetAddresses(t.Context(), 90*24*time.Hour); err != nil || more {
-			t.Fatalf("forget addresses: %v, %v", more, err)
+			t.Fatalf("delete addresses: %v, %v", more, err)
 		}
 	}
 	s.Close()
@@ -85,8 +84,8 @@ func TestMaintenanceReadsNoRows(t *testing.T) {
 	}
 }
 
-// grow records increments of skewed users, the first ones one by one, one in a
-// hundred twice. It says before each batch how many there are.
+// grow records increments of users with skewed frequencies, the first ones one by
+// one, and repeats one in a hundred. It calls reached before each batch.
 func grow(t *testing.T, s *store.Store, quiet, total int, reached func(n int)) (items, repeats int64) {
 	users := rand.NewZipf(rand.New(rand.NewPCG(1, 2)), 1.1, 1, 9_999)
 	var last []scoreboard.Increment

@@ -12,7 +12,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
-// ending is an increment that ends an action.
+// ending returns an increment that ends an action.
 func ending(user scoreboard.UserID, event string, action byte) scoreboard.Increment {
 	in := increment(user, 5, event)
 	in.ActionID = [16]byte{action}
@@ -35,13 +35,13 @@ func TestActionTokenIsUsedOnce(t *testing.T) {
 		t.Fatal(o.Err)
 	}
 	if o := recordOne(t, s, ending("alice", "e1", 1)); o.Err != nil || !o.Receipts[0].Replayed {
-		t.Errorf("the same event again: got %+v, want its receipt", o)
+		t.Errorf("repeat: got %+v, want its receipt", o)
 	}
 	if o := recordOne(t, s, ending("alice", "e1", 2)); o.Err != nil || !o.Receipts[0].Replayed {
-		t.Errorf("the same event with another token: got %+v, want its receipt", o)
+		t.Errorf("repeat with another token: got %+v, want its receipt", o)
 	}
 	if o := recordOne(t, s, ending("alice", "e2", 2)); o.Err != nil {
-		t.Errorf("that token for another event: got %v; a repeat has not used it", o.Err)
+		t.Errorf("the repeat's token for another event: got %v, want a receipt", o.Err)
 	}
 	if o := recordOne(t, s, ending("alice", "e3", 1)); scoreboard.CodeOf(o.Err) != scoreboard.CodeTokenUsed {
 		t.Errorf("a used token: got %v, want token_used", o.Err)
@@ -63,7 +63,7 @@ func TestActionTokenIsUsedOnce(t *testing.T) {
 		t.Fatalf("got %v", o.Err)
 	}
 	if o := recordOne(t, s, ending("carol", "e2", 5)); o.Err != nil {
-		t.Errorf("a token whose first event was refused: %v", o.Err)
+		t.Errorf("a token whose first event was rejected: %v", o.Err)
 	}
 }
 
@@ -100,17 +100,17 @@ func TestActionTokenIsUsedOnceAcrossNodes(t *testing.T) {
 		switch code := scoreboard.CodeOf(o.Err); code {
 		case "":
 			done++
-		case scoreboard.CodeTokenUsed, scoreboard.CodeUnavailable: // the latter had waited too long for the user
+		case scoreboard.CodeTokenUsed, scoreboard.CodeUnavailable: // unavailable: the user was locked too long
 		default:
 			t.Errorf("got %v", o.Err)
 		}
 	}
 	if n := conn.Count(t, `select count(*) from user_score_histories`); n != 1 || done != 1 {
-		t.Errorf("got %d receipts and %d ledger rows, want one of each", done, n)
+		t.Errorf("got %d receipts and %d ledger rows, want 1 of each", done, n)
 	}
 }
 
-// A token that was used by a transaction that did not commit is not used.
+// A token used by a transaction that did not commit is not used.
 func TestTokenIsNotUsedIfKilledBeforeCommit(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t)
@@ -123,11 +123,11 @@ func TestTokenIsNotUsedIfKilledBeforeCommit(t *testing.T) {
 		`create constraint trigger refuse after insert on used_action_tokens deferrable initially deferred for each row execute function refuse()`,
 	)
 	if _, err := s.Record(t.Context(), []scoreboard.Increment{ending("alice", "e1", 1)}); err == nil {
-		t.Fatal("a commit that fails is a success")
+		t.Fatal("no error from a failed commit")
 	}
 	exec(`drop trigger refuse on used_action_tokens`)
 	if o := recordOne(t, s, ending("alice", "e1", 1)); o.Err != nil || o.Receipts[0].Replayed {
-		t.Errorf("tried again: got %+v, want a first receipt", o)
+		t.Errorf("retry: got %+v, want a first receipt", o)
 	}
 }
 
@@ -153,8 +153,8 @@ func TestBoardRequiresProofs(t *testing.T) {
 		{"an action token", with("e1", "timed", 1, false), ""},
 		{"no attestation", with("e2", "vouched", 2, false), scoreboard.CodeRuleViolated},
 		{"an attestation", with("e2", "vouched", 0, true), ""},
-		{"neither, again", with("e2", "vouched", 0, false), ""},
-		{"neither, on a board that asks for none", with("e3", "global", 0, false), ""},
+		{"neither, repeated", with("e2", "vouched", 0, false), ""},
+		{"neither, on a board without requirements", with("e3", "global", 0, false), ""},
 	} {
 		if o := recordOne(t, s, c.in); scoreboard.CodeOf(o.Err) != c.want {
 			t.Errorf("%s: got %v, want %q", c.name, o.Err, c.want)
@@ -163,12 +163,12 @@ func TestBoardRequiresProofs(t *testing.T) {
 	late := increment("alice", 5, "e1", "timed")
 	late.Objection = scoreboard.Errorf(scoreboard.CodeRuleViolated, "the action token has expired")
 	if o := recordOne(t, s, late); o.Err != nil || !o.Receipts[0].Replayed {
-		t.Errorf("a repeat after everything has expired: got %+v, want its receipt", o)
+		t.Errorf("a repeat with an expired token: got %+v, want its receipt", o)
 	}
 	late = increment("alice", 5, "e4")
 	late.Objection = scoreboard.Errorf(scoreboard.CodeRuleViolated, "the action token has expired")
 	if o := recordOne(t, s, late); scoreboard.CodeOf(o.Err) != scoreboard.CodeRuleViolated {
-		t.Errorf("an objection to a new event: got %v, want rule_violated", o.Err)
+		t.Errorf("a new event with an expired token: got %v, want rule_violated", o.Err)
 	}
 }
 
@@ -179,12 +179,12 @@ func TestUsedActionTokensAreDeleted(t *testing.T) {
 		recordOne(t, s, ending("alice", fmt.Sprint("e", i), byte(i+1)))
 	}
 	if n, err := s.DeleteUsedTokens(t.Context(), time.Now().Add(-time.Hour), 10); err != nil || n != 0 {
-		t.Errorf("fresh ones: forgot %d, %v", n, err)
+		t.Errorf("new tokens: deleted %d, %v", n, err)
 	}
 	if n, err := s.DeleteUsedTokens(t.Context(), time.Now().Add(time.Hour), 2); err != nil || n != 2 {
-		t.Errorf("two of three: forgot %d, %v", n, err)
+		t.Errorf("two of three: deleted %d, %v", n, err)
 	}
 	if n := conn.Count(t, `select count(*) from used_action_tokens`); n != 1 {
-		t.Errorf("got %d left, want 1", n)
+		t.Errorf("%d left, want 1", n)
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
-// Boards of the property test, besides those that do not take anything.
+// Boards of the property test, besides those that reject everything.
 var propertyModes = map[scoreboard.BoardID]scoreboard.Mode{
 	"sum":   scoreboard.ModeIncrement,
 	"other": scoreboard.ModeIncrement,
@@ -27,8 +27,8 @@ var propertyModes = map[scoreboard.BoardID]scoreboard.Mode{
 	"last":  scoreboard.ModeLatest,
 }
 
-// submission is one increment of the plan, and whether any state of the store
-// could take it.
+// submission is one planned increment. good reports that a state of the store could
+// accept it.
 type submission struct {
 	user, event int
 	delta       int64
@@ -57,58 +57,58 @@ var drawSubmission = rapid.Custom(func(t *rapid.T) submission {
 	return s
 })
 
-// trouble strikes at the nth message after the one before.
-type trouble struct {
+// plannedFault is a fault at the nth message after the previous fault.
+type plannedFault struct {
 	after int
 	kind  int // 0 cuts, 1 terminates the backend, 2 delays a COMMIT
 	late  time.Duration
 }
 
-var drawTrouble = rapid.Custom(func(t *rapid.T) trouble {
-	return trouble{
+var drawFault = rapid.Custom(func(t *rapid.T) plannedFault {
+	return plannedFault{
 		after: rapid.IntRange(1, 150).Draw(t, "after"), kind: rapid.IntRange(0, 2).Draw(t, "kind"),
 		late: time.Duration(rapid.IntRange(1, 60).Draw(t, "late ms")) * time.Millisecond,
 	}
 })
 
-// troubles makes a judge of them; killed are told to end.
-func troubles(list []trouble, kill func(backend uint32)) func(passing) verdict {
+// injectFaults returns a function that injects them in order.
+func injectFaults(list []plannedFault, kill func(backend uint32)) func(message) effect {
 	seen := 0
-	return func(m passing) verdict {
+	return func(m message) effect {
 		if seen++; len(list) == 0 || seen < list[0].after {
-			return verdict{}
+			return effect{}
 		}
 		now := list[0]
 		switch {
 		case now.kind == 2 && (m.answer || m.kind != 'E' || m.statement != "commit"):
-			return verdict{} // until a COMMIT comes by
+			return effect{} // until the next COMMIT
 		case now.kind == 1 && m.backend == 0:
-			return verdict{}
+			return effect{}
 		}
 		list, seen = list[1:], 0
 		switch now.kind {
 		case 1:
 			kill(m.backend)
-			return verdict{}
+			return effect{}
 		case 2:
-			return verdict{late: now.late}
+			return effect{late: now.late}
 		}
-		return verdict{cut: true}
+		return effect{cut: true}
 	}
 }
 
-// Whatever runs at once and whatever breaks: afterwards the ledger adds up,
-// every event counted once, and everybody was told what is in the ledger.
+// Whatever runs concurrently and fails: afterwards the ledger is consistent, every
+// event counts once, and every outcome matches the ledger.
 func TestAnyInterleavingKeepsTheLedgerConsistent(t *testing.T) {
 	t.Parallel()
 	var proxies [2]*proxy
 	var stores [2]*store.Store
 	_, conn := storetest.New(t, func(o *store.Options) { o.LockWait = 30 * time.Millisecond })
 	killer := backendtest.Connect(t, conn.URL)
-	var killing sync.Mutex
+	var killMu sync.Mutex
 	kill := func(backend uint32) {
-		killing.Lock()
-		defer killing.Unlock()
+		killMu.Lock()
+		defer killMu.Unlock()
 		if _, err := killer.Exec(t.Context(), `select pg_terminate_backend($1)`, int32(backend)); err != nil {
 			t.Error(err)
 		}
@@ -127,24 +127,24 @@ func TestAnyInterleavingKeepsTheLedgerConsistent(t *testing.T) {
 	createBoard(t, conn, "frozen", "increment", "highest", 1, 100)
 	conn.Do(t, `update boards set status = 'frozen' where board_id = 'frozen'`)
 
-	var runs, repeats, conflicts, struck atomic.Int64
+	var runs, repeats, conflicts, injected atomic.Int64
 	property := func(rt *rapid.T) {
 		run := runs.Add(1)
 		plans := rapid.SliceOfN(rapid.SliceOfN(rapid.SliceOfN(drawSubmission, 1, 6), 1, 4), 2, 4).Draw(rt, "plans")
 		for i := range proxies {
-			list := rapid.SliceOfN(drawTrouble, 0, 3).Draw(rt, "troubles")
-			judge := troubles(list, kill)
-			proxies[i].watch(func(m passing) verdict {
-				v := judge(m)
-				if v != (verdict{}) {
-					struck.Add(1)
+			list := rapid.SliceOfN(drawFault, 0, 3).Draw(rt, "faults")
+			onMessage := injectFaults(list, kill)
+			proxies[i].watch(func(m message) effect {
+				v := onMessage(m)
+				if v != (effect{}) {
+					injected.Add(1)
 				}
 				return v
 			})
 		}
 		user := func(n int) scoreboard.UserID { return scoreboard.UserID(fmt.Sprintf("r%d-%d", run, n)) }
 		var mu sync.Mutex
-		var told []telling
+		var results []submitted
 		var all sync.WaitGroup
 		for g, plan := range plans {
 			all.Go(func() {
@@ -153,10 +153,10 @@ func TestAnyInterleavingKeepsTheLedgerConsistent(t *testing.T) {
 					for i, s := range batch {
 						incs[i] = increment(user(s.user), s.delta, fmt.Sprintf("e%d", s.event), s.boards...)
 					}
-					outcomes := insist(t, stores[g%2], incs)
+					outcomes := recordUntilDone(t, stores[g%2], incs)
 					mu.Lock()
 					for i, o := range outcomes {
-						told = append(told, telling{batch[i], incs[i], o})
+						results = append(results, submitted{batch[i], incs[i], o})
 					}
 					mu.Unlock()
 				}
@@ -168,7 +168,7 @@ func TestAnyInterleavingKeepsTheLedgerConsistent(t *testing.T) {
 		}
 		l := readLedger(t, conn, fmt.Sprintf("r%d-%%", run))
 		l.check(rt)
-		for _, o := range told {
+		for _, o := range results {
 			o.check(rt, l)
 			switch {
 			case o.outcome.Err == nil && o.outcome.Receipts[0].Replayed:
@@ -188,15 +188,15 @@ func TestAnyInterleavingKeepsTheLedgerConsistent(t *testing.T) {
 		time.Since(started).Round(time.Second),
 		repeats.Load(),
 		conflicts.Load(),
-		struck.Load(),
+		injected.Load(),
 	)
-	if repeats.Load() == 0 || conflicts.Load() == 0 || struck.Load() == 0 {
-		t.Error("nothing was repeated, in conflict or lost: this proves nothing")
+	if repeats.Load() == 0 || conflicts.Load() == 0 || injected.Load() == 0 {
+		t.Error("no repeats, conflicts or lost connections: the test is vacuous")
 	}
 }
 
-// insist submits a batch until every item has an outcome, as clients do.
-func insist(t *testing.T, s *store.Store, batch []scoreboard.Increment) []scoreboard.Outcome {
+// recordUntilDone submits a batch until every item has an outcome, as clients do.
+func recordUntilDone(t *testing.T, s *store.Store, batch []scoreboard.Increment) []scoreboard.Outcome {
 	var outcomes []scoreboard.Outcome
 	var err error
 	for range 100 {
@@ -213,18 +213,18 @@ func insist(t *testing.T, s *store.Store, batch []scoreboard.Increment) []scoreb
 			return nil
 		}
 	}
-	t.Errorf("the batch was not recorded in a hundred tries: %+v, %v", outcomes, err)
+	t.Errorf("the batch was not recorded after 100 attempts: %+v, %v", outcomes, err)
 	return nil
 }
 
-// telling is what somebody was told about an increment.
-type telling struct {
+// submitted is an increment with its outcome.
+type submitted struct {
 	plan    submission
 	inc     scoreboard.Increment
 	outcome scoreboard.Outcome
 }
 
-func (o telling) check(t *rapid.T, l *ledger) {
+func (o submitted) check(t *rapid.T, l *ledger) {
 	key := eventOf{o.inc.User, o.inc.Event.UUID}
 	rows := l.events[key]
 	same := len(rows) > 0 && rows[0].hash == o.inc.PayloadHash()
@@ -232,22 +232,22 @@ func (o telling) check(t *rapid.T, l *ledger) {
 	switch {
 	case code == "":
 		if !same || len(rows) != len(o.inc.Boards) || len(o.outcome.Receipts) != len(o.inc.Boards) {
-			t.Fatalf("%+v was told %+v, the ledger has %+v", o.plan, o.outcome, rows)
+			t.Fatalf("%+v got %+v, the ledger has %+v", o.plan, o.outcome, rows)
 		}
 		for i, r := range o.outcome.Receipts {
 			at := slices.IndexFunc(rows, func(row ledgerRow) bool { return row.board == r.Board })
 			if r.Board != o.inc.Boards[i] || at < 0 || !rows[at].matches(r) {
-				t.Fatalf("%+v was told %+v, the ledger has %+v", o.plan, r, rows)
+				t.Fatalf("%+v got %+v, the ledger has %+v", o.plan, r, rows)
 			}
 		}
 		if !o.plan.good {
-			t.Fatalf("%+v was taken", o.plan)
+			t.Fatalf("%+v was accepted", o.plan)
 		}
 	case code == scoreboard.CodeEventConflict:
 		if same || len(rows) == 0 {
-			t.Fatalf("%+v was called a conflict with %+v", o.plan, rows)
+			t.Fatalf("%+v was rejected as a conflict with %+v", o.plan, rows)
 		}
 	case o.plan.good || same:
-		t.Fatalf("%+v was refused: %v; the ledger has %+v", o.plan, o.outcome.Err, rows)
+		t.Fatalf("%+v was rejected: %v; the ledger has %+v", o.plan, o.outcome.Err, rows)
 	}
 }

@@ -14,35 +14,34 @@ import (
 	"time"
 )
 
-// proxy stands between a store and PostgreSQL, understands as much of the
-// protocol as it takes to know which statement passes, and cuts connections
-// where judge says so.
+// proxy is a proxy between a store and PostgreSQL. It parses enough of the protocol
+// to identify statements, and onMessage decides which connections it cuts.
 type proxy struct {
 	t        testing.TB
 	listener net.Listener
 	target   string
 	url      string // of the database behind the proxy
 
-	mu    sync.Mutex
-	judge func(passing) verdict // nil lets everything pass
-	open  map[net.Conn]bool
-	ended bool
-	all   sync.WaitGroup
+	mu        sync.Mutex
+	onMessage func(message) effect // nil forwards everything
+	open      map[net.Conn]bool
+	ended     bool
+	all       sync.WaitGroup
 }
 
-// passing is one message on its way.
-type passing struct {
+// message is one message of the protocol.
+type message struct {
 	answer    bool   // from the server
 	kind      byte   // of the protocol
-	statement string // which Parse, Execute or Query carry, trimmed
+	statement string // of Parse, Execute or Query, trimmed
 	tag       string // of a CommandComplete
-	backend   uint32 // the process id of the server's side
+	backend   uint32 // process id of the backend
 }
 
-// verdict is what becomes of a message. Neither cut nor late lets it pass.
-type verdict struct {
-	cut  bool          // this message and all after it are lost, both sides see the connection end
-	late time.Duration // the client's side ends now, the message still arrives after this time
+// effect is what happens to a message. It is forwarded if neither field is set.
+type effect struct {
+	cut  bool          // drop this message and close both sides
+	late time.Duration // close the client's side now, forward the message after this time
 }
 
 func newProxy(t testing.TB, target string) *proxy {
@@ -64,11 +63,11 @@ func newProxy(t testing.TB, target string) *proxy {
 	return p
 }
 
-// watch sets what judges messages from now on.
-func (p *proxy) watch(judge func(passing) verdict) {
+// watch sets the function that decides about messages from now on.
+func (p *proxy) watch(onMessage func(message) effect) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.judge = judge
+	p.onMessage = onMessage
 }
 
 func (p *proxy) end() {
@@ -97,12 +96,12 @@ func (p *proxy) accept() {
 		if !p.keep(client) || !p.keep(server) {
 			return
 		}
-		p.all.Go(c.forth)
-		p.all.Go(c.back)
+		p.all.Go(c.toServer)
+		p.all.Go(c.toClient)
 	}
 }
 
-// keep notes an open connection, so that it ends with the proxy.
+// keep registers an open connection, so that it is closed with the proxy.
 func (p *proxy) keep(c net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -123,14 +122,14 @@ func (p *proxy) drop(conns ...net.Conn) {
 	}
 }
 
-// verdict asks the judge; one message at a time, so a judge may count.
-func (p *proxy) verdict(m passing) verdict {
+// effect calls onMessage for one message at a time, so it may count.
+func (p *proxy) effect(m message) effect {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.judge == nil {
-		return verdict{}
+	if p.onMessage == nil {
+		return effect{}
 	}
-	return p.judge(m)
+	return p.onMessage(m)
 }
 
 // proxied is one connection through the proxy.
@@ -141,12 +140,12 @@ type proxied struct {
 	mu      sync.Mutex
 	backend uint32
 
-	prepared map[string]string // statement name → SQL; only forth uses these
+	prepared map[string]string // statement name → SQL; only toServer uses these
 	bound    string
 }
 
-// forth carries what the client sends.
-func (c *proxied) forth() {
+// toServer forwards what the client sends.
+func (c *proxied) toServer() {
 	defer c.proxy.drop(c.client, c.server)
 	in, out := bufio.NewReader(c.client), bufio.NewWriter(c.server)
 	if c.startup(in, out) != nil {
@@ -158,8 +157,8 @@ func (c *proxied) forth() {
 			_ = out.Flush()
 			return
 		}
-		m := passing{kind: kind, statement: c.statement(kind, body), backend: c.pid()}
-		v := c.proxy.verdict(m)
+		m := message{kind: kind, statement: c.statement(kind, body), backend: c.pid()}
+		v := c.proxy.effect(m)
 		switch {
 		case v.cut:
 			_ = out.Flush()
@@ -174,7 +173,7 @@ func (c *proxied) forth() {
 				writeMessage(out, 'X', nil),
 				out.Flush(),
 			) == nil {
-				_, _ = io.Copy(io.Discard, c.server) // until the server has done it and said goodbye
+				_, _ = io.Copy(io.Discard, c.server) // until the server has finished
 			}
 			return
 		}
@@ -187,8 +186,8 @@ func (c *proxied) forth() {
 	}
 }
 
-// back carries what the server answers.
-func (c *proxied) back() {
+// toClient forwards what the server sends.
+func (c *proxied) toClient() {
 	in, out := bufio.NewReader(c.server), bufio.NewWriter(c.client)
 	for {
 		kind, body, err := readMessage(in)
@@ -197,7 +196,7 @@ func (c *proxied) back() {
 			c.proxy.drop(c.client)
 			return
 		}
-		m := passing{answer: true, kind: kind}
+		m := message{answer: true, kind: kind}
 		switch kind {
 		case 'K':
 			c.mu.Lock()
@@ -207,14 +206,14 @@ func (c *proxied) back() {
 			m.tag, _, _ = cutZero(body)
 		}
 		m.backend = c.pid()
-		if c.proxy.verdict(m).cut {
+		if c.proxy.effect(m).cut {
 			_ = out.Flush()
 			c.proxy.drop(c.client, c.server)
 			return
 		}
 		if writeMessage(out, kind, body) != nil || in.Buffered() == 0 && out.Flush() != nil {
-			// The client is gone, but what it sent may still be on its way to
-			// the server: forth decides when that side ends.
+			// The client is gone, but its messages may still be on the way to the
+			// server: toServer decides when that side ends.
 			return
 		}
 	}
@@ -226,13 +225,12 @@ func (c *proxied) pid() uint32 {
 	return c.backend
 }
 
-// cancelRequest is the code in place of a version in the first message of a
-// connection that asks to cancel what another one does.
+// cancelRequest replaces the version in the first message of a connection that
+// requests the cancellation of another one.
 const cancelRequest = 80877102
 
-// startup carries the first message, which has no kind. A request to cancel is
-// lost, as it is where the network is: one that overtook a late message would
-// undo it, or not, as chance has it.
+// startup forwards the first message, which has no kind. Cancel requests are
+// dropped: one that overtook a delayed message would cancel it or not at random.
 func (c *proxied) startup(in *bufio.Reader, out *bufio.Writer) error {
 	var size [4]byte
 	if _, err := io.ReadFull(in, size[:]); err != nil {
@@ -243,13 +241,13 @@ func (c *proxied) startup(in *bufio.Reader, out *bufio.Writer) error {
 		return err
 	}
 	if binary.BigEndian.Uint32(rest) == cancelRequest {
-		return errors.New("a request to cancel")
+		return errors.New("cancel request dropped")
 	}
 	_, err := out.Write(slices.Concat(size[:], rest))
 	return errors.Join(err, out.Flush())
 }
 
-// statement says what SQL a message of the client is about.
+// statement returns the SQL of a client's message.
 func (c *proxied) statement(kind byte, body []byte) string {
 	switch kind {
 	case 'P':

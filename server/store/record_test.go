@@ -74,7 +74,7 @@ func TestBatchKeepsEachUsersOrder(t *testing.T) {
 		}
 	}
 	if n := conn.Count(t, `select count(*) from outbox_score_updates`); n != 4 {
-		t.Errorf("outbox rows: got %d, want one for each change: 4", n)
+		t.Errorf("outbox rows: got %d, want 4, one for each change", n)
 	}
 	if n := conn.Count(
 		t,
@@ -90,9 +90,8 @@ func TestRepeatGetsTheOriginalReceipt(t *testing.T) {
 	first := record(t, s, increment("alice", 5, "e1"))[0].Receipts[0]
 	record(t, s, increment("alice", 7, "e2"))
 	later := increment("alice", 5, "e1")
-	later.KeyID, later.Client, later.Address = "another", time.Now().
-		Add(time.Hour),
-		"192.0.2.1" // a retry is signed anew
+	// A retry has a new signature.
+	later.KeyID, later.Client, later.Address = "another", time.Now().Add(time.Hour), "192.0.2.1"
 	got := record(t, s, later, later)
 	for i, o := range got {
 		want := first
@@ -103,7 +102,7 @@ func TestRepeatGetsTheOriginalReceipt(t *testing.T) {
 	}
 	in := record(t, s, increment("carol", 1, "e"), increment("carol", 1, "e"))
 	if in[0].Receipts[0].Replayed || !in[1].Receipts[0].Replayed || in[1].Receipts[0].NewScore != 1 {
-		t.Errorf("a repeat in its own batch: got %+v", in)
+		t.Errorf("a repeat in the same batch: got %+v", in)
 	}
 	if n := conn.Count(t, `select count(*) from user_score_histories`); n != 3 {
 		t.Errorf("ledger rows: got %d, want 3", n)
@@ -177,10 +176,10 @@ func TestFiftyConcurrentRepeatsCountOnce(t *testing.T) {
 		}
 	}
 	if fresh != 1 {
-		t.Errorf("counted %d times, want once", fresh)
+		t.Errorf("counted %d times, want 1", fresh)
 	}
 	if n := conn.Count(t, `select sum(score)::bigint from scores`); n != 5 {
-		t.Errorf("the scores are %d, want 5", n)
+		t.Errorf("the scores add up to %d, want 5", n)
 	}
 }
 
@@ -214,7 +213,7 @@ func TestUserTimeNeverGoesBack(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t)
 	record(t, s, increment("alice", 5, "e1"))
-	// As after a clock that was ahead has been set right.
+	// As after a clock that was ahead has been corrected.
 	conn.Do(t, `update users set last_recorded_at = clock_timestamp() + interval '1 hour'`)
 	ahead := record(t, s, increment("alice", 5, "e2"))[0].Receipts[0].RecordedAt
 	next := record(t, s, increment("alice", 5, "e3"))[0].Receipts[0].RecordedAt
@@ -223,26 +222,26 @@ func TestUserTimeNeverGoesBack(t *testing.T) {
 	}
 }
 
-// A repeat is recognised across the boundary of two partitions, and one event
-// is never in both.
+// A repeat is recognized across the boundary of two partitions, and an event is
+// never in both.
 func TestRepeatAcrossPartitionBoundary(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t)
 	first := record(t, s, increment("alice", 5, "e1"))[0].Receipts[0]
-	// The clock moves a month on: rows of the user go into the next partition.
+	// The clock moves to the next month: the user's rows go into the next partition.
 	conn.Do(t, `update users set last_recorded_at = clock_timestamp() + interval '1 month'`)
 	again := record(t, s, increment("alice", 5, "e1"), increment("alice", 6, "e1"), increment("alice", 1, "e2"))
 	if again[0].Err != nil || !again[0].Receipts[0].Replayed ||
 		!again[0].Receipts[0].RecordedAt.Equal(first.RecordedAt) {
-		t.Errorf("the repeat: got %+v", again[0])
+		t.Errorf("repeat: got %+v", again[0])
 	}
 	if code := scoreboard.CodeOf(again[1].Err); code != scoreboard.CodeEventConflict {
-		t.Errorf("the conflict: got %q", code)
+		t.Errorf("conflict: got %q", code)
 	}
 	if n := conn.Count(t, `select count(distinct tableoid) from user_score_histories`); n != 2 {
-		t.Errorf("the rows lie in %d partitions, want 2 for this test to mean anything", n)
+		t.Errorf("the rows are in %d partitions, want 2: the test is vacuous", n)
 	}
-	// And back again: a clock that was ahead does not hide what was recorded.
+	// And back: a clock that was ahead does not hide what was recorded.
 	back := record(t, s, increment("alice", 1, "e2"))[0]
 	if back.Err != nil || !back.Receipts[0].Replayed {
 		t.Errorf("got %+v, want a repeat", back)

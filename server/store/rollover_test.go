@@ -12,8 +12,8 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
-// The final standings are those of the ranking, ties and all, whoever was
-// interrupted while copying them; and the hash is over just these.
+// The final standings equal the ranking, including ties, even if copying was
+// interrupted; the hash covers exactly these rows.
 func TestFinalStandings(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t)
@@ -43,11 +43,8 @@ func TestFinalStandings(t *testing.T) {
 	if err := s.CloseBoard(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
-	if b, err = s.FindBoard(
-		t.Context(),
-		b.ID,
-	); err != nil || !b.Closed.IsZero() ||
-		b.Status != scoreboard.StatusActive {
+	b, err = s.FindBoard(t.Context(), b.ID)
+	if err != nil || !b.Closed.IsZero() || b.Status != scoreboard.StatusActive {
 		t.Errorf("closed before its end: %+v, %v", b, err)
 	}
 	conn.Do(t, `update boards set period_end = clock_timestamp() where board_id = 'season:one'`)
@@ -60,13 +57,12 @@ func TestFinalStandings(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if o := record(t, s, increment("late", 5, "e", "season"))[0]; scoreboard.CodeOf(
-		o.Err,
-	) != scoreboard.CodeBoardClosed {
+	o := record(t, s, increment("late", 5, "e", "season"))[0]
+	if scoreboard.CodeOf(o.Err) != scoreboard.CodeBoardClosed {
 		t.Errorf("after it is closed: got %+v", o)
 	}
 	if _, err := s.UnfreezeBoard(t.Context(), b.ID, nil); scoreboard.CodeOf(err) != scoreboard.CodeConflict {
-		t.Errorf("unfreeze what is final: got %v, want a conflict", err)
+		t.Errorf("unfreeze a closed season: got %v, want a conflict", err)
 	}
 	copied := 0
 	for _, want := range []int{10, 10, 4, 0} {
@@ -99,9 +95,9 @@ func TestFinalStandings(t *testing.T) {
 		fmt.Fprintf(sum, "%d\t%s\t%d\t%d\n", f.Rank, f.User, f.Score, f.ReachedAt.UnixMicro())
 	}
 	if got := hex.EncodeToString(sum.Sum(nil)); e.Board.StandingsHash != got {
-		t.Errorf("the hash is %s, that of the rows %s", e.Board.StandingsHash, got)
+		t.Errorf("the stored hash is %s, the rows hash to %s", e.Board.StandingsHash, got)
 	}
-	// Who is banned later is masked; the rows and the hash stay.
+	// Users banned later are masked; the rows and the hash stay.
 	conn.Do(t, `update users set status = 'banned' where user_id = $1`, final[0].User)
 	if again, masked, err := s.FinalStandings(
 		t.Context(),
@@ -112,7 +108,7 @@ func TestFinalStandings(t *testing.T) {
 		masked[1] != final[2] {
 		t.Errorf("masked: %+v, %v", masked, err)
 	}
-	// Who is erased stands there under another name.
+	// Erased users stay under another name.
 	anonymous, err := s.BeginErasure(
 		t.Context(),
 		final[1].User,
@@ -137,7 +133,7 @@ func TestFinalStandings(t *testing.T) {
 		t.Errorf("after it is announced: %+v, %v", ended, err)
 	}
 	if _, _, err := s.FinalStandings(t.Context(), "global", 0, 1); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
-		t.Errorf("of a board that has not ended: got %v", err)
+		t.Errorf("a board that has not ended: got %v", err)
 	}
 }
 
@@ -164,14 +160,14 @@ func TestSeasonsMustNotOverlap(t *testing.T) {
 		fails  scoreboard.Code
 		ends   scoreboard.BoardID
 	}{
-		{"over the one under way", "season", span("x", time.Minute, 2*time.Hour), false, "conflict", ""},
-		{"behind it", "season", span("late", 4*time.Hour, 5*time.Hour), false, "", ""},
-		{"its name again", "season", span("late", 6*time.Hour, 7*time.Hour), false, "conflict", ""},
-		{"now, if it were", "season", at, true, "", "season:one"},
-		{"now, into the one behind", "season", scoreboard.Span{Name: "x", End: now.Add(5 * time.Hour)}, false, "conflict", ""},
+		{"overlaps the current season", "season", span("x", time.Minute, 2*time.Hour), false, "conflict", ""},
+		{"after the current season", "season", span("late", 4*time.Hour, 5*time.Hour), false, "", ""},
+		{"duplicate name", "season", span("late", 6*time.Hour, 7*time.Hour), false, "conflict", ""},
+		{"now, dry run", "season", at, true, "", "season:one"},
+		{"now, overlaps the next", "season", scoreboard.Span{Name: "x", End: now.Add(5 * time.Hour)}, false, "conflict", ""},
 		{"now", "season", at, false, "", "season:one"},
-		{"of a daily board", "daily", at, false, "invalid_request", ""},
-		{"of nobody", "nobody", at, false, "not_found", ""},
+		{"a daily board", "daily", at, false, "invalid_request", ""},
+		{"an unknown board", "nobody", at, false, "not_found", ""},
 	} {
 		ended, err := s.BeginSeason(t.Context(), c.family, c.season, c.dry, nil)
 		if scoreboard.CodeOf(err) != c.fails || (ended != nil) != (c.ends != "") || ended != nil && *ended != c.ends {
@@ -182,7 +178,7 @@ func TestSeasonsMustNotOverlap(t *testing.T) {
 		t,
 		`select count(*) from boards a join boards b on a.period_end = b.period_start where a.board_id = 'season:one' and b.board_id = 'season:two'`,
 	); n != 1 {
-		t.Error("the second does not begin where the first ends")
+		t.Error("the second season does not begin when the first ends")
 	}
 	if o := record(t, s, increment("alice", 5, "e", "season"))[0]; o.Err != nil || o.Receipts[0].Board != "season:two" {
 		t.Errorf("got %+v", o)

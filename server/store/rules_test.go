@@ -12,12 +12,12 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
-// trusting makes a store hold increments to rules.
-func trusting(trust *scoreboard.IngestPolicy) func(*store.Options) {
-	trust.MinDelta, trust.MaxDelta = -scoreboard.MaxScore, scoreboard.MaxScore
+// withPolicy makes a store apply a policy.
+func withPolicy(policy *scoreboard.IngestPolicy) func(*store.Options) {
+	policy.MinDelta, policy.MaxDelta = -scoreboard.MaxScore, scoreboard.MaxScore
 	return func(o *store.Options) {
 		o.LockWait = 5 * time.Second
-		o.Policy = func() *scoreboard.IngestPolicy { return trust }
+		o.Policy = func() *scoreboard.IngestPolicy { return policy }
 	}
 }
 
@@ -27,16 +27,16 @@ func action(user scoreboard.UserID, delta int64, event, action string) scoreboar
 	return in
 }
 
-// Two nodes, many at once: the rule counts what is recorded, and nothing else.
+// Two concurrent nodes: the rule counts exactly the recorded events.
 func TestRulesHoldAcrossConcurrentNodes(t *testing.T) {
 	t.Parallel()
 	rules, err := scoreboard.ParseRules([]string{"chop:1:9;most=5/1h", "find:1:9;once=1h", "rest:1:9;cooldown=1h"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	trust := &scoreboard.IngestPolicy{Rules: rules}
-	one, conn := storetest.New(t, trusting(trust))
-	two := storetest.Open(t, conn.URL, trusting(trust))
+	policy := &scoreboard.IngestPolicy{Rules: rules}
+	one, conn := storetest.New(t, withPolicy(policy))
+	two := storetest.Open(t, conn.URL, withPolicy(policy))
 	var all sync.WaitGroup
 	var mu sync.Mutex
 	codes := map[string]map[scoreboard.Code]int{"chop": {}, "find": {}, "rest": {}}
@@ -44,7 +44,7 @@ func TestRulesHoldAcrossConcurrentNodes(t *testing.T) {
 		s := []*store.Store{one, two}[i%2]
 		all.Go(func() {
 			for _, name := range []string{"chop", "find", "rest"} {
-				// A batch of two, and both of them again.
+				// A batch of two, submitted twice.
 				batch := []scoreboard.Increment{
 					action("alice", 1, fmt.Sprint(name, i), name),
 					action("alice", 1, fmt.Sprint(name, i, "b"), name),
@@ -74,11 +74,11 @@ func TestRulesHoldAcrossConcurrentNodes(t *testing.T) {
 			name,
 		); n != want || codes[name][""] != int(want) || len(codes[name]) != 2 ||
 			codes[name][scoreboard.CodeRuleViolated] == 0 {
-			t.Errorf("%s: %d recorded, want %d; told %v", name, n, want, codes[name])
+			t.Errorf("%s: %d recorded, want %d; outcomes %v", name, n, want, codes[name])
 		}
 	}
-	// What is known is answered for, whatever the rules have become.
-	trust.Rules = scoreboard.Rules{scoreboard.AnyAction: {Disabled: true, MaxDelta: 9}}
+	// A known event gets its receipt whatever the rules have become.
+	policy.Rules = scoreboard.Rules{scoreboard.AnyAction: {Disabled: true, MaxDelta: 9}}
 	id := ""
 	if err := conn.QueryRow(t.Context(), `select event_text from user_score_histories where action = 'rest'`).
 		Scan(&id); err != nil {
@@ -87,18 +87,18 @@ func TestRulesHoldAcrossConcurrentNodes(t *testing.T) {
 	out := record(t, one, action("alice", 1, id, "rest"), action("alice", 1, "another", "rest"))
 	if out[0].Err != nil || !out[0].Receipts[0].Replayed ||
 		scoreboard.CodeOf(out[1].Err) != scoreboard.CodeRuleViolated {
-		t.Errorf("a repeat and a new one: %+v", out)
+		t.Errorf("a repeat and a new event: %+v", out)
 	}
 }
 
 func TestAnomalies(t *testing.T) {
 	t.Parallel()
 	const flag, enforce = scoreboard.AnomalyFlag, scoreboard.AnomalyEnforce
-	trust := &scoreboard.IngestPolicy{Anomalies: scoreboard.Anomalies{
+	policy := &scoreboard.IngestPolicy{Anomalies: scoreboard.Anomalies{
 		Size: flag, SizeFactor: 10, Frequency: enforce, MaxEvents: scoreboard.Quota{N: 20, Per: time.Hour},
 		Amount: flag, MaxPoints: scoreboard.Quota{N: 500, Per: time.Hour}, Travel: enforce, TravelWindow: time.Hour,
 	}}
-	s, conn := storetest.New(t, trusting(trust))
+	s, conn := storetest.New(t, withPolicy(policy))
 	open := func() (rules []string) {
 		flags, err := s.FlagsOf(t.Context(), "open", "", 0, 100)
 		if err != nil {
@@ -114,7 +114,7 @@ func TestAnomalies(t *testing.T) {
 		record(t, s, increment("size", 3, fmt.Sprint("e", i)), increment("amount", 100, fmt.Sprint("e", i)))
 	}
 	if got := open(); got != nil {
-		t.Fatalf("nothing is wrong yet, and flagged is %v", got)
+		t.Fatalf("no anomaly yet, but flagged: %v", got)
 	}
 	record(t, s, increment("size", 30, "tenfold"), increment("size", 301, "more"), increment("amount", 1, "over"))
 	if got := open(); !slices.Equal(got, []string{"amount amount x1", "size size x1"}) {
@@ -131,7 +131,7 @@ func TestAnomalies(t *testing.T) {
 		}
 	}
 	if refused != 6 {
-		t.Errorf("too often: %d refused, want 6", refused)
+		t.Errorf("frequency: %d rejected, want 6", refused)
 	}
 	from := func(country, event string) scoreboard.Increment {
 		in := increment("travel", 1, event)
@@ -144,7 +144,7 @@ func TestAnomalies(t *testing.T) {
 			t.Errorf("travel %d: got %v, want %q", i, out[i].Err, want)
 		}
 	}
-	// One flag for each user and rule, whatever comes.
+	// At most one flag for each user and rule.
 	if got := open(); !slices.Equal(
 		got,
 		[]string{"amount amount x1", "often frequency x2", "size size x1", "travel travel x1"},
@@ -155,26 +155,26 @@ func TestAnomalies(t *testing.T) {
 		t.Errorf("%d recorded, want 20", n)
 	}
 	before := conn.Count(t, `select count(*) from flags`)
-	trust.Anomalies = scoreboard.Anomalies{
+	policy.Anomalies = scoreboard.Anomalies{
 		Frequency: scoreboard.AnomalyLog,
 		MaxEvents: scoreboard.Quota{N: 1, Per: time.Hour},
 	}
 	if o := record(t, s, increment("often", 1, "logged"))[0]; o.Err != nil {
-		t.Errorf("what is logged counts: %v", o.Err)
+		t.Errorf("an anomaly in mode log was rejected: %v", o.Err)
 	}
 	if n := conn.Count(t, `select count(*) from flags`); n != before {
-		t.Errorf("what is logged is flagged: %d flags", n)
+		t.Errorf("anomalies in mode log were flagged: %d flags", n)
 	}
 }
 
-// However long a user's history is, an increment reads what lies in the windows.
+// However long a user's history is, an increment reads only the rows in the windows.
 func TestRulesReadOnlyTheirWindows(t *testing.T) {
 	t.Parallel()
 	rules, err := scoreboard.ParseRules([]string{"kill:1:9;most=100/1m"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	trust := &scoreboard.IngestPolicy{Rules: rules, Anomalies: scoreboard.Anomalies{
+	policy := &scoreboard.IngestPolicy{Rules: rules, Anomalies: scoreboard.Anomalies{
 		Size:       scoreboard.AnomalyFlag,
 		SizeFactor: 10,
 		Frequency:  scoreboard.AnomalyFlag,
@@ -185,25 +185,25 @@ func TestRulesReadOnlyTheirWindows(t *testing.T) {
 	s, conn := storetest.New(t)
 	record(t, s, action("alice", 1, "first", "kill"))
 	s.Close()
-	// Written and not changed: dead rows would be read, too.
+	// Inserted and not updated, because dead rows would be read, too.
 	conn.Do(t, `insert into user_score_histories select (jsonb_populate_record(h, jsonb_build_object(
     'event_id', gen_random_uuid(), 'recorded_at', h.recorded_at - interval '26 hours'))).* from user_score_histories as h, generate_series(1, 3000)`)
 	before := storetest.TableReads(t, conn)["user_score_histories"]
-	s = storetest.Open(t, conn.URL, trusting(trust))
+	s = storetest.Open(t, conn.URL, withPolicy(policy))
 	const events = 20
 	for i := range events {
 		record(t, s, action("alice", 1, fmt.Sprint("new", i), "kill"))
 	}
 	s.Close()
 	after := storetest.TableReads(t, conn)["user_score_histories"]
-	// Each finds those before it, once for the rule and once for the anomalies.
+	// Each event reads the earlier ones, once for the rule and once for anomalies.
 	if read := after.Scanned + after.Indexed - before.Scanned - before.Indexed; read > 4*events*events {
-		t.Errorf("%d increments have read %d rows of the ledger", events, read)
+		t.Errorf("%d increments read %d rows of the ledger", events, read)
 	}
 }
 
-// What rules and anomalies cost the hot path: batches of a hundred users who
-// have fifty rows each of ten minutes ago.
+// The cost of rules and anomaly detection on the hot path: batches of a hundred
+// users with fifty rows each from ten minutes ago.
 func BenchmarkRules(b *testing.B) {
 	const size, users, rows = 100, 1000, 50
 	rules, err := scoreboard.ParseRules([]string{"kill:1:9;cooldown=1us;most=1000/1m", "*:1:9"})
@@ -221,8 +221,8 @@ func BenchmarkRules(b *testing.B) {
 		TravelWindow: time.Hour,
 	}
 	for _, c := range []struct {
-		name  string
-		trust scoreboard.IngestPolicy
+		name   string
+		policy scoreboard.IngestPolicy
 	}{
 		{"off", scoreboard.IngestPolicy{}},
 		{"rules", scoreboard.IngestPolicy{Rules: rules}},
@@ -230,8 +230,8 @@ func BenchmarkRules(b *testing.B) {
 		{"both", scoreboard.IngestPolicy{Rules: rules, Anomalies: anomalies}},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			trust := &scoreboard.IngestPolicy{}
-			s, conn := storetest.New(b, trusting(trust))
+			policy := &scoreboard.IngestPolicy{}
+			s, conn := storetest.New(b, withPolicy(policy))
 			n := 0
 			batch := func() []scoreboard.Increment {
 				items := make([]scoreboard.Increment, size)
@@ -249,7 +249,7 @@ func BenchmarkRules(b *testing.B) {
 			} {
 				conn.Do(b, sql)
 			}
-			trust.Rules, trust.Anomalies = c.trust.Rules, c.trust.Anomalies
+			policy.Rules, policy.Anomalies = c.policy.Rules, c.policy.Anomalies
 			before := n
 			for b.Loop() {
 				for _, o := range record(b, s, batch()...) {

@@ -43,7 +43,7 @@ func TestStatementPagesContainEveryEventOnce(t *testing.T) {
 		last = page.Rows[len(page.Rows)-1]
 		if q.After = last.Position(); !page.More {
 			if pages != 4 || !page.ArchivedBefore.IsZero() {
-				t.Errorf("got %d pages, archived before %v; want 4, and nothing archived", pages, page.ArchivedBefore)
+				t.Errorf("got %d pages, archived before %v; want 4 and no archived rows", pages, page.ArchivedBefore)
 			}
 			break
 		}
@@ -53,7 +53,7 @@ func TestStatementPagesContainEveryEventOnce(t *testing.T) {
 	}
 	if last.Delta != 1 || last.Score != 1 || last.Previous == nil || *last.Previous != 0 || last.Version != 1 ||
 		last.Action != "kill" || last.KeyID != "k" || last.Address != "192.0.2.1" || last.Agent != "game/1" {
-		t.Errorf("the first event: got %+v", last)
+		t.Errorf("first event: got %+v", last)
 	}
 
 	speed, err := s.Statement(t.Context(), scoreboard.StatementQuery{User: "alice", Board: "speed", Limit: 10})
@@ -63,11 +63,11 @@ func TestStatementPagesContainEveryEventOnce(t *testing.T) {
 	at := speed.Rows[1].RecordedAt
 	from, err := s.Statement(t.Context(), scoreboard.StatementQuery{User: "alice", Board: "speed", From: at, Limit: 10})
 	if err != nil || len(from.Rows) != 2 {
-		t.Errorf("since the second: got %+v, %v, want two rows", from, err)
+		t.Errorf("from the second event: got %+v, %v, want 2 rows", from, err)
 	}
 	to, err := s.Statement(t.Context(), scoreboard.StatementQuery{User: "alice", Board: "speed", To: at, Limit: 10})
 	if err != nil || len(to.Rows) != 1 {
-		t.Errorf("before the second: got %+v, %v, want one row", to, err)
+		t.Errorf("before the second event: got %+v, %v, want 1 row", to, err)
 	}
 	if _, err := s.Statement(
 		t.Context(),
@@ -75,11 +75,11 @@ func TestStatementPagesContainEveryEventOnce(t *testing.T) {
 	); scoreboard.CodeOf(
 		err,
 	) != scoreboard.CodeNotFound {
-		t.Errorf("nobody: got %v, want not_found", err)
+		t.Errorf("unknown user: got %v, want not_found", err)
 	}
 }
 
-// Rows that left for the archive are not silently missing.
+// Rows that were moved to the archive are reported.
 func TestStatementReportsArchivedRows(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t)
@@ -87,30 +87,30 @@ func TestStatementReportsArchivedRows(t *testing.T) {
 	conn.Do(t, `delete from user_score_histories where user_id = 'alice'`)
 	only, err := s.Statement(t.Context(), scoreboard.StatementQuery{User: "alice", Limit: 10})
 	if err != nil || len(only.Rows) != 0 || only.ArchivedBefore.IsZero() {
-		t.Errorf("all is archived: got %+v, %v, want no rows and since when", only, err)
+		t.Errorf("all rows archived: got %+v, %v, want no rows and ArchivedBefore", only, err)
 	}
 	record(t, s, increment("alice", 2, "new"))
 	both, err := s.Statement(t.Context(), scoreboard.StatementQuery{User: "alice", Limit: 10})
 	if err != nil || len(both.Rows) != 1 || both.ArchivedBefore.IsZero() || both.ArchivedBefore.After(time.Now()) {
-		t.Errorf("some is archived: got %+v, %v, want a row and since when", both, err)
+		t.Errorf("some rows archived: got %+v, %v, want one row and ArchivedBefore", both, err)
 	}
 	recent, err := s.Statement(
 		t.Context(),
 		scoreboard.StatementQuery{User: "alice", From: time.Now().Add(-time.Hour), Limit: 10},
 	)
 	if err != nil || len(recent.Rows) != 1 || !recent.ArchivedBefore.IsZero() {
-		t.Errorf("the last hour: got %+v, %v, want nothing archived in it", recent, err)
+		t.Errorf("the last hour: got %+v, %v, want no archived rows", recent, err)
 	}
 	if bob, err := s.Statement(
 		t.Context(),
 		scoreboard.StatementQuery{User: "bob", Limit: 10},
 	); err != nil ||
 		!bob.ArchivedBefore.IsZero() {
-		t.Errorf("bob: got %+v, %v, want nothing archived", bob, err)
+		t.Errorf("bob: got %+v, %v, want no archived rows", bob, err)
 	}
 }
 
-// Who has a long history is not read whole for a page of it.
+// A page does not read the user's whole history.
 func TestStatementReadsAreBounded(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t, func(o *store.Options) { o.MaxConns = 1 })
@@ -121,7 +121,7 @@ select 'u' || n % 10, 'global', gen_random_uuid(), '\x00', 1, 1, n, n, now() - n
 	)
 	conn.Do(t, `analyze user_score_histories`)
 	q := scoreboard.StatementQuery{User: "u7", Limit: 10}
-	for range 10 { // also the plan that is kept after five
+	for range 10 { // PostgreSQL may switch to a generic plan after five
 		page, err := s.Statement(t.Context(), q)
 		if err != nil || len(page.Rows) != 10 {
 			t.Fatalf("got %+v, %v, want ten rows", page, err)

@@ -33,8 +33,8 @@ from (select i, (i * 7919) % greatest($1 / 20, 1) as s from generate_series(1, $
 	)
 }
 
-// A rank counted from checkpoints equals the rank counted from the top, and so
-// do the ranks of pages, neighbours and lists.
+// Ranks counted from checkpoints equal ranks counted from the top, as do the ranks
+// of pages, neighbors and lists.
 func TestCheckpointRanksEqualFullCounts(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t)
@@ -71,7 +71,7 @@ func TestCheckpointRanksEqualFullCounts(t *testing.T) {
 		for rank := int64(1); rank <= int64(len(wants)); {
 			page, err := s.Page(ctx, largeBoard, after, 60)
 			if err != nil || len(page.Entries) == 0 || page.Total != int64(len(wants)) {
-				t.Fatalf("step %d: behind %+v: %+v, %v", step, after, page, err)
+				t.Fatalf("step %d: after %+v: %+v, %v", step, after, page, err)
 			}
 			for _, e := range page.Entries {
 				if want := wants[rank-1]; e.Rank != rank || e.User != want.User || e.Score != want.Score {
@@ -99,8 +99,8 @@ func TestCheckpointRanksEqualFullCounts(t *testing.T) {
 	}
 }
 
-// An answer is as of the scan that made the checkpoints, until the next scan; a
-// standing that moved since has its new place.
+// Answers are as of the scan that made the checkpoints, until the next scan; a
+// standing that has moved since then has its new place.
 func TestCheckpointsExpire(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t)
@@ -129,7 +129,7 @@ func TestCheckpointsExpire(t *testing.T) {
 	}
 }
 
-// On a large board neither a place nor a page reads more of the index than lies
+// On a large board neither a place nor a page reads more of the index than the span
 // between two checkpoints, and nothing reads the table.
 func TestLargeBoardReadsAreBounded(t *testing.T) {
 	t.Parallel()
@@ -138,7 +138,7 @@ func TestLargeBoardReadsAreBounded(t *testing.T) {
 			t.Parallel()
 			s, conn := storetest.New(t, func(o *store.Options) { o.MaxConns = 1 })
 			const users, questions, k = 20_000, 200, 5
-			fillBoard(t, conn, 10) // plans are also made while it is tiny
+			fillBoard(t, conn, 10) // plans are also made while the board is tiny
 			for range 10 {
 				if _, err := s.Place(t.Context(), largeBoard, "u1", k); err != nil {
 					t.Fatal(err)
@@ -163,11 +163,11 @@ func TestLargeBoardReadsAreBounded(t *testing.T) {
 			}
 			s.Close()
 			got := storetest.TableReads(t, conn)["scores"]
-			// Two counts within a step each, the rows shown, and a few scans.
+			// Two counts of at most a step each, the rows shown, and a few scans.
 			scans := int64(users) * 6
 			if most := scans + questions*(2*100+2*k+2*10+10); got.Scanned > 0 || got.Indexed > most {
 				t.Errorf(
-					"%d questions read %d rows by scans and %d by indexes, want none and at most %d",
+					"%d calls read %d rows by scans and %d by indexes, want none and at most %d",
 					questions,
 					got.Scanned,
 					got.Indexed,
