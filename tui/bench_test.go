@@ -19,7 +19,7 @@ func BenchmarkFrame(b *testing.B) {
 	r.SetColorProfile(termenv.ANSI)
 	m := newModel(b.Context(), Options{}, newStyle(r, false))
 	m.Update(tea.WindowSizeMsg{Width: 200, Height: 60})
-	m.Update(statusMsg{status: troubled()})
+	m.Update(statusMsg{status: failingStatus()})
 	frames := recorded()
 	m.Update(meMsg{place: &client.Place{UserID: "mallory", Rank: 4711, Score: 12}})
 	m.states = make(chan client.State)

@@ -54,7 +54,8 @@ func (b *board) update(entries []client.Entry, now time.Time) []change {
 		delete(before, e.UserID)
 		switch {
 		case known:
-			r.previousRank, r.previousScore, r.moved, r.changed, r.trend = old.previousRank, old.previousScore, old.moved, old.changed, old.trend
+			r.previousRank, r.previousScore, r.trend = old.previousRank, old.previousScore, old.trend
+			r.moved, r.changed = old.moved, old.changed
 			if old.Rank != e.Rank {
 				r.previousRank, r.moved = old.Rank, now
 			}
@@ -70,10 +71,9 @@ func (b *board) update(entries []client.Entry, now time.Time) []change {
 			}
 		case b.begun:
 			r.previousRank, r.moved = 0, now
-			changes = append(
-				changes,
-				change{user: e.UserID, name: e.DisplayName, rank: e.Rank, score: e.Score, appeared: true},
-			)
+			changes = append(changes, change{
+				user: e.UserID, name: e.DisplayName, rank: e.Rank, score: e.Score, appeared: true,
+			})
 		}
 		rows[i] = r
 	}
@@ -83,17 +83,10 @@ func (b *board) update(entries []client.Entry, now time.Time) []change {
 	}
 	for _, old := range b.rows { // by rank
 		if _, gone := before[old.UserID]; gone {
-			changes = append(
-				changes,
-				change{
-					user:          old.UserID,
-					name:          old.DisplayName,
-					previousRank:  old.Rank,
-					previousScore: old.Score,
-					left:          true,
-					among:         among,
-				},
-			)
+			changes = append(changes, change{
+				user: old.UserID, name: old.DisplayName, previousRank: old.Rank, previousScore: old.Score,
+				left: true, among: among,
+			})
 		}
 	}
 	b.rows, b.begun = rows, true

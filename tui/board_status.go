@@ -18,8 +18,8 @@ var statusWords = map[string]string{
 }
 
 type (
-	askBoardStatusMsg struct{}
-	boardStatusMsg    struct {
+	readBoardStatusMsg struct{}
+	boardStatusMsg     struct {
 		generation int
 		status     string // empty: not available
 	}
@@ -45,5 +45,5 @@ func (m *model) setBoardStatus(msg boardStatusMsg) tea.Cmd {
 		}
 		m.boardStatus = msg.status
 	}
-	return tea.Tick(refresh, func(time.Time) tea.Msg { return askBoardStatusMsg{} })
+	return tea.Tick(refresh, func(time.Time) tea.Msg { return readBoardStatusMsg{} })
 }

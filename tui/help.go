@@ -73,7 +73,7 @@ func (m *model) FullHelp() [][]key.Binding {
 	all := []key.Binding{
 		keys.help, keys.board, keys.period, keys.find, keys.neighbours, keys.scroll, keys.pause, keys.copy,
 	}
-	if m.height >= roomyHeight { // a small screen has no status and no feed
+	if m.height >= largeHeight { // a small screen has no status and no feed
 		all = append(all, keys.status, keys.feed)
 	}
 	return [][]key.Binding{append(all, keys.close, keys.quit)}
@@ -105,7 +105,7 @@ const helpKeyWidth = 5
 func (m *model) helpText() []string {
 	st := &m.style
 	text := strings.Split(st.helpView().FullHelpView(m.FullHelp()), "\n")
-	if m.height >= roomyHeight+4 {
+	if m.height >= largeHeight+4 {
 		text = append(text, "")
 		for _, mark := range [][2]string{
 			{st.upMark + st.downMark, "ranks gained and lost"},

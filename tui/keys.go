@@ -72,7 +72,7 @@ func (m *model) boardKey(msg tea.KeyMsg) tea.Cmd {
 
 // setNeighbours sets the number of neighbours shown on each side.
 func (m *model) setNeighbours(k int) tea.Cmd {
-	small := m.height < roomyHeight
+	small := m.height < largeHeight
 	switch {
 	case small && m.found == nil: // a small screen shows no neighbours of the own row
 		m.notice = "/ finds a user, + shows neighbours"

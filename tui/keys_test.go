@@ -14,7 +14,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-func TestPauseHoldsTheScreen(t *testing.T) {
+func TestPauseKeepsTheScreen(t *testing.T) {
 	s := newScreen(t, 100, 30, termenv.Ascii, false)
 	s.Update(stateMsg{state: recorded()[0]})
 	s.keys("p")
@@ -27,23 +27,18 @@ func TestPauseHoldsTheScreen(t *testing.T) {
 }
 
 func TestSearch(t *testing.T) {
-	asked := ""
+	requested := ""
 	s := newScreen(t, 100, 30, termenv.Ascii, false)
 	s.o.Find = func(_ context.Context, _, user string, k int) (client.Place, error) {
-		asked = fmt.Sprint(user, k)
+		requested = fmt.Sprint(user, k)
 		if user == "nobody" {
 			return client.Place{}, errors.New("the user has no score on this board")
 		}
-		return client.Place{
-			UserID:     user,
-			Rank:       12,
-			Total:      13,
-			Score:      1,
-			Neighbours: []client.Entry{{Rank: 11, UserID: "above", Score: 2}},
-		}, nil
+		above := []client.Entry{{Rank: 11, UserID: "above", Score: 2}}
+		return client.Place{UserID: user, Rank: 12, Total: 13, Score: 1, Neighbours: above}, nil
 	}
 	s.Update(stateMsg{state: recorded()[0]})
-	look := func(user string) {
+	search := func(user string) {
 		s.keys("/")
 		for _, letter := range user {
 			s.keys(string(letter))
@@ -52,15 +47,15 @@ func TestSearch(t *testing.T) {
 		_, cmd := s.Update(tea.KeyMsg{Type: tea.KeyEnter})
 		s.Update(cmd())
 	}
-	look("zoeq?p")
-	if asked != "zoeq?p2" {
-		t.Errorf("asked for %q, want the letters typed and 2 neighbours: keys must not act while typing", asked)
+	search("zoeq?p")
+	if requested != "zoeq?p2" {
+		t.Errorf("searched for %q, want the letters typed and 2 neighbours: keys must not act while typing", requested)
 	}
 	s.contains("zoeq?p is 12th of 13", "above")
 	s.keys("esc", "/alice") // in one piece
 	s.contains("search: alice")
 	s.keys("esc")
-	look("nobody")
+	search("nobody")
 	s.contains("the user has no score on this board")
 	s.keys("esc")
 	s.lacks("no score", "search:")
@@ -162,16 +157,16 @@ func TestSwitchingBoards(t *testing.T) {
 	s.contains("periods of daily", "daily:2026-11-20")
 	s.keys("j", "j", "enter")
 	if watched["daily:2026-11-20"] == nil || families[1] != "daily" {
-		t.Errorf("watched %v after asking for periods of %q", watched, families)
+		t.Errorf("watched %v after listing the periods of %q", watched, families)
 	}
 	s.stop()
 }
 
 func TestNeighboursAndCopy(t *testing.T) {
 	s := newScreen(t, 100, 30, termenv.Ascii, false)
-	asked, copied := -1, ""
+	requested, copied := -1, ""
 	s.o.Find = func(_ context.Context, _, user string, k int) (client.Place, error) {
-		asked = k
+		requested = k
 		return client.Place{UserID: user, Rank: 12, Total: 13, Score: 1}, nil
 	}
 	s.o.Copy = func(text string) error { copied = text; return nil }
@@ -185,14 +180,14 @@ func TestNeighboursAndCopy(t *testing.T) {
 	s.Update(foundMsg{user: "zoe", place: client.Place{UserID: "zoe", Rank: 12, Total: 13, Score: 1}})
 	_, cmd = s.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("+")})
 	s.Update(cmd())
-	if asked != defaultNeighbours+1 {
-		t.Errorf("asked for %d neighbours after +, want %d", asked, defaultNeighbours+1)
+	if requested != defaultNeighbours+1 {
+		t.Errorf("requested %d neighbours after +, want %d", requested, defaultNeighbours+1)
 	}
 	for range 2 * maxNeighbours {
 		s.keys("-")
 	}
 	if s.neighbours != 0 {
-		t.Errorf("neighbours: got %d, want none and not less", s.neighbours)
+		t.Errorf("neighbours: got %d, want 0", s.neighbours)
 	}
 }
 
@@ -201,18 +196,18 @@ func TestNeighboursAndCopy(t *testing.T) {
 func TestStatusPanelIsForOperators(t *testing.T) {
 	s := newScreen(t, 100, 30, termenv.Ascii, false)
 	s.Update(stateMsg{state: recorded()[0]})
-	if cmd := s.setStatus(statusMsg{status: troubled()}); cmd == nil {
-		t.Error("the server is not asked again")
+	if cmd := s.setStatus(statusMsg{status: failingStatus()}); cmd == nil {
+		t.Error("after a success: not read again")
 	}
 	s.contains("outbox 4,200", "lag 20", "Kafka does not answer")
 	s.keys("o")
 	s.lacks("outbox")
 	s.keys("o")
-	if cmd := s.setStatus(statusMsg{err: errors.New("away")}); cmd == nil {
-		t.Error("after a failure: not asked again")
+	if cmd := s.setStatus(statusMsg{err: errors.New("unavailable")}); cmd == nil {
+		t.Error("after a failure: not read again")
 	}
-	s.lacks("outbox") // old figures would lie
+	s.lacks("outbox") // outdated figures are not shown
 	if cmd := s.setStatus(statusMsg{err: scoreboard.Errorf(scoreboard.CodeForbidden, "no")}); cmd != nil {
-		t.Error("after a refusal: asked again")
+		t.Error("after a refusal: read again")
 	}
 }

@@ -40,8 +40,8 @@ type Options struct {
 	Boards func(ctx context.Context, family string) ([]client.Board, error)
 	// BoardStatus reads a board's status: active, frozen or archived.
 	BoardStatus func(ctx context.Context, board string) (string, error)
-	// Status reads the server status. It is for operators: after a forbidden it
-	// is not read again.
+	// Status reads the server status. It is for operators: after it was
+	// refused it is not read again.
 	Status func(ctx context.Context, board string) (client.Status, error)
 	// Copy copies a text to the terminal's clipboard.
 	Copy func(text string) error
@@ -92,10 +92,10 @@ type (
 		generation int
 		state      client.State
 	}
-	endedMsg struct{ generation int }
-	tickMsg  struct{}
-	askMeMsg struct{}
-	meMsg    struct {
+	endedMsg  struct{ generation int }
+	tickMsg   struct{}
+	readMeMsg struct{}
+	meMsg     struct {
 		generation int
 		place      *client.Place // nil: not available
 	}
@@ -105,8 +105,8 @@ type (
 		place      client.Place
 		err        error
 	}
-	askStatusMsg struct{}
-	statusMsg    struct {
+	readStatusMsg struct{}
+	statusMsg     struct {
 		status *client.Status
 		err    error
 	}
@@ -227,18 +227,18 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		}
 	case tickMsg:
 		return m, m.redraw()
-	case askMeMsg:
+	case readMeMsg:
 		return m, m.readMe()
 	case meMsg:
 		if msg.place != nil && msg.generation == m.generation {
 			m.me = msg.place
 		}
-		return m, tea.Tick(refresh, func(time.Time) tea.Msg { return askMeMsg{} })
-	case askBoardStatusMsg:
+		return m, tea.Tick(refresh, func(time.Time) tea.Msg { return readMeMsg{} })
+	case readBoardStatusMsg:
 		return m, m.readBoardStatus()
 	case boardStatusMsg:
 		return m, m.setBoardStatus(msg)
-	case askStatusMsg:
+	case readStatusMsg:
 		return m, m.readStatus()
 	case statusMsg:
 		return m, m.setStatus(msg)

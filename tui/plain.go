@@ -24,8 +24,8 @@ type Plain struct {
 // Frames writes the board as a small table at once and then every second, until
 // the states or ctx end.
 func Frames(ctx context.Context, out io.Writer, p Plain) error {
-	beat := time.NewTicker(time.Second)
-	defer beat.Stop()
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
 	var s client.State
 	status := ""
 	first := true
@@ -42,7 +42,7 @@ func Frames(ctx context.Context, out io.Writer, p Plain) error {
 				continue
 			}
 			first = false
-		case <-beat.C:
+		case <-tick.C:
 			if s.Connection == "" {
 				continue
 			}
@@ -169,18 +169,18 @@ func Lines(ctx context.Context, out io.Writer, p Plain) error {
 
 // text describes a change; it is empty for one that only follows from another.
 func (c change) text() string {
-	who := name(client.Entry{UserID: c.user, DisplayName: c.name}, false)
+	user := name(client.Entry{UserID: c.user, DisplayName: c.name}, false)
 	switch {
 	case c.left && c.among > 0:
-		return fmt.Sprintf("%s left the top %d, was #%s", who, c.among, grouped(c.previousRank))
+		return fmt.Sprintf("%s left the top %d, was #%s", user, c.among, grouped(c.previousRank))
 	case c.left:
-		return fmt.Sprintf("%s left the board, was #%s", who, grouped(c.previousRank))
+		return fmt.Sprintf("%s left the board, was #%s", user, grouped(c.previousRank))
 	case c.appeared:
-		return fmt.Sprintf("%s is new at #%s with %s", who, grouped(c.rank), grouped(c.score))
+		return fmt.Sprintf("%s is new at #%s with %s", user, grouped(c.rank), grouped(c.score))
 	case !c.scoreMoved:
 		return ""
 	}
-	text := fmt.Sprintf("%s %s to %s, ", who, signed(c.score-c.previousScore), grouped(c.score))
+	text := fmt.Sprintf("%s %s to %s, ", user, signed(c.score-c.previousScore), grouped(c.score))
 	if c.rank != c.previousRank {
 		return text + fmt.Sprintf("#%s → #%s", grouped(c.previousRank), grouped(c.rank))
 	}

@@ -27,7 +27,7 @@ func TestLines(t *testing.T) {
 	var out strings.Builder
 	err := Lines(t.Context(), &out, Plain{States: play(append(frames, last)...), Explain: error.Error})
 	if err == nil || err.Error() != "the token has expired" {
-		t.Errorf("got %v, want why the watch ended", err)
+		t.Errorf("got %v, want the error that ended the watch", err)
 	}
 	var got []string
 	for line := range strings.Lines(out.String()) {
@@ -66,8 +66,8 @@ func TestLinesReportTheStatus(t *testing.T) {
 	for _, s := range []string{"active", "frozen", "active"} {
 		status <- s
 	}
-	for _, want := range []string{"  the board is frozen and accepts no scores\n", "  the board accepts scores again\n"} {
-		if got := <-out; !strings.HasSuffix(got, want) {
+	for _, want := range []string{"the board is frozen and accepts no scores", "the board accepts scores again"} {
+		if got := <-out; !strings.HasSuffix(got, "  "+want+"\n") {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
@@ -96,7 +96,7 @@ func TestFrames(t *testing.T) {
 	if second := <-out; !strings.Contains(second, "v1042") || !strings.Contains(second, "carol") {
 		t.Errorf("second frame:\n%s", second)
 	}
-	<-out // comes although nothing changed
+	<-out // written although nothing changed
 	if took := time.Since(at); took < time.Second || took > 4*time.Second {
 		t.Errorf("two frames took %v, want about two seconds", took)
 	}
@@ -129,7 +129,9 @@ func TestAge(t *testing.T) {
 
 func TestGrouped(t *testing.T) {
 	t.Parallel()
-	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", -1000: "-1,000", 9007199254740991: "9,007,199,254,740,991", -100: "-100"} {
+	for n, want := range map[int64]string{
+		0: "0", 999: "999", 1000: "1,000", -1000: "-1,000", -100: "-100", 9007199254740991: "9,007,199,254,740,991",
+	} {
 		if got := grouped(n); got != want {
 			t.Errorf("grouped(%d): got %q, want %q", n, got, want)
 		}

@@ -31,7 +31,7 @@ func (m *model) layout() layout {
 		gained = max(gained, len(signed(r.Score-r.previousScore)))
 		gap = max(gap, len(grouped(-r.gap)))
 	}
-	if m.height >= roomyHeight { // small screens do not show these as rows
+	if m.height >= largeHeight { // small screens do not show these as rows
 		if m.me != nil {
 			widen(client.Entry{Rank: m.me.Rank, Score: m.me.Score})
 			for _, e := range m.me.Neighbours {
@@ -171,7 +171,7 @@ func (m *model) movement(r *row, width int) string {
 	}
 	switch n := r.previousRank - r.Rank; {
 	case r.isNew():
-		return st.fresh.Render(fit("new", width, ""))
+		return st.added.Render(fit("new", width, ""))
 	case n > 0:
 		return st.up.Render(fit(st.upMark+grouped(n), width, ""))
 	case n < 0:

@@ -85,10 +85,8 @@ func (s *screen) lacks(unwanted ...string) {
 func recorded() []client.State {
 	entries := func(pairs ...any) (all []client.Entry) {
 		for i := 0; i < len(pairs); i += 2 {
-			all = append(
-				all,
-				client.Entry{Rank: int64(i/2 + 1), UserID: pairs[i].(string), Score: int64(pairs[i+1].(int))},
-			)
+			user, score := pairs[i].(string), int64(pairs[i+1].(int))
+			all = append(all, client.Entry{Rank: int64(i/2 + 1), UserID: user, Score: score})
 		}
 		return all
 	}
@@ -106,48 +104,16 @@ func recorded() []client.State {
 		return all
 	}
 	first := names(entries(
-		"alice",
-		1_284_112,
-		"bob",
-		1_283_980,
-		"kenji",
-		998_001,
-		"dalia",
-		870_500,
-		"evil",
-		655_360,
-		"frank.of.the-very.long:name@example.org",
-		512_000,
-		"grace",
-		400_123,
-		"heidi",
-		99_999,
-		"ivan",
-		1_024,
-		"judy",
-		7,
+		"alice", 1_284_112, "bob", 1_283_980, "kenji", 998_001,
+		"dalia", 870_500, "evil", 655_360, "frank.of.the-very.long:name@example.org", 512_000,
+		"grace", 400_123, "heidi", 99_999, "ivan", 1_024,
+		"judy", 7,
 	))
 	second := names(entries(
-		"bob",
-		1_284_480,
-		"alice",
-		1_284_112,
-		"kenji",
-		998_001,
-		"dalia",
-		870_500,
-		"evil",
-		655_360,
-		"frank.of.the-very.long:name@example.org",
-		512_000,
-		"grace",
-		400_123,
-		"heidi",
-		99_999,
-		"carol",
-		2_500,
-		"ivan",
-		1_024,
+		"bob", 1_284_480, "alice", 1_284_112, "kenji", 998_001,
+		"dalia", 870_500, "evil", 655_360, "frank.of.the-very.long:name@example.org", 512_000,
+		"grace", 400_123, "heidi", 99_999, "carol", 2_500,
+		"ivan", 1_024,
 	))
 	state := client.State{
 		Board:      "global",
@@ -159,15 +125,14 @@ func recorded() []client.State {
 	}
 	moved := state
 	moved.Version, moved.Entries, moved.HeardAt = 1042, second, start.Add(400*time.Millisecond)
-	away := moved
-	away.Connection, away.Reconnects, away.Err = client.Disconnected, 1, errors.New(
-		"read the stream: connection reset by peer",
-	)
-	return []client.State{state, moved, away}
+	broken := moved
+	broken.Connection, broken.Reconnects = client.Disconnected, 1
+	broken.Err = errors.New("read the stream: connection reset by peer")
+	return []client.State{state, moved, broken}
 }
 
-// troubled is the status of a server with problems.
-func troubled() *client.Status {
+// failingStatus is the status of a server with problems.
+func failingStatus() *client.Status {
 	rate, p95, depth, oldest, behind := 1234.4, 8.25, int64(4200), int64(7300), int64(900)
 	return &client.Status{
 		IncrementsPerSecond: &rate,
@@ -204,7 +169,7 @@ func TestGoldenScreens(t *testing.T) {
 			s.Update(meMsg{place: &client.Place{UserID: "mallory", Rank: 4711, Total: 10_000, Score: 12}})
 			s.clock = s.clock.Add(600 * time.Millisecond)
 		}},
-		{"away", func(s *screen) {
+		{"disconnected", func(s *screen) {
 			for _, frame := range recorded() {
 				s.Update(stateMsg{state: frame})
 			}
@@ -216,11 +181,7 @@ func TestGoldenScreens(t *testing.T) {
 				foundMsg{
 					user: "zoe",
 					place: client.Place{UserID: "zoe", Rank: 8123, Total: 10_000, Score: 3, Neighbours: []client.Entry{
-						{
-							Rank:   8122,
-							UserID: "yuri",
-							Score:  4,
-						},
+						{Rank: 8122, UserID: "yuri", Score: 4},
 						{Rank: 8123, UserID: "zoe", Score: 3},
 						{Rank: 8124, UserID: "zack", Score: 3},
 					}},
@@ -232,39 +193,21 @@ func TestGoldenScreens(t *testing.T) {
 				s.clock = start.Add(time.Duration(i) * 7 * time.Second)
 				s.Update(stateMsg{state: frame})
 			}
-			s.Update(
-				meMsg{
-					place: &client.Place{
-						UserID: "mallory",
-						Rank:   4711,
-						Total:  10_000,
-						Score:  12,
-						Neighbours: []client.Entry{
-							{
-								Rank:   4710,
-								UserID: "lena",
-								Score:  13,
-							},
-							{Rank: 4711, UserID: "mallory", Score: 12},
-							{Rank: 4712, UserID: "nina", Score: 12},
-						},
-					},
+			s.Update(meMsg{place: &client.Place{
+				UserID: "mallory", Rank: 4711, Total: 10_000, Score: 12,
+				Neighbours: []client.Entry{
+					{Rank: 4710, UserID: "lena", Score: 13},
+					{Rank: 4711, UserID: "mallory", Score: 12},
+					{Rank: 4712, UserID: "nina", Score: 12},
 				},
-			)
-			s.Update(statusMsg{status: troubled()})
+			}})
+			s.Update(statusMsg{status: failingStatus()})
 		}},
 		{"boards", func(s *screen) {
 			s.Update(stateMsg{state: recorded()[0]})
-			s.Update(
-				boardsMsg{
-					boards: []client.Board{
-						{Board: "daily"},
-						{Board: "daily:2026-11-21"},
-						{Board: "global"},
-						{Board: "season.winter"},
-					},
-				},
-			)
+			s.Update(boardsMsg{boards: []client.Board{
+				{Board: "daily"}, {Board: "daily:2026-11-21"}, {Board: "global"}, {Board: "season.winter"},
+			}})
 			s.keys("j")
 		}},
 		{"search", func(s *screen) {
@@ -379,25 +322,25 @@ func TestDegradedIsShown(t *testing.T) {
 	for _, size := range sizes {
 		s := newScreen(t, size[0], size[1], termenv.Ascii, false)
 		state := recorded()[0]
-		state.Degraded = "redis is away"
+		state.Degraded = "Redis is unavailable"
 		s.Update(stateMsg{state: state})
-		s.contains("degraded: redis is away")
+		s.contains("degraded: Redis is unavailable")
 	}
 }
 
 func TestFrozenBoardIsShown(t *testing.T) {
 	s := newScreen(t, 100, 30, termenv.Ascii, false)
-	asked := ""
+	requested := ""
 	s.o.Watch = func(context.Context, string) <-chan client.State { return nil }
-	s.o.BoardStatus = func(_ context.Context, board string) (string, error) { asked = board; return "frozen", nil }
+	s.o.BoardStatus = func(_ context.Context, board string) (string, error) { requested = board; return "frozen", nil }
 	s.watch("arena")
 	s.Update(stateMsg{s.generation, recorded()[0]})
 	s.Update(s.readBoardStatus()())
 	s.contains("frozen", "the board is frozen and accepts no scores")
-	if asked != "arena" {
-		t.Errorf("asked about %q", asked)
+	if requested != "arena" {
+		t.Errorf("read the status of %q, want arena", requested)
 	}
-	s.Update(boardStatusMsg{s.generation, ""}) // the server was away
+	s.Update(boardStatusMsg{s.generation, ""}) // not available
 	s.Update(boardStatusMsg{s.generation - 1, active})
 	s.contains("epoch 3 frozen")
 	s.Update(boardStatusMsg{s.generation, active})

@@ -2,7 +2,6 @@ package tui
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -21,20 +20,15 @@ const (
 	maxBoardAge    = 5 * time.Second
 )
 
-// setStatus stores the server status. After a forbidden it is not read again.
+// setStatus stores the server status. After it was refused it is not read again.
 func (m *model) setStatus(msg statusMsg) tea.Cmd {
-	switch {
-	case msg.err == nil:
+	m.status = nil
+	if msg.err == nil {
 		m.status = msg.status
-	case slices.Contains([]scoreboard.Code{scoreboard.CodeForbidden, scoreboard.CodeUnauthorized, scoreboard.CodeNotFound}, scoreboard.CodeOf(msg.err)):
-		m.status = nil
-		if scoreboard.CodeOf(msg.err) != scoreboard.CodeNotFound {
-			return nil
-		}
-	default:
-		m.status = nil
+	} else if c := scoreboard.CodeOf(msg.err); c == scoreboard.CodeForbidden || c == scoreboard.CodeUnauthorized {
+		return nil
 	}
-	return tea.Tick(statusInterval, func(time.Time) tea.Msg { return askStatusMsg{} })
+	return tea.Tick(statusInterval, func(time.Time) tea.Msg { return readStatusMsg{} })
 }
 
 // figure is one value of the panel.
@@ -54,7 +48,7 @@ func (m *model) panel() []string {
 	for _, s := range figures(m.status) {
 		text, w := Printable(s.text), ansi.StringWidth(s.text)
 		if s.bad {
-			text = st.trouble.Render(text)
+			text = st.problem.Render(text)
 		}
 		between := st.between
 		if width == 0 {

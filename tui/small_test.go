@@ -81,9 +81,9 @@ func TestSmallScreenShowsNeighboursAndKeys(t *testing.T) {
 	}
 	s.contains("no room for more neighbours here")
 
-	away := recorded()[2]
-	away.Err = errors.New("http://127.0.0.1:18080 does not answer")
+	broken := recorded()[2]
+	broken.Err = errors.New("http://127.0.0.1:18080 does not answer")
 	s = newScreen(t, 40, 12, termenv.Ascii, false)
-	s.Update(stateMsg{state: away})
+	s.Update(stateMsg{state: broken})
 	s.contains("http://127.0.0.1:18080 does not answer")
 }

@@ -3,13 +3,13 @@ package tui
 import "github.com/charmbracelet/lipgloss"
 
 // style is the look of the screen. It uses the terminal's sixteen colours, which
-// its theme makes readable. Yellow often is not on a light background, so it is
-// used as the background of black.
+// its theme makes readable. Yellow is often unreadable on a light background, so it
+// is the background of black text.
 type style struct {
 	title, dim, key          lipgloss.Style
-	up, down, fresh          lipgloss.Style // movement
+	up, down, added          lipgloss.Style // movement
 	flash, own, found        lipgloss.Style // rows
-	bar, good, warn, trouble lipgloss.Style
+	bar, good, warn, problem lipgloss.Style
 	box                      lipgloss.Style
 
 	ascii                                  bool
@@ -28,14 +28,14 @@ func newStyle(r *lipgloss.Renderer, ascii bool) style {
 		key:     r.NewStyle().Bold(true),
 		up:      colour("2"),
 		down:    colour("1"),
-		fresh:   colour("6"),
+		added:   colour("6"),
 		flash:   onYellow,
 		own:     r.NewStyle().Bold(true),
 		found:   r.NewStyle().Reverse(true),
 		bar:     colour("4"),
 		good:    colour("2"),
 		warn:    onYellow,
-		trouble: colour("1").Bold(true),
+		problem: colour("1").Bold(true),
 		box:     r.NewStyle().Border(lipgloss.RoundedBorder()).Padding(0, 2),
 
 		upMark:   "▲",
@@ -53,7 +53,8 @@ func newStyle(r *lipgloss.Renderer, ascii bool) style {
 	if ascii {
 		s.ascii = true
 		s.box = s.box.Border(lipgloss.ASCIIBorder())
-		s.upMark, s.downMark, s.dot, s.more, s.rule, s.ownMark, s.between, s.arrows, s.cursor = "^", "v", "*", "~", "-", "<", " | ", "up down", "_"
+		s.upMark, s.downMark, s.dot, s.more = "^", "v", "*", "~"
+		s.rule, s.ownMark, s.between, s.arrows, s.cursor = "-", "<", " | ", "up down", "_"
 		s.bars, s.sparks = []string{"#"}, []string{".", ":", "|"}
 	}
 	return s

@@ -32,7 +32,7 @@ func TestHighlightsFade(t *testing.T) {
 	s.clock = s.clock.Add(fade)
 	s.Update(tickMsg{})
 	s.lacks("▲1", "▼1")
-	s.contains("bob +500 to 1,284,480") // is news for longer
+	s.contains("bob +500 to 1,284,480") // stays in the feed
 	s.keys("e")
 	s.lacks("+500")
 }

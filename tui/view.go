@@ -18,7 +18,7 @@ const (
 	minHeight = 12
 	// Screens from this height have rules, headings and separate lines for what
 	// a small screen shows in its footer.
-	roomyHeight = 18
+	largeHeight = 18
 	// Lines that the feed leaves to the rows, and gets next to a long board.
 	minRows, minFeed = 10, 6
 	// Rows that a found user leaves to the board on a small screen.
@@ -33,10 +33,10 @@ func (m *model) View() string {
 		return fmt.Sprintf("too small: %dx%d,\nneeds %dx%d", m.width, m.height, minWidth, minHeight)
 	}
 	var lines []string
-	if m.height < roomyHeight {
+	if m.height < largeHeight {
 		lines = m.small()
 	} else {
-		lines = m.roomy()
+		lines = m.large()
 	}
 	screen := strings.Join(lines, "\n")
 	switch {
@@ -59,11 +59,11 @@ func (m *model) small() []string {
 	return append(lines, m.footer())
 }
 
-func (m *model) roomy() []string {
+func (m *model) large() []string {
 	l := m.layout()
 	rule := m.style.dim.Render(strings.Repeat(m.style.rule, m.width))
 	lines := []string{m.header()}
-	if panel := m.panel(); len(panel) > 0 && m.height >= roomyHeight+4+len(panel) {
+	if panel := m.panel(); len(panel) > 0 && m.height >= largeHeight+4+len(panel) {
 		lines = append(append(lines, rule), panel...)
 	}
 	lines = append(lines, rule, m.style.dim.Render(m.headings(l)))
@@ -113,7 +113,7 @@ func (m *model) header() string {
 	if m.paused {
 		left += " " + st.warn.Render("paused")
 	}
-	dot := st.trouble
+	dot := st.problem
 	switch s.Connection {
 	case client.WebSocket, client.SSE:
 		dot = st.good
@@ -146,9 +146,9 @@ func (m *model) footer() string {
 	if m.search.Focused() {
 		return fit(m.search.View(), m.width, st.more)
 	}
-	if m.height < roomyHeight {
-		if trouble := m.trouble(); trouble != "" {
-			return trouble
+	if m.height < largeHeight {
+		if problem := m.problem(); problem != "" {
+			return problem
 		}
 		if m.found != nil {
 			return fit(placeLine(m.found), m.width, st.more)
@@ -160,8 +160,8 @@ func (m *model) footer() string {
 	return st.shortHelp(m.ShortHelp(), m.width)
 }
 
-// trouble returns the most important problem, or an empty string.
-func (m *model) trouble() string {
+// problem returns the most important problem, or an empty string.
+func (m *model) problem() string {
 	s, st := &m.shown, &m.style
 	text := ""
 	switch {
@@ -174,11 +174,11 @@ func (m *model) trouble() string {
 	default:
 		return ""
 	}
-	return st.trouble.Render(fit(Printable(text), m.width, st.more))
+	return st.problem.Render(fit(Printable(text), m.width, st.more))
 }
 
 // below returns the lines below the rows on a large screen: own row, found user,
-// trouble.
+// problem.
 func (m *model) below(l layout) []string {
 	var lines []string
 	if m.me != nil && !m.onScreen(m.me.UserID) {
@@ -199,8 +199,8 @@ func (m *model) below(l layout) []string {
 			lines = append(lines, m.line(&r, l))
 		}
 	}
-	if trouble := m.trouble(); trouble != "" {
-		lines = append(lines, trouble)
+	if problem := m.problem(); problem != "" {
+		lines = append(lines, problem)
 	}
 	return lines
 }
@@ -218,7 +218,7 @@ func (m *model) aroundFound() []client.Entry {
 // maxAround returns how many neighbours fit on each side: a small screen also keeps
 // the first rows of the board.
 func (m *model) maxAround() int {
-	if m.height < roomyHeight {
+	if m.height < largeHeight {
 		return min((m.height-2-minSmallRows-1)/2, maxNeighbours)
 	}
 	return maxNeighbours

@@ -43,7 +43,7 @@ exit code 0 when interrupted.`,
 			}
 			ctx, cancel := context.WithCancel(cmd.Context())
 			defer cancel()
-			// The age matters to people, not to scripts.
+			// Only the screen and the table show the age.
 			o := client.WatchOptions{Limit: limit}
 			if p.output != "json" {
 				o.Confirm = pingInterval
@@ -77,8 +77,8 @@ exit code 0 when interrupted.`,
 	return cmd
 }
 
-// pollStatus sends the board's status when it changes. The stream does not have
-// it.
+// pollStatus sends the board's status when it changes. The stream does not
+// include it.
 func pollStatus(ctx context.Context, c *client.Client, board string, to chan<- string) {
 	tick := time.NewTicker(statusInterval)
 	defer tick.Stop()
