@@ -95,8 +95,8 @@ func get(ctx context.Context, web *http.Client, url string) ([]byte, error) {
 }
 
 // alerts checks that Prometheus evaluates the alert rules. Without a Prometheus
-// the criterion is skipped, and the run cannot pass as a whole: rules in a file
-// alert nobody.
+// the criterion is skipped, and the run cannot pass as a whole: rule files alone do
+// not raise alerts.
 func (a *acceptance) alerts(ctx context.Context) {
 	r := a.run
 	if r.Prometheus == "" {

@@ -84,9 +84,9 @@ func (r *rig) boardMemory(ctx context.Context) error {
 		r.Boards,
 		many,
 	)
-	_, err = r.queryInt(ctx, `with gone as (delete from scores where board_id like 'many-%' returning 1),
+	_, err = r.queryInt(ctx, `with deleted as (delete from scores where board_id like 'many-%' returning 1),
     boards as (delete from boards where board_id like 'many-%' returning 1)
-select (select count(*) from gone) + (select count(*) from boards)`)
+select (select count(*) from deleted) + (select count(*) from boards)`)
 	return err
 }
 

@@ -31,7 +31,7 @@ func TestRequestsAreAsTheClientSendsThem(t *testing.T) {
 		"with boards": func(p *plan.Plan, _ *server) { p.Boards = []string{"one", "two"} },
 		"unsigned":    func(_ *plan.Plan, s *server) { s.keyID = "" },
 		"forged":      func(p *plan.Plan, _ *server) { p.Forged = 0.9 },
-		"odd key":     func(_ *plan.Plan, s *server) { s.keyID = `k"\ü` },
+		"unusual key": func(_ *plan.Plan, s *server) { s.keyID = `k"\ü` },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

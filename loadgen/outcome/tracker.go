@@ -118,7 +118,7 @@ func (t *Tracker) observe(e plan.Event, status int, failure string, r codec.Resp
 			*s |= Rejected
 		}
 	}
-	// A request without a response, or rejected by a rate limit, says nothing of
+	// A request without a response, or rejected by a rate limit, says nothing about
 	// the check that it was meant for.
 	unchecked := status == 0 || status >= 500 || status == http.StatusTooManyRequests
 	switch {

@@ -150,7 +150,7 @@ func TestSharesOfRejectedRequests(t *testing.T) {
 	}
 }
 
-// A request that a rate limit rejected says nothing of the signature check.
+// A request that a rate limit rejected says nothing about the signature check.
 func TestRateLimitIsNotASignatureCheck(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -61,7 +61,7 @@ func TestEveryBoardIsVerified(t *testing.T) {
 	}{
 		"correct":           {func(map[string]map[string]int64) {}, 100, 0, 0},
 		"more on the first": {func(s map[string]map[string]int64) { s["one"]["user-0000000"]++ }, 50, 1, 0},
-		"gone from the second": {
+		"missing on the second": {
 			func(s map[string]map[string]int64) { delete(s["two"], "user-0000003") }, 50, 0, 1,
 		},
 		"on the wrong board": {func(s map[string]map[string]int64) {

@@ -156,7 +156,7 @@ func fetchPostgres(ctx context.Context) (string, error) {
 func unpackPostgres(dir string) error {
 	defer http.DefaultClient.CloseIdleConnections() // used by the library, and not needed afterwards
 	home := filepath.Join(dir, "home")
-	var said strings.Builder
+	var output strings.Builder
 	err := embeddedpostgres.NewDatabase(embeddedpostgres.DefaultConfig().
 		Version(fetchedPostgres).
 		Port(0).
@@ -165,7 +165,7 @@ func unpackPostgres(dir string) error {
 		BinariesPath(home).
 		RuntimePath(filepath.Join(dir, "runtime")).
 		DataPath(filepath.Join(dir, "data")).
-		Logger(&said)).Start()
+		Logger(&output)).Start()
 	if isExecutable(filepath.Join(home, "bin", "postgres")) && isExecutable(filepath.Join(home, "bin", "initdb")) {
 		return nil
 	}

@@ -277,7 +277,7 @@ func (l *Leaderboard) load(ctx context.Context, board *scoreboard.Board, b *head
 }
 
 func (l *Leaderboard) top(ctx context.Context, board *scoreboard.Board) (top *scoreboard.Top, err error) {
-	reason, err := l.ask(ctx, board, func(ctx context.Context) (err error) {
+	reason, err := l.withFallback(ctx, board, func(ctx context.Context) (err error) {
 		top, err = l.Ranking.Top(ctx, board.ID)
 		return err
 	}, func(ctx context.Context) (err error) {

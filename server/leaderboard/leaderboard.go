@@ -156,10 +156,10 @@ func (l *Leaderboard) degrade(board *scoreboard.Board, err error) string {
 	return reasonAway
 }
 
-// ask calls the ranking, and the store if the ranking cannot answer. reason is why
-// the answer is the store's, or why the ranking's may be incomplete; a not_found
-// without a reason is the ranking's.
-func (l *Leaderboard) ask(
+// withFallback calls the ranking, and the store if the ranking cannot answer. reason
+// is why the answer is the store's, or why the ranking's may be incomplete; a
+// not_found without a reason is the ranking's.
+func (l *Leaderboard) withFallback(
 	ctx context.Context, board *scoreboard.Board, ranking, fallback func(context.Context) error,
 ) (reason string, err error) {
 	if board.Status == scoreboard.StatusArchived {
@@ -181,7 +181,7 @@ func (l *Leaderboard) ask(
 func (l *Leaderboard) Page(
 	ctx context.Context, board *scoreboard.Board, after *scoreboard.Position, limit int,
 ) (page *scoreboard.Top, err error) {
-	reason, err := l.ask(ctx, board, func(ctx context.Context) (err error) {
+	reason, err := l.withFallback(ctx, board, func(ctx context.Context) (err error) {
 		page, err = l.Ranking.Page(ctx, board.ID, after, limit)
 		return err
 	}, func(ctx context.Context) (err error) {
@@ -206,7 +206,7 @@ func (l *Leaderboard) List(
 		list, err = l.Fallback.List(ctx, board, users)
 		return err
 	}
-	reason, err := l.ask(ctx, board, func(ctx context.Context) (err error) {
+	reason, err := l.withFallback(ctx, board, func(ctx context.Context) (err error) {
 		list, err = l.Ranking.List(ctx, board.ID, users)
 		return err
 	}, fallback)
@@ -247,7 +247,7 @@ func (l *Leaderboard) knownAbsent(board scoreboard.BoardID, users []scoreboard.U
 func (l *Leaderboard) RankOf(
 	ctx context.Context, board *scoreboard.Board, score scoreboard.Score,
 ) (rank int64, err error) {
-	_, err = l.ask(ctx, board, func(ctx context.Context) error {
+	_, err = l.withFallback(ctx, board, func(ctx context.Context) error {
 		// No user has an empty id.
 		ranks, err := l.Ranking.Ranks(ctx, board, []scoreboard.UserID{""}, []*scoreboard.Score{&score})
 		if err == nil && ranks[0] != nil {

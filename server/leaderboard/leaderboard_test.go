@@ -44,10 +44,10 @@ func open(t *testing.T) *rig {
 	)
 	quiet := slog.New(slog.DiscardHandler)
 	catalog, rank := store.NewCatalog(s, slog.New(slog.DiscardHandler)), ranking.New(r.rdb)
-	keeper := repair.NewRebuilder(catalog, s, rank, quiet)
+	rebuilder := repair.NewRebuilder(catalog, s, rank, quiet)
 	running, stop := context.WithCancel(ctx)
 	done := make(chan error, 1)
-	go func() { done <- keeper.Run(running) }()
+	go func() { done <- rebuilder.Run(running) }()
 	t.Cleanup(func() {
 		stop()
 		if err := <-done; err != nil {
@@ -58,7 +58,7 @@ func open(t *testing.T) *rig {
 		Catalog:        catalog,
 		Ranking:        rank,
 		Fallback:       s,
-		TriggerRebuild: keeper.Trigger,
+		TriggerRebuild: rebuilder.Trigger,
 		UserCache:      250 * time.Millisecond,
 		Log:            quiet,
 	})
@@ -241,7 +241,7 @@ func TestUnrankedScoreIsReadFromStore(t *testing.T) {
 	if receipt.Rank == nil || *receipt.Rank != 1 {
 		t.Errorf("got rank %v for an immediate repeat, want 1", receipt.Rank)
 	}
-	if _, err := r.Place(ctx, global, "nobody", 0, 0); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
+	if _, err := r.Place(ctx, global, "unknown", 0, 0); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
 		t.Errorf("an unknown user: %v, want not_found", err)
 	}
 	if _, err := r.ReadTop(ctx, "nowhere"); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {

@@ -120,7 +120,7 @@ func (l *Leaderboard) place(
 		p, err = l.Fallback.Place(ctx, board, user, k)
 		return err
 	}
-	reason, err := l.ask(ctx, board, func(ctx context.Context) (err error) {
+	reason, err := l.withFallback(ctx, board, func(ctx context.Context) (err error) {
 		p, err = l.Ranking.Place(ctx, board.ID, user, k)
 		return err
 	}, fallback)

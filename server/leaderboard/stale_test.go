@@ -17,7 +17,7 @@ import (
 // slowFallback does not answer while hangs is set, and counts concurrent calls.
 type slowFallback struct {
 	hanging
-	asked, waiting, most atomic.Int64
+	calls, waiting, peak atomic.Int64
 }
 
 func (s *slowFallback) Page(
@@ -47,10 +47,10 @@ func (s *slowFallback) RankOf(ctx context.Context, _ *scoreboard.Board, _ scoreb
 }
 
 func (s *slowFallback) count(ctx context.Context) error {
-	s.asked.Add(1)
+	s.calls.Add(1)
 	n := s.waiting.Add(1)
 	defer s.waiting.Add(-1)
-	for most := s.most.Load(); n > most && !s.most.CompareAndSwap(most, n); most = s.most.Load() {
+	for peak := s.peak.Load(); n > peak && !s.peak.CompareAndSwap(peak, n); peak = s.peak.Load() {
 	}
 	return s.wait(ctx)
 }
@@ -84,10 +84,10 @@ func TestLastHeadIsServedWithoutBackends(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if most := fallback.most.Load(); most > 4 {
-		t.Errorf("the store got %d concurrent calls, want at most 4", most)
+	if peak := fallback.peak.Load(); peak > 4 {
+		t.Errorf("the store got %d concurrent calls, want at most 4", peak)
 	}
-	fallback.asked.Store(0)
+	fallback.calls.Store(0)
 	took := latencies(3*time.Second, func() {
 		top, err := l.Top(ctx, global, 0)
 		if err != nil || top.Degraded != "stale" || !top.AsOf.Equal(first.AsOf) || top.Version != 0 {
@@ -104,7 +104,7 @@ func TestLastHeadIsServedWithoutBackends(t *testing.T) {
 	if p95 := took[len(took)*95/100]; p95 > 10*time.Millisecond {
 		t.Errorf("p95 is %s, want below both budgets", p95)
 	}
-	if n := fallback.asked.Load(); n > 6 {
+	if n := fallback.calls.Load(); n > 6 {
 		t.Errorf("the store got %d calls in 3 s, want a probe a second", n)
 	}
 	ranked.hangs.Store(false)

@@ -21,11 +21,11 @@ var ctx = context.Background()
 // counted is a store that counts look-ups.
 type counted struct {
 	*store.Store
-	asked chan []scoreboard.UserID
+	lookups chan []scoreboard.UserID
 }
 
 func (c counted) Profiles(ctx context.Context, users []scoreboard.UserID) ([]scoreboard.Profile, error) {
-	c.asked <- users
+	c.lookups <- users
 	return c.Store.Profiles.Profiles(ctx, users)
 }
 
@@ -89,19 +89,19 @@ func TestEveryNodeShowsAChange(t *testing.T) {
 	users := []scoreboard.UserID{"alice", "bob"}
 	shows(t, a, users, "", "")
 	time.Sleep(1100 * time.Millisecond) // the cache has polled, without a result
-	if n := len(c.asked); n > 0 {
-		t.Errorf("%d look-ups while nobody has a profile", n)
+	if n := len(c.lookups); n > 0 {
+		t.Errorf("%d look-ups while no user has a profile", n)
 	}
 	put(t, s, "alice", "Alice")
 	shows(t, a, users, "Alice", "")
 	shows(t, b, users, "Alice", "")
-	for len(c.asked) > 0 {
-		<-c.asked
+	for len(c.lookups) > 0 {
+		<-c.lookups
 	}
 	for range 100 {
 		shows(t, a, users, "Alice", "")
 	}
-	if n := len(c.asked); n > 0 {
+	if n := len(c.lookups); n > 0 {
 		t.Errorf("%d look-ups of cached users", n)
 	}
 	put(t, s, "bob", "Bob")

@@ -55,7 +55,7 @@ func TestChangesOfLostHistoryStayOut(t *testing.T) {
 	}
 	r.apply(t, at(change("mallory", 99, 9, 9), since.Add(-time.Second)))
 	r.is(t, "")
-	if err := r.Fence(ctx, board.ID, "nobody", since); err == nil {
+	if err := r.Fence(ctx, board.ID, "unknown", since); err == nil {
 		t.Error("fenced a shadow that does not exist")
 	}
 }

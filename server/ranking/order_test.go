@@ -23,7 +23,7 @@ func history(
 	rt *rapid.T,
 	b *scoreboard.Board,
 	users []string,
-) (told []scoreboard.Change, last map[scoreboard.UserID]scoreboard.Change) {
+) (changes []scoreboard.Change, last map[scoreboard.UserID]scoreboard.Change) {
 	last = map[scoreboard.UserID]scoreboard.Change{}
 	for range rapid.IntRange(1, 60).Draw(rt, "events") {
 		user := scoreboard.UserID(rapid.SampledFrom(users).Draw(rt, "user"))
@@ -47,9 +47,9 @@ func history(
 		}
 		c.Revision++
 		last[user] = c
-		told = append(told, c, c)
+		changes = append(changes, c, c)
 	}
-	return told, last
+	return changes, last
 }
 
 // TestRedisOrdersLikePostgreSQL stores random histories, with ties to the
@@ -67,9 +67,10 @@ func TestRedisOrdersLikePostgreSQL(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		run++
 		b := &scoreboard.Board{
-			ID: scoreboard.BoardID("either-" + itoa(int64(run))), // the store's count of a board's users outlives a run
-			Mode: rapid.SampledFrom([]scoreboard.Mode{scoreboard.ModeIncrement, scoreboard.ModeBest, scoreboard.ModeLatest}).
-				Draw(rt, "mode"),
+			ID: scoreboard.BoardID("either-" + itoa(int64(run))), // the store's user count of a board outlives a run
+			Mode: rapid.SampledFrom([]scoreboard.Mode{
+				scoreboard.ModeIncrement, scoreboard.ModeBest, scoreboard.ModeLatest,
+			}).Draw(rt, "mode"),
 			Order: rapid.SampledFrom([]scoreboard.Order{scoreboard.OrderHighest, scoreboard.OrderLowest}).
 				Draw(rt, "order"),
 			MinScore: -1 << 53,
@@ -84,11 +85,12 @@ func TestRedisOrdersLikePostgreSQL(t *testing.T) {
 		}
 		must(r.rdb.FlushAll(ctx).Err())
 		r.warm(t, b)
-		told, last := history(rt, b, users)
+		changes, last := history(rt, b, users)
 		for _, c := range last {
 			_, err := conn.Exec(
 				ctx,
-				`insert into scores (user_id, board_id, score, order_key, version, revision, reached_at, recorded_at, hidden)
+				`insert into scores (user_id, board_id, score, order_key, version, revision,
+  reached_at, recorded_at, hidden)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
 				c.User,
 				b.ID,
@@ -102,8 +104,8 @@ values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
 			)
 			must(err)
 		}
-		if len(told) > 0 {
-			shuffled := rapid.Permutation(told).Draw(rt, "arrival")
+		if len(changes) > 0 {
+			shuffled := rapid.Permutation(changes).Draw(rt, "arrival")
 			for batch := range slices.Chunk(shuffled, rapid.IntRange(1, 20).Draw(rt, "batch")) {
 				_, err := r.Apply(ctx, batch)
 				must(err)
@@ -161,10 +163,9 @@ func samePages(rt *rapid.T, r *ranking.Ranking, pg *store.Store, b *scoreboard.B
 		rt.Fatalf("pages of %d make %q, the board is %q", limit, show(all), show(head.Entries))
 	}
 	page(scoreboard.Position{
-		Key: rapid.Int64Range(-10, 10).
-			Draw(rt, "key"),
+		Key:       rapid.Int64Range(-10, 10).Draw(rt, "key"),
 		ReachedAt: change("x", 0, 0, rapid.Int64Range(0, 3).Draw(rt, "at")).ReachedAt,
-		User:      scoreboard.UserID(rapid.SampledFrom([]string{"", "a", "a-", "aa", "Z", "~"}).Draw(rt, "user behind")),
+		User:      scoreboard.UserID(rapid.SampledFrom([]string{"", "a", "a-", "aa", "Z", "~"}).Draw(rt, "user")),
 	})
 }
 
@@ -178,7 +179,7 @@ func samePlaces(
 	last map[scoreboard.UserID]scoreboard.Change,
 ) {
 	k := rapid.IntRange(0, 4).Draw(rt, "k")
-	users := append(slices.Sorted(maps.Keys(last)), "nobody")
+	users := append(slices.Sorted(maps.Keys(last)), "unknown")
 	for _, user := range users {
 		want, wantErr := pg.Place(ctx, b, user, k)
 		got, gotErr := r.Place(ctx, b.ID, user, k)
@@ -215,7 +216,7 @@ func samePlaces(
 		)
 	}
 	score := scoreboard.Score(rapid.Int64Range(-6, 6).Draw(rt, "score"))
-	ranks, err := r.Ranks(ctx, b, []scoreboard.UserID{"nobody"}, []*scoreboard.Score{&score})
+	ranks, err := r.Ranks(ctx, b, []scoreboard.UserID{"unknown"}, []*scoreboard.Score{&score})
 	if err != nil {
 		rt.Fatal(err)
 	}

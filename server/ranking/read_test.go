@@ -59,10 +59,10 @@ func deref(n *int64) any {
 
 func TestScoresAreExactToTheBounds(t *testing.T) {
 	onBoth(t, func(t *testing.T, r rig) {
-		const most = 1<<53 - 1
-		r.apply(t, change("most", most, 1, 1), change("almost", most-1, 1, 1), change("zero", 0, 1, 1),
-			change("round", 1_000_000_000, 1, 1), change("least", -most, 1, 1))
-		r.is(t, "most:9007199254740991 almost:9007199254740990 round:1000000000 zero:0 least:-9007199254740991")
+		const maxScore = 1<<53 - 1
+		r.apply(t, change("max", maxScore, 1, 1), change("almost", maxScore-1, 1, 1), change("zero", 0, 1, 1),
+			change("round", 1_000_000_000, 1, 1), change("min", -maxScore, 1, 1))
+		r.is(t, "max:9007199254740991 almost:9007199254740990 round:1000000000 zero:0 min:-9007199254740991")
 		if got := r.place(t, "round"); got.Score != 1_000_000_000 || got.Rank != 3 {
 			t.Errorf("got score %d at rank %d, want 1000000000 at 3", got.Score, got.Rank)
 		}

@@ -64,10 +64,8 @@ func (r *Ranking) Unmark(ctx context.Context, board scoreboard.BoardID, token st
 func (r *Ranking) Swap(
 	ctx context.Context, board *scoreboard.Board, token string, minUsers, epoch int64, updated time.Time,
 ) (int64, error) {
-	n, err := r.swap.Run(ctx, r.rdb, allKeys(board.ID), token, channel, string(board.ID), epoch, updated.UnixMicro(), string(board.Order),
-		minUsers,
-		time.Now().UnixMicro()).
-		Int64()
+	n, err := r.swap.Run(ctx, r.rdb, allKeys(board.ID), token, channel, string(board.ID),
+		epoch, updated.UnixMicro(), string(board.Order), minUsers, time.Now().UnixMicro()).Int64()
 	switch {
 	case err != nil:
 	case n == -1:

@@ -65,11 +65,10 @@ func (r *Ranking) Repair(
 	if correct.Hidden {
 		hidden = "1"
 	}
-	n, err := r.repair.Run(ctx, r.rdb, liveKeys(correct.Board), channel, string(correct.Board), appendMoved(nil, correct),
-		string(correct.User), wrong.Raw,
+	n, err := r.repair.Run(ctx, r.rdb, liveKeys(correct.Board), channel, string(correct.Board),
+		appendMoved(nil, correct), string(correct.User), wrong.Raw,
 		strconv.FormatInt(correct.Revision, 10), strconv.FormatInt(correct.Key, 10), prefix(correct.ReachedAt),
-		strconv.FormatInt(correct.Version, 10), hidden).
-		Int64()
+		strconv.FormatInt(correct.Version, 10), hidden).Int64()
 	if err == nil && n < 0 {
 		err = scoreboard.ErrNotLoaded
 	}

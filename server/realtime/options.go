@@ -30,7 +30,7 @@ type Options struct {
 	Linger          time.Duration // a board without subscribers is kept for it; 1 min
 	Boards          int           // subscriptions of one connection; 10
 	RankLookups     int           // reads of users' ranks a second; 500
-	Rows            int           // of a board, where the client asks for no number; 10
+	Rows            int           // of a board, unless the client requests another number; 10
 
 	DrainPercent    int           // of the connections closed each DrainEvery; 2
 	DrainEvery      time.Duration // 100 ms

@@ -19,13 +19,13 @@ func TestWebSocketUnderTLS(t *testing.T) {
 	boards := newRanking("global")
 	o := realtime.Options{Window: time.Millisecond, FramesPerMinute: 1000 * 60, ConnectionsPerUser: 2}
 	r := startOn(t, o, boards, (*httptest.Server).StartTLS)
-	w, gone := r.dial("user=alice"), r.dial("user=alice")
+	w, closing := r.dial("user=alice"), r.dial("user=alice")
 	w.frame()
 	if code, _ := r.dial("user=alice").closed(); code != protocol.CloseLimit {
 		t.Errorf("one too many: closed with %d, want 4429", code)
 	}
-	gone.frame()
-	_ = gone.ws.Close()
+	closing.frame()
+	_ = closing.ws.Close()
 	for i := range 50 {
 		score := scoreboard.Score(i + 1)
 		r.hub.Notify(boards.set("global", of{"alice": score}))

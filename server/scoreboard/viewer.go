@@ -6,7 +6,7 @@ import (
 )
 
 // Viewer is a client of a stream or a long poll: its identity as authenticated,
-// and what it asked for.
+// and what it requested.
 type Viewer struct {
 	User    UserID // "" is anonymous and gets no rank of its own
 	Address string

@@ -66,7 +66,7 @@ func systemAccount() (uid, gid int, err error) {
 			return uid, gid, nil
 		}
 	}
-	return 0, 0, fmt.Errorf("no account postgres, nobody or daemon to run as instead of root")
+	return 0, 0, fmt.Errorf("cannot run as root, and no account named postgres, nobody or daemon exists")
 }
 
 func setDeathSignal(attr *syscall.SysProcAttr, signal syscall.Signal) { attr.Pdeathsig = signal }
