@@ -62,8 +62,9 @@ func newRig(t *testing.T) *rig {
 		t,
 		`insert into user_score_histories (user_id, board_id, event_id, event_text, payload_hash, delta, applied,
     previous_score, new_score, version, recorded_at, client_timestamp, source, action, address, user_agent)
-select 'alice', 'global', gen_random_uuid(), case when n % 2 = 0 then 'ev"ent:' || n end, decode(md5(n::text), 'hex'), 1, 1,
-    n - 1, n, n, $1::timestamptz + make_interval(secs => n + 0.123456), null, 'api', null, '192.0.2.1', E'a\tb\n"ü" \\ ☃'
+select 'alice', 'global', gen_random_uuid(), case when n % 2 = 0 then 'ev"ent:' || n end, decode(md5(n::text), 'hex'),
+    1, 1, n - 1, n, n, $1::timestamptz + make_interval(secs => n + 0.123456), null, 'api', null, '192.0.2.1',
+    E'a\tb\n"ü" \\ ☃'
 from generate_series(1, $2::int) as n`,
 		from,
 		oldRows,

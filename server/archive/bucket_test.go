@@ -137,7 +137,8 @@ func TestBucketAccessDeniedIsNotMissing(t *testing.T) {
 func TestOpenStorageRejectsInvalidURLs(t *testing.T) {
 	t.Parallel()
 	for _, location := range []string{
-		"s3://", "s3:///prefix", "s3://key:secret@bucket", "s3://bucket?endpoint=ftp://host", "s3://bucket?endpoint=host:9000",
+		"s3://", "s3:///prefix", "s3://key:secret@bucket",
+		"s3://bucket?endpoint=ftp://host", "s3://bucket?endpoint=host:9000",
 		"s3://bucket?endpoint=http://key:secret@host", "s3://bucket?zone=eu", "s3://bucket#x", "s3://b%zz",
 	} {
 		_, err := archive.OpenStorage(location)

@@ -31,7 +31,9 @@ var drawOperation = rapid.Custom(func(t *rapid.T) operation {
 		delta: rapid.SampledFrom([]int{-7, -3, 1, 2, 3, 5, 9}).
 			Draw(t, "delta"),
 		key: rapid.SampledFrom([]string{"1", "2"}).Draw(t, "key"),
-		boards: rapid.SampledFrom([][]scoreboard.BoardID{{"sum"}, {"sum", "other"}, {"high"}, {"low"}, {"high", "low"}, {"last"}}).
+		boards: rapid.SampledFrom([][]scoreboard.BoardID{
+			{"sum"}, {"sum", "other"}, {"high"}, {"low"}, {"high", "low"}, {"last"},
+		}).
 			Draw(t, "boards"),
 	}
 })

@@ -12,7 +12,8 @@ func TestRejectedReversalsChangeNothing(t *testing.T) {
 	t.Parallel()
 	r := open(t)
 	for _, in := range []scoreboard.Increment{
-		increment("alice", 5, "old", "7", "sum"), increment("alice", 6, "new", "7", "sum"), increment("bob", 5, "only", "7", "sum"),
+		increment("alice", 5, "old", "7", "sum"), increment("alice", 6, "new", "7", "sum"),
+		increment("bob", 5, "only", "7", "sum"),
 		increment("carol", 5, "frozen", "7", "other"), increment("carol", 5, "two", "7", "sum", "other"),
 	} {
 		if err := record(r, in); err != nil {
@@ -32,7 +33,8 @@ func TestRejectedReversalsChangeNothing(t *testing.T) {
 	sums := func() int64 {
 		return r.conn.Count(
 			t,
-			`select sum(score)::bigint * 1000 + (select count(*) from user_score_histories) * 10 + (select count(*) from audit_log) from scores`,
+			`select sum(score)::bigint * 1000 + (select count(*) from user_score_histories) * 10 +
+(select count(*) from audit_log) from scores`,
 		)
 	}
 	before := sums()

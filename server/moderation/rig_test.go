@@ -52,7 +52,8 @@ func open(t testing.TB) *rig {
 		r.boards[b.ID] = b
 		r.conn.Do(
 			t,
-			`insert into boards (board_id, family_id, mode, sort_order, min_delta, max_delta) values ($1, $1, $2, $3, -100, 100)`,
+			`insert into boards (board_id, family_id, mode, sort_order, min_delta, max_delta)
+values ($1, $1, $2, $3, -100, 100)`,
 			b.ID,
 			b.Mode,
 			b.Order,
@@ -200,7 +201,8 @@ from user_score_histories h order by user_id, board_id, version`)
 	}
 	rows, err = r.conn.Query(
 		ctx,
-		`select user_id, board_id, score, empty, hidden, (select status from users u where u.user_id = s.user_id) from scores s`,
+		`select user_id, board_id, score, empty, hidden, (select status from users u where u.user_id = s.user_id)
+from scores s`,
 	)
 	if err != nil {
 		t.Fatal(err)

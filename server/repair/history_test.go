@@ -139,7 +139,8 @@ func TestRebuildAfterPostgresWentBack(t *testing.T) {
 				t.Fatalf("after the restore: got %v, want a change within the same database", change)
 			}
 			r.startRebuilder(t)
-			for deadline := time.Now().Add(30 * time.Second); r.checkHistory(t) != nil; time.Sleep(50 * time.Millisecond) {
+			deadline := time.Now().Add(30 * time.Second)
+			for ; r.checkHistory(t) != nil; time.Sleep(50 * time.Millisecond) {
 				if time.Now().After(deadline) {
 					t.Fatal("history not adopted after 30 s")
 				}

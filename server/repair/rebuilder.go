@@ -70,7 +70,8 @@ func NewRebuilder(c Catalog, s RebuilderStore, r RebuilderRanking, log *slog.Log
 		}, []string{"state"}),
 		historyChanged: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "scoreboard_repair_history_changed",
-			Help: "1 while PostgreSQL's history differs from what was relayed and ranked: restored, failed over or replaced.",
+			Help: "1 while PostgreSQL's history differs from what was relayed and ranked: " +
+				"restored, failed over or replaced.",
 		}),
 	}
 }

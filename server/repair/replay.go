@@ -198,7 +198,8 @@ func (r *Replay) checkWindow(ctx context.Context, s scoreboard.Extent) error {
 	if !at.IsZero() && at.Before(r.DedupeSince) {
 		return scoreboard.Errorf(
 			scoreboard.CodeGone,
-			"partition %d: the first record is of %s, but repeats are recognized since %s only; older records cannot be replayed",
+			"partition %d: the first record is of %s, but repeats are recognized since %s only; "+
+				"older records cannot be replayed",
 			s.Partition,
 			at.UTC().Format(time.RFC3339),
 			r.DedupeSince.UTC().Format(time.RFC3339),

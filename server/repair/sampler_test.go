@@ -65,7 +65,8 @@ func TestFullPassRepairsWhatTheSamplerCannotSee(t *testing.T) {
 	r := open(t)
 	r.record(t, 0, 60)
 	r.rebuild(t)
-	if err := r.rdb.ZAdd(ctx, "sb:{global}:rank", redis.Z{Score: -1e6, Member: "\x00\x00\x00\x00\x00\x00\x00\x01nobody"}).
+	member := redis.Z{Score: -1e6, Member: "\x00\x00\x00\x00\x00\x00\x00\x01nobody"}
+	if err := r.rdb.ZAdd(ctx, "sb:{global}:rank", member).
 		Err(); err != nil {
 		t.Fatal(err)
 	}

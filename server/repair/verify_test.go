@@ -182,7 +182,8 @@ func TestVerifyFindsEveryKindOfDifference(t *testing.T) {
 	ok(
 		r.rdb.ZAdd(ctx, rank, redis.Z{Score: -2e6, Member: "\x00\x00\x00\x00\x00\x00\x00\x01user8"}).Err(),
 	) // next to the right one
-	inRanking := "user15:other ghost:not_in_store user1:not_in_ranking user2:other user3:other user5:ahead user6:behind user7:behind nobody:orphaned_member user8:orphaned_member"
+	inRanking := "user15:other ghost:not_in_store user1:not_in_ranking user2:other user3:other " +
+		"user5:ahead user6:behind user7:behind nobody:orphaned_member user8:orphaned_member"
 	// In the store:
 	r.conn.Do(t, `delete from user_score_histories where user_id = 'user10' and version = 2`)
 	r.conn.Do(t, `update user_score_histories set applied = applied + 1 where user_id = 'user11' and version = 1`)
@@ -221,7 +222,9 @@ func TestVerifyOneUserChecksStoreAndRanking(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, rows := range []bool{true, false} { // verify, and reconcile
-		for user, want := range map[scoreboard.UserID]string{"user1": "1 ", "nobody": "0 ", "ghost": "0 ghost:not_in_store"} {
+		for user, want := range map[scoreboard.UserID]string{
+			"user1": "1 ", "nobody": "0 ", "ghost": "0 ghost:not_in_store",
+		} {
 			c := repair.Check{
 				Ledger:      r.Store,
 				Ranking:     r.ranking,

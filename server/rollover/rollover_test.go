@@ -119,7 +119,8 @@ func (r *rig) season(name scoreboard.BoardID, users int, ends time.Duration) {
 	}
 	r.conn.Do(
 		r.t,
-		`update boards set period_end = clock_timestamp() + $2::interval where family_id = $1 and board_id <> family_id`,
+		`update boards set period_end = clock_timestamp() + $2::interval where family_id = $1
+and board_id <> family_id`,
 		name,
 		ends,
 	)
@@ -152,7 +153,8 @@ func (r *rig) run(name string, boards rollover.Boards, done func() bool) {
 
 func (r *rig) state() (state string) {
 	r.t.Helper()
-	if err := r.conn.QueryRow(r.t.Context(), `select format('%s closed %s, sealed %s over %s, announced %s', status, closed_at is not null,
+	if err := r.conn.QueryRow(r.t.Context(), `select format('%s closed %s, sealed %s over %s, announced %s', status,
+closed_at is not null,
 standings_hash is not null, standings_users, announced_at is not null) from boards where board_id = 'season:one'`).
 		Scan(&state); err != nil {
 		r.t.Fatal(err)
@@ -233,7 +235,8 @@ func TestRolloverResumesAfterAnyStep(t *testing.T) {
 			})
 			r.run("b", r, func() bool { return r.state() == "frozen closed t, sealed t over 5, announced t" })
 			var rows, users, most int64
-			if err := r.conn.QueryRow(t.Context(), `select count(*), count(distinct user_id), max(rank) from board_standings`).
+			if err := r.conn.QueryRow(t.Context(), `select count(*), count(distinct user_id), max(rank)
+from board_standings`).
 				Scan(&rows, &users, &most); err != nil {
 				t.Fatal(err)
 			}

@@ -13,8 +13,14 @@ func TestAuditLogIsAppendOnly(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t)
 	for _, e := range []scoreboard.AuditEntry{
-		{Who: "root", Address: "127.0.0.1", Agent: "sbctl", RequestID: "r1", Action: "user.ban", Target: "user:alice", Reason: "cheats"},
-		{Who: "root", Address: "127.0.0.1", Action: "key.create", Target: "key:k1", Detail: json.RawMessage(`{"name": "game"}`)},
+		{
+			Who: "root", Address: "127.0.0.1", Agent: "sbctl", RequestID: "r1",
+			Action: "user.ban", Target: "user:alice", Reason: "cheats",
+		},
+		{
+			Who: "root", Address: "127.0.0.1",
+			Action: "key.create", Target: "key:k1", Detail: json.RawMessage(`{"name": "game"}`),
+		},
 		{Who: "eve", Address: "127.0.0.2", Action: "user.unban", Target: "user:alice", Reason: "a mistake"},
 	} {
 		if err := s.Audited(t.Context(), &e); err != nil {

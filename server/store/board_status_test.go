@@ -20,7 +20,8 @@ func TestNoWriteAfterFreezeReturns(t *testing.T) {
 	create(t, s, boardOf("daily", every(scoreboard.PeriodDaily)))
 	create(t, s, boardOf("arena"))
 	var instance scoreboard.BoardID
-	if err := conn.QueryRow(t.Context(), `select min(board_id) from boards where family_id = 'daily' and board_id <> family_id`).
+	if err := conn.QueryRow(t.Context(), `select min(board_id) from boards where family_id = 'daily'
+and board_id <> family_id`).
 		Scan(&instance); err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +88,8 @@ func TestNoWriteAfterFreezeReturns(t *testing.T) {
 		}
 	}
 	if n := conn.Count(t, `select count(*) from user_score_histories g where board_id = 'global'
-and not exists (select from user_score_histories o where o.user_id = g.user_id and o.event_id = g.event_id and o.board_id <> 'global')`); n != 0 {
+and not exists (select from user_score_histories o where o.user_id = g.user_id and o.event_id = g.event_id
+    and o.board_id <> 'global')`); n != 0 {
 		t.Errorf("%d events were written to one board only", n)
 	}
 }
@@ -107,7 +109,8 @@ func TestBoardStatusTransitions(t *testing.T) {
 	create(t, s, boardOf("daily", every(scoreboard.PeriodDaily)))
 	create(t, s, boardOf("arena"))
 	var today scoreboard.BoardID
-	if err := conn.QueryRow(t.Context(), `select min(board_id) from boards where family_id = 'daily' and board_id <> family_id`).
+	if err := conn.QueryRow(t.Context(), `select min(board_id) from boards where family_id = 'daily'
+and board_id <> family_id`).
 		Scan(&today); err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +139,8 @@ func TestBoardStatusTransitions(t *testing.T) {
 	}
 	if n := conn.Count(
 		t,
-		`select count(*) from boards where family_id = 'daily' and status = 'archived' and (closed_at is null) = (period_start is null or period_start < clock_timestamp())`,
+		`select count(*) from boards where family_id = 'daily' and status = 'archived'
+and (closed_at is null) = (period_start is null or period_start < clock_timestamp())`,
 	); n != 4 {
 		t.Errorf("%d boards of the family are archived, want 4", n)
 	}

@@ -61,7 +61,8 @@ func TestCreateBoard(t *testing.T) {
 	t.Parallel()
 	s, _ := storetest.New(t)
 	want := boardOf("eu-weekly", func(b *scoreboard.Board) {
-		b.Mode, b.Order, b.Period, b.TimeZone, b.WeekStart = scoreboard.ModeBest, scoreboard.OrderLowest, scoreboard.PeriodWeekly, "Europe/Berlin", time.Sunday
+		b.Mode, b.Order = scoreboard.ModeBest, scoreboard.OrderLowest
+		b.Period, b.TimeZone, b.WeekStart = scoreboard.PeriodWeekly, "Europe/Berlin", time.Sunday
 		b.MinDelta, b.MaxDelta, b.MinScore, b.MaxScore, b.Public, b.Region = -5, 7, -70, 80, false, "eu"
 	})
 	made := create(t, s, want)

@@ -48,7 +48,8 @@ func checkFaultBatch(t *testing.T, conn *backendtest.Conn, run string, got []sco
 			continue
 		}
 		if want.code == "" &&
-			(len(got[i].Receipts) != 1 || got[i].Receipts[0].NewScore != want.score || got[i].Receipts[0].Version != want.version) {
+			(len(got[i].Receipts) != 1 || got[i].Receipts[0].NewScore != want.score ||
+				got[i].Receipts[0].Version != want.version) {
 			t.Errorf(
 				"%s, item %d: got %+v, want score %d, version %d",
 				run,
@@ -59,7 +60,8 @@ func checkFaultBatch(t *testing.T, conn *backendtest.Conn, run string, got []sco
 			)
 		}
 	}
-	const state = `select coalesce(string_agg(format('%s %s %s %s', split_part(user_id, '-', 1), version, new_score, applied), ', ' order by user_id, version), '')
+	const state = `select coalesce(string_agg(format('%s %s %s %s', split_part(user_id, '-', 1), version, new_score,
+applied), ', ' order by user_id, version), '')
 from user_score_histories where user_id = any($1)`
 	users := []string{"alice-" + run, "bob-" + run}
 	var ledger string

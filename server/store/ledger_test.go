@@ -60,7 +60,8 @@ func readLedger(t testing.TB, conn *backendtest.Conn, like string) *ledger {
 	var r ledgerRow
 	var hash []byte
 	read(
-		`select user_id, board_id, event_id, payload_hash, delta, applied, previous_score, new_score, version, recorded_at
+		`select user_id, board_id, event_id, payload_hash, delta, applied, previous_score, new_score, version,
+recorded_at
 from user_score_histories where user_id like $1 order by user_id, board_id, version`,
 		[]any{
 			&r.user,

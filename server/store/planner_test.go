@@ -46,7 +46,8 @@ func TestPlansReadOnlyTheRowsTheyNeed(t *testing.T) {
 			// tests in the cluster keep them from being vacuumed; a bad plan reads
 			// thousands of rows per increment.
 			for table, most := range map[string]int64{
-				"users": 40 * items, "scores": 40 * items, "user_score_histories": 2 * repeats, "outbox_score_updates": 0,
+				"users": 40 * items, "scores": 40 * items,
+				"user_score_histories": 2 * repeats, "outbox_score_updates": 0,
 			} {
 				if got := found[table]; got.Scanned > 0 || got.Indexed > most {
 					t.Errorf("%s: %d rows by scans and %d by indexes for %d increments, want none and at most %d",

@@ -120,7 +120,8 @@ func TestTokenIsNotUsedIfKilledBeforeCommit(t *testing.T) {
 	}
 	exec(`create function refuse() returns trigger language plpgsql as $$ begin raise 'the disk is gone'; end $$`)
 	exec(
-		`create constraint trigger refuse after insert on used_action_tokens deferrable initially deferred for each row execute function refuse()`,
+		`create constraint trigger refuse after insert on used_action_tokens deferrable initially deferred
+for each row execute function refuse()`,
 	)
 	if _, err := s.Record(t.Context(), []scoreboard.Increment{ending("alice", "e1", 1)}); err == nil {
 		t.Fatal("no error from a failed commit")

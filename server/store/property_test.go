@@ -50,7 +50,9 @@ var drawSubmission = rapid.Custom(func(t *rapid.T) submission {
 			Draw(t, "boards")
 		s.delta, s.good = rapid.Int64Range(-3, 3).Draw(t, "delta"), true
 	default:
-		s.boards = rapid.SampledFrom([][]scoreboard.BoardID{{"nowhere"}, {"frozen"}, {"sum", "high"}, {"sum", "frozen"}}).
+		s.boards = rapid.SampledFrom([][]scoreboard.BoardID{
+			{"nowhere"}, {"frozen"}, {"sum", "high"}, {"sum", "frozen"},
+		}).
 			Draw(t, "bad")
 		s.delta = rapid.SampledFrom([]int64{0, 1, 101}).Draw(t, "delta")
 	}

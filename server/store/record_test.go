@@ -110,7 +110,8 @@ func TestRepeatGetsTheOriginalReceipt(t *testing.T) {
 }
 
 func sameReceipt(a, b scoreboard.Receipt) bool {
-	return a.User == b.User && a.Board == b.Board && a.Event == b.Event && a.NewScore == b.NewScore && *a.Previous == *b.Previous &&
+	return a.User == b.User && a.Board == b.Board && a.Event == b.Event && a.NewScore == b.NewScore &&
+		*a.Previous == *b.Previous &&
 		a.Applied == b.Applied && a.Version == b.Version && a.RecordedAt.Equal(b.RecordedAt) &&
 		a.Replayed == b.Replayed
 }
@@ -133,7 +134,8 @@ func TestEventWithAnotherPayloadIsAConflict(t *testing.T) {
 		increment("alice", 8, "new"),
 	)
 	for i, want := range []scoreboard.Code{
-		scoreboard.CodeEventConflict, scoreboard.CodeEventConflict, scoreboard.CodeEventConflict, scoreboard.CodeEventConflict,
+		scoreboard.CodeEventConflict, scoreboard.CodeEventConflict,
+		scoreboard.CodeEventConflict, scoreboard.CodeEventConflict,
 		"", scoreboard.CodeEventConflict,
 	} {
 		if code := scoreboard.CodeOf(got[i].Err); code != want {
@@ -195,7 +197,8 @@ func TestSeveralBoardsAreAllOrNothing(t *testing.T) {
 		increment("alice", 5, "e3", "global", "frozen"), increment("alice", 5, "e4", "global", "nowhere"),
 		increment("alice", 5, "e5", "global", "speed"))
 	for i, want := range []scoreboard.Code{
-		"", scoreboard.CodeDeltaOutOfRange, scoreboard.CodeBoardClosed, scoreboard.CodeNotFound, scoreboard.CodeRuleViolated,
+		"", scoreboard.CodeDeltaOutOfRange, scoreboard.CodeBoardClosed,
+		scoreboard.CodeNotFound, scoreboard.CodeRuleViolated,
 	} {
 		if code := scoreboard.CodeOf(got[i].Err); code != want {
 			t.Errorf("item %d: got %q, want %q", i, code, want)

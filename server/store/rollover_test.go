@@ -152,6 +152,7 @@ func TestSeasonsMustNotOverlap(t *testing.T) {
 		return scoreboard.Span{Name: name, Start: now.Add(from), End: now.Add(to)}
 	}
 	at := scoreboard.Span{Name: "two", End: now.Add(3 * time.Hour)} // begins now
+	long := scoreboard.Span{Name: "x", End: now.Add(5 * time.Hour)} // begins now
 	for _, c := range []struct {
 		what   string
 		family scoreboard.BoardID
@@ -164,7 +165,7 @@ func TestSeasonsMustNotOverlap(t *testing.T) {
 		{"after the current season", "season", span("late", 4*time.Hour, 5*time.Hour), false, "", ""},
 		{"duplicate name", "season", span("late", 6*time.Hour, 7*time.Hour), false, "conflict", ""},
 		{"now, dry run", "season", at, true, "", "season:one"},
-		{"now, overlaps the next", "season", scoreboard.Span{Name: "x", End: now.Add(5 * time.Hour)}, false, "conflict", ""},
+		{"now, overlaps the next", "season", long, false, "conflict", ""},
 		{"now", "season", at, false, "", "season:one"},
 		{"a daily board", "daily", at, false, "invalid_request", ""},
 		{"an unknown board", "nobody", at, false, "not_found", ""},
@@ -176,7 +177,8 @@ func TestSeasonsMustNotOverlap(t *testing.T) {
 	}
 	if n := conn.Count(
 		t,
-		`select count(*) from boards a join boards b on a.period_end = b.period_start where a.board_id = 'season:one' and b.board_id = 'season:two'`,
+		`select count(*) from boards a join boards b on a.period_end = b.period_start where a.board_id = 'season:one'
+and b.board_id = 'season:two'`,
 	); n != 1 {
 		t.Error("the second season does not begin when the first ends")
 	}

@@ -187,7 +187,8 @@ func TestRulesReadOnlyTheirWindows(t *testing.T) {
 	s.Close()
 	// Inserted and not updated, because dead rows would be read, too.
 	conn.Do(t, `insert into user_score_histories select (jsonb_populate_record(h, jsonb_build_object(
-    'event_id', gen_random_uuid(), 'recorded_at', h.recorded_at - interval '26 hours'))).* from user_score_histories as h, generate_series(1, 3000)`)
+    'event_id', gen_random_uuid(), 'recorded_at', h.recorded_at - interval '26 hours'))).* from user_score_histories
+        as h, generate_series(1, 3000)`)
 	before := storetest.TableReads(t, conn)["user_score_histories"]
 	s = storetest.Open(t, conn.URL, withPolicy(policy))
 	const events = 20
@@ -245,7 +246,8 @@ func BenchmarkRules(b *testing.B) {
 				record(b, s, batch()...)
 			}
 			for _, sql := range []string{
-				`update user_score_histories set recorded_at = recorded_at - interval '10 minutes'`, `vacuum analyze user_score_histories`,
+				`update user_score_histories set recorded_at = recorded_at - interval '10 minutes'`,
+				`vacuum analyze user_score_histories`,
 			} {
 				conn.Do(b, sql)
 			}

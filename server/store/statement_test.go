@@ -116,8 +116,10 @@ func TestStatementReadsAreBounded(t *testing.T) {
 	s, conn := storetest.New(t, func(o *store.Options) { o.MaxConns = 1 })
 	conn.Do(
 		t,
-		`insert into user_score_histories (user_id, board_id, event_id, payload_hash, delta, applied, new_score, version, recorded_at, source)
-select 'u' || n % 10, 'global', gen_random_uuid(), '\x00', 1, 1, n, n, now() - n * interval '1 second', 'api' from generate_series(1, 20000) as n`,
+		`insert into user_score_histories (user_id, board_id, event_id, payload_hash, delta, applied, new_score,
+version, recorded_at, source)
+select 'u' || n % 10, 'global', gen_random_uuid(), '\x00', 1, 1, n, n, now() - n * interval '1 second', 'api'
+    from generate_series(1, 20000) as n`,
 	)
 	conn.Do(t, `analyze user_score_histories`)
 	q := scoreboard.StatementQuery{User: "u7", Limit: 10}

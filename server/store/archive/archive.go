@@ -29,7 +29,8 @@ from (
         to_date(right(c.relname, 8), 'YYYYMMDD')::timestamp + interval '1 month' as ends,
         exists (select from pg_inherits i where i.inhrelid = c.oid and i.inhparent = parent.oid) as attached
     from pg_class parent join pg_class c on c.relnamespace = parent.relnamespace
-    where parent.oid = 'user_score_histories'::regclass and c.relkind = 'r' and c.relname ~ '^user_score_histories_[0-9]{8}$'
+    where parent.oid = 'user_score_histories'::regclass and c.relkind = 'r'
+        and c.relname ~ '^user_score_histories_[0-9]{8}$'
 ) as p
 where ends at time zone 'UTC' <= clock_timestamp() - $1::interval
   and ends <= date_trunc('month', clock_timestamp() at time zone 'UTC') - interval '1 month'
@@ -64,7 +65,8 @@ func (a *Archive) ReadPartition(
 ) error {
 	err := pgx.BeginTxFunc(ctx, a.db, pgx.TxOptions{AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
 		var mine bool
-		err := tx.QueryRow(ctx, `select pg_try_advisory_xact_lock(hashtextextended('ledger archive', 0)), set_config('timezone', 'UTC', true)`).
+		err := tx.QueryRow(ctx, `select pg_try_advisory_xact_lock(hashtextextended('ledger archive', 0)),
+set_config('timezone', 'UTC', true)`).
 			Scan(&mine, nil)
 		if err != nil {
 			return err

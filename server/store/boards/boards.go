@@ -90,7 +90,8 @@ func (s *Boards) CreateBoard(
 		_, err := tx.Exec(
 			ctx,
 			`insert into boards (board_id, family_id, mode, sort_order, min_delta, max_delta, min_score, max_score,
-    public, region, period, time_zone, week_start, require_action_token, require_attestation, action_least_ms, action_life_ms)
+    public, region, period, time_zone, week_start, require_action_token, require_attestation, action_least_ms,
+        action_life_ms)
 values ($1, $1, $2, $3, $4, $5, $6, $7, $8, nullif($9, ''), $10, $11, $12, $13, $14, $15, $16)`,
 			b.ID,
 			b.Mode,

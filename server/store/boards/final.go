@@ -29,7 +29,8 @@ from (select user_id, score, order_key, reached_at from scores
 func (s *Boards) CopyStandings(ctx context.Context, id scoreboard.BoardID, size int) (copied int, err error) {
 	err = pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
 		var mine bool
-		err := tx.QueryRow(ctx, `select pg_try_advisory_xact_lock(hashtextextended('standings of ' || $1, 0)), set_config('enable_seqscan', 'off', true)`,
+		err := tx.QueryRow(ctx, `select pg_try_advisory_xact_lock(hashtextextended('standings of ' || $1, 0)),
+set_config('enable_seqscan', 'off', true)`,
 			string(id)).
 			Scan(&mine, nil)
 		if err != nil {
@@ -43,7 +44,8 @@ func (s *Boards) CopyStandings(ctx context.Context, id scoreboard.BoardID, size 
 			)
 		}
 		var closed bool
-		if err := tx.QueryRow(ctx, `select closed_at is not null and standings_hash is null from boards where board_id = $1`, id).
+		if err := tx.QueryRow(ctx, `select closed_at is not null and standings_hash is null from boards
+where board_id = $1`, id).
 			Scan(&closed); err != nil {
 			return err
 		}
@@ -53,7 +55,8 @@ func (s *Boards) CopyStandings(ctx context.Context, id scoreboard.BoardID, size 
 		var rank int64
 		key, user := int64(-1<<63), ""
 		reached := time.Date(-4000, 1, 1, 0, 0, 0, 0, time.UTC) // before every standing
-		err = tx.QueryRow(ctx, `select rank, order_key, reached_at, user_id from board_standings where board_id = $1 order by rank desc limit 1`, id).
+		err = tx.QueryRow(ctx, `select rank, order_key, reached_at, user_id from board_standings where board_id = $1
+order by rank desc limit 1`, id).
 			Scan(&rank, &key, &reached, &user)
 		if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 			return err
@@ -78,7 +81,8 @@ func (s *Boards) SealStandings(ctx context.Context, id scoreboard.BoardID) error
 		}
 		_, err = tx.Exec(
 			ctx,
-			`update boards set standings_hash = $2, standings_users = $3 where board_id = $1 and standings_hash is null`,
+			`update boards set standings_hash = $2, standings_users = $3 where board_id = $1
+and standings_hash is null`,
 			id,
 			sum.Sum(nil),
 			users,
@@ -134,7 +138,8 @@ func (s *Boards) FinalStandings(
 	var rows pgx.Rows
 	if err == nil {
 		rows, err = s.db.Query(ctx, `select rank, b.user_id, score, order_key, reached_at from board_standings as b
-where board_id = $1 and rank > $2 and not exists (select from users as u where u.user_id = b.user_id and u.status = 'banned')
+where board_id = $1 and rank > $2 and not exists (select from users as u where u.user_id = b.user_id
+    and u.status = 'banned')
 order by rank limit $3`, id, after, limit)
 	}
 	if err == nil {

@@ -88,7 +88,8 @@ func insertInstance(
 	family *scoreboard.Board,
 	span scoreboard.Span,
 ) (fresh bool, err error) {
-	err = tx.QueryRow(ctx, `select create_board_instance($1, $2, $3, $4)`, family.ID, family.ID.Instance(span), span.Start, span.End).
+	err = tx.QueryRow(ctx, `select create_board_instance($1, $2, $3, $4)`,
+		family.ID, family.ID.Instance(span), span.Start, span.End).
 		Scan(&fresh)
 	return fresh, err
 }

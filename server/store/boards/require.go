@@ -23,7 +23,8 @@ func (s *Boards) RequireOf(
 	err = pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(
 			ctx,
-			`update boards set require_action_token = $2, require_attestation = $3, action_least_ms = $4, action_life_ms = $5
+			`update boards set require_action_token = $2, require_attestation = $3, action_least_ms = $4,
+action_life_ms = $5
 where family_id = $1 and status <> 'archived' and closed_at is null`,
 			id,
 			r.ActionToken,

@@ -114,7 +114,8 @@ func (s *Boards) BeginSeason(
 			}
 		}
 		var other scoreboard.BoardID
-		err := tx.QueryRow(ctx, `select board_id from boards where family_id = $1 and period_end > $2 and period_start < $3 limit 1`,
+		err := tx.QueryRow(ctx, `select board_id from boards where family_id = $1 and period_end > $2
+and period_start < $3 limit 1`,
 			family, season.Start, season.End).
 			Scan(&other)
 		if err == nil {
@@ -147,7 +148,8 @@ func endSeason(
 	at time.Time,
 ) (ended *scoreboard.BoardID, err error) {
 	err = tx.QueryRow(ctx, `update boards set period_end = $2
-where family_id = $1 and period_start < $2 and period_end > $2 and closed_at is null returning board_id`, family, at).Scan(&ended)
+where family_id = $1 and period_start < $2 and period_end > $2 and closed_at is null
+    returning board_id`, family, at).Scan(&ended)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil //nolint:nilnil // no current season
 	}

@@ -92,8 +92,10 @@ func (s *Boards) ArchiveBoard(
 
 // A period that never begins has no end to announce.
 const sqlArchiveInstances = `update boards set status = 'archived',
-    closed_at = case when closed_at is null and period_start > clock_timestamp() then clock_timestamp() else closed_at end,
-    announced_at = case when closed_at is null and period_start > clock_timestamp() then clock_timestamp() else announced_at end
+    closed_at = case when closed_at is null and period_start > clock_timestamp() then clock_timestamp()
+        else closed_at end,
+    announced_at = case when closed_at is null and period_start > clock_timestamp() then clock_timestamp()
+        else announced_at end
 where family_id = $1 and board_id <> family_id`
 
 // setStatus changes a board's status if check, called under the lock, allows it.

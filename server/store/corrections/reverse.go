@@ -42,7 +42,8 @@ func (c *Corrections) Reverse(
 func (c *Corrections) explainMissing(ctx context.Context, user scoreboard.UserID, event scoreboard.EventID) error {
 	const sqlArchived = `select exists (select from scores as s cross join lateral (
     select coalesce((select version from user_score_histories as h
-        where h.user_id collate "POSIX" = s.user_id and h.board_id = s.board_id order by recorded_at limit 1), 2) as first) as h
+        where h.user_id collate "POSIX" = s.user_id and h.board_id = s.board_id order by recorded_at limit 1),
+        2) as first) as h
     where s.user_id = $1 and h.first > 1)`
 	var gone bool
 	if err := c.db.QueryRow(ctx, sqlArchived, user).Scan(&gone); err != nil {
@@ -239,8 +240,10 @@ type folder struct {
 	done    map[ledger.ScoreKey]ledger.Standing
 }
 
-const sqlFold = `select h.event_id, h.delta, h.source = 'admin', coalesce(h.action, ''), h.recorded_at, h.version, h.new_score - h.applied,
-    h.previous_score is not null, exists (select from reversals as r where r.user_id = h.user_id and r.event_id = h.event_id)
+const sqlFold = `select h.event_id, h.delta, h.source = 'admin', coalesce(h.action, ''), h.recorded_at, h.version,
+h.new_score - h.applied,
+    h.previous_score is not null, exists (select from reversals as r where r.user_id = h.user_id
+        and r.event_id = h.event_id)
 from user_score_histories as h where h.user_id collate "POSIX" = $1 and h.board_id = $2 order by h.version`
 
 func (f *folder) fold(ctx context.Context, user scoreboard.UserID, board *scoreboard.Board) (ledger.Standing, error) {

@@ -127,7 +127,8 @@ func (c *Corrections) correctSome(ctx context.Context, v *scoreboard.Void, life 
 		v.Done = time.Now()
 		_, err := c.db.Exec(
 			ctx,
-			`update voids set state = $2, done_at = coalesce(done_at, clock_timestamp()), lease_until = '-infinity' where id = $1`,
+			`update voids set state = $2, done_at = coalesce(done_at, clock_timestamp()), lease_until = '-infinity'
+where id = $1`,
 			v.ID,
 			end,
 		)
@@ -142,7 +143,9 @@ func (c *Corrections) correctSome(ctx context.Context, v *scoreboard.Void, life 
 	}
 	if len(found) > 0 {
 		how := correction{Correction: ledger.Correction{Undo: v.State == scoreboard.VoidUndoing, Void: &v.ID}}
-		how.also = func(ctx context.Context, conn *pgxpool.Conn, events []ledger.Event, outcomes []scoreboard.Outcome) error {
+		how.also = func(
+			ctx context.Context, conn *pgxpool.Conn, events []ledger.Event, outcomes []scoreboard.Outcome,
+		) error {
 			return c.markVoided(ctx, conn, v.ID, from, to, events, outcomes)
 		}
 		if _, err := c.correct(ctx, how, found); err != nil {
@@ -246,7 +249,8 @@ where v.void_id = $1 and v.user_id = t.u and v.event_id = t.e and v.state = $6`,
 // ForgetVoids deletes the events of voids that can no longer be undone.
 func (c *Corrections) ForgetVoids(ctx context.Context) error {
 	_, err := c.db.Exec(ctx, `delete from void_events using voids
-where voids.id = void_id and (voids.state = 'undone' or voids.state = 'done') and done_at + $1::interval < clock_timestamp()`, scoreboard.UndoTime)
+where voids.id = void_id and (voids.state = 'undone' or voids.state = 'done')
+    and done_at + $1::interval < clock_timestamp()`, scoreboard.UndoTime)
 	if err != nil {
 		return pg.Translate(fmt.Errorf("delete old voids: %w", err))
 	}

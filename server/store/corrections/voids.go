@@ -14,7 +14,8 @@ import (
 
 // Events of a sender that still count. A void's own rows have the source admin.
 const sqlSent = `from user_score_histories as h
-where recorded_at >= $1 and recorded_at < $2 and ($3 <> '' and key_id = $3 or $4 <> '' and address = $4) and source <> 'admin'
+where recorded_at >= $1 and recorded_at < $2 and ($3 <> '' and key_id = $3 or $4 <> '' and address = $4)
+    and source <> 'admin'
   and not exists (select from reversals as r where r.user_id = h.user_id and r.event_id = h.event_id)`
 
 // PreviewVoid counts what a void would reverse.
@@ -26,7 +27,8 @@ func (c *Corrections) PreviewVoid(ctx context.Context, sender scoreboard.Sender)
 		QueryRow(func(row pgx.Row) error {
 			return row.Scan(&p.Events, &p.Users)
 		})
-	b.Queue(`select board_id, count(*), count(distinct user_id), sum(applied)::bigint `+sqlSent+` group by board_id order by board_id`, args...).
+	b.Queue(`select board_id, count(*), count(distinct user_id),
+sum(applied)::bigint `+sqlSent+` group by board_id order by board_id`, args...).
 		Query(func(rows pgx.Rows) error {
 			return pg.ForEach(rows, func() error {
 				var v scoreboard.VoidedBoard
@@ -50,9 +52,12 @@ const voidColumns = `id, coalesce(key_id, ''), coalesce(address, ''), starts, en
     (select count(*) from void_events where void_id = voids.id and state = 'undone'),
     (select jsonb_object_agg(note, n) from (select note, count(*) as n from void_events
         where void_id = voids.id and state = 'skipped' group by note order by n desc limit 10) as most),
-    coalesce((select at from audit_log where target = 'void:' || voids.id and action = 'void.undo' order by id desc limit 1), '0001-01-01T00:00:00Z'),
-    coalesce((select who from audit_log where target = 'void:' || voids.id and action = 'void.undo' order by id desc limit 1), ''),
-    coalesce((select reason from audit_log where target = 'void:' || voids.id and action = 'void.undo' order by id desc limit 1), '')`
+    coalesce((select at from audit_log where target = 'void:' || voids.id and action = 'void.undo' order by id desc
+        limit 1), '0001-01-01T00:00:00Z'),
+    coalesce((select who from audit_log where target = 'void:' || voids.id and action = 'void.undo' order by id desc
+        limit 1), ''),
+    coalesce((select reason from audit_log where target = 'void:' || voids.id and action = 'void.undo'
+        order by id desc limit 1), '')`
 
 func scanVoid(row pgx.Row) (*scoreboard.Void, error) {
 	v := &scoreboard.Void{}
@@ -154,7 +159,8 @@ func (c *Corrections) UndoVoid(
 	err = pgx.BeginFunc(ctx, c.db, func(tx pgx.Tx) error {
 		var state scoreboard.VoidState
 		var late bool
-		err := tx.QueryRow(ctx, `select state, coalesce(done_at + $2::interval < clock_timestamp(), false) from voids where id = $1 for update`,
+		err := tx.QueryRow(ctx, `select state, coalesce(done_at + $2::interval < clock_timestamp(), false) from voids
+where id = $1 for update`,
 			id, scoreboard.UndoTime).
 			Scan(&state, &late)
 		switch {

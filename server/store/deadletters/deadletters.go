@@ -25,7 +25,8 @@ func New(db *pg.DB) *DeadLetters { return &DeadLetters{db} }
 // record again changes nothing.
 func (d *DeadLetters) Bury(ctx context.Context, letter *scoreboard.DeadLetter) error {
 	_, err := d.db.Exec(ctx, `insert into dead_letters (topic, partition, record_offset, value, reason, attempts)
-values ($1, $2, $3, $4, $5, $6) on conflict do nothing`, letter.Topic, letter.Partition, letter.Offset, letter.Value, letter.Reason, letter.Attempts)
+values ($1, $2, $3, $4, $5, $6) on conflict do nothing`,
+		letter.Topic, letter.Partition, letter.Offset, letter.Value, letter.Reason, letter.Attempts)
 	if err != nil {
 		return pg.Translate(fmt.Errorf("store a dead letter for %s, partition %d, offset %d: %w",
 			letter.Topic, letter.Partition, letter.Offset, err))
@@ -106,7 +107,8 @@ func (d *DeadLetters) RequeueLetter(ctx context.Context, id int64, audit *scoreb
 	}
 	// Any shard works: nothing relies on the order of a user's events.
 	const requeue = `with ended as (delete from dead_letters where id = $1 returning id)
-insert into outbox_score_updates (shard, event_id, user_id, board_id, score, previous_score, delta, order_key, version, revision,
+insert into outbox_score_updates (shard, event_id, user_id, board_id, score, previous_score, delta, order_key,
+    version, revision,
     reached_at, recorded_at, hidden)
 select 0, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13 from ended`
 	err = d.endLetter(

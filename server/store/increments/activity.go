@@ -24,7 +24,8 @@ order by t.n, h.recorded_at desc`
 	sqlPastRows = `select t.n, h.event_id, h.board_id, h.delta, h.applied, h.recorded_at, coalesce(h.country, '')
 from unnest($1::text[]) with ordinality as t(u, n) cross join lateral (
     select * from user_score_histories
-    where user_id collate "POSIX" = t.u and recorded_at > (select clock_timestamp() - $2::interval) and source <> 'admin'
+    where user_id collate "POSIX" = t.u and recorded_at > (select clock_timestamp() - $2::interval)
+        and source <> 'admin'
     order by recorded_at desc limit $3) as h
 order by t.n, h.recorded_at desc`
 )

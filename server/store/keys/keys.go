@@ -106,7 +106,8 @@ func (s *Keys) CreateKey(
 			expires = &seconds
 		}
 		_, err := tx.Exec(ctx, `insert into keys (key_id, name, boards, user_prefix, max_delta, per_minute, expires_at)
-values ($1, $2, $3, nullif($4, ''), nullif($5::bigint, 0), nullif($6::integer, 0), clock_timestamp() + make_interval(secs => $7))`,
+values ($1, $2, $3, nullif($4, ''), nullif($5::bigint, 0), nullif($6::integer, 0),
+    clock_timestamp() + make_interval(secs => $7))`,
 			id, name, scope.Boards, scope.UserPrefix, scope.MaxDelta, scope.PerMinute, expires)
 		if err != nil {
 			return err
@@ -158,7 +159,8 @@ from keys where key_id = $1 for update`, id).Scan(&live)
 			return scoreboard.Errorf(scoreboard.CodeConflict, "key %s is revoked or expired; create another key", id)
 		}
 		_, err = tx.Exec(ctx, `update key_secrets set retires_at = case
-    when generation = (select max(generation) from key_secrets where key_id = $1) then clock_timestamp() + make_interval(secs => $2)
+    when generation = (select max(generation) from key_secrets where key_id = $1)
+        then clock_timestamp() + make_interval(secs => $2)
     else least(retires_at, clock_timestamp()) end
 where key_id = $1`, id, overlap.Seconds())
 		if err != nil {

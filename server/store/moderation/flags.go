@@ -12,7 +12,8 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 )
 
-const flagColumns = `id, rule, mode, user_id, board_id, event_id, event_text, delta, detail, state, times, created_at, last_at,
+const flagColumns = `id, rule, mode, user_id, board_id, event_id, event_text, delta, detail, state, times, created_at,
+last_at,
     coalesce(decided_by, ''), coalesce(decided_at, '0001-01-01T00:00:00Z'), coalesce(reason, '')`
 
 func scanFlag(row pgx.Row) (f scoreboard.Flag, err error) {
@@ -50,7 +51,8 @@ func (m *Moderation) FlagsOf(
 	limit int,
 ) ([]scoreboard.Flag, error) {
 	rows, err := m.db.Query(ctx, `select `+flagColumns+` from flags
-where ($1 = '' or state = $1) and ($2 = '' or user_id = $2) and id > $3 order by id limit $4`, state, user, after, limit)
+where ($1 = '' or state = $1) and ($2 = '' or user_id = $2) and id > $3 order by id limit $4`,
+		state, user, after, limit)
 	if err != nil {
 		return nil, pg.Translate(fmt.Errorf("list flags: %w", err))
 	}

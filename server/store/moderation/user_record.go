@@ -17,11 +17,13 @@ import (
 const recordScores = 100
 
 // The audit log has the operator, time and reason of the status.
-const sqlUserRecord = `select u.status, u.created_at, coalesce(a.at, '0001-01-01T00:00:00Z'), coalesce(a.who, ''), coalesce(a.reason, ''),
+const sqlUserRecord = `select u.status, u.created_at, coalesce(a.at, '0001-01-01T00:00:00Z'), coalesce(a.who, ''),
+coalesce(a.reason, ''),
     (select count(*) from flags where user_id = u.user_id and state = 'open')
 from users as u left join lateral (
     select at, who, reason from audit_log
-    where target = 'user:' || u.user_id and action = case u.status when 'banned' then 'user.ban' when 'frozen' then 'user.freeze' end
+    where target = 'user:' || u.user_id and action = case u.status when 'banned' then 'user.ban' when 'frozen'
+        then 'user.freeze' end
     order by id desc limit 1) as a on true
 where u.user_id = $1`
 
@@ -32,7 +34,8 @@ func (m *Moderation) UserRecord(ctx context.Context, user scoreboard.UserID) (*s
 	b.Queue(sqlUserRecord, user).QueryRow(func(row pgx.Row) error {
 		return row.Scan(&r.Status, &r.Created, &r.Since, &r.By, &r.Reason, &r.OpenFlags)
 	})
-	b.Queue(`select `+row.StateColumns+` from scores where user_id = $1 and version > 0 order by recorded_at desc, board_id limit $2`, user, recordScores).
+	b.Queue(`select `+row.StateColumns+` from scores where user_id = $1 and version > 0
+order by recorded_at desc, board_id limit $2`, user, recordScores).
 		Query(func(rows pgx.Rows) (err error) {
 			r.Scores, err = pgx.CollectRows(rows, row.ScanState)
 			return err

@@ -26,7 +26,8 @@ const (
 	// are kept when it is large.
 	// The time is read before the snapshot, so changes that commit in between are
 	// not claimed to be in it.
-	sqlCursorPlan = `select clock_timestamp(), set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true),
+	sqlCursorPlan = `select clock_timestamp(), set_config('enable_seqscan', 'off', true),
+set_config('enable_bitmapscan', 'off', true),
        set_config('enable_sort', 'off', true)`
 
 	sqlHorizon = `select pg_snapshot_xmin(s), pg_snapshot_xmax(s) from pg_current_snapshot() as s`
@@ -95,7 +96,8 @@ func (o *Outbox) ClaimShard(
 ) (generation int64, at scoreboard.Cursor, ok bool, err error) {
 	const sql = `insert into relay_shards as r (shard, owner, generation, lease_until, history)
 values ($1, $2, 1, clock_timestamp() + $3, store_history())
-on conflict (shard) do update set owner = $2, lease_until = clock_timestamp() + $3, history = coalesce(r.history, excluded.history),
+on conflict (shard) do update set owner = $2, lease_until = clock_timestamp() + $3,
+    history = coalesce(r.history, excluded.history),
     generation = r.generation + case when r.owner = $2 and r.lease_until > clock_timestamp() then 0 else 1 end
 where r.owner = $2 or r.lease_until <= clock_timestamp()
 returning generation, cursor_xid, cursor_id, coalesce(history <> store_history(), false)`
@@ -110,7 +112,8 @@ returning generation, cursor_xid, cursor_id, coalesce(history <> store_history()
 	if another {
 		return generation, at, false, scoreboard.Errorf(
 			scoreboard.CodeConflict,
-			"shard %d: PostgreSQL's history changed (restored, or another database); run sbctl rebuild --all to rebuild every ranking from it",
+			"shard %d: PostgreSQL's history changed (restored, or another database); "+
+				"run sbctl rebuild --all to rebuild every ranking from it",
 			shard,
 		)
 	}

@@ -82,8 +82,10 @@ func (o *Outbox) DropPartitions(ctx context.Context) (dropped int, err error) {
 		return 0, err
 	}
 	const old = `select case when $1 = 'outbox_score_updates_default'
-    then coalesce((select recorded_at < clock_timestamp() - $2::interval from outbox_score_updates_default order by recorded_at desc limit 1), false)
-    else to_timestamp(right($1, 12), 'YYYYMMDDHH24MI')::timestamp at time zone 'UTC' + $3::interval < clock_timestamp() - $2::interval end`
+    then coalesce((select recorded_at < clock_timestamp() - $2::interval from outbox_score_updates_default
+        order by recorded_at desc limit 1), false)
+    else to_timestamp(right($1, 12), 'YYYYMMDDHH24MI')::timestamp at time zone 'UTC' + $3::interval
+        < clock_timestamp() - $2::interval end`
 	for _, leaf := range leaves {
 		var isOld, gone bool
 		if err := o.db.QueryRow(ctx, old, leaf, outboxGrace, outboxSpan).Scan(&isOld); err != nil {

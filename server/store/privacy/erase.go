@@ -75,17 +75,24 @@ func (p *Privacy) forget(ctx context.Context, tx pgx.Tx, user, anonymous scorebo
 		sql  string
 		args []any
 	}{
-		{`update users set status = 'erased', erased_as = $2, erased_at = clock_timestamp() where user_id = $1`, []any{user, anonymous}},
+		{`update users set status = 'erased', erased_as = $2, erased_at = clock_timestamp()
+where user_id = $1`, []any{user, anonymous}},
 		{`insert into users (user_id, status) values ($1, 'erased')`, []any{anonymous}},
 		{row.SQLHideScores, []any{user, true, ledger.Shard(user, p.shards), at}},
 		// The place in final standings stays under the anonymous name; the hash covers
 		// the original rows.
-		{`update board_standings set user_id = $2 where user_id = $1 and board_id in (select board_id from boards where closed_at is not null)`, []any{user, anonymous}},
+		{`update board_standings set user_id = $2 where user_id = $1 and board_id in (select board_id from boards
+where closed_at is not null)`, []any{user, anonymous}},
 		{`delete from rejected_events where user_id = $1`, []any{user}},
 		{`delete from flags where user_id = $1`, []any{user}},
-		{`update profiles set display_name = null, avatar_url = null, updated_at = clock_timestamp() where user_id = $1`, []any{user}},
-		{`delete from dead_letters where position(convert_to('"user_id":"' || $1 || '"', 'UTF8') in value) > 0`, []any{user}},
-		{`update audit_log set target = $2 where target = $1`, []any{scoreboard.AuditUser(user), scoreboard.AuditUser(anonymous)}},
+		{`update profiles set display_name = null, avatar_url = null, updated_at = clock_timestamp()
+where user_id = $1`, []any{user}},
+		{`delete from dead_letters
+where position(convert_to('"user_id":"' || $1 || '"', 'UTF8') in value) > 0`, []any{user}},
+		{
+			`update audit_log set target = $2 where target = $1`,
+			[]any{scoreboard.AuditUser(user), scoreboard.AuditUser(anonymous)},
+		},
 	} {
 		if _, err := tx.Exec(ctx, step.sql, step.args...); err != nil {
 			return err
@@ -101,9 +108,11 @@ const (
     select event_id, recorded_at, version from user_score_histories
     where user_id collate "POSIX" = $1 and board_id = $2 order by version limit $4
 ), moved as (
-    update user_score_histories as h set user_id = $3, event_text = null, payload_hash = '\x00000000000000000000000000000000',
+    update user_score_histories as h set user_id = $3, event_text = null,
+        payload_hash = '\x00000000000000000000000000000000',
         client_timestamp = null, signer = null, address = null, user_agent = null, country = null
-    from piece where h.user_id = $1 and h.event_id = piece.event_id and h.board_id = $2 and h.recorded_at = piece.recorded_at
+    from piece where h.user_id = $1 and h.event_id = piece.event_id and h.board_id = $2
+        and h.recorded_at = piece.recorded_at
     returning h.event_id, h.new_score, h.version, h.recorded_at
 ), turned as (
     update reversals as r set user_id = $3 from moved where r.user_id = $1 and r.event_id = moved.event_id
@@ -112,13 +121,16 @@ select event_id, new_score, version, recorded_at, (select count(*) from moved) f
 
 	sqlAnonymousScore = `with kept as (
     insert into scores (user_id, board_id, score, order_key, version, revision, reached_at, recorded_at, hidden)
-    select $1, board_id, $3::bigint, case sort_order when 'lowest' then $3::bigint else -$3::bigint end, $4, 1, $5, $5, true from boards where board_id = $2
+    select $1, board_id, $3::bigint, case sort_order when 'lowest' then $3::bigint else -$3::bigint end, $4, 1, $5,
+        $5, true from boards where board_id = $2
     on conflict (user_id, board_id) do update set score = excluded.score, order_key = excluded.order_key,
-        version = excluded.version, revision = scores.revision + 1, reached_at = excluded.reached_at, recorded_at = excluded.recorded_at
+        version = excluded.version, revision = scores.revision + 1, reached_at = excluded.reached_at,
+        recorded_at = excluded.recorded_at
     returning *)
 insert into outbox_score_updates (shard, event_id, user_id, board_id, score, previous_score, delta, order_key, version,
     revision, reached_at, recorded_at, hidden)
-select $6, $7, user_id, board_id, score, score, 0, order_key, version, revision, reached_at, clock_timestamp(), true from kept`
+select $6, $7, user_id, board_id, score, score, 0, order_key, version, revision, reached_at, clock_timestamp(), true
+    from kept`
 
 	// The projection needs a version of at least 1.
 	sqlTombstone = `with kept as (
@@ -234,7 +246,8 @@ func (p *Privacy) ForgetErased(ctx context.Context, user scoreboard.UserID) erro
 	err := pgx.BeginFunc(ctx, p.db, func(tx pgx.Tx) error {
 		for _, sql := range []string{
 			`delete from scores where user_id = $1 and version = 0`, `delete from profiles where user_id = $1`,
-			`delete from users where user_id = $1 and erased_as is not null and not exists (select from scores where user_id = $1)`,
+			`delete from users where user_id = $1 and erased_as is not null and not exists (select from scores
+where user_id = $1)`,
 		} {
 			if _, err := tx.Exec(ctx, sql, user); err != nil {
 				return err
@@ -262,7 +275,8 @@ func (p *Privacy) ForgetAddresses(ctx context.Context, keep time.Duration) (more
     select starts, least(starts + interval '1 hour', until) as ends, until from span where starts < until
 ), forgotten as (
     update user_score_histories as h set address = null, user_agent = null, country = null
-    from piece where h.recorded_at >= piece.starts and h.recorded_at < piece.ends and (h.address is not null or h.user_agent is not null or h.country is not null)
+    from piece where h.recorded_at >= piece.starts and h.recorded_at < piece.ends and (h.address is not null
+        or h.user_agent is not null or h.country is not null)
 )
 insert into retention (name, done) select 'addresses', ends from piece
 on conflict (name) do update set done = excluded.done

@@ -21,7 +21,8 @@ var exported = []struct{ kind, sql string }{
 where user_id = $1 and board_id in (select board_id from boards where closed_at is not null)`},
 	{
 		"event",
-		`select user_id, board_id, event_id, event_text, delta, applied, previous_score, new_score, version, recorded_at,
+		`select user_id, board_id, event_id, event_text, delta, applied, previous_score, new_score, version,
+recorded_at,
     client_timestamp, source, action, key_id, signer, address, user_agent, country,
     exists (select from reversals r where r.user_id = h.user_id and r.event_id = h.event_id) as reversed
 from user_score_histories h where user_id collate "POSIX" = $1 order by recorded_at`,
@@ -37,7 +38,8 @@ where position(convert_to('"user_id":"' || $1 || '"', 'UTF8') in value) > 0 orde
 	},
 	{
 		"flag",
-		`select rule, mode, board_id, event_text, delta, detail, state, times, created_at from flags where user_id = $1 order by id`,
+		`select rule, mode, board_id, event_text, delta, detail, state, times, created_at from flags
+where user_id = $1 order by id`,
 	},
 	{"moderation", `select at, action, reason, detail from audit_log where target = 'user:' || $1 order by id`},
 }

@@ -23,8 +23,10 @@ func New(db *pg.DB) *Profiles { return &Profiles{db} }
 // banned users, because names are shown to others.
 func (s *Profiles) PutProfile(ctx context.Context, p *scoreboard.Profile, audit *scoreboard.AuditEntry) error {
 	const put = `insert into profiles (user_id, display_name, avatar_url)
-select $1, nullif($2, ''), nullif($3, '') where not exists (select from users where user_id = $1 and status in ('banned', 'erased'))
-on conflict (user_id) do update set display_name = excluded.display_name, avatar_url = excluded.avatar_url, updated_at = clock_timestamp()
+select $1, nullif($2, ''), nullif($3, '') where not exists (select from users where user_id = $1
+    and status in ('banned', 'erased'))
+on conflict (user_id) do update set display_name = excluded.display_name, avatar_url = excluded.avatar_url,
+    updated_at = clock_timestamp()
 returning updated_at`
 	err := pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
 		if err := tx.QueryRow(ctx, put, p.User, p.DisplayName, p.AvatarURL).Scan(&p.UpdatedAt); err != nil {

@@ -93,7 +93,8 @@ and (order_key, reached_at, user_id) > ($2, $3, $4) order by order_key, reached_
 // ownStanding does not filter on hidden: on a small table or one without
 // statistics the planner would consider the ranking index as good as the primary
 // key for that, keep the plan, and later read the whole board.
-const ownStanding = `select score, order_key, reached_at, version, revision, hidden from scores where user_id = $1 and board_id = $2`
+const ownStanding = `select score, order_key, reached_at, version, revision, hidden from scores where user_id = $1
+and board_id = $2`
 
 // Place returns a user's standing with k neighbors on each side, or a not_found.
 func (r *Reads) Place(
@@ -191,7 +192,8 @@ func (r *Reads) List(
 		rows, err := tx.Query(
 			ctx,
 			`select s.user_id, s.order_key, s.reached_at, s.hidden from unnest($1::text[]) as t(u)
-cross join lateral (select user_id, order_key, reached_at, hidden from scores where user_id = t.u and board_id = $2 offset 0) s`,
+cross join lateral (select user_id, order_key, reached_at, hidden from scores where user_id = t.u
+    and board_id = $2 offset 0) s`,
 			users,
 			board.ID,
 		)

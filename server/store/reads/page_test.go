@@ -27,7 +27,8 @@ func fillBoard(t testing.TB, conn *backendtest.Conn, n int) {
 	conn.Do(
 		t,
 		`insert into scores (user_id, board_id, score, order_key, version, revision, reached_at, recorded_at, hidden)
-select 'u' || i, 'large', s, -s, 1, 1, timestamptz '2026-01-01' + make_interval(secs => (i * 7) % 11), clock_timestamp(), i % 50 = 0
+select 'u' || i, 'large', s, -s, 1, 1, timestamptz '2026-01-01' + make_interval(secs => (i * 7) % 11),
+    clock_timestamp(), i % 50 = 0
 from (select i, (i * 7919) % greatest($1 / 20, 1) as s from generate_series(1, $1) i) u`,
 		n,
 	)

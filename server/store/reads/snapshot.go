@@ -13,7 +13,8 @@ import (
 // sqlInOrder begins a snapshot: it returns its time and makes the planner read rows
 // in index order. Without good statistics it would expect the rest of a board to
 // be a few rows, read all of it and sort.
-const sqlInOrder = `select now() from set_config('enable_sort', 'off', true) sorting, set_config('enable_bitmapscan', 'off', true) maps`
+const sqlInOrder = `select now() from set_config('enable_sort', 'off', true) sorting, set_config('enable_bitmapscan',
+'off', true) maps`
 
 // snapshot is a consistent view of a board.
 type snapshot struct {
@@ -73,10 +74,12 @@ func (tx *snapshot) ranks(ctx context.Context, of []scoreboard.Position) ([]int6
 		fromKeys[i], fromReached[i], fromUsers[i], bases[i] = from.Key, from.ReachedAt, string(from.User), base
 	}
 	// One probe per row, whatever the statistics.
-	const counts = `select c.n from unnest($2::bigint[], $3::timestamptz[], $4::text[], $5::bigint[], $6::timestamptz[], $7::text[])
+	const counts = `select c.n from unnest($2::bigint[], $3::timestamptz[], $4::text[], $5::bigint[],
+$6::timestamptz[], $7::text[])
     with ordinality as t(k, r, u, fk, fr, fu, i)
 cross join lateral (select count(*) as n from scores where board_id = $1 and not hidden
-    and (order_key, reached_at, user_id) > (t.fk, t.fr, t.fu) and (order_key, reached_at, user_id) < (t.k, t.r, t.u)) c order by t.i`
+    and (order_key, reached_at, user_id) > (t.fk, t.fr, t.fu) and (order_key, reached_at, user_id) < (t.k, t.r,
+        t.u)) c order by t.i`
 	rows, err := tx.Query(ctx, counts, tx.board, keys, reached, users, fromKeys, fromReached, fromUsers)
 	if err != nil {
 		return nil, err

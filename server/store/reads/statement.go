@@ -14,7 +14,8 @@ import (
 )
 
 // The collation is that of the index for statements.
-const sqlStatement = `select event_id, coalesce(event_text, ''), board_id, delta, previous_score, new_score, version, recorded_at,
+const sqlStatement = `select event_id, coalesce(event_text, ''), board_id, delta, previous_score, new_score, version,
+recorded_at,
     coalesce(action, ''), coalesce(key_id, ''), coalesce(address, ''), coalesce(user_agent, '')
 from user_score_histories
 where user_id collate "POSIX" = $1 and recorded_at >= $2 and recorded_at < $3
@@ -30,7 +31,8 @@ const sqlArchived = `select count(*), coalesce(bool_or(kept.first is distinct fr
     from pg_inherits i join pg_class c on c.oid = i.inhrelid
     where i.inhparent = 'user_score_histories'::regclass and c.relname ~ '^user_score_histories_[0-9]{8}$')
 from scores s left join (
-    select board_id, min(version) as first from user_score_histories where user_id collate "POSIX" = $1 group by board_id
+    select board_id, min(version) as first from user_score_histories where user_id collate "POSIX" = $1
+        group by board_id
 ) as kept on kept.board_id = s.board_id
 where s.user_id = $1 and s.version > 0 and ($2 = '' or s.board_id = $2 or split_part(s.board_id, ':', 1) = $2)`
 

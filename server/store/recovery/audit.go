@@ -20,7 +20,8 @@ const sqlAudit = `select coalesce(l.user_id, s.user_id), coalesce(l.rows, 0), co
         where h.user_id = l.user_id and h.board_id = $1 order by version limit 1) else 0 end,
     coalesce(s.score, 0), coalesce(s.order_key, 0), coalesce(s.version, 0), coalesce(s.revision, 0),
     coalesce(s.reached_at, 'epoch'), coalesce(s.recorded_at, 'epoch'), coalesce(s.hidden, false),
-    coalesce(s.reached_at < (select min(to_date(right(inhrelid::regclass::text, 8), 'YYYYMMDD')::timestamp at time zone 'UTC')
+    coalesce(s.reached_at < (select min(to_date(right(inhrelid::regclass::text, 8),
+        'YYYYMMDD')::timestamp at time zone 'UTC')
         from pg_inherits where inhparent = 'user_score_histories'::regclass), false)
 from (
     select user_id, count(*) as rows, min(version) as first, max(version) as last, sum(applied)::bigint as applied

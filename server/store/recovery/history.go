@@ -15,7 +15,8 @@ import (
 // History returns the database's history, and the one that the relays' cursors
 // belong to if it differs.
 func (r *Recovery) History(ctx context.Context) (now scoreboard.History, cursors string, err error) {
-	const sql = `select coalesce(h, ''), case when h is null then 0 else pg_current_wal_flush_lsn() - '0/0'::pg_lsn end::bigint,
+	const sql = `select coalesce(h, ''), case when h is null then 0
+else pg_current_wal_flush_lsn() - '0/0'::pg_lsn end::bigint,
     coalesce((select min(history) from relay_shards where history <> h), '')
 from store_history() as h`
 	if err := r.db.QueryRow(ctx, sql).Scan(&now.ID, &now.Position, &cursors); err != nil {
@@ -32,7 +33,8 @@ func (r *Recovery) AdoptHistory(ctx context.Context) error {
 	err := pgx.BeginFunc(ctx, r.db, func(tx pgx.Tx) error {
 		for _, sql := range []string{
 			`insert into adopted_histories (history) select h from store_history() as h where h is not null`,
-			`update outbox_score_updates set xid = pg_current_xact_id() where xid >= pg_snapshot_xmax(pg_current_snapshot())`,
+			`update outbox_score_updates set xid = pg_current_xact_id()
+where xid >= pg_snapshot_xmax(pg_current_snapshot())`,
 			`update relay_shards set history = store_history(), generation = generation + 1, lease_until = '-infinity',
     cursor_xid = '0', cursor_id = 0, attempts = 0, last_error = null`,
 		} {

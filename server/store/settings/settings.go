@@ -57,7 +57,8 @@ func (s *Settings) ChangeSettings(
 		for _, t := range changes {
 			done, err := tx.Exec(ctx, `insert into knobs (name, value, changed_by) select $1, $2, $3
 where $2::text is distinct from (select value from knobs where name = $1)
-on conflict (name) do update set value = excluded.value, version = excluded.version, changed_at = excluded.changed_at, changed_by = excluded.changed_by`,
+on conflict (name) do update set value = excluded.value, version = excluded.version, changed_at = excluded.changed_at,
+    changed_by = excluded.changed_by`,
 				t.Name, t.Value, t.Why.Who)
 			if err != nil {
 				return err

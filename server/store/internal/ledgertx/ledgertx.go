@@ -58,7 +58,8 @@ const (
 	// Shared; freeze and rollover take it exclusively. One lock covers a family
 	// and all its instances. The status is read in a separate statement, after
 	// the wait.
-	sqlLockBoards = `select pg_advisory_xact_lock_shared(hashtextextended(split_part(b, ':', 1), 0)) from unnest($1::text[]) as t(b)`
+	sqlLockBoards = `select pg_advisory_xact_lock_shared(hashtextextended(split_part(b, ':', 1), 0))
+from unnest($1::text[]) as t(b)`
 
 	// For a family also its instances that have not ended, by the database's
 	// clock, which is read once because only a constant can be used in an index
@@ -82,7 +83,8 @@ returning user_id, status, last_recorded_at, xmax = 0`
 
 	// A separate statement: only a snapshot taken under the locks contains what
 	// was committed while this transaction waited for them.
-	sqlKnownEvents = `select t.n, h.board_id, h.payload_hash, h.applied, h.previous_score, h.new_score, h.version, h.recorded_at,
+	sqlKnownEvents = `select t.n, h.board_id, h.payload_hash, h.applied, h.previous_score, h.new_score, h.version,
+h.recorded_at,
     exists (select from reversals as r where r.user_id = t.u and r.event_id = t.e)
 from unnest($1::text[], $2::uuid[]) with ordinality as t(u, e, n) cross join lateral (
     select * from user_score_histories

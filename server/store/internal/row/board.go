@@ -15,7 +15,8 @@ import (
 // BoardColumns are the columns that ScanBoard reads.
 const BoardColumns = `board_id, family_id, mode, sort_order, status, min_delta, max_delta, min_score, max_score,
     public, coalesce(region, ''), created_at, period, time_zone, week_start % 7, period_start, period_end, closed_at,
-    require_action_token, require_attestation, action_least_ms, action_life_ms, coalesce(encode(standings_hash, 'hex'), '')`
+    require_action_token, require_attestation, action_least_ms, action_life_ms,
+    coalesce(encode(standings_hash, 'hex'), '')`
 
 // ScanBoard scans BoardColumns, after any columns selected before them.
 func ScanBoard(row pgx.Row, before ...any) (b scoreboard.Board, err error) {

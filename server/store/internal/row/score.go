@@ -26,7 +26,8 @@ const SQLHideScores = `with changed as (
     returning *)
 insert into outbox_score_updates (shard, event_id, user_id, board_id, score, previous_score, delta, order_key, version,
     revision, reached_at, recorded_at, hidden)
-select $3, gen_random_uuid(), user_id, board_id, score, score, 0, order_key, version, revision, reached_at, $4, hidden from changed
+select $3, gen_random_uuid(), user_id, board_id, score, score, 0, order_key, version, revision, reached_at, $4, hidden
+    from changed
 returning board_id, revision`
 
 const sqlReceipts = `select board_id, applied, previous_score, new_score, version, recorded_at,
