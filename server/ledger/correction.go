@@ -7,7 +7,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Ledger rows with the source admin are corrections; their action tells the kind.
+// Ledger rows with the source admin are corrections; their action names the kind.
 const (
 	ActionAdjust   = "adjust"
 	actionReversal = "reversal:" // followed by the id of the reversed event

@@ -28,7 +28,7 @@ and board_id <> family_id`).
 	for _, c := range []struct{ freeze, write, counted scoreboard.BoardID }{
 		{"arena", "arena", "arena"}, {"daily", "daily", instance}, {instance, "daily", instance},
 	} {
-		var stop, written, refused atomic.Bool
+		var stop, written, rejected atomic.Bool
 		var all sync.WaitGroup
 		for w := range 4 {
 			all.Go(func() {
@@ -48,7 +48,7 @@ and board_id <> family_id`).
 						case o.Err == nil:
 							written.Store(true)
 						case scoreboard.CodeOf(o.Err) == scoreboard.CodeBoardClosed:
-							refused.Store(true)
+							rejected.Store(true)
 						default:
 							t.Error(o.Err)
 						}
@@ -62,7 +62,7 @@ and board_id <> family_id`).
 			t.Errorf("freeze %s: %+v, %v", c.freeze, frozen, err)
 		}
 		rows := conn.Count(t, `select count(*) from user_score_histories where board_id = $1`, c.counted)
-		until(t, "a refusal", refused.Load)
+		until(t, "a rejection", rejected.Load)
 		time.Sleep(100 * time.Millisecond)
 		stop.Store(true)
 		all.Wait()

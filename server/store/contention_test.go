@@ -71,7 +71,7 @@ func TestIncrementsFlowWhileAUserIsLocked(t *testing.T) {
 		t.Errorf("alice after the lock: %v", err)
 	}
 	p90, worst := others[len(others)*9/10], others[len(others)-1]
-	t.Logf("%d increments of others in 3 s, p50 %s, p90 %s (%s without a lock), worst %s; alice refused %d times",
+	t.Logf("%d increments of others in 3 s, p50 %s, p90 %s (%s without a lock), worst %s; alice rejected %d times",
 		len(others), others[len(others)/2], p90, usual, worst, refused)
 	// Only the callers in the batch that met the lock wait 100 ms: one batch of
 	// hundreds. The rest of the tail is the machine's.

@@ -124,14 +124,14 @@ func TestAnomalies(t *testing.T) {
 	for i := range 25 {
 		batch = append(batch, increment("often", 1, fmt.Sprint("e", i)))
 	}
-	refused := 0
+	rejected := 0
 	for _, o := range append(record(t, s, batch...), record(t, s, increment("often", 1, "late"))...) {
 		if scoreboard.CodeOf(o.Err) == scoreboard.CodeRuleViolated {
-			refused++
+			rejected++
 		}
 	}
-	if refused != 6 {
-		t.Errorf("frequency: %d rejected, want 6", refused)
+	if rejected != 6 {
+		t.Errorf("frequency: %d rejected, want 6", rejected)
 	}
 	from := func(country, event string) scoreboard.Increment {
 		in := increment("travel", 1, event)
