@@ -176,7 +176,7 @@ func (s *Server) routes() http.Handler {
 			if f.retryAfter > 0 {
 				w.Header().Set("Retry-After", strconv.Itoa(int((f.retryAfter+time.Second-1)/time.Second)))
 			}
-			refuse(w, f.status, &scoreboard.Error{Code: f.code, Message: "told to fail"})
+			refuse(w, f.status, &scoreboard.Error{Code: f.code, Message: "simulated failure"})
 		default:
 			mux.ServeHTTP(w, r)
 		}

@@ -18,7 +18,7 @@ import (
 	"github.com/scoreboard/scoreboard/migrations"
 	"github.com/scoreboard/scoreboard/server"
 	"github.com/scoreboard/scoreboard/server/auth/authtest"
-	knobs "github.com/scoreboard/scoreboard/server/config"
+	serverconfig "github.com/scoreboard/scoreboard/server/config"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -199,7 +199,7 @@ func startServer(t *testing.T, postgres, redis string, more ...string) (*server.
 	for i := 0; i < len(more); i += 2 {
 		given[more[i]] = more[i+1]
 	}
-	c, _, err := knobs.Load(func(name string) (string, bool) { v, ok := given[name]; return v, ok },
+	c, _, err := serverconfig.Load(func(name string) (string, bool) { v, ok := given[name]; return v, ok },
 		func(string) (string, bool) { return "", false }, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -105,7 +105,7 @@ func (term *terminal) shows(text string) {
 	term.t.Fatalf("%q not drawn; output:\n%s", text, term.drawn())
 }
 
-// press types keys and forgets earlier output.
+// press types keys and discards earlier output.
 func (term *terminal) press(keys string) {
 	term.t.Helper()
 	term.mu.Lock()

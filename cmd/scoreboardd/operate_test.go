@@ -92,8 +92,8 @@ func TestDeadLettersListRequeueDelete(t *testing.T) {
 	if page, err = root.DeadLetters(ctx, 0); err != nil || len(page.Letters) > 0 {
 		t.Errorf("letters left: %+v, %v", page.Letters, err)
 	}
-	stranger := h.client(d, "mallory", "")
-	if _, err := stranger.DeadLetters(ctx, 0); scoreboard.CodeOf(err) != scoreboard.CodeForbidden {
+	mallory := h.client(d, "mallory", "")
+	if _, err := mallory.DeadLetters(ctx, 0); scoreboard.CodeOf(err) != scoreboard.CodeForbidden {
 		t.Errorf("without the scope: %v, want forbidden", err)
 	}
 }

@@ -61,8 +61,8 @@ func TestReplayRestoresRanking(t *testing.T) {
 			t.Errorf("%s: %v, want invalid_request", name, err)
 		}
 	}
-	stranger := h.client(d, "mallory", "")
-	if _, err := stranger.Replay(ctx, client.ReplayRequest{DLQ: true},
+	mallory := h.client(d, "mallory", "")
+	if _, err := mallory.Replay(ctx, client.ReplayRequest{DLQ: true},
 		quiet); scoreboard.CodeOf(err) != scoreboard.CodeForbidden {
 		t.Errorf("without the scope: %v, want forbidden", err)
 	}

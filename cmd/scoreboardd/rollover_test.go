@@ -56,7 +56,7 @@ func TestMidnightUnderLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The season ends at midnight in Berlin, when the time zone's offset may change.
+	// Move the boundary between two Berlin days to the end of the season.
 	stamp := midnight.Format(time.RFC3339Nano)
 	h.exec(
 		`update boards set period_end = '` + stamp + `', period_start = '` + stamp + `'::timestamptz - interval '1 day'

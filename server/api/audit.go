@@ -80,7 +80,7 @@ func (a *API) audit(c *gin.Context, r route, caller *auth.Claims) {
 // auditDetail encodes a value as the detail of an entry.
 func auditDetail(v any) json.RawMessage {
 	b, err := json.Marshal(v)
-	if err != nil { // our own types always marshal
+	if err != nil { // these types always marshal
 		panic(err)
 	}
 	return b

@@ -35,7 +35,7 @@ func (a *API) event(c *gin.Context, caller *auth.Claims) error {
 		if answered || scoreboard.CodeOf(statusErr) != scoreboard.CodeNotFound {
 			return statusErr
 		}
-		// Between the two look-ups it may have been recorded and its mark cleared.
+		// Between the two lookups it may have been recorded and its mark cleared.
 		receipts, err = a.Events.Event(c.Request.Context(), user, event)
 	}
 	if err != nil {
@@ -45,7 +45,7 @@ func (a *API) event(c *gin.Context, caller *auth.Claims) error {
 	return nil
 }
 
-// eventStatus answers for an event whose look-up in the ledger failed with
+// eventStatus answers for an event whose lookup in the ledger failed with
 // ledgerErr, and reports whether it did.
 func (a *API) eventStatus(
 	c *gin.Context, user scoreboard.UserID, event scoreboard.EventID, ledgerErr error,

@@ -243,7 +243,7 @@ func respondReceipts(c *gin.Context, cmd *command, receipts []scoreboard.Receipt
 	respond(c, http.StatusOK, receiptsJSON(cmd.User, cmd.Event, receipts))
 }
 
-// respondRanked ranks receipts that were looked up, and sends one as it is,
+// respondRanked ranks receipts from the ledger and sends them: one as an object,
 // several as a list.
 func (a *API) respondRanked(
 	c *gin.Context, user scoreboard.UserID, event scoreboard.EventID, receipts []scoreboard.Receipt,

@@ -55,7 +55,7 @@ type jobWriter struct {
 
 func (w *jobWriter) write(line protocol.JobLine) {
 	body, err := json.Marshal(line)
-	if err != nil { // our own types always marshal
+	if err != nil { // these types always marshal
 		panic(err)
 	}
 	extendWriteDeadline(w.c)

@@ -34,7 +34,7 @@ type Limits struct {
 	Address   Limit // every request, by address
 	Anonymous Limit // clients without a token, by address
 	// AuthFailures bounds wrong credentials by address. Beyond it they are answered
-	// with rate_limited and cost no look-up. Correct credentials from the same
+	// with rate_limited and cost no lookup. Correct credentials from the same
 	// address still work: many clients may share it.
 	AuthFailures Limit
 }

@@ -286,7 +286,7 @@ func TestAuthFailureLimit(t *testing.T) {
 	r.want("before the flood", http.StatusOK, "", "POST", path, server, increment("alice", "e0", "k1", "s1"))
 	for _, wrong := range []struct{ name, token, body, code string }{
 		{"signature", server, increment("alice", "e1", "k1", "wrong"), "invalid_signature"},
-		{"key", server, increment("alice", "e1", "made-up", "s1"), "invalid_signature"},
+		{"key", server, increment("alice", "e1", "unknown", "s1"), "invalid_signature"},
 		{"token", "bad", "", "unauthorized"},
 	} {
 		for range 2 {
@@ -295,7 +295,7 @@ func TestAuthFailureLimit(t *testing.T) {
 	}
 	lookups := r.lookups
 	for i := range 10 {
-		made := "made-up-" + string(rune('a'+i))
+		made := "unknown-" + string(rune('a'+i))
 		r.want(
 			"a wrong key past the bound",
 			http.StatusTooManyRequests,

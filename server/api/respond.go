@@ -88,7 +88,7 @@ func setRetryAfter(c *gin.Context, err error) {
 // respond writes v as JSON.
 func respond(c *gin.Context, status int, v any) {
 	body, err := json.Marshal(v)
-	if err != nil { // our own types always marshal
+	if err != nil { // these types always marshal
 		panic(err)
 	}
 	extendWriteDeadline(c)

@@ -36,7 +36,7 @@ func adminRoute(method, path, action string, handle handler) route {
 }
 
 // audits reports whether a successful request must leave an entry in the audit
-// trail. Every change by an operator does, so that a new route cannot forget it.
+// trail. Every change by an operator does, including those of routes added later.
 func (r route) audits() bool {
 	return r.scope == auth.ScopeAdmin && r.method != http.MethodGet && r.path != pathVerify
 }
@@ -266,7 +266,7 @@ func newMetrics() *metrics {
 }
 
 // route returns the observer of one route. Status 200 is resolved in advance,
-// which saves a look-up per request.
+// which saves a lookup per request.
 func (m *metrics) route(method, path string) func(status int, took time.Duration) {
 	ok := m.latency.WithLabelValues(method, path, "200")
 	return func(status int, took time.Duration) {

@@ -48,8 +48,8 @@ func (a *API) checkHeaderSignature(c *gin.Context, header string, body []byte) (
 }
 
 // verifySignature verifies a signature of text. For an address with too many
-// failures, a key that is not cached is not looked up, because made-up key ids
-// would all reach the store.
+// failures, a key that is not cached is not looked up, because every unknown key id
+// would reach the store.
 func (a *API) verifySignature(
 	c *gin.Context, keyID string, text []byte, signature string, at time.Time,
 ) (signer, error) {

@@ -174,10 +174,10 @@ func FuzzAttestation(f *testing.F) {
 	f.Add("eyJhbGciOiJub25lIiwia2lkIjoiZ2FtZSJ9" + good[strings.Index(good, "."):])
 	f.Add("...")
 	f.Fuzz(func(t *testing.T, text string) {
-		said, err := attestations.Verify(t.Context(), text)
+		got, err := attestations.Verify(t.Context(), text)
 		switch {
 		case err == nil && text != good:
-			t.Fatalf("%q is accepted as %+v", text, said)
+			t.Fatalf("%q is accepted as %+v", text, got)
 		case err != nil && scoreboard.CodeOf(err) != scoreboard.CodeForbidden:
 			t.Fatalf("%q: got %v, want forbidden", text, err)
 		}

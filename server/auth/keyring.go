@@ -43,7 +43,7 @@ type Keyring struct {
 	flight  singleflight.Group
 	mu      sync.RWMutex
 	known   map[string]*liveKey
-	unknown map[string]time.Time // when each was read; separate, so that made-up ids evict no key
+	unknown map[string]time.Time // when each was read; separate, so that unknown ids evict no key
 }
 
 type liveKey struct {
@@ -208,7 +208,7 @@ func (k *Keyring) read(ctx context.Context, keyID string) (*liveKey, error) {
 }
 
 // Knows reports whether a key was live when it was last read. Such a key does not cost
-// a look-up per request.
+// a lookup per request.
 func (k *Keyring) Knows(keyID string) bool {
 	k.mu.RLock()
 	defer k.mu.RUnlock()

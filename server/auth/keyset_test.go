@@ -66,7 +66,7 @@ func TestUnknownKeyIDsShareOneRead(t *testing.T) {
 	var callers sync.WaitGroup
 	for i := range 200 {
 		callers.Go(func() {
-			token := p.token(jwt.SigningMethodEdDSA, fmt.Sprintf("made-up-%d", i), key, nil)
+			token := p.token(jwt.SigningMethodEdDSA, fmt.Sprintf("unknown-%d", i), key, nil)
 			if code := codeOf(
 				tokens,
 				token,
@@ -84,7 +84,7 @@ func TestUnknownKeyIDsShareOneRead(t *testing.T) {
 		t.Errorf("a valid token meanwhile: got %q", code)
 	}
 	now.Add(int64(6 * time.Second))
-	_ = codeOf(tokens, p.token(jwt.SigningMethodEdDSA, "made-up", key, nil))
+	_ = codeOf(tokens, p.token(jwt.SigningMethodEdDSA, "unknown", key, nil))
 	if n := p.reads.Load(); n != 2 {
 		t.Errorf("after the pause: read %d times, want twice", n)
 	}
@@ -133,13 +133,13 @@ func TestKeySetWhileProviderIsDown(t *testing.T) {
 			if code := codeOf(tokens, p.token(jwt.SigningMethodEdDSA, "k", key, nil)); code != "" {
 				t.Fatalf("while the provider is up: got %q", code)
 			}
-			p.publish("made-up", key)
+			p.publish("unknown", key)
 			set := string(p.set())
 			p.answers(func(w http.ResponseWriter, r *http.Request) { answer(w, r, set) })
 			now.Add(int64(6 * time.Second))
 			if code := codeOf(
 				tokens,
-				p.token(jwt.SigningMethodEdDSA, "made-up", key, nil),
+				p.token(jwt.SigningMethodEdDSA, "unknown", key, nil),
 			); code != scoreboard.CodeUnauthorized {
 				t.Errorf("an unknown key while the provider fails: got %q, want unauthorized", code)
 			}

@@ -196,12 +196,12 @@ func TestAttestations(t *testing.T) {
 		"dots":          {strings.Repeat(".", 1000), forbidden},
 		"long":          {strings.Repeat("a", 10_000), forbidden},
 	} {
-		said, err := attestations.Verify(t.Context(), c.jws)
+		got, err := attestations.Verify(t.Context(), c.jws)
 		if err == nil {
-			err = said.Covers(&in)
+			err = got.Covers(&in)
 		}
 		if err == nil {
-			if e := said.Objection(noon); e != nil {
+			if e := got.Objection(noon); e != nil {
 				err = e
 			}
 		}

@@ -42,8 +42,8 @@ func (p Proxies) trust(a netip.Addr) bool {
 
 // Wrap replaces the peer's address by the client's, if the peer is a trusted proxy.
 // countryHeader returns the name of the header with the country, "" for none; it is
-// removed unless a trusted proxy has sent it exactly once, because of two values the
-// proxy's could not be told.
+// removed unless a trusted proxy has sent it exactly once, because the proxy's value
+// could not be distinguished from a client's.
 func (p Proxies) Wrap(next http.Handler, countryHeader func() string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		trusted := false

@@ -51,7 +51,7 @@ type Command struct {
 	Board string `json:"board"`
 }
 
-// The WebSocket close codes: the standard one for a restart, and our own.
+// The WebSocket close codes: the standard one for a restart, and custom ones.
 const (
 	CloseRestart      = 1012
 	CloseToken        = 4401

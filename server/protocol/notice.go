@@ -49,7 +49,7 @@ func EncodeNotice(n *scoreboard.Notice) []byte {
 		out.Moved[i] = Moved{UserID: string(m.User), Score: int64(m.Score), Revision: m.Revision, Version: m.Version}
 	}
 	b, err := json.Marshal(&out)
-	if err != nil { // our own types always marshal
+	if err != nil { // these types always marshal
 		panic(err)
 	}
 	return b
