@@ -25,16 +25,16 @@ import (
 func (s *Server) makeAPI() error {
 	c := s.config
 	o := api.Options{
-		Tokens: s.tokens, Peers: c.TLS.ClientNames, Catalog: s.catalog, Policy: apiPolicy(c), Statuses: s.store,
+		Tokens: s.tokens, Peers: c.TLS.ClientNames, Catalog: s.catalog, Policy: apiPolicy(c), Statuses: s.store.Moderation,
 		Limits: s.makeLimits(), DevIssuer: c.Auth.DevIssuer, Origins: c.Realtime.Origins, Log: s.log, Now: time.Now,
 		CursorKey: auth.CursorKey(c.Auth.MasterKey, c.Auth.JWTSecret),
 	}
 	s.add("settings", s.settings)
-	s.register(s.store.Collectors()...)
+	s.register(s.store.Increments.Collectors()...)
 	if c.Has(config.RoleAPI) || c.Has(config.RoleRead) {
-		o.Reads, o.Ledger = s.reads, s.store
+		o.Reads, o.Ledger = s.reads, s.store.Reads
 		o.Boards = admin.Boards{
-			Store: s.store, Catalog: s.catalog, Rebuilder: s.rebuilder, Rollover: s.rollover, Log: s.log,
+			Boards: s.store.Boards, Catalog: s.catalog, Rebuilder: s.rebuilder, Rollover: s.rollover, Log: s.log,
 		}
 	}
 	if c.Has(config.RoleGateway) {
@@ -66,7 +66,7 @@ func (s *Server) makeAPI() error {
 // makeProofs makes the verifiers of signatures, action tokens and attestations.
 func (s *Server) makeProofs(o *api.Options) (err error) {
 	c := s.config
-	if s.keyring, err = auth.NewKeyring(c.Auth.MasterKey, s.store, time.Now); err != nil {
+	if s.keyring, err = auth.NewKeyring(c.Auth.MasterKey, s.store.Keys, time.Now); err != nil {
 		return err
 	}
 	o.Keyring, o.Keys = s.keyring, s.store.Keys
@@ -87,12 +87,15 @@ func (s *Server) makeProofs(o *api.Options) (err error) {
 
 // makeOperations makes what operators use.
 func (s *Server) makeOperations(o *api.Options) {
-	o.Trail, o.Settings, o.Flags = s.store, s.settings, s.store
-	o.Profiles = admin.Profiles{Store: s.store, Cache: s.profiles}
-	o.Moderation = admin.Moderation{Store: s.store, Ranking: s.ranking, CacheTTL: s.config.Reads.UserCache}
+	o.Trail, o.Settings, o.Flags = s.store.Audit, s.settings, s.store.Moderation
+	o.Profiles = admin.Profiles{Store: s.store.Profiles, Cache: s.profiles}
+	o.Moderation = admin.Moderation{
+		Moderation: s.store.Moderation, Corrections: s.store.Corrections, Privacy: s.store.Privacy,
+		Ranking: s.ranking, CacheTTL: s.config.Reads.UserCache,
+	}
 	o.Operations = &api.Operations{
 		Doctor: s.makeDoctor(), Node: s.makeNodeStatus(), Jobs: s.makeJobs(), Conditions: s.ranking,
-		Outbox: s.store, DeadLetters: s.store.DeadLetters,
+		Outbox: s.store.Outbox, DeadLetters: s.store.DeadLetters,
 	}
 	if s.archive != nil {
 		o.Operations.Archive = admin.Archive{Archiver: s.archive}
@@ -116,9 +119,9 @@ func (s *Server) makeLimits() api.Limits {
 
 func (s *Server) makeDoctor() health.Doctor {
 	d := health.Doctor{
-		Postgres: s.store.Ping, Redis: s.ranking.Ping, Outbox: s.store, Lag: s.consumerLag,
+		Postgres: s.store.Ping, Redis: s.ranking.Ping, Outbox: s.store.Outbox, Lag: s.consumerLag,
 		History: func(ctx context.Context) (*repair.HistoryChange, error) {
-			return repair.CheckHistory(ctx, s.store, s.ranking)
+			return repair.CheckHistory(ctx, s.store.Recovery, s.ranking)
 		},
 		Deployed: s.config, Current: s.settings.Current,
 	}

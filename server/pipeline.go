@@ -68,7 +68,7 @@ func (s *Server) makeStreams() *streams.Transport {
 }
 
 func (s *Server) makeProjection(transports []*transport.Transport) {
-	dead := []projection.DeadLetters{s.store}
+	dead := []projection.DeadLetters{s.store.DeadLetters}
 	if s.kafka != nil {
 		dead = append(dead, transport.NewDeadLetters(s.producer(s.config.Kafka.DeadTopic)))
 	}
@@ -82,7 +82,7 @@ func (s *Server) makeProjection(transports []*transport.Transport) {
 			s.consumers = append(s.consumers, c)
 		}
 	}
-	s.add("projection", projection.New(sources, s.ranking, s.store, dead, s.triggerRebuild(), s.log))
+	s.add("projection", projection.New(sources, s.ranking, s.store.Boards, dead, s.triggerRebuild(), s.log))
 }
 
 func (s *Server) makeRelay(transports []*transport.Transport) {
@@ -99,7 +99,7 @@ func (s *Server) makeRelay(transports []*transport.Transport) {
 		PollInterval: c.Outbox.Poll, BatchPause: c.Outbox.Pause, HeartbeatInterval: time.Second,
 		LeaseDuration: c.Outbox.Lease,
 		MaxAttempts:   rejectedAttempts,
-	}, s.store, s.switcher, s.log)
+	}, s.store.Outbox, s.switcher, s.log)
 	s.add("relay", s.relay)
 }
 
@@ -132,7 +132,7 @@ func (s *Server) makeWrites(o *api.Options) {
 	if s.relay != nil {
 		wake = s.relay.Wake
 	}
-	s.ingest = ingest.New(lanes, s.store, ranker, wake, s.log)
+	s.ingest = ingest.New(lanes, s.store.Increments, ranker, wake, s.log)
 	s.add("ingest", s.ingest)
 	marks := ingest.NewRedisMarks(s.redis)
 	if c.Has(config.RoleIntake) {
@@ -140,15 +140,15 @@ func (s *Server) makeWrites(o *api.Options) {
 		s.consumers = append(s.consumers, increments)
 		s.register(increments.Collectors()...)
 		dead := transport.NewDeadLetters(s.producer(c.Kafka.IncrementsDeadTopic))
-		s.add("intake", ingest.NewIntake(increments, s.ingest, dead, s.store, marks, config.RepeatWindow, s.log))
+		s.add("intake", ingest.NewIntake(increments, s.ingest, dead, s.store.Increments, marks, config.RepeatWindow, s.log))
 	}
 	if !c.Has(config.RoleAPI) {
 		return
 	}
-	o.Submitter, o.Events, o.Ranker = s.ingest, s.store, ranker
+	o.Submitter, o.Events, o.Ranker = s.ingest, s.store.Increments, ranker
 	if s.kafka != nil {
 		accepted := transport.NewAccepted(s.producer(c.Kafka.IncrementsTopic))
-		acceptor := ingest.NewAcceptor(lanes, marks, s.store, accepted, s.log)
+		acceptor := ingest.NewAcceptor(lanes, marks, s.store.Increments, accepted, s.log)
 		s.add("acceptor", acceptor)
 		o.Acceptor = acceptor
 	}
@@ -194,7 +194,7 @@ func (s *Server) makeRollover() {
 			Name: c.Kafka.SeasonsTopic, Shards: 1, Length: int64(c.Streams.Length),
 		}, s.redis)
 	}
-	s.rollover = rollover.New(processName(), s.store, s.catalog, transport.NewSeasons(producer), s.log)
+	s.rollover = rollover.New(processName(), s.store.Boards, s.catalog, transport.NewSeasons(producer), s.log)
 	if c.Has(config.RoleMaintenance) {
 		s.add("rollover", s.rollover)
 	}
@@ -204,7 +204,7 @@ func (s *Server) makeRollover() {
 func (s *Server) makeJobs() admin.Jobs {
 	c := s.config
 	j := admin.Jobs{
-		Catalog: s.catalog, Store: s.store, Ranking: s.ranking,
+		Catalog: s.catalog, Store: s.store.Recovery, DeadLetters: s.store.DeadLetters, Ranking: s.ranking,
 		Logs: map[string]admin.EventLog{c.Streams.Name: {Log: s.makeStreams().Log(), Gaps: true}},
 	}
 	topics := map[string]string{config.TransportStreams: c.Streams.Name}

@@ -159,7 +159,7 @@ func NewKey() (id, secret string) { return api.NewKey() }
 // EnsureKey creates a signing key with a given id and secret, unless it exists. The
 // development stack keeps both in a file.
 func (s *Server) EnsureKey(ctx context.Context, id, name, secret string) error {
-	_, err := s.store.CreateKey(ctx, id, name, s.keyring.Seal(id, secret), &scoreboard.KeyScope{}, 0, nil)
+	_, err := s.store.Keys.CreateKey(ctx, id, name, s.keyring.Seal(id, secret), &scoreboard.KeyScope{}, 0, nil)
 	if scoreboard.CodeOf(err) == scoreboard.CodeConflict {
 		return nil
 	}

@@ -127,7 +127,7 @@ func (s *Server) makeTokens() error {
 // the components that follow changes.
 func (s *Server) makeSettings() {
 	o := settings.Options{
-		Deployed: s.config, Store: s.store, Process: processName(), Pipeline: s.config.RunsPipeline(), Log: s.log,
+		Deployed: s.config, Store: s.store.Settings, Process: processName(), Pipeline: s.config.RunsPipeline(), Log: s.log,
 	}
 	if s.keySet != nil {
 		o.Keys = s.keySet
@@ -190,13 +190,13 @@ func hubOptions(c *config.Config) realtime.Options {
 
 // makeReads makes the catalog, the profiles and the reads, which every role needs.
 func (s *Server) makeReads() {
-	s.catalog = store.NewCatalog(s.store, s.log)
+	s.catalog = store.NewCatalog(s.store.Boards, s.log)
 	s.add("catalog", s.catalog)
-	s.rebuilder = repair.NewRebuilder(s.catalog, s.store, s.ranking, s.log)
+	s.rebuilder = repair.NewRebuilder(s.catalog, s.store.Recovery, s.ranking, s.log)
 	s.profiles = profile.NewCache(s.store.Profiles, s.log)
 	s.add("profiles", s.profiles)
 	s.reads = leaderboard.New(leaderboard.Options{
-		Catalog: s.catalog, Ranking: s.ranking, Fallback: s.store, TriggerRebuild: s.triggerRebuild(),
+		Catalog: s.catalog, Ranking: s.ranking, Fallback: s.store.Reads, TriggerRebuild: s.triggerRebuild(),
 		StoreAway: s.catalog.Away, UserCache: s.config.Reads.UserCache, Show: s.profiles.Show, Log: s.log,
 	})
 	s.register(s.reads.Collectors()...)
@@ -261,28 +261,28 @@ func (s *Server) makeMaintenance() error {
 		return nil
 	}
 	s.add("rebuilder", s.rebuilder)
-	s.add("outbox maintenance", outbox.NewMaintenance(s.store, s.log))
-	s.add("token sweeper", admin.TokenSweeper{Store: s.store, Log: s.log})
+	s.add("outbox maintenance", outbox.NewMaintenance(s.store.Outbox, s.log))
+	s.add("token sweeper", admin.TokenSweeper{Increments: s.store.Increments, Log: s.log})
 	if c.Ledger.Archive != "" {
 		storage, err := archive.OpenStorage(c.Ledger.Archive)
 		if err != nil {
 			return fmt.Errorf("setting ledger.archive: %w", err)
 		}
-		s.archive = archive.New(archive.Options{Storage: storage, Keep: c.Ledger.Keep}, s.store, s.log, time.Now)
+		s.archive = archive.New(archive.Options{Storage: storage, Keep: c.Ledger.Keep}, s.store.Archive, s.log, time.Now)
 		s.add("archive", s.archive)
 	}
 	s.add("redis stats", ranking.NewRedisStats(s.ranking, s.log))
-	s.sampler = repair.NewSampler(s.store, s.ranking, c.Reconcile.Repair, s.rebuilder.Halted, s.log)
+	s.sampler = repair.NewSampler(s.store.Recovery, s.ranking, c.Reconcile.Repair, s.rebuilder.Halted, s.log)
 	s.add("sampler", s.sampler)
 	if c.Reconcile.Every > 0 {
 		check := repair.Check{
-			Ledger: s.store, Ranking: s.ranking, Repair: c.Reconcile.Repair, Progress: func(*repair.VerifyResult) {},
+			Ledger: s.store.Recovery, Ranking: s.ranking, Repair: c.Reconcile.Repair, Progress: func(*repair.VerifyResult) {},
 		}
 		pass := repair.NewPass(c.Reconcile.Every, check, s.catalog, s.ranking, s.rebuilder.Halted, s.log)
 		s.add("full comparison", pass)
 	}
 	addresses := func() time.Duration { return s.settings.Current().Retention.Addresses }
-	s.add("moderation", moderation.NewWorker(s.store, s.store, s.ranking, addresses, s.log))
+	s.add("moderation", moderation.NewWorker(s.store.Corrections, s.store.Privacy, s.ranking, addresses, s.log))
 	return nil
 }
 

@@ -164,7 +164,7 @@ func (r *rig) grouped(ctx context.Context) (float64, error) {
 	}
 	defer s.Close()
 	in := ingest.New(
-		ingest.Options{Lanes: 1, Batch: 500, Queue: 8192, Wait: time.Second}, s, noRanks{}, func() {},
+		ingest.Options{Lanes: 1, Batch: 500, Queue: 8192, Wait: time.Second}, s.Increments, noRanks{}, func() {},
 		slog.New(slog.DiscardHandler),
 	)
 	runCtx, stop := context.WithCancel(ctx)

@@ -8,12 +8,13 @@ import (
 	"github.com/scoreboard/scoreboard/server/rollover"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
+	"github.com/scoreboard/scoreboard/server/store/boards"
 )
 
 // Boards changes boards. When a call returns, this node knows the change and the
 // board is ranked.
 type Boards struct {
-	*store.Store
+	*boards.Boards
 	Catalog   *store.Catalog
 	Rebuilder *repair.Rebuilder
 	Rollover  *rollover.Rollover
@@ -24,35 +25,35 @@ type Boards struct {
 func (b Boards) CreateBoard(
 	ctx context.Context, board *scoreboard.Board, season *scoreboard.Span, why *scoreboard.AuditEntry,
 ) (*scoreboard.Board, error) {
-	return b.changed(ctx)(b.Store.CreateBoard(ctx, board, season, why))
+	return b.changed(ctx)(b.Boards.CreateBoard(ctx, board, season, why))
 }
 
 // FreezeBoard implements api.Boards.
 func (b Boards) FreezeBoard(
 	ctx context.Context, id scoreboard.BoardID, why *scoreboard.AuditEntry,
 ) (*scoreboard.Board, error) {
-	return b.changed(ctx)(b.Store.FreezeBoard(ctx, id, why))
+	return b.changed(ctx)(b.Boards.FreezeBoard(ctx, id, why))
 }
 
 // UnfreezeBoard implements api.Boards.
 func (b Boards) UnfreezeBoard(
 	ctx context.Context, id scoreboard.BoardID, why *scoreboard.AuditEntry,
 ) (*scoreboard.Board, error) {
-	return b.changed(ctx)(b.Store.UnfreezeBoard(ctx, id, why))
+	return b.changed(ctx)(b.Boards.UnfreezeBoard(ctx, id, why))
 }
 
 // RequireOf implements api.Boards.
 func (b Boards) RequireOf(
 	ctx context.Context, id scoreboard.BoardID, r *scoreboard.Requirements, why *scoreboard.AuditEntry,
 ) (*scoreboard.Board, error) {
-	return b.changed(ctx)(b.Store.RequireOf(ctx, id, r, why))
+	return b.changed(ctx)(b.Boards.RequireOf(ctx, id, r, why))
 }
 
 // ArchiveBoard implements api.Boards.
 func (b Boards) ArchiveBoard(
 	ctx context.Context, id scoreboard.BoardID, why *scoreboard.AuditEntry,
 ) (*scoreboard.Board, error) {
-	return b.changed(ctx)(b.Store.ArchiveBoard(ctx, id, why))
+	return b.changed(ctx)(b.Boards.ArchiveBoard(ctx, id, why))
 }
 
 // Roll rolls over every period that has ended, of one board or of all.
@@ -70,7 +71,7 @@ func (b Boards) Roll(
 func (b Boards) BeginSeason(
 	ctx context.Context, family scoreboard.BoardID, season scoreboard.Span, dry bool, why *scoreboard.AuditEntry,
 ) (*scoreboard.BoardID, error) {
-	ended, err := b.Store.BeginSeason(ctx, family, season, dry, why)
+	ended, err := b.Boards.BeginSeason(ctx, family, season, dry, why)
 	if err == nil && !dry {
 		b.refresh(ctx, family)
 	}

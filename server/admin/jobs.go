@@ -9,13 +9,16 @@ import (
 	"github.com/scoreboard/scoreboard/server/repair"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
+	"github.com/scoreboard/scoreboard/server/store/deadletters"
+	"github.com/scoreboard/scoreboard/server/store/recovery"
 )
 
 // Jobs runs long operations on rankings: rebuild, verify and replay.
 type Jobs struct {
-	Catalog *store.Catalog
-	Store   *store.Store
-	Ranking *ranking.Ranking
+	Catalog     *store.Catalog
+	Store       *recovery.Recovery
+	DeadLetters *deadletters.DeadLetters
+	Ranking     *ranking.Ranking
 
 	Logs  map[string]EventLog // by topic
 	Topic func() string       // the default of Replay: the current transport's; empty if it keeps no log

@@ -7,14 +7,18 @@ import (
 
 	"github.com/scoreboard/scoreboard/server/ranking"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
-	"github.com/scoreboard/scoreboard/server/store"
+	"github.com/scoreboard/scoreboard/server/store/corrections"
+	"github.com/scoreboard/scoreboard/server/store/moderation"
+	"github.com/scoreboard/scoreboard/server/store/privacy"
 )
 
 // Moderation changes the status of users. A ban, its end and an erasure return
 // when every ranking shows them and every node's cached standings have expired;
 // after visibleTimeout they return as pending.
 type Moderation struct {
-	*store.Store
+	*moderation.Moderation
+	*corrections.Corrections
+	*privacy.Privacy
 	Ranking  *ranking.Ranking
 	CacheTTL time.Duration // how long a node may serve a cached standing
 }
@@ -25,19 +29,19 @@ const visibleTimeout, visiblePoll = 2 * time.Second, 10 * time.Millisecond
 func (m Moderation) Ban(
 	ctx context.Context, user scoreboard.UserID, why *scoreboard.AuditEntry,
 ) (*scoreboard.UserState, error) {
-	return m.awaitVisible(ctx)(m.Store.Ban(ctx, user, why))
+	return m.awaitVisible(ctx)(m.Moderation.Ban(ctx, user, why))
 }
 
 // Unban implements api.Moderation.
 func (m Moderation) Unban(
 	ctx context.Context, user scoreboard.UserID, why *scoreboard.AuditEntry,
 ) (*scoreboard.UserState, error) {
-	return m.awaitVisible(ctx)(m.Store.Unban(ctx, user, why))
+	return m.awaitVisible(ctx)(m.Moderation.Unban(ctx, user, why))
 }
 
 // WaitUntilHidden waits until no ranking shows an erased user.
 func (m Moderation) WaitUntilHidden(ctx context.Context, user scoreboard.UserID) (pending bool, err error) {
-	moved, err := m.Tombstones(ctx, user)
+	moved, err := m.Privacy.Tombstones(ctx, user)
 	state, err := m.awaitVisible(ctx)(&scoreboard.UserState{User: user, Moved: moved}, err)
 	return state.Pending, err
 }

@@ -5,12 +5,12 @@ import (
 
 	"github.com/scoreboard/scoreboard/server/profile"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
-	"github.com/scoreboard/scoreboard/server/store"
+	"github.com/scoreboard/scoreboard/server/store/profiles"
 )
 
 // Profiles changes profiles, and this node's cache of them.
 type Profiles struct {
-	Store *store.Store
+	Store *profiles.Profiles
 	Cache *profile.Cache
 }
 

@@ -27,7 +27,7 @@ func (j Jobs) Replay(
 	report := func(done *repair.ReplayResult) { progress(done.Records, done.Total) }
 	if r.DLQ {
 		q := repair.Requeue{
-			Letters: j.Store.DeadLetters, DedupeSince: known, Topic: r.Topic, Partition: r.Partition, DryRun: r.DryRun,
+			Letters: j.DeadLetters, DedupeSince: known, Topic: r.Topic, Partition: r.Partition, DryRun: r.DryRun,
 			Progress: report,
 		}
 		done, err := q.Run(ctx)

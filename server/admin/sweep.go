@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/server/config"
-	"github.com/scoreboard/scoreboard/server/store"
+	"github.com/scoreboard/scoreboard/server/store/increments"
 )
 
 // Used action tokens are remembered for longer than an increment that carries
@@ -19,8 +19,8 @@ const (
 
 // TokenSweeper deletes used action tokens whose increments can no longer arrive.
 type TokenSweeper struct {
-	Store *store.Store
-	Log   *slog.Logger
+	Increments *increments.Increments
+	Log        *slog.Logger
 }
 
 // Run sweeps at sweepInterval until ctx ends.
@@ -41,7 +41,7 @@ func (s TokenSweeper) Run(ctx context.Context) error {
 
 func (s TokenSweeper) sweep(ctx context.Context) error {
 	for {
-		n, err := s.Store.DeleteUsedTokens(ctx, time.Now().Add(-tokenRetention), sweepBatch)
+		n, err := s.Increments.DeleteUsedTokens(ctx, time.Now().Add(-tokenRetention), sweepBatch)
 		if err != nil || n < sweepBatch {
 			return err
 		}

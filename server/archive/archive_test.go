@@ -69,7 +69,7 @@ from generate_series(1, $2::int) as n`,
 		from,
 		oldRows,
 	)
-	if _, err := s.Record(t.Context(), []scoreboard.Increment{r.increment(t, "now")}); err != nil {
+	if _, err := s.Increments.Record(t.Context(), []scoreboard.Increment{r.increment(t, "now")}); err != nil {
 		t.Fatal(err)
 	}
 	return r
@@ -148,7 +148,7 @@ func TestArchiveOldPartition(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.conn.Do(t, `create table copy as select * from `+r.leaf)
-	a := r.archive(r, keep)
+	a := r.archive(r.Archive, keep)
 	done, err := a.ArchiveOld(t.Context())
 	if err != nil || len(done) != 1 || done[0].Rows != oldRows {
 		t.Fatalf("got %+v, %v", done, err)
@@ -158,7 +158,7 @@ func TestArchiveOldPartition(t *testing.T) {
 	if err := r.conn.QueryRow(t.Context(), `select event_id from copy limit 1`).Scan(&event); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Event(
+	if _, err := r.Increments.Event(
 		t.Context(),
 		"alice",
 		scoreboard.EventID{UUID: event},
@@ -176,11 +176,11 @@ func TestArchiveOldPartition(t *testing.T) {
 func TestDedupeWindowIsNotArchived(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	old, err := r.archive(r, 0).ListOld(t.Context())
+	old, err := r.archive(r.Archive, 0).ListOld(t.Context())
 	if err != nil || len(old) != 1 || old[0].Name != r.leaf || !old[0].Attached {
 		t.Errorf("got %+v, %v, want only %s", old, err, r.leaf)
 	}
-	if old, err := r.archive(r, 5000*24*time.Hour).ListOld(t.Context()); err != nil || len(old) != 0 {
+	if old, err := r.archive(r.Archive, 5000*24*time.Hour).ListOld(t.Context()); err != nil || len(old) != 0 {
 		t.Errorf("with a longer retention: got %+v, %v", old, err)
 	}
 }
@@ -190,7 +190,7 @@ func TestDamagedArchiveIsRewritten(t *testing.T) {
 	r := newRig(t)
 	r.conn.Do(t, `create table copy as select * from `+r.leaf)
 	// The process ends after the partition was detached.
-	if _, err := r.archive(&failing{Store: r.Store, at: 10}, keep).ArchiveOld(t.Context()); !errors.Is(err, errLost) {
+	if _, err := r.archive(&failing{Ledger: r.Archive, at: 10}, keep).ArchiveOld(t.Context()); !errors.Is(err, errLost) {
 		t.Fatalf("got %v", err)
 	}
 	file := filepath.Join(r.dir, r.leaf+".ndjson.zst")
@@ -202,7 +202,7 @@ func TestDamagedArchiveIsRewritten(t *testing.T) {
 	if err := os.WriteFile(file, packed, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.archive(r, keep).ArchiveOld(t.Context()); err != nil {
+	if _, err := r.archive(r.Archive, keep).ArchiveOld(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	r.check(t, "copy")

@@ -39,14 +39,14 @@ func TestArchiveOldPartitionToBucket(t *testing.T) {
 	s.Stop()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if done, err := r.archive(r, keep).ArchiveOld(ctx); err == nil || len(done) != 0 {
+	if done, err := r.archive(r.Archive, keep).ArchiveOld(ctx); err == nil || len(done) != 0 {
 		t.Fatalf("without the store: got %+v, %v", done, err)
 	}
 	if n := r.conn.Count(t, `select count(*) from `+r.leaf); n != oldRows {
 		t.Fatalf("%d rows are left of %d while the store is down", n, oldRows)
 	}
 	s.Start()
-	done, err := r.archive(r, keep).ArchiveOld(t.Context())
+	done, err := r.archive(r.Archive, keep).ArchiveOld(t.Context())
 	if err != nil || len(done) != 1 || done[0].Rows != oldRows {
 		t.Fatalf("got %+v, %v", done, err)
 	}
@@ -59,7 +59,7 @@ func TestDamagedArchiveInBucketIsRewritten(t *testing.T) {
 	r := newRig(t)
 	r.storage, r.dir = storage, dir
 	r.conn.Do(t, `create table copy as select * from `+r.leaf)
-	if _, err := r.archive(&failing{Store: r.Store, at: 10}, keep).ArchiveOld(t.Context()); !errors.Is(err, errLost) {
+	if _, err := r.archive(&failing{Ledger: r.Archive, at: 10}, keep).ArchiveOld(t.Context()); !errors.Is(err, errLost) {
 		t.Fatalf("got %v", err)
 	}
 	name := r.leaf + ".ndjson.zst"
@@ -72,7 +72,7 @@ func TestDamagedArchiveInBucketIsRewritten(t *testing.T) {
 	); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.archive(r, keep).ArchiveOld(t.Context()); err != nil {
+	if _, err := r.archive(r.Archive, keep).ArchiveOld(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	r.check(t, "copy")

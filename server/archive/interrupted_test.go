@@ -5,14 +5,14 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/scoreboard/scoreboard/server/archive"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
-	"github.com/scoreboard/scoreboard/server/store"
 )
 
 // failing is a ledger whose calls fail at one step, before or after they took
 // effect.
 type failing struct {
-	*store.Store
+	archive.Ledger
 	at, step int
 }
 
@@ -34,18 +34,18 @@ func (b *failing) around(do func() error) error {
 
 func (b *failing) ReadPartition(ctx context.Context, p scoreboard.Partition, size int, do func([]string) error) error {
 	return b.around(func() error {
-		return b.Store.ReadPartition(ctx, p, size, func(lines []string) error {
+		return b.Ledger.ReadPartition(ctx, p, size, func(lines []string) error {
 			return b.around(func() error { return do(lines) })
 		})
 	})
 }
 
 func (b *failing) DetachPartition(ctx context.Context, p scoreboard.Partition, rows int64) error {
-	return b.around(func() error { return b.Store.DetachPartition(ctx, p, rows) })
+	return b.around(func() error { return b.Ledger.DetachPartition(ctx, p, rows) })
 }
 
 func (b *failing) DropPartition(ctx context.Context, p scoreboard.Partition) error {
-	return b.around(func() error { return b.Store.DropPartition(ctx, p) })
+	return b.around(func() error { return b.Ledger.DropPartition(ctx, p) })
 }
 
 func TestArchiveInterruptedAtEveryStep(t *testing.T) {
@@ -53,7 +53,7 @@ func TestArchiveInterruptedAtEveryStep(t *testing.T) {
 	for at := 1; ; at++ {
 		r := newRig(t)
 		r.conn.Do(t, `create table copy as select * from `+r.leaf)
-		_, err := r.archive(&failing{Store: r.Store, at: at}, keep).ArchiveOld(t.Context())
+		_, err := r.archive(&failing{Ledger: r.Archive, at: at}, keep).ArchiveOld(t.Context())
 		if err == nil {
 			r.check(t, "copy")
 			t.Logf("interrupted at %d steps", at-1)
@@ -65,7 +65,7 @@ func TestArchiveInterruptedAtEveryStep(t *testing.T) {
 		if !errors.Is(err, errLost) {
 			t.Fatalf("step %d: %v", at, err)
 		}
-		if _, err := r.archive(r, keep).ArchiveOld(t.Context()); err != nil {
+		if _, err := r.archive(r.Archive, keep).ArchiveOld(t.Context()); err != nil {
 			t.Fatalf("after a failure at step %d: %v", at, err)
 		}
 		r.check(t, "copy")
@@ -77,7 +77,7 @@ func TestArchiveInterruptedAtEveryStep(t *testing.T) {
 
 // hooked calls before between writing an archive and detaching the partition.
 type hooked struct {
-	*store.Store
+	archive.Ledger
 	before func()
 }
 
@@ -86,13 +86,13 @@ func (h *hooked) DetachPartition(ctx context.Context, p scoreboard.Partition, ro
 		h.before = nil
 		do()
 	}
-	return h.Store.DetachPartition(ctx, p, rows)
+	return h.Ledger.DetachPartition(ctx, p, rows)
 }
 
 func TestLateRowIsArchived(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	h := &hooked{Store: r.Store, before: func() {
+	h := &hooked{Ledger: r.Archive, before: func() {
 		r.conn.Do(
 			t,
 			`insert into `+r.leaf+` select user_id, board_id, gen_random_uuid(), event_text, payload_hash, delta,

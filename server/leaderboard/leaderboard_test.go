@@ -43,8 +43,8 @@ func open(t *testing.T) *rig {
 		t, r.redis.URL, func(o *redis.Options) { o.DialTimeout, o.MaxRetries = 200*time.Millisecond, -1 },
 	)
 	quiet := slog.New(slog.DiscardHandler)
-	catalog, rank := store.NewCatalog(s, slog.New(slog.DiscardHandler)), ranking.New(r.rdb)
-	rebuilder := repair.NewRebuilder(catalog, s, rank, quiet)
+	catalog, rank := store.NewCatalog(s.Boards, slog.New(slog.DiscardHandler)), ranking.New(r.rdb)
+	rebuilder := repair.NewRebuilder(catalog, s.Recovery, rank, quiet)
 	running, stop := context.WithCancel(ctx)
 	done := make(chan error, 1)
 	go func() { done <- rebuilder.Run(running) }()
@@ -57,7 +57,7 @@ func open(t *testing.T) *rig {
 	r.Leaderboard = leaderboard.New(leaderboard.Options{
 		Catalog:        catalog,
 		Ranking:        rank,
-		Fallback:       s,
+		Fallback:       s.Reads,
 		TriggerRebuild: rebuilder.Trigger,
 		UserCache:      250 * time.Millisecond,
 		Log:            quiet,
@@ -76,7 +76,7 @@ func (r *rig) record(t *testing.T, user string, delta int64) *scoreboard.Receipt
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := r.store.Record(ctx, []scoreboard.Increment{
+	out, err := r.store.Increments.Record(ctx, []scoreboard.Increment{
 		{
 			User:   scoreboard.UserID(user),
 			Delta:  delta,

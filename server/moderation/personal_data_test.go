@@ -54,21 +54,21 @@ func TestErasureRemovesTheNameAndKeepsSums(t *testing.T) {
 			in.Signer, in.Trace = string(user), "trace"
 			batch = append(batch, in, increment("bob", 1, fmt.Sprintf("e%d-%d", n, i), "7", "sum"))
 		}
-		if _, err := r.Record(ctx, batch); err != nil {
+		if _, err := r.Increments.Record(ctx, batch); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := r.Record(
+	if _, err := r.Increments.Record(
 		ctx,
 		[]scoreboard.Increment{increment(user, 9, "best", "7", "high"), increment(user, 4, "worse", "7", "high")},
 	); err != nil {
 		t.Fatal(err)
 	}
 	event, _ := scoreboard.ParseEventID(user, "best")
-	if _, err := r.Reverse(ctx, user, event, why()); err != nil {
+	if _, err := r.Corrections.Reverse(ctx, user, event, why()); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Reject(
+	if err := r.Increments.Reject(
 		ctx,
 		[]scoreboard.Increment{increment(user, 1, "refused", "7", "sum")},
 		[]*scoreboard.Error{scoreboard.Errorf("gone", "%s", user)},
@@ -80,10 +80,10 @@ func TestErasureRemovesTheNameAndKeepsSums(t *testing.T) {
 		Value:  []byte(`{"user_id":"` + string(user) + `","x":"` + "\xff" + `"}`),
 		Reason: "r",
 	}
-	if err := r.Bury(ctx, &letter); err != nil {
+	if err := r.DeadLetters.Bury(ctx, &letter); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.PutProfile(ctx, &scoreboard.Profile{User: user, DisplayName: "Priva Te"}, nil); err != nil {
+	if err := r.Profiles.PutProfile(ctx, &scoreboard.Profile{User: user, DisplayName: "Priva Te"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	because := func(action string) *scoreboard.AuditEntry {
@@ -91,7 +91,7 @@ func TestErasureRemovesTheNameAndKeepsSums(t *testing.T) {
 		e.Action, e.Target = action, scoreboard.AuditUser(user)
 		return e
 	}
-	if _, err := r.Freeze(ctx, user, because("user.freeze")); err != nil {
+	if _, err := r.Moderation.Freeze(ctx, user, because("user.freeze")); err != nil {
 		t.Fatal(err)
 	}
 	r.conn.Do(
@@ -102,7 +102,7 @@ where user_id = $1 and board_id = 'sum'`,
 	)
 	r.conn.Do(t, `update boards set closed_at = clock_timestamp() where board_id = 'sum'`)
 	lines, kinds := 0, map[string]int{}
-	if err := r.Export(ctx, user, func(kind string, row json.RawMessage) error {
+	if err := r.Privacy.Export(ctx, user, func(kind string, row json.RawMessage) error {
 		lines++
 		kinds[kind]++
 		if !json.Valid(row) {
@@ -122,17 +122,17 @@ where user_id = $1 and board_id = 'sum'`,
 	}
 	r.relay(t)
 
-	anonymous, err := r.BeginErasure(ctx, user, because("user.erase"))
+	anonymous, err := r.Privacy.BeginErasure(ctx, user, because("user.erase"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := r.BeginErasure(ctx, user, because("user.erase"))
+	again, err := r.Privacy.BeginErasure(ctx, user, because("user.erase"))
 	if err != nil || again != anonymous {
 		t.Errorf("a second begin: %q, %v, want %q", again, err, anonymous)
 	}
 	steps := 0
 	for rows := int64(1); rows > 0; steps++ { // consistent after every step
-		if rows, err = r.EraseStep(ctx, user, anonymous); err != nil {
+		if rows, err = r.Privacy.EraseStep(ctx, user, anonymous); err != nil {
 			t.Fatal(err)
 		}
 		r.relay(t)
@@ -169,8 +169,8 @@ or user_agent is not null or signer is not null)`,
 	}
 	for what, err := range map[string]error{
 		"a write":    record(r, increment(user, 1, "late", "7", "sum")),
-		"a reversal": func() error { _, err := r.Reverse(ctx, user, event, why()); return err }(),
-		"a ban":      func() error { _, err := r.Ban(ctx, user, why()); return err }(),
+		"a reversal": func() error { _, err := r.Corrections.Reverse(ctx, user, event, why()); return err }(),
+		"a ban":      func() error { _, err := r.Moderation.Ban(ctx, user, why()); return err }(),
 	} {
 		if code := scoreboard.CodeOf(
 			err,
@@ -207,7 +207,7 @@ and version = 1`,
 }
 
 func record(r *rig, in scoreboard.Increment) error {
-	out, err := r.Record(ctx, []scoreboard.Increment{in})
+	out, err := r.Increments.Record(ctx, []scoreboard.Increment{in})
 	if err != nil {
 		return err
 	}

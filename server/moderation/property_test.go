@@ -61,19 +61,19 @@ func TestConcurrentModerationKeepsTheLedgerConsistent(t *testing.T) {
 					var err error
 					switch a.kind {
 					case 0:
-						_, err = r.Ban(ctx, user, why())
+						_, err = r.Moderation.Ban(ctx, user, why())
 					case 1:
-						_, err = r.Unban(ctx, user, why())
+						_, err = r.Moderation.Unban(ctx, user, why())
 					case 2:
 						adjustment, _ := scoreboard.ParseEventID(user, fmt.Sprint("adjust", a.event))
-						_, err = r.Adjust(ctx, user, a.boards[0], int64(a.delta), adjustment, why())
+						_, err = r.Corrections.Adjust(ctx, user, a.boards[0], int64(a.delta), adjustment, why())
 					case 3, 4, 5:
-						if _, err = r.Reverse(ctx, user, event, why()); err == nil {
+						if _, err = r.Corrections.Reverse(ctx, user, event, why()); err == nil {
 							reversed.Add(1)
 						}
 					case 6:
 						now := time.Now()
-						_, err = r.CreateVoid(
+						_, err = r.Corrections.CreateVoid(
 							ctx,
 							scoreboard.Sender{KeyID: key(a.key), From: now.Add(-time.Hour), To: now},
 							why(),
@@ -82,9 +82,9 @@ func TestConcurrentModerationKeepsTheLedgerConsistent(t *testing.T) {
 							voided.Add(1)
 						}
 					case 7:
-						voids, listErr := r.Voids(ctx, 3)
+						voids, listErr := r.Corrections.Voids(ctx, 3)
 						if err = listErr; err == nil && len(voids) > 0 {
-							if _, err = r.UndoVoid(ctx, voids[0].ID, why()); err == nil {
+							if _, err = r.Corrections.UndoVoid(ctx, voids[0].ID, why()); err == nil {
 								undone.Add(1)
 							}
 						}
@@ -92,7 +92,7 @@ func TestConcurrentModerationKeepsTheLedgerConsistent(t *testing.T) {
 						r.work(t)
 					default:
 						var out []scoreboard.Outcome
-						out, err = r.Record(
+						out, err = r.Increments.Record(
 							ctx,
 							[]scoreboard.Increment{
 								increment(user, int64(a.delta), fmt.Sprint("e", a.event), key(a.key), a.boards...),
@@ -147,27 +147,27 @@ func TestWorkerContinuesAnAbandonedVoid(t *testing.T) {
 		)
 	}
 	for b := range slices.Chunk(batch, 400) {
-		if _, err := r.Record(ctx, b); err != nil {
+		if _, err := r.Increments.Record(ctx, b); err != nil {
 			t.Fatal(err)
 		}
 	}
 	now := time.Now()
 	sender := scoreboard.Sender{KeyID: "k", From: now.Add(-time.Hour), To: now}
-	p, err := r.PreviewVoid(ctx, sender)
+	p, err := r.Corrections.PreviewVoid(ctx, sender)
 	if err != nil || p.Events != 1200 || p.Users != 130 || len(p.Boards) != 1 || p.Boards[0].Applied != 1200 {
 		t.Fatalf("preview: %+v, %v", p, err)
 	}
-	v, err := r.CreateVoid(ctx, sender, why())
+	v, err := r.Corrections.CreateVoid(ctx, sender, why())
 	if err != nil {
 		t.Fatal(err)
 	}
 	// A node lists the events, takes two steps and dies with the claim.
-	claimed, err := r.ClaimVoid(ctx, time.Second)
+	claimed, err := r.Corrections.ClaimVoid(ctx, time.Second)
 	if err != nil || claimed == nil || claimed.ID != v.ID {
 		t.Fatal(claimed, err)
 	}
 	for range 3 {
-		if _, err := r.StepVoid(ctx, claimed, time.Second); err != nil {
+		if _, err := r.Corrections.StepVoid(ctx, claimed, time.Second); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -179,7 +179,7 @@ func TestWorkerContinuesAnAbandonedVoid(t *testing.T) {
 	go func() { ended <- r.worker().Run(run) }()
 	until := func(state scoreboard.VoidState) *scoreboard.Void {
 		for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-			v, err := r.Void(ctx, v.ID)
+			v, err := r.Corrections.Void(ctx, v.ID)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -197,7 +197,7 @@ func TestWorkerContinuesAnAbandonedVoid(t *testing.T) {
 	if n := r.conn.Count(t, `select coalesce(sum(abs(score)), 0)::bigint from scores`); n != 0 {
 		t.Errorf("scores remain: %d", n)
 	}
-	if _, err := r.UndoVoid(ctx, v.ID, why()); err != nil {
+	if _, err := r.Corrections.UndoVoid(ctx, v.ID, why()); err != nil {
 		t.Fatal(err)
 	}
 	if v := until(scoreboard.VoidUndone); v.Undone != 1200 {

@@ -27,7 +27,7 @@ func TestRejectedReversalsChangeNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = r.Reverse(ctx, user, id, why())
+		_, err = r.Corrections.Reverse(ctx, user, id, why())
 		return scoreboard.CodeOf(err)
 	}
 	sums := func() int64 {
@@ -84,21 +84,21 @@ func TestVoidCanBeUndoneForThirtyDays(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := time.Now()
-	v, err := r.CreateVoid(ctx, scoreboard.Sender{KeyID: "7", From: now.Add(-time.Hour), To: now}, why())
+	v, err := r.Corrections.CreateVoid(ctx, scoreboard.Sender{KeyID: "7", From: now.Add(-time.Hour), To: now}, why())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.UndoVoid(ctx, v.ID, why()); scoreboard.CodeOf(err) != scoreboard.CodeConflict {
+	if _, err := r.Corrections.UndoVoid(ctx, v.ID, why()); scoreboard.CodeOf(err) != scoreboard.CodeConflict {
 		t.Errorf("before it completed: got %v, want a conflict", err)
 	}
 	work := func() {
 		t.Helper()
-		claimed, err := r.ClaimVoid(ctx, time.Minute)
+		claimed, err := r.Corrections.ClaimVoid(ctx, time.Minute)
 		if err != nil || claimed == nil {
 			t.Fatal(claimed, err)
 		}
 		for more := true; more; {
-			if more, err = r.StepVoid(ctx, claimed, time.Minute); err != nil {
+			if more, err = r.Corrections.StepVoid(ctx, claimed, time.Minute); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -108,10 +108,10 @@ func TestVoidCanBeUndoneForThirtyDays(t *testing.T) {
 		t.Fatalf("alice has %d, want 0", n)
 	}
 	r.conn.Do(t, `update voids set done_at = clock_timestamp() - interval '30 days 1 minute'`)
-	if _, err := r.UndoVoid(ctx, v.ID, why()); scoreboard.CodeOf(err) != scoreboard.CodeGone {
+	if _, err := r.Corrections.UndoVoid(ctx, v.ID, why()); scoreboard.CodeOf(err) != scoreboard.CodeGone {
 		t.Errorf("after thirty days: got %v, want gone", err)
 	}
-	if err := r.ForgetVoids(ctx); err != nil {
+	if err := r.Corrections.ForgetVoids(ctx); err != nil {
 		t.Fatal(err)
 	}
 	if n := r.conn.Count(t, `select count(*) from void_events`); n != 0 {
@@ -124,7 +124,7 @@ func TestVoidCanBeUndoneForThirtyDays(t *testing.T) {
 	if err := record(r, increment("bob", 5, "e", "8", "sum")); err != nil {
 		t.Fatal(err)
 	}
-	if v, err = r.CreateVoid(
+	if v, err = r.Corrections.CreateVoid(
 		ctx,
 		scoreboard.Sender{KeyID: "8", From: now.Add(-time.Hour), To: time.Now()},
 		why(),
@@ -133,10 +133,10 @@ func TestVoidCanBeUndoneForThirtyDays(t *testing.T) {
 	}
 	work()
 	r.conn.Do(t, `update voids set done_at = clock_timestamp() - interval '29 days 23 hours' where id = $1`, v.ID)
-	if err := r.ForgetVoids(ctx); err != nil {
+	if err := r.Corrections.ForgetVoids(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.UndoVoid(ctx, v.ID, why()); err != nil {
+	if _, err := r.Corrections.UndoVoid(ctx, v.ID, why()); err != nil {
 		t.Errorf("within thirty days: %v", err)
 	}
 	work()

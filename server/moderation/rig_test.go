@@ -58,7 +58,7 @@ values ($1, $1, $2, $3, -100, 100)`,
 			b.Mode,
 			b.Order,
 		)
-		if _, err := repair.Rebuild(ctx, s, r.ranking, &b, func(int64) {}); err != nil {
+		if _, err := repair.Rebuild(ctx, s.Recovery, r.ranking, &b, func(int64) {}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -102,7 +102,7 @@ func increment(
 func (r *rig) relay(t testing.TB) {
 	t.Helper()
 	for {
-		page, err := r.OutboxPage(ctx, 0, r.cursor, 500)
+		page, err := r.Outbox.OutboxPage(ctx, 0, r.cursor, 500)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -149,7 +149,7 @@ func (r *rig) verify(t testing.TB) {
 		boards = append(boards, b)
 	}
 	check := repair.Check{
-		Ledger:      r.Store,
+		Ledger:      r.Recovery,
 		Ranking:     r.ranking,
 		CheckLedger: true,
 		Progress:    func(*repair.VerifyResult) {},
@@ -239,8 +239,8 @@ from scores s`,
 // worker returns a worker with an address retention of one hour.
 func (r *rig) worker() *moderation.Worker {
 	return moderation.NewWorker(
-		r.Store,
-		r.Store,
+		r.Corrections,
+		r.Privacy,
 		r.ranking,
 		func() time.Duration { return time.Hour },
 		slog.New(slog.DiscardHandler),
@@ -252,7 +252,7 @@ func (r *rig) work(t testing.TB) {
 	t.Helper()
 	ttl := time.Minute
 	for {
-		v, err := r.ClaimVoid(ctx, ttl)
+		v, err := r.Corrections.ClaimVoid(ctx, ttl)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -260,11 +260,11 @@ func (r *rig) work(t testing.TB) {
 			return
 		}
 		for more := true; more; {
-			if more, err = r.StepVoid(ctx, v, ttl); err != nil {
+			if more, err = r.Corrections.StepVoid(ctx, v, ttl); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := r.ReleaseVoid(ctx, v.ID); err != nil {
+		if err := r.Corrections.ReleaseVoid(ctx, v.ID); err != nil {
 			t.Fatal(err)
 		}
 	}

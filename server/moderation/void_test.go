@@ -20,16 +20,16 @@ func TestVoidByAddress(t *testing.T) {
 		}
 	}
 	sender := scoreboard.Sender{Address: theirs.Address, From: time.Now().Add(-time.Hour), To: time.Now()}
-	if p, err := r.PreviewVoid(ctx, sender); err != nil || p.Events != 2 || p.Users != 2 {
+	if p, err := r.Corrections.PreviewVoid(ctx, sender); err != nil || p.Events != 2 || p.Users != 2 {
 		t.Fatalf("preview: %+v, %v", p, err)
 	}
-	v, err := r.CreateVoid(ctx, sender, why())
+	v, err := r.Corrections.CreateVoid(ctx, sender, why())
 	if err != nil {
 		t.Fatal(err)
 	}
 	receipt := func(reversed bool) {
 		t.Helper()
-		out, err := r.Record(ctx, []scoreboard.Increment{theirs})
+		out, err := r.Increments.Record(ctx, []scoreboard.Increment{theirs})
 		if err != nil || out[0].Err != nil {
 			t.Fatal(err, out)
 		}
@@ -54,14 +54,14 @@ func TestVoidByAddress(t *testing.T) {
 		"the same sender again": sender, "a key that sent nothing": {KeyID: "none", From: sender.From, To: sender.To},
 		"another period": {KeyID: "8", From: sender.From.Add(-time.Hour), To: sender.From},
 	} {
-		if _, err := r.CreateVoid(ctx, sender, why()); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
+		if _, err := r.Corrections.CreateVoid(ctx, sender, why()); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
 			t.Errorf("%s: got %v, want not_found", what, err)
 		}
 	}
 	if after := rows(); after != before {
 		t.Errorf("an empty void left a row: %d, before %d", after, before)
 	}
-	if _, err := r.UndoVoid(ctx, v.ID, why()); err != nil {
+	if _, err := r.Corrections.UndoVoid(ctx, v.ID, why()); err != nil {
 		t.Fatal(err)
 	}
 	r.work(t)

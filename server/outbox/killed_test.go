@@ -27,7 +27,7 @@ func (d *mortalQueue) AdvanceShard(
 	if d.dead.Load() {
 		return false, errKilled
 	}
-	return d.rig.AdvanceShard(ctx, shard, generation, to)
+	return d.rig.Outbox.AdvanceShard(ctx, shard, generation, to)
 }
 
 func (d *mortalQueue) ClaimShard(
@@ -36,28 +36,28 @@ func (d *mortalQueue) ClaimShard(
 	if d.dead.Load() {
 		return 0, scoreboard.Cursor{}, false, errKilled
 	}
-	return d.rig.ClaimShard(ctx, shard, owner, life)
+	return d.rig.Outbox.ClaimShard(ctx, shard, owner, life)
 }
 
 func (d *mortalQueue) ReleaseShard(ctx context.Context, shard int, generation int64) error {
 	if d.dead.Load() {
 		return errKilled
 	}
-	return d.rig.ReleaseShard(ctx, shard, generation)
+	return d.rig.Outbox.ReleaseShard(ctx, shard, generation)
 }
 
 func (d *mortalQueue) JoinRelays(ctx context.Context, owner string, life time.Duration) ([]string, error) {
 	if d.dead.Load() {
 		return nil, errKilled
 	}
-	return d.rig.JoinRelays(ctx, owner, life)
+	return d.rig.Outbox.JoinRelays(ctx, owner, life)
 }
 
 func (d *mortalQueue) LeaveRelays(ctx context.Context, owner string) error {
 	if d.dead.Load() {
 		return errKilled
 	}
-	return d.rig.LeaveRelays(ctx, owner)
+	return d.rig.Outbox.LeaveRelays(ctx, owner)
 }
 
 func TestRelayKilledBetweenPublishAndCursor(t *testing.T) {

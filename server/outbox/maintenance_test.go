@@ -25,11 +25,11 @@ func TestPartitionsAreCreatedAhead(t *testing.T) {
 	r := open(t)
 	conn := r.connect(t)
 	row(t, conn, "early") // before this hour has a partition
-	made, err := r.MakePartitions(ctx)
+	made, err := r.Outbox.MakePartitions(ctx)
 	if err != nil || made < 3 {
 		t.Fatalf("created %d, %v; want those of the next hours", made, err)
 	}
-	if again, err := r.MakePartitions(ctx); err != nil || again != 0 {
+	if again, err := r.Outbox.MakePartitions(ctx); err != nil || again != 0 {
 		t.Errorf("created %d more, %v; want none", again, err)
 	}
 	conn.Do(t, insertAt, "ahead", 0, "2 hours")
@@ -67,7 +67,7 @@ func TestPartitionsBehindEveryCursorAreDropped(t *testing.T) {
 	}}
 	stop := start(t, options("relay"), r, p)
 	until(t, "shard 0 published", func() bool {
-		s, err := r.OutboxStatus(ctx)
+		s, err := r.Outbox.OutboxStatus(ctx)
 		return err == nil && len(s.Shards) > 0 && s.Shards[0].Depth == 0 && len(p.published()) == 2
 	})
 	stop()
@@ -82,7 +82,7 @@ func TestPartitionsBehindEveryCursorAreDropped(t *testing.T) {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	if dropped, err := r.DropPartitions(ctx); err == nil {
+	if dropped, err := r.Outbox.DropPartitions(ctx); err == nil {
 		t.Errorf("dropped %d while a transaction was writing to one", dropped)
 	}
 	if took := time.Since(began); took > 2*time.Second {
@@ -91,7 +91,7 @@ func TestPartitionsBehindEveryCursorAreDropped(t *testing.T) {
 	if err := tx.Commit(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if dropped, err := r.DropPartitions(ctx); err != nil || dropped != 2 {
+	if dropped, err := r.Outbox.DropPartitions(ctx); err != nil || dropped != 2 {
 		t.Errorf("dropped %d of %q (%v), want the published one, and the default one emptied", dropped, before, err)
 	}
 	if got := len(r.partitions(t)); got != len(before)-1 {
@@ -115,7 +115,7 @@ func TestPartitionsBehindEveryCursorAreDropped(t *testing.T) {
 
 func (r rig) partitions(t testing.TB) []string {
 	t.Helper()
-	status, err := r.OutboxStatus(ctx)
+	status, err := r.Outbox.OutboxStatus(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func TestOutboxStatus(t *testing.T) {
 	}
 	row(t, tx, "keeps the horizon")
 	until(t, "the complete status", func() bool {
-		s, err := r.OutboxStatus(ctx)
+		s, err := r.Outbox.OutboxStatus(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -154,7 +154,7 @@ func TestOutboxStatus(t *testing.T) {
 	}
 	start(t, options("healthy"), r, &publisher{})
 	until(t, "drained", func() bool {
-		s, err := r.OutboxStatus(ctx)
+		s, err := r.Outbox.OutboxStatus(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -181,7 +181,7 @@ func TestDeadLetterIsRequeuedOnceOrDropped(t *testing.T) {
 			letter := &scoreboard.DeadLetter{
 				Topic: "events", Partition: 1, Offset: offset, Value: value, Reason: "why", Attempts: 1,
 			}
-			if err := r.Bury(ctx, letter); err != nil {
+			if err := r.store.DeadLetters.Bury(ctx, letter); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -191,31 +191,31 @@ func TestDeadLetterIsRequeuedOnceOrDropped(t *testing.T) {
 	bury(1, protocol.AppendEvent(nil, &change))
 	bury(2, []byte("no JSON"))
 	bury(3, protocol.AppendEvent(nil, &old))
-	letters, err := r.DeadLetters.DeadLetters(ctx, 0, 10)
+	letters, err := r.store.DeadLetters.DeadLetters(ctx, 0, 10)
 	if err != nil || len(letters) != 3 {
 		t.Fatalf("letters %+v, %v; want 3", letters, err)
 	}
-	if more, err := r.DeadLetters.DeadLetters(ctx, letters[1].ID, 10); err != nil || len(more) != 1 {
+	if more, err := r.store.DeadLetters.DeadLetters(ctx, letters[1].ID, 10); err != nil || len(more) != 1 {
 		t.Errorf("after the second: %+v, %v", more, err)
 	}
-	if err := r.RequeueLetter(ctx, letters[1].ID, nil); scoreboard.CodeOf(err) != scoreboard.CodeConflict {
+	if err := r.store.DeadLetters.RequeueLetter(ctx, letters[1].ID, nil); scoreboard.CodeOf(err) != scoreboard.CodeConflict {
 		t.Errorf("requeue of a malformed record: %v, want a conflict", err)
 	}
-	if err := r.RequeueLetter(ctx, letters[2].ID, nil); scoreboard.CodeOf(err) != scoreboard.CodeGone {
+	if err := r.store.DeadLetters.RequeueLetter(ctx, letters[2].ID, nil); scoreboard.CodeOf(err) != scoreboard.CodeGone {
 		t.Errorf("requeue of a record from before the window: %v, want gone", err)
 	}
-	if err := r.RequeueLetter(ctx, letters[0].ID, nil); err != nil {
+	if err := r.store.DeadLetters.RequeueLetter(ctx, letters[0].ID, nil); err != nil {
 		t.Fatal(err)
 	}
 	for _, end := range []func() error{
-		func() error { return r.RequeueLetter(ctx, letters[0].ID, nil) },
-		func() error { return r.DropLetter(ctx, letters[0].ID, nil) },
+		func() error { return r.store.DeadLetters.RequeueLetter(ctx, letters[0].ID, nil) },
+		func() error { return r.store.DeadLetters.DropLetter(ctx, letters[0].ID, nil) },
 	} {
 		if err := end(); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
 			t.Errorf("second requeue or drop of a letter: %v, want not_found", err)
 		}
 	}
-	if err := r.DropLetter(ctx, letters[1].ID, nil); err != nil {
+	if err := r.store.DeadLetters.DropLetter(ctx, letters[1].ID, nil); err != nil {
 		t.Error(err)
 	}
 	var published []scoreboard.Change

@@ -14,6 +14,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/outbox"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
+	queue "github.com/scoreboard/scoreboard/server/store/outbox"
 	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
@@ -23,14 +24,16 @@ var ctx = context.Background()
 
 // rig is an outbox with its own database.
 type rig struct {
-	*store.Store
-	url string
+	*queue.Outbox
+	store *store.Store
+	url   string
 }
 
 func open(t testing.TB) rig {
 	t.Helper()
 	url := backendtest.Postgres(t, migrations.Up)
-	return rig{storetest.Open(t, url, func(o *store.Options) { o.MaxConns, o.LockWait = 4, time.Second }), url}
+	s := storetest.Open(t, url, func(o *store.Options) { o.MaxConns, o.LockWait = 4, time.Second })
+	return rig{s.Outbox, s, url}
 }
 
 func (r rig) connect(t testing.TB) *backendtest.Conn {

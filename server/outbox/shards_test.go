@@ -25,7 +25,7 @@ values ($1, gen_random_uuid(), $2, 'global', 1, 1, -1, 1, 1, clock_timestamp(), 
 // owners counts the shards that each relay owns.
 func (r rig) owners(t testing.TB) map[string]int {
 	t.Helper()
-	status, err := r.OutboxStatus(ctx)
+	status, err := r.Outbox.OutboxStatus(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,23 +152,23 @@ values ('8000000000', 0, gen_random_uuid(), 'ahead', 'global', 1, 1, -1, 1, 1, c
 	row(t, conn, "after")
 	start(t, options("relay"), r, p)
 	until(t, "the reason in the status", func() bool {
-		s, err := r.OutboxStatus(ctx)
+		s, err := r.Outbox.OutboxStatus(ctx)
 		return err == nil && len(s.Shards) > 0 && s.Shards[0].LastError != ""
 	})
 	if got := p.published(); len(got) != 1 {
 		t.Fatalf("published %q with the cursor of another history", got)
 	}
-	if _, cursors, err := r.History(ctx); err != nil || cursors != "1/00000001/2" {
+	if _, cursors, err := r.store.Recovery.History(ctx); err != nil || cursors != "1/00000001/2" {
 		t.Errorf("the cursors have the history %q, %v", cursors, err)
 	}
-	if err := r.AdoptHistory(ctx); err != nil {
+	if err := r.store.Recovery.AdoptHistory(ctx); err != nil {
 		t.Fatal(err)
 	}
 	until(t, "everything published again", func() bool { return len(p.published()) == 4 })
 	if got := p.published(); !slices.Contains(got, "after") || !slices.Contains(got, "ahead") {
 		t.Errorf("published %q", got)
 	}
-	if since, err := r.HistorySince(ctx); err != nil || since.IsZero() {
+	if since, err := r.store.Recovery.HistorySince(ctx); err != nil || since.IsZero() {
 		t.Errorf("adopted at %v, %v", since, err)
 	}
 }

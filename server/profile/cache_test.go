@@ -20,19 +20,19 @@ var ctx = context.Background()
 
 // counted is a store that counts look-ups.
 type counted struct {
-	*store.Store
+	profile.Source
 	lookups chan []scoreboard.UserID
 }
 
 func (c counted) Profiles(ctx context.Context, users []scoreboard.UserID) ([]scoreboard.Profile, error) {
 	c.lookups <- users
-	return c.Store.Profiles.Profiles(ctx, users)
+	return c.Source.Profiles(ctx, users)
 }
 
 func open(t *testing.T) (*store.Store, counted, func() *profile.Cache) {
 	t.Helper()
 	s := storetest.Open(t, backendtest.Postgres(t, migrations.Up), func(o *store.Options) { o.MaxConns = 4 })
-	c := counted{s, make(chan []scoreboard.UserID, 1000)}
+	c := counted{s.Profiles, make(chan []scoreboard.UserID, 1000)}
 	return s, c, func() *profile.Cache {
 		b := profile.NewCache(c, slog.New(slog.DiscardHandler))
 		running, stop := context.WithCancel(ctx)
@@ -50,7 +50,7 @@ func open(t *testing.T) (*store.Store, counted, func() *profile.Cache) {
 
 func put(t *testing.T, s *store.Store, user scoreboard.UserID, name string) {
 	t.Helper()
-	if err := s.PutProfile(ctx, &scoreboard.Profile{User: user, DisplayName: name}, nil); err != nil {
+	if err := s.Profiles.PutProfile(ctx, &scoreboard.Profile{User: user, DisplayName: name}, nil); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -121,7 +121,7 @@ func TestBannedUserCannotSetName(t *testing.T) {
 	s, conn := storetest.New(t, func(o *store.Options) { o.MaxConns = 2 })
 	put(t, s, "mallory", "M")
 	conn.Do(t, `insert into users (user_id, status) values ('mallory', 'banned')`)
-	err := s.PutProfile(ctx, &scoreboard.Profile{User: "mallory", DisplayName: "Alice"}, nil)
+	err := s.Profiles.PutProfile(ctx, &scoreboard.Profile{User: "mallory", DisplayName: "Alice"}, nil)
 	found, readErr := s.Profiles.Profiles(ctx, []scoreboard.UserID{"mallory"})
 	if scoreboard.CodeOf(err) != scoreboard.CodeForbidden || readErr != nil || len(found) != 1 ||
 		found[0].DisplayName != "M" {

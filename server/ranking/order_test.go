@@ -134,7 +134,7 @@ func samePages(rt *rapid.T, r *ranking.Ranking, pg *store.Store, b *scoreboard.B
 	if err != nil {
 		rt.Fatal(err)
 	}
-	slow, err := pg.Page(ctx, b, nil, scoreboard.TopSize)
+	slow, err := pg.Reads.Page(ctx, b, nil, scoreboard.TopSize)
 	if err != nil {
 		rt.Fatal(err)
 	}
@@ -144,7 +144,7 @@ func samePages(rt *rapid.T, r *ranking.Ranking, pg *store.Store, b *scoreboard.B
 		if err != nil {
 			rt.Fatal(err)
 		}
-		want, err := pg.Page(ctx, b, &after, limit)
+		want, err := pg.Reads.Page(ctx, b, &after, limit)
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -181,7 +181,7 @@ func samePlaces(
 	k := rapid.IntRange(0, 4).Draw(rt, "k")
 	users := append(slices.Sorted(maps.Keys(last)), "unknown")
 	for _, user := range users {
-		want, wantErr := pg.Place(ctx, b, user, k)
+		want, wantErr := pg.Reads.Place(ctx, b, user, k)
 		got, gotErr := r.Place(ctx, b.ID, user, k)
 		if scoreboard.CodeOf(wantErr) != scoreboard.CodeOf(gotErr) {
 			rt.Fatalf("%s: Redis returns %v, PostgreSQL %v", user, gotErr, wantErr)
@@ -205,7 +205,7 @@ func samePlaces(
 	if err != nil {
 		rt.Fatal(err)
 	}
-	want, err := pg.List(ctx, b, users)
+	want, err := pg.Reads.List(ctx, b, users)
 	if err != nil {
 		rt.Fatal(err)
 	}
@@ -220,7 +220,7 @@ func samePlaces(
 	if err != nil {
 		rt.Fatal(err)
 	}
-	if rank, err := pg.RankOf(ctx, b, score); err != nil || *ranks[0] != rank {
+	if rank, err := pg.Reads.RankOf(ctx, b, score); err != nil || *ranks[0] != rank {
 		rt.Fatalf("a score of %d: Redis ranks it %d, PostgreSQL %d, %v", score, *ranks[0], rank, err)
 	}
 }

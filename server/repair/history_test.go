@@ -21,7 +21,7 @@ import (
 // applyOutbox applies the outbox rows after a cursor to the ranking.
 func (r *rig) applyOutbox(t *testing.T, at *scoreboard.Cursor) {
 	t.Helper()
-	page, err := r.OutboxPage(ctx, 0, *at, 500)
+	page, err := r.Outbox.OutboxPage(ctx, 0, *at, 500)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func (r *rig) applyOutbox(t *testing.T, at *scoreboard.Cursor) {
 func (r *rig) startRebuilder(t *testing.T) {
 	t.Helper()
 	quiet := slog.New(slog.DiscardHandler)
-	rebuilder := repair.NewRebuilder(store.NewCatalog(r.Store, quiet), r.Store, r.ranking, quiet)
+	rebuilder := repair.NewRebuilder(store.NewCatalog(r.Boards, quiet), r.Recovery, r.ranking, quiet)
 	running, stop := context.WithCancel(ctx)
 	done := make(chan error, 1)
 	go func() { done <- rebuilder.Run(running) }()
@@ -54,7 +54,7 @@ func (r *rig) startRebuilder(t *testing.T) {
 func (r *rig) checkHistory(t *testing.T) *repair.HistoryChange {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
-		change, err := repair.CheckHistory(ctx, r.Store, r.ranking)
+		change, err := repair.CheckHistory(ctx, r.Recovery, r.ranking)
 		if err == nil {
 			return change
 		}
@@ -189,11 +189,11 @@ func TestOtherDatabaseNeedsAnOperator(t *testing.T) {
 		t.Fatalf("the rebuilder overwrote the board: %+v, %v", after, err)
 	}
 	// The operator adopts it.
-	if err := repair.AdoptHistory(ctx, other.Store); err != nil {
+	if err := repair.AdoptHistory(ctx, other.Recovery); err != nil {
 		t.Fatal(err)
 	}
 	other.rebuild(t)
-	if err := repair.CompleteAdoption(ctx, other.Store, other.ranking); err != nil {
+	if err := repair.CompleteAdoption(ctx, other.Recovery, other.ranking); err != nil {
 		t.Fatal(err)
 	}
 	if change := other.checkHistory(t); change != nil {

@@ -76,7 +76,7 @@ func TestInterruptedRebuildLeavesTheBoardUnchanged(t *testing.T) {
 	interrupted, cancel := context.WithCancel(ctx)
 	if _, err := repair.Rebuild(
 		interrupted,
-		r.Store,
+		r.Recovery,
 		cancelingRanking{r.ranking, cancel},
 		&r.board,
 		func(int64) {},

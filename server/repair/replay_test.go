@@ -201,7 +201,7 @@ func TestRequeueKeepsLettersItCannotDecode(t *testing.T) {
 	r := open(t)
 	bury := func(topic string, offset int64, value []byte) {
 		t.Helper()
-		if err := r.Bury(
+		if err := r.DeadLetters.Bury(
 			ctx,
 			&scoreboard.DeadLetter{Topic: topic, Offset: offset, Value: value, Reason: "why", Attempts: 1},
 		); err != nil {

@@ -34,7 +34,7 @@ func TestSamplerRepairsDrift(t *testing.T) {
 	)
 	r.conn.Do(t, `insert into scores (user_id, board_id, score, order_key, version, revision, reached_at, recorded_at)
 select user_id, 'gone', 1, -1, 1, 1, clock_timestamp(), clock_timestamp() from scores where board_id = 'global'`)
-	s := repair.NewSampler(r.Store, r.ranking, true, func() bool { return false }, slog.New(slog.DiscardHandler))
+	s := repair.NewSampler(r.Recovery, r.ranking, true, func() bool { return false }, slog.New(slog.DiscardHandler))
 	running, stop := context.WithCancel(ctx)
 	done := make(chan error, 1)
 	go func() { done <- s.Run(running) }()
@@ -80,7 +80,7 @@ func TestFullPassRepairsWhatTheSamplerCannotSee(t *testing.T) {
 	var passes []*repair.Pass
 	for range 2 {
 		check := repair.Check{
-			Ledger:   r.Store,
+			Ledger:   r.Recovery,
 			Ranking:  r.ranking,
 			Repair:   true,
 			Progress: func(*repair.VerifyResult) {},
@@ -88,7 +88,7 @@ func TestFullPassRepairsWhatTheSamplerCannotSee(t *testing.T) {
 		p := repair.NewPass(
 			time.Second,
 			check,
-			store.NewCatalog(r.Store, quiet),
+			store.NewCatalog(r.Boards, quiet),
 			r.ranking,
 			func() bool { return false },
 			quiet,

@@ -85,7 +85,7 @@ func (r *rig) record(t *testing.T, from, n int) {
 			Source: scoreboard.SourceAPI,
 		})
 	}
-	out, err := r.Record(ctx, batch)
+	out, err := r.Increments.Record(ctx, batch)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func (r *rig) record(t *testing.T, from, n int) {
 
 func (r *rig) rebuild(t *testing.T) *repair.RebuildResult {
 	t.Helper()
-	done, err := repair.Rebuild(ctx, r.Store, r.ranking, &r.board, func(int64) {})
+	done, err := repair.Rebuild(ctx, r.Recovery, r.ranking, &r.board, func(int64) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func (r *rig) rebuild(t *testing.T) *repair.RebuildResult {
 func (r *rig) check(t *testing.T, fix bool) *repair.VerifyResult {
 	t.Helper()
 	c := repair.Check{
-		Ledger:      r.Store,
+		Ledger:      r.Recovery,
 		Ranking:     r.ranking,
 		CheckLedger: true,
 		Repair:      fix,
@@ -124,7 +124,7 @@ func (r *rig) check(t *testing.T, fix bool) *repair.VerifyResult {
 // relay applies the outbox rows after a cursor to the ranking; errors do not end the test.
 func (r *rig) relay(t *testing.T, at scoreboard.Cursor) scoreboard.Cursor {
 	t.Helper()
-	page, err := r.OutboxPage(ctx, 0, at, 500)
+	page, err := r.Outbox.OutboxPage(ctx, 0, at, 500)
 	if err != nil {
 		t.Error(err)
 		return at
@@ -226,7 +226,7 @@ func TestVerifyOneUserChecksStoreAndRanking(t *testing.T) {
 			"user1": "1 ", "nobody": "0 ", "ghost": "0 ghost:not_in_store",
 		} {
 			c := repair.Check{
-				Ledger:      r.Store,
+				Ledger:      r.Recovery,
 				Ranking:     r.ranking,
 				User:        user,
 				CheckLedger: rows,
@@ -246,7 +246,7 @@ func TestVerifyOneUserChecksStoreAndRanking(t *testing.T) {
 // same compares the order of the store and the ranking.
 func (r *rig) same(t *testing.T) {
 	t.Helper()
-	want, err := r.Page(ctx, &r.board, nil, scoreboard.TopSize)
+	want, err := r.Reads.Page(ctx, &r.board, nil, scoreboard.TopSize)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/rollover"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
+	"github.com/scoreboard/scoreboard/server/store/boards"
 	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
@@ -26,9 +27,10 @@ func TestMain(m *testing.M) {
 // rig is a store with a family of seasons. It collects announcements and can make
 // them fail.
 type rig struct {
-	*store.Store
-	t    testing.TB
-	conn *backendtest.Conn
+	*boards.Boards
+	store *store.Store
+	t     testing.TB
+	conn  *backendtest.Conn
 
 	mu        sync.Mutex
 	reject    error
@@ -39,7 +41,7 @@ type rig struct {
 func newRig(t testing.TB) *rig {
 	t.Helper()
 	s, conn := storetest.New(t, func(o *store.Options) { o.MaxConns, o.LockWait = 6, time.Second })
-	return &rig{Store: s, t: t, conn: conn}
+	return &rig{Boards: s.Boards, store: s, t: t, conn: conn}
 }
 
 func (r *rig) AnnounceClosed(_ context.Context, e *scoreboard.Ending) error {
@@ -56,7 +58,7 @@ func (r *rig) Announced(ctx context.Context, id scoreboard.BoardID) error {
 	if r.forget {
 		return errors.New("the process ended")
 	}
-	return r.Store.Announced(ctx, id)
+	return r.Boards.Announced(ctx, id)
 }
 
 func (r *rig) events() []string {
@@ -85,7 +87,7 @@ func (r *rig) season(name scoreboard.BoardID, users int, ends time.Duration) {
 		MaxScore:  scoreboard.MaxScore,
 	}
 	now := time.Now()
-	if _, err := r.CreateBoard(
+	if _, err := r.Boards.CreateBoard(
 		r.t.Context(),
 		b,
 		&scoreboard.Span{Name: "one", Start: now.Add(-time.Hour), End: now.Add(time.Hour)},
@@ -108,7 +110,7 @@ func (r *rig) season(name scoreboard.BoardID, users int, ends time.Duration) {
 			Source: scoreboard.SourceAPI,
 		})
 	}
-	outcomes, err := r.Record(r.t.Context(), batch)
+	outcomes, err := r.store.Increments.Record(r.t.Context(), batch)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -133,7 +135,7 @@ func (r *rig) run(name string, boards rollover.Boards, done func() bool) {
 	roll := rollover.New(
 		name,
 		boards,
-		store.NewCatalog(r.Store, slog.New(slog.DiscardHandler)),
+		store.NewCatalog(r.Boards, slog.New(slog.DiscardHandler)),
 		r,
 		slog.New(slog.DiscardHandler),
 	)
@@ -210,10 +212,10 @@ func (f failing) CopyStandings(ctx context.Context, id scoreboard.BoardID, size 
 		return 0, errEnded
 	}
 	if f.at == "halfway" {
-		_, err := f.rig.CopyStandings(ctx, id, 2)
+		_, err := f.rig.Boards.CopyStandings(ctx, id, 2)
 		return 0, errors.Join(err, errEnded)
 	}
-	return f.rig.CopyStandings(ctx, id, size)
+	return f.rig.Boards.CopyStandings(ctx, id, size)
 }
 
 func (f failing) SealStandings(ctx context.Context, id scoreboard.BoardID) error {
@@ -261,7 +263,7 @@ func TestLeaseIsTakenOver(t *testing.T) {
 	}
 	r.season("other", 1, 0)
 	r.run("third", r, func() bool {
-		ended, err := r.Endings(t.Context(), "")
+		ended, err := r.Boards.Endings(t.Context(), "")
 		return err == nil && len(ended) == 0
 	})
 	if all := r.events(); len(all) != 2 || all[0] == all[1] {
@@ -285,14 +287,14 @@ func TestRollListsAndDoesWhatIsDue(t *testing.T) {
 		MaxDelta:  1000,
 		MaxScore:  scoreboard.MaxScore,
 	}
-	if _, err := r.CreateBoard(t.Context(), b, nil, nil); err != nil {
+	if _, err := r.Boards.CreateBoard(t.Context(), b, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	r.conn.Do(t, `delete from boards where board_id like 'daily:%' and period_start > clock_timestamp()`)
 	roll := rollover.New(
 		"a",
 		r,
-		store.NewCatalog(r.Store, slog.New(slog.DiscardHandler)),
+		store.NewCatalog(r.Boards, slog.New(slog.DiscardHandler)),
 		r,
 		slog.New(slog.DiscardHandler),
 	)

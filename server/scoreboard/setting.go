@@ -18,9 +18,9 @@ type SettingChange struct {
 	Why   *AuditEntry
 }
 
-// Carrier is a process that relays or projects, and with which transports it
+// TransportPeer is a process that relays or projects, and with which transports it
 // can.
-type Carrier struct {
+type TransportPeer struct {
 	Owner      string
 	Transports []string
 }

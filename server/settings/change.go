@@ -46,7 +46,7 @@ func (m *Manager) ChangeSettings(
 			return nil, err
 		}
 	}
-	peers, err := m.Store.Carriers(ctx)
+	peers, err := m.Store.TransportPeers(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +93,7 @@ func (m *Manager) checkAdjustable(ctx context.Context, c scoreboard.SettingChang
 // checkTogether rejects changes that the whole configuration, or a running
 // process, cannot follow. stored includes the changes.
 func (m *Manager) checkTogether(
-	changes []scoreboard.SettingChange, stored []scoreboard.StoredSetting, peers []scoreboard.Carrier,
+	changes []scoreboard.SettingChange, stored []scoreboard.StoredSetting, peers []scoreboard.TransportPeer,
 ) error {
 	c, err := m.Deployed.With(stored)
 	var invalid *config.InvalidError
@@ -114,7 +114,7 @@ func (m *Manager) checkTogether(
 }
 
 // supported names a running relay or projector that does not support a transport.
-func supported(peers []scoreboard.Carrier, transport string) error {
+func supported(peers []scoreboard.TransportPeer, transport string) error {
 	for _, p := range peers {
 		if !slices.Contains(p.Transports, transport) {
 			return fmt.Errorf("transport cannot be %s: process %s does not support it (kafka requires kafka.brokers; "+

@@ -28,8 +28,8 @@ type Store interface {
 	ChangeSettings(
 		ctx context.Context, changes []scoreboard.SettingChange, check func([]scoreboard.StoredSetting) error,
 	) ([]scoreboard.StoredSetting, error)
-	JoinCarriers(ctx context.Context, process string, transports []string, lease time.Duration) error
-	Carriers(ctx context.Context) ([]scoreboard.Carrier, error)
+	JoinTransportPeers(ctx context.Context, process string, transports []string, lease time.Duration) error
+	TransportPeers(ctx context.Context) ([]scoreboard.TransportPeer, error)
 }
 
 // KeySet verifies bearer tokens by the public keys at a URL.
@@ -127,7 +127,7 @@ func (m *Manager) poll(ctx context.Context) error {
 	}
 	err = m.apply(ctx, stored)
 	if m.Pipeline {
-		err = errors.Join(err, m.Store.JoinCarriers(ctx, m.Process, m.Deployed.SupportedTransports(), peerLease))
+		err = errors.Join(err, m.Store.JoinTransportPeers(ctx, m.Process, m.Deployed.SupportedTransports(), peerLease))
 	}
 	return err
 }
@@ -211,7 +211,7 @@ func InForce(ctx context.Context, c *config.Config) (*config.Config, error) {
 		return nil, err
 	}
 	defer s.Close()
-	stored, err := s.StoredSettings(ctx)
+	stored, err := s.Settings.StoredSettings(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -34,7 +34,7 @@ create trigger refuse_once before insert on outbox_score_updates_default for eac
 	}
 	// A named check constraint is not retried.
 	conn.Do(t, `alter table scores add constraint scores_small check (score < 3)`)
-	if _, err := s.Record(t.Context(), []scoreboard.Increment{increment("alice", 1, "after")}); err == nil {
+	if _, err := s.Increments.Record(t.Context(), []scoreboard.Increment{increment("alice", 1, "after")}); err == nil {
 		t.Error("recorded despite the violated check")
 	}
 }

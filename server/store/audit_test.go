@@ -23,7 +23,7 @@ func TestAuditLogIsAppendOnly(t *testing.T) {
 		},
 		{Who: "eve", Address: "127.0.0.2", Action: "user.unban", Target: "user:alice", Reason: "a mistake"},
 	} {
-		if err := s.Audited(t.Context(), &e); err != nil {
+		if err := s.Audit.Audited(t.Context(), &e); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -37,7 +37,7 @@ func TestAuditLogIsAppendOnly(t *testing.T) {
 	}
 	list := func(f scoreboard.AuditFilter) string {
 		f.Limit = max(f.Limit, 2)
-		entries, err := s.AuditEntries(t.Context(), f)
+		entries, err := s.Audit.AuditEntries(t.Context(), f)
 		if err != nil {
 			t.Fatal(err)
 		}

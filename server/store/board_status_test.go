@@ -38,7 +38,7 @@ and board_id <> family_id`).
 						user := scoreboard.UserID(fmt.Sprintf("%s-%d-%d", c.freeze[:1], w, i))
 						batch = append(batch, increment(user, 1, fmt.Sprint(c.freeze, n), "global", c.write))
 					}
-					outcomes, err := s.Record(t.Context(), batch)
+					outcomes, err := s.Increments.Record(t.Context(), batch)
 					if err != nil {
 						t.Error(err)
 						return
@@ -57,7 +57,7 @@ and board_id <> family_id`).
 			})
 		}
 		until(t, "a write", written.Load)
-		frozen, err := s.FreezeBoard(t.Context(), c.freeze, nil)
+		frozen, err := s.Boards.FreezeBoard(t.Context(), c.freeze, nil)
 		if err != nil || frozen.Status != scoreboard.StatusFrozen {
 			t.Errorf("freeze %s: %+v, %v", c.freeze, frozen, err)
 		}
@@ -80,7 +80,7 @@ and board_id <> family_id`).
 				after,
 			)
 		}
-		if _, err := s.UnfreezeBoard(t.Context(), c.freeze, nil); err != nil {
+		if _, err := s.Boards.UnfreezeBoard(t.Context(), c.freeze, nil); err != nil {
 			t.Error(err)
 		}
 		if o := record(t, s, increment("after", 1, string(c.freeze), c.write))[0]; o.Err != nil {
@@ -121,16 +121,16 @@ and board_id <> family_id`).
 		is    scoreboard.Status
 		fails scoreboard.Code
 	}{
-		{"unfreeze an active board", s.UnfreezeBoard, "arena", "active", ""},
-		{"freeze", s.FreezeBoard, "arena", "frozen", ""},
-		{"freeze again", s.FreezeBoard, "arena", "frozen", ""},
-		{"archive", s.ArchiveBoard, "arena", "archived", ""},
-		{"archive again", s.ArchiveBoard, "arena", "archived", ""},
-		{"freeze an archived board", s.FreezeBoard, "arena", "", "conflict"},
-		{"unfreeze an archived board", s.UnfreezeBoard, "arena", "", "conflict"},
-		{"freeze an unknown board", s.FreezeBoard, "nobody", "", "not_found"},
-		{"archive a family", s.ArchiveBoard, "daily", "archived", ""},
-		{"unfreeze its instance", s.UnfreezeBoard, today, "", "conflict"},
+		{"unfreeze an active board", s.Boards.UnfreezeBoard, "arena", "active", ""},
+		{"freeze", s.Boards.FreezeBoard, "arena", "frozen", ""},
+		{"freeze again", s.Boards.FreezeBoard, "arena", "frozen", ""},
+		{"archive", s.Boards.ArchiveBoard, "arena", "archived", ""},
+		{"archive again", s.Boards.ArchiveBoard, "arena", "archived", ""},
+		{"freeze an archived board", s.Boards.FreezeBoard, "arena", "", "conflict"},
+		{"unfreeze an archived board", s.Boards.UnfreezeBoard, "arena", "", "conflict"},
+		{"freeze an unknown board", s.Boards.FreezeBoard, "nobody", "", "not_found"},
+		{"archive a family", s.Boards.ArchiveBoard, "daily", "archived", ""},
+		{"unfreeze its instance", s.Boards.UnfreezeBoard, today, "", "conflict"},
 	} {
 		b, err := step.do(t.Context(), step.board, nil)
 		if scoreboard.CodeOf(err) != step.fails || err == nil && b.Status != step.is {

@@ -41,7 +41,7 @@ func create(t testing.TB, s *store.Store, b *scoreboard.Board, season ...scorebo
 	if season == nil {
 		season = []scoreboard.Span{{}}
 	}
-	made, err := s.CreateBoard(t.Context(), b, &season[0], nil)
+	made, err := s.Boards.CreateBoard(t.Context(), b, &season[0], nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,11 +70,11 @@ func TestCreateBoard(t *testing.T) {
 	if *made != *want || time.Since(made.Created).Abs() > time.Minute {
 		t.Errorf("got %+v, want %+v", made, want)
 	}
-	_, err := s.CreateBoard(t.Context(), boardOf("eu-weekly"), nil, nil)
+	_, err := s.Boards.CreateBoard(t.Context(), boardOf("eu-weekly"), nil, nil)
 	if scoreboard.CodeOf(err) != scoreboard.CodeConflict {
 		t.Errorf("created twice: got %v, want a conflict", err)
 	}
-	instances, err := s.FindBoards(
+	instances, err := s.Boards.FindBoards(
 		t.Context(),
 		scoreboard.BoardFilter{Family: "eu-weekly", After: "eu-weekly", Limit: 10},
 	)
@@ -106,10 +106,10 @@ func TestInstanceCopiesEveryRuleOfItsFamily(t *testing.T) {
 	conn.Do(t, `alter table boards add column later text default 'default'`)
 	family := create(t, s, boardOf("daily", every(scoreboard.PeriodDaily)))
 	conn.Do(t, `delete from boards where board_id <> family_id; update boards set later = 'set'`)
-	if made, err := s.MakeInstances(t.Context(), family); err != nil || len(made) != 3 {
+	if made, err := s.Boards.MakeInstances(t.Context(), family); err != nil || len(made) != 3 {
 		t.Fatalf("made %v, %v", made, err)
 	}
-	if made, err := s.MakeInstances(t.Context(), family); err != nil || len(made) != 0 {
+	if made, err := s.Boards.MakeInstances(t.Context(), family); err != nil || len(made) != 0 {
 		t.Errorf("second call: made %v, %v", made, err)
 	}
 	if n := conn.Count(
@@ -243,7 +243,7 @@ func TestClosedBoardRejectsAllButRepeats(t *testing.T) {
 func TestCatalogFindsANewBoard(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t)
-	c := store.NewCatalog(s, slog.New(slog.DiscardHandler))
+	c := store.NewCatalog(s.Boards, slog.New(slog.DiscardHandler))
 	if _, err := c.Board(t.Context(), "daily"); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
 		t.Errorf("before it was created: got %v", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store/boards"
 )
 
 // How soon a node notices a change of boards, and for how long it does not read
@@ -25,7 +26,7 @@ const (
 // Catalog answers lookups of boards from memory. If the store is unavailable, it
 // keeps answering with the last state.
 type Catalog struct {
-	store  *Store
+	boards *boards.Boards
 	log    *slog.Logger
 	flight singleflight.Group
 	known  atomic.Pointer[catalog]
@@ -41,7 +42,7 @@ type catalog struct {
 
 // NewCatalog returns a Catalog that reads the boards on first use and, during Run,
 // periodically.
-func NewCatalog(s *Store, log *slog.Logger) *Catalog { return &Catalog{store: s, log: log} }
+func NewCatalog(b *boards.Boards, log *slog.Logger) *Catalog { return &Catalog{boards: b, log: log} }
 
 // Run reads the boards periodically until ctx ends.
 func (c *Catalog) Run(ctx context.Context) error {
@@ -163,7 +164,7 @@ func (c *Catalog) share(ctx context.Context) error {
 
 func (c *Catalog) read(ctx context.Context) error {
 	asked := time.Now()
-	list, at, err := c.store.Boards.All(ctx)
+	list, at, err := c.boards.All(ctx)
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,7 @@ func node(t testing.TB, s *store.Store) *ingest.Ingest {
 	t.Helper()
 	in := ingest.New(
 		ingest.Options{Lanes: 1, Batch: 500, Queue: 8192, Wait: 5 * time.Second},
-		s,
+		s.Increments,
 		noRanks{},
 		func() {},
 		slog.New(slog.DiscardHandler),

@@ -121,7 +121,7 @@ func TestConnectionLostAtEveryStatement(t *testing.T) {
 						hit = fmt.Sprintf("%c %.30s %s", m.kind, m.statement, m.tag)
 						return fault.inject(t, conn, m)
 					})
-					outcomes, err := s.Record(t.Context(), faultBatch(run))
+					outcomes, err := s.Increments.Record(t.Context(), faultBatch(run))
 					p.watch(nil)
 					if err != nil {
 						t.Fatalf("fault at message %d (%s): %v", n, hit, err)

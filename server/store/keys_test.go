@@ -20,7 +20,7 @@ func nodesAt(t *testing.T, s *store.Store, now func() time.Time) (a, b *auth.Key
 	t.Helper()
 	var rings [2]*auth.Keyring
 	for i := range rings {
-		ring, err := auth.NewKeyring(strings.Repeat("0f", 32), s, now)
+		ring, err := auth.NewKeyring(strings.Repeat("0f", 32), s.Keys, now)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,21 +60,21 @@ func TestRevokedKeyIsRejectedOnEveryNode(t *testing.T) {
 	var ahead atomic.Int64
 	a, b := nodesAt(t, s, func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) })
 	scope := &scoreboard.KeyScope{Boards: []scoreboard.BoardID{"arena"}, UserPrefix: "eu:", MaxDelta: 9, PerMinute: 60}
-	k, err := s.CreateKey(t.Context(), "k1", "arena", a.Seal("k1", "s1"), scope, 0, nil)
+	k, err := s.Keys.CreateKey(t.Context(), "k1", "arena", a.Seal("k1", "s1"), scope, 0, nil)
 	if err != nil || k.Generation != 1 || k.ExpiresAt != nil || k.RetiresAt != nil || k.Boards[0] != "arena" ||
 		k.UserPrefix != "eu:" ||
 		k.MaxDelta != 9 ||
 		k.PerMinute != 60 {
 		t.Fatalf("got %+v, %v", k, err)
 	}
-	found, err := s.SigningKey(t.Context(), "k1")
+	found, err := s.Keys.SigningKey(t.Context(), "k1")
 	if err != nil || !found.Expires.IsZero() || !found.Secrets[0].Retires.IsZero() || found.Scope.Boards[0] != "arena" {
 		t.Fatalf("got %+v, %v", found, err)
 	}
 	if !accepts(t, a, "k1", "s1") || !accepts(t, b, "k1", "s1") || accepts(t, a, "k1", "s2") {
 		t.Fatal("a new key accepts the wrong secrets")
 	}
-	if _, err := s.CreateKey(
+	if _, err := s.Keys.CreateKey(
 		t.Context(),
 		"k1",
 		"twice",
@@ -88,7 +88,7 @@ func TestRevokedKeyIsRejectedOnEveryNode(t *testing.T) {
 		t.Errorf("a duplicate id: got %v, want a conflict", err)
 	}
 	for range 2 {
-		if _, err := s.RevokeKey(
+		if _, err := s.Keys.RevokeKey(
 			t.Context(),
 			"k1",
 			&scoreboard.AuditEntry{Who: "root", Action: "key.revoke"},
@@ -96,14 +96,14 @@ func TestRevokedKeyIsRejectedOnEveryNode(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if entries, err := s.AuditEntries(t.Context(), scoreboard.AuditFilter{Limit: 9}); err != nil || len(entries) != 1 {
+	if entries, err := s.Audit.AuditEntries(t.Context(), scoreboard.AuditFilter{Limit: 9}); err != nil || len(entries) != 1 {
 		t.Errorf("revoked twice: %d audit entries, %v, want 1", len(entries), err)
 	}
 	ahead.Store(int64(reach))
 	if accepts(t, a, "k1", "s1") || accepts(t, b, "k1", "s1") {
 		t.Errorf("a revoked key is accepted after %s", reach)
 	}
-	if _, err := s.RotateKey(
+	if _, err := s.Keys.RotateKey(
 		t.Context(),
 		"k1",
 		a.Seal("k1", "s2"),
@@ -114,7 +114,7 @@ func TestRevokedKeyIsRejectedOnEveryNode(t *testing.T) {
 	) != scoreboard.CodeConflict {
 		t.Errorf("rotating a revoked key: got %v, want a conflict", err)
 	}
-	if _, err := s.RotateKey(
+	if _, err := s.Keys.RotateKey(
 		t.Context(),
 		"k9",
 		a.Seal("k9", "s2"),
@@ -131,7 +131,7 @@ func TestRotatedKeyHasAtMostTwoValidSecrets(t *testing.T) {
 	t.Parallel()
 	s, _ := storetest.New(t)
 	a, b := nodes(t, s)
-	if _, err := s.CreateKey(
+	if _, err := s.Keys.CreateKey(
 		t.Context(),
 		"k1",
 		"game",
@@ -142,7 +142,7 @@ func TestRotatedKeyHasAtMostTwoValidSecrets(t *testing.T) {
 	); err != nil {
 		t.Fatal(err)
 	}
-	k, err := s.RotateKey(t.Context(), "k1", a.Seal("k1", "s2"), time.Hour, nil)
+	k, err := s.Keys.RotateKey(t.Context(), "k1", a.Seal("k1", "s2"), time.Hour, nil)
 	if err != nil || k.Generation != 2 || k.RetiresAt == nil || time.Until(*k.RetiresAt) < 50*time.Minute {
 		t.Fatalf("got %+v, %v", k, err)
 	}
@@ -151,14 +151,14 @@ func TestRotatedKeyHasAtMostTwoValidSecrets(t *testing.T) {
 			t.Error("a secret was rejected during the overlap of a rotation")
 		}
 	}
-	if _, err := s.RotateKey(t.Context(), "k1", a.Seal("k1", "s3"), time.Hour, nil); err != nil {
+	if _, err := s.Keys.RotateKey(t.Context(), "k1", a.Seal("k1", "s3"), time.Hour, nil); err != nil {
 		t.Fatal(err)
 	}
 	within(t, a, "k1", "s1", false)
 	if !accepts(t, a, "k1", "s2") || !accepts(t, a, "k1", "s3") {
 		t.Error("one of the last two secrets was rejected")
 	}
-	k, err = s.RotateKey(t.Context(), "k1", a.Seal("k1", "s4"), 0, nil)
+	k, err = s.Keys.RotateKey(t.Context(), "k1", a.Seal("k1", "s4"), 0, nil)
 	if err != nil || k.Generation != 4 || k.RetiresAt != nil {
 		t.Fatalf("without an overlap: got %+v, %v", k, err)
 	}
@@ -176,7 +176,7 @@ func TestKeyExpires(t *testing.T) {
 	t.Parallel()
 	s, _ := storetest.New(t)
 	a, _ := nodes(t, s)
-	k, err := s.CreateKey(
+	k, err := s.Keys.CreateKey(
 		t.Context(),
 		"k1",
 		"game",
@@ -192,7 +192,7 @@ func TestKeyExpires(t *testing.T) {
 	if time.Now().Before(k.ExpiresAt.Add(-100 * time.Millisecond)) {
 		t.Error("the key expired early")
 	}
-	if _, err := s.RotateKey(
+	if _, err := s.Keys.RotateKey(
 		t.Context(),
 		"k1",
 		a.Seal("k1", "s2"),

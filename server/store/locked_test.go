@@ -116,7 +116,7 @@ func TestRecordWaitsForLockedBoard(t *testing.T) {
 	release = hold(t, conn, `select pg_advisory_xact_lock(hashtextextended('global', 0))`)
 	defer release()
 	started := time.Now()
-	_, err := s.Record(t.Context(), []scoreboard.Increment{increment("alice", 1, "e3")})
+	_, err := s.Increments.Record(t.Context(), []scoreboard.Increment{increment("alice", 1, "e3")})
 	if scoreboard.CodeOf(err) != scoreboard.CodeUnavailable || errors.Is(err, scoreboard.ErrUserLocked) {
 		t.Errorf("got %v, want unavailable", err)
 	}

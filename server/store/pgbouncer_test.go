@@ -46,10 +46,10 @@ func TestPgBouncerInTransactionMode(t *testing.T) {
 					got[2].Receipts[0].Replayed != (n > 0 || got[0].Receipts[0].Replayed) {
 					t.Errorf("caller %d, %d: got %+v", c, n, got)
 				}
-				if _, err := s.OutboxPage(t.Context(), 0, scoreboard.Cursor{}, 10); err != nil {
+				if _, err := s.Outbox.OutboxPage(t.Context(), 0, scoreboard.Cursor{}, 10); err != nil {
 					t.Error(err)
 				}
-				if _, _, _, err := s.ClaimShard(t.Context(), c%4, owner, time.Second); err != nil {
+				if _, _, _, err := s.Outbox.ClaimShard(t.Context(), c%4, owner, time.Second); err != nil {
 					t.Error(err)
 				}
 			}
@@ -57,14 +57,14 @@ func TestPgBouncerInTransactionMode(t *testing.T) {
 	}
 	all.Wait()
 	board := &scoreboard.Board{ID: scoreboard.GlobalBoard}
-	p, err := s.Place(t.Context(), board, "shared", 1)
+	p, err := s.Reads.Place(t.Context(), board, "shared", 1)
 	if err != nil || p.Score != callers*each {
 		t.Errorf("shared user: got %+v, %v, want %d", p, err, callers*each)
 	}
 	// Transactions of other tests in the cluster hold back the horizon briefly.
 	want, deadline := callers*(2*each+1), time.Now().Add(10*time.Second)
 	for {
-		page, err := s.OutboxPage(t.Context(), 0, scoreboard.Cursor{}, 10_000)
+		page, err := s.Outbox.OutboxPage(t.Context(), 0, scoreboard.Cursor{}, 10_000)
 		if err == nil && len(page.Rows) == want {
 			break
 		}

@@ -63,16 +63,16 @@ func TestMaintenanceReadsNoRows(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t, func(o *store.Options) { o.MaxConns = 1 })
 	for n := range 3 {
-		if _, err := s.MakePartitions(t.Context()); err != nil {
+		if _, err := s.Outbox.MakePartitions(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if n == 0 {
 			grow(t, s, 0, 5_000, func(int) {})
 		}
-		if _, err := s.DropPartitions(t.Context()); err != nil {
+		if _, err := s.Outbox.DropPartitions(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if more, err := s.ForgetAddresses(t.Context(), 90*24*time.Hour); err != nil || more {
+		if more, err := s.Privacy.ForgetAddresses(t.Context(), 90*24*time.Hour); err != nil || more {
 			t.Fatalf("delete addresses: %v, %v", more, err)
 		}
 	}

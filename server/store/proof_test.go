@@ -21,7 +21,7 @@ func ending(user scoreboard.UserID, event string, action byte) scoreboard.Increm
 
 func recordOne(t testing.TB, s *store.Store, in scoreboard.Increment) scoreboard.Outcome {
 	t.Helper()
-	out, err := s.Record(context.Background(), []scoreboard.Increment{in})
+	out, err := s.Increments.Record(context.Background(), []scoreboard.Increment{in})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func TestActionTokenIsUsedOnce(t *testing.T) {
 	if o := recordOne(t, s, ending("alice", "e3", 1)); scoreboard.CodeOf(o.Err) != scoreboard.CodeTokenUsed {
 		t.Errorf("a used token: got %v, want token_used", o.Err)
 	}
-	out, err := s.Record(t.Context(), []scoreboard.Increment{
+	out, err := s.Increments.Record(t.Context(), []scoreboard.Increment{
 		ending("bob", "e1", 3), ending("bob", "e1", 3), ending("bob", "e2", 3), ending("bob", "e3", 4),
 	})
 	if err != nil {
@@ -83,7 +83,7 @@ func TestActionTokenIsUsedOnceAcrossNodes(t *testing.T) {
 			if i%2 == 1 {
 				node = other
 			}
-			out, err := node.Record(
+			out, err := node.Increments.Record(
 				context.Background(),
 				[]scoreboard.Increment{ending("alice", fmt.Sprint("e", i), 1)},
 			)
@@ -123,7 +123,7 @@ func TestTokenIsNotUsedIfKilledBeforeCommit(t *testing.T) {
 		`create constraint trigger refuse after insert on used_action_tokens deferrable initially deferred
 for each row execute function refuse()`,
 	)
-	if _, err := s.Record(t.Context(), []scoreboard.Increment{ending("alice", "e1", 1)}); err == nil {
+	if _, err := s.Increments.Record(t.Context(), []scoreboard.Increment{ending("alice", "e1", 1)}); err == nil {
 		t.Fatal("no error from a failed commit")
 	}
 	exec(`drop trigger refuse on used_action_tokens`)
@@ -179,10 +179,10 @@ func TestUsedActionTokensAreDeleted(t *testing.T) {
 	for i := range 3 {
 		recordOne(t, s, ending("alice", fmt.Sprint("e", i), byte(i+1)))
 	}
-	if n, err := s.DeleteUsedTokens(t.Context(), time.Now().Add(-time.Hour), 10); err != nil || n != 0 {
+	if n, err := s.Increments.DeleteUsedTokens(t.Context(), time.Now().Add(-time.Hour), 10); err != nil || n != 0 {
 		t.Errorf("new tokens: deleted %d, %v", n, err)
 	}
-	if n, err := s.DeleteUsedTokens(t.Context(), time.Now().Add(time.Hour), 2); err != nil || n != 2 {
+	if n, err := s.Increments.DeleteUsedTokens(t.Context(), time.Now().Add(time.Hour), 2); err != nil || n != 2 {
 		t.Errorf("two of three: deleted %d, %v", n, err)
 	}
 	if n := conn.Count(t, `select count(*) from used_action_tokens`); n != 1 {

@@ -202,7 +202,7 @@ func recordUntilDone(t *testing.T, s *store.Store, batch []scoreboard.Increment)
 	var outcomes []scoreboard.Outcome
 	var err error
 	for range 100 {
-		outcomes, err = s.Record(t.Context(), batch)
+		outcomes, err = s.Increments.Record(t.Context(), batch)
 		if err == nil &&
 			!slices.ContainsFunc(
 				outcomes,

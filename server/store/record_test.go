@@ -39,7 +39,7 @@ func increment(user scoreboard.UserID, delta int64, event string, boards ...scor
 
 func record(t testing.TB, s *store.Store, batch ...scoreboard.Increment) []scoreboard.Outcome {
 	t.Helper()
-	outcomes, err := s.Record(t.Context(), batch)
+	outcomes, err := s.Increments.Record(t.Context(), batch)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +159,7 @@ func TestFiftyConcurrentRepeatsCountOnce(t *testing.T) {
 			if i%2 == 1 {
 				board = "other" // the same event on another board conflicts
 			}
-			got, err := s.Record(t.Context(), []scoreboard.Increment{increment("alice", 5, "e1", board)})
+			got, err := s.Increments.Record(t.Context(), []scoreboard.Increment{increment("alice", 5, "e1", board)})
 			if err != nil {
 				t.Error(err)
 				return

@@ -30,30 +30,30 @@ func TestFinalStandings(t *testing.T) {
 	}
 	record(t, s, batch...)
 	conn.Do(t, `update scores set hidden = true where user_id = 'u03'`)
-	if _, err := s.CopyStandings(t.Context(), "season:one", 10); scoreboard.CodeOf(err) != scoreboard.CodeConflict {
+	if _, err := s.Boards.CopyStandings(t.Context(), "season:one", 10); scoreboard.CodeOf(err) != scoreboard.CodeConflict {
 		t.Errorf("before it is closed: got %v, want a conflict", err)
 	}
-	if ended, err := s.Endings(t.Context(), ""); err != nil || len(ended) != 0 {
+	if ended, err := s.Boards.Endings(t.Context(), ""); err != nil || len(ended) != 0 {
 		t.Errorf("before its end: %+v, %v", ended, err)
 	}
-	b, err := s.FindBoard(t.Context(), "season:one")
+	b, err := s.Boards.FindBoard(t.Context(), "season:one")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.CloseBoard(t.Context(), b); err != nil {
+	if err := s.Boards.CloseBoard(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
-	b, err = s.FindBoard(t.Context(), b.ID)
+	b, err = s.Boards.FindBoard(t.Context(), b.ID)
 	if err != nil || !b.Closed.IsZero() || b.Status != scoreboard.StatusActive {
 		t.Errorf("closed before its end: %+v, %v", b, err)
 	}
 	conn.Do(t, `update boards set period_end = clock_timestamp() where board_id = 'season:one'`)
-	ended, err := s.Endings(t.Context(), "season")
+	ended, err := s.Boards.Endings(t.Context(), "season")
 	if err != nil || len(ended) != 1 || ended[0].Board.ID != "season:one" {
 		t.Fatalf("after its end: %+v, %v", ended, err)
 	}
 	for range 2 {
-		if err := s.CloseBoard(t.Context(), &ended[0].Board); err != nil {
+		if err := s.Boards.CloseBoard(t.Context(), &ended[0].Board); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -61,29 +61,29 @@ func TestFinalStandings(t *testing.T) {
 	if scoreboard.CodeOf(o.Err) != scoreboard.CodeBoardClosed {
 		t.Errorf("after it is closed: got %+v", o)
 	}
-	if _, err := s.UnfreezeBoard(t.Context(), b.ID, nil); scoreboard.CodeOf(err) != scoreboard.CodeConflict {
+	if _, err := s.Boards.UnfreezeBoard(t.Context(), b.ID, nil); scoreboard.CodeOf(err) != scoreboard.CodeConflict {
 		t.Errorf("unfreeze a closed season: got %v, want a conflict", err)
 	}
 	copied := 0
 	for _, want := range []int{10, 10, 4, 0} {
-		n, err := s.CopyStandings(t.Context(), b.ID, 10)
+		n, err := s.Boards.CopyStandings(t.Context(), b.ID, 10)
 		if copied += n; err != nil || n != want {
 			t.Fatalf("copied %d, %v, want %d", n, err, want)
 		}
 	}
 	for range 2 {
-		if err := s.SealStandings(t.Context(), b.ID); err != nil {
+		if err := s.Boards.SealStandings(t.Context(), b.ID); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := s.CopyStandings(t.Context(), b.ID, 10); scoreboard.CodeOf(err) != scoreboard.CodeConflict {
+	if _, err := s.Boards.CopyStandings(t.Context(), b.ID, 10); scoreboard.CodeOf(err) != scoreboard.CodeConflict {
 		t.Errorf("after it is sealed: got %v, want a conflict", err)
 	}
-	e, final, err := s.FinalStandings(t.Context(), b.ID, 0, 100)
+	e, final, err := s.Boards.FinalStandings(t.Context(), b.ID, 0, 100)
 	if err != nil || e.Users != 24 || len(final) != 24 {
 		t.Fatalf("%+v, %d rows, %v", e, len(final), err)
 	}
-	top, err := s.Page(t.Context(), b, nil, 100)
+	top, err := s.Reads.Page(t.Context(), b, nil, 100)
 	if err != nil || len(top.Entries) != 24 {
 		t.Fatalf("%+v, %v", top, err)
 	}
@@ -99,7 +99,7 @@ func TestFinalStandings(t *testing.T) {
 	}
 	// Users banned later are masked; the rows and the hash stay.
 	conn.Do(t, `update users set status = 'banned' where user_id = $1`, final[0].User)
-	if again, masked, err := s.FinalStandings(
+	if again, masked, err := s.Boards.FinalStandings(
 		t.Context(),
 		b.ID,
 		0,
@@ -109,7 +109,7 @@ func TestFinalStandings(t *testing.T) {
 		t.Errorf("masked: %+v, %v", masked, err)
 	}
 	// Erased users stay under another name.
-	anonymous, err := s.BeginErasure(
+	anonymous, err := s.Privacy.BeginErasure(
 		t.Context(),
 		final[1].User,
 		&scoreboard.AuditEntry{Who: "root", Action: "user.erase", Target: "x", Reason: "asked"},
@@ -117,7 +117,7 @@ func TestFinalStandings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, renamed, err := s.FinalStandings(
+	if again, renamed, err := s.Boards.FinalStandings(
 		t.Context(),
 		b.ID,
 		0,
@@ -126,13 +126,13 @@ func TestFinalStandings(t *testing.T) {
 		renamed[0].User != anonymous {
 		t.Errorf("erased: %+v, %v, want %s first", renamed, err, anonymous)
 	}
-	if err := s.Announced(t.Context(), b.ID); err != nil {
+	if err := s.Boards.Announced(t.Context(), b.ID); err != nil {
 		t.Fatal(err)
 	}
-	if ended, err := s.Endings(t.Context(), ""); err != nil || len(ended) != 0 {
+	if ended, err := s.Boards.Endings(t.Context(), ""); err != nil || len(ended) != 0 {
 		t.Errorf("after it is announced: %+v, %v", ended, err)
 	}
-	if _, _, err := s.FinalStandings(t.Context(), "global", 0, 1); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
+	if _, _, err := s.Boards.FinalStandings(t.Context(), "global", 0, 1); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
 		t.Errorf("a board that has not ended: got %v", err)
 	}
 }
@@ -170,7 +170,7 @@ func TestSeasonsMustNotOverlap(t *testing.T) {
 		{"a daily board", "daily", at, false, "invalid_request", ""},
 		{"an unknown board", "nobody", at, false, "not_found", ""},
 	} {
-		ended, err := s.BeginSeason(t.Context(), c.family, c.season, c.dry, nil)
+		ended, err := s.Boards.BeginSeason(t.Context(), c.family, c.season, c.dry, nil)
 		if scoreboard.CodeOf(err) != c.fails || (ended != nil) != (c.ends != "") || ended != nil && *ended != c.ends {
 			t.Errorf("%s: got %v, %v", c.what, ended, err)
 		}
@@ -192,7 +192,7 @@ func TestLeaseIsExclusiveUntilItExpires(t *testing.T) {
 	s, _ := storetest.New(t)
 	take := func(owner string, life time.Duration, want bool) {
 		t.Helper()
-		if mine, err := s.TakeLease(t.Context(), "l", owner, life); err != nil || mine != want {
+		if mine, err := s.Boards.TakeLease(t.Context(), "l", owner, life); err != nil || mine != want {
 			t.Errorf("%s: got %t, %v, want %t", owner, mine, err, want)
 		}
 	}
@@ -201,11 +201,11 @@ func TestLeaseIsExclusiveUntilItExpires(t *testing.T) {
 	take("b", time.Hour, false)
 	take("a", -time.Second, true)
 	take("b", time.Hour, true)
-	if err := s.GiveLease(t.Context(), "l", "a"); err != nil {
+	if err := s.Boards.GiveLease(t.Context(), "l", "a"); err != nil {
 		t.Error(err)
 	}
 	take("a", time.Hour, false)
-	if err := s.GiveLease(t.Context(), "l", "b"); err != nil {
+	if err := s.Boards.GiveLease(t.Context(), "l", "b"); err != nil {
 		t.Error(err)
 	}
 	take("a", time.Hour, true)

@@ -50,7 +50,7 @@ func TestRulesHoldAcrossConcurrentNodes(t *testing.T) {
 					action("alice", 1, fmt.Sprint(name, i, "b"), name),
 				}
 				for range 2 {
-					out, err := s.Record(t.Context(), batch)
+					out, err := s.Increments.Record(t.Context(), batch)
 					if err != nil {
 						t.Error(err)
 						return
@@ -100,7 +100,7 @@ func TestAnomalies(t *testing.T) {
 	}}
 	s, conn := storetest.New(t, withPolicy(policy))
 	open := func() (rules []string) {
-		flags, err := s.FlagsOf(t.Context(), "open", "", 0, 100)
+		flags, err := s.Moderation.FlagsOf(t.Context(), "open", "", 0, 100)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -33,7 +33,7 @@ func TestStatementPagesContainEveryEventOnce(t *testing.T) {
 	var last scoreboard.LedgerRow
 	q := scoreboard.StatementQuery{User: "alice", Limit: 3}
 	for pages := 1; ; pages++ {
-		page, err := s.Statement(t.Context(), q)
+		page, err := s.Reads.Statement(t.Context(), q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -56,20 +56,20 @@ func TestStatementPagesContainEveryEventOnce(t *testing.T) {
 		t.Errorf("first event: got %+v", last)
 	}
 
-	speed, err := s.Statement(t.Context(), scoreboard.StatementQuery{User: "alice", Board: "speed", Limit: 10})
+	speed, err := s.Reads.Statement(t.Context(), scoreboard.StatementQuery{User: "alice", Board: "speed", Limit: 10})
 	if err != nil || len(speed.Rows) != 3 {
 		t.Fatalf("one board: got %+v, %v, want three rows", speed, err)
 	}
 	at := speed.Rows[1].RecordedAt
-	from, err := s.Statement(t.Context(), scoreboard.StatementQuery{User: "alice", Board: "speed", From: at, Limit: 10})
+	from, err := s.Reads.Statement(t.Context(), scoreboard.StatementQuery{User: "alice", Board: "speed", From: at, Limit: 10})
 	if err != nil || len(from.Rows) != 2 {
 		t.Errorf("from the second event: got %+v, %v, want 2 rows", from, err)
 	}
-	to, err := s.Statement(t.Context(), scoreboard.StatementQuery{User: "alice", Board: "speed", To: at, Limit: 10})
+	to, err := s.Reads.Statement(t.Context(), scoreboard.StatementQuery{User: "alice", Board: "speed", To: at, Limit: 10})
 	if err != nil || len(to.Rows) != 1 {
 		t.Errorf("before the second event: got %+v, %v, want 1 row", to, err)
 	}
-	if _, err := s.Statement(
+	if _, err := s.Reads.Statement(
 		t.Context(),
 		scoreboard.StatementQuery{User: "nobody", Limit: 10},
 	); scoreboard.CodeOf(
@@ -85,23 +85,23 @@ func TestStatementReportsArchivedRows(t *testing.T) {
 	s, conn := storetest.New(t)
 	record(t, s, increment("alice", 1, "old"), increment("bob", 1, "b1"))
 	conn.Do(t, `delete from user_score_histories where user_id = 'alice'`)
-	only, err := s.Statement(t.Context(), scoreboard.StatementQuery{User: "alice", Limit: 10})
+	only, err := s.Reads.Statement(t.Context(), scoreboard.StatementQuery{User: "alice", Limit: 10})
 	if err != nil || len(only.Rows) != 0 || only.ArchivedBefore.IsZero() {
 		t.Errorf("all rows archived: got %+v, %v, want no rows and ArchivedBefore", only, err)
 	}
 	record(t, s, increment("alice", 2, "new"))
-	both, err := s.Statement(t.Context(), scoreboard.StatementQuery{User: "alice", Limit: 10})
+	both, err := s.Reads.Statement(t.Context(), scoreboard.StatementQuery{User: "alice", Limit: 10})
 	if err != nil || len(both.Rows) != 1 || both.ArchivedBefore.IsZero() || both.ArchivedBefore.After(time.Now()) {
 		t.Errorf("some rows archived: got %+v, %v, want one row and ArchivedBefore", both, err)
 	}
-	recent, err := s.Statement(
+	recent, err := s.Reads.Statement(
 		t.Context(),
 		scoreboard.StatementQuery{User: "alice", From: time.Now().Add(-time.Hour), Limit: 10},
 	)
 	if err != nil || len(recent.Rows) != 1 || !recent.ArchivedBefore.IsZero() {
 		t.Errorf("the last hour: got %+v, %v, want no archived rows", recent, err)
 	}
-	if bob, err := s.Statement(
+	if bob, err := s.Reads.Statement(
 		t.Context(),
 		scoreboard.StatementQuery{User: "bob", Limit: 10},
 	); err != nil ||
@@ -124,7 +124,7 @@ select 'u' || n % 10, 'global', gen_random_uuid(), '\x00', 1, 1, n, n, now() - n
 	conn.Do(t, `analyze user_score_histories`)
 	q := scoreboard.StatementQuery{User: "u7", Limit: 10}
 	for range 10 { // PostgreSQL may switch to a generic plan after five
-		page, err := s.Statement(t.Context(), q)
+		page, err := s.Reads.Statement(t.Context(), q)
 		if err != nil || len(page.Rows) != 10 {
 			t.Fatalf("got %+v, %v, want ten rows", page, err)
 		}

@@ -6,8 +6,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/archive"
 	"github.com/scoreboard/scoreboard/server/store/audit"
@@ -46,20 +44,20 @@ type Options struct {
 
 // Store is PostgreSQL, one value for each aggregate over one pool.
 type Store struct {
-	*archive.Archive
-	*boards.Boards
-	*corrections.Corrections
-	*deadletters.DeadLetters
-	*increments.Increments
-	*keys.Keys
-	*audit.Log
-	*moderation.Moderation
-	*outbox.Outbox
-	*privacy.Privacy
-	*profiles.Profiles
-	*reads.Reads
-	*recovery.Recovery
-	*settings.Settings
+	Archive     *archive.Archive
+	Audit       *audit.Log
+	Boards      *boards.Boards
+	Corrections *corrections.Corrections
+	DeadLetters *deadletters.DeadLetters
+	Increments  *increments.Increments
+	Keys        *keys.Keys
+	Moderation  *moderation.Moderation
+	Outbox      *outbox.Outbox
+	Privacy     *privacy.Privacy
+	Profiles    *profiles.Profiles
+	Reads       *reads.Reads
+	Recovery    *recovery.Recovery
+	Settings    *settings.Settings
 
 	db *pg.DB
 }
@@ -75,6 +73,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	b := boards.New(db, o.CloseGrace)
 	return &Store{
 		Archive:     archive.New(db),
+		Audit:       audit.New(db),
 		Boards:      b,
 		Corrections: corrections.New(db, o.Shards, o.CloseGrace),
 		DeadLetters: deadletters.New(db),
@@ -82,7 +81,6 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 			Shards: o.Shards, CloseGrace: o.CloseGrace, Policy: o.Policy, Log: o.Log, MakeInstances: b.MakeInstances,
 		}),
 		Keys:       keys.New(db),
-		Log:        audit.New(db),
 		Moderation: moderation.New(db, o.Shards),
 		Outbox:     outbox.New(db),
 		Privacy:    privacy.New(db, o.Shards),
@@ -93,9 +91,6 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		db:         db,
 	}, nil
 }
-
-// Collectors returns the metrics to register.
-func (s *Store) Collectors() []prometheus.Collector { return s.Increments.Collectors() }
 
 // Close waits for connections in use and closes all.
 func (s *Store) Close() { s.db.Close() }

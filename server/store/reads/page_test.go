@@ -45,7 +45,7 @@ func TestCheckpointRanksEqualFullCounts(t *testing.T) {
 	var wants []*scoreboard.Place
 	var ids []scoreboard.UserID
 	for i := 1; i <= users; i++ {
-		p, err := s.Place(ctx, largeBoard, scoreboard.UserID(fmt.Sprint("u", i)), 3)
+		p, err := s.Reads.Place(ctx, largeBoard, scoreboard.UserID(fmt.Sprint("u", i)), 3)
 		if hidden := i%50 == 0; hidden != (scoreboard.CodeOf(err) == scoreboard.CodeNotFound) || !hidden && err != nil {
 			t.Fatalf("u%d: %v", i, err)
 		}
@@ -62,7 +62,7 @@ func TestCheckpointRanksEqualFullCounts(t *testing.T) {
 	for _, step := range []int64{1, 7, 100, 686, 5000} {
 		s.Reads.SetCheckpoints(10, step)
 		for _, want := range wants {
-			got, err := s.Place(ctx, largeBoard, want.User, 3)
+			got, err := s.Reads.Place(ctx, largeBoard, want.User, 3)
 			if err != nil || got.Rank != want.Rank || got.Total != want.Total ||
 				!slices.Equal(got.Neighbours, want.Neighbours) {
 				t.Fatalf("step %d: %+v, %v, want %+v", step, got, err, want)
@@ -70,7 +70,7 @@ func TestCheckpointRanksEqualFullCounts(t *testing.T) {
 		}
 		var after *scoreboard.Position
 		for rank := int64(1); rank <= int64(len(wants)); {
-			page, err := s.Page(ctx, largeBoard, after, 60)
+			page, err := s.Reads.Page(ctx, largeBoard, after, 60)
 			if err != nil || len(page.Entries) == 0 || page.Total != int64(len(wants)) {
 				t.Fatalf("step %d: after %+v: %+v, %v", step, after, page, err)
 			}
@@ -88,7 +88,7 @@ func TestCheckpointRanksEqualFullCounts(t *testing.T) {
 			some = append(some, ids[rand.IntN(len(ids))])
 		}
 		slices.Sort(some)
-		list, err := s.List(ctx, largeBoard, slices.Compact(some))
+		list, err := s.Reads.List(ctx, largeBoard, slices.Compact(some))
 		if err != nil || !slices.Equal(list.Missing, []scoreboard.UserID{"nobody", "u50"}) {
 			t.Fatalf("step %d: missing %q, %v", step, list.Missing, err)
 		}
@@ -107,17 +107,17 @@ func TestCheckpointsExpire(t *testing.T) {
 	s, conn := storetest.New(t)
 	s.Reads.SetCheckpoints(10, 20)
 	fillBoard(t, conn, 300)
-	first, err := s.Place(t.Context(), largeBoard, "u7", 1)
+	first, err := s.Reads.Place(t.Context(), largeBoard, "u7", 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	conn.Do(t, `update scores set score = 1000000, order_key = -1000000 where user_id = 'u7'`)
-	second, err := s.Place(t.Context(), largeBoard, "u7", 1)
+	second, err := s.Reads.Place(t.Context(), largeBoard, "u7", 1)
 	if err != nil || second.Rank != 1 || !second.AsOf.Equal(first.AsOf) || second.Neighbours[0].User != "u7" {
 		t.Errorf("got %+v, %v, want it first, as of the same scan %s", second, err, first.AsOf)
 	}
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(100 * time.Millisecond) {
-		third, err := s.Place(t.Context(), largeBoard, "u7", 1)
+		third, err := s.Reads.Place(t.Context(), largeBoard, "u7", 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -141,7 +141,7 @@ func TestLargeBoardReadsAreBounded(t *testing.T) {
 			const users, questions, k = 20_000, 200, 5
 			fillBoard(t, conn, 10) // plans are also made while the board is tiny
 			for range 10 {
-				if _, err := s.Place(t.Context(), largeBoard, "u1", k); err != nil {
+				if _, err := s.Reads.Place(t.Context(), largeBoard, "u1", k); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -153,12 +153,12 @@ func TestLargeBoardReadsAreBounded(t *testing.T) {
 			s.Reads.SetCheckpoints(1000, 100)
 			for range questions {
 				user := scoreboard.UserID(fmt.Sprint("u", 1+50*rand.IntN(users/50)))
-				p, err := s.Place(t.Context(), largeBoard, user, k)
+				p, err := s.Reads.Place(t.Context(), largeBoard, user, k)
 				if err != nil {
 					t.Fatal(err)
 				}
 				after := scoreboard.Position{Key: -int64(p.Score), ReachedAt: p.UpdatedAt, User: user}
-				if _, err := s.Page(t.Context(), largeBoard, &after, 10); err != nil {
+				if _, err := s.Reads.Page(t.Context(), largeBoard, &after, 10); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -11,9 +11,11 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 )
 
-// JoinCarriers registers owner as alive for life, with the transports that it
+// JoinTransportPeers registers owner as alive for life, with the transports that it
 // supports.
-func (s *Settings) JoinCarriers(ctx context.Context, owner string, transports []string, life time.Duration) error {
+func (s *Settings) JoinTransportPeers(
+	ctx context.Context, owner string, transports []string, life time.Duration,
+) error {
 	var b pgx.Batch
 	b.Queue(`insert into carriers (owner, transports, alive_until) values ($1, $2, clock_timestamp() + $3)
 on conflict (owner) do update set alive_until = excluded.alive_until`, owner, transports, life)
@@ -24,8 +26,8 @@ on conflict (owner) do update set alive_until = excluded.alive_until`, owner, tr
 	return nil
 }
 
-// Carriers lists the processes that are alive.
-func (s *Settings) Carriers(ctx context.Context) ([]scoreboard.Carrier, error) {
+// TransportPeers lists the processes that are alive.
+func (s *Settings) TransportPeers(ctx context.Context) ([]scoreboard.TransportPeer, error) {
 	rows, err := s.db.Query(
 		ctx,
 		`select owner, transports from carriers where alive_until > clock_timestamp() order by owner`,
@@ -33,7 +35,7 @@ func (s *Settings) Carriers(ctx context.Context) ([]scoreboard.Carrier, error) {
 	if err != nil {
 		return nil, pg.Translate(fmt.Errorf("list the transport peers: %w", err))
 	}
-	all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[scoreboard.Carrier])
+	all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[scoreboard.TransportPeer])
 	if err != nil {
 		return nil, pg.Translate(fmt.Errorf("list the transport peers: %w", err))
 	}
