@@ -77,7 +77,8 @@ func TestHelpOfJSON(t *testing.T) {
 	var b bytes.Buffer
 	b.WriteString(
 		"# Output of `--output json`\n\n" +
-			"Generated from the program's types by `go test ./cmd/sbctl -run Help -update`. Fields with a `?` may be\n" +
+			"Generated from the program's types by `go test ./cmd/sbctl -run Help -update`. " +
+			"Fields with a `?` may be\n" +
 			"absent. New fields may be added; within a major version none is renamed or removed. " +
 			"Errors: see [cli.md](cli.md).\n",
 	)

@@ -212,11 +212,9 @@ func subscribed(ctx context.Context, t *testing.T, h *harness, game *client.Clie
 	var open []*websocket.Conn
 	for _, d := range daemons {
 		header := http.Header{"Authorization": {"Bearer " + h.token("late", "")}}
-		ws, _, err := websocket.DefaultDialer.DialContext(
-			ctx,
-			"ws"+strings.TrimPrefix(d.url, "http")+"/v1/realtime/leaderboard",
-			header,
-		) //nolint:bodyclose // a handshake leaves nothing to close
+		live := "ws" + strings.TrimPrefix(d.url, "http") + "/v1/realtime/leaderboard"
+		//nolint:bodyclose // a handshake leaves nothing to close
+		ws, _, err := websocket.DefaultDialer.DialContext(ctx, live, header)
 		if err != nil {
 			t.Fatal(err)
 		}

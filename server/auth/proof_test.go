@@ -185,8 +185,10 @@ func TestAttestations(t *testing.T) {
 		"another user":   {attest("game", game, set("user_id", "bob"), nil), forbidden},
 		"another delta":  {attest("game", game, set("delta", 6), nil), forbidden},
 		"a delta of 5.5": {attest("game", game, set("delta", 5.5), nil), forbidden},
-		"no delta": {attest("game", game, claims(func(c jwt.MapClaims) { delete(c, "delta") }), nil),
-			forbidden},
+		"no delta": {
+			attest("game", game, claims(func(c jwt.MapClaims) { delete(c, "delta") }), nil),
+			forbidden,
+		},
 		"another event": {attest("game", game, set("event_id", "match-2"), nil), forbidden},
 		"another board": {attest("game", game, set("board", "arena"), nil), forbidden},
 		"more boards":   {attest("game", game, set("boards", []string{"global", "arena"}), nil), forbidden},

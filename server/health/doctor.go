@@ -143,7 +143,8 @@ func (d Doctor) outbox(ctx context.Context) protocol.Check {
 	switch {
 	case oldest > outboxFailAge:
 		c.Status = protocol.CheckFail
-		c.NextStep = `nothing is published: check that a process with the role relay is running; "sbctl outbox status" shows who owns each shard`
+		c.NextStep = "nothing is published: check that a process with the role relay is running; " +
+			`"sbctl outbox status" shows who owns each shard`
 	case stuck != "":
 		c.Status, c.Detail = protocol.CheckWarn, c.Detail+"; "+stuck
 		c.NextStep = "check the broker; what can never be published goes to the dead letters"

@@ -143,10 +143,8 @@ func watch(
 		q := query("limit", strconv.Itoa(rows), "delta", map[bool]string{true: "1"}[delta],
 			"epoch", strconv.FormatInt(s.epoch, 10), "version", strconv.FormatInt(s.version, 10))
 		node := nodes[random.IntN(len(nodes))]
-		ws, _, err := websocket.DefaultDialer.Dial(
-			"ws"+node.http.URL[len("http"):]+"/?"+q,
-			nil,
-		) //nolint:bodyclose // a handshake leaves nothing to close
+		//nolint:bodyclose // a handshake leaves nothing to close
+		ws, _, err := websocket.DefaultDialer.Dial("ws"+node.http.URL[len("http"):]+"/?"+q, nil)
 		if err != nil {
 			t.Errorf("dial: %v", err)
 			return

@@ -134,10 +134,8 @@ func (r *rig) tls() *tls.Config {
 func (r *rig) dial(query string) *watcher {
 	r.t.Helper()
 	d := websocket.Dialer{TLSClientConfig: r.tls()}
-	ws, _, err := d.Dial(
-		"ws"+r.http.URL[len("http"):]+"/?"+query,
-		nil,
-	) //nolint:bodyclose // a handshake leaves nothing to close
+	//nolint:bodyclose // a handshake leaves nothing to close
+	ws, _, err := d.Dial("ws"+r.http.URL[len("http"):]+"/?"+query, nil)
 	if err != nil {
 		r.t.Fatalf("dial: %v", err)
 	}

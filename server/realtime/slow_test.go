@@ -29,10 +29,8 @@ func (r *rig) dialSmall(query string) *watcher {
 		return c, err
 	}}
 	d.TLSClientConfig = r.tls()
-	ws, _, err := d.Dial(
-		"ws"+r.http.URL[len("http"):]+"/?"+query,
-		nil,
-	) //nolint:bodyclose // a handshake leaves nothing to close
+	//nolint:bodyclose // a handshake leaves nothing to close
+	ws, _, err := d.Dial("ws"+r.http.URL[len("http"):]+"/?"+query, nil)
 	if err != nil {
 		r.t.Fatalf("dial: %v", err)
 	}
