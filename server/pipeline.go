@@ -140,7 +140,9 @@ func (s *Server) makeWrites(o *api.Options) {
 		s.consumers = append(s.consumers, increments)
 		s.register(increments.Collectors()...)
 		dead := transport.NewDeadLetters(s.producer(c.Kafka.IncrementsDeadTopic))
-		s.add("intake", ingest.NewIntake(increments, s.ingest, dead, s.store.Increments, marks, config.RepeatWindow, s.log))
+		s.add("intake", ingest.NewIntake(
+			increments, s.ingest, dead, s.store.Increments, marks, config.RepeatWindow, s.log,
+		))
 	}
 	if !c.Has(config.RoleAPI) {
 		return

@@ -127,7 +127,8 @@ func (s *Server) makeTokens() error {
 // the components that follow changes.
 func (s *Server) makeSettings() {
 	o := settings.Options{
-		Deployed: s.config, Store: s.store.Settings, Process: processName(), Pipeline: s.config.RunsPipeline(), Log: s.log,
+		Deployed: s.config, Store: s.store.Settings, Process: processName(),
+		Pipeline: s.config.RunsPipeline(), Log: s.log,
 	}
 	if s.keySet != nil {
 		o.Keys = s.keySet
@@ -268,7 +269,8 @@ func (s *Server) makeMaintenance() error {
 		if err != nil {
 			return fmt.Errorf("setting ledger.archive: %w", err)
 		}
-		s.archive = archive.New(archive.Options{Storage: storage, Keep: c.Ledger.Keep}, s.store.Archive, s.log, time.Now)
+		o := archive.Options{Storage: storage, Keep: c.Ledger.Keep}
+		s.archive = archive.New(o, s.store.Archive, s.log, time.Now)
 		s.add("archive", s.archive)
 	}
 	s.add("redis stats", ranking.NewRedisStats(s.ranking, s.log))
@@ -276,7 +278,8 @@ func (s *Server) makeMaintenance() error {
 	s.add("sampler", s.sampler)
 	if c.Reconcile.Every > 0 {
 		check := repair.Check{
-			Ledger: s.store.Recovery, Ranking: s.ranking, Repair: c.Reconcile.Repair, Progress: func(*repair.VerifyResult) {},
+			Ledger: s.store.Recovery, Ranking: s.ranking, Repair: c.Reconcile.Repair,
+			Progress: func(*repair.VerifyResult) {},
 		}
 		pass := repair.NewPass(c.Reconcile.Every, check, s.catalog, s.ranking, s.rebuilder.Halted, s.log)
 		s.add("full comparison", pass)

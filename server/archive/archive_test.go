@@ -190,7 +190,8 @@ func TestDamagedArchiveIsRewritten(t *testing.T) {
 	r := newRig(t)
 	r.conn.Do(t, `create table copy as select * from `+r.leaf)
 	// The process ends after the partition was detached.
-	if _, err := r.archive(&failing{Ledger: r.Archive, at: 10}, keep).ArchiveOld(t.Context()); !errors.Is(err, errLost) {
+	_, err := r.archive(&failing{Ledger: r.Archive, at: 10}, keep).ArchiveOld(t.Context())
+	if !errors.Is(err, errLost) {
 		t.Fatalf("got %v", err)
 	}
 	file := filepath.Join(r.dir, r.leaf+".ndjson.zst")

@@ -198,10 +198,12 @@ func TestDeadLetterIsRequeuedOnceOrDropped(t *testing.T) {
 	if more, err := r.store.DeadLetters.DeadLetters(ctx, letters[1].ID, 10); err != nil || len(more) != 1 {
 		t.Errorf("after the second: %+v, %v", more, err)
 	}
-	if err := r.store.DeadLetters.RequeueLetter(ctx, letters[1].ID, nil); scoreboard.CodeOf(err) != scoreboard.CodeConflict {
+	err = r.store.DeadLetters.RequeueLetter(ctx, letters[1].ID, nil)
+	if scoreboard.CodeOf(err) != scoreboard.CodeConflict {
 		t.Errorf("requeue of a malformed record: %v, want a conflict", err)
 	}
-	if err := r.store.DeadLetters.RequeueLetter(ctx, letters[2].ID, nil); scoreboard.CodeOf(err) != scoreboard.CodeGone {
+	err = r.store.DeadLetters.RequeueLetter(ctx, letters[2].ID, nil)
+	if scoreboard.CodeOf(err) != scoreboard.CodeGone {
 		t.Errorf("requeue of a record from before the window: %v, want gone", err)
 	}
 	if err := r.store.DeadLetters.RequeueLetter(ctx, letters[0].ID, nil); err != nil {

@@ -96,7 +96,8 @@ func TestRevokedKeyIsRejectedOnEveryNode(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if entries, err := s.Audit.AuditEntries(t.Context(), scoreboard.AuditFilter{Limit: 9}); err != nil || len(entries) != 1 {
+	entries, err := s.Audit.AuditEntries(t.Context(), scoreboard.AuditFilter{Limit: 9})
+	if err != nil || len(entries) != 1 {
 		t.Errorf("revoked twice: %d audit entries, %v, want 1", len(entries), err)
 	}
 	ahead.Store(int64(reach))

@@ -30,7 +30,8 @@ func TestFinalStandings(t *testing.T) {
 	}
 	record(t, s, batch...)
 	conn.Do(t, `update scores set hidden = true where user_id = 'u03'`)
-	if _, err := s.Boards.CopyStandings(t.Context(), "season:one", 10); scoreboard.CodeOf(err) != scoreboard.CodeConflict {
+	_, err := s.Boards.CopyStandings(t.Context(), "season:one", 10)
+	if scoreboard.CodeOf(err) != scoreboard.CodeConflict {
 		t.Errorf("before it is closed: got %v, want a conflict", err)
 	}
 	if ended, err := s.Boards.Endings(t.Context(), ""); err != nil || len(ended) != 0 {
@@ -132,7 +133,8 @@ func TestFinalStandings(t *testing.T) {
 	if ended, err := s.Boards.Endings(t.Context(), ""); err != nil || len(ended) != 0 {
 		t.Errorf("after it is announced: %+v, %v", ended, err)
 	}
-	if _, _, err := s.Boards.FinalStandings(t.Context(), "global", 0, 1); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
+	_, _, err = s.Boards.FinalStandings(t.Context(), "global", 0, 1)
+	if scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
 		t.Errorf("a board that has not ended: got %v", err)
 	}
 }

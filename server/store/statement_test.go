@@ -61,11 +61,13 @@ func TestStatementPagesContainEveryEventOnce(t *testing.T) {
 		t.Fatalf("one board: got %+v, %v, want three rows", speed, err)
 	}
 	at := speed.Rows[1].RecordedAt
-	from, err := s.Reads.Statement(t.Context(), scoreboard.StatementQuery{User: "alice", Board: "speed", From: at, Limit: 10})
+	q = scoreboard.StatementQuery{User: "alice", Board: "speed", From: at, Limit: 10}
+	from, err := s.Reads.Statement(t.Context(), q)
 	if err != nil || len(from.Rows) != 2 {
 		t.Errorf("from the second event: got %+v, %v, want 2 rows", from, err)
 	}
-	to, err := s.Reads.Statement(t.Context(), scoreboard.StatementQuery{User: "alice", Board: "speed", To: at, Limit: 10})
+	q = scoreboard.StatementQuery{User: "alice", Board: "speed", To: at, Limit: 10}
+	to, err := s.Reads.Statement(t.Context(), q)
 	if err != nil || len(to.Rows) != 1 {
 		t.Errorf("before the second event: got %+v, %v, want 1 row", to, err)
 	}
