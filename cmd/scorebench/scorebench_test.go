@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -40,7 +41,8 @@ func TestBenchesRun(t *testing.T) {
 	// The last bench stops Redis.
 	for _, name := range append(names, "read") {
 		t.Run(name, func(t *testing.T) {
-			var out, stderr bytes.Buffer
+			var out bytes.Buffer
+			var stderr lockedBuffer
 			p := &program{in: strings.NewReader(""), options: bench.Options{
 				Out: &out, Err: &stderr, Self: filepath.Join(dir, "scorebench"), Backends: backends,
 			}}
@@ -54,6 +56,24 @@ func TestBenchesRun(t *testing.T) {
 			}
 		})
 	}
+}
+
+// lockedBuffer collects the errors of several child processes at once.
+type lockedBuffer struct {
+	mu  sync.Mutex
+	all bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.all.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.all.String()
 }
 
 func TestHelpHasExamples(t *testing.T) {
