@@ -17,7 +17,7 @@ else
 STAMP := -buildvcs=auto
 endif
 
-.PHONY: help build demo dev test proof dist docs bench-cli bench bench-ingest bench-read bench-pipeline bench-realtime lint vuln fmt fuzz setup clean accept accept-full accept-chaos bench-max
+.PHONY: help build demo dev test torture proof dist docs bench-cli bench bench-ingest bench-read bench-pipeline bench-realtime lint vuln fmt fuzz setup clean accept accept-full accept-chaos bench-max
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,6 +34,9 @@ dev: build ## run the development stack in the foreground, data in .dev
 
 test: ## run every check on real backends, with its own set-up (at most 15 minutes)
 	@.ci/test
+
+torture: build ## break two daemons and their backends for a minute and check every answer; TORTURE_FLAGS='--seed 7'
+	go run ./internal/torture $(TORTURE_FLAGS)
 
 proof: ## run the long checks too: many rows, minutes of faults, stand-ins, fuzzing
 	@.ci/proof

@@ -2,6 +2,7 @@ package backendtest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -20,6 +21,9 @@ import (
 type KafkaOptions struct {
 	Dir   string // created if missing; holds the data, the configuration and the log
 	Ports [2]int // for clients and for the controller; 0: a free one
+	// Advertised is the address that clients are told to connect to, such as that of
+	// a proxy; empty: the broker's own.
+	Advertised string
 }
 
 // KafkaBroker is a running Apache Kafka in KRaft mode, a child of this process.
@@ -37,7 +41,7 @@ const kafkaProperties = `process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@127.0.0.1:%[2]d
 listeners=PLAINTEXT://127.0.0.1:%[1]d,CONTROLLER://127.0.0.1:%[2]d
-advertised.listeners=PLAINTEXT://127.0.0.1:%[1]d
+advertised.listeners=PLAINTEXT://%[3]s
 controller.listener.names=CONTROLLER
 log.dirs=data
 auto.create.topics.enable=false
@@ -83,7 +87,8 @@ func StartKafka(ctx context.Context, o KafkaOptions) (*KafkaBroker, error) {
 		}
 	}
 	k.Brokers = []string{net.JoinHostPort("127.0.0.1", strconv.Itoa(k.Ports[0]))}
-	properties := fmt.Appendf(nil, kafkaProperties, k.Ports[0], k.Ports[1])
+	advertised := cmp.Or(o.Advertised, k.Brokers[0])
+	properties := fmt.Appendf(nil, kafkaProperties, k.Ports[0], k.Ports[1], advertised)
 	if err := os.WriteFile(filepath.Join(o.Dir, "server.properties"), properties, 0o600); err != nil {
 		return nil, fmt.Errorf("configure Kafka: %w", err)
 	}

@@ -1,0 +1,448 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"sort"
+	"time"
+
+	"github.com/scoreboard/scoreboard/internal/torture/contract"
+	"github.com/scoreboard/scoreboard/internal/torture/history"
+)
+
+// How long the healed installation may take to answer for everything.
+const (
+	settleTime   = 90 * time.Second
+	convergeTime = 90 * time.Second
+)
+
+// finish settles what is open, waits until all nodes show everything, and
+// checks the whole history.
+func (r *run) finish(ctx context.Context, rng *rand.Rand) {
+	r.settleAll(ctx, rng)
+	ended := time.Now()
+	ledger := r.ledger(ctx, rng)
+	r.checkEvents(ledger)
+	r.checkLedger(ledger)
+	r.checkOrder()
+	r.checkFreezes()
+	r.checkReads(ledger)
+	r.checkHeads(ctx, ledger, ended)
+}
+
+// settleAll asks for the outcome of every event that has none: what was
+// accepted must come to one by itself, the rest is submitted again.
+func (r *run) settleAll(ctx context.Context, rng *rand.Rand) {
+	deadline := time.Now().Add(settleTime)
+	for _, e := range r.log.Events() {
+		for !e.Settled() && time.Now().Before(deadline) && ctx.Err() == nil {
+			node := r.node(rng, "api")
+			if e.Async && (e.Accepted || e.Maybe) {
+				callCtx, cancel := context.WithTimeout(ctx, attemptTime)
+				a, err := r.server.Event(callCtx, node.URL(), e.UserID, e.EventID)
+				cancel()
+				if err == nil && a.State == "rejected" {
+					e.Rejected, e.Returned = cmp.Or(a.Code, "rejected"), r.log.Now()
+					break
+				}
+				if err == nil && len(a.Receipts) > 0 {
+					r.receipts(e, a.Receipts)
+					break
+				}
+				if err != nil || a.Status != http.StatusNotFound || e.Accepted {
+					time.Sleep(50 * time.Millisecond)
+					continue
+				}
+			}
+			if !r.attempt(ctx, node, e, false) {
+				time.Sleep(20 * time.Millisecond)
+			}
+		}
+		if !e.Settled() {
+			rule := "no outcome"
+			if e.Accepted {
+				rule = "202 without an outcome"
+			}
+			r.log.Violate(
+				rule,
+				e.UserID,
+				"event %s (async %t, %d attempts) has no outcome %s after the faults",
+				e.EventID,
+				e.Async,
+				e.Attempts,
+				settleTime,
+			)
+		}
+	}
+}
+
+// rows are a user's ledger rows on one board, oldest first.
+type rows map[string]map[string][]contract.Row // user, board
+
+func (r *run) ledger(ctx context.Context, rng *rand.Rand) rows {
+	all := make(rows)
+	for _, e := range r.log.Events() {
+		if all[e.UserID] != nil {
+			continue
+		}
+		all[e.UserID] = make(map[string][]contract.Row)
+		statement, err := r.server.Statement(ctx, r.node(rng, "api").URL(), e.UserID)
+		if err != nil {
+			r.log.Violate("harness", e.UserID, "%v", err)
+		}
+		for _, row := range statement {
+			all[e.UserID][row.Board] = append(all[e.UserID][row.Board], row)
+		}
+		for _, list := range all[e.UserID] {
+			slices.SortFunc(list, func(a, b contract.Row) int { return cmp.Compare(a.Version, b.Version) })
+		}
+	}
+	return all
+}
+
+// checkEvents holds every answer against the ledger: each acknowledged event is
+// there exactly once per board and as its receipt says, and nothing else is.
+func (r *run) checkEvents(all rows) {
+	type key struct{ user, board, event string }
+	found := make(map[key][]contract.Row)
+	for user, byBoard := range all {
+		for board, list := range byBoard {
+			for _, row := range list {
+				k := key{user, board, row.EventID}
+				found[k] = append(found[k], row)
+			}
+		}
+	}
+	for _, e := range r.log.Events() {
+		for i, board := range boardsOf(e.Increment) {
+			k := key{e.UserID, board, e.EventID}
+			got := found[k]
+			delete(found, k)
+			switch {
+			case e.Receipts != nil && len(got) == 0:
+				r.log.Violate(
+					"lost",
+					e.UserID,
+					"event %s was acknowledged on %s and is not in the ledger",
+					e.EventID,
+					board,
+				)
+			case len(got) > 1:
+				r.log.Violate(
+					"counted twice",
+					e.UserID,
+					"event %s is %d times in the ledger of %s",
+					e.EventID,
+					len(got),
+					board,
+				)
+			case e.Rejected != "" && len(got) > 0:
+				r.log.Violate(
+					"recorded though rejected",
+					e.UserID,
+					"event %s was rejected (%s) and is in the ledger of %s",
+					e.EventID,
+					e.Rejected,
+					board,
+				)
+			case e.Receipts != nil:
+				r.checkReceipt(e, e.Receipts[i], got[0])
+			}
+		}
+	}
+	for k := range found {
+		r.log.Violate("from nowhere", k.user, "event %s in the ledger of %s was never sent", k.event, k.board)
+	}
+}
+
+func (r *run) checkReceipt(e *history.Event, receipt contract.Receipt, row contract.Row) {
+	if receipt.Version != row.Version || receipt.NewScore != row.NewScore || !receipt.RecordedAt.Equal(row.RecordedAt) {
+		r.log.Violate("receipt", e.UserID, "event %s: the receipt says %+v, the ledger %+v", e.EventID, receipt, row)
+	}
+}
+
+// checkLedger follows every user's rows: versions without a gap, scores by the
+// board's mode, times that never go back.
+func (r *run) checkLedger(all rows) {
+	for user, byBoard := range all {
+		for board, list := range byBoard {
+			score := int64(0)
+			var last time.Time
+			for i, row := range list {
+				want := row.Delta
+				switch board {
+				case boardGlobal, boardArena:
+					want = score + row.Delta
+				case boardBest:
+					want = row.Delta
+					if i > 0 {
+						want = max(score, row.Delta)
+					}
+				}
+				if row.Version != int64(i)+1 || row.NewScore != want || row.RecordedAt.Before(last) {
+					r.log.Violate(
+						"ledger",
+						user,
+						"row %d of %s is %+v, want version %d, score %d, not before %s",
+						i,
+						board,
+						row,
+						i+1,
+						want,
+						last,
+					)
+				}
+				score, last = row.NewScore, row.RecordedAt
+			}
+		}
+	}
+}
+
+// checkOrder holds one user's versions against real time: an event that was
+// answered before another was sent has the lower version. With checkLedger this
+// makes each user's history on a board linearizable.
+func (r *run) checkOrder() {
+	type step struct {
+		version           int64
+		invoked, returned time.Duration
+		event             string
+	}
+	all := make(map[[2]string][]step)
+	for _, e := range r.log.Events() {
+		for _, receipt := range e.Receipts {
+			k := [2]string{e.UserID, receipt.Board}
+			all[k] = append(all[k], step{receipt.Version, e.Invoked, e.Returned, e.EventID})
+		}
+	}
+	for k, steps := range all {
+		sort.Slice(steps, func(i, j int) bool { return steps[i].version < steps[j].version })
+		latest := 0
+		for i := range steps {
+			if steps[latest].invoked > steps[i].returned {
+				r.log.Violate(
+					"order",
+					k[0],
+					"on %s event %s (version %d) was sent after event %s (version %d) had been answered",
+					k[1],
+					steps[latest].event,
+					steps[latest].version,
+					steps[i].event,
+					steps[i].version,
+				)
+			}
+			if steps[i].invoked > steps[latest].invoked {
+				latest = i
+			}
+		}
+	}
+}
+
+// checkFreezes: no event whose first attempt began after a freeze was answered
+// was acknowledged before the end of the freeze was asked for.
+func (r *run) checkFreezes() {
+	for _, e := range r.log.Events() {
+		if e.Receipts == nil || !slices.Contains(boardsOf(e.Increment), boardArena) {
+			continue
+		}
+		for _, s := range r.frozen.spans {
+			if e.Invoked > s.from && e.Returned < s.to {
+				r.log.Violate(
+					"frozen",
+					e.UserID,
+					"event %s was acknowledged on %s between a freeze and its end (%s to %s)",
+					e.EventID,
+					boardArena,
+					s.from,
+					s.to,
+				)
+			}
+		}
+	}
+}
+
+// known is when a client had been told of each row, which is after its commit.
+type known map[[3]string]time.Time // user, board, event
+
+func (r *run) known() known {
+	all := make(known)
+	for _, e := range r.log.Events() {
+		if e.Receipts == nil {
+			continue
+		}
+		for _, board := range boardsOf(e.Increment) {
+			all[[3]string{e.UserID, board, e.EventID}] = r.log.Wall(e.Returned)
+		}
+	}
+	return all
+}
+
+// checkReads holds each read against the ledger: what a client had been told
+// before its as_of is in it.
+func (r *run) checkReads(all rows) {
+	told := r.known()
+	for _, read := range r.log.Reads() {
+		if read.AsOf.Year() < 2000 || read.AgeMS < 0 || read.AgeMS > math.MaxInt64/int64(2*time.Millisecond) {
+			r.log.Violate("as_of", read.User, "a read of %s at node %d says as_of %s, age %d ms (degraded %t %s)",
+				read.Board, read.Node, read.AsOf, read.AgeMS, read.Degraded, read.DegradedReason)
+			continue
+		}
+		if read.AsOf.After(read.Wall.Add(time.Second)) {
+			r.log.Violate("as_of", read.User, "a read at %s says as_of %s", read.Wall, read.AsOf)
+		}
+		if read.User != "" {
+			r.checkRead(read, read.User, read.Score, all, told)
+			continue
+		}
+		for i, e := range read.Entries {
+			if e.Rank != int64(i)+1 || i > 0 && e.Score > read.Entries[i-1].Score {
+				r.log.Violate("head order", e.UserID, "node %d, board %s: row %d is %+v", read.Node, read.Board, i, e)
+			}
+			r.checkRead(read, e.UserID, e.Score, all, told)
+		}
+	}
+}
+
+// checkRead compares one score. Players' scores on these boards only rise.
+func (r *run) checkRead(read history.Read, user string, score int64, all rows, told known) {
+	before, reached := int64(0), int64(0)
+	for _, row := range all[user][read.Board] {
+		if at, ok := told[[3]string{user, read.Board, row.EventID}]; ok && at.Before(read.AsOf) {
+			before = row.NewScore
+		}
+		if row.Version <= read.MinimumOf {
+			reached = row.NewScore
+		}
+	}
+	if score < before {
+		r.log.Violate(
+			"stale",
+			user,
+			"a read of %s at node %d (%s to %s, degraded %t %s) says %d as of %s; the ledger had %d by then",
+			read.Board,
+			read.Node,
+			read.At,
+			read.Until,
+			read.Degraded,
+			read.DegradedReason,
+			score,
+			read.AsOf,
+			before,
+		)
+	}
+	if read.MinimumOf > 0 && read.Found && score < reached {
+		r.log.Violate(
+			"min_version",
+			user,
+			"a read of %s at node %d waited for version %d (score %d) and says %d (degraded %t)",
+			read.Board,
+			read.Node,
+			read.MinimumOf,
+			reached,
+			score,
+			read.Degraded,
+		)
+	}
+}
+
+// checkHeads waits until every node shows all that was acknowledged, and holds
+// the whole order of each board against the ledger's, ties included.
+func (r *run) checkHeads(ctx context.Context, all rows, ended time.Time) {
+	deadline := time.Now().Add(convergeTime)
+	for _, board := range boards {
+		want := standings(board, all)
+		for _, node := range r.cluster.Nodes {
+			if !node.Serves("api") && !node.Serves("read") {
+				continue
+			}
+			for {
+				problem := r.compareBoard(ctx, node.URL(), board, want, ended)
+				if problem == "" {
+					break
+				}
+				if time.Now().After(deadline) || ctx.Err() != nil {
+					r.log.Violate(
+						"convergence",
+						"",
+						"node %d, board %s, %s after the faults: %s",
+						node.ID,
+						board,
+						convergeTime,
+						problem,
+					)
+					break
+				}
+				time.Sleep(200 * time.Millisecond)
+			}
+		}
+	}
+}
+
+// standing is one user's place by the ledger.
+type standing struct {
+	user    string
+	score   int64
+	reached time.Time
+}
+
+// standings ranks a board by the contract's rule: the higher score, then the
+// earlier moment at which it was reached, then the user id.
+func standings(board string, all rows) []standing {
+	var list []standing
+	for user, byBoard := range all {
+		var s standing
+		for i, row := range byBoard[board] {
+			if i == 0 || row.NewScore != s.score {
+				s.reached = row.RecordedAt
+			}
+			s.user, s.score = user, row.NewScore
+		}
+		if s.user != "" {
+			list = append(list, s)
+		}
+	}
+	slices.SortFunc(list, func(a, b standing) int {
+		return cmp.Or(cmp.Compare(b.score, a.score), a.reached.Compare(b.reached), cmp.Compare(a.user, b.user))
+	})
+	return list
+}
+
+func (r *run) compareBoard(
+	ctx context.Context,
+	server, board string,
+	want []standing,
+	ended time.Time,
+) (problem string) {
+	cursor, at := "", 0
+	for {
+		callCtx, cancel := context.WithTimeout(ctx, attemptTime)
+		top, status, err := r.server.Top(callCtx, server, board, cursor, 100)
+		cancel()
+		if err != nil || status != http.StatusOK {
+			return sprintf("status %d %s %v", status, top.Code, err)
+		}
+		if top.Degraded || top.AsOf.Before(ended) {
+			return sprintf("degraded %t %s, as of %s", top.Degraded, top.DegradedReason, top.AsOf)
+		}
+		for _, e := range top.Entries {
+			if at >= len(want) || e.UserID != want[at].user || e.Score != want[at].score || e.Rank != int64(at)+1 {
+				w := standing{}
+				if at < len(want) {
+					w = want[at]
+				}
+				return sprintf("place %d is %+v, the ledger says %s with %d", at+1, e, w.user, w.score)
+			}
+			at++
+		}
+		if cursor = top.NextCursor; cursor == "" {
+			break
+		}
+	}
+	if at != len(want) {
+		return sprintf("%d users are ranked, the ledger has %d", at, len(want))
+	}
+	return ""
+}

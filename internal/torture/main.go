@@ -1,0 +1,318 @@
+// Command torture runs several scoreboardd processes on real PostgreSQL, Redis
+// and Apache Kafka, breaks them in an order that a seed decides, and checks
+// everything that clients were told against the contract.
+//
+//	go run ./internal/torture --seed 7 --duration 60s
+//
+// It knows the documented API and nothing of the implementation. Exit status:
+// 0 no violation, 3 violations were found, 1 it could not run.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/scoreboard/scoreboard/internal/torture/cluster"
+	"github.com/scoreboard/scoreboard/internal/torture/contract"
+	"github.com/scoreboard/scoreboard/internal/torture/history"
+)
+
+// options are the flags.
+type options struct {
+	seed     uint64
+	duration time.Duration
+	writers  int
+	players  int
+	pauseMS  int
+	layout   string
+	only     string
+	binary   string
+	dir      string
+	keep     bool
+	async    bool
+}
+
+// layouts are splits of roles over processes.
+var layouts = map[string][]string{
+	"two": {"", ""},
+	"split": {
+		"api,read,gateway",
+		"api,read,gateway",
+		"relay,projector,intake,maintenance",
+		"relay,projector,intake,maintenance",
+	},
+}
+
+func main() {
+	var o options
+	flag.Uint64Var(&o.seed, "seed", 1, "decides the order of faults and requests")
+	flag.DurationVar(&o.duration, "duration", time.Minute, "how long to break things")
+	flag.IntVar(&o.writers, "writers", 12, "clients that write")
+	flag.IntVar(&o.players, "players", 40, "users that they share")
+	flag.IntVar(&o.pauseMS, "pause", 20, "longest pause of a client between requests, in milliseconds")
+	flag.StringVar(&o.layout, "layout", "two", "split of roles: two (all roles twice) or split")
+	flag.StringVar(&o.only, "only", "", "draw only faults whose name contains this")
+	flag.StringVar(&o.binary, "binary", "bin/scoreboardd", "the daemon to run")
+	flag.StringVar(&o.dir, "dir", "", "folder for data and logs; a temporary one when empty")
+	flag.BoolVar(&o.keep, "keep", false, "keep the folder")
+	flag.BoolVar(&o.async, "async", true, "also submit with Prefer: respond-async")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	code, err := torture(ctx, o)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "torture:", err)
+		code = 1
+	}
+	stop()
+	os.Exit(code)
+}
+
+func torture(ctx context.Context, o options) (code int, err error) {
+	roles, ok := layouts[o.layout]
+	if !ok {
+		return 0, fmt.Errorf("unknown layout %q", o.layout)
+	}
+	if o.dir == "" {
+		if o.dir, err = os.MkdirTemp("", "torture-"); err != nil {
+			return 0, err
+		}
+		if !o.keep {
+			defer func() { _ = os.RemoveAll(o.dir) }()
+		}
+	}
+	if o.dir, err = filepath.Abs(o.dir); err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	c, err := cluster.Start(ctx, cluster.Options{Dir: o.dir, Binary: o.binary, Roles: roles})
+	if err != nil {
+		return 0, err
+	}
+	defer c.Close()
+	r := &run{o: o, cluster: c, log: history.New()}
+	if err := r.enter(ctx); err != nil {
+		return 0, err
+	}
+	fmt.Printf(
+		"seed %d, layout %s, %d writers, %d players, ready after %s\n",
+		o.seed,
+		o.layout,
+		o.writers,
+		o.players,
+		time.Since(began).Round(time.Millisecond),
+	)
+	r.play(ctx)
+	r.log.Note("", "the faults are over")
+	if err := c.AwaitReady(ctx, time.Minute); err != nil {
+		r.log.Violate("availability", "", "%v", err)
+	}
+	r.finish(ctx, r.rng(1<<20))
+	return r.report(time.Since(began)), nil
+}
+
+// rng is the random source of one actor.
+func (r *run) rng(actor uint64) *rand.Rand { return rand.New(rand.NewPCG(r.o.seed, actor)) }
+
+// enter makes a token, a key and the boards.
+func (r *run) enter(ctx context.Context) error {
+	transport := &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true}
+	c := &contract.Client{HTTP: &http.Client{Transport: transport}}
+	var err error
+	if c.Token, err = contract.Token(
+		cluster.JWTSecret,
+		"torture",
+		"score:update score:admin",
+		12*time.Hour,
+	); err != nil {
+		return err
+	}
+	server := r.cluster.Nodes[0].URL()
+	var key struct {
+		KeyID  string `json:"key_id"`
+		Secret string `json:"secret"`
+	}
+	if status, err := c.Call(
+		ctx,
+		server,
+		http.MethodPost,
+		"/v1/admin/keys",
+		map[string]any{"name": "torture"},
+		&key,
+	); err != nil ||
+		key.Secret == "" {
+		return fmt.Errorf("create a key: status %d, %w", status, err)
+	}
+	c.KeyID, c.Secret = key.KeyID, key.Secret
+	for name, mode := range map[string]string{boardArena: "increment", boardBest: "best", boardLatest: "latest"} {
+		status, err := c.Call(
+			ctx,
+			server,
+			http.MethodPost,
+			"/v1/boards",
+			map[string]any{"board": name, "mode": mode},
+			nil,
+		)
+		if err != nil || status >= 300 {
+			return fmt.Errorf("create board %s: status %d, %w", name, status, err)
+		}
+	}
+	r.server = c
+	time.Sleep(1500 * time.Millisecond) // every node knows the boards
+	return nil
+}
+
+// play runs the clients and the faults for the duration.
+func (r *run) play(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, r.o.duration)
+	defer cancel()
+	var all sync.WaitGroup
+	actor := uint64(0)
+	start := func(do func(ctx context.Context, rng *rand.Rand)) {
+		actor++
+		rng := r.rng(actor)
+		all.Go(func() { do(ctx, rng) })
+	}
+	start(r.schedule)
+	start(r.operator)
+	for range r.o.writers {
+		start(r.writer)
+	}
+	for i := range 4 {
+		start(r.reader)
+		start(func(ctx context.Context, rng *rand.Rand) { r.watcher(ctx, rng, i%2 == 0) })
+	}
+	all.Wait()
+	r.thaw(context.WithoutCancel(ctx), r.rng(1<<21))
+}
+
+func sprintf(format string, args ...any) string { return fmt.Sprintf(format, args...) }
+
+// report prints what was done and found, with the story of the users of the
+// first violations.
+func (r *run) report(took time.Duration) (code int) {
+	var acknowledged, rejected, accepted, unclear int
+	for _, e := range r.log.Events() {
+		switch {
+		case e.Receipts != nil:
+			acknowledged++
+		case e.Rejected != "":
+			rejected++
+		}
+		if e.Accepted {
+			accepted++
+		}
+		if e.Maybe {
+			unclear++
+		}
+	}
+	faultCount := 0
+	for _, n := range r.log.Notes() {
+		if strings.HasPrefix(n.Text, "fault:") {
+			faultCount++
+		}
+	}
+	fmt.Printf(
+		"%d events: %d acknowledged, %d rejected, %d accepted with 202, "+
+			"%d with an attempt of unknown outcome; %d reads, %d faults, %s\n",
+		len(
+			r.log.Events(),
+		),
+		acknowledged,
+		rejected,
+		accepted,
+		unclear,
+		len(r.log.Reads()),
+		faultCount,
+		took.Round(time.Second),
+	)
+	violations := r.log.Violations()
+	if len(violations) == 0 {
+		fmt.Println("no violation")
+		return 0
+	}
+	byRule := make(map[string]int)
+	for _, v := range violations {
+		byRule[v.Rule]++
+	}
+	fmt.Printf("%d violations: %v\n", len(violations), byRule)
+	shown := make(map[string]int)
+	told := make(map[string]bool)
+	for _, v := range violations {
+		if shown[v.Rule]++; shown[v.Rule] > 3 {
+			continue
+		}
+		fmt.Println("-", v)
+		if v.User != "" && !told[v.User] && len(told) < 3 {
+			told[v.User] = true
+			r.story(v.User)
+		}
+	}
+	fmt.Printf("repeat with: --seed %d --layout %s --duration %s\n", r.o.seed, r.o.layout, r.o.duration)
+	return 3
+}
+
+// story prints what happened to one user, beside the faults, in order.
+func (r *run) story(user string) {
+	type line struct {
+		at   time.Duration
+		text string
+	}
+	var lines []line
+	for _, e := range r.log.Events() {
+		if e.UserID != user {
+			continue
+		}
+		outcome := "no outcome"
+		if e.Rejected != "" {
+			outcome = "rejected: " + e.Rejected
+		}
+		for _, receipt := range e.Receipts {
+			outcome = fmt.Sprintf(
+				"%s version %d score %d recorded %s",
+				receipt.Board,
+				receipt.Version,
+				receipt.NewScore,
+				receipt.RecordedAt.Format("15:04:05.000000"),
+			)
+		}
+		lines = append(lines, line{
+			e.Invoked,
+			fmt.Sprintf(
+				"sends %s (%v, delta %d, async %t, %s, maybe %t, 202 %t): %s",
+				e.EventID,
+				boardsOf(e.Increment),
+				e.Delta,
+				e.Async,
+				plural(e.Attempts, "attempts"),
+				e.Maybe,
+				e.Accepted,
+				outcome,
+			),
+		})
+	}
+	for _, n := range r.log.Notes() {
+		if n.User == "" || n.User == user {
+			lines = append(lines, line{n.At, "* " + n.Text})
+		}
+	}
+	slices.SortFunc(lines, func(a, b line) int { return int(a.at - b.at) })
+	fmt.Printf("  the story of %s:\n", user)
+	for i, l := range lines {
+		if len(lines) > 120 && i < len(lines)-120 {
+			continue
+		}
+		fmt.Printf("  %9.3fs %s\n", l.at.Seconds(), l.text)
+	}
+}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"github.com/scoreboard/scoreboard/internal/torture/contract"
+)
+
+// frame is what a watcher is sent.
+type frame struct {
+	Type     string           `json:"type"`
+	Board    string           `json:"board"`
+	Version  *int64           `json:"version"`
+	Epoch    *int64           `json:"epoch"`
+	Degraded bool             `json:"degraded"`
+	Top      []contract.Entry `json:"top"`
+}
+
+// watcher follows a board over one WebSocket or event stream after another.
+// Within a connection a board never goes back.
+func (r *run) watcher(ctx context.Context, rng *rand.Rand, sse bool) {
+	for ctx.Err() == nil {
+		node := r.node(rng, "gateway")
+		board := []string{boardGlobal, boardArena}[rng.IntN(2)]
+		v := &view{run: r, board: board}
+		life, cancel := context.WithTimeout(ctx, time.Duration(2+rng.IntN(15))*time.Second)
+		path := node.URL() + "/v1/realtime/leaderboard?board=" + board
+		if sse {
+			r.followSSE(life, path, v)
+		} else {
+			r.followWebSocket(life, path, v)
+		}
+		cancel()
+		pause(ctx, time.Duration(50+rng.IntN(300))*time.Millisecond)
+	}
+}
+
+// view is what one connection has shown of its board.
+type view struct {
+	run            *run
+	board          string
+	epoch, version int64
+	frames         int
+}
+
+func (v *view) show(data []byte) {
+	var f frame
+	if err := json.Unmarshal(data, &f); err != nil {
+		v.run.log.Violate("frame", "", "a frame is not JSON: %.100q", data)
+		return
+	}
+	if f.Type != "leaderboard.updated" || f.Board != v.board || f.Epoch == nil || f.Version == nil {
+		return
+	}
+	v.frames++
+	if f.Degraded {
+		return // it repeats the last epoch and version
+	}
+	if *f.Epoch < v.epoch || *f.Epoch == v.epoch && *f.Version < v.version {
+		v.run.log.Violate(
+			"frames go back",
+			"",
+			"board %s went from %d:%d to %d:%d",
+			v.board,
+			v.epoch,
+			v.version,
+			*f.Epoch,
+			*f.Version,
+		)
+	}
+	v.epoch, v.version = *f.Epoch, *f.Version
+	for i, e := range f.Top {
+		if e.Rank != int64(i)+1 || i > 0 && e.Score > f.Top[i-1].Score {
+			v.run.log.Violate(
+				"frame order",
+				"",
+				"board %s at %d:%d: row %d is %+v after %+v",
+				v.board,
+				v.epoch,
+				v.version,
+				i,
+				e,
+				f.Top[max(i-1, 0)],
+			)
+		}
+	}
+}
+
+func (r *run) followWebSocket(ctx context.Context, path string, v *view) {
+	header := http.Header{"Authorization": {"Bearer " + r.server.Token}}
+	dialer := websocket.Dialer{HandshakeTimeout: attemptTime}
+	ws, resp, err := dialer.DialContext(ctx, "ws"+strings.TrimPrefix(path, "http"), header)
+	if resp != nil {
+		_ = resp.Body.Close()
+	}
+	if err != nil {
+		return
+	}
+	stop := context.AfterFunc(ctx, func() { _ = ws.Close() })
+	defer func() {
+		stop()
+		_ = ws.Close()
+	}()
+	for {
+		_, data, err := ws.ReadMessage()
+		if err != nil {
+			return
+		}
+		v.show(data)
+	}
+}
+
+func (r *run) followSSE(ctx context.Context, path string, v *view) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, path, nil)
+	if err != nil {
+		return
+	}
+	req.Header.Set("Authorization", "Bearer "+r.server.Token)
+	req.Header.Set("Accept", "text/event-stream")
+	resp, err := r.server.HTTP.Do(req)
+	if err != nil {
+		return
+	}
+	defer func() { _ = resp.Body.Close() }()
+	lines := bufio.NewScanner(resp.Body)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
+			v.show([]byte(data))
+		}
+	}
+}

@@ -1,0 +1,420 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/scoreboard/scoreboard/internal/torture/cluster"
+	"github.com/scoreboard/scoreboard/internal/torture/contract"
+	"github.com/scoreboard/scoreboard/internal/torture/history"
+)
+
+// The boards of a run. Players' scores on global and arena only rise, so every
+// read of them can be compared with the ledger; arena is frozen from time to time.
+const (
+	boardGlobal = "global"
+	boardArena  = "arena"
+	boardBest   = "best"
+	boardLatest = "latest"
+)
+
+var boards = []string{boardGlobal, boardArena, boardBest, boardLatest}
+
+// attemptTime bounds one request; a client that gives up does not know what
+// became of it.
+const attemptTime = 4 * time.Second
+
+// run is one torture run.
+type run struct {
+	o       options
+	cluster *cluster.Cluster
+	log     *history.Log
+	server  *contract.Client // scopes score:update and score:admin
+	frozen  freezes
+
+	mu     sync.Mutex
+	done   []*history.Event // settled with receipts, to be repeated
+	nextID int
+}
+
+// freezes are the times in which no write to arena may be acknowledged.
+type freezes struct {
+	mu    sync.Mutex
+	spans []span
+}
+
+type span struct{ from, to time.Duration }
+
+func (f *freezes) add(s span) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.spans = append(f.spans, s)
+}
+
+// writer submits increments of players until ctx ends.
+func (r *run) writer(ctx context.Context, rng *rand.Rand) {
+	for ctx.Err() == nil {
+		switch n := rng.IntN(100); {
+		case n < 12:
+			r.repeat(ctx, rng)
+		case n < 18:
+			r.conflict(ctx, rng)
+		case n < 28:
+			r.batch(ctx, rng)
+		case n < 40 && r.o.async:
+			r.settle(ctx, rng, r.newEvent(rng, true))
+		default:
+			r.settle(ctx, rng, r.newEvent(rng, false))
+		}
+		pause(ctx, time.Duration(rng.IntN(r.o.pauseMS+1))*time.Millisecond)
+	}
+}
+
+// newEvent draws an increment. Few players share it among all writers, so that
+// their rows are contended.
+func (r *run) newEvent(rng *rand.Rand, async bool) *history.Event {
+	r.mu.Lock()
+	r.nextID++
+	id := r.nextID
+	r.mu.Unlock()
+	in := contract.Increment{
+		UserID: r.player(rng), Delta: 1 + rng.Int64N(50), EventID: fmt.Sprintf("e-%d-%d", r.o.seed, id),
+	}
+	switch n := rng.IntN(10); {
+	case n < 4: // global alone, by its default
+	case n < 6:
+		in.Boards = []string{boardGlobal, boardArena}
+	case n < 7:
+		in.Board = boardArena
+	case n < 9 || async:
+		in.Board = boardBest
+	default:
+		in.Board = boardLatest
+	}
+	return r.log.Begin(in, async)
+}
+
+func (r *run) player(rng *rand.Rand) string { return fmt.Sprintf("p%03d", rng.IntN(r.o.players)) }
+
+// settle submits an event until its outcome is known, at any node, as a client
+// with a retry loop does. Where the run ends first, it stays open.
+func (r *run) settle(ctx context.Context, rng *rand.Rand, e *history.Event) {
+	for attempt := 0; ctx.Err() == nil && attempt < 40; attempt++ {
+		node := r.node(rng, "api")
+		if r.attempt(ctx, node, e, e.Async) || e.Accepted {
+			return
+		}
+		pause(ctx, time.Duration(5+rng.IntN(100))*time.Millisecond)
+	}
+}
+
+// attempt submits an event once and says whether its outcome is known now.
+func (r *run) attempt(ctx context.Context, node *cluster.Node, e *history.Event, async bool) bool {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), attemptTime)
+	defer cancel()
+	e.Attempts++
+	a, err := r.server.Submit(ctx, node.URL(), e.Increment, async)
+	return r.take(e, a, err)
+}
+
+// take notes what an attempt came to.
+func (r *run) take(e *history.Event, a contract.Answer, err error) bool {
+	switch {
+	case err != nil || a.Status >= 500 || a.Status == http.StatusTooManyRequests ||
+		slices.Contains([]string{"unavailable", "overloaded", "internal", "rate_limited"}, a.Code):
+		e.Maybe = e.Maybe || err != nil || a.Status >= 500
+	case a.Status == http.StatusAccepted || a.State == "pending":
+		e.Accepted = true
+	case len(a.Receipts) > 0:
+		r.receipts(e, a.Receipts)
+		return true
+	case a.State == "rejected" || a.Status >= 400:
+		if e.Maybe || e.Accepted {
+			if a.Code == "board_closed" || a.Code == "forbidden" {
+				return false // of this attempt; an earlier one may have been recorded
+			}
+		}
+		e.Rejected, e.Returned = a.Code, r.log.Now()
+		return true
+	default:
+		r.log.Violate("contract", e.UserID, "event %s: status %d without a receipt or an error", e.EventID, a.Status)
+	}
+	return false
+}
+
+// receipts notes the outcome of an event, and compares it with the one that an
+// earlier attempt was told.
+func (r *run) receipts(e *history.Event, got []contract.Receipt) {
+	if e.Receipts == nil {
+		e.Receipts, e.Returned = got, r.log.Now()
+		r.mu.Lock()
+		r.done = append(r.done, e)
+		r.mu.Unlock()
+		return
+	}
+	r.compare(e, got)
+}
+
+func (r *run) compare(e *history.Event, got []contract.Receipt) {
+	if len(got) != len(e.Receipts) {
+		r.log.Violate(
+			"repeat",
+			e.UserID,
+			"event %s: a repeat got %d receipts, the first answer %d",
+			e.EventID,
+			len(got),
+			len(e.Receipts),
+		)
+		return
+	}
+	for i := range got {
+		if !got[i].Same(e.Receipts[i]) {
+			r.log.Violate(
+				"repeat",
+				e.UserID,
+				"event %s: a repeat was told %+v, the first answer %+v",
+				e.EventID,
+				got[i],
+				e.Receipts[i],
+			)
+		}
+	}
+}
+
+// settled draws an event that is done.
+func (r *run) settled(rng *rand.Rand) *history.Event {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.done) == 0 {
+		return nil
+	}
+	return r.done[rng.IntN(len(r.done))]
+}
+
+// repeat sends an event that is done again: it must get the first receipt.
+func (r *run) repeat(ctx context.Context, rng *rand.Rand) {
+	e := r.settled(rng)
+	if e == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), attemptTime)
+	defer cancel()
+	a, err := r.server.Submit(ctx, r.node(rng, "api").URL(), e.Increment, r.o.async && rng.IntN(3) == 0)
+	if err != nil || a.Status >= 500 {
+		return
+	}
+	switch {
+	case len(a.Receipts) > 0:
+		r.compare(e, a.Receipts)
+		for _, got := range a.Receipts {
+			if !got.Replayed {
+				r.log.Violate("repeat", e.UserID, "event %s: a repeat is not marked as replayed", e.EventID)
+			}
+		}
+	case a.Status == http.StatusAccepted: // asked for, while the store cannot be asked: the ledger refuses the double
+	default:
+		r.log.Violate("repeat", e.UserID, "event %s: a repeat got status %d %s", e.EventID, a.Status, a.Code)
+	}
+}
+
+// conflict sends an event that is done with another payload: a 409, and
+// nothing recorded.
+func (r *run) conflict(ctx context.Context, rng *rand.Rand) {
+	e := r.settled(rng)
+	if e == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), attemptTime)
+	defer cancel()
+	in := e.Increment
+	in.Delta += 1000
+	a, err := r.server.Submit(ctx, r.node(rng, "api").URL(), in, false)
+	if err != nil || a.Status >= 500 {
+		return
+	}
+	if a.Code != "event_conflict" {
+		r.log.Violate(
+			"conflict",
+			e.UserID,
+			"event %s with another delta got status %d %s, want event_conflict",
+			e.EventID,
+			a.Status,
+			a.Code,
+		)
+	}
+}
+
+// batch submits several increments at once, the last a repeat of the first, and
+// settles what the batch leaves open one by one.
+func (r *run) batch(ctx context.Context, rng *rand.Rand) {
+	events := make([]*history.Event, 2+rng.IntN(12))
+	items := make([]contract.Increment, 0, len(events)+1)
+	for i := range events {
+		events[i] = r.newEvent(rng, false)
+		items = append(items, events[i].Increment)
+	}
+	items = append(items, events[0].Increment)
+	sendCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), attemptTime)
+	answers, err := r.server.Batch(sendCtx, r.node(rng, "api").URL(), items)
+	cancel()
+	for i, e := range events {
+		e.Attempts++
+		if err != nil {
+			e.Maybe = true
+			continue
+		}
+		r.take(e, answers[i], nil)
+	}
+	if err == nil && len(answers[len(items)-1].Receipts) > 0 && events[0].Receipts != nil {
+		r.compare(events[0], answers[len(items)-1].Receipts)
+	}
+	for _, e := range events {
+		if !e.Settled() {
+			r.settle(ctx, rng, e)
+		}
+	}
+}
+
+// reader reads heads and standings and notes them for the checks.
+func (r *run) reader(ctx context.Context, rng *rand.Rand) {
+	for ctx.Err() == nil {
+		node := r.node(rng, "read")
+		read := history.Read{At: r.log.Now(), Node: node.ID, Board: []string{boardGlobal, boardArena}[rng.IntN(2)]}
+		readCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), attemptTime)
+		var status int
+		var err error
+		if rng.IntN(3) == 0 {
+			var top contract.Top
+			top, status, err = r.server.Top(readCtx, node.URL(), read.Board, "", 100)
+			read.State, read.Entries = top.State, top.Entries
+		} else {
+			var p contract.Place
+			read.User = r.player(rng)
+			if e := r.settled(rng); e != nil && rng.IntN(2) == 0 {
+				for _, receipt := range e.Receipts {
+					if receipt.Board == boardGlobal || receipt.Board == boardArena {
+						read.User, read.Board, read.MinimumOf = receipt.UserID, receipt.Board, receipt.Version
+					}
+				}
+			}
+			p, status, err = r.server.Place(readCtx, node.URL(), read.Board, read.User, read.MinimumOf)
+			read.State, read.Score = p.State, p.Score
+		}
+		cancel()
+		read.Until, read.Wall, read.Found = r.log.Now(), time.Now(), status == http.StatusOK
+		if err == nil && (status == http.StatusOK || status == http.StatusNotFound && read.User != "") {
+			r.log.Read(read)
+		}
+		pause(ctx, time.Duration(rng.IntN(2*r.o.pauseMS+1))*time.Millisecond)
+	}
+}
+
+// operator freezes and unfreezes arena, rebuilds boards and reconciles.
+func (r *run) operator(ctx context.Context, rng *rand.Rand) {
+	for {
+		if pause(ctx, time.Duration(1000+rng.IntN(3000))*time.Millisecond); ctx.Err() != nil {
+			return
+		}
+		node := r.node(rng, "api")
+		switch rng.IntN(4) {
+		case 0, 1:
+			r.freeze(ctx, rng, node)
+		case 2:
+			r.admin(
+				ctx,
+				node,
+				http.MethodPost,
+				"/v1/admin/rebuild",
+				map[string]any{"board": boards[rng.IntN(len(boards))]},
+			)
+		case 3:
+			r.admin(ctx, node, http.MethodPost, "/v1/admin/reconcile", map[string]any{"all": true, "repair": true})
+		}
+	}
+}
+
+// admin sends a change and says whether it was answered with success.
+func (r *run) admin(ctx context.Context, node *cluster.Node, method, path string, body map[string]any) bool {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*attemptTime)
+	defer cancel()
+	r.log.Note("", "operator: %s %s %v at node %d", method, path, body, node.ID)
+	var answer json.RawMessage
+	status, err := r.server.Call(ctx, node.URL(), method, path, body, &answer)
+	r.log.Note("", "operator: %s answered %d %.200s %v", path, status, answer, err)
+	return err == nil && status < 300
+}
+
+// freeze freezes arena for a moment. Between the answer to the freeze and the
+// request to unfreeze, nothing may be recorded on it.
+func (r *run) freeze(ctx context.Context, rng *rand.Rand, node *cluster.Node) {
+	path := "/v1/boards/" + boardArena
+	if !r.admin(ctx, node, http.MethodPost, path+"/freeze", map[string]any{"reason": "torture"}) {
+		r.thaw(ctx, rng)
+		return
+	}
+	s := span{from: r.log.Now()}
+	pause(ctx, time.Duration(100+rng.IntN(900))*time.Millisecond)
+	s.to = r.log.Now()
+	r.frozen.add(s)
+	r.thaw(ctx, rng)
+}
+
+// thaw unfreezes arena, at any node, until one says so.
+func (r *run) thaw(ctx context.Context, rng *rand.Rand) {
+	for range 60 {
+		if r.admin(
+			ctx,
+			r.node(rng, "api"),
+			http.MethodPost,
+			"/v1/boards/"+boardArena+"/unfreeze",
+			map[string]any{"reason": "torture"},
+		) {
+			return
+		}
+		time.Sleep(250 * time.Millisecond)
+	}
+	r.log.Violate("availability", "", "board %s could not be unfrozen", boardArena)
+}
+
+// node draws a node that serves a role.
+func (r *run) node(rng *rand.Rand, role string) *cluster.Node {
+	var fit []*cluster.Node
+	for _, n := range r.cluster.Nodes {
+		if n.Serves(role) || role == "read" && n.Serves("api") {
+			fit = append(fit, n)
+		}
+	}
+	return fit[rng.IntN(len(fit))]
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+// boardsOf are the boards that an increment goes to.
+func boardsOf(in contract.Increment) []string {
+	switch {
+	case len(in.Boards) > 0:
+		return in.Boards
+	case in.Board != "":
+		return []string{in.Board}
+	}
+	return []string{boardGlobal}
+}
+
+func plural(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %s", n, strings.TrimSuffix(word, "s")+"s")
+}
