@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -152,6 +153,11 @@ func (r *run) take(e *history.Event, a contract.Answer, err error) bool {
 // receipts notes the outcome of an event, and compares it with the one that an
 // earlier attempt was told.
 func (r *run) receipts(e *history.Event, got []contract.Receipt) {
+	// A look-up does not know the order in which the request named the boards.
+	order := boardsOf(e.Increment)
+	slices.SortStableFunc(got, func(a, b contract.Receipt) int {
+		return cmp.Compare(slices.Index(order, a.Board), slices.Index(order, b.Board))
+	})
 	if e.Receipts == nil {
 		e.Receipts, e.Returned = got, r.log.Now()
 		r.mu.Lock()
