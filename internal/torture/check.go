@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"net/http"
@@ -422,10 +423,10 @@ func (r *run) compareBoard(
 		top, status, err := r.server.Top(callCtx, server, board, cursor, 100)
 		cancel()
 		if err != nil || status != http.StatusOK {
-			return sprintf("status %d %s %v", status, top.Code, err)
+			return fmt.Sprintf("status %d %s %v", status, top.Code, err)
 		}
 		if top.Degraded || top.AsOf.Before(ended) {
-			return sprintf("degraded %t %s, as of %s", top.Degraded, top.DegradedReason, top.AsOf)
+			return fmt.Sprintf("degraded %t %s, as of %s", top.Degraded, top.DegradedReason, top.AsOf)
 		}
 		for _, e := range top.Entries {
 			if at >= len(want) || e.UserID != want[at].user || e.Score != want[at].score || e.Rank != int64(at)+1 {
@@ -433,7 +434,7 @@ func (r *run) compareBoard(
 				if at < len(want) {
 					w = want[at]
 				}
-				return sprintf("place %d is %+v, the ledger says %s with %d", at+1, e, w.user, w.score)
+				return fmt.Sprintf("place %d is %+v, the ledger says %s with %d", at+1, e, w.user, w.score)
 			}
 			at++
 		}
@@ -442,7 +443,7 @@ func (r *run) compareBoard(
 		}
 	}
 	if at != len(want) {
-		return sprintf("%d users are ranked, the ledger has %d", at, len(want))
+		return fmt.Sprintf("%d users are ranked, the ledger has %d", at, len(want))
 	}
 	return ""
 }

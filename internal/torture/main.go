@@ -197,8 +197,6 @@ func (r *run) play(ctx context.Context) {
 	r.thaw(context.WithoutCancel(ctx), r.rng(1<<21))
 }
 
-func sprintf(format string, args ...any) string { return fmt.Sprintf(format, args...) }
-
 // report prints what was done and found, with the story of the users of the
 // first violations.
 func (r *run) report(took time.Duration) (code int) {
@@ -290,12 +288,12 @@ func (r *run) story(user string) {
 		lines = append(lines, line{
 			e.Invoked,
 			fmt.Sprintf(
-				"sends %s (%v, delta %d, async %t, %s, maybe %t, 202 %t): %s",
+				"sends %s (%v, delta %d, async %t, attempts %d, maybe %t, 202 %t): %s",
 				e.EventID,
 				boardsOf(e.Increment),
 				e.Delta,
 				e.Async,
-				plural(e.Attempts, "attempts"),
+				e.Attempts,
 				e.Maybe,
 				e.Accepted,
 				outcome,

@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -416,11 +415,4 @@ func boardsOf(in contract.Increment) []string {
 		return []string{in.Board}
 	}
 	return []string{boardGlobal}
-}
-
-func plural(n int, word string) string {
-	if n == 1 {
-		return "1 " + word
-	}
-	return fmt.Sprintf("%d %s", n, strings.TrimSuffix(word, "s")+"s")
 }

@@ -164,13 +164,6 @@ func (c *Cluster) KillBackend(b Backend) {
 	c.process(b).Kill()
 }
 
-// StopBackend shuts a backend down in order.
-func (c *Cluster) StopBackend(ctx context.Context, b Backend) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.process(b).Stop(ctx)
-}
-
 // StartBackend starts a backend that was ended, on its data and port.
 func (c *Cluster) StartBackend(ctx context.Context, b Backend) error {
 	c.mu.Lock()
