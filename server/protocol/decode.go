@@ -16,14 +16,17 @@ func DecodeIncrement(body []byte) (*IncrementRequest, error) {
 	return r, s.end()
 }
 
-// DecodeBatch parses the body of a batch as strictly: {"items":[…]}.
+// DecodeBatch parses the body of a batch as strictly: {"items":[…]}. The list may be
+// empty, but must be there.
 func DecodeBatch(body []byte) (*Batch, error) {
 	s := scanner{b: body}
 	b := &Batch{}
+	given := false
 	err := s.object(func(name []byte) error {
 		if string(name) != "items" {
 			return unknown(name)
 		}
+		given = true
 		return s.array("items", func() error {
 			if len(b.Items) == MaxBatch {
 				return scoreboard.Invalid("items", "items must hold at most %d increments", MaxBatch)
@@ -37,6 +40,9 @@ func DecodeBatch(body []byte) (*Batch, error) {
 	}
 	if err := s.end(); err != nil {
 		return nil, err
+	}
+	if !given {
+		return nil, scoreboard.Invalid("items", "items is required")
 	}
 	return b, nil
 }

@@ -89,9 +89,13 @@ func TestDecodeBatch(t *testing.T) {
 	if err != nil || len(b.Items) != 2 || b.Items[1].Delta != 2 {
 		t.Errorf("got %+v, %v", b, err)
 	}
+	if b, err := protocol.DecodeBatch([]byte(`{"items":[]}`)); err != nil || len(b.Items) != 0 {
+		t.Errorf("no items: got %+v, %v", b, err)
+	}
 	tooMany := `{"items":[` + strings.Repeat(`{},`, protocol.MaxBatch) + `{}]}`
 	for _, body := range []string{
 		tooMany, `{"items":[],"items":[]}`, `{"item":[]}`, `{"items":[{"delta":1,"delta":1}]}`, `{"items":[]} x`,
+		`{}`, `null`, `{"items":null}`, `{"items":{}}`, `[]`, ``,
 	} {
 		if _, err := protocol.DecodeBatch([]byte(body)); scoreboard.CodeOf(err) != scoreboard.CodeInvalidRequest {
 			t.Errorf("%.40s: got %v, want an error", body, err)

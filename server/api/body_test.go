@@ -1,0 +1,57 @@
+package api
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/scoreboard/scoreboard/server/auth"
+)
+
+// Every route that reads a body answers 400 to one that is no object, and those that
+// need a field also to an empty object, before it calls a component: this API has none.
+func TestBodiesWithoutAnObject(t *testing.T) {
+	t.Parallel()
+	a := everything(&trail{})
+	a.Configure(Policy{SignatureOptional: true})
+	needs := map[string]bool{ // a field
+		"POST /v1/scores/increment": true, "POST /v1/scores/increments": true, "POST /v1/leaderboard/users": true,
+		"POST /v1/boards": true, "POST /v1/admin/keys": true, "POST /v1/admin/voids": true,
+		"POST /v1/admin/tokens": true, "POST /v1/admin/users/:user_id/adjust": true,
+	}
+	without := map[string]bool{ // they read no body
+		"POST /v1/boards/:board/freeze": true, "POST /v1/boards/:board/unfreeze": true,
+		"POST /v1/boards/:board/archive": true, "POST /v1/admin/dead-letters/:id/requeue": true,
+	}
+	token := minted(t, a, "alice", auth.ScopeUpdate+" "+auth.ScopeAdmin)
+	checked := 0
+	for _, r := range a.routes() {
+		if r.method == http.MethodGet || r.method == http.MethodDelete {
+			continue
+		}
+		name := r.method + " " + r.path
+		if without[name] {
+			continue
+		}
+		bodies := []string{"null", "[]", `"x"`, "1", ""}
+		if needs[name] {
+			bodies = append(bodies, "{}")
+			checked++
+		}
+		for _, body := range bodies {
+			path := strings.NewReplacer(":user_id", "alice", ":id", "1", ":event_id", "e1", ":board", "daily",
+				":key_id", "k", ":name", "reads.top_n").Replace(r.path)
+			req := httptest.NewRequestWithContext(t.Context(), r.method, path, strings.NewReader(body))
+			req.Header.Set("Authorization", "Bearer "+token)
+			w := httptest.NewRecorder()
+			a.ServeHTTP(w, req)
+			if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), `"error_code":"invalid_request"`) {
+				t.Errorf("%s with the body %q: got %d %s, want 400", name, body, w.Code, w.Body)
+			}
+		}
+	}
+	if checked != len(needs) {
+		t.Errorf("%d of %d routes that need a field exist", checked, len(needs))
+	}
+}
