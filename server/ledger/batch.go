@@ -51,8 +51,18 @@ type ScoreKey struct {
 type user struct {
 	status  string
 	time    time.Time // of everything that this transaction records for the user
+	clock   time.Time // the database's, under the lock; before time if the clock went back
 	created bool      // by this transaction
 	used    bool      // a row was recorded, so a created user stays
+}
+
+// now is the database's clock, or the user's time if that is a moment earlier: it was
+// read before.
+func (u *user) now() time.Time {
+	if u.clock.Before(u.time) {
+		return u.clock
+	}
+	return u.time
 }
 
 // knownEvent is an event that is already in the ledger, or decided in this batch.
@@ -124,11 +134,11 @@ func (b *Batch) AddBoard(name scoreboard.BoardID, board *scoreboard.Board) {
 	}
 }
 
-// AddUser adds a locked user and the time at which everything is recorded for the
-// user.
-func (b *Batch) AddUser(id scoreboard.UserID, status string, at time.Time, created bool) {
+// AddUser adds a locked user with the time at which everything is recorded for the
+// user, which never goes back, and the database's clock, which may.
+func (b *Batch) AddUser(id scoreboard.UserID, status string, at, clock time.Time, created bool) {
 	u := b.users[id]
-	u.status, u.time, u.created = status, at.UTC(), created
+	u.status, u.time, u.clock, u.created = status, at.UTC(), clock.UTC(), created
 }
 
 // AddKnown adds a receipt that the ledger holds for the event of item i.

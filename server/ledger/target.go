@@ -19,22 +19,31 @@ func (e *MissingInstanceError) Error() string {
 func (e *MissingInstanceError) Retryable() bool { return true }
 
 // target returns the board that an increment to name counts on, or a not_found or
-// board_closed. For a family that is the instance at the time of recording; for an
-// increment accepted earlier, the instance at the time of acceptance while that
-// is not closed.
+// board_closed. For a family that is the instance at the time of recording, by the
+// database's clock; for an increment accepted earlier, the instance at the time of
+// acceptance while that is not closed.
+//
+// A user's own time may be ahead of the clock, by days if the clock has gone back. It
+// does not decide: everyone counts in the same instance. If the clock has gone back
+// into a period that is closed already, the next one that is not closed is current.
 func (b *Batch) target(in *scoreboard.Increment, name scoreboard.BoardID) (*scoreboard.Board, error) {
 	board, err := b.openBoard(name)
 	if err != nil || !board.IsFamily() {
 		return board, err
 	}
-	recorded := b.users[in.User].time
-	at := recorded
-	if !in.Accepted.IsZero() && in.Accepted.Before(recorded) {
+	now := b.users[in.User].now()
+	at := now
+	if !in.Accepted.IsZero() && in.Accepted.Before(now) {
 		at = in.Accepted
 	}
-	for _, instance := range b.instances[name] {
+	for i, instance := range b.instances[name] {
 		if !instance.Span().Contains(at) {
 			continue
+		}
+		for _, later := range b.instances[name][i+1:] { // by their ends
+			if instance.Closed.After(now) { // the clock has gone back
+				instance = later
+			}
 		}
 		if instance.Status != scoreboard.StatusActive {
 			return nil, scoreboard.Errorf(scoreboard.CodeBoardClosed, "board %s is %s", instance.ID, instance.Status)
@@ -42,7 +51,7 @@ func (b *Batch) target(in *scoreboard.Increment, name scoreboard.BoardID) (*scor
 		return instance, nil
 	}
 	switch {
-	case at.Before(recorded):
+	case at.Before(now):
 		return nil, scoreboard.Errorf(scoreboard.CodeBoardClosed,
 			"the period of board %s in which the increment was accepted is closed", name)
 	case board.Period == scoreboard.PeriodSeason:

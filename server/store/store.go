@@ -70,7 +70,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := boards.New(db, o.CloseGrace)
+	b, queue := boards.New(db, o.CloseGrace), outbox.New(db)
 	return &Store{
 		Archive:     archive.New(db),
 		Audit:       audit.New(db),
@@ -79,10 +79,11 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		DeadLetters: deadletters.New(db),
 		Increments: increments.New(db, increments.Options{
 			Shards: o.Shards, CloseGrace: o.CloseGrace, Policy: o.Policy, Log: o.Log, MakeInstances: b.MakeInstances,
+			MakeLedgerPartitions: queue.MakeLedgerPartitions,
 		}),
 		Keys:       keys.New(db),
 		Moderation: moderation.New(db, o.Shards),
-		Outbox:     outbox.New(db),
+		Outbox:     queue,
 		Privacy:    privacy.New(db, o.Shards),
 		Profiles:   profiles.New(db),
 		Reads:      reads.New(db),
@@ -94,6 +95,14 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 
 // Close waits for connections in use and closes all.
 func (s *Store) Close() { s.db.Close() }
+
+// Now returns the database's time.
+func (s *Store) Now(ctx context.Context) (at time.Time, err error) {
+	if err := s.db.QueryRow(ctx, `select clock_timestamp()`).Scan(&at); err != nil {
+		return at, fmt.Errorf("read PostgreSQL's clock: %w", err)
+	}
+	return at, nil
+}
 
 // Ping checks that the database answers.
 func (s *Store) Ping(ctx context.Context) error {

@@ -24,7 +24,8 @@ const (
 // time; nil if there is none.
 func (c *Corrections) ClaimVoid(ctx context.Context, life time.Duration) (*scoreboard.Void, error) {
 	v, err := scanVoid(c.db.QueryRow(ctx, `update voids set lease_until = clock_timestamp() + $1::interval
-where id = (select id from voids where state in ('listing', 'reversing', 'undoing') and lease_until < clock_timestamp()
+where id = (select id from voids where state in ('listing', 'reversing', 'undoing')
+        and lease_until not between clock_timestamp() and clock_timestamp() + 10 * $1::interval
     order by id limit 1 for update skip locked)
 returning `+voidColumns, life))
 	if errors.Is(err, pgx.ErrNoRows) {

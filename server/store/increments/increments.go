@@ -33,6 +33,9 @@ type Options struct {
 	Log    *slog.Logger // nil: no logging
 	// MakeInstances creates the missing instances of a family.
 	MakeInstances func(ctx context.Context, family *scoreboard.Board) ([]scoreboard.BoardID, error)
+	// MakeLedgerPartitions creates the ledger's partitions for times that are ahead of
+	// the clock.
+	MakeLedgerPartitions func(ctx context.Context, users []scoreboard.UserID) error
 }
 
 // Increments is the ledger as submitters use it.
@@ -94,6 +97,12 @@ func (s *Increments) Record(ctx context.Context, batch []scoreboard.Increment) (
 				err = makeErr
 			}
 		}
+		if pg.PartitionMissing(err) {
+			// The clock has gone back, or a user's time is ahead of it.
+			if makeErr := s.o.MakeLedgerPartitions(ctx, usersOf(batch)); makeErr != nil {
+				err = makeErr
+			}
+		}
 		if errors.Is(err, ledgertx.ErrUsersLocked) {
 			waits++
 			if probe := s.findLocked(ctx, batch, locked, waits > 1); probe != nil {
@@ -125,6 +134,14 @@ func (s *Increments) recordOnce(ctx context.Context, items []scoreboard.Incremen
 	}
 	s.report(b.Activity.Anomalies)
 	return b.Outcomes, nil
+}
+
+func usersOf(batch []scoreboard.Increment) []scoreboard.UserID {
+	users := make([]scoreboard.UserID, len(batch))
+	for i := range batch {
+		users[i] = batch[i].User
+	}
+	return users
 }
 
 // report counts and logs anomalies, once they are committed.

@@ -86,8 +86,9 @@ func (o *Outbox) OutboxPage(
 
 // ClaimShard takes or renews the lease of a shard for owner and returns its
 // generation and cursor; ok is false while another owner holds it. Taking a free
-// shard increments its generation, which fences the previous owner. A cursor from
-// another history than the database's is a conflict.
+// shard increments its generation, which fences the previous owner. A lease that ends
+// much later than a new one would was taken before the clock went back, and is free.
+// A cursor from another history than the database's is a conflict.
 func (o *Outbox) ClaimShard(
 	ctx context.Context,
 	shard int,
@@ -95,11 +96,11 @@ func (o *Outbox) ClaimShard(
 	life time.Duration,
 ) (generation int64, at scoreboard.Cursor, ok bool, err error) {
 	const sql = `insert into relay_shards as r (shard, owner, generation, lease_until, history)
-values ($1, $2, 1, clock_timestamp() + $3, store_history())
-on conflict (shard) do update set owner = $2, lease_until = clock_timestamp() + $3,
+values ($1, $2, 1, clock_timestamp() + $3::interval, store_history())
+on conflict (shard) do update set owner = $2, lease_until = clock_timestamp() + $3::interval,
     history = coalesce(r.history, excluded.history),
     generation = r.generation + case when r.owner = $2 and r.lease_until > clock_timestamp() then 0 else 1 end
-where r.owner = $2 or r.lease_until <= clock_timestamp()
+where r.owner = $2 or r.lease_until not between clock_timestamp() and clock_timestamp() + 10 * $3::interval
 returning generation, cursor_xid, cursor_id, coalesce(history <> store_history(), false)`
 	var another bool
 	err = o.db.QueryRow(ctx, sql, shard, owner, life).Scan(&generation, &at.XID, &at.ID, &another)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 )
 
@@ -35,7 +36,19 @@ where to_regclass('outbox_score_updates_' || to_char(span at time zone 'UTC', 'Y
     select date_trunc('month', clock_timestamp() at time zone 'UTC') + make_interval(months => n) as span
     from generate_series(0, $1::int) as n) as t
 where to_regclass('user_score_histories_' || to_char(span, 'YYYYMMDD')) is null`
+
+	// A month for each user whose time is ahead, up to a bound.
+	sqlLedgerSpansAhead = `select span at time zone 'UTC', (span + interval '1 month') at time zone 'UTC' from (
+    select distinct date_trunc('month', last_recorded_at at time zone 'UTC') as span from users
+    where user_id = any($1) and last_recorded_at > clock_timestamp() and isfinite(last_recorded_at)) as t
+where to_regclass('user_score_histories_' || to_char(span, 'YYYYMMDD')) is null
+order by 1 limit $2`
 )
+
+const sqlMakeLedgerPartition = `select create_ledger_partition($1, $2)`
+
+// maxSpansAhead bounds the partitions that one batch creates.
+const maxSpansAhead = 4
 
 // MakePartitions creates the partitions of outbox and ledger that will soon be
 // needed, and returns how many it created.
@@ -45,31 +58,48 @@ func (o *Outbox) MakePartitions(ctx context.Context) (made int, err error) {
 		args          []any
 	}{
 		{sqlOutboxSpans, `select create_outbox_partition($1, $2)`, []any{outboxSpan, outboxAhead}},
-		{sqlLedgerSpans, `select create_ledger_partition($1, $2)`, []any{ledgerAhead}},
+		{sqlLedgerSpans, sqlMakeLedgerPartition, []any{ledgerAhead}},
 	} {
-		rows, err := o.db.Query(ctx, kind.spans, kind.args...)
-		if err != nil {
-			return made, pg.Translate(fmt.Errorf("list partitions to create: %w", err))
+		n, err := o.makePartitions(ctx, kind.create, kind.spans, kind.args...)
+		if made += n; err != nil {
+			return made, err
 		}
-		var spans [][2]time.Time
-		var from, to time.Time
-		if _, err := pgx.ForEachRow(rows, []any{&from, &to}, func() error {
-			spans = append(spans, [2]time.Time{from, to})
-			return nil
+	}
+	return made, nil
+}
+
+// MakeLedgerPartitions creates the ledger's partitions for those of the users whose
+// time is ahead of the database's clock: it has gone back since they were recorded,
+// and their time does not.
+func (o *Outbox) MakeLedgerPartitions(ctx context.Context, users []scoreboard.UserID) error {
+	_, err := o.makePartitions(ctx, sqlMakeLedgerPartition, sqlLedgerSpansAhead, users, maxSpansAhead)
+	return err
+}
+
+// makePartitions runs create for every span that a query returns.
+func (o *Outbox) makePartitions(ctx context.Context, create, query string, args ...any) (made int, err error) {
+	rows, err := o.db.Query(ctx, query, args...)
+	if err != nil {
+		return 0, pg.Translate(fmt.Errorf("list partitions to create: %w", err))
+	}
+	var spans [][2]time.Time
+	var from, to time.Time
+	if _, err := pgx.ForEachRow(rows, []any{&from, &to}, func() error {
+		spans = append(spans, [2]time.Time{from, to})
+		return nil
+	}); err != nil {
+		return 0, pg.Translate(fmt.Errorf("list partitions to create: %w", err))
+	}
+	for _, span := range spans {
+		if err := o.db.InSchemaTx(ctx, ddlWait, func(tx pgx.Tx) error {
+			_, err := tx.Exec(ctx, create, span[0], span[1])
+			return err
 		}); err != nil {
-			return made, pg.Translate(fmt.Errorf("list partitions to create: %w", err))
+			return made, pg.Translate(
+				fmt.Errorf("create the partition of %s: %w", span[0].UTC().Format(time.RFC3339), err),
+			)
 		}
-		for _, span := range spans {
-			if err := o.db.InSchemaTx(ctx, ddlWait, func(tx pgx.Tx) error {
-				_, err := tx.Exec(ctx, kind.create, span[0], span[1])
-				return err
-			}); err != nil {
-				return made, pg.Translate(
-					fmt.Errorf("create the partition of %s: %w", span[0].UTC().Format(time.RFC3339), err),
-				)
-			}
-			made++
-		}
+		made++
 	}
 	return made, nil
 }

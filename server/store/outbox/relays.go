@@ -11,12 +11,14 @@ import (
 )
 
 // JoinRelays registers owner as alive for life, and returns all relays that are
-// alive, in the order in which they joined.
+// alive, in the order in which they joined. One that would be alive for much longer
+// was registered before the clock went back, and is not.
 func (o *Outbox) JoinRelays(ctx context.Context, owner string, life time.Duration) (alive []string, err error) {
 	var b pgx.Batch
-	b.Queue(`insert into relay_members (owner, alive_until) values ($1, clock_timestamp() + $2)
+	b.Queue(`insert into relay_members (owner, alive_until) values ($1, clock_timestamp() + $2::interval)
 on conflict (owner) do update set alive_until = excluded.alive_until`, owner, life)
-	b.Queue(`delete from relay_members where alive_until < clock_timestamp() - interval '1 minute'`)
+	b.Queue(`delete from relay_members where alive_until < clock_timestamp() - interval '1 minute'
+    or alive_until > clock_timestamp() + 10 * $1::interval`, life)
 	b.Queue(`select owner from relay_members where alive_until > clock_timestamp() order by joined_at, owner`).
 		Query(func(rows pgx.Rows) error {
 			alive, err = pgx.CollectRows(rows, pgx.RowTo[string])

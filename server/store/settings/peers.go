@@ -17,9 +17,10 @@ func (s *Settings) JoinTransportPeers(
 	ctx context.Context, owner string, transports []string, life time.Duration,
 ) error {
 	var b pgx.Batch
-	b.Queue(`insert into carriers (owner, transports, alive_until) values ($1, $2, clock_timestamp() + $3)
+	b.Queue(`insert into carriers (owner, transports, alive_until) values ($1, $2, clock_timestamp() + $3::interval)
 on conflict (owner) do update set alive_until = excluded.alive_until`, owner, transports, life)
-	b.Queue(`delete from carriers where alive_until < clock_timestamp() - interval '1 minute'`)
+	b.Queue(`delete from carriers where alive_until < clock_timestamp() - interval '1 minute'
+    or alive_until > clock_timestamp() + 10 * $1::interval`, life) // from before the clock went back
 	if err := s.db.SendBatch(ctx, &b).Close(); err != nil {
 		return pg.Translate(fmt.Errorf("register the transport peer: %w", err))
 	}

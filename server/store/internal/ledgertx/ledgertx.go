@@ -75,11 +75,12 @@ from (select ($1::text[])[n] from generate_subscripts($1::text[], 1) as n) as t(
 
 	// Creates missing users and locks all, in the order of the input, with one
 	// probe per row; the lock is "for no key update". clock_timestamp is read
-	// after the wait for the row, so a user's time never goes back.
+	// after the wait for the row, so a user's time never goes back. The clock itself
+	// is returned too: it decides the period, for a user whose time is ahead as well.
 	sqlLockUsers = `insert into users (user_id, last_recorded_at)
 select u, clock_timestamp() from unnest($1::text[]) as t(u)
 on conflict (user_id) do update set last_recorded_at = greatest(clock_timestamp(), users.last_recorded_at)
-returning user_id, status, last_recorded_at, xmax = 0`
+returning user_id, status, last_recorded_at, clock_timestamp(), xmax = 0`
 
 	// A separate statement: only a snapshot taken under the locks contains what
 	// was committed while this transaction waited for them.
@@ -175,10 +176,10 @@ func readBoards(found pgx.Rows, b *ledger.Batch) error {
 
 func readUsers(found pgx.Rows, b *ledger.Batch) error {
 	var id, status string
-	var at time.Time
+	var at, clock time.Time
 	var created bool
-	_, err := pgx.ForEachRow(found, []any{&id, &status, &at, &created}, func() error {
-		b.AddUser(scoreboard.UserID(id), status, at, created)
+	_, err := pgx.ForEachRow(found, []any{&id, &status, &at, &clock, &created}, func() error {
+		b.AddUser(scoreboard.UserID(id), status, at, clock, created)
 		return nil
 	})
 	return err

@@ -3,7 +3,9 @@ package pg
 import (
 	"context"
 	"errors"
+	"io"
 	"math/rand/v2"
+	"net"
 	"strings"
 	"time"
 
@@ -53,7 +55,7 @@ func Retryable(err error) bool {
 	case SerializationFailure, DeadlockDetected, UniqueViolation, LockNotAvailable:
 		return true
 	}
-	return partitionMoved(err) || connectionLost(err)
+	return PartitionMissing(err) || connectionLost(err)
 }
 
 // retries bounds how often a transaction is repeated after a lock timeout or a lost
@@ -75,22 +77,30 @@ func Retry(ctx context.Context, do func() error) error {
 	}
 }
 
-// partitionMoved reports whether a row was rejected because a partition was
-// attached between its routing and its writing: the default partition then no
-// longer accepts it. Only a partition's check violation has no constraint name.
-func partitionMoved(err error) bool {
+// PartitionMissing reports whether a row was rejected because no partition takes
+// it: there is none for its time, or one was attached between the row's routing and
+// its writing, and the default partition no longer accepts it. Only this check
+// violation has no constraint name.
+func PartitionMissing(err error) bool {
 	var e *pgconn.PgError
 	return errors.As(err, &e) && e.Code == checkViolation && e.ConstraintName == ""
 }
 
 // connectionLost reports whether err came from the connection rather than from the
-// server's response, or says that the server is shutting down.
+// server's response, or says that the server is shutting down. An error without an
+// SQLSTATE is not enough: a value that cannot be encoded or scanned, and any error of
+// our own, has none, and repeats as long as its row exists.
 func connectionLost(err error) bool {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return false
 	}
-	s := Code(err)
-	return s == "" || strings.HasPrefix(s, "08") || strings.HasPrefix(s, "57P")
+	if s := Code(err); s != "" {
+		return strings.HasPrefix(s, "08") || strings.HasPrefix(s, "57P")
+	}
+	var connect *pgconn.ConnectError
+	var network net.Error
+	return errors.As(err, &connect) || errors.As(err, &network) || pgconn.SafeToRetry(err) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)
 }
 
 // Translate converts err to what callers branch on: unavailable for an outage or a
