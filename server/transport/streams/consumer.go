@@ -219,8 +219,8 @@ func (r *reader) readBatch(ctx context.Context) error {
 	switch {
 	case errors.Is(err, redis.Nil):
 		return nil
-	case redis.HasErrorPrefix(err, "NOGROUP"): // Redis was flushed
-		r.started = false
+	case redis.HasErrorPrefix(err, "NOGROUP"), redis.HasErrorPrefix(err, "UNBLOCKED"):
+		r.started = false // Redis was flushed, before this read or while it waited
 		return nil
 	case err != nil:
 		return fmt.Errorf("read %s: %w", r.stream, err)

@@ -111,16 +111,30 @@ func TestStreamOfDeadMemberIsTakenOver(t *testing.T) {
 	}
 }
 
+// A flush deletes the stream while a read waits for entries, or between two reads.
+// Neither interrupts the consumer.
 func TestConsumerSurvivesFlush(t *testing.T) {
 	t.Parallel()
 	s, rdb := small(t)
 	got := transporttest.NewReceived()
-	transporttest.Consume(t, s.Consumer(transporttest.Quiet), got.Handle)
-	transporttest.Publish(t, transport.NewEvents(s), transporttest.Events(0, 10))
-	transporttest.Until(t, "the first ten delivered", func() bool { return got.Users() == 10 })
-	if err := rdb.FlushAll(t.Context()).Err(); err != nil {
-		t.Fatal(err)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Consumer(transporttest.Quiet).Consume(ctx, got.Handle) }()
+	for round := range 5 {
+		transporttest.Publish(t, transport.NewEvents(s), transporttest.Events(10*round, 10))
+		transporttest.Until(t, "ten more delivered", func() bool { return got.Users() == 10*(round+1) })
+		time.Sleep(time.Duration(20*round) * time.Millisecond) // the next read waits
+		if err := rdb.FlushAll(t.Context()).Err(); err != nil {
+			t.Fatal(err)
+		}
 	}
-	transporttest.Publish(t, transport.NewEvents(s), transporttest.Events(10, 10))
-	transporttest.Until(t, "the rest delivered", func() bool { return got.Users() == 20 })
+	select {
+	case err := <-ended:
+		t.Fatalf("the consumer ended: %v", err)
+	case <-time.After(time.Second): // longer than a read waits
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
 }
