@@ -21,7 +21,8 @@ type Boards interface {
 	Endings(ctx context.Context, family scoreboard.BoardID) ([]scoreboard.Ending, error)
 	CloseBoard(ctx context.Context, b *scoreboard.Board) error
 	CopyStandings(ctx context.Context, id scoreboard.BoardID, size int) (copied int, err error)
-	SealStandings(ctx context.Context, id scoreboard.BoardID) error
+	// SealStandings returns false if the copy must be continued first.
+	SealStandings(ctx context.Context, id scoreboard.BoardID) (sealed bool, err error)
 	FinalStandings(
 		ctx context.Context,
 		id scoreboard.BoardID,
@@ -187,7 +188,7 @@ func (r *Rollover) seal(ctx context.Context, e *scoreboard.Ending, renew func(co
 			return err
 		}
 	}
-	for {
+	for sealed := false; !sealed; {
 		if err := renew(ctx); err != nil {
 			return err
 		}
@@ -195,12 +196,12 @@ func (r *Rollover) seal(ctx context.Context, e *scoreboard.Ending, renew func(co
 		if err != nil {
 			return err
 		}
-		if n < chunkSize {
-			break
+		if n == chunkSize {
+			continue
 		}
-	}
-	if err := r.boards.SealStandings(ctx, e.Board.ID); err != nil {
-		return err
+		if sealed, err = r.boards.SealStandings(ctx, e.Board.ID); err != nil {
+			return err
+		}
 	}
 	r.closed.Inc()
 	r.log.Info("period closed", "board", e.Board.ID, "ended", e.Board.PeriodEnd)

@@ -218,8 +218,8 @@ func (f failing) CopyStandings(ctx context.Context, id scoreboard.BoardID, size 
 	return f.rig.Boards.CopyStandings(ctx, id, size)
 }
 
-func (f failing) SealStandings(ctx context.Context, id scoreboard.BoardID) error {
-	return errEnded
+func (f failing) SealStandings(ctx context.Context, id scoreboard.BoardID) (bool, error) {
+	return false, errEnded
 }
 
 func TestRolloverResumesAfterAnyStep(t *testing.T) {

@@ -73,8 +73,8 @@ func TestFinalStandings(t *testing.T) {
 		}
 	}
 	for range 2 {
-		if err := s.Boards.SealStandings(t.Context(), b.ID); err != nil {
-			t.Fatal(err)
+		if sealed, err := s.Boards.SealStandings(t.Context(), b.ID); err != nil || !sealed {
+			t.Fatal(sealed, err)
 		}
 	}
 	if _, err := s.Boards.CopyStandings(t.Context(), b.ID, 10); scoreboard.CodeOf(err) != scoreboard.CodeConflict {
@@ -136,6 +136,87 @@ func TestFinalStandings(t *testing.T) {
 	_, _, err = s.Boards.FinalStandings(t.Context(), "global", 0, 1)
 	if scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
 		t.Errorf("a board that has not ended: got %v", err)
+	}
+}
+
+// Users are banned, unbanned and erased between two chunks of the copy. The sealed
+// standings are the ranking at the moment of the seal.
+func TestStandingsAreOneSnapshot(t *testing.T) {
+	t.Parallel()
+	s, conn := storetest.New(t)
+	now := databaseTime(t, conn)
+	create(
+		t, s, boardOf("season", every(scoreboard.PeriodSeason)),
+		scoreboard.Span{Name: "one", Start: now.Add(-time.Hour), End: now.Add(time.Hour)},
+	)
+	var batch []scoreboard.Increment
+	for i := range 30 {
+		batch = append(batch, increment(scoreboard.UserID(fmt.Sprintf("u%02d", i)), int64(1000-i), "e", "season"))
+	}
+	record(t, s, batch...)
+	why := func(user string) *scoreboard.AuditEntry {
+		return &scoreboard.AuditEntry{Who: "root", Action: "test", Target: "user:" + user, Reason: "test"}
+	}
+	ban := func(user string, banned bool) {
+		t.Helper()
+		change := s.Moderation.Unban
+		if banned {
+			change = s.Moderation.Ban
+		}
+		if _, err := change(t.Context(), scoreboard.UserID(user), why(user)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	copyChunk := func(want int) {
+		t.Helper()
+		if n, err := s.Boards.CopyStandings(t.Context(), "season:one", 10); err != nil || n != want {
+			t.Fatalf("copied %d, %v; want %d", n, err, want)
+		}
+	}
+	ban("u07", true)
+	conn.Do(t, `update boards set period_end = clock_timestamp() where board_id = 'season:one'`)
+	ended, err := s.Boards.Endings(t.Context(), "season")
+	if err != nil || len(ended) != 1 {
+		t.Fatal(ended, err)
+	}
+	if err := s.Boards.CloseBoard(t.Context(), &ended[0].Board); err != nil {
+		t.Fatal(err)
+	}
+	copyChunk(10) // u00 to u10 without u07
+	ban("u03", true)
+	ban("u07", false)
+	ban("u25", true)
+	copyChunk(10)
+	if _, err := s.Privacy.BeginErasure(t.Context(), "u12", why("u12")); err != nil {
+		t.Fatal(err)
+	}
+	copyChunk(8)
+	for _, want := range []bool{false, true, true} { // the last one finds it sealed
+		sealed, err := s.Boards.SealStandings(t.Context(), "season:one")
+		if err != nil || sealed != want {
+			t.Fatalf("sealed: %t, %v; want %t", sealed, err, want)
+		}
+		if !sealed {
+			copyChunk(10)
+			copyChunk(10)
+			copyChunk(4)
+		}
+	}
+	ban("u00", true) // after the seal: masked
+	e, final, err := s.Boards.FinalStandings(t.Context(), "season:one", 0, 100)
+	if err != nil || e.Users != 27 || len(final) != 26 || conn.Count(t, `select count(*) from board_standings`) != 27 {
+		t.Fatalf("%d of %d rows, %v; want 26 of 27", len(final), e.Users, err)
+	}
+	rank := int64(1)
+	for i := 1; i < 30; i++ {
+		if i == 3 || i == 12 || i == 25 {
+			continue
+		}
+		rank++
+		f, user := final[rank-2], scoreboard.UserID(fmt.Sprintf("u%02d", i))
+		if f.User != user || f.Rank != rank || f.Score != scoreboard.Score(1000-i) {
+			t.Errorf("got %+v, want %s at %d", f, user, rank)
+		}
 	}
 }
 

@@ -15,8 +15,9 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/internal/row"
 )
 
-// sqlCopyStandings copies the next standings in ranking order. Nothing writes to a
-// closed board, so nothing changes between two chunks.
+// sqlCopyStandings copies the next standings in ranking order. Nothing scores on a
+// closed board, but users may be banned, unbanned or erased between two chunks.
+// SealStandings finds that.
 const sqlCopyStandings = `insert into board_standings (board_id, rank, user_id, score, order_key, reached_at)
 select $1, $5 + row_number() over (order by order_key, reached_at, user_id), user_id, score, order_key, reached_at
 from (select user_id, score, order_key, reached_at from scores
@@ -28,20 +29,8 @@ from (select user_id, score, order_key, reached_at from scores
 // copy, and returns a conflict if another process is copying.
 func (s *Boards) CopyStandings(ctx context.Context, id scoreboard.BoardID, size int) (copied int, err error) {
 	err = pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
-		var mine bool
-		err := tx.QueryRow(ctx, `select pg_try_advisory_xact_lock(hashtextextended('standings of ' || $1, 0)),
-set_config('enable_seqscan', 'off', true)`,
-			string(id)).
-			Scan(&mine, nil)
-		if err != nil {
+		if err := lockStandings(ctx, tx, id); err != nil {
 			return err
-		}
-		if !mine {
-			return scoreboard.Errorf(
-				scoreboard.CodeConflict,
-				"another process is copying the standings of board %s",
-				id,
-			)
 		}
 		var closed bool
 		if err := tx.QueryRow(ctx, `select closed_at is not null and standings_hash is null from boards
@@ -71,18 +60,44 @@ order by rank desc limit 1`, id).
 	return copied, nil
 }
 
-// SealStandings hashes the stored final standings of a board and stores the hash
-// with the board.
-func (s *Boards) SealStandings(ctx context.Context, id scoreboard.BoardID) error {
-	err := pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
-		sum, users, err := hashStandings(ctx, tx, id)
+// lockStandings has no other process copy or seal the standings of a board until the
+// transaction ends, or returns a conflict.
+func lockStandings(ctx context.Context, tx pgx.Tx, id scoreboard.BoardID) error {
+	var mine bool
+	err := tx.QueryRow(ctx, `select pg_try_advisory_xact_lock(hashtextextended('standings of ' || $1, 0)),
+set_config('enable_seqscan', 'off', true)`, string(id)).Scan(&mine, nil)
+	if err == nil && !mine {
+		return scoreboard.Errorf(scoreboard.CodeConflict, "another process is copying the standings of board %s", id)
+	}
+	return err
+}
+
+// SealStandings hashes the copied final standings of a closed board and stores the
+// hash with the board, if they are the ranking at this moment. sealed is false if they
+// are not, because users were banned, unbanned or erased during the copy: then the
+// standings from the first difference on are deleted, and the copy must be continued.
+// It returns a conflict if another process is copying.
+func (s *Boards) SealStandings(ctx context.Context, id scoreboard.BoardID) (sealed bool, err error) {
+	err = pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
+		if err := lockStandings(ctx, tx, id); err != nil {
+			return err
+		}
+		if err := tx.QueryRow(ctx, `select standings_hash is not null from boards where board_id = $1`, id).
+			Scan(&sealed); err != nil || sealed {
+			return err
+		}
+		sum, users, wrong, err := hashStandings(ctx, tx, id)
 		if err != nil {
 			return err
 		}
+		if wrong != 0 {
+			_, err = tx.Exec(ctx, `delete from board_standings where board_id = $1 and rank >= $2`, id, wrong)
+			return err
+		}
+		sealed = true
 		_, err = tx.Exec(
 			ctx,
-			`update boards set standings_hash = $2, standings_users = $3 where board_id = $1
-and standings_hash is null`,
+			`update boards set standings_hash = $2, standings_users = $3 where board_id = $1`,
 			id,
 			sum.Sum(nil),
 			users,
@@ -90,30 +105,51 @@ and standings_hash is null`,
 		return err
 	})
 	if err != nil {
-		return pg.Translate(fmt.Errorf("seal the standings of board %s: %w", id, err))
+		return false, pg.Translate(fmt.Errorf("seal the standings of board %s: %w", id, err))
 	}
-	return nil
+	return sealed, nil
 }
 
-func hashStandings(ctx context.Context, tx pgx.Tx, id scoreboard.BoardID) (sum hash.Hash, users int64, err error) {
+// sqlCompareStandings reads the ranking and the copied standings side by side, from
+// one snapshot.
+const sqlCompareStandings = `select rank, coalesce(r.user_id, ''), coalesce(r.score, 0), coalesce(r.order_key, 0),
+    coalesce(r.reached_at, 'epoch'),
+    (r.user_id, r.score, r.order_key, r.reached_at) is not distinct from (c.user_id, c.score, c.order_key, c.reached_at)
+from (select row_number() over (order by order_key, reached_at, user_id) as rank, user_id, score, order_key, reached_at
+    from scores where board_id = $1 and not hidden) as r
+full join (select rank, user_id, score, order_key, reached_at from board_standings
+    where board_id = $1) as c using (rank)
+order by rank`
+
+// errWrongStanding ends the comparison at the first difference.
+var errWrongStanding = errors.New("a copied standing is not the ranking's")
+
+// hashStandings returns the hash of a board's copied standings and their number, or
+// in wrong the first rank at which they differ from the ranking.
+func hashStandings(
+	ctx context.Context, tx pgx.Tx, id scoreboard.BoardID,
+) (sum hash.Hash, users, wrong int64, err error) {
 	sum = sha256.New()
-	rows, err := tx.Query(
-		ctx,
-		`select rank, user_id, score, order_key, reached_at from board_standings where board_id = $1 order by rank`,
-		id,
-	)
+	rows, err := tx.Query(ctx, sqlCompareStandings, id)
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, 0, err
 	}
 	var line []byte
 	var f scoreboard.FinalStanding
-	_, err = pgx.ForEachRow(rows, []any{&f.Rank, &f.User, &f.Score, &f.Key, &f.ReachedAt}, func() error {
+	var same bool
+	_, err = pgx.ForEachRow(rows, []any{&f.Rank, &f.User, &f.Score, &f.Key, &f.ReachedAt, &same}, func() error {
+		if !same {
+			return errWrongStanding
+		}
 		line = f.AppendLine(line[:0])
 		_, _ = sum.Write(line) // a hash never fails
 		users++
 		return nil
 	})
-	return sum, users, err
+	if errors.Is(err, errWrongStanding) {
+		return nil, 0, f.Rank, nil
+	}
+	return sum, users, 0, err
 }
 
 func scanFinal(row pgx.CollectableRow) (f scoreboard.FinalStanding, err error) {
