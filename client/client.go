@@ -64,6 +64,7 @@ type timeouts struct {
 	pollForCap          time.Duration
 	maxSilence          time.Duration // after which a stream counts as dead
 	maxReconnectAfter   time.Duration
+	acceptLower         time.Duration // how long only lower epochs arrive before a watch shows one
 }
 
 var defaultTimeouts = timeouts{
@@ -72,6 +73,7 @@ var defaultTimeouts = timeouts{
 	pollFor: 5 * time.Second, pollForCap: time.Minute,
 	maxSilence:        75 * time.Second, // the server sends a heartbeat every 30 s
 	maxReconnectAfter: 30 * time.Second,
+	acceptLower:       5 * time.Second, // longer than a server shows the epoch before a rebuild
 }
 
 // New returns a client of the server at base, such as

@@ -8,7 +8,7 @@ func (c *Client) ShortenTimeouts() {
 		retryBase: 10 * time.Millisecond, retryCap: 50 * time.Millisecond, retryAfterMax: 2 * time.Second,
 		pollMin: 20 * time.Millisecond, pollMax: 40 * time.Millisecond,
 		pollFor: 300 * time.Millisecond, pollForCap: time.Second,
-		maxSilence: 300 * time.Millisecond, maxReconnectAfter: time.Second,
+		maxSilence: 300 * time.Millisecond, maxReconnectAfter: time.Second, acceptLower: 200 * time.Millisecond,
 	}
 }
 

@@ -71,8 +71,10 @@ type WatchOptions struct {
 //
 // The watch connects by WebSocket, else by server-sent events. While neither works
 // it polls every 1 to 3 s and tries them again after a while. It ignores versions
-// older than the current one. Every frame is a whole state, so a gap between versions
-// needs no repair. A stream that reconnects sends its version; the server sends
+// older than the current one, and epochs: a server may show the one before a rebuild
+// for a moment. If nothing but a lower epoch arrives for 5 s, the server's data was
+// replaced, and the watch continues from there. Every frame is a whole state, so a gap
+// between versions needs no repair. A stream that reconnects sends its version; the server sends
 // nothing until there is a newer one.
 func (c *Client) Watch(ctx context.Context, board string, o WatchOptions) <-chan State {
 	if board == "" {
@@ -102,6 +104,14 @@ type watcher struct {
 	state           State
 	connectedBefore bool
 	reconnectAfter  time.Duration // set by the server when it closes a stream
+	lower           *lowerEpoch   // nil unless the latest state that arrived has a lower epoch
+}
+
+// lowerEpoch is the latest of the states with a lower epoch than the one shown.
+type lowerEpoch struct {
+	since          time.Time // when the first arrived
+	epoch, version int64
+	state          State
 }
 
 // run ends with ctx, or when a poll, the last resort, is rejected.
@@ -180,6 +190,10 @@ func (w *watcher) prepare(ctx context.Context) (*http.Request, error) {
 // heartbeat handles a message other than a frame: the state is still current.
 func (w *watcher) heartbeat(kind Connection) {
 	w.heard(kind)
+	if l := w.lower; l != nil {
+		w.apply(l.epoch, l.version, l.state) // still the server's
+		return
+	}
 	w.publish()
 }
 
@@ -212,12 +226,33 @@ func (w *watcher) frame(kind Connection, f *protocol.Frame) error {
 
 // apply shows new entries unless they are older than the current ones.
 func (w *watcher) apply(epoch, version int64, s State) {
-	if epoch < w.state.Epoch || epoch == w.state.Epoch && version < w.state.Version {
+	if epoch < w.state.Epoch && !w.acceptsLower(epoch, version, s) ||
+		epoch == w.state.Epoch && version < w.state.Version {
 		w.publish() // HeardAt has changed
 		return
 	}
+	w.lower = nil // also by the state shown, from another node
 	w.state.Epoch, w.state.Version = epoch, version
 	w.show(s)
+}
+
+// acceptsLower reports whether a state with a lower epoch replaces the one shown:
+// nothing else has arrived for a while.
+func (w *watcher) acceptsLower(epoch, version int64, s State) bool {
+	since := w.c.now()
+	if w.lower != nil {
+		since = w.lower.since
+	}
+	w.lower = &lowerEpoch{since, epoch, version, s}
+	if w.c.now().Sub(since) < w.c.timeouts.acceptLower {
+		return false
+	}
+	if w.state.Me != nil {
+		me := *w.state.Me
+		me.version, me.epoch = 0, 0 // any change from now on is newer
+		w.state.Me = &me
+	}
+	return true
 }
 
 func (w *watcher) show(s State) {

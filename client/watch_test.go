@@ -6,6 +6,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -148,6 +149,60 @@ func TestWatchIgnoresOlderStates(t *testing.T) {
 		}
 		return s.Entries[0].UserID == "rebuilt"
 	})
+}
+
+// A server whose data was replaced has lower epochs and versions, and stays there.
+func TestWatchFollowsLowerEpochThatStays(t *testing.T) {
+	t.Parallel()
+	for _, connection := range []client.Connection{client.WebSocket, client.SSE, client.Polling} {
+		t.Run(string(connection), func(t *testing.T) {
+			t.Parallel()
+			before, after := clienttest.New(t), clienttest.New(t)
+			for _, s := range []*clienttest.Server{before, after} {
+				s.Hide("ws", connection != client.WebSocket)
+				s.Hide("sse", connection == client.Polling)
+			}
+			for range 3 {
+				before.Rebuild()
+			}
+			before.Set(protocol.Entry{UserID: "bob", Score: 9})
+			after.Set(protocol.Entry{UserID: "carol", Score: 3})
+			var current atomic.Pointer[clienttest.Server]
+			current.Store(before)
+			front := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+				to, err := url.Parse(current.Load().URL)
+				if err != nil {
+					t.Error(err)
+				}
+				r.SetURL(to)
+			}, FlushInterval: -1})
+			t.Cleanup(front.Close) // after the watch's context has ended; otherwise it would block
+			c, err := client.New(front.URL, options("bob"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.ShortenTimeouts()
+			states := c.Watch(t.Context(), "", client.WatchOptions{Confirm: 50 * time.Millisecond})
+			first := wait(t, states, "the snapshot", leads("bob", connection))
+			if connection != client.Polling {
+				before.Push(protocol.Frame{
+					Type: protocol.FrameRank, UserID: "bob", Score: &[]int64{9}[0], Version: 50, Epoch: first.Epoch,
+				})
+				wait(t, states, "bob's own change", func(s client.State) bool { return s.Me != nil })
+			}
+			current.Store(after)
+			before.Disconnect(nil)
+			back := wait(t, states, "the replaced board", leads("carol", connection))
+			if back.Epoch >= first.Epoch {
+				t.Errorf("epoch %d after %d, want a lower one", back.Epoch, first.Epoch)
+			}
+			after.Set(protocol.Entry{UserID: "bob", Score: 7})
+			next := wait(t, states, "the next change", leads("bob", connection))
+			if connection != client.Polling && (next.Me == nil || next.Me.Score != 7) {
+				wait(t, states, "bob's own change", func(s client.State) bool { return s.Me != nil && s.Me.Score == 7 })
+			}
+		})
+	}
 }
 
 func TestWatchShowsDegraded(t *testing.T) {
