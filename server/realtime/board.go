@@ -109,6 +109,9 @@ func (b *board) accept(top *scoreboard.Top, read bool) bool {
 	}
 	b.lower = 0
 	b.latest = top
+	if cur != nil && top.Degraded == "" && (cur.Epoch != top.Epoch || cur.Board != top.Board) {
+		b.refreshStandings()
+	}
 	return true
 }
 

@@ -119,3 +119,35 @@ func TestOlderStateDoesNotResetRank(t *testing.T) {
 	r.hub.Notify(boards.set("global", of{user(149): 110_500}))
 	checkRank(t, w.rank(), "u149", 41, 51, 4)
 }
+
+// A rebuild from a restored store moves users without a notice, and their revisions
+// start anew.
+func TestOwnRankAfterRestore(t *testing.T) {
+	t.Parallel()
+	boards := newRanking("global")
+	boards.set("global", manyUsers(150))
+	r := start(t, realtime.Options{CheckEvery: time.Hour}, boards)
+	w := r.dial(query("user", string(user(149))))
+	w.frame()
+	for i := range 3 {
+		r.hub.Notify(boards.set("global", of{user(149): scoreboard.Score(49_000 + i)}))
+	}
+	for f := w.rank(); *f.Score != 49_002; f = w.rank() {
+	}
+	boards.edit(func() {
+		b := boards.boards["global"]
+		b.epoch, b.version, b.moves[user(149)], b.of[user(149)] = 99, 1, 1, 48_000
+	})
+	top, err := boards.ReadTop(t.Context(), "global")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.hub.Notify(scoreboard.Notice{Board: "global", Top: top})
+	if f := w.rank(); *f.Score != 48_000 || f.Epoch != 99 {
+		t.Errorf("after the rebuild: got %+v (score %d), want score 48000 of epoch 99", f, *f.Score)
+	}
+	r.hub.Notify(boards.set("global", of{user(149): 48_500})) // revision 2, below those before
+	if f := w.rank(); *f.Score != 48_500 || f.Version != 2 {
+		t.Errorf("the next move: got %+v (score %d), want score 48500, version 2", f, *f.Score)
+	}
+}

@@ -94,6 +94,19 @@ func (st *standing) ahead(epoch, version int64) bool {
 	return st.epoch == epoch && st.state > version
 }
 
+// refreshStandings has every viewer's place below the top read again, because the
+// board was rebuilt: a rebuild moves users without a notice if Redis or the store had
+// gone back in time. Then revisions may start anew, below those before.
+func (b *board) refreshStandings() {
+	for _, st := range b.users {
+		st.revision = 0
+		if !st.moved {
+			st.moved = true
+			b.moved = append(b.moved, st)
+		}
+	}
+}
+
 // updateRanks updates the viewers' standings from the newest state, sends those
 // that changed, and queues look-ups for those that are not in it. It reports
 // whether it queued any. It skips a degraded state, which has no reliable ranks.
