@@ -207,6 +207,7 @@ func (s *Server) makeJobs() admin.Jobs {
 	c := s.config
 	j := admin.Jobs{
 		Catalog: s.catalog, Store: s.store.Recovery, DeadLetters: s.store.DeadLetters, Ranking: s.ranking,
+		Leases: s.store.Boards, Owner: processName(),
 		Logs: map[string]admin.EventLog{c.Streams.Name: {Log: s.makeStreams().Log(), Gaps: true}},
 	}
 	topics := map[string]string{config.TransportStreams: c.Streams.Name}

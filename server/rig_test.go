@@ -78,8 +78,20 @@ func (l *logs) String() string {
 	return l.all.String()
 }
 
-// start runs a node with the roles; settings are pairs of a flag's name and value.
+// start runs a node with the roles until it is ready; settings are pairs of a flag's
+// name and value.
 func (h *harness) start(roles string, settings ...string) *node {
+	h.t.Helper()
+	n := h.launch(roles, settings...)
+	h.await("the node to be ready", func() bool {
+		status, _ := h.get(h.t, n.ops+"/readyz", nil)
+		return status == http.StatusOK
+	})
+	return n
+}
+
+// launch runs a node, which may not be ready yet.
+func (h *harness) launch(roles string, settings ...string) *node {
 	h.t.Helper()
 	flags := map[string]string{"roles": roles}
 	for i := 0; i < len(settings); i += 2 {
@@ -117,10 +129,6 @@ func (h *harness) start(roles string, settings ...string) *node {
 		}
 	})
 	h.t.Cleanup(n.stop)
-	h.await("the node to be ready", func() bool {
-		status, _ := h.get(h.t, n.ops+"/readyz", nil)
-		return status == http.StatusOK
-	})
 	return n
 }
 

@@ -193,7 +193,9 @@ func hubOptions(c *config.Config) realtime.Options {
 func (s *Server) makeReads() {
 	s.catalog = store.NewCatalog(s.store.Boards, s.log)
 	s.add("catalog", s.catalog)
-	s.rebuilder = repair.NewRebuilder(s.catalog, s.store.Recovery, s.ranking, s.log)
+	s.rebuilder = repair.NewRebuilder(
+		processName(), s.catalog, s.store.Recovery, s.store.Boards, s.ranking, s.log,
+	)
 	s.profiles = profile.NewCache(s.store.Profiles, s.log)
 	s.add("profiles", s.profiles)
 	s.reads = leaderboard.New(leaderboard.Options{

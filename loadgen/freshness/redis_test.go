@@ -26,7 +26,9 @@ func TestTopIsReadFromRedis(t *testing.T) {
 	}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Swap(t.Context(), board, "t", 1, 1, board.Created); err != nil {
+	if _, err := r.Swap(
+		t.Context(), board, "t", &scoreboard.Snapshot{Epoch: 1, Users: 1, UpdatedAt: board.Created, AsOf: board.Created},
+	); err != nil {
 		t.Fatal(err)
 	}
 	m := NewMonitor(Options{Redis: r, Server: "http://127.0.0.1"})

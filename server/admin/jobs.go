@@ -19,6 +19,8 @@ type Jobs struct {
 	Store       *recovery.Recovery
 	DeadLetters *deadletters.DeadLetters
 	Ranking     *ranking.Ranking
+	Leases      repair.Leases
+	Owner       string // of leases, unique in the cluster
 
 	Logs  map[string]EventLog // by topic
 	Topic func() string       // the default of Replay: the current transport's; empty if it keeps no log
@@ -56,11 +58,18 @@ func (j Jobs) Halted(ctx context.Context) (string, error) {
 }
 
 // Adopt implements api.Jobs.
-func (j Jobs) Adopt(ctx context.Context) error { return repair.AdoptHistory(ctx, j.Store) }
-
-// Adopted implements api.Jobs.
-func (j Jobs) Adopted(ctx context.Context) error {
-	return repair.CompleteAdoption(ctx, j.Store, j.Ranking)
+func (j Jobs) Adopt(
+	ctx context.Context, why *scoreboard.AuditEntry, rebuild func(context.Context) error,
+) error {
+	a := repair.Adoption{Store: j.Store, Ranking: j.Ranking, Leases: j.Leases, Owner: j.Owner}
+	entry := *why
+	entry.Action, entry.Target = repair.AdoptAction, repair.AdoptTarget
+	asked := func(*repair.HistoryChange) error { return nil } // any history: an operator has asked for it
+	err := a.Run(ctx, &entry, asked, rebuild)
+	if errors.Is(err, repair.ErrAdoptedElsewhere) {
+		return scoreboard.Errorf(scoreboard.CodeConflict, "%v; its boards are rebuilt already", err)
+	}
+	return err
 }
 
 // Verify implements api.Jobs.

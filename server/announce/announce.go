@@ -151,12 +151,17 @@ func (a *Announcer) lead(parent context.Context) {
 func (a *Announcer) merge(n scoreboard.Notice) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	s := a.states[n.Board]
+	a.state(n.Board).merge(&n)
+}
+
+// state returns the state of a board. The lock is held.
+func (a *Announcer) state(board scoreboard.BoardID) *state {
+	s := a.states[board]
 	if s == nil {
-		s = &state{moved: make(map[scoreboard.UserID]scoreboard.Moved)}
-		a.states[n.Board] = s
+		s = &state{moved: make(map[scoreboard.UserID]move)}
+		a.states[board] = s
 	}
-	s.merge(&n)
+	return s
 }
 
 // sweep reads every board, to announce changes whose notice was lost, and drops
@@ -174,7 +179,9 @@ func (a *Announcer) sweep(ctx context.Context) {
 		if err != nil {
 			continue // not loaded, or Redis is unavailable
 		}
-		a.merge(scoreboard.Notice{Board: boards[i].ID, Top: top})
+		a.mu.Lock()
+		a.state(boards[i].ID).read(top)
+		a.mu.Unlock()
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()

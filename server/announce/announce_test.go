@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -61,6 +62,21 @@ func (p *topic) last() scoreboard.Notice {
 	return p.notices[len(p.notices)-1]
 }
 
+// replaced is a ranking whose reads have another epoch, and whose revisions start anew,
+// once it is set.
+type replaced struct {
+	*rig
+	epoch atomic.Int64
+}
+
+func (r *replaced) Top(ctx context.Context, board scoreboard.BoardID) (*scoreboard.Top, error) {
+	top, err := r.rig.Top(ctx, board)
+	if epoch := r.epoch.Load(); err == nil && epoch != 0 {
+		top.Epoch, top.Version = epoch, 1
+	}
+	return top, err
+}
+
 // rig is a ranking with one board.
 type rig struct {
 	*ranking.Ranking
@@ -73,7 +89,7 @@ func open(t *testing.T) *rig {
 	if _, err := r.Mark(ctx, global.ID, "t"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Swap(ctx, &global, "t", 0, 1, global.Created); err != nil {
+	if _, err := r.Swap(ctx, &global, "t", &scoreboard.Snapshot{Epoch: 1, AsOf: global.Created}); err != nil {
 		t.Fatal(err)
 	}
 	return r
@@ -92,7 +108,7 @@ func (r *rig) score(t *testing.T, user string, score int64) {
 	}
 }
 
-func start(t *testing.T, r *rig, owner string, interval time.Duration, p *topic) (stop func()) {
+func start(t *testing.T, r announce.Ranking, owner string, interval time.Duration, p *topic) (stop func()) {
 	t.Helper()
 	a := announce.New(announce.Options{
 		Owner: owner, Interval: interval, LeaseDuration: 900 * time.Millisecond, SweepInterval: 300 * time.Millisecond,
@@ -197,4 +213,59 @@ func TestOutagesLoseNoNotice(t *testing.T) {
 	stop()
 	r.score(t, "bob", 9) // while no announcer may have the lease
 	until(t, "announced by the second", func() bool { return second.last().Top.Total == 2 })
+}
+
+// The store and Redis were replaced by older ones: reads stay at a lower epoch.
+func TestLowerEpochThatStaysIsAnnounced(t *testing.T) {
+	t.Parallel()
+	r := &replaced{rig: open(t)}
+	r.epoch.Store(100)
+	p := &topic{}
+	start(t, r, "one", 20*time.Millisecond, p)
+	until(t, "the board announced", func() bool { return p.last().Top.Epoch == 100 })
+	r.epoch.Store(40)
+	until(t, "the lower epoch announced", func() bool { return p.last().Top.Epoch == 40 })
+}
+
+// A rebuild from a restored store lowers the revisions of users who moved just before.
+func TestMovesAfterRestoreAreAnnounced(t *testing.T) {
+	t.Parallel()
+	r := open(t)
+	for i := range 100 {
+		r.score(t, "user"+strconv.Itoa(i), 1000+int64(i))
+	}
+	p := &topic{}
+	start(t, r, "one", time.Hour, p) // moves below the top ten wait
+	until(t, "the board announced", func() bool { return p.last().Top.Total == 100 })
+	r.revision = 1000
+	r.score(t, "below", 7)
+	r.revision = 10
+	rebuilt := func(epoch int64) {
+		t.Helper()
+		if _, err := r.Mark(ctx, global.ID, "t"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Swap(ctx, &global, "t", &scoreboard.Snapshot{Epoch: epoch, AsOf: global.Created}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rebuilt(2)
+	r.score(t, "below", 3)
+	until(t, "the rebuilt board announced", func() bool {
+		last := p.last()
+		return last.Top.Epoch == 2 && len(last.Top.Entries) > 0
+	})
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var scores []scoreboard.Score
+	for _, n := range p.notices {
+		for _, m := range n.Moved {
+			if m.User == "below" {
+				scores = append(scores, m.Score)
+			}
+		}
+	}
+	if len(scores) == 0 || scores[len(scores)-1] != 3 {
+		t.Errorf("announced scores of the user: %v, want 3 at last", scores)
+	}
 }

@@ -10,7 +10,8 @@ import (
 // state is what is known of a board, and what was announced last.
 type state struct {
 	top   *scoreboard.Top // nil until a notice with the top has arrived
-	moved map[scoreboard.UserID]scoreboard.Moved
+	lower int             // consecutive reads with a lower epoch
+	moved map[scoreboard.UserID]move
 
 	// Of the last notice.
 	announced      time.Time
@@ -18,15 +19,40 @@ type state struct {
 	members        []scoreboard.UserID // of the top ten
 }
 
-// merge adds n. A notice of an older epoch may arrive late, and is ignored.
+// move is a user who moved in an epoch.
+type move struct {
+	scoreboard.Moved
+	epoch int64
+}
+
+// read adds a read of the board. Two consecutive reads of a lower epoch replace a
+// higher one: one read may have been overtaken by the notice of a rebuild.
+func (s *state) read(t *scoreboard.Top) {
+	if s.top != nil && t.Epoch < s.top.Epoch {
+		if s.lower++; s.lower < 2 {
+			return
+		}
+		s.top = nil
+	}
+	s.merge(&scoreboard.Notice{Top: t})
+	s.lower = 0
+}
+
+// merge adds n. A notice of an older epoch may arrive late, and is ignored. Revisions
+// are compared within an epoch: after the store was restored, they are lower than
+// before.
 func (s *state) merge(n *scoreboard.Notice) {
 	t := n.Top
 	if t != nil && (s.top == nil || t.Epoch > s.top.Epoch || t.Epoch == s.top.Epoch && t.Version > s.top.Version) {
 		s.top = t
 	}
+	var epoch int64
+	if s.top != nil {
+		epoch = s.top.Epoch
+	}
 	for _, m := range n.Moved {
-		if was, ok := s.moved[m.User]; !ok || m.Revision > was.Revision {
-			s.moved[m.User] = m
+		if was, ok := s.moved[m.User]; !ok || was.epoch != epoch || m.Revision > was.Revision {
+			s.moved[m.User] = move{m, epoch}
 		}
 	}
 }
@@ -56,7 +82,7 @@ func (s *state) notice(board scoreboard.BoardID) scoreboard.Notice {
 		if len(n.Moved) == maxMoved {
 			break
 		}
-		n.Moved = append(n.Moved, m)
+		n.Moved = append(n.Moved, m.Moved)
 	}
 	return n
 }
@@ -65,7 +91,7 @@ func (s *state) notice(board scoreboard.BoardID) scoreboard.Notice {
 func (s *state) markAnnounced(n *scoreboard.Notice, at time.Time) {
 	s.announced, s.epoch, s.version, s.members = at, n.Top.Epoch, n.Top.Version, membersOf(n.Top)
 	for _, m := range n.Moved {
-		if s.moved[m.User] == m {
+		if s.moved[m.User].Moved == m {
 			delete(s.moved, m.User)
 		}
 	}

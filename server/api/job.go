@@ -33,10 +33,10 @@ type Jobs interface {
 	) (*protocol.Replayed, error)
 	// Halted returns why publishing and rebuilding are halted; "" if they are not.
 	Halted(ctx context.Context) (string, error)
-	// Adopt starts to accept a database that was restored to an earlier time, or
-	// replaced. All boards are rebuilt next; Adopted completes it.
-	Adopt(ctx context.Context) error
-	Adopted(ctx context.Context) error
+	// Adopt accepts a database that was restored to an earlier time, or replaced, and
+	// calls rebuild, which rebuilds all boards. The adoption is audited like why. It
+	// returns a conflict if another process is doing the same.
+	Adopt(ctx context.Context, why *scoreboard.AuditEntry, rebuild func(context.Context) error) error
 	// Boards returns the boards that the ranking should hold.
 	Boards(ctx context.Context) ([]scoreboard.Board, error)
 }
@@ -178,26 +178,27 @@ func (a *API) rebuild(c *gin.Context, caller *auth.Claims) error {
 		ctx context.Context, r *protocol.JobRequest, boards []scoreboard.Board, w *jobWriter,
 	) (protocol.JobLine, error) {
 		result := protocol.JobLine{Rebuilt: []protocol.Rebuilt{}}
+		rebuild := func(ctx context.Context) error {
+			for i := range boards {
+				done, err := a.Operations.Jobs.Rebuild(ctx, &boards[i], func(users, total int64) {
+					w.progress(protocol.JobLine{Board: string(boards[i].ID), Users: users, Total: total})
+				})
+				if err != nil {
+					return err
+				}
+				result.Rebuilt = append(result.Rebuilt, done)
+			}
+			return nil
+		}
 		halted, err := a.Operations.Jobs.Halted(ctx)
 		if err == nil && halted != "" && r.All {
-			err = a.Operations.Jobs.Adopt(ctx)
+			why := newAuditEntry(c, caller, "board:*", cmp.Or(c.Query(queryReason), halted))
+			err = a.Operations.Jobs.Adopt(ctx, why, rebuild)
 		}
-		if err != nil {
-			return result, err
+		if err == nil && len(result.Rebuilt) == 0 { // not halted, or not any more
+			err = rebuild(ctx)
 		}
-		for i := range boards {
-			done, err := a.Operations.Jobs.Rebuild(ctx, &boards[i], func(users, total int64) {
-				w.progress(protocol.JobLine{Board: string(boards[i].ID), Users: users, Total: total})
-			})
-			if err != nil {
-				return result, err
-			}
-			result.Rebuilt = append(result.Rebuilt, done)
-		}
-		if halted != "" {
-			return result, a.Operations.Jobs.Adopted(ctx)
-		}
-		return result, nil
+		return result, err
 	})
 }
 

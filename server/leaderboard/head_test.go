@@ -95,7 +95,8 @@ func TestReadAfterNoticeSendsNoCommand(t *testing.T) {
 	if _, err := r.Mark(ctx, "global", "a"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Swap(ctx, global, "a", 0, 1, time.Now()); err != nil {
+	built := &scoreboard.Snapshot{Epoch: 1, UpdatedAt: time.Now(), AsOf: time.Now()}
+	if _, err := r.Swap(ctx, global, "a", built); err != nil {
 		t.Fatal(err)
 	}
 	asOf := time.Now().Add(time.Second).Truncate(time.Microsecond)

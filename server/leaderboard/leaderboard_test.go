@@ -44,7 +44,7 @@ func open(t *testing.T) *rig {
 	)
 	quiet := slog.New(slog.DiscardHandler)
 	catalog, rank := store.NewCatalog(s.Boards, slog.New(slog.DiscardHandler)), ranking.New(r.rdb)
-	rebuilder := repair.NewRebuilder(catalog, s.Recovery, rank, quiet)
+	rebuilder := repair.NewRebuilder("test", catalog, s.Recovery, s.Boards, rank, quiet)
 	running, stop := context.WithCancel(ctx)
 	done := make(chan error, 1)
 	go func() { done <- rebuilder.Run(running) }()

@@ -161,7 +161,12 @@ values ('8000000000', 0, gen_random_uuid(), 'ahead', 'global', 1, 1, -1, 1, 1, c
 	if _, cursors, err := r.store.Recovery.History(ctx); err != nil || cursors != "1/00000001/2" {
 		t.Errorf("the cursors have the history %q, %v", cursors, err)
 	}
-	if err := r.store.Recovery.AdoptHistory(ctx); err != nil {
+	now, cursors, err := r.store.Recovery.History(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	why := &scoreboard.AuditEntry{Who: "root", Action: "history.adopt", Target: "database:postgresql", Reason: "restored"}
+	if err := r.store.Recovery.AdoptHistory(ctx, now, scoreboard.History{ID: cursors}, why); err != nil {
 		t.Fatal(err)
 	}
 	until(t, "everything published again", func() bool { return len(p.published()) == 4 })

@@ -92,7 +92,7 @@ func open(t *testing.T) *rig {
 	if _, err := r.ranking.Mark(ctx, global.ID, "t"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.ranking.Swap(ctx, global, "t", 0, 1, global.Created); err != nil {
+	if _, err := r.ranking.Swap(ctx, global, "t", &scoreboard.Snapshot{Epoch: 1, AsOf: global.Created}); err != nil {
 		t.Fatal(err)
 	}
 	return r

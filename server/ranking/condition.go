@@ -14,9 +14,10 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Lost returns the boards that Redis does not hold, and those that were built on
-// another server than the one that answers now: a restart or a failover may have
-// lost the latest changes.
+// Lost returns the boards that Redis does not hold, and those that cannot be trusted:
+// they were built on another server than the one that answers now, and a restart or a
+// failover may have lost the latest changes; or the store has adopted another history
+// since.
 func (r *Ranking) Lost(
 	ctx context.Context, boards []scoreboard.Board,
 ) (missing, suspect []scoreboard.Board, err error) {
@@ -24,15 +25,19 @@ func (r *Ranking) Lost(
 	if err != nil {
 		return nil, nil, err
 	}
-	on, err := r.builtOn(ctx, boards)
+	adopted, err := r.rdb.HGet(ctx, freshKey, "adopted").Int64()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return nil, nil, fmt.Errorf("read the ranking's last adoption: %w", err)
+	}
+	found, err := r.bases(ctx, boards)
 	if err != nil {
 		return nil, nil, err
 	}
 	for i, b := range boards {
 		switch {
-		case on[i] == nil:
+		case found[i] == nil:
 			missing = append(missing, b)
-		case *on[i] != server:
+		case found[i].server != server || found[i].since < adopted:
 			suspect = append(suspect, b)
 		}
 	}
@@ -41,13 +46,13 @@ func (r *Ranking) Lost(
 
 // Loaded returns the boards that Redis holds.
 func (r *Ranking) Loaded(ctx context.Context, boards []scoreboard.Board) ([]scoreboard.Board, error) {
-	on, err := r.builtOn(ctx, boards)
+	found, err := r.bases(ctx, boards)
 	if err != nil {
 		return nil, err
 	}
 	var loaded []scoreboard.Board
 	for i, b := range boards {
-		if on[i] != nil {
+		if found[i] != nil {
 			loaded = append(loaded, b)
 		}
 	}
@@ -65,34 +70,35 @@ func (r *Ranking) Drop(ctx context.Context, board scoreboard.BoardID) error {
 // boardsPerTrip is how many boards are checked in one round trip.
 const boardsPerTrip = 500
 
-// builtOn returns the server that each board was built on; nil for a board that
-// Redis does not hold.
-func (r *Ranking) builtOn(ctx context.Context, boards []scoreboard.Board) ([]*string, error) {
-	on := make([]*string, 0, len(boards))
+// bases returns the server and the history that each board was built on; nil for a
+// board that Redis does not hold.
+func (r *Ranking) bases(ctx context.Context, boards []scoreboard.Board) ([]*basis, error) {
+	found := make([]*basis, 0, len(boards))
 	for some := range slices.Chunk(boards, boardsPerTrip) {
-		answers := make([]*redis.StringCmd, len(some))
+		answers := make([]*redis.SliceCmd, len(some))
 		_, err := r.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
 			for i := range some {
-				answers[i] = p.HGet(ctx, liveKeys(some[i].ID)[0], "server")
+				answers[i] = p.HMGet(ctx, liveKeys(some[i].ID)[0], "server", "since")
 			}
 			return nil
 		})
-		if err != nil && !errors.Is(err, redis.Nil) {
+		if err != nil {
 			return nil, fmt.Errorf("check %d boards: %w", len(some), err)
 		}
-		for i, answer := range answers {
-			server, err := answer.Result()
-			switch {
-			case err == nil:
-				on = append(on, &server)
-			case errors.Is(err, redis.Nil):
-				on = append(on, nil)
-			default:
-				return nil, fmt.Errorf("check board %s: %w", some[i].ID, err)
+		for _, answer := range answers {
+			server, loaded := answer.Val()[0].(string)
+			if !loaded {
+				found = append(found, nil)
+				continue
 			}
+			b := &basis{server: server}
+			if since, ok := answer.Val()[1].(string); ok {
+				b.since, _ = strconv.ParseInt(since, 10, 64) // 0 if malformed: rebuilt if it matters
+			}
+			found = append(found, b)
 		}
 	}
-	return on, nil
+	return found, nil
 }
 
 // server identifies the process that answers and its replication history; empty on
@@ -140,7 +146,7 @@ func (r *Ranking) Condition(ctx context.Context, board scoreboard.BoardID) (*sco
 	if err != nil {
 		return nil, fmt.Errorf("read the condition of board %s: %w", board, err)
 	}
-	c.AsOf, c.Suspect = asOf(fresh), meta["server"] != server
+	c.Suspect = meta["server"] != server
 	for to, field := range map[*int64]string{&c.Epoch: "epoch", &c.Version: "version"} {
 		if *to, err = strconv.ParseInt(meta[field], 10, 64); err != nil {
 			return nil, fmt.Errorf("read the condition of board %s: %s: %w", board, field, err)
@@ -160,8 +166,10 @@ func (r *Ranking) Condition(ctx context.Context, board scoreboard.BoardID) (*sco
 			c.Bytes += n
 		}
 	}
-	c.State = scoreboard.StateHealthy
-	if c.AsOf.Before(c.Built) || c.Suspect {
+	b := basis{server: meta["server"], built: c.Built}
+	b.since, _ = strconv.ParseInt(meta["since"], 10, 64) // 0 if missing
+	b.asOf, _ = strconv.ParseInt(meta["asof"], 10, 64)
+	if c.AsOf, c.State, err = parseFreshness(fresh).evaluate(&b); err == nil && c.Suspect {
 		c.State = scoreboard.StateCatchingUp
 	}
 	return c, nil

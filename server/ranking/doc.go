@@ -10,7 +10,9 @@
 // in PostgreSQL.
 //
 // Assumption. Redis may lose data. Only a rebuild creates a board, so after a flush
-// every call reports that the board is not loaded instead of an empty board.
+// every call reports that the board is not loaded instead of an empty board. After a
+// restart or a failover a board may lack changes that were applied; its as_of then
+// stays at what the server before had reported, until it is rebuilt.
 //
 // On failure. scoreboard.ErrNotLoaded where Redis does not hold the board; other
 // errors are the connection's.

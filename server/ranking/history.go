@@ -18,14 +18,39 @@ func (r *Ranking) History(ctx context.Context) (h scoreboard.History, err error)
 	}
 	h.ID = found["id"]
 	h.Position, _ = strconv.ParseInt(found["position"], 10, 64) // 0 if missing
+	if h.Adopted, err = strconv.ParseInt(found["adopted"], 10, 64); err != nil {
+		h.Adopted = scoreboard.UnknownAdoption
+	}
 	return h, nil
 }
 
-// SetHistory stores it.
-func (r *Ranking) SetHistory(ctx context.Context, h scoreboard.History) error {
-	if err := r.rdb.HSet(ctx, historyKey, "id", h.ID, "position", h.Position).Err(); err != nil {
+// AdvanceHistory stores that now continues before, unless the stored history is no
+// longer before: another process has adopted a new one, or has seen a later position.
+func (r *Ranking) AdvanceHistory(ctx context.Context, before, now scoreboard.History) error {
+	err := r.advance.Run(ctx, r.rdb, []string{historyKey}, before.ID, before.Adopted,
+		now.ID, now.Position, now.Adopted).Err()
+	if err != nil {
 		return fmt.Errorf("store the ranking's history: %w", err)
 	}
+	return nil
+}
+
+// SetHistory stores the history that every board was rebuilt from.
+func (r *Ranking) SetHistory(ctx context.Context, h scoreboard.History) error {
+	err := r.rdb.HSet(ctx, historyKey, "id", h.ID, "position", h.Position, "adopted", h.Adopted).Err()
+	if err != nil {
+		return fmt.Errorf("store the ranking's history: %w", err)
+	}
+	return nil
+}
+
+// Distrust makes every board that was built before an adoption, given in microseconds
+// of Unix time, unreadable: reads return scoreboard.ErrNotLoaded until it is rebuilt.
+func (r *Ranking) Distrust(ctx context.Context, adopted int64) error {
+	if err := r.rdb.HSet(ctx, freshKey, "adopted", adopted).Err(); err != nil {
+		return fmt.Errorf("distrust the boards of the history before: %w", err)
+	}
+	r.known.Store(nil)
 	return nil
 }
 

@@ -36,7 +36,7 @@ func TestChangesOfLostHistoryStayOut(t *testing.T) {
 	if err := r.Fill(ctx, board.ID, "token", []scoreboard.Change{restored}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Swap(ctx, board, "token", 1, 77, board.Created); err != nil {
+	if _, err := r.Swap(ctx, board, "token", snapshot(1, 77)); err != nil {
 		t.Fatal(err)
 	}
 	r.is(t, "carol:7 alice:2")
@@ -50,7 +50,7 @@ func TestChangesOfLostHistoryStayOut(t *testing.T) {
 		t.Fatal(ok, err)
 	}
 	r.apply(t, at(change("mallory", 99, 9, 9), since.Add(-time.Second)))
-	if _, err := r.Swap(ctx, board, "again", 0, 78, board.Created); err != nil {
+	if _, err := r.Swap(ctx, board, "again", snapshot(0, 78)); err != nil {
 		t.Fatal(err)
 	}
 	r.apply(t, at(change("mallory", 99, 9, 9), since.Add(-time.Second)))
@@ -58,4 +58,44 @@ func TestChangesOfLostHistoryStayOut(t *testing.T) {
 	if err := r.Fence(ctx, board.ID, "unknown", since); err == nil {
 		t.Error("fenced a shadow that does not exist")
 	}
+}
+
+// Several processes check the history. What one of them read long ago must not replace
+// a later position or another history.
+func TestHistoryAdvancesOnlyFromWhatWasRead(t *testing.T) {
+	t.Parallel()
+	r := connect(t, backendtest.Redis(t))
+	history := func(id string, position, adopted int64) scoreboard.History {
+		return scoreboard.History{ID: id, Position: position, Adopted: adopted}
+	}
+	advance := func(before, now, want scoreboard.History) {
+		t.Helper()
+		if err := r.AdvanceHistory(ctx, before, now); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := r.History(ctx); err != nil || got != want {
+			t.Errorf("got %+v, %v; want %+v", got, err, want)
+		}
+	}
+	none := history("", 0, scoreboard.UnknownAdoption)
+	if got, err := r.History(ctx); err != nil || got != none {
+		t.Fatalf("got %+v, %v; want none", got, err)
+	}
+	a10, a20 := history("a", 10, 0), history("a", 20, 0)
+	advance(none, a10, a10)
+	advance(none, a20, a10) // it was read before the first was stored
+	advance(a10, a20, a20)
+	advance(a10, history("a", 15, 0), a20) // slower than the other
+	b := history("b", 3, 99)
+	if err := r.SetHistory(ctx, b); err != nil {
+		t.Fatal(err)
+	}
+	advance(a20, history("a", 30, 0), b)
+	advance(history("b", 3, 0), history("b", 9, 0), b) // read before the adoption
+	advance(b, history("b", 9, 99), history("b", 9, 99))
+	// As an older build stores it.
+	if err := r.rdb.HDel(ctx, "sb:history", "adopted").Err(); err != nil {
+		t.Fatal(err)
+	}
+	advance(history("b", 9, scoreboard.UnknownAdoption), history("b", 12, 99), history("b", 12, 99))
 }

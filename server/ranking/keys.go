@@ -10,11 +10,14 @@ import "github.com/scoreboard/scoreboard/server/scoreboard"
 const channel = "sb:notices"
 
 // freshKey is a hash: for each "shard/partition" the time up to which its changes
-// are applied, in microseconds; and in "of" their numbers, as "shards/partitions".
+// are applied, in microseconds; in "of" their numbers, as "shards/partitions"; in
+// "server" the server that these times are true of; in "former" the time up to which
+// everything was applied on the server before it, and that server; in "adopted" when
+// the store's history was adopted: boards built before it are not readable.
 const freshKey = "sb:fresh"
 
-// historyKey is a hash: the store's history that the boards were built from, and
-// its position then.
+// historyKey is a hash: the store's history that the boards were built from, its
+// position then, and when it was adopted.
 const historyKey = "sb:history"
 
 func liveKeys(b scoreboard.BoardID) []string {

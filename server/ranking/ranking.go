@@ -66,13 +66,19 @@ var luaFence string
 //go:embed lua/lead.lua
 var luaLead string
 
+//go:embed lua/seal.lua
+var luaSeal string
+
+//go:embed lua/advance.lua
+var luaAdvance string
+
 // Ranking is the boards in one Redis.
 type Ranking struct {
 	rdb                                redis.UniversalClient
 	apply, fill, swap, mark, unmark    *redis.Script
 	heartbeats, top, page, place, list *redis.Script
 	ranking, states, repair, lead      *redis.Script
-	fence, orphans                     *redis.Script
+	fence, orphans, advance            *redis.Script
 	known                              atomic.Pointer[freshness]
 }
 
@@ -82,8 +88,8 @@ func New(rdb redis.UniversalClient) *Ranking {
 		rdb:        rdb,
 		apply:      redis.NewScript(luaPut + luaApply),
 		fill:       redis.NewScript(luaPut + luaFill),
-		swap:       redis.NewScript(luaPut + luaSwap),
-		mark:       redis.NewScript(luaMark),
+		swap:       redis.NewScript(luaPut + luaSeal + luaSwap),
+		mark:       redis.NewScript(luaSeal + luaMark),
 		unmark:     redis.NewScript(luaUnmark),
 		heartbeats: redis.NewScript(luaHeartbeats),
 		states:     redis.NewScript(luaStates),
@@ -94,8 +100,9 @@ func New(rdb redis.UniversalClient) *Ranking {
 		list:       redis.NewScript(luaList),
 		ranking:    redis.NewScript(luaRanks),
 		lead:       redis.NewScript(luaLead),
-		fence:      redis.NewScript(luaFence),
+		fence:      redis.NewScript(luaSeal + luaFence),
 		orphans:    redis.NewScript(luaPut + luaOrphans),
+		advance:    redis.NewScript(luaAdvance),
 	}
 }
 
@@ -116,11 +123,11 @@ func (r *Ranking) Apply(
 		boards := byBoard(part)
 		changes = changes[n:]
 		names := slices.Sorted(maps.Keys(boards))
-		asOf := r.asOf(ctx) // before the changes, so that the board includes all that it claims
+		fresh := r.freshness(ctx) // before the changes, so that the board includes all that it claims
 		answers := make([]*redis.Cmd, len(names))
 		err := r.pipelined(ctx, func(run func(*redis.Script, []string, ...any) *redis.Cmd) {
 			for i, board := range names {
-				answers[i] = run(r.apply, allKeys(board), applyArguments(board, boards[board], asOf)...)
+				answers[i] = run(r.apply, allKeys(board), applyArguments(board, boards[board], fresh)...)
 			}
 		})
 		var rest []scoreboard.Change // of boards that rejected the batch for some of them
@@ -164,12 +171,12 @@ func (r *Ranking) pipelined(
 }
 
 func applyArguments(
-	board scoreboard.BoardID, changes map[scoreboard.UserID]*scoreboard.Change, asOf time.Time,
+	board scoreboard.BoardID, changes map[scoreboard.UserID]*scoreboard.Change, fresh *freshness,
 ) []any {
-	args := make([]any, 6, 6+6*len(changes))
+	args := make([]any, 7, 7+6*len(changes))
 	var updated, oldest time.Time
 	moved := make([]byte, 0, 48*len(changes))
-	complete := appendAsOf(nil, asOf)
+	complete := appendAsOf(nil, fresh.asOf)
 	hidden := false
 	for _, c := range changes {
 		args = appendChange(args, c)
@@ -186,11 +193,11 @@ func applyArguments(
 	if hidden {
 		moved = append(moved, hides...)
 	}
-	if hidden || asOf.IsZero() {
+	if hidden || fresh.asOf.IsZero() {
 		complete = nil // readers read the board again
 	}
 	args[0], args[1], args[2], args[3] = channel, string(board), updated.UnixMicro(), moved
-	args[4], args[5] = oldest.UnixMicro(), complete
+	args[4], args[5], args[6] = oldest.UnixMicro(), complete, fresh.server
 	return args
 }
 

@@ -55,9 +55,18 @@ func (r rig) warm(t testing.TB, b *scoreboard.Board, states ...scoreboard.Change
 			t.Fatal(err)
 		}
 	}
-	if _, err := r.Swap(ctx, b, "warm", int64(len(states)), 1, b.Created); err != nil {
+	epoch, err := r.Epoch(ctx, b.ID)
+	if err == nil {
+		_, err = r.Swap(ctx, b, "warm", snapshot(int64(len(states)), epoch+1))
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// snapshot is a snapshot of users, under an epoch.
+func snapshot(users, epoch int64) *scoreboard.Snapshot {
+	return &scoreboard.Snapshot{Epoch: epoch, Users: users, UpdatedAt: board.Created, AsOf: board.Created}
 }
 
 func (r rig) apply(t testing.TB, changes ...scoreboard.Change) {

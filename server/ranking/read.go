@@ -32,8 +32,8 @@ func (r *Ranking) Page(
 	)
 }
 
-// rows runs a script that returns epoch, version, updated, order, built,
-// total, the 0-based rank of the first row, and rows.
+// rows runs a script that returns epoch, version, updated, order, total, the 0-based
+// rank of the first row, and rows.
 func (r *Ranking) rows(
 	ctx context.Context,
 	board scoreboard.BoardID,
@@ -41,7 +41,7 @@ func (r *Ranking) rows(
 	limit int,
 	args ...any,
 ) (*scoreboard.Top, error) {
-	reply, asOf, err := r.read(ctx, script, liveKeys(board)[:2], append([]any{limit}, args...)...)
+	reply, err := r.read(ctx, script, liveKeys(board)[:2], append([]any{limit}, args...)...)
 	if err != nil {
 		return nil, fmt.Errorf("read %d rows of board %s: %w", limit, board, err)
 	}
@@ -50,14 +50,14 @@ func (r *Ranking) rows(
 		Epoch:     reply.int(0),
 		Version:   reply.int(1),
 		UpdatedAt: time.UnixMicro(reply.int(2)).UTC(),
-		AsOf:      asOf,
-		Total:     reply.int(5),
-		State:     reply.state(4, asOf),
-		Entries:   make([]scoreboard.Entry, 0, (len(reply.values)-7)/2),
-		Reached:   make([]time.Time, 0, (len(reply.values)-7)/2),
+		AsOf:      reply.asOf,
+		Total:     reply.int(4),
+		State:     reply.state,
+		Entries:   make([]scoreboard.Entry, 0, (len(reply.values)-6)/2),
+		Reached:   make([]time.Time, 0, (len(reply.values)-6)/2),
 	}
 	users := make([]byte, 0, 16*cap(top.Entries))
-	reply.entries(7, reply.int(6), scoreboard.Order(reply.string(3)), func(e scoreboard.Entry, reached time.Time) {
+	reply.entries(6, reply.int(5), scoreboard.Order(reply.string(3)), func(e scoreboard.Entry, reached time.Time) {
 		top.Entries, top.Reached = append(top.Entries, e), append(top.Reached, reached)
 		users = append(users, e.User...)
 	})
@@ -81,27 +81,27 @@ func (r *Ranking) Place(
 	user scoreboard.UserID,
 	k int,
 ) (*scoreboard.Place, error) {
-	reply, asOf, err := r.read(ctx, r.place, liveKeys(board), string(user), k)
+	reply, err := r.read(ctx, r.place, liveKeys(board), string(user), k)
 	if err != nil {
 		return nil, fmt.Errorf("read the place of %s on board %s: %w", user, board, err)
 	}
-	if len(reply.values) < 7 {
+	if len(reply.values) < 6 {
 		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "user %s has no score on board %s", user, board)
 	}
-	order, raw := scoreboard.Order(reply.string(2)), reply.string(6)
+	order, raw := scoreboard.Order(reply.string(2)), reply.string(5)
 	kept, err := parseState(raw)
 	if err != nil {
 		return nil, err
 	}
 	p := &scoreboard.Place{
-		Board: board, User: user, Score: order.Score(kept.key), Rank: reply.int(5) + 1, Total: reply.int(4),
-		Version: reply.int(1), Epoch: reply.int(0), UpdatedAt: reachedAt(raw), AsOf: asOf,
-		UserVersion: kept.version, Revision: kept.revision, State: reply.state(3, asOf),
+		Board: board, User: user, Score: order.Score(kept.key), Rank: reply.int(4) + 1, Total: reply.int(3),
+		Version: reply.int(1), Epoch: reply.int(0), UpdatedAt: reachedAt(raw), AsOf: reply.asOf,
+		UserVersion: kept.version, Revision: kept.revision, State: reply.state,
 	}
 	if k > 0 {
-		p.Neighbours = make([]scoreboard.Entry, 0, (len(reply.values)-8)/2)
+		p.Neighbours = make([]scoreboard.Entry, 0, (len(reply.values)-7)/2)
 		reply.entries(
-			8, reply.int(7), order,
+			7, reply.int(6), order,
 			func(e scoreboard.Entry, _ time.Time) { p.Neighbours = append(p.Neighbours, e) },
 		)
 	}
@@ -121,7 +121,7 @@ func (r *Ranking) List(
 	for i, u := range users {
 		args[i] = string(u)
 	}
-	reply, asOf, err := r.read(ctx, r.list, liveKeys(board), args...)
+	reply, err := r.read(ctx, r.list, liveKeys(board), args...)
 	if err != nil {
 		return nil, fmt.Errorf("read %d standings of board %s: %w", len(users), board, err)
 	}
@@ -129,18 +129,18 @@ func (r *Ranking) List(
 		Board:   board,
 		Epoch:   reply.int(0),
 		Version: reply.int(1),
-		AsOf:    asOf,
-		Total:   reply.int(4),
-		State:   reply.state(3, asOf),
+		AsOf:    reply.asOf,
+		Total:   reply.int(3),
+		State:   reply.state,
 	}
 	order := scoreboard.Order(reply.string(2))
 	for i, user := range users {
-		rank := reply.int(5 + 2*i)
+		rank := reply.int(4 + 2*i)
 		if rank < 0 {
 			l.Missing = append(l.Missing, user)
 			continue
 		}
-		kept, err := parseState(reply.string(6 + 2*i))
+		kept, err := parseState(reply.string(5 + 2*i))
 		if err != nil {
 			return nil, err
 		}
@@ -186,40 +186,20 @@ func (r *Ranking) Ranks(
 	return ranks, nil
 }
 
-// freshLife is how long the ranking's freshness is cached. This can only make an
-// answer look older than it is.
-const freshLife = 100 * time.Millisecond
-
-// freshness is how fresh the ranking was at a point in time.
-type freshness struct{ at, asOf time.Time }
-
-// asOf returns how fresh the ranking is; zero if that is unknown.
-func (r *Ranking) asOf(ctx context.Context) time.Time {
-	if known := r.known.Load(); known != nil && time.Since(known.at) < freshLife {
-		return known.asOf
-	}
-	at := time.Now()
-	fresh, err := r.rdb.HGetAll(ctx, freshKey).Result()
-	if err != nil {
-		return time.Time{}
-	}
-	known := &freshness{at, asOf(fresh)}
-	r.known.Store(known)
-	return known.asOf
-}
-
-// read runs a script and returns how fresh the ranking was before it, in one
-// round trip.
+// read runs a script whose reply starts with the facts of basis, and returns the
+// rest of the reply with how fresh the board was before it, in one round trip. It
+// returns scoreboard.ErrNotLoaded where the board is not loaded, or must be rebuilt
+// before it can be trusted.
 func (r *Ranking) read(
 	ctx context.Context,
 	script *redis.Script,
 	keys []string,
 	args ...any,
-) (*reply, time.Time, error) {
-	known := r.known.Load()
+) (*reply, error) {
+	known := r.recent()
 	var answer *redis.Cmd
 	var err error
-	if known != nil && time.Since(known.at) < freshLife {
+	if known != nil {
 		answer = script.Run(ctx, r.rdb, keys, args...)
 		err = answer.Err()
 	} else {
@@ -234,59 +214,52 @@ func (r *Ranking) read(
 			err = answer.Err()
 		}
 		if freshErr := fresh.Err(); freshErr != nil {
-			return nil, time.Time{}, freshErr
+			return nil, freshErr
 		}
-		known = &freshness{time.Now(), asOf(fresh.Val())}
+		known = parseFreshness(fresh.Val())
 		r.known.Store(known)
 	}
 	if errors.Is(err, redis.Nil) {
-		return nil, time.Time{}, scoreboard.ErrNotLoaded
+		return nil, scoreboard.ErrNotLoaded
 	}
 	if err != nil {
-		return nil, time.Time{}, err
+		r.known.Store(nil) // the next server to answer may hold an older state
+		return nil, err
 	}
 	values, err := answer.Slice()
 	if err != nil {
-		return nil, time.Time{}, err
+		return nil, err
 	}
-	return &reply{values: values}, known.asOf, nil
+	reply := &reply{values: values}
+	b := reply.basis()
+	if reply.err != nil {
+		return nil, reply.err
+	}
+	reply.asOf, reply.state, err = known.evaluate(&b)
+	return reply, err
 }
 
-// asOf returns the time before which everything is applied: the minimum over all
-// shards and partitions. Zero while one has not reported.
-func asOf(fresh map[string]string) time.Time {
-	var shards, partitions int
-	if _, err := fmt.Sscanf(fresh["of"], "%d/%d", &shards, &partitions); err != nil {
-		return time.Time{}
-	}
-	var oldest int64
-	for shard := range shards {
-		for partition := range partitions {
-			n, err := strconv.ParseInt(fresh[freshField(shard, partition)], 10, 64)
-			if err != nil {
-				return time.Time{}
-			}
-			if oldest == 0 || n < oldest {
-				oldest = n
-			}
-		}
-	}
-	return time.UnixMicro(oldest).UTC()
-}
-
-// reply is a script's reply; the first malformed field sets err.
+// reply is the rest of a script's reply and how fresh the board is; the first
+// malformed field sets err.
 type reply struct {
 	values []any
+	asOf   time.Time
+	state  scoreboard.BoardState
 	err    error
 }
 
-// state reports whether the board is known to include everything committed before
-// it was built.
-func (r *reply) state(i int, asOf time.Time) scoreboard.BoardState {
-	if asOf.Before(time.UnixMicro(r.int(i))) {
-		return scoreboard.StateCatchingUp
+// basis takes the first facts of a reply: server, since, asof, built.
+func (r *reply) basis() basis {
+	optional := func(i int) int64 {
+		if r.values[i] == nil {
+			return 0
+		}
+		return r.int(i)
 	}
-	return scoreboard.StateHealthy
+	b := basis{since: optional(1), asOf: optional(2), built: time.UnixMicro(r.int(3))}
+	b.server, _ = r.values[0].(string)
+	r.values = r.values[4:]
+	return b
 }
 
 // entries calls do with the rows from index i on, which alternate member and key.

@@ -94,7 +94,7 @@ func TestAsOfIsTheMinimumOfAllPartitions(t *testing.T) {
 		fresh(0, 0, 10)
 		fresh(0, 1, 11)
 		fresh(1, 0, 12)
-		is(time.Time{}) // one partition has not reported: unknown
+		is(board.Created) // one partition has not reported: as its snapshot
 		fresh(1, 1, 5)
 		is(at.Add(5 * time.Second))
 		fresh(1, 1, 20)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -47,7 +49,17 @@ func (r *Ranking) Fill(ctx context.Context, board scoreboard.BoardID, token stri
 var (
 	errMarkLost    = errors.New("the shadow belongs to another rebuild or has expired")
 	errShadowShort = errors.New("the shadow has lost users")
+	errEpochLow    = errors.New("the epoch is not greater than the live board's")
 )
+
+// Epoch returns the epoch of the live board, 0 if there is none.
+func (r *Ranking) Epoch(ctx context.Context, board scoreboard.BoardID) (int64, error) {
+	epoch, err := r.rdb.HGet(ctx, liveKeys(board)[0], "epoch").Int64()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return 0, fmt.Errorf("read the epoch of board %s: %w", board, err)
+	}
+	return epoch, nil
+}
 
 // Unmark removes the shadow that token marked, after an interrupted rebuild. If it
 // fails, the shadow expires.
@@ -58,20 +70,24 @@ func (r *Ranking) Unmark(ctx context.Context, board scoreboard.BoardID, token st
 	return nil
 }
 
-// Swap replaces the live board by the shadow under a new epoch and publishes a
-// notice, unless the shadow has fewer than minUsers, including hidden ones. It
-// returns the number of ranked users.
+// Swap replaces the live board by the shadow that token marked, under a new epoch,
+// and publishes a notice. It fails, and changes nothing, if the shadow has lost
+// something since it was marked: a key, or users of the snapshot; or if the epoch is
+// not greater than the live board's. It returns the number of ranked users.
 func (r *Ranking) Swap(
-	ctx context.Context, board *scoreboard.Board, token string, minUsers, epoch int64, updated time.Time,
+	ctx context.Context, board *scoreboard.Board, token string, s *scoreboard.Snapshot,
 ) (int64, error) {
 	n, err := r.swap.Run(ctx, r.rdb, allKeys(board.ID), token, channel, string(board.ID),
-		epoch, updated.UnixMicro(), string(board.Order), minUsers, time.Now().UnixMicro()).Int64()
+		s.Epoch, s.UpdatedAt.UnixMicro(), string(board.Order), s.Users, time.Now().UnixMicro(),
+		s.AsOf.UnixMicro()).Int64()
 	switch {
 	case err != nil:
 	case n == -1:
 		err = errMarkLost
-	case n < 0:
+	case n == -2:
 		err = errShadowShort
+	case n < 0:
+		err = errEpochLow
 	}
 	if err != nil {
 		return 0, fmt.Errorf("swap in the shadow of board %s: %w", board.ID, err)

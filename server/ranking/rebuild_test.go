@@ -32,7 +32,7 @@ func TestRebuildUnderLoadLosesNothing(t *testing.T) {
 		}
 		r.apply(t, change("dave", 1, 1, 4))
 		before := r.top(t)
-		n, err := r.Swap(ctx, board, "a", 2, before.Epoch+1, board.Created)
+		n, err := r.Swap(ctx, board, "a", snapshot(2, before.Epoch+1))
 		if err != nil || n != 4 {
 			t.Fatalf("swap: %d, %v; want 4 users", n, err)
 		}
@@ -106,10 +106,67 @@ func TestSwapRejectsShadowThatLostUsers(t *testing.T) {
 		if err := r.Fill(ctx, board.ID, "a", []scoreboard.Change{change("bob", 1, 1, 1)}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := r.Swap(ctx, board, "a", 2, 9, board.Created); err == nil {
+		if _, err := r.Swap(ctx, board, "a", snapshot(2, 9)); err == nil {
 			t.Error("a shadow with 1 of 2 users replaced the board")
 		}
 		r.is(t, "alice:5")
+	})
+}
+
+// Redis may evict or expire one key of a shadow, and the next change creates it again.
+func TestSwapRejectsShadowThatLostKey(t *testing.T) {
+	onBoth(t, func(t *testing.T, r rig) {
+		r.apply(t, change("alice", 5, 1, 1))
+		for _, key := range []string{"sb:{global}:shadow:rank", "sb:{global}:shadow:users"} {
+			if ok, err := r.Mark(ctx, board.ID, "a"); err != nil || !ok {
+				t.Fatal(ok, err)
+			}
+			states := []scoreboard.Change{change("alice", 5, 1, 1), change("bob", 4, 1, 1)}
+			if err := r.Fill(ctx, board.ID, "a", states); err != nil {
+				t.Fatal(err)
+			}
+			if err := r.rdb.Del(ctx, key).Err(); err != nil {
+				t.Fatal(err)
+			}
+			r.apply(t, change("carol", 3, 2, 2), change("dave", 2, 2, 2)) // two users again
+			if _, err := r.Swap(ctx, board, "a", snapshot(2, 9)); err == nil {
+				t.Errorf("a shadow without %s replaced the board", key)
+			}
+			r.is(t, "alice:5 carol:3 dave:2")
+		}
+		if ok, err := r.Mark(ctx, board.ID, "b"); err != nil || !ok {
+			t.Fatalf("mark: %t, %v; want the useless shadow gone", ok, err)
+		}
+		if _, err := r.Swap(ctx, board, "b", snapshot(0, 9)); err != nil {
+			t.Fatal(err)
+		}
+		r.is(t, "")
+	})
+}
+
+func TestEpochsOnlyRise(t *testing.T) {
+	onBoth(t, func(t *testing.T, r rig) {
+		for _, c := range []struct {
+			epoch int64
+			ok    bool
+		}{{7, true}, {7, false}, {6, false}, {8, true}, {scoreboard.MaxEpoch, true}} {
+			if _, err := r.Mark(ctx, board.ID, "a"); err != nil {
+				t.Fatal(err)
+			}
+			_, err := r.Swap(ctx, board, "a", snapshot(0, c.epoch))
+			if (err == nil) != c.ok {
+				t.Errorf("epoch %d: got %v", c.epoch, err)
+			}
+			if err := r.Unmark(ctx, board.ID, "a"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if epoch, err := r.Epoch(ctx, board.ID); err != nil || epoch != scoreboard.MaxEpoch || r.top(t).Epoch != epoch {
+			t.Errorf("got epoch %d, %v", epoch, err)
+		}
+		if epoch, err := r.Epoch(ctx, "other"); err != nil || epoch != 0 {
+			t.Errorf("a board that is not loaded: got epoch %d, %v", epoch, err)
+		}
 	})
 }
 

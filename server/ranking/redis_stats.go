@@ -65,7 +65,7 @@ func (v *RedisStats) once(ctx context.Context) error {
 	}
 	// Without a heartbeat the age is unknown and no alert fires; a ranking that was
 	// lost is rebuilt within seconds.
-	if at := asOf(fresh); !at.IsZero() {
+	if at := earliest(fresh); !at.IsZero() {
 		v.age.Set(max(time.Since(at), 0).Seconds())
 	}
 	info, err := v.ranking.rdb.Info(ctx, "memory").Result()

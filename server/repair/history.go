@@ -2,7 +2,9 @@ package repair
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -11,13 +13,25 @@ import (
 // relay's cursors belong to, or empty.
 type HistorySource interface {
 	History(ctx context.Context) (now scoreboard.History, cursors string, err error)
-	AdoptHistory(ctx context.Context) error
+	// AdoptHistory returns a conflict if the database's history is no longer now.
+	AdoptHistory(ctx context.Context, now, before scoreboard.History, why *scoreboard.AuditEntry) error
 }
 
 // HistoryMarker stores, in Redis, the history that the ranking was built from.
 type HistoryMarker interface {
 	History(ctx context.Context) (scoreboard.History, error)
+	// AdvanceHistory stores now unless the history is no longer before.
+	AdvanceHistory(ctx context.Context, before, now scoreboard.History) error
 	SetHistory(ctx context.Context, h scoreboard.History) error
+	// Distrust makes boards that were built before an adoption unreadable.
+	Distrust(ctx context.Context, adopted int64) error
+}
+
+// Leases assigns a task to one process. Taking a lease is a durable write.
+type Leases interface {
+	// TakeLease takes or renews a lease; false if another owner holds it.
+	TakeLease(ctx context.Context, name, owner string, life time.Duration) (bool, error)
+	GiveLease(ctx context.Context, name, owner string) error
 }
 
 // HistoryChange reports that PostgreSQL's history is not the one that the
@@ -28,6 +42,8 @@ type HistoryChange struct {
 	// position. It can be adopted automatically. A different database needs an
 	// operator, because a wrong setting looks the same.
 	SameDatabase bool
+	// Adopted: the history is adopted, and boards are yet to be rebuilt from it.
+	Adopted bool
 }
 
 func (c *HistoryChange) String() string {
@@ -40,35 +56,150 @@ func (c *HistoryChange) String() string {
 
 // CheckHistory compares the history of the store with that of the ranking. It
 // returns nil if the store's only continues, and then stores the new position.
+//
+// The position in the ranking was read from the store before it was stored. So the
+// ranking is read first: a position that is read from the store later is never lower,
+// whichever process has advanced the ranking's meanwhile.
 func CheckHistory(ctx context.Context, store HistorySource, ranking HistoryMarker) (*HistoryChange, error) {
-	now, cursors, err := store.History(ctx)
-	if err != nil {
-		return nil, err
-	}
 	before, err := ranking.History(ctx)
 	if err != nil {
 		return nil, err
 	}
+	now, cursors, err := store.History(ctx)
+	if err != nil {
+		return nil, err
+	}
+	known := before
 	if cursors != "" && before.ID != cursors {
-		before = scoreboard.History{ID: cursors} // Redis was flushed; the relay's cursors were not
+		// Redis was flushed; the relay's cursors were not.
+		known = scoreboard.History{ID: cursors, Adopted: before.Adopted}
 	}
-	if now.Follows(before) {
-		return nil, ranking.SetHistory(ctx, now)
+	if now.Follows(known) {
+		return nil, ranking.AdvanceHistory(ctx, before, now)
 	}
-	return &HistoryChange{Now: now, Before: before, SameDatabase: now.SameStore(before)}, nil
+	return &HistoryChange{
+		Now: now, Before: known, SameDatabase: now.SameStore(known),
+		Adopted: cursors == "" && now.AdoptedAfter(known),
+	}, nil
 }
 
-// AdoptHistory accepts the store's history although other changes have been
-// published: the outbox is relayed from its start, and boards built from now on
-// reject what was recorded before. The caller must then rebuild every board and
-// call CompleteAdoption.
-func AdoptHistory(ctx context.Context, store HistorySource) error { return store.AdoptHistory(ctx) }
+// Adoption lets the ranking follow a history of the store other than the one that it
+// was built from.
+type Adoption struct {
+	Store   HistorySource
+	Ranking HistoryMarker
+	Leases  Leases
+	Owner   string // of the lease; unique in the cluster
+}
 
-// CompleteAdoption records that every board was rebuilt from the adopted history.
-func CompleteAdoption(ctx context.Context, store HistorySource, ranking HistoryMarker) error {
-	now, _, err := store.History(ctx)
+const (
+	adoptionLease     = "history"
+	adoptionLeaseLife = 10 * time.Second
+)
+
+// The action and the target of an adoption in the audit log.
+const (
+	AdoptAction = "history.adopt"
+	AdoptTarget = "database:postgresql"
+)
+
+// ErrAdoptedElsewhere means that another process adopts the history at this time.
+var ErrAdoptedElsewhere = errors.New("another process adopts the history of PostgreSQL")
+
+// Run adopts the store's history, calls rebuild, which must rebuild every board, and
+// records that this is done. It holds a lease, so that one process at a time does so.
+// Before it acts it checks again, under the lease: nothing is adopted unless mayAdopt
+// agrees with what it finds then. An interrupted adoption is continued, not repeated.
+//
+// From the adoption on, boards of the history before are not read, and the outbox is
+// relayed from its start. why is written to the audit log in the transaction of the
+// adoption.
+func (a *Adoption) Run(
+	ctx context.Context, why *scoreboard.AuditEntry, mayAdopt func(*HistoryChange) error,
+	rebuild func(context.Context) error,
+) error {
+	mine, err := a.Leases.TakeLease(ctx, adoptionLease, a.Owner, adoptionLeaseLife)
 	if err != nil {
 		return err
 	}
-	return ranking.SetHistory(ctx, now)
+	if !mine {
+		return ErrAdoptedElsewhere
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		_ = a.Leases.GiveLease(ctx, adoptionLease, a.Owner) // it expires
+	}()
+	change, err := CheckHistory(ctx, a.Store, a.Ranking)
+	if err != nil || change == nil {
+		return err
+	}
+	if !change.Adopted {
+		if err := mayAdopt(change); err != nil {
+			return err
+		}
+		if err := a.Store.AdoptHistory(ctx, change.Now, change.Before, why); err != nil {
+			return err
+		}
+	}
+	adopted, _, err := a.Store.History(ctx)
+	if err != nil {
+		return err
+	}
+	if err := a.Ranking.Distrust(ctx, adopted.Adopted); err != nil {
+		return err
+	}
+	if err := a.whileLeased(ctx, rebuild); err != nil {
+		return err
+	}
+	return a.complete(ctx, adopted)
+}
+
+// whileLeased calls do and renews the lease until it returns. do's context ends if
+// the lease is lost.
+func (a *Adoption) whileLeased(ctx context.Context, do func(context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	done := make(chan struct{})
+	renewing := make(chan struct{})
+	go func() {
+		defer close(renewing)
+		tick := time.NewTicker(adoptionLeaseLife / 4)
+		defer tick.Stop()
+		for renewed := time.Now(); ; {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+			}
+			mine, err := a.Leases.TakeLease(ctx, adoptionLease, a.Owner, adoptionLeaseLife)
+			switch {
+			case err == nil && mine:
+				renewed = time.Now()
+			case err == nil || time.Since(renewed) > adoptionLeaseLife/2:
+				cancel(ErrAdoptedElsewhere)
+				return
+			}
+		}
+	}()
+	err := do(ctx)
+	close(done)
+	<-renewing
+	if err == nil {
+		err = context.Cause(ctx)
+	}
+	return err
+}
+
+// complete records that every board was rebuilt from the adopted history. If the
+// store's has changed again meanwhile, the next check finds it.
+func (a *Adoption) complete(ctx context.Context, adopted scoreboard.History) error {
+	now, cursors, err := a.Store.History(ctx)
+	if err != nil {
+		return err
+	}
+	if cursors != "" || !now.Follows(adopted) {
+		return fmt.Errorf("PostgreSQL's history changed during its adoption: expected %s, found %s", adopted, now)
+	}
+	return a.Ranking.SetHistory(ctx, now)
 }

@@ -12,11 +12,14 @@ import (
 
 // RebuildSource is the store that boards are rebuilt from.
 type RebuildSource interface {
-	Standings(ctx context.Context, board scoreboard.BoardID, size int, do func([]scoreboard.Change) error) error
-	NextEpoch(ctx context.Context) (int64, error)
+	Standings(
+		ctx context.Context, board scoreboard.BoardID, size int, do func([]scoreboard.Change) error,
+	) (asOf time.Time, err error)
+	// NextEpoch returns an epoch greater than above, which no board has used.
+	NextEpoch(ctx context.Context, above int64) (int64, error)
 	// HistorySince returns when the store's history was adopted, or zero.
-	// Changes recorded earlier that are not in the store are lost and must not
-	// come back.
+	// Changes recorded earlier that are not in the store by then are lost and must
+	// not come back.
 	HistorySince(ctx context.Context) (time.Time, error)
 }
 
@@ -25,13 +28,8 @@ type RebuildTarget interface {
 	Mark(ctx context.Context, board scoreboard.BoardID, token string) (bool, error)
 	Fence(ctx context.Context, board scoreboard.BoardID, token string, since time.Time) error
 	Fill(ctx context.Context, board scoreboard.BoardID, token string, changes []scoreboard.Change) error
-	Swap(
-		ctx context.Context,
-		board *scoreboard.Board,
-		token string,
-		minUsers, epoch int64,
-		updated time.Time,
-	) (int64, error)
+	Epoch(ctx context.Context, board scoreboard.BoardID) (int64, error)
+	Swap(ctx context.Context, board *scoreboard.Board, token string, s *scoreboard.Snapshot) (int64, error)
 	Unmark(ctx context.Context, board scoreboard.BoardID, token string) error
 	Lost(ctx context.Context, boards []scoreboard.Board) (cold, suspect []scoreboard.Board, err error)
 	Loaded(ctx context.Context, boards []scoreboard.Board) ([]scoreboard.Board, error)
@@ -96,27 +94,30 @@ func fillAndSwap(
 			return nil, err
 		}
 	}
-	updated, filled := board.Created, int64(0)
-	err = store.Standings(ctx, board.ID, chunkSize, func(states []scoreboard.Change) error {
+	read := scoreboard.Snapshot{UpdatedAt: board.Created}
+	read.AsOf, err = store.Standings(ctx, board.ID, chunkSize, func(states []scoreboard.Change) error {
 		for i := range states {
-			if states[i].RecordedAt.After(updated) {
-				updated = states[i].RecordedAt
+			if states[i].RecordedAt.After(read.UpdatedAt) {
+				read.UpdatedAt = states[i].RecordedAt
 			}
 		}
-		filled += int64(len(states))
-		progress(filled)
+		read.Users += int64(len(states))
+		progress(read.Users)
 		return ranking.Fill(ctx, board.ID, token, states)
 	})
 	if err != nil {
 		return nil, err
 	}
-	epoch, err := store.NextEpoch(ctx)
+	before, err := ranking.Epoch(ctx, board.ID)
 	if err != nil {
 		return nil, err
 	}
-	users, err := ranking.Swap(ctx, board, token, filled, epoch, updated)
+	if read.Epoch, err = store.NextEpoch(ctx, before); err != nil {
+		return nil, err
+	}
+	users, err := ranking.Swap(ctx, board, token, &read)
 	if err != nil {
 		return nil, err
 	}
-	return &RebuildResult{Board: board.ID, Epoch: epoch, Users: users}, nil
+	return &RebuildResult{Board: board.ID, Epoch: read.Epoch, Users: users}, nil
 }

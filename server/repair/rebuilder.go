@@ -36,12 +36,13 @@ type RebuilderRanking interface {
 // restarted or failed-over Redis may hold in an old state. It checks every
 // second, and at once when triggered.
 type Rebuilder struct {
-	catalog Catalog
-	store   RebuilderStore
-	ranking RebuilderRanking
-	log     *slog.Logger
-	trigger chan struct{}
-	halted  atomic.Bool
+	catalog  Catalog
+	store    RebuilderStore
+	ranking  RebuilderRanking
+	adoption Adoption
+	log      *slog.Logger
+	trigger  chan struct{}
+	halted   atomic.Bool
 
 	rebuilds       prometheus.Counter
 	boards         *prometheus.GaugeVec
@@ -56,10 +57,14 @@ const (
 	sweepInterval = time.Minute
 )
 
-// NewRebuilder returns a Rebuilder; Run starts it.
-func NewRebuilder(c Catalog, s RebuilderStore, r RebuilderRanking, log *slog.Logger) *Rebuilder {
+// NewRebuilder returns a Rebuilder; Run starts it. owner is of the lease under which
+// it adopts another history of the store, unique in the cluster.
+func NewRebuilder(
+	owner string, c Catalog, s RebuilderStore, l Leases, r RebuilderRanking, log *slog.Logger,
+) *Rebuilder {
 	return &Rebuilder{
 		catalog: c, store: s, ranking: r, log: log, trigger: make(chan struct{}, 1),
+		adoption: Adoption{Store: s, Ranking: r, Leases: l, Owner: owner},
 		rebuilds: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "scoreboard_repair_rebuilds_total",
 			Help: "Boards rebuilt because Redis lost them or may hold an old state.",
@@ -213,24 +218,42 @@ func (r *Rebuilder) setBoardStates(total, cold, suspect int) {
 	}
 }
 
+// systemActor is the name in the audit log of what the daemon does by itself.
+const systemActor = "scoreboardd"
+
 // followHistory adopts the store's new history and rebuilds every board from
 // it. A different database is an error: a wrong setting looks the same.
 func (r *Rebuilder) followHistory(ctx context.Context, change *HistoryChange, ranked []scoreboard.Board) error {
-	if !change.SameDatabase {
-		return fmt.Errorf("%s; relay and rebuilds are stopped; run sbctl rebuild --all to adopt this database", change)
+	mayAdopt := func(c *HistoryChange) error {
+		if !c.SameDatabase {
+			return fmt.Errorf("%s; relay and rebuilds are stopped; run sbctl rebuild --all to adopt this database", c)
+		}
+		return nil
 	}
-	r.log.Error("rebuilding every board", "reason", change.String())
-	if err := AdoptHistory(ctx, r.store); err != nil {
+	if !change.Adopted {
+		if err := mayAdopt(change); err != nil {
+			return err
+		}
+	}
+	why := &scoreboard.AuditEntry{
+		Who: systemActor, Action: AdoptAction, Target: AdoptTarget,
+		Reason: "PostgreSQL went back in time or changed its timeline",
+	}
+	err := r.adoption.Run(ctx, why, mayAdopt, func(ctx context.Context) error {
+		r.log.Error("history adopted, rebuilding every board", "reason", change.String())
+		if _, err := r.store.HistorySince(ctx); err != nil {
+			return err // once, not for every board
+		}
+		skipped, err := r.rebuild(ctx, ranked)
+		if err == nil && skipped > 0 {
+			err = fmt.Errorf("%d boards were being rebuilt, possibly from the old history: retrying all", skipped)
+		}
 		return err
+	})
+	if errors.Is(err, ErrAdoptedElsewhere) {
+		return nil // it is halted here until the other process is done
 	}
-	skipped, err := r.rebuild(ctx, ranked)
-	if err != nil {
-		return err
-	}
-	if skipped > 0 {
-		return fmt.Errorf("%d boards were already being rebuilt, possibly from the old history: retrying all", skipped)
-	}
-	return CompleteAdoption(ctx, r.store, r.ranking)
+	return err
 }
 
 // rebuild returns the number of boards that it skipped because another rebuild

@@ -39,7 +39,7 @@ func newReplayRig(t *testing.T, log repair.Log, producer transport.Producer, rdb
 	if _, err := p.ranking.Mark(ctx, p.board.ID, "t"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.ranking.Swap(ctx, &p.board, "t", 0, 1, p.board.Created); err != nil {
+	if _, err := p.ranking.Swap(ctx, &p.board, "t", &scoreboard.Snapshot{Epoch: 1, AsOf: p.board.Created}); err != nil {
 		t.Fatal(err)
 	}
 	return p

@@ -11,7 +11,9 @@ import (
 // Ledger is the store with the ledger behind its scores.
 type Ledger interface {
 	StoreStates
-	Standings(ctx context.Context, board scoreboard.BoardID, size int, do func([]scoreboard.Change) error) error
+	Standings(
+		ctx context.Context, board scoreboard.BoardID, size int, do func([]scoreboard.Change) error,
+	) (asOf time.Time, err error)
 	Audit(
 		ctx context.Context,
 		board scoreboard.BoardID,
@@ -122,9 +124,10 @@ func (c *Check) checkStored(ctx context.Context, board scoreboard.BoardID, v *Ve
 		})
 	}
 	if c.User == "" {
-		return c.Ledger.Standings(ctx, board, chunkSize, func(changes []scoreboard.Change) error {
+		_, err := c.Ledger.Standings(ctx, board, chunkSize, func(changes []scoreboard.Change) error {
 			return c.compareChunk(ctx, board, changes, v)
 		})
+		return err
 	}
 	one, err := c.Ledger.States(ctx, board, []scoreboard.UserID{c.User})
 	if err != nil || len(one) == 0 {

@@ -31,6 +31,7 @@ type rig struct {
 	ranking *ranking.Ranking
 	rdb     *redis.Client
 	conn    *backendtest.Conn
+	url     string
 	board   scoreboard.Board
 	events  int
 }
@@ -56,6 +57,7 @@ func openOn(t *testing.T, url string) *rig {
 // reopen connects to the database, which may have restarted.
 func (r *rig) reopen(t *testing.T, url string) {
 	t.Helper()
+	r.url = url
 	r.Store = storetest.Open(t, url, func(o *store.Options) { o.MaxConns, o.LockWait = 6, time.Second })
 	r.conn = backendtest.Connect(t, url)
 }

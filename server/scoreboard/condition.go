@@ -59,12 +59,28 @@ type OrphanedMember struct {
 type History struct {
 	ID       string
 	Position int64 // durable bytes of the write-ahead log
+	// Adopted is when it was adopted in place of another history, in microseconds of
+	// Unix time: 0 if it never was, UnknownAdoption where an older build recorded it.
+	Adopted int64
 }
 
+// UnknownAdoption is the time of an adoption that is not known.
+const UnknownAdoption = -1
+
 // Follows reports whether h continues before. Otherwise the database is another
-// one, or went back in time.
+// one, went back in time, or adopted a history that before does not know of. The
+// last stays true however far the log has come since.
 func (h History) Follows(before History) bool {
-	return before.ID == "" || h.ID == "" || h.ID == before.ID && h.Position >= before.Position
+	if before.ID == "" || h.ID == "" {
+		return true
+	}
+	sameAdoption := before.Adopted == UnknownAdoption || h.Adopted == before.Adopted
+	return sameAdoption && h.ID == before.ID && h.Position >= before.Position
+}
+
+// AdoptedAfter reports whether h was adopted after the adoption that before knows of.
+func (h History) AdoptedAfter(before History) bool {
+	return before.Adopted != UnknownAdoption && h.Adopted > before.Adopted
 }
 
 // SameStore reports whether both belong to one database, on any timeline.

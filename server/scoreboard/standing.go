@@ -66,6 +66,17 @@ func (t *Top) Position(i int, o Order) Position {
 	return Position{Key: o.Key(t.Entries[i].Score), ReachedAt: t.Reached[i], User: t.Entries[i].User}
 }
 
+// Snapshot is what a rebuild has read of a board from the store.
+type Snapshot struct {
+	Epoch     int64     // greater than every epoch of the board before
+	Users     int64     // read, including hidden ones
+	UpdatedAt time.Time // when the newest change in it was recorded
+	AsOf      time.Time // every change committed before it is in it
+}
+
+// MaxEpoch bounds epochs: 2^53 − 1. Clients read them as doubles.
+const MaxEpoch = 1<<53 - 1
+
 // Place is one user's standing on a board, with neighbours on request.
 type Place struct {
 	Board      BoardID

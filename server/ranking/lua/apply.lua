@@ -1,12 +1,14 @@
 -- KEYS: meta, rank, users, then the same three of the shadow.
 -- ARGV: channel, board, updated (microseconds), moved, oldest (microseconds: the
--- earliest time at which a change was recorded), complete, then changes.
+-- earliest time at which a change was recorded), complete, server, then changes.
 -- Returns how many changes were newer; -1 where the board is not loaded; or, with
 -- nothing applied, -since where a change was recorded before since, in a history
 -- that the store has lost. While a rebuild has marked a shadow, the shadow gets
--- every change too. complete is added to the notice if every change was newer.
+-- every change too. complete is added to the notice if every change was newer and
+-- the board was built on server.
 local life = redis.call('PTTL', KEYS[4])
-local since = tonumber(redis.call('HGET', KEYS[1], 'since') or 0)
+local facts = redis.call('HMGET', KEYS[1], 'since', 'server')
+local since = tonumber(facts[1] or 0)
 if life > 0 then
     since = math.max(since, tonumber(redis.call('HGET', KEYS[4], 'since') or 0))
 end
@@ -14,7 +16,7 @@ if tonumber(ARGV[5]) < since then
     return -since
 end
 if life > 0 then
-    put(KEYS[5], KEYS[6], 7)
+    put(KEYS[5], KEYS[6], 8)
     -- Keys made by this call must not outlive an interrupted rebuild.
     redis.call('PEXPIRE', KEYS[5], life)
     redis.call('PEXPIRE', KEYS[6], life)
@@ -22,7 +24,7 @@ end
 if redis.call('EXISTS', KEYS[1]) == 0 then
     return -1
 end
-local applied = put(KEYS[2], KEYS[3], 7)
+local applied = put(KEYS[2], KEYS[3], 8)
 if applied == 0 then
     return 0
 end
@@ -30,6 +32,6 @@ local top = renew(KEYS[1], KEYS[2])
 if tonumber(ARGV[3]) > tonumber(redis.call('HGET', KEYS[1], 'updated')) then
     redis.call('HSET', KEYS[1], 'updated', ARGV[3])
 end
-local complete = applied == (#ARGV - 6) / 6 and ARGV[6] or ''
+local complete = applied == (#ARGV - 7) / 6 and facts[2] == ARGV[7] and ARGV[6] or ''
 announce(ARGV[1], ARGV[2], KEYS[1], KEYS[2], top, ARGV[4] .. complete)
 return applied

@@ -7,4 +7,5 @@ end
 redis.call('UNLINK', KEYS[2], KEYS[3])
 redis.call('HSET', KEYS[1], 'token', ARGV[1], 'server', ARGV[3])
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
+seal(KEYS[2], KEYS[3], ARGV[1], ARGV[2])
 return 1

@@ -1,9 +1,10 @@
--- KEYS: meta, rank. ARGV: rows, key, member. Returns epoch, version, updated,
--- order, built, total, the 0-based rank of the first row, then the rows behind that
--- position as member, key, …; nil if the board is not loaded. The position need not
--- be taken: it is found by binary search among members of the same key.
-local facts = redis.call('HMGET', KEYS[1], 'epoch', 'version', 'updated', 'order', 'built')
-if not facts[1] then
+-- KEYS: meta, rank. ARGV: rows, key, member. Returns server, since, asof, built,
+-- epoch, version, updated, order, total, the 0-based rank of the first row, then the
+-- rows behind that position as member, key, …; nil if the board is not loaded. The
+-- position need not be taken: it is found by binary search among members of the same
+-- key.
+local facts = redis.call('HMGET', KEYS[1], 'server', 'since', 'asof', 'built', 'epoch', 'version', 'updated', 'order')
+if not facts[5] then
     return nil
 end
 -- By bytes, as the sorted set does; < would ask the server's locale.
@@ -16,7 +17,7 @@ local function before(a, b)
     end
     return #a < #b
 end
-facts[6] = redis.call('ZCARD', KEYS[2])
+facts[9] = redis.call('ZCARD', KEYS[2])
 local low = redis.call('ZCOUNT', KEYS[2], '-inf', '(' .. ARGV[2])
 local high = redis.call('ZCOUNT', KEYS[2], '-inf', ARGV[2])
 while low < high do
@@ -27,7 +28,7 @@ while low < high do
         low = middle + 1
     end
 end
-facts[7] = low
+facts[10] = low
 for _, v in ipairs(redis.call('ZRANGE', KEYS[2], low, low + ARGV[1] - 1, 'WITHSCORES')) do
     facts[#facts + 1] = v
 end

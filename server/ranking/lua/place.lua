@@ -1,25 +1,25 @@
 -- KEYS: meta, rank, users. ARGV: user, neighbours on each side.
--- Returns epoch, version, order, built, total, rank (0-based), state, rank of the
--- first neighbour, then neighbours as member, key, …; only the first five if the
--- user is not ranked; nil if the board is not loaded.
-local facts = redis.call('HMGET', KEYS[1], 'epoch', 'version', 'order', 'built')
-if not facts[1] then
+-- Returns server, since, asof, built, epoch, version, order, total, rank (0-based),
+-- state, rank of the first neighbour, then neighbours as member, key, …; only the
+-- first eight if the user is not ranked; nil if the board is not loaded.
+local facts = redis.call('HMGET', KEYS[1], 'server', 'since', 'asof', 'built', 'epoch', 'version', 'order')
+if not facts[5] then
     return nil
 end
-facts[5] = redis.call('ZCARD', KEYS[2])
+facts[8] = redis.call('ZCARD', KEYS[2])
 local state = redis.call('HGET', KEYS[3], ARGV[1])
 local rank = state and redis.call('ZRANK', KEYS[2], string.sub(state, 1, 8) .. ARGV[1])
 if not rank then
     return facts
 end
-facts[6], facts[7] = rank, state
+facts[9], facts[10] = rank, state
 local k = tonumber(ARGV[2])
 if k > 0 then
     local first = rank - k
     if first < 0 then
         first = 0
     end
-    facts[8] = first
+    facts[11] = first
     for _, v in ipairs(redis.call('ZRANGE', KEYS[2], first, rank + k, 'WITHSCORES')) do
         facts[#facts + 1] = v
     end

@@ -1,13 +1,18 @@
 -- KEYS: meta, rank, users, then the same three of the shadow.
 -- ARGV: token, channel, board, epoch, updated (microseconds), order, minimum users,
--- now (microseconds).
+-- now (microseconds), as of (microseconds).
 -- Replaces the live board by the shadow under a new epoch. Returns the number of
--- ranked users; -1 if the shadow is not the caller's; -2 if it has fewer users than
--- the minimum, because it lost some.
+-- ranked users; -1 if the shadow is not the caller's; -2 if it has lost its sorted
+-- set, its hash, or some users: fewer than the minimum are left; -3 if the epoch is
+-- not greater than the live board's. A shadow that has lost something is removed.
 if redis.call('HGET', KEYS[4], 'token') ~= ARGV[1] then
     return -1
 end
-if redis.call('HLEN', KEYS[6]) < tonumber(ARGV[7]) then
+if tonumber(ARGV[4]) <= tonumber(redis.call('HGET', KEYS[1], 'epoch') or 0) then
+    return -3
+end
+if not unseal(KEYS[5], KEYS[6], ARGV[1]) or redis.call('HLEN', KEYS[6]) < tonumber(ARGV[7]) then
+    redis.call('UNLINK', KEYS[4], KEYS[5], KEYS[6])
     return -2
 end
 local server = redis.call('HGET', KEYS[4], 'server')
@@ -21,7 +26,7 @@ for i = 2, 3 do
 end
 local top = head(KEYS[2])
 redis.call('HSET', KEYS[1], 'epoch', ARGV[4], 'version', 1, 'updated', ARGV[5], 'order', ARGV[6], 'top', top,
-    'server', server, 'built', ARGV[8])
+    'server', server, 'built', ARGV[8], 'asof', ARGV[9])
 if since then
     redis.call('HSET', KEYS[1], 'since', since)
 end

@@ -40,9 +40,10 @@ func (r *Reads) Page(
 	limit int,
 ) (*scoreboard.Top, error) {
 	top := &scoreboard.Top{
-		Board:   board.ID,
-		Entries: make([]scoreboard.Entry, 0, limit),
-		Reached: make([]time.Time, 0, limit),
+		Board:     board.ID,
+		UpdatedAt: board.Created.UTC(), // as in the ranking, where nothing was recorded since
+		Entries:   make([]scoreboard.Entry, 0, limit),
+		Reached:   make([]time.Time, 0, limit),
 	}
 	from := &beforeAll
 	if after != nil {

@@ -1,0 +1,120 @@
+package ranking
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// freshLife is how long the ranking's freshness is cached. This can only make an
+// answer look older than it is.
+const freshLife = 100 * time.Millisecond
+
+// freshness is how far the changes of all shards and partitions were applied at a
+// point in time. Redis may return with an older state: changes that were applied to
+// another server, or before a restart, may be missing from its boards. So a time
+// counts only for boards that were built on the server that it is true of.
+type freshness struct {
+	at           time.Time // when it was read
+	server       string
+	asOf         time.Time // zero while a shard or partition has not reported to server
+	formerServer string
+	formerAsOf   time.Time
+	adopted      int64 // microseconds; boards built from an earlier history are lost
+}
+
+// basis is what a board says about itself.
+type basis struct {
+	server string    // that it was built on
+	since  int64     // when the history that it was built from was adopted; 0: never
+	asOf   int64     // microseconds: every change committed before it was in the snapshot; 0: unknown
+	built  time.Time // when it replaced the board before
+}
+
+// evaluate returns the time before which every committed change is in a board, and the
+// board's state; scoreboard.ErrNotLoaded if the board is of a history that the store
+// has left, or nothing is known of its age: an older build has built it.
+func (f *freshness) evaluate(b *basis) (time.Time, scoreboard.BoardState, error) {
+	var asOf time.Time
+	if b.asOf != 0 {
+		asOf = time.UnixMicro(b.asOf).UTC()
+	}
+	applied := f.asOf
+	suspect := f.server != "" && b.server != f.server // an older build names no server
+	if suspect {
+		applied = time.Time{}
+		if b.server == f.formerServer {
+			applied = f.formerAsOf
+		}
+	}
+	if applied.After(asOf) {
+		asOf = applied
+	}
+	if b.since < f.adopted || asOf.IsZero() {
+		return asOf, scoreboard.StateRebuilding, scoreboard.ErrNotLoaded
+	}
+	if suspect || asOf.Before(b.built) {
+		return asOf, scoreboard.StateCatchingUp, nil
+	}
+	return asOf, scoreboard.StateHealthy, nil
+}
+
+// recent returns the cached freshness, or nil if it is too old.
+func (r *Ranking) recent() *freshness {
+	if known := r.known.Load(); known != nil && time.Since(known.at) < freshLife {
+		return known
+	}
+	return nil
+}
+
+// freshness returns how fresh the ranking is; its times are zero if that is unknown.
+func (r *Ranking) freshness(ctx context.Context) *freshness {
+	if known := r.recent(); known != nil {
+		return known
+	}
+	fresh, err := r.rdb.HGetAll(ctx, freshKey).Result()
+	if err != nil {
+		return &freshness{}
+	}
+	known := parseFreshness(fresh)
+	r.known.Store(known)
+	return known
+}
+
+// parseFreshness reads what heartbeats.lua has written.
+func parseFreshness(fresh map[string]string) *freshness {
+	f := &freshness{at: time.Now(), server: fresh["server"], asOf: earliest(fresh)}
+	if text, server, ok := strings.Cut(fresh["former"], " "); ok {
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+			f.formerServer, f.formerAsOf = server, time.UnixMicro(n).UTC()
+		}
+	}
+	f.adopted, _ = strconv.ParseInt(fresh["adopted"], 10, 64) // 0 if missing
+	return f
+}
+
+// earliest returns the earliest time of all shards and partitions. Zero while one has
+// not reported.
+func earliest(fresh map[string]string) time.Time {
+	var shards, partitions int
+	if _, err := fmt.Sscanf(fresh["of"], "%d/%d", &shards, &partitions); err != nil {
+		return time.Time{}
+	}
+	var oldest int64
+	for shard := range shards {
+		for partition := range partitions {
+			n, err := strconv.ParseInt(fresh[freshField(shard, partition)], 10, 64)
+			if err != nil {
+				return time.Time{}
+			}
+			if oldest == 0 || n < oldest {
+				oldest = n
+			}
+		}
+	}
+	return time.UnixMicro(oldest).UTC()
+}

@@ -1,0 +1,157 @@
+package ranking_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// beat records the heartbeat of the only partition.
+func (r rig) beat(t testing.TB, asOf time.Time) {
+	t.Helper()
+	time.Sleep(120 * time.Millisecond) // the freshness that was read before is no longer cached
+	err := r.RecordHeartbeats(ctx, []scoreboard.Heartbeat{{Shards: 1, Partitions: 1, AsOf: asOf}})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// expectAsOf checks every read of the board with bob on it.
+func (r rig) expectAsOf(t testing.TB, why string, want time.Time, state scoreboard.BoardState) {
+	t.Helper()
+	top, place := r.top(t), r.place(t, "bob")
+	list, err := r.List(ctx, board.ID, []scoreboard.UserID{"bob"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := r.Page(ctx, board.ID, &scoreboard.Position{Key: -1 << 53}, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	condition, err := r.Condition(ctx, board.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, got := range map[string]struct {
+		asOf  time.Time
+		state scoreboard.BoardState
+	}{
+		"top": {top.AsOf, top.State}, "place": {place.AsOf, place.State}, "list": {list.AsOf, list.State},
+		"page": {page.AsOf, page.State}, "condition": {condition.AsOf, condition.State},
+	} {
+		if !got.asOf.Equal(want) || got.state != state {
+			t.Errorf("%s: the %s is as of %s, %s; want %s, %s", why, name, got.asOf, got.state, want, state)
+		}
+	}
+}
+
+// Before the first heartbeat, a board is as old as the snapshot that it was built from.
+func TestBoardIsAsOldAsItsSnapshot(t *testing.T) {
+	onBoth(t, func(t *testing.T, r rig) {
+		r.apply(t, change("bob", 3, 1, 1))
+		r.expectAsOf(t, "without a heartbeat", board.Created, scoreboard.StateCatchingUp)
+		beat := scoreboard.Heartbeat{
+			Shards: 1, Partitions: 2, AsOf: time.Now().Add(time.Hour).Truncate(time.Microsecond).UTC(),
+		}
+		for ; beat.Partition < beat.Partitions; beat.Partition++ {
+			r.expectAsOf(t, "with some heartbeats", board.Created, scoreboard.StateCatchingUp)
+			if err := r.RecordHeartbeats(ctx, []scoreboard.Heartbeat{beat}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.expectAsOf(t, "with all heartbeats", beat.AsOf, scoreboard.StateHealthy)
+	})
+}
+
+// Redis returns with an older state after changes were applied. New heartbeats must
+// not claim that the boards in it have them.
+func TestOldStateOfRedisIsNotTrusted(t *testing.T) {
+	t.Parallel()
+	own := backendtest.OwnRedis(t)
+	r := connect(t, own.URL)
+	old := time.Now().Add(time.Minute).Truncate(time.Microsecond).UTC()
+	r.warm(t, board, change("bob", 3, 1, 1))
+	r.beat(t, old)
+	r.expectAsOf(t, "before", old, scoreboard.StateHealthy)
+	own.Stop() // saves its state
+	own.Start()
+	r.apply(t, change("alice", 5, 1, 1))
+	if got := r.top(t).AsOf; !got.Equal(old) {
+		t.Errorf("before a heartbeat: as of %s, want %s, when all that it holds was applied", got, old)
+	}
+	again := func(step time.Duration) time.Time { return old.Add(step) }
+	r.beat(t, again(time.Minute))
+	r.expectCatchingUp(t, "after a heartbeat", old)
+	own.Stop()
+	own.Start()
+	r.beat(t, again(2*time.Minute))
+	r.expectCatchingUp(t, "after a second restart", board.Created) // as its snapshot
+	r.warm(t, board, change("bob", 3, 1, 1), change("alice", 5, 1, 1))
+	time.Sleep(120 * time.Millisecond)
+	r.expectAsOf(t, "rebuilt", again(2*time.Minute), scoreboard.StateHealthy)
+}
+
+// expectCatchingUp is expectAsOf for a board of another server.
+func (r rig) expectCatchingUp(t testing.TB, why string, want time.Time) {
+	t.Helper()
+	r.expectAsOf(t, why, want, scoreboard.StateCatchingUp)
+	missing, suspect, err := r.Lost(ctx, []scoreboard.Board{*board})
+	if err != nil || len(missing) != 0 || len(suspect) != 1 {
+		t.Errorf("%s: missing %v, suspect %v, %v; want the board suspect", why, missing, suspect, err)
+	}
+}
+
+// A notice of a board that Redis holds in an old state must not replace what nodes
+// have cached as current.
+func TestNoticeOfOldStateIsIncomplete(t *testing.T) {
+	t.Parallel()
+	own := backendtest.OwnRedis(t)
+	r := connect(t, own.URL)
+	r.warm(t, board)
+	r.beat(t, time.Now())
+	own.Stop()
+	own.Start()
+	r.beat(t, time.Now())
+	next := follow(t, r)
+	r.apply(t, change("alice", 5, 1, 1))
+	if n := next(); n.Top == nil || !n.Top.AsOf.IsZero() {
+		t.Errorf("got %+v, want a notice without as_of", n.Top)
+	}
+}
+
+// Boards of the history that the store has left are not read until they are rebuilt.
+func TestBoardsOfLostHistoryAreNotRead(t *testing.T) {
+	onBoth(t, func(t *testing.T, r rig) {
+		r.apply(t, change("bob", 3, 1, 1))
+		if err := r.Distrust(ctx, 7); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Top(ctx, board.ID); !isNotLoaded(err) {
+			t.Errorf("top: got %v, want not loaded", err)
+		}
+		if _, err := r.Place(ctx, board.ID, "bob", 0); !isNotLoaded(err) {
+			t.Errorf("place: got %v, want not loaded", err)
+		}
+		if _, suspect, err := r.Lost(ctx, []scoreboard.Board{*board}); err != nil || len(suspect) != 1 {
+			t.Errorf("suspect %v, %v; want the board", suspect, err)
+		}
+		if c, err := r.Condition(ctx, board.ID); err != nil || c.State != scoreboard.StateRebuilding {
+			t.Errorf("condition %+v, %v", c, err)
+		}
+		if _, err := r.Mark(ctx, board.ID, "a"); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Fence(ctx, board.ID, "a", time.UnixMicro(7)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Swap(ctx, board, "a", snapshot(0, 50)); err != nil {
+			t.Fatal(err)
+		}
+		r.is(t, "")
+		if _, suspect, err := r.Lost(ctx, []scoreboard.Board{*board}); err != nil || len(suspect) != 0 {
+			t.Errorf("rebuilt: suspect %v, %v", suspect, err)
+		}
+	})
+}
