@@ -170,6 +170,7 @@ func OwnPostgres(t testing.TB, migrate Migrate) *PostgresServer {
 type KafkaServer struct {
 	*Server
 	Brokers []string
+	Data    string // folder with a folder for each partition
 }
 
 // OwnKafka starts an Apache Kafka that the test may stop and start. It takes
@@ -183,7 +184,7 @@ func OwnKafka(t testing.TB) *KafkaServer {
 		if err != nil {
 			return nil, err
 		}
-		ports, k.Brokers = broker.Ports, broker.Brokers
+		ports, k.Brokers, k.Data = broker.Ports, broker.Brokers, filepath.Join(dir, "kafka", "data")
 		return broker.Process, nil
 	})
 	t.Cleanup(k.Kill) // a graceful stop takes seconds, and the data is not needed

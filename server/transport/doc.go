@@ -21,5 +21,7 @@
 // On failure: Produce returns the error, with the code payload_too_large where
 // a retry cannot succeed. Consume closes its reader and returns the error; its
 // caller starts it again from the committed offsets. A Kafka reader that stalls
-// while it has a lag is stopped in the same manner.
+// while it has a lag is stopped in the same manner. If a topic's log was cut or
+// replaced, so that committed offsets belong to records that are gone, the Kafka
+// consumer moves its group back, counts what is lost, and reports it.
 package transport

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -56,6 +57,11 @@ type Transport struct {
 type ConsumerStatus struct {
 	Topic string
 	Lag   int64 // records not consumed, as last measured
+	// Damages counts how often the topic's log was found cut or replaced since the start
+	// of the process; Lost are the records that were not consumed before, as far as
+	// known.
+	Damages, Lost int64
+	Damaged       time.Time // when last; zero: never
 }
 
 // NewLagGauge returns the metric of a consumer's lag.

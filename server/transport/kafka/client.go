@@ -23,19 +23,23 @@ type Options struct {
 	Compression, Acks string
 }
 
+// dialTimeout bounds the connection to a broker.
+const dialTimeout = 2 * time.Second
+
 // Client is a connection to one cluster. Close it after its producers and
 // consumers.
 type Client struct {
 	o         Options
 	transport *kafkago.Transport
 	api       *kafkago.Client
+	ids       topicIDs
 }
 
 // New returns a client, which connects when it is used.
 func New(o Options) *Client {
 	// By default kafka-go caches for six seconds that a topic is unknown.
 	t := &kafkago.Transport{
-		MetadataTTL: 250 * time.Millisecond, IdleTimeout: time.Minute, DialTimeout: 2 * time.Second,
+		MetadataTTL: 250 * time.Millisecond, IdleTimeout: time.Minute, DialTimeout: dialTimeout,
 	}
 	api := &kafkago.Client{Addr: kafkago.TCP(o.Brokers...), Transport: t, Timeout: o.Timeout}
 	return &Client{o: o, transport: t, api: api}
@@ -77,20 +81,33 @@ func (c *Client) partitions(ctx context.Context, topic string) (int, error) {
 
 // dialer is used by readers, which do not use the client's connections.
 func (c *Client) dialer() *kafkago.Dialer {
-	return &kafkago.Dialer{Timeout: 2 * time.Second, KeepAlive: 30 * time.Second, Resolver: net.DefaultResolver}
+	return &kafkago.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second, Resolver: net.DefaultResolver}
 }
 
-// position is how far a group is in a partition.
+// position is how far a group is in a partition; committed is -1 before its first
+// commit.
 type position struct{ committed, first, end int64 }
 
-func (p position) lag() int64 { return p.end - max(p.committed, p.first) }
+// lag counts the records that the group has not consumed. A group beyond the end has
+// consumed another log: nothing of this one is known to be consumed.
+func (p position) lag() int64 {
+	if p.committed > p.end {
+		return p.end - p.first
+	}
+	return p.end - max(p.committed, p.first)
+}
 
-// ends asks the brokers for the first offset and the end of every partition.
+// ends asks the leaders for the first offset and the end of every partition.
 func (c *Client) ends(ctx context.Context, topic string) (map[int]position, error) {
 	n, err := c.partitions(ctx, topic)
 	if err != nil {
 		return nil, err
 	}
+	return c.endsOf(ctx, topic, n)
+}
+
+// endsOf is ends for a known number of partitions.
+func (c *Client) endsOf(ctx context.Context, topic string, n int) (map[int]position, error) {
 	firsts, lasts := make([]kafkago.OffsetRequest, n), make([]kafkago.OffsetRequest, n)
 	for p := range n {
 		firsts[p], lasts[p] = kafkago.FirstOffsetOf(p), kafkago.LastOffsetOf(p)

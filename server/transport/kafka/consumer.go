@@ -24,48 +24,132 @@ type Consumer struct {
 	checkEvery time.Duration // of the stall detector
 	log        *slog.Logger
 
+	seen     seenLog // used by one session at a time
+	onDamage func(context.Context, *Damage) error
+
 	lag      atomic.Int64
+	damages  atomic.Int64
+	lost     atomic.Int64
+	damaged  atomic.Int64 // when last, in Unix seconds; 0: never
 	lagGauge prometheus.Gauge
 	stalls   prometheus.Counter
+	rewinds  prometheus.Counter
+	losses   prometheus.Counter
 }
+
+// commitInterval is the time between two commits of a reader.
+const commitInterval = 250 * time.Millisecond
 
 // Consumer returns a consumer that delivers at most batch records at once.
 func (c *Client) Consumer(topic, group string, batch int, log *slog.Logger) *Consumer {
 	return &Consumer{
-		client: c, topic: topic, group: group, batch: batch, checkEvery: stallCheckInterval, log: log,
+		client: c, topic: topic, group: group, batch: batch, checkEvery: checkInterval, log: log,
+		onDamage: func(context.Context, *Damage) error { return nil },
 		lagGauge: transport.NewLagGauge(topic),
 		stalls: prometheus.NewCounter(prometheus.CounterOpts{
 			Name:        "scoreboard_broker_stalls_total",
 			Help:        "Readers that were replaced because they made no progress despite a lag.",
 			ConstLabels: prometheus.Labels{"topic": topic},
 		}),
+		rewinds: prometheus.NewCounter(prometheus.CounterOpts{
+			Name:        "scoreboard_broker_log_damages_total",
+			Help:        "Times that the topic's log was found cut or replaced, and was read again.",
+			ConstLabels: prometheus.Labels{"topic": topic},
+		}),
+		losses: prometheus.NewCounter(prometheus.CounterOpts{
+			Name:        "scoreboard_broker_lost_records_total",
+			Help:        "Records that the group had not consumed when the log was cut or replaced, as far as known.",
+			ConstLabels: prometheus.Labels{"topic": topic},
+		}),
 	}
 }
 
+// OnDamage sets a function that is called when the topic's log was found cut or
+// replaced, before any record is handled again. After an error it is called again.
+// Call OnDamage before Consume.
+func (c *Consumer) OnDamage(do func(context.Context, *Damage) error) { c.onDamage = do }
+
 // Collectors returns the metrics, for registration.
 func (c *Consumer) Collectors() []prometheus.Collector {
-	return []prometheus.Collector{c.lagGauge, c.stalls}
+	return []prometheus.Collector{c.lagGauge, c.stalls, c.rewinds, c.losses}
 }
 
 // Status returns the lag as last measured.
 func (c *Consumer) Status() transport.ConsumerStatus {
-	return transport.ConsumerStatus{Topic: c.topic, Lag: c.lag.Load()}
+	s := transport.ConsumerStatus{
+		Topic: c.topic, Lag: c.lag.Load(), Damages: c.damages.Load(), Lost: c.lost.Load(),
+	}
+	if at := c.damaged.Load(); at != 0 {
+		s.Damaged = time.Unix(at, 0)
+	}
+	return s
 }
 
+// sessionRetry is the pause after a session that the broker ended. It does not grow:
+// accepted increments wait for the end of the outage.
+const sessionRetry = 250 * time.Millisecond
+
 // Consume calls handle with records as they arrive, and commits them after it
-// has returned. It returns nil when ctx ends, otherwise the first error.
+// has returned. It returns nil when ctx ends, otherwise the first error of handle or
+// a stall. While the broker does not answer, it tries again.
 func (c *Consumer) Consume(ctx context.Context, handle transport.Handler) error {
+	for failures := 0; ; failures++ {
+		began := time.Now()
+		err := c.runSession(ctx, handle)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if !errors.Is(err, errSession) {
+			return err
+		}
+		if time.Since(began) > time.Minute {
+			failures = 0
+		}
+		if failures%20 == 0 {
+			c.log.Warn("consumer interrupted", "topic", c.topic, "failures", failures+1, "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(sessionRetry):
+		}
+	}
+}
+
+// rebalanceTimeout is how long the group waits for members that it knew, after a restart
+// of the broker for all of them. A member that lives needs a heartbeat to hear of a
+// rebalance, and ends its fetches first.
+const rebalanceTimeout = 2500 * time.Millisecond
+
+// inspectTimeout bounds the inspection before a session.
+const inspectTimeout = 3 * time.Second
+
+// errSession is in the chain of an error after which a new session is started.
+var errSession = errors.New("the session has ended")
+
+// runSession reads as one member of the group.
+func (c *Consumer) runSession(ctx context.Context, handle transport.Handler) error {
 	r := kafkago.NewReader(kafkago.ReaderConfig{
 		Brokers: c.client.o.Brokers, Topic: c.topic, GroupID: c.group, Dialer: c.client.dialer(),
 		// A fetch returns what is available at once, and waits if that is nothing:
 		// batch sizes follow from the relay's batches, not from the fetches.
-		MinBytes: 1, MaxBytes: 4 << 20, MaxWait: 2 * time.Second,
+		MinBytes: 1, MaxBytes: 4 << 20, MaxWait: time.Second,
 		QueueCapacity:  4 * c.batch,
-		CommitInterval: 250 * time.Millisecond, // records whose commit is lost are delivered again
+		CommitInterval: commitInterval, // records whose commit is lost are delivered again
 		StartOffset:    kafkago.FirstOffset, WatchPartitionChanges: true, PartitionWatchInterval: 5 * time.Second,
-		SessionTimeout: 10 * time.Second, RebalanceTimeout: 10 * time.Second, HeartbeatInterval: 2 * time.Second,
-		MaxAttempts: 3, JoinGroupBackoff: 500 * time.Millisecond,
+		SessionTimeout: 6 * time.Second, RebalanceTimeout: rebalanceTimeout, HeartbeatInterval: 500 * time.Millisecond,
+		MaxAttempts: 3, JoinGroupBackoff: 250 * time.Millisecond,
 	})
+	defer func() {
+		if err := r.Close(); err != nil {
+			c.log.Warn("reader not closed cleanly", "topic", c.topic, "err", err)
+		}
+	}()
+	inspectCtx, cancel := context.WithTimeout(ctx, inspectTimeout)
+	_, damage, err := c.inspect(inspectCtx)
+	if cancel(); err == nil && damage != nil {
+		return c.recoverFrom(ctx, r, damage)
+	} // without an answer the stall detector inspects it later
 	fetchCtx, stop := context.WithCancelCause(ctx)
 	f := &fetcher{reader: r, messages: make(chan kafkago.Message, c.batch)}
 	failed := make(chan error, 2)
@@ -77,16 +161,13 @@ func (c *Consumer) Consume(ctx context.Context, handle transport.Handler) error 
 		d := stallDetector{consumer: c, fetcher: f}
 		failed <- d.run(fetchCtx, stop)
 	}()
-	err := c.handleAll(ctx, r, f.messages, handle)
+	err = c.handleAll(ctx, r, f.messages, handle)
 	stop(context.Canceled)
 	for range f.messages { // unblock the fetcher, so that it sees the end
 	}
 	err = errors.Join(err, <-failed, <-failed)
-	if closeErr := r.Close(); closeErr != nil {
-		c.log.Warn("reader not closed cleanly", "topic", c.topic, "err", closeErr)
-	}
-	if ctx.Err() != nil {
-		return nil
+	if errors.As(context.Cause(fetchCtx), &damage) {
+		return c.recoverFrom(ctx, r, damage)
 	}
 	return err
 }
@@ -109,7 +190,7 @@ func (f *fetcher) run(ctx context.Context) error {
 			if ctx.Err() != nil {
 				return nil
 			}
-			return fmt.Errorf("fetch: %w", err)
+			return fmt.Errorf("fetch: %w: %w", errSession, err)
 		}
 		f.fetched.Add(1)
 		select {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	kafkago "github.com/segmentio/kafka-go"
@@ -14,14 +16,17 @@ import (
 // restarts.
 var errStalled = errors.New("the reader makes no progress despite a lag")
 
-// stallCheckInterval is the time between two checks. The relay's heartbeats
-// come each second, so a healthy reader fetches something in between.
-const stallCheckInterval = 10 * time.Second
+// checkInterval is the time between two inspections of a consumer's positions.
+const checkInterval = 2 * time.Second
 
-// stallDetector measures the lag of a consumer, and ends a reader that stalls:
-// one that fetched nothing between two checks, while some partition had a lag
-// at both and the group committed nothing there. The caller of Consume then
-// starts a new reader.
+// stallChecks is how many inspections without progress make a stall. The relay's
+// heartbeats come each second, so a healthy reader fetches something in between.
+const stallChecks = 5
+
+// stallDetector measures the lag of a consumer. It ends a reader that stalls: one
+// that fetched nothing between stallChecks inspections, while some partition had a
+// lag at all of them and the group committed nothing there. It also ends one whose
+// log was cut or replaced. The caller then starts a new reader.
 type stallDetector struct {
 	consumer *Consumer
 	fetcher  *fetcher
@@ -32,6 +37,7 @@ func (d *stallDetector) run(ctx context.Context, end context.CancelCauseFunc) er
 	tick := time.NewTicker(c.checkEvery)
 	defer tick.Stop()
 	var before map[int]position
+	checks := 0 // since before
 	fetchedBefore := d.fetcher.fetched.Load()
 	for {
 		select {
@@ -39,11 +45,15 @@ func (d *stallDetector) run(ctx context.Context, end context.CancelCauseFunc) er
 			return nil
 		case <-tick.C:
 		}
-		now, err := c.positions(ctx)
+		now, damage, err := c.inspect(ctx)
 		if err != nil {
 			c.log.Debug("lag not measured", "topic", c.topic, "err", err)
-			before = nil
+			before, checks = nil, 0
 			continue
+		}
+		if damage != nil {
+			end(damage)
+			return nil
 		}
 		total := int64(0)
 		stuck := false
@@ -55,12 +65,15 @@ func (d *stallDetector) run(ctx context.Context, end context.CancelCauseFunc) er
 		c.lag.Store(total)
 		c.lagGauge.Set(float64(total))
 		fetched := d.fetcher.fetched.Load()
-		if stuck && fetched == fetchedBefore && d.fetcher.idle.Load() {
+		if !stuck || fetched != fetchedBefore || !d.fetcher.idle.Load() {
+			fetchedBefore, before, checks = fetched, now, 0
+			continue
+		}
+		if checks++; checks >= stallChecks {
 			c.stalls.Inc()
 			end(errStalled)
 			return errStalled
 		}
-		fetchedBefore, before = fetched, now
 	}
 }
 
@@ -77,28 +90,88 @@ func (c *Consumer) MeasureLag(ctx context.Context) (int64, error) {
 	return n, nil
 }
 
-// positions asks the brokers how far the group is in each partition.
+// awaitInterval is the time between two questions for the committed offsets.
+const awaitInterval = 50 * time.Millisecond
+
+// AwaitConsumed returns nil once the group has consumed everything that was in the
+// topic at the call.
+func (c *Consumer) AwaitConsumed(ctx context.Context) error {
+	all, err := c.positions(ctx)
+	for {
+		if err != nil {
+			return err
+		}
+		left := false
+		for partition, p := range all {
+			if p.lag() == 0 {
+				delete(all, partition)
+			}
+			left = left || p.lag() > 0
+		}
+		if !left {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait for group %s to consume %s: %w", c.group, c.topic, ctx.Err())
+		case <-time.After(awaitInterval):
+		}
+		err = c.commitsOf(ctx, all)
+	}
+}
+
+// positions asks the brokers how far the group is in each partition. The commits come
+// first: no commit is beyond an end that is measured after it.
 func (c *Consumer) positions(ctx context.Context) (map[int]position, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.client.o.Timeout)
 	defer cancel()
-	found, err := c.client.ends(ctx, c.topic)
+	n, err := c.client.partitions(ctx, c.topic)
 	if err != nil {
 		return nil, err
 	}
-	partitions := make([]int, 0, len(found))
-	for p := range found {
-		partitions = append(partitions, p)
+	all := make(map[int]position, n)
+	for p := range n {
+		all[p] = position{}
 	}
-	group, err := c.client.api.OffsetFetch(ctx, &kafkago.OffsetFetchRequest{
-		GroupID: c.group, Topics: map[string][]int{c.topic: partitions},
-	})
+	if err := c.commitsOf(ctx, all); err != nil {
+		return nil, err
+	}
+	ends, err := c.client.endsOf(ctx, c.topic, n)
 	if err != nil {
-		return nil, fmt.Errorf("fetch the offsets of group %s: %w", c.group, err)
+		return nil, err
+	}
+	for p, at := range ends {
+		at.committed = all[p].committed
+		all[p] = at
+	}
+	return all, nil
+}
+
+// commitsOf sets the committed offsets of the partitions in all.
+func (c *Consumer) commitsOf(ctx context.Context, all map[int]position) error {
+	group, err := c.client.api.OffsetFetch(ctx, &kafkago.OffsetFetchRequest{
+		GroupID: c.group, Topics: map[string][]int{c.topic: slices.Collect(maps.Keys(all))},
+	})
+	if err == nil && errors.Is(group.Error, kafkago.GroupIdNotFound) { // it never had a member
+		for p, at := range all {
+			at.committed = -1
+			all[p] = at
+		}
+		return nil
+	}
+	if err == nil {
+		err = group.Error
+	}
+	if err != nil {
+		return fmt.Errorf("fetch the offsets of group %s: %w", c.group, err)
 	}
 	for _, p := range group.Topics[c.topic] {
-		at := found[p.Partition]
+		if p.Error != nil {
+			return fmt.Errorf("fetch the offset of group %s in partition %d: %w", c.group, p.Partition, p.Error)
+		}
+		at := all[p.Partition]
 		at.committed = p.CommittedOffset
-		found[p.Partition] = at
+		all[p.Partition] = at
 	}
-	return found, nil
+	return nil
 }

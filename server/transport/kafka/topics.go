@@ -38,8 +38,8 @@ func (t *Topic) settings() map[string]string {
 var ErrTooFewPartitions = errors.New("the topic has too few partitions")
 
 // Ensure creates the topics that are missing, and rejects one with fewer
-// partitions than wanted. Settings of existing topics are not changed; it
-// returns a line for each that differs.
+// partitions than wanted. When it returns, records can be produced to all. Settings
+// of existing topics are not changed; it returns a line for each that differs.
 func (c *Client) Ensure(ctx context.Context, topics ...Topic) (differences []string, err error) {
 	request := &kafkago.CreateTopicsRequest{}
 	for _, t := range topics {
@@ -67,8 +67,32 @@ func (c *Client) Ensure(ctx context.Context, topics ...Topic) (differences []str
 		if n < t.Partitions {
 			return nil, fmt.Errorf("topic %s has %d, want %d: %w", t.Name, n, t.Partitions, ErrTooFewPartitions)
 		}
+		if err := c.awaitLeaders(ctx, t.Name, n); err != nil {
+			return nil, err
+		}
 	}
 	return c.compare(ctx, topics)
+}
+
+// leadersTimeout bounds the wait for the leaders of a topic that was just created.
+const leadersTimeout = 10 * time.Second
+
+// awaitLeaders waits until every partition of a topic has a leader that answers.
+// Before that a produce request fails.
+func (c *Client) awaitLeaders(ctx context.Context, topic string, partitions int) error {
+	ctx, cancel := context.WithTimeout(ctx, leadersTimeout)
+	defer cancel()
+	for {
+		_, err := c.endsOf(ctx, topic, partitions)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait for the leaders of topic %s: %w", topic, err)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
 }
 
 // compare returns a line for each topic setting that differs from the wanted.
