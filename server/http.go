@@ -121,6 +121,7 @@ func (s *Server) makeLimits() api.Limits {
 func (s *Server) makeDoctor() health.Doctor {
 	d := health.Doctor{
 		Postgres: s.store.Ping, Redis: s.ranking.Ping, Outbox: s.store.Outbox, Lag: s.consumerLag,
+		Damage: s.logDamage,
 		History: func(ctx context.Context) (*repair.HistoryChange, error) {
 			return repair.CheckHistory(ctx, s.store.Recovery, s.ranking)
 		},
@@ -133,7 +134,7 @@ func (s *Server) makeDoctor() health.Doctor {
 }
 
 func (s *Server) makeNodeStatus() *health.NodeStatus {
-	sources := health.Sources{Lag: s.consumerLag}
+	sources := health.Sources{Lag: s.consumerLag, Damaged: s.damagedLogs}
 	if s.ingest != nil {
 		sources.Ingest = s.ingest
 	}

@@ -2,6 +2,8 @@ package server
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/scoreboard/scoreboard/server/admin"
@@ -19,6 +21,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/store"
 	"github.com/scoreboard/scoreboard/server/transport"
 	"github.com/scoreboard/scoreboard/server/transport/direct"
+	"github.com/scoreboard/scoreboard/server/transport/kafka"
 	"github.com/scoreboard/scoreboard/server/transport/streams"
 )
 
@@ -48,6 +51,7 @@ func (s *Server) makeTransports() []*transport.Transport {
 	}
 	if c.Supports(config.TransportKafka) {
 		consumer := s.kafka.Consumer(c.Kafka.Topic, c.Kafka.Group, c.Projection.Batch, s.log)
+		consumer.OnDamage(s.dropRankings)
 		all = append(all, &transport.Transport{
 			Name: config.TransportKafka, Producer: s.producer(c.Kafka.Topic), Consumer: consumer,
 		})
@@ -103,6 +107,53 @@ func (s *Server) makeRelay(transports []*transport.Transport) {
 	s.add("relay", s.relay)
 }
 
+// dropRankings drops every board from the ranking after changes were lost between the
+// outbox and the projection. Reads come from the store until the boards are rebuilt.
+func (s *Server) dropRankings(ctx context.Context, _ *kafka.Damage) error {
+	boards, err := repair.RankedBoards(ctx, s.catalog)
+	if err != nil {
+		return err
+	}
+	for i := range boards {
+		if err := s.ranking.Drop(ctx, boards[i].ID); err != nil {
+			return err
+		}
+	}
+	s.triggerRebuild()("")
+	return nil
+}
+
+// damageShown is how long a damaged log is reported.
+const damageShown = 24 * time.Hour
+
+// logDamage describes the damaged logs of this process's consumers; "" if there are
+// none.
+func (s *Server) logDamage() string {
+	var all []string
+	for _, c := range s.consumers {
+		if st := c.Status(); st.Damages > 0 && time.Since(st.Damaged) < damageShown {
+			all = append(all, fmt.Sprintf("the log of topic %s was cut or replaced and read again, %d times, "+
+				"last at %s; records lost: %d", st.Topic, st.Damages, st.Damaged.UTC().Format(time.RFC3339), st.Lost))
+		}
+	}
+	return strings.Join(all, "; ")
+}
+
+// damagedLogs returns the topics whose logs this process found damaged, with the
+// records that were lost; nil without any.
+func (s *Server) damagedLogs() map[string]int64 {
+	var all map[string]int64
+	for _, c := range s.consumers {
+		if st := c.Status(); st.Damages > 0 {
+			if all == nil {
+				all = make(map[string]int64)
+			}
+			all[st.Topic] += st.Lost
+		}
+	}
+	return all
+}
+
 // consumer is a consumer that measures its lag.
 type consumer interface {
 	Status() transport.ConsumerStatus
@@ -135,8 +186,11 @@ func (s *Server) makeWrites(o *api.Options) {
 	s.ingest = ingest.New(lanes, s.store.Increments, ranker, wake, s.log)
 	s.add("ingest", s.ingest)
 	marks := ingest.NewRedisMarks(s.redis)
+	var increments *kafka.Consumer
+	if s.kafka != nil {
+		increments = s.kafka.Consumer(c.Kafka.IncrementsTopic, c.Kafka.IntakeGroup, c.Ingest.Batch, s.log)
+	}
 	if c.Has(config.RoleIntake) {
-		increments := s.kafka.Consumer(c.Kafka.IncrementsTopic, c.Kafka.IntakeGroup, c.Ingest.Batch, s.log)
 		s.consumers = append(s.consumers, increments)
 		s.register(increments.Collectors()...)
 		dead := transport.NewDeadLetters(s.producer(c.Kafka.IncrementsDeadTopic))
@@ -150,7 +204,9 @@ func (s *Server) makeWrites(o *api.Options) {
 	o.Submitter, o.Events, o.Ranker = s.ingest, s.store.Increments, ranker
 	if s.kafka != nil {
 		accepted := transport.NewAccepted(s.producer(c.Kafka.IncrementsTopic))
-		acceptor := ingest.NewAcceptor(lanes, marks, s.store.Increments, accepted, s.log)
+		clock := ingest.NewClock(s.store.Now, s.log)
+		s.add("clock", clock)
+		acceptor := ingest.NewAcceptor(lanes, marks, s.store.Increments, accepted, increments, clock.Now, s.log)
 		s.add("acceptor", acceptor)
 		o.Acceptor = acceptor
 	}

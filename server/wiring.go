@@ -265,7 +265,7 @@ func (s *Server) makeMaintenance() error {
 	}
 	s.add("rebuilder", s.rebuilder)
 	s.add("outbox maintenance", outbox.NewMaintenance(s.store.Outbox, s.log))
-	s.add("token sweeper", admin.TokenSweeper{Increments: s.store.Increments, Log: s.log})
+	s.add("sweeper", admin.Sweeper{Increments: s.store.Increments, Log: s.log})
 	if c.Ledger.Archive != "" {
 		storage, err := archive.OpenStorage(c.Ledger.Archive)
 		if err != nil {

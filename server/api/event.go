@@ -31,38 +31,31 @@ func (a *API) event(c *gin.Context, caller *auth.Claims) error {
 	c.Set(keyEventID, event.Text)
 	receipts, err := a.Events.Event(c.Request.Context(), user, event)
 	if err != nil && a.Acceptor != nil {
-		answered, statusErr := a.eventStatus(c, user, event, err)
-		if answered || scoreboard.CodeOf(statusErr) != scoreboard.CodeNotFound {
+		pending, rejected, statusErr := a.Acceptor.Status(c.Request.Context(), user, event)
+		switch {
+		case pending:
+			respond(c, http.StatusOK,
+				protocol.EventStatus{ProcessedEventID: event.Text, Status: protocol.StatusPending})
+			return nil
+		case scoreboard.CodeOf(err) != scoreboard.CodeNotFound:
+			return err
+		case statusErr != nil && scoreboard.CodeOf(statusErr) != scoreboard.CodeNotFound:
 			return statusErr
 		}
-		// Between the two lookups it may have been recorded and its mark cleared.
+		// Between the two lookups it may have been recorded and its mark cleared. A
+		// receipt outlives an earlier rejection.
 		receipts, err = a.Events.Event(c.Request.Context(), user, event)
+		if scoreboard.CodeOf(err) == scoreboard.CodeNotFound && rejected != nil {
+			respond(c, http.StatusOK, protocol.EventStatus{
+				ProcessedEventID: event.Text, Status: protocol.StatusRejected,
+				ErrorCode: string(rejected.Code), Message: rejected.Message,
+			})
+			return nil
+		}
 	}
 	if err != nil {
 		return err
 	}
 	a.respondRanked(c, user, event, receipts)
 	return nil
-}
-
-// eventStatus answers for an event whose lookup in the ledger failed with
-// ledgerErr, and reports whether it did.
-func (a *API) eventStatus(
-	c *gin.Context, user scoreboard.UserID, event scoreboard.EventID, ledgerErr error,
-) (answered bool, err error) {
-	pending, rejected, err := a.Acceptor.Status(c.Request.Context(), user, event)
-	status := protocol.EventStatus{ProcessedEventID: event.Text}
-	switch {
-	case pending:
-		status.Status = protocol.StatusPending
-	case rejected != nil:
-		status.Status = protocol.StatusRejected
-		status.ErrorCode, status.Message = string(rejected.Code), rejected.Message
-	case scoreboard.CodeOf(ledgerErr) != scoreboard.CodeNotFound:
-		return false, ledgerErr
-	default:
-		return false, err
-	}
-	respond(c, http.StatusOK, status)
-	return true, nil
 }

@@ -41,8 +41,10 @@ type Doctor struct {
 	Outbox          Outbox
 	History         func(ctx context.Context) (*repair.HistoryChange, error)
 	Lag             func() map[string]int64 // by topic; returns nil in a process that consumes none
-	Deployed        *config.Config
-	Current         func() *config.Config // with the changes of operators
+	// Damage describes the damaged logs of this process's consumers; "" without any.
+	Damage   func() string
+	Deployed *config.Config
+	Current  func() *config.Config // with the changes of operators
 }
 
 // Checks runs every check at once: a backend that hangs delays its own only.
@@ -171,7 +173,12 @@ func (d Doctor) lag(context.Context) protocol.Check {
 		records += n
 	}
 	c.Status, c.Detail = protocol.CheckOK, fmt.Sprintf("%d records to consume", records)
-	if records > lagWarn {
+	if damage := d.Damage(); damage != "" {
+		c.Status, c.Detail = protocol.CheckWarn, c.Detail+"; "+damage
+		c.NextStep = "the broker lost records that it had acknowledged: check its disks and " +
+			"unclean.leader.election.enable; rankings were rebuilt, but accepted increments that it lost must be " +
+			"submitted again"
+	} else if records > lagWarn {
 		c.Status = protocol.CheckWarn
 		c.NextStep = "the consumers are behind: check Redis (projector) and PostgreSQL (intake), or add processes " +
 			"with these roles"

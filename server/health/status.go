@@ -24,6 +24,7 @@ type Sources struct {
 	Hub     interface{ Status() realtime.Status }
 	Sampler interface{ Status() repair.SamplerStatus }
 	Lag     func() map[string]int64 // records to consume, by topic; never nil
+	Damaged func() map[string]int64 // records lost in damaged logs, by topic; never nil
 }
 
 // NodeStatus reports rates and counts of this node. It samples when it is asked,
@@ -52,6 +53,7 @@ func NewNodeStatus(roles []string, sources Sources) *NodeStatus {
 func (n *NodeStatus) Status() protocol.Status {
 	s := protocol.Status{
 		Roles: n.roles, UptimeSeconds: int64(time.Since(n.started).Seconds()), ConsumerLag: n.sources.Lag(),
+		DamagedLogs: n.sources.Damaged(),
 	}
 	if n.sources.Hub != nil {
 		s.Connections = n.sources.Hub.Status().Connections

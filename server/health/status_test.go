@@ -49,11 +49,15 @@ func TestNodeStatus(t *testing.T) {
 	now := latencies(0, 0, 0)
 	n := NewNodeStatus([]string{"api"}, Sources{
 		Ingest: fixedIngest{&now}, Sampler: fixedSampler{Checked: 200, Drifted: 1, Repaired: 1},
-		Lag: func() map[string]int64 { return map[string]int64{"events": 7} },
+		Lag:     func() map[string]int64 { return map[string]int64{"events": 7} },
+		Damaged: func() map[string]int64 { return map[string]int64{"events": 3} },
 	})
 	s := n.Status()
 	if s.IncrementsPerSecond != nil || s.Connections != nil {
 		t.Errorf("first status: got %+v, want no rate yet and no connections", s)
+	}
+	if s.DamagedLogs["events"] != 3 {
+		t.Errorf("got damaged logs %v, want 3 records of events", s.DamagedLogs)
 	}
 	if s.ConsumerLag["events"] != 7 || s.Parity == nil || s.Parity.Percent != 99.5 {
 		t.Errorf("got lag %v and parity %+v, want 7 records and 99.5 %%", s.ConsumerLag, s.Parity)

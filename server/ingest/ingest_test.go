@@ -11,13 +11,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
-
+	"github.com/scoreboard/scoreboard/internal/backendtest"
 	"github.com/scoreboard/scoreboard/server/ingest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { backendtest.Main(m) }
 
 // ledger implements ingest.Ledger.
 type ledger func(batch []scoreboard.Increment) ([]scoreboard.Outcome, error)

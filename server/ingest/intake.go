@@ -30,6 +30,9 @@ type DeadLetters interface {
 // Rejections stores why accepted events were rejected.
 type Rejections interface {
 	Reject(ctx context.Context, rejected []scoreboard.Increment, reasons []*scoreboard.Error) error
+	// Rejected reports for each increment whether it, or a later attempt of its event,
+	// was rejected.
+	Rejected(ctx context.Context, batch []scoreboard.Increment) ([]bool, error)
 }
 
 // Intake records the increments that an Acceptor has published, through the same
@@ -69,26 +72,43 @@ func (k *Intake) Run(ctx context.Context) error {
 	return nil
 }
 
+// waiting is a record that has no outcome yet.
+type waiting struct {
+	record    scoreboard.Record
+	increment scoreboard.Increment
+	failures  int // attempts that failed for a reason of its own
+}
+
+// maxFailures is how often an increment is tried that fails although the backends
+// answer: about six seconds. Then it goes to the dead letters, so that it does not
+// hold its partition for ever.
+const maxFailures = 8
+
 // handle records a batch. Malformed records and those outside the window go to
 // the dead letters, rejections are stored, and after a failure of the store it
 // retries until ctx ends.
 func (k *Intake) handle(ctx context.Context, records []scoreboard.Record) (paused map[int]int64, err error) {
-	todo := make([]scoreboard.Increment, 0, len(records))
+	todo := make([]waiting, 0, len(records))
 	for _, r := range records {
 		in, err := protocol.DecodeAccepted(r.Value)
 		if errors.Is(err, protocol.ErrNewerSchema) {
 			return nil, fmt.Errorf("read offset %d of partition %d: %w", r.Offset, r.Partition, err)
 		}
-		if err == nil && time.Since(in.Accepted) > k.window {
-			err = fmt.Errorf("accepted at %s, before the window in which repeats are recognised", in.Accepted)
-		}
 		if err != nil {
-			if err := k.bury(ctx, r, err); err != nil {
+			if err := k.bury(ctx, r, err, 1); err != nil {
 				return nil, err
 			}
 			continue
 		}
-		todo = append(todo, *in)
+		w := waiting{record: r, increment: *in}
+		if time.Since(in.Accepted) > k.window {
+			err = fmt.Errorf("accepted at %s, before the window in which repeats are recognised", in.Accepted)
+			if err := k.abandon(ctx, &w, err); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		todo = append(todo, w)
 	}
 	for attempt := 0; len(todo) > 0; attempt++ {
 		if attempt > 0 {
@@ -97,8 +117,18 @@ func (k *Intake) handle(ctx context.Context, records []scoreboard.Record) (pause
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		if todo, err = k.record(ctx, todo); err != nil {
-			k.log.Warn("accepted increments not recorded, retrying", "count", len(todo), "attempt", attempt, "err", err)
+		left, failure := k.record(ctx, todo)
+		if failure != nil {
+			k.log.Warn("accepted increments not recorded, retrying",
+				"count", len(left), "attempt", attempt, "err", failure)
+		}
+		todo = left[:0]
+		for i := range left {
+			if left[i].failures < maxFailures {
+				todo = append(todo, left[i])
+			} else if err := k.abandon(ctx, &left[i], failure); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return nil, nil
@@ -108,34 +138,88 @@ func (k *Intake) handle(ctx context.Context, records []scoreboard.Record) (pause
 // begins in between, a user's later increment may be recorded before an earlier
 // one. On increment and best boards the result is the same, and increments of
 // latest boards are never accepted asynchronously.
-func (k *Intake) record(ctx context.Context, todo []scoreboard.Increment) (rest []scoreboard.Increment, err error) {
-	outcomes := k.ingest.SubmitAll(ctx, todo)
+func (k *Intake) record(ctx context.Context, todo []waiting) (rest []waiting, err error) {
+	todo, err = k.undecided(ctx, todo)
+	if err != nil {
+		return todo, err
+	}
+	increments := make([]scoreboard.Increment, len(todo))
+	for i := range todo {
+		increments[i] = todo[i].increment
+	}
+	outcomes := k.ingest.SubmitAll(ctx, increments)
 	var done, rejected []scoreboard.Increment
+	var refused []waiting // of rejected
 	var reasons []*scoreboard.Error
 	for i, o := range outcomes {
 		var e *scoreboard.Error
 		switch {
 		case o.Err == nil:
-			done = append(done, todo[i])
+			done = append(done, increments[i])
 		case errors.As(o.Err, &e) && final(e.Code):
-			rejected, reasons = append(rejected, todo[i]), append(reasons, e)
+			rejected, reasons = append(rejected, increments[i]), append(reasons, e)
+			refused = append(refused, todo[i])
 		default:
-			rest, err = append(rest, todo[i]), o.Err
+			rest, err = append(rest, todo[i].failed(o.Err)), o.Err
 		}
 	}
 	if len(rejected) > 0 {
 		if rejectErr := k.rejections.Reject(ctx, rejected, reasons); rejectErr != nil {
-			rest, err = append(rest, rejected...), rejectErr
-			rejected = nil
+			for i := range refused {
+				rest = append(rest, refused[i].failed(rejectErr))
+			}
+			rejected, err = nil, rejectErr
 		}
 	}
-	done = append(done, rejected...)
-	if len(done) > 0 {
-		if clearErr := k.marks.Clear(ctx, done); clearErr != nil {
-			k.log.Debug("marks left to expire", "count", len(done), "err", clearErr)
-		}
-	}
+	k.clear(ctx, done, k.marks.Recorded)
+	k.clear(ctx, rejected, k.marks.Rejected)
 	return rest, err
+}
+
+// undecided drops the records of attempts that were rejected: a record that is
+// delivered again keeps its outcome, although it might be recorded now.
+func (k *Intake) undecided(ctx context.Context, todo []waiting) ([]waiting, error) {
+	increments := make([]scoreboard.Increment, len(todo))
+	for i := range todo {
+		increments[i] = todo[i].increment
+	}
+	decided, err := k.rejections.Rejected(ctx, increments)
+	if err != nil {
+		for i := range todo {
+			todo[i] = todo[i].failed(err)
+		}
+		return todo, err
+	}
+	rest := todo[:0]
+	for i := range todo {
+		if !decided[i] {
+			rest = append(rest, todo[i])
+		}
+	}
+	return rest, nil
+}
+
+// failed counts a failure, unless it is an outage, which ends.
+func (w waiting) failed(err error) waiting {
+	switch scoreboard.CodeOf(err) {
+	case scoreboard.CodeUnavailable, scoreboard.CodeOverloaded, scoreboard.CodeRateLimited:
+	default:
+		w.failures++
+	}
+	return w
+}
+
+func (k *Intake) clear(
+	ctx context.Context, batch []scoreboard.Increment, do func(context.Context, []scoreboard.Increment) error,
+) {
+	if len(batch) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, markTimeout)
+	defer cancel()
+	if err := do(ctx, batch); err != nil {
+		k.log.Debug("marks left to expire", "count", len(batch), "err", err)
+	}
 }
 
 // final reports whether a retry cannot change the outcome.
@@ -147,12 +231,31 @@ func final(code scoreboard.Code) bool {
 	return true
 }
 
-func (k *Intake) bury(ctx context.Context, r scoreboard.Record, reason error) error {
+// abandon moves an increment that cannot be recorded to the dead letters, and stores
+// that as its outcome.
+func (k *Intake) abandon(ctx context.Context, w *waiting, reason error) error {
+	if err := k.bury(ctx, w.record, reason, max(w.failures, 1)); err != nil {
+		return err
+	}
+	outcome := scoreboard.Errorf(scoreboard.CodeInternal, "the event could not be recorded; it is kept for operators")
+	one := []scoreboard.Increment{w.increment}
+	if err := k.rejections.Reject(ctx, one, []*scoreboard.Error{outcome}); err != nil {
+		if w.failed(err).failures == w.failures {
+			return err // an outage: the record is delivered again
+		}
+		k.log.Error("event without an outcome", "user", w.increment.User, "event", w.increment.Event.Text, "err", err)
+	}
+	k.clear(ctx, one, k.marks.Rejected)
+	return nil
+}
+
+func (k *Intake) bury(ctx context.Context, r scoreboard.Record, reason error, attempts int) error {
 	k.buried.Inc()
 	k.log.Error("accepted increment moved to the dead letters",
 		"partition", r.Partition, "offset", r.Offset, "err", reason)
 	letter := &scoreboard.DeadLetter{
-		Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Value: r.Value, Reason: reason.Error(), Attempts: 1,
+		Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Value: r.Value, Reason: reason.Error(),
+		Attempts: attempts,
 	}
 	if err := k.dead.Bury(ctx, letter); err != nil {
 		return fmt.Errorf("store a dead letter for partition %d, offset %d: %w", r.Partition, r.Offset, err)

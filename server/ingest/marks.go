@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -11,12 +12,27 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// markTTL bounds how long an event is reported as pending: a record that takes
-// longer counts as lost.
-const markTTL = 15 * time.Minute
+const (
+	// producingTTL is longer than any attempt to publish. A mark that a killed process
+	// has left blocks only other payloads under the same event id.
+	producingTTL = time.Minute
+	// producedTTL bounds how long an event is known as pending without a question to
+	// Kafka.
+	producedTTL = 15 * time.Minute
+)
 
-// RedisMarks implements Marks: a key for each user and event holds the hash of
-// the payload.
+// Mark says how far an accepted event has come that is not in the ledger yet.
+type Mark struct {
+	Hash [16]byte // of the payload
+	// Accepted is when the increment was accepted, in microseconds; zero in a mark of
+	// an earlier version.
+	Accepted time.Time
+	// Produced means that Kafka has acknowledged the record. Without it somebody meant
+	// to publish the increment, and it is not known whether that succeeded.
+	Produced bool
+}
+
+// RedisMarks implements Marks: a key for each user and event.
 type RedisMarks struct{ rdb redis.UniversalClient }
 
 // NewRedisMarks uses rdb, which the caller closes.
@@ -26,49 +42,138 @@ func markKey(user scoreboard.UserID, event scoreboard.EventID) string {
 	return "sb:pending:{" + string(user) + "}:" + scoreboard.FormatUUID(event.UUID)
 }
 
-// Pending implements Marks, in one round trip.
-func (m *RedisMarks) Pending(ctx context.Context, batch []scoreboard.Increment) ([]*[16]byte, error) {
+// The value of a key: a letter for the state, the hash, and the microseconds of
+// Accepted in decimal. Earlier versions wrote the hash alone.
+const (
+	producing = 'p'
+	produced  = 'd'
+	hashSize  = 16
+)
+
+func encodeMark(state byte, in *scoreboard.Increment) string {
+	hash := in.PayloadHash()
+	return string(state) + string(hash[:]) + strconv.FormatInt(in.Accepted.UnixMicro(), 10)
+}
+
+func decodeMark(v string) *Mark {
+	if len(v) == hashSize {
+		return &Mark{Hash: [16]byte([]byte(v))}
+	}
+	if len(v) < 1+hashSize {
+		return nil
+	}
+	at, err := strconv.ParseInt(v[1+hashSize:], 10, 64)
+	if err != nil {
+		return nil
+	}
+	return &Mark{
+		Hash: [16]byte([]byte(v[1 : 1+hashSize])), Accepted: time.UnixMicro(at).UTC(), Produced: v[0] == produced,
+	}
+}
+
+// Begin implements Marks, in one round trip.
+func (m *RedisMarks) Begin(ctx context.Context, batch []scoreboard.Increment) ([]*Mark, error) {
 	before := make([]*redis.StatusCmd, len(batch))
 	_, err := m.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i := range batch {
-			hash := batch[i].PayloadHash()
 			// SET … NX GET keeps an existing value and returns it.
-			key := markKey(batch[i].User, batch[i].Event)
-			before[i] = p.SetArgs(ctx, key, hash[:], redis.SetArgs{Mode: "NX", Get: true, TTL: markTTL})
+			key, value := markKey(batch[i].User, batch[i].Event), encodeMark(producing, &batch[i])
+			before[i] = p.SetArgs(ctx, key, value, redis.SetArgs{Mode: "NX", Get: true, TTL: producingTTL})
 		}
 		return nil
 	})
 	if err != nil && !errors.Is(err, redis.Nil) {
-		return nil, fmt.Errorf("mark %d events as pending: %w", len(batch), err)
+		return nil, fmt.Errorf("mark %d events: %w", len(batch), err)
 	}
-	marks := make([]*[16]byte, len(batch))
+	marks := make([]*Mark, len(batch))
 	for i, b := range before {
-		if v, err := b.Result(); err == nil && len(v) == 16 {
-			marks[i] = (*[16]byte)([]byte(v))
+		if v, err := b.Result(); err == nil {
+			marks[i] = decodeMark(v)
 		}
 	}
 	return marks, nil
 }
 
-// IsPending implements Marks.
-func (m *RedisMarks) IsPending(ctx context.Context, user scoreboard.UserID, event scoreboard.EventID) (bool, error) {
-	n, err := m.rdb.Exists(ctx, markKey(user, event)).Result()
-	if err != nil {
-		return false, fmt.Errorf("read the mark of event %s: %w", event.Text, err)
-	}
-	return n == 1, nil
+const (
+	// The hash is compared without its state: another process may have set the mark,
+	// and the increment is in Kafka all the same. A key that is gone stays gone: the
+	// increment is recorded already. The later time stays, because a rejection is
+	// compared with it.
+	confirmScript = `local v = redis.call('GET', KEYS[1])
+if not v then return 0 end
+local hash, at = string.sub(v, 2, 17), string.sub(v, 18)
+if #v == 16 then hash, at = v, '0' end
+if hash ~= ARGV[1] then return 0 end
+if tonumber(at) < tonumber(ARGV[2]) then at = ARGV[2] end
+redis.call('SET', KEYS[1], 'd' .. hash .. at, 'EX', ARGV[3])
+return 1`
+
+	abortScript = `if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+return redis.call('DEL', KEYS[1])`
+
+	// A mark of a later attempt stays: that one is not decided yet.
+	rejectScript = `local v = redis.call('GET', KEYS[1])
+if not v or #v > 16 and tonumber(string.sub(v, 18)) > tonumber(ARGV[1]) then return 0 end
+return redis.call('DEL', KEYS[1])`
+)
+
+// Confirm implements Marks.
+func (m *RedisMarks) Confirm(ctx context.Context, batch []scoreboard.Increment) error {
+	return m.forEach(ctx, "confirm", batch, func(p redis.Pipeliner, key string, in *scoreboard.Increment) {
+		hash := in.PayloadHash()
+		p.Eval(ctx, confirmScript, []string{key}, string(hash[:]), in.Accepted.UnixMicro(), int(producedTTL.Seconds()))
+	})
 }
 
-// Clear implements Marks.
-func (m *RedisMarks) Clear(ctx context.Context, batch []scoreboard.Increment) error {
+// Abort implements Marks.
+func (m *RedisMarks) Abort(ctx context.Context, batch []scoreboard.Increment) error {
+	return m.forEach(ctx, "remove", batch, func(p redis.Pipeliner, key string, in *scoreboard.Increment) {
+		p.Eval(ctx, abortScript, []string{key}, encodeMark(producing, in))
+	})
+}
+
+// Recorded implements Marks.
+func (m *RedisMarks) Recorded(ctx context.Context, batch []scoreboard.Increment) error {
+	return m.forEach(ctx, "clear", batch, func(p redis.Pipeliner, key string, _ *scoreboard.Increment) {
+		p.Del(ctx, key)
+	})
+}
+
+// Rejected implements Marks.
+func (m *RedisMarks) Rejected(ctx context.Context, batch []scoreboard.Increment) error {
+	return m.forEach(ctx, "clear", batch, func(p redis.Pipeliner, key string, in *scoreboard.Increment) {
+		p.Eval(ctx, rejectScript, []string{key}, in.Accepted.UnixMicro())
+	})
+}
+
+// forEach queues a command for the mark of each increment, and sends all at once.
+func (m *RedisMarks) forEach(
+	ctx context.Context, what string, batch []scoreboard.Increment,
+	queue func(p redis.Pipeliner, key string, in *scoreboard.Increment),
+) error {
+	if len(batch) == 0 {
+		return nil
+	}
 	_, err := m.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i := range batch {
-			p.Del(ctx, markKey(batch[i].User, batch[i].Event))
+			queue(p, markKey(batch[i].User, batch[i].Event), &batch[i])
 		}
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("clear %d marks: %w", len(batch), err)
+		return fmt.Errorf("%s %d marks: %w", what, len(batch), err)
 	}
 	return nil
+}
+
+// Find implements Marks.
+func (m *RedisMarks) Find(ctx context.Context, user scoreboard.UserID, event scoreboard.EventID) (*Mark, error) {
+	v, err := m.rdb.Get(ctx, markKey(user, event)).Result()
+	if errors.Is(err, redis.Nil) {
+		return nil, nil //nolint:nilnil // no mark is not an error
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the mark of event %s: %w", event.Text, err)
+	}
+	return decodeMark(v), nil
 }

@@ -31,11 +31,12 @@ type wireIncrement struct {
 	Country    string               `json:"country,omitempty"`
 }
 
-// EncodeAccepted encodes an increment that the server accepted at a time.
-func EncodeAccepted(in *scoreboard.Increment, at time.Time) []byte {
+// EncodeAccepted encodes an increment that the server has accepted, with the time of
+// that.
+func EncodeAccepted(in *scoreboard.Increment) []byte {
 	w := wireIncrement{
 		Schema: Schema, User: in.User, Delta: in.Delta, Event: in.Event.Text, Boards: in.Boards, Action: in.Action,
-		Client: in.Client, AcceptedAt: at.UTC(), KeyID: in.KeyID, Signer: in.Signer, Address: in.Address,
+		Client: in.Client, AcceptedAt: in.Accepted.UTC(), KeyID: in.KeyID, Signer: in.Signer, Address: in.Address,
 		Agent: in.Agent, Trace: in.Trace, Attested: in.Attested, Server: in.Server, Country: in.Country,
 	}
 	if in.ActionID != [16]byte{} {

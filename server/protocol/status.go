@@ -17,6 +17,9 @@ type Status struct {
 	OutboxOldestAgeMS *int64 `json:"outbox_oldest_age_ms,omitempty"`
 
 	ConsumerLag map[string]int64 `json:"consumer_lag,omitempty"` // records, by topic
+	// DamagedLogs are the topics whose log this node found cut or replaced since its
+	// start, with the records that were lost, as far as known.
+	DamagedLogs map[string]int64 `json:"damaged_logs,omitempty"`
 	Parity      *Parity          `json:"parity,omitempty"`
 	Connections map[string]int64 `json:"gateway_connections,omitempty"` // of this node, by transport
 	Board       *Condition       `json:"board,omitempty"`

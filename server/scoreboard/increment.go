@@ -89,6 +89,14 @@ type Receipt struct {
 	Rank       *int64 // 1-based, current; nil if it was not available in time
 }
 
+// Rejection is why an event was not recorded after it had been accepted.
+type Rejection struct {
+	Reason *Error
+	// Accepted is when the rejected increment was accepted: an attempt that was
+	// accepted later has its own outcome.
+	Accepted time.Time
+}
+
 // Outcome is the result of one increment of a batch: receipts in the order of its
 // boards, or an error.
 type Outcome struct {

@@ -23,7 +23,8 @@ func TestUserAheadOfTheClock(t *testing.T) {
 			create(t, s, boardOf("daily", every(scoreboard.PeriodDaily)))
 			today := scoreboard.BoardID("daily:" + databaseTime(t, conn).Format(time.DateOnly))
 			record(t, s, increment("ahead", 1, "e0"))
-			conn.Do(t, `update users set last_recorded_at = last_recorded_at + $1::interval where user_id = 'ahead'`, ahead)
+			conn.Do(t, `update users set last_recorded_at = last_recorded_at + $1::interval where user_id = 'ahead'`,
+				ahead)
 			got := record(
 				t,
 				s,
@@ -98,7 +99,8 @@ func TestClockWentBackIntoClosedPeriod(t *testing.T) {
 	}
 	// An operator's freeze of the current day is another matter.
 	conn.Do(t, `update boards set closed_at = null where board_id = $1`, today)
-	if o := record(t, s, increment("bob", 1, "e1", "daily"))[0]; scoreboard.CodeOf(o.Err) != scoreboard.CodeBoardClosed {
+	o := record(t, s, increment("bob", 1, "e1", "daily"))[0]
+	if scoreboard.CodeOf(o.Err) != scoreboard.CodeBoardClosed {
 		t.Errorf("the current day is frozen: got %+v, want board_closed", o)
 	}
 }
@@ -124,7 +126,8 @@ func TestLeasesAfterTheClockWentBack(t *testing.T) {
 	conn.Do(t, `update relay_shards set lease_until = lease_until + interval '2 days'`)
 	conn.Do(t, `update leases set until = until + interval '2 days'`)
 	conn.Do(t, `update relay_members set alive_until = alive_until + interval '2 days'`)
-	if generation, _, ok, err := s.Outbox.ClaimShard(t.Context(), 0, "live", life); err != nil || !ok || generation != 2 {
+	generation, _, ok, err := s.Outbox.ClaimShard(t.Context(), 0, "live", life)
+	if err != nil || !ok || generation != 2 {
 		t.Errorf("the shard: claimed %t with generation %d, %v; want generation 2", ok, generation, err)
 	}
 	if held, err := s.Boards.TakeLease(t.Context(), "rollover", "live", life); err != nil || !held {

@@ -52,14 +52,14 @@ type Accepted struct{ producer Producer }
 // NewAccepted publishes through p, which the caller closes.
 func NewAccepted(p Producer) *Accepted { return &Accepted{producer: p} }
 
-// Accept writes increments and returns how many from the front were
-// acknowledged.
-func (a *Accepted) Accept(ctx context.Context, batch []scoreboard.Increment, at time.Time) (int, error) {
+// Accept writes increments, with the time at which each was accepted, and returns how
+// many from the front were acknowledged.
+func (a *Accepted) Accept(ctx context.Context, batch []scoreboard.Increment) (int, error) {
 	messages := make([]Message, len(batch))
 	for i := range batch {
 		in := &batch[i]
 		messages[i] = Message{
-			Key: []byte(in.User), Value: protocol.EncodeAccepted(in, at),
+			Key: []byte(in.User), Value: protocol.EncodeAccepted(in),
 			Headers: []Header{
 				{Key: "event_id", Value: []byte(in.Event.Text)},
 				{Key: "traceparent", Value: []byte(in.Trace)},

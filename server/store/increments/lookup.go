@@ -44,22 +44,29 @@ func (s *Increments) Event(
 	return receipts, nil
 }
 
-// Reject stores why accepted events were not recorded. A repeated rejection keeps
-// the first reason.
+// Reject stores why accepted events were not recorded. For each event the attempt
+// that was accepted last counts; its first reason stays.
 func (s *Increments) Reject(
 	ctx context.Context, rejected []scoreboard.Increment, reasons []*scoreboard.Error,
 ) error {
 	n := len(rejected)
 	users, events, hashes := make([]string, n), make([][16]byte, n), make([][]byte, n)
-	codes, messages := make([]string, n), make([]string, n)
+	codes, messages, accepted := make([]string, n), make([]string, n), make([]time.Time, n)
 	for i := range rejected {
 		hash := rejected[i].PayloadHash()
 		users[i], events[i], hashes[i] = string(rejected[i].User), rejected[i].Event.UUID, hash[:]
-		codes[i], messages[i] = string(reasons[i].Code), reasons[i].Message
+		codes[i], messages[i], accepted[i] = string(reasons[i].Code), reasons[i].Message, rejected[i].Accepted
 	}
-	_, err := s.db.Exec(ctx, `insert into rejected_events (user_id, event_id, payload_hash, error_code, message)
-select * from unnest($1::text[], $2::uuid[], $3::bytea[], $4::text[], $5::text[]) on conflict do nothing`,
-		users, events, hashes, codes, messages)
+	_, err := s.db.Exec(ctx, `insert into rejected_events as r
+    (user_id, event_id, payload_hash, error_code, message, accepted_at)
+select distinct on (u, e) u, e, hash, code, message, at
+from unnest($1::text[], $2::uuid[], $3::bytea[], $4::text[], $5::text[], $6::timestamptz[])
+    as t(u, e, hash, code, message, at)
+order by u, e, at desc
+on conflict (user_id, event_id) do update set payload_hash = excluded.payload_hash, error_code = excluded.error_code,
+    message = excluded.message, accepted_at = excluded.accepted_at, rejected_at = clock_timestamp()
+where coalesce(r.accepted_at, r.rejected_at) < excluded.accepted_at`,
+		users, events, hashes, codes, messages, accepted)
 	if err != nil {
 		return pg.Translate(fmt.Errorf("store %d rejections: %w", n, err))
 	}
@@ -69,17 +76,58 @@ select * from unnest($1::text[], $2::uuid[], $3::bytea[], $4::text[], $5::text[]
 // Rejection returns why an event was not recorded; nil if no rejection is stored.
 func (s *Increments) Rejection(
 	ctx context.Context, user scoreboard.UserID, event scoreboard.EventID,
-) (*scoreboard.Error, error) {
-	e := &scoreboard.Error{}
-	err := s.db.QueryRow(ctx, `select error_code, message from rejected_events where user_id = $1 and event_id = $2`,
-		user, event.UUID).Scan(&e.Code, &e.Message)
+) (*scoreboard.Rejection, error) {
+	r := &scoreboard.Rejection{Reason: &scoreboard.Error{}}
+	err := s.db.QueryRow(ctx, `select error_code, message, coalesce(accepted_at, rejected_at) from rejected_events
+where user_id = $1 and event_id = $2`, user, event.UUID).Scan(&r.Reason.Code, &r.Reason.Message, &r.Accepted)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil //nolint:nilnil // no rejection is not an error
 	}
 	if err != nil {
 		return nil, pg.Translate(fmt.Errorf("look up the rejection of event %s of %s: %w", event.Text, user, err))
 	}
-	return e, nil
+	return r, nil
+}
+
+// Rejected reports for each accepted increment whether it, or an attempt accepted
+// later, was rejected. A rejection as internal does not count: an operator may have
+// removed its cause and published the record again.
+func (s *Increments) Rejected(ctx context.Context, batch []scoreboard.Increment) ([]bool, error) {
+	n := len(batch)
+	users, events, accepted := make([]string, n), make([][16]byte, n), make([]time.Time, n)
+	for i := range batch {
+		users[i], events[i], accepted[i] = string(batch[i].User), batch[i].Event.UUID, batch[i].Accepted
+	}
+	rows, err := s.db.Query(ctx, `select t.n
+from unnest($1::text[], $2::uuid[], $3::timestamptz[]) with ordinality as t(u, e, at, n) cross join lateral (
+    select from rejected_events where user_id = t.u and event_id = t.e
+        and coalesce(accepted_at, rejected_at) >= t.at and error_code <> 'internal' offset 0) as r`,
+		users, events, accepted)
+	if err != nil {
+		return nil, pg.Translate(fmt.Errorf("look up the rejections of %d events: %w", n, err))
+	}
+	rejected := make([]bool, n)
+	var i int64
+	if _, err := pgx.ForEachRow(rows, []any{&i}, func() error {
+		rejected[i-1] = true
+		return nil
+	}); err != nil {
+		return nil, pg.Translate(fmt.Errorf("look up the rejections of %d events: %w", n, err))
+	}
+	return rejected, nil
+}
+
+// DeleteRejections deletes at most limit rejections that are older than a time, or
+// beyond the newest keep, and returns how many.
+func (s *Increments) DeleteRejections(ctx context.Context, before time.Time, keep, limit int) (int64, error) {
+	done, err := s.db.Exec(ctx, `delete from rejected_events where (user_id, event_id) in (
+    select user_id, event_id from rejected_events where rejected_at < greatest($1,
+        (select rejected_at from rejected_events order by rejected_at desc offset $2 - 1 limit 1))
+    order by rejected_at limit $3)`, before, keep, limit)
+	if err != nil {
+		return 0, pg.Translate(fmt.Errorf("delete rejections: %w", err))
+	}
+	return done.RowsAffected(), nil
 }
 
 // DeleteUsedTokens deletes at most limit action tokens that were used before a

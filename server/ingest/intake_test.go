@@ -1,0 +1,168 @@
+package ingest_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/ingest"
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// delivery is a source that delivers one batch, a dead letter box and a store of
+// rejections.
+type delivery struct {
+	records []scoreboard.Record
+	decided map[string]bool // events that are rejected already
+	broken  error           // of the store of rejections
+
+	mu       sync.Mutex
+	done     chan struct{}
+	buried   []int64 // offsets
+	rejected map[string]scoreboard.Code
+}
+
+func (d *delivery) Consume(
+	ctx context.Context, handle func(context.Context, []scoreboard.Record) (map[int]int64, error),
+) error {
+	if _, err := handle(ctx, d.records); err != nil {
+		return err
+	}
+	close(d.done)
+	<-ctx.Done()
+	return nil
+}
+
+func (d *delivery) Bury(_ context.Context, letter *scoreboard.DeadLetter) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.buried = append(d.buried, letter.Offset)
+	return nil
+}
+
+func (d *delivery) Reject(_ context.Context, rejected []scoreboard.Increment, reasons []*scoreboard.Error) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.broken != nil {
+		return d.broken
+	}
+	for i := range rejected {
+		d.rejected[rejected[i].Event.Text] = reasons[i].Code
+	}
+	return nil
+}
+
+func (d *delivery) Rejected(_ context.Context, batch []scoreboard.Increment) ([]bool, error) {
+	decided := make([]bool, len(batch))
+	for i := range batch {
+		decided[i] = d.decided[batch[i].Event.Text]
+	}
+	return decided, nil
+}
+
+// noMarks implements ingest.Marks.
+type noMarks struct{ ingest.Marks }
+
+func (noMarks) Recorded(context.Context, []scoreboard.Increment) error { return nil }
+func (noMarks) Rejected(context.Context, []scoreboard.Increment) error { return nil }
+
+// deliver hands records of events to an intake over l and waits for the commit.
+func deliver(t *testing.T, l ledger, d *delivery, events ...string) {
+	t.Helper()
+	for i, text := range events {
+		in := event(t, text, 1)
+		in.Accepted = time.Now()
+		d.records = append(d.records, scoreboard.Record{Offset: int64(i), Value: protocol.EncodeAccepted(&in)})
+	}
+	d.done, d.rejected = make(chan struct{}), map[string]scoreboard.Code{}
+	in, stop := run(lanes, l)
+	defer stop()
+	ctx, cancel := context.WithCancel(context.Background())
+	var all sync.WaitGroup
+	defer all.Wait()
+	defer cancel()
+	k := ingest.NewIntake(d, in, d, d, noMarks{}, 24*time.Hour, slog.New(slog.DiscardHandler))
+	all.Go(func() { _ = k.Run(ctx) })
+	select {
+	case <-d.done:
+	case <-time.After(time.Minute):
+		t.Error("after a minute the batch is not committed")
+	}
+}
+
+// An increment that fails although the database answers does not hold its partition:
+// it goes to the dead letters after a while, and has an outcome.
+func TestIntakeAbandonsWhatCannotBeRecorded(t *testing.T) {
+	t.Parallel()
+	for name, broken := range map[string]error{"": nil, ", nor rejected": errors.New("database error")} {
+		t.Run("not recorded"+name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var done []string
+				d := &delivery{broken: broken}
+				deliver(t, func(batch []scoreboard.Increment) ([]scoreboard.Outcome, error) {
+					for i := range batch {
+						if batch[i].Event.Text == "bad" {
+							return nil, errors.New("database error")
+						}
+					}
+					for i := range batch {
+						done = append(done, batch[i].Event.Text)
+					}
+					return recorded(batch), nil
+				}, d, "e1", "bad", "e2")
+				if slices.Sort(done); !slices.Equal(done, []string{"e1", "e2"}) {
+					t.Errorf("recorded %v, want the others", done)
+				}
+				if !slices.Equal(d.buried, []int64{1}) {
+					t.Errorf("buried %v, want the record at offset 1", d.buried)
+				}
+				if code := d.rejected["bad"]; broken == nil && code != scoreboard.CodeInternal {
+					t.Errorf("rejected as %q, want internal", code)
+				}
+			})
+		})
+	}
+}
+
+// An outage ends: nothing is abandoned meanwhile.
+func TestIntakeWaitsForTheEndOfAnOutage(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := &delivery{}
+		end := time.Now().Add(45 * time.Second)
+		deliver(t, func(batch []scoreboard.Increment) ([]scoreboard.Outcome, error) {
+			if time.Now().Before(end) {
+				return nil, scoreboard.Errorf(scoreboard.CodeUnavailable, "unavailable")
+			}
+			return recorded(batch), nil
+		}, d, "e1", "e2")
+		if len(d.buried) > 0 || len(d.rejected) > 0 {
+			t.Errorf("buried %v, rejected %v, want none", d.buried, d.rejected)
+		}
+	})
+}
+
+// A rejected record that is delivered again keeps its outcome.
+func TestIntakeKeepsRejections(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var done []string
+		d := &delivery{decided: map[string]bool{"rejected": true}}
+		deliver(t, func(batch []scoreboard.Increment) ([]scoreboard.Outcome, error) {
+			for i := range batch {
+				done = append(done, batch[i].Event.Text)
+			}
+			return recorded(batch), nil
+		}, d, "rejected", "e2")
+		if !slices.Equal(done, []string{"e2"}) {
+			t.Errorf("recorded %v, want e2 alone", done)
+		}
+	})
+}

@@ -1,0 +1,81 @@
+package store_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store/storetest"
+)
+
+func TestLaterRejectionReplacesEarlier(t *testing.T) {
+	t.Parallel()
+	s, conn := storetest.New(t)
+	base := databaseTime(t, conn).Truncate(time.Microsecond)
+	attempt := func(n int) scoreboard.Increment {
+		in := increment("alice", 5, "e1")
+		in.Accepted = base.Add(time.Duration(n) * time.Second)
+		return in
+	}
+	reject := func(code scoreboard.Code, batch ...scoreboard.Increment) {
+		t.Helper()
+		reasons := make([]*scoreboard.Error, len(batch))
+		for i := range reasons {
+			reasons[i] = scoreboard.Errorf(code, "no")
+		}
+		if err := s.Increments.Reject(t.Context(), batch, reasons); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := func(when string, code scoreboard.Code, n int, rejected ...bool) {
+		t.Helper()
+		first := attempt(0)
+		r, err := s.Increments.Rejection(t.Context(), first.User, first.Event)
+		if err != nil || r == nil || r.Reason.Code != code || !r.Accepted.Equal(attempt(n).Accepted) {
+			t.Errorf("%s: got %+v, %v, want %s of attempt %d", when, r, err, code, n)
+		}
+		got, err := s.Increments.Rejected(t.Context(), []scoreboard.Increment{attempt(0), attempt(1), attempt(2)})
+		if err != nil || fmt.Sprint(got) != fmt.Sprint(rejected) {
+			t.Errorf("%s: attempts rejected: %v, %v, want %v", when, got, err, rejected)
+		}
+	}
+	if r, err := s.Increments.Rejection(t.Context(), "alice", attempt(0).Event); r != nil || err != nil {
+		t.Errorf("before: got %+v, %v", r, err)
+	}
+	reject(scoreboard.CodeBoardClosed, attempt(0))
+	want("rejected", scoreboard.CodeBoardClosed, 0, true, false, false)
+	reject(scoreboard.CodeForbidden, attempt(0))
+	want("delivered again", scoreboard.CodeBoardClosed, 0, true, false, false)
+	reject(scoreboard.CodeForbidden, attempt(1), attempt(0))
+	want("accepted and rejected again", scoreboard.CodeForbidden, 1, true, true, false)
+	reject(scoreboard.CodeInternal, attempt(2))
+	want("not recorded", scoreboard.CodeInternal, 2, false, false, false)
+}
+
+func TestRejectionsAreDeletedByAgeAndNumber(t *testing.T) {
+	t.Parallel()
+	s, conn := storetest.New(t)
+	conn.Do(t, `insert into rejected_events (user_id, event_id, payload_hash, error_code, message, rejected_at)
+select 'u' || n, gen_random_uuid(), '', 'forbidden', 'no', clock_timestamp() - n * interval '1 hour'
+from generate_series(1, 20) as n`)
+	remove := func(age time.Duration, keep, limit int, want, left int64) {
+		t.Helper()
+		n, err := s.Increments.DeleteRejections(t.Context(), time.Now().Add(-age), keep, limit)
+		if err != nil || n != want {
+			t.Errorf("deleted %d, %v, want %d", n, err, want)
+		}
+		if got := conn.Count(t, `select count(*) from rejected_events`); got != left {
+			t.Errorf("%d are left, want %d", got, left)
+		}
+	}
+	remove(24*time.Hour, 100, 10, 0, 20)
+	remove(12*time.Hour+30*time.Minute, 100, 5, 5, 15)
+	remove(12*time.Hour+30*time.Minute, 100, 5, 3, 12)
+	remove(24*time.Hour, 10, 5, 2, 10)
+	newest := conn.Count(t, `select count(*) from rejected_events
+where rejected_at > clock_timestamp() - interval '11 hours'`)
+	if newest != 10 {
+		t.Errorf("%d of the newest are left, want 10", newest)
+	}
+}
