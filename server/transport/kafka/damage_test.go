@@ -159,41 +159,6 @@ func TestReplacedTopicIsReadFromItsStart(t *testing.T) {
 	})
 }
 
-// The broker loses a partition's log while it is down, and the group had consumed
-// only a part of it.
-func TestLostDisk(t *testing.T) {
-	t.Parallel()
-	server := backendtest.OwnKafka(t)
-	l := newOneLog(t, server.Brokers, "")
-	l.publish(t, 0, 40)
-	got := transporttest.NewReceived()
-	c := l.consumer()
-	transporttest.Consume(t, c, got.Handle)
-	transporttest.Until(t, "the first records delivered", func() bool { return got.Users() == 40 })
-	transporttest.Until(t, "the offset committed", func() bool { return l.committed(t) == 40 })
-	time.Sleep(1200 * time.Millisecond) // the log was seen with 40 records
-	server.Kill()
-	files, err := filepath.Glob(filepath.Join(server.Data, l.topic+"-0", "*"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no files of the partition in %s: %v", server.Data, err)
-	}
-	for _, f := range files {
-		if filepath.Base(f) != "partition.metadata" { // the topic's id
-			if err := os.Remove(f); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	server.Start()
-	l.publish(t, 40, 10)
-	transporttest.Until(t, "the records of the new log delivered", func() bool { return got.Users() == 50 })
-	if s := c.Status(); s.Damages != 1 || s.Lost != 0 {
-		t.Errorf("status %+v, want one damage that lost nothing", s)
-	}
-	l.publish(t, 50, 60)
-	transporttest.Until(t, "later records delivered", func() bool { return got.Users() == 110 })
-}
-
 // The broker deletes records that the group has not consumed.
 func TestUnconsumedRecordsDeleted(t *testing.T) {
 	t.Parallel()
@@ -252,31 +217,6 @@ func ask(t *testing.T, broker string, request kmsg.Request) kmsg.Response {
 	return answer
 }
 
-// A consumer that finds its log intact reports nothing, also with gaps in its commits
-// and after a restart of the broker.
-func TestIntactLogIsNotReported(t *testing.T) {
-	t.Parallel()
-	server := backendtest.OwnKafka(t)
-	l := newOneLog(t, server.Brokers, "")
-	got := transporttest.NewReceived()
-	c := l.consumer()
-	transporttest.Consume(t, c, got.Handle)
-	transporttest.Consume(t, l.consumer(), got.Handle)
-	for i := range 5 {
-		l.publish(t, 100*i, 100)
-		if i == 2 {
-			server.Stop()
-			server.Start()
-		}
-		time.Sleep(300 * time.Millisecond)
-	}
-	transporttest.Until(t, "everything delivered", func() bool { return got.Users() == 500 })
-	time.Sleep(1500 * time.Millisecond)
-	if l.count() > 0 {
-		t.Errorf("reported %+v", l.all[0])
-	}
-}
-
 // AwaitConsumed returns when what was published before is committed, and not before.
 func TestAwaitConsumed(t *testing.T) {
 	t.Parallel()
@@ -303,12 +243,11 @@ func TestAwaitConsumed(t *testing.T) {
 // On a new topic the first records are taken at once.
 func TestEnsuredTopicsTakeRecordsAtOnce(t *testing.T) {
 	t.Parallel()
-	server := backendtest.OwnKafka(t)
-	k := connect(t, server.Brokers)
+	k, prefix := connect(t, backendtest.Kafka(t)), backendtest.Prefix(t)
 	var topics []kafka.Topic
 	for i := range 6 {
 		topics = append(topics, kafka.Topic{
-			Name: "t" + strconv.Itoa(i), Partitions: 16, Retention: time.Hour, Replicas: -1,
+			Name: prefix + strconv.Itoa(i), Partitions: 16, Retention: time.Hour, Replicas: -1,
 		})
 	}
 	if _, err := k.Ensure(t.Context(), topics...); err != nil {
@@ -328,25 +267,65 @@ func TestEnsuredTopicsTakeRecordsAtOnce(t *testing.T) {
 	}
 }
 
-// A consumer goes on within five seconds after the broker is back from an outage of
-// any length.
-func TestConsumerResumesSoonAfterAnOutage(t *testing.T) {
-	t.Parallel()
+// Two consumers go on within five seconds after the broker is back, and report nothing.
+// Then the broker loses the partition's log while it is down. Not parallel to other
+// tests, because it measures.
+func TestConsumersAfterOutages(t *testing.T) {
 	server := backendtest.OwnKafka(t)
 	l := newOneLog(t, server.Brokers, "")
 	got := transporttest.NewReceived()
-	transporttest.Consume(t, l.consumer(), got.Handle)
-	l.publish(t, 0, 10)
-	transporttest.Until(t, "the first records delivered", func() bool { return got.Users() == 10 })
+	consumers := []*kafka.Consumer{l.consumer(), l.consumer()}
+	for _, c := range consumers {
+		transporttest.Consume(t, c, got.Handle)
+	}
+	published := 0
+	delivered := func(when string, n int) {
+		t.Helper()
+		l.publish(t, published, n)
+		published += n
+		transporttest.Until(t, "delivered "+when, func() bool { return got.Users() == published })
+	}
+	delivered("at first", 10)
 	server.Kill()
-	time.Sleep(15 * time.Second)
+	time.Sleep(12 * time.Second)
 	server.Start()
 	back := time.Now()
-	l.publish(t, 10, 10)
-	transporttest.Until(t, "delivery after the outage", func() bool { return got.Users() == 20 })
+	delivered("after the outage", 10)
 	took := time.Since(back)
 	t.Logf("resumed %s after the broker was back", took)
 	if took > 5*time.Second {
 		t.Errorf("resumed after %s, want 5 s", took)
 	}
+	server.Stop()
+	server.Start()
+	delivered("after a restart", 20)
+	transporttest.Until(t, "the offset committed", func() bool { return l.committed(t) == 40 })
+	time.Sleep(1200 * time.Millisecond) // the log was seen with 40 records
+	if l.count() > 0 {
+		t.Errorf("an intact log was reported: %+v", l.all[0])
+	}
+
+	server.Kill()
+	files, err := filepath.Glob(filepath.Join(server.Data, l.topic+"-0", "*"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no files of the partition in %s: %v", server.Data, err)
+	}
+	for _, f := range files {
+		if filepath.Base(f) != "partition.metadata" { // the topic's id
+			if err := os.Remove(f); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	server.Start()
+	delivered("from the new log", 10)
+	transporttest.Until(t, "a report", func() bool { return l.count() > 0 })
+	var lost int64
+	for _, c := range consumers {
+		lost += c.Status().Lost
+	}
+	if lost != 0 {
+		t.Errorf("%d records lost, want none: all were consumed", lost)
+	}
+	delivered("later", 60)
 }
