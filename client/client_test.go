@@ -3,12 +3,11 @@ package client_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"go.uber.org/goleak"
 
 	"github.com/scoreboard/scoreboard/client"
 	"github.com/scoreboard/scoreboard/client/clienttest"
@@ -16,7 +15,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { clienttest.Main(m) }
 
 func options(user string) client.Options {
 	return client.Options{
@@ -34,6 +33,20 @@ func newClient(t *testing.T, s *clienttest.Server, o client.Options) *client.Cli
 	t.Cleanup(c.Close)
 	c.ShortenTimeouts()
 	return c
+}
+
+// soon waits up to three seconds for a condition.
+func soon(t *testing.T, what string, is func() error) {
+	t.Helper()
+	for deadline := time.Now().Add(3 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		err := is()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: %v", what, err)
+		}
+	}
 }
 
 func TestSubmit(t *testing.T) {
@@ -87,6 +100,8 @@ func TestPagesAndLists(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	s.Shows(client.Entry{UserID: "alice", Score: 5}, client.Entry{UserID: "bob", Score: 7},
+		client.Entry{UserID: "carol", Score: 3})
 	first, err := c.Top(t.Context(), client.TopQuery{Limit: 2})
 	if err != nil || len(first.Entries) != 2 || first.NextCursor == "" {
 		t.Fatalf("got %+v, %v", first, err)
@@ -127,8 +142,7 @@ func TestReads(t *testing.T) {
 	if err != nil || carol.Rank != 2 || carol.Percentile != 33.3 {
 		t.Errorf("score of c@rol:1: got %+v, %v", carol, err)
 	}
-	_, _ = c.Score(t.Context(), "..",
-		client.PlaceQuery{}) // the fake's router cleans paths, so only the sent path matters
+	_, _ = c.Score(t.Context(), "..", client.PlaceQuery{}) // routers clean paths, so only the sent path matters
 	if seen := slices.ContainsFunc(s.Seen(),
 		func(r clienttest.Request) bool { return strings.HasPrefix(r.Path, "/v1/users/../score?") }); !seen {
 		t.Error("the user id .. did not reach the server unchanged")
@@ -137,7 +151,7 @@ func TestReads(t *testing.T) {
 		client.PlaceQuery{}); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
 		t.Errorf("rank of an unknown user: got %v, want not_found", err)
 	}
-	s.Degrade("redis is away")
+	s.StopRedis()
 	if top, err := c.Top(t.Context(), client.TopQuery{}); err != nil || !top.Degraded || top.Version != nil {
 		t.Errorf("degraded top: got %+v, %v", top, err)
 	}
@@ -185,18 +199,23 @@ func TestKeysAndTokens(t *testing.T) {
 		t.Fatalf("rotate: got %+v, %v", rotated, err)
 	}
 	o.KeySecret = rotated.Secret
+	// A node caches keys for a second, so changes take effect within that.
 	for name, c := range map[string]*client.Client{"the former secret": game, "the new secret": newClient(t, s, o)} {
-		if _, err := c.Submit(t.Context(), client.Increment{User: "alice", Delta: 1}); err != nil {
-			t.Errorf("submit with %s: %v", name, err)
-		}
+		soon(t, "submit with "+name, func() error {
+			_, err := c.Submit(t.Context(), client.Increment{User: "alice", Delta: 1})
+			return err
+		})
 	}
 	if err := c.RevokeKey(t.Context(), key.KeyID); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := game.Submit(t.Context(),
-		client.Increment{User: "alice", Delta: 1}); scoreboard.CodeOf(err) != scoreboard.CodeInvalidSignature {
-		t.Errorf("submit with the revoked key: got %v, want invalid_signature", err)
-	}
+	soon(t, "the revoked key's rejection", func() error {
+		_, err := game.Submit(t.Context(), client.Increment{User: "alice", Delta: 1})
+		if scoreboard.CodeOf(err) != scoreboard.CodeInvalidSignature {
+			return fmt.Errorf("got %w, want invalid_signature", err)
+		}
+		return nil
+	})
 	keys, err := c.Keys(t.Context())
 	if err != nil || len(keys) != 2 || keys[1].RevokedAt == nil || keys[1].Secret != "" {
 		t.Errorf("list: got %+v, %v", keys, err)

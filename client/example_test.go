@@ -14,10 +14,10 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// The examples use a fake server. A program reads the address, the token and the key
-// from its configuration.
-func exampleClient() (*client.Client, *clienttest.Server) {
-	server := clienttest.Start()
+// The examples use a server that clienttest starts. A program reads the address, the
+// token and the key from its configuration.
+func exampleClient() (c *client.Client, stop func()) {
+	server, stop := clienttest.Start()
 	server.Set(protocol.Entry{UserID: "bob", Score: 40}, protocol.Entry{UserID: "alice", Score: 37})
 	c, err := client.New(server.URL, client.Options{
 		Token:     clienttest.Token("alice", "score:update"),
@@ -27,12 +27,12 @@ func exampleClient() (*client.Client, *clienttest.Server) {
 	if err != nil {
 		panic(err)
 	}
-	return c, server
+	return c, stop
 }
 
 func ExampleClient_Submit() {
-	c, server := exampleClient()
-	defer server.Close()
+	c, stop := exampleClient()
+	defer stop()
 	defer c.Close()
 
 	// The event id is derived from the match, so the match counts once however often
@@ -44,16 +44,20 @@ func ExampleClient_Submit() {
 			fmt.Println(err)
 			return
 		}
-		fmt.Println(receipt.NewScore, "points, rank", *receipt.Rank, "replayed:", receipt.Replayed)
+		if receipt.Replayed {
+			fmt.Println("counted before:", receipt.NewScore, "points")
+			continue // its rank is the current one, not that of the match
+		}
+		fmt.Println(receipt.NewScore, "points, rank", *receipt.Rank)
 	}
 	// Output:
-	// 42 points, rank 1 replayed: false
-	// 42 points, rank 1 replayed: true
+	// 42 points, rank 1
+	// counted before: 42 points
 }
 
 func ExampleClient_SubmitBatch() {
-	c, server := exampleClient()
-	defer server.Close()
+	c, stop := exampleClient()
+	defer stop()
 	defer c.Close()
 
 	// The token of a game server has the scope score:update.
@@ -78,8 +82,8 @@ func ExampleClient_SubmitBatch() {
 }
 
 func ExampleClient_Receipt() {
-	c, server := exampleClient()
-	defer server.Close()
+	c, stop := exampleClient()
+	defer stop()
 	defer c.Close()
 
 	ctx := context.Background()
@@ -102,8 +106,8 @@ func ExampleClient_Receipt() {
 }
 
 func ExampleClient_Around() {
-	c, server := exampleClient()
-	defer server.Close()
+	c, stop := exampleClient()
+	defer stop()
 	defer c.Close()
 
 	me, err := c.Me(context.Background(), client.PlaceQuery{})
@@ -143,8 +147,8 @@ func ExampleSigner_Headers() {
 }
 
 func ExampleError() {
-	c, server := exampleClient()
-	defer server.Close()
+	c, stop := exampleClient()
+	defer stop()
 	defer c.Close()
 
 	_, err := c.Submit(context.Background(), client.Increment{User: "alice", Delta: 5_000_000, EventID: "match-8842"})
@@ -161,8 +165,8 @@ func ExampleError() {
 }
 
 func ExampleClient_Top() {
-	c, server := exampleClient()
-	defer server.Close()
+	c, stop := exampleClient()
+	defer stop()
 	defer c.Close()
 
 	top, err := c.Top(context.Background(), client.TopQuery{Limit: 3})
@@ -179,8 +183,8 @@ func ExampleClient_Top() {
 }
 
 func ExampleClient_Watch() {
-	c, server := exampleClient()
-	defer server.Close()
+	c, stop := exampleClient()
+	defer stop()
 	defer c.Close()
 
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)

@@ -62,10 +62,15 @@ func TestWatchOverEachConnection(t *testing.T) {
 				s.Hide(kind, true)
 			}
 			s.Set(protocol.Entry{UserID: "alice", Score: 5})
-			states := newClient(t, s, options("bob")).Watch(t.Context(), "", tc.options)
+			c := newClient(t, s, options("bob"))
+			top, err := c.Top(t.Context(), client.TopQuery{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			states := c.Watch(t.Context(), "", tc.options)
 			first := wait(t, states, "the snapshot", leads("alice", tc.connection))
-			if first.Board != "global" || first.Epoch != 1 || first.HeardAt.IsZero() || first.Reconnects != 0 {
-				t.Errorf("first state: got %+v", first)
+			if first.Board != "global" || first.Epoch != *top.Epoch || first.HeardAt.IsZero() || first.Reconnects != 0 {
+				t.Errorf("first state: got %+v, want epoch %d", first, *top.Epoch)
 			}
 			s.Set(protocol.Entry{UserID: "bob", Score: 9})
 			next := wait(t, states, "bob ahead", leads("bob", tc.connection))
@@ -128,19 +133,19 @@ func TestWatchIgnoresOlderStates(t *testing.T) {
 	s.Rebuild()
 	s.Set(protocol.Entry{UserID: "bob", Score: 9})
 	states := newClient(t, s, options("bob")).Watch(t.Context(), "", client.WatchOptions{})
-	wait(t, states, "the snapshot", leads("bob", client.WebSocket))
+	now := wait(t, states, "the snapshot", leads("bob", client.WebSocket))
 
 	s.Push(protocol.Frame{
-		Type: protocol.FrameUpdated, Board: "global", Epoch: 1, Version: 99,
+		Type: protocol.FrameUpdated, Board: "global", Epoch: now.Epoch - 1, Version: now.Version + 99,
 		Top: []protocol.Entry{{Rank: 1, UserID: "old-epoch", Score: 1}},
 	})
 	s.Push(protocol.Frame{
-		Type: protocol.FrameUpdated, Board: "global", Epoch: 2, Version: 1,
+		Type: protocol.FrameUpdated, Board: "global", Epoch: now.Epoch, Version: now.Version - 1,
 		Top: []protocol.Entry{{Rank: 1, UserID: "old-version", Score: 1}},
 	})
 	s.Push(protocol.Frame{Type: "leaderboard.of-a-newer-protocol"})
 	s.Push(protocol.Frame{
-		Type: protocol.FrameUpdated, Board: "global", Epoch: 3, Version: 1,
+		Type: protocol.FrameUpdated, Board: "global", Epoch: now.Epoch + 1, Version: 1,
 		Top: []protocol.Entry{{Rank: 1, UserID: "rebuilt", Score: 1}},
 	})
 	wait(t, states, "the newer epoch", func(s client.State) bool {
@@ -211,9 +216,9 @@ func TestWatchShowsDegraded(t *testing.T) {
 	s.Set(protocol.Entry{UserID: "alice", Score: 5})
 	states := newClient(t, s, options("bob")).Watch(t.Context(), "", client.WatchOptions{})
 	wait(t, states, "the snapshot", leads("alice", client.WebSocket))
-	s.Degrade("rebuilding")
-	wait(t, states, "degraded", func(s client.State) bool { return s.Degraded == "rebuilding" })
-	s.Degrade("")
+	s.StopRedis()
+	wait(t, states, "degraded", func(s client.State) bool { return s.Degraded == "ranking_unavailable" })
+	s.StartRedis()
 	wait(t, states, "healthy again",
 		func(s client.State) bool { return s.Degraded == "" && s.Connection == client.WebSocket })
 }
@@ -223,13 +228,18 @@ func TestWatchSkipsStatesForSlowReaders(t *testing.T) {
 	t.Parallel()
 	s := clienttest.New(t)
 	states := newClient(t, s, options("bob")).Watch(t.Context(), "", client.WatchOptions{})
-	wait(t, states, "the connection", func(s client.State) bool { return s.Connection == client.WebSocket })
-	for i := range 100 {
-		s.Push(protocol.Frame{Type: protocol.FrameUpdated, Board: "global", Epoch: 1, Version: int64(10 + i)})
+	now := wait(t, states, "the connection", func(s client.State) bool { return s.Connection == client.WebSocket })
+	for i := range int64(100) {
+		s.Push(protocol.Frame{
+			Type: protocol.FrameUpdated, Board: "global", Epoch: now.Epoch, Version: now.Version + i + 1,
+		})
 	}
 	read := 0
-	wait(t, states, "the newest",
-		func(s client.State) bool { read++; time.Sleep(20 * time.Millisecond); return s.Version == 109 })
+	wait(t, states, "the newest", func(s client.State) bool {
+		read++
+		time.Sleep(20 * time.Millisecond)
+		return s.Version == now.Version+100
+	})
 	if read > 50 {
 		t.Errorf("read %d states of 100, want intermediate ones skipped", read)
 	}

@@ -2,7 +2,6 @@ package loadgen
 
 import (
 	"cmp"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,7 +15,7 @@ import (
 )
 
 // maxFreshness is the limit of these tests on freshness, in milliseconds.
-const maxFreshness = 2500
+const maxFreshness = 4500
 
 // accept checks a server against profile A, scaled down to a few seconds.
 func accept(t *testing.T, url string, rate int, length time.Duration, change func(*Options)) *Report {
@@ -72,8 +71,7 @@ func missed(r *Report) []string {
 	return names
 }
 
-// The second server relays frames as the one with stale frames does, but without a
-// delay.
+// The second server delays frames as the one with stale frames does, but hardly.
 func TestCorrectServerIsAccepted(t *testing.T) {
 	t.Parallel()
 	for name, l := range map[string]*faulty{"correct": {}, "hardly late": {stale: time.Nanosecond}} {
@@ -90,7 +88,7 @@ func TestCorrectServerIsAccepted(t *testing.T) {
 			kinds := map[string]int{}
 			for _, seen := range l.backend.Seen() {
 				if strings.HasPrefix(seen.Path, "/v1/realtime/leaderboard") {
-					kinds[kindOf(&http.Request{Header: seen.Header})]++
+					kinds[clienttest.KindOf(seen)]++
 				}
 			}
 			if kinds["ws"] != 1 || kinds["sse"] != 1 {
@@ -129,12 +127,12 @@ func TestFaultyServersFailTheRightCriteria(t *testing.T) {
 		"answers before it stores": {
 			server: &faulty{early: 300 * time.Millisecond}, plan: once, must: []string{"acks.recorded"},
 		},
-		"pushes stale frames": {server: &faulty{stale: 4 * time.Second}, must: []string{"freshness.client.p95"}},
+		"pushes stale frames": {server: &faulty{stale: 6 * time.Second}, must: []string{"freshness.client.p95"}},
 		"stale WebSocket": {
-			server: &faulty{stale: 4 * time.Second, staleBy: "ws"}, must: []string{"freshness.client.p95"},
+			server: &faulty{stale: 6 * time.Second, staleBy: "ws"}, must: []string{"freshness.client.p95"},
 		},
 		"stale event stream": {
-			server: &faulty{stale: 4 * time.Second, staleBy: "sse"}, must: []string{"freshness.client.p95"},
+			server: &faulty{stale: 6 * time.Second, staleBy: "sse"}, must: []string{"freshness.client.p95"},
 		},
 		"ignores signatures": {
 			server: &faulty{forged: true}, plan: func(p *plan.Plan) { p.Forged = 0.05 },
@@ -159,7 +157,8 @@ func TestFaultyServersFailTheRightCriteria(t *testing.T) {
 		"accepts another delta": {server: &faulty{lax: true}, must: []string{"conflicts.rejected"}},
 		"has no limits":         {server: &faulty{free: true}, must: []string{"limits.enforced"}},
 		"hides a metric": {
-			server: &faulty{hides: "scoreboard_outbox_lag_seconds"}, must: []string{"metrics.found"},
+			server: &faulty{change: onlyOn("/metrics", "# TYPE scoreboard_outbox_lag_seconds ", "# TYPE other ")},
+			must:   []string{"metrics.found"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -22,7 +22,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
-// faulty is a proxy in front of a correct server. It mishandles some increments of
+// faulty is a proxy in front of a server. It mishandles some increments of
 // the load, but not the probes and the increments of the freshness monitor.
 type faulty struct {
 	URL     string
@@ -33,7 +33,6 @@ type faulty struct {
 	start   time.Time
 	seen    atomic.Int64 // increments of the load
 	dropped atomic.Int64 // of them, acknowledged and dropped
-	players atomic.Int64 // updates of the probe's player
 
 	stall   func(since time.Duration) time.Duration // delay of a request
 	lose    int64                                   // loses every nth increment
@@ -48,7 +47,6 @@ type faulty struct {
 	keeps   bool                                    // records rejected increments
 	lax     bool                                    // accepts another delta for a known event
 	free    bool                                    // does not limit players
-	hides   string                                  // a metric
 	// change changes responses other than those to increments.
 	change func(path, body string) string
 	// loadOnly restricts the stall to the load.
@@ -59,7 +57,16 @@ type faulty struct {
 
 func newFaulty(t *testing.T, l *faulty) *faulty {
 	t.Helper()
-	l.backend = clienttest.New(t)
+	var settings []string
+	if l.free {
+		settings = []string{"limit-updates-per-minute", "0"}
+	}
+	l.backend = clienttest.New(t, settings...)
+	for _, kind := range []string{clienttest.WebSocket, clienttest.EventStream} {
+		if l.staleBy == "" || l.staleBy == kind {
+			l.backend.Delay(kind, l.stale)
+		}
+	}
 	base, err := url.Parse(l.backend.URL)
 	if err != nil {
 		t.Fatal(err)
@@ -88,14 +95,6 @@ func (l *faulty) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		time.Sleep(l.stall(time.Since(l.start)))
 	}
 	switch {
-	case r.URL.Path == "/metrics":
-		for _, f := range families {
-			if f != l.hides {
-				_, _ = io.WriteString(w, "# TYPE "+f+" gauge\n")
-			}
-		}
-	case r.URL.Path == "/v1/realtime/leaderboard" && l.stale > 0 && (l.staleBy == "" || l.staleBy == kindOf(r)):
-		l.delayed(w, r)
 	case l.mute && strings.HasSuffix(r.URL.Path, "/score"):
 		http.Error(w, "", http.StatusForbidden)
 	case r.URL.Path == "/v1/scores/increment":
@@ -104,6 +103,7 @@ func (l *faulty) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_ = json.Unmarshal(body, &in)
 		l.increment(w, r, in, body)
 	case l.change != nil && r.Method == http.MethodGet && !strings.HasPrefix(r.URL.Path, "/v1/realtime/"):
+		r.Header.Del("Accept-Encoding")
 		answer := httptest.NewRecorder()
 		l.proxy.ServeHTTP(answer, r)
 		w.WriteHeader(answer.Code)
@@ -138,11 +138,6 @@ func (l *faulty) pass(w http.ResponseWriter, r *http.Request, body []byte) {
 
 func (l *faulty) increment(w http.ResponseWriter, r *http.Request, in protocol.IncrementRequest, body []byte) {
 	switch {
-	case strings.HasSuffix(in.UserID, "player") && !l.free && l.players.Add(1) > 10:
-		w.Header().Set("Retry-After", "6")
-		w.WriteHeader(http.StatusTooManyRequests)
-		_, _ = io.WriteString(w, `{"error_code":"rate_limited","message":"slow down","request_id":"r"}`)
-		return
 	case l.lax && strings.HasSuffix(in.UserID, "probe") && in.Delta == 6: // the prober's conflict
 		_, _ = io.WriteString(w, `{"processed_event_id":"`+in.EventID+`","status":"done"}`)
 		return

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client"
 	"github.com/scoreboard/scoreboard/client/clienttest"
 	"github.com/scoreboard/scoreboard/loadgen/outcome"
 	"github.com/scoreboard/scoreboard/server/protocol"
@@ -22,10 +23,10 @@ func tally(total, rejected uint64) outcome.Tally {
 // changeFunc changes the response to an increment.
 type changeFunc func(in *protocol.IncrementRequest, status int, body string) (int, string)
 
-// newProber returns a prober of a server whose responses are changed.
-func newProber(t *testing.T, change changeFunc) *prober {
+// newProber returns a prober with a user of its own, of a server whose responses are
+// changed.
+func newProber(t *testing.T, correct http.Handler, change changeFunc) *prober {
 	t.Helper()
-	correct := newFaulty(t, &faulty{})
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		var in protocol.IncrementRequest
@@ -43,7 +44,8 @@ func newProber(t *testing.T, change changeFunc) *prober {
 	t.Cleanup(front.Close)
 	token := clienttest.Token("load", "score:update")
 	server := Server{URL: front.URL, Token: token, KeyID: clienttest.KeyID, KeySecret: clienttest.Secret}
-	return &prober{http: front.Client(), server: server, user: "probe", token: token, expected: map[string]int64{}}
+	user := "probe-" + client.NewEventID()
+	return &prober{http: front.Client(), server: server, user: user, token: token, expected: map[string]int64{}}
 }
 
 func unchanged(_ *protocol.IncrementRequest, status int, body string) (int, string) {
@@ -63,6 +65,7 @@ func on(matches func(*protocol.IncrementRequest) bool, status int, old, new stri
 // A replay counts as rejected if the response says so and the score did not change.
 func TestProbeReplays(t *testing.T) {
 	t.Parallel()
+	correct := clienttest.New(t)
 	seen := 0
 	again := func(in *protocol.IncrementRequest) bool {
 		seen++
@@ -84,12 +87,12 @@ func TestProbeReplays(t *testing.T) {
 	} {
 		var replays, conflicts outcome.Tally
 		seen = 0
-		p := newProber(t, c.change)
+		p := newProber(t, correct, c.change)
 		if err := p.replays(t.Context(), &replays, &conflicts); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if replays != c.replays || conflicts != c.conflicts || p.expected["probe"] != 5 {
-			t.Errorf("%s: got replays %v, conflicts %v, score %d", name, replays, conflicts, p.expected["probe"])
+		if replays != c.replays || conflicts != c.conflicts || p.expected[p.user] != 5 {
+			t.Errorf("%s: got replays %v, conflicts %v, score %d", name, replays, conflicts, p.expected[p.user])
 		}
 	}
 }
@@ -97,6 +100,7 @@ func TestProbeReplays(t *testing.T) {
 // Every invalid signature must be rejected with a 401.
 func TestProbeSignatures(t *testing.T) {
 	t.Parallel()
+	correct := clienttest.New(t, "limit-auth-failures-per-minute", "0")
 	age := func(in *protocol.IncrementRequest) time.Duration {
 		at, _ := time.Parse(time.RFC3339, in.Timestamp)
 		return time.Since(at)
@@ -117,17 +121,17 @@ func TestProbeSignatures(t *testing.T) {
 			status, rejected int
 			score            int64
 		}{{200, 4, 7}, {403, 5, 0}, {500, 5, 0}} {
-			p, got := newProber(t, on(matches, c.status, "", "")), outcome.Tally{}
+			p, got := newProber(t, correct, on(matches, c.status, "", "")), outcome.Tally{}
 			if err := p.signatures(t.Context(), &got); err != nil {
 				t.Fatal(err)
 			}
-			if got != tally(5, 4) || len(p.rejected) != c.rejected || p.expected["probe"] != c.score {
+			if got != tally(5, 4) || len(p.rejected) != c.rejected || p.expected[p.user] != c.score {
 				t.Errorf("%s with status %d: got %v, %d rejected, score %d",
-					name, c.status, got, len(p.rejected), p.expected["probe"])
+					name, c.status, got, len(p.rejected), p.expected[p.user])
 			}
 		}
 	}
-	p, got := newProber(t, unchanged), outcome.Tally{}
+	p, got := newProber(t, correct, unchanged), outcome.Tally{}
 	if err := p.signatures(t.Context(), &got); err != nil || got != tally(5, 5) || len(p.rejected) != 5 {
 		t.Errorf("unchanged: got %v, %v", got, err)
 	}

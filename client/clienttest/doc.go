@@ -1,6 +1,12 @@
-// Package clienttest is an in-memory server for tests of programs that use package
-// client. It has one increment board and behaves like the real server as far as
-// clients can see: signatures and their age, each event id counted once, ties ranked
-// by who reached the score first, increasing versions, and streams that begin with a
-// snapshot. It can simulate failures. It proves nothing about the real server.
+// Package clienttest runs a real server for tests of programs that use package
+// client: a node in this process, on a PostgreSQL database and a Redis of its own,
+// behind a proxy.
+//
+//	s := clienttest.New(t)
+//	s.Set(client.Entry{UserID: "alice", Score: 5}) // through the API, until the ranking shows it
+//	s.LoseAnswers(1)                               // the next request takes effect, its response is lost
+//
+// The proxy simulates what a healthy server does not do when asked: it rejects
+// requests, loses responses, breaks streams, and adds frames to them. It knows
+// nothing about leaderboards: all other responses are the node's.
 package clienttest

@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"log/slog"
-	"net"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -14,43 +12,26 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/clienttest"
 	"github.com/scoreboard/scoreboard/internal/backendtest"
 	"github.com/scoreboard/scoreboard/migrations"
-	"github.com/scoreboard/scoreboard/server"
 	"github.com/scoreboard/scoreboard/server/auth/authtest"
-	serverconfig "github.com/scoreboard/scoreboard/server/config"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // Operator scripts share a real server on real backends; each has its own users.
 func TestOperatorScripts(t *testing.T) {
 	game := authtest.Ed25519(t)
-	s, url := startServer(t, backendtest.Postgres(t, migrations.Up), backendtest.Redis(t),
+	url := startNode(t, backendtest.Postgres(t, migrations.Up), backendtest.Redis(t),
 		"auth-attestation-jwks-url", game.URL)
-	token := func(user, scope string) string {
-		made, err := s.MintToken(scoreboard.UserID(user), scope, time.Hour)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return made
-	}
-	if err := s.EnsureKey(t.Context(), "k1", "tests", "sk_of_the_tests"); err != nil {
-		t.Fatal(err)
-	}
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata/operate",
 		UpdateScripts: *update,
 		Setup: func(env *testscript.Env) error {
-			env.Setenv("HOME", env.WorkDir)
-			env.Setenv("GORACE", "atexit_sleep_ms=0")
-			env.Setenv("XDG_CONFIG_HOME", "")
-			env.Setenv("SBCTL_SERVER", url)
-			env.Setenv("SBCTL_TOKEN", token("root", "score:update score:admin"))
-			env.Setenv("SBCTL_KEY_ID", "k1")
-			env.Setenv("SBCTL_KEY_SECRET", "sk_of_the_tests")
-			env.Setenv("AUDITOR", token("auditor", "score:update score:admin"))
-			env.Setenv("READER", token("reader", ""))
-			env.Setenv("MALLORY", token("mallory", ""))
+			setConnection(env, url, clienttest.Token("root", "score:update score:admin"))
+			env.Setenv("AUDITOR", clienttest.Token("auditor", "score:update score:admin"))
+			env.Setenv("READER", clienttest.Token("reader", ""))
+			env.Setenv("MALLORY", clienttest.Token("mallory", ""))
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
@@ -88,16 +69,11 @@ func eventually(t *testing.T, what string, is func() error) {
 	}
 }
 
-func newClient(t *testing.T, s *server.Server, url, user, scope string) *client.Client {
+func newClient(t *testing.T, url, user, scope string) *client.Client {
 	t.Helper()
-	if err := s.EnsureKey(t.Context(), "k1", "tests", "sk_of_the_tests"); err != nil {
-		t.Fatal(err)
-	}
-	token, err := s.MintToken(scoreboard.UserID(user), scope, time.Hour)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := client.New(url, client.Options{Token: token, KeyID: "k1", KeySecret: "sk_of_the_tests"})
+	c, err := client.New(url, client.Options{
+		Token: clienttest.Token(user, scope), KeyID: clienttest.KeyID, KeySecret: clienttest.Secret,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,9 +85,8 @@ func newClient(t *testing.T, s *server.Server, url, user, scope string) *client.
 func TestSettingChangesOnEveryNode(t *testing.T) {
 	t.Parallel()
 	postgres, redis := backendtest.Postgres(t, migrations.Up), backendtest.Redis(t)
-	first, one := startServer(t, postgres, redis)
-	_, two := startServer(t, postgres, redis, "roles", "api,gateway")
-	here, there := newClient(t, first, one, "root", "score:admin"), newClient(t, first, two, "alice", "")
+	one, two := startNode(t, postgres, redis), startNode(t, postgres, redis, "roles", "api,gateway")
+	here, there := newClient(t, one, "root", "score:admin"), newClient(t, two, "alice", "")
 	ctx := t.Context()
 	change := func(name, value string) time.Time {
 		t.Helper()
@@ -186,45 +161,13 @@ func TestSettingChangesOnEveryNode(t *testing.T) {
 	watch.Wait()
 }
 
-// startServer runs a server with all roles except those that need Kafka.
-func startServer(t *testing.T, postgres, redis string, more ...string) (*server.Server, string) {
+// startNode runs a node without limits and with a ledger archive, and returns the
+// URL of its API.
+func startNode(t *testing.T, postgres, redis string, settings ...string) string {
 	t.Helper()
-	given := map[string]string{
-		"postgres-url": postgres, "redis-url": redis,
-		"roles": "api,relay,projector,gateway,maintenance", "transport": "direct", "auth-dev-issuer": "true",
-		"auth-jwt-secret": "a secret of the tests, long enough for HS256", "limit-updates-per-minute": "0",
-		"auth-master-key": "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f",
-		"ledger-archive":  filepath.Join(t.TempDir(), "archive"),
-	}
-	for i := 0; i < len(more); i += 2 {
-		given[more[i]] = more[i+1]
-	}
-	c, _, err := serverconfig.Load(func(name string) (string, bool) { v, ok := given[name]; return v, ok },
-		func(string) (string, bool) { return "", false }, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := server.New(t.Context(), c, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	listen := func() net.Listener {
-		l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return l
-	}
-	api := listen()
-	ctx, stop := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() {
-		if err := s.Run(ctx, api, listen()); err != nil {
-			t.Error(err)
-		}
-	})
-	t.Cleanup(func() { stop(); running.Wait() })
-	return s, "http://" + api.Addr().String()
+	archive := filepath.Join(t.TempDir(), "archive")
+	settings = append(settings, "limit-updates-per-minute", "0", "ledger-archive", archive)
+	return clienttest.StartNode(t, postgres, redis, settings...).URL
 }
 
 // A ban removes a user from an open stream, and an unban restores the rank.
@@ -232,8 +175,8 @@ func TestBanOnAnOpenStream(t *testing.T) {
 	t.Parallel()
 	// The relay polls once a second, so a response that did not wait for it would be
 	// noticeably early.
-	s, url := startServer(t, backendtest.Postgres(t, migrations.Up), backendtest.Redis(t), "outbox-poll", "1s")
-	root, mallory := newClient(t, s, url, "root", "score:admin score:update"), newClient(t, s, url, "mallory", "")
+	url := startNode(t, backendtest.Postgres(t, migrations.Up), backendtest.Redis(t), "outbox-poll", "1s")
+	root, mallory := newClient(t, url, "root", "score:admin score:update"), newClient(t, url, "mallory", "")
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	for _, user := range []string{"mallory", "alice"} { // a tie: mallory was first

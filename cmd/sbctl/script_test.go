@@ -5,6 +5,7 @@ import (
 	"flag"
 	"os"
 	"os/exec"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/scoreboard/scoreboard/client/clienttest"
+	"github.com/scoreboard/scoreboard/internal/buildinfo"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -33,26 +35,33 @@ func TestScripts(t *testing.T) {
 		Dir:           "testdata/script",
 		UpdateScripts: *update,
 		Setup: func(env *testscript.Env) error {
-			s := clienttest.Start()
-			env.Defer(s.Close)
+			s := clienttest.New(env.T().(testing.TB))
 			env.Values[serverKey{}] = s
-			env.Setenv("HOME", env.WorkDir)
-			env.Setenv("GORACE", "atexit_sleep_ms=0") // else the race detector delays each exit by a second
-			env.Setenv("XDG_CONFIG_HOME", "")
-			env.Setenv("SBCTL_SERVER", s.URL)
-			env.Setenv("SBCTL_TOKEN", clienttest.Token("alice", "score:update score:admin"))
-			env.Setenv("SBCTL_KEY_ID", clienttest.KeyID)
-			env.Setenv("SBCTL_KEY_SECRET", clienttest.Secret)
+			setConnection(env, s.URL, clienttest.Token("alice", "score:update score:admin"))
 			env.Setenv("READER", clienttest.Token("reader", ""))
 			env.Setenv("EXPIRED", clienttest.TokenFor("alice", "", -time.Hour))
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "fail": fail, "set": set, "degrade": degrade, "stopserver": stopServer, "lose": lose,
-			"hang":  hang,
-			"finds": finds,
+			"exits": exits, "fail": fail, "set": set, "lose": lose, "hang": hang, "finds": finds,
+			"stopserver": func(ts *testscript.TestScript, _ bool, _ []string) { serverOf(ts).Close() },
+			"stopredis":  func(ts *testscript.TestScript, _ bool, _ []string) { serverOf(ts).StopRedis() },
+			"settle":     func(ts *testscript.TestScript, _ bool, _ []string) { serverOf(ts).Settle() },
+			"field":      field,
+			"startredis": func(ts *testscript.TestScript, _ bool, _ []string) { serverOf(ts).StartRedis() },
 		},
 	})
+}
+
+// setConnection has a script's sbctl use a server that clienttest started.
+func setConnection(env *testscript.Env, url, token string) {
+	env.Setenv("HOME", env.WorkDir)
+	env.Setenv("GORACE", "atexit_sleep_ms=0") // else the race detector delays each exit by a second
+	env.Setenv("XDG_CONFIG_HOME", "")
+	env.Setenv("SBCTL_SERVER", url)
+	env.Setenv("SBCTL_TOKEN", token)
+	env.Setenv("SBCTL_KEY_ID", clienttest.KeyID)
+	env.Setenv("SBCTL_KEY_SECRET", clienttest.Secret)
 }
 
 // exits CODE COMMAND… runs a command and requires its exit code.
@@ -88,9 +97,27 @@ func fail(ts *testscript.TestScript, _ bool, args []string) {
 	serverOf(ts).Fail(n, status, scoreboard.Code(args[2]), after)
 }
 
-// finds NAME STATUS DETAIL NEXT sets the result of the server's own checks.
+// finds NAME STATUS DETAIL NEXT sets the result of the server's own checks; without
+// arguments the server runs them.
 func finds(ts *testscript.TestScript, _ bool, args []string) {
-	serverOf(ts).Find(protocol.Check{Name: args[0], Status: args[1], Detail: args[2], NextStep: args[3]})
+	if len(args) == 0 {
+		serverOf(ts).Script("/v1/admin/checks", nil)
+		return
+	}
+	serverOf(ts).Script("/v1/admin/checks", protocol.Checks{
+		Version: buildinfo.Read().Version,
+		Checks:  []protocol.Check{{Name: args[0], Status: args[1], Detail: args[2], NextStep: args[3]}},
+	})
+}
+
+// field VARIABLE NAME sets an environment variable to a field that the last command
+// printed, as JSON or in a table.
+func field(ts *testscript.TestScript, _ bool, args []string) {
+	found := regexp.MustCompile(`(?m)^ *"?` + args[1] + `"?:? +"?([^"\s]+)`).FindStringSubmatch(ts.ReadFile("stdout"))
+	if found == nil {
+		ts.Fatalf("no field %s in the output", args[1])
+	}
+	ts.Setenv(args[0], found[1])
 }
 
 // lose N makes the server process the next N requests without a response.
@@ -109,18 +136,14 @@ func hang(ts *testscript.TestScript, _ bool, args []string) {
 
 // set USER SCORE … sets users' scores.
 func set(ts *testscript.TestScript, _ bool, args []string) {
+	var entries []protocol.Entry
 	for i := 0; i < len(args); i += 2 {
 		score, err := strconv.ParseInt(args[i+1], 10, 64)
 		ts.Check(err)
-		serverOf(ts).Set(protocol.Entry{UserID: args[i], Score: score})
+		entries = append(entries, protocol.Entry{UserID: args[i], Score: score})
 	}
+	serverOf(ts).Set(entries...)
 }
-
-func degrade(ts *testscript.TestScript, _ bool, args []string) {
-	serverOf(ts).Degrade(strings.Join(args, " "))
-}
-
-func stopServer(ts *testscript.TestScript, _ bool, _ []string) { serverOf(ts).Close() }
 
 func TestOnlyMainExits(t *testing.T) {
 	t.Parallel()

@@ -32,13 +32,13 @@ type terminal struct {
 	out bytes.Buffer // since the last key
 }
 
-func onTerminal(t *testing.T, s *clienttest.Server, args ...string) *terminal {
+func onTerminal(t *testing.T, url string, args ...string) *terminal {
 	t.Helper()
-	return onTerminalWith(t, s, "TERM=xterm-256color", args...)
+	return onTerminalWith(t, url, "TERM=xterm-256color", args...)
 }
 
 // onTerminalWith sets one more environment variable.
-func onTerminalWith(t *testing.T, s *clienttest.Server, variable string, args ...string) *terminal {
+func onTerminalWith(t *testing.T, url, variable string, args ...string) *terminal {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -47,7 +47,7 @@ func onTerminalWith(t *testing.T, s *clienttest.Server, variable string, args ..
 	cmd := exec.CommandContext(t.Context(), self)
 	cmd.Args = append([]string{"sbctl"}, args...) // the name makes the test binary be sbctl
 	cmd.Env = []string{
-		"SBCTL_SERVER=" + s.URL, "SBCTL_TOKEN=" + clienttest.Token("zoe", "score:admin score:update"),
+		"SBCTL_SERVER=" + url, "SBCTL_TOKEN=" + clienttest.Token("zoe", "score:admin score:update"),
 		"HOME=" + t.TempDir(),
 		"GORACE=atexit_sleep_ms=0", "SBCTL_KEY_ID=" + clienttest.KeyID, "SBCTL_KEY_SECRET=" + clienttest.Secret,
 		"TERM=xterm-256color", variable, // of duplicates the last one counts
@@ -140,7 +140,7 @@ func TestWatchOnATerminal(t *testing.T) {
 	t.Parallel()
 	s := clienttest.New(t)
 	s.Set(protocol.Entry{UserID: "alice", Score: 1500}, protocol.Entry{UserID: "zoe", Score: 2})
-	term := onTerminal(t, s, "watch")
+	term := onTerminal(t, s.URL, "watch")
 	term.shows("● ws")
 	term.shows("alice")
 	term.shows("1,500")
@@ -181,9 +181,9 @@ func TestWatchOnATerminal(t *testing.T) {
 
 func TestWatchEndsWithASignal(t *testing.T) {
 	t.Parallel()
+	s := clienttest.New(t)
 	for _, how := range []os.Signal{syscall.SIGTERM, syscall.SIGINT} {
-		s := clienttest.New(t)
-		term := onTerminal(t, s, "watch")
+		term := onTerminal(t, s.URL, "watch")
 		term.shows("● ws")
 		if err := term.cmd.Process.Signal(how); err != nil {
 			t.Fatal(err)
@@ -201,7 +201,7 @@ func TestTerminalEnvironment(t *testing.T) {
 		variable        string
 		coloured, moves bool
 	}{{"COLORTERM=truecolor", true, true}, {"NO_COLOR=1", false, true}, {"TERM=dumb", false, false}} {
-		term := onTerminalWith(t, s, tc.variable, "watch")
+		term := onTerminalWith(t, s.URL, tc.variable, "watch")
 		term.shows("alice")
 		if err := term.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 			t.Fatal(err)
@@ -221,7 +221,7 @@ func TestTerminalEnvironment(t *testing.T) {
 func TestNoTerminalQueries(t *testing.T) {
 	t.Parallel()
 	began := time.Now()
-	term := onTerminal(t, clienttest.New(t), "version")
+	term := onTerminal(t, "http://127.0.0.1:1", "version")
 	term.ends(0)
 	if took := time.Since(began); took > 3*time.Second {
 		t.Errorf("took %v", took)
@@ -235,16 +235,16 @@ func TestNoTerminalQueries(t *testing.T) {
 func TestRevokeAsksForConfirmation(t *testing.T) {
 	t.Parallel()
 	s := clienttest.New(t)
-	term := onTerminal(t, s, "key", "revoke", "k1")
+	term := onTerminal(t, s.URL, "key", "revoke", "k1")
 	term.shows("Revoke key k1?")
 	term.press("n\r")
 	term.shows("not confirmed")
 	term.ends(1)
-	term = onTerminal(t, s, "key", "revoke", "k1")
+	term = onTerminal(t, s.URL, "key", "revoke", "k1")
 	term.shows("[y/N]")
 	term.press("\x03")
 	term.ends(130)
-	term = onTerminal(t, s, "key", "revoke", "k1")
+	term = onTerminal(t, s.URL, "key", "revoke", "k1")
 	term.shows("[y/N]")
 	term.press("y\r")
 	term.shows("key k1 is revoked")

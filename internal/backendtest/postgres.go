@@ -89,7 +89,7 @@ func clusterAt(ctx context.Context, server string) (*cluster, error) {
 		clusters.at = make(map[string]*cluster)
 	}
 	clusters.at[server] = c
-	onEnd(c.end)
+	OnEnd(c.end)
 	return c, nil
 }
 

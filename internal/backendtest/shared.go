@@ -61,7 +61,9 @@ func endShared() error {
 	return errors.Join(errs...)
 }
 
-func onEnd(end func() error) {
+// OnEnd has Main call end after the tests, before the ends of what was registered or
+// started earlier.
+func OnEnd(end func() error) {
 	shared.Lock()
 	defer shared.Unlock()
 	shared.ends = append(shared.ends, end)
@@ -75,12 +77,12 @@ func startSharedPostgres() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	onEnd(remove)
+	OnEnd(remove)
 	p, err := StartPostgres(context.Background(), dir, 0)
 	if err != nil {
 		return "", err
 	}
-	onEnd(func() error {
+	OnEnd(func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 		defer cancel()
 		return p.Stop(ctx)
@@ -99,7 +101,7 @@ func startSharedKafka() ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		onEnd(func() error { stop(); return nil })
+		OnEnd(func() error { stop(); return nil })
 		return brokers, nil
 	default:
 		return nil, fmt.Errorf("%s must be kfake or empty, not %q", EnvKind, kind)
@@ -108,12 +110,12 @@ func startSharedKafka() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	onEnd(remove)
+	OnEnd(remove)
 	k, err := StartKafka(context.Background(), KafkaOptions{Dir: filepath.Join(dir, "kafka")})
 	if err != nil {
 		return nil, err
 	}
-	onEnd(func() error { k.Kill(); return nil }) // the data is not needed
+	OnEnd(func() error { k.Kill(); return nil }) // the data is not needed
 	return k.Brokers, nil
 }
 

@@ -12,11 +12,12 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/client/clienttest"
 	"github.com/scoreboard/scoreboard/loadgen/plan"
 	"github.com/scoreboard/scoreboard/loadgen/record"
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
+
+const keyID, keySecret = "k1", "sk_test_0123456789abcdef"
 
 // server is the address and the key of the requests.
 type server struct{ url, keyID, keySecret string }
@@ -35,7 +36,7 @@ func TestRequestsAreAsTheClientSendsThem(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			server := server{"http://example.com:81/base", clienttest.KeyID, clienttest.Secret}
+			server := server{"http://example.com:81/base", keyID, keySecret}
 			schedule, err := plan.ParseSchedule("100/60s", 0)
 			if err != nil {
 				t.Fatal(err)
@@ -202,7 +203,7 @@ func FuzzParseResponse(f *testing.F) {
 func BenchmarkCompose(b *testing.B) {
 	p := plan.Plan{Users: 10_000, Skew: 1.1, Seed: 1, Mode: plan.Sync}
 	base := &url.URL{Scheme: "http", Host: "127.0.0.1:1"}
-	c := NewComposer(&p, plan.NewEvents(&p, time.Now()), clienttest.KeyID, clienttest.Secret, base)
+	c := NewComposer(&p, plan.NewEvents(&p, time.Now()), keyID, keySecret, base)
 	var buf []byte
 	b.ReportAllocs()
 	for n := range b.N {
