@@ -2,16 +2,11 @@ package bench
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"net/url"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"regexp"
-	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -22,23 +17,17 @@ import (
 )
 
 // A closed loop sends the next request of a connection after the response to the
-// previous one. The client is wrk, as long as it is installed; otherwise it is
-// package wire, which costs more CPU time.
+// previous one.
 
 // loopResult is the result of a closed loop.
 type loopResult struct {
 	requests, errors int64
 	p50, p99         string
 	took, cpu        time.Duration // cpu is that of the client
-	text             string        // output of wrk
 }
 
 // postBodies posts the lines of a file, each once.
 func (r *rig) postBodies(ctx context.Context, connections int, d time.Duration, path string) (*loopResult, error) {
-	if _, err := exec.LookPath("wrk"); err == nil {
-		script := fmt.Sprintf(postScript, path, r.token) + wrkResult
-		return r.runWrk(ctx, connections, d, script, r.api+"/v1/scores/increment")
-	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -55,13 +44,10 @@ func (r *rig) postBodies(ctx context.Context, connections int, d time.Duration, 
 	})
 }
 
-// getPaths reads paths. lua is a Lua expression of a path, and path its equivalent.
+// getPaths reads the paths that path returns, one for each call.
 func (r *rig) getPaths(
-	ctx context.Context, connections int, d time.Duration, lua string, path func() string,
+	ctx context.Context, connections int, d time.Duration, path func() string,
 ) (*loopResult, error) {
-	if _, err := exec.LookPath("wrk"); err == nil {
-		return r.runWrk(ctx, connections, d, fmt.Sprintf(getScript, r.token, lua)+wrkResult, r.api)
-	}
 	return r.runWire(ctx, connections, d, func(b []byte) []byte {
 		return fmt.Appendf(b, "GET %s HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer %s\r\n\r\n", path(), r.token)
 	})
@@ -142,68 +128,4 @@ func ownCPU() time.Duration {
 		return 0
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
-const postScript = `
-local bodies = io.open(%q, "r")
-local headers = { ["Content-Type"] = "application/json", ["Authorization"] = "Bearer %s" }
-function request()
-    local body = bodies:read("*l")
-    if not body then os.exit(1) end
-    return wrk.format("POST", nil, headers, body)
-end
-`
-
-const getScript = `
-math.randomseed(os.time())
-local headers = { ["Authorization"] = "Bearer %s" }
-function request()
-    return wrk.format("GET", %s, headers)
-end
-`
-
-const wrkResult = `
-done = function(summary, latency)
-    io.write(string.format("RESULT %d %d %d %.3f %.3f\n", summary.requests,
-        summary.errors.status + summary.errors.connect + summary.errors.read
-            + summary.errors.write + summary.errors.timeout,
-        summary.duration, latency:percentile(50) / 1000, latency:percentile(99) / 1000))
-end
-`
-
-// runWrk runs wrk with a script that ends with wrkResult.
-func (r *rig) runWrk(
-	ctx context.Context,
-	connections int,
-	d time.Duration,
-	script, target string,
-) (*loopResult, error) {
-	path := filepath.Join(r.dir, "wrk.lua")
-	if err := os.WriteFile(path, []byte(script), 0o600); err != nil {
-		return nil, err
-	}
-	cmd := exec.CommandContext(
-		ctx, "wrk", "-t1", "-c", strconv.Itoa(connections), "-d", fmt.Sprintf("%ds", int(d.Seconds())), "--latency",
-		"--timeout", "10s", "-s", path, target,
-	)
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		return nil, fmt.Errorf("wrk: %w: %s", err, out)
-	}
-	return parseWrk(string(bytes.TrimSpace(out)), cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime())
-}
-
-var wrkLine = regexp.MustCompile(`RESULT (\d+) (\d+) (\d+) ([\d.]+) ([\d.]+)`)
-
-func parseWrk(text string, cpu time.Duration) (*loopResult, error) {
-	m := wrkLine.FindStringSubmatch(text)
-	if m == nil {
-		return nil, fmt.Errorf("wrk printed no result: %s", text)
-	}
-	result := &loopResult{p50: m[4], p99: m[5], cpu: cpu, text: text}
-	result.requests, _ = strconv.ParseInt(m[1], 10, 64)
-	result.errors, _ = strconv.ParseInt(m[2], 10, 64)
-	micros, _ := strconv.ParseInt(m[3], 10, 64)
-	result.took = time.Duration(micros) * time.Microsecond
-	return result, nil
 }

@@ -62,7 +62,7 @@ func (r *rig) measurePosts(ctx context.Context, connections int) error {
 	}
 	n := float64(now - ledger)
 	if n == 0 {
-		return fmt.Errorf("no increment was recorded: %s", w.text)
+		return fmt.Errorf("none of %d increments was recorded", w.requests)
 	}
 	sum := w.cpu
 	each := func(i int) float64 {

@@ -200,14 +200,12 @@ func (r *rig) closedReads(ctx context.Context) error {
 		{"one user", "/v1/users/user-", "/score", "15,000/s"},
 		{"a user with 5 neighbours above and below", "/v1/users/user-", "/rank?k=5", "12,000/s"},
 	} {
-		lua := strconv.Quote(line.before)
 		path := func() string { return line.before }
 		if line.after != "" {
-			lua = fmt.Sprintf("%q .. math.random(0, %d) .. %q", line.before, r.Users-1, line.after)
 			path = func() string { return line.before + strconv.Itoa(rand.IntN(r.Users)) + line.after }
 		}
 		before := r.cpus()
-		w, err := r.getPaths(ctx, 64, r.Duration, lua, path)
+		w, err := r.getPaths(ctx, 64, r.Duration, path)
 		if err != nil {
 			return err
 		}
