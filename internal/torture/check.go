@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"sort"
+	"strings"
 	"time"
 
 	"github.com/scoreboard/scoreboard/internal/torture/contract"
@@ -31,6 +32,7 @@ func (r *run) finish(ctx context.Context, rng *rand.Rand) {
 	r.checkLedger(ledger)
 	r.checkOrder()
 	r.checkFreezes()
+	r.checkCourt(ledger)
 	r.checkReads(ledger)
 	r.checkHeads(ctx, ledger, ended)
 }
@@ -113,6 +115,9 @@ func (r *run) checkEvents(all rows) {
 	for user, byBoard := range all {
 		for board, list := range byBoard {
 			for _, row := range list {
+				if row.Action == actionAdjust || strings.Contains(row.Action, ":") {
+					continue // checkCourt compares corrections
+				}
 				k := key{user, board, row.EventID}
 				found[k] = append(found[k], row)
 			}
@@ -176,7 +181,7 @@ func (r *run) checkLedger(all rows) {
 			for i, row := range list {
 				want := row.Delta
 				switch board {
-				case boardGlobal, boardArena:
+				case boardGlobal, boardArena, boardCourt:
 					want = score + row.Delta
 				case boardBest:
 					want = row.Delta

@@ -101,7 +101,7 @@ func torture(ctx context.Context, o options) (code int, err error) {
 		return 0, err
 	}
 	defer c.Close()
-	r := &run{o: o, cluster: c, log: history.New()}
+	r := &run{o: o, cluster: c, log: history.New(), court: newCourt()}
 	if err := r.enter(ctx); err != nil {
 		return 0, err
 	}
@@ -155,7 +155,9 @@ func (r *run) enter(ctx context.Context) error {
 		return fmt.Errorf("create a key: status %d, %w", status, err)
 	}
 	c.KeyID, c.Secret = key.KeyID, key.Secret
-	for name, mode := range map[string]string{boardArena: "increment", boardBest: "best", boardLatest: "latest"} {
+	for name, mode := range map[string]string{
+		boardArena: "increment", boardBest: "best", boardLatest: "latest", boardCourt: "increment",
+	} {
 		status, err := c.Call(
 			ctx,
 			server,
@@ -186,6 +188,11 @@ func (r *run) play(ctx context.Context) {
 	}
 	start(r.schedule)
 	start(r.operator)
+	start(r.moderator)
+	start(r.voider)
+	for range 2 {
+		start(r.courtWriter)
+	}
 	for range r.o.writers {
 		start(r.writer)
 	}

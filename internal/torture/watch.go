@@ -29,7 +29,7 @@ type frame struct {
 func (r *run) watcher(ctx context.Context, rng *rand.Rand, sse bool) {
 	for ctx.Err() == nil {
 		node := r.node(rng, "gateway")
-		board := []string{boardGlobal, boardArena}[rng.IntN(2)]
+		board := []string{boardGlobal, boardArena, boardCourt}[rng.IntN(3)]
 		v := &view{run: r, board: board}
 		life, cancel := context.WithTimeout(ctx, time.Duration(2+rng.IntN(15))*time.Second)
 		path := node.URL() + "/v1/realtime/leaderboard?board=" + board

@@ -25,7 +25,7 @@ const (
 	boardLatest = "latest"
 )
 
-var boards = []string{boardGlobal, boardArena, boardBest, boardLatest}
+var boards = []string{boardGlobal, boardArena, boardBest, boardLatest, boardCourt}
 
 // attemptTime bounds one request; a client that gives up does not know what
 // became of it.
@@ -38,6 +38,7 @@ type run struct {
 	log     *history.Log
 	server  *contract.Client // scopes score:update and score:admin
 	frozen  freezes
+	court   *court
 
 	mu     sync.Mutex
 	done   []*history.Event // settled with receipts, to be repeated
@@ -159,6 +160,9 @@ func (r *run) receipts(e *history.Event, got []contract.Receipt) {
 	})
 	if e.Receipts == nil {
 		e.Receipts, e.Returned = got, r.log.Now()
+		if e.Board == boardCourt {
+			return // its user may be banned when it is repeated
+		}
 		r.mu.Lock()
 		r.done = append(r.done, e)
 		r.mu.Unlock()

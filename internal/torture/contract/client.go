@@ -239,6 +239,7 @@ type Row struct {
 	NewScore      int64     `json:"new_score"`
 	Version       int64     `json:"version"`
 	RecordedAt    time.Time `json:"recorded_at"`
+	Action        string    `json:"action"`
 }
 
 // Statement reads all of a user's ledger rows, oldest first.
