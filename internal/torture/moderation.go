@@ -61,6 +61,13 @@ type void struct {
 	sent  []*history.Event
 }
 
+func (v *void) String() string {
+	if v == nil {
+		return "none"
+	}
+	return fmt.Sprintf("%d of key %s before %s is %s", v.id, v.keyID, v.to, v.state)
+}
+
 func newCourt() *court {
 	return &court{reversed: make(map[string]bool), adjustments: make(map[string]adjustment)}
 }
@@ -421,6 +428,7 @@ func (r *run) checkCourt(all rows) {
 				r.log.Violate("corrections", e.UserID, "event %s (%d) has the corrections %+v", e.EventID, e.Delta, corrections[e.EventID])
 			}
 		}
+		row, isRecorded := recorded[e.EventID]
 		acknowledged, asked := c.reversed[e.EventID]
 		want := net == 0
 		switch v := c.voidOf(e); {
@@ -428,7 +436,7 @@ func (r *run) checkCourt(all rows) {
 			want = net == -1
 		case asked:
 			want = true
-		case v != nil && v.state == "done" && recorded[e.EventID].RecordedAt.Before(v.to):
+		case v != nil && v.state == "done" && isRecorded && row.RecordedAt.Before(v.to):
 			want = net == -1
 		case v != nil && v.state != "done" && v.state != "undone" && v.id != 0:
 			r.log.Violate("void", "", "void %d is %q %s after the faults", v.id, v.state, settleTime)
@@ -436,8 +444,9 @@ func (r *run) checkCourt(all rows) {
 			want = true
 		}
 		if !want {
-			r.log.Violate("corrections", e.UserID, "event %s (%d, reversal acknowledged %t, void %+v) has the corrections %+v",
-				e.EventID, e.Delta, acknowledged, c.voidOf(e), corrections[e.EventID])
+			r.log.Violate(
+				"corrections", e.UserID, "event %s (%d, recorded %s, reversal acknowledged %t, void %s) has the corrections %+v",
+				e.EventID, e.Delta, row.RecordedAt, acknowledged, c.voidOf(e), corrections[e.EventID])
 		}
 		delete(corrections, e.EventID)
 	}
