@@ -1,0 +1,106 @@
+package main
+
+// mutant is one change of the product that breaks a guarantee.
+type mutant struct {
+	name  string
+	file  string   // from the repository's root
+	old   string   // occurs once in the file
+	new   string   // what replaces it
+	args  []string // of the torture test
+	rules []string // violations of which at least one must be found
+}
+
+// mutants each disable one guard. A run with only the named faults finds them.
+var mutants = []mutant{
+	{
+		name: "repeat guard off", file: "server/ledger/decide.go",
+		old:   "known != nil {\n\t\treturn known.replay(in, hash)",
+		new:   "known != nil && known.hash != hash {\n\t\treturn known.replay(in, hash)",
+		args:  []string{"--only", "delayed"},
+		rules: []string{"counted twice", "repeat"},
+	},
+	{
+		name: "conflicting payload accepted", file: "server/ledger/decide.go",
+		old: "if hash != e.hash {", new: "if hash == [16]byte{} {",
+		args:  []string{"--only", "delayed"},
+		rules: []string{"conflict"},
+	},
+	{
+		name: "revision check off", file: "server/ranking/lua/put.lua",
+		old: "newer = tonumber(revision) > tonumber(old)", new: "newer = true",
+		args:  []string{"--only", "node"},
+		rules: []string{"stale", "convergence"},
+	},
+	{
+		name: "outbox cursor without the horizon", file: "server/store/outbox/outbox.go",
+		old:   "and xid < pg_snapshot_xmin(pg_current_snapshot())",
+		new:   "and xid < pg_snapshot_xmax(pg_current_snapshot())",
+		args:  []string{"--only", "delayed"},
+		rules: []string{"stale", "convergence"},
+	},
+	{
+		name: "offsets committed before the ranking has the changes", file: "server/projection/projection.go",
+		old: "return paused, p.retry(ctx, func() error { return p.apply(ctx, &b) })",
+		new: "go func() { _ = p.apply(context.WithoutCancel(ctx), &b) }()\n" +
+			"\treturn paused, nil",
+		args:  []string{"--only", "redis"},
+		rules: []string{"stale", "convergence"},
+	},
+	{
+		name: "offsets committed before the ledger has the increments", file: "server/ingest/intake.go",
+		old: "for attempt := 0; len(todo) > 0; attempt++ {", new: "for attempt := 0; attempt < 1 && len(todo) > 0; attempt++ {",
+		args:  []string{"--only", "postgres"},
+		rules: []string{"202 without an outcome"},
+	},
+	{
+		name: "ties reversed", file: "server/ranking/member.go",
+		old: "uint64(reached.UnixMicro()))", new: "^uint64(reached.UnixMicro()))",
+		args:  []string{"--only", "delayed"},
+		rules: []string{"convergence"},
+	},
+	{
+		name: "rebuild without catch-up", file: "server/ranking/lua/apply.lua",
+		old: "    put(KEYS[5], KEYS[6], 7)\n", new: "",
+		args:  []string{"--only", "flushed"},
+		rules: []string{"stale", "convergence"},
+	},
+	{
+		name: "reversal counted twice", file: "server/ledger/correction.go",
+		old: "if reversed != c.Undo {", new: "if reversed && c.Undo || !reversed && c.Undo {",
+		args:  []string{"--only", "delayed"},
+		rules: []string{"corrections", "reversal"},
+	},
+	{
+		name: "freeze that does not wait for writers", file: "server/store/boards/status.go",
+		old: "select pg_advisory_xact_lock(hashtextextended", new: "select pg_advisory_xact_lock_shared(hashtextextended",
+		args:  []string{"--only", "postgres delayed"},
+		rules: []string{"frozen"},
+	},
+	{
+		name: "epoch reused by a rebuild", file: "server/ranking/lua/swap.lua",
+		old: "local server = redis.call('HGET', KEYS[4], 'server')",
+		new: "ARGV[4] = redis.call('HGET', KEYS[1], 'epoch') or ARGV[4]\n" +
+			"local server = redis.call('HGET', KEYS[4], 'server')",
+		args:  []string{"--only", "delayed"},
+		rules: []string{"frames go back"},
+	},
+	{
+		name: "acknowledged before the commit is certain", file: "server/store/internal/ledgertx/write.go",
+		old:   "err := conn.SendBatch(ctx, &q).Close(); err != nil {",
+		new:   "err := conn.SendBatch(ctx, &q).Close(); err != nil && b.Rows.Len() == 0 {",
+		args:  []string{"--only", "postgres cut"},
+		rules: []string{"lost"},
+	},
+	{
+		name: "banned users ranked", file: "server/ranking/lua/put.lua",
+		old: "if hidden ~= '1' then", new: "if hidden then",
+		args:  []string{"--only", "delayed"},
+		rules: []string{"banned"},
+	},
+	{
+		name: "reads do not wait for min_version", file: "server/leaderboard/place.go",
+		old: "if minVersion > 0 {", new: "if minVersion > 1<<60 {",
+		args:  []string{"--only", "kafka"},
+		rules: []string{"min_version"},
+	},
+}
