@@ -60,7 +60,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "rebuild without catch-up", file: "server/ranking/lua/apply.lua",
-		old: "    put(KEYS[5], KEYS[6], 7)\n", new: "",
+		old: "    put(KEYS[5], KEYS[6], 8)\n", new: "",
 		args:  []string{"--only", "flushed"},
 		rules: []string{"stale", "convergence"},
 	},
