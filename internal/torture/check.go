@@ -45,18 +45,11 @@ func (r *run) settleAll(ctx context.Context, rng *rand.Rand) {
 		for !e.Settled() && time.Now().Before(deadline) && ctx.Err() == nil {
 			node := r.node(rng, "api")
 			if e.Async && (e.Accepted || e.Maybe) {
-				callCtx, cancel := context.WithTimeout(ctx, attemptTime)
-				a, err := r.server.Event(callCtx, node.URL(), e.UserID, e.EventID)
-				cancel()
-				if err == nil && a.State == "rejected" {
-					e.Rejected, e.Returned = cmp.Or(a.Code, "rejected"), r.log.Now()
+				known := r.lookUp(ctx, node, e, true)
+				if e.Settled() {
 					break
 				}
-				if err == nil && len(a.Receipts) > 0 {
-					r.receipts(e, a.Receipts)
-					break
-				}
-				if err != nil || a.Status != http.StatusNotFound || e.Accepted {
+				if known || e.Accepted {
 					time.Sleep(50 * time.Millisecond)
 					continue
 				}

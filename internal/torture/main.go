@@ -207,7 +207,7 @@ func (r *run) play(ctx context.Context) {
 // report prints what was done and found, with the story of the users of the
 // first violations.
 func (r *run) report(took time.Duration) (code int) {
-	var acknowledged, rejected, accepted, unclear int
+	var acknowledged, rejected, accepted, lookUps, unclear int
 	for _, e := range r.log.Events() {
 		switch {
 		case e.Receipts != nil:
@@ -217,6 +217,7 @@ func (r *run) report(took time.Duration) (code int) {
 		}
 		if e.Accepted {
 			accepted++
+			lookUps += e.LookUps
 		}
 		if e.Maybe {
 			unclear++
@@ -229,7 +230,7 @@ func (r *run) report(took time.Duration) (code int) {
 		}
 	}
 	fmt.Printf(
-		"%d events: %d acknowledged, %d rejected, %d accepted with 202, "+
+		"%d events: %d acknowledged, %d rejected, %d accepted with 202 and looked up %d times, "+
 			"%d with an attempt of unknown outcome; %d reads, %d faults, %s\n",
 		len(
 			r.log.Events(),
@@ -237,6 +238,7 @@ func (r *run) report(took time.Duration) (code int) {
 		acknowledged,
 		rejected,
 		accepted,
+		lookUps,
 		unclear,
 		len(r.log.Reads()),
 		faultCount,

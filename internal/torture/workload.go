@@ -70,7 +70,9 @@ func (r *run) writer(ctx context.Context, rng *rand.Rand) {
 		case n < 28:
 			r.batch(ctx, rng)
 		case n < 40 && r.o.async:
-			r.settle(ctx, rng, r.newEvent(rng, true))
+			e := r.newEvent(rng, true)
+			r.settle(ctx, rng, e)
+			r.poll(ctx, rng, e)
 		default:
 			r.settle(ctx, rng, r.newEvent(rng, false))
 		}
@@ -114,6 +116,49 @@ func (r *run) settle(ctx context.Context, rng *rand.Rand, e *history.Event) {
 		}
 		pause(ctx, time.Duration(5+rng.IntN(100))*time.Millisecond)
 	}
+}
+
+// poll looks an accepted event up, at any node, until it has an outcome: it is
+// pending, or the node says that it does not know yet, but it is never unknown.
+func (r *run) poll(ctx context.Context, rng *rand.Rand, e *history.Event) {
+	for began := r.log.Now(); ctx.Err() == nil && e.Accepted && !e.Settled(); {
+		if r.log.Now()-began > pollTime {
+			return // settled at the end
+		}
+		r.lookUp(ctx, r.node(rng, "api"), e, false)
+		pause(ctx, time.Duration(5+rng.IntN(200))*time.Millisecond)
+	}
+}
+
+// pollTime bounds how long a writer follows one event, so that it goes on during a
+// long outage.
+const pollTime = 5 * time.Second
+
+// lookUp asks for an event once, and notes its outcome; settling says that the faults
+// are over. It is false if the node says that the event is unknown.
+func (r *run) lookUp(ctx context.Context, node *cluster.Node, e *history.Event, settling bool) bool {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), attemptTime)
+	defer cancel()
+	began := r.log.Now()
+	a, err := r.server.Event(ctx, node.URL(), e.UserID, e.EventID)
+	e.LookUps++
+	switch {
+	case err != nil || a.Status >= 500 || a.State == "pending":
+	case a.State == "rejected" && e.Maybe && !settling:
+		// An attempt without an answer may still be on its way, and be recorded.
+	case a.State == "rejected":
+		e.Rejected, e.Returned = cmp.Or(a.Code, "rejected"), r.log.Now()
+	case len(a.Receipts) > 0:
+		r.receipts(e, a.Receipts)
+	case a.Status == http.StatusNotFound:
+		if e.Accepted {
+			r.log.Violate("404 after a 202", e.UserID,
+				"event %s was accepted, and a look-up at node %d (from %s to %s) says that it is unknown",
+				e.EventID, node.ID, began, r.log.Now())
+		}
+		return false
+	}
+	return true
 }
 
 // attempt submits an event once and says whether its outcome is known now.

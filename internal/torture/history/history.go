@@ -18,6 +18,7 @@ type Event struct {
 	Invoked  time.Duration // since the start of the run: the first attempt
 	Returned time.Duration // when the outcome was first known
 	Attempts int
+	LookUps  int                // of an accepted event
 	Receipts []contract.Receipt // of the first answer that had them
 	Rejected string             // the code of a final rejection
 	Accepted bool               // some attempt was answered 202
