@@ -92,6 +92,7 @@ type Acceptor struct {
 
 // accepting is one increment that waits to be accepted.
 type accepting struct {
+	ctx       context.Context // of the caller: if it has ended, the increment is not published
 	increment scoreboard.Increment
 	outcome   scoreboard.Outcome
 	done      chan struct{}
@@ -113,7 +114,7 @@ func NewAcceptor(
 // Accept returns no receipts if the increment is now pending, the original
 // receipts if it was recorded before, or the reason why it is rejected.
 func (a *Acceptor) Accept(ctx context.Context, in scoreboard.Increment) ([]scoreboard.Receipt, error) {
-	c := &accepting{increment: in, done: make(chan struct{})}
+	c := &accepting{ctx: ctx, increment: in, done: make(chan struct{})}
 	select {
 	case a.calls <- c:
 	default:
@@ -147,15 +148,23 @@ func (a *Acceptor) Run(ctx context.Context) error {
 }
 
 func (a *Acceptor) acceptBatch(first *accepting) {
-	batch := []*accepting{first}
+	batch := make([]*accepting, 0, min(len(a.calls)+1, a.batch))
 gather:
-	for len(batch) < a.batch {
-		select {
-		case c := <-a.calls:
+	for c := first; ; {
+		if c.ctx.Err() == nil {
 			batch = append(batch, c)
+		}
+		if len(batch) == a.batch {
+			break
+		}
+		select {
+		case c = <-a.calls:
 		default:
 			break gather
 		}
+	}
+	if len(batch) == 0 {
+		return
 	}
 	at := a.now().UTC().Truncate(time.Microsecond)
 	unique, repeats := unify(batch)

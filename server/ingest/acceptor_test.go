@@ -226,6 +226,29 @@ func TestAcceptedMeansProduced(t *testing.T) {
 			}
 		})
 
+		t.Run("a caller that has left", func(t *testing.T) {
+			w := newWorld(t, url)
+			release := make(chan struct{})
+			a := w.acceptor(t, func(ctx context.Context, batch []scoreboard.Increment) (int, error) {
+				<-release
+				return w.working(ctx, batch)
+			})
+			var calls sync.WaitGroup
+			calls.Go(func() { _, _ = a.Accept(t.Context(), event(t, "stays", 1)) })
+			time.Sleep(20 * time.Millisecond) // it is being produced
+			ctx, leave := context.WithCancel(t.Context())
+			calls.Go(func() { _, _ = a.Accept(ctx, event(t, "leaves", 1)) })
+			time.Sleep(20 * time.Millisecond)
+			leave()
+			close(release)
+			calls.Wait()
+			_, err := a.Accept(t.Context(), event(t, "last", 1))
+			wantCode(t, "a later call", err, "")
+			if n := w.logged(); n != 2 {
+				t.Errorf("%d records, want 2: the caller of the third waited no more", n)
+			}
+		})
+
 		t.Run("a repeat of what is in the log", func(t *testing.T) {
 			w := newWorld(t, url)
 			a := w.acceptor(t, w.working)
