@@ -21,9 +21,9 @@
 // fails, the increment may or may not have been recorded. [Error.EventID] is the id
 // with which it can safely be sent again, now or tomorrow:
 //
-//	var refused *client.Error
-//	if errors.As(err, &refused) && refused.Temporary() {
-//		later = append(later, client.Increment{User: "alice", Delta: 5, EventID: refused.EventID})
+//	var failed *client.Error
+//	if errors.As(err, &failed) && failed.Temporary() {
+//		later = append(later, client.Increment{User: "alice", Delta: 5, EventID: failed.EventID})
 //	}
 //
 // If an increment belongs to something that already has an id (a match, a purchase),

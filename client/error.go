@@ -11,7 +11,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Error is why a call failed: an error response of the server or, with Status 0, a
+// Error describes why a call failed: an error response of the server or, with Status 0, a
 // failure without a response (Code unavailable, the cause in Err).
 // scoreboard.CodeOf finds its Code.
 type Error struct {
@@ -20,7 +20,7 @@ type Error struct {
 	Code       scoreboard.Code
 	Message    string            // the server's message, for people
 	Field      string            // the invalid field of the request, if any
-	Reason     scoreboard.Reason // which rule refused the request, where Code alone does not say
+	Reason     scoreboard.Reason // which rule rejected the request, if Code alone does not say
 	EventID    string            // of the increment; safe to send again
 	RequestID  string            // finds the request in the server's logs
 	RetryAfter time.Duration

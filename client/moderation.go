@@ -156,7 +156,7 @@ func (c *Client) Voids(ctx context.Context) ([]Void, error) {
 	return v.Voids, err
 }
 
-// UndoVoid counts all events again that a void reversed.
+// UndoVoid undoes a void: the events that it reversed count again.
 func (c *Client) UndoVoid(ctx context.Context, id int64, reason string) (Void, error) {
 	var v Void
 	err := c.do(ctx, call{

@@ -9,15 +9,16 @@ import (
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
-// All calls on settings need the scope score:admin.
+// The types of settings. All calls on settings need the scope score:admin.
 type (
 	// Setting is a setting and its effective value.
 	Setting = protocol.Setting
 	// SettingRequest changes a setting, or resets it to the deployed value.
 	SettingRequest = protocol.SettingRequest
-	// SettingsRequest changes several settings; SettingChange is one of the changes.
+	// SettingsRequest changes several settings, together or not at all.
 	SettingsRequest = protocol.SettingsRequest
-	SettingChange   = protocol.SettingChange
+	// SettingChange is one change of a SettingsRequest.
+	SettingChange = protocol.SettingChange
 )
 
 // Settings lists all settings with their effective values on the node that answers.

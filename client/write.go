@@ -155,7 +155,7 @@ type Event struct {
 }
 
 // Receipt looks up an event of the token's user by its id. The error is not_found
-// if the server does not know the event, or not yet.
+// if the server does not know the event, or does not know it yet.
 func (c *Client) Receipt(ctx context.Context, id string) (Event, error) {
 	return c.ReceiptOf(ctx, "", id)
 }

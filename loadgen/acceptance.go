@@ -72,7 +72,7 @@ func (a *acceptance) before(ctx context.Context) error {
 	}
 	if !r.mints {
 		for _, name := range []string{"limits.enforced", "me.correct"} {
-			r.ending.Skipped[name] = "the server does not mint players' tokens for this token"
+			r.ending.Skipped[name] = "the server does not issue player tokens to this token"
 		}
 		watchers = min(watchers, maxSharedWatchers)
 	} else if err := a.limits(ctx); err != nil {

@@ -1,4 +1,4 @@
-// Package loadgen sends signed increments to a server at a schedule, reports what
+// Package loadgen sends signed increments to a server on a schedule, reports what
 // happened, and checks the server against criteria.
 //
 // The model is open: a request is sent at its scheduled time whether or not the
@@ -11,8 +11,8 @@
 //
 //   - plan: the schedule, and the event of each number
 //   - codec: writes requests and parses responses; wire: their connections
-//   - outcome: what became of each event, and the scores that follow
-//   - freshness: from commit to visible in Redis and on clients
+//   - outcome: the outcome of each event, and the resulting scores
+//   - freshness: the time from commit until visible in Redis and to clients
 //   - verify: compares the server with the outcomes after the load
 //   - record and report: the raw results and the reports made from them
 //   - criteria: limits, and the scenarios made of them

@@ -10,7 +10,7 @@
 //	           │ read
 //	           └───► leaderboard ─► ranking, else store
 //
-// ══ marks a boundary that another process may be behind.
+// ══ marks a boundary between processes: what follows may run in another one.
 //
 // The write path:
 //
@@ -18,7 +18,7 @@
 //     an increment when ingest has recorded it.
 //   - ingest batches increments in lanes by user, has each batch recorded in one
 //     transaction, and reads the ranks for the receipts.
-//   - ledger decides without a database what a batch comes to: repeats, bounds,
+//   - ledger decides the outcome of a batch, without a database: repeats, bounds,
 //     action rules, anomalies, receipts.
 //   - store is PostgreSQL, the source of truth, with one package per aggregate.
 //     Recording locks the users, claims the event ids, and writes the ledger, the
@@ -51,7 +51,7 @@
 //   - repair rebuilds rankings beside live traffic, and compares ledger, scores and
 //     rankings of all users. moderation executes voids and erasures, and deletes
 //     expired data. archive moves old ledger partitions out of the database.
-//   - admin holds the operations that the API offers to operators; health tells a
+//   - admin holds the operations that the API offers to operators; health reports a
 //     node's condition; settings keeps the configuration in force.
 //
 // The domain types are in scoreboard, the JSON shapes in protocol, the deployed

@@ -40,8 +40,8 @@ type Options struct {
 	Boards func(ctx context.Context, family string) ([]client.Board, error)
 	// BoardStatus reads a board's status: active, frozen or archived.
 	BoardStatus func(ctx context.Context, board string) (string, error)
-	// Status reads the server status. It is for operators: after it was
-	// refused it is not read again.
+	// Status reads the server status, which is for operators. Once it was rejected, it
+	// is not read again.
 	Status func(ctx context.Context, board string) (client.Status, error)
 	// Copy copies a text to the terminal's clipboard.
 	Copy func(text string) error

@@ -20,7 +20,7 @@ const (
 	maxBoardAge    = 5 * time.Second
 )
 
-// setStatus stores the server status. After it was refused it is not read again.
+// setStatus stores the server status. Once it was rejected, it is not read again.
 func (m *model) setStatus(msg statusMsg) tea.Cmd {
 	m.status = nil
 	if msg.err == nil {

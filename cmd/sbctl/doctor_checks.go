@@ -129,7 +129,7 @@ func checkReadiness(ctx context.Context, at option) check {
 	case a.err != nil:
 		return finding("ready", checkWarn, fmt.Sprintf("%s (from %s) does not answer: %v", ops, at.From, a.err), next)
 	case a.status != http.StatusOK:
-		detail := fmt.Sprintf("%s/readyz is %d: %s", ops, a.status, oneLine(a.body))
+		detail := fmt.Sprintf("%s/readyz returns %d: %s", ops, a.status, oneLine(a.body))
 		return finding("ready", checkFail, detail, "check the server's log for the failing role")
 	}
 	return check{Name: "ready", Status: checkOK, Detail: ops + "/readyz"}
@@ -236,10 +236,10 @@ func checkTop(a response) check {
 	var top protocol.Top
 	if err := json.Unmarshal(a.body, &top); err != nil {
 		return finding("top", checkFail, "unexpected response: "+err.Error(),
-			"check that --server is the address of a scoreboard")
+			"check that --server is the address of a scoreboard server")
 	}
 	age := time.Duration(top.AgeMS) * time.Millisecond
-	detail := fmt.Sprintf("%d users on %s, %v old", top.Total, scoreboard.GlobalBoard, age)
+	detail := fmt.Sprintf("%s on %s, %v old", plural(top.Total, "user"), scoreboard.GlobalBoard, age)
 	if top.BoardState != "" {
 		detail += ", " + top.BoardState
 	}

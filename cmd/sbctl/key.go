@@ -200,7 +200,7 @@ func newKeyRevokeCmd(p *program) *cobra.Command {
 				return err
 			}
 			if k.RevokedAt != nil {
-				p.infof("key %s is already revoked since %s", args[0], k.RevokedAt.Format(time.RFC3339))
+				p.infof("key %s was already revoked at %s", args[0], k.RevokedAt.Format(time.RFC3339))
 				return nil
 			}
 			if err := p.confirm(cmd.Context(),

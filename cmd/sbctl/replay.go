@@ -61,7 +61,7 @@ func newReplayCmd(p *program) *cobra.Command {
 from a time, or put dead letters back into the outbox. Events that the ranking
 already has change nothing, so a replay can be repeated and can run during live
 traffic. sbctl first counts what would change, asks for confirmation, then replays.
-Events from before the window of known repeats are never replayed.`,
+Events too old for repeats of them to be recognised are never replayed.`,
 		Example: trimExamples(`
   sbctl replay --from-time 2026-11-21T12:00:00Z --dry-run
   sbctl replay --from-offset 1200 --partition 3 --yes`),

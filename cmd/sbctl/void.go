@@ -150,7 +150,7 @@ func (p *program) followVoid(ctx context.Context, c *client.Client, v client.Voi
 		}
 		if time.Since(reported) > time.Second {
 			reported = time.Now()
-			p.infof("void %d is %s: %d to do", v.ID, v.State, v.Todo)
+			p.infof("void %d is %s: %d left", v.ID, v.State, v.Todo)
 		}
 	}
 	return p.print(v, func() *table { return voidsTable(v) })

@@ -24,12 +24,14 @@ func newDev() *cobra.Command {
 	var data string
 	var ephemeral bool
 	cmd := &cobra.Command{
-		Use: "dev", Short: "Run everything in one process: PostgreSQL, Redis, Kafka and the daemon", Args: noCommand,
-		Long: `Runs the daemon in every role with its own backends, for development.
-PostgreSQL and Redis run as child processes if they are installed, otherwise as
-stand-ins, which the start-up message names. A backend set by flag or environment
-is used instead. Data is kept in --data and survives a restart. sbctl reads its
-address and credentials from sbctl.env in the same folder.`,
+		Use: "dev", Short: "Run a development stack: the daemon with PostgreSQL, Redis and Kafka", Args: noCommand,
+		Long: `Run the daemon in every role with its own backends, for development.
+PostgreSQL and Redis run as child processes. If PostgreSQL is not installed, it is
+downloaded once. If Redis is not installed, a stand-in in this process takes its
+place, as one always does for Kafka; the start-up message names the stand-ins. A
+backend set by flag or environment is used instead. Data is kept in --data and
+survives a restart. sbctl reads its address and credentials from sbctl.env in the
+same folder.`,
 		Example: "  scoreboardd dev\n  scoreboardd dev --ephemeral --addr 127.0.0.1:9090",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return runDev(cmd, data, ephemeral)

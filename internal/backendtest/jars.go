@@ -43,7 +43,7 @@ func kafkaJars(ctx context.Context) (string, error) {
 	defer cancel()
 	lock, err := process.WaitLock(ctx, libs+".lock")
 	if err != nil {
-		return "", fmt.Errorf("wait for the download of another process: %w", err)
+		return "", fmt.Errorf("wait for another process to finish the download: %w", err)
 	}
 	defer func() { _ = lock.Close() }()
 	if isDir(libs) {

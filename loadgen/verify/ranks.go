@@ -76,7 +76,7 @@ func (v *Verifier) boardRanks(
 	if others > 0 {
 		v.Notes = append(
 			v.Notes,
-			fmt.Sprintf("expected ranks are uncertain by the %d other users of the board", others),
+			fmt.Sprintf("the board has %d other users, so expected ranks are uncertain by that many", others),
 		)
 	} else {
 		v.Notes = append(v.Notes, "expected ranks are exact: the board has no other users")

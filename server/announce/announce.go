@@ -103,7 +103,7 @@ func (a *Announcer) lead(parent context.Context) {
 	follower.Go(func() {
 		bad := func(err error) { a.log.Warn("notice skipped: cannot be decoded", "err", err) }
 		if err := a.ranking.Follow(ctx, a.merge, bad); err != nil {
-			a.log.Warn("following the ranking failed", "err", err)
+			a.log.Warn("ranking notices not received", "err", err)
 		}
 	})
 	defer func() {

@@ -104,7 +104,7 @@ func (a *API) newAction(
 		return nil, err
 	}
 	if len(boards) > scoreboard.MaxBoards {
-		return nil, scoreboard.Invalid("boards", "boards must be at most %d", scoreboard.MaxBoards)
+		return nil, scoreboard.Invalid("boards", "boards must name at most %d boards", scoreboard.MaxBoards)
 	}
 	action := &scoreboard.Action{
 		User: user, Boards: boards, Action: r.Action, Issued: a.Now().UTC().Truncate(time.Millisecond),

@@ -113,7 +113,7 @@ func (a *API) firstSeason(r *protocol.BoardRequest, b *scoreboard.Board) (*score
 		return a.parseSeason(r.Season, r.StartsAt, r.EndsAt)
 	}
 	if r.Season != "" || r.StartsAt != nil || r.EndsAt != nil {
-		return nil, scoreboard.Invalid("season", "season, starts_at and ends_at require the period season")
+		return nil, scoreboard.Invalid("season", "season, starts_at and ends_at require period=season")
 	}
 	return nil, nil //nolint:nilnil // most boards have no seasons
 }
@@ -122,7 +122,7 @@ func (a *API) firstSeason(r *protocol.BoardRequest, b *scoreboard.Board) (*score
 // clock of the store.
 func (a *API) parseSeason(name string, starts, ends *time.Time) (*scoreboard.Span, error) {
 	if _, err := scoreboard.ParseBoardID("season:" + name); err != nil {
-		return nil, scoreboard.Invalid("season", "season must be a name, [a-z0-9][a-z0-9_.-]{0,47}")
+		return nil, scoreboard.Invalid("season", "season must match [a-z0-9][a-z0-9_.-]{0,47}")
 	}
 	if ends == nil {
 		return nil, scoreboard.Invalid("ends_at", "a season requires ends_at")

@@ -116,7 +116,8 @@ func (a *API) runJob(
 	case a.Operations.slots <- struct{}{}:
 		defer func() { <-a.Operations.slots }()
 	default:
-		return scoreboard.Errorf(scoreboard.CodeConflict, "this node already runs %d jobs", maxJobs)
+		return scoreboard.Errorf(scoreboard.CodeConflict,
+			"this node is already running %d jobs; try again later", maxJobs)
 	}
 	if why == nil {
 		skipAudit(c)
@@ -147,7 +148,7 @@ func (a *API) runJob(
 
 func (a *API) jobBoards(ctx context.Context, r *protocol.JobRequest) ([]scoreboard.Board, error) {
 	if r.All == (r.Board != "") {
-		return nil, scoreboard.Invalid("board", "give either board or all")
+		return nil, scoreboard.Invalid("board", "specify either board or all")
 	}
 	if r.All {
 		return a.Operations.Jobs.Boards(ctx)

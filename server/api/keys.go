@@ -77,7 +77,7 @@ func (a *API) createKey(c *gin.Context, caller *auth.Claims) error {
 func keyScope(r *protocol.KeyRequest) (*scoreboard.KeyScope, error) {
 	s := &scoreboard.KeyScope{UserPrefix: r.UserPrefix, MaxDelta: r.MaxDelta, PerMinute: r.PerMinute}
 	if len(r.Boards) > maxKeyBoards {
-		return nil, scoreboard.Invalid("boards", "boards must be at most %d", maxKeyBoards)
+		return nil, scoreboard.Invalid("boards", "boards must name at most %d boards", maxKeyBoards)
 	}
 	for _, name := range r.Boards {
 		board, err := scoreboard.ParseBoardID(name)
@@ -128,7 +128,7 @@ func (a *API) rotateKey(c *gin.Context, caller *auth.Claims) error {
 func keyID(c *gin.Context) (string, error) {
 	id := c.Param("key_id")
 	if _, err := scoreboard.ParseUserID(id); err != nil {
-		return "", scoreboard.Errorf(scoreboard.CodeNotFound, "no such key")
+		return "", scoreboard.Errorf(scoreboard.CodeNotFound, "key not found")
 	}
 	return id, nil
 }

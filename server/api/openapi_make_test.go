@@ -2,10 +2,12 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"maps"
 	"net/http"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -58,20 +60,21 @@ func makeDocument(t *testing.T) []byte {
 		"info": object{
 			"title": "scoreboard", "version": "1",
 			"description": "A real-time leaderboard that counts every event exactly once.\n\n" +
-				"Requests need a bearer token; writes are signed with a key, " +
-				"in the body (field scheme) or in headers. " +
-				"Every response carries X-Request-Id and traceparent. Errors have the type Error; " +
-				"429 and 503 carry Retry-After. Fields are snake_case, times RFC 3339 in UTC, scores integers.",
+				"Requests need a bearer token. Writes of scores are also signed with a key, either in the body " +
+				"(the field scheme) or in headers (the header scheme). Durations are Go durations, such as 500ms, " +
+				"30s or 24h. Every response has the headers X-Request-Id and traceparent. The body of an error is " +
+				"an Error; responses with status 429 or 503 have the header Retry-After. Fields are in snake_case, " +
+				"times are RFC 3339 in UTC, and scores are integers.",
 		},
 		"servers": []object{{"url": "/"}},
 		"tags": []object{
 			{"name": "scores", "description": "Submit increments."},
 			{"name": "leaderboard", "description": "Read standings."},
-			{"name": "users", "description": "Data of one user."},
-			{"name": "realtime", "description": "Follow a board."},
+			{"name": "users", "description": "Read and change the data of one user."},
+			{"name": "realtime", "description": "Follow a board live."},
 			{"name": "boards", "description": "Manage boards."},
-			{"name": "admin", "description": "For operators; scope score:admin."},
-			{"name": "about", "description": "This document."},
+			{"name": "admin", "description": "Operate the server. Requires the scope score:admin."},
+			{"name": "about", "description": "Read this document."},
 		},
 		"paths":    paths,
 		"security": []object{{"token": []string{}}},
@@ -79,9 +82,9 @@ func makeDocument(t *testing.T) []byte {
 			"schemas": m.schemas,
 			"securitySchemes": object{
 				"token":     object{"type": "http", "scheme": "bearer", "bearerFormat": "JWT"},
-				"key":       headerScheme("X-Scoreboard-Key", "The id of the signing key."),
-				"timestamp": headerScheme("X-Scoreboard-Timestamp", "Unix seconds."),
-				"signature": headerScheme("X-Scoreboard-Signature", "v1=<hex> of the HMAC-SHA256 of "+
+				"key":       headerScheme("X-Scoreboard-Key", "The key's id."),
+				"timestamp": headerScheme("X-Scoreboard-Timestamp", "The time of signing, in seconds of Unix time."),
+				"signature": headerScheme("X-Scoreboard-Signature", "v1= and, in hex, the HMAC-SHA256 of "+
 					"METHOD\\nPATH?QUERY\\nkey\\ntimestamp\\nhex(SHA-256(body))."),
 			},
 		},
@@ -250,7 +253,7 @@ func (m *maker) schemaOf(t reflect.Type) object {
 }
 
 func (m *maker) describe(schema object, t reflect.Type) {
-	if about := m.comments[t.Name()]; about != "" {
+	if about := m.about(t, t.Name()); about != "" {
 		schema["description"] = about
 	}
 	properties := object{}
@@ -266,7 +269,7 @@ func (m *maker) describe(schema object, t reflect.Type) {
 		if f.Type.Kind() == reflect.Pointer && !optional && p["type"] != nil {
 			p["type"] = []any{p["type"], "null"}
 		}
-		if about := m.comments[t.Name()+"."+f.Name]; about != "" {
+		if about := m.about(t, t.Name()+"."+f.Name); about != "" {
 			p["description"] = about
 		}
 		properties[name] = p
@@ -279,3 +282,26 @@ func (m *maker) describe(schema object, t reflect.Type) {
 		schema["required"] = required
 	}
 }
+
+// about returns a comment on t or one of its fields, for readers who see the JSON
+// only: without the name that it starts with, as in "Key is a signing key", and with
+// the JSON names of the fields in place of their Go names.
+func (m *maker) about(t reflect.Type, key string) string {
+	_, field, isField := strings.Cut(key, ".")
+	text, named := strings.CutPrefix(m.comments[key], cmp.Or(field, key)+" is ")
+	if named && !isField {
+		text = strings.ToUpper(text[:1]) + text[1:]
+	}
+	names := map[string]string{}
+	for _, f := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name != "" && f.Name != t.Name() {
+			names[f.Name] = name
+		}
+	}
+	return identifier.ReplaceAllStringFunc(text, func(word string) string {
+		return cmp.Or(names[word], word)
+	})
+}
+
+var identifier = regexp.MustCompile(`\b[A-Z][A-Za-z0-9]*\b`)

@@ -40,11 +40,11 @@ const (
 )
 
 var (
-	queryBoardParam = param{"board", "string", "board, or family for its current instance; default global"}
+	queryBoardParam = param{"board", "string", "board, or a family to use its current instance; global by default"}
 	queryLimit      = param{"limit", "integer", "maximum number of rows"}
 	queryCursor     = param{"cursor", "string", "next_cursor of the previous page"}
 	queryAfter      = param{"after", "integer", "next_after of the previous page"}
-	queryMinVersion = param{"min_version", "integer", "wait up to a second for this version"}
+	queryMinVersion = param{"min_version", "integer", "wait up to a second for this version of the board or the user"}
 	queryFrom       = param{"from", "time", "only events at or after this time"}
 	queryTo         = param{"to", "time", "only events before this time"}
 
@@ -73,8 +73,9 @@ func with(codes []scoreboard.Code, more ...scoreboard.Code) []scoreboard.Code {
 
 // pathParams describes the parameters of paths.
 var pathParams = map[string]string{
-	"user_id": "user id, 1 to 64 of A-Z a-z 0-9 . _ : @ -", "board": "board", "event_id": "event id as submitted",
-	"key_id": "key id", "id": "numeric id", "name": "setting",
+	"user_id": "user id: 1 to 64 characters of A-Z a-z 0-9 . _ : @ -", "board": "name of the board",
+	"event_id": "event id as submitted",
+	"key_id":   "id of the signing key", "id": "numeric id", "name": "name of the setting",
 }
 
 // reads is an operation without a body that answers 200.
@@ -115,9 +116,9 @@ func scoreOperations() []operation {
 		{
 			route: "POST /v1/scores/increment", tag: "scores", summary: "Submit an increment",
 			more: "Signed by the field scheme in the body or by the header scheme. " +
-				"A repeat of the event id with the same payload returns the first receipt, marked as replayed. " +
-				"With Prefer: respond-async the answer may be 202. " +
-				"A request that gives boards gets a receipt for each.",
+				"A repeat of an event id with the same payload returns the first receipt, marked as replayed. " +
+				"With Prefer: respond-async the response may be 202: the increment is accepted and recorded later. " +
+				"A request with boards gets a receipt for each board.",
 			body: protocol.IncrementRequest{},
 			answers: map[int]any{
 				200: oneOf{protocol.Receipt{}, protocol.Receipts{}}, 202: protocol.EventStatus{},
@@ -127,9 +128,9 @@ func scoreOperations() []operation {
 		described(writes("POST /v1/scores/increments", "scores", "Submit up to 500 increments",
 			protocol.Batch{}, protocol.BatchResults{},
 			invalid, scoreboard.CodeInvalidSignature, forbidden, tooLarge, mediaType),
-			"Returns a result for each item, in their order. Signed by the header scheme. Scope score:update."),
+			"Returns a result for each item, in order. Signed by the header scheme. Requires the scope score:update."),
 		reads("GET /v1/events/:event_id", "scores", "Get the receipt or status of an event",
-			[]param{{"user_id", "string", "user of the event, for servers; default: the token's user"}},
+			[]param{{"user_id", "string", "user of the event (requires score:update); the token's user by default"}},
 			oneOf{protocol.Receipt{}, protocol.Receipts{}, protocol.EventStatus{}}, readCodes...),
 		created(writes("POST /v1/actions", "scores", "Start an action and get a token for one increment",
 			protocol.ActionRequest{}, protocol.Action{},
@@ -141,12 +142,12 @@ func readOperations() []operation {
 	return []operation{
 		{
 			route: "GET " + pathTop, tag: "leaderboard", summary: "List the top of a board",
-			more: "The first page has an ETag. With wait and after it is a long poll, " +
-				"which answers 304 if the board does not change in time.",
+			more: "The first page has an ETag. With wait and after, the request is a long poll: " +
+				"it returns 304 if the board does not change in time.",
 			query: []param{
 				queryLimit, queryBoardParam, queryCursor, queryMinVersion,
 				{"wait", "string", "maximum wait of a long poll, such as 25s"},
-				{"after", "string", "the version that the client has: <epoch>:<version>"},
+				{"after", "string", "with wait: the version that the client already has, as <epoch>:<version>"},
 			},
 			answers: map[int]any{200: protocol.Top{}, 304: nil},
 			codes:   with(readCodes, scoreboard.CodeGone),
@@ -162,29 +163,30 @@ func readOperations() []operation {
 		described(
 			reads("GET /v1/users/:user_id/statement", "users", "List a user's events, newest first",
 				[]param{
-					{"board", "string", "one board, or all instances of a family; default: all boards"},
+					{"board", "string", "one board, or a family for all its instances; all boards by default"},
 					queryFrom, queryTo,
-					{"limit", "integer", "maximum number of events, 1 to 100; default 100"},
+					{"limit", "integer", "maximum number of events, 1 to 100; 100 by default"},
 					queryCursor,
 				},
 				protocol.Statement{}, readCodes...),
-			"For the user and for operators. "+
+			"Available to the user and to operators (score:admin). "+
 				"archived_before is set on the last page if older events are in the archive.",
 		),
 		described(writes("PUT /v1/users/:user_id/profile", "users", "Set a user's display name and avatar",
 			protocol.Profile{}, protocol.Profile{}, with(readCodes, tooLarge, mediaType)...),
-			"For the user and for operators."),
+			"Available to the user and to operators (score:admin)."),
 		reads("GET /v1/realtime/token", "realtime", "Get a join ticket, valid for 30 seconds",
 			[]param{queryBoardParam}, protocol.JoinTicket{}, readCodes...),
 		{
 			route: "GET " + pathRealtime, tag: "realtime", summary: "Follow a board",
-			more: "A WebSocket upgrade, or server-sent events with Accept: text/event-stream. The frames are the same.",
+			more: "Upgrades to a WebSocket or, with Accept: text/event-stream, sends server-sent events. " +
+				"Both send the same frames.",
 			query: []param{
 				queryBoardParam,
 				{"token", "string", "join ticket, for clients that cannot set headers"},
 				{"delta", "string", "1 to receive changes instead of full states"},
-				{"limit", "integer", "10 or 100 rows; default: the setting reads.top_n"},
-				{"last_event_id", "string", "last id received, for clients that cannot set Last-Event-ID"},
+				{"limit", "integer", "number of rows, 10 or 100; by default the setting reads.top_n"},
+				{"last_event_id", "string", "id of the last event received, for clients that cannot set Last-Event-ID"},
 			},
 			answers: map[int]any{101: nil, 200: stream{protocol.Frame{}}},
 			codes:   readCodes,
@@ -199,38 +201,38 @@ func boardOperations() []operation {
 			answer = protocol.Rolled{}
 		}
 		o := writes(route, "boards", summary, body, answer, with(adminCodes, codes...)...)
-		o.more = "Scope score:admin."
+		o.more = "Requires the scope score:admin."
 		return o
 	}
 	return []operation{
 		reads("GET /v1/boards", "boards", "List boards",
 			[]param{
 				{"family", "string", "only instances of this family"},
-				{"period", "string", "only boards of this period"},
-				{"region", "string", "only boards of this region"},
-				{"status", "string", "active, frozen or archived"},
+				{"period", "string", "only boards with this period: none, daily, weekly, monthly or season"},
+				{"region", "string", "only boards in this region"},
+				{"status", "string", "only boards with this status: active, frozen or archived"},
 				{"after", "string", "next_after of the previous page"},
 				queryLimit,
 			},
 			protocol.Boards{}, invalid),
 		reads("GET /v1/boards/:board", "boards", "Get a board", nil, protocol.Board{}, readCodes...),
 		created(change("POST /v1/boards", "Create a board", protocol.BoardRequest{}, conflict)),
-		change("PATCH /v1/boards/:board", "Change the requirements of a board's increments",
+		change("PATCH /v1/boards/:board", "Change the proof that a board's increments must carry",
 			protocol.BoardChange{}, notFound, conflict),
 		change("POST /v1/boards/:board/freeze", "Freeze a board: reject its writes", nil, notFound, conflict),
 		change("POST /v1/boards/:board/unfreeze", "Unfreeze a board", nil, notFound, conflict),
 		change(
 			"POST /v1/boards/:board/archive",
-			"Archive a board: remove it from the ranking",
+			"Archive a board: read-only, served from PostgreSQL",
 			nil,
 			notFound,
 			conflict,
 		),
-		change("POST /v1/boards/roll", "Start the periods that are due, of all families",
+		change("POST /v1/boards/roll", "End and start the periods that are due, in all families",
 			protocol.RollRequest{}, conflict),
-		change("POST /v1/boards/:board/roll", "Start the period that is due of one family, or a season",
+		change("POST /v1/boards/:board/roll", "End and start the period that is due in one family, or start a season",
 			protocol.RollRequest{}, notFound, conflict),
-		reads("GET /v1/boards/:board/standings", "boards", "List the final standings of a board that has ended",
+		reads("GET /v1/boards/:board/standings", "boards", "List the final standings of a period that has ended",
 			[]param{queryAfter, queryLimit}, protocol.FinalStandings{}, with(readCodes, conflict)...),
 	}
 }
@@ -252,8 +254,8 @@ func adminOperations() []operation {
 	undo := write("POST /v1/admin/voids/:id/undo", "Undo a void (within 30 days)",
 		protocol.ReasonRequest{}, nil, notFound, conflict, scoreboard.CodeGone)
 	undo.answers = map[int]any{202: protocol.Void{}}
-	void := described(write("POST /v1/admin/voids", "Void all events of a key or an address in a time range",
-		protocol.VoidRequest{}, nil, notFound), "A dry run only counts.")
+	void := described(write("POST /v1/admin/voids", "Reverse all events of a key or an address in a time range",
+		protocol.VoidRequest{}, nil, notFound), "A dry run only counts the events that would be reversed.")
 	void.answers = map[int]any{200: protocol.VoidPreview{}, 202: protocol.Void{}}
 	return []operation{
 		created(write("POST /v1/admin/keys", "Create a signing key and show its secret once",
@@ -268,7 +270,7 @@ func adminOperations() []operation {
 			[]param{
 				{"who", "string", "only changes by this operator"},
 				{"action", "string", "only this action, such as user.ban"},
-				{"target", "string", "only changes of this target, such as user:alice"},
+				{"target", "string", "only changes to this target, such as user:alice"},
 				queryFrom, queryTo, queryCursor, queryLimit,
 			},
 			protocol.AuditEntries{}, invalid, forbidden),
@@ -277,26 +279,26 @@ func adminOperations() []operation {
 		status("ban", "Ban a user: block writes and hide the user from rankings"),
 		status("unban", "Unban a user and restore the scores"),
 		status("freeze", "Block a user's writes; the user stays visible"),
-		status("unfreeze", "Unblock a user's writes"),
+		status("unfreeze", "Unfreeze a user: accept writes again"),
 		write("POST /v1/admin/users/:user_id/adjust", "Adjust a user's score", protocol.AdjustRequest{},
 			protocol.Receipt{}, notFound, scoreboard.CodeEventConflict, scoreboard.CodeBoardClosed,
 			scoreboard.CodeDeltaOutOfRange, scoreboard.CodeScoreOutOfRange),
-		read("GET /v1/admin/users/:user_id/export", "Export everything stored about a user, a row per line",
+		read("GET /v1/admin/users/:user_id/export", "Export all data about a user, one row per line",
 			nil, ndjson{protocol.ExportLine{}}, readCodes...),
-		write("POST /v1/admin/users/:user_id/erase", "Erase a user and anonymize the ledger",
+		write("POST /v1/admin/users/:user_id/erase", "Erase a user; the ledger is kept under an anonymous name",
 			protocol.ReasonRequest{}, protocol.Erased{}, notFound, conflict),
 		write("POST /v1/admin/events/:event_id/reverse", "Reverse an event on all its boards",
 			protocol.ReverseRequest{}, oneOf{protocol.Receipt{}, protocol.Receipts{}},
 			notFound, scoreboard.CodeBoardClosed, scoreboard.CodeGone),
 		read("GET /v1/admin/settings", "List all settings with their effective values and sources",
 			nil, protocol.Settings{}, forbidden),
-		write("PUT /v1/admin/settings", "Change several settings on all nodes, all or none",
+		write("PUT /v1/admin/settings", "Change several settings on all nodes, together or not at all",
 			protocol.SettingsRequest{}, protocol.Settings{}, notFound),
 		write("PUT /v1/admin/settings/:name", "Change a setting on all nodes, or reset it to its deployed value",
 			protocol.SettingRequest{}, protocol.Setting{}, notFound),
 		read("GET /v1/admin/flags", "List flagged events, oldest first",
 			[]param{
-				{"state", "string", "open (default), dismissed, confirmed or all"},
+				{"state", "string", "only flags in this state: open (the default), dismissed, confirmed or all"},
 				{"user_id", "string", "only flags of this user"},
 				queryAfter, queryLimit,
 			},
@@ -317,9 +319,9 @@ func adminOperations() []operation {
 		read("GET /v1/admin/outbox", "Get the backlog of the outbox", nil, protocol.Outbox{}, forbidden),
 		read("GET /v1/admin/dead-letters", "List dead letters, oldest first",
 			[]param{queryAfter, queryLimit}, protocol.DeadLetters{}, invalid, forbidden),
-		read("GET /v1/admin/dead-letters/:id", "Get a dead letter with its bytes",
+		read("GET /v1/admin/dead-letters/:id", "Get a dead letter with its value",
 			nil, protocol.DeadLetter{}, readCodes...),
-		read("POST /v1/admin/dead-letters/:id/requeue", "Requeue a dead letter",
+		read("POST /v1/admin/dead-letters/:id/requeue", "Publish a dead letter again",
 			nil, protocol.DeadLetter{}, with(readCodes, conflict, scoreboard.CodeGone)...),
 		read("DELETE /v1/admin/dead-letters/:id", "Delete a dead letter", nil, protocol.DeadLetter{}, readCodes...),
 		read("GET /v1/admin/boards/:board/ranking", "Get the state of a board's ranking",
@@ -327,11 +329,11 @@ func adminOperations() []operation {
 		job("POST /v1/admin/rebuild", "Rebuild rankings from PostgreSQL while they stay online",
 			protocol.JobRequest{}, notFound, conflict),
 		job("POST /v1/admin/verify", "Compare ledger, scores and ranking", protocol.JobRequest{}, notFound, conflict),
-		job("POST /v1/admin/reconcile", "Compare scores and ranking, and repair the ranking",
+		job("POST /v1/admin/reconcile", "Compare scores and ranking, and repair the ranking if requested",
 			protocol.JobRequest{}, notFound, conflict),
-		job("POST /v1/admin/replay", "Apply events again",
+		job("POST /v1/admin/replay", "Apply retained events or dead letters again",
 			protocol.ReplayRequest{}, notFound, conflict, scoreboard.CodeGone),
-		job("POST /v1/admin/ledger/archive", "Archive old partitions of the ledger",
+		job("POST /v1/admin/ledger/archive", "Move old ledger partitions to the archive",
 			protocol.ArchiveRequest{}, conflict),
 	}
 }

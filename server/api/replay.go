@@ -45,7 +45,7 @@ func checkReplay(r *protocol.ReplayRequest, now time.Time) error {
 	}
 	switch {
 	case sources != 1:
-		return scoreboard.Invalid("", "give one of from_offset, from_time and dlq")
+		return scoreboard.Invalid("", "specify exactly one of from_offset, from_time and dlq")
 	case r.FromOffset != nil && r.Partition == nil:
 		return scoreboard.Invalid("partition", "from_offset requires partition")
 	case r.FromOffset != nil && *r.FromOffset < 0:

@@ -40,7 +40,7 @@ func (a *API) rollBoards(c *gin.Context, caller *auth.Claims) error {
 	out := protocol.Rolled{Made: []string{}, Ended: []protocol.EndedBoard{}, DryRun: r.DryRun}
 	if r.Season != "" || r.StartsAt != nil || r.EndsAt != nil {
 		if family == "" {
-			return scoreboard.Invalid("season", "a season must name its board")
+			return scoreboard.Invalid("season", "a season requires a board: POST /v1/boards/{board}/roll")
 		}
 		if err := a.beginSeason(c, caller, family, &r, &out); err != nil {
 			return err

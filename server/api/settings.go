@@ -59,7 +59,7 @@ func (a *API) changeSettings(c *gin.Context, caller *auth.Claims) error {
 		return err
 	}
 	if len(r.Settings) == 0 || len(r.Settings) > protocol.MaxSettings {
-		return scoreboard.Invalid("settings", "settings must hold 1 to %d changes", protocol.MaxSettings)
+		return scoreboard.Invalid("settings", "settings must contain 1 to %d changes", protocol.MaxSettings)
 	}
 	changes := make([]scoreboard.SettingChange, len(r.Settings))
 	for i, k := range r.Settings {
@@ -84,7 +84,7 @@ func parseChange(
 	c *gin.Context, caller *auth.Claims, name string, r protocol.SettingRequest,
 ) (change scoreboard.SettingChange, err error) {
 	if r.Reset == (r.Value != nil) {
-		return change, scoreboard.Invalid("value", "give either value or reset")
+		return change, scoreboard.Invalid("value", "specify either value or reset")
 	}
 	if len(r.Reason) > scoreboard.MaxReason {
 		return change, scoreboard.CheckReason(r.Reason)

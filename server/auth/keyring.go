@@ -137,7 +137,7 @@ var decoyKey = &liveKey{secrets: []liveSecret{{secret: make([]byte, 32)}}}
 // ErrSignature returns the same error for every signature that is not accepted.
 func ErrSignature() error {
 	return scoreboard.Errorf(scoreboard.CodeInvalidSignature,
-		"the request is not signed by a live key within the last 60 seconds")
+		"the request was not signed with a valid key within the last 60 seconds")
 }
 
 // key returns a key, nil if it is unknown. While the store is unavailable, cached keys

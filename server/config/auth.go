@@ -17,9 +17,10 @@ func (t *TLS) settings() []setting {
 			&t.Cert,
 		},
 		{"tls.key", "PEM key file of the certificate", "", fixed, &t.Key},
-		{"tls.client_ca", "PEM file of the CA that signs client certificates of servers", "", fixed, &t.ClientCA},
+		{"tls.client_ca", "PEM file of the CA that issues the client certificates of servers", "", fixed, &t.ClientCA},
 		{
-			"tls.client_names", "exact names in client certificates that may act for any user, as score:update does",
+			"tls.client_names",
+			"exact names of client certificates that may write for any user, like a token with score:update",
 			"", fixed, &t.ClientNames,
 		},
 	}
@@ -53,7 +54,7 @@ type Auth struct {
 func (a *Auth) settings() []setting {
 	return []setting{
 		{
-			"auth.jwt_secret", "HS256 secret of bearer tokens, for development; excludes auth.jwks_url",
+			"auth.jwt_secret", "HS256 secret of bearer tokens, for development; cannot be combined with auth.jwks_url",
 			"", secret, &a.JWTSecret,
 		},
 		{
@@ -68,11 +69,15 @@ func (a *Auth) settings() []setting {
 		},
 		{
 			"auth.attestation_jwks_url",
-			"key set (JWKS) of the servers that attest increments; no attestations if empty",
+			"key set (JWKS) of the servers that attest increments; if empty, attestations are rejected",
 			"", fixed, &a.AttestationURL,
 		},
-		{"auth.master_key", "32 bytes in hex that encrypt the secrets of signing keys", "", secret, &a.MasterKey},
-		{"auth.signature", "signatures of writes: required or optional", "required", live, &a.Signature},
+		{
+			"auth.master_key",
+			"32 bytes in hex that encrypt the secrets of signing keys, and sign page cursors and action tokens",
+			"", secret, &a.MasterKey,
+		},
+		{"auth.signature", "whether writes must be signed: required or optional", "required", live, &a.Signature},
 		{"auth.dev_issuer", "serve POST /v1/admin/tokens, for development only", "false", fixed, &a.DevIssuer},
 	}
 }

@@ -20,9 +20,9 @@ func (s *Postgres) settings() []setting {
 		},
 		{"postgres.max_conns", "maximum number of connections of this process", "12", fixed, &s.MaxConns},
 		{
-			"postgres.describe", "use no named prepared statements, as PgBouncer before 1.21 requires; a single " +
-				"write then " +
-				"takes over twice as long, a batch of a hundred a few percent longer", "false", fixed, &s.Describe,
+			"postgres.describe", "avoid named prepared statements, which PgBouncer before 1.21 does not support; a " +
+				"single write then takes over three times as long, a batch of a hundred about 5 % longer",
+			"false", fixed, &s.Describe,
 		},
 	}
 }
@@ -68,14 +68,17 @@ type Kafka struct {
 
 func (k *Kafka) settings() []setting {
 	return []setting{
-		{"kafka.brokers", "comma-separated host:port", "", fixed, &k.Brokers},
+		{"kafka.brokers", "addresses of the brokers: comma-separated host:port", "", fixed, &k.Brokers},
 		{"kafka.topic", "topic of committed changes", "scoreboard.events.v1", fixed, &k.Topic},
 		{"kafka.dead_topic", "topic of events that cannot be applied", "scoreboard.events.v1.dlq", fixed, &k.DeadTopic},
 		{"kafka.group", "consumer group of the projection", "scoreboard-projection", fixed, &k.Group},
 		{"kafka.partitions", "partitions of kafka.topic", "16", fixed, &k.Partitions},
-		{"kafka.replicas", "replicas of created topics; -1 is the broker's default", "-1", fixed, &k.Replicas},
 		{
-			"kafka.retention", "retention of kafka.topic; must be shorter than repeats are recognised",
+			"kafka.replicas", "replication factor of created topics; -1 uses the broker's default",
+			"-1", fixed, &k.Replicas,
+		},
+		{
+			"kafka.retention", "retention of kafka.topic; at most 600h, the time in which repeats are recognised",
 			"24h", fixed, &k.Retention,
 		},
 		{
@@ -89,12 +92,13 @@ func (k *Kafka) settings() []setting {
 			"lz4", fixed, &k.Compression,
 		},
 		{
-			"kafka.acks", "acknowledgement by all replicas, or by one: faster, but lost with the leader",
+			"kafka.acks",
+			"replicas that must acknowledge a message: all, or one, which is faster but loses messages with the leader",
 			"all", fixed, &k.Acks,
 		},
 		{"kafka.dead_retention", "retention of both dead-letter topics", "720h", fixed, &k.DeadRetention},
 		{
-			"kafka.notices_topic", "topic of the current top of each board, for consumers without Redis",
+			"kafka.notices_topic", "topic with the current top of each board, for consumers without Redis",
 			"scoreboard.boards.v1", fixed, &k.NoticesTopic,
 		},
 		{"kafka.notices_partitions", "partitions of kafka.notices_topic", "3", fixed, &k.NoticesPartitions},
@@ -114,7 +118,7 @@ func (k *Kafka) settings() []setting {
 		{"kafka.increments_partitions", "partitions of kafka.increments_topic", "16", fixed, &k.IncrementsPartitions},
 		{
 			"kafka.increments_retention",
-			"retention of kafka.increments_topic; must be shorter than repeats are recognised",
+			"retention of kafka.increments_topic; at most 600h, the time in which repeats are recognised",
 			"168h", fixed, &k.IncrementsRetention,
 		},
 		{
@@ -193,7 +197,10 @@ func (s *Streams) settings() []setting {
 	return []setting{
 		{"streams.name", "name prefix of the Redis streams", "sb:stream", fixed, &s.Name},
 		{"streams.shards", "number of streams that users are distributed over", "4", fixed, &s.Shards},
-		{"streams.length", "entries of a stream at which the relay waits for consumers", "100000", fixed, &s.Length},
+		{
+			"streams.length", "number of entries in a stream at which the relay waits for consumers",
+			"100000", fixed, &s.Length,
+		},
 	}
 }
 

@@ -117,7 +117,7 @@ func (c *Config) checkRoles(p *problems) {
 	}
 	for _, role := range c.Roles {
 		if !slices.Contains(roles, role) {
-			p.add("roles", "must be of %s, not %q", strings.Join(roles, ", "), role)
+			p.add("roles", "must be one or more of %s, not %q", strings.Join(roles, ", "), role)
 		}
 	}
 }
@@ -133,8 +133,8 @@ func (c *Config) CheckBackends() error {
 		}
 	}
 	if c.NeedsKafka(c.Transport) && len(c.Kafka.Brokers) == 0 {
-		p.add("kafka.brokers", "must be set for every role except read, gateway and maintenance; "+
-			"for intake with any transport, for gateway with realtime.bus=kafka")
+		p.add("kafka.brokers", "must be set: transport=kafka requires it for the roles api, intake, relay and "+
+			"projector; intake requires it with any transport, and gateway with realtime.bus=kafka")
 	}
 	return p.err()
 }

@@ -23,15 +23,20 @@ type Ingest struct {
 func (i *Ingest) settings() []setting {
 	return []setting{
 		{"ingest.lanes", "number of parallel transactions that record batches", "1", fixed, &i.Lanes},
-		{"ingest.batch", "maximum increments in one transaction", "500", fixed, &i.Batch},
-		{"ingest.queue", "maximum increments that wait in one lane", "8192", fixed, &i.Queue},
-		{"ingest.wait", "maximum estimated wait; longer is rejected with 503", "500ms", fixed, &i.Wait},
+		{"ingest.batch", "maximum number of increments in one transaction", "500", fixed, &i.Batch},
+		{"ingest.queue", "maximum number of increments waiting in one lane", "8192", fixed, &i.Queue},
 		{
-			"ingest.overflow", "what happens when a lane is full: refuse (503), or async (202, queued in Kafka)",
+			"ingest.wait", "maximum estimated wait in a lane; increments that would wait longer are rejected with 503",
+			"500ms", fixed, &i.Wait,
+		},
+		{
+			"ingest.overflow",
+			"what happens when a lane is full: refuse (respond with 503), or async (202, queued in Kafka)",
 			"refuse", live, &i.Overflow,
 		},
 		{
-			"ingest.async", "answer 202 to Prefer: respond-async; if off, 200 once the increment is recorded",
+			"ingest.async",
+			"respond with 202 to Prefer: respond-async; if off, with 200 once the increment is recorded",
 			"true", live, &i.Async,
 		},
 		{
@@ -85,20 +90,32 @@ type Anomaly struct {
 
 func (a *Anomaly) settings() []setting {
 	return []setting{
-		{"anomaly.size", "delta far above the user's recent ones: off, log, flag or enforce", "off", live, &a.Size},
+		{"anomaly.size", "action on a delta far above the user's recent ones: off, log, flag or enforce", "off", live,
+			&a.Size,
+		},
 		{
-			"anomaly.size_factor", "multiple of the user's largest recent delta that is far above",
+			"anomaly.size_factor", "multiple of the user's largest recent delta above which anomaly.size acts",
 			"20", live, &a.SizeFactor,
 		},
-		{"anomaly.frequency", "too many events of a user: off, log, flag or enforce", "off", live, &a.Frequency},
-		{"anomaly.frequency_max", "maximum events of a user in a time", "120/1m", live, &a.FrequencyMax},
-		{"anomaly.amount", "too many points of a user on a board: off, log, flag or enforce", "off", live, &a.Amount},
-		{"anomaly.amount_max", "maximum points of a user on a board in a time", "1000000/1h", live, &a.AmountMax},
 		{
-			"anomaly.travel", "user in two countries within anomaly.travel_window: off, log, flag or enforce",
+			"anomaly.frequency", "action on too many events of a user: off, log, flag or enforce", "off", live,
+			&a.Frequency,
+		},
+		{"anomaly.frequency_max", "maximum number of events of a user in a time span", "120/1m", live, &a.FrequencyMax},
+		{
+			"anomaly.amount", "action on too many points of a user on a board: off, log, flag or enforce", "off", live,
+			&a.Amount,
+		},
+		{
+			"anomaly.amount_max", "maximum number of points of a user on a board in a time span", "1000000/1h", live,
+			&a.AmountMax,
+		},
+		{
+			"anomaly.travel",
+			"action on a user in two countries within anomaly.travel_window: off, log, flag or enforce",
 			"off", live, &a.Travel,
 		},
-		{"anomaly.travel_window", "time in which a user cannot change countries", "1h", live, &a.TravelWindow},
+		{"anomaly.travel_window", "time within which a change of country is an anomaly", "1h", live, &a.TravelWindow},
 		{
 			"anomaly.country_header",
 			"request header with the country, such as CF-IPCountry; trusted from trusted_proxies only",

@@ -18,11 +18,14 @@ const (
 
 func (o *Outbox) settings() []setting {
 	return []setting{
-		{"outbox.shards", "independent cursors that relays share", "1", fixed, &o.Shards},
-		{"outbox.batch", "maximum rows read and published at once", "500", live, &o.Batch},
+		{"outbox.shards", "number of shards; each is published by one relay at a time", "1", fixed, &o.Shards},
+		{"outbox.batch", "maximum number of rows read and published at once", "500", live, &o.Batch},
 		{"outbox.poll", "interval at which an idle shard is polled", "50ms", live, &o.Poll},
 		{"outbox.pause", "pause between two batches that were not full", "10ms", live, &o.Pause},
-		{"outbox.lease", "how long a dead relay keeps its shard", "1500ms", fixed, &o.Lease},
+		{
+			"outbox.lease", "time after which another relay takes over the shard of a dead one",
+			"1500ms", fixed, &o.Lease,
+		},
 	}
 }
 
@@ -38,7 +41,7 @@ func (o *Outbox) check(p *problems) {
 type Projection struct{ Batch int }
 
 func (r *Projection) settings() []setting {
-	return []setting{{"projection.batch", "maximum records applied at once", "500", fixed, &r.Batch}}
+	return []setting{{"projection.batch", "maximum number of records applied at once", "500", fixed, &r.Batch}}
 }
 
 func (r *Projection) check(p *problems) { p.atLeast("projection.batch", r.Batch, 1) }
@@ -52,11 +55,12 @@ type Reconcile struct {
 func (r *Reconcile) settings() []setting {
 	return []setting{
 		{
-			"reconcile.repair", "repair rankings that differ from PostgreSQL, in the sampler and the full comparison",
+			"reconcile.repair",
+			"repair differences from PostgreSQL that the sampler or the full comparison finds in a ranking",
 			"true", fixed, &r.Repair,
 		},
 		{
-			"reconcile.every", "interval between two full comparisons of every board; 0 disables them",
+			"reconcile.every", "interval between full comparisons of every board; 0 disables them",
 			"24h", fixed, &r.Every,
 		},
 	}
@@ -69,7 +73,8 @@ type Boards struct{ CloseGrace time.Duration }
 
 func (b *Boards) settings() []setting {
 	return []setting{{
-		"boards.close_grace", "time after a period's end in which increments accepted before it may still be recorded",
+		"boards.close_grace",
+		"time after the end of a period in which increments accepted before it can be recorded",
 		"1m", fixed, &b.CloseGrace,
 	}}
 }
@@ -88,7 +93,8 @@ func (l *Ledger) settings() []setting {
 				"if empty they stay in the database", "", fixed, &l.Archive,
 		},
 		{
-			"ledger.keep", "age at which a whole partition is archived; partitions that repeats need stay in any case",
+			"ledger.keep",
+			"age at which a partition is archived; partitions needed to recognise repeats are kept longer",
 			"2160h", fixed, &l.Keep,
 		},
 	}
@@ -99,8 +105,8 @@ type Retention struct{ Addresses time.Duration }
 
 func (r *Retention) settings() []setting {
 	return []setting{{
-		"retention.addresses", "how long the ledger keeps addresses and user agents; 0s keeps them as long as " +
-			"the ledger",
+		"retention.addresses", "how long the ledger keeps addresses, user agents and countries; 0s keeps them " +
+			"as long as the ledger",
 		"2160h", live, &r.Addresses,
 	}}
 }

@@ -22,7 +22,7 @@ func (r *Reads) settings() []setting {
 			"250ms", fixed, &r.UserCache,
 		},
 		{
-			"reads.top_n", "rows of a board's top, read or streamed, unless the request sets a limit",
+			"reads.top_n", "default number of rows when the top of a board is read or streamed",
 			"10", live, &r.TopN,
 		},
 		{"reads.anonymous", "allow reads and streams of public boards without a token", "false", live, &r.Anonymous},
@@ -54,32 +54,32 @@ func (l *Limit) settings() []setting {
 	return []setting{
 		{
 			"limit.updates_per_minute",
-			"updates by a user, repeats included; servers have 600000; 0 disables both limits",
+			"updates by a user, including repeats; 600000 for servers (score:update); 0 disables both limits",
 			"10", live, &l.UpdatesPerMinute,
 		},
 		{
-			"limit.top_per_minute", "reads of a board's top by a user; servers have 600000; 0 disables both limits",
+			"limit.top_per_minute", "reads of a board's top by a user; 600000 for servers; 0 disables both limits",
 			"60", live, &l.TopPerMinute,
 		},
 		{
-			"limit.rank_per_minute", "reads of standings by a user; servers have 600000; 0 disables both limits",
+			"limit.rank_per_minute", "reads of standings by a user; 600000 for servers; 0 disables both limits",
 			"30", live, &l.RankPerMinute,
 		},
 		{
-			"limit.tickets_per_minute", "realtime tickets of a user; servers have 600000; 0 disables both limits",
+			"limit.tickets_per_minute", "realtime tickets of a user; 600000 for servers; 0 disables both limits",
 			"60", live, &l.TicketsPerMinute,
 		},
 		{
-			"limit.anonymous_per_minute", "reads without a token by an address; 0 disables the limit",
+			"limit.anonymous_per_minute", "reads without a token from an address; 0 disables the limit",
 			"60", live, &l.AnonymousPerMinute,
 		},
 		{
 			"limit.address_per_minute",
-			"all requests of an address; 0 disables the limit: users behind a proxy share one address",
+			"all requests from an address, which users behind a proxy share; 0 disables the limit",
 			"0", live, &l.AddressPerMinute,
 		},
 		{
-			"limit.auth_failures_per_minute", "failed authentications of an address before 429; 0 disables the limit",
+			"limit.auth_failures_per_minute", "failed authentications from an address before 429; 0 disables the limit",
 			"60", live, &l.AuthFailuresPerMinute,
 		},
 	}

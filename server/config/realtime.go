@@ -32,44 +32,46 @@ type Realtime struct {
 func (r *Realtime) settings() []setting {
 	return []setting{
 		{
-			"realtime.enabled", "accept streams; if off, open ones end and clients poll instead", "true", live,
+			"realtime.enabled",
+			"accept streams; if off, open streams are closed and clients poll instead", "true", live,
 			&r.Enabled,
 		},
 		{"realtime.window", "minimum time between two frames of a board", "200ms", live, &r.Window},
 		{
-			"realtime.max_window", "limit to which the window widens while this node is behind", "1s", fixed,
+			"realtime.max_window", "maximum of the window, which widens while this node is behind", "1s", fixed,
 			&r.MaxWindow,
 		},
 		{
-			"realtime.lag", "delay from commit to notice, or age of unwritten frames, above which this node is behind",
+			"realtime.lag", "delay from commit to notice, or age of unsent frames, above which this node is behind",
 			"1s", fixed, &r.Lag,
 		},
 		{
-			"realtime.frames_per_minute", "maximum frames to a connection; 600 is 10 in any second, 20 is one in 3 s",
+			"realtime.frames_per_minute",
+			"maximum number of frames per connection; 600 is 10 in any second, 20 is one in 3 s",
 			"600", fixed, &r.FramesPerMinute,
 		},
-		{"realtime.ping", "interval of keepalives to an idle client", "30s", live, &r.Ping},
+		{"realtime.ping", "interval between keepalives to an idle client", "30s", live, &r.Ping},
 		{"realtime.pong_wait", "silence after which a WebSocket client is disconnected", "60s", live, &r.PongWait},
 		{
-			"realtime.slow_after", "how long a client may not read before its connection is closed (4408)",
+			"realtime.slow_after", "time after which the connection of a client that does not read is closed (4408)",
 			"10s", live, &r.SlowAfter,
 		},
 		{
-			"realtime.lifetime", "connections are closed after 0.75 to 1.25 times this, to balance nodes; 0 " +
-				"disables it",
+			"realtime.lifetime", "time after which a connection is closed, ±25 % at random, to balance nodes; " +
+				"0 disables it",
 			"1h", fixed, &r.Lifetime,
 		},
 		{
-			"realtime.drain_percent", "percentage of the connections that shutdown closes every 100 ms",
+			"realtime.drain_percent", "percentage of connections closed every 100 ms during shutdown",
 			"2", fixed, &r.DrainPercent,
 		},
 		{
-			"realtime.reconnect_within", "closed clients reconnect at a random time within this",
+			"realtime.reconnect_within", "time over which disconnected clients spread their reconnects",
 			"2s", fixed, &r.ReconnectWithin,
 		},
 		{
-			"realtime.bus", "source of notices for gateways: redis (at once), or kafka (kafka.notices_topic, every " +
-				"500 ms)",
+			"realtime.bus", "source of notices for gateways: redis (immediate), or kafka (kafka.notices_topic, at " +
+				"kafka.notices_interval)",
 			BusRedis, fixed, &r.Bus,
 		},
 		{
@@ -77,19 +79,22 @@ func (r *Realtime) settings() []setting {
 			"", fixed, &r.Origins,
 		},
 		{
-			"realtime.connections_per_user", "maximum connections of a user to this node; 0 disables the limit",
+			"realtime.connections_per_user",
+			"maximum number of a user's connections to this node; 0 disables the limit",
 			"5", live, &r.ConnectionsPerUser,
 		},
 		{
-			"realtime.connections_per_address", "maximum connections of an address to this node; 0 disables the limit",
+			"realtime.connections_per_address",
+			"maximum number of connections from an address to this node; 0 disables the limit",
 			"0", live, &r.ConnectionsPerAddress,
 		},
 		{
-			"realtime.connections_per_node", "maximum connections to this node; 0 disables the limit",
+			"realtime.connections_per_node", "maximum number of connections to this node; 0 disables the limit",
 			"0", live, &r.ConnectionsPerNode,
 		},
 		{
-			"realtime.joins_per_second", "maximum new connections a second to this node; 0 disables the limit",
+			"realtime.joins_per_second",
+			"maximum number of new connections per second to this node; 0 disables the limit",
 			"1000", live, &r.JoinsPerSecond,
 		},
 	}

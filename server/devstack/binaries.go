@@ -119,7 +119,7 @@ func fetchPostgres(ctx context.Context) (string, error) {
 	defer cancel()
 	lock, err := process.WaitLock(ctx, home+".lock")
 	if err != nil {
-		return "", fmt.Errorf("wait for the download of another process: %w", err)
+		return "", fmt.Errorf("wait for another process to finish the download: %w", err)
 	}
 	defer func() { _ = lock.Close() }()
 	if isExecutable(filepath.Join(bin, "postgres")) {

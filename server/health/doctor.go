@@ -108,7 +108,7 @@ func (d Doctor) history(ctx context.Context) protocol.Check {
 	case err != nil:
 		c.Status, c.Detail = protocol.CheckSkipped, "unknown: PostgreSQL or Redis does not answer"
 	case change == nil:
-		c.Status, c.Detail = protocol.CheckOK, "PostgreSQL is the database that was ranked and relayed"
+		c.Status, c.Detail = protocol.CheckOK, "PostgreSQL is the database that was published and ranked"
 	case change.SameDatabase:
 		c.Status, c.Detail = protocol.CheckFail, change.String()
 		c.NextStep = "every board is being rebuilt; if this persists, check that a process with the role " +
@@ -145,15 +145,15 @@ func (d Doctor) outbox(ctx context.Context) protocol.Check {
 	switch {
 	case oldest > outboxFailAge:
 		c.Status = protocol.CheckFail
-		c.NextStep = "nothing is published: check that a process with the role relay is running; " +
+		c.NextStep = "nothing is being published: check that a process with the role relay is running; " +
 			`"sbctl outbox status" shows who owns each shard`
 	case stuck != "":
 		c.Status, c.Detail = protocol.CheckWarn, c.Detail+"; "+stuck
-		c.NextStep = "check the broker; what can never be published goes to the dead letters"
+		c.NextStep = "check the broker; a change that can never be published goes to the dead letters"
 	case status.HorizonAge > horizonWarnAge:
 		c.Status = protocol.CheckWarn
 		c.Detail = fmt.Sprintf("%s; a transaction has been open for %v", c.Detail, status.HorizonAge.Round(time.Second))
-		c.NextStep = "nothing after it is published: end it (pg_stat_activity), and set " +
+		c.NextStep = "changes after it are not published: end it (pg_stat_activity) and set " +
 			"idle_in_transaction_session_timeout"
 	case oldest > outboxWarnAge:
 		c.Status, c.NextStep = protocol.CheckWarn, "the relay is behind: check its log and the broker"
@@ -194,7 +194,7 @@ func (d Doctor) disk(context.Context) protocol.Check {
 	share := float64(free) / float64(total)
 	c := protocol.Check{
 		Name: "disk", Status: protocol.CheckOK,
-		Detail: fmt.Sprintf("%.1f GiB free where the server runs, %.0f %%", float64(free)/(1<<30), 100*share),
+		Detail: fmt.Sprintf("%.1f GiB (%.0f %%) free where the server runs", float64(free)/(1<<30), 100*share),
 	}
 	if share < diskWarn {
 		c.Status, c.NextStep = protocol.CheckWarn, "free up space, or move archives and data to another disk"

@@ -21,7 +21,7 @@ const (
 // errBreakerOpen is the result of a call that was not made.
 var errBreakerOpen = &scoreboard.Error{
 	Code:       scoreboard.CodeUnavailable,
-	Message:    "standings cannot be read now",
+	Message:    "standings cannot be read at the moment",
 	RetryAfter: pause,
 }
 

@@ -118,7 +118,7 @@ func New(o Options) *Leaderboard {
 		storeReceipts: newGuard("receipts from the store", storeRankBudget),
 		degraded: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "scoreboard_leaderboard_degraded_reads_total",
-			Help: "Reads that the store answered because the ranking could not.",
+			Help: "Reads that PostgreSQL answered because the ranking could not.",
 		}),
 		cached: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "scoreboard_leaderboard_cache_total",

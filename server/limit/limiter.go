@@ -42,7 +42,7 @@ func New(rdb redis.Scripter, now func() time.Time) *Limiter {
 		rdb: rdb, take: redis.NewScript(luaTake), breaker: breaker.New(maxFailures, pause, now),
 		now: now, start: now(),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "scoreboard_limit_refused_total", Help: "Rejected requests by limit.",
+			Name: "scoreboard_limit_refused_total", Help: "Rejected requests, by limit.",
 		}, []string{"limit"}),
 		local: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "scoreboard_limit_local_decisions_total",

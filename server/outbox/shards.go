@@ -84,7 +84,7 @@ func (r *Relay) Run(ctx context.Context) error {
 	return nil
 }
 
-var errHangs = errors.New("the loop of a shard hangs")
+var errHangs = errors.New("the loop of a shard is stuck")
 
 // join marks this relay as alive, unless the loop of a shard hangs: then the
 // others take over its share.

@@ -2,21 +2,21 @@ package protocol
 
 import "time"
 
-// ActionRequest is the body of POST /v1/actions. Bounds must lie within those of the
+// ActionRequest is the body of POST /v1/actions. Bounds must be within those of the
 // boards.
 type ActionRequest struct {
-	UserID        string   `json:"user_id,omitempty"` // default: the caller
-	Board         string   `json:"board,omitempty"`   // or Boards, exactly as they will be submitted
+	UserID        string   `json:"user_id,omitempty"` // the token's user by default
+	Board         string   `json:"board,omitempty"`   // the board, or Boards, exactly as the increment will name them
 	Boards        []string `json:"boards,omitempty"`
 	Action        string   `json:"action,omitempty"`
-	LeastDuration string   `json:"least_duration,omitempty"` // a Go duration
-	TTL           string   `json:"ttl,omitempty"`            // a Go duration
+	LeastDuration string   `json:"least_duration,omitempty"` // minimum duration of the action, such as 30s
+	TTL           string   `json:"ttl,omitempty"`            // lifetime of the action token, such as 1h
 	MinDelta      *int64   `json:"min_delta,omitempty"`
 	MaxDelta      *int64   `json:"max_delta,omitempty"`
 }
 
-// Action is an action that was started. Its token is valid for one increment of the
-// user, after LeastDuration and until ExpiresAt.
+// Action is a started action. Its token is valid for one increment of the user, from
+// LeastDuration after IssuedAt until ExpiresAt.
 type Action struct {
 	ActionID      string    `json:"action_id"`
 	ActionToken   string    `json:"action_token"`

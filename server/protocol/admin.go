@@ -6,8 +6,8 @@ import "time"
 // development issuer.
 type TokenRequest struct {
 	UserID string `json:"user_id"`
-	Scope  string `json:"scope,omitempty"` // space-separated
-	TTL    string `json:"ttl,omitempty"`   // a Go duration; default 15m
+	Scope  string `json:"scope,omitempty"` // scopes, separated by spaces
+	TTL    string `json:"ttl,omitempty"`   // lifetime, such as 1h; 15m by default
 }
 
 // Token is a bearer token.
@@ -16,22 +16,22 @@ type Token struct {
 	ExpiresAt time.Time `json:"expires_at"`
 }
 
-// KeyRequest is the body of POST /v1/admin/keys. An absent bound does not apply.
+// KeyRequest is the body of POST /v1/admin/keys. An absent field sets no limit.
 type KeyRequest struct {
 	Name       string   `json:"name"`
-	TTL        string   `json:"ttl,omitempty"`         // a Go duration, until the key expires
-	Boards     []string `json:"boards,omitempty"`      // that the key may sign for
-	UserPrefix string   `json:"user_prefix,omitempty"` // of the users that the key may sign for
-	MaxDelta   int64    `json:"max_delta,omitempty"`   // of one event, absolute
-	PerMinute  int      `json:"per_minute,omitempty"`  // events a minute
+	TTL        string   `json:"ttl,omitempty"`         // lifetime of the key, such as 2160h
+	Boards     []string `json:"boards,omitempty"`      // boards that the key may sign for
+	UserPrefix string   `json:"user_prefix,omitempty"` // prefix of the user ids that the key may sign for
+	MaxDelta   int64    `json:"max_delta,omitempty"`   // maximum absolute delta of an event
+	PerMinute  int      `json:"per_minute,omitempty"`  // maximum number of events per minute
 }
 
 // RotateRequest is the body of POST /v1/admin/keys/{key_id}/rotate.
 type RotateRequest struct {
-	Overlap string `json:"overlap,omitempty"` // how long the former secret stays valid: a Go duration, default 24h
+	Overlap string `json:"overlap,omitempty"` // how long the old secret stays valid, such as 1h; 24h by default
 }
 
-// Key describes a signing key. Secret is set only when it is created or rotated.
+// Key describes a signing key. Secret is set only when the key is created or rotated.
 type Key struct {
 	KeyID      string     `json:"key_id"`
 	Name       string     `json:"name"`
@@ -43,8 +43,8 @@ type Key struct {
 	UserPrefix string     `json:"user_prefix,omitempty"`
 	MaxDelta   int64      `json:"max_delta,omitempty"`
 	PerMinute  int        `json:"per_minute,omitempty"`
-	// Generation counts the key's secrets. The previous secret is valid until
-	// RetiresAt, if that is set.
+	// Generation is the number of secrets that the key has had. The previous one is valid
+	// until RetiresAt, if that is set.
 	Generation int        `json:"generation"`
 	RetiresAt  *time.Time `json:"retires_at,omitempty"`
 }

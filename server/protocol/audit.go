@@ -19,8 +19,8 @@ type AuditEntry struct {
 	Detail    json.RawMessage `json:"detail,omitempty"`
 }
 
-// AuditEntries answers GET /v1/admin/audit, newest first. NextCursor is the cursor of
-// the next page.
+// AuditEntries is the response of GET /v1/admin/audit, newest first. NextCursor is the
+// cursor of the next page.
 type AuditEntries struct {
 	Entries    []AuditEntry `json:"entries"`
 	NextCursor string       `json:"next_cursor,omitempty"`

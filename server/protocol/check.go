@@ -16,7 +16,7 @@ type Check struct {
 	NextStep string `json:"next_step,omitempty"`
 }
 
-// Checks answers GET /v1/admin/checks: the health checks of this server and its
+// Checks is the response of GET /v1/admin/checks: the health checks of this server and its
 // backends.
 type Checks struct {
 	Version string  `json:"version"`

@@ -29,7 +29,7 @@ func DecodeBatch(body []byte) (*Batch, error) {
 		given = true
 		return s.array("items", func() error {
 			if len(b.Items) == MaxBatch {
-				return scoreboard.Invalid("items", "items must hold at most %d increments", MaxBatch)
+				return scoreboard.Invalid("items", "items must contain at most %d increments", MaxBatch)
 			}
 			b.Items = append(b.Items, IncrementRequest{})
 			return s.increment(&b.Items[len(b.Items)-1])
@@ -107,7 +107,7 @@ func DecodeUsers(body []byte, limit int) (*Users, error) {
 		case "user_ids":
 			err = s.array("user_ids", func() error {
 				if len(u.UserIDs) == limit {
-					return scoreboard.Invalid("user_ids", "user_ids must hold at most %d ids", limit)
+					return scoreboard.Invalid("user_ids", "user_ids must contain at most %d ids", limit)
 				}
 				user, err := s.text("user_ids")
 				u.UserIDs = append(u.UserIDs, user)
@@ -122,7 +122,7 @@ func DecodeUsers(body []byte, limit int) (*Users, error) {
 		return nil, err
 	}
 	if len(u.UserIDs) == 0 {
-		return nil, scoreboard.Invalid("user_ids", "user_ids must hold 1 to %d ids", limit)
+		return nil, scoreboard.Invalid("user_ids", "user_ids must contain 1 to %d ids", limit)
 	}
 	return u, s.end()
 }

@@ -2,13 +2,13 @@ package protocol
 
 import "time"
 
-// Flag is a suspicious event for an operator to review. Further events of the same
-// user against the same rule are counted in times.
+// Flag is a suspicious event for an operator to review. Times counts the events of the
+// same user that triggered the same rule while the flag was open.
 type Flag struct {
 	ID        int64      `json:"id"`
 	State     string     `json:"state"` // open, dismissed or confirmed
 	Rule      string     `json:"rule"`  // size, frequency, amount or travel
-	Mode      string     `json:"mode"`  // flag: the event counted; enforce: it was rejected
+	Mode      string     `json:"mode"`  // flag: the event was counted; enforce: it was rejected
 	UserID    string     `json:"user_id"`
 	Board     string     `json:"board"`
 	EventID   string     `json:"event_id"`
@@ -22,8 +22,8 @@ type Flag struct {
 	Reason    string     `json:"reason,omitempty"`
 }
 
-// Flags answers GET /v1/admin/flags: the oldest first. NextAfter is the after
-// of the next page.
+// Flags is the response of GET /v1/admin/flags, oldest first. NextAfter is the value of
+// after for the next page.
 type Flags struct {
 	Flags     []Flag `json:"flags"`
 	NextAfter int64  `json:"next_after,omitempty"`

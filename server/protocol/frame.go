@@ -11,9 +11,9 @@ const (
 	FrameError   = "error" // answers a command; the connection stays open
 )
 
-// Frame is any realtime message; which fields are set depends on Type. It is
-// a WebSocket text message, or the data of an SSE event of that name with the
-// id <epoch>:<version>.
+// Frame is a realtime message: a WebSocket text message, or the data of a server-sent
+// event with the name in Type and the id <epoch>:<version>. Which fields are set depends
+// on Type: leaderboard.updated, leaderboard.delta, user.rank.updated, bye or error.
 type Frame struct {
 	Type           string    `json:"type"`
 	Board          string    `json:"board,omitempty"`
@@ -23,25 +23,21 @@ type Frame struct {
 	Top            []Entry   `json:"top,omitempty"`
 	Degraded       bool      `json:"degraded,omitempty"`
 	DegradedReason string    `json:"degraded_reason,omitempty"`
-	WindowMS       int64     `json:"window_ms,omitempty"` // set while an overloaded server sends less often
+	WindowMS       int64     `json:"window_ms,omitempty"` // time between frames while an overloaded server sends fewer
 
-	// leaderboard.delta
-	Base    int64    `json:"base,omitempty"`
-	Changed []Entry  `json:"changed,omitempty"`
-	Removed []string `json:"removed,omitempty"`
+	Base    int64    `json:"base,omitempty"`    // leaderboard.delta: the version that the changes apply to
+	Changed []Entry  `json:"changed,omitempty"` // leaderboard.delta: new and changed rows
+	Removed []string `json:"removed,omitempty"` // leaderboard.delta: users who left the rows
 
-	// user.rank.updated
-	UserID       string `json:"user_id,omitempty"`
+	UserID       string `json:"user_id,omitempty"` // user.rank.updated: the user whose standing changed
 	Score        *int64 `json:"score,omitempty"`
 	Rank         *int64 `json:"rank,omitempty"`
 	PreviousRank *int64 `json:"previous_rank,omitempty"`
 
-	// bye
-	Reason           string `json:"reason,omitempty"`
-	ReconnectAfterMS int64  `json:"reconnect_after_ms,omitempty"`
+	Reason           string `json:"reason,omitempty"`             // bye: why the server closes the connection
+	ReconnectAfterMS int64  `json:"reconnect_after_ms,omitempty"` // bye: wait this long before you reconnect
 
-	// error
-	ErrorCode string `json:"error_code,omitempty"`
+	ErrorCode string `json:"error_code,omitempty"` // error: the code of the rejected command
 	Message   string `json:"message,omitempty"`
 }
 

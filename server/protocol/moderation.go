@@ -11,28 +11,28 @@ type ReasonRequest struct {
 	Reason string `json:"reason"`
 }
 
-// UserState answers a ReasonRequest with the user's status. Changed is false if the
-// status was the same before.
+// UserState is the response to a ReasonRequest. Changed is false if the user already had
+// the status.
 type UserState struct {
 	UserID  string `json:"user_id"`
 	Status  string `json:"status"` // active, frozen, banned or erased
 	Changed bool   `json:"changed"`
-	Pending bool   `json:"pending,omitempty"` // the change has not reached the rankings yet
+	Pending bool   `json:"pending,omitempty"` // true if the change has not reached the rankings yet
 }
 
-// User answers GET /v1/admin/users/{user_id}.
+// User is the response of GET /v1/admin/users/{user_id}.
 type User struct {
 	UserID    string      `json:"user_id"`
 	Status    string      `json:"status"` // active, frozen, banned or erased
 	CreatedAt time.Time   `json:"created_at"`
-	Since     *time.Time  `json:"since,omitempty"`  // of frozen or banned
-	By        string      `json:"by,omitempty"`     // the operator
-	Reason    string      `json:"reason,omitempty"` // given by the operator
+	Since     *time.Time  `json:"since,omitempty"`  // start of a freeze or ban
+	By        string      `json:"by,omitempty"`     // operator who set the status
+	Reason    string      `json:"reason,omitempty"` // the operator's reason
 	OpenFlags int64       `json:"open_flags"`
-	Scores    []UserScore `json:"scores"` // the hundred that changed last
+	Scores    []UserScore `json:"scores"` // the 100 scores that changed last
 }
 
-// UserScore is a user's score on one board. Hidden scores are in no ranking.
+// UserScore is a user's score on one board. A hidden score is in no ranking.
 type UserScore struct {
 	Board     string    `json:"board"`
 	Score     int64     `json:"score"`
@@ -41,8 +41,8 @@ type UserScore struct {
 	Hidden    bool      `json:"hidden,omitempty"`
 }
 
-// ExportLine is one line of GET /v1/admin/users/{user_id}/export, which is NDJSON: a
-// stored row, or as the last line the number of rows. Without that line the export is
+// ExportLine is one line of the NDJSON that GET /v1/admin/users/{user_id}/export returns:
+// a stored row or, on the last line, the number of rows. An export without that line is
 // incomplete.
 type ExportLine struct {
 	// Kind is user, profile, score, final_standing, event, rejected_event,
@@ -52,18 +52,18 @@ type ExportLine struct {
 	Rows int64           `json:"rows,omitempty"`
 }
 
-// Erased answers POST /v1/admin/users/{user_id}/erase.
+// Erased is the response of POST /v1/admin/users/{user_id}/erase.
 type Erased struct {
-	Anonymous string `json:"anonymous"`         // the user id in the ledger now
-	Rows      int64  `json:"rows"`              // of the ledger that were changed
-	Pending   bool   `json:"pending,omitempty"` // rankings still show the user
+	Anonymous string `json:"anonymous"`         // user id that now replaces the original one in the ledger
+	Rows      int64  `json:"rows"`              // number of changed ledger rows
+	Pending   bool   `json:"pending,omitempty"` // true if rankings still show the user
 }
 
-// AdjustRequest is the body of POST /v1/admin/users/{user_id}/adjust. A repeated
-// event_id is a replay.
+// AdjustRequest is the body of POST /v1/admin/users/{user_id}/adjust. An event id counts
+// once; a repeat returns the first receipt.
 type AdjustRequest struct {
-	Board   string `json:"board,omitempty"` // default global
-	Delta   int64  `json:"delta"`           // signed
+	Board   string `json:"board,omitempty"` // global by default
+	Delta   int64  `json:"delta"`           // points to add; negative to subtract
 	EventID string `json:"event_id"`
 	Reason  string `json:"reason"`
 }
@@ -74,8 +74,9 @@ type ReverseRequest struct {
 	Reason string `json:"reason"`
 }
 
-// VoidRequest is the body of POST /v1/admin/voids: all events that one key or one
-// address sent from a time (inclusive) to another (exclusive). A dry run only counts.
+// VoidRequest is the body of POST /v1/admin/voids. It selects all events that one key
+// signed or one address sent, From (inclusive) To (exclusive). A dry run only counts
+// them.
 type VoidRequest struct {
 	KeyID   string    `json:"key_id,omitempty"`
 	Address string    `json:"address,omitempty"`
@@ -85,14 +86,15 @@ type VoidRequest struct {
 	DryRun  bool      `json:"dry_run,omitempty"`
 }
 
-// VoidPreview answers a dry run: the events that would be reversed.
+// VoidPreview is the response to a dry run: the events that would be reversed.
 type VoidPreview struct {
 	Events int64         `json:"events"`
 	Users  int64         `json:"users"`
 	Boards []VoidedBoard `json:"boards"`
 }
 
-// VoidedBoard is the part on one board. Applied is the sum of the applied deltas.
+// VoidedBoard is the part of a VoidPreview on one board. Applied is the sum of the
+// applied deltas.
 type VoidedBoard struct {
 	Board   string `json:"board"`
 	Events  int64  `json:"events"`
@@ -100,8 +102,8 @@ type VoidedBoard struct {
 	Applied int64  `json:"applied"`
 }
 
-// Void is a job that reverses events. Its states are listing, reversing, done;
-// undoing, undone.
+// Void is a job that reverses events. Its state is listing, reversing or done and, if
+// it is undone, undoing or undone.
 type Void struct {
 	ID        int64      `json:"id"`
 	State     string     `json:"state"`
@@ -114,18 +116,18 @@ type Void struct {
 	CreatedAt time.Time  `json:"created_at"`
 	DoneAt    *time.Time `json:"done_at,omitempty"`
 	Todo      int64      `json:"todo"`
-	Reversed  int64      `json:"reversed"` // including those that were undone
+	Reversed  int64      `json:"reversed"` // reversed events, including those whose reversal was undone
 	Skipped   int64      `json:"skipped"`
 	Undone    int64      `json:"undone"`
-	// SkippedFor counts skipped events by reason, the ten most frequent ones.
+	// SkippedFor counts skipped events by reason, for the ten most frequent reasons.
 	SkippedFor map[string]int64 `json:"skipped_for,omitempty"`
-	// Of the undo, if there was one.
+	// UndoAt is when the void was undone, if it was.
 	UndoAt     *time.Time `json:"undo_at,omitempty"`
 	UndoBy     string     `json:"undo_by,omitempty"`
 	UndoReason string     `json:"undo_reason,omitempty"`
 }
 
-// Voids answers GET /v1/admin/voids: the newest first.
+// Voids is the response of GET /v1/admin/voids, newest first.
 type Voids struct {
 	Voids []Void `json:"voids"`
 }

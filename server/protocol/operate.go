@@ -2,12 +2,12 @@ package protocol
 
 import "time"
 
-// Outbox answers GET /v1/admin/outbox.
+// Outbox is the response of GET /v1/admin/outbox.
 type Outbox struct {
-	Halted string        `json:"halted,omitempty"` // why publishing and ranking are halted
+	Halted string        `json:"halted,omitempty"` // why publishing and ranking are halted, if they are
 	Shards []OutboxShard `json:"shards"`
-	// HorizonAgeMS is the age of the oldest open write transaction; nothing after it is
-	// published.
+	// HorizonAgeMS is the age of the oldest open write transaction. Changes that were
+	// committed after it began are not published before it ends.
 	HorizonAgeMS int64    `json:"horizon_age_ms"`
 	Partitions   []string `json:"partitions"`
 }
@@ -22,12 +22,12 @@ type OutboxShard struct {
 	CursorID    int64  `json:"cursor_id"`
 	Attempts    int    `json:"attempts"`
 	LastError   string `json:"last_error,omitempty"`
-	Depth       int64  `json:"depth"` // counted up to a million
+	Depth       int64  `json:"depth"` // unpublished changes, counted up to a million
 	OldestAgeMS int64  `json:"oldest_age_ms"`
 }
 
-// DeadLetter is a record that could not be processed. Value is its bytes, base64 in
-// JSON.
+// DeadLetter is a record that could not be processed. Value holds its bytes, in JSON as
+// base64.
 type DeadLetter struct {
 	ID        int64     `json:"id"`
 	Topic     string    `json:"topic"`
@@ -39,19 +39,21 @@ type DeadLetter struct {
 	Value     []byte    `json:"value,omitempty"`
 }
 
-// DeadLetters answers GET /v1/admin/dead-letters: oldest first, without the values.
-// NextAfter is the after of the next page.
+// DeadLetters is the response of GET /v1/admin/dead-letters, oldest first, without
+// values. NextAfter is the value of after for the next page.
 type DeadLetters struct {
 	Letters   []DeadLetter `json:"letters"`
 	NextAfter int64        `json:"next_after,omitempty"`
 }
 
-// Condition answers GET /v1/admin/boards/{board}/ranking.
+// Condition is the response of GET /v1/admin/boards/{board}/ranking. Members is the
+// number of ranked users, Bytes their memory in Redis, AgeMS how far the ranking is
+// behind the ledger.
 type Condition struct {
 	Board      string     `json:"board"`
 	State      string     `json:"state"` // HEALTHY, CATCHING_UP or DEGRADED_REBUILDING
 	Rebuilding bool       `json:"rebuilding"`
-	Suspect    bool       `json:"suspect"`
+	Suspect    bool       `json:"suspect"` // true if Redis restarted and may hold an old state
 	Epoch      int64      `json:"epoch"`
 	Version    int64      `json:"version"`
 	Members    int64      `json:"members"`
@@ -61,8 +63,8 @@ type Condition struct {
 	AgeMS      *int64     `json:"age_ms,omitempty"`
 }
 
-// JobRequest is the body of POST /v1/admin/rebuild, /verify and /reconcile, for one
-// board or for all. UserID applies to verify and reconcile, Repair to reconcile.
+// JobRequest is the body of POST /v1/admin/rebuild, /verify and /reconcile. It selects
+// one board or all. UserID applies to verify and reconcile, Repair to reconcile.
 type JobRequest struct {
 	Board  string `json:"board,omitempty"`
 	All    bool   `json:"all,omitempty"`
@@ -70,14 +72,14 @@ type JobRequest struct {
 	Repair bool   `json:"repair,omitempty"`
 }
 
-// JobLine is one line of a job's answer, which is NDJSON: progress, and as the last
-// line a result or an error. A client that disconnects interrupts the job.
+// JobLine is one line of the NDJSON that a job returns: its progress or, on the last
+// line, its result or an error. The job stops if the client disconnects.
 type JobLine struct {
 	Type     string    `json:"type"` // progress, result or error
 	Board    string    `json:"board,omitempty"`
 	Users    int64     `json:"users,omitempty"`
-	Records  int64     `json:"records,omitempty"` // of a replay
-	Total    int64     `json:"total,omitempty"`   // users or records, if known
+	Records  int64     `json:"records,omitempty"` // records replayed so far
+	Total    int64     `json:"total,omitempty"`   // number of users or records, if known
 	Rebuilt  []Rebuilt `json:"rebuilt,omitempty"`
 	Verified *Verified `json:"verified,omitempty"`
 	Archived *Archived `json:"archived,omitempty"`
@@ -91,15 +93,15 @@ type ArchiveRequest struct {
 	DryRun bool `json:"dry_run,omitempty"`
 }
 
-// Archived lists the partitions of the ledger that were, or in a dry run would be,
-// archived.
+// Archived lists the ledger partitions that were archived or, in a dry run, would be.
 type Archived struct {
 	Partitions []ArchivedPartition `json:"partitions"`
 	DryRun     bool                `json:"dry_run,omitempty"`
 	TookMS     int64               `json:"took_ms"`
 }
 
-// ArchivedPartition is one of them; a dry run sets only its name and time range.
+// ArchivedPartition is an archived partition. In a dry run only its name and time range
+// are set.
 type ArchivedPartition struct {
 	Partition string    `json:"partition"`
 	From      time.Time `json:"from"`
@@ -118,17 +120,17 @@ type Rebuilt struct {
 	TookMS int64  `json:"took_ms"`
 }
 
-// Verified is the result of a comparison.
+// Verified is the result of verify or reconcile.
 type Verified struct {
 	Users       int64        `json:"users"`
 	Rows        int64        `json:"ledger_rows"`
 	Wrong       int64        `json:"differences_total"`
 	Repaired    int64        `json:"repaired"`
-	Differences []Difference `json:"differences"` // the first thousand
+	Differences []Difference `json:"differences"` // the first 1,000 differences
 	TookMS      int64        `json:"took_ms"`
 }
 
-// Difference is one inconsistency.
+// Difference is one difference between ledger, score and ranking.
 type Difference struct {
 	Board  string `json:"board"`
 	UserID string `json:"user_id"`
@@ -136,8 +138,8 @@ type Difference struct {
 	Detail string `json:"detail"`
 }
 
-// ReplayRequest is the body of POST /v1/admin/replay: from an offset of a partition,
-// from a time, or the dead letters. A dry run only counts.
+// ReplayRequest is the body of POST /v1/admin/replay: replay from an offset of a
+// partition, from a time, or the dead letters. A dry run only counts.
 type ReplayRequest struct {
 	FromOffset *int64     `json:"from_offset,omitempty"`
 	FromTime   *time.Time `json:"from_time,omitempty"`
@@ -147,16 +149,16 @@ type ReplayRequest struct {
 	DryRun     bool       `json:"dry_run,omitempty"`
 }
 
-// Replayed is the result of a replay; of a dry run, what it would change.
+// Replayed is the result of a replay or, if DryRun is set, what it would change.
 type Replayed struct {
 	Topic      string `json:"topic,omitempty"`
 	DryRun     bool   `json:"dry_run"`
 	Records    int64  `json:"records"`
 	Changed    int64  `json:"changed"`    // changes applied to the ranking, or dead letters requeued
-	Unchanged  int64  `json:"unchanged"`  // the ranking had the change, or a newer one
+	Unchanged  int64  `json:"unchanged"`  // changes that the ranking already had, or newer ones
 	Unreadable int64  `json:"unreadable"` // malformed records, which are skipped
-	TooNew     int64  `json:"too_new"`    // of a newer build
-	TooOld     int64  `json:"too_old"`    // older than the repeats that can be recognized
-	NotHeld    int64  `json:"not_held"`   // of boards without a ranking
+	TooNew     int64  `json:"too_new"`    // records that a newer build wrote
+	TooOld     int64  `json:"too_old"`    // changes too old for repeats of them to be recognised
+	NotHeld    int64  `json:"not_held"`   // changes to boards without a ranking
 	TookMS     int64  `json:"took_ms"`
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Entry is one row of a board in every response.
+// Entry is one row of a board.
 type Entry struct {
 	Rank        int64  `json:"rank"`
 	UserID      string `json:"user_id"`
@@ -27,8 +27,8 @@ func Entries(rows []scoreboard.Entry) []Entry {
 	return out
 }
 
-// Top answers GET /v1/leaderboard/top. Version and epoch are null if the answer is
-// degraded, that is, not from a healthy ranking.
+// Top is the response of GET /v1/leaderboard/top. If it is not from a healthy ranking,
+// Degraded is true, and Version and Epoch are null.
 type Top struct {
 	Board          string    `json:"board"`
 	Entries        []Entry   `json:"entries"`
@@ -44,7 +44,8 @@ type Top struct {
 	NextCursor     string    `json:"next_cursor,omitempty"`
 }
 
-// Place answers GET /v1/leaderboard/me and the reads of one user.
+// Place is the standing of one user on a board. Percentile is the share of users ranked
+// below, in percent.
 type Place struct {
 	Board          string    `json:"board"`
 	UserID         string    `json:"user_id"`
@@ -63,7 +64,7 @@ type Place struct {
 	Neighbours     []Entry   `json:"neighbours,omitempty"`
 }
 
-// JoinTicket answers GET /v1/realtime/token.
+// JoinTicket is the response of GET /v1/realtime/token.
 type JoinTicket struct {
 	Token     string    `json:"token"`
 	ExpiresAt time.Time `json:"expires_at"`
@@ -75,13 +76,13 @@ type Users struct {
 	UserIDs []string `json:"user_ids"`
 }
 
-// List answers POST /v1/leaderboard/users: the users on the board, best first, and
-// those who are not on it.
+// List is the response of POST /v1/leaderboard/users: the requested users who are on the
+// board, best first, and the ids of those who are not.
 type List struct {
 	Board          string      `json:"board"`
 	Entries        []ListEntry `json:"entries"`
 	NotFound       []string    `json:"not_found"`
-	Total          int64       `json:"total"` // of the board
+	Total          int64       `json:"total"` // number of users on the board
 	Version        *int64      `json:"version"`
 	Epoch          *int64      `json:"epoch"`
 	AsOf           time.Time   `json:"as_of"`
@@ -91,17 +92,17 @@ type List struct {
 	BoardState     string      `json:"board_state,omitempty"`
 }
 
-// ListEntry is a row of a list. Rank is the rank on the board, Place the position in
+// ListEntry is a row of a list. Rank is the rank on the board; Place is the position in
 // the list, from 1.
 type ListEntry struct {
 	Place int `json:"place"`
 	Entry
 }
 
-// Profile is the body of PUT /v1/users/{user_id}/profile, and its answer.
+// Profile is the body and the response of PUT /v1/users/{user_id}/profile.
 type Profile struct {
-	UserID      string     `json:"user_id,omitempty"` // in answers only
+	UserID      string     `json:"user_id,omitempty"` // set in responses only
 	DisplayName string     `json:"display_name,omitempty"`
 	AvatarURL   string     `json:"avatar_url,omitempty"`
-	UpdatedAt   *time.Time `json:"updated_at,omitempty"` // in answers only
+	UpdatedAt   *time.Time `json:"updated_at,omitempty"` // set in responses only
 }

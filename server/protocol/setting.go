@@ -2,20 +2,21 @@ package protocol
 
 import "time"
 
-// Setting is one setting with its effective value on the answering node; secrets are
-// masked. Live settings can be changed while the daemon runs.
+// Setting is a setting with its effective value on the node that answers; secrets are
+// masked. A setting that is Live can be changed while the daemon runs.
 type Setting struct {
 	Name      string     `json:"name"`
 	Value     string     `json:"value"`
 	Source    string     `json:"source"` // flag, environment, file, default or store
 	Meaning   string     `json:"meaning"`
 	Live      bool       `json:"live"`
-	Version   int64      `json:"version,omitempty"` // of the last change by an operator
+	Version   int64      `json:"version,omitempty"` // version of the last change by an operator
 	ChangedAt *time.Time `json:"changed_at,omitempty"`
 	ChangedBy string     `json:"changed_by,omitempty"`
 }
 
-// Settings answers GET /v1/admin/settings, and PUT with the changed settings.
+// Settings is the response of GET /v1/admin/settings, and of PUT with the changed
+// settings.
 type Settings struct {
 	Settings []Setting `json:"settings"`
 }
@@ -32,7 +33,7 @@ type SettingRequest struct {
 const MaxSettings = 50
 
 // SettingsRequest is the body of PUT /v1/admin/settings: changes that are applied
-// together, all or none.
+// together or not at all.
 type SettingsRequest struct {
 	Settings []SettingChange `json:"settings"`
 	Reason   string          `json:"reason,omitempty"`

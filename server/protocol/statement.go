@@ -2,8 +2,8 @@ package protocol
 
 import "time"
 
-// Statement answers GET /v1/users/{user_id}/statement: a user's events in the ledger,
-// newest first. NextCursor is the cursor of the next page. ArchivedBefore is set on
+// Statement is the response of GET /v1/users/{user_id}/statement: a user's events in the
+// ledger, newest first. NextCursor is the cursor of the next page. ArchivedBefore is set on
 // the last page if older events are in the archive.
 type Statement struct {
 	Entries        []StatementEntry `json:"entries"`

@@ -1,35 +1,38 @@
 package protocol
 
-// Status answers GET /v1/admin/status. The figures of a node depend on its roles;
-// unknown figures are absent.
+// Status is the response of GET /v1/admin/status. Which figures a node reports depends on
+// its roles; unknown figures are absent.
 type Status struct {
 	Roles         []string `json:"roles"`
 	UptimeSeconds int64    `json:"uptime_seconds"`
 
-	// Of this node, over the last WindowMS; absent in the first request after a
-	// pause.
+	// WindowMS is the time over which this node's rate and latency of increments were
+	// measured. All three are absent in the first response after a pause.
 	WindowMS            int64    `json:"window_ms,omitempty"`
 	IncrementsPerSecond *float64 `json:"increments_per_second,omitempty"`
-	LatencyP95MS        *float64 `json:"latency_p95_ms,omitempty"` // of increments; absent if there were none
+	LatencyP95MS        *float64 `json:"latency_p95_ms,omitempty"` // absent if there were no increments
 
-	// Of the whole installation.
-	OutboxDepth       *int64 `json:"outbox_depth,omitempty"` // counted up to a million
+	// OutboxDepth is the number of unpublished changes in the whole installation, counted
+	// up to a million.
+	OutboxDepth       *int64 `json:"outbox_depth,omitempty"`
 	OutboxOldestAgeMS *int64 `json:"outbox_oldest_age_ms,omitempty"`
 
-	ConsumerLag map[string]int64 `json:"consumer_lag,omitempty"` // records, by topic
-	// DamagedLogs are the topics whose log this node found cut or replaced since its
-	// start, with the records that were lost, as far as known.
+	ConsumerLag map[string]int64 `json:"consumer_lag,omitempty"` // records to consume, by topic
+	// DamagedLogs holds the topics whose log this node found cut or replaced since its
+	// start, with the number of lost records, as far as known.
 	DamagedLogs map[string]int64 `json:"damaged_logs,omitempty"`
 	Parity      *Parity          `json:"parity,omitempty"`
-	Connections map[string]int64 `json:"gateway_connections,omitempty"` // of this node, by transport
+	// Connections counts the open realtime connections to the node, by transport.
+	Connections map[string]int64 `json:"gateway_connections,omitempty"`
 	Board       *Condition       `json:"board,omitempty"`
 	Problems    []string         `json:"problems,omitempty"` // backends that did not answer
 }
 
-// Parity is the result of comparing Redis with PostgreSQL since the node started.
+// Parity is the result of comparing users' scores in Redis with PostgreSQL since the node
+// started.
 type Parity struct {
-	Checked  int64   `json:"checked"` // users
+	Checked  int64   `json:"checked"` // number of compared users
 	Drifted  int64   `json:"drifted"`
 	Repaired int64   `json:"repaired"`
-	Percent  float64 `json:"percent"` // of the checked users that agreed
+	Percent  float64 `json:"percent"` // share of the compared users that agreed
 }

@@ -6,16 +6,16 @@ import "time"
 // batch.
 type IncrementRequest struct {
 	UserID      string   `json:"user_id"`
-	Delta       int64    `json:"delta"`
-	EventID     string   `json:"event_id"`
-	Timestamp   string   `json:"timestamp"`
-	Signature   string   `json:"signature,omitempty"`
-	KeyID       string   `json:"key_id,omitempty"`
-	Board       string   `json:"board,omitempty"`
-	Boards      []string `json:"boards,omitempty"`
-	Action      string   `json:"action,omitempty"`
-	ActionToken string   `json:"action_token,omitempty"`
-	Attestation string   `json:"attestation,omitempty"`
+	Delta       int64    `json:"delta"`                  // points to add; on best and latest boards the score
+	EventID     string   `json:"event_id"`               // counts once per user, however often it is sent
+	Timestamp   string   `json:"timestamp"`              // RFC 3339; part of the field scheme's text
+	Signature   string   `json:"signature,omitempty"`    // signature of the field scheme, in hex
+	KeyID       string   `json:"key_id,omitempty"`       // signing key of the field scheme
+	Board       string   `json:"board,omitempty"`        // global by default
+	Boards      []string `json:"boards,omitempty"`       // several boards instead: counts on all of them or on none
+	Action      string   `json:"action,omitempty"`       // name of the user's action, for action rules
+	ActionToken string   `json:"action_token,omitempty"` // for boards that require action-token
+	Attestation string   `json:"attestation,omitempty"`  // for boards that require attestation
 }
 
 // The statuses of an event.
@@ -25,7 +25,9 @@ const (
 	StatusRejected = "rejected"
 )
 
-// Receipt answers an increment on one board.
+// Receipt is the outcome of an increment on one board. Applied is the difference between
+// NewScore and PreviousScore. Replayed is true if the event was already counted. Rank is
+// null if it could not be read in time.
 type Receipt struct {
 	UserID           string    `json:"user_id"`
 	Board            string    `json:"board"`
@@ -41,14 +43,14 @@ type Receipt struct {
 	Status           string    `json:"status"`
 }
 
-// Receipts answers an increment that named several boards.
+// Receipts is the response to an increment on several boards.
 type Receipts struct {
 	UserID           string    `json:"user_id"`
 	ProcessedEventID string    `json:"processed_event_id"`
 	Receipts         []Receipt `json:"receipts"`
 }
 
-// EventStatus answers for an event without a receipt: pending or rejected.
+// EventStatus is the status of an event without a receipt: pending or rejected.
 type EventStatus struct {
 	ProcessedEventID string `json:"processed_event_id"`
 	Status           string `json:"status"`
@@ -56,19 +58,14 @@ type EventStatus struct {
 	Message          string `json:"message,omitempty"`
 }
 
-// Error is the body of every error response. Clients branch on ErrorCode, Field
-// and Reason, never on Message, which is for people and may change.
+// Error is the body of every error response. Clients branch on ErrorCode, Field and
+// Reason, never on Message, which is for people and may change.
 //
-// Reason narrows an error_code down. An absent reason means that the code says
-// all there is; clients must accept reasons that they do not know.
-//
-//	error_code          reason         which rule refused the request
-//	delta_out_of_range  delta_limits   the limits of every increment (settings)
-//	delta_out_of_range  board_bounds   min_delta and max_delta of a board
-//	delta_out_of_range  action_rule    the rule of the action (setting ingest.actions)
-//	delta_out_of_range  action_bounds  the bounds that the action was started with
-//	delta_out_of_range  key_scope      max_delta of the signing key
-//	delta_out_of_range  (absent)       ±(2^53 − 1), the range of every delta
+// Reason narrows down the error code delta_out_of_range. It is delta_limits (the
+// settings ingest.min_delta and ingest.max_delta), board_bounds (the board's), action_rule
+// (the setting ingest.actions), action_bounds (those that the action was started with) or
+// key_scope (the key's max_delta). It is absent if the delta is not within ±(2^53 − 1),
+// and for all other codes. Clients must accept reasons that they do not know.
 type Error struct {
 	ErrorCode string `json:"error_code"`
 	Message   string `json:"message"`
@@ -81,7 +78,7 @@ type Error struct {
 	WouldRank int64 `json:"would_rank,omitempty"`
 }
 
-// Batch is the body of POST /v1/scores/increments: up to MaxBatch items.
+// Batch is the body of POST /v1/scores/increments: up to 500 items.
 type Batch struct {
 	Items []IncrementRequest `json:"items"`
 }
@@ -89,17 +86,17 @@ type Batch struct {
 // MaxBatch bounds the items of a batch.
 const MaxBatch = 500
 
-// BatchResults answers a batch, in the order of its items.
+// BatchResults is the response to a batch: a result for each item, in order.
 type BatchResults struct {
 	Results []BatchResult `json:"results"`
 }
 
-// BatchResult is the result of one item: Status is done with a receipt, pending, or
-// rejected with an error.
+// BatchResult is the result of one item. Status is done, with a receipt; pending; or
+// rejected, with an error.
 type BatchResult struct {
 	Status  string   `json:"status"`
 	Receipt *Receipt `json:"receipt,omitempty"`
-	// Receipts are set for an item that gave boards.
+	// Receipts replaces Receipt for an item with boards.
 	Receipts []Receipt `json:"receipts,omitempty"`
 	Error    *Error    `json:"error,omitempty"`
 }

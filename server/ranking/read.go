@@ -83,7 +83,7 @@ func (r *Ranking) Place(
 ) (*scoreboard.Place, error) {
 	reply, err := r.read(ctx, r.place, liveKeys(board), string(user), k)
 	if err != nil {
-		return nil, fmt.Errorf("read the place of %s on board %s: %w", user, board, err)
+		return nil, fmt.Errorf("read the standing of %s on board %s: %w", user, board, err)
 	}
 	if len(reply.values) < 6 {
 		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "user %s has no score on board %s", user, board)
@@ -106,7 +106,7 @@ func (r *Ranking) Place(
 		)
 	}
 	if reply.err != nil {
-		return nil, fmt.Errorf("read the place of %s on board %s: %w", user, board, reply.err)
+		return nil, fmt.Errorf("read the standing of %s on board %s: %w", user, board, reply.err)
 	}
 	return p, nil
 }

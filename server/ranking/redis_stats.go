@@ -46,7 +46,7 @@ func (v *RedisStats) Run(ctx context.Context) error {
 	defer tick.Stop()
 	for {
 		if err := v.once(ctx); err != nil && ctx.Err() == nil {
-			v.log.Warn("Redis not measured", "err", err)
+			v.log.Warn("Redis statistics not read", "err", err)
 		}
 		select {
 		case <-ctx.Done():

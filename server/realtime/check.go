@@ -73,7 +73,7 @@ func (h *Hub) checked(b *board, top *scoreboard.Top, err error) {
 	if err != nil {
 		h.metrics.checks.WithLabelValues("failed").Inc()
 		if b.markDegraded(string(scoreboard.CodeOf(err))) {
-			h.log.Warn("board cannot be read; publishing its last state", "board", b.id, "err", err)
+			h.log.Warn("board cannot be read; streaming its last state", "board", b.id, "err", err)
 			h.markChanged(b)
 		}
 		return

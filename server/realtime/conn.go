@@ -300,7 +300,7 @@ func unavailable(err error) error {
 		return err
 	}
 	return &scoreboard.Error{
-		Code: scoreboard.CodeUnavailable, Message: "the board cannot be read now",
+		Code: scoreboard.CodeUnavailable, Message: "the board cannot be read at the moment",
 		RetryAfter: time.Second, Err: err,
 	}
 }

@@ -28,7 +28,7 @@ func newMetrics(h *Hub) *metrics {
 			Name: name("connections"), Help: "Open realtime connections.",
 		}, []string{"transport"}),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: name("refused_total"), Help: "Connections refused, by limit.",
+			Name: name("refused_total"), Help: "Rejected connections, by limit.",
 		}, []string{"limit"}),
 		closed: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: name("closed_total"), Help: "Connections closed, by reason.",
@@ -51,7 +51,7 @@ func newMetrics(h *Hub) *metrics {
 		}, []string{"result"}),
 		window: prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: name("window_seconds"),
-			Help: "Current width of the frame window; above its setting while the hub lags.",
+			Help: "Current minimum time between two frames of a board; above realtime.window while the hub lags.",
 		}, func() float64 {
 			w, _ := h.window.width()
 			return w.Seconds()

@@ -46,12 +46,12 @@ func NewPass(
 	}
 	return &Pass{
 		interval: interval, check: check, catalog: c, tasks: t, halted: halted, log: log,
-		passes:   counter("total", "Completed full passes."),
-		checked:  counter("checked_total", "Users compared by full passes."),
-		drift:    counter("drift_total", "Differences found by full passes."),
-		repaired: counter("repaired_total", "Differences repaired by full passes."),
+		passes:   counter("total", "Completed full comparisons."),
+		checked:  counter("checked_total", "Users compared by full comparisons."),
+		drift:    counter("drift_total", "Differences found by full comparisons."),
+		repaired: counter("repaired_total", "Differences repaired by full comparisons."),
 		duration: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "scoreboard_reconcile_pass_seconds", Help: "Duration of the last full pass.",
+			Name: "scoreboard_reconcile_pass_seconds", Help: "Duration of the last full comparison.",
 		}),
 	}
 }
@@ -81,7 +81,7 @@ func (p *Pass) Run(ctx context.Context) error {
 			err = p.checkAll(ctx)
 		}
 		if err != nil && ctx.Err() == nil {
-			p.log.Warn("full pass failed", "err", err)
+			p.log.Warn("full comparison failed", "err", err)
 		}
 	}
 }
@@ -112,7 +112,7 @@ func (p *Pass) checkAll(ctx context.Context) error {
 		sum.Repaired += v.Repaired
 		for _, d := range v.Differences {
 			p.log.Error(
-				"ranking differs from the store",
+				"ranking differs from PostgreSQL",
 				"board",
 				d.Board,
 				"user",
@@ -129,7 +129,7 @@ func (p *Pass) checkAll(ctx context.Context) error {
 	p.drift.Add(float64(sum.DifferenceCount))
 	p.repaired.Add(float64(sum.Repaired))
 	p.duration.Set(time.Since(started).Seconds())
-	p.log.Info("full pass completed", "users", sum.Users, "differences", sum.DifferenceCount, "repaired", sum.Repaired,
-		"elapsed", time.Since(started))
+	p.log.Info("full comparison completed", "users", sum.Users, "differences", sum.DifferenceCount,
+		"repaired", sum.Repaired, "elapsed", time.Since(started))
 	return nil
 }

@@ -47,8 +47,8 @@ func NewSampler(s SampleSource, r RankedStates, repair bool, halted func() bool,
 	}
 	return &Sampler{
 		scores: s, ranking: r, repair: repair, halted: halted, log: log,
-		checked:  counter("checked_total", "Users compared between store and ranking."),
-		drift:    counter("drift_total", "Users whose ranking differed from the store and did not catch up."),
+		checked:  counter("checked_total", "Users compared between PostgreSQL and the ranking."),
+		drift:    counter("drift_total", "Users whose ranking differed from PostgreSQL and did not catch up."),
 		repaired: counter("repaired_total", "Users whose ranking was repaired."),
 		rounds:   counter("rounds_total", "Completed cycles through all users."),
 	}
@@ -131,7 +131,7 @@ func (s *Sampler) sample(ctx context.Context) error {
 
 func (s *Sampler) report(ctx context.Context, d *drift) error {
 	s.drift.Inc()
-	s.log.Error("ranking differs from the store",
+	s.log.Error("ranking differs from PostgreSQL",
 		"board", d.stored.Board, "user", d.stored.User, "kind", d.kind(), "detail", d.describe())
 	if !s.repair {
 		return nil

@@ -23,7 +23,7 @@ const MaxBoards = 10
 func ParseBoardID(s string) (BoardID, error) {
 	family, instance, isInstance := strings.Cut(s, ":")
 	if !isBoardName(family) || isInstance && !isBoardName(instance) {
-		return "", Invalid("board", "board must be [a-z0-9][a-z0-9_.-]{0,47}")
+		return "", Invalid("board", "board must match [a-z0-9][a-z0-9_.-]{0,47}")
 	}
 	return BoardID(s), nil
 }
@@ -154,7 +154,8 @@ func (o Order) Score(key int64) Score {
 // Check validates a board before its creation. It returns an invalid_request.
 func (b *Board) Check() error {
 	if id, err := ParseBoardID(string(b.ID)); err != nil || id.IsInstance() {
-		return Invalid("board", "board must be [a-z0-9][a-z0-9_.-]{0,47}; instances are created by their board")
+		return Invalid("board",
+			"board must match [a-z0-9][a-z0-9_.-]{0,47}; a board's instances are created automatically")
 	}
 	switch b.Mode {
 	case ModeIncrement, ModeBest, ModeLatest:
@@ -165,7 +166,7 @@ func (b *Board) Check() error {
 		return Invalid("order", "order must be highest or lowest")
 	}
 	if b.Region != "" && !isBoardName(b.Region) {
-		return Invalid("region", "region must be [a-z0-9][a-z0-9_.-]{0,47}")
+		return Invalid("region", "region must match [a-z0-9][a-z0-9_.-]{0,47}")
 	}
 	if _, err := Zone(b.TimeZone); err != nil {
 		return err

@@ -62,7 +62,7 @@ type Error struct {
 	Code       Code
 	Message    string
 	Field      string        // the invalid field of the request, if any
-	Reason     Reason        // which rule refused the request, where Code alone does not say
+	Reason     Reason        // which rule rejected the request, if Code alone does not say
 	RetryAfter time.Duration // set for rate_limited, overloaded and unavailable
 	WouldRank  int64         // of a requested score, in a not_found
 	Err        error

@@ -41,7 +41,8 @@ var eventNamespace = [16]byte{
 // and string, so equal strings of two users do not collide.
 func ParseEventID(user UserID, s string) (EventID, error) {
 	if !isName(s, MaxEventIDLength) {
-		return EventID{}, Invalid("event_id", "event_id must be 1 to %d of A-Z a-z 0-9 . _ : @ -", MaxEventIDLength)
+		return EventID{}, Invalid("event_id",
+			"event_id must be 1 to %d characters of A-Z a-z 0-9 . _ : @ -", MaxEventIDLength)
 	}
 	if u, ok := parseUUID(s); ok {
 		return EventID{UUID: u, Text: s}, nil

@@ -49,7 +49,7 @@ const MaxActionLength = 64
 // CheckAction accepts an empty action or 1 to 64 of A-Z a-z 0-9 . _ : @ -.
 func CheckAction(s string) error {
 	if s != "" && !isName(s, MaxActionLength) {
-		return Invalid("action", "action must be 1 to %d of A-Z a-z 0-9 . _ : @ -", MaxActionLength)
+		return Invalid("action", "action must be 1 to %d characters of A-Z a-z 0-9 . _ : @ -", MaxActionLength)
 	}
 	return nil
 }

@@ -49,7 +49,9 @@ func (a *Action) Objection(in *Increment, at time.Time) *Error {
 	case at.After(a.Expires):
 		return &Error{Code: CodeRuleViolated, Field: "action_token", Message: "the action token has expired"}
 	case at.Before(a.Issued.Add(a.Least)):
-		return &Error{Code: CodeRuleViolated, Field: "action_token", Message: "the action cannot have ended yet"}
+		return &Error{
+			Code: CodeRuleViolated, Field: "action_token", Message: "the action has not reached its minimum duration",
+		}
 	case in.Delta < a.MinDelta || in.Delta > a.MaxDelta:
 		return &Error{
 			Code: CodeDeltaOutOfRange, Field: "delta", Reason: ReasonActionBounds,

@@ -12,7 +12,7 @@ const MaxUserIDLength = 64
 // ParseUserID checks s and returns it as a UserID, or an invalid_request.
 func ParseUserID(s string) (UserID, error) {
 	if !isName(s, MaxUserIDLength) {
-		return "", Invalid("user_id", "user_id must be 1 to %d of A-Z a-z 0-9 . _ : @ -", MaxUserIDLength)
+		return "", Invalid("user_id", "user_id must be 1 to %d characters of A-Z a-z 0-9 . _ : @ -", MaxUserIDLength)
 	}
 	return UserID(s), nil
 }

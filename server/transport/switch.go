@@ -74,7 +74,7 @@ func (s *Switch) named(name string) *Transport {
 func (s *Switch) SwitchTo(name string) {
 	t := s.named(name)
 	if t == nil {
-		s.log.Error("this process does not support the transport; it keeps the present one",
+		s.log.Error("this process does not support the transport; it keeps the current one",
 			"transport", name, "active", s.active.Load().Name)
 		return
 	}
@@ -137,7 +137,7 @@ func (s *Switch) check(ctx context.Context) {
 		s.log.Info("transport switch complete", "transport", a.Name, "elapsed", age)
 	case !drained && age > s.o.Overlap && time.Since(a.warned) > time.Minute:
 		a.warned = time.Now()
-		s.log.Warn("transport switch incomplete: records may be left in another transport, heartbeats are withheld",
+		s.log.Warn("transport switch incomplete: records may be left in another transport; no heartbeats are sent",
 			"transport", a.Name, "left", strings.Join(left, ", "), "elapsed", age)
 	}
 }

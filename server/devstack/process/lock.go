@@ -64,10 +64,10 @@ func WaitLock(ctx context.Context, path string) (*os.File, error) {
 // Sign writes the owner's process id into the lock file, for error messages.
 func Sign(lock *os.File, pid int) error {
 	if err := lock.Truncate(0); err != nil {
-		return fmt.Errorf("sign the lock: %w", err)
+		return fmt.Errorf("write the owner into the lock: %w", err)
 	}
 	if _, err := lock.WriteAt(fmt.Appendf(nil, "%d\n", pid), 0); err != nil {
-		return fmt.Errorf("sign the lock: %w", err)
+		return fmt.Errorf("write the owner into the lock: %w", err)
 	}
 	return nil
 }

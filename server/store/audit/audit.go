@@ -48,7 +48,7 @@ func (a *Log) AuditEntries(ctx context.Context, f scoreboard.AuditFilter) ([]sco
 		f.Limit,
 	)
 	if err != nil {
-		return nil, pg.Translate(fmt.Errorf("read the audit log: %w", err))
+		return nil, pg.Translate(fmt.Errorf("read the audit trail: %w", err))
 	}
 	entries, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (e scoreboard.AuditEntry, err error) {
 		var detail *string
@@ -71,7 +71,7 @@ func (a *Log) AuditEntries(ctx context.Context, f scoreboard.AuditFilter) ([]sco
 		return e, err
 	})
 	if err != nil {
-		return nil, pg.Translate(fmt.Errorf("read the audit log: %w", err))
+		return nil, pg.Translate(fmt.Errorf("read the audit trail: %w", err))
 	}
 	return entries, nil
 }

@@ -23,7 +23,7 @@ where leases.owner = excluded.owner
     or leases.until not between clock_timestamp() and clock_timestamp() + 10 * $3::interval
 returning true`, name, owner, life).Scan(&mine)
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
-		return false, pg.Translate(fmt.Errorf("take lease %s: %w", name, err))
+		return false, pg.Translate(fmt.Errorf("acquire lease %s: %w", name, err))
 	}
 	return mine, nil
 }
@@ -137,7 +137,7 @@ and period_start < $3 limit 1`,
 		return pg.WriteAudit(ctx, tx, audit)
 	})
 	if err != nil && !errors.Is(err, errDry) {
-		return nil, pg.Translate(fmt.Errorf("begin season %s of board %s: %w", season.Name, family, err))
+		return nil, pg.Translate(fmt.Errorf("start season %s of board %s: %w", season.Name, family, err))
 	}
 	return ended, nil
 }

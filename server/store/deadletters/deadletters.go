@@ -100,7 +100,7 @@ func (d *DeadLetters) RequeueLetter(ctx context.Context, id int64, audit *scoreb
 	if c.RecordedAt.Before(ledger.KnownSince(time.Now())) {
 		return scoreboard.Errorf(
 			scoreboard.CodeGone,
-			"dead letter %d was recorded at %s, outside the deduplication window",
+			"dead letter %d was recorded at %s, too long ago for repeats of it to be recognised",
 			id,
 			c.RecordedAt.Format(time.RFC3339),
 		)

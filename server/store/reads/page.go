@@ -135,7 +135,7 @@ func (r *Reads) Place(
 		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "user %s has no score on board %s", user, board.ID)
 	}
 	if err != nil {
-		return nil, pg.Translate(fmt.Errorf("read the place of %s on board %s: %w", user, board.ID, err))
+		return nil, pg.Translate(fmt.Errorf("read the standing of %s on board %s: %w", user, board.ID, err))
 	}
 	return p, nil
 }

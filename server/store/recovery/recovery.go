@@ -53,11 +53,11 @@ func (r *Recovery) Standings(
 // NextEpoch returns an epoch that no board has used, greater than above and at most
 // scoreboard.MaxEpoch. The sequence follows the clock in microseconds, so that it is
 // ahead of all earlier epochs even if the database was restored to a state in which
-// the sequence was lower, and whoever saw them (Redis, a topic, a client) need not
+// the sequence was lower. So those that saw them (Redis, a topic, a client) need not
 // be asked.
 func (r *Recovery) NextEpoch(ctx context.Context, above int64) (epoch int64, err error) {
 	if above >= scoreboard.MaxEpoch {
-		return 0, fmt.Errorf("take an epoch: none is greater than %d", above)
+		return 0, fmt.Errorf("allocate an epoch: none is greater than %d", above)
 	}
 	err = pgx.BeginFunc(ctx, r.db, func(tx pgx.Tx) error {
 		// Between nextval and setval another process must not set a later value.
@@ -68,7 +68,7 @@ func (r *Recovery) NextEpoch(ctx context.Context, above int64) (epoch int64, err
     (extract(epoch from clock_timestamp()) * 1000000)::bigint))`, above).Scan(&epoch)
 	})
 	if err != nil {
-		return 0, pg.Translate(fmt.Errorf("take an epoch: %w", err))
+		return 0, pg.Translate(fmt.Errorf("allocate an epoch: %w", err))
 	}
 	return epoch, nil
 }
