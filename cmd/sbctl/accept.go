@@ -101,7 +101,7 @@ and writes), full (A, B and C at once, at A's load).`,
 	flags.StringVar(&prometheus, "prometheus", "",
 		"URL of a Prometheus that must have loaded the alert rules (default: not checked)")
 	flags.StringVar(&redis, "redis", "",
-		"URL of the server's Redis, to watch updates arrive (default: through the API)")
+		"URL of the server's Redis, to measure freshness there (default: through the API)")
 	flags.StringVar(&shard, "shard", "", "share of the load for this generator, such as 2/5")
 	flags.BoolVar(&chaos, "chaos", false, "send repeats in parallel, cut requests off and run the faults")
 	flags.StringArrayVar(&faults, "fault", nil, "with --chaos, a shell command to run during the load (repeatable)")

@@ -58,7 +58,7 @@ func newBoardRollCmd(p *program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "roll [NAME]", Short: "End and start periods that are due, or start a season",
 		Long: `End and start the periods that are due, of one board or of all, and list them. The
-server also does this by itself.
+server also does this automatically.
 
 With --season, start a season: now, which ends the current one, or at --starts.`,
 		Args: func(_ *cobra.Command, args []string) error {

@@ -13,7 +13,7 @@ import (
 )
 
 func newDLQCmd(p *program) *cobra.Command {
-	return newNounCmd("dlq", "Manage dead letters", `
+	return newNounCmd("dlq", "Manage dead letters: records that could not be processed", `
   sbctl dlq list
   sbctl dlq requeue 17`,
 		newDLQListCmd(p),

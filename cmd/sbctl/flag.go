@@ -17,8 +17,9 @@ func newFlagCmd(p *program) *cobra.Command {
   sbctl flag list
   sbctl flag confirm 17 --reason "a bot"`,
 		newFlagListCmd(p), newFlagShowCmd(p),
-		p.decideFlagCmd("dismiss", "Dismiss a flag", (*client.Client).DismissFlag),
-		p.decideFlagCmd("confirm", "Confirm a flag", (*client.Client).ConfirmFlag))
+		p.decideFlagCmd("dismiss", "Dismiss a flag as unfounded", (*client.Client).DismissFlag),
+		p.decideFlagCmd("confirm", "Confirm a flag; the user and the event are not changed",
+			(*client.Client).ConfirmFlag))
 }
 
 func newFlagListCmd(p *program) *cobra.Command {

@@ -50,7 +50,7 @@ func newKeyCreateCmd(p *program) *cobra.Command {
 	flags.StringVar(&r.Name, "name", "", "name of the key")
 	flags.DurationVar(&ttl, "ttl", 0, "lifetime of the key; 0: until revoked")
 	flags.StringSliceVar(&r.Boards, "board", nil, "board that the key may sign for (repeatable; default: all)")
-	flags.StringVar(&r.UserPrefix, "user-prefix", "", "sign only for users whose id has this prefix")
+	flags.StringVar(&r.UserPrefix, "user-prefix", "", "allow signing only for users whose id has this prefix")
 	flags.Int64Var(&r.MaxDelta, "max-delta", 0, "maximum absolute delta of an event; 0: the board's limits")
 	flags.IntVar(&r.PerMinute, "per-minute", 0, "maximum number of events per minute; 0: unlimited")
 	return cmd

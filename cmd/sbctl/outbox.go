@@ -12,7 +12,7 @@ import (
 )
 
 func newOutboxCmd(p *program) *cobra.Command {
-	return newNounCmd("outbox", "Show the outbox", `
+	return newNounCmd("outbox", "Show the backlog of unpublished changes", `
   sbctl outbox status
   sbctl outbox status --output json`,
 		&cobra.Command{

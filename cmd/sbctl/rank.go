@@ -62,7 +62,7 @@ func newRankCmd(p *program) *cobra.Command {
 		}),
 	}
 	cmd.Flags().IntVarP(&q.Neighbours, "neighbours", "k", 5, "number of rows above and below")
-	cmd.Flags().Int64Var(&score, "score", 0, "for a user without a score: the rank that this score would have")
+	cmd.Flags().Int64Var(&score, "score", 0, "if the user has no score, show the rank that this score would have")
 	addBoardFlag(cmd, &q.Board)
 	return cmd
 }

@@ -32,8 +32,8 @@ On a terminal this is a live screen: ? lists its keys, such as those that switch
 board or the period and search for a user; q quits. With a token that has
 score:admin it also shows the server's status. Without a terminal it prints a plain
 table every second. --plain prints one line per change, which suits screen readers;
---output json prints one JSON object per state. It reconnects by itself and ends with
-exit code 0 when interrupted.`,
+--output json prints one JSON object per state. It reconnects automatically and ends
+with exit code 0 when interrupted.`,
 		Example: trimExamples(`
   sbctl watch
   sbctl watch --board global --plain`),

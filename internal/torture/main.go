@@ -56,13 +56,13 @@ var layouts = map[string][]string{
 
 func main() {
 	var o options
-	flag.Uint64Var(&o.seed, "seed", 1, "decides the order of faults and requests")
-	flag.DurationVar(&o.duration, "duration", time.Minute, "how long to break things")
+	flag.Uint64Var(&o.seed, "seed", 1, "seed of the order of faults and requests")
+	flag.DurationVar(&o.duration, "duration", time.Minute, "how long to inject faults")
 	flag.IntVar(&o.writers, "writers", 12, "clients that write")
 	flag.IntVar(&o.players, "players", 40, "users that they share")
 	flag.IntVar(&o.pauseMS, "pause", 20, "longest pause of a client between requests, in milliseconds")
 	flag.StringVar(&o.layout, "layout", "two", "split of roles: two (all roles twice) or split")
-	flag.StringVar(&o.only, "only", "", "draw only faults whose name contains this")
+	flag.StringVar(&o.only, "only", "", "inject only faults whose name contains this")
 	flag.StringVar(&o.binary, "binary", "bin/scoreboardd", "the daemon to run")
 	flag.StringVar(&o.dir, "dir", "", "folder for data and logs; a temporary one when empty")
 	flag.BoolVar(&o.keep, "keep", false, "keep the folder")

@@ -127,7 +127,7 @@ func (r *Report) percentiles(other *Report) template.HTML {
 		return s
 	}
 	lines := []series{
-		of("increments from scheduled time", blue, r.Latency), of("increments from sending", grey, r.Service),
+		of("increments from scheduled time", blue, r.Latency), of("increments from send time", grey, r.Service),
 		of("reads from scheduled time", green, r.Reads),
 	}
 	if other != nil {

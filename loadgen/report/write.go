@@ -111,9 +111,9 @@ type row struct {
 func (r *Report) rows() []row {
 	return []row{
 		{"increments from scheduled time", r.Latency},
-		{"increments from sending", r.Service},
+		{"increments from send time", r.Service},
 		{"reads from scheduled time", r.Reads},
-		{"lateness of sending", r.Late},
+		{"sent late by", r.Late},
 		{"commit to Redis", r.Freshness["redis"]},
 		{"commit to client", r.Freshness["client"]},
 	}

@@ -195,7 +195,7 @@ func (a *API) list(c *gin.Context, caller *auth.Claims) error {
 	for i, text := range in.UserIDs {
 		if users[i], err = scoreboard.ParseUserID(text); err != nil {
 			return scoreboard.Invalid("user_ids",
-				"user_ids must be ids of 1 to %d of A-Z a-z 0-9 . _ : @ -", scoreboard.MaxUserIDLength)
+				"user_ids must be ids of 1 to %d characters of A-Z a-z 0-9 . _ : @ -", scoreboard.MaxUserIDLength)
 		}
 	}
 	if sorted := slices.Sorted(slices.Values(users)); len(slices.Compact(sorted)) < len(users) {

@@ -24,10 +24,11 @@ func (a *API) setBoard(c *gin.Context, caller *auth.Claims) error {
 		return err
 	}
 	if id.IsInstance() {
-		return scoreboard.Invalid("board", "an instance has the requirements of its board; name board %s", id.Family())
+		return scoreboard.Invalid("board",
+			"an instance has the requirements of its board; change board %s instead", id.Family())
 	}
 	if r.Require == nil && r.ActionLeast == nil && r.ActionLife == nil {
-		return scoreboard.Invalid("", "nothing to change: give require, action_least or action_life")
+		return scoreboard.Invalid("", "nothing to change: specify require, action_least or action_life")
 	}
 	b, err := a.Boards.FindBoard(c.Request.Context(), id)
 	if err != nil {

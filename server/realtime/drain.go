@@ -8,7 +8,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
-// Drain refuses new connections and closes the open ones gradually, each with a
+// Drain rejects new connections and closes the open ones gradually, each with a
 // random reconnect delay, so that they do not all come back at once. It returns
 // when all are closed, or with an error when ctx ends first; the end of Run
 // closes the rest.
