@@ -67,7 +67,7 @@ func (j Jobs) Adopt(
 	asked := func(*repair.HistoryChange) error { return nil } // any history: an operator has asked for it
 	err := a.Run(ctx, &entry, asked, rebuild)
 	if errors.Is(err, repair.ErrAdoptedElsewhere) {
-		return scoreboard.Errorf(scoreboard.CodeConflict, "%v; its boards are rebuilt already", err)
+		return scoreboard.Errorf(scoreboard.CodeConflict, "%v; the boards are already being rebuilt", err)
 	}
 	return err
 }

@@ -90,7 +90,8 @@ type Anomaly struct {
 
 func (a *Anomaly) settings() []setting {
 	return []setting{
-		{"anomaly.size", "action on a delta far above the user's recent ones: off, log, flag or enforce", "off", live,
+		{
+			"anomaly.size", "action on a delta far above the user's recent ones: off, log, flag or enforce", "off", live,
 			&a.Size,
 		},
 		{

@@ -48,7 +48,7 @@ func (r *Ranking) SetHistory(ctx context.Context, h scoreboard.History) error {
 // of Unix time, unreadable: reads return scoreboard.ErrNotLoaded until it is rebuilt.
 func (r *Ranking) Distrust(ctx context.Context, adopted int64) error {
 	if err := r.rdb.HSet(ctx, freshKey, "adopted", adopted).Err(); err != nil {
-		return fmt.Errorf("distrust the boards of the history before: %w", err)
+		return fmt.Errorf("mark the boards of the previous history as suspect: %w", err)
 	}
 	r.known.Store(nil)
 	return nil

@@ -103,8 +103,8 @@ const (
 	AdoptTarget = "database:postgresql"
 )
 
-// ErrAdoptedElsewhere means that another process adopts the history at this time.
-var ErrAdoptedElsewhere = errors.New("another process adopts the history of PostgreSQL")
+// ErrAdoptedElsewhere means that another process is adopting the history.
+var ErrAdoptedElsewhere = errors.New("another process is adopting the history of PostgreSQL")
 
 // Run adopts the store's history, calls rebuild, which must rebuild every board, and
 // records that this is done. It holds a lease, so that one process at a time does so.

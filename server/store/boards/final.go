@@ -122,7 +122,7 @@ full join (select rank, user_id, score, order_key, reached_at from board_standin
 order by rank`
 
 // errWrongStanding ends the comparison at the first difference.
-var errWrongStanding = errors.New("a copied standing is not the ranking's")
+var errWrongStanding = errors.New("a copied standing differs from the scores")
 
 // hashStandings returns the hash of a board's copied standings and their number, or
 // in wrong the first rank at which they differ from the ranking.
