@@ -388,7 +388,7 @@ func (a *Acceptor) awaitBacklog(ctx context.Context) error {
 	defer cancel()
 	if err := a.backlog.AwaitConsumed(ctx); err != nil {
 		return &scoreboard.Error{
-			Code: scoreboard.CodeUnavailable, Message: "not known yet: accepted increments are waiting to be recorded",
+			Code: scoreboard.CodeUnavailable, Message: "the event is not known yet: accepted increments are waiting",
 			RetryAfter: time.Second, Err: err,
 		}
 	}

@@ -69,7 +69,7 @@ func (c *Clock) measure(ctx context.Context) bool {
 	}
 	offset := at.Sub(before.Add(trip / 2).Round(0))
 	if was := time.Duration(c.offset.Swap(int64(offset))); offset.Abs() > clockWarn && (offset-was).Abs() > clockWarn {
-		c.log.Warn("this machine's clock differs from the database's, which decides", "offset", offset)
+		c.log.Warn("this machine's clock differs from the database's, which is used", "offset", offset)
 	}
 	c.gauge.Set(offset.Seconds())
 	return true

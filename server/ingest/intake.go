@@ -102,7 +102,7 @@ func (k *Intake) handle(ctx context.Context, records []scoreboard.Record) (pause
 		}
 		w := waiting{record: r, increment: *in}
 		if time.Since(in.Accepted) > k.window {
-			err = fmt.Errorf("accepted at %s, before the window in which repeats are recognised", in.Accepted)
+			err = fmt.Errorf("accepted at %s, too long ago for repeats to be recognised", in.Accepted)
 			if err := k.abandon(ctx, &w, err); err != nil {
 				return nil, err
 			}

@@ -131,7 +131,7 @@ func (c *Consumer) recoverFrom(ctx context.Context, r *kafkago.Reader, d *Damage
 	if err := c.chooseResume(ctx, d); err != nil {
 		return fmt.Errorf("%w: %w", errSession, err)
 	}
-	c.log.Error("the log is not the one that was consumed: reading it again",
+	c.log.Error("the topic's log was cut or replaced: reading it again",
 		"topic", d.Topic, "partitions", len(d.Partitions), "replaced", d.Replaced, "lost", d.Lost())
 	for _, p := range d.Partitions {
 		c.log.Info("partition is read again",
