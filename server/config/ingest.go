@@ -91,8 +91,8 @@ type Anomaly struct {
 func (a *Anomaly) settings() []setting {
 	return []setting{
 		{
-			"anomaly.size", "action on a delta far above the user's recent ones: off, log, flag or enforce", "off", live,
-			&a.Size,
+			"anomaly.size", "action on a delta far above the user's recent ones: off, log, flag or enforce",
+			"off", live, &a.Size,
 		},
 		{
 			"anomaly.size_factor", "multiple of the user's largest recent delta above which anomaly.size acts",
