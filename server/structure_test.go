@@ -17,6 +17,7 @@ var levels = map[string]int{
 	"internal/season":                 0,
 	"internal/suggest":                0,
 	"internal/torture/contract":       0,
+	"internal/torture/mutants":        0,
 	"internal/torture/netfault":       0,
 	"loadgen/criteria":                0,
 	"loadgen/record":                  0,

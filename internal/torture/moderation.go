@@ -410,7 +410,9 @@ func (r *run) checkCourt(all rows) {
 	for id, a := range c.adjustments {
 		got := adjusted[id]
 		if len(got) > 1 || len(got) == 0 && a.known || len(got) == 1 && got[0].Delta != a.delta {
-			r.log.Violate("adjustment", a.user, "%s by %d (acknowledged %t) is in the ledger as %+v", id, a.delta, a.known, got)
+			r.log.Violate(
+				"adjustment", a.user, "%s by %d (acknowledged %t) is in the ledger as %+v", id, a.delta, a.known, got,
+			)
 		}
 	}
 	for _, e := range r.log.Events() {
@@ -425,7 +427,10 @@ func (r *run) checkCourt(all rows) {
 			case strings.HasPrefix(row.Action, actionUndo) && row.Delta == e.Delta && net == -1:
 				net = 0
 			default:
-				r.log.Violate("corrections", e.UserID, "event %s (%d) has the corrections %+v", e.EventID, e.Delta, corrections[e.EventID])
+				r.log.Violate(
+					"corrections", e.UserID, "event %s (%d) has the corrections %+v",
+					e.EventID, e.Delta, corrections[e.EventID],
+				)
 			}
 		}
 		row, isRecorded := recorded[e.EventID]
@@ -445,8 +450,10 @@ func (r *run) checkCourt(all rows) {
 		}
 		if !want {
 			r.log.Violate(
-				"corrections", e.UserID, "event %s (%d, recorded %s, reversal acknowledged %t, void %s) has the corrections %+v",
-				e.EventID, e.Delta, row.RecordedAt, acknowledged, c.voidOf(e), corrections[e.EventID])
+				"corrections", e.UserID,
+				"event %s (%d, recorded %s, reversal acknowledged %t, void %s) has the corrections %+v",
+				e.EventID, e.Delta, row.RecordedAt, acknowledged, c.voidOf(e), corrections[e.EventID],
+			)
 		}
 		delete(corrections, e.EventID)
 	}

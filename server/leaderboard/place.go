@@ -164,7 +164,12 @@ func (l *Leaderboard) await(
 			return err
 		})
 		if err != nil && scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
-			return l.place(ctx, board, user, k)
+			p, err := l.place(ctx, board, user, k)
+			if err != nil || p.UserVersion >= version {
+				return p, err
+			}
+			ranked = p // the ranking is back, and behind: only the store has the version
+			break
 		}
 		if err == nil {
 			ranked = p

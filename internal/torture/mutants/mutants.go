@@ -48,7 +48,8 @@ var mutants = []mutant{
 	},
 	{
 		name: "offsets committed before the ledger has the increments", file: "server/ingest/intake.go",
-		old: "for attempt := 0; len(todo) > 0; attempt++ {", new: "for attempt := 0; attempt < 1 && len(todo) > 0; attempt++ {",
+		old:   "for attempt := 0; len(todo) > 0; attempt++ {",
+		new:   "for attempt := 0; attempt < 1 && len(todo) > 0; attempt++ {",
 		args:  []string{"--only", "postgres"},
 		rules: []string{"202 without an outcome"},
 	},
@@ -72,7 +73,8 @@ var mutants = []mutant{
 	},
 	{
 		name: "freeze that does not wait for writers", file: "server/store/boards/status.go",
-		old: "select pg_advisory_xact_lock(hashtextextended", new: "select pg_advisory_xact_lock_shared(hashtextextended",
+		old:   "select pg_advisory_xact_lock(hashtextextended",
+		new:   "select pg_advisory_xact_lock_shared(hashtextextended",
 		args:  []string{"--only", "postgres delayed"},
 		rules: []string{"frozen"},
 	},
