@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"net/url"
-	"strconv"
 	"time"
 
 	"github.com/scoreboard/scoreboard/server/protocol"
@@ -27,28 +26,14 @@ type AuditQuery struct {
 // Audit lists the audit trail, newest first. It needs the scope score:admin.
 func (c *Client) Audit(ctx context.Context, q AuditQuery) (AuditEntries, error) {
 	v := url.Values{}
-	setQuery(v, "who", q.Who)
-	setQuery(v, "action", q.Action)
-	setQuery(v, "target", q.Target)
-	setQuery(v, "cursor", q.Cursor)
-	if q.Limit > 0 {
-		v.Set("limit", strconv.Itoa(q.Limit))
-	}
-	setQueryTime(v, "from", q.From)
-	setQueryTime(v, "to", q.To)
+	setText(v, "who", q.Who)
+	setText(v, "action", q.Action)
+	setText(v, "target", q.Target)
+	setText(v, "cursor", q.Cursor)
+	setInt(v, "limit", int64(q.Limit))
+	setTime(v, "from", q.From)
+	setTime(v, "to", q.To)
 	var page AuditEntries
 	err := c.do(ctx, call{op: "read the audit trail", method: http.MethodGet, path: "/v1/admin/audit", query: v}, &page)
 	return page, err
-}
-
-func setQuery(v url.Values, name, value string) {
-	if value != "" {
-		v.Set(name, value)
-	}
-}
-
-func setQueryTime(v url.Values, name string, t time.Time) {
-	if !t.IsZero() {
-		v.Set(name, t.UTC().Format(time.RFC3339Nano))
-	}
 }

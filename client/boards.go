@@ -76,17 +76,12 @@ func (c *Client) changeBoard(ctx context.Context, board, verb string) (Board, er
 // Boards lists boards by name.
 func (c *Client) Boards(ctx context.Context, q BoardQuery) (Boards, error) {
 	v := url.Values{}
-	for name, text := range map[string]string{
-		"family": q.Family, "period": q.Period, "region": q.Region,
-		"status": q.Status, "after": q.After,
-	} {
-		if text != "" {
-			v.Set(name, text)
-		}
-	}
-	if q.Limit > 0 {
-		v.Set("limit", strconv.Itoa(q.Limit))
-	}
+	setText(v, "family", q.Family)
+	setText(v, "period", q.Period)
+	setText(v, "region", q.Region)
+	setText(v, "status", q.Status)
+	setText(v, "after", q.After)
+	setInt(v, "limit", int64(q.Limit))
 	var b Boards
 	err := c.do(ctx, call{op: "list the boards", method: http.MethodGet, path: "/v1/boards", query: v}, &b)
 	return b, err

@@ -176,11 +176,9 @@ type FlagQuery struct {
 // Flags lists flags, oldest first.
 func (c *Client) Flags(ctx context.Context, q FlagQuery) (Flags, error) {
 	v := url.Values{}
-	setQuery(v, "state", q.State)
-	setQuery(v, "user_id", q.User)
-	if q.After > 0 {
-		v.Set("after", strconv.FormatInt(q.After, 10))
-	}
+	setText(v, "state", q.State)
+	setText(v, "user_id", q.User)
+	setInt(v, "after", q.After)
 	var f Flags
 	err := c.do(ctx, call{op: "list the flags", method: http.MethodGet, path: "/v1/admin/flags", query: v}, &f)
 	return f, err

@@ -46,9 +46,7 @@ func (c *Client) Top(ctx context.Context, q TopQuery) (Top, error) {
 	query := boardQuery(q.Board)
 	setInt(query, "limit", int64(q.Limit))
 	setInt(query, "min_version", q.MinVersion)
-	if q.Cursor != "" {
-		query.Set("cursor", q.Cursor)
-	}
+	setText(query, "cursor", q.Cursor)
 	var top Top
 	err := c.do(ctx, call{op: "read the top", method: http.MethodGet, path: "/v1/leaderboard/top", query: query}, &top)
 	return top, err
@@ -101,14 +99,9 @@ const StatementPage = 100
 // score:admin any user's.
 func (c *Client) Statement(ctx context.Context, user string, q StatementQuery) (Statement, error) {
 	query := boardQuery(q.Board)
-	for name, t := range map[string]time.Time{"from": q.From, "to": q.To} {
-		if !t.IsZero() {
-			query.Set(name, t.UTC().Format(time.RFC3339Nano))
-		}
-	}
-	if q.Cursor != "" {
-		query.Set("cursor", q.Cursor)
-	}
+	setTime(query, "from", q.From)
+	setTime(query, "to", q.To)
+	setText(query, "cursor", q.Cursor)
 	setInt(query, "limit", int64(q.Limit))
 	var statement Statement
 	err := c.do(ctx, call{
@@ -150,18 +143,4 @@ func (c *Client) PutProfile(ctx context.Context, user string, p Profile) (Profil
 		body: func(time.Time) any { return Profile{DisplayName: p.DisplayName, AvatarURL: p.AvatarURL} },
 	}, &kept)
 	return kept, err
-}
-
-func boardQuery(board string) url.Values {
-	query := url.Values{}
-	if board != "" {
-		query.Set("board", board)
-	}
-	return query
-}
-
-func setInt(query url.Values, name string, n int64) {
-	if n != 0 {
-		query.Set(name, strconv.FormatInt(n, 10))
-	}
 }

@@ -163,9 +163,7 @@ func (c *Client) Receipt(ctx context.Context, id string) (Event, error) {
 // ReceiptOf looks up an event of any user; it needs the scope score:update.
 func (c *Client) ReceiptOf(ctx context.Context, user, id string) (Event, error) {
 	query := url.Values{}
-	if user != "" {
-		query.Set("user_id", user)
-	}
+	setText(query, "user_id", user)
 	var response struct {
 		Receipt
 		Receipts []Receipt       `json:"receipts"`
