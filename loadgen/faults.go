@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/scoreboard/scoreboard/internal/backoff"
 	"github.com/scoreboard/scoreboard/loadgen/record"
 )
 
@@ -29,7 +30,7 @@ func newFaults(commands []string, length time.Duration) *faults {
 func (f *faults) run(ctx context.Context, say func(string, ...any)) {
 	start := time.Now()
 	for i, command := range f.commands {
-		if !sleep(ctx, time.Until(start.Add(time.Duration(i+1)*f.interval))) {
+		if !backoff.Sleep(ctx, time.Until(start.Add(time.Duration(i+1)*f.interval))) {
 			return
 		}
 		say("fault: %s", command)
@@ -52,17 +53,5 @@ func (f *faults) report(e *record.Ending) {
 	if len(f.commands) > 0 {
 		e.Measured["faults.done"] = 100 * float64(f.succeeded) / float64(len(f.commands))
 		e.Notes = append(e.Notes, f.notes...)
-	}
-}
-
-// sleep waits, and reports false if ctx ends first.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
 	}
 }

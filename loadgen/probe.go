@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/internal/backoff"
 	"github.com/scoreboard/scoreboard/loadgen/outcome"
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
@@ -59,7 +60,7 @@ func (p *prober) post(ctx context.Context, token string, r *protocol.IncrementRe
 			return out, err
 		}
 		waited += wait
-		if !sleep(ctx, wait) {
+		if !backoff.Sleep(ctx, wait) {
 			return out, ctx.Err()
 		}
 	}

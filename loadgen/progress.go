@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/scoreboard/scoreboard/internal/backoff"
 	"github.com/scoreboard/scoreboard/loadgen/record"
 	"github.com/scoreboard/scoreboard/loadgen/report"
 )
@@ -71,7 +72,7 @@ func (r *run) second(elapsed time.Duration) error {
 
 // watchBacklog reads the server's backlog once a second.
 func (r *run) watchBacklog(ctx context.Context) {
-	for sleep(ctx, time.Second) {
+	for backoff.Sleep(ctx, time.Second) {
 		var tick record.Tick
 		r.backlog(ctx, &tick)
 		r.mu.Lock()

@@ -6,6 +6,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/scoreboard/scoreboard/internal/backoff"
 	"github.com/scoreboard/scoreboard/loadgen/plan"
 	"github.com/scoreboard/scoreboard/loadgen/record"
 	"github.com/scoreboard/scoreboard/loadgen/report"
@@ -172,7 +173,7 @@ func (o *Options) drain(ctx context.Context) error {
 			return fmt.Errorf("the backlog did not drain within %v: %d rows in the outbox, %d records to consume",
 				maxDrain, t.OutboxDepth, t.Lag)
 		}
-		if !sleep(ctx, 500*time.Millisecond) {
+		if !backoff.Sleep(ctx, 500*time.Millisecond) {
 			return ctx.Err()
 		}
 	}

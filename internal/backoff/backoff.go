@@ -1,4 +1,4 @@
-// Package backoff computes retry delays and reruns functions that fail.
+// Package backoff computes retry delays, waits, and reruns functions that fail.
 package backoff
 
 import (
@@ -23,12 +23,17 @@ func Delay(attempt int) time.Duration {
 }
 
 // Wait waits for Delay or until ctx ends.
-func Wait(ctx context.Context, attempt int) {
-	t := time.NewTimer(Delay(attempt))
+func Wait(ctx context.Context, attempt int) { Sleep(ctx, Delay(attempt)) }
+
+// Sleep waits for d, and reports false if ctx ends first.
+func Sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
-	case <-t.C:
 	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/internal/backoff"
 	"github.com/scoreboard/scoreboard/loadgen/record"
 	"github.com/scoreboard/scoreboard/server/ranking"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -189,7 +190,7 @@ func (m *Monitor) pending() int {
 
 // step increments one user's score at intervals until ctx ends.
 func (m *Monitor) step(ctx context.Context, user string, after time.Duration) {
-	if !sleep(ctx, after) {
+	if !backoff.Sleep(ctx, after) {
 		return
 	}
 	tick := time.NewTicker(stepInterval)
@@ -259,7 +260,7 @@ func (m *Monitor) awaitWatchers(ctx context.Context, ready <-chan struct{}) int 
 func (m *Monitor) watch(
 	ctx context.Context, c *client.Client, stream bool, s *sightings, after time.Duration, ready chan<- struct{},
 ) {
-	if !sleep(ctx, after) {
+	if !backoff.Sleep(ctx, after) {
 		return
 	}
 	first, reconnects := true, 0
@@ -314,17 +315,5 @@ func (m *Monitor) poll(ctx context.Context) {
 		if entries, err := m.top(ctx); err == nil {
 			m.redis.observe(entries, time.Now())
 		}
-	}
-}
-
-// sleep waits, and reports false if ctx ends first.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
 	}
 }

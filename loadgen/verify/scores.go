@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/internal/backoff"
 	"github.com/scoreboard/scoreboard/loadgen/outcome"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -81,7 +82,7 @@ func (v *Verifier) checkScores(ctx context.Context) error {
 		if time.Since(lastChange) > v.Settle || time.Since(start) > maxDrain {
 			break
 		}
-		if !sleep(ctx, 500*time.Millisecond) {
+		if !backoff.Sleep(ctx, 500*time.Millisecond) {
 			return ctx.Err()
 		}
 	}

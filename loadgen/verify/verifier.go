@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/internal/backoff"
 	"github.com/scoreboard/scoreboard/loadgen/outcome"
 	"github.com/scoreboard/scoreboard/loadgen/plan"
 	"github.com/scoreboard/scoreboard/loadgen/record"
@@ -89,18 +90,6 @@ func forEach[T any](ctx context.Context, items []T, do func(context.Context, T) 
 	return context.Cause(ctx)
 }
 
-// sleep waits, and reports false if ctx ends first.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
-	}
-}
-
 // status looks an event up: its status, "" if unknown, and the receipt of an event
 // that is done.
 func (v *Verifier) status(ctx context.Context, user, id string) (status string, row protocol.Receipt, err error) {
@@ -124,7 +113,7 @@ func (v *Verifier) settledStatus(ctx context.Context, e *plan.Event) (status str
 		if err != nil || status != protocol.StatusPending || time.Now().After(deadline) {
 			return status, row, err
 		}
-		if !sleep(ctx, pollInterval) {
+		if !backoff.Sleep(ctx, pollInterval) {
 			return status, row, ctx.Err()
 		}
 	}

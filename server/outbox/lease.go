@@ -61,7 +61,7 @@ func (l *lease) run(ctx context.Context) (moved bool, err error) {
 		case n >= l.limit:
 			l.limit = min(2*l.limit, r.polling.Load().batchSize)
 		case n > 0:
-			sleep(ctx, r.polling.Load().pause)
+			backoff.Sleep(ctx, r.polling.Load().pause)
 		default:
 			l.wait(ctx)
 		}

@@ -129,17 +129,8 @@ func (r *Relay) runShard(ctx context.Context, shard int, touch func()) {
 			wait = backoff.Delay(attempt)
 		}
 		for until := time.Now().Add(wait); ctx.Err() == nil && time.Now().Before(until); touch() {
-			sleep(ctx, min(time.Until(until), r.o.LeaseDuration/4))
+			backoff.Sleep(ctx, min(time.Until(until), r.o.LeaseDuration/4))
 		}
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/scoreboard/scoreboard/internal/backoff"
 )
 
 type hotFigures struct {
@@ -58,8 +60,8 @@ func (o *Options) hot(ctx context.Context, n, stuck int) (f hotFigures, err erro
 	if err := s.setRate(o.Rate); err != nil {
 		return f, err
 	}
-	if err := sleep(ctx, o.quick(5*time.Second, time.Second)); err != nil {
-		return f, err
+	if !backoff.Sleep(ctx, o.quick(5*time.Second, time.Second)) {
+		return f, ctx.Err()
 	}
 	stuckNow := func() error {
 		if s.process == nil || stuck == 0 {
@@ -80,8 +82,8 @@ func (o *Options) hot(ctx context.Context, n, stuck int) (f hotFigures, err erro
 		return f, err
 	}
 	begin := time.Now()
-	if err := sleep(ctx, o.Duration); err != nil {
-		return f, err
+	if !backoff.Sleep(ctx, o.Duration) {
+		return f, ctx.Err()
 	}
 	g, err := c.figures()
 	if err != nil {

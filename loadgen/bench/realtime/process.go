@@ -14,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/scoreboard/scoreboard/internal/backoff"
 )
 
 // process is another process of this program, controlled over its stdin and stdout.
@@ -84,18 +86,9 @@ func (p *process) await(ctx context.Context, within time.Duration, ok func(figur
 		if time.Now().After(end) {
 			return f, fmt.Errorf("timed out after %s: %+v", within, f)
 		}
-		if err := sleep(ctx, 50*time.Millisecond); err != nil {
-			return f, err
+		if !backoff.Sleep(ctx, 50*time.Millisecond) {
+			return f, ctx.Err()
 		}
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/scoreboard/scoreboard/internal/backoff"
 )
 
 // server is the measured server: our own, or that of Options.URL.
@@ -105,8 +107,8 @@ func (o *Options) idle(ctx context.Context, n int) (f idleFigures, err error) {
 		if err != nil {
 			return f, err
 		}
-		if err := sleep(ctx, o.Duration); err != nil {
-			return f, err
+		if !backoff.Sleep(ctx, o.Duration) {
+			return f, ctx.Err()
 		}
 		used, err := cpu(s.pid)
 		if err != nil {
