@@ -6,7 +6,8 @@
 //	brokers := backendtest.Kafka(t)               // the shared broker
 //	topic := backendtest.Prefix(t) + "scores"     // removed after the test
 //
-// RedisClient and Connect open connections that close after the test.
+// RedisClient and Connect open connections that close after the test, and Run runs a
+// component until then.
 //
 // PostgreSQL and Kafka are shared. SCOREBOARD_TEST_POSTGRES_URL and
 // SCOREBOARD_TEST_KAFKA_BROKERS name running servers, which the program in with/

@@ -114,17 +114,7 @@ func start(t *testing.T, r announce.Ranking, owner string, interval time.Duratio
 		Owner: owner, Interval: interval, LeaseDuration: 900 * time.Millisecond, SweepInterval: 300 * time.Millisecond,
 		RefreshInterval: time.Hour,
 	}, r, boards{global}, p, slog.New(slog.DiscardHandler))
-	ctx, cancel := context.WithCancel(ctx)
-	done := make(chan error, 1)
-	go func() { done <- a.Run(ctx) }()
-	stop = sync.OnceFunc(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
-	t.Cleanup(stop)
-	return stop
+	return backendtest.Run(t, a.Run)
 }
 
 func until(t *testing.T, what string, is func() bool) {

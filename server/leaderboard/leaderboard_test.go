@@ -45,15 +45,7 @@ func open(t *testing.T) *rig {
 	quiet := slog.New(slog.DiscardHandler)
 	catalog, rank := store.NewCatalog(s.Boards, slog.New(slog.DiscardHandler)), ranking.New(r.rdb)
 	rebuilder := repair.NewRebuilder("test", catalog, s.Recovery, s.Boards, rank, quiet)
-	running, stop := context.WithCancel(ctx)
-	done := make(chan error, 1)
-	go func() { done <- rebuilder.Run(running) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
+	backendtest.Run(t, rebuilder.Run)
 	r.Leaderboard = leaderboard.New(leaderboard.Options{
 		Catalog:        catalog,
 		Ranking:        rank,

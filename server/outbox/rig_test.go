@@ -69,18 +69,7 @@ func options(owner string) outbox.Options {
 // start runs a relay until stop, or the end of the test.
 func start(t testing.TB, o outbox.Options, q outbox.Queue, p outbox.Publisher) (stop func()) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(ctx)
-	done := make(chan error, 1)
-	relay := outbox.NewRelay(o, q, p, slog.New(slog.DiscardHandler))
-	go func() { done <- relay.Run(ctx) }()
-	stop = sync.OnceFunc(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
-	t.Cleanup(stop)
-	return stop
+	return backendtest.Run(t, outbox.NewRelay(o, q, p, slog.New(slog.DiscardHandler)).Run)
 }
 
 // publisher records what is published, and answers as the test says.

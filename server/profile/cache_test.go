@@ -35,15 +35,7 @@ func open(t *testing.T) (*store.Store, counted, func() *profile.Cache) {
 	c := counted{s.Profiles, make(chan []scoreboard.UserID, 1000)}
 	return s, c, func() *profile.Cache {
 		b := profile.NewCache(c, slog.New(slog.DiscardHandler))
-		running, stop := context.WithCancel(ctx)
-		done := make(chan error, 1)
-		go func() { done <- b.Run(running) }()
-		t.Cleanup(func() {
-			stop()
-			if err := <-done; err != nil {
-				t.Error(err)
-			}
-		})
+		backendtest.Run(t, b.Run)
 		return b
 	}
 }

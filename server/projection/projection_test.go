@@ -245,9 +245,7 @@ func TestProjectorKilledBetweenApplyAndCommit(t *testing.T) {
 func TestRedisOutageLosesNothing(t *testing.T) {
 	t.Parallel()
 	r := open(t)
-	running, stop := context.WithCancel(ctx)
-	done := make(chan error, 1)
-	go func() { done <- r.Run(running) }()
+	stop := backendtest.Run(t, r.Run)
 	r.source <- []scoreboard.Record{record(0, event("alice", 9, "global"))}
 	r.waitForTotal(t, 1)
 	r.redis.Stop()
@@ -258,9 +256,6 @@ func TestRedisOutageLosesNothing(t *testing.T) {
 	r.waitForTotal(t, 3)
 	r.wantTop(t, "alice bob carol")
 	stop()
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
 	if len(r.dead.records) > 0 {
 		t.Errorf("dead letters %q after an outage, want none", r.dead.reasons)
 	}

@@ -44,15 +44,7 @@ func (r *rig) startRebuilder(t *testing.T) {
 	rebuilder := repair.NewRebuilder(
 		rand.Text(), store.NewCatalog(r.Boards, quiet), r.Recovery, r.Boards, r.ranking, quiet,
 	)
-	running, stop := context.WithCancel(ctx)
-	done := make(chan error, 1)
-	go func() { done <- rebuilder.Run(running) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
+	backendtest.Run(t, rebuilder.Run)
 }
 
 // checkHistory waits until PostgreSQL answers: recovery takes a moment.
@@ -144,12 +136,7 @@ func TestRebuildAfterPostgresWentBack(t *testing.T) {
 				t.Fatalf("after the restore: got %v, want a change within the same database", change)
 			}
 			r.startRebuilder(t)
-			deadline := time.Now().Add(30 * time.Second)
-			for ; r.checkHistory(t) != nil; time.Sleep(50 * time.Millisecond) {
-				if time.Now().After(deadline) {
-					t.Fatal("history not adopted after 30 s")
-				}
-			}
+			r.awaitAdoption(t)
 			if _, err := r.ranking.Apply(ctx, []scoreboard.Change{late}); err != nil {
 				t.Fatal(err)
 			}

@@ -12,6 +12,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/scoreboard/scoreboard/internal/backendtest"
 	"github.com/scoreboard/scoreboard/server/repair"
 	"github.com/scoreboard/scoreboard/server/store"
 )
@@ -35,9 +36,7 @@ func TestSamplerRepairsDrift(t *testing.T) {
 	r.conn.Do(t, `insert into scores (user_id, board_id, score, order_key, version, revision, reached_at, recorded_at)
 select user_id, 'gone', 1, -1, 1, 1, clock_timestamp(), clock_timestamp() from scores where board_id = 'global'`)
 	s := repair.NewSampler(r.Recovery, r.ranking, true, func() bool { return false }, slog.New(slog.DiscardHandler))
-	running, stop := context.WithCancel(ctx)
-	done := make(chan error, 1)
-	go func() { done <- s.Run(running) }()
+	stop := backendtest.Run(t, s.Run)
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
 		top, err := r.ranking.Top(ctx, r.board.ID)
 		if err != nil {
@@ -51,9 +50,6 @@ select user_id, 'gone', 1, -1, 1, 1, clock_timestamp(), clock_timestamp() from s
 		}
 	}
 	stop()
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
 	r.same(t)
 	if v := r.check(t, false); v.DifferenceCount > 0 {
 		t.Error(fmt.Sprint(v.Differences))

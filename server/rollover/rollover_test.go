@@ -131,7 +131,6 @@ and board_id <> family_id`,
 // run runs a rollover of this owner until done reports true.
 func (r *rig) run(name string, boards rollover.Boards, done func() bool) {
 	r.t.Helper()
-	ctx, cancel := context.WithCancel(r.t.Context())
 	roll := rollover.New(
 		name,
 		boards,
@@ -139,18 +138,14 @@ func (r *rig) run(name string, boards rollover.Boards, done func() bool) {
 		r,
 		slog.New(slog.DiscardHandler),
 	)
-	ended := make(chan error, 1)
-	go func() { ended <- roll.Run(ctx) }()
+	stop := backendtest.Run(r.t, roll.Run)
 	for deadline := time.Now().Add(20 * time.Second); !done(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			r.t.Errorf("timed out after 20 s; announced: %q", r.events())
 			break
 		}
 	}
-	cancel()
-	if err := <-ended; err != nil {
-		r.t.Error(err)
-	}
+	stop()
 }
 
 func (r *rig) state() (state string) {

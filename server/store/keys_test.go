@@ -29,6 +29,20 @@ func nodesAt(t *testing.T, s *store.Store, now func() time.Time) (a, b *auth.Key
 	return rings[0], rings[1]
 }
 
+// createKey creates k1 with a secret; with life 0 it does not expire.
+func createKey(t *testing.T, s *store.Store, ring *auth.Keyring, secret string, life time.Duration) (
+	protocol.Key, error,
+) {
+	t.Helper()
+	return s.Keys.CreateKey(t.Context(), "k1", "game", ring.Seal("k1", secret), &scoreboard.KeyScope{}, life, nil)
+}
+
+// rotateKey replaces a key's secret, with an overlap of an hour.
+func rotateKey(t *testing.T, s *store.Store, ring *auth.Keyring, id, secret string) (protocol.Key, error) {
+	t.Helper()
+	return s.Keys.RotateKey(t.Context(), id, ring.Seal(id, secret), time.Hour, nil)
+}
+
 func accepts(t *testing.T, ring *auth.Keyring, key, secret string) bool {
 	t.Helper()
 	_, err := ring.Check(t.Context(), key, []byte("text"), protocol.Sign(secret, []byte("text")), time.Now())
@@ -74,25 +88,12 @@ func TestRevokedKeyIsRejectedOnEveryNode(t *testing.T) {
 	if !accepts(t, a, "k1", "s1") || !accepts(t, b, "k1", "s1") || accepts(t, a, "k1", "s2") {
 		t.Fatal("a new key accepts the wrong secrets")
 	}
-	if _, err := s.Keys.CreateKey(
-		t.Context(),
-		"k1",
-		"twice",
-		a.Seal("k1", "s2"),
-		&scoreboard.KeyScope{},
-		0,
-		nil,
-	); scoreboard.CodeOf(
-		err,
-	) != scoreboard.CodeConflict {
+	if _, err := createKey(t, s, a, "s2", 0); scoreboard.CodeOf(err) != scoreboard.CodeConflict {
 		t.Errorf("a duplicate id: got %v, want a conflict", err)
 	}
 	for range 2 {
-		if _, err := s.Keys.RevokeKey(
-			t.Context(),
-			"k1",
-			&scoreboard.AuditEntry{Who: "root", Action: "key.revoke"},
-		); err != nil {
+		why := &scoreboard.AuditEntry{Who: "root", Action: "key.revoke"}
+		if _, err := s.Keys.RevokeKey(t.Context(), "k1", why); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -104,26 +105,10 @@ func TestRevokedKeyIsRejectedOnEveryNode(t *testing.T) {
 	if accepts(t, a, "k1", "s1") || accepts(t, b, "k1", "s1") {
 		t.Errorf("a revoked key is accepted after %s", reach)
 	}
-	if _, err := s.Keys.RotateKey(
-		t.Context(),
-		"k1",
-		a.Seal("k1", "s2"),
-		time.Hour,
-		nil,
-	); scoreboard.CodeOf(
-		err,
-	) != scoreboard.CodeConflict {
+	if _, err := rotateKey(t, s, a, "k1", "s2"); scoreboard.CodeOf(err) != scoreboard.CodeConflict {
 		t.Errorf("rotating a revoked key: got %v, want a conflict", err)
 	}
-	if _, err := s.Keys.RotateKey(
-		t.Context(),
-		"k9",
-		a.Seal("k9", "s2"),
-		time.Hour,
-		nil,
-	); scoreboard.CodeOf(
-		err,
-	) != scoreboard.CodeNotFound {
+	if _, err := rotateKey(t, s, a, "k9", "s2"); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
 		t.Errorf("rotating an unknown key: got %v, want not_found", err)
 	}
 }
@@ -132,18 +117,10 @@ func TestRotatedKeyHasAtMostTwoValidSecrets(t *testing.T) {
 	t.Parallel()
 	s, _ := storetest.New(t)
 	a, b := nodes(t, s)
-	if _, err := s.Keys.CreateKey(
-		t.Context(),
-		"k1",
-		"game",
-		a.Seal("k1", "s1"),
-		&scoreboard.KeyScope{},
-		0,
-		nil,
-	); err != nil {
+	if _, err := createKey(t, s, a, "s1", 0); err != nil {
 		t.Fatal(err)
 	}
-	k, err := s.Keys.RotateKey(t.Context(), "k1", a.Seal("k1", "s2"), time.Hour, nil)
+	k, err := rotateKey(t, s, a, "k1", "s2")
 	if err != nil || k.Generation != 2 || k.RetiresAt == nil || time.Until(*k.RetiresAt) < 50*time.Minute {
 		t.Fatalf("got %+v, %v", k, err)
 	}
@@ -152,7 +129,7 @@ func TestRotatedKeyHasAtMostTwoValidSecrets(t *testing.T) {
 			t.Error("a secret was rejected during the overlap of a rotation")
 		}
 	}
-	if _, err := s.Keys.RotateKey(t.Context(), "k1", a.Seal("k1", "s3"), time.Hour, nil); err != nil {
+	if _, err := rotateKey(t, s, a, "k1", "s3"); err != nil {
 		t.Fatal(err)
 	}
 	within(t, a, "k1", "s1", false)
@@ -177,15 +154,7 @@ func TestKeyExpires(t *testing.T) {
 	t.Parallel()
 	s, _ := storetest.New(t)
 	a, _ := nodes(t, s)
-	k, err := s.Keys.CreateKey(
-		t.Context(),
-		"k1",
-		"game",
-		a.Seal("k1", "s1"),
-		&scoreboard.KeyScope{},
-		1500*time.Millisecond,
-		nil,
-	)
+	k, err := createKey(t, s, a, "s1", 1500*time.Millisecond)
 	if err != nil || k.ExpiresAt == nil {
 		t.Fatalf("got %+v, %v", k, err)
 	}
@@ -193,15 +162,7 @@ func TestKeyExpires(t *testing.T) {
 	if time.Now().Before(k.ExpiresAt.Add(-100 * time.Millisecond)) {
 		t.Error("the key expired early")
 	}
-	if _, err := s.Keys.RotateKey(
-		t.Context(),
-		"k1",
-		a.Seal("k1", "s2"),
-		time.Hour,
-		nil,
-	); scoreboard.CodeOf(
-		err,
-	) != scoreboard.CodeConflict {
+	if _, err := rotateKey(t, s, a, "k1", "s2"); scoreboard.CodeOf(err) != scoreboard.CodeConflict {
 		t.Errorf("rotating an expired key: got %v, want a conflict", err)
 	}
 }
