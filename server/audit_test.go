@@ -19,10 +19,10 @@ func TestEveryChangeIsAudited(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	n := h.start(allRoles, "ledger-archive", t.TempDir())
-	db := backendtest.Connect(t, h.settings["postgres-url"])
+	db := backendtest.Connect(t, h.postgres)
 	tell := func(method, path, body string) (int, string) {
 		t.Helper()
-		status, _, answer := request(t, method, n.url+path, body, bearer(h.token("root", auth.ScopeAdmin, time.Hour)))
+		status, _, answer := request(t, method, n.URL+path, body, bearer(h.token("root", auth.ScopeAdmin, time.Hour)))
 		return status, answer
 	}
 	key := furnish(t, n, db)

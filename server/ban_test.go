@@ -30,7 +30,7 @@ func TestBannedUserNotServedFromCache(t *testing.T) {
 	carol := bearer(h.token("carol", "", time.Hour))
 	tell := func(path string) (status int, answer string, late bool) {
 		t.Helper()
-		status, header, answer := request(t, http.MethodGet, two.url+path, "", carol)
+		status, header, answer := request(t, http.MethodGet, two.URL+path, "", carol)
 		return status, answer, header.Get("Retry-After") != ""
 	}
 	// Standings first: with a cached top they would come from it.

@@ -81,7 +81,7 @@ func TestBrowser(t *testing.T) {
 		}
 	}
 	submit("alice", 5)
-	query := url.Values{"api": {n.url}, "bearer": {h.token("bob", "", time.Hour)}}
+	query := url.Values{"api": {n.URL}, "bearer": {h.token("bob", "", time.Hour)}}
 	if err := chromedp.Run(ctx, chromedp.Navigate(site.URL+"/page.html?"+query.Encode())); err != nil {
 		t.Fatal(err)
 	}

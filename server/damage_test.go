@@ -23,7 +23,7 @@ func (n *node) submitAsync(t *testing.T, token, user, event string, delta int) (
 	header.Set("Prefer", "respond-async")
 	body := fmt.Sprintf(`{"user_id":%q,"delta":%d,"event_id":%q,"timestamp":%q}`,
 		user, delta, event, time.Now().UTC().Format(time.RFC3339))
-	status, _, answer = request(t, http.MethodPost, n.url+"/v1/scores/increment", body, header)
+	status, _, answer = request(t, http.MethodPost, n.URL+"/v1/scores/increment", body, header)
 	return status, answer
 }
 
@@ -32,7 +32,7 @@ func (n *node) submitAsync(t *testing.T, token, user, event string, delta int) (
 func (n *node) outcome(t *testing.T, token, user, event string) (last protocol.EventStatus) {
 	t.Helper()
 	n.h.await("the outcome of "+event, func() bool {
-		status, body := n.h.get(t, n.url+"/v1/events/"+event+"?user_id="+user, bearer(token))
+		status, body := n.h.get(t, n.URL+"/v1/events/"+event+"?user_id="+user, bearer(token))
 		if status == http.StatusNotFound {
 			t.Fatalf("event %s was accepted, and a look-up says %s", event, body)
 		}
@@ -135,7 +135,7 @@ func TestAcceptedEventsAreFoundWithoutMarks(t *testing.T) {
 		r.awaitDone(t, before)
 	}
 	user := "u1"
-	status, body := r.get(t, r.nodes[0].url+"/v1/events/never-sent?user_id="+user, bearer(r.game))
+	status, body := r.get(t, r.nodes[0].URL+"/v1/events/never-sent?user_id="+user, bearer(r.game))
 	if status != http.StatusNotFound {
 		t.Errorf("an event that was never sent: got %d %s, want 404", status, body)
 	}

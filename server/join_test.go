@@ -28,7 +28,7 @@ func scoreboardUser(s string) scoreboard.UserID { return scoreboard.UserID(s) }
 // ticket gets a realtime ticket from the API.
 func (n *node) ticket(t *testing.T, token, board string) string {
 	t.Helper()
-	status, body := n.h.get(t, n.url+"/v1/realtime/token?board="+board, bearer(token))
+	status, body := n.h.get(t, n.URL+"/v1/realtime/token?board="+board, bearer(token))
 	var ticket protocol.JoinTicket
 	if err := json.Unmarshal([]byte(body), &ticket); err != nil || status != http.StatusOK {
 		t.Fatalf("ticket: got %d %s, %v", status, body, err)
@@ -44,7 +44,7 @@ func (n *node) live(pairs ...string) string {
 	for i := 0; i < len(pairs); i += 2 {
 		q.Set(pairs[i], pairs[i+1])
 	}
-	return n.url + "/v1/realtime/leaderboard?" + q.Encode()
+	return n.URL + "/v1/realtime/leaderboard?" + q.Encode()
 }
 
 // dial opens a WebSocket, or returns the status that rejected it.
@@ -218,7 +218,7 @@ func TestJoin(t *testing.T) {
 
 	t.Run("only the allowed origin may send requests", func(t *testing.T) {
 		for origin, want := range map[string]string{page: page, "https://evil.example": ""} {
-			req, err := http.NewRequestWithContext(t.Context(), http.MethodOptions, n.url+"/v1/realtime/token", nil)
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodOptions, n.URL+"/v1/realtime/token", nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -249,7 +249,7 @@ func TestJoin(t *testing.T) {
 
 	n.stop()
 	other.stop()
-	said := n.logs.String() + other.logs.String()
+	said := n.Log() + other.Log()
 	if !strings.Contains(said, "/v1/realtime/leaderboard") {
 		t.Error("the log at level debug has no line of a join")
 	}
@@ -263,7 +263,7 @@ func TestJoin(t *testing.T) {
 // ticketOf gets a ticket for a bearer token that expires before a ticket would.
 func (n *node) ticketOf(t *testing.T, token string) string {
 	t.Helper()
-	status, body := n.h.get(t, n.url+"/v1/realtime/token", bearer(token))
+	status, body := n.h.get(t, n.URL+"/v1/realtime/token", bearer(token))
 	var ticket protocol.JoinTicket
 	if err := json.Unmarshal([]byte(body), &ticket); err != nil || status != http.StatusOK ||
 		time.Until(ticket.ExpiresAt) > 3*time.Second {

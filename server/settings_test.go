@@ -64,13 +64,13 @@ func TestChangeIdentityProvider(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	before, after := newProvider(t, "before"), newProvider(t, "after")
-	delete(h.settings, "auth-jwt-secret")
+	h.settings["auth-jwt-secret"] = ""
 	h.settings["auth-jwks-url"], h.settings["limit-auth-failures-per-minute"] = before.URL, "0"
 	one, two := h.start("api,relay,projector,maintenance"), h.start("read")
 	// The same token each time, so that a node's cache of tokens is tested.
 	tokens := map[*provider]string{before: before.token(t, "alice", ""), after: after.token(t, "alice", "")}
 	passes := func(n *node, p *provider) bool {
-		status, body := h.get(t, n.url+"/v1/leaderboard/top", bearer(tokens[p]))
+		status, body := h.get(t, n.URL+"/v1/leaderboard/top", bearer(tokens[p]))
 		if status != http.StatusOK && status != http.StatusUnauthorized {
 			t.Fatalf("got %d %s", status, body)
 		}
@@ -83,7 +83,7 @@ func TestChangeIdentityProvider(t *testing.T) {
 		}
 	}
 	admin := func(p *provider) *client.Client {
-		c, err := client.New(one.url, client.Options{Token: p.token(t, "root", auth.ScopeAdmin)})
+		c, err := client.New(one.URL, client.Options{Token: p.token(t, "root", auth.ScopeAdmin)})
 		if err != nil {
 			t.Fatal(err)
 		}

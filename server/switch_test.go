@@ -26,7 +26,7 @@ func TestUnsupportedTransportIsRejected(t *testing.T) {
 		return err
 	}
 	logged := func(n *node, what string) func() bool {
-		return func() bool { return strings.Contains(n.logs.String(), what) }
+		return func() bool { return strings.Contains(n.Log(), what) }
 	}
 	h.await("the relay to register its transports", func() bool { return switchTo("direct") != nil })
 	for to, want := range map[string]string{
@@ -58,14 +58,14 @@ func TestUnsupportedTransportIsRejected(t *testing.T) {
 		return err == nil && len(top.Entries) == 1 && !top.Degraded && top.Entries[0].Score == 5
 	})
 	// It applies other changes.
-	changes := func() int { return strings.Count(late.logs.String(), `"settings changed"`) }
+	changes := func() int { return strings.Count(late.Log(), `"settings changed"`) }
 	before, value := changes(), "333"
 	if _, err := root.ChangeSetting(t.Context(), "outbox.batch",
 		client.SettingRequest{Value: &value, Reason: "a test"}); err != nil {
 		t.Fatal(err)
 	}
 	h.await("the other setting", func() bool { return changes() > before })
-	if status, body := h.get(t, late.ops+"/readyz", nil); status != http.StatusOK {
+	if status, body := h.get(t, late.Ops+"/readyz", nil); status != http.StatusOK {
 		t.Errorf("readyz: got %d %s", status, body)
 	}
 }

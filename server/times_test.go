@@ -38,7 +38,7 @@ type times struct {
 // parameters.
 func (n *node) paths(t *testing.T) (paths []string) {
 	t.Helper()
-	_, _, body := request(t, http.MethodGet, n.url+"/openapi.json", "", nil)
+	_, _, body := request(t, http.MethodGet, n.URL+"/openapi.json", "", nil)
 	var description struct {
 		Paths map[string]map[string]json.RawMessage `json:"paths"`
 	}
@@ -69,7 +69,7 @@ func (w *times) check(source string, body []byte) {
 // read requests every path once. A node that is starting may not answer.
 func (w *times) read() {
 	ask := func(method, path, body string) {
-		req, err := http.NewRequestWithContext(w.t.Context(), method, w.node.url+path, strings.NewReader(body))
+		req, err := http.NewRequestWithContext(w.t.Context(), method, w.node.URL+path, strings.NewReader(body))
 		if err != nil {
 			w.t.Error(err)
 			return
@@ -98,7 +98,7 @@ func (w *times) watch(stop <-chan struct{}) {
 	all.Go(func() {
 		for ; !closedNow(stop); time.Sleep(50 * time.Millisecond) {
 			ws, res, err := websocket.DefaultDialer.DialContext(w.t.Context(),
-				"ws"+strings.TrimPrefix(w.node.url, "http")+"/v1/realtime/leaderboard", w.token)
+				"ws"+strings.TrimPrefix(w.node.URL, "http")+"/v1/realtime/leaderboard", w.token)
 			if res != nil {
 				_ = res.Body.Close()
 			}
@@ -121,7 +121,7 @@ func (w *times) watch(stop <-chan struct{}) {
 		header.Set("Accept", "text/event-stream")
 		for ; !closedNow(stop); time.Sleep(50 * time.Millisecond) {
 			req, err := http.NewRequestWithContext(
-				w.t.Context(), http.MethodGet, w.node.url+"/v1/realtime/leaderboard", http.NoBody)
+				w.t.Context(), http.MethodGet, w.node.URL+"/v1/realtime/leaderboard", http.NoBody)
 			if err != nil {
 				w.t.Error(err)
 				return

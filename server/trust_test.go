@@ -31,7 +31,7 @@ func (n *node) submit(user, event, delta string, header http.Header) (int, strin
 
 func (n *node) post(path, user, body string, header http.Header) (int, string) {
 	n.h.t.Helper()
-	req, err := http.NewRequestWithContext(n.h.t.Context(), http.MethodPost, n.url+path, strings.NewReader(body))
+	req, err := http.NewRequestWithContext(n.h.t.Context(), http.MethodPost, n.URL+path, strings.NewReader(body))
 	if err != nil {
 		n.h.t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func TestAnomalyModes(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	h.settings["anomaly-frequency-max"] = "1/1h"
-	db := backendtest.Connect(t, h.settings["postgres-url"])
+	db := backendtest.Connect(t, h.postgres)
 	for _, c := range []struct {
 		mode   string
 		status int
@@ -120,7 +120,7 @@ func TestAnomalyModes(t *testing.T) {
 		}
 		n.stop()
 		logged := 0
-		for line := range strings.Lines(n.logs.String()) {
+		for line := range strings.Lines(n.Log()) {
 			if strings.Contains(line, `"anomaly detected"`) {
 				logged++
 				for _, part := range []string{
@@ -158,7 +158,7 @@ func TestChangeAddressRetention(t *testing.T) {
 			t.Fatalf("got %d %s", status, answer)
 		}
 	}
-	db := backendtest.Connect(t, h.settings["postgres-url"])
+	db := backendtest.Connect(t, h.postgres)
 	db.Do(
 		t,
 		`update user_score_histories set recorded_at = recorded_at - interval '90 minutes' where event_text = 'older'`,
@@ -198,7 +198,7 @@ func TestRepeatIgnoresNewBounds(t *testing.T) {
 	if status, answer := n.submit("alice", "big", "500", nil); status != http.StatusOK {
 		t.Fatalf("got %d %s", status, answer)
 	}
-	db := backendtest.Connect(t, h.settings["postgres-url"])
+	db := backendtest.Connect(t, h.postgres)
 	db.Do(t, `update boards set max_delta = 100 where board_id = 'global'`)
 	h.await("the node to know the bounds", func() bool {
 		_, action := n.post("/v1/actions", "bob", "{}", nil)

@@ -44,7 +44,7 @@ func TestStreamsOfPrivateBoards(t *testing.T) {
 	alice, game := bearer(h.token("alice", "", time.Hour)), bearer(h.token("game", auth.ScopeUpdate, time.Hour))
 	for _, node := range []*node{n, open} {
 		h.await("the node to know the board", func() bool {
-			status, _ := h.get(t, node.url+"/v1/leaderboard/top?board=staff", game)
+			status, _ := h.get(t, node.URL+"/v1/leaderboard/top?board=staff", game)
 			return status == http.StatusOK
 		})
 	}
@@ -53,7 +53,7 @@ func TestStreamsOfPrivateBoards(t *testing.T) {
 	if code, reason := closed(t, ws); code != protocol.CloseForbidden || reason != "forbidden" {
 		t.Errorf("a user on a private board: closed with %d %q, want 4403", code, reason)
 	}
-	if status, body := h.get(t, n.url+"/v1/realtime/token?board=staff", alice); status != http.StatusForbidden {
+	if status, body := h.get(t, n.URL+"/v1/realtime/token?board=staff", alice); status != http.StatusForbidden {
 		t.Errorf("a user's ticket for it: got %d %s, want 403", status, body)
 	}
 	ws, _ = dial(t, n.live(), alice)

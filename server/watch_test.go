@@ -45,7 +45,7 @@ func healthy(s client.State) bool {
 // metric returns the sum of a metric's series with the label.
 func (n *node) metric(t *testing.T, name, label string) (sum float64) {
 	t.Helper()
-	_, _, body := request(t, http.MethodGet, n.ops+"/metrics", "", nil)
+	_, _, body := request(t, http.MethodGet, n.Ops+"/metrics", "", nil)
 	for line := range strings.Lines(body) {
 		series, value, _ := strings.Cut(strings.TrimSpace(line), " ")
 		if strings.HasPrefix(series, name) && strings.Contains(series, label) {

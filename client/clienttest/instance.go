@@ -37,6 +37,7 @@ func startInstance(settings ...string) *instance {
 		i.err = i.try(func() {
 			i.redis = backendtest.OwnRedis(i)
 			i.node = StartNode(i, backendtest.Postgres(i, migrations.Up), i.redis.URL, settings...)
+			i.node.CreateKey(i)
 			// Not before, because PostgreSQL must end after the instances.
 			instances.atEnd.Do(func() { backendtest.OnEnd(endInstances) })
 		})

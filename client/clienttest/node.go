@@ -3,7 +3,6 @@ package clienttest
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"log/slog"
 	"net"
 	"sync"
@@ -16,7 +15,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// The signing key of every node.
+// The signing key that CreateKey creates.
 const (
 	KeyID  = "k1"
 	Secret = "sk_test_0123456789abcdef"
@@ -25,13 +24,13 @@ const (
 const jwtSecret = "a secret of the tests, long enough for HS256"
 
 // defaults are the settings of every node: the roles and the transport that need no
-// Kafka, the secrets above, and an issuer of tokens. A shutdown closes all streams
-// at once.
+// Kafka, secrets, and an issuer of tokens. A shutdown closes all streams at once, and
+// increments wait for a busy machine instead of being rejected.
 var defaults = map[string]string{
 	"roles": "api,relay,projector,gateway,maintenance", "transport": "direct",
 	"auth-dev-issuer": "true", "auth-jwt-secret": jwtSecret,
 	"auth-master-key":        "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f",
-	"realtime-drain-percent": "100",
+	"realtime-drain-percent": "100", "ingest-wait": "10s", "log-level": "warn",
 }
 
 // Token returns a user's token with scopes separated by spaces. Every node accepts it.
@@ -52,11 +51,12 @@ type Node struct {
 	URL string // of the API
 	Ops string // of the operations port
 
-	log  *logs
-	stop func() error
+	server *server.Server
+	log    *logs
+	stop   func() error
 }
 
-// logs collects a node's log of problems. Tests read it while the node writes.
+// logs collects a node's log. Tests read it while the node writes.
 type logs struct {
 	mu  sync.Mutex
 	all bytes.Buffer
@@ -83,11 +83,31 @@ func StartNode(t testing.TB, postgres, redis string, settings ...string) *Node {
 		t.Fatalf("start a server: %v", err)
 	}
 	t.Cleanup(func() {
-		if err := n.stop(); err != nil {
-			t.Errorf("run the server: %v", err)
+		n.Stop(t)
+		if t.Failed() {
+			t.Logf("log of the server:\n%s", n.log)
 		}
 	})
 	return n
+}
+
+// Stop stops the node.
+func (n *Node) Stop(t testing.TB) {
+	t.Helper()
+	if err := n.stop(); err != nil {
+		t.Errorf("run the server: %v", err)
+	}
+}
+
+// Log returns what the node has logged at the setting log.level, by default problems.
+func (n *Node) Log() string { return n.log.String() }
+
+// CreateKey creates the signing key unless it exists. The node must have the role api.
+func (n *Node) CreateKey(t testing.TB) {
+	t.Helper()
+	if err := n.server.EnsureKey(t.Context(), KeyID, "test", Secret); err != nil {
+		t.Fatalf("create the signing key: %v", err)
+	}
 }
 
 func startNode(ctx context.Context, postgres, redis string, settings []string) (_ *Node, err error) {
@@ -106,15 +126,14 @@ func startNode(ctx context.Context, postgres, redis string, settings []string) (
 	if err != nil {
 		return nil, err
 	}
-	problems := &logs{}
-	log := slog.New(slog.NewTextHandler(problems, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	s, err := server.New(ctx, c, log)
-	if err != nil {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(c.LogLevel)); err != nil {
 		return nil, err
 	}
-	if err := s.EnsureKey(ctx, KeyID, "test", Secret); err != nil {
-		s.Close()
-		return nil, fmt.Errorf("create the signing key: %w", err)
+	log := &logs{}
+	s, err := server.New(ctx, c, slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: level})))
+	if err != nil {
+		return nil, err
 	}
 	var listeners [2]net.Listener
 	for i := range listeners {
@@ -128,6 +147,6 @@ func startNode(ctx context.Context, postgres, redis string, settings []string) (
 	go func() { ended <- s.Run(running, listeners[0], listeners[1]) }()
 	return &Node{
 		URL: "http://" + listeners[0].Addr().String(), Ops: "http://" + listeners[1].Addr().String(),
-		log: problems, stop: sync.OnceValue(func() error { cancel(); return <-ended }),
+		server: s, log: log, stop: sync.OnceValue(func() error { cancel(); return <-ended }),
 	}, nil
 }

@@ -84,7 +84,7 @@ func New(t testing.TB, settings ...string) *Server {
 	s.Shows() // the ranking is built at the start
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("log of the server:\n%s", s.node.log)
+			t.Logf("log of the server:\n%s", s.node.Log())
 		}
 	})
 	return s

@@ -167,7 +167,9 @@ func startNode(t *testing.T, postgres, redis string, settings ...string) string 
 	t.Helper()
 	archive := filepath.Join(t.TempDir(), "archive")
 	settings = append(settings, "limit-updates-per-minute", "0", "ledger-archive", archive)
-	return clienttest.StartNode(t, postgres, redis, settings...).URL
+	n := clienttest.StartNode(t, postgres, redis, settings...)
+	n.CreateKey(t)
+	return n.URL
 }
 
 // A ban removes a user from an open stream, and an unban restores the rank.
