@@ -27,8 +27,8 @@ type (
 	DeadLetter = protocol.DeadLetter
 	// DeadLetters is a page of dead letters.
 	DeadLetters = protocol.DeadLetters
-	// Condition is the status of a board's ranking.
-	Condition = protocol.Condition
+	// RankingStatus is the status of a board's ranking.
+	RankingStatus = protocol.RankingStatus
 	// JobRequest selects the boards and users of a job.
 	JobRequest = protocol.JobRequest
 	// ReplayRequest selects what to replay.
@@ -60,9 +60,9 @@ func (c *Client) Outbox(ctx context.Context) (Outbox, error) {
 	return o, err
 }
 
-// Condition reads the status of a board's ranking.
-func (c *Client) Condition(ctx context.Context, board string) (Condition, error) {
-	var k Condition
+// RankingStatus reads the status of a board's ranking.
+func (c *Client) RankingStatus(ctx context.Context, board string) (RankingStatus, error) {
+	var k RankingStatus
 	err := c.do(ctx, call{
 		op: "read the ranking's status of board " + board, method: http.MethodGet,
 		path: "/v1/admin/boards/" + url.PathEscape(board) + "/ranking",

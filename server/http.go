@@ -95,7 +95,7 @@ func (s *Server) makeOperations(o *api.Options) {
 		Ranking: s.ranking, CacheTTL: s.config.Reads.UserCache,
 	}
 	o.Operations = &api.Operations{
-		Doctor: s.makeDoctor(), Node: s.makeNodeStatus(), Jobs: s.makeJobs(), Conditions: s.ranking,
+		Doctor: s.makeDoctor(), Node: s.makeNodeStatus(), Jobs: s.makeJobs(), Rankings: s.ranking,
 		Outbox: s.store.Outbox, DeadLetters: s.store.DeadLetters,
 	}
 	if s.archive != nil {

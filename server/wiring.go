@@ -200,7 +200,7 @@ func (s *Server) makeReads() {
 	s.add("profiles", s.profiles)
 	s.reads = leaderboard.New(leaderboard.Options{
 		Catalog: s.catalog, Ranking: s.ranking, Fallback: s.store.Reads, TriggerRebuild: s.triggerRebuild(),
-		StoreAway: s.catalog.Away, UserCache: s.config.Reads.UserCache, Show: s.profiles.Show, Log: s.log,
+		StoreUnavailable: s.catalog.Unavailable, UserCache: s.config.Reads.UserCache, Show: s.profiles.Show, Log: s.log,
 	})
 	s.register(s.reads.Collectors()...)
 }

@@ -149,7 +149,7 @@ func failingStatus() *client.Status {
 			Drifted: 1,
 			Percent: 99.999,
 		},
-		Board:    &client.Condition{State: "CATCHING_UP", AgeMS: &behind},
+		Board:    &client.RankingStatus{State: "CATCHING_UP", AgeMS: &behind},
 		Problems: []string{"Kafka does not answer"},
 	}
 }

@@ -195,8 +195,8 @@ func newBoardListCmd(p *program) *cobra.Command {
 // shownBoard is a board and the status of its ranking.
 type shownBoard struct {
 	client.Board
-	Now     *client.Board     `json:"now,omitempty"`     // a family's current period
-	Ranking *client.Condition `json:"ranking,omitempty"` // absent for an archived board
+	Now     *client.Board         `json:"now,omitempty"`     // a family's current period
+	Ranking *client.RankingStatus `json:"ranking,omitempty"` // absent for an archived board
 }
 
 func newBoardShowCmd(p *program) *cobra.Command {
@@ -219,7 +219,7 @@ func newBoardShowCmd(p *program) *cobra.Command {
 				shown.Now = &now
 			}
 			if b.Status != "archived" {
-				k, err := c.Condition(cmd.Context(), args[0])
+				k, err := c.RankingStatus(cmd.Context(), args[0])
 				if err != nil {
 					return err
 				}

@@ -102,9 +102,9 @@ func (p *program) rankingStatus(ctx context.Context, c *client.Client, r client.
 			return err
 		}
 	}
-	all := make([]client.Condition, 0, len(names))
+	all := make([]client.RankingStatus, 0, len(names))
 	for _, name := range names {
-		k, err := c.Condition(ctx, name)
+		k, err := c.RankingStatus(ctx, name)
 		if err != nil {
 			return err
 		}
@@ -138,7 +138,7 @@ func rankedBoards(ctx context.Context, c *client.Client) (names []string, err er
 	}
 }
 
-func addRankingRows(t *table, k *client.Condition) {
+func addRankingRows(t *table, k *client.RankingStatus) {
 	t.add("state", k.State)
 	t.add("epoch", fmt.Sprint(k.Epoch))
 	t.add("version", fmt.Sprint(k.Version))

@@ -44,7 +44,7 @@ var printed = map[string][]any{
 	"load run":       {report.Report{}, loadgen.Max{}}, "load report": {report.Report{}},
 	"migrate status": {[]migrations.Version{}}, "migrate up": {[]migrations.Version{}},
 	"outbox status": {client.Outbox{}}, "profile list": {[]profileRow{}}, "rank": {client.Place{}, wouldRank{}},
-	"rebuild": {[]protocol.Rebuilt{}, client.Condition{}}, "reconcile": {protocol.Verified{}},
+	"rebuild": {[]protocol.Rebuilt{}, client.RankingStatus{}}, "reconcile": {protocol.Verified{}},
 	"verify": {protocol.Verified{}}, "replay": {client.Replayed{}},
 	"score get": {client.Place{}}, "score statement": {client.Statement{}},
 	"score submit": {client.Receipt{}, []client.Receipt{}, summary{}},

@@ -15,7 +15,7 @@ import (
 
 func healthy(ctx context.Context, c *client.Client, board string) func() error {
 	return func() error {
-		k, err := c.Condition(ctx, board)
+		k, err := c.RankingStatus(ctx, board)
 		if err == nil && k.State != "HEALTHY" {
 			err = errors.New(k.State)
 		}
@@ -86,8 +86,8 @@ func TestEveryKindOfBoardEndToEnd(t *testing.T) {
 				})
 			}
 			eventually(t, name+" to be healthy", healthy(ctx, root, name))
-			if k, err := other.Condition(ctx, board); err != nil || k.Members != 3 || k.Epoch == 0 || k.Bytes == 0 {
-				t.Errorf("%s: condition %+v, %v", name, k, err)
+			if k, err := other.RankingStatus(ctx, board); err != nil || k.Members != 3 || k.Epoch == 0 || k.Bytes == 0 {
+				t.Errorf("%s: status %+v, %v", name, k, err)
 			}
 			var stored []string
 			for _, row := range kind.top {

@@ -73,7 +73,7 @@ func TestDeadLettersListRequeueDelete(t *testing.T) {
 	}
 	h.exec(`insert into boards (board_id, family_id, mode) values ('later', 'later', 'increment')`)
 	eventually(t, "the board to be built", func() error {
-		k, err := root.Condition(ctx, "later")
+		k, err := root.RankingStatus(ctx, "later")
 		if err == nil && k.Epoch == 0 {
 			err = errors.New(k.State)
 		}
@@ -139,7 +139,7 @@ func TestVerifyAndRepairRanking(t *testing.T) {
 	}
 	eventually(t, "alice to be back", topIs(root, shows("1 alice 10", "2 bob 9", "3 carol 8")))
 
-	before, err := root.Condition(ctx, "global")
+	before, err := root.RankingStatus(ctx, "global")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func TestVerifyAndRepairRanking(t *testing.T) {
 		t.Errorf("rebuild: %+v, %v; the epoch was %d", done.Rebuilt, err, before.Epoch)
 	}
 	eventually(t, "the board to be healthy", func() error {
-		k, err := root.Condition(ctx, "global")
+		k, err := root.RankingStatus(ctx, "global")
 		if err == nil && k.State != "HEALTHY" {
 			err = errors.New(k.State)
 		}

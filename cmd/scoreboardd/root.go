@@ -81,7 +81,7 @@ const storeTimeout = 2 * time.Second
 func inForce(cmd *cobra.Command, c *config.Config, deployed []config.Value) []config.Value {
 	ctx, cancel := context.WithTimeout(cmd.Context(), storeTimeout)
 	defer cancel()
-	now, err := settings.InForce(ctx, c)
+	now, err := settings.Effective(ctx, c)
 	if err != nil {
 		fmt.Fprintln(cmd.ErrOrStderr(), "settings changed by operators are not shown:", err)
 		return deployed

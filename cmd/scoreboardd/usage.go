@@ -42,7 +42,7 @@ func flagError(cmd *cobra.Command, err error) error {
 // warnOfMisspelt names variables that look like settings but are not. They are
 // no error: other programs share the environment.
 func warnOfMisspelt(w io.Writer, environ []string) {
-	for _, name := range config.Misspelt(environ) {
+	for _, name := range config.UnknownVariables(environ) {
 		fmt.Fprintf(w, "scoreboardd: %s is not a setting and has no effect%s\n", name,
 			suggest.Closest(name, config.EnvNames(), ""))
 	}

@@ -40,9 +40,9 @@ func Sleep(ctx context.Context, d time.Duration) bool {
 // resetAfter is how long a run must last for the next failure to count as the first.
 const resetAfter = time.Minute
 
-// Keep calls run until ctx ends. After each failure it calls failed with the number
+// Rerun calls run until ctx ends. After each failure it calls failed with the number
 // of consecutive failures and waits.
-func Keep(ctx context.Context, run func(context.Context) error, failed func(attempt int, err error)) {
+func Rerun(ctx context.Context, run func(context.Context) error, failed func(attempt int, err error)) {
 	for attempt := 0; ctx.Err() == nil; {
 		started := time.Now()
 		err := run(ctx)

@@ -46,7 +46,7 @@ func TestKeepRerunsUntilTheContextEnds(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(context.Background())
 	runs, attempts := 0, []int{}
-	backoff.Keep(ctx, func(context.Context) error {
+	backoff.Rerun(ctx, func(context.Context) error {
 		if runs++; runs == 4 {
 			cancel()
 			return nil

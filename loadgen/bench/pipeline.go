@@ -99,7 +99,7 @@ func (r *rig) startComplete(ctx context.Context, size pipelineSize) (*client.Cli
 		return nil, err
 	}
 	for deadline := time.Now().Add(5 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
-		k, err := c.Condition(ctx, "global")
+		k, err := c.RankingStatus(ctx, "global")
 		if err == nil && k.Members >= size.users && k.State == "HEALTHY" {
 			return c, nil
 		}

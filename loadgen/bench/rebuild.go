@@ -83,7 +83,7 @@ func (r *rig) redisMemory(ctx context.Context, size pipelineSize) error {
 		return err
 	}
 	defer c.Close()
-	k, err := c.Condition(ctx, "global")
+	k, err := c.RankingStatus(ctx, "global")
 	if err != nil {
 		return err
 	}

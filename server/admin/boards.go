@@ -42,11 +42,11 @@ func (b Boards) UnfreezeBoard(
 	return b.changed(ctx)(b.Boards.UnfreezeBoard(ctx, id, why))
 }
 
-// RequireOf implements api.Boards.
-func (b Boards) RequireOf(
+// SetRequirements implements api.Boards.
+func (b Boards) SetRequirements(
 	ctx context.Context, id scoreboard.BoardID, r *scoreboard.Requirements, why *scoreboard.AuditEntry,
 ) (*scoreboard.Board, error) {
-	return b.changed(ctx)(b.Boards.RequireOf(ctx, id, r, why))
+	return b.changed(ctx)(b.Boards.SetRequirements(ctx, id, r, why))
 }
 
 // ArchiveBoard implements api.Boards.
@@ -59,7 +59,7 @@ func (b Boards) ArchiveBoard(
 // Roll rolls over every period that has ended, of one board or of all.
 func (b Boards) Roll(
 	ctx context.Context, family scoreboard.BoardID, dry bool,
-) (made []scoreboard.BoardID, ended []scoreboard.Ending, err error) {
+) (made []scoreboard.BoardID, ended []scoreboard.EndedPeriod, err error) {
 	made, ended, err = b.Rollover.Roll(ctx, family, dry)
 	if err == nil && !dry {
 		b.refresh(ctx, family)

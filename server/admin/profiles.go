@@ -20,6 +20,6 @@ func (p Profiles) PutProfile(ctx context.Context, put *scoreboard.Profile, why *
 		return err
 	}
 	kept := *put
-	p.Cache.Keep(&kept)
+	p.Cache.Put(&kept)
 	return nil
 }

@@ -69,7 +69,7 @@ func (a *API) startAction(c *gin.Context, caller *auth.Claims) error {
 	out := protocol.Action{
 		ActionID: scoreboard.FormatUUID(action.ID), ActionToken: a.ActionTokens.Issue(action),
 		UserID: string(action.User), Action: action.Action,
-		LeastDuration: action.Least.String(), MinDelta: action.MinDelta, MaxDelta: action.MaxDelta,
+		LeastDuration: action.MinTime.String(), MinDelta: action.MinDelta, MaxDelta: action.MaxDelta,
 		IssuedAt: action.Issued, ExpiresAt: action.Expires,
 	}
 	for _, board := range action.Boards {
@@ -123,7 +123,7 @@ func (a *API) newAction(
 		}
 		action.MinDelta = max(action.MinDelta, board.MinDelta)
 		action.MaxDelta = min(action.MaxDelta, board.MaxDelta)
-		action.Least = max(action.Least, board.Require.ActionLeast)
+		action.MinTime = max(action.MinTime, board.Require.MinActionTime)
 		life = min(life, actionLife(&board.Require))
 	}
 	if err := applyRequestedBounds(action, r, &life); err != nil {
@@ -140,13 +140,13 @@ func applyRequestedBounds(a *scoreboard.Action, r *protocol.ActionRequest, life 
 	if err != nil {
 		return err
 	}
-	least, err := duration("least_duration", r.LeastDuration, a.Least, ttl)
+	least, err := duration("least_duration", r.LeastDuration, a.MinTime, ttl)
 	if err != nil {
 		return err
 	}
-	if least < a.Least || least >= ttl {
+	if least < a.MinTime || least >= ttl {
 		return scoreboard.Invalid("least_duration",
-			"least_duration must be at least %s and shorter than the ttl of %s", a.Least, ttl)
+			"least_duration must be at least %s and shorter than the ttl of %s", a.MinTime, ttl)
 	}
 	if r.MinDelta != nil && *r.MinDelta < a.MinDelta || r.MaxDelta != nil && *r.MaxDelta > a.MaxDelta {
 		return scoreboard.Invalid("max_delta",
@@ -161,6 +161,6 @@ func applyRequestedBounds(a *scoreboard.Action, r *protocol.ActionRequest, life 
 	if a.MinDelta > a.MaxDelta {
 		return scoreboard.Invalid("max_delta", "max_delta must not be below min_delta")
 	}
-	a.Least, *life = least, ttl
+	a.MinTime, *life = least, ttl
 	return nil
 }

@@ -16,7 +16,7 @@ import (
 
 // Trail is the audit trail.
 type Trail interface {
-	Audited(ctx context.Context, e *scoreboard.AuditEntry) error
+	Add(ctx context.Context, e *scoreboard.AuditEntry) error
 	AuditEntries(ctx context.Context, f scoreboard.AuditFilter) ([]scoreboard.AuditEntry, error)
 }
 
@@ -28,7 +28,7 @@ const maxAuditDetail = maxBody
 func newAuditEntry(c *gin.Context, caller *auth.Claims, target, reason string) *scoreboard.AuditEntry {
 	c.Set(keyAudited, true)
 	return &scoreboard.AuditEntry{
-		Who: caller.User, Address: address(c.Request), Agent: truncate(c.Request.UserAgent(), maxAgent),
+		Actor: caller.User, Address: address(c.Request), Agent: truncate(c.Request.UserAgent(), maxAgent),
 		RequestID: c.GetString(keyRequestID), Action: c.GetString(keyAction), Target: target, Reason: reason,
 	}
 }
@@ -67,13 +67,13 @@ func (a *API) audit(c *gin.Context, r route, caller *auth.Claims) {
 	var err error
 	for range auditTries {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request.Context()), auditTimeout)
-		err = a.Trail.Audited(ctx, e)
+		err = a.Trail.Add(ctx, e)
 		cancel()
 		if err == nil {
 			return
 		}
 	}
-	a.Log.Error("audit entry not written", "who", e.Who, "address", e.Address, "request_id", e.RequestID,
+	a.Log.Error("audit entry not written", "actor", e.Actor, "address", e.Address, "request_id", e.RequestID,
 		"action", e.Action, "target", e.Target, "reason", e.Reason, "err", err)
 }
 
@@ -114,7 +114,7 @@ const defaultAuditEntries, maxAuditEntries = 50, 500
 
 // auditEntries is GET /v1/admin/audit.
 func (a *API) auditEntries(c *gin.Context, _ *auth.Claims) error {
-	f := scoreboard.AuditFilter{Who: c.Query("who"), Action: c.Query("action"), Target: c.Query("target")}
+	f := scoreboard.AuditFilter{Actor: c.Query("who"), Action: c.Query("action"), Target: c.Query("target")}
 	var err error
 	if f.Limit, err = queryInt(c, "limit", defaultAuditEntries, 1, maxAuditEntries); err != nil {
 		return err
@@ -135,7 +135,7 @@ func (a *API) auditEntries(c *gin.Context, _ *auth.Claims) error {
 	out := protocol.AuditEntries{Entries: []protocol.AuditEntry{}}
 	for _, e := range entries {
 		out.Entries = append(out.Entries, protocol.AuditEntry{
-			ID: e.ID, At: e.At, Who: string(e.Who), Address: e.Address, UserAgent: e.Agent, RequestID: e.RequestID,
+			ID: e.ID, At: e.At, Who: string(e.Actor), Address: e.Address, UserAgent: e.Agent, RequestID: e.RequestID,
 			Action: e.Action, Target: e.Target, Reason: e.Reason, Detail: e.Detail,
 		})
 	}

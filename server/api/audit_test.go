@@ -22,7 +22,7 @@ type trail struct {
 	fails   int
 }
 
-func (t *trail) Audited(_ context.Context, e *scoreboard.AuditEntry) error {
+func (t *trail) Add(_ context.Context, e *scoreboard.AuditEntry) error {
 	if t.fails > 0 {
 		t.fails--
 		return errors.New("unavailable")
@@ -89,7 +89,7 @@ func TestAdminChangesAreAudited(t *testing.T) {
 			t.Errorf("%s %s: got %d entries, want %d", r.method, r.path, len(kept.entries), want)
 		}
 		for _, e := range kept.entries {
-			if e.Who != "root" || e.Address == "" || e.RequestID != "req" || e.Reason != "because" ||
+			if e.Actor != "root" || e.Address == "" || e.RequestID != "req" || e.Reason != "because" ||
 				e.Action != name ||
 				string(e.Detail) != `{"why":"x"}` {
 				t.Errorf("%s %s: got %+v", r.method, r.path, e)
@@ -139,7 +139,7 @@ func (n names) PutProfile(ctx context.Context, _ *scoreboard.Profile, why *score
 	if why == nil {
 		return nil
 	}
-	return n.kept.Audited(ctx, why)
+	return n.kept.Add(ctx, why)
 }
 
 // Users change their own profiles without an audit entry; operators are audited.
@@ -168,7 +168,7 @@ func TestProfileChangeByOperatorIsAudited(t *testing.T) {
 		}
 	}
 	for _, e := range kept.entries {
-		if e.Who != "root" || e.Action != "user.profile" || e.Target != "user:alice" || e.Reason != "rude" ||
+		if e.Actor != "root" || e.Action != "user.profile" || e.Target != "user:alice" || e.Reason != "rude" ||
 			e.Detail != nil {
 			t.Errorf("got %+v", e)
 		}

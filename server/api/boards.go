@@ -26,19 +26,19 @@ type Boards interface {
 	FreezeBoard(ctx context.Context, id scoreboard.BoardID, why *scoreboard.AuditEntry) (*scoreboard.Board, error)
 	UnfreezeBoard(ctx context.Context, id scoreboard.BoardID, why *scoreboard.AuditEntry) (*scoreboard.Board, error)
 	ArchiveBoard(ctx context.Context, id scoreboard.BoardID, why *scoreboard.AuditEntry) (*scoreboard.Board, error)
-	// RequireOf replaces the requirements of a board's increments.
-	RequireOf(
+	// SetRequirements replaces the requirements of a board's increments.
+	SetRequirements(
 		ctx context.Context, id scoreboard.BoardID, r *scoreboard.Requirements, why *scoreboard.AuditEntry,
 	) (*scoreboard.Board, error)
 	// FinalStandings returns the standings below a rank; not_found if the board has
 	// none.
 	FinalStandings(
 		ctx context.Context, id scoreboard.BoardID, after int64, limit int,
-	) (scoreboard.Ending, []scoreboard.FinalStanding, error)
+	) (scoreboard.EndedPeriod, []scoreboard.FinalStanding, error)
 	// Roll ends and starts the periods that are due, of one family or of all.
 	Roll(
 		ctx context.Context, family scoreboard.BoardID, dry bool,
-	) (made []scoreboard.BoardID, ended []scoreboard.Ending, err error)
+	) (made []scoreboard.BoardID, ended []scoreboard.EndedPeriod, err error)
 	// BeginSeason starts a season, now if it has no start, and returns the season
 	// that this ends.
 	BeginSeason(

@@ -14,7 +14,7 @@ import (
 
 // Flags reads and decides flags, which mark suspicious events.
 type Flags interface {
-	FlagsOf(
+	ListFlags(
 		ctx context.Context, state string, user scoreboard.UserID, after int64, limit int,
 	) ([]scoreboard.Flag, error)
 	Flag(ctx context.Context, id int64) (*scoreboard.Flag, error)
@@ -41,7 +41,7 @@ func (a *API) listFlags(c *gin.Context, _ *auth.Claims) error {
 	default:
 		return scoreboard.Invalid("state", "state must be open, dismissed, confirmed or all")
 	}
-	flags, err := a.Flags.FlagsOf(c.Request.Context(), state, scoreboard.UserID(c.Query("user_id")), after, limit)
+	flags, err := a.Flags.ListFlags(c.Request.Context(), state, scoreboard.UserID(c.Query("user_id")), after, limit)
 	if err != nil {
 		return err
 	}

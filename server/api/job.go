@@ -121,7 +121,7 @@ func (a *API) runJob(
 	}
 	if why == nil {
 		skipAudit(c)
-	} else if err := a.Trail.Audited(c.Request.Context(), why); err != nil {
+	} else if err := a.Trail.Add(c.Request.Context(), why); err != nil {
 		return err
 	}
 	c.Header("Content-Type", "application/x-ndjson")

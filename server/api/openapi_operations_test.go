@@ -325,7 +325,7 @@ func adminOperations() []operation {
 			nil, protocol.DeadLetter{}, with(readCodes, conflict, scoreboard.CodeGone)...),
 		read("DELETE /v1/admin/dead-letters/:id", "Delete a dead letter", nil, protocol.DeadLetter{}, readCodes...),
 		read("GET /v1/admin/boards/:board/ranking", "Get the state of a board's ranking",
-			nil, protocol.Condition{}, readCodes...),
+			nil, protocol.RankingStatus{}, readCodes...),
 		job("POST /v1/admin/rebuild", "Rebuild rankings from PostgreSQL while they stay online",
 			protocol.JobRequest{}, notFound, conflict),
 		job("POST /v1/admin/verify", "Compare ledger, scores and ranking", protocol.JobRequest{}, notFound, conflict),

@@ -25,9 +25,9 @@ type DeadLetters interface {
 	DropLetter(ctx context.Context, id int64, why *scoreboard.AuditEntry) error
 }
 
-// Conditions reports the state of a board's ranking.
-type Conditions interface {
-	Condition(ctx context.Context, board scoreboard.BoardID) (*scoreboard.Condition, error)
+// Rankings reports the status of a board's ranking.
+type Rankings interface {
+	Status(ctx context.Context, board scoreboard.BoardID) (*scoreboard.RankingStatus, error)
 }
 
 // NodeStatus reports rates and counts of this node.
@@ -44,7 +44,7 @@ type Doctor interface {
 type Operations struct {
 	Outbox      Outbox
 	DeadLetters DeadLetters
-	Conditions  Conditions
+	Rankings    Rankings
 	Node        NodeStatus
 	Jobs        Jobs
 	Doctor      Doctor
@@ -167,22 +167,22 @@ func (a *API) resolveDeadLetter(
 	return nil
 }
 
-// condition is GET /v1/admin/boards/{board}/ranking.
-func (a *API) condition(c *gin.Context, _ *auth.Claims) error {
+// rankingStatus is GET /v1/admin/boards/{board}/ranking.
+func (a *API) rankingStatus(c *gin.Context, _ *auth.Claims) error {
 	board, err := a.Catalog.Board(c.Request.Context(), scoreboard.BoardID(c.Param("board")))
 	if err != nil {
 		return err
 	}
-	k, err := a.Operations.Conditions.Condition(c.Request.Context(), board.ID)
+	k, err := a.Operations.Rankings.Status(c.Request.Context(), board.ID)
 	if err != nil {
 		return err
 	}
-	respond(c, http.StatusOK, a.conditionJSON(k))
+	respond(c, http.StatusOK, a.rankingStatusJSON(k))
 	return nil
 }
 
-func (a *API) conditionJSON(k *scoreboard.Condition) protocol.Condition {
-	out := protocol.Condition{
+func (a *API) rankingStatusJSON(k *scoreboard.RankingStatus) protocol.RankingStatus {
+	out := protocol.RankingStatus{
 		Board: string(k.Board), State: string(k.State), Rebuilding: k.Rebuilding, Suspect: k.Suspect,
 		Epoch: k.Epoch, Version: k.Version, Members: k.Members, Bytes: k.Bytes,
 	}
@@ -229,12 +229,12 @@ func (a *API) status(c *gin.Context, _ *auth.Claims) error {
 		out.OutboxDepth, out.OutboxOldestAgeMS = &depth, &oldest
 	}
 	if err == nil {
-		k, conditionErr := a.Operations.Conditions.Condition(ctx, board.ID)
-		if conditionErr != nil {
-			out.Problems = append(out.Problems, problem("Redis", conditionErr))
+		k, statusErr := a.Operations.Rankings.Status(ctx, board.ID)
+		if statusErr != nil {
+			out.Problems = append(out.Problems, problem("Redis", statusErr))
 		} else {
-			condition := a.conditionJSON(k)
-			out.Board = &condition
+			status := a.rankingStatusJSON(k)
+			out.Board = &status
 		}
 	}
 	respond(c, http.StatusOK, out)

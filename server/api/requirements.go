@@ -47,7 +47,7 @@ func (a *API) setBoard(c *gin.Context, caller *auth.Claims) error {
 		return err
 	}
 	why := auditEntry(c, caller, "board:"+string(id))
-	if b, err = a.Boards.RequireOf(c.Request.Context(), id, &require, why); err != nil {
+	if b, err = a.Boards.SetRequirements(c.Request.Context(), id, &require, why); err != nil {
 		return err
 	}
 	a.Log.Info("board changed", "board", id, "requires", whole.Require)
@@ -74,7 +74,7 @@ func parseRequirements(to *scoreboard.Requirements, r *protocol.BoardRequest) (e
 	if r.ActionLife != "" && to.ActionLife < scoreboard.MinActionLife {
 		return scoreboard.Invalid("action_life", "action_life must be at least %s", scoreboard.MinActionLife)
 	}
-	to.ActionLeast, err = duration("action_least", r.ActionLeast, 0, actionLife(to)-time.Millisecond)
+	to.MinActionTime, err = duration("action_least", r.ActionLeast, 0, actionLife(to)-time.Millisecond)
 	return err
 }
 
@@ -94,7 +94,7 @@ func addRequirements(out *protocol.Board, r *scoreboard.Requirements) {
 		return
 	}
 	out.ActionLife = actionLife(r).String()
-	if r.ActionLeast > 0 {
-		out.ActionLeast = r.ActionLeast.String()
+	if r.MinActionTime > 0 {
+		out.ActionLeast = r.MinActionTime.String()
 	}
 }

@@ -137,7 +137,7 @@ func (a *API) adminRoutes() []route {
 			adminRoute("GET", "/v1/admin/dead-letters/:id", "", a.showDeadLetter),
 			adminRoute("POST", "/v1/admin/dead-letters/:id/requeue", "letter.requeue", a.requeueDeadLetter),
 			adminRoute("DELETE", "/v1/admin/dead-letters/:id", "letter.drop", a.dropDeadLetter),
-			adminRoute("GET", "/v1/admin/boards/:board/ranking", "", a.condition),
+			adminRoute("GET", "/v1/admin/boards/:board/ranking", "", a.rankingStatus),
 			adminRoute("POST", pathRebuild, "ranking.rebuild", a.rebuild),
 			adminRoute("POST", pathVerify, "", a.verify),
 			adminRoute("POST", pathReconcile, "ranking.reconcile", a.verify),

@@ -61,7 +61,7 @@ func (a *API) export(c *gin.Context, caller *auth.Claims) error {
 		err = scoreboard.Errorf(scoreboard.CodeNotFound, "user %s not found", user)
 	}
 	if err == nil {
-		err = a.Trail.Audited(ctx, newAuditEntry(c, caller, scoreboard.AuditUser(user), ""))
+		err = a.Trail.Add(ctx, newAuditEntry(c, caller, scoreboard.AuditUser(user), ""))
 	}
 	if err != nil {
 		return err

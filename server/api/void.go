@@ -63,7 +63,7 @@ func (a *API) createVoid(c *gin.Context, caller *auth.Claims) error {
 func voidJSON(v *scoreboard.Void) protocol.Void {
 	out := protocol.Void{
 		ID: v.ID, State: string(v.State), KeyID: v.Sender.KeyID, Address: v.Sender.Address,
-		From: v.Sender.From, To: v.Sender.To, Reason: v.Reason, Who: string(v.Who), CreatedAt: v.Created,
+		From: v.Sender.From, To: v.Sender.To, Reason: v.Reason, Who: string(v.Actor), CreatedAt: v.Created,
 		Todo: v.Todo, Reversed: v.Reversed, Skipped: v.Skipped, Undone: v.Undone, SkippedFor: v.SkippedFor,
 		UndoAt: timePtr(v.UndoAt), UndoBy: string(v.UndoBy), UndoReason: v.UndoReason,
 	}

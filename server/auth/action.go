@@ -50,7 +50,7 @@ func (t *ActionTokens) sign(payload []byte) []byte {
 func (t *ActionTokens) Issue(a *scoreboard.Action) string {
 	b := append([]byte{}, a.ID[:]...)
 	for _, n := range []int64{
-		a.Issued.UnixMilli(), a.Expires.UnixMilli(), a.Least.Milliseconds(), a.MinDelta, a.MaxDelta,
+		a.Issued.UnixMilli(), a.Expires.UnixMilli(), a.MinTime.Milliseconds(), a.MinDelta, a.MaxDelta,
 	} {
 		b = binary.AppendVarint(b, n)
 	}
@@ -108,7 +108,7 @@ func parseAction(b []byte) (*scoreboard.Action, bool) {
 		n[i], b = v, b[size:]
 	}
 	a.Issued, a.Expires = time.UnixMilli(n[0]).UTC(), time.UnixMilli(n[1]).UTC()
-	a.Least, a.MinDelta, a.MaxDelta = time.Duration(n[2])*time.Millisecond, n[3], n[4]
+	a.MinTime, a.MinDelta, a.MaxDelta = time.Duration(n[2])*time.Millisecond, n[3], n[4]
 	var texts []string
 	for len(b) > 0 {
 		size := int(b[0])

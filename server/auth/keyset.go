@@ -107,8 +107,8 @@ func (k *KeySet) Run(ctx context.Context) error {
 	return nil
 }
 
-// Try returns why the set at a URL cannot be used; nil if it can.
-func (k *KeySet) Try(ctx context.Context, address string) error {
+// Check returns why the set at a URL cannot be used; nil if it can.
+func (k *KeySet) Check(ctx context.Context, address string) error {
 	if err := CheckKeySetURL(address); err != nil {
 		return err
 	}
@@ -116,8 +116,8 @@ func (k *KeySet) Try(ctx context.Context, address string) error {
 	return err
 }
 
-// Use switches to the keys at another URL, if they can be read.
-func (k *KeySet) Use(ctx context.Context, address string) error {
+// SwitchTo switches to the keys at another URL, if they can be read.
+func (k *KeySet) SwitchTo(ctx context.Context, address string) error {
 	if err := CheckKeySetURL(address); err != nil {
 		return err
 	}

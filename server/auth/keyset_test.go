@@ -212,13 +212,13 @@ func TestKeySetURLChange(t *testing.T) {
 	if code := codeOf(tokens, first); code != "" {
 		t.Fatal(code)
 	}
-	if err := keys.Use(t.Context(), "http://127.0.0.1:1/keys"); err == nil {
+	if err := keys.SwitchTo(t.Context(), "http://127.0.0.1:1/keys"); err == nil {
 		t.Error("an unreachable provider is accepted")
 	}
 	if code := codeOf(tokens, first); code != "" {
 		t.Errorf("after a failed change: got %q", code)
 	}
-	if err := keys.Use(t.Context(), next.server.URL); err != nil {
+	if err := keys.SwitchTo(t.Context(), next.server.URL); err != nil {
 		t.Fatal(err)
 	}
 	if code := codeOf(tokens, second); code != "" {

@@ -25,7 +25,7 @@ func actionTokens(t testing.TB, master string) *auth.ActionTokens {
 
 var run = scoreboard.Action{
 	ID: [16]byte{1, 2, 3}, User: "alice", Boards: []scoreboard.BoardID{"arena", "daily"}, Action: "run",
-	Issued: noon, Expires: noon.Add(time.Hour), Least: 30 * time.Second, MinDelta: -5, MaxDelta: 100,
+	Issued: noon, Expires: noon.Add(time.Hour), MinTime: 30 * time.Second, MinDelta: -5, MaxDelta: 100,
 }
 
 func TestActionTokens(t *testing.T) {

@@ -84,11 +84,11 @@ func EnvNames() []string {
 	return names
 }
 
-// Misspelt returns the variables of an environment that start with SCOREBOARD_
+// UnknownVariables returns the variables of an environment that start with SCOREBOARD_
 // and name no setting. It leaves out those that orchestrators set for a service
 // called scoreboard (SCOREBOARD_PORT…, SCOREBOARD_SERVICE…) and those of the
 // tests (SCOREBOARD_TEST_…, SCOREBOARD_PROOF).
-func Misspelt(environ []string) []string {
+func UnknownVariables(environ []string) []string {
 	known := EnvNames()
 	var names []string
 	for _, pair := range environ {

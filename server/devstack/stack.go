@@ -130,7 +130,7 @@ func (s *Stack) claim(o Options) (string, error) {
 		return "", err
 	}
 	s.release = append(s.release, lock.Close)
-	return dir, process.Sign(lock, os.Getpid())
+	return dir, process.WriteOwner(lock, os.Getpid())
 }
 
 func (s *Stack) startPostgres(

@@ -66,7 +66,7 @@ func (k *Intake) Collectors() []prometheus.Collector { return []prometheus.Colle
 // Run consumes until ctx ends, and starts again after a failure.
 func (k *Intake) Run(ctx context.Context) error {
 	consume := func(ctx context.Context) error { return k.source.Consume(ctx, k.handle) }
-	backoff.Keep(ctx, consume, func(attempt int, err error) {
+	backoff.Rerun(ctx, consume, func(attempt int, err error) {
 		k.log.Warn("intake interrupted", "attempt", attempt, "err", err)
 	})
 	return nil

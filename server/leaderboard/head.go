@@ -116,7 +116,7 @@ func (l *Leaderboard) Notify(n scoreboard.Notice) {
 		return // it was read after this batch
 	}
 	next := &cachedTop{at: time.Now(), notices: b.notices.Add(1)}
-	if before == nil || l.StoreAway() {
+	if before == nil || l.StoreUnavailable() {
 		return
 	}
 	if next.top = advance(before.top, &n); next.top != nil {

@@ -304,7 +304,7 @@ func TestDegradedHeadIsNotReplaced(t *testing.T) {
 	h.version.Store(1)
 	var away atomic.Bool
 	l := leaderboard.New(leaderboard.Options{
-		Catalog: oneBoard{}, Ranking: h, Fallback: plainFallback{}, StoreAway: away.Load,
+		Catalog: oneBoard{}, Ranking: h, Fallback: plainFallback{}, StoreUnavailable: away.Load,
 		TriggerRebuild: func(scoreboard.BoardID) {}, Log: slog.New(slog.DiscardHandler),
 	})
 	away.Store(true)

@@ -66,8 +66,8 @@ type Options struct {
 	Fallback Fallback
 	// TriggerRebuild is called with a board that the ranking does not hold.
 	TriggerRebuild func(scoreboard.BoardID)
-	// StoreAway reports whether the store has stopped answering; nil is never.
-	StoreAway func() bool
+	// StoreUnavailable reports whether the store has stopped answering; nil is never.
+	StoreUnavailable func() bool
 	// UserCache is how long a user's standing is cached; 0 is not at all.
 	UserCache time.Duration
 	Show      func(context.Context, []scoreboard.Entry) // adds profiles to rows before they are shared
@@ -102,8 +102,8 @@ const (
 
 // New makes a Leaderboard.
 func New(o Options) *Leaderboard {
-	if o.StoreAway == nil {
-		o.StoreAway = func() bool { return false }
+	if o.StoreUnavailable == nil {
+		o.StoreUnavailable = func() bool { return false }
 	}
 	if o.Show == nil {
 		o.Show = func(context.Context, []scoreboard.Entry) {}
@@ -167,7 +167,7 @@ func (l *Leaderboard) withFallback(
 	} else {
 		err = l.reads.try(ctx, ranking)
 	}
-	if err == nil && l.StoreAway() {
+	if err == nil && l.StoreUnavailable() {
 		return reasonStoreDown, nil
 	}
 	if err == nil || scoreboard.CodeOf(err) == scoreboard.CodeNotFound {

@@ -73,7 +73,7 @@ func (c *Correction) Item(e *Event, try int) scoreboard.Increment {
 		Action: action + scoreboard.FormatUUID(e.ID), Source: scoreboard.SourceAdmin,
 	}
 	if c.Audit != nil {
-		in.Signer, in.Address, in.Agent = string(c.Audit.Who), c.Audit.Address, c.Audit.Agent
+		in.Signer, in.Address, in.Agent = string(c.Audit.Actor), c.Audit.Address, c.Audit.Agent
 	}
 	return in
 }
@@ -145,7 +145,7 @@ func (b *Batch) Correct(
 			return nil, err
 		}
 		if to[n].Exists {
-			if err := board.Holds(to[n].Score); err != nil {
+			if err := board.CheckScore(to[n].Score); err != nil {
 				return nil, err
 			}
 		}
@@ -176,7 +176,7 @@ func (b *Batch) Adjust() (replayed bool, err error) {
 		return false, err
 	}
 	to := b.moved(in.User, board.ID, in.Delta)
-	if err := board.Holds(to.Score); err != nil {
+	if err := board.CheckScore(to.Score); err != nil {
 		return false, err
 	}
 	b.Outcomes[0].Receipts = []scoreboard.Receipt{b.amend(in, b.Hashes[0], board, to)}

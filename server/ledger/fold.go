@@ -62,7 +62,7 @@ func (f *Fold) Add(row *FoldRow) {
 	}
 	next := f.to.Score + scoreboard.Score(row.Delta)
 	if !row.Admin {
-		next = f.board.After(f.to.Score, f.to.Exists, row.Delta)
+		next = f.board.ScoreAfter(f.to.Score, f.to.Exists, row.Delta)
 	}
 	if !f.to.Exists || next != f.to.Score {
 		f.to.ReachedAt = row.At.UTC()

@@ -10,11 +10,11 @@ import (
 
 // PersonalData is the store of users' personal data.
 type PersonalData interface {
-	ErasedUsers(ctx context.Context, before time.Time, limit int) ([]scoreboard.Erased, error)
+	ErasedUsers(ctx context.Context, before time.Time, limit int) ([]scoreboard.ErasedUser, error)
 	EraseStep(ctx context.Context, user, anonymous scoreboard.UserID) (int64, error)
 	Tombstones(ctx context.Context, user scoreboard.UserID) (map[scoreboard.BoardID]int64, error)
-	ForgetErased(ctx context.Context, user scoreboard.UserID) error
-	ForgetAddresses(ctx context.Context, retention time.Duration) (more bool, err error)
+	DeleteErasedName(ctx context.Context, user scoreboard.UserID) error
+	DeleteOldAddresses(ctx context.Context, retention time.Duration) (more bool, err error)
 }
 
 // Ranking may contain erased users.
@@ -30,7 +30,7 @@ const batchSize = 100
 // addresses and undo records.
 func (w *Worker) Cleanup(ctx context.Context) error {
 	return errors.Join(
-		w.completeErasures(ctx), w.deleteTombstones(ctx), w.deleteAddresses(ctx), w.voids.ForgetVoids(ctx),
+		w.completeErasures(ctx), w.deleteTombstones(ctx), w.deleteAddresses(ctx), w.voids.DeleteOldVoidEvents(ctx),
 	)
 }
 
@@ -69,7 +69,7 @@ func (w *Worker) deleteTombstones(ctx context.Context) error {
 				return err
 			}
 		}
-		if err := w.personal.ForgetErased(ctx, e.User); err != nil {
+		if err := w.personal.DeleteErasedName(ctx, e.User); err != nil {
 			return err
 		}
 	}
@@ -92,7 +92,7 @@ func (w *Worker) unrank(ctx context.Context, board scoreboard.BoardID, user scor
 func (w *Worker) deleteAddresses(ctx context.Context) error {
 	retention := w.addresses()
 	for started := time.Now(); retention > 0 && time.Since(started) < maxRun; {
-		more, err := w.personal.ForgetAddresses(ctx, retention)
+		more, err := w.personal.DeleteOldAddresses(ctx, retention)
 		if err != nil || !more {
 			return err
 		}

@@ -111,7 +111,7 @@ func TestVoidCanBeUndoneForThirtyDays(t *testing.T) {
 	if _, err := r.Corrections.UndoVoid(ctx, v.ID, why()); scoreboard.CodeOf(err) != scoreboard.CodeGone {
 		t.Errorf("after thirty days: got %v, want gone", err)
 	}
-	if err := r.Corrections.ForgetVoids(ctx); err != nil {
+	if err := r.Corrections.DeleteOldVoidEvents(ctx); err != nil {
 		t.Fatal(err)
 	}
 	if n := r.conn.Count(t, `select count(*) from void_events`); n != 0 {
@@ -133,7 +133,7 @@ func TestVoidCanBeUndoneForThirtyDays(t *testing.T) {
 	}
 	work()
 	r.conn.Do(t, `update voids set done_at = clock_timestamp() - interval '29 days 23 hours' where id = $1`, v.ID)
-	if err := r.Corrections.ForgetVoids(ctx); err != nil {
+	if err := r.Corrections.DeleteOldVoidEvents(ctx); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := r.Corrections.UndoVoid(ctx, v.ID, why()); err != nil {

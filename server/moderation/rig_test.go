@@ -67,7 +67,7 @@ values ($1, $1, $2, $3, -100, 100)`,
 
 func why() *scoreboard.AuditEntry {
 	return &scoreboard.AuditEntry{
-		Who:       "root",
+		Actor:     "root",
 		Address:   "127.0.0.1",
 		RequestID: "r",
 		Action:    "test",

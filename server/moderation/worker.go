@@ -16,7 +16,7 @@ type Voids interface {
 	ClaimVoid(ctx context.Context, ttl time.Duration) (*scoreboard.Void, error)
 	StepVoid(ctx context.Context, v *scoreboard.Void, ttl time.Duration) (more bool, err error)
 	ReleaseVoid(ctx context.Context, id int64) error
-	ForgetVoids(ctx context.Context) error
+	DeleteOldVoidEvents(ctx context.Context) error
 }
 
 const (

@@ -160,7 +160,7 @@ func (l *lease) shrinkPage(ctx context.Context, rejection error) error {
 	if l.rejected < l.relay.o.MaxAttempts {
 		l.relay.log.Warn("row rejected by the transport",
 			"shard", l.shard, "cursor", l.at, "attempt", l.rejected, "err", rejection)
-		err := l.relay.queue.FailShard(ctx, l.shard, l.generation, l.rejected, rejection.Error())
+		err := l.relay.queue.RecordFailure(ctx, l.shard, l.generation, l.rejected, rejection.Error())
 		if err != nil {
 			return err
 		}
@@ -194,7 +194,7 @@ func (l *lease) recordFailure(ctx context.Context, reason error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	if err := l.relay.queue.FailShard(ctx, l.shard, l.generation, 1, reason.Error()); err != nil {
+	if err := l.relay.queue.RecordFailure(ctx, l.shard, l.generation, 1, reason.Error()); err != nil {
 		l.relay.log.Debug("failure not recorded", "shard", l.shard, "err", err)
 	}
 }

@@ -21,7 +21,7 @@ type Queue interface {
 		generation int64, at scoreboard.Cursor, ok bool, err error)
 	AdvanceShard(ctx context.Context, shard int, generation int64, to scoreboard.Cursor) (bool, error)
 	ReleaseShard(ctx context.Context, shard int, generation int64) error
-	FailShard(ctx context.Context, shard int, generation int64, attempts int, reason string) error
+	RecordFailure(ctx context.Context, shard int, generation int64, attempts int, reason string) error
 	// JoinRelays marks owner as alive, and returns all live relays in an order
 	// that is the same for all of them.
 	JoinRelays(ctx context.Context, owner string, life time.Duration) (alive []string, err error)

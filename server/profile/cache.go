@@ -130,8 +130,8 @@ func (c *Cache) read(ctx context.Context, users []scoreboard.UserID) bool {
 	return true
 }
 
-// Keep caches a profile that was just stored.
-func (c *Cache) Keep(p *scoreboard.Profile) {
+// Put caches a profile that was just stored.
+func (c *Cache) Put(p *scoreboard.Profile) {
 	c.used.Store(true)
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -100,7 +100,7 @@ func TestEveryNodeShowsAChange(t *testing.T) {
 	put(t, s, "alice", "")
 	shows(t, a, users, "", "Bob")
 	shows(t, b, users, "", "Bob")
-	a.Keep(&scoreboard.Profile{User: "alice", DisplayName: "Al", UpdatedAt: time.Now().Add(time.Hour)})
+	a.Put(&scoreboard.Profile{User: "alice", DisplayName: "Al", UpdatedAt: time.Now().Add(time.Hour)})
 	rows := []scoreboard.Entry{{User: "alice"}, {User: "carol"}}
 	a.ShowKnown(rows)
 	if rows[0].Profile == nil || rows[0].Profile.DisplayName != "Al" || rows[1].Profile != nil {

@@ -67,7 +67,7 @@ func (p *Projection) Run(ctx context.Context) error {
 	for _, s := range p.sources {
 		running.Go(func() {
 			consume := func(ctx context.Context) error { return s.Consume(ctx, p.Handle) }
-			backoff.Keep(ctx, consume, func(attempt int, err error) {
+			backoff.Rerun(ctx, consume, func(attempt int, err error) {
 				p.metrics.failures.Inc()
 				p.log.Warn("projection interrupted", "attempt", attempt, "err", err)
 			})

@@ -46,10 +46,10 @@ type DeadLetters struct {
 	NextAfter int64        `json:"next_after,omitempty"`
 }
 
-// Condition is the response of GET /v1/admin/boards/{board}/ranking. Members is the
+// RankingStatus is the response of GET /v1/admin/boards/{board}/ranking. Members is the
 // number of ranked users, Bytes their memory in Redis, AgeMS how far the ranking is
 // behind the ledger.
-type Condition struct {
+type RankingStatus struct {
 	Board      string     `json:"board"`
 	State      string     `json:"state"` // HEALTHY, CATCHING_UP or DEGRADED_REBUILDING
 	Rebuilding bool       `json:"rebuilding"`

@@ -28,7 +28,7 @@ type SeasonClosed struct {
 }
 
 // EncodeSeasonClosed encodes the event of a period with final standings.
-func EncodeSeasonClosed(e *scoreboard.Ending) []byte {
+func EncodeSeasonClosed(e *scoreboard.EndedPeriod) []byte {
 	b := &e.Board
 	out := SeasonClosed{
 		Schema: Schema, Type: "season.closed", EventID: scoreboard.FormatUUID(e.EventID().UUID),

@@ -24,7 +24,7 @@ type Status struct {
 	Parity      *Parity          `json:"parity,omitempty"`
 	// Connections counts the open realtime connections to the node, by transport.
 	Connections map[string]int64 `json:"gateway_connections,omitempty"`
-	Board       *Condition       `json:"board,omitempty"`
+	Board       *RankingStatus   `json:"board,omitempty"`
 	Problems    []string         `json:"problems,omitempty"` // backends that did not answer
 }
 

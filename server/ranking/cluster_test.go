@@ -66,8 +66,8 @@ func TestScriptsUseOneClusterSlot(t *testing.T) {
 	); err != nil {
 		t.Error(err)
 	}
-	if c, err := r.Condition(ctx, other.ID); err != nil || c.Members != 1 {
-		t.Errorf("condition: %+v, %v", c, err)
+	if c, err := r.Status(ctx, other.ID); err != nil || c.Members != 1 {
+		t.Errorf("status: %+v, %v", c, err)
 	}
 }
 

@@ -30,7 +30,7 @@ func (r rig) expectAsOf(t testing.TB, why string, want time.Time, state scoreboa
 	if err != nil {
 		t.Fatal(err)
 	}
-	condition, err := r.Condition(ctx, board.ID)
+	condition, err := r.Status(ctx, board.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func TestBoardsOfLostHistoryAreNotRead(t *testing.T) {
 		if _, suspect, err := r.Lost(ctx, []scoreboard.Board{*board}); err != nil || len(suspect) != 1 {
 			t.Errorf("suspect %v, %v; want the board", suspect, err)
 		}
-		if c, err := r.Condition(ctx, board.ID); err != nil || c.State != scoreboard.StateRebuilding {
+		if c, err := r.Status(ctx, board.ID); err != nil || c.State != scoreboard.StateRebuilding {
 			t.Errorf("condition %+v, %v", c, err)
 		}
 		if _, err := r.Mark(ctx, board.ID, "a"); err != nil {

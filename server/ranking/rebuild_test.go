@@ -204,11 +204,11 @@ func TestNoticesNameMovedUsers(t *testing.T) {
 	})
 }
 
-func TestCondition(t *testing.T) {
+func TestRankingStatus(t *testing.T) {
 	onBoth(t, func(t *testing.T, r rig) {
-		is := func(want scoreboard.BoardState, members int64) *scoreboard.Condition {
+		is := func(want scoreboard.BoardState, members int64) *scoreboard.RankingStatus {
 			t.Helper()
-			c, err := r.Condition(ctx, board.ID)
+			c, err := r.Status(ctx, board.ID)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -31,7 +31,7 @@ type HistoryMarker interface {
 type Leases interface {
 	// TakeLease takes or renews a lease; false if another owner holds it.
 	TakeLease(ctx context.Context, name, owner string, life time.Duration) (bool, error)
-	GiveLease(ctx context.Context, name, owner string) error
+	ReleaseLease(ctx context.Context, name, owner string) error
 }
 
 // HistoryChange reports that PostgreSQL's history is not the one that the
@@ -128,7 +128,7 @@ func (a *Adoption) Run(
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
-		_ = a.Leases.GiveLease(ctx, adoptionLease, a.Owner) // it expires
+		_ = a.Leases.ReleaseLease(ctx, adoptionLease, a.Owner) // it expires
 	}()
 	change, err := CheckHistory(ctx, a.Store, a.Ranking)
 	if err != nil || change == nil {

@@ -182,7 +182,7 @@ func TestOtherDatabaseNeedsAnOperator(t *testing.T) {
 	}
 	// The operator adopts it.
 	adoption := repair.Adoption{Store: other.Recovery, Ranking: other.ranking, Leases: other.Boards, Owner: "operator"}
-	why := &scoreboard.AuditEntry{Who: "root", Action: repair.AdoptAction, Target: repair.AdoptTarget, Reason: "moved"}
+	why := &scoreboard.AuditEntry{Actor: "root", Action: repair.AdoptAction, Target: repair.AdoptTarget, Reason: "moved"}
 	mayAdopt := func(*repair.HistoryChange) error { return nil }
 	rebuild := func(context.Context) error { other.rebuild(t); return nil }
 	if err := adoption.Run(ctx, why, mayAdopt, rebuild); err != nil {
@@ -350,7 +350,7 @@ func TestStuckWriterDelaysTheRebuild(t *testing.T) {
 	}
 	stopped := errors.New("stopped")
 	adoption := repair.Adoption{Store: r.Recovery, Ranking: r.ranking, Leases: r.Boards, Owner: "a"}
-	why := &scoreboard.AuditEntry{Who: "root", Action: repair.AdoptAction, Target: repair.AdoptTarget, Reason: "test"}
+	why := &scoreboard.AuditEntry{Actor: "root", Action: repair.AdoptAction, Target: repair.AdoptTarget, Reason: "test"}
 	mayAdopt := func(*repair.HistoryChange) error { return nil }
 	rebuild := func(ctx context.Context) error {
 		_, err := repair.Rebuild(ctx, r.Recovery, r.ranking, &r.board, func(int64) {})
@@ -390,7 +390,7 @@ func TestAdoptionHoldsItsLease(t *testing.T) {
 	r.record(t, 0, 20)
 	r.rebuild(t)
 	r.goBack(t)
-	why := &scoreboard.AuditEntry{Who: "root", Action: repair.AdoptAction, Target: repair.AdoptTarget, Reason: "test"}
+	why := &scoreboard.AuditEntry{Actor: "root", Action: repair.AdoptAction, Target: repair.AdoptTarget, Reason: "test"}
 	mayAdopt := func(*repair.HistoryChange) error { return nil }
 	run := func(owner string, rebuild func(context.Context) error) error {
 		a := repair.Adoption{Store: r.Recovery, Ranking: r.ranking, Leases: r.Boards, Owner: owner}

@@ -236,7 +236,7 @@ func (r *Rebuilder) followHistory(ctx context.Context, change *HistoryChange, ra
 		}
 	}
 	why := &scoreboard.AuditEntry{
-		Who: systemActor, Action: AdoptAction, Target: AdoptTarget,
+		Actor: systemActor, Action: AdoptAction, Target: AdoptTarget,
 		Reason: "PostgreSQL went back in time or changed its timeline",
 	}
 	err := r.adoption.Run(ctx, why, mayAdopt, func(ctx context.Context) error {

@@ -15,11 +15,11 @@ import (
 
 // Log is the retained part of a topic.
 type Log interface {
-	Spans(ctx context.Context) ([]scoreboard.Extent, error)
-	// At returns the offset of the first record produced at a time or later, or
+	Ranges(ctx context.Context) ([]scoreboard.OffsetRange, error)
+	// OffsetAt returns the offset of the first record produced at a time or later, or
 	// the span's end.
-	At(ctx context.Context, span scoreboard.Extent, at time.Time) (int64, error)
-	Read(ctx context.Context, span scoreboard.Extent, do func([]scoreboard.Record) error) error
+	OffsetAt(ctx context.Context, span scoreboard.OffsetRange, at time.Time) (int64, error)
+	Read(ctx context.Context, span scoreboard.OffsetRange, do func([]scoreboard.Record) error) error
 }
 
 // ReplayTarget is the ranking that a replay writes.
@@ -105,12 +105,12 @@ func (r *Replay) Run(ctx context.Context) (*ReplayResult, error) {
 }
 
 // spans returns the ranges to read.
-func (r *Replay) spans(ctx context.Context) ([]scoreboard.Extent, error) {
-	all, err := r.Log.Spans(ctx)
+func (r *Replay) spans(ctx context.Context) ([]scoreboard.OffsetRange, error) {
+	all, err := r.Log.Ranges(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var spans []scoreboard.Extent
+	var spans []scoreboard.OffsetRange
 	for _, s := range all {
 		if r.Partition == nil || s.Partition == *r.Partition {
 			spans = append(spans, s)
@@ -141,7 +141,7 @@ func (r *Replay) spans(ctx context.Context) ([]scoreboard.Extent, error) {
 	return r.since(ctx, spans)
 }
 
-func describeSpan(s scoreboard.Extent) string {
+func describeSpan(s scoreboard.OffsetRange) string {
 	if s.First == s.End {
 		return "is empty"
 	}
@@ -150,10 +150,10 @@ func describeSpan(s scoreboard.Extent) string {
 
 // since cuts spans to the records produced at a time or later. It rejects a time
 // that a partition no longer retains, instead of replaying only the rest.
-func (r *Replay) since(ctx context.Context, spans []scoreboard.Extent) ([]scoreboard.Extent, error) {
-	var left []scoreboard.Extent
+func (r *Replay) since(ctx context.Context, spans []scoreboard.OffsetRange) ([]scoreboard.OffsetRange, error) {
+	var left []scoreboard.OffsetRange
 	for _, s := range spans {
-		at, err := r.Log.At(ctx, s, *r.Time)
+		at, err := r.Log.OffsetAt(ctx, s, *r.Time)
 		if err != nil {
 			return nil, err
 		}
@@ -178,7 +178,7 @@ func (r *Replay) since(ctx context.Context, spans []scoreboard.Extent) ([]scoreb
 }
 
 // first returns when the first record of a span was produced.
-func (r *Replay) first(ctx context.Context, s scoreboard.Extent) (at time.Time, err error) {
+func (r *Replay) first(ctx context.Context, s scoreboard.OffsetRange) (at time.Time, err error) {
 	s.End = s.First + 1
 	err = r.Log.Read(ctx, s, func(records []scoreboard.Record) error {
 		if len(records) > 0 {
@@ -190,7 +190,7 @@ func (r *Replay) first(ctx context.Context, s scoreboard.Extent) (at time.Time, 
 }
 
 // checkWindow rejects a span that begins before DedupeSince.
-func (r *Replay) checkWindow(ctx context.Context, s scoreboard.Extent) error {
+func (r *Replay) checkWindow(ctx context.Context, s scoreboard.OffsetRange) error {
 	at, err := r.first(ctx, s)
 	if err != nil {
 		return err

@@ -79,7 +79,7 @@ func TestReplayRejectsARangeThatIsNotRetained(t *testing.T) {
 		for n := range 30 {
 			p.publish(change(n, 1, int64(n)))
 		}
-		spans, err := p.Spans(ctx)
+		spans, err := p.Ranges(ctx)
 		if err != nil || len(spans) != 3 {
 			t.Fatal(spans, err)
 		}

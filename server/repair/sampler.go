@@ -15,8 +15,10 @@ import (
 // SampleSource is the store as the sampler pages through it.
 type SampleSource interface {
 	StoreStates
-	// Walk returns the scores after a user and board, in key order.
-	Walk(ctx context.Context, user scoreboard.UserID, board scoreboard.BoardID, limit int) ([]scoreboard.Change, error)
+	// StatesAfter returns the scores after a user and board, in key order.
+	StatesAfter(
+		ctx context.Context, user scoreboard.UserID, board scoreboard.BoardID, limit int,
+	) ([]scoreboard.Change, error)
 }
 
 // Sampler compares a few users with the store every second, continuously cycling
@@ -97,7 +99,7 @@ func (s *Sampler) Run(ctx context.Context) error {
 // sample compares the next users. After an error it starts with the same users
 // again.
 func (s *Sampler) sample(ctx context.Context) error {
-	states, err := s.scores.Walk(ctx, s.user, s.board, sampleSize)
+	states, err := s.scores.StatesAfter(ctx, s.user, s.board, sampleSize)
 	if err != nil {
 		return err
 	}

@@ -14,12 +14,12 @@ type Ledger interface {
 	Standings(
 		ctx context.Context, board scoreboard.BoardID, size int, do func([]scoreboard.Change) error,
 	) (asOf time.Time, err error)
-	Audit(
+	SumLedger(
 		ctx context.Context,
 		board scoreboard.BoardID,
 		user scoreboard.UserID,
 		size int,
-		do func([]scoreboard.Audit) error,
+		do func([]scoreboard.LedgerSum) error,
 	) error
 }
 
@@ -113,7 +113,7 @@ func (c *Check) checkBoard(ctx context.Context, board scoreboard.BoardID, v *Ver
 // the ledger only on request: the ledger is large.
 func (c *Check) checkStored(ctx context.Context, board scoreboard.BoardID, v *VerifyResult) error {
 	if c.CheckLedger {
-		return c.Ledger.Audit(ctx, board, c.User, chunkSize, func(audits []scoreboard.Audit) error {
+		return c.Ledger.SumLedger(ctx, board, c.User, chunkSize, func(audits []scoreboard.LedgerSum) error {
 			changes := make([]scoreboard.Change, len(audits))
 			for i := range audits {
 				changes[i] = audits[i].Change
@@ -193,7 +193,7 @@ func unknownUsers(users []scoreboard.UserID, known []scoreboard.Change) []scoreb
 }
 
 // checkLedger compares a score with the sum of its ledger rows.
-func checkLedger(a *scoreboard.Audit, v *VerifyResult) {
+func checkLedger(a *scoreboard.LedgerSum, v *VerifyResult) {
 	d := Difference{Board: a.Board, User: a.User}
 	switch {
 	case a.Revision == 0:

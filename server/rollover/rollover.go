@@ -18,7 +18,7 @@ import (
 type Boards interface {
 	MissingInstances(ctx context.Context, family *scoreboard.Board) ([]scoreboard.BoardID, error)
 	MakeInstances(ctx context.Context, family *scoreboard.Board) ([]scoreboard.BoardID, error)
-	Endings(ctx context.Context, family scoreboard.BoardID) ([]scoreboard.Ending, error)
+	EndedPeriods(ctx context.Context, family scoreboard.BoardID) ([]scoreboard.EndedPeriod, error)
 	CloseBoard(ctx context.Context, b *scoreboard.Board) error
 	CopyStandings(ctx context.Context, id scoreboard.BoardID, size int) (copied int, err error)
 	// SealStandings returns false if the copy must be continued first.
@@ -28,10 +28,10 @@ type Boards interface {
 		id scoreboard.BoardID,
 		after int64,
 		limit int,
-	) (scoreboard.Ending, []scoreboard.FinalStanding, error)
-	Announced(ctx context.Context, id scoreboard.BoardID) error
+	) (scoreboard.EndedPeriod, []scoreboard.FinalStanding, error)
+	MarkAnnounced(ctx context.Context, id scoreboard.BoardID) error
 	TakeLease(ctx context.Context, name, owner string, life time.Duration) (bool, error)
-	GiveLease(ctx context.Context, name, owner string) error
+	ReleaseLease(ctx context.Context, name, owner string) error
 }
 
 // Catalog lists the boards.
@@ -41,7 +41,7 @@ type Catalog interface {
 
 // Announcer publishes that a period has closed.
 type Announcer interface {
-	AnnounceClosed(ctx context.Context, e *scoreboard.Ending) error
+	AnnounceClosed(ctx context.Context, e *scoreboard.EndedPeriod) error
 }
 
 const (
@@ -101,7 +101,7 @@ func (r *Rollover) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 			defer cancel()
-			if err := r.boards.GiveLease(ctx, leaseName, r.owner); err != nil {
+			if err := r.boards.ReleaseLease(ctx, leaseName, r.owner); err != nil {
 				r.log.Debug("lease not released; it expires", "err", err)
 			}
 			return nil
@@ -138,7 +138,7 @@ func (r *Rollover) rollOver(ctx context.Context) error {
 		}
 		r.created = time.Now()
 	}
-	ended, err := r.boards.Endings(ctx, "")
+	ended, err := r.boards.EndedPeriods(ctx, "")
 	if err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func (r *Rollover) rollOver(ctx context.Context) error {
 }
 
 // end seals and announces one period, continuing an interrupted attempt.
-func (r *Rollover) end(ctx context.Context, e *scoreboard.Ending) error {
+func (r *Rollover) end(ctx context.Context, e *scoreboard.EndedPeriod) error {
 	if err := r.seal(ctx, e, r.renewLease); err != nil {
 		return err
 	}
@@ -170,7 +170,7 @@ func (r *Rollover) end(ctx context.Context, e *scoreboard.Ending) error {
 	if err := r.announce.AnnounceClosed(ctx, &sealed); err != nil {
 		return err
 	}
-	if err := r.boards.Announced(ctx, e.Board.ID); err != nil {
+	if err := r.boards.MarkAnnounced(ctx, e.Board.ID); err != nil {
 		return err
 	}
 	r.announced.Inc()
@@ -179,7 +179,7 @@ func (r *Rollover) end(ctx context.Context, e *scoreboard.Ending) error {
 
 // seal closes a period and copies its final standings. It calls renew before each
 // chunk.
-func (r *Rollover) seal(ctx context.Context, e *scoreboard.Ending, renew func(context.Context) error) error {
+func (r *Rollover) seal(ctx context.Context, e *scoreboard.EndedPeriod, renew func(context.Context) error) error {
 	if e.Board.StandingsHash != "" {
 		return nil
 	}
@@ -243,11 +243,11 @@ func (r *Rollover) Roll(
 	ctx context.Context,
 	family scoreboard.BoardID,
 	dry bool,
-) (made []scoreboard.BoardID, ended []scoreboard.Ending, err error) {
+) (made []scoreboard.BoardID, ended []scoreboard.EndedPeriod, err error) {
 	if made, err = r.createAhead(ctx, family, dry); err != nil {
 		return nil, nil, err
 	}
-	if ended, err = r.boards.Endings(ctx, family); err != nil || dry {
+	if ended, err = r.boards.EndedPeriods(ctx, family); err != nil || dry {
 		return made, ended, err
 	}
 	for i := range ended {

@@ -35,7 +35,7 @@ type rig struct {
 	mu        sync.Mutex
 	reject    error
 	forget    bool // fail after announcing, before it is recorded
-	announced []scoreboard.Ending
+	announced []scoreboard.EndedPeriod
 }
 
 func newRig(t testing.TB) *rig {
@@ -44,7 +44,7 @@ func newRig(t testing.TB) *rig {
 	return &rig{Boards: s.Boards, store: s, t: t, conn: conn}
 }
 
-func (r *rig) AnnounceClosed(_ context.Context, e *scoreboard.Ending) error {
+func (r *rig) AnnounceClosed(_ context.Context, e *scoreboard.EndedPeriod) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.reject != nil {
@@ -54,11 +54,11 @@ func (r *rig) AnnounceClosed(_ context.Context, e *scoreboard.Ending) error {
 	return nil
 }
 
-func (r *rig) Announced(ctx context.Context, id scoreboard.BoardID) error {
+func (r *rig) MarkAnnounced(ctx context.Context, id scoreboard.BoardID) error {
 	if r.forget {
 		return errors.New("the process ended")
 	}
-	return r.Boards.Announced(ctx, id)
+	return r.Boards.MarkAnnounced(ctx, id)
 }
 
 func (r *rig) events() []string {
@@ -258,7 +258,7 @@ func TestLeaseIsTakenOver(t *testing.T) {
 	}
 	r.season("other", 1, 0)
 	r.run("third", r, func() bool {
-		ended, err := r.Boards.Endings(t.Context(), "")
+		ended, err := r.Boards.EndedPeriods(t.Context(), "")
 		return err == nil && len(ended) == 0
 	})
 	if all := r.events(); len(all) != 2 || all[0] == all[1] {

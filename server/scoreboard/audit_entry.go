@@ -9,7 +9,7 @@ import (
 type AuditEntry struct {
 	ID        int64
 	At        time.Time
-	Who       UserID // the subject of the token
+	Actor     UserID // the subject of the token
 	Address   string
 	Agent     string
 	RequestID string
@@ -21,10 +21,10 @@ type AuditEntry struct {
 
 // AuditFilter selects entries; empty fields match all.
 type AuditFilter struct {
-	Who, Action, Target string
-	From, To            time.Time
-	Before              int64 // entries with a lower id; 0: from the newest
-	Limit               int
+	Actor, Action, Target string
+	From, To              time.Time
+	Before                int64 // entries with a lower id; 0: from the newest
+	Limit                 int
 }
 
 // MaxReason is the longest reason, in bytes.

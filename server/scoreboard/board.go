@@ -213,15 +213,15 @@ func (b *Board) CheckDelta(delta int64) error {
 // Next returns the score after delta; had is whether the user had a score. It
 // returns a score_out_of_range outside the board's bounds.
 func (b *Board) Next(previous Score, had bool, delta int64) (Score, error) {
-	next := b.After(previous, had, delta)
-	if err := b.Holds(next); err != nil {
+	next := b.ScoreAfter(previous, had, delta)
+	if err := b.CheckScore(next); err != nil {
 		return 0, err
 	}
 	return next, nil
 }
 
-// After returns the score after delta, regardless of the bounds.
-func (b *Board) After(previous Score, had bool, delta int64) Score {
+// ScoreAfter returns the score after delta, regardless of the bounds.
+func (b *Board) ScoreAfter(previous Score, had bool, delta int64) Score {
 	next := Score(delta)
 	switch b.Mode {
 	case ModeIncrement:
@@ -235,8 +235,8 @@ func (b *Board) After(previous Score, had bool, delta int64) Score {
 	return next
 }
 
-// Holds returns a score_out_of_range if a score is outside the bounds of b.
-func (b *Board) Holds(s Score) error {
+// CheckScore returns a score_out_of_range if a score is outside the bounds of b.
+func (b *Board) CheckScore(s Score) error {
 	if s < b.MinScore || s > b.MaxScore || !s.InRange() {
 		return &Error{
 			Code:  CodeScoreOutOfRange,

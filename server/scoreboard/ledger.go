@@ -50,8 +50,8 @@ type Statement struct {
 	ArchivedBefore time.Time
 }
 
-// Audit is a stored score with the sum of its ledger rows.
-type Audit struct {
+// LedgerSum is a stored score with the sum of its ledger rows.
+type LedgerSum struct {
 	Change         // the score; Revision 0: none
 	Rows     int64 // of the ledger
 	First    int64 // lowest version

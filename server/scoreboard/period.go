@@ -124,8 +124,8 @@ func ParseWeekday(s string) (time.Weekday, error) {
 	return 0, Invalid("week_start", "week_start must be the name of a day, such as monday")
 }
 
-// Ending is a period that has ended.
-type Ending struct {
+// EndedPeriod is a period that has ended.
+type EndedPeriod struct {
 	Board Board
 	Users int64   // in its final standings, once sealed
 	Top   []Entry // the first ten, once sealed
@@ -133,7 +133,7 @@ type Ending struct {
 
 // EventID is the event id of the announcement that the period has closed. It is
 // the same for every repetition.
-func (e *Ending) EventID() EventID {
+func (e *EndedPeriod) EventID() EventID {
 	text := "season.closed:" + string(e.Board.ID)
 	return EventID{UUID: nameUUID("", text), Text: text}
 }

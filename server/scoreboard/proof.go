@@ -9,10 +9,10 @@ import (
 // Requirements are the proofs that a board requires in addition to a signature,
 // and the limits of actions started for it.
 type Requirements struct {
-	ActionToken bool
-	Attestation bool
-	ActionLeast time.Duration // between an action's start and its increment
-	ActionLife  time.Duration // until an action token expires; 0 is DefaultActionLife
+	ActionToken   bool
+	Attestation   bool
+	MinActionTime time.Duration // between an action's start and its increment
+	ActionLife    time.Duration // until an action token expires; 0 is DefaultActionLife
 }
 
 // The bounds of Requirements.
@@ -30,7 +30,7 @@ type Action struct {
 	Action   string
 	Issued   time.Time
 	Expires  time.Time
-	Least    time.Duration // not before Issued + Least
+	MinTime  time.Duration // not before Issued + MinTime
 	MinDelta int64
 	MaxDelta int64
 }
@@ -48,7 +48,7 @@ func (a *Action) Objection(in *Increment, at time.Time) *Error {
 	switch {
 	case at.After(a.Expires):
 		return &Error{Code: CodeRuleViolated, Field: "action_token", Message: "the action token has expired"}
-	case at.Before(a.Issued.Add(a.Least)):
+	case at.Before(a.Issued.Add(a.MinTime)):
 		return &Error{
 			Code: CodeRuleViolated, Field: "action_token", Message: "the action has not reached its minimum duration",
 		}

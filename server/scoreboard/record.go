@@ -14,9 +14,9 @@ type Record struct {
 	Time      time.Time // when it was produced; zero where the transport does not store it
 }
 
-// Extent is the retained range of a partition: offsets from First up to but
+// OffsetRange is the retained range of a partition: offsets from First up to but
 // excluding End.
-type Extent struct {
+type OffsetRange struct {
 	Partition  int
 	First, End int64
 	Trimmed    bool // records before First were deleted

@@ -66,8 +66,8 @@ type UserRecord struct {
 	Scores    []Change // most recently changed
 }
 
-// Erased is an erased user whose name is still kept.
-type Erased struct {
+// ErasedUser is an erased user whose name is still kept.
+type ErasedUser struct {
 	User       UserID
 	Anonymous  UserID // the new owner of the ledger rows
 	Unfinished bool   // some rows are not moved yet

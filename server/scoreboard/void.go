@@ -28,7 +28,7 @@ type Void struct {
 	ID      int64
 	Sender  Sender
 	Reason  string
-	Who     UserID
+	Actor   UserID
 	Created time.Time
 	State   VoidState
 	Done    time.Time // zero until all is reversed; starts the undo window

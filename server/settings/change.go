@@ -84,7 +84,7 @@ func (m *Manager) checkAdjustable(ctx context.Context, c scoreboard.SettingChang
 	if c.Value != nil {
 		url = *c.Value
 	}
-	if err := m.Keys.Try(ctx, url); err != nil {
+	if err := m.Keys.Check(ctx, url); err != nil {
 		return scoreboard.Invalid("value", "auth.jwks_url: %s", err)
 	}
 	return nil

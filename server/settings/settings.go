@@ -34,8 +34,8 @@ type Store interface {
 
 // KeySet verifies bearer tokens by the public keys at a URL.
 type KeySet interface {
-	Try(ctx context.Context, url string) error // reads the keys, and keeps the current ones
-	Use(ctx context.Context, url string) error
+	Check(ctx context.Context, url string) error // reads the keys, and keeps the current ones
+	SwitchTo(ctx context.Context, url string) error
 }
 
 // Options are what a Manager works with.
@@ -183,7 +183,7 @@ func (m *Manager) useKeys(ctx context.Context, c *config.Config) error {
 	if m.Keys == nil || c.Auth.JWKSURL == current {
 		return nil
 	}
-	err := m.Keys.Use(ctx, c.Auth.JWKSURL)
+	err := m.Keys.SwitchTo(ctx, c.Auth.JWKSURL)
 	if err != nil {
 		c.Auth.JWKSURL = current
 	}
@@ -204,8 +204,8 @@ func (m *Manager) SwitchedFromKafka(ctx context.Context) bool {
 	return err == nil && c.Transport != config.TransportKafka
 }
 
-// InForce returns a deployed configuration with the changes in its store.
-func InForce(ctx context.Context, c *config.Config) (*config.Config, error) {
+// Effective returns a deployed configuration with the changes in its store.
+func Effective(ctx context.Context, c *config.Config) (*config.Config, error) {
 	s, err := store.Open(ctx, store.Options{URL: c.Postgres.URL, MaxConns: 1, Describe: c.Postgres.Describe})
 	if err != nil {
 		return nil, err

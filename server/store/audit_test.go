@@ -14,16 +14,16 @@ func TestAuditLogIsAppendOnly(t *testing.T) {
 	s, conn := storetest.New(t)
 	for _, e := range []scoreboard.AuditEntry{
 		{
-			Who: "root", Address: "127.0.0.1", Agent: "sbctl", RequestID: "r1",
+			Actor: "root", Address: "127.0.0.1", Agent: "sbctl", RequestID: "r1",
 			Action: "user.ban", Target: "user:alice", Reason: "cheats",
 		},
 		{
-			Who: "root", Address: "127.0.0.1",
+			Actor: "root", Address: "127.0.0.1",
 			Action: "key.create", Target: "key:k1", Detail: json.RawMessage(`{"name": "game"}`),
 		},
-		{Who: "eve", Address: "127.0.0.2", Action: "user.unban", Target: "user:alice", Reason: "a mistake"},
+		{Actor: "eve", Address: "127.0.0.2", Action: "user.unban", Target: "user:alice", Reason: "a mistake"},
 	} {
-		if err := s.Audit.Audited(t.Context(), &e); err != nil {
+		if err := s.Audit.Add(t.Context(), &e); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -43,7 +43,7 @@ func TestAuditLogIsAppendOnly(t *testing.T) {
 		}
 		got := ""
 		for _, e := range entries {
-			got += string(e.Who) + " " + e.Action + ";"
+			got += string(e.Actor) + " " + e.Action + ";"
 			if e.At.IsZero() || e.Action == "key.create" && string(e.Detail) != `{"name": "game"}` {
 				t.Errorf("got %+v", e)
 			}
@@ -56,7 +56,7 @@ func TestAuditLogIsAppendOnly(t *testing.T) {
 	}{
 		"all":    {scoreboard.AuditFilter{Limit: 9}, "eve user.unban;root key.create;root user.ban;"},
 		"a page": {scoreboard.AuditFilter{Before: 3}, "root key.create;root user.ban;"},
-		"who":    {scoreboard.AuditFilter{Who: "eve"}, "eve user.unban;"},
+		"who":    {scoreboard.AuditFilter{Actor: "eve"}, "eve user.unban;"},
 		"action": {scoreboard.AuditFilter{Action: "key.create"}, "root key.create;"},
 		"target": {scoreboard.AuditFilter{Target: "user:alice"}, "eve user.unban;root user.ban;"},
 		"from":   {scoreboard.AuditFilter{From: time.Now().Add(time.Hour)}, ""},

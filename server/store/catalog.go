@@ -20,7 +20,7 @@ const (
 	catalogEvery = time.Second
 	catalogPause = 100 * time.Millisecond
 	// Two reads have failed by then.
-	catalogAway = 3 * time.Second
+	catalogUnavailableAfter = 3 * time.Second
 )
 
 // Catalog answers lookups of boards from memory. If the store is unavailable, it
@@ -60,10 +60,10 @@ func (c *Catalog) Run(ctx context.Context) error {
 	}
 }
 
-// Away reports that the boards could not be read for a while.
-func (c *Catalog) Away() bool {
+// Unavailable reports that the boards could not be read for a while.
+func (c *Catalog) Unavailable() bool {
 	k := c.known.Load()
-	return k != nil && time.Since(k.asked) > catalogAway
+	return k != nil && time.Since(k.asked) > catalogUnavailableAfter
 }
 
 // Board returns a board, which must not be modified, or a not_found. The name of a

@@ -92,7 +92,7 @@ func TestRevokedKeyIsRejectedOnEveryNode(t *testing.T) {
 		t.Errorf("a duplicate id: got %v, want a conflict", err)
 	}
 	for range 2 {
-		why := &scoreboard.AuditEntry{Who: "root", Action: "key.revoke"}
+		why := &scoreboard.AuditEntry{Actor: "root", Action: "key.revoke"}
 		if _, err := s.Keys.RevokeKey(t.Context(), "k1", why); err != nil {
 			t.Fatal(err)
 		}

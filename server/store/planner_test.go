@@ -72,7 +72,7 @@ func TestMaintenanceReadsNoRows(t *testing.T) {
 		if _, err := s.Outbox.DropPartitions(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if more, err := s.Privacy.ForgetAddresses(t.Context(), 90*24*time.Hour); err != nil || more {
+		if more, err := s.Privacy.DeleteOldAddresses(t.Context(), 90*24*time.Hour); err != nil || more {
 			t.Fatalf("delete addresses: %v, %v", more, err)
 		}
 	}

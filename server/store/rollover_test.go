@@ -34,7 +34,7 @@ func TestFinalStandings(t *testing.T) {
 	if scoreboard.CodeOf(err) != scoreboard.CodeConflict {
 		t.Errorf("before it is closed: got %v, want a conflict", err)
 	}
-	if ended, err := s.Boards.Endings(t.Context(), ""); err != nil || len(ended) != 0 {
+	if ended, err := s.Boards.EndedPeriods(t.Context(), ""); err != nil || len(ended) != 0 {
 		t.Errorf("before its end: %+v, %v", ended, err)
 	}
 	b, err := s.Boards.FindBoard(t.Context(), "season:one")
@@ -49,7 +49,7 @@ func TestFinalStandings(t *testing.T) {
 		t.Errorf("closed before its end: %+v, %v", b, err)
 	}
 	conn.Do(t, `update boards set period_end = clock_timestamp() where board_id = 'season:one'`)
-	ended, err := s.Boards.Endings(t.Context(), "season")
+	ended, err := s.Boards.EndedPeriods(t.Context(), "season")
 	if err != nil || len(ended) != 1 || ended[0].Board.ID != "season:one" {
 		t.Fatalf("after its end: %+v, %v", ended, err)
 	}
@@ -113,7 +113,7 @@ func TestFinalStandings(t *testing.T) {
 	anonymous, err := s.Privacy.BeginErasure(
 		t.Context(),
 		final[1].User,
-		&scoreboard.AuditEntry{Who: "root", Action: "user.erase", Target: "x", Reason: "asked"},
+		&scoreboard.AuditEntry{Actor: "root", Action: "user.erase", Target: "x", Reason: "asked"},
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -127,10 +127,10 @@ func TestFinalStandings(t *testing.T) {
 		renamed[0].User != anonymous {
 		t.Errorf("erased: %+v, %v, want %s first", renamed, err, anonymous)
 	}
-	if err := s.Boards.Announced(t.Context(), b.ID); err != nil {
+	if err := s.Boards.MarkAnnounced(t.Context(), b.ID); err != nil {
 		t.Fatal(err)
 	}
-	if ended, err := s.Boards.Endings(t.Context(), ""); err != nil || len(ended) != 0 {
+	if ended, err := s.Boards.EndedPeriods(t.Context(), ""); err != nil || len(ended) != 0 {
 		t.Errorf("after it is announced: %+v, %v", ended, err)
 	}
 	_, _, err = s.Boards.FinalStandings(t.Context(), "global", 0, 1)
@@ -155,7 +155,7 @@ func TestStandingsAreOneSnapshot(t *testing.T) {
 	}
 	record(t, s, batch...)
 	why := func(user string) *scoreboard.AuditEntry {
-		return &scoreboard.AuditEntry{Who: "root", Action: "test", Target: "user:" + user, Reason: "test"}
+		return &scoreboard.AuditEntry{Actor: "root", Action: "test", Target: "user:" + user, Reason: "test"}
 	}
 	ban := func(user string, banned bool) {
 		t.Helper()
@@ -175,7 +175,7 @@ func TestStandingsAreOneSnapshot(t *testing.T) {
 	}
 	ban("u07", true)
 	conn.Do(t, `update boards set period_end = clock_timestamp() where board_id = 'season:one'`)
-	ended, err := s.Boards.Endings(t.Context(), "season")
+	ended, err := s.Boards.EndedPeriods(t.Context(), "season")
 	if err != nil || len(ended) != 1 {
 		t.Fatal(ended, err)
 	}
@@ -284,11 +284,11 @@ func TestLeaseIsExclusiveUntilItExpires(t *testing.T) {
 	take("b", time.Hour, false)
 	take("a", -time.Second, true)
 	take("b", time.Hour, true)
-	if err := s.Boards.GiveLease(t.Context(), "l", "a"); err != nil {
+	if err := s.Boards.ReleaseLease(t.Context(), "l", "a"); err != nil {
 		t.Error(err)
 	}
 	take("a", time.Hour, false)
-	if err := s.Boards.GiveLease(t.Context(), "l", "b"); err != nil {
+	if err := s.Boards.ReleaseLease(t.Context(), "l", "b"); err != nil {
 		t.Error(err)
 	}
 	take("a", time.Hour, true)

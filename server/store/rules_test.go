@@ -100,7 +100,7 @@ func TestAnomalies(t *testing.T) {
 	}}
 	s, conn := storetest.New(t, withPolicy(policy))
 	open := func() (rules []string) {
-		flags, err := s.Moderation.FlagsOf(t.Context(), "open", "", 0, 100)
+		flags, err := s.Moderation.ListFlags(t.Context(), "open", "", 0, 100)
 		if err != nil {
 			t.Fatal(err)
 		}

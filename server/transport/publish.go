@@ -94,7 +94,7 @@ func NewSeasons(p Producer) *Seasons { return &Seasons{producer: p} }
 
 // AnnounceClosed writes one end of a period. It returns nil once that is
 // acknowledged.
-func (s *Seasons) AnnounceClosed(ctx context.Context, e *scoreboard.Ending) error {
+func (s *Seasons) AnnounceClosed(ctx context.Context, e *scoreboard.EndedPeriod) error {
 	_, err := s.producer.Produce(ctx, []Message{{
 		Key: []byte(e.Board.ID), Value: protocol.EncodeSeasonClosed(e),
 		Headers: []Header{{Key: "event_id", Value: []byte(scoreboard.FormatUUID(e.EventID().UUID))}},

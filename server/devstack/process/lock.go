@@ -61,8 +61,8 @@ func WaitLock(ctx context.Context, path string) (*os.File, error) {
 	}
 }
 
-// Sign writes the owner's process id into the lock file, for error messages.
-func Sign(lock *os.File, pid int) error {
+// WriteOwner writes the owner's process id into the lock file, for error messages.
+func WriteOwner(lock *os.File, pid int) error {
 	if err := lock.Truncate(0); err != nil {
 		return fmt.Errorf("write the owner into the lock: %w", err)
 	}

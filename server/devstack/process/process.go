@@ -87,7 +87,7 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 		return nil, fmt.Errorf("start %s: %w", o.Name, err)
 	}
 	if lock != nil {
-		if err := Sign(lock, cmd.Process.Pid); err != nil {
+		if err := WriteOwner(lock, cmd.Process.Pid); err != nil {
 			p.Kill()
 			return nil, err
 		}

@@ -19,8 +19,8 @@ type Log struct{ db *pg.DB }
 // New returns a Log over db.
 func New(db *pg.DB) *Log { return &Log{db} }
 
-// Audited adds an entry for a change that is not made in the store.
-func (a *Log) Audited(ctx context.Context, e *scoreboard.AuditEntry) error {
+// Add adds an entry for a change that is not made in the store.
+func (a *Log) Add(ctx context.Context, e *scoreboard.AuditEntry) error {
 	if err := pg.WriteAudit(ctx, a.db, e); err != nil {
 		return pg.Translate(fmt.Errorf("audit %s of %s: %w", e.Action, e.Target, err))
 	}
@@ -39,7 +39,7 @@ func (a *Log) AuditEntries(ctx context.Context, f scoreboard.AuditFilter) ([]sco
 	rows, err := a.db.Query(
 		ctx,
 		sqlAuditEntries,
-		f.Who,
+		f.Actor,
 		f.Action,
 		f.Target,
 		pg.TimeOrNull(f.From),
@@ -55,7 +55,7 @@ func (a *Log) AuditEntries(ctx context.Context, f scoreboard.AuditFilter) ([]sco
 		err = row.Scan(
 			&e.ID,
 			&e.At,
-			&e.Who,
+			&e.Actor,
 			&e.Address,
 			&e.Agent,
 			&e.RequestID,

@@ -107,7 +107,7 @@ values ($1, $1, $2, $3, $4, $5, $6, $7, $8, nullif($9, ''), $10, $11, $12, $13, 
 			isoDay(b.WeekStart),
 			b.Require.ActionToken,
 			b.Require.Attestation,
-			b.Require.ActionLeast.Milliseconds(),
+			b.Require.MinActionTime.Milliseconds(),
 			b.Require.ActionLife.Milliseconds(),
 		)
 		if pg.Code(err) == pg.UniqueViolation {

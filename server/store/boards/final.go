@@ -165,7 +165,7 @@ func (s *Boards) FinalStandings(
 	id scoreboard.BoardID,
 	after int64,
 	limit int,
-) (e scoreboard.Ending, final []scoreboard.FinalStanding, err error) {
+) (e scoreboard.EndedPeriod, final []scoreboard.FinalStanding, err error) {
 	e.Board, err = row.ScanBoard(s.db.QueryRow(ctx, `select coalesce(standings_users, 0), `+row.BoardColumns+
 		` from boards where board_id = $1 and standings_hash is not null`, id), &e.Users)
 	if errors.Is(err, pgx.ErrNoRows) {

@@ -11,10 +11,10 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/internal/row"
 )
 
-// RequireOf changes the proofs that increments need on a board and on its
+// SetRequirements changes the proofs that increments need on a board and on its
 // instances that have not ended. It applies to every transaction that locks the
 // board afterwards. For an archived board it returns a conflict.
-func (s *Boards) RequireOf(
+func (s *Boards) SetRequirements(
 	ctx context.Context,
 	id scoreboard.BoardID,
 	r *scoreboard.Requirements,
@@ -29,7 +29,7 @@ where family_id = $1 and status <> 'archived' and closed_at is null`,
 			id,
 			r.ActionToken,
 			r.Attestation,
-			r.ActionLeast.Milliseconds(),
+			r.MinActionTime.Milliseconds(),
 			r.ActionLife.Milliseconds(),
 		); err != nil {
 			return err

@@ -28,8 +28,8 @@ returning true`, name, owner, life).Scan(&mine)
 	return mine, nil
 }
 
-// GiveLease releases a lease early.
-func (s *Boards) GiveLease(ctx context.Context, name, owner string) error {
+// ReleaseLease releases a lease early.
+func (s *Boards) ReleaseLease(ctx context.Context, name, owner string) error {
 	if _, err := s.db.Exec(ctx, `delete from leases where name = $1 and owner = $2`, name, owner); err != nil {
 		return pg.Translate(fmt.Errorf("release lease %s: %w", name, err))
 	}
@@ -39,16 +39,16 @@ func (s *Boards) GiveLease(ctx context.Context, name, owner string) error {
 // endings is the number of ended periods read at once.
 const endings = 100
 
-// Endings lists the periods that have ended, including the grace, and are not
+// EndedPeriods lists the periods that have ended, including the grace, and are not
 // announced, in the order of their ends. A non-empty family restricts it.
-func (s *Boards) Endings(ctx context.Context, family scoreboard.BoardID) ([]scoreboard.Ending, error) {
+func (s *Boards) EndedPeriods(ctx context.Context, family scoreboard.BoardID) ([]scoreboard.EndedPeriod, error) {
 	rows, err := s.db.Query(ctx, `select coalesce(standings_users, 0), `+row.BoardColumns+` from boards
 where announced_at is null and period_end <= (select clock_timestamp() - $1::interval) and ($2 = '' or family_id = $2)
 order by period_end, board_id limit $3`, s.closeGrace, family, endings)
 	if err != nil {
 		return nil, pg.Translate(fmt.Errorf("find ended periods: %w", err))
 	}
-	list, err := pgx.CollectRows(rows, func(r pgx.CollectableRow) (e scoreboard.Ending, err error) {
+	list, err := pgx.CollectRows(rows, func(r pgx.CollectableRow) (e scoreboard.EndedPeriod, err error) {
 		e.Board, err = row.ScanBoard(r, &e.Users)
 		return e, err
 	})
@@ -74,8 +74,8 @@ where board_id = $1 and closed_at is null and period_end <= clock_timestamp() - 
 	return nil
 }
 
-// Announced records that the end of a period was announced.
-func (s *Boards) Announced(ctx context.Context, id scoreboard.BoardID) error {
+// MarkAnnounced records that the end of a period was announced.
+func (s *Boards) MarkAnnounced(ctx context.Context, id scoreboard.BoardID) error {
 	_, err := s.db.Exec(
 		ctx,
 		`update boards set announced_at = clock_timestamp() where board_id = $1 and announced_at is null`,

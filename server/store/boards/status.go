@@ -25,7 +25,7 @@ const (
 func (s *Boards) exclusively(ctx context.Context, family scoreboard.BoardID, do func(pgx.Tx) error) error {
 	deadline := time.Now().Add(closeTimeout)
 	for {
-		err := s.db.InPatientTx(ctx, closeWait, func(tx pgx.Tx) error {
+		err := s.db.TxWithLockTimeout(ctx, closeWait, func(tx pgx.Tx) error {
 			if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtextextended($1, 0))`, family); err != nil {
 				return err
 			}

@@ -62,7 +62,7 @@ func (c *Corrections) Adjust(
 ) (*scoreboard.Receipt, error) {
 	items := []scoreboard.Increment{{
 		User: user, Delta: delta, Event: event, Boards: []scoreboard.BoardID{board}, Action: ledger.ActionAdjust,
-		Source: scoreboard.SourceAdmin, Signer: string(audit.Who), Address: audit.Address, Agent: audit.Agent,
+		Source: scoreboard.SourceAdmin, Signer: string(audit.Actor), Address: audit.Address, Agent: audit.Agent,
 	}}
 	outcomes, err := c.run(ctx, items, func(ctx context.Context, conn *pgxpool.Conn, b *ledger.Batch) error {
 		if replayed, err := b.Adjust(); replayed || err != nil {

@@ -247,8 +247,8 @@ where v.void_id = $1 and v.user_id = t.u and v.event_id = t.e and v.state = $6`,
 	return err
 }
 
-// ForgetVoids deletes the events of voids that can no longer be undone.
-func (c *Corrections) ForgetVoids(ctx context.Context) error {
+// DeleteOldVoidEvents deletes the events of voids that can no longer be undone.
+func (c *Corrections) DeleteOldVoidEvents(ctx context.Context) error {
 	_, err := c.db.Exec(ctx, `delete from void_events using voids
 where voids.id = void_id and (voids.state = 'undone' or voids.state = 'done')
     and done_at + $1::interval < clock_timestamp()`, scoreboard.UndoTime)

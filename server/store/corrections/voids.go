@@ -68,7 +68,7 @@ func scanVoid(row pgx.Row) (*scoreboard.Void, error) {
 		&v.Sender.From,
 		&v.Sender.To,
 		&v.Reason,
-		&v.Who,
+		&v.Actor,
 		&v.Created,
 		&v.State,
 		&v.Done,
@@ -97,7 +97,7 @@ func (c *Corrections) CreateVoid(
 	err = pgx.BeginFunc(ctx, c.db, func(tx pgx.Tx) error {
 		v, err = scanVoid(tx.QueryRow(ctx, `insert into voids (starts, ends, key_id, address, reason, who)
 select $1, $2, nullif($3, ''), nullif($4, ''), $5, $6 where exists (select `+sqlSent+`) returning `+voidColumns,
-			sender.From, sender.To, sender.KeyID, sender.Address, audit.Reason, audit.Who))
+			sender.From, sender.To, sender.KeyID, sender.Address, audit.Reason, audit.Actor))
 		if errors.Is(err, pgx.ErrNoRows) {
 			return scoreboard.Errorf(
 				scoreboard.CodeNotFound,

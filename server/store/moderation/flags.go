@@ -41,9 +41,9 @@ func scanFlag(row pgx.Row) (f scoreboard.Flag, err error) {
 	return f, err
 }
 
-// FlagsOf lists at most limit flags in a state ("" for all) after an id, oldest
+// ListFlags lists at most limit flags in a state ("" for all) after an id, oldest
 // first.
-func (m *Moderation) FlagsOf(
+func (m *Moderation) ListFlags(
 	ctx context.Context,
 	state string,
 	user scoreboard.UserID,
@@ -96,7 +96,7 @@ func (m *Moderation) DecideFlag(
 		}
 		f, err = scanFlag(
 			tx.QueryRow(ctx, `update flags set state = $2, decided_by = $3, decided_at = clock_timestamp(), reason = $4
-where id = $1 returning `+flagColumns, id, state, audit.Who, audit.Reason),
+where id = $1 returning `+flagColumns, id, state, audit.Actor, audit.Reason),
 		)
 		if err != nil {
 			return err

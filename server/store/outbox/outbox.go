@@ -137,9 +137,9 @@ where shard = $1 and generation = $2`, shard, generation, to.XID, to.ID)
 	return tag.RowsAffected() == 1, nil
 }
 
-// FailShard stores how often the row after a shard's cursor was tried, and the
+// RecordFailure stores how often the row after a shard's cursor was tried, and the
 // last error.
-func (o *Outbox) FailShard(ctx context.Context, shard int, generation int64, attempts int, reason string) error {
+func (o *Outbox) RecordFailure(ctx context.Context, shard int, generation int64, attempts int, reason string) error {
 	_, err := o.db.Exec(
 		ctx,
 		`update relay_shards set attempts = $3, last_error = $4 where shard = $1 and generation = $2`,

@@ -201,7 +201,7 @@ func (p *Privacy) eraseSome(ctx context.Context, tx pgx.Tx, user, anonymous scor
 }
 
 // ErasedUsers lists at most limit users that were erased before a time.
-func (p *Privacy) ErasedUsers(ctx context.Context, before time.Time, limit int) ([]scoreboard.Erased, error) {
+func (p *Privacy) ErasedUsers(ctx context.Context, before time.Time, limit int) ([]scoreboard.ErasedUser, error) {
 	rows, err := p.db.Query(
 		ctx,
 		`select user_id, erased_as, exists (select from scores where user_id = users.user_id and version > 0)
@@ -212,7 +212,7 @@ from users where erased_as is not null and erased_at < $1 order by erased_at lim
 	if err != nil {
 		return nil, pg.Translate(fmt.Errorf("list erased users: %w", err))
 	}
-	erased, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (e scoreboard.Erased, err error) {
+	erased, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (e scoreboard.ErasedUser, err error) {
 		err = row.Scan(&e.User, &e.Anonymous, &e.Unfinished)
 		return e, err
 	})
@@ -241,8 +241,8 @@ func (p *Privacy) Tombstones(ctx context.Context, user scoreboard.UserID) (map[s
 	return boards, nil
 }
 
-// ForgetErased deletes the name of an erased user with its tombstones.
-func (p *Privacy) ForgetErased(ctx context.Context, user scoreboard.UserID) error {
+// DeleteErasedName deletes the name of an erased user with its tombstones.
+func (p *Privacy) DeleteErasedName(ctx context.Context, user scoreboard.UserID) error {
 	err := pgx.BeginFunc(ctx, p.db, func(tx pgx.Tx) error {
 		for _, sql := range []string{
 			`delete from scores where user_id = $1 and version = 0`, `delete from profiles where user_id = $1`,
@@ -261,10 +261,10 @@ where user_id = $1)`,
 	return nil
 }
 
-// ForgetAddresses deletes addresses and agents from ledger rows older than keep,
+// DeleteOldAddresses deletes addresses and agents from ledger rows older than keep,
 // at most an hour of rows per call, and reports whether there is more to do. The
 // progress is stored in the database, so that any node can continue.
-func (p *Privacy) ForgetAddresses(ctx context.Context, keep time.Duration) (more bool, err error) {
+func (p *Privacy) DeleteOldAddresses(ctx context.Context, keep time.Duration) (more bool, err error) {
 	// Without the bound on the time, searching for the oldest row would read the
 	// whole ledger when no row is old enough.
 	const forget = `with span as (

@@ -28,16 +28,16 @@ from (
     from user_score_histories where board_id = $1 and ($2 = '' or user_id = $2) group by user_id) as l
 full join (select * from scores where board_id = $1 and ($2 = '' or user_id = $2)) as s on s.user_id = l.user_id`
 
-// Audit calls do with the sum of every user's ledger on a board and the score, from
+// SumLedger calls do with the sum of every user's ledger on a board and the score, from
 // one snapshot, in chunks of at most size; a non-empty user restricts it.
-func (r *Recovery) Audit(
+func (r *Recovery) SumLedger(
 	ctx context.Context,
 	board scoreboard.BoardID,
 	user scoreboard.UserID,
 	size int,
-	do func([]scoreboard.Audit) error,
+	do func([]scoreboard.LedgerSum) error,
 ) error {
-	scan := func(row pgx.CollectableRow) (a scoreboard.Audit, err error) {
+	scan := func(row pgx.CollectableRow) (a scoreboard.LedgerSum, err error) {
 		a.Change = scoreboard.Change{Type: scoreboard.ChangeScore, Board: board}
 		err = row.Scan(&a.User, &a.Rows, &a.First, &a.Last, &a.Expected, &a.Score, &a.Key, &a.Version, &a.Revision,
 			&a.ReachedAt, &a.RecordedAt, &a.Hidden, &a.Archived)
@@ -45,7 +45,7 @@ func (r *Recovery) Audit(
 	}
 	err := pg.InChunks(ctx, r.db, "audit", size, scan, do, sqlAudit, board, user)
 	if err != nil {
-		return pg.Translate(fmt.Errorf("audit board %s: %w", board, err))
+		return pg.Translate(fmt.Errorf("add up the ledger of board %s: %w", board, err))
 	}
 	return nil
 }
@@ -76,9 +76,9 @@ func (r *Recovery) CountScores(ctx context.Context, board scoreboard.BoardID) (n
 	return n, nil
 }
 
-// Walk returns at most limit states after a user and board, in the order of the
+// StatesAfter returns at most limit states after a user and board, in the order of the
 // primary key, so that repeated calls visit all.
-func (r *Recovery) Walk(
+func (r *Recovery) StatesAfter(
 	ctx context.Context,
 	user scoreboard.UserID,
 	board scoreboard.BoardID,

@@ -59,7 +59,7 @@ func (s *Settings) ChangeSettings(
 where $2::text is distinct from (select value from knobs where name = $1)
 on conflict (name) do update set value = excluded.value, version = excluded.version, changed_at = excluded.changed_at,
     changed_by = excluded.changed_by`,
-				t.Name, t.Value, t.Why.Who)
+				t.Name, t.Value, t.Why.Actor)
 			if err != nil {
 				return err
 			}

@@ -162,8 +162,8 @@ func (c *Consumer) chooseResume(ctx context.Context, d *Damage) error {
 		if d.Replaced || c.seen.at.IsZero() || p.Committed >= 0 && p.Committed < p.First {
 			continue
 		}
-		span := scoreboard.Extent{Partition: p.Partition, First: p.First, End: p.End}
-		at, err := c.client.Log(c.topic).At(ctx, span, c.seen.at.Add(-rereadMargin))
+		span := scoreboard.OffsetRange{Partition: p.Partition, First: p.First, End: p.End}
+		at, err := c.client.Log(c.topic).OffsetAt(ctx, span, c.seen.at.Add(-rereadMargin))
 		if err != nil {
 			return err
 		}

@@ -22,25 +22,25 @@ type Log struct {
 // Log opens a topic.
 func (c *Client) Log(topic string) *Log { return &Log{c, topic} }
 
-// Spans returns what each partition holds, ordered by partition.
-func (l *Log) Spans(ctx context.Context) ([]scoreboard.Extent, error) {
+// Ranges returns what each partition holds, ordered by partition.
+func (l *Log) Ranges(ctx context.Context) ([]scoreboard.OffsetRange, error) {
 	ends, err := l.client.ends(ctx, l.topic)
 	if err != nil {
 		return nil, err
 	}
-	spans := make([]scoreboard.Extent, 0, len(ends))
+	spans := make([]scoreboard.OffsetRange, 0, len(ends))
 	for partition, at := range ends {
-		spans = append(spans, scoreboard.Extent{
+		spans = append(spans, scoreboard.OffsetRange{
 			Partition: partition, First: at.first, End: at.end, Trimmed: at.first > 0,
 		})
 	}
-	slices.SortFunc(spans, func(a, b scoreboard.Extent) int { return a.Partition - b.Partition })
+	slices.SortFunc(spans, func(a, b scoreboard.OffsetRange) int { return a.Partition - b.Partition })
 	return spans, nil
 }
 
-// At returns the offset of the first record of a partition that was produced at
+// OffsetAt returns the offset of the first record of a partition that was produced at
 // a time or later, or the end of the span if there is none.
-func (l *Log) At(ctx context.Context, span scoreboard.Extent, at time.Time) (int64, error) {
+func (l *Log) OffsetAt(ctx context.Context, span scoreboard.OffsetRange, at time.Time) (int64, error) {
 	fail := func(err error) (int64, error) {
 		return 0, fmt.Errorf("find the offset at %s in partition %d of %s: %w", at, span.Partition, l.topic, err)
 	}
@@ -70,7 +70,7 @@ const (
 
 // Read calls do with the records of a span, in order and in batches. The error
 // has the code gone if the broker deletes records of the span meanwhile.
-func (l *Log) Read(ctx context.Context, span scoreboard.Extent, do func([]scoreboard.Record) error) error {
+func (l *Log) Read(ctx context.Context, span scoreboard.OffsetRange, do func([]scoreboard.Record) error) error {
 	r := kafkago.NewReader(kafkago.ReaderConfig{
 		Brokers: l.client.o.Brokers, Topic: l.topic, Partition: span.Partition, Dialer: l.client.dialer(),
 		MinBytes: 1, MaxBytes: 4 << 20, MaxWait: 250 * time.Millisecond, QueueCapacity: 2 * logBatch, MaxAttempts: 3,

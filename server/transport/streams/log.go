@@ -15,9 +15,9 @@ type Log struct{ transport *Transport }
 // Log opens the streams.
 func (t *Transport) Log() *Log { return &Log{t} }
 
-// Spans returns what each stream holds, ordered by shard.
-func (l *Log) Spans(ctx context.Context) ([]scoreboard.Extent, error) {
-	spans := make([]scoreboard.Extent, l.transport.o.Shards)
+// Ranges returns what each stream holds, ordered by shard.
+func (l *Log) Ranges(ctx context.Context) ([]scoreboard.OffsetRange, error) {
+	spans := make([]scoreboard.OffsetRange, l.transport.o.Shards)
 	rdb := l.transport.rdb
 	for shard := range spans {
 		stream := l.transport.stream(shard)
@@ -43,16 +43,16 @@ func (l *Log) Spans(ctx context.Context) ([]scoreboard.Extent, error) {
 	return spans, nil
 }
 
-// At returns the offset from which entries are of a time or later: ids start
+// OffsetAt returns the offset from which entries are of a time or later: ids start
 // with the time.
-func (l *Log) At(_ context.Context, span scoreboard.Extent, at time.Time) (int64, error) {
+func (l *Log) OffsetAt(_ context.Context, span scoreboard.OffsetRange, at time.Time) (int64, error) {
 	return min(max(at.UnixMilli()<<20, span.First), span.End), nil
 }
 
 const logBatch = 1000 // entries in one call of do
 
 // Read calls do with the entries of a span, in order and in batches.
-func (l *Log) Read(ctx context.Context, span scoreboard.Extent, do func([]scoreboard.Record) error) error {
+func (l *Log) Read(ctx context.Context, span scoreboard.OffsetRange, do func([]scoreboard.Record) error) error {
 	stream := l.transport.stream(span.Partition)
 	for next := span.First; next < span.End; {
 		entries, err := l.transport.rdb.XRangeN(ctx, stream, idOf(next), idOf(span.End-1), logBatch).Result()

@@ -19,6 +19,6 @@ func WriteAudit(ctx context.Context, to Querier, e *scoreboard.AuditEntry) error
 	}
 	_, err := to.Exec(ctx, `insert into audit_log (who, address, user_agent, request_id, action, target, reason, detail)
 values ($1, $2, $3, $4, $5, $6, $7, $8::text::jsonb)`,
-		e.Who, e.Address, e.Agent, e.RequestID, e.Action, e.Target, e.Reason, detail)
+		e.Actor, e.Address, e.Agent, e.RequestID, e.Action, e.Target, e.Reason, detail)
 	return err
 }

@@ -81,9 +81,9 @@ func (db *DB) InLimitedTx(ctx context.Context, do func(pgx.Tx) error) error {
 	})
 }
 
-// InPatientTx runs do in a transaction that waits at most wait for a lock, so that
+// TxWithLockTimeout runs do in a transaction that waits at most wait for a lock, so that
 // others do not queue behind it for long.
-func (db *DB) InPatientTx(ctx context.Context, wait time.Duration, do func(pgx.Tx) error) error {
+func (db *DB) TxWithLockTimeout(ctx context.Context, wait time.Duration, do func(pgx.Tx) error) error {
 	return pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, `select set_config('lock_timeout', $1, true), set_config('statement_timeout', $2, true),
     set_config('idle_in_transaction_session_timeout', $2, true)`, milliseconds(wait), milliseconds(db.timeout))

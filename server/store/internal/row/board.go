@@ -25,7 +25,7 @@ func ScanBoard(row pgx.Row, before ...any) (b scoreboard.Board, err error) {
 	err = row.Scan(append(before, &b.ID, &b.Family, &b.Mode, &b.Order, &b.Status, &b.MinDelta, &b.MaxDelta,
 		&b.MinScore, &b.MaxScore, &b.Public, &b.Region, &b.Created, &b.Period, &b.TimeZone, &b.WeekStart,
 		&start, &end, &closed, &b.Require.ActionToken, &b.Require.Attestation, &minAge, &life, &b.StandingsHash)...)
-	b.Require.ActionLeast = time.Duration(minAge) * time.Millisecond
+	b.Require.MinActionTime = time.Duration(minAge) * time.Millisecond
 	b.Require.ActionLife = time.Duration(life) * time.Millisecond
 	b.Created = b.Created.UTC()
 	for to, t := range map[*time.Time]*time.Time{&b.PeriodStart: start, &b.PeriodEnd: end, &b.Closed: closed} {

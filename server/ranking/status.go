@@ -123,18 +123,18 @@ func (r *Ranking) server(ctx context.Context) (string, error) {
 	return strings.Join(ids, "/"), nil
 }
 
-// Condition reports the state of a board. It is expensive: Redis measures the size
+// Status reports the state of a board. It is expensive: Redis measures the size
 // of the keys.
-func (r *Ranking) Condition(ctx context.Context, board scoreboard.BoardID) (*scoreboard.Condition, error) {
+func (r *Ranking) Status(ctx context.Context, board scoreboard.BoardID) (*scoreboard.RankingStatus, error) {
 	server, err := r.server(ctx)
 	if err != nil {
 		return nil, err
 	}
-	c := &scoreboard.Condition{Board: board, State: scoreboard.StateRebuilding}
+	c := &scoreboard.RankingStatus{Board: board, State: scoreboard.StateRebuilding}
 	keys := liveKeys(board)
 	meta, err := r.rdb.HGetAll(ctx, keys[0]).Result()
 	if err != nil {
-		return nil, fmt.Errorf("read the condition of board %s: %w", board, err)
+		return nil, fmt.Errorf("read the ranking status of board %s: %w", board, err)
 	}
 	if shadow, err := r.rdb.Exists(ctx, shadowKeys(board)[0]).Result(); err == nil {
 		c.Rebuilding = shadow == 1
@@ -144,21 +144,21 @@ func (r *Ranking) Condition(ctx context.Context, board scoreboard.BoardID) (*sco
 	}
 	fresh, err := r.rdb.HGetAll(ctx, freshKey).Result()
 	if err != nil {
-		return nil, fmt.Errorf("read the condition of board %s: %w", board, err)
+		return nil, fmt.Errorf("read the ranking status of board %s: %w", board, err)
 	}
 	c.Suspect = meta["server"] != server
 	for to, field := range map[*int64]string{&c.Epoch: "epoch", &c.Version: "version"} {
 		if *to, err = strconv.ParseInt(meta[field], 10, 64); err != nil {
-			return nil, fmt.Errorf("read the condition of board %s: %s: %w", board, field, err)
+			return nil, fmt.Errorf("read the ranking status of board %s: %s: %w", board, field, err)
 		}
 	}
 	built, err := strconv.ParseInt(meta["built"], 10, 64)
 	if err != nil {
-		return nil, fmt.Errorf("read the condition of board %s: built: %w", board, err)
+		return nil, fmt.Errorf("read the ranking status of board %s: built: %w", board, err)
 	}
 	c.Built = time.UnixMicro(built).UTC()
 	if c.Members, err = r.rdb.ZCard(ctx, keys[1]).Result(); err != nil {
-		return nil, fmt.Errorf("read the condition of board %s: %w", board, err)
+		return nil, fmt.Errorf("read the ranking status of board %s: %w", board, err)
 	}
 	for _, key := range keys {
 		n, err := r.rdb.MemoryUsage(ctx, key).Result()

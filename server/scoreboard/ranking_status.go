@@ -15,8 +15,8 @@ const (
 	StateRebuilding BoardState = "DEGRADED_REBUILDING" // not loaded: reads are served from the store
 )
 
-// Condition is the state of a board's ranking.
-type Condition struct {
+// RankingStatus is the status of a board's ranking.
+type RankingStatus struct {
 	Board      BoardID
 	State      BoardState
 	Rebuilding bool // a rebuild is running, possibly beside the live board
