@@ -56,8 +56,8 @@
 //
 // The domain types are in scoreboard, the JSON shapes in protocol, the deployed
 // configuration in config. A component imports those and never another component:
-// only New connects components, and structure_test.go enforces it. An interface is
-// declared by its caller.
+// only New connects components. The stores know the domain types only, never a JSON
+// shape. structure_test.go enforces both. An interface is declared by its caller.
 //
 // Run starts the components that observe before those that write, and stops them in
 // reverse: it reports not ready, finishes requests, closes streams, finishes the

@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -136,6 +137,32 @@ func TestPackagesImportLowerLevelsOnly(t *testing.T) {
 				t.Errorf("server/scoreboard imports %s; the domain types may only import the standard library",
 					imported)
 			}
+		}
+	}
+	if seen < 15 {
+		t.Errorf("only %d packages were checked", seen)
+	}
+}
+
+// The stores know the domain types, not how the API or the transports write them
+// down, so a wire shape can change without a store.
+func TestStoresDoNotImportWireShapes(t *testing.T) {
+	t.Parallel()
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-f", `{{.ImportPath}}{{range .Deps}} {{.}}{{end}}`,
+		module+"server/store/...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	seen := 0
+	for line := range strings.Lines(string(out)) {
+		fields := strings.Fields(line)
+		name := strings.TrimPrefix(fields[0], module)
+		if name == "server/store/storetest" { // starts real backends
+			continue
+		}
+		seen++
+		if slices.Contains(fields[1:], module+"server/protocol") {
+			t.Errorf("%s imports server/protocol, directly or through another package", name)
 		}
 	}
 	if seen < 15 {

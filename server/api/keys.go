@@ -19,12 +19,12 @@ type Keys interface {
 	CreateKey(
 		ctx context.Context, id, name string, sealed []byte, scope *scoreboard.KeyScope, life time.Duration,
 		why *scoreboard.AuditEntry,
-	) (protocol.Key, error)
+	) (scoreboard.Key, error)
 	RotateKey(
 		ctx context.Context, id string, sealed []byte, overlap time.Duration, why *scoreboard.AuditEntry,
-	) (protocol.Key, error)
-	Keys(ctx context.Context) ([]protocol.Key, error)
-	RevokeKey(ctx context.Context, id string, why *scoreboard.AuditEntry) (protocol.Key, error)
+	) (scoreboard.Key, error)
+	Keys(ctx context.Context) ([]scoreboard.Key, error)
+	RevokeKey(ctx context.Context, id string, why *scoreboard.AuditEntry) (scoreboard.Key, error)
 }
 
 // The bounds of a key.
@@ -69,9 +69,22 @@ func (a *API) createKey(c *gin.Context, caller *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	key.Secret = secret
-	respond(c, http.StatusCreated, key)
+	respond(c, http.StatusCreated, keyJSON(&key, secret))
 	return nil
+}
+
+// keyJSON returns a key as the API shows it. The secret is "" but in the response
+// that creates it.
+func keyJSON(k *scoreboard.Key, secret string) protocol.Key {
+	out := protocol.Key{
+		KeyID: k.ID, Name: k.Name, Secret: secret, CreatedAt: k.Created, ExpiresAt: timePtr(k.Expires),
+		RevokedAt: timePtr(k.Revoked), UserPrefix: k.Scope.UserPrefix, MaxDelta: k.Scope.MaxDelta,
+		PerMinute: k.Scope.PerMinute, Generation: k.Generation, RetiresAt: timePtr(k.Retires),
+	}
+	for _, board := range k.Scope.Boards {
+		out.Boards = append(out.Boards, string(board))
+	}
+	return out
 }
 
 func keyScope(r *protocol.KeyRequest) (*scoreboard.KeyScope, error) {
@@ -119,8 +132,7 @@ func (a *API) rotateKey(c *gin.Context, caller *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	key.Secret = secret
-	respond(c, http.StatusOK, key)
+	respond(c, http.StatusOK, keyJSON(&key, secret))
 	return nil
 }
 
@@ -139,7 +151,11 @@ func (a *API) listKeys(c *gin.Context, _ *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	respond(c, http.StatusOK, protocol.Keys{Keys: keys})
+	out := protocol.Keys{Keys: make([]protocol.Key, 0, len(keys))}
+	for i := range keys {
+		out.Keys = append(out.Keys, keyJSON(&keys[i], ""))
+	}
+	respond(c, http.StatusOK, out)
 	return nil
 }
 
@@ -153,7 +169,7 @@ func (a *API) revokeKey(c *gin.Context, caller *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	respond(c, http.StatusOK, key)
+	respond(c, http.StatusOK, keyJSON(&key, ""))
 	return nil
 }
 

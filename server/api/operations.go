@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strconv"
 
@@ -21,7 +22,7 @@ type Outbox interface {
 type DeadLetters interface {
 	DeadLetters(ctx context.Context, after int64, limit int) ([]scoreboard.DeadLetter, error)
 	DeadLetter(ctx context.Context, id int64) (*scoreboard.DeadLetter, error)
-	RequeueLetter(ctx context.Context, id int64, why *scoreboard.AuditEntry) error
+	RequeueLetter(ctx context.Context, id int64, change *scoreboard.Change, why *scoreboard.AuditEntry) error
 	DropLetter(ctx context.Context, id int64, why *scoreboard.AuditEntry) error
 }
 
@@ -110,7 +111,7 @@ func (a *API) listDeadLetters(c *gin.Context, _ *auth.Claims) error {
 func deadLetterJSON(l *scoreboard.DeadLetter) protocol.DeadLetter {
 	return protocol.DeadLetter{
 		ID: l.ID, Topic: l.Topic, Partition: l.Partition, Offset: l.Offset, Reason: l.Reason,
-		Attempts: l.Attempts, BuriedAt: l.BuriedAt, Value: l.Value,
+		Attempts: l.Attempts, BuriedAt: l.StoredAt, Value: l.Value,
 	}
 }
 
@@ -138,17 +139,32 @@ func (a *API) showDeadLetter(c *gin.Context, _ *auth.Claims) error {
 
 // requeueDeadLetter is POST /v1/admin/dead-letters/{id}/requeue.
 func (a *API) requeueDeadLetter(c *gin.Context, caller *auth.Claims) error {
-	return a.resolveDeadLetter(c, caller, a.Operations.DeadLetters.RequeueLetter)
+	return a.resolveDeadLetter(c, caller,
+		func(ctx context.Context, letter *scoreboard.DeadLetter, why *scoreboard.AuditEntry) error {
+			change, heartbeat, err := protocol.DecodeEvent(letter.Value)
+			if err != nil || heartbeat != nil {
+				return &scoreboard.Error{
+					Code:    scoreboard.CodeConflict,
+					Message: fmt.Sprintf("dead letter %d cannot be decoded; drop it", letter.ID),
+					Err:     err,
+				}
+			}
+			return a.Operations.DeadLetters.RequeueLetter(ctx, letter.ID, change, why)
+		})
 }
 
 // dropDeadLetter is DELETE /v1/admin/dead-letters/{id}.
 func (a *API) dropDeadLetter(c *gin.Context, caller *auth.Claims) error {
-	return a.resolveDeadLetter(c, caller, a.Operations.DeadLetters.DropLetter)
+	return a.resolveDeadLetter(c, caller,
+		func(ctx context.Context, letter *scoreboard.DeadLetter, why *scoreboard.AuditEntry) error {
+			return a.Operations.DeadLetters.DropLetter(ctx, letter.ID, why)
+		})
 }
 
 // resolveDeadLetter requeues or drops a dead letter and answers with it.
 func (a *API) resolveDeadLetter(
-	c *gin.Context, caller *auth.Claims, resolve func(context.Context, int64, *scoreboard.AuditEntry) error,
+	c *gin.Context, caller *auth.Claims,
+	resolve func(context.Context, *scoreboard.DeadLetter, *scoreboard.AuditEntry) error,
 ) error {
 	id, err := parseDeadLetterID(c.Param("id"))
 	if err != nil {
@@ -158,7 +174,8 @@ func (a *API) resolveDeadLetter(
 	if err != nil {
 		return err
 	}
-	if err := resolve(c.Request.Context(), id, auditEntry(c, caller, "letter:"+strconv.FormatInt(id, 10))); err != nil {
+	why := auditEntry(c, caller, "letter:"+strconv.FormatInt(id, 10))
+	if err := resolve(c.Request.Context(), letter, why); err != nil {
 		return err
 	}
 	a.Log.Info("dead letter resolved", "path", c.FullPath(), "id", id,

@@ -24,7 +24,7 @@ type Source interface {
 
 // DeadLetters keeps records that cannot be recorded, with the reason.
 type DeadLetters interface {
-	Bury(ctx context.Context, letter *scoreboard.DeadLetter) error
+	Add(ctx context.Context, letter *scoreboard.DeadLetter) error
 }
 
 // Rejections stores why accepted events were rejected.
@@ -38,14 +38,14 @@ type Rejections interface {
 // Intake records the increments that an Acceptor has published, through the same
 // group commit as all others. It commits offsets after the transaction.
 type Intake struct {
-	source     Source
-	ingest     *Ingest
-	dead       DeadLetters
-	rejections Rejections
-	marks      Marks
-	window     time.Duration // in which repeats are recognised; older increments are not recorded
-	log        *slog.Logger
-	buried     prometheus.Counter
+	source       Source
+	ingest       *Ingest
+	dead         DeadLetters
+	rejections   Rejections
+	marks        Marks
+	window       time.Duration // in which repeats are recognised; older increments are not recorded
+	log          *slog.Logger
+	deadLettered prometheus.Counter
 }
 
 // NewIntake returns an intake; Run starts it.
@@ -54,14 +54,14 @@ func NewIntake(
 ) *Intake {
 	return &Intake{
 		source: s, ingest: in, dead: d, rejections: r, marks: m, window: window, log: log,
-		buried: prometheus.NewCounter(prometheus.CounterOpts{
+		deadLettered: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "scoreboard_intake_buried_total", Help: "Accepted increments that went to the dead letters.",
 		}),
 	}
 }
 
 // Collectors returns the metrics, for registration.
-func (k *Intake) Collectors() []prometheus.Collector { return []prometheus.Collector{k.buried} }
+func (k *Intake) Collectors() []prometheus.Collector { return []prometheus.Collector{k.deadLettered} }
 
 // Run consumes until ctx ends, and starts again after a failure.
 func (k *Intake) Run(ctx context.Context) error {
@@ -95,7 +95,7 @@ func (k *Intake) handle(ctx context.Context, records []scoreboard.Record) (pause
 			return nil, fmt.Errorf("read offset %d of partition %d: %w", r.Offset, r.Partition, err)
 		}
 		if err != nil {
-			if err := k.bury(ctx, r, err, 1); err != nil {
+			if err := k.moveToDeadLetters(ctx, r, err, 1); err != nil {
 				return nil, err
 			}
 			continue
@@ -234,7 +234,7 @@ func final(code scoreboard.Code) bool {
 // abandon moves an increment that cannot be recorded to the dead letters, and stores
 // that as its outcome.
 func (k *Intake) abandon(ctx context.Context, w *waiting, reason error) error {
-	if err := k.bury(ctx, w.record, reason, max(w.failures, 1)); err != nil {
+	if err := k.moveToDeadLetters(ctx, w.record, reason, max(w.failures, 1)); err != nil {
 		return err
 	}
 	outcome := scoreboard.Errorf(scoreboard.CodeInternal, "the event could not be recorded; it is kept for operators")
@@ -249,15 +249,15 @@ func (k *Intake) abandon(ctx context.Context, w *waiting, reason error) error {
 	return nil
 }
 
-func (k *Intake) bury(ctx context.Context, r scoreboard.Record, reason error, attempts int) error {
-	k.buried.Inc()
+func (k *Intake) moveToDeadLetters(ctx context.Context, r scoreboard.Record, reason error, attempts int) error {
+	k.deadLettered.Inc()
 	k.log.Error("accepted increment moved to the dead letters",
 		"partition", r.Partition, "offset", r.Offset, "err", reason)
 	letter := &scoreboard.DeadLetter{
 		Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Value: r.Value, Reason: reason.Error(),
 		Attempts: attempts,
 	}
-	if err := k.dead.Bury(ctx, letter); err != nil {
+	if err := k.dead.Add(ctx, letter); err != nil {
 		return fmt.Errorf("store a dead letter for partition %d, offset %d: %w", r.Partition, r.Offset, err)
 	}
 	return nil

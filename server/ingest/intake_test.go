@@ -39,7 +39,7 @@ func (d *delivery) Consume(
 	return nil
 }
 
-func (d *delivery) Bury(_ context.Context, letter *scoreboard.DeadLetter) error {
+func (d *delivery) Add(_ context.Context, letter *scoreboard.DeadLetter) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.buried = append(d.buried, letter.Offset)

@@ -80,7 +80,7 @@ func TestErasureRemovesTheNameAndKeepsSums(t *testing.T) {
 		Value:  []byte(`{"user_id":"` + string(user) + `","x":"` + "\xff" + `"}`),
 		Reason: "r",
 	}
-	if err := r.DeadLetters.Bury(ctx, &letter); err != nil {
+	if err := r.DeadLetters.Add(ctx, &letter); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.Profiles.PutProfile(ctx, &scoreboard.Profile{User: user, DisplayName: "Priva Te"}, nil); err != nil {

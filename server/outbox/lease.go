@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/internal/backoff"
+	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -172,14 +173,18 @@ func (l *lease) shrinkPage(ctx context.Context, rejection error) error {
 		return err
 	}
 	row := &page.Rows[0]
-	ok, err := l.relay.queue.BuryRow(ctx, l.shard, l.generation, row, rejection.Error(), l.rejected)
+	letter := scoreboard.DeadLetter{
+		Topic: scoreboard.FromOutbox, Partition: l.shard, Offset: row.Cursor.ID,
+		Value: protocol.AppendEvent(nil, &row.Change), Reason: rejection.Error(), Attempts: l.rejected,
+	}
+	ok, err := l.relay.queue.MoveToDeadLetters(ctx, l.generation, row.Cursor, &letter)
 	if err != nil {
 		return err
 	}
 	if !ok {
 		return l.errLost()
 	}
-	l.relay.metrics.buried.Inc()
+	l.relay.metrics.deadLetters.Inc()
 	l.relay.log.Error("row moved to the dead letters",
 		"shard", l.shard, "board", row.Board, "event", scoreboard.FormatUUID(row.Event), "err", rejection)
 	l.at, l.rejected = row.Cursor, 0

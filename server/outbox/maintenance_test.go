@@ -175,22 +175,22 @@ func TestDeadLetterIsRequeuedOnceOrDropped(t *testing.T) {
 		Type: scoreboard.ChangeScore, Board: "global", User: "alice", Score: 5, Key: -5, Version: 3, Revision: 2,
 		ReachedAt: at, RecordedAt: at, Hidden: true,
 	}
-	bury := func(offset int64, value []byte) {
+	addLetter := func(offset int64, value []byte) {
 		t.Helper()
 		for range 2 { // delivered twice, it is one letter
 			letter := &scoreboard.DeadLetter{
 				Topic: "events", Partition: 1, Offset: offset, Value: value, Reason: "why", Attempts: 1,
 			}
-			if err := r.store.DeadLetters.Bury(ctx, letter); err != nil {
+			if err := r.store.DeadLetters.Add(ctx, letter); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
 	old := change
 	old.RecordedAt = at.AddDate(0, -3, 0)
-	bury(1, protocol.AppendEvent(nil, &change))
-	bury(2, []byte("no JSON"))
-	bury(3, protocol.AppendEvent(nil, &old))
+	addLetter(1, protocol.AppendEvent(nil, &change))
+	addLetter(2, []byte("no JSON"))
+	addLetter(3, protocol.AppendEvent(nil, &old))
 	letters, err := r.store.DeadLetters.DeadLetters(ctx, 0, 10)
 	if err != nil || len(letters) != 3 {
 		t.Fatalf("letters %+v, %v; want 3", letters, err)
@@ -198,19 +198,15 @@ func TestDeadLetterIsRequeuedOnceOrDropped(t *testing.T) {
 	if more, err := r.store.DeadLetters.DeadLetters(ctx, letters[1].ID, 10); err != nil || len(more) != 1 {
 		t.Errorf("after the second: %+v, %v", more, err)
 	}
-	err = r.store.DeadLetters.RequeueLetter(ctx, letters[1].ID, nil)
-	if scoreboard.CodeOf(err) != scoreboard.CodeConflict {
-		t.Errorf("requeue of a malformed record: %v, want a conflict", err)
-	}
-	err = r.store.DeadLetters.RequeueLetter(ctx, letters[2].ID, nil)
+	err = r.store.DeadLetters.RequeueLetter(ctx, letters[2].ID, &old, nil)
 	if scoreboard.CodeOf(err) != scoreboard.CodeGone {
 		t.Errorf("requeue of a record from before the window: %v, want gone", err)
 	}
-	if err := r.store.DeadLetters.RequeueLetter(ctx, letters[0].ID, nil); err != nil {
+	if err := r.store.DeadLetters.RequeueLetter(ctx, letters[0].ID, &change, nil); err != nil {
 		t.Fatal(err)
 	}
 	for _, end := range []func() error{
-		func() error { return r.store.DeadLetters.RequeueLetter(ctx, letters[0].ID, nil) },
+		func() error { return r.store.DeadLetters.RequeueLetter(ctx, letters[0].ID, &change, nil) },
 		func() error { return r.store.DeadLetters.DropLetter(ctx, letters[0].ID, nil) },
 	} {
 		if err := end(); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {

@@ -28,8 +28,8 @@ type Queue interface {
 	LeaveRelays(ctx context.Context, owner string) error
 	// OutboxShards returns the number of shards that have rows.
 	OutboxShards(ctx context.Context) (int, error)
-	// BuryRow moves a row to the dead letters and the cursor past it.
-	BuryRow(ctx context.Context, shard int, generation int64, row *scoreboard.OutboxRow, reason string, attempts int) (
+	// MoveToDeadLetters stores a row as a dead letter and moves the cursor past it.
+	MoveToDeadLetters(ctx context.Context, generation int64, row scoreboard.Cursor, letter *scoreboard.DeadLetter) (
 		bool, error)
 }
 
@@ -135,10 +135,10 @@ func (r *Relay) runShard(ctx context.Context, shard int, touch func()) {
 }
 
 type metrics struct {
-	published prometheus.Counter
-	failures  prometheus.Counter
-	buried    prometheus.Counter
-	lag       prometheus.Histogram
+	published   prometheus.Counter
+	failures    prometheus.Counter
+	deadLetters prometheus.Counter
+	lag         prometheus.Histogram
 }
 
 func newMetrics() *metrics {
@@ -146,9 +146,9 @@ func newMetrics() *metrics {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: "scoreboard_outbox_" + name, Help: help})
 	}
 	return &metrics{
-		published: counter("published_total", "Changes that the transport has acknowledged."),
-		failures:  counter("failures_total", "Failures after which a relay started again from its cursor."),
-		buried:    counter("buried_total", "Rows that the transport rejected and that went to the dead letters."),
+		published:   counter("published_total", "Changes that the transport has acknowledged."),
+		failures:    counter("failures_total", "Failures after which a relay started again from its cursor."),
+		deadLetters: counter("buried_total", "Rows that the transport rejected and that went to the dead letters."),
 		lag: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "scoreboard_outbox_lag_seconds",
 			Help:    "Time from recording a change to its acknowledgement, for the last change of each batch.",
@@ -159,5 +159,5 @@ func newMetrics() *metrics {
 
 // Collectors returns the metrics, for registration.
 func (r *Relay) Collectors() []prometheus.Collector {
-	return []prometheus.Collector{r.metrics.published, r.metrics.failures, r.metrics.buried, r.metrics.lag}
+	return []prometheus.Collector{r.metrics.published, r.metrics.failures, r.metrics.deadLetters, r.metrics.lag}
 }

@@ -228,8 +228,8 @@ func TestOutageMovesNoRowToDeadLetters(t *testing.T) {
 	}}
 	start(t, options("relay"), r, p)
 	until(t, "published after the outage", func() bool { return slices.Equal(p.published(), []string{"alice"}) })
-	var buried int
-	if err := conn.QueryRow(ctx, "select count(*) from dead_letters").Scan(&buried); err != nil || buried > 0 {
-		t.Errorf("%d rows went to the dead letters (%v)", buried, err)
+	var letters int
+	if err := conn.QueryRow(ctx, "select count(*) from dead_letters").Scan(&letters); err != nil || letters > 0 {
+		t.Errorf("%d rows went to the dead letters (%v)", letters, err)
 	}
 }

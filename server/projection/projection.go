@@ -32,7 +32,7 @@ type Ranking interface {
 
 // DeadLetters keeps records that cannot be applied, with the reason.
 type DeadLetters interface {
-	Bury(ctx context.Context, letter *scoreboard.DeadLetter) error
+	Add(ctx context.Context, letter *scoreboard.DeadLetter) error
 }
 
 // Boards reports whether a board exists, without a cache that could be stale.
@@ -101,7 +101,7 @@ func (p *Projection) Handle(ctx context.Context, records []scoreboard.Record) (p
 				"topic", r.Topic, "partition", r.Partition, "offset", r.Offset, "err", err)
 			paused[r.Partition] = r.Offset
 		case err != nil:
-			if err := p.bury(ctx, r, err); err != nil {
+			if err := p.moveToDeadLetters(ctx, r, err); err != nil {
 				return nil, err
 			}
 		case beat != nil:
@@ -147,7 +147,7 @@ func (p *Projection) handleMissing(ctx context.Context, b *batch, board scoreboa
 	}
 	for i := range b.changes {
 		if b.changes[i].Board == board {
-			if err := p.bury(ctx, b.origins[i], fmt.Errorf("board %s does not exist", board)); err != nil {
+			if err := p.moveToDeadLetters(ctx, b.origins[i], fmt.Errorf("board %s does not exist", board)); err != nil {
 				return err
 			}
 		}
@@ -173,15 +173,15 @@ func (p *Projection) retry(ctx context.Context, do func() error) error {
 	}
 }
 
-func (p *Projection) bury(ctx context.Context, r scoreboard.Record, reason error) error {
-	p.metrics.buried.Inc()
+func (p *Projection) moveToDeadLetters(ctx context.Context, r scoreboard.Record, reason error) error {
+	p.metrics.deadLetters.Inc()
 	p.log.Error("record moved to the dead letters",
 		"topic", r.Topic, "partition", r.Partition, "offset", r.Offset, "err", reason)
 	letter := &scoreboard.DeadLetter{
 		Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Value: r.Value, Reason: reason.Error(), Attempts: 1,
 	}
 	for _, d := range p.dead {
-		if err := d.Bury(ctx, letter); err != nil {
+		if err := d.Add(ctx, letter); err != nil {
 			return fmt.Errorf("store a dead letter for partition %d, offset %d: %w", r.Partition, r.Offset, err)
 		}
 	}
@@ -189,8 +189,8 @@ func (p *Projection) bury(ctx context.Context, r scoreboard.Record, reason error
 }
 
 type metrics struct {
-	applied, failures, buried, newer prometheus.Counter
-	lag                              prometheus.Histogram
+	applied, failures, deadLetters, newer prometheus.Counter
+	lag                                   prometheus.Histogram
 }
 
 func newMetrics() *metrics {
@@ -198,10 +198,10 @@ func newMetrics() *metrics {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: "scoreboard_projection_" + name, Help: help})
 	}
 	return &metrics{
-		applied:  counter("applied_total", "Changes applied to the ranking, including those that it already had."),
-		failures: counter("failures_total", "Failed attempts to consume or apply a batch."),
-		buried:   counter("buried_total", "Records that went to the dead letters."),
-		newer:    counter("newer_schema_total", "Partitions paused at an event with a newer schema."),
+		applied:     counter("applied_total", "Changes applied to the ranking, including those that it already had."),
+		failures:    counter("failures_total", "Failed attempts to consume or apply a batch."),
+		deadLetters: counter("buried_total", "Records that went to the dead letters."),
+		newer:       counter("newer_schema_total", "Partitions paused at an event with a newer schema."),
 		lag: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "scoreboard_projection_lag_seconds",
 			Help:    "Time from recording a change to applying it to the ranking, for the last change of each batch.",
@@ -213,5 +213,5 @@ func newMetrics() *metrics {
 // Collectors returns the metrics, for registration.
 func (p *Projection) Collectors() []prometheus.Collector {
 	m := p.metrics
-	return []prometheus.Collector{m.applied, m.failures, m.buried, m.newer, m.lag}
+	return []prometheus.Collector{m.applied, m.failures, m.deadLetters, m.newer, m.lag}
 }

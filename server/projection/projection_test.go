@@ -33,7 +33,7 @@ type letters struct {
 	err     error
 }
 
-func (l *letters) Bury(_ context.Context, letter *scoreboard.DeadLetter) error {
+func (l *letters) Add(_ context.Context, letter *scoreboard.DeadLetter) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.err != nil {

@@ -199,9 +199,9 @@ func TestReplayRejectsATimeNoLongerRetained(t *testing.T) {
 func TestRequeueKeepsLettersItCannotDecode(t *testing.T) {
 	t.Parallel()
 	r := open(t)
-	bury := func(topic string, offset int64, value []byte) {
+	addLetter := func(topic string, offset int64, value []byte) {
 		t.Helper()
-		if err := r.DeadLetters.Bury(
+		if err := r.DeadLetters.Add(
 			ctx,
 			&scoreboard.DeadLetter{Topic: topic, Offset: offset, Value: value, Reason: "why", Attempts: 1},
 		); err != nil {
@@ -210,14 +210,14 @@ func TestRequeueKeepsLettersItCannotDecode(t *testing.T) {
 	}
 	for n := range 120 { // more than a page
 		c := change(n, 1, int64(n))
-		bury("events", int64(n), protocol.AppendEvent(nil, &c))
+		addLetter("events", int64(n), protocol.AppendEvent(nil, &c))
 	}
 	old := change(1, 1, 1)
 	old.RecordedAt = time.Now().AddDate(0, -3, 0)
-	bury("events", 500, protocol.AppendEvent(nil, &old))
-	bury("events", 501, []byte("no JSON"))
+	addLetter("events", 500, protocol.AppendEvent(nil, &old))
+	addLetter("events", 501, []byte("no JSON"))
 	other := change(999, 1, 1)
-	bury("elsewhere", 1, protocol.AppendEvent(nil, &other))
+	addLetter("elsewhere", 1, protocol.AppendEvent(nil, &other))
 	since := time.Now().AddDate(0, -1, 0)
 	requeue := func(dry bool) *repair.ReplayResult {
 		t.Helper()

@@ -13,7 +13,7 @@ import (
 // DeadLetterStore holds the dead letters.
 type DeadLetterStore interface {
 	DeadLetters(ctx context.Context, after int64, limit int) ([]scoreboard.DeadLetter, error)
-	RequeueLetter(ctx context.Context, id int64, why *scoreboard.AuditEntry) error
+	RequeueLetter(ctx context.Context, id int64, change *scoreboard.Change, why *scoreboard.AuditEntry) error
 }
 
 // Requeue puts dead letters back into the outbox: all, or those of one topic or
@@ -76,7 +76,7 @@ func (q *Requeue) requeue(ctx context.Context, l *scoreboard.DeadLetter, done *R
 		done.Newer++
 		return nil
 	}
-	switch err := q.Letters.RequeueLetter(ctx, l.ID, nil); scoreboard.CodeOf(err) {
+	switch err := q.Letters.RequeueLetter(ctx, l.ID, change, nil); scoreboard.CodeOf(err) {
 	case scoreboard.CodeNotFound:
 		done.Same++ // requeued concurrently
 		return nil

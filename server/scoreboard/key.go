@@ -7,6 +7,20 @@ import (
 	"time"
 )
 
+// Key is a signing key as operators see it, without its secrets.
+type Key struct {
+	ID      string
+	Name    string
+	Scope   KeyScope
+	Created time.Time
+	Expires time.Time // zero: never
+	Revoked time.Time // zero: not revoked
+	// Generation counts the key's secrets. The previous secret is valid until
+	// Retires, which is zero if that has passed or there is none.
+	Generation int
+	Retires    time.Time
+}
+
 // SigningKey is a key as needed for verification.
 type SigningKey struct {
 	Secrets []SealedSecret // several while the key is being rotated

@@ -56,7 +56,7 @@ type DeadLetter struct {
 	Value     []byte
 	Reason    string
 	Attempts  int
-	BuriedAt  time.Time
+	StoredAt  time.Time
 }
 
 // FromOutbox is the topic of letters that the transport rejected.

@@ -108,8 +108,8 @@ type DeadLetters struct{ producer Producer }
 // NewDeadLetters publishes through p, which the caller closes.
 func NewDeadLetters(p Producer) *DeadLetters { return &DeadLetters{producer: p} }
 
-// Bury writes a record with its origin and the reason as headers.
-func (d *DeadLetters) Bury(ctx context.Context, letter *scoreboard.DeadLetter) error {
+// Add writes a record with its origin and the reason as headers.
+func (d *DeadLetters) Add(ctx context.Context, letter *scoreboard.DeadLetter) error {
 	partition := []byte(strconv.Itoa(letter.Partition))
 	_, err := d.producer.Produce(ctx, []Message{{
 		Key: partition, Value: letter.Value,

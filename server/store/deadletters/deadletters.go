@@ -10,7 +10,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/scoreboard/scoreboard/server/ledger"
-	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 )
@@ -21,9 +20,9 @@ type DeadLetters struct{ db *pg.DB }
 // New returns a DeadLetters over db.
 func New(db *pg.DB) *DeadLetters { return &DeadLetters{db} }
 
-// Bury stores a record that cannot be processed as a dead letter. Storing the same
+// Add stores a record that cannot be processed as a dead letter. Storing the same
 // record again changes nothing.
-func (d *DeadLetters) Bury(ctx context.Context, letter *scoreboard.DeadLetter) error {
+func (d *DeadLetters) Add(ctx context.Context, letter *scoreboard.DeadLetter) error {
 	_, err := d.db.Exec(ctx, `insert into dead_letters (topic, partition, record_offset, value, reason, attempts)
 values ($1, $2, $3, $4, $5, $6) on conflict do nothing`,
 		letter.Topic, letter.Partition, letter.Offset, letter.Value, letter.Reason, letter.Attempts)
@@ -37,8 +36,8 @@ values ($1, $2, $3, $4, $5, $6) on conflict do nothing`,
 const letterColumns = `id, topic, partition, record_offset, value, reason, attempts, buried_at`
 
 func scanLetter(row pgx.CollectableRow) (l scoreboard.DeadLetter, err error) {
-	err = row.Scan(&l.ID, &l.Topic, &l.Partition, &l.Offset, &l.Value, &l.Reason, &l.Attempts, &l.BuriedAt)
-	l.BuriedAt = l.BuriedAt.UTC()
+	err = row.Scan(&l.ID, &l.Topic, &l.Partition, &l.Offset, &l.Value, &l.Reason, &l.Attempts, &l.StoredAt)
+	l.StoredAt = l.StoredAt.UTC()
 	return l, err
 }
 
@@ -80,23 +79,13 @@ func noLetter(id int64) error {
 	return scoreboard.Errorf(scoreboard.CodeNotFound, "dead letter %d not found", id)
 }
 
-// RequeueLetter puts a letter back into the outbox and deletes it, atomically.
-// Publishing it twice does no harm, since revisions are compared. A letter that
-// this version cannot decode is a conflict; one from before the deduplication
-// window is gone.
-func (d *DeadLetters) RequeueLetter(ctx context.Context, id int64, audit *scoreboard.AuditEntry) error {
-	letter, err := d.DeadLetter(ctx, id)
-	if err != nil {
-		return err
-	}
-	c, beat, err := protocol.DecodeEvent(letter.Value)
-	if err != nil || beat != nil {
-		return &scoreboard.Error{
-			Code:    scoreboard.CodeConflict,
-			Message: fmt.Sprintf("dead letter %d cannot be decoded; drop it", id),
-			Err:     err,
-		}
-	}
+// RequeueLetter puts the change in a letter back into the outbox and deletes the
+// letter, atomically. Publishing it twice does no harm, since revisions are compared.
+// A change from before the deduplication window is gone; a letter that was requeued
+// or dropped concurrently is not_found.
+func (d *DeadLetters) RequeueLetter(
+	ctx context.Context, id int64, c *scoreboard.Change, audit *scoreboard.AuditEntry,
+) error {
 	if c.RecordedAt.Before(ledger.KnownSince(time.Now())) {
 		return scoreboard.Errorf(
 			scoreboard.CodeGone,
@@ -111,24 +100,8 @@ insert into outbox_score_updates (shard, event_id, user_id, board_id, score, pre
     version, revision,
     reached_at, recorded_at, hidden)
 select 0, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13 from ended`
-	err = d.endLetter(
-		ctx,
-		id,
-		audit,
-		requeue,
-		c.Event,
-		c.User,
-		c.Board,
-		c.Score,
-		c.Previous,
-		c.Delta,
-		c.Key,
-		c.Version,
-		c.Revision,
-		c.ReachedAt,
-		c.RecordedAt,
-		c.Hidden,
-	)
+	err := d.endLetter(ctx, id, audit, requeue, c.Event, c.User, c.Board, c.Score, c.Previous, c.Delta, c.Key,
+		c.Version, c.Revision, c.ReachedAt, c.RecordedAt, c.Hidden)
 	if err != nil {
 		return pg.Translate(fmt.Errorf("requeue dead letter %d: %w", id, err))
 	}

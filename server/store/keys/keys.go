@@ -10,7 +10,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 )
@@ -29,20 +28,13 @@ const fromKeys = ` from keys k cross join lateral (
     select max(generation) as generation, max(retires_at) filter (where retires_at > clock_timestamp()) as retires_at
     from key_secrets where key_id = k.key_id) as s`
 
-func scanKey(row pgx.Row) (k protocol.Key, err error) {
-	err = row.Scan(
-		&k.KeyID,
-		&k.Name,
-		&k.CreatedAt,
-		&k.ExpiresAt,
-		&k.RevokedAt,
-		&k.Boards,
-		&k.UserPrefix,
-		&k.MaxDelta,
-		&k.PerMinute,
-		&k.Generation,
-		&k.RetiresAt,
-	)
+func scanKey(row pgx.Row) (k scoreboard.Key, err error) {
+	var expires, revoked, retires pgtype.Timestamptz // null is the zero time
+	s := &k.Scope
+	err = row.Scan(&k.ID, &k.Name, &k.Created, &expires, &revoked, &s.Boards, &s.UserPrefix, &s.MaxDelta, &s.PerMinute,
+		&k.Generation, &retires)
+	k.Created, k.Expires = k.Created.UTC(), expires.Time.UTC()
+	k.Revoked, k.Retires = revoked.Time.UTC(), retires.Time.UTC()
 	return k, err
 }
 
@@ -98,7 +90,7 @@ func (s *Keys) CreateKey(
 	scope *scoreboard.KeyScope,
 	life time.Duration,
 	audit *scoreboard.AuditEntry,
-) (k protocol.Key, err error) {
+) (k scoreboard.Key, err error) {
 	err = pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
 		var expires *float64 // seconds
 		if life > 0 {
@@ -144,7 +136,7 @@ func (s *Keys) RotateKey(
 	sealed []byte,
 	overlap time.Duration,
 	audit *scoreboard.AuditEntry,
-) (k protocol.Key, err error) {
+) (k scoreboard.Key, err error) {
 	err = pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
 		var live bool
 		err := tx.QueryRow(ctx, `select revoked_at is null and coalesce(expires_at > clock_timestamp(), true)
@@ -184,12 +176,12 @@ select $1, max(generation) + 1, $2 from key_secrets where key_id = $1`, id, seal
 }
 
 // Keys lists every key, oldest first.
-func (s *Keys) Keys(ctx context.Context) ([]protocol.Key, error) {
+func (s *Keys) Keys(ctx context.Context) ([]scoreboard.Key, error) {
 	rows, err := s.db.Query(ctx, `select `+keyColumns+fromKeys+` order by k.created_at, k.key_id`)
 	if err != nil {
 		return nil, pg.Translate(fmt.Errorf("list keys: %w", err))
 	}
-	keys, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (protocol.Key, error) { return scanKey(row) })
+	keys, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (scoreboard.Key, error) { return scanKey(row) })
 	if err != nil {
 		return nil, pg.Translate(fmt.Errorf("list keys: %w", err))
 	}
@@ -198,7 +190,7 @@ func (s *Keys) Keys(ctx context.Context) ([]protocol.Key, error) {
 
 // RevokeKey revokes a key permanently, or returns not_found. A second call changes
 // nothing and writes no audit entry.
-func (s *Keys) RevokeKey(ctx context.Context, id string, audit *scoreboard.AuditEntry) (k protocol.Key, err error) {
+func (s *Keys) RevokeKey(ctx context.Context, id string, audit *scoreboard.AuditEntry) (k scoreboard.Key, err error) {
 	err = pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
 		done, err := tx.Exec(
 			ctx,

@@ -10,7 +10,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 )
@@ -154,30 +153,25 @@ func (o *Outbox) RecordFailure(ctx context.Context, shard int, generation int64,
 	return nil
 }
 
-// BuryRow stores a row that the transport rejects as a dead letter and moves the
-// shard's cursor past it, atomically; ok is false if generation is no longer the
-// shard's.
-func (o *Outbox) BuryRow(
-	ctx context.Context,
-	shard int,
-	generation int64,
-	row *scoreboard.OutboxRow,
-	reason string,
-	attempts int,
+// MoveToDeadLetters stores the row at a cursor, which the transport rejects, as a
+// dead letter, and moves the cursor of the letter's shard past it, atomically; ok is
+// false if generation is no longer the shard's.
+func (o *Outbox) MoveToDeadLetters(
+	ctx context.Context, generation int64, row scoreboard.Cursor, letter *scoreboard.DeadLetter,
 ) (ok bool, err error) {
 	const sql = `with moved as (
     update relay_shards set cursor_xid = $3, cursor_id = $4, attempts = 0, last_error = null
     where shard = $1 and generation = $2 returning shard
-), buried as (
+), letter as (
     insert into dead_letters (topic, partition, record_offset, value, reason, attempts)
-    select $5, shard, $4, $6, $7, $8 from moved on conflict do nothing
+    select $5, shard, $6, $7, $8, $9 from moved on conflict do nothing
 )
 select count(*) = 1 from moved`
-	err = o.db.QueryRow(ctx, sql, shard, generation, row.Cursor.XID, row.Cursor.ID, scoreboard.FromOutbox,
-		protocol.AppendEvent(nil, &row.Change), reason, attempts).Scan(&ok)
+	err = o.db.QueryRow(ctx, sql, letter.Partition, generation, row.XID, row.ID, letter.Topic, letter.Offset,
+		letter.Value, letter.Reason, letter.Attempts).Scan(&ok)
 	if err != nil {
 		return false, pg.Translate(fmt.Errorf("store row %d of shard %d as a dead letter: %w",
-			row.Cursor.ID, shard, err))
+			row.ID, letter.Partition, err))
 	}
 	return ok, nil
 }
