@@ -1,0 +1,379 @@
+package ledger_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/ledger"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// reverse reverses one recorded event.
+func (m *memory) reverse(t *testing.T, user scoreboard.UserID, event string) scoreboard.Outcome {
+	t.Helper()
+	in := increment(user, 1, event, "b")
+	return m.correct(t, ledger.Correction{}, m.event(t, user, in.Event))[0]
+}
+
+// void reverses or restores the events of a user as part of a void.
+func (m *memory) void(
+	t *testing.T, void int64, undo bool, user scoreboard.UserID, events ...string,
+) []scoreboard.Outcome {
+	t.Helper()
+	var all []ledger.Event
+	for _, event := range events {
+		in := increment(user, 1, event, "b")
+		all = append(all, m.event(t, user, in.Event))
+	}
+	return m.correct(t, ledger.Correction{Undo: undo, Void: &void}, all...)
+}
+
+func TestReverse(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name    string
+		board   *scoreboard.Board
+		deltas  []int64 // of e0, e1, …
+		reverse []string
+		want    scoreboard.Score
+		exists  bool
+		reached int // index of the event at which the score was reached; -1: at the reversal
+	}{
+		{"increment, the first", board("b", scoreboard.ModeIncrement), []int64{5, 3}, []string{"e0"}, 3, true, -1},
+		{"increment, all", board("b", scoreboard.ModeIncrement), []int64{5, 3}, []string{"e0", "e1"}, 0, true, -1},
+		{"best, the best", board("b", scoreboard.ModeBest), []int64{5, 9, 7}, []string{"e1"}, 7, true, 2},
+		{"best, a worse one", board("b", scoreboard.ModeBest), []int64{5, 9, 7}, []string{"e2"}, 9, true, 1},
+		{"best, one overtaken since", board("b", scoreboard.ModeBest), []int64{5, 7, 9}, []string{"e1"}, 9, true, 2},
+		{"best, the better two", board("b", scoreboard.ModeBest), []int64{5, 9, 7}, []string{"e1", "e2"}, 5, true, 0},
+		{"best, one of two equals", board("b", scoreboard.ModeBest), []int64{9, 9}, []string{"e0"}, 9, true, 1},
+		{"best, all", board("b", scoreboard.ModeBest), []int64{5, 9}, []string{"e1", "e0"}, 0, false, 0},
+		{"lowest, the best", lowest("b"), []int64{5, 2, 3}, []string{"e1"}, 3, true, 2},
+		{"latest, the last", board("b", scoreboard.ModeLatest), []int64{5, 9, 7}, []string{"e2"}, 9, true, 1},
+		{"latest, an earlier one", board("b", scoreboard.ModeLatest), []int64{5, 9, 7}, []string{"e1"}, 7, true, 2},
+		{"latest, between two equals", board("b", scoreboard.ModeLatest), []int64{5, 9, 5}, []string{"e1"}, 5, true, 0},
+		{"latest, all", board("b", scoreboard.ModeLatest), []int64{5}, []string{"e0"}, 0, false, 0},
+	} {
+		check := func(t *testing.T, m *memory) {
+			t.Helper()
+			s := m.scores[ledger.ScoreKey{User: "ada", Board: "b"}]
+			reached := m.now.Add(-time.Second)
+			if c.reached >= 0 {
+				reached = noon.Add(time.Duration(c.reached) * time.Second)
+			}
+			if s.Value != c.want || s.Exists != c.exists || s.Hidden == c.exists ||
+				c.exists && !s.ReachedAt.Equal(reached) {
+				t.Errorf("%+v, want %d, exists %t, reached at %s", s, c.want, c.exists, reached)
+			}
+		}
+		prepare := func(t *testing.T) *memory {
+			t.Helper()
+			m := newMemory(c.board)
+			for i, delta := range c.deltas {
+				m.record(t, increment("ada", delta, fmt.Sprint("e", i), "b"))
+			}
+			return m
+		}
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			m := prepare(t)
+			for _, event := range c.reverse {
+				wantCode(t, "reverse "+event, m.reverse(t, "ada", event).Err, "")
+			}
+			check(t, m)
+		})
+		t.Run(c.name+"/as one void", func(t *testing.T) {
+			t.Parallel()
+			m := prepare(t)
+			before := m.scores[ledger.ScoreKey{User: "ada", Board: "b"}]
+			for _, o := range m.void(t, 7, false, "ada", c.reverse...) {
+				wantCode(t, "void", o.Err, "")
+			}
+			check(t, m)
+			for _, o := range m.void(t, 7, true, "ada", c.reverse...) {
+				wantCode(t, "undo", o.Err, "")
+			}
+			after := m.scores[ledger.ScoreKey{User: "ada", Board: "b"}]
+			if after.Value != before.Value || !after.Exists || after.Hidden ||
+				c.board.Mode != scoreboard.ModeIncrement && !after.ReachedAt.Equal(before.ReachedAt) {
+				t.Errorf("after the undo %+v, want %+v again", after, before)
+			}
+		})
+	}
+}
+
+// A reversal is an event of its own, with its own receipt; a second one is a replay.
+func TestReversalIsAnEvent(t *testing.T) {
+	t.Parallel()
+	m := newMemory(board("a", scoreboard.ModeIncrement), board("b", scoreboard.ModeIncrement))
+	in := increment("ada", 5, "e", "b", "a")
+	m.record(t, in)
+	o := m.reverse(t, "ada", "e")
+	wantCode(t, "the reversal", o.Err, "")
+	if len(o.Receipts) != 2 {
+		t.Fatalf("%d receipts, want one for each board", len(o.Receipts))
+	}
+	for _, r := range o.Receipts {
+		wantReceipt(t, "the reversal", r, 0, -5, 2)
+		if r.Event.UUID == in.Event.UUID || *r.Previous != 5 {
+			t.Errorf("%+v, want an event of its own after a score of 5", r)
+		}
+	}
+	if r := m.rows[2]; !r.admin || r.action != "reversal:"+scoreboard.FormatUUID(in.Event.UUID) {
+		t.Errorf("row %+v, want a reversal by an operator", r)
+	}
+	if o := m.reverse(t, "ada", "e"); o.Err != nil || !o.Receipts[0].Replayed || len(m.rows) != 4 {
+		t.Errorf("the second reversal: %+v, %d rows; want a replay", o, len(m.rows))
+	}
+	repeat := m.record(t, in)[0]
+	for _, r := range repeat.Receipts {
+		wantReceipt(t, "the event again", r, 5, 5, 1)
+		if !r.Reversed {
+			t.Error("the receipt of a reversed event does not say so")
+		}
+	}
+}
+
+// After a reversal, further events of one batch add to what is left.
+func TestIncrementsAfterAReversal(t *testing.T) {
+	t.Parallel()
+	m := newMemory(board("b", scoreboard.ModeIncrement), board("best", scoreboard.ModeBest))
+	m.record(t, increment("ada", 5, "e1", "b"), increment("ada", 3, "e2", "b"), increment("ada", 9, "s1", "best"))
+	m.reverse(t, "ada", "e1")
+	m.reverse(t, "ada", "s1")
+	o := m.record(t, increment("ada", 10, "e3", "b"), increment("ada", 4, "s2", "best"),
+		increment("ada", 100, "e4", "b"), increment("ada", 3, "s3", "best"))
+	wantReceipt(t, "e3", o[0].Receipts[0], 13, 10, 4)
+	wantReceipt(t, "e4", o[2].Receipts[0], 113, 100, 5)
+	wantReceipt(t, "s2", o[1].Receipts[0], 4, 4, 3)
+	wantReceipt(t, "s3", o[3].Receipts[0], 4, 0, 4)
+	if o[1].Receipts[0].Previous != nil {
+		t.Error("a first score after all were reversed has a previous one")
+	}
+	for key, s := range m.scores {
+		if s.Hidden || !s.Exists {
+			t.Errorf("%v is %+v, want it shown", key, s)
+		}
+	}
+}
+
+func TestReversalIsAllOrNothing(t *testing.T) {
+	t.Parallel()
+	tight, closed := board("tight", scoreboard.ModeIncrement), board("closed", scoreboard.ModeIncrement)
+	m := newMemory(board("a", scoreboard.ModeIncrement), tight, closed)
+	m.record(t, increment("ada", 5, "e1", "a", "tight"), increment("ada", 5, "e2", "closed", "a"))
+	m.record(t, increment("ada", -3, "e3", "tight"))
+	tight.MinScore, closed.Status = 0, scoreboard.StatusFrozen
+	rows := len(m.rows)
+	wantCode(t, "below a board's least score", m.reverse(t, "ada", "e1").Err, scoreboard.CodeScoreOutOfRange)
+	wantCode(t, "on a frozen board", m.reverse(t, "ada", "e2").Err, scoreboard.CodeBoardClosed)
+	if len(m.rows) != rows || len(m.reversals) != 0 {
+		t.Errorf("%d rows, want none for a rejected reversal", len(m.rows)-rows)
+	}
+	// Together with e3 the score stays within its bounds; e2 is corrected separately.
+	outcomes := m.void(t, 1, false, "ada", "e3", "e1", "e2")
+	for i, want := range []scoreboard.Code{"", "", scoreboard.CodeBoardClosed} {
+		wantCode(t, "void", outcomes[i].Err, want)
+	}
+	if got := m.standing("ada", "tight"); got.score != 0 {
+		t.Errorf("score %d, want 0", got.score)
+	}
+}
+
+func TestWhatCannotBeCorrected(t *testing.T) {
+	t.Parallel()
+	m := newMemory(board("b", scoreboard.ModeIncrement))
+	m.record(t, increment("ada", 5, "e", "b"), increment("bob", 5, "e", "b"), increment("eve", 5, "e", "b"))
+	m.adjust(t, "ada", 2, "adjusted", "b")
+	m.setStatus("bob", scoreboard.UserErased)
+	m.setStatus("eve", scoreboard.UserBanned)
+	reversal := m.reverse(t, "ada", "e").Receipts[0].Event
+	wantCode(t, "an erased user", m.reverse(t, "bob", "e").Err, scoreboard.CodeGone)
+	wantCode(t, "a banned user", m.reverse(t, "eve", "e").Err, "")
+	wantCode(t, "an adjustment", m.reverse(t, "ada", "adjusted").Err, "")
+	wantCode(t, "a reversal", m.correct(t, ledger.Correction{}, m.event(t, "ada", reversal))[0].Err,
+		scoreboard.CodeConflict)
+	stranger := m.event(t, "ada", reversal)
+	stranger.User = "nobody"
+	wantCode(t, "an unknown user", m.correct(t, ledger.Correction{}, stranger)[0].Err, scoreboard.CodeNotFound)
+	if m.users["nobody"] != "" {
+		t.Error("the correction created its user")
+	}
+	if s := m.scores[ledger.ScoreKey{User: "eve", Board: "b"}]; !s.Hidden || s.Value != 0 {
+		t.Errorf("%+v, want a banned user's score hidden", s)
+	}
+}
+
+// An undo restores what its own void reversed, and nothing else.
+func TestUndo(t *testing.T) {
+	t.Parallel()
+	const conflict = scoreboard.CodeConflict
+	m := newMemory(board("b", scoreboard.ModeIncrement))
+	m.record(t,
+		increment("ada", 5, "single", "b"), increment("ada", 7, "voided", "b"), increment("ada", 9, "other", "b"))
+	m.reverse(t, "ada", "single")
+	m.void(t, 1, false, "ada", "voided")
+	for _, c := range []struct {
+		event string
+		void  int64
+		want  scoreboard.Code
+	}{{"single", 1, conflict}, {"other", 1, conflict}, {"voided", 2, conflict}, {"voided", 1, ""}} {
+		wantCode(t, "undo "+c.event, m.void(t, c.void, true, "ada", c.event)[0].Err, c.want)
+	}
+	if got := m.standing("ada", "b").score; got != 16 {
+		t.Errorf("score %d, want 16", got)
+	}
+	wantCode(t, "a second undo", m.void(t, 1, true, "ada", "voided")[0].Err, conflict)
+	// The same void again derives other ids.
+	wantCode(t, "void again", m.void(t, 1, false, "ada", "voided")[0].Err, "")
+	wantCode(t, "undo again", m.void(t, 1, true, "ada", "voided")[0].Err, "")
+	if got := m.standing("ada", "b"); got.score != 16 || got.version != 8 {
+		t.Errorf("%+v, want 16 at version 8", got)
+	}
+	// What a void finds reversed stays reversed when the void is undone.
+	if o := m.void(t, 3, false, "ada", "single")[0]; o.Err != nil || !o.Receipts[0].Replayed {
+		t.Errorf("void of a reversed event: %+v, want a replay", o)
+	}
+	wantCode(t, "its undo", m.void(t, 3, true, "ada", "single")[0].Err, conflict)
+}
+
+// A client that guesses the derived id cannot prevent the reversal.
+func TestDerivedIDIsTaken(t *testing.T) {
+	t.Parallel()
+	m := newMemory(board("b", scoreboard.ModeIncrement))
+	m.record(t, increment("ada", 5, "e", "b"))
+	in := increment("ada", 5, "e", "b")
+	event := m.event(t, "ada", in.Event)
+	how := ledger.Correction{}
+	first, second := how.Item(&event, 0), how.Item(&event, 1)
+	if first.Event.UUID == second.Event.UUID || first.Event.UUID == event.ID {
+		t.Fatalf("derived ids %s and %s of %s, want three ids", first.Event.Text, second.Event.Text, in.Event.Text)
+	}
+	m.record(t, increment("ada", 1, first.Event.Text, "b"))
+	_, err := m.correctOnce(t, &how, []ledger.Event{event}, 0)
+	if !errors.Is(err, ledger.ErrDerivedIDTaken) {
+		t.Errorf("%v, want a taken id", err)
+	}
+	if o := m.reverse(t, "ada", "e"); o.Err != nil || o.Receipts[0].Event.UUID != second.Event.UUID {
+		t.Errorf("%+v, want a reversal with the id %s", o, second.Event.Text)
+	}
+}
+
+func TestAdjust(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []scoreboard.Mode{scoreboard.ModeIncrement, scoreboard.ModeBest, scoreboard.ModeLatest} {
+		b := board("b", mode)
+		b.MaxDelta, b.MaxScore = 10, 20 // an operator is held to the score's bounds only
+		m := newMemory(b)
+		m.record(t, increment("ada", 5, "e", "b"))
+		adjust := func(
+			user scoreboard.UserID, delta int64, event string, want scoreboard.Code, replay bool,
+		) scoreboard.Outcome {
+			t.Helper()
+			o, replayed := m.adjust(t, user, delta, event, "b")
+			wantCode(t, event, o.Err, want)
+			if replayed != replay {
+				t.Errorf("%s: replayed %t, want %t", event, replayed, replay)
+			}
+			return o
+		}
+		wantReceipt(t, "up", adjust("ada", 15, "up", "", false).Receipts[0], 20, 15, 2)
+		adjust("ada", 1, "too-much", scoreboard.CodeScoreOutOfRange, false)
+		wantReceipt(t, "down", adjust("ada", -12, "down", "", false).Receipts[0], 8, -12, 3)
+		wantReceipt(t, "again", adjust("ada", -12, "down", "", true).Receipts[0], 8, -12, 3)
+		adjust("ada", -13, "down", scoreboard.CodeEventConflict, true)
+		adjust("nobody", 1, "unknown", scoreboard.CodeNotFound, false)
+		m.reverse(t, "ada", "up")
+		if got := m.standing("ada", "b").score; got != -7 {
+			t.Errorf("%s: score %d after the reversal of an adjustment, want -7", mode, got)
+		}
+		b.Status = scoreboard.StatusFrozen
+		adjust("ada", 1, "closed", scoreboard.CodeBoardClosed, false)
+		adjust("ada", -12, "down", "", true)
+		m.setStatus("ada", scoreboard.UserErased)
+		adjust("ada", 1, "erased", scoreboard.CodeGone, false)
+	}
+}
+
+// An adjustment of a banned user stays hidden, also on a new board.
+func TestAdjustOfABannedUserStaysHidden(t *testing.T) {
+	t.Parallel()
+	m := newMemory(board("a", scoreboard.ModeIncrement), board("b", scoreboard.ModeIncrement))
+	m.record(t, increment("ada", 5, "e", "a"))
+	m.setStatus("ada", scoreboard.UserBanned)
+	for _, id := range []scoreboard.BoardID{"a", "b"} {
+		o, _ := m.adjust(t, "ada", 2, "adjust-"+string(id), id)
+		wantCode(t, "adjust", o.Err, "")
+		if s := m.scores[ledger.ScoreKey{User: "ada", Board: id}]; !s.Hidden || !s.Exists {
+			t.Errorf("board %s: %+v, want a hidden score", id, s)
+		}
+	}
+	if last := m.rows[len(m.rows)-1]; !last.changed || last.revision != 1 {
+		t.Errorf("%+v, want the first revision", last)
+	}
+}
+
+func TestFoldAfterArchiving(t *testing.T) {
+	t.Parallel()
+	at := func(n int) time.Time { return noon.Add(time.Duration(n) * time.Hour) }
+	id := func(n byte) [16]byte { return [16]byte{n} }
+	for _, c := range []struct {
+		name    string
+		mode    scoreboard.Mode
+		changes map[ledger.EventKey]bool
+		rows    []ledger.FoldRow
+		want    ledger.Standing
+	}{
+		{"all rows are there: the score before is not used", scoreboard.ModeBest, nil, []ledger.FoldRow{
+			{Event: id(1), Delta: 3, At: at(1), Version: 1, Before: 9, Existed: true},
+		}, ledger.Standing{Score: 3, Exists: true, ReachedAt: at(1)}},
+		{"the first is archived: a worse score follows", scoreboard.ModeBest, nil, []ledger.FoldRow{
+			{Event: id(2), Delta: 3, At: at(2), Version: 2, Before: 9, Existed: true},
+		}, ledger.Standing{Score: 9, Exists: true, ReachedAt: at(0)}},
+		{"the first is archived: the next is reversed", scoreboard.ModeLatest, nil, []ledger.FoldRow{
+			{Event: id(2), Delta: 3, At: at(2), Version: 2, Before: 9, Existed: true, Reversed: true},
+		}, ledger.Standing{Score: 9, Exists: true, ReachedAt: at(0)}},
+		{"nothing counted before", scoreboard.ModeLatest, nil, []ledger.FoldRow{
+			{Event: id(2), Delta: 3, At: at(2), Version: 3, Reversed: true},
+			{Event: id(3), Delta: 4, At: at(3), Version: 4},
+		}, ledger.Standing{Score: 4, Exists: true, ReachedAt: at(3)}},
+		{"an adjustment adds, a reversal's own row does not", scoreboard.ModeBest, nil, []ledger.FoldRow{
+			{Event: id(1), Delta: 3, At: at(1), Version: 1},
+			{Event: id(2), Delta: 2, At: at(2), Version: 2, Admin: true, Action: ledger.ActionAdjust},
+			{Event: id(3), Delta: 8, At: at(3), Version: 3, Admin: true, Action: "reversal:x"},
+			{Event: id(4), Delta: 4, At: at(4), Version: 4},
+		}, ledger.Standing{Score: 5, Exists: true, ReachedAt: at(2)}},
+		{"a client's action is not an operator's", scoreboard.ModeBest, nil, []ledger.FoldRow{
+			{Event: id(1), Delta: 3, At: at(1), Version: 1},
+			{Event: id(2), Delta: 2, At: at(2), Version: 2, Action: ledger.ActionAdjust},
+		}, ledger.Standing{Score: 3, Exists: true, ReachedAt: at(1)}},
+		{"this transaction overrides what is stored", scoreboard.ModeLatest, map[ledger.EventKey]bool{
+			{User: "ada", Event: id(1)}: false, {User: "ada", Event: id(2)}: true, {User: "bob", Event: id(3)}: true,
+		}, []ledger.FoldRow{
+			{Event: id(3), Delta: 5, At: at(1), Version: 1},
+			{Event: id(1), Delta: 3, At: at(2), Version: 2, Reversed: true},
+			{Event: id(2), Delta: 4, At: at(3), Version: 3},
+		}, ledger.Standing{Score: 3, Exists: true, ReachedAt: at(2)}},
+		{"no rows", scoreboard.ModeBest, nil, nil, ledger.Standing{ReachedAt: at(0)}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			target := board("b", c.mode)
+			m := newMemory(target)
+			m.scores[ledger.ScoreKey{User: "ada", Board: "b"}] = ledger.Score{Exists: true, ReachedAt: at(0)}
+			b, err := m.begin([]scoreboard.Increment{increment("ada", 1, "e", "b")}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f := b.NewFold("ada", target, c.changes)
+			for i := range c.rows {
+				f.Add(&c.rows[i])
+			}
+			if got := f.Standing(); got.Score != c.want.Score || got.Exists != c.want.Exists ||
+				!got.ReachedAt.Equal(c.want.ReachedAt) {
+				t.Errorf("%+v, want %+v", got, c.want)
+			}
+		})
+	}
+}

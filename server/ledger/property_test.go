@@ -1,0 +1,452 @@
+package ledger_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/scoreboard/scoreboard/server/ledger"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// model keeps the list of events that count, and recomputes everything from it.
+type model struct {
+	boards map[scoreboard.BoardID]*scoreboard.Board
+	status map[scoreboard.UserID]string
+	events []*modelEvent // recorded submissions and adjustments, in order
+	tokens map[[16]byte]bool
+}
+
+type modelEvent struct {
+	user     scoreboard.UserID
+	id       [16]byte
+	hash     [16]byte
+	boards   []scoreboard.BoardID
+	delta    int64
+	adjust   bool
+	at       time.Time
+	receipts []scoreboard.Receipt
+	reversed bool
+	void     int64 // that reversed it; 0: none
+}
+
+// standing replays the events of a user on a board. off overrides which of them
+// are reversed.
+func (m *model) standing(
+	user scoreboard.UserID, id scoreboard.BoardID, off map[*modelEvent]bool,
+) (score scoreboard.Score, exists bool, reached time.Time) {
+	b := m.boards[id]
+	for _, e := range m.events {
+		if e.user != user || !slices.Contains(e.boards, id) {
+			continue
+		}
+		reversed, set := off[e]
+		if !set {
+			reversed = e.reversed
+		}
+		delta := scoreboard.Score(e.delta)
+		if b.Mode == scoreboard.ModeIncrement {
+			exists = true // even where nothing counts any more
+			if !reversed {
+				score += delta
+			}
+			continue
+		}
+		if reversed {
+			continue
+		}
+		next := delta
+		switch {
+		case e.adjust:
+			next = score + delta
+		case b.Mode == scoreboard.ModeBest && exists && b.Order == scoreboard.OrderHighest:
+			next = max(score, delta)
+		case b.Mode == scoreboard.ModeBest && exists:
+			next = min(score, delta)
+		}
+		if !exists || next != score {
+			reached = e.at
+		}
+		score, exists = next, true
+	}
+	return score, exists, reached
+}
+
+func (m *model) find(user scoreboard.UserID, id [16]byte) *modelEvent {
+	for _, e := range m.events {
+		if e.user == user && e.id == id {
+			return e
+		}
+	}
+	return nil
+}
+
+// submit predicts the outcome of an increment, and records it if it counts.
+func (m *model) submit(in *scoreboard.Increment, at time.Time) (scoreboard.Code, *modelEvent) {
+	if m.status[in.User] == scoreboard.UserBanned || m.status[in.User] == scoreboard.UserFrozen {
+		return scoreboard.CodeForbidden, nil
+	}
+	if e := m.find(in.User, in.Event.UUID); e != nil {
+		if e.hash != in.PayloadHash() {
+			return scoreboard.CodeEventConflict, nil
+		}
+		return "", e
+	}
+	if in.ActionID != [16]byte{} && m.tokens[in.ActionID] {
+		return scoreboard.CodeTokenUsed, nil
+	}
+	e := &modelEvent{
+		user: in.User, id: in.Event.UUID, hash: in.PayloadHash(), boards: in.Boards, delta: in.Delta, at: at,
+	}
+	m.events = append(m.events, e)
+	if code := m.fits(e); code != "" {
+		m.events = m.events[:len(m.events)-1]
+		return code, nil
+	}
+	if in.ActionID != [16]byte{} {
+		m.tokens[in.ActionID] = true
+	}
+	return "", e
+}
+
+// fits predicts whether the last event keeps to the rules of its boards.
+func (m *model) fits(e *modelEvent) scoreboard.Code {
+	for i, id := range e.boards {
+		b := m.boards[id]
+		if b == nil {
+			return scoreboard.CodeNotFound
+		}
+		score, _, _ := m.standing(e.user, id, nil)
+		switch {
+		case b.Status != scoreboard.StatusActive:
+			return scoreboard.CodeBoardClosed
+		case i > 0 && b.Mode != m.boards[e.boards[0]].Mode:
+			return scoreboard.CodeRuleViolated
+		case e.delta == 0 && b.Mode == scoreboard.ModeIncrement:
+			return scoreboard.CodeInvalidRequest
+		case e.delta < b.MinDelta || e.delta > b.MaxDelta:
+			return scoreboard.CodeDeltaOutOfRange
+		case score < b.MinScore || score > b.MaxScore:
+			return scoreboard.CodeScoreOutOfRange
+		}
+	}
+	return ""
+}
+
+// correct predicts the outcomes of a correction of events, and applies it.
+func (m *model) correct(events []*modelEvent, undo bool, void int64) []scoreboard.Code {
+	codes := make([]scoreboard.Code, len(events))
+	var apply []*modelEvent
+	for i, e := range events {
+		switch {
+		case undo && (!e.reversed || e.void != void):
+			codes[i] = scoreboard.CodeConflict
+		case slices.ContainsFunc(e.boards, func(id scoreboard.BoardID) bool {
+			return m.boards[id].Status != scoreboard.StatusActive
+		}):
+			codes[i] = scoreboard.CodeBoardClosed
+		case e.reversed == undo:
+			apply = append(apply, e)
+		}
+	}
+	if !m.inBounds(apply, undo) {
+		if len(events) == 1 {
+			return []scoreboard.Code{scoreboard.CodeScoreOutOfRange}
+		}
+		codes = nil
+		for _, e := range events {
+			codes = append(codes, m.correct([]*modelEvent{e}, undo, void)...)
+		}
+		return codes
+	}
+	for _, e := range apply {
+		if e.reversed = !undo; e.reversed {
+			e.void = void
+		}
+	}
+	return codes
+}
+
+// inBounds reports whether every score on the way stays within its bounds: sums
+// change event by event, other scores at once.
+func (m *model) inBounds(apply []*modelEvent, undo bool) bool {
+	all, soFar := make(map[*modelEvent]bool), make(map[*modelEvent]bool)
+	for _, e := range apply {
+		all[e] = !undo
+	}
+	for _, e := range apply {
+		soFar[e] = !undo
+		for _, id := range e.boards {
+			b, off := m.boards[id], all
+			if b.Mode == scoreboard.ModeIncrement {
+				off = soFar
+			}
+			if score, exists, _ := m.standing(e.user, id, off); exists && (score < b.MinScore || score > b.MaxScore) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// machine runs the package and the model side by side.
+type machine struct {
+	memory    *memory
+	model     *model
+	submitted []scoreboard.Increment
+
+	recorded, repeats, conflicts, rejected, reversed, restored int
+}
+
+var propertyUsers = []scoreboard.UserID{"ada", "bob"}
+
+func newMachine() *machine {
+	tight, high, low := board("tight", scoreboard.ModeIncrement), board("high", scoreboard.ModeBest), lowest("low")
+	tight.MinScore, tight.MaxScore, tight.MaxDelta = -2, 6, 5
+	high.MinScore, high.MaxScore, high.MinDelta, high.MaxDelta = -2, 7, -4, 9
+	low.MinScore = -3
+	boards := []*scoreboard.Board{
+		board("sum", scoreboard.ModeIncrement), tight, high, low, board("last", scoreboard.ModeLatest),
+	}
+	m := &machine{memory: newMemory(boards...), model: &model{
+		boards: make(map[scoreboard.BoardID]*scoreboard.Board), status: make(map[scoreboard.UserID]string),
+		tokens: make(map[[16]byte]bool),
+	}}
+	for _, b := range boards {
+		m.model.boards[b.ID] = b
+	}
+	return m
+}
+
+// Few events, boards and deltas, so that repeats, conflicts and bounds are common.
+var drawIncrement = rapid.Custom(func(t *rapid.T) scoreboard.Increment {
+	boards := rapid.SampledFrom([][]scoreboard.BoardID{
+		{"sum"},
+		{"tight"},
+		{"high"},
+		{"low"},
+		{"last"},
+		{"sum", "tight"},
+		{"tight", "sum"},
+		{"high", "low"},
+		{"sum", "high"},
+		{"sum", "nowhere"},
+	}).Draw(t, "boards")
+	in := increment(rapid.SampledFrom(propertyUsers).Draw(t, "user"), rapid.Int64Range(-5, 9).Draw(t, "delta"),
+		fmt.Sprint("e", rapid.IntRange(0, 30).Draw(t, "event")), boards...)
+	if token := rapid.IntRange(0, 30).Draw(t, "token"); token < 4 {
+		in.ActionID[0] = byte(token)
+	}
+	return in
+})
+
+func (m *machine) submit(t *rapid.T) {
+	items := make([]scoreboard.Increment, rapid.IntRange(1, 8).Draw(t, "batch"))
+	for i := range items {
+		if n := len(m.submitted); n > 0 && rapid.IntRange(0, 4).Draw(t, "again") == 0 {
+			items[i] = m.submitted[rapid.IntRange(0, n-1).Draw(t, "which")]
+		} else {
+			items[i] = drawIncrement.Draw(t, "increment")
+		}
+		m.submitted = append(m.submitted, items[i])
+	}
+	outcomes := m.memory.record(t, items...)
+	for i := range items {
+		code, e := m.model.submit(&items[i], m.memory.times[items[i].User])
+		wantCode(t, fmt.Sprintf("item %d, %+v", i, items[i]), outcomes[i].Err, code)
+		switch {
+		case e == nil && code == scoreboard.CodeEventConflict:
+			m.conflicts++
+		case e == nil:
+			m.rejected++
+		case e.receipts == nil:
+			m.recorded++
+			e.receipts = outcomes[i].Receipts
+			m.checkNew(t, e)
+		default:
+			m.repeats++
+			checkRepeat(t, e, outcomes[i].Receipts)
+		}
+	}
+}
+
+// checkNew checks the receipts of an event that was just recorded.
+func (m *machine) checkNew(t *rapid.T, e *modelEvent) {
+	for i, id := range e.boards {
+		after, _, _ := m.model.standing(e.user, id, nil)
+		before, _, _ := m.model.standing(e.user, id, map[*modelEvent]bool{e: true})
+		r := e.receipts[i]
+		if r.Board != id || r.NewScore != after || r.Applied != int64(after-before) || r.Replayed ||
+			!r.RecordedAt.Equal(e.at) {
+			t.Fatalf("receipt %+v of %+v, want %d after %d", r, e, after, before)
+		}
+	}
+}
+
+func checkRepeat(t *rapid.T, e *modelEvent, receipts []scoreboard.Receipt) {
+	if len(receipts) != len(e.receipts) {
+		t.Fatalf("repeat of %+v: %+v", e, receipts)
+	}
+	for i, r := range receipts {
+		want := e.receipts[i]
+		if !r.Replayed || r.Board != want.Board || r.NewScore != want.NewScore || r.Applied != want.Applied ||
+			r.Version != want.Version || !r.RecordedAt.Equal(want.RecordedAt) ||
+			(r.Previous == nil) != (want.Previous == nil) || r.Previous != nil && *r.Previous != *want.Previous {
+			t.Fatalf("repeat of %+v: %+v, want %+v", e, r, want)
+		}
+	}
+}
+
+// correct reverses or restores some events, as a void or, with void 0, alone.
+func (m *machine) correct(t *rapid.T) {
+	void := rapid.SampledFrom([]int64{0, 1, 1, 2}).Draw(t, "void")
+	undo := void > 0 && rapid.Bool().Draw(t, "undo")
+	from := m.model.events
+	if undo && rapid.IntRange(0, 3).Draw(t, "any") > 0 { // mostly what can be restored
+		from = slices.DeleteFunc(slices.Clone(from), func(e *modelEvent) bool { return !e.reversed || e.void != void })
+	}
+	if len(from) == 0 {
+		return
+	}
+	limit := 1
+	if void > 0 {
+		limit = min(4, len(from))
+	}
+	some := rapid.SliceOfNDistinct(rapid.IntRange(0, len(from)-1), 1, limit, rapid.ID).Draw(t, "events")
+	how := ledger.Correction{Undo: undo}
+	if void > 0 {
+		how.Void = &void
+	}
+	var events []ledger.Event
+	var chosen []*modelEvent
+	for _, i := range some {
+		e := from[i]
+		chosen = append(chosen, e)
+		events = append(events, m.memory.event(t, e.user, scoreboard.EventID{UUID: e.id}))
+	}
+	outcomes := m.memory.correct(t, how, events...)
+	for i, code := range m.model.correct(chosen, undo, void) {
+		wantCode(t, fmt.Sprintf("correction of %+v, undo %t", chosen[i], undo), outcomes[i].Err, code)
+		switch {
+		case code != "":
+		case undo:
+			m.restored++
+		default:
+			m.reversed++
+		}
+	}
+}
+
+func (m *machine) adjust(t *rapid.T) {
+	user, id := rapid.SampledFrom(propertyUsers).Draw(t, "user"),
+		rapid.SampledFrom([]scoreboard.BoardID{"sum", "tight", "high", "low", "last"}).Draw(t, "board")
+	delta := rapid.SampledFrom([]int64{-7, -1, 2, 5}).Draw(t, "delta")
+	event := fmt.Sprint("adjust", len(m.model.events))
+	known := m.memory.users[user] != ""
+	got, _ := m.memory.adjust(t, user, delta, event, id)
+	b := m.model.boards[id]
+	in := increment(user, delta, event, id)
+	e := &modelEvent{
+		user: user, id: in.Event.UUID, boards: in.Boards, delta: delta, adjust: true, at: m.memory.times[user],
+	}
+	m.model.events = append(m.model.events, e)
+	score, _, _ := m.model.standing(user, id, nil)
+	code := scoreboard.Code("")
+	switch {
+	case !known:
+		code = scoreboard.CodeNotFound
+	case b.Status != scoreboard.StatusActive:
+		code = scoreboard.CodeBoardClosed
+	case score < b.MinScore || score > b.MaxScore:
+		code = scoreboard.CodeScoreOutOfRange
+	}
+	wantCode(t, fmt.Sprintf("adjust %s by %d on %s", user, delta, id), got.Err, code)
+	if code != "" {
+		m.model.events = m.model.events[:len(m.model.events)-1]
+		return
+	}
+	in.Action = ledger.ActionAdjust
+	e.hash, e.receipts = in.PayloadHash(), got.Receipts
+}
+
+func (m *machine) setStatus(t *rapid.T) {
+	user := rapid.SampledFrom(propertyUsers).Draw(t, "user")
+	if m.memory.users[user] != "" {
+		status := rapid.SampledFrom([]string{
+			scoreboard.UserActive, scoreboard.UserActive, scoreboard.UserFrozen, scoreboard.UserBanned,
+		}).Draw(t, "status")
+		m.memory.setStatus(user, status)
+		m.model.status[user] = status
+	}
+}
+
+func (m *machine) freeze(t *rapid.T) {
+	b := m.model.boards[rapid.SampledFrom([]scoreboard.BoardID{"sum", "low"}).Draw(t, "board")]
+	b.Status = rapid.SampledFrom([]scoreboard.Status{scoreboard.StatusActive, scoreboard.StatusFrozen}).Draw(t, "to")
+}
+
+// check compares every score with the model, and the ledger with itself.
+func (m *machine) check(t *rapid.T) {
+	for id, b := range m.model.boards {
+		for _, user := range propertyUsers {
+			score, exists, reached := m.model.standing(user, id, nil)
+			got := m.memory.scores[ledger.ScoreKey{User: user, Board: id}]
+			hidden := got.Version > 0 && (!exists || m.model.status[user] == scoreboard.UserBanned)
+			if got.Value != score || got.Exists != exists || got.Hidden != hidden {
+				t.Fatalf("%s on %s: %+v, want %d, exists %t, hidden %t", user, id, got, score, exists, hidden)
+			}
+			if b.Mode != scoreboard.ModeIncrement && exists && !got.ReachedAt.Equal(reached) {
+				t.Fatalf("%s on %s: reached at %s, want %s", user, id, got.ReachedAt, reached)
+			}
+			var version int64
+			var sum scoreboard.Score
+			for _, r := range m.memory.rows {
+				if r.user == user && r.receipt.Board == id {
+					version++
+					sum += scoreboard.Score(r.receipt.Applied)
+				}
+			}
+			if version != got.Version || sum != score {
+				t.Fatalf("%s on %s: %d rows with a sum of %d, the score is %+v", user, id, version, sum, got)
+			}
+		}
+	}
+}
+
+// Whatever is recorded, repeated, reversed, restored and adjusted in whatever
+// batches: every outcome and every score is what a replay of all events gives.
+func TestLedgerMatchesAReplay(t *testing.T) {
+	t.Parallel()
+	var total machine
+	rapid.Check(t, func(t *rapid.T) {
+		m := newMachine()
+		for range rapid.IntRange(1, 40).Draw(t, "steps") {
+			switch step := rapid.IntRange(0, 12).Draw(t, "step"); {
+			case step < 6:
+				m.submit(t)
+			case step < 9:
+				m.correct(t)
+			case step < 10:
+				m.adjust(t)
+			case step < 11:
+				m.setStatus(t)
+			case step < 12:
+				m.memory.now = m.memory.now.Add(-time.Minute) // the database's clock goes back
+			default:
+				m.freeze(t)
+			}
+			m.check(t)
+		}
+		total.recorded, total.repeats = total.recorded+m.recorded, total.repeats+m.repeats
+		total.conflicts, total.rejected = total.conflicts+m.conflicts, total.rejected+m.rejected
+		total.reversed, total.restored = total.reversed+m.reversed, total.restored+m.restored
+	})
+	t.Logf("%d recorded, %d repeats, %d conflicts, %d rejected, %d reversed, %d restored",
+		total.recorded, total.repeats, total.conflicts, total.rejected, total.reversed, total.restored)
+	if min(total.recorded, total.repeats, total.conflicts, total.rejected, total.reversed, total.restored) == 0 {
+		t.Error("something was never tried: the test proves nothing about it")
+	}
+}
