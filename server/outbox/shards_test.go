@@ -165,7 +165,7 @@ values ('8000000000', 0, gen_random_uuid(), 'ahead', 'global', 1, 1, -1, 1, 1, c
 	if err != nil {
 		t.Fatal(err)
 	}
-	why := &scoreboard.AuditEntry{Actor: "root", Action: "history.adopt", Target: "database:postgresql", Reason: "restored"}
+	why := &scoreboard.AuditEntry{Actor: "root", Action: "history.adopt", Target: "database:x", Reason: "restored"}
 	if err := r.store.Recovery.AdoptHistory(ctx, now, scoreboard.History{ID: cursors}, why); err != nil {
 		t.Fatal(err)
 	}
