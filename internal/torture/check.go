@@ -22,6 +22,9 @@ const (
 	convergeTime = 90 * time.Second
 )
 
+// absentTime is how long after a user's first increment a read may still answer 404.
+const absentTime = 2 * time.Second
+
 // finish settles what is open, waits until all nodes show everything, and
 // checks the whole history.
 func (r *run) finish(ctx context.Context, rng *rand.Rand) {
@@ -284,8 +287,10 @@ func (r *run) known() known {
 func (r *run) checkReads(all rows) {
 	told := r.known()
 	for _, read := range r.log.Reads() {
-		if !read.Found {
-			continue // an error has no as_of
+		if !read.Found { // a 404 has no as_of; a user may be remembered as absent for a second
+			read.AsOf = r.log.Wall(read.At).Add(-absentTime)
+			r.checkRead(read, read.User, 0, all, told)
+			continue
 		}
 		if read.AsOf.Year() < 2000 || read.AgeMS < 0 || read.AgeMS > math.MaxInt64/int64(2*time.Millisecond) {
 			r.log.Violate("as_of", read.User, "a read of %s at node %d says as_of %s, age %d ms (degraded %t %s)",

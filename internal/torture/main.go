@@ -119,6 +119,9 @@ func torture(ctx context.Context, o options) (code int, err error) {
 		r.log.Violate("availability", "", "%v", err)
 	}
 	r.finish(ctx, r.rng(1<<20))
+	if strings.Contains(rewindFault, o.only) {
+		r.rewind(ctx)
+	}
 	return r.report(time.Since(began)), nil
 }
 

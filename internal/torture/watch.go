@@ -34,9 +34,9 @@ func (r *run) watcher(ctx context.Context, rng *rand.Rand, sse bool) {
 		life, cancel := context.WithTimeout(ctx, time.Duration(2+rng.IntN(15))*time.Second)
 		path := node.URL() + "/v1/realtime/leaderboard?board=" + board
 		if sse {
-			r.followSSE(life, path, v)
+			r.followSSE(life, path, v.show)
 		} else {
-			r.followWebSocket(life, path, v)
+			r.followWebSocket(life, path, v.show)
 		}
 		cancel()
 		pause(ctx, time.Duration(50+rng.IntN(300))*time.Millisecond)
@@ -94,7 +94,7 @@ func (v *view) show(data []byte) {
 	}
 }
 
-func (r *run) followWebSocket(ctx context.Context, path string, v *view) {
+func (r *run) followWebSocket(ctx context.Context, path string, show func([]byte)) {
 	header := http.Header{"Authorization": {"Bearer " + r.server.Token}}
 	dialer := websocket.Dialer{HandshakeTimeout: attemptTime}
 	ws, resp, err := dialer.DialContext(ctx, "ws"+strings.TrimPrefix(path, "http"), header)
@@ -114,11 +114,11 @@ func (r *run) followWebSocket(ctx context.Context, path string, v *view) {
 		if err != nil {
 			return
 		}
-		v.show(data)
+		show(data)
 	}
 }
 
-func (r *run) followSSE(ctx context.Context, path string, v *view) {
+func (r *run) followSSE(ctx context.Context, path string, show func([]byte)) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, path, nil)
 	if err != nil {
 		return
@@ -134,7 +134,7 @@ func (r *run) followSSE(ctx context.Context, path string, v *view) {
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
-			v.show([]byte(data))
+			show([]byte(data))
 		}
 	}
 }
