@@ -70,13 +70,15 @@ func (l *lease) run(ctx context.Context) (moved bool, err error) {
 	return moved, nil
 }
 
-// claim takes or renews the lease. With a new generation the cursor is the one
-// in the store; with the same one it is the cursor in memory.
+// claim takes or renews the lease. The cursor is the one in the store: that in memory
+// equals it, unless the answer to a move was lost, or the store was restored to a state
+// in which the generation happens to be the same.
 func (l *lease) claim(ctx context.Context) (bool, error) {
 	generation, at, ok, err := l.relay.queue.ClaimShard(ctx, l.shard, l.relay.o.Owner, l.relay.o.LeaseDuration)
-	if generation != l.generation {
-		l.generation, l.at = generation, at
+	if at != l.at {
+		l.snapshots = nil // of transaction ids that may be given out again
 	}
+	l.generation, l.at = generation, at
 	if err != nil || !ok {
 		return false, err
 	}

@@ -134,6 +134,24 @@ func TestShardsAboveConfiguredAreRelayed(t *testing.T) {
 	})
 }
 
+// A database restored to an earlier state may have the same generation, and gives out
+// the same transaction ids again: the relay goes on from the cursor there.
+func TestRelayFollowsRestoredCursor(t *testing.T) {
+	t.Parallel()
+	r := open(t)
+	conn := r.connect(t)
+	row(t, conn, "one")
+	p := &publisher{}
+	o := options("relay")
+	o.LeaseDuration = 600 * time.Millisecond
+	start(t, o, r, p)
+	until(t, "published", func() bool { return len(p.published()) == 1 && r.cursor(t).ID > 0 })
+	conn.Do(t, `update relay_shards set cursor_xid = '0', cursor_id = 0`)
+	until(t, "published again from the earlier cursor", func() bool { return len(p.published()) == 2 })
+	row(t, conn, "two")
+	until(t, "the next published", func() bool { return slices.Contains(p.published(), "two") })
+}
+
 // The cursor has the history of another database, as after a restore.
 func TestRelayWaitsUntilNewHistoryIsAdopted(t *testing.T) {
 	t.Parallel()

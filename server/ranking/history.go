@@ -18,6 +18,7 @@ func (r *Ranking) History(ctx context.Context) (h scoreboard.History, err error)
 	}
 	h.ID = found["id"]
 	h.Position, _ = strconv.ParseInt(found["position"], 10, 64) // 0 if missing
+	h.Mark, _ = strconv.ParseInt(found["mark"], 10, 64)         // likewise: of an older build
 	if h.Adopted, err = strconv.ParseInt(found["adopted"], 10, 64); err != nil {
 		h.Adopted = scoreboard.UnknownAdoption
 	}
@@ -25,10 +26,11 @@ func (r *Ranking) History(ctx context.Context) (h scoreboard.History, err error)
 }
 
 // AdvanceHistory stores that now continues before, unless the stored history is no
-// longer before: another process has adopted a new one, or has seen a later position.
+// longer before: another process has adopted a new one. The position and the mark never
+// go back.
 func (r *Ranking) AdvanceHistory(ctx context.Context, before, now scoreboard.History) error {
 	err := r.advance.Run(ctx, r.rdb, []string{historyKey}, before.ID, before.Adopted,
-		now.ID, now.Position, now.Adopted).Err()
+		now.ID, now.Position, now.Adopted, now.Mark).Err()
 	if err != nil {
 		return fmt.Errorf("store the ranking's history: %w", err)
 	}
@@ -37,7 +39,7 @@ func (r *Ranking) AdvanceHistory(ctx context.Context, before, now scoreboard.His
 
 // SetHistory stores the history that every board was rebuilt from.
 func (r *Ranking) SetHistory(ctx context.Context, h scoreboard.History) error {
-	err := r.rdb.HSet(ctx, historyKey, "id", h.ID, "position", h.Position, "adopted", h.Adopted).Err()
+	err := r.rdb.HSet(ctx, historyKey, "id", h.ID, "position", h.Position, "adopted", h.Adopted, "mark", h.Mark).Err()
 	if err != nil {
 		return fmt.Errorf("store the ranking's history: %w", err)
 	}

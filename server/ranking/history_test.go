@@ -86,6 +86,9 @@ func TestHistoryAdvancesOnlyFromWhatWasRead(t *testing.T) {
 	advance(none, a20, a10) // it was read before the first was stored
 	advance(a10, a20, a20)
 	advance(a10, history("a", 15, 0), a20) // slower than the other
+	marked := scoreboard.History{ID: "a", Position: 18, Mark: 7}
+	a20.Mark = 7
+	advance(a10, marked, a20) // each keeps what is further on
 	b := history("b", 3, 99)
 	if err := r.SetHistory(ctx, b); err != nil {
 		t.Fatal(err)

@@ -13,6 +13,8 @@ import (
 // relay's cursors belong to, or empty.
 type HistorySource interface {
 	History(ctx context.Context) (now scoreboard.History, cursors string, err error)
+	// MarkHistory increases the history's mark and returns it once it is durable.
+	MarkHistory(ctx context.Context) (mark int64, err error)
 	// AdoptHistory returns a conflict if the database's history is no longer now.
 	AdoptHistory(ctx context.Context, now, before scoreboard.History, why *scoreboard.AuditEntry) error
 }
@@ -55,19 +57,41 @@ func (c *HistoryChange) String() string {
 }
 
 // CheckHistory compares the history of the store with that of the ranking. It
-// returns nil if the store's only continues, and then stores the new position.
-//
-// The position in the ranking was read from the store before it was stored. So the
-// ranking is read first: a position that is read from the store later is never lower,
-// whichever process has advanced the ranking's meanwhile.
+// returns nil if the store's only continues.
 func CheckHistory(ctx context.Context, store HistorySource, ranking HistoryMarker) (*HistoryChange, error) {
-	before, err := ranking.History(ctx)
-	if err != nil {
+	change, _, _, err := compareHistory(ctx, store, ranking)
+	return change, err
+}
+
+// KeepHistory is CheckHistory that stores, where nothing has changed, how far the
+// history has come, and a new mark. A restored store has an older mark, which nobody
+// increases before it is adopted. So what was recorded more than a check before the
+// loss is not needed to find it, however far the log has come since.
+func KeepHistory(ctx context.Context, store HistorySource, ranking HistoryMarker) (*HistoryChange, error) {
+	change, before, now, err := compareHistory(ctx, store, ranking)
+	if err != nil || change != nil {
+		return change, err
+	}
+	if now.Mark, err = store.MarkHistory(ctx); err != nil {
 		return nil, err
+	}
+	return nil, ranking.AdvanceHistory(ctx, before, now)
+}
+
+// compareHistory also returns the ranking's history and the store's.
+//
+// The position and the mark in the ranking were in the store before they were in the
+// ranking. So the ranking is read first: what is read from the store later is never
+// lower, whichever process has advanced the ranking's meanwhile.
+func compareHistory(
+	ctx context.Context, store HistorySource, ranking HistoryMarker,
+) (change *HistoryChange, before, now scoreboard.History, err error) {
+	if before, err = ranking.History(ctx); err != nil {
+		return nil, before, now, err
 	}
 	now, cursors, err := store.History(ctx)
 	if err != nil {
-		return nil, err
+		return nil, before, now, err
 	}
 	known := before
 	if cursors != "" && before.ID != cursors {
@@ -75,12 +99,12 @@ func CheckHistory(ctx context.Context, store HistorySource, ranking HistoryMarke
 		known = scoreboard.History{ID: cursors, Adopted: before.Adopted}
 	}
 	if now.Follows(known) {
-		return nil, ranking.AdvanceHistory(ctx, before, now)
+		return nil, before, now, nil
 	}
 	return &HistoryChange{
 		Now: now, Before: known, SameDatabase: now.SameStore(known),
 		Adopted: cursors == "" && now.AdoptedAfter(known),
-	}, nil
+	}, before, now, nil
 }
 
 // Adoption lets the ranking follow a history of the store other than the one that it

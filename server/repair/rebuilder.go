@@ -189,7 +189,7 @@ func (r *Rebuilder) check(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	change, err := CheckHistory(ctx, r.store, r.ranking)
+	change, err := KeepHistory(ctx, r.store, r.ranking)
 	if err != nil {
 		return err
 	}

@@ -59,6 +59,7 @@ type OrphanedMember struct {
 type History struct {
 	ID       string
 	Position int64 // durable bytes of the write-ahead log
+	Mark     int64 // increases with every check that finds no change; 0: not known
 	// Adopted is when it was adopted in place of another history, in microseconds of
 	// Unix time: 0 if it never was, UnknownAdoption where an older build recorded it.
 	Adopted int64
@@ -75,7 +76,7 @@ func (h History) Follows(before History) bool {
 		return true
 	}
 	sameAdoption := before.Adopted == UnknownAdoption || h.Adopted == before.Adopted
-	return sameAdoption && h.ID == before.ID && h.Position >= before.Position
+	return sameAdoption && h.ID == before.ID && h.Position >= before.Position && h.Mark >= before.Mark
 }
 
 // AdoptedAfter reports whether h was adopted after the adoption that before knows of.
@@ -89,5 +90,5 @@ func (h History) SameStore(other History) bool {
 	return len(a) == 3 && len(b) == 3 && a[0] == b[0] && a[2] == b[2]
 }
 
-// String returns the id and the position.
-func (h History) String() string { return fmt.Sprintf("%s at %d", h.ID, h.Position) }
+// String returns the id, the position and the mark.
+func (h History) String() string { return fmt.Sprintf("%s at %d, mark %d", h.ID, h.Position, h.Mark) }
