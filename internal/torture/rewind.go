@@ -166,7 +166,8 @@ func (r *run) awaitShown(
 		missing = missing[:0]
 		for i, f := range followers {
 			if epoch, shown := f.state(); epoch <= above || !shown[user] || shown[gone] {
-				missing = append(missing, fmt.Sprintf("watcher %d (epoch %d, %t, %t)", i, epoch, shown[user], shown[gone]))
+				missing = append(missing,
+					fmt.Sprintf("watcher %d (epoch %d, %t, %t)", i, epoch, shown[user], shown[gone]))
 			}
 		}
 		for _, node := range r.cluster.Nodes {
@@ -181,7 +182,8 @@ func (r *run) awaitShown(
 				shown[e.UserID] = true
 			}
 			if err != nil || top.Degraded || top.Epoch == nil || *top.Epoch <= above || !shown[user] || shown[gone] {
-				missing = append(missing, fmt.Sprintf("node %d (status %d %s, %v)", node.ID, status, top.DegradedReason, err))
+				missing = append(missing,
+					fmt.Sprintf("node %d (status %d %s, %v)", node.ID, status, top.DegradedReason, err))
 			}
 		}
 		if len(missing) == 0 {
