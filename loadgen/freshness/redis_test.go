@@ -27,7 +27,8 @@ func TestTopIsReadFromRedis(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := r.Swap(
-		t.Context(), board, "t", &scoreboard.Snapshot{Epoch: 1, Users: 1, UpdatedAt: board.Created, AsOf: board.Created},
+		t.Context(), board, "t",
+		&scoreboard.Snapshot{Epoch: 1, Users: 1, UpdatedAt: board.Created, AsOf: board.Created},
 	); err != nil {
 		t.Fatal(err)
 	}

@@ -182,7 +182,9 @@ func TestOtherDatabaseNeedsAnOperator(t *testing.T) {
 	}
 	// The operator adopts it.
 	adoption := repair.Adoption{Store: other.Recovery, Ranking: other.ranking, Leases: other.Boards, Owner: "operator"}
-	why := &scoreboard.AuditEntry{Actor: "root", Action: repair.AdoptAction, Target: repair.AdoptTarget, Reason: "moved"}
+	why := &scoreboard.AuditEntry{
+		Actor: "root", Action: repair.AdoptAction, Target: repair.AdoptTarget, Reason: "moved",
+	}
 	mayAdopt := func(*repair.HistoryChange) error { return nil }
 	rebuild := func(context.Context) error { other.rebuild(t); return nil }
 	if err := adoption.Run(ctx, why, mayAdopt, rebuild); err != nil {
