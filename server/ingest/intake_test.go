@@ -24,7 +24,7 @@ type delivery struct {
 
 	mu       sync.Mutex
 	done     chan struct{}
-	buried   []int64 // offsets
+	letters  []int64 // offsets
 	rejected map[string]scoreboard.Code
 }
 
@@ -42,7 +42,7 @@ func (d *delivery) Consume(
 func (d *delivery) Add(_ context.Context, letter *scoreboard.DeadLetter) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.buried = append(d.buried, letter.Offset)
+	d.letters = append(d.letters, letter.Offset)
 	return nil
 }
 
@@ -120,8 +120,8 @@ func TestIntakeAbandonsWhatCannotBeRecorded(t *testing.T) {
 				if slices.Sort(done); !slices.Equal(done, []string{"e1", "e2"}) {
 					t.Errorf("recorded %v, want the others", done)
 				}
-				if !slices.Equal(d.buried, []int64{1}) {
-					t.Errorf("buried %v, want the record at offset 1", d.buried)
+				if !slices.Equal(d.letters, []int64{1}) {
+					t.Errorf("dead letters %v, want the record at offset 1", d.letters)
 				}
 				if code := d.rejected["bad"]; broken == nil && code != scoreboard.CodeInternal {
 					t.Errorf("rejected as %q, want internal", code)
@@ -143,8 +143,8 @@ func TestIntakeWaitsForTheEndOfAnOutage(t *testing.T) {
 			}
 			return recorded(batch), nil
 		}, d, "e1", "e2")
-		if len(d.buried) > 0 || len(d.rejected) > 0 {
-			t.Errorf("buried %v, rejected %v, want none", d.buried, d.rejected)
+		if len(d.letters) > 0 || len(d.rejected) > 0 {
+			t.Errorf("dead letters %v, rejected %v, want none", d.letters, d.rejected)
 		}
 	})
 }
