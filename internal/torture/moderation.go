@@ -209,7 +209,8 @@ func (r *run) adjust(ctx context.Context, rng *rand.Rand) {
 }
 
 // ban bans a player for a moment. Between the answer and the request to unban,
-// nothing of the player is acknowledged, and no node shows the player.
+// nothing of the player is acknowledged, and no node shows the player in a newer
+// state.
 func (r *run) ban(ctx context.Context, rng *rand.Rand) {
 	user, body := courtPlayer(rng), map[string]any{"reason": "torture"}
 	var state struct {
@@ -220,11 +221,11 @@ func (r *run) ban(ctx context.Context, rng *rand.Rand) {
 	if status == http.StatusNotFound {
 		return
 	}
-	from := r.log.Now()
+	from, answered := r.log.Now(), time.Now()
 	r.log.Note(user, "operator: the ban was answered with %d, pending %t", status, state.Pending)
 	for range rng.IntN(4) {
 		if status == http.StatusOK && !state.Pending {
-			r.checkHidden(ctx, r.node(rng, "read").URL(), user, "banned")
+			r.checkHidden(ctx, r.node(rng, "read").URL(), user, answered)
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
@@ -239,7 +240,10 @@ func (r *run) ban(ctx context.Context, rng *rand.Rand) {
 	}
 }
 
-func (r *run) checkHidden(ctx context.Context, server, user, status string) {
+// checkHidden reads the head after the answer to a ban. A node that the ban's
+// notice has not reached, because it has lost Redis or was paused, may show an
+// older state, and says so by its as_of.
+func (r *run) checkHidden(ctx context.Context, server, user string, banned time.Time) {
 	callCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), attemptTime)
 	defer cancel()
 	top, code, err := r.server.Top(callCtx, server, boardCourt, "", 100)
@@ -247,9 +251,9 @@ func (r *run) checkHidden(ctx context.Context, server, user, status string) {
 		return
 	}
 	for _, e := range top.Entries {
-		if e.UserID == user {
-			r.log.Violate(status, user, "user %s is %s and shown at rank %d (degraded %t %s, as of %s)",
-				user, status, e.Rank, top.Degraded, top.DegradedReason, top.AsOf)
+		if e.UserID == user && top.AsOf.After(banned) {
+			r.log.Violate("banned", user, "user %s is banned since %s and shown at rank %d (degraded %t %s, as of %s)",
+				user, banned, e.Rank, top.Degraded, top.DegradedReason, top.AsOf)
 		}
 	}
 }
