@@ -9,7 +9,8 @@
 // RedisClient and Connect open connections that close after the test, and Run runs a
 // component until then.
 //
-// PostgreSQL and Kafka are shared. SCOREBOARD_TEST_POSTGRES_URL and
+// PostgreSQL and Kafka are shared by all tests of a package, and Kafka by packages
+// that run at the same time. SCOREBOARD_TEST_POSTGRES_URL and
 // SCOREBOARD_TEST_KAFKA_BROKERS name running servers, which the program in with/
 // starts once for many packages. Otherwise the first test that needs one starts it
 // on a RAM disk, until the process ends. With SCOREBOARD_TEST_KAFKA=kfake, the

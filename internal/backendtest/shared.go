@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"go.uber.org/goleak"
 
 	"github.com/scoreboard/scoreboard/server/devstack"
@@ -19,7 +20,7 @@ import (
 
 // Environment variables with which many test processes share servers.
 const (
-	EnvPostgres = "SCOREBOARD_TEST_POSTGRES_URL"
+	EnvPostgres = "SCOREBOARD_TEST_POSTGRES_URL"  // or several, separated by spaces
 	EnvKafka    = "SCOREBOARD_TEST_KAFKA_BROKERS" // comma-separated
 	EnvKind     = "SCOREBOARD_TEST_KAFKA"         // "kfake": the stand-in instead of Apache Kafka
 )
@@ -70,8 +71,8 @@ func OnEnd(end func() error) {
 }
 
 func startSharedPostgres() (string, error) {
-	if url := os.Getenv(EnvPostgres); url != "" {
-		return url, nil
+	if urls := strings.Fields(os.Getenv(EnvPostgres)); len(urls) > 0 {
+		return freePostgres(urls)
 	}
 	dir, remove, err := process.TempDir("scoreboard-test-")
 	if err != nil {
@@ -88,6 +89,30 @@ func startSharedPostgres() (string, error) {
 		return p.Stop(ctx)
 	})
 	return p.URL("postgres"), nil
+}
+
+// freePostgres returns a server that no other process uses, as long as there is one:
+// a transaction that a test keeps open holds back the outboxes of all databases of
+// its server.
+func freePostgres(urls []string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	for _, url := range urls {
+		conn, err := pgx.Connect(ctx, url)
+		if err != nil {
+			return "", fmt.Errorf("connect to the shared PostgreSQL: %w", err)
+		}
+		var free bool
+		err = conn.QueryRow(ctx, `select pg_try_advisory_lock(hashtextextended('a test process', 0))`).Scan(&free)
+		if err == nil && free {
+			OnEnd(func() error { return conn.Close(context.Background()) })
+			return url, nil
+		}
+		if err = errors.Join(err, conn.Close(ctx)); err != nil {
+			return "", fmt.Errorf("look for a free PostgreSQL: %w", err)
+		}
+	}
+	return urls[os.Getpid()%len(urls)], nil
 }
 
 func startSharedKafka() ([]string, error) {

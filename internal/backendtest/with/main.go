@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -100,20 +101,28 @@ type backends struct {
 	ends    []func() error
 }
 
+// postgresServers is how many packages .ci/test runs at once: each has a server to
+// itself.
+const postgresServers = 2
+
 // startBackends starts the backends that the environment does not name.
 func startBackends(ctx context.Context, dir string) *backends {
 	b := new(backends)
 	var all sync.WaitGroup
-	if os.Getenv(backendtest.EnvPostgres) == "" {
+	var urls []string // of PostgreSQL
+	for i := range postgresServers {
+		if os.Getenv(backendtest.EnvPostgres) != "" {
+			break
+		}
 		all.Go(func() {
-			p, err := backendtest.StartPostgres(ctx, dir, 0)
+			p, err := backendtest.StartPostgres(ctx, filepath.Join(dir, strconv.Itoa(i)), 0)
 			b.mu.Lock()
 			defer b.mu.Unlock()
 			if err != nil {
 				b.missing = append(b.missing, fmt.Sprintf("PostgreSQL: %v", err))
 				return
 			}
-			b.env = append(b.env, backendtest.EnvPostgres+"="+p.URL("postgres"))
+			urls = append(urls, p.URL("postgres"))
 			b.ends = append(b.ends, func() error {
 				ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 				defer cancel()
@@ -135,6 +144,9 @@ func startBackends(ctx context.Context, dir string) *backends {
 		})
 	}
 	all.Wait()
+	if len(urls) > 0 {
+		b.env = append(b.env, backendtest.EnvPostgres+"="+strings.Join(urls, " "))
+	}
 	return b
 }
 
