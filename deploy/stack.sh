@@ -21,7 +21,7 @@ start_stack() {
 		tries=$((tries + 1))
 		sleep 0.1
 	done
-	sed "/^Settings/,\$d" "$dir/scoreboardd.log" >&2 # the banner lists the components and stand-ins
+	sed "/^sbctl reads/,\$d" "$dir/scoreboardd.log" >&2 # the banner lists the components and stand-ins
 	set -a
 	. "$dir/sbctl.env"
 	set +a

@@ -127,7 +127,8 @@ func checkReadiness(ctx context.Context, at option) check {
 	case at.From == guessed && (a.err != nil || a.status != http.StatusOK && a.status != http.StatusServiceUnavailable):
 		return finding("ready", checkSkipped, "the operations address is unknown, and no server answers at "+ops, next)
 	case a.err != nil:
-		return finding("ready", checkWarn, fmt.Sprintf("%s (from %s) does not answer: %v", ops, at.From, a.err), next)
+		return finding("ready", checkWarn, fmt.Sprintf("%s (from %s) does not answer: %v", ops, at.From, a.err),
+			"start the server, or change the address with --ops or SBCTL_OPS_SERVER")
 	case a.status != http.StatusOK:
 		detail := fmt.Sprintf("%s/readyz returns %d: %s", ops, a.status, oneLine(a.body))
 		return finding("ready", checkFail, detail, "check the server's log for the failing role")
