@@ -59,7 +59,9 @@
 // only New connects components. The stores know the domain types only, never a JSON
 // shape. structure_test.go enforces both. An interface is declared by its caller.
 //
-// Run starts the components that observe before those that write, and stops them in
-// reverse: it reports not ready, finishes requests, closes streams, finishes the
-// relay's batch, commits the projection, and closes the backends.
+// Run waits until the database has a schema that this version supports; meanwhile the
+// API answers 503 with the reason. Then it starts the components that observe before
+// those that write, and stops them in reverse: it reports not ready, finishes requests,
+// closes streams, finishes the relay's batch, commits the projection, and closes the
+// backends.
 package server

@@ -120,8 +120,8 @@ func (s *Server) makeLimits() api.Limits {
 
 func (s *Server) makeDoctor() health.Doctor {
 	d := health.Doctor{
-		Postgres: s.store.Ping, Redis: s.ranking.Ping, Outbox: s.store.Outbox, Lag: s.consumerLag,
-		Damage: s.logDamage,
+		Postgres: s.store.Ping, Redis: s.ranking.Ping, Schema: s.checkSchema, Outbox: s.store.Outbox,
+		Lag: s.consumerLag, Damage: s.logDamage,
 		History: func(ctx context.Context) (*repair.HistoryChange, error) {
 			return repair.CheckHistory(ctx, s.store.Recovery, s.ranking)
 		},
@@ -149,8 +149,8 @@ func (s *Server) makeNodeStatus() *health.NodeStatus {
 
 func (s *Server) makeReadiness() *health.Readiness {
 	r := &health.Readiness{
-		Postgres: s.store.Ping, Redis: s.ranking.Ping, ReadOnly: s.config.ReadOnly(), Log: s.log,
-		NeedsKafka: func() bool { return s.config.NeedsKafka(s.settings.Current().Transport) },
+		Postgres: s.store.Ping, Redis: s.ranking.Ping, Schema: s.checkSchema, ReadOnly: s.config.ReadOnly(),
+		Log: s.log, NeedsKafka: func() bool { return s.config.NeedsKafka(s.settings.Current().Transport) },
 	}
 	if s.kafka != nil {
 		r.Kafka = s.kafka.Ping

@@ -42,17 +42,26 @@ const (
 func (s *Server) Run(ctx context.Context, apiListener, opsListener net.Listener) error {
 	defer s.Close()
 	failed := make(chan error, len(s.components)+2)
-	ops := s.opsServer()
+	ops, front := s.opsServer(), s.apiServer()
 	serve(ops, opsListener, failed)
+	serveAPI := sync.OnceFunc(func() { serve(front, apiListener, failed) })
+	abort := func(err error) error {
+		err = errors.Join(err, ops.Close(), front.Close())
+		_ = apiListener.Close() // closed already if front serves it
+		return err
+	}
+	if err := s.awaitSchema(ctx, serveAPI, failed); err != nil || ctx.Err() != nil {
+		return abort(err)
+	}
 	if err := s.createTopics(ctx); err != nil {
-		return errors.Join(err, ops.Close(), apiListener.Close())
+		return abort(err)
 	}
 	var started []running
 	for _, c := range s.components {
 		started = append(started, start(c, failed))
 	}
-	front := s.apiServer()
-	serve(front, apiListener, failed)
+	s.api.Resume()
+	serveAPI()
 	s.ready.SetServing(true)
 	s.log.Info("serving", "addr", apiListener.Addr().String(), "ops", opsListener.Addr().String(), "roles",
 		s.config.Roles)

@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -130,13 +132,32 @@ func checkReadiness(ctx context.Context, at option) check {
 		return finding("ready", checkWarn, fmt.Sprintf("%s (from %s) does not answer: %v", ops, at.From, a.err),
 			"start the server, or change the address with --ops or SBCTL_OPS_SERVER")
 	case a.status != http.StatusOK:
-		detail := fmt.Sprintf("%s/readyz returns %d: %s", ops, a.status, oneLine(a.body))
-		return finding("ready", checkFail, detail, "check the server's log for the failing role")
+		return notReady(ops, a)
 	}
 	return check{Name: "ready", Status: checkOK, Detail: ops + "/readyz"}
 }
 
 func checkClock(a response) check {
+// notReady explains an answer of /readyz, which has a text for each part of the server.
+func notReady(ops string, a response) check {
+	var parts map[string]string
+	if err := json.Unmarshal(a.body, &parts); err != nil {
+		return finding("ready", checkFail, fmt.Sprintf("%s/readyz returns %d: %s", ops, a.status, oneLine(a.body)),
+			"check that this is the operations address of a scoreboard server")
+	}
+	if problem, next, ok := strings.Cut(parts["schema"], ": "); ok {
+		return finding("ready", checkFail, fmt.Sprintf("%s/readyz returns %d: %s", ops, a.status, problem), next)
+	}
+	var problems []string
+	for _, name := range slices.Sorted(maps.Keys(parts)) {
+		if parts[name] != "ok" {
+			problems = append(problems, name+": "+parts[name])
+		}
+	}
+	detail := fmt.Sprintf("%s/readyz returns %d: %s", ops, a.status, strings.Join(problems, ", "))
+	return finding("ready", checkFail, detail, "check the server's log")
+}
+
 	if a.date.IsZero() {
 		return check{Name: "clock", Status: checkSkipped, Detail: "the server sent no Date header"}
 	}
@@ -168,6 +189,8 @@ func checkToken(s connection, a response) check {
 	case a.status == http.StatusUnauthorized:
 		return finding("token", checkFail, "rejected by the server: "+errorText(a.body), next)
 	case err != nil:
+	case a.status >= http.StatusInternalServerError:
+		return finding("token", checkSkipped, "not verified: the server rejects all requests", "")
 		return check{Name: "token", Status: checkOK, Detail: "accepted"}
 	}
 	return check{Name: "token", Status: checkOK, Detail: "accepted, expires at " + expires.UTC().Format(time.RFC3339)}

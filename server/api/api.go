@@ -142,6 +142,8 @@ type API struct {
 	pages   pageCache
 	errors  errorLog
 	policy  atomic.Pointer[Policy]
+	// suspended is why every route answers 503; nil: none does.
+	suspended atomic.Pointer[string]
 }
 
 // New makes the API.
@@ -175,6 +177,13 @@ func New(o Options) *API {
 func (a *API) Configure(p Policy) { a.policy.Store(&p) }
 
 // currentPolicy is the policy in force.
+// Suspend has every route answer 503 with a reason until Resume. Only the routes
+// without data (the description of the API) still answer.
+func (a *API) Suspend(reason string) { a.suspended.Store(&reason) }
+
+// Resume ends Suspend.
+func (a *API) Resume() { a.suspended.Store(nil) }
+
 func (a *API) currentPolicy() *Policy { return a.policy.Load() }
 
 // ServeHTTP implements http.Handler.

@@ -57,6 +57,15 @@ func (a *API) fail(c *gin.Context, err error) {
 	respond(c, status, e)
 }
 
+// rejectSuspended answers 503 while the API is suspended. The reason is not logged:
+// it was when it began.
+func (a *API) rejectSuspended(c *gin.Context, reason string) {
+	c.Writer.Header().Set("Retry-After", "1")
+	respond(c, http.StatusServiceUnavailable, protocol.Error{
+		ErrorCode: string(scoreboard.CodeUnavailable), Message: reason, RequestID: c.GetString(keyRequestID),
+	})
+}
+
 // public is an error as the client may see it. Errors without a code are logged
 // and become internal.
 func (a *API) public(c *gin.Context, err error) protocol.Error {

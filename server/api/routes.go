@@ -190,7 +190,9 @@ func (a *API) serve(r route) gin.HandlerFunc {
 	observe := a.metrics.route(r.method, r.path)
 	return func(c *gin.Context) {
 		started := time.Now()
-		if err := a.run(c, r); err != nil {
+		if reason := a.suspended.Load(); reason != nil {
+			a.rejectSuspended(c, *reason)
+		} else if err := a.run(c, r); err != nil {
 			a.reject(c, a.countAuthFailure(c, err))
 		}
 		took := time.Since(started)

@@ -39,6 +39,7 @@ type Doctor struct {
 	Postgres, Redis Ping
 	Kafka           Ping // nil in a process that does not use Kafka
 	Outbox          Outbox
+	Schema          Schema
 	History         func(ctx context.Context) (*repair.HistoryChange, error)
 	Lag             func() map[string]int64 // by topic; returns nil in a process that consumes none
 	// Damage describes the damaged logs of this process's consumers; "" without any.
@@ -52,7 +53,7 @@ func (d Doctor) Checks(ctx context.Context) protocol.Checks {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	checks := []func(context.Context) protocol.Check{
-		d.postgres, d.redis, d.kafka, d.history, d.outbox, d.lag, d.disk, d.configuration,
+		d.postgres, d.schema, d.redis, d.kafka, d.history, d.outbox, d.lag, d.disk, d.configuration,
 	}
 	found := make([]protocol.Check, len(checks))
 	var all sync.WaitGroup
@@ -85,6 +86,18 @@ func (d Doctor) postgres(ctx context.Context) protocol.Check {
 }
 
 func (d Doctor) redis(ctx context.Context) protocol.Check {
+func (d Doctor) schema(ctx context.Context) protocol.Check {
+	c := protocol.Check{Name: "schema", Status: protocol.CheckOK, Detail: "supported by this version"}
+	problem, next, err := d.Schema(ctx)
+	switch {
+	case err != nil:
+		c.Status, c.Detail = protocol.CheckSkipped, "unknown: PostgreSQL does not answer"
+	case problem != "":
+		c.Status, c.Detail, c.NextStep = protocol.CheckFail, problem, next
+	}
+	return c
+}
+
 	return ping(ctx, "redis", "reads come from PostgreSQL until it is back: check Redis and redis.url", d.Redis)
 }
 

@@ -12,10 +12,15 @@ import (
 // readyTimeout bounds an answer to /readyz.
 const readyTimeout = 2 * time.Second
 
-// Readiness is GET /readyz: 200 while the process accepts requests and every
-// backend that its roles need answers.
+// Schema describes why this process cannot run on the database's schema, and what to
+// do; "" and "" if it can. An error says that the schema's version was not read.
+type Schema func(ctx context.Context) (problem, nextStep string, err error)
+
+// Readiness is GET /readyz: 200 while the process accepts requests, every backend
+// that its roles need answers, and the database has a schema that it supports.
 type Readiness struct {
 	Postgres, Redis Ping
+	Schema          Schema
 	Kafka           Ping        // nil in a process that does not use Kafka
 	NeedsKafka      func() bool // with the current transport
 	// ReadOnly processes are ready while either backend answers: reads fall back
@@ -53,11 +58,26 @@ func (r *Readiness) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 			r.Log.Debug("not ready", "backend", name, "err", err)
 		}
 	}
-	if down == len(pings) || down > 0 && !r.ReadOnly {
+	if report["postgres"] == "ok" {
+		problem, next, err := r.Schema(ctx)
+		switch {
+		case err != nil:
+			report["schema"] = schemaUnread
+			down++
+			r.Log.Debug("not ready", "backend", "postgres", "err", err)
+		case problem != "":
+			report["schema"] = problem + ": " + next
+			status = http.StatusServiceUnavailable
+		}
+	}
+	if down >= len(pings) || down > 0 && !r.ReadOnly {
 		status = http.StatusServiceUnavailable
 	}
 	writeJSON(w, status, report)
 }
+
+// schemaUnread is what a database is reported as that answers, but not this query.
+const schemaUnread = "its version was not read: the user of postgres.url must be able to select from goose_db_version"
 
 // Live is GET /healthz: the process runs.
 func Live(w http.ResponseWriter, _ *http.Request) {

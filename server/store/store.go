@@ -104,6 +104,19 @@ func (s *Store) Now(ctx context.Context) (at time.Time, err error) {
 	return at, nil
 }
 
+// SchemaVersion returns the number of the newest migration that was applied to the
+// database, 0 if none was.
+func (s *Store) SchemaVersion(ctx context.Context) (number int64, err error) {
+	err = s.db.QueryRow(ctx, `select coalesce(max(version_id), 0) from goose_db_version where is_applied`).Scan(&number)
+	if pg.Code(err) == pg.UndefinedTable {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("read the version of the schema: %w", err)
+	}
+	return number, nil
+}
+
 // Ping checks that the database answers.
 func (s *Store) Ping(ctx context.Context) error {
 	if err := s.db.Ping(ctx); err != nil {

@@ -20,6 +20,7 @@ const (
 	DeadlockDetected     = "40P01"
 	LockNotAvailable     = "55P03"
 	UniqueViolation      = "23505"
+	UndefinedTable       = "42P01"
 	checkViolation       = "23514"
 	queryCanceled        = "57014"
 )
