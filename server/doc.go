@@ -52,7 +52,8 @@
 //     rankings of all users. moderation executes voids and erasures, and deletes
 //     expired data. archive moves old ledger partitions out of the database.
 //   - admin holds the operations that the API offers to operators; health reports a
-//     node's readiness, checks and rates; settings keeps the configuration in force.
+//     node's readiness, checks and rates; settings keeps the configuration in force;
+//     frontpage serves GET / of both addresses.
 //
 // The domain types are in scoreboard, the JSON shapes in protocol, the deployed
 // configuration in config. A component imports those and never another component:

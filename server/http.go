@@ -9,13 +9,16 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/scoreboard/scoreboard/internal/buildinfo"
 	"github.com/scoreboard/scoreboard/server/admin"
 	"github.com/scoreboard/scoreboard/server/api"
 	"github.com/scoreboard/scoreboard/server/auth"
 	"github.com/scoreboard/scoreboard/server/config"
+	"github.com/scoreboard/scoreboard/server/frontpage"
 	"github.com/scoreboard/scoreboard/server/geo"
 	"github.com/scoreboard/scoreboard/server/health"
 	"github.com/scoreboard/scoreboard/server/limit"
+	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/realtime/sse"
 	"github.com/scoreboard/scoreboard/server/realtime/ws"
 	"github.com/scoreboard/scoreboard/server/repair"
@@ -196,6 +199,17 @@ func (s *Server) apiServer() *http.Server {
 // not be reachable from the public network.
 func (s *Server) opsServer() *http.Server {
 	m := http.NewServeMux()
+	m.Handle("GET /{$}", frontpage.New(protocol.FrontPage{
+		Name: "scoreboard operations", Version: buildinfo.Read().Version,
+		Description: "Metrics, health and profiles of this process, for operators only. Its API, with the boards and " +
+			"their reference (/docs), is on " + s.config.Addr + " (the setting addr).",
+		Links: []protocol.Link{
+			{Path: "/metrics", Description: "Metrics, for Prometheus."},
+			{Path: "/readyz", Description: "200 while the process accepts requests, else 503 and the reason."},
+			{Path: "/healthz", Description: "200 while the process runs."},
+			{Path: "/debug/pprof/", Description: "Profiles, for Go's pprof."},
+		},
+	}))
 	m.Handle("GET /metrics", promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{}))
 	m.HandleFunc("GET /healthz", health.Live)
 	m.Handle("GET /readyz", s.ready)

@@ -39,6 +39,7 @@ var levels = map[string]int{
 	"server/auth/authtest":            2,
 	"server/edge":                     2,
 	"server/edge/edgetest":            2,
+	"server/frontpage":                2,
 	"server/geo":                      2,
 	"server/geo/geotest":              2,
 	"server/ingest":                   2,

@@ -169,6 +169,7 @@ func New(o Options) *API {
 	for _, r := range a.routes() {
 		a.engine.Handle(r.method, r.path, a.serve(r))
 	}
+	a.serveFrontPage()
 	a.serveDocs()
 	return a
 }
@@ -176,7 +177,6 @@ func New(o Options) *API {
 // Configure replaces the policy.
 func (a *API) Configure(p Policy) { a.policy.Store(&p) }
 
-// currentPolicy is the policy in force.
 // Suspend has every route answer 503 with a reason until Resume. Only the routes
 // without data (the description of the API) still answer.
 func (a *API) Suspend(reason string) { a.suspended.Store(&reason) }
@@ -184,6 +184,7 @@ func (a *API) Suspend(reason string) { a.suspended.Store(&reason) }
 // Resume ends Suspend.
 func (a *API) Resume() { a.suspended.Store(nil) }
 
+// currentPolicy is the policy in force.
 func (a *API) currentPolicy() *Policy { return a.policy.Load() }
 
 // ServeHTTP implements http.Handler.

@@ -106,6 +106,8 @@ func described(o operation, more string) operation {
 
 func operations() []operation {
 	return slices.Concat(scoreOperations(), readOperations(), boardOperations(), adminOperations(), []operation{
+		reads("GET "+rootPath, "about", "Show what this is and where to look; a page if Accept prefers text/html", nil,
+			protocol.FrontPage{}),
 		reads("GET "+openAPIPath, "about", "Get this document", nil, map[string]any{}),
 		reads("GET "+docsPath, "about", "Show this document as a page", nil, nil),
 	})

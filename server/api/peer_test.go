@@ -79,7 +79,7 @@ func TestClientCertificateActsAsServer(t *testing.T) {
 func TestSecurityHeaders(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 1000)
-	for _, target := range []string{"/v1/leaderboard/top", "/v1/nothing", "/"} {
+	for _, target := range []string{"/v1/leaderboard/top", "/v1/nothing", "/nothing"} {
 		req := httptest.NewRequestWithContext(t.Context(), http.MethodGet, target, nil)
 		req.Header.Set("X-Request-Id", "a\tb<script>")
 		w := httptest.NewRecorder()

@@ -52,7 +52,7 @@ var unscoped = map[string]bool{
 }
 
 // withoutToken lists the routes without user data.
-var withoutToken = map[string]bool{"GET /openapi.json": true, "GET /docs": true}
+var withoutToken = map[string]bool{"GET /": true, "GET /openapi.json": true, "GET /docs": true}
 
 func TestRoutesRequireTokenAndScope(t *testing.T) {
 	t.Parallel()

@@ -1,0 +1,39 @@
+package api
+
+import (
+	"github.com/gin-gonic/gin"
+
+	"github.com/scoreboard/scoreboard/server/frontpage"
+	"github.com/scoreboard/scoreboard/server/protocol"
+)
+
+const rootPath = "/"
+
+// serveFrontPage adds GET /, which names the routes to begin with. It needs no token,
+// because it contains no data.
+func (a *API) serveFrontPage() {
+	links := []protocol.Link{
+		{Path: docsPath, Description: "The reference of this API, as a page."},
+		{Path: openAPIPath, Description: "The reference of this API, as an OpenAPI document."},
+	}
+	if a.Boards != nil {
+		links = append(links, protocol.Link{Path: "/v1/boards", Description: "The boards; needs a token."})
+	}
+	if a.Reads != nil {
+		links = append(links, protocol.Link{Path: pathTop, Description: "The top of the board global; needs a token " +
+			"unless anonymous reads are on."})
+	}
+	page := frontpage.New(protocol.FrontPage{
+		Name: "scoreboard",
+		Description: "A real-time leaderboard that counts every event exactly once. This is its API; metrics and " +
+			"health checks are on the operations address (the setting ops.addr).",
+		Links: links,
+	})
+	a.engine.GET(rootPath, func(c *gin.Context) {
+		if err := take(c.Request.Context(), a.Limits.Address, address(c.Request)); err != nil {
+			a.fail(c, err)
+			return
+		}
+		page.ServeHTTP(c.Writer, c.Request)
+	})
+}
