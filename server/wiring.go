@@ -61,7 +61,7 @@ func (s *Server) makeEdge() (err error) {
 // openBackends opens the clients that the roles need.
 func (s *Server) openBackends(ctx context.Context) (err error) {
 	c := s.config
-	if err := c.CheckBackends(); err != nil {
+	if err := c.CheckRequired(); err != nil {
 		return err
 	}
 	s.store, err = store.Open(ctx, store.Options{

@@ -43,8 +43,7 @@ same folder.`,
 	return cmd
 }
 
-// devUsage shows the flags of development. The settings are flags here too, but
-// over a hundred of them would hide these.
+// devUsage shows the flags of development.
 func devUsage(cmd *cobra.Command) error {
 	own := pflag.NewFlagSet("", pflag.ContinueOnError)
 	own.AddFlagSet(cmd.LocalNonPersistentFlags())
@@ -52,6 +51,12 @@ func devUsage(cmd *cobra.Command) error {
 	addr.DefValue, _ = devEnv(nil, nil)(config.EnvName("addr"))
 	own.AddFlag(&addr)
 	own.AddFlag(&ops)
+	return ownUsage(cmd, own)
+}
+
+// ownUsage shows some flags of a command. The settings are flags of every command,
+// but over a hundred of them would hide these.
+func ownUsage(cmd *cobra.Command, own *pflag.FlagSet) error {
 	_, err := fmt.Fprintf(cmd.OutOrStderr(), `Usage:
   %s
 

@@ -52,7 +52,7 @@ func newRoot() *cobra.Command {
 	for _, v := range config.Defaults() {
 		flags.String(config.FlagName(v.Name), v.Text, v.Meaning)
 	}
-	root.AddCommand(newDev(), newConfig())
+	root.AddCommand(newDev(), newConfig(), newToken())
 	return root
 }
 

@@ -54,7 +54,8 @@ type Auth struct {
 func (a *Auth) settings() []setting {
 	return []setting{
 		{
-			"auth.jwt_secret", "HS256 secret of bearer tokens, for development; cannot be combined with auth.jwks_url",
+			"auth.jwt_secret",
+			"HS256 secret of bearer tokens, which \"scoreboardd token\" issues; cannot be combined with auth.jwks_url",
 			"", secret, &a.JWTSecret,
 		},
 		{

@@ -122,10 +122,14 @@ func (c *Config) checkRoles(p *problems) {
 	}
 }
 
-// CheckBackends reports the backends that the roles need and that are not set.
-// Load does not: "scoreboardd config" works without them.
-func (c *Config) CheckBackends() error {
+// CheckRequired reports what the roles need and is not set: backends, and what
+// verifies tokens. Load does not: "scoreboardd config" works without them.
+func (c *Config) CheckRequired() error {
 	var p problems
+	if c.verifiesTokens() && c.Auth.JWKSURL == "" && c.Auth.JWTSecret == "" {
+		p.add("auth.jwks_url", "or auth.jwt_secret must be set: without one, every token is rejected; "+
+			"a secret, such as from \"openssl rand -hex 32\", lets \"scoreboardd token\" issue tokens")
+	}
 	for name, url := range map[string]string{"postgres.url": c.Postgres.URL, "redis.url": c.Redis.URL} {
 		if url == "" {
 			p.add(name, "must be set, by flag (--%s), environment (%s) or file; \"scoreboardd dev\" starts its own",
@@ -137,6 +141,11 @@ func (c *Config) CheckBackends() error {
 			"projector; intake requires it with any transport, and gateway with realtime.bus=kafka")
 	}
 	return p.err()
+}
+
+// verifiesTokens reports whether this process serves routes that require a token.
+func (c *Config) verifiesTokens() bool {
+	return c.Has(RoleAPI) || c.Has(RoleRead) || c.Has(RoleGateway)
 }
 
 // NeedsKafka reports whether a role of this process requires Kafka. With another

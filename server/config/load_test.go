@@ -142,24 +142,36 @@ func TestLoadReportsAllMistakes(t *testing.T) {
 	}
 }
 
-func TestCheckBackends(t *testing.T) {
+func TestCheckRequired(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		flags config.Lookup
 		want  []string // settings
 	}{
-		"nothing set":         {lookup(), []string{"kafka.brokers", "postgres.url", "redis.url"}},
-		"reads without Kafka": {lookup("roles", "read", "postgres-url", "p", "redis-url", "r"), nil},
+		"nothing set": {lookup(), []string{"auth.jwks_url", "kafka.brokers", "postgres.url", "redis.url"}},
+		"reads without Kafka": {
+			lookup("roles", "read", "postgres-url", "p", "redis-url", "r", "auth-jwt-secret", "s"), nil,
+		},
+		"reads without tokens": {
+			lookup("roles", "read", "postgres-url", "p", "redis-url", "r"), []string{"auth.jwks_url"},
+		},
+		"key set": {
+			lookup("roles", "gateway", "postgres-url", "p", "redis-url", "r", "auth-jwks-url", "https://id/keys"), nil,
+		},
+		"relay needs no tokens": {
+			lookup("roles", "relay", "transport", "streams", "postgres-url", "p", "redis-url", "r"), nil,
+		},
 		"intake over streams": {
 			lookup("roles", "intake", "transport", "streams", "postgres-url", "p", "redis-url",
 				"r"), []string{"kafka.brokers"},
 		},
 		"gateway over Kafka": {
 			lookup("roles", "gateway", "realtime-bus", "kafka", "postgres-url", "p", "redis-url",
-				"r"), []string{"kafka.brokers"},
+				"r", "auth-jwt-secret", "s"), []string{"kafka.brokers"},
 		},
 		"everything over streams": {
-			lookup("roles", "api,relay,projector", "transport", "streams", "postgres-url", "p", "redis-url", "r"), nil,
+			lookup("roles", "api,relay,projector", "transport", "streams", "postgres-url", "p", "redis-url", "r",
+				"auth-jwt-secret", "s"), nil,
 		},
 	} {
 		loaded, _, err := config.Load(c.flags, lookup(), nil)
@@ -168,7 +180,7 @@ func TestCheckBackends(t *testing.T) {
 		}
 		var got []string
 		var invalid *config.InvalidError
-		if errors.As(loaded.CheckBackends(), &invalid) {
+		if errors.As(loaded.CheckRequired(), &invalid) {
 			for _, p := range invalid.Problems {
 				got = append(got, p.Setting)
 			}

@@ -1,0 +1,225 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/scoreboard/scoreboard/internal/backendtest"
+)
+
+// firstPoint is docs/first-point.md.
+type firstPoint struct {
+	commands map[string][]string // the lines of its blocks marked as sh, by heading
+	output   string              // of the last command: the only other block
+}
+
+func readFirstPoint(t *testing.T) firstPoint {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/first-point.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := firstPoint{commands: map[string][]string{}}
+	heading, block := "", ""
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSuffix(line, "\n")
+		switch {
+		case strings.HasPrefix(line, "```") && block != "":
+			block = ""
+		case line == "```sh":
+			block = "sh"
+		case line == "```":
+			block = "output"
+		case strings.HasPrefix(line, "```"):
+			t.Fatalf("unknown block %q", line)
+		case block == "sh":
+			page.commands[heading] = append(page.commands[heading], line)
+		case block == "output":
+			page.output += line + "\n"
+		case strings.HasPrefix(line, "## "):
+			heading = strings.TrimPrefix(line, "## ")
+		}
+	}
+	return page
+}
+
+// script joins the commands under some headings, and requires that the other headings
+// with commands are those of others.
+func (p firstPoint) script(t *testing.T, headings, others []string) string {
+	t.Helper()
+	var lines []string
+	for _, h := range headings {
+		if len(p.commands[h]) == 0 {
+			t.Errorf("the page has no commands under %q", h)
+		}
+		lines = append(lines, p.commands[h]...)
+	}
+	for h := range p.commands {
+		if !slices.Contains(headings, h) && !slices.Contains(others, h) {
+			t.Errorf("the commands under %q are not run", h)
+		}
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+var (
+	withCompose   = []string{"Start with Docker Compose", "Count a point", "Stop with Docker Compose"}
+	withProcesses = []string{"Start without Docker", "Count a point", "Stop without Docker"}
+)
+
+// shell runs a script of the page in a directory of its own, with sbctl and scoreboardd
+// on the PATH, and returns its output. replace are texts of the page and those of the
+// test, such as addresses.
+func (p firstPoint) shell(t *testing.T, script string, programs map[string]string, replace ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	bin := filepath.Join(dir, "bin")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(bin, "sbctl"), "../sbctl")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build sbctl: %v\n%s", err, out)
+	}
+	programs["scoreboardd"] = fmt.Sprintf("exec env %s=1 %q \"$@\"", asDaemon, os.Args[0])
+	for name, text := range programs {
+		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/bash\nset -e\n"+text+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := 0; i < len(replace); i += 2 {
+		if !strings.Contains(script, replace[i]) {
+			t.Fatalf("the page does not mention %s", replace[i])
+		}
+		script = strings.ReplaceAll(script, replace[i], replace[i+1])
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "bash", "-eu", "-o", "pipefail", "-c", script)
+	cmd.Dir = dir
+	cmd.Env = []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "HOME=" + dir, "GORACE=atexit_sleep_ms=0"}
+	// What the script starts ends with it, even if it fails.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err := cmd.Run()
+	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // all have ended if the script succeeded
+	if err != nil {
+		log, _ := os.ReadFile(filepath.Join(dir, "scoreboardd.log"))
+		t.Fatalf("%v\n%s\nlog of the daemon:\n%s", err, &out, log)
+	}
+	return out.String()
+}
+
+// check requires the output that the page shows, and that the repeat was recognised.
+func (p firstPoint) check(t *testing.T, out string) {
+	t.Helper()
+	if p.output == "" || !strings.Contains(out, p.output) {
+		t.Errorf("the output lacks what the page shows:\n%s\ngot:\n%s", p.output, out)
+	}
+	if got := len(regexp.MustCompile(`(?m)^score +25 `).FindAllString(out, -1)); got != 2 {
+		t.Errorf("got %d receipts with a score of 25, want 2:\n%s", got, out)
+	}
+}
+
+func TestFirstPointWithProcesses(t *testing.T) {
+	t.Parallel()
+	page := readFirstPoint(t)
+	script := page.script(t, withProcesses, withCompose)
+	page.check(t, page.shell(t, script, map[string]string{},
+		"postgres://scoreboard:scoreboard@127.0.0.1:5432/scoreboard", backendtest.Postgres(t, nil),
+		"redis://127.0.0.1:6379/0", backendtest.OwnRedis(t).URL,
+		"127.0.0.1:8080", freeAddr(t), "127.0.0.1:8081", freeAddr(t)))
+}
+
+// The stand-in for docker runs the daemon's service of docker-compose.yml as a process:
+// its command with its environment. Only the addresses are those of the test.
+func TestFirstPointWithCompose(t *testing.T) {
+	t.Parallel()
+	page := readFirstPoint(t)
+	script := page.script(t, withCompose, withProcesses)
+	h := newHarness(t)
+	api, ops := freeAddr(t), freeAddr(t)
+	postgres := backendtest.Postgres(t, nil)
+	service := composeService(t)
+	for name, value := range map[string]string{
+		"SCOREBOARD_ADDR": api, "SCOREBOARD_OPS_ADDR": ops, "SCOREBOARD_POSTGRES_URL": postgres,
+		"SCOREBOARD_POSTGRES_DIRECT_URL": postgres, "SCOREBOARD_REDIS_URL": h.redis.URL,
+	} {
+		if service.Environment[name] == "" {
+			t.Errorf("docker-compose.yml does not set %s", name)
+		}
+		service.Environment[name] = value
+	}
+	for _, pair := range h.env {
+		if name, value, _ := strings.Cut(pair, "="); strings.HasPrefix(name, "SCOREBOARD_KAFKA_") {
+			service.Environment[name] = value
+		}
+	}
+	var environment strings.Builder
+	for name, value := range service.Environment { // the shell reads ${NAME:-default} as compose does
+		fmt.Fprintf(&environment, "export %s=\"%s\"\n", name, value)
+	}
+	docker := "set -a; if [ -f .env ]; then . ./.env; fi; set +a\n" + environment.String() + `
+case "$*" in
+"compose up -d --wait")
+	` + shellWords(service.Command) + ` 2> scoreboardd.log &
+	echo $! > scoreboardd.pid
+	until curl -fs "http://$SCOREBOARD_OPS_ADDR/readyz"; do kill -0 $!; sleep 0.1; done ;;
+"compose exec -T scoreboardd "*) shift 4; exec "$@" ;;
+"compose down")
+	kill "$(cat scoreboardd.pid)"
+	while kill -0 "$(cat scoreboardd.pid)" 2> /dev/null; do sleep 0.1; done ;;
+*) echo "unexpected: docker $*"; exit 1 ;;
+esac`
+	page.check(t, page.shell(t, script, map[string]string{"docker": docker},
+		"127.0.0.1:8080", api, "127.0.0.1:8081", ops))
+}
+
+type service struct {
+	Command     []string          `yaml:"command"`
+	Environment map[string]string `yaml:"environment"`
+}
+
+// composeService is the daemon's service of docker-compose.yml.
+func composeService(t *testing.T) service {
+	t.Helper()
+	text, err := os.ReadFile("../../docker-compose.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct {
+		Services map[string]yaml.Node `yaml:"services"`
+	}
+	if err := yaml.Unmarshal(text, &file); err != nil {
+		t.Fatal(err)
+	}
+	var s service
+	node := file.Services["scoreboardd"]
+	if err := node.Decode(&s); err != nil {
+		t.Fatal(err)
+	}
+	if len(s.Command) == 0 || len(s.Environment) < 8 {
+		t.Fatalf("got the service %+v", s)
+	}
+	return s
+}
+
+// shellWords quotes words for a shell.
+func shellWords(words []string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+	}
+	return strings.Join(quoted, " ")
+}
