@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/scoreboard/scoreboard/internal/plural"
 	"github.com/scoreboard/scoreboard/loadgen/outcome"
 	"github.com/scoreboard/scoreboard/loadgen/plan"
 	"github.com/scoreboard/scoreboard/loadgen/record"
@@ -169,8 +170,8 @@ func (r *run) run(ctx context.Context, raw io.Writer) error {
 	}
 	r.recordSamples()
 	if r.early > 0 {
-		r.note("%d increments were seen before their commit, because the database's clock is ahead; "+
-			"they are not part of the freshness", r.early)
+		r.note("seen before the commit, because the database's clock is ahead, and not part of the freshness: %s",
+			plural.Count(r.early, "increment"))
 	}
 	r.builder.Ending(r.ending)
 	return nil

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/internal/backoff"
+	"github.com/scoreboard/scoreboard/internal/plural"
 	"github.com/scoreboard/scoreboard/loadgen/plan"
 	"github.com/scoreboard/scoreboard/loadgen/record"
 	"github.com/scoreboard/scoreboard/loadgen/report"
@@ -132,7 +133,7 @@ func (o Options) try(ctx context.Context, found *Max, rate int, duration time.Du
 	if err := o.drain(ctx); err != nil {
 		return nil, err
 	}
-	o.Say("trying %d increments per second for %v", rate, duration)
+	o.Say("trying %s per second for %v", plural.Count(rate, "increment"), duration)
 	r, err := Run(ctx, o)
 	if err != nil {
 		return nil, fmt.Errorf("try %d per second: %w", rate, err)
@@ -170,8 +171,8 @@ func (o *Options) drain(ctx context.Context) error {
 			return ctx.Err()
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("the backlog did not drain within %v: %d rows in the outbox, %d records to consume",
-				maxDrain, t.OutboxDepth, t.Lag)
+			return fmt.Errorf("the backlog did not drain within %v: %s in the outbox, %s to consume",
+				maxDrain, plural.Count(t.OutboxDepth, "row"), plural.Count(t.Lag, "record"))
 		}
 		if !backoff.Sleep(ctx, 500*time.Millisecond) {
 			return ctx.Err()

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,7 +17,7 @@ import (
 )
 
 func newAcceptCmd(p *program) *cobra.Command {
-	var profile, out, ops, prometheus, redis, shard string
+	var wanted, out, ops, prometheus, redis, shard string
 	var faults []string
 	var chaos bool
 	var rate, users int
@@ -25,13 +26,13 @@ func newAcceptCmd(p *program) *cobra.Command {
 		Use: "accept", Short: "Check a server against the acceptance criteria", Args: exactArgs(),
 		Long: `Check a server against the acceptance criteria.
 
-The run first sends requests that the server must reject, then plays the profile's
-load while watchers follow the board, and finally compares the ledger, the scores
+The run first sends requests that the server must reject, then plays the load of the
+criteria while watchers follow the board, and finally compares the ledger, the scores
 and the ranks with the responses. Its increments stay on the board "global", so use
 a dedicated server. The token needs score:update. The criteria on limits and on /me
 also need score:admin on a server with a development issuer.
 
---rate, --duration and --users scale the profile down. Limits on rates and on the
+--rate, --duration and --users scale the load down. Limits on rates and on the
 duration shrink with them, and the verdict is then "scaled", never "passed". The
 verdict is also "scaled" without --prometheus, because the alert rules cannot be
 checked, and when a run ends early. raw.zst, report.json and report.html are
@@ -42,14 +43,17 @@ they were sent, and runs each --fault in the middle of the load. A fault is a sh
 command, such as one that kills a projector or flushes Redis. Only correctness is
 then judged: nothing lost, nothing counted twice, everything shown.
 
-Profiles: A (signed increments), B (boards), C (from update to client), E (reads
+Criteria: A (signed increments), B (boards), C (from update to client), E (reads
 and writes), full (A, B and C at once, at A's load).`,
 		Example: trimExamples(`
   sbctl accept --rate 1000 --duration 1m --users 10000
-  sbctl accept --profile E --out out/accept-e
+  sbctl accept --criteria E --out out/accept-e
   sbctl accept --chaos --fault "kill -9 4711" --fault "redis-cli flushall" --rate 500 --duration 1m`),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			scenario, err := criteria.Read(criteria.Profiles(), profile)
+			if err := p.checkCriteria(cmd); err != nil {
+				return err
+			}
+			scenario, err := criteria.Read(criteria.Profiles(), wanted)
 			if err != nil {
 				return &usageError{err}
 			}
@@ -93,10 +97,10 @@ and writes), full (A, B and C at once, at A's load).`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&profile, "profile", "A", strings.Join(criteria.Names(criteria.Profiles()), ", "))
-	flags.IntVar(&rate, "rate", 0, "increments per second (default: the profile's)")
-	flags.DurationVar(&duration, "duration", 0, "duration of the run (default: the profile's)")
-	flags.IntVar(&users, "users", 0, "number of users (default: the profile's)")
+	flags.StringVar(&wanted, "criteria", "A", strings.Join(criteria.Names(criteria.Profiles()), ", "))
+	flags.IntVar(&rate, "rate", 0, "increments per second (default: that of the criteria)")
+	flags.DurationVar(&duration, "duration", 0, "duration of the run (default: that of the criteria)")
+	flags.IntVar(&users, "users", 0, "number of users (default: that of the criteria)")
 	flags.StringVar(&ops, "ops", "", opsFlagUsage)
 	flags.StringVar(&prometheus, "prometheus", "",
 		"URL of a Prometheus that must have loaded the alert rules (default: not checked)")
@@ -107,6 +111,20 @@ and writes), full (A, B and C at once, at A's load).`,
 	flags.StringArrayVar(&faults, "fault", nil, "with --chaos, a shell command to run during the load (repeatable)")
 	flags.StringVar(&out, "out", "out/accept", "directory for the record and the reports")
 	return cmd
+}
+
+// checkCriteria rejects --profile with the name of criteria, unless there is such a
+// profile: before it was the flag for them.
+func (p *program) checkCriteria(cmd *cobra.Command) error {
+	if !cmd.Flags().Changed("profile") || !slices.Contains(criteria.Names(criteria.Profiles()), p.profile) {
+		return nil
+	}
+	if c, err := p.readConfig(); err == nil {
+		if _, exists := c.Profiles[p.profile]; exists {
+			return nil
+		}
+	}
+	return usagef("no profile %q; did you mean --criteria %s?", p.profile, p.profile)
 }
 
 // chaosShare is the share of increments repeated in parallel, and of requests

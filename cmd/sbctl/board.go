@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -60,7 +61,7 @@ func newBoardCreateCmd(p *program) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return p.print(b, func() *table { return boardTable(&b) })
+			return p.print(b, func() *table { return boardTable(&b, nil) })
 		}),
 	}
 	f := cmd.Flags()
@@ -97,13 +98,15 @@ func optionalTimeFlag(name, text string) (*time.Time, error) {
 	return &t, nil
 }
 
-func boardTable(b *client.Board) *table {
+// boardTable shows a board; current is its current period, nil if it has none or it was
+// not read.
+func boardTable(b, current *client.Board) *table {
 	t := newTable()
 	t.add("board", b.Board)
 	for _, row := range [][2]string{
 		{"family", b.Family},
 		{"current", b.Current},
-		{"status", b.Status},
+		{"status", statusCell(b, current)},
 		{"mode", b.Mode},
 		{"order", b.Order},
 		{"delta", fmt.Sprintf("%d to %d", b.MinDelta, b.MaxDelta)},
@@ -172,11 +175,17 @@ func newBoardListCmd(p *program) *cobra.Command {
 			if page.NextAfter != "" {
 				p.infof("more: --after %s", page.NextAfter)
 			}
+			var current map[string]*client.Board
+			if p.output != "json" {
+				if current, err = currentSeasons(cmd.Context(), c, page.Boards); err != nil {
+					return err
+				}
+			}
 			return p.print(page, func() *table {
 				t := newTable("BOARD", "MODE", "ORDER", "PERIOD", "REGION", "STATUS", "FROM", "TO")
 				for _, b := range page.Boards {
-					t.add(b.Board, b.Mode, b.Order, b.Period, b.Region, b.Status, timeCell(b.PeriodStart),
-						timeCell(b.PeriodEnd))
+					t.add(b.Board, b.Mode, b.Order, b.Period, b.Region, statusCell(&b, current[b.Current]),
+						timeCell(b.PeriodStart), timeCell(b.PeriodEnd))
 				}
 				return t
 			})
@@ -190,6 +199,41 @@ func newBoardListCmd(p *program) *cobra.Command {
 	f.StringVar(&q.After, "after", "", "only names after this one")
 	f.IntVar(&q.Limit, "limit", 100, "maximum number of boards")
 	return cmd
+}
+
+// currentSeasons returns the current seasons of the boards with seasons, by name. Most are
+// in the same list.
+func currentSeasons(ctx context.Context, c *client.Client, boards []client.Board) (map[string]*client.Board, error) {
+	current := make(map[string]*client.Board)
+	for i := range boards {
+		current[boards[i].Board] = &boards[i]
+	}
+	for i := range boards {
+		name := boards[i].Current
+		if boards[i].Period != "season" || name == "" || current[name] != nil {
+			continue
+		}
+		season, err := c.Board(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		current[name] = &season
+	}
+	return current, nil
+}
+
+// statusCell is a board's status. A period that has ended, and a board with seasons whose
+// last one has, is over: it accepts no scores, even before its status says so. current is
+// the current period of a board with periods, nil if there is none or it is not known.
+func statusCell(b, current *client.Board) string {
+	end := b.PeriodEnd
+	if b.Period == "season" && b.Current != "" && current != nil {
+		end = current.PeriodEnd
+	}
+	if b.Status == "active" && end != nil && !time.Now().Before(*end) {
+		return "over"
+	}
+	return b.Status
 }
 
 // shownBoard is a board and the status of its ranking.
@@ -226,7 +270,7 @@ func newBoardShowCmd(p *program) *cobra.Command {
 				shown.Ranking = &k
 			}
 			return p.print(shown, func() *table {
-				t := boardTable(&b)
+				t := boardTable(&b, shown.Now)
 				if shown.Now != nil {
 					t.add("current from", timeCell(shown.Now.PeriodStart))
 					t.add("current to", timeCell(shown.Now.PeriodEnd))

@@ -42,7 +42,7 @@ Increments counted before stay counted, and a repeat of one returns its receipt.
 			if err != nil {
 				return err
 			}
-			return p.print(b, func() *table { return boardTable(&b) })
+			return p.print(b, func() *table { return boardTable(&b, nil) })
 		}),
 	}
 	f := cmd.Flags()
@@ -152,7 +152,7 @@ func newBoardStatusCmd(
 				return err
 			}
 			p.infof("board %s is %s", b.Board, b.Status)
-			return p.print(b, func() *table { return boardTable(&b) })
+			return p.print(b, func() *table { return boardTable(&b, nil) })
 		}),
 	})
 }

@@ -159,7 +159,8 @@ func newCompletionCmd(p *program) *cobra.Command {
 			case "powershell":
 				return root.GenPowerShellCompletionWithDesc(p.stdout)
 			}
-			return usagef("unknown shell %q%s", args[0], suggest.Closest(args[0], shells, ""))
+			return usagef("unknown shell %q; must be one of %s%s", args[0], strings.Join(shells, ", "),
+				suggest.Closest(args[0], shells, ""))
 		},
 	}
 }

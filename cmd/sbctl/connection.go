@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -13,8 +14,61 @@ import (
 
 const defaultServer = "http://127.0.0.1:8080"
 
-// devEnv is the file that the development stack writes.
+// devEnv is the file that the development stack writes, below its working directory.
 var devEnv = filepath.Join(".dev", "sbctl.env")
+
+// findDevEnv returns the path of devEnv in the working directory or the closest parent
+// that has it, relative to the working directory; "" if none has. Files of parents that
+// other users can read are skipped, because others may have put them there.
+func (p *program) findDevEnv() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("find %s: %w", devEnv, err)
+	}
+	for up := ""; ; up = filepath.Join(up, "..") {
+		path := filepath.Join(dir, devEnv)
+		shown := filepath.Join(up, devEnv)
+		switch _, err := os.Stat(path); {
+		case err != nil: // it is not here, or not for this user
+		case up == "":
+			return shown, nil
+		default:
+			err := requirePrivateFile(path)
+			if err == nil {
+				return shown, nil
+			}
+			p.infof("note: %s is ignored: other users can read it", shown)
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return "", nil
+		}
+		dir = parent
+	}
+}
+
+// sameServer reports whether two addresses name the same server: letter case, a trailing
+// slash, the default port and the name of the loopback address do not count.
+func sameServer(a, b string) bool {
+	a, b = normalAddress(a), normalAddress(b)
+	return a != "" && a == b
+}
+
+// normalAddress returns one spelling of an address; "" if it is not an address.
+func normalAddress(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		return ""
+	}
+	scheme, host, port := strings.ToLower(u.Scheme), strings.ToLower(u.Hostname()), u.Port()
+	if host == "localhost" || host == "::1" {
+		host = "127.0.0.1"
+	}
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[scheme]
+	}
+	return scheme + "://" + net.JoinHostPort(host, port) + strings.TrimRight(u.Path, "/")
+}
 
 // option is a value and its origin.
 type option struct{ Value, From string }
@@ -39,7 +93,8 @@ func (p *program) connection() (connection, error) {
 }
 
 // resolveConnection takes each value from a flag, else the environment, else the
-// profile. Without SBCTL_ variables and a profile it uses ./.dev/sbctl.env.
+// profile. Without SBCTL_ variables and a profile it uses .dev/sbctl.env in the working
+// directory or a parent.
 func (p *program) resolveConnection() (connection, error) {
 	var s connection
 	fill := func(to *option, value, from string) {
@@ -85,17 +140,25 @@ func (p *program) resolveConnection() (connection, error) {
 	} else if set := p.firstSetVariable(); set != "" {
 		p.warnDevEnvIgnored(&s, set)
 	} else {
-		dev, err := readEnvFile(devEnv)
+		path, err := p.findDevEnv()
 		if err != nil {
 			return s, err
 		}
-		// Its token is only for its server, and never sent to another one.
-		if flag == "" || flag == dev["SBCTL_SERVER"] {
-			fill(&s.Server, dev["SBCTL_SERVER"], devEnv)
-			fill(&s.Ops, dev["SBCTL_OPS_SERVER"], devEnv)
-			fill(&s.Token, dev["SBCTL_TOKEN"], devEnv)
-			fill(&s.KeyID, dev["SBCTL_KEY_ID"], devEnv)
-			fill(&s.KeySecret, dev["SBCTL_KEY_SECRET"], devEnv)
+		dev, err := readEnvFile(path)
+		if err != nil {
+			return s, err
+		}
+		// Its token is only for its server, and never sent to another one: with another
+		// spelling, the file's is used, because localhost can be two addresses.
+		if flag != "" && sameServer(flag, dev["SBCTL_SERVER"]) {
+			s.Server.Value = dev["SBCTL_SERVER"]
+		}
+		if flag == "" || s.Server.Value == dev["SBCTL_SERVER"] {
+			fill(&s.Server, dev["SBCTL_SERVER"], path)
+			fill(&s.Ops, dev["SBCTL_OPS_SERVER"], path)
+			fill(&s.Token, dev["SBCTL_TOKEN"], path)
+			fill(&s.KeyID, dev["SBCTL_KEY_ID"], path)
+			fill(&s.KeySecret, dev["SBCTL_KEY_SECRET"], path)
 		}
 	}
 	fill(&s.Server, defaultServer, "the default")
@@ -121,19 +184,22 @@ func (p *program) firstSetVariable() string {
 	return ""
 }
 
-// warnDevEnvIgnored notes that ./.dev/sbctl.env exists but is ignored, if a value
+// warnDevEnvIgnored notes that .dev/sbctl.env exists but is ignored, if a value
 // is missing that it might have had.
 func (p *program) warnDevEnvIgnored(s *connection, because string) {
 	if s.Token.Value != "" && s.KeyID.Value != "" && s.KeySecret.Value != "" {
 		return
 	}
-	if _, err := os.Stat(devEnv); err == nil {
-		p.infof("note: %s is set, so %s is ignored", because, devEnv)
+	if path, err := p.findDevEnv(); err == nil && path != "" {
+		p.infof("note: %s is set, so %s is ignored", because, path)
 	}
 }
 
-// readEnvFile reads NAME=value lines. A missing file is empty.
+// readEnvFile reads NAME=value lines. A missing file, or none, is empty.
 func readEnvFile(path string) (map[string]string, error) {
+	if path == "" {
+		return nil, nil
+	}
 	f, err := os.Open(path)
 	if os.IsNotExist(err) {
 		return nil, nil

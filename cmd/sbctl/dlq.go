@@ -72,6 +72,10 @@ func (p *program) deadLetterCmd(
 			if dry {
 				do = (*client.Client).DeadLetter
 			} else if question != "" {
+				// Before the question: a letter that does not exist needs no answer.
+				if _, err := c.DeadLetter(cmd.Context(), id); err != nil {
+					return err
+				}
 				if err := p.confirm(cmd.Context(), fmt.Sprintf(question, id)); err != nil {
 					return err
 				}

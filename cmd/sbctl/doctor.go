@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/scoreboard/scoreboard/internal/plural"
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
@@ -145,7 +146,7 @@ func (d diagnosis) nagios(w io.Writer) error {
 	case count[checkWarn] > 0:
 		word, code = "WARNING", nagiosWarning
 	}
-	text := fmt.Sprintf("%d checks", len(d.Checks))
+	text := plural.Count(len(d.Checks), "check")
 	if len(problems) > 0 {
 		text = strings.Join(problems, "; ")
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/scoreboard/scoreboard/client"
 	"github.com/scoreboard/scoreboard/internal/buildinfo"
+	"github.com/scoreboard/scoreboard/internal/plural"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -137,7 +138,6 @@ func checkReadiness(ctx context.Context, at option) check {
 	return check{Name: "ready", Status: checkOK, Detail: ops + "/readyz"}
 }
 
-func checkClock(a response) check {
 // notReady explains an answer of /readyz, which has a text for each part of the server.
 func notReady(ops string, a response) check {
 	var parts map[string]string
@@ -158,6 +158,7 @@ func notReady(ops string, a response) check {
 	return finding("ready", checkFail, detail, "check the server's log")
 }
 
+func checkClock(a response) check {
 	if a.date.IsZero() {
 		return check{Name: "clock", Status: checkSkipped, Detail: "the server sent no Date header"}
 	}
@@ -188,9 +189,9 @@ func checkToken(s connection, a response) check {
 		return finding("token", checkFail, "expired at "+expires.UTC().Format(time.RFC3339), next)
 	case a.status == http.StatusUnauthorized:
 		return finding("token", checkFail, "rejected by the server: "+errorText(a.body), next)
-	case err != nil:
 	case a.status >= http.StatusInternalServerError:
 		return finding("token", checkSkipped, "not verified: the server rejects all requests", "")
+	case err != nil:
 		return check{Name: "token", Status: checkOK, Detail: "accepted"}
 	}
 	return check{Name: "token", Status: checkOK, Detail: "accepted, expires at " + expires.UTC().Format(time.RFC3339)}
@@ -263,7 +264,7 @@ func checkTop(a response) check {
 			"check that --server is the address of a scoreboard server")
 	}
 	age := time.Duration(top.AgeMS) * time.Millisecond
-	detail := fmt.Sprintf("%s on %s, %v old", plural(top.Total, "user"), scoreboard.GlobalBoard, age)
+	detail := fmt.Sprintf("%s on %s, %v old", plural.Count(top.Total, "user"), scoreboard.GlobalBoard, age)
 	if top.BoardState != "" {
 		detail += ", " + top.BoardState
 	}

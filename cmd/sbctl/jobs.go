@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/internal/plural"
 )
 
 // jobFlags are the flags that all jobs over boards share.
@@ -38,9 +39,9 @@ func (p *program) progress() func(client.JobLine) {
 			return
 		}
 		reported = time.Now()
-		done, unit := line.Users, "users"
+		done, unit := line.Users, "user"
 		if line.Records > 0 {
-			done, unit = line.Records, "records"
+			done, unit = line.Records, "record"
 		}
 		rate := float64(done) / time.Since(started).Seconds()
 		left := ""
@@ -52,7 +53,7 @@ func (p *program) progress() func(client.JobLine) {
 		if line.Board != "" {
 			board = line.Board + ": "
 		}
-		p.infof("%s%d %s, %.0f/s%s", board, done, unit, rate, left)
+		p.infof("%s%s, %.0f/s%s", board, plural.Count(done, unit), rate, left)
 	}
 }
 
@@ -152,11 +153,15 @@ func addRankingRows(t *table, k *client.RankingStatus) {
 func newVerifyCmd(p *program) *cobra.Command {
 	var f jobFlags
 	cmd := &cobra.Command{
-		Use: "verify", Short: "Check that ledger, scores and ranking agree; exit 3 if they differ", Args: exactArgs(),
+		Use: "verify", Args: exactArgs(),
+		Short: "Check that ledger, scores and ranking agree on all boards; exit 3 if they differ",
 		Example: trimExamples(`
-  sbctl verify --all
+  sbctl verify
   sbctl verify --board global --user alice`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, _ []string) error {
+			if f.board == "" {
+				f.all = true
+			}
 			r, err := f.request()
 			if err != nil {
 				return err
@@ -229,10 +234,10 @@ func (p *program) verified(done client.JobLine) error {
 	})
 	rows := ""
 	if v.Rows > 0 { // reconcile reads no ledger rows
-		rows = " and " + plural(v.Rows, "ledger row")
+		rows = " and " + plural.Count(v.Rows, "ledger row")
 	}
 	p.infof("%s%s in %v: %s, %d repaired",
-		plural(v.Users, "user"), rows, ms(v.TookMS), plural(v.Wrong, "difference"), v.Repaired)
+		plural.Count(v.Users, "user"), rows, ms(v.TookMS), plural.Count(v.Wrong, "difference"), v.Repaired)
 	if err == nil && v.Wrong > v.Repaired {
 		return errCheckFailed
 	}

@@ -3,12 +3,14 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/scoreboard/scoreboard/internal/plural"
 	"github.com/scoreboard/scoreboard/loadgen"
 	"github.com/scoreboard/scoreboard/loadgen/criteria"
 	"github.com/scoreboard/scoreboard/loadgen/plan"
@@ -36,8 +38,8 @@ Each increment has a scheduled time, whether or not earlier ones were answered, 
 its latency is measured from that time. --rate takes a number, a ramp such as
 1000..10000/60s, or several of these separated by commas; --duration applies to a
 last stage without a length. The token needs the scope score:update, because the
-increments are for many users. --out is the directory for raw.zst, report.json and
-report.html. Exit code 3: more than 1 % failed or were not sent in time, or nothing
+increments are for many users. raw.zst, report.json and report.html are written to
+--out, by default a new directory of out/load. Exit code 3: more than 1 % failed or were not sent in time, or nothing
 was measured.
 
 --shard 2/5 plays the second fifth of the load, for five generators that start at
@@ -70,6 +72,9 @@ Exit code 3: no rate was sustained.`,
 			if o.Shard, err = parseShard(shard); err != nil {
 				return err
 			}
+			if o.Out == "" {
+				o.Out = datedFolder(time.Now())
+			}
 			if findMax {
 				return p.findMax(cmd.Context(), o)
 			}
@@ -93,8 +98,14 @@ Exit code 3: no rate was sustained.`,
 	flags.StringVar(&shard, "shard", "", "share of the load for this generator, such as 2/5")
 	flags.StringVar(&ops, "ops", "", opsFlagUsage)
 	flags.IntVar(&load.Connections, "connections", load.Connections, "maximum number of requests in flight")
-	flags.StringVar(&out, "out", "", "directory for the record and the reports (default: none)")
+	flags.StringVar(&out, "out", "", "directory for the record and the reports (default: out/load/DATE-TIME-PROCESS)")
 	return cmd
+}
+
+// datedFolder is the folder of a run that names none: the time, and the process for
+// generators that start at the same time.
+func datedFolder(at time.Time) string {
+	return filepath.Join("out", "load", fmt.Sprintf("%s-%d", at.Format("2006-01-02-150405"), os.Getpid()))
 }
 
 // loadOptions returns the options of a run against the connection's server.
@@ -187,7 +198,8 @@ func (p *program) findMax(ctx context.Context, o loadgen.Options) error {
 		return errCheckFailed
 	}
 	held := time.Duration(found.Report.Seconds * float64(time.Second)).Round(time.Second)
-	p.infof("sustained %d increments/s for %v (%s)", found.Rate, held, found.Mode)
+	p.noteReport(found.Report, o.Out)
+	p.infof("sustained %s/s for %v (%s)", plural.Count(found.Rate, "increment"), held, found.Mode)
 	return nil
 }
 

@@ -34,14 +34,6 @@ func (p *program) infof(format string, args ...any) {
 	}
 }
 
-// plural is a count and its noun: "1 user", "2 users".
-func plural(n int64, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
 // ordinal is a rank in words: 1st, 2nd, 3rd, 11th, 82nd.
 func ordinal(n int64) string {
 	suffix := "th"

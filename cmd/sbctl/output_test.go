@@ -18,15 +18,6 @@ func TestOrdinal(t *testing.T) {
 	}
 }
 
-func TestPlural(t *testing.T) {
-	t.Parallel()
-	for n, want := range map[int64]string{0: "0 users", 1: "1 user", 2: "2 users"} {
-		if got := plural(n, "user"); got != want {
-			t.Errorf("plural(%d): got %q, want %q", n, got, want)
-		}
-	}
-}
-
 // Scripts cut tables apart: columns are two spaces apart, without borders,
 // colours or trailing spaces, and numbers are aligned right.
 func TestTable(t *testing.T) {

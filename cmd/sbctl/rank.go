@@ -49,9 +49,8 @@ func newRankCmd(p *program) *cobra.Command {
 				p.infof("%s has a score on the board; --score is ignored", place.UserID)
 			}
 			if p.output == "table" && len(place.Neighbours) > 0 {
-				p.infof("%s is %s of %d on %s, ahead of %.1f %%%s", place.UserID, ordinal(place.Rank), place.Total,
-					place.Board,
-					place.Percentile, degradedNote(place.Degraded, place.DegradedReason))
+				p.infof("%s is %s of %d on %s, ahead of %.1f %% of users%s", place.UserID, ordinal(place.Rank),
+					place.Total, place.Board, place.Percentile, degradedNote(place.Degraded, place.DegradedReason))
 			}
 			return p.print(place, func() *table {
 				if len(place.Neighbours) > 0 {

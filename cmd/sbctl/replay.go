@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/internal/plural"
 )
 
 // replayFlags select what is replayed.
@@ -75,13 +76,18 @@ Events too old for repeats of them to be recognised are never replayed.`,
 			if err != nil {
 				return err
 			}
-			if f.dry || preview.Changed == 0 {
+			if f.dry {
+				return p.replayed(preview)
+			}
+			if preview.Changed == 0 {
+				preview.DryRun = false // a replay would give the same counts
+				p.infof("nothing changed: the ranking has every event that can be applied")
 				return p.replayed(preview)
 			}
 			p.infof("%s: %d would change the ranking, %d would not, %d cannot be applied",
-				plural(preview.Records, "record"), preview.Changed, preview.Unchanged, notApplied(preview))
+				plural.Count(preview.Records, "record"), preview.Changed, preview.Unchanged, notApplied(preview))
 			if err := p.confirm(cmd.Context(),
-				fmt.Sprintf("Apply %s?", plural(preview.Changed, "change"))); err != nil {
+				fmt.Sprintf("Apply %s?", plural.Count(preview.Changed, "change"))); err != nil {
 				return err
 			}
 			r.DryRun = false

@@ -49,7 +49,7 @@ func newRootCmd(p *program) *cobra.Command {
 The server, token and key come from flags, else the environment (SBCTL_SERVER,
 SBCTL_TOKEN, SBCTL_KEY_ID, SBCTL_KEY_SECRET), else a profile (--profile,
 SBCTL_PROFILE or "sbctl profile use"). If none of these is set, sbctl reads
-./.dev/sbctl.env, which "make dev" writes.
+.dev/sbctl.env in this directory or a parent, which "make dev" writes.
 
 Exit codes: 0 success, 1 error, 2 usage error, 3 completed, but a check failed,
 130 interrupted.`

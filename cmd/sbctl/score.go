@@ -45,7 +45,7 @@ func placeTable(place client.Place) *table {
 	t.add("board", place.Board)
 	t.add("score", number(place.Score))
 	t.add("rank", fmt.Sprintf("%d of %d", place.Rank, place.Total))
-	t.add("ahead of", fmt.Sprintf("%.1f %% of the users", place.Percentile))
+	t.add("ahead of", fmt.Sprintf("%.1f %% of users", place.Percentile))
 	addFreshness(t, place.AgeMS, place.Degraded, place.DegradedReason)
 	return t
 }

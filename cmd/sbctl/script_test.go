@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"flag"
 	"os"
@@ -43,7 +44,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "fail": fail, "set": set, "lose": lose, "hang": hang, "finds": finds,
+			"exits": exits, "fail": fail, "set": set, "lose": lose, "hang": hang, "finds": finds, "answers": answers,
 			"stopserver": func(ts *testscript.TestScript, _ bool, _ []string) { serverOf(ts).Close() },
 			"stopredis":  func(ts *testscript.TestScript, _ bool, _ []string) { serverOf(ts).StopRedis() },
 			"settle":     func(ts *testscript.TestScript, _ bool, _ []string) { serverOf(ts).Settle() },
@@ -108,6 +109,11 @@ func finds(ts *testscript.TestScript, _ bool, args []string) {
 		Version: buildinfo.Read().Version,
 		Checks:  []protocol.Check{{Name: args[0], Status: args[1], Detail: args[2], NextStep: args[3]}},
 	})
+}
+
+// answers PATH JSON has the server answer all requests for a path with a body.
+func answers(ts *testscript.TestScript, _ bool, args []string) {
+	serverOf(ts).Script(args[0], json.RawMessage(args[1]))
 }
 
 // field VARIABLE NAME sets an environment variable to a field that the last command

@@ -14,6 +14,7 @@ import (
 
 	"github.com/scoreboard/scoreboard/client"
 	"github.com/scoreboard/scoreboard/client/bulk"
+	"github.com/scoreboard/scoreboard/internal/plural"
 )
 
 // maxPrintedFailures limits the refused lines that are printed; the result file has
@@ -66,7 +67,7 @@ func (p *program) submitFile(cmd *cobra.Command, c *client.Client, f *submitFlag
 	case err != nil:
 		return p.resumable(err, results)
 	case tally.Unsent > 0:
-		return p.resumable(fmt.Errorf("%s not sent: %w", plural(int64(tally.Unsent), "line"), p.humanize(bar.unsent)),
+		return p.resumable(fmt.Errorf("%s not sent: %w", plural.Count(tally.Unsent, "line"), p.humanize(bar.unsent)),
 			results)
 	case tally.Refused > 0:
 		return errCheckFailed
@@ -168,7 +169,7 @@ func (b *progressBar) draw(t bulk.Tally) {
 func (b *progressBar) text(t bulk.Tally, elapsed time.Duration) string {
 	lines := t.Done + t.Pending + t.Refused + t.Unsent
 	rate := float64(lines) / elapsed.Seconds()
-	text := fmt.Sprintf("%s, %.0f/s", plural(int64(lines), "line"), rate)
+	text := fmt.Sprintf("%s, %.0f/s", plural.Count(int64(lines), "line"), rate)
 	if t.Refused > 0 {
 		text += fmt.Sprintf(", %d refused", t.Refused)
 	}

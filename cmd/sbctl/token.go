@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/scoreboard/scoreboard/client"
 	"github.com/scoreboard/scoreboard/internal/suggest"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // scopes are the scopes that the server defines. It would mint a token with any other
@@ -21,6 +23,19 @@ func newTokenCmd(p *program) *cobra.Command {
   sbctl token mint --user alice
   sbctl token mint --user alice --scope score:update --ttl 1h > alice.token`,
 		newTokenMintCmd(p))
+}
+
+// explainMint explains the error of a server without a development issuer, which does
+// not have the route.
+func explainMint(err error) error {
+	var e *client.Error
+	if !errors.As(err, &e) || e.Code != scoreboard.CodeNotFound {
+		return err
+	}
+	explained := *e
+	explained.Message = "this server issues no tokens: its setting auth.dev_issuer is off"
+	return &hintedError{&explained, "get a token from the identity provider, or, where the server has " +
+		`auth.jwt_secret, with "scoreboardd token"`}
 }
 
 func newTokenMintCmd(p *program) *cobra.Command {
@@ -48,7 +63,7 @@ func newTokenMintCmd(p *program) *cobra.Command {
 			}
 			token, err := c.MintToken(cmd.Context(), r)
 			if err != nil {
-				return err
+				return explainMint(err)
 			}
 			if p.output == "json" {
 				return p.print(token, nil)

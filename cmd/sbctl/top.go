@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/internal/plural"
 	"github.com/scoreboard/scoreboard/tui"
 )
 
@@ -23,7 +24,7 @@ func newTopCmd(p *program) *cobra.Command {
 				return err
 			}
 			if p.output == "table" {
-				p.infof("%s: %d of %s, %v old%s", top.Board, len(top.Entries), plural(top.Total, "user"),
+				p.infof("%s: %d of %s, %v old%s", top.Board, len(top.Entries), plural.Count(top.Total, "user"),
 					ms(top.AgeMS), degradedNote(top.Degraded, top.DegradedReason))
 			}
 			if err := p.print(top, func() *table { return entriesTable(top.Entries, "") }); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/internal/plural"
 	"github.com/scoreboard/scoreboard/tui"
 )
 
@@ -124,7 +125,8 @@ func (p *program) void(ctx context.Context, c *client.Client, r client.VoidReque
 			return err
 		}
 	}
-	question := fmt.Sprintf("Reverse %s of %s?", plural(preview.Events, "event"), plural(preview.Users, "user"))
+	question := fmt.Sprintf("Reverse %s of %s?", plural.Count(preview.Events, "event"),
+		plural.Count(preview.Users, "user"))
 	if err := p.confirm(ctx, question); err != nil {
 		return err
 	}

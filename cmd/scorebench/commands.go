@@ -53,7 +53,7 @@ var benchmarks = []benchmark{
 	},
 	{
 		"accept", "Run the full acceptance criteria, with CPU time per process",
-		"scorebench accept -- --profile B", bench.Accept, nil,
+		"scorebench accept -- --criteria B", bench.Accept, nil,
 	},
 	{
 		"chaos", "Run acceptance criteria with a killed projector and a flushed Redis",

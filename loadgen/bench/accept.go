@@ -48,7 +48,7 @@ func Chaos(ctx context.Context, o Options) error {
 
 func (r *rig) accept(ctx context.Context, out string, more ...string) error {
 	r.printf("- PostgreSQL (fsync on), Redis, Apache Kafka and scoreboardd as separate processes, data in %s\n", r.dir)
-	args := []string{"accept", "--profile", "A", "--out", out, "--ops", r.ops, "--redis", r.Redis.URL()}
+	args := []string{"accept", "--criteria", "A", "--out", out, "--ops", r.ops, "--redis", r.Redis.URL()}
 	if prometheus, err := r.startPrometheus(ctx); err == nil {
 		args = append(args, "--prometheus", prometheus)
 	} else {

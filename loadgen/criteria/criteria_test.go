@@ -109,7 +109,7 @@ func TestInvalidScenariosAreRejected(t *testing.T) {
 		"no source":         {"criteria: [{check: lost == 0}]", "has no source"},
 		"unknown field":     {"load: {rat: 5}\ncriteria: [{check: lost == 0, source: me}]", "rat"},
 		"no criteria":       {"title: none", "no criteria"},
-		"missing include":   {"include: [there]", `unknown profile "there"; the profiles are x`},
+		"missing include":   {"include: [there]", `unknown criteria "there"; must be one of x`},
 	} {
 		_, err := Read(fstest.MapFS{"x.yaml": {Data: []byte(c.text)}}, "x")
 		if err == nil || !strings.Contains(err.Error(), c.want) {

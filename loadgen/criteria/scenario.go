@@ -78,7 +78,7 @@ func Read(files fs.FS, name string) (*Scenario, error) {
 func readFile(files fs.FS, name string) (*file, error) {
 	b, err := fs.ReadFile(files, name+".yaml")
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("unknown profile %q; the profiles are %s", name, strings.Join(Names(files), ", "))
+		return nil, fmt.Errorf("unknown criteria %q; must be one of %s", name, strings.Join(Names(files), ", "))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read scenario %s: %w", name, err)

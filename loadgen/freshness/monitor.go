@@ -11,6 +11,7 @@ import (
 
 	"github.com/scoreboard/scoreboard/client"
 	"github.com/scoreboard/scoreboard/internal/backoff"
+	"github.com/scoreboard/scoreboard/internal/plural"
 	"github.com/scoreboard/scoreboard/loadgen/record"
 	"github.com/scoreboard/scoreboard/server/ranking"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -141,13 +142,13 @@ func (m *Monitor) Notes() []string {
 	if m.reconnects > 0 {
 		notes = append(
 			notes,
-			fmt.Sprintf("watchers reconnected %d times; increments during those gaps count as seen late",
-				m.reconnects),
+			fmt.Sprintf("watchers reconnected (%s); increments during those gaps count as seen late",
+				plural.Count(m.reconnects, "time")),
 		)
 	}
 	if m.failures > 0 {
-		notes = append(notes, fmt.Sprintf("%d increments of the freshness monitor failed; the last error: %v",
-			m.failures, m.lastError))
+		notes = append(notes, fmt.Sprintf("%s of the freshness monitor failed; the last error: %v",
+			plural.Count(m.failures, "increment"), m.lastError))
 	}
 	return notes
 }

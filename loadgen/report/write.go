@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/scoreboard/scoreboard/internal/plural"
 )
 
 // Write writes report.json and report.html into a folder, which it creates.
@@ -47,15 +49,15 @@ func (b *Builder) Histogram(w io.Writer) error {
 // Text writes the report as text. It ends with the table of criteria.
 func (r *Report) Text(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%.1f s of traffic: %d requests scheduled, %d sent, %d succeeded\n",
-		r.Seconds, r.Scheduled, r.Sent, r.Succeeded)
+	fmt.Fprintf(&b, "%.1f s of traffic: %s scheduled, %d sent, %d succeeded\n",
+		r.Seconds, plural.Count(r.Scheduled, "request"), r.Sent, r.Succeeded)
 	fmt.Fprintf(&b, "%.1f increments and %.1f reads per second\n", r.Rate, r.ReadsRate)
 	fmt.Fprintf(&b, "responses: %s\n", r.responses())
 	if r.Shards != "" {
 		fmt.Fprintf(&b, "from %s generators\n", r.Shards)
 	}
 	if r.CutOff > 0 {
-		fmt.Fprintf(&b, "%d requests were cut off on purpose\n", r.CutOff)
+		fmt.Fprintf(&b, "%s cut off on purpose\n", plural.Count(r.CutOff, "request"))
 	}
 	if r.Cut {
 		b.WriteString("the run was ended early\n")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/scoreboard/scoreboard/client"
 	"github.com/scoreboard/scoreboard/internal/backoff"
+	"github.com/scoreboard/scoreboard/internal/plural"
 	"github.com/scoreboard/scoreboard/loadgen/outcome"
 	"github.com/scoreboard/scoreboard/loadgen/plan"
 	"github.com/scoreboard/scoreboard/loadgen/record"
@@ -150,7 +151,8 @@ func (v *Verifier) resolve(ctx context.Context) error {
 		return fmt.Errorf("look up unknown outcomes: %w", err)
 	}
 	if len(unresolved) > 0 {
-		v.Notes = append(v.Notes, fmt.Sprintf("%d outcomes without a response were looked up", len(unresolved)))
+		v.Notes = append(v.Notes, fmt.Sprintf("looked up %s without a response",
+			plural.Count(len(unresolved), "outcome")))
 	}
 	left := 0
 	for n := range v.Tracker.Unresolved() {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/internal/buildinfo"
+	"github.com/scoreboard/scoreboard/internal/plural"
 	"github.com/scoreboard/scoreboard/server/config"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/repair"
@@ -38,8 +39,8 @@ type Outbox interface {
 type Doctor struct {
 	Postgres, Redis Ping
 	Kafka           Ping // nil in a process that does not use Kafka
-	Outbox          Outbox
 	Schema          Schema
+	Outbox          Outbox
 	History         func(ctx context.Context) (*repair.HistoryChange, error)
 	Lag             func() map[string]int64 // by topic; returns nil in a process that consumes none
 	// Damage describes the damaged logs of this process's consumers; "" without any.
@@ -85,7 +86,6 @@ func (d Doctor) postgres(ctx context.Context) protocol.Check {
 		d.Postgres)
 }
 
-func (d Doctor) redis(ctx context.Context) protocol.Check {
 func (d Doctor) schema(ctx context.Context) protocol.Check {
 	c := protocol.Check{Name: "schema", Status: protocol.CheckOK, Detail: "supported by this version"}
 	problem, next, err := d.Schema(ctx)
@@ -98,6 +98,7 @@ func (d Doctor) schema(ctx context.Context) protocol.Check {
 	return c
 }
 
+func (d Doctor) redis(ctx context.Context) protocol.Check {
 	return ping(ctx, "redis", "reads come from PostgreSQL until it is back: check Redis and redis.url", d.Redis)
 }
 
@@ -148,12 +149,14 @@ func (d Doctor) outbox(ctx context.Context) protocol.Check {
 		depth += shard.Depth
 		oldest = max(oldest, shard.OldestAge)
 		if shard.Attempts > 0 {
-			stuck = fmt.Sprintf("shard %d failed %d times: %s", shard.Shard, shard.Attempts, shard.LastError)
+			stuck = fmt.Sprintf("shard %d failed %s: %s", shard.Shard, plural.Count(shard.Attempts, "time"),
+				shard.LastError)
 		}
 	}
 	c := protocol.Check{
 		Name: "outbox", Status: protocol.CheckOK,
-		Detail: fmt.Sprintf("%d changes pending, the oldest for %v", depth, oldest.Round(time.Millisecond)),
+		Detail: fmt.Sprintf("%s pending, the oldest for %v", plural.Count(depth, "change"),
+			oldest.Round(time.Millisecond)),
 	}
 	switch {
 	case oldest > outboxFailAge:
@@ -185,7 +188,7 @@ func (d Doctor) lag(context.Context) protocol.Check {
 	for _, n := range lags {
 		records += n
 	}
-	c.Status, c.Detail = protocol.CheckOK, fmt.Sprintf("%d records to consume", records)
+	c.Status, c.Detail = protocol.CheckOK, plural.Count(records, "record")+" to consume"
 	if damage := d.Damage(); damage != "" {
 		c.Status, c.Detail = protocol.CheckWarn, c.Detail+"; "+damage
 		c.NextStep = "the broker lost records that it had acknowledged: check its disks and " +

@@ -121,7 +121,8 @@ func ParseWeekday(s string) (time.Weekday, error) {
 			return d, nil
 		}
 	}
-	return 0, Invalid("week_start", "week_start must be the name of a day, such as monday")
+	return 0, Invalid("week_start",
+		"week_start must be monday, tuesday, wednesday, thursday, friday, saturday or sunday")
 }
 
 // EndedPeriod is a period that has ended.
