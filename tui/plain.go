@@ -62,7 +62,7 @@ func ended(ctx context.Context, err error) error {
 
 func frame(s *client.State, status string, now time.Time, explain func(error) string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s  v%d  ", s.Board, s.Version)
+	fmt.Fprintf(&b, "%s  v%d  ", Printable(s.Board), s.Version)
 	if s.HeardAt.IsZero() {
 		b.WriteString("no data yet")
 	} else {
@@ -70,7 +70,7 @@ func frame(s *client.State, status string, now time.Time, explain func(error) st
 	}
 	fmt.Fprintf(&b, "  %s  %s", s.Connection, plural(s.Reconnects, "reconnect"))
 	if status != "" && status != active {
-		b.WriteString("  " + status)
+		b.WriteString("  " + Printable(status))
 	}
 	if s.Degraded != "" {
 		b.WriteString("  degraded: " + Printable(s.Degraded))
@@ -128,7 +128,8 @@ func Lines(ctx context.Context, out io.Writer, p Plain) error {
 		var b strings.Builder
 		now := time.Now()
 		if s.Connection != before.Connection || s.Degraded != before.Degraded {
-			fmt.Fprintf(&b, "%s  %s is %s", now.Format(time.TimeOnly), s.Board, connectionWords[s.Connection])
+			fmt.Fprintf(&b, "%s  %s is %s", now.Format(time.TimeOnly), Printable(s.Board),
+				connectionWords[s.Connection])
 			if s.Degraded != "" {
 				b.WriteString(", degraded: " + Printable(s.Degraded))
 			}

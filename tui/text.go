@@ -40,7 +40,7 @@ func rightToLeft(s string) bool {
 func name(e client.Entry, ascii bool) string {
 	shown := Printable(e.DisplayName)
 	if strings.TrimSpace(shown) == "" || ascii && !isASCII(shown) {
-		return e.UserID
+		return Printable(e.UserID)
 	}
 	return shown
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/tui"
 )
 
 func newAuditCmd(p *program) *cobra.Command {
@@ -47,8 +46,8 @@ func newAuditListCmd(p *program) *cobra.Command {
 			return p.print(page, func() *table {
 				t := newTable(">ID", "AT", "WHO", "ADDRESS", "ACTION", "TARGET", "REASON", "DETAIL")
 				for _, e := range page.Entries {
-					t.add(fmt.Sprint(e.ID), e.At.Format(time.RFC3339), tui.Printable(e.Who), tui.Printable(e.Address),
-						tui.Printable(e.Action), tui.Printable(e.Target), tui.Printable(e.Reason), detailOf(e.Detail))
+					t.add(fmt.Sprint(e.ID), e.At.Format(time.RFC3339), e.Who, e.Address,
+						e.Action, e.Target, e.Reason, detailOf(e.Detail))
 				}
 				return t
 			})
@@ -85,7 +84,7 @@ func detailOf(detail json.RawMessage) string {
 		}
 		parts = append(parts, name+"="+value)
 	}
-	return ansi.Truncate(tui.Printable(strings.Join(parts, " ")), detailWidth, "…")
+	return ansi.Truncate(escape(strings.Join(parts, " ")), detailWidth, "…")
 }
 
 // timeFlag parses a flag's RFC 3339 time, or a date, which means its start in

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/tui"
 )
 
 func newDLQCmd(p *program) *cobra.Command {
@@ -42,8 +41,8 @@ func newDLQListCmd(p *program) *cobra.Command {
 			return p.print(page, func() *table {
 				t := newTable(">ID", "TOPIC", ">PARTITION", ">OFFSET", "AT", ">ATTEMPTS", "REASON")
 				for _, l := range page.Letters {
-					t.add(fmt.Sprint(l.ID), tui.Printable(l.Topic), strconv.Itoa(l.Partition), fmt.Sprint(l.Offset),
-						l.BuriedAt.Format(time.RFC3339), strconv.Itoa(l.Attempts), tui.Printable(l.Reason))
+					t.add(fmt.Sprint(l.ID), l.Topic, strconv.Itoa(l.Partition), fmt.Sprint(l.Offset),
+						l.BuriedAt.Format(time.RFC3339), strconv.Itoa(l.Attempts), l.Reason)
 				}
 				return t
 			})
@@ -87,11 +86,11 @@ func (p *program) deadLetterCmd(
 			return p.print(l, func() *table {
 				t := newTable()
 				t.add("id", fmt.Sprint(l.ID))
-				t.add("from", fmt.Sprintf("%s, partition %d, offset %d", tui.Printable(l.Topic), l.Partition, l.Offset))
+				t.add("from", fmt.Sprintf("%s, partition %d, offset %d", l.Topic, l.Partition, l.Offset))
 				t.add("at", l.BuriedAt.Format(time.RFC3339))
 				t.add("attempts", strconv.Itoa(l.Attempts))
-				t.add("reason", tui.Printable(l.Reason))
-				t.add("value", tui.Printable(string(l.Value)))
+				t.add("reason", l.Reason)
+				t.add("value", string(l.Value))
 				return t
 			})
 		}),

@@ -151,7 +151,7 @@ func (d diagnosis) nagios(w io.Writer) error {
 		text = strings.Join(problems, "; ")
 	}
 	_, err := fmt.Fprintf(w, "SCOREBOARD %s - %s | ok=%d warn=%d fail=%d skipped=%d\n",
-		word, strings.ReplaceAll(text, "|", "/"),
+		word, strings.ReplaceAll(escape(text), "|", "/"),
 		count[checkOK], count[checkWarn], count[checkFail], count[checkSkipped])
 	if err != nil || code == 0 {
 		return err

@@ -73,7 +73,7 @@ func (p *program) finish(ctx context.Context, cmd *cobra.Command, err error) int
 	}
 	f := p.describe(ctx, cmd, code, err)
 	if p.output == "json" || code == exitUsage && p.asksForJSON() {
-		encoder := json.NewEncoder(p.stderr)
+		encoder := json.NewEncoder(&jsonEscaper{w: p.stderr})
 		encoder.SetEscapeHTML(false)
 		_ = encoder.Encode(f)
 		return code
@@ -83,15 +83,16 @@ func (p *program) finish(ctx context.Context, cmd *cobra.Command, err error) int
 	if unwrapped && e.Status == 0 || code == exitInterrupted {
 		text = f.Message
 	}
-	fmt.Fprintf(p.stderr, "sbctl: %s\n", text)
-	if f.NextStep != "" {
-		fmt.Fprintf(p.stderr, "  next: %s\n", f.NextStep)
+	if errors.As(err, &e) { // only our own errors have several lines
+		text = escape(text)
 	}
-	if f.RequestID != "" {
-		fmt.Fprintf(p.stderr, "  request id: %s\n", f.RequestID)
-	}
-	if f.EventID != "" {
-		fmt.Fprintf(p.stderr, "  event id: %s\n", f.EventID)
+	fmt.Fprintf(p.stderr, "sbctl: %s\n", escapeLines(text))
+	for _, line := range []struct{ label, text string }{
+		{"next", f.NextStep}, {"request id", f.RequestID}, {"event id", f.EventID},
+	} {
+		if line.text != "" {
+			fmt.Fprintf(p.stderr, "  %s: %s\n", line.label, escape(line.text))
+		}
 	}
 	return code
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/tui"
 )
 
 func newFlagCmd(p *program) *cobra.Command {
@@ -42,7 +41,7 @@ func newFlagListCmd(p *program) *cobra.Command {
 					"DETAIL")
 				for _, f := range page.Flags {
 					t.add(fmt.Sprint(f.ID), f.State, f.Rule, f.Mode, f.UserID, f.Board, f.EventID, fmt.Sprint(f.Delta),
-						fmt.Sprint(f.Times), f.LastAt.Format(time.RFC3339), tui.Printable(f.Detail))
+						fmt.Sprint(f.Times), f.LastAt.Format(time.RFC3339), f.Detail)
 				}
 				return t
 			})
@@ -64,13 +63,13 @@ func flagTable(f client.Flag) *table {
 	t.add("board", f.Board)
 	t.add("event", f.EventID)
 	t.add("delta", fmt.Sprint(f.Delta))
-	t.add("detail", tui.Printable(f.Detail))
+	t.add("detail", f.Detail)
 	t.add("times", fmt.Sprint(f.Times))
 	t.add("first", f.CreatedAt.Format(time.RFC3339))
 	t.add("last", f.LastAt.Format(time.RFC3339))
 	if f.DecidedAt != nil {
 		t.add("decided",
-			f.DecidedAt.Format(time.RFC3339)+" by "+tui.Printable(f.DecidedBy)+": "+tui.Printable(f.Reason))
+			f.DecidedAt.Format(time.RFC3339)+" by "+f.DecidedBy+": "+f.Reason)
 	}
 	return t
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/tui"
 )
 
 func newKeyCmd(p *program) *cobra.Command {
@@ -109,7 +108,7 @@ func newKeyListCmd(p *program) *cobra.Command {
 			return p.print(keys, func() *table {
 				t := newTable("KEY", "NAME", "CREATED", "SIGNS FOR", "STATE")
 				for _, k := range keys {
-					t.add(k.KeyID, tui.Printable(k.Name), k.CreatedAt.Format(time.RFC3339),
+					t.add(k.KeyID, k.Name, k.CreatedAt.Format(time.RFC3339),
 						cmp.Or(keyScope(k), "everything"), keyState(k))
 				}
 				return t

@@ -140,7 +140,7 @@ func (p *program) runLoad(ctx context.Context, o loadgen.Options) error {
 	if p.output == "json" {
 		err = r.JSON(p.stdout)
 	} else {
-		err = r.Text(p.stdout)
+		err = printText(p.stdout, r.Text)
 	}
 	p.noteReport(r, o.Out)
 	switch {

@@ -39,7 +39,8 @@ another run, in text and html.`,
 				return err
 			}
 			write, known := map[string]func(io.Writer) error{
-				"text": r.Text, "json": r.JSON, "html": r.HTML, "hdr": b.Histogram,
+				"text": func(w io.Writer) error { return printText(w, r.Text) },
+				"json": r.JSON, "html": r.HTML, "hdr": b.Histogram,
 			}[format]
 			if !known {
 				return usagef("--format must be text, json, html or hdr, not %q", format)
@@ -53,7 +54,7 @@ another run, in text and html.`,
 			}
 			switch format {
 			case "text":
-				return r.Compare(p.stdout, old)
+				return printText(p.stdout, func(w io.Writer) error { return r.Compare(w, old) })
 			case "html":
 				return r.CompareHTML(p.stdout, old)
 			}

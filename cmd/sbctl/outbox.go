@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/tui"
 )
 
 func newOutboxCmd(p *program) *cobra.Command {
@@ -26,15 +25,15 @@ func newOutboxCmd(p *program) *cobra.Command {
 					return err
 				}
 				if o.Halted != "" {
-					p.infof("PUBLISHING HAS STOPPED: %s", tui.Printable(o.Halted))
+					p.infof("PUBLISHING HAS STOPPED: %s", o.Halted)
 				}
 				p.infof("oldest write transaction: running for %v", ms(o.HorizonAgeMS))
 				return p.print(o, func() *table {
 					t := newTable(">SHARD", "OWNER", ">DEPTH", ">OLDEST", ">ATTEMPTS", "LAST ERROR")
 					for _, s := range o.Shards {
-						t.add(strconv.Itoa(s.Shard), tui.Printable(s.Owner), fmt.Sprint(s.Depth),
+						t.add(strconv.Itoa(s.Shard), s.Owner, fmt.Sprint(s.Depth),
 							ms(s.OldestAgeMS).String(),
-							strconv.Itoa(s.Attempts), tui.Printable(s.LastError))
+							strconv.Itoa(s.Attempts), s.LastError)
 					}
 					return t
 				})

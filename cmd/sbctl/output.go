@@ -15,7 +15,7 @@ import (
 // print writes a result: the value itself with --output json, else its table.
 func (p *program) print(value any, table func() *table) error {
 	if p.output == "json" {
-		encoder := json.NewEncoder(p.stdout)
+		encoder := json.NewEncoder(&jsonEscaper{w: p.stdout})
 		encoder.SetIndent("", "  ")
 		encoder.SetEscapeHTML(false)
 		return encoder.Encode(value)
@@ -30,7 +30,7 @@ func (p *program) print(value any, table func() *table) error {
 // infof prints a message on stderr, unless --quiet.
 func (p *program) infof(format string, args ...any) {
 	if !p.quiet {
-		fmt.Fprintf(p.stderr, format+"\n", args...)
+		fmt.Fprintf(p.stderr, format+"\n", escapeArgs(args)...)
 	}
 }
 
@@ -58,7 +58,7 @@ func (p *program) confirm(ctx context.Context, question string) error {
 	if !isTerminal(p.stdin) {
 		return usagef("%s No terminal to confirm on; pass --yes", question)
 	}
-	fmt.Fprintf(p.stderr, "%s [y/N] ", question)
+	fmt.Fprintf(p.stderr, "%s [y/N] ", escape(question))
 	answers := make(chan string, 1)
 	go func() {
 		answer, _ := bufio.NewReader(p.stdin).ReadString('\n')
@@ -113,7 +113,7 @@ func (t *table) rename(from, to string) *table {
 }
 
 // write prints the table without borders, colours and trailing spaces, so that a
-// pipe gets the same text as a terminal.
+// pipe gets the same text as a terminal. Cells are escaped.
 func (t *table) write(w io.Writer) error {
 	rows := t.rows
 	if t.headings != nil {
@@ -122,6 +122,8 @@ func (t *table) write(w io.Writer) error {
 	var widths []int
 	for _, row := range rows {
 		for i, cell := range row {
+			cell = escape(cell)
+			row[i] = cell
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}

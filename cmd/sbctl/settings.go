@@ -4,7 +4,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/tui"
 )
 
 func newSettingsCmd(p *program) *cobra.Command {
@@ -59,7 +58,7 @@ func settingsTable(settings ...client.Setting) *table {
 		if s.Live {
 			live = "yes"
 		}
-		t.add(s.Name, tui.Printable(s.Value), s.Source, live, timeCell(s.ChangedAt), tui.Printable(s.ChangedBy))
+		t.add(s.Name, s.Value, s.Source, live, timeCell(s.ChangedAt), s.ChangedBy)
 	}
 	return t
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/scoreboard/scoreboard/client"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
-	"github.com/scoreboard/scoreboard/tui"
 )
 
 func newScoreStatementCmd(p *program) *cobra.Command {
@@ -85,7 +84,7 @@ func statementTable(user string, entries []client.StatementEntry) *table {
 	}
 	for _, e := range entries {
 		t.add(e.RecordedAt.Format(time.RFC3339), e.Board, fmt.Sprintf("%+d", e.Delta), number(e.NewScore),
-			e.EventID, tui.Printable(actionOf(e.Action, sent)), tui.Printable(e.KeyID))
+			e.EventID, actionOf(e.Action, sent), e.KeyID)
 	}
 	return t
 }

@@ -204,7 +204,7 @@ func (b *progressBar) lineFailed(r bulk.Result) {
 		return
 	}
 	b.clear()
-	fmt.Fprintf(b.p.stderr, "line %d: %s: %s (%s)\n", r.Line, r.Status, r.Message, r.Code)
+	fmt.Fprintf(b.p.stderr, "line %d: %s: %s (%s)\n", r.Line, r.Status, escape(r.Message), escape(string(r.Code)))
 	if b.failures == maxPrintedFailures {
 		fmt.Fprintln(b.p.stderr, "further refused lines are only in the result file")
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/scoreboard/scoreboard/client"
 	"github.com/scoreboard/scoreboard/internal/plural"
-	"github.com/scoreboard/scoreboard/tui"
 )
 
 func newUserCmd(p *program) *cobra.Command {
@@ -152,8 +151,8 @@ func userTable(u *client.User) *table {
 	t.add("status", u.Status)
 	if u.Since != nil {
 		t.add("since", timeCell(u.Since))
-		t.add("by", tui.Printable(u.By))
-		t.add("reason", tui.Printable(u.Reason))
+		t.add("by", u.By)
+		t.add("reason", u.Reason)
 	}
 	t.add("created", timeCell(&u.CreatedAt))
 	t.add("open flags", fmt.Sprint(u.OpenFlags))
@@ -176,7 +175,7 @@ contain events in the ledger archive. The audit trail records each export.`,
   sbctl user export alice > alice.ndjson
   sbctl user export alice --quiet | jq 'select(.kind == "score")'`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
-			rows, err := c.Export(cmd.Context(), args[0], p.stdout)
+			rows, err := c.Export(cmd.Context(), args[0], &jsonEscaper{w: p.stdout})
 			if err != nil {
 				return err
 			}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/scoreboard/scoreboard/client"
 	"github.com/scoreboard/scoreboard/internal/plural"
-	"github.com/scoreboard/scoreboard/tui"
 )
 
 func newEventReverseCmd(p *program) *cobra.Command {
@@ -106,7 +105,7 @@ func (p *program) void(ctx context.Context, c *client.Client, r client.VoidReque
 	table := func() *table {
 		t := newTable("BOARD", ">EVENTS", ">USERS", ">POINTS")
 		for _, b := range preview.Boards {
-			t.add(tui.Printable(b.Board), fmt.Sprint(b.Events), fmt.Sprint(b.Users), fmt.Sprint(b.Applied))
+			t.add(b.Board, fmt.Sprint(b.Events), fmt.Sprint(b.Users), fmt.Sprint(b.Applied))
 		}
 		return t
 	}
@@ -165,12 +164,12 @@ func voidsTable(voids ...client.Void) *table {
 		state, undo := v.State, ""
 		if v.UndoAt != nil {
 			state += " " + v.UndoAt.Format(time.RFC3339)
-			undo = fmt.Sprintf("%s (%s)", tui.Printable(v.UndoReason), tui.Printable(v.UndoBy))
+			undo = fmt.Sprintf("%s (%s)", v.UndoReason, v.UndoBy)
 		}
-		t.add(fmt.Sprint(v.ID), state, tui.Printable(v.KeyID+v.Address),
+		t.add(fmt.Sprint(v.ID), state, v.KeyID+v.Address,
 			v.From.Format(time.RFC3339), v.To.Format(time.RFC3339),
 			fmt.Sprint(v.Todo), fmt.Sprint(v.Reversed), fmt.Sprint(v.Skipped), fmt.Sprint(v.Undone),
-			tui.Printable(v.Who), tui.Printable(v.Reason), undo, skippedFor(v))
+			v.Who, v.Reason, undo, skippedFor(v))
 	}
 	return t
 }
@@ -181,7 +180,7 @@ func skippedFor(v client.Void) string {
 		return cmp.Or(cmp.Compare(v.SkippedFor[b], v.SkippedFor[a]), strings.Compare(a, b))
 	})
 	for i, reason := range reasons {
-		reasons[i] = fmt.Sprintf("%s (%d)", tui.Printable(reason), v.SkippedFor[reason])
+		reasons[i] = fmt.Sprintf("%s (%d)", reason, v.SkippedFor[reason])
 	}
 	return strings.Join(reasons, "; ")
 }

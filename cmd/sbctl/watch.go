@@ -100,7 +100,7 @@ func pollStatus(ctx context.Context, c *client.Client, board string, to chan<- s
 
 // watchJSON prints every state as one line of JSON.
 func (p *program) watchJSON(ctx context.Context, states <-chan client.State) error {
-	encoder := json.NewEncoder(p.stdout)
+	encoder := json.NewEncoder(&jsonEscaper{w: p.stdout})
 	encoder.SetEscapeHTML(false)
 	var last error
 	for s := range states {

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// hostile drives a terminal, and reads as another text. unsafe are its characters.
+const (
+	hostile = "a\x1b[2J\u009b1m\u202eb\r\nforged\x7f\u2066d\x00\u200b"
+	unsafe  = "\x1b\u009b\u202e\r\x7f\u2066\x00\u200b"
+)
+
+func TestEscape(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"plain":           "plain",
+		"Zo\u00eb \u30a2": "Zo\u00eb \u30a2",
+		"a\x1b[31m":       `a\u001b[31m`,
+		"a\nb\tc":         `a\nb\tc`,
+		"a\u202eb":        `a\u202eb`,
+		"a\U000e0041":     `a\U000e0041`,
+		"a\xff":           `a\ufffd`,
+	} {
+		if got := escape(text); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestJSONEscaper(t *testing.T) {
+	t.Parallel()
+	const text = "a\u202e\x7f\u009b\U000e0041\u30a2 Zo\u00eb"
+	var b bytes.Buffer
+	e := &jsonEscaper{w: &b}
+	encoded, err := json.Marshal(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range encoded { // also between the bytes of a character
+		if _, err := e.Write(encoded[i : i+1]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var back string
+	if err := json.Unmarshal(b.Bytes(), &back); err != nil || back != text {
+		t.Errorf("got %q (%v), want %q", back, err, text)
+	}
+	if want := `"a\u202e\u007f\u009b\udb40\udc41` + "\u30a2 Zo\u00eb" + `"`; b.String() != want {
+		t.Errorf("got %s, want %s", b.String(), want)
+	}
+}
+
+// Nothing that a server sends reaches the terminal unescaped: not in tables, JSON,
+// messages or errors.
+func TestServerTextIsEscaped(t *testing.T) {
+	t.Parallel()
+	for _, failing := range []bool{false, true} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			if failing {
+				w.WriteHeader(http.StatusConflict)
+				_ = json.NewEncoder(w).Encode(protocol.Error{
+					ErrorCode: string(scoreboard.CodeConflict), Message: hostile, Field: hostile, EventID: hostile,
+					RequestID: hostile,
+				})
+				return
+			}
+			entry := client.Entry{Rank: 1, UserID: hostile, DisplayName: hostile}
+			answers := map[string]any{
+				"/v1/leaderboard/top": protocol.Top{
+					Board: hostile, Entries: []protocol.Entry{entry}, DegradedReason: hostile,
+				},
+				"/v1/boards": protocol.Boards{Boards: []protocol.Board{{
+					Board: hostile, Mode: hostile, Order: hostile, Status: hostile, Region: hostile, Period: hostile,
+				}}},
+				"/v1/admin/keys": protocol.Keys{Keys: []protocol.Key{{KeyID: hostile, Name: hostile}}},
+				"/v1/admin/flags": protocol.Flags{Flags: []protocol.Flag{{
+					UserID: hostile, Rule: hostile, Detail: hostile,
+				}}},
+				"/v1/admin/audit": protocol.AuditEntries{Entries: []protocol.AuditEntry{{
+					Who: hostile, Action: hostile, Reason: hostile, Detail: json.RawMessage(`{"x":"\u001b[2J\u202e"}`),
+				}}},
+				"/v1/admin/settings": protocol.Settings{Settings: []protocol.Setting{{Name: hostile, Value: hostile}}},
+				"/v1/admin/outbox": protocol.Outbox{
+					Halted: hostile, Shards: []protocol.OutboxShard{{Owner: hostile, LastError: hostile}},
+				},
+				"/v1/admin/users/alice": protocol.User{
+					UserID: hostile, Status: hostile, By: hostile, Reason: hostile,
+					Scores: []protocol.UserScore{{Board: hostile}},
+				},
+				"/v1/users/alice/statement": protocol.Statement{Entries: []protocol.StatementEntry{{
+					EventID: hostile, Board: hostile, Action: hostile, KeyID: hostile,
+				}}},
+				"/v1/admin/voids": protocol.Voids{Voids: []protocol.Void{{
+					State: hostile, KeyID: hostile, Who: hostile, Reason: hostile,
+				}}},
+				"/v1/admin/dead-letters": protocol.DeadLetters{Letters: []protocol.DeadLetter{{
+					Topic: hostile, Reason: hostile,
+				}}},
+			}
+			answer, known := answers[r.URL.Path]
+			if !known {
+				t.Errorf("unexpected request %s", r.URL)
+			}
+			_ = json.NewEncoder(w).Encode(answer)
+		}))
+		t.Cleanup(server.Close)
+		for _, command := range []string{
+			"top", "board list", "key list", "flag list", "audit list", "settings list", "outbox status",
+			"user show alice", "score statement alice", "event voids", "dlq list",
+		} {
+			for _, output := range []string{"table", "json"} {
+				var out bytes.Buffer
+				args := append(strings.Fields(command), "--output", output, "--server", server.URL)
+				env := []string{"SBCTL_TOKEN=t", "HOME=" + t.TempDir()}
+				code := run(t.Context(), args, strings.NewReader(""), &out, &out, env)
+				if want := map[bool]int{false: exitOK, true: exitError}[failing]; code != want {
+					t.Errorf("sbctl %s: got exit code %d, want %d:\n%s", command, code, want, out.String())
+				}
+				if strings.ContainsAny(out.String(), unsafe) {
+					t.Errorf("sbctl %s --output %s (failing: %t) prints %q", command, output, failing, out.String())
+				}
+				if output == "table" && strings.Contains(out.String(), "\nforged") {
+					t.Errorf("sbctl %s (failing: %t): a line is the server's:\n%s", command, failing, out.String())
+				}
+				if output == "json" && !failing && !json.Valid(jsonOf(out.Bytes())) {
+					t.Errorf("sbctl %s: not JSON:\n%s", command, out.String())
+				}
+			}
+		}
+	}
+}
+
+// jsonOf is the JSON in an output that has messages before it.
+func jsonOf(out []byte) []byte {
+	d := json.NewDecoder(bytes.NewReader(out[max(bytes.IndexByte(out, '{'), 0):]))
+	var v json.RawMessage
+	if err := d.Decode(&v); err != nil && err != io.EOF {
+		return out
+	}
+	return v
+}
