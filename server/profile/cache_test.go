@@ -120,3 +120,20 @@ func TestBannedUserCannotSetName(t *testing.T) {
 		t.Errorf("%v, and the profile is %+v (%v); want forbidden, and none changed", err, found, readErr)
 	}
 }
+
+// A name that is the id of another known user, also with invisible characters in it,
+// is rejected; the user's own id and ids that nobody has are names like others.
+func TestNameOfAnotherUser(t *testing.T) {
+	t.Parallel()
+	s, conn := storetest.New(t, func(o *store.Options) { o.MaxConns = 2 })
+	conn.Do(t, `insert into users (user_id) values ('alice'), ('mallory')`)
+	for name, want := range map[string]scoreboard.Code{
+		"alice": scoreboard.CodeInvalidRequest, "ali\u200dce": scoreboard.CodeInvalidRequest,
+		"alice\ufe0f": scoreboard.CodeInvalidRequest, "mallory": "", "nobody": "", "Alice B": "",
+	} {
+		err := s.Profiles.PutProfile(ctx, &scoreboard.Profile{User: "mallory", DisplayName: name}, nil)
+		if got := scoreboard.CodeOf(err); got != want || want == "" && err != nil {
+			t.Errorf("%q: got %v, want code %q", name, err, want)
+		}
+	}
+}

@@ -7,6 +7,17 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
+func TestProfileShownAs(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]scoreboard.UserID{
+		"alice": "alice", "ali\u200dce": "alice", "alice\ufe0f": "alice", "Alice B": "", "": "", "\u00e9": "",
+	} {
+		if got, ok := (&scoreboard.Profile{DisplayName: name}).ShownAs(); got != want || ok != (want != "") {
+			t.Errorf("%q: got %q, %t, want %q", name, got, ok, want)
+		}
+	}
+}
+
 func TestProfileCheck(t *testing.T) {
 	t.Parallel()
 	for name, ok := range map[string]bool{
@@ -16,6 +27,10 @@ func TestProfileCheck(t *testing.T) {
 		"Al\nice": false, "Al\tice": false,
 		"Al\x00ice": false, "Al\u202eice": false, "Al\u200bice": false, "\u200d": false, "Al\u00a0ice": false,
 		"Al\u2028ice": false, "\xff": false,
+		"\u2800": false, "Al\u2800": false, "\u3164": false, "\u115f\u1160": false, "\uffa0": false,
+		"\U0001d159": false,
+		"Al\u034f":   false, "\u0301": false, " \u0301": false, "\u17b4": false, "\u180b": false, "\U000e0100": false,
+		"Ale\u0301": true, "\u0905\u0902": true, "1\ufe0f\u20e3": true,
 		"\u2066Al": false, "\ufeffAl": false, "\u00adAl": false,
 	} {
 		if err := (&scoreboard.Profile{DisplayName: name}).Check(); (err == nil) != ok {

@@ -20,7 +20,9 @@ type Profiles struct{ db *pg.DB }
 func New(db *pg.DB) *Profiles { return &Profiles{db} }
 
 // PutProfile replaces the user's profile and sets its time. It is forbidden for
-// banned users, because names are shown to others.
+// banned users, because names are shown to others. A display name that is the id of
+// another known user is an invalid_request: where names are shown, both would look
+// alike.
 func (s *Profiles) PutProfile(ctx context.Context, p *scoreboard.Profile, audit *scoreboard.AuditEntry) error {
 	const put = `insert into profiles (user_id, display_name, avatar_url)
 select $1, nullif($2, ''), nullif($3, '') where not exists (select from users where user_id = $1
@@ -28,7 +30,17 @@ select $1, nullif($2, ''), nullif($3, '') where not exists (select from users wh
 on conflict (user_id) do update set display_name = excluded.display_name, avatar_url = excluded.avatar_url,
     updated_at = clock_timestamp()
 returning updated_at`
+	const taken = `select exists (select from users where user_id = $1)`
 	err := pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
+		if id, looksLike := p.ShownAs(); looksLike && id != p.User {
+			var is bool
+			if err := tx.QueryRow(ctx, taken, id).Scan(&is); err != nil {
+				return err
+			}
+			if is {
+				return scoreboard.Invalid("display_name", "display_name must not be the id of another user")
+			}
+		}
 		if err := tx.QueryRow(ctx, put, p.User, p.DisplayName, p.AvatarURL).Scan(&p.UpdatedAt); err != nil {
 			return err
 		}
