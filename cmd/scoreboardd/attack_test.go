@@ -168,7 +168,7 @@ func TestAttacks(t *testing.T) {
 	logs := d.logs.String()
 	for what, secret := range map[string]string{
 		"signing secret": key.Secret, "token": alice,
-		"master key": "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f",
+		"master key": masterKey,
 	} {
 		if strings.Contains(logs, secret) || bytes.Contains(metrics, []byte(secret)) {
 			t.Errorf("the log or a metric contains the %s", what)

@@ -42,7 +42,10 @@ type harness struct {
 	tokens   *auth.Tokens
 }
 
-const jwtSecret = "a secret of the tests, long enough for HS256"
+const (
+	jwtSecret = "a secret of the tests, long enough for HS256"
+	masterKey = "5fd1c1b0f8d54a0f6f2f4f0a8f3e1c9be8d70a64d2b35c1e97a860f14bd2c357"
+)
 
 func newHarness(t testing.TB) *harness {
 	t.Helper()
@@ -66,7 +69,7 @@ func newHarness(t testing.TB) *harness {
 		"SCOREBOARD_LOG_LEVEL=warn",
 		"SCOREBOARD_LIMIT_UPDATES_PER_MINUTE=0", "SCOREBOARD_LIMIT_TOP_PER_MINUTE=0",
 		"SCOREBOARD_LIMIT_RANK_PER_MINUTE=0",
-		"SCOREBOARD_AUTH_MASTER_KEY=000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f")
+		"SCOREBOARD_AUTH_MASTER_KEY="+masterKey)
 	return h
 }
 

@@ -32,6 +32,9 @@ func newRoot() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if err := c.CheckSecrets(); err != nil {
+				return err
+			}
 			log := newLog(os.Stderr, c.LogLevel)
 			s, err := server.New(cmd.Context(), c, log)
 			if err != nil {

@@ -12,9 +12,10 @@ import (
 func TestSecretsAreNotPrinted(t *testing.T) {
 	t.Parallel()
 	secrets := map[string]string{
-		"SCOREBOARD_AUTH_JWT_SECRET": "jwt-very-secret", "SCOREBOARD_AUTH_MASTER_KEY": "master-very-secret",
-		"SCOREBOARD_POSTGRES_URL": "postgres://u:pg-very-secret@127.0.0.1:1x/db",
-		"SCOREBOARD_REDIS_URL":    "redis://:redis-very-secret@127.0.0.1:1x/0",
+		"SCOREBOARD_AUTH_JWT_SECRET": "jwt-very-secret-of-more-than-32-bytes",
+		"SCOREBOARD_AUTH_MASTER_KEY": "master-very-secret",
+		"SCOREBOARD_POSTGRES_URL":    "postgres://u:pg-very-secret@127.0.0.1:1x/db",
+		"SCOREBOARD_REDIS_URL":       "redis://:redis-very-secret@127.0.0.1:1x/0",
 	}
 	for _, args := range [][]string{
 		{"config"},

@@ -30,6 +30,8 @@ import (
 // JWTSecret signs the tokens of the test.
 const JWTSecret = "a secret of the torture test, long enough for HS256"
 
+const masterKey = "5fd1c1b0f8d54a0f6f2f4f0a8f3e1c9be8d70a64d2b35c1e97a860f14bd2c357"
+
 // Options describe an installation.
 type Options struct {
 	Dir      string   // for data and logs, made when missing
@@ -317,7 +319,7 @@ func (n *Node) Start() error {
 		"SCOREBOARD_REDIS_URL="+through(n.cluster.RedisURL(), n.redis),
 		"SCOREBOARD_KAFKA_BROKERS="+n.cluster.kafkaNet.Addr(),
 		"SCOREBOARD_AUTH_JWT_SECRET="+JWTSecret,
-		"SCOREBOARD_AUTH_MASTER_KEY="+strings.Repeat("0f", 32),
+		"SCOREBOARD_AUTH_MASTER_KEY="+masterKey,
 		"SCOREBOARD_LIMIT_UPDATES_PER_MINUTE=0",
 		"SCOREBOARD_LIMIT_TOP_PER_MINUTE=0",
 		"SCOREBOARD_LIMIT_RANK_PER_MINUTE=0",
