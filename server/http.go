@@ -114,8 +114,8 @@ func (s *Server) makeLimits() api.Limits {
 	s.limits = l
 	rate := func(p limit.Pair) api.Rate { return api.Rate{Users: p.Users, Servers: p.Servers} }
 	return api.Limits{
-		Updates: rate(l.Updates), Actions: rate(l.Actions), Top: rate(l.Top), Rank: rate(l.Rank),
-		Tickets:   rate(l.Tickets),
+		Updates: rate(l.Updates), Actions: rate(l.Actions), Events: rate(l.Events), Top: rate(l.Top),
+		Rank: rate(l.Rank), Tickets: rate(l.Tickets), Joins: rate(l.Joins), Admin: rate(l.Admin),
 		Key:       func(perMinute int) api.Limit { return l.Key(perMinute) },
 		Anonymous: l.Anonymous, Address: l.Address, AuthFailures: l.AuthFailures,
 	}

@@ -108,6 +108,9 @@ func request(t *testing.T, method, url, body string, header http.Header) (status
 		t.Fatal(err)
 	}
 	maps.Copy(req.Header, header)
+	if body != "" && header.Get("Content-Type") == "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
 	req.Close = true
 	res, err := http.DefaultTransport.RoundTrip(req)
 	if err != nil {

@@ -76,6 +76,7 @@ func (w *times) read() {
 			return
 		}
 		req.Header = w.token.Clone()
+		req.Header.Set("Content-Type", "application/json")
 		req.Close = true
 		res, err := http.DefaultClient.Do(req)
 		if err != nil {

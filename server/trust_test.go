@@ -36,6 +36,7 @@ func (n *node) post(path, user, body string, header http.Header) (int, string) {
 		n.h.t.Fatal(err)
 	}
 	maps.Copy(req.Header, header)
+	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Authorization", "Bearer "+n.h.token(user, "", time.Hour))
 	res, err := http.DefaultTransport.RoundTrip(req)
 	if err != nil {

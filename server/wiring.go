@@ -172,9 +172,10 @@ func apiPolicy(c *config.Config) api.Policy {
 
 func rates(c *config.Config) limit.Rates {
 	return limit.Rates{
-		Updates: c.Limit.UpdatesPerMinute, Top: c.Limit.TopPerMinute, Rank: c.Limit.RankPerMinute,
-		Tickets: c.Limit.TicketsPerMinute, Anonymous: c.Limit.AnonymousPerMinute, Address: c.Limit.AddressPerMinute,
-		AuthFailures: c.Limit.AuthFailuresPerMinute,
+		Updates: c.Limit.UpdatesPerMinute, Events: c.Limit.EventsPerMinute, Top: c.Limit.TopPerMinute,
+		Rank: c.Limit.RankPerMinute, Tickets: c.Limit.TicketsPerMinute, Joins: c.JoinsPerMinute(),
+		Admin: c.Limit.AdminPerMinute, Anonymous: c.Limit.AnonymousPerMinute, Address: c.Limit.AddressPerMinute,
+		AuthFailures: c.Limit.AuthFailuresPerMinute, IPv6Prefix: c.Limit.IPv6Prefix,
 	}
 }
 
@@ -184,7 +185,8 @@ func hubOptions(c *config.Config) realtime.Options {
 		Window: r.Window, MaxWindow: r.MaxWindow, Lag: r.Lag, FramesPerMinute: r.FramesPerMinute,
 		Ping: r.Ping, PongWait: r.PongWait, SlowAfter: r.SlowAfter, Lifetime: r.Lifetime,
 		DrainPercent: r.DrainPercent, ReconnectWithin: r.ReconnectWithin, ConnectionsPerUser: r.ConnectionsPerUser,
-		ConnectionsPerAddress: r.ConnectionsPerAddress, ConnectionsPerNode: r.ConnectionsPerNode,
+		ConnectionsPerAddress: r.ConnectionsPerAddress, AnonymousPerAddress: r.AnonymousPerAddress,
+		IPv6Prefix: c.Limit.IPv6Prefix, ConnectionsPerNode: r.ConnectionsPerNode,
 		JoinsPerSecond: r.JoinsPerSecond, Rows: c.Reads.TopN, Off: !r.Enabled,
 	}
 }

@@ -23,7 +23,6 @@ func (s *attackSuite) signatures() (attacks []attack) {
 	signature("unknown key", signed(func(r *protocol.IncrementRequest) { r.KeyID = "k_unknown" }))
 	signature("path as key id", signed(func(r *protocol.IncrementRequest) { r.KeyID = "../../etc/passwd" }))
 	signature("SQL as key id", signed(func(r *protocol.IncrementRequest) { r.KeyID = "'; drop table keys; --" }))
-	signature("NUL as key id", signed(func(r *protocol.IncrementRequest) { r.KeyID = "\x00" }))
 	signature("no signature", strings.Replace(signed(nil), `"signature":`, `"action":"x","attestation":`, 1))
 	signature("empty signature", strings.Replace(signed(nil), signatureOf(signed(nil)), "", 1))
 	signature("truncated signature", strings.Replace(signed(nil), signatureOf(signed(nil)),
@@ -122,6 +121,7 @@ func (s *attackSuite) forms() (attacks []attack) {
 	forms("delimiter in the board", change(`"timestamp"`, `"board":"a|b","timestamp"`), 400, "invalid_request")
 	forms("comma in the board", change(`"timestamp"`, `"board":"a,b","timestamp"`), 400, "invalid_request")
 	forms("look-alike letter in the user", change(`"alice"`, `"аlice"`), 400, "invalid_request")
+	forms("NUL as key id", s.signed(func(r *protocol.IncrementRequest) { r.KeyID = "\x00" }), 400, "invalid_request")
 	forms("NUL in the user", change(`"alice"`, `"alice\u0000"`), 400, "invalid_request")
 	for _, field := range []string{
 		"version", "score", "new_score", "rank", "recorded_at", "applied", "replayed", "key",

@@ -168,12 +168,18 @@ func TestFirstPointWithCompose(t *testing.T) {
 	}
 	var environment strings.Builder
 	for name, value := range service.Environment { // the shell reads ${NAME:-default} as compose does
+		if value == "" { // passed on from .env
+			continue
+		}
 		fmt.Fprintf(&environment, "export %s=\"%s\"\n", name, value)
 	}
+	command := slices.Clone(service.Command)
+	last := &command[len(command)-1] // as compose reads it, with its volume in a folder of the test
+	*last = strings.NewReplacer("$$", "$", "/var/lib/scoreboard", t.TempDir()).Replace(*last)
 	docker := "set -a; if [ -f .env ]; then . ./.env; fi; set +a\n" + environment.String() + `
 case "$*" in
 "compose up -d --wait")
-	` + shellWords(service.Command) + ` 2> scoreboardd.log &
+	` + shellWords(command) + ` 2> scoreboardd.log &
 	echo $! > scoreboardd.pid
 	until curl -fs "http://$SCOREBOARD_OPS_ADDR/readyz"; do kill -0 $!; sleep 0.1; done ;;
 "compose exec -T scoreboardd "*) shift 4; exec "$@" ;;

@@ -103,7 +103,7 @@ func TestStartNeedsTokenVerification(t *testing.T) {
 	env := []string{
 		"SCOREBOARD_POSTGRES_URL=postgres://127.0.0.1:1/none", "SCOREBOARD_REDIS_URL=redis://127.0.0.1:1",
 		"SCOREBOARD_TRANSPORT=direct", "SCOREBOARD_ADDR=127.0.0.1:0", "SCOREBOARD_OPS_ADDR=127.0.0.1:0",
-		"SCOREBOARD_AUTH_MASTER_KEY=000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f",
+		"SCOREBOARD_AUTH_MASTER_KEY=" + masterKey,
 	}
 	for _, roles := range []string{"api,relay,projector", "read", "gateway"} {
 		_, stderr, code := daemonCommand(t, env, "--roles", roles)

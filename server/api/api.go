@@ -159,19 +159,30 @@ func New(o Options) *API {
 	a.Configure(o.Policy)
 	a.engine.HandleMethodNotAllowed = true
 	a.engine.UseRawPath = true
+	// gin redirects before any middleware runs: without our headers and errors.
+	a.engine.RedirectTrailingSlash = false
 	a.engine.Use(a.identify, a.recoverPanic, a.cors)
-	a.engine.NoRoute(func(c *gin.Context) {
-		a.fail(c, scoreboard.Errorf(scoreboard.CodeNotFound, "no such route"))
-	})
-	a.engine.NoMethod(func(c *gin.Context) {
-		a.fail(c, scoreboard.Errorf(scoreboard.CodeMethodNotAllowed, "method %s is not allowed", c.Request.Method))
-	})
+	a.engine.NoRoute(a.unmatched(func(*http.Request) error {
+		return scoreboard.Errorf(scoreboard.CodeNotFound, "no such route")
+	}))
+	a.engine.NoMethod(a.unmatched(func(r *http.Request) error {
+		return scoreboard.Errorf(scoreboard.CodeMethodNotAllowed, "method %.20s is not allowed", r.Method)
+	}))
 	for _, r := range a.routes() {
 		a.engine.Handle(r.method, r.path, a.serve(r))
 	}
-	a.serveFrontPage()
-	a.serveDocs()
 	return a
+}
+
+// unmatched answers requests that match no route.
+func (a *API) unmatched(why func(*http.Request) error) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		if err := take(c.Request.Context(), a.Limits.Address, address(c.Request)); err != nil {
+			a.fail(c, err)
+			return
+		}
+		a.fail(c, why(c.Request))
+	}
 }
 
 // Configure replaces the policy.

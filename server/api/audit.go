@@ -43,10 +43,6 @@ func auditEntry(c *gin.Context, caller *auth.Claims, target string) *scoreboard.
 	return e
 }
 
-// setAuditTarget sets what a request changes, for the entry that is written after
-// it has succeeded.
-func setAuditTarget(c *gin.Context, kind, name string) { c.Set(keyTarget, kind+":"+name) }
-
 // skipAudit marks a request that has changed nothing.
 func skipAudit(c *gin.Context) { c.Set(keyAudited, true) }
 
@@ -60,10 +56,10 @@ const (
 // itself. The change is done by then, so if the entry cannot be written it is
 // logged.
 func (a *API) audit(c *gin.Context, r route, caller *auth.Claims) {
-	if !r.audits() || c.GetBool(keyAudited) || a.Trail == nil {
+	if r.audit != audited || c.GetBool(keyAudited) || a.Trail == nil {
 		return
 	}
-	e := auditEntry(c, caller, c.GetString(keyTarget))
+	e := auditEntry(c, caller, "")
 	var err error
 	for range auditTries {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request.Context()), auditTimeout)

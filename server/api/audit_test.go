@@ -53,6 +53,7 @@ func TestAdminChangesAreAudited(t *testing.T) {
 			strings.NewReader(`{"user_id":"alice","why":"x"}`),
 		)
 		c.Request.Header.Set("Authorization", "Bearer "+token)
+		c.Request.Header.Set("Content-Type", "application/json")
 		c.Set(keyRequestID, "req")
 		r.handle = handle
 		return a.run(c, r)
@@ -112,7 +113,7 @@ func TestAdminChangesAreAudited(t *testing.T) {
 			)
 		}
 	}
-	long := adminRoute("POST", "/v1/boards", "board.create", func(*gin.Context, *auth.Claims) error {
+	long := a.adminRoute("POST", "/v1/boards", "board.create", func(*gin.Context, *auth.Claims) error {
 		t.Error("the handler ran")
 		return nil
 	})

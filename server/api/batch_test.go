@@ -26,6 +26,7 @@ func (r *rig) sendBatch(token string, n int) (status int, results []protocol.Bat
 	now := strconv.FormatInt(time.Now().Unix(), 10)
 	req := httptest.NewRequestWithContext(r.t.Context(), http.MethodPost, path, strings.NewReader(body))
 	req.RemoteAddr = "192.0.2.1:1234"
+	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Authorization", "Bearer "+token)
 	req.Header.Set(protocol.HeaderKey, "k1")
 	req.Header.Set(protocol.HeaderTimestamp, now)

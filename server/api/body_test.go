@@ -44,6 +44,7 @@ func TestBodiesWithoutAnObject(t *testing.T) {
 				":key_id", "k", ":name", "reads.top_n").Replace(r.path)
 			req := httptest.NewRequestWithContext(t.Context(), r.method, path, strings.NewReader(body))
 			req.Header.Set("Authorization", "Bearer "+token)
+			req.Header.Set("Content-Type", "application/json")
 			w := httptest.NewRecorder()
 			a.ServeHTTP(w, req)
 			if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), `"error_code":"invalid_request"`) {
@@ -53,5 +54,40 @@ func TestBodiesWithoutAnObject(t *testing.T) {
 	}
 	if checked != len(needs) {
 		t.Errorf("%d of %d routes that need a field exist", checked, len(needs))
+	}
+}
+
+// A body without a Content-Type is not read, whether its length is known or not.
+func TestBodyNeedsContentType(t *testing.T) {
+	t.Parallel()
+	a := everything(&trail{})
+	token := minted(t, a, "alice", "")
+	for _, c := range []struct {
+		kind, body string
+		chunked    bool
+		want       int
+	}{
+		{"", "{}", false, http.StatusUnsupportedMediaType},
+		{"", "{}", true, http.StatusUnsupportedMediaType},
+		{"text/plain", "{}", false, http.StatusUnsupportedMediaType},
+		{"application/json", "{}", true, http.StatusBadRequest}, // it is read
+		{"application/json; charset=utf-8", "{}", false, http.StatusBadRequest},
+		{"", "", false, http.StatusBadRequest},
+	} {
+		body := strings.NewReader(c.body)
+		req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/scores/increment", body)
+		if c.chunked {
+			req.ContentLength = -1
+		}
+		req.Header.Set("Authorization", "Bearer "+token)
+		if c.kind != "" {
+			req.Header.Set("Content-Type", c.kind)
+		}
+		w := httptest.NewRecorder()
+		a.ServeHTTP(w, req)
+		if w.Code != c.want {
+			t.Errorf("the body %q as %q (chunked: %t): got %d %s, want %d", c.body, c.kind, c.chunked, w.Code, w.Body,
+				c.want)
+		}
 	}
 }

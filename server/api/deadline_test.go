@@ -84,6 +84,7 @@ func TestAdminResponseOutlivesWriteTimeout(t *testing.T) {
 					t.Fatal(err)
 				}
 				req.Header.Set("Authorization", "Bearer "+minted(t, a, "root", auth.ScopeAdmin))
+				req.Header.Set("Content-Type", "application/json")
 				res, err := server.Client().Do(req)
 				if err != nil {
 					t.Errorf("%s: %v", path, err)

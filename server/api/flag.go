@@ -41,7 +41,13 @@ func (a *API) listFlags(c *gin.Context, _ *auth.Claims) error {
 	default:
 		return scoreboard.Invalid("state", "state must be open, dismissed, confirmed or all")
 	}
-	flags, err := a.Flags.ListFlags(c.Request.Context(), state, scoreboard.UserID(c.Query("user_id")), after, limit)
+	var user scoreboard.UserID
+	if text, given := c.GetQuery("user_id"); given {
+		if user, err = scoreboard.ParseUserID(text); err != nil {
+			return err
+		}
+	}
+	flags, err := a.Flags.ListFlags(c.Request.Context(), state, user, after, limit)
 	if err != nil {
 		return err
 	}

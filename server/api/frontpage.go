@@ -3,15 +3,16 @@ package api
 import (
 	"github.com/gin-gonic/gin"
 
+	"github.com/scoreboard/scoreboard/server/auth"
 	"github.com/scoreboard/scoreboard/server/frontpage"
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
 const rootPath = "/"
 
-// serveFrontPage adds GET /, which names the routes to begin with. It needs no token,
-// because it contains no data.
-func (a *API) serveFrontPage() {
+// frontPage is the route GET /, which names the routes to begin with. It needs no
+// token, because it contains no data.
+func (a *API) frontPage() route {
 	links := []protocol.Link{
 		{Path: docsPath, Description: "The reference of this API, as a page."},
 		{Path: openAPIPath, Description: "The reference of this API, as an OpenAPI document."},
@@ -29,11 +30,11 @@ func (a *API) serveFrontPage() {
 			"health checks are on the operations address (the setting ops.addr).",
 		Links: links,
 	})
-	a.engine.GET(rootPath, func(c *gin.Context) {
-		if err := take(c.Request.Context(), a.Limits.Address, address(c.Request)); err != nil {
-			a.fail(c, err)
-			return
-		}
-		page.ServeHTTP(c.Writer, c.Request)
-	})
+	return route{
+		method: "GET", path: rootPath, scope: noToken, rate: byAddress, audit: unaudited, data: showsNothing,
+		handle: func(c *gin.Context, _ *auth.Claims) error {
+			page.ServeHTTP(c.Writer, c.Request)
+			return nil
+		},
+	}
 }

@@ -150,10 +150,19 @@ func (a *API) jobBoards(ctx context.Context, r *protocol.JobRequest) ([]scoreboa
 	if r.All == (r.Board != "") {
 		return nil, scoreboard.Invalid("board", "specify either board or all")
 	}
+	if r.UserID != "" {
+		if _, err := scoreboard.ParseUserID(r.UserID); err != nil {
+			return nil, err
+		}
+	}
 	if r.All {
 		return a.Operations.Jobs.Boards(ctx)
 	}
-	board, err := a.Catalog.Board(ctx, scoreboard.BoardID(r.Board))
+	id, err := scoreboard.ParseBoardID(r.Board)
+	if err != nil {
+		return nil, err
+	}
+	board, err := a.Catalog.Board(ctx, id)
 	if err != nil {
 		return nil, err
 	}

@@ -47,7 +47,7 @@ func (a *API) createKey(c *gin.Context, caller *auth.Claims) error {
 	if err := decode(c, &r); err != nil {
 		return err
 	}
-	if r.Name == "" || len(r.Name) > 128 || strings.ContainsRune(r.Name, 0) {
+	if r.Name == "" || len(r.Name) > 128 {
 		return scoreboard.Invalid("name", "name must be 1 to 128 bytes")
 	}
 	scope, err := keyScope(&r)
@@ -179,8 +179,9 @@ const (
 	maxTokenLife     = 24 * time.Hour
 )
 
-// mintToken is POST /v1/admin/tokens, which only a development issuer has.
-func (a *API) mintToken(c *gin.Context, _ *auth.Claims) error {
+// mintToken is POST /v1/admin/tokens, which only a development issuer has. The audit
+// entry is written first, because a token cannot be taken back.
+func (a *API) mintToken(c *gin.Context, caller *auth.Claims) error {
 	var r protocol.TokenRequest
 	if err := decode(c, &r); err != nil {
 		return err
@@ -193,11 +194,14 @@ func (a *API) mintToken(c *gin.Context, _ *auth.Claims) error {
 	if err != nil {
 		return err
 	}
+	why := auditEntry(c, caller, scoreboard.AuditUser(user))
+	if err := a.Trail.Add(c.Request.Context(), why); err != nil {
+		return err
+	}
 	token, expires, err := a.Tokens.Mint(user, r.Scope, life)
 	if err != nil {
 		return err
 	}
-	setAuditTarget(c, "user", string(user))
 	respond(c, http.StatusCreated, protocol.Token{Token: token, ExpiresAt: expires.UTC()})
 	return nil
 }

@@ -27,7 +27,7 @@ type Rate struct {
 
 // Limits are the rate limits of the API; a nil Limit is off.
 type Limits struct {
-	Updates, Actions, Top, Rank, Tickets Rate
+	Updates, Actions, Events, Top, Rank, Tickets, Joins, Admin Rate
 
 	// Key is the limit of a signing key with so many events a minute.
 	Key       func(perMinute int) Limit
@@ -39,8 +39,9 @@ type Limits struct {
 	AuthFailures Limit
 }
 
-// unlimited is the rate of a route without a limit of its own.
-var unlimited Rate
+// byAddress is the rate of routes without a token: as that of all clients without
+// one, it is Limits.Anonymous.
+var byAddress = &Rate{}
 
 // take takes a token for the caller, or returns rate_limited.
 func (r Rate) take(ctx context.Context, caller *auth.Claims) error {

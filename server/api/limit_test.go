@@ -153,6 +153,7 @@ func (r *rig) do(method, target, token, body string) (status int, code string) {
 	req := httptest.NewRequestWithContext(r.t.Context(), method, target, strings.NewReader(body))
 	req.RemoteAddr = "192.0.2.1:1234"
 	req.Header.Set("Authorization", "Bearer "+token)
+	req.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
 	r.ServeHTTP(w, req)
 	var e protocol.Error
@@ -184,6 +185,7 @@ func (r *rig) signedBatch(token, key, secret, body string) *httptest.ResponseRec
 	)
 	req.RemoteAddr = "192.0.2.1:1234"
 	req.Header.Set("Authorization", "Bearer "+token)
+	req.Header.Set("Content-Type", "application/json")
 	client.Signer{KeyID: key, Secret: secret}.Headers(req, []byte(body), time.Now())
 	w := httptest.NewRecorder()
 	r.ServeHTTP(w, req)

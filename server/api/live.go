@@ -34,13 +34,13 @@ func (a *API) ticket(c *gin.Context, caller *auth.Claims) error {
 
 // join authenticates a viewer by a ticket in the query or a bearer token. The
 // origin is checked first, so that a foreign page cannot consume tickets.
-func (a *API) join(c *gin.Context) (*auth.Claims, error) {
+func (a *API) join(c *gin.Context, r route) (*auth.Claims, error) {
 	if !a.allowedOrigin(c) {
 		return nil, scoreboard.Errorf(scoreboard.CodeForbidden, "origin %.100s is not allowed", c.GetHeader("Origin"))
 	}
 	ticket, given := c.GetQuery("token")
 	if !given {
-		return a.authenticate(c)
+		return a.verifyToken(c, r)
 	}
 	board, err := queryBoard(c)
 	if err != nil {
@@ -54,7 +54,7 @@ func (a *API) join(c *gin.Context) (*auth.Claims, error) {
 	if err != nil || c.GetHeader("Authorization") == "" {
 		return caller, err
 	}
-	bearer, err := a.authenticate(c)
+	bearer, err := a.verifyToken(c, r)
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,6 @@ const (
 	keyEventID   = "event_id"
 	keyAction    = "audit_action"  // of the route, for the audit trail
 	keyBody      = "audit_body"    // what decode has read, for the audit trail
-	keyTarget    = "audit_target"  // what the request changes
 	keyAudited   = "audit_written" // the entry is written already, or none is needed
 )
 
@@ -154,14 +153,26 @@ func (a *API) allowedOrigin(c *gin.Context) bool {
 // anonymous are the claims of a client without a token, where that is allowed.
 var anonymous = &auth.Claims{}
 
-// authenticate returns the caller's claims.
-func (a *API) authenticate(c *gin.Context) (*auth.Claims, error) {
+// authenticate returns the claims of a route's caller.
+func (a *API) authenticate(c *gin.Context, r route) (*auth.Claims, error) {
+	switch {
+	case r.scope == noToken:
+		return anonymous, nil
+	case r.path == pathRealtime:
+		return a.join(c, r)
+	}
+	return a.verifyToken(c, r)
+}
+
+// verifyToken returns the claims of the bearer token or the client certificate, or
+// anonymous where the route may do without.
+func (a *API) verifyToken(c *gin.Context, r route) (*auth.Claims, error) {
 	if c.GetHeader("Authorization") == "" {
 		if server := a.peerServer(c.Request); server != nil {
 			return server, nil
 		}
 	}
-	if a.currentPolicy().AnonymousReads && c.GetHeader("Authorization") == "" && anonymousRoutes[c.FullPath()] {
+	if a.currentPolicy().AnonymousReads && c.GetHeader("Authorization") == "" && r.scope == optionalToken {
 		return anonymous, nil
 	}
 	scheme, token, ok := strings.Cut(c.GetHeader("Authorization"), " ")

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/gin-gonic/gin"
+
+	"github.com/scoreboard/scoreboard/server/auth"
 )
 
 const (
@@ -28,26 +30,26 @@ var openAPI []byte
 //go:embed docs.html.tmpl
 var docsTemplate string
 
-// serveDocs adds the description of the API. It needs no token, because it contains
-// no data.
-func (a *API) serveDocs() {
-	page, err := docsPage(openAPI)
-	if err != nil { // both are embedded and tested
-		panic(err)
+// page is the route of openapi.json or of the page that renders it. It needs no
+// token, because neither contains data.
+func (a *API) page(path string) route {
+	kind, body := "application/json", openAPI
+	if path == docsPath {
+		var err error
+		if body, err = docsPage(openAPI); err != nil { // both are embedded and tested
+			panic(err)
+		}
+		kind = "text/html; charset=utf-8"
 	}
-	serve := func(path, kind string, body []byte) {
-		a.engine.GET(path, func(c *gin.Context) {
-			if err := take(c.Request.Context(), a.Limits.Address, address(c.Request)); err != nil {
-				a.fail(c, err)
-				return
-			}
+	return route{
+		method: "GET", path: path, scope: noToken, rate: byAddress, audit: unaudited, data: showsNothing,
+		handle: func(c *gin.Context, _ *auth.Claims) error {
 			c.Header("Cache-Control", "max-age=300")
-			c.Header("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
+			c.Header("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
 			c.Data(http.StatusOK, kind, body)
-		})
+			return nil
+		},
 	}
-	serve(openAPIPath, "application/json", openAPI)
-	serve(docsPath, "text/html; charset=utf-8", page)
 }
 
 // The parts of the document that the page renders.

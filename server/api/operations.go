@@ -186,7 +186,11 @@ func (a *API) resolveDeadLetter(
 
 // rankingStatus is GET /v1/admin/boards/{board}/ranking.
 func (a *API) rankingStatus(c *gin.Context, _ *auth.Claims) error {
-	board, err := a.Catalog.Board(c.Request.Context(), scoreboard.BoardID(c.Param("board")))
+	id, err := scoreboard.ParseBoardID(c.Param("board"))
+	if err != nil {
+		return err
+	}
+	board, err := a.Catalog.Board(c.Request.Context(), id)
 	if err != nil {
 		return err
 	}

@@ -25,6 +25,7 @@ func TestClientCertificateActsAsServer(t *testing.T) {
 			"/v1/scores/increment",
 			strings.NewReader(body),
 		)
+		req.Header.Set("Content-Type", "application/json")
 		req.TLS = &tls.ConnectionState{}
 		leaf := &x509.Certificate{Subject: pkix.Name{CommonName: name}}
 		req.TLS.PeerCertificates = []*x509.Certificate{leaf}

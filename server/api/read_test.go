@@ -18,6 +18,7 @@ import (
 func (r *rig) ask(method, target, body string, headers ...string) *httptest.ResponseRecorder {
 	r.t.Helper()
 	req := httptest.NewRequestWithContext(r.t.Context(), method, target, strings.NewReader(body))
+	req.Header.Set("Content-Type", "application/json")
 	for i := 0; i < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])
 	}

@@ -21,19 +21,24 @@ import (
 // maxBody bounds a body that is not a batch.
 const maxBody = 4 << 10
 
-// readBody reads a JSON body of at most limit bytes.
+// readBody reads a JSON body of at most limit bytes. A body needs a Content-Type;
+// without a body none is needed.
 func readBody(c *gin.Context, limit int64) ([]byte, error) {
-	if t := c.GetHeader("Content-Type"); t != "" && t != "application/json" {
+	wrongType := scoreboard.Errorf(scoreboard.CodeUnsupportedMediaType, "the body must be application/json")
+	t := c.GetHeader("Content-Type")
+	if t != "" && t != "application/json" {
 		if media, _, err := mime.ParseMediaType(t); err != nil || media != "application/json" {
-			return nil, scoreboard.Errorf(scoreboard.CodeUnsupportedMediaType, "the body must be application/json")
+			return nil, wrongType
 		}
 	}
 	tooLarge := scoreboard.Errorf(scoreboard.CodePayloadTooLarge, "the body must be at most %d bytes", limit)
 	n := c.Request.ContentLength
-	if n > limit {
+	switch {
+	case n > 0 && t == "":
+		return nil, wrongType
+	case n > limit:
 		return nil, tooLarge
-	}
-	if n > 0 {
+	case n > 0:
 		body := make([]byte, n)
 		if _, err := io.ReadFull(c.Request.Body, body); err != nil {
 			return nil, scoreboard.Invalid("", "the body is shorter than its Content-Length")
@@ -42,11 +47,13 @@ func readBody(c *gin.Context, limit int64) ([]byte, error) {
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, limit))
 	var over *http.MaxBytesError
-	if errors.As(err, &over) {
+	switch {
+	case errors.As(err, &over):
 		return nil, tooLarge
-	}
-	if err != nil {
+	case err != nil:
 		return nil, scoreboard.Invalid("", "the body could not be read")
+	case len(body) > 0 && t == "":
+		return nil, wrongType
 	}
 	return body, nil
 }

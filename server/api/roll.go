@@ -15,7 +15,7 @@ import (
 // rollBoards is POST /v1/boards/roll and /v1/boards/{board}/roll: it runs the
 // rollover now instead of within a second and, with a season in the body, starts
 // that season. A season's audit entry is written in its transaction; that of an
-// ordinary rollover afterwards.
+// ordinary rollover, which is several transactions, before it.
 func (a *API) rollBoards(c *gin.Context, caller *auth.Claims) error {
 	var r protocol.RollRequest
 	if err := decode(c, &r); err != nil {
@@ -36,7 +36,7 @@ func (a *API) rollBoards(c *gin.Context, caller *auth.Claims) error {
 		}
 		family = id
 	}
-	setAuditTarget(c, "board", cmp.Or(string(family), "*"))
+	target := "board:" + cmp.Or(string(family), "*")
 	out := protocol.Rolled{Made: []string{}, Ended: []protocol.EndedBoard{}, DryRun: r.DryRun}
 	if r.Season != "" || r.StartsAt != nil || r.EndsAt != nil {
 		if family == "" {
@@ -46,7 +46,15 @@ func (a *API) rollBoards(c *gin.Context, caller *auth.Claims) error {
 			return err
 		}
 	}
-	made, ended, err := a.Boards.Roll(c.Request.Context(), family, r.DryRun)
+	made, ended, err := a.Boards.Roll(c.Request.Context(), family, true)
+	if err == nil && !r.DryRun {
+		if len(made)+len(ended) > 0 && !c.GetBool(keyAudited) {
+			err = a.Trail.Add(c.Request.Context(), auditEntry(c, caller, target))
+		}
+		if err == nil {
+			made, ended, err = a.Boards.Roll(c.Request.Context(), family, false)
+		}
+	}
 	if err != nil {
 		return err
 	}

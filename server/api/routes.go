@@ -2,7 +2,6 @@ package api
 
 import (
 	"log/slog"
-	"net/http"
 	"strconv"
 	"time"
 
@@ -16,29 +15,68 @@ import (
 // handler answers one authenticated request, or returns why it cannot.
 type handler func(c *gin.Context, caller *auth.Claims) error
 
-// route is one row of the route table.
+// route is one row of the route table. Each declares all fields (action only if it
+// is audited): a test fails for a route that does not.
 type route struct {
 	method, path string
-	scope        string // that the caller's token must carry; "" for any valid token
-	rate         Rate
+	scope        string // of the caller's token: one of package auth, or one of the below
+	rate         *Rate  // one of Limits, or byAddress
+	audit        audit
+	data         visibility
 	handle       handler
 	action       string // in the audit trail, noun.verb; "" where nothing is audited
 }
 
-// userRoute is a route for any valid token, limited per user.
-func userRoute(method, path string, rate Rate, handle handler) route {
-	return route{method: method, path: path, rate: rate, handle: handle}
+// Scopes of routes that require none of package auth.
+const (
+	noToken       = "none"     // open to everyone
+	optionalToken = "optional" // any token; none where the setting reads.anonymous is on
+	anyToken      = "any"
+)
+
+// requires returns the scope that a token must carry; "" for none.
+func (r route) requires() string {
+	switch r.scope {
+	case noToken, optionalToken, anyToken:
+		return ""
+	}
+	return r.scope
 }
 
-// adminRoute is a route for operators. It has no limit of its own.
-func adminRoute(method, path, action string, handle handler) route {
-	return route{method: method, path: path, scope: auth.ScopeAdmin, handle: handle, action: action}
-}
+// audit is which requests leave an entry in the audit trail.
+type audit int
 
-// audits reports whether a successful request must leave an entry in the audit
-// trail. Every change by an operator does, including those of routes added later.
-func (r route) audits() bool {
-	return r.scope == auth.ScopeAdmin && r.method != http.MethodGet && r.path != pathVerify
+const (
+	_ audit = iota
+	// unaudited: changes nothing, or only what is the caller's own.
+	unaudited
+	// audited: every successful request leaves an entry.
+	audited
+	// auditedByHandler: some do, and the handler writes them.
+	auditedByHandler
+)
+
+// visibility is whose data a route shows or changes, and so to whom it is open.
+type visibility int
+
+const (
+	_            visibility = iota
+	showsNothing            // of users and boards
+	showsBoards             // private ones to servers and operators only
+	showsUser               // one user's own data: to that user, servers or operators
+	showsAll                // to holders of the route's scope
+)
+
+// adminRoute is a route for operators; action is "" if it is not audited.
+func (a *API) adminRoute(method, path, action string, handle handler) route {
+	r := route{
+		method: method, path: path, scope: auth.ScopeAdmin, rate: &a.Limits.Admin, audit: audited,
+		data: showsAll, handle: handle, action: action,
+	}
+	if action == "" {
+		r.audit = unaudited
+	}
+	return r
 }
 
 // Paths that more than one place refers to.
@@ -59,52 +97,57 @@ const (
 	pathSettingsAlias = "/v1/admin/knobs"
 )
 
-// anonymousRoutes are open to clients without a token where the setting
-// reads.anonymous is on: reads of public boards.
-var anonymousRoutes = map[string]bool{
-	pathTop: true, pathUsers: true, pathScore: true, pathRank: true, pathRealtime: true,
-}
-
 // routes is the route table of what this process serves.
 func (a *API) routes() []route {
-	var t []route
+	l := &a.Limits
+	own := func(method, path string, rate *Rate, handle handler) route {
+		return route{
+			method: method, path: path, scope: anyToken, rate: rate, audit: unaudited, data: showsUser, handle: handle,
+		}
+	}
+	board := func(method, path, scope string, rate *Rate, handle handler) route {
+		return route{
+			method: method, path: path, scope: scope, rate: rate, audit: unaudited, data: showsBoards, handle: handle,
+		}
+	}
+	t := []route{a.frontPage(), a.page(openAPIPath), a.page(docsPath)}
 	if a.Submitter != nil {
 		t = append(t,
-			userRoute("POST", "/v1/scores/increment", a.Limits.Updates, a.increment),
+			own("POST", "/v1/scores/increment", &l.Updates, a.increment),
 			route{
-				method: "POST", path: "/v1/scores/increments", scope: auth.ScopeUpdate,
-				rate: a.Limits.Updates, handle: a.batch,
+				method: "POST", path: "/v1/scores/increments", scope: auth.ScopeUpdate, rate: &l.Updates,
+				audit: unaudited, data: showsAll, handle: a.batch,
 			},
-			userRoute("POST", "/v1/actions", a.Limits.Actions, a.startAction),
-			userRoute("GET", "/v1/events/:event_id", unlimited, a.event))
+			own("POST", "/v1/actions", &l.Actions, a.startAction),
+			own("GET", "/v1/events/:event_id", &l.Events, a.event))
 	}
 	if a.Reads != nil {
 		t = append(t,
-			userRoute("GET", pathTop, a.Limits.Top, a.top),
-			userRoute("GET", pathMe, a.Limits.Rank, a.place),
-			userRoute("POST", pathUsers, a.Limits.Rank, a.list),
-			userRoute("GET", pathScore, a.Limits.Rank, a.place),
-			userRoute("GET", pathRank, a.Limits.Rank, a.place))
+			board("GET", pathTop, optionalToken, &l.Top, a.top),
+			board("GET", pathMe, anyToken, &l.Rank, a.place),
+			board("POST", pathUsers, optionalToken, &l.Rank, a.list),
+			board("GET", pathScore, optionalToken, &l.Rank, a.place),
+			board("GET", pathRank, optionalToken, &l.Rank, a.place))
 	}
 	if a.Ledger != nil {
-		t = append(t, userRoute("GET", "/v1/users/:user_id/statement", a.Limits.Rank, a.statement))
+		t = append(t, own("GET", "/v1/users/:user_id/statement", &l.Rank, a.statement))
 	}
 	if a.Profiles != nil {
 		t = append(t, route{
-			method: "PUT", path: "/v1/users/:user_id/profile",
-			rate: a.Limits.Updates, handle: a.profile, action: "user.profile", // audited for operators only
+			method: "PUT", path: "/v1/users/:user_id/profile", scope: anyToken, rate: &l.Updates,
+			audit: auditedByHandler, data: showsUser, handle: a.profile, action: "user.profile", // for operators only
 		})
 	}
 	if a.Live != nil {
 		t = append(t,
-			userRoute("GET", "/v1/realtime/token", a.Limits.Tickets, a.ticket),
-			userRoute("GET", pathRealtime, unlimited, a.live))
+			board("GET", "/v1/realtime/token", anyToken, &l.Tickets, a.ticket),
+			board("GET", pathRealtime, optionalToken, &l.Joins, a.live))
 	}
 	if a.Boards != nil {
 		t = append(t,
-			userRoute("GET", "/v1/boards", a.Limits.Rank, a.listBoards),
-			userRoute("GET", "/v1/boards/:board", a.Limits.Rank, a.showBoard),
-			userRoute("GET", "/v1/boards/:board/standings", a.Limits.Rank, a.finalStandings))
+			board("GET", "/v1/boards", anyToken, &l.Rank, a.listBoards),
+			board("GET", "/v1/boards/:board", anyToken, &l.Rank, a.showBoard),
+			board("GET", "/v1/boards/:board/standings", anyToken, &l.Rank, a.finalStandings))
 	}
 	return append(t, a.adminRoutes()...)
 }
@@ -113,74 +156,77 @@ func (a *API) adminRoutes() []route {
 	var t []route
 	if a.Boards != nil && a.Operations != nil {
 		t = append(t,
-			adminRoute("POST", "/v1/boards", "board.create", a.createBoard),
-			adminRoute("PATCH", "/v1/boards/:board", "board.set", a.setBoard),
-			adminRoute("POST", "/v1/boards/roll", "board.roll", a.rollBoards),
-			adminRoute("POST", pathRoll, "board.roll", a.rollBoards),
-			adminRoute("POST", "/v1/boards/:board/freeze", "board.freeze", a.changeBoard(a.Boards.FreezeBoard)),
-			adminRoute("POST", "/v1/boards/:board/unfreeze", "board.unfreeze", a.changeBoard(a.Boards.UnfreezeBoard)),
-			adminRoute("POST", "/v1/boards/:board/archive", "board.archive", a.changeBoard(a.Boards.ArchiveBoard)))
+			a.adminRoute("POST", "/v1/boards", "board.create", a.createBoard),
+			a.adminRoute("PATCH", "/v1/boards/:board", "board.set", a.setBoard),
+			a.adminRoute("POST", "/v1/boards/roll", "board.roll", a.rollBoards),
+			a.adminRoute("POST", pathRoll, "board.roll", a.rollBoards),
+			a.adminRoute("POST", "/v1/boards/:board/freeze", "board.freeze", a.changeBoard(a.Boards.FreezeBoard)),
+			a.adminRoute("POST", "/v1/boards/:board/unfreeze", "board.unfreeze", a.changeBoard(a.Boards.UnfreezeBoard)),
+			a.adminRoute("POST", "/v1/boards/:board/archive", "board.archive", a.changeBoard(a.Boards.ArchiveBoard)))
 	}
 	if a.Keys != nil {
 		t = append(t,
-			adminRoute("POST", "/v1/admin/keys", "key.create", a.createKey),
-			adminRoute("GET", "/v1/admin/keys", "", a.listKeys),
-			adminRoute("POST", "/v1/admin/keys/:key_id/rotate", "key.rotate", a.rotateKey),
-			adminRoute("DELETE", "/v1/admin/keys/:key_id", "key.revoke", a.revokeKey))
+			a.adminRoute("POST", "/v1/admin/keys", "key.create", a.createKey),
+			a.adminRoute("GET", "/v1/admin/keys", "", a.listKeys),
+			a.adminRoute("POST", "/v1/admin/keys/:key_id/rotate", "key.rotate", a.rotateKey),
+			a.adminRoute("DELETE", "/v1/admin/keys/:key_id", "key.revoke", a.revokeKey))
 	}
 	if a.Operations != nil {
 		t = append(t,
-			adminRoute("GET", "/v1/admin/checks", "", a.checks),
-			adminRoute("GET", "/v1/admin/status", "", a.status),
-			adminRoute("GET", "/v1/admin/outbox", "", a.outbox),
-			adminRoute("GET", "/v1/admin/dead-letters", "", a.listDeadLetters),
-			adminRoute("GET", "/v1/admin/dead-letters/:id", "", a.showDeadLetter),
-			adminRoute("POST", "/v1/admin/dead-letters/:id/requeue", "letter.requeue", a.requeueDeadLetter),
-			adminRoute("DELETE", "/v1/admin/dead-letters/:id", "letter.drop", a.dropDeadLetter),
-			adminRoute("GET", "/v1/admin/boards/:board/ranking", "", a.rankingStatus),
-			adminRoute("POST", pathRebuild, "ranking.rebuild", a.rebuild),
-			adminRoute("POST", pathVerify, "", a.verify),
-			adminRoute("POST", pathReconcile, "ranking.reconcile", a.verify),
-			adminRoute("POST", "/v1/admin/replay", "ranking.replay", a.replay),
-			adminRoute("POST", "/v1/admin/ledger/archive", "ledger.archive", a.archiveLedger))
+			a.adminRoute("GET", "/v1/admin/checks", "", a.checks),
+			a.adminRoute("GET", "/v1/admin/status", "", a.status),
+			a.adminRoute("GET", "/v1/admin/outbox", "", a.outbox),
+			a.adminRoute("GET", "/v1/admin/dead-letters", "", a.listDeadLetters),
+			a.adminRoute("GET", "/v1/admin/dead-letters/:id", "", a.showDeadLetter),
+			a.adminRoute("POST", "/v1/admin/dead-letters/:id/requeue", "letter.requeue", a.requeueDeadLetter),
+			a.adminRoute("DELETE", "/v1/admin/dead-letters/:id", "letter.drop", a.dropDeadLetter),
+			a.adminRoute("GET", "/v1/admin/boards/:board/ranking", "", a.rankingStatus),
+			a.adminRoute("POST", pathRebuild, "ranking.rebuild", a.rebuild),
+			a.adminRoute("POST", pathVerify, "", a.verify),
+			a.adminRoute("POST", pathReconcile, "ranking.reconcile", a.verify),
+			a.adminRoute("POST", "/v1/admin/replay", "ranking.replay", a.replay),
+			a.adminRoute("POST", "/v1/admin/ledger/archive", "ledger.archive", a.archiveLedger))
 	}
 	if a.Moderation != nil {
 		t = append(t,
-			adminRoute("GET", "/v1/admin/users/:user_id", "", a.showUser),
-			adminRoute("POST", "/v1/admin/users/:user_id/ban", "user.ban", a.setStatus(a.Moderation.Ban)),
-			adminRoute("POST", "/v1/admin/users/:user_id/unban", "user.unban", a.setStatus(a.Moderation.Unban)),
-			adminRoute("POST", "/v1/admin/users/:user_id/freeze", "user.freeze", a.setStatus(a.Moderation.Freeze)),
-			adminRoute("POST", "/v1/admin/users/:user_id/unfreeze", "user.unfreeze",
+			a.adminRoute("GET", "/v1/admin/users/:user_id", "", a.showUser),
+			a.adminRoute("POST", "/v1/admin/users/:user_id/ban", "user.ban", a.setStatus(a.Moderation.Ban)),
+			a.adminRoute("POST", "/v1/admin/users/:user_id/unban", "user.unban", a.setStatus(a.Moderation.Unban)),
+			a.adminRoute("POST", "/v1/admin/users/:user_id/freeze", "user.freeze", a.setStatus(a.Moderation.Freeze)),
+			a.adminRoute("POST", "/v1/admin/users/:user_id/unfreeze", "user.unfreeze",
 				a.setStatus(a.Moderation.Unfreeze)),
-			adminRoute("POST", "/v1/admin/users/:user_id/adjust", "user.adjust", a.adjust),
-			adminRoute("GET", "/v1/admin/users/:user_id/export", "user.export", a.export),
-			adminRoute("POST", "/v1/admin/users/:user_id/erase", "user.erase", a.erase),
-			adminRoute("POST", "/v1/admin/events/:event_id/reverse", "event.reverse", a.reverse),
-			adminRoute("POST", "/v1/admin/voids", "void.create", a.createVoid),
-			adminRoute("GET", "/v1/admin/voids", "", a.listVoids),
-			adminRoute("GET", "/v1/admin/voids/:id", "", a.showVoid),
-			adminRoute("POST", "/v1/admin/voids/:id/undo", "void.undo", a.undoVoid))
+			a.adminRoute("POST", "/v1/admin/users/:user_id/adjust", "user.adjust", a.adjust),
+			route{
+				method: "GET", path: "/v1/admin/users/:user_id/export", scope: auth.ScopeAdmin, rate: &a.Limits.Admin,
+				audit: auditedByHandler, data: showsAll, handle: a.export, action: "user.export",
+			},
+			a.adminRoute("POST", "/v1/admin/users/:user_id/erase", "user.erase", a.erase),
+			a.adminRoute("POST", "/v1/admin/events/:event_id/reverse", "event.reverse", a.reverse),
+			a.adminRoute("POST", "/v1/admin/voids", "void.create", a.createVoid),
+			a.adminRoute("GET", "/v1/admin/voids", "", a.listVoids),
+			a.adminRoute("GET", "/v1/admin/voids/:id", "", a.showVoid),
+			a.adminRoute("POST", "/v1/admin/voids/:id/undo", "void.undo", a.undoVoid))
 	}
 	if a.Flags != nil {
 		t = append(t,
-			adminRoute("GET", "/v1/admin/flags", "", a.listFlags),
-			adminRoute("GET", "/v1/admin/flags/:id", "", a.showFlag),
-			adminRoute("POST", "/v1/admin/flags/:id/dismiss", "flag.dismiss", a.decideFlag("dismissed")),
-			adminRoute("POST", "/v1/admin/flags/:id/confirm", "flag.confirm", a.decideFlag("confirmed")))
+			a.adminRoute("GET", "/v1/admin/flags", "", a.listFlags),
+			a.adminRoute("GET", "/v1/admin/flags/:id", "", a.showFlag),
+			a.adminRoute("POST", "/v1/admin/flags/:id/dismiss", "flag.dismiss", a.decideFlag("dismissed")),
+			a.adminRoute("POST", "/v1/admin/flags/:id/confirm", "flag.confirm", a.decideFlag("confirmed")))
 	}
 	if a.Settings != nil {
 		for _, path := range []string{pathSettings, pathSettingsAlias} {
 			t = append(t,
-				adminRoute("GET", path, "", a.listSettings),
-				adminRoute("PUT", path, "setting.set", a.changeSettings),
-				adminRoute("PUT", path+"/:name", "setting.set", a.changeSetting))
+				a.adminRoute("GET", path, "", a.listSettings),
+				a.adminRoute("PUT", path, "setting.set", a.changeSettings),
+				a.adminRoute("PUT", path+"/:name", "setting.set", a.changeSetting))
 		}
 	}
 	if a.Trail != nil {
-		t = append(t, adminRoute("GET", "/v1/admin/audit", "", a.auditEntries))
+		t = append(t, a.adminRoute("GET", "/v1/admin/audit", "", a.auditEntries))
 	}
 	if a.DevIssuer {
-		t = append(t, adminRoute("POST", "/v1/admin/tokens", "token.mint", a.mintToken))
+		t = append(t, a.adminRoute("POST", "/v1/admin/tokens", "token.mint", a.mintToken))
 	}
 	return t
 }
@@ -209,19 +255,18 @@ func (a *API) run(c *gin.Context, r route) error {
 	if err := take(c.Request.Context(), a.Limits.Address, address(c.Request)); err != nil {
 		return err
 	}
-	authenticate := a.authenticate
-	if r.path == pathRealtime {
-		authenticate = a.join
+	if err := checkText(c); err != nil {
+		return err
 	}
-	caller, err := authenticate(c)
+	caller, err := a.authenticate(c, r)
 	if err != nil {
 		return err
 	}
 	if caller.JoinsOnly() && r.path != pathRealtime {
 		return scoreboard.Errorf(scoreboard.CodeForbidden, "the token only allows joining a stream")
 	}
-	if r.scope != "" && !caller.Has(r.scope) {
-		return scoreboard.Errorf(scoreboard.CodeForbidden, "the token lacks the scope %s", r.scope)
+	if scope := r.requires(); scope != "" && !caller.Has(scope) {
+		return scoreboard.Errorf(scoreboard.CodeForbidden, "the token lacks the scope %s", scope)
 	}
 	if err := a.checkRate(c, r, caller); err != nil {
 		return a.serveStale(c, r, caller, err)
@@ -232,7 +277,7 @@ func (a *API) run(c *gin.Context, r route) error {
 	if r.action != "" {
 		c.Set(keyAction, r.action)
 	}
-	if r.audits() {
+	if r.audit == audited {
 		if err := checkReason(c); err != nil {
 			return err
 		}

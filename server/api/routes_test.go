@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
@@ -27,6 +28,7 @@ func asks(t *testing.T, a *API, r route, user, token, body string) int {
 		parts = append(parts, part)
 	}
 	req := httptest.NewRequestWithContext(t.Context(), r.method, strings.Join(parts, "/"), strings.NewReader(body))
+	req.Header.Set("Content-Type", "application/json")
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
@@ -51,9 +53,6 @@ var unscoped = map[string]bool{
 	"POST /v1/leaderboard/users": true, // only reads
 }
 
-// withoutToken lists the routes without user data.
-var withoutToken = map[string]bool{"GET /": true, "GET /openapi.json": true, "GET /docs": true}
-
 func TestRoutesRequireTokenAndScope(t *testing.T) {
 	t.Parallel()
 	a := everything(&trail{})
@@ -72,7 +71,7 @@ func TestRoutesRequireTokenAndScope(t *testing.T) {
 	admin := 0
 	for _, r := range a.routes() {
 		name := r.method + " " + r.path
-		if withoutToken[name] {
+		if r.scope == noToken {
 			continue
 		}
 		if got := asks(t, a, r, "alice", "", "{}"); got != http.StatusUnauthorized {
@@ -81,7 +80,7 @@ func TestRoutesRequireTokenAndScope(t *testing.T) {
 		if strings.HasPrefix(r.path, "/v1/admin") && r.scope != auth.ScopeAdmin {
 			t.Errorf("%s requires scope %q, want %s", name, r.scope, auth.ScopeAdmin)
 		}
-		if r.method != http.MethodGet && r.scope == "" && !unscoped[name] {
+		if r.method != http.MethodGet && r.requires() == "" && !unscoped[name] {
 			t.Errorf("%s changes something and requires no scope: add one, or add the route to unscoped", name)
 		}
 		if r.scope != auth.ScopeAdmin {
@@ -104,7 +103,6 @@ func TestRoutesRequireTokenAndScope(t *testing.T) {
 func TestOtherUsersIDIsForbidden(t *testing.T) {
 	t.Parallel()
 	a := everything(&trail{})
-	public := map[string]bool{"GET " + pathScore: true, "GET " + pathRank: true} // on public boards
 	bodies := map[string]string{
 		"POST /v1/scores/increment": `{"user_id":"alice","delta":1,"event_id":"e",` +
 			`"timestamp":"2026-11-21T12:00:00Z"}`,
@@ -115,7 +113,7 @@ func TestOtherUsersIDIsForbidden(t *testing.T) {
 	seen := 0
 	for _, r := range a.routes() {
 		name := r.method + " " + r.path
-		if !strings.Contains(r.path, ":user_id") && bodies[name] == "" || public[name] {
+		if !strings.Contains(r.path, ":user_id") && bodies[name] == "" || r.data == showsBoards {
 			continue
 		}
 		seen++
@@ -138,7 +136,7 @@ func TestOtherUsersIDIsForbidden(t *testing.T) {
 	// reads public data.
 	scopes := map[string]string{}
 	for _, r := range a.routes() {
-		scopes[r.method+" "+r.path] = r.scope
+		scopes[r.method+" "+r.path] = r.requires()
 	}
 	for _, o := range operations() {
 		takes := slices.ContainsFunc(o.query, func(p param) bool { return p.name == "user_id" })
@@ -159,11 +157,218 @@ func TestJoinScopeOnlyJoins(t *testing.T) {
 	a := everything(&trail{})
 	token := minted(t, a, "alice", auth.ScopeJoin)
 	for _, r := range a.routes() {
-		if r.path == pathRealtime || withoutToken[r.method+" "+r.path] {
+		if r.path == pathRealtime || r.scope == noToken {
 			continue
 		}
 		if got := asks(t, a, r, "alice", token, "{}"); got != http.StatusForbidden {
 			t.Errorf("%s %s with ws_conn alone: got %d, want 403", r.method, r.path, got)
+		}
+	}
+}
+
+// full is a limit that admits nothing.
+type full struct{}
+
+func (full) Take(context.Context, string) time.Duration { return time.Minute }
+func (full) Wait(string) time.Duration                  { return time.Minute }
+
+// The router serves exactly the routes of the table, and each declares its scope,
+// limit, audit and visibility.
+func TestRoutesAreDeclared(t *testing.T) {
+	t.Parallel()
+	a := everything(&trail{})
+	table := map[string]bool{}
+	for _, r := range a.routes() {
+		name := r.method + " " + r.path
+		table[name] = true
+		switch r.scope {
+		case noToken, optionalToken, anyToken, auth.ScopeUpdate, auth.ScopeAdmin:
+		default:
+			t.Errorf("%s has no scope", name)
+		}
+		if r.rate == nil {
+			t.Errorf("%s has no limit", name)
+		}
+		if (r.rate == byAddress) != (r.scope == noToken) {
+			t.Errorf("%s: a route without a token is limited by address, any other by caller", name)
+		}
+		changes := r.method != http.MethodGet && r.path != pathVerify && !r.isList()
+		switch {
+		case r.audit == 0:
+			t.Errorf("%s does not say whether it is audited", name)
+		case (r.audit == unaudited) != (r.action == ""):
+			t.Errorf("%s: an audited route has an action, no other has one", name)
+		case r.scope == auth.ScopeAdmin && changes && r.audit != audited:
+			t.Errorf("%s changes something for an operator and is not audited", name)
+		}
+		switch {
+		case r.data == 0:
+			t.Errorf("%s does not say whose data it shows", name)
+		case (r.data == showsNothing) != (r.scope == noToken):
+			t.Errorf("%s: only a route that shows nothing needs no token", name)
+		case (r.data == showsAll) != (r.requires() != ""):
+			t.Errorf("%s: data of all users needs a scope, and a scope opens it", name)
+		case r.scope == optionalToken && r.data != showsBoards:
+			t.Errorf("%s: without a token only boards are open", name)
+		}
+	}
+	for _, r := range a.engine.Routes() {
+		if name := r.Method + " " + r.Path; !table[name] {
+			t.Errorf("%s is not in the route table", name)
+		} else {
+			delete(table, name)
+		}
+	}
+	for name := range table {
+		t.Errorf("%s is not served", name)
+	}
+}
+
+// isList reports whether a POST only reads.
+func (r route) isList() bool { return r.path == pathUsers }
+
+// Every route answers 429 to callers over their limit.
+func TestEveryRouteIsLimited(t *testing.T) {
+	t.Parallel()
+	a := everything(&trail{})
+	a.Limits.Anonymous = full{}
+	for limits, i := reflect.ValueOf(&a.Limits).Elem(), 0; i < limits.NumField(); i++ {
+		if limits.Field(i).Type() == reflect.TypeFor[Rate]() {
+			limits.Field(i).Set(reflect.ValueOf(Rate{Users: full{}, Servers: full{}}))
+		}
+	}
+	a.Reads, a.Catalog = nothingCached{}, openBoard{}
+	user, server := minted(t, a, "alice", ""), minted(t, a, "game", auth.ScopeUpdate+" "+auth.ScopeAdmin)
+	for _, r := range a.engine.Routes() {
+		row := route{method: r.Method, path: r.Path}
+		tokens := []string{user, server}
+		switch {
+		case r.Path == rootPath, r.Path == openAPIPath, r.Path == docsPath:
+			tokens = []string{""}
+		case r.Path == "/v1/scores/increments":
+			tokens = []string{server}
+		case strings.HasPrefix(r.Path, "/v1/admin"),
+			strings.HasPrefix(r.Path, "/v1/boards") && r.Method != http.MethodGet:
+			tokens = []string{server, minted(t, a, "root", auth.ScopeAdmin)}
+		}
+		for _, token := range tokens {
+			if got := asks(t, a, row, "alice", token, "{}"); got != http.StatusTooManyRequests {
+				t.Errorf("%s %s over the limit: got %d, want 429", r.Method, r.Path, got)
+			}
+		}
+	}
+}
+
+// nothingCached has no answer for callers over the limit.
+type nothingCached struct{ Leaderboard }
+
+func (nothingCached) CachedTop(scoreboard.BoardID) *scoreboard.Top { return nil }
+
+func (nothingCached) CachedPlace(scoreboard.BoardID, scoreboard.UserID, int) *scoreboard.Place {
+	return nil
+}
+
+// openBoard is a catalogue of one public board.
+type openBoard struct{}
+
+func (openBoard) Board(context.Context, scoreboard.BoardID) (*scoreboard.Board, error) {
+	return &scoreboard.Board{ID: "global", Family: "global", Public: true}, nil
+}
+
+// secretBoard is a catalogue, and a store, of one private board.
+type secretBoard struct{ Boards }
+
+var secret = &scoreboard.Board{ID: "secret", Family: "secret", Status: scoreboard.StatusActive}
+
+func (secretBoard) Board(context.Context, scoreboard.BoardID) (*scoreboard.Board, error) {
+	return secret, nil
+}
+
+func (secretBoard) FindBoard(context.Context, scoreboard.BoardID) (*scoreboard.Board, error) {
+	return secret, nil
+}
+
+func (secretBoard) FindBoards(_ context.Context, f scoreboard.BoardFilter) ([]scoreboard.Board, error) {
+	if f.Public {
+		return nil, nil
+	}
+	return []scoreboard.Board{*secret}, nil
+}
+
+// Routes that show boards do not show a private one to a user, nor without a token:
+// this API has no components that could.
+func TestPrivateBoardsAreHidden(t *testing.T) {
+	t.Parallel()
+	a := everything(&trail{})
+	a.Configure(Policy{AnonymousReads: true, TopN: 10})
+	a.Catalog, a.Boards = secretBoard{}, secretBoard{}
+	checked := 0
+	for _, r := range a.routes() {
+		if r.data != showsBoards || r.path == pathRealtime { // the hub asks for each board
+			continue
+		}
+		checked++
+		for _, token := range []string{"", minted(t, a, "alice", "")} {
+			ask := r
+			if ask.path = strings.Replace(r.path, ":board", "secret", 1); ask.method == http.MethodGet {
+				ask.path += "?board=secret"
+			}
+			got := asks(t, a, ask, "bob", token, `{"board":"secret","user_ids":["bob"]}`)
+			if r.path == "/v1/boards" && token != "" {
+				if got != http.StatusOK { // a list without it
+					t.Errorf("%s: got %d, want 200", r.path, got)
+				}
+				continue
+			}
+			if r.path == pathMe && token != "" { // with others
+				got = asks(t, a, route{method: r.method, path: ask.path + "&k=1"}, "", token, "")
+			}
+			if got != http.StatusUnauthorized && got != http.StatusForbidden && got != http.StatusNotFound {
+				t.Errorf("%s %s, with a token: %t: got %d, want 401, 403 or 404", r.method, r.path, token != "", got)
+			}
+		}
+	}
+	if checked < 9 {
+		t.Errorf("got %d routes that show boards, want at least 9", checked)
+	}
+}
+
+// A path with a slash at its end matches no route, like any other unknown path: with
+// the same headers and the same form of error.
+func TestTrailingSlash(t *testing.T) {
+	t.Parallel()
+	a := everything(&trail{})
+	for _, r := range a.routes() {
+		if r.path == rootPath {
+			continue
+		}
+		w := httptest.NewRecorder()
+		path := strings.ReplaceAll(r.path, ":", "") + "/"
+		a.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), r.method, path, nil))
+		h := w.Header()
+		if w.Code != http.StatusNotFound && w.Code != http.StatusMethodNotAllowed ||
+			!strings.Contains(w.Body.String(), `"error_code"`) || h.Get("Content-Type") != "application/json" {
+			t.Errorf("%s %s: got %d %s", r.method, path, w.Code, w.Body)
+		}
+		for _, name := range []string{
+			"X-Request-Id", "Traceparent", "Content-Security-Policy", "X-Content-Type-Options", "Cache-Control",
+		} {
+			if h.Get(name) == "" {
+				t.Errorf("%s %s: no %s", r.method, path, name)
+			}
+		}
+	}
+}
+
+// Every response, also a page, forbids to be framed.
+func TestPagesAreNotFramed(t *testing.T) {
+	t.Parallel()
+	a := everything(&trail{})
+	for _, path := range []string{rootPath, docsPath, openAPIPath, pathTop, "/unknown"} {
+		w := httptest.NewRecorder()
+		a.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+		if policy := w.Header().Get("Content-Security-Policy"); !strings.Contains(policy, "frame-ancestors 'none'") {
+			t.Errorf("%s: got the policy %q", path, policy)
 		}
 	}
 }

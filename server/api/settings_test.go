@@ -39,6 +39,7 @@ func TestSettingsAlias(t *testing.T) {
 		r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body))
 		r.Header.Set("Authorization", "Bearer "+token)
 		r.Header.Set("X-Request-Id", "req")
+		r.Header.Set("Content-Type", "application/json")
 		w := httptest.NewRecorder()
 		a.ServeHTTP(w, r)
 		return w.Code, w.Body.String()

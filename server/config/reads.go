@@ -1,6 +1,7 @@
 package config
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -39,12 +40,15 @@ func (r *Reads) check(p *problems) {
 // Limit is the rate limits, in requests a minute; 0 disables one.
 type Limit struct {
 	UpdatesPerMinute      int
+	EventsPerMinute       int
 	TopPerMinute          int
 	RankPerMinute         int
 	TicketsPerMinute      int
+	AdminPerMinute        int
 	AnonymousPerMinute    int
 	AddressPerMinute      int
 	AuthFailuresPerMinute int
+	IPv6Prefix            int
 }
 
 // maxPerMinute is the highest rate that package limit measures accurately.
@@ -56,6 +60,11 @@ func (l *Limit) settings() []setting {
 			"limit.updates_per_minute",
 			"updates by a user, including repeats; 600000 for servers (score:update); 0 disables both limits",
 			"10", live, &l.UpdatesPerMinute,
+		},
+		{
+			"limit.events_per_minute",
+			"reads of the receipt or status of an event by a user; 600000 for servers; 0 disables both limits",
+			"120", live, &l.EventsPerMinute,
 		},
 		{
 			"limit.top_per_minute", "reads of a board's top by a user; 600000 for servers; 0 disables both limits",
@@ -70,7 +79,12 @@ func (l *Limit) settings() []setting {
 			"60", live, &l.TicketsPerMinute,
 		},
 		{
-			"limit.anonymous_per_minute", "reads without a token from an address; 0 disables the limit",
+			"limit.admin_per_minute",
+			"requests by an operator; 600000 for operators who are also servers (score:update); 0 disables both limits",
+			"6000", live, &l.AdminPerMinute,
+		},
+		{
+			"limit.anonymous_per_minute", "requests without a token from an address; 0 disables the limit",
 			"60", live, &l.AnonymousPerMinute,
 		},
 		{
@@ -82,16 +96,23 @@ func (l *Limit) settings() []setting {
 			"limit.auth_failures_per_minute", "failed authentications from an address before 429; 0 disables the limit",
 			"60", live, &l.AuthFailuresPerMinute,
 		},
+		{
+			"limit.ipv6_prefix", "bits of an IPv6 address that count as one client in limits by address; the /48 " +
+				"around it may do 16 times as much as one client",
+			strconv.Itoa(scoreboard.DefaultClientBits), live, &l.IPv6Prefix,
+		},
 	}
 }
 
 func (l *Limit) check(p *problems) {
 	for name, n := range map[string]int{
-		"limit.updates_per_minute": l.UpdatesPerMinute, "limit.top_per_minute": l.TopPerMinute,
-		"limit.rank_per_minute": l.RankPerMinute, "limit.tickets_per_minute": l.TicketsPerMinute,
+		"limit.updates_per_minute": l.UpdatesPerMinute, "limit.events_per_minute": l.EventsPerMinute,
+		"limit.top_per_minute": l.TopPerMinute, "limit.rank_per_minute": l.RankPerMinute,
+		"limit.tickets_per_minute": l.TicketsPerMinute, "limit.admin_per_minute": l.AdminPerMinute,
 		"limit.anonymous_per_minute": l.AnonymousPerMinute, "limit.address_per_minute": l.AddressPerMinute,
 		"limit.auth_failures_per_minute": l.AuthFailuresPerMinute,
 	} {
 		p.between(name, n, 0, maxPerMinute)
 	}
+	p.between("limit.ipv6_prefix", l.IPv6Prefix, scoreboard.SiteBits, 128)
 }

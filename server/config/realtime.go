@@ -25,6 +25,7 @@ type Realtime struct {
 	Origins               []string
 	ConnectionsPerUser    int
 	ConnectionsPerAddress int
+	AnonymousPerAddress   int
 	ConnectionsPerNode    int
 	JoinsPerSecond        int
 }
@@ -80,13 +81,19 @@ func (r *Realtime) settings() []setting {
 		},
 		{
 			"realtime.connections_per_user",
-			"maximum number of a user's connections to this node; 0 disables the limit",
+			"maximum number of a user's connections to this node; a user may join 24 times as often a minute on all " +
+				"nodes together; 0 disables both limits",
 			"5", live, &r.ConnectionsPerUser,
 		},
 		{
 			"realtime.connections_per_address",
 			"maximum number of connections from an address to this node; 0 disables the limit",
 			"0", live, &r.ConnectionsPerAddress,
+		},
+		{
+			"realtime.anonymous_per_address",
+			"maximum number of connections without a token from an address to this node; 0 disables the limit",
+			"100", live, &r.AnonymousPerAddress,
 		},
 		{
 			"realtime.connections_per_node", "maximum number of connections to this node; 0 disables the limit",
@@ -110,9 +117,18 @@ const (
 	maxFramesPerMinute = 6000
 )
 
+// joinsPerConnection is how often a minute a user may replace each connection.
+const joinsPerConnection = 24
+
+// JoinsPerMinute is how often a user may join a stream; 0: unlimited.
+func (c *Config) JoinsPerMinute() int {
+	return min(c.Realtime.ConnectionsPerUser, maxPerMinute/joinsPerConnection) * joinsPerConnection
+}
+
 func (r *Realtime) check(p *problems) {
 	p.atLeast("realtime.connections_per_user", r.ConnectionsPerUser, 0)
 	p.atLeast("realtime.connections_per_address", r.ConnectionsPerAddress, 0)
+	p.atLeast("realtime.anonymous_per_address", r.AnonymousPerAddress, 0)
 	p.atLeast("realtime.connections_per_node", r.ConnectionsPerNode, 0)
 	p.atLeast("realtime.joins_per_second", r.JoinsPerSecond, 0)
 	p.positive("realtime.lag", r.Lag)

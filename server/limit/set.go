@@ -17,8 +17,11 @@ const (
 
 // Rates are the configured limits, in requests a minute; 0 disables one.
 type Rates struct {
-	Updates, Top, Rank, Tickets      int // by user
+	Updates, Events, Top, Rank       int // by user
+	Tickets, Joins, Admin            int // by user
 	Anonymous, Address, AuthFailures int // by client address
+	// IPv6Prefix is how many bits of an IPv6 address are one client, 48 to 128.
+	IPv6Prefix int
 }
 
 // Set holds every limit of the API. Configure changes their rates while requests
@@ -26,8 +29,8 @@ type Rates struct {
 type Set struct {
 	limiter *Limiter
 
-	Updates, Actions, Top, Rank, Tickets Pair
-	Anonymous, Address, AuthFailures     *Adjustable
+	Updates, Actions, Events, Top, Rank, Tickets, Joins, Admin Pair
+	Anonymous, Address, AuthFailures                           *ByAddress
 
 	mu      sync.Mutex
 	perRate map[int]*Bucket // of signing keys
@@ -42,9 +45,10 @@ func NewSet(l *Limiter, r Rates) *Set {
 		return Pair{Users: &Adjustable{name: name}, Servers: &Adjustable{name: name + "_of_servers"}}
 	}
 	s := &Set{
-		limiter: l, Updates: pair("updates"), Actions: pair("actions"), Top: pair("top"), Rank: pair("rank"),
-		Tickets: pair("tickets"), Anonymous: &Adjustable{name: "anonymous"}, Address: &Adjustable{name: "address"},
-		AuthFailures: &Adjustable{name: "auth_failures"}, perRate: make(map[int]*Bucket),
+		limiter: l, Updates: pair("updates"), Actions: pair("actions"), Events: pair("events"), Top: pair("top"),
+		Rank: pair("rank"), Tickets: pair("tickets"), Joins: pair("joins"), Admin: pair("admin"),
+		Anonymous: newByAddress("anonymous"), Address: newByAddress("address"),
+		AuthFailures: newByAddress("auth_failures"), perRate: make(map[int]*Bucket),
 	}
 	s.Configure(r)
 	return s
@@ -56,12 +60,15 @@ func (s *Set) Configure(r Rates) {
 	burst := min(max(updateBurst, r.Updates/60), r.Updates)
 	s.Updates.set(s.limiter, r.Updates, burst)
 	s.Actions.set(s.limiter, r.Updates, burst)
+	s.Events.set(s.limiter, r.Events, r.Events)
 	s.Top.set(s.limiter, r.Top, r.Top)
 	s.Rank.set(s.limiter, r.Rank, r.Rank)
 	s.Tickets.set(s.limiter, r.Tickets, r.Tickets)
-	s.Anonymous.set(s.limiter, r.Anonymous, r.Anonymous)
-	s.Address.set(s.limiter, r.Address, r.Address)
-	s.AuthFailures.set(s.limiter, r.AuthFailures, r.AuthFailures)
+	s.Joins.set(s.limiter, r.Joins, r.Joins)
+	s.Admin.set(s.limiter, r.Admin, r.Admin)
+	s.Anonymous.set(s.limiter, r.Anonymous, r.IPv6Prefix)
+	s.Address.set(s.limiter, r.Address, r.IPv6Prefix)
+	s.AuthFailures.set(s.limiter, r.AuthFailures, r.IPv6Prefix)
 }
 
 func (p Pair) set(l *Limiter, perMinute, burst int) {

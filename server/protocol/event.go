@@ -94,7 +94,7 @@ type event struct {
 // ignored.
 func DecodeEvent(value []byte) (*scoreboard.Change, *scoreboard.Heartbeat, error) {
 	var e event
-	s := scanner{b: value}
+	s := scanner{b: value, anyText: true}
 	err := s.object(func(name []byte) error { return e.field(&s, name) })
 	if err == nil {
 		if s.space(); s.i < len(s.b) {
@@ -176,7 +176,7 @@ func (e *event) field(s *scanner, name []byte) (err error) {
 	case "as_of":
 		e.asOf, err = s.text("as_of")
 	default:
-		err = s.skip(0)
+		err = s.skip(string(name), 0)
 	}
 	return err
 }

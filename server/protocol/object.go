@@ -6,14 +6,15 @@ import (
 )
 
 // CheckObject rejects what encoding/json would accept in a body: duplicate fields,
-// names that differ from a field's only in case, and data after the object.
+// names that differ from a field's only in case, text that is not UTF-8 or has control
+// characters, and data after the object.
 func CheckObject(body []byte) error {
 	s := scanner{b: body}
 	err := s.object(func(name []byte) error {
 		if bytes.ContainsFunc(name, func(r rune) bool { return unicode.ToLower(r) != r || r > unicode.MaxASCII }) {
 			return unknown(name)
 		}
-		return s.skip(1)
+		return s.skip(string(name), 1)
 	})
 	if err != nil {
 		return err

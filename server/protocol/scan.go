@@ -14,6 +14,9 @@ import (
 type scanner struct {
 	b []byte
 	i int
+	// anyText accepts strings that are not text: in our own records, where unknown
+	// fields of a newer build are skipped.
+	anyText bool
 }
 
 func (s *scanner) space() {
@@ -134,17 +137,24 @@ func (s *scanner) bytes(name string) ([]byte, error) {
 			if err := json.Unmarshal(s.b[start:s.i], &v); err != nil {
 				return nil, scoreboard.Invalid(name, "malformed string")
 			}
+			if !s.anyText && !scoreboard.IsText(v) { // encoding/json puts U+FFFD for what is not UTF-8
+				return nil, errNotText(name)
+			}
 			return []byte(v), nil
 		case c == '\\':
 			plain = false
 			s.i++
-		case c < ' ':
-			return nil, scoreboard.Invalid(name, "control character in a string")
+		case c < ' ', c == 0x7f && !s.anyText:
+			return nil, errNotText(name)
 		case c >= 0x80:
-			plain = false // encoding/json validates the UTF-8
+			plain = false
 		}
 	}
 	return nil, scoreboard.Invalid(name, "unterminated string")
+}
+
+func errNotText(name string) error {
+	return scoreboard.Invalid(name, "strings must be UTF-8 without control characters")
 }
 
 // integer parses a plain JSON integer of 64 bits. 1.5, 1e3, -0 and "5" are rejected,
@@ -202,8 +212,8 @@ func (s *scanner) literal(w string) bool {
 // maxDepth bounds the nesting of skipped values.
 const maxDepth = 16
 
-// skip consumes any value.
-func (s *scanner) skip(depth int) error {
+// skip consumes any value of the field with a name.
+func (s *scanner) skip(name string, depth int) error {
 	if depth > maxDepth {
 		return scoreboard.Invalid("", "the JSON is nested too deeply")
 	}
@@ -213,11 +223,11 @@ func (s *scanner) skip(depth int) error {
 	}
 	switch s.b[s.i] {
 	case '{':
-		return s.object(func([]byte) error { return s.skip(depth + 1) })
+		return s.object(func([]byte) error { return s.skip(name, depth+1) })
 	case '[':
-		return s.array("", func() error { return s.skip(depth + 1) })
+		return s.array("", func() error { return s.skip(name, depth+1) })
 	case '"':
-		_, err := s.bytes("")
+		_, err := s.bytes(name)
 		return err
 	}
 	for _, w := range []string{"true", "false", "null"} {

@@ -34,8 +34,10 @@ func (h *Hub) admit(c *Conn) error {
 		reason, message = "node", "too many connections to this server"
 	case o.ConnectionsPerUser > 0 && c.user != "" && h.users[c.user] >= o.ConnectionsPerUser:
 		reason, message = "user", "too many connections for this user"
-	case o.ConnectionsPerAddress > 0 && c.address != "" && h.addresses[c.address] >= o.ConnectionsPerAddress:
+	case h.networks.full(c, o.ConnectionsPerAddress):
 		reason, message = "address", "too many connections from this address"
+	case c.user == "" && h.anonymous.full(c, o.AnonymousPerAddress):
+		reason, message = "anonymous", "too many connections without a token from this address"
 	case o.JoinsPerSecond > 0 && !h.joins.Take(time.Now(), float64(o.JoinsPerSecond), float64(o.JoinsPerSecond)):
 		reason, message = "rate", "too many new connections; try again later"
 	}
@@ -46,10 +48,10 @@ func (h *Hub) admit(c *Conn) error {
 	h.admitted++
 	if c.user != "" {
 		h.users[c.user]++
+	} else {
+		h.anonymous.add(c)
 	}
-	if c.address != "" {
-		h.addresses[c.address]++
-	}
+	h.networks.add(c)
 	h.metrics.connections.WithLabelValues(c.out.Kind()).Inc()
 	return nil
 }
@@ -59,8 +61,12 @@ func (h *Hub) leave(c *Conn) {
 	defer h.mu.Unlock()
 	delete(h.conns, c)
 	h.admitted--
-	decrement(h.users, c.user)
-	decrement(h.addresses, c.address)
+	if c.user != "" {
+		decrement(h.users, c.user)
+	} else {
+		h.anonymous.remove(c)
+	}
+	h.networks.remove(c)
 	h.metrics.connections.WithLabelValues(c.out.Kind()).Dec()
 }
 
@@ -82,6 +88,32 @@ func (h *Hub) errRestarting() error {
 	return &scoreboard.Error{
 		Code: scoreboard.CodeUnavailable, Message: "the server is restarting",
 		RetryAfter: max(time.Second, h.options.Load().ReconnectWithin/2),
+	}
+}
+
+// networkCounts counts connections by the network of their client, and by its site.
+type networkCounts map[string]int
+
+// full reports whether limit connections from c's network are open, or
+// scoreboard.SiteFactor times as many from its site. A limit of 0 is off.
+func (n networkCounts) full(c *Conn, limit int) bool {
+	if limit == 0 || c.network == "" {
+		return false
+	}
+	return n[c.network] >= limit || c.site != "" && n[c.site]/scoreboard.SiteFactor >= limit
+}
+
+func (n networkCounts) add(c *Conn) {
+	n[c.network]++
+	if c.site != "" {
+		n[c.site]++
+	}
+}
+
+func (n networkCounts) remove(c *Conn) {
+	decrement(n, c.network)
+	if c.site != "" {
+		decrement(n, c.site)
 	}
 }
 

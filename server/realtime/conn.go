@@ -19,7 +19,8 @@ import (
 type Conn struct {
 	hub     *Hub
 	user    scoreboard.UserID
-	address string
+	network string // of the client, see scoreboard.ClientNetworks
+	site    string // "" for none
 	expires time.Time
 	canSee  func(ctx context.Context, board scoreboard.BoardID) error
 	out     Transport
@@ -73,7 +74,7 @@ func (c *Conn) Init(h *Hub, v *scoreboard.Viewer, out Transport) {
 	// User and address may be parts of the request line, which would live as
 	// long as the connection, token included.
 	c.user = scoreboard.UserID(strings.Clone(string(v.User)))
-	c.address = strings.Clone(v.Address)
+	c.network, c.site = scoreboard.ClientNetworks(strings.Clone(v.Address), h.options.Load().IPv6Prefix)
 	c.expires, c.canSee = v.Expires, v.CanSee
 	c.limit, c.delta = shapeOf(v.Limit), v.Delta
 }

@@ -3,6 +3,7 @@ package realtime_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -85,6 +86,15 @@ func TestDrainIsBounded(t *testing.T) {
 	r.stop() // closes the rest
 }
 
+// networks are queries from n networks of one IPv6 site.
+func networks(n int) []string {
+	var queries []string
+	for i := range n {
+		queries = append(queries, fmt.Sprintf("address=2001:db8:1:%x::1", i))
+	}
+	return queries
+}
+
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
@@ -94,6 +104,24 @@ func TestLimits(t *testing.T) {
 	}{
 		{"user", realtime.Options{ConnectionsPerUser: 2}, []string{"user=a", "user=a", "user=b", "", "", "", "user=a"}},
 		{"address", realtime.Options{ConnectionsPerAddress: 1}, []string{"address=1", "address=2", "address=1"}},
+		{
+			"IPv6 network",
+			realtime.Options{ConnectionsPerAddress: 1},
+			[]string{
+				"address=2001:db8:1:1::1", "address=2001:db8:1:2::1", "address=192.0.2.1", "address=2001:db8:1:1::2",
+			},
+		},
+		{"IPv6 site", realtime.Options{ConnectionsPerAddress: 1}, append(networks(16), "address=2001:db8:1:ff::1")},
+		{
+			"narrower IPv6 network",
+			realtime.Options{ConnectionsPerAddress: 1, IPv6Prefix: 128},
+			[]string{"address=2001:db8:1:1::1", "address=2001:db8:1:1::2", "address=2001:db8:1:1::1"},
+		},
+		{
+			"anonymous",
+			realtime.Options{AnonymousPerAddress: 1},
+			[]string{"address=1&user=a", "address=1", "address=2", "address=1&user=b", "address=1"},
+		},
 		{"node", realtime.Options{ConnectionsPerNode: 2}, []string{"", "", ""}},
 		{"joins", realtime.Options{JoinsPerSecond: 2}, []string{"", "", ""}},
 	}

@@ -34,7 +34,8 @@ type Hub struct {
 	instances map[scoreboard.BoardID][]*board // by the id in notices
 	conns     map[*Conn]struct{}
 	users     map[scoreboard.UserID]int // connections of each
-	addresses map[string]int
+	networks  networkCounts
+	anonymous networkCounts // of connections without a user
 	joins     Bucket
 	admitted  int // connections, including those not yet in conns
 	draining  bool
@@ -56,7 +57,8 @@ func NewHub(o Options, source Source, log *slog.Logger) *Hub {
 		instances: make(map[scoreboard.BoardID][]*board),
 		conns:     make(map[*Conn]struct{}),
 		users:     make(map[scoreboard.UserID]int),
-		addresses: make(map[string]int),
+		networks:  make(networkCounts),
+		anonymous: make(networkCounts),
 		kick:      make(chan struct{}, 1),
 	}
 	h.options.Store(&o)

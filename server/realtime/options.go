@@ -31,6 +31,7 @@ type Options struct {
 	Boards          int           // subscriptions of one connection; 10
 	RankLookups     int           // reads of users' ranks a second; 500
 	Rows            int           // of a board, unless the client requests another number; 10
+	IPv6Prefix      int           // bits of an IPv6 address that are one client; 64
 
 	DrainPercent    int           // of the connections closed each DrainEvery; 2
 	DrainEvery      time.Duration // 100 ms
@@ -40,6 +41,7 @@ type Options struct {
 	Lifetime              time.Duration // connections end after 0.75 to 1.25 of it
 	ConnectionsPerUser    int
 	ConnectionsPerAddress int
+	AnonymousPerAddress   int // connections without a user
 	ConnectionsPerNode    int
 	JoinsPerSecond        int
 }
@@ -73,6 +75,7 @@ func (o *Options) setDefaults() {
 		{&o.Boards, scoreboard.MaxBoards},
 		{&o.RankLookups, 500},
 		{&o.Rows, 10},
+		{&o.IPv6Prefix, scoreboard.DefaultClientBits},
 		{&o.DrainPercent, 2},
 	}
 	for _, s := range sizes {

@@ -32,8 +32,8 @@ const MaxReason = 500
 
 // CheckReason validates the reason of an operator's change.
 func CheckReason(reason string) error {
-	if reason == "" || len(reason) > MaxReason {
-		return Invalid("reason", "reason must be 1 to %d bytes", MaxReason)
+	if reason == "" || len(reason) > MaxReason || !IsText(reason) {
+		return Invalid("reason", "reason must be 1 to %d bytes of UTF-8 without control characters", MaxReason)
 	}
 	return nil
 }
