@@ -110,6 +110,7 @@ func (p firstPoint) shell(t *testing.T, script string, programs map[string]strin
 	// What the script starts ends with it, even if it fails.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = time.Second // a daemon that a failed script leaves holds the output open
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	err := cmd.Run()
