@@ -236,7 +236,7 @@ func (a *API) serve(r route) gin.HandlerFunc {
 	observe := a.metrics.route(r.method, r.path)
 	return func(c *gin.Context) {
 		started := time.Now()
-		if reason := a.suspended.Load(); reason != nil {
+		if reason := a.suspended.Load(); reason != nil && r.data != showsNothing {
 			a.rejectSuspended(c, *reason)
 		} else if err := a.run(c, r); err != nil {
 			a.reject(c, a.countAuthFailure(c, err))
