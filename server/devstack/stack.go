@@ -122,7 +122,7 @@ func (s *Stack) claim(o Options) (string, error) {
 	var held *process.LockedError
 	if errors.As(err, &held) {
 		return "", fmt.Errorf(
-			"data directory %s is in use by another development stack (process %s): stop it, or use another directory (--data)",
+			"data directory %s is in use by another development stack (process %s): stop it, or use another (--data)",
 			dir, held.Owner,
 		)
 	}
