@@ -110,17 +110,28 @@ var levels = map[string]int{
 	"cmd/scorebench":                  8,
 }
 
-func TestPackagesImportLowerLevelsOnly(t *testing.T) {
-	t.Parallel()
-	out, err := exec.CommandContext(t.Context(), "go", "list", "-f", `{{.ImportPath}}{{range .Imports}} {{.}}{{end}}`,
-		module+"...").Output()
+// listPackages returns what go list says about our packages: by the path within the
+// module, the packages in field, which is Imports or Deps.
+func listPackages(t *testing.T, pattern, field string) map[string][]string {
+	t.Helper()
+	out, err := exec.CommandContext(
+		t.Context(), "go", "list", "-f", "{{.ImportPath}}{{range ."+field+"}} {{.}}{{end}}", module+pattern,
+	).Output()
 	if err != nil {
 		t.Fatalf("go list: %v", err)
 	}
-	seen := 0
+	packages := make(map[string][]string)
 	for line := range strings.Lines(string(out)) {
 		fields := strings.Fields(line)
-		name := strings.TrimPrefix(fields[0], module)
+		packages[strings.TrimPrefix(fields[0], module)] = fields[1:]
+	}
+	return packages
+}
+
+func TestPackagesImportLowerLevelsOnly(t *testing.T) {
+	t.Parallel()
+	seen := 0
+	for name, imports := range listPackages(t, "...", "Imports") {
 		level, ok := levels[name]
 		if !ok {
 			if strings.HasPrefix(name, "examples/") {
@@ -130,7 +141,7 @@ func TestPackagesImportLowerLevelsOnly(t *testing.T) {
 			continue
 		}
 		seen++
-		for _, imported := range fields[1:] {
+		for _, imported := range imports {
 			other, ours := strings.CutPrefix(imported, module)
 			if ours && levels[other] >= level {
 				t.Errorf("%s (level %d) imports %s (level %d)", name, level, other, levels[other])
@@ -150,20 +161,13 @@ func TestPackagesImportLowerLevelsOnly(t *testing.T) {
 // down, so a wire shape can change without a store.
 func TestStoresDoNotImportWireShapes(t *testing.T) {
 	t.Parallel()
-	out, err := exec.CommandContext(t.Context(), "go", "list", "-f", `{{.ImportPath}}{{range .Deps}} {{.}}{{end}}`,
-		module+"server/store/...").Output()
-	if err != nil {
-		t.Fatalf("go list: %v", err)
-	}
 	seen := 0
-	for line := range strings.Lines(string(out)) {
-		fields := strings.Fields(line)
-		name := strings.TrimPrefix(fields[0], module)
+	for name, deps := range listPackages(t, "server/store/...", "Deps") {
 		if name == "server/store/storetest" { // starts real backends
 			continue
 		}
 		seen++
-		if slices.Contains(fields[1:], module+"server/protocol") {
+		if slices.Contains(deps, module+"server/protocol") {
 			t.Errorf("%s imports server/protocol, directly or through another package", name)
 		}
 	}

@@ -1,7 +1,6 @@
 package clienttest
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"net"
@@ -9,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/internal/backendtest"
 	"github.com/scoreboard/scoreboard/server"
 	"github.com/scoreboard/scoreboard/server/auth"
 	"github.com/scoreboard/scoreboard/server/config"
@@ -52,26 +52,8 @@ type Node struct {
 	Ops string // of the operations port
 
 	server *server.Server
-	log    *logs
+	log    *backendtest.Buffer
 	stop   func() error
-}
-
-// logs collects a node's log. Tests read it while the node writes.
-type logs struct {
-	mu  sync.Mutex
-	all bytes.Buffer
-}
-
-func (l *logs) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.all.Write(p)
-}
-
-func (l *logs) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.all.String()
 }
 
 // StartNode runs a server on PostgreSQL and Redis until the test ends. settings are
@@ -130,7 +112,7 @@ func startNode(ctx context.Context, postgres, redis string, settings []string) (
 	if err := level.UnmarshalText([]byte(c.LogLevel)); err != nil {
 		return nil, err
 	}
-	log := &logs{}
+	log := &backendtest.Buffer{}
 	s, err := server.New(ctx, c, slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: level})))
 	if err != nil {
 		return nil, err

@@ -5,11 +5,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/spf13/cobra"
 
+	"github.com/scoreboard/scoreboard/internal/backendtest"
 	"github.com/scoreboard/scoreboard/loadgen/bench"
 )
 
@@ -42,7 +42,7 @@ func TestBenchesRun(t *testing.T) {
 	for _, name := range append(names, "read") {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			var stderr lockedBuffer
+			var stderr backendtest.Buffer // of several child processes
 			p := &program{in: strings.NewReader(""), options: bench.Options{
 				Out: &out, Err: &stderr, Self: filepath.Join(dir, "scorebench"), Backends: backends,
 			}}
@@ -56,24 +56,6 @@ func TestBenchesRun(t *testing.T) {
 			}
 		})
 	}
-}
-
-// lockedBuffer collects the errors of several child processes at once.
-type lockedBuffer struct {
-	mu  sync.Mutex
-	all bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.all.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.all.String()
 }
 
 func TestHelpHasExamples(t *testing.T) {

@@ -57,7 +57,7 @@ func (r *run) settleAll(ctx context.Context, rng *rand.Rand) {
 					continue
 				}
 			}
-			if !r.attempt(ctx, node, e, false) {
+			if !r.attempt(ctx, r.server, node, e, false) {
 				time.Sleep(20 * time.Millisecond)
 			}
 		}

@@ -91,16 +91,7 @@ func (r *run) courtWriter(ctx context.Context, rng *rand.Rand) {
 			v.sent = append(v.sent, e)
 			c.mu.Unlock()
 		}
-		for attempt := 0; ctx.Err() == nil && attempt < 40; attempt++ {
-			sendCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), attemptTime)
-			e.Attempts++
-			a, err := sender.Submit(sendCtx, r.node(rng, "api").URL(), e.Increment, false)
-			cancel()
-			if r.take(e, a, err) {
-				break
-			}
-			pause(ctx, time.Duration(5+rng.IntN(100))*time.Millisecond)
-		}
+		r.settleAs(ctx, rng, sender, e)
 		if e.Receipts != nil && v == nil {
 			c.mu.Lock()
 			c.reversible = append(c.reversible, e)

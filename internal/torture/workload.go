@@ -109,9 +109,14 @@ func (r *run) player(rng *rand.Rand) string { return fmt.Sprintf("p%03d", rng.In
 // settle submits an event until its outcome is known, at any node, as a client
 // with a retry loop does. Where the run ends first, it stays open.
 func (r *run) settle(ctx context.Context, rng *rand.Rand, e *history.Event) {
+	r.settleAs(ctx, rng, r.server, e)
+}
+
+// settleAs is settle with another sender.
+func (r *run) settleAs(ctx context.Context, rng *rand.Rand, sender *contract.Client, e *history.Event) {
 	for attempt := 0; ctx.Err() == nil && attempt < 40; attempt++ {
 		node := r.node(rng, "api")
-		if r.attempt(ctx, node, e, e.Async) || e.Accepted {
+		if r.attempt(ctx, sender, node, e, e.Async) || e.Accepted {
 			return
 		}
 		pause(ctx, time.Duration(5+rng.IntN(100))*time.Millisecond)
@@ -162,11 +167,13 @@ func (r *run) lookUp(ctx context.Context, node *cluster.Node, e *history.Event, 
 }
 
 // attempt submits an event once and says whether its outcome is known now.
-func (r *run) attempt(ctx context.Context, node *cluster.Node, e *history.Event, async bool) bool {
+func (r *run) attempt(
+	ctx context.Context, sender *contract.Client, node *cluster.Node, e *history.Event, async bool,
+) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), attemptTime)
 	defer cancel()
 	e.Attempts++
-	a, err := r.server.Submit(ctx, node.URL(), e.Increment, async)
+	a, err := sender.Submit(ctx, node.URL(), e.Increment, async)
 	return r.take(e, a, err)
 }
 

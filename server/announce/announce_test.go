@@ -62,7 +62,7 @@ func (p *topic) last() scoreboard.Notice {
 	return p.notices[len(p.notices)-1]
 }
 
-// replaced is a ranking whose reads have another epoch, and whose revisions start anew,
+// replaced is a ranking whose reads have another epoch, and whose revisions start over,
 // once it is set.
 type replaced struct {
 	*rig

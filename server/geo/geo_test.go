@@ -1,16 +1,15 @@
 package geo_test
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/internal/backendtest"
 	"github.com/scoreboard/scoreboard/server/geo"
 	"github.com/scoreboard/scoreboard/server/geo/geotest"
 )
@@ -60,29 +59,11 @@ func TestInvalidCountryFile(t *testing.T) {
 	}
 }
 
-// logs can be read while the file is still watched.
-type logs struct {
-	mu  sync.Mutex
-	all bytes.Buffer
-}
-
-func (l *logs) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.all.Write(p)
-}
-
-func (l *logs) has(text string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.Contains(l.all.String(), text)
-}
-
 func TestCountryFileIsReloaded(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "countries.mmdb")
 	geotest.Write(t, path, map[string]string{"192.0.2.0/24": "DE"})
-	logged := &logs{}
+	logged := &backendtest.Buffer{}
 	f, err := geo.Open(path, slog.New(slog.NewTextHandler(logged, nil)))
 	if err != nil {
 		t.Fatal(err)
@@ -107,7 +88,7 @@ func TestCountryFileIsReloaded(t *testing.T) {
 	if err := os.WriteFile(path, []byte("half a file"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	until("the invalid file to be rejected", func() bool { return logged.has("not reloaded") })
+	until("the invalid file to be rejected", func() bool { return strings.Contains(logged.String(), "not reloaded") })
 	if got := f.Country("192.0.2.1"); got != "DE" {
 		t.Errorf("with an invalid file: got %q, want the former country", got)
 	}

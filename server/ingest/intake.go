@@ -143,13 +143,10 @@ func (k *Intake) record(ctx context.Context, todo []waiting) (rest []waiting, er
 	if err != nil {
 		return todo, err
 	}
-	increments := make([]scoreboard.Increment, len(todo))
-	for i := range todo {
-		increments[i] = todo[i].increment
-	}
+	increments := incrementsIn(todo)
 	outcomes := k.ingest.SubmitAll(ctx, increments)
 	var done, rejected []scoreboard.Increment
-	var refused []waiting // of rejected
+	var again []waiting // the records of rejected, if the rejections cannot be stored
 	var reasons []*scoreboard.Error
 	for i, o := range outcomes {
 		var e *scoreboard.Error
@@ -158,15 +155,15 @@ func (k *Intake) record(ctx context.Context, todo []waiting) (rest []waiting, er
 			done = append(done, increments[i])
 		case errors.As(o.Err, &e) && final(e.Code):
 			rejected, reasons = append(rejected, increments[i]), append(reasons, e)
-			refused = append(refused, todo[i])
+			again = append(again, todo[i])
 		default:
 			rest, err = append(rest, todo[i].failed(o.Err)), o.Err
 		}
 	}
 	if len(rejected) > 0 {
 		if rejectErr := k.rejections.Reject(ctx, rejected, reasons); rejectErr != nil {
-			for i := range refused {
-				rest = append(rest, refused[i].failed(rejectErr))
+			for i := range again {
+				rest = append(rest, again[i].failed(rejectErr))
 			}
 			rejected, err = nil, rejectErr
 		}
@@ -179,11 +176,7 @@ func (k *Intake) record(ctx context.Context, todo []waiting) (rest []waiting, er
 // undecided drops the records of attempts that were rejected: a record that is
 // delivered again keeps its outcome, although it might be recorded now.
 func (k *Intake) undecided(ctx context.Context, todo []waiting) ([]waiting, error) {
-	increments := make([]scoreboard.Increment, len(todo))
-	for i := range todo {
-		increments[i] = todo[i].increment
-	}
-	decided, err := k.rejections.Rejected(ctx, increments)
+	decided, err := k.rejections.Rejected(ctx, incrementsIn(todo))
 	if err != nil {
 		for i := range todo {
 			todo[i] = todo[i].failed(err)
@@ -197,6 +190,14 @@ func (k *Intake) undecided(ctx context.Context, todo []waiting) ([]waiting, erro
 		}
 	}
 	return rest, nil
+}
+
+func incrementsIn(todo []waiting) []scoreboard.Increment {
+	increments := make([]scoreboard.Increment, len(todo))
+	for i := range todo {
+		increments[i] = todo[i].increment
+	}
+	return increments
 }
 
 // failed counts a failure, unless it is an outage, which ends.

@@ -121,7 +121,7 @@ func TestOlderStateDoesNotResetRank(t *testing.T) {
 }
 
 // A rebuild from a restored store moves users without a notice, and their revisions
-// start anew.
+// start over.
 func TestOwnRankAfterRestore(t *testing.T) {
 	t.Parallel()
 	boards := newRanking("global")

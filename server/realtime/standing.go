@@ -96,7 +96,7 @@ func (st *standing) ahead(epoch, version int64) bool {
 
 // refreshStandings has every viewer's place below the top read again, because the
 // board was rebuilt: a rebuild moves users without a notice if Redis or the store had
-// gone back in time. Then revisions may start anew, below those before.
+// gone back in time. Then revisions may start over, below those before.
 func (b *board) refreshStandings() {
 	for _, st := range b.users {
 		st.revision = 0

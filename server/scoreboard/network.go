@@ -2,8 +2,8 @@ package scoreboard
 
 import "net/netip"
 
-// The networks by which clients with IPv6 are limited. A client has a whole /64 at
-// least, and whoever floods often a /48, which is what a site gets.
+// The networks by which clients with IPv6 are limited. A client has at
+// least a whole /64, and an attacker often a /48, which is what a site is given.
 const (
 	DefaultClientBits = 64 // of the network that counts as one client
 	SiteBits          = 48
