@@ -15,8 +15,6 @@ import (
 type Limit interface {
 	// Take takes a token of key and returns 0, or how long to wait for one.
 	Take(ctx context.Context, key string) time.Duration
-	// Wait returns how long key is known to be rejected. It takes nothing.
-	Wait(key string) time.Duration
 }
 
 // Rate limits a route by caller; a nil Limit is off.
@@ -34,8 +32,8 @@ type Limits struct {
 	Address   Limit // every request, by address
 	Anonymous Limit // clients without a token, by address
 	// AuthFailures bounds wrong credentials by address. Beyond it they are answered
-	// with rate_limited and cost no lookup. Correct credentials from the same
-	// address still work: many clients may share it.
+	// with rate_limited. It is asked only after a failure: correct credentials from the
+	// same address always work, because many clients may share it.
 	AuthFailures Limit
 }
 

@@ -170,7 +170,6 @@ func TestJoinScopeOnlyJoins(t *testing.T) {
 type full struct{}
 
 func (full) Take(context.Context, string) time.Duration { return time.Minute }
-func (full) Wait(string) time.Duration                  { return time.Minute }
 
 // The router serves exactly the routes of the table, and each declares its scope,
 // limit, audit and visibility.

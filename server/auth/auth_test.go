@@ -156,18 +156,27 @@ type keyStore struct {
 	sealed map[string][][]byte
 	ends   map[string][2]time.Time // when the key expires, and when its first secret retires
 	err    error
+	reads  int
 }
 
-func (s *keyStore) SigningKey(_ context.Context, id string) (*scoreboard.SigningKey, error) {
-	if s.err != nil || s.sealed[id] == nil {
+func (s *keyStore) SigningKeys(_ context.Context, ids []string) (map[string]*scoreboard.SigningKey, error) {
+	s.reads++
+	if s.err != nil {
 		return nil, s.err
 	}
-	k := &scoreboard.SigningKey{Expires: s.ends[id][0], Scope: scoreboard.KeyScope{UserPrefix: "eu:"}}
-	for _, sealed := range s.sealed[id] {
-		k.Secrets = append(k.Secrets, scoreboard.SealedSecret{Sealed: sealed})
+	keys := make(map[string]*scoreboard.SigningKey)
+	for _, id := range ids {
+		if s.sealed[id] == nil {
+			continue
+		}
+		k := &scoreboard.SigningKey{Expires: s.ends[id][0], Scope: scoreboard.KeyScope{UserPrefix: "eu:"}}
+		for _, sealed := range s.sealed[id] {
+			k.Secrets = append(k.Secrets, scoreboard.SealedSecret{Sealed: sealed})
+		}
+		k.Secrets[0].Retires = s.ends[id][1]
+		keys[id] = k
 	}
-	k.Secrets[0].Retires = s.ends[id][1]
-	return k, nil
+	return keys, nil
 }
 
 func TestKeyring(t *testing.T) {
@@ -246,6 +255,19 @@ func TestKeyring(t *testing.T) {
 	now = now.Add(time.Second)
 	if err := check("k1", "new", now); err != nil {
 		t.Errorf("with a later expiry: %v", err)
+	}
+	store.sealed["k1"] = [][]byte{ring.Seal("k1", "newer")}
+	if err := check("k1", "newer", now); err != nil {
+		t.Errorf("rotated on another node: %v", err)
+	}
+	for name, c := range map[string][2]string{"known": {"k1", "else"}, "unknown": {"k9", "else"}} {
+		before := store.reads
+		for range 10 {
+			_ = check(c[0], c[1], now)
+		}
+		if got := store.reads - before; got != 10 {
+			t.Errorf("10 failures of a key that is %s: got %d reads, want 10", name, got)
+		}
 	}
 	store.err, store.sealed["k1"] = nil, nil
 	now = now.Add(time.Second)

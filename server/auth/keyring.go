@@ -13,8 +13,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/singleflight"
-
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -25,25 +23,24 @@ const Skew = 60 * time.Second
 // accepted while the store answers.
 const keyLife = time.Second
 
-// maxKeys bounds the cached keys, and the cached ids of unknown keys.
+// maxKeys bounds the cached keys.
 const maxKeys = 10_000
 
-// KeyStore returns a key with its live secrets; nil if the key is unknown, revoked or
-// expired.
+// KeyStore reads keys with their live secrets.
 type KeyStore interface {
-	SigningKey(ctx context.Context, keyID string) (*scoreboard.SigningKey, error)
+	// SigningKeys returns the keys of ids, at most two secrets each. Keys that are
+	// unknown, revoked or expired are left out.
+	SigningKeys(ctx context.Context, ids []string) (map[string]*scoreboard.SigningKey, error)
 }
 
 // Keyring verifies signatures.
 type Keyring struct {
-	store KeyStore
-	seal  cipher.AEAD
-	now   func() time.Time
-
-	flight  singleflight.Group
-	mu      sync.RWMutex
-	known   map[string]*liveKey
-	unknown map[string]time.Time // when each was read; separate, so that unknown ids evict no key
+	seal   cipher.AEAD
+	now    func() time.Time
+	reads  keyReads
+	mu     sync.RWMutex
+	known  map[string]*liveKey
+	sealed []byte // a decoy, opened for unknown ids
 }
 
 type liveKey struct {
@@ -75,10 +72,10 @@ func NewKeyring(masterKey string, store KeyStore, now func() time.Time) (*Keyrin
 	if err != nil {
 		return nil, fmt.Errorf("use the master key: %w", err)
 	}
-	return &Keyring{
-		store: store, seal: seal, now: now,
-		known: make(map[string]*liveKey), unknown: make(map[string]time.Time),
-	}, nil
+	k := &Keyring{seal: seal, now: now, known: make(map[string]*liveKey)}
+	k.sealed = k.Seal(decoyID, decoyID)
+	k.reads = keyReads{store: store, now: now, read: k.read, turn: make(chan struct{}, 1)}
+	return k, nil
 }
 
 // Seal encrypts a secret for the store, bound to its key id.
@@ -103,36 +100,69 @@ func (k *Keyring) open(keyID string, sealed []byte) ([]byte, error) {
 // Check verifies that signature is the HMAC-SHA256 of text in hex under a live secret
 // of the key, and that signed is within Skew of now. It returns the key's scope, and
 // the same invalid_signature for every failure; other errors are the store's.
+//
+// The cache only ever accepts: what it does not accept is checked again with the key as
+// it is in the store. So a key that was created or rotated on another node is valid at
+// once, and a failure takes the same work whether the key exists or not.
 func (k *Keyring) Check(
 	ctx context.Context, keyID string, text []byte, signature string, signed time.Time,
 ) (*scoreboard.KeyScope, error) {
-	key, err := k.key(ctx, keyID)
+	given, err := hex.DecodeString(signature)
+	now := k.now()
+	if age := now.Sub(signed); err != nil || len(given) != sha256.Size || age > Skew || age < -Skew {
+		return nil, ErrSignature() // for every key
+	}
+	// Key ids have the alphabet and length of user ids. Others are not looked up: the
+	// store cannot represent some of them.
+	if _, err := scoreboard.ParseUserID(keyID); err != nil {
+		return nil, ErrSignature()
+	}
+	k.mu.RLock()
+	cached := k.known[keyID]
+	k.mu.RUnlock()
+	match := cached.signed(text, given, now)
+	if match && now.Sub(cached.read) < keyLife {
+		return &cached.scope, nil
+	}
+	key, err := k.reads.do(ctx, keyID, cached != nil)
 	if err != nil {
+		if match { // the store is unavailable
+			return &cached.scope, nil
+		}
 		return nil, err
 	}
-	now := k.now()
-	known := key != nil && !passed(key.expires, now)
-	if !known {
-		key = decoyKey // as much work as for a known key
-	}
-	given, err := hex.DecodeString(signature)
-	good := err == nil && len(given) == sha256.Size
-	match := false
-	for _, s := range key.secrets {
-		mac := hmac.New(sha256.New, s.secret)
-		mac.Write(text)
-		if hmac.Equal(mac.Sum(nil), given) && !passed(s.retires, now) {
-			match = true
-		}
-	}
-	if age := now.Sub(signed); !known || !good || !match || age > Skew || age < -Skew {
+	if !key.signed(text, given, k.now()) {
 		return nil, ErrSignature()
 	}
 	return &key.scope, nil
 }
 
-// decoyKey is checked instead of an unknown key.
-var decoyKey = &liveKey{secrets: []liveSecret{{secret: make([]byte, 32)}}}
+// maxSecrets is how many secrets a key has at most: two during a rotation.
+const maxSecrets = 2
+
+// decoyID names no key: it has a character that no id has.
+const decoyID = "?"
+
+// decoySecret is used in the place of a secret that a key does not have.
+var decoySecret = make([]byte, sha256.Size)
+
+// signed reports whether a key is live and one of its live secrets signed a text. It
+// does the same work for every key, nil for an unknown one.
+func (l *liveKey) signed(text, given []byte, now time.Time) bool {
+	match := false
+	for i := range maxSecrets {
+		secret, live := decoySecret, false
+		if l != nil && i < len(l.secrets) {
+			secret, live = l.secrets[i].secret, !passed(l.secrets[i].retires, now) && !passed(l.expires, now)
+		}
+		mac := hmac.New(sha256.New, secret)
+		mac.Write(text)
+		if hmac.Equal(mac.Sum(nil), given) && live {
+			match = true
+		}
+	}
+	return match
+}
 
 // ErrSignature returns the same error for every signature that is not accepted.
 func ErrSignature() error {
@@ -140,78 +170,29 @@ func ErrSignature() error {
 		"the request was not signed with a valid key within the last 60 seconds")
 }
 
-// key returns a key, nil if it is unknown. While the store is unavailable, cached keys
-// stay valid.
-func (k *Keyring) key(ctx context.Context, keyID string) (*liveKey, error) {
-	// Key ids have the alphabet and length of user ids. Others are not looked up: the
-	// store cannot represent some of them.
-	if _, err := scoreboard.ParseUserID(keyID); err != nil {
+// read decrypts a key as it was found in the store at a time, and caches it. found is
+// nil for no key.
+func (k *Keyring) read(keyID string, found *scoreboard.SigningKey, at time.Time) (*liveKey, error) {
+	if found == nil || len(found.Secrets) == 0 {
+		_, _ = k.open(decoyID, k.sealed) // as much work as for a key
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		delete(k.known, keyID)
 		return nil, nil
 	}
-	k.mu.RLock()
-	key := k.known[keyID]
-	missed, miss := k.unknown[keyID]
-	k.mu.RUnlock()
-	if key != nil && k.now().Sub(key.read) < keyLife {
-		return key, nil
-	}
-	if key == nil && miss && k.now().Sub(missed) < keyLife {
-		return nil, nil
-	}
-	read, err, _ := k.flight.Do(keyID, func() (any, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
-		defer cancel()
-		return k.read(ctx, keyID)
-	})
-	if err != nil {
-		if key != nil {
-			return key, nil
+	key := &liveKey{expires: found.Expires, scope: found.Scope, read: at}
+	for _, s := range found.Secrets {
+		secret, err := k.open(keyID, s.Sealed)
+		if err != nil {
+			return nil, err
 		}
-		return nil, err
-	}
-	return read.(*liveKey), nil
-}
-
-func (k *Keyring) read(ctx context.Context, keyID string) (*liveKey, error) {
-	started := k.now() // a key that is revoked during the read must be read again in time
-	found, err := k.store.SigningKey(ctx, keyID)
-	if err != nil {
-		return nil, err
-	}
-	var key *liveKey
-	if found != nil && len(found.Secrets) > 0 {
-		key = &liveKey{expires: found.Expires, scope: found.Scope, read: started}
-		for _, s := range found.Secrets {
-			secret, err := k.open(keyID, s.Sealed)
-			if err != nil {
-				return nil, err
-			}
-			key.secrets = append(key.secrets, liveSecret{secret, s.Retires})
-		}
+		key.secrets = append(key.secrets, liveSecret{secret, s.Retires})
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if key == nil {
-		delete(k.known, keyID)
-		if len(k.unknown) >= maxKeys {
-			clear(k.unknown)
-		}
-		k.unknown[keyID] = started
-		return nil, nil
-	}
 	if len(k.known) >= maxKeys {
-		clear(k.known)
+		clear(k.known) // rare, and simpler than an eviction order
 	}
-	delete(k.unknown, keyID)
 	k.known[keyID] = key
 	return key, nil
-}
-
-// Knows reports whether a key was live when it was last read. Such a key does not cost
-// a lookup per request.
-func (k *Keyring) Knows(keyID string) bool {
-	k.mu.RLock()
-	defer k.mu.RUnlock()
-	_, ok := k.known[keyID]
-	return ok
 }

@@ -40,16 +40,3 @@ func (b *ByAddress) Take(ctx context.Context, address string) time.Duration {
 	}
 	return wait
 }
-
-// Wait returns how long the address stays over the limit, without taking a token.
-func (b *ByAddress) Wait(address string) time.Duration {
-	if b.clients.bucket.Load() == nil {
-		return 0
-	}
-	client, site := scoreboard.ClientNetworks(address, int(b.bits.Load()))
-	wait := b.clients.Wait(client)
-	if site != "" {
-		wait = max(wait, b.sites.Wait(site))
-	}
-	return wait
-}

@@ -118,21 +118,6 @@ func (b *Bucket) leaseUnlocked(ctx context.Context, s *state, key string, budget
 	return g, err
 }
 
-// Wait returns how long a key is known to be rejected, else 0. It takes no token and
-// does not call Redis.
-func (b *Bucket) Wait(key string) time.Duration {
-	s := b.keys.known(key)
-	if s == nil {
-		return 0
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.leased > 0 {
-		return 0
-	}
-	return max(b.wait(s), 0)
-}
-
 // wait is the time until the next token by the local state; at most 0 if there is a
 // token.
 func (b *Bucket) wait(s *state) time.Duration {

@@ -60,14 +60,3 @@ func (k *keys) state(key string) *state {
 	s.young[key] = known
 	return known
 }
-
-// known returns the state of a key, or nil.
-func (k *keys) known(key string) *state {
-	s := k.shard(key)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if known := s.young[key]; known != nil {
-		return known
-	}
-	return s.old[key]
-}

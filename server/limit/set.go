@@ -119,11 +119,3 @@ func (a *Adjustable) Take(ctx context.Context, key string) time.Duration {
 	}
 	return 0
 }
-
-// Wait returns how long key stays over the limit, without taking a token.
-func (a *Adjustable) Wait(key string) time.Duration {
-	if b := a.bucket.Load(); b != nil {
-		return b.Wait(key)
-	}
-	return 0
-}

@@ -2,6 +2,8 @@ package store_test
 
 import (
 	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -80,8 +82,12 @@ func TestRevokedKeyIsRejectedOnEveryNode(t *testing.T) {
 		!reflect.DeepEqual(k.Scope, *scope) {
 		t.Fatalf("got %+v, %v", k, err)
 	}
-	found, err := s.Keys.SigningKey(t.Context(), "k1")
-	if err != nil || !found.Expires.IsZero() || !found.Secrets[0].Retires.IsZero() || found.Scope.Boards[0] != "arena" {
+	keys, err := s.Keys.SigningKeys(t.Context(), []string{"k0", "k1"})
+	found := keys["k1"]
+	if err != nil || len(keys) != 1 {
+		t.Fatalf("got %v, %v, want only k1", keys, err)
+	}
+	if !found.Expires.IsZero() || !found.Secrets[0].Retires.IsZero() || found.Scope.Boards[0] != "arena" {
 		t.Fatalf("got %+v, %v", found, err)
 	}
 	if !accepts(t, a, "k1", "s1") || !accepts(t, b, "k1", "s1") || accepts(t, a, "k1", "s2") {
@@ -163,5 +169,63 @@ func TestKeyExpires(t *testing.T) {
 	}
 	if _, err := rotateKey(t, s, a, "k1", "s2"); scoreboard.CodeOf(err) != scoreboard.CodeConflict {
 		t.Errorf("rotating an expired key: got %v, want a conflict", err)
+	}
+}
+
+// The time of a rejection does not tell whether a key exists. Medians of interleaved
+// requests, because other work on the machine disturbs all of them alike.
+func TestFailedSignaturesTakeTheSameTime(t *testing.T) {
+	t.Parallel()
+	s, _ := storetest.New(t)
+	ring, _ := nodes(t, s)
+	for _, id := range []string{"known", "revoked", "rotated"} {
+		sealed := ring.Seal(id, "s")
+		if _, err := s.Keys.CreateKey(t.Context(), id, id, sealed, &scoreboard.KeyScope{}, 0, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.Keys.RevokeKey(t.Context(), "revoked", nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := rotateKey(t, s, ring, "rotated", "s2"); err != nil {
+		t.Fatal(err)
+	}
+	kinds := []string{"known", "revoked", "rotated", "unknown", "invented-"}
+	measure := func() (slowest, fastest time.Duration, all map[string]time.Duration) {
+		took := make(map[string][]time.Duration)
+		for i := range 600 {
+			for _, kind := range kinds {
+				id := kind
+				if kind == "invented-" {
+					id += strconv.Itoa(i)
+				}
+				started := time.Now()
+				if accepts(t, ring, id, "wrong") {
+					t.Fatalf("key %s accepts a wrong secret", id)
+				}
+				took[kind] = append(took[kind], time.Since(started))
+			}
+		}
+		all = make(map[string]time.Duration)
+		for kind, times := range took {
+			slices.Sort(times)
+			median := times[len(times)/2]
+			all[kind] = median
+			slowest = max(slowest, median)
+			if fastest == 0 || median < fastest {
+				fastest = median
+			}
+		}
+		return slowest, fastest, all
+	}
+	for attempt := range 4 {
+		slowest, fastest, all := measure()
+		t.Logf("medians %v", all)
+		if slowest <= fastest+fastest/10 {
+			return
+		}
+		if attempt == 3 {
+			t.Errorf("the medians differ by more than 10%%: %v", all)
+		}
 	}
 }

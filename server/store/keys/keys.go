@@ -38,47 +38,50 @@ func scanKey(row pgx.Row) (k scoreboard.Key, err error) {
 	return k, err
 }
 
-// SigningKey returns a key with its valid secrets: nil for a key that is unknown,
-// revoked or expired.
-func (s *Keys) SigningKey(ctx context.Context, id string) (*scoreboard.SigningKey, error) {
-	rows, err := s.db.Query(
-		ctx,
-		`select s.sealed, coalesce(s.retires_at, 'infinity'), coalesce(k.expires_at, 'infinity'),
-    k.boards, coalesce(k.user_prefix, ''), coalesce(k.max_delta, 0), coalesce(k.per_minute, 0)
-from keys k join key_secrets s using (key_id)
-where k.key_id = $1 and k.revoked_at is null and coalesce(k.expires_at > clock_timestamp(), true)
-  and coalesce(s.retires_at > clock_timestamp(), true)
-order by s.generation desc limit 2`,
-		id,
-	)
+// noSecret takes the place of the sealed secret of an id without a key.
+var noSecret = make([]byte, 64)
+
+// SigningKeys returns the keys of ids with their valid secrets, the newest first. Keys
+// that are unknown, revoked or expired are left out. Every id costs the same probes and
+// at least one row, so that the time does not tell which keys exist.
+func (s *Keys) SigningKeys(ctx context.Context, ids []string) (map[string]*scoreboard.SigningKey, error) {
+	rows, err := s.db.Query(ctx, `select t.id, k.key_id is not null and s.sealed is not null, coalesce(s.sealed, $2),
+    coalesce(s.retires_at, 'infinity'), coalesce(k.expires_at, 'infinity'), k.boards, coalesce(k.user_prefix, ''),
+    coalesce(k.max_delta, 0), coalesce(k.per_minute, 0)
+from unnest($1::text[]) as t(id) left join lateral (
+    select key_id, expires_at, boards, user_prefix, max_delta, per_minute
+    from keys where key_id = t.id and revoked_at is null and coalesce(expires_at > clock_timestamp(), true) offset 0
+) as k on true left join lateral (
+    select sealed, generation, retires_at
+    from key_secrets where key_id = t.id and coalesce(retires_at > clock_timestamp(), true)
+    order by generation desc limit 2
+) as s on true order by t.id, s.generation desc`, ids, noSecret)
 	if err != nil {
-		return nil, pg.Translate(fmt.Errorf("read key %s: %w", id, err))
+		return nil, pg.Translate(fmt.Errorf("read %d keys: %w", len(ids), err))
 	}
-	var key *scoreboard.SigningKey
+	keys := make(map[string]*scoreboard.SigningKey, len(ids))
 	err = pg.ForEach(rows, func() error {
+		var id string
+		var live bool
 		k := &scoreboard.SigningKey{}
 		var secret scoreboard.SealedSecret
 		var retires, expires pgtype.Timestamptz
-		err := rows.Scan(
-			&secret.Sealed,
-			&retires,
-			&expires,
-			&k.Scope.Boards,
-			&k.Scope.UserPrefix,
-			&k.Scope.MaxDelta,
-			&k.Scope.PerMinute,
-		)
+		err := rows.Scan(&id, &live, &secret.Sealed, &retires, &expires, &k.Scope.Boards, &k.Scope.UserPrefix,
+			&k.Scope.MaxDelta, &k.Scope.PerMinute)
 		secret.Retires, k.Expires = retires.Time, expires.Time // zero where infinite
-		if key == nil {
-			key = k
+		if !live {
+			return err
 		}
-		key.Secrets = append(key.Secrets, secret)
+		if keys[id] == nil {
+			keys[id] = k
+		}
+		keys[id].Secrets = append(keys[id].Secrets, secret)
 		return err
 	})
 	if err != nil {
-		return nil, pg.Translate(fmt.Errorf("read key %s: %w", id, err))
+		return nil, pg.Translate(fmt.Errorf("read %d keys: %w", len(ids), err))
 	}
-	return key, nil
+	return keys, nil
 }
 
 // CreateKey stores a new key with its first sealed secret; a conflict if the id is
