@@ -33,7 +33,8 @@ type BoardQuery struct {
 func (c *Client) CreateBoard(ctx context.Context, r BoardRequest) (Board, error) {
 	var b Board
 	err := c.do(ctx, call{
-		op: "create board " + r.Board, method: http.MethodPost, path: "/v1/boards", sign: true, once: true,
+		op: "create board " + r.Board, method: http.MethodPost, path: "/v1/boards", query: because(ctx),
+		sign: true, once: true,
 		body: func(time.Time) any { return r },
 	}, &b)
 	return b, err
@@ -58,7 +59,8 @@ func (c *Client) ArchiveBoard(ctx context.Context, board string) (Board, error) 
 func (c *Client) SetBoard(ctx context.Context, board string, r BoardChange) (Board, error) {
 	var b Board
 	err := c.do(ctx, call{
-		op: "change board " + board, method: http.MethodPatch, path: "/v1/boards/" + url.PathEscape(board), sign: true,
+		op: "change board " + board, method: http.MethodPatch, path: "/v1/boards/" + url.PathEscape(board),
+		query: because(ctx), sign: true,
 		body: func(time.Time) any { return r },
 	}, &b)
 	return b, err
@@ -68,7 +70,7 @@ func (c *Client) changeBoard(ctx context.Context, board, verb string) (Board, er
 	var b Board
 	err := c.do(ctx, call{
 		op: verb + " board " + board, method: http.MethodPost,
-		path: "/v1/boards/" + url.PathEscape(board) + "/" + verb, sign: true,
+		path: "/v1/boards/" + url.PathEscape(board) + "/" + verb, query: because(ctx), sign: true,
 	}, &b)
 	return b, err
 }
@@ -113,7 +115,7 @@ func (c *Client) RollBoards(ctx context.Context, board string, r RollRequest) (R
 	}
 	var out Rolled
 	err := c.do(ctx, call{
-		op: "roll over", method: http.MethodPost, path: path, sign: true, once: true,
+		op: "roll over", method: http.MethodPost, path: path, query: because(ctx), sign: true, once: true,
 		body: func(time.Time) any { return r },
 	}, &out)
 	return out, err

@@ -105,11 +105,6 @@ func (c *Client) try(ctx context.Context, k call, out any) *Error {
 // prepare sets the headers of all requests, including those of streams.
 func (c *Client) prepare(req *http.Request) error {
 	req.Header.Set("User-Agent", c.userAgent)
-	if why := reason(req.Context()); why != "" {
-		q := req.URL.Query()
-		q.Set("reason", why)
-		req.URL.RawQuery = q.Encode()
-	}
 	if c.tokens == nil {
 		return nil
 	}

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"net/url"
 	"time"
 )
 
@@ -13,10 +14,13 @@ func Because(ctx context.Context, reason string) context.Context {
 	return context.WithValue(ctx, reasonKey{}, reason)
 }
 
-// reason returns the reason that Because set, or "".
-func reason(ctx context.Context) string {
+// because is the query of a change whose route takes a reason there: the reason that
+// Because set, if any.
+func because(ctx context.Context) url.Values {
 	text, _ := ctx.Value(reasonKey{}).(string)
-	return text
+	query := url.Values{}
+	setText(query, "reason", text)
+	return query
 }
 
 type retryAfterKey struct{}

@@ -28,7 +28,7 @@ type Key = protocol.Key
 func (c *Client) MintToken(ctx context.Context, r TokenRequest) (Token, error) {
 	var token Token
 	err := c.do(ctx, call{
-		op: "mint a token", method: http.MethodPost, path: "/v1/admin/tokens", sign: true,
+		op: "mint a token", method: http.MethodPost, path: "/v1/admin/tokens", query: because(ctx), sign: true,
 		body: func(time.Time) any { return r },
 	}, &token)
 	return token, err
@@ -39,7 +39,8 @@ func (c *Client) MintToken(ctx context.Context, r TokenRequest) (Token, error) {
 func (c *Client) CreateKey(ctx context.Context, r KeyRequest) (Key, error) {
 	var key Key
 	err := c.do(ctx, call{
-		op: "create a key", method: http.MethodPost, path: "/v1/admin/keys", sign: true, once: true,
+		op: "create a key", method: http.MethodPost, path: "/v1/admin/keys", query: because(ctx),
+		sign: true, once: true,
 		body: func(time.Time) any { return r },
 	}, &key)
 	return key, err
@@ -52,7 +53,7 @@ func (c *Client) RotateKey(ctx context.Context, id string, overlap time.Duration
 	var key Key
 	err := c.do(ctx, call{
 		op: "rotate key " + id, method: http.MethodPost, path: "/v1/admin/keys/" + url.PathEscape(id) + "/rotate",
-		sign: true, once: true,
+		query: because(ctx), sign: true, once: true,
 		body: func(time.Time) any { return protocol.RotateRequest{Overlap: overlap.String()} },
 	}, &key)
 	return key, err
@@ -68,6 +69,7 @@ func (c *Client) Keys(ctx context.Context) ([]Key, error) {
 // RevokeKey revokes a signing key. Events that it signed stay counted.
 func (c *Client) RevokeKey(ctx context.Context, id string) error {
 	return c.do(ctx, call{
-		op: "revoke key " + id, method: http.MethodDelete, path: "/v1/admin/keys/" + url.PathEscape(id), sign: true,
+		op: "revoke key " + id, method: http.MethodDelete, path: "/v1/admin/keys/" + url.PathEscape(id),
+		query: because(ctx), sign: true,
 	}, nil)
 }

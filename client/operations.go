@@ -82,48 +82,50 @@ func (c *Client) DeadLetters(ctx context.Context, after int64) (DeadLetters, err
 
 // DeadLetter reads one dead letter with its value.
 func (c *Client) DeadLetter(ctx context.Context, id int64) (DeadLetter, error) {
-	return c.letter(ctx, "read", http.MethodGet, id, "")
+	return c.letter(ctx, "read", http.MethodGet, id, "", nil)
 }
 
 // RequeueLetter publishes a dead letter again.
 func (c *Client) RequeueLetter(ctx context.Context, id int64) (DeadLetter, error) {
-	return c.letter(ctx, "requeue", http.MethodPost, id, "/requeue")
+	return c.letter(ctx, "requeue", http.MethodPost, id, "/requeue", because(ctx))
 }
 
 // DropLetter deletes a dead letter.
 func (c *Client) DropLetter(ctx context.Context, id int64) (DeadLetter, error) {
-	return c.letter(ctx, "drop", http.MethodDelete, id, "")
+	return c.letter(ctx, "drop", http.MethodDelete, id, "", because(ctx))
 }
 
-func (c *Client) letter(ctx context.Context, verb, method string, id int64, action string) (DeadLetter, error) {
+func (c *Client) letter(
+	ctx context.Context, verb, method string, id int64, action string, query url.Values,
+) (DeadLetter, error) {
 	var l DeadLetter
 	err := c.do(ctx, call{
 		op: fmt.Sprintf("%s dead letter %d", verb, id), method: method, sign: method != http.MethodGet,
 		once: method != http.MethodGet,
-		path: "/v1/admin/dead-letters/" + strconv.FormatInt(id, 10) + action,
+		path: "/v1/admin/dead-letters/" + strconv.FormatInt(id, 10) + action, query: query,
 	}, &l)
 	return l, err
 }
 
 // Rebuild rebuilds rankings from PostgreSQL while they stay online.
 func (c *Client) Rebuild(ctx context.Context, r JobRequest, progress func(JobLine)) (JobLine, error) {
-	return c.job(ctx, "rebuild", "rebuild", r, progress)
+	return c.job(ctx, "rebuild", "rebuild", because(ctx), r, progress)
 }
 
 // Verify compares ledger, scores and ranking without changing them.
 func (c *Client) Verify(ctx context.Context, r JobRequest, progress func(JobLine)) (JobLine, error) {
-	return c.job(ctx, "verify", "verify", r, progress)
+	return c.job(ctx, "verify", "verify", nil, r, progress)
 }
 
 // Reconcile compares scores and ranking, and repairs the ranking if requested.
 func (c *Client) Reconcile(ctx context.Context, r JobRequest, progress func(JobLine)) (JobLine, error) {
-	return c.job(ctx, "reconcile", "reconcile", r, progress)
+	return c.job(ctx, "reconcile", "reconcile", because(ctx), r, progress)
 }
 
 // Replay applies retained events or dead letters again; a dry run only counts what
 // would change.
 func (c *Client) Replay(ctx context.Context, r ReplayRequest, progress func(JobLine)) (Replayed, error) {
-	line, err := c.job(ctx, "replay", "replay", r, progress)
+	line, err := c.job(ctx, "replay", "replay", because(ctx), r, progress)
 	if err != nil || line.Replayed == nil {
 		return Replayed{}, err
 	}
@@ -133,8 +135,8 @@ func (c *Client) Replay(ctx context.Context, r ReplayRequest, progress func(JobL
 // ArchiveLedger moves old partitions of the ledger to the archive; a dry run only
 // lists them.
 func (c *Client) ArchiveLedger(ctx context.Context, dry bool) (Archived, error) {
-	line, err := c.job(ctx, "archive the ledger", "ledger/archive", protocol.ArchiveRequest{DryRun: dry},
-		func(JobLine) {})
+	line, err := c.job(ctx, "archive the ledger", "ledger/archive", because(ctx),
+		protocol.ArchiveRequest{DryRun: dry}, func(JobLine) {})
 	if err != nil || line.Archived == nil {
 		return Archived{}, err
 	}
@@ -149,7 +151,9 @@ var errNoResult = errors.New("the response ended without a result")
 
 // job starts a job, without retries, and follows its lines. Only the time between
 // lines is limited; when ctx ends, so does the job.
-func (c *Client) job(ctx context.Context, op, path string, r any, progress func(JobLine)) (JobLine, error) {
+func (c *Client) job(
+	ctx context.Context, op, path string, query url.Values, r any, progress func(JobLine),
+) (JobLine, error) {
 	fail := func(e *Error) (JobLine, error) {
 		e.Op, e.Attempts = op, 1
 		return JobLine{}, e
@@ -162,7 +166,7 @@ func (c *Client) job(ctx context.Context, op, path string, r any, progress func(
 	if err != nil {
 		return fail(connectionError(err))
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url("/v1/admin/"+path, nil).String(),
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url("/v1/admin/"+path, query).String(),
 		bytes.NewReader(body))
 	if err != nil {
 		return fail(connectionError(err))

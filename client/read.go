@@ -139,7 +139,7 @@ func (c *Client) PutProfile(ctx context.Context, user string, p Profile) (Profil
 	var kept Profile
 	err := c.do(ctx, call{
 		op: "set the profile of " + user, method: http.MethodPut,
-		path: "/v1/users/" + url.PathEscape(user) + "/profile",
+		path: "/v1/users/" + url.PathEscape(user) + "/profile", query: because(ctx),
 		body: func(time.Time) any { return Profile{DisplayName: p.DisplayName, AvatarURL: p.AvatarURL} },
 	}, &kept)
 	return kept, err

@@ -90,8 +90,13 @@ func TestEveryChangeIsAudited(t *testing.T) {
 	)
 	db.Do(t, `create trigger refuse before insert on audit_log execute function refuse()`)
 	before := state()
+	for i := range requests {
+		if r := &requests[i]; !strings.Contains(r.body, `"reason"`) {
+			r.path += "?reason=why"
+		}
+	}
 	for _, r := range requests {
-		status, answer := tell(r.method, r.path+"?reason=why", r.body)
+		status, answer := tell(r.method, r.path, r.body)
 		if status < 500 || !strings.Contains(answer, `"error_code"`) {
 			t.Errorf("%s without an audit entry: got %d %s, want a rejection", r.action, status, answer)
 		}
@@ -112,7 +117,7 @@ func TestEveryChangeIsAudited(t *testing.T) {
 			)
 		}
 		before, had := state(), entries()
-		status, answer := tell(r.method, r.path+"?reason=why", r.body)
+		status, answer := tell(r.method, r.path, r.body)
 		if status > 299 || strings.Contains(answer, `"error"`) {
 			t.Errorf("%s: got %d %s", r.action, status, answer)
 		}

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -205,10 +206,10 @@ func (r *rig) fallback(ctx context.Context) error {
 	defer c.CloseIdleConnections()
 	var errs []error
 	for _, line := range []struct{ name, path, goal string }{
-		{"rank", "/v1/users/user-%d/score", "p95 ≤ 50"},
-		{"rank with 5 neighbours above and below", "/v1/users/user-%d/rank?k=5", "p95 ≤ 50"},
-		{"rank with 50", "/v1/users/user-%d/rank?k=50", ""},
-		{"top 10, cached for 250 ms", "/v1/leaderboard/top?_=%d", ""},
+		{"rank", "/v1/users/user-{n}/score", "p95 ≤ 50"},
+		{"rank with 5 neighbours above and below", "/v1/users/user-{n}/rank?k=5", "p95 ≤ 50"},
+		{"rank with 50", "/v1/users/user-{n}/rank?k=50", ""},
+		{"top 10, cached for 250 ms", "/v1/leaderboard/top", ""},
 	} {
 		l := newLatencies()
 		var all sync.WaitGroup
@@ -217,7 +218,7 @@ func (r *rig) fallback(ctx context.Context) error {
 			all.Go(func() {
 				for time.Since(began) < r.Duration && ctx.Err() == nil {
 					sent := time.Now()
-					url := r.api + fmt.Sprintf(line.path, rand.IntN(r.Users))
+					url := r.api + strings.Replace(line.path, "{n}", strconv.Itoa(rand.IntN(r.Users)), 1)
 					req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 					if err == nil {
 						err = readResponse(c, req, r.token)

@@ -147,22 +147,22 @@ func (a *API) listBoards(c *gin.Context, caller *auth.Claims) error {
 		return err
 	}
 	f := scoreboard.BoardFilter{Public: !actsForAll(caller), Limit: limit, Region: c.Query("region")}
-	if text, given := c.GetQuery("period"); given {
+	if text := c.Query("period"); text != "" {
 		if f.Period, err = scoreboard.ParsePeriod(text); err != nil {
 			return err
 		}
 	}
-	if text, given := c.GetQuery("family"); given {
+	if text := c.Query("family"); text != "" {
 		if f.Family, err = scoreboard.ParseBoardID(text); err != nil {
 			return err
 		}
 	}
-	if text, given := c.GetQuery("status"); given {
+	if text := c.Query("status"); text != "" {
 		if f.Status, err = scoreboard.ParseStatus(text); err != nil {
 			return err
 		}
 	}
-	if text, given := c.GetQuery("after"); given {
+	if text := c.Query("after"); text != "" {
 		if f.After, err = scoreboard.ParseBoardID(text); err != nil {
 			return err
 		}

@@ -14,7 +14,7 @@ import (
 // user_id for servers. Other users' events are not found.
 func (a *API) event(c *gin.Context, caller *auth.Claims) error {
 	user := caller.User
-	if text, given := c.GetQuery("user_id"); given {
+	if text := c.Query("user_id"); text != "" {
 		named, err := scoreboard.ParseUserID(text)
 		if err != nil {
 			return err

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -33,7 +34,7 @@ func (a *API) listFlags(c *gin.Context, _ *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	state := c.DefaultQuery("state", "open")
+	state := cmp.Or(c.Query("state"), "open")
 	switch state {
 	case "all":
 		state = ""
@@ -42,7 +43,7 @@ func (a *API) listFlags(c *gin.Context, _ *auth.Claims) error {
 		return scoreboard.Invalid("state", "state must be open, dismissed, confirmed or all")
 	}
 	var user scoreboard.UserID
-	if text, given := c.GetQuery("user_id"); given {
+	if text := c.Query("user_id"); text != "" {
 		if user, err = scoreboard.ParseUserID(text); err != nil {
 			return err
 		}

@@ -31,7 +31,8 @@ func (a *API) frontPage() route {
 		Links: links,
 	})
 	return route{
-		method: "GET", path: rootPath, scope: noToken, rate: byAddress, audit: unaudited, data: showsNothing,
+		method: "GET", path: rootPath, query: anyParameters, scope: noToken, rate: byAddress, audit: unaudited,
+		data: showsNothing,
 		handle: func(c *gin.Context, _ *auth.Claims) error {
 			page.ServeHTTP(c.Writer, c.Request)
 			return nil

@@ -38,8 +38,8 @@ func (a *API) join(c *gin.Context, r route) (*auth.Claims, error) {
 	if !a.allowedOrigin(c) {
 		return nil, scoreboard.Errorf(scoreboard.CodeForbidden, "origin %.100s is not allowed", c.GetHeader("Origin"))
 	}
-	ticket, given := c.GetQuery("token")
-	if !given {
+	ticket := c.Query("token")
+	if ticket == "" {
 		return a.verifyToken(c, r)
 	}
 	board, err := queryBoard(c)
@@ -96,7 +96,7 @@ func (a *API) live(c *gin.Context, caller *auth.Claims) error {
 		return scoreboard.Invalid("limit", "limit must be %d or %d", shortStream, scoreboard.TopSize)
 	}
 	canSee := a.canSee(caller)
-	if _, ticket := c.GetQuery("token"); ticket {
+	if c.Query("token") != "" {
 		canSee = onlyBoard(board, canSee)
 	}
 	last := c.GetHeader("Last-Event-ID")

@@ -42,7 +42,8 @@ func (a *API) page(path string) route {
 		kind = "text/html; charset=utf-8"
 	}
 	return route{
-		method: "GET", path: path, scope: noToken, rate: byAddress, audit: unaudited, data: showsNothing,
+		method: "GET", path: path, query: anyParameters, scope: noToken, rate: byAddress, audit: unaudited,
+		data: showsNothing,
 		handle: func(c *gin.Context, _ *auth.Claims) error {
 			c.Header("Cache-Control", "max-age=300")
 			c.Header("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")

@@ -31,15 +31,15 @@ var everywhere = []scoreboard.Code{
 type maker struct {
 	t        *testing.T
 	schemas  object
-	comments map[string]string // by "Type" and "Type.Field"
-	actions  map[string]string // audited actions, by route
+	comments map[string]string     // by "Type" and "Type.Field"
+	query    map[string]parameters // by route
 }
 
 func makeDocument(t *testing.T) []byte {
 	t.Helper()
-	m := &maker{t: t, schemas: object{}, comments: comments(t), actions: map[string]string{}}
+	m := &maker{t: t, schemas: object{}, comments: comments(t), query: map[string]parameters{}}
 	for _, r := range everything(&trail{}).routes() {
-		m.actions[r.method+" "+r.path] = r.action
+		m.query[r.method+" "+r.path] = r.query
 	}
 	paths := object{}
 	for _, o := range operations() {
@@ -113,13 +113,22 @@ func inBraces(path string) string {
 	return strings.Join(parts, "/")
 }
 
-// hasReason reports whether a body has a reason field.
-func hasReason(body any) bool {
-	if body == nil {
-		return false
+// checkQuery fails unless exactly the parameters of the route table are described.
+func (m *maker) checkQuery(o operation) {
+	m.t.Helper()
+	var described parameters
+	for _, q := range o.query {
+		described = append(described, q.name)
 	}
-	_, has := reflect.TypeOf(body).FieldByName("Reason")
-	return has
+	accepted := slices.Clone(m.query[o.route])
+	if slices.Equal(accepted, anyParameters) {
+		accepted = nil // a page, which ignores them
+	}
+	slices.Sort(described)
+	slices.Sort(accepted)
+	if !slices.Equal(described, accepted) {
+		m.t.Errorf("%s accepts the parameters %q, and %q are described", o.route, accepted, described)
+	}
 }
 
 func (m *maker) operation(o operation, path string) object {
@@ -140,9 +149,10 @@ func (m *maker) operation(o operation, path string) object {
 			})
 		}
 	}
-	if m.actions[o.route] != "" && method != http.MethodGet && !hasReason(o.body) {
+	if slices.Contains(m.query[o.route], queryReason) {
 		o.query = append(o.query, param{queryReason, "string", "reason, for the audit trail"})
 	}
+	m.checkQuery(o)
 	for _, q := range o.query {
 		schema := object{"type": q.kind}
 		if q.kind == "time" {

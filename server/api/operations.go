@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -87,7 +88,7 @@ func (a *API) listDeadLetters(c *gin.Context, _ *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	after, err := parseDeadLetterID(c.DefaultQuery("after", "0"))
+	after, err := parseDeadLetterID(cmp.Or(c.Query("after"), "0"))
 	if err != nil {
 		return err
 	}

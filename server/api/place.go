@@ -37,7 +37,7 @@ func (a *API) placeQuery(c *gin.Context, caller *auth.Claims) (q placeQuery, err
 	if q.minVersion, err = queryVersion(c); err != nil {
 		return q, err
 	}
-	if text, given := c.GetQuery("score"); given {
+	if text := c.Query("score"); text != "" {
 		n, err := strconv.ParseInt(text, 10, 64)
 		score := scoreboard.Score(n)
 		if err != nil || !score.InRange() {
@@ -47,8 +47,7 @@ func (a *API) placeQuery(c *gin.Context, caller *auth.Claims) (q placeQuery, err
 	}
 	// On a private board users may read their own standing, but not neighbours.
 	own := q.user == caller.User && q.k == 0 && q.score == nil
-	text, given := c.GetQuery("board")
-	q.board, err = a.readableBoard(c, caller, text, given, own)
+	q.board, err = a.readableBoard(c, caller, c.Query("board"), own)
 	return q, err
 }
 

@@ -44,12 +44,12 @@ const (
 // readableBoard returns the board of a read, global if none is given, and an error
 // if the caller may not see it.
 func (a *API) readableBoard(
-	c *gin.Context, caller *auth.Claims, text string, given, own bool,
+	c *gin.Context, caller *auth.Claims, name string, own bool,
 ) (*scoreboard.Board, error) {
 	id := scoreboard.GlobalBoard
-	if given {
+	if name != "" {
 		var err error
-		if id, err = scoreboard.ParseBoardID(text); err != nil {
+		if id, err = scoreboard.ParseBoardID(name); err != nil {
 			return nil, err
 		}
 	}
@@ -75,11 +75,10 @@ func (a *API) topQuery(c *gin.Context, caller *auth.Claims) (q topQuery, err err
 	if q.minVersion, err = queryVersion(c); err != nil {
 		return q, err
 	}
-	text, given := c.GetQuery("board")
-	if q.board, err = a.readableBoard(c, caller, text, given, false); err != nil {
+	if q.board, err = a.readableBoard(c, caller, c.Query("board"), false); err != nil {
 		return q, err
 	}
-	if cursor, given := c.GetQuery("cursor"); given {
+	if cursor := c.Query("cursor"); cursor != "" {
 		q.after, err = a.decodeCursor(cursor, q.board)
 	}
 	return q, err
@@ -155,8 +154,8 @@ const maxWait = 30 * time.Second
 // wait blocks a long poll (wait and after in the query) until the board is newer
 // than after, or answers 304 after the wait.
 func (a *API) wait(c *gin.Context, caller *auth.Claims, board scoreboard.BoardID) (newer bool, err error) {
-	text, given := c.GetQuery("wait")
-	if !given || a.Live == nil {
+	text := c.Query("wait")
+	if text == "" || a.Live == nil {
 		return true, nil
 	}
 	wait, err := time.ParseDuration(text)
@@ -201,7 +200,7 @@ func (a *API) list(c *gin.Context, caller *auth.Claims) error {
 	if sorted := slices.Sorted(slices.Values(users)); len(slices.Compact(sorted)) < len(users) {
 		return scoreboard.Invalid("user_ids", "duplicate user in user_ids")
 	}
-	board, err := a.readableBoard(c, caller, in.Board, in.Board != "", false)
+	board, err := a.readableBoard(c, caller, in.Board, false)
 	if err != nil {
 		return err
 	}

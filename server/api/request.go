@@ -90,8 +90,8 @@ func duration(field, text string, absent, longest time.Duration) (time.Duration,
 
 // queryInt parses an integer of the query; absent is returned without one.
 func queryInt(c *gin.Context, name string, absent, lowest, highest int) (int, error) {
-	text, given := c.GetQuery(name)
-	if !given {
+	text := c.Query(name)
+	if text == "" {
 		return absent, nil
 	}
 	n, err := strconv.Atoi(text)
@@ -103,8 +103,8 @@ func queryInt(c *gin.Context, name string, absent, lowest, highest int) (int, er
 
 // queryBoard parses the board of the query, global without one.
 func queryBoard(c *gin.Context) (scoreboard.BoardID, error) {
-	text, given := c.GetQuery("board")
-	if !given {
+	text := c.Query("board")
+	if text == "" {
 		return scoreboard.GlobalBoard, nil
 	}
 	return scoreboard.ParseBoardID(text)
@@ -112,8 +112,8 @@ func queryBoard(c *gin.Context) (scoreboard.BoardID, error) {
 
 // queryVersion parses min_version, 0 without one.
 func queryVersion(c *gin.Context) (int64, error) {
-	text, given := c.GetQuery("min_version")
-	if !given {
+	text := c.Query("min_version")
+	if text == "" {
 		return 0, nil
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
@@ -125,8 +125,8 @@ func queryVersion(c *gin.Context) (int64, error) {
 
 // queryTime parses an RFC 3339 time of the query, the zero time without one.
 func queryTime(c *gin.Context, name string) (time.Time, error) {
-	text, given := c.GetQuery(name)
-	if !given {
+	text := c.Query(name)
+	if text == "" {
 		return time.Time{}, nil
 	}
 	t, err := time.Parse(time.RFC3339, text)
@@ -138,8 +138,8 @@ func queryTime(c *gin.Context, name string) (time.Time, error) {
 
 // queryID parses a numeric id of the query, 0 without one.
 func queryID(c *gin.Context, name string) (int64, error) {
-	text, given := c.GetQuery(name)
-	if !given {
+	text := c.Query(name)
+	if text == "" {
 		return 0, nil
 	}
 	id, err := strconv.ParseInt(text, 10, 64)

@@ -19,8 +19,9 @@ type handler func(c *gin.Context, caller *auth.Claims) error
 // is audited): a test fails for a route that does not.
 type route struct {
 	method, path string
-	scope        string // of the caller's token: one of package auth, or one of the below
-	rate         *Rate  // one of Limits, or byAddress
+	query        parameters // that it accepts
+	scope        string     // of the caller's token: one of package auth, or one of the below
+	rate         *Rate      // one of Limits, or byAddress
 	audit        audit
 	data         visibility
 	handle       handler
@@ -68,9 +69,9 @@ const (
 )
 
 // adminRoute is a route for operators; action is "" if it is not audited.
-func (a *API) adminRoute(method, path, action string, handle handler) route {
+func (a *API) adminRoute(method, path, action string, query parameters, handle handler) route {
 	r := route{
-		method: method, path: path, scope: auth.ScopeAdmin, rate: &a.Limits.Admin, audit: audited,
+		method: method, path: path, query: query, scope: auth.ScopeAdmin, rate: &a.Limits.Admin, audit: audited,
 		data: showsAll, handle: handle, action: action,
 	}
 	if action == "" {
@@ -97,57 +98,72 @@ const (
 	pathSettingsAlias = "/v1/admin/knobs"
 )
 
+// Parameters of more than one route.
+var (
+	placeParameters = parameters{"board", "k", "min_version", "score"}
+	pageParameters  = parameters{"after", "limit"}
+	// reasonParameter is for audited changes without a reason in their body.
+	reasonParameter = parameters{queryReason}
+)
+
 // routes is the route table of what this process serves.
 func (a *API) routes() []route {
 	l := &a.Limits
-	own := func(method, path string, rate *Rate, handle handler) route {
+	own := func(method, path string, query parameters, rate *Rate, handle handler) route {
 		return route{
-			method: method, path: path, scope: anyToken, rate: rate, audit: unaudited, data: showsUser, handle: handle,
+			method: method, path: path, query: query, scope: anyToken, rate: rate, audit: unaudited, data: showsUser,
+			handle: handle,
 		}
 	}
-	board := func(method, path, scope string, rate *Rate, handle handler) route {
+	board := func(method, path string, query parameters, scope string, rate *Rate, handle handler) route {
 		return route{
-			method: method, path: path, scope: scope, rate: rate, audit: unaudited, data: showsBoards, handle: handle,
+			method: method, path: path, query: query, scope: scope, rate: rate, audit: unaudited, data: showsBoards,
+			handle: handle,
 		}
 	}
 	t := []route{a.frontPage(), a.page(openAPIPath), a.page(docsPath)}
 	if a.Submitter != nil {
 		t = append(t,
-			own("POST", "/v1/scores/increment", &l.Updates, a.increment),
+			own("POST", "/v1/scores/increment", noParameters, &l.Updates, a.increment),
 			route{
-				method: "POST", path: "/v1/scores/increments", scope: auth.ScopeUpdate, rate: &l.Updates,
-				audit: unaudited, data: showsAll, handle: a.batch,
+				method: "POST", path: "/v1/scores/increments", query: noParameters, scope: auth.ScopeUpdate,
+				rate: &l.Updates, audit: unaudited, data: showsAll, handle: a.batch,
 			},
-			own("POST", "/v1/actions", &l.Actions, a.startAction),
-			own("GET", "/v1/events/:event_id", &l.Events, a.event))
+			own("POST", "/v1/actions", noParameters, &l.Actions, a.startAction),
+			own("GET", "/v1/events/:event_id", parameters{"user_id"}, &l.Events, a.event))
 	}
 	if a.Reads != nil {
 		t = append(t,
-			board("GET", pathTop, optionalToken, &l.Top, a.top),
-			board("GET", pathMe, anyToken, &l.Rank, a.place),
-			board("POST", pathUsers, optionalToken, &l.Rank, a.list),
-			board("GET", pathScore, optionalToken, &l.Rank, a.place),
-			board("GET", pathRank, optionalToken, &l.Rank, a.place))
+			board("GET", pathTop, parameters{"limit", "board", "cursor", "min_version", "wait", "after"},
+				optionalToken, &l.Top, a.top),
+			board("GET", pathMe, placeParameters, anyToken, &l.Rank, a.place),
+			board("POST", pathUsers, noParameters, optionalToken, &l.Rank, a.list),
+			board("GET", pathScore, placeParameters, optionalToken, &l.Rank, a.place),
+			board("GET", pathRank, placeParameters, optionalToken, &l.Rank, a.place))
 	}
 	if a.Ledger != nil {
-		t = append(t, own("GET", "/v1/users/:user_id/statement", &l.Rank, a.statement))
+		t = append(t, own("GET", "/v1/users/:user_id/statement",
+			parameters{"board", "from", "to", "limit", "cursor"}, &l.Rank, a.statement))
 	}
 	if a.Profiles != nil {
 		t = append(t, route{
-			method: "PUT", path: "/v1/users/:user_id/profile", scope: anyToken, rate: &l.Updates,
-			audit: auditedByHandler, data: showsUser, handle: a.profile, action: "user.profile", // for operators only
+			method: "PUT", path: "/v1/users/:user_id/profile", query: reasonParameter, scope: anyToken,
+			rate: &l.Updates, audit: auditedByHandler, data: showsUser,
+			handle: a.profile, action: "user.profile", // for operators only
 		})
 	}
 	if a.Live != nil {
 		t = append(t,
-			board("GET", "/v1/realtime/token", anyToken, &l.Tickets, a.ticket),
-			board("GET", pathRealtime, optionalToken, &l.Joins, a.live))
+			board("GET", "/v1/realtime/token", parameters{"board"}, anyToken, &l.Tickets, a.ticket),
+			board("GET", pathRealtime, parameters{"board", "token", "delta", "limit", "last_event_id"},
+				optionalToken, &l.Joins, a.live))
 	}
 	if a.Boards != nil {
 		t = append(t,
-			board("GET", "/v1/boards", anyToken, &l.Rank, a.listBoards),
-			board("GET", "/v1/boards/:board", anyToken, &l.Rank, a.showBoard),
-			board("GET", "/v1/boards/:board/standings", anyToken, &l.Rank, a.finalStandings))
+			board("GET", "/v1/boards", parameters{"family", "period", "region", "status", "after", "limit"},
+				anyToken, &l.Rank, a.listBoards),
+			board("GET", "/v1/boards/:board", noParameters, anyToken, &l.Rank, a.showBoard),
+			board("GET", "/v1/boards/:board/standings", pageParameters, anyToken, &l.Rank, a.finalStandings))
 	}
 	return append(t, a.adminRoutes()...)
 }
@@ -156,77 +172,87 @@ func (a *API) adminRoutes() []route {
 	var t []route
 	if a.Boards != nil && a.Operations != nil {
 		t = append(t,
-			a.adminRoute("POST", "/v1/boards", "board.create", a.createBoard),
-			a.adminRoute("PATCH", "/v1/boards/:board", "board.set", a.setBoard),
-			a.adminRoute("POST", "/v1/boards/roll", "board.roll", a.rollBoards),
-			a.adminRoute("POST", pathRoll, "board.roll", a.rollBoards),
-			a.adminRoute("POST", "/v1/boards/:board/freeze", "board.freeze", a.changeBoard(a.Boards.FreezeBoard)),
-			a.adminRoute("POST", "/v1/boards/:board/unfreeze", "board.unfreeze", a.changeBoard(a.Boards.UnfreezeBoard)),
-			a.adminRoute("POST", "/v1/boards/:board/archive", "board.archive", a.changeBoard(a.Boards.ArchiveBoard)))
+			a.adminRoute("POST", "/v1/boards", "board.create", reasonParameter, a.createBoard),
+			a.adminRoute("PATCH", "/v1/boards/:board", "board.set", reasonParameter, a.setBoard),
+			a.adminRoute("POST", "/v1/boards/roll", "board.roll", reasonParameter, a.rollBoards),
+			a.adminRoute("POST", pathRoll, "board.roll", reasonParameter, a.rollBoards),
+			a.adminRoute("POST", "/v1/boards/:board/freeze", "board.freeze", reasonParameter,
+				a.changeBoard(a.Boards.FreezeBoard)),
+			a.adminRoute("POST", "/v1/boards/:board/unfreeze", "board.unfreeze", reasonParameter,
+				a.changeBoard(a.Boards.UnfreezeBoard)),
+			a.adminRoute("POST", "/v1/boards/:board/archive", "board.archive", reasonParameter,
+				a.changeBoard(a.Boards.ArchiveBoard)))
 	}
 	if a.Keys != nil {
 		t = append(t,
-			a.adminRoute("POST", "/v1/admin/keys", "key.create", a.createKey),
-			a.adminRoute("GET", "/v1/admin/keys", "", a.listKeys),
-			a.adminRoute("POST", "/v1/admin/keys/:key_id/rotate", "key.rotate", a.rotateKey),
-			a.adminRoute("DELETE", "/v1/admin/keys/:key_id", "key.revoke", a.revokeKey))
+			a.adminRoute("POST", "/v1/admin/keys", "key.create", reasonParameter, a.createKey),
+			a.adminRoute("GET", "/v1/admin/keys", "", noParameters, a.listKeys),
+			a.adminRoute("POST", "/v1/admin/keys/:key_id/rotate", "key.rotate", reasonParameter, a.rotateKey),
+			a.adminRoute("DELETE", "/v1/admin/keys/:key_id", "key.revoke", reasonParameter, a.revokeKey))
 	}
 	if a.Operations != nil {
 		t = append(t,
-			a.adminRoute("GET", "/v1/admin/checks", "", a.checks),
-			a.adminRoute("GET", "/v1/admin/status", "", a.status),
-			a.adminRoute("GET", "/v1/admin/outbox", "", a.outbox),
-			a.adminRoute("GET", "/v1/admin/dead-letters", "", a.listDeadLetters),
-			a.adminRoute("GET", "/v1/admin/dead-letters/:id", "", a.showDeadLetter),
-			a.adminRoute("POST", "/v1/admin/dead-letters/:id/requeue", "letter.requeue", a.requeueDeadLetter),
-			a.adminRoute("DELETE", "/v1/admin/dead-letters/:id", "letter.drop", a.dropDeadLetter),
-			a.adminRoute("GET", "/v1/admin/boards/:board/ranking", "", a.rankingStatus),
-			a.adminRoute("POST", pathRebuild, "ranking.rebuild", a.rebuild),
-			a.adminRoute("POST", pathVerify, "", a.verify),
-			a.adminRoute("POST", pathReconcile, "ranking.reconcile", a.verify),
-			a.adminRoute("POST", "/v1/admin/replay", "ranking.replay", a.replay),
-			a.adminRoute("POST", "/v1/admin/ledger/archive", "ledger.archive", a.archiveLedger))
+			a.adminRoute("GET", "/v1/admin/checks", "", noParameters, a.checks),
+			a.adminRoute("GET", "/v1/admin/status", "", parameters{"board"}, a.status),
+			a.adminRoute("GET", "/v1/admin/outbox", "", noParameters, a.outbox),
+			a.adminRoute("GET", "/v1/admin/dead-letters", "", pageParameters, a.listDeadLetters),
+			a.adminRoute("GET", "/v1/admin/dead-letters/:id", "", noParameters, a.showDeadLetter),
+			a.adminRoute("POST", "/v1/admin/dead-letters/:id/requeue", "letter.requeue", reasonParameter,
+				a.requeueDeadLetter),
+			a.adminRoute("DELETE", "/v1/admin/dead-letters/:id", "letter.drop", reasonParameter, a.dropDeadLetter),
+			a.adminRoute("GET", "/v1/admin/boards/:board/ranking", "", noParameters, a.rankingStatus),
+			a.adminRoute("POST", pathRebuild, "ranking.rebuild", reasonParameter, a.rebuild),
+			a.adminRoute("POST", pathVerify, "", noParameters, a.verify),
+			a.adminRoute("POST", pathReconcile, "ranking.reconcile", reasonParameter, a.verify),
+			a.adminRoute("POST", "/v1/admin/replay", "ranking.replay", reasonParameter, a.replay),
+			a.adminRoute("POST", "/v1/admin/ledger/archive", "ledger.archive", reasonParameter, a.archiveLedger))
 	}
 	if a.Moderation != nil {
 		t = append(t,
-			a.adminRoute("GET", "/v1/admin/users/:user_id", "", a.showUser),
-			a.adminRoute("POST", "/v1/admin/users/:user_id/ban", "user.ban", a.setStatus(a.Moderation.Ban)),
-			a.adminRoute("POST", "/v1/admin/users/:user_id/unban", "user.unban", a.setStatus(a.Moderation.Unban)),
-			a.adminRoute("POST", "/v1/admin/users/:user_id/freeze", "user.freeze", a.setStatus(a.Moderation.Freeze)),
-			a.adminRoute("POST", "/v1/admin/users/:user_id/unfreeze", "user.unfreeze",
+			a.adminRoute("GET", "/v1/admin/users/:user_id", "", noParameters, a.showUser),
+			a.adminRoute("POST", "/v1/admin/users/:user_id/ban", "user.ban", noParameters,
+				a.setStatus(a.Moderation.Ban)),
+			a.adminRoute("POST", "/v1/admin/users/:user_id/unban", "user.unban", noParameters,
+				a.setStatus(a.Moderation.Unban)),
+			a.adminRoute("POST", "/v1/admin/users/:user_id/freeze", "user.freeze", noParameters,
+				a.setStatus(a.Moderation.Freeze)),
+			a.adminRoute("POST", "/v1/admin/users/:user_id/unfreeze", "user.unfreeze", noParameters,
 				a.setStatus(a.Moderation.Unfreeze)),
-			a.adminRoute("POST", "/v1/admin/users/:user_id/adjust", "user.adjust", a.adjust),
+			a.adminRoute("POST", "/v1/admin/users/:user_id/adjust", "user.adjust", noParameters, a.adjust),
 			route{
-				method: "GET", path: "/v1/admin/users/:user_id/export", scope: auth.ScopeAdmin, rate: &a.Limits.Admin,
-				audit: auditedByHandler, data: showsAll, handle: a.export, action: "user.export",
+				method: "GET", path: "/v1/admin/users/:user_id/export", query: noParameters, scope: auth.ScopeAdmin,
+				rate: &a.Limits.Admin, audit: auditedByHandler, data: showsAll, handle: a.export, action: "user.export",
 			},
-			a.adminRoute("POST", "/v1/admin/users/:user_id/erase", "user.erase", a.erase),
-			a.adminRoute("POST", "/v1/admin/events/:event_id/reverse", "event.reverse", a.reverse),
-			a.adminRoute("POST", "/v1/admin/voids", "void.create", a.createVoid),
-			a.adminRoute("GET", "/v1/admin/voids", "", a.listVoids),
-			a.adminRoute("GET", "/v1/admin/voids/:id", "", a.showVoid),
-			a.adminRoute("POST", "/v1/admin/voids/:id/undo", "void.undo", a.undoVoid))
+			a.adminRoute("POST", "/v1/admin/users/:user_id/erase", "user.erase", noParameters, a.erase),
+			a.adminRoute("POST", "/v1/admin/events/:event_id/reverse", "event.reverse", noParameters, a.reverse),
+			a.adminRoute("POST", "/v1/admin/voids", "void.create", noParameters, a.createVoid),
+			a.adminRoute("GET", "/v1/admin/voids", "", noParameters, a.listVoids),
+			a.adminRoute("GET", "/v1/admin/voids/:id", "", noParameters, a.showVoid),
+			a.adminRoute("POST", "/v1/admin/voids/:id/undo", "void.undo", noParameters, a.undoVoid))
 	}
 	if a.Flags != nil {
 		t = append(t,
-			a.adminRoute("GET", "/v1/admin/flags", "", a.listFlags),
-			a.adminRoute("GET", "/v1/admin/flags/:id", "", a.showFlag),
-			a.adminRoute("POST", "/v1/admin/flags/:id/dismiss", "flag.dismiss", a.decideFlag("dismissed")),
-			a.adminRoute("POST", "/v1/admin/flags/:id/confirm", "flag.confirm", a.decideFlag("confirmed")))
+			a.adminRoute("GET", "/v1/admin/flags", "", parameters{"state", "user_id", "after", "limit"}, a.listFlags),
+			a.adminRoute("GET", "/v1/admin/flags/:id", "", noParameters, a.showFlag),
+			a.adminRoute("POST", "/v1/admin/flags/:id/dismiss", "flag.dismiss", noParameters,
+				a.decideFlag("dismissed")),
+			a.adminRoute("POST", "/v1/admin/flags/:id/confirm", "flag.confirm", noParameters,
+				a.decideFlag("confirmed")))
 	}
 	if a.Settings != nil {
 		for _, path := range []string{pathSettings, pathSettingsAlias} {
 			t = append(t,
-				a.adminRoute("GET", path, "", a.listSettings),
-				a.adminRoute("PUT", path, "setting.set", a.changeSettings),
-				a.adminRoute("PUT", path+"/:name", "setting.set", a.changeSetting))
+				a.adminRoute("GET", path, "", noParameters, a.listSettings),
+				a.adminRoute("PUT", path, "setting.set", noParameters, a.changeSettings),
+				a.adminRoute("PUT", path+"/:name", "setting.set", noParameters, a.changeSetting))
 		}
 	}
 	if a.Trail != nil {
-		t = append(t, a.adminRoute("GET", "/v1/admin/audit", "", a.auditEntries))
+		t = append(t, a.adminRoute("GET", "/v1/admin/audit", "",
+			parameters{"who", "action", "target", "from", "to", "cursor", "limit"}, a.auditEntries))
 	}
 	if a.DevIssuer {
-		t = append(t, a.adminRoute("POST", "/v1/admin/tokens", "token.mint", a.mintToken))
+		t = append(t, a.adminRoute("POST", "/v1/admin/tokens", "token.mint", reasonParameter, a.mintToken))
 	}
 	return t
 }
@@ -255,7 +281,7 @@ func (a *API) run(c *gin.Context, r route) error {
 	if err := take(c.Request.Context(), a.Limits.Address, address(c.Request)); err != nil {
 		return err
 	}
-	if err := checkText(c); err != nil {
+	if err := r.checkText(c); err != nil {
 		return err
 	}
 	caller, err := a.authenticate(c, r)

@@ -188,6 +188,12 @@ func TestRoutesAreDeclared(t *testing.T) {
 		if r.rate == nil {
 			t.Errorf("%s has no limit", name)
 		}
+		if r.query == nil {
+			t.Errorf("%s does not declare its parameters", name)
+		}
+		if slices.Equal(r.query, anyParameters) != (r.data == showsNothing) {
+			t.Errorf("%s: only pages ignore parameters that they do not know", name)
+		}
 		if (r.rate == byAddress) != (r.scope == noToken) {
 			t.Errorf("%s: a route without a token is limited by address, any other by caller", name)
 		}
@@ -309,7 +315,7 @@ func TestPrivateBoardsAreHidden(t *testing.T) {
 		checked++
 		for _, token := range []string{"", minted(t, a, "alice", "")} {
 			ask := r
-			if ask.path = strings.Replace(r.path, ":board", "secret", 1); ask.method == http.MethodGet {
+			if ask.path = strings.Replace(r.path, ":board", "secret", 1); slices.Contains(r.query, "board") {
 				ask.path += "?board=secret"
 			}
 			got := asks(t, a, ask, "bob", token, `{"board":"secret","user_ids":["bob"]}`)

@@ -38,7 +38,7 @@ func (a *API) statement(c *gin.Context, caller *auth.Claims) error {
 	if q.Limit, err = queryInt(c, "limit", statementPage, 1, statementPage); err != nil {
 		return err
 	}
-	if text, given := c.GetQuery("board"); given {
+	if text := c.Query("board"); text != "" {
 		if q.Board, err = scoreboard.ParseBoardID(text); err != nil {
 			return err
 		}
@@ -52,7 +52,7 @@ func (a *API) statement(c *gin.Context, caller *auth.Claims) error {
 	if q.To, err = queryTime(c, "to"); err != nil {
 		return err
 	}
-	if text, given := c.GetQuery("cursor"); given {
+	if text := c.Query("cursor"); text != "" {
 		if q.After, err = parsePosition(text); err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/gin-gonic/gin"
@@ -16,13 +17,13 @@ const maxParameter = 1024
 // not be shown: parameters of the path and the query, and the header that the ledger
 // and the audit trail keep. Package protocol checks the text in bodies. Both run before
 // anything is changed, so that no change is left without its audit entry.
-func checkText(c *gin.Context) error {
+func (r route) checkText(c *gin.Context) error {
 	for _, p := range c.Params {
 		if err := checkParameter(p.Key, p.Value); err != nil {
 			return err
 		}
 	}
-	if err := checkQuery(c.Request.URL.RawQuery); err != nil {
+	if err := r.query.checkQuery(c.Request.URL.RawQuery); err != nil {
 		return err
 	}
 	if agent := c.Request.UserAgent(); !scoreboard.IsText(agent) {
@@ -31,38 +32,55 @@ func checkText(c *gin.Context) error {
 	return nil
 }
 
-func checkQuery(raw string) error {
-	if isPlain(raw) {
+// parameters are the names of the query parameters that a route accepts.
+type parameters []string
+
+var (
+	// noParameters is for routes without a query.
+	noParameters = parameters{}
+	// anyParameters is for pages, which ignore what they do not know: links to them
+	// gain parameters on the way.
+	anyParameters = parameters{"*"}
+)
+
+// checkQuery rejects parameters that the route does not accept, and repeated ones: a
+// misspelled one would otherwise be as if absent, and of two values one would be
+// ignored. An empty parameter is as if absent; handlers read parameters with
+// gin.Context.Query, which does not tell the two apart.
+func (known parameters) checkQuery(raw string) error {
+	if raw == "" {
 		return nil
 	}
-	query, err := url.ParseQuery(raw)
-	if err != nil { // net/url drops such parameters
-		return scoreboard.Invalid("", "malformed query: percent-encode %%, & and ; in parameters")
-	}
-	for name, values := range query {
+	var seen uint64 // by the index of the parameter
+	for part := range strings.SplitSeq(raw, "&") {
+		if part == "" {
+			continue
+		}
+		name, value, _ := strings.Cut(part, "=")
+		name, nameErr := url.QueryUnescape(name)
+		value, valueErr := url.QueryUnescape(value)
+		if nameErr != nil || valueErr != nil || strings.Contains(part, ";") { // net/url drops such parameters
+			return scoreboard.Invalid("", "malformed query: percent-encode %%, & and ; in parameters")
+		}
 		if len(name) > maxParameter || !scoreboard.IsText(name) {
 			return scoreboard.Invalid("", "parameter names must be UTF-8 without control characters")
 		}
-		for _, value := range values {
-			if err := checkParameter(name, value); err != nil {
-				return err
-			}
+		if err := checkParameter(name, value); err != nil {
+			return err
 		}
+		if slices.Equal(known, anyParameters) {
+			continue
+		}
+		i := slices.Index(known, name)
+		switch {
+		case i < 0:
+			return scoreboard.Invalid(truncate(name, 64), "unknown parameter %.64q", name)
+		case seen&(1<<i) != 0:
+			return scoreboard.Invalid(name, "duplicate parameter %q", name)
+		}
+		seen |= 1 << i
 	}
 	return nil
-}
-
-// isPlain reports whether a query needs no decoding to be known as valid.
-func isPlain(raw string) bool {
-	if len(raw) > maxParameter || strings.ContainsAny(raw, "%;") {
-		return false
-	}
-	for i := range len(raw) {
-		if raw[i] < ' ' || raw[i] > '~' {
-			return false
-		}
-	}
-	return true
 }
 
 func checkParameter(name, value string) error {
