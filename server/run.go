@@ -44,6 +44,9 @@ func (s *Server) Run(ctx context.Context, apiListener, opsListener net.Listener)
 	failed := make(chan error, len(s.components)+2)
 	ops, front := s.opsServer(), s.apiServer()
 	serve(ops, opsListener, failed)
+	if s.certificates != nil {
+		apiListener = s.certificates.Listen(apiListener)
+	}
 	serveAPI := sync.OnceFunc(func() { serve(front, apiListener, failed) })
 	abort := func(err error) error {
 		err = errors.Join(err, ops.Close(), front.Close())

@@ -2,11 +2,14 @@ package main
 
 import (
 	"encoding/json"
+	"io"
 	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/gorilla/websocket"
 
 	"github.com/scoreboard/scoreboard/client"
 	"github.com/scoreboard/scoreboard/server/auth"
@@ -120,6 +123,54 @@ func TestClientCertificateAttests(t *testing.T) {
 	}
 	if n := h.sql(`select count(*) from user_score_histories`); n != 1 {
 		t.Errorf("got %d rows in the ledger, want 1", n)
+	}
+
+	// Without their authority, open streams and connections end, too.
+	stream, socket := make(chan struct{}), make(chan struct{})
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, d.url+"/v1/realtime/leaderboard", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Accept", "text/event-stream")
+	arena.Timeout = 0
+	events, err := arena.Do(req) //nolint:bodyclose // closed in the goroutine
+	if err != nil || events.StatusCode != http.StatusOK {
+		t.Fatalf("an event stream of arena-1: got %v, %v", events, err)
+	}
+	go func() {
+		defer close(stream)
+		_, _ = io.Copy(io.Discard, events.Body) // until the connection breaks
+		_ = events.Body.Close()
+	}()
+	dialer := websocket.Dialer{TLSClientConfig: edgetest.Issue(t, "arena-1", files["ca"]).Client(t)}
+	ws, answer, err := dialer.DialContext(t.Context(),
+		strings.Replace(d.url, "https:", "wss:", 1)+"/v1/realtime/leaderboard", nil)
+	if err != nil {
+		t.Fatalf("a WebSocket of arena-1: got %v, %v", answer, err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	defer func() { _ = ws.Close() }()
+	go func() {
+		defer close(socket)
+		for {
+			if _, _, err := ws.ReadMessage(); err != nil {
+				return
+			}
+		}
+	}()
+	removed := time.Now()
+	edgetest.Write(t, path("ca"), files["other"].CertPEM)
+	for name, ended := range map[string]chan struct{}{"event stream": stream, "WebSocket": socket} {
+		select {
+		case <-ended:
+			t.Logf("the %s ended after %s", name, time.Since(removed))
+		case <-time.After(time.Minute):
+			t.Errorf("the %s is open a minute after its authority was removed", name)
+		}
+	}
+	if status, _, e, err := postBy(t, arena, d.url+"/v1/scores/increment", "", "application/json",
+		signed("e", key.Secret)); err == nil {
+		t.Errorf("a certificate of a removed authority: got %d %+v", status, e)
 	}
 	if err := d.stop(); err != nil {
 		t.Fatal(err)

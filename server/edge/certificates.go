@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"sync/atomic"
+	"time"
 
 	"github.com/scoreboard/scoreboard/internal/filewatch"
 )
@@ -24,28 +26,48 @@ type Certificates struct {
 	log     *slog.Logger
 	seen    [sha256.Size]byte
 	current atomic.Pointer[tls.Config]
+	peers   peers
 }
 
 // NewCertificates reads the files; Run reloads them.
 func NewCertificates(files Files, log *slog.Logger) (*Certificates, error) {
-	c := &Certificates{files: files, log: log}
+	c := &Certificates{files: files, log: log, peers: peers{conns: make(map[*conn]peer)}}
 	if _, err := c.load(); err != nil {
 		return nil, err
 	}
 	return c, nil
 }
 
-// Config is for a listener. Each connection uses the settings current at its start.
+// Config is for a server on what Listen returns. Each connection uses the settings
+// current at its start.
 func (c *Certificates) Config() *tls.Config {
 	return &tls.Config{
-		MinVersion:         tls.VersionTLS12,
-		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return c.current.Load(), nil },
+		MinVersion: tls.VersionTLS12,
+		GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+			return c.peers.watch(hello.Conn, c.current.Load()), nil
+		},
 	}
 }
 
-// Run reloads changed files until ctx ends.
+// Listen returns a listener for the same port. Of its connections, Run closes those
+// whose client certificate has become invalid.
+func (c *Certificates) Listen(l net.Listener) net.Listener {
+	if c.files.ClientCA == "" {
+		return l
+	}
+	return listener{l, &c.peers}
+}
+
+// Run reloads changed files until ctx ends, and closes the connections of clients whose
+// certificate has expired or whose authority was removed, within seconds of it.
 func (c *Certificates) Run(ctx context.Context) error {
-	return filewatch.Run(ctx, "certificates", c.load, c.log)
+	return filewatch.Run(ctx, "certificates", func() (changed bool, err error) {
+		changed, err = c.load()
+		if n := c.peers.closeInvalid(c.current.Load(), time.Now()); n > 0 {
+			c.log.Warn("connections closed: their client certificates are no longer valid", "connections", n)
+		}
+		return changed, err
+	}, c.log)
 }
 
 // load reads the files and uses them if they have changed.

@@ -3,6 +3,7 @@
 // trusted proxies.
 //
 // Promise: if a certificate cannot be read, the previous one stays in use; an address
-// or a country is accepted only from a trusted proxy.
+// or a country is accepted only from a trusted proxy; a connection ends with the
+// validity of the client's certificate.
 // Owner: package server runs Certificates. On failure it logs and tries again.
 package edge

@@ -7,10 +7,13 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -34,8 +37,24 @@ func port(t *testing.T, files edge.Files) (url string, logs *bytes.Buffer) {
 		if len(r.TLS.VerifiedChains) > 0 {
 			name = r.TLS.VerifiedChains[0][0].Subject.CommonName
 		}
+		if r.URL.Path == "/hijack" {
+			c, _, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: test\r\n\r\n")
+			_, _ = io.Copy(io.Discard, c)
+			_ = c.Close()
+			return
+		}
 		fmt.Fprintf(w, "%s %s", name, r.Proto)
+		if r.URL.Path == "/stream" {
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		}
 	}))
+	s.Listener = c.Listen(s.Listener)
 	s.TLS = c.Config()
 	s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug)
 	s.StartTLS()
@@ -154,4 +173,112 @@ func TestClientCertificates(t *testing.T) {
 			t.Errorf("%s: got %q, %v", name, answer, err)
 		}
 	}
+}
+
+// A kept connection ends when the client's certificate expires, or its authority is
+// removed, whatever it is used for. Others stay.
+func TestConnectionsEndWithCertificate(t *testing.T) {
+	t.Parallel()
+	for _, cause := range []string{"expired", "authority removed"} {
+		t.Run(cause, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			files := edge.Files{
+				Cert: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem"),
+				ClientCA: filepath.Join(dir, "ca.pem"),
+			}
+			own, first, second := edgetest.Issue(t, "scoreboard", nil), edgetest.Issue(t, "first", nil),
+				edgetest.Issue(t, "second", nil)
+			edgetest.Write(t, files.Cert, own.CertPEM)
+			edgetest.Write(t, files.Key, own.KeyPEM)
+			edgetest.Write(t, files.ClientCA, slices.Concat(first.CertPEM, second.CertPEM))
+			url, _ := port(t, files)
+
+			ends := time.Now().Add(time.Hour)
+			if cause == "expired" {
+				ends = time.Now().Add(5 * time.Second)
+			}
+			leaving, staying := edgetest.IssueUntil(t, "leaving", first, ends), edgetest.Issue(t, "staying", second)
+			kept := map[string]*keptConn{
+				"HTTP/1.1": keep(t, url, leaving, "/", false), "HTTP/2": keep(t, url, leaving, "/", true),
+				"stream": keep(t, url, leaving, "/stream", true), "hijacked": keep(t, url, leaving, "/hijack", false),
+			}
+			others := map[string]*keptConn{
+				"another certificate": keep(t, url, staying, "/stream", true),
+				"no certificate":      keep(t, url, nil, "/stream", false),
+			}
+			if cause != "expired" {
+				edgetest.Write(t, files.ClientCA, second.CertPEM)
+			}
+			for name, c := range kept {
+				select {
+				case <-c.closed:
+				case <-time.After(20 * time.Second):
+					t.Errorf("%s: the connection is open after 20 s", name)
+				}
+			}
+			for name, c := range others {
+				select {
+				case <-c.closed:
+					t.Errorf("%s: the connection was closed", name)
+				default:
+				}
+			}
+			if _, _, err := get(t, url, leaving.Client(t)); err == nil {
+				t.Error("a new connection is accepted")
+			}
+		})
+	}
+}
+
+// keptConn is a client's connection. closed is closed when the server has ended it.
+type keptConn struct {
+	net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func (c *keptConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if err != nil {
+		c.once.Do(func() { close(c.closed) })
+	}
+	return n, err
+}
+
+// keep sends a request on a connection of its own, and keeps the connection open.
+func keep(t *testing.T, url string, as *edgetest.Pair, path string, http2 bool) *keptConn {
+	t.Helper()
+	k := &keptConn{closed: make(chan struct{})}
+	transport := &http.Transport{
+		TLSClientConfig: as.Client(t), Protocols: new(http.Protocols),
+		DialContext: func(ctx context.Context, network, address string) (c net.Conn, err error) {
+			k.Conn, err = (&net.Dialer{}).DialContext(ctx, network, address)
+			return k, err
+		},
+	}
+	transport.Protocols.SetHTTP1(!http2)
+	transport.Protocols.SetHTTP2(http2)
+	t.Cleanup(transport.CloseIdleConnections)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := (&http.Client{Transport: transport}).Do(req) //nolint:bodyclose // closed at the end of the test
+	if err != nil {
+		t.Fatal(err)
+	}
+	if http2 != (resp.ProtoMajor == 2) {
+		t.Fatalf("got %s", resp.Proto)
+	}
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		_, _ = io.Copy(io.Discard, resp.Body) // until the end of the connection
+	}()
+	t.Cleanup(func() {
+		_ = resp.Body.Close()
+		<-read
+	})
+	return k
 }

@@ -27,6 +27,12 @@ type Pair struct {
 // Issue returns a certificate issued by a CA, or a self-signed CA if by is nil.
 func Issue(t testing.TB, name string, by *Pair) *Pair {
 	t.Helper()
+	return IssueUntil(t, name, by, time.Now().Add(time.Hour))
+}
+
+// IssueUntil is Issue for a certificate that expires at a time.
+func IssueUntil(t testing.TB, name string, by *Pair, expires time.Time) *Pair {
+	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
@@ -37,7 +43,7 @@ func Issue(t testing.TB, name string, by *Pair) *Pair {
 	}
 	template := &x509.Certificate{
 		SerialNumber: serial, Subject: pkix.Name{CommonName: name}, DNSNames: []string{name},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: expires,
 		BasicConstraintsValid: true, IsCA: by == nil,
 		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
