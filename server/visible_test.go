@@ -1,7 +1,9 @@
 package server_test
 
 import (
+	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -50,15 +52,15 @@ func TestStreamsOfPrivateBoards(t *testing.T) {
 	}
 
 	ws, _ := dial(t, n.live("board", "staff"), alice)
-	if code, reason := closed(t, ws); code != protocol.CloseForbidden || reason != "forbidden" {
-		t.Errorf("a user on a private board: closed with %d %q, want 4403", code, reason)
+	if code, reason := closed(t, ws); code != protocol.CloseForbidden || reason != "not_found" {
+		t.Errorf("a user on a private board: closed with %d %q, want 4403 not_found", code, reason)
 	}
-	if status, body := h.get(t, n.URL+"/v1/realtime/token?board=staff", alice); status != http.StatusForbidden {
-		t.Errorf("a user's ticket for it: got %d %s, want 403", status, body)
+	if status, body := h.get(t, n.URL+"/v1/realtime/token?board=staff", alice); status != http.StatusNotFound {
+		t.Errorf("a user's ticket for it: got %d %s, want 404", status, body)
 	}
 	ws, _ = dial(t, n.live(), alice)
-	if f := subscribe(t, ws, "staff"); f.ErrorCode != "forbidden" {
-		t.Errorf("a user's subscription to it: got %+v, want forbidden", f)
+	if f := subscribe(t, ws, "staff"); f.ErrorCode != "not_found" {
+		t.Errorf("a user's subscription to it: got %+v, want not_found", f)
 	}
 	if f := subscribe(t, ws, "nosuch"); f.ErrorCode != "not_found" {
 		t.Errorf("an unknown board: got %+v, want not_found", f)
@@ -85,12 +87,102 @@ func TestStreamsOfPrivateBoards(t *testing.T) {
 		t.Errorf("an anonymous client on a public board: got %+v, want the board", f)
 	}
 	ws, _ = dial(t, open.live("board", "staff"), nil)
-	if code, _ := closed(t, ws); code != protocol.CloseToken {
-		t.Errorf("an anonymous client on a private board: closed with %d, want 4401", code)
+	if code, reason := closed(t, ws); code != protocol.CloseForbidden || reason != "not_found" {
+		t.Errorf("an anonymous client on a private board: closed with %d %q, want 4403 not_found", code, reason)
 	}
 	dial(t, open.live(), nil)
 	ws, _ = dial(t, open.live(), nil)
 	if code, _ := closed(t, ws); code != protocol.CloseLimit {
 		t.Errorf("an anonymous client over the limit: closed with %d, want 4429", code)
 	}
+}
+
+// For callers who may not see a private board it is as one that does not exist: the
+// same responses on every route, also to writes. A player reads only the own standing.
+func TestPrivateBoardsLookUnknown(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	n := h.start(allRoles, "reads-anonymous", "true", "limit-anonymous-per-minute", "0")
+	private := false
+	root, game := n.client("root", auth.ScopeAdmin), n.client("game", auth.ScopeUpdate)
+	later := time.Now().Add(time.Hour)
+	for _, b := range []client.BoardRequest{
+		{Board: "hidden"},
+		{Board: "hidden.daily", Period: "daily"},
+		{Board: "hidden.cup", Period: "season", Season: "one", StartsAt: &later, EndsAt: timeAfter(later)},
+	} {
+		b.Public = &private
+		if _, err := root.CreateBoard(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := game.Submit(t.Context(), client.Increment{User: "alice", Delta: 5, Board: "hidden"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := game.Submit(t.Context(), client.Increment{User: "mallory", Delta: 5}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := root.Ban(t.Context(), "mallory", "cheats"); err != nil {
+		t.Fatal(err)
+	}
+	h.await("alice on the private board", func() bool {
+		status, _ := h.get(t, n.URL+"/v1/leaderboard/me?board=hidden", bearer(h.token("alice", "", time.Hour)))
+		return status == http.StatusOK
+	})
+	if status, body := h.get(t, n.URL+"/v1/users/alice/statement?board=hidden",
+		bearer(h.token("alice", "", time.Hour))); status != http.StatusOK || !strings.Contains(body, `"hidden"`) {
+		t.Errorf("alice's statement: got %d %s", status, body)
+	}
+
+	now := time.Now().UTC().Format(time.RFC3339)
+	write := `{"user_id":"bob","event_id":"e","delta":5,"timestamp":"` + now + `","board":"BOARD"}`
+	for _, ask := range []struct{ method, path, body string }{
+		{"GET", "/v1/leaderboard/top?board=BOARD", ""},
+		{"GET", "/v1/leaderboard/top?board=BOARD&wait=1s&after=1:1", ""},
+		{"GET", "/v1/leaderboard/me?board=BOARD", ""},
+		{"GET", "/v1/leaderboard/me?board=BOARD&k=1", ""},
+		{"GET", "/v1/users/alice/score?board=BOARD", ""},
+		{"GET", "/v1/users/bob/score?board=BOARD", ""},
+		{"GET", "/v1/users/bob/score?board=BOARD&score=9", ""},
+		{"GET", "/v1/users/alice/rank?board=BOARD", ""},
+		{"GET", "/v1/users/bob/statement?board=BOARD", ""},
+		{"GET", "/v1/users/bob/statement?board=BOARD&from=1", ""},
+		{"POST", "/v1/leaderboard/users", `{"board":"BOARD","user_ids":["alice"]}`},
+		{"GET", "/v1/realtime/token?board=BOARD", ""},
+		{"GET", "/v1/realtime/leaderboard?board=BOARD", ""},
+		{"GET", "/v1/boards?family=BOARD", ""},
+		{"GET", "/v1/boards/BOARD", ""},
+		{"GET", "/v1/boards/BOARD/standings", ""},
+		{"POST", "/v1/scores/increment", write},
+		{"POST", "/v1/scores/increment", strings.Replace(write, `"delta":5`, `"delta":50000000`, 1)},
+		{"POST", "/v1/scores/increment", strings.Replace(write, `"board":"BOARD"`, `"boards":["global","BOARD"]`, 1)},
+		{"POST", "/v1/actions", `{"board":"BOARD"}`},
+	} {
+		for _, caller := range []string{"", "bob", "mallory"} {
+			header := http.Header{"Content-Type": {"application/json"}, "Accept": {"text/event-stream"}}
+			if caller != "" {
+				header.Set("Authorization", "Bearer "+h.token(caller, "", time.Hour))
+			}
+			answer := func(board string) string {
+				fill := strings.NewReplacer("BOARD", board, `"bob"`, `"`+caller+`"`, "users/bob", "users/"+caller)
+				status, _, body := request(t, ask.method, n.URL+fill.Replace(ask.path), fill.Replace(ask.body), header)
+				body, _, _ = strings.Cut(body, `"request_id"`)
+				return fmt.Sprint(status, " ", strings.ReplaceAll(body, board, "BOARD"))
+			}
+			unknown := answer("nothing")
+			if !strings.HasPrefix(unknown, "40") {
+				t.Errorf("%s %s by %s for an unknown board: got %s", ask.method, ask.path, caller, unknown)
+			}
+			for _, board := range []string{"hidden", "hidden.daily", "hidden.cup"} {
+				if got := answer(board); got != unknown {
+					t.Errorf("%s %s by %q: %s: got %s, want %s", ask.method, ask.path, caller, board, got, unknown)
+				}
+			}
+		}
+	}
+}
+
+func timeAfter(t time.Time) *time.Time {
+	after := t.Add(time.Hour)
+	return &after
 }

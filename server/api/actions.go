@@ -114,7 +114,7 @@ func (a *API) newAction(
 	action.ID[6], action.ID[8] = action.ID[6]&0x0f|0x40, action.ID[8]&0x3f|0x80
 	life := scoreboard.MaxActionLife
 	for _, id := range boards {
-		board, err := a.Catalog.Board(ctx, id)
+		board, err := a.board(ctx, id, caller)
 		if err != nil {
 			return nil, err
 		}

@@ -223,8 +223,8 @@ func (a *API) findBoard(c *gin.Context, caller *auth.Claims) (*scoreboard.Board,
 		return nil, err
 	}
 	b, err := a.Boards.FindBoard(c.Request.Context(), id)
-	if err == nil && !b.Public && !actsForAll(caller) {
-		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "board %s not found", id)
+	if err == nil && !canSee(b, caller) {
+		return nil, errNoBoard(id)
 	}
 	return b, err
 }

@@ -134,7 +134,7 @@ func (a *API) authorize(ctx context.Context, cmd *command, caller *auth.Claims) 
 	}
 	cmd.Signer, cmd.Server = string(caller.User), server
 	for _, id := range cmd.Boards {
-		board, err := a.Catalog.Board(ctx, id)
+		board, err := a.board(ctx, id, caller)
 		if err != nil {
 			return err
 		}

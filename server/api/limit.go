@@ -85,7 +85,9 @@ func (a *API) serveStale(c *gin.Context, r route, caller *auth.Claims, rejection
 		return rejection
 	}
 	setRetryAfter(c, rejection)
-	if ok, err := cached(c, caller); ok || err != nil {
+	// What is not found is rejected like what is not cached: the difference would tell
+	// which private boards exist.
+	if ok, err := cached(c, caller); ok || err != nil && scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
 		return err
 	}
 	return rejection

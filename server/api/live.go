@@ -20,7 +20,7 @@ func (a *API) ticket(c *gin.Context, caller *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	if err := a.canSee(caller)(c.Request.Context(), board); err != nil {
+	if _, err := a.board(c.Request.Context(), board, caller); err != nil {
 		return err
 	}
 	ticket, expires, err := a.Tickets.Issue(c.Request.Context(), caller, board)
@@ -95,16 +95,16 @@ func (a *API) live(c *gin.Context, caller *auth.Claims) error {
 	if limit != 0 && limit != shortStream && limit != scoreboard.TopSize { // 0: the setting reads.top_n
 		return scoreboard.Invalid("limit", "limit must be %d or %d", shortStream, scoreboard.TopSize)
 	}
-	canSee := a.canSee(caller)
+	check := a.boardCheck(caller)
 	if c.Query("token") != "" {
-		canSee = onlyBoard(board, canSee)
+		check = onlyBoard(board, check)
 	}
 	last := c.GetHeader("Last-Event-ID")
 	if last == "" {
 		last = c.Query("last_event_id")
 	}
 	v := scoreboard.Viewer{
-		User: caller.User, Address: address(c.Request), Expires: caller.Expires, CanSee: canSee,
+		User: caller.User, Address: address(c.Request), Expires: caller.Expires, CanSee: check,
 		Board: board, Limit: limit, Delta: c.Query("delta") == "1",
 	}
 	v.LastEpoch, v.LastVersion = parseEventID(last)
@@ -137,23 +137,20 @@ func parseEventID(id string) (epoch, version int64) {
 // boardCheck returns why a viewer may not watch a board; nil if it may.
 type boardCheck func(ctx context.Context, id scoreboard.BoardID) error
 
-// canSee is the boardCheck of a caller.
-func (a *API) canSee(caller *auth.Claims) boardCheck {
+// boardCheck is the boardCheck of a caller.
+func (a *API) boardCheck(caller *auth.Claims) boardCheck {
 	return func(ctx context.Context, id scoreboard.BoardID) error {
-		board, err := a.Catalog.Board(ctx, id)
-		if err != nil {
-			return err
-		}
-		return checkVisible(board, caller, false)
+		_, err := a.board(ctx, id, caller)
+		return err
 	}
 }
 
 // onlyBoard restricts the holder of a ticket to its board.
-func onlyBoard(board scoreboard.BoardID, canSee boardCheck) boardCheck {
+func onlyBoard(board scoreboard.BoardID, check boardCheck) boardCheck {
 	return func(ctx context.Context, id scoreboard.BoardID) error {
 		if id != board {
 			return scoreboard.Errorf(scoreboard.CodeForbidden, "the ticket is for another board")
 		}
-		return canSee(ctx, id)
+		return check(ctx, id)
 	}
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -206,15 +207,32 @@ func actsForAll(caller *auth.Claims) bool {
 	return caller.Has(auth.ScopeAdmin) || caller.Has(auth.ScopeUpdate)
 }
 
-// checkVisible returns why the caller may not see a board. Private boards are for
-// servers and operators; own is set for reads of only the caller's own standing.
-func checkVisible(board *scoreboard.Board, caller *auth.Claims, own bool) error {
-	switch {
-	case board.Public || own || actsForAll(caller):
-		return nil
-	case caller == anonymous:
-		return scoreboard.Errorf(scoreboard.CodeUnauthorized,
-			"board %s is private: a bearer token is required", board.ID)
+// board returns a board that the caller may see: of private ones, servers and operators
+// see all and others none. For others a private board is as one that does not exist,
+// in the answer and in the time that it takes.
+func (a *API) board(ctx context.Context, id scoreboard.BoardID, caller *auth.Claims) (*scoreboard.Board, error) {
+	b, err := a.Catalog.Board(ctx, id)
+	if err == nil && !canSee(b, caller) {
+		return nil, a.hideBoard(ctx, id)
 	}
-	return scoreboard.Errorf(scoreboard.CodeForbidden, "board %s is private", board.ID)
+	return b, err
+}
+
+// canSee reports whether a caller may see a board.
+func canSee(b *scoreboard.Board, caller *auth.Claims) bool { return b.Public || actsForAll(caller) }
+
+// hideBoard returns the error for a board that does not exist, after looking for one.
+func (a *API) hideBoard(ctx context.Context, id scoreboard.BoardID) error {
+	if _, err := a.Catalog.Board(ctx, noBoard); err != nil && scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
+		return err
+	}
+	return errNoBoard(id)
+}
+
+// noBoard is not the name of a board: it has a character that none has.
+const noBoard = scoreboard.BoardID("?")
+
+// errNoBoard is the error of the catalog for a board that does not exist.
+func errNoBoard(id scoreboard.BoardID) error {
+	return scoreboard.Errorf(scoreboard.CodeNotFound, "board %s not found", id)
 }

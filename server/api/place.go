@@ -14,6 +14,8 @@ import (
 // placeQuery are the parameters of a read of one user.
 type placeQuery struct {
 	board      *scoreboard.Board
+	name       scoreboard.BoardID // of board, as requested
+	hidden     bool               // the caller may see nothing of board but its own standing
 	user       scoreboard.UserID
 	k          int
 	minVersion int64
@@ -45,9 +47,18 @@ func (a *API) placeQuery(c *gin.Context, caller *auth.Claims) (q placeQuery, err
 		}
 		q.score = &score
 	}
+	if q.name, err = boardOrGlobal(c.Query("board")); err != nil {
+		return q, err
+	}
+	ctx := c.Request.Context()
 	// On a private board users may read their own standing, but not neighbours.
-	own := q.user == caller.User && q.k == 0 && q.score == nil
-	q.board, err = a.readableBoard(c, caller, c.Query("board"), own)
+	if q.user != caller.User || q.k > 0 || q.score != nil {
+		q.board, err = a.board(ctx, q.name, caller)
+		return q, err
+	}
+	if q.board, err = a.Catalog.Board(ctx, q.name); err == nil {
+		q.hidden = !canSee(q.board, caller)
+	}
 	return q, err
 }
 
@@ -68,6 +79,9 @@ func (a *API) place(c *gin.Context, caller *auth.Claims) error {
 			Code: scoreboard.CodeNotFound, WouldRank: rank,
 			Message: "user " + string(q.user) + " has no score on board " + string(q.board.ID),
 		}
+	}
+	if q.hidden && scoreboard.CodeOf(err) == scoreboard.CodeNotFound {
+		return a.hideBoard(ctx, q.name) // who has no standing must not learn that the board exists
 	}
 	if err != nil && c.FullPath() == pathMe {
 		err = a.explainBan(ctx, q.user, err)

@@ -43,21 +43,19 @@ const (
 
 // readableBoard returns the board of a read, global if none is given, and an error
 // if the caller may not see it.
-func (a *API) readableBoard(
-	c *gin.Context, caller *auth.Claims, name string, own bool,
-) (*scoreboard.Board, error) {
-	id := scoreboard.GlobalBoard
-	if name != "" {
-		var err error
-		if id, err = scoreboard.ParseBoardID(name); err != nil {
-			return nil, err
-		}
-	}
-	board, err := a.Catalog.Board(c.Request.Context(), id)
+func (a *API) readableBoard(c *gin.Context, caller *auth.Claims, name string) (*scoreboard.Board, error) {
+	id, err := boardOrGlobal(name)
 	if err != nil {
 		return nil, err
 	}
-	return board, checkVisible(board, caller, own)
+	return a.board(c.Request.Context(), id, caller)
+}
+
+func boardOrGlobal(name string) (scoreboard.BoardID, error) {
+	if name == "" {
+		return scoreboard.GlobalBoard, nil
+	}
+	return scoreboard.ParseBoardID(name)
 }
 
 // topQuery are the parameters of a read of a board's rows.
@@ -75,7 +73,7 @@ func (a *API) topQuery(c *gin.Context, caller *auth.Claims) (q topQuery, err err
 	if q.minVersion, err = queryVersion(c); err != nil {
 		return q, err
 	}
-	if q.board, err = a.readableBoard(c, caller, c.Query("board"), false); err != nil {
+	if q.board, err = a.readableBoard(c, caller, c.Query("board")); err != nil {
 		return q, err
 	}
 	if cursor := c.Query("cursor"); cursor != "" {
@@ -200,7 +198,7 @@ func (a *API) list(c *gin.Context, caller *auth.Claims) error {
 	if sorted := slices.Sorted(slices.Values(users)); len(slices.Compact(sorted)) < len(users) {
 		return scoreboard.Invalid("user_ids", "duplicate user in user_ids")
 	}
-	board, err := a.readableBoard(c, caller, in.Board, false)
+	board, err := a.readableBoard(c, caller, in.Board)
 	if err != nil {
 		return err
 	}

@@ -263,12 +263,12 @@ func TestBoardVisibility(t *testing.T) {
 		{open, none, "", "/v1/leaderboard/me", 401},
 		{open, none, "", "/v1/users/alice/rank", 200},
 		{open, none, "", "/v1/users/alice/rank", 429}, // the address's third request, and nothing is cached
-		{newRig(t, 1000, func(r *rig) { r.open = true }), none, "", "/v1/leaderboard/top?board=secret", 401},
-		{shut, "alice", "", "/v1/leaderboard/top?board=secret", 403},
-		{shut, "alice", "", "/v1/users/bob/score?board=secret", 403},
+		{newRig(t, 1000, func(r *rig) { r.open = true }), none, "", "/v1/leaderboard/top?board=secret", 404},
+		{shut, "alice", "", "/v1/leaderboard/top?board=secret", 404},
+		{shut, "alice", "", "/v1/users/bob/score?board=secret", 404},
 		{shut, "alice", "", "/v1/users/alice/score?board=secret", 200},
 		{shut, "alice", "", "/v1/leaderboard/me?board=secret", 200},
-		{shut, "alice", "", "/v1/leaderboard/me?board=secret&k=1", 403},
+		{shut, "alice", "", "/v1/leaderboard/me?board=secret&k=1", 404},
 		{shut, "game", auth.ScopeUpdate, "/v1/users/bob/rank?board=secret", 200},
 		{shut, "root", auth.ScopeAdmin, "/v1/leaderboard/top?board=secret", 200},
 	} {

@@ -42,9 +42,6 @@ func (a *API) statement(c *gin.Context, caller *auth.Claims) error {
 		if q.Board, err = scoreboard.ParseBoardID(text); err != nil {
 			return err
 		}
-		if _, err := a.Catalog.Board(c.Request.Context(), q.Board); err != nil {
-			return err
-		}
 	}
 	if q.From, err = queryTime(c, "from"); err != nil {
 		return err
@@ -57,7 +54,18 @@ func (a *API) statement(c *gin.Context, caller *auth.Claims) error {
 			return err
 		}
 	}
+	hidden := false // the caller may see nothing of the board but its own events
+	if q.Board != "" {
+		board, err := a.Catalog.Board(c.Request.Context(), q.Board)
+		if err != nil {
+			return err
+		}
+		hidden = !canSee(board, caller)
+	}
 	s, err := a.Ledger.Statement(c.Request.Context(), q)
+	if hidden && (err == nil && len(s.Rows) == 0 || scoreboard.CodeOf(err) == scoreboard.CodeNotFound) {
+		return a.hideBoard(c.Request.Context(), q.Board) // who has no event must not learn that the board exists
+	}
 	if err != nil {
 		return err
 	}

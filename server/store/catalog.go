@@ -83,7 +83,11 @@ func (c *Catalog) Board(ctx context.Context, id scoreboard.BoardID) (*scoreboard
 	if !b.IsFamily() {
 		return b, nil
 	}
-	if b = k.current(id); b == nil {
+	public := b.Public
+	if b = k.current(id); b == nil && !public { // nobody must learn that it exists
+		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "board %s not found", id)
+	}
+	if b == nil {
 		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "board %s has no current period", id)
 	}
 	return b, nil
