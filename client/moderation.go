@@ -26,6 +26,8 @@ type (
 	VoidPreview = protocol.VoidPreview
 	// Void is a job that reverses those events.
 	Void = protocol.Void
+	// VoidFailure is an event that it could not reverse.
+	VoidFailure = protocol.VoidFailure
 	// Flag is an event that a rule found suspicious.
 	Flag = protocol.Flag
 	// Flags is a page of flags.

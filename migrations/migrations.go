@@ -64,7 +64,8 @@ func with(ctx context.Context, url string, do func(*goose.Provider) error) (err 
 	if err != nil {
 		return fmt.Errorf("create the migration lock: %w", err)
 	}
-	provider, err := goose.NewProvider(goose.DialectPostgres, db, files, goose.WithSessionLocker(locker))
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, files,
+		goose.WithSessionLocker(locker), goose.WithGoMigrations(eventIndexMigration()))
 	if err != nil {
 		return fmt.Errorf("read the migrations: %w", err)
 	}

@@ -18,7 +18,7 @@ func Latest() int64 {
 	if err != nil { // they are embedded
 		panic(err)
 	}
-	var latest int64
+	latest := int64(eventIndexVersion)
 	for _, e := range entries {
 		number, _, _ := strings.Cut(e.Name(), "_")
 		if n, err := strconv.ParseInt(number, 10, 64); err == nil {

@@ -12,7 +12,8 @@ func newEventCmd(p *program) *cobra.Command {
 	return newNounCmd("event", "Look up and reverse submitted events", `
   sbctl event show match-8841 --user ada
   sbctl event reverse match-8841 --user ada --reason "the match was void"`,
-		newEventShowCmd(p), newEventReverseCmd(p), newVoidCmd(p), newVoidsCmd(p), newUnvoidCmd(p))
+		newEventShowCmd(p), newEventReverseCmd(p), newVoidCmd(p), newVoidsCmd(p), newShowVoidCmd(p),
+		newUnvoidCmd(p))
 }
 
 func newEventShowCmd(p *program) *cobra.Command {

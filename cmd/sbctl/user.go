@@ -163,6 +163,9 @@ func userTable(u *client.User) *table {
 		}
 		t.add("on "+s.Board, fmt.Sprintf("%d since %s%s", s.Score, s.ReachedAt.Format(time.RFC3339), hidden))
 	}
+	for _, f := range u.VoidFailures {
+		t.add(fmt.Sprintf("void %d", f.VoidID), f.State+", "+failureCell(f))
+	}
 	return t
 }
 

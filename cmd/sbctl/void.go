@@ -151,15 +151,35 @@ func (p *program) followVoid(ctx context.Context, c *client.Client, v client.Voi
 		}
 		if time.Since(reported) > time.Second {
 			reported = time.Now()
-			p.infof("void %d is %s: %d left", v.ID, v.State, v.Todo)
+			p.infof("void %d is %s: %d left%s", v.ID, v.State, v.Todo, delay(v))
 		}
 	}
+	p.reportFailures(v)
 	return p.print(v, func() *table { return voidsTable(v) })
+}
+
+// delay describes why a void is not done yet, if anything failed.
+func delay(v client.Void) string {
+	switch {
+	case v.Problem != "":
+		return ", tried again later: " + v.Problem
+	case v.Waiting > 0 && len(v.Failures) > 0:
+		return fmt.Sprintf(", of which %d failed and are tried again, such as event %s of %s: %s",
+			v.Waiting, v.Failures[0].EventID, v.Failures[0].UserID, v.Failures[0].Reason)
+	}
+	return ""
+}
+
+// reportFailures reports the events that a void could not reverse or restore.
+func (p *program) reportFailures(v client.Void) {
+	for _, f := range v.Failures {
+		p.infof("event %s of %s was %s: %s", f.EventID, f.UserID, f.State, f.Reason)
+	}
 }
 
 func voidsTable(voids ...client.Void) *table {
 	t := newTable(">ID", "STATE", "SENDER", "FROM", "TO", ">TODO", ">REVERSED", ">SKIPPED", ">UNDONE",
-		"WHO", "REASON", "UNDO", "SKIPPED FOR")
+		"WHO", "REASON", "UNDO", "SKIPPED FOR", "PROBLEM")
 	for _, v := range voids {
 		state, undo := v.State, ""
 		if v.UndoAt != nil {
@@ -169,7 +189,7 @@ func voidsTable(voids ...client.Void) *table {
 		t.add(fmt.Sprint(v.ID), state, v.KeyID+v.Address,
 			v.From.Format(time.RFC3339), v.To.Format(time.RFC3339),
 			fmt.Sprint(v.Todo), fmt.Sprint(v.Reversed), fmt.Sprint(v.Skipped), fmt.Sprint(v.Undone),
-			v.Who, v.Reason, undo, skippedFor(v))
+			v.Who, v.Reason, undo, skippedFor(v), strings.TrimPrefix(delay(v), ", "))
 	}
 	return t
 }
@@ -201,6 +221,71 @@ func newVoidsCmd(p *program) *cobra.Command {
 	}
 }
 
+func newShowVoidCmd(p *program) *cobra.Command {
+	return &cobra.Command{
+		Use: "show-void ID", Short: "Show a void and the events that it could not reverse", Args: exactArgs("ID"),
+		Long: `Show a void's progress and the events that it could not reverse or restore, with the
+reason of each: at most 20, those that are tried again first. A void ends when no event
+waits. An event that keeps failing is skipped after a few minutes.`,
+		Example: trimExamples(`
+  sbctl event show-void 3
+  sbctl event show-void 3 --output json`),
+		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
+			id, err := voidID(args[0])
+			if err != nil {
+				return err
+			}
+			v, err := c.Void(cmd.Context(), id)
+			if err != nil {
+				return err
+			}
+			return p.print(v, func() *table { return voidTable(v) })
+		}),
+	}
+}
+
+func voidID(arg string) (int64, error) {
+	id, err := strconv.ParseInt(arg, 10, 64)
+	if err != nil {
+		return 0, usagef("invalid void id %q: must be a number", arg)
+	}
+	return id, nil
+}
+
+func voidTable(v client.Void) *table {
+	t := newTable()
+	t.add("void", fmt.Sprint(v.ID))
+	t.add("state", v.State)
+	t.add("sender", v.KeyID+v.Address)
+	t.add("period", v.From.Format(time.RFC3339)+" to "+v.To.Format(time.RFC3339))
+	t.add("created", fmt.Sprintf("%s by %s: %s", timeCell(&v.CreatedAt), v.Who, v.Reason))
+	if v.UndoAt != nil {
+		t.add("undone", fmt.Sprintf("%s by %s: %s", timeCell(v.UndoAt), v.UndoBy, v.UndoReason))
+	}
+	t.add("events", fmt.Sprintf("%d to do, %d reversed, %d skipped, %d undone",
+		v.Todo, v.Reversed, v.Skipped, v.Undone))
+	if v.Waiting > 0 {
+		t.add("waiting", plural.Count(v.Waiting, "event"))
+	}
+	if v.Problem != "" {
+		t.add("problem", fmt.Sprintf("%s (%s, next at %s)", v.Problem,
+			plural.Count(int64(v.Attempts), "attempt"), timeCell(v.NextAt)))
+	}
+	for _, f := range v.Failures {
+		t.add(f.State, failureCell(f))
+	}
+	return t
+}
+
+// failureCell describes an event that a void could not reverse.
+func failureCell(f client.VoidFailure) string {
+	cell := fmt.Sprintf("event %s of %s: %s", f.EventID, f.UserID, f.Reason)
+	if f.NextAt != nil {
+		cell += fmt.Sprintf(" (%s, next at %s)", plural.Count(int64(f.Attempts), "attempt"), timeCell(f.NextAt))
+	}
+	return cell
+}
+
 func newUnvoidCmd(p *program) *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
@@ -209,9 +294,9 @@ func newUnvoidCmd(p *program) *cobra.Command {
   sbctl event unvoid 3 --reason "it was the wrong key"
   sbctl event unvoid 3 --reason "it was the wrong key" --yes`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
-			id, err := strconv.ParseInt(args[0], 10, 64)
+			id, err := voidID(args[0])
 			if err != nil {
-				return usagef("invalid void id %q: must be a number", args[0])
+				return err
 			}
 			if err := requireReason(reason); err != nil {
 				return err

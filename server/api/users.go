@@ -38,6 +38,7 @@ func (a *API) showUser(c *gin.Context, _ *auth.Claims) error {
 	out := protocol.User{
 		UserID: string(u.User), Status: u.Status, CreatedAt: u.Created, Since: timePtr(u.Since), By: string(u.By),
 		Reason: u.Reason, OpenFlags: u.OpenFlags, Scores: []protocol.UserScore{},
+		VoidFailures: voidFailuresJSON(u.VoidFailures),
 	}
 	for _, s := range u.Scores {
 		out.Scores = append(out.Scores, protocol.UserScore{

@@ -66,9 +66,28 @@ func voidJSON(v *scoreboard.Void) protocol.Void {
 		From: v.Sender.From, To: v.Sender.To, Reason: v.Reason, Who: string(v.Actor), CreatedAt: v.Created,
 		Todo: v.Todo, Reversed: v.Reversed, Skipped: v.Skipped, Undone: v.Undone, SkippedFor: v.SkippedFor,
 		UndoAt: timePtr(v.UndoAt), UndoBy: string(v.UndoBy), UndoReason: v.UndoReason,
+		Waiting: v.Waiting, Failures: voidFailuresJSON(v.Failed), Problem: v.Problem, Attempts: v.Attempts,
+	}
+	if v.Problem != "" {
+		out.NextAt = timePtr(v.Next)
 	}
 	if !v.Done.IsZero() {
 		out.DoneAt = &v.Done
+	}
+	return out
+}
+
+func voidFailuresJSON(failures []scoreboard.VoidFailure) (out []protocol.VoidFailure) {
+	for i := range failures {
+		f := &failures[i]
+		state := "waiting"
+		if f.Skipped {
+			state = "skipped"
+		}
+		out = append(out, protocol.VoidFailure{
+			VoidID: f.Void, UserID: string(f.User), EventID: scoreboard.FormatUUID(f.Event), State: state,
+			Reason: f.Reason, Attempts: f.Attempts, NextAt: timePtr(f.Next),
+		})
 	}
 	return out
 }

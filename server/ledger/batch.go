@@ -12,6 +12,7 @@ import (
 // what they returned under the locks, and the resulting outcomes and rows.
 type Batch struct {
 	Items    []scoreboard.Increment
+	Internal bool       // the source of Items: they are all corrections or all a client's
 	Hashes   [][16]byte // of the payloads of Items
 	Outcomes []scoreboard.Outcome
 
@@ -36,10 +37,16 @@ type Batch struct {
 	shards int
 }
 
-// EventKey identifies an event: ids are unique for each user.
+// EventKey identifies an event: ids are unique for each user, those of internal events
+// apart from those that clients choose.
 type EventKey struct {
-	User  scoreboard.UserID
-	Event [16]byte
+	User     scoreboard.UserID
+	Event    [16]byte
+	Internal bool
+}
+
+func keyOf(in *scoreboard.Increment) EventKey {
+	return EventKey{in.User, in.Event.UUID, in.Source.Internal()}
 }
 
 // ScoreKey identifies a score.
@@ -83,7 +90,8 @@ type Score struct {
 	lastRow int // index in Rows of the user's last row on the board; -1: none
 }
 
-// NewBatch prepares the reads for items. A nil policy checks nothing beyond the
+// NewBatch prepares the reads for items, of which either all or none have an internal
+// source. A nil policy checks nothing beyond the
 // boards' own rules. Shards is the number of outbox shards.
 func NewBatch(items []scoreboard.Increment, shards int, policy *scoreboard.IngestPolicy) *Batch {
 	b := &Batch{
@@ -98,6 +106,7 @@ func NewBatch(items []scoreboard.Increment, shards int, policy *scoreboard.Inges
 		scores:    make(map[ScoreKey]*Score, len(items)),
 	}
 	b.Scores.scores = b.scores
+	b.Internal = len(items) > 0 && items[0].Source.Internal()
 	boards := make(map[scoreboard.BoardID]bool)
 	b.EventUsers = make([]string, len(items))
 	b.EventIDs = make([][16]byte, len(items))
@@ -144,7 +153,7 @@ func (b *Batch) AddUser(id scoreboard.UserID, status string, at, clock time.Time
 // AddKnown adds a receipt that the ledger holds for the event of item i.
 func (b *Batch) AddKnown(i int, hash [16]byte, receipt scoreboard.Receipt) {
 	in := &b.Items[i]
-	k := EventKey{in.User, in.Event.UUID}
+	k := keyOf(in)
 	e := b.known[k]
 	if e == nil {
 		e = &knownEvent{hash: hash}

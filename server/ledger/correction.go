@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -14,17 +13,6 @@ const (
 	actionUndo     = "undo:"     // followed by the id of the event that counts again
 )
 
-// ErrDerivedIDTaken means that the id derived for a correction is already in the
-// ledger because a client chose the same id. Another derivation must be used.
-var ErrDerivedIDTaken error = idTakenError{}
-
-type idTakenError struct{}
-
-func (idTakenError) Error() string { return "the derived event id is taken" }
-
-// Retryable reports false: the same batch would fail again.
-func (idTakenError) Retryable() bool { return false }
-
 // Event is a recorded event that is to be reversed or restored.
 type Event struct {
 	User    scoreboard.UserID
@@ -36,7 +24,7 @@ type Event struct {
 }
 
 // Key identifies the event.
-func (e *Event) Key() EventKey { return EventKey{e.User, e.ID} }
+func (e *Event) Key() EventKey { return EventKey{e.User, e.ID, e.Admin} }
 
 // Reversal is a reversal in force: the event that reversed another.
 type Reversal struct {
@@ -54,22 +42,16 @@ type Correction struct {
 	Audit *scoreboard.AuditEntry
 }
 
-// Item returns the event that corrects e. Its id is derived from the id of e, so
-// the same correction twice is one event. A larger try derives another id, if a
-// client has already used the first.
-func (c *Correction) Item(e *Event, try int) scoreboard.Increment {
-	kind, action := "reversal", actionReversal
+// Item returns the event that corrects e. It has a new id, which no client can take,
+// because it is internal; that e is corrected at most once follows from the reversals
+// in force.
+func (c *Correction) Item(e *Event) scoreboard.Increment {
+	action := actionReversal
 	if c.Undo {
-		kind, action = "undo", actionUndo
-	}
-	if c.Void != nil {
-		kind = fmt.Sprintf("%s of void %d", kind, *c.Void)
-	}
-	if try > 0 {
-		kind = fmt.Sprintf("%s, try %d", kind, try)
+		action = actionUndo
 	}
 	in := scoreboard.Increment{
-		User: e.User, Event: scoreboard.EventID{UUID: e.ID}.Derived(e.User, kind), Boards: e.Boards,
+		User: e.User, Event: scoreboard.NewEventID(), Boards: e.Boards,
 		Action: action + scoreboard.FormatUUID(e.ID), Source: scoreboard.SourceAdmin,
 	}
 	if c.Audit != nil {
@@ -81,8 +63,8 @@ func (c *Correction) Item(e *Event, try int) scoreboard.Increment {
 // Plan decides which events the correction applies to: item i of the batch
 // corrects events[i]. Events that cannot be corrected have their error in
 // Outcomes; apply are the indexes to correct, replayed those already in the
-// requested state. ErrDerivedIDTaken means that an item needs another id.
-func (b *Batch) Plan(c *Correction, events []Event, inForce map[EventKey]Reversal) (apply, replayed []int, err error) {
+// requested state.
+func (b *Batch) Plan(c *Correction, events []Event, inForce map[EventKey]Reversal) (apply, replayed []int) {
 	for i := range events {
 		e := &events[i]
 		reversal, reversed := inForce[e.Key()]
@@ -94,12 +76,9 @@ func (b *Batch) Plan(c *Correction, events []Event, inForce map[EventKey]Reversa
 			replayed = append(replayed, i)
 			continue
 		}
-		if b.known[EventKey{e.User, b.Items[i].Event.UUID}] != nil {
-			return nil, nil, ErrDerivedIDTaken
-		}
 		apply = append(apply, i)
 	}
-	return apply, replayed, nil
+	return apply, replayed
 }
 
 // checkCorrection returns why an event cannot be corrected.

@@ -1,7 +1,6 @@
 package ledger_test
 
 import (
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -238,25 +237,79 @@ func TestUndo(t *testing.T) {
 	wantCode(t, "its undo", m.void(t, 3, true, "ada", "single")[0].Err, conflict)
 }
 
-// A client that guesses the derived id cannot prevent the reversal.
-func TestDerivedIDIsTaken(t *testing.T) {
+// A client that takes the ids of corrections, whether it knows them in advance or has
+// seen them, prevents neither reversal nor void nor undo, and its own events can be
+// reversed as well.
+func TestClientTakesCorrectionIDs(t *testing.T) {
 	t.Parallel()
-	m := newMemory(board("b", scoreboard.ModeIncrement))
-	m.record(t, increment("ada", 5, "e", "b"))
-	in := increment("ada", 5, "e", "b")
-	event := m.event(t, "ada", in.Event)
-	how := ledger.Correction{}
-	first, second := how.Item(&event, 0), how.Item(&event, 1)
-	if first.Event.UUID == second.Event.UUID || first.Event.UUID == event.ID {
-		t.Fatalf("derived ids %s and %s of %s, want three ids", first.Event.Text, second.Event.Text, in.Event.Text)
+	m := newMemory(board("b", scoreboard.ModeIncrement), board("best", scoreboard.ModeBest))
+	m.record(t, increment("ada", 5, "e", "b"), increment("ada", 7, "s", "best"))
+	void := int64(7)
+	var taken []string
+	correct := func(how ledger.Correction, event string) {
+		t.Helper()
+		e := m.event(t, "ada", increment("ada", 1, event, "b").Event)
+		in := how.Item(&e)
+		m.record(t, increment("ada", 1, in.Event.Text, "b")) // before the correction
+		o, err := m.correctAs(t, &how, []ledger.Event{e}, []scoreboard.Increment{in})
+		wantCode(t, in.Action, err, "")
+		wantCode(t, in.Action, o[0].Err, "")
+		if got := o[0].Receipts[0]; got.Replayed || got.Event != in.Event || !in.Event.IsUUID() {
+			t.Errorf("%s: %+v, want a new event with the id %s", in.Action, got, in.Event.Text)
+		}
+		repeat := m.record(t, increment("ada", 1, in.Event.Text, "b"))[0]
+		if repeat.Err != nil || !repeat.Receipts[0].Replayed || repeat.Receipts[0].Applied != 1 {
+			t.Errorf("the client's event again: %+v", repeat)
+		}
+		taken = append(taken, in.Event.Text)
 	}
-	m.record(t, increment("ada", 1, first.Event.Text, "b"))
-	_, err := m.correctOnce(t, &how, []ledger.Event{event}, 0)
-	if !errors.Is(err, ledger.ErrDerivedIDTaken) {
-		t.Errorf("%v, want a taken id", err)
+	for _, event := range []string{"e", "s"} {
+		correct(ledger.Correction{Void: &void}, event)
+		correct(ledger.Correction{Void: &void, Undo: true}, event)
+		correct(ledger.Correction{}, event)
 	}
-	if o := m.reverse(t, "ada", "e"); o.Err != nil || o.Receipts[0].Event.UUID != second.Event.UUID {
-		t.Errorf("%+v, want a reversal with the id %s", o, second.Event.Text)
+	if got := m.standing("ada", "b").score; got != 6 {
+		t.Errorf("score %d, want 6 for the taken ids", got)
+	}
+	for _, event := range taken {
+		wantCode(t, "reversal of the taken id "+event, m.reverse(t, "ada", event).Err, "")
+	}
+	if got := m.standing("ada", "b").score; got != 0 {
+		t.Errorf("score %d, want 0", got)
+	}
+}
+
+// An operator's adjustment and a client's event with the same id are two events: each
+// counts once, and each can be reversed.
+func TestAdjustmentWithAClientsID(t *testing.T) {
+	t.Parallel()
+	m := newMemory(board("b", scoreboard.ModeIncrement), board("best", scoreboard.ModeBest))
+	m.record(t, increment("ada", 5, "ticket-1", "b"), increment("ada", 5, "ticket-2", "best"))
+	for i, id := range []string{"ticket-1", "ticket-2"} {
+		name := []string{"b", "best"}[i]
+		for _, replay := range []bool{false, true} {
+			o, replayed := m.adjust(t, "ada", -3, id, scoreboard.BoardID(name))
+			wantCode(t, "adjust "+id, o.Err, "")
+			if replayed != replay {
+				t.Errorf("adjust %s: replayed %t, want %t", id, replayed, replay)
+			}
+		}
+		if got := m.standing("ada", scoreboard.BoardID(name)).score; got != 2 {
+			t.Errorf("%s: score %d, want 2", name, got)
+		}
+		in := increment("ada", 5, id, scoreboard.BoardID(name))
+		client := m.event(t, "ada", in.Event)
+		adjustment := client
+		adjustment.Admin, adjustment.Action, adjustment.Applied = true, ledger.ActionAdjust, []int64{-3}
+		wantCode(t, "reverse the client's event", m.correct(t, ledger.Correction{}, client)[0].Err, "")
+		if got := m.standing("ada", scoreboard.BoardID(name)).score; got != -3 {
+			t.Errorf("%s: score %d with the adjustment alone, want -3", name, got)
+		}
+		o := m.correct(t, ledger.Correction{}, adjustment)[0]
+		wantCode(t, "reverse the adjustment", o.Err, "")
+		if o.Receipts[0].Replayed {
+			t.Error("the adjustment counts as reversed already")
+		}
 	}
 }
 

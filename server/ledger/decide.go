@@ -35,7 +35,7 @@ func (b *Batch) decide(in *scoreboard.Increment, hash [16]byte) ([]scoreboard.Re
 			Code: scoreboard.CodeForbidden, Field: "user_id", Message: "user " + string(in.User) + " is " + user.status,
 		}
 	}
-	if known := b.known[EventKey{in.User, in.Event.UUID}]; known != nil {
+	if known := b.known[keyOf(in)]; known != nil {
 		return known.replay(in, hash)
 	}
 	// Before the checks below: a repeat gets its receipts whatever has changed since.
@@ -79,7 +79,7 @@ func (b *Batch) decide(in *scoreboard.Increment, hash [16]byte) ([]scoreboard.Re
 	for i, board := range boards {
 		known.receipts = append(known.receipts, b.record(in, hash, board, next[i]))
 	}
-	b.known[EventKey{in.User, in.Event.UUID}] = known
+	b.known[keyOf(in)] = known
 	b.Tokens.use(in)
 	b.Activity.add(in, hash, known.receipts)
 	receipts := make([]scoreboard.Receipt, len(known.receipts))
@@ -91,7 +91,7 @@ func (b *Batch) decide(in *scoreboard.Increment, hash [16]byte) ([]scoreboard.Re
 // the payload differs. Known is false for an event that has not been recorded.
 func (b *Batch) Replay(i int) (receipts []scoreboard.Receipt, known bool, err error) {
 	in := &b.Items[i]
-	e := b.known[EventKey{in.User, in.Event.UUID}]
+	e := b.known[keyOf(in)]
 	if e == nil {
 		return nil, false, nil
 	}

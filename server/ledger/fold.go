@@ -54,7 +54,7 @@ func (f *Fold) Add(row *FoldRow) {
 	}
 	f.begun = true
 	reversed := row.Reversed
-	if off, changed := f.changes[EventKey{f.user, row.Event}]; changed {
+	if off, changed := f.changes[EventKey{f.user, row.Event, row.Admin}]; changed {
 		reversed = off
 	}
 	if reversed || row.Admin && row.Action != ActionAdjust {

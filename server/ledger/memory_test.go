@@ -1,7 +1,6 @@
 package ledger_test
 
 import (
-	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -118,9 +117,9 @@ func (m *memory) begin(
 	}
 	for i := range items {
 		for _, r := range m.rows {
-			if string(r.user) == b.EventUsers[i] && r.event == b.EventIDs[i] {
+			if string(r.user) == b.EventUsers[i] && r.event == b.EventIDs[i] && r.admin == b.Internal {
 				receipt := r.receipt
-				_, receipt.Reversed = m.reversals[ledger.EventKey{User: r.user, Event: r.event}]
+				_, receipt.Reversed = m.reversals[ledger.EventKey{User: r.user, Event: r.event, Internal: r.admin}]
 				b.AddKnown(i, r.hash, receipt)
 			}
 		}
@@ -262,60 +261,61 @@ func (m *memory) record(t rapid.TB, items ...scoreboard.Increment) []scoreboard.
 	return b.Outcomes
 }
 
-// event returns a recorded event, as a correction needs it.
+// event returns a recorded event, as a correction needs it: a client's, else an internal
+// one.
 func (m *memory) event(t rapid.TB, user scoreboard.UserID, id scoreboard.EventID) ledger.Event {
 	t.Helper()
-	e := ledger.Event{User: user, ID: id.UUID}
-	for _, r := range m.rows {
-		if r.user == user && r.event == id.UUID {
-			e.Boards, e.Applied = append(e.Boards, r.receipt.Board), append(e.Applied, r.receipt.Applied)
-			e.Action, e.Admin = r.action, r.admin
+	for _, internal := range []bool{false, true} {
+		e := ledger.Event{User: user, ID: id.UUID, Admin: internal}
+		for _, r := range m.rows {
+			if r.user == user && r.event == id.UUID && r.admin == internal {
+				e.Boards, e.Applied = append(e.Boards, r.receipt.Board), append(e.Applied, r.receipt.Applied)
+				e.Action = r.action
+			}
+		}
+		if len(e.Boards) > 0 {
+			return e
 		}
 	}
-	if len(e.Boards) == 0 {
-		t.Fatalf("event %s of %s is not recorded", id.Text, user)
-	}
-	return e
+	t.Fatalf("event %s of %s is not recorded", id.Text, user)
+	return ledger.Event{}
 }
 
 // correct corrects events together or, if one of them cannot be corrected, each
 // separately.
 func (m *memory) correct(t rapid.TB, how ledger.Correction, events ...ledger.Event) []scoreboard.Outcome {
 	t.Helper()
-	for try := range 5 {
-		outcomes, err := m.correctOnce(t, &how, events, try)
-		switch {
-		case errors.Is(err, ledger.ErrDerivedIDTaken):
-		case err != nil && len(events) > 1:
-			outcomes = nil
-			for _, e := range events {
-				outcomes = append(outcomes, m.correct(t, how, e)...)
-			}
-			return outcomes
-		default:
-			return outcomes
+	outcomes, err := m.correctOnce(t, &how, events)
+	if err != nil && len(events) > 1 {
+		outcomes = nil
+		for _, e := range events {
+			outcomes = append(outcomes, m.correct(t, how, e)...)
 		}
 	}
-	t.Fatalf("no derived id was free")
-	return nil
+	return outcomes
 }
 
 func (m *memory) correctOnce(
-	t rapid.TB, how *ledger.Correction, events []ledger.Event, try int,
+	t rapid.TB, how *ledger.Correction, events []ledger.Event,
 ) ([]scoreboard.Outcome, error) {
 	t.Helper()
 	items := make([]scoreboard.Increment, len(events))
 	for i := range events {
-		items[i] = how.Item(&events[i], try)
+		items[i] = how.Item(&events[i])
 	}
+	return m.correctAs(t, how, events, items)
+}
+
+// correctAs corrects events by items.
+func (m *memory) correctAs(
+	t rapid.TB, how *ledger.Correction, events []ledger.Event, items []scoreboard.Increment,
+) ([]scoreboard.Outcome, error) {
+	t.Helper()
 	b, err := m.begin(items, nil)
 	if err != nil {
 		t.Fatalf("read for the corrections: %v", err)
 	}
-	apply, replayed, err := b.Plan(how, events, m.reversals)
-	if err != nil {
-		return nil, err
-	}
+	apply, replayed := b.Plan(how, events, m.reversals)
 	for _, i := range replayed {
 		b.Outcomes[i].Receipts = []scoreboard.Receipt{{User: events[i].User, Replayed: true}}
 	}
@@ -355,7 +355,7 @@ func (m *memory) fold(
 		if r.user != user || r.receipt.Board != board.ID {
 			continue
 		}
-		_, reversed := m.reversals[ledger.EventKey{User: user, Event: r.event}]
+		_, reversed := m.reversals[ledger.EventKey{User: user, Event: r.event, Internal: r.admin}]
 		f.Add(&ledger.FoldRow{
 			Event: r.event, Delta: r.delta, Admin: r.admin, Action: r.action, At: r.receipt.RecordedAt,
 			Version: r.receipt.Version, Before: r.receipt.NewScore - scoreboard.Score(r.receipt.Applied),

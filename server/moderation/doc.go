@@ -2,7 +2,8 @@
 // and the retention of addresses.
 //
 // Promise: a void completes even if the node that runs it dies. Its
-// transactions are short, because they lock users.
+// transactions are short, because they lock users. No failure of an event delays the
+// void's other events, and no void delays another.
 //
 // Assumption: the store gives a job to one node at a time, by a lease.
 //

@@ -264,7 +264,7 @@ func (r *rig) work(t testing.TB) {
 				t.Fatal(err)
 			}
 		}
-		if err := r.Corrections.ReleaseVoid(ctx, v.ID); err != nil {
+		if err := r.Corrections.ReleaseVoid(ctx, v, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

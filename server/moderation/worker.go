@@ -15,7 +15,8 @@ import (
 type Voids interface {
 	ClaimVoid(ctx context.Context, ttl time.Duration) (*scoreboard.Void, error)
 	StepVoid(ctx context.Context, v *scoreboard.Void, ttl time.Duration) (more bool, err error)
-	ReleaseVoid(ctx context.Context, id int64) error
+	// ReleaseVoid stores the failure of the run, nil if it had none.
+	ReleaseVoid(ctx context.Context, v *scoreboard.Void, failure error) error
 	DeleteOldVoidEvents(ctx context.Context) error
 }
 
@@ -101,5 +102,8 @@ func (w *Worker) runVoid(ctx context.Context) error {
 	}
 	release, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
-	return errors.Join(err, w.voids.ReleaseVoid(release, v.ID))
+	if ctx.Err() != nil { // this process ends
+		return errors.Join(err, w.voids.ReleaseVoid(release, v, nil))
+	}
+	return errors.Join(err, w.voids.ReleaseVoid(release, v, err))
 }

@@ -30,6 +30,9 @@ type User struct {
 	Reason    string      `json:"reason,omitempty"` // the operator's reason
 	OpenFlags int64       `json:"open_flags"`
 	Scores    []UserScore `json:"scores"` // the 100 scores that changed last
+	// VoidFailures are events that voids could not reverse or restore: at most 20, those
+	// of the newest voids first.
+	VoidFailures []VoidFailure `json:"void_failures,omitempty"`
 }
 
 // UserScore is a user's score on one board. A hidden score is in no ranking.
@@ -121,10 +124,31 @@ type Void struct {
 	Undone    int64      `json:"undone"`
 	// SkippedFor counts skipped events by reason, for the ten most frequent reasons.
 	SkippedFor map[string]int64 `json:"skipped_for,omitempty"`
+	// Waiting counts events that failed and are tried again. The void ends after them.
+	Waiting int64 `json:"waiting"`
+	// Failures lists events that wait or were skipped: at most 20, those that wait first.
+	Failures []VoidFailure `json:"failures,omitempty"`
+	// Problem is why the last attempt to work on the void ended early, if it did. The
+	// void is tried again at NextAt; Attempts failed in a row.
+	Problem  string     `json:"problem,omitempty"`
+	Attempts int        `json:"attempts,omitempty"`
+	NextAt   *time.Time `json:"next_at,omitempty"`
 	// UndoAt is when the void was undone, if it was.
 	UndoAt     *time.Time `json:"undo_at,omitempty"`
 	UndoBy     string     `json:"undo_by,omitempty"`
 	UndoReason string     `json:"undo_reason,omitempty"`
+}
+
+// VoidFailure is an event that a void could not reverse or restore. Its state is waiting
+// (it is tried again at NextAt) or skipped. The event id is the UUID of the event.
+type VoidFailure struct {
+	VoidID   int64      `json:"void_id"`
+	UserID   string     `json:"user_id"`
+	EventID  string     `json:"event_id"`
+	State    string     `json:"state"`
+	Reason   string     `json:"reason"`
+	Attempts int        `json:"attempts"`
+	NextAt   *time.Time `json:"next_at,omitempty"`
 }
 
 // Voids is the response of GET /v1/admin/voids, newest first.

@@ -1,6 +1,7 @@
 package scoreboard
 
 import (
+	"crypto/rand"
 	"crypto/sha1"
 	"encoding/hex"
 )
@@ -54,10 +55,12 @@ func ParseEventID(user UserID, s string) (EventID, error) {
 // only the UUID needs storing.
 func (id EventID) IsUUID() bool { return id.Text == FormatUUID(id.UUID) }
 
-// Derived returns the id of an event derived from this one, such as its reversal.
-// It is deterministic.
-func (id EventID) Derived(user UserID, kind string) EventID {
-	u := nameUUID(user, kind+"/"+FormatUUID(id.UUID)) // clients cannot send a slash
+// NewEventID returns a random id (UUIDv4).
+func NewEventID() EventID {
+	var u [16]byte
+	_, _ = rand.Read(u[:]) // never fails
+	u[6] = u[6]&0x0f | 0x40
+	u[8] = u[8]&0x3f | 0x80
 	return EventID{UUID: u, Text: FormatUUID(u)}
 }
 

@@ -43,6 +43,10 @@ const (
 	SourceAdmin Source = "admin"
 )
 
+// Internal reports whether the server itself is the source. Ids of internal events are
+// in a space of their own: a client's event with the same id is another event.
+func (s Source) Internal() bool { return s == SourceAdmin }
+
 // MaxActionLength is the longest action name, in bytes.
 const MaxActionLength = 64
 

@@ -63,7 +63,10 @@ type UserRecord struct {
 	By        UserID
 	Reason    string
 	OpenFlags int64
-	Scores    []Change // most recently changed
+	// VoidFailures are events of the user that voids could not reverse or restore, at
+	// most MaxVoidFailures, those of the newest voids first.
+	VoidFailures []VoidFailure
+	Scores       []Change // most recently changed
 }
 
 // ErasedUser is an erased user whose name is still kept.

@@ -36,10 +36,38 @@ type Void struct {
 	Todo, Reversed, Skipped, Undone int64
 	// Skipped events by reason, the ten most frequent.
 	SkippedFor map[string]int64
+	// Problem is why the last attempt to work on the void ended early; empty: it did
+	// not. The void is tried again at Next.
+	Problem  string
+	Attempts int // failed in a row
+	Next     time.Time
+	// Wait is how long the void has nothing to do, because its remaining events wait;
+	// known only to the one that works on it.
+	Wait time.Duration
+	// Waiting is the number of events in Todo, or Reversed while it is undone, that
+	// failed and are tried again.
+	Waiting int64
+	// Failed are events that wait or are skipped, at most MaxVoidFailures, waiting ones
+	// first.
+	Failed []VoidFailure
 	// Of the undo; zero until it is requested.
 	UndoAt     time.Time
 	UndoBy     UserID
 	UndoReason string
+}
+
+// MaxVoidFailures bounds the failures that are listed for a void or a user.
+const MaxVoidFailures = 20
+
+// VoidFailure is an event that a void could not reverse or restore.
+type VoidFailure struct {
+	Void     int64
+	User     UserID
+	Event    [16]byte
+	Skipped  bool // it is not tried again
+	Reason   string
+	Attempts int
+	Next     time.Time // of the next attempt; zero if it was skipped
 }
 
 // VoidState is the progress of a void.

@@ -3,7 +3,12 @@
 // one key or address.
 //
 // Promise: a correction is an event of its own in the ledger, with the source
-// admin. Its id is derived from what it corrects, so a repeat is a replay.
+// admin, and a repeat is a replay. Ids of corrections are apart from those that
+// clients choose, so no client can take one.
+//
+// On failure: an event of a void that cannot be corrected waits or is skipped, with
+// its reason, and the void continues without it. A void that fails as a whole waits,
+// longer each time, and others continue without it.
 package corrections
 
 import (
@@ -33,13 +38,13 @@ func New(db *pg.DB, shards int, closeGrace time.Duration) *Corrections {
 
 // run runs corrections in one transaction: the locks and reads of an increment,
 // then decide, which fills in the outcomes and rows and may write more, then the
-// commit.
+// commit. It is tried at most tries times.
 func (c *Corrections) run(
-	ctx context.Context, items []scoreboard.Increment,
+	ctx context.Context, tries int, items []scoreboard.Increment,
 	decide func(context.Context, *pgxpool.Conn, *ledger.Batch) error,
 ) ([]scoreboard.Outcome, error) {
 	var outcomes []scoreboard.Outcome
-	err := pg.Retry(ctx, func() error {
+	err := pg.RetryTimes(ctx, tries, func() error {
 		b := ledger.NewBatch(items, c.shards, nil)
 		err := c.tx.Run(ctx, b, func(ctx context.Context, conn *pgxpool.Conn) error {
 			if err := decide(ctx, conn, b); err != nil {
@@ -64,12 +69,13 @@ func (c *Corrections) Adjust(
 		User: user, Delta: delta, Event: event, Boards: []scoreboard.BoardID{board}, Action: ledger.ActionAdjust,
 		Source: scoreboard.SourceAdmin, Signer: string(audit.Actor), Address: audit.Address, Agent: audit.Agent,
 	}}
-	outcomes, err := c.run(ctx, items, func(ctx context.Context, conn *pgxpool.Conn, b *ledger.Batch) error {
+	decide := func(ctx context.Context, conn *pgxpool.Conn, b *ledger.Batch) error {
 		if replayed, err := b.Adjust(); replayed || err != nil {
 			return err
 		}
 		return pg.WriteAudit(ctx, conn, audit)
-	})
+	}
+	outcomes, err := c.run(ctx, pg.Retries, items, decide)
 	if err != nil {
 		return nil, pg.Translate(fmt.Errorf("adjust %s on board %s: %w", user, board, err))
 	}

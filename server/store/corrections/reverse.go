@@ -20,14 +20,21 @@ import (
 func (c *Corrections) Reverse(
 	ctx context.Context, user scoreboard.UserID, event scoreboard.EventID, audit *scoreboard.AuditEntry,
 ) ([]scoreboard.Receipt, error) {
-	found, err := c.findEvents(ctx, []string{string(user)}, [][16]byte{event.UUID})
-	if err != nil {
-		return nil, pg.Translate(fmt.Errorf("reverse event %s of %s: %w", event.Text, user, err))
+	var found []ledger.Event
+	for _, internal := range []bool{false, true} { // a client's event, else an adjustment
+		var err error
+		found, err = c.findEvents(ctx, []string{string(user)}, [][16]byte{event.UUID}, internal)
+		if err != nil {
+			return nil, pg.Translate(fmt.Errorf("reverse event %s of %s: %w", event.Text, user, err))
+		}
+		if len(found) > 0 {
+			break
+		}
 	}
 	if len(found) == 0 {
 		return nil, c.explainMissing(ctx, user, event)
 	}
-	outcomes, err := c.correct(ctx, correction{Correction: ledger.Correction{Audit: audit}}, found)
+	outcomes, err := c.correct(ctx, pg.Retries, correction{Correction: ledger.Correction{Audit: audit}}, found)
 	if err == nil {
 		err = outcomes[0].Err
 	}
@@ -56,28 +63,30 @@ func (c *Corrections) explainMissing(ctx context.Context, user scoreboard.UserID
 	return scoreboard.Errorf(scoreboard.CodeNotFound, "event %s of user %s not found", event.Text, user)
 }
 
-const sqlFindEvents = `select t.n, h.board_id, h.applied, coalesce(h.action, ''), h.source = 'admin'
+const sqlFindEvents = `select t.n, h.board_id, h.applied, coalesce(h.action, '')
 from unnest($1::text[], $2::uuid[]) with ordinality as t(u, e, n) cross join lateral (
-    select * from user_score_histories where user_id = t.u and event_id = t.e offset 0) as h
+    select * from user_score_histories where user_id = t.u and event_id = t.e and (source = 'admin') = $3
+    offset 0) as h
 order by t.n, h.board_id`
 
-// findEvents reads recorded events, which never change. It omits events that are
-// not in the ledger.
-func (c *Corrections) findEvents(ctx context.Context, users []string, events [][16]byte) ([]ledger.Event, error) {
-	rows, err := c.db.Query(ctx, sqlFindEvents, users, events)
+// findEvents reads recorded events, which never change: internal ones, or those of
+// clients. It omits events that are not in the ledger.
+func (c *Corrections) findEvents(
+	ctx context.Context, users []string, events [][16]byte, internal bool,
+) ([]ledger.Event, error) {
+	rows, err := c.db.Query(ctx, sqlFindEvents, users, events, internal)
 	if err != nil {
 		return nil, err
 	}
 	var found []ledger.Event
 	var n, last, applied int64
 	var board, action string
-	var admin bool
-	_, err = pgx.ForEachRow(rows, []any{&n, &board, &applied, &action, &admin}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&n, &board, &applied, &action}, func() error {
 		if n != last {
 			last = n
 			found = append(
 				found,
-				ledger.Event{User: scoreboard.UserID(users[n-1]), ID: events[n-1], Action: action, Admin: admin},
+				ledger.Event{User: scoreboard.UserID(users[n-1]), ID: events[n-1], Action: action, Admin: internal},
 			)
 		}
 		e := &found[len(found)-1]
@@ -94,51 +103,23 @@ type correction struct {
 	also func(ctx context.Context, conn *pgxpool.Conn, events []ledger.Event, outcomes []scoreboard.Outcome) error
 }
 
-// derivations bounds how many derived ids are tried.
-const derivations = 8
-
 // errSeparate means that one of several events cannot be corrected, and that the
 // scores of the others were computed together with it.
 var errSeparate = errors.New("the events cannot be corrected together")
 
 // correct corrects events in one transaction and returns an outcome for each. An
-// event that is already in the requested state is a replay.
+// event that is already in the requested state is a replay. After an error, none of
+// the events is corrected.
 func (c *Corrections) correct(
-	ctx context.Context,
-	how correction,
-	events []ledger.Event,
+	ctx context.Context, tries int, how correction, events []ledger.Event,
 ) ([]scoreboard.Outcome, error) {
-	for try := range derivations {
-		items := make([]scoreboard.Increment, len(events))
-		for i := range events {
-			items[i] = how.Item(&events[i], try)
-		}
-		outcomes, err := c.run(ctx, items, func(ctx context.Context, conn *pgxpool.Conn, b *ledger.Batch) error {
-			return how.decide(ctx, conn, b, events)
-		})
-		if errors.Is(err, errSeparate) && len(events) > 1 {
-			return c.correctSeparately(ctx, how, events)
-		}
-		if !errors.Is(err, ledger.ErrDerivedIDTaken) {
-			return outcomes, err
-		}
-	}
-	return nil, fmt.Errorf("%w %d times", ledger.ErrDerivedIDTaken, derivations)
-}
-
-// correctSeparately corrects each event in a transaction of its own.
-func (c *Corrections) correctSeparately(
-	ctx context.Context, how correction, events []ledger.Event,
-) ([]scoreboard.Outcome, error) {
-	outcomes := make([]scoreboard.Outcome, len(events))
+	items := make([]scoreboard.Increment, len(events))
 	for i := range events {
-		got, err := c.correct(ctx, how, events[i:i+1])
-		if err != nil {
-			return nil, err
-		}
-		outcomes[i] = got[0]
+		items[i] = how.Item(&events[i])
 	}
-	return outcomes, nil
+	return c.run(ctx, tries, items, func(ctx context.Context, conn *pgxpool.Conn, b *ledger.Batch) error {
+		return how.decide(ctx, conn, b, events)
+	})
 }
 
 func (how *correction) decide(ctx context.Context, conn *pgxpool.Conn, b *ledger.Batch, events []ledger.Event) error {
@@ -146,14 +127,11 @@ func (how *correction) decide(ctx context.Context, conn *pgxpool.Conn, b *ledger
 	if err != nil {
 		return err
 	}
-	apply, replayed, err := b.Plan(&how.Correction, events, inForce)
-	if err != nil {
-		return err
-	}
+	apply, replayed := b.Plan(&how.Correction, events, inForce)
 	for _, i := range replayed {
 		id := inForce[events[i].Key()].ID
 		event := scoreboard.EventID{UUID: id, Text: scoreboard.FormatUUID(id)}
-		if b.Outcomes[i].Receipts, err = row.Receipts(ctx, conn, events[i].User, event); err != nil {
+		if b.Outcomes[i].Receipts, err = row.Receipts(ctx, conn, events[i].User, event, true); err != nil {
 			return err
 		}
 	}
@@ -178,13 +156,14 @@ func (how *correction) decide(ctx context.Context, conn *pgxpool.Conn, b *ledger
 func readReversals(
 	ctx context.Context, conn *pgxpool.Conn, events []ledger.Event,
 ) (map[ledger.EventKey]ledger.Reversal, error) {
-	users, ids := make([]string, len(events)), make([][16]byte, len(events))
+	users, ids, internal := make([]string, len(events)), make([][16]byte, len(events)), make([]bool, len(events))
 	for i := range events {
-		users[i], ids[i] = string(events[i].User), events[i].ID
+		users[i], ids[i], internal[i] = string(events[i].User), events[i].ID, events[i].Admin
 	}
 	rows, err := conn.Query(ctx, `select t.n, r.reversal_id, r.void_id
-from unnest($1::text[], $2::uuid[]) with ordinality as t(u, e, n) cross join lateral (
-    select * from reversals where user_id = t.u and event_id = t.e offset 0) as r`, users, ids)
+from unnest($1::text[], $2::uuid[], $3::boolean[]) with ordinality as t(u, e, i, n) cross join lateral (
+    select * from reversals where user_id = t.u and event_id = t.e and internal = t.i offset 0) as r`,
+		users, ids, internal)
 	if err != nil {
 		return nil, err
 	}
@@ -204,20 +183,23 @@ func (how *correction) store(
 ) error {
 	var users []string
 	var ids, by [][16]byte
+	var internal []bool
 	for _, i := range applied {
 		if b.Outcomes[i].Err == nil {
 			users, ids = append(users, string(events[i].User)), append(ids, events[i].ID)
-			by = append(by, b.Items[i].Event.UUID)
+			by, internal = append(by, b.Items[i].Event.UUID), append(internal, events[i].Admin)
 		}
 	}
 	if len(users) > 0 {
 		var err error
 		if how.Undo {
-			_, err = conn.Exec(ctx, `delete from reversals as r using unnest($1::text[], $2::uuid[]) as t(u, e)
-where r.user_id = t.u and r.event_id = t.e`, users, ids)
+			_, err = conn.Exec(ctx, `delete from reversals as r using
+    unnest($1::text[], $2::uuid[], $3::boolean[]) as t(u, e, i)
+where r.user_id = t.u and r.event_id = t.e and r.internal = t.i`, users, ids, internal)
 		} else {
-			_, err = conn.Exec(ctx, `insert into reversals (user_id, event_id, reversal_id, void_id)
-select u, e, b, $4::bigint from unnest($1::text[], $2::uuid[], $3::uuid[]) as t(u, e, b)`, users, ids, by, how.Void)
+			_, err = conn.Exec(ctx, `insert into reversals (user_id, event_id, internal, reversal_id, void_id)
+select u, e, i, b, $5::bigint from unnest($1::text[], $2::uuid[], $3::boolean[], $4::uuid[]) as t(u, e, i, b)`,
+				users, ids, internal, by, how.Void)
 		}
 		if err == nil {
 			err = pg.WriteAudit(ctx, conn, how.Audit)
@@ -243,7 +225,7 @@ type folder struct {
 const sqlFold = `select h.event_id, h.delta, h.source = 'admin', coalesce(h.action, ''), h.recorded_at, h.version,
 h.new_score - h.applied,
     h.previous_score is not null, exists (select from reversals as r where r.user_id = h.user_id
-        and r.event_id = h.event_id)
+        and r.event_id = h.event_id and r.internal = (h.source = 'admin'))
 from user_score_histories as h where h.user_id collate "POSIX" = $1 and h.board_id = $2 order by h.version`
 
 func (f *folder) fold(ctx context.Context, user scoreboard.UserID, board *scoreboard.Board) (ledger.Standing, error) {

@@ -7,16 +7,19 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
+	"github.com/scoreboard/scoreboard/server/store/internal/row"
 )
 
 // Events of a sender that still count. A void's own rows have the source admin.
 const sqlSent = `from user_score_histories as h
 where recorded_at >= $1 and recorded_at < $2 and ($3 <> '' and key_id = $3 or $4 <> '' and address = $4)
     and source <> 'admin'
-  and not exists (select from reversals as r where r.user_id = h.user_id and r.event_id = h.event_id)`
+  and not exists (select from reversals as r where r.user_id = h.user_id and r.event_id = h.event_id
+    and not r.internal)`
 
 // PreviewVoid counts what a void would reverse.
 func (c *Corrections) PreviewVoid(ctx context.Context, sender scoreboard.Sender) (*scoreboard.VoidPreview, error) {
@@ -52,6 +55,8 @@ const voidColumns = `id, coalesce(key_id, ''), coalesce(address, ''), starts, en
     (select count(*) from void_events where void_id = voids.id and state = 'undone'),
     (select jsonb_object_agg(note, n) from (select note, count(*) as n from void_events
         where void_id = voids.id and state = 'skipped' group by note order by n desc limit 10) as most),
+    coalesce(problem, ''), attempts, next_at,
+    (select count(*) from void_events where void_id = voids.id and state in ('todo', 'reversed') and attempts > 0),
     coalesce((select at from audit_log where target = 'void:' || voids.id and action = 'void.undo' order by id desc
         limit 1), '0001-01-01T00:00:00Z'),
     coalesce((select who from audit_log where target = 'void:' || voids.id and action = 'void.undo' order by id desc
@@ -59,8 +64,35 @@ const voidColumns = `id, coalesce(key_id, ''), coalesce(address, ''), starts, en
     coalesce((select reason from audit_log where target = 'void:' || voids.id and action = 'void.undo'
         order by id desc limit 1), '')`
 
+// Events that failed, of the voids in $1: of each the first $2, those that wait first.
+const sqlFailures = `select v.id, e.user_id, e.event_id, e.state = 'skipped', coalesce(e.note, ''), e.attempts,
+    case when isfinite(e.next_at) then e.next_at end
+from unnest($1::bigint[]) as v(id) cross join lateral (
+    select * from void_events where void_id = v.id and note is not null
+    order by state = 'skipped', user_id, event_id limit $2) as e
+order by v.id, e.state = 'skipped', e.user_id, e.event_id`
+
+// addFailures completes voids by the events that failed.
+func addFailures(ctx context.Context, q pg.Querier, voids ...*scoreboard.Void) error {
+	ids, byID := make([]int64, len(voids)), make(map[int64]*scoreboard.Void, len(voids))
+	for i, v := range voids {
+		ids[i], byID[v.ID] = v.ID, v
+	}
+	rows, err := q.Query(ctx, sqlFailures, ids, scoreboard.MaxVoidFailures)
+	if err != nil {
+		return err
+	}
+	failures, err := pgx.CollectRows(rows, row.ScanVoidFailure)
+	for _, f := range failures {
+		v := byID[f.Void]
+		v.Failed = append(v.Failed, f)
+	}
+	return err
+}
+
 func scanVoid(row pgx.Row) (*scoreboard.Void, error) {
 	v := &scoreboard.Void{}
+	var next pgtype.Timestamptz
 	err := row.Scan(
 		&v.ID,
 		&v.Sender.KeyID,
@@ -77,10 +109,17 @@ func scanVoid(row pgx.Row) (*scoreboard.Void, error) {
 		&v.Skipped,
 		&v.Undone,
 		&v.SkippedFor,
+		&v.Problem,
+		&v.Attempts,
+		&next,
+		&v.Waiting,
 		&v.UndoAt,
 		&v.UndoBy,
 		&v.UndoReason,
 	)
+	if next.InfinityModifier == pgtype.Finite {
+		v.Next = next.Time.UTC()
+	}
 	for _, t := range []*time.Time{&v.Sender.From, &v.Sender.To, &v.Created, &v.Done, &v.UndoAt} {
 		*t = t.UTC()
 	}
@@ -120,6 +159,9 @@ select $1, $2, nullif($3, ''), nullif($4, ''), $5, $6 where exists (select `+sql
 // Void returns one void, or a not_found.
 func (c *Corrections) Void(ctx context.Context, id int64) (*scoreboard.Void, error) {
 	v, err := scanVoid(c.db.QueryRow(ctx, `select `+voidColumns+` from voids where id = $1`, id))
+	if err == nil {
+		err = addFailures(ctx, c.db, v)
+	}
 	if err != nil {
 		return nil, voidError(id, err)
 	}
@@ -143,6 +185,13 @@ func (c *Corrections) Voids(ctx context.Context, limit int) ([]scoreboard.Void, 
 		v, err := scanVoid(row)
 		return *v, err
 	})
+	if err == nil {
+		all := make([]*scoreboard.Void, len(voids))
+		for i := range voids {
+			all[i] = &voids[i]
+		}
+		err = addFailures(ctx, c.db, all...)
+	}
 	if err != nil {
 		return nil, pg.Translate(fmt.Errorf("list voids: %w", err))
 	}
@@ -176,7 +225,8 @@ where id = $1 for update`,
 				int(scoreboard.UndoTime.Hours()/24),
 			)
 		case state == scoreboard.VoidDone:
-			if _, err := tx.Exec(ctx, `update voids set state = 'undoing' where id = $1`, id); err != nil {
+			if _, err := tx.Exec(ctx, `update voids set state = 'undoing', attempts = 0, problem = null,
+    next_at = '-infinity' where id = $1`, id); err != nil {
 				return err
 			}
 			if err := pg.WriteAudit(ctx, tx, audit); err != nil {

@@ -30,11 +30,15 @@ func (s *Increments) Known(ctx context.Context, batch []scoreboard.Increment) ([
 	return b.Outcomes, nil
 }
 
-// Event returns the receipts of a user's event on every board, or a not_found.
+// Event returns the receipts of a user's event on every board, or a not_found. A
+// client's event comes before a correction with the same id.
 func (s *Increments) Event(
 	ctx context.Context, user scoreboard.UserID, event scoreboard.EventID,
 ) ([]scoreboard.Receipt, error) {
-	receipts, err := row.Receipts(ctx, s.db, user, event)
+	receipts, err := row.Receipts(ctx, s.db, user, event, false)
+	if err == nil && len(receipts) == 0 {
+		receipts, err = row.Receipts(ctx, s.db, user, event, true)
+	}
 	if err != nil {
 		return nil, pg.Translate(fmt.Errorf("look up event %s of %s: %w", event.Text, user, err))
 	}

@@ -27,6 +27,13 @@ from users as u left join lateral (
     order by id desc limit 1) as a on true
 where u.user_id = $1`
 
+// A void's events are deleted after a while, so there are few voids to look at.
+const sqlVoidFailures = `select v.id, e.user_id, e.event_id, e.state = 'skipped', e.note, e.attempts,
+    case when isfinite(e.next_at) then e.next_at end
+from voids as v cross join lateral (
+    select * from void_events where void_id = v.id and user_id = $1 and note is not null offset 0) as e
+order by v.id desc, e.event_id limit $2`
+
 // UserRecord returns a user's record for operators, or a not_found.
 func (m *Moderation) UserRecord(ctx context.Context, user scoreboard.UserID) (*scoreboard.UserRecord, error) {
 	r := &scoreboard.UserRecord{User: user}
@@ -40,6 +47,10 @@ order by recorded_at desc, board_id limit $2`, user, recordScores).
 			r.Scores, err = pgx.CollectRows(rows, row.ScanState)
 			return err
 		})
+	b.Queue(sqlVoidFailures, user, scoreboard.MaxVoidFailures).Query(func(rows pgx.Rows) (err error) {
+		r.VoidFailures, err = pgx.CollectRows(rows, row.ScanVoidFailure)
+		return err
+	})
 	err := m.db.SendBatch(ctx, &b).Close()
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, row.NoUser(user)

@@ -112,10 +112,11 @@ const (
         payload_hash = '\x00000000000000000000000000000000',
         client_timestamp = null, signer = null, address = null, user_agent = null, country = null
     from piece where h.user_id = $1 and h.event_id = piece.event_id and h.board_id = $2
-        and h.recorded_at = piece.recorded_at
-    returning h.event_id, h.new_score, h.version, h.recorded_at
+        and h.recorded_at = piece.recorded_at and h.version = piece.version
+    returning h.event_id, h.new_score, h.version, h.recorded_at, h.source = 'admin' as internal
 ), turned as (
     update reversals as r set user_id = $3 from moved where r.user_id = $1 and r.event_id = moved.event_id
+        and r.internal = moved.internal
 )
 select event_id, new_score, version, recorded_at, (select count(*) from moved) from moved order by version desc limit 1`
 

@@ -86,10 +86,10 @@ returning user_id, status, last_recorded_at, clock_timestamp(), xmax = 0`
 	// was committed while this transaction waited for them.
 	sqlKnownEvents = `select t.n, h.board_id, h.payload_hash, h.applied, h.previous_score, h.new_score, h.version,
 h.recorded_at,
-    exists (select from reversals as r where r.user_id = t.u and r.event_id = t.e)
+    exists (select from reversals as r where r.user_id = t.u and r.event_id = t.e and r.internal = $4)
 from unnest($1::text[], $2::uuid[]) with ordinality as t(u, e, n) cross join lateral (
     select * from user_score_histories
-    where user_id = t.u and event_id = t.e and recorded_at >= $3 offset 0) as h
+    where user_id = t.u and event_id = t.e and (source = 'admin') = $4 and recorded_at >= $3 offset 0) as h
 order by t.n`
 
 	sqlScores = `select t.n, s.score, s.version, s.revision, s.reached_at, s.hidden, s.empty
@@ -118,9 +118,7 @@ func (r Runner) read(ctx context.Context, conn *pgxpool.Conn, b *ledger.Batch) e
 		atUsers = atUsers && err != nil
 		return err
 	})
-	q.Queue(sqlKnownEvents, b.EventUsers, b.EventIDs, ledger.KnownSince(time.Now())).Query(func(found pgx.Rows) error {
-		return readKnown(found, b)
-	})
+	q.Queue(sqlKnownEvents, knownArguments(b)...).Query(func(found pgx.Rows) error { return readKnown(found, b) })
 	q.Queue(sqlScores, b.Scores.Users, b.Scores.Boards).Query(func(found pgx.Rows) error {
 		return readScores(found, &b.Scores)
 	})
@@ -154,9 +152,14 @@ func readInstanceScores(ctx context.Context, conn *pgxpool.Conn, b *ledger.Batch
 	return readScores(rows, &pairs)
 }
 
+// knownArguments are the parameters of sqlKnownEvents.
+func knownArguments(b *ledger.Batch) []any {
+	return []any{b.EventUsers, b.EventIDs, ledger.KnownSince(time.Now()), b.Internal}
+}
+
 // ReadKnown looks up the events of a batch without locks.
 func ReadKnown(ctx context.Context, q pg.Querier, b *ledger.Batch) error {
-	rows, err := q.Query(ctx, sqlKnownEvents, b.EventUsers, b.EventIDs, ledger.KnownSince(time.Now()))
+	rows, err := q.Query(ctx, sqlKnownEvents, knownArguments(b)...)
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ const (
 	UniqueViolation      = "23505"
 	UndefinedTable       = "42P01"
 	checkViolation       = "23514"
-	queryCanceled        = "57014"
+	QueryCanceled        = "57014" // the statement timeout
 )
 
 // RetryAfterOutage is the Retry-After sent to callers while PostgreSQL is
@@ -59,15 +59,18 @@ func Retryable(err error) bool {
 	return PartitionMissing(err) || connectionLost(err)
 }
 
-// retries bounds how often a transaction is repeated after a lock timeout or a lost
+// Retries bounds how often a transaction is repeated after a lock timeout or a lost
 // connection.
-const retries = 20
+const Retries = 20
 
 // Retry repeats do while its error is retryable.
-func Retry(ctx context.Context, do func() error) error {
+func Retry(ctx context.Context, do func() error) error { return RetryTimes(ctx, Retries, do) }
+
+// RetryTimes runs do at most so many times, while its error is retryable.
+func RetryTimes(ctx context.Context, times int, do func() error) error {
 	for try := 1; ; try++ {
 		err := do()
-		if err == nil || try == retries || !Retryable(err) {
+		if err == nil || try >= times || !Retryable(err) {
 			return err
 		}
 		select {
@@ -115,7 +118,7 @@ func Translate(err error) error {
 		return err
 	}
 	s := Code(err)
-	timedOut := errors.Is(err, context.DeadlineExceeded) || s == queryCanceled || s == LockNotAvailable
+	timedOut := errors.Is(err, context.DeadlineExceeded) || s == QueryCanceled || s == LockNotAvailable
 	if timedOut || connectionLost(err) || strings.HasPrefix(s, "53") || s == SerializationFailure ||
 		s == DeadlockDetected {
 		return &scoreboard.Error{

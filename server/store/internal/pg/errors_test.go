@@ -32,7 +32,7 @@ func TestOnlyOutagesAreUnavailable(t *testing.T) {
 		{"admin shutdown", state("57P01"), true, true},
 		{"too many connections", state("53300"), true, false},
 		{"deadlock", state(DeadlockDetected), true, true},
-		{"statement timeout", state(queryCanceled), true, false},
+		{"statement timeout", state(QueryCanceled), true, false},
 		{"our own deadline", context.DeadlineExceeded, true, false},
 		{"value that cannot be scanned", pgx.ScanArgError{Err: errors.New("cannot scan infinity")}, false, false},
 		{"error of our own", errors.New("the current instance does not exist"), false, false},

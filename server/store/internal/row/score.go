@@ -31,14 +31,15 @@ select $3, gen_random_uuid(), user_id, board_id, score, score, 0, order_key, ver
 returning board_id, revision`
 
 const sqlReceipts = `select board_id, applied, previous_score, new_score, version, recorded_at,
-    exists (select from reversals where user_id = $1 and event_id = $2)
-from user_score_histories where user_id = $1 and event_id = $2 order by board_id`
+    exists (select from reversals where user_id = $1 and event_id = $2 and internal = $3)
+from user_score_histories where user_id = $1 and event_id = $2 and (source = 'admin') = $3 order by board_id`
 
-// Receipts reads the receipts of a user's event on every board.
+// Receipts reads the receipts of a user's event on every board: of an internal one, or
+// of a client's.
 func Receipts(
-	ctx context.Context, q pg.Querier, user scoreboard.UserID, event scoreboard.EventID,
+	ctx context.Context, q pg.Querier, user scoreboard.UserID, event scoreboard.EventID, internal bool,
 ) (receipts []scoreboard.Receipt, err error) {
-	rows, err := q.Query(ctx, sqlReceipts, user, event.UUID)
+	rows, err := q.Query(ctx, sqlReceipts, user, event.UUID, internal)
 	if err != nil {
 		return nil, err
 	}
