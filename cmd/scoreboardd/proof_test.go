@@ -45,6 +45,7 @@ func TestActionsAndAttestations(t *testing.T) {
 	for _, r := range []client.BoardRequest{
 		{Board: "timed", Require: []string{"action-token"}, ActionLife: "1h"},
 		{Board: "slow", Require: []string{"action-token"}, ActionLeast: "30m"},
+		{Board: "brisk", Require: []string{"action-token"}, ActionLeast: "1s"},
 		{Board: "vouched", Require: []string{"attestation"}},
 	} {
 		made, err := admin.CreateBoard(ctx, r)
@@ -128,6 +129,25 @@ func TestActionsAndAttestations(t *testing.T) {
 	}); code != scoreboard.CodeRuleViolated {
 		t.Errorf("before the minimum duration: got %q, want rule_violated", code)
 	}
+	var parallel [3]client.Action
+	for i := range parallel {
+		parallel[i] = start(alice, client.ActionRequest{Board: "brisk"})
+	}
+	time.Sleep(time.Until(parallel[0].IssuedAt.Add(1300 * time.Millisecond)))
+	counted := 0
+	for _, a := range parallel {
+		in := client.Increment{User: "alice", Delta: 5, Board: "brisk", ActionToken: a.ActionToken}
+		switch _, code := submit(alice, in); code {
+		case "":
+			counted++
+		case scoreboard.CodeRuleViolated:
+		default:
+			t.Errorf("one of three actions at once: got %q", code)
+		}
+	}
+	if elapsed := int(time.Since(parallel[0].IssuedAt).Seconds()); counted < 1 || counted > elapsed {
+		t.Errorf("of three actions of 1s at once, %d count after %d s", counted, elapsed)
+	}
 	wide := int64(1_000_001)
 	for name, c := range map[string]struct {
 		r    client.ActionRequest
@@ -184,8 +204,8 @@ func TestActionsAndAttestations(t *testing.T) {
 	if r, code := submit(alice, match); code != "" || !r.Replayed {
 		t.Errorf("a repeat without it: got %+v, %q, want its receipt", r, code)
 	}
-	if n := h.sql(`select count(*) from user_score_histories`); n != 2 {
-		t.Errorf("got %d ledger rows, want 2", n)
+	if n := h.sql(`select count(*) from user_score_histories`); n != int64(2+counted) {
+		t.Errorf("got %d ledger rows, want %d", n, 2+counted)
 	}
 }
 

@@ -27,6 +27,7 @@ func (a *API) checkProofs(c *gin.Context, cmd *command) error {
 			return err
 		}
 		in.ActionID = action.ID
+		in.ActionTime = scoreboard.ActionTime{Started: action.Issued, Ended: a.Now(), Min: action.MinTime}
 		if in.Objection == nil {
 			in.Objection = action.Objection(in, a.Now())
 		}

@@ -86,6 +86,9 @@ type Score struct {
 	Version   int64
 	Revision  int64
 	ReachedAt time.Time
+	// ActionUntil is when the user's last action on the board ended at the earliest;
+	// zero for none with a minimum duration.
+	ActionUntil time.Time
 
 	lastRow int // index in Rows of the user's last row on the board; -1: none
 }

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"strings"
+	"time"
 
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -50,6 +51,7 @@ func (b *Batch) decide(in *scoreboard.Increment, hash [16]byte) ([]scoreboard.Re
 	}
 	next := make([]scoreboard.Score, len(in.Boards))
 	boards := make([]*scoreboard.Board, len(in.Boards))
+	until := make([]time.Time, len(in.Boards)) // of actions
 	var mode scoreboard.Mode
 	for i, name := range in.Boards {
 		board, err := b.target(in, name)
@@ -71,12 +73,16 @@ func (b *Batch) decide(in *scoreboard.Increment, hash [16]byte) ([]scoreboard.Re
 		if next[i], err = board.Next(s.Value, s.Exists, in.Delta); err != nil {
 			return nil, err
 		}
+		if until[i], err = in.ActionTime.Until(s.ActionUntil, board.ID); err != nil {
+			return nil, err
+		}
 	}
 	if err := b.detectAnomalies(in, boards, next); err != nil {
 		return nil, err
 	}
 	known := &knownEvent{hash: hash}
 	for i, board := range boards {
+		b.scores[ScoreKey{in.User, board.ID}].ActionUntil = until[i]
 		known.receipts = append(known.receipts, b.record(in, hash, board, next[i]))
 	}
 	b.known[keyOf(in)] = known

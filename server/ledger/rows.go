@@ -30,6 +30,7 @@ type Rows struct {
 	Shards             []int16
 	Changed            []bool // has an outbox row
 	Last               []bool // is the new state of the score
+	ActionUntil        []*time.Time
 	Hidden, Empty      []bool // set by corrections only
 }
 
@@ -54,12 +55,8 @@ func (r *Rows) add(
 	r.Scores = append(r.Scores, int64(receipt.NewScore))
 	r.Versions = append(r.Versions, receipt.Version)
 	r.RecordedAt = append(r.RecordedAt, receipt.RecordedAt)
-	if !in.Client.IsZero() {
-		for len(r.ClientTimes) < n {
-			r.ClientTimes = append(r.ClientTimes, nil)
-		}
-		r.ClientTimes = append(r.ClientTimes, &in.Client)
-	}
+	r.ClientTimes = setTime(r.ClientTimes, n, in.Client)
+	r.ActionUntil = setTime(r.ActionUntil, n, s.ActionUntil)
 	r.Sources = append(r.Sources, string(in.Source))
 	r.Actions = setOptional(r.Actions, n, in.Action)
 	r.Keys = setOptional(r.Keys, n, in.KeyID)
@@ -80,6 +77,17 @@ func (r *Rows) add(
 // setOptional sets column[n] to v and fills the gap before it with nulls; "" is null.
 func setOptional(column []*string, n int, v string) []*string {
 	if v == "" {
+		return column
+	}
+	for len(column) < n {
+		column = append(column, nil)
+	}
+	return append(column, &v)
+}
+
+// setTime is setOptional for a time; zero is null.
+func setTime(column []*time.Time, n int, v time.Time) []*time.Time {
+	if v.IsZero() {
 		return column
 	}
 	for len(column) < n {

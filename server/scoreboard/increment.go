@@ -26,8 +26,9 @@ type Increment struct {
 	Server   bool   // the token may act for any user
 	Country  string // two letters; empty: unknown
 
-	ActionID [16]byte // of the action token; zero: none
-	Attested bool     // by an authoritative server
+	ActionID   [16]byte // of the action token; zero: none
+	ActionTime ActionTime
+	Attested   bool // by an authoritative server
 	// Objection is why it is rejected, unless the event is known: a repeat gets
 	// its receipt even if a token has expired since.
 	Objection *Error

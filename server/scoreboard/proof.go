@@ -43,6 +43,35 @@ func (a *Action) Covers(in *Increment) error {
 	return nil
 }
 
+// ActionTime is when the action of an increment took place, by the servers' clocks.
+type ActionTime struct {
+	Started, Ended time.Time
+	Min            time.Duration // how long it lasts at least; 0: any
+}
+
+// Until returns the earliest end of an action that did not begin before a time, zero
+// for any, or a rule_violated if it has ended before. Actions of a user on a board
+// count one after the other: of several that were started at once, the second can
+// end after twice the minimum.
+func (a *ActionTime) Until(previous time.Time, board BoardID) (time.Time, error) {
+	if a.Min <= 0 {
+		return previous, nil
+	}
+	began := a.Started
+	if previous.After(began) {
+		began = previous
+	}
+	until := began.Add(a.Min)
+	if until.After(a.Ended) {
+		return previous, &Error{
+			Code: CodeRuleViolated, Field: "action_token",
+			Message: fmt.Sprintf("after the user's other actions on board %s, this one has its minimum duration at %s",
+				board, until.UTC().Format(time.RFC3339)),
+		}
+	}
+	return until, nil
+}
+
 // Objection returns why an increment received at a time is rejected, or nil.
 func (a *Action) Objection(in *Increment, at time.Time) *Error {
 	switch {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -187,5 +188,84 @@ func TestUsedActionTokensAreDeleted(t *testing.T) {
 	}
 	if n := conn.Count(t, `select count(*) from used_action_tokens`); n != 1 {
 		t.Errorf("%d left, want 1", n)
+	}
+}
+
+// Of actions that were started at once, one counts after each minimum duration, on
+// whatever node and in whatever batch they are submitted. A late result does not delay
+// the action after it.
+func TestParallelActionsTakeTheirTime(t *testing.T) {
+	t.Parallel()
+	s, conn := storetest.New(t)
+	other := storetest.Open(t, conn.URL, func(o *store.Options) {
+		o.LockWait, o.Timeout = 5*time.Second, 10*time.Second
+	})
+	start := time.Now().Truncate(time.Millisecond)
+	made := 0
+	action := func(user scoreboard.UserID, began, ended time.Duration) scoreboard.Increment {
+		made++
+		in := ending(user, fmt.Sprint("e", made), byte(made))
+		in.ActionTime = scoreboard.ActionTime{
+			Started: start.Add(began), Ended: start.Add(ended), Min: 30 * time.Second,
+		}
+		return in
+	}
+	var batches [8][]scoreboard.Increment
+	for i := range batches {
+		for range 5 {
+			batches[i] = append(batches[i], action("alice", 0, 60*time.Second))
+		}
+	}
+	var all sync.WaitGroup
+	var done atomic.Int64
+	for i, batch := range batches {
+		all.Go(func() {
+			node := s
+			if i%2 == 1 {
+				node = other
+			}
+			out, err := node.Increments.Record(context.Background(), batch)
+			if err != nil {
+				t.Error(err)
+			}
+			for _, o := range out {
+				switch code := scoreboard.CodeOf(o.Err); code {
+				case "":
+					done.Add(1)
+				case scoreboard.CodeRuleViolated:
+				default:
+					t.Errorf("got %v", o.Err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if done.Load() != 2 {
+		t.Errorf("40 actions of 30 s at once: %d count after 60 s, want 2", done.Load())
+	}
+	for _, c := range []struct {
+		name         string
+		began, ended time.Duration
+		want         scoreboard.Code
+	}{
+		{"too early", 0, 89 * time.Second, scoreboard.CodeRuleViolated},
+		{"the third", 0, 90 * time.Second, ""},
+		{"later", 100 * time.Second, 150 * time.Second, ""},
+		{"right after it, although its result came late", 130 * time.Second, 160 * time.Second, ""},
+		{"too short after it", 130 * time.Second, 189 * time.Second, scoreboard.CodeRuleViolated},
+	} {
+		if o := recordOne(t, s, action("alice", c.began, c.ended)); scoreboard.CodeOf(o.Err) != c.want {
+			t.Errorf("%s: got %v, want %q", c.name, o.Err, c.want)
+		}
+	}
+	plain := ending("alice", "plain", 200)
+	if o := recordOne(t, s, plain); o.Err != nil {
+		t.Errorf("an action without a minimum: %v", o.Err)
+	}
+	if o := recordOne(t, s, action("alice", 130*time.Second, 189*time.Second)); o.Err == nil {
+		t.Error("an event without an action made others forgotten")
+	}
+	if o := recordOne(t, s, action("bob", 0, 30*time.Second)); o.Err != nil {
+		t.Errorf("another player: %v", o.Err)
 	}
 }

@@ -92,7 +92,7 @@ from unnest($1::text[], $2::uuid[]) with ordinality as t(u, e, n) cross join lat
     where user_id = t.u and event_id = t.e and (source = 'admin') = $4 and recorded_at >= $3 offset 0) as h
 order by t.n`
 
-	sqlScores = `select t.n, s.score, s.version, s.revision, s.reached_at, s.hidden, s.empty
+	sqlScores = `select t.n, s.score, s.version, s.revision, s.reached_at, s.hidden, s.empty, s.action_until
 from unnest($1::text[], $2::text[]) with ordinality as t(u, b, n) cross join lateral (
     select * from scores where user_id = t.u and board_id = t.b offset 0) as s`
 
@@ -204,8 +204,13 @@ func readScores(found pgx.Rows, pairs *ledger.ScorePairs) error {
 	var n int64
 	var s ledger.Score
 	var empty bool
-	to := []any{&n, &s.Value, &s.Version, &s.Revision, &s.ReachedAt, &s.Hidden, &empty}
+	var action *time.Time
+	to := []any{&n, &s.Value, &s.Version, &s.Revision, &s.ReachedAt, &s.Hidden, &empty, &action}
 	_, err := pgx.ForEachRow(found, to, func() error {
+		s.ActionUntil = time.Time{}
+		if action != nil {
+			s.ActionUntil = *action
+		}
 		s.Exists, s.ReachedAt = !empty, s.ReachedAt.UTC()
 		pairs.Set(int(n-1), s)
 		return nil
