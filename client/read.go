@@ -140,7 +140,9 @@ func (c *Client) PutProfile(ctx context.Context, user string, p Profile) (Profil
 	err := c.do(ctx, call{
 		op: "set the profile of " + user, method: http.MethodPut,
 		path: "/v1/users/" + url.PathEscape(user) + "/profile", query: because(ctx),
-		body: func(time.Time) any { return Profile{DisplayName: p.DisplayName, AvatarURL: p.AvatarURL} },
+		body: func(time.Time) any {
+			return protocol.ProfileRequest{DisplayName: p.DisplayName, AvatarURL: p.AvatarURL}
+		},
 	}, &kept)
 	return kept, err
 }

@@ -25,14 +25,14 @@ const (
 // harness is a real PostgreSQL and a real Redis for nodes to use. Nodes use the
 // transport direct, so that no broker is needed.
 type harness struct {
-	t        *testing.T
+	t        testing.TB
 	settings map[string]string
 	postgres string
 	redis    *backendtest.RedisServer
 	tokens   *auth.Tokens
 }
 
-func newHarness(t *testing.T) *harness {
+func newHarness(t testing.TB) *harness {
 	t.Helper()
 	return &harness{
 		t: t, postgres: backendtest.Postgres(t, migrations.Up), redis: backendtest.OwnRedis(t),
@@ -80,7 +80,7 @@ func (h *harness) launch(roles string, settings ...string) *node {
 }
 
 // get returns the status and the body of a GET request.
-func (h *harness) get(t *testing.T, url string, header http.Header) (int, string) {
+func (h *harness) get(t testing.TB, url string, header http.Header) (int, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 	if err != nil {
@@ -99,7 +99,7 @@ func (h *harness) get(t *testing.T, url string, header http.Header) (int, string
 }
 
 // request returns the whole response to a request.
-func request(t *testing.T, method, url, body string, header http.Header) (status int, responseHeader http.Header,
+func request(t testing.TB, method, url, body string, header http.Header) (status int, responseHeader http.Header,
 	answer string,
 ) {
 	t.Helper()

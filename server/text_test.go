@@ -21,6 +21,7 @@ type schema struct {
 	Ref        string            `json:"$ref"`
 	Type       any               `json:"type"`
 	Properties map[string]schema `json:"properties"`
+	Required   []string          `json:"required"`
 	Items      *schema           `json:"items"`
 }
 
@@ -34,6 +35,7 @@ type document struct {
 		RequestBody struct {
 			Content map[string]struct{ Schema schema }
 		}
+		Responses map[string]struct{ Description string }
 	}
 	Components struct{ Schemas map[string]schema }
 }
@@ -97,7 +99,7 @@ func TestBadTextIsRejectedEverywhere(t *testing.T) {
 			t.Errorf("%s: %s %.100q: got %.200s, want an invalid_request", what, method, target, answer)
 		}
 	}
-	before := h.dump()
+	before := h.dump(t)
 	for _, path := range slices.Sorted(maps.Keys(d.Paths)) {
 		if path == "/docs" || path == "/openapi.json" {
 			continue
@@ -139,16 +141,16 @@ func TestBadTextIsRejectedEverywhere(t *testing.T) {
 	if sent < 3000 {
 		t.Errorf("sent %d requests, want at least 3,000", sent)
 	}
-	if after := h.dump(); after != before {
+	if after := h.dump(t); after != before {
 		t.Errorf("the requests changed something: %s became %s", before, after)
 	}
 }
 
 // dump describes what requests of operators and users change.
-func (h *harness) dump() string {
-	h.t.Helper()
+func (h *harness) dump(t testing.TB) string {
+	t.Helper()
 	var text string
-	err := backendtest.Connect(h.t, h.postgres).QueryRow(h.t.Context(), `select jsonb_build_object(
+	err := backendtest.Connect(t, h.postgres).QueryRow(t.Context(), `select jsonb_build_object(
 	'boards', (select jsonb_agg(array[board_id, status] order by board_id) from boards),
 	'users', (select jsonb_agg(array[user_id, status] order by user_id) from users),
 	'scores', (select count(*) from scores), 'ledger', (select count(*) from user_score_histories),
@@ -156,7 +158,7 @@ func (h *harness) dump() string {
 	'audit', (select count(*) from audit_log), 'profiles', (select count(*) from profiles),
 	'voids', (select count(*) from voids), 'settings', (select count(*) from knobs))::text`).Scan(&text)
 	if err != nil {
-		h.t.Fatal(err)
+		t.Fatal(err)
 	}
 	return text
 }
@@ -207,7 +209,7 @@ func TestBadReasonChangesNothing(t *testing.T) {
 	if status != http.StatusCreated {
 		t.Fatalf("create a board: got %d %s", status, answer)
 	}
-	before := h.dump()
+	before := h.dump(t)
 	for path, body := range map[string]string{
 		"/v1/admin/tokens": `{"user_id":"mallory","scope":"score:admin"}`, "/v1/boards/daily/roll": `{}`,
 		"/v1/boards/roll": `{}`, "/v1/boards/daily/freeze": "", "/v1/admin/keys": `{"name":"k"}`,
@@ -221,7 +223,7 @@ func TestBadReasonChangesNothing(t *testing.T) {
 			}
 		}
 	}
-	if after := h.dump(); after != before {
+	if after := h.dump(t); after != before {
 		t.Errorf("the requests changed something: %s became %s", before, after)
 	}
 	status, _, answer = request(t, http.MethodPost, n.URL+"/v1/admin/tokens?reason=test",

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -35,7 +34,7 @@ func parseCommand(r *protocol.IncrementRequest) (*command, error) {
 	if err != nil {
 		return cmd, err
 	}
-	at, err := time.Parse(time.RFC3339, r.Timestamp)
+	at, err := scoreboard.ParseTime(r.Timestamp)
 	if err != nil {
 		return cmd, scoreboard.Invalid("timestamp", "timestamp must be RFC 3339")
 	}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/gin-gonic/gin"
 
@@ -29,6 +30,7 @@ type Keys interface {
 
 // The bounds of a key.
 const (
+	maxKeyName     = 128 // characters
 	maxKeyBoards   = 100
 	maxKeyLife     = 10 * 366 * 24 * time.Hour
 	maxKeyRate     = 1_000_000 // events a minute, the precision of the buckets
@@ -47,8 +49,8 @@ func (a *API) createKey(c *gin.Context, caller *auth.Claims) error {
 	if err := decode(c, &r); err != nil {
 		return err
 	}
-	if r.Name == "" || len(r.Name) > 128 {
-		return scoreboard.Invalid("name", "name must be 1 to 128 bytes")
+	if n := utf8.RuneCountInString(r.Name); n == 0 || n > maxKeyName {
+		return scoreboard.Invalid("name", "name must be 1 to %d characters", maxKeyName)
 	}
 	scope, err := keyScope(&r)
 	if err != nil {

@@ -95,6 +95,10 @@ func (a *API) live(c *gin.Context, caller *auth.Claims) error {
 	if limit != 0 && limit != shortStream && limit != scoreboard.TopSize { // 0: the setting reads.top_n
 		return scoreboard.Invalid("limit", "limit must be %d or %d", shortStream, scoreboard.TopSize)
 	}
+	delta := c.Query("delta")
+	if delta != "" && delta != "0" && delta != "1" {
+		return scoreboard.Invalid("delta", "delta must be 0 or 1")
+	}
 	check := a.boardCheck(caller)
 	if c.Query("token") != "" {
 		check = onlyBoard(board, check)
@@ -105,7 +109,7 @@ func (a *API) live(c *gin.Context, caller *auth.Claims) error {
 	}
 	v := scoreboard.Viewer{
 		User: caller.User, Address: address(c.Request), Expires: caller.Expires, CanSee: check,
-		Board: board, Limit: limit, Delta: c.Query("delta") == "1",
+		Board: board, Limit: limit, Delta: delta == "1",
 	}
 	v.LastEpoch, v.LastVersion = parseEventID(last)
 	if isUpgrade(c) {

@@ -98,7 +98,7 @@ type (
 		Required    []string             `json:"required"`
 		Items       *apiSchema           `json:"items"`
 		OneOf       []apiSchema          `json:"oneOf"`
-		Enum        []string             `json:"enum"`
+		Enum        []any                `json:"enum"`
 	}
 )
 

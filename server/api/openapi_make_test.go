@@ -22,7 +22,8 @@ type object = map[string]any
 
 // everywhere lists the error codes of every route.
 var everywhere = []scoreboard.Code{
-	scoreboard.CodeUnauthorized, scoreboard.CodeRateLimited, scoreboard.CodeOverloaded,
+	scoreboard.CodeInvalidRequest, scoreboard.CodeUnauthorized, scoreboard.CodeForbidden,
+	scoreboard.CodeRateLimited, scoreboard.CodeOverloaded,
 	scoreboard.CodeUnavailable, scoreboard.CodeInternal,
 }
 
@@ -144,8 +145,13 @@ func (m *maker) operation(o operation, path string) object {
 			if !known {
 				m.t.Errorf("%s: pathParams lacks :%s", o.route, name)
 			}
+			schema := object{"type": "string"}
+			if name == "id" {
+				schema = object{"type": "integer", "format": "int64"}
+			}
+			maps.Copy(schema, m.boundsOf(pathBounds, o.route, " ", name))
 			parameters = append(parameters, object{
-				"name": name, "in": "path", "required": true, "description": about, "schema": object{"type": "string"},
+				"name": name, "in": "path", "required": true, "description": about, "schema": schema,
 			})
 		}
 	}
@@ -158,8 +164,12 @@ func (m *maker) operation(o operation, path string) object {
 		if q.kind == "time" {
 			schema = object{"type": "string", "format": "date-time"}
 		}
+		if q.kind == "integer" {
+			schema["format"] = "int64"
+		}
+		maps.Copy(schema, m.boundsOf(queryBounds, o.route, " ", q.name))
 		parameters = append(parameters, object{
-			"name": q.name, "in": "query", "description": q.about, "schema": schema,
+			"name": q.name, "in": "query", "description": q.about, "schema": schema, "allowEmptyValue": true,
 		})
 	}
 	if parameters != nil {
@@ -167,6 +177,7 @@ func (m *maker) operation(o operation, path string) object {
 	}
 	if o.body != nil {
 		op["requestBody"] = object{"required": true, "content": m.content(o.body)}
+		m.restrict(reflect.TypeOf(o.body))
 	}
 	if o.tag == "about" {
 		op["security"] = []object{}
@@ -182,9 +193,9 @@ func (m *maker) operation(o operation, path string) object {
 	codes := map[int][]string{}
 	common := everywhere
 	if o.tag == "about" {
-		common = []scoreboard.Code{scoreboard.CodeRateLimited}
+		common = []scoreboard.Code{scoreboard.CodeInvalidRequest, scoreboard.CodeRateLimited}
 	}
-	for _, code := range slices.Concat(o.codes, common) {
+	for _, code := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(o.codes, common)))) {
 		codes[statuses[code]] = append(codes[statuses[code]], string(code))
 	}
 	for status, names := range codes {
@@ -279,6 +290,7 @@ func (m *maker) describe(schema object, t reflect.Type) {
 		if f.Type.Kind() == reflect.Pointer && !optional && p["type"] != nil {
 			p["type"] = []any{p["type"], "null"}
 		}
+		maps.Copy(p, answerBounds[t.Name()+"."+name])
 		if about := m.about(t, t.Name()+"."+f.Name); about != "" {
 			p["description"] = about
 		}

@@ -8,7 +8,7 @@ import (
 )
 
 // operation describes one route for the document. The errors of every route
-// (unauthorized, rate_limited, overloaded, unavailable, internal) are added.
+// (everywhere) are added.
 type operation struct {
 	route   string // method and path, as in the route table
 	tag     string
@@ -31,9 +31,7 @@ type (
 )
 
 const (
-	invalid   = scoreboard.CodeInvalidRequest
 	notFound  = scoreboard.CodeNotFound
-	forbidden = scoreboard.CodeForbidden
 	conflict  = scoreboard.CodeConflict
 	tooLarge  = scoreboard.CodePayloadTooLarge
 	mediaType = scoreboard.CodeUnsupportedMediaType
@@ -58,10 +56,10 @@ var (
 
 // The error codes of kinds of routes.
 var (
-	readCodes  = []scoreboard.Code{invalid, forbidden, notFound}
-	adminCodes = []scoreboard.Code{invalid, forbidden, tooLarge, mediaType}
+	readCodes  = []scoreboard.Code{notFound}
+	adminCodes = []scoreboard.Code{tooLarge, mediaType}
 	writeCodes = []scoreboard.Code{
-		invalid, scoreboard.CodeInvalidSignature, forbidden, notFound, scoreboard.CodeEventConflict,
+		scoreboard.CodeInvalidSignature, notFound, scoreboard.CodeEventConflict,
 		scoreboard.CodeBoardClosed, scoreboard.CodeTokenUsed, tooLarge, mediaType, scoreboard.CodeDeltaOutOfRange,
 		scoreboard.CodeScoreOutOfRange, scoreboard.CodeRuleViolated,
 	}
@@ -129,7 +127,7 @@ func scoreOperations() []operation {
 		},
 		described(writes("POST /v1/scores/increments", "scores", "Submit up to 500 increments",
 			protocol.Batch{}, protocol.BatchResults{},
-			invalid, scoreboard.CodeInvalidSignature, forbidden, tooLarge, mediaType),
+			scoreboard.CodeInvalidSignature, tooLarge, mediaType),
 			"Returns a result for each item, in order. Signed by the header scheme. Requires the scope score:update."),
 		reads("GET /v1/events/:event_id", "scores", "Get the receipt or status of an event",
 			[]param{{"user_id", "string", "user of the event (requires score:update); the token's user by default"}},
@@ -175,7 +173,7 @@ func readOperations() []operation {
 				"archived_before is set on the last page if older events are in the archive.",
 		),
 		described(writes("PUT /v1/users/:user_id/profile", "users", "Set a user's display name and avatar",
-			protocol.Profile{}, protocol.Profile{}, with(readCodes, tooLarge, mediaType)...),
+			protocol.ProfileRequest{}, protocol.Profile{}, with(readCodes, tooLarge, mediaType)...),
 			"Available to the user and to operators (score:admin)."),
 		reads("GET /v1/realtime/token", "realtime", "Get a join ticket, valid for 30 seconds",
 			[]param{queryBoardParam}, protocol.JoinTicket{}, readCodes...),
@@ -216,7 +214,7 @@ func boardOperations() []operation {
 				{"after", "string", "next_after of the previous page"},
 				queryLimit,
 			},
-			protocol.Boards{}, invalid),
+			protocol.Boards{}, notFound),
 		reads("GET /v1/boards/:board", "boards", "Get a board", nil, protocol.Board{}, readCodes...),
 		created(change("POST /v1/boards", "Create a board", protocol.BoardRequest{}, conflict)),
 		change("PATCH /v1/boards/:board", "Change the proof that a board's increments must carry",
@@ -262,10 +260,10 @@ func adminOperations() []operation {
 	return []operation{
 		created(write("POST /v1/admin/keys", "Create a signing key and show its secret once",
 			protocol.KeyRequest{}, protocol.Key{}, notFound)),
-		read("GET /v1/admin/keys", "List signing keys", nil, protocol.Keys{}, forbidden),
+		read("GET /v1/admin/keys", "List signing keys", nil, protocol.Keys{}),
 		write("POST /v1/admin/keys/:key_id/rotate", "Replace a key's secret; the old one stays valid for a while",
 			protocol.RotateRequest{}, protocol.Key{}, notFound, conflict),
-		read("DELETE /v1/admin/keys/:key_id", "Revoke a signing key", nil, protocol.Key{}, forbidden, notFound),
+		read("DELETE /v1/admin/keys/:key_id", "Revoke a signing key", nil, protocol.Key{}, notFound),
 		created(write("POST /v1/admin/tokens", "Issue a token for a user (development issuer only)",
 			protocol.TokenRequest{}, protocol.Token{})),
 		read("GET /v1/admin/audit", "List changes by operators, newest first",
@@ -273,9 +271,11 @@ func adminOperations() []operation {
 				{"who", "string", "only changes by this operator"},
 				{"action", "string", "only this action, such as user.ban"},
 				{"target", "string", "only changes to this target, such as user:alice"},
-				queryFrom, queryTo, queryCursor, queryLimit,
+				queryFrom, queryTo,
+				{"cursor", "integer", "next_cursor of the previous page"},
+				queryLimit,
 			},
-			protocol.AuditEntries{}, invalid, forbidden),
+			protocol.AuditEntries{}),
 		read("GET /v1/admin/users/:user_id", "Get a user's status and its reason, scores and open flags",
 			nil, protocol.User{}, readCodes...),
 		status("ban", "Ban a user: block writes and hide the user from rankings"),
@@ -293,7 +293,7 @@ func adminOperations() []operation {
 			protocol.ReverseRequest{}, oneOf{protocol.Receipt{}, protocol.Receipts{}},
 			notFound, scoreboard.CodeBoardClosed, scoreboard.CodeGone),
 		read("GET /v1/admin/settings", "List all settings with their effective values and sources",
-			nil, protocol.Settings{}, forbidden),
+			nil, protocol.Settings{}),
 		write("PUT /v1/admin/settings", "Change several settings on all nodes, together or not at all",
 			protocol.SettingsRequest{}, protocol.Settings{}, notFound),
 		write("PUT /v1/admin/settings/:name", "Change a setting on all nodes, or reset it to its deployed value",
@@ -304,23 +304,23 @@ func adminOperations() []operation {
 				{"user_id", "string", "only flags of this user"},
 				queryAfter, queryLimit,
 			},
-			protocol.Flags{}, invalid, forbidden),
+			protocol.Flags{}),
 		read("GET /v1/admin/flags/:id", "Get a flag", nil, protocol.Flag{}, readCodes...),
 		write("POST /v1/admin/flags/:id/dismiss", "Dismiss a flag",
 			protocol.ReasonRequest{}, protocol.Flag{}, notFound, conflict),
 		write("POST /v1/admin/flags/:id/confirm", "Confirm a flag",
 			protocol.ReasonRequest{}, protocol.Flag{}, notFound, conflict),
 		void,
-		read("GET /v1/admin/voids", "List voids, newest first", nil, protocol.Voids{}, forbidden),
+		read("GET /v1/admin/voids", "List voids, newest first", nil, protocol.Voids{}),
 		read("GET /v1/admin/voids/:id", "Get the progress of a void", nil, protocol.Void{}, readCodes...),
 		undo,
 		read("GET /v1/admin/checks", "Run the health checks of the server and its backends",
-			nil, protocol.Checks{}, forbidden),
+			nil, protocol.Checks{}),
 		read("GET /v1/admin/status", "Get the status of the node and of one board",
 			[]param{queryBoardParam}, protocol.Status{}, readCodes...),
-		read("GET /v1/admin/outbox", "Get the backlog of the outbox", nil, protocol.Outbox{}, forbidden),
+		read("GET /v1/admin/outbox", "Get the backlog of the outbox", nil, protocol.Outbox{}),
 		read("GET /v1/admin/dead-letters", "List dead letters, oldest first",
-			[]param{queryAfter, queryLimit}, protocol.DeadLetters{}, invalid, forbidden),
+			[]param{queryAfter, queryLimit}, protocol.DeadLetters{}),
 		read("GET /v1/admin/dead-letters/:id", "Get a dead letter with its value",
 			nil, protocol.DeadLetter{}, readCodes...),
 		read("POST /v1/admin/dead-letters/:id/requeue", "Publish a dead letter again",
@@ -329,10 +329,11 @@ func adminOperations() []operation {
 		read("GET /v1/admin/boards/:board/ranking", "Get the state of a board's ranking",
 			nil, protocol.RankingStatus{}, readCodes...),
 		job("POST /v1/admin/rebuild", "Rebuild rankings from PostgreSQL while they stay online",
-			protocol.JobRequest{}, notFound, conflict),
-		job("POST /v1/admin/verify", "Compare ledger, scores and ranking", protocol.JobRequest{}, notFound, conflict),
+			protocol.JobRequest{}, notFound, conflict, scoreboard.CodeGone),
+		job("POST /v1/admin/verify", "Compare ledger, scores and ranking", protocol.JobRequest{},
+			notFound, conflict, scoreboard.CodeGone),
 		job("POST /v1/admin/reconcile", "Compare scores and ranking, and repair the ranking if requested",
-			protocol.JobRequest{}, notFound, conflict),
+			protocol.JobRequest{}, notFound, conflict, scoreboard.CodeGone),
 		job("POST /v1/admin/replay", "Apply retained events or dead letters again",
 			protocol.ReplayRequest{}, notFound, conflict, scoreboard.CodeGone),
 		job("POST /v1/admin/ledger/archive", "Move old ledger partitions to the archive",

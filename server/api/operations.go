@@ -1,9 +1,9 @@
 package api
 
 import (
-	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"net/http"
 	"strconv"
 
@@ -88,11 +88,11 @@ func (a *API) listDeadLetters(c *gin.Context, _ *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	after, err := parseDeadLetterID(cmp.Or(c.Query("after"), "0"))
+	after, err := queryInt(c, "after", 0, 0, math.MaxInt)
 	if err != nil {
 		return err
 	}
-	letters, err := a.Operations.DeadLetters.DeadLetters(c.Request.Context(), after, limit)
+	letters, err := a.Operations.DeadLetters.DeadLetters(c.Request.Context(), int64(after), limit)
 	if err != nil {
 		return err
 	}
@@ -116,17 +116,9 @@ func deadLetterJSON(l *scoreboard.DeadLetter) protocol.DeadLetter {
 	}
 }
 
-func parseDeadLetterID(text string) (int64, error) {
-	id, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || id < 0 {
-		return 0, scoreboard.Invalid("id", "the id of a dead letter must be a number")
-	}
-	return id, nil
-}
-
 // showDeadLetter is GET /v1/admin/dead-letters/{id}.
 func (a *API) showDeadLetter(c *gin.Context, _ *auth.Claims) error {
-	id, err := parseDeadLetterID(c.Param("id"))
+	id, err := pathID(c, "dead letter")
 	if err != nil {
 		return err
 	}
@@ -167,7 +159,7 @@ func (a *API) resolveDeadLetter(
 	c *gin.Context, caller *auth.Claims,
 	resolve func(context.Context, *scoreboard.DeadLetter, *scoreboard.AuditEntry) error,
 ) error {
-	id, err := parseDeadLetterID(c.Param("id"))
+	id, err := pathID(c, "dead letter")
 	if err != nil {
 		return err
 	}

@@ -51,7 +51,7 @@ func (a *API) profile(c *gin.Context, caller *auth.Claims) error {
 		return err
 	}
 	respond(c, http.StatusOK, protocol.Profile{
-		UserID: string(p.User), DisplayName: p.DisplayName, AvatarURL: p.AvatarURL, UpdatedAt: &p.UpdatedAt,
+		UserID: string(p.User), DisplayName: p.DisplayName, AvatarURL: p.AvatarURL, UpdatedAt: p.UpdatedAt,
 	})
 	return nil
 }

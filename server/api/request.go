@@ -129,7 +129,7 @@ func queryTime(c *gin.Context, name string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
-	t, err := time.Parse(time.RFC3339, text)
+	t, err := scoreboard.ParseTime(text)
 	if err != nil {
 		return t, scoreboard.Invalid(name, "%s must be an RFC 3339 time", name)
 	}

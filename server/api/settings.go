@@ -86,8 +86,10 @@ func parseChange(
 	if r.Reset == (r.Value != nil) {
 		return change, scoreboard.Invalid("value", "specify either value or reset")
 	}
-	if len(r.Reason) > scoreboard.MaxReason {
-		return change, scoreboard.CheckReason(r.Reason)
+	if r.Reason != "" {
+		if err := scoreboard.CheckReason(r.Reason); err != nil {
+			return change, err
+		}
 	}
 	why := newAuditEntry(c, caller, "setting:"+truncate(name, maxSettingName), r.Reason)
 	why.Detail = auditDetail(r)

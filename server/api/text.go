@@ -4,13 +4,14 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/gin-gonic/gin"
 
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// maxParameter bounds a parameter of a path or a query, in bytes.
+// maxParameter bounds a parameter of a path or a query, in characters.
 const maxParameter = 1024
 
 // checkText rejects a request with text that the store could not keep, or that could
@@ -84,11 +85,11 @@ func (known parameters) checkQuery(raw string) error {
 }
 
 func checkParameter(name, value string) error {
-	if len(value) > maxParameter {
-		return scoreboard.Invalid(name, "%s must be at most %d bytes", name, maxParameter)
-	}
 	if !scoreboard.IsText(value) {
 		return scoreboard.Invalid(name, "%s must be UTF-8 without control characters", name)
+	}
+	if utf8.RuneCountInString(value) > maxParameter {
+		return scoreboard.Invalid(name, "%s must be at most %d characters", name, maxParameter)
 	}
 	return nil
 }

@@ -128,9 +128,9 @@ func DecodeUsers(body []byte, limit int) (*Users, error) {
 }
 
 // DecodeProfile parses the body of a profile as strictly.
-func DecodeProfile(body []byte) (*Profile, error) {
+func DecodeProfile(body []byte) (*ProfileRequest, error) {
 	s := scanner{b: body}
-	p := &Profile{}
+	p := &ProfileRequest{}
 	err := s.object(func(name []byte) (err error) {
 		switch string(name) {
 		case "display_name":

@@ -6,10 +6,10 @@ import (
 )
 
 // CheckObject rejects what encoding/json would accept in a body: duplicate fields,
-// names that differ from a field's only in case, text that is not UTF-8 or has control
+// names that differ from a field's only in case, null in place of a value, text that is not UTF-8 or has control
 // characters, and data after the object.
 func CheckObject(body []byte) error {
-	s := scanner{b: body}
+	s := scanner{b: body, noNull: true}
 	err := s.object(func(name []byte) error {
 		if bytes.ContainsFunc(name, func(r rune) bool { return unicode.ToLower(r) != r || r > unicode.MaxASCII }) {
 			return unknown(name)

@@ -11,7 +11,8 @@ import (
 func TestCheckObject(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]bool{
-		`{}`: true, ` {"name":"x","boards":["a",{"b":[1,true,null]}]} `: true,
+		`{}`: true, ` {"name":"x","boards":["a",{"b":[1,true,false]}]} `: true,
+		`{"a":null}`: false, `{"a":[{"b":null}]}`: false,
 		`{"name":"x","name":"y"}`: false, `{"a":{"b":1,"b":2}}`: false, `{"name":"x","Name":"y"}`: false,
 		`{"NAME":"x"}`: false, `{"ſcope":"x"}`: false, `{}{}`: false, `{}}`: false, `{}]`: false,
 		`[]`: false, `null`: false, ``: false, `{"a":01}`: false, `{"a":}`: false, `{"a":1,}`: false,

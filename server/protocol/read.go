@@ -99,10 +99,17 @@ type ListEntry struct {
 	Entry
 }
 
-// Profile is the body and the response of PUT /v1/users/{user_id}/profile.
+// ProfileRequest is the body of PUT /v1/users/{user_id}/profile. An absent field is
+// cleared.
+type ProfileRequest struct {
+	DisplayName string `json:"display_name,omitempty"`
+	AvatarURL   string `json:"avatar_url,omitempty"`
+}
+
+// Profile is the response of PUT /v1/users/{user_id}/profile.
 type Profile struct {
-	UserID      string     `json:"user_id,omitempty"` // set in responses only
-	DisplayName string     `json:"display_name,omitempty"`
-	AvatarURL   string     `json:"avatar_url,omitempty"`
-	UpdatedAt   *time.Time `json:"updated_at,omitempty"` // set in responses only
+	UserID      string    `json:"user_id"`
+	DisplayName string    `json:"display_name,omitempty"`
+	AvatarURL   string    `json:"avatar_url,omitempty"`
+	UpdatedAt   time.Time `json:"updated_at"`
 }

@@ -17,6 +17,8 @@ type scanner struct {
 	// anyText accepts strings that are not text: in our own records, where unknown
 	// fields of a newer build are skipped.
 	anyText bool
+	// noNull rejects null: encoding/json would leave the field as it is, as if absent.
+	noNull bool
 }
 
 func (s *scanner) space() {
@@ -229,6 +231,9 @@ func (s *scanner) skip(name string, depth int) error {
 	case '"':
 		_, err := s.bytes(name)
 		return err
+	}
+	if s.noNull && s.literal("null") {
+		return scoreboard.Invalid(name, "%s must not be null; leave the field out", name)
 	}
 	for _, w := range []string{"true", "false", "null"} {
 		if s.literal(w) {

@@ -3,6 +3,7 @@ package scoreboard
 import (
 	"encoding/json"
 	"time"
+	"unicode/utf8"
 )
 
 // AuditEntry is one row of the audit log: a change made by an operator.
@@ -27,13 +28,13 @@ type AuditFilter struct {
 	Limit                 int
 }
 
-// MaxReason is the longest reason, in bytes.
+// MaxReason is the longest reason, in characters.
 const MaxReason = 500
 
 // CheckReason validates the reason of an operator's change.
 func CheckReason(reason string) error {
-	if reason == "" || len(reason) > MaxReason || !IsText(reason) {
-		return Invalid("reason", "reason must be 1 to %d bytes of UTF-8 without control characters", MaxReason)
+	if reason == "" || utf8.RuneCountInString(reason) > MaxReason || !IsText(reason) {
+		return Invalid("reason", "reason must be 1 to %d characters of UTF-8, without control characters", MaxReason)
 	}
 	return nil
 }

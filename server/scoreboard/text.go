@@ -1,6 +1,7 @@
 package scoreboard
 
 import (
+	"time"
 	"unicode"
 	"unicode/utf8"
 )
@@ -15,6 +16,13 @@ func IsText(s string) bool {
 		}
 	}
 	return true // ASCII, as nearly always
+}
+
+// ParseTime parses an RFC 3339 time. It is stricter than time.Parse, which also accepts
+// an hour of one digit and a comma before the fraction.
+func ParseTime(s string) (t time.Time, err error) {
+	err = t.UnmarshalText([]byte(s))
+	return t, err
 }
 
 func isText(s string) bool {

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"encoding/json"
+	"math"
 	"testing"
 	"time"
 
@@ -55,6 +56,7 @@ func TestAuditLogIsAppendOnly(t *testing.T) {
 		want   string
 	}{
 		"all":    {scoreboard.AuditFilter{Limit: 9}, "eve user.unban;root key.create;root user.ban;"},
+		"any":    {scoreboard.AuditFilter{Limit: 9, Before: math.MaxInt64}, "eve user.unban;root key.create;root user.ban;"},
 		"a page": {scoreboard.AuditFilter{Before: 3}, "root key.create;root user.ban;"},
 		"who":    {scoreboard.AuditFilter{Actor: "eve"}, "eve user.unban;"},
 		"action": {scoreboard.AuditFilter{Action: "key.create"}, "root key.create;"},

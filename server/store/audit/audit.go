@@ -31,7 +31,7 @@ func (a *Log) Add(ctx context.Context, e *scoreboard.AuditEntry) error {
 const sqlAuditEntries = `select id, at, who, address, user_agent, request_id, action, target, reason, detail::text
 from audit_log
 where ($1 = '' or who = $1) and ($2 = '' or action = $2) and ($3 = '' or target = $3)
-  and ($4::timestamptz is null or at >= $4) and ($5::timestamptz is null or at < $5) and ($6 = 0 or id < $6)
+  and ($4::timestamptz is null or at >= $4) and ($5::timestamptz is null or at < $5) and ($6::bigint = 0 or id < $6)
 order by id desc limit $7`
 
 // AuditEntries lists entries, newest first.

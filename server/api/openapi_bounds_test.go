@@ -1,0 +1,219 @@
+package api
+
+import (
+	"maps"
+	"math"
+	"reflect"
+	"slices"
+
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// The patterns of the document. An optional string accepts "", which is as absent.
+const (
+	patternName     = `[A-Za-z0-9._:@-]`
+	patternBoard    = `[a-z0-9][a-z0-9_.-]{0,47}`
+	patternText     = `^[^\u0000-\u001f\u007f-\u009f\ufffd]*$`
+	patternDuration = `^\+?(0|([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h))+$`
+)
+
+// alphabet is 1 to limit characters of the alphabet of ids.
+func alphabet(limit int) object {
+	return object{"pattern": "^" + patternName + "+$", "minLength": 1, "maxLength": limit}
+}
+
+func integers(lowest, highest int64) object { return object{"minimum": lowest, "maximum": highest} }
+
+func enum(values ...string) object { return object{"enum": values} }
+
+func text(limit int) object { return object{"pattern": patternText, "maxLength": limit} }
+
+func list(least, most int) object { return object{"minItems": least, "maxItems": most} }
+
+var (
+	userIDs   = alphabet(scoreboard.MaxUserIDLength)
+	eventIDs  = alphabet(scoreboard.MaxEventIDLength)
+	boardIDs  = object{"pattern": "^" + patternBoard + "(:" + patternBoard + ")?$"}
+	families  = object{"pattern": "^" + patternBoard + "$"}
+	ids       = integers(1, math.MaxInt64)
+	scores    = integers(-scoreboard.MaxScore, scoreboard.MaxScore)
+	durations = object{"pattern": patternDuration}
+	states    = enum("active", "frozen", "archived")
+	periods   = enum("none", "daily", "weekly", "monthly", "season")
+	weekdays  = object{"pattern": "^([Mm][Oo][Nn]|[Tt][Uu][Ee][Ss]|[Ww][Ee][Dd][Nn][Ee][Ss]|[Tt][Hh][Uu][Rr][Ss]|" +
+		"[Ff][Rr][Ii]|[Ss][Aa][Tt][Uu][Rr]|[Ss][Uu][Nn])[Dd][Aa][Yy]$"}
+)
+
+// pathBounds are the bounds of the parameters of paths.
+var pathBounds = map[string]object{
+	"user_id": userIDs, "board": boardIDs, "event_id": eventIDs, "key_id": userIDs, "id": ids,
+	"name": text(maxParameter),
+}
+
+// queryBounds are the bounds of query parameters: of one route, or of all.
+var queryBounds = map[string]object{
+	"board": boardIDs, "user_id": userIDs, "score": scores, "k": integers(0, maxNeighbours),
+	"min_version": integers(1, maxVersion), "reason": text(scoreboard.MaxReason),
+	"wait": durations, "last_event_id": text(maxParameter), "token": text(maxParameter), "cursor": text(maxParameter),
+	"delta": enum("0", "1"), "family": boardIDs, "period": periods, "status": states, "region": text(maxParameter),
+	"who": text(maxParameter), "action": text(maxParameter), "target": text(maxParameter),
+	"state": enum("open", "dismissed", "confirmed", "all"), "from": {}, "to": {},
+
+	"GET " + pathTop + " limit":              integers(1, scoreboard.TopSize),
+	"GET " + pathTop + " after":              text(maxParameter),
+	"GET " + pathRealtime + " limit":         {"enum": []int{shortStream, scoreboard.TopSize}},
+	"GET /v1/users/:user_id/statement limit": integers(1, statementPage),
+	"GET /v1/boards limit":                   integers(1, maxBoards),
+	"GET /v1/boards after":                   boardIDs,
+	"GET /v1/boards/:board/standings limit":  integers(1, maxBoards),
+	"GET /v1/boards/:board/standings after":  integers(0, math.MaxInt64),
+	"GET /v1/admin/audit limit":              integers(1, maxAuditEntries),
+	"GET /v1/admin/audit cursor":             ids,
+	"GET /v1/admin/flags limit":              integers(1, maxFlags),
+	"GET /v1/admin/flags after":              ids,
+	"GET /v1/admin/dead-letters limit":       integers(1, maxDeadLetters),
+	"GET /v1/admin/dead-letters after":       integers(0, math.MaxInt64),
+}
+
+// bodyBounds are the bounds of the fields of request bodies: of one type, or of all.
+// A slice's bounds are those of its items, but for the number of items.
+var bodyBounds = map[string]object{
+	"user_id": userIDs, "event_id": eventIDs, "board": boardIDs, "reason": text(scoreboard.MaxReason),
+	"action": alphabet(scoreboard.MaxActionLength), "delta": scores, "min_delta": scores, "max_delta": scores,
+	"min_score": scores, "max_score": scores, "ttl": durations, "overlap": durations, "least_duration": durations,
+	"action_least": durations, "action_life": durations, "user_prefix": userIDs,
+	"key_id": text(64), "address": text(64),
+	"timestamp": {"format": "date-time"}, "signature": text(maxBody), "action_token": text(maxBody),
+	"attestation": text(maxBody), "scope": text(maxBody), "mode": enum("increment", "best", "latest"),
+	"order": enum("highest", "lowest"), "region": families, "period": periods, "time_zone": text(64),
+	"week_start": weekdays, "season": families,
+	"require": enum(protocol.RequireActionToken, protocol.RequireAttestation),
+	"topic":   text(maxBody), "partition": integers(0, math.MaxInt32), "from_offset": integers(0, math.MaxInt64),
+	"per_minute": integers(0, maxKeyRate), "display_name": text(scoreboard.MaxDisplayName),
+	"avatar_url": {"pattern": "^https://[!#-;=?-\\[\\]^_a-z{|}~]+$", "maxLength": scoreboard.MaxAvatarURL},
+	"value":      text(maxBody), "boards": boardIDs, "user_ids": userIDs,
+	"name":  text(maxKeyName),
+	"items": {}, "settings": {}, "all": {}, "repair": {}, "dry_run": {}, "dlq": {}, "reset": {},
+	"public": {}, "starts_at": {}, "ends_at": {}, "from": {}, "to": {}, "from_time": {},
+
+	"IncrementRequest.key_id": text(maxBody), // an unknown key is a wrong signature
+	"IncrementRequest.board":  families,
+	"IncrementRequest.boards": families,
+	"ActionRequest.board":     families,
+	"ActionRequest.boards":    families,
+	"BoardRequest.board":      families,
+	"KeyRequest.boards":       families,
+	"KeyRequest.max_delta":    integers(0, scoreboard.MaxScore),
+	"SettingChange.name":      text(maxBody),
+	"AdjustRequest.delta": {"oneOf": []object{
+		integers(-scoreboard.MaxScore, -1), integers(1, scoreboard.MaxScore),
+	}},
+}
+
+// bodyItems are the numbers of items.
+var bodyItems = map[string]object{
+	"IncrementRequest.boards": list(1, scoreboard.MaxBoards), "ActionRequest.boards": list(1, scoreboard.MaxBoards),
+	"KeyRequest.boards": list(0, maxKeyBoards), "Users.user_ids": list(1, maxUsers),
+	"Batch.items":              list(0, protocol.MaxBatch),
+	"SettingsRequest.settings": list(1, protocol.MaxSettings), "BoardRequest.require": {}, "BoardChange.require": {},
+}
+
+// bodyRules are the rules on fields together that a schema can express. Package api has
+// more, such as that a season must end after its start.
+var bodyRules = map[string]object{
+	"JobRequest": {"oneOf": []object{
+		{"required": []string{"board"}, "properties": object{
+			"board": object{"minLength": 1}, "all": object{"const": false},
+		}},
+		{"required": []string{"all"}, "properties": object{
+			"board": object{"maxLength": 0}, "all": object{"const": true},
+		}},
+	}},
+	"SettingRequest": oneSetting, "SettingChange": oneSetting,
+	"BoardChange": {"minProperties": 1},
+	"Users":       {"properties": object{"board": object{"minLength": 1}, "user_ids": object{"uniqueItems": true}}},
+}
+
+var oneSetting = object{"oneOf": []object{
+	{"required": []string{"value"}, "properties": object{"reset": object{"const": false}}},
+	{"required": []string{"reset"}, "properties": object{"reset": object{"const": true}}, "not": object{
+		"required": []string{"value"},
+	}},
+}}
+
+// answerBounds are enumerations that tell the alternatives of a oneOf apart.
+var answerBounds = map[string]object{
+	"Receipt.status":     enum(protocol.StatusDone),
+	"EventStatus.status": enum(protocol.StatusPending, protocol.StatusRejected),
+	"BatchResult.status": enum(protocol.StatusDone, protocol.StatusRejected),
+}
+
+// boundsOf returns what is declared for a name of an owner (a type or a route), else
+// for the name alone.
+func (m *maker) boundsOf(of map[string]object, owner, separator, name string) object {
+	bounds, ok := of[owner+separator+name]
+	if !ok {
+		bounds, ok = of[name]
+	}
+	if !ok {
+		m.t.Errorf("%s of %s has no bounds: declare them in openapi_bounds_test.go", name, owner)
+	}
+	return bounds
+}
+
+// restrict adds the bounds of a type of request bodies to its schema, and those of the
+// types in it.
+func (m *maker) restrict(t reflect.Type) {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct || t.PkgPath() != reflect.TypeFor[protocol.Error]().PkgPath() {
+		return
+	}
+	schema := m.schemas[t.Name()].(object)
+	if schema["additionalProperties"] != nil {
+		return // done
+	}
+	schema["additionalProperties"] = false
+	required, _ := schema["required"].([]string)
+	for name, p := range schema["properties"].(object) {
+		p := p.(object)
+		bounds := maps.Clone(m.boundsOf(bodyBounds, t.Name(), ".", name))
+		if items, isList := p["items"].(object); isList {
+			maps.Copy(items, bounds)
+			bounds = bodyItems[t.Name()+"."+name]
+			if bounds == nil {
+				m.t.Errorf("%s of %s has no bounds for its number of items", name, t.Name())
+			}
+		} else if !slices.Contains(required, name) {
+			orEmpty(bounds)
+		} else if p["type"] == "string" && bounds["maxLength"] != nil {
+			bounds["minLength"] = 1
+		}
+		maps.Copy(p, bounds)
+	}
+	for key, rule := range bodyRules[t.Name()] {
+		if key != "properties" {
+			schema[key] = rule
+			continue
+		}
+		for name, more := range rule.(object) {
+			maps.Copy(schema["properties"].(object)[name].(object), more.(object))
+		}
+	}
+	for _, f := range reflect.VisibleFields(t) {
+		m.restrict(f.Type)
+	}
+}
+
+// orEmpty lets the bounds of a string accept "", too.
+func orEmpty(bounds object) {
+	if pattern, ok := bounds["pattern"].(string); ok && pattern != patternText {
+		bounds["pattern"] = "^$|" + pattern
+	}
+	if values, ok := bounds["enum"].([]string); ok {
+		bounds["enum"] = append([]string{""}, values...)
+	}
+	delete(bounds, "minLength")
+}

@@ -1,0 +1,240 @@
+package server_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/protocol"
+)
+
+// Whatever is sent to a route, the answer is one that the OpenAPI document declares, it
+// is never a server error, and a request that is rejected has changed nothing. The
+// routes are those of the document, which has all of the route table
+// (TestOpenAPIHasEveryRoute).
+func FuzzRoutes(f *testing.F) {
+	for n := range uint64(150) {
+		f.Add(n, `{"user_id":"alice"}`)
+	}
+	f.Add(uint64(1), `{"a":`+strings.Repeat("[", 100))
+	f.Add(uint64(2), "\x00\xff")
+	h := newHarness(f)
+	n := h.start(allRoles, "auth-dev-issuer", "true", "limit-events-per-minute", "0", "limit-tickets-per-minute", "0",
+		"limit-admin-per-minute", "0", "limit-anonymous-per-minute", "0", "limit-auth-failures-per-minute", "0",
+		"realtime-connections-per-user", "0", "realtime-joins-per-second", "0", "reads-anonymous", "true",
+		"log-level", "error")
+	r := &routeFuzzer{h: h, url: n.URL, tokens: []string{
+		"", h.token("alice", "", time.Hour), h.token("root", auth.ScopeAdmin+" "+auth.ScopeUpdate, time.Hour),
+		h.token("root", auth.ScopeAdmin, time.Hour), h.token("game", auth.ScopeUpdate, time.Hour),
+		h.token("alice", auth.ScopeJoin, time.Hour), "no token",
+	}}
+	_, _, text := request(f, http.MethodGet, n.URL+"/openapi.json", "", nil)
+	if err := json.Unmarshal([]byte(text), &r.document); err != nil {
+		f.Fatal(err)
+	}
+	for path, methods := range r.document.Paths {
+		for method := range methods {
+			r.routes = append(r.routes, [2]string{method, path})
+		}
+	}
+	slices.SortFunc(r.routes, func(a, b [2]string) int { return strings.Compare(a[1]+a[0], b[1]+b[0]) })
+	f.Fuzz(func(t *testing.T, seed uint64, raw string) {
+		// Each input is several requests: the seed chooses the first route.
+		for i := range uint64(4) {
+			r.send(t, rand.New(rand.NewPCG(seed, i)), r.routes[(seed+i)%uint64(len(r.routes))], raw)
+		}
+	})
+}
+
+// routeFuzzer sends requests that a random number generator makes.
+type routeFuzzer struct {
+	h        *harness
+	url      string
+	tokens   []string
+	document document
+	routes   [][2]string // method and path
+	state    string      // dump after the last request
+}
+
+func (r *routeFuzzer) send(t *testing.T, rng *rand.Rand, route [2]string, raw string) {
+	method, path := strings.ToUpper(route[0]), route[1]
+	o := r.document.Paths[path][route[0]]
+	pick := func(values ...string) string { return values[rng.IntN(len(values))] }
+	value := func(name string) string {
+		return pick(plausible(name), plausible(name), plausible(name), "", "0", "-1", "9223372036854775807", "é", "a b",
+			"\x00", "\xff", raw, strings.Repeat("x", 1200))
+	}
+	query := url.Values{}
+	for _, p := range o.Parameters {
+		switch {
+		case p.In == "path":
+			text := value(p.Name)
+			if text == "" || text == "." || text == ".." {
+				text = plausible(p.Name) // an empty segment is another route
+			}
+			path = strings.ReplaceAll(path, "{"+p.Name+"}", url.PathEscape(text))
+		case rng.IntN(2) == 0:
+			query.Add(p.Name, value(p.Name))
+		}
+	}
+	if rng.IntN(8) == 0 {
+		query.Add(pick("unheard", "board", "limit", raw), pick("1", raw))
+	}
+	target := path
+	if len(query) > 0 {
+		target += "?" + query.Encode()
+	}
+	body := r.body(rng, o.RequestBody.Content["application/json"].Schema, raw)
+	header := http.Header{}
+	if token := pick(r.tokens...); token != "" {
+		header.Set("Authorization", "Bearer "+token)
+	}
+	if method != http.MethodGet {
+		header.Set("Content-Type", pick("application/json", "application/json", "application/json", "text/plain", ";"))
+	}
+	for name, values := range fuzzedHeaders {
+		if rng.IntN(6) == 0 {
+			header.Set(name, pick(values...))
+		}
+	}
+	if r.state == "" {
+		r.state = r.h.dump(t)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), method, r.url+target, strings.NewReader(body))
+	if err != nil {
+		return // no URL
+	}
+	maps.Copy(req.Header, header)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatalf("%s %q: %v", method, target, err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	answer, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatalf("%s %q: %v", method, target, err)
+	}
+	about := fmt.Sprintf("%s %.300q, %v, body %.300q: got %d %.300s",
+		method, target, header, body, res.StatusCode, answer)
+	if _, declared := o.Responses[strconv.Itoa(res.StatusCode)]; !declared || res.StatusCode >= 500 {
+		t.Errorf("%s, want a declared status below 500", about)
+	}
+	state := r.h.dump(t)
+	if res.StatusCode >= 400 {
+		var e protocol.Error
+		if json.Unmarshal(answer, &e) != nil || e.ErrorCode == "" || e.RequestID == "" {
+			t.Errorf("%s, want an error body", about)
+		}
+		if state != r.state {
+			t.Errorf("%s, and it changed %s to %s", about, r.state, state)
+		}
+	}
+	r.state = state
+}
+
+// fuzzedHeaders are the headers that routes read.
+var fuzzedHeaders = map[string][]string{
+	"Prefer": {"respond-async", "x"}, "If-None-Match": {"*", `W/"x"`, "x"}, "X-Request-Id": {"r1", "é", "a b"},
+	"Traceparent": {"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "x"}, "User-Agent": {"é", "x\ty"},
+	"Origin": {"https://evil.example"}, "Last-Event-Id": {"1:1", "x"}, "Upgrade": {"websocket"},
+	"X-Scoreboard-Signature": {"v1=00", "x"}, "X-Scoreboard-Timestamp": {"1", "x"}, "X-Scoreboard-Key": {"k", "é"},
+	"Accept": {"text/html", "application/json", "*/*"},
+}
+
+// body returns a body for a schema: mostly an object with some of its fields, of which
+// some are invalid.
+func (r *routeFuzzer) body(rng *rand.Rand, s schema, raw string) string {
+	if s.Ref == "" {
+		return ""
+	}
+	switch rng.IntN(12) {
+	case 0:
+		return raw
+	case 1:
+		return []string{"{}", "null", "[]", "1", "", `"x"`, "{}{}", strings.Repeat("[", 3000)}[rng.IntN(8)]
+	}
+	s = r.document.Components.Schemas[s.Ref[strings.LastIndex(s.Ref, "/")+1:]]
+	var fields []string
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+		if slices.Contains(s.Required, name) && rng.IntN(16) > 0 || rng.IntN(3) == 0 {
+			fields = append(fields, strconv.Quote(name)+":"+r.value(rng, name, s.Properties[name], raw))
+		}
+	}
+	if rng.IntN(16) == 0 {
+		fields = append(fields, `"unheard":1`)
+	}
+	return "{" + strings.Join(fields, ",") + "}"
+}
+
+func (r *routeFuzzer) value(rng *rand.Rand, name string, s schema, raw string) string {
+	if rng.IntN(8) == 0 {
+		quoted, _ := json.Marshal(raw)
+		wrong := []string{
+			"null", "true", "1.5", "1e3", "-1", "0", "9223372036854775808", `""`, `"é"`, `"\u0000"`, "[]", "{}",
+			"[null]", string(quoted), strconv.Quote(strings.Repeat("x", 600)),
+		}
+		return wrong[rng.IntN(len(wrong))]
+	}
+	switch {
+	case s.Ref != "":
+		return r.body(rng, s, raw)
+	case s.Items != nil:
+		return "[" + r.value(rng, name, *s.Items, raw) + "]"
+	case s.Type == "integer":
+		return strconv.Itoa(rng.IntN(20) - 3)
+	case s.Type == "boolean":
+		return strconv.FormatBool(rng.IntN(2) == 0)
+	}
+	return strconv.Quote(plausible(name))
+}
+
+// plausible is a value that a parameter or a field with a name may have.
+func plausible(name string) string {
+	switch name {
+	case "board", "boards", "family":
+		return "global"
+	case "user_id", "user_ids":
+		return "alice"
+	case "event_id":
+		return "e1"
+	case "ttl", "overlap", "least_duration", "action_least", "action_life":
+		return "30s"
+	case "wait":
+		return "10ms"
+	case "after":
+		return "1"
+	case "mode":
+		return "increment"
+	case "order":
+		return "highest"
+	case "period":
+		return "none"
+	case "state":
+		return "all"
+	case "status":
+		return "active"
+	case "from", "from_time", "starts_at":
+		return "2026-01-01T00:00:00Z"
+	case "to", "ends_at":
+		return "2026-01-02T00:00:00Z"
+	case "timestamp":
+		return time.Now().UTC().Format(time.RFC3339)
+	case "require":
+		return protocol.RequireActionToken
+	case "name":
+		return "reads.top_n"
+	case "value":
+		return "20"
+	}
+	return harmless(name)
+}
