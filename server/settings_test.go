@@ -103,8 +103,14 @@ func TestChangeIdentityProvider(t *testing.T) {
 	}
 	switchProvider := func(from, to *provider) time.Duration {
 		t.Helper()
+		err := change(admin(from), "auth.jwks_url", to.URL)
+		if scoreboard.CodeOf(err) != scoreboard.CodeInvalidRequest || !strings.Contains(err.Error(), "force") ||
+			!passes(one, from) || passes(one, to) {
+			t.Errorf("a provider that locks out the author of the change: got %v, want it rejected", err)
+		}
 		at := time.Now()
-		if err := change(admin(from), "auth.jwks_url", to.URL); err != nil {
+		if _, err := admin(from).ChangeSetting(t.Context(), "auth.jwks_url",
+			client.SettingRequest{Value: &to.URL, Force: true}); err != nil {
 			t.Fatal(err)
 		}
 		if passes(one, from) || !passes(one, to) {
@@ -132,9 +138,19 @@ func TestChangeIdentityProvider(t *testing.T) {
 	named := newProvider(t, "named")
 	named.issuer = "https://id.example"
 	tokens[named] = named.token(t, "alice", "")
+	for name, value := range map[string]string{
+		"auth.issuer": named.issuer, "auth.audience": "others", "auth.max_token_life": "1s",
+	} {
+		if err := change(admin(after), name, value); scoreboard.CodeOf(err) != scoreboard.CodeInvalidRequest {
+			t.Errorf("%s %s locks out its author: got %v, want it rejected", name, value, err)
+		}
+	}
+	if err := change(admin(after), "auth.signature", "optional"); err != nil {
+		t.Errorf("a setting of auth that locks out nobody: %v", err)
+	}
 	if _, err := admin(after).ChangeSettings(t.Context(), client.SettingsRequest{Settings: []client.SettingChange{
 		{Name: "auth.jwks_url", Value: &named.URL}, {Name: "auth.issuer", Value: &named.issuer},
-	}}); err != nil {
+	}, Force: true}); err != nil {
 		t.Fatal(err)
 	}
 	for _, n := range []*node{one, two} {

@@ -127,6 +127,7 @@ func (s *Server) makeTokens() error {
 // the components that follow changes.
 func (s *Server) makeSettings() {
 	o := settings.Options{
+		Tokens:   admission{s.tokens},
 		Deployed: s.config, Store: s.store.Settings, Process: processName(),
 		Pipeline: s.config.RunsPipeline(), Log: s.log,
 	}
@@ -134,6 +135,13 @@ func (s *Server) makeSettings() {
 		o.Keys = s.keySet
 	}
 	s.settings = settings.New(o)
+}
+
+// admission tries tokens with other settings.
+type admission struct{ *auth.Tokens }
+
+func (a admission) Admits(ctx context.Context, token string, c *config.Auth) error {
+	return a.Tokens.Admits(ctx, token, authPolicy(c), c.JWKSURL)
 }
 
 func (s *Server) followSettings() {
@@ -158,8 +166,10 @@ func (s *Server) followSettings() {
 	}
 }
 
-func tokenPolicy(c *config.Config) auth.Policy {
-	return auth.Policy{Issuer: c.Auth.Issuer, Audience: c.Auth.Audience, MaxLife: c.Auth.MaxTokenLife}
+func tokenPolicy(c *config.Config) auth.Policy { return authPolicy(&c.Auth) }
+
+func authPolicy(a *config.Auth) auth.Policy {
+	return auth.Policy{Issuer: a.Issuer, Audience: a.Audience, MaxLife: a.MaxTokenLife}
 }
 
 func apiPolicy(c *config.Config) api.Policy {

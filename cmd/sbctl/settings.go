@@ -72,7 +72,10 @@ func newSettingsSetCmd(p *program) *cobra.Command {
 		Long: `Change settings on all nodes, within two seconds. A value set here overrides flag,
 environment and file. --reset, with names alone, restores the deployed values.
 Several settings change together or not at all, such as an identity provider's key
-set and its issuer. If one value is invalid, nothing changes.`,
+set and its issuer. If one value is invalid, nothing changes.
+
+A change after which your token would no longer be accepted is rejected, because you
+could not undo it: use a token that is valid before and after, or --force.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
 			case len(args) == 0:
@@ -107,6 +110,7 @@ set and its issuer. If one value is invalid, nothing changes.`,
 		}),
 	}
 	cmd.Flags().BoolVar(&reset, "reset", false, "restore the deployed values")
+	cmd.Flags().BoolVar(&r.Force, "force", false, "change them even if your token is not accepted afterwards")
 	addReasonFlag(cmd, &r.Reason)
 	return cmd
 }

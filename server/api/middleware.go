@@ -176,11 +176,20 @@ func (a *API) verifyToken(c *gin.Context, r route) (*auth.Claims, error) {
 	if a.currentPolicy().AnonymousReads && c.GetHeader("Authorization") == "" && r.scope == optionalToken {
 		return anonymous, nil
 	}
-	scheme, token, ok := strings.Cut(c.GetHeader("Authorization"), " ")
-	if !ok || !strings.EqualFold(scheme, "Bearer") {
+	token := bearerToken(c)
+	if token == "" {
 		return nil, scoreboard.Errorf(scoreboard.CodeUnauthorized, "a bearer token is required")
 	}
-	return a.Tokens.Verify(c.Request.Context(), strings.TrimSpace(token))
+	return a.Tokens.Verify(c.Request.Context(), token)
+}
+
+// bearerToken returns the token of a request, "" for none.
+func bearerToken(c *gin.Context) string {
+	scheme, token, _ := strings.Cut(c.GetHeader("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return ""
+	}
+	return strings.TrimSpace(token)
 }
 
 // peerServer returns the claims of a verified client certificate whose name is in

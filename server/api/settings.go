@@ -18,9 +18,10 @@ const maxSettingName = 200
 // SettingsService lists and changes settings.
 type SettingsService interface {
 	Settings(ctx context.Context) ([]protocol.Setting, error)
-	// ChangeSettings changes settings, all or none, and rechanges them; an
-	// invalid_request for a value that is not allowed.
-	ChangeSettings(ctx context.Context, changes []scoreboard.SettingChange) ([]protocol.Setting, error)
+	// ChangeSettings changes settings, all or none, and returns them; an
+	// invalid_request for a value that is not allowed, or if a token would no longer be
+	// an operator's afterwards; "" for any.
+	ChangeSettings(ctx context.Context, changes []scoreboard.SettingChange, token string) ([]protocol.Setting, error)
 }
 
 // listSettings is GET /v1/admin/settings.
@@ -43,7 +44,8 @@ func (a *API) changeSetting(c *gin.Context, caller *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	settings, err := a.Settings.ChangeSettings(c.Request.Context(), []scoreboard.SettingChange{change})
+	settings, err := a.Settings.ChangeSettings(c.Request.Context(), []scoreboard.SettingChange{change},
+		keptToken(c, r.Force))
 	if err != nil {
 		return err
 	}
@@ -67,17 +69,26 @@ func (a *API) changeSettings(c *gin.Context, caller *auth.Claims) error {
 			return scoreboard.Invalid("settings", "duplicate setting %.100q", k.Name)
 		}
 		var err error
-		one := protocol.SettingRequest{Value: k.Value, Reset: k.Reset, Reason: r.Reason}
+		one := protocol.SettingRequest{Value: k.Value, Reset: k.Reset, Reason: r.Reason, Force: r.Force}
 		if changes[i], err = parseChange(c, caller, k.Name, one); err != nil {
 			return err
 		}
 	}
-	settings, err := a.Settings.ChangeSettings(c.Request.Context(), changes)
+	settings, err := a.Settings.ChangeSettings(c.Request.Context(), changes, keptToken(c, r.Force))
 	if err != nil {
 		return err
 	}
 	respond(c, http.StatusOK, protocol.Settings{Settings: settings})
 	return nil
+}
+
+// keptToken returns the token that a change of settings must not invalidate: the
+// caller's, so that it can be undone, or "" by force.
+func keptToken(c *gin.Context, force bool) string {
+	if force {
+		return ""
+	}
+	return bearerToken(c)
 }
 
 func parseChange(

@@ -21,7 +21,7 @@ func (s *settingsStub) Settings(context.Context) ([]protocol.Setting, error) {
 }
 
 func (s *settingsStub) ChangeSettings(
-	_ context.Context, changes []scoreboard.SettingChange,
+	_ context.Context, changes []scoreboard.SettingChange, _ string,
 ) ([]protocol.Setting, error) {
 	s.changes = append(s.changes, changes...)
 	return []protocol.Setting{{Name: changes[0].Name, Version: 2}}, nil

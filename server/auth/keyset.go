@@ -131,10 +131,24 @@ func (k *KeySet) SwitchTo(ctx context.Context, address string) error {
 	return k.replace(ctx, address, body, keys)
 }
 
-func (k *KeySet) refresh(ctx context.Context) error {
+// address is where the set is read.
+func (k *KeySet) address() string {
 	k.mu.Lock()
-	address := k.url
-	k.mu.Unlock()
+	defer k.mu.Unlock()
+	return k.url
+}
+
+// at returns the set at another URL, as it is now.
+func (k *KeySet) at(ctx context.Context, address string) (*KeySet, error) {
+	other, err := NewKeySet(address, k.log, k.now)
+	if err != nil {
+		return nil, err
+	}
+	return other, other.refresh(ctx)
+}
+
+func (k *KeySet) refresh(ctx context.Context) error {
+	address := k.address()
 	body, keys, err := k.fetch(ctx, address)
 	if err != nil {
 		return err

@@ -118,6 +118,27 @@ func (t *Tokens) Configure(p Policy) {
 	)})
 }
 
+// Admits returns why a token would not be an operator's under another policy, and for
+// a provider with the key set at another URL, which it reads; nil if it would.
+func (t *Tokens) Admits(ctx context.Context, token string, p Policy, keysURL string) error {
+	other := &Tokens{secret: t.secret, keys: t.keys, now: t.now}
+	if t.keys != nil && keysURL != t.keys.address() {
+		var err error
+		if other.keys, err = t.keys.at(ctx, keysURL); err != nil {
+			return err
+		}
+	}
+	other.Configure(p)
+	claims, err := other.parse(ctx, other.policy.Load(), token)
+	if err != nil {
+		return err
+	}
+	if !claims.Has(ScopeAdmin) {
+		return errors.New("it lacks the scope " + ScopeAdmin)
+	}
+	return nil
+}
+
 type jwtClaims struct {
 	jwt.RegisteredClaims
 	Scope string `json:"scope,omitempty"`

@@ -27,6 +27,8 @@ type SettingRequest struct {
 	Value  *string `json:"value,omitempty"`
 	Reset  bool    `json:"reset,omitempty"`
 	Reason string  `json:"reason,omitempty"`
+	// Force changes it even if the token of the request is not valid afterwards.
+	Force bool `json:"force,omitempty"`
 }
 
 // MaxSettings bounds the settings of one request.
@@ -37,6 +39,8 @@ const MaxSettings = 50
 type SettingsRequest struct {
 	Settings []SettingChange `json:"settings"`
 	Reason   string          `json:"reason,omitempty"`
+	// Force changes them even if the token of the request is not valid afterwards.
+	Force bool `json:"force,omitempty"`
 }
 
 // SettingChange is a value for a setting, or a reset to its deployed value.

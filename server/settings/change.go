@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/scoreboard/scoreboard/server/config"
 	"github.com/scoreboard/scoreboard/server/protocol"
@@ -37,9 +38,10 @@ func settingJSON(v config.Value, stored []scoreboard.StoredSetting) protocol.Set
 }
 
 // ChangeSettings implements api.SettingsService: it changes settings for all
-// nodes, all or none of them, and applies them here before it returns.
+// nodes, all or none of them, and applies them here before it returns. A token, unless
+// it is "", must stay an operator's: its owner could not undo the change otherwise.
 func (m *Manager) ChangeSettings(
-	ctx context.Context, changes []scoreboard.SettingChange,
+	ctx context.Context, changes []scoreboard.SettingChange, token string,
 ) ([]protocol.Setting, error) {
 	for _, c := range changes {
 		if err := m.checkAdjustable(ctx, c); err != nil {
@@ -50,8 +52,12 @@ func (m *Manager) ChangeSettings(
 	if err != nil {
 		return nil, err
 	}
+	admitting, err := m.checkAdmitted(ctx, changes, token)
+	if err != nil {
+		return nil, err
+	}
 	stored, err := m.Store.ChangeSettings(ctx, changes, func(stored []scoreboard.StoredSetting) error {
-		return m.checkTogether(changes, stored, peers)
+		return m.checkTogether(changes, stored, peers, admitting)
 	})
 	if err != nil {
 		return nil, err
@@ -90,10 +96,41 @@ func (m *Manager) checkAdjustable(ctx context.Context, c scoreboard.SettingChang
 	return nil
 }
 
+// checkAdmitted rejects changes after which a token is not an operator's, and returns
+// the configuration that admits it; nil if that does not depend on the changes. It
+// reads the keys of that configuration, so it runs before the transaction.
+func (m *Manager) checkAdmitted(
+	ctx context.Context, changes []scoreboard.SettingChange, token string,
+) (*config.Auth, error) {
+	of := func(c scoreboard.SettingChange) bool { return strings.HasPrefix(c.Name, "auth.") }
+	if token == "" || !slices.ContainsFunc(changes, of) {
+		return nil, nil //nolint:nilnil // nothing to check
+	}
+	stored, err := m.Store.StoredSettings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range changes {
+		stored = slices.DeleteFunc(stored, func(s scoreboard.StoredSetting) bool { return s.Name == c.Name })
+		stored = append(stored, scoreboard.StoredSetting{Name: c.Name, Value: c.Value})
+	}
+	c, err := m.Deployed.With(stored)
+	if err != nil {
+		return nil, nil //nolint:nilerr,nilnil // checkTogether says what is wrong
+	}
+	if err := m.Tokens.Admits(ctx, token, &c.Auth); err != nil {
+		return nil, scoreboard.Invalid("value", "the token of this request would not be accepted afterwards (%s), so "+
+			"you could not undo the change; use a token that is valid before and after, or force the change", err)
+	}
+	return &c.Auth, nil
+}
+
 // checkTogether rejects changes that the whole configuration, or a running
-// process, cannot follow. stored includes the changes.
+// process, cannot follow. stored includes the changes; admitting is what
+// checkAdmitted returned.
 func (m *Manager) checkTogether(
 	changes []scoreboard.SettingChange, stored []scoreboard.StoredSetting, peers []scoreboard.TransportPeer,
+	admitting *config.Auth,
 ) error {
 	c, err := m.Deployed.With(stored)
 	var invalid *config.InvalidError
@@ -109,6 +146,9 @@ func (m *Manager) checkTogether(
 	}
 	if err != nil {
 		return scoreboard.Invalid("value", "%s", err)
+	}
+	if admitting != nil && c.Auth != *admitting {
+		return scoreboard.Errorf(scoreboard.CodeConflict, "another change of these settings came first; try again")
 	}
 	return nil
 }

@@ -7,7 +7,7 @@
 // node within two seconds. While the store is down, everything stays as it is.
 //
 // A change is rejected as a whole if the configuration with it would be invalid,
-// if its key set cannot be read, or if a running relay or projector does not
-// support its transport: a node must never be locked out by a change that it
-// accepted.
+// if its key set cannot be read, if its author's token would no longer be accepted
+// (unless forced), or if a running relay or projector does not support its transport:
+// neither a node nor an operator must be locked out by a change that was accepted.
 package settings

@@ -38,8 +38,16 @@ type KeySet interface {
 	SwitchTo(ctx context.Context, url string) error
 }
 
+// Tokens verifies bearer tokens.
+type Tokens interface {
+	// Admits returns why a token would not be an operator's under another
+	// configuration, whose keys it reads; nil if it would.
+	Admits(ctx context.Context, token string, a *config.Auth) error
+}
+
 // Options are what a Manager works with.
 type Options struct {
+	Tokens   Tokens
 	Deployed *config.Config
 	Store    Store
 	Keys     KeySet // nil where a shared secret verifies tokens
