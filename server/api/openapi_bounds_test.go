@@ -94,7 +94,7 @@ var bodyBounds = map[string]object{
 	"avatar_url": {"pattern": "^https://[!#-;=?-\\[\\]^_a-z{|}~]+$", "maxLength": scoreboard.MaxAvatarURL},
 	"value":      text(maxBody), "boards": boardIDs, "user_ids": userIDs,
 	"name":  text(maxKeyName),
-	"items": {}, "settings": {}, "all": {}, "repair": {}, "dry_run": {}, "dlq": {}, "reset": {},
+	"items": {}, "settings": {}, "all": {}, "repair": {}, "dry_run": {}, "dlq": {}, "reset": {}, "force": {},
 	"public": {}, "starts_at": {}, "ends_at": {}, "from": {}, "to": {}, "from_time": {},
 
 	"IncrementRequest.key_id": text(maxBody), // an unknown key is a wrong signature
