@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"github.com/segmentio/kafka-go"
@@ -24,6 +25,10 @@ type KafkaOptions struct {
 	// Advertised is the address that clients are told to connect to, such as that of
 	// a proxy; empty: the broker's own.
 	Advertised string
+	// Controllers are the controller ports of all brokers of the cluster, this one's
+	// at index Node; empty: this broker is alone. All must start at the same time.
+	Controllers []int
+	Node        int
 }
 
 // KafkaBroker is a running Apache Kafka in KRaft mode, a child of this process.
@@ -33,13 +38,13 @@ type KafkaBroker struct {
 	Ports   [2]int
 }
 
-// One node is broker and controller. The settings are Kafka's defaults, except those
-// that a single node requires and two delays: the wait for more group members before
+// Each node is broker and controller. The settings are Kafka's defaults, except those
+// that the number of nodes requires and two delays: the wait for more group members before
 // the first assignment (by default three seconds in every test), and the session of a
 // killed broker, which must expire before the broker can return (nine seconds).
 const kafkaProperties = `process.roles=broker,controller
-node.id=1
-controller.quorum.voters=1@127.0.0.1:%[2]d
+node.id=%[4]d
+controller.quorum.voters=%[5]s
 listeners=PLAINTEXT://127.0.0.1:%[1]d,CONTROLLER://127.0.0.1:%[2]d
 advertised.listeners=PLAINTEXT://%[3]s
 controller.listener.names=CONTROLLER
@@ -49,11 +54,13 @@ group.initial.rebalance.delay.ms=0
 broker.heartbeat.interval.ms=500
 broker.session.timeout.ms=2000
 offsets.topic.num.partitions=4
-offsets.topic.replication.factor=1
+default.replication.factor=%[6]d
+min.insync.replicas=%[7]d
+offsets.topic.replication.factor=%[6]d
 transaction.state.log.num.partitions=4
-transaction.state.log.replication.factor=1
+transaction.state.log.replication.factor=%[6]d
 transaction.state.log.min.isr=1
-share.coordinator.state.topic.replication.factor=1
+share.coordinator.state.topic.replication.factor=%[6]d
 share.coordinator.state.topic.min.isr=1
 log.cleaner.dedupe.buffer.size=4194304
 num.network.threads=2
@@ -88,7 +95,16 @@ func StartKafka(ctx context.Context, o KafkaOptions) (*KafkaBroker, error) {
 	}
 	k.Brokers = []string{net.JoinHostPort("127.0.0.1", strconv.Itoa(k.Ports[0]))}
 	advertised := cmp.Or(o.Advertised, k.Brokers[0])
-	properties := fmt.Appendf(nil, kafkaProperties, k.Ports[0], k.Ports[1], advertised)
+	controllers := o.Controllers
+	if len(controllers) == 0 {
+		controllers = k.Ports[1:]
+	}
+	voters := make([]string, len(controllers))
+	for i, port := range controllers {
+		voters[i] = fmt.Sprintf("%d@127.0.0.1:%d", i+1, port)
+	}
+	properties := fmt.Appendf(nil, kafkaProperties, k.Ports[0], k.Ports[1], advertised, o.Node+1,
+		strings.Join(voters, ","), len(voters), (len(voters)+1)/2)
 	if err := os.WriteFile(filepath.Join(o.Dir, "server.properties"), properties, 0o600); err != nil {
 		return nil, fmt.Errorf("configure Kafka: %w", err)
 	}

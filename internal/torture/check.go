@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
@@ -29,12 +28,13 @@ const absentTime = 2 * time.Second
 // checks the whole history.
 func (r *run) finish(ctx context.Context, rng *rand.Rand) {
 	r.settleAll(ctx, rng)
+	r.log.Note("", "every event has an outcome")
 	ended := time.Now()
 	ledger := r.ledger(ctx, rng)
 	r.checkEvents(ledger)
 	r.checkLedger(ledger)
-	r.checkOrder()
-	r.checkFreezes()
+	r.checkHistories()
+	r.checkSeasons(ctx, rng, ledger)
 	r.checkCourt(ledger)
 	r.checkReads(ledger)
 	r.checkHeads(ctx, ledger, ended)
@@ -47,7 +47,7 @@ func (r *run) settleAll(ctx context.Context, rng *rand.Rand) {
 	for _, e := range r.log.Events() {
 		for !e.Settled() && time.Now().Before(deadline) && ctx.Err() == nil {
 			node := r.node(rng, "api")
-			if e.Async && (e.Accepted || e.Maybe) {
+			if e.Async && (e.Accepted || e.Maybe) && !r.mayBeLost(e) {
 				known := r.lookUp(ctx, node, e, true)
 				if e.Settled() {
 					break
@@ -121,6 +121,9 @@ func (r *run) checkEvents(all rows) {
 	}
 	for _, e := range r.log.Events() {
 		for i, board := range boardsOf(e.Increment) {
+			if board == boardLadder {
+				board = r.seasons.of(e, all)
+			}
 			k := key{e.UserID, board, e.EventID}
 			got := found[k]
 			delete(found, k)
@@ -177,8 +180,9 @@ func (r *run) checkLedger(all rows) {
 			for i, row := range list {
 				want := row.Delta
 				switch board {
-				case boardGlobal, boardArena, boardCourt:
+				default:
 					want = score + row.Delta
+				case boardLatest:
 				case boardBest:
 					want = row.Delta
 					if i > 0 {
@@ -199,68 +203,6 @@ func (r *run) checkLedger(all rows) {
 					)
 				}
 				score, last = row.NewScore, row.RecordedAt
-			}
-		}
-	}
-}
-
-// checkOrder holds one user's versions against real time: an event that was
-// answered before another was sent has the lower version. With checkLedger this
-// makes each user's history on a board linearizable.
-func (r *run) checkOrder() {
-	type step struct {
-		version           int64
-		invoked, returned time.Duration
-		event             string
-	}
-	all := make(map[[2]string][]step)
-	for _, e := range r.log.Events() {
-		for _, receipt := range e.Receipts {
-			k := [2]string{e.UserID, receipt.Board}
-			all[k] = append(all[k], step{receipt.Version, e.Invoked, e.Returned, e.EventID})
-		}
-	}
-	for k, steps := range all {
-		sort.Slice(steps, func(i, j int) bool { return steps[i].version < steps[j].version })
-		latest := 0
-		for i := range steps {
-			if steps[latest].invoked > steps[i].returned {
-				r.log.Violate(
-					"order",
-					k[0],
-					"on %s event %s (version %d) was sent after event %s (version %d) had been answered",
-					k[1],
-					steps[latest].event,
-					steps[latest].version,
-					steps[i].event,
-					steps[i].version,
-				)
-			}
-			if steps[i].invoked > steps[latest].invoked {
-				latest = i
-			}
-		}
-	}
-}
-
-// checkFreezes: no event whose first attempt began after a freeze was answered
-// was acknowledged before the end of the freeze was asked for.
-func (r *run) checkFreezes() {
-	for _, e := range r.log.Events() {
-		if e.Receipts == nil || !slices.Contains(boardsOf(e.Increment), boardArena) {
-			continue
-		}
-		for _, s := range r.frozen.spans {
-			if e.Invoked > s.from && e.Returned < s.to {
-				r.log.Violate(
-					"frozen",
-					e.UserID,
-					"event %s was acknowledged on %s between a freeze and its end (%s to %s)",
-					e.EventID,
-					boardArena,
-					s.from,
-					s.to,
-				)
 			}
 		}
 	}
@@ -361,7 +303,7 @@ func (r *run) checkRead(read history.Read, user string, score int64, all rows, t
 // the whole order of each board against the ledger's, ties included.
 func (r *run) checkHeads(ctx context.Context, all rows, ended time.Time) {
 	deadline := time.Now().Add(convergeTime)
-	for _, board := range boards {
+	for _, board := range append(slices.Clone(boards), r.seasons.current()) {
 		want := standings(board, all)
 		for _, node := range r.cluster.Nodes {
 			if !node.Serves("api") && !node.Serves("read") {

@@ -19,97 +19,253 @@ import (
 type fault struct {
 	name  string // its first word is what it acts on: pairs never share that
 	begin func(r *run, rng *rand.Rand) (end func())
+	needs cluster.Ability // without it, the installation cannot have this fault
 }
 
 // faults are all that a schedule draws from.
 var faults = []fault{
-	{"node killed", func(r *run, rng *rand.Rand) func() {
+	{name: "node killed", begin: func(r *run, rng *rand.Rand) func() {
 		n := r.anyNode(rng)
 		n.Kill()
 		return func() { r.must(n.Start()) }
 	}},
-	{"node paused", func(r *run, rng *rand.Rand) func() {
+	{name: "node killed at commit", begin: func(r *run, rng *rand.Rand) func() {
+		return r.killAt(rng, netfault.Fault{CutAtCommit: true})
+	}},
+	{name: "node killed at a message", begin: func(r *run, rng *rand.Rand) func() {
+		return r.killAt(rng, netfault.Fault{CutAfter: 20 + rng.IntN(200)})
+	}},
+	{name: "node paused", begin: func(r *run, rng *rand.Rand) func() {
 		n := r.anyNode(rng)
 		n.Pause()
 		return n.Resume
 	}},
-	{"node restarted", func(r *run, rng *rand.Rand) func() {
+	{name: "node restarted", begin: func(r *run, rng *rand.Rand) func() {
 		n := r.anyNode(rng)
 		n.Stop()
 		r.must(n.Start())
 		return func() {}
 	}},
-	{"postgres killed", killed(cluster.Postgres)},
-	{"redis killed", killed(cluster.Redis)},
-	{"kafka killed", killed(cluster.Kafka)},
-	{"postgres paused", paused(cluster.Postgres)},
-	{"redis paused", paused(cluster.Redis)},
-	{"kafka paused", paused(cluster.Kafka)},
-	{"postgres connections reset", func(r *run, rng *rand.Rand) func() {
+	{name: "node clock stepped", needs: cluster.Clocks, begin: func(r *run, rng *rand.Rand) func() {
+		n := r.anyNode(rng)
+		r.must(n.SetClock(wrong(rng)))
+		return func() { r.must(n.SetClock(0)) }
+	}},
+	{name: "node clock slewed", needs: cluster.Clocks, begin: slewed},
+	{name: "postgres killed", begin: killed(cluster.Postgres)},
+	{name: "redis killed", begin: killed(cluster.Redis)},
+	{name: "kafka killed", begin: func(r *run, rng *rand.Rand) func() {
+		return killed(r.cluster.AnyBroker(rng))(r, rng)
+	}},
+	{name: "postgres paused", begin: paused(cluster.Postgres)},
+	{name: "redis paused", begin: paused(cluster.Redis)},
+	{name: "kafka paused", begin: func(r *run, rng *rand.Rand) func() {
+		return paused(r.cluster.AnyBroker(rng))(r, rng)
+	}},
+	{name: "postgres connections reset", begin: func(r *run, rng *rand.Rand) func() {
 		r.anyNode(rng).PostgresNet().Reset()
 		return func() {}
 	}},
-	{"postgres cut at commit", func(r *run, rng *rand.Rand) func() {
+	{name: "postgres cut at commit", begin: func(r *run, rng *rand.Rand) func() {
 		return netFault(r.anyNode(rng).PostgresNet(), netfault.Fault{CutAtCommit: true})
 	}},
-	{"postgres cut at a message", func(r *run, rng *rand.Rand) func() {
+	{name: "postgres cut at a message", begin: func(r *run, rng *rand.Rand) func() {
 		return netFault(r.anyNode(rng).PostgresNet(), netfault.Fault{CutAfter: 20 + rng.IntN(60)})
 	}},
-	{"postgres stalled", func(r *run, rng *rand.Rand) func() {
+	{name: "postgres stalled", begin: func(r *run, rng *rand.Rand) func() {
 		return netFault(r.anyNode(rng).PostgresNet(), netfault.Fault{Stall: true})
 	}},
-	{"postgres delayed", func(r *run, rng *rand.Rand) func() {
+	{name: "postgres delayed", begin: func(r *run, rng *rand.Rand) func() {
 		return netFault(
 			r.anyNode(rng).PostgresNet(),
 			netfault.Fault{Delay: time.Duration(5+rng.IntN(60)) * time.Millisecond},
 		)
 	}},
-	{"redis stalled", func(r *run, rng *rand.Rand) func() {
+	{name: "postgres failed over", needs: cluster.Standby, begin: func(r *run, _ *rand.Rand) func() {
+		ctx := context.Background()
+		r.must(r.cluster.FailOver(ctx))
+		return func() { r.must(r.cluster.StartStandby(ctx)) }
+	}},
+	{name: "postgres disk full", needs: cluster.Disks, begin: diskFull(cluster.Postgres)},
+	{name: "postgres clock stepped", needs: cluster.Clocks, begin: stepped(cluster.Postgres)},
+	{name: "redis clock stepped", needs: cluster.Clocks, begin: stepped(cluster.Redis)},
+	{name: "redis stalled", begin: func(r *run, rng *rand.Rand) func() {
 		return netFault(r.anyNode(rng).RedisNet(), netfault.Fault{Stall: true})
 	}},
-	{"redis unreachable", func(r *run, rng *rand.Rand) func() {
+	{name: "redis unreachable", begin: func(r *run, rng *rand.Rand) func() {
 		n := r.anyNode(rng)
 		end := netFault(n.RedisNet(), netfault.Fault{Refuse: true})
 		n.RedisNet().Reset()
 		return end
 	}},
-	{"redis flushed", func(r *run, _ *rand.Rand) func() {
-		r.withRedis(func(ctx context.Context, rdb *redis.Client) { _ = rdb.FlushAll(ctx).Err() })
+	{name: "redis flushed", begin: func(r *run, _ *rand.Rand) func() {
+		_ = r.cluster.OnRedis(func(ctx context.Context, rdb *redis.Client) error { return rdb.FlushAll(ctx).Err() })
 		return func() {}
 	}},
-	{"redis restored from an old copy", func(r *run, rng *rand.Rand) func() {
+	{name: "redis full", begin: func(r *run, _ *rand.Rand) func() {
+		return r.limitRedis()
+	}},
+	{name: "redis restored from an old copy", begin: func(r *run, rng *rand.Rand) func() {
 		return r.restoreRedis(rng)
 	}},
-	{"kafka stalled", func(r *run, _ *rand.Rand) func() {
-		return netFault(r.cluster.KafkaNet(), netfault.Fault{Stall: true})
+	{name: "redis failed over", begin: func(r *run, rng *rand.Rand) func() {
+		r.must(r.cluster.FailOverRedis(context.Background(), time.Duration(rng.IntN(1000))*time.Millisecond))
+		return func() {}
 	}},
-	{"kafka unreachable", func(r *run, _ *rand.Rand) func() {
-		end := netFault(r.cluster.KafkaNet(), netfault.Fault{Refuse: true})
-		r.cluster.KafkaNet().Reset()
+	{name: "kafka stalled", begin: func(r *run, rng *rand.Rand) func() {
+		return netFault(r.cluster.KafkaNet(r.cluster.AnyBroker(rng)), netfault.Fault{Stall: true})
+	}},
+	{name: "kafka unreachable", begin: func(r *run, rng *rand.Rand) func() {
+		net := r.cluster.KafkaNet(r.cluster.AnyBroker(rng))
+		end := netFault(net, netfault.Fault{Refuse: true})
+		net.Reset()
 		return end
 	}},
+	{name: "kafka leaders moved", needs: cluster.Brokers, begin: func(r *run, rng *rand.Rand) func() {
+		topic := []string{topicChanges, topicIncrements}[rng.IntN(2)]
+		// A broker that has just returned may not be in sync yet.
+		if err := r.cluster.MoveLeaders(context.Background(), topic); err != nil {
+			r.log.Note("", "leaders of %s were not moved: %v", topic, err)
+		}
+		return func() {}
+	}},
+	{name: "kafka topic of changes recreated", begin: func(r *run, _ *rand.Rand) func() {
+		return r.recreate(topicChanges)
+	}},
+	{name: "kafka topic of increments recreated", begin: func(r *run, _ *rand.Rand) func() {
+		defer r.forget()
+		return r.recreate(topicIncrements)
+	}},
+	{name: "kafka disk full", needs: cluster.Disks, begin: diskFull(cluster.Kafka)},
 }
+
+// The topics of an installation with default settings.
+const (
+	topicChanges    = "scoreboard.events.v1"
+	topicIncrements = "score-increments"
+	partitions      = 16
+)
 
 func netFault(p *netfault.Proxy, f netfault.Fault) func() {
 	p.Set(f)
 	return func() { p.Set(netfault.Fault{}) }
 }
 
+// recreate loses all records of a topic. A broker that has just returned may not be
+// able to yet; then the topic is there in the end.
+func (r *run) recreate(topic string) func() {
+	err := r.cluster.RecreateTopic(context.Background(), topic, partitions)
+	return func() {
+		if err != nil {
+			r.log.Note("", "%v", err)
+			r.must(r.cluster.RecreateTopic(context.Background(), topic, partitions))
+			r.forget()
+		}
+	}
+}
+
+// killAt kills a node when one of its connections to PostgreSQL is cut.
+func (r *run) killAt(rng *rand.Rand, f netfault.Fault) func() {
+	n := r.anyNode(rng)
+	f.OnCut = n.Kill
+	end := netFault(n.PostgresNet(), f)
+	return func() {
+		end()
+		r.must(n.Start())
+	}
+}
+
 func killed(b cluster.Backend) func(*run, *rand.Rand) func() {
 	return func(r *run, _ *rand.Rand) func() {
 		r.cluster.KillBackend(b)
-		return func() {
-			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-			defer cancel()
-			r.must(r.cluster.StartBackend(ctx, b))
-		}
+		return func() { r.startBackend(b) }
 	}
+}
+
+func (r *run) startBackend(b cluster.Backend) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	r.must(r.cluster.StartBackend(ctx, b))
 }
 
 func paused(b cluster.Backend) func(*run, *rand.Rand) func() {
 	return func(r *run, _ *rand.Rand) func() {
 		r.cluster.Pause(b)
 		return func() { r.cluster.Resume(b) }
+	}
+}
+
+func diskFull(b cluster.Backend) func(*run, *rand.Rand) func() {
+	return func(r *run, _ *rand.Rand) func() {
+		free, err := r.cluster.FillDisk(b)
+		r.must(err)
+		if err != nil {
+			return func() {}
+		}
+		return func() {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			defer cancel()
+			r.must(free(ctx))
+		}
+	}
+}
+
+// wrong is an offset of a clock: ten minutes, at which requests are refused as too old
+// or from the future, or less than their tolerance.
+func wrong(rng *rand.Rand) time.Duration {
+	offsets := []time.Duration{
+		-10 * time.Minute, 10 * time.Minute, -20 * time.Second, 20 * time.Second, -time.Second, time.Second,
+	}
+	return offsets[rng.IntN(len(offsets))]
+}
+
+func stepped(b cluster.Backend) func(*run, *rand.Rand) func() {
+	return func(r *run, rng *rand.Rand) func() {
+		r.must(r.cluster.SetClock(b, wrong(rng)))
+		time.Sleep(time.Second) // the process follows within that
+		return func() { r.must(r.cluster.SetClock(b, 0)) }
+	}
+}
+
+// slewed lets a node's clock gain or lose a tenth.
+func slewed(r *run, rng *rand.Rand) func() {
+	n := r.anyNode(rng)
+	step := time.Duration(1-2*rng.IntN(2)) * 10 * time.Millisecond
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for offset := step; ; offset += step {
+			select {
+			case <-stop:
+				r.must(n.SetClock(0))
+				return
+			case <-time.After(100 * time.Millisecond):
+				r.must(n.SetClock(offset))
+			}
+		}
+	}()
+	return func() {
+		close(stop)
+		<-stopped
+	}
+}
+
+// limitRedis leaves Redis no memory for writes.
+func (r *run) limitRedis() func() {
+	limit := func(to string) error {
+		return r.cluster.OnRedis(func(ctx context.Context, rdb *redis.Client) error {
+			return rdb.ConfigSet(ctx, "maxmemory", to).Err()
+		})
+	}
+	_ = limit("1")
+	return func() {
+		for range 20 {
+			if limit("0") == nil {
+				return
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		r.must(limit("0"))
 	}
 }
 
@@ -124,24 +280,7 @@ func (r *run) restoreRedis(rng *rand.Rand) func() {
 	r.cluster.KillBackend(cluster.Redis)
 	r.must(os.RemoveAll(dir))
 	r.must(os.Rename(old, dir))
-	return func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		defer cancel()
-		r.must(r.cluster.StartBackend(ctx, cluster.Redis))
-	}
-}
-
-func (r *run) withRedis(do func(context.Context, *redis.Client)) {
-	o, err := redis.ParseURL(r.cluster.RedisURL())
-	if err != nil {
-		r.must(err)
-		return
-	}
-	rdb := redis.NewClient(o)
-	defer func() { _ = rdb.Close() }()
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
-	do(ctx, rdb)
+	return func() { r.startBackend(cluster.Redis) }
 }
 
 func (r *run) anyNode(rng *rand.Rand) *cluster.Node {
@@ -160,7 +299,7 @@ func (r *run) must(err error) {
 func (r *run) schedule(ctx context.Context, rng *rand.Rand) {
 	var drawn []fault
 	for _, f := range faults {
-		if r.o.only == "" || strings.Contains(f.name, r.o.only) {
+		if strings.Contains(f.name, r.o.only) && r.cluster.Can(f.needs) {
 			drawn = append(drawn, f)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"slices"
@@ -23,6 +24,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/scoreboard/scoreboard/internal/torture/clock"
 	"github.com/scoreboard/scoreboard/internal/torture/cluster"
 	"github.com/scoreboard/scoreboard/internal/torture/contract"
 	"github.com/scoreboard/scoreboard/internal/torture/history"
@@ -43,15 +45,18 @@ type options struct {
 	async    bool
 }
 
-// layouts are splits of roles over processes.
-var layouts = map[string][]string{
-	"two": {"", ""},
-	"split": {
-		"api,read,gateway",
-		"api,read,gateway",
-		"relay,projector,intake,maintenance",
-		"relay,projector,intake,maintenance",
-	},
+// layouts are installations. The wide one has what some faults require.
+var layouts = map[string]cluster.Options{
+	"two":   {Roles: []string{"", ""}},
+	"split": {Roles: split},
+	"wide":  {Roles: []string{"", ""}, Brokers: 3, Standby: true, Disks: true, Clocks: true},
+}
+
+var split = []string{
+	"api,read,gateway",
+	"api,read,gateway",
+	"relay,projector,intake,maintenance",
+	"relay,projector,intake,maintenance",
 }
 
 func main() {
@@ -61,7 +66,8 @@ func main() {
 	flag.IntVar(&o.writers, "writers", 12, "clients that write")
 	flag.IntVar(&o.players, "players", 40, "users that they share")
 	flag.IntVar(&o.pauseMS, "pause", 20, "longest pause of a client between requests, in milliseconds")
-	flag.StringVar(&o.layout, "layout", "two", "split of roles: two (all roles twice) or split")
+	flag.StringVar(&o.layout, "layout", "two", "installation: two (nodes with all roles), split (four nodes) or wide (as two, with "+
+		"three brokers, a standby, and disks and clocks that can be wrong; as root)")
 	flag.StringVar(&o.only, "only", "", "inject only faults whose name contains this")
 	flag.StringVar(&o.binary, "binary", "bin/scoreboardd", "the daemon to run")
 	flag.StringVar(&o.dir, "dir", "", "folder for data and logs; a temporary one when empty")
@@ -80,7 +86,7 @@ func main() {
 }
 
 func torture(ctx context.Context, o options) (code int, err error) {
-	roles, ok := layouts[o.layout]
+	layout, ok := layouts[o.layout]
 	if !ok {
 		return 0, fmt.Errorf("unknown layout %q", o.layout)
 	}
@@ -96,7 +102,13 @@ func torture(ctx context.Context, o options) (code int, err error) {
 		return 0, err
 	}
 	began := time.Now()
-	c, err := cluster.Start(ctx, cluster.Options{Dir: o.dir, Binary: o.binary, Roles: roles})
+	layout.Dir, layout.Binary = o.dir, o.binary
+	if layout.Clocks {
+		if layout.Binary, err = buildWithClock(ctx, o.dir); err != nil {
+			return 0, err
+		}
+	}
+	c, err := cluster.Start(ctx, layout)
 	if err != nil {
 		return 0, err
 	}
@@ -123,6 +135,23 @@ func torture(ctx context.Context, o options) (code int, err error) {
 		r.rewind(ctx)
 	}
 	return r.report(time.Since(began)), nil
+}
+
+// buildWithClock builds a daemon whose clock can be set.
+func buildWithClock(ctx context.Context, dir string) (binary string, err error) {
+	if err := clock.Available(); err != nil {
+		return "", err
+	}
+	overlay, err := clock.Overlay(ctx, dir)
+	if err != nil {
+		return "", err
+	}
+	binary = filepath.Join(dir, "scoreboardd")
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", binary, "-overlay", overlay, "./cmd/scoreboardd")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build the daemon: %w\n%s", err, out)
+	}
+	return binary, nil
 }
 
 // rng is the random source of one actor.
@@ -173,6 +202,12 @@ func (r *run) enter(ctx context.Context) error {
 			return fmt.Errorf("create board %s: status %d, %w", name, status, err)
 		}
 	}
+	season := seasonBody(r.seasons.next())
+	season["board"], season["mode"], season["period"] = boardLadder, "increment", "season"
+	if status, err := c.Call(ctx, server, http.MethodPost, "/v1/boards", season, nil); err != nil || status >= 300 {
+		return fmt.Errorf("create board %s: status %d, %w", boardLadder, status, err)
+	}
+	r.seasons.add(span{})
 	r.server = c
 	time.Sleep(1500 * time.Millisecond) // every node knows the boards
 	return nil
@@ -193,8 +228,10 @@ func (r *run) play(ctx context.Context) {
 	start(r.operator)
 	start(r.moderator)
 	start(r.voider)
+	start(r.roller)
 	for range 2 {
 		start(r.courtWriter)
+		start(r.ladderWriter)
 	}
 	for range r.o.writers {
 		start(r.writer)

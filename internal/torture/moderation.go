@@ -136,7 +136,8 @@ func (r *run) change(ctx context.Context, rng *rand.Rand, path string, body map[
 		var err error
 		status, err = r.server.Call(callCtx, r.node(rng, "api").URL(), http.MethodPost, path, body, out)
 		cancel()
-		if err == nil && status < 500 && status != http.StatusTooManyRequests {
+		if err == nil && status < 500 && status != http.StatusTooManyRequests &&
+			status != http.StatusUnauthorized {
 			return status
 		}
 		time.Sleep(time.Duration(50+rng.IntN(200)) * time.Millisecond)

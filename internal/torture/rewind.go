@@ -90,6 +90,7 @@ func (r *run) rewind(ctx context.Context) {
 	if !r.submitUntilTaken(ctx, userKept) || !r.awaitShown(ctx, followers, "before the copy", 0, userKept, "") {
 		return
 	}
+	r.must(r.cluster.DropStandby(ctx)) // it would be ahead of the copy
 	dir := r.cluster.Dir(cluster.Postgres)
 	old := filepath.Clean(dir) + ".old"
 	r.cluster.KillBackend(cluster.Postgres)

@@ -27,6 +27,9 @@ const (
 
 var boards = []string{boardGlobal, boardArena, boardBest, boardLatest, boardCourt}
 
+// boardLadder has seasons; see seasons.go.
+const boardLadder = "ladder"
+
 // attemptTime bounds one request; a client that gives up does not know what
 // became of it.
 const attemptTime = 4 * time.Second
@@ -37,26 +40,34 @@ type run struct {
 	cluster *cluster.Cluster
 	log     *history.Log
 	server  *contract.Client // scopes score:update and score:admin
-	frozen  freezes
 	court   *court
+	seasons seasons
 
 	mu     sync.Mutex
+	frozen []freeze         // of arena
+	losses []span           // in which accepted increments were deleted from their log
 	done   []*history.Event // settled with receipts, to be repeated
 	nextID int
 }
 
-// freezes are the times in which no write to arena may be acknowledged.
-type freezes struct {
-	mu    sync.Mutex
-	spans []span
-}
-
 type span struct{ from, to time.Duration }
 
-func (f *freezes) add(s span) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.spans = append(f.spans, s)
+// freeze is one that was answered with success, and its end.
+type freeze struct{ begin, end span }
+
+// forget notes that the log of accepted increments was deleted: until then, a 202 may
+// never come to an outcome.
+func (r *run) forget() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.losses = append(r.losses, span{to: r.log.Now()})
+}
+
+// mayBeLost says whether an accepted event was deleted with its log.
+func (r *run) mayBeLost(e *history.Event) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return e.Async && slices.ContainsFunc(r.losses, func(s span) bool { return e.Invoked < s.to })
 }
 
 // writer submits increments of players until ctx ends.
@@ -156,7 +167,7 @@ func (r *run) lookUp(ctx context.Context, node *cluster.Node, e *history.Event, 
 	case len(a.Receipts) > 0:
 		r.receipts(e, a.Receipts)
 	case a.Status == http.StatusNotFound:
-		if e.Accepted {
+		if e.Accepted && !r.mayBeLost(e) {
 			r.log.Violate("404 after a 202", e.UserID,
 				"event %s was accepted, and a look-up at node %d (from %s to %s) says that it is unknown",
 				e.EventID, node.ID, began, r.log.Now())
@@ -183,6 +194,7 @@ func (r *run) take(e *history.Event, a contract.Answer, err error) bool {
 	case err != nil || a.Status >= 500 || a.Status == http.StatusTooManyRequests ||
 		slices.Contains([]string{"unavailable", "overloaded", "internal", "rate_limited"}, a.Code):
 		e.Maybe = e.Maybe || err != nil || a.Status >= 500
+	case a.Status == http.StatusUnauthorized: // a clock is wrong: the request is too old, or from the future
 	case a.Status == http.StatusAccepted || a.State == "pending":
 		e.Accepted = true
 	case len(a.Receipts) > 0:
@@ -268,7 +280,7 @@ func (r *run) repeat(ctx context.Context, rng *rand.Rand) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), attemptTime)
 	defer cancel()
 	a, err := r.server.Submit(ctx, r.node(rng, "api").URL(), e.Increment, r.o.async && rng.IntN(3) == 0)
-	if err != nil || a.Status >= 500 {
+	if err != nil || a.Status >= 500 || a.Status == http.StatusUnauthorized {
 		return
 	}
 	switch {
@@ -297,7 +309,7 @@ func (r *run) conflict(ctx context.Context, rng *rand.Rand) {
 	in := e.Increment
 	in.Delta += 1000
 	a, err := r.server.Submit(ctx, r.node(rng, "api").URL(), in, false)
-	if err != nil || a.Status >= 500 {
+	if err != nil || a.Status >= 500 || a.Status == http.StatusUnauthorized {
 		return
 	}
 	if a.Code != "event_conflict" {
@@ -377,26 +389,27 @@ func (r *run) reader(ctx context.Context, rng *rand.Rand) {
 	}
 }
 
-// operator freezes and unfreezes arena, rebuilds boards and reconciles.
+// operator freezes and unfreezes arena, rebuilds, reconciles and replays boards, and
+// requeues what could not be applied.
 func (r *run) operator(ctx context.Context, rng *rand.Rand) {
 	for {
-		if pause(ctx, time.Duration(1000+rng.IntN(3000))*time.Millisecond); ctx.Err() != nil {
+		if pause(ctx, time.Duration(500+rng.IntN(2500))*time.Millisecond); ctx.Err() != nil {
 			return
 		}
 		node := r.node(rng, "api")
-		switch rng.IntN(4) {
-		case 0, 1:
+		post := func(path string, body map[string]any) { r.admin(ctx, node, http.MethodPost, path, body) }
+		switch rng.IntN(7) {
+		case 0, 1, 2:
 			r.freeze(ctx, rng, node)
-		case 2:
-			r.admin(
-				ctx,
-				node,
-				http.MethodPost,
-				"/v1/admin/rebuild",
-				map[string]any{"board": boards[rng.IntN(len(boards))]},
-			)
 		case 3:
-			r.admin(ctx, node, http.MethodPost, "/v1/admin/reconcile", map[string]any{"all": true, "repair": true})
+			post("/v1/admin/rebuild", map[string]any{"board": boards[rng.IntN(len(boards))]})
+		case 4:
+			post("/v1/admin/reconcile", map[string]any{"all": true, "repair": true})
+		case 5:
+			from := time.Now().Add(-time.Duration(rng.IntN(30)) * time.Second)
+			post("/v1/admin/replay", map[string]any{"from_time": from.UTC().Format(time.RFC3339Nano)})
+		case 6:
+			post("/v1/admin/replay", map[string]any{"dlq": true})
 		}
 	}
 }
@@ -413,18 +426,24 @@ func (r *run) admin(ctx context.Context, node *cluster.Node, method, path string
 }
 
 // freeze freezes arena for a moment. Between the answer to the freeze and the
-// request to unfreeze, nothing may be recorded on it.
+// request to unfreeze, nothing may be recorded on it. A freeze of unknown outcome is
+// none: it may only prevent what would be allowed without it.
 func (r *run) freeze(ctx context.Context, rng *rand.Rand, node *cluster.Node) {
 	path := "/v1/boards/" + boardArena
+	var f freeze
+	f.begin.from = r.log.Now()
 	if !r.admin(ctx, node, http.MethodPost, path+"/freeze", map[string]any{"reason": "torture"}) {
 		r.thaw(ctx, rng)
 		return
 	}
-	s := span{from: r.log.Now()}
+	f.begin.to = r.log.Now()
 	pause(ctx, time.Duration(100+rng.IntN(900))*time.Millisecond)
-	s.to = r.log.Now()
-	r.frozen.add(s)
+	f.end.from = r.log.Now()
 	r.thaw(ctx, rng)
+	f.end.to = r.log.Now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.frozen = append(r.frozen, f)
 }
 
 // thaw unfreezes arena, at any node, until one says so.

@@ -3,24 +3,19 @@
 // scoreboardd processes in any split of roles.
 //
 // Each node has its own proxies to PostgreSQL and Redis, so that one node can
-// lose a backend that the others reach. Kafka advertises one address, so its
-// proxy is shared.
+// lose a backend that the others reach. Brokers advertise one address each, so
+// their proxies are shared.
 package cluster
 
 import (
 	"context"
 	"fmt"
-	"net/http"
-	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
 
-	"github.com/scoreboard/scoreboard/internal/backendtest"
 	"github.com/scoreboard/scoreboard/internal/torture/netfault"
 	"github.com/scoreboard/scoreboard/migrations"
 	"github.com/scoreboard/scoreboard/server/devstack"
@@ -38,6 +33,12 @@ type Options struct {
 	Binary   string   // of scoreboardd
 	Roles    []string // one entry per node: its --roles, "" for all
 	Settings []string // NAME=value, for every node
+	Brokers  int      // of Kafka; more than two can lose one
+	Standby  bool     // PostgreSQL has a synchronous standby
+	Disks    bool     // the first disk of PostgreSQL and of Kafka can be filled; requires root
+	// Clocks of nodes, PostgreSQL and Redis can be set; requires libfaketime, and a
+	// Binary built with clock.Overlay.
+	Clocks bool
 }
 
 // Cluster is a running installation.
@@ -45,16 +46,20 @@ type Cluster struct {
 	Nodes []*Node
 
 	o        Options
+	mu       sync.Mutex // of all below
 	postgres *devstack.Postgres
+	standby  *devstack.Postgres // nil: none
+	spare    string             // folder of the standby, or of the next one
 	redis    *devstack.Redis
-	kafka    *backendtest.KafkaBroker
-	kafkaNet *netfault.Proxy
-	mu       sync.Mutex // of the backends' processes
+	brokers  []*broker
+	dirs     map[Backend]string
+	clocks   map[Backend]clockFile
+	mounts   []string
 }
 
 // Start starts the backends and all nodes, and waits until they are ready.
 func Start(ctx context.Context, o Options) (_ *Cluster, err error) {
-	c := &Cluster{o: o}
+	c := &Cluster{o: o, dirs: make(map[Backend]string), clocks: make(map[Backend]clockFile)}
 	defer func() {
 		if err != nil {
 			c.Close()
@@ -63,7 +68,7 @@ func Start(ctx context.Context, o Options) (_ *Cluster, err error) {
 	if err := c.startBackends(ctx); err != nil {
 		return nil, err
 	}
-	if err := migrations.Up(ctx, c.postgres.URL("torture")); err != nil {
+	if err := migrations.Up(ctx, c.PostgresURL()); err != nil {
 		return nil, err
 	}
 	for i, roles := range o.Roles {
@@ -80,39 +85,34 @@ func Start(ctx context.Context, o Options) (_ *Cluster, err error) {
 }
 
 func (c *Cluster) startBackends(ctx context.Context) (err error) {
-	c.postgres, err = devstack.StartPostgres(ctx, c.postgresOptions(0))
-	if err != nil {
+	for _, b := range []Backend{Postgres, Redis, Kafka} {
+		c.dirs[b] = filepath.Join(c.o.Dir, string(b))
+		if c.clocks[b], err = c.newClock(string(b)); err != nil {
+			return err
+		}
+		if !c.o.Disks || b == Redis {
+			continue
+		}
+		if err := c.mount(b); err != nil {
+			return err
+		}
+	}
+	c.spare = filepath.Join(c.o.Dir, "postgres-standby")
+	if c.postgres, err = devstack.StartPostgres(ctx, c.postgresOptions(c.dirs[Postgres], 0)); err != nil {
 		return err
 	}
-	if err := c.postgres.EnsureDatabase(ctx, "torture"); err != nil {
+	if err := c.postgres.EnsureDatabase(ctx, database); err != nil {
 		return err
 	}
-	if c.redis, err = devstack.StartRedis(
-		ctx,
-		devstack.RedisOptions{Dir: filepath.Join(c.o.Dir, "redis")},
-	); err != nil {
+	if c.o.Standby {
+		if err := c.StartStandby(ctx); err != nil {
+			return err
+		}
+	}
+	if c.redis, err = devstack.StartRedis(ctx, c.redisOptions(c.dirs[Redis], 0)); err != nil {
 		return err
 	}
-	if c.kafkaNet, err = netfault.Listen(ctx, ""); err != nil {
-		return err
-	}
-	return c.startKafka(ctx, [2]int{})
-}
-
-func (c *Cluster) postgresOptions(port int) devstack.PostgresOptions {
-	return devstack.PostgresOptions{Dir: filepath.Join(c.o.Dir, "postgres"), Port: port, Settings: map[string]string{
-		"max_connections": "300", "idle_in_transaction_session_timeout": "30s",
-	}}
-}
-
-func (c *Cluster) startKafka(ctx context.Context, ports [2]int) (err error) {
-	c.kafka, err = backendtest.StartKafka(ctx, backendtest.KafkaOptions{
-		Dir: filepath.Join(c.o.Dir, "kafka"), Ports: ports, Advertised: c.kafkaNet.Addr(),
-	})
-	if err == nil {
-		c.kafkaNet.SetTarget(c.kafka.Brokers[0])
-	}
-	return err
+	return c.startKafka(ctx)
 }
 
 // AwaitReady waits until every running node answers /readyz with 200.
@@ -129,34 +129,51 @@ func (c *Cluster) AwaitReady(ctx context.Context, atMost time.Duration) error {
 	return nil
 }
 
-// PostgresURL is the database's address, past all proxies.
-func (c *Cluster) PostgresURL() string { return c.postgres.URL("torture") }
+// Can says whether the installation has what a fault requires.
+func (c *Cluster) Can(what Ability) bool {
+	switch what {
+	case Standby:
+		return c.o.Standby
+	case Disks:
+		return c.o.Disks
+	case Clocks:
+		return c.o.Clocks
+	case Brokers:
+		return c.o.Brokers > 2
+	}
+	return true
+}
 
-// RedisURL is the address of Redis, past all proxies.
-func (c *Cluster) RedisURL() string { return c.redis.URL() }
+// Ability is what some faults require of an installation; empty: nothing.
+type Ability string
 
-// KafkaNet is the proxy before Kafka.
-func (c *Cluster) KafkaNet() *netfault.Proxy { return c.kafkaNet }
+// The abilities.
+const (
+	Standby Ability = "a standby"
+	Disks   Ability = "disks that can be filled"
+	Clocks  Ability = "clocks that can be set"
+	Brokers Ability = "three brokers"
+)
 
-// Backend names one of the three.
+// Backend names one backend: PostgreSQL's primary, Redis, or a broker.
 type Backend string
 
-// The backends.
+// The backends. Broker returns further ones.
 const (
 	Postgres Backend = "postgres"
 	Redis    Backend = "redis"
-	Kafka    Backend = "kafka"
+	Kafka    Backend = "kafka" // the first broker
 )
 
+// process is the running process of a backend. The caller holds the lock.
 func (c *Cluster) process(b Backend) *process.Process {
 	switch b {
 	case Postgres:
 		return c.postgres.Process
 	case Redis:
 		return c.redis.Process
-	default:
-		return c.kafka.Process
 	}
+	return c.brokerOf(b).Process
 }
 
 // KillBackend ends a backend as a power cut would.
@@ -166,28 +183,31 @@ func (c *Cluster) KillBackend(b Backend) {
 	c.process(b).Kill()
 }
 
-// StartBackend starts a backend that was ended, on its data and port.
+// StartBackend starts a backend that has ended, on its data and port. It does nothing
+// for one that runs.
 func (c *Cluster) StartBackend(ctx context.Context, b Backend) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	select {
+	case <-c.process(b).Done():
+	default:
+		return nil
+	}
 	switch b {
 	case Postgres:
-		p, err := devstack.StartPostgres(ctx, c.postgresOptions(c.postgres.Port))
+		p, err := devstack.StartPostgres(ctx, c.postgresOptions(c.dirs[b], c.postgres.Port))
 		if err != nil {
 			return err
 		}
 		c.postgres = p
 	case Redis:
-		r, err := devstack.StartRedis(
-			ctx,
-			devstack.RedisOptions{Dir: filepath.Join(c.o.Dir, "redis"), Port: c.redis.Port},
-		)
+		r, err := devstack.StartRedis(ctx, c.redisOptions(c.dirs[b], c.redis.Port))
 		if err != nil {
 			return err
 		}
 		c.redis = r
-	case Kafka:
-		return c.startKafka(ctx, c.kafka.Ports)
+	default:
+		return c.brokerOf(b).start(ctx)
 	}
 	return nil
 }
@@ -205,7 +225,19 @@ func (c *Cluster) signal(b Backend, s syscall.Signal) {
 }
 
 // Dir is the data folder of a backend.
-func (c *Cluster) Dir(b Backend) string { return filepath.Join(c.o.Dir, string(b)) }
+func (c *Cluster) Dir(b Backend) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.dirs[b]
+}
+
+// retarget points every node's proxy at another server and cuts what is open.
+func (c *Cluster) retarget(proxy func(*Node) *netfault.Proxy, address string) {
+	for _, n := range c.Nodes {
+		proxy(n).SetTarget(hostOf(address))
+		proxy(n).Reset()
+	}
+}
 
 // Close ends everything that was started.
 func (c *Cluster) Close() {
@@ -214,197 +246,66 @@ func (c *Cluster) Close() {
 		n.postgres.Close()
 		n.redis.Close()
 	}
-	if c.kafka != nil {
-		c.kafka.Kill()
-	}
-	if c.kafkaNet != nil {
-		c.kafkaNet.Close()
+	for _, b := range c.brokers {
+		if b.KafkaBroker != nil {
+			b.Kill()
+		}
+		b.net.Close()
 	}
 	if c.redis != nil {
 		c.redis.Kill()
 	}
+	if c.standby != nil {
+		c.standby.Kill()
+	}
 	if c.postgres != nil {
 		c.postgres.Kill()
 	}
+	for _, at := range c.mounts {
+		_ = syscall.Unmount(at, syscall.MNT_DETACH)
+	}
 }
 
-// Node is one scoreboardd process, which may be killed, paused and started
-// again on the same addresses.
-type Node struct {
-	ID    int
-	Roles string
+// diskSize is enough for a run of some minutes.
+const diskSize = "1g"
 
-	cluster         *Cluster
-	postgres, redis *netfault.Proxy
-	api, ops, log   string
-
-	mu  sync.Mutex
-	cmd *exec.Cmd // nil while it is down
-	end chan struct{}
-}
-
-func (c *Cluster) newNode(ctx context.Context, id int, roles string) (*Node, error) {
-	n := &Node{ID: id, Roles: roles, cluster: c, log: filepath.Join(c.o.Dir, fmt.Sprintf("node-%d.log", id))}
-	var err error
-	if n.postgres, err = netfault.Listen(ctx, hostOf(c.postgres.URL("torture"))); err != nil {
-		return nil, err
+// mount gives a backend a file system of its own.
+func (c *Cluster) mount(b Backend) error {
+	at := filepath.Join(c.o.Dir, "disk-"+string(b))
+	if err := os.MkdirAll(at, 0o700); err != nil {
+		return fmt.Errorf("create a mount point: %w", err)
 	}
-	if n.redis, err = netfault.Listen(ctx, hostOf(c.redis.URL())); err != nil {
-		return nil, err
+	if err := syscall.Mount("tmpfs", at, "tmpfs", 0, "size="+diskSize); err != nil {
+		return fmt.Errorf("mount a disk for %s: %w", b, err)
 	}
-	for _, addr := range []*string{&n.api, &n.ops} {
-		port, err := process.FreePort(ctx)
-		if err != nil {
-			return nil, err
-		}
-		*addr = fmt.Sprintf("127.0.0.1:%d", port)
-	}
-	return n, nil
-}
-
-func hostOf(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return ""
-	}
-	return u.Host
-}
-
-// through is an address with the host of a proxy.
-func through(address string, p *netfault.Proxy) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return address
-	}
-	u.Host = p.Addr()
-	return u.String()
-}
-
-// Serves says whether the node has a role.
-func (n *Node) Serves(role string) bool {
-	return n.Roles == "" || strings.Contains(","+n.Roles+",", ","+role+",")
-}
-
-// URL is the node's API.
-func (n *Node) URL() string { return "http://" + n.api }
-
-// PostgresNet is the node's proxy to PostgreSQL.
-func (n *Node) PostgresNet() *netfault.Proxy { return n.postgres }
-
-// RedisNet is the node's proxy to Redis.
-func (n *Node) RedisNet() *netfault.Proxy { return n.redis }
-
-// Start starts the process; it does nothing where it runs.
-func (n *Node) Start() error {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.cmd != nil {
-		return nil
-	}
-	log, err := os.OpenFile(n.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		return fmt.Errorf("open the log of node %d: %w", n.ID, err)
-	}
-	defer func() { _ = log.Close() }()
-	args := []string{"--addr", n.api, "--ops-addr", n.ops}
-	if n.Roles != "" {
-		args = append(args, "--roles", n.Roles)
-	}
-	cmd := exec.Command(n.cluster.o.Binary, args...) //nolint:noctx // it ends by Kill or Stop
-	cmd.Stderr = log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Env = append(
-		os.Environ(),
-		"SCOREBOARD_POSTGRES_URL="+through(n.cluster.PostgresURL(), n.postgres),
-		"SCOREBOARD_REDIS_URL="+through(n.cluster.RedisURL(), n.redis),
-		"SCOREBOARD_KAFKA_BROKERS="+n.cluster.kafkaNet.Addr(),
-		"SCOREBOARD_AUTH_JWT_SECRET="+JWTSecret,
-		"SCOREBOARD_AUTH_MASTER_KEY="+masterKey,
-		"SCOREBOARD_LIMIT_UPDATES_PER_MINUTE=0",
-		"SCOREBOARD_LIMIT_TOP_PER_MINUTE=0",
-		"SCOREBOARD_LIMIT_RANK_PER_MINUTE=0",
-		"SCOREBOARD_LIMIT_ADDRESS_PER_MINUTE=0",
-		"SCOREBOARD_LIMIT_TICKETS_PER_MINUTE=0",
-		"SCOREBOARD_REALTIME_CONNECTIONS_PER_USER=0",
-		"SCOREBOARD_REALTIME_CONNECTIONS_PER_ADDRESS=0",
-		"SCOREBOARD_REALTIME_JOINS_PER_SECOND=0",
-	)
-	cmd.Env = append(cmd.Env, n.cluster.o.Settings...)
-	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("start node %d: %w", n.ID, err)
-	}
-	n.cmd, n.end = cmd, make(chan struct{})
-	go func(end chan struct{}) {
-		_ = cmd.Wait() // how it ended is in its log
-		close(end)
-	}(n.end)
+	c.mounts = append(c.mounts, at)
+	c.dirs[b] = filepath.Join(at, string(b))
 	return nil
 }
 
-// Kill ends the process at once.
-func (n *Node) Kill() { n.stop(syscall.SIGKILL) }
-
-// Stop asks the process to shut down, and waits for it.
-func (n *Node) Stop() { n.stop(syscall.SIGTERM) }
-
-func (n *Node) stop(s syscall.Signal) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.cmd == nil {
-		return
-	}
-	_ = n.cmd.Process.Signal(syscall.SIGCONT)
-	_ = n.cmd.Process.Signal(s)
-	select {
-	case <-n.end:
-	case <-time.After(30 * time.Second):
-		_ = n.cmd.Process.Kill()
-		<-n.end
-	}
-	n.cmd = nil
-}
-
-// Exited says whether the process has ended by itself.
-func (n *Node) Exited() bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.cmd == nil {
-		return false
-	}
-	select {
-	case <-n.end:
-		n.cmd = nil
-		return true
-	default:
-		return false
-	}
-}
-
-// Pause stops the process where it is.
-func (n *Node) Pause() { n.signal(syscall.SIGSTOP) }
-
-// Resume continues a paused process.
-func (n *Node) Resume() { n.signal(syscall.SIGCONT) }
-
-func (n *Node) signal(s syscall.Signal) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.cmd != nil {
-		_ = n.cmd.Process.Signal(s)
-	}
-}
-
-func (n *Node) ready(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+n.ops+"/readyz", nil)
+// FillDisk leaves no room on the disk of a backend; the returned function frees it and
+// starts what has ended for lack of it.
+func (c *Cluster) FillDisk(b Backend) (free func(context.Context) error, err error) {
+	name := filepath.Join(c.o.Dir, "disk-"+string(b), "ballast")
+	f, err := os.Create(name)
 	if err != nil {
-		return false
+		return nil, fmt.Errorf("fill the disk of %s: %w", b, err)
 	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return false
+	chunk := make([]byte, 1<<20)
+	for err == nil { // until no space is left
+		_, err = f.Write(chunk)
 	}
-	_ = resp.Body.Close()
-	return resp.StatusCode == http.StatusOK
+	for err = nil; err == nil; {
+		_, err = f.Write(chunk[:1])
+	}
+	if err := f.Close(); err != nil {
+		return nil, fmt.Errorf("fill the disk of %s: %w", b, err)
+	}
+	return func(ctx context.Context) error {
+		if err := os.Remove(name); err != nil {
+			return fmt.Errorf("free the disk of %s: %w", b, err)
+		}
+		time.Sleep(500 * time.Millisecond) // what ends for lack of room has ended
+		return c.StartBackend(ctx, b)
+	}, nil
 }

@@ -29,6 +29,8 @@ type Fault struct {
 	// CutAfter cuts a PostgreSQL connection after so many messages of a client
 	// have been forwarded; 0 never.
 	CutAfter int
+	// OnCut is called, in a goroutine of its own, when a connection is cut; may be nil.
+	OnCut func()
 }
 
 // Proxy forwards connections from Addr to a target.
@@ -186,7 +188,11 @@ func (p *Proxy) pass(l *link, to io.Writer, chunk []byte, m *messages, request b
 				time.Sleep(fault.Delay)
 			}
 			if fault.CutAtCommit || fault.CutAfter > 0 {
-				return cut(to, chunk, m, request, fault)
+				err := cut(to, chunk, m, request, fault)
+				if errors.Is(err, errCut) && fault.OnCut != nil {
+					go fault.OnCut()
+				}
+				return err
 			}
 			m.skip(chunk)
 			_, err := to.Write(chunk)

@@ -1,0 +1,171 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/torture/netfault"
+	"github.com/scoreboard/scoreboard/server/devstack/process"
+)
+
+// broker is one broker behind its proxy.
+type broker struct {
+	*backendtest.KafkaBroker // nil before the first start
+	name                     Backend
+	net                      *netfault.Proxy
+	o                        backendtest.KafkaOptions
+}
+
+func (b *broker) start(ctx context.Context) (err error) {
+	if b.KafkaBroker, err = backendtest.StartKafka(ctx, b.o); err == nil {
+		b.net.SetTarget(b.Brokers[0])
+	}
+	return err
+}
+
+func (c *Cluster) startKafka(ctx context.Context) error {
+	var controllers []int
+	for i := range max(c.o.Brokers, 1) {
+		b := &broker{name: Kafka}
+		if i > 0 {
+			b.name = Backend(fmt.Sprintf("%s-%d", Kafka, i+1))
+			c.dirs[b.name] = filepath.Join(c.o.Dir, string(b.name))
+		}
+		var err error
+		if b.net, err = netfault.Listen(ctx, ""); err != nil {
+			return err
+		}
+		c.brokers = append(c.brokers, b)
+		b.o = backendtest.KafkaOptions{Dir: c.dirs[b.name], Advertised: b.net.Addr(), Node: i}
+		for j := range b.o.Ports {
+			if b.o.Ports[j], err = process.FreePort(ctx); err != nil {
+				return err
+			}
+		}
+		controllers = append(controllers, b.o.Ports[1])
+	}
+	var all errgroup.Group
+	for _, b := range c.brokers {
+		b.o.Controllers = controllers
+		all.Go(func() error { return b.start(ctx) })
+	}
+	return all.Wait()
+}
+
+func (c *Cluster) kafkaAddrs() (all []string) {
+	for _, b := range c.brokers {
+		all = append(all, b.net.Addr())
+	}
+	return all
+}
+
+func (c *Cluster) brokerOf(name Backend) *broker {
+	for _, b := range c.brokers {
+		if b.name == name {
+			return b
+		}
+	}
+	return nil
+}
+
+// AnyBroker draws one.
+func (c *Cluster) AnyBroker(rng *rand.Rand) Backend { return c.brokers[rng.IntN(len(c.brokers))].name }
+
+// KafkaNet is the proxy before a broker.
+func (c *Cluster) KafkaNet(b Backend) *netfault.Proxy { return c.brokerOf(b).net }
+
+// MoveLeaders moves the leader of every partition to the first replica that is in
+// sync, as a rolling upgrade does at its end.
+func (c *Cluster) MoveLeaders(ctx context.Context, topic string) error {
+	return c.onKafka(ctx, func(ctx context.Context, client *kafka.Client) error {
+		partitions, err := partitionsOf(ctx, client, topic)
+		if err != nil {
+			return err
+		}
+		// Every replica list turns by one, and the first of a list becomes the leader.
+		move := &kafka.AlterPartitionReassignmentsRequest{Topic: topic, Timeout: 10 * time.Second}
+		var ids []int
+		for _, p := range partitions {
+			var turned []int
+			for _, r := range p.Replicas {
+				turned = append(turned, r.ID)
+			}
+			if len(turned) == 0 {
+				continue
+			}
+			turned = append(turned[1:], turned[0])
+			move.Assignments = append(move.Assignments, kafka.AlterPartitionReassignmentsRequestAssignment{
+				Topic: topic, PartitionID: p.ID, BrokerIDs: turned,
+			})
+			ids = append(ids, p.ID)
+		}
+		moved, err := client.AlterPartitionReassignments(ctx, move)
+		if err != nil {
+			return fmt.Errorf("reassign the partitions of %s: %w", topic, err)
+		}
+		if moved.Error != nil {
+			return fmt.Errorf("reassign the partitions of %s: %w", topic, moved.Error)
+		}
+		_, err = client.ElectLeaders(ctx, &kafka.ElectLeadersRequest{
+			Topic: topic, Partitions: ids, Timeout: 10 * time.Second,
+		})
+		return err
+	})
+}
+
+// RecreateTopic deletes a topic with all its records, where it exists, and creates it
+// with so many partitions.
+func (c *Cluster) RecreateTopic(ctx context.Context, topic string, partitions int) error {
+	return c.onKafka(ctx, func(ctx context.Context, client *kafka.Client) error {
+		deleted, err := client.DeleteTopics(ctx, &kafka.DeleteTopicsRequest{Topics: []string{topic}})
+		if err == nil {
+			err = deleted.Errors[topic]
+		}
+		if err != nil && !errors.Is(err, kafka.UnknownTopicOrPartition) {
+			return fmt.Errorf("delete %s: %w", topic, err)
+		}
+		for {
+			made, err := client.CreateTopics(ctx, &kafka.CreateTopicsRequest{Topics: []kafka.TopicConfig{{
+				Topic: topic, NumPartitions: partitions, ReplicationFactor: len(c.brokers),
+			}}})
+			if err == nil {
+				err = made.Errors[topic]
+			}
+			if err == nil {
+				return nil
+			}
+			if !errors.Is(err, kafka.TopicAlreadyExists) { // its deletion is not finished
+				return fmt.Errorf("create %s: %w", topic, err)
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+	})
+}
+
+func partitionsOf(ctx context.Context, client *kafka.Client, topic string) ([]kafka.Partition, error) {
+	found, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: []string{topic}})
+	if err != nil {
+		return nil, fmt.Errorf("find the partitions of %s: %w", topic, err)
+	}
+	if len(found.Topics) != 1 || found.Topics[0].Error != nil || len(found.Topics[0].Partitions) == 0 {
+		return nil, fmt.Errorf("find the partitions of %s: got %+v", topic, found.Topics)
+	}
+	return found.Topics[0].Partitions, nil
+}
+
+// onKafka calls do with a client whose metadata come from any broker that runs.
+func (c *Cluster) onKafka(ctx context.Context, do func(context.Context, *kafka.Client) error) error {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	transport := &kafka.Transport{MetadataTTL: 100 * time.Millisecond}
+	defer transport.CloseIdleConnections()
+	return do(ctx, &kafka.Client{Addr: kafka.TCP(c.kafkaAddrs()...), Transport: transport})
+}
