@@ -28,7 +28,7 @@ const absentTime = 2 * time.Second
 // checks the whole history.
 func (r *run) finish(ctx context.Context, rng *rand.Rand) {
 	r.settleAll(ctx, rng)
-	r.log.Note("", "every event has an outcome")
+	r.phase("settled")
 	ended := time.Now()
 	ledger := r.ledger(ctx, rng)
 	r.checkEvents(ledger)
@@ -38,6 +38,7 @@ func (r *run) finish(ctx context.Context, rng *rand.Rand) {
 	r.checkCourt(ledger)
 	r.checkReads(ledger)
 	r.checkHeads(ctx, ledger, ended)
+	r.checkWitnesses(ctx, ledger)
 }
 
 // settleAll asks for the outcome of every event that has none: what was

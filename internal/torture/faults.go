@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -89,6 +90,10 @@ var faults = []fault{
 	{name: "postgres disk full", needs: cluster.Disks, begin: diskFull(cluster.Postgres)},
 	{name: "postgres clock stepped", needs: cluster.Clocks, begin: stepped(cluster.Postgres)},
 	{name: "redis clock stepped", needs: cluster.Clocks, begin: stepped(cluster.Redis)},
+	{name: "redis delayed", begin: func(r *run, rng *rand.Rand) func() {
+		delay := netfault.Fault{Delay: time.Duration(1+rng.IntN(30)) * time.Millisecond}
+		return netFault(r.anyNode(rng).RedisNet(), delay)
+	}},
 	{name: "redis stalled", begin: func(r *run, rng *rand.Rand) func() {
 		return netFault(r.anyNode(rng).RedisNet(), netfault.Fault{Stall: true})
 	}},
@@ -136,6 +141,19 @@ var faults = []fault{
 		defer r.forget()
 		return r.recreate(topicIncrements)
 	}},
+	{name: "ranking rebuilt", begin: operated("/v1/admin/rebuild", func(*rand.Rand) map[string]any {
+		return map[string]any{"all": true}
+	})},
+	{name: "ranking reconciled", begin: operated("/v1/admin/reconcile", func(*rand.Rand) map[string]any {
+		return map[string]any{"all": true, "repair": true}
+	})},
+	{name: "ranking replayed", begin: operated("/v1/admin/replay", func(rng *rand.Rand) map[string]any {
+		from := time.Now().Add(-time.Duration(rng.IntN(30)) * time.Second)
+		return map[string]any{"from_time": from.UTC().Format(time.RFC3339Nano)}
+	})},
+	{name: "ranking requeued", begin: operated("/v1/admin/replay", func(*rand.Rand) map[string]any {
+		return map[string]any{"dlq": true}
+	})},
 	{name: "kafka disk full", needs: cluster.Disks, begin: diskFull(cluster.Kafka)},
 }
 
@@ -247,6 +265,18 @@ func slewed(r *run, rng *rand.Rand) func() {
 	return func() {
 		close(stop)
 		<-stopped
+	}
+}
+
+// operated sends an operator's job, which may fail, and waits for its end.
+func operated(path string, body func(*rand.Rand) map[string]any) func(*run, *rand.Rand) func() {
+	return func(r *run, rng *rand.Rand) func() {
+		node, content, done := r.node(rng, "api"), body(rng), make(chan struct{})
+		go func() {
+			defer close(done)
+			r.admin(context.Background(), node, http.MethodPost, path, content)
+		}()
+		return func() { <-done }
 	}
 }
 

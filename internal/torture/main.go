@@ -125,14 +125,21 @@ func torture(ctx context.Context, o options) (code int, err error) {
 		o.players,
 		time.Since(began).Round(time.Millisecond),
 	)
+	witnessed, dismiss := context.WithCancel(ctx)
+	defer dismiss()
+	r.callWitnesses(witnessed)
 	r.play(ctx)
 	r.log.Note("", "the faults are over")
 	if err := c.AwaitReady(ctx, time.Minute); err != nil {
 		r.log.Violate("availability", "", "%v", err)
 	}
+	r.phase("ready")
 	r.finish(ctx, r.rng(1<<20))
+	dismiss()
+	r.phase("compared")
 	if strings.Contains(rewindFault, o.only) {
 		r.rewind(ctx)
+		r.phase("gone back in time")
 	}
 	return r.report(time.Since(began)), nil
 }
@@ -242,6 +249,11 @@ func (r *run) play(ctx context.Context) {
 	}
 	all.Wait()
 	r.thaw(context.WithoutCancel(ctx), r.rng(1<<21))
+}
+
+// phase says how far the end of a run is.
+func (r *run) phase(name string) {
+	fmt.Printf("%s after %s\n", name, r.log.Now().Round(100*time.Millisecond))
 }
 
 // report prints what was done and found, with the story of the users of the

@@ -242,7 +242,12 @@ func (r *run) checkHidden(ctx context.Context, server, user string, banned time.
 	if err != nil || code != http.StatusOK {
 		return
 	}
-	for _, e := range top.Entries {
+	for i, e := range top.Entries {
+		if top.AsOf.After(banned) && (e.Rank != int64(i)+1 || top.Total != int64(len(top.Entries))) {
+			r.log.Violate("banned", user, "user %s is banned since %s, and the head has a gap: place %d is %+v, %d of %d users",
+				user, banned, i+1, e, len(top.Entries), top.Total)
+			break
+		}
 		if e.UserID == user && top.AsOf.After(banned) {
 			r.log.Violate("banned", user, "user %s is banned since %s and shown at rank %d (degraded %t %s, as of %s)",
 				user, banned, e.Rank, top.Degraded, top.DegradedReason, top.AsOf)

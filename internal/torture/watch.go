@@ -4,13 +4,16 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/gorilla/websocket"
 
+	"github.com/scoreboard/scoreboard/internal/torture/cluster"
 	"github.com/scoreboard/scoreboard/internal/torture/contract"
 )
 
@@ -92,6 +95,86 @@ func (v *view) show(data []byte) {
 			)
 		}
 	}
+}
+
+// witness watches one board at one node during the whole run, and is connected again
+// whenever it loses its connection.
+type witness struct {
+	board string
+	node  *cluster.Node
+
+	mu   sync.Mutex
+	last frame // that was not degraded
+}
+
+func (w *witness) show(data []byte) {
+	var f frame
+	if err := json.Unmarshal(data, &f); err != nil || f.Type != "leaderboard.updated" || f.Degraded {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.last = f
+}
+
+// witnessed is how many rows a witness is shown.
+const witnessed = 10
+
+// callWitnesses starts witnesses at every node with streams.
+func (r *run) callWitnesses(ctx context.Context) {
+	for i, node := range r.cluster.Nodes {
+		if !node.Serves("gateway") {
+			continue
+		}
+		for j, board := range []string{boardGlobal, boardArena, boardLadder} {
+			w := &witness{board: board, node: node}
+			r.witnesses = append(r.witnesses, w)
+			follow := r.followWebSocket
+			if (i+j)%2 == 0 {
+				follow = r.followSSE
+			}
+			path := fmt.Sprintf("%s/v1/realtime/leaderboard?limit=%d&board=%s", node.URL(), witnessed, board)
+			go func() {
+				for ; ctx.Err() == nil; pause(ctx, 100*time.Millisecond) {
+					follow(ctx, path, w.show)
+				}
+			}()
+		}
+	}
+}
+
+// checkWitnesses: after the faults every witness is shown what the ledger says.
+func (r *run) checkWitnesses(ctx context.Context, all rows) {
+	deadline := time.Now().Add(convergeTime)
+	for _, w := range r.witnesses {
+		for problem := "unseen"; problem != ""; pause(ctx, 50*time.Millisecond) {
+			board := w.board
+			if board == boardLadder {
+				board = r.seasons.current()
+			}
+			if problem = w.differs(board, standings(board, all)); problem != "" && time.Now().After(deadline) {
+				r.log.Violate("watching", "", "a watcher of %s at node %d, %s after the faults: %s",
+					board, w.node.ID, convergeTime, problem)
+				break
+			}
+		}
+	}
+}
+
+func (w *witness) differs(board string, want []standing) (problem string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	want = want[:min(len(want), witnessed)]
+	if w.last.Board != board || len(w.last.Top) != len(want) {
+		return fmt.Sprintf("was last shown %d rows of %s, want %d", len(w.last.Top), w.last.Board, len(want))
+	}
+	for i, e := range w.last.Top {
+		if e.UserID != want[i].user || e.Score != want[i].score {
+			return fmt.Sprintf("place %d was last shown as %+v, the ledger says %s with %d",
+				i+1, e, want[i].user, want[i].score)
+		}
+	}
+	return ""
 }
 
 func (r *run) followWebSocket(ctx context.Context, path string, show func([]byte)) {

@@ -43,6 +43,8 @@ type run struct {
 	court   *court
 	seasons seasons
 
+	witnesses []*witness
+
 	mu     sync.Mutex
 	frozen []freeze         // of arena
 	losses []span           // in which accepted increments were deleted from their log
@@ -115,7 +117,9 @@ func (r *run) newEvent(rng *rand.Rand, async bool) *history.Event {
 	return r.log.Begin(in, async)
 }
 
-func (r *run) player(rng *rand.Rand) string { return fmt.Sprintf("p%03d", rng.IntN(r.o.players)) }
+func (r *run) player(rng *rand.Rand) string { return playerName(rng.IntN(r.o.players)) }
+
+func playerName(i int) string { return fmt.Sprintf("p%03d", i) }
 
 // settle submits an event until its outcome is known, at any node, as a client
 // with a retry loop does. Where the run ends first, it stays open.
@@ -389,28 +393,13 @@ func (r *run) reader(ctx context.Context, rng *rand.Rand) {
 	}
 }
 
-// operator freezes and unfreezes arena, rebuilds, reconciles and replays boards, and
-// requeues what could not be applied.
+// operator freezes and unfreezes arena until ctx ends.
 func (r *run) operator(ctx context.Context, rng *rand.Rand) {
 	for {
 		if pause(ctx, time.Duration(500+rng.IntN(2500))*time.Millisecond); ctx.Err() != nil {
 			return
 		}
-		node := r.node(rng, "api")
-		post := func(path string, body map[string]any) { r.admin(ctx, node, http.MethodPost, path, body) }
-		switch rng.IntN(7) {
-		case 0, 1, 2:
-			r.freeze(ctx, rng, node)
-		case 3:
-			post("/v1/admin/rebuild", map[string]any{"board": boards[rng.IntN(len(boards))]})
-		case 4:
-			post("/v1/admin/reconcile", map[string]any{"all": true, "repair": true})
-		case 5:
-			from := time.Now().Add(-time.Duration(rng.IntN(30)) * time.Second)
-			post("/v1/admin/replay", map[string]any{"from_time": from.UTC().Format(time.RFC3339Nano)})
-		case 6:
-			post("/v1/admin/replay", map[string]any{"dlq": true})
-		}
+		r.freeze(ctx, rng, r.node(rng, "api"))
 	}
 }
 
@@ -437,13 +426,46 @@ func (r *run) freeze(ctx context.Context, rng *rand.Rand, node *cluster.Node) {
 		return
 	}
 	f.begin.to = r.log.Now()
+	before := r.rowsOnArena(ctx, rng)
 	pause(ctx, time.Duration(100+rng.IntN(900))*time.Millisecond)
+	for user, n := range r.rowsOnArena(ctx, rng) {
+		if was, ok := before[user]; ok && was != n {
+			r.log.Violate("frozen", user, "the freeze of %s was answered, and then its ledger went from version %d to %d",
+				boardArena, was, n)
+		}
+	}
 	f.end.from = r.log.Now()
 	r.thaw(ctx, rng)
 	f.end.to = r.log.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.frozen = append(r.frozen, f)
+}
+
+// rowsOnArena is how many increments some players have on arena by their statements,
+// which come from the store.
+func (r *run) rowsOnArena(ctx context.Context, rng *rand.Rand) map[string]int64 {
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	found := make(map[string]int64)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), attemptTime)
+	defer cancel()
+	for i := range min(r.o.players, 16) {
+		user, node := playerName(i), r.node(rng, "api")
+		all.Go(func() {
+			rows, _, err := r.server.Page(ctx, node.URL(), user, "")
+			for _, row := range rows { // the newest first
+				if err == nil && row.Board == boardArena {
+					mu.Lock()
+					defer mu.Unlock()
+					found[user] = row.Version
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	return found
 }
 
 // thaw unfreezes arena, at any node, until one says so.

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -242,38 +243,41 @@ type Row struct {
 	Action        string    `json:"action"`
 }
 
+// Page reads a page of a user's ledger rows, newest first; none for an unknown user.
+func (c *Client) Page(ctx context.Context, server, user, cursor string) (rows []Row, next string, err error) {
+	path := "/v1/users/" + user + "/statement?limit=100"
+	if cursor != "" {
+		path += "&cursor=" + cursor
+	}
+	var page struct {
+		Entries    []Row  `json:"entries"`
+		NextCursor string `json:"next_cursor"`
+		ErrorCode  string `json:"error_code"`
+	}
+	status, err := c.do(ctx, server, http.MethodGet, path, nil, nil, &page)
+	if err != nil || page.ErrorCode == "not_found" {
+		return nil, "", err
+	}
+	if status != http.StatusOK {
+		return nil, "", fmt.Errorf("statement of %s: status %d %s", user, status, page.ErrorCode)
+	}
+	return page.Entries, page.NextCursor, nil
+}
+
 // Statement reads all of a user's ledger rows, oldest first.
 func (c *Client) Statement(ctx context.Context, server, user string) ([]Row, error) {
 	var rows []Row
-	cursor := ""
-	for {
-		path := "/v1/users/" + user + "/statement?limit=100"
-		if cursor != "" {
-			path += "&cursor=" + cursor
-		}
-		var page struct {
-			Entries    []Row  `json:"entries"`
-			NextCursor string `json:"next_cursor"`
-			ErrorCode  string `json:"error_code"`
-		}
-		status, err := c.do(ctx, server, http.MethodGet, path, nil, nil, &page)
+	for cursor := ""; ; {
+		page, next, err := c.Page(ctx, server, user, cursor)
 		if err != nil {
 			return nil, err
 		}
-		if page.ErrorCode == "not_found" {
-			return nil, nil
-		}
-		if status != http.StatusOK {
-			return nil, fmt.Errorf("statement of %s: status %d %s", user, status, page.ErrorCode)
-		}
-		rows = append(rows, page.Entries...)
-		if cursor = page.NextCursor; cursor == "" {
+		rows = append(rows, page...)
+		if cursor = next; cursor == "" {
 			break
 		}
 	}
-	for i, j := 0, len(rows)-1; i < j; i, j = i+1, j-1 {
-		rows[i], rows[j] = rows[j], rows[i]
-	}
+	slices.Reverse(rows)
 	return rows, nil
 }
 
