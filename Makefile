@@ -17,7 +17,7 @@ else
 STAMP := -buildvcs=auto
 endif
 
-.PHONY: help build demo dev test torture proof dist docs bench-cli bench bench-ingest bench-read bench-pipeline bench-realtime lint vuln fmt fuzz setup clean accept accept-full accept-chaos bench-max
+.PHONY: help build demo dev test torture torture-long torture-mutants proof dist docs bench-cli bench bench-ingest bench-read bench-pipeline bench-realtime lint vuln fmt fuzz setup clean accept accept-full accept-chaos bench-max
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,6 +37,12 @@ test: ## run every check on real backends, with its own set-up (at most 15 minut
 
 torture: build ## break two daemons and their backends for a minute and check every answer; TORTURE_FLAGS='--seed 7'
 	go run ./internal/torture $(TORTURE_FLAGS)
+
+torture-long: build ## repeat torture over all installations until a million operations were answered (as root, under two hours)
+	go run ./internal/torture --operations 1000000 --duration 3m --writers 48 --players 400 --pause 4
+
+torture-mutants: ## check that torture finds each of its mutants of the daemon (about twenty minutes)
+	go run ./internal/torture/mutants
 
 proof: ## run the long checks too: many rows, minutes of faults, stand-ins, fuzzing
 	@.ci/proof

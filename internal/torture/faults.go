@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -324,16 +325,23 @@ func (r *run) must(err error) {
 	}
 }
 
+// wanted says whether --only allows a fault.
+func (r *run) wanted(name string) bool {
+	return slices.ContainsFunc(strings.Split(r.o.only, ","), func(part string) bool {
+		return strings.Contains(name, part)
+	})
+}
+
 // schedule fails something, alone or in pairs, again and again until ctx ends,
 // in an order that the seed decides. It leaves everything healthy.
 func (r *run) schedule(ctx context.Context, rng *rand.Rand) {
 	var drawn []fault
 	for _, f := range faults {
-		if strings.Contains(f.name, r.o.only) && r.cluster.Can(f.needs) {
+		if r.wanted(f.name) && r.cluster.Can(f.needs) {
 			drawn = append(drawn, f)
 		}
 	}
-	if len(drawn) == 0 && strings.Contains(rewindFault, r.o.only) {
+	if len(drawn) == 0 && r.wanted(rewindFault) {
 		return // it comes at the end
 	}
 	if len(drawn) == 0 {

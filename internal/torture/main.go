@@ -21,6 +21,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -32,17 +33,16 @@ import (
 
 // options are the flags.
 type options struct {
-	seed     uint64
-	duration time.Duration
-	writers  int
-	players  int
-	pauseMS  int
-	layout   string
-	only     string
-	binary   string
-	dir      string
-	keep     bool
-	async    bool
+	seed       uint64
+	duration   time.Duration
+	writers    int
+	players    int
+	pauseMS    int
+	operations int64
+	layout     string
+	only       string
+	binary     string
+	dir        string
 }
 
 // layouts are installations. The wide one has what some faults require.
@@ -51,6 +51,9 @@ var layouts = map[string]cluster.Options{
 	"split": {Roles: split},
 	"wide":  {Roles: []string{"", ""}, Brokers: 3, Standby: true, Disks: true, Clocks: true},
 }
+
+// layoutNames are the layouts in the order in which a long run takes them.
+var layoutNames = []string{"two", "split", "wide"}
 
 var split = []string{
 	"api,read,gateway",
@@ -63,59 +66,92 @@ func main() {
 	var o options
 	flag.Uint64Var(&o.seed, "seed", 1, "seed of the order of faults and requests")
 	flag.DurationVar(&o.duration, "duration", time.Minute, "how long to inject faults")
+	flag.Int64Var(&o.operations, "operations", 0, "repeat with the next seed and layout until so many operations "+
+		"were answered, or a violation is found")
 	flag.IntVar(&o.writers, "writers", 12, "clients that write")
 	flag.IntVar(&o.players, "players", 40, "users that they share")
 	flag.IntVar(&o.pauseMS, "pause", 20, "longest pause of a client between requests, in milliseconds")
-	flag.StringVar(&o.layout, "layout", "two", "installation: two (nodes with all roles), split (four nodes) or wide (as two, with "+
-		"three brokers, a standby, and disks and clocks that can be wrong; as root)")
-	flag.StringVar(&o.only, "only", "", "inject only faults whose name contains this")
+	flag.StringVar(&o.layout, "layout", "two", "installation: two (nodes with all roles), split (four nodes) or wide "+
+		"(as two, with three brokers, a standby, and disks and clocks that can be wrong; as root)")
+	flag.StringVar(&o.only, "only", "", "inject only faults whose name contains this, or one of several, separated by commas")
 	flag.StringVar(&o.binary, "binary", "bin/scoreboardd", "the daemon to run")
-	flag.StringVar(&o.dir, "dir", "", "folder for data and logs; a temporary one when empty")
-	flag.BoolVar(&o.keep, "keep", false, "keep the folder")
-	flag.BoolVar(&o.async, "async", true, "also submit with Prefer: respond-async")
+	flag.StringVar(&o.dir, "dir", "", "folder for data and logs, kept afterwards; a temporary one when empty")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	code, err := torture(ctx, o)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "torture:", err)
-		code = 1
-	}
+	found, err := torture(ctx, o)
 	stop()
-	os.Exit(code)
+	switch {
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "torture:", err)
+		os.Exit(1)
+	case found > 0:
+		os.Exit(3)
+	}
 }
 
-func torture(ctx context.Context, o options) (code int, err error) {
+// torture does one run, or as many as o.operations requires, and returns how many
+// violations were found.
+func torture(ctx context.Context, o options) (found int, err error) {
+	if o.operations == 0 {
+		r, err := newRun(ctx, o)
+		if err != nil {
+			return 0, err
+		}
+		return len(r.log.Violations()), nil
+	}
+	var rows []string
+	var sum int64
+	began := time.Now()
+	for i := 0; sum < o.operations && found == 0 && ctx.Err() == nil; i++ {
+		one := o
+		one.seed, one.layout = o.seed+uint64(i), layoutNames[i%len(layoutNames)]
+		r, err := newRun(ctx, one)
+		if err != nil {
+			return found, err
+		}
+		sum += r.server.Answered.Load()
+		found += len(r.log.Violations())
+		rows = append(rows, r.row())
+		fmt.Printf("%d operations after %s\n", sum, time.Since(began).Round(time.Second))
+	}
+	fmt.Println("\n" + rowTitle + "\n" + strings.Join(rows, "\n"))
+	return found, ctx.Err()
+}
+
+// newRun starts an installation, breaks it and checks everything.
+func newRun(ctx context.Context, o options) (_ *run, err error) {
 	layout, ok := layouts[o.layout]
 	if !ok {
-		return 0, fmt.Errorf("unknown layout %q", o.layout)
+		return nil, fmt.Errorf("unknown layout %q", o.layout)
 	}
 	if o.dir == "" {
 		if o.dir, err = os.MkdirTemp("", "torture-"); err != nil {
-			return 0, err
+			return nil, err
 		}
-		if !o.keep {
-			defer func() { _ = os.RemoveAll(o.dir) }()
-		}
+		defer func() { _ = os.RemoveAll(o.dir) }()
 	}
 	if o.dir, err = filepath.Abs(o.dir); err != nil {
-		return 0, err
+		return nil, err
 	}
-	began := time.Now()
+	if err := os.MkdirAll(o.dir, 0o700); err != nil {
+		return nil, err
+	}
 	layout.Dir, layout.Binary = o.dir, o.binary
 	if layout.Clocks {
 		if layout.Binary, err = buildWithClock(ctx, o.dir); err != nil {
-			return 0, err
+			return nil, err
 		}
 	}
+	began := time.Now()
 	c, err := cluster.Start(ctx, layout)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	defer c.Close()
 	r := &run{o: o, cluster: c, log: history.New(), court: newCourt()}
 	if err := r.enter(ctx); err != nil {
-		return 0, err
+		return nil, err
 	}
 	fmt.Printf(
 		"seed %d, layout %s, %d writers, %d players, ready after %s\n",
@@ -137,11 +173,12 @@ func torture(ctx context.Context, o options) (code int, err error) {
 	r.finish(ctx, r.rng(1<<20))
 	dismiss()
 	r.phase("compared")
-	if strings.Contains(rewindFault, o.only) {
+	if r.wanted(rewindFault) {
 		r.rewind(ctx)
 		r.phase("gone back in time")
 	}
-	return r.report(time.Since(began)), nil
+	r.report(time.Since(began))
+	return r, nil
 }
 
 // buildWithClock builds a daemon whose clock can be set.
@@ -167,7 +204,7 @@ func (r *run) rng(actor uint64) *rand.Rand { return rand.New(rand.NewPCG(r.o.see
 // enter makes a token, a key and the boards.
 func (r *run) enter(ctx context.Context) error {
 	transport := &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true}
-	c := &contract.Client{HTTP: &http.Client{Transport: transport}}
+	c := &contract.Client{HTTP: &http.Client{Transport: transport}, Answered: new(atomic.Int64)}
 	var err error
 	if c.Token, err = contract.Token(
 		cluster.JWTSecret,
@@ -256,50 +293,58 @@ func (r *run) phase(name string) {
 	fmt.Printf("%s after %s\n", name, r.log.Now().Round(100*time.Millisecond))
 }
 
-// report prints what was done and found, with the story of the users of the
-// first violations.
-func (r *run) report(took time.Duration) (code int) {
-	var acknowledged, rejected, accepted, lookUps, unclear int
+// counts are what a run did.
+type counts struct{ acknowledged, rejected, accepted, lookUps, unclear, faults int }
+
+func (r *run) count() (c counts) {
 	for _, e := range r.log.Events() {
 		switch {
 		case e.Receipts != nil:
-			acknowledged++
+			c.acknowledged++
 		case e.Rejected != "":
-			rejected++
+			c.rejected++
 		}
 		if e.Accepted {
-			accepted++
-			lookUps += e.LookUps
+			c.accepted++
+			c.lookUps += e.LookUps
 		}
 		if e.Maybe {
-			unclear++
+			c.unclear++
 		}
 	}
-	faultCount := 0
 	for _, n := range r.log.Notes() {
 		if strings.HasPrefix(n.Text, "fault:") {
-			faultCount++
+			c.faults++
 		}
 	}
+	return c
+}
+
+const rowTitle = `| seed | layout | faults | operations | events | acknowledged | rejected | 202 | unknown at first | violations |
+|---|---|---|---|---|---|---|---|---|---|`
+
+// row is a run in the table of a long one.
+func (r *run) row() string {
+	c := r.count()
+	return fmt.Sprintf("| %d | %s | %d | %d | %d | %d | %d | %d | %d | %d |", r.o.seed, r.o.layout, c.faults,
+		r.server.Answered.Load(), len(r.log.Events()), c.acknowledged, c.rejected, c.accepted, c.unclear,
+		len(r.log.Violations()))
+}
+
+// report prints what was done and found, with the story of the users of the
+// first violations.
+func (r *run) report(took time.Duration) {
+	c := r.count()
 	fmt.Printf(
 		"%d events: %d acknowledged, %d rejected, %d accepted with 202 and looked up %d times, "+
-			"%d with an attempt of unknown outcome; %d reads, %d faults, %s\n",
-		len(
-			r.log.Events(),
-		),
-		acknowledged,
-		rejected,
-		accepted,
-		lookUps,
-		unclear,
-		len(r.log.Reads()),
-		faultCount,
-		took.Round(time.Second),
+			"%d with an attempt of unknown outcome; %d reads, %d faults, %d operations, %s\n",
+		len(r.log.Events()), c.acknowledged, c.rejected, c.accepted, c.lookUps, c.unclear,
+		len(r.log.Reads()), c.faults, r.server.Answered.Load(), took.Round(time.Second),
 	)
 	violations := r.log.Violations()
 	if len(violations) == 0 {
 		fmt.Println("no violation")
-		return 0
+		return
 	}
 	byRule := make(map[string]int)
 	for _, v := range violations {
@@ -318,8 +363,8 @@ func (r *run) report(took time.Duration) (code int) {
 			r.story(v.User)
 		}
 	}
-	fmt.Printf("repeat with: --seed %d --layout %s --duration %s\n", r.o.seed, r.o.layout, r.o.duration)
-	return 3
+	fmt.Printf("repeat with: --seed %d --layout %s --duration %s --writers %d --players %d --pause %d --only %q\n",
+		r.o.seed, r.o.layout, r.o.duration, r.o.writers, r.o.players, r.o.pauseMS, r.o.only)
 }
 
 // story prints what happened to one user, beside the faults, in order.

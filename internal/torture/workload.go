@@ -82,7 +82,7 @@ func (r *run) writer(ctx context.Context, rng *rand.Rand) {
 			r.conflict(ctx, rng)
 		case n < 28:
 			r.batch(ctx, rng)
-		case n < 40 && r.o.async:
+		case n < 40:
 			e := r.newEvent(rng, true)
 			r.settle(ctx, rng, e)
 			r.poll(ctx, rng, e)
@@ -283,7 +283,7 @@ func (r *run) repeat(ctx context.Context, rng *rand.Rand) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), attemptTime)
 	defer cancel()
-	a, err := r.server.Submit(ctx, r.node(rng, "api").URL(), e.Increment, r.o.async && rng.IntN(3) == 0)
+	a, err := r.server.Submit(ctx, r.node(rng, "api").URL(), e.Increment, rng.IntN(3) == 0)
 	if err != nil || a.Status >= 500 || a.Status == http.StatusUnauthorized {
 		return
 	}
@@ -331,7 +331,11 @@ func (r *run) conflict(ctx context.Context, rng *rand.Rand) {
 // batch submits several increments at once, the last a repeat of the first, and
 // settles what the batch leaves open one by one.
 func (r *run) batch(ctx context.Context, rng *rand.Rand) {
-	events := make([]*history.Event, 2+rng.IntN(12))
+	size := 12
+	if rng.IntN(4) == 0 {
+		size = 90
+	}
+	events := make([]*history.Event, 2+rng.IntN(size))
 	items := make([]contract.Increment, 0, len(events)+1)
 	for i := range events {
 		events[i] = r.newEvent(rng, false)

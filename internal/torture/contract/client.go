@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
@@ -26,6 +27,9 @@ type Client struct {
 	Token  string
 	KeyID  string
 	Secret string
+	// Answered counts the operations that were answered: an increment, each item of a
+	// batch, a read, a look-up, a change. Copies of a client share it.
+	Answered *atomic.Int64
 }
 
 // Token makes a bearer token of the development issuer.
@@ -147,6 +151,7 @@ func (c *Client) Batch(ctx context.Context, server string, items []Increment) ([
 	if err != nil {
 		return nil, err
 	}
+	c.Answered.Add(int64(len(items) - 1))
 	answers := make([]Answer, len(items))
 	for i := range answers {
 		if status != http.StatusOK || i >= len(body.Results) {
@@ -318,6 +323,7 @@ func (c *Client) do(ctx context.Context, server, method, path string, header htt
 	if err != nil {
 		return 0, err
 	}
+	c.Answered.Add(1)
 	if out == nil || len(answer) == 0 {
 		return resp.StatusCode, nil
 	}

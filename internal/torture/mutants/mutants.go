@@ -28,8 +28,7 @@ var mutants = []mutant{
 	{
 		name: "revision check off", file: "server/ranking/lua/put.lua",
 		old: "newer = tonumber(revision) > tonumber(old)", new: "newer = true",
-		// Many players: the next change of one repairs what an old batch has overwritten.
-		args:  []string{"--only", "node paused", "--players", "600"},
+		args:  []string{"--only", "ranking replayed"},
 		rules: []string{"stale", "convergence"},
 	},
 	{
@@ -63,7 +62,8 @@ var mutants = []mutant{
 	{
 		name: "rebuild without catch-up", file: "server/ranking/lua/apply.lua",
 		old: "    put(KEYS[5], KEYS[6], 8)\n", new: "",
-		args:  []string{"--only", "flushed"},
+		// Many players: the next change of one repairs what was missed.
+		args:  []string{"--only", "ranking rebuilt,redis delayed", "--players", "3000"},
 		rules: []string{"stale", "convergence"},
 	},
 	{
@@ -77,15 +77,15 @@ var mutants = []mutant{
 		old:   "select pg_advisory_xact_lock(hashtextextended",
 		new:   "select pg_advisory_xact_lock_shared(hashtextextended",
 		args:  []string{"--only", "postgres delayed"},
-		rules: []string{"frozen"},
+		rules: []string{"frozen", "history"},
 	},
 	{
 		name: "epoch reused by a rebuild", file: "server/ranking/lua/swap.lua",
 		old: "local server = redis.call('HGET', KEYS[4], 'server')",
 		new: "ARGV[4] = redis.call('HGET', KEYS[1], 'epoch') or ARGV[4]\n" +
 			"local server = redis.call('HGET', KEYS[4], 'server')",
-		args:  []string{"--only", "delayed"},
-		rules: []string{"frames go back"},
+		args:  []string{"--only", "ranking rebuilt"},
+		rules: []string{"frames go back", "watching"},
 	},
 	{
 		name: "acknowledged before the commit is certain", file: "server/store/internal/ledgertx/write.go",
@@ -105,5 +105,23 @@ var mutants = []mutant{
 		old: "if minVersion > 0 {", new: "if minVersion > 1<<60 {",
 		args:  []string{"--only", "kafka"},
 		rules: []string{"min_version"},
+	},
+	{
+		name: "202 before the log has the event", file: "server/ingest/acceptor.go",
+		old: "case marks[i] != nil && marks[i].Produced: // pending already", new: "case marks[i] != nil:",
+		args:  []string{"--only", "kafka unreachable,kafka paused,node killed"},
+		rules: []string{"202 without an outcome", "404 after a 202"},
+	},
+	{
+		name: "a returned Redis is trusted at once", file: "server/ranking/fresh.go",
+		old: "suspect := f.server != \"\" && b.server != f.server", new: "suspect := false",
+		args:  []string{"--only", "redis restored,redis failed over,redis killed"},
+		rules: []string{"stale"},
+	},
+	{
+		name: "changes of a lost history applied", file: "server/ranking/lua/apply.lua",
+		old: "if tonumber(ARGV[5]) < since then", new: "if false then",
+		args:  []string{"--only", "postgres goes back in time"},
+		rules: []string{"rewind"},
 	},
 }
