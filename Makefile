@@ -99,7 +99,7 @@ vuln: $(GOVULN) ## check called code for known vulnerabilities
 fmt: $(GOLANGCI) ## format the code
 	$(GOLANGCI) fmt ./...
 
-fuzz: ## run every fuzz target, FUZZ_SECONDS (60) each
+fuzz: ## run every fuzz target, for FUZZ_TIME each (60s; 500000x for so many inputs)
 	@.ci/fuzz
 
 clean: ## remove build output; .dev and downloaded servers stay

@@ -89,8 +89,7 @@ var faults = []fault{
 		return func() { r.must(r.cluster.StartStandby(ctx)) }
 	}},
 	{name: "postgres disk full", needs: cluster.Disks, begin: diskFull(cluster.Postgres)},
-	{name: "postgres clock stepped", needs: cluster.Clocks, begin: stepped(cluster.Postgres)},
-	{name: "redis clock stepped", needs: cluster.Clocks, begin: stepped(cluster.Redis)},
+	{name: "postgres clock stepped", needs: cluster.Clocks, begin: stepped},
 	{name: "redis delayed", begin: func(r *run, rng *rand.Rand) func() {
 		delay := netfault.Fault{Delay: time.Duration(1+rng.IntN(30)) * time.Millisecond}
 		return netFault(r.anyNode(rng).RedisNet(), delay)
@@ -238,12 +237,10 @@ func wrong(rng *rand.Rand) time.Duration {
 	return offsets[rng.IntN(len(offsets))]
 }
 
-func stepped(b cluster.Backend) func(*run, *rand.Rand) func() {
-	return func(r *run, rng *rand.Rand) func() {
-		r.must(r.cluster.SetClock(b, wrong(rng)))
-		time.Sleep(time.Second) // the process follows within that
-		return func() { r.must(r.cluster.SetClock(b, 0)) }
-	}
+func stepped(r *run, rng *rand.Rand) func() {
+	r.must(r.cluster.SetPostgresClock(wrong(rng)))
+	time.Sleep(time.Second) // the processes follow within that
+	return func() { r.must(r.cluster.SetPostgresClock(0)) }
 }
 
 // slewed lets a node's clock gain or lose a tenth.

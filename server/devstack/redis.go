@@ -21,9 +21,8 @@ import (
 
 // RedisOptions describe one Redis server.
 type RedisOptions struct {
-	Dir  string   // created if missing; holds the append-only file, the configuration and the log
-	Port int      // 0: a free one
-	Env  []string // NAME=value, added to the environment
+	Dir  string // created if missing; holds the append-only file, the configuration and the log
+	Port int    // 0: a free one
 }
 
 // Redis is a running redis-server or valkey-server, a child of this process.
@@ -75,7 +74,7 @@ func StartRedis(ctx context.Context, o RedisOptions) (*Redis, error) {
 		Name:   "Redis",
 		Path:   path,
 		Args:   []string{"redis.conf"},
-		Env:    append(append(postgresEnv(), "LC_ALL=C"), o.Env...), // it does not start with a locale that is not installed
+		Env:    append(postgresEnv(), "LC_ALL=C"), // it does not start with a locale that is not installed
 		Dir:    o.Dir,
 		Log:    filepath.Join(o.Dir, "redis.log"),
 		Lock:   filepath.Join(o.Dir, "redis.lock"),

@@ -44,5 +44,5 @@ func (f clockFile) env() []string {
 	return clock.Faketime(f.path)
 }
 
-// SetClock moves the clock of PostgreSQL or Redis; 0 sets it right.
-func (c *Cluster) SetClock(b Backend, offset time.Duration) error { return c.clocks[b].set(offset) }
+// SetPostgresClock moves the clock of PostgreSQL; 0 sets it right.
+func (c *Cluster) SetPostgresClock(offset time.Duration) error { return c.clock.set(offset) }

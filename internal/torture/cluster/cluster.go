@@ -36,7 +36,7 @@ type Options struct {
 	Brokers  int      // of Kafka; more than two can lose one
 	Standby  bool     // PostgreSQL has a synchronous standby
 	Disks    bool     // the first disk of PostgreSQL and of Kafka can be filled; requires root
-	// Clocks of nodes, PostgreSQL and Redis can be set; requires libfaketime, and a
+	// Clocks of nodes and of PostgreSQL can be set; requires libfaketime, and a
 	// Binary built with clock.Overlay.
 	Clocks bool
 }
@@ -53,13 +53,13 @@ type Cluster struct {
 	redis    *devstack.Redis
 	brokers  []*broker
 	dirs     map[Backend]string
-	clocks   map[Backend]clockFile
+	clock    clockFile // of PostgreSQL
 	mounts   []string
 }
 
 // Start starts the backends and all nodes, and waits until they are ready.
 func Start(ctx context.Context, o Options) (_ *Cluster, err error) {
-	c := &Cluster{o: o, dirs: make(map[Backend]string), clocks: make(map[Backend]clockFile)}
+	c := &Cluster{o: o, dirs: make(map[Backend]string)}
 	defer func() {
 		if err != nil {
 			c.Close()
@@ -87,15 +87,15 @@ func Start(ctx context.Context, o Options) (_ *Cluster, err error) {
 func (c *Cluster) startBackends(ctx context.Context) (err error) {
 	for _, b := range []Backend{Postgres, Redis, Kafka} {
 		c.dirs[b] = filepath.Join(c.o.Dir, string(b))
-		if c.clocks[b], err = c.newClock(string(b)); err != nil {
-			return err
-		}
 		if !c.o.Disks || b == Redis {
 			continue
 		}
 		if err := c.mount(b); err != nil {
 			return err
 		}
+	}
+	if c.clock, err = c.newClock("postgres"); err != nil {
+		return err
 	}
 	c.spare = filepath.Join(c.o.Dir, "postgres-standby")
 	if c.postgres, err = devstack.StartPostgres(ctx, c.postgresOptions(c.dirs[Postgres], 0)); err != nil {
@@ -109,7 +109,7 @@ func (c *Cluster) startBackends(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if c.redis, err = devstack.StartRedis(ctx, c.redisOptions(c.dirs[Redis], 0)); err != nil {
+	if c.redis, err = devstack.StartRedis(ctx, devstack.RedisOptions{Dir: c.dirs[Redis]}); err != nil {
 		return err
 	}
 	return c.startKafka(ctx)
@@ -201,7 +201,7 @@ func (c *Cluster) StartBackend(ctx context.Context, b Backend) error {
 		}
 		c.postgres = p
 	case Redis:
-		r, err := devstack.StartRedis(ctx, c.redisOptions(c.dirs[b], c.redis.Port))
+		r, err := devstack.StartRedis(ctx, devstack.RedisOptions{Dir: c.dirs[b], Port: c.redis.Port})
 		if err != nil {
 			return err
 		}

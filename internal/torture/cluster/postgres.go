@@ -16,7 +16,7 @@ const database = "torture"
 
 func (c *Cluster) postgresOptions(dir string, port int) devstack.PostgresOptions {
 	return devstack.PostgresOptions{
-		Dir: dir, Port: port, Env: c.clocks[Postgres].env(),
+		Dir: dir, Port: port, Env: c.clock.env(),
 		Settings: map[string]string{
 			"max_connections": "300", "idle_in_transaction_session_timeout": "30s",
 			"wal_retrieve_retry_interval": "500ms", "max_wal_size": "128MB", "min_wal_size": "32MB",

@@ -14,10 +14,6 @@ import (
 	"github.com/scoreboard/scoreboard/server/devstack"
 )
 
-func (c *Cluster) redisOptions(dir string, port int) devstack.RedisOptions {
-	return devstack.RedisOptions{Dir: dir, Port: port, Env: c.clocks[Redis].env()}
-}
-
 // RedisURL is the address of Redis, past all proxies.
 func (c *Cluster) RedisURL() string {
 	c.mu.Lock()
@@ -65,7 +61,7 @@ func (c *Cluster) FailOverRedis(ctx context.Context, lost time.Duration) error {
 	}); err != nil {
 		return fmt.Errorf("prepare the primary for a replica: %w", err)
 	}
-	replica, err := devstack.StartRedis(ctx, c.redisOptions(dir, 0))
+	replica, err := devstack.StartRedis(ctx, devstack.RedisOptions{Dir: dir})
 	if err != nil {
 		return err
 	}
