@@ -238,6 +238,7 @@ func wrong(rng *rand.Rand) time.Duration {
 }
 
 func stepped(r *run, rng *rand.Rand) func() {
+	r.storeClock.Store(true)
 	r.must(r.cluster.SetPostgresClock(wrong(rng)))
 	time.Sleep(time.Second) // the processes follow within that
 	return func() { r.must(r.cluster.SetPostgresClock(0)) }

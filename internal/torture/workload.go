@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/scoreboard/scoreboard/internal/torture/cluster"
@@ -44,6 +45,10 @@ type run struct {
 	seasons seasons
 
 	witnesses []*witness
+
+	// storeClock: PostgreSQL's clock was stepped. Seasons follow it, so some began in
+	// what is the future now.
+	storeClock atomic.Bool
 
 	mu     sync.Mutex
 	frozen []freeze         // of arena

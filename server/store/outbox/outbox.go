@@ -47,6 +47,7 @@ func (o *Outbox) OutboxPage(
 	limit int,
 ) (page scoreboard.OutboxPage, err error) {
 	var b pgx.Batch
+	before := time.Now()
 	b.Queue("begin read only")
 	b.Queue(sqlCursorPlan).QueryRow(func(row pgx.Row) error { return row.Scan(&page.At, nil, nil, nil) })
 	b.Queue(sqlHorizon).QueryRow(func(row pgx.Row) error { return row.Scan(&page.Settled, &page.Next) })
@@ -80,6 +81,7 @@ func (o *Outbox) OutboxPage(
 	if err != nil {
 		return page, pg.Translate(fmt.Errorf("read shard %d of the outbox: %w", shard, err))
 	}
+	page.At = pg.AsOf(page.At, before)
 	return page, nil
 }
 

@@ -100,10 +100,12 @@ func (x *rankIndex) scan(ctx context.Context, board scoreboard.BoardID) (*checkp
         order by order_key, reached_at, user_id offset $2 - 1 limit 1) n
 ) select order_key, reached_at, user_id from checkpoint`
 	c := &checkpoints{step: x.step}
+	before := time.Now()
 	err := pgx.BeginTxFunc(ctx, x.db, pg.Snapshot, func(tx pgx.Tx) error {
 		if err := tx.QueryRow(ctx, sqlInOrder).Scan(&c.asOf); err != nil {
 			return err
 		}
+		c.asOf = pg.AsOf(c.asOf, before)
 		// Counts only far enough to decide whether the board is small.
 		err := tx.QueryRow(ctx, `select count(*) from (select from scores where board_id = $1 and not hidden
 order by order_key, reached_at, user_id limit $2) few`,

@@ -31,15 +31,16 @@ func (r *Reads) inSnapshot(ctx context.Context, board scoreboard.BoardID, do fun
 	if err != nil {
 		return err
 	}
+	before := time.Now()
 	return pgx.BeginTxFunc(ctx, r.db, pg.Snapshot, func(tx pgx.Tx) error {
 		s := &snapshot{Tx: tx, board: board, known: c}
 		if err := tx.QueryRow(ctx, sqlInOrder).Scan(&s.asOf); err != nil {
 			return err
 		}
+		s.asOf = pg.AsOf(s.asOf, before)
 		if len(c.at) > 0 {
 			s.asOf = c.asOf
 		}
-		s.asOf = s.asOf.UTC()
 		return do(s)
 	})
 }

@@ -23,7 +23,7 @@ func New(db *pg.DB) *Recovery { return &Recovery{db} }
 
 // Standings calls do with every user's state on a board, including hidden ones, in
 // chunks of at most size, from one snapshot and in constant memory. Every change
-// committed before asOf, by the database's clock, is in it.
+// committed before asOf is in it.
 func (r *Recovery) Standings(
 	ctx context.Context,
 	board scoreboard.BoardID,
@@ -31,9 +31,11 @@ func (r *Recovery) Standings(
 	do func([]scoreboard.Change) error,
 ) (asOf time.Time, err error) {
 	// Before the snapshot, so that it claims nothing that the snapshot misses.
+	before := time.Now()
 	if err := r.db.QueryRow(ctx, `select clock_timestamp()`).Scan(&asOf); err != nil {
 		return asOf, pg.Translate(fmt.Errorf("read the standings of board %s: %w", board, err))
 	}
+	asOf = pg.AsOf(asOf, before)
 	err = pg.InChunks(
 		ctx,
 		r.db,
