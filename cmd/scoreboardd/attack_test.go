@@ -69,8 +69,9 @@ func (s *attackSuite) change(from, to string) string {
 }
 
 // Every known attempt to impersonate a user, to alter a signed request and to reach
-// another user's data, with the response that it gets. Attacks on tickets are in
-// server/join_test.go, attacks on every route in server/api/routes_test.go.
+// another user's data, by attacker (docs/security.md), with the response that it gets.
+// Attacks on tickets are in server/join_test.go, attacks on every route in
+// server/api/routes_test.go and FuzzRoutes.
 func TestAttacks(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -89,9 +90,22 @@ func TestAttacks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	limited, err := admin.CreateKey(t.Context(), client.KeyRequest{
+		Name: "limited", UserPrefix: "npc-", MaxDelta: 1, Boards: []string{"global"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	s := &attackSuite{t: t, p: p, thief: thief, key: key, now: time.Now().UTC(), alice: p.good("alice", "")}
 	alice, signed := s.alice, s.signed
-	attacks := slices.Concat(s.tokens(), s.signatures(), s.forms(), s.requests())
+	attackers := map[string][]attack{
+		"someone without a token": s.tokens(),
+		"a peer on the network":   s.signatures(),
+		"a player":                slices.Concat(s.forms(), s.player()),
+		"a leaked low-scope key":  s.leakedKey(limited),
+		"a careless operator":     s.operator(),
+		"a page of another site":  s.foreignPage(),
+	}
 
 	// The attacks vary this request; its event is alice's from now on. Its headers
 	// with an address and a country must be ignored: only another proxy is trusted.
@@ -112,7 +126,8 @@ func TestAttacks(t *testing.T) {
 	); n != 0 {
 		t.Error("a forged address or country is trusted")
 	}
-	attacks = append(attacks, attack{
+	const anyone = "someone without a token"
+	attackers[anyone] = append(attackers[anyone], attack{
 		name: "certificate claimed in a header", method: "POST", path: "/v1/scores/increments", body: `{"items":[]}`,
 		header: made, status: 401, code: "unauthorized",
 	})
@@ -120,20 +135,10 @@ func TestAttacks(t *testing.T) {
 	+ (select count(*) from user_score_histories)
 + (select count(*) from outbox_score_updates) + (select count(*) from keys) + (select count(*) from boards)`
 	before := h.sql(rows)
-	for _, a := range attacks {
-		t.Run(a.name, func(t *testing.T) {
-			status, answer := send(t, d.url, &a)
-			var e protocol.Error
-			if a.code != "" {
-				if err := json.Unmarshal(answer, &e); err != nil {
-					t.Errorf("response %q: %v", answer, err)
-				}
-			}
-			if status != a.status || e.ErrorCode != a.code {
-				t.Errorf("got %d %s, want %d %s", status, answer, a.status, a.code)
-			}
-			if bytes.Contains(answer, []byte(key.Secret)) {
-				t.Errorf("the response contains the secret: %s", answer)
+	for attacker, attacks := range attackers {
+		t.Run(attacker, func(t *testing.T) {
+			for _, a := range attacks {
+				t.Run(a.name, func(t *testing.T) { s.fails(t, d.url, &a) })
 			}
 		})
 	}
@@ -155,8 +160,8 @@ func TestAttacks(t *testing.T) {
 	if !bytes.Contains(metrics, []byte("scoreboard_api_request_seconds")) {
 		t.Errorf("not metrics: %.200s", metrics)
 	}
-	if n := h.sql(`select count(*) from key_secrets`); n != 1 {
-		t.Errorf("%d secrets are stored, want one", n)
+	if n := h.sql(`select count(*) from key_secrets`); n != 2 {
+		t.Errorf("%d secrets are stored, want two", n)
 	}
 	if n := h.sql(`select count(*) from key_secrets where position(convert_to('` + key.Secret +
 		`', 'UTF8') in sealed) > 0`); n != 0 {
@@ -173,6 +178,24 @@ func TestAttacks(t *testing.T) {
 		if strings.Contains(logs, secret) || bytes.Contains(metrics, []byte(secret)) {
 			t.Errorf("the log or a metric contains the %s", what)
 		}
+	}
+}
+
+// fails sends an attack, which must get the response that it names.
+func (s *attackSuite) fails(t *testing.T, url string, a *attack) {
+	t.Helper()
+	status, answer := send(t, url, a)
+	var e protocol.Error
+	if a.code != "" {
+		if err := json.Unmarshal(answer, &e); err != nil {
+			t.Errorf("response %q: %v", answer, err)
+		}
+	}
+	if status != a.status || e.ErrorCode != a.code {
+		t.Errorf("got %d %s, want %d %s", status, answer, a.status, a.code)
+	}
+	if bytes.Contains(answer, []byte(s.key.Secret)) {
+		t.Errorf("the response contains the secret: %s", answer)
 	}
 }
 

@@ -153,39 +153,77 @@ func header(key client.Key, method, path, body string, at time.Time) map[string]
 	return out
 }
 
-// requests returns the attacks on routes, users and origins.
-func (s *attackSuite) requests() (attacks []attack) {
-	p, alice, signed := s.p, s.alice, s.signed
-	request := func(name, method, path, token, body string, status int, code string) {
-		attacks = append(attacks, attack{
-			name: name, method: method, path: path, token: token, body: body,
-			status: status, code: code,
-		})
-	}
-	mallory, server := p.good("mallory", ""), p.good("game", auth.ScopeUpdate)
-	request("increment for another user", "POST", increment, mallory, signed(nil), 403, "forbidden")
+// requests collects attacks.
+type requests []attack
+
+func (r *requests) add(name, method, path, token, body string, status int, code string) {
+	*r = append(*r, attack{
+		name: name, method: method, path: path, token: token, body: body, status: status, code: code,
+	})
+}
+
+// player returns the attacks with a player's token on others' data and on the server.
+func (s *attackSuite) player() (attacks requests) {
+	alice, mallory, request := s.alice, s.p.good("mallory", ""), attacks.add
+	request("increment for another user", "POST", increment, mallory, s.signed(nil), 403, "forbidden")
 	request("another user's event", "GET", "/v1/events/theirs?user_id=alice", mallory, "", 403, "forbidden")
 	request("another user's event id", "GET", "/v1/events/theirs", mallory, "", 404, "not_found")
 	request("another user's statement", "GET", "/v1/users/alice/statement", mallory, "", 403, "forbidden")
-	request("statement with score:update", "GET", "/v1/users/alice/statement", server, "", 403, "forbidden")
 	request("another user's profile", "PUT", "/v1/users/alice/profile", mallory, `{"display_name":"x"}`, 403,
 		"forbidden")
 	request("action for another user", "POST", "/v1/actions", mallory, `{"user_id":"alice"}`, 403, "forbidden")
 	request("batch without its scope", "POST", "/v1/scores/increments", alice, `{"items":[]}`, 403, "forbidden")
-	request("key creation with score:update", "POST", "/v1/admin/keys", server, `{"name":"mine"}`, 403, "forbidden")
 	request("path as user id", "GET", "/v1/users/..%2f..%2fadmin%2fkeys/score", alice, "", 400,
 		"invalid_request")
 	request("path with ..", "GET", "/v1/users/../admin/keys", alice, "", 404, "not_found")
 	request("SQL in a board", "GET", "/v1/leaderboard/top?board=%27%3B+drop+table+boards%3B--", alice, "", 400,
 		"invalid_request")
 	request("SQL in a cursor", "GET", "/v1/leaderboard/top?cursor=%27or%201=1", alice, "", 400, "invalid_request")
-	root := p.good("root", auth.ScopeAdmin)
+	request("NUL in a parameter", "GET", "/v1/leaderboard/top?board=%00", alice, "", 400, "invalid_request")
+	request("unknown parameter", "GET", "/v1/leaderboard/top?user_id=bob", alice, "", 400, "invalid_request")
+	request("repeated parameter", "GET", "/v1/leaderboard/top?board=global&board=staff", alice, "", 400,
+		"invalid_request")
+	request("null for a value", "POST", "/v1/actions", alice, `{"board":null}`, 400, "invalid_request")
+	request("operators' route", "GET", "/v1/admin/audit", alice, "", 403, "forbidden")
+	return attacks
+}
+
+// leakedKey returns the attacks with a server's token, and with the secret of a key
+// that may sign for few users and small deltas only.
+func (s *attackSuite) leakedKey(limited client.Key) (attacks requests) {
+	server, request := s.p.good("game", auth.ScopeUpdate), attacks.add
+	with := func(edit func(*protocol.IncrementRequest)) string {
+		return s.signed(func(r *protocol.IncrementRequest) {
+			r.UserID, r.Delta, r.KeyID = "npc-1", 1, limited.KeyID
+			edit(r)
+			r.Signature = protocol.Sign(limited.Secret, r.FieldText())
+		})
+	}
+	request("user of another prefix", "POST", increment, server,
+		with(func(r *protocol.IncrementRequest) { r.UserID = "alice" }), 403, "forbidden")
+	request("delta above the key's", "POST", increment, server,
+		with(func(r *protocol.IncrementRequest) { r.Delta = 2 }), 422, "delta_out_of_range")
+	request("statement with score:update", "GET", "/v1/users/alice/statement", server, "", 403, "forbidden")
+	request("key creation with score:update", "POST", "/v1/admin/keys", server, `{"name":"mine"}`, 403, "forbidden")
+	return attacks
+}
+
+// operator returns the requests of an operator that must not have the effect that they
+// seem to have.
+func (s *attackSuite) operator() (attacks requests) {
+	root, request := s.p.good("root", auth.ScopeAdmin), attacks.add
+	request("misspelled parameter", "POST", "/v1/boards/global/freeze?reson=x", root, "", 400, "invalid_request")
 	request("chosen secret of a key", "POST", "/v1/admin/keys", root, `{"name":"x","secret":"sk_mine"}`, 400,
 		"invalid_request")
 	request("duplicate key name", "POST", "/v1/admin/keys", root, `{"name":"x","name":"y"}`, 400, "invalid_request")
 	request("key name in upper case", "POST", "/v1/admin/keys", root, `{"NAME":"x"}`, 400, "invalid_request")
 	request("token of the development issuer", "POST", "/v1/admin/tokens", root, `{"user_id":"alice"}`, 404,
 		"not_found")
+	return attacks
+}
+
+// foreignPage returns the attempts of other sites' pages to open a stream.
+func (s *attackSuite) foreignPage() (attacks []attack) {
 	upgrade := map[string]string{
 		"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13",
 		"Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
@@ -200,7 +238,7 @@ func (s *attackSuite) requests() (attacks []attack) {
 			with[k] = v
 		}
 		attacks = append(attacks, attack{
-			name: "WebSocket origin: " + name, method: "GET", path: "/v1/realtime/leaderboard", token: alice,
+			name: "WebSocket origin: " + name, method: "GET", path: "/v1/realtime/leaderboard", token: s.alice,
 			header: with, status: 403, code: "forbidden",
 		})
 	}
