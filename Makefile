@@ -93,7 +93,7 @@ setup: ## install what the tests need (as root on Debian), report what is missin
 lint: $(GOLANGCI) ## run static checks and check formatting
 	$(GOLANGCI) run ./...
 
-vuln: $(GOVULN) ## check called code for known vulnerabilities
+vuln: $(GOVULN) ## check called code for known vulnerabilities; says so if their database (vuln.go.dev, or GOVULNDB) cannot be reached
 	@.ci/vuln $(GOVULN)
 
 fmt: $(GOLANGCI) ## format the code
