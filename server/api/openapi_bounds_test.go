@@ -106,9 +106,6 @@ var bodyBounds = map[string]object{
 	"KeyRequest.boards":       families,
 	"KeyRequest.max_delta":    integers(0, scoreboard.MaxScore),
 	"SettingChange.name":      text(maxBody),
-	"AdjustRequest.delta": {"oneOf": []object{
-		integers(-scoreboard.MaxScore, -1), integers(1, scoreboard.MaxScore),
-	}},
 }
 
 // bodyItems are the numbers of items.

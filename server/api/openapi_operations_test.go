@@ -61,7 +61,7 @@ var (
 	writeCodes = []scoreboard.Code{
 		scoreboard.CodeInvalidSignature, notFound, scoreboard.CodeEventConflict,
 		scoreboard.CodeBoardClosed, scoreboard.CodeTokenUsed, tooLarge, mediaType, scoreboard.CodeDeltaOutOfRange,
-		scoreboard.CodeScoreOutOfRange, scoreboard.CodeRuleViolated,
+		scoreboard.CodeScoreOutOfRange, scoreboard.CodeRuleViolated, scoreboard.CodeGone,
 	}
 )
 
@@ -189,7 +189,7 @@ func readOperations() []operation {
 				{"last_event_id", "string", "id of the last event received, for clients that cannot set Last-Event-ID"},
 			},
 			answers: map[int]any{101: nil, 200: stream{protocol.Frame{}}},
-			codes:   readCodes,
+			codes:   with(readCodes, scoreboard.CodeTokenUsed),
 		},
 	}
 }
@@ -246,7 +246,7 @@ func adminOperations() []operation {
 	}
 	status := func(verb, summary string) operation {
 		return write("POST /v1/admin/users/:user_id/"+verb, summary,
-			protocol.ReasonRequest{}, protocol.UserState{}, notFound, conflict)
+			protocol.ReasonRequest{}, protocol.UserState{}, notFound, conflict, scoreboard.CodeGone)
 	}
 	job := func(route, summary string, body any, codes ...scoreboard.Code) operation {
 		return write(route, summary, body, ndjson{protocol.JobLine{}}, codes...)
@@ -259,7 +259,7 @@ func adminOperations() []operation {
 	void.answers = map[int]any{200: protocol.VoidPreview{}, 202: protocol.Void{}}
 	return []operation{
 		created(write("POST /v1/admin/keys", "Create a signing key and show its secret once",
-			protocol.KeyRequest{}, protocol.Key{}, notFound)),
+			protocol.KeyRequest{}, protocol.Key{}, notFound, conflict)),
 		read("GET /v1/admin/keys", "List signing keys", nil, protocol.Keys{}),
 		write("POST /v1/admin/keys/:key_id/rotate", "Replace a key's secret; the old one stays valid for a while",
 			protocol.RotateRequest{}, protocol.Key{}, notFound, conflict),
@@ -284,14 +284,14 @@ func adminOperations() []operation {
 		status("unfreeze", "Unfreeze a user: accept writes again"),
 		write("POST /v1/admin/users/:user_id/adjust", "Adjust a user's score", protocol.AdjustRequest{},
 			protocol.Receipt{}, notFound, scoreboard.CodeEventConflict, scoreboard.CodeBoardClosed,
-			scoreboard.CodeDeltaOutOfRange, scoreboard.CodeScoreOutOfRange),
+			scoreboard.CodeDeltaOutOfRange, scoreboard.CodeScoreOutOfRange, scoreboard.CodeGone),
 		read("GET /v1/admin/users/:user_id/export", "Export all data about a user, one row per line",
 			nil, ndjson{protocol.ExportLine{}}, readCodes...),
 		write("POST /v1/admin/users/:user_id/erase", "Erase a user; the ledger is kept under an anonymous name",
 			protocol.ReasonRequest{}, protocol.Erased{}, notFound, conflict),
 		write("POST /v1/admin/events/:event_id/reverse", "Reverse an event on all its boards",
 			protocol.ReverseRequest{}, oneOf{protocol.Receipt{}, protocol.Receipts{}},
-			notFound, scoreboard.CodeBoardClosed, scoreboard.CodeGone),
+			notFound, conflict, scoreboard.CodeBoardClosed, scoreboard.CodeScoreOutOfRange, scoreboard.CodeGone),
 		read("GET /v1/admin/settings", "List all settings with their effective values and sources",
 			nil, protocol.Settings{}),
 		write("PUT /v1/admin/settings", "Change several settings on all nodes, together or not at all",
