@@ -55,6 +55,49 @@ func TestDocsNameWhatExists(t *testing.T) {
 	}
 }
 
+// The threat model has every attacker and every risk of OWASP's list, and each of its
+// rows names a test that exists.
+func TestThreatModelNamesTests(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../docs/security.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests, named := testNames(t, ".."), regexp.MustCompile(`\b(?:Test|Fuzz)[A-Z]\w+`)
+	section, rows := "", map[string]int{}
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "#") {
+			section = strings.TrimSpace(strings.TrimLeft(line, "#"))
+		}
+		cells := strings.Split(strings.Trim(line, "|"), " | ")
+		if !strings.HasPrefix(line, "| ") || len(cells) != 3 || strings.TrimSpace(cells[2]) == "test" {
+			continue
+		}
+		key := section
+		if risk, _, _ := strings.Cut(strings.TrimSpace(cells[0]), " "); strings.HasPrefix(section, "OWASP") {
+			key = risk
+		}
+		rows[key]++
+		found := false
+		for _, name := range named.FindAllString(cells[2], -1) {
+			found = found || tests[name]
+		}
+		if !found {
+			t.Errorf("%s: %s names no test that exists", section, line)
+		}
+	}
+	for key, least := range map[string]int{
+		"A player": 10, "A stolen token": 3, "A leaked low-scope key": 3, "A hostile network peer": 8,
+		"A careless operator": 3, "An insider with the database": 3,
+		"API1": 1, "API2": 1, "API3": 1, "API4": 1, "API5": 1, "API6": 1, "API7": 1, "API8": 1, "API9": 1, "API10": 1,
+	} {
+		if rows[key] < least {
+			t.Errorf("%s: got %d rows, want at least %d", key, rows[key], least)
+		}
+	}
+}
+
 // testNames are all tests and fuzz targets of the repository.
 func testNames(t *testing.T, root string) map[string]bool {
 	t.Helper()
