@@ -101,7 +101,9 @@ func New(base string, o Options) (*Client, error) {
 	if c.http == nil {
 		t := http.DefaultTransport.(*http.Transport).Clone()
 		t.MaxIdleConnsPerHost = 64
-		c.http, c.own = &http.Client{Transport: t}, true
+		// The API does not redirect. Whoever does must not get the token.
+		stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+		c.http, c.own = &http.Client{Transport: t, CheckRedirect: stay}, true
 	}
 	c.dialer = dialerOf(c.http)
 	if c.attempts <= 0 {

@@ -121,7 +121,15 @@ func (p *program) resolveConnection() (connection, error) {
 			return s, err
 		}
 		from := "profile " + name
-		fill(&s.Server, addScheme(profile.Server), from)
+		of := addScheme(profile.Server)
+		if of != "" && s.Server.Value != "" && !sameServer(s.Server.Value, of) {
+			// Its token and its key are only for its server, and never sent to another one.
+			if s.Token.Value == "" || s.KeyID.Value == "" {
+				p.infof("note: %s is not the server of profile %s: its token and key are not used", s.Server.From, name)
+			}
+			return s, nil
+		}
+		fill(&s.Server, of, from)
 		fill(&s.KeyID, profile.KeyID, from)
 		if s.Token.Value == "" {
 			token, err := profile.Token.read(p)

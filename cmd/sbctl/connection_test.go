@@ -54,3 +54,46 @@ func TestOperationsAddress(t *testing.T) {
 		}
 	}
 }
+
+// The token and the key of a profile are sent to its server only, in any spelling.
+func TestProfileTokenStaysWithItsServer(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	dir := filepath.Join(home, ".config", "sbctl")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	const profiles = `profiles:
+  staging:
+    server: https://scores.example
+    key_id: k1
+    token: {env: STAGING_TOKEN}
+    key_secret: {env: STAGING_SECRET}
+`
+	if err := os.WriteFile(filepath.Join(dir, "config.yaml"), []byte(profiles), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, flag, variable string
+		sent                 bool
+	}{
+		{"its own server", "", "", true},
+		{"another spelling", "https://SCORES.example:443", "", true},
+		{"another server by flag", "https://evil.example", "", false},
+		{"another server by variable", "", "https://evil.example", false},
+		{"without TLS", "http://scores.example", "", false},
+		{"another port", "https://scores.example:8443", "", false},
+	} {
+		p := &program{stderr: io.Discard, profile: "staging", server: c.flag, env: map[string]string{
+			"HOME": home, "SBCTL_SERVER": c.variable, "STAGING_TOKEN": "secret-token", "STAGING_SECRET": "s",
+		}}
+		s, err := p.resolveConnection()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := s.Token.Value + s.KeyID.Value + s.KeySecret.Value
+		if want := map[bool]string{true: "secret-tokenk1s"}[c.sent]; got != want {
+			t.Errorf("%s: sent %q to %s, want %q", c.name, got, s.Server.Value, want)
+		}
+	}
+}
