@@ -48,12 +48,12 @@ var faults = []fault{
 		r.must(n.Start())
 		return func() {}
 	}},
-	{name: "node clock stepped", needs: cluster.Clocks, begin: func(r *run, rng *rand.Rand) func() {
+	{name: "clock of a node stepped", needs: cluster.Clocks, begin: func(r *run, rng *rand.Rand) func() {
 		n := r.anyNode(rng)
 		r.must(n.SetClock(wrong(rng)))
 		return func() { r.must(n.SetClock(0)) }
 	}},
-	{name: "node clock slewed", needs: cluster.Clocks, begin: slewed},
+	{name: "clock of a node slewed", needs: cluster.Clocks, begin: slewed},
 	{name: "postgres killed", begin: killed(cluster.Postgres)},
 	{name: "redis killed", begin: killed(cluster.Redis)},
 	{name: "kafka killed", begin: func(r *run, rng *rand.Rand) func() {
@@ -89,7 +89,7 @@ var faults = []fault{
 		return func() { r.must(r.cluster.StartStandby(ctx)) }
 	}},
 	{name: "postgres disk full", needs: cluster.Disks, begin: diskFull(cluster.Postgres)},
-	{name: "postgres clock stepped", needs: cluster.Clocks, begin: stepped},
+	{name: "clock of postgres stepped", needs: cluster.Clocks, begin: stepped},
 	{name: "redis delayed", begin: func(r *run, rng *rand.Rand) func() {
 		delay := netfault.Fault{Delay: time.Duration(1+rng.IntN(30)) * time.Millisecond}
 		return netFault(r.anyNode(rng).RedisNet(), delay)
