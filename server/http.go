@@ -28,7 +28,8 @@ import (
 func (s *Server) makeAPI() error {
 	c := s.config
 	o := api.Options{
-		Tokens: s.tokens, Peers: c.TLS.ClientNames, Catalog: s.catalog, Policy: apiPolicy(c),
+		Tokens: s.tokens, Window: c.Ledger.RepeatWindow(), Peers: c.TLS.ClientNames,
+		Catalog: s.catalog, Policy: apiPolicy(c),
 		Statuses: s.store.Moderation, Limits: s.makeLimits(), DevIssuer: c.Auth.DevIssuer,
 		Origins: c.Realtime.Origins, Log: s.log, Now: time.Now,
 		CursorKey: auth.CursorKey(c.Auth.MasterKey, c.Auth.JWTSecret),

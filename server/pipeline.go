@@ -195,7 +195,7 @@ func (s *Server) makeWrites(o *api.Options) {
 		s.register(increments.Collectors()...)
 		dead := transport.NewDeadLetters(s.producer(c.Kafka.IncrementsDeadTopic))
 		s.add("intake", ingest.NewIntake(
-			increments, s.ingest, dead, s.store.Increments, marks, config.RepeatWindow, s.log,
+			increments, s.ingest, dead, s.store.Increments, marks, c.Ledger.RepeatWindow(), s.log,
 		))
 	}
 	if !c.Has(config.RoleAPI) {
@@ -263,7 +263,7 @@ func (s *Server) makeJobs() admin.Jobs {
 	c := s.config
 	j := admin.Jobs{
 		Catalog: s.catalog, Store: s.store.Recovery, DeadLetters: s.store.DeadLetters, Ranking: s.ranking,
-		Leases: s.store.Boards, Owner: processName(),
+		Leases: s.store.Boards, Owner: processName(), Window: c.Ledger.RepeatWindow(),
 		Logs: map[string]admin.EventLog{c.Streams.Name: {Log: s.makeStreams().Log(), Gaps: true}},
 	}
 	topics := map[string]string{config.TransportStreams: c.Streams.Name}

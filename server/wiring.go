@@ -66,8 +66,9 @@ func (s *Server) openBackends(ctx context.Context) (err error) {
 	}
 	s.store, err = store.Open(ctx, store.Options{
 		URL: c.Postgres.URL, MaxConns: c.Postgres.MaxConns, LockWait: lockWait, Timeout: statementTimeout,
-		Shards: c.Outbox.Shards, CloseGrace: c.Boards.CloseGrace, Describe: c.Postgres.Describe,
-		Policy: func() *scoreboard.IngestPolicy { return s.settings.IngestPolicy() }, Log: s.log,
+		Shards: c.Outbox.Shards, Window: c.Ledger.RepeatWindow(), CloseGrace: c.Boards.CloseGrace,
+		Describe: c.Postgres.Describe,
+		Policy:   func() *scoreboard.IngestPolicy { return s.settings.IngestPolicy() }, Log: s.log,
 	})
 	if err != nil {
 		return err
@@ -277,7 +278,9 @@ func (s *Server) makeMaintenance() error {
 	}
 	s.add("rebuilder", s.rebuilder)
 	s.add("outbox maintenance", outbox.NewMaintenance(s.store.Outbox, s.log))
-	s.add("sweeper", admin.Sweeper{Increments: s.store.Increments, Log: s.log})
+	s.add("sweeper", admin.Sweeper{
+		Increments: s.store.Increments, Window: c.Ledger.RepeatWindow(), Log: s.log,
+	})
 	if c.Ledger.Archive != "" {
 		storage, err := archive.OpenStorage(c.Ledger.Archive)
 		if err != nil {

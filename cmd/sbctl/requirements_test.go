@@ -3,6 +3,7 @@ package main
 import (
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/rogpeppe/go-internal/testscript"
@@ -17,7 +18,10 @@ func attest(t *testing.T, game *authtest.Publisher) func(*testscript.TestScript,
 		delta, err := strconv.Atoi(args[1])
 		ts.Check(err)
 		ts.Setenv("ATTESTATION",
-			game.Sign(t, jwt.MapClaims{"user_id": args[0], "delta": delta, "event_id": args[2], "board": args[3]}))
+			game.Sign(t, jwt.MapClaims{
+				"user_id": args[0], "delta": delta, "event_id": args[2], "board": args[3],
+				"iat": time.Now().Unix(),
+			}))
 	}
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"maps"
 	"testing"
 	"time"
 
@@ -171,7 +172,9 @@ func TestActionsAndAttestations(t *testing.T) {
 		t.Errorf("a server starts an action for bob: got %+v", a)
 	}
 
-	claims := jwt.MapClaims{"user_id": "alice", "delta": 7, "event_id": "match-1", "board": "vouched"}
+	claims := jwt.MapClaims{
+		"user_id": "alice", "delta": 7, "event_id": "match-1", "board": "vouched", "iat": time.Now().Unix(),
+	}
 	match := client.Increment{
 		User: "alice", Delta: 7, Board: "vouched", EventID: "match-1",
 		Attestation: game.Sign(t, claims),
@@ -184,7 +187,7 @@ func TestActionsAndAttestations(t *testing.T) {
 		"of the wrong issuer": {identity.Sign(t, claims), scoreboard.CodeForbidden},
 		"of another delta": {game.Sign(t, jwt.MapClaims{
 			"user_id": "alice", "delta": 8, "event_id": "match-1",
-			"board": "vouched",
+			"board": "vouched", "iat": time.Now().Unix(),
 		}), scoreboard.CodeForbidden},
 		"expired": {game.Sign(t, jwt.MapClaims{
 			"user_id": "alice", "delta": 7, "event_id": "match-1", "board": "vouched",
@@ -203,6 +206,30 @@ func TestActionsAndAttestations(t *testing.T) {
 	match.Attestation = ""
 	if r, code := submit(alice, match); code != "" || !r.Replayed {
 		t.Errorf("a repeat without it: got %+v, %q, want its receipt", r, code)
+	}
+	// After three months its event is no longer known. It must not count again.
+	h.exec(`select create_ledger_partition(month at time zone 'UTC', (month + interval '1 month') at time zone 'UTC')
+from (select date_trunc('month', now() at time zone 'UTC') - n * interval '1 month' from generate_series(2, 4) as n)
+    as t(month)`)
+	h.exec(`update user_score_histories set recorded_at = recorded_at - interval '3 months'`)
+	for name, edit := range map[string]func(jwt.MapClaims){
+		"neither exp nor iat": func(c jwt.MapClaims) { delete(c, "iat") },
+		"an old iat":          func(c jwt.MapClaims) { c["iat"] = time.Now().AddDate(0, -3, 0).Unix() },
+		"an old iat, and an exp in a year": func(c jwt.MapClaims) {
+			c["iat"], c["exp"] = time.Now().AddDate(0, -3, 0).Unix(), time.Now().AddDate(1, 0, 0).Unix()
+		},
+		"an exp in a year": func(c jwt.MapClaims) {
+			delete(c, "iat")
+			c["exp"] = time.Now().AddDate(1, 0, 0).Unix()
+		},
+	} {
+		old := maps.Clone(claims)
+		edit(old)
+		match.Attestation = game.Sign(t, old)
+		if r, code := submit(alice, match); code != scoreboard.CodeRuleViolated {
+			t.Errorf("an attestation of an event of three months ago with %s: got %+v, %q, want rule_violated",
+				name, r, code)
+		}
 	}
 	if n := h.sql(`select count(*) from user_score_histories`); n != int64(2+counted) {
 		t.Errorf("got %d ledger rows, want %d", n, 2+counted)

@@ -20,7 +20,8 @@ type Jobs struct {
 	DeadLetters *deadletters.DeadLetters
 	Ranking     *ranking.Ranking
 	Leases      repair.Leases
-	Owner       string // of leases, unique in the cluster
+	Owner       string            // of leases, unique in the cluster
+	Window      scoreboard.Window // in which repeats are recognized
 
 	Logs  map[string]EventLog // by topic
 	Topic func() string       // the default of Replay: the current transport's; empty if it keeps no log

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/scoreboard/scoreboard/server/ledger"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/repair"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -23,7 +22,7 @@ type EventLog struct {
 func (j Jobs) Replay(
 	ctx context.Context, r *protocol.ReplayRequest, progress func(records, total int64),
 ) (*protocol.Replayed, error) {
-	known := ledger.KnownSince(time.Now())
+	known := j.Window.Since(time.Now())
 	report := func(done *repair.ReplayResult) { progress(done.Records, done.Total) }
 	if r.DLQ {
 		q := repair.Requeue{

@@ -5,18 +5,13 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/scoreboard/scoreboard/server/config"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/increments"
 )
 
 const (
-	// Used action tokens are remembered for longer than an increment that carries
-	// one may wait to be recorded.
-	tokenRetention = config.RepeatWindow + 5*24*time.Hour
-	// Rejections are remembered for as long as a record of theirs may be delivered
-	// again, but only maxRejections of them.
-	rejectionRetention = config.RepeatWindow + 5*24*time.Hour
-	maxRejections      = 2_000_000
+	// Only the newest rejections are kept.
+	maxRejections = 2_000_000
 
 	sweepInterval = 10 * time.Minute
 	sweepBatch    = 5_000
@@ -26,7 +21,20 @@ const (
 // rejections of accepted increments.
 type Sweeper struct {
 	Increments *increments.Increments
+	Window     scoreboard.Window // in which repeats are recognized
 	Log        *slog.Logger
+}
+
+// tokenRetention is how long a used action token is remembered: until the last increment
+// that was accepted while the token was valid may have been delivered.
+func (s Sweeper) tokenRetention() time.Duration {
+	return scoreboard.MaxActionLife + s.rejectionRetention()
+}
+
+// rejectionRetention is how long a rejection is remembered: for as long as a record of
+// the increment may be delivered again.
+func (s Sweeper) rejectionRetention() time.Duration {
+	return s.Window.Guaranteed() + 2*scoreboard.MaxClockSkew
 }
 
 // Run sweeps at sweepInterval until ctx ends.
@@ -36,11 +44,11 @@ func (s Sweeper) Run(ctx context.Context) error {
 	for {
 		for what, sweep := range map[string]func(context.Context) (int64, error){
 			"used action tokens": func(ctx context.Context) (int64, error) {
-				return s.Increments.DeleteUsedTokens(ctx, time.Now().Add(-tokenRetention), sweepBatch)
+				return s.Increments.DeleteUsedTokens(ctx, time.Now().Add(-s.tokenRetention()), sweepBatch)
 			},
 			"rejections": func(ctx context.Context) (int64, error) {
 				return s.Increments.DeleteRejections(
-					ctx, time.Now().Add(-rejectionRetention), maxRejections, sweepBatch,
+					ctx, time.Now().Add(-s.rejectionRetention()), maxRejections, sweepBatch,
 				)
 			},
 		} {

@@ -51,7 +51,7 @@ func (a *API) checkProofs(c *gin.Context, cmd *command) error {
 	}
 	in.Attested = true
 	if in.Objection == nil {
-		in.Objection = attestation.Objection(a.Now())
+		in.Objection = attestation.Objection(a.Now(), a.Window)
 	}
 	return nil
 }

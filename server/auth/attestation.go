@@ -77,6 +77,9 @@ func (a *Attestations) Verify(ctx context.Context, jws string) (*scoreboard.Atte
 	if claims.ExpiresAt != nil {
 		out.Expires = claims.ExpiresAt.Add(leeway).Truncate(time.Second)
 	}
+	if claims.IssuedAt != nil {
+		out.Issued = claims.IssuedAt.Time
+	}
 	return out, nil
 }
 

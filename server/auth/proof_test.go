@@ -155,13 +155,25 @@ func TestAttestations(t *testing.T) {
 		Boards: []scoreboard.BoardID{"global"},
 	}
 	claims := func(edit func(jwt.MapClaims)) jwt.MapClaims {
-		c := jwt.MapClaims{"user_id": "alice", "delta": 5, "event_id": "match-1"}
+		c := jwt.MapClaims{"user_id": "alice", "delta": 5, "event_id": "match-1", "iat": noon.Unix()}
 		if edit != nil {
 			edit(c)
 		}
 		return c
 	}
 	set := func(name string, value any) jwt.MapClaims { return claims(func(c jwt.MapClaims) { c[name] = value }) }
+	const window, year = scoreboard.DefaultWindow, 365 * 24 * time.Hour
+	valid := window.Guaranteed()                       // at most
+	at := func(iat, exp time.Duration) jwt.MapClaims { // relative to noon; 0: not given
+		return claims(func(c jwt.MapClaims) {
+			delete(c, "iat")
+			for name, d := range map[string]time.Duration{"iat": iat, "exp": exp} {
+				if d != 0 {
+					c[name] = noon.Add(d).Unix()
+				}
+			}
+		})
+	}
 	none := jwt.NewWithClaims(jwt.SigningMethodNone, claims(nil))
 	none.Header["kid"] = "game"
 	unsigned, err := none.SignedString(jwt.UnsafeAllowNoneSignatureType)
@@ -172,14 +184,24 @@ func TestAttestations(t *testing.T) {
 		jws  string
 		want scoreboard.Code
 	}{
-		"matching":             {attest("game", game, claims(nil), nil), ""},
-		"with the board named": {attest("game", game, set("board", "global"), nil), ""},
-		"with the boards":      {attest("game", game, set("boards", []string{"global"}), nil), ""},
-		"at its expiry":        {attest("game", game, set("exp", noon.Unix()), nil), ""},
-		"expired":              {attest("game", game, set("exp", noon.Add(-time.Minute).Unix()), nil), violated},
-		"another server's key": {attest("game", stranger, claims(nil), nil), forbidden},
-		"an unknown key":       {attest("else", stranger, claims(nil), nil), forbidden},
-		"alg none":             {unsigned, forbidden},
+		"matching":                        {attest("game", game, claims(nil), nil), ""},
+		"with the board named":            {attest("game", game, set("board", "global"), nil), ""},
+		"with the boards":                 {attest("game", game, set("boards", []string{"global"}), nil), ""},
+		"at its expiry":                   {attest("game", game, set("exp", noon.Unix()), nil), ""},
+		"expired":                         {attest("game", game, set("exp", noon.Add(-time.Minute).Unix()), nil), violated},
+		"neither exp nor iat":             {attest("game", game, at(0, 0), nil), violated},
+		"exp alone, at the end of window": {attest("game", game, at(0, valid), nil), ""},
+		"exp alone, beyond the window":    {attest("game", game, at(0, valid+2*time.Minute), nil), violated},
+		"exp in a year, iat now":          {attest("game", game, at(-1, year), nil), ""},
+		"exp in a year, old iat":          {attest("game", game, at(-valid-time.Minute, year), nil), violated},
+		"iat alone, at the end of window": {attest("game", game, at(-valid, 0), nil), ""},
+		"iat alone, before the window":    {attest("game", game, at(-valid-time.Second, 0), nil), violated},
+		"iat 30 s ahead":                  {attest("game", game, at(30*time.Second, 0), nil), ""},
+		"iat an hour ahead":               {attest("game", game, at(time.Hour, 0), nil), violated},
+		"exp beyond all times":            {attest("game", game, set("exp", 1e300), nil), violated},
+		"another server's key":            {attest("game", stranger, claims(nil), nil), forbidden},
+		"an unknown key":                  {attest("else", stranger, claims(nil), nil), forbidden},
+		"alg none":                        {unsigned, forbidden},
 		"crit": {attest("game", game, claims(nil),
 			func(t *jwt.Token) { t.Header["crit"] = []string{"b64"} }), forbidden},
 		"another user":   {attest("game", game, set("user_id", "bob"), nil), forbidden},
@@ -203,7 +225,7 @@ func TestAttestations(t *testing.T) {
 			err = got.Covers(&in)
 		}
 		if err == nil {
-			if e := got.Objection(noon); e != nil {
+			if e := got.Objection(noon, window); e != nil {
 				err = e
 			}
 		}

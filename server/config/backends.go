@@ -78,7 +78,9 @@ func (k *Kafka) settings() []setting {
 			"-1", fixed, &k.Replicas,
 		},
 		{
-			"kafka.retention", "retention of kafka.topic; at most 600h, the time in which repeats are recognised",
+			"kafka.retention",
+			"retention of kafka.topic; at most the time in which repeats are recognised, 600h with the default " +
+				"ledger.window",
 			"24h", fixed, &k.Retention,
 		},
 		{
@@ -118,7 +120,8 @@ func (k *Kafka) settings() []setting {
 		{"kafka.increments_partitions", "partitions of kafka.increments_topic", "16", fixed, &k.IncrementsPartitions},
 		{
 			"kafka.increments_retention",
-			"retention of kafka.increments_topic; at most 600h, the time in which repeats are recognised",
+			"retention of kafka.increments_topic; at most the time in which repeats are recognised, 600h with the " +
+				"default ledger.window",
 			"168h", fixed, &k.IncrementsRetention,
 		},
 		{
@@ -131,15 +134,9 @@ func (k *Kafka) settings() []setting {
 	}
 }
 
-// RepeatWindow is how long a repeated event is recognised at least: for the
-// ledger's current and previous partition of a month each, rounded down. What is
-// older must not be delivered again, so no topic that is consumed retains records
-// for longer.
-const RepeatWindow = 25 * 24 * time.Hour
-
 // check rejects topic settings that Kafka would reject, or that would break a
 // guarantee.
-func (k *Kafka) check(p *problems) {
+func (k *Kafka) check(p *problems, window time.Duration) {
 	p.atLeast("kafka.partitions", k.Partitions, 1)
 	p.atLeast("kafka.notices_partitions", k.NoticesPartitions, 1)
 	p.atLeast("kafka.increments_partitions", k.IncrementsPartitions, 1)
@@ -156,8 +153,8 @@ func (k *Kafka) check(p *problems) {
 	for name, d := range map[string]time.Duration{
 		"kafka.retention": k.Retention, "kafka.increments_retention": k.IncrementsRetention,
 	} {
-		if d > RepeatWindow {
-			p.add(name, "must be at most %s, the time in which repeats are recognised, not %s", RepeatWindow, d)
+		if d > window { // what is older must not be delivered again
+			p.add(name, "must be at most %s, the time in which repeats are recognised, not %s", window, d)
 		}
 	}
 	k.checkTopics(p)

@@ -90,7 +90,8 @@ func (c *Config) check(p *problems) {
 	c.TLS.check(p)
 	c.checkRoles(p)
 	c.Postgres.check(p)
-	c.Kafka.check(p)
+	c.Ledger.check(p)
+	c.Kafka.check(p, c.Ledger.RepeatWindow().Guaranteed())
 	c.Auth.check(p)
 	if c.Auth.JWKSURL != "" && c.Auth.MasterKey == "" && c.Has(RoleRead) {
 		p.add("auth.master_key", "must be set, to the same value on all nodes that serve reads: it signs page cursors")

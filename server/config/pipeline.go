@@ -1,6 +1,10 @@
 package config
 
-import "time"
+import (
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
 
 // Outbox is how the relay publishes committed changes.
 type Outbox struct {
@@ -81,12 +85,21 @@ func (b *Boards) settings() []setting {
 
 // Ledger is where old partitions of the ledger go.
 type Ledger struct {
+	Window  int
 	Archive string
 	Keep    time.Duration
 }
 
+// RepeatWindow is the window in which repeats are recognized.
+func (l *Ledger) RepeatWindow() scoreboard.Window { return scoreboard.Window(l.Window) }
+
 func (l *Ledger) settings() []setting {
 	return []setting{
+		{
+			"ledger.window", "number of ledger partitions, of a month each, in which repeats are recognised: 2 to 4, " +
+				"the same on all nodes; proofs and queued increments are valid for 25, 56 or 86 days at most",
+			"2", fixed, &l.Window,
+		},
 		{
 			"ledger.archive", "archive of old ledger partitions: a folder, or " +
 				"s3://bucket/prefix?endpoint=URL&region=NAME; " +
@@ -98,6 +111,10 @@ func (l *Ledger) settings() []setting {
 			"2160h", fixed, &l.Keep,
 		},
 	}
+}
+
+func (l *Ledger) check(p *problems) {
+	p.between("ledger.window", l.Window, int(scoreboard.DefaultWindow), int(scoreboard.MaxWindow))
 }
 
 // Retention is how long personal data is kept.

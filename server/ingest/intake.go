@@ -43,14 +43,14 @@ type Intake struct {
 	dead         DeadLetters
 	rejections   Rejections
 	marks        Marks
-	window       time.Duration // in which repeats are recognised; older increments are not recorded
+	window       scoreboard.Window // in which repeats are recognised; older increments are not recorded
 	log          *slog.Logger
 	deadLettered prometheus.Counter
 }
 
 // NewIntake returns an intake; Run starts it.
 func NewIntake(
-	s Source, in *Ingest, d DeadLetters, r Rejections, m Marks, window time.Duration, log *slog.Logger,
+	s Source, in *Ingest, d DeadLetters, r Rejections, m Marks, window scoreboard.Window, log *slog.Logger,
 ) *Intake {
 	return &Intake{
 		source: s, ingest: in, dead: d, rejections: r, marks: m, window: window, log: log,
@@ -101,8 +101,7 @@ func (k *Intake) handle(ctx context.Context, records []scoreboard.Record) (pause
 			continue
 		}
 		w := waiting{record: r, increment: *in}
-		if time.Since(in.Accepted) > k.window {
-			err = fmt.Errorf("accepted at %s, too long ago for repeats to be recognised", in.Accepted)
+		if err := k.checkAccepted(in.Accepted); err != nil {
 			if err := k.abandon(ctx, &w, err); err != nil {
 				return nil, err
 			}
@@ -132,6 +131,19 @@ func (k *Intake) handle(ctx context.Context, records []scoreboard.Record) (pause
 		}
 	}
 	return nil, nil
+}
+
+// checkAccepted returns why an increment that was accepted at a time is not recorded: if
+// it had been recorded then, a repeat would not be recognised now, or may not be by the
+// end of its own window.
+func (k *Intake) checkAccepted(at time.Time) error {
+	switch age := time.Since(at); {
+	case age > k.window.Guaranteed():
+		return fmt.Errorf("accepted at %s, too long ago for repeats to be recognised", at)
+	case age < -scoreboard.MaxClockSkew:
+		return fmt.Errorf("accepted at %s, which is in the future", at)
+	}
+	return nil
 }
 
 // record records what it can, and returns the rest for a retry. If an outage

@@ -19,8 +19,9 @@ import (
 // rejections.
 type delivery struct {
 	records []scoreboard.Record
-	decided map[string]bool // events that are rejected already
-	broken  error           // of the store of rejections
+	decided map[string]bool          // events that are rejected already
+	broken  error                    // of the store of rejections
+	ages    map[string]time.Duration // of events, since they were accepted; 0 by default
 
 	mu       sync.Mutex
 	done     chan struct{}
@@ -77,7 +78,7 @@ func deliver(t *testing.T, l ledger, d *delivery, events ...string) {
 	t.Helper()
 	for i, text := range events {
 		in := event(t, text, 1)
-		in.Accepted = time.Now()
+		in.Accepted = time.Now().Add(-d.ages[text])
 		d.records = append(d.records, scoreboard.Record{Offset: int64(i), Value: protocol.EncodeAccepted(&in)})
 	}
 	d.done, d.rejected = make(chan struct{}), map[string]scoreboard.Code{}
@@ -87,7 +88,7 @@ func deliver(t *testing.T, l ledger, d *delivery, events ...string) {
 	var all sync.WaitGroup
 	defer all.Wait()
 	defer cancel()
-	k := ingest.NewIntake(d, in, d, d, noMarks{}, 24*time.Hour, slog.New(slog.DiscardHandler))
+	k := ingest.NewIntake(d, in, d, d, noMarks{}, scoreboard.DefaultWindow, slog.New(slog.DiscardHandler))
 	all.Go(func() { _ = k.Run(ctx) })
 	select {
 	case <-d.done:
@@ -129,6 +130,34 @@ func TestIntakeAbandonsWhatCannotBeRecorded(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A record that is read again from an old log, when repeats of it are no longer
+// recognised, is not recorded. Nor is one from the future, which would be valid for longer
+// than its record.
+func TestIntakeRefusesOldRecords(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const day = 24 * time.Hour
+		window := scoreboard.DefaultWindow.Guaranteed()
+		var done []string
+		d := &delivery{ages: map[string]time.Duration{
+			"three-months": 90 * day, "too-old": window + time.Minute, "old": window - time.Minute,
+			"ahead": -time.Hour, "future": -25 * time.Hour, "far-future": -365 * day,
+		}}
+		deliver(t, func(batch []scoreboard.Increment) ([]scoreboard.Outcome, error) {
+			for i := range batch {
+				done = append(done, batch[i].Event.Text)
+			}
+			return recorded(batch), nil
+		}, d, "three-months", "too-old", "old", "now", "ahead", "future", "far-future")
+		if slices.Sort(done); !slices.Equal(done, []string{"ahead", "now", "old"}) {
+			t.Errorf("recorded %v, want ahead, now and old", done)
+		}
+		if !slices.Equal(d.letters, []int64{0, 1, 5, 6}) {
+			t.Errorf("dead letters %v, want the others", d.letters)
+		}
+	})
 }
 
 // An outage ends: nothing is abandoned meanwhile.

@@ -217,14 +217,6 @@ func Shard(user scoreboard.UserID, shards int) int16 {
 	return int16(h.Sum32() % uint32(shards))
 }
 
-// KnownSince is the start of the window in which repeats are recognized: the
-// current and the previous ledger partition. It allows for a day of difference
-// between this machine's clock and the database's.
-func KnownSince(now time.Time) time.Time {
-	y, m, _ := now.UTC().AddDate(0, 0, -1).Date()
-	return time.Date(y, m-1, 1, 0, 0, 0, 0, time.UTC)
-}
-
 // sortedKeys returns the keys of m in byte order, the order of locking.
 func sortedKeys[K ~string, V any](m map[K]V) []string {
 	keys := make([]string, 0, len(m))

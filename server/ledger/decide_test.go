@@ -509,19 +509,3 @@ func TestShardOfAUserIsStable(t *testing.T) {
 		}
 	}
 }
-
-func TestKnownSince(t *testing.T) {
-	t.Parallel()
-	date := func(y int, m time.Month, d int) time.Time { return time.Date(y, m, d, 0, 0, 0, 0, time.UTC) }
-	for _, c := range []struct{ now, want time.Time }{
-		{noon, date(2026, 10, 1)},
-		{date(2026, 11, 2), date(2026, 10, 1)},
-		{date(2026, 11, 2).Add(-time.Nanosecond), date(2026, 9, 1)}, // the database may still be in October
-		{date(2027, 1, 15), date(2026, 12, 1)},
-		{time.Date(2026, 11, 2, 1, 0, 0, 0, time.FixedZone("", 2*3600)), date(2026, 9, 1)},
-	} {
-		if got := ledger.KnownSince(c.now); !got.Equal(c.want) {
-			t.Errorf("at %s: %s, want %s", c.now, got, c.want)
-		}
-	}
-}

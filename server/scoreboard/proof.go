@@ -75,7 +75,7 @@ func (a *ActionTime) Until(previous time.Time, board BoardID) (time.Time, error)
 // Objection returns why an increment received at a time is rejected, or nil.
 func (a *Action) Objection(in *Increment, at time.Time) *Error {
 	switch {
-	case at.After(a.Expires):
+	case at.After(a.Expires), a.Expires.Sub(a.Issued) > MaxActionLife: // its use is forgotten after that
 		return &Error{Code: CodeRuleViolated, Field: "action_token", Message: "the action token has expired"}
 	case at.Before(a.Issued.Add(a.MinTime)):
 		return &Error{
@@ -97,7 +97,8 @@ type Attestation struct {
 	Event   string
 	Boards  []BoardID
 	Action  string
-	Expires time.Time // zero: never
+	Issued  time.Time // zero: not given
+	Expires time.Time // zero: not given
 }
 
 // Covers returns a forbidden if the attestation is about another increment.
@@ -109,13 +110,33 @@ func (a *Attestation) Covers(in *Increment) error {
 	return nil
 }
 
-// Objection returns why the attestation is rejected, or nil.
-func (a *Attestation) Objection(at time.Time) *Error {
-	if !a.Expires.IsZero() && at.After(a.Expires) {
-		return &Error{Code: CodeRuleViolated, Field: "attestation", Message: "the attestation has expired"}
+// Objection returns why the attestation is rejected, or nil. It is valid from its issue
+// to its expiry, and no longer than repeats of its event are recognized: it would count
+// again after that. So it must have one of the two times.
+func (a *Attestation) Objection(at time.Time, window Window) *Error {
+	most := window.Guaranteed()
+	end := a.Expires
+	if last := a.Issued.Add(most); !a.Issued.IsZero() && (end.IsZero() || last.Before(end)) {
+		end = last
 	}
-	return nil
+	message := ""
+	switch {
+	case end.IsZero():
+		message = "the attestation has neither exp nor iat"
+	case a.Issued.After(at.Add(attestationLeeway)):
+		message = "the attestation was issued in the future"
+	case at.After(end):
+		message = "the attestation has expired"
+	case end.After(at.Add(most + attestationLeeway)):
+		message = fmt.Sprintf("the attestation is valid for too long: at most %d days", int(most.Hours()/24))
+	default:
+		return nil
+	}
+	return &Error{Code: CodeRuleViolated, Field: "attestation", Message: message}
 }
+
+// attestationLeeway is how much the clock of an attesting server may be ahead.
+const attestationLeeway = time.Minute
 
 // CheckProofs returns a rule_violated if an increment lacks a required proof.
 func (r *Requirements) CheckProofs(in *Increment) error {

@@ -27,10 +27,11 @@ import (
 // Options are the settings of the store.
 type Options struct {
 	URL      string
-	MaxConns int           // of the pool
-	LockWait time.Duration // the longest wait for a row lock in a batch
-	Timeout  time.Duration // of one statement
-	Shards   int           // of the outbox
+	MaxConns int               // of the pool
+	LockWait time.Duration     // the longest wait for a row lock in a batch
+	Timeout  time.Duration     // of one statement
+	Shards   int               // of the outbox
+	Window   scoreboard.Window // in which repeats are recognized
 	// CloseGrace is how long after the end of a period increments that were
 	// accepted before it still count for it.
 	CloseGrace time.Duration
@@ -72,13 +73,14 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	}
 	b, queue := boards.New(db, o.CloseGrace), outbox.New(db)
 	return &Store{
-		Archive:     archive.New(db),
+		Archive:     archive.New(db, o.Window),
 		Audit:       audit.New(db),
 		Boards:      b,
-		Corrections: corrections.New(db, o.Shards, o.CloseGrace),
-		DeadLetters: deadletters.New(db),
+		Corrections: corrections.New(db, o.Shards, o.Window, o.CloseGrace),
+		DeadLetters: deadletters.New(db, o.Window),
 		Increments: increments.New(db, increments.Options{
-			Shards: o.Shards, CloseGrace: o.CloseGrace, Policy: o.Policy, Log: o.Log, MakeInstances: b.MakeInstances,
+			Shards: o.Shards, Window: o.Window, CloseGrace: o.CloseGrace, Policy: o.Policy,
+			Log: o.Log, MakeInstances: b.MakeInstances,
 			MakeLedgerPartitions: queue.MakeLedgerPartitions,
 		}),
 		Keys:       keys.New(db),

@@ -13,10 +13,13 @@ import (
 )
 
 // Archive is the partitioned ledger.
-type Archive struct{ db *pg.DB }
+type Archive struct {
+	db     *pg.DB
+	window scoreboard.Window
+}
 
-// New returns an Archive over db.
-func New(db *pg.DB) *Archive { return &Archive{db} }
+// New returns an Archive over db. Partitions within the window stay.
+func New(db *pg.DB, window scoreboard.Window) *Archive { return &Archive{db, window} }
 
 // ddlWait bounds how long a change of partitions blocks writers.
 const ddlWait = 200 * time.Millisecond
@@ -33,13 +36,13 @@ from (
         and c.relname ~ '^user_score_histories_[0-9]{8}$'
 ) as p
 where ends at time zone 'UTC' <= clock_timestamp() - $1::interval
-  and ends <= date_trunc('month', clock_timestamp() at time zone 'UTC') - interval '1 month'
+  and ends at time zone 'UTC' <= $2
 order by name`
 
 // OldPartitions lists the partitions of the ledger whose last row is older than
 // keep, oldest first, including those that are detached but not dropped.
 func (a *Archive) OldPartitions(ctx context.Context, keep time.Duration) ([]scoreboard.Partition, error) {
-	rows, err := a.db.Query(ctx, sqlOldPartitions, keep)
+	rows, err := a.db.Query(ctx, sqlOldPartitions, keep, a.window.Since(time.Now()))
 	if err != nil {
 		return nil, pg.Translate(fmt.Errorf("list old partitions of the ledger: %w", err))
 	}

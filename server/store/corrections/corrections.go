@@ -31,9 +31,10 @@ type Corrections struct {
 	shards int
 }
 
-// New returns a Corrections over db. shards is the number of outbox shards.
-func New(db *pg.DB, shards int, closeGrace time.Duration) *Corrections {
-	return &Corrections{db, ledgertx.Runner{DB: db, CloseGrace: closeGrace}, shards}
+// New returns a Corrections over db. shards is the number of outbox shards, and repeats
+// are recognized in the window.
+func New(db *pg.DB, shards int, window scoreboard.Window, closeGrace time.Duration) *Corrections {
+	return &Corrections{db, ledgertx.Runner{DB: db, Window: window, CloseGrace: closeGrace}, shards}
 }
 
 // run runs corrections in one transaction: the locks and reads of an increment,

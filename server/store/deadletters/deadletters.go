@@ -9,16 +9,18 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/scoreboard/scoreboard/server/ledger"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 )
 
 // DeadLetters is the dead letter table.
-type DeadLetters struct{ db *pg.DB }
+type DeadLetters struct {
+	db     *pg.DB
+	window scoreboard.Window
+}
 
-// New returns a DeadLetters over db.
-func New(db *pg.DB) *DeadLetters { return &DeadLetters{db} }
+// New returns a DeadLetters over db. Changes from before the window are not requeued.
+func New(db *pg.DB, window scoreboard.Window) *DeadLetters { return &DeadLetters{db, window} }
 
 // Add stores a record that cannot be processed as a dead letter. Storing the same
 // record again changes nothing.
@@ -86,7 +88,7 @@ func noLetter(id int64) error {
 func (d *DeadLetters) RequeueLetter(
 	ctx context.Context, id int64, c *scoreboard.Change, audit *scoreboard.AuditEntry,
 ) error {
-	if c.RecordedAt.Before(ledger.KnownSince(time.Now())) {
+	if c.RecordedAt.Before(d.window.Since(time.Now())) {
 		return scoreboard.Errorf(
 			scoreboard.CodeGone,
 			"dead letter %d was recorded at %s, too long ago for repeats of it to be recognised",

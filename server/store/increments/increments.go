@@ -24,7 +24,8 @@ import (
 
 // Options are the settings of Increments.
 type Options struct {
-	Shards int // of the outbox
+	Shards int               // of the outbox
+	Window scoreboard.Window // in which repeats are recognized
 	// CloseGrace is how long after the end of a period increments that were
 	// accepted before it still count for it.
 	CloseGrace time.Duration
@@ -50,7 +51,7 @@ type Increments struct {
 // New returns an Increments over db.
 func New(db *pg.DB, o Options) *Increments {
 	return &Increments{
-		db: db, tx: ledgertx.Runner{DB: db, CloseGrace: o.CloseGrace}, o: o,
+		db: db, tx: ledgertx.Runner{DB: db, Window: o.Window, CloseGrace: o.CloseGrace}, o: o,
 		anomalies: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "scoreboard_anomalies_total", Help: "Events detected as anomalies, by rule and mode.",
 		}, []string{"rule", "mode"}),

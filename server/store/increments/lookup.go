@@ -10,7 +10,6 @@ import (
 
 	"github.com/scoreboard/scoreboard/server/ledger"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
-	"github.com/scoreboard/scoreboard/server/store/internal/ledgertx"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 	"github.com/scoreboard/scoreboard/server/store/internal/row"
 )
@@ -19,7 +18,7 @@ import (
 // conflict if the payload differs, and an empty outcome for the rest.
 func (s *Increments) Known(ctx context.Context, batch []scoreboard.Increment) ([]scoreboard.Outcome, error) {
 	b := ledger.NewBatch(batch, s.o.Shards, nil)
-	if err := ledgertx.ReadKnown(ctx, s.db, b); err != nil {
+	if err := s.tx.ReadKnown(ctx, b); err != nil {
 		return nil, pg.Translate(fmt.Errorf("look up %d events: %w", len(batch), err))
 	}
 	for i := range batch {

@@ -27,7 +27,8 @@ var ErrUsersLocked = errors.New("a user is locked by another transaction")
 
 // Runner runs batches.
 type Runner struct {
-	DB *pg.DB
+	DB     *pg.DB
+	Window scoreboard.Window // in which repeats are recognized
 	// CloseGrace is how long after the end of a period increments that were
 	// accepted before it still count for it.
 	CloseGrace time.Duration
@@ -118,7 +119,7 @@ func (r Runner) read(ctx context.Context, conn *pgxpool.Conn, b *ledger.Batch) e
 		atUsers = atUsers && err != nil
 		return err
 	})
-	q.Queue(sqlKnownEvents, knownArguments(b)...).Query(func(found pgx.Rows) error { return readKnown(found, b) })
+	q.Queue(sqlKnownEvents, r.knownArguments(b)...).Query(func(found pgx.Rows) error { return readKnown(found, b) })
 	q.Queue(sqlScores, b.Scores.Users, b.Scores.Boards).Query(func(found pgx.Rows) error {
 		return readScores(found, &b.Scores)
 	})
@@ -153,13 +154,13 @@ func readInstanceScores(ctx context.Context, conn *pgxpool.Conn, b *ledger.Batch
 }
 
 // knownArguments are the parameters of sqlKnownEvents.
-func knownArguments(b *ledger.Batch) []any {
-	return []any{b.EventUsers, b.EventIDs, ledger.KnownSince(time.Now()), b.Internal}
+func (r Runner) knownArguments(b *ledger.Batch) []any {
+	return []any{b.EventUsers, b.EventIDs, r.Window.Since(time.Now()), b.Internal}
 }
 
 // ReadKnown looks up the events of a batch without locks.
-func ReadKnown(ctx context.Context, q pg.Querier, b *ledger.Batch) error {
-	rows, err := q.Query(ctx, sqlKnownEvents, knownArguments(b)...)
+func (r Runner) ReadKnown(ctx context.Context, b *ledger.Batch) error {
+	rows, err := r.DB.Query(ctx, sqlKnownEvents, r.knownArguments(b)...)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,49 @@
+package scoreboard_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+func TestWindowSince(t *testing.T) {
+	t.Parallel()
+	date := func(y int, m time.Month, d int) time.Time { return time.Date(y, m, d, 0, 0, 0, 0, time.UTC) }
+	for _, c := range []struct {
+		window    scoreboard.Window
+		now, want time.Time
+	}{
+		{0, date(2026, 11, 21), date(2026, 10, 1)},
+		{2, date(2026, 11, 2), date(2026, 10, 1)},
+		// The database may still be in October.
+		{2, date(2026, 11, 2).Add(-time.Nanosecond), date(2026, 9, 1)},
+		{2, date(2027, 1, 15), date(2026, 12, 1)},
+		{2, time.Date(2026, 11, 2, 1, 0, 0, 0, time.FixedZone("", 2*3600)), date(2026, 9, 1)},
+		{3, date(2026, 11, 21), date(2026, 9, 1)},
+		{4, date(2026, 11, 21), date(2026, 8, 1)},
+		{4, date(2027, 2, 15), date(2026, 11, 1)},
+	} {
+		if got := c.window.Since(c.now); !got.Equal(c.want) {
+			t.Errorf("%d at %s: %s, want %s", c.window, c.now, got, c.want)
+		}
+	}
+}
+
+// Whatever is valid for as long as the window guarantees ends before its record does, on
+// every day, with clocks that differ by a day.
+func TestWindowGuarantees(t *testing.T) {
+	t.Parallel()
+	for window := scoreboard.DefaultWindow; window <= scoreboard.MaxWindow; window++ {
+		least := time.Duration(1<<63 - 1)
+		for day := range 4 * 366 {
+			now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).AddDate(0, 0, day)
+			// The archive keeps what the database's clock, a day ahead, needs.
+			least = min(least, now.Sub(window.Since(now.Add(scoreboard.MaxClockSkew))))
+		}
+		if left := least - window.Guaranteed(); left < scoreboard.MaxClockSkew || left > 5*24*time.Hour {
+			t.Errorf("window %d: repeats are recognized for %s at least, and %s is guaranteed", window, least,
+				window.Guaranteed())
+		}
+	}
+}
