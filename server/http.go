@@ -81,7 +81,7 @@ func (s *Server) makeProofs(o *api.Options) (err error) {
 	if c.Auth.AttestationURL == "" {
 		return nil
 	}
-	keys, err := auth.NewKeySet(c.Auth.AttestationURL, s.log, time.Now)
+	keys, err := auth.NewKeySet(c.Auth.AttestationURL, c.Auth.JWKSNetworks, s.log, time.Now)
 	if err != nil {
 		return err
 	}

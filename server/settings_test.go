@@ -65,6 +65,7 @@ func TestChangeIdentityProvider(t *testing.T) {
 	h := newHarness(t)
 	before, after := newProvider(t, "before"), newProvider(t, "after")
 	h.settings["auth-jwt-secret"] = ""
+	h.settings["auth-jwks-networks"] = "127.0.0.0/8,::1/128"
 	h.settings["auth-jwks-url"], h.settings["limit-auth-failures-per-minute"] = before.URL, "0"
 	one, two := h.start("api,relay,projector,maintenance"), h.start("read")
 	// The same token each time, so that a node's cache of tokens is tested.
@@ -99,6 +100,12 @@ func TestChangeIdentityProvider(t *testing.T) {
 	for _, bad := range []string{gone.URL, "http://idp.example/keys", before.URL + "/%zz", ""} {
 		if err := change(admin(before), "auth.jwks_url", bad); scoreboard.CodeOf(err) != scoreboard.CodeInvalidRequest {
 			t.Errorf("%q: got %v, want it rejected: no operator could undo it", bad, err)
+		}
+	}
+	for _, private := range []string{"https://169.254.169.254/latest/meta-data", "https://10.0.0.1/keys"} {
+		err := change(admin(before), "auth.jwks_url", private)
+		if scoreboard.CodeOf(err) != scoreboard.CodeInvalidRequest || !strings.Contains(err.Error(), "jwks_networks") {
+			t.Errorf("%q: got %v, want it rejected by auth.jwks_networks", private, err)
 		}
 	}
 	switchProvider := func(from, to *provider) time.Duration {

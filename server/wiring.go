@@ -114,7 +114,7 @@ func (s *Server) makeTokens() error {
 		s.tokens.Configure(tokenPolicy(c))
 		return nil
 	}
-	keys, err := auth.NewKeySet(c.Auth.JWKSURL, s.log, time.Now)
+	keys, err := auth.NewKeySet(c.Auth.JWKSURL, c.Auth.JWKSNetworks, s.log, time.Now)
 	if err != nil {
 		return err
 	}

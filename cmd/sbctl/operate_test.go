@@ -23,7 +23,7 @@ import (
 func TestOperatorScripts(t *testing.T) {
 	game := authtest.Ed25519(t)
 	url := startNode(t, backendtest.Postgres(t, migrations.Up), backendtest.Redis(t),
-		"auth-attestation-jwks-url", game.URL)
+		"auth-attestation-jwks-url", game.URL, "auth-jwks-networks", "127.0.0.0/8")
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata/operate",
 		UpdateScripts: *update,

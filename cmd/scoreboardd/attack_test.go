@@ -76,7 +76,8 @@ func TestAttacks(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	p, thief := newIdentity(t), newIdentity(t)
-	h.env = append(h.env, "SCOREBOARD_AUTH_JWT_SECRET=", "SCOREBOARD_AUTH_JWKS_URL="+p.URL,
+	h.env = append(h.env, "SCOREBOARD_AUTH_JWT_SECRET=", "SCOREBOARD_AUTH_JWKS_NETWORKS=127.0.0.0/8",
+		"SCOREBOARD_AUTH_JWKS_URL="+p.URL,
 		"SCOREBOARD_LIMIT_AUTH_FAILURES_PER_MINUTE=0", "SCOREBOARD_REALTIME_ORIGINS=https://game.example",
 		"SCOREBOARD_ANOMALY_COUNTRY_HEADER=CF-IPCountry",
 		"SCOREBOARD_TRUSTED_PROXIES=192.0.2.200")

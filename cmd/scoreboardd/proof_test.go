@@ -21,7 +21,8 @@ func TestActionsAndAttestations(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	identity, game := authtest.Ed25519(t), authtest.Ed25519(t)
-	h.env = append(h.env, "SCOREBOARD_AUTH_JWT_SECRET=", "SCOREBOARD_AUTH_JWKS_URL="+identity.URL,
+	h.env = append(h.env, "SCOREBOARD_AUTH_JWT_SECRET=", "SCOREBOARD_AUTH_JWKS_NETWORKS=127.0.0.0/8",
+		"SCOREBOARD_AUTH_JWKS_URL="+identity.URL,
 		"SCOREBOARD_AUTH_ATTESTATION_JWKS_URL="+game.URL)
 	d := h.start()
 	connect := func(user, scope string, signer client.Key) *client.Client {

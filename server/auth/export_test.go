@@ -1,6 +1,9 @@
 package auth
 
-import "encoding/base64"
+import (
+	"encoding/base64"
+	"net/netip"
+)
 
 // CountKeys returns the number of usable keys in a set.
 func CountKeys(body []byte) (int, error) {
@@ -12,3 +15,6 @@ func CountKeys(body []byte) (int, error) {
 func (t *ActionTokens) SignAction(payload []byte) string {
 	return actionPrefix + base64.RawURLEncoding.EncodeToString(append(append([]byte{}, payload...), t.sign(payload)...))
 }
+
+// Check returns why a key set must not be read from an address.
+func (n Networks) Check(address netip.Addr) error { return n.check(address) }

@@ -57,16 +57,14 @@ type KeySet struct {
 	waiting int
 }
 
-// NewKeySet reads from a URL that CheckKeySetURL accepts; Run refreshes it.
-func NewKeySet(address string, log *slog.Logger, now func() time.Time) (*KeySet, error) {
-	k := &KeySet{
-		client: &http.Client{
-			Timeout: keySetTimeout,
-			// A redirect could lead into the internal network.
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		},
-		log: log, now: now, url: address, keys: jwkset.NewMemoryStorage(),
-	}
+// NewKeySet reads from a URL that CheckKeySetURL accepts, at a public address or in one
+// of the networks; Run refreshes it.
+func NewKeySet(address string, networks Networks, log *slog.Logger, now func() time.Time) (*KeySet, error) {
+	return newKeySet(address, networks.client(), log, now)
+}
+
+func newKeySet(address string, client *http.Client, log *slog.Logger, now func() time.Time) (*KeySet, error) {
+	k := &KeySet{client: client, log: log, now: now, url: address, keys: jwkset.NewMemoryStorage()}
 	finder, err := keyfunc.New(keyfunc.Options{Storage: k.keys, UseWhitelist: []jwkset.USE{"", jwkset.UseSig}})
 	if err != nil {
 		return nil, fmt.Errorf("create a key set: %w", err)
@@ -140,7 +138,7 @@ func (k *KeySet) address() string {
 
 // at returns the set at another URL, as it is now.
 func (k *KeySet) at(ctx context.Context, address string) (*KeySet, error) {
-	other, err := NewKeySet(address, k.log, k.now)
+	other, err := newKeySet(address, k.client, k.log, k.now)
 	if err != nil {
 		return nil, err
 	}

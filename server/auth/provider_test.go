@@ -14,6 +14,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -135,12 +136,16 @@ func edKey(t testing.TB) ed25519.PrivateKey {
 	return key
 }
 
+// loopback is where the providers of the tests are.
+var loopback = auth.Networks{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
+
 // keySet reads the provider's keys under a clock that the test controls.
 func (p *provider) keySet(now *atomic.Int64) *auth.KeySet {
 	p.t.Helper()
 	now.Store(noon.UnixNano())
 	keys, err := auth.NewKeySet(
 		p.server.URL,
+		loopback,
 		slog.New(slog.DiscardHandler),
 		func() time.Time { return time.Unix(0, now.Load()) },
 	)

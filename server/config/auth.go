@@ -1,6 +1,9 @@
 package config
 
-import "time"
+import (
+	"net/netip"
+	"time"
+)
 
 // TLS is the encryption of the API's port, and client certificates on it.
 type TLS struct {
@@ -42,6 +45,7 @@ func (t *TLS) check(p *problems) {
 type Auth struct {
 	JWTSecret      string
 	JWKSURL        string
+	JWKSNetworks   []netip.Prefix
 	Issuer         string
 	Audience       string
 	MaxTokenLife   time.Duration
@@ -72,6 +76,12 @@ func (a *Auth) settings() []setting {
 			"auth.attestation_jwks_url",
 			"key set (JWKS) of the servers that attest increments; if empty, attestations are rejected",
 			"", fixed, &a.AttestationURL,
+		},
+		{
+			"auth.jwks_networks",
+			"networks (CIDR) from which key sets may be read besides public addresses, such as 10.0.0.0/8; " +
+				"if empty, public addresses only",
+			"", fixed, &a.JWKSNetworks,
 		},
 		{
 			"auth.master_key",

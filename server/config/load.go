@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -44,7 +45,9 @@ type setting struct {
 	meaning string
 	value   string // the default
 	kind    kind
-	to      any // *string, *int, *bool, *time.Duration, *int64, *[]string, *scoreboard.Rules or *scoreboard.Quota
+	// *string, *int, *bool, *time.Duration, *int64, *[]string, *[]netip.Prefix,
+	// *scoreboard.Rules or *scoreboard.Quota
+	to any
 }
 
 type kind int
@@ -182,6 +185,9 @@ func parse(to any, text string) (err error) {
 		want = "a duration such as 500ms, 30s or 15m"
 	case *[]string:
 		*to = list(text)
+	case *[]netip.Prefix:
+		*to, err = networks(text)
+		want = "a list of networks such as 10.0.0.0/8,fd00::/8"
 	case *int64:
 		*to, err = strconv.ParseInt(text, 10, 64)
 		want = "a whole number"
@@ -200,6 +206,18 @@ func parse(to any, text string) (err error) {
 	default:
 		return fmt.Errorf("is invalid: %w", err)
 	}
+}
+
+// networks parses a list of networks.
+func networks(text string) (parsed []netip.Prefix, err error) {
+	for _, part := range list(text) {
+		network, err := netip.ParsePrefix(part)
+		if err != nil {
+			return nil, err
+		}
+		parsed = append(parsed, network.Masked())
+	}
+	return parsed, nil
 }
 
 // list splits at commas and drops empty parts.

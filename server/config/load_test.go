@@ -96,6 +96,10 @@ func TestLoadRejects(t *testing.T) {
 			lookup("SCOREBOARD_ANOMALY_COUNTRY_HEADER",
 				"CF-IPCountry"), "", "anomaly.country_header requires trusted_proxies",
 		},
+		"not a network": {
+			lookup("SCOREBOARD_AUTH_JWKS_NETWORKS", "10.0.0.0/8,10.0.0.1"), "",
+			`auth.jwks_networks must be a list of networks such as 10.0.0.0/8,fd00::/8, not "10.0.0.0/8,10.0.0.1"`,
+		},
 		"certificate without a key": {lookup("SCOREBOARD_TLS_CERT", "c.pem"), "", "tls.cert and tls.key"},
 		"direct without a projector": {
 			lookup("SCOREBOARD_TRANSPORT", "direct", "SCOREBOARD_ROLES", "relay"), "",

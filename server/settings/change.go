@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -147,7 +148,7 @@ func (m *Manager) checkTogether(
 	if err != nil {
 		return scoreboard.Invalid("value", "%s", err)
 	}
-	if admitting != nil && c.Auth != *admitting {
+	if admitting != nil && !reflect.DeepEqual(c.Auth, *admitting) {
 		return scoreboard.Errorf(scoreboard.CodeConflict, "another change of these settings came first; try again")
 	}
 	return nil
