@@ -14,7 +14,7 @@ func claimKey(task string) string { return "sb:once:" + task }
 func (r *Ranking) Claim(ctx context.Context, task string, period time.Duration) (bool, error) {
 	first, err := r.rdb.SetNX(ctx, claimKey(task), time.Now().UTC().Format(time.RFC3339), period).Result()
 	if err != nil {
-		return false, fmt.Errorf("claim the task %s: %w", task, err)
+		return false, translate(fmt.Errorf("claim the task %s: %w", task, err))
 	}
 	return first, nil
 }
@@ -22,7 +22,7 @@ func (r *Ranking) Claim(ctx context.Context, task string, period time.Duration) 
 // ReleaseClaim lets another process claim the task, after the caller has failed.
 func (r *Ranking) ReleaseClaim(ctx context.Context, task string) error {
 	if err := r.rdb.Del(ctx, claimKey(task)).Err(); err != nil {
-		return fmt.Errorf("release the task %s: %w", task, err)
+		return translate(fmt.Errorf("release the task %s: %w", task, err))
 	}
 	return nil
 }

@@ -14,7 +14,7 @@ import (
 func (r *Ranking) History(ctx context.Context) (h scoreboard.History, err error) {
 	found, err := r.rdb.HGetAll(ctx, historyKey).Result()
 	if err != nil {
-		return h, fmt.Errorf("read the ranking's history: %w", err)
+		return h, translate(fmt.Errorf("read the ranking's history: %w", err))
 	}
 	h.ID = found["id"]
 	h.Position, _ = strconv.ParseInt(found["position"], 10, 64) // 0 if missing
@@ -32,7 +32,7 @@ func (r *Ranking) AdvanceHistory(ctx context.Context, before, now scoreboard.His
 	err := r.advance.Run(ctx, r.rdb, []string{historyKey}, before.ID, before.Adopted,
 		now.ID, now.Position, now.Adopted, now.Mark).Err()
 	if err != nil {
-		return fmt.Errorf("store the ranking's history: %w", err)
+		return translate(fmt.Errorf("store the ranking's history: %w", err))
 	}
 	return nil
 }
@@ -41,7 +41,7 @@ func (r *Ranking) AdvanceHistory(ctx context.Context, before, now scoreboard.His
 func (r *Ranking) SetHistory(ctx context.Context, h scoreboard.History) error {
 	err := r.rdb.HSet(ctx, historyKey, "id", h.ID, "position", h.Position, "adopted", h.Adopted, "mark", h.Mark).Err()
 	if err != nil {
-		return fmt.Errorf("store the ranking's history: %w", err)
+		return translate(fmt.Errorf("store the ranking's history: %w", err))
 	}
 	return nil
 }
@@ -50,7 +50,7 @@ func (r *Ranking) SetHistory(ctx context.Context, h scoreboard.History) error {
 // of Unix time, unreadable: reads return scoreboard.ErrNotLoaded until it is rebuilt.
 func (r *Ranking) Distrust(ctx context.Context, adopted int64) error {
 	if err := r.rdb.HSet(ctx, freshKey, "adopted", adopted).Err(); err != nil {
-		return fmt.Errorf("mark the boards of the previous history as suspect: %w", err)
+		return translate(fmt.Errorf("mark the boards of the previous history as suspect: %w", err))
 	}
 	r.known.Store(nil)
 	return nil
@@ -64,7 +64,7 @@ func (r *Ranking) Fence(ctx context.Context, board scoreboard.BoardID, token str
 		err = errMarkLost
 	}
 	if err != nil {
-		return fmt.Errorf("fence the shadow of board %s: %w", board, err)
+		return translate(fmt.Errorf("fence the shadow of board %s: %w", board, err))
 	}
 	return nil
 }

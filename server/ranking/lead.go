@@ -14,7 +14,7 @@ const leaderKey = "sb:announcer"
 func (r *Ranking) Lead(ctx context.Context, owner string, life time.Duration) (bool, error) {
 	n, err := r.lead.Run(ctx, r.rdb, []string{leaderKey}, owner, life.Milliseconds()).Int64()
 	if err != nil {
-		return false, fmt.Errorf("acquire the lease of the announcer: %w", err)
+		return false, translate(fmt.Errorf("acquire the lease of the announcer: %w", err))
 	}
 	return n == 1, nil
 }
@@ -22,7 +22,7 @@ func (r *Ranking) Lead(ctx context.Context, owner string, life time.Duration) (b
 // Resign releases the lease before it expires.
 func (r *Ranking) Resign(ctx context.Context, owner string) error {
 	if err := r.lead.Run(ctx, r.rdb, []string{leaderKey}, owner, 0).Err(); err != nil {
-		return fmt.Errorf("release the lease of the announcer: %w", err)
+		return translate(fmt.Errorf("release the lease of the announcer: %w", err))
 	}
 	return nil
 }

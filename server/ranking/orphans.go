@@ -21,7 +21,7 @@ func (r *Ranking) OrphanedMembers(
 	for {
 		found, next, err := r.rdb.ZScan(ctx, liveKeys(board)[1], cursor, "", 1000).Result()
 		if err != nil {
-			return fmt.Errorf("list the members of board %s: %w", board, err)
+			return translate(fmt.Errorf("list the members of board %s: %w", board, err))
 		}
 		members := make([]string, 0, len(found)/2)
 		for i := 0; i < len(found); i += 2 { // member, score, …
@@ -71,7 +71,7 @@ func (r *Ranking) orphansOf(
 		err = scoreboard.ErrNotLoaded
 	}
 	if err != nil {
-		return nil, fmt.Errorf("find orphaned members of board %s: %w", board, err)
+		return nil, translate(fmt.Errorf("find orphaned members of board %s: %w", board, err))
 	}
 	orphans := make([]scoreboard.OrphanedMember, len(found))
 	for i, member := range found {

@@ -135,7 +135,7 @@ func (r *Ranking) Apply(
 			applied, answerErr := answers[i].Int64()
 			switch {
 			case answerErr != nil:
-				err = fmt.Errorf("apply %d changes to board %s: %w", len(boards[board]), board, answerErr)
+				err = translate(fmt.Errorf("apply %d changes to board %s: %w", len(boards[board]), board, answerErr))
 			case applied < -1:
 				rest = appendSince(rest, part, board, time.UnixMicro(-applied))
 			case applied < 0 && !slices.Contains(notLoaded, board):
@@ -252,7 +252,7 @@ func (r *Ranking) RecordHeartbeats(ctx context.Context, beats []scoreboard.Heart
 		args = append(args, freshField(b.Shard, b.Partition), b.AsOf.UnixMicro())
 	}
 	if err := r.heartbeats.Run(ctx, r.rdb, []string{freshKey}, args...).Err(); err != nil {
-		return fmt.Errorf("record heartbeats: %w", err)
+		return translate(fmt.Errorf("record heartbeats: %w", err))
 	}
 	r.known.Store(nil)
 	return nil
@@ -265,7 +265,7 @@ func freshField(shard, partition int) string {
 // Ping returns an error unless Redis answers.
 func (r *Ranking) Ping(ctx context.Context) error {
 	if err := r.rdb.Ping(ctx).Err(); err != nil {
-		return fmt.Errorf("ping Redis: %w", err)
+		return translate(fmt.Errorf("ping Redis: %w", err))
 	}
 	return nil
 }

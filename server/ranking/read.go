@@ -43,7 +43,7 @@ func (r *Ranking) rows(
 ) (*scoreboard.Top, error) {
 	reply, err := r.read(ctx, script, liveKeys(board)[:2], append([]any{limit}, args...)...)
 	if err != nil {
-		return nil, fmt.Errorf("read %d rows of board %s: %w", limit, board, err)
+		return nil, translate(fmt.Errorf("read %d rows of board %s: %w", limit, board, err))
 	}
 	top := &scoreboard.Top{
 		Board:     board,
@@ -83,7 +83,7 @@ func (r *Ranking) Place(
 ) (*scoreboard.Place, error) {
 	reply, err := r.read(ctx, r.place, liveKeys(board), string(user), k)
 	if err != nil {
-		return nil, fmt.Errorf("read the standing of %s on board %s: %w", user, board, err)
+		return nil, translate(fmt.Errorf("read the standing of %s on board %s: %w", user, board, err))
 	}
 	if len(reply.values) < 6 {
 		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "user %s has no score on board %s", user, board)
@@ -123,7 +123,7 @@ func (r *Ranking) List(
 	}
 	reply, err := r.read(ctx, r.list, liveKeys(board), args...)
 	if err != nil {
-		return nil, fmt.Errorf("read %d standings of board %s: %w", len(users), board, err)
+		return nil, translate(fmt.Errorf("read %d standings of board %s: %w", len(users), board, err))
 	}
 	l := &scoreboard.List{
 		Board:   board,
@@ -175,7 +175,7 @@ func (r *Ranking) Ranks(
 		err = scoreboard.ErrNotLoaded
 	}
 	if err != nil {
-		return nil, fmt.Errorf("rank %d users on board %s: %w", len(users), board.ID, err)
+		return nil, translate(fmt.Errorf("rank %d users on board %s: %w", len(users), board.ID, err))
 	}
 	ranks := make([]*int64, len(found))
 	for i := range found {

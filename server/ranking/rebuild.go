@@ -20,11 +20,11 @@ const markLife = 15 * time.Second
 func (r *Ranking) Mark(ctx context.Context, board scoreboard.BoardID, token string) (bool, error) {
 	server, err := r.server(ctx)
 	if err != nil {
-		return false, fmt.Errorf("mark a shadow of board %s: %w", board, err)
+		return false, translate(fmt.Errorf("mark a shadow of board %s: %w", board, err))
 	}
 	n, err := r.mark.Run(ctx, r.rdb, shadowKeys(board), token, markLife.Milliseconds(), server).Int64()
 	if err != nil {
-		return false, fmt.Errorf("mark a shadow of board %s: %w", board, err)
+		return false, translate(fmt.Errorf("mark a shadow of board %s: %w", board, err))
 	}
 	return n == 1, nil
 }
@@ -41,22 +41,24 @@ func (r *Ranking) Fill(ctx context.Context, board scoreboard.BoardID, token stri
 		err = errMarkLost
 	}
 	if err != nil {
-		return fmt.Errorf("fill the shadow of board %s: %w", board, err)
+		return translate(fmt.Errorf("fill the shadow of board %s: %w", board, err))
 	}
 	return nil
 }
 
 var (
-	errMarkLost    = errors.New("the shadow belongs to another rebuild or has expired")
-	errShadowShort = errors.New("the shadow has lost users")
-	errEpochLow    = errors.New("the epoch is not greater than the live board's")
+	errMarkLost = unavailable("the rebuild was interrupted; start it again",
+		errors.New("the shadow belongs to another rebuild or has expired"))
+	errShadowShort = unavailable("the rebuild was interrupted; start it again",
+		errors.New("the shadow has lost users"))
+	errEpochLow = errors.New("the epoch is not greater than the live board's")
 )
 
 // Epoch returns the epoch of the live board, 0 if there is none.
 func (r *Ranking) Epoch(ctx context.Context, board scoreboard.BoardID) (int64, error) {
 	epoch, err := r.rdb.HGet(ctx, liveKeys(board)[0], "epoch").Int64()
 	if err != nil && !errors.Is(err, redis.Nil) {
-		return 0, fmt.Errorf("read the epoch of board %s: %w", board, err)
+		return 0, translate(fmt.Errorf("read the epoch of board %s: %w", board, err))
 	}
 	return epoch, nil
 }
@@ -65,7 +67,7 @@ func (r *Ranking) Epoch(ctx context.Context, board scoreboard.BoardID) (int64, e
 // fails, the shadow expires.
 func (r *Ranking) Unmark(ctx context.Context, board scoreboard.BoardID, token string) error {
 	if err := r.unmark.Run(ctx, r.rdb, shadowKeys(board), token).Err(); err != nil {
-		return fmt.Errorf("remove the shadow of board %s: %w", board, err)
+		return translate(fmt.Errorf("remove the shadow of board %s: %w", board, err))
 	}
 	return nil
 }
@@ -90,7 +92,7 @@ func (r *Ranking) Swap(
 		err = errEpochLow
 	}
 	if err != nil {
-		return 0, fmt.Errorf("swap in the shadow of board %s: %w", board.ID, err)
+		return 0, translate(fmt.Errorf("swap in the shadow of board %s: %w", board.ID, err))
 	}
 	return n, nil
 }

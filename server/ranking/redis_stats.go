@@ -61,7 +61,7 @@ func (v *RedisStats) once(ctx context.Context) error {
 	defer cancel()
 	fresh, err := v.ranking.rdb.HGetAll(ctx, freshKey).Result()
 	if err != nil {
-		return fmt.Errorf("read how fresh the ranking is: %w", err)
+		return translate(fmt.Errorf("read how fresh the ranking is: %w", err))
 	}
 	// Without a heartbeat the age is unknown and no alert fires; a ranking that was
 	// lost is rebuilt within seconds.
@@ -73,7 +73,7 @@ func (v *RedisStats) once(ctx context.Context) error {
 		return nil // a stand-in
 	}
 	if err != nil {
-		return fmt.Errorf("read the memory of Redis: %w", err)
+		return translate(fmt.Errorf("read the memory of Redis: %w", err))
 	}
 	used, limit := memory(info)
 	v.used.Set(used)

@@ -27,7 +27,7 @@ func (r *Ranking) States(
 		err = scoreboard.ErrNotLoaded
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read %d states of board %s: %w", len(users), board, err)
+		return nil, translate(fmt.Errorf("read %d states of board %s: %w", len(users), board, err))
 	}
 	states := make([]scoreboard.RankedState, len(users))
 	for i := range states {
@@ -73,7 +73,7 @@ func (r *Ranking) Repair(
 		err = scoreboard.ErrNotLoaded
 	}
 	if err != nil {
-		return false, fmt.Errorf("repair %s on board %s: %w", correct.User, correct.Board, err)
+		return false, translate(fmt.Errorf("repair %s on board %s: %w", correct.User, correct.Board, err))
 	}
 	return n == 1, nil
 }
@@ -85,7 +85,7 @@ func (r *Ranking) Users(ctx context.Context, board scoreboard.BoardID, do func([
 	for {
 		found, next, err := r.rdb.HScan(ctx, liveKeys(board)[2], cursor, "", 1000).Result()
 		if err != nil {
-			return fmt.Errorf("list the users of board %s: %w", board, err)
+			return translate(fmt.Errorf("list the users of board %s: %w", board, err))
 		}
 		users := make([]scoreboard.UserID, 0, len(found)/2)
 		for i := 0; i < len(found); i += 2 {

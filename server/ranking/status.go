@@ -27,7 +27,7 @@ func (r *Ranking) Lost(
 	}
 	adopted, err := r.rdb.HGet(ctx, freshKey, "adopted").Int64()
 	if err != nil && !errors.Is(err, redis.Nil) {
-		return nil, nil, fmt.Errorf("read the ranking's last adoption: %w", err)
+		return nil, nil, translate(fmt.Errorf("read the ranking's last adoption: %w", err))
 	}
 	found, err := r.bases(ctx, boards)
 	if err != nil {
@@ -62,7 +62,7 @@ func (r *Ranking) Loaded(ctx context.Context, boards []scoreboard.Board) ([]scor
 // Drop removes a board from Redis, and aborts its rebuild if one is running.
 func (r *Ranking) Drop(ctx context.Context, board scoreboard.BoardID) error {
 	if err := r.rdb.Unlink(ctx, allKeys(board)...).Err(); err != nil {
-		return fmt.Errorf("drop board %s: %w", board, err)
+		return translate(fmt.Errorf("drop board %s: %w", board, err))
 	}
 	return nil
 }
@@ -83,7 +83,7 @@ func (r *Ranking) bases(ctx context.Context, boards []scoreboard.Board) ([]*basi
 			return nil
 		})
 		if err != nil {
-			return nil, fmt.Errorf("check %d boards: %w", len(some), err)
+			return nil, translate(fmt.Errorf("check %d boards: %w", len(some), err))
 		}
 		for _, answer := range answers {
 			server, loaded := answer.Val()[0].(string)
@@ -111,7 +111,7 @@ func (r *Ranking) server(ctx context.Context) (string, error) {
 			return "", nil
 		}
 		if err != nil {
-			return "", fmt.Errorf("read the identity of Redis: %w", err)
+			return "", translate(fmt.Errorf("read the identity of Redis: %w", err))
 		}
 		for line := range strings.Lines(info) {
 			name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
@@ -134,7 +134,7 @@ func (r *Ranking) Status(ctx context.Context, board scoreboard.BoardID) (*scoreb
 	keys := liveKeys(board)
 	meta, err := r.rdb.HGetAll(ctx, keys[0]).Result()
 	if err != nil {
-		return nil, fmt.Errorf("read the ranking status of board %s: %w", board, err)
+		return nil, translate(fmt.Errorf("read the ranking status of board %s: %w", board, err))
 	}
 	if shadow, err := r.rdb.Exists(ctx, shadowKeys(board)[0]).Result(); err == nil {
 		c.Rebuilding = shadow == 1
@@ -144,7 +144,7 @@ func (r *Ranking) Status(ctx context.Context, board scoreboard.BoardID) (*scoreb
 	}
 	fresh, err := r.rdb.HGetAll(ctx, freshKey).Result()
 	if err != nil {
-		return nil, fmt.Errorf("read the ranking status of board %s: %w", board, err)
+		return nil, translate(fmt.Errorf("read the ranking status of board %s: %w", board, err))
 	}
 	c.Suspect = meta["server"] != server
 	for to, field := range map[*int64]string{&c.Epoch: "epoch", &c.Version: "version"} {
@@ -158,7 +158,7 @@ func (r *Ranking) Status(ctx context.Context, board scoreboard.BoardID) (*scoreb
 	}
 	c.Built = time.UnixMicro(built).UTC()
 	if c.Members, err = r.rdb.ZCard(ctx, keys[1]).Result(); err != nil {
-		return nil, fmt.Errorf("read the ranking status of board %s: %w", board, err)
+		return nil, translate(fmt.Errorf("read the ranking status of board %s: %w", board, err))
 	}
 	for _, key := range keys {
 		n, err := r.rdb.MemoryUsage(ctx, key).Result()

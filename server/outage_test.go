@@ -1,0 +1,64 @@
+package server_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/migrations"
+	"github.com/scoreboard/scoreboard/server/auth"
+)
+
+// jobBodies are requests for jobs over boards.
+var jobBodies = []struct{ path, body string }{
+	{"/v1/admin/rebuild", `{"board":"global"}`},
+	{"/v1/admin/rebuild", `{"all":true}`},
+	{"/v1/admin/reconcile", `{"board":"global"}`},
+	{"/v1/admin/reconcile", `{"all":true,"repair":true}`},
+	{"/v1/admin/verify", `{"all":true}`},
+}
+
+// checkUnavailable sends every job to a node while a backend is down. A job that has
+// started reports the outage in its last line.
+func (n *node) checkUnavailable(t *testing.T, outage string) {
+	t.Helper()
+	root := bearer(n.h.token("root", auth.ScopeAdmin, time.Hour))
+	for _, job := range jobBodies {
+		status, header, answer := request(t, http.MethodPost, n.URL+job.path, job.body, root)
+		started := status == http.StatusOK && header.Get("Content-Type") == "application/x-ndjson"
+		rejected := status == http.StatusServiceUnavailable && header.Get("Retry-After") != ""
+		lines := strings.Split(strings.TrimSpace(answer), "\n")
+		if !started && !rejected || !strings.Contains(lines[len(lines)-1], `"error_code":"unavailable"`) {
+			t.Errorf("%s: %s %s: got %d %s, want unavailable", outage, job.path, job.body, status, answer)
+		}
+	}
+}
+
+func TestJobsWithoutRedis(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	n := h.start(allRoles)
+	if _, err := n.client("game", auth.ScopeUpdate).Submit(t.Context(),
+		client.Increment{User: "bob", Delta: 1}); err != nil {
+		t.Fatal(err)
+	}
+	h.redis.Stop()
+	n.checkUnavailable(t, "Redis stopped")
+	h.redis.Start()
+	resume := h.redis.Hang()
+	n.checkUnavailable(t, "Redis hangs")
+	resume()
+}
+
+func TestJobsWithoutPostgres(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	own := backendtest.OwnPostgres(t, migrations.Up)
+	h.postgres = own.URL
+	n := h.start(allRoles)
+	own.Stop()
+	n.checkUnavailable(t, "PostgreSQL stopped")
+}
