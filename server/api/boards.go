@@ -195,6 +195,9 @@ func (a *API) changeBoard(change boardChange) handler {
 		if err != nil {
 			return err
 		}
+		if err := decodeNothing(c); err != nil {
+			return err
+		}
 		b, err := change(c.Request.Context(), id, auditEntry(c, caller, "board:"+string(id)))
 		if err != nil {
 			return err

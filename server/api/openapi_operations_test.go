@@ -324,7 +324,7 @@ func adminOperations() []operation {
 		read("GET /v1/admin/dead-letters/:id", "Get a dead letter with its value",
 			nil, protocol.DeadLetter{}, readCodes...),
 		read("POST /v1/admin/dead-letters/:id/requeue", "Publish a dead letter again",
-			nil, protocol.DeadLetter{}, with(readCodes, conflict, scoreboard.CodeGone)...),
+			nil, protocol.DeadLetter{}, with(readCodes, conflict, scoreboard.CodeGone, tooLarge, mediaType)...),
 		read("DELETE /v1/admin/dead-letters/:id", "Delete a dead letter", nil, protocol.DeadLetter{}, readCodes...),
 		read("GET /v1/admin/boards/:board/ranking", "Get the state of a board's ranking",
 			nil, protocol.RankingStatus{}, readCodes...),

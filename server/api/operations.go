@@ -132,6 +132,9 @@ func (a *API) showDeadLetter(c *gin.Context, _ *auth.Claims) error {
 
 // requeueDeadLetter is POST /v1/admin/dead-letters/{id}/requeue.
 func (a *API) requeueDeadLetter(c *gin.Context, caller *auth.Claims) error {
+	if err := decodeNothing(c); err != nil {
+		return err
+	}
 	return a.resolveDeadLetter(c, caller,
 		func(ctx context.Context, letter *scoreboard.DeadLetter, why *scoreboard.AuditEntry) error {
 			change, heartbeat, err := protocol.DecodeEvent(letter.Value)

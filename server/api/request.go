@@ -64,6 +64,19 @@ func decode(c *gin.Context, v any) error {
 	if err != nil {
 		return err
 	}
+	return decodeObject(c, body, v)
+}
+
+// decodeNothing reads the body of a change without fields: none, or an empty object.
+func decodeNothing(c *gin.Context) error {
+	body, err := readBody(c, maxBody)
+	if err != nil || len(body) == 0 {
+		return err
+	}
+	return decodeObject(c, body, &struct{}{})
+}
+
+func decodeObject(c *gin.Context, body []byte, v any) error {
 	if err := protocol.CheckObject(body); err != nil {
 		return err
 	}
