@@ -37,3 +37,22 @@ func (c *Client) Audit(ctx context.Context, q AuditQuery) (AuditEntries, error) 
 	err := c.do(ctx, call{op: "read the audit trail", method: http.MethodGet, path: "/v1/admin/audit", query: v}, &page)
 	return page, err
 }
+
+// AuditChain is the result of VerifyAudit.
+type AuditChain = protocol.AuditChain
+
+// AuditBreak is the first place where the audit trail is not what was sealed.
+type AuditBreak = protocol.AuditBreak
+
+// VerifyAudit verifies the hashes over the whole audit trail. A head from a server's log
+// or an earlier result must be in the chain; "" compares with none. It needs the scope
+// score:admin.
+func (c *Client) VerifyAudit(ctx context.Context, head string) (AuditChain, error) {
+	v := url.Values{}
+	setText(v, "head", head)
+	var chain AuditChain
+	err := c.do(ctx, call{
+		op: "verify the audit trail", method: http.MethodGet, path: "/v1/admin/audit/verify", query: v,
+	}, &chain)
+	return chain, err
+}

@@ -1,27 +1,13 @@
-package migrations
+package migrations_test
 
 import (
-	"context"
 	"testing"
 
-	"github.com/pressly/goose/v3"
-
 	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/migrations"
 )
 
 func TestMain(m *testing.M) { backendtest.Main(m) }
-
-// upTo applies the migrations up to a number.
-func upTo(t *testing.T, url string, number int64) {
-	t.Helper()
-	err := with(t.Context(), url, func(p *goose.Provider) error {
-		_, err := p.UpTo(context.Background(), number)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // badIndexes counts the leaves of the ledger without a valid unique index over the space
 // of an event, and the indexes that are left over.
@@ -38,7 +24,7 @@ const badIndexes = `select
 func TestEventSpaces(t *testing.T) {
 	t.Parallel()
 	url := backendtest.Postgres(t, nil)
-	upTo(t, url, 22)
+	migrations.UpTo(t, url, 22)
 	conn := backendtest.Connect(t, url)
 	const insert = `insert into user_score_histories (user_id, board_id, event_id, payload_hash, delta, applied,
     new_score, version, recorded_at, source, action) values ('ada', 'global', $1, '\x00', 1, 1, 1, $2,
@@ -58,7 +44,7 @@ func TestEventSpaces(t *testing.T) {
 		t.Fatal("an earlier build could have two events with one id: the test is vacuous")
 	}
 
-	upTo(t, url, 24)
+	migrations.UpTo(t, url, 24)
 	if n := conn.Count(t, badIndexes); n != 0 {
 		t.Errorf("%d indexes are missing or left over", n)
 	}
@@ -99,14 +85,14 @@ func TestEventIndexIsContinued(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			url := backendtest.Postgres(t, nil)
-			upTo(t, url, 23)
+			migrations.UpTo(t, url, 23)
 			conn := backendtest.Connect(t, url)
 			conn.Do(t, `do $$ declare leaf text; begin
     select inhrelid::regclass::text into leaf from pg_inherits
         where inhparent = 'user_score_histories'::regclass order by 1 limit 1;
     execute replace($s$`+statement+`$s$, '%s', leaf);
 end $$`)
-			upTo(t, url, 24)
+			migrations.UpTo(t, url, 24)
 			if n := conn.Count(t, badIndexes); n != 0 {
 				t.Errorf("%d indexes are missing or left over", n)
 			}
@@ -115,7 +101,7 @@ end $$`)
 	t.Run("renamed", func(t *testing.T) {
 		t.Parallel()
 		url := backendtest.Postgres(t, nil)
-		upTo(t, url, 24)
+		migrations.UpTo(t, url, 24)
 		conn := backendtest.Connect(t, url)
 		conn.Do(t, `do $$ declare leaf text; begin
     for leaf in select inhrelid::regclass::text from pg_inherits
@@ -124,7 +110,7 @@ end $$`)
     end loop;
     delete from goose_db_version where version_id = 24;
 end $$`)
-		upTo(t, url, 24)
+		migrations.UpTo(t, url, 24)
 		if n := conn.Count(t, badIndexes); n != 0 {
 			t.Errorf("%d indexes are missing or left over", n)
 		}

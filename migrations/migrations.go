@@ -2,6 +2,9 @@
 // applies them under an advisory lock, so that several processes can start at
 // once. It needs a direct connection: session locks do not work through PgBouncer
 // in transaction mode.
+//
+// The role that applies them owns the schema. Grant lets the daemon's role, if it is
+// another one, use it without the right to change it.
 package migrations
 
 import (

@@ -50,7 +50,8 @@
 //     announces them.
 //   - repair rebuilds rankings beside live traffic, and compares ledger, scores and
 //     rankings of all users. moderation executes voids and erasures, and deletes
-//     expired data. archive moves old ledger partitions out of the database.
+//     expired data. archive moves old ledger partitions out of the database. audit
+//     seals the audit trail.
 //   - admin holds the operations that the API offers to operators; health reports a
 //     node's readiness, checks and rates; settings keeps the configuration in force;
 //     frontpage serves GET / of both addresses.

@@ -36,6 +36,7 @@ var levels = map[string]int{
 	"loadgen/plan":                    2,
 	"server/announce":                 2,
 	"server/archive":                  2,
+	"server/audit":                    2,
 	"server/auth":                     2,
 	"server/auth/authtest":            2,
 	"server/edge":                     2,

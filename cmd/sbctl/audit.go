@@ -15,10 +15,68 @@ import (
 )
 
 func newAuditCmd(p *program) *cobra.Command {
-	return newNounCmd("audit", "Read the audit trail of operator changes", `
+	return newNounCmd("audit", "Read and verify the audit trail of operator changes", `
   sbctl audit list
-  sbctl audit list --target user:alice`,
-		newAuditListCmd(p))
+  sbctl audit list --target user:alice
+  sbctl audit verify`,
+		newAuditListCmd(p), newAuditVerifyCmd(p))
+}
+
+func newAuditVerifyCmd(p *program) *cobra.Command {
+	var head string
+	cmd := &cobra.Command{
+		Use: "verify", Short: "Verify that the audit trail is what was written", Args: exactArgs(),
+		Long: `Verify that the audit trail is what was written: walk the chain of hashes that a
+server with the role maintenance adds to, and report the first break. Rows of the last
+second, and those after a transaction that is still running, are not sealed yet.
+
+Whoever owns the schema could compute the whole chain anew, or cut off its end. Pass a
+head that a server has logged ("audit trail sealed"), or that an earlier run printed, to
+detect that, too. Exit code 3: the chain is broken.`,
+		Example: trimExamples(`
+  sbctl audit verify
+  sbctl audit verify --head 12:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08`),
+		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, _ []string) error {
+			chain, err := c.VerifyAudit(cmd.Context(), head)
+			if err != nil {
+				return err
+			}
+			if err := p.print(chain, func() *table { return chainTable(&chain) }); err != nil {
+				return err
+			}
+			if !chain.Intact {
+				return errCheckFailed
+			}
+			return nil
+		}),
+	}
+	cmd.Flags().StringVar(&head, "head", "", "head of the chain from a server's log, which must be in the chain")
+	return cmd
+}
+
+func chainTable(chain *client.AuditChain) *table {
+	t := newTable("CHAIN", "")
+	t.add("sealed", number(chain.Sealed))
+	t.add("head", chain.Head)
+	unsealed := number(chain.Unsealed)
+	if chain.Since != nil {
+		unsealed += ", the oldest from " + chain.Since.UTC().Format(time.RFC3339)
+	}
+	t.add("not yet sealed", unsealed)
+	b := chain.Break
+	if b == nil {
+		t.add("result", "intact")
+		return t
+	}
+	place := fmt.Sprintf("at seal %d", b.Seal)
+	if b.Seal == 0 {
+		place = "outside the chain"
+	}
+	if b.ID != 0 {
+		place += fmt.Sprintf(", entry %d", b.ID)
+	}
+	t.add("result", "broken "+place+": "+b.Problem)
+	return t
 }
 
 func newAuditListCmd(p *program) *cobra.Command {

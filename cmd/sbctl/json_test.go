@@ -27,8 +27,9 @@ import (
 var printed = map[string][]any{
 	"accept": {report.Report{}}, "audit list": {client.AuditEntries{}},
 	"board archive": {client.Board{}}, "board create": {client.Board{}}, "board freeze": {client.Board{}},
-	"board list": {client.Boards{}},
-	"board roll": {protocol.Rolled{}}, "board set": {client.Board{}}, "board show": {shownBoard{}},
+	"audit verify": {client.AuditChain{}},
+	"board list":   {client.Boards{}},
+	"board roll":   {protocol.Rolled{}}, "board set": {client.Board{}}, "board show": {shownBoard{}},
 	"board unfreeze": {client.Board{}},
 	"completion":     nil, "help": nil, "profile use": nil,
 	"dlq drop": {client.DeadLetter{}}, "dlq list": {client.DeadLetters{}}, "dlq requeue": {client.DeadLetter{}},

@@ -16,7 +16,12 @@ func newMigrateCmd(p *program) *cobra.Command {
 
 This is the only command that connects to PostgreSQL. The database is --postgres-url,
 else SCOREBOARD_POSTGRES_DIRECT_URL, else SCOREBOARD_POSTGRES_URL. It must not be a
-PgBouncer: migrations hold a session lock against concurrent runs.`
+PgBouncer: migrations hold a session lock against concurrent runs. The user of this URL
+owns the schema.
+
+If SCOREBOARD_POSTGRES_URL has another user, that is the daemon's: "migrate up" creates
+the role, unless it exists, and gives it the rights that the daemon needs. It can then
+neither change the schema nor rewrite the audit trail and the ledger.`
 	var url string
 	cmd.PersistentFlags().StringVar(&url, "postgres-url", "", "URL of the database")
 	database := func() (string, error) {
@@ -33,7 +38,7 @@ PgBouncer: migrations hold a session lock against concurrent runs.`
 
 func newMigrateUpCmd(p *program, database func() (string, error)) *cobra.Command {
 	return &cobra.Command{
-		Use: "up", Short: "Apply pending migrations", Args: exactArgs(),
+		Use: "up", Short: "Apply pending migrations and grant the daemon its rights", Args: exactArgs(),
 		Example: trimExamples(`
   sbctl migrate up --postgres-url postgres://user@host/scoreboard
   SCOREBOARD_POSTGRES_DIRECT_URL=postgres://… sbctl migrate up`),
@@ -44,6 +49,13 @@ func newMigrateUpCmd(p *program, database func() (string, error)) *cobra.Command
 			}
 			if err := migrations.Up(cmd.Context(), url); err != nil {
 				return err
+			}
+			role, err := migrations.Grant(cmd.Context(), url, p.env["SCOREBOARD_POSTGRES_URL"])
+			if err != nil {
+				return err
+			}
+			if role != "" {
+				p.infof("role %s can use the schema, and does not own it", role)
 			}
 			return p.printMigrations(cmd, url)
 		},

@@ -83,8 +83,8 @@ func runDev(cmd *cobra.Command, data string, ephemeral bool) (err error) {
 	}
 	log := newLog(os.Stderr, given.LogLevel)
 	stack, err := devstack.Start(ctx, devstack.Options{
-		Dir: data, Ephemeral: ephemeral, PostgresURL: given.Postgres.URL, RedisURL: given.Redis.URL,
-		KafkaBrokers: given.Kafka.Brokers, Log: log,
+		Dir: data, Ephemeral: ephemeral, PostgresURL: given.Postgres.URL, OwnerURL: given.Postgres.DirectURL,
+		RedisURL: given.Redis.URL, KafkaBrokers: given.Kafka.Brokers, Log: log,
 	})
 	if err != nil {
 		return err
@@ -105,7 +105,10 @@ func runDev(cmd *cobra.Command, data string, ephemeral bool) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := migrations.Up(ctx, stack.PostgresURL); err != nil {
+	if err := migrations.Up(ctx, stack.OwnerURL); err != nil {
+		return err
+	}
+	if _, err := migrations.Grant(ctx, stack.OwnerURL, stack.PostgresURL); err != nil {
 		return err
 	}
 	api, ops, err := listen(ctx, c)

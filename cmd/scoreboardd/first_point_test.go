@@ -122,11 +122,15 @@ func (p firstPoint) shell(t *testing.T, script string, programs map[string]strin
 	return out.String()
 }
 
-// check requires the output that the page shows, and that the repeat was recognised.
+// check requires the output that the page shows, that the repeat was recognised, and
+// that the daemon does not own its tables.
 func (p firstPoint) check(t *testing.T, out string) {
 	t.Helper()
 	if p.output == "" || !strings.Contains(out, p.output) {
 		t.Errorf("the output lacks what the page shows:\n%s\ngot:\n%s", p.output, out)
+	}
+	if !regexp.MustCompile(`(?m)^database role +ok `).MatchString(out) {
+		t.Errorf("the daemon's role is not found good:\n%s", out)
 	}
 	if got := len(regexp.MustCompile(`(?m)^score +25 `).FindAllString(out, -1)); got != 2 {
 		t.Errorf("got %d receipts with a score of 25, want 2:\n%s", got, out)
@@ -137,8 +141,10 @@ func TestFirstPointWithProcesses(t *testing.T) {
 	t.Parallel()
 	page := readFirstPoint(t)
 	script := page.script(t, withProcesses, withCompose)
+	postgres := backendtest.Postgres(t, nil)
 	page.check(t, page.shell(t, script, map[string]string{},
-		"postgres://scoreboard:scoreboard@127.0.0.1:5432/scoreboard", backendtest.Postgres(t, nil),
+		"postgres://scoreboard:scoreboard@127.0.0.1:5432/scoreboard", postgres,
+		"postgres://scoreboard_runtime:scoreboard_runtime@127.0.0.1:5432/scoreboard", backendtest.Runtime(postgres),
 		"redis://127.0.0.1:6379/0", backendtest.OwnRedis(t).URL,
 		"127.0.0.1:8080", freeAddr(t), "127.0.0.1:8081", freeAddr(t)))
 }
@@ -154,7 +160,7 @@ func TestFirstPointWithCompose(t *testing.T) {
 	postgres := backendtest.Postgres(t, nil)
 	service := composeService(t)
 	for name, value := range map[string]string{
-		"SCOREBOARD_ADDR": api, "SCOREBOARD_OPS_ADDR": ops, "SCOREBOARD_POSTGRES_URL": postgres,
+		"SCOREBOARD_ADDR": api, "SCOREBOARD_OPS_ADDR": ops, "SCOREBOARD_POSTGRES_URL": backendtest.Runtime(postgres),
 		"SCOREBOARD_POSTGRES_DIRECT_URL": postgres, "SCOREBOARD_REDIS_URL": h.redis.URL,
 	} {
 		if service.Environment[name] == "" {

@@ -7,16 +7,16 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Conn is a connection for tests to prepare and inspect a database.
+// Conn is a connection for tests to prepare and inspect a database, as its owner.
 type Conn struct {
 	*pgx.Conn
-	URL string // of the database
+	URL string // of the database, as given to Connect
 }
 
-// Connect opens a connection to the database at url until the test ends.
+// Connect opens a connection to the database at url, as its owner, until the test ends.
 func Connect(t testing.TB, url string) *Conn {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), url)
+	conn, err := pgx.Connect(t.Context(), Owner(url))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -138,7 +138,7 @@ func OwnRedis(t testing.TB) *RedisServer {
 // PostgresServer is a PostgreSQL that only one test uses.
 type PostgresServer struct {
 	*Server
-	URL string // of its database, which is migrated
+	URL string // of its database, which is migrated, for the daemon's role
 }
 
 // OwnPostgres starts a PostgreSQL that the test may stop and start.
@@ -151,7 +151,11 @@ func OwnPostgres(t testing.TB, migrate Migrate) *PostgresServer {
 		if err != nil {
 			return nil, err
 		}
-		port, p.URL = postgres.Port, postgres.URL("scoreboard")
+		port = postgres.Port
+		if p.URL == "" {
+			p.URL = postgres.URL("scoreboard")
+			noteOwner(p.URL)
+		}
 		if err := postgres.EnsureDatabase(ctx, "scoreboard"); err != nil {
 			postgres.Kill()
 			return nil, err
@@ -162,6 +166,11 @@ func OwnPostgres(t testing.TB, migrate Migrate) *PostgresServer {
 		if err := migrate(t.Context(), p.URL); err != nil {
 			t.Fatalf("migrate the test's own PostgreSQL: %v", err)
 		}
+		role, err := grant(t.Context(), p.URL)
+		if err != nil {
+			t.Fatalf("grant rights in the test's own PostgreSQL: %v", err)
+		}
+		p.URL = withRole(p.URL, role)
 	}
 	return p
 }

@@ -16,6 +16,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/scoreboard/scoreboard/migrations"
 )
 
 // Migrate creates the schema of a test in the empty database at url.
@@ -24,7 +26,11 @@ type Migrate func(ctx context.Context, url string) error
 // Postgres returns the URL of a new database, which is dropped after the test. The
 // migrations run once per process, on a template that is copied for each test.
 // Templates are identified by their function, so migrate must be a plain function such
-// as migrations.Up and not a closure. If migrate is nil, the database is empty.
+// as migrations.Up and not a closure.
+//
+// After migrations.Up the URL's role is the daemon's, which does not own the schema;
+// Owner returns the URL of the owner. If migrate is nil, the database is empty, and the
+// URL is the owner's.
 func Postgres(t testing.TB, migrate Migrate) string {
 	t.Helper()
 	server, err := sharedPostgres()
@@ -33,7 +39,7 @@ func Postgres(t testing.TB, migrate Migrate) string {
 	defer cancel()
 	c, err := clusterAt(ctx, server)
 	require(t, "PostgreSQL", err)
-	name, err := c.fresh(ctx, migrate)
+	name, role, err := c.fresh(ctx, migrate)
 	if err != nil {
 		t.Fatalf("create a database for the test: %v", err)
 	}
@@ -44,7 +50,56 @@ func Postgres(t testing.TB, migrate Migrate) string {
 			t.Errorf("drop the test's database: %v", err)
 		}
 	})
-	return withDatabase(server, name)
+	return withRole(withDatabase(server, name), role)
+}
+
+// runtimeRole is the daemon's role and its password.
+const runtimeRole = "scoreboard_runtime"
+
+// grant lets the runtime role use a migrated database, and returns the role, nil if the
+// migrations were not those of the daemon.
+func grant(ctx context.Context, owner string) (*url.Userinfo, error) {
+	conn, err := pgx.Connect(ctx, owner)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	var ours bool
+	err = conn.QueryRow(ctx, `select to_regproc('grant_runtime') is not null`).Scan(&ours)
+	if err != nil || !ours {
+		return nil, err
+	}
+	_, err = migrations.Grant(ctx, owner, Runtime(owner))
+	return url.UserPassword(runtimeRole, runtimeRole), err
+}
+
+// owners are the roles that own the databases of this process, by host and port.
+var owners sync.Map
+
+// Owner returns the URL of a database for the role that owns it: a test uses it to
+// change what the daemon must not, and for what only a superuser may.
+func Owner(of string) string {
+	u, err := url.Parse(of)
+	if err != nil { // it comes from Postgres
+		panic(err)
+	}
+	if owner, ok := owners.Load(u.Host); ok {
+		u.User = owner.(*url.Userinfo)
+	}
+	return u.String()
+}
+
+// Runtime returns the URL of a database for the daemon's role, which migrations.Grant
+// creates.
+func Runtime(of string) string { return withRole(of, url.UserPassword(runtimeRole, runtimeRole)) }
+
+// noteOwner remembers the role of a server's URL.
+func noteOwner(server string) {
+	u, err := url.Parse(server)
+	if err != nil { // it was parsed to connect
+		panic(err)
+	}
+	owners.Store(u.Host, u.User)
 }
 
 // cluster creates databases named scoreboard_test_<run>_<number>. It holds the
@@ -57,7 +112,13 @@ type cluster struct {
 
 	mu        sync.Mutex // guards templates and owner
 	owner     *pgx.Conn
-	templates map[uintptr]string
+	templates map[uintptr]template
+}
+
+// template is a migrated database and the role that uses its copies, nil for the owner.
+type template struct {
+	name string
+	role *url.Userinfo
 }
 
 const databasePrefix = "scoreboard_test_"
@@ -73,12 +134,13 @@ func clusterAt(ctx context.Context, server string) (*cluster, error) {
 	if c, ok := clusters.at[server]; ok {
 		return c, nil
 	}
-	c := &cluster{server: server, run: strings.ToLower(rand.Text()[:10]), templates: make(map[uintptr]string)}
+	c := &cluster{server: server, run: strings.ToLower(rand.Text()[:10]), templates: make(map[uintptr]template)}
 	conn, err := pgx.Connect(ctx, server)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the test server: %w", err)
 	}
 	c.owner = conn
+	noteOwner(server)
 	if _, err := conn.Exec(ctx, "select pg_advisory_lock($1)", lockOf(c.run)); err != nil {
 		return nil, fmt.Errorf("claim the run: %w", err)
 	}
@@ -125,22 +187,22 @@ func (c *cluster) sweep(ctx context.Context) error {
 }
 
 // fresh creates a database, and its template on the first use of a migration.
-func (c *cluster) fresh(ctx context.Context, migrate Migrate) (string, error) {
+func (c *cluster) fresh(ctx context.Context, migrate Migrate) (name string, role *url.Userinfo, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	template := "template0"
+	from := template{name: "template0"}
 	if migrate != nil {
 		key := reflect.ValueOf(migrate).Pointer()
-		if c.templates[key] == "" {
-			name, err := c.makeTemplate(ctx, migrate)
-			if err != nil {
-				return "", err
+		var ok bool
+		if from, ok = c.templates[key]; !ok {
+			if from, err = c.makeTemplate(ctx, migrate); err != nil {
+				return "", nil, err
 			}
-			c.templates[key] = name
+			c.templates[key] = from
 		}
-		template = c.templates[key]
 	}
-	return c.create(ctx, template)
+	name, err = c.create(ctx, from.name)
+	return name, from.role, err
 }
 
 // end drops the templates and closes the connection, which releases the lock of the
@@ -151,21 +213,24 @@ func (c *cluster) end() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	errs := make([]error, 0, len(c.templates)+1)
-	for _, name := range c.templates {
-		errs = append(errs, dropDatabase(ctx, c.owner, name))
+	for _, t := range c.templates {
+		errs = append(errs, dropDatabase(ctx, c.owner, t.name))
 	}
 	return errors.Join(append(errs, c.owner.Close(ctx))...)
 }
 
-func (c *cluster) makeTemplate(ctx context.Context, migrate Migrate) (string, error) {
-	name, err := c.create(ctx, "template0")
-	if err != nil {
-		return "", err
+func (c *cluster) makeTemplate(ctx context.Context, migrate Migrate) (t template, err error) {
+	if t.name, err = c.create(ctx, "template0"); err != nil {
+		return t, err
 	}
-	if err := migrate(ctx, withDatabase(c.server, name)); err != nil {
-		return "", fmt.Errorf("migrate the template: %w", err)
+	owner := withDatabase(c.server, t.name)
+	if err := migrate(ctx, owner); err != nil {
+		return t, fmt.Errorf("migrate the template: %w", err)
 	}
-	return name, nil
+	if t.role, err = grant(ctx, owner); err != nil {
+		return t, fmt.Errorf("grant rights in the template: %w", err)
+	}
+	return t, nil
 }
 
 // create copies a database. It retries while the server has not yet ended a
@@ -215,5 +280,18 @@ func withDatabase(server, name string) string {
 		panic(err)
 	}
 	u.Path = "/" + name
+	return u.String()
+}
+
+// withRole replaces the role of a URL; nil leaves it.
+func withRole(at string, role *url.Userinfo) string {
+	if role == nil {
+		return at
+	}
+	u, err := url.Parse(at)
+	if err != nil { // it was parsed to connect
+		panic(err)
+	}
+	u.User = role
 	return u.String()
 }

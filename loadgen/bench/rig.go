@@ -159,7 +159,11 @@ func (r *rig) createDatabase(ctx context.Context) error {
 		return err
 	}
 	r.database = r.Postgres.URL(r.prefix)
-	return migrations.Up(ctx, r.database)
+	if err := migrations.Up(ctx, r.database); err != nil {
+		return err
+	}
+	_, err := migrations.Grant(ctx, r.database, r.Postgres.RuntimeURL(r.prefix))
+	return err
 }
 
 // startDaemon starts scoreboardd without limits, and with all roles unless the
@@ -186,7 +190,7 @@ func (r *rig) startDaemon(ctx context.Context, settings []string) error {
 	daemon.Stderr = log
 	daemon.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	daemon.Env = append(os.Environ(),
-		"SCOREBOARD_POSTGRES_URL="+r.database, "SCOREBOARD_REDIS_URL="+r.Redis.URL(),
+		"SCOREBOARD_POSTGRES_URL="+r.Postgres.RuntimeURL(r.prefix), "SCOREBOARD_REDIS_URL="+r.Redis.URL(),
 		"SCOREBOARD_KAFKA_BROKERS="+strings.Join(r.Kafka.Brokers, ","),
 		"SCOREBOARD_KAFKA_TOPIC="+r.prefix+".events", "SCOREBOARD_KAFKA_DEAD_TOPIC="+r.prefix+".events.dlq",
 		"SCOREBOARD_KAFKA_GROUP="+r.prefix, "SCOREBOARD_AUTH_JWT_SECRET="+jwtSecret,

@@ -70,6 +70,7 @@ var queryBounds = map[string]object{
 	"GET /v1/boards/:board/standings after":  integers(0, math.MaxInt64),
 	"GET /v1/admin/audit limit":              integers(1, maxAuditEntries),
 	"GET /v1/admin/audit cursor":             ids,
+	"GET /v1/admin/audit/verify head":        {"pattern": scoreboard.PatternAuditSeal},
 	"GET /v1/admin/flags limit":              integers(1, maxFlags),
 	"GET /v1/admin/flags after":              ids,
 	"GET /v1/admin/dead-letters limit":       integers(1, maxDeadLetters),

@@ -51,7 +51,8 @@ const (
 	_ audit = iota
 	// unaudited: changes nothing, or only what is the caller's own.
 	unaudited
-	// audited: every successful request leaves an entry.
+	// audited: the handler of every successful request has written an entry, in the
+	// transaction of its change or before it.
 	audited
 	// auditedByHandler: some do, and the handler writes them.
 	auditedByHandler
@@ -248,8 +249,10 @@ func (a *API) adminRoutes() []route {
 		}
 	}
 	if a.Trail != nil {
-		t = append(t, a.adminRoute("GET", "/v1/admin/audit", "",
-			parameters{"who", "action", "target", "from", "to", "cursor", "limit"}, a.auditEntries))
+		t = append(t,
+			a.adminRoute("GET", "/v1/admin/audit", "",
+				parameters{"who", "action", "target", "from", "to", "cursor", "limit"}, a.auditEntries),
+			a.adminRoute("GET", "/v1/admin/audit/verify", "", parameters{"head"}, a.verifyAudit))
 	}
 	if a.DevIssuer {
 		t = append(t, a.adminRoute("POST", "/v1/admin/tokens", "token.mint", reasonParameter, a.mintToken))
@@ -311,7 +314,7 @@ func (a *API) run(c *gin.Context, r route) error {
 	if err := r.handle(c, caller); err != nil {
 		return err
 	}
-	a.audit(c, r, caller)
+	a.checkAudited(c, r, caller)
 	return nil
 }
 

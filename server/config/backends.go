@@ -12,10 +12,13 @@ type Postgres struct {
 
 func (s *Postgres) settings() []setting {
 	return []setting{
-		{"postgres.url", "URL of PostgreSQL, or of PgBouncer", "", secret, &s.URL},
 		{
-			"postgres.direct_url", "URL of PostgreSQL for migrations, which PgBouncer does not support; " +
-				"postgres.url if empty",
+			"postgres.url", "URL of PostgreSQL, or of PgBouncer, with the daemon's role; it need not own the schema",
+			"", secret, &s.URL,
+		},
+		{
+			"postgres.direct_url", "URL of PostgreSQL for migrations, with the role that owns the schema, and not through " +
+				"PgBouncer; only sbctl migrate and scoreboardd dev use it; postgres.url if empty",
 			"", secret, &s.DirectURL,
 		},
 		{"postgres.max_conns", "maximum number of connections of this process", "12", fixed, &s.MaxConns},

@@ -3,6 +3,7 @@ package devstack
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -21,7 +22,8 @@ import (
 	"github.com/scoreboard/scoreboard/server/devstack/process"
 )
 
-const postgresUser = "scoreboard"
+// The owner of every database, and the role that the daemon has in them.
+const postgresUser, runtimeUser = "scoreboard", "scoreboard_runtime"
 
 // PostgresOptions describe one PostgreSQL server.
 type PostgresOptions struct {
@@ -126,11 +128,21 @@ func StartPostgres(ctx context.Context, o PostgresOptions) (*Postgres, error) {
 	return p, nil
 }
 
-// URL returns the address of a database with the password.
+// URL returns the address of a database for its owner, with the password.
 func (p *Postgres) URL(database string) string {
+	return p.url(database, postgresUser, p.password)
+}
+
+// RuntimeURL returns the address of a database for the daemon. migrations.Grant creates
+// the role, whose password does not reveal the owner's.
+func (p *Postgres) RuntimeURL(database string) string {
+	return p.url(database, runtimeUser, fmt.Sprintf("%x", sha256.Sum256([]byte(runtimeUser+":"+p.password))))
+}
+
+func (p *Postgres) url(database, user, password string) string {
 	return (&url.URL{
 		Scheme:   "postgres",
-		User:     url.UserPassword(postgresUser, p.password),
+		User:     url.UserPassword(user, password),
 		Host:     net.JoinHostPort("127.0.0.1", strconv.Itoa(p.Port)),
 		Path:     "/" + database,
 		RawQuery: "sslmode=disable",

@@ -1,6 +1,7 @@
 package devstack
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,7 +22,8 @@ const database = "scoreboard"
 type Options struct {
 	Dir          string   // created if missing
 	Ephemeral    bool     // use a temporary directory instead of Dir, removed by Stop
-	PostgresURL  string   // used instead of starting PostgreSQL
+	PostgresURL  string   // used instead of starting PostgreSQL, by the daemon
+	OwnerURL     string   // of the owner of the same database; "": PostgresURL
 	RedisURL     string   // used instead of starting Redis
 	KafkaBrokers []string // used instead of starting a broker
 	Log          *slog.Logger
@@ -37,7 +39,8 @@ type Part struct {
 
 // Stack is the running set of backends.
 type Stack struct {
-	PostgresURL  string // of the database scoreboard
+	PostgresURL  string // of the database scoreboard, for the daemon
+	OwnerURL     string // the same, for its owner
 	RedisURL     string
 	KafkaBrokers []string
 	Parts        []Part // PostgreSQL, Redis, Kafka
@@ -140,7 +143,8 @@ func (s *Stack) startPostgres(
 	onStop func(func(context.Context) error),
 ) error {
 	if o.PostgresURL != "" {
-		s.PostgresURL, s.Parts[0] = o.PostgresURL, Part{Name: "PostgreSQL", Detail: "external"}
+		s.PostgresURL, s.OwnerURL = o.PostgresURL, cmp.Or(o.OwnerURL, o.PostgresURL)
+		s.Parts[0] = Part{Name: "PostgreSQL", Detail: "external"}
 		return nil
 	}
 	p, err := StartPostgres(ctx, PostgresOptions{Dir: filepath.Join(dir, "postgres")})
@@ -149,7 +153,7 @@ func (s *Stack) startPostgres(
 	}
 	onStop(p.Stop)
 	s.watch(p.Process)
-	s.PostgresURL = p.URL(database)
+	s.PostgresURL, s.OwnerURL = p.RuntimeURL(database), p.URL(database)
 	s.Parts[0] = Part{Name: "PostgreSQL", Detail: fmt.Sprintf("%d, 127.0.0.1:%d", p.Major, p.Port)}
 	return p.EnsureDatabase(ctx, database)
 }

@@ -236,7 +236,7 @@ func read(t *testing.T, s *devstack.Stack) {
 
 func connect(t *testing.T, s *devstack.Stack) *pgx.Conn {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), s.PostgresURL)
+	conn, err := pgx.Connect(t.Context(), s.OwnerURL)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,9 +40,12 @@ type Doctor struct {
 	Postgres, Redis Ping
 	Kafka           Ping // nil in a process that does not use Kafka
 	Schema          Schema
-	Outbox          Outbox
-	History         func(ctx context.Context) (*repair.HistoryChange, error)
-	Lag             func() map[string]int64 // by topic; returns nil in a process that consumes none
+	// Role describes what the daemon's role in PostgreSQL has beyond its needs, and what
+	// it lacks.
+	Role    func(ctx context.Context) (excess, lack string, err error)
+	Outbox  Outbox
+	History func(ctx context.Context) (*repair.HistoryChange, error)
+	Lag     func() map[string]int64 // by topic; returns nil in a process that consumes none
 	// Damage describes the damaged logs of this process's consumers; "" without any.
 	Damage   func() string
 	Deployed *config.Config
@@ -54,7 +57,7 @@ func (d Doctor) Checks(ctx context.Context) protocol.Checks {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	checks := []func(context.Context) protocol.Check{
-		d.postgres, d.schema, d.redis, d.kafka, d.history, d.outbox, d.lag, d.disk, d.configuration,
+		d.postgres, d.schema, d.role, d.redis, d.kafka, d.history, d.outbox, d.lag, d.disk, d.configuration,
 	}
 	found := make([]protocol.Check, len(checks))
 	var all sync.WaitGroup
@@ -94,6 +97,26 @@ func (d Doctor) schema(ctx context.Context) protocol.Check {
 		c.Status, c.Detail = protocol.CheckSkipped, "unknown: PostgreSQL does not answer"
 	case problem != "":
 		c.Status, c.Detail, c.NextStep = protocol.CheckFail, problem, next
+	}
+	return c
+}
+
+// role warns about a daemon that could rewrite the audit trail.
+func (d Doctor) role(ctx context.Context) protocol.Check {
+	c := protocol.Check{
+		Name: "database role", Status: protocol.CheckOK,
+		Detail: "cannot change the schema, the audit trail or the ledger",
+	}
+	excess, lack, err := d.Role(ctx)
+	switch {
+	case err != nil:
+		c.Status, c.Detail = protocol.CheckSkipped, "unknown: PostgreSQL does not answer, or has no schema"
+	case lack != "":
+		c.Status, c.Detail = protocol.CheckFail, lack
+		c.NextStep = `run "sbctl migrate up" as the owner with SCOREBOARD_POSTGRES_URL set to the daemon's`
+	case excess != "":
+		c.Status, c.Detail = protocol.CheckWarn, excess+": the daemon could rewrite the audit trail and the ledger"
+		c.NextStep = "give postgres.url a role of its own, and postgres.direct_url the owner: docs/security.md"
 	}
 	return c
 }

@@ -232,6 +232,8 @@ var personal = map[string]string{
 	"reversals.user_id":               anonymous,
 	"void_events.user_id":             anonymous,
 	"audit_log.target":                anonymous,
+	"audit_seals.target_key":          emptied,
+	"audit_seals.target_digest":       "says nothing without its key",
 	"rejected_events.user_id":         removed,
 	"rejected_events.message":         removed,
 	"dead_letters.value":              removed,

@@ -19,6 +19,23 @@ type AuditEntry struct {
 	Detail    json.RawMessage `json:"detail,omitempty"`
 }
 
+// AuditChain is the response of GET /v1/admin/audit/verify.
+type AuditChain struct {
+	Intact   bool        `json:"intact"`
+	Sealed   int64       `json:"sealed"`   // rows in the chain, up to the break
+	Head     string      `json:"head"`     // the last seal: its number and hash, "12:9f86…"
+	Unsealed int64       `json:"unsealed"` // rows that wait for their seal
+	Since    *time.Time  `json:"unsealed_since,omitempty"`
+	Break    *AuditBreak `json:"break,omitempty"`
+}
+
+// AuditBreak is the first place where the trail is not what was sealed.
+type AuditBreak struct {
+	Seal    int64  `json:"seal,omitempty"` // the place in the chain; absent for a row that is not in it
+	ID      int64  `json:"id,omitempty"`   // of the audit entry; absent if it is not known
+	Problem string `json:"problem"`
+}
+
 // AuditEntries is the response of GET /v1/admin/audit, newest first. NextCursor is the
 // cursor of the next page.
 type AuditEntries struct {

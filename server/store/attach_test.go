@@ -16,6 +16,7 @@ func TestPartitionAttachedDuringWrite(t *testing.T) {
 	// As after the attach: the default partition rejects the row routed to it,
 	// once.
 	const refuseOnce = `create sequence refusals;
+grant usage on sequence refusals to public;
 create function refuse_once() returns trigger language plpgsql as $$
 begin
     if nextval('refusals') = 1 then

@@ -119,6 +119,32 @@ func (s *Store) SchemaVersion(ctx context.Context) (number int64, err error) {
 	return number, nil
 }
 
+// CheckRole describes what the role of this store has beyond what the daemon needs, and
+// what it lacks; "" for neither.
+func (s *Store) CheckRole(ctx context.Context) (excess, lack string, err error) {
+	// Any table stands for those that only the owner changes, and for the others.
+	const sql = `select case
+    when (select rolsuper from pg_roles where rolname = current_user) then current_user || ' is a superuser'
+    when exists (select from pg_class where relnamespace = current_schema()::regnamespace and relkind in ('r', 'p')
+        and pg_has_role(relowner, 'usage')) then current_user || ' owns tables'
+    when has_schema_privilege(current_schema(), 'create') then current_user || ' may create objects'
+    when has_table_privilege('audit_log', 'update, delete, truncate')
+        or has_table_privilege('user_score_histories', 'update, delete, truncate')
+        then current_user || ' may change the audit trail or the ledger'
+    else '' end,
+    coalesce((select current_user || ' lacks the right to use ' || string_agg(t.name, ', ' order by t.name) from (
+        select relname::text as name from pg_class
+        where relnamespace = current_schema()::regnamespace and relkind in ('r', 'p', 'v') and not relispartition
+            and relname !~ '^user_score_histories_[0-9]{8}$' and not has_table_privilege(oid, 'select')
+        union all select proname::text from pg_proc
+        where pronamespace = current_schema()::regnamespace and prosecdef and prorettype <> 'trigger'::regtype
+            and not has_function_privilege(oid, 'execute')) as t), '')`
+	if err := s.db.QueryRow(ctx, sql).Scan(&excess, &lack); err != nil {
+		return "", "", fmt.Errorf("read the rights of the role: %w", err)
+	}
+	return excess, lack, nil
+}
+
 // Ping checks that the database answers.
 func (s *Store) Ping(ctx context.Context) error {
 	if err := s.db.Ping(ctx); err != nil {

@@ -71,6 +71,9 @@ func Start(ctx context.Context, o Options) (_ *Cluster, err error) {
 	if err := migrations.Up(ctx, c.PostgresURL()); err != nil {
 		return nil, err
 	}
+	if _, err := migrations.Grant(ctx, c.PostgresURL(), c.postgres.RuntimeURL(database)); err != nil {
+		return nil, err
+	}
 	for i, roles := range o.Roles {
 		n, err := c.newNode(ctx, i, roles)
 		if err != nil {

@@ -113,7 +113,7 @@ func (n *Node) Start() error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Env = append(
 		os.Environ(),
-		"SCOREBOARD_POSTGRES_URL="+through(n.cluster.PostgresURL(), n.postgres),
+		"SCOREBOARD_POSTGRES_URL="+through(n.cluster.postgres.RuntimeURL(database), n.postgres),
 		"SCOREBOARD_REDIS_URL="+through(n.cluster.RedisURL(), n.redis),
 		"SCOREBOARD_KAFKA_BROKERS="+strings.Join(n.cluster.kafkaAddrs(), ","),
 		"SCOREBOARD_AUTH_JWT_SECRET="+JWTSecret,

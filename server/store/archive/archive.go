@@ -24,20 +24,10 @@ func New(db *pg.DB, window scoreboard.Window) *Archive { return &Archive{db, win
 // ddlWait bounds how long a change of partitions blocks writers.
 const ddlWait = 200 * time.Millisecond
 
-// Partitions within the deduplication window are never old, however short the
-// retention is.
-const sqlOldPartitions = `select name, starts at time zone 'UTC', ends at time zone 'UTC', attached
-from (
-    select c.relname::text as name, to_date(right(c.relname, 8), 'YYYYMMDD')::timestamp as starts,
-        to_date(right(c.relname, 8), 'YYYYMMDD')::timestamp + interval '1 month' as ends,
-        exists (select from pg_inherits i where i.inhrelid = c.oid and i.inhparent = parent.oid) as attached
-    from pg_class parent join pg_class c on c.relnamespace = parent.relnamespace
-    where parent.oid = 'user_score_histories'::regclass and c.relkind = 'r'
-        and c.relname ~ '^user_score_histories_[0-9]{8}$'
-) as p
-where ends at time zone 'UTC' <= clock_timestamp() - $1::interval
-  and ends at time zone 'UTC' <= $2
-order by name`
+// Partitions within the window are never old, however short the retention is. The view
+// leaves out those of the shortest window, which the owner's functions never detach.
+const sqlOldPartitions = `select name, starts, ends, attached from archivable_partitions
+where ends <= clock_timestamp() - $1::interval and ends <= $2 order by name`
 
 // OldPartitions lists the partitions of the ledger whose last row is older than
 // keep, oldest first, including those that are detached but not dropped.
@@ -77,14 +67,7 @@ set_config('timezone', 'UTC', true)`).
 		if !mine {
 			return scoreboard.Errorf(scoreboard.CodeConflict, "another process is archiving the ledger")
 		}
-		// A table's name cannot be a parameter.
-		_, err = tx.Exec(
-			ctx,
-			`declare archive no scroll cursor for select row_to_json(h)::text from `+pgx.Identifier{
-				p.Name,
-			}.Sanitize()+` as h`,
-		)
-		if err != nil {
+		if _, err := tx.Exec(ctx, `select open_ledger_partition('archive', $1)`, p.Name); err != nil {
 			return err
 		}
 		for {
@@ -108,17 +91,12 @@ set_config('timezone', 'UTC', true)`).
 }
 
 // DetachPartition detaches a partition if it holds exactly that many rows, and
-// returns a conflict otherwise. It blocks writers for at most ddlWait.
+// returns a conflict otherwise. It blocks writers for at most ddlWait, and leaves an
+// entry in the audit trail.
 func (a *Archive) DetachPartition(ctx context.Context, p scoreboard.Partition, rows int64) error {
-	leaf := pgx.Identifier{p.Name}.Sanitize()
 	err := a.db.InSchemaTx(ctx, ddlWait, func(tx pgx.Tx) error {
-		// Blocks rows that arrive late. Users of other partitions do not wait while
-		// these rows are counted.
-		if _, err := tx.Exec(ctx, `lock table `+leaf+` in share row exclusive mode`); err != nil {
-			return err
-		}
 		var there int64
-		if err := tx.QueryRow(ctx, `select count(*) from `+leaf).Scan(&there); err != nil {
+		if err := tx.QueryRow(ctx, `select detach_ledger_partition($1, $2)`, p.Name, rows).Scan(&there); err != nil {
 			return err
 		}
 		if there != rows {
@@ -130,8 +108,7 @@ func (a *Archive) DetachPartition(ctx context.Context, p scoreboard.Partition, r
 				rows,
 			)
 		}
-		_, err := tx.Exec(ctx, `alter table user_score_histories detach partition `+leaf)
-		return err
+		return nil
 	})
 	if err != nil {
 		return pg.Translate(fmt.Errorf("detach partition %s: %w", p.Name, err))
@@ -142,17 +119,14 @@ func (a *Archive) DetachPartition(ctx context.Context, p scoreboard.Partition, r
 // DropPartition drops a detached partition.
 func (a *Archive) DropPartition(ctx context.Context, p scoreboard.Partition) error {
 	err := a.db.InSchemaTx(ctx, ddlWait, func(tx pgx.Tx) error {
-		var attached bool
-		err := tx.QueryRow(ctx, `select exists (select from pg_inherits where inhrelid = to_regclass($1))`, p.Name).
-			Scan(&attached)
-		if err != nil {
+		var gone bool
+		if err := tx.QueryRow(ctx, `select drop_ledger_partition($1)`, p.Name).Scan(&gone); err != nil {
 			return err
 		}
-		if attached {
+		if !gone {
 			return scoreboard.Errorf(scoreboard.CodeConflict, "partition %s is still attached to the ledger", p.Name)
 		}
-		_, err = tx.Exec(ctx, `drop table if exists `+pgx.Identifier{p.Name}.Sanitize())
-		return err
+		return nil
 	})
 	if err != nil {
 		return pg.Translate(fmt.Errorf("drop partition %s: %w", p.Name, err))

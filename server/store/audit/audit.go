@@ -1,5 +1,5 @@
 // Package audit stores the audit log: each change with its operator, time and
-// reason.
+// reason. It seals the rows in a chain of hashes, and verifies the chain.
 package audit
 
 import (

@@ -44,10 +44,11 @@ from outbox_status order by shard`,
 	if err != nil {
 		return nil, pg.Translate(fmt.Errorf("read the outbox's status: %w", err))
 	}
-	// Prepared transactions hold back the horizon, too.
+	// Prepared transactions hold back the horizon, too. A role sees the transactions of its
+	// own sessions only: these are this role's, and the owner's.
 	const horizon = `select coalesce(clock_timestamp() - min(since), '0') from (
     select xact_start as since from pg_stat_activity where backend_xid is not null and pid <> pg_backend_pid()
-    union all select prepared from pg_prepared_xacts) as t`
+    union all select oldest_transaction()) as t`
 	if err := o.db.QueryRow(ctx, horizon).Scan(&status.HorizonAge); err != nil {
 		return nil, pg.Translate(fmt.Errorf("read the age of the horizon: %w", err))
 	}

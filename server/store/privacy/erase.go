@@ -89,10 +89,7 @@ where closed_at is not null)`, []any{user, anonymous}},
 where user_id = $1`, []any{user}},
 		{`delete from dead_letters
 where position(convert_to('"user_id":"' || $1 || '"', 'UTF8') in value) > 0`, []any{user}},
-		{
-			`update audit_log set target = $2 where target = $1`,
-			[]any{scoreboard.AuditUser(user), scoreboard.AuditUser(anonymous)},
-		},
+		{`select erase_audit_target($1, $2)`, []any{user, anonymous}},
 	} {
 		if _, err := tx.Exec(ctx, step.sql, step.args...); err != nil {
 			return err
@@ -104,21 +101,7 @@ where position(convert_to('"user_id":"' || $1 || '"', 'UTF8') in value) > 0`, []
 // Rows move oldest first, so that at every moment the remaining rows add up from
 // the score before them, and the moved ones from 0.
 const (
-	sqlMoveRows = `with piece as (
-    select event_id, recorded_at, version from user_score_histories
-    where user_id collate "POSIX" = $1 and board_id = $2 order by version limit $4
-), moved as (
-    update user_score_histories as h set user_id = $3, event_text = null,
-        payload_hash = '\x00000000000000000000000000000000',
-        client_timestamp = null, signer = null, address = null, user_agent = null, country = null
-    from piece where h.user_id = $1 and h.event_id = piece.event_id and h.board_id = $2
-        and h.recorded_at = piece.recorded_at and h.version = piece.version
-    returning h.event_id, h.new_score, h.version, h.recorded_at, h.source = 'admin' as internal
-), turned as (
-    update reversals as r set user_id = $3 from moved where r.user_id = $1 and r.event_id = moved.event_id
-        and r.internal = moved.internal
-)
-select event_id, new_score, version, recorded_at, (select count(*) from moved) from moved order by version desc limit 1`
+	sqlMoveRows = `select event, score, version, recorded, moved from erase_ledger_rows($1, $3, $2, $4)`
 
 	sqlAnonymousScore = `with kept as (
     insert into scores (user_id, board_id, score, order_key, version, revision, reached_at, recorded_at, hidden)
@@ -266,28 +249,10 @@ where user_id = $1)`,
 // at most an hour of rows per call, and reports whether there is more to do. The
 // progress is stored in the database, so that any node can continue.
 func (p *Privacy) DeleteOldAddresses(ctx context.Context, keep time.Duration) (more bool, err error) {
-	// Without the bound on the time, searching for the oldest row would read the
-	// whole ledger when no row is old enough.
-	const forget = `with span as (
-    select coalesce((select done from retention where name = 'addresses'),
-            (select min(recorded_at) from user_score_histories where recorded_at < now() - $1::interval)) as starts,
-        now() - $1::interval as until
-), piece as (
-    select starts, least(starts + interval '1 hour', until) as ends, until from span where starts < until
-), forgotten as (
-    update user_score_histories as h set address = null, user_agent = null, country = null
-    from piece where h.recorded_at >= piece.starts and h.recorded_at < piece.ends and (h.address is not null
-        or h.user_agent is not null or h.country is not null)
-)
-insert into retention (name, done) select 'addresses', ends from piece
-on conflict (name) do update set done = excluded.done
-returning (select ends < until from piece)`
-	err = p.db.QueryRow(ctx, forget, keep).Scan(&more)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return false, nil
-	}
+	var left *bool // null: there was nothing to do
+	err = p.db.QueryRow(ctx, `select forget_addresses($1)`, keep).Scan(&left)
 	if err != nil {
 		return false, pg.Translate(fmt.Errorf("delete addresses: %w", err))
 	}
-	return more, nil
+	return left != nil && *left, nil
 }
