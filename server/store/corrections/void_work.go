@@ -98,10 +98,12 @@ func (c *Corrections) StepVoid(ctx context.Context, v *scoreboard.Void, life tim
 // one snapshot; the list is written in chunks. An interrupted listing starts over.
 func (c *Corrections) listVoid(ctx context.Context, v *scoreboard.Void, life time.Duration) (listed bool, err error) {
 	// A row's time lies between the beginning and the commit of its transaction, so
-	// earlier transactions could still add rows of the period.
+	// earlier transactions could still add rows of the period. A role sees those of its own
+	// sessions only: these are this role's, and the owner's, which daemons of the version
+	// before have.
 	var early bool
-	err = c.db.QueryRow(ctx, `select exists (select from pg_stat_activity
-where datname = current_database() and backend_xid is not null and xact_start < $1)`, v.Sender.To).Scan(&early)
+	err = c.db.QueryRow(ctx, `select coalesce(least(oldest_transaction(), (select min(xact_start) from pg_stat_activity
+where datname = current_database() and backend_xid is not null)) < $1, false)`, v.Sender.To).Scan(&early)
 	if err != nil || early {
 		if early {
 			v.Problem = "a transaction that began before the end of the period is still running"
