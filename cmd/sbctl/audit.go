@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 func newAuditCmd(p *program) *cobra.Command {
@@ -142,7 +143,7 @@ func detailOf(detail json.RawMessage) string {
 		}
 		parts = append(parts, name+"="+value)
 	}
-	return ansi.Truncate(escape(strings.Join(parts, " ")), detailWidth, "…")
+	return ansi.Truncate(scoreboard.Escape(strings.Join(parts, " ")), detailWidth, "…")
 }
 
 // timeFlag parses a flag's RFC 3339 time, or a date, which means its start in

@@ -12,6 +12,7 @@ import (
 
 	"github.com/scoreboard/scoreboard/internal/plural"
 	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // The outcomes of a check. Only checkFail changes the exit code.
@@ -151,7 +152,7 @@ func (d diagnosis) nagios(w io.Writer) error {
 		text = strings.Join(problems, "; ")
 	}
 	_, err := fmt.Fprintf(w, "SCOREBOARD %s - %s | ok=%d warn=%d fail=%d skipped=%d\n",
-		word, strings.ReplaceAll(escape(text), "|", "/"),
+		word, strings.ReplaceAll(scoreboard.Escape(text), "|", "/"),
 		count[checkOK], count[checkWarn], count[checkFail], count[checkSkipped])
 	if err != nil || code == 0 {
 		return err

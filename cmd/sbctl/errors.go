@@ -84,14 +84,14 @@ func (p *program) finish(ctx context.Context, cmd *cobra.Command, err error) int
 		text = f.Message
 	}
 	if errors.As(err, &e) { // only our own errors have several lines
-		text = escape(text)
+		text = scoreboard.Escape(text)
 	}
 	fmt.Fprintf(p.stderr, "sbctl: %s\n", escapeLines(text))
 	for _, line := range []struct{ label, text string }{
 		{"next", f.NextStep}, {"request id", f.RequestID}, {"event id", f.EventID},
 	} {
 		if line.text != "" {
-			fmt.Fprintf(p.stderr, "  %s: %s\n", line.label, escape(line.text))
+			fmt.Fprintf(p.stderr, "  %s: %s\n", line.label, scoreboard.Escape(line.text))
 		}
 	}
 	return code

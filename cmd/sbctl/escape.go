@@ -8,41 +8,19 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // Texts of a server are not trusted: control characters could drive the terminal,
 // and direction marks make a line read as another one. Both are shown escaped, as are
 // other characters without a glyph.
 
-// escape makes a text of a server safe to print within a line.
-func escape(s string) string {
-	safe := func(r rune) bool { return unicode.IsGraphic(r) && r != utf8.RuneError }
-	if !strings.ContainsFunc(s, func(r rune) bool { return !safe(r) }) {
-		return s
-	}
-	var b strings.Builder
-	for _, r := range s {
-		switch {
-		case safe(r):
-			b.WriteRune(r)
-		case r == '\n':
-			b.WriteString(`\n`)
-		case r == '\t':
-			b.WriteString(`\t`)
-		case r > 0xffff:
-			fmt.Fprintf(&b, `\U%08x`, r)
-		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		}
-	}
-	return b.String()
-}
-
-// escapeLines is escape for a text of several lines of our own.
+// escapeLines is scoreboard.Escape for a text of several lines of our own.
 func escapeLines(s string) string {
 	lines := strings.Split(s, "\n")
 	for i := range lines {
-		lines[i] = escape(lines[i])
+		lines[i] = scoreboard.Escape(lines[i])
 	}
 	return strings.Join(lines, "\n")
 }
@@ -53,13 +31,13 @@ func escapeArgs(args []any) []any {
 	for i, arg := range args {
 		switch arg := arg.(type) {
 		case string:
-			safe[i] = escape(arg)
+			safe[i] = scoreboard.Escape(arg)
 		case error:
-			safe[i] = escape(arg.Error())
+			safe[i] = scoreboard.Escape(arg.Error())
 		default:
 			safe[i] = arg
 			if v := reflect.ValueOf(arg); v.Kind() == reflect.String {
-				safe[i] = escape(v.String())
+				safe[i] = scoreboard.Escape(v.String())
 			}
 		}
 	}

@@ -20,23 +20,6 @@ const (
 	unsafe  = "\x1b\u009b\u202e\r\x7f\u2066\x00\u200b"
 )
 
-func TestEscape(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]string{
-		"plain":           "plain",
-		"Zo\u00eb \u30a2": "Zo\u00eb \u30a2",
-		"a\x1b[31m":       `a\u001b[31m`,
-		"a\nb\tc":         `a\nb\tc`,
-		"a\u202eb":        `a\u202eb`,
-		"a\U000e0041":     `a\U000e0041`,
-		"a\xff":           `a\ufffd`,
-	} {
-		if got := escape(text); got != want {
-			t.Errorf("%q: got %q, want %q", text, got, want)
-		}
-	}
-}
-
 func TestJSONEscaper(t *testing.T) {
 	t.Parallel()
 	const text = "a\u202e\x7f\u009b\U000e0041\u30a2 Zo\u00eb"

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // print writes a result: the value itself with --output json, else its table.
@@ -58,7 +60,7 @@ func (p *program) confirm(ctx context.Context, question string) error {
 	if !isTerminal(p.stdin) {
 		return usagef("%s No terminal to confirm on; pass --yes", question)
 	}
-	fmt.Fprintf(p.stderr, "%s [y/N] ", escape(question))
+	fmt.Fprintf(p.stderr, "%s [y/N] ", scoreboard.Escape(question))
 	answers := make(chan string, 1)
 	go func() {
 		answer, _ := bufio.NewReader(p.stdin).ReadString('\n')
@@ -122,7 +124,7 @@ func (t *table) write(w io.Writer) error {
 	var widths []int
 	for _, row := range rows {
 		for i, cell := range row {
-			cell = escape(cell)
+			cell = scoreboard.Escape(cell)
 			row[i] = cell
 			if i == len(widths) {
 				widths = append(widths, 0)

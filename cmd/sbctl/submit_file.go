@@ -15,6 +15,7 @@ import (
 	"github.com/scoreboard/scoreboard/client"
 	"github.com/scoreboard/scoreboard/client/bulk"
 	"github.com/scoreboard/scoreboard/internal/plural"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // maxPrintedFailures limits the refused lines that are printed; the result file has
@@ -204,7 +205,8 @@ func (b *progressBar) lineFailed(r bulk.Result) {
 		return
 	}
 	b.clear()
-	fmt.Fprintf(b.p.stderr, "line %d: %s: %s (%s)\n", r.Line, r.Status, escape(r.Message), escape(string(r.Code)))
+	fmt.Fprintf(b.p.stderr, "line %d: %s: %s (%s)\n",
+		r.Line, r.Status, scoreboard.Escape(r.Message), scoreboard.Escape(string(r.Code)))
 	if b.failures == maxPrintedFailures {
 		fmt.Fprintln(b.p.stderr, "further refused lines are only in the result file")
 	}

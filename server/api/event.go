@@ -46,9 +46,10 @@ func (a *API) event(c *gin.Context, caller *auth.Claims) error {
 		// receipt outlives an earlier rejection.
 		receipts, err = a.Events.Event(c.Request.Context(), user, event)
 		if scoreboard.CodeOf(err) == scoreboard.CodeNotFound && rejected != nil {
+			reason := protocol.NewError(rejected)
 			respond(c, http.StatusOK, protocol.EventStatus{
 				ProcessedEventID: event.Text, Status: protocol.StatusRejected,
-				ErrorCode: string(rejected.Code), Message: rejected.Message,
+				ErrorCode: reason.ErrorCode, Message: reason.Message,
 			})
 			return nil
 		}

@@ -135,10 +135,9 @@ func (a *API) runJob(
 			e = scoreboard.Errorf(scoreboard.CodeInternal, internalMessage)
 		}
 		a.Log.Warn("job failed", "path", c.FullPath(), "request_id", c.GetString(keyRequestID), "err", err)
-		w.write(protocol.JobLine{Type: "error", Error: &protocol.Error{
-			ErrorCode: string(e.Code), Message: e.Message, Reason: string(e.Reason),
-			RequestID: c.GetString(keyRequestID),
-		}})
+		last := protocol.NewError(e)
+		last.RequestID = c.GetString(keyRequestID)
+		w.write(protocol.JobLine{Type: "error", Error: &last})
 		return nil // the status line is sent; the last line reports the error
 	}
 	result.Type = "result"

@@ -77,11 +77,9 @@ func (a *API) public(c *gin.Context, err error) protocol.Error {
 	if statuses[e.Code] >= http.StatusInternalServerError && c.Request.Context().Err() == nil {
 		a.logThrottled(c, e.Code, err)
 	}
-	return protocol.Error{
-		ErrorCode: string(e.Code), Message: e.Message, Field: e.Field, Reason: string(e.Reason),
-		EventID: c.GetString(keyEventID), RequestID: c.GetString(keyRequestID),
-		WouldRank: e.WouldRank,
-	}
+	out := protocol.NewError(e)
+	out.EventID, out.RequestID = c.GetString(keyEventID), c.GetString(keyRequestID)
+	return out
 }
 
 // setRetryAfter sends how long a rejected client has to wait, at least a second.

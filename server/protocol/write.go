@@ -1,6 +1,10 @@
 package protocol
 
-import "time"
+import (
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
 
 // IncrementRequest is the body of POST /v1/scores/increment and an item of a
 // batch.
@@ -76,6 +80,16 @@ type Error struct {
 	// WouldRank is the rank that the requested score would have, if the user is not on
 	// the board.
 	WouldRank int64 `json:"would_rank,omitempty"`
+}
+
+// NewError is an error as clients see it: without its cause, and escaped, because
+// messages and fields repeat what was sent. Every error that leaves the server is made
+// here.
+func NewError(e *scoreboard.Error) Error {
+	return Error{
+		ErrorCode: string(e.Code), Message: scoreboard.Escape(e.Message), Field: scoreboard.Escape(e.Field),
+		Reason: string(e.Reason), WouldRank: e.WouldRank,
+	}
 }
 
 // Batch is the body of POST /v1/scores/increments: up to 500 items.

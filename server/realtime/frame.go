@@ -53,14 +53,12 @@ func newFrame(kind string, v any) *Frame {
 
 // NewError makes the frame that reports an error about a board.
 func NewError(err error, board scoreboard.BoardID) *Frame {
-	f := errorFrame{Type: protocol.FrameError, ErrorCode: string(scoreboard.CodeOf(err)), Board: string(board)}
-	var known *scoreboard.Error
-	if errors.As(err, &known) {
-		f.Message, f.Field = known.Message, known.Field
-	} else {
-		f.Message = "internal error"
-	}
-	return newFrame(protocol.FrameError, f)
+	known := &scoreboard.Error{Code: scoreboard.CodeInternal, Message: "internal error"}
+	_ = errors.As(err, &known)
+	e := protocol.NewError(known)
+	return newFrame(protocol.FrameError, errorFrame{
+		Type: protocol.FrameError, ErrorCode: e.ErrorCode, Message: e.Message, Field: e.Field, Board: string(board),
+	})
 }
 
 // eventID is the id of a state. A client cannot resume from a degraded one: the

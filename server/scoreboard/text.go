@@ -1,6 +1,8 @@
 package scoreboard
 
 import (
+	"fmt"
+	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -32,4 +34,30 @@ func isText(s string) bool {
 		}
 	}
 	return true
+}
+
+// Escape makes a text of others safe to show within a line: control characters could
+// drive a terminal, and direction marks make a line read as another one. Characters
+// without a glyph become \u202e or \U000e0041, bytes that are not UTF-8 \ufffd.
+func Escape(s string) string {
+	safe := func(r rune) bool { return unicode.IsGraphic(r) && r != utf8.RuneError }
+	if !strings.ContainsFunc(s, func(r rune) bool { return !safe(r) }) {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case safe(r):
+			b.WriteRune(r)
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		case r > 0xffff:
+			fmt.Fprintf(&b, `\U%08x`, r)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
 }
