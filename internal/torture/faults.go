@@ -160,7 +160,7 @@ var faults = []fault{
 // The topics of an installation with default settings.
 const (
 	topicChanges    = "scoreboard.events.v1"
-	topicIncrements = "score-increments"
+	topicIncrements = "score-increments.v1"
 	partitions      = 16
 )
 

@@ -77,9 +77,7 @@ func (r *run) checkHistories() {
 	for k, operations := range histories {
 		if k[1] == boardArena {
 			for _, f := range r.frozen {
-				operations = append(operations,
-					porcupine.Operation{Input: step{freeze: true}, Call: int64(f.begin.from), Return: int64(f.begin.to)},
-					porcupine.Operation{Input: step{}, Call: int64(f.end.from), Return: int64(f.end.to)})
+				operations = append(operations, during(f.begin, step{freeze: true}), during(f.end, step{}))
 			}
 		}
 		switch porcupine.CheckOperationsTimeout(sequential, operations, checkTime) {
@@ -91,6 +89,10 @@ func (r *run) checkHistories() {
 				len(operations), k[1], checkTime)
 		}
 	}
+}
+
+func during(s span, in step) porcupine.Operation {
+	return porcupine.Operation{Input: in, Call: int64(s.from), Return: int64(s.to)}
 }
 
 // firstUnexplained describes the operation with the lowest version that is not part of

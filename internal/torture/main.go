@@ -73,7 +73,8 @@ func main() {
 	flag.IntVar(&o.pauseMS, "pause", 20, "longest pause of a client between requests, in milliseconds")
 	flag.StringVar(&o.layout, "layout", "two", "installation: two (nodes with all roles), split (four nodes) or wide "+
 		"(as two, with three brokers, a standby, and disks and clocks that can be wrong; as root)")
-	flag.StringVar(&o.only, "only", "", "inject only faults whose name contains this, or one of several, separated by commas")
+	flag.StringVar(&o.only, "only", "", "inject only faults whose name contains this, or one of several, "+
+		"separated by commas")
 	flag.StringVar(&o.binary, "binary", "bin/scoreboardd", "the daemon to run")
 	flag.StringVar(&o.dir, "dir", "", "folder for data and logs, kept afterwards; a temporary one when empty")
 	flag.Parse()
@@ -320,7 +321,7 @@ func (r *run) count() (c counts) {
 	return c
 }
 
-const rowTitle = `| seed | layout | faults | operations | events | acknowledged | rejected | 202 | unknown at first | violations |
+const rowTitle = `| seed | layout | faults | operations | events | acknowledged | rejected | 202 | unknown | found |
 |---|---|---|---|---|---|---|---|---|---|`
 
 // row is a run in the table of a long one.

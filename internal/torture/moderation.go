@@ -244,7 +244,7 @@ func (r *run) checkHidden(ctx context.Context, server, user string, banned time.
 	}
 	for i, e := range top.Entries {
 		if top.AsOf.After(banned) && (e.Rank != int64(i)+1 || top.Total != int64(len(top.Entries))) {
-			r.log.Violate("banned", user, "user %s is banned since %s, and the head has a gap: place %d is %+v, %d of %d users",
+			r.log.Violate("banned", user, "user %s is banned since %s and leaves a gap: place %d is %+v (%d of %d)",
 				user, banned, i+1, e, len(top.Entries), top.Total)
 			break
 		}

@@ -413,7 +413,7 @@ func (r *run) operator(ctx context.Context, rng *rand.Rand) {
 }
 
 // admin sends a change and says whether it was answered with success.
-func (r *run) admin(ctx context.Context, node *cluster.Node, method, path string, body map[string]any) bool {
+func (r *run) admin(ctx context.Context, node *cluster.Node, method, path string, body any) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*attemptTime)
 	defer cancel()
 	r.log.Note("", "operator: %s %s %v at node %d", method, path, body, node.ID)
@@ -430,7 +430,7 @@ func (r *run) freeze(ctx context.Context, rng *rand.Rand, node *cluster.Node) {
 	path := "/v1/boards/" + boardArena
 	var f freeze
 	f.begin.from = r.log.Now()
-	if !r.admin(ctx, node, http.MethodPost, path+"/freeze", map[string]any{"reason": "torture"}) {
+	if !r.admin(ctx, node, http.MethodPost, path+"/freeze?reason=torture", nil) {
 		r.thaw(ctx, rng)
 		return
 	}
@@ -439,7 +439,7 @@ func (r *run) freeze(ctx context.Context, rng *rand.Rand, node *cluster.Node) {
 	pause(ctx, time.Duration(100+rng.IntN(900))*time.Millisecond)
 	for user, n := range r.rowsOnArena(ctx, rng) {
 		if was, ok := before[user]; ok && was != n {
-			r.log.Violate("frozen", user, "the freeze of %s was answered, and then its ledger went from version %d to %d",
+			r.log.Violate("frozen", user, "the freeze of %s was answered, and then versions went from %d to %d",
 				boardArena, was, n)
 		}
 	}
@@ -484,8 +484,8 @@ func (r *run) thaw(ctx context.Context, rng *rand.Rand) {
 			ctx,
 			r.node(rng, "api"),
 			http.MethodPost,
-			"/v1/boards/"+boardArena+"/unfreeze",
-			map[string]any{"reason": "torture"},
+			"/v1/boards/"+boardArena+"/unfreeze?reason=torture",
+			nil,
 		) {
 			return
 		}

@@ -17,8 +17,8 @@ func (s *Postgres) settings() []setting {
 			"", secret, &s.URL,
 		},
 		{
-			"postgres.direct_url", "URL of PostgreSQL for migrations, with the role that owns the schema, and not through " +
-				"PgBouncer; only sbctl migrate and scoreboardd dev use it; postgres.url if empty",
+			"postgres.direct_url", "URL of PostgreSQL for migrations, with the role that owns the schema, and not " +
+				"through PgBouncer; only sbctl migrate and scoreboardd dev use it; postgres.url if empty",
 			"", secret, &s.DirectURL,
 		},
 		{"postgres.max_conns", "maximum number of connections of this process", "12", fixed, &s.MaxConns},

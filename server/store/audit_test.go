@@ -55,8 +55,10 @@ func TestAuditLogIsAppendOnly(t *testing.T) {
 		filter scoreboard.AuditFilter
 		want   string
 	}{
-		"all":    {scoreboard.AuditFilter{Limit: 9}, "eve user.unban;root key.create;root user.ban;"},
-		"any":    {scoreboard.AuditFilter{Limit: 9, Before: math.MaxInt64}, "eve user.unban;root key.create;root user.ban;"},
+		"all": {scoreboard.AuditFilter{Limit: 9}, "eve user.unban;root key.create;root user.ban;"},
+		"any": {
+			scoreboard.AuditFilter{Limit: 9, Before: math.MaxInt64}, "eve user.unban;root key.create;root user.ban;",
+		},
 		"a page": {scoreboard.AuditFilter{Before: 3}, "root key.create;root user.ban;"},
 		"who":    {scoreboard.AuditFilter{Actor: "eve"}, "eve user.unban;"},
 		"action": {scoreboard.AuditFilter{Action: "key.create"}, "root key.create;"},

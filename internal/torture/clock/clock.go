@@ -122,7 +122,7 @@ func Overlay(ctx context.Context, dir string) (path string, err error) {
 		text = bytes.Replace(text, []byte(c[0]), []byte(c[1]), 1)
 	}
 	changed := filepath.Join(dir, "time.go")
-	if err := os.WriteFile(changed, append(text, added...), 0o600); err != nil {
+	if err := os.WriteFile(changed, append(text, added...), 0o600); err != nil { //nolint:gosec // in dir
 		return "", fmt.Errorf("write package time: %w", err)
 	}
 	list, err := json.Marshal(map[string]map[string]string{"Replace": {original: changed}})

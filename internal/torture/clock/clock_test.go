@@ -35,7 +35,8 @@ func TestOverlayMovesTheClock(t *testing.T) {
 		t.Fatal(err)
 	}
 	binary := filepath.Join(dir, "program")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "-overlay", overlay, filepath.Join(dir, "main.go"))
+	build := exec.CommandContext(t.Context(),
+		"go", "build", "-o", binary, "-overlay", overlay, filepath.Join(dir, "main.go"))
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

@@ -27,7 +27,7 @@ func (f clockFile) set(offset time.Duration) error {
 	}
 	text := fmt.Sprintf("%+.3f\n", offset.Seconds())
 	// Replaced as a whole: a reader never finds half of it.
-	if err := os.WriteFile(f.path+".new", []byte(text), 0o644); err != nil {
+	if err := os.WriteFile(f.path+".new", []byte(text), 0o600); err != nil {
 		return fmt.Errorf("set a clock: %w", err)
 	}
 	if err := os.Rename(f.path+".new", f.path); err != nil {

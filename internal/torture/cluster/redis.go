@@ -50,7 +50,7 @@ func (c *Cluster) FailOverRedis(ctx context.Context, lost time.Duration) error {
 	}
 	conf, err := os.ReadFile(filepath.Join(c.dirs[Redis], "redis.conf")) // both have one password
 	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, "redis.conf"), conf, 0o600)
+		err = os.WriteFile(filepath.Join(dir, "redis.conf"), conf, 0o600) //nolint:gosec // in the run's folder
 	}
 	if err != nil {
 		return fmt.Errorf("configure a replica: %w", err)
@@ -73,7 +73,7 @@ func (c *Cluster) FailOverRedis(ctx context.Context, lost time.Duration) error {
 		if err := rdb.ConfigSet(ctx, "masterauth", o.Password).Err(); err != nil {
 			return err
 		}
-		if err := rdb.SlaveOf(ctx, "127.0.0.1", strconv.Itoa(old.Port)).Err(); err != nil {
+		if err := rdb.ReplicaOf(ctx, "127.0.0.1", strconv.Itoa(old.Port)).Err(); err != nil {
 			return err
 		}
 		for {
@@ -82,7 +82,7 @@ func (c *Cluster) FailOverRedis(ctx context.Context, lost time.Duration) error {
 				return err
 			}
 			if strings.Contains(info, "master_link_status:up") {
-				return rdb.SlaveOf(ctx, "NO", "ONE").Err()
+				return rdb.ReplicaOf(ctx, "NO", "ONE").Err()
 			}
 			time.Sleep(10 * time.Millisecond)
 		}
