@@ -67,7 +67,7 @@ func (s *Server) makeStreams() *streams.Transport {
 	c := s.config
 	return streams.New(streams.Options{
 		Name: c.Streams.Name, Group: c.Kafka.Group, Shards: c.Streams.Shards, Length: int64(c.Streams.Length),
-		Batch: c.Projection.Batch,
+		Batch: c.Projection.Batch, Retention: c.Streams.Retention,
 	}, s.redis)
 }
 

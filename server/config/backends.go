@@ -188,9 +188,10 @@ func (k *Kafka) checkTopics(p *problems) {
 
 // Streams is the transport over Redis streams.
 type Streams struct {
-	Name   string
-	Shards int
-	Length int
+	Name      string
+	Shards    int
+	Length    int
+	Retention time.Duration
 }
 
 func (s *Streams) settings() []setting {
@@ -201,10 +202,16 @@ func (s *Streams) settings() []setting {
 			"streams.length", "number of entries in a stream at which the relay waits for consumers",
 			"100000", fixed, &s.Length,
 		},
+		{
+			"streams.retention", "how long an entry that has been applied stays in a stream, as its user's id does; " +
+				"at least 1m",
+			"24h", fixed, &s.Retention,
+		},
 	}
 }
 
 func (s *Streams) check(p *problems) {
 	p.atLeast("streams.shards", s.Shards, 1)
 	p.atLeast("streams.length", s.Length, 1)
+	p.durationAtLeast("streams.retention", s.Retention, time.Minute)
 }

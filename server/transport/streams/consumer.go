@@ -33,6 +33,7 @@ const (
 	leaseDuration      = 3 * time.Second        // how long a dead member keeps its streams
 	readBlock          = 500 * time.Millisecond // how long a read of an empty stream waits
 	lagMeasureInterval = 10 * time.Second
+	expireInterval     = time.Minute // between two removals of old entries
 )
 
 // renewLease takes or renews a lease: a key that holds the owner and expires.
@@ -73,6 +74,30 @@ func (c *Consumer) watchLag(ctx context.Context) error {
 			c.lagGauge.Set(float64(n))
 		} else {
 			c.log.Debug("lag not measured", "stream", c.transport.o.Name, "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// expireEntries enforces the retention until ctx ends. Every member does, so that it
+// needs no owner.
+func (c *Consumer) expireEntries(ctx context.Context) error {
+	if c.transport.o.Retention <= 0 {
+		return nil
+	}
+	tick := time.NewTicker(expireInterval)
+	defer tick.Stop()
+	for {
+		for shard := range c.transport.o.Shards {
+			if err := c.transport.expire(ctx, c.transport.stream(shard)); err != nil && ctx.Err() == nil {
+				c.log.Warn("old entries not removed; the next try is in a minute",
+					"stream", c.transport.o.Name, "err", err)
+				break
+			}
 		}
 		select {
 		case <-ctx.Done():
@@ -133,6 +158,7 @@ func lagError(err error, stream string) error {
 func (c *Consumer) Consume(ctx context.Context, handle transport.Handler) error {
 	g, inner := errgroup.WithContext(ctx)
 	g.Go(func() error { return c.watchLag(inner) })
+	g.Go(func() error { return c.expireEntries(inner) })
 	for shard := range c.transport.o.Shards {
 		g.Go(func() error { return c.runShard(inner, shard, handle) })
 	}

@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -22,6 +24,10 @@ type Options struct {
 	Shards int   // streams that keys are spread over
 	Length int64 // maximum of one stream: a full one rejects messages
 	Batch  int   // records delivered at once
+
+	// Retention is how long consumers keep an entry that their group has acknowledged;
+	// 0 for no limit.
+	Retention time.Duration
 }
 
 // Transport implements transport.Producer. Consumer makes its other end.
@@ -135,15 +141,9 @@ func (t *Transport) trim(ctx context.Context, stream string) (int64, error) {
 	}
 	minID := ""
 	for _, g := range groups {
-		first := g.LastDeliveredID
-		if g.Pending > 0 {
-			p, err := t.rdb.XPending(ctx, stream, g.Name).Result()
-			if err != nil {
-				return 0, fmt.Errorf("list the pending entries of group %s in %s: %w", g.Name, stream, err)
-			}
-			if p.Count > 0 {
-				first = p.Lower // this entry stays, those before it are removed
-			}
+		first, err := t.firstNeeded(ctx, stream, g)
+		if err != nil {
+			return 0, err
 		}
 		if minID == "" || offsetOf(first) < offsetOf(minID) {
 			minID = first
@@ -157,6 +157,50 @@ func (t *Transport) trim(ctx context.Context, stream string) (int64, error) {
 		return 0, fmt.Errorf("trim %s: %w", stream, err)
 	}
 	return n, nil
+}
+
+// firstNeeded is the id of the first entry that a group has not acknowledged, or of the
+// next that will be written.
+func (t *Transport) firstNeeded(ctx context.Context, stream string, g redis.XInfoGroup) (string, error) {
+	if g.Pending > 0 {
+		p, err := t.rdb.XPending(ctx, stream, g.Name).Result()
+		if err != nil {
+			return "", fmt.Errorf("list the pending entries of group %s in %s: %w", g.Name, stream, err)
+		}
+		if p.Count > 0 {
+			return p.Lower, nil
+		}
+	}
+	return idOf(offsetOf(g.LastDeliveredID) + 1), nil
+}
+
+// expire removes the entries that are older than the retention and that the group has
+// acknowledged. Other groups cannot keep them, like in Kafka: entries name users, some
+// of whom have been erased since.
+func (t *Transport) expire(ctx context.Context, stream string) error {
+	groups, err := t.rdb.XInfoGroups(ctx, stream).Result()
+	if err != nil && !redis.HasErrorPrefix(err, "ERR no such key") {
+		return fmt.Errorf("list the groups of %s: %w", stream, err)
+	}
+	i := slices.IndexFunc(groups, func(g redis.XInfoGroup) bool { return g.Name == t.o.Group })
+	if i < 0 {
+		return nil // the group has not read the stream yet
+	}
+	now, err := t.rdb.Time(ctx).Result() // ids are of this clock
+	if err != nil {
+		return fmt.Errorf("read the clock of Redis: %w", err)
+	}
+	minID, err := t.firstNeeded(ctx, stream, groups[i])
+	if err != nil {
+		return err
+	}
+	if oldest := idOf(now.Add(-t.o.Retention).UnixMilli() << 20); offsetOf(oldest) < offsetOf(minID) {
+		minID = oldest
+	}
+	if err := t.rdb.XTrimMinID(ctx, stream, minID).Err(); err != nil {
+		return fmt.Errorf("trim %s: %w", stream, err)
+	}
+	return nil
 }
 
 // offsetOf packs an entry's id, "milliseconds-sequence", into a number that
