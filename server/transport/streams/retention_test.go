@@ -83,7 +83,13 @@ func TestConsumerExpiresEntries(t *testing.T) {
 		t.Fatal(err)
 	}
 	handle := func(context.Context, []scoreboard.Record) (map[int]int64, error) { return nil, nil }
-	transporttest.Consume(t, s.Consumer(transporttest.Quiet), handle)()
+	first := s.Consumer(transporttest.Quiet)
+	stopFirst := transporttest.Consume(t, first, handle)
+	transporttest.Until(t, "all to be acknowledged", func() bool {
+		lag, err := first.MeasureLag(t.Context())
+		return err == nil && lag == 0
+	})
+	stopFirst()
 	time.Sleep(2 * o.Retention)
 	stop := transporttest.Consume(t, s.Consumer(transporttest.Quiet), handle) // removes at its start
 	defer stop()
