@@ -138,7 +138,6 @@ var faults = []fault{
 		return r.recreate(topicChanges)
 	}},
 	{name: "kafka topic of increments recreated", begin: func(r *run, _ *rand.Rand) func() {
-		defer r.forget()
 		return r.recreate(topicIncrements)
 	}},
 	{name: "ranking rebuilt", begin: operated("/v1/admin/rebuild", func(*rand.Rand) map[string]any {
@@ -172,12 +171,14 @@ func netFault(p *netfault.Proxy, f netfault.Fault) func() {
 // recreate loses all records of a topic. A broker that has just returned may not be
 // able to yet; then the topic is there in the end.
 func (r *run) recreate(topic string) func() {
+	from := r.log.Now()
+	defer func() { r.replace(topic, from) }()
 	err := r.cluster.RecreateTopic(context.Background(), topic, partitions)
 	return func() {
 		if err != nil {
 			r.log.Note("", "%v", err)
 			r.must(r.cluster.RecreateTopic(context.Background(), topic, partitions))
-			r.forget()
+			r.replace(topic, from)
 		}
 	}
 }

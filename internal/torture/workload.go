@@ -53,6 +53,7 @@ type run struct {
 	mu     sync.Mutex
 	frozen []freeze         // of arena
 	losses []span           // in which accepted increments were deleted from their log
+	gaps   []span           // in which changes were, and nodes may not know it yet
 	done   []*history.Event // settled with receipts, to be repeated
 	nextID int
 }
@@ -62,12 +63,25 @@ type span struct{ from, to time.Duration }
 // freeze is one that was answered with success, and its end.
 type freeze struct{ begin, end span }
 
-// forget notes that the log of accepted increments was deleted: until then, a 202 may
-// never come to an outcome.
-func (r *run) forget() {
+// unnoticed is how long nodes may take to notice that the topic of changes is another
+// one. Meanwhile reads may lack what was in it, and not say so.
+const unnoticed = 5 * time.Second
+
+// replace notes that a topic was deleted, and made again by now. For accepted increments,
+// a 202 from before may never come to an outcome.
+func (r *run) replace(topic string, from time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.losses = append(r.losses, span{to: r.log.Now()})
+	if topic == topicIncrements {
+		r.losses = append(r.losses, span{to: r.log.Now()})
+	} else {
+		r.gaps = append(r.gaps, span{from, r.log.Now() + unnoticed})
+	}
+}
+
+// inGap says whether a read was answered while changes were missing unnoticed.
+func (r *run) inGap(read *history.Read) bool {
+	return slices.ContainsFunc(r.gaps, func(s span) bool { return read.Until > s.from && read.At < s.to })
 }
 
 // mayBeLost says whether an accepted event was deleted with its log.
