@@ -64,14 +64,18 @@ func TestThreatModelNamesTests(t *testing.T) {
 		t.Fatal(err)
 	}
 	tests, named := testNames(t, ".."), regexp.MustCompile(`\b(?:Test|Fuzz)[A-Z]\w+`)
-	section, rows := "", map[string]int{}
+	section, rows, in := "", map[string]int{}, false
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimSpace(line)
 		if strings.HasPrefix(line, "#") {
 			section = strings.TrimSpace(strings.TrimLeft(line, "#"))
 		}
 		cells := strings.Split(strings.Trim(line, "|"), " | ")
-		if !strings.HasPrefix(line, "| ") || len(cells) != 3 || strings.TrimSpace(cells[2]) == "test" {
+		if len(cells) == 3 && strings.TrimSpace(cells[2]) == "test" {
+			in = true // a table of threats, until it ends
+			continue
+		}
+		if in = in && strings.HasPrefix(line, "|"); !in || len(cells) != 3 {
 			continue
 		}
 		key := section

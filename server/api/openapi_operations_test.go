@@ -127,7 +127,7 @@ func scoreOperations() []operation {
 		},
 		described(writes("POST /v1/scores/increments", "scores", "Submit up to 500 increments",
 			protocol.Batch{}, protocol.BatchResults{},
-			scoreboard.CodeInvalidSignature, tooLarge, mediaType),
+			scoreboard.CodeInvalidSignature, tooLarge, mediaType, scoreboard.CodeDeltaOutOfRange),
 			"Returns a result for each item, in order. Signed by the header scheme. Requires the scope score:update."),
 		reads("GET /v1/events/:event_id", "scores", "Get the receipt or status of an event",
 			[]param{{"user_id", "string", "user of the event (requires score:update); the token's user by default"}},
