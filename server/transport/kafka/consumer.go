@@ -147,9 +147,13 @@ func (c *Consumer) runSession(ctx context.Context, handle transport.Handler) err
 	}()
 	inspectCtx, cancel := context.WithTimeout(ctx, inspectTimeout)
 	_, damage, err := c.inspect(inspectCtx)
-	if cancel(); err == nil && damage != nil {
+	cancel()
+	switch {
+	case err != nil: // it may be another log, whose heartbeats would claim what was lost with this one
+		return fmt.Errorf("inspect: %w: %w", errSession, err)
+	case damage != nil:
 		return c.recoverFrom(ctx, r, damage)
-	} // without an answer the stall detector inspects it later
+	}
 	fetchCtx, stop := context.WithCancelCause(ctx)
 	f := &fetcher{reader: r, messages: make(chan kafkago.Message, c.batch)}
 	failed := make(chan error, 2)

@@ -146,7 +146,7 @@ func (t *Transport) lagOf(ctx context.Context, stream string) (int64, error) {
 }
 
 func lagError(err error, stream string) error {
-	if err == nil || redis.HasErrorPrefix(err, "ERR no such key") { // Redis was flushed between two commands
+	if err == nil || redis.HasErrorPrefix(err, "no such key") { // Redis was flushed between two commands
 		return nil
 	}
 	return fmt.Errorf("measure the lag of %s: %w", stream, err)

@@ -32,6 +32,9 @@ func TestAppliedEntriesExpire(t *testing.T) {
 		}
 	}
 	length := func() int64 { return rdb.XLen(ctx, stream).Val() }
+	if err := s.Expire(ctx); err != nil {
+		t.Fatalf("before the first entry: %v", err)
+	}
 	publish(0, 5)
 	if err := rdb.XGroupCreate(ctx, stream, "others", "0").Err(); err != nil {
 		t.Fatal(err)

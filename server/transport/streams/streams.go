@@ -179,7 +179,7 @@ func (t *Transport) firstNeeded(ctx context.Context, stream string, g redis.XInf
 // of whom have been erased since.
 func (t *Transport) expire(ctx context.Context, stream string) error {
 	groups, err := t.rdb.XInfoGroups(ctx, stream).Result()
-	if err != nil && !redis.HasErrorPrefix(err, "ERR no such key") {
+	if err != nil && !redis.HasErrorPrefix(err, "no such key") {
 		return fmt.Errorf("list the groups of %s: %w", stream, err)
 	}
 	i := slices.IndexFunc(groups, func(g redis.XInfoGroup) bool { return g.Name == t.o.Group })
