@@ -130,8 +130,11 @@ func (a *API) parseSeason(name string, starts, ends *time.Time) (*scoreboard.Spa
 	s := &scoreboard.Span{Name: name, End: ends.UTC().Truncate(time.Microsecond)}
 	if starts != nil {
 		s.Start = starts.UTC().Truncate(time.Microsecond)
+		if !scoreboard.IsWritable(s.Start) {
+			return nil, scoreboard.Invalid("starts_at", "starts_at must be in the years 1 to 9999 of UTC")
+		}
 	}
-	if !s.Start.Before(s.End) || !s.End.After(a.Now()) || s.End.Year() > 9999 {
+	if !s.Start.Before(s.End) || !s.End.After(a.Now()) || !scoreboard.IsWritable(s.End) {
 		return nil, scoreboard.Invalid("ends_at", "ends_at must be in the future and after starts_at")
 	}
 	return s, nil

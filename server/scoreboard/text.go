@@ -23,8 +23,17 @@ func IsText(s string) bool {
 // ParseTime parses an RFC 3339 time. It is stricter than time.Parse, which also accepts
 // an hour of one digit and a comma before the fraction.
 func ParseTime(s string) (t time.Time, err error) {
-	err = t.UnmarshalText([]byte(s))
+	if err = t.UnmarshalText([]byte(s)); err == nil && !IsWritable(t) {
+		return time.Time{}, fmt.Errorf("%s is not in the years 1 to 9999 of UTC", s)
+	}
 	return t, err
+}
+
+// IsWritable says whether a time can be written in RFC 3339 in UTC. A text with an offset
+// can name one that cannot, at either end of the calendar.
+func IsWritable(t time.Time) bool {
+	year := t.UTC().Year()
+	return year >= 1 && year <= 9999
 }
 
 func isText(s string) bool {
