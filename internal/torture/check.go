@@ -179,17 +179,7 @@ func (r *run) checkLedger(all rows) {
 			score := int64(0)
 			var last time.Time
 			for i, row := range list {
-				want := row.Delta
-				switch board {
-				default:
-					want = score + row.Delta
-				case boardLatest:
-				case boardBest:
-					want = row.Delta
-					if i > 0 {
-						want = max(score, row.Delta)
-					}
-				}
+				want := nextScore(board, int64(i), score, row.Delta)
 				if row.Version != int64(i)+1 || row.NewScore != want || row.RecordedAt.Before(last) {
 					r.log.Violate(
 						"ledger",

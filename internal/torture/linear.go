@@ -29,6 +29,18 @@ type step struct {
 	freeze  bool
 }
 
+// nextScore is a score after an increment, by the board's mode; version counts the
+// increments before it.
+func nextScore(board string, version, value, delta int64) int64 {
+	switch {
+	case board == boardLatest || board == boardBest && version == 0:
+		return delta
+	case board == boardBest:
+		return max(value, delta)
+	}
+	return value + delta
+}
+
 // sequential allows exactly what the contract says of one increment after another.
 // Outcomes that are not known never get here: each event was repeated until it had one,
 // and its operation lasts from the first attempt to that answer.
@@ -40,16 +52,7 @@ var sequential = porcupine.Model{
 			s.frozen = in.freeze
 			return true, s
 		}
-		want := in.delta
-		switch in.board {
-		case boardBest:
-			if s.version > 0 {
-				want = max(s.value, in.delta)
-			}
-		case boardLatest:
-		default:
-			want = s.value + in.delta
-		}
+		want := nextScore(in.board, s.version, s.value, in.delta)
 		if s.frozen || in.receipt.Version != s.version+1 || in.receipt.NewScore != want {
 			return false, s
 		}

@@ -50,12 +50,12 @@ type run struct {
 	// what is the future now.
 	storeClock atomic.Bool
 
-	mu     sync.Mutex
-	frozen []freeze         // of arena
-	losses []span           // in which accepted increments were deleted from their log
-	gaps   []span           // in which changes were, and nodes may not know it yet
-	done   []*history.Event // settled with receipts, to be repeated
-	nextID int
+	mu        sync.Mutex
+	frozen    []freeze         // of arena
+	lostUntil time.Duration    // accepted increments sent before may have been deleted with their log
+	gaps      []span           // in which changes were, and nodes may not know it yet
+	done      []*history.Event // settled with receipts, to be repeated
+	nextID    int
 }
 
 type span struct{ from, to time.Duration }
@@ -73,7 +73,7 @@ func (r *run) replace(topic string, from time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if topic == topicIncrements {
-		r.losses = append(r.losses, span{to: r.log.Now()})
+		r.lostUntil = r.log.Now()
 	} else {
 		r.gaps = append(r.gaps, span{from, r.log.Now() + unnoticed})
 	}
@@ -88,7 +88,7 @@ func (r *run) inGap(read *history.Read) bool {
 func (r *run) mayBeLost(e *history.Event) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return e.Async && slices.ContainsFunc(r.losses, func(s span) bool { return e.Invoked < s.to })
+	return e.Async && e.Invoked < r.lostUntil
 }
 
 // writer submits increments of players until ctx ends.

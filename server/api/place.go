@@ -81,7 +81,7 @@ func (a *API) place(c *gin.Context, caller *auth.Claims) error {
 		}
 	}
 	if q.hidden && scoreboard.CodeOf(err) == scoreboard.CodeNotFound {
-		return a.hideBoard(ctx, q.name) // who has no standing must not learn that the board exists
+		return a.hideBoard(ctx, q.name) // without a standing, the caller must not learn of the board
 	}
 	if err != nil && c.FullPath() == pathMe {
 		err = a.explainBan(ctx, q.user, err)

@@ -64,7 +64,7 @@ func (a *API) statement(c *gin.Context, caller *auth.Claims) error {
 	}
 	s, err := a.Ledger.Statement(c.Request.Context(), q)
 	if hidden && (err == nil && len(s.Rows) == 0 || scoreboard.CodeOf(err) == scoreboard.CodeNotFound) {
-		return a.hideBoard(c.Request.Context(), q.Board) // who has no event must not learn that the board exists
+		return a.hideBoard(c.Request.Context(), q.Board) // without an event, the caller must not learn of the board
 	}
 	if err != nil {
 		return err
