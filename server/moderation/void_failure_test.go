@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/internal/backendtest"
 	"github.com/scoreboard/scoreboard/server/moderation"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -302,6 +303,46 @@ when (new.void_id = %d) execute function refuse()`, first.ID))
 	if v := r.showVoid(t, first.ID); v.State != scoreboard.VoidDone || v.Reversed != 1 || v.Problem != "" ||
 		v.Attempts != 0 {
 		t.Errorf("the first void in the end: %+v", v)
+	}
+}
+
+// A void waits for transactions that can still add an event of its period, and for no
+// others: not for those in other databases.
+func TestVoidWaitsForOwnTransactions(t *testing.T) {
+	t.Parallel()
+	r := open(t)
+	elsewhere := backendtest.Connect(t, backendtest.Postgres(t, nil))
+	for _, c := range []struct {
+		key   string
+		conn  *backendtest.Conn
+		state scoreboard.VoidState
+	}{
+		{"1", r.conn, scoreboard.VoidListing},
+		{"2", elsewhere, scoreboard.VoidDone},
+	} {
+		if err := record(r, increment("alice", 5, c.key, c.key, "sum")); err != nil {
+			t.Fatal(err)
+		}
+		tx, err := c.conn.Begin(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tx.Exec(ctx, `create table written (id int)`); err != nil {
+			t.Fatal(err)
+		}
+		v := r.void(t, c.key)
+		r.run(t)
+		if v = r.showVoid(t, v.ID); v.State != c.state || v.Attempts != 0 {
+			t.Errorf("void %s: %+v, want state %s", c.key, v, c.state)
+		}
+		if err := tx.Rollback(ctx); err != nil {
+			t.Fatal(err)
+		}
+		r.now(t)
+		r.run(t)
+		if v = r.showVoid(t, v.ID); v.State != scoreboard.VoidDone {
+			t.Errorf("void %s in the end: %+v, want it done", c.key, v)
+		}
 	}
 }
 
