@@ -61,12 +61,7 @@ func newBoardRollCmd(p *program) *cobra.Command {
 server also does this automatically.
 
 With --season, start a season: now, which ends the current one, or at --starts.`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return usagef("unexpected argument %q", args[1])
-			}
-			return nil
-		},
+		Args: atMostOne,
 		Example: trimExamples(`
   sbctl board roll --dry-run
   sbctl board roll season --season spring --ends 2027-03-31T00:00:00Z`),

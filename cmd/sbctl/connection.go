@@ -20,7 +20,7 @@ var devEnv = filepath.Join(".dev", "sbctl.env")
 // findDevEnv returns the path of devEnv in the working directory or the closest parent
 // that has it, relative to the working directory; "" if none has. Files of parents that
 // other users can read are skipped, because others may have put them there.
-func (p *program) findDevEnv() (string, error) {
+func (s *connection) findDevEnv() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return "", fmt.Errorf("find %s: %w", devEnv, err)
@@ -37,7 +37,7 @@ func (p *program) findDevEnv() (string, error) {
 			if err == nil {
 				return shown, nil
 			}
-			p.infof("note: %s is ignored: other users can read it", shown)
+			s.skip(shown, "other users can read it")
 		}
 		parent := filepath.Dir(dir)
 		if parent == dir {
@@ -76,7 +76,13 @@ type option struct{ Value, From string }
 type connection struct {
 	Profile                         string
 	Server, Token, KeyID, KeySecret option
-	Ops                             option // the server's operations address
+	Ops                             option   // the server's operations address
+	Skipped                         []string // sources that exist and were not used, and why
+}
+
+// skip notes a source of values that exists and was not used, and why.
+func (s *connection) skip(source, because string) {
+	s.Skipped = append(s.Skipped, source+" ("+because+")")
 }
 
 // connection is resolved once, so that messages describe the server in use even
@@ -125,7 +131,7 @@ func (p *program) resolveConnection() (connection, error) {
 		if of != "" && s.Server.Value != "" && !sameServer(s.Server.Value, of) {
 			// Its token and its key are only for its server, and never sent to another one.
 			if s.Token.Value == "" || s.KeyID.Value == "" {
-				p.infof("note: %s is not the server of profile %s: its token and key are not used", s.Server.From, name)
+				s.skip("token and key of profile "+name, "they are for "+of)
 			}
 			return s, nil
 		}
@@ -146,9 +152,9 @@ func (p *program) resolveConnection() (connection, error) {
 			fill(&s.KeySecret, secret, from)
 		}
 	} else if set := p.firstSetVariable(); set != "" {
-		p.warnDevEnvIgnored(&s, set)
+		s.skipDevEnv(set)
 	} else {
-		path, err := p.findDevEnv()
+		path, err := s.findDevEnv()
 		if err != nil {
 			return s, err
 		}
@@ -167,6 +173,8 @@ func (p *program) resolveConnection() (connection, error) {
 			fill(&s.Token, dev["SBCTL_TOKEN"], path)
 			fill(&s.KeyID, dev["SBCTL_KEY_ID"], path)
 			fill(&s.KeySecret, dev["SBCTL_KEY_SECRET"], path)
+		} else if len(dev) > 0 {
+			s.skip(path, "it is for "+dev["SBCTL_SERVER"])
 		}
 	}
 	fill(&s.Server, defaultServer, "the default")
@@ -192,14 +200,14 @@ func (p *program) firstSetVariable() string {
 	return ""
 }
 
-// warnDevEnvIgnored notes that .dev/sbctl.env exists but is ignored, if a value
-// is missing that it might have had.
-func (p *program) warnDevEnvIgnored(s *connection, because string) {
+// skipDevEnv notes that .dev/sbctl.env exists but was not used, if a value is missing
+// that it might have had.
+func (s *connection) skipDevEnv(because string) {
 	if s.Token.Value != "" && s.KeyID.Value != "" && s.KeySecret.Value != "" {
 		return
 	}
-	if path, err := p.findDevEnv(); err == nil && path != "" {
-		p.infof("note: %s is set, so %s is ignored", because, path)
+	if path, err := s.findDevEnv(); err == nil && path != "" {
+		s.skip(path, because+" is set")
 	}
 }
 

@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -105,6 +103,9 @@ func checkConnection(s connection) check {
 			c.Detail += ", " + part.name + " from " + part.From
 		}
 	}
+	if len(s.Skipped) > 0 {
+		c.Detail += ", skipped: " + strings.Join(s.Skipped, ", ")
+	}
 	return c
 }
 
@@ -183,38 +184,19 @@ func checkToken(s connection, a response) check {
 		}
 		return check{Name: "token", Status: checkSkipped, Detail: "not set"}
 	}
-	expires, err := tokenExpiry(s.Token.Value)
+	claims, err := readClaims(s.Token.Value)
+	expires := claims.expiry()
 	switch {
-	case a.status == http.StatusUnauthorized && err == nil && expires.Before(a.sent):
+	case a.status == http.StatusUnauthorized && err == nil && !expires.IsZero() && expires.Before(a.sent):
 		return finding("token", checkFail, "expired at "+expires.UTC().Format(time.RFC3339), next)
 	case a.status == http.StatusUnauthorized:
 		return finding("token", checkFail, "rejected by the server: "+errorText(a.body), next)
 	case a.status >= http.StatusInternalServerError:
 		return finding("token", checkSkipped, "not verified: the server rejects all requests", "")
-	case err != nil:
+	case err != nil || expires.IsZero():
 		return check{Name: "token", Status: checkOK, Detail: "accepted"}
 	}
 	return check{Name: "token", Status: checkOK, Detail: "accepted, expires at " + expires.UTC().Format(time.RFC3339)}
-}
-
-// tokenExpiry reads the expiry of a JWT. It does not verify the signature: the
-// server does.
-func tokenExpiry(token string) (time.Time, error) {
-	parts := strings.Split(token, ".")
-	if len(parts) != 3 {
-		return time.Time{}, errors.New("not a JWT")
-	}
-	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
-	if err != nil {
-		return time.Time{}, fmt.Errorf("decode the token: %w", err)
-	}
-	var claims struct {
-		Expires int64 `json:"exp"`
-	}
-	if err := json.Unmarshal(payload, &claims); err != nil || claims.Expires == 0 {
-		return time.Time{}, errors.New("the token has no expiry")
-	}
-	return time.Unix(claims.Expires, 0), nil
 }
 
 // checkKey sends a signed empty batch: the server verifies the signature first,

@@ -15,12 +15,24 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// nextStep suggests what to do about an error, by its code, field and reason.
+// nextStep suggests what to do about an error, by its code, field and reason, and lists
+// the values that were skipped if the error may be about them.
 func (p *program) nextStep(ctx context.Context, cmd *cobra.Command, e *client.Error) string {
 	s, err := p.connection()
-	switch {
-	case err != nil:
+	if err != nil {
 		return ""
+	}
+	next := p.stepOf(ctx, cmd, s, e)
+	ours := e.Status == 0 || e.Code == scoreboard.CodeUnauthorized || e.Code == scoreboard.CodeForbidden ||
+		e.Code == scoreboard.CodeInvalidSignature
+	if ours && len(s.Skipped) > 0 {
+		next += "; skipped: " + strings.Join(s.Skipped, ", ")
+	}
+	return next
+}
+
+func (p *program) stepOf(ctx context.Context, cmd *cobra.Command, s connection, e *client.Error) string {
+	switch {
 	case e.Status == 0:
 		return fmt.Sprintf(
 			"check that a server runs at %s (from %s); \"make dev\" starts one, --server sets the address",

@@ -1,10 +1,7 @@
 package main
 
 import (
-	"bufio"
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -52,30 +49,11 @@ func ordinal(n int64) string {
 	return fmt.Sprintf("%d%s", n, suffix)
 }
 
-// confirm asks before a destructive change. Without a terminal it requires --yes.
-func (p *program) confirm(ctx context.Context, question string) error {
-	if p.yes {
-		return nil
+func yesOrNo(is bool) string {
+	if is {
+		return "yes"
 	}
-	if !isTerminal(p.stdin) {
-		return usagef("%s No terminal to confirm on; pass --yes", question)
-	}
-	fmt.Fprintf(p.stderr, "%s [y/N] ", scoreboard.Escape(question))
-	answers := make(chan string, 1)
-	go func() {
-		answer, _ := bufio.NewReader(p.stdin).ReadString('\n')
-		answers <- strings.ToLower(strings.TrimSpace(answer))
-	}()
-	select {
-	case <-ctx.Done():
-		fmt.Fprintln(p.stderr)
-		return ctx.Err()
-	case answer := <-answers:
-		if answer == "y" || answer == "yes" {
-			return nil
-		}
-		return errors.New("not confirmed")
-	}
+	return "no"
 }
 
 // table is a result in columns. Without headings, the first column of each row is

@@ -14,30 +14,42 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
 	"gopkg.in/yaml.v3"
 
 	"github.com/scoreboard/scoreboard/internal/suggest"
 )
 
-// config is ~/.config/sbctl/config.yaml. sbctl never writes it, so comments
-// survive: the current profile is stored in a separate file.
+// config is ~/.config/sbctl/config.yaml. The current profile is stored in a separate
+// file.
 type config struct {
 	Profiles map[string]profile `yaml:"profiles"`
 }
 
 type profile struct {
 	Server    string `yaml:"server"`
-	KeyID     string `yaml:"key_id"`
-	Token     secret `yaml:"token"`
-	KeySecret secret `yaml:"key_secret"`
+	KeyID     string `yaml:"key_id,omitempty"`
+	Token     secret `yaml:"token,omitempty"`
+	KeySecret secret `yaml:"key_secret,omitempty"`
 }
 
 // secret is the source of a secret; the configuration file contains none.
 type secret struct {
-	Env     string   `yaml:"env"`
-	File    string   `yaml:"file"`
-	Command []string `yaml:"command"`
+	Env     string   `yaml:"env,omitempty"`
+	File    string   `yaml:"file,omitempty"`
+	Command []string `yaml:"command,omitempty,flow"`
+}
+
+// String names the source; "" if there is none.
+func (s secret) String() string {
+	switch {
+	case s.Env != "":
+		return "variable " + s.Env
+	case s.File != "":
+		return "file " + s.File
+	case len(s.Command) > 0:
+		return "command " + strings.Join(s.Command, " ")
+	}
+	return ""
 }
 
 // secretTimeout limits a secret command, such as a password manager that prompts.
@@ -54,13 +66,11 @@ func (s secret) read(p *program) (string, error) {
 		}
 		return p.env[s.Env], nil
 	case s.File != "":
-		if rest, ok := strings.CutPrefix(s.File, "~/"); ok {
-			s.File = filepath.Join(p.env["HOME"], rest)
-		}
-		if err := requirePrivateFile(s.File); err != nil {
+		path := p.expandHome(s.File)
+		if err := requirePrivateFile(path); err != nil {
 			return "", err
 		}
-		b, err := os.ReadFile(s.File)
+		b, err := os.ReadFile(path)
 		return strings.TrimSpace(string(b)), err
 	case len(s.Command) > 0:
 		ctx, cancel := context.WithTimeout(context.Background(), secretTimeout)
@@ -74,6 +84,14 @@ func (s secret) read(p *program) (string, error) {
 		return strings.TrimSpace(string(b)), nil
 	}
 	return "", nil
+}
+
+// expandHome replaces a leading ~ of a path.
+func (p *program) expandHome(path string) string {
+	if rest, ok := strings.CutPrefix(path, "~/"); ok {
+		return filepath.Join(p.env["HOME"], rest)
+	}
+	return path
 }
 
 func (p *program) configDir() string {
@@ -135,91 +153,4 @@ func (p *program) readProfile(name string) (profile, error) {
 		}
 	}
 	return found, nil
-}
-
-func newProfileCmd(p *program) *cobra.Command {
-	return newNounCmd("profile", "Switch between servers", `
-  sbctl profile list
-  sbctl profile use staging`,
-		newProfileListCmd(p), newProfileUseCmd(p))
-}
-
-type profileRow struct {
-	Name   string `json:"name"`
-	Server string `json:"server"`
-	InUse  bool   `json:"in_use"`
-}
-
-func newProfileListCmd(p *program) *cobra.Command {
-	return &cobra.Command{
-		Use: "list", Short: "List the profiles in ~/.config/sbctl/config.yaml", Args: exactArgs(),
-		Long: `List the profiles in ~/.config/sbctl/config.yaml, which looks like this:
-
-  profiles:
-    staging:
-      server: https://scores.staging.example.com
-      key_id: k_staging
-      key_secret: {file: ~/.config/sbctl/staging.secret}   # mode 0600
-      token: {command: [pass, show, scoreboard/staging]}
-    local:
-      server: http://127.0.0.1:8080
-      token: {env: LOCAL_TOKEN}`,
-		Example: trimExamples(`
-  sbctl profile list
-  sbctl profile list --output json`),
-		RunE: func(*cobra.Command, []string) error {
-			c, err := p.readConfig()
-			if err != nil {
-				return err
-			}
-			inUse, err := p.profileName()
-			if err != nil {
-				return err
-			}
-			rows := []profileRow{}
-			for _, name := range slices.Sorted(maps.Keys(c.Profiles)) {
-				rows = append(rows, profileRow{name, c.Profiles[name].Server, name == inUse})
-			}
-			return p.print(rows, func() *table {
-				t := newTable("", "NAME", "SERVER")
-				for _, row := range rows {
-					mark := ""
-					if row.InUse {
-						mark = "*"
-					}
-					t.add(mark, row.Name, row.Server)
-				}
-				return t
-			})
-		},
-	}
-}
-
-func newProfileUseCmd(p *program) *cobra.Command {
-	return &cobra.Command{
-		Use: "use NAME", Short: "Select a profile; - selects none", Args: exactArgs("NAME"),
-		Example: trimExamples(`
-  sbctl profile use staging
-  sbctl profile use -`),
-		RunE: func(_ *cobra.Command, args []string) error {
-			if args[0] == "-" {
-				if err := os.Remove(p.currentProfilePath()); err != nil && !os.IsNotExist(err) {
-					return err
-				}
-				p.infof("no profile selected")
-				return nil
-			}
-			if _, err := p.readProfile(args[0]); err != nil {
-				return err
-			}
-			if err := os.MkdirAll(p.configDir(), 0o700); err != nil {
-				return err
-			}
-			if err := os.WriteFile(p.currentProfilePath(), []byte(args[0]+"\n"), 0o600); err != nil {
-				return err
-			}
-			p.infof("profile %s selected", args[0])
-			return nil
-		},
-	}
 }

@@ -136,6 +136,14 @@ func exactArgs(names ...string) cobra.PositionalArgs {
 	}
 }
 
+// atMostOne checks that there is no second argument.
+func atMostOne(_ *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return usagef("unexpected argument %q", args[1])
+	}
+	return nil
+}
+
 // flagError explains an invalid flag. If the verb is misspelt, its flags are
 // unknown to the noun; the verb is then the error.
 func (p *program) flagError(cmd *cobra.Command, err error) error {

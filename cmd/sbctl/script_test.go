@@ -54,6 +54,21 @@ func TestScripts(t *testing.T) {
 	})
 }
 
+// Scripts of commands that need no server.
+func TestLocalScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:           "testdata/local",
+		UpdateScripts: *update,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("HOME", env.WorkDir)
+			env.Setenv("GORACE", "atexit_sleep_ms=0")
+			env.Setenv("TOKEN", clienttest.Token("ada", "score:admin"))
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+	})
+}
+
 // setConnection has a script's sbctl use a server that clienttest started.
 func setConnection(env *testscript.Env, url, token string) {
 	env.Setenv("HOME", env.WorkDir)

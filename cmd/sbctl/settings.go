@@ -54,11 +54,7 @@ are LIVE while the server runs; the others are read at its start.`,
 func settingsTable(settings ...client.Setting) *table {
 	t := newTable("SETTING", "VALUE", "SOURCE", "LIVE", "CHANGED", "BY")
 	for _, s := range settings {
-		live := "no"
-		if s.Live {
-			live = "yes"
-		}
-		t.add(s.Name, s.Value, s.Source, live, timeCell(s.ChangedAt), s.ChangedBy)
+		t.add(s.Name, s.Value, s.Source, yesOrNo(s.Live), timeCell(s.ChangedAt), s.ChangedBy)
 	}
 	return t
 }

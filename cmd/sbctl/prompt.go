@@ -1,0 +1,120 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/charmbracelet/x/term"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// confirm asks before a destructive change to the server. The question begins with what
+// it is about: the server, the profile and the operator. Without a terminal it requires
+// --yes.
+func (p *program) confirm(ctx context.Context, question string) error {
+	s, err := p.connection()
+	if err != nil {
+		return err
+	}
+	return p.confirmOn(ctx, s.context(), question)
+}
+
+// confirmOn asks about a change to something else than the server.
+func (p *program) confirmOn(ctx context.Context, where, question string) error {
+	if p.yes {
+		return nil
+	}
+	if !isTerminal(p.stdin) {
+		return usagef("%s: %s No terminal to confirm on; pass --yes", where, question)
+	}
+	answer, err := p.ask(ctx, where+"\n"+question+" [y/N] ")
+	if err != nil {
+		return err
+	}
+	if answer = strings.ToLower(answer); answer == "y" || answer == "yes" {
+		return nil
+	}
+	return errors.New("not confirmed")
+}
+
+// context describes what a command would change: the server, where its address is from,
+// and the operator.
+func (s connection) context() string {
+	from := s.Server.From
+	if s.Profile != "" && from != "profile "+s.Profile {
+		from += ", profile " + s.Profile
+	}
+	return fmt.Sprintf("%s (from %s), as %s", s.Server.Value, from, s.operator())
+}
+
+// operator is the user of the connection's token.
+func (s connection) operator() string {
+	if s.Token.Value == "" {
+		return "nobody: no token is set"
+	}
+	claims, err := readClaims(s.Token.Value)
+	if err != nil || claims.Subject == "" {
+		return "the user of the token from " + s.Token.From
+	}
+	return claims.Subject
+}
+
+// ask prints a prompt on stderr and reads a line from the terminal.
+func (p *program) ask(ctx context.Context, prompt string) (string, error) {
+	fmt.Fprint(p.stderr, escapeLines(prompt))
+	return p.readAnswer(ctx, func() (string, error) {
+		line, err := bufio.NewReader(p.stdin).ReadString('\n')
+		if errors.Is(err, io.EOF) { // Ctrl-D is an empty answer
+			err = nil
+		}
+		return strings.TrimSpace(line), err
+	})
+}
+
+// askHidden is ask for a secret, which the terminal does not show.
+func (p *program) askHidden(ctx context.Context, prompt string) (string, error) {
+	fd := p.stdin.(*os.File).Fd() // the caller checked that it is a terminal
+	before, err := term.GetState(fd)
+	if err != nil {
+		return "", fmt.Errorf("read the terminal's state: %w", err)
+	}
+	fmt.Fprint(p.stderr, scoreboard.Escape(prompt))
+	secret, err := p.readAnswer(ctx, func() (string, error) {
+		b, err := term.ReadPassword(fd)
+		fmt.Fprintln(p.stderr)
+		return strings.TrimSpace(string(b)), err
+	})
+	if ctx.Err() != nil { // the reader still waits, and the terminal must show again what is typed
+		return "", errors.Join(ctx.Err(), term.Restore(fd, before))
+	}
+	return secret, err
+}
+
+// readAnswer ends with ctx, although read cannot be interrupted.
+func (p *program) readAnswer(ctx context.Context, read func() (string, error)) (string, error) {
+	type result struct {
+		answer string
+		err    error
+	}
+	answers := make(chan result, 1)
+	go func() {
+		answer, err := read()
+		answers <- result{answer, err}
+	}()
+	select {
+	case <-ctx.Done():
+		fmt.Fprintln(p.stderr)
+		return "", ctx.Err()
+	case r := <-answers:
+		if r.err != nil {
+			return "", fmt.Errorf("read the answer: %w", r.err)
+		}
+		return r.answer, nil
+	}
+}
