@@ -134,6 +134,23 @@ func TestPrivateBoardsLookUnknown(t *testing.T) {
 		t.Errorf("alice's statement: got %d %s", status, body)
 	}
 
+	// Only those who may see the board wait for a version.
+	began := time.Now()
+	for _, path := range []string{"/v1/leaderboard/me", "/v1/users/bob/score"} {
+		status, body := h.get(t, n.URL+path+"?board=hidden&min_version=1", bearer(h.token("bob", "", time.Hour)))
+		if status != http.StatusNotFound {
+			t.Errorf("%s with min_version: got %d %s, want 404", path, status, body)
+		}
+	}
+	if took := time.Since(began); took > time.Second {
+		t.Errorf("two reads with min_version took %s, want them as fast as for an unknown board", took)
+	}
+	status, body := h.get(t, n.URL+"/v1/leaderboard/me?board=hidden&min_version=1",
+		bearer(h.token("alice", "", time.Hour)))
+	if status != http.StatusOK || !strings.Contains(body, `"score":5`) {
+		t.Errorf("alice's standing with min_version: got %d %s", status, body)
+	}
+
 	now := time.Now().UTC().Format(time.RFC3339)
 	write := `{"user_id":"bob","event_id":"e","delta":5,"timestamp":"` + now + `","board":"BOARD"}`
 	for _, ask := range []struct{ method, path, body string }{
@@ -141,6 +158,7 @@ func TestPrivateBoardsLookUnknown(t *testing.T) {
 		{"GET", "/v1/leaderboard/top?board=BOARD&wait=1s&after=1:1", ""},
 		{"GET", "/v1/leaderboard/me?board=BOARD", ""},
 		{"GET", "/v1/leaderboard/me?board=BOARD&k=1", ""},
+		{"GET", "/v1/leaderboard/me?board=BOARD&min_version=1", ""},
 		{"GET", "/v1/users/alice/score?board=BOARD", ""},
 		{"GET", "/v1/users/bob/score?board=BOARD", ""},
 		{"GET", "/v1/users/bob/score?board=BOARD&score=9", ""},

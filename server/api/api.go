@@ -41,6 +41,8 @@ type Statuses interface {
 // Catalog looks boards up.
 type Catalog interface {
 	Board(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Board, error)
+	// PublicBoard is as Board, and returns a private board with a not_found.
+	PublicBoard(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Board, error)
 }
 
 // Events looks up the receipts of an event.

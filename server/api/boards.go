@@ -23,6 +23,8 @@ type Boards interface {
 	) (*scoreboard.Board, error)
 	FindBoards(ctx context.Context, f scoreboard.BoardFilter) ([]scoreboard.Board, error)
 	FindBoard(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Board, error)
+	// FindPublicBoard returns a not_found for a private board, after the same work.
+	FindPublicBoard(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Board, error)
 	FreezeBoard(ctx context.Context, id scoreboard.BoardID, why *scoreboard.AuditEntry) (*scoreboard.Board, error)
 	UnfreezeBoard(ctx context.Context, id scoreboard.BoardID, why *scoreboard.AuditEntry) (*scoreboard.Board, error)
 	ArchiveBoard(ctx context.Context, id scoreboard.BoardID, why *scoreboard.AuditEntry) (*scoreboard.Board, error)
@@ -221,18 +223,16 @@ func (a *API) showBoard(c *gin.Context, caller *auth.Claims) error {
 	return nil
 }
 
-// findBoard returns the board in the path. For users a private board is not
-// found.
+// findBoard returns the board in the path, as the caller may see it.
 func (a *API) findBoard(c *gin.Context, caller *auth.Claims) (*scoreboard.Board, error) {
 	id, err := scoreboard.ParseBoardID(c.Param("board"))
 	if err != nil {
 		return nil, err
 	}
-	b, err := a.Boards.FindBoard(c.Request.Context(), id)
-	if err == nil && !canSee(b, caller) {
-		return nil, errNoBoard(id)
+	if actsForAll(caller) {
+		return a.Boards.FindBoard(c.Request.Context(), id)
 	}
-	return b, err
+	return a.Boards.FindPublicBoard(c.Request.Context(), id)
 }
 
 func (a *API) boardJSON(c *gin.Context, b *scoreboard.Board) protocol.Board {

@@ -67,6 +67,14 @@ func (r *rig) byRate(perMinute int) api.Limit {
 	return r.rates[perMinute]
 }
 
+func (r *rig) PublicBoard(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Board, error) {
+	b, err := r.Board(ctx, id)
+	if err == nil && !b.Public {
+		err = scoreboard.Errorf(scoreboard.CodeNotFound, "board %s not found", id)
+	}
+	return b, err
+}
+
 func (r *rig) Board(_ context.Context, id scoreboard.BoardID) (*scoreboard.Board, error) {
 	if id == "nowhere" {
 		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "board %s not found", id)

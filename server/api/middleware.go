@@ -217,31 +217,14 @@ func actsForAll(caller *auth.Claims) bool {
 }
 
 // board returns a board that the caller may see: of private ones, servers and operators
-// see all and others none. For others a private board is as one that does not exist,
-// in the answer and in the time that it takes.
+// see all and others none.
 func (a *API) board(ctx context.Context, id scoreboard.BoardID, caller *auth.Claims) (*scoreboard.Board, error) {
-	b, err := a.Catalog.Board(ctx, id)
-	if err == nil && !canSee(b, caller) {
-		return nil, a.hideBoard(ctx, id)
+	if actsForAll(caller) {
+		return a.Catalog.Board(ctx, id)
 	}
-	return b, err
-}
-
-// canSee reports whether a caller may see a board.
-func canSee(b *scoreboard.Board, caller *auth.Claims) bool { return b.Public || actsForAll(caller) }
-
-// hideBoard returns the error for a board that does not exist, after looking for one.
-func (a *API) hideBoard(ctx context.Context, id scoreboard.BoardID) error {
-	if _, err := a.Catalog.Board(ctx, noBoard); err != nil && scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
-		return err
+	b, err := a.Catalog.PublicBoard(ctx, id)
+	if err != nil {
+		return nil, err
 	}
-	return errNoBoard(id)
-}
-
-// noBoard is not the name of a board: it has a character that none has.
-const noBoard = scoreboard.BoardID("?")
-
-// errNoBoard is the error of the catalog for a board that does not exist.
-func errNoBoard(id scoreboard.BoardID) error {
-	return scoreboard.Errorf(scoreboard.CodeNotFound, "board %s not found", id)
+	return b, nil
 }

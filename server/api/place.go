@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"net/http"
 	"strconv"
 
@@ -14,8 +15,6 @@ import (
 // placeQuery are the parameters of a read of one user.
 type placeQuery struct {
 	board      *scoreboard.Board
-	name       scoreboard.BoardID // of board, as requested
-	hidden     bool               // the caller may see nothing of board but its own standing
 	user       scoreboard.UserID
 	k          int
 	minVersion int64
@@ -47,19 +46,44 @@ func (a *API) placeQuery(c *gin.Context, caller *auth.Claims) (q placeQuery, err
 		}
 		q.score = &score
 	}
-	if q.name, err = boardOrGlobal(c.Query("board")); err != nil {
+	board, err := boardOrGlobal(c.Query("board"))
+	if err != nil {
 		return q, err
 	}
-	ctx := c.Request.Context()
 	// On a private board users may read their own standing, but not neighbours.
-	if q.user != caller.User || q.k > 0 || q.score != nil {
-		q.board, err = a.board(ctx, q.name, caller)
-		return q, err
-	}
-	if q.board, err = a.Catalog.Board(ctx, q.name); err == nil {
-		q.hidden = !canSee(q.board, caller)
+	if q.user != caller.User || q.k > 0 || q.score != nil || actsForAll(caller) {
+		q.board, err = a.board(c.Request.Context(), board, caller)
+	} else {
+		q.board, err = a.ownBoard(c.Request.Context(), board, caller.User)
 	}
 	return q, err
+}
+
+// ownBoard returns a public board, or a private one on which the user has a standing.
+// Without one the user must not learn of the board: whether it exists makes no difference
+// to what is looked up, nor to how long that takes.
+func (a *API) ownBoard(
+	ctx context.Context, id scoreboard.BoardID, user scoreboard.UserID,
+) (*scoreboard.Board, error) {
+	board, hidden := a.Catalog.PublicBoard(ctx, id)
+	if scoreboard.CodeOf(hidden) != scoreboard.CodeNotFound {
+		return board, hidden
+	}
+	if board != nil {
+		id = board.ID
+	}
+	has, err := a.Reads.HasStanding(ctx, id, user)
+	if err != nil && board != nil { // the ranking may know
+		_, missing := a.Reads.Place(ctx, board, user, 0, 0)
+		has = missing == nil
+	}
+	switch {
+	case has && board != nil:
+		return board, nil
+	case err != nil:
+		return nil, err
+	}
+	return nil, hidden
 }
 
 // place is GET /v1/leaderboard/me, /v1/users/{user_id}/score and …/rank.
@@ -79,9 +103,6 @@ func (a *API) place(c *gin.Context, caller *auth.Claims) error {
 			Code: scoreboard.CodeNotFound, WouldRank: rank,
 			Message: "user " + string(q.user) + " has no score on board " + string(q.board.ID),
 		}
-	}
-	if q.hidden && scoreboard.CodeOf(err) == scoreboard.CodeNotFound {
-		return a.hideBoard(ctx, q.name) // without a standing, the caller must not learn of the board
 	}
 	if err != nil && c.FullPath() == pathMe {
 		err = a.explainBan(ctx, q.user, err)

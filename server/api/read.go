@@ -26,6 +26,8 @@ type Leaderboard interface {
 	) (*scoreboard.Place, error)
 	List(ctx context.Context, board *scoreboard.Board, users []scoreboard.UserID) (*scoreboard.List, error)
 	RankOf(ctx context.Context, board *scoreboard.Board, score scoreboard.Score) (int64, error)
+	// HasStanding reads from the store whether a user is on a board, which need not exist.
+	HasStanding(ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID) (bool, error)
 	// CachedTop and CachedPlace return a recent answer for clients over the limit;
 	// nil if none is cached.
 	CachedTop(board scoreboard.BoardID) *scoreboard.Top

@@ -280,6 +280,10 @@ func (openBoard) Board(context.Context, scoreboard.BoardID) (*scoreboard.Board, 
 	return &scoreboard.Board{ID: "global", Family: "global", Public: true}, nil
 }
 
+func (o openBoard) PublicBoard(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Board, error) {
+	return o.Board(ctx, id)
+}
+
 // secretBoard is a catalogue, and a store, of one private board.
 type secretBoard struct{ Boards }
 
@@ -287,6 +291,15 @@ var secret = &scoreboard.Board{ID: "secret", Family: "secret", Status: scoreboar
 
 func (secretBoard) Board(context.Context, scoreboard.BoardID) (*scoreboard.Board, error) {
 	return secret, nil
+}
+
+func (secretBoard) PublicBoard(_ context.Context, id scoreboard.BoardID) (*scoreboard.Board, error) {
+	return secret, scoreboard.Errorf(scoreboard.CodeNotFound, "board %s not found", id)
+}
+
+func (s secretBoard) FindPublicBoard(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Board, error) {
+	_, err := s.PublicBoard(ctx, id)
+	return nil, err
 }
 
 func (secretBoard) FindBoard(context.Context, scoreboard.BoardID) (*scoreboard.Board, error) {

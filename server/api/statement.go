@@ -54,17 +54,16 @@ func (a *API) statement(c *gin.Context, caller *auth.Claims) error {
 			return err
 		}
 	}
-	hidden := false // the caller may see nothing of the board but its own events
+	var unknown error // how the board's name is answered to callers without an event on it
 	if q.Board != "" {
-		board, err := a.Catalog.Board(c.Request.Context(), q.Board)
-		if err != nil {
-			return err
+		if _, unknown = a.board(c.Request.Context(), q.Board, caller); unknown != nil &&
+			scoreboard.CodeOf(unknown) != scoreboard.CodeNotFound {
+			return unknown
 		}
-		hidden = !canSee(board, caller)
 	}
 	s, err := a.Ledger.Statement(c.Request.Context(), q)
-	if hidden && (err == nil && len(s.Rows) == 0 || scoreboard.CodeOf(err) == scoreboard.CodeNotFound) {
-		return a.hideBoard(c.Request.Context(), q.Board) // without an event, the caller must not learn of the board
+	if unknown != nil && (err == nil && len(s.Rows) == 0 || scoreboard.CodeOf(err) == scoreboard.CodeNotFound) {
+		return unknown
 	}
 	if err != nil {
 		return err

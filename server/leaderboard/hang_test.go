@@ -83,6 +83,10 @@ func (plainFallback) List(_ context.Context, b *scoreboard.Board, _ []scoreboard
 	return &scoreboard.List{Board: b.ID}, nil
 }
 
+func (plainFallback) HasStanding(context.Context, scoreboard.BoardID, scoreboard.UserID) (bool, error) {
+	return true, nil
+}
+
 func (plainFallback) RankOf(context.Context, *scoreboard.Board, scoreboard.Score) (int64, error) {
 	return 7, nil
 }

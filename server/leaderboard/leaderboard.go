@@ -37,6 +37,8 @@ type Fallback interface {
 	Place(ctx context.Context, board *scoreboard.Board, user scoreboard.UserID, k int) (*scoreboard.Place, error)
 	List(ctx context.Context, board *scoreboard.Board, users []scoreboard.UserID) (*scoreboard.List, error)
 	RankOf(ctx context.Context, board *scoreboard.Board, score scoreboard.Score) (int64, error)
+	// HasStanding reports whether a user is on a board; nobody is on one that does not exist.
+	HasStanding(ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID) (bool, error)
 }
 
 // Budgets of one read: of the ranking before the store is called, of the store,

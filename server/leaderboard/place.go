@@ -74,6 +74,18 @@ func (l *Leaderboard) ReadPlace(
 	return l.place(ctx, board, user, 0)
 }
 
+// HasStanding reads from the store whether a user is on a board. A board that does not
+// exist takes as long as any other.
+func (l *Leaderboard) HasStanding(
+	ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID,
+) (has bool, err error) {
+	err = l.store.try(ctx, func(ctx context.Context) (err error) {
+		has, err = l.Fallback.HasStanding(ctx, board, user)
+		return err
+	})
+	return has, err
+}
+
 // fromHead places a user from the cached head that other clients get at this
 // moment, so that the two agree; nil if the user is not in it.
 func (l *Leaderboard) fromHead(board *scoreboard.Board, user scoreboard.UserID, k int) *scoreboard.Place {

@@ -42,6 +42,10 @@ func (s *slowFallback) List(ctx context.Context, b *scoreboard.Board, _ []scoreb
 	return &scoreboard.List{Board: b.ID}, s.count(ctx)
 }
 
+func (s *slowFallback) HasStanding(ctx context.Context, _ scoreboard.BoardID, _ scoreboard.UserID) (bool, error) {
+	return true, s.count(ctx)
+}
+
 func (s *slowFallback) RankOf(ctx context.Context, _ *scoreboard.Board, _ scoreboard.Score) (int64, error) {
 	return 7, s.count(ctx)
 }

@@ -76,21 +76,48 @@ func (c *Catalog) Board(ctx context.Context, id scoreboard.BoardID) (*scoreboard
 			return nil, err
 		}
 	}
+	return k.resolve(id)
+}
+
+// PublicBoard is as Board for those who must not learn of private boards: they are as
+// boards that do not exist, in the error and in the time until it is returned. The error
+// comes with the private board, for callers that know of a reason to show it.
+func (c *Catalog) PublicBoard(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Board, error) {
+	k := c.known.Load()
+	if k == nil || k.boards[id] == nil || !k.boards[id].Public {
+		var err error
+		if k, err = c.since(ctx, time.Now()); err != nil {
+			return nil, err
+		}
+	}
+	b, err := k.resolve(id)
+	if err == nil && !b.Public {
+		return b, notFound(id)
+	}
+	return b, err
+}
+
+// resolve returns a board or the current instance of a family.
+func (k *catalog) resolve(id scoreboard.BoardID) (*scoreboard.Board, error) {
 	b := k.boards[id]
 	if b == nil {
-		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "board %s not found", id)
+		return nil, notFound(id)
 	}
 	if !b.IsFamily() {
 		return b, nil
 	}
 	public := b.Public
 	if b = k.current(id); b == nil && !public { // nobody must learn that it exists
-		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "board %s not found", id)
+		return nil, notFound(id)
 	}
 	if b == nil {
 		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "board %s has no current period", id)
 	}
 	return b, nil
+}
+
+func notFound(id scoreboard.BoardID) error {
+	return scoreboard.Errorf(scoreboard.CodeNotFound, "board %s not found", id)
 }
 
 // current returns the instance of a family that began last; between two seasons

@@ -67,6 +67,12 @@ func (s *Boards) FindBoard(ctx context.Context, id scoreboard.BoardID) (*scorebo
 	return row.FindBoard(ctx, s.db, id)
 }
 
+// FindPublicBoard reads one public board from the database, or returns a not_found. Rows of
+// private boards are not sent, so that the time does not tell that there is one.
+func (s *Boards) FindPublicBoard(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Board, error) {
+	return row.FindPublicBoard(ctx, s.db, id)
+}
+
 // BoardExists reads from the database whether a board exists.
 func (s *Boards) BoardExists(ctx context.Context, id scoreboard.BoardID) (exists bool, err error) {
 	if err := s.db.QueryRow(ctx, `select exists (select from boards where board_id = $1)`, id).

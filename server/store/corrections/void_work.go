@@ -102,8 +102,9 @@ func (c *Corrections) listVoid(ctx context.Context, v *scoreboard.Void, life tim
 	// sessions only: these are this role's, and the owner's, which daemons of the version
 	// before have.
 	var early bool
-	err = c.db.QueryRow(ctx, `select coalesce(least(oldest_own_transaction(), (select min(xact_start) from pg_stat_activity
-where datname = current_database() and backend_xid is not null)) < $1, false)`, v.Sender.To).Scan(&early)
+	err = c.db.QueryRow(ctx, `select coalesce(least(oldest_own_transaction(), (
+    select min(xact_start) from pg_stat_activity where datname = current_database() and backend_xid is not null
+)) < $1, false)`, v.Sender.To).Scan(&early)
 	if err != nil || early {
 		if early {
 			v.Problem = "a transaction that began before the end of the period is still running"

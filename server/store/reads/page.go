@@ -140,6 +140,17 @@ func (r *Reads) Place(
 	return p, nil
 }
 
+// HasStanding reports whether a user is on a board; nobody is on one that does not exist.
+func (r *Reads) HasStanding(ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID) (bool, error) {
+	const sql = `select exists (select from scores where user_id = $1 and board_id = $2 and not hidden)`
+	has := false
+	err := r.db.QueryRow(ctx, sql, user, board).Scan(&has)
+	if err != nil {
+		return false, pg.Translate(fmt.Errorf("look for %s on board %s: %w", user, board, err))
+	}
+	return has, nil
+}
+
 // around reads the standings above the user (nearest first) and below, and puts
 // the user between them.
 func (tx *snapshot) around(

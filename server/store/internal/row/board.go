@@ -38,7 +38,16 @@ func ScanBoard(row pgx.Row, before ...any) (b scoreboard.Board, err error) {
 
 // FindBoard reads one board, or returns a not_found.
 func FindBoard(ctx context.Context, q pg.Querier, id scoreboard.BoardID) (*scoreboard.Board, error) {
-	b, err := ScanBoard(q.QueryRow(ctx, `select `+BoardColumns+` from boards where board_id = $1`, id))
+	return findBoard(ctx, q, id, `select `+BoardColumns+` from boards where board_id = $1`)
+}
+
+// FindPublicBoard reads one public board, or returns a not_found.
+func FindPublicBoard(ctx context.Context, q pg.Querier, id scoreboard.BoardID) (*scoreboard.Board, error) {
+	return findBoard(ctx, q, id, `select `+BoardColumns+` from boards where board_id = $1 and public`)
+}
+
+func findBoard(ctx context.Context, q pg.Querier, id scoreboard.BoardID, sql string) (*scoreboard.Board, error) {
+	b, err := ScanBoard(q.QueryRow(ctx, sql, id))
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "board %s not found", id)
 	}
