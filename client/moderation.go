@@ -20,6 +20,8 @@ type (
 	UserState = protocol.UserState
 	// User is a user's status and its reason, with scores and flags.
 	User = protocol.User
+	// ReverseRequest says whose event is reversed, and why.
+	ReverseRequest = protocol.ReverseRequest
 	// VoidRequest selects the events of one key or address.
 	VoidRequest = protocol.VoidRequest
 	// VoidPreview is what a void would reverse.
@@ -33,6 +35,13 @@ type (
 	// Flags is a page of flags.
 	Flags = protocol.Flags
 )
+
+// Reversal is the result of a reversal: a receipt for each board, and the boards that have
+// ended and keep the event.
+type Reversal struct {
+	Receipts     []Receipt `json:"receipts"`
+	ClosedBoards []string  `json:"closed_boards,omitempty"`
+}
 
 // Ban rejects a user's writes and hides the user from all boards.
 func (c *Client) Ban(ctx context.Context, user, reason string) (UserState, error) {
@@ -98,27 +107,27 @@ func (c *Client) Adjust(ctx context.Context, a Adjustment) (Receipt, error) {
 	return receipt, err
 }
 
-// Reverse reverses an event of a user on all its boards. Reversing it again returns
-// the first receipts as replayed.
-func (c *Client) Reverse(ctx context.Context, user, event, reason string) ([]Receipt, error) {
+// Reverse reverses an event of a user on all its boards, or, with OpenBoards, on those that
+// have not ended. Reversing it again returns the first receipts as replayed.
+func (c *Client) Reverse(ctx context.Context, event string, r ReverseRequest) (Reversal, error) {
 	var response json.RawMessage
 	err := c.do(ctx, call{
 		op: "reverse event " + event, method: http.MethodPost,
 		path: "/v1/admin/events/" + url.PathEscape(event) + "/reverse", sign: true,
-		eventID: event, body: func(time.Time) any { return protocol.ReverseRequest{UserID: user, Reason: reason} },
+		eventID: event, body: func(time.Time) any { return r },
 	}, &response)
 	if err != nil {
-		return nil, err
+		return Reversal{}, err
 	}
 	var one Receipt
 	var several protocol.Receipts
 	if err := errors.Join(json.Unmarshal(response, &one), json.Unmarshal(response, &several)); err != nil {
-		return nil, &Error{Op: "reverse event " + event, Err: fmt.Errorf("decode the response: %w", err)}
+		return Reversal{}, &Error{Op: "reverse event " + event, Err: fmt.Errorf("decode the response: %w", err)}
 	}
 	if several.Receipts != nil {
-		return several.Receipts, nil
+		return Reversal{several.Receipts, several.ClosedBoards}, nil
 	}
-	return []Receipt{one}, nil
+	return Reversal{Receipts: []Receipt{one}}, nil
 }
 
 // PreviewVoid counts what a void would reverse.

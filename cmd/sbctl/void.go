@@ -17,30 +17,41 @@ import (
 )
 
 func newEventReverseCmd(p *program) *cobra.Command {
-	var user, reason string
+	var r client.ReverseRequest
 	cmd := &cobra.Command{
 		Use: "reverse ID", Short: "Reverse an event on all its boards", Args: exactArgs("ID"),
 		Long: `Reverse an event on all its boards by recording a reversal. On best and latest
 boards the score is recomputed from the remaining submissions. Reversing an event
-twice has no further effect. The event's receipt stays and is marked as reversed.`,
+twice has no further effect. The event's receipt stays and is marked as reversed. The
+standings of a board that has ended are final, so an event that counted on one is only
+reversed with --open-boards: on its other boards.`,
 		Example: trimExamples(`
   sbctl event reverse match-8841 --user alice --reason "the match was void"
-  sbctl event reverse match-8841 --user alice --reason "the match was void" --yes`),
+  sbctl event reverse match-8841 --user alice --reason "the match was void" --yes
+  sbctl event reverse match-8841 --user alice --reason "cheated last season" --open-boards`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
-			if user == "" {
+			if r.UserID == "" {
 				return usagef("--user is required")
 			}
-			if err := requireReason(reason); err != nil {
+			if err := requireReason(r.Reason); err != nil {
 				return err
 			}
-			if err := p.confirm(cmd.Context(), fmt.Sprintf("Reverse event %s of %s?", args[0], user)); err != nil {
+			if err := p.confirm(cmd.Context(), fmt.Sprintf("Reverse event %s of %s?", args[0], r.UserID)); err != nil {
 				return err
 			}
-			receipts, err := c.Reverse(cmd.Context(), user, args[0], reason)
+			reversal, err := c.Reverse(cmd.Context(), args[0], r)
 			if err != nil {
 				return err
 			}
-			return p.print(receipts, func() *table {
+			receipts := reversal.Receipts
+			var out any = receipts
+			if r.OpenBoards {
+				out = reversal
+			}
+			for _, board := range reversal.ClosedBoards {
+				p.infof("board %s has ended: its standings are final and keep the event", board)
+			}
+			return p.print(out, func() *table {
 				if len(receipts) == 1 {
 					return receiptTable(receipts[0])
 				}
@@ -48,8 +59,10 @@ twice has no further effect. The event's receipt stays and is marked as reversed
 			})
 		}),
 	}
-	cmd.Flags().StringVar(&user, "user", "", "the event's user")
-	addReasonFlag(cmd, &reason)
+	flags := cmd.Flags()
+	flags.StringVar(&r.UserID, "user", "", "the event's user")
+	flags.BoolVar(&r.OpenBoards, "open-boards", false, "leave boards that have ended as they are")
+	addReasonFlag(cmd, &r.Reason)
 	return cmd
 }
 
@@ -103,9 +116,13 @@ func (p *program) void(ctx context.Context, c *client.Client, r client.VoidReque
 		return err
 	}
 	table := func() *table {
-		t := newTable("BOARD", ">EVENTS", ">USERS", ">POINTS")
+		t := newTable("BOARD", ">EVENTS", ">USERS", ">POINTS", "")
 		for _, b := range preview.Boards {
-			t.add(b.Board, fmt.Sprint(b.Events), fmt.Sprint(b.Users), fmt.Sprint(b.Applied))
+			ended := ""
+			if b.Ended {
+				ended = "ended: stays as it is"
+			}
+			t.add(b.Board, fmt.Sprint(b.Events), fmt.Sprint(b.Users), fmt.Sprint(b.Applied), ended)
 		}
 		return t
 	}
@@ -175,6 +192,9 @@ func (p *program) reportFailures(v client.Void) {
 	for _, f := range v.Failures {
 		p.infof("event %s of %s was %s: %s", f.EventID, f.UserID, f.State, f.Reason)
 	}
+	if len(v.ClosedBoards) > 0 {
+		p.infof("boards that have ended keep their standings: %s", byCount(v.ClosedBoards))
+	}
 }
 
 func voidsTable(voids ...client.Void) *table {
@@ -189,20 +209,21 @@ func voidsTable(voids ...client.Void) *table {
 		t.add(fmt.Sprint(v.ID), state, v.KeyID+v.Address,
 			v.From.Format(time.RFC3339), v.To.Format(time.RFC3339),
 			fmt.Sprint(v.Todo), fmt.Sprint(v.Reversed), fmt.Sprint(v.Skipped), fmt.Sprint(v.Undone),
-			v.Who, v.Reason, undo, skippedFor(v), strings.TrimPrefix(delay(v), ", "))
+			v.Who, v.Reason, undo, byCount(v.SkippedFor), strings.TrimPrefix(delay(v), ", "))
 	}
 	return t
 }
 
-// skippedFor lists why events were skipped, the most frequent reason first.
-func skippedFor(v client.Void) string {
-	reasons := slices.SortedFunc(maps.Keys(v.SkippedFor), func(a, b string) int {
-		return cmp.Or(cmp.Compare(v.SkippedFor[b], v.SkippedFor[a]), strings.Compare(a, b))
+// byCount lists the keys of counts, such as why events were skipped, the most frequent
+// first.
+func byCount(counts map[string]int64) string {
+	keys := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), strings.Compare(a, b))
 	})
-	for i, reason := range reasons {
-		reasons[i] = fmt.Sprintf("%s (%d)", reason, v.SkippedFor[reason])
+	for i, key := range keys {
+		keys[i] = fmt.Sprintf("%s (%d)", key, counts[key])
 	}
-	return strings.Join(reasons, "; ")
+	return strings.Join(keys, "; ")
 }
 
 func newVoidsCmd(p *program) *cobra.Command {
@@ -264,6 +285,9 @@ func voidTable(v client.Void) *table {
 	}
 	t.add("events", fmt.Sprintf("%d to do, %d reversed, %d skipped, %d undone",
 		v.Todo, v.Reversed, v.Skipped, v.Undone))
+	if len(v.ClosedBoards) > 0 {
+		t.add("ended boards", "keep their standings: "+byCount(v.ClosedBoards))
+	}
 	if v.Waiting > 0 {
 		t.add("waiting", plural.Count(v.Waiting, "event"))
 	}

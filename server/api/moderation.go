@@ -23,8 +23,9 @@ type Moderation interface {
 		why *scoreboard.AuditEntry,
 	) (*scoreboard.Receipt, error)
 	Reverse(
-		ctx context.Context, user scoreboard.UserID, event scoreboard.EventID, why *scoreboard.AuditEntry,
-	) ([]scoreboard.Receipt, error)
+		ctx context.Context, user scoreboard.UserID, event scoreboard.EventID, openBoards bool,
+		why *scoreboard.AuditEntry,
+	) (receipts []scoreboard.Receipt, closed []scoreboard.BoardID, err error)
 	UserStatus(ctx context.Context, user scoreboard.UserID) (string, error)
 	UserRecord(ctx context.Context, user scoreboard.UserID) (*scoreboard.UserRecord, error)
 	Voids
@@ -128,11 +129,20 @@ func (a *API) reverse(c *gin.Context, caller *auth.Claims) error {
 	}
 	why := newAuditEntry(c, caller, scoreboard.AuditUser(user), r.Reason)
 	why.Detail = auditDetail(map[string]string{"event_id": event.Text})
-	receipts, err := a.Moderation.Reverse(c.Request.Context(), user, event, why)
+	receipts, closed, err := a.Moderation.Reverse(c.Request.Context(), user, event, r.OpenBoards, why)
 	if err != nil {
 		return err
 	}
-	a.respondRanked(c, user, receipts[0].Event, receipts)
+	if len(closed) == 0 {
+		a.respondRanked(c, user, receipts[0].Event, receipts)
+		return nil
+	}
+	a.rank(c, receipts)
+	out := receiptsJSON(user, receipts[0].Event, receipts)
+	for _, board := range closed {
+		out.ClosedBoards = append(out.ClosedBoards, string(board))
+	}
+	respond(c, http.StatusOK, out)
 	return nil
 }
 

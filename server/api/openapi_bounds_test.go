@@ -96,7 +96,8 @@ var bodyBounds = map[string]object{
 	"value":      text(maxBody), "boards": boardIDs, "user_ids": userIDs,
 	"name":  text(maxKeyName),
 	"items": {}, "settings": {}, "all": {}, "repair": {}, "dry_run": {}, "dlq": {}, "reset": {}, "force": {},
-	"public": {}, "starts_at": {}, "ends_at": {}, "from": {}, "to": {}, "from_time": {},
+	"open_boards": {},
+	"public":      {}, "starts_at": {}, "ends_at": {}, "from": {}, "to": {}, "from_time": {},
 
 	"IncrementRequest.key_id": text(maxBody), // an unknown key is a wrong signature
 	"IncrementRequest.board":  families,

@@ -41,7 +41,7 @@ func (a *API) createVoid(c *gin.Context, caller *auth.Claims) error {
 		out := protocol.VoidPreview{Events: p.Events, Users: p.Users, Boards: []protocol.VoidedBoard{}}
 		for _, b := range p.Boards {
 			out.Boards = append(out.Boards, protocol.VoidedBoard{
-				Board: string(b.Board), Events: b.Events, Users: b.Users, Applied: b.Applied,
+				Board: string(b.Board), Events: b.Events, Users: b.Users, Applied: b.Applied, Ended: b.Ended,
 			})
 		}
 		respond(c, http.StatusOK, out)
@@ -65,7 +65,8 @@ func voidJSON(v *scoreboard.Void) protocol.Void {
 		ID: v.ID, State: string(v.State), KeyID: v.Sender.KeyID, Address: v.Sender.Address,
 		From: v.Sender.From, To: v.Sender.To, Reason: v.Reason, Who: string(v.Actor), CreatedAt: v.Created,
 		Todo: v.Todo, Reversed: v.Reversed, Skipped: v.Skipped, Undone: v.Undone, SkippedFor: v.SkippedFor,
-		UndoAt: timePtr(v.UndoAt), UndoBy: string(v.UndoBy), UndoReason: v.UndoReason,
+		ClosedBoards: boardCounts(v.ClosedBoards),
+		UndoAt:       timePtr(v.UndoAt), UndoBy: string(v.UndoBy), UndoReason: v.UndoReason,
 		Waiting: v.Waiting, Failures: voidFailuresJSON(v.Failed), Problem: v.Problem, Attempts: v.Attempts,
 	}
 	if v.Problem != "" {
@@ -73,6 +74,18 @@ func voidJSON(v *scoreboard.Void) protocol.Void {
 	}
 	if !v.Done.IsZero() {
 		out.DoneAt = &v.Done
+	}
+	return out
+}
+
+// boardCounts returns counts by board; nil for none.
+func boardCounts(counts map[scoreboard.BoardID]int64) map[string]int64 {
+	if len(counts) == 0 {
+		return nil
+	}
+	out := make(map[string]int64, len(counts))
+	for board, n := range counts {
+		out[string(board)] = n
 	}
 	return out
 }

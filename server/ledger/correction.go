@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -37,6 +38,9 @@ type Reversal struct {
 type Correction struct {
 	Undo bool
 	Void *int64 // the void that this belongs to; nil: none
+	// OpenBoards leaves an event's boards that have ended as they are, if any of its boards
+	// is open. Otherwise such an event is not corrected at all.
+	OpenBoards bool
 	// Audit is written to every row; nil for a void, whose audit entry is written
 	// when it is created.
 	Audit *scoreboard.AuditEntry
@@ -76,6 +80,10 @@ func (b *Batch) Plan(c *Correction, events []Event, inForce map[EventKey]Reversa
 			replayed = append(replayed, i)
 			continue
 		}
+		if err := b.checkBoards(c, e); err != nil {
+			b.Outcomes[i].Err = err
+			continue
+		}
 		apply = append(apply, i)
 	}
 	return apply, replayed
@@ -94,22 +102,65 @@ func (b *Batch) checkCorrection(c *Correction, e *Event, reversal Reversal) erro
 	if c.Undo && (reversal.Void == nil || *reversal.Void != *c.Void) {
 		return scoreboard.Errorf(scoreboard.CodeConflict, "event %s was not reversed by this void", id)
 	}
-	for _, name := range e.Boards {
-		if _, err := b.openBoard(name); err != nil {
-			return err
-		}
-	}
 	return nil
 }
 
+// checkBoards returns why an event cannot be corrected on its boards. A board that has
+// ended never opens again, so what it keeps of an event, it keeps.
+func (b *Batch) checkBoards(c *Correction, e *Event) error {
+	var closed error
+	open, ended := 0, 0
+	for _, name := range e.Boards {
+		_, err := b.openBoard(name)
+		switch {
+		case err == nil:
+			open++
+		case b.hasEnded(name):
+			ended++
+			closed = err
+		default:
+			return err
+		}
+	}
+	switch {
+	case ended == 0 || open > 0 && c.OpenBoards:
+		return nil
+	case open > 0:
+		return scoreboard.Errorf(scoreboard.CodeBoardClosed,
+			"%v; open_boards corrects the event on its other boards alone", closed)
+	}
+	return closed
+}
+
+// hasEnded reports whether a board accepts no writes and never will.
+func (b *Batch) hasEnded(name scoreboard.BoardID) bool {
+	board := b.boards[name]
+	return board != nil && board.Ended()
+}
+
+// Uncorrected returns the boards of an event that its correction left as they were: those
+// without one of its receipts.
+func (e *Event) Uncorrected(receipts []scoreboard.Receipt) (left []scoreboard.BoardID) {
+	for _, board := range e.Boards {
+		if !slices.ContainsFunc(receipts, func(r scoreboard.Receipt) bool { return r.Board == board }) {
+			left = append(left, board)
+		}
+	}
+	return left
+}
+
 // Correct sets the scores on all boards of the event of item i to their values
-// without it, or with it again: on all boards or on none. On best and latest
-// boards fold recomputes the score from the user's remaining events.
+// without it, or with it again: on all boards or on none, but for those that have ended,
+// which Plan has allowed. On best and latest boards fold recomputes the score from the
+// user's remaining events.
 func (b *Batch) Correct(
 	i int, c *Correction, e *Event, fold func(scoreboard.UserID, *scoreboard.Board) (Standing, error),
 ) ([]scoreboard.Receipt, error) {
 	to := make([]Standing, len(e.Boards))
 	for n, name := range e.Boards {
+		if b.hasEnded(name) {
+			continue
+		}
 		board, err := b.openBoard(name)
 		if err != nil {
 			return nil, err
@@ -129,11 +180,14 @@ func (b *Batch) Correct(
 			}
 		}
 	}
-	receipts := make([]scoreboard.Receipt, len(e.Boards))
+	receipts := make([]scoreboard.Receipt, 0, len(e.Boards))
 	for n, name := range e.Boards {
+		if b.hasEnded(name) {
+			continue
+		}
 		row := b.Items[i]
 		row.Delta = int64(to[n].Score - b.scores[ScoreKey{e.User, name}].Value)
-		receipts[n] = b.amend(&row, b.Hashes[i], b.boards[name], to[n])
+		receipts = append(receipts, b.amend(&row, b.Hashes[i], b.boards[name], to[n]))
 	}
 	return receipts, nil
 }

@@ -2,6 +2,7 @@ package ledger_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -178,6 +179,54 @@ func TestReversalIsAllOrNothing(t *testing.T) {
 	if got := m.standing("ada", "tight"); got.score != 0 {
 		t.Errorf("score %d, want 0", got.score)
 	}
+}
+
+// What a board that has ended keeps of an event is final. A reversal of the event's other
+// boards must be asked for; a void always is one. Its undo restores what it reversed.
+func TestReversalKeepsEndedBoards(t *testing.T) {
+	t.Parallel()
+	season := board("season", scoreboard.ModeIncrement)
+	m := newMemory(board("sum", scoreboard.ModeIncrement), season)
+	m.record(t, increment("ada", 5, "e1", "sum", "season"), increment("ada", 7, "e2", "sum", "season"),
+		increment("ada", 4, "e3", "season"))
+	open := ledger.Correction{OpenBoards: true}
+	correct := func(how ledger.Correction, event string) scoreboard.Outcome {
+		t.Helper()
+		e := m.event(t, "ada", increment("ada", 1, event, "sum").Event)
+		o := m.correct(t, how, e)[0]
+		if o.Err == nil && !o.Receipts[0].Replayed {
+			if left := e.Uncorrected(o.Receipts); !slices.Equal(left, []scoreboard.BoardID{"season"}) {
+				t.Errorf("%s: uncorrected on %v, want the season", event, left)
+			}
+		}
+		return o
+	}
+	want := func(what string, sum scoreboard.Score) {
+		t.Helper()
+		for id, score := range map[scoreboard.BoardID]scoreboard.Score{"sum": sum, "season": 16} {
+			if got := m.scores[ledger.ScoreKey{User: "ada", Board: id}].Value; got != score {
+				t.Errorf("%s: %d on %s, want %d", what, got, id, score)
+			}
+		}
+	}
+	season.Status = scoreboard.StatusFrozen
+	wantCode(t, "on a board that is frozen for now", correct(open, "e1").Err, scoreboard.CodeBoardClosed)
+	season.Closed = m.now
+	wantCode(t, "not asked for", correct(ledger.Correction{}, "e1").Err, scoreboard.CodeBoardClosed)
+	wantCode(t, "no board is open", correct(open, "e3").Err, scoreboard.CodeBoardClosed)
+	want("after what was rejected", 12)
+	wantCode(t, "e1", correct(open, "e1").Err, "")
+	want("after the reversal", 7)
+	for _, how := range []ledger.Correction{open, {}} {
+		if o := correct(how, "e1"); o.Err != nil || !o.Receipts[0].Replayed {
+			t.Errorf("the reversal again: %+v, want a replay", o)
+		}
+	}
+	void := int64(3)
+	wantCode(t, "void", correct(ledger.Correction{Void: &void, OpenBoards: true}, "e2").Err, "")
+	want("after the void", 0)
+	wantCode(t, "undo", correct(ledger.Correction{Void: &void, Undo: true, OpenBoards: true}, "e2").Err, "")
+	want("after the undo", 7)
 }
 
 func TestWhatCannotBeCorrected(t *testing.T) {

@@ -144,11 +144,12 @@ func (m *model) correct(events []*modelEvent, undo bool, void int64) []scoreboar
 		switch {
 		case undo && (!e.reversed || e.void != void):
 			codes[i] = scoreboard.CodeConflict
+		case e.reversed != undo: // a replay
 		case slices.ContainsFunc(e.boards, func(id scoreboard.BoardID) bool {
 			return m.boards[id].Status != scoreboard.StatusActive
 		}):
 			codes[i] = scoreboard.CodeBoardClosed
-		case e.reversed == undo:
+		default:
 			apply = append(apply, e)
 		}
 	}

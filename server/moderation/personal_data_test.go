@@ -65,7 +65,7 @@ func TestErasureRemovesTheNameAndKeepsSums(t *testing.T) {
 		t.Fatal(err)
 	}
 	event, _ := scoreboard.ParseEventID(user, "best")
-	if _, err := r.Corrections.Reverse(ctx, user, event, why()); err != nil {
+	if _, _, err := r.Corrections.Reverse(ctx, user, event, false, why()); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.Increments.Reject(
@@ -169,7 +169,7 @@ or user_agent is not null or signer is not null)`,
 	}
 	for what, err := range map[string]error{
 		"a write":    record(r, increment(user, 1, "late", "7", "sum")),
-		"a reversal": func() error { _, err := r.Corrections.Reverse(ctx, user, event, why()); return err }(),
+		"a reversal": func() error { _, _, err := r.Corrections.Reverse(ctx, user, event, false, why()); return err }(),
 		"a ban":      func() error { _, err := r.Moderation.Ban(ctx, user, why()); return err }(),
 	} {
 		if code := scoreboard.CodeOf(

@@ -27,7 +27,7 @@ func TestRejectedReversalsChangeNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = r.Corrections.Reverse(ctx, user, id, why())
+		_, _, err = r.Corrections.Reverse(ctx, user, id, false, why())
 		return scoreboard.CodeOf(err)
 	}
 	sums := func() int64 {

@@ -75,6 +75,9 @@ type AdjustRequest struct {
 type ReverseRequest struct {
 	UserID string `json:"user_id"`
 	Reason string `json:"reason"`
+	// OpenBoards reverses the event on its boards that are open, if others have ended: what
+	// those keep is final. Without it, such an event is not reversed at all.
+	OpenBoards bool `json:"open_boards,omitempty"`
 }
 
 // VoidRequest is the body of POST /v1/admin/voids. It selects all events that one key
@@ -103,6 +106,7 @@ type VoidedBoard struct {
 	Events  int64  `json:"events"`
 	Users   int64  `json:"users"`
 	Applied int64  `json:"applied"`
+	Ended   bool   `json:"ended,omitempty"` // its standings are final and stay as they are
 }
 
 // Void is a job that reverses events. Its state is listing, reversing or done and, if
@@ -124,6 +128,9 @@ type Void struct {
 	Undone    int64      `json:"undone"`
 	// SkippedFor counts skipped events by reason, for the ten most frequent reasons.
 	SkippedFor map[string]int64 `json:"skipped_for,omitempty"`
+	// ClosedBoards counts the reversed events that still count on a board that has ended, by
+	// such a board, for the ten most frequent.
+	ClosedBoards map[string]int64 `json:"closed_boards,omitempty"`
 	// Waiting counts events that failed and are tried again. The void ends after them.
 	Waiting int64 `json:"waiting"`
 	// Failures lists events that wait or were skipped: at most 20, those that wait first.

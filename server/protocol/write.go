@@ -52,6 +52,9 @@ type Receipts struct {
 	UserID           string    `json:"user_id"`
 	ProcessedEventID string    `json:"processed_event_id"`
 	Receipts         []Receipt `json:"receipts"`
+	// ClosedBoards are the event's boards that have ended, on which a reversal with
+	// open_boards left it as it was.
+	ClosedBoards []string `json:"closed_boards,omitempty"`
 }
 
 // EventStatus is the status of an event without a receipt: pending or rejected.

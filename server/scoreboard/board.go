@@ -117,6 +117,12 @@ type Board struct {
 // IsFamily reports whether b is a periodic board, whose instances hold the scores.
 func (b *Board) IsFamily() bool { return b.Period != PeriodNone && b.ID == b.Family }
 
+// Ended reports whether the board accepts no writes and never will: its period is over and
+// its standings are final, or it is archived. A frozen board has not ended.
+func (b *Board) Ended() bool {
+	return b.Status == StatusArchived || b.Status != StatusActive && !b.Closed.IsZero()
+}
+
 // Span returns the period of an instance.
 func (b *Board) Span() Span {
 	_, name, _ := strings.Cut(string(b.ID), ":")

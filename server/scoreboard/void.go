@@ -36,6 +36,9 @@ type Void struct {
 	Todo, Reversed, Skipped, Undone int64
 	// Skipped events by reason, the ten most frequent.
 	SkippedFor map[string]int64
+	// ClosedBoards counts the corrected events that have ended boards, by such a board, the
+	// ten most frequent. There the events stay as they were.
+	ClosedBoards map[BoardID]int64
 	// Problem is why the last attempt to work on the void ended early; empty: it did
 	// not. The void is tried again at Next.
 	Problem  string
@@ -96,4 +99,5 @@ type VoidedBoard struct {
 	Events  int64
 	Users   int64
 	Applied int64 // sum of the events' effects on scores
+	Ended   bool  // the board stays as it is
 }

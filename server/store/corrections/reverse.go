@@ -2,6 +2,7 @@ package corrections
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -17,31 +18,36 @@ import (
 // Reverse reverses one event of a user on all its boards or on none, as an event
 // of its own. A second reversal is a replay. If the original's rows are archived
 // and no longer in the ledger, it returns gone.
+//
+// With openBoards, the event's boards that have ended stay as they are, if others are
+// open: closed names them, and so does the audit entry.
 func (c *Corrections) Reverse(
-	ctx context.Context, user scoreboard.UserID, event scoreboard.EventID, audit *scoreboard.AuditEntry,
-) ([]scoreboard.Receipt, error) {
+	ctx context.Context, user scoreboard.UserID, event scoreboard.EventID, openBoards bool,
+	audit *scoreboard.AuditEntry,
+) (receipts []scoreboard.Receipt, closed []scoreboard.BoardID, err error) {
 	var found []ledger.Event
 	for _, internal := range []bool{false, true} { // a client's event, else an adjustment
 		var err error
 		found, err = c.findEvents(ctx, []string{string(user)}, [][16]byte{event.UUID}, internal)
 		if err != nil {
-			return nil, pg.Translate(fmt.Errorf("reverse event %s of %s: %w", event.Text, user, err))
+			return nil, nil, pg.Translate(fmt.Errorf("reverse event %s of %s: %w", event.Text, user, err))
 		}
 		if len(found) > 0 {
 			break
 		}
 	}
 	if len(found) == 0 {
-		return nil, c.explainMissing(ctx, user, event)
+		return nil, nil, c.explainMissing(ctx, user, event)
 	}
-	outcomes, err := c.correct(ctx, pg.Retries, correction{Correction: ledger.Correction{Audit: audit}}, found)
+	how := correction{Correction: ledger.Correction{Audit: audit, OpenBoards: openBoards}}
+	outcomes, err := c.correct(ctx, pg.Retries, how, found)
 	if err == nil {
 		err = outcomes[0].Err
 	}
 	if err != nil {
-		return nil, pg.Translate(fmt.Errorf("reverse event %s of %s: %w", event.Text, user, err))
+		return nil, nil, pg.Translate(fmt.Errorf("reverse event %s of %s: %w", event.Text, user, err))
 	}
-	return outcomes[0].Receipts, nil
+	return outcomes[0].Receipts, found[0].Uncorrected(outcomes[0].Receipts), nil
 }
 
 // explainMissing returns why an event is not in the ledger: it was never recorded,
@@ -202,7 +208,7 @@ select u, e, i, b, $5::bigint from unnest($1::text[], $2::uuid[], $3::boolean[],
 				users, ids, internal, by, how.Void)
 		}
 		if err == nil {
-			err = pg.WriteAudit(ctx, conn, how.Audit)
+			err = how.audit(ctx, conn, events, b.Outcomes)
 		}
 		if err != nil {
 			return err
@@ -212,6 +218,31 @@ select u, e, i, b, $5::bigint from unnest($1::text[], $2::uuid[], $3::boolean[],
 		return how.also(ctx, conn, events, b.Outcomes)
 	}
 	return nil
+}
+
+// audit writes the audit entry, if there is one, with the boards that have ended and stay
+// as they are.
+func (how *correction) audit(
+	ctx context.Context, conn *pgxpool.Conn, events []ledger.Event, outcomes []scoreboard.Outcome,
+) error {
+	if how.Audit == nil {
+		return nil
+	}
+	entry := *how.Audit
+	if closed := events[0].Uncorrected(outcomes[0].Receipts); len(closed) > 0 {
+		detail := make(map[string]any)
+		if len(entry.Detail) > 0 {
+			if err := json.Unmarshal(entry.Detail, &detail); err != nil {
+				return fmt.Errorf("decode the detail of the audit entry: %w", err)
+			}
+		}
+		detail["closed_boards"] = closed
+		var err error
+		if entry.Detail, err = json.Marshal(detail); err != nil {
+			return fmt.Errorf("encode the detail of the audit entry: %w", err)
+		}
+	}
+	return pg.WriteAudit(ctx, conn, &entry)
 }
 
 // folder reads the rows for ledger.Fold, once for each score.

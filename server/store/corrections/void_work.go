@@ -186,7 +186,9 @@ func (c *Corrections) correctSome(ctx context.Context, v *scoreboard.Void, life 
 		return false, err
 	}
 	s.how = correction{
-		Correction: ledger.Correction{Undo: v.State == scoreboard.VoidUndoing, Void: &v.ID},
+		Correction: ledger.Correction{
+			Undo: v.State == scoreboard.VoidUndoing, Void: &v.ID, OpenBoards: true,
+		},
 		also: func(
 			ctx context.Context, conn *pgxpool.Conn, events []ledger.Event, outcomes []scoreboard.Outcome,
 		) error {
@@ -393,9 +395,22 @@ func (c *Corrections) skipMissing(
 	return c.markVoided(ctx, c.db, id, from, "", missing, outcomes)
 }
 
+// joinBoards is the note of an event that is corrected but on these boards. No board has a
+// space in its name.
+func joinBoards(boards []scoreboard.BoardID) string {
+	var b strings.Builder
+	for i, board := range boards {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(string(board))
+	}
+	return b.String()
+}
+
 // markVoided stores the result of events in the state from: the corrected ones
-// move to the state to, the others are skipped. If it is repeated after a lost
-// connection, it finds none.
+// move to the state to, with the boards that have ended as their note, the others are
+// skipped. If it is repeated after a lost connection, it finds none.
 func (c *Corrections) markVoided(
 	ctx context.Context,
 	on pg.Querier,
@@ -415,12 +430,16 @@ func (c *Corrections) markVoided(
 		case outcomes[i].Receipts[0].Replayed:
 			note = "already reversed"
 		default:
+			if closed := events[i].Uncorrected(outcomes[i].Receipts); len(closed) > 0 {
+				note = joinBoards(closed)
+				notes[i] = &note
+			}
 			continue
 		}
 		states[i], notes[i] = "skipped", &note
 	}
 	_, err := on.Exec(ctx, `update void_events as v set state = t.s, note = t.n,
-    attempts = case when t.n is null then 0 else attempts end
+    attempts = case when t.s = 'skipped' then attempts else 0 end
 from unnest($2::text[], $3::uuid[], $4::text[], $5::text[]) as t(u, e, s, n)
 where v.void_id = $1 and v.user_id = t.u and v.event_id = t.e and v.state = $6`, id, users, ids, states, notes, from)
 	return err

@@ -30,12 +30,13 @@ func (c *Corrections) PreviewVoid(ctx context.Context, sender scoreboard.Sender)
 		QueryRow(func(row pgx.Row) error {
 			return row.Scan(&p.Events, &p.Users)
 		})
-	b.Queue(`select board_id, count(*), count(distinct user_id),
-sum(applied)::bigint `+sqlSent+` group by board_id order by board_id`, args...).
+	b.Queue(`select v.*, b.status = 'archived' or b.status <> 'active' and b.closed_at is not null from (
+    select board_id, count(*), count(distinct user_id), sum(applied)::bigint `+sqlSent+` group by board_id) as v
+join boards as b using (board_id) order by board_id`, args...).
 		Query(func(rows pgx.Rows) error {
 			return pg.ForEach(rows, func() error {
 				var v scoreboard.VoidedBoard
-				err := rows.Scan(&v.Board, &v.Events, &v.Users, &v.Applied)
+				err := rows.Scan(&v.Board, &v.Events, &v.Users, &v.Applied, &v.Ended)
 				p.Boards = append(p.Boards, v)
 				return err
 			})
@@ -55,6 +56,10 @@ const voidColumns = `id, coalesce(key_id, ''), coalesce(address, ''), starts, en
     (select count(*) from void_events where void_id = voids.id and state = 'undone'),
     (select jsonb_object_agg(note, n) from (select note, count(*) as n from void_events
         where void_id = voids.id and state = 'skipped' group by note order by n desc limit 10) as most),
+    (select jsonb_object_agg(board, n) from (select board, count(*) as n
+        from void_events cross join lateral string_to_table(note, ' ') as board
+        where void_id = voids.id and state in ('reversed', 'undone') and attempts = 0 and note is not null
+        group by board order by n desc, board limit 10) as most),
     coalesce(problem, ''), attempts, next_at,
     (select count(*) from void_events where void_id = voids.id and state in ('todo', 'reversed') and attempts > 0),
     coalesce((select at from audit_log where target = 'void:' || voids.id and action = 'void.undo' order by id desc
@@ -68,7 +73,7 @@ const voidColumns = `id, coalesce(key_id, ''), coalesce(address, ''), starts, en
 const sqlFailures = `select v.id, e.user_id, e.event_id, e.state = 'skipped', coalesce(e.note, ''), e.attempts,
     case when isfinite(e.next_at) then e.next_at end
 from unnest($1::bigint[]) as v(id) cross join lateral (
-    select * from void_events where void_id = v.id and note is not null
+    select * from void_events where void_id = v.id and note is not null and (state = 'skipped' or attempts > 0)
     order by state = 'skipped', user_id, event_id limit $2) as e
 order by v.id, e.state = 'skipped', e.user_id, e.event_id`
 
@@ -109,6 +114,7 @@ func scanVoid(row pgx.Row) (*scoreboard.Void, error) {
 		&v.Skipped,
 		&v.Undone,
 		&v.SkippedFor,
+		&v.ClosedBoards,
 		&v.Problem,
 		&v.Attempts,
 		&next,

@@ -31,7 +31,8 @@ where u.user_id = $1`
 const sqlVoidFailures = `select v.id, e.user_id, e.event_id, e.state = 'skipped', e.note, e.attempts,
     case when isfinite(e.next_at) then e.next_at end
 from voids as v cross join lateral (
-    select * from void_events where void_id = v.id and user_id = $1 and note is not null offset 0) as e
+    select * from void_events where void_id = v.id and user_id = $1 and note is not null
+        and (state = 'skipped' or attempts > 0) offset 0) as e
 order by v.id desc, e.event_id limit $2`
 
 // UserRecord returns a user's record for operators, or a not_found.
