@@ -62,3 +62,24 @@ func TestJobsWithoutPostgres(t *testing.T) {
 	own.Stop()
 	n.checkUnavailable(t, "PostgreSQL stopped")
 }
+
+// During an outage nobody can say that a board does not exist: another node may have
+// created it, and recorded events on it, since the boards were read.
+func TestUnknownBoardsWithoutPostgres(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	own := backendtest.OwnPostgres(t, migrations.Up)
+	h.postgres = own.URL
+	n := h.start(allRoles)
+	check := func(want int) {
+		for _, path := range []string{"top?board=", "me?board=", "me?score=1&board="} {
+			status, body := h.get(t, n.URL+"/v1/leaderboard/"+path+"elsewhere", bearer(h.token("bob", "", time.Hour)))
+			if status != want {
+				t.Errorf("%selsewhere: got %d %s, want %d", path, status, body, want)
+			}
+		}
+	}
+	check(http.StatusNotFound)
+	own.Stop()
+	check(http.StatusServiceUnavailable)
+}

@@ -1,10 +1,13 @@
 package server_test
 
 import (
+	"errors"
+	"net/http"
 	"testing"
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/internal/backendtest"
 	"github.com/scoreboard/scoreboard/server/auth"
 )
 
@@ -53,5 +56,38 @@ func TestStreamFollowsRollover(t *testing.T) {
 		if len(s.Entries) != 1 || s.Reconnects != 0 || s.Connection != client.WebSocket {
 			t.Errorf("got %+v, want only carol over the same connection", s)
 		}
+	}
+}
+
+// A repeat gets its receipt although no season has begun, as after the database's clock
+// has gone back: the client does not know whether it was recorded.
+func TestRepeatBeforeAllSeasons(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	n := h.start(allRoles)
+	root, game := n.client("root", auth.ScopeAdmin), n.client("game", auth.ScopeUpdate)
+	end := time.Now().Add(3 * time.Hour).UTC()
+	if _, err := root.CreateBoard(t.Context(), client.BoardRequest{
+		Board: "season", Period: "season", Season: "one", EndsAt: &end,
+	}); err != nil {
+		t.Fatal(err)
+	}
+	in := client.Increment{User: "bob", Board: "season", Delta: 5, EventID: "e"}
+	if _, err := game.Submit(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	backendtest.Connect(t, h.postgres).Do(t,
+		`update boards set period_start = now() + interval '1 hour' where board_id = 'season:one'`)
+	h.await("the node to notice", func() bool {
+		status, _ := h.get(t, n.URL+"/v1/leaderboard/top?board=season", bearer(h.token("bob", "", time.Hour)))
+		return status == http.StatusNotFound
+	})
+	if r, err := game.Submit(t.Context(), in); err != nil || !r.Replayed || r.NewScore != 5 {
+		t.Errorf("a repeat: got %+v, %v, want the first receipt", r, err)
+	}
+	in.EventID = "f"
+	var e *client.Error
+	if _, err := game.Submit(t.Context(), in); !errors.As(err, &e) || e.Code != "board_closed" {
+		t.Errorf("another event: got %v, want board_closed", err)
 	}
 }

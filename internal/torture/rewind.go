@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -90,6 +91,8 @@ func (r *run) rewind(ctx context.Context) {
 	if !r.submitUntilTaken(ctx, userKept) || !r.awaitShown(ctx, followers, "before the copy", 0, userKept, "") {
 		return
 	}
+	adopted, err := r.adoptions(ctx)
+	r.must(err)
 	r.must(r.cluster.DropStandby(ctx)) // it would be ahead of the copy
 	dir := r.cluster.Dir(cluster.Postgres)
 	old := filepath.Clean(dir) + ".old"
@@ -121,6 +124,15 @@ func (r *run) rewind(ctx context.Context) {
 			r.log.Violate("rewind", "", "watcher %d was shown %s", i, text)
 		}
 	}
+	if after, err := r.adoptions(ctx); err != nil || after != adopted+1 {
+		r.log.Violate("rewind", "", "the audit log has %d adoptions of a history (%v), want %d: one more than before",
+			after, err, adopted+1)
+	}
+}
+
+// adoptions counts the histories that nodes adopted, by the audit log: a failover ends
+// in one, too.
+func (r *run) adoptions(ctx context.Context) (n int, err error) {
 	var audit struct {
 		Entries []struct {
 			Who string `json:"who"`
@@ -128,10 +140,15 @@ func (r *run) rewind(ctx context.Context) {
 	}
 	server := r.cluster.Nodes[0].URL()
 	status, err := r.server.Call(ctx, server, http.MethodGet, "/v1/admin/audit?action=history.adopt", nil, &audit)
-	if err != nil || status != http.StatusOK || len(audit.Entries) != 1 || audit.Entries[0].Who != "scoreboardd" {
-		r.log.Violate("rewind", "", "the audit log has %+v (status %d, %v), want one adoption by scoreboardd",
-			audit.Entries, status, err)
+	if err != nil || status != http.StatusOK {
+		return 0, cmp.Or(err, fmt.Errorf("status %d", status))
 	}
+	for _, e := range audit.Entries {
+		if e.Who != "scoreboardd" {
+			return 0, fmt.Errorf("an adoption by %q", e.Who)
+		}
+	}
+	return len(audit.Entries), nil
 }
 
 // submitUntilTaken repeats an increment of a user until it is acknowledged.

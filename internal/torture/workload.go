@@ -294,6 +294,12 @@ func (r *run) settled(rng *rand.Rand) *history.Event {
 	return r.done[rng.IntN(len(r.done))]
 }
 
+// says reports whether an answer is about the event: not of an outage, of a wrong clock,
+// nor of too many requests that a wrong clock had rejected.
+func says(a contract.Answer) bool {
+	return a.Status < 500 && a.Status != http.StatusUnauthorized && a.Status != http.StatusTooManyRequests
+}
+
 // repeat sends an event that is done again: it must get the first receipt.
 func (r *run) repeat(ctx context.Context, rng *rand.Rand) {
 	e := r.settled(rng)
@@ -303,7 +309,7 @@ func (r *run) repeat(ctx context.Context, rng *rand.Rand) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), attemptTime)
 	defer cancel()
 	a, err := r.server.Submit(ctx, r.node(rng, "api").URL(), e.Increment, rng.IntN(3) == 0)
-	if err != nil || a.Status >= 500 || a.Status == http.StatusUnauthorized {
+	if err != nil || !says(a) {
 		return
 	}
 	switch {
@@ -332,7 +338,7 @@ func (r *run) conflict(ctx context.Context, rng *rand.Rand) {
 	in := e.Increment
 	in.Delta += 1000
 	a, err := r.server.Submit(ctx, r.node(rng, "api").URL(), in, false)
-	if err != nil || a.Status >= 500 || a.Status == http.StatusUnauthorized {
+	if err != nil || !says(a) {
 		return
 	}
 	if a.Code != "event_conflict" {

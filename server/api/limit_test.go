@@ -75,6 +75,13 @@ func (r *rig) PublicBoard(ctx context.Context, id scoreboard.BoardID) (*scoreboa
 	return b, err
 }
 
+func (r *rig) Named(ctx context.Context, id scoreboard.BoardID, private bool) (*scoreboard.Board, error) {
+	if private {
+		return r.Board(ctx, id)
+	}
+	return r.PublicBoard(ctx, id)
+}
+
 func (r *rig) Board(_ context.Context, id scoreboard.BoardID) (*scoreboard.Board, error) {
 	if id == "nowhere" {
 		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "board %s not found", id)

@@ -66,8 +66,8 @@ func (a *API) ownBoard(
 	ctx context.Context, id scoreboard.BoardID, user scoreboard.UserID,
 ) (*scoreboard.Board, error) {
 	board, hidden := a.Catalog.PublicBoard(ctx, id)
-	if scoreboard.CodeOf(hidden) != scoreboard.CodeNotFound {
-		return board, hidden
+	if hidden == nil {
+		return board, nil
 	}
 	if board != nil {
 		id = board.ID

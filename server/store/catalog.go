@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"slices"
@@ -69,51 +70,70 @@ func (c *Catalog) Unavailable() bool {
 // Board returns a board, which must not be modified, or a not_found. The name of a
 // family resolves to its current instance.
 func (c *Catalog) Board(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Board, error) {
-	k := c.known.Load()
-	if k == nil || k.boards[id] == nil {
-		var err error
-		if k, err = c.since(ctx, time.Now()); err != nil {
-			return nil, err
-		}
+	k, b, err := c.find(ctx, id, true)
+	if err != nil || !b.IsFamily() {
+		return b, err
 	}
-	return k.resolve(id)
+	return k.instance(b)
 }
 
 // PublicBoard is as Board for those who must not learn of private boards: they are as
 // boards that do not exist, in the error and in the time until it is returned. The error
 // comes with the private board, for callers that know of a reason to show it.
 func (c *Catalog) PublicBoard(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Board, error) {
-	k := c.known.Load()
-	if k == nil || k.boards[id] == nil || !k.boards[id].Public {
-		var err error
-		if k, err = c.since(ctx, time.Now()); err != nil {
-			return nil, err
-		}
+	k, b, hidden := c.find(ctx, id, false)
+	if b == nil || !b.IsFamily() {
+		return b, hidden
 	}
-	b, err := k.resolve(id)
-	if err == nil && !b.Public {
-		return b, notFound(id)
+	b, err := k.instance(b)
+	if hidden == nil && err == nil && !b.Public {
+		hidden = notFound(id)
 	}
-	return b, err
+	return b, cmp.Or(hidden, err)
 }
 
-// resolve returns a board or the current instance of a family.
-func (k *catalog) resolve(id scoreboard.BoardID) (*scoreboard.Board, error) {
-	b := k.boards[id]
-	if b == nil {
-		return nil, notFound(id)
-	}
-	if !b.IsFamily() {
-		return b, nil
-	}
-	public := b.Public
-	if b = k.current(id); b == nil && !public { // nobody must learn that it exists
-		return nil, notFound(id)
-	}
-	if b == nil {
-		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "board %s has no current period", id)
+// Named returns the board of a name or a not_found. A family is not resolved, so the
+// answer says nothing about its periods, and stays the same while there is the board.
+// Unless private, it finds public boards alone, as PublicBoard does.
+func (c *Catalog) Named(ctx context.Context, id scoreboard.BoardID, private bool) (*scoreboard.Board, error) {
+	_, b, err := c.find(ctx, id, private)
+	if err != nil {
+		return nil, err
 	}
 	return b, nil
+}
+
+// find returns the board of a name. Where the name is not known, it looks again; if the
+// store does not answer then, the board may exist, and the error is the store's.
+// Without private, a private board comes with a not_found, after the same look.
+func (c *Catalog) find(
+	ctx context.Context, id scoreboard.BoardID, private bool,
+) (k *catalog, b *scoreboard.Board, err error) {
+	if k = c.known.Load(); k != nil {
+		b = k.boards[id]
+	}
+	if b == nil || !private && !b.Public {
+		newer, err := c.since(ctx, time.Now())
+		if err != nil {
+			return k, b, err
+		}
+		k, b = newer, newer.boards[id]
+	}
+	if b == nil || !private && !b.Public {
+		err = notFound(id)
+	}
+	return k, b, err
+}
+
+// instance returns the current instance of a family, or a not_found.
+func (k *catalog) instance(family *scoreboard.Board) (*scoreboard.Board, error) {
+	if b := k.current(family.ID); b != nil {
+		return b, nil
+	}
+	if !family.Public { // nobody must learn that it exists
+		return nil, notFound(family.ID)
+	}
+	return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "board %s has no current period", family.ID)
 }
 
 func notFound(id scoreboard.BoardID) error {
@@ -159,7 +179,7 @@ func (c *Catalog) since(ctx context.Context, t time.Time) (*catalog, error) {
 			return k, nil
 		}
 	}
-	if err := c.Refresh(ctx); err != nil && k == nil {
+	if err := c.Refresh(ctx); err != nil {
 		return nil, err
 	}
 	return c.known.Load(), nil
