@@ -40,7 +40,8 @@ type State struct {
 	Degraded string `json:"degraded,omitempty"`
 	// Me is the latest change of the token's user, nil before the first.
 	Me *Move `json:"me,omitempty"`
-	// Err is why the watch is disconnected or, on the last state, why it ended.
+	// Err is why the watch is disconnected, why it polls instead of following a stream
+	// or, on the last state, why it ended.
 	Err error `json:"-"`
 }
 
@@ -103,6 +104,7 @@ type watcher struct {
 	out             chan State
 	state           State
 	connectedBefore bool
+	streamErr       error         // why the last stream ended or was refused
 	reconnectAfter  time.Duration // set by the server when it closes a stream
 	lower           *lowerEpoch   // nil unless the latest state that arrived has a lower epoch
 }
@@ -123,6 +125,7 @@ func (w *watcher) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
+		w.streamErr = err
 		if w.state.Connection != Polling { // polling works and continues shortly
 			w.disconnected(err)
 		}
@@ -285,6 +288,9 @@ func (w *watcher) heard(kind Connection) {
 	}
 	w.connectedBefore = true
 	w.state.Connection, w.state.Err, w.state.HeardAt = kind, nil, w.c.now()
+	if kind == Polling {
+		w.state.Err = w.streamErr
+	}
 }
 
 func (w *watcher) disconnected(err error) {

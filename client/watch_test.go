@@ -116,6 +116,9 @@ func TestWatchPollsWithoutGaps(t *testing.T) {
 		if state.Connection != client.Polling || state.Reconnects != 0 {
 			t.Fatalf("got %+v between polls", state)
 		}
+		if state.Err == nil {
+			t.Fatalf("got %+v, want in Err why no stream works", state)
+		}
 		tries = 0
 		for _, r := range s.Seen() {
 			if strings.HasPrefix(r.Path, "/v1/realtime") && r.Header.Get("Upgrade") != "" {

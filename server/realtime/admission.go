@@ -1,6 +1,7 @@
 package realtime
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -31,15 +32,16 @@ func (h *Hub) admit(c *Conn) error {
 			RetryAfter: offRetry,
 		}
 	case o.ConnectionsPerNode > 0 && h.admitted >= o.ConnectionsPerNode:
-		reason, message = "node", "too many connections to this server"
+		reason, message = "node", "all streams of this server are in use"
 	case o.ConnectionsPerUser > 0 && c.user != "" && h.users[c.user] >= o.ConnectionsPerUser:
-		reason, message = "user", "too many connections for this user"
+		reason = "user"
+		message = fmt.Sprintf("%d of %d streams of this user are in use", h.users[c.user], o.ConnectionsPerUser)
 	case h.networks.full(c, o.ConnectionsPerAddress):
-		reason, message = "address", "too many connections from this address"
+		reason, message = "address", "all streams of this address are in use"
 	case c.user == "" && h.anonymous.full(c, o.AnonymousPerAddress):
-		reason, message = "anonymous", "too many connections without a token from this address"
+		reason, message = "anonymous", "all streams without a token from this address are in use"
 	case o.JoinsPerSecond > 0 && !h.joins.Take(time.Now(), float64(o.JoinsPerSecond), float64(o.JoinsPerSecond)):
-		reason, message = "rate", "too many new connections; try again later"
+		reason, message = "rate", "too many new streams; try again later"
 	}
 	if reason != "" {
 		h.metrics.refused.WithLabelValues(reason).Inc()

@@ -217,6 +217,9 @@ func TestEventsRefused(t *testing.T) {
 			t.Errorf("%s: got %d, want %d", query, got, want)
 		}
 	}
+	if f := r.dial("user=a").expect(protocol.FrameError); f.Message != "1 of 1 streams of this user are in use" {
+		t.Errorf("message: got %q, want how many streams are in use", f.Message)
+	}
 	if n := gauge(t, r.hub, "connections"); n != 1 {
 		t.Errorf("connections: got %v, want only the first", n)
 	}
