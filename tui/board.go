@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"slices"
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
@@ -12,9 +13,12 @@ type row struct {
 	previousRank  int64 // before the last move; 0: not shown
 	previousScore int64 // before the last change
 	gap           int64 // to the row above, in points
+	tied          bool  // with the row above or below
 	moved         time.Time
+	from          float64 // where the row was when it moved, counted in rows
 	changed       time.Time
 	trend         trend
+	ranks         ranks
 }
 
 // isNew reports whether the user was not among the rows before.
@@ -39,9 +43,9 @@ type change struct {
 // update stores the entries of a new state and returns the changes. The first
 // state has none.
 func (b *board) update(entries []client.Entry, now time.Time) []change {
-	before := make(map[string]*row, len(b.rows))
+	before := make(map[string]int, len(b.rows))
 	for i := range b.rows {
-		before[b.rows[i].UserID] = &b.rows[i]
+		before[b.rows[i].UserID] = i
 	}
 	rows := make([]row, len(entries))
 	var changes []change
@@ -50,13 +54,17 @@ func (b *board) update(entries []client.Entry, now time.Time) []change {
 		if i > 0 {
 			r.gap = distance(entries[i-1].Score, e.Score)
 		}
-		old, known := before[e.UserID]
+		r.tied = i > 0 && entries[i-1].Score == e.Score || i+1 < len(entries) && entries[i+1].Score == e.Score
+		at, known := before[e.UserID]
 		delete(before, e.UserID)
 		switch {
 		case known:
-			r.previousRank, r.previousScore, r.trend = old.previousRank, old.previousScore, old.trend
-			r.moved, r.changed = old.moved, old.changed
+			old := &b.rows[at]
+			r.previousRank, r.previousScore = old.previousRank, old.previousScore
+			r.trend, r.ranks = old.trend, old.ranks
+			r.moved, r.from, r.changed = old.moved, old.from, old.changed
 			if old.Rank != e.Rank {
+				r.from = old.position(at, now) // it may still be moving
 				r.previousRank, r.moved = old.Rank, now
 			}
 			if old.Score != e.Score {
@@ -70,11 +78,12 @@ func (b *board) update(entries []client.Entry, now time.Time) []change {
 				})
 			}
 		case b.begun:
-			r.previousRank, r.moved = 0, now
+			r.previousRank, r.moved, r.from = 0, now, float64(len(entries))
 			changes = append(changes, change{
 				user: e.UserID, name: e.DisplayName, rank: e.Rank, score: e.Score, appeared: true,
 			})
 		}
+		r.ranks.add(e.Rank, now)
 		rows[i] = r
 	}
 	among := 0
@@ -95,5 +104,10 @@ func (b *board) update(entries []client.Entry, now time.Time) []change {
 
 // reset removes the rows, so that the next state counts as the first.
 func (b *board) reset() { *b = board{} }
+
+// find returns the index of a user's row, or -1.
+func (b *board) find(user string) int {
+	return slices.IndexFunc(b.rows, func(r row) bool { return r.UserID == user })
+}
 
 func distance(a, b int64) int64 { return max(a, b) - min(a, b) }

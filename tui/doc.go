@@ -2,6 +2,10 @@
 // a plain table every second ([Frames]), or as one line per change ([Lines]), for
 // screen readers and logs.
 //
+// The screen is a pure model: Update and View depend on messages and a clock, so the
+// tests replay sessions and compare screens. It draws a frame only when something has
+// changed; while nothing does, it sleeps.
+//
 // It owns no connection: states arrive on the channel of client.Watch, and all
 // three return when the channel is closed or the context ends. Names are untrusted
 // text: control characters are removed before they reach the terminal.

@@ -10,37 +10,31 @@ import (
 
 // keyMap holds the keys of the screen, with their help.
 type keyMap struct {
-	help, board, period, find, neighbours, scroll, pause, copy, status, feed, close, quit key.Binding
-
-	// Described by neighbours and scroll.
-	more, fewer, up, down, pageUp, pageDown key.Binding
-
-	choose, dismiss key.Binding // in the list of boards
+	help, board, period, find, me, pause, copy, status, feed, actions, close, quit key.Binding
+	up, down, pageUp, pageDown, top, bottom, open, dismiss                         key.Binding
 }
 
 var keys = keyMap{
-	help:       bind("?", "toggle this help", "?", "h"),
-	board:      bind("b", "switch board", "b"),
-	period:     bind("t", "switch period", "t"),
-	find:       bind("/", "find a user", "/"),
-	neighbours: bind("+ -", "more or fewer neighbours", "+", "=", "-"),
-	scroll:     bind("j k", "scroll (arrows, pgup, pgdn)", "up", "k", "down", "j", "pgup", "pgdown"),
-	pause:      bind("p", "pause or resume", "p", " "),
-	copy:       bind("y", "copy found user or board", "y"),
-	status:     bind("o", "toggle server status", "o"),
-	feed:       bind("e", "toggle the feed", "e"),
-	close:      bind("esc", "close, clear", "esc"),
-	quit:       bind("q", "quit", "q", "ctrl+c"),
-
-	more:     key.NewBinding(key.WithKeys("+", "=")),
-	fewer:    key.NewBinding(key.WithKeys("-")),
-	up:       key.NewBinding(key.WithKeys("up", "k")),
-	down:     key.NewBinding(key.WithKeys("down", "j")),
-	pageUp:   key.NewBinding(key.WithKeys("pgup")),
-	pageDown: key.NewBinding(key.WithKeys("pgdown")),
-
-	choose:  bind("enter", "select", "enter"),
-	dismiss: bind("esc", "close", "esc", "q", "b", "t"),
+	help:     bind("?", "help", "?", "h"),
+	board:    bind("b", "switch board", "b"),
+	period:   bind("t", "periods, past seasons", "t"),
+	find:     bind("/", "find a player", "/"),
+	me:       bind("m", "jump to me", "m"),
+	pause:    bind("p", "pause or resume", "p", " "),
+	copy:     bind("y", "copy player or board", "y"),
+	status:   bind("o", "toggle health", "o"),
+	feed:     bind("e", "toggle the feed", "e"),
+	actions:  bind("a", "actions", "a"),
+	close:    bind("esc", "back, clear", "esc"),
+	quit:     bind("q", "quit", "q", "ctrl+c"),
+	up:       bind("k", "up", "up", "k"),
+	down:     bind("j", "down", "down", "j"),
+	pageUp:   bind("pgup", "a page up", "pgup", "ctrl+b"),
+	pageDown: bind("pgdn", "a page down", "pgdown", "ctrl+f"),
+	top:      bind("g", "first", "g", "home"),
+	bottom:   bind("G", "last", "G", "end"),
+	open:     bind("enter", "open the player", "enter"),
+	dismiss:  bind("esc", "close", "esc", "q", "b", "t"),
 }
 
 func bind(name, description string, pressed ...string) key.Binding {
@@ -53,76 +47,153 @@ func brief(b key.Binding, description string) key.Binding {
 	return b
 }
 
+// both returns a binding that stands for two in the help.
+func both(a, b key.Binding, name, description string) key.Binding {
+	return bind(name, description, append(a.Keys(), b.Keys()...)...)
+}
+
 // ShortHelp returns the keys named in the footer. Quit is among the first: a narrow
 // screen omits the last ones.
 func (m *model) ShortHelp() []key.Binding {
-	hints := []key.Binding{
-		brief(keys.help, "help"), keys.quit, brief(keys.board, "board"), brief(keys.find, "find"),
-		brief(keys.pause, "pause"),
+	updown := func(what string) key.Binding { return both(keys.up, keys.down, m.theme.arrows, what) }
+	if m.player != nil {
+		hints := []key.Binding{brief(keys.close, "back"), keys.quit, updown("statement"), brief(keys.find, "find")}
+		if m.operator {
+			hints = append(hints, keys.actions)
+		}
+		return append(hints, brief(keys.copy, "copy"))
 	}
-	if len(m.board.rows) > m.room {
-		scroll := keys.scroll
-		scroll.SetHelp(m.style.arrows, "scroll")
-		hints = append([]key.Binding{scroll}, hints...)
+	hints := []key.Binding{keys.help, keys.quit, updown("select")}
+	if m.selected != "" {
+		hints = append(hints, brief(keys.open, "player"))
+		if m.operator {
+			hints = append(hints, keys.actions)
+		}
 	}
-	return hints
+	return append(hints, brief(keys.find, "find"), brief(keys.board, "boards"), brief(keys.period, "periods"),
+		brief(keys.me, "me"), brief(keys.pause, "pause"))
 }
 
-// FullHelp returns the keys of the help, in one column.
-func (m *model) FullHelp() [][]key.Binding {
-	all := []key.Binding{
-		keys.help, keys.board, keys.period, keys.find, keys.neighbours, keys.scroll, keys.pause, keys.copy,
-	}
-	if m.height >= largeHeight { // a small screen has no status and no feed
-		all = append(all, keys.status, keys.feed)
-	}
-	return [][]key.Binding{append(all, keys.close, keys.quit)}
+// helpGroup is the keys of one context.
+type helpGroup struct {
+	title string
+	keys  []key.Binding
 }
 
-// helpView returns the component that draws the help.
-func (st *style) helpView() help.Model {
-	return help.Model{
-		ShortSeparator: st.between,
-		Ellipsis:       st.more,
-		Styles: help.Styles{
-			Ellipsis: st.dim, ShortKey: st.dim, ShortDesc: st.dim, ShortSeparator: st.dim,
-			FullKey: st.key.Width(helpKeyWidth - 1), // a space follows
-		},
+// helpGroups returns the keys by context, the current one first.
+func (m *model) helpGroups() []helpGroup {
+	board := helpGroup{"board", []key.Binding{
+		both(keys.up, keys.down, "j k", "select ("+m.theme.arrows+", pgup, pgdn)"),
+		both(keys.top, keys.bottom, "g G", "first, last (home, end)"),
+		keys.open, keys.find, keys.me, keys.board, keys.period, keys.pause, keys.copy,
+	}}
+	player := helpGroup{"player's page", []key.Binding{
+		both(keys.up, keys.down, "j k", "scroll the statement"), brief(keys.copy, "copy the standing"),
+		brief(keys.close, "back to the board"),
+	}}
+	everywhere := helpGroup{"everywhere", []key.Binding{keys.help, keys.status, keys.feed, keys.close, keys.quit}}
+	operators := helpGroup{"operators", []key.Binding{brief(keys.actions, "freeze, rebuild, ban")}}
+	if m.player != nil {
+		return []helpGroup{player, board, everywhere, operators}
 	}
+	return []helpGroup{board, player, everywhere, operators}
+}
+
+// helpView returns the component that draws the hints of the footer.
+func (t *theme) helpView() help.Model {
+	return help.Model{ShortSeparator: t.between, Ellipsis: t.more}
 }
 
 // shortHelp draws keys on one line of the given width.
-func (st *style) shortHelp(bindings []key.Binding, width int) string {
-	view := st.helpView()
+func (t *theme) shortHelp(bindings []key.Binding, width int) string {
+	view := t.helpView()
 	view.Width = width
-	return fit(view.ShortHelpView(bindings), width, st.more)
+	return t.dim.paint(fit(view.ShortHelpView(bindings), width, t.more))
 }
 
-// helpKeyWidth is the width of the keys and marks in the help.
-const helpKeyWidth = 5
+// helpColumn is the width of a column of the help.
+const helpColumn, helpKeyWidth = 34, 7
 
-// helpText returns the lines of the help: the keys, and what the marks mean.
-func (m *model) helpText() []string {
-	st := &m.style
-	text := strings.Split(st.helpView().FullHelpView(m.FullHelp()), "\n")
-	if m.height >= largeHeight+4 {
-		text = append(text, "")
-		for _, mark := range [][2]string{
-			{st.upMark + st.downMark, "ranks gained and lost"},
-			{"new", "not shown before"},
-			{"gap", "points to the row above"},
-			{"age", "time since the server"},
-			{"", "last confirmed the board"},
-			{"bar", "score relative to the best"},
-			{"p95", "95 % of increments take"},
-			{"", "at most this long"},
-		} {
-			text = append(text, fit(mark[0], helpKeyWidth, "")+mark[1])
+// helpPanel draws the help: the keys by context, and what the marks mean. A narrow
+// screen has one column, and a short one cuts it.
+func (m *model) helpPanel(width, height int) []string {
+	th := &m.theme
+	var groups [][]string
+	for _, g := range m.helpGroups() {
+		lines := []string{th.title.paint(g.title)}
+		for _, b := range g.keys {
+			lines = append(lines, th.key.paint(fit(b.Help().Key, helpKeyWidth, ""))+b.Help().Desc)
+		}
+		groups = append(groups, append(lines, ""))
+	}
+	marks := []string{th.title.paint("marks")}
+	for _, mark := range [][2]string{
+		{th.upMark + " " + th.downMark, "ranks gained and lost"},
+		{"new", "not shown before"},
+		{th.tie, "same score as a neighbour"},
+		{th.flag, "has an open flag"},
+		{"gap", "points to the row above"},
+		{"bar", "score relative to the best"},
+		{"p95", "95 % of writes are faster"},
+	} {
+		marks = append(marks, fit(mark[0], helpKeyWidth, "")+mark[1])
+	}
+	groups = append(groups, marks)
+	all := 0
+	for _, g := range groups {
+		all += len(g)
+	}
+	if width < 2*helpColumn+7 {
+		var lines []string
+		for _, g := range groups {
+			lines = append(lines, g...)
+		}
+		inner := min(helpColumn, width-4)
+		lines = lines[:min(len(lines), height-2)]
+		for i := range lines {
+			lines[i] = ansi.Truncate(lines[i], inner, th.more)
+		}
+		return th.panel("help", lines, inner+4, len(lines)+2)
+	}
+	left, right := groups[0], groups[1:]
+	for len(right) > 1 && len(left)+len(right[0]) <= all/2+2 {
+		left, right = append(left, right[0]...), right[1:]
+	}
+	var rest []string
+	for _, g := range right {
+		rest = append(rest, g...)
+	}
+	lines := make([]string, min(max(len(left), len(rest)), height-2))
+	for i := range lines {
+		if i < len(left) {
+			lines[i] = left[i]
+		}
+		lines[i] = pad(lines[i], helpColumn) + "   "
+		if i < len(rest) {
+			lines[i] += rest[i]
 		}
 	}
-	// A small screen fits only the keys, truncated.
-	for i := range text {
-		text[i] = ansi.Truncate(text[i], m.width-8, st.more)
+	return th.panel("help", lines, 2*helpColumn+7, len(lines)+2)
+}
+
+// panel draws lines into a box with a title. A height above that of the lines leaves
+// room below them.
+func (t *theme) panel(title string, lines []string, width, height int) []string {
+	b := t.border
+	title = Printable(title)
+	room := width - 6
+	if ansi.StringWidth(title) > room {
+		title = fit(title, room, t.more)
 	}
-	return text[:min(len(text), m.height-2)]
+	top := b.paint(t.box[0]+t.box[4]+" ") + t.strong.paint(title) + " "
+	top += b.paint(strings.Repeat(t.box[4], max(width-ansi.StringWidth(title)-5, 0)) + t.box[1])
+	out := append(make([]string, 0, height), top)
+	for i := range max(height-2, 0) {
+		line := ""
+		if i < len(lines) {
+			line = ansi.Truncate(lines[i], width-4, t.more)
+		}
+		out = append(out, b.paint(t.box[5])+" "+pad(line, width-4)+" "+b.paint(t.box[5]))
+	}
+	return append(out, b.paint(t.box[3]+strings.Repeat(t.box[4], max(width-2, 0))+t.box[2]))
 }

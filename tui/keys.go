@@ -11,6 +11,9 @@ import (
 // handleKey handles a key press. Over a slow connection several letters arrive in
 // one message; it handles them one by one.
 func (m *model) handleKey(msg tea.KeyMsg) tea.Cmd {
+	if m.terminalAnswered(msg) {
+		return nil
+	}
 	if msg.Type == tea.KeyRunes && len(msg.Runes) > 1 && !msg.Paste {
 		var all []tea.Cmd
 		for _, r := range msg.Runes {
@@ -19,10 +22,16 @@ func (m *model) handleKey(msg tea.KeyMsg) tea.Cmd {
 		return tea.Batch(all...)
 	}
 	switch {
+	case m.menu != nil:
+		return m.menuKey(msg)
 	case m.search.Focused():
-		return m.searchKey(msg)
+		return m.findKey(msg)
 	case m.chooser != nil:
 		return m.chooserKey(msg)
+	case m.player != nil:
+		if cmd, handled := m.playerKey(msg); handled {
+			return cmd
+		}
 	}
 	return m.boardKey(msg)
 }
@@ -35,32 +44,48 @@ func (m *model) boardKey(msg tea.KeyMsg) tea.Cmd {
 	case key.Matches(msg, keys.help):
 		m.help = !m.help
 	case key.Matches(msg, keys.close):
-		m.help, m.found, m.notice = false, nil, ""
+		m.finale.until = m.now()
+		if m.help {
+			m.help = false
+		} else {
+			m.selected = ""
+		}
+		m.notify("")
 	case key.Matches(msg, keys.pause):
 		if m.paused = !m.paused; !m.paused {
-			m.show()
+			return m.show()
 		}
 	case key.Matches(msg, keys.find):
-		return m.openSearch()
+		return m.openFind()
 	case key.Matches(msg, keys.board):
 		return m.list("")
 	case key.Matches(msg, keys.period):
 		family, _, _ := strings.Cut(m.shown.Board, ":")
 		return m.list(family)
 	case key.Matches(msg, keys.up):
-		m.scroll(-1)
+		m.move(-1)
 	case key.Matches(msg, keys.down):
-		m.scroll(1)
+		m.move(1)
 	case key.Matches(msg, keys.pageUp):
-		m.scroll(-m.room)
+		m.move(-m.room)
 	case key.Matches(msg, keys.pageDown):
-		m.scroll(m.room)
-	case key.Matches(msg, keys.more):
-		return m.setNeighbours(m.neighbours + 1)
-	case key.Matches(msg, keys.fewer):
-		return m.setNeighbours(m.neighbours - 1)
+		m.move(m.room)
+	case key.Matches(msg, keys.top):
+		m.selectRow(0)
+	case key.Matches(msg, keys.bottom):
+		m.selectRow(len(m.board.rows) - 1)
+	case key.Matches(msg, keys.open):
+		if e, selected := m.selectedEntry(); selected {
+			return m.openPlayer(e.UserID)
+		}
+		m.move(1)
+	case key.Matches(msg, keys.me):
+		return m.jumpToMe()
+	case key.Matches(msg, keys.actions):
+		m.help = false
+		m.openMenu()
 	case key.Matches(msg, keys.status):
-		m.showStatus = !m.showStatus
+		m.showHealth = !m.showHealth
 	case key.Matches(msg, keys.feed):
 		m.showFeed = !m.showFeed
 	case key.Matches(msg, keys.copy):
@@ -70,29 +95,51 @@ func (m *model) boardKey(msg tea.KeyMsg) tea.Cmd {
 	return nil
 }
 
-// setNeighbours sets the number of neighbours shown on each side.
-func (m *model) setNeighbours(k int) tea.Cmd {
-	small := m.height < largeHeight
+// playerKey handles a key on a player's page; others work as on the board.
+func (m *model) playerKey(msg tea.KeyMsg) (cmd tea.Cmd, handled bool) {
 	switch {
-	case small && m.found == nil: // a small screen shows no neighbours of the own row
-		m.notice = "/ finds a user, + shows neighbours"
-		return nil
-	case small && k > m.maxAround():
-		m.notice = "no room for more neighbours here"
-		return nil
+	case m.help:
+		return nil, false
+	case key.Matches(msg, keys.close):
+		user := m.player.user
+		m.player = nil
+		if at := m.board.find(user); at >= 0 {
+			m.selectRow(at)
+		}
+	case key.Matches(msg, keys.up):
+		m.player.first = max(m.player.first-1, 0)
+	case key.Matches(msg, keys.down):
+		m.player.first++
+	case key.Matches(msg, keys.top):
+		m.player.first = 0
+	case key.Matches(msg, keys.bottom):
+		m.player.first = len(m.player.statement)
+	case key.Matches(msg, keys.open), key.Matches(msg, keys.me), key.Matches(msg, keys.pageUp),
+		key.Matches(msg, keys.pageDown):
+	default:
+		return nil, false
 	}
-	m.neighbours = min(max(k, 0), maxNeighbours)
-	m.notice = plural(m.neighbours, "neighbour") + " on each side"
-	if m.found != nil {
-		return m.find(m.found.UserID)
-	}
-	return nil
+	return nil, true
 }
 
-// clipboardText returns the found user, or else the board.
+// jumpToMe selects the own row, or opens the own page if it is not on the screen's
+// board.
+func (m *model) jumpToMe() tea.Cmd {
+	if m.me == nil {
+		m.notify("you are not on this board")
+		return nil
+	}
+	if at := m.board.find(m.me.UserID); at >= 0 {
+		m.selectRow(at)
+		return nil
+	}
+	return m.openPlayer(m.me.UserID)
+}
+
+// clipboardText returns the player, or else the board.
 func (m *model) clipboardText() string {
-	if m.found != nil {
-		return placeLine(m.found)
+	if p := m.player; p != nil && p.place != nil {
+		return placeLine(p.place)
 	}
 	var b strings.Builder
 	for i := range m.board.rows {

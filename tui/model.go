@@ -2,29 +2,31 @@ package tui
 
 import (
 	"context"
-	"slices"
+	"strings"
 	"time"
 
 	"github.com/charmbracelet/bubbles/textinput"
 	tea "github.com/charmbracelet/bubbletea"
+	"github.com/charmbracelet/lipgloss"
 
 	"github.com/scoreboard/scoreboard/client"
 )
 
 const (
-	// redrawInterval updates the age and ends highlights.
-	redrawInterval = 250 * time.Millisecond
-	// fade is how long a movement or a change is highlighted.
-	fade = 2 * time.Second
+	// stateInterval is the least time between two states on the screen. The watch's
+	// channel holds the latest, so a busy board skips states, not users.
+	stateInterval = 125 * time.Millisecond
 	// refresh is how often the own standing is read: it changes when others move,
 	// which the stream does not report. It is far below the rate limit.
 	refresh = 5 * time.Second
 	// statusInterval is how often the server status is read.
 	statusInterval = 2 * time.Second
-	// requestTimeout bounds one request to the server.
-	requestTimeout = 5 * time.Second
-	// Neighbours around the own row and a found user.
-	defaultNeighbours, maxNeighbours = 2, 10
+	// requestTimeout bounds one request to the server, actionTimeout an action.
+	requestTimeout, actionTimeout = 5 * time.Second, time.Minute
+	// neighbours are those around the own row, on each side.
+	neighbours = 2
+	// noticeFor is how long a notice stays.
+	noticeFor = 8 * time.Second
 )
 
 // Options are the inputs of the screen.
@@ -38,26 +40,45 @@ type Options struct {
 	Find func(ctx context.Context, board, user string, neighbours int) (client.Place, error)
 	// Boards lists what can be shown: all boards, or the periods of a family.
 	Boards func(ctx context.Context, family string) ([]client.Board, error)
-	// BoardStatus reads a board's status: active, frozen or archived.
-	BoardStatus func(ctx context.Context, board string) (string, error)
+	// BoardInfo reads a board's status and period.
+	BoardInfo func(ctx context.Context, board string) (client.Board, error)
+	// Top reads the first rows of a board, for previews.
+	Top func(ctx context.Context, board string, limit int) (client.Top, error)
+	// Statement reads the newest events of a user on a board, which are for the user
+	// and for operators.
+	Statement func(ctx context.Context, board, user string) (client.Statement, error)
 	// Status reads the server status, which is for operators. Once it was rejected, it
-	// is not read again.
+	// is not read again, and neither are Flags and User.
 	Status func(ctx context.Context, board string) (client.Status, error)
+	// Flags lists the open flags; nil: none are shown.
+	Flags func(ctx context.Context) ([]client.Flag, error)
+	// User reads a user's account.
+	User func(ctx context.Context, user string) (client.User, error)
+	// Act makes a change. It returns when the change is done.
+	Act func(ctx context.Context, a Action) error
 	// Copy copies a text to the terminal's clipboard.
 	Copy func(text string) error
 	// Explain formats an error for users.
 	Explain func(error) string
 	// ASCII draws with ASCII characters only.
 	ASCII bool
+	// NoMotion draws rows at their new places at once, and changed scores without fading.
+	NoMotion bool
 }
 
+// model is the state of the screen. Update and View touch nothing but it; requests run
+// as commands. All times come from now, so a test can replay a session.
 type model struct {
-	ctx    context.Context // of the requests
-	o      Options
-	style  style
-	now    func() time.Time
-	width  int
-	height int
+	ctx      context.Context // of the requests
+	o        Options
+	renderer *lipgloss.Renderer
+	theme    theme
+	now      func() time.Time
+	width    int
+	height   int
+	query    func() // asks the terminal for its background; nil: not asked
+	answer   terminalAnswer
+	wakeAt   time.Time // of the pending tick; zero: none
 
 	watching   string // the requested board
 	generation int    // of watches: messages of an earlier one are dropped
@@ -68,23 +89,34 @@ type model struct {
 	shown  client.State // the one on the screen: older while paused
 	board  board
 	feed   feed
+	widest int // name so far: columns stay in place while users come and go
 	first  int // row on the screen
 	room   int // rows that fit, as last drawn
 	paused bool
 	help   bool
 
-	boardStatus string // empty: unknown
+	selected string // user under the cursor; empty: none
+	cursorAt int    // the place of the selected user
 
-	me         *client.Place
-	search     textinput.Model // focused while a user id is entered
-	found      *client.Place
-	neighbours int
-	chooser    *chooser
-	status     *client.Status
-	showStatus bool
-	showFeed   bool
-	notice     string
-	ended      bool
+	info   client.Board // Status is empty while unknown
+	finale finale
+
+	me       *client.Place
+	search   textinput.Model // focused while a user is entered
+	player   *player         // nil unless a player's page is open
+	chooser  *chooser
+	menu     *menu
+	operator bool
+	status   *client.Status
+	health   health
+	flags    map[string]int64 // open flags by user
+	lastFlag int64            // the newest flag seen; -1: none were read yet
+
+	showHealth  bool
+	showFeed    bool
+	notice      string
+	noticeUntil time.Time
+	ended       bool
 }
 
 type (
@@ -92,51 +124,50 @@ type (
 		generation int
 		state      client.State
 	}
+	listenMsg struct{ generation int }
 	endedMsg  struct{ generation int }
+	// tickMsg redraws what changes with time.
 	tickMsg   struct{}
 	readMeMsg struct{}
 	meMsg     struct {
 		generation int
 		place      *client.Place // nil: not available
 	}
-	foundMsg struct {
-		generation int
-		user       string
-		place      client.Place
-		err        error
-	}
-	readStatusMsg struct{}
-	statusMsg     struct {
-		status *client.Status
-		err    error
-	}
-	boardsMsg struct {
-		family string
-		boards []client.Board
-		err    error
-	}
 	copiedMsg struct{ err error }
 )
 
-func newModel(ctx context.Context, o Options, s style) *model {
+func newModel(ctx context.Context, o Options, r *lipgloss.Renderer, dark bool) *model {
 	if o.Explain == nil {
 		o.Explain = error.Error
 	}
+	th := newTheme(r, dark, o.ASCII)
 	return &model{
 		ctx:        ctx,
 		o:          o,
-		style:      s,
-		search:     newSearch(&s),
+		renderer:   r,
+		theme:      th,
+		search:     newInput(&th, "find: ", maxUserID),
 		now:        time.Now,
-		neighbours: defaultNeighbours,
-		showStatus: true,
+		showHealth: true,
 		showFeed:   true,
+		lastFlag:   -1,
 		stop:       func() {},
 	}
 }
 
 func (m *model) Init() tea.Cmd {
-	return tea.Batch(m.watch(m.o.Board), m.readMe(), m.readBoardStatus(), m.readStatus(), m.redraw())
+	ask := func() tea.Msg {
+		if m.query != nil {
+			m.query()
+		}
+		return nil
+	}
+	return tea.Batch(ask, m.watch(m.o.Board), m.readStatus(), m.later(readMeMsg{}), m.later(readInfoMsg{}))
+}
+
+// later sends a message after the time between two reads.
+func (m *model) later(msg tea.Msg) tea.Cmd {
+	return tea.Tick(refresh, func(time.Time) tea.Msg { return msg })
 }
 
 // watch switches to a board.
@@ -147,10 +178,13 @@ func (m *model) watch(board string) tea.Cmd {
 	m.watching, m.generation = board, m.generation+1
 	m.states = m.o.Watch(ctx, board)
 	m.newest, m.shown = client.State{Board: board}, client.State{Board: board}
-	m.me, m.found, m.status, m.boardStatus, m.notice, m.paused, m.first = nil, nil, nil, "", "", false, 0
+	m.me, m.player, m.status, m.info, m.finale = nil, nil, nil, client.Board{}, finale{}
+	m.paused, m.first, m.widest, m.selected = false, 0, 0, ""
+	m.notify("")
 	m.board.reset()
 	m.feed = feed{}
-	return m.listen()
+	m.health = health{}
+	return tea.Batch(m.listen(), m.readInfo(), m.readMe())
 }
 
 // listen waits for the next state.
@@ -165,10 +199,6 @@ func (m *model) listen() tea.Cmd {
 	}
 }
 
-func (m *model) redraw() tea.Cmd {
-	return tea.Tick(redrawInterval, func(time.Time) tea.Msg { return tickMsg{} })
-}
-
 // request runs a request to the server in the background.
 func (m *model) request(do func(context.Context) tea.Msg) tea.Cmd {
 	return func() tea.Msg {
@@ -180,9 +210,9 @@ func (m *model) request(do func(context.Context) tea.Msg) tea.Cmd {
 
 // readMe reads the own standing. A user without a score has no row.
 func (m *model) readMe() tea.Cmd {
-	board, k, generation := m.watching, m.neighbours, m.generation
+	board, generation := m.watching, m.generation
 	return m.request(func(ctx context.Context) tea.Msg {
-		place, err := m.o.Me(ctx, board, k)
+		place, err := m.o.Me(ctx, board, neighbours)
 		if err != nil {
 			return meMsg{generation: generation}
 		}
@@ -190,110 +220,132 @@ func (m *model) readMe() tea.Cmd {
 	})
 }
 
-func (m *model) readStatus() tea.Cmd {
-	board := m.watching
-	return m.request(func(ctx context.Context) tea.Msg {
-		s, err := m.o.Status(ctx, board)
-		return statusMsg{&s, err}
-	})
-}
-
-func (m *model) find(user string) tea.Cmd {
-	board, k, generation := m.watching, m.neighbours, m.generation
-	return m.request(func(ctx context.Context) tea.Msg {
-		place, err := m.o.Find(ctx, board, user, k)
-		return foundMsg{generation, user, place, err}
-	})
-}
-
+// Update handles a message and schedules the next frame, if the screen will change
+// without one: an idle screen draws nothing.
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	if _, tick := msg.(tickMsg); tick {
+		m.wakeAt = time.Time{}
+	}
+	cmd := m.handle(msg)
+	if m.notice != "" && !m.now().Before(m.noticeUntil) {
+		m.notify("")
+	}
+	return m, tea.Batch(cmd, m.wake())
+}
+
+func (m *model) wake() tea.Cmd {
+	next := m.nextChange()
+	if next.IsZero() || !m.wakeAt.IsZero() && !next.Before(m.wakeAt) {
+		return nil
+	}
+	m.wakeAt = next
+	return tea.Tick(next.Sub(m.now()), func(time.Time) tea.Msg { return tickMsg{} })
+}
+
+func (m *model) handle(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height
-		m.resizeSearch()
+		resizeInput(&m.search, m.width-1)
 	case stateMsg:
 		if msg.generation != m.generation {
-			return m, nil
+			return nil
 		}
 		m.newest = msg.state
-		if !m.paused {
-			m.show()
+		generation := m.generation
+		again := tea.Tick(stateInterval, func(time.Time) tea.Msg { return listenMsg{generation} })
+		if m.paused {
+			return again
 		}
-		return m, m.listen()
+		return tea.Batch(m.show(), again)
+	case listenMsg:
+		if msg.generation == m.generation {
+			return m.listen()
+		}
 	case endedMsg:
 		if msg.generation == m.generation {
 			m.ended = true
-			return m, tea.Quit
+			return tea.Quit
 		}
-	case tickMsg:
-		return m, m.redraw()
 	case readMeMsg:
-		return m, m.readMe()
+		return tea.Batch(m.readMe(), m.later(msg))
 	case meMsg:
 		if msg.place != nil && msg.generation == m.generation {
 			m.me = msg.place
 		}
-		return m, tea.Tick(refresh, func(time.Time) tea.Msg { return readMeMsg{} })
-	case readBoardStatusMsg:
-		return m, m.readBoardStatus()
-	case boardStatusMsg:
-		return m, m.setBoardStatus(msg)
+	case readInfoMsg:
+		return tea.Batch(m.readInfo(), m.later(msg))
+	case infoMsg:
+		m.setInfo(msg)
 	case readStatusMsg:
-		return m, m.readStatus()
+		return m.readStatus()
 	case statusMsg:
-		return m, m.setStatus(msg)
+		return m.setStatus(msg)
 	case boardsMsg:
-		m.openChooser(msg)
-	case foundMsg:
-		if msg.generation == m.generation {
-			m.setFound(msg)
+		return m.openChooser(msg)
+	case readPreviewMsg:
+		return m.readPreview(msg.board)
+	case previewMsg:
+		return m.setPreview(msg)
+	case readPlayerMsg:
+		if m.player != nil && m.player.user == msg.user {
+			return m.readPlayer(msg.user)
 		}
+	case playerMsg:
+		return m.setPlayer(msg)
+	case actedMsg:
+		return m.acted(msg)
 	case copiedMsg:
-		m.notice = "copied"
+		m.notify("copied")
 		if msg.err != nil {
-			m.notice = "not copied: " + msg.err.Error()
+			m.notify("not copied: " + msg.err.Error())
 		}
 	case tea.KeyMsg:
-		return m, m.handleKey(msg)
+		return m.handleKey(msg)
 	}
-	return m, nil
+	return nil
 }
 
 // show puts the newest state on the screen.
-func (m *model) show() {
-	if m.newest.Board != m.shown.Board {
-		m.board.reset() // another board or period: no movements
+func (m *model) show() tea.Cmd {
+	var cmd tea.Cmd
+	if m.newest.Board != m.shown.Board { // another board or period: no movements
+		family, _, _ := strings.Cut(m.shown.Board, ":")
+		if m.board.begun && strings.HasPrefix(m.newest.Board, family+":") {
+			m.setFinale(m.shown.Board, m.board.rows)
+			cmd = m.readInfo()
+		}
+		m.board.reset()
 	}
 	if m.newest.Connection != m.shown.Connection && m.shown.Connection != "" {
-		m.feed.add(m.now(), "connection: "+string(m.newest.Connection))
-		m.notice = "" // a failed request can be repeated now
+		m.tell(connectionWords[m.newest.Connection])
+		m.notify("") // a failed request can be repeated now
 	}
 	m.shown = m.newest
-	for _, c := range m.board.update(m.shown.Entries, m.now()) {
-		if text := c.text(); text != "" {
-			m.feed.add(m.now(), text)
-		}
+	before := m.board.rows
+	changes := m.board.update(m.shown.Entries, m.now())
+	for _, e := range m.notable(before, changes) {
+		m.feed.add(e)
 	}
+	m.keepCursor()
 	move := m.shown.Me
 	if move == nil || m.me == nil || move.UserID != m.me.UserID || move.Rank == 0 {
-		return
+		return cmd
 	}
 	if move.Rank != m.me.Rank || move.Score != m.me.Score {
 		me := *m.me
 		me.Score, me.Rank, me.Neighbours = move.Score, move.Rank, nil // read again soon
 		m.me = &me
 	}
+	return cmd
 }
 
-func (m *model) setFound(f foundMsg) {
-	if f.err != nil {
-		m.found, m.notice = nil, m.o.Explain(f.err)
-		return
+// notify shows a notice for a while; an empty one clears it.
+func (m *model) notify(text string) {
+	m.notice, m.noticeUntil = text, time.Time{}
+	if text != "" {
+		m.noticeUntil = m.now().Add(noticeFor)
 	}
-	m.found, m.notice = &f.place, ""
 }
 
-// onScreen reports whether a user is among the rows.
-func (m *model) onScreen(user string) bool {
-	return slices.ContainsFunc(m.board.rows, func(r row) bool { return r.UserID == user })
-}
+func (m *model) lowestFirst() bool { return m.info.Order == "lowest" }

@@ -44,7 +44,7 @@ func TestLines(t *testing.T) {
 		"grace is #7 with 400,123",
 		"heidi is #8 with 99,999",
 		"ivan is #9 with 1,024",
-		"judy is #10 with 7",
+		"judy is #10 with 1,024",
 		"bob +500 to 1,284,480, #2 → #1",
 		"carol is new at #9 with 2,500",
 		"judy left the top 10, was #10",

@@ -4,183 +4,194 @@ import (
 	"math"
 	"strings"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"github.com/scoreboard/scoreboard/client"
 )
 
 // layout is the width of each column; 0 omits it.
 type layout struct{ rank, move, name, score, gained, gap, trend, bar int }
 
-// Minimum widths of names and bars.
 const (
-	minName = 14
-	minBar  = 8
+	minName, maxName = 8, 32
+	minBar           = 8
 )
 
-// layout divides the width: names and scores first, then changes, gaps and bars,
-// each while it fits.
-func (m *model) layout() layout {
-	l := layout{rank: 3, move: 4, score: 5}
-	gained, gap := 8, 8 // at least as wide as their content: numbers are not truncated
-	widen := func(e client.Entry) {
+// layout divides a width: names and scores first, in full if possible, then changes,
+// gaps, the trend, and what remains to the bars.
+func (m *model) layout(width int) layout {
+	l := layout{rank: 3, move: 3, score: 5}
+	gained, gap := 6, 5 // at least as wide as their content: numbers are not truncated
+	widen := func(e client.Entry, label string) {
 		l.rank = max(l.rank, len(grouped(e.Rank)))
 		l.score = max(l.score, len(grouped(e.Score)))
+		m.widest = max(m.widest, ansi.StringWidth(label))
 	}
 	for i := range m.board.rows {
 		r := &m.board.rows[i]
-		widen(r.Entry)
+		widen(r.Entry, m.label(r.Entry))
 		gained = max(gained, len(signed(r.Score-r.previousScore)))
 		gap = max(gap, len(grouped(-r.gap)))
 	}
-	if m.height >= largeHeight { // small screens do not show these as rows
-		if m.me != nil {
-			widen(client.Entry{Rank: m.me.Rank, Score: m.me.Score})
-			for _, e := range m.me.Neighbours {
-				widen(e)
-			}
+	if m.me != nil {
+		widen(client.Entry{Rank: m.me.Rank, Score: m.me.Score}, m.label(client.Entry{UserID: m.me.UserID}))
+		for _, e := range m.me.Neighbours {
+			widen(e, m.label(e))
 		}
 	}
-	for _, e := range m.aroundFound() {
-		widen(e)
-	}
-	rest := m.width - l.rank - l.move - l.score - 4 // the spaces and the own mark
-	take := func(width int) int {
-		if rest-width-1 < minName {
+	// Cursor, tie mark, and the spaces before the name and the score.
+	rest := width - 1 - l.rank - 2 - l.move - 1 - l.score
+	natural := min(max(m.widest, minName), max(width*3/10, 18), maxName)
+	take := func(wide int) int {
+		if rest-wide-2 < natural {
 			return 0
 		}
-		rest -= width + 1
-		return width
+		rest -= wide + 2
+		return wide
 	}
-	if m.width >= 56 {
+	if width >= 52 {
 		l.gained = take(gained)
 	}
-	if m.width >= 72 {
-		l.gap = take(max(l.score, gap))
+	if width >= 60 {
+		l.gap = take(gap)
 	}
-	if m.width >= 90 {
+	if width >= 66 {
 		l.trend = take(trendSlots)
 	}
-	l.name = max(rest, 1)
-	if m.width >= 60 && rest >= minName+1+minBar {
-		l.name = min(max(rest/3, minName), 32)
-		l.bar = rest - l.name - 1
+	l.name = max(min(natural, rest), 1)
+	if rest -= l.name; rest >= minBar+2 {
+		l.bar = rest - 2
 	}
 	return l
 }
 
+// label is the text in the name column.
+func (m *model) label(e client.Entry) string {
+	text := name(e, m.theme.ascii)
+	if m.flags[e.UserID] > 0 {
+		text += " " + m.theme.flag
+	}
+	if m.isMe(e.UserID) {
+		text += " (you)"
+	}
+	return text
+}
+
+func (m *model) isMe(user string) bool { return m.me != nil && user == m.me.UserID }
+
 func (m *model) headings(l layout) string {
-	var b strings.Builder
-	b.WriteString(
-		fitRight("#", l.rank) + " " + fit("", l.move, "") + fit("user", l.name, "") + " " + fitRight("score", l.score),
-	)
+	parts := []string{
+		" " + fitRight("#", l.rank) + " " + fit("", l.move, "") + " " + fit("player", l.name, "") + " " +
+			fitRight("score", l.score),
+	}
 	if l.gained > 0 {
-		b.WriteString(" " + fit("", l.gained, ""))
+		parts = append(parts, fit("", l.gained, ""))
 	}
 	if l.gap > 0 {
-		b.WriteString(" " + fitRight("gap", l.gap))
+		parts = append(parts, fitRight("gap", l.gap))
 	}
 	if l.trend > 0 {
-		b.WriteString("   " + fit("last minute", l.trend, ""))
+		parts = append(parts, fit("last minute", l.trend, ""))
 	}
-	return b.String()
+	return m.theme.dim.paint(strings.TrimRight(strings.Join(parts, "  "), " "))
 }
 
 // rows draws the rows that fit.
-func (m *model) rows(room int) []string {
-	l := m.layout()
+func (m *model) rows(room, width int) []string {
+	l := m.layout(width)
+	m.room = max(room, 0)
+	m.scroll(0) // the board may be shorter now, or the screen taller
+	order := m.inMotion()
 	var lines []string
-	for i := range m.window(room) {
-		lines = append(lines, m.line(&m.board.rows[m.first+i], l))
+	for _, r := range order[m.first:min(m.first+m.room, len(order))] {
+		line := m.line(r, l)
+		if r.UserID == m.selected {
+			line = m.theme.onSelected(pad(line, width))
+		}
+		lines = append(lines, line)
 	}
 	if len(lines) == 0 && room > 0 {
 		text := "waiting for the board"
-		if m.shown.Version > 0 || len(m.shown.Degraded) > 0 {
-			text = "no users on this board yet"
+		if m.shown.Version > 0 || m.shown.Degraded != "" {
+			text = "no players yet"
 		}
-		lines = append(lines, m.style.dim.Render(fit(text, m.width, m.style.more)))
+		lines = append(lines, m.theme.dim.paint(fit(" "+text, width, m.theme.more)))
 	}
 	return lines
 }
 
-// window returns the rows that fit.
-func (m *model) window(room int) []row {
-	m.room = max(room, 0)
-	m.scroll(0) // the board may be shorter now, or the screen taller
-	return m.board.rows[m.first:min(m.first+m.room, len(m.board.rows))]
-}
-
-// scroll moves the window over a board with more rows than fit.
-func (m *model) scroll(by int) {
-	m.first = max(min(m.first+by, len(m.board.rows)-m.room), 0)
-}
-
 func (m *model) line(r *row, l layout) string {
-	st, now := &m.style, m.now()
-	flashing := recent(r.changed, now)
-	own := m.me != nil && r.UserID == m.me.UserID
-	searched := m.found != nil && r.UserID == m.found.UserID
-
-	user := fit(name(r.Entry, st.ascii), l.name, st.more)
-	score := grouped(r.Score)
-	switch {
-	case searched:
-		user = st.found.Render(user)
-	case own:
-		user = st.own.Render(user)
+	th, now := &m.theme, m.now()
+	ofRank, ofName := th.dim, ink{}
+	if r.Rank >= 1 && r.Rank <= int64(len(th.podium)) {
+		ofRank = th.podium[r.Rank-1]
+		ofName = ofRank
 	}
-	if flashing {
-		score = st.flash.Render(score)
+	if m.isMe(r.UserID) {
+		ofName = th.own
 	}
+	cursor, tie := " ", " "
+	if r.UserID == m.selected {
+		cursor = th.key.paint(th.mark)
+	}
+	if r.tied {
+		tie = th.dim.paint(th.tie)
+	}
+	ofScore := m.scoreInk(r)
 	parts := []string{
-		st.dim.Render(fitRight(grouped(r.Rank), l.rank)) + " " + m.movement(r, l.move) + user,
-		fitRight(score, l.score),
+		cursor + ofRank.paint(fitRight(grouped(r.Rank), l.rank)) + tie + m.movement(r, l.move) + " " +
+			ofName.paint(fit(m.label(r.Entry), l.name, th.more)),
 	}
+	score := fitRight(grouped(r.Score), l.score)
+	parts[0] += " " + ofScore.paint(score)
 	if l.gained > 0 {
 		gained := ""
-		if flashing {
-			gained = st.flash.Render(signed(r.Score - r.previousScore))
+		if within(r.changed, fade, now) {
+			gained = ofScore.paint(signed(r.Score - r.previousScore))
 		}
 		parts = append(parts, fit(gained, l.gained, ""))
 	}
 	if l.gap > 0 {
 		gap := ""
 		if r.gap > 0 {
-			gap = grouped(-r.gap)
+			gap = th.dim.paint(grouped(-r.gap))
 		}
-		parts = append(parts, st.dim.Render(fitRight(gap, l.gap)))
-	}
-	line := strings.Join(parts, " ")
-	if own {
-		line += " " + st.own.Render(st.ownMark)
-	} else {
-		line += "  "
+		parts = append(parts, fitRight(gap, l.gap))
 	}
 	if l.trend > 0 {
-		line += " " + st.up.Render(fit(r.trend.line(st, now), l.trend, ""))
+		parts = append(parts, th.spark.paint(fit(r.trend.line(th, now), l.trend, "")))
 	}
 	if l.bar > 0 {
-		line += " " + st.bar.Render(m.bar(r.Score, l.bar))
+		parts = append(parts, m.bar(r.Score, l.bar))
 	}
-	return strings.TrimRight(line, " ")
+	return strings.TrimRight(strings.Join(parts, "  "), " ")
 }
 
 // movement shows the ranks gained or lost recently.
 func (m *model) movement(r *row, width int) string {
-	st := &m.style
-	if !recent(r.moved, m.now()) {
+	th := &m.theme
+	if !within(r.moved, moveMark, m.now()) {
 		return fit("", width, "")
+	}
+	short := func(mark string, n int64) string {
+		if text := mark + grouped(n); len([]rune(text)) <= width {
+			return text
+		}
+		return mark + mark // the number does not fit
 	}
 	switch n := r.previousRank - r.Rank; {
 	case r.isNew():
-		return st.added.Render(fit("new", width, ""))
+		return th.added.paint(fit("new", width, ""))
 	case n > 0:
-		return st.up.Render(fit(st.upMark+grouped(n), width, ""))
+		return th.up.paint(fit(short(th.upMark, n), width, ""))
 	case n < 0:
-		return st.down.Render(fit(st.downMark+grouped(-n), width, ""))
+		return th.down.paint(fit(short(th.downMark, -n), width, ""))
 	}
 	return fit("", width, "")
 }
 
-// bar draws a score relative to the best.
+// bar draws a score relative to the best, in the colours from the left end of the
+// column to the right one.
 func (m *model) bar(score int64, width int) string {
 	var longest int64
 	for i := range m.board.rows {
@@ -189,11 +200,39 @@ func (m *model) bar(score int64, width int) string {
 	if longest <= 0 || score <= 0 {
 		return ""
 	}
-	steps := len(m.style.bars)
+	th := &m.theme
+	steps := len(th.bars)
 	n := int(math.Round(min(float64(score)/float64(longest), 1) * float64(width*steps)))
-	text := strings.Repeat(m.style.bars[steps-1], n/steps)
-	if part := n % steps; part > 0 {
-		text += m.style.bars[part-1]
+	full, part := n/steps, n%steps
+	var b strings.Builder
+	for i, at := 0, 0; i < len(th.bar) && at < full; i++ {
+		end := min((i+1)*width/len(th.bar), full)
+		b.WriteString(th.bar[i].paint(strings.Repeat(th.bars[steps-1], end-at)))
+		at = end
 	}
-	return text
+	if part > 0 {
+		b.WriteString(th.bar[min(full*len(th.bar)/width, len(th.bar)-1)].paint(th.bars[part-1]))
+	}
+	return b.String()
+}
+
+// ownRows are the rows of the own standing with its neighbours, while it is not among
+// the rows of the board.
+func (m *model) ownRows(width, room int) []string {
+	if m.me == nil || m.board.find(m.me.UserID) >= 0 || room <= 0 {
+		return nil
+	}
+	around := m.me.Neighbours
+	if len(around) == 0 || room < 2+len(around) {
+		around = []client.Entry{{Rank: m.me.Rank, UserID: m.me.UserID, Score: m.me.Score}}
+	}
+	l := m.layout(width)
+	var lines []string
+	if room > 1 {
+		lines = append(lines, m.theme.border.paint(strings.Repeat(m.theme.separator, width)))
+	}
+	for _, e := range around {
+		lines = append(lines, m.line(&row{Entry: e, previousRank: e.Rank}, l))
+	}
+	return lines
 }

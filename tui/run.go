@@ -3,9 +3,11 @@ package tui
 import (
 	"context"
 	"io"
+	"os"
 
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/charmbracelet/lipgloss"
+	"github.com/muesli/termenv"
 
 	"github.com/scoreboard/scoreboard/tui/quietinit"
 )
@@ -22,12 +24,16 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	// Requests end with the screen.
 	requests, cancel := context.WithCancel(ctx)
 	defer cancel()
-	m := newModel(requests, o, newStyle(lipgloss.NewRenderer(out), o.ASCII))
+	r := lipgloss.NewRenderer(out)
+	m := newModel(requests, o, r, darkByEnvironment(os.Getenv("COLORFGBG")))
 	screen := tea.NewProgram(m, tea.WithInput(in), tea.WithOutput(out), tea.WithAltScreen(),
 		tea.WithoutSignalHandler(), tea.WithFPS(framesPerSecond))
 	// Not tea.WithContext: it does not wait for the key reader, whose file it
 	// closes.
 	defer context.AfterFunc(ctx, screen.Quit)()
+	if r.ColorProfile() != termenv.Ascii {
+		m.query = func() { _, _ = io.WriteString(out, queryBackground) }
+	}
 	if _, err := screen.Run(); err != nil {
 		return err
 	}

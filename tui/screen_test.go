@@ -35,29 +35,63 @@ type screen struct {
 	clock time.Time
 }
 
-func newScreen(t *testing.T, width, height int, colours termenv.Profile, ascii bool) *screen {
+// look is how a screen is drawn.
+type look struct {
+	name        string
+	colours     termenv.Profile
+	dark, ascii bool
+}
+
+var (
+	plain = look{"plain", termenv.Ascii, true, false}
+	looks = []look{
+		plain,
+		{"dark", termenv.TrueColor, true, false},
+		{"light", termenv.TrueColor, false, false},
+		{"ascii", termenv.Ascii, true, true},
+		{"sixteen", termenv.ANSI, true, false},
+	}
+)
+
+func newScreen(t *testing.T, width, height int, l look) *screen {
 	r := lipgloss.NewRenderer(io.Discard)
-	r.SetColorProfile(colours)
+	r.SetColorProfile(l.colours)
 	s := &screen{t: t, clock: start}
-	s.model = newModel(t.Context(), Options{}, newStyle(r, ascii))
+	s.model = newModel(t.Context(), Options{ASCII: l.ascii}, r, l.dark)
 	s.model.now = func() time.Time { return s.clock }
 	s.Update(tea.WindowSizeMsg{Width: width, Height: height})
 	return s
 }
 
-func (s *screen) keys(keys ...string) {
+// wait lets time pass.
+func (s *screen) wait(d time.Duration) {
+	s.clock = s.clock.Add(d)
+	s.Update(tickMsg{})
+}
+
+func (s *screen) keys(keys ...string) (last tea.Cmd) {
 	named := map[string]tea.KeyType{
 		"enter": tea.KeyEnter, "esc": tea.KeyEsc, "backspace": tea.KeyBackspace,
 		"up": tea.KeyUp, "down": tea.KeyDown, "pgup": tea.KeyPgUp, "pgdown": tea.KeyPgDown,
-		"left": tea.KeyLeft, "home": tea.KeyHome, "ctrl+u": tea.KeyCtrlU, "space": tea.KeySpace,
+		"left": tea.KeyLeft, "home": tea.KeyHome, "end": tea.KeyEnd, "ctrl+u": tea.KeyCtrlU, "space": tea.KeySpace,
 	}
 	for _, k := range keys {
 		if special, ok := named[k]; ok {
-			s.Update(tea.KeyMsg{Type: special})
+			last = s.handle(tea.KeyMsg{Type: special})
 			continue
 		}
-		s.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(k)})
+		last = s.handle(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(k)})
 	}
+	return last
+}
+
+// run handles the messages of a command, except those of ticks.
+func (s *screen) run(cmd tea.Cmd) {
+	s.t.Helper()
+	if cmd == nil {
+		s.t.Fatal("no command, want a request")
+	}
+	s.handle(cmd())
 }
 
 func (s *screen) contains(want ...string) {
@@ -80,16 +114,19 @@ func (s *screen) lacks(unwanted ...string) {
 	}
 }
 
+// entries returns rows of alternating users and scores, best first.
+func entries(pairs ...any) (all []client.Entry) {
+	for i := 0; i < len(pairs); i += 2 {
+		all = append(all, client.Entry{
+			Rank: int64(i/2 + 1), UserID: pairs[i].(string), Score: int64(pairs[i+1].(int)),
+		})
+	}
+	return all
+}
+
 // recorded holds states of a watched board: a first one, then bob overtakes, carol
 // arrives and the connection breaks.
 func recorded() []client.State {
-	entries := func(pairs ...any) (all []client.Entry) {
-		for i := 0; i < len(pairs); i += 2 {
-			user, score := pairs[i].(string), int64(pairs[i+1].(int))
-			all = append(all, client.Entry{Rank: int64(i/2 + 1), UserID: user, Score: score})
-		}
-		return all
-	}
 	names := func(all []client.Entry) []client.Entry {
 		for i := range all {
 			switch all[i].UserID {
@@ -107,7 +144,7 @@ func recorded() []client.State {
 		"alice", 1_284_112, "bob", 1_283_980, "kenji", 998_001,
 		"dalia", 870_500, "evil", 655_360, "frank.of.the-very.long:name@example.org", 512_000,
 		"grace", 400_123, "heidi", 99_999, "ivan", 1_024,
-		"judy", 7,
+		"judy", 1_024,
 	))
 	second := names(entries(
 		"bob", 1_284_480, "alice", 1_284_112, "kenji", 998_001,
@@ -129,6 +166,15 @@ func recorded() []client.State {
 	broken.Connection, broken.Reconnects = client.Disconnected, 1
 	broken.Err = errors.New("read the stream: connection reset by peer")
 	return []client.State{state, moved, broken}
+}
+
+// hundred returns a board of a hundred users.
+func hundred() client.State {
+	s := client.State{Board: "global", Version: 1, Epoch: 1, HeardAt: start, Connection: client.WebSocket}
+	for i := range int64(100) {
+		s.Entries = append(s.Entries, client.Entry{Rank: i + 1, UserID: fmt.Sprintf("user%d.", i+1), Score: 1000 - i})
+	}
+	return s
 }
 
 // failingStatus is the status of a server with problems.
@@ -154,196 +200,296 @@ func failingStatus() *client.Status {
 	}
 }
 
-var sizes = [][2]int{{40, 12}, {100, 30}, {200, 60}}
+// healthyStatus is the status of a server at n writes a second.
+func healthyStatus(n float64) *client.Status {
+	p95, zero, behind := 4+n/20, int64(0), int64(120+n)
+	return &client.Status{
+		IncrementsPerSecond: &n, LatencyP95MS: &p95, OutboxDepth: &zero, OutboxOldestAgeMS: &zero,
+		ConsumerLag: map[string]int64{"scoreboard.events.v1": int64(n) % 5},
+		Connections: map[string]int64{"websocket": 12},
+		Parity:      &protocol.Parity{Checked: 5000, Percent: 100},
+		Board:       &client.RankingStatus{State: "HEALTHY", AgeMS: &behind},
+	}
+}
+
+var sizes = [][2]int{{40, 12}, {80, 24}, {120, 40}, {200, 60}}
+
+// busy plays a board of an operator: movements, a flag, health and the own standing.
+func busy(s *screen) {
+	for i := range 20 {
+		s.Update(statusMsg{status: healthyStatus(float64(40 + 7*i%31))})
+	}
+	s.Update(infoMsg{board: client.Board{Board: "global", Status: active, Period: "none"}})
+	for _, frame := range recorded()[:2] {
+		s.Update(stateMsg{state: frame})
+	}
+	s.Update(meMsg{place: &client.Place{UserID: "mallory", Rank: 4711, Total: 10_000, Score: 12}})
+	s.Update(statusMsg{status: healthyStatus(47), flags: []client.Flag{
+		{ID: 3, UserID: "carol", Rule: "size", Delta: 2500, Detail: "83 times the median"},
+	}})
+	s.keys("down", "down", "down")
+	s.wait(600 * time.Millisecond)
+}
 
 func TestGoldenScreens(t *testing.T) {
 	scenes := []struct {
 		name string
 		play func(*screen)
 	}{
-		{"first", func(s *screen) { s.Update(stateMsg{state: recorded()[0]}) }},
-		{"moved", func(s *screen) {
-			for _, frame := range recorded()[:2] {
-				s.Update(stateMsg{state: frame})
-			}
-			s.Update(meMsg{place: &client.Place{UserID: "mallory", Rank: 4711, Total: 10_000, Score: 12}})
-			s.clock = s.clock.Add(600 * time.Millisecond)
-		}},
 		{"disconnected", func(s *screen) {
 			for _, frame := range recorded() {
 				s.Update(stateMsg{state: frame})
 			}
-			s.clock = s.clock.Add(42 * time.Second)
+			s.wait(42 * time.Second)
 		}},
-		{"found", func(s *screen) {
-			s.Update(stateMsg{state: recorded()[0]})
-			s.Update(
-				foundMsg{
-					user: "zoe",
-					place: client.Place{UserID: "zoe", Rank: 8123, Total: 10_000, Score: 3, Neighbours: []client.Entry{
-						{Rank: 8122, UserID: "yuri", Score: 4},
-						{Rank: 8123, UserID: "zoe", Score: 3},
-						{Rank: 8124, UserID: "zack", Score: 3},
-					}},
-				},
-			)
-		}},
-		{"operator", func(s *screen) {
+		{"player", func(s *screen) { busy(s); openBob(s) }},
+		{"failing", func(s *screen) {
 			for i, frame := range recorded()[:2] {
 				s.clock = start.Add(time.Duration(i) * 7 * time.Second)
 				s.Update(stateMsg{state: frame})
 			}
-			s.Update(meMsg{place: &client.Place{
-				UserID: "mallory", Rank: 4711, Total: 10_000, Score: 12,
-				Neighbours: []client.Entry{
-					{Rank: 4710, UserID: "lena", Score: 13},
-					{Rank: 4711, UserID: "mallory", Score: 12},
-					{Rank: 4712, UserID: "nina", Score: 12},
-				},
-			}})
 			s.Update(statusMsg{status: failingStatus()})
 		}},
 		{"boards", func(s *screen) {
-			s.Update(stateMsg{state: recorded()[0]})
+			busy(s)
 			s.Update(boardsMsg{boards: []client.Board{
-				{Board: "daily"}, {Board: "daily:2026-11-21"}, {Board: "global"}, {Board: "season.winter"},
+				{Board: "daily", Period: "daily"},
+				{Board: "daily:2026-11-21"},
+				{Board: "global", Period: "none"},
+				{Board: "arena", Mode: "best", Status: frozen},
 			}})
-			s.keys("j")
+			s.keys("end")
+			s.Update(previewMsg{board: "arena", top: client.Top{Entries: recorded()[0].Entries[:6]}})
 		}},
-		{"search", func(s *screen) {
+		{"actions", func(s *screen) { busy(s); s.keys("a", "down") }},
+		{"find", func(s *screen) {
 			s.Update(stateMsg{state: recorded()[0]})
 			s.keys("/frank.of.the-very.long:name@example.org", "left", "left", "left")
 		}},
-		{"help", func(s *screen) { s.Update(stateMsg{state: recorded()[0]}); s.keys("?") }},
+		{"help", func(s *screen) { busy(s); s.keys("?") }},
 		{"long", func(s *screen) { s.Update(stateMsg{state: hundred()}); s.View(); s.keys("pgdown", "down") }},
+		{"over", func(s *screen) {
+			s.Update(infoMsg{board: autumn(active)})
+			season := recorded()[1]
+			season.Board = "cup:autumn"
+			s.Update(stateMsg{state: season})
+			s.Update(infoMsg{board: autumn(over)})
+		}},
 		{"empty", func(*screen) {}},
 	}
-	for _, scene := range scenes {
-		for _, size := range sizes {
-			name := fmt.Sprintf("%s_%dx%d", scene.name, size[0], size[1])
-			t.Run(name, func(t *testing.T) {
-				s := newScreen(t, size[0], size[1], termenv.Ascii, false)
-				scene.play(s)
-				golden(t, name, s.View())
-			})
+	for _, size := range sizes {
+		at := fmt.Sprintf("%dx%d", size[0], size[1])
+		for _, l := range looks {
+			golden(t, "board_"+l.name+"_"+at, l, size, busy)
+		}
+		for _, scene := range scenes {
+			golden(t, scene.name+"_"+at, plain, size, scene.play)
 		}
 	}
-	t.Run("ascii_100x30", func(t *testing.T) {
-		s := newScreen(t, 100, 30, termenv.Ascii, true)
-		scenes[1].play(s)
-		if view := s.View(); !isASCII(view) {
-			t.Error("the ASCII screen holds more than ASCII")
-		}
-		golden(t, "ascii_100x30", s.View())
-	})
 }
 
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", "screens", name+".txt")
-	got += "\n"
-	if *update {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+// autumn is a season that ends twelve seconds after start.
+func autumn(status string) client.Board {
+	began, ends := start.Add(-time.Hour), start.Add(12*time.Second)
+	b := client.Board{
+		Board: "cup:autumn", Period: "season", Status: status, TimeZone: "UTC", PeriodStart: &began, PeriodEnd: &ends,
+	}
+	if status == over {
+		b.StandingsHash = "3fa94c1e7b20d85e"
+	}
+	return b
+}
+
+func golden(t *testing.T, name string, l look, size [2]int, play func(*screen)) {
+	t.Run(name, func(t *testing.T) {
+		s := newScreen(t, size[0], size[1], l)
+		play(s)
+		got := s.View() + "\n"
+		if l.ascii && !isASCII(got) {
+			t.Errorf("the ASCII screen holds more than ASCII:\n%s", got)
+		}
+		path := filepath.Join("testdata", "screens", name+".txt")
+		if *update {
+			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			return
+		}
+		want, err := os.ReadFile(path)
+		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
+		if got != string(want) {
+			t.Errorf("%s differs (-update rewrites it); got:\n%s\nwant:\n%s", path, got, want)
 		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("%s differs (-update rewrites it); got:\n%s\nwant:\n%s", path, got, want)
-	}
+	})
 }
 
 // At every size, no line is wider and no screen taller than the terminal.
 func TestViewFitsEverySize(t *testing.T) {
+	overlays := [][]string{nil, {"?"}, {"?", "a"}, {"enter", "esc"}, {"/"}}
 	for width := minWidth; width <= 200; width += 3 {
 		for height := minHeight; height <= 60; height += 5 {
-			s := newScreen(t, width, height, termenv.ANSI, false)
-			for _, frame := range recorded() {
-				s.Update(stateMsg{state: frame})
-			}
+			s := newScreen(t, width, height, looks[1])
+			busy(s)
+			s.Update(stateMsg{state: recorded()[2]})
 			s.Update(
 				meMsg{place: &client.Place{UserID: "mallory", Rank: 9_000_000, Total: 10_000_000, Score: -1 << 53}},
 			)
-			s.Update(
-				foundMsg{
-					user: "zoe",
-					place: client.Place{
-						UserID:     "zoe",
-						Rank:       8123,
-						Total:      10_000,
-						Score:      3,
-						Neighbours: recorded()[0].Entries,
-					},
-				},
-			)
-			for range 2 { // without and with help
-				lines := strings.Split(s.View(), "\n")
-				if len(lines) > height {
-					t.Fatalf("%dx%d: %d lines", width, height, len(lines))
-				}
-				for _, line := range lines {
-					if w := ansi.StringWidth(line); w > width {
-						t.Fatalf("%dx%d: a line of %d cells: %q", width, height, w, line)
-					}
-				}
-				s.keys("?")
+			for _, keys := range overlays {
+				s.keys(keys...)
+				fits(t, s)
 			}
+			s.keys("esc")
+			openBob(s)
+			fits(t, s)
 		}
 	}
-	s := newScreen(t, 39, 40, termenv.ANSI, false)
+	s := newScreen(t, 39, 40, plain)
 	s.contains("too small: 39x40", "needs 40x12")
 }
 
-func TestOwnRow(t *testing.T) {
-	s := newScreen(t, 100, 30, termenv.Ascii, false)
-	s.Update(stateMsg{state: recorded()[0]})
-	s.lacks("◀")
-	s.Update(meMsg{place: &client.Place{UserID: "mallory", Rank: 4711, Total: 10_000, Score: 12}})
-	s.contains("4,711", "mallory", "◀")
-	moved := recorded()[1]
-	moved.Me = &client.Move{UserID: "mallory", Rank: 99, Score: 40}
-	s.Update(stateMsg{state: moved})
-	s.contains(" 99 ", "mallory")
-	s.Update(meMsg{place: &client.Place{UserID: "alice", Rank: 2, Score: 1_284_112}})
-	s.lacks("mallory")
-	if n := strings.Count(s.View(), "alice"); n != 1 {
-		t.Errorf("alice is shown %d times, want once, among the rows", n)
+func fits(t *testing.T, s *screen) {
+	t.Helper()
+	lines := strings.Split(s.View(), "\n")
+	if len(lines) != s.height {
+		t.Fatalf("%dx%d: %d lines:\n%s", s.width, s.height, len(lines), ansi.Strip(s.View()))
+	}
+	for _, line := range lines {
+		if w := ansi.StringWidth(line); w > s.width {
+			t.Fatalf("%dx%d: a line of %d cells: %q", s.width, s.height, w, line)
+		}
 	}
 }
 
-func TestDegradedIsShown(t *testing.T) {
-	for _, size := range sizes {
-		s := newScreen(t, size[0], size[1], termenv.Ascii, false)
-		state := recorded()[0]
-		state.Degraded = "Redis is unavailable"
-		s.Update(stateMsg{state: state})
-		s.contains("degraded: Redis is unavailable")
+func TestOwnRow(t *testing.T) {
+	s := newScreen(t, 120, 40, plain)
+	s.Update(stateMsg{state: recorded()[0]})
+	s.lacks("(you)")
+	s.Update(meMsg{place: &client.Place{UserID: "mallory", Rank: 4711, Total: 10_000, Score: 12}})
+	s.contains("4,711", "mallory (you)")
+	moved := recorded()[1]
+	moved.Me = &client.Move{UserID: "mallory", Rank: 99, Score: 40}
+	s.Update(stateMsg{state: moved})
+	s.contains(" 99 ", "mallory (you)")
+	s.Update(meMsg{place: &client.Place{UserID: "alice", Rank: 2, Score: 1_284_112}})
+	s.lacks("mallory")
+	s.contains("alice (you)")
+}
+
+// What is unusual is said in words, at every size.
+func TestBannersSayWhatIsUnusual(t *testing.T) {
+	polling := recorded()[0]
+	polling.Connection, polling.Err = client.Polling, errors.New("5 of 5 streams of this user are in use")
+	degraded := recorded()[0]
+	degraded.Degraded = "ranking_unavailable"
+	unknown := recorded()[0]
+	unknown.Degraded = "of a newer server"
+	cases := []struct {
+		name   string
+		state  client.State
+		status string
+		want   string
+	}{
+		{"frozen", recorded()[0], frozen, "frozen by an operator"},
+		{"archived", recorded()[0], archived, "archived: no scores are"},
+		{"over", recorded()[0], over, "this period is over"},
+		{"polling", polling, active, "polling every few seconds: 5 of 5"},
+		{"degraded", degraded, active, "degraded: Redis does not answer"},
+		{"unknown", unknown, active, "degraded: of a newer server"},
+		{"offline", recorded()[2], active, "connection reset by"},
+	}
+	for _, tc := range cases {
+		for _, size := range sizes {
+			t.Run(fmt.Sprintf("%s %dx%d", tc.name, size[0], size[1]), func(t *testing.T) {
+				s := newScreen(t, size[0], size[1], plain)
+				s.Update(stateMsg{state: tc.state})
+				s.Update(infoMsg{board: client.Board{Board: "global", Status: tc.status}})
+				s.contains(tc.want)
+			})
+		}
 	}
 }
 
 func TestFrozenBoardIsShown(t *testing.T) {
-	s := newScreen(t, 100, 30, termenv.Ascii, false)
+	s := newScreen(t, 120, 40, plain)
 	requested := ""
 	s.o.Watch = func(context.Context, string) <-chan client.State { return nil }
-	s.o.BoardStatus = func(_ context.Context, board string) (string, error) { requested = board; return "frozen", nil }
-	s.watch("arena")
-	s.Update(stateMsg{s.generation, recorded()[0]})
-	s.Update(s.readBoardStatus()())
-	s.contains("frozen", "the board is frozen and accepts no scores")
-	if requested != "arena" {
-		t.Errorf("read the status of %q, want arena", requested)
+	s.o.BoardInfo = func(_ context.Context, board string) (client.Board, error) {
+		requested = board
+		return client.Board{Board: board, Status: active}, nil
 	}
-	s.Update(boardStatusMsg{s.generation, ""}) // not available
-	s.Update(boardStatusMsg{s.generation - 1, active})
-	s.contains("epoch 3 frozen")
-	s.Update(boardStatusMsg{s.generation, active})
+	s.watch("arena")
+	s.run(s.readInfo())
+	if requested != "arena" {
+		t.Errorf("read the board %q, want arena", requested)
+	}
+	s.Update(stateMsg{s.generation, recorded()[0]})
+	s.Update(infoMsg{s.generation, client.Board{Board: "arena", Status: frozen}, nil})
+	s.contains(" frozen ", "the board is frozen and")
+	s.Update(infoMsg{generation: s.generation, err: errors.New("not available")})
+	s.Update(infoMsg{s.generation - 1, client.Board{Board: "arena", Status: active}, nil})
+	s.contains("frozen by an operator")
+	s.Update(infoMsg{s.generation, client.Board{Board: "arena", Status: active}, nil})
 	s.contains("the board accepts scores again")
-	s.lacks("epoch 3 frozen")
+	s.lacks("frozen by an operator")
+}
+
+// The header counts down to the end of a period, and then names the winners.
+func TestSeasonEnds(t *testing.T) {
+	s := newScreen(t, 120, 40, plain)
+	season := recorded()[1]
+	season.Board = "cup:autumn"
+	s.Update(stateMsg{state: season})
+	s.Update(infoMsg{board: autumn(active)})
+	s.contains("cup · season autumn · ends in 12 s")
+	if next := s.nextChange(); next.After(start.Add(time.Second)) {
+		t.Errorf("next frame at %v, want within a second, for the countdown", next)
+	}
+	s.wait(3 * time.Second)
+	s.contains("ends in 9 s")
+	s.wait(10 * time.Second)
+	next := season
+	next.Board, next.Entries, next.HeardAt = "cup:winter", nil, s.clock
+	s.Update(stateMsg{state: next})
+	s.Update(infoMsg{board: client.Board{Board: "cup:winter", Period: "season", Status: active}})
+	s.contains("autumn has ended: 1st bob 1,284,480 · 2nd alice 1,284,112 · 3rd", "autumn has ended: bob wins with")
+	s.lacks("left the")
+	s.wait(finaleFor)
+	s.lacks("1st bob")
+}
+
+func TestCountdown(t *testing.T) {
+	t.Parallel()
+	for left, want := range map[time.Duration]string{
+		time.Millisecond: "1 s", 2 * time.Minute: "120 s", 2*time.Minute + 1: "3 min", 90 * time.Minute: "90 min",
+		5*time.Hour - time.Minute: "5 h", 80 * time.Hour: "4 days",
+	} {
+		if got := countdown(left); got != want {
+			t.Errorf("%v: got %q, want %q", left, got, want)
+		}
+	}
+}
+
+// An idle screen needs no frames: nothing changes until the data is old.
+func TestIdleScreenDrawsNothing(t *testing.T) {
+	s := newScreen(t, 120, 40, plain)
+	busy(s)
+	s.wait(trendSlots * trendSlot)
+	heard := recorded()[1]
+	heard.HeardAt = s.clock
+	s.Update(stateMsg{state: heard})
+	before := s.View()
+	if next := s.nextChange(); next.Before(s.clock.Add(staleAfter)) {
+		t.Errorf("next frame after %v, want none before the data is %v old", next.Sub(s.clock), staleAfter)
+	}
+	s.wait(staleAfter - time.Millisecond)
+	if s.View() != before {
+		t.Error("the idle screen changed")
+	}
+	s.wait(time.Millisecond)
+	s.contains("5 s ago")
 }

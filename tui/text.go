@@ -138,3 +138,6 @@ func age(d time.Duration) string {
 	}
 	return strconv.Itoa(int(d.Hours())) + " h"
 }
+
+// pad fills a line with spaces to a width.
+func pad(s string, w int) string { return s + strings.Repeat(" ", max(w-ansi.StringWidth(s), 0)) }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 
 	"github.com/charmbracelet/x/ansi"
@@ -15,11 +16,10 @@ import (
 func (p *program) screen(
 	c *client.Client,
 	board string,
-	ascii bool,
 	watch func(context.Context, string) <-chan client.State,
 ) tui.Options {
 	return tui.Options{
-		Board: board, Watch: watch, ASCII: ascii, Explain: p.explain, Status: c.Status,
+		Board: board, Watch: watch, Explain: p.explain, Status: c.Status, User: c.User, BoardInfo: c.Board,
 		Me: func(ctx context.Context, board string, neighbours int) (client.Place, error) {
 			place, err := c.Me(ctx, client.PlaceQuery{Board: board, Neighbours: neighbours})
 			var e *client.Error
@@ -32,15 +32,42 @@ func (p *program) screen(
 		Find: func(ctx context.Context, board, user string, neighbours int) (client.Place, error) {
 			return c.Around(ctx, user, client.PlaceQuery{Board: board, Neighbours: neighbours})
 		},
-		BoardStatus: func(ctx context.Context, board string) (string, error) {
-			b, err := c.Board(ctx, board)
-			return b.Status, err
+		Top: func(ctx context.Context, board string, limit int) (client.Top, error) {
+			return c.Top(ctx, client.TopQuery{Board: board, Limit: limit})
+		},
+		Statement: func(ctx context.Context, board, user string) (client.Statement, error) {
+			return c.Statement(ctx, user, client.StatementQuery{Board: board})
+		},
+		Flags: func(ctx context.Context) ([]client.Flag, error) {
+			page, err := c.Flags(ctx, client.FlagQuery{})
+			return page.Flags, err
 		},
 		Boards: func(ctx context.Context, family string) ([]client.Board, error) { return allBoards(ctx, c, family) },
+		Act:    func(ctx context.Context, a tui.Action) error { return act(ctx, c, a) },
 		// OSC 52 sets the terminal's clipboard, also over ssh.
 		Copy: func(text string) error {
 			_, err := io.WriteString(p.stdout, ansi.SetSystemClipboard(text))
 			return err
 		},
 	}
+}
+
+// act makes a change that an operator chose on the screen.
+func act(ctx context.Context, c *client.Client, a tui.Action) (err error) {
+	because := client.Because(ctx, a.Reason)
+	switch a.Verb {
+	case tui.BanUser:
+		_, err = c.Ban(ctx, a.Target, a.Reason)
+	case tui.FreezeUser:
+		_, err = c.Freeze(ctx, a.Target, a.Reason)
+	case tui.FreezeBoard:
+		_, err = c.FreezeBoard(because, a.Target)
+	case tui.UnfreezeBoard:
+		_, err = c.UnfreezeBoard(because, a.Target)
+	case tui.RebuildBoard:
+		_, err = c.Rebuild(because, client.JobRequest{Board: a.Target}, func(client.JobLine) {})
+	default:
+		err = fmt.Errorf("unknown action %q", a.Verb)
+	}
+	return err
 }

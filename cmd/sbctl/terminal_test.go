@@ -141,33 +141,43 @@ func TestWatchOnATerminal(t *testing.T) {
 	s := clienttest.New(t)
 	s.Set(protocol.Entry{UserID: "alice", Score: 1500}, protocol.Entry{UserID: "zoe", Score: 2})
 	term := onTerminal(t, s.URL, "watch")
-	term.shows("● ws")
+	term.shows("● live")
 	term.shows("alice")
 	term.shows("1,500")
-	term.shows("zoe")
+	term.shows("zoe (you)")
 	term.press("p")
 	term.shows("paused")
 	term.press("p")
 	s.Set(protocol.Entry{UserID: "bob", Score: 9000})
 	term.shows("bob")
 	term.shows("▼1")
+	term.shows("bob entered at #1")
 	term.press("?")
-	term.shows("find a user")
-	term.press("/alice\r")
-	term.shows("alice is 2nd of 3")
+	term.shows("find a player")
+	term.press("/ali")
+	term.shows("find: ali")
+	term.press("\r")
+	term.shows("#2 of 3")
+	term.shows("statement")
 	term.press("y")
 	term.shows("copied")
 	if raw := term.raw(); !strings.Contains(raw, ansi.SetSystemClipboard("alice is 2nd of 3, 1,500 points")) {
 		t.Errorf("the clipboard was not set: %q", raw)
 	}
+	term.press("\x1b")
+	term.shows("standings")
 	term.press("b")
-	term.shows("enter select")
+	term.shows("enter watch")
 	term.press("b") // close the list
-	term.shows("bob is new at #1")
-	term.press("o") // without the panel the table moves up
+	term.shows("alice")
+	term.press("a")
+	term.shows("ban player alice")
+	term.press("\x1b")
+	term.shows("│   ") // the empty lines under the menu
+	term.press("o")    // without the health line the table moves up
 	term.shows("score")
 	term.press("o")
-	term.shows("board healthy")
+	term.shows("healthy")
 	s.Disconnect(nil)
 	term.shows("1 reconnect")
 	term.press("q")
@@ -184,7 +194,7 @@ func TestWatchEndsWithASignal(t *testing.T) {
 	s := clienttest.New(t)
 	for _, how := range []os.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		term := onTerminal(t, s.URL, "watch")
-		term.shows("● ws")
+		term.shows("● live")
 		if err := term.cmd.Process.Signal(how); err != nil {
 			t.Fatal(err)
 		}
@@ -194,7 +204,7 @@ func TestWatchEndsWithASignal(t *testing.T) {
 
 func TestTerminalEnvironment(t *testing.T) {
 	t.Parallel()
-	const colour = "\x1b[34m" // of the bars
+	const colour = "\x1b[38;2;" // of the terminal's true colours
 	s := clienttest.New(t)
 	s.Set(protocol.Entry{UserID: "alice", Score: 1500})
 	for _, tc := range []struct {

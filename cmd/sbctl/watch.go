@@ -23,15 +23,16 @@ const statusInterval = 3 * time.Second
 func newWatchCmd(p *program) *cobra.Command {
 	var board string
 	var limit int
-	var plain, ascii bool
+	var plain, ascii, noMotion bool
 	cmd := &cobra.Command{
 		Use: "watch", Short: "Watch a board live", Args: exactArgs(),
 		Long: `Watch a board live.
 
-On a terminal this is a live screen: ? lists its keys, such as those that switch the
-board or the period and search for a user; q quits. With a token that has
-score:admin it also shows the server's status. Without a terminal it prints a plain
-table every second. --plain prints one line per change, which suits screen readers;
+On a terminal this is a live screen of 100 users (10 with --limit 10). ? lists its keys:
+enter opens a player, / finds one, b switches the board, t the period, q quits. With a
+token that has score:admin it also shows the health of the pipeline and open flags, and
+a opens a menu to freeze, rebuild or ban. Without a terminal it prints a plain
+table of 10 users every second. --plain prints one line per change, which suits screen readers;
 --output json prints one JSON object per state. It reconnects automatically and ends
 with exit code 0 when interrupted.`,
 		Example: trimExamples(`
@@ -43,15 +44,21 @@ with exit code 0 when interrupted.`,
 			}
 			ctx, cancel := context.WithCancel(cmd.Context())
 			defer cancel()
+			onTerminal := isTerminal(p.stdout) && isTerminal(p.stdin) && p.env["TERM"] != "dumb"
+			onScreen := p.output != "json" && !plain && onTerminal
+			if onScreen && !cmd.Flags().Changed("limit") {
+				limit = 100
+			}
 			// Only the screen and the table show the age.
 			o := client.WatchOptions{Limit: limit}
 			if p.output != "json" {
 				o.Confirm = pingInterval
 			}
 			watch := func(ctx context.Context, board string) <-chan client.State { return c.Watch(ctx, board, o) }
-			onTerminal := isTerminal(p.stdout) && isTerminal(p.stdin) && p.env["TERM"] != "dumb"
-			if p.output != "json" && !plain && onTerminal {
-				return tui.Run(ctx, p.stdin, p.stdout, p.screen(c, board, ascii, watch))
+			if onScreen {
+				o := p.screen(c, board, watch)
+				o.ASCII, o.NoMotion = ascii, noMotion
+				return tui.Run(ctx, p.stdin, p.stdout, o)
 			}
 			states := watch(ctx, board)
 			if p.output == "json" {
@@ -71,9 +78,10 @@ with exit code 0 when interrupted.`,
 	}
 	flags := cmd.Flags()
 	addBoardFlag(cmd, &board)
-	flags.IntVar(&limit, "limit", 10, "number of users: 10 or 100")
+	flags.IntVar(&limit, "limit", 10, "number of users: 10 or 100 (on the live screen 100 by default)")
 	flags.BoolVar(&plain, "plain", false, "print one line per change instead of a screen")
 	flags.BoolVar(&ascii, "ascii", false, "draw the screen with ASCII characters only")
+	flags.BoolVar(&noMotion, "no-motion", false, "draw moved rows and changed scores without animation")
 	return cmd
 }
 

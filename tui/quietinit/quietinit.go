@@ -4,7 +4,7 @@
 // Bubble Tea v1 sends the query in its init, so at the start of every command of a
 // program that links it, even "sbctl version", and waits up to five seconds for an
 // answer, which never comes in a container with a terminal but no terminal emulator.
-// The screens here use the terminal's sixteen colours and do not need it.
+// The live screen asks by itself, without waiting for the answer.
 //
 // A dumb terminal is not queried. Go initializes packages in the order of their
 // import paths once their imports are initialized, and this package imports only

@@ -1,0 +1,278 @@
+package tui
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// Limits above which a stage is marked, as in the alert rules.
+const (
+	maxP95         = 200 // milliseconds
+	maxOutboxDepth = 1000
+	maxOutboxAge   = 5 * time.Second
+	maxLag         = 1000
+	maxBoardAge    = 5 * time.Second
+)
+
+type (
+	readStatusMsg struct{}
+	statusMsg     struct {
+		status *client.Status
+		flags  []client.Flag // open ones; nil: unchanged
+		err    error
+	}
+)
+
+// readStatus reads the status of the server and the open flags, which are for operators.
+func (m *model) readStatus() tea.Cmd {
+	board, readFlags := m.watching, m.o.Flags
+	return m.request(func(ctx context.Context) tea.Msg {
+		s, err := m.o.Status(ctx, board)
+		msg := statusMsg{status: &s, err: err}
+		if err == nil && readFlags != nil {
+			if open, err := readFlags(ctx); err == nil {
+				msg.flags = append([]client.Flag{}, open...)
+			}
+		}
+		return msg
+	})
+}
+
+// setStatus stores the server status. Once it was rejected, it is not read again.
+func (m *model) setStatus(msg statusMsg) tea.Cmd {
+	m.status = nil
+	if msg.err == nil {
+		m.status, m.operator = msg.status, true
+		m.health.add(msg.status)
+		m.setFlags(msg.flags)
+	} else if c := scoreboard.CodeOf(msg.err); c == scoreboard.CodeForbidden || c == scoreboard.CodeUnauthorized {
+		return nil
+	}
+	return tea.Tick(statusInterval, func(time.Time) tea.Msg { return readStatusMsg{} })
+}
+
+// setFlags stores the number of open flags of each user, and reports new ones.
+func (m *model) setFlags(open []client.Flag) {
+	if open == nil {
+		return
+	}
+	flags := make(map[string]int64)
+	for _, f := range open {
+		flags[f.UserID]++
+		if m.lastFlag >= 0 && f.ID > m.lastFlag {
+			who := client.Entry{UserID: f.UserID}
+			if at := m.board.find(f.UserID); at >= 0 {
+				who = m.board.rows[at].Entry
+			}
+			m.feed.add(event{at: m.now(), kind: flagged, text: fmt.Sprintf("%s is flagged (%s): %s, %s",
+				name(who, m.theme.ascii), Printable(f.Rule), signed(f.Delta), Printable(f.Detail))})
+		}
+	}
+	m.lastFlag = max(m.lastFlag, 0)
+	for _, f := range open {
+		m.lastFlag = max(m.lastFlag, f.ID)
+	}
+	m.flags = flags
+}
+
+// stage is one line of the health panel: a stage of the pipeline.
+type stage struct {
+	name, value string
+	history     *series // nil: none
+	problem     string  // why it is not healthy, in words
+}
+
+// series holds the newest values of a figure.
+type series struct{ values [seriesLength]float64 }
+
+// One minute at one value every two seconds.
+const seriesLength = 30
+
+func (s *series) add(v float64) {
+	copy(s.values[:], s.values[1:])
+	s.values[seriesLength-1] = v
+}
+
+// health holds the history of the figures.
+type health struct{ writes, p95, outbox, lag, behind series }
+
+func (h *health) add(s *client.Status) {
+	figure := func(to *series, v *float64) {
+		if v != nil {
+			to.add(*v)
+		} else {
+			to.add(0)
+		}
+	}
+	count := func(to *series, v *int64) {
+		if v != nil {
+			to.add(float64(*v))
+		} else {
+			to.add(0)
+		}
+	}
+	figure(&h.writes, s.IncrementsPerSecond)
+	figure(&h.p95, s.LatencyP95MS)
+	count(&h.outbox, s.OutboxDepth)
+	h.lag.add(float64(lagOf(s)))
+	if s.Board != nil {
+		count(&h.behind, s.Board.AgeMS)
+	}
+}
+
+func lagOf(s *client.Status) (lag int64) {
+	for _, n := range s.ConsumerLag {
+		lag += n
+	}
+	return lag
+}
+
+// stages returns the lines of the panel in the order of the pipeline.
+func (m *model) stages() (all []stage) {
+	s, h := m.status, &m.health
+	add := func(name string, history *series, problem, format string, args ...any) {
+		all = append(all, stage{name, fmt.Sprintf(format, args...), history, problem})
+	}
+	above := func(bad bool, format string, args ...any) string {
+		if !bad {
+			return ""
+		}
+		return "over " + fmt.Sprintf(format, args...)
+	}
+	if s.IncrementsPerSecond != nil {
+		add("writes", &h.writes, "", "%s/s", grouped(int64(*s.IncrementsPerSecond+0.5)))
+	}
+	if s.LatencyP95MS != nil {
+		add("write p95", &h.p95, above(*s.LatencyP95MS > maxP95, "%d ms", maxP95), "%.1f ms", *s.LatencyP95MS)
+	}
+	if s.OutboxDepth != nil {
+		problem := above(*s.OutboxDepth > maxOutboxDepth, "%s", grouped(maxOutboxDepth))
+		value := grouped(*s.OutboxDepth)
+		if ms := s.OutboxOldestAgeMS; ms != nil && *ms > 0 {
+			oldest := time.Duration(*ms) * time.Millisecond
+			value += ", " + age(oldest)
+			if problem == "" {
+				problem = above(oldest > maxOutboxAge, "%s", age(maxOutboxAge))
+			}
+		}
+		add("outbox", &h.outbox, problem, "%s", value)
+	}
+	if len(s.ConsumerLag) > 0 {
+		lag := lagOf(s)
+		add("transport", &h.lag, above(lag > maxLag, "%s", grouped(maxLag)), "%s behind", grouped(lag))
+	}
+	if b := s.Board; b != nil {
+		state := strings.ToLower(strings.ReplaceAll(b.State, "_", " "))
+		problem, value := "", state
+		switch {
+		case b.Suspect:
+			problem = "Redis restarted"
+		case b.State != string(scoreboard.StateHealthy):
+			problem = "not healthy"
+		}
+		if b.AgeMS != nil {
+			old := time.Duration(*b.AgeMS) * time.Millisecond
+			value = "current" // an idle board's age changes all the time
+			if old >= time.Second {
+				value = age(old) + " old"
+			}
+			if problem != "" {
+				value = state
+			} else {
+				problem = above(old > maxBoardAge, "%s", age(maxBoardAge))
+			}
+		}
+		add("ranking", &h.behind, problem, "%s", Printable(value))
+	}
+	if p := s.Parity; p != nil && p.Checked > 0 {
+		problem := ""
+		if p.Drifted > p.Repaired {
+			problem = plural(p.Drifted-p.Repaired, "difference")
+		}
+		add("parity", nil, problem, "%s %%", percent(p.Percent))
+	}
+	if len(s.Connections) > 0 {
+		var n int64
+		for _, c := range s.Connections {
+			n += c
+		}
+		add("streams", nil, "", "%s", grouped(n))
+	}
+	return all
+}
+
+// healthPanel draws one line for each stage: its value, the last minute, and whether it
+// is within its limit.
+func (m *model) healthPanel(width int) []string {
+	th := &m.theme
+	stages := m.stages()
+	wideName, wideValue, wideWords := 0, 0, 2
+	for _, s := range stages {
+		wideName = max(wideName, len(s.name))
+		wideValue = max(wideValue, ansi.StringWidth(s.value))
+		wideWords = max(wideWords, ansi.StringWidth(s.problem))
+	}
+	sparks := min(width-wideName-wideValue-wideWords-6, seriesLength)
+	var lines []string
+	for _, s := range stages {
+		line := th.dim.paint(fit(s.name, wideName, "")) + "  " + fitRight(s.value, wideValue)
+		if sparks >= 6 {
+			curve := ""
+			if s.history != nil {
+				curve = th.sparkline(s.history.values[seriesLength-sparks:])
+			}
+			line += "  " + th.spark.paint(fit(curve, sparks, ""))
+		}
+		verdict := th.good.paint("ok")
+		if s.problem != "" {
+			verdict = th.problem.paint(s.problem)
+		}
+		lines = append(lines, ansi.Truncate(line+"  "+verdict, width, th.more))
+	}
+	for _, p := range m.status.Problems {
+		lines = append(lines, th.problem.paint(fit(Printable(p), width, th.more)))
+	}
+	return lines
+}
+
+// healthLine says in one line what the panel shows: the problems, or the main figures.
+func (m *model) healthLine(width int) string {
+	th := &m.theme
+	var problems, figures []string
+	for _, s := range m.stages() {
+		if s.problem != "" {
+			problems = append(problems, s.name+" "+s.value+": "+s.problem)
+		}
+		figures = append(figures, s.name+" "+s.value)
+	}
+	for _, p := range m.status.Problems {
+		problems = append(problems, Printable(p))
+	}
+	if len(problems) > 0 {
+		return th.problem.paint(fit(" "+strings.Join(problems, th.between), width, th.more))
+	}
+	text := " " + th.good.paint("healthy")
+	for _, f := range figures {
+		if ansi.StringWidth(text+th.between+f) > width {
+			break
+		}
+		text += th.dim.paint(th.between + f)
+	}
+	return text
+}
+
+// percent does not round up to 100.
+func percent(p float64) string {
+	if p == 100 {
+		return "100"
+	}
+	return fmt.Sprintf("%.2f", min(p, 99.99))
+}

@@ -1,0 +1,344 @@
+package tui
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/scoreboard/scoreboard/client"
+)
+
+// player is the page of one user: rank, neighbours, scores and ranks over time, and the
+// latest events of the user's statement.
+type player struct {
+	user      string
+	opened    time.Time
+	err       error // of the standing
+	place     *client.Place
+	statement []client.StatementEntry // newest first
+	hidden    string                  // why there is no statement
+	account   *client.User            // for operators
+	ranks     ranks                   // since the page was opened
+	first     int                     // event at the top
+}
+
+type (
+	readPlayerMsg struct{ user string }
+	playerMsg     struct {
+		generation int
+		user       string
+		place      client.Place
+		err        error
+		statement  []client.StatementEntry
+		hidden     error
+		account    *client.User
+	}
+)
+
+// openPlayer opens the page of a user.
+func (m *model) openPlayer(user string) tea.Cmd {
+	m.help = false
+	m.player = &player{user: user, opened: m.now()}
+	if at := m.board.find(user); at >= 0 {
+		m.player.ranks = m.board.rows[at].ranks
+	}
+	return m.readPlayer(user)
+}
+
+// readPlayer reads what the page shows.
+func (m *model) readPlayer(user string) tea.Cmd {
+	board, generation, operator := m.watching, m.generation, m.operator
+	return m.request(func(ctx context.Context) tea.Msg {
+		msg := playerMsg{generation: generation, user: user}
+		msg.place, msg.err = m.o.Find(ctx, board, user, playerNeighbours)
+		var s client.Statement
+		s, msg.hidden = m.o.Statement(ctx, board, user)
+		msg.statement = s.Entries
+		if operator {
+			if account, err := m.o.User(ctx, user); err == nil {
+				msg.account = &account
+			}
+		}
+		return msg
+	})
+}
+
+// playerNeighbours are the neighbours on each side on a player's page.
+const playerNeighbours = 3
+
+// setPlayer stores what was read, and reads again after a while.
+func (m *model) setPlayer(msg playerMsg) tea.Cmd {
+	p := m.player
+	if p == nil || msg.generation != m.generation || msg.user != p.user {
+		return nil
+	}
+	p.err, p.account, p.hidden = msg.err, msg.account, ""
+	if msg.err == nil {
+		p.place = &msg.place
+		p.ranks.add(msg.place.Rank, m.now())
+	}
+	if msg.hidden != nil {
+		p.hidden = m.o.Explain(msg.hidden)
+	} else {
+		p.statement = msg.statement
+	}
+	return tea.Tick(refresh, func(time.Time) tea.Msg { return readPlayerMsg{p.user} })
+}
+
+// playerView draws the page into a width and height.
+func (m *model) playerView(width, height int) []string {
+	p, th := m.player, &m.theme
+	inner := width - 4
+	var lines []string
+	e := client.Entry{UserID: p.user}
+	if at := m.board.find(p.user); at >= 0 {
+		e = m.board.rows[at].Entry
+	}
+	title := name(e, th.ascii)
+	if title != p.user {
+		title += " (" + Printable(p.user) + ")"
+	}
+	switch {
+	case p.err != nil && p.place == nil:
+		lines = append(lines, th.problem.paint(fit(m.o.Explain(p.err), inner, th.more)))
+	case p.place == nil:
+		lines = append(lines, th.dim.paint("loading"))
+	default:
+		lines = append(lines, ansi.Truncate(m.standing(p.place), inner, th.more))
+	}
+	if a := p.account; a != nil {
+		lines = append(lines, ansi.Truncate(m.accountLine(a), inner, th.more))
+	}
+	lines = append(lines, "")
+	room := height - 2 - len(lines)
+	if width < wideWidth || room < 12 {
+		lines = append(lines, m.playerSections(inner, room)...)
+		return th.panel(title, lines, width, height)
+	}
+	left := (inner - 3) * 3 / 5
+	right := inner - 3 - left
+	a := append(m.neighbourSection(left), "")
+	a = append(a, m.statementSection(left, room-len(a))...)
+	half := (room - 4) / 2
+	b := append(m.scoreSection(right, min(half, 10)), "")
+	b = append(b, m.rankSection(right, min(room-len(b)-1, 10))...)
+	for i := range room {
+		line := ""
+		if i < len(a) {
+			line = a[i]
+		}
+		line = pad(line, left) + "   "
+		if i < len(b) {
+			line += b[i]
+		}
+		lines = append(lines, line)
+	}
+	return th.panel(title, lines, width, height)
+}
+
+// playerSections draws the sections below each other, while they fit.
+func (m *model) playerSections(width, room int) []string {
+	lines := m.neighbourSection(width)
+	if room < len(lines) {
+		return lines[:max(room, 0)]
+	}
+	if chart := m.scoreSection(width, 4); room-len(lines) >= len(chart)+8 {
+		lines = append(append(lines, ""), chart...)
+	}
+	if rest := room - len(lines) - 1; rest >= 2 {
+		lines = append(append(lines, ""), m.statementSection(width, rest)...)
+	}
+	return lines
+}
+
+// standing says where the user stands.
+func (m *model) standing(p *client.Place) string {
+	th := &m.theme
+	text := th.strong.paint("#"+grouped(p.Rank)) + fmt.Sprintf(" of %s", grouped(p.Total)) + th.between +
+		plural(p.Score, "point")
+	if p.Total > 1 && p.Rank > 1 {
+		text += th.between + fmt.Sprintf("better than %s %%", percent(p.Percentile))
+	}
+	for i, n := range p.Neighbours {
+		if n.UserID == p.UserID && i > 0 {
+			above := p.Neighbours[i-1]
+			text += th.between +
+				fmt.Sprintf("%s behind %s", grouped(distance(above.Score, n.Score)), name(above, th.ascii))
+		}
+	}
+	return text
+}
+
+// accountLine is the user's account, for operators.
+func (m *model) accountLine(a *client.User) string {
+	th := &m.theme
+	if a.Status == active && a.OpenFlags == 0 {
+		return th.dim.paint("account active, no open flags")
+	}
+	text := "account " + a.Status
+	if a.By != "" {
+		text += " by " + Printable(a.By)
+	}
+	if a.Reason != "" {
+		text += ": " + Printable(a.Reason)
+	}
+	if a.OpenFlags > 0 {
+		text += th.between + plural(a.OpenFlags, "open flag")
+	}
+	return th.problem.paint(text)
+}
+
+func (m *model) heading(text string, width int) string {
+	return m.theme.dim.paint(fit(text, width, m.theme.more))
+}
+
+func (m *model) neighbourSection(width int) []string {
+	p, th := m.player, &m.theme
+	lines := []string{m.heading("neighbours", width)}
+	if p.place == nil {
+		return lines
+	}
+	wideName, wideScore := 0, 0
+	for _, e := range p.place.Neighbours {
+		wideName = max(wideName, ansi.StringWidth(m.label(e)))
+		wideScore = max(wideScore, len(grouped(e.Score)))
+	}
+	wideName = min(wideName, maxName, width-wideScore-10)
+	for _, e := range p.place.Neighbours {
+		i, mark := ink{}, " "
+		if e.UserID == p.user {
+			i, mark = th.own, th.key.paint(th.mark)
+		}
+		lines = append(lines, mark+th.dim.paint(fitRight(grouped(e.Rank), 5))+"  "+
+			i.paint(fit(m.label(e), wideName, th.more))+"  "+fitRight(grouped(e.Score), wideScore))
+	}
+	return lines
+}
+
+// statementSection lists the latest events of the user on this board.
+func (m *model) statementSection(width, room int) []string {
+	p, th := m.player, &m.theme
+	lines := []string{m.heading("statement: the events behind the score", width)}
+	if p.hidden != "" {
+		return append(lines, th.dim.paint(fit(p.hidden, width, th.more)))
+	}
+	wideDelta, wideScore := 0, 0
+	for _, e := range p.statement {
+		wideDelta = max(wideDelta, len(signed(e.Delta)))
+		wideScore = max(wideScore, len(grouped(e.NewScore)))
+	}
+	p.first = max(min(p.first, len(p.statement)-room+1), 0)
+	for _, e := range p.statement[p.first:] {
+		if len(lines) >= room {
+			break
+		}
+		delta := th.up
+		if e.Delta < 0 {
+			delta = th.down
+		}
+		at := e.RecordedAt.In(m.now().Location()).Format(time.TimeOnly)
+		if m.now().Sub(e.RecordedAt) > 24*time.Hour {
+			at = e.RecordedAt.In(m.now().Location()).Format("02 Jan ")
+		}
+		what := e.EventID
+		if e.Action != "" {
+			what = e.Action + th.between + what
+		}
+		line := th.dim.paint(fit(at, 8, "")) + "  " + delta.paint(fitRight(signed(e.Delta), wideDelta)) + "  " +
+			fitRight(grouped(e.NewScore), wideScore) + "  " + th.dim.paint(Printable(what))
+		lines = append(lines, ansi.Truncate(line, width, th.more))
+	}
+	return lines
+}
+
+// scoreSection is a chart of the score after each of the latest events.
+func (m *model) scoreSection(width, height int) []string {
+	p := m.player
+	lines := []string{m.heading("score over the latest events", width)}
+	if len(p.statement) < 2 {
+		return append(lines, m.theme.dim.paint("fewer than two events"))
+	}
+	values := make([]float64, len(p.statement))
+	for i, e := range p.statement {
+		values[len(values)-1-i] = float64(e.NewScore)
+	}
+	return append(lines, m.theme.chart(values, width, height, func(v float64) string { return grouped(int64(v)) })...)
+}
+
+// rankSection is a chart of the ranks that the user had while the board was watched.
+func (m *model) rankSection(width, height int) []string {
+	p := m.player
+	lines := []string{m.heading("rank over time, while watching", width)}
+	points := p.ranks.points
+	if len(points) == 0 {
+		return lines
+	}
+	from, span := points[0].at, m.now().Sub(points[0].at)
+	if last := points[len(points)-1]; len(points) == 1 || span < time.Second {
+		return append(lines, m.theme.dim.paint(fit(fmt.Sprintf("#%s since %s", grouped(last.rank),
+			last.at.Format(time.TimeOnly)), width, m.theme.more)))
+	}
+	values := make([]float64, width)
+	for i, at := 0, 0; i < width; i++ {
+		t := from.Add(time.Duration(float64(span) * float64(i+1) / float64(width)))
+		for at+1 < len(points) && !points[at+1].at.After(t) {
+			at++
+		}
+		values[i] = -float64(points[at].rank) // the best rank is on top
+	}
+	label := func(v float64) string { return "#" + grouped(int64(-v)) }
+	return append(lines, m.theme.chart(values, width, height, label)...)
+}
+
+// chart draws values as a filled curve, with the largest and the smallest on the left.
+func (t *theme) chart(values []float64, width, height int, label func(float64) string) []string {
+	lowest, highest := values[0], values[0]
+	for _, v := range values {
+		lowest, highest = min(lowest, v), max(highest, v)
+	}
+	axis := max(ansi.StringWidth(label(lowest)), ansi.StringWidth(label(highest)))
+	width -= axis + 1
+	if width < 1 || height < 1 {
+		return nil
+	}
+	steps := len(t.sparks)
+	filled := make([]int, width) // in steps
+	for x := range filled {
+		v := values[min(x*len(values)/width, len(values)-1)]
+		share := 1.0
+		if highest > lowest {
+			share = (v - lowest) / (highest - lowest)
+		}
+		filled[x] = 1 + int(math.Round(share*float64(height*steps-1)))
+	}
+	lines := make([]string, 0, height)
+	for y := height - 1; y >= 0; y-- {
+		var b strings.Builder
+		for _, f := range filled {
+			switch part := f - y*steps; {
+			case part <= 0:
+				b.WriteByte(' ')
+			default:
+				b.WriteString(t.sparks[min(part, steps)-1])
+			}
+		}
+		left := ""
+		switch y {
+		case height - 1:
+			left = label(highest)
+		case 0:
+			left = label(lowest)
+		}
+		step := ink{}
+		if len(t.bar) > 0 {
+			step = t.bar[(len(t.bar)-1)*(y+1)/height]
+		}
+		lines = append(lines, t.dim.paint(fitRight(left, axis))+" "+step.paint(strings.TrimRight(b.String(), " ")))
+	}
+	return lines
+}

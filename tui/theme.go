@@ -1,0 +1,200 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/charmbracelet/lipgloss"
+	"github.com/muesli/termenv"
+)
+
+// ink is a style as the escape sequences around a text. Styles are made once, because
+// rendering with lipgloss costs more than the rest of a frame.
+type ink struct{ before, after string }
+
+func (i ink) paint(text string) string {
+	if text == "" || i.before == "" {
+		return text
+	}
+	return i.before + text + i.after
+}
+
+func newInk(s lipgloss.Style) ink {
+	before, after, _ := strings.Cut(s.Render("x"), "x")
+	return ink{before, after}
+}
+
+// theme is the look of the screen: colours for a dark or a light background, in as many
+// colours as the terminal has. With sixteen colours it uses those of the terminal, which
+// its own theme makes readable; yellow only on a dark background.
+type theme struct {
+	dark                         bool
+	title, dim, key, border      ink
+	up, down, added, own, strong ink
+	gold                         ink // milestones and the leader
+	good, warn, problem          ink
+	chip                         ink    // a word that needs attention, such as frozen
+	podium                       [3]ink // the ranks 1 to 3
+	bar                          []ink  // from the left end of a bar to its right end
+	fading                       []ink  // a changed score, from the change on
+	spark                        ink
+	selected                     ink // the row under the cursor
+
+	glyphs
+}
+
+// glyphs are the characters of the screen.
+type glyphs struct {
+	ascii                                bool
+	upMark, downMark, dot, more, between string
+	mark, arrows, cursor, tie, flag      string
+	star, info, separator                string
+	bars                                 []string  // partial fills of a cell, from the left
+	sparks                               []string  // partial fills, from below
+	box                                  [6]string // corners from the top left clockwise, horizontal, vertical
+}
+
+var unicodeGlyphs = glyphs{
+	upMark: "▲", downMark: "▼", dot: "●", more: "…", between: " · ",
+	mark: "▌", arrows: "↑↓", cursor: "▏", tie: "=", flag: "⚑", star: "★", info: "•", separator: "┈",
+	bars:   []string{"▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"},
+	sparks: []string{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"},
+	box:    [6]string{"╭", "╮", "╯", "╰", "─", "│"},
+}
+
+var asciiGlyphs = glyphs{
+	ascii:  true,
+	upMark: "^", downMark: "v", dot: "*", more: "~", between: " | ",
+	mark: ">", arrows: "up down", cursor: "_", tie: "=", flag: "!", star: "*", info: "-", separator: "-",
+	bars:   []string{"#"},
+	sparks: []string{".", ":", "|"},
+	box:    [6]string{"+", "+", "+", "+", "-", "|"},
+}
+
+// palette is a set of colours for one kind of background.
+type palette struct {
+	text, dim, border, accent, gold, silver, bronze  string
+	up, down, added, changed, barFrom, barTo, cursor string
+}
+
+var (
+	onDark = palette{
+		text: "#cdd6f4", dim: "#8087a2", border: "#494d64", accent: "#8aadf4",
+		gold: "#eed49f", silver: "#b8c0e0", bronze: "#e0a37e", up: "#a6da95", down: "#ed8796", added: "#8bd5ca",
+		changed: "#f5a97f", barFrom: "#3e5a8c", barTo: "#7dc4e4", cursor: "#363a4f",
+	}
+	onLight = palette{
+		text: "#3c3f57", dim: "#74788f", border: "#bcc0cc", accent: "#1e5fd8",
+		gold: "#a86a00", silver: "#5c5f77", bronze: "#a04a1c", up: "#2f7d32", down: "#c0263f", added: "#0f7b82",
+		changed: "#c2410c", barFrom: "#b3c7f0", barTo: "#1e66c8", cursor: "#dfe3ee",
+	}
+)
+
+// Steps of a gradient. More look the same and cost bytes on a slow connection.
+const (
+	barSteps  = 8
+	fadeSteps = 4
+)
+
+// newTheme returns the theme for a terminal with the colours of r.
+func newTheme(r *lipgloss.Renderer, dark, ascii bool) theme {
+	t := theme{dark: dark, glyphs: unicodeGlyphs}
+	if ascii {
+		t.glyphs = asciiGlyphs
+	}
+	bold := r.NewStyle().Bold(true)
+	t.title, t.key, t.strong = newInk(bold), newInk(bold), newInk(bold)
+	if profile := r.ColorProfile(); profile == termenv.ANSI || profile == termenv.Ascii {
+		t.sixteen(r)
+		return t
+	}
+	p := onLight
+	if dark {
+		p = onDark
+	}
+	colour := func(c string) lipgloss.Style { return r.NewStyle().Foreground(lipgloss.Color(c)) }
+	t.title = newInk(colour(p.accent).Bold(true))
+	t.key = newInk(colour(p.accent))
+	t.dim, t.border = newInk(colour(p.dim)), newInk(colour(p.border))
+	t.up, t.down, t.added = newInk(colour(p.up)), newInk(colour(p.down)), newInk(colour(p.added))
+	t.own = newInk(colour(p.accent).Bold(true))
+	t.gold = newInk(colour(p.gold))
+	t.good, t.warn, t.problem = newInk(colour(p.up)), newInk(colour(p.gold)), newInk(colour(p.down).Bold(true))
+	t.chip = newInk(r.NewStyle().Bold(true).Foreground(lipgloss.Color("#1e2030")).Background(lipgloss.Color("#eed49f")))
+	t.podium = [3]ink{
+		newInk(colour(p.gold).Bold(true)), newInk(colour(p.silver).Bold(true)),
+		newInk(colour(p.bronze).Bold(true)),
+	}
+	for i := range barSteps {
+		t.bar = append(t.bar, newInk(colour(mix(p.barFrom, p.barTo, float64(i)/(barSteps-1)))))
+	}
+	for i := range fadeSteps {
+		s := colour(mix(p.changed, p.text, float64(i)/fadeSteps))
+		t.fading = append(t.fading, newInk(s.Bold(i == 0)))
+	}
+	t.spark = newInk(colour(p.up))
+	t.selected = newInk(r.NewStyle().Background(lipgloss.Color(p.cursor)))
+	return t
+}
+
+// sixteen sets the colours of a terminal with sixteen. Without colours all inks are
+// empty.
+func (t *theme) sixteen(r *lipgloss.Renderer) {
+	colour := func(n string) lipgloss.Style { return r.NewStyle().Foreground(lipgloss.Color(n)) }
+	yellow := r.NewStyle()
+	if t.dark {
+		yellow = colour("3")
+	}
+	dim := newInk(r.NewStyle().Faint(true))
+	t.dim, t.border = dim, dim
+	t.up, t.down, t.added = newInk(colour("2")), newInk(colour("1")), newInk(colour("6"))
+	t.own = newInk(colour("4").Bold(true))
+	t.gold = newInk(yellow)
+	t.good, t.warn, t.problem = newInk(colour("2")), newInk(yellow.Bold(true)), newInk(colour("1").Bold(true))
+	t.chip = newInk(colour("0").Background(lipgloss.Color("3")))
+	bold := newInk(r.NewStyle().Bold(true))
+	t.podium = [3]ink{newInk(yellow.Bold(true)), bold, bold}
+	t.bar = []ink{newInk(colour("4"))}
+	t.fading = []ink{newInk(colour("5").Bold(true)), newInk(colour("5"))}
+	t.spark = newInk(colour("2"))
+	t.selected = newInk(r.NewStyle().Reverse(true))
+}
+
+// mix returns the colour between two, at 0 the first and at 1 the second. Colours have
+// the form #rrggbb.
+func mix(from, to string, at float64) string {
+	var a, b [3]int
+	_, _ = fmt.Sscanf(from, "#%02x%02x%02x", &a[0], &a[1], &a[2])
+	_, _ = fmt.Sscanf(to, "#%02x%02x%02x", &b[0], &b[1], &b[2])
+	for i := range a {
+		a[i] += int(float64(b[i]-a[i])*at + 0.5)
+	}
+	return fmt.Sprintf("#%02x%02x%02x", a[0], a[1], a[2])
+}
+
+// onSelected draws a line on the background of the cursor.
+func (t *theme) onSelected(line string) string {
+	i := t.selected
+	if i.before == "" {
+		return line
+	}
+	return i.before + strings.ReplaceAll(line, i.after, i.after+i.before) + i.after
+}
+
+// sparkline draws values from 0 to the largest, one cell each; 0 is blank.
+func (t *theme) sparkline(values []float64) string {
+	largest := 0.0
+	for _, v := range values {
+		largest = max(largest, v)
+	}
+	var b strings.Builder
+	steps := float64(len(t.sparks))
+	for _, v := range values {
+		if v <= 0 {
+			b.WriteByte(' ')
+			continue
+		}
+		b.WriteString(t.sparks[int(min(v/largest*steps, steps-1))])
+	}
+	return b.String()
+}
