@@ -2,11 +2,14 @@ package client
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 	"time"
 
 	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // AuditEntry is one row of the audit trail.
@@ -36,6 +39,22 @@ func (c *Client) Audit(ctx context.Context, q AuditQuery) (AuditEntries, error) 
 	var page AuditEntries
 	err := c.do(ctx, call{op: "read the audit trail", method: http.MethodGet, path: "/v1/admin/audit", query: v}, &page)
 	return page, err
+}
+
+// AuditEntry reads one entry. The error is not_found if it does not exist. It needs the
+// scope score:admin.
+func (c *Client) AuditEntry(ctx context.Context, id int64) (AuditEntry, error) {
+	page, err := c.Audit(ctx, AuditQuery{Cursor: strconv.FormatInt(id+1, 10), Limit: 1})
+	if err != nil {
+		return AuditEntry{}, err
+	}
+	if len(page.Entries) == 0 || page.Entries[0].ID != id {
+		return AuditEntry{}, &Error{
+			Op: fmt.Sprintf("read audit entry %d", id), Status: http.StatusNotFound, Attempts: 1,
+			Code: scoreboard.CodeNotFound, Message: fmt.Sprintf("no audit entry %d", id),
+		}
+	}
+	return page.Entries[0], nil
 }
 
 // AuditChain is the result of VerifyAudit.

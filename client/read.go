@@ -133,6 +133,17 @@ func (c *Client) Users(ctx context.Context, board string, users []string) (List,
 	return list, err
 }
 
+// Profile reads a user's profile. Users may read their own; it needs the scope
+// score:admin for others. The error is not_found if the user has none.
+func (c *Client) Profile(ctx context.Context, user string) (Profile, error) {
+	var kept Profile
+	err := c.do(ctx, call{
+		op: "read the profile of " + user, method: http.MethodGet,
+		path: "/v1/users/" + url.PathEscape(user) + "/profile",
+	}, &kept)
+	return kept, err
+}
+
 // PutProfile sets a user's profile; an empty field removes the value. Users may set
 // their own.
 func (c *Client) PutProfile(ctx context.Context, user string, p Profile) (Profile, error) {

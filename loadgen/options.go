@@ -34,6 +34,8 @@ type Options struct {
 	Say     func(format string, args ...any) // receives messages about the run
 	Show    func(Progress)                   // receives the progress once a second
 	Settle  time.Duration                    // how long a score may take to appear after the load; 15 s by default
+
+	prefix string // of the users of a whole search; by default that of the plan
 }
 
 // defaultChecks are the criteria of a load without a scenario.

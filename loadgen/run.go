@@ -1,6 +1,7 @@
 package loadgen
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,6 +25,7 @@ type Report = report.Report
 type run struct {
 	Options
 	parameters map[string]any // of the whole plan, not of a shard's part
+	prefix     string         // of all users of the run, or of the search that it belongs to
 	*session
 	start   time.Time
 	tracker *outcome.Tracker
@@ -61,7 +63,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if o.Show == nil {
 		o.Show = func(Progress) {}
 	}
-	parameters := o.Parameters()
+	parameters, prefix := o.Parameters(), cmp.Or(o.prefix, o.Plan.Prefix)
 	if o.Shard.Of > 1 {
 		o.Plan = o.Plan.Part(o.Shard)
 	}
@@ -71,7 +73,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	}
 	defer session.close()
 	r := newRun(o, session)
-	r.parameters = parameters
+	r.parameters, r.prefix = parameters, prefix
 	left := time.Until(r.given.expires)
 	if !r.mints && !r.given.expires.IsZero() && left < o.Plan.Schedule.Duration() {
 		r.note("the token expired after %v, before the end of the run: this server does not mint tokens",
@@ -201,7 +203,7 @@ func (r *run) begin(raw io.Writer) error {
 	requests := r.Plan.Requests()
 	h := record.Header{
 		Began: r.start, Parameters: r.parameters, Machine: r.Machine, Duration: requests.Duration(),
-		Checks: defaultChecks, Shard: r.Shard,
+		Checks: defaultChecks, Shard: r.Shard, Prefix: r.prefix,
 	}
 	if s := r.Scenario; s != nil {
 		h.Profile, h.Scaled, h.Checks = s.Name, s.Scaled, nil

@@ -127,6 +127,7 @@ func (o Options) try(ctx context.Context, found *Max, rate int, duration time.Du
 	if o.Plan.Schedule, err = plan.ParseSchedule(fmt.Sprint(rate), duration); err != nil {
 		return nil, err
 	}
+	o.prefix = o.Plan.Prefix
 	o.Plan.Prefix = fmt.Sprintf("%st%d-", o.Plan.Prefix, len(found.Tries))
 	o.Plan.Seed++
 	o.Out = out

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,7 +21,7 @@ func newAuditCmd(p *program) *cobra.Command {
   sbctl audit list
   sbctl audit list --target user:alice
   sbctl audit verify`,
-		newAuditListCmd(p), newAuditVerifyCmd(p))
+		newAuditListCmd(p), newAuditShowCmd(p), newAuditVerifyCmd(p))
 }
 
 func newAuditVerifyCmd(p *program) *cobra.Command {
@@ -123,27 +124,78 @@ func newAuditListCmd(p *program) *cobra.Command {
 	return cmd
 }
 
+func newAuditShowCmd(p *program) *cobra.Command {
+	return &cobra.Command{
+		Use: "show ID", Short: "Show an audit entry with its whole detail", Args: exactArgs("ID"),
+		Example: trimExamples(`
+  sbctl audit show 17
+  sbctl audit show 17 --output json`),
+		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
+			id, err := strconv.ParseInt(args[0], 10, 64)
+			if err != nil || id < 1 {
+				return usagef("invalid audit entry id %q: must be a number", args[0])
+			}
+			e, err := c.AuditEntry(cmd.Context(), id)
+			if err != nil {
+				return err
+			}
+			return p.print(e, func() *table { return auditEntryTable(&e) })
+		}),
+	}
+}
+
+func auditEntryTable(e *client.AuditEntry) *table {
+	t := newTable()
+	t.add("entry", number(e.ID))
+	for _, row := range [][2]string{
+		{"at", timeCell(&e.At)},
+		{"who", e.Who},
+		{"action", e.Action},
+		{"target", e.Target},
+		{"reason", e.Reason},
+		{"address", e.Address},
+		{"user agent", e.UserAgent},
+		{"request", e.RequestID},
+	} {
+		if row[1] != "" {
+			t.add(row[0], row[1])
+		}
+	}
+	for _, field := range detailFields(e.Detail) {
+		t.add("detail "+field[0], field[1])
+	}
+	return t
+}
+
 // detailWidth limits the DETAIL column; JSON has all of it.
 const detailWidth = 60
 
-// detailOf lists the fields of the request but the reason, which has its own
-// column.
+// detailOf is detailFields in one cell.
 func detailOf(detail json.RawMessage) string {
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(detail, &fields) != nil { // no detail
-		return ""
-	}
-	delete(fields, "reason")
 	var parts []string
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		value := string(fields[name])
-		var text string
-		if json.Unmarshal(fields[name], &text) == nil {
-			value = text
-		}
-		parts = append(parts, name+"="+value)
+	for _, field := range detailFields(detail) {
+		parts = append(parts, field[0]+"="+field[1])
 	}
 	return ansi.Truncate(scoreboard.Escape(strings.Join(parts, " ")), detailWidth, "…")
+}
+
+// detailFields are the names and values of the fields of the request, without the reason,
+// which an entry has apart.
+func detailFields(detail json.RawMessage) (fields [][2]string) {
+	var values map[string]json.RawMessage
+	if json.Unmarshal(detail, &values) != nil { // no detail
+		return nil
+	}
+	delete(values, "reason")
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		value := string(values[name])
+		var text string
+		if json.Unmarshal(values[name], &text) == nil {
+			value = text
+		}
+		fields = append(fields, [2]string{name, value})
+	}
+	return fields
 }
 
 // timeFlag parses a flag's RFC 3339 time, or a date, which means its start in

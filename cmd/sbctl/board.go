@@ -17,7 +17,7 @@ func newBoardCmd(p *program) *cobra.Command {
 	return newNounCmd("board", "Manage boards", `
   sbctl board create arena --mode best
   sbctl board list`,
-		withReason(newBoardCreateCmd(p)), newBoardListCmd(p), newBoardShowCmd(p),
+		withReason(newBoardCreateCmd(p)), newBoardListCmd(p), newBoardShowCmd(p), newStandingsCmd(p),
 		withReason(newBoardSetCmd(p)), withReason(newBoardRollCmd(p)),
 		newBoardStatusCmd(p, "freeze", "Reject writes to a board; reads still work", "", (*client.Client).FreezeBoard),
 		newBoardStatusCmd(p, "unfreeze", "Unfreeze a board", "", (*client.Client).UnfreezeBoard),

@@ -70,7 +70,7 @@ func (p *program) deadLetterCmd(
 			}
 			if dry {
 				do = (*client.Client).DeadLetter
-			} else if question != "" {
+			} else if question != "" && !p.curl {
 				// Before the question: a letter that does not exist needs no answer.
 				if _, err := c.DeadLetter(cmd.Context(), id); err != nil {
 					return err

@@ -60,7 +60,7 @@ func (p *program) finish(ctx context.Context, cmd *cobra.Command, err error) int
 	var with exitCode
 	code := exitError
 	switch {
-	case err == nil:
+	case err == nil, p.curl && errors.Is(err, errPrinted):
 		return exitOK
 	case errors.Is(err, errCheckFailed):
 		return exitCheckFailed

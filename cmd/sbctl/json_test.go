@@ -27,6 +27,11 @@ import (
 var printed = map[string][]any{
 	"accept": {report.Report{}}, "audit list": {client.AuditEntries{}},
 	"board archive": {client.Board{}}, "board create": {client.Board{}}, "board freeze": {client.Board{}},
+	"action start": {client.Action{}}, "audit show": {client.AuditEntry{}},
+	"board standings": {client.FinalStandings{}},
+	"open docs":       nil, "open report": nil, "load clean": {cleaned{}},
+	"sign": {signed{}}, "status": {client.Status{}},
+	"user profile get": {client.Profile{}}, "user profile set": {client.Profile{}},
 	"audit verify": {client.AuditChain{}},
 	"board list":   {client.Boards{}},
 	"board roll":   {protocol.Rolled{}}, "board set": {client.Board{}}, "board show": {shownBoard{}},

@@ -132,8 +132,11 @@ func keyState(k client.Key) string {
 }
 
 // findKey returns a key, or an empty one if it does not exist: the request that
-// follows then fails with the server's not_found.
-func findKey(ctx context.Context, c *client.Client, id string) (client.Key, error) {
+// follows then fails with the server's not_found. With --curl it is not looked up.
+func (p *program) findKey(ctx context.Context, c *client.Client, id string) (client.Key, error) {
+	if p.curl {
+		return client.Key{}, nil
+	}
 	keys, err := c.Keys(ctx)
 	if i := slices.IndexFunc(keys, func(k client.Key) bool { return k.KeyID == id }); i >= 0 {
 		return keys[i], nil
@@ -157,7 +160,7 @@ overlap invalidates the older secret immediately, after a confirmation. With
 			if overlap < 0 {
 				return usagef("--overlap must not be negative")
 			}
-			k, err := findKey(cmd.Context(), c, args[0])
+			k, err := p.findKey(cmd.Context(), c, args[0])
 			if err != nil {
 				return err
 			}
@@ -194,7 +197,7 @@ func newKeyRevokeCmd(p *program) *cobra.Command {
   sbctl key revoke k_7f3a
   sbctl key revoke k_7f3a --yes`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
-			k, err := findKey(cmd.Context(), c, args[0])
+			k, err := p.findKey(cmd.Context(), c, args[0])
 			if err != nil {
 				return err
 			}

@@ -22,7 +22,7 @@ func newLoadCmd(p *program) *cobra.Command {
 	return newNounCmd("load", "Load-test a server with signed increments", `
   sbctl load run --rate 100 --duration 30s
   sbctl load report out/load/raw.zst --format html > report.html`,
-		newLoadRunCmd(p), newLoadReportCmd(p))
+		newLoadRunCmd(p), newLoadReportCmd(p), newLoadCleanCmd(p))
 }
 
 func newLoadRunCmd(p *program) *cobra.Command {
@@ -39,8 +39,9 @@ its latency is measured from that time. --rate takes a number, a ramp such as
 1000..10000/60s, or several of these separated by commas; --duration applies to a
 last stage without a length. The token needs the scope score:update, because the
 increments are for many users. raw.zst, report.json and report.html are written to
---out, by default a new directory of out/load. Exit code 3: more than 1 % failed or were not sent in time, or nothing
-was measured.
+--out, by default a new directory of out/load. The users are new; "sbctl load clean"
+erases them again. Exit code 3: more than 1 % failed or were not sent in time, or
+nothing was measured.
 
 --shard 2/5 plays the second fifth of the load, for five generators that start at
 the same time; "sbctl load report" combines their records into one report.
@@ -62,9 +63,7 @@ Exit code 3: no rate was sustained.`,
 			if load.Mode = plan.Mode(mode); load.Mode != plan.Batch && cmd.Flags().Changed("batch") {
 				return usagef("--batch requires --mode batch")
 			}
-			if load.Prefix == "" && (findMax || shard != "") {
-				load.Prefix = uniquePrefix()
-			}
+			load.Prefix = uniquePrefix()
 			o, err := p.loadOptions(load, out, ops)
 			if err != nil {
 				return err

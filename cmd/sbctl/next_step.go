@@ -56,7 +56,7 @@ func (p *program) stepOf(ctx context.Context, cmd *cobra.Command, s connection, 
 			"the id belongs to another increment of the user, which \"sbctl event show %s%s\" shows; use another id",
 			e.EventID, flagOf(cmd, "user"))
 	case e.Code == scoreboard.CodeRuleViolated && e.Field == "action_token" && flagOf(cmd, "action-token") == "":
-		return "start the action with POST /v1/actions and pass its token with --action-token"
+		return "start the action with \"sbctl action start\" and pass its token with --action-token"
 	case e.Code == scoreboard.CodeDeltaOutOfRange || e.Code == scoreboard.CodeScoreOutOfRange:
 		return rangeStep(e.Reason, cmd)
 	case e.Code == scoreboard.CodeNotFound:
@@ -119,6 +119,10 @@ func (p *program) suggestList(ctx context.Context, cmd *cobra.Command) string {
 	switch {
 	case noun.Name() == "settings":
 		return suggestSettings(ctx, c, cmd)
+	case cmd.Name() == "standings":
+		return "a period has them once it is closed; \"sbctl top --board " + cmd.Flags().Arg(0) + "\" shows it before"
+	case noun.Name() == "profile":
+		return "\"sbctl user profile set " + cmd.Flags().Arg(0) + " --display-name …\" sets one"
 	case cmd.Name() == "unvoid":
 		return "\"sbctl event voids\" lists the voids"
 	case noun.Name() == "event":

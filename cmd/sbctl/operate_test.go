@@ -23,7 +23,8 @@ import (
 func TestOperatorScripts(t *testing.T) {
 	game := authtest.Ed25519(t)
 	url := startNode(t, backendtest.Postgres(t, migrations.Up), backendtest.Redis(t),
-		"auth-attestation-jwks-url", game.URL, "auth-jwks-networks", "127.0.0.0/8")
+		"auth-attestation-jwks-url", game.URL, "auth-jwks-networks", "127.0.0.0/8",
+		"boards-close-grace", "1s")
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata/operate",
 		UpdateScripts: *update,
@@ -35,7 +36,7 @@ func TestOperatorScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "soon": soon,
+			"exits": exits, "soon": soon, "field": field,
 			"action": action(t), "attest": attest(t, game),
 		},
 	})

@@ -14,11 +14,11 @@ func newOutboxCmd(p *program) *cobra.Command {
 	return newNounCmd("outbox", "Show the backlog of unpublished changes", `
   sbctl outbox status
   sbctl outbox status --output json`,
-		&cobra.Command{
+		p.repeatable(&cobra.Command{
 			Use: "status", Short: "Show the owner and the backlog of each shard", Args: exactArgs(),
 			Example: trimExamples(`
   sbctl outbox status
-  sbctl outbox status --output json`),
+  sbctl outbox status --watch`),
 			RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, _ []string) error {
 				o, err := c.Outbox(cmd.Context())
 				if err != nil {
@@ -38,7 +38,7 @@ func newOutboxCmd(p *program) *cobra.Command {
 					return t
 				})
 			}),
-		})
+		}))
 }
 
 func ms(n int64) time.Duration { return time.Duration(n) * time.Millisecond }

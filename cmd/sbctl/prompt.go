@@ -25,9 +25,10 @@ func (p *program) confirm(ctx context.Context, question string) error {
 	return p.confirmOn(ctx, s.context(), question)
 }
 
-// confirmOn asks about a change to something else than the server.
+// confirmOn asks about a change to something else than the server. A request that is only
+// printed needs no confirmation.
 func (p *program) confirmOn(ctx context.Context, where, question string) error {
-	if p.yes {
+	if p.yes || p.curl {
 		return nil
 	}
 	if !isTerminal(p.stdin) {

@@ -71,7 +71,7 @@ Events too old for repeats of them to be recognised are never replayed.`,
 			if err != nil {
 				return err
 			}
-			r.DryRun = true
+			r.DryRun = f.dry || !p.curl
 			preview, err := c.Replay(cmd.Context(), r, p.progress())
 			if err != nil {
 				return err

@@ -19,6 +19,7 @@ func newRootCmd(p *program) *cobra.Command {
   sbctl watch`,
 		newScoreCmd(p),
 		newEventCmd(p),
+		newActionCmd(p),
 		newTopCmd(p),
 		newRankCmd(p),
 		newWatchCmd(p),
@@ -40,6 +41,9 @@ func newRootCmd(p *program) *cobra.Command {
 		newAcceptCmd(p),
 		newMigrateCmd(p),
 		newDoctorCmd(p),
+		newStatusCmd(p),
+		newSignCmd(p),
+		newOpenCmd(p),
 		newProfileCmd(p),
 		newVersionCmd(p),
 		newCompletionCmd(p),
@@ -64,6 +68,7 @@ Exit codes: 0 success, 1 error, 2 usage error, 3 completed, but a check failed,
 	flags.StringVar(&p.profile, "profile", "", "profile to use")
 	flags.BoolVar(&p.yes, "yes", false, "skip confirmations")
 	flags.BoolVar(&p.quiet, "quiet", false, "print only results and errors")
+	flags.BoolVar(&p.curl, "curl", false, "print the request as a curl command instead of sending it")
 	p.completeFromServer(root)
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		outputs := append([]string{"table", "json"}, strings.Fields(cmd.Annotations[extraOutputs])...)
@@ -72,9 +77,23 @@ Exit codes: 0 success, 1 error, 2 usage error, 3 completed, but a check failed,
 			p.output = "table"
 			return usagef("--output must be %s, not %q", strings.Join(outputs, " or "), requested)
 		}
+		if p.curl && !sendsRequest(cmd) {
+			return usagef("--curl is for commands that send one request")
+		}
 		return nil
 	}
 	return root
+}
+
+// sendsRequest reports whether a command is one for a request to the API. The others
+// send none, or many.
+func sendsRequest(cmd *cobra.Command) bool {
+	for cmd.HasParent() && cmd.Parent().HasParent() {
+		cmd = cmd.Parent()
+	}
+	return !slices.Contains([]string{
+		"accept", "completion", "doctor", "help", "load", "migrate", "open", "profile", "sign", "version",
+	}, cmd.Name())
 }
 
 // extraOutputs is the annotation with the additional output formats of a command.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"io"
+	"net/http"
 	"os"
 	"strings"
 
@@ -26,6 +27,8 @@ type program struct {
 	profile string
 	yes     bool
 	quiet   bool
+	curl    bool
+	repeats bool // by --watch
 
 	conn *connection // resolved on first use
 }
@@ -52,10 +55,14 @@ func (p *program) client() (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := client.New(s.Server.Value, client.Options{
+	o := client.Options{
 		Token: s.Token.Value, KeyID: s.KeyID.Value, KeySecret: s.KeySecret.Value,
 		UserAgent: "sbctl/" + buildinfo.Read().Version,
-	})
+	}
+	if p.curl {
+		o.HTTP, o.Attempts = &http.Client{Transport: curlPrinter{p}}, 1
+	}
+	c, err := client.New(s.Server.Value, o)
 	if err != nil {
 		return nil, usagef("%w", err)
 	}

@@ -93,6 +93,9 @@ unreachable, and finished by an earlier run. Exit code 3: some lines were refuse
   sbctl score submit --user alice --delta 5 --event-id match-8841 --board global
   sbctl score submit --file events.ndjson --workers 4`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, _ []string) error {
+			if f.file != "" && p.curl {
+				return usagef("--curl is for one increment, not for --file")
+			}
 			if f.file != "" {
 				return p.submitFile(cmd, c, &f)
 			}

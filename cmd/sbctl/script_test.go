@@ -134,7 +134,7 @@ func answers(ts *testscript.TestScript, _ bool, args []string) {
 // field VARIABLE NAME sets an environment variable to a field that the last command
 // printed, as JSON or in a table.
 func field(ts *testscript.TestScript, _ bool, args []string) {
-	found := regexp.MustCompile(`(?m)^ *"?` + args[1] + `"?:? +"?([^"\s]+)`).FindStringSubmatch(ts.ReadFile("stdout"))
+	found := regexp.MustCompile(`(?m)^ *"?` + args[1] + `"?:? +"?([^"\s,]+)`).FindStringSubmatch(ts.ReadFile("stdout"))
 	if found == nil {
 		ts.Fatalf("no field %s in the output", args[1])
 	}

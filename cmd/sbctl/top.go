@@ -39,7 +39,7 @@ func newTopCmd(p *program) *cobra.Command {
 	cmd.Flags().IntVar(&q.Limit, "limit", 10, "number of users, 1 to 100")
 	cmd.Flags().StringVar(&q.Cursor, "cursor", "", "continue from the cursor of the previous page")
 	addBoardFlag(cmd, &q.Board)
-	return cmd
+	return p.repeatable(cmd)
 }
 
 func degradedNote(degraded bool, reason string) string {

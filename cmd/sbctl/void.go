@@ -111,6 +111,10 @@ preview. If no event matches, no job starts and the exit code is 3.`,
 
 // void previews, confirms, starts and follows a void.
 func (p *program) void(ctx context.Context, c *client.Client, r client.VoidRequest) error {
+	if p.curl && !r.DryRun {
+		_, err := c.CreateVoid(ctx, r)
+		return err
+	}
 	preview, err := c.PreviewVoid(ctx, r)
 	if err != nil {
 		return err

@@ -4,6 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -41,6 +46,9 @@ with exit code 0 when interrupted.`,
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, _ []string) error {
 			if limit != 10 && limit != 100 {
 				return usagef("--limit must be 10 or 100")
+			}
+			if p.curl {
+				return p.printStream(cmd.Context(), board, limit)
 			}
 			ctx, cancel := context.WithCancel(cmd.Context())
 			defer cancel()
@@ -83,6 +91,26 @@ with exit code 0 when interrupted.`,
 	flags.BoolVar(&ascii, "ascii", false, "draw the screen with ASCII characters only")
 	flags.BoolVar(&noMotion, "no-motion", false, "draw moved rows and changed scores without animation")
 	return cmd
+}
+
+// printStream prints the request for a board's stream of events, which curl can follow.
+func (p *program) printStream(ctx context.Context, board string, limit int) error {
+	s, err := p.connection()
+	if err != nil {
+		return err
+	}
+	query := url.Values{"board": {board}, "limit": {strconv.Itoa(limit)}}
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet,
+		strings.TrimSuffix(s.Server.Value, "/")+"/v1/realtime/leaderboard?"+query.Encode(), http.NoBody)
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Accept", "text/event-stream")
+	if s.Token.Value != "" {
+		r.Header.Set("Authorization", "Bearer")
+	}
+	_, err = io.WriteString(p.stdout, curlCommand(r, nil))
+	return err
 }
 
 // pollStatus sends the board's status when it changes. The stream does not

@@ -8,10 +8,23 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/profiles"
 )
 
-// Profiles changes profiles, and this node's cache of them.
+// Profiles reads and changes profiles, and this node's cache of them.
 type Profiles struct {
 	Store *profiles.Profiles
 	Cache *profile.Cache
+}
+
+// Profile implements api.Profiles. It reads the store, because the cache may not have
+// heard of a change on another node.
+func (p Profiles) Profile(ctx context.Context, user scoreboard.UserID) (*scoreboard.Profile, error) {
+	found, err := p.Store.Profiles(ctx, []scoreboard.UserID{user})
+	if err != nil {
+		return nil, err
+	}
+	if len(found) == 0 {
+		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "user %s has no profile", user)
+	}
+	return &found[0], nil
 }
 
 // PutProfile implements api.Profiles.

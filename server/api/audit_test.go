@@ -133,7 +133,10 @@ func TestAdminChangesAreAudited(t *testing.T) {
 }
 
 // names accepts any profile and writes its audit entry.
-type names struct{ kept *trail }
+type names struct {
+	Profiles
+	kept *trail
+}
 
 func (n names) PutProfile(ctx context.Context, _ *scoreboard.Profile, why *scoreboard.AuditEntry) error {
 	if why == nil {
@@ -147,7 +150,7 @@ func TestProfileChangeByOperatorIsAudited(t *testing.T) {
 	t.Parallel()
 	kept := &trail{}
 	a := everything(kept)
-	a.Profiles = names{kept}
+	a.Profiles = names{kept: kept}
 	r := route{method: http.MethodPut, path: "/v1/users/:user_id/profile?reason=rude"}
 	for _, c := range []struct {
 		by    scoreboard.UserID

@@ -172,6 +172,9 @@ func readOperations() []operation {
 			"Available to the user and to operators (score:admin). "+
 				"archived_before is set on the last page if older events are in the archive.",
 		),
+		described(reads("GET /v1/users/:user_id/profile", "users", "Get a user's display name and avatar",
+			nil, protocol.Profile{}, readCodes...),
+			"Available to the user and to operators (score:admin). not_found: the user has set neither."),
 		described(writes("PUT /v1/users/:user_id/profile", "users", "Set a user's display name and avatar",
 			protocol.ProfileRequest{}, protocol.Profile{}, with(readCodes, tooLarge, mediaType)...),
 			"Available to the user and to operators (score:admin)."),

@@ -13,19 +13,49 @@ import (
 
 // Profiles stores users' display names and avatars.
 type Profiles interface {
+	// Profile returns the user's profile. The error is not_found if the user has none.
+	Profile(ctx context.Context, user scoreboard.UserID) (*scoreboard.Profile, error)
 	// PutProfile replaces the user's profile and sets p.UpdatedAt. why is the audit
 	// entry of an operator, nil for the user.
 	PutProfile(ctx context.Context, p *scoreboard.Profile, why *scoreboard.AuditEntry) error
 }
 
-// profile is PUT /v1/users/{user_id}/profile. Absent fields are cleared.
-func (a *API) profile(c *gin.Context, caller *auth.Claims) error {
-	user, err := scoreboard.ParseUserID(c.Param("user_id"))
+// showProfile is GET /v1/users/{user_id}/profile, for the user and for operators. Others
+// see names on the boards.
+func (a *API) showProfile(c *gin.Context, caller *auth.Claims) error {
+	user, err := profileUser(c, caller)
 	if err != nil {
 		return err
 	}
-	if user != caller.User && !caller.Has(auth.ScopeAdmin) {
-		return scoreboard.Errorf(scoreboard.CodeForbidden, "only the user and operators may change a profile")
+	p, err := a.Profiles.Profile(c.Request.Context(), user)
+	if err != nil {
+		return err
+	}
+	respondProfile(c, p)
+	return nil
+}
+
+// profileUser is the user of the path, whose profile only the user and operators may
+// read or change here.
+func profileUser(c *gin.Context, caller *auth.Claims) (scoreboard.UserID, error) {
+	user, err := scoreboard.ParseUserID(c.Param("user_id"))
+	if err == nil && user != caller.User && !caller.Has(auth.ScopeAdmin) {
+		err = scoreboard.Errorf(scoreboard.CodeForbidden, "only the user and operators have access to a profile")
+	}
+	return user, err
+}
+
+func respondProfile(c *gin.Context, p *scoreboard.Profile) {
+	respond(c, http.StatusOK, protocol.Profile{
+		UserID: string(p.User), DisplayName: p.DisplayName, AvatarURL: p.AvatarURL, UpdatedAt: p.UpdatedAt,
+	})
+}
+
+// profile is PUT /v1/users/{user_id}/profile. Absent fields are cleared.
+func (a *API) profile(c *gin.Context, caller *auth.Claims) error {
+	user, err := profileUser(c, caller)
+	if err != nil {
+		return err
 	}
 	if err := checkReason(c); err != nil {
 		return err
@@ -50,8 +80,6 @@ func (a *API) profile(c *gin.Context, caller *auth.Claims) error {
 	if err := a.Profiles.PutProfile(c.Request.Context(), p, why); err != nil {
 		return err
 	}
-	respond(c, http.StatusOK, protocol.Profile{
-		UserID: string(p.User), DisplayName: p.DisplayName, AvatarURL: p.AvatarURL, UpdatedAt: p.UpdatedAt,
-	})
+	respondProfile(c, p)
 	return nil
 }

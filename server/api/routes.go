@@ -147,6 +147,7 @@ func (a *API) routes() []route {
 			parameters{"board", "from", "to", "limit", "cursor"}, &l.Rank, a.statement))
 	}
 	if a.Profiles != nil {
+		t = append(t, own("GET", "/v1/users/:user_id/profile", noParameters, &l.Rank, a.showProfile))
 		t = append(t, route{
 			method: "PUT", path: "/v1/users/:user_id/profile", query: reasonParameter, scope: anyToken,
 			rate: &l.Updates, audit: auditedByHandler, data: showsUser,

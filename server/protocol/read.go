@@ -106,7 +106,7 @@ type ProfileRequest struct {
 	AvatarURL   string `json:"avatar_url,omitempty"`
 }
 
-// Profile is the response of PUT /v1/users/{user_id}/profile.
+// Profile is the response of GET and PUT /v1/users/{user_id}/profile.
 type Profile struct {
 	UserID      string    `json:"user_id"`
 	DisplayName string    `json:"display_name,omitempty"`

@@ -1,0 +1,190 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/server/protocol"
+)
+
+// signed is a request that was signed but not sent.
+type signed struct {
+	Scheme    string `json:"scheme"` // "fields" or "headers"
+	KeyID     string `json:"key_id"`
+	Timestamp string `json:"timestamp"`
+	Text      string `json:"text"` // what was signed
+	Signature string `json:"signature"`
+	Curl      string `json:"curl"`
+}
+
+func newSignCmd(p *program) *cobra.Command {
+	var in protocol.IncrementRequest
+	var boards []string
+	var at, data string
+	cmd := &cobra.Command{
+		Use: "sign [METHOD PATH]", Short: "Sign a request and print it instead of sending it",
+		Long: `Sign a request and print the signed text, the signature and a curl command, to compare
+them with those of another implementation. Nothing is sent.
+
+Without arguments, sign an increment by its fields: user, delta, event id and time, and
+the boards and the action if they are given. With METHOD and PATH, sign a request by its
+headers, with the body --data. The curl command takes the token from SBCTL_TOKEN. A
+server accepts a signature for a minute.`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				return usagef("PATH is required")
+			}
+			if len(args) > 2 {
+				return usagef("unexpected argument %q", args[2])
+			}
+			return nil
+		},
+		Example: trimExamples(`
+  sbctl sign --user alice --delta 5 --event-id match-8841
+  sbctl sign POST /v1/boards --data '{"board":"arena"}'`),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := p.connection()
+			if err != nil {
+				return err
+			}
+			if s.KeyID.Value == "" || s.KeySecret.Value == "" {
+				return &hintedError{
+					fmt.Errorf("no signing key is set"),
+					"set SBCTL_KEY_ID and SBCTL_KEY_SECRET; \"sbctl key create\" creates a key",
+				}
+			}
+			now := time.Now()
+			if at != "" {
+				if now, err = timeFlag("timestamp", at); err != nil {
+					return err
+				}
+			}
+			var r *http.Request
+			var of signed
+			if len(args) == 0 {
+				if in.UserID == "" || !cmd.Flags().Changed("delta") {
+					return usagef("--user and --delta are required, or METHOD and PATH")
+				}
+				setBoards(&in, boards)
+				r, of, err = signIncrement(cmd, s, &in, now)
+			} else {
+				r, of, err = p.signRequest(cmd, s, args[0], args[1], data, now)
+			}
+			if err != nil {
+				return err
+			}
+			body, err := io.ReadAll(r.Body)
+			if err != nil {
+				return err
+			}
+			of.Curl = curlLine(r, body)
+			if err := p.print(of, func() *table { return signedTable(&of) }); err != nil || p.output != "table" {
+				return err
+			}
+			_, err = fmt.Fprintf(p.stdout, "\n%s\n", of.Curl)
+			return err
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&in.UserID, "user", "", "user id of the increment")
+	flags.Int64Var(&in.Delta, "delta", 0, "amount to add; on best and latest boards the score")
+	flags.StringVar(&in.EventID, "event-id", "", "event id (default: a new one)")
+	flags.StringSliceVar(&boards, "board", nil, "board, or several (default: none is named)")
+	flags.StringVar(&in.Action, "action", "", "name of the user's action")
+	flags.StringVar(&data, "data", "", "body of the request with METHOD and PATH; @FILE reads a file")
+	flags.StringVar(&at, "timestamp", "", "time of the signature (default: now)")
+	return cmd
+}
+
+func setBoards(in *protocol.IncrementRequest, boards []string) {
+	if len(boards) == 1 {
+		in.Board = boards[0]
+	} else {
+		in.Boards = boards
+	}
+}
+
+// signIncrement signs by the fields of an increment.
+func signIncrement(
+	cmd *cobra.Command, s connection, in *protocol.IncrementRequest, now time.Time,
+) (*http.Request, signed, error) {
+	if in.EventID == "" {
+		in.EventID = client.NewEventID()
+	}
+	client.Signer{KeyID: s.KeyID.Value, Secret: s.KeySecret.Value}.Fields(in, now)
+	var body bytes.Buffer
+	encoder := json.NewEncoder(&body)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(in); err != nil {
+		return nil, signed{}, err
+	}
+	r, err := newSignedRequest(cmd, s, http.MethodPost, "/v1/scores/increment", bytes.TrimSpace(body.Bytes()))
+	return r, signed{
+		Scheme: "fields", KeyID: in.KeyID, Timestamp: in.Timestamp, Text: string(in.FieldText()),
+		Signature: in.Signature,
+	}, err
+}
+
+// signRequest signs by the headers of a request.
+func (p *program) signRequest(
+	cmd *cobra.Command, s connection, method, path, data string, now time.Time,
+) (*http.Request, signed, error) {
+	if !strings.HasPrefix(path, "/") {
+		return nil, signed{}, usagef("PATH must begin with /, not %q", path)
+	}
+	body := []byte(data)
+	if name, isFile := strings.CutPrefix(data, "@"); isFile {
+		var err error
+		if body, err = os.ReadFile(name); err != nil {
+			return nil, signed{}, err
+		}
+	}
+	method = strings.ToUpper(method)
+	r, err := newSignedRequest(cmd, s, method, path, body)
+	if err != nil {
+		return nil, signed{}, usagef("%w", err)
+	}
+	client.Signer{KeyID: s.KeyID.Value, Secret: s.KeySecret.Value}.Headers(r, body, now)
+	timestamp := strconv.FormatInt(now.Unix(), 10)
+	return r, signed{
+		Scheme: "headers", KeyID: s.KeyID.Value, Timestamp: timestamp,
+		Text:      string(protocol.HeaderText(method, r.URL.RequestURI(), s.KeyID.Value, timestamp, body)),
+		Signature: r.Header.Get(protocol.HeaderSignature),
+	}, nil
+}
+
+func newSignedRequest(cmd *cobra.Command, s connection, method, path string, body []byte) (*http.Request, error) {
+	address := strings.TrimSuffix(s.Server.Value, "/") + path
+	r, err := http.NewRequestWithContext(cmd.Context(), method, address, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	if len(body) > 0 {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	if s.Token.Value != "" {
+		r.Header.Set("Authorization", "Bearer")
+	}
+	return r, nil
+}
+
+// signedTable shows the text with its line breaks as \n, because each byte counts.
+func signedTable(of *signed) *table {
+	t := newTable()
+	t.add("scheme", of.Scheme)
+	t.add("key", of.KeyID)
+	t.add("timestamp", of.Timestamp)
+	t.add("text", of.Text)
+	t.add("signature", of.Signature)
+	return t
+}
