@@ -32,7 +32,7 @@ func newAuditVerifyCmd(p *program) *cobra.Command {
 server with the role maintenance adds to, and report the first break. Rows of the last
 second, and those after a transaction that is still running, are not sealed yet.
 
-Whoever owns the schema could compute the whole chain anew, or cut off its end. Pass a
+Whoever owns the schema could recompute the whole chain, or cut off its end. Pass a
 head that a server has logged ("audit trail sealed"), or that an earlier run printed, to
 detect that, too. Exit code 3: the chain is broken.`,
 		Example: trimExamples(`

@@ -118,7 +118,7 @@ values ('root', '', '', '', 'user.ban', 'user:u1', '')`, false, 0, 9, "not in th
 			`delete from audit_log where id = 8; delete from audit_seals where seq = 8;
 update audit_head set seq = 7, hash = (select hash from audit_seals where seq = 7)`, true, 8, 0, "once had 8",
 		},
-		"computed anew": {
+		"recomputed": {
 			`update audit_log set reason = 'other' where id = 1; insert into audit_unsealed select id from audit_log;
 delete from audit_seals; update audit_head set seq = 0, hash = sha256(''); select seal_audit(100)`,
 			true, 8, 8, "another hash",

@@ -57,7 +57,7 @@ var errBroken = errors.New("the chain is broken")
 
 // VerifyChain walks the whole chain, in one snapshot and in constant memory, and computes
 // every hash again. known is a head from a server's log or from an earlier check, nil for
-// none: without it, a chain that somebody with the owner's role has computed anew, or cut
+// none: without it, a chain that somebody with the owner's role has recomputed, or cut
 // off at its end, looks intact.
 func (a *Log) VerifyChain(ctx context.Context, known *scoreboard.AuditSeal) (*scoreboard.AuditChain, error) {
 	var chain *scoreboard.AuditChain
@@ -125,7 +125,7 @@ func (w *walk) next(rows pgx.Rows) error {
 	}
 	w.chain.Head = scoreboard.AuditSeal{Seq: r.seq, Hash: r.hash}
 	if w.known != nil && w.known.Seq == r.seq && !bytes.Equal(w.known.Hash, r.hash) {
-		return w.broken(r.seq, r.id, "the chain was computed anew: this place had another hash")
+		return w.broken(r.seq, r.id, "the chain was recomputed: this place had another hash")
 	}
 	return nil
 }
