@@ -117,7 +117,7 @@ func (s *Server) makeLimits() api.Limits {
 	return api.Limits{
 		Updates: rate(l.Updates), Actions: rate(l.Actions), Events: rate(l.Events), Top: rate(l.Top),
 		Rank: rate(l.Rank), Tickets: rate(l.Tickets), Joins: rate(l.Joins), Admin: rate(l.Admin),
-		Key:       func(perMinute int) api.Limit { return l.Key(perMinute) },
+		Key:       func(perMinute int) api.KeyLimit { return l.Key(perMinute) },
 		Anonymous: l.Anonymous, Address: l.Address, AuthFailures: l.AuthFailures,
 	}
 }

@@ -36,17 +36,19 @@ func (a *API) batch(c *gin.Context, caller *auth.Claims) error {
 	results := make([]protocol.BatchResult, len(b.Items))
 	valid := make([]scoreboard.Increment, 0, len(b.Items))
 	index := make([]int, 0, len(b.Items)) // of valid[n] in the batch
+	charges := make([]keyCharge, 0, len(b.Items))
 	for i := range b.Items {
-		cmd, err := a.batchItem(c, &b.Items[i], i > 0, by, caller)
+		cmd, charge, err := a.batchItem(c, &b.Items[i], i > 0, by, caller)
 		if err != nil {
 			results[i] = a.rejectedItem(c, cmd.Event, err)
 			continue
 		}
 		a.setOrigin(c, &cmd.Increment, scoreboard.SourceBatch, by.keyID)
-		valid, index = append(valid, cmd.Increment), append(index, i)
+		valid, index, charges = append(valid, cmd.Increment), append(index, i), append(charges, charge)
 	}
 	for n, o := range a.Submitter.SubmitAll(c.Request.Context(), valid) {
 		i := index[n]
+		charges[n].settle(o.Receipts, o.Err)
 		if o.Err != nil {
 			results[i] = a.rejectedItem(c, valid[n].Event, o.Err)
 			continue
@@ -71,24 +73,27 @@ func (a *API) batch(c *gin.Context, caller *auth.Claims) error {
 // never succeed.
 func (a *API) batchItem(
 	c *gin.Context, r *protocol.IncrementRequest, charge bool, by signer, caller *auth.Claims,
-) (*command, error) {
-	cmd, err := parseCommand(r)
+) (cmd *command, charged keyCharge, err error) {
+	cmd, err = parseCommand(r)
 	ctx := c.Request.Context()
 	if charge {
 		if limited := a.Limits.Updates.take(ctx, caller); limited != nil {
-			return cmd, limited
+			return cmd, charged, limited
 		}
 	}
 	if err == nil {
 		err = a.authorize(ctx, cmd, caller)
 	}
 	if err == nil {
-		err = a.checkKeyScope(ctx, by, &cmd.Increment)
+		err = by.checkScope(&cmd.Increment)
 	}
 	if err == nil {
 		err = a.checkProofs(c, cmd)
 	}
-	return cmd, err
+	if err == nil {
+		charged, err = a.chargeKey(ctx, by)
+	}
+	return cmd, charged, err
 }
 
 // rejectedItem is the result of a rejected item.

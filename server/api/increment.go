@@ -102,21 +102,26 @@ func (a *API) increment(c *gin.Context, caller *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	if err := a.checkKeyScope(c.Request.Context(), by, &cmd.Increment); err != nil {
+	if err := by.checkScope(&cmd.Increment); err != nil {
 		return err
 	}
 	if err := a.checkProofs(c, cmd); err != nil {
 		return err
 	}
+	charge, err := a.chargeKey(c.Request.Context(), by)
+	if err != nil {
+		return err
+	}
 	a.setOrigin(c, &cmd.Increment, scoreboard.SourceAPI, by.keyID)
 	if prefersAsync(c) && a.canAsync(c, &cmd.Increment) {
-		return a.submitAsync(c, cmd)
+		return a.submitAsync(c, cmd, charge)
 	}
 	receipts, err := a.Submitter.Submit(c.Request.Context(), cmd.Increment)
 	if err != nil && a.currentPolicy().OverflowAsync && a.canAsync(c, &cmd.Increment) &&
 		scoreboard.CodeOf(err) == scoreboard.CodeOverloaded {
-		return a.submitAsync(c, cmd)
+		return a.submitAsync(c, cmd, charge)
 	}
+	charge.settle(receipts, err)
 	if err != nil {
 		return err
 	}
@@ -214,8 +219,9 @@ func (a *API) canAsync(c *gin.Context, in *scoreboard.Increment) bool {
 
 // submitAsync answers 202 with the location of the event's status, or 200 if the
 // event was recorded before.
-func (a *API) submitAsync(c *gin.Context, cmd *command) error {
+func (a *API) submitAsync(c *gin.Context, cmd *command, charge keyCharge) error {
 	receipts, err := a.Acceptor.Accept(c.Request.Context(), cmd.Increment)
+	charge.settle(receipts, err)
 	if err != nil {
 		return err
 	}

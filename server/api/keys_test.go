@@ -3,6 +3,7 @@ package api_test
 import (
 	"encoding/json"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -83,6 +84,48 @@ func TestKeyScope(t *testing.T) {
 	r.want("another key", http.StatusOK, "", "POST", path, server, increment("alice", "e1", "k2", "s2"))
 	if got := r.rates[3].taken["k1"]; got != 4 {
 		t.Errorf("the key's rate was charged %d times, want 4: out-of-scope requests are not events", got)
+	}
+}
+
+// A key's rate is that of all its users: only events that are recorded count, neither
+// repeats nor what is rejected.
+func TestKeyRateCountsRecordedEvents(t *testing.T) {
+	t.Parallel()
+	const path = "/v1/scores/increment"
+	r := newRig(t, 1000)
+	r.scopes["k1"] = scoreboard.KeyScope{UserPrefix: "eu:", PerMinute: 3}
+	server := r.token(r.tokens, "game", auth.ScopeUpdate)
+	for range 4 {
+		r.want("a repeat", http.StatusOK, "", "POST", path, server, signedFor("eu:repeating", "arena", 1))
+		r.want("a banned user", http.StatusForbidden, "forbidden", "POST", path, server,
+			signedFor("eu:banned", "arena", 1))
+		r.want("no such board", http.StatusNotFound, "not_found", "POST", path, server,
+			signedFor("eu:bob", "nowhere", 1))
+	}
+	const repeat = `{"user_id":"eu:repeating","delta":1,"event_id":"e","timestamp":"2026-11-21T12:00:00Z"}`
+	r.signedBatch(server, "k1", "s1", `{"items":[`+repeat+","+repeat+","+repeat+`]}`)
+	if got := r.rates[3].taken["k1"]; got != 0 {
+		t.Errorf("the key's rate was charged %d times for what was not recorded", got)
+	}
+	r.want("perhaps recorded", http.StatusServiceUnavailable, "unavailable", "POST", path, server,
+		signedFor("eu:away", "arena", 1))
+	for range 2 {
+		r.want("recorded", http.StatusOK, "", "POST", path, server, signedFor("eu:bob", "arena", 1))
+	}
+	r.want("one more", http.StatusTooManyRequests, "rate_limited", "POST", path, server,
+		signedFor("eu:bob", "arena", 1))
+	// A user's own limit comes first.
+	r.scopes["k2"] = scoreboard.KeyScope{PerMinute: 100}
+	alice := r.token(r.tokens, "alice", "")
+	for i := range 6 {
+		want, code := http.StatusOK, ""
+		if i >= r.limits.updates.left {
+			want, code = http.StatusTooManyRequests, "rate_limited"
+		}
+		r.want("a user", want, code, "POST", path, alice, increment("alice", "e"+strconv.Itoa(i), "k2", "s2"))
+	}
+	if got := r.rates[100].taken["k2"]; got != r.limits.updates.left {
+		t.Errorf("one user used %d of the key's rate, want %d", got, r.limits.updates.left)
 	}
 }
 

@@ -17,6 +17,13 @@ type Limit interface {
 	Take(ctx context.Context, key string) time.Duration
 }
 
+// KeyLimit is the rate limit of signing keys, in events.
+type KeyLimit interface {
+	Limit
+	// Return gives back a token that was taken for an event that does not count.
+	Return(key string)
+}
+
 // Rate limits a route by caller; a nil Limit is off.
 type Rate struct {
 	Users   Limit // by the user of the token
@@ -28,7 +35,7 @@ type Limits struct {
 	Updates, Actions, Events, Top, Rank, Tickets, Joins, Admin Rate
 
 	// Key is the limit of a signing key with so many events a minute.
-	Key       func(perMinute int) Limit
+	Key       func(perMinute int) KeyLimit
 	Address   Limit // every request, by address
 	Anonymous Limit // clients without a token, by address
 	// AuthFailures bounds wrong credentials by address. Beyond it they are answered

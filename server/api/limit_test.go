@@ -34,6 +34,8 @@ func (l *counting) Take(_ context.Context, key string) time.Duration {
 	return 0
 }
 
+func (l *counting) Return(key string) { l.taken[key]-- }
+
 // rig is an API over stubs that accept everything.
 type rig struct {
 	*api.API
@@ -60,7 +62,7 @@ func (r *rig) SigningKeys(_ context.Context, ids []string) (map[string]*scoreboa
 	return keys, nil
 }
 
-func (r *rig) byRate(perMinute int) api.Limit {
+func (r *rig) byRate(perMinute int) api.KeyLimit {
 	if r.rates[perMinute] == nil {
 		r.rates[perMinute] = newCounting(perMinute)
 	}
@@ -102,11 +104,25 @@ func (r *rig) Board(_ context.Context, id scoreboard.BoardID) (*scoreboard.Board
 
 func (r *rig) Submit(_ context.Context, in scoreboard.Increment) ([]scoreboard.Receipt, error) {
 	r.last = in
-	return []scoreboard.Receipt{{User: in.User, Board: in.Boards[0], Event: in.Event}}, nil
+	switch in.User {
+	case "eu:banned":
+		return nil, scoreboard.Errorf(scoreboard.CodeForbidden, "user %s is banned", in.User)
+	case "eu:away":
+		return nil, scoreboard.Errorf(scoreboard.CodeUnavailable, "the database does not answer")
+	}
+	receipts := []scoreboard.Receipt{{User: in.User, Board: in.Boards[0], Event: in.Event}}
+	receipts[0].Replayed = in.User == "eu:repeating"
+	return receipts, nil
 }
 
 func (r *rig) SubmitAll(_ context.Context, in []scoreboard.Increment) []scoreboard.Outcome {
-	return make([]scoreboard.Outcome, len(in))
+	out := make([]scoreboard.Outcome, len(in))
+	for i := range in {
+		if in[i].User == "eu:repeating" {
+			out[i].Receipts = []scoreboard.Receipt{{Replayed: true}}
+		}
+	}
+	return out
 }
 
 const secret = "a secret of the tests, long enough for HS256"
@@ -142,7 +158,7 @@ func newRig(t *testing.T, addresses int, edits ...func(*rig)) *rig {
 		Now:       time.Now,
 		Limits: api.Limits{
 			Updates: reads(r.limits.updates), Top: reads(r.limits.top), Rank: reads(r.limits.rank),
-			Key:       func(perMinute int) api.Limit { return r.byRate(perMinute) },
+			Key:       func(perMinute int) api.KeyLimit { return r.byRate(perMinute) },
 			Anonymous: r.limits.anonymous, Address: r.limits.address, AuthFailures: r.limits.failures,
 		},
 	})

@@ -55,17 +55,43 @@ func (a *API) verifySignature(
 	return signer{keyID, scope}, err
 }
 
-// checkKeyScope returns why the key may not sign an increment, and counts the
-// increment against the key's limit.
-func (a *API) checkKeyScope(ctx context.Context, by signer, in *scoreboard.Increment) error {
+// checkScope returns why the key may not sign an increment.
+func (by signer) checkScope(in *scoreboard.Increment) error {
 	if by.scope == nil {
 		return nil
 	}
-	if err := by.scope.Check(in); err != nil {
-		return err
+	return by.scope.Check(in)
+}
+
+// keyCharge is one event's token of a signing key's rate; the zero value is none.
+type keyCharge struct {
+	limit KeyLimit
+	key   string
+}
+
+// chargeKey counts an increment, which is ready to be recorded, against its key's rate. The
+// rate is one for all users of the key, so what their requests get wrong is checked before,
+// and settle gives the token back if nothing was recorded.
+func (a *API) chargeKey(ctx context.Context, by signer) (keyCharge, error) {
+	if by.scope == nil || by.scope.PerMinute == 0 || a.Limits.Key == nil {
+		return keyCharge{}, nil
 	}
-	if by.scope.PerMinute == 0 || a.Limits.Key == nil {
-		return nil
+	limit := a.Limits.Key(by.scope.PerMinute)
+	if err := take(ctx, limit, by.keyID); err != nil {
+		return keyCharge{}, err
 	}
-	return take(ctx, a.Limits.Key(by.scope.PerMinute), by.keyID)
+	return keyCharge{limit, by.keyID}, nil
+}
+
+// settle gives the token back if the event was recorded before or is rejected. It counts
+// if it was recorded or accepted, or if that is unknown.
+func (k keyCharge) settle(receipts []scoreboard.Receipt, err error) {
+	if k.limit == nil {
+		return
+	}
+	code := scoreboard.CodeOf(err)
+	unknown := code == scoreboard.CodeInternal || code == scoreboard.CodeUnavailable
+	if err != nil && !unknown || err == nil && len(receipts) > 0 && receipts[0].Replayed {
+		k.limit.Return(k.key)
+	}
 }

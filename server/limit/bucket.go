@@ -118,6 +118,15 @@ func (b *Bucket) leaseUnlocked(ctx context.Context, s *state, key string, budget
 	return g, err
 }
 
+// Return gives back a token of key that was taken and not used. This node grants it to the
+// next request, without a round trip. It keeps at most a full bucket of such tokens.
+func (b *Bucket) Return(key string) {
+	s := b.keys.state(key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.leased = min(s.leased+1, b.burst)
+}
+
 // wait is the time until the next token by the local state; at most 0 if there is a
 // token.
 func (b *Bucket) wait(s *state) time.Duration {

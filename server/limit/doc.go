@@ -5,7 +5,8 @@
 // time t, plus one slice for each node. A slice (100 ms worth of tokens, 1 below 1,200
 // a minute) is leased from Redis in advance and handed out locally, so that a busy key
 // costs a round trip per slice, not per request. A rejected key costs none until its
-// wait is over.
+// wait is over. A token that is returned (Bucket.Return) is granted again by the same node,
+// which keeps at most a full bucket of them.
 //
 // Assumption: the clock is that of Redis, so the clocks of the nodes may differ; if it
 // jumps back, a key waits for at most one token.

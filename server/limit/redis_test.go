@@ -190,3 +190,69 @@ func BenchmarkTake(b *testing.B) {
 		}
 	})
 }
+
+// A raised limit helps a user who is already limited at once: after one token's time of the
+// new rate, whatever the lower one had left to wait.
+func TestRaisedLimit(t *testing.T) {
+	t.Parallel()
+	backendtest.EachRedis(t, func(t *testing.T, url string) {
+		for name, rates := range map[string]struct {
+			old, raised limit.Rates
+			limit       func(*limit.Set) *limit.Adjustable
+		}{
+			"updates": {
+				old: limit.Rates{Updates: 10, IPv6Prefix: 64}, raised: limit.Rates{Updates: 600, IPv6Prefix: 64},
+				limit: func(s *limit.Set) *limit.Adjustable { return s.Updates.Users },
+			},
+			"top": {
+				old: limit.Rates{Top: 1, IPv6Prefix: 64}, raised: limit.Rates{Top: 600, IPv6Prefix: 64},
+				limit: func(s *limit.Set) *limit.Adjustable { return s.Top.Users },
+			},
+		} {
+			nodes := []*limit.Set{
+				limit.NewSet(limit.New(connect(t, url), time.Now), rates.old),
+				limit.NewSet(limit.New(connect(t, url), time.Now), rates.old),
+			}
+			for range 20 {
+				rates.limit(nodes[0]).Take(t.Context(), "raised")
+			}
+			admitted := 0
+			for _, s := range nodes {
+				s.Configure(rates.raised)
+			}
+			for end := time.Now().Add(2 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+				for _, s := range nodes {
+					if rates.limit(s).Take(t.Context(), "raised") == 0 {
+						admitted++
+					}
+				}
+			}
+			// Ten a second, less what a busy machine delays.
+			if admitted < 10 || admitted > 32 {
+				t.Errorf("%s: admitted %d in two seconds after the limit was raised to 10 a second", name, admitted)
+			}
+		}
+	})
+}
+
+// A token that is given back is granted again, without a round trip.
+func TestReturnedToken(t *testing.T) {
+	t.Parallel()
+	backendtest.EachRedis(t, func(t *testing.T, url string) {
+		b := limit.New(connect(t, url), time.Now).Bucket("returned", 3, 3)
+		for i := range 20 {
+			if wait := b.Take(t.Context(), "k"); wait != 0 {
+				t.Fatalf("token %d: got a wait of %s", i, wait)
+			}
+			b.Return("k")
+		}
+		for i := range 3 {
+			if wait := b.Take(t.Context(), "k"); wait != 0 {
+				t.Fatalf("of the bucket, %d: got a wait of %s", i, wait)
+			}
+		}
+		if b.Take(t.Context(), "k") == 0 {
+			t.Error("a fourth token of three")
+		}
+	})
+}
