@@ -26,7 +26,9 @@ build: ## build bin/scoreboardd and bin/sbctl
 	@mkdir -p bin
 	go build $(STAMP) -ldflags '-s -w' -o bin/ ./cmd/scoreboardd ./cmd/sbctl
 
-demo: build ## play signed traffic on the development stack and show the live top 10; DEMO_SECONDS=10 ends it after 10 s
+demo: build ## watch a game on the development stack: a season ends, a cheater is caught; DEMO_SECONDS=10 ends it after 10 s
+	@mkdir -p $(TOOLS)
+	@go build -o $(TOOLS)/demo ./internal/demo
 	@deploy/demo.sh
 
 dev: build ## run the development stack in the foreground, data in .dev

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Show the development stack with signed traffic and the live top 10: in the TUI
-# until q on a terminal, and otherwise as one frame per second. DEMO_SECONDS ends
-# it after that time. It removes everything that it started.
+# Show the development stack with a game (internal/demo): on a terminal in the
+# dashboard until q, and otherwise as a table of the top 10 per second. DEMO_SECONDS
+# ends it after that time. It removes everything that it started.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -13,11 +13,11 @@ case "${DEMO_SECONDS:-1}" in
 esac
 
 . deploy/stack.sh
-load='' watch='' timer=''
+play='' watch='' timer=''
 
 end() {
 	trap - EXIT INT TERM
-	for pid in $timer $watch $load $daemon; do
+	for pid in $timer $watch $play $daemon; do
 		kill -TERM "$pid" 2>/dev/null || true
 		wait "$pid" 2>/dev/null || true
 	done
@@ -30,13 +30,14 @@ trap 'exit 143' TERM
 
 start_stack demo
 
-bin/sbctl load run --rate 50 --duration 12h --users 50 --out "$dir/load" >"$dir/load.log" 2>&1 &
-load=$!
+.cache/bin/demo seed
+.cache/bin/demo play >"$dir/play.log" 2>&1 &
+play=$!
 
 # Run in the background, because the shell delays signals while it waits for a
 # foreground process. Descriptor 3 gives it the terminal, which the TUI reads.
 exec 3<&0
-bin/sbctl watch <&3 3<&- &
+bin/sbctl watch --board cup <&3 3<&- &
 watch=$!
 
 if [ -n "${DEMO_SECONDS:-}" ]; then
@@ -53,9 +54,9 @@ fi
 
 status=0
 wait "$watch" || status=$?
-if ! kill -0 "$load" 2>/dev/null; then
-	cat "$dir/load.log" >&2
-	echo "demo: the traffic stopped" >&2
+if ! kill -0 "$play" 2>/dev/null; then
+	cat "$dir/play.log" >&2
+	echo "demo: the game stopped" >&2
 	exit 1
 fi
 [ ! -e "$dir/time-is-up" ] || exit 0

@@ -94,6 +94,7 @@ var levels = map[string]int{
 	"server/realtime/sse":             4,
 	"server/realtime/ws":              4,
 	"server/transport/transporttest":  4,
+	"internal/demo":                   4,
 	"tui":                             4,
 	"internal/backendtest":            5,
 	"loadgen/bench/realtime":          5,

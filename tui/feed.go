@@ -67,8 +67,9 @@ func (f *feed) add(e event) {
 func (m *model) tell(text string) { m.feed.add(event{at: m.now(), kind: told, key: text, text: text}) }
 
 const (
-	// notableRanks are the ranks whose changes the feed reports.
-	notableRanks = 10
+	// notableRanks are the ranks that users enter and leave in the feed, and
+	// notableOvertakes those for which they overtake others.
+	notableRanks, notableOvertakes = 10, 5
 	// maxNotable is how many events of one state it reports, of the best ranks.
 	maxNotable = 4
 	// leastMilestone is the first score that is a milestone.
@@ -108,17 +109,15 @@ func (m *model) notable(before []row, changes []change) []event {
 		case c.left || c.rank > notableRanks && (c.appeared || c.previousRank > notableRanks):
 		case c.appeared:
 			add(entered, c.rank, "entered "+c.user, "%s entered at #%d", user, c.rank)
-		case c.rank > notableRanks && !short:
-			add(lost, c.previousRank, "left "+c.user, "%s left the top %d, was #%d", user, notableRanks, c.previousRank)
-			if !fewer {
-				all[len(all)-1].user = user
-			}
 		case fewer && c.rank > c.previousRank:
 			add(lost, c.previousRank, "fell "+c.user, "%s fell from #%d to #%d, %s", user, c.previousRank, c.rank,
 				signed(c.score-c.previousScore))
+		case c.rank > notableRanks && !short:
+			add(lost, c.previousRank, "left "+c.user, "%s left the top %d, was #%d", user, notableRanks, c.previousRank)
+			all[len(all)-1].user = user
 		case c.previousRank > notableRanks:
 			add(entered, c.rank, "entered "+c.user, "%s entered the top %d at #%d", user, notableRanks, c.rank)
-		case c.scoreMoved && !fewer && c.rank < c.previousRank:
+		case c.scoreMoved && !fewer && c.rank < c.previousRank && c.rank <= notableOvertakes:
 			m.overtook(before, c, func(other row, more int) {
 				key := strings.Join([]string{min(c.user, other.UserID), max(c.user, other.UserID)}, " ")
 				than := shown(other.UserID, other.DisplayName)

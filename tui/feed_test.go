@@ -45,6 +45,10 @@ func TestFeedShowsWhatMatters(t *testing.T) {
 		{"several overtaken", [][]client.Entry{
 			entries("ann", 50, "bo", 40, "cy", 30, "di", 20), entries("ann", 50, "di", 45, "bo", 40, "cy", 30),
 		}, []string{"di overtook bo and 1 more for #2"}},
+		{"far from the lead", [][]client.Entry{
+			entries("a", 9, "b", 8, "c", 7, "d", 6, "e", 5, "f", 4, "g", 3),
+			entries("a", 9, "b", 8, "c", 7, "d", 6, "e", 5, "g", 5, "f", 4),
+		}, nil},
 		{"repeats collapse", [][]client.Entry{
 			entries("z", 99, "ann", 50, "bo", 40), entries("z", 99, "bo", 60, "ann", 50),
 			entries("z", 99, "ann", 70, "bo", 60), entries("z", 99, "bo", 80, "ann", 70),
@@ -90,6 +94,21 @@ func TestFeedIsAboutTheTopTen(t *testing.T) {
 	}
 }
 
+// A user whose score was reversed fell, also below the ranks that matter.
+func TestReversalIsReported(t *testing.T) {
+	t.Parallel()
+	first := hundred().Entries
+	next := slices.Concat(first[1:50], first[:1], first[50:])
+	for i := range next {
+		next[i].Rank = int64(i + 1)
+	}
+	next[49].Score = 950
+	if got := follow(t, first, next); len(got) == 0 || got[len(got)-1] != "user11. entered the top 10 at #10" ||
+		!slices.Contains(got, "user1. fell from #1 to #50, -50") {
+		t.Errorf("got %q", got)
+	}
+}
+
 // The feed of one state is bounded, the best ranks first.
 func TestFeedIsBounded(t *testing.T) {
 	t.Parallel()
@@ -131,9 +150,9 @@ func TestFlagsAreShown(t *testing.T) {
 	s.contains("ivan ⚑")
 	s.lacks("is flagged")
 	s.Update(statusMsg{status: healthyStatus(1), flags: []client.Flag{
-		old, {ID: 3, UserID: "alice", Rule: "size", Delta: 4900, Detail: "far above"},
+		old, {ID: 3, UserID: "alice", Rule: "size", Delta: 4900, Detail: "delta 4900, far above"},
 	}})
-	s.contains("alice ⚑", "alice is flagged (size): +4,900")
+	s.contains("alice ⚑", "alice is flagged (size): +4,900, far")
 	s.Update(statusMsg{status: healthyStatus(1), flags: []client.Flag{}})
 	s.lacks("alice ⚑", "ivan ⚑")
 }

@@ -68,12 +68,13 @@ func (m *model) setFlags(open []client.Flag) {
 	for _, f := range open {
 		flags[f.UserID]++
 		if m.lastFlag >= 0 && f.ID > m.lastFlag {
-			who := client.Entry{UserID: f.UserID}
+			user := client.Entry{UserID: f.UserID}
 			if at := m.board.find(f.UserID); at >= 0 {
-				who = m.board.rows[at].Entry
+				user = m.board.rows[at].Entry
 			}
+			detail := strings.TrimPrefix(f.Detail, fmt.Sprintf("delta %d, ", f.Delta))
 			m.feed.add(event{at: m.now(), kind: flagged, text: fmt.Sprintf("%s is flagged (%s): %s, %s",
-				name(who, m.theme.ascii), Printable(f.Rule), signed(f.Delta), Printable(f.Detail))})
+				name(user, m.theme.ascii), Printable(f.Rule), signed(f.Delta), Printable(detail))})
 		}
 	}
 	m.lastFlag = max(m.lastFlag, 0)
