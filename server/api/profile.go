@@ -69,7 +69,7 @@ func (a *API) profile(c *gin.Context, caller *auth.Claims) error {
 		return err
 	}
 	p := &scoreboard.Profile{User: user, DisplayName: in.DisplayName, AvatarURL: in.AvatarURL}
-	if err := p.Check(); err != nil {
+	if err := p.Normalize(); err != nil {
 		return err
 	}
 	var why *scoreboard.AuditEntry

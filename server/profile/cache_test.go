@@ -121,17 +121,34 @@ func TestBannedUserCannotSetName(t *testing.T) {
 	}
 }
 
-// A name that is the id of another known user, also with invisible characters in it,
-// is rejected; the user's own id and ids that nobody has are names like others.
+// A name that is the id of another user whom everyone sees, in whatever case, is rejected. The
+// user's own id, ids that nobody has, and those of users who are not seen are names like
+// others: the response must not tell that such a user exists.
 func TestNameOfAnotherUser(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t, func(o *store.Options) { o.MaxConns = 2 })
-	conn.Do(t, `insert into users (user_id) values ('alice'), ('mallory')`)
+	conn.Do(t, `insert into boards (board_id, family_id, mode, sort_order, min_delta, max_delta, public)
+values ('private', 'private', 'increment', 'highest', 1, 100, false)`)
+	conn.Do(t, `insert into users (user_id, status) values ('alice', 'active'), ('mallory', 'active'),
+    ('frozen', 'frozen'),
+    ('banned', 'banned'), ('erased', 'erased'), ('quiet', 'active'), ('private', 'active')`)
+	conn.Do(t, `insert into scores (user_id, board_id, score, order_key, version, revision, reached_at, recorded_at,
+    hidden)
+select u, case u when 'private' then 'private' else 'global' end, 1, -1, 1, 1, clock_timestamp(),
+    clock_timestamp(), u in ('banned', 'erased')
+from unnest('{alice,mallory,frozen,banned,erased,private}'::text[]) as u`)
 	for name, want := range map[string]scoreboard.Code{
-		"alice": scoreboard.CodeInvalidRequest, "ali\u200dce": scoreboard.CodeInvalidRequest,
-		"alice\ufe0f": scoreboard.CodeInvalidRequest, "mallory": "", "nobody": "", "Alice B": "",
+		"alice": scoreboard.CodeInvalidRequest, "Alice": scoreboard.CodeInvalidRequest,
+		"ALICE": scoreboard.CodeInvalidRequest, "\uff21lice": scoreboard.CodeInvalidRequest,
+		"frozen":  scoreboard.CodeInvalidRequest,
+		"mallory": "", "Mallory": "", "nobody": "", "Alice B": "",
+		"banned": "", "erased": "", "quiet": "", "private": "",
 	} {
-		err := s.Profiles.PutProfile(ctx, &scoreboard.Profile{User: "mallory", DisplayName: name}, nil)
+		p := &scoreboard.Profile{User: "mallory", DisplayName: name}
+		if err := p.Normalize(); err != nil {
+			t.Fatal(err)
+		}
+		err := s.Profiles.PutProfile(ctx, p, nil)
 		if got := scoreboard.CodeOf(err); got != want || want == "" && err != nil {
 			t.Errorf("%q: got %v, want code %q", name, err, want)
 		}

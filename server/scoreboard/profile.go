@@ -6,6 +6,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 // Profile is how a user is displayed. Either field may be empty.
@@ -22,42 +24,76 @@ const (
 	MaxAvatarURL   = 512
 )
 
-// Check validates a profile. It returns an invalid_request. A name is 1 to 32
-// characters of any script without control characters, line breaks, direction marks
-// and characters without a glyph, so that it cannot break a list, be invisible or
-// imitate another name; spaces are single and not at the ends. An avatar is an https
-// URL without credentials.
-func (p *Profile) Check() error {
+// maxMarks is how many marks, such as accents, may follow a letter.
+const maxMarks = 3
+
+// Normalize brings the name into Unicode's form NFKC and validates the profile. It returns
+// an invalid_request. A name is 1 to 32 characters of one script, or of those that Japanese,
+// Korean or Chinese are written with, among them Latin (Unicode TR 39, highly restrictive),
+// with at most 3 marks on a letter, without control characters, line breaks, direction marks
+// and characters without a glyph. So it cannot break a list or be invisible, and differs
+// visibly from names of mixed letters; spaces are single and not at the ends. An avatar is an
+// https URL without credentials.
+func (p *Profile) Normalize() error {
+	if !utf8.ValidString(p.DisplayName) || utf8.RuneCountInString(p.DisplayName) > MaxDisplayName {
+		return errNameLength()
+	}
+	// Unusual spaces and the like are rejected, although NFKC would replace them.
 	if err := checkDisplayName(p.DisplayName); err != nil {
 		return err
 	}
+	p.DisplayName = norm.NFKC.String(p.DisplayName)
+	if utf8.RuneCountInString(p.DisplayName) > MaxDisplayName {
+		return errNameLength()
+	}
+	if err := checkDisplayName(p.DisplayName); err != nil {
+		return err
+	}
+	if err := checkScripts(p.DisplayName); err != nil {
+		return err
+	}
 	return checkAvatarURL(p.AvatarURL)
+}
+
+func errNameLength() error {
+	return Invalid("display_name", "display_name must be 1 to %d characters", MaxDisplayName)
 }
 
 func checkDisplayName(name string) error {
 	if name == "" {
 		return nil
 	}
-	if !utf8.ValidString(name) || utf8.RuneCountInString(name) > MaxDisplayName {
-		return Invalid("display_name", "display_name must be 1 to %d characters", MaxDisplayName)
-	}
-	before, seen := ' ', false
-	for _, c := range name {
+	before, seen, marks := ' ', false, 0
+	runes := []rune(name)
+	for i, c := range runes {
 		switch {
 		case c == ' ' && before == ' ':
 			return Invalid("display_name", "display_name must not begin with a space or contain two in a row")
-		case c == ' ', modifiesEmoji(c) && seen:
-		case unicode.Is(unicode.M, c) && seen: // an accent, on the preceding letter
+		case c == ' ':
+		case c == zeroWidthJoiner:
+			if !isEmoji(before) || i+1 == len(runes) || !isEmoji(runes[i+1]) {
+				return errInvisible()
+			}
+		case c == emojiStyle:
+			if !isEmoji(before) && !isKeycap(runes[i:], before) {
+				return errInvisible()
+			}
+			continue // a joiner may follow, which joins what is before
+		case unicode.Is(unicode.M, c) && seen && before != ' ': // an accent, on the preceding letter
 			if isBlank(c) {
 				return errInvisible()
 			}
+			if marks++; marks > maxMarks {
+				return Invalid("display_name", "display_name must not have more than %d marks on a letter", maxMarks)
+			}
+			continue
 		case c == utf8.RuneError, !unicode.IsGraphic(c), unicode.Is(unicode.Zs, c), unicode.Is(unicode.Cf, c),
 			unicode.Is(unicode.M, c), isBlank(c):
 			return errInvisible()
 		default:
 			seen = true
 		}
-		before = c
+		before, marks = c, 0
 	}
 	if before == ' ' || !seen {
 		return Invalid("display_name", "display_name must not end with a space and must contain a visible character")
@@ -73,25 +109,80 @@ func errInvisible() error {
 // isBlank reports whether a character has no glyph although Unicode counts it as
 // graphic, such as the Hangul fillers and the empty Braille pattern.
 func isBlank(c rune) bool {
-	return unicode.Is(unicode.Other_Default_Ignorable_Code_Point, c) || c == '\u2800' || c == '\U0001d159'
+	return unicode.Is(unicode.Other_Default_Ignorable_Code_Point, c) || unicode.Is(unicode.Variation_Selector, c) ||
+		c == '\u2800' || c == '\U0001d159'
 }
 
-// modifiesEmoji reports whether a character is only visible by what it does to the
-// emoji before it: the joiner and the variation selectors.
-func modifiesEmoji(c rune) bool {
-	const zeroWidthJoiner = '\u200d'
-	return c == zeroWidthJoiner || unicode.Is(unicode.Variation_Selector, c)
+// Characters that are only visible by what they do to the emoji before them.
+const (
+	zeroWidthJoiner = '\u200d'
+	emojiStyle      = '\ufe0f'
+)
+
+// isEmoji reports whether a character is a symbol, as emoji are, or the tone of one.
+func isEmoji(c rune) bool {
+	return unicode.Is(unicode.So, c) || '\U0001f3fb' <= c && c <= '\U0001f3ff'
 }
 
-// ShownAs returns the user id that the name looks like; false for none.
-func (p *Profile) ShownAs() (UserID, bool) {
-	id, err := ParseUserID(strings.Map(func(c rune) rune {
-		if modifiesEmoji(c) {
-			return -1
+// isKeycap reports whether rest encloses the digit before it in a keycap.
+func isKeycap(rest []rune, before rune) bool {
+	return len(rest) > 1 && rest[1] == '\u20e3' && (before == '#' || before == '*' || '0' <= before && before <= '9')
+}
+
+// Scripts that are written together.
+var scriptsTogether = []string{"Latin Han Hiragana Katakana", "Latin Han Bopomofo", "Latin Han Hangul"}
+
+// checkScripts rejects a name whose letters are of several scripts, such as a Cyrillic a in
+// a Latin name, unless they are written together.
+func checkScripts(name string) error {
+	scripts := make(map[string]bool)
+	for _, c := range name {
+		if script := scriptOf(c); script != "Common" && script != "Inherited" {
+			scripts[script] = true
 		}
-		return c
-	}, p.DisplayName))
-	return id, err == nil
+	}
+	if len(scripts) <= 1 {
+		return nil
+	}
+	for _, together := range scriptsTogether {
+		n := 0
+		for script := range strings.FieldsSeq(together) {
+			if scripts[script] {
+				n++
+			}
+		}
+		if n == len(scripts) {
+			return nil
+		}
+	}
+	return Invalid("display_name", "display_name must not mix letters of different scripts")
+}
+
+// scriptOf returns the script of a character, "" for one that is not assigned.
+func scriptOf(c rune) string {
+	if c < 0x80 {
+		if 'a' <= c|0x20 && c|0x20 <= 'z' {
+			return "Latin"
+		}
+		return "Common"
+	}
+	for name, table := range unicode.Scripts {
+		if unicode.Is(table, c) {
+			return name
+		}
+	}
+	return ""
+}
+
+// ShownAs returns the user ids that the name looks like: itself, and itself in lower and
+// upper case; none if it does not look like one.
+func (p *Profile) ShownAs() []UserID {
+	if _, err := ParseUserID(p.DisplayName); err != nil {
+		return nil
+	}
+	return []UserID{
+		UserID(p.DisplayName), UserID(strings.ToLower(p.DisplayName)), UserID(strings.ToUpper(p.DisplayName)),
+	}
 }
 
 func checkAvatarURL(text string) error {

@@ -1,6 +1,7 @@
 package scoreboard_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -9,11 +10,37 @@ import (
 
 func TestProfileShownAs(t *testing.T) {
 	t.Parallel()
-	for name, want := range map[string]scoreboard.UserID{
-		"alice": "alice", "ali\u200dce": "alice", "alice\ufe0f": "alice", "Alice B": "", "": "", "\u00e9": "",
+	for name, want := range map[string][]scoreboard.UserID{
+		"Alice": {"Alice", "alice", "ALICE"}, "\uff21lice": {"Alice", "alice", "ALICE"}, "Alice B": nil, "": nil,
+		"\u00e9": nil,
 	} {
-		if got, ok := (&scoreboard.Profile{DisplayName: name}).ShownAs(); got != want || ok != (want != "") {
-			t.Errorf("%q: got %q, %t, want %q", name, got, ok, want)
+		p := &scoreboard.Profile{DisplayName: name}
+		if err := p.Normalize(); err != nil {
+			t.Errorf("%q: %v", name, err)
+		}
+		if got := p.ShownAs(); !slices.Equal(got, want) {
+			t.Errorf("%q: got %q, want %q", name, got, want)
+		}
+	}
+}
+
+// Names that imitate others by other letters of the same form are rejected, or stored in
+// their normal form.
+func TestNamesThatImitate(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"\uff21\uff4c\uff49\uff43\uff45": "Alice", "\U0001d400lice": "Alice", "Ale\u0301": "Al\u00e9", "\ufb01n": "fin",
+		"Алиса": "Алиса", "Αλίκη": "Αλίκη", "アリスAlice漢字ひらがな": "アリスAlice漢字ひらがな", "김Kim金": "김Kim金",
+		"ㄅ中文abc": "ㄅ中文abc", "Алиса 42 ★": "Алиса 42 ★", "हिन्दी": "हिन्दी", "สวัสดี": "สวัสดี", "שָׁלוֹם": "שָׁלוֹם",
+		"q\u0323\u0307\u0301": "q\u0323\u0307\u0301", "👍🏽 Ada": "👍🏽 Ada", "👨‍👩‍👧": "👨‍👩‍👧", "🏳️‍🌈": "🏳️‍🌈",
+		"\u0430lice": "", "Ali\u0441e": "", "\u0391lice": "", "Kim김ひ": "", "אlice": "", // mixed
+		"q\u0323\u0307\u0301\u0302": "", strings.Repeat("\ufdfa", 2): "", // too many marks; longer in its normal form
+		"ali\u200dce": "", "alice\ufe0f": "", "alice\u200d": "", "👍\u200d": "", "a\ufe0f\u20e3": "", "1\ufe0f": "",
+		"ali\u200cce": "", "alice\u2063": "", "Alice \u0301": "", "alice\ufe01": "",
+	} {
+		p := &scoreboard.Profile{DisplayName: name}
+		if err := p.Normalize(); (err == nil) != (want != "") || err == nil && p.DisplayName != want {
+			t.Errorf("%q: got %q, %v, want %q", name, p.DisplayName, err, want)
 		}
 	}
 }
@@ -33,7 +60,7 @@ func TestProfileCheck(t *testing.T) {
 		"Ale\u0301": true, "\u0905\u0902": true, "1\ufe0f\u20e3": true,
 		"\u2066Al": false, "\ufeffAl": false, "\u00adAl": false,
 	} {
-		if err := (&scoreboard.Profile{DisplayName: name}).Check(); (err == nil) != ok {
+		if err := (&scoreboard.Profile{DisplayName: name}).Normalize(); (err == nil) != ok {
 			t.Errorf("name %q: %v, want accepted: %t", name, err, ok)
 		}
 	}
@@ -47,7 +74,7 @@ func TestProfileCheck(t *testing.T) {
 		"cdn.example/a":                  false,
 		"https://cdn.example/é":          false, "https://cdn.example:x/": false,
 	} {
-		if err := (&scoreboard.Profile{AvatarURL: address}).Check(); (err == nil) != ok {
+		if err := (&scoreboard.Profile{AvatarURL: address}).Normalize(); (err == nil) != ok {
 			t.Errorf("avatar %q: %v, want accepted: %t", address, err, ok)
 		}
 	}

@@ -20,9 +20,10 @@ type Profiles struct{ db *pg.DB }
 func New(db *pg.DB) *Profiles { return &Profiles{db} }
 
 // PutProfile replaces the user's profile and sets its time. It is forbidden for
-// banned users, because names are shown to others. A display name that is the id of
-// another known user is an invalid_request: where names are shown, both would look
-// alike.
+// banned users, because names are shown to others. A display name that is, but for case, the
+// id of another user whom everyone sees on a public board is an invalid_request: where names
+// are shown, both would look alike. Other users' ids are accepted like ids of nobody, because
+// the response would tell that they exist.
 func (s *Profiles) PutProfile(ctx context.Context, p *scoreboard.Profile, audit *scoreboard.AuditEntry) error {
 	const put = `insert into profiles (user_id, display_name, avatar_url)
 select $1, nullif($2, ''), nullif($3, '') where not exists (select from users where user_id = $1
@@ -30,11 +31,15 @@ select $1, nullif($2, ''), nullif($3, '') where not exists (select from users wh
 on conflict (user_id) do update set display_name = excluded.display_name, avatar_url = excluded.avatar_url,
     updated_at = clock_timestamp()
 returning updated_at`
-	const taken = `select exists (select from users where user_id = $1)`
+	const taken = `select exists (select from unnest($1::text[]) as t(u)
+    cross join lateral (select * from scores where user_id = t.u and not hidden and not empty and version > 0
+        offset 0) as s
+    join boards as b on b.board_id = s.board_id and b.public
+    where t.u <> $2)`
 	err := pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
-		if id, looksLike := p.ShownAs(); looksLike && id != p.User {
+		if ids := p.ShownAs(); len(ids) > 0 {
 			var is bool
-			if err := tx.QueryRow(ctx, taken, id).Scan(&is); err != nil {
+			if err := tx.QueryRow(ctx, taken, ids, p.User).Scan(&is); err != nil {
 				return err
 			}
 			if is {
