@@ -1,12 +1,17 @@
 package api
 
 import (
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 
+	"github.com/gin-gonic/gin"
+
 	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // Every route answers 400 to a body that is no object or has unknown fields, and those
@@ -89,6 +94,27 @@ func TestBodyNeedsContentType(t *testing.T) {
 		if w.Code != c.want {
 			t.Errorf("the body %q as %q (chunked: %t): got %d %s, want %d", c.body, c.kind, c.chunked, w.Code, w.Body,
 				c.want)
+		}
+	}
+}
+
+// Times that no JSON response can contain are rejected where they enter.
+func TestUnwritableTimes(t *testing.T) {
+	t.Parallel()
+	for at, writable := range map[string]bool{
+		"9999-12-31T23:59:59-01:00": false, "0001-01-01T00:00:00+01:00": false, "0000-06-01T00:00:00Z": false,
+		"9999-12-31T23:59:59Z": true, "2026-11-22T00:00:00+01:00": true,
+	} {
+		for name, v := range map[string]any{
+			"from": &protocol.VoidRequest{}, "to": &protocol.VoidRequest{}, "starts_at": &protocol.BoardRequest{},
+			"ends_at": &protocol.BoardRequest{},
+		} {
+			c, _ := gin.CreateTestContext(httptest.NewRecorder())
+			err := decodeObject(c, []byte(`{"`+name+`":"`+at+`"}`), v)
+			var ours *scoreboard.Error
+			if writable != (err == nil) || err != nil && (!errors.As(err, &ours) || ours.Field != name) {
+				t.Errorf("%s %s: %v, want accepted %t", name, at, err, writable)
+			}
 		}
 	}
 }

@@ -156,6 +156,10 @@ var anonymous = &auth.Claims{}
 
 // authenticate returns the claims of a route's caller.
 func (a *API) authenticate(c *gin.Context, r route) (*auth.Claims, error) {
+	// A proxy may have checked another one than we would.
+	if len(c.Request.Header.Values("Authorization")) > 1 {
+		return nil, scoreboard.Invalid("", "duplicate header Authorization")
+	}
 	switch {
 	case r.scope == noToken:
 		return anonymous, nil

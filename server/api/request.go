@@ -8,6 +8,7 @@ import (
 	"mime"
 	"net"
 	"net/http"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -30,6 +31,10 @@ func readBody(c *gin.Context, limit int64) ([]byte, error) {
 		if media, _, err := mime.ParseMediaType(t); err != nil || media != "application/json" {
 			return nil, wrongType
 		}
+	}
+	if encoding := c.Request.Header.Values("Content-Encoding"); c.Request.ContentLength != 0 && len(encoding) > 0 &&
+		(len(encoding) > 1 || !strings.EqualFold(encoding[0], "identity")) {
+		return nil, scoreboard.Errorf(scoreboard.CodeUnsupportedMediaType, "the body must have no Content-Encoding")
 	}
 	tooLarge := scoreboard.Errorf(scoreboard.CodePayloadTooLarge, "the body must be at most %d bytes", limit)
 	n := c.Request.ContentLength
@@ -85,7 +90,42 @@ func decodeObject(c *gin.Context, body []byte, v any) error {
 	if err := d.Decode(v); err != nil {
 		return scoreboard.Invalid("", "the body does not match the expected JSON")
 	}
+	if err := checkTimes(v); err != nil {
+		return err
+	}
 	c.Set(keyBody, body)
+	return nil
+}
+
+// checkTimes rejects times of a decoded body that no response can contain: by its offset, a
+// text can name one beyond the years of RFC 3339 in UTC. v points to a
+// struct; anything else has no times.
+func checkTimes(v any) error {
+	fields := reflect.Indirect(reflect.ValueOf(v))
+	if fields.Kind() != reflect.Struct {
+		return nil
+	}
+	for i := range fields.NumField() {
+		if !fields.Field(i).CanInterface() {
+			continue
+		}
+		var at time.Time
+		switch field := fields.Field(i).Interface().(type) {
+		case time.Time:
+			at = field
+		case *time.Time:
+			if field == nil {
+				continue
+			}
+			at = *field
+		default:
+			continue
+		}
+		if !scoreboard.IsWritable(at) {
+			name, _, _ := strings.Cut(fields.Type().Field(i).Tag.Get("json"), ",")
+			return scoreboard.Invalid(name, "%s must be in the years 1 to 9999 of UTC", name)
+		}
+	}
 	return nil
 }
 
