@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -203,4 +204,30 @@ func TestPrivateBoardsLookUnknown(t *testing.T) {
 func timeAfter(t time.Time) *time.Time {
 	after := t.Add(time.Hour)
 	return &after
+}
+
+// A batch waits once for unknown boards, not for each: another node may have created
+// them just now.
+func TestBatchWaitsOnceForUnknownBoards(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	game := h.start(allRoles).client("game", auth.ScopeUpdate)
+	ins := []client.Increment{{User: "bob", Delta: 1}}
+	for i := range 40 {
+		ins = append(ins, client.Increment{User: "bob", Delta: 1, Board: fmt.Sprint("unknown", i)})
+	}
+	began := time.Now()
+	results, err := game.SubmitBatch(t.Context(), ins)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(began); took > 2*time.Second {
+		t.Errorf("the batch took %s", took)
+	}
+	for i, r := range results {
+		var e *client.Error
+		if i == 0 && r.Err != nil || i > 0 && (!errors.As(r.Err, &e) || e.Code != "not_found") {
+			t.Errorf("item %d: got %v", i, r.Err)
+		}
+	}
 }

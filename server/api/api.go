@@ -43,8 +43,9 @@ type Catalog interface {
 	Board(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Board, error)
 	// PublicBoard is as Board, and returns a private board with a not_found.
 	PublicBoard(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Board, error)
-	// Named does not resolve a family; private says whether to find private boards.
-	Named(ctx context.Context, id scoreboard.BoardID, private bool) (*scoreboard.Board, error)
+	// Named does not resolve a family, and returns a state of the time or later; private
+	// says whether to find private boards.
+	Named(ctx context.Context, id scoreboard.BoardID, private bool, at time.Time) (*scoreboard.Board, error)
 }
 
 // Events looks up the receipts of an event.

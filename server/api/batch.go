@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -33,12 +34,13 @@ func (a *API) batch(c *gin.Context, caller *auth.Claims) error {
 	if err != nil {
 		return err
 	}
+	came := time.Now()
 	results := make([]protocol.BatchResult, len(b.Items))
 	valid := make([]scoreboard.Increment, 0, len(b.Items))
 	index := make([]int, 0, len(b.Items)) // of valid[n] in the batch
 	charges := make([]keyCharge, 0, len(b.Items))
 	for i := range b.Items {
-		cmd, charge, err := a.batchItem(c, &b.Items[i], i > 0, by, caller)
+		cmd, charge, err := a.batchItem(c, &b.Items[i], i > 0, by, caller, came)
 		if err != nil {
 			results[i] = a.rejectedItem(c, cmd.Event, err)
 			continue
@@ -72,7 +74,7 @@ func (a *API) batch(c *gin.Context, caller *auth.Claims) error {
 // over the limit is rejected alone: a batch larger than the limit could otherwise
 // never succeed.
 func (a *API) batchItem(
-	c *gin.Context, r *protocol.IncrementRequest, charge bool, by signer, caller *auth.Claims,
+	c *gin.Context, r *protocol.IncrementRequest, charge bool, by signer, caller *auth.Claims, came time.Time,
 ) (cmd *command, charged keyCharge, err error) {
 	cmd, err = parseCommand(r)
 	ctx := c.Request.Context()
@@ -82,7 +84,7 @@ func (a *API) batchItem(
 		}
 	}
 	if err == nil {
-		err = a.authorize(ctx, cmd, caller)
+		err = a.authorize(ctx, cmd, caller, came)
 	}
 	if err == nil {
 		err = by.checkScope(&cmd.Increment)

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -95,7 +96,7 @@ func (a *API) increment(c *gin.Context, caller *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	if err := a.authorize(c.Request.Context(), cmd, caller); err != nil {
+	if err := a.authorize(c.Request.Context(), cmd, caller, time.Now()); err != nil {
 		return err
 	}
 	by, err := a.checkSignature(c, cmd, body)
@@ -129,9 +130,10 @@ func (a *API) increment(c *gin.Context, caller *auth.Claims) error {
 	return nil
 }
 
-// authorize checks whether the caller may write for the user, and the delta
-// against the bounds of the boards. The rest is checked in the transaction.
-func (a *API) authorize(ctx context.Context, cmd *command, caller *auth.Claims) error {
+// authorize checks whether the caller may write for the user, and the delta against the
+// bounds of the boards, as they were when the request came or later. The rest is checked
+// in the transaction.
+func (a *API) authorize(ctx context.Context, cmd *command, caller *auth.Claims, came time.Time) error {
 	server := caller.Has(auth.ScopeUpdate)
 	if cmd.User != caller.User && !server {
 		return scoreboard.Errorf(scoreboard.CodeForbidden, "the token is not for user %s", cmd.User)
@@ -139,7 +141,7 @@ func (a *API) authorize(ctx context.Context, cmd *command, caller *auth.Claims) 
 	cmd.Signer, cmd.Server = string(caller.User), server
 	for _, id := range cmd.Boards {
 		// A repeat must get its receipt whatever period the clock is in now.
-		board, err := a.Catalog.Named(ctx, id, actsForAll(caller))
+		board, err := a.Catalog.Named(ctx, id, actsForAll(caller), came)
 		if err != nil {
 			return err
 		}

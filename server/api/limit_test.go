@@ -77,7 +77,7 @@ func (r *rig) PublicBoard(ctx context.Context, id scoreboard.BoardID) (*scoreboa
 	return b, err
 }
 
-func (r *rig) Named(ctx context.Context, id scoreboard.BoardID, private bool) (*scoreboard.Board, error) {
+func (r *rig) Named(ctx context.Context, id scoreboard.BoardID, private bool, _ time.Time) (*scoreboard.Board, error) {
 	if private {
 		return r.Board(ctx, id)
 	}

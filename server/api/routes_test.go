@@ -284,7 +284,7 @@ func (o openBoard) PublicBoard(ctx context.Context, id scoreboard.BoardID) (*sco
 	return o.Board(ctx, id)
 }
 
-func (o openBoard) Named(ctx context.Context, id scoreboard.BoardID, _ bool) (*scoreboard.Board, error) {
+func (o openBoard) Named(ctx context.Context, id scoreboard.BoardID, _ bool, _ time.Time) (*scoreboard.Board, error) {
 	return o.Board(ctx, id)
 }
 
@@ -301,7 +301,7 @@ func (secretBoard) PublicBoard(_ context.Context, id scoreboard.BoardID) (*score
 	return secret, scoreboard.Errorf(scoreboard.CodeNotFound, "board %s not found", id)
 }
 
-func (s secretBoard) Named(ctx context.Context, id scoreboard.BoardID, private bool) (*scoreboard.Board, error) {
+func (s secretBoard) Named(ctx context.Context, id scoreboard.BoardID, private bool, _ time.Time) (*scoreboard.Board, error) {
 	if private {
 		return secret, nil
 	}

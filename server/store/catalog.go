@@ -70,7 +70,7 @@ func (c *Catalog) Unavailable() bool {
 // Board returns a board, which must not be modified, or a not_found. The name of a
 // family resolves to its current instance.
 func (c *Catalog) Board(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Board, error) {
-	k, b, err := c.find(ctx, id, true)
+	k, b, err := c.find(ctx, id, true, time.Now())
 	if err != nil || !b.IsFamily() {
 		return b, err
 	}
@@ -81,7 +81,7 @@ func (c *Catalog) Board(ctx context.Context, id scoreboard.BoardID) (*scoreboard
 // boards that do not exist, in the error and in the time until it is returned. The error
 // comes with the private board, for callers that know of a reason to show it.
 func (c *Catalog) PublicBoard(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Board, error) {
-	k, b, hidden := c.find(ctx, id, false)
+	k, b, hidden := c.find(ctx, id, false, time.Now())
 	if b == nil || !b.IsFamily() {
 		return b, hidden
 	}
@@ -92,28 +92,32 @@ func (c *Catalog) PublicBoard(ctx context.Context, id scoreboard.BoardID) (*scor
 	return b, cmp.Or(hidden, err)
 }
 
-// Named returns the board of a name or a not_found. A family is not resolved, so the
-// answer says nothing about its periods, and stays the same while there is the board.
-// Unless private, it finds public boards alone, as PublicBoard does.
-func (c *Catalog) Named(ctx context.Context, id scoreboard.BoardID, private bool) (*scoreboard.Board, error) {
-	_, b, err := c.find(ctx, id, private)
+// Named returns the board of a name, as it was at a time or later, or a not_found. A
+// family is not resolved, so the answer says nothing about its periods, and stays the same
+// while there is the board. Unless private, it finds public boards alone, as PublicBoard
+// does. Of many unknown names with the same time only the first is waited for.
+func (c *Catalog) Named(
+	ctx context.Context, id scoreboard.BoardID, private bool, at time.Time,
+) (*scoreboard.Board, error) {
+	_, b, err := c.find(ctx, id, private, at)
 	if err != nil {
 		return nil, err
 	}
 	return b, nil
 }
 
-// find returns the board of a name. Where the name is not known, it looks again; if the
-// store does not answer then, the board may exist, and the error is the store's.
-// Without private, a private board comes with a not_found, after the same look.
+// find returns the board of a name. Where the name is not known, it looks again, if it has
+// not since the time; if the store does not answer then, the board may exist, and the
+// error is the store's. Without private, a private board comes with a not_found, after the
+// same look.
 func (c *Catalog) find(
-	ctx context.Context, id scoreboard.BoardID, private bool,
+	ctx context.Context, id scoreboard.BoardID, private bool, at time.Time,
 ) (k *catalog, b *scoreboard.Board, err error) {
 	if k = c.known.Load(); k != nil {
 		b = k.boards[id]
 	}
 	if b == nil || !private && !b.Public {
-		newer, err := c.since(ctx, time.Now())
+		newer, err := c.since(ctx, at)
 		if err != nil {
 			return k, b, err
 		}
@@ -169,6 +173,9 @@ func (c *Catalog) All(ctx context.Context) (map[scoreboard.BoardID]*scoreboard.B
 // for names that do not exist.
 func (c *Catalog) since(ctx context.Context, t time.Time) (*catalog, error) {
 	k := c.known.Load()
+	if k != nil && k.asked.After(t) {
+		return k, nil
+	}
 	if k != nil {
 		select {
 		case <-time.After(catalogPause - t.Sub(k.asked)):
