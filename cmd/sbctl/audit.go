@@ -87,7 +87,7 @@ func newAuditListCmd(p *program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Short: "List audit entries, newest first", Args: exactArgs(),
 		Example: trimExamples(`
-  sbctl audit list --who root --from 2026-11-21T00:00:00Z
+  sbctl audit list --who root --since 24h
   sbctl audit list --target user:alice --output json`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, _ []string) (err error) {
 			if q.From, err = timeFlag("from", from); err != nil {
@@ -117,8 +117,9 @@ func newAuditListCmd(p *program) *cobra.Command {
 	flags.StringVar(&q.Who, "who", "", "only changes by this operator")
 	flags.StringVar(&q.Action, "action", "", "only this action, such as user.ban")
 	flags.StringVar(&q.Target, "target", "", "only changes to this target, such as user:alice")
-	flags.StringVar(&from, "from", "", "only entries from this time on (RFC 3339)")
-	flags.StringVar(&to, "to", "", "only entries before this time (RFC 3339)")
+	flags.StringVar(&from, "from", "", "only entries from this `time` on, also --since")
+	flags.StringVar(&to, "to", "", "only entries before this `time`, also --until")
+	acceptSince(flags, "from", "to")
 	flags.IntVar(&q.Limit, "limit", 50, "maximum number of entries, up to 500")
 	flags.StringVar(&q.Cursor, "cursor", "", "continue from the cursor of the previous page")
 	return cmd
@@ -196,19 +197,4 @@ func detailFields(detail json.RawMessage) (fields [][2]string) {
 		fields = append(fields, [2]string{name, value})
 	}
 	return fields
-}
-
-// timeFlag parses a flag's RFC 3339 time, or a date, which means its start in
-// UTC. An empty flag is the zero time.
-func timeFlag(name, text string) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, nil
-	}
-	for _, layout := range []string{time.RFC3339, time.DateOnly} {
-		if t, err := time.Parse(layout, text); err == nil {
-			return t, nil
-		}
-	}
-	return time.Time{}, usagef(
-		"--%s must be a time such as 2026-11-21T12:00:00Z or a date such as 2026-11-21, not %q", name, text)
 }

@@ -51,10 +51,10 @@ func newBoardCreateCmd(p *program) *cobra.Command {
 					*to = &n
 				}
 			}
-			if r.StartsAt, err = optionalTimeFlag("starts", starts); err != nil {
+			if r.StartsAt, err = laterFlag("starts", starts); err != nil {
 				return err
 			}
-			if r.EndsAt, err = optionalTimeFlag("ends", ends); err != nil {
+			if r.EndsAt, err = laterFlag("ends", ends); err != nil {
 				return err
 			}
 			b, err := c.CreateBoard(cmd.Context(), r)
@@ -73,8 +73,8 @@ func newBoardCreateCmd(p *program) *cobra.Command {
 	f.StringVar(&r.WeekStart, "week-start", "monday", "first day of a weekly period")
 	f.StringVar(&r.Region, "region", "", "label to filter boards by, such as eu")
 	f.StringVar(&r.Season, "season", "", "name of the first season")
-	f.StringVar(&starts, "starts", "", "start of the first season, such as 2026-12-01T00:00:00Z (default now)")
-	f.StringVar(&ends, "ends", "", "end of the first season")
+	f.StringVar(&starts, "starts", "", "start `time` of the first season (default now)")
+	f.StringVar(&ends, "ends", "", "end `time` of the first season, such as 14d")
 	f.StringSliceVar(&r.Require, "require", nil, "proof that increments must carry: action-token, attestation")
 	f.StringVar(&r.ActionLeast, "action-least", "", "minimum duration of an action, such as 30s")
 	f.StringVar(&r.ActionLife, "action-life", "", "lifetime of an action token (default 1h)")
@@ -84,18 +84,6 @@ func newBoardCreateCmd(p *program) *cobra.Command {
 	f.Int64("min-score", 0, "minimum score (default −(2^53 − 1))")
 	f.Int64("max-score", 0, "maximum score (default 2^53 − 1)")
 	return cmd
-}
-
-// optionalTimeFlag parses a flag's RFC 3339 time; nil if the flag is empty.
-func optionalTimeFlag(name, text string) (*time.Time, error) {
-	if text == "" {
-		return nil, nil //nolint:nilnil // nil means no time
-	}
-	t, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		return nil, usagef("--%s must be a time such as 2026-12-01T00:00:00Z, not %q", name, text)
-	}
-	return &t, nil
 }
 
 // boardTable shows a board; current is its current period, nil if it has none or it was
@@ -176,7 +164,7 @@ func newBoardListCmd(p *program) *cobra.Command {
 				p.infof("more: --after %s", page.NextAfter)
 			}
 			var current map[string]*client.Board
-			if p.output != "json" {
+			if !p.structured() {
 				if current, err = currentSeasons(cmd.Context(), c, page.Boards); err != nil {
 					return err
 				}

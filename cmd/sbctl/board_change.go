@@ -66,10 +66,10 @@ With --season, start a season: now, which ends the current one, or at --starts.`
   sbctl board roll --dry-run
   sbctl board roll season --season spring --ends 2027-03-31T00:00:00Z`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) (err error) {
-			if r.StartsAt, err = optionalTimeFlag("starts", starts); err != nil {
+			if r.StartsAt, err = laterFlag("starts", starts); err != nil {
 				return err
 			}
-			if r.EndsAt, err = optionalTimeFlag("ends", ends); err != nil {
+			if r.EndsAt, err = laterFlag("ends", ends); err != nil {
 				return err
 			}
 			var board string
@@ -99,8 +99,8 @@ With --season, start a season: now, which ends the current one, or at --starts.`
 	f := cmd.Flags()
 	f.BoolVar(&r.DryRun, "dry-run", false, "list what is due without changing anything")
 	f.StringVar(&r.Season, "season", "", "name of the season to start")
-	f.StringVar(&starts, "starts", "", "start of the season, such as 2026-12-01T00:00:00Z (default now)")
-	f.StringVar(&ends, "ends", "", "end of the season")
+	f.StringVar(&starts, "starts", "", "start `time` of the season (default now)")
+	f.StringVar(&ends, "ends", "", "end `time` of the season, such as 14d")
 	return cmd
 }
 

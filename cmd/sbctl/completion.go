@@ -1,142 +1,112 @@
 package main
 
 import (
-	"context"
-	"maps"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
-	"github.com/scoreboard/scoreboard/client"
 	"github.com/scoreboard/scoreboard/internal/suggest"
+	"github.com/scoreboard/scoreboard/loadgen/criteria"
 )
 
-// completionTimeout limits a request made while a person types. Without a
-// response in time, the shell completes nothing.
-const completionTimeout = 2 * time.Second
-
-// completeFromServer registers completions for boards, users, settings and
-// profiles: for flags of these names, and for arguments that Use names so.
+// completeFromServer registers completions for flags by their names, and for arguments by
+// how Use names them. Only flags and arguments that take a file complete files.
 func (p *program) completeFromServer(cmd *cobra.Command) {
-	complete := func(flag string, with cobra.CompletionFunc) {
-		if cmd.LocalFlags().Lookup(flag) != nil {
-			_ = cmd.RegisterFlagCompletionFunc(flag, with) // fails only for an unknown flag or a second call
-		}
-	}
-	complete("board", p.completeBoards)
-	complete("user", p.completeUsers)
-	complete("profile", p.completeProfiles)
-	complete("output", cobra.FixedCompletions([]string{"table", "json"}, cobra.ShellCompDirectiveNoFileComp))
 	noun := ""
 	if cmd.HasParent() {
 		noun = cmd.Parent().Name()
 	}
-	if _, argument, _ := strings.Cut(cmd.Use, " "); cmd.ValidArgsFunction == nil && len(cmd.ValidArgs) == 0 {
-		switch {
-		case argument == "USER":
-			cmd.ValidArgsFunction = once(p.completeUsers)
-		case argument == "BOARD", noun == "board" && argument == "NAME" && cmd.Name() != "create":
-			cmd.ValidArgsFunction = once(p.completeBoards)
-		case noun == "settings" && cmd.Name() == "set":
-			cmd.ValidArgsFunction = p.completeSettings
-		case noun == "profile" && argument == "NAME":
-			cmd.ValidArgsFunction = once(p.completeProfiles)
-		case argument == "" && !cmd.HasSubCommands():
-			cmd.ValidArgsFunction = cobra.NoFileCompletions
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if complete := p.flagCompletion(noun+" "+cmd.Name(), f.Name); complete != nil {
+			_ = cmd.RegisterFlagCompletionFunc(f.Name, complete) // fails only for an unknown flag or a second call
 		}
+	})
+	if cmd.ValidArgsFunction == nil && len(cmd.ValidArgs) == 0 && !cmd.HasSubCommands() {
+		_, argument, _ := strings.Cut(cmd.Use, " ")
+		cmd.ValidArgsFunction = p.argumentCompletion(noun, cmd.Name(), argument)
 	}
 	for _, sub := range cmd.Commands() {
 		p.completeFromServer(sub)
 	}
 }
 
-// once completes only the first argument.
-func once(with cobra.CompletionFunc) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-		if len(args) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
+// argumentCompletion completes the arguments of a command, which Use names argument.
+func (p *program) argumentCompletion(noun, verb, argument string) cobra.CompletionFunc {
+	switch {
+	case argument == "USER":
+		return once(p.completeUsers)
+	case argument == "BOARD", noun == "board" && strings.Trim(argument, "[]") == "NAME" && verb != "create":
+		return once(p.completeBoards)
+	case noun == "settings" && verb == "set":
+		return p.completeSettings
+	case noun == "profile" && strings.Trim(argument, "[]") == "NAME" && verb != "add":
+		return once(p.completeProfiles)
+	case argument == "ID":
+		return once(p.completeIDs(noun, verb))
+	case argument == "FILE...":
+		return cobra.FixedCompletions([]string{"zst"}, cobra.ShellCompDirectiveFilterFileExt)
+	case strings.Trim(argument, "[]") == "PATH":
+		return nil // files and folders
+	case argument == "[METHOD PATH]":
+		return once(cobra.FixedCompletions([]string{"GET", "POST", "PUT", "PATCH", "DELETE"},
+			cobra.ShellCompDirectiveNoFileComp))
+	}
+	return cobra.NoFileCompletions
+}
+
+// flagWords are the values of flags with few values, by the name of the flag and, if it
+// has different ones elsewhere, the command.
+var flagWords = map[string][]string{
+	"board list period": {"none", "daily", "weekly", "monthly", "season"},
+	"board list status": {"active", "frozen", "archived"},
+	"board set require": {"action-token", "attestation", "none"},
+	"color":             colorModes,
+	"flag list state":   {"open", "dismissed", "confirmed", "all"},
+	"format":            {"text", "json", "html", "hdr"},
+	"load run mode":     {"sync", "async", "batch"},
+	"mode":              {"increment", "best", "latest"},
+	"order":             {"highest", "lowest"},
+	"period":            {"none", "daily", "weekly", "monthly", "season"},
+	"require":           {"action-token", "attestation"},
+	"scope":             scopes,
+	"week-start":        {"monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"},
+	"criteria":          criteria.Names(criteria.Profiles()),
+}
+
+// flagCompletion completes a flag of a command; nil completes files.
+func (p *program) flagCompletion(command, flag string) cobra.CompletionFunc {
+	for _, name := range []string{command + " " + flag, flag} {
+		if words := flagWords[name]; words != nil {
+			return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
 		}
-		return with(cmd, args, typed)
 	}
-}
-
-// fetchWords gets the candidates of a completion from the server. Errors complete
-// nothing.
-func (p *program) fetchWords(
-	cmd *cobra.Command, typed string, fetch func(context.Context, *client.Client) ([]string, error),
-) ([]string, cobra.ShellCompDirective) {
-	p.quiet = true // a shell would show messages in the middle of the line
-	c, err := p.client()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	defer c.Close()
-	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
-	defer cancel()
-	found, err := fetch(ctx, c)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	return matching(found, typed), cobra.ShellCompDirectiveNoFileComp
-}
-
-func matching(words []string, typed string) []string {
-	return slices.DeleteFunc(words, func(w string) bool { return !strings.HasPrefix(w, typed) })
-}
-
-func (p *program) completeBoards(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-	return p.fetchWords(cmd, typed, func(ctx context.Context, c *client.Client) ([]string, error) {
-		boards, err := allBoards(ctx, c, "")
-		return boardNames(boards), err
-	})
-}
-
-// completeUsers offers the top 100 of the board that the command line names.
-func (p *program) completeUsers(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-	q := client.TopQuery{Limit: 100}
-	if f := cmd.Flag("board"); f != nil && f.Value.Type() == "string" {
-		q.Board = f.Value.String()
-	}
-	return p.fetchWords(cmd, typed, func(ctx context.Context, c *client.Client) ([]string, error) {
-		top, err := c.Top(ctx, q)
-		var names []string
-		for _, e := range top.Entries {
-			names = append(names, e.UserID)
+	switch flag {
+	case "board", "boards", "family":
+		return p.completeBoards
+	case "user":
+		return p.completeUsers
+	case "profile":
+		return p.completeProfiles
+	case "output":
+		return completeOutput
+	case "key":
+		return p.completeIDs("key", "")
+	case "from", "to", "from-time", "timestamp":
+		return completeTimes(false)
+	case "starts", "ends":
+		return completeTimes(true)
+	case "action", "who", "target":
+		if command == "audit list" {
+			return p.completeAudit(flag)
 		}
-		return names, err
-	})
-}
-
-// completeSettings offers adjustable settings that are not on the command line
-// yet. Names alternate with values, except with --reset.
-func (p *program) completeSettings(
-	cmd *cobra.Command,
-	args []string,
-	typed string,
-) ([]string, cobra.ShellCompDirective) {
-	if !cmd.Flags().Changed("reset") && len(args)%2 == 1 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+		return p.completeActions
+	case "file", "results", "against":
+		return nil
+	case "out":
+		return cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs)
 	}
-	return p.fetchWords(cmd, typed, func(ctx context.Context, c *client.Client) ([]string, error) {
-		all, err := c.Settings(ctx)
-		var names []string
-		for _, s := range all {
-			if s.Live && !slices.Contains(args, s.Name) {
-				names = append(names, s.Name)
-			}
-		}
-		return names, err
-	})
-}
-
-func (p *program) completeProfiles(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-	c, err := p.readConfig()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	return matching(slices.Sorted(maps.Keys(c.Profiles)), typed), cobra.ShellCompDirectiveNoFileComp
+	return cobra.NoFileCompletions
 }
 
 func newCompletionCmd(p *program) *cobra.Command {

@@ -2,11 +2,11 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"syscall"
 
 	"github.com/gorilla/websocket"
@@ -72,10 +72,8 @@ func (p *program) finish(ctx context.Context, cmd *cobra.Command, err error) int
 		code = exitUsage
 	}
 	f := p.describe(ctx, cmd, code, err)
-	if p.output == "json" || code == exitUsage && p.asksForJSON() {
-		encoder := json.NewEncoder(&jsonEscaper{w: p.stderr})
-		encoder.SetEscapeHTML(false)
-		_ = encoder.Encode(f)
+	if p.output == "json" || p.output == "ndjson" || code == exitUsage && p.asksForJSON() {
+		_ = writeJSON(p.stderr, f, "")
 		return code
 	}
 	text := err.Error()
@@ -97,10 +95,14 @@ func (p *program) finish(ctx context.Context, cmd *cobra.Command, err error) int
 	return code
 }
 
-// asksForJSON finds --output=json in a command line that failed to parse.
+// asksForJSON finds --output json in a command line that failed to parse.
 func (p *program) asksForJSON() bool {
 	for i, arg := range p.args {
-		if arg == "--output=json" || arg == "--output" && i+1 < len(p.args) && p.args[i+1] == "json" {
+		if arg == "--output" || arg == "-o" {
+			arg += "=" + strings.Join(p.args[i+1:min(i+2, len(p.args))], "")
+		}
+		format := strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(arg, "--output"), "-o"), "=")
+		if format != arg && (format == "json" || format == "ndjson") {
 			return true
 		}
 	}

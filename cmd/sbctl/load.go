@@ -136,8 +136,8 @@ func (p *program) runLoad(ctx context.Context, o loadgen.Options) error {
 	if err != nil {
 		return err
 	}
-	if p.output == "json" {
-		err = r.JSON(p.stdout)
+	if p.structured() {
+		err = p.printStructured(r)
 	} else {
 		err = printText(p.stdout, r.Text)
 	}

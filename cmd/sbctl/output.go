@@ -1,29 +1,18 @@
 package main
 
-import (
-	"encoding/json"
-	"fmt"
-	"io"
-	"strings"
+import "fmt"
 
-	"github.com/charmbracelet/x/ansi"
-
-	"github.com/scoreboard/scoreboard/server/scoreboard"
-)
-
-// print writes a result: the value itself with --output json, else its table.
+// print writes a result: its table, or with --output the value itself. On a terminal a
+// long table goes through the pager.
 func (p *program) print(value any, table func() *table) error {
-	if p.output == "json" {
-		encoder := json.NewEncoder(&jsonEscaper{w: p.stdout})
-		encoder.SetIndent("", "  ")
-		encoder.SetEscapeHTML(false)
-		return encoder.Encode(value)
+	if p.structured() {
+		return p.printStructured(value)
 	}
 	t := table()
 	if t.headings != nil && len(t.rows) == 0 {
 		p.infof("no results")
 	}
-	return t.write(p.stdout)
+	return p.page(t.render(p.style))
 }
 
 // infof prints a message on stderr, unless --quiet.
@@ -54,78 +43,4 @@ func yesOrNo(is bool) string {
 		return "yes"
 	}
 	return "no"
-}
-
-// table is a result in columns. Without headings, the first column of each row is
-// its label.
-type table struct {
-	headings []string
-	right    map[int]bool // columns of numbers, aligned right
-	rows     [][]string
-}
-
-// newTable takes the headings; the prefix ">" marks a column of numbers.
-func newTable(headings ...string) *table {
-	t := &table{headings: headings, right: map[int]bool{}}
-	for i, h := range headings {
-		if name, ok := strings.CutPrefix(h, ">"); ok {
-			headings[i], t.right[i] = name, true
-		}
-	}
-	return t
-}
-
-func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
-
-// rename replaces a heading or a label.
-func (t *table) rename(from, to string) *table {
-	for i, h := range t.headings {
-		if h == from {
-			t.headings[i] = to
-		}
-	}
-	for _, row := range t.rows {
-		if t.headings == nil && row[0] == from {
-			row[0] = to
-		}
-	}
-	return t
-}
-
-// write prints the table without borders, colours and trailing spaces, so that a
-// pipe gets the same text as a terminal. Cells are escaped.
-func (t *table) write(w io.Writer) error {
-	rows := t.rows
-	if t.headings != nil {
-		rows = append([][]string{t.headings}, rows...)
-	}
-	var widths []int
-	for _, row := range rows {
-		for i, cell := range row {
-			cell = scoreboard.Escape(cell)
-			row[i] = cell
-			if i == len(widths) {
-				widths = append(widths, 0)
-			}
-			widths[i] = max(widths[i], ansi.StringWidth(cell))
-		}
-	}
-	var b strings.Builder
-	for _, row := range rows {
-		var line strings.Builder
-		for i, cell := range row {
-			padding := strings.Repeat(" ", widths[i]-ansi.StringWidth(cell))
-			if i > 0 {
-				line.WriteString("  ")
-			}
-			if t.right[i] {
-				line.WriteString(padding + cell)
-			} else {
-				line.WriteString(cell + padding)
-			}
-		}
-		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }

@@ -1,9 +1,6 @@
 package main
 
-import (
-	"strings"
-	"testing"
-)
+import "testing"
 
 func TestOrdinal(t *testing.T) {
 	t.Parallel()
@@ -45,12 +42,8 @@ current rank  1
 		{"headings only", newTable("NAME", ">SIZE"), "NAME  SIZE\n"},
 		{"empty", newTable(), ""},
 	} {
-		var b strings.Builder
-		if err := tc.table.write(&b); err != nil {
-			t.Fatal(err)
-		}
-		if b.String() != tc.want {
-			t.Errorf("%s: got\n%s\nwant\n%s", tc.name, b.String(), tc.want)
+		if got := tc.table.render(style{}); got != tc.want {
+			t.Errorf("%s: got\n%s\nwant\n%s", tc.name, got, tc.want)
 		}
 	}
 }

@@ -36,7 +36,7 @@ func newRankCmd(p *program) *cobra.Command {
 			var refused *client.Error
 			if errors.As(err, &refused) && refused.WouldRank > 0 {
 				would := wouldRank{UserID: args[0], Board: q.Board, Score: score, WouldRank: refused.WouldRank}
-				if p.output == "json" {
+				if p.structured() {
 					return p.print(would, nil)
 				}
 				_, err = fmt.Fprintf(p.stdout, "%s would be %s with a score of %d\n", args[0],
@@ -48,7 +48,7 @@ func newRankCmd(p *program) *cobra.Command {
 			if q.Score != nil {
 				p.infof("%s has a score on the board; --score is ignored", place.UserID)
 			}
-			if p.output == "table" && len(place.Neighbours) > 0 {
+			if !p.structured() && len(place.Neighbours) > 0 {
 				p.infof("%s is %s of %d on %s, ahead of %.1f %% of users%s", place.UserID, ordinal(place.Rank),
 					place.Total, place.Board, place.Percentile, degradedNote(place.Degraded, place.DegradedReason))
 			}

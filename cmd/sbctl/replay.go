@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"strconv"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -45,9 +44,9 @@ func (f *replayFlags) request(cmd *cobra.Command) (r client.ReplayRequest, err e
 		r.FromOffset = &f.offset
 	}
 	if f.from != "" {
-		at, err := time.Parse(time.RFC3339, f.from)
+		at, err := timeFlag("from-time", f.from)
 		if err != nil {
-			return r, usagef("--from-time must be a time such as 2026-11-21T12:00:00Z, not %q", f.from)
+			return r, err
 		}
 		r.FromTime = &at
 	}
@@ -64,7 +63,7 @@ already has change nothing, so a replay can be repeated and can run during live
 traffic. sbctl first counts what would change, asks for confirmation, then replays.
 Events too old for repeats of them to be recognised are never replayed.`,
 		Example: trimExamples(`
-  sbctl replay --from-time 2026-11-21T12:00:00Z --dry-run
+  sbctl replay --since 1h --dry-run
   sbctl replay --from-offset 1200 --partition 3 --yes`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, _ []string) error {
 			r, err := f.request(cmd)
@@ -103,7 +102,8 @@ Events too old for repeats of them to be recognised are never replayed.`,
 	}
 	flags := cmd.Flags()
 	flags.Int64Var(&f.offset, "from-offset", 0, "first offset, in the partition of --partition")
-	flags.StringVar(&f.from, "from-time", "", "replay events produced from this time on, such as 2026-11-21T12:00:00Z")
+	flags.StringVar(&f.from, "from-time", "", "replay events produced from this `time` on, also --since")
+	acceptSince(flags, "from-time", "")
 	flags.BoolVar(&f.dlq, "dlq", false, "replay the dead letters of --topic and --partition instead")
 	flags.StringVar(&f.topic, "topic", "", "topic (default: the server's event topic)")
 	flags.IntVar(&f.partition, "partition", 0, "only this partition")

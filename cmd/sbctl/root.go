@@ -55,6 +55,9 @@ SBCTL_TOKEN, SBCTL_KEY_ID, SBCTL_KEY_SECRET), else a profile (--profile,
 SBCTL_PROFILE or "sbctl profile use"). If none of these is set, sbctl reads
 .dev/sbctl.env in this directory or a parent, which "make dev" writes.
 
+Times are durations before now (1h, 2d), "yesterday 18:00", dates (2026-11-21) or
+RFC 3339 (2026-11-21T12:00:00Z). What has no zone is in UTC, like all times shown.
+
 Exit codes: 0 success, 1 error, 2 usage error, 3 completed, but a check failed,
 130 interrupted.`
 	root.Version = buildinfo.Read().Version
@@ -64,18 +67,17 @@ Exit codes: 0 success, 1 error, 2 usage error, 3 completed, but a check failed,
 	root.SetFlagErrorFunc(p.flagError)
 	flags := root.PersistentFlags()
 	flags.StringVar(&p.server, "server", "", "address of the server (default http://127.0.0.1:8080)")
-	flags.StringVar(&p.output, "output", "table", "output format: table or json")
+	flags.StringVarP(&p.output, "output", "o", "table",
+		"output `format`: table, json, ndjson, csv, yaml or template=TEMPLATE")
 	flags.StringVar(&p.profile, "profile", "", "profile to use")
 	flags.BoolVar(&p.yes, "yes", false, "skip confirmations")
-	flags.BoolVar(&p.quiet, "quiet", false, "print only results and errors")
+	flags.BoolVarP(&p.quiet, "quiet", "q", false, "print only results and errors")
+	flags.StringVar(&p.color, "color", "auto", "colours: auto, always or never")
 	flags.BoolVar(&p.curl, "curl", false, "print the request as a curl command instead of sending it")
 	p.completeFromServer(root)
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
-		outputs := append([]string{"table", "json"}, strings.Fields(cmd.Annotations[extraOutputs])...)
-		if !slices.Contains(outputs, p.output) {
-			requested := p.output
-			p.output = "table"
-			return usagef("--output must be %s, not %q", strings.Join(outputs, " or "), requested)
+		if err := p.checkOutput(strings.Fields(cmd.Annotations[extraOutputs])); err != nil {
+			return err
 		}
 		if p.curl && !sendsRequest(cmd) {
 			return usagef("--curl is for commands that send one request")
@@ -83,6 +85,26 @@ Exit codes: 0 success, 1 error, 2 usage error, 3 completed, but a check failed,
 		return nil
 	}
 	return root
+}
+
+// checkOutput checks --output and --color before anything happens. extra are additional
+// formats of the command.
+func (p *program) checkOutput(extra []string) error {
+	requested := p.output
+	names := append(slices.Clone(formats[:len(formats)-1]), extra...)
+	if text, _ := strings.CutPrefix(requested, templatePrefix); text != requested && text != "" {
+		if _, err := parseTemplate(text); err != nil {
+			return usagef("--output: %w", err)
+		}
+	} else if !slices.Contains(names, requested) {
+		p.output = "table"
+		return usagef("--output must be %s or template=TEMPLATE, not %q", strings.Join(names, ", "), requested)
+	}
+	if !slices.Contains(colorModes, p.color) {
+		return usagef("--color must be auto, always or never, not %q", p.color)
+	}
+	p.style = p.newStyle()
+	return nil
 }
 
 // sendsRequest reports whether a command is one for a request to the API. The others

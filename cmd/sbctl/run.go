@@ -28,7 +28,11 @@ type program struct {
 	yes     bool
 	quiet   bool
 	curl    bool
-	repeats bool // by --watch
+	color   string
+	repeats bool // prints one result after another
+
+	style         style
+	printedHeader bool // of CSV
 
 	conn *connection // resolved on first use
 }

@@ -88,7 +88,7 @@ server accepts a signature for a minute.`,
 				return err
 			}
 			of.Curl = curlLine(r, body)
-			if err := p.print(of, func() *table { return signedTable(&of) }); err != nil || p.output != "table" {
+			if err := p.print(of, func() *table { return signedTable(&of) }); err != nil || p.structured() {
 				return err
 			}
 			_, err = fmt.Fprintf(p.stdout, "\n%s\n", of.Curl)
@@ -102,7 +102,7 @@ server accepts a signature for a minute.`,
 	flags.StringSliceVar(&boards, "board", nil, "board, or several (default: none is named)")
 	flags.StringVar(&in.Action, "action", "", "name of the user's action")
 	flags.StringVar(&data, "data", "", "body of the request with METHOD and PATH; @FILE reads a file")
-	flags.StringVar(&at, "timestamp", "", "time of the signature (default: now)")
+	flags.StringVar(&at, "timestamp", "", "`time` of the signature (default: now)")
 	return cmd
 }
 

@@ -22,10 +22,9 @@ and the signing key. --output json adds the score before it, the version, the
 address and the user agent. Users can read their own statement; operators
 (score:admin) can read anyone's.
 
-Times are RFC 3339, or a date, which means its start in UTC. --to is exclusive. A
-periodic board includes all its periods.`,
+--to is exclusive. A periodic board includes all its periods.`,
 		Example: trimExamples(`
-  sbctl score statement alice
+  sbctl score statement alice --since "yesterday 18:00"
   sbctl score statement alice --board daily --from 2026-11-01 --to 2026-12-01 --limit 1000 --output json`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) (err error) {
 			if limit < 1 {
@@ -56,10 +55,11 @@ periodic board includes all its periods.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&q.Board, "board", "", "only this board (default: all)")
-	flags.StringVar(&from, "from", "", "only events from this time on")
-	flags.StringVar(&to, "to", "", "only events before this time")
+	flags.StringVar(&from, "from", "", "only events from this `time` on, also --since")
+	flags.StringVar(&to, "to", "", "only events before this `time`, also --until")
 	flags.StringVar(&q.Cursor, "cursor", "", "continue from the cursor of the previous page")
 	flags.IntVar(&limit, "limit", 100, "maximum number of events")
+	acceptSince(flags, "from", "to")
 	return cmd
 }
 

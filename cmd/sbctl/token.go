@@ -65,7 +65,7 @@ func newTokenMintCmd(p *program) *cobra.Command {
 			if err != nil {
 				return explainMint(err)
 			}
-			if p.output == "json" {
+			if p.structured() {
 				return p.print(token, nil)
 			}
 			_, err = fmt.Fprintln(p.stdout, token.Token) // nothing else, for $(…)

@@ -23,14 +23,14 @@ func newTopCmd(p *program) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if p.output == "table" {
+			if !p.structured() {
 				p.infof("%s: %d of %s, %v old%s", top.Board, len(top.Entries), plural.Count(top.Total, "user"),
 					ms(top.AgeMS), degradedNote(top.Degraded, top.DegradedReason))
 			}
 			if err := p.print(top, func() *table { return entriesTable(top.Entries, "") }); err != nil {
 				return err
 			}
-			if p.output == "table" && top.NextCursor != "" {
+			if !p.structured() && top.NextCursor != "" {
 				p.infof("more: --cursor %s", top.NextCursor)
 			}
 			return nil

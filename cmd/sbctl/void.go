@@ -102,8 +102,9 @@ preview. If no event matches, no job starts and the exit code is 3.`,
 	flags := cmd.Flags()
 	flags.StringVar(&r.KeyID, "key", "", "reverse events signed by this key")
 	flags.StringVar(&r.Address, "address", "", "reverse events sent from this address")
-	flags.StringVar(&from, "from", "", "start of the time range (RFC 3339)")
-	flags.StringVar(&to, "to", "", "end of the time range, exclusive (RFC 3339)")
+	flags.StringVar(&from, "from", "", "start of the `time` range, also --since")
+	flags.StringVar(&to, "to", "", "end of the `time` range, exclusive, also --until")
+	acceptSince(flags, "from", "to")
 	flags.BoolVar(&r.DryRun, "dry-run", false, "only count the events that would be reversed")
 	addReasonFlag(cmd, &r.Reason)
 	return cmd
@@ -141,9 +142,7 @@ func (p *program) void(ctx context.Context, c *client.Client, r client.VoidReque
 		return errCheckFailed
 	}
 	if !p.quiet {
-		if err := table().write(p.stderr); err != nil {
-			return err
-		}
+		fmt.Fprint(p.stderr, table().render(style{}))
 	}
 	question := fmt.Sprintf("Reverse %s of %s?", plural.Count(preview.Events, "event"),
 		plural.Count(preview.Users, "user"))

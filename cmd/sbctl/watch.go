@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -59,7 +58,7 @@ with exit code 0 when interrupted.`,
 			}
 			// Only the screen and the table show the age.
 			o := client.WatchOptions{Limit: limit}
-			if p.output != "json" {
+			if !p.structured() {
 				o.Confirm = pingInterval
 			}
 			watch := func(ctx context.Context, board string) <-chan client.State { return c.Watch(ctx, board, o) }
@@ -69,8 +68,8 @@ with exit code 0 when interrupted.`,
 				return tui.Run(ctx, p.stdin, p.stdout, o)
 			}
 			states := watch(ctx, board)
-			if p.output == "json" {
-				return p.watchJSON(ctx, states)
+			if p.structured() {
+				return p.watchStructured(ctx, states)
 			}
 			show := tui.Frames
 			if plain {
@@ -134,10 +133,9 @@ func pollStatus(ctx context.Context, c *client.Client, board string, to chan<- s
 	}
 }
 
-// watchJSON prints every state as one line of JSON.
-func (p *program) watchJSON(ctx context.Context, states <-chan client.State) error {
-	encoder := json.NewEncoder(&jsonEscaper{w: p.stdout})
-	encoder.SetEscapeHTML(false)
+// watchStructured prints every state: with json and ndjson as one line of JSON.
+func (p *program) watchStructured(ctx context.Context, states <-chan client.State) error {
+	p.repeats = true
 	var last error
 	for s := range states {
 		line := struct {
@@ -147,7 +145,16 @@ func (p *program) watchJSON(ctx context.Context, states <-chan client.State) err
 		if last = s.Err; last != nil {
 			line.Error = last.Error()
 		}
-		if err := encoder.Encode(line); err != nil {
+		var err error
+		switch p.output {
+		case "json", "ndjson":
+			err = writeJSON(p.stdout, line, "")
+		case "csv":
+			err = p.printStructured(s.Entries)
+		default:
+			err = p.printStructured(line)
+		}
+		if err != nil {
 			return err
 		}
 	}

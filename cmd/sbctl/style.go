@@ -1,0 +1,86 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/charmbracelet/lipgloss"
+	"github.com/muesli/termenv"
+)
+
+// colorModes are the values of --color.
+var colorModes = []string{"auto", "always", "never"}
+
+// style is how tables look. The zero value is plain text, as in a pipe.
+type style struct {
+	heading lipgloss.Style
+	verdict map[verdict]lipgloss.Style
+	marks   bool // before statuses
+	colors  bool
+}
+
+// verdict is what a status means.
+type verdict string
+
+const (
+	good    verdict = "✓"
+	caution verdict = "!"
+	bad     verdict = "✗"
+	neutral verdict = "–"
+)
+
+// verdicts are the meanings of the statuses and states that tables show, by their first
+// word.
+var verdicts = map[string]verdict{
+	"ok": good, "active": good, "done": good, "intact": good, "healthy": good, "passed": good,
+	"warn": caution, "over": caution, "frozen": caution, "pending": caution, "rebuilding": caution, "open": caution,
+	"undoing": caution, "working": caution, "expired": caution, "degraded": caution,
+	"fail": bad, "failed": bad, "banned": bad, "broken": bad, "interrupted": bad, "rejected": bad, "missing": bad,
+	"skipped": neutral, "archived": neutral, "dismissed": neutral, "undone": neutral, "revoked": neutral,
+	"confirmed": neutral,
+}
+
+// statusColumns are the headings and labels of cells that are a status.
+var statusColumns = map[string]bool{"status": true, "state": true, "result": true}
+
+// environment is the program's environment, for termenv.
+type environment map[string]string
+
+func (e environment) Environ() []string {
+	var all []string
+	for name, value := range e {
+		all = append(all, name+"="+value)
+	}
+	return all
+}
+
+func (e environment) Getenv(name string) string { return e[name] }
+
+// newStyle follows --color, else NO_COLOR, CLICOLOR and CLICOLOR_FORCE, else uses colours
+// on a terminal. Marks need no colour: they are for terminals and --color always.
+func (p *program) newStyle() style {
+	output := termenv.NewOutput(p.stdout, termenv.WithEnvironment(environment(p.env)))
+	profile := output.EnvColorProfile()
+	switch {
+	case p.color == "never":
+		profile = termenv.Ascii
+	case p.color == "always" && profile == termenv.Ascii:
+		profile = termenv.ANSI
+	}
+	renderer := lipgloss.NewRenderer(p.stdout)
+	renderer.SetColorProfile(profile)
+	color := func(c string) lipgloss.Style { return renderer.NewStyle().Foreground(lipgloss.Color(c)) }
+	return style{
+		heading: renderer.NewStyle().Bold(true),
+		verdict: map[verdict]lipgloss.Style{
+			good: color("2"), caution: color("3"), bad: color("1").Bold(true), neutral: renderer.NewStyle().Faint(true),
+		},
+		marks:  isTerminal(p.stdout) || p.color == "always",
+		colors: profile != termenv.Ascii,
+	}
+}
+
+// verdictOf returns the meaning of a status; "" if it has none.
+func verdictOf(cell string) verdict {
+	word, _, _ := strings.Cut(strings.ToLower(cell), " ")
+	return verdicts[strings.TrimRight(word, ",:")]
+}
