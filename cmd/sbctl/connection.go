@@ -98,6 +98,34 @@ func (p *program) connection() (connection, error) {
 	return *p.conn, nil
 }
 
+// isLocal reports whether the server is on this machine, as a development stack is.
+func (s connection) isLocal() bool {
+	u, err := url.Parse(s.Server.Value)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(u.Hostname())
+	return strings.EqualFold(u.Hostname(), "localhost") || ip != nil && ip.IsLoopback()
+}
+
+// unreachableStep is what to do if no server answers.
+func (s connection) unreachableStep() string {
+	start := ""
+	if s.isLocal() {
+		start = "; \"make dev\" starts one"
+	}
+	return fmt.Sprintf("check that a server runs at %s (from %s)%s, --server sets the address", s.Server.Value,
+		s.Server.From, start)
+}
+
+// newTokenStep is what to do if the token is not accepted.
+func (s connection) newTokenStep() string {
+	if s.isLocal() {
+		return "set a new one in SBCTL_TOKEN; \"sbctl token mint\" creates one on a development server"
+	}
+	return "get a new one from the identity provider, and set it in SBCTL_TOKEN or the profile"
+}
+
 // resolveConnection takes each value from a flag, else the environment, else the
 // profile. Without SBCTL_ variables and a profile it uses .dev/sbctl.env in the working
 // directory or a parent.

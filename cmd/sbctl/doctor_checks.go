@@ -111,8 +111,7 @@ func checkConnection(s connection) check {
 
 func checkServer(s connection, a response) check {
 	if a.err != nil {
-		next := "start it (\"make dev\") or pass another address with --server; this one is from " + s.Server.From
-		return finding("server", checkFail, a.err.Error(), next)
+		return finding("server", checkFail, explainAt(s.Server.Value, a.err), s.unreachableStep())
 	}
 	return check{
 		Name: "server", Status: checkOK,
@@ -131,7 +130,7 @@ func checkReadiness(ctx context.Context, at option) check {
 	case at.From == guessed && (a.err != nil || a.status != http.StatusOK && a.status != http.StatusServiceUnavailable):
 		return finding("ready", checkSkipped, "the operations address is unknown, and no server answers at "+ops, next)
 	case a.err != nil:
-		return finding("ready", checkWarn, fmt.Sprintf("%s (from %s) does not answer: %v", ops, at.From, a.err),
+		return finding("ready", checkWarn, fmt.Sprintf("%s (address from %s)", explainAt(ops, a.err), at.From),
 			"start the server, or change the address with --ops or SBCTL_OPS_SERVER")
 	case a.status != http.StatusOK:
 		return notReady(ops, a)
@@ -177,7 +176,7 @@ func checkClock(a response) check {
 }
 
 func checkToken(s connection, a response) check {
-	const next = "set a new one in SBCTL_TOKEN; \"sbctl token mint\" creates one on a development server"
+	next := s.newTokenStep()
 	if s.Token.Value == "" {
 		if a.status == http.StatusUnauthorized {
 			return finding("token", checkFail, "not set, but the server requires one", next)
@@ -242,7 +241,7 @@ func checkTop(a response) check {
 	}
 	var top protocol.Top
 	if err := json.Unmarshal(a.body, &top); err != nil {
-		return finding("top", checkFail, "unexpected response: "+err.Error(),
+		return finding("top", checkFail, "the response is not that of a scoreboard server",
 			"check that --server is the address of a scoreboard server")
 	}
 	age := time.Duration(top.AgeMS) * time.Millisecond
@@ -254,6 +253,10 @@ func checkTop(a response) check {
 	case top.DegradedReason == "store_unavailable":
 		return finding("top", checkFail, detail+", degraded: "+top.DegradedReason,
 			"check PostgreSQL: reads are served from Redis, and writes fail")
+	case top.DegradedReason == "rebuilding":
+		return finding("top", checkFail, detail+", degraded: "+top.DegradedReason,
+			"wait for the rebuild; if it does not end, no process with the role maintenance is running, "+
+				"which rebuilds rankings: start one, or run \"sbctl rebuild --board "+top.Board+"\"")
 	case top.Degraded:
 		return finding("top", checkFail, detail+", degraded: "+top.DegradedReason,
 			"check Redis and the server's log: reads are served from PostgreSQL until the ranking is back")
@@ -279,7 +282,7 @@ func (p *program) serverChecks(ctx context.Context) []check {
 		return []check{finding("backends", checkSkipped, "the server's own checks need the scope score:admin",
 			"use a token with the scope score:admin")}
 	case err != nil:
-		return []check{finding("backends", checkFail, err.Error(), "check the server's log")}
+		return []check{finding("backends", checkFail, p.explain(err), "check the server's log")}
 	}
 	return append([]check{checkVersion(found.Version)}, found.Checks...)
 }

@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"net/url"
 	"strings"
 	"syscall"
 
@@ -169,11 +171,24 @@ func (p *program) explain(err error) string {
 	if s, settingsErr := p.connection(); settingsErr == nil {
 		server = s.Server.Value
 	}
+	return explainAt(server, err)
+}
+
+// explainAt is a readable sentence about an error of the connection to an address.
+func explainAt(server string, err error) string {
 	var errno syscall.Errno
 	var dns *net.DNSError
 	var slow net.Error
 	var closed *websocket.CloseError
+	var request *url.Error
+	var certificate *tls.CertificateVerificationError
+	var record tls.RecordHeaderError
 	switch {
+	case errors.As(err, &certificate):
+		return fmt.Sprintf("the certificate of %s is not accepted: %s", server,
+			strings.TrimPrefix(certificate.Err.Error(), "x509: "))
+	case errors.As(err, &record) || strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
+		return fmt.Sprintf("%s does not speak TLS", server)
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return fmt.Sprintf("%s does not answer", server)
 	case errors.As(err, &dns):
@@ -185,6 +200,8 @@ func (p *program) explain(err error) string {
 		return fmt.Sprintf("%s timed out", server)
 	case errors.As(err, &errno):
 		return fmt.Sprintf("%s is unreachable: %s", server, errno)
+	case errors.As(err, &request): // without the method and the URL, which the caller names
+		return fmt.Sprintf("the request to %s failed: %s", server, request.Err)
 	}
 	return err.Error()
 }

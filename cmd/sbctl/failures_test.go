@@ -20,7 +20,7 @@ import (
 // offlineCommands do not need a server, or tolerate an unreachable one.
 var offlineCommands = []string{
 	"sbctl completion", "sbctl doctor", "sbctl help", "sbctl profile", "sbctl version", "sbctl migrate",
-	"sbctl load", "sbctl accept", "sbctl watch",
+	"sbctl load", "sbctl accept", "sbctl open", "sbctl sign", "sbctl watch",
 }
 
 // For every server error, each command's first example ends with exit code 1, one JSON

@@ -34,6 +34,9 @@ func newLoadRunCmd(p *program) *cobra.Command {
 		Use: "run", Short: "Send increments at a fixed rate and report", Args: exactArgs(),
 		Long: `Send increments at a fixed rate and report.
 
+The run first checks that the boards exist, and that the server accepts the token, the
+key and the clock, and stops with the reason if not.
+
 Each increment has a scheduled time, whether or not earlier ones were answered, and
 its latency is measured from that time. --rate takes a number, a ramp such as
 1000..10000/60s, or several of these separated by commas; --duration applies to a
@@ -73,6 +76,9 @@ Exit code 3: no rate was sustained.`,
 			}
 			if o.Out == "" {
 				o.Out = datedFolder(time.Now())
+			}
+			if err := p.probeLoad(cmd.Context(), &o.Plan); err != nil {
+				return err
 			}
 			if findMax {
 				return p.findMax(cmd.Context(), o)

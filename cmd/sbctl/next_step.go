@@ -34,9 +34,7 @@ func (p *program) nextStep(ctx context.Context, cmd *cobra.Command, e *client.Er
 func (p *program) stepOf(ctx context.Context, cmd *cobra.Command, s connection, e *client.Error) string {
 	switch {
 	case e.Status == 0:
-		return fmt.Sprintf(
-			"check that a server runs at %s (from %s); \"make dev\" starts one, --server sets the address",
-			s.Server.Value, s.Server.From)
+		return s.unreachableStep()
 	case e.Code == scoreboard.CodeUnauthorized && s.Token.Value == "":
 		return "set SBCTL_TOKEN, or choose a profile that has a token"
 	case e.Code == scoreboard.CodeUnauthorized:
@@ -173,6 +171,9 @@ func requestedBoards(cmd *cobra.Command) []string {
 		return cmd.Flags().Args()
 	}
 	f := cmd.Flag("board")
+	if f == nil {
+		f = cmd.Flag("boards")
+	}
 	if f == nil || !f.Changed {
 		return nil
 	}

@@ -126,8 +126,13 @@ func finds(ts *testscript.TestScript, _ bool, args []string) {
 	})
 }
 
-// answers PATH JSON has the server answer all requests for a path with a body.
+// answers PATH JSON has the server answer all requests for a path with a body; without
+// JSON, as it does.
 func answers(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) == 1 {
+		serverOf(ts).Script(args[0], nil)
+		return
+	}
 	serverOf(ts).Script(args[0], json.RawMessage(args[1]))
 }
 

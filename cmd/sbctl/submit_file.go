@@ -168,9 +168,13 @@ func (b *progressBar) draw(t bulk.Tally) {
 }
 
 func (b *progressBar) text(t bulk.Tally, elapsed time.Duration) string {
-	lines := t.Done + t.Pending + t.Refused + t.Unsent
-	rate := float64(lines) / elapsed.Seconds()
+	now := t.Done + t.Pending + t.Refused + t.Unsent // by this run
+	lines := now + t.Skipped                         // of the file
+	rate := float64(now) / elapsed.Seconds()
 	text := fmt.Sprintf("%s, %.0f/s", plural.Count(int64(lines), "line"), rate)
+	if t.Skipped > 0 {
+		text += fmt.Sprintf(", %d by an earlier run", t.Skipped)
+	}
 	if t.Refused > 0 {
 		text += fmt.Sprintf(", %d refused", t.Refused)
 	}
@@ -185,8 +189,9 @@ func (b *progressBar) text(t bulk.Tally, elapsed time.Duration) string {
 	full := int(share * width)
 	text = fmt.Sprintf("[%s%s] %3.0f %%  %s", strings.Repeat("#", full), strings.Repeat(".", width-full), share*100,
 		text)
-	if share > 0 && share < 1 {
-		left := time.Duration(float64(elapsed) * (1 - share) / share)
+	if share > 0 && share < 1 && now > 0 {
+		// Lines of an earlier run took no time in this one.
+		left := time.Duration(float64(elapsed) * (1 - share) / share * float64(lines) / float64(now))
 		text += fmt.Sprintf(", %v left", left.Round(time.Second))
 	}
 	return text

@@ -51,11 +51,16 @@ reversed with --open-boards: on its other boards.`,
 			for _, board := range reversal.ClosedBoards {
 				p.infof("board %s has ended: its standings are final and keep the event", board)
 			}
+			if len(receipts) > 1 {
+				p.infof("reversed event %s of %s on %d boards", args[0], r.UserID, len(receipts))
+			}
 			return p.print(out, func() *table {
-				if len(receipts) == 1 {
-					return receiptTable(receipts[0])
+				if len(receipts) != 1 {
+					return receiptsTable(receipts)
 				}
-				return receiptsTable(receipts)
+				t := receiptTable(receipts[0])
+				t.add("reverses", "event "+args[0])
+				return t
 			})
 		}),
 	}
