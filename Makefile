@@ -17,7 +17,7 @@ else
 STAMP := -buildvcs=auto
 endif
 
-.PHONY: help build demo dev test torture torture-long torture-mutants proof dist docs bench-cli bench bench-ingest bench-read bench-pipeline bench-realtime lint vuln fmt fuzz setup clean accept accept-full accept-chaos bench-max
+.PHONY: help build demo dev test torture torture-long torture-mutants proof dist docs bench-cli bench-screen bench bench-ingest bench-read bench-pipeline bench-realtime lint vuln fmt fuzz setup clean accept accept-full accept-chaos bench-max
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -66,6 +66,9 @@ bench-read: build ## measure reads: mixed at fixed rates, in a closed loop, with
 
 bench-pipeline: build ## measure projection, rebuild, verify, replay, a backlog during writes; BENCH_SCALE=0.02 for a small run
 	go run ./cmd/scorebench pipeline --scale $${BENCH_SCALE:-1}
+
+bench-screen: build ## measure the dashboard: CPU and bytes to the terminal, idle and at 50 updates/s (about three minutes)
+	go run ./cmd/scorebench screen
 
 bench-cli: build ## measure sbctl: help, one submit, a file of LINES (200000), size
 	go run ./cmd/scorebench cli --lines $${LINES:-200000}

@@ -18,6 +18,7 @@ var levels = map[string]int{
 	"internal/plural":                 0,
 	"internal/season":                 0,
 	"internal/suggest":                0,
+	"internal/termshot":               0,
 	"internal/torture/clock":          0,
 	"internal/torture/contract":       0,
 	"internal/torture/mutants":        0,

@@ -157,7 +157,7 @@ func (m *model) stages() (all []stage) {
 	if s.OutboxDepth != nil {
 		problem := above(*s.OutboxDepth > maxOutboxDepth, "%s", grouped(maxOutboxDepth))
 		value := grouped(*s.OutboxDepth)
-		if ms := s.OutboxOldestAgeMS; ms != nil && *ms > 0 {
+		if ms := s.OutboxOldestAgeMS; ms != nil && *ms >= 1000 {
 			oldest := time.Duration(*ms) * time.Millisecond
 			value += ", " + age(oldest)
 			if problem == "" {

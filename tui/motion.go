@@ -13,7 +13,7 @@ const (
 	// slide is how long a row takes to its new place.
 	slide = 320 * time.Millisecond
 	// slideFrame is the time between two frames of a moving row.
-	slideFrame = 80 * time.Millisecond
+	slideFrame = 100 * time.Millisecond
 )
 
 // position is where the row is drawn, counted in rows: on its way to its place if it

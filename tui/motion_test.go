@@ -130,7 +130,7 @@ func TestTrend(t *testing.T) {
 		tr.add(gain, now)
 		now = now.Add(trendSlot)
 	}
-	if got := tr.line(&th, now); got != "       ▂█ ▅ " {
+	if got := tr.line(&th, now); got != "       ▁▇ ▄ " {
 		t.Errorf("got %q", got)
 	}
 	if got := tr.line(&th, now.Add(time.Hour)); got != "" {

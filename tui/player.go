@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -306,7 +307,8 @@ func (t *theme) chart(values []float64, width, height int, label func(float64) s
 	if width < 1 || height < 1 {
 		return nil
 	}
-	steps := len(t.sparks)
+	blocks := append(slices.Clone(t.sparks), t.full)
+	steps := len(blocks)
 	filled := make([]int, width) // in steps
 	for x := range filled {
 		v := values[min(x*len(values)/width, len(values)-1)]
@@ -324,7 +326,7 @@ func (t *theme) chart(values []float64, width, height int, label func(float64) s
 			case part <= 0:
 				b.WriteByte(' ')
 			default:
-				b.WriteString(t.sparks[min(part, steps)-1])
+				b.WriteString(blocks[min(part, steps)-1])
 			}
 		}
 		left := ""

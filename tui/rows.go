@@ -14,7 +14,7 @@ type layout struct{ rank, move, name, score, gained, gap, trend, bar int }
 
 const (
 	minName, maxName = 8, 32
-	minBar           = 8
+	minBar           = 6
 )
 
 // layout divides a width: names and scores first, in full if possible, then changes,

@@ -38,7 +38,7 @@ type theme struct {
 	bar                          []ink  // from the left end of a bar to its right end
 	fading                       []ink  // a changed score, from the change on
 	spark                        ink
-	selected                     ink // the row under the cursor
+	selected                     ink // the row under the cursor; with sixteen colours its mark is enough
 
 	glyphs
 }
@@ -48,7 +48,7 @@ type glyphs struct {
 	ascii                                bool
 	upMark, downMark, dot, more, between string
 	mark, arrows, cursor, tie, flag      string
-	star, info, separator                string
+	star, info, separator, full          string    // full is a whole cell, above the last spark
 	bars                                 []string  // partial fills of a cell, from the left
 	sparks                               []string  // partial fills, from below
 	box                                  [6]string // corners from the top left clockwise, horizontal, vertical
@@ -56,16 +56,16 @@ type glyphs struct {
 
 var unicodeGlyphs = glyphs{
 	upMark: "▲", downMark: "▼", dot: "●", more: "…", between: " · ",
-	mark: "▌", arrows: "↑↓", cursor: "▏", tie: "=", flag: "⚑", star: "★", info: "•", separator: "┈",
-	bars:   []string{"▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"},
-	sparks: []string{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"},
+	mark: "▌", arrows: "↑↓", cursor: "▏", tie: "=", flag: "⚑", star: "★", info: "•", separator: "┈", full: "█",
+	bars:   []string{"╸", "━"},
+	sparks: []string{"▁", "▂", "▃", "▄", "▅", "▆", "▇"}, // not █, which would touch the line above
 	box:    [6]string{"╭", "╮", "╯", "╰", "─", "│"},
 }
 
 var asciiGlyphs = glyphs{
 	ascii:  true,
 	upMark: "^", downMark: "v", dot: "*", more: "~", between: " | ",
-	mark: ">", arrows: "up down", cursor: "_", tie: "=", flag: "!", star: "*", info: "-", separator: "-",
+	mark: ">", arrows: "up down", cursor: "_", tie: "=", flag: "!", star: "*", info: "-", separator: "-", full: "#",
 	bars:   []string{"#"},
 	sparks: []string{".", ":", "|"},
 	box:    [6]string{"+", "+", "+", "+", "-", "|"},
@@ -93,7 +93,7 @@ var (
 // Steps of a gradient. More look the same and cost bytes on a slow connection.
 const (
 	barSteps  = 8
-	fadeSteps = 4
+	fadeSteps = 3
 )
 
 // newTheme returns the theme for a terminal with the colours of r.
@@ -132,7 +132,7 @@ func newTheme(r *lipgloss.Renderer, dark, ascii bool) theme {
 		s := colour(mix(p.changed, p.text, float64(i)/fadeSteps))
 		t.fading = append(t.fading, newInk(s.Bold(i == 0)))
 	}
-	t.spark = newInk(colour(p.up))
+	t.spark = newInk(colour(p.barTo))
 	t.selected = newInk(r.NewStyle().Background(lipgloss.Color(p.cursor)))
 	return t
 }
@@ -156,8 +156,7 @@ func (t *theme) sixteen(r *lipgloss.Renderer) {
 	t.podium = [3]ink{newInk(yellow.Bold(true)), bold, bold}
 	t.bar = []ink{newInk(colour("4"))}
 	t.fading = []ink{newInk(colour("5").Bold(true)), newInk(colour("5"))}
-	t.spark = newInk(colour("2"))
-	t.selected = newInk(r.NewStyle().Reverse(true))
+	t.spark = newInk(colour("6"))
 }
 
 // mix returns the colour between two, at 0 the first and at 1 the second. Colours have

@@ -62,7 +62,7 @@ func (m *model) View() string {
 
 // wide draws the board on the left, and health and feed on the right.
 func (m *model) wide(height int) []string {
-	right := min(max(m.width*3/8, 44), 72)
+	right := min(max(m.width*3/8, 47), 72)
 	var side []string
 	if m.showHealth && m.status != nil {
 		lines := m.healthPanel(right - 4)

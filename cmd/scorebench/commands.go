@@ -68,6 +68,10 @@ var benchmarks = []benchmark{
 		"scorebench generator", bench.Generator, nil,
 	},
 	{
+		"screen", "Measure the dashboard: CPU time and bytes to the terminal, idle and at 50 updates/s",
+		"scorebench screen", bench.Screen, nil,
+	},
+	{
 		"cli", "Measure sbctl: help, one submit, its size, and a file",
 		"scorebench cli --lines 10000000", bench.CLI, cliFlags,
 	},

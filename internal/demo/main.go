@@ -44,7 +44,8 @@ const cheater = 16
 // names are the players, best first at the start.
 var names = []string{
 	"Ada Nyström", "Kofi Mensah", "Miyu Tanaka", "Lena Vogel", "Raj Patel", "Inés Ortega", "Tomás Silva", "Zoe Laurent",
-	"Noor Haddad", "Sven Eriksen", "Olu Adeyemi", "Wen Li", "Grace Okafor", "Dmitri Volkov", "Bea Rossi", "Iker Etxeberria",
+	"Noor Haddad", "Sven Eriksen", "Olu Adeyemi", "Wen Li", "Grace Okafor", "Dmitri Volkov", "Bea Rossi",
+	"Iker Etxeberria",
 	"Vex", "Yara Costa", "Linus Berg", "Tara Singh", "Juno Park", "Mateo Ruiz", "Freya Holm", "Amir Rahimi",
 	"Chloe Martin", "Jonas Weber", "Aiko Mori", "Priya Nair", "Luca Conti", "Sofia Novak", "Emeka Obi", "Hanna Lind",
 	"Pavel Dvořák", "Maya Cohen", "Nils Aas", "Rosa Duarte",

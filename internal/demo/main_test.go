@@ -15,7 +15,8 @@ func TestStory(t *testing.T) {
 	t.Parallel()
 	s := clienttest.New(t)
 	c, err := client.New(s.URL, client.Options{
-		Token: clienttest.Token("demo", "score:admin score:update"), KeyID: clienttest.KeyID, KeySecret: clienttest.Secret,
+		Token: clienttest.Token("demo", "score:admin score:update"),
+		KeyID: clienttest.KeyID, KeySecret: clienttest.Secret,
 	})
 	if err != nil {
 		t.Fatal(err)
