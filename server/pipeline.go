@@ -190,12 +190,16 @@ func (s *Server) makeWrites(o *api.Options) {
 	if s.kafka != nil {
 		increments = s.kafka.Consumer(c.Kafka.IncrementsTopic, c.Kafka.IntakeGroup, c.Ingest.Batch, s.log)
 	}
+	clock := ingest.NewClock(s.store.Now, s.log)
+	if s.kafka != nil {
+		s.add("clock", clock)
+	}
 	if c.Has(config.RoleIntake) {
 		s.consumers = append(s.consumers, increments)
 		s.register(increments.Collectors()...)
 		dead := transport.NewDeadLetters(s.producer(c.Kafka.IncrementsDeadTopic))
 		s.add("intake", ingest.NewIntake(
-			increments, s.ingest, dead, s.store.Increments, marks, c.Ledger.RepeatWindow(), s.log,
+			increments, s.ingest, dead, s.store.Increments, marks, c.Ledger.RepeatWindow(), clock, s.log,
 		))
 	}
 	if !c.Has(config.RoleAPI) {
@@ -204,8 +208,6 @@ func (s *Server) makeWrites(o *api.Options) {
 	o.Submitter, o.Events, o.Ranker = s.ingest, s.store.Increments, ranker
 	if s.kafka != nil {
 		accepted := transport.NewAccepted(s.producer(c.Kafka.IncrementsTopic))
-		clock := ingest.NewClock(s.store.Now, s.log)
-		s.add("clock", clock)
 		acceptor := ingest.NewAcceptor(lanes, marks, s.store.Increments, accepted, increments, clock.Now, s.log)
 		s.add("acceptor", acceptor)
 		o.Acceptor = acceptor

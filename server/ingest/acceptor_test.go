@@ -368,6 +368,39 @@ func TestLaterAttemptIsPending(t *testing.T) {
 	})
 }
 
+// A later attempt whose time is earlier, because the clock has gone back, is rejected for
+// good although the first, which was never published, has left its mark.
+func TestRejectedAfterTheClockWentBack(t *testing.T) {
+	t.Parallel()
+	backendtest.EachRedis(t, func(t *testing.T, url string) {
+		w := newWorld(t, url)
+		killed := event(t, "again", 5)
+		killed.Accepted = time.Now().Add(10 * time.Minute).UTC().Truncate(time.Microsecond)
+		if _, err := w.marks.Begin(t.Context(), []scoreboard.Increment{killed}); err != nil {
+			t.Fatal(err)
+		}
+		a, in := w.acceptor(t, w.working), event(t, "again", 5)
+		if _, err := a.Accept(t.Context(), in); err != nil || w.logged() != 1 {
+			t.Fatalf("accepted: %v, %d records", err, w.logged())
+		}
+		if pending, rejected, err := a.Status(t.Context(), in.User, in.Event); !pending || rejected != nil || err != nil {
+			t.Errorf("before the intake: pending %t, rejected %v, %v", pending, rejected, err)
+		}
+		w.mu.Lock()
+		second := w.log[0]
+		w.rejections[in.Event] = &scoreboard.Rejection{
+			Reason: scoreboard.Errorf(scoreboard.CodeBoardClosed, "closed"), Accepted: second.Accepted,
+		}
+		w.mu.Unlock()
+		if err := w.marks.Rejected(t.Context(), []scoreboard.Increment{second}); err != nil {
+			t.Fatal(err)
+		}
+		if pending, rejected, err := a.Status(t.Context(), in.User, in.Event); pending || rejected == nil || err != nil {
+			t.Errorf("after the intake: pending %t, rejected %v, %v", pending, rejected, err)
+		}
+	})
+}
+
 // The period of an accepted increment is decided by the database's clock, not by the
 // node's.
 func TestAcceptedTimeIsTheDatabases(t *testing.T) {

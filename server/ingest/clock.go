@@ -40,6 +40,16 @@ func (c *Clock) Collectors() []prometheus.Collector { return []prometheus.Collec
 // Now returns the database's time, to within half a round trip.
 func (c *Clock) Now() time.Time { return time.Now().Add(time.Duration(c.offset.Load())) }
 
+// Latest measures the difference anew, and returns the later of the database's time and
+// this process's: a time after it is in the future for both.
+func (c *Clock) Latest(ctx context.Context) time.Time {
+	c.measure(ctx)
+	if own := time.Now(); own.After(c.Now()) {
+		return own
+	}
+	return c.Now()
+}
+
 // Run measures until ctx ends. While the database does not answer, the last
 // difference stays in force.
 func (c *Clock) Run(ctx context.Context) error {

@@ -44,16 +44,19 @@ type Intake struct {
 	rejections   Rejections
 	marks        Marks
 	window       scoreboard.Window // in which repeats are recognised; older increments are not recorded
+	clock        *Clock
 	log          *slog.Logger
 	deadLettered prometheus.Counter
 }
 
 // NewIntake returns an intake; Run starts it.
 func NewIntake(
-	s Source, in *Ingest, d DeadLetters, r Rejections, m Marks, window scoreboard.Window, log *slog.Logger,
+	s Source, in *Ingest, d DeadLetters, r Rejections, m Marks, window scoreboard.Window, clock *Clock,
+	log *slog.Logger,
 ) *Intake {
 	return &Intake{
-		source: s, ingest: in, dead: d, rejections: r, marks: m, window: window, log: log,
+		source: s, ingest: in, dead: d, rejections: r, marks: m, window: window, clock: clock,
+		log: log,
 		deadLettered: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "scoreboard_intake_buried_total", Help: "Accepted increments that went to the dead letters.",
 		}),
@@ -101,7 +104,7 @@ func (k *Intake) handle(ctx context.Context, records []scoreboard.Record) (pause
 			continue
 		}
 		w := waiting{record: r, increment: *in}
-		if err := k.checkAccepted(in.Accepted); err != nil {
+		if err := k.checkAccepted(ctx, in.Accepted); err != nil {
 			if err := k.abandon(ctx, &w, err); err != nil {
 				return nil, err
 			}
@@ -135,12 +138,14 @@ func (k *Intake) handle(ctx context.Context, records []scoreboard.Record) (pause
 
 // checkAccepted returns why an increment that was accepted at a time is not recorded: if
 // it had been recorded then, a repeat would not be recognised now, or may not be by the
-// end of its own window.
-func (k *Intake) checkAccepted(at time.Time) error {
-	switch age := time.Since(at); {
-	case age > k.window.Guaranteed():
+// end of its own window. It was accepted by the database's clock, which may have been set
+// since: only what is ahead of both clocks is from the future.
+func (k *Intake) checkAccepted(ctx context.Context, at time.Time) error {
+	now := k.clock.Now()
+	switch {
+	case now.Sub(at) > k.window.Guaranteed():
 		return fmt.Errorf("accepted at %s, too long ago for repeats to be recognised", at)
-	case age < -scoreboard.MaxClockSkew:
+	case at.Sub(now) > scoreboard.MaxClockSkew && at.Sub(k.clock.Latest(ctx)) > scoreboard.MaxClockSkew:
 		return fmt.Errorf("accepted at %s, which is in the future", at)
 	}
 	return nil

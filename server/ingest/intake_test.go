@@ -22,6 +22,7 @@ type delivery struct {
 	decided map[string]bool          // events that are rejected already
 	broken  error                    // of the store of rejections
 	ages    map[string]time.Duration // of events, since they were accepted; 0 by default
+	ahead   time.Duration            // the database's clock
 
 	mu       sync.Mutex
 	done     chan struct{}
@@ -38,6 +39,13 @@ func (d *delivery) Consume(
 	close(d.done)
 	<-ctx.Done()
 	return nil
+}
+
+// clock is the database's, which the intake has not measured yet.
+func (d *delivery) clock() *ingest.Clock {
+	return ingest.NewClock(func(context.Context) (time.Time, error) {
+		return time.Now().Add(d.ahead), nil
+	}, slog.New(slog.DiscardHandler))
 }
 
 func (d *delivery) Add(_ context.Context, letter *scoreboard.DeadLetter) error {
@@ -88,7 +96,7 @@ func deliver(t *testing.T, l ledger, d *delivery, events ...string) {
 	var all sync.WaitGroup
 	defer all.Wait()
 	defer cancel()
-	k := ingest.NewIntake(d, in, d, d, noMarks{}, scoreboard.DefaultWindow, slog.New(slog.DiscardHandler))
+	k := ingest.NewIntake(d, in, d, d, noMarks{}, scoreboard.DefaultWindow, d.clock(), slog.New(slog.DiscardHandler))
 	all.Go(func() { _ = k.Run(ctx) })
 	select {
 	case <-d.done:
@@ -134,7 +142,7 @@ func TestIntakeAbandonsWhatCannotBeRecorded(t *testing.T) {
 
 // A record that is read again from an old log, when repeats of it are no longer
 // recognised, is not recorded. Nor is one from the future, which would be valid for longer
-// than its record.
+// than its record. If the database's clock is days ahead, that is no future.
 func TestIntakeRefusesOldRecords(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -156,6 +164,17 @@ func TestIntakeRefusesOldRecords(t *testing.T) {
 		}
 		if !slices.Equal(d.letters, []int64{0, 1, 5, 6}) {
 			t.Errorf("dead letters %v, want the others", d.letters)
+		}
+		done = nil
+		d = &delivery{ahead: 2 * day, ages: map[string]time.Duration{"ahead": -2 * day, "future": -4 * day}}
+		deliver(t, func(batch []scoreboard.Increment) ([]scoreboard.Outcome, error) {
+			for i := range batch {
+				done = append(done, batch[i].Event.Text)
+			}
+			return recorded(batch), nil
+		}, d, "ahead", "now", "future")
+		if slices.Sort(done); !slices.Equal(done, []string{"ahead", "now"}) {
+			t.Errorf("with the database's clock two days ahead, recorded %v, want ahead and now", done)
 		}
 	})
 }

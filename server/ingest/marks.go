@@ -97,14 +97,15 @@ func (m *RedisMarks) Begin(ctx context.Context, batch []scoreboard.Increment) ([
 const (
 	// The hash is compared without its state: another process may have set the mark,
 	// and the increment is in Kafka all the same. A key that is gone stays gone: the
-	// increment is recorded already. The later time stays, because a rejection is
-	// compared with it.
+	// increment is recorded already. The latest time of a confirmed attempt stays, because
+	// a rejection is compared with it; one that is not confirmed may never come to a
+	// rejection, and is not always earlier: clocks go back.
 	confirmScript = `local v = redis.call('GET', KEYS[1])
 if not v then return 0 end
 local hash, at = string.sub(v, 2, 17), string.sub(v, 18)
 if #v == 16 then hash, at = v, '0' end
 if hash ~= ARGV[1] then return 0 end
-if tonumber(at) < tonumber(ARGV[2]) then at = ARGV[2] end
+if string.sub(v, 1, 1) ~= 'd' or #v == 16 or tonumber(at) < tonumber(ARGV[2]) then at = ARGV[2] end
 redis.call('SET', KEYS[1], 'd' .. hash .. at, 'EX', ARGV[3])
 return 1`
 
