@@ -1,12 +1,14 @@
 package protocol_test
 
 import (
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
-// The vectors are those of the API documentation.
+// The vectors are those of the README.
 const secret = "sk_test_0123456789abcdef"
 
 func TestFieldText(t *testing.T) {
@@ -41,7 +43,7 @@ func TestFieldText(t *testing.T) {
 			"board and action",
 			func(r *protocol.IncrementRequest) { r.Board, r.Action = "weekly", "kill" },
 			text + "|weekly|kill",
-			"",
+			"7ba7e8d35cff9494b6302b2dae450258ce84b23df6cb4944605bd1f2c2fad2d7",
 		},
 	}
 	for _, c := range cases {
@@ -55,7 +57,20 @@ func TestFieldText(t *testing.T) {
 			if got := protocol.Sign(secret, r.FieldText()); c.signature != "" && got != c.signature {
 				t.Errorf("signature: got %s, want %s", got, c.signature)
 			}
+			inReadme(t, c.signature)
 		})
+	}
+}
+
+// inReadme checks that the README has a signature, for those who sign in other languages.
+func inReadme(t *testing.T, signature string) {
+	t.Helper()
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(readme), signature) {
+		t.Errorf("the README lacks the signature %s", signature)
 	}
 }
 
@@ -66,4 +81,5 @@ func TestHeaderText(t *testing.T) {
 	if want := "10b5a99488c6548ac5bead7e25afe3c81eb779e4aa09c614cb305fb8f8b047fd"; got != want {
 		t.Errorf("signature of %q: got %s, want %s", text, got, want)
 	}
+	inReadme(t, got)
 }
