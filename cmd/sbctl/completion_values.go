@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // completionTimeout limits a request made while a person types. Without a
@@ -43,6 +44,12 @@ func (p *program) fetchWords(
 	found, err := fetch(ctx, c)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	for i, word := range found {
+		value, description, described := strings.Cut(word, "\t")
+		if found[i] = scoreboard.Escape(value); described {
+			found[i] = cobra.CompletionWithDesc(found[i], scoreboard.Escape(description))
+		}
 	}
 	return matching(found, typed), cobra.ShellCompDirectiveNoFileComp
 }

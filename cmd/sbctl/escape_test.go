@@ -102,7 +102,7 @@ func TestServerTextIsEscaped(t *testing.T) {
 			"top", "board list", "key list", "flag list", "audit list", "settings list", "outbox status",
 			"user show alice", "score statement alice", "event voids", "dlq list",
 		} {
-			for _, output := range []string{"table", "json"} {
+			for _, output := range []string{"table", "json", "ndjson", "csv", "yaml", "template={{.}}"} {
 				var out bytes.Buffer
 				args := append(strings.Fields(command), "--output", output, "--server", server.URL)
 				env := []string{"SBCTL_TOKEN=t", "HOME=" + t.TempDir()}
@@ -113,13 +113,42 @@ func TestServerTextIsEscaped(t *testing.T) {
 				if strings.ContainsAny(out.String(), unsafe) {
 					t.Errorf("sbctl %s --output %s (failing: %t) prints %q", command, output, failing, out.String())
 				}
-				if output == "table" && strings.Contains(out.String(), "\nforged") {
+				if output != "json" && strings.Contains(out.String(), "\nforged") {
 					t.Errorf("sbctl %s (failing: %t): a line is the server's:\n%s", command, failing, out.String())
 				}
 				if output == "json" && !failing && !json.Valid(jsonOf(out.Bytes())) {
 					t.Errorf("sbctl %s: not JSON:\n%s", command, out.String())
 				}
 			}
+		}
+	}
+}
+
+// What a server sends reaches the shell escaped when it completes a word, too.
+func TestCompletionsAreEscaped(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answers := map[string]any{
+			"/v1/leaderboard/top": protocol.Top{Entries: []protocol.Entry{{UserID: hostile}}},
+			"/v1/boards":          protocol.Boards{Boards: []protocol.Board{{Board: hostile}}},
+			"/v1/admin/keys":      protocol.Keys{Keys: []protocol.Key{{KeyID: hostile, Name: hostile}}},
+			"/v1/admin/audit":     protocol.AuditEntries{Entries: []protocol.AuditEntry{{ID: 7, Action: hostile}}},
+			"/v1/admin/settings":  protocol.Settings{Settings: []protocol.Setting{{Name: hostile, Live: true}}},
+		}
+		_ = json.NewEncoder(w).Encode(answers[r.URL.Path])
+	}))
+	t.Cleanup(server.Close)
+	for _, command := range []string{
+		"rank", "board show", "key revoke", "audit show", "audit list --action", "settings set",
+	} {
+		var out, errs bytes.Buffer
+		args := append(append([]string{"__complete"}, strings.Fields(command)...), "")
+		env := []string{"SBCTL_SERVER=" + server.URL, "SBCTL_TOKEN=t", "HOME=" + t.TempDir()}
+		if code := run(t.Context(), args, strings.NewReader(""), &out, &errs, env); code != exitOK {
+			t.Errorf("%s: exit code %d", command, code)
+		}
+		if lines := strings.Count(out.String(), "\n"); lines != 2 || strings.ContainsAny(out.String(), unsafe) {
+			t.Errorf("%s: got %q, want one escaped word", command, out.String())
 		}
 	}
 }

@@ -254,9 +254,11 @@ func escapeValues(value any) any {
 			v[i] = escapeValues(v[i])
 		}
 	case map[string]any:
-		for name := range v {
-			v[name] = escapeValues(v[name])
+		escaped := make(map[string]any, len(v))
+		for name, field := range v {
+			escaped[scoreboard.Escape(name)] = escapeValues(field)
 		}
+		return escaped
 	}
 	return value
 }

@@ -31,16 +31,20 @@ another run, in text and html.`,
   sbctl load report out/new/raw.zst --against out/old/raw.zst --format html
   sbctl load report shard-1/raw.zst shard-2/raw.zst`),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if !cmd.Flags().Changed("format") && p.output == "json" {
+			if !cmd.Flags().Changed("format") && p.structured() {
 				format = "json"
 			}
 			r, b, err := makeReport(args)
 			if err != nil {
 				return err
 			}
+			printJSON := r.JSON
+			if p.structured() {
+				printJSON = func(io.Writer) error { return p.printStructured(r) }
+			}
 			write, known := map[string]func(io.Writer) error{
 				"text": func(w io.Writer) error { return printText(w, r.Text) },
-				"json": r.JSON, "html": r.HTML, "hdr": b.Histogram,
+				"json": printJSON, "html": r.HTML, "hdr": b.Histogram,
 			}[format]
 			if !known {
 				return usagef("--format must be text, json, html or hdr, not %q", format)
