@@ -130,13 +130,16 @@ func (s *Server) makeDoctor() health.Doctor {
 		History: func(ctx context.Context) (*repair.HistoryChange, error) {
 			return repair.CheckHistory(ctx, s.store.Recovery, s.ranking)
 		},
-		Deployed: s.config, Current: s.settings.Current,
+		Deployed: s.config, Current: s.settings.Current, Settings: s.settingsProblem,
 	}
 	if s.kafka != nil {
 		d.Kafka = s.kafka.Ping
 	}
 	return d
 }
+
+// settingsProblem implements health.Settings.
+func (s *Server) settingsProblem() (detail string, unsafe bool) { return s.settings.Status().Problem() }
 
 func (s *Server) makeNodeStatus() *health.NodeStatus {
 	sources := health.Sources{Lag: s.consumerLag, Damaged: s.damagedLogs}
@@ -155,7 +158,8 @@ func (s *Server) makeNodeStatus() *health.NodeStatus {
 func (s *Server) makeReadiness() *health.Readiness {
 	r := &health.Readiness{
 		Postgres: s.store.Ping, Redis: s.ranking.Ping, Schema: s.checkSchema, ReadOnly: s.config.ReadOnly(),
-		Log: s.log, NeedsKafka: func() bool { return s.config.NeedsKafka(s.settings.Current().Transport) },
+		Settings: s.settingsProblem, Log: s.log,
+		NeedsKafka: func() bool { return s.config.NeedsKafka(s.settings.Current().Transport) },
 	}
 	if s.kafka != nil {
 		r.Kafka = s.kafka.Ping

@@ -56,6 +56,7 @@ func (s *Server) Run(ctx context.Context, apiListener, opsListener net.Listener)
 	if err := s.awaitSchema(ctx, serveAPI, failed); err != nil || ctx.Err() != nil {
 		return abort(err)
 	}
+	s.settings.Start(ctx)
 	if err := s.createTopics(ctx); err != nil {
 		return abort(err)
 	}

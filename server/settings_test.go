@@ -169,6 +169,18 @@ func TestChangeIdentityProvider(t *testing.T) {
 	if err := change(admin(after), "reads.top_n", "3"); err != nil {
 		t.Errorf("another setting while the provider is down: %v", err)
 	}
+	// A node that starts now must not trust the deployed provider again.
+	replaced := *before
+	replaced.issuer = named.issuer
+	three := h.launch("read")
+	h.await("the node to say why it is not ready", func() bool {
+		status, body := h.get(t, three.Ops+"/readyz", nil)
+		return status == http.StatusServiceUnavailable && strings.Contains(body, "auth.jwks_url was not read")
+	})
+	status, body := h.get(t, three.URL+"/v1/leaderboard/top", bearer(replaced.token(t, "alice", "")))
+	if status != http.StatusServiceUnavailable {
+		t.Errorf("a token of the replaced provider: got %d %s", status, body)
+	}
 }
 
 // Disabled streams end with a bye frame and new ones are rejected. Clients that

@@ -107,12 +107,17 @@ func openRedis(c *config.Config) (redis.UniversalClient, error) {
 }
 
 // makeTokens makes the verifier of bearer tokens: by the key set of an identity
-// provider, or by the development secret.
+// provider, or by the development secret. It accepts none until the settings that
+// operators have changed are in force.
 func (s *Server) makeTokens() error {
 	c := s.config
+	defer func() {
+		if s.tokens != nil {
+			s.tokens.Suspend()
+		}
+	}()
 	if c.Auth.JWKSURL == "" {
 		s.tokens = auth.NewTokens(c.Auth.JWTSecret, c.Auth.Issuer, c.Auth.Audience, time.Now)
-		s.tokens.Configure(tokenPolicy(c))
 		return nil
 	}
 	keys, err := auth.NewKeySet(c.Auth.JWKSURL, c.Auth.JWKSNetworks, s.log, time.Now)

@@ -3,6 +3,7 @@ package auth
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -42,6 +43,13 @@ type attested struct {
 	Action string   `json:"action"`
 }
 
+// UnmarshalJSON implements json.Unmarshaler.
+func (a *attested) UnmarshalJSON(b []byte) error {
+	type plain attested // without this method
+	return decodeExact(b, (*plain)(a), slices.Concat(registeredClaims,
+		[]string{"user_id", "delta", "event_id", "board", "boards", "action"})...)
+}
+
 // Verify returns an attestation's content, or forbidden; unavailable until the keys
 // have been read once. Without a board it is for global, like an increment. The fields
 // are not validated; the caller checks that they equal those of an increment.
@@ -49,10 +57,16 @@ func (a *Attestations) Verify(ctx context.Context, jws string) (*scoreboard.Atte
 	if len(jws) > maxAttestation || strings.ContainsAny(jws, lineBreaks) {
 		return nil, errAttestation(nil)
 	}
+	if err := checkJWSHeader(jws); err != nil {
+		return nil, errAttestation(err)
+	}
 	var claims attested
 	_, err := a.parser.ParseWithClaims(jws, &claims, func(token *jwt.Token) (any, error) {
 		if _, ok := token.Header["crit"]; ok {
 			return nil, errors.New("the attestation has critical extensions")
+		}
+		if !hasType(token.Header, "jwt", "jose", "attestation+jwt") {
+			return nil, errors.New("the signed object is not an attestation")
 		}
 		return a.keys.key(ctx, token)
 	})
@@ -79,6 +93,9 @@ func (a *Attestations) Verify(ctx context.Context, jws string) (*scoreboard.Atte
 	}
 	if claims.IssuedAt != nil {
 		out.Issued = claims.IssuedAt.Time
+	}
+	if claims.NotBefore != nil {
+		out.NotBefore = claims.NotBefore.Time
 	}
 	return out, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -75,7 +76,32 @@ func TestTokens(t *testing.T) {
 	if _, err := tokens.Verify(t.Context(), padded(2500)); err != nil {
 		t.Errorf("a long token: %v", err)
 	}
+	// raw signs a header and claims as they are written.
+	raw := func(header, claims string) string {
+		b64 := base64.RawURLEncoding.EncodeToString
+		text := b64([]byte(header)) + "." + b64([]byte(claims))
+		signature, err := jwt.SigningMethodHS256.Sign(text, []byte(jwtSecret))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text + "." + b64(signature)
+	}
+	const plainHeader = `{"alg":"HS256"}`
+	claimed := func(more string) string {
+		return fmt.Sprintf(`{"sub":"alice","iss":"iss","aud":"aud","exp":%d,"nbf":%d%s}`,
+			noon.Add(time.Hour).Unix(), noon.Unix(), more)
+	}
+	c, err = tokens.Verify(t.Context(),
+		raw(plainHeader, claimed(`,"Scope":"score:admin","SUB":"bob","\u017fub":"bob","aUd":["else"],"EXP":1`)))
+	if err != nil || c.User != "alice" || len(c.Scopes) > 0 {
+		t.Errorf("claims in other cases: got %+v, %v, want them ignored", c, err)
+	}
 	refused := map[string]string{
+		"claim twice":       raw(plainHeader, claimed(`,"sub":"bob"`)),
+		"claim escaped":     raw(plainHeader, claimed(`,"\u0073ub":"bob"`)),
+		"unknown twice":     raw(plainHeader, claimed(`,"x":1,"x":2`)),
+		"header twice":      raw(`{"alg":"HS256","alg":"HS256"}`, claimed("")),
+		"claims in case":    raw(plainHeader, strings.Replace(claimed(""), `"sub"`, `"Sub"`, 1)),
 		"too long":          padded(3000),
 		"crit":              headed("crit", []string{"exp"}),
 		"other type":        headed("typ", "action+jwt"),

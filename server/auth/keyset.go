@@ -129,6 +129,21 @@ func (k *KeySet) SwitchTo(ctx context.Context, address string) error {
 	return k.replace(ctx, address, body, keys)
 }
 
+// Forget drops all keys. The next ones are those at another URL.
+func (k *KeySet) Forget(address string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.url == address {
+		return
+	}
+	k.url = address
+	// Memory is always there.
+	_ = k.keys.KeyReplaceAll(context.Background(), nil)
+	k.last = [sha256.Size]byte{}
+	k.read.Store(false)
+	k.change.Add(1)
+}
+
 // address is where the set is read.
 func (k *KeySet) address() string {
 	k.mu.Lock()

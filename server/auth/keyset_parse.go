@@ -5,7 +5,6 @@ import (
 	"crypto/ed25519"
 	"crypto/elliptic"
 	"crypto/rsa"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -13,13 +12,21 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
+// publicKey is the public part of a key, without certificates and URLs.
+type publicKey jwkset.JWKMarshal
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (k *publicKey) UnmarshalJSON(b []byte) error {
+	return decodeExact(b, (*jwkset.JWKMarshal)(k), "kty", "use", "key_ops", "alg", "kid", "crv", "x", "y", "n", "e")
+}
+
 // parseKeySet returns the keys of a set that can verify tokens and skips others. A set
 // without a usable key is an error.
 func parseKeySet(body []byte) ([]jwkset.JWK, error) {
 	var set struct {
-		Keys *[]jwkset.JWKMarshal `json:"keys"`
+		Keys *[]publicKey `json:"keys"`
 	}
-	if err := json.Unmarshal(body, &set); err != nil || set.Keys == nil {
+	if err := decodeExact(body, &set, "keys"); err != nil || set.Keys == nil {
 		return nil, errors.New("read the key set: invalid JSON")
 	}
 	if len(*set.Keys) > maxKeySetKeys {
@@ -31,8 +38,9 @@ func parseKeySet(body []byte) ([]jwkset.JWK, error) {
 		if m.KID == "" || len(m.KID) > maxKeyIDBytes || named[m.KID] {
 			continue
 		}
-		m.X5U, m.X5C, m.X5T, m.X5TS256 = "", nil, "", "" // only the key itself is used
-		key, err := jwkset.NewJWKFromMarshal(m, jwkset.JWKMarshalOptions{}, jwkset.JWKValidateOptions{})
+		key, err := jwkset.NewJWKFromMarshal(
+			jwkset.JWKMarshal(m), jwkset.JWKMarshalOptions{}, jwkset.JWKValidateOptions{},
+		)
 		if err != nil || algorithmOf(key.Key()) == "" {
 			continue
 		}

@@ -270,3 +270,26 @@ func BenchmarkRS256Uncached(b *testing.B) {
 		i++
 	}
 }
+
+// Members of a key set are read by their exact names.
+func TestKeySetNames(t *testing.T) {
+	t.Parallel()
+	const key = `{"kty":"OKP","crv":"Ed25519","kid":"a","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"`
+	for set, want := range map[string]int{
+		`{"keys":[` + key + `}]}`:                                   1,
+		`{"keys":[` + key + `,"KID":"b","k":"c2VjcmV0"}]}`:          1,
+		`{"keys":[` + key + `}],"KEYS":[]}`:                         1,
+		`{"KEYS":[` + key + `}]}`:                                   -1,
+		`{"keys":[],"keys":[` + key + `}]}`:                         -1,
+		`{"keys":[` + key + `,"kid":"b"}]}`:                         -1,
+		`{"keys":[{"KTY":"OKP"` + key[len(`{"kty":"OKP"`):] + `}]}`: -1,
+	} {
+		got, err := auth.CountKeys([]byte(set))
+		if err != nil {
+			got = -1
+		}
+		if got != want {
+			t.Errorf("%s: got %d, %v, want %d", set, got, err, want)
+		}
+	}
+}

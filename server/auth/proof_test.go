@@ -204,9 +204,20 @@ func TestAttestations(t *testing.T) {
 		"alg none":                        {unsigned, forbidden},
 		"crit": {attest("game", game, claims(nil),
 			func(t *jwt.Token) { t.Header["crit"] = []string{"b64"} }), forbidden},
-		"another user":   {attest("game", game, set("user_id", "bob"), nil), forbidden},
-		"another delta":  {attest("game", game, set("delta", 6), nil), forbidden},
-		"a delta of 5.5": {attest("game", game, set("delta", 5.5), nil), forbidden},
+		"an access token": {attest("game", game, claims(nil),
+			func(t *jwt.Token) { t.Header["typ"] = "at+jwt" }), forbidden},
+		"its own type": {attest("game", game, claims(nil),
+			func(t *jwt.Token) { t.Header["typ"] = "attestation+jwt" }), ""},
+		"a field in another case": {attest("game", game, claims(func(c jwt.MapClaims) {
+			delete(c, "delta")
+			c["DELTA"] = 5
+		}), nil), forbidden},
+		"a second delta in another case": {attest("game", game, set("DELTA", 6), nil), ""},
+		"nbf now":                        {attest("game", game, set("nbf", noon.Unix()), nil), ""},
+		"nbf in an hour":                 {attest("game", game, set("nbf", noon.Add(time.Hour).Unix()), nil), violated},
+		"another user":                   {attest("game", game, set("user_id", "bob"), nil), forbidden},
+		"another delta":                  {attest("game", game, set("delta", 6), nil), forbidden},
+		"a delta of 5.5":                 {attest("game", game, set("delta", 5.5), nil), forbidden},
 		"no delta": {
 			attest("game", game, claims(func(c jwt.MapClaims) { delete(c, "delta") }), nil),
 			forbidden,

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -70,7 +71,7 @@ type Tokens struct {
 	secret []byte  // of a development issuer
 	keys   *KeySet // of an identity provider; nil for a development issuer
 	now    func() time.Time
-	policy atomic.Pointer[checks]
+	policy atomic.Pointer[checks] // nil while suspended
 
 	mu    sync.RWMutex
 	known map[[sha256.Size]byte]verified
@@ -118,6 +119,10 @@ func (t *Tokens) Configure(p Policy) {
 	)})
 }
 
+// Suspend has every token answered as unavailable until Configure: the policy is not
+// known yet.
+func (t *Tokens) Suspend() { t.policy.Store(nil) }
+
 // Admits returns why a token would not be an operator's under another policy, and for
 // a provider with the key set at another URL, which it reads; nil if it would.
 func (t *Tokens) Admits(ctx context.Context, token string, p Policy, keysURL string) error {
@@ -144,6 +149,12 @@ type jwtClaims struct {
 	Scope string `json:"scope,omitempty"`
 }
 
+// UnmarshalJSON implements json.Unmarshaler.
+func (c *jwtClaims) UnmarshalJSON(b []byte) error {
+	type plain jwtClaims // without this method
+	return decodeExact(b, (*plain)(c), slices.Concat(registeredClaims, []string{"scope"})...)
+}
+
 // Verify returns a token's claims, or unauthorized; unavailable until the provider's
 // keys have been read once.
 func (t *Tokens) Verify(ctx context.Context, token string) (*Claims, error) {
@@ -154,6 +165,12 @@ func (t *Tokens) Verify(ctx context.Context, token string) (*Claims, error) {
 		return nil, unauthorized("invalid token")
 	}
 	policy, keys := t.policy.Load(), t.generation()
+	if policy == nil {
+		return nil, &scoreboard.Error{
+			Code: scoreboard.CodeUnavailable, Message: "tokens are not accepted yet: the settings were not read",
+			RetryAfter: retryAfterSet,
+		}
+	}
 	sum := sha256.Sum256([]byte(token))
 	t.mu.RLock()
 	v, ok := t.known[sum]
@@ -188,6 +205,9 @@ func (t *Tokens) generation() uint64 {
 func (t *Tokens) parse(ctx context.Context, policy *checks, token string) (*Claims, error) {
 	if t.keys == nil && len(t.secret) == 0 {
 		return nil, unauthorized("this server accepts no tokens: neither auth.jwks_url nor auth.jwt_secret is set")
+	}
+	if checkJWSHeader(token) != nil {
+		return nil, unauthorized("invalid token")
 	}
 	var claims jwtClaims
 	_, err := policy.parser.ParseWithClaims(token, &claims, func(token *jwt.Token) (any, error) {
@@ -224,13 +244,17 @@ func checkHeader(header map[string]any) error {
 	if _, ok := header["crit"]; ok {
 		return errors.New("the token has critical extensions")
 	}
+	if !hasType(header, "jwt", "at+jwt") {
+		return errors.New("the signed object is not a token")
+	}
+	return nil
+}
+
+// hasType reports whether a header has no typ or one of the allowed ones.
+func hasType(header map[string]any, allowed ...string) bool {
 	typ, given := header["typ"]
 	name, _ := typ.(string)
-	switch name = strings.TrimPrefix(strings.ToLower(name), "application/"); {
-	case !given, name == "jwt", name == "at+jwt":
-		return nil
-	}
-	return errors.New("the signed object is not a token")
+	return !given || slices.Contains(allowed, strings.TrimPrefix(strings.ToLower(name), "application/"))
 }
 
 func unauthorized(message string) error {
@@ -243,6 +267,9 @@ func (t *Tokens) Mint(user scoreboard.UserID, scope string, life time.Duration) 
 		return "", time.Time{}, errors.New("mint a token: this server uses an identity provider")
 	}
 	now, policy := t.now(), t.policy.Load()
+	if policy == nil {
+		return "", time.Time{}, errors.New("mint a token: the settings were not read yet")
+	}
 	expires := now.Add(life).Truncate(time.Second)
 	token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, jwtClaims{
 		RegisteredClaims: jwt.RegisteredClaims{

@@ -62,6 +62,54 @@ func TestEverySettingRejectsInvalidValues(t *testing.T) {
 	}
 }
 
+// Of several settings those are skipped that cannot be in force, not those that need
+// each other, whatever their order.
+func TestValidSettingsAreKept(t *testing.T) {
+	t.Parallel()
+	deployed, _, err := config.Load(lookup("ingest-min-delta", "1", "ingest-max-delta", "10"), lookup(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		stored []string // names and values
+		want   string   // the skipped ones
+	}{
+		{[]string{"ingest.min_delta", "50", "ingest.max_delta", "100"}, ""},
+		{[]string{"ingest.min_delta", "50", "reads.top_n", "500", "ingest.max_delta", "100"}, "reads.top_n"},
+		{
+			[]string{"ingest.min_delta", "50", "reads.top_n", "20", "ingest.max_delta", "many"},
+			"ingest.max_delta,ingest.min_delta",
+		},
+		{[]string{"auth.issuer", "", "auth.audience", "others"}, "auth.issuer"},
+		{
+			[]string{"anomaly.country_header", "CF-IPCountry", "transport", "pigeons"},
+			"anomaly.country_header,transport",
+		},
+	} {
+		var stored []scoreboard.StoredSetting
+		for i := 0; i < len(test.stored); i += 2 {
+			stored = append(stored, scoreboard.StoredSetting{Name: test.stored[i], Value: &test.stored[i+1]})
+		}
+		c, problems := deployed.WithValid(stored)
+		var names []string
+		for _, p := range problems {
+			names = append(names, p.Setting)
+		}
+		if got := strings.Join(names, ","); got != test.want {
+			t.Errorf("%q: skipped %s, want %s (%v)", test.stored, got, test.want, problems)
+		}
+		inForce := 0
+		for _, v := range c.Values() {
+			if v.Source == config.FromStore {
+				inForce++
+			}
+		}
+		if want := len(stored) - len(names); inForce != want {
+			t.Errorf("%q: %d are in force, want %d", test.stored, inForce, want)
+		}
+	}
+}
+
 // Periodic work has a minimum interval, at the start and at run time. The error
 // names it.
 func TestMinimumIntervals(t *testing.T) {

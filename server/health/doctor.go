@@ -3,6 +3,7 @@ package health
 import (
 	"context"
 	"fmt"
+	"os"
 	"sync"
 	"time"
 
@@ -50,6 +51,7 @@ type Doctor struct {
 	Damage   func() string
 	Deployed *config.Config
 	Current  func() *config.Config // with the changes of operators
+	Settings Settings
 }
 
 // Checks runs every check at once: a backend that hangs delays its own only.
@@ -57,7 +59,7 @@ func (d Doctor) Checks(ctx context.Context) protocol.Checks {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	checks := []func(context.Context) protocol.Check{
-		d.postgres, d.schema, d.role, d.redis, d.kafka, d.history, d.outbox, d.lag, d.disk, d.configuration,
+		d.postgres, d.schema, d.role, d.redis, d.kafka, d.history, d.outbox, d.lag, d.disk, d.configuration, d.settings,
 	}
 	found := make([]protocol.Check, len(checks))
 	var all sync.WaitGroup
@@ -239,6 +241,22 @@ func (d Doctor) disk(context.Context) protocol.Check {
 		c.Status, c.NextStep = protocol.CheckWarn, "free up space, or move archives and data to another disk"
 	}
 	if share < diskFail {
+		c.Status = protocol.CheckFail
+	}
+	return c
+}
+
+// settings names the stored settings that this node does not follow.
+func (d Doctor) settings(context.Context) protocol.Check {
+	c := protocol.Check{Name: "settings", Status: protocol.CheckOK, Detail: "as operators have stored them"}
+	detail, unsafe := d.Settings()
+	if detail == "" {
+		return c
+	}
+	host, _ := os.Hostname() // "" is fine
+	c.Status, c.Detail = protocol.CheckWarn, "node "+host+": "+detail
+	c.NextStep = "deploy the node like the others, or change the setting (sbctl settings set)"
+	if unsafe {
 		c.Status = protocol.CheckFail
 	}
 	return c

@@ -16,11 +16,17 @@ const readyTimeout = 2 * time.Second
 // do; "" and "" if it can. An error says that the schema's version was not read.
 type Schema func(ctx context.Context) (problem, nextStep string, err error)
 
+// Settings describes which stored settings this process does not follow; "" if it
+// follows all. unsafe says that it must not receive requests.
+type Settings func() (detail string, unsafe bool)
+
 // Readiness is GET /readyz: 200 while the process accepts requests, every backend
-// that its roles need answers, and the database has a schema that it supports.
+// that its roles need answers, the database has a schema that it supports, and it
+// follows the stored settings; it names those that it skips.
 type Readiness struct {
 	Postgres, Redis Ping
 	Schema          Schema
+	Settings        Settings
 	Kafka           Ping        // nil in a process that does not use Kafka
 	NeedsKafka      func() bool // with the current transport
 	// ReadOnly processes are ready while either backend answers: reads fall back
@@ -67,6 +73,12 @@ func (r *Readiness) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 			r.Log.Debug("not ready", "backend", "postgres", "err", err)
 		case problem != "":
 			report["schema"] = problem + ": " + next
+			status = http.StatusServiceUnavailable
+		}
+	}
+	if detail, unsafe := r.Settings(); detail != "" {
+		report["settings"] = detail
+		if unsafe {
 			status = http.StatusServiceUnavailable
 		}
 	}

@@ -92,13 +92,14 @@ func (a *Action) Objection(in *Increment, at time.Time) *Error {
 
 // Attestation is a statement of an authoritative server about an increment.
 type Attestation struct {
-	User    UserID
-	Delta   int64
-	Event   string
-	Boards  []BoardID
-	Action  string
-	Issued  time.Time // zero: not given
-	Expires time.Time // zero: not given
+	User      UserID
+	Delta     int64
+	Event     string
+	Boards    []BoardID
+	Action    string
+	Issued    time.Time // zero: not given
+	NotBefore time.Time // zero: not given
+	Expires   time.Time // zero: not given
 }
 
 // Covers returns a forbidden if the attestation is about another increment.
@@ -125,6 +126,8 @@ func (a *Attestation) Objection(at time.Time, window Window) *Error {
 		message = "the attestation has neither exp nor iat"
 	case a.Issued.After(at.Add(attestationLeeway)):
 		message = "the attestation was issued in the future"
+	case a.NotBefore.After(at.Add(attestationLeeway)):
+		message = "the attestation is not valid yet"
 	case at.After(end):
 		message = "the attestation has expired"
 	case end.After(at.Add(most + attestationLeeway)):

@@ -84,7 +84,7 @@ func (m *Manager) checkAdjustable(ctx context.Context, c scoreboard.SettingChang
 	if !config.Live(c.Name) {
 		return scoreboard.Invalid("name", "setting %s cannot be changed while the daemon runs", c.Name)
 	}
-	if c.Name != "auth.jwks_url" || m.Keys == nil {
+	if c.Name != keysSetting || m.Keys == nil {
 		return nil
 	}
 	url := m.Deployed.Auth.JWKSURL

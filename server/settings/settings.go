@@ -5,9 +5,12 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/scoreboard/scoreboard/server/config"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -34,8 +37,9 @@ type Store interface {
 
 // KeySet verifies bearer tokens by the public keys at a URL.
 type KeySet interface {
-	Check(ctx context.Context, url string) error // reads the keys, and keeps the current ones
-	SwitchTo(ctx context.Context, url string) error
+	Check(ctx context.Context, url string) error    // reads the keys, and keeps the current ones
+	SwitchTo(ctx context.Context, url string) error // reads the keys, or keeps the current ones
+	Forget(url string)                              // holds no keys until those at url are read
 }
 
 // Tokens verifies bearer tokens.
@@ -65,15 +69,43 @@ type Manager struct {
 	onChange, onPoll []func(*config.Config)
 	onTransport      func(name string)
 
+	status atomic.Pointer[Status]
+
 	mu        sync.Mutex
 	version   int64 // the last one that was applied
-	following bool  // a version was applied since the start
+	following bool  // the stored settings were applied since the start
+	keys      bool  // the keys of a stored key set, or of the deployed one, are in use
 }
+
+// Status is how this process follows the stored settings.
+type Status struct {
+	Read bool // they were read since the start
+	// Skipped are the settings that are stored and not in force here, with the reason.
+	Skipped []config.Problem
+}
+
+// Problem describes which stored settings this process does not follow; "" if it
+// follows all. unsafe says that it must not receive requests: its tokens may be those
+// of a provider that operators have replaced.
+func (s *Status) Problem() (detail string, unsafe bool) {
+	if !s.Read {
+		return unread, true
+	}
+	if len(s.Skipped) == 0 {
+		return "", false
+	}
+	auth := func(p config.Problem) bool { return strings.HasPrefix(p.Setting, "auth.") }
+	return "stored, but not in force here: " + (&config.InvalidError{Problems: s.Skipped}).List("; "),
+		slices.ContainsFunc(s.Skipped, auth)
+}
+
+const unread = "the settings that operators have changed were not read yet"
 
 // New returns a manager with the deployed configuration in force.
 func New(o Options) *Manager {
 	m := &Manager{Options: o, onTransport: func(string) {}}
 	m.current.Store(o.Deployed)
+	m.status.Store(&Status{})
 	m.policy.Store(ingestPolicyOf(o.Deployed))
 	return m
 }
@@ -91,6 +123,17 @@ func (m *Manager) OnPoll(poll func(*config.Config)) { m.onPoll = append(m.onPoll
 // OnTransport registers the function that switches to another transport.
 func (m *Manager) OnTransport(switchTo func(name string)) { m.onTransport = switchTo }
 
+// Status returns how this process follows the stored settings.
+func (m *Manager) Status() *Status { return m.status.Load() }
+
+// Collectors returns the metrics for registration.
+func (m *Manager) Collectors() []prometheus.Collector {
+	return []prometheus.Collector{prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "scoreboard_settings_skipped",
+		Help: "Stored settings that this process cannot follow; /readyz and sbctl doctor name them.",
+	}, func() float64 { return float64(len(m.Status().Skipped)) })}
+}
+
 // Current returns the configuration in force.
 func (m *Manager) Current() *config.Config { return m.current.Load() }
 
@@ -107,6 +150,14 @@ func ingestPolicyOf(c *config.Config) *scoreboard.IngestPolicy {
 			Amount: scoreboard.AnomalyMode(c.Anomaly.Amount), MaxPoints: c.Anomaly.AmountMax,
 			Travel: scoreboard.AnomalyMode(c.Anomaly.Travel), TravelWindow: c.Anomaly.TravelWindow,
 		},
+	}
+}
+
+// Start applies the stored settings if they can be read now, so that a process whose
+// store answers never works with others.
+func (m *Manager) Start(ctx context.Context) {
+	if err := m.poll(ctx); err != nil && ctx.Err() == nil {
+		m.Log.Warn("settings not read at the start", "err", err)
 	}
 }
 
@@ -151,15 +202,11 @@ func (m *Manager) apply(ctx context.Context, stored []scoreboard.StoredSetting) 
 	for _, poll := range m.onPoll {
 		poll(m.Current())
 	}
-	if version <= m.version {
+	if m.following && version <= m.version {
 		return nil
 	}
-	c, err := m.Deployed.With(stored)
-	if err != nil {
-		m.version = version // report it once, not at every poll
-		return err
-	}
-	err = m.useKeys(ctx, c)
+	c, skipped := m.Deployed.WithValid(stored)
+	err := m.useKeys(ctx, c)
 	for _, configure := range m.onChange {
 		configure(c)
 	}
@@ -168,12 +215,24 @@ func (m *Manager) apply(ctx context.Context, stored []scoreboard.StoredSetting) 
 	}
 	m.current.Store(c)
 	m.policy.Store(ingestPolicyOf(c))
+	status := &Status{Read: true, Skipped: skipped}
+	if err != nil {
+		status.Skipped = append(slices.Clone(skipped),
+			config.Problem{Setting: keysSetting, Detail: "was not read: " + err.Error()})
+	}
+	m.status.Store(status)
 	m.following = true
 	if err != nil {
 		return err // everything else is in force; the next poll reads the keys again
 	}
 	m.version = version
-	m.Log.Info("settings changed", "version", version)
+	if len(skipped) > 0 {
+		detail, _ := status.Problem()
+		m.Log.Error("settings skipped: "+detail, "version", version, "process", m.Process)
+	}
+	if len(stored) > 0 {
+		m.Log.Info("settings changed", "version", version)
+	}
 	return nil
 }
 
@@ -184,19 +243,32 @@ func transportChanged(stored []scoreboard.StoredSetting) bool {
 	return slices.ContainsFunc(stored, func(s scoreboard.StoredSetting) bool { return s.Name == "transport" })
 }
 
-// useKeys switches to the key set of a configuration. One that cannot be read
-// leaves the previous one in force.
+// useKeys switches to the key set of a configuration. One that cannot be read leaves
+// in force the keys that were read last; at the start there are none, because the
+// deployed ones may be those of a provider that operators have replaced.
 func (m *Manager) useKeys(ctx context.Context, c *config.Config) error {
 	current := m.Current().Auth.JWKSURL
-	if m.Keys == nil || c.Auth.JWKSURL == current {
+	if m.Keys == nil || m.keys && c.Auth.JWKSURL == current {
+		return nil
+	}
+	if !m.following && c.Auth.JWKSURL == current {
+		m.keys = true // the key set reads them itself
 		return nil
 	}
 	err := m.Keys.SwitchTo(ctx, c.Auth.JWKSURL)
-	if err != nil {
+	switch {
+	case err == nil:
+		m.keys = true
+	case m.keys:
 		c.Auth.JWKSURL = current
+	default:
+		m.Keys.Forget(c.Auth.JWKSURL)
 	}
 	return err
 }
+
+// keysSetting is the setting that can be valid and nevertheless not followed.
+const keysSetting = "auth.jwks_url"
 
 // SwitchedFromKafka reports whether operators have switched from Kafka, which was
 // deployed, to another transport: a start must not wait for Kafka then.
@@ -208,11 +280,12 @@ func (m *Manager) SwitchedFromKafka(ctx context.Context) bool {
 	if err != nil {
 		return false
 	}
-	c, err := m.Deployed.With(stored)
-	return err == nil && c.Transport != config.TransportKafka
+	c, _ := m.Deployed.WithValid(stored)
+	return c.Transport != config.TransportKafka
 }
 
-// Effective returns a deployed configuration with the changes in its store.
+// Effective returns a deployed configuration with the changes in its store that are
+// valid with it.
 func Effective(ctx context.Context, c *config.Config) (*config.Config, error) {
 	s, err := store.Open(ctx, store.Options{URL: c.Postgres.URL, MaxConns: 1, Describe: c.Postgres.Describe})
 	if err != nil {
@@ -223,5 +296,6 @@ func Effective(ctx context.Context, c *config.Config) (*config.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.With(stored)
+	now, _ := c.WithValid(stored)
+	return now, nil
 }
