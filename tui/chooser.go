@@ -72,7 +72,7 @@ func (m *model) openChooser(msg boardsMsg) tea.Cmd {
 		if instance != (msg.family != "") { // periods have a separate list
 			continue
 		}
-		one := choice{board: b.Board, label: b.Board, note: boardNote(&b)}
+		one := choice{board: b.Board, label: b.Board, note: boardNote(&b, m.now())}
 		if instance {
 			one.label = period
 		}
@@ -94,7 +94,7 @@ func (m *model) openChooser(msg boardsMsg) tea.Cmd {
 }
 
 // boardNote describes a board in the list.
-func boardNote(b *client.Board) string {
+func boardNote(b *client.Board, now time.Time) string {
 	var words []string
 	switch b.Mode {
 	case "best":
@@ -105,7 +105,9 @@ func boardNote(b *client.Board) string {
 	if b.Period != "" && b.Period != "none" && !strings.Contains(b.Board, ":") {
 		words = append(words, b.Period)
 	}
-	if b.Status != "" && b.Status != active {
+	if b.PeriodEnd != nil && !b.PeriodEnd.After(now) {
+		words = append(words, "ended "+b.PeriodEnd.Format("2 Jan 2006"))
+	} else if b.Status != "" && b.Status != active {
 		words = append(words, b.Status)
 	}
 	return strings.Join(words, ", ")

@@ -180,14 +180,7 @@ func (m *model) helpPanel(width, height int) []string {
 // room below them.
 func (t *theme) panel(title string, lines []string, width, height int) []string {
 	b := t.border
-	title = Printable(title)
-	room := width - 6
-	if ansi.StringWidth(title) > room {
-		title = fit(title, room, t.more)
-	}
-	top := b.paint(t.box[0]+t.box[4]+" ") + t.strong.paint(title) + " "
-	top += b.paint(strings.Repeat(t.box[4], max(width-ansi.StringWidth(title)-5, 0)) + t.box[1])
-	out := append(make([]string, 0, height), top)
+	out := append(make([]string, 0, height), t.top(title, width))
 	for i := range max(height-2, 0) {
 		line := ""
 		if i < len(lines) {
@@ -195,5 +188,19 @@ func (t *theme) panel(title string, lines []string, width, height int) []string 
 		}
 		out = append(out, b.paint(t.box[5])+" "+pad(line, width-4)+" "+b.paint(t.box[5]))
 	}
-	return append(out, b.paint(t.box[3]+strings.Repeat(t.box[4], max(width-2, 0))+t.box[2]))
+	return append(out, t.bottom(width))
+}
+
+// top and bottom are the first and the last line of a panel.
+func (t *theme) top(title string, width int) string {
+	title = Printable(title)
+	if room := width - 6; ansi.StringWidth(title) > room {
+		title = fit(title, room, t.more)
+	}
+	rest := strings.Repeat(t.box[4], max(width-ansi.StringWidth(title)-5, 0))
+	return t.border.paint(t.box[0]+t.box[4]+" ") + t.strong.paint(title) + " " + t.border.paint(rest+t.box[1])
+}
+
+func (t *theme) bottom(width int) string {
+	return t.border.paint(t.box[3] + strings.Repeat(t.box[4], max(width-2, 0)) + t.box[2])
 }

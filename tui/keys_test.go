@@ -202,7 +202,8 @@ func TestSwitchingBoards(t *testing.T) {
 			return []client.Board{{Board: "daily"}, {Board: "daily:2026-11-20"}, {Board: "global"}}, nil
 		}
 		return []client.Board{
-			{Board: family}, {Board: family + ":2026-11-20", Status: over}, {Board: family + ":2026-11-21"},
+			{Board: family}, {Board: family + ":2026-11-20", Status: over, PeriodEnd: &start},
+			{Board: family + ":2026-11-21"},
 		}, nil
 	}
 	s.o.Top = func(_ context.Context, board string, _ int) (client.Top, error) {
@@ -244,7 +245,7 @@ func TestSwitchingBoards(t *testing.T) {
 	s.contains("daily · 2026-11-21", "carol")
 
 	s.run(s.keys("t"))
-	s.contains("periods of daily", "current period", "2026-11-20", "over")
+	s.contains("periods of daily", "current period", "2026-11-20", "ended 21 Nov 2026")
 	s.keys("j", "j", "enter")
 	if watched["daily:2026-11-20"] == nil || families[1] != "daily" {
 		t.Errorf("watched %v after listing the periods of %q", watched, families)

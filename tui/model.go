@@ -14,8 +14,9 @@ import (
 
 const (
 	// stateInterval is the least time between two states on the screen. The watch's
-	// channel holds the latest, so a busy board skips states, not users.
-	stateInterval = 125 * time.Millisecond
+	// channel holds the latest, so a busy board skips states, not users. After a state in
+	// which many scores changed it is longer.
+	stateInterval, hecticInterval = 125 * time.Millisecond, 500 * time.Millisecond
 	// refresh is how often the own standing is read: it changes when others move,
 	// which the stream does not report. It is far below the rate limit.
 	refresh = 5 * time.Second
@@ -93,6 +94,7 @@ type model struct {
 	first  int // row on the screen
 	room   int // rows that fit, as last drawn
 	paused bool
+	hectic bool // many scores changed in the state shown
 	help   bool
 
 	selected string // user under the cursor; empty: none
@@ -252,12 +254,15 @@ func (m *model) handle(msg tea.Msg) tea.Cmd {
 			return nil
 		}
 		m.newest = msg.state
-		generation := m.generation
-		again := tea.Tick(stateInterval, func(time.Time) tea.Msg { return listenMsg{generation} })
-		if m.paused {
-			return again
+		var cmd tea.Cmd
+		if !m.paused {
+			cmd = m.show()
 		}
-		return tea.Batch(m.show(), again)
+		generation, wait := m.generation, stateInterval
+		if m.hectic {
+			wait = hecticInterval
+		}
+		return tea.Batch(cmd, tea.Tick(wait, func(time.Time) tea.Msg { return listenMsg{generation} }))
 	case listenMsg:
 		if msg.generation == m.generation {
 			return m.listen()
@@ -324,6 +329,13 @@ func (m *model) show() tea.Cmd {
 	m.shown = m.newest
 	before := m.board.rows
 	changes := m.board.update(m.shown.Entries, m.now())
+	scores := 0
+	for _, c := range changes {
+		if c.scoreMoved {
+			scores++
+		}
+	}
+	m.hectic = scores > maxAnimated
 	for _, e := range m.notable(before, changes) {
 		m.feed.add(e)
 	}

@@ -14,7 +14,13 @@ const (
 	slide = 320 * time.Millisecond
 	// slideFrame is the time between two frames of a moving row.
 	slideFrame = 100 * time.Millisecond
+	// maxAnimated is how many scores may change in one state for rows to move and scores
+	// to fade. With more, no eye can follow, and on a slow connection each frame costs.
+	maxAnimated = 8
 )
+
+// still reports whether nothing is animated.
+func (m *model) still() bool { return m.o.NoMotion || m.hectic }
 
 // position is where the row is drawn, counted in rows: on its way to its place if it
 // moved a moment ago.
@@ -35,7 +41,7 @@ func (m *model) inMotion() []*row {
 	now := m.now()
 	for i := range rows {
 		order[i] = &rows[i]
-		if !m.o.NoMotion && within(rows[i].moved, slide, now) {
+		if !m.still() && within(rows[i].moved, slide, now) {
 			positions[order[i]] = rows[i].position(i, now)
 		}
 	}
@@ -65,7 +71,7 @@ func (m *model) scoreInk(r *row) ink {
 	if !within(r.changed, fade, m.now()) || len(steps) == 0 {
 		return ink{}
 	}
-	if m.o.NoMotion {
+	if m.still() {
 		return steps[0]
 	}
 	return steps[min(int(m.now().Sub(r.changed)*time.Duration(len(steps))/fade), len(steps)-1)]
@@ -91,13 +97,13 @@ func (m *model) nextChange() time.Time {
 		r := &m.board.rows[i]
 		if within(r.moved, moveMark, now) {
 			at(r.moved.Add(moveMark))
-			if !m.o.NoMotion && within(r.moved, slide, now) {
+			if !m.still() && within(r.moved, slide, now) {
 				at(now.Add(slideFrame))
 			}
 		}
 		if within(r.changed, fade, now) {
 			step := fade
-			if n := len(m.theme.fading); n > 0 && !m.o.NoMotion {
+			if n := len(m.theme.fading); n > 0 && !m.still() {
 				step = fade / time.Duration(n)
 			}
 			at(r.changed.Add((now.Sub(r.changed)/step + 1) * step))

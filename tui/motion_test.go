@@ -51,6 +51,33 @@ func TestRowsMoveToTheirPlaces(t *testing.T) {
 	}
 }
 
+// A state in which many scores change is drawn once, and the next one is read later: no
+// eye follows, and each frame costs on a slow connection.
+func TestHecticBoardStandsStill(t *testing.T) {
+	before, after := hundred(), hundred()
+	for i := range 20 {
+		after.Entries[i].Score += 10
+	}
+	after.Entries[0], after.Entries[1] = after.Entries[1], after.Entries[0]
+	after.Entries[0].Rank, after.Entries[1].Rank = 1, 2
+	s := newScreen(t, 120, 40, looks[1])
+	s.Update(stateMsg{state: before})
+	s.Update(stateMsg{state: after})
+	if got := s.inMotion()[0].UserID; got != "user2." {
+		t.Errorf("%s is drawn first, want user2. at once", got)
+	}
+	first := s.View()
+	s.wait(fade - time.Millisecond)
+	if s.View() != first {
+		t.Error("the scores fade in steps")
+	}
+	began := time.Now()
+	s.handle(s.handle(stateMsg{state: before})())
+	if took := time.Since(began); took < hecticInterval {
+		t.Errorf("read the next state after %v, want %v", took, hecticInterval)
+	}
+}
+
 func TestScoreFades(t *testing.T) {
 	s := newScreen(t, 120, 40, looks[1])
 	s.Update(stateMsg{state: recorded()[0]})

@@ -96,14 +96,7 @@ func (m *model) playerView(width, height int) []string {
 	p, th := m.player, &m.theme
 	inner := width - 4
 	var lines []string
-	e := client.Entry{UserID: p.user}
-	if at := m.board.find(p.user); at >= 0 {
-		e = m.board.rows[at].Entry
-	}
-	title := name(e, th.ascii)
-	if title != p.user {
-		title += " (" + Printable(p.user) + ")"
-	}
+	title := m.playerTitle()
 	switch {
 	case p.err != nil && p.place == nil:
 		lines = append(lines, th.problem.paint(fit(m.o.Explain(p.err), inner, th.more)))
@@ -140,6 +133,17 @@ func (m *model) playerView(width, height int) []string {
 		lines = append(lines, line)
 	}
 	return th.panel(title, lines, width, height)
+}
+
+// playerTitle is the user's name and id.
+func (m *model) playerTitle() string {
+	user := m.player.user
+	if at := m.board.find(user); at >= 0 {
+		if shown := name(m.board.rows[at].Entry, m.theme.ascii); shown != user {
+			return shown + " (" + Printable(user) + ")"
+		}
+	}
+	return Printable(user)
 }
 
 // playerSections draws the sections below each other, while they fit.

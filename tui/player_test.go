@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	tea "github.com/charmbracelet/bubbletea"
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/scoreboard/scoreboard/client"
@@ -98,6 +99,8 @@ func TestPlayerPageWithoutPermission(t *testing.T) {
 	s.contains("loading")
 	s.Update(playerMsg{generation: s.generation, user: "nobody", err: errors.New("no score on this board")})
 	s.contains("no score on this board")
+	s.Update(tea.WindowSizeMsg{Width: 40, Height: 12})
+	s.contains("nobody") // the page of a small screen has a name, too
 }
 
 func TestChart(t *testing.T) {

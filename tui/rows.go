@@ -17,6 +17,17 @@ const (
 	minBar           = 6
 )
 
+// width is that of a line.
+func (l *layout) width() int {
+	w := 1 + l.rank + 1 + l.move + 1 + l.name + 1 + l.score
+	for _, column := range []int{l.gained, l.gap, l.trend, l.bar} {
+		if column > 0 {
+			w += 2 + column
+		}
+	}
+	return w
+}
+
 // layout divides a width: names and scores first, in full if possible, then changes,
 // gaps, the trend, and what remains to the bars.
 func (m *model) layout(width int) layout {
@@ -79,7 +90,7 @@ func (m *model) label(e client.Entry) string {
 
 func (m *model) isMe(user string) bool { return m.me != nil && user == m.me.UserID }
 
-func (m *model) headings(l layout) string {
+func (m *model) headings(l layout, width int) string {
 	parts := []string{
 		" " + fitRight("#", l.rank) + " " + fit("", l.move, "") + " " + fit("player", l.name, "") + " " +
 			fitRight("score", l.score),
@@ -93,7 +104,7 @@ func (m *model) headings(l layout) string {
 	if l.trend > 0 {
 		parts = append(parts, fit("last minute", l.trend, ""))
 	}
-	return m.theme.dim.paint(strings.TrimRight(strings.Join(parts, "  "), " "))
+	return m.theme.dim.paint(fit(strings.Join(parts, "  "), width, m.theme.more))
 }
 
 // rows draws the rows that fit.
@@ -104,9 +115,9 @@ func (m *model) rows(room, width int) []string {
 	order := m.inMotion()
 	var lines []string
 	for _, r := range order[m.first:min(m.first+m.room, len(order))] {
-		line := m.line(r, l)
+		line := m.line(r, l) + strings.Repeat(" ", max(width-l.width(), 0))
 		if r.UserID == m.selected {
-			line = m.theme.onSelected(pad(line, width))
+			line = m.theme.onSelected(line)
 		}
 		lines = append(lines, line)
 	}
@@ -164,7 +175,7 @@ func (m *model) line(r *row, l layout) string {
 	if l.bar > 0 {
 		parts = append(parts, m.bar(r.Score, l.bar))
 	}
-	return strings.TrimRight(strings.Join(parts, "  "), " ")
+	return strings.Join(parts, "  ")
 }
 
 // movement shows the ranks gained or lost recently.
@@ -190,6 +201,10 @@ func (m *model) movement(r *row, width int) string {
 	return fit("", width, "")
 }
 
+// barStep is how many cells of a bar have one colour at least: each change of colour
+// costs bytes.
+const barStep = 3
+
 // bar draws a score relative to the best, in the colours from the left end of the
 // column to the right one.
 func (m *model) bar(score int64, width int) string {
@@ -198,21 +213,24 @@ func (m *model) bar(score int64, width int) string {
 		longest = max(longest, m.board.rows[i].Score)
 	}
 	if longest <= 0 || score <= 0 {
-		return ""
+		return strings.Repeat(" ", width)
 	}
 	th := &m.theme
-	steps := len(th.bars)
+	steps, colours := len(th.bars), max(min(len(th.bar), width/barStep), 1)
+	colour := func(i int) ink { return th.bar[i*(len(th.bar)-1)/max(colours-1, 1)] }
 	n := int(math.Round(min(float64(score)/float64(longest), 1) * float64(width*steps)))
 	full, part := n/steps, n%steps
 	var b strings.Builder
-	for i, at := 0, 0; i < len(th.bar) && at < full; i++ {
-		end := min((i+1)*width/len(th.bar), full)
-		b.WriteString(th.bar[i].paint(strings.Repeat(th.bars[steps-1], end-at)))
+	for i, at := 0, 0; i < colours && at < full; i++ {
+		end := min((i+1)*width/colours, full)
+		b.WriteString(colour(i).paint(strings.Repeat(th.bars[steps-1], end-at)))
 		at = end
 	}
 	if part > 0 {
-		b.WriteString(th.bar[min(full*len(th.bar)/width, len(th.bar)-1)].paint(th.bars[part-1]))
+		b.WriteString(colour(min(full*colours/width, colours-1)).paint(th.bars[part-1]))
+		full++
 	}
+	b.WriteString(strings.Repeat(" ", width-full))
 	return b.String()
 }
 
@@ -232,7 +250,8 @@ func (m *model) ownRows(width, room int) []string {
 		lines = append(lines, m.theme.border.paint(strings.Repeat(m.theme.separator, width)))
 	}
 	for _, e := range around {
-		lines = append(lines, m.line(&row{Entry: e, previousRank: e.Rank}, l))
+		line := m.line(&row{Entry: e, previousRank: e.Rank}, l)
+		lines = append(lines, line+strings.Repeat(" ", max(width-l.width(), 0)))
 	}
 	return lines
 }

@@ -104,9 +104,9 @@ func (m *model) stacked(height int) []string {
 func (m *model) boardPanel(width, height int) []string {
 	inner := width - 2
 	own := m.ownRows(inner, (height-3)/2)
-	lines := append([]string{m.headings(m.layout(inner))}, m.rows(height-3-len(own), inner)...)
-	for len(own) > 0 && len(lines)+len(own) < height-2 {
-		lines = append(lines, "")
+	lines := append([]string{m.headings(m.layout(inner), inner)}, m.rows(height-3-len(own), inner)...)
+	for len(lines)+len(own) < height-2 {
+		lines = append(lines, strings.Repeat(" ", inner))
 	}
 	lines = append(lines, own...)
 	title := "standings"
@@ -116,14 +116,17 @@ func (m *model) boardPanel(width, height int) []string {
 	return m.theme.snugPanel(title, lines, width, height)
 }
 
-// snugPanel is a panel whose lines touch its sides: rows have a column for the cursor.
+// snugPanel is a panel whose lines touch its sides, because rows have a column for the
+// cursor. They have the width of the panel without its sides: to measure styled lines
+// again would cost more than to draw them.
 func (t *theme) snugPanel(title string, lines []string, width, height int) []string {
-	out := t.panel(title, nil, width, height)
+	out := make([]string, 0, height)
+	out = append(out, t.top(title, width))
 	side := t.border.paint(t.box[5])
-	for i := range min(len(lines), height-2) {
-		out[i+1] = side + pad(ansi.Truncate(lines[i], width-2, t.more), width-2) + side
+	for _, line := range lines[:max(min(len(lines), height-2), 0)] {
+		out = append(out, side+line+side)
 	}
-	return out
+	return append(out, t.bottom(width))
 }
 
 func (m *model) feedPanel(width, height int) []string {
@@ -146,8 +149,8 @@ func (m *model) smallBoard(height int) []string {
 
 // smallPlayer draws a player's page without a frame.
 func (m *model) smallPlayer(height int) []string {
-	page := m.playerView(m.width+4, height+2)
-	lines := make([]string, 0, height)
+	page := m.playerView(m.width+4, height+1)
+	lines := append(make([]string, 0, height), m.theme.strong.paint(fit(m.playerTitle(), m.width, m.theme.more)))
 	for _, line := range page[1 : len(page)-1] {
 		lines = append(lines, strings.TrimRight(ansi.Cut(line, 2, m.width+2), " "))
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/creack/pty"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/scoreboard/scoreboard/client"
 )
@@ -87,15 +88,15 @@ func Screen(ctx context.Context, o Options) error {
 		return err
 	}
 	return measure(fmt.Sprintf("%d updates/s", screenRate), sizes.latency, func() error {
+		updates, updatesCtx := errgroup.WithContext(ctx)
+		updates.SetLimit(screenRate) // a slow server delays no update, unless by a second
 		tick := time.NewTicker(time.Second / screenRate)
 		defer tick.Stop()
 		for n := range int(sizes.latency.Seconds() * screenRate) {
-			if err := gain(ctx, c, 1, int64(n)); err != nil {
-				return err
-			}
+			updates.Go(func() error { return gain(updatesCtx, c, 1, int64(n)) })
 			<-tick.C
 		}
-		return nil
+		return updates.Wait()
 	})
 }
 
