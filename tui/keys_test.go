@@ -202,7 +202,8 @@ func TestSwitchingBoards(t *testing.T) {
 			return []client.Board{{Board: "daily"}, {Board: "daily:2026-11-20"}, {Board: "global"}}, nil
 		}
 		return []client.Board{
-			{Board: family}, {Board: family + ":2026-11-20", Status: over, PeriodEnd: &start},
+			{Board: family},
+			{Board: family + ":2026-11-20", Status: over, PeriodEnd: &start},
 			{Board: family + ":2026-11-21"},
 		}, nil
 	}

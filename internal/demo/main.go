@@ -22,6 +22,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // The boards of the demo, besides global.
@@ -156,23 +157,33 @@ func matches(ctx context.Context, c *client.Client) error {
 		if player >= len(names) || player == cheater {
 			continue
 		}
-		points := int64(5 + rand.IntN(45))
-		if rand.IntN(9) == 0 {
-			points += int64(rand.IntN(120))
-		}
-		_, err := c.SubmitBoards(ctx, client.Increment{User: id(player), Delta: points, Action: "match"},
-			[]string{cup, "global"})
-		if err == nil && rand.IntN(4) == 0 {
-			_, err = c.Submit(ctx, client.Increment{
-				User: id(player), Delta: int64(500 + rand.IntN(900)), Board: arena, Action: "round",
-			})
-		}
-		var e *client.Error
-		if err != nil && !(errors.As(err, &e) && e.Temporary()) {
+		if err := match(ctx, c, player); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// match submits what a player earned in a match. The viewer may have banned the player or
+// frozen the board, and the server may be busy: the game goes on.
+func match(ctx context.Context, c *client.Client, player int) error {
+	points := int64(5 + rand.IntN(45))
+	if rand.IntN(9) == 0 {
+		points += int64(rand.IntN(120))
+	}
+	_, err := c.SubmitBoards(ctx, client.Increment{User: id(player), Delta: points, Action: "match"},
+		[]string{cup, "global"})
+	if err == nil && rand.IntN(4) == 0 {
+		_, err = c.Submit(ctx, client.Increment{
+			User: id(player), Delta: int64(500 + rand.IntN(900)), Board: arena, Action: "round",
+		})
+	}
+	var e *client.Error
+	if errors.As(err, &e) &&
+		(e.Temporary() || e.Code == scoreboard.CodeForbidden || e.Code == scoreboard.CodeBoardClosed) {
+		return nil
+	}
+	return err
 }
 
 // cheat submits an event that is far too large, which the server flags. An operator

@@ -53,6 +53,21 @@ func TestStory(t *testing.T) {
 	if _, err := c.Score(ctx, id(cheater), client.PlaceQuery{Board: cup}); !errors.As(err, &e) || e.Status != 404 {
 		t.Errorf("the banned cheater: got %v, want a 404", err)
 	}
+	// The viewer may ban players and freeze boards while the game goes on.
+	if _, err := c.Ban(ctx, id(0), "test"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.FreezeBoard(ctx, arena); err != nil {
+		t.Fatal(err)
+	}
+	for range 30 {
+		if err := match(ctx, c, 0); err != nil {
+			t.Fatal(err)
+		}
+		if err := match(ctx, c, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
 	seasons, err := c.Boards(ctx, client.BoardQuery{Family: cup})
 	if err != nil {
 		t.Fatal(err)
