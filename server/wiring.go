@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/scoreboard/scoreboard/server/admin"
@@ -243,37 +244,52 @@ func (s *Server) makeGateway() {
 		}
 	}
 	if !c.Has(config.RoleGateway) {
-		s.add("notices", follower{s.ranking, []func(scoreboard.Notice){names, s.reads.Notify}, s.log})
+		s.add("notices", newFollower("redis", s.ranking, s.log, names, s.reads.Notify))
 		return
 	}
 	s.hub = realtime.NewHub(hubOptions(c), s.reads, s.log)
 	s.add("hub", s.hub)
 	if c.Realtime.Bus == config.BusKafka {
-		s.add("notices", follower{s.ranking, []func(scoreboard.Notice){names, s.reads.Notify}, s.log})
-		s.add("bus", follower{
-			s.kafka.Notices(c.Kafka.NoticesTopic), []func(scoreboard.Notice){names, s.hub.Notify}, s.log,
-		})
+		s.add("notices", newFollower("redis", s.ranking, s.log, names, s.reads.Notify))
+		s.add("bus", newFollower("kafka", s.kafka.Notices(c.Kafka.NoticesTopic), s.log, names, s.hub.Notify))
 		return
 	}
 	// The cache before the hub: a client that reads after a frame gets its state.
-	s.add("notices", follower{s.ranking, []func(scoreboard.Notice){names, s.reads.Notify, s.hub.Notify}, s.log})
+	s.add("notices", newFollower("redis", s.ranking, s.log, names, s.reads.Notify, s.hub.Notify))
 }
 
 // follower passes notices to functions, in their order.
 type follower struct {
-	source interface {
-		Follow(ctx context.Context, do func(scoreboard.Notice), bad func(error)) error
-	}
-	notify []func(scoreboard.Notice)
-	log    *slog.Logger
+	source  notices
+	notify  []func(scoreboard.Notice)
+	log     *slog.Logger
+	skipped prometheus.Counter
 }
+
+// notices is a source of notices: Redis, or the topic in Kafka.
+type notices interface {
+	Follow(ctx context.Context, do func(scoreboard.Notice), bad func(error)) error
+}
+
+func newFollower(name string, source notices, log *slog.Logger, notify ...func(scoreboard.Notice)) follower {
+	return follower{source, notify, log, prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "scoreboard_notices_skipped_total", Help: "Notices that could not be decoded, by source.",
+		ConstLabels: prometheus.Labels{"source": name},
+	})}
+}
+
+// Collectors returns the metrics, for registration.
+func (f follower) Collectors() []prometheus.Collector { return []prometheus.Collector{f.skipped} }
 
 func (f follower) Run(ctx context.Context) error {
 	return f.source.Follow(ctx, func(n scoreboard.Notice) {
 		for _, notify := range f.notify {
 			notify(n)
 		}
-	}, func(err error) { f.log.Warn("notice skipped", "err", err) })
+	}, func(err error) {
+		f.skipped.Inc()
+		f.log.Warn("notice skipped", "err", err)
+	})
 }
 
 // makeMaintenance makes the background work of the role maintenance.

@@ -36,15 +36,16 @@ type wireIncrement struct {
 func EncodeAccepted(in *scoreboard.Increment) []byte {
 	w := wireIncrement{
 		Schema: Schema, User: in.User, Delta: in.Delta, Event: in.Event.Text, Boards: in.Boards, Action: in.Action,
-		Client: in.Client, AcceptedAt: in.Accepted.UTC(), KeyID: in.KeyID, Signer: in.Signer, Address: in.Address,
-		Agent: in.Agent, Trace: in.Trace, Attested: in.Attested, Server: in.Server, Country: in.Country,
+		Client: scoreboard.WritableTime(in.Client), AcceptedAt: scoreboard.WritableTime(in.Accepted),
+		KeyID: in.KeyID, Signer: in.Signer, Address: in.Address, Agent: in.Agent,
+		Trace: in.Trace, Attested: in.Attested, Server: in.Server, Country: in.Country,
 	}
 	if in.ActionID != [16]byte{} {
 		w.ActionID = scoreboard.FormatUUID(in.ActionID)
 	}
 	b, err := json.Marshal(w)
 	if err != nil {
-		panic(err) // plain fields always marshal
+		panic(err) // plain fields always marshal, and every time can be written
 	}
 	return b
 }
@@ -71,8 +72,9 @@ func DecodeAccepted(value []byte) (*scoreboard.Increment, error) {
 	if err := scoreboard.CheckAction(w.Action); err != nil {
 		return nil, fmt.Errorf("decode an accepted increment: %w", err)
 	}
-	if len(w.Boards) == 0 || len(w.Boards) > scoreboard.MaxBoards || w.AcceptedAt.IsZero() {
-		return nil, fmt.Errorf("decode an accepted increment: boards and accepted_at must be set")
+	if len(w.Boards) == 0 || len(w.Boards) > scoreboard.MaxBoards || w.AcceptedAt.IsZero() ||
+		!scoreboard.IsWritable(w.AcceptedAt) || !scoreboard.IsWritable(w.Client) {
+		return nil, fmt.Errorf("decode an accepted increment: boards, accepted_at or timestamp are missing or invalid")
 	}
 	for _, b := range w.Boards {
 		if _, err := scoreboard.ParseBoardID(string(b)); err != nil {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -55,9 +54,9 @@ func AppendEvent(b []byte, c *scoreboard.Change) []byte {
 	b = append(b, `,"order_key":`...)
 	b = strconv.AppendInt(b, c.Key, 10)
 	b = append(b, `,"reached_at":"`...)
-	b = c.ReachedAt.UTC().AppendFormat(b, eventTime)
+	b = scoreboard.WritableTime(c.ReachedAt).AppendFormat(b, eventTime)
 	b = append(b, `","recorded_at":"`...)
-	b = c.RecordedAt.UTC().AppendFormat(b, eventTime)
+	b = scoreboard.WritableTime(c.RecordedAt).AppendFormat(b, eventTime)
 	b = append(b, `","hidden":`...)
 	b = strconv.AppendBool(b, c.Hidden)
 	return append(b, '}')
@@ -74,7 +73,7 @@ func AppendHeartbeat(b []byte, h scoreboard.Heartbeat) []byte {
 	b = append(b, `,"partitions":`...)
 	b = strconv.AppendInt(b, int64(h.Partitions), 10)
 	b = append(b, `,"as_of":"`...)
-	b = h.AsOf.UTC().AppendFormat(b, eventTime)
+	b = scoreboard.WritableTime(h.AsOf).AppendFormat(b, eventTime)
 	return append(b, `"}`...)
 }
 
@@ -111,7 +110,7 @@ func DecodeEvent(value []byte) (*scoreboard.Change, *scoreboard.Heartbeat, error
 		return nil, nil, fmt.Errorf("decode an event: schema %d is no longer supported", e.schema)
 	}
 	if e.kind == typeHeartbeat {
-		at, err := time.Parse(time.RFC3339, e.asOf)
+		at, err := scoreboard.ParseTime(e.asOf)
 		if err != nil || e.shard < 0 || e.shard >= e.shards || e.partitions < 1 || at.IsZero() {
 			return nil, nil, errors.New("decode a heartbeat: invalid shard, shards, partitions or as_of")
 		}
@@ -194,10 +193,10 @@ func (e *event) validate() (*scoreboard.Change, error) {
 	if c.Board, err = scoreboard.ParseBoardID(e.board); err != nil {
 		return nil, err
 	}
-	if c.ReachedAt, err = time.Parse(time.RFC3339, e.reached); err != nil {
+	if c.ReachedAt, err = scoreboard.ParseTime(e.reached); err != nil {
 		return nil, fmt.Errorf("reached_at: %w", err)
 	}
-	if c.RecordedAt, err = time.Parse(time.RFC3339, e.recorded); err != nil {
+	if c.RecordedAt, err = scoreboard.ParseTime(e.recorded); err != nil {
 		return nil, fmt.Errorf("recorded_at: %w", err)
 	}
 	c.Event, c.Type = id, scoreboard.ChangeType(e.kind)

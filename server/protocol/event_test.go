@@ -1,7 +1,9 @@
 package protocol_test
 
 import (
+	"encoding/json"
 	"errors"
+	"math"
 	"reflect"
 	"strings"
 	"testing"
@@ -45,7 +47,12 @@ func TestEventRoundTrip(t *testing.T) {
 	})
 }
 
-const tooLarge = "9007199254740992" // 2^53
+const (
+	tooLarge = "9007199254740992" // 2^53
+	// afterTheCalendar is valid RFC 3339, and lies in the year 10000 of UTC.
+	afterTheCalendar  = "9999-12-31T23:59:59-14:00"
+	beforeTheCalendar = "0001-01-01T00:00:00+14:00"
+)
 
 func TestDecodeEventRejects(t *testing.T) {
 	t.Parallel()
@@ -63,7 +70,13 @@ func TestDecodeEventRejects(t *testing.T) {
 		"score too large": func(s string) string { return strings.Replace(s, `"score":5`, `"score":`+tooLarge, 1) },
 		"wrong order key": func(s string) string { return strings.Replace(s, `"order_key":-5`, `"order_key":-6`, 1) },
 		"no revision":     func(s string) string { return strings.Replace(s, `"revision":1`, `"revision":0`, 1) },
-		"schema zero":     func(s string) string { return strings.Replace(s, `"schema":1`, `"schema":0`, 1) },
+		"reached outside the calendar": func(s string) string {
+			return strings.Replace(s, `"reached_at":"1970-01-01T00:00:01Z"`, `"reached_at":"`+afterTheCalendar+`"`, 1)
+		},
+		"recorded outside the calendar": func(s string) string {
+			return strings.Replace(s, `"recorded_at":"1970-01-01T00:00:01Z"`, `"recorded_at":"`+afterTheCalendar+`"`, 1)
+		},
+		"schema zero": func(s string) string { return strings.Replace(s, `"schema":1`, `"schema":0`, 1) },
 	}
 	if _, _, err := protocol.DecodeEvent(good); err != nil {
 		t.Fatalf("the valid event: %v", err)
@@ -98,6 +111,48 @@ func TestHeartbeatRoundTrip(t *testing.T) {
 			t.Errorf("%+v is accepted", spoilt)
 		}
 	}
+	for _, asOf := range []string{afterTheCalendar, beforeTheCalendar} {
+		beat := `{"schema":1,"type":"heartbeat","shard":0,"shards":1,"partitions":1,"as_of":"` + asOf + `"}`
+		if _, got, err := protocol.DecodeEvent([]byte(beat)); err == nil {
+			t.Errorf("as_of %s is accepted: %+v", asOf, got)
+		}
+	}
+}
+
+// A background worker that panics ends the daemon: whatever the times are, and wherever
+// they come from, these encoders must write something that is decoded again.
+func TestEncodersWriteAnyTime(t *testing.T) {
+	t.Parallel()
+	for _, at := range []time.Time{
+		{},
+		time.Unix(1<<40, 0), time.Unix(-1<<40, 0), time.UnixMicro(math.MaxInt64), time.UnixMicro(math.MinInt64),
+		time.Date(9999, 12, 31, 23, 59, 59, 0, time.FixedZone("", -14*3600)),
+		time.Date(2026, 11, 22, 0, 0, 0, 0, time.FixedZone("", 99*3600)),
+	} {
+		c := scoreboard.Change{
+			Type: scoreboard.ChangeScore, Board: "global", User: "alice", Score: 5, Key: -5, Version: 1, Revision: 1,
+			ReachedAt: at, RecordedAt: at,
+		}
+		if _, _, err := protocol.DecodeEvent(protocol.AppendEvent(nil, &c)); err != nil {
+			t.Errorf("event of %s: %v", at, err)
+		}
+		top := &scoreboard.Top{Board: "global", Epoch: 1, Version: 1, UpdatedAt: at, AsOf: at}
+		notice := scoreboard.Notice{Board: "global", Top: top}
+		if _, err := protocol.DecodeNotice(protocol.EncodeNotice(&notice)); err != nil {
+			t.Errorf("notice of %s: %v", at, err)
+		}
+		in := scoreboard.Increment{
+			User: "alice", Event: scoreboard.EventID{Text: "e"}, Boards: []scoreboard.BoardID{"global"}, Client: at,
+			Accepted: at,
+		}
+		if _, err := protocol.DecodeAccepted(protocol.EncodeAccepted(&in)); err != nil && !at.IsZero() {
+			t.Errorf("increment of %s: %v", at, err)
+		}
+		season := scoreboard.EndedPeriod{Board: scoreboard.Board{PeriodStart: at, PeriodEnd: at, Closed: at}}
+		if !json.Valid(protocol.EncodeSeasonClosed(&season)) {
+			t.Errorf("season of %s: invalid JSON", at)
+		}
+	}
 }
 
 func TestUnknownEventFieldsAreIgnored(t *testing.T) {
@@ -121,10 +176,25 @@ func TestUnknownEventFieldsAreIgnored(t *testing.T) {
 func FuzzDecodeEvent(f *testing.F) {
 	f.Add(protocol.AppendHeartbeat(nil, scoreboard.Heartbeat{Shards: 1, Partitions: 1, AsOf: time.Unix(1, 0)}))
 	f.Add([]byte(`{"schema":1,"x":[{"y":null}]}`))
+	change := scoreboard.Change{
+		Type: scoreboard.ChangeScore, Board: "global", User: "alice", Score: 5, Key: -5, Version: 1, Revision: 1,
+		ReachedAt: time.Unix(1, 0), RecordedAt: time.Unix(1, 0),
+	}
+	event := string(protocol.AppendEvent(nil, &change))
+	f.Add([]byte(strings.ReplaceAll(event, "1970-01-01T00:00:01Z", afterTheCalendar)))
 	f.Fuzz(func(t *testing.T, value []byte) {
-		c, _, err := protocol.DecodeEvent(value)
+		c, beat, err := protocol.DecodeEvent(value)
+		if beat != nil && (err != nil || !scoreboard.IsWritable(beat.AsOf)) {
+			t.Errorf("heartbeat %+v, %v", beat, err)
+		}
 		if err != nil || c == nil {
 			return
+		}
+		// The projection turns changes into notices.
+		top := &scoreboard.Top{Board: c.Board, Epoch: 1, Version: 1, UpdatedAt: c.RecordedAt, AsOf: c.ReachedAt}
+		notice := scoreboard.Notice{Board: c.Board, Top: top}
+		if _, err := protocol.DecodeNotice(protocol.EncodeNotice(&notice)); err != nil {
+			t.Errorf("the notice of %+v: %v", c, err)
 		}
 		again, _, err := protocol.DecodeEvent(protocol.AppendEvent(nil, c))
 		if err != nil || again.User != c.User || again.Score != c.Score || again.Revision != c.Revision {

@@ -39,8 +39,8 @@ type Moved struct {
 func EncodeNotice(n *scoreboard.Notice) []byte {
 	out := Notice{
 		Schema: Schema, Type: typeNotice, Board: string(n.Board), Epoch: n.Top.Epoch, Version: n.Top.Version,
-		UpdatedAt: n.Top.UpdatedAt, AsOf: n.Top.AsOf, Total: n.Top.Total,
-		Top: make([]Entry, len(n.Top.Entries)), Moved: make([]Moved, len(n.Moved)),
+		UpdatedAt: scoreboard.WritableTime(n.Top.UpdatedAt), AsOf: scoreboard.WritableTime(n.Top.AsOf),
+		Total: n.Top.Total, Top: make([]Entry, len(n.Top.Entries)), Moved: make([]Moved, len(n.Moved)),
 	}
 	for i, e := range n.Top.Entries {
 		out.Top[i] = Entry{Rank: e.Rank, UserID: string(e.User), Score: int64(e.Score)}
@@ -49,7 +49,7 @@ func EncodeNotice(n *scoreboard.Notice) []byte {
 		out.Moved[i] = Moved{UserID: string(m.User), Score: int64(m.Score), Revision: m.Revision, Version: m.Version}
 	}
 	b, err := json.Marshal(&out)
-	if err != nil { // these types always marshal
+	if err != nil { // these types always marshal: every time can be written
 		panic(err)
 	}
 	return b
@@ -68,11 +68,13 @@ func DecodeNotice(value []byte) (n scoreboard.Notice, err error) {
 	if n.Board, err = scoreboard.ParseBoardID(in.Board); err != nil {
 		return n, fmt.Errorf("decode a notice: %w", err)
 	}
-	if in.Type != typeNotice || in.Epoch < 1 || in.Version < 1 || len(in.Top) > scoreboard.TopSize {
-		return n, errors.New("decode a notice: invalid type, epoch, version or top")
+	if in.Type != typeNotice || in.Epoch < 1 || in.Version < 1 || len(in.Top) > scoreboard.TopSize ||
+		!scoreboard.IsWritable(in.UpdatedAt) || !scoreboard.IsWritable(in.AsOf) {
+		return n, errors.New("decode a notice: invalid type, epoch, version, updated_at, as_of or top")
 	}
 	n.Top = &scoreboard.Top{
-		Board: n.Board, Epoch: in.Epoch, Version: in.Version, UpdatedAt: in.UpdatedAt, AsOf: in.AsOf, Total: in.Total,
+		Board: n.Board, Epoch: in.Epoch, Version: in.Version, UpdatedAt: in.UpdatedAt.UTC(), AsOf: in.AsOf.UTC(),
+		Total:   in.Total,
 		Entries: make([]scoreboard.Entry, len(in.Top)),
 	}
 	for i, e := range in.Top {

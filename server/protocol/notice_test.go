@@ -38,7 +38,11 @@ func TestNoticeRoundTrip(t *testing.T) {
 	for name, value := range map[string]string{
 		"not JSON": "?", "no board": strings.Replace(string(value), `"global"`, `"?"`, 1),
 		"another type": strings.Replace(string(value), "leaderboard.notice", "score.changed", 1),
-		"no version":   strings.Replace(string(value), `"version":42`, `"version":0`, 1),
+		"updated after the calendar": strings.Replace(
+			string(value), `"updated_at":"2027-01-15T08:00:00.000001Z"`, `"updated_at":"`+afterTheCalendar+`"`, 1),
+		"as_of before the calendar": strings.Replace(
+			string(value), `"as_of":"2027-01-15T08:00:00Z"`, `"as_of":"`+beforeTheCalendar+`"`, 1),
+		"no version": strings.Replace(string(value), `"version":42`, `"version":0`, 1),
 	} {
 		if _, err := protocol.DecodeNotice([]byte(value)); err == nil || errors.Is(err, protocol.ErrNewerSchema) {
 			t.Errorf("%s: got %v, want an error", name, err)

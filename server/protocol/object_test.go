@@ -69,10 +69,19 @@ func FuzzDecodeAccepted(f *testing.F) {
 	)
 	f.Add([]byte(`{"schema":9}`))
 	f.Add([]byte(`null`))
+	f.Add([]byte(`{"schema":1,"user_id":"a","delta":5,"event_id":"e","boards":["global"],"timestamp":"` +
+		beforeTheCalendar + `","accepted_at":"` + afterTheCalendar + `"}`))
 	f.Fuzz(func(t *testing.T, value []byte) {
 		in, err := protocol.DecodeAccepted(value)
-		if err == nil && (len(in.Boards) == 0 || in.User == "" || in.Event.Text == "") {
+		if err != nil {
+			return
+		}
+		if len(in.Boards) == 0 || in.User == "" || in.Event.Text == "" {
 			t.Fatalf("%q is decoded as %+v", value, in)
+		}
+		again, err := protocol.DecodeAccepted(protocol.EncodeAccepted(in))
+		if err != nil || again.PayloadHash() != in.PayloadHash() || !again.Accepted.Equal(in.Accepted) {
+			t.Fatalf("%+v became %+v, %v", in, again, err)
 		}
 	})
 }

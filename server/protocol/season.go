@@ -33,15 +33,16 @@ func EncodeSeasonClosed(e *scoreboard.EndedPeriod) []byte {
 	out := SeasonClosed{
 		Schema: Schema, Type: "season.closed", EventID: scoreboard.FormatUUID(e.EventID().UUID),
 		Board: string(b.ID), Family: string(b.Family), Period: string(b.Period), Region: b.Region,
-		Mode: string(b.Mode), Order: string(b.Order), PeriodStart: b.PeriodStart, PeriodEnd: b.PeriodEnd,
-		ClosedAt: b.Closed, Users: e.Users, StandingsHash: b.StandingsHash, Top: make([]Entry, len(e.Top)),
+		Mode: string(b.Mode), Order: string(b.Order), Users: e.Users, StandingsHash: b.StandingsHash,
+		PeriodStart: scoreboard.WritableTime(b.PeriodStart), PeriodEnd: scoreboard.WritableTime(b.PeriodEnd),
+		ClosedAt: scoreboard.WritableTime(b.Closed), Top: make([]Entry, len(e.Top)),
 	}
 	for i, entry := range e.Top {
 		out.Top[i] = Entry{Rank: entry.Rank, UserID: string(entry.User), Score: int64(entry.Score)}
 	}
 	value, err := json.Marshal(out)
 	if err != nil {
-		panic(err) // plain fields always marshal
+		panic(err) // plain fields always marshal, and every time can be written
 	}
 	return value
 }

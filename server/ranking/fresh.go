@@ -41,7 +41,7 @@ type basis struct {
 func (f *freshness) evaluate(b *basis) (time.Time, scoreboard.BoardState, error) {
 	var asOf time.Time
 	if b.asOf != 0 {
-		asOf = time.UnixMicro(b.asOf).UTC()
+		asOf = microTime(b.asOf)
 	}
 	applied := f.asOf
 	suspect := f.server != "" && b.server != f.server // an older build names no server
@@ -90,7 +90,7 @@ func parseFreshness(fresh map[string]string) *freshness {
 	f := &freshness{at: time.Now(), server: fresh["server"], asOf: earliest(fresh)}
 	if text, server, ok := strings.Cut(fresh["former"], " "); ok {
 		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
-			f.formerServer, f.formerAsOf = server, time.UnixMicro(n).UTC()
+			f.formerServer, f.formerAsOf = server, microTime(n)
 		}
 	}
 	f.adopted, _ = strconv.ParseInt(fresh["adopted"], 10, 64) // 0 if missing
@@ -116,5 +116,5 @@ func earliest(fresh map[string]string) time.Time {
 			}
 		}
 	}
-	return time.UnixMicro(oldest).UTC()
+	return microTime(oldest)
 }

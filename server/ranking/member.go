@@ -22,8 +22,12 @@ func prefix(reached time.Time) string {
 }
 
 func reachedAt(member string) time.Time {
-	return time.UnixMicro(int64(binary.BigEndian.Uint64([]byte(member[:prefixLength])))).UTC()
+	return microTime(int64(binary.BigEndian.Uint64([]byte(member[:prefixLength]))))
 }
+
+// microTime is a time that Redis holds, in UTC: whoever can write to Redis can store one
+// that cannot be written as JSON.
+func microTime(micros int64) time.Time { return scoreboard.WritableTime(time.UnixMicro(micros)) }
 
 // state is what put.lua stores for a user, behind reached_at.
 type state struct {

@@ -52,6 +52,9 @@ func readComplete(word string, n *scoreboard.Notice) error {
 			return fmt.Errorf("read a notice: %w", err)
 		}
 		at := time.UnixMicro(micros).UTC()
+		if !scoreboard.IsWritable(at) {
+			return fmt.Errorf("read a notice: no time of the calendar: %d", micros)
+		}
 		switch {
 		case i > 0:
 			n.Moved[i-1].ReachedAt = at
@@ -100,6 +103,10 @@ func parseNotice(payload string) (n scoreboard.Notice, err error) {
 			return n, fmt.Errorf("read a notice: %w", err)
 		}
 	}
+	updated := time.UnixMicro(facts[2]).UTC()
+	if !scoreboard.IsWritable(updated) {
+		return n, fmt.Errorf("read a notice: no time of the calendar: %d", facts[2])
+	}
 	n.Board = scoreboard.BoardID(f[0])
 	if size := facts[4]; size >= 0 {
 		if size > int64(len(rest)) {
@@ -109,7 +116,7 @@ func parseNotice(payload string) (n scoreboard.Notice, err error) {
 			Board:     n.Board,
 			Epoch:     facts[0],
 			Version:   facts[1],
-			UpdatedAt: time.UnixMicro(facts[2]).UTC(),
+			UpdatedAt: updated,
 			Total:     facts[3],
 		}
 		if top.Entries, err = unpackHead(rest[:size], scoreboard.Order(f[4])); err != nil {

@@ -49,7 +49,7 @@ func (r *Ranking) rows(
 		Board:     board,
 		Epoch:     reply.int(0),
 		Version:   reply.int(1),
-		UpdatedAt: time.UnixMicro(reply.int(2)).UTC(),
+		UpdatedAt: microTime(reply.int(2)),
 		AsOf:      reply.asOf,
 		Total:     reply.int(4),
 		State:     reply.state,
@@ -256,7 +256,7 @@ func (r *reply) basis() basis {
 		}
 		return r.int(i)
 	}
-	b := basis{since: optional(1), asOf: optional(2), built: time.UnixMicro(r.int(3))}
+	b := basis{since: optional(1), asOf: optional(2), built: microTime(r.int(3))}
 	b.server, _ = r.values[0].(string)
 	r.values = r.values[4:]
 	return b

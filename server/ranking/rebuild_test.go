@@ -272,10 +272,16 @@ func TestNoticeIsCompleteIfAllIsNew(t *testing.T) {
 // follow subscribes to notices and returns a function that waits for the next.
 func follow(t *testing.T, r rig) (next func() scoreboard.Notice) {
 	t.Helper()
+	return followAll(t, r, func(error) {})
+}
+
+// followAll is follow that passes malformed notices to bad.
+func followAll(t *testing.T, r rig, bad func(error)) (next func() scoreboard.Notice) {
+	t.Helper()
 	following, stop := context.WithCancel(ctx)
 	notices := make(chan scoreboard.Notice, 16)
 	done := make(chan error, 1)
-	go func() { done <- r.Follow(following, func(n scoreboard.Notice) { notices <- n }, func(error) {}) }()
+	go func() { done <- r.Follow(following, func(n scoreboard.Notice) { notices <- n }, bad) }()
 	t.Cleanup(func() {
 		stop()
 		if err := <-done; err != nil {

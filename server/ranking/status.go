@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -156,7 +155,7 @@ func (r *Ranking) Status(ctx context.Context, board scoreboard.BoardID) (*scoreb
 	if err != nil {
 		return nil, fmt.Errorf("read the ranking status of board %s: built: %w", board, err)
 	}
-	c.Built = time.UnixMicro(built).UTC()
+	c.Built = microTime(built)
 	if c.Members, err = r.rdb.ZCard(ctx, keys[1]).Result(); err != nil {
 		return nil, translate(fmt.Errorf("read the ranking status of board %s: %w", board, err))
 	}

@@ -171,7 +171,7 @@ func (b *board) state(s shape, window time.Duration) *state {
 		ts = top.AsOf
 	}
 	return &state{
-		seq: 1, board: top.Board, epoch: top.Epoch, version: top.Version, ts: ts.UTC(),
+		seq: 1, board: top.Board, epoch: top.Epoch, version: top.Version, ts: scoreboard.WritableTime(ts),
 		degraded: top.Degraded, window: window, encodeSeconds: b.hub.metrics.encode,
 		rows: top.Entries[:min(len(top.Entries), b.hub.rows(s))],
 	}

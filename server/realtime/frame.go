@@ -42,7 +42,8 @@ func (f *Frame) Encoded(as Encoding, encode func(*Frame) []byte) []byte {
 	return e.bytes
 }
 
-// newFrame encodes v. The types below always marshal.
+// newFrame encodes v. The types below always marshal: every time in them is a
+// scoreboard.WritableTime.
 func newFrame(kind string, v any) *Frame {
 	b, err := json.Marshal(v)
 	if err != nil {

@@ -168,3 +168,24 @@ func TestResume(t *testing.T) {
 		t.Errorf("ahead: got version %d first, want 5", f.Version)
 	}
 }
+
+// A forged notice, or a ranking that was written past the server, must not end the daemon.
+func TestImpossibleTimesEndNoDaemon(t *testing.T) {
+	t.Parallel()
+	boards := newRanking("global")
+	r := start(t, realtime.Options{Window: time.Millisecond, CheckEvery: time.Hour}, boards)
+	w := r.dial("user=alice")
+	w.frame()
+	for i, at := range []time.Time{time.UnixMicro(253402351199000000), time.UnixMicro(-99999999999999999)} {
+		n := boards.set("global", of{"alice": scoreboard.Score(2 + i)})
+		n.Top.UpdatedAt, n.Top.AsOf = at, at
+		r.hub.Notify(n)
+		for seen := map[string]bool{}; !seen[protocol.FrameUpdated]; {
+			f := w.frame()
+			seen[f.Type] = true
+			if !scoreboard.IsWritable(f.TS) {
+				t.Errorf("%s of %s", f.Type, f.TS)
+			}
+		}
+	}
+}

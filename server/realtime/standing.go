@@ -164,7 +164,7 @@ func (st *standing) update(e scoreboard.Entry, epoch, version int64, ts time.Tim
 	st.sent.Store(&rankState{seq: st.seq, frame: newFrame(protocol.FrameRank, rankFrame{
 		Type: protocol.FrameRank, Board: string(st.board.latest.Board), UserID: string(st.user),
 		Score: int64(e.Score), Rank: e.Rank, PreviousRank: previous,
-		Version: st.version, Epoch: epoch, TS: ts.UTC(),
+		Version: st.version, Epoch: epoch, TS: scoreboard.WritableTime(ts),
 	})})
 	for _, sub := range st.subs {
 		sub.conn.out.Wake()

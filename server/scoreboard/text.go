@@ -36,6 +36,25 @@ func IsWritable(t time.Time) bool {
 	return year >= 1 && year <= 9999
 }
 
+var (
+	firstTime = time.Date(1, 1, 1, 0, 0, 0, 1000, time.UTC) // the zero time means none
+	lastTime  = time.Date(9999, 12, 31, 23, 59, 59, 999_999_000, time.UTC)
+)
+
+// WritableTime returns t in UTC or, if that cannot be written (IsWritable), about the
+// nearest time that can, which is not the zero time. It is for times that were not
+// checked when they entered, such as those that Redis or an earlier version has stored.
+func WritableTime(t time.Time) time.Time {
+	t = t.UTC()
+	switch year := t.Year(); {
+	case year < 1:
+		return firstTime
+	case year > 9999:
+		return lastTime
+	}
+	return t
+}
+
 func isText(s string) bool {
 	for _, c := range s {
 		if c == utf8.RuneError || unicode.IsControl(c) {

@@ -29,7 +29,9 @@ if applied == 0 then
     return 0
 end
 local top = renew(KEYS[1], KEYS[2])
-if tonumber(ARGV[3]) > tonumber(redis.call('HGET', KEYS[1], 'updated')) then
+-- A time of after the year 9999, or none, was not stored by this script.
+local updated = tonumber(redis.call('HGET', KEYS[1], 'updated') or '')
+if not updated or updated >= 253402300800000000 or tonumber(ARGV[3]) > updated then
     redis.call('HSET', KEYS[1], 'updated', ARGV[3])
 end
 local complete = applied == (#ARGV - 7) / 6 and facts[2] == ARGV[7] and ARGV[6] or ''
