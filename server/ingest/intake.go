@@ -47,6 +47,7 @@ type Intake struct {
 	clock        *Clock
 	log          *slog.Logger
 	deadLettered prometheus.Counter
+	newer        prometheus.Counter
 }
 
 // NewIntake returns an intake; Run starts it.
@@ -60,11 +61,16 @@ func NewIntake(
 		deadLettered: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "scoreboard_intake_buried_total", Help: "Accepted increments that went to the dead letters.",
 		}),
+		newer: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "scoreboard_intake_newer_schema_total", Help: "Partitions paused at an increment with a newer schema.",
+		}),
 	}
 }
 
 // Collectors returns the metrics, for registration.
-func (k *Intake) Collectors() []prometheus.Collector { return []prometheus.Collector{k.deadLettered} }
+func (k *Intake) Collectors() []prometheus.Collector {
+	return []prometheus.Collector{k.deadLettered, k.newer}
+}
 
 // Run consumes until ctx ends, and starts again after a failure.
 func (k *Intake) Run(ctx context.Context) error {
@@ -89,13 +95,22 @@ const maxFailures = 8
 
 // handle records a batch. Malformed records and those outside the window go to
 // the dead letters, rejections are stored, and after a failure of the store it
-// retries until ctx ends.
+// retries until ctx ends. A partition with an increment of a newer schema is paused
+// there; it waits for a build that reads it.
 func (k *Intake) handle(ctx context.Context, records []scoreboard.Record) (paused map[int]int64, err error) {
 	todo := make([]waiting, 0, len(records))
+	paused = map[int]int64{}
 	for _, r := range records {
+		if _, ok := paused[r.Partition]; ok {
+			continue
+		}
 		in, err := protocol.DecodeAccepted(r.Value)
 		if errors.Is(err, protocol.ErrNewerSchema) {
-			return nil, fmt.Errorf("read offset %d of partition %d: %w", r.Offset, r.Partition, err)
+			k.newer.Inc()
+			k.log.Error("partition paused: upgrade to a build that reads the newer schema",
+				"topic", r.Topic, "partition", r.Partition, "offset", r.Offset, "err", err)
+			paused[r.Partition] = r.Offset
+			continue
 		}
 		if err != nil {
 			if err := k.moveToDeadLetters(ctx, r, err, 1); err != nil {
@@ -133,7 +148,7 @@ func (k *Intake) handle(ctx context.Context, records []scoreboard.Record) (pause
 			}
 		}
 	}
-	return nil, nil
+	return paused, nil
 }
 
 // checkAccepted returns why an increment that was accepted at a time is not recorded: if

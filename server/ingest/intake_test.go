@@ -1,6 +1,7 @@
 package ingest_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -26,16 +27,19 @@ type delivery struct {
 
 	mu       sync.Mutex
 	done     chan struct{}
-	letters  []int64 // offsets
+	letters  []int64       // offsets
+	paused   map[int]int64 // as the intake returned it
 	rejected map[string]scoreboard.Code
 }
 
 func (d *delivery) Consume(
 	ctx context.Context, handle func(context.Context, []scoreboard.Record) (map[int]int64, error),
 ) error {
-	if _, err := handle(ctx, d.records); err != nil {
+	paused, err := handle(ctx, d.records)
+	if err != nil {
 		return err
 	}
+	d.paused = paused
 	close(d.done)
 	<-ctx.Done()
 	return nil
@@ -211,6 +215,45 @@ func TestIntakeKeepsRejections(t *testing.T) {
 		}, d, "rejected", "e2")
 		if !slices.Equal(done, []string{"e2"}) {
 			t.Errorf("recorded %v, want e2 alone", done)
+		}
+	})
+}
+
+// A record of a newer build waits for that build, and stops its own partition only. One
+// that cannot be decoded, such as a tombstone, stops none.
+func TestIntakePausesAtNewerSchema(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var done []string
+		d := &delivery{}
+		at := func(partition int, offset int64, value []byte) {
+			d.records = append(d.records, scoreboard.Record{Partition: partition, Offset: offset, Value: value})
+		}
+		increment := func(text string) []byte {
+			in := event(t, text, 1)
+			in.Accepted = time.Now()
+			return protocol.EncodeAccepted(&in)
+		}
+		at(1, 20, nil)
+		at(1, 21, increment("before"))
+		at(1, 22, bytes.Replace(increment("newer"), []byte(`"schema":1`), []byte(`"schema":2`), 1))
+		at(1, 23, increment("behind"))
+		at(2, 30, []byte{})
+		at(2, 31, increment("other"))
+		deliver(t, func(batch []scoreboard.Increment) ([]scoreboard.Outcome, error) {
+			for i := range batch {
+				done = append(done, batch[i].Event.Text)
+			}
+			return recorded(batch), nil
+		}, d)
+		if slices.Sort(done); !slices.Equal(done, []string{"before", "other"}) {
+			t.Errorf("recorded %v, want what is not behind the pause", done)
+		}
+		if len(d.paused) != 1 || d.paused[1] != 22 {
+			t.Errorf("paused %v, want partition 1 from offset 22", d.paused)
+		}
+		if !slices.Equal(d.letters, []int64{20, 30}) {
+			t.Errorf("dead letters %v, want 20 and 30", d.letters)
 		}
 	})
 }

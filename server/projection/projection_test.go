@@ -150,6 +150,7 @@ func TestUnreadableRecordGoesToDeadLetters(t *testing.T) {
 	}
 	bad := map[string][]byte{
 		"decode an event":      []byte("not JSON"),
+		"at byte 0":            nil, // a tombstone
 		"board nowhere does":   event("mallory", 9, "nowhere"),
 		"out of range":         with(`"score":9`, `"score":9007199254740993`),
 		"revision and version": with(`"revision":1`, `"revision":0`),
@@ -169,7 +170,7 @@ func TestUnreadableRecordGoesToDeadLetters(t *testing.T) {
 	if paused := r.handle(t, records...); len(paused) > 0 {
 		t.Errorf("paused %v", paused)
 	}
-	r.wantTop(t, "usera userb userc userd usere userf userg")
+	r.wantTop(t, "usera userb userc userd usere userf userg userh")
 	if len(r.dead.records) != len(bad) {
 		t.Errorf("%d records went to the dead letters, want %d: %q", len(r.dead.records), len(bad), r.dead.reasons)
 	}

@@ -196,6 +196,37 @@ func TestReplayRejectsATimeNoLongerRetained(t *testing.T) {
 	}
 }
 
+// What cannot be stored as a dead letter would stop its partition for good.
+func TestAnyRecordCanBeADeadLetter(t *testing.T) {
+	t.Parallel()
+	r := open(t)
+	for i, l := range []scoreboard.DeadLetter{
+		{Value: nil, Reason: "a tombstone"},
+		{Value: []byte{}, Reason: "an empty value"},
+		{Value: []byte{0, 0xff}, Reason: "NUL \x00, no UTF-8 \xff, " + strings.Repeat("long", 1<<18)},
+	} {
+		l.Topic, l.Offset, l.Attempts = "events", int64(i), 1
+		if err := r.DeadLetters.Add(ctx, &l); err != nil {
+			t.Fatalf("%.20q: %v", l.Reason, err)
+		}
+	}
+	q := repair.Requeue{
+		Letters: r.Store.DeadLetters, DedupeSince: time.Now().AddDate(0, -1, 0), Progress: func(*repair.ReplayResult) {},
+	}
+	if done, err := q.Run(ctx); err != nil || done.Unreadable != 3 {
+		t.Errorf("requeue: %+v, %v; want three that cannot be decoded", done, err)
+	}
+	letters, err := r.DeadLetters.DeadLetters(ctx, 0, 10)
+	if err != nil || len(letters) != 3 || len(letters[2].Reason) > 2000 {
+		t.Fatalf("got %+.100v, %v; want all three", letters, err)
+	}
+	for i := range letters {
+		if err := r.DeadLetters.DropLetter(ctx, letters[i].ID, nil); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestRequeueKeepsLettersItCannotDecode(t *testing.T) {
 	t.Parallel()
 	r := open(t)

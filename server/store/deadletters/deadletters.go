@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -22,12 +23,22 @@ type DeadLetters struct {
 // New returns a DeadLetters over db. Changes from before the window are not requeued.
 func New(db *pg.DB, window scoreboard.Window) *DeadLetters { return &DeadLetters{db, window} }
 
+// maxReason bounds the stored reason, in bytes.
+const maxReason = 2000
+
 // Add stores a record that cannot be processed as a dead letter. Storing the same
-// record again changes nothing.
+// record again changes nothing. It accepts any record, also one without a value, such as
+// a tombstone in Kafka: a letter that cannot be stored would stop its partition.
 func (d *DeadLetters) Add(ctx context.Context, letter *scoreboard.DeadLetter) error {
+	value := letter.Value
+	if value == nil {
+		value = []byte{} // nil would be null
+	}
+	reason := scoreboard.Escape(letter.Reason) // it may quote the record; PostgreSQL rejects NUL
+	reason = strings.ToValidUTF8(reason[:min(len(reason), maxReason)], "")
 	_, err := d.db.Exec(ctx, `insert into dead_letters (topic, partition, record_offset, value, reason, attempts)
 values ($1, $2, $3, $4, $5, $6) on conflict do nothing`,
-		letter.Topic, letter.Partition, letter.Offset, letter.Value, letter.Reason, letter.Attempts)
+		letter.Topic, letter.Partition, letter.Offset, value, reason, letter.Attempts)
 	if err != nil {
 		return pg.Translate(fmt.Errorf("store a dead letter for %s, partition %d, offset %d: %w",
 			letter.Topic, letter.Partition, letter.Offset, err))
