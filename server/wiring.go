@@ -325,7 +325,8 @@ func (s *Server) makeMaintenance() error {
 		s.add("full comparison", pass)
 	}
 	addresses := func() time.Duration { return s.settings.Current().Retention.Addresses }
-	s.add("moderation", moderation.NewWorker(s.store.Corrections, s.store.Privacy, s.ranking, addresses, s.log))
+	s.add("moderation", moderation.NewWorker(
+		s.store.Corrections, s.store.Privacy, s.ranking, addresses, s.config.Ledger.RepeatWindow(), s.log))
 	return nil
 }
 

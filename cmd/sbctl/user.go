@@ -194,9 +194,9 @@ func newUserEraseCmd(p *program) *cobra.Command {
 		Use: "erase USER", Short: "Erase a user; the ledger is kept under an anonymous name", Args: exactArgs("USER"),
 		Long: `Erase a user. The ledger moves to an anonymous name, so that all sums stay correct;
 addresses, user agents, the profile and rejected events are deleted. Only the user
-id is kept for 30 days as a tombstone, so that delayed events cannot bring the user
-back; writes are rejected during that time. If the command is interrupted, the server
-continues. Existing ledger archives are not changed.`,
+id is kept as a tombstone for 30 days (longer with a longer ledger.window), so that
+delayed events cannot bring the user back; writes are rejected during that time. If the
+command is interrupted, the server continues. Existing ledger archives are not changed.`,
 		Example: trimExamples(`
   sbctl user erase alice --reason "requested on 2026-11-21"
   sbctl user erase alice --reason "requested on 2026-11-21" --yes --output json`),

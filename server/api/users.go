@@ -14,6 +14,8 @@ import (
 
 // PersonalData exports and erases what is stored about a user.
 type PersonalData interface {
+	// Known reports whether anything is stored about the user.
+	Known(ctx context.Context, user scoreboard.UserID) (bool, error)
 	Export(ctx context.Context, user scoreboard.UserID, do func(kind string, row json.RawMessage) error) error
 	BeginErasure(
 		ctx context.Context, user scoreboard.UserID, why *scoreboard.AuditEntry,
@@ -57,8 +59,8 @@ func (a *API) export(c *gin.Context, caller *auth.Claims) error {
 		return err
 	}
 	ctx := c.Request.Context()
-	status, err := a.Moderation.UserStatus(ctx, user)
-	if err == nil && status == "" {
+	known, err := a.Moderation.Known(ctx, user)
+	if err == nil && !known {
 		err = scoreboard.Errorf(scoreboard.CodeNotFound, "user %s not found", user)
 	}
 	if err == nil {

@@ -10,7 +10,8 @@ import (
 
 // PersonalData is the store of users' personal data.
 type PersonalData interface {
-	ErasedUsers(ctx context.Context, before time.Time, limit int) ([]scoreboard.ErasedUser, error)
+	UnfinishedErasures(ctx context.Context, before time.Time, limit int) ([]scoreboard.ErasedUser, error)
+	FinishedErasures(ctx context.Context, before time.Time, limit int) ([]scoreboard.ErasedUser, error)
 	EraseStep(ctx context.Context, user, anonymous scoreboard.UserID) (int64, error)
 	Tombstones(ctx context.Context, user scoreboard.UserID) (map[scoreboard.BoardID]int64, error)
 	DeleteErasedName(ctx context.Context, user scoreboard.UserID) error
@@ -34,46 +35,50 @@ func (w *Worker) Cleanup(ctx context.Context) error {
 	)
 }
 
-// completeErasures continues erasures whose request ended before they did.
+// completeErasures continues erasures whose request ended before they did. One that fails
+// does not delay the others.
 func (w *Worker) completeErasures(ctx context.Context) error {
 	// Younger ones may still be running in their request.
-	erased, err := w.personal.ErasedUsers(ctx, time.Now().Add(-time.Minute), batchSize)
-	if err != nil {
-		return err
-	}
+	erased, err := w.personal.UnfinishedErasures(ctx, time.Now().Add(-time.Minute), batchSize)
 	for _, e := range erased {
-		for n := int64(1); e.Unfinished && n > 0; {
-			if n, err = w.personal.EraseStep(ctx, e.User, e.Anonymous); err != nil {
-				return err
-			}
-			w.steps.Inc()
-		}
+		err = errors.Join(err, w.completeErasure(ctx, e))
 	}
-	return nil
+	return err
 }
 
-// deleteTombstones deletes the tombstones of erased users: from the ranking
-// first, because only the store knows which ones exist.
+func (w *Worker) completeErasure(ctx context.Context, e scoreboard.ErasedUser) error {
+	for {
+		n, err := w.personal.EraseStep(ctx, e.User, e.Anonymous)
+		if err != nil || n == 0 {
+			return err
+		}
+		w.steps.Inc()
+	}
+}
+
+// deleteTombstones deletes the tombstones of erased users once nothing that the user may
+// have submitted can count any more.
 func (w *Worker) deleteTombstones(ctx context.Context) error {
-	erased, err := w.personal.ErasedUsers(ctx, time.Now().Add(-scoreboard.ErasureTime), batchSize)
+	erased, err := w.personal.FinishedErasures(ctx, time.Now().Add(-w.window.Tombstone()), batchSize)
+	for _, e := range erased {
+		err = errors.Join(err, w.deleteTombstone(ctx, e.User))
+	}
+	return err
+}
+
+// deleteTombstone deletes a user's tombstones from the rankings first, because only the
+// store knows which ones exist.
+func (w *Worker) deleteTombstone(ctx context.Context, user scoreboard.UserID) error {
+	boards, err := w.personal.Tombstones(ctx, user)
 	if err != nil {
 		return err
 	}
-	for _, e := range erased {
-		boards, err := w.personal.Tombstones(ctx, e.User)
-		if err != nil {
-			return err
-		}
-		for board := range boards {
-			if err := w.unrank(ctx, board, e.User); err != nil {
-				return err
-			}
-		}
-		if err := w.personal.DeleteErasedName(ctx, e.User); err != nil {
+	for board := range boards {
+		if err := w.unrank(ctx, board, user); err != nil {
 			return err
 		}
 	}
-	return nil
+	return w.personal.DeleteErasedName(ctx, user)
 }
 
 // unrank removes a user from a board's ranking if the board is loaded.

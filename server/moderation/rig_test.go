@@ -30,6 +30,7 @@ type rig struct {
 	ranking *ranking.Ranking
 	boards  map[scoreboard.BoardID]scoreboard.Board
 	cursor  scoreboard.Cursor
+	window  scoreboard.Window // of workers; 0: the default
 }
 
 func open(t testing.TB) *rig {
@@ -243,6 +244,7 @@ func (r *rig) worker() *moderation.Worker {
 		r.Privacy,
 		r.ranking,
 		func() time.Duration { return time.Hour },
+		r.window,
 		slog.New(slog.DiscardHandler),
 	)
 }

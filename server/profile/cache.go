@@ -39,7 +39,7 @@ type Cache struct {
 	loads  chan struct{}
 
 	mu         sync.RWMutex
-	young, old map[scoreboard.UserID]*scoreboard.Profile // nil for users without a profile
+	young, old map[scoreboard.UserID]*scoreboard.Profile // nil or empty for users without one
 }
 
 // NewCache returns an empty cache; Run fills it.
@@ -101,6 +101,9 @@ func (c *Cache) known(rows []scoreboard.Entry) (missing []scoreboard.UserID) {
 		if !ok {
 			missing = append(missing, rows[i].User)
 		}
+		if p != nil && p.Empty() {
+			p = nil
+		}
 		rows[i].Profile = p
 	}
 	return missing
@@ -138,14 +141,12 @@ func (c *Cache) Put(p *scoreboard.Profile) {
 	c.keep(p)
 }
 
-// keep caches a profile unless a newer one is cached; the lock is held.
+// keep caches a profile unless a newer one is cached; the lock is held. An empty one is
+// kept with its time: a request may store a name, be overtaken by the user's erasure, and
+// cache that name only then.
 func (c *Cache) keep(p *scoreboard.Profile) {
 	if had := c.young[p.User]; had != nil && !p.UpdatedAt.After(had.UpdatedAt) {
 		return // rows with the same pointer compare as equal
-	}
-	if p.DisplayName == "" && p.AvatarURL == "" {
-		c.put(p.User, nil)
-		return
 	}
 	c.put(p.User, p)
 }

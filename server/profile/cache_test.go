@@ -112,12 +112,30 @@ func TestBannedUserCannotSetName(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t, func(o *store.Options) { o.MaxConns = 2 })
 	put(t, s, "mallory", "M")
-	conn.Do(t, `insert into users (user_id, status) values ('mallory', 'banned')`)
+	conn.Do(t, `update users set status = 'banned' where user_id = 'mallory'`)
 	err := s.Profiles.PutProfile(ctx, &scoreboard.Profile{User: "mallory", DisplayName: "Alice"}, nil)
 	found, readErr := s.Profiles.Profiles(ctx, []scoreboard.UserID{"mallory"})
 	if scoreboard.CodeOf(err) != scoreboard.CodeForbidden || readErr != nil || len(found) != 1 ||
 		found[0].DisplayName != "M" {
 		t.Errorf("%v, and the profile is %+v (%v); want forbidden, and none changed", err, found, readErr)
+	}
+	root := &scoreboard.AuditEntry{Actor: "root", Action: "profile.put", Target: "user:mallory"}
+	for _, c := range []struct {
+		name string
+		why  *scoreboard.AuditEntry
+		code scoreboard.Code
+	}{
+		{"", nil, scoreboard.CodeForbidden},
+		{"N", root, scoreboard.CodeForbidden},
+		{"", root, ""}, // an operator clears an offensive name
+	} {
+		err := s.Profiles.PutProfile(ctx, &scoreboard.Profile{User: "mallory", DisplayName: c.name}, c.why)
+		if scoreboard.CodeOf(err) != c.code && (err != nil || c.code != "") {
+			t.Errorf("name %q by an operator %t: %v, want %q", c.name, c.why != nil, err, c.code)
+		}
+	}
+	if found, err := s.Profiles.Profiles(ctx, []scoreboard.UserID{"mallory"}); err != nil || !found[0].Empty() {
+		t.Errorf("the profile that an operator cleared is %+v, %v", found, err)
 	}
 }
 
@@ -152,5 +170,19 @@ from unnest('{alice,mallory,frozen,banned,erased,private}'::text[]) as u`)
 		if got := scoreboard.CodeOf(err); got != want || want == "" && err != nil {
 			t.Errorf("%q: got %v, want code %q", name, err, want)
 		}
+	}
+}
+
+// A name that was stored before the user's erasure is not shown after it.
+func TestErasedNameIsNotCachedAgain(t *testing.T) {
+	t.Parallel()
+	c := profile.NewCache(nil, slog.New(slog.DiscardHandler))
+	stored := time.Now()
+	c.Put(&scoreboard.Profile{User: "alice", UpdatedAt: stored.Add(time.Second)})
+	c.Put(&scoreboard.Profile{User: "alice", DisplayName: "Alice", UpdatedAt: stored})
+	rows := []scoreboard.Entry{{User: "alice"}}
+	c.ShowKnown(rows)
+	if rows[0].Profile != nil {
+		t.Errorf("got %+v, want no profile", rows[0].Profile)
 	}
 }

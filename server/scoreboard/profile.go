@@ -18,6 +18,9 @@ type Profile struct {
 	UpdatedAt   time.Time
 }
 
+// Empty reports whether the profile says nothing about the user.
+func (p *Profile) Empty() bool { return p.DisplayName == "" && p.AvatarURL == "" }
+
 // Bounds of a profile: characters of a name, bytes of an address.
 const (
 	MaxDisplayName = 32

@@ -40,7 +40,7 @@ const (
 	UserActive = "active"
 	UserFrozen = "frozen" // cannot write
 	UserBanned = "banned" // cannot write, and is hidden from others
-	UserErased = "erased" // only the name is kept, for ErasureTime
+	UserErased = "erased" // only the name is kept, for Window.Tombstone
 )
 
 // UserState is a user's current status: active, frozen (cannot write), banned
@@ -71,11 +71,6 @@ type UserRecord struct {
 
 // ErasedUser is an erased user whose name is still kept.
 type ErasedUser struct {
-	User       UserID
-	Anonymous  UserID // the new owner of the ledger rows
-	Unfinished bool   // some rows are not moved yet
+	User      UserID
+	Anonymous UserID // the new owner of the ledger rows
 }
-
-// ErasureTime is how long the name of an erased user is kept: longer than any
-// event of that user can be in flight.
-const ErasureTime = 30 * 24 * time.Hour

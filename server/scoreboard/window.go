@@ -30,6 +30,12 @@ func (w Window) Guaranteed() time.Duration {
 	return time.Duration(days-3) * 24 * time.Hour
 }
 
+// Tombstone is how long the name of an erased user is kept: longer than anything that the
+// user submitted or was given may count, be it an attestation, an increment that waits to
+// be recorded or one that is read again. It would count once more for a new user of the
+// same name.
+func (w Window) Tombstone() time.Duration { return w.Guaranteed() + 5*24*time.Hour }
+
 // MaxClockSkew is how far ahead of this machine's clock a time may be that another
 // server has set.
 const MaxClockSkew = 24 * time.Hour

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -15,15 +16,22 @@ import (
 )
 
 // Known looks up a batch of events without locks: receipts for recorded events, a
-// conflict if the payload differs, and an empty outcome for the rest.
+// conflict if the payload differs, gone for those of erased users, and an empty outcome
+// for the rest.
 func (s *Increments) Known(ctx context.Context, batch []scoreboard.Increment) ([]scoreboard.Outcome, error) {
 	b := ledger.NewBatch(batch, s.o.Shards, nil)
 	if err := s.tx.ReadKnown(ctx, b); err != nil {
 		return nil, pg.Translate(fmt.Errorf("look up %d events: %w", len(batch), err))
 	}
+	erased, err := s.erased(ctx, b.UserNames)
+	if err != nil {
+		return nil, pg.Translate(fmt.Errorf("look up the users of %d events: %w", len(batch), err))
+	}
 	for i := range batch {
 		if receipts, known, err := b.Replay(i); known {
 			b.Outcomes[i] = scoreboard.Outcome{Receipts: receipts, Err: err}
+		} else if slices.Contains(erased, batch[i].User) {
+			b.Outcomes[i].Err = row.ErasedUser(batch[i].User)
 		}
 	}
 	return b.Outcomes, nil
@@ -47,8 +55,20 @@ func (s *Increments) Event(
 	return receipts, nil
 }
 
+// erased returns those of the users that are erased.
+func (s *Increments) erased(ctx context.Context, users []string) ([]scoreboard.UserID, error) {
+	rows, err := s.db.Query(ctx, `select e.user_id from unnest($1::text[]) as t(u) cross join lateral (
+    select user_id from users where user_id = t.u and status = 'erased' offset 0) as e`, users)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[scoreboard.UserID])
+}
+
 // Reject stores why accepted events were not recorded. For each event the attempt
-// that was accepted last counts; its first reason stays.
+// that was accepted last counts; its first reason stays. Nothing is stored about erased
+// users. It takes the users' locks, so that an erasure deletes what it stores, or comes
+// first.
 func (s *Increments) Reject(
 	ctx context.Context, rejected []scoreboard.Increment, reasons []*scoreboard.Error,
 ) error {
@@ -60,21 +80,55 @@ func (s *Increments) Reject(
 		users[i], events[i], hashes[i] = string(rejected[i].User), rejected[i].Event.UUID, hash[:]
 		codes[i], messages[i], accepted[i] = string(reasons[i].Code), reasons[i].Message, rejected[i].Accepted
 	}
-	_, err := s.db.Exec(ctx, `insert into rejected_events as r
-    (user_id, event_id, payload_hash, error_code, message, accepted_at)
-select distinct on (u, e) u, e, hash, code, message, at
-from unnest($1::text[], $2::uuid[], $3::bytea[], $4::text[], $5::text[], $6::timestamptz[])
-    as t(u, e, hash, code, message, at)
-order by u, e, at desc
-on conflict (user_id, event_id) do update set payload_hash = excluded.payload_hash, error_code = excluded.error_code,
-    message = excluded.message, accepted_at = excluded.accepted_at, rejected_at = clock_timestamp()
-where coalesce(r.accepted_at, r.rejected_at) < excluded.accepted_at`,
-		users, events, hashes, codes, messages, accepted)
-	if err != nil {
+	reject := func(tx pgx.Tx) error {
+		created, erased, err := lockForRejections(ctx, tx, rejected)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, sqlReject, users, events, hashes, codes, messages, accepted, erased); err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, `delete from users where user_id = any($1)`, created)
+		return err
+	}
+	if err := s.db.InLimitedTx(ctx, reject); err != nil {
 		return pg.Translate(fmt.Errorf("store %d rejections: %w", n, err))
 	}
 	return nil
 }
+
+// lockForRejections locks the users of rejected events. It returns those that it has
+// created, of whom nothing but the rejection is known, and those that are erased.
+func lockForRejections(
+	ctx context.Context, tx pgx.Tx, rejected []scoreboard.Increment,
+) (created, erased []scoreboard.UserID, err error) {
+	unique := usersOf(rejected)
+	slices.Sort(unique)
+	locked, err := row.LockUsers(ctx, tx, slices.Compact(unique))
+	if err != nil {
+		return nil, nil, fmt.Errorf("lock the users: %w", err)
+	}
+	created, erased = []scoreboard.UserID{}, []scoreboard.UserID{}
+	for i := range locked {
+		switch u := &locked[i]; {
+		case u.Created:
+			created = append(created, u.User)
+		case u.Status == scoreboard.UserErased:
+			erased = append(erased, u.User)
+		}
+	}
+	return created, erased, nil
+}
+
+const sqlReject = `insert into rejected_events as r (user_id, event_id, payload_hash, error_code, message, accepted_at)
+select distinct on (u, e) u, e, hash, code, message, at
+from unnest($1::text[], $2::uuid[], $3::bytea[], $4::text[], $5::text[], $6::timestamptz[])
+    as t(u, e, hash, code, message, at)
+where u <> all($7::text[])
+order by u, e, at desc
+on conflict (user_id, event_id) do update set payload_hash = excluded.payload_hash, error_code = excluded.error_code,
+    message = excluded.message, accepted_at = excluded.accepted_at, rejected_at = clock_timestamp()
+where coalesce(r.accepted_at, r.rejected_at) < excluded.accepted_at`
 
 // Rejection returns why an event was not recorded; nil if no rejection is stored.
 func (s *Increments) Rejection(

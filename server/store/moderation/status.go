@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -25,9 +24,6 @@ type Moderation struct {
 
 // New returns a Moderation over db. shards is the number of outbox shards.
 func New(db *pg.DB, shards int) *Moderation { return &Moderation{db, shards} }
-
-const sqlLockUser = `update users set last_recorded_at = greatest(clock_timestamp(), last_recorded_at)
-where user_id = $1 returning status, last_recorded_at`
 
 // Ban blocks a user's writes and hides the user.
 func (m *Moderation) Ban(
@@ -81,25 +77,25 @@ func (m *Moderation) setUserStatus(
 	audit *scoreboard.AuditEntry,
 ) (*scoreboard.UserState, error) {
 	state := &scoreboard.UserState{User: user, Status: to}
-	err := m.withUser(ctx, user, func(tx pgx.Tx, u *lockedUser) error {
-		if u.status == to {
+	err := m.withUser(ctx, user, func(tx pgx.Tx, u *row.LockedUser) error {
+		if u.Status == to {
 			return nil
 		}
-		if !slices.Contains(from, u.status) {
-			return scoreboard.Errorf(scoreboard.CodeConflict, "user %s is %s", user, u.status)
+		if !slices.Contains(from, u.Status) {
+			return scoreboard.Errorf(scoreboard.CodeConflict, "user %s is %s", user, u.Status)
 		}
 		state.Changed = true
 		if _, err := tx.Exec(ctx, `update users set status = $2 where user_id = $1`, user, to); err != nil {
 			return err
 		}
-		if to == scoreboard.UserBanned || u.status == scoreboard.UserBanned {
+		if to == scoreboard.UserBanned || u.Status == scoreboard.UserBanned {
 			rows, err := tx.Query(
 				ctx,
 				row.SQLHideScores,
 				user,
 				to == scoreboard.UserBanned,
 				ledger.Shard(user, m.shards),
-				u.time,
+				u.Time,
 			)
 			if err != nil {
 				return err
@@ -122,28 +118,20 @@ func (m *Moderation) setUserStatus(
 	return state, nil
 }
 
-// lockedUser is a user whose row is locked, and the time for what is recorded.
-type lockedUser struct {
-	status string
-	time   time.Time
-}
-
-// withUser locks a user for a transaction: a not_found for an unknown user, gone
-// for an erased one.
-func (m *Moderation) withUser(ctx context.Context, user scoreboard.UserID, do func(pgx.Tx, *lockedUser) error) error {
+// withUser locks a user for a transaction: a not_found for a user about whom nothing is
+// stored, gone for an erased one.
+func (m *Moderation) withUser(
+	ctx context.Context, user scoreboard.UserID, do func(pgx.Tx, *row.LockedUser) error,
+) error {
 	return m.db.InLimitedTx(ctx, func(tx pgx.Tx) error {
-		var u lockedUser
-		err := tx.QueryRow(ctx, sqlLockUser, user).Scan(&u.status, &u.time)
-		if errors.Is(err, pgx.ErrNoRows) {
-			return row.NoUser(user)
-		}
-		if err == nil && u.status == scoreboard.UserErased {
-			err = scoreboard.Errorf(scoreboard.CodeGone, "user %s is erased", user)
+		u, err := row.LockKnownUser(ctx, tx, user)
+		if err == nil && u.Status == scoreboard.UserErased {
+			err = row.ErasedUser(user)
 		}
 		if err != nil {
 			return err
 		}
-		return do(tx, &u)
+		return do(tx, u)
 	})
 }
 

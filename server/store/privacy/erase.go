@@ -40,24 +40,23 @@ func (p *Privacy) BeginErasure(
 ) (anonymous scoreboard.UserID, err error) {
 	anonymous = scoreboard.UserID("erased-" + strings.ToLower(rand.Text()))
 	err = p.db.InLimitedTx(ctx, func(tx pgx.Tx) error {
-		var status string
-		var at time.Time
+		u, err := row.LockKnownUser(ctx, tx, user)
+		if err != nil {
+			return err
+		}
 		var before *scoreboard.UserID
-		err := tx.QueryRow(ctx, `update users set last_recorded_at = greatest(clock_timestamp(), last_recorded_at)
-where user_id = $1 returning status, last_recorded_at, erased_as`, user).Scan(&status, &at, &before)
+		err = tx.QueryRow(ctx, `select erased_as from users where user_id = $1`, user).Scan(&before)
 		switch {
-		case errors.Is(err, pgx.ErrNoRows):
-			return row.NoUser(user)
 		case err != nil:
 			return err
 		case before != nil:
 			anonymous = *before
 			return nil
-		case status == scoreboard.UserErased:
+		case u.Status == scoreboard.UserErased:
 			return scoreboard.Errorf(scoreboard.CodeConflict, "user %s is the anonymous name of an erased user", user)
 		}
 		audit.Target = scoreboard.AuditUser(anonymous)
-		if err := p.forget(ctx, tx, user, anonymous, at); err != nil {
+		if err := p.forget(ctx, tx, user, anonymous, u.Time); err != nil {
 			return err
 		}
 		return pg.WriteAudit(ctx, tx, audit)
@@ -184,20 +183,37 @@ func (p *Privacy) eraseSome(ctx context.Context, tx pgx.Tx, user, anonymous scor
 	return max(rows, 1), err
 }
 
-// ErasedUsers lists at most limit users that were erased before a time.
-func (p *Privacy) ErasedUsers(ctx context.Context, before time.Time, limit int) ([]scoreboard.ErasedUser, error) {
-	rows, err := p.db.Query(
-		ctx,
-		`select user_id, erased_as, exists (select from scores where user_id = users.user_id and version > 0)
-from users where erased_as is not null and erased_at < $1 order by erased_at limit $2`,
-		before,
-		limit,
-	)
+// unfinished is whether an erased user has rows that EraseStep has not moved yet.
+const unfinished = `(exists (select from scores where user_id = users.user_id and version > 0)
+    or exists (select from voids as v cross join lateral (
+        select from void_events where void_id = v.id and user_id = users.user_id limit 1) as e))`
+
+// UnfinishedErasures lists at most limit users that were erased before a time, longest ago
+// first, and whose rows are not all moved to the anonymous name.
+func (p *Privacy) UnfinishedErasures(
+	ctx context.Context, before time.Time, limit int,
+) ([]scoreboard.ErasedUser, error) {
+	return p.erasedUsers(ctx, unfinished, before, limit)
+}
+
+// FinishedErasures lists at most limit users that were erased before a time, longest ago
+// first, and of whom only the name is left.
+func (p *Privacy) FinishedErasures(
+	ctx context.Context, before time.Time, limit int,
+) ([]scoreboard.ErasedUser, error) {
+	return p.erasedUsers(ctx, "not "+unfinished, before, limit)
+}
+
+func (p *Privacy) erasedUsers(
+	ctx context.Context, which string, before time.Time, limit int,
+) ([]scoreboard.ErasedUser, error) {
+	rows, err := p.db.Query(ctx, `select user_id, erased_as from users
+where erased_as is not null and erased_at < $1 and `+which+` order by erased_at limit $2`, before, limit)
 	if err != nil {
 		return nil, pg.Translate(fmt.Errorf("list erased users: %w", err))
 	}
 	erased, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (e scoreboard.ErasedUser, err error) {
-		err = row.Scan(&e.User, &e.Anonymous, &e.Unfinished)
+		err = row.Scan(&e.User, &e.Anonymous)
 		return e, err
 	})
 	if err != nil {

@@ -45,6 +45,24 @@ where user_id = $1 order by id`,
 	{"moderation", `select at, action, reason, detail from audit_log where target = 'user:' || $1 order by id`},
 }
 
+// Known reports whether anything is stored about a user, be it a profile, a flag, a
+// rejected event or a dead letter without a score.
+func (p *Privacy) Known(ctx context.Context, user scoreboard.UserID) (bool, error) {
+	found, err := known(ctx, p.db, user)
+	if err != nil {
+		return false, pg.Translate(fmt.Errorf("look up user %s: %w", user, err))
+	}
+	return found, nil
+}
+
+func known(ctx context.Context, q pg.Querier, user scoreboard.UserID) (found bool, err error) {
+	err = q.QueryRow(ctx, `select exists (select from users where user_id = $1)`, user).Scan(&found)
+	if err == nil && !found {
+		found, err = row.HasTraces(ctx, q, user)
+	}
+	return found, err
+}
+
 // Export calls do with everything that is stored about a user, as rows of JSON,
 // from one snapshot; a not_found for an unknown user.
 func (p *Privacy) Export(
@@ -53,15 +71,19 @@ func (p *Privacy) Export(
 	do func(kind string, row json.RawMessage) error,
 ) error {
 	err := pgx.BeginTxFunc(ctx, p.db, pg.Snapshot, func(tx pgx.Tx) error {
+		if known, err := known(ctx, tx, user); err != nil || !known {
+			if err == nil {
+				err = row.NoUser(user)
+			}
+			return err
+		}
 		for _, e := range exported {
 			rows, err := tx.Query(ctx, `select row_to_json(t)::text from (`+e.sql+`) as t`, user)
 			if err != nil {
 				return err
 			}
-			found := false
 			err = pg.ForEach(rows, func() error {
 				var row string
-				found = true
 				if err := rows.Scan(&row); err != nil {
 					return err
 				}
@@ -69,9 +91,6 @@ func (p *Privacy) Export(
 			})
 			if err != nil {
 				return err
-			}
-			if !found && e.kind == "user" {
-				return row.NoUser(user)
 			}
 		}
 		return nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
+	"github.com/scoreboard/scoreboard/server/store/internal/row"
 )
 
 // Profiles is the profiles table.
@@ -19,15 +20,15 @@ type Profiles struct{ db *pg.DB }
 // New returns a Profiles over db.
 func New(db *pg.DB) *Profiles { return &Profiles{db} }
 
-// PutProfile replaces the user's profile and sets its time. It is forbidden for
-// banned users, because names are shown to others. A display name that is, but for case, the
-// id of another user whom everyone sees on a public board is an invalid_request: where names
-// are shown, both would look alike. Other users' ids are accepted like ids of nobody, because
-// the response would tell that they exist.
+// PutProfile replaces the user's profile and sets its time, under the user's lock, as
+// every write that names a user: an erasure comes after it and deletes it, or before it
+// and rejects it. A banned user cannot have names shown to others, so it is forbidden;
+// an operator (with an audit entry) can still clear them. An erased user is gone. A
+// display name that is, but for case, the id of another user whom everyone sees on a public
+// board is an invalid_request: where names are shown, both would look alike. Other users'
+// ids are accepted like ids of nobody, because the response would tell that they exist.
 func (s *Profiles) PutProfile(ctx context.Context, p *scoreboard.Profile, audit *scoreboard.AuditEntry) error {
-	const put = `insert into profiles (user_id, display_name, avatar_url)
-select $1, nullif($2, ''), nullif($3, '') where not exists (select from users where user_id = $1
-    and status in ('banned', 'erased'))
+	const put = `insert into profiles (user_id, display_name, avatar_url) values ($1, nullif($2, ''), nullif($3, ''))
 on conflict (user_id) do update set display_name = excluded.display_name, avatar_url = excluded.avatar_url,
     updated_at = clock_timestamp()
 returning updated_at`
@@ -36,7 +37,7 @@ returning updated_at`
         offset 0) as s
     join boards as b on b.board_id = s.board_id and b.public
     where t.u <> $2)`
-	err := pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
+	err := s.db.InLimitedTx(ctx, func(tx pgx.Tx) error {
 		if ids := p.ShownAs(); len(ids) > 0 {
 			var is bool
 			if err := tx.QueryRow(ctx, taken, ids, p.User).Scan(&is); err != nil {
@@ -46,14 +47,20 @@ returning updated_at`
 				return scoreboard.Invalid("display_name", "display_name must not be the id of another user")
 			}
 		}
+		u, err := row.LockUser(ctx, tx, p.User)
+		switch {
+		case err != nil:
+			return err
+		case u.Status == scoreboard.UserErased:
+			return row.ErasedUser(p.User)
+		case u.Status == scoreboard.UserBanned && (audit == nil || !p.Empty()):
+			return scoreboard.Errorf(scoreboard.CodeForbidden, "user %s is banned", p.User)
+		}
 		if err := tx.QueryRow(ctx, put, p.User, p.DisplayName, p.AvatarURL).Scan(&p.UpdatedAt); err != nil {
 			return err
 		}
 		return pg.WriteAudit(ctx, tx, audit)
 	})
-	if errors.Is(err, pgx.ErrNoRows) {
-		return scoreboard.Errorf(scoreboard.CodeForbidden, "user %s is banned", p.User)
-	}
 	if err != nil {
 		return pg.Translate(fmt.Errorf("store the profile of %s: %w", p.User, err))
 	}

@@ -74,15 +74,6 @@ from (select ($1::text[])[n] from generate_subscripts($1::text[], 1) as n) as t(
     (select * from boards where family_id = t.b and period_end > (select clock_timestamp() - $2::interval)
      order by period_end limit 16)) as boards`
 
-	// Creates missing users and locks all, in the order of the input, with one
-	// probe per row; the lock is "for no key update". clock_timestamp is read
-	// after the wait for the row, so a user's time never goes back. The clock itself
-	// is returned too: it decides the period, for a user whose time is ahead as well.
-	sqlLockUsers = `insert into users (user_id, last_recorded_at)
-select u, clock_timestamp() from unnest($1::text[]) as t(u)
-on conflict (user_id) do update set last_recorded_at = greatest(clock_timestamp(), users.last_recorded_at)
-returning user_id, status, last_recorded_at, clock_timestamp(), xmax = 0`
-
 	// A separate statement: only a snapshot taken under the locks contains what
 	// was committed while this transaction waited for them.
 	sqlKnownEvents = `select t.n, h.board_id, h.payload_hash, h.applied, h.previous_score, h.new_score, h.version,
@@ -114,7 +105,7 @@ func (r Runner) read(ctx context.Context, conn *pgxpool.Conn, b *ledger.Batch) e
 		atUsers = err == nil
 		return err
 	})
-	q.Queue(sqlLockUsers, b.UserNames).Query(func(found pgx.Rows) error {
+	q.Queue(row.SQLLockUsers, b.UserNames).Query(func(found pgx.Rows) error {
 		err := readUsers(found, b)
 		atUsers = atUsers && err != nil
 		return err

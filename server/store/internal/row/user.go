@@ -1,0 +1,83 @@
+package row
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store/internal/pg"
+)
+
+// SQLLockUsers creates missing users and locks all, in the order of the input, with one
+// probe per row; the lock is "for no key update". clock_timestamp is read after the wait
+// for the row, so a user's time never goes back. The clock itself is returned too: it
+// decides the period, for a user whose time is ahead as well.
+const SQLLockUsers = `insert into users (user_id, last_recorded_at)
+select u, clock_timestamp() from unnest($1::text[]) as t(u)
+on conflict (user_id) do update set last_recorded_at = greatest(clock_timestamp(), users.last_recorded_at)
+returning user_id, status, last_recorded_at, clock_timestamp(), xmax = 0`
+
+// LockedUser is a user whose row is locked until the transaction ends.
+type LockedUser struct {
+	User    scoreboard.UserID
+	Status  string
+	Time    time.Time // of what is recorded for the user; it never goes back
+	Created bool      // by this transaction
+}
+
+// LockUsers locks the rows of different users in byte order, and creates missing ones:
+// without a row, nothing would keep two transactions about the user apart.
+func LockUsers(ctx context.Context, tx pgx.Tx, users []scoreboard.UserID) ([]LockedUser, error) {
+	users = slices.Sorted(slices.Values(users))
+	rows, err := tx.Query(ctx, SQLLockUsers, users)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (u LockedUser, err error) {
+		err = row.Scan(&u.User, &u.Status, &u.Time, nil, &u.Created)
+		return u, err
+	})
+}
+
+// LockUser is LockUsers for one.
+func LockUser(ctx context.Context, tx pgx.Tx, user scoreboard.UserID) (*LockedUser, error) {
+	locked, err := LockUsers(ctx, tx, []scoreboard.UserID{user})
+	if err != nil {
+		return nil, err
+	}
+	return &locked[0], nil
+}
+
+// sqlOnlyTraces reports whether anything but a row of users names a user. Only users
+// without a score are asked about, so the other tables suffice.
+const sqlOnlyTraces = `select exists (select from profiles where user_id = $1)
+    or exists (select from flags where user_id = $1) or exists (select from rejected_events where user_id = $1)
+    or exists (select from dead_letters
+        where position(convert_to('"user_id":"' || $1 || '"', 'UTF8') in value) > 0)`
+
+// LockKnownUser is LockUser for a user about whom anything is stored, be it a profile, a
+// flag, a rejected event or a dead letter alone; a not_found for any other.
+func LockKnownUser(ctx context.Context, tx pgx.Tx, user scoreboard.UserID) (*LockedUser, error) {
+	u, err := LockUser(ctx, tx, user)
+	if err == nil && u.Created {
+		var known bool
+		if known, err = HasTraces(ctx, tx, user); err == nil && !known {
+			return nil, NoUser(user) // and the transaction ends without the new row
+		}
+	}
+	return u, err
+}
+
+// HasTraces reports whether anything is stored about a user who has no row of users.
+func HasTraces(ctx context.Context, q pg.Querier, user scoreboard.UserID) (found bool, err error) {
+	err = q.QueryRow(ctx, sqlOnlyTraces, string(user)).Scan(&found)
+	return found, err
+}
+
+// ErasedUser returns the gone for a write about an erased user.
+func ErasedUser(user scoreboard.UserID) error {
+	return scoreboard.Errorf(scoreboard.CodeGone, "user %s is erased", user)
+}
