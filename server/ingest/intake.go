@@ -62,7 +62,7 @@ func NewIntake(
 			Name: "scoreboard_intake_buried_total", Help: "Accepted increments that went to the dead letters.",
 		}),
 		newer: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "scoreboard_intake_newer_schema_total", Help: "Partitions paused at an increment with a newer schema.",
+			Name: "scoreboard_intake_newer_schema_total", Help: "Partitions paused at a record with a newer schema.",
 		}),
 	}
 }

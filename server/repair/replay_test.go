@@ -211,7 +211,8 @@ func TestAnyRecordCanBeADeadLetter(t *testing.T) {
 		}
 	}
 	q := repair.Requeue{
-		Letters: r.Store.DeadLetters, DedupeSince: time.Now().AddDate(0, -1, 0), Progress: func(*repair.ReplayResult) {},
+		Letters: r.Store.DeadLetters, DedupeSince: time.Now().AddDate(0, -1, 0),
+		Progress: func(*repair.ReplayResult) {},
 	}
 	if done, err := q.Run(ctx); err != nil || done.Unreadable != 3 {
 		t.Errorf("requeue: %+v, %v; want three that cannot be decoded", done, err)

@@ -41,6 +41,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if o.Describe {
 		c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 	}
+	c.AfterConnect = registerCalendar
 	pool, err := pgxpool.NewWithConfig(ctx, c)
 	if err != nil {
 		return nil, fmt.Errorf("open the PostgreSQL pool: %w", err)
