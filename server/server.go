@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"sync"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -164,10 +163,4 @@ func (s *Server) EnsureKey(ctx context.Context, id, name, secret string) error {
 		return nil
 	}
 	return err
-}
-
-// MintToken issues a bearer token as the development issuer.
-func (s *Server) MintToken(user scoreboard.UserID, scope string, life time.Duration) (string, error) {
-	token, _, err := s.tokens.Mint(user, scope, life)
-	return token, err
 }

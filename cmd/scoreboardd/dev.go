@@ -124,7 +124,7 @@ func runDev(cmd *cobra.Command, data string, ephemeral bool) (err error) {
 		return err
 	}
 	envPath := filepath.Join(data, "sbctl.env")
-	if err := secrets.writeEnv(envPath, s, api.Addr(), ops.Addr()); err != nil {
+	if err := secrets.writeEnv(envPath, c, api.Addr(), ops.Addr()); err != nil {
 		return err
 	}
 	go func() {

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/server"
+	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/config"
 )
 
 // secrets are generated once for a development stack and kept, so that tokens
@@ -65,9 +67,11 @@ func (s *secrets) register(ctx context.Context, srv *server.Server) error {
 	return srv.EnsureKey(ctx, s.KeyID, "development", s.KeySecret)
 }
 
-// writeEnv writes the settings of sbctl.
-func (s *secrets) writeEnv(path string, srv *server.Server, api, ops net.Addr) error {
-	token, err := srv.MintToken(devUser, "score:update score:admin", devTokenLife)
+// writeEnv writes the settings of sbctl. The server is not asked for the token: it issues
+// none before it has read the stored settings.
+func (s *secrets) writeEnv(path string, c *config.Config, api, ops net.Addr) error {
+	tokens := auth.NewTokens(c.Auth.JWTSecret, c.Auth.Issuer, c.Auth.Audience, time.Now)
+	token, _, err := tokens.Mint(devUser, "score:update score:admin", devTokenLife)
 	if err != nil {
 		return err
 	}
