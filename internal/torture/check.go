@@ -220,9 +220,6 @@ func (r *run) known() known {
 func (r *run) checkReads(all rows) {
 	told := r.known()
 	for _, read := range r.log.Reads() {
-		if r.inGap(&read) {
-			continue
-		}
 		if !read.Found { // a 404 has no as_of; a user may be remembered as absent for a second
 			read.AsOf = r.log.Wall(read.At).Add(-absentTime)
 			r.checkRead(read, read.User, 0, all, told)

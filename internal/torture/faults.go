@@ -140,6 +140,14 @@ var faults = []fault{
 	{name: "kafka topic of increments recreated", begin: func(r *run, _ *rand.Rand) func() {
 		return r.recreate(topicIncrements)
 	}},
+	{name: "kafka changes repeated", begin: func(r *run, rng *rand.Rand) func() {
+		for range 8 {
+			if err := r.cluster.RepeatRecords(context.Background(), rng, topicChanges, 1+rng.IntN(100)); err != nil {
+				r.log.Note("", "changes were not repeated: %v", err)
+			}
+		}
+		return func() {}
+	}},
 	{name: "ranking rebuilt", begin: operated("/v1/admin/rebuild", func(*rand.Rand) map[string]any {
 		return map[string]any{"all": true}
 	})},
@@ -171,14 +179,13 @@ func netFault(p *netfault.Proxy, f netfault.Fault) func() {
 // recreate loses all records of a topic. A broker that has just returned may not be
 // able to yet; then the topic is there in the end.
 func (r *run) recreate(topic string) func() {
-	from := r.log.Now()
-	defer func() { r.replace(topic, from) }()
+	defer r.replaced(topic)
 	err := r.cluster.RecreateTopic(context.Background(), topic, partitions)
 	return func() {
 		if err != nil {
 			r.log.Note("", "%v", err)
 			r.must(r.cluster.RecreateTopic(context.Background(), topic, partitions))
-			r.replace(topic, from)
+			r.replaced(topic)
 		}
 	}
 }

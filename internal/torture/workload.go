@@ -53,7 +53,6 @@ type run struct {
 	mu        sync.Mutex
 	frozen    []freeze         // of arena
 	lostUntil time.Duration    // accepted increments sent before may have been deleted with their log
-	gaps      []span           // in which changes were, and nodes may not know it yet
 	done      []*history.Event // settled with receipts, to be repeated
 	nextID    int
 }
@@ -63,25 +62,15 @@ type span struct{ from, to time.Duration }
 // freeze is one that was answered with success, and its end.
 type freeze struct{ begin, end span }
 
-// unnoticed is how long nodes may take to notice that the topic of changes is another
-// one. Meanwhile reads may lack what was in it, and not say so.
-const unnoticed = 5 * time.Second
-
-// replace notes that a topic was deleted, and made again by now. For accepted increments,
+// replaced notes that a topic was deleted, and made again by now. For accepted increments,
 // a 202 from before may never come to an outcome.
-func (r *run) replace(topic string, from time.Duration) {
+func (r *run) replaced(topic string) {
+	if topic != topicIncrements {
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if topic == topicIncrements {
-		r.lostUntil = r.log.Now()
-	} else {
-		r.gaps = append(r.gaps, span{from, r.log.Now() + unnoticed})
-	}
-}
-
-// inGap says whether a read was answered while changes were missing unnoticed.
-func (r *run) inGap(read *history.Read) bool {
-	return slices.ContainsFunc(r.gaps, func(s span) bool { return read.Until > s.from && read.At < s.to })
+	r.lostUntil = r.log.Now()
 }
 
 // mayBeLost says whether an accepted event was deleted with its log.

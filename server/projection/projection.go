@@ -22,6 +22,10 @@ type Source interface {
 	Consume(
 		ctx context.Context, handle func(context.Context, []scoreboard.Record) (paused map[int]int64, err error),
 	) error
+	// Intact reports whether the records that were delivered so far are of one log. If it
+	// was replaced by another, changes are missing, and heartbeats behind them claim too
+	// much.
+	Intact(ctx context.Context) bool
 }
 
 // Ranking is where changes are applied.
@@ -66,7 +70,7 @@ func (p *Projection) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	for _, s := range p.sources {
 		running.Go(func() {
-			consume := func(ctx context.Context) error { return s.Consume(ctx, p.Handle) }
+			consume := func(ctx context.Context) error { return s.Consume(ctx, p.Handler(s)) }
 			backoff.Rerun(ctx, consume, func(attempt int, err error) {
 				p.metrics.failures.Inc()
 				p.log.Warn("projection interrupted", "attempt", attempt, "err", err)
@@ -84,9 +88,18 @@ type batch struct {
 	beats   []scoreboard.Heartbeat
 }
 
-// Handle applies records of one source, and retries until that succeeds or ctx
+// Handler returns what applies the records of a source.
+func (p *Projection) Handler(s Source) func(context.Context, []scoreboard.Record) (map[int]int64, error) {
+	return func(ctx context.Context, records []scoreboard.Record) (map[int]int64, error) {
+		return p.handle(ctx, s, records)
+	}
+}
+
+// handle applies records of one source, and retries until that succeeds or ctx
 // ends. A partition with an event of a newer schema is paused there.
-func (p *Projection) Handle(ctx context.Context, records []scoreboard.Record) (paused map[int]int64, err error) {
+func (p *Projection) handle(
+	ctx context.Context, s Source, records []scoreboard.Record,
+) (paused map[int]int64, err error) {
 	b := batch{changes: make([]scoreboard.Change, 0, len(records)), origins: make([]scoreboard.Record, 0, len(records))}
 	paused = map[int]int64{}
 	for _, r := range records {
@@ -111,10 +124,10 @@ func (p *Projection) Handle(ctx context.Context, records []scoreboard.Record) (p
 			b.changes, b.origins = append(b.changes, *change), append(b.origins, r)
 		}
 	}
-	return paused, p.retry(ctx, func() error { return p.apply(ctx, &b) })
+	return paused, p.retry(ctx, func() error { return p.apply(ctx, s, &b) })
 }
 
-func (p *Projection) apply(ctx context.Context, b *batch) error {
+func (p *Projection) apply(ctx context.Context, s Source, b *batch) error {
 	if len(b.changes) > 0 {
 		cold, err := p.ranking.Apply(ctx, b.changes)
 		if err != nil {
@@ -128,7 +141,7 @@ func (p *Projection) apply(ctx context.Context, b *batch) error {
 		p.metrics.applied.Add(float64(len(b.changes)))
 		p.metrics.lag.Observe(time.Since(b.changes[len(b.changes)-1].RecordedAt).Seconds())
 	}
-	if len(b.beats) > 0 {
+	if len(b.beats) > 0 && s.Intact(ctx) { // else later ones will do
 		return p.ranking.RecordHeartbeats(ctx, b.beats)
 	}
 	return nil

@@ -68,6 +68,8 @@ func (f feed) Consume(
 	}
 }
 
+func (feed) Intact(context.Context) bool { return true }
+
 type rig struct {
 	*projection.Projection
 	ranking *ranking.Ranking
@@ -106,7 +108,7 @@ func (r *rig) restarted() *projection.Projection {
 
 func (r *rig) handle(t *testing.T, records ...scoreboard.Record) map[int]int64 {
 	t.Helper()
-	paused, err := r.Handle(ctx, records)
+	paused, err := r.Handler(r.source)(ctx, records)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +208,7 @@ func TestFailedDeadLetterIsNotConsumed(t *testing.T) {
 	t.Parallel()
 	r := open(t)
 	r.dead.err = errors.New("dead letters unavailable")
-	if _, err := r.Handle(ctx, []scoreboard.Record{record(0, []byte("?"))}); err == nil {
+	if _, err := r.Handler(r.source)(ctx, []scoreboard.Record{record(0, []byte("?"))}); err == nil {
 		t.Error("a record that was neither applied nor stored in the dead letters counts as consumed")
 	}
 }
@@ -229,13 +231,40 @@ func TestMissingBoardTriggersRebuild(t *testing.T) {
 	}
 }
 
+// replaced is a source whose log is another one by now.
+type replaced struct{ feed }
+
+func (replaced) Intact(context.Context) bool { return false }
+
+// A heartbeat in another log says nothing about the changes that were lost with the one
+// before. Changes count in both.
+func TestHeartbeatsOfReplacedLog(t *testing.T) {
+	t.Parallel()
+	r := open(t)
+	beat := protocol.AppendHeartbeat(nil, scoreboard.Heartbeat{Shards: 1, Partitions: 1, AsOf: time.Now()})
+	for _, s := range []struct {
+		source projection.Source
+		user   string
+		want   int64
+	}{{replaced{r.source}, "alice", 0}, {r.source, "bob", 1}} {
+		records := []scoreboard.Record{record(0, event(s.user, 5, "global")), record(1, beat)}
+		if _, err := r.Handler(s.source)(ctx, records); err != nil {
+			t.Fatal(err)
+		}
+		if n := r.rdb.Exists(ctx, "sb:fresh").Val(); n != s.want {
+			t.Errorf("%T: heartbeats recorded: %d, want %d", s.source, n, s.want)
+		}
+	}
+	r.wantTop(t, "alice bob")
+}
+
 func TestProjectorKilledBetweenApplyAndCommit(t *testing.T) {
 	t.Parallel()
 	r := open(t)
 	batch := []scoreboard.Record{record(0, event("alice", 9, "global")), record(1, event("bob", 8, "global"))}
 	r.handle(t, batch...) // the process dies before it commits the offsets
 	before := r.wantTop(t, "alice bob")
-	if _, err := r.restarted().Handle(ctx, batch); err != nil {
+	if _, err := r.restarted().Handler(r.source)(ctx, batch); err != nil {
 		t.Fatal(err)
 	}
 	if after := r.wantTop(t, "alice bob"); after.Version != before.Version || after.Epoch != before.Epoch {

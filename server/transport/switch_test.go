@@ -34,6 +34,8 @@ func (f *fake) Consume(ctx context.Context, _ Handler) error {
 	return nil
 }
 
+func (f *fake) Intact(context.Context) bool { return true }
+
 func (f *fake) MeasureLag(context.Context) (int64, error) {
 	if n := f.lag.Load(); n >= 0 {
 		return n, nil

@@ -42,6 +42,9 @@ type Handler = func(ctx context.Context, records []scoreboard.Record) (paused ma
 type Consumer interface {
 	// Consume calls handle until ctx ends, and commits after it has returned.
 	Consume(ctx context.Context, handle Handler) error
+	// Intact reports whether the records that were delivered so far are of one log, with
+	// none missing because the log was replaced.
+	Intact(ctx context.Context) bool
 	// MeasureLag counts the records that the group has not consumed.
 	MeasureLag(ctx context.Context) (int64, error)
 }

@@ -150,6 +150,63 @@ func (c *Cluster) RecreateTopic(ctx context.Context, topic string, partitions in
 	})
 }
 
+// RepeatRecords publishes up to n recent records of a partition again, after newer ones,
+// as a relay does whose lease another has taken while its request was on its way.
+func (c *Cluster) RepeatRecords(ctx context.Context, rng *rand.Rand, topic string, n int) error {
+	return c.onKafka(ctx, func(ctx context.Context, client *kafka.Client) error {
+		partitions, err := partitionsOf(ctx, client, topic)
+		if err != nil {
+			return err
+		}
+		id := partitions[rng.IntN(len(partitions))].ID
+		ends, err := client.ListOffsets(ctx, &kafka.ListOffsetsRequest{Topics: map[string][]kafka.OffsetRequest{
+			topic: {kafka.FirstOffsetOf(id), kafka.LastOffsetOf(id)},
+		}})
+		if err != nil || len(ends.Topics[topic]) != 1 {
+			return fmt.Errorf("find the ends of partition %d of %s: %w", id, topic, err)
+		}
+		first, last := ends.Topics[topic][0].FirstOffset, ends.Topics[topic][0].LastOffset
+		from := max(first, last-int64(n+rng.IntN(10*n)))
+		fetched, err := client.Fetch(ctx, &kafka.FetchRequest{
+			Topic: topic, Partition: id, Offset: from, MinBytes: 1, MaxBytes: 1 << 20, MaxWait: time.Second,
+		})
+		if err != nil || fetched.Error != nil {
+			return fmt.Errorf("read partition %d of %s: %w", id, topic, errors.Join(err, fetched.Error))
+		}
+		var again []kafka.Record
+		for len(again) < n {
+			r, err := fetched.Records.ReadRecord()
+			if err != nil { // the end
+				break
+			}
+			key, err := kafka.ReadAll(r.Key)
+			if err != nil {
+				return fmt.Errorf("read a key of %s: %w", topic, err)
+			}
+			value, err := kafka.ReadAll(r.Value)
+			if err != nil {
+				return fmt.Errorf("read a value of %s: %w", topic, err)
+			}
+			again = append(again, kafka.Record{
+				Key: kafka.NewBytes(key), Value: kafka.NewBytes(value), Headers: r.Headers, Time: r.Time,
+			})
+		}
+		if len(again) == 0 {
+			return nil
+		}
+		produced, err := client.Produce(ctx, &kafka.ProduceRequest{
+			Topic: topic, Partition: id, RequiredAcks: kafka.RequireAll, Records: kafka.NewRecordReader(again...),
+		})
+		if err == nil {
+			err = produced.Error
+		}
+		if err != nil {
+			return fmt.Errorf("publish %d records of %s again: %w", len(again), topic, err)
+		}
+		return nil
+	})
+}
+
 func partitionsOf(ctx context.Context, client *kafka.Client, topic string) ([]kafka.Partition, error) {
 	found, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: []string{topic}})
 	if err != nil {

@@ -56,6 +56,9 @@ func (t *Transport) Broadcast(ctx context.Context, key, value []byte) error {
 // Partitions is always 1.
 func (t *Transport) Partitions(context.Context) (int, error) { return 1, nil }
 
+// Intact implements projection.Source: there is no log to replace.
+func (t *Transport) Intact(context.Context) bool { return true }
+
 // Consume handles what is produced until ctx ends.
 func (t *Transport) Consume(ctx context.Context, handle transport.Handler) error {
 	for {

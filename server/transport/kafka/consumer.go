@@ -24,7 +24,8 @@ type Consumer struct {
 	checkEvery time.Duration // of the stall detector
 	log        *slog.Logger
 
-	seen     seenLog // used by one session at a time
+	seen     seenLog                  // used by one session at a time
+	id       atomic.Pointer[[16]byte] // of the topic as it was inspected; nil: not yet
 	onDamage func(context.Context, *Damage) error
 
 	lag      atomic.Int64

@@ -81,6 +81,7 @@ func (c *Consumer) inspect(ctx context.Context) (now map[int]position, damage *D
 		damage = c.compare(id, now)
 		if damage == nil {
 			c.seen = seenLog{id: id, at: began, all: now}
+			c.id.Store(&id)
 			return now, nil, nil
 		}
 		select {
@@ -90,6 +91,22 @@ func (c *Consumer) inspect(ctx context.Context) (now map[int]position, damage *D
 		}
 	}
 	return now, damage, nil
+}
+
+// intactTimeout bounds the question whether a log is the same.
+const intactTimeout = 300 * time.Millisecond
+
+// Intact reports whether the topic is still the one that was inspected: records that were
+// fetched before the call are then of its log. It is false if the brokers do not answer.
+func (c *Consumer) Intact(ctx context.Context) bool {
+	inspected := c.id.Load()
+	if inspected == nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, intactTimeout)
+	defer cancel()
+	id, err := c.client.topicID(ctx, c.topic)
+	return err == nil && id == *inspected
 }
 
 // compare returns how the log differs from what was seen before.
@@ -150,6 +167,7 @@ func (c *Consumer) recoverFrom(ctx context.Context, r *kafkago.Reader, d *Damage
 	c.losses.Add(float64(d.Lost()))
 	c.damaged.Store(time.Now().Unix())
 	c.seen = seenLog{}
+	c.id.Store(nil)
 	return fmt.Errorf("%w: %w", errSession, d)
 }
 

@@ -145,12 +145,22 @@ func TestReplacedTopicIsReadFromItsStart(t *testing.T) {
 		transporttest.Until(t, "the first records delivered", func() bool { return got.Users() == 20 })
 		transporttest.Until(t, "the offset committed", func() bool { return l.committed(t) == 20 })
 		time.Sleep(1500 * time.Millisecond) // both members have seen it
+		for i, c := range members {
+			if !c.Intact(t.Context()) {
+				t.Errorf("member %d does not know the topic", i)
+			}
+		}
 		deleted, err := l.admin.DeleteTopics(t.Context(), &kafkago.DeleteTopicsRequest{Topics: []string{l.topic}})
 		if err != nil || deleted.Errors[l.topic] != nil {
 			t.Fatal(err, deleted)
 		}
 		time.Sleep(300 * time.Millisecond)
 		l.create(t)
+		for i, c := range members {
+			if c.Intact(t.Context()) {
+				t.Errorf("member %d takes the new topic for the old one", i)
+			}
+		}
 		l.publish(t, 20, 60)
 		transporttest.Until(t, "all records of the new topic delivered", func() bool { return got.Users() == 80 })
 		if l.count() == 0 {

@@ -56,6 +56,10 @@ func (t *Transport) Consumer(log *slog.Logger) *Consumer {
 	return &Consumer{transport: t, name: rand.Text(), log: log, lagGauge: transport.NewLagGauge(t.o.Name)}
 }
 
+// Intact implements projection.Source: without its streams, Redis has lost the ranking,
+// too, which the ranking notices itself.
+func (c *Consumer) Intact(context.Context) bool { return true }
+
 // Collectors returns the metrics, for registration.
 func (c *Consumer) Collectors() []prometheus.Collector { return []prometheus.Collector{c.lagGauge} }
 
