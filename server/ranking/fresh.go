@@ -101,7 +101,7 @@ func parseFreshness(fresh map[string]string) *freshness {
 // not reported.
 func earliest(fresh map[string]string) time.Time {
 	var shards, partitions int
-	if _, err := fmt.Sscanf(fresh["of"], "%d/%d", &shards, &partitions); err != nil {
+	if _, err := fmt.Sscanf(fresh["of"], "%d/%d", &shards, &partitions); err != nil || partitions < 1 {
 		return time.Time{}
 	}
 	var oldest int64

@@ -17,7 +17,7 @@ const inTheYear10000 = "253402351199000000"
 func TestTimesOutsideTheCalendarInRedis(t *testing.T) {
 	onBoth(t, func(t *testing.T, r rig) {
 		next := follow(t, r)
-		at := time.UnixMicro(1_800_000_000_000_000).UTC()
+		at := time.Now()
 		if err := r.RecordHeartbeats(ctx, []scoreboard.Heartbeat{{Shards: 1, Partitions: 1, AsOf: at}}); err != nil {
 			t.Fatal(err)
 		}
@@ -84,4 +84,38 @@ func writable(t *testing.T, times ...time.Time) {
 			t.Error(errors.Join(err, errors.New(at.String())))
 		}
 	}
+}
+
+// A heartbeat from the future claims that nothing is missing until then: it is not
+// believed, and neither is one that is in Redis already.
+func TestHeartbeatsFromTheFuture(t *testing.T) {
+	onBoth(t, func(t *testing.T, r rig) {
+		const leeway = 10 * time.Second
+		beat := func(asOf time.Time) {
+			t.Helper()
+			for partition := range 2 {
+				beat := scoreboard.Heartbeat{Shards: 1, Partition: partition, Partitions: 2, AsOf: asOf}
+				if err := r.RecordHeartbeats(ctx, []scoreboard.Heartbeat{beat}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		bounded := func(why string) {
+			t.Helper()
+			if asOf := r.top(t).AsOf; asOf.After(time.Now().Add(leeway + time.Second)) {
+				t.Errorf("%s: as of %s", why, asOf)
+			}
+		}
+		future := time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
+		beat(future)
+		bounded("a heartbeat")
+		if err := r.rdb.HSet(ctx, "sb:fresh", "0/0", future.UnixMicro(), "0/1", "never").Err(); err != nil {
+			t.Fatal(err)
+		}
+		now := time.Now().Truncate(time.Microsecond).UTC()
+		beat(now)
+		if asOf := r.top(t).AsOf; !asOf.Equal(now) {
+			t.Errorf("as of %s, want %s, of the last heartbeats", asOf, now)
+		}
+	})
 }

@@ -71,7 +71,7 @@ func TestScoresAreExactToTheBounds(t *testing.T) {
 
 func TestAsOfIsTheMinimumOfAllPartitions(t *testing.T) {
 	onBoth(t, func(t *testing.T, r rig) {
-		at := time.UnixMicro(1_800_000_000_000_000).UTC()
+		at := time.Now().Add(-time.Hour).Truncate(time.Microsecond).UTC()
 		fresh := func(shard, partition int, seconds time.Duration) {
 			t.Helper()
 			beat := scoreboard.Heartbeat{

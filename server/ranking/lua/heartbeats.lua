@@ -3,9 +3,19 @@
 -- true only of what this server holds: another one, or the same after a restart, may
 -- have lost the latest changes. Then the times start anew, and how far the former
 -- server had come is kept for the boards that were built on it.
+--
+-- A time further ahead of this server's clock than leeway is not believed: it would
+-- claim until then that nothing is missing. The limit takes its place, and one that is
+-- stored gives way to the next heartbeat.
+local leeway = 10000000 -- microseconds, because clocks differ
 local function info(section, field)
     local text = redis.pcall('INFO', section)
     return type(text) == 'string' and string.match(text, '\n' .. field .. ':(%w+)') or nil
+end
+local time = redis.call('TIME')
+local limit = time[1] * 1000000 + time[2] + leeway
+local function bounded(at)
+    return tonumber(at) > limit and string.format('%.0f', limit) or at
 end
 local run, replication = info('server', 'run_id'), info('replication', 'master_replid')
 local server = run and replication and run .. '/' .. replication or '' -- as in condition.go
@@ -18,14 +28,18 @@ if was and was ~= server then
             local at = redis.call('HGET', KEYS[1], shard .. '/' .. partition)
             if not at then
                 oldest = nil
-            elseif oldest and (oldest == '' or tonumber(at) < tonumber(oldest)) then
+                break
+            elseif oldest == '' or tonumber(at) < tonumber(oldest) then
                 oldest = at
             end
+        end
+        if not oldest or oldest == '' then
+            break -- nothing bounds these numbers
         end
     end
     local former, adopted = redis.call('HGET', KEYS[1], 'former'), redis.call('HGET', KEYS[1], 'adopted')
     if oldest and oldest ~= '' then
-        former = oldest .. ' ' .. was
+        former = bounded(oldest) .. ' ' .. was
     end
     redis.call('DEL', KEYS[1])
     if former then
@@ -37,9 +51,9 @@ if was and was ~= server then
 end
 redis.call('HSET', KEYS[1], 'server', server, 'of', ARGV[1])
 for i = 2, #ARGV, 2 do
-    local was = redis.call('HGET', KEYS[1], ARGV[i])
-    if not was or tonumber(was) < tonumber(ARGV[i + 1]) then
-        redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1])
+    local was, at = tonumber(redis.call('HGET', KEYS[1], ARGV[i]) or ''), bounded(ARGV[i + 1])
+    if not was or was > limit or was < tonumber(at) then
+        redis.call('HSET', KEYS[1], ARGV[i], at)
     end
 end
 return 0
