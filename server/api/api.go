@@ -87,6 +87,8 @@ type Tickets interface {
 	// Redeem consumes a ticket. With an address the same ticket may be redeemed
 	// again, from that address only.
 	Redeem(ctx context.Context, ticket string, board scoreboard.BoardID, address string) (*auth.Claims, error)
+	// Hold says that a stream has opened with a redeemed ticket, or has ended.
+	Hold(ctx context.Context, ticket string, open bool) error
 }
 
 // Options are the components behind the API. A component that this process does

@@ -205,9 +205,9 @@ func prefersAsync(c *gin.Context) bool {
 // canAsync reports whether an increment may be recorded later. Boards of mode
 // latest are excluded, because the last one recorded would win over the last one
 // sent; so are increments with an objection, which only a repeat survives, and those
-// of actions with a minimum duration, whose time is not part of the record.
+// of actions, whose time is not part of the record.
 func (a *API) canAsync(c *gin.Context, in *scoreboard.Increment) bool {
-	if a.Acceptor == nil || !a.currentPolicy().Async || in.Objection != nil || in.ActionTime.Min > 0 {
+	if a.Acceptor == nil || !a.currentPolicy().Async || in.Objection != nil || in.ActionID != [16]byte{} {
 		return false
 	}
 	for _, id := range in.Boards {

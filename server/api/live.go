@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -51,7 +52,10 @@ func (a *API) join(c *gin.Context, r route) (*auth.Claims, error) {
 		resumeFrom = address(c.Request)
 	}
 	caller, err := a.Tickets.Redeem(c.Request.Context(), ticket, board, resumeFrom)
-	if err != nil || c.GetHeader("Authorization") == "" {
+	if err != nil {
+		return nil, err
+	}
+	if err := a.Tokens.Recheck(c.Request.Context(), caller); err != nil || c.GetHeader("Authorization") == "" {
 		return caller, err
 	}
 	bearer, err := a.verifyToken(c, r)
@@ -112,6 +116,9 @@ func (a *API) live(c *gin.Context, caller *auth.Claims) error {
 		Board: board, Limit: limit, Delta: delta == "1",
 	}
 	v.LastEpoch, v.LastVersion = parseEventID(last)
+	if ticket := c.Query("token"); ticket != "" && !isUpgrade(c) {
+		v.Hold = a.holdTicket(strings.Clone(ticket))
+	}
 	if isUpgrade(c) {
 		c.Status(http.StatusSwitchingProtocols) // for the metrics; the connection is hijacked
 	}
@@ -122,6 +129,20 @@ func (a *API) live(c *gin.Context, caller *auth.Claims) error {
 		return a.EventStreams.Serve(c.Writer, c.Request, &v)
 	}
 	return scoreboard.Invalid("", "this endpoint requires a WebSocket upgrade or Accept: text/event-stream")
+}
+
+// holdTimeout bounds a request that no client waits for.
+const holdTimeout = 2 * time.Second
+
+// holdTicket returns what keeps a ticket valid while an event stream is open.
+func (a *API) holdTicket(ticket string) func(open bool) {
+	return func(open bool) {
+		ctx, cancel := context.WithTimeout(context.Background(), holdTimeout)
+		defer cancel()
+		if err := a.Tickets.Hold(ctx, ticket, open); err != nil {
+			a.Log.Debug("ticket not held; its client must get another one to reconnect", "err", err)
+		}
+	}
 }
 
 // parseEventID returns the parts of <epoch>:<version>, the id of an event and of

@@ -242,6 +242,18 @@ func (k *KeySet) key(ctx context.Context, token *jwt.Token) (any, error) {
 	return key, nil
 }
 
+// named returns the key with an id; for an unknown one it reads the set again.
+func (k *KeySet) named(ctx context.Context, kid string) (any, error) {
+	key, err := k.keys.KeyRead(ctx, kid)
+	if errors.Is(err, jwkset.ErrKeyNotFound) {
+		if err := k.readAgain(ctx); err != nil {
+			return nil, err
+		}
+		key, err = k.keys.KeyRead(ctx, kid)
+	}
+	return key.Key(), err
+}
+
 // readAgain reads the set for an unknown key id, or waits for a running read; at most
 // once in unknownEvery for all key ids together.
 func (k *KeySet) readAgain(ctx context.Context) error {

@@ -39,6 +39,15 @@ func TestKeySetRotation(t *testing.T) {
 		}
 	}
 	// When a key is withdrawn, cached tokens signed with it become invalid.
+	claims, err := tokens.Verify(t.Context(), a) // as in a ticket
+	if err != nil || tokens.Recheck(t.Context(), claims) != nil {
+		t.Errorf("claims with a valid key: %v, %v", err, tokens.Recheck(t.Context(), claims))
+	}
+	replaced := *claims
+	replaced.Key = "00" + claims.Key[2:]
+	if code := scoreboard.CodeOf(tokens.Recheck(t.Context(), &replaced)); code != scoreboard.CodeUnauthorized {
+		t.Errorf("claims by another key of that id: got %q, want unauthorized", code)
+	}
 	p.withdraw("older")
 	now.Add(int64(6 * time.Second))
 	if code := codeOf(
@@ -50,8 +59,18 @@ func TestKeySetRotation(t *testing.T) {
 	if code := codeOf(tokens, a); code != scoreboard.CodeUnauthorized {
 		t.Errorf("a withdrawn key: got %q, want unauthorized", code)
 	}
+	if code := scoreboard.CodeOf(tokens.Recheck(t.Context(), claims)); code != scoreboard.CodeUnauthorized {
+		t.Errorf("claims with a withdrawn key: got %q, want unauthorized", code)
+	}
 	if code := codeOf(tokens, b); code != "" {
 		t.Errorf("the remaining key: got %q", code)
+	}
+	if claims, err = tokens.Verify(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	now.Add(int64(2 * time.Hour))
+	if code := scoreboard.CodeOf(tokens.Recheck(t.Context(), claims)); code != scoreboard.CodeUnauthorized {
+		t.Errorf("expired claims: got %q, want unauthorized", code)
 	}
 }
 

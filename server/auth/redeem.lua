@@ -1,7 +1,8 @@
 -- KEYS: the ticket. ARGV: board, the address that may resume, or "" for a single use.
--- Returns the result, and for "ok" the user, the scopes and the expiry of the bearer
--- token that the ticket was issued for, in Unix milliseconds.
-local t = redis.call('HMGET', KEYS[1], 'board', 'user', 'scopes', 'expires', 'used')
+-- Returns the result, and for "ok" the user, the scopes, the expiry of the bearer token
+-- that the ticket was issued for, in Unix milliseconds, and that token's key. It does not
+-- change when the ticket expires: hold.lua does, when a stream has opened.
+local t = redis.call('HMGET', KEYS[1], 'board', 'user', 'scopes', 'expires', 'used', 'key')
 if not t[1] then
     return { 'unknown' }
 end
@@ -14,8 +15,5 @@ if t[5] then
     end
 else
     redis.call('HSET', KEYS[1], 'used', ARGV[2])
-    if ARGV[2] ~= '' then
-        redis.call('PEXPIREAT', KEYS[1], t[4])
-    end
 end
-return { 'ok', t[2], t[3], t[4] }
+return { 'ok', t[2], t[3], t[4], t[6] or '' }

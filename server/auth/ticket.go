@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	_ "embed"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -19,6 +20,9 @@ import (
 //go:embed redeem.lua
 var luaRedeem string
 
+//go:embed hold.lua
+var luaHold string
+
 // TicketLife is how long a join ticket can be redeemed.
 const TicketLife = 30 * time.Second
 
@@ -31,12 +35,13 @@ const maxTicketLength = 128
 type Tickets struct {
 	rdb    redis.UniversalClient
 	redeem *redis.Script
+	hold   *redis.Script
 	now    func() time.Time
 }
 
 // NewTickets uses rdb, which the caller closes.
 func NewTickets(rdb redis.UniversalClient, now func() time.Time) *Tickets {
-	return &Tickets{rdb: rdb, redeem: redis.NewScript(luaRedeem), now: now}
+	return &Tickets{rdb: rdb, redeem: redis.NewScript(luaRedeem), hold: redis.NewScript(luaHold), now: now}
 }
 
 func ticketKey(ticket string) string {
@@ -60,7 +65,7 @@ func (t *Tickets) Issue(
 	life := max(expires.Sub(now), time.Second)
 	_, err = t.rdb.TxPipelined(ctx, func(p redis.Pipeliner) error {
 		p.HSet(ctx, key, "board", string(board), "user", string(caller.User),
-			"scopes", strings.Join(caller.Scopes, " "), "expires", caller.Expires.UnixMilli())
+			"scopes", strings.Join(caller.Scopes, " "), "expires", caller.Expires.UnixMilli(), "key", caller.Key)
 		p.PExpire(ctx, key, life)
 		return nil
 	})
@@ -71,9 +76,9 @@ func (t *Tickets) Issue(
 }
 
 // Redeem consumes a ticket for a board and returns its claims; of concurrent attempts
-// one succeeds. With an address the ticket may be redeemed again from there until the
-// bearer token expires, because an EventSource reconnects to the same URL. A ticket for
-// another board is not consumed.
+// one succeeds. With an address the ticket may be redeemed again from there until it
+// expires, because an EventSource reconnects to the same URL; only Hold delays that. A
+// ticket for another board is not consumed.
 func (t *Tickets) Redeem(
 	ctx context.Context, ticket string, board scoreboard.BoardID, address string,
 ) (*Claims, error) {
@@ -99,7 +104,24 @@ func (t *Tickets) Redeem(
 	}
 	return &Claims{
 		User: scoreboard.UserID(answer[1]), Scopes: strings.Fields(answer[2]), Expires: time.UnixMilli(ms),
+		Key: answer[4],
 	}, nil
+}
+
+// Hold keeps a redeemed ticket valid while the stream is open that it has opened, but
+// not beyond its bearer token. When the last stream has ended, it is valid for another
+// TicketLife, for the client to reconnect.
+func (t *Tickets) Hold(ctx context.Context, ticket string, open bool) error {
+	n := -1
+	if open {
+		n = 1
+	}
+	err := t.hold.Run(ctx, t.rdb, []string{ticketKey(ticket)}, n, t.now().UnixMilli(),
+		TicketLife.Milliseconds()).Err()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return ticketsUnavailable(err)
+	}
+	return nil
 }
 
 func ticketsUnavailable(err error) error {

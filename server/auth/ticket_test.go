@@ -114,8 +114,46 @@ func TestTicketResumesFromSameAddress(t *testing.T) {
 	if len(keys) != 1 {
 		t.Fatalf("keys: got %v", keys)
 	}
-	if life := rdb.PTTL(t.Context(), keys[0]).Val(); life < 50*time.Minute || life > time.Hour {
-		t.Errorf("it can be resumed for %s, want until its token expires in an hour", life)
+	// A ticket that has opened no stream expires as one that was not used.
+	life := func() time.Duration { return rdb.PTTL(t.Context(), keys[0]).Val() }
+	if got := life(); got <= 0 || got > auth.TicketLife {
+		t.Errorf("without a stream it can be resumed for %s, want at most %s", got, auth.TicketLife)
+	}
+	hold := func(open bool) {
+		t.Helper()
+		if err := here.Hold(t.Context(), ticket, open); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, open := range []bool{true, true, false} { // the client reconnects before its first stream is closed
+		hold(open)
+		if got := life(); got < 50*time.Minute || got > time.Hour {
+			t.Errorf("with a stream it can be resumed for %s, want until its token expires in an hour", got)
+		}
+	}
+	hold(false)
+	if got := life(); got <= 0 || got > auth.TicketLife {
+		t.Errorf("after its streams it can be resumed for %s, want at most %s", got, auth.TicketLife)
+	}
+	rdb.Del(t.Context(), keys...) // as Redis does when it expires
+	hold(true)
+	if left := rdb.Keys(t.Context(), "sb:ticket:*").Val(); len(left) != 0 {
+		t.Errorf("an expired ticket came back: %v", left)
+	}
+}
+
+// A held ticket ends with its bearer token, also after its stream.
+func TestHeldTicketEndsWithItsToken(t *testing.T) {
+	t.Parallel()
+	here, _, rdb := twoNodes(t)
+	ticket := issue(t, here, alice(10*time.Second))
+	for _, open := range []bool{true, false} {
+		if err := here.Hold(t.Context(), ticket, open); err != nil {
+			t.Fatal(err)
+		}
+		if left := rdb.PTTL(t.Context(), rdb.Keys(t.Context(), "sb:ticket:*").Val()[0]).Val(); left > 10*time.Second {
+			t.Errorf("open %t: it expires in %s, after its token", open, left)
+		}
 	}
 }
 

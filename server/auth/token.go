@@ -3,6 +3,7 @@ package auth
 import (
 	"context"
 	"crypto/sha256"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"slices"
@@ -42,6 +43,9 @@ type Claims struct {
 	User    scoreboard.UserID
 	Scopes  []string
 	Expires time.Time
+	// Key identifies the provider's key that signed the token: its digest, a space, its
+	// id. It is "" for a development issuer.
+	Key string
 }
 
 // Has reports whether the token has a scope.
@@ -166,10 +170,7 @@ func (t *Tokens) Verify(ctx context.Context, token string) (*Claims, error) {
 	}
 	policy, keys := t.policy.Load(), t.generation()
 	if policy == nil {
-		return nil, &scoreboard.Error{
-			Code: scoreboard.CodeUnavailable, Message: "tokens are not accepted yet: the settings were not read",
-			RetryAfter: retryAfterSet,
-		}
+		return nil, errSuspended()
 	}
 	sum := sha256.Sum256([]byte(token))
 	t.mu.RLock()
@@ -210,12 +211,17 @@ func (t *Tokens) parse(ctx context.Context, policy *checks, token string) (*Clai
 		return nil, unauthorized("invalid token")
 	}
 	var claims jwtClaims
+	signer := ""
 	_, err := policy.parser.ParseWithClaims(token, &claims, func(token *jwt.Token) (any, error) {
 		if err := checkHeader(token.Header); err != nil {
 			return nil, err
 		}
 		if t.keys != nil {
-			return t.keys.key(ctx, token)
+			key, err := t.keys.key(ctx, token)
+			if err == nil {
+				signer = nameKey(token.Header["kid"], key)
+			}
+			return key, err
 		}
 		return t.secret, nil
 	})
@@ -235,7 +241,47 @@ func (t *Tokens) parse(ctx context.Context, policy *checks, token string) (*Clai
 	if err != nil {
 		return nil, unauthorized("the token's sub is not a user id")
 	}
-	return &Claims{User: user, Scopes: strings.Fields(claims.Scope), Expires: claims.ExpiresAt.Time}, nil
+	return &Claims{User: user, Scopes: strings.Fields(claims.Scope), Expires: claims.ExpiresAt.Time, Key: signer}, nil
+}
+
+// nameKey returns the Key of claims.
+func nameKey(kid, key any) string {
+	der, err := x509.MarshalPKIXPublicKey(key)
+	if err != nil {
+		return "" // not for the three kinds of keys in a set
+	}
+	sum := sha256.Sum256(der)
+	return fmt.Sprintf("%x %v", sum[:8], kid)
+}
+
+// Recheck returns why claims are no longer valid that were verified before, perhaps by
+// another node: their token has expired, or the provider has withdrawn its key.
+func (t *Tokens) Recheck(ctx context.Context, c *Claims) error {
+	if !t.now().Before(c.Expires.Add(leeway)) {
+		return &scoreboard.Error{Code: scoreboard.CodeUnauthorized, Message: "invalid token", Err: ErrExpired}
+	}
+	if t.policy.Load() == nil {
+		return errSuspended()
+	}
+	if t.keys == nil || c.Key == "" { // a certificate's, or of a node of the version before
+		return nil
+	}
+	_, kid, _ := strings.Cut(c.Key, " ")
+	key, err := t.keys.named(ctx, kid)
+	if scoreboard.CodeOf(err) == scoreboard.CodeUnavailable {
+		return err
+	}
+	if err != nil || nameKey(kid, key) != c.Key {
+		return unauthorized("the identity provider has withdrawn the key of the token")
+	}
+	return nil
+}
+
+func errSuspended() error {
+	return &scoreboard.Error{
+		Code: scoreboard.CodeUnavailable, Message: "tokens are not accepted yet: the settings were not read",
+		RetryAfter: retryAfterSet,
+	}
 }
 
 // checkHeader rejects what the parser accepts: critical extensions (RFC 7515, 4.1.11),

@@ -2,6 +2,8 @@ package config
 
 import (
 	"regexp"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -126,6 +128,26 @@ func (a *Anomaly) settings() []setting {
 	}
 }
 
+// hasMeaning reports whether a header is read for another purpose, by this server or by
+// what is in front of it. The edge removes the country's header from requests that do
+// not come from a trusted proxy: they would lose their token, or their type.
+func hasMeaning(header string) bool {
+	name := strings.ToLower(header)
+	for _, prefix := range []string{
+		"accept", "access-control-", "content-", "if-", "proxy-", "sec-", "x-forwarded-", "x-scoreboard-",
+	} {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return slices.Contains([]string{
+		"authorization", "cache-control", "connection", "cookie", "date", "expect", "forwarded", "host",
+		"idempotency-key", "keep-alive", "last-event-id", "origin", "prefer", "range", "referer", "set-cookie", "te",
+		"traceparent", "tracestate", "trailer", "transfer-encoding", "upgrade", "user-agent", "via", "x-real-ip",
+		"x-request-id",
+	}, name)
+}
+
 var headerName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
 func (a *Anomaly) check(p *problems, trustedProxies []string) {
@@ -149,5 +171,7 @@ func (a *Anomaly) check(p *problems, trustedProxies []string) {
 		p.add("anomaly.country_header", "requires trusted_proxies: the header is trusted from them only")
 	case !headerName.MatchString(a.CountryHeader):
 		p.add("anomaly.country_header", "must be a header name such as CF-IPCountry, not %q", a.CountryHeader)
+	case hasMeaning(a.CountryHeader):
+		p.add("anomaly.country_header", "must not be %s, which has another meaning", a.CountryHeader)
 	}
 }

@@ -34,7 +34,10 @@ var invalid = map[string][]string{
 	"anomaly.frequency": {"loud"}, "anomaly.frequency_max": {"0/1m", "1001/1m", "5"},
 	"anomaly.amount": {"loud"}, "anomaly.amount_max": {"0/1h", "5/745h"},
 	"anomaly.travel": {"loud"}, "anomaly.travel_window": {"0s", "745h"},
-	"anomaly.country_header": {"CF IPCountry", "A:B"},
+	"anomaly.country_header": {
+		"CF IPCountry", "A:B", "Authorization", "content-type", "X-Scoreboard-Signature", "HOST", "Cookie", "Forwarded",
+		"X-Forwarded-For", "Accept", "Upgrade", "Transfer-Encoding", "User-Agent", "Origin", "X-Request-Id",
+	},
 }
 
 var invalidRates = []string{"-1", "1000001", "many"}

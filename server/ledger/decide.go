@@ -73,7 +73,11 @@ func (b *Batch) decide(in *scoreboard.Increment, hash [16]byte) ([]scoreboard.Re
 		if next[i], err = board.Next(s.Value, s.Exists, in.Delta); err != nil {
 			return nil, err
 		}
-		if until[i], err = in.ActionTime.Until(s.ActionUntil, board.ID); err != nil {
+		action := in.ActionTime
+		if in.ActionID != [16]byte{} {
+			action.Min = max(action.Min, board.Require.MinActionTime)
+		}
+		if until[i], err = action.Until(s.ActionUntil, board.ID); err != nil {
 			return nil, err
 		}
 	}

@@ -1,6 +1,7 @@
 package ledger_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -123,4 +124,34 @@ func TestTokenOfAnotherUser(t *testing.T) {
 	o := newMemory(tokenBoard()).record(t, ada, bob)
 	wantCode(t, "ada's increment", o[0].Err, "")
 	wantCode(t, "bob's increment", o[1].Err, scoreboard.CodeTokenUsed)
+}
+
+// A board that is tightened holds for actions that were started before.
+func TestTightenedBoardHoldsForOldActions(t *testing.T) {
+	t.Parallel()
+	start := func(id byte, took time.Duration) scoreboard.Increment {
+		_, in := tokenOf("ada", id, fmt.Sprint("e", id))
+		in.ActionTime = scoreboard.ActionTime{Started: noon.Add(-took), Ended: noon, Min: time.Second}
+		return in
+	}
+	tight := tokenBoard()
+	tight.Require.MinActionTime, tight.Require.ActionLife = 30*time.Second, 10*time.Minute
+	m := newMemory(tight)
+	cases := []struct {
+		took time.Duration
+		want scoreboard.Code
+	}{
+		{20 * time.Second, scoreboard.CodeRuleViolated}, // enough when it was started
+		{11 * time.Minute, scoreboard.CodeRuleViolated}, // would not have expired yet
+		{10 * time.Minute, ""},
+		{40 * time.Second, ""},
+		{50 * time.Second, scoreboard.CodeRuleViolated}, // after the one before, 30 s more
+	}
+	var batch []scoreboard.Increment
+	for id, c := range cases {
+		batch = append(batch, start(byte(id+1), c.took))
+	}
+	for i, o := range m.record(t, batch...) {
+		wantCode(t, cases[i].took.String(), o.Err, cases[i].want)
+	}
 }

@@ -7,6 +7,32 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
+// The sum that a preview shows is bounded: by a leaked key it can exceed every integer,
+// and its void must still be possible.
+func TestPreviewOfHugeDeltas(t *testing.T) {
+	t.Parallel()
+	r := open(t)
+	in := increment("alice", 5, "huge", "7", "sum")
+	if err := record(r, in); err != nil {
+		t.Fatal(err)
+	}
+	sender := scoreboard.Sender{Address: in.Address, From: time.Now().Add(-time.Hour), To: time.Now().Add(time.Hour)}
+	for _, c := range []struct{ sign, rows int64 }{{1, 1100}, {-1, 3300}} {
+		sign, rows := c.sign, c.rows
+		r.conn.Do(t, `insert into user_score_histories select (jsonb_populate_record(h,
+    jsonb_build_object('user_id', 'cheat', 'event_id', gen_random_uuid(), 'applied', $1::bigint))).*
+from user_score_histories as h, generate_series(1, $2) as n where user_id = 'alice'`, sign*scoreboard.MaxScore, rows)
+		p, err := r.Corrections.PreviewVoid(ctx, sender)
+		if err != nil || len(p.Boards) != 1 || p.Boards[0].Applied != sign*scoreboard.MaxScore {
+			t.Errorf("got %+v, %v, want a sum of %d", p, err, sign*scoreboard.MaxScore)
+		}
+		err = r.Recovery.SumLedger(ctx, "sum", "", 1000, func([]scoreboard.LedgerSum) error { return nil })
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // A void of an address reverses its events whatever key signed them. Their
 // receipts stay and are marked reversed. Without events to reverse, no void begins.
 func TestVoidByAddress(t *testing.T) {

@@ -14,13 +14,12 @@ import (
 func TestDecodeIncrementMatchesEncodingJSON(t *testing.T) {
 	t.Parallel()
 	bodies := []string{
-		`{}`,
 		`{"delta":5}`,
 		" {\n\"user_id\" : \"alice\" ,\t\"delta\" : -12 } ",
-		`{"user_id":"\u0061lice","action":"a\"b","boards":["global","daily"]}`,
+		`{"user_id":"\u0061lice","action":"a\"b","boards":["global","daily"],"delta":0}`,
 		`{"user_id":"ä","event_id":"x","timestamp":"t","signature":"s","key_id":"k","board":"b",` +
-			`"action_token":"at","attestation":"a"}`,
-		`{"boards":[]}`,
+			`"action_token":"at","attestation":"a","delta":1}`,
+		`{"boards":[],"delta":-1}`,
 	}
 	for _, body := range bodies {
 		var want protocol.IncrementRequest
@@ -56,6 +55,8 @@ func TestDecodeIncrementRejects(t *testing.T) {
 		{"a leading zero", `{"delta":05}`, "delta", scoreboard.CodeInvalidRequest},
 		{"a plus", `{"delta":+5}`, "delta", scoreboard.CodeInvalidRequest},
 		{"minus zero", `{"delta":-0}`, "delta", scoreboard.CodeInvalidRequest},
+		{"no delta", `{"user_id":"alice","event_id":"e"}`, "delta", scoreboard.CodeInvalidRequest},
+		{"nothing", `{}`, "delta", scoreboard.CodeInvalidRequest},
 		{"null", `{"delta":null}`, "delta", scoreboard.CodeInvalidRequest},
 		{"other digits", `{"delta":٥}`, "delta", scoreboard.CodeInvalidRequest},
 		{"beyond 2^53", `{"delta":9007199254740992}`, "delta", scoreboard.CodeDeltaOutOfRange},
@@ -92,9 +93,10 @@ func TestDecodeBatch(t *testing.T) {
 	if b, err := protocol.DecodeBatch([]byte(`{"items":[]}`)); err != nil || len(b.Items) != 0 {
 		t.Errorf("no items: got %+v, %v", b, err)
 	}
-	tooMany := `{"items":[` + strings.Repeat(`{},`, protocol.MaxBatch) + `{}]}`
+	tooMany := `{"items":[` + strings.Repeat(`{"delta":1},`, protocol.MaxBatch) + `{"delta":1}]}`
 	for _, body := range []string{
-		tooMany, `{"items":[],"items":[]}`, `{"item":[]}`, `{"items":[{"delta":1,"delta":1}]}`, `{"items":[]} x`,
+		tooMany, `{"items":[{"delta":1},{}]}`,
+		`{"items":[],"items":[]}`, `{"item":[]}`, `{"items":[{"delta":1,"delta":1}]}`, `{"items":[]} x`,
 		`{}`, `null`, `{"items":null}`, `{"items":{}}`, `[]`, ``,
 	} {
 		if _, err := protocol.DecodeBatch([]byte(body)); scoreboard.CodeOf(err) != scoreboard.CodeInvalidRequest {

@@ -100,7 +100,7 @@ type VoidPreview struct {
 }
 
 // VoidedBoard is the part of a VoidPreview on one board. Applied is the sum of the
-// applied deltas.
+// applied deltas, and ±(2^53 − 1) if it is beyond that.
 type VoidedBoard struct {
 	Board   string `json:"board"`
 	Events  int64  `json:"events"`

@@ -23,6 +23,8 @@ type Conn struct {
 	site    string // "" for none
 	expires time.Time
 	canSee  func(ctx context.Context, board scoreboard.BoardID) error
+	hold    func(open bool) // nil for none
+	holding bool
 	out     Transport
 	limit   shape
 	delta   bool
@@ -75,7 +77,7 @@ func (c *Conn) Init(h *Hub, v *scoreboard.Viewer, out Transport) {
 	// long as the connection, token included.
 	c.user = scoreboard.UserID(strings.Clone(string(v.User)))
 	c.network, c.site = scoreboard.ClientNetworks(strings.Clone(v.Address), h.options.Load().IPv6Prefix)
-	c.expires, c.canSee = v.Expires, v.CanSee
+	c.expires, c.canSee, c.hold = v.Expires, v.CanSee, v.Hold
 	c.limit, c.delta = shapeOf(v.Limit), v.Delta
 }
 
@@ -103,6 +105,15 @@ func (c *Conn) Open(now time.Time) bool {
 	return true
 }
 
+// Hold reports to the viewer's Hold that c has opened; Close, that it has ended. It is
+// called once nothing can reject c any more.
+func (c *Conn) Hold() {
+	if c.hold != nil {
+		c.holding = true
+		go c.hold(true)
+	}
+}
+
 // Close removes c from the hub and releases everything that it holds there.
 func (c *Conn) Close() {
 	c.hub.wheel.stop(&c.keepalive)
@@ -116,6 +127,9 @@ func (c *Conn) Close() {
 		s.board.remove(s, now)
 	}
 	c.hub.leave(c)
+	if c.holding {
+		go c.hold(false)
+	}
 }
 
 func (c *Conn) nextTimer() time.Time {

@@ -40,6 +40,7 @@ func (c *HandlerConn) Start(ctx context.Context, v *scoreboard.Viewer) error {
 		c.Close()
 		return err
 	}
+	c.Hold()
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package scoreboard
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -141,9 +142,18 @@ func (a *Attestation) Objection(at time.Time, window Window) *Error {
 // attestationLeeway is how much the clock of an attesting server may be ahead.
 const attestationLeeway = time.Minute
 
-// CheckProofs returns a rule_violated if an increment lacks a required proof.
+// CheckProofs returns a rule_violated if an increment lacks a required proof, or its
+// action was started with limits that the board has tightened since. In a repeat they
+// are not checked.
 func (r *Requirements) CheckProofs(in *Increment) error {
+	took := in.ActionTime.Ended.Sub(in.ActionTime.Started)
 	switch {
+	case in.ActionID != [16]byte{} && took > cmp.Or(r.ActionLife, DefaultActionLife):
+		return &Error{Code: CodeRuleViolated, Field: "action_token", Message: "the action token has expired"}
+	case in.ActionID != [16]byte{} && took < r.MinActionTime:
+		return &Error{
+			Code: CodeRuleViolated, Field: "action_token", Message: "the action has not reached its minimum duration",
+		}
 	case r.ActionToken && in.ActionID == [16]byte{}:
 		return &Error{Code: CodeRuleViolated, Field: "action_token", Message: "this board requires an action token"}
 	case r.Attestation && !in.Attested:

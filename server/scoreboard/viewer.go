@@ -14,6 +14,10 @@ type Viewer struct {
 	// CanSee rejects a board that the client may not see; nil allows all.
 	CanSee func(ctx context.Context, board BoardID) error
 
+	// Hold, unless nil, is called when the connection has opened, and when it has ended.
+	// It may block.
+	Hold func(open bool)
+
 	Board BoardID
 	Limit int  // rows: 10 or 100; 0 is the server's default
 	Delta bool // send leaderboard.delta where the client has the base

@@ -98,6 +98,6 @@ type VoidedBoard struct {
 	Board   BoardID
 	Events  int64
 	Users   int64
-	Applied int64 // sum of the events' effects on scores
+	Applied int64 // sum of the events' effects on scores, at most ±MaxScore
 	Ended   bool  // the board stays as it is
 }

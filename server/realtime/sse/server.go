@@ -64,6 +64,7 @@ func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request, v *scoreboa
 	if !c.Open(raw) {
 		return nil
 	}
+	c.Hold()
 	if c.Write(responseHead(w.Header())) == nil {
 		_ = subscribe() // the first board is always within the limit
 	}

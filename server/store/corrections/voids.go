@@ -30,9 +30,11 @@ func (c *Corrections) PreviewVoid(ctx context.Context, sender scoreboard.Sender)
 		QueryRow(func(row pgx.Row) error {
 			return row.Scan(&p.Events, &p.Users)
 		})
+	// The sum of an attacker's deltas may exceed any integer.
 	b.Queue(`select v.*, b.status = 'archived' or b.status <> 'active' and b.closed_at is not null from (
-    select board_id, count(*), count(distinct user_id), sum(applied)::bigint `+sqlSent+` group by board_id) as v
-join boards as b using (board_id) order by board_id`, args...).
+    select board_id, count(*), count(distinct user_id),
+        greatest(least(sum(applied), $5), -$5::numeric)::bigint `+sqlSent+` group by board_id) as v
+join boards as b using (board_id) order by board_id`, append(args, int64(scoreboard.MaxScore))...).
 		Query(func(rows pgx.Rows) error {
 			return pg.ForEach(rows, func() error {
 				var v scoreboard.VoidedBoard
