@@ -27,11 +27,11 @@ func Grant(ctx context.Context, owner, runtime string) (role string, err error) 
 	if runtime == "" {
 		return "", nil
 	}
-	from, err := pgx.ParseConfig(owner)
+	from, err := parseURL(owner)
 	if err != nil {
 		return "", fmt.Errorf("read the URL of the owner: %w", err)
 	}
-	to, err := pgx.ParseConfig(runtime)
+	to, err := parseURL(runtime)
 	if err != nil {
 		return "", fmt.Errorf("read the URL of the runtime role: %w", err)
 	}

@@ -11,9 +11,11 @@ import (
 	"context"
 	"database/sql"
 	"embed"
+	"errors"
 	"fmt"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	_ "github.com/jackc/pgx/v5/stdlib" // the "pgx" driver of database/sql
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
@@ -54,7 +56,21 @@ func Status(ctx context.Context, url string) ([]Version, error) {
 	return versions, err
 }
 
+// parseURL reads the URL of a database. pgx's error would quote the URL, and pgx cannot
+// always tell its password.
+func parseURL(url string) (*pgx.ConnConfig, error) {
+	c, err := pgx.ParseConfig(url)
+	if err != nil {
+		return nil, errors.New("the PostgreSQL URL is invalid: want postgres://USER:PASSWORD@HOST:PORT/DATABASE, " +
+			"with special characters percent-encoded, or keyword=value pairs")
+	}
+	return c, nil
+}
+
 func with(ctx context.Context, url string, do func(*goose.Provider) error) (err error) {
+	if _, err := parseURL(url); err != nil {
+		return err
+	}
 	db, err := sql.Open("pgx", url)
 	if err != nil {
 		return fmt.Errorf("open the database to migrate: %w", err)

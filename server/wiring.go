@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/url"
 	"os"
 	"runtime"
 	"time"
@@ -92,11 +91,9 @@ func (s *Server) openBackends(ctx context.Context) (err error) {
 func openRedis(c *config.Config) (redis.UniversalClient, error) {
 	o, err := redis.ParseURL(c.Redis.URL)
 	if err != nil {
-		var parse *url.Error
-		if errors.As(err, &parse) {
-			err = parse.Err // without the URL, which may contain a password
-		}
-		return nil, fmt.Errorf("read the Redis URL: %w", err)
+		// The reason may quote the first part of a password with a slash.
+		return nil, errors.New("the Redis URL is invalid: want redis://USER:PASSWORD@HOST:PORT/DATABASE, with " +
+			"special characters percent-encoded, and known parameters")
 	}
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.MaxRetries = 500*time.Millisecond, time.Second, time.Second, 1
 	o.ContextTimeoutEnabled = true // callers with a fallback wait for less

@@ -28,7 +28,7 @@ func newRoot() *cobra.Command {
   SCOREBOARD_POSTGRES_URL=… SCOREBOARD_REDIS_URL=… SCOREBOARD_KAFKA_BROKERS=… scoreboardd --roles api,relay`,
 		Args: noCommand, SilenceUsage: true, SilenceErrors: true, Version: buildinfo.Read().Version,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, _, err := load(cmd.Flags(), os.LookupEnv)
+			c, values, err := load(cmd.Flags(), os.LookupEnv)
 			if err != nil {
 				return err
 			}
@@ -36,6 +36,7 @@ func newRoot() *cobra.Command {
 				return err
 			}
 			log := newLog(os.Stderr, c.LogLevel)
+			warnOfReadableSecrets(log, cmd.Flag("config").Value.String(), values)
 			s, err := server.New(cmd.Context(), c, log)
 			if err != nil {
 				return err
@@ -90,6 +91,19 @@ func inForce(cmd *cobra.Command, c *config.Config, deployed []config.Value) []co
 		return deployed
 	}
 	return now.Values()
+}
+
+// warnOfReadableSecrets reports a configuration file with secrets that other users of the
+// machine can read.
+func warnOfReadableSecrets(log *slog.Logger, path string, values []config.Value) {
+	secrets := config.Secrets(values, config.FromFile)
+	if path == "" || len(secrets) == 0 {
+		return
+	}
+	if info, err := os.Stat(path); err == nil && info.Mode()&0o077 != 0 {
+		log.Warn("configuration file with secrets is accessible to other users; restrict it with chmod 600",
+			"file", path, "mode", fmt.Sprintf("%#o", info.Mode().Perm()), "settings", secrets)
+	}
 }
 
 // load reads the settings from the command line, env and the file of --config.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -39,5 +40,46 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 				t.Errorf("%v prints a secret:\n%s", args, out)
 			}
 		}
+	}
+}
+
+// A URL that cannot be read is not quoted: which part of it is the password is unknown.
+func TestBrokenURLsAreNotPrinted(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "scoreboard.yaml")
+	if err := os.WriteFile(file, []byte("auth.jwt_secret: "+strings.Repeat("0123456789", 4)+"\n"), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	const postgres, redis = "postgres://u@127.0.0.1:1/db", "redis://127.0.0.1:1/0"
+	show := []string{"config"}
+	start := []string{"--addr", "127.0.0.1:0", "--ops-addr", "127.0.0.1:0", "--config", file}
+	for name, c := range map[string]struct {
+		args            []string
+		postgres, redis string
+		archive         string
+		want            string
+	}{
+		"keywords":      {start, "host=127.0.0.1 port=1 password=PA55 SECR3T", redis, "", "PostgreSQL URL is invalid"},
+		"slash":         {start, postgres, "redis://:PA55/SECR3T@127.0.0.1:1/0", "", "Redis URL is invalid"},
+		"hash":          {start, postgres, "redis://:PA55#SECR3T@127.0.0.1:1/0", "", "Redis URL is invalid"},
+		"bucket":        {show, postgres, redis, "s3://PA55:SECR3T/SECR3T@bucket", "s3://********@bucket"},
+		"readable file": {start, "broken=", redis, "", "accessible to other users"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cmd := exec.CommandContext(t.Context(), os.Args[0], c.args...)
+			cmd.Env = append(cmd.Environ(), asDaemon+"=1", "SCOREBOARD_KAFKA_BROKERS=127.0.0.1:1",
+				"SCOREBOARD_AUTH_MASTER_KEY="+strings.Repeat("0123456789abcdef", 4),
+				"SCOREBOARD_POSTGRES_URL="+c.postgres, "SCOREBOARD_REDIS_URL="+c.redis,
+				"SCOREBOARD_LEDGER_ARCHIVE="+c.archive)
+			out, err := cmd.CombinedOutput()
+			if err == nil && c.archive == "" {
+				t.Error("the daemon starts with an invalid URL")
+			}
+			if bytes.Contains(out, []byte("PA55")) || bytes.Contains(out, []byte("SECR3T")) ||
+				!bytes.Contains(out, []byte(c.want)) {
+				t.Errorf("want %q and no secret:\n%s", c.want, out)
+			}
+		})
 	}
 }

@@ -174,12 +174,16 @@ func (k *KeySet) fetch(ctx context.Context, address string) ([]byte, []jwkset.JW
 	ctx, cancel := context.WithTimeout(ctx, keySetTimeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	if err != nil {
-		return nil, nil, fmt.Errorf("read the key set: %w", err)
+	if err != nil { // it would quote the URL
+		return nil, nil, errors.New("read the key set: invalid URL")
 	}
 	resp, err := k.client.Do(req)
 	if err != nil {
-		return nil, nil, fmt.Errorf("read the key set: %w", err)
+		var failed *url.Error
+		if errors.As(err, &failed) {
+			err = failed.Err // without the URL, whose query may contain a secret
+		}
+		return nil, nil, fmt.Errorf("read the key set of %s: %w", req.URL.Host, err)
 	}
 	defer func() { _ = resp.Body.Close() }() // only read
 	if resp.StatusCode != http.StatusOK {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"strconv"
 	"strings"
@@ -309,6 +310,21 @@ func TestKeySetNames(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("%s: got %d, %v, want %d", set, got, err, want)
+		}
+	}
+}
+
+// Some providers want a key in the query of the URL. It appears in no error or log.
+func TestKeySetURLIsNotLogged(t *testing.T) {
+	t.Parallel()
+	for _, address := range []string{"http://localhost:1/keys?key=SECR3T", "http://127.0.0.1:1/keys?key=SECR3T"} {
+		k, err := auth.NewKeySet(address, nil, slog.New(slog.DiscardHandler), time.Now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = k.Check(t.Context(), address)
+		if err == nil || strings.Contains(err.Error(), "SECR3T") || !strings.Contains(err.Error(), ":1") {
+			t.Errorf("got %v, want an error that names the host only", err)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,6 +39,25 @@ type Value struct {
 
 // mask replaces the value of a secret.
 const mask = "********"
+
+// maskUserInfo masks what stands before the host in URLs: a name and a password, as in
+// s3://KEY:SECRET@bucket. No setting that is not a secret needs it.
+func maskUserInfo(text string) string {
+	return userInfo.ReplaceAllString(text, "${1}"+mask+"@")
+}
+
+// Up to the last @ of a word: a password may contain a slash or an @.
+var userInfo = regexp.MustCompile(`(://)[^\s,]*@`)
+
+// Secrets returns the names of the secrets that have a source.
+func Secrets(values []Value, source Source) (names []string) {
+	for _, v := range values {
+		if v.Source == source && v.Text == mask {
+			names = append(names, v.Name)
+		}
+	}
+	return names
+}
 
 // setting is one row of the table of settings.
 type setting struct {
@@ -138,6 +158,7 @@ func Load(flags, env Lookup, file io.Reader) (*Config, []Value, error) {
 		if s.kind == secret && text != "" {
 			text = mask
 		}
+		text = maskUserInfo(text)
 		c.values = append(c.values, Value{s.name, text, source, s.meaning})
 	}
 	c.check(&p)

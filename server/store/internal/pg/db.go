@@ -2,6 +2,7 @@ package pg
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -28,11 +29,16 @@ type DB struct {
 	lockWait, timeout time.Duration
 }
 
+// ErrURL means that a URL of PostgreSQL cannot be read. It does not say why: every part
+// of such a URL may be a piece of its password.
+var ErrURL = errors.New("the PostgreSQL URL is invalid: want postgres://USER:PASSWORD@HOST:PORT/DATABASE, with " +
+	"special characters percent-encoded, or keyword=value pairs")
+
 // Open does not connect: an unreachable database is detected on first use.
 func Open(ctx context.Context, o Options) (*DB, error) {
 	c, err := pgxpool.ParseConfig(o.URL)
 	if err != nil {
-		return nil, fmt.Errorf("read the PostgreSQL URL: %w", err)
+		return nil, ErrURL // pgx quotes the URL, and cannot always tell its password
 	}
 	c.MaxConns = int32(o.MaxConns)
 	c.ConnConfig.ConnectTimeout = 2 * time.Second
