@@ -126,6 +126,14 @@ var faults = []fault{
 		net.Reset()
 		return end
 	}},
+	{name: "kafka half-open", begin: func(r *run, rng *rand.Rand) func() {
+		net := r.cluster.KafkaNet(r.cluster.AnyBroker(rng))
+		end := netFault(net, netfault.Fault{Stall: true})
+		return func() {
+			net.Reset() // what was sent meanwhile never arrives
+			end()
+		}
+	}},
 	{name: "kafka leaders moved", needs: cluster.Brokers, begin: func(r *run, rng *rand.Rand) func() {
 		topic := []string{topicChanges, topicIncrements}[rng.IntN(2)]
 		// A broker that has just returned may not be in sync yet.

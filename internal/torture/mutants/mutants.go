@@ -110,7 +110,7 @@ var mutants = []mutant{
 	{
 		name: "202 before the log has the event", file: "server/ingest/acceptor.go",
 		old: "case marks[i] != nil && marks[i].Produced: // pending already", new: "case marks[i] != nil:",
-		args:  []string{"--only", "kafka unreachable,kafka paused,node killed"},
+		args:  []string{"--only", "kafka half-open,node killed at a message", "--writers", "48", "--duration", "70s"},
 		rules: []string{"202 without an outcome", "404 after a 202"},
 	},
 	{
