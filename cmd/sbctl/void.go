@@ -24,11 +24,13 @@ func newEventReverseCmd(p *program) *cobra.Command {
 boards the score is recomputed from the remaining submissions. Reversing an event
 twice has no further effect. The event's receipt stays and is marked as reversed. The
 standings of a board that has ended are final, so an event that counted on one is only
-reversed with --open-boards: on its other boards.`,
+reversed with --open-boards: on its other boards. If an event and an adjustment of the
+user have the same id, --kind says which is meant.`,
 		Example: trimExamples(`
   sbctl event reverse match-8841 --user alice --reason "the match was void"
   sbctl event reverse match-8841 --user alice --reason "the match was void" --yes
-  sbctl event reverse match-8841 --user alice --reason "cheated last season" --open-boards`),
+  sbctl event reverse match-8841 --user alice --reason "cheated last season" --open-boards
+  sbctl event reverse ticket-17 --user alice --reason "adjusted twice" --kind adjustment`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
 			if r.UserID == "" {
 				return usagef("--user is required")
@@ -67,6 +69,7 @@ reversed with --open-boards: on its other boards.`,
 	flags := cmd.Flags()
 	flags.StringVar(&r.UserID, "user", "", "the event's user")
 	flags.BoolVar(&r.OpenBoards, "open-boards", false, "leave boards that have ended as they are")
+	flags.StringVar(&r.Kind, "kind", "", "event or adjustment, if both have the id")
 	addReasonFlag(cmd, &r.Reason)
 	return cmd
 }

@@ -97,7 +97,7 @@ func (a *API) newAction(
 		}
 		user = named
 	}
-	if err := scoreboard.CheckAction(r.Action); err != nil {
+	if err := scoreboard.CheckClientAction(r.Action); err != nil {
 		return nil, err
 	}
 	boards, err := parseBoards(r.Board, r.Boards)

@@ -39,7 +39,7 @@ func parseCommand(r *protocol.IncrementRequest) (*command, error) {
 	if err != nil {
 		return cmd, scoreboard.Invalid("timestamp", "timestamp must be RFC 3339")
 	}
-	if err := scoreboard.CheckAction(r.Action); err != nil {
+	if err := scoreboard.CheckClientAction(r.Action); err != nil {
 		return cmd, err
 	}
 	cmd.Delta, cmd.Action, cmd.Client = r.Delta, r.Action, at.UTC()

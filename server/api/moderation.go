@@ -23,7 +23,7 @@ type Moderation interface {
 		why *scoreboard.AuditEntry,
 	) (*scoreboard.Receipt, error)
 	Reverse(
-		ctx context.Context, user scoreboard.UserID, event scoreboard.EventID, openBoards bool,
+		ctx context.Context, user scoreboard.UserID, event scoreboard.EventID, how scoreboard.Reversing,
 		why *scoreboard.AuditEntry,
 	) (receipts []scoreboard.Receipt, closed []scoreboard.BoardID, err error)
 	UserStatus(ctx context.Context, user scoreboard.UserID) (string, error)
@@ -124,12 +124,21 @@ func (a *API) reverse(c *gin.Context, caller *auth.Claims) error {
 	if err != nil {
 		return err
 	}
+	kind, err := scoreboard.ParseEventKind(r.Kind)
+	if err != nil {
+		return err
+	}
 	if err := scoreboard.CheckReason(r.Reason); err != nil {
 		return err
 	}
 	why := newAuditEntry(c, caller, scoreboard.AuditUser(user), r.Reason)
-	why.Detail = auditDetail(map[string]string{"event_id": event.Text})
-	receipts, closed, err := a.Moderation.Reverse(c.Request.Context(), user, event, r.OpenBoards, why)
+	detail := map[string]string{"event_id": event.Text}
+	if kind != "" {
+		detail["kind"] = string(kind)
+	}
+	why.Detail = auditDetail(detail)
+	how := scoreboard.Reversing{Kind: kind, OpenBoards: r.OpenBoards}
+	receipts, closed, err := a.Moderation.Reverse(c.Request.Context(), user, event, how, why)
 	if err != nil {
 		return err
 	}

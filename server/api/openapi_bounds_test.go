@@ -87,6 +87,7 @@ var bodyBounds = map[string]object{
 	"key_id": text(64), "address": text(64),
 	"timestamp": {"format": "date-time"}, "signature": text(maxBody), "action_token": text(maxBody),
 	"attestation": text(maxBody), "scope": text(maxBody), "mode": enum("increment", "best", "latest"),
+	"kind":  enum(string(scoreboard.KindEvent), string(scoreboard.KindAdjustment)),
 	"order": enum("highest", "lowest"), "region": families, "period": periods, "time_zone": text(64),
 	"week_start": weekdays, "season": families,
 	"require": enum(protocol.RequireActionToken, protocol.RequireAttestation),

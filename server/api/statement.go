@@ -83,7 +83,12 @@ func (a *API) statement(c *gin.Context, caller *auth.Claims) error {
 }
 
 func statementEntry(r *scoreboard.LedgerRow) protocol.StatementEntry {
+	kind := string(r.Kind)
+	if r.Kind == scoreboard.KindEvent {
+		kind = ""
+	}
 	return protocol.StatementEntry{
+		Kind:    kind,
 		EventID: r.Event.Text, Board: string(r.Board), Delta: r.Delta, PreviousScore: (*int64)(r.Previous),
 		NewScore: int64(r.Score), Version: r.Version, RecordedAt: r.RecordedAt,
 		Action: r.Action, KeyID: r.KeyID, Address: r.Address, UserAgent: r.Agent,

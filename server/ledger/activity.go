@@ -54,21 +54,22 @@ func newRecentActivity(policy *scoreboard.IngestPolicy, items []scoreboard.Incre
 	return a
 }
 
-// Rows returns how many ledger rows of each user anomaly detection needs and the
-// age of the oldest one; 0 if it is off.
-func (a *RecentActivity) Rows() (n int64, window time.Duration) {
+// Events returns how many events of each user anomaly detection needs and the age of
+// the oldest one; 0 if it is off.
+func (a *RecentActivity) Events() (n int64, window time.Duration) {
 	if !a.detect {
 		return 0, 0
 	}
-	return a.policy.Anomalies.Rows()
+	return a.policy.Anomalies.Events()
 }
 
 // AddAction adds an event that lookup i found, newest first. An event on several
 // boards counts once.
 func (a *RecentActivity) AddAction(i int, past scoreboard.PastAction) {
 	k := actionKey{scoreboard.UserID(a.ActionUsers[i]), a.Actions[i]}
-	for _, other := range a.actions[k] {
-		if other.Event == past.Event {
+	for n := range a.actions[k] {
+		if other := &a.actions[k][n]; other.Event == past.Event {
+			other.Boards = append(other.Boards, past.Boards...)
 			return
 		}
 	}
@@ -85,7 +86,7 @@ func (a *RecentActivity) AddRow(user scoreboard.UserID, row scoreboard.PastRow) 
 
 // checkRules holds a new event to the bounds of the policy and to the rule of
 // its action.
-func (a *RecentActivity) checkRules(in *scoreboard.Increment, hash [16]byte, at time.Time) error {
+func (a *RecentActivity) checkRules(in *scoreboard.Increment, at time.Time) error {
 	if a.policy == nil {
 		return nil
 	}
@@ -96,7 +97,7 @@ func (a *RecentActivity) checkRules(in *scoreboard.Increment, hash [16]byte, at 
 	if rule == nil {
 		return nil
 	}
-	return rule.Check(in, hash, at, a.actions[actionKey{in.User, in.Action}])
+	return rule.Check(in, at, a.actions[actionKey{in.User, in.Action}])
 }
 
 // detectAnomalies records the anomalies of an event that would change the scores
@@ -125,11 +126,12 @@ func (b *Batch) detectAnomalies(in *scoreboard.Increment, boards []*scoreboard.B
 }
 
 // add records an event for the checks of later events of the batch.
-func (a *RecentActivity) add(in *scoreboard.Increment, hash [16]byte, receipts []scoreboard.Receipt) {
+func (a *RecentActivity) add(in *scoreboard.Increment, receipts []scoreboard.Receipt) {
 	k := actionKey{in.User, in.Action}
 	at := receipts[0].RecordedAt
 	if _, asked := a.actions[k]; asked {
-		a.actions[k] = append([]scoreboard.PastAction{{Event: in.Event.UUID, Hash: hash, At: at}}, a.actions[k]...)
+		past := scoreboard.PastAction{Event: in.Event.UUID, Delta: in.Delta, Boards: in.Boards, At: at}
+		a.actions[k] = append([]scoreboard.PastAction{past}, a.actions[k]...)
 	}
 	if !a.detect {
 		return

@@ -70,6 +70,18 @@ func TestActionRules(t *testing.T) {
 		{"once, the same again", scoreboard.Rule{Once: time.Minute}, first, again, time.Minute - 1, violated},
 		{"once, another delta", scoreboard.Rule{Once: time.Minute}, first, action("ada", 6, "e2", "chop", "b"), 0, ""},
 		{"once, another board", scoreboard.Rule{Once: time.Minute}, first, action("ada", 5, "e2", "chop", "c"), 0, ""},
+		{
+			"once, the same boards in another order",
+			scoreboard.Rule{Once: time.Minute},
+			action("ada", 5, "e1", "chop", "b", "c"), action("ada", 5, "e2", "chop", "c", "b"),
+			time.Second, violated,
+		},
+		{
+			"once, the same boards in another order at once",
+			scoreboard.Rule{Once: time.Minute},
+			action("ada", 5, "e1", "chop", "b", "c"), action("ada", 5, "e2", "chop", "c", "b"),
+			0, violated,
+		},
 		{"once, after the window", scoreboard.Rule{Once: time.Minute}, first, again, time.Minute, ""},
 		{
 			"one per minute",
@@ -157,13 +169,13 @@ func TestActivityRequestsOnlyWhatRulesNeed(t *testing.T) {
 		!slices.Equal(a.ActionWindows, []time.Duration{time.Hour, time.Hour}) {
 		t.Errorf("actions %v of %v within %v", a.Actions, a.ActionUsers, a.ActionWindows)
 	}
-	if n, window := a.Rows(); n != 0 || window != 0 {
-		t.Errorf("%d rows within %s, want none", n, window)
+	if n, window := a.Events(); n != 0 || window != 0 {
+		t.Errorf("%d events within %s, want none", n, window)
 	}
 	travel := scoreboard.Anomalies{Travel: scoreboard.AnomalyLog, TravelWindow: 48 * time.Hour}
 	a = &ledger.NewBatch(items, shards, policy(nil, travel)).Activity
-	if n, window := a.Rows(); n == 0 || window != 48*time.Hour || len(a.Actions) != 0 {
-		t.Errorf("%d rows within %s, want some within 48h", n, window)
+	if n, window := a.Events(); n == 0 || window != 48*time.Hour || len(a.Actions) != 0 {
+		t.Errorf("%d events within %s, want some within 48h", n, window)
 	}
 }
 

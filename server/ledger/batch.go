@@ -24,6 +24,9 @@ type Batch struct {
 	Scores     ScorePairs // every user with every board that the batch names
 	Tokens     ActionTokens
 	Activity   RecentActivity
+	// KeyIDs are the keys of increments that were accepted for later: such a key may have
+	// been revoked since.
+	KeyIDs []string
 
 	Rows Rows // to write
 
@@ -33,6 +36,8 @@ type Batch struct {
 	users     map[scoreboard.UserID]*user
 	known     map[EventKey]*knownEvent
 	scores    map[ScoreKey]*Score
+
+	revoked map[string]bool // of KeyIDs
 
 	shards int
 }
@@ -119,6 +124,9 @@ func NewBatch(items []scoreboard.Increment, shards int, policy *scoreboard.Inges
 		b.EventUsers[i] = string(in.User)
 		b.EventIDs[i] = in.Event.UUID
 		b.Tokens.want(in)
+		if !in.Accepted.IsZero() && in.KeyID != "" && !slices.Contains(b.KeyIDs, in.KeyID) {
+			b.KeyIDs = append(b.KeyIDs, in.KeyID)
+		}
 		if b.users[in.User] == nil {
 			b.users[in.User] = &user{}
 		}
@@ -144,6 +152,14 @@ func (b *Batch) AddBoard(name scoreboard.BoardID, board *scoreboard.Board) {
 	default:
 		b.instances[name] = append(b.instances[name], board)
 	}
+}
+
+// AddRevoked adds one of KeyIDs that is revoked.
+func (b *Batch) AddRevoked(key string) {
+	if b.revoked == nil {
+		b.revoked = make(map[string]bool)
+	}
+	b.revoked[key] = true
 }
 
 // AddUser adds a locked user with the time at which everything is recorded for the

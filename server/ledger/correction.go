@@ -9,9 +9,9 @@ import (
 
 // Ledger rows with the source admin are corrections; their action names the kind.
 const (
-	ActionAdjust   = "adjust"
-	actionReversal = "reversal:" // followed by the id of the reversed event
-	actionUndo     = "undo:"     // followed by the id of the event that counts again
+	ActionAdjust   = scoreboard.ActionAdjust
+	actionReversal = scoreboard.ActionReversal
+	actionUndo     = scoreboard.ActionUndo
 )
 
 // Event is a recorded event that is to be reversed or restored.

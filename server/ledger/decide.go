@@ -43,10 +43,14 @@ func (b *Batch) decide(in *scoreboard.Increment, hash [16]byte) ([]scoreboard.Re
 	if in.Objection != nil {
 		return nil, in.Objection
 	}
+	if !in.Accepted.IsZero() && b.revoked[in.KeyID] {
+		return nil, scoreboard.Errorf(scoreboard.CodeInvalidSignature,
+			"key %s was revoked before the event was recorded", in.KeyID)
+	}
 	if err := b.Tokens.check(in); err != nil {
 		return nil, err
 	}
-	if err := b.Activity.checkRules(in, hash, user.time); err != nil {
+	if err := b.Activity.checkRules(in, user.time); err != nil {
 		return nil, err
 	}
 	next := make([]scoreboard.Score, len(in.Boards))
@@ -91,7 +95,7 @@ func (b *Batch) decide(in *scoreboard.Increment, hash [16]byte) ([]scoreboard.Re
 	}
 	b.known[keyOf(in)] = known
 	b.Tokens.use(in)
-	b.Activity.add(in, hash, known.receipts)
+	b.Activity.add(in, known.receipts)
 	receipts := make([]scoreboard.Receipt, len(known.receipts))
 	copy(receipts, known.receipts)
 	return receipts, nil

@@ -151,13 +151,16 @@ func (m *memory) readActivity(b *ledger.Batch) {
 		for _, r := range slices.Backward(m.rows) {
 			if string(r.user) == a.ActionUsers[i] && r.action == a.Actions[i] && !r.admin &&
 				r.receipt.RecordedAt.After(m.now.Add(-a.ActionWindows[i])) {
-				a.AddAction(i, scoreboard.PastAction{Event: r.event, Hash: r.hash, At: r.receipt.RecordedAt})
+				a.AddAction(i, scoreboard.PastAction{
+					Event: r.event, Delta: r.delta, Boards: []scoreboard.BoardID{r.receipt.Board},
+					At: r.receipt.RecordedAt,
+				})
 			}
 		}
 	}
-	n, window := a.Rows()
+	n, window := a.Events()
 	for _, name := range b.UserNames {
-		left := n
+		left := n * scoreboard.MaxBoards
 		for _, r := range slices.Backward(m.rows) {
 			if string(r.user) == name && !r.admin && left > 0 && r.receipt.RecordedAt.After(m.now.Add(-window)) {
 				left--

@@ -34,7 +34,8 @@ func TestEndedBoardKeepsReversedEvents(t *testing.T) {
 	}
 	entry := why()
 	entry.Detail = []byte(`{"event_id":"e1"}`)
-	reversal, closed, err := r.Corrections.Reverse(ctx, "alice", first.Event, true, entry)
+	openBoards := scoreboard.Reversing{OpenBoards: true}
+	reversal, closed, err := r.Corrections.Reverse(ctx, "alice", first.Event, openBoards, entry)
 	if err != nil || len(reversal) != 1 || reversal[0].Applied != -5 ||
 		!slices.Equal(closed, []scoreboard.BoardID{"other"}) {
 		t.Fatalf("the reversal: %+v, closed %v, %v", reversal, closed, err)
@@ -45,7 +46,8 @@ where detail = '{"event_id": "e1", "closed_boards": ["other"]}'`); n != 1 {
 		t.Errorf("%d audit entries name the ended board, want 1", n)
 	}
 	for _, openBoards := range []bool{true, false} {
-		again, closed, err := r.Corrections.Reverse(ctx, "alice", first.Event, openBoards, why())
+		again, closed, err := r.Corrections.Reverse(ctx, "alice", first.Event,
+			scoreboard.Reversing{OpenBoards: openBoards}, why())
 		if err != nil || len(again) != 1 || !again[0].Replayed || again[0].Event.UUID != reversal[0].Event.UUID ||
 			!slices.Equal(closed, []scoreboard.BoardID{"other"}) {
 			t.Errorf("the reversal again: %+v, closed %v, %v; want the same", again, closed, err)

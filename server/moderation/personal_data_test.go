@@ -65,7 +65,7 @@ func TestErasureRemovesTheNameAndKeepsSums(t *testing.T) {
 		t.Fatal(err)
 	}
 	event, _ := scoreboard.ParseEventID(user, "best")
-	if _, _, err := r.Corrections.Reverse(ctx, user, event, false, why()); err != nil {
+	if _, _, err := r.Corrections.Reverse(ctx, user, event, whole, why()); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.Increments.Reject(
@@ -168,9 +168,12 @@ or user_agent is not null or signer is not null)`,
 		t.Errorf("%d audit entries, want the freeze and the erasure", n)
 	}
 	for what, err := range map[string]error{
-		"a write":    record(r, increment(user, 1, "late", "7", "sum")),
-		"a reversal": func() error { _, _, err := r.Corrections.Reverse(ctx, user, event, false, why()); return err }(),
-		"a ban":      func() error { _, err := r.Moderation.Ban(ctx, user, why()); return err }(),
+		"a write": record(r, increment(user, 1, "late", "7", "sum")),
+		"a reversal": func() error {
+			_, _, err := r.Corrections.Reverse(ctx, user, event, whole, why())
+			return err
+		}(),
+		"a ban": func() error { _, err := r.Moderation.Ban(ctx, user, why()); return err }(),
 	} {
 		if code := scoreboard.CodeOf(
 			err,

@@ -68,7 +68,7 @@ func TestConcurrentModerationKeepsTheLedgerConsistent(t *testing.T) {
 						adjustment, _ := scoreboard.ParseEventID(user, fmt.Sprint("adjust", a.event))
 						_, err = r.Corrections.Adjust(ctx, user, a.boards[0], int64(a.delta), adjustment, why())
 					case 3, 4, 5:
-						if _, _, err = r.Corrections.Reverse(ctx, user, event, false, why()); err == nil {
+						if _, _, err = r.Corrections.Reverse(ctx, user, event, whole, why()); err == nil {
 							reversed.Add(1)
 						}
 					case 6:

@@ -27,7 +27,7 @@ func TestRejectedReversalsChangeNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _, err = r.Corrections.Reverse(ctx, user, id, false, why())
+		_, _, err = r.Corrections.Reverse(ctx, user, id, whole, why())
 		return scoreboard.CodeOf(err)
 	}
 	sums := func() int64 {
@@ -143,4 +143,48 @@ func TestVoidCanBeUndoneForThirtyDays(t *testing.T) {
 	if n := r.conn.Count(t, `select score from scores where user_id = 'bob'`); n != 5 {
 		t.Errorf("bob has %d, want 5", n)
 	}
+}
+
+// An adjustment stays reversible when the user submits an event with its id: the operator
+// says which is meant.
+func TestAdjustmentWhoseIDIsTaken(t *testing.T) {
+	t.Parallel()
+	r := open(t)
+	if err := record(r, increment("eve", 1, "first", "k", "sum")); err != nil {
+		t.Fatal(err)
+	}
+	taken := increment("eve", 2, "ticket-17", "k", "sum")
+	if _, err := r.Corrections.Adjust(ctx, "eve", "sum", 500, taken.Event, why()); err != nil {
+		t.Fatal(err)
+	}
+	if err := record(r, taken); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err := r.Corrections.Reverse(ctx, "eve", taken.Event, whole, why())
+	if scoreboard.CodeOf(err) != scoreboard.CodeConflict {
+		t.Errorf("without a kind: %v, want a conflict", err)
+	}
+	for kind, applied := range map[scoreboard.EventKind]int64{
+		scoreboard.KindAdjustment: -500, scoreboard.KindEvent: -2,
+	} {
+		for _, replayed := range []bool{false, true} {
+			got, _, err := r.Corrections.Reverse(ctx, "eve", taken.Event, scoreboard.Reversing{Kind: kind}, why())
+			if err != nil || len(got) != 1 || got[0].Applied != applied || got[0].Replayed != replayed {
+				t.Errorf("the reversal of the %s: %+v, %v, want %d", kind, got, err, applied)
+			}
+		}
+	}
+	st, err := r.Reads.Statement(ctx, scoreboard.StatementQuery{User: "eve", Limit: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := map[scoreboard.EventKind]int{}
+	for _, row := range st.Rows {
+		kinds[row.Kind]++
+	}
+	if kinds[scoreboard.KindEvent] != 2 || kinds[scoreboard.KindAdjustment] != 1 ||
+		kinds[scoreboard.KindReversal] != 2 {
+		t.Errorf("the statement has %v", kinds)
+	}
+	r.verify(t)
 }

@@ -23,6 +23,9 @@ func TestMain(m *testing.M) { backendtest.Main(m) }
 
 var ctx = context.Background()
 
+// whole reverses an event on all its boards, or an adjustment.
+var whole scoreboard.Reversing
+
 // rig is a store with boards of every mode, and a ranking fed from its outbox.
 type rig struct {
 	*store.Store

@@ -88,7 +88,7 @@ where user_id = 'eve' and board_id = $1`, board); got != want {
 	r.work(t)
 	score("sum", 110)
 	score("high", 70)
-	if _, _, err := r.Corrections.Reverse(ctx, "eve", mine[1].Event, false, why()); err != nil {
+	if _, _, err := r.Corrections.Reverse(ctx, "eve", mine[1].Event, whole, why()); err != nil {
 		t.Fatal(err)
 	}
 	score("sum", 50)
@@ -112,7 +112,7 @@ func TestClientsEventWithACorrectionsID(t *testing.T) {
 	if err := record(r, in); err != nil {
 		t.Fatal(err)
 	}
-	reversal, _, err := r.Corrections.Reverse(ctx, "eve", in.Event, false, why())
+	reversal, _, err := r.Corrections.Reverse(ctx, "eve", in.Event, whole, why())
 	if err != nil || len(reversal) != 2 {
 		t.Fatal(reversal, err)
 	}
@@ -131,14 +131,14 @@ func TestClientsEventWithACorrectionsID(t *testing.T) {
 			t.Fatalf("the event with the reversal's id: %+v, %v", out, err)
 		}
 	}
-	if again, _, err := r.Corrections.Reverse(ctx, "eve", in.Event, false, why()); err != nil || len(again) != 2 ||
+	if again, _, err := r.Corrections.Reverse(ctx, "eve", in.Event, whole, why()); err != nil || len(again) != 2 ||
 		!again[0].Replayed || again[0].Event != id || again[0].Applied != -50 {
 		t.Errorf("the reversal again: %+v, %v", again, err)
 	}
 	if got, err := r.Increments.Event(ctx, "eve", id); err != nil || len(got) != 1 || got[0].Applied != 3 {
 		t.Errorf("the event by its id: %+v, %v", got, err)
 	}
-	if got, _, err := r.Corrections.Reverse(ctx, "eve", same.Event, false, why()); err != nil || got[0].Applied != -3 {
+	if got, _, err := r.Corrections.Reverse(ctx, "eve", same.Event, whole, why()); err != nil || got[0].Applied != -3 {
 		t.Errorf("its reversal: %+v, %v", got, err)
 	}
 	r.checkAll(t)
@@ -253,7 +253,7 @@ func TestImpossibleEventIsParked(t *testing.T) {
 		t.Errorf("in the end: %+v", v)
 	}
 	r.checkAll(t)
-	if _, _, err := r.Corrections.Reverse(ctx, bad.User, bad.Event, false, why()); err == nil {
+	if _, _, err := r.Corrections.Reverse(ctx, bad.User, bad.Event, whole, why()); err == nil {
 		t.Error("the event can be reversed: the test is vacuous")
 	}
 	r.conn.Do(t, `drop trigger refuse on reversals`)

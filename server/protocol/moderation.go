@@ -78,6 +78,9 @@ type ReverseRequest struct {
 	// OpenBoards reverses the event on its boards that are open, if others have ended: what
 	// those keep is final. Without it, such an event is not reversed at all.
 	OpenBoards bool `json:"open_boards,omitempty"`
+	// Kind is event or adjustment, if an event of the user and an adjustment have the same
+	// id. Without it, that is a conflict.
+	Kind string `json:"kind,omitempty"`
 }
 
 // VoidRequest is the body of POST /v1/admin/voids. It selects all events that one key

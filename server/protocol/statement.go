@@ -15,6 +15,7 @@ type Statement struct {
 // and its key, address and user agent.
 type StatementEntry struct {
 	EventID       string    `json:"event_id"`
+	Kind          string    `json:"kind,omitempty"` // adjustment, reversal or undo; absent for a client's event
 	Board         string    `json:"board"`
 	Delta         int64     `json:"delta"`
 	PreviousScore *int64    `json:"previous_score"`

@@ -16,7 +16,7 @@ const (
 )
 
 // Anomalies are the rules that compare an event with its user's earlier events.
-// They read at most the last AnomalyRows rows of a day.
+// They read at most the last AnomalyEvents events of a day, on all their boards.
 type Anomalies struct {
 	Size         AnomalyMode
 	SizeFactor   int64
@@ -29,8 +29,8 @@ type Anomalies struct {
 }
 
 const (
-	// AnomalyRows is the maximum number of rows of a user that are read.
-	AnomalyRows = 1000
+	// AnomalyEvents is the maximum number of events of a user that are read.
+	AnomalyEvents = 1000
 	// sizeSamples is the minimum number of earlier events of a user before one
 	// can be oversized; sizeRows is how many of the last it is compared with.
 	sizeSamples = 5
@@ -43,19 +43,19 @@ func (a *Anomalies) Off() bool {
 	return off(a.Size) && off(a.Frequency) && off(a.Amount) && off(a.Travel)
 }
 
-// Rows returns how many rows of a user the rules need, and how far back.
-func (a *Anomalies) Rows() (n int64, window time.Duration) {
+// Events returns how many events of a user the rules need, and how far back.
+func (a *Anomalies) Events() (n int64, window time.Duration) {
 	n, window = sizeRows, 24*time.Hour
 	if a.Frequency != AnomalyOff {
-		n, window = max(n, a.MaxEvents.N*2), max(window, a.MaxEvents.Per)
+		n, window = max(n, a.MaxEvents.N), max(window, a.MaxEvents.Per)
 	}
 	if a.Amount != AnomalyOff {
-		n, window = AnomalyRows, max(window, a.MaxPoints.Per)
+		n, window = AnomalyEvents, max(window, a.MaxPoints.Per)
 	}
 	if a.Travel != AnomalyOff {
 		window = max(window, a.TravelWindow)
 	}
-	return min(n, AnomalyRows), window
+	return min(n, AnomalyEvents), window
 }
 
 // PastRow is a row of a user's ledger as anomaly detection reads it.
@@ -93,9 +93,12 @@ func (a *Anomalies) Detect(
 			found = append(found, Anomaly{rule, mode, in.User, in.Event, board, in.Delta, fmt.Sprintf(format, args...)})
 		}
 	}
-	if largest, samples := a.largest(boards[0], past); samples >= sizeSamples &&
-		float64(magnitude(in.Delta)) > float64(largest)*float64(a.SizeFactor) {
-		add("size", a.Size, boards[0], "delta %d, the largest of the last %d was %d", in.Delta, samples, largest)
+	for _, board := range boards {
+		if largest, samples := a.largest(board, past); samples >= sizeSamples &&
+			float64(magnitude(in.Delta)) > float64(largest)*float64(a.SizeFactor) {
+			add("size", a.Size, board, "delta %d, the largest of the last %d was %d", in.Delta, samples, largest)
+			break
+		}
 	}
 	events := make(map[[16]byte]bool)
 	for i := range past {

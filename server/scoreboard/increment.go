@@ -3,6 +3,7 @@ package scoreboard
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"strings"
 	"time"
 )
 
@@ -57,6 +58,62 @@ func CheckAction(s string) error {
 		return Invalid("action", "action must be 1 to %d characters of A-Z a-z 0-9 . _ : @ -", MaxActionLength)
 	}
 	return nil
+}
+
+// The actions of corrections, which clients cannot name.
+const (
+	ActionAdjust   = "adjust"
+	ActionReversal = "reversal:" // followed by the id of the reversed event
+	ActionUndo     = "undo:"     // followed by the id of the event that counts again
+)
+
+// CheckClientAction is CheckAction for an action that a client names: not one that is
+// shown for a correction.
+func CheckClientAction(s string) error {
+	if s == ActionAdjust || strings.HasPrefix(s, ActionReversal) || strings.HasPrefix(s, ActionUndo) {
+		return Invalid("action", "action %s is reserved for corrections", s)
+	}
+	return CheckAction(s)
+}
+
+// EventKind tells a client's event from corrections, whose ids are apart.
+type EventKind string
+
+// The kinds of events.
+const (
+	KindEvent      EventKind = "event"
+	KindAdjustment EventKind = "adjustment"
+	KindReversal   EventKind = "reversal"
+	KindUndo       EventKind = "undo"
+)
+
+// KindOf returns the kind of a ledger row by its source and action.
+func KindOf(internal bool, action string) EventKind {
+	switch {
+	case !internal:
+		return KindEvent
+	case strings.HasPrefix(action, ActionReversal):
+		return KindReversal
+	case strings.HasPrefix(action, ActionUndo):
+		return KindUndo
+	}
+	return KindAdjustment
+}
+
+// ParseEventKind parses what an operator may reverse: event, adjustment, or "" for
+// whichever there is.
+func ParseEventKind(s string) (EventKind, error) {
+	switch kind := EventKind(s); kind {
+	case "", KindEvent, KindAdjustment:
+		return kind, nil
+	}
+	return "", Invalid("kind", "kind must be %s or %s", KindEvent, KindAdjustment)
+}
+
+// Reversing is how an event is reversed.
+type Reversing struct {
+	Kind       EventKind // "": whichever there is
+	OpenBoards bool      // leave boards that have ended as they are
 }
 
 // PayloadHash covers what a retry must not change: user, delta, requested boards and

@@ -24,6 +24,7 @@ type StatementPosition struct {
 // LedgerRow is one event on one board.
 type LedgerRow struct {
 	Event      EventID
+	Kind       EventKind
 	Board      BoardID
 	Delta      int64
 	Previous   *Score

@@ -150,15 +150,31 @@ func (r *Rule) Window() time.Duration { return max(r.Cooldown, r.MaxTimes.Per, r
 
 // PastAction is an earlier event of the same user and action.
 type PastAction struct {
-	Event [16]byte
-	Hash  [16]byte // of its payload
-	At    time.Time
+	Event  [16]byte
+	Delta  int64
+	Boards []BoardID // in any order; instances of periodic boards
+	At     time.Time
+}
+
+// repeats reports whether an increment has the delta and the boards of an earlier event. Their
+// order does not matter, unlike for a repeat of the event itself.
+func (p *PastAction) repeats(in *Increment) bool {
+	if in.Delta != p.Delta || len(in.Boards) != len(p.Boards) {
+		return false
+	}
+	for _, board := range p.Boards {
+		family, _, _ := strings.Cut(string(board), ":")
+		if !slices.Contains(in.Boards, BoardID(family)) {
+			return false
+		}
+	}
+	return true
 }
 
 // Check returns a delta_out_of_range or a rule_violated if an increment may not be
 // performed at a time, given the user's earlier events of the action within the
 // window, newest first.
-func (r *Rule) Check(in *Increment, hash [16]byte, at time.Time, past []PastAction) error {
+func (r *Rule) Check(in *Increment, at time.Time, past []PastAction) error {
 	switch {
 	case in.Delta < r.MinDelta || in.Delta > r.MaxDelta:
 		return &Error{
@@ -178,7 +194,7 @@ func (r *Rule) Check(in *Increment, hash [16]byte, at time.Time, past []PastActi
 		if age < r.Cooldown {
 			return violation(in, fmt.Sprintf("has a cooldown of %s", r.Cooldown))
 		}
-		if age < r.Once && past[i].Hash == hash {
+		if age < r.Once && past[i].repeats(in) {
 			return violation(in, fmt.Sprintf("counts once per %s", r.Once))
 		}
 		if age < r.MaxTimes.Per {

@@ -27,10 +27,10 @@ func TestRules(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	this, other := [16]byte{1}, [16]byte{2}
-	past := func(hash [16]byte, ages ...time.Duration) (all []scoreboard.PastAction) {
+	this, other := []scoreboard.BoardID{"daily:2026-11-21", "a"}, []scoreboard.BoardID{"a"} // of boards a and daily
+	past := func(boards []scoreboard.BoardID, ages ...time.Duration) (all []scoreboard.PastAction) {
 		for _, age := range ages {
-			all = append(all, scoreboard.PastAction{Hash: hash, At: now.Add(-age)})
+			all = append(all, scoreboard.PastAction{Delta: 1, Boards: boards, At: now.Add(-age)})
 		}
 		return all
 	}
@@ -54,6 +54,7 @@ func TestRules(t *testing.T) {
 		{"find", 1, "", false, past(other, 0), ""},
 		{"find", 1, "", false, past(this, 30*time.Second), ""},
 		{"find", 1, "", false, past(this, 29*time.Second), scoreboard.CodeRuleViolated},
+		{"find", 2, "", false, past(this, 29*time.Second), ""},
 		{"gift", 1, "", false, nil, scoreboard.CodeRuleViolated},
 		{"gift", 1, "", true, nil, ""},
 		{"cup", 1, "k2", false, nil, ""},
@@ -64,10 +65,13 @@ func TestRules(t *testing.T) {
 		{"", 1000, "", false, nil, ""},
 	}
 	for _, c := range cases {
-		in := scoreboard.Increment{Action: c.action, Delta: c.delta, KeyID: c.key, Server: c.server}
+		in := scoreboard.Increment{
+			Action: c.action, Delta: c.delta, Boards: []scoreboard.BoardID{"a", "daily"},
+			KeyID: c.key, Server: c.server,
+		}
 		rule, code := rules.Of(c.action), scoreboard.Code("")
 		if rule != nil {
-			code = scoreboard.CodeOf(rule.Check(&in, this, now, c.past))
+			code = scoreboard.CodeOf(rule.Check(&in, now, c.past))
 		}
 		if code != c.code {
 			t.Errorf("%+v: got %q, want %q", c, code, c.code)
@@ -119,7 +123,7 @@ func FuzzParseRules(f *testing.F) {
 			in := scoreboard.Increment{Action: name, Delta: r.MaxDelta + 1} // wraps around at the largest delta
 			if in.Delta != r.MinDelta &&
 				scoreboard.CodeOf(
-					rules.Of(name).Check(&in, [16]byte{}, time.Time{}, nil),
+					rules.Of(name).Check(&in, time.Time{}, nil),
 				) != scoreboard.CodeDeltaOutOfRange {
 				t.Fatalf("%q: %s accepts delta %d", text, name, in.Delta)
 			}
@@ -153,4 +157,17 @@ func write(name string, r *scoreboard.Rule) string {
 		text += ";by=" + strings.Join(r.Keys, "+")
 	}
 	return text
+}
+
+// What is shown for a correction cannot be the action of a client's event.
+func TestActionsOfCorrectionsAreReserved(t *testing.T) {
+	t.Parallel()
+	for action, ok := range map[string]bool{
+		"": true, "chop": true, "adjusted": true, "undoing": true, "adjust": false, "reversal:x": false, "undo:": false,
+		"a b": false,
+	} {
+		if err := scoreboard.CheckClientAction(action); (err == nil) != ok {
+			t.Errorf("action %q: %v", action, err)
+		}
+	}
 }

@@ -229,3 +229,34 @@ func TestFailedSignaturesTakeTheSameTime(t *testing.T) {
 		}
 	}
 }
+
+// What a key signed and what waits to be recorded when the key is revoked is rejected: a void
+// of the key's events would miss it. A repeat of a recorded event has its receipt.
+func TestRevokedKeysPendingEvents(t *testing.T) {
+	t.Parallel()
+	s, _ := storetest.New(t)
+	if _, err := s.Keys.CreateKey(
+		t.Context(), "k", "leaked", []byte("sealed"), &scoreboard.KeyScope{}, 0, nil,
+	); err != nil {
+		t.Fatal(err)
+	}
+	pending := func(event string) scoreboard.Increment { // signed with k
+		in := increment("alice", 1, event)
+		in.Accepted, in.Source = time.Now(), scoreboard.SourceAsync
+		return in
+	}
+	if o := record(t, s, pending("before"))[0]; o.Err != nil {
+		t.Fatal(o.Err)
+	}
+	why := &scoreboard.AuditEntry{Actor: "root", Action: "key.revoke"}
+	if _, err := s.Keys.RevokeKey(t.Context(), "k", why); err != nil {
+		t.Fatal(err)
+	}
+	other := pending("other")
+	other.KeyID = "k2"
+	out := record(t, s, pending("after"), pending("before"), other)
+	if scoreboard.CodeOf(out[0].Err) != scoreboard.CodeInvalidSignature || out[1].Err != nil ||
+		!out[1].Receipts[0].Replayed || out[2].Err != nil {
+		t.Errorf("got %+v, want a rejection, a repeat and a receipt", out)
+	}
+}

@@ -203,6 +203,92 @@ func TestRulesReadOnlyTheirWindows(t *testing.T) {
 	}
 }
 
+// Naming more boards hides nothing from the rules: an event on ten boards is one event, and
+// each board is examined.
+func TestAnomaliesOnSeveralBoards(t *testing.T) {
+	t.Parallel()
+	const flag, enforce, off = scoreboard.AnomalyFlag, scoreboard.AnomalyEnforce, scoreboard.AnomalyOff
+	policy := &scoreboard.IngestPolicy{}
+	s, conn := storetest.New(t, withPolicy(policy))
+	boards := make([]scoreboard.BoardID, scoreboard.MaxBoards)
+	for i := range boards {
+		boards[i] = scoreboard.BoardID(fmt.Sprint("b", i))
+		createBoard(t, conn, string(boards[i]), "increment", "highest", 1, 1_000_000)
+	}
+	last := boards[len(boards)-1]
+	for _, c := range []struct {
+		rule      string
+		anomalies scoreboard.Anomalies
+		events    int
+		then      scoreboard.Increment
+	}{
+		{
+			"frequency",
+			scoreboard.Anomalies{
+				Frequency: enforce, MaxEvents: scoreboard.Quota{N: 60, Per: time.Hour},
+				Size: off, Amount: off, Travel: off,
+			},
+			60, increment("frequency", 1, "more"),
+		},
+		{
+			"size",
+			scoreboard.Anomalies{Size: flag, SizeFactor: 10, Frequency: off, Amount: off, Travel: off},
+			5, increment("size", 1000, "more", scoreboard.GlobalBoard, last),
+		},
+		{
+			"amount",
+			scoreboard.Anomalies{
+				Amount: flag, MaxPoints: scoreboard.Quota{N: 150, Per: time.Hour},
+				Size: off, Frequency: off, Travel: off,
+			},
+			150, increment("amount", 1, "more", scoreboard.GlobalBoard, last),
+		},
+	} {
+		policy.Anomalies = c.anomalies
+		for i := range c.events {
+			in := increment(scoreboard.UserID(c.rule), 1, fmt.Sprint("e", i), boards...)
+			if o := record(t, s, in)[0]; o.Err != nil {
+				t.Fatalf("%s, event %d: %v", c.rule, i, o.Err)
+			}
+		}
+		record(t, s, c.then)
+		flags, err := s.Moderation.ListFlags(t.Context(), "open", scoreboard.UserID(c.rule), 0, 100)
+		if err != nil || len(flags) != 1 || flags[0].Rule != c.rule || flags[0].Times != 1 {
+			t.Errorf("%s: flags %+v, %v, want one", c.rule, flags, err)
+		}
+	}
+}
+
+// Of a user with thousands of events in the window, only as many as the rules need are read.
+func TestAnomaliesReadFewRows(t *testing.T) {
+	t.Parallel()
+	const off = scoreboard.AnomalyOff
+	policy := &scoreboard.IngestPolicy{Anomalies: scoreboard.Anomalies{
+		Frequency: scoreboard.AnomalyLog, MaxEvents: scoreboard.Quota{N: 60, Per: time.Hour},
+		Size: off, Amount: off, Travel: off,
+	}}
+	s, conn := storetest.New(t)
+	record(t, s, increment("alice", 1, "first"))
+	s.Close()
+	conn.Do(t, `insert into user_score_histories select (jsonb_populate_record(h, jsonb_build_object(
+    'event_id', gen_random_uuid(), 'recorded_at', h.recorded_at - n * interval '1 millisecond'))).*
+from user_score_histories as h, generate_series(1, 3000) as n`)
+	conn.Do(t, `analyze user_score_histories`)
+	before := storetest.TableReads(t, conn)["user_score_histories"]
+	s = storetest.Open(t, conn.URL, withPolicy(policy))
+	const events = 10
+	for i := range events {
+		record(t, s, increment("alice", 1, fmt.Sprint("new", i)))
+	}
+	s.Close()
+	after := storetest.TableReads(t, conn)["user_score_histories"]
+	read := after.Scanned + after.Indexed - before.Scanned - before.Indexed
+	t.Logf("%d rows for each event", read/events)
+	if read > 70*events {
+		t.Errorf("%d increments read %d rows of the ledger", events, read)
+	}
+}
+
 // The cost of rules and anomaly detection on the hot path: batches of a hundred
 // users with fifty rows each from ten minutes ago.
 func BenchmarkRules(b *testing.B) {

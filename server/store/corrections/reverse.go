@@ -19,28 +19,25 @@ import (
 // of its own. A second reversal is a replay. If the original's rows are archived
 // and no longer in the ledger, it returns gone.
 //
-// With openBoards, the event's boards that have ended stay as they are, if others are
+// An event of a client and an adjustment may have the same id: then how.Kind says which is
+// meant, and without it the result is a conflict. No player can make an adjustment
+// irreversible by taking its id.
+//
+// With how.OpenBoards, the event's boards that have ended stay as they are, if others are
 // open: closed names them, and so does the audit entry.
 func (c *Corrections) Reverse(
-	ctx context.Context, user scoreboard.UserID, event scoreboard.EventID, openBoards bool,
+	ctx context.Context, user scoreboard.UserID, event scoreboard.EventID, how scoreboard.Reversing,
 	audit *scoreboard.AuditEntry,
 ) (receipts []scoreboard.Receipt, closed []scoreboard.BoardID, err error) {
-	var found []ledger.Event
-	for _, internal := range []bool{false, true} { // a client's event, else an adjustment
-		var err error
-		found, err = c.findEvents(ctx, []string{string(user)}, [][16]byte{event.UUID}, internal)
-		if err != nil {
-			return nil, nil, pg.Translate(fmt.Errorf("reverse event %s of %s: %w", event.Text, user, err))
-		}
-		if len(found) > 0 {
-			break
-		}
+	found, err := c.findEvent(ctx, user, event, how.Kind)
+	if err != nil {
+		return nil, nil, pg.Translate(fmt.Errorf("reverse event %s of %s: %w", event.Text, user, err))
 	}
 	if len(found) == 0 {
 		return nil, nil, c.explainMissing(ctx, user, event)
 	}
-	how := correction{Correction: ledger.Correction{Audit: audit, OpenBoards: openBoards}}
-	outcomes, err := c.correct(ctx, pg.Retries, how, found)
+	reversal := correction{Correction: ledger.Correction{Audit: audit, OpenBoards: how.OpenBoards}}
+	outcomes, err := c.correct(ctx, pg.Retries, reversal, found)
 	if err == nil {
 		err = outcomes[0].Err
 	}
@@ -48,6 +45,30 @@ func (c *Corrections) Reverse(
 		return nil, nil, pg.Translate(fmt.Errorf("reverse event %s of %s: %w", event.Text, user, err))
 	}
 	return outcomes[0].Receipts, found[0].Uncorrected(outcomes[0].Receipts), nil
+}
+
+// findEvent reads the one event that an id means, if there is any: the client's, or the
+// adjustment. Other corrections cannot be reversed, so they only count if nothing else has
+// the id.
+func (c *Corrections) findEvent(
+	ctx context.Context, user scoreboard.UserID, event scoreboard.EventID, kind scoreboard.EventKind,
+) (found []ledger.Event, err error) {
+	users, ids := []string{string(user)}, [][16]byte{event.UUID}
+	if kind != scoreboard.KindAdjustment {
+		if found, err = c.findEvents(ctx, users, ids, false); err != nil || kind == scoreboard.KindEvent {
+			return found, err
+		}
+	}
+	internal, err := c.findEvents(ctx, users, ids, true)
+	switch {
+	case err != nil || len(found) == 0:
+		return internal, err
+	case len(internal) > 0 && internal[0].Action == scoreboard.ActionAdjust:
+		return nil, scoreboard.Errorf(scoreboard.CodeConflict,
+			"an event and an adjustment of user %s have the id %s; choose one with kind %q or %q",
+			user, event.Text, scoreboard.KindEvent, scoreboard.KindAdjustment)
+	}
+	return found, nil
 }
 
 // explainMissing returns why an event is not in the ledger: it was never recorded,

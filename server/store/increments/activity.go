@@ -14,19 +14,25 @@ const (
 	// PostgreSQL's clock is read in a query of its own: only with a constant bound
 	// does the planner search the index instead of reading all of it. Reads no more
 	// rows than a rule can count on all boards of an event.
-	sqlPastActions = `select t.n, h.event_id, h.payload_hash, h.recorded_at
+	sqlPastActions = `select t.n, h.event_id, h.board_id, h.delta, h.recorded_at
 from unnest($1::text[], $2::text[], $3::interval[]) with ordinality as t(u, a, w, n) cross join lateral (
-    select event_id, payload_hash, recorded_at from user_score_histories
+    select event_id, board_id, delta, recorded_at from user_score_histories
     where user_id = t.u and action = t.a and recorded_at > (select clock_timestamp()) - t.w and source <> 'admin'
     order by recorded_at desc limit $4) as h
 order by t.n, h.recorded_at desc`
 
+	// The rows of the last $3 events, or a few more: those of one time, which is one event
+	// or a batch, count once. PostgreSQL stops reading at the first row beyond them (before
+	// version 15, at $4).
 	sqlPastRows = `select t.n, h.event_id, h.board_id, h.delta, h.applied, h.recorded_at, coalesce(h.country, '')
 from unnest($1::text[]) with ordinality as t(u, n) cross join lateral (
-    select * from user_score_histories
-    where user_id collate "POSIX" = t.u and recorded_at > (select clock_timestamp() - $2::interval)
-        and source <> 'admin'
-    order by recorded_at desc limit $3) as h
+    select * from (
+        select *, dense_rank() over (order by recorded_at desc) as nth from (
+            select event_id, board_id, delta, applied, recorded_at, country from user_score_histories
+            where user_id collate "POSIX" = t.u and recorded_at > (select clock_timestamp() - $2::interval)
+                and source <> 'admin'
+            order by recorded_at desc limit $4) as newest) as counted
+    where nth <= $3) as h
 order by t.n, h.recorded_at desc`
 )
 
@@ -34,7 +40,7 @@ order by t.n, h.recorded_at desc`
 // an extra round trip, only if a rule needs it.
 func readActivity(ctx context.Context, conn *pgxpool.Conn, b *ledger.Batch) error {
 	a := &b.Activity
-	n, window := a.Rows()
+	n, window := a.Events()
 	if len(a.Actions) == 0 && n == 0 {
 		return nil
 	}
@@ -46,7 +52,8 @@ func readActivity(ctx context.Context, conn *pgxpool.Conn, b *ledger.Batch) erro
 		})
 	}
 	if n > 0 {
-		q.Queue(sqlPastRows, b.UserNames, window, n).Query(func(rows pgx.Rows) error { return readRows(rows, b) })
+		most := n * scoreboard.MaxBoards
+		q.Queue(sqlPastRows, b.UserNames, window, n, most).Query(func(rows pgx.Rows) error { return readRows(rows, b) })
 	}
 	return conn.SendBatch(ctx, &q).Close()
 }
@@ -54,9 +61,9 @@ func readActivity(ctx context.Context, conn *pgxpool.Conn, b *ledger.Batch) erro
 func readActions(rows pgx.Rows, a *ledger.RecentActivity) error {
 	var n int64
 	var past scoreboard.PastAction
-	var hash []byte
-	_, err := pgx.ForEachRow(rows, []any{&n, &past.Event, &hash, &past.At}, func() error {
-		past.Hash = [16]byte(hash)
+	var board scoreboard.BoardID
+	_, err := pgx.ForEachRow(rows, []any{&n, &past.Event, &board, &past.Delta, &past.At}, func() error {
+		past.Boards = []scoreboard.BoardID{board}
 		a.AddAction(int(n-1), past)
 		return nil
 	})

@@ -16,7 +16,8 @@ import (
 // The collation is that of the index for statements.
 const sqlStatement = `select event_id, coalesce(event_text, ''), board_id, delta, previous_score, new_score, version,
 recorded_at,
-    coalesce(action, ''), coalesce(key_id, ''), coalesce(address, ''), coalesce(user_agent, '')
+    coalesce(action, ''), coalesce(key_id, ''), coalesce(address, ''), coalesce(user_agent, ''),
+    source = 'admin'
 from user_score_histories
 where user_id collate "POSIX" = $1 and recorded_at >= $2 and recorded_at < $3
   and ($4 = '' or board_id = $4 or split_part(board_id, ':', 1) = $4)
@@ -83,8 +84,10 @@ func (r *Reads) Statement(ctx context.Context, q scoreboard.StatementQuery) (*sc
 }
 
 func scanLedgerRow(row pgx.CollectableRow) (r scoreboard.LedgerRow, err error) {
+	var internal bool
 	err = row.Scan(&r.Event.UUID, &r.Event.Text, &r.Board, &r.Delta, &r.Previous, &r.Score, &r.Version, &r.RecordedAt,
-		&r.Action, &r.KeyID, &r.Address, &r.Agent)
+		&r.Action, &r.KeyID, &r.Address, &r.Agent, &internal)
+	r.Kind = scoreboard.KindOf(internal, r.Action)
 	if r.Event.Text == "" {
 		r.Event.Text = scoreboard.FormatUUID(r.Event.UUID)
 	}

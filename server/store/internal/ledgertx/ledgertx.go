@@ -91,6 +91,11 @@ from unnest($1::text[], $2::text[]) with ordinality as t(u, b, n) cross join lat
 	// Each token belongs to a user whose row is locked.
 	sqlUsedTokens = `select u.action_id, u.event_id from unnest($1::uuid[]) as t(id)
 cross join lateral (select * from used_action_tokens where action_id = t.id offset 0) as u`
+
+	// A void of what a revoked key signed waits for transactions that began before it, so
+	// nothing is recorded beyond it.
+	sqlRevokedKeys = `select k.key_id from unnest($1::text[]) as t(id)
+cross join lateral (select key_id from keys where key_id = t.id and revoked_at is not null offset 0) as k`
 )
 
 // read begins the transaction, takes every lock and reads everything that the
@@ -116,6 +121,9 @@ func (r Runner) read(ctx context.Context, conn *pgxpool.Conn, b *ledger.Batch) e
 	})
 	if len(b.Tokens.Wanted) > 0 {
 		q.Queue(sqlUsedTokens, b.Tokens.Wanted).Query(func(found pgx.Rows) error { return readTokens(found, b) })
+	}
+	if len(b.KeyIDs) > 0 {
+		q.Queue(sqlRevokedKeys, b.KeyIDs).Query(func(found pgx.Rows) error { return readRevoked(found, b) })
 	}
 	err := conn.SendBatch(ctx, &q).Close()
 	if pg.Code(err) == pg.LockNotAvailable && atUsers {
@@ -205,6 +213,15 @@ func readScores(found pgx.Rows, pairs *ledger.ScorePairs) error {
 		}
 		s.Exists, s.ReachedAt = !empty, s.ReachedAt.UTC()
 		pairs.Set(int(n-1), s)
+		return nil
+	})
+	return err
+}
+
+func readRevoked(found pgx.Rows, b *ledger.Batch) error {
+	var key string
+	_, err := pgx.ForEachRow(found, []any{&key}, func() error {
+		b.AddRevoked(key)
 		return nil
 	})
 	return err
