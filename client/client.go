@@ -101,9 +101,7 @@ func New(base string, o Options) (*Client, error) {
 	if c.http == nil {
 		t := http.DefaultTransport.(*http.Transport).Clone()
 		t.MaxIdleConnsPerHost = 64
-		// The API does not redirect. Whoever does must not get the token.
-		stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-		c.http, c.own = &http.Client{Transport: t, CheckRedirect: stay}, true
+		c.http, c.own = NewHTTP(t), true
 	}
 	c.dialer = dialerOf(c.http)
 	if c.attempts <= 0 {
@@ -117,6 +115,13 @@ func New(base string, o Options) (*Client, error) {
 		c.userAgent = "scoreboard-go"
 	}
 	return c, nil
+}
+
+// NewHTTP returns an HTTP client that follows no redirects: the API does not redirect, and
+// whoever does must not get the token.
+func NewHTTP(t http.RoundTripper) *http.Client {
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &http.Client{Transport: t, CheckRedirect: stay}
 }
 
 // dialerOf returns a WebSocket dialer with the settings of an HTTP client. It reads

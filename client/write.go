@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -54,7 +55,17 @@ func (in *Increment) request() *protocol.IncrementRequest {
 func (c *Client) Submit(ctx context.Context, in Increment) (Receipt, error) {
 	var receipt Receipt
 	err := c.submit(ctx, &in, nil, &receipt)
+	if err == nil && receipt.ProcessedEventID == "" {
+		err = noReceipt(in.EventID)
+	}
 	return receipt, err
+}
+
+// noReceipt is the error for a success without what shows it.
+func noReceipt(eventID string) error {
+	e := connectionError(errors.New("the server's response contains no receipt"))
+	e.Op, e.EventID = "submit an increment", eventID
+	return e
 }
 
 // SubmitBoards counts one increment on several boards, all or none, and returns
@@ -63,6 +74,9 @@ func (c *Client) SubmitBoards(ctx context.Context, in Increment, boards []string
 	in.Board = ""
 	var receipts protocol.Receipts
 	err := c.submit(ctx, &in, boards, &receipts)
+	if err == nil && receipts.ProcessedEventID == "" {
+		err = noReceipt(in.EventID)
+	}
 	return receipts.Receipts, err
 }
 

@@ -57,7 +57,7 @@ func (p *player) play(ctx context.Context) (played time.Duration, cut bool, err 
 	attacker := vegeta.NewAttacker(
 		// Without a time-out of its own, which costs a goroutine per request: the
 		// connections have one.
-		vegeta.Client(&http.Client{Transport: send}),
+		vegeta.Client(client.NewHTTP(send)), vegeta.Redirects(vegeta.NoFollow),
 		vegeta.MaxBody(maxResponse), vegeta.MaxWorkers(uint64(p.plan.Connections)),
 	)
 	ctx, cancel := context.WithCancel(ctx)

@@ -27,7 +27,7 @@ type session struct {
 func newSession(ctx context.Context, o *Options) (*session, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = 2 * verify.Lookups
-	s := &session{options: o, web: &http.Client{Transport: transport}, writer: o.Plan.Prefix + "loadgen"}
+	s := &session{options: o, web: client.NewHTTP(transport), writer: o.Plan.Prefix + "loadgen"}
 	s.given = newRenewingToken(o.Server.Token,
 		func(ctx context.Context, token string, r client.TokenRequest) (client.Token, error) {
 			c, err := s.clientWith(client.StaticToken(token))

@@ -71,7 +71,7 @@ func (s *Server) makeAPI() error {
 // makeProofs makes the verifiers of signatures, action tokens and attestations.
 func (s *Server) makeProofs(o *api.Options) (err error) {
 	c := s.config
-	if s.keyring, err = auth.NewKeyring(c.Auth.MasterKey, s.store.Keys, time.Now); err != nil {
+	if s.keyring, err = auth.NewKeyring(c.Auth.MasterKey, s.store.Keys, s.log, time.Now); err != nil {
 		return err
 	}
 	o.Keyring, o.Keys = s.keyring, s.store.Keys

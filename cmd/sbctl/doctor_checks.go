@@ -49,7 +49,7 @@ func fetch(ctx context.Context, url, token string) (a response) {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
 	a.sent = time.Now()
-	res, err := http.DefaultClient.Do(req)
+	res, err := client.NewHTTP(http.DefaultTransport).Do(req)
 	if err != nil {
 		return response{err: err}
 	}

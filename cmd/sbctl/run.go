@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"io"
-	"net/http"
 	"os"
 	"strings"
 
@@ -64,7 +63,7 @@ func (p *program) client() (*client.Client, error) {
 		UserAgent: "sbctl/" + buildinfo.Read().Version,
 	}
 	if p.curl {
-		o.HTTP, o.Attempts = &http.Client{Transport: curlPrinter{p}}, 1
+		o.HTTP, o.Attempts = client.NewHTTP(curlPrinter{p}), 1
 	}
 	c, err := client.New(s.Server.Value, o)
 	if err != nil {

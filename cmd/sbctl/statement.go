@@ -45,7 +45,7 @@ address and the user agent. Users can read their own statement; operators
 				}
 				statement.Entries = append(statement.Entries, page.Entries...)
 				statement.NextCursor, statement.ArchivedBefore = page.NextCursor, page.ArchivedBefore
-				if q.Cursor = page.NextCursor; q.Cursor == "" {
+				if q.Cursor = page.NextCursor; q.Cursor == "" || len(page.Entries) == 0 {
 					break
 				}
 			}

@@ -60,6 +60,9 @@ func (a *API) createKey(c *gin.Context, caller *auth.Claims) error {
 	if err != nil {
 		return err
 	}
+	if r.TTL != "" && life <= 0 { // not: never expires
+		return scoreboard.Invalid("ttl", "ttl must be greater than 0; without it the key does not expire")
+	}
 	for _, board := range scope.Boards {
 		if _, err := a.Boards.FindBoard(c.Request.Context(), board); err != nil {
 			return err
@@ -91,6 +94,9 @@ func keyJSON(k *scoreboard.Key, secret string) protocol.Key {
 
 func keyScope(r *protocol.KeyRequest) (*scoreboard.KeyScope, error) {
 	s := &scoreboard.KeyScope{UserPrefix: r.UserPrefix, MaxDelta: r.MaxDelta, PerMinute: r.PerMinute}
+	if r.Boards != nil && len(r.Boards) == 0 { // not: all boards
+		return nil, scoreboard.Invalid("boards", "boards must not be empty; without it the key is for all boards")
+	}
 	if len(r.Boards) > maxKeyBoards {
 		return nil, scoreboard.Invalid("boards", "boards must name at most %d boards", maxKeyBoards)
 	}

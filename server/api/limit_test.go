@@ -135,7 +135,7 @@ func newRig(t *testing.T, addresses int, edits ...func(*rig)) *rig {
 	}
 	r.tokens = auth.NewTokens(secret, "iss", "aud", time.Now)
 	r.past = auth.NewTokens(secret, "iss", "aud", func() time.Time { return time.Now().Add(-2 * time.Hour) })
-	ring, err := auth.NewKeyring(strings.Repeat("0f", 32), r, time.Now)
+	ring, err := auth.NewKeyring(strings.Repeat("0f", 32), r, slog.New(slog.DiscardHandler), time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -66,7 +67,7 @@ func (a *API) firstPage(top *scoreboard.Top, board *scoreboard.Board, limit int)
 	out := a.topJSON(top, board, limit)
 	p := &page{}
 	if !out.Degraded {
-		p.etag = etagOf(out.Entries)
+		p.etag = etagOf(out)
 	}
 	before, after := out.AppendAround(make([]byte, 0, 256+96*len(out.Entries)))
 	p.before, p.after = bytes.Clone(before), bytes.Clone(after) // they are kept: drop spare capacity
@@ -74,13 +75,14 @@ func (a *API) firstPage(top *scoreboard.Top, board *scoreboard.Board, limit int)
 	return p
 }
 
-// etagOf identifies the rows of a page. It is weak: the fields around them, such as
-// the age, differ in each answer.
-func etagOf(entries []protocol.Entry) string {
+// etagOf identifies a page by its rows, its board's instance, the total and the cursor of
+// the next page. It is weak: the other fields, such as the age, differ in each answer.
+func etagOf(top *protocol.Top) string {
 	h := sha256.New()
-	var b []byte
-	for i := range entries {
-		b = entries[i].AppendJSON(b[:0])
+	b := fmt.Appendf(nil, "%q %d %q", top.Board, top.Total, top.NextCursor)
+	h.Write(b)
+	for i := range top.Entries {
+		b = top.Entries[i].AppendJSON(b[:0])
 		h.Write(b) // objects delimit themselves
 	}
 	return `W/"` + hex.EncodeToString(h.Sum(nil)[:12]) + `"`

@@ -71,6 +71,9 @@ func (a *API) statement(c *gin.Context, caller *auth.Claims) error {
 	out := protocol.Statement{Entries: make([]protocol.StatementEntry, len(s.Rows))}
 	for i := range s.Rows {
 		out.Entries[i] = statementEntry(&s.Rows[i])
+		if s.Rows[i].Kind != scoreboard.KindEvent && !caller.Has(auth.ScopeAdmin) { // the operator's, not the player's
+			out.Entries[i].Address, out.Entries[i].UserAgent = "", ""
+		}
 	}
 	if s.More {
 		out.NextCursor = formatPosition(s.Rows[len(s.Rows)-1].Position())

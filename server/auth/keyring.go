@@ -10,6 +10,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -35,12 +36,15 @@ type KeyStore interface {
 
 // Keyring verifies signatures.
 type Keyring struct {
-	seal   cipher.AEAD
-	now    func() time.Time
-	reads  keyReads
-	mu     sync.RWMutex
-	known  map[string]*liveKey
-	sealed []byte // a decoy, opened for unknown ids
+	seal  cipher.AEAD
+	now   func() time.Time
+	log   *slog.Logger
+	reads keyReads
+	mu    sync.RWMutex
+	known map[string]*liveKey
+	// Keys that were sealed with another master key, each logged once.
+	unreadable map[string]bool
+	sealed     []byte // a decoy, opened for unknown ids
 }
 
 type liveKey struct {
@@ -59,7 +63,7 @@ type liveSecret struct {
 func passed(end, now time.Time) bool { return !end.IsZero() && !now.Before(end) }
 
 // NewKeyring decrypts secrets with a master key of 32 bytes in hex.
-func NewKeyring(masterKey string, store KeyStore, now func() time.Time) (*Keyring, error) {
+func NewKeyring(masterKey string, store KeyStore, log *slog.Logger, now func() time.Time) (*Keyring, error) {
 	raw, err := hex.DecodeString(masterKey)
 	if err != nil || len(raw) != 32 {
 		return nil, errors.New("auth.master_key must be 32 bytes in hex")
@@ -72,7 +76,7 @@ func NewKeyring(masterKey string, store KeyStore, now func() time.Time) (*Keyrin
 	if err != nil {
 		return nil, fmt.Errorf("use the master key: %w", err)
 	}
-	k := &Keyring{seal: seal, now: now, known: make(map[string]*liveKey)}
+	k := &Keyring{seal: seal, log: log, now: now, unreadable: make(map[string]bool), known: make(map[string]*liveKey)}
 	k.sealed = k.Seal(decoyID, decoyID)
 	k.reads = keyReads{store: store, now: now, read: k.read, turn: make(chan struct{}, 1)}
 	return k, nil
@@ -181,15 +185,25 @@ func (k *Keyring) read(keyID string, found *scoreboard.SigningKey, at time.Time)
 		return nil, nil
 	}
 	key := &liveKey{expires: found.Expires, scope: found.Scope, read: at}
+	var unreadable error
 	for _, s := range found.Secrets {
 		secret, err := k.open(keyID, s.Sealed)
 		if err != nil {
-			return nil, err
+			unreadable = err
+			continue
 		}
 		key.secrets = append(key.secrets, liveSecret{secret, s.Retires})
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if unreadable != nil && !k.unreadable[keyID] && len(k.unreadable) < maxKeys {
+		k.unreadable[keyID] = true
+		k.log.Error("signing key unusable: restore its master key, or create another key", "err", unreadable)
+	}
+	if len(key.secrets) == 0 { // as an unknown key: its existence is not told
+		delete(k.known, keyID)
+		return nil, nil
+	}
 	if len(k.known) >= maxKeys {
 		clear(k.known) // rare, and simpler than an eviction order
 	}

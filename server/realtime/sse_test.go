@@ -4,13 +4,16 @@ import (
 	"bufio"
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/realtime"
+	"github.com/scoreboard/scoreboard/server/realtime/sse"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -288,5 +291,17 @@ func TestWait(t *testing.T) {
 	err := r.hub.Wait(t.Context(), &scoreboard.Viewer{Board: "global"})
 	if !errors.As(err, &refused) || refused.Code != scoreboard.CodeUnavailable {
 		t.Errorf("draining: got %v, want unavailable", err)
+	}
+}
+
+// An event stream's error is not stored by a cache, like any other error.
+func TestRefusedEventsAreNotStored(t *testing.T) {
+	t.Parallel()
+	hub := realtime.NewHub(realtime.Options{Off: true}, nil, slog.New(slog.DiscardHandler))
+	w := httptest.NewRecorder()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", http.NoBody)
+	err := sse.NewServer(hub).Serve(w, r, &scoreboard.Viewer{})
+	if err == nil || w.Header().Get("Cache-Control") != "no-store" || w.Header().Get("Content-Type") != "" {
+		t.Errorf("got %v with %v, want an error and no-store", err, w.Header())
 	}
 }

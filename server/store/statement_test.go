@@ -51,8 +51,9 @@ func TestStatementPagesContainEveryEventOnce(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %v\nwant %v", got, want)
 	}
-	if last.Delta != 1 || last.Score != 1 || last.Previous == nil || *last.Previous != 0 || last.Version != 1 ||
-		last.Action != "kill" || last.KeyID != "k" || last.Address != "192.0.2.1" || last.Agent != "game/1" {
+	if last.Kind != scoreboard.KindEvent || last.Delta != 1 || last.Score != 1 || last.Previous == nil ||
+		*last.Previous != 0 || last.Version != 1 || last.Action != "kill" || last.KeyID != "k" ||
+		last.Address != "192.0.2.1" || last.Agent != "game/1" {
 		t.Errorf("first event: got %+v", last)
 	}
 

@@ -36,7 +36,7 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, v *scoreboard.Vie
 	}
 	err := serve(w, r, v)
 	if err != nil { // the response will be an error and not a stream
-		for _, name := range []string{"Content-Type", "Cache-Control", "X-Accel-Buffering"} {
+		for _, name := range []string{"Content-Type", "X-Accel-Buffering"} { // errors are not stored, either
 			head.Del(name)
 		}
 	}
