@@ -383,7 +383,8 @@ func TestRejectedAfterTheClockWentBack(t *testing.T) {
 		if _, err := a.Accept(t.Context(), in); err != nil || w.logged() != 1 {
 			t.Fatalf("accepted: %v, %d records", err, w.logged())
 		}
-		if pending, rejected, err := a.Status(t.Context(), in.User, in.Event); !pending || rejected != nil || err != nil {
+		pending, rejected, err := a.Status(t.Context(), in.User, in.Event)
+		if !pending || rejected != nil || err != nil {
 			t.Errorf("before the intake: pending %t, rejected %v, %v", pending, rejected, err)
 		}
 		w.mu.Lock()
@@ -395,7 +396,8 @@ func TestRejectedAfterTheClockWentBack(t *testing.T) {
 		if err := w.marks.Rejected(t.Context(), []scoreboard.Increment{second}); err != nil {
 			t.Fatal(err)
 		}
-		if pending, rejected, err := a.Status(t.Context(), in.User, in.Event); pending || rejected == nil || err != nil {
+		pending, rejected, err = a.Status(t.Context(), in.User, in.Event)
+		if pending || rejected == nil || err != nil {
 			t.Errorf("after the intake: pending %t, rejected %v, %v", pending, rejected, err)
 		}
 	})
