@@ -55,7 +55,10 @@ func (p *program) fetchWords(
 }
 
 func matching(words []string, typed string) []string {
-	return slices.DeleteFunc(words, func(w string) bool { return !strings.HasPrefix(w, typed) })
+	return slices.DeleteFunc(words, func(w string) bool {
+		// The scripts of the shells print what begins so as a hint: no name does.
+		return !strings.HasPrefix(w, typed) || strings.HasPrefix(w, "_activeHelp_")
+	})
 }
 
 func (p *program) completeBoards(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {

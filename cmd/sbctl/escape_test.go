@@ -162,3 +162,12 @@ func jsonOf(out []byte) []byte {
 	}
 	return v
 }
+
+// A server's name must not pass as a hint of the shell.
+func TestCompletionsAreNoHints(t *testing.T) {
+	t.Parallel()
+	got := matching([]string{"_activeHelp_ run rm -rf", "arena", "daily"}, "")
+	if strings.Join(got, ",") != "arena,daily" {
+		t.Errorf("got %q", got)
+	}
+}
