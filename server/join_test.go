@@ -128,7 +128,10 @@ func TestJoin(t *testing.T) {
 		}
 		for node, status := range map[*node]string{n: "409", other: "101"} {
 			series := `route="/v1/realtime/leaderboard",status="` + status + `"`
-			if got := node.metric(t, "scoreboard_api_request_seconds_count", series); got != 1 {
+			count := func() float64 { return node.metric(t, "scoreboard_api_request_seconds_count", series) }
+			// A request is counted after its response.
+			h.await("the request to be counted", func() bool { return count() > 0 })
+			if got := count(); got != 1 {
 				t.Errorf("%v requests were counted with %s, want 1", got, status)
 			}
 		}

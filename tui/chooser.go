@@ -108,7 +108,7 @@ func boardNote(b *client.Board, now time.Time) string {
 	if b.PeriodEnd != nil && !b.PeriodEnd.After(now) {
 		words = append(words, "ended "+b.PeriodEnd.Format("2 Jan 2006"))
 	} else if b.Status != "" && b.Status != active {
-		words = append(words, b.Status)
+		words = append(words, Printable(b.Status))
 	}
 	return strings.Join(words, ", ")
 }

@@ -185,7 +185,7 @@ func (m *model) accountLine(a *client.User) string {
 	if a.Status == active && a.OpenFlags == 0 {
 		return th.dim.paint("account active, no open flags")
 	}
-	text := "account " + a.Status
+	text := "account " + Printable(a.Status)
 	if a.By != "" {
 		text += " by " + Printable(a.By)
 	}

@@ -266,9 +266,18 @@ func TestRejectedReads(t *testing.T) {
 			t.Fatal(err)
 		}
 		req.Header.Set("Authorization", "Bearer "+h.token("alice", ""))
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
+		var resp *http.Response
+		for range 100 { // look-ups of events are unavailable until the intake consumes
+			if resp, err = http.DefaultClient.Do(req); err != nil {
+				t.Fatal(err)
+			}
+			if resp.StatusCode != http.StatusServiceUnavailable {
+				break
+			}
+			if err := resp.Body.Close(); err != nil {
+				t.Error(err)
+			}
+			time.Sleep(100 * time.Millisecond)
 		}
 		var e protocol.Error
 		if err := json.NewDecoder(resp.Body).Decode(&e); err != nil || e.ErrorCode == "" {

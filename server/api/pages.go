@@ -75,11 +75,11 @@ func (a *API) firstPage(top *scoreboard.Top, board *scoreboard.Board, limit int)
 	return p
 }
 
-// etagOf identifies a page by its rows, its board's instance, the total and the cursor of
-// the next page. It is weak: the other fields, such as the age, differ in each answer.
+// etagOf identifies a page by its rows, its board's instance and the cursor of the next
+// page. It is weak: the other fields, such as the age and the total, may differ.
 func etagOf(top *protocol.Top) string {
 	h := sha256.New()
-	b := fmt.Appendf(nil, "%q %d %q", top.Board, top.Total, top.NextCursor)
+	b := fmt.Appendf(nil, "%q %q", top.Board, top.NextCursor)
 	h.Write(b)
 	for i := range top.Entries {
 		b = top.Entries[i].AppendJSON(b[:0])

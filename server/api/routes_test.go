@@ -301,7 +301,9 @@ func (secretBoard) PublicBoard(_ context.Context, id scoreboard.BoardID) (*score
 	return secret, scoreboard.Errorf(scoreboard.CodeNotFound, "board %s not found", id)
 }
 
-func (s secretBoard) Named(ctx context.Context, id scoreboard.BoardID, private bool, _ time.Time) (*scoreboard.Board, error) {
+func (s secretBoard) Named(
+	ctx context.Context, id scoreboard.BoardID, private bool, _ time.Time,
+) (*scoreboard.Board, error) {
 	if private {
 		return secret, nil
 	}
