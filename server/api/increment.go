@@ -39,6 +39,9 @@ func parseCommand(r *protocol.IncrementRequest) (*command, error) {
 	if err != nil {
 		return cmd, scoreboard.Invalid("timestamp", "timestamp must be RFC 3339")
 	}
+	if r.WithoutDelta {
+		return cmd, scoreboard.Invalid("delta", "delta is required")
+	}
 	if err := scoreboard.CheckClientAction(r.Action); err != nil {
 		return cmd, err
 	}

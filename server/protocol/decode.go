@@ -54,13 +54,13 @@ func unknown(name []byte) error {
 }
 
 func (s *scanner) increment(r *IncrementRequest) error {
-	given := false // a missing delta is not 0, which some boards accept
-	err := s.object(func(name []byte) (err error) {
+	r.WithoutDelta = true
+	return s.object(func(name []byte) (err error) {
 		switch string(name) {
 		case "user_id":
 			r.UserID, err = s.text("user_id")
 		case "delta":
-			given = true
+			r.WithoutDelta = false
 			r.Delta, err = s.delta("delta")
 		case "event_id":
 			r.EventID, err = s.text("event_id")
@@ -93,10 +93,6 @@ func (s *scanner) increment(r *IncrementRequest) error {
 		}
 		return err
 	})
-	if err == nil && !given {
-		err = scoreboard.Invalid("delta", "delta is required")
-	}
-	return err
 }
 
 // DecodeUsers parses the body of a list of at most limit users as strictly.

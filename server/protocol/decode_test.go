@@ -55,8 +55,6 @@ func TestDecodeIncrementRejects(t *testing.T) {
 		{"a leading zero", `{"delta":05}`, "delta", scoreboard.CodeInvalidRequest},
 		{"a plus", `{"delta":+5}`, "delta", scoreboard.CodeInvalidRequest},
 		{"minus zero", `{"delta":-0}`, "delta", scoreboard.CodeInvalidRequest},
-		{"no delta", `{"user_id":"alice","event_id":"e"}`, "delta", scoreboard.CodeInvalidRequest},
-		{"nothing", `{}`, "delta", scoreboard.CodeInvalidRequest},
 		{"null", `{"delta":null}`, "delta", scoreboard.CodeInvalidRequest},
 		{"other digits", `{"delta":٥}`, "delta", scoreboard.CodeInvalidRequest},
 		{"beyond 2^53", `{"delta":9007199254740992}`, "delta", scoreboard.CodeDeltaOutOfRange},
@@ -93,10 +91,13 @@ func TestDecodeBatch(t *testing.T) {
 	if b, err := protocol.DecodeBatch([]byte(`{"items":[]}`)); err != nil || len(b.Items) != 0 {
 		t.Errorf("no items: got %+v, %v", b, err)
 	}
-	tooMany := `{"items":[` + strings.Repeat(`{"delta":1},`, protocol.MaxBatch) + `{"delta":1}]}`
+	b, err = protocol.DecodeBatch([]byte(`{"items":[{"delta":0},{},{"user_id":"alice"}]}`))
+	if err != nil || b.Items[0].WithoutDelta || !b.Items[1].WithoutDelta || !b.Items[2].WithoutDelta {
+		t.Errorf("items without a delta: got %+v, %v", b, err)
+	}
+	tooMany := `{"items":[` + strings.Repeat(`{},`, protocol.MaxBatch) + `{}]}`
 	for _, body := range []string{
-		tooMany, `{"items":[{"delta":1},{}]}`,
-		`{"items":[],"items":[]}`, `{"item":[]}`, `{"items":[{"delta":1,"delta":1}]}`, `{"items":[]} x`,
+		tooMany, `{"items":[],"items":[]}`, `{"item":[]}`, `{"items":[{"delta":1,"delta":1}]}`, `{"items":[]} x`,
 		`{}`, `null`, `{"items":null}`, `{"items":{}}`, `[]`, ``,
 	} {
 		if _, err := protocol.DecodeBatch([]byte(body)); scoreboard.CodeOf(err) != scoreboard.CodeInvalidRequest {

@@ -20,6 +20,8 @@ type IncrementRequest struct {
 	Action      string   `json:"action,omitempty"`       // name of the user's action, for action rules
 	ActionToken string   `json:"action_token,omitempty"` // for boards that require action-token
 	Attestation string   `json:"attestation,omitempty"`  // for boards that require attestation
+
+	WithoutDelta bool `json:"-"` // the decoded body has none, which is not the 0 that some boards accept
 }
 
 // The statuses of an event.
