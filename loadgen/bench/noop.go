@@ -67,6 +67,8 @@ func serveConn(c net.Conn) {
 			response = receiptOf(response[:0], body)
 		case bytes.HasSuffix(path, []byte("/increments")):
 			response = receiptsOf(response[:0], body)
+		case bytes.HasPrefix(path, []byte("/v1/boards/")):
+			response = append(response[:0], `{"board":"global","status":"active"}`...)
 		default:
 			status = "404 Not Found"
 			response = append(response[:0], `{"error_code":"not_found","message":"no such route","request_id":"r"}`...)
@@ -93,6 +95,9 @@ func receiptOf(b, in []byte) []byte {
 
 func receiptsOf(b, in []byte) []byte {
 	b = append(b, `{"results":[`...)
+	if !bytes.Contains(in, []byte(`"user_id"`)) { // sbctl asks whether it may write
+		return append(b, "]}"...)
+	}
 	for i, item := range bytes.Split(in, []byte("},{")) {
 		if i > 0 {
 			b = append(b, ',')
