@@ -87,16 +87,18 @@ func TestLookupsAreBounded(t *testing.T) {
 	r := start(t, realtime.Options{RankLookups: 20}, boards)
 	w := r.dial(query("user", string(user(150))))
 	w.frame()
+	began := time.Now()
 	for i := range 50 {
 		r.hub.Notify(boards.set("global", of{user(150): scoreboard.Score(49_000 + i)}))
 		time.Sleep(10 * time.Millisecond)
 	}
+	took := time.Since(began) // half a second, or more on a busy machine
 	ranks := 0
 	for f := w.rank(); *f.Score != 49_049; f = w.rank() {
 		ranks++
 	}
-	if ranks > 6 {
-		t.Errorf("50 moves in half a second came in %d frames, want one a window", ranks)
+	if most := int(took/(100*time.Millisecond)) + 1; ranks > most {
+		t.Errorf("50 moves in %s came in %d frames, want one a window", took, ranks)
 	}
 }
 
