@@ -118,7 +118,7 @@ func New(base string, o Options) (*Client, error) {
 }
 
 // NewHTTP returns an HTTP client that follows no redirects: the API does not redirect, and
-// whoever does must not get the token.
+// another server must not get the token.
 func NewHTTP(t http.RoundTripper) *http.Client {
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &http.Client{Transport: t, CheckRedirect: stay}

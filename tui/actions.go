@@ -96,7 +96,7 @@ func (m *model) openMenu() {
 	case active, "":
 		add(FreezeBoard, board, "freeze board", "rejects scores; reads work as usual")
 	}
-	add(RebuildBoard, board, "rebuild ranking of", "builds it anew from PostgreSQL while it stays online")
+	add(RebuildBoard, board, "rebuild ranking of", "rebuilds it from PostgreSQL while it stays online")
 	n.reason = newInput(&m.theme, "reason: ", maxReason)
 	m.menu = n
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/internal/backendtest"
 	"github.com/scoreboard/scoreboard/server/auth"
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
@@ -174,7 +175,7 @@ func TestAttacks(t *testing.T) {
 	logs := d.logs.String()
 	for what, secret := range map[string]string{
 		"signing secret": key.Secret, "token": alice,
-		"master key": masterKey,
+		"master key": backendtest.MasterKey,
 	} {
 		if strings.Contains(logs, secret) || bytes.Contains(metrics, []byte(secret)) {
 			t.Errorf("the log or a metric contains the %s", what)

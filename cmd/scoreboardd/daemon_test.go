@@ -42,10 +42,7 @@ type harness struct {
 	tokens   *auth.Tokens
 }
 
-const (
-	jwtSecret = "a secret of the tests, long enough for HS256"
-	masterKey = "5fd1c1b0f8d54a0f6f2f4f0a8f3e1c9be8d70a64d2b35c1e97a860f14bd2c357"
-)
+const jwtSecret = "a secret of the tests, long enough for HS256"
 
 func newHarness(t testing.TB) *harness {
 	t.Helper()
@@ -69,7 +66,7 @@ func newHarness(t testing.TB) *harness {
 		"SCOREBOARD_LOG_LEVEL=warn",
 		"SCOREBOARD_LIMIT_UPDATES_PER_MINUTE=0", "SCOREBOARD_LIMIT_TOP_PER_MINUTE=0",
 		"SCOREBOARD_LIMIT_RANK_PER_MINUTE=0",
-		"SCOREBOARD_AUTH_MASTER_KEY="+masterKey)
+		"SCOREBOARD_AUTH_MASTER_KEY="+backendtest.MasterKey)
 	return h
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/internal/backendtest"
 	"github.com/scoreboard/scoreboard/server/auth"
 )
 
@@ -103,7 +104,7 @@ func TestStartNeedsTokenVerification(t *testing.T) {
 	env := []string{
 		"SCOREBOARD_POSTGRES_URL=postgres://127.0.0.1:1/none", "SCOREBOARD_REDIS_URL=redis://127.0.0.1:1",
 		"SCOREBOARD_TRANSPORT=direct", "SCOREBOARD_ADDR=127.0.0.1:0", "SCOREBOARD_OPS_ADDR=127.0.0.1:0",
-		"SCOREBOARD_AUTH_MASTER_KEY=" + masterKey,
+		"SCOREBOARD_AUTH_MASTER_KEY=" + backendtest.MasterKey,
 	}
 	for _, roles := range []string{"api,relay,projector", "read", "gateway"} {
 		_, stderr, code := daemonCommand(t, env, "--roles", roles)

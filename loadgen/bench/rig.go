@@ -93,10 +93,7 @@ type rig struct {
 	filled time.Time // before the first of these
 }
 
-const (
-	jwtSecret = "a secret of the benchmarks, long enough for HS256"
-	masterKey = "5fd1c1b0f8d54a0f6f2f4f0a8f3e1c9be8d70a64d2b35c1e97a860f14bd2c357"
-)
+const jwtSecret = "a secret of the benchmarks, long enough for HS256"
 
 // newRig starts an installation whose daemon has additional settings.
 func newRig(ctx context.Context, o Options, settings ...string) (r *rig, err error) {
@@ -194,7 +191,7 @@ func (r *rig) startDaemon(ctx context.Context, settings []string) error {
 		"SCOREBOARD_KAFKA_BROKERS="+strings.Join(r.Kafka.Brokers, ","),
 		"SCOREBOARD_KAFKA_TOPIC="+r.prefix+".events", "SCOREBOARD_KAFKA_DEAD_TOPIC="+r.prefix+".events.dlq",
 		"SCOREBOARD_KAFKA_GROUP="+r.prefix, "SCOREBOARD_AUTH_JWT_SECRET="+jwtSecret,
-		"SCOREBOARD_AUTH_MASTER_KEY="+masterKey, "SCOREBOARD_LOG_LEVEL=warn",
+		"SCOREBOARD_AUTH_MASTER_KEY="+backendtest.MasterKey, "SCOREBOARD_LOG_LEVEL=warn",
 		"SCOREBOARD_LIMIT_UPDATES_PER_MINUTE=0", "SCOREBOARD_LIMIT_TOP_PER_MINUTE=0",
 		"SCOREBOARD_LIMIT_RANK_PER_MINUTE=0", "SCOREBOARD_REALTIME_CONNECTIONS_PER_USER=0")
 	daemon.Env = append(daemon.Env, settings...)

@@ -40,7 +40,7 @@ func (c *Clock) Collectors() []prometheus.Collector { return []prometheus.Collec
 // Now returns the database's time, to within half a round trip.
 func (c *Clock) Now() time.Time { return time.Now().Add(time.Duration(c.offset.Load())) }
 
-// Latest measures the difference anew, and returns the later of the database's time and
+// Latest measures the difference again, and returns the later of the database's time and
 // this process's: a time after it is in the future for both.
 func (c *Clock) Latest(ctx context.Context) time.Time {
 	c.measure(ctx)

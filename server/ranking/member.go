@@ -25,7 +25,7 @@ func reachedAt(member string) time.Time {
 	return microTime(int64(binary.BigEndian.Uint64([]byte(member[:prefixLength]))))
 }
 
-// microTime is a time that Redis holds, in UTC: whoever can write to Redis can store one
+// microTime is a time that Redis holds, in UTC: anyone who can write to Redis can store one
 // that cannot be written as JSON.
 func microTime(micros int64) time.Time { return scoreboard.WritableTime(time.UnixMicro(micros)) }
 

@@ -25,8 +25,6 @@ import (
 // JWTSecret signs the tokens of the test.
 const JWTSecret = "a secret of the torture test, long enough for HS256"
 
-const masterKey = "5fd1c1b0f8d54a0f6f2f4f0a8f3e1c9be8d70a64d2b35c1e97a860f14bd2c357"
-
 // Options describe an installation.
 type Options struct {
 	Dir      string   // for data and logs, made when missing

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/scoreboard/scoreboard/internal/backendtest"
 	"github.com/scoreboard/scoreboard/internal/torture/clock"
 	"github.com/scoreboard/scoreboard/internal/torture/netfault"
 	"github.com/scoreboard/scoreboard/server/devstack/process"
@@ -117,7 +118,7 @@ func (n *Node) Start() error {
 		"SCOREBOARD_REDIS_URL="+through(n.cluster.RedisURL(), n.redis),
 		"SCOREBOARD_KAFKA_BROKERS="+strings.Join(n.cluster.kafkaAddrs(), ","),
 		"SCOREBOARD_AUTH_JWT_SECRET="+JWTSecret,
-		"SCOREBOARD_AUTH_MASTER_KEY="+masterKey,
+		"SCOREBOARD_AUTH_MASTER_KEY="+backendtest.MasterKey,
 		"SCOREBOARD_BOARDS_CLOSE_GRACE=2s",
 		"SCOREBOARD_LIMIT_UPDATES_PER_MINUTE=0",
 		"SCOREBOARD_LIMIT_TOP_PER_MINUTE=0",
