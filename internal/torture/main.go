@@ -76,7 +76,8 @@ func main() {
 	flag.StringVar(&o.only, "only", "", "inject only faults whose name contains this, or one of several, "+
 		"separated by commas")
 	flag.StringVar(&o.binary, "binary", "bin/scoreboardd", "the daemon to run")
-	flag.StringVar(&o.dir, "dir", "", "folder for data and logs, kept afterwards; a temporary one when empty")
+	flag.StringVar(&o.dir, "dir", "", "folder for data and logs, kept afterwards; when empty a temporary one, "+
+		"kept if a violation was found")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -121,7 +122,7 @@ func torture(ctx context.Context, o options) (found int, err error) {
 }
 
 // newRun starts an installation, breaks it and checks everything.
-func newRun(ctx context.Context, o options) (_ *run, err error) {
+func newRun(ctx context.Context, o options) (r *run, err error) {
 	layout, ok := layouts[o.layout]
 	if !ok {
 		return nil, fmt.Errorf("unknown layout %q", o.layout)
@@ -130,7 +131,13 @@ func newRun(ctx context.Context, o options) (_ *run, err error) {
 		if o.dir, err = os.MkdirTemp("", "torture-"); err != nil {
 			return nil, err
 		}
-		defer func() { _ = os.RemoveAll(o.dir) }()
+		defer func() {
+			if r != nil && len(r.log.Violations()) > 0 {
+				fmt.Println("data and logs are kept in", o.dir)
+				return
+			}
+			_ = os.RemoveAll(o.dir)
+		}()
 	}
 	if o.dir, err = filepath.Abs(o.dir); err != nil {
 		return nil, err
@@ -150,7 +157,7 @@ func newRun(ctx context.Context, o options) (_ *run, err error) {
 		return nil, err
 	}
 	defer c.Close()
-	r := &run{o: o, cluster: c, log: history.New(), court: newCourt()}
+	r = &run{o: o, cluster: c, log: history.New(), court: newCourt()}
 	if err := r.enter(ctx); err != nil {
 		return nil, err
 	}

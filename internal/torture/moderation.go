@@ -128,10 +128,14 @@ func (r *run) moderator(ctx context.Context, rng *rand.Rand) {
 	}
 }
 
+// changeTime bounds how long an operator's change is repeated. Faults overlap, so no
+// node may be available for several seconds.
+const changeTime = 30 * time.Second
+
 // change sends an operator's change until it is answered with success or a final
-// error, at any node. Its status is 0 if that does not happen.
+// error, at any node. Its status is 0 if that does not happen within changeTime.
 func (r *run) change(ctx context.Context, rng *rand.Rand, path string, body map[string]any, out any) (status int) {
-	for range 40 {
+	for end := time.Now().Add(changeTime); time.Now().Before(end); {
 		callCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*attemptTime)
 		var err error
 		status, err = r.server.Call(callCtx, r.node(rng, "api").URL(), http.MethodPost, path, body, out)

@@ -488,7 +488,7 @@ func (r *run) rowsOnArena(ctx context.Context, rng *rand.Rand) map[string]int64 
 
 // thaw unfreezes arena, at any node, until one says so.
 func (r *run) thaw(ctx context.Context, rng *rand.Rand) {
-	for range 60 {
+	for end := time.Now().Add(changeTime); time.Now().Before(end); {
 		if r.admin(
 			ctx,
 			r.node(rng, "api"),
