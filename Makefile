@@ -86,7 +86,7 @@ bench-max: build ## search for the highest rate sustained for two minutes: sync,
 	go run ./cmd/scorebench generator
 	go run ./cmd/scorebench max-rate
 
-docs: build ## regenerate screens, command reference, man pages and OpenAPI from the program
+docs: build ## regenerate screens, OpenAPI, man pages and the references of commands and settings from the program
 	@.ci/docs
 
 dist: ## build a release in dist/: static binaries for six systems, checksums, bills of materials

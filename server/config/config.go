@@ -81,7 +81,7 @@ func (c *Config) settings() []setting {
 			},
 		},
 		c.Streams.settings(), c.Reconcile.settings(), c.Realtime.settings(), c.Reads.settings(), c.Limit.settings(),
-		[]setting{{"log.level", "debug, info, warn or error", "info", fixed, &c.LogLevel}},
+		[]setting{{"log.level", "lowest level that is logged: debug, info, warn or error", "info", fixed, &c.LogLevel}},
 	)
 }
 

@@ -23,7 +23,7 @@ func (r *Reads) settings() []setting {
 			"250ms", fixed, &r.UserCache,
 		},
 		{
-			"reads.top_n", "default number of rows when the top of a board is read or streamed",
+			"reads.top_n", "default number of rows when the top of a board is read or streamed, 1 to 100",
 			"10", live, &r.TopN,
 		},
 		{"reads.anonymous", "allow reads and streams of public boards without a token", "false", live, &r.Anonymous},
