@@ -35,6 +35,7 @@ var levels = map[string]int{
 	"loadgen/report":                  1,
 	"server/config":                   1,
 	"server/protocol":                 1,
+	"server/protocol/signtest":        0,
 	"loadgen/plan":                    2,
 	"server/announce":                 2,
 	"server/archive":                  2,

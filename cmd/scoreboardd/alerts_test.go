@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/scoreboard/scoreboard/client"
 	"github.com/scoreboard/scoreboard/deploy"
+	"github.com/scoreboard/scoreboard/internal/backendtest"
 	"github.com/scoreboard/scoreboard/server/auth"
 )
 
@@ -79,15 +79,7 @@ func TestAlertsUseExportedMetrics(t *testing.T) {
 // alerts_test.yml.
 func TestAlertsFire(t *testing.T) {
 	t.Parallel()
-	tool, err := exec.LookPath("promtool")
-	if err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal(err)
-		}
-		fmt.Fprintf(os.Stderr, "!!! %s SKIPPED, it needs promtool (make setup)\n", t.Name())
-		t.Skip("needs promtool")
-	}
-	output, err := exec.CommandContext(t.Context(), tool, "test", "rules",
+	output, err := exec.CommandContext(t.Context(), backendtest.Program(t, "promtool"), "test", "rules",
 		filepath.Join("..", "..", "deploy", "prometheus", "alerts_test.yml")).CombinedOutput()
 	if err != nil {
 		t.Errorf("%v:\n%s", err, output)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"testing"
 
 	"github.com/scoreboard/scoreboard/server/devstack"
@@ -24,4 +25,16 @@ func require(t testing.TB, backend string, err error) {
 	default:
 		t.Fatalf("start %s: %v", backend, err)
 	}
+}
+
+// Program returns the path of a program that a test runs. If it is not installed, the
+// test is skipped, except in CI.
+func Program(t testing.TB, name string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		err = fmt.Errorf("%w: %w", ErrMissing, err)
+	}
+	require(t, name, err)
+	return path
 }

@@ -41,7 +41,9 @@ type rig struct {
 	*api.API
 	t      *testing.T
 	tokens *auth.Tokens
-	past   *auth.Tokens // the same issuer two hours ago
+	past   *auth.Tokens     // the same issuer two hours ago
+	clock  func() time.Time // of signatures
+	ring   *auth.Keyring
 	sealed map[string][]byte
 	scopes map[string]scoreboard.KeyScope
 	rates  map[int]*counting // limits of keys, by rate
@@ -129,16 +131,20 @@ const secret = "a secret of the tests, long enough for HS256"
 
 func newRig(t *testing.T, addresses int, edits ...func(*rig)) *rig {
 	t.Helper()
-	r := &rig{t: t, sealed: map[string][]byte{}, scopes: map[string]scoreboard.KeyScope{}, rates: map[int]*counting{}}
+	r := &rig{
+		t: t, clock: time.Now, sealed: map[string][]byte{}, scopes: map[string]scoreboard.KeyScope{},
+		rates: map[int]*counting{},
+	}
 	for _, edit := range edits {
 		edit(r)
 	}
 	r.tokens = auth.NewTokens(secret, "iss", "aud", time.Now)
 	r.past = auth.NewTokens(secret, "iss", "aud", func() time.Time { return time.Now().Add(-2 * time.Hour) })
-	ring, err := auth.NewKeyring(strings.Repeat("0f", 32), r, slog.New(slog.DiscardHandler), time.Now)
+	ring, err := auth.NewKeyring(strings.Repeat("0f", 32), r, slog.New(slog.DiscardHandler), r.clock)
 	if err != nil {
 		t.Fatal(err)
 	}
+	r.ring = ring
 	r.sealed["k1"], r.sealed["k2"] = ring.Seal("k1", "s1"), ring.Seal("k2", "s2")
 	r.limits.updates, r.limits.servers = newCounting(3), newCounting(50)
 	r.limits.top, r.limits.rank = newCounting(4), newCounting(5)

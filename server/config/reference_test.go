@@ -32,14 +32,16 @@ var groups = map[string]struct{ title, about string }{
 		"PostgreSQL", "Required by every role. [security.md](security.md#two-roles) describes the two database roles.",
 	},
 	"kafka": {
-		"Kafka", "Required by the role intake; by api, relay and projector with `transport` kafka; and by gateway with " +
-			"`realtime.bus` kafka. Missing topics are created.",
+		"Kafka", "Required by the role intake; by api, relay and projector with `transport` kafka; and by gateway " +
+			"with `realtime.bus` kafka. Missing topics are created.",
 	},
 	"auth": {
-		"Tokens and signatures", "[security.md](security.md) describes tokens, keys and attestations.",
+		"Tokens and signatures", "[security.md](security.md) describes tokens and attestations, and " +
+			"[signing.md](signing.md) signatures.",
 	},
 	"ingest": {
-		"Writes", "Used by the roles api and intake. [moderation.md](moderation.md#action-rules) describes action rules.",
+		"Writes", "Used by the roles api and intake. [moderation.md](moderation.md#action-rules) describes action " +
+			"rules.",
 	},
 	"anomaly": {
 		"Anomalies", "Used by the roles api and intake. [moderation.md](moderation.md#anomalies) describes what is " +
@@ -122,15 +124,16 @@ func TestReferenceUpToDate(t *testing.T) {
 			if group.about != "" {
 				fmt.Fprintf(tables[name], "%s\n\n", group.about)
 			}
-			tables[name].WriteString("| setting, flag, variable | value | default | change | meaning |\n|---|---|---|---|---|\n")
+			tables[name].WriteString("| setting, flag, variable | value | default | change | meaning |\n" +
+				"|---|---|---|---|---|\n")
 		}
 		def := "none"
 		if s.value != "" {
 			def = "`" + s.value + "`"
 		}
 		cell := strings.NewReplacer("|", `\|`, "*", `\*`)
-		fmt.Fprintf(tables[name], "| `%s` `--%s` `%s` | %s | %s | %s | %s |\n", s.name, FlagName(s.name), EnvName(s.name),
-			valueOf(t, s), def, changes[s.kind], cell.Replace(s.meaning))
+		fmt.Fprintf(tables[name], "| `%s` `--%s` `%s` | %s | %s | %s | %s |\n",
+			s.name, FlagName(s.name), EnvName(s.name), valueOf(t, s), def, changes[s.kind], cell.Replace(s.meaning))
 	}
 	was, err := os.ReadFile(reference)
 	if err != nil {

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/server/protocol/signtest"
+)
+
+var update = flag.Bool("update", false, "rewrite docs/signing.md")
+
+const vectors = "../../testdata/signing.json"
+
+// snippets are the files that the page shows, each with the command that runs it.
+var snippets = []struct {
+	language, fence, file string
+	command               []string
+}{
+	{"Shell", "bash", "sign.sh", []string{"bash", "sign.sh"}},
+	{"Python", "python", "sign.py", []string{"python3", "sign.py"}},
+	{"JavaScript", "js", "sign.mjs", []string{"node", "sign.mjs"}},
+	// One tier of compilation: the other takes longer than the program.
+	{"Java", "java", "Sign.java", []string{"java", "-XX:TieredStopAtLevel=1", "Sign.java"}},
+	{"Go", "go", "main.go", []string{"go", "run", "."}},
+}
+
+// Each snippet, run with its language, prints the signatures of the vectors.
+func TestSnippets(t *testing.T) {
+	t.Parallel()
+	var want strings.Builder
+	all := signtest.Read(t, vectors)
+	for _, v := range all.Fields {
+		fmt.Fprintln(&want, v.Signature)
+	}
+	for _, v := range all.Headers {
+		fmt.Fprintln(&want, v.Signature)
+	}
+	for _, s := range snippets {
+		t.Run(s.language, func(t *testing.T) {
+			t.Parallel()
+			if s.file == "Sign.java" {
+				backendtest.Program(t, "javac") // a runtime alone cannot compile the file
+			}
+			cmd := exec.CommandContext(t.Context(), backendtest.Program(t, s.command[0]), s.command[1:]...)
+			cmd.Stderr = os.Stderr
+			out, err := cmd.Output()
+			if err != nil || string(out) != want.String() {
+				t.Errorf("got %v and\n%swant\n%s", err, out, &want)
+			}
+		})
+	}
+}
+
+const (
+	page = "../../docs/signing.md"
+	mark = "<!-- Below: the test vectors and the files of examples/signing, " +
+		"written by go test ./examples/signing -update. -->\n"
+)
+
+// The page shows the vectors and the snippets as they are.
+func TestPageUpToDate(t *testing.T) {
+	t.Parallel()
+	was, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	byHand, _, found := strings.Cut(string(was), mark)
+	if !found {
+		t.Fatalf("%s lacks the mark", page)
+	}
+	var want strings.Builder
+	want.WriteString(byHand + mark)
+	writeVectors(&want, signtest.Read(t, vectors))
+	want.WriteString("\n## In five languages\n\nEach prints the signatures of the test vectors; " +
+		"a test runs it and compares them. They are in [examples/signing](../examples/signing).\n")
+	for _, s := range snippets {
+		text, err := os.ReadFile(s.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&want, "\n### %s\n\n```%s\n%s```\n", s.language, s.fence, text)
+	}
+	if *update {
+		if err := os.WriteFile(page, []byte(want.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if want.String() != string(was) {
+		t.Errorf("%s is outdated; rewrite it with: go test ./examples/signing -update", page)
+	}
+}
+
+func writeVectors(w *strings.Builder, all *signtest.Vectors) {
+	fmt.Fprintf(w, "\n## Test vectors\n\nWith the secret `%s` of the key `%s`; "+
+		"[testdata/signing.json](../testdata/signing.json) has the same as JSON.\n\nIn the body:\n",
+		all.Secret, all.KeyID)
+	for _, v := range all.Fields {
+		fmt.Fprintf(w, "\n- %s:\n\n      %s\n      %s\n", v.Name, v.Text, v.Signature)
+	}
+	w.WriteString("\nIn the headers, each with its body and the value of `X-Scoreboard-Signature`:\n")
+	for _, v := range all.Headers {
+		body := v.Body
+		if body == "" {
+			body = "(none)"
+		}
+		fmt.Fprintf(w, "\n- %s:\n\n      %s\n\n      %s\n\n      %s\n", v.Name, body,
+			strings.ReplaceAll(v.Text, "\n", "\n      "), v.Signature)
+	}
+}
