@@ -16,6 +16,7 @@ var levels = map[string]int{
 	"deploy/sbom":                     0,
 	"internal/buildinfo":              0,
 	"internal/plural":                 0,
+	"internal/schematest":             0,
 	"internal/season":                 0,
 	"internal/suggest":                0,
 	"internal/termshot":               0,

@@ -66,7 +66,8 @@ type (
 		} `json:"tags"`
 		Paths      map[string]map[string]apiOperation `json:"paths"`
 		Components struct {
-			Schemas map[string]apiSchema `json:"schemas"`
+			Schemas   map[string]apiSchema `json:"schemas"`
+			Responses map[string]apiAnswer `json:"responses"` // of errors; operations refer to them
 		} `json:"components"`
 	}
 	apiOperation struct {
@@ -84,6 +85,7 @@ type (
 		Schema      apiSchema `json:"schema"`
 	}
 	apiAnswer struct {
+		Ref         string `json:"$ref"`
 		Description string `json:"description"`
 		Content     map[string]struct {
 			Schema apiSchema `json:"schema"`
@@ -138,6 +140,15 @@ func docsPage(document []byte) ([]byte, error) {
 	var d apiDocument
 	if err := json.Unmarshal(document, &d); err != nil {
 		return nil, fmt.Errorf("read openapi.json: %w", err)
+	}
+	for _, methods := range d.Paths {
+		for _, o := range methods {
+			for status, answer := range o.Responses {
+				if name, isRef := strings.CutPrefix(answer.Ref, "#/components/responses/"); isRef {
+					o.Responses[status] = d.Components.Responses[name]
+				}
+			}
+		}
 	}
 	funcs := template.FuncMap{"has": slices.Contains[[]string], "upper": strings.ToUpper}
 	t, err := template.New("docs").Funcs(funcs).Parse(docsTemplate)

@@ -32,13 +32,18 @@ var everywhere = []scoreboard.Code{
 type maker struct {
 	t        *testing.T
 	schemas  object
+	failures object                // the responses of errors, by name
 	comments map[string]string     // by "Type" and "Type.Field"
 	query    map[string]parameters // by route
+	shared   map[string]bool       // the meanings of fieldMeanings that were used
 }
 
 func makeDocument(t *testing.T) []byte {
 	t.Helper()
-	m := &maker{t: t, schemas: object{}, comments: comments(t), query: map[string]parameters{}}
+	m := &maker{
+		t: t, schemas: object{}, failures: object{}, comments: comments(t), query: map[string]parameters{},
+		shared: map[string]bool{},
+	}
 	for _, r := range everything(&trail{}).routes() {
 		m.query[r.method+" "+r.path] = r.query
 	}
@@ -54,6 +59,11 @@ func makeDocument(t *testing.T) []byte {
 		methods[strings.ToLower(method)] = m.operation(o, path)
 	}
 	m.schemaOf(reflect.TypeFor[protocol.Error]())
+	for name := range fieldMeanings {
+		if !m.shared[name] {
+			t.Errorf("fieldMeanings describes %s, which no field needs", name)
+		}
+	}
 	codes := slices.Sorted(maps.Keys(statuses))
 	m.schemas["Error"].(object)["properties"].(object)["error_code"].(object)["enum"] = codes
 	document := object{
@@ -80,7 +90,7 @@ func makeDocument(t *testing.T) []byte {
 		"paths":    paths,
 		"security": []object{{"token": []string{}}},
 		"components": object{
-			"schemas": m.schemas,
+			"schemas": m.schemas, "responses": m.failures, "examples": errorExamples(),
 			"securitySchemes": object{
 				"token":     object{"type": "http", "scheme": "bearer", "bearerFormat": "JWT"},
 				"key":       headerScheme("X-Scoreboard-Key", "The key's id."),
@@ -151,7 +161,8 @@ func (m *maker) operation(o operation, path string) object {
 			}
 			maps.Copy(schema, m.boundsOf(pathBounds, o.route, " ", name))
 			parameters = append(parameters, object{
-				"name": name, "in": "path", "required": true, "description": about, "schema": schema,
+				"name": name, "in": "path", "required": true, "description": sentence(about), "schema": schema,
+				"example": examplePath[name],
 			})
 		}
 	}
@@ -169,14 +180,14 @@ func (m *maker) operation(o operation, path string) object {
 		}
 		maps.Copy(schema, m.boundsOf(queryBounds, o.route, " ", q.name))
 		parameters = append(parameters, object{
-			"name": q.name, "in": "query", "description": q.about, "schema": schema, "allowEmptyValue": true,
+			"name": q.name, "in": "query", "description": sentence(q.about), "schema": schema, "allowEmptyValue": true,
 		})
 	}
 	if parameters != nil {
 		op["parameters"] = parameters
 	}
 	if o.body != nil {
-		op["requestBody"] = object{"required": true, "content": m.content(o.body)}
+		op["requestBody"] = object{"required": true, "content": m.content(o.route, o.body)}
 		m.restrict(reflect.TypeOf(o.body))
 	}
 	if o.tag == "about" {
@@ -186,7 +197,7 @@ func (m *maker) operation(o operation, path string) object {
 	for status, v := range o.answers {
 		answer := object{"description": http.StatusText(status)}
 		if v != nil {
-			answer["content"] = m.content(v)
+			answer["content"] = m.content(o.route, v)
 		}
 		answers[strconv.Itoa(status)] = answer
 	}
@@ -199,10 +210,7 @@ func (m *maker) operation(o operation, path string) object {
 		codes[statuses[code]] = append(codes[statuses[code]], string(code))
 	}
 	for status, names := range codes {
-		answers[strconv.Itoa(status)] = object{
-			"description": strings.Join(names, ", "),
-			"content":     object{"application/json": object{"schema": object{"$ref": "#/components/schemas/Error"}}},
-		}
+		answers[strconv.Itoa(status)] = m.failure(names)
 	}
 	op["responses"] = answers
 	return op
@@ -218,20 +226,62 @@ func operationID(method, path string) string {
 	return id
 }
 
-func (m *maker) content(v any) object {
+// failure returns a reference to the response with one of these error codes.
+func (m *maker) failure(codes []string) object {
+	name := strings.Join(codes, "_or_")
+	if m.failures[name] == nil {
+		shown := object{}
+		for _, code := range codes {
+			shown[code] = object{"$ref": "#/components/examples/" + code}
+		}
+		m.failures[name] = object{
+			"description": strings.Join(codes, ", "),
+			"content": object{"application/json": object{
+				"schema": object{"$ref": "#/components/schemas/Error"}, "examples": shown,
+			}},
+		}
+	}
+	return object{"$ref": "#/components/responses/" + name}
+}
+
+func errorExamples() object {
+	all := object{}
+	for code := range statuses {
+		all[string(code)] = object{"value": exampleError(code)}
+	}
+	return all
+}
+
+// content is a body by its media type, with its example.
+func (m *maker) content(route string, v any) object {
+	kind, body := "application/json", object{}
 	switch v := v.(type) {
+	case media:
+		kind, body["schema"] = string(v), object{"type": "string"}
 	case ndjson:
-		return object{"application/x-ndjson": object{"schema": m.schemaOf(reflect.TypeOf(v.of))}}
+		kind, body["schema"] = "application/x-ndjson", m.schemaOf(reflect.TypeOf(v.of))
 	case stream:
-		return object{"text/event-stream": object{"schema": m.schemaOf(reflect.TypeOf(v.of))}}
+		kind, body["schema"] = "text/event-stream", m.schemaOf(reflect.TypeOf(v.of))
 	case oneOf:
 		var schemas []object
 		for _, one := range v {
 			schemas = append(schemas, m.schemaOf(reflect.TypeOf(one)))
 		}
-		return object{"application/json": object{"schema": object{"oneOf": schemas}}}
+		body["schema"] = object{"oneOf": schemas}
+	default:
+		body["schema"] = m.schemaOf(reflect.TypeOf(v))
 	}
-	return object{"application/json": object{"schema": m.schemaOf(reflect.TypeOf(v))}}
+	example := exampleOf(route, v)
+	if several, ok := example.(named); ok {
+		values := object{}
+		for name, value := range several {
+			values[name] = object{"value": value}
+		}
+		body["examples"] = values
+	} else if example != nil {
+		body["example"] = example
+	}
+	return object{kind: body}
 }
 
 // schemaOf returns the schema of a type; structs become named schemas.
@@ -291,9 +341,7 @@ func (m *maker) describe(schema object, t reflect.Type) {
 			p["type"] = []any{p["type"], "null"}
 		}
 		maps.Copy(p, answerBounds[t.Name()+"."+name])
-		if about := m.about(t, t.Name()+"."+f.Name); about != "" {
-			p["description"] = about
-		}
+		p["description"] = m.aboutField(t, f, name)
 		properties[name] = p
 		if !optional {
 			required = append(required, name)
@@ -305,12 +353,48 @@ func (m *maker) describe(schema object, t reflect.Type) {
 	}
 }
 
+// aboutField returns the comment on a field of t, else what fieldMeanings says.
+func (m *maker) aboutField(t reflect.Type, f reflect.StructField, name string) string {
+	owner := t // or the type that t embeds, which declares the field
+	for _, i := range f.Index[:len(f.Index)-1] {
+		owner = owner.Field(i).Type
+	}
+	about := m.about(owner, owner.Name()+"."+f.Name)
+	if about == "" {
+		if about = fieldMeanings[name]; about == "" {
+			m.t.Errorf("%s.%s has no comment: say what it means, with its unit and limits", owner, f.Name)
+		}
+		m.shared[name] = true
+	}
+	return sentence(about)
+}
+
+// valueFirst is a text that begins with a value, such as: open, dismissed or confirmed.
+var valueFirst = regexp.MustCompile(`^[a-z0-9._-]+(,|:| \(| or )`)
+
+// sentence begins a text with a capital, unless it begins with a value, and ends it
+// with a full stop.
+func sentence(text string) string {
+	if text == "" {
+		return ""
+	}
+	if !valueFirst.MatchString(text) {
+		text = strings.ToUpper(text[:1]) + text[1:]
+	}
+	return strings.TrimSuffix(text, ".") + "."
+}
+
+var verbFirst = regexp.MustCompile(`^(changes|counts|holds|lists|reverses) `)
+
 // about returns a comment on t or one of its fields, for readers who see the JSON
 // only: without the name that it starts with, as in "Key is a signing key", and with
 // the JSON names of the fields in place of their Go names.
 func (m *maker) about(t reflect.Type, key string) string {
 	_, field, isField := strings.Cut(key, ".")
 	text, named := strings.CutPrefix(m.comments[key], cmp.Or(field, key)+" is ")
+	if lists := strings.TrimPrefix(text, field+" "); verbFirst.MatchString(lists) {
+		text = lists
+	}
 	if named && !isField {
 		text = strings.ToUpper(text[:1]) + text[1:]
 	}

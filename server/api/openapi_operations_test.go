@@ -23,8 +23,10 @@ type operation struct {
 // param is a query parameter. Its kind is a JSON type, or time.
 type param struct{ name, kind, about string }
 
-// ndjson is lines of JSON; stream is server-sent events; oneOf is one of several types.
+// ndjson is lines of JSON; stream is server-sent events; oneOf is one of several types;
+// media is text of that media type.
 type (
+	media  string
 	ndjson struct{ of any }
 	stream struct{ of any }
 	oneOf  []any
@@ -71,7 +73,7 @@ func with(codes []scoreboard.Code, more ...scoreboard.Code) []scoreboard.Code {
 
 // pathParams describes the parameters of paths.
 var pathParams = map[string]string{
-	"user_id": "user id: 1 to 64 characters of A-Z a-z 0-9 . _ : @ -", "board": "name of the board",
+	"user_id": "user id: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -", "board": "name of the board",
 	"event_id": "event id as submitted",
 	"key_id":   "id of the signing key", "id": "numeric id", "name": "name of the setting",
 }
@@ -107,7 +109,7 @@ func operations() []operation {
 		reads("GET "+rootPath, "about", "Show what this is and where to look; a page if Accept prefers text/html", nil,
 			protocol.FrontPage{}),
 		reads("GET "+openAPIPath, "about", "Get this document", nil, map[string]any{}),
-		reads("GET "+docsPath, "about", "Show this document as a page", nil, nil),
+		reads("GET "+docsPath, "about", "Show this document as a page", nil, media("text/html")),
 	})
 }
 

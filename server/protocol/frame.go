@@ -15,30 +15,36 @@ const (
 // event with the name in Type and the id <epoch>:<version>. Which fields are set depends
 // on Type: leaderboard.updated, leaderboard.delta, user.rank.updated, bye or error.
 type Frame struct {
-	Type           string    `json:"type"`
-	Board          string    `json:"board,omitempty"`
-	Version        int64     `json:"version,omitempty"`
-	Epoch          int64     `json:"epoch,omitempty"`
-	TS             time.Time `json:"ts,omitzero"`
-	Top            []Entry   `json:"top,omitempty"`
-	Degraded       bool      `json:"degraded,omitempty"`
-	DegradedReason string    `json:"degraded_reason,omitempty"`
-	WindowMS       int64     `json:"window_ms,omitempty"` // time between frames while an overloaded server sends fewer
+	// Type of the frame: leaderboard.updated, leaderboard.delta, user.rank.updated, bye or error.
+	Type    string `json:"type"`
+	Board   string `json:"board,omitempty"`
+	Version int64  `json:"version,omitempty"` // version of the board's top 100, which rises within an epoch
+	// Number of the ranking: a frame with a higher epoch is newer, whatever its version.
+	Epoch int64     `json:"epoch,omitempty"`
+	TS    time.Time `json:"ts,omitzero"` // time of the state in the frame
+	// In leaderboard.updated: the first rows of the board, best first.
+	Top            []Entry `json:"top,omitempty"`
+	Degraded       bool    `json:"degraded,omitempty"` // true if the frame is not from a healthy ranking
+	DegradedReason string  `json:"degraded_reason,omitempty"`
+	// Time in milliseconds between frames while an overloaded server sends fewer.
+	WindowMS int64 `json:"window_ms,omitempty"`
 
-	Base    int64    `json:"base,omitempty"`    // leaderboard.delta: the version that the changes apply to
-	Changed []Entry  `json:"changed,omitempty"` // leaderboard.delta: new and changed rows
-	Removed []string `json:"removed,omitempty"` // leaderboard.delta: users who left the rows
+	Base    int64    `json:"base,omitempty"`    // in leaderboard.delta: the version that the changes apply to
+	Changed []Entry  `json:"changed,omitempty"` // in leaderboard.delta: new and changed rows
+	Removed []string `json:"removed,omitempty"` // in leaderboard.delta: users who left the rows
 
-	UserID       string `json:"user_id,omitempty"` // user.rank.updated: the user whose standing changed
-	Score        *int64 `json:"score,omitempty"`
-	Rank         *int64 `json:"rank,omitempty"`
+	UserID string `json:"user_id,omitempty"` // in user.rank.updated: the user whose standing changed
+	Score  *int64 `json:"score,omitempty"`   // in user.rank.updated: the user's new score, in points
+	// In user.rank.updated: the new rank, from 1; absent if the user is on the board no more.
+	Rank *int64 `json:"rank,omitempty"`
+	// In user.rank.updated: the rank before, from 1; absent if the user was not on the board.
 	PreviousRank *int64 `json:"previous_rank,omitempty"`
 
-	Reason           string `json:"reason,omitempty"`             // bye: why the server closes the connection
-	ReconnectAfterMS int64  `json:"reconnect_after_ms,omitempty"` // bye: wait this long before you reconnect
+	Reason           string `json:"reason,omitempty"`             // in bye: why the server closes the connection
+	ReconnectAfterMS int64  `json:"reconnect_after_ms,omitempty"` // in bye: milliseconds to wait before you reconnect
 
-	ErrorCode string `json:"error_code,omitempty"` // error: the code of the rejected command
-	Message   string `json:"message,omitempty"`
+	ErrorCode string `json:"error_code,omitempty"` // in error: the code of the rejected command
+	Message   string `json:"message,omitempty"`    // in error: what is wrong with the command, in words
 }
 
 // Command is what a client may send over a WebSocket.

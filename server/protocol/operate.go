@@ -5,45 +5,48 @@ import "time"
 // Outbox is the response of GET /v1/admin/outbox.
 type Outbox struct {
 	Halted string        `json:"halted,omitempty"` // why publishing and ranking are halted, if they are
-	Shards []OutboxShard `json:"shards"`
-	// HorizonAgeMS is the age of the oldest open write transaction. Changes that were
+	Shards []OutboxShard `json:"shards"`           // the shards; each has a relay of its own
+	// HorizonAgeMS is the age in milliseconds of the oldest open write transaction. Changes that were
 	// committed after it began are not published before it ends.
 	HorizonAgeMS int64    `json:"horizon_age_ms"`
-	Partitions   []string `json:"partitions"`
+	Partitions   []string `json:"partitions"` // the outbox's partitions in PostgreSQL
 }
 
 // OutboxShard is the state of one shard: its relay and its backlog.
 type OutboxShard struct {
-	Shard       int    `json:"shard"`
-	Owner       string `json:"owner,omitempty"`
-	Generation  int64  `json:"generation"`
+	Shard      int    `json:"shard"`           // number of the shard, from 0
+	Owner      string `json:"owner,omitempty"` // node that relays the shard; absent if none does
+	Generation int64  `json:"generation"`      // number of the lease, which rises when another node takes over
+	// Time in milliseconds until the lease ends; another node may take over then.
 	LeaseLeftMS int64  `json:"lease_left_ms"`
-	CursorXID   uint64 `json:"cursor_xid"`
-	CursorID    int64  `json:"cursor_id"`
-	Attempts    int    `json:"attempts"`
-	LastError   string `json:"last_error,omitempty"`
-	Depth       int64  `json:"depth"` // unpublished changes, counted up to a million
-	OldestAgeMS int64  `json:"oldest_age_ms"`
+	CursorXID   uint64 `json:"cursor_xid"`           // transaction id of the last published change
+	CursorID    int64  `json:"cursor_id"`            // row id of the last published change
+	Attempts    int    `json:"attempts"`             // number of attempts in a row that failed
+	LastError   string `json:"last_error,omitempty"` // why the last attempt failed; absent if it did not
+	Depth       int64  `json:"depth"`                // unpublished changes, counted up to a million
+	// Age of the oldest unpublished change, in milliseconds; 0: none waits.
+	OldestAgeMS int64 `json:"oldest_age_ms"`
 }
 
 // DeadLetter is a record that could not be processed. Value holds its bytes, in JSON as
 // base64.
 type DeadLetter struct {
-	ID        int64     `json:"id"`
-	Topic     string    `json:"topic"`
-	Partition int       `json:"partition"`
-	Offset    int64     `json:"offset"`
-	Reason    string    `json:"reason"`
-	Attempts  int       `json:"attempts"`
-	BuriedAt  time.Time `json:"buried_at"`
-	Value     []byte    `json:"value,omitempty"`
+	ID        int64     `json:"id"`              // number of the dead letter
+	Topic     string    `json:"topic"`           // topic (or stream) of the record
+	Partition int       `json:"partition"`       // partition of the record, from 0
+	Offset    int64     `json:"offset"`          // offset of the record in its partition
+	Reason    string    `json:"reason"`          // why it could not be processed, in words
+	Attempts  int       `json:"attempts"`        // number of times that it was tried
+	BuriedAt  time.Time `json:"buried_at"`       // time at which it became a dead letter
+	Value     []byte    `json:"value,omitempty"` // the record's bytes, as base64; absent in lists
 }
 
 // DeadLetters is the response of GET /v1/admin/dead-letters, oldest first, without
 // values. NextAfter is the value of after for the next page.
 type DeadLetters struct {
-	Letters   []DeadLetter `json:"letters"`
-	NextAfter int64        `json:"next_after,omitempty"`
+	Letters []DeadLetter `json:"letters"` // the dead letters of the page, oldest first
+	// Number after which the next page begins; absent on the last page.
+	NextAfter int64 `json:"next_after,omitempty"`
 }
 
 // RankingStatus is the response of GET /v1/admin/boards/{board}/ranking. Members is the
@@ -51,40 +54,40 @@ type DeadLetters struct {
 // behind the ledger.
 type RankingStatus struct {
 	Board      string     `json:"board"`
-	State      string     `json:"state"` // HEALTHY, CATCHING_UP or DEGRADED_REBUILDING
-	Rebuilding bool       `json:"rebuilding"`
-	Suspect    bool       `json:"suspect"` // true if Redis restarted and may hold an old state
-	Epoch      int64      `json:"epoch"`
-	Version    int64      `json:"version"`
-	Members    int64      `json:"members"`
-	Bytes      int64      `json:"bytes"`
-	BuiltAt    *time.Time `json:"built_at,omitempty"`
+	State      string     `json:"state"`              // HEALTHY, CATCHING_UP or DEGRADED_REBUILDING
+	Rebuilding bool       `json:"rebuilding"`         // true while a rebuild runs
+	Suspect    bool       `json:"suspect"`            // true if Redis restarted and may hold an old state
+	Epoch      int64      `json:"epoch"`              // number of the ranking, which rises with each rebuild
+	Version    int64      `json:"version"`            // version of the board's top 100, which rises within an epoch
+	Members    int64      `json:"members"`            // number of ranked users
+	Bytes      int64      `json:"bytes"`              // memory of the ranking in Redis, in bytes
+	BuiltAt    *time.Time `json:"built_at,omitempty"` // end of the last rebuild
 	AsOf       *time.Time `json:"as_of,omitempty"`
-	AgeMS      *int64     `json:"age_ms,omitempty"`
+	AgeMS      *int64     `json:"age_ms,omitempty"` // how far the ranking is behind the ledger, in milliseconds
 }
 
 // JobRequest is the body of POST /v1/admin/rebuild, /verify and /reconcile. It selects
 // one board or all. UserID applies to verify and reconcile, Repair to reconcile.
 type JobRequest struct {
-	Board  string `json:"board,omitempty"`
-	All    bool   `json:"all,omitempty"`
-	UserID string `json:"user_id,omitempty"`
-	Repair bool   `json:"repair,omitempty"`
+	Board  string `json:"board,omitempty"`   // the board, or all
+	All    bool   `json:"all,omitempty"`     // true: all boards, instead of board
+	UserID string `json:"user_id,omitempty"` // for verify and reconcile: only this user
+	Repair bool   `json:"repair,omitempty"`  // for reconcile: true repairs the ranking; otherwise it is only compared
 }
 
 // JobLine is one line of the NDJSON that a job returns: its progress or, on the last
 // line, its result or an error. The job stops if the client disconnects.
 type JobLine struct {
-	Type     string    `json:"type"` // progress, result or error
-	Board    string    `json:"board,omitempty"`
-	Users    int64     `json:"users,omitempty"`
-	Records  int64     `json:"records,omitempty"` // records replayed so far
-	Total    int64     `json:"total,omitempty"`   // number of users or records, if known
-	Rebuilt  []Rebuilt `json:"rebuilt,omitempty"`
-	Verified *Verified `json:"verified,omitempty"`
-	Archived *Archived `json:"archived,omitempty"`
-	Replayed *Replayed `json:"replayed,omitempty"`
-	Error    *Error    `json:"error,omitempty"`
+	Type     string    `json:"type"`               // progress, result or error
+	Board    string    `json:"board,omitempty"`    // board that the job works on
+	Users    int64     `json:"users,omitempty"`    // number of users done so far
+	Records  int64     `json:"records,omitempty"`  // records replayed so far
+	Total    int64     `json:"total,omitempty"`    // number of users or records, if known
+	Rebuilt  []Rebuilt `json:"rebuilt,omitempty"`  // result of a rebuild
+	Verified *Verified `json:"verified,omitempty"` // result of verify or reconcile
+	Archived *Archived `json:"archived,omitempty"` // result of ledger/archive
+	Replayed *Replayed `json:"replayed,omitempty"` // result of a replay
+	Error    *Error    `json:"error,omitempty"`    // why the job ended early
 }
 
 // ArchiveRequest is the body of POST /v1/admin/ledger/archive. A dry run only lists
@@ -95,7 +98,7 @@ type ArchiveRequest struct {
 
 // Archived lists the ledger partitions that were archived or, in a dry run, would be.
 type Archived struct {
-	Partitions []ArchivedPartition `json:"partitions"`
+	Partitions []ArchivedPartition `json:"partitions"` // the partitions, oldest first
 	DryRun     bool                `json:"dry_run,omitempty"`
 	TookMS     int64               `json:"took_ms"`
 }
@@ -103,30 +106,30 @@ type Archived struct {
 // ArchivedPartition is an archived partition. In a dry run only its name and time range
 // are set.
 type ArchivedPartition struct {
-	Partition string    `json:"partition"`
+	Partition string    `json:"partition"` // name of the partition
 	From      time.Time `json:"from"`
 	To        time.Time `json:"to"`
-	Rows      int64     `json:"rows,omitempty"`
-	File      string    `json:"file,omitempty"`
-	Bytes     int64     `json:"bytes,omitempty"`
-	SHA256    string    `json:"sha256,omitempty"`
+	Rows      int64     `json:"rows,omitempty"`   // number of rows
+	File      string    `json:"file,omitempty"`   // name of the file in the archive
+	Bytes     int64     `json:"bytes,omitempty"`  // size of the file in bytes
+	SHA256    string    `json:"sha256,omitempty"` // SHA-256 of the file, in hex
 }
 
 // Rebuilt is the result of rebuilding one board.
 type Rebuilt struct {
 	Board  string `json:"board"`
-	Epoch  int64  `json:"epoch"`
-	Users  int64  `json:"users"`
+	Epoch  int64  `json:"epoch"` // number of the new ranking
+	Users  int64  `json:"users"` // number of ranked users
 	TookMS int64  `json:"took_ms"`
 }
 
 // Verified is the result of verify or reconcile.
 type Verified struct {
-	Users       int64        `json:"users"`
-	Rows        int64        `json:"ledger_rows"`
-	Wrong       int64        `json:"differences_total"`
-	Repaired    int64        `json:"repaired"`
-	Differences []Difference `json:"differences"` // the first 1,000 differences
+	Users       int64        `json:"users"`             // number of compared users
+	Rows        int64        `json:"ledger_rows"`       // number of ledger rows that were read
+	Wrong       int64        `json:"differences_total"` // number of differences
+	Repaired    int64        `json:"repaired"`          // number of users whose ranking was repaired
+	Differences []Difference `json:"differences"`       // the first 1,000 differences
 	TookMS      int64        `json:"took_ms"`
 }
 
@@ -134,26 +137,26 @@ type Verified struct {
 type Difference struct {
 	Board  string `json:"board"`
 	UserID string `json:"user_id"`
-	Kind   string `json:"kind"`
-	Detail string `json:"detail"`
+	Kind   string `json:"kind"`   // what differs, such as sum, version_gap, no_score, no_ledger or orphaned_member
+	Detail string `json:"detail"` // both values, in words
 }
 
 // ReplayRequest is the body of POST /v1/admin/replay: replay from an offset of a
 // partition, from a time, or the dead letters. A dry run only counts.
 type ReplayRequest struct {
-	FromOffset *int64     `json:"from_offset,omitempty"`
-	FromTime   *time.Time `json:"from_time,omitempty"`
-	DLQ        bool       `json:"dlq,omitempty"`
-	Topic      string     `json:"topic,omitempty"`
-	Partition  *int       `json:"partition,omitempty"`
+	FromOffset *int64     `json:"from_offset,omitempty"` // offset to start from, from 0
+	FromTime   *time.Time `json:"from_time,omitempty"`   // time to start from
+	DLQ        bool       `json:"dlq,omitempty"`         // true: replay the dead letters
+	Topic      string     `json:"topic,omitempty"`       // topic to replay; with from_offset
+	Partition  *int       `json:"partition,omitempty"`   // partition to replay, from 0; with from_offset
 	DryRun     bool       `json:"dry_run,omitempty"`
 }
 
 // Replayed is the result of a replay or, if DryRun is set, what it would change.
 type Replayed struct {
-	Topic      string `json:"topic,omitempty"`
+	Topic      string `json:"topic,omitempty"` // topic that was replayed
 	DryRun     bool   `json:"dry_run"`
-	Records    int64  `json:"records"`
+	Records    int64  `json:"records"`    // number of records that were read
 	Changed    int64  `json:"changed"`    // changes applied to the ranking, or dead letters requeued
 	Unchanged  int64  `json:"unchanged"`  // changes that the ranking already had, or newer ones
 	Unreadable int64  `json:"unreadable"` // malformed records, which are skipped

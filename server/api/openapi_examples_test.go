@@ -1,0 +1,433 @@
+package api
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// The examples tell one story: ada gets 25 points in a match, and an operator looks
+// after the boards.
+const (
+	exampleEvent  = "match-8841"
+	exampleReason = "cheating, ticket 4711"
+	exampleHash   = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+	exampleKey    = "k_4q7rz2mbx5ta"
+	exampleSecret = "sk_test_0123456789abcdef"
+)
+
+// examplePath has values of the parameters of paths.
+var examplePath = map[string]any{
+	"user_id": "ada", "board": "global", "event_id": exampleEvent, "key_id": exampleKey, "id": 1,
+	"name": "reads.top_n",
+}
+
+func at(text string) time.Time {
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		panic(err)
+	}
+	return t
+}
+
+// named are several examples of one body, by name.
+type named map[string]any
+
+// exampleOf returns the example of a body of a route: that of the route, else that of
+// the type. It is a value of one type, or named.
+func exampleOf(route string, body any) any {
+	if example, ok := exampleOfRoute[route]; ok {
+		if body == nil || reflect.TypeOf(example) == reflect.TypeOf(body) {
+			return example
+		}
+	}
+	switch body := body.(type) {
+	case media:
+		return exampleMedia[body]
+	case stream:
+		return exampleOf(route, body.of)
+	case ndjson:
+		if job, ok := exampleJobs[route]; ok {
+			progress := protocol.JobLine{Type: "progress", Board: "global", Users: 5000, Total: 12000}
+			return named{"line1": progress, "line2": job}
+		}
+		return exampleExport
+	case oneOf:
+		all := named{}
+		for _, one := range body {
+			name := reflect.TypeOf(one).Name()
+			all[strings.ToLower(name[:1])+name[1:]] = exampleOf(route, one)
+		}
+		return all
+	}
+	for _, example := range examples {
+		if reflect.TypeOf(example) == reflect.TypeOf(body) {
+			return example
+		}
+	}
+	return nil
+}
+
+// exampleIncrement is signed by the secret of POST /v1/admin/keys' example.
+func exampleIncrement() protocol.IncrementRequest {
+	r := protocol.IncrementRequest{
+		UserID: "ada", Delta: 25, EventID: exampleEvent, Timestamp: "2026-11-21T12:00:00Z", KeyID: exampleKey,
+	}
+	r.Signature = protocol.Sign(exampleSecret, r.FieldText())
+	return r
+}
+
+var exampleReceipt = protocol.Receipt{
+	UserID: "ada", Board: "global", NewScore: 125, PreviousScore: new(int64(100)), Rank: new(int64(1)), Version: 5,
+	ProcessedEventID: exampleEvent, Applied: 25, RecordedAt: at("2026-11-21T12:00:00.123456Z"),
+	Status: protocol.StatusDone,
+}
+
+var exampleEntries = []protocol.Entry{
+	{Rank: 1, UserID: "ada", Score: 125, DisplayName: "Ada", AvatarURL: "https://images.example.com/ada.png"},
+	{Rank: 2, UserID: "bob", Score: 90},
+}
+
+var exampleBoard = protocol.Board{
+	Board: "daily:2026-11-21", Family: "daily", Mode: "increment", Order: "highest", Status: "active", MinDelta: 1,
+	MaxDelta: 1_000_000, MinScore: -scoreboard.MaxScore, MaxScore: scoreboard.MaxScore, Public: true, Region: "eu",
+	Period: "daily", TimeZone: "Europe/Berlin", PeriodStart: new(at("2026-11-20T23:00:00Z")),
+	PeriodEnd: new(at("2026-11-21T23:00:00Z")), CreatedAt: at("2026-11-20T22:00:00Z"),
+}
+
+var exampleKeyShown = protocol.Key{
+	KeyID: exampleKey, Name: "game-server", CreatedAt: at("2026-11-21T09:00:00Z"), Boards: []string{"daily", "global"},
+	PerMinute: 600, Generation: 1,
+}
+
+var exampleFlag = protocol.Flag{
+	ID: 1, State: "open", Rule: "size", Mode: "flag", UserID: "mallory", Board: "global", EventID: "match-9001",
+	Delta: 50_000, Detail: "delta 50000, the largest of the last 20 was 40", Times: 3,
+	CreatedAt: at("2026-11-21T12:00:00Z"), LastAt: at("2026-11-21T12:04:10Z"),
+}
+
+var exampleVoid = protocol.Void{
+	ID: 1, State: "reversing", KeyID: exampleKey, From: at("2026-11-21T10:00:00Z"), To: at("2026-11-21T11:00:00Z"),
+	Reason: "leaked key, ticket 4711", Who: "operator", CreatedAt: at("2026-11-21T12:00:00Z"), Todo: 400,
+	Reversed: 1200, Skipped: 2, SkippedFor: map[string]int64{"board_closed": 2},
+}
+
+var exampleLetter = protocol.DeadLetter{
+	ID: 1, Topic: "scoreboard.events.v1", Partition: 3, Offset: 118_204, Reason: "decode an event: invalid board",
+	Attempts: 1, BuriedAt: at("2026-11-21T12:00:00Z"),
+}
+
+var exampleSetting = protocol.Setting{
+	Name: "reads.top_n", Value: "10", Source: "default", Meaning: "rows in a realtime frame: 10 or 100", Live: true,
+}
+
+var exampleRanking = protocol.RankingStatus{
+	Board: "global", State: "HEALTHY", Epoch: 7, Version: 4211, Members: 12_000, Bytes: 1_572_864,
+	BuiltAt: new(at("2026-11-21T03:00:00Z")), AsOf: new(at("2026-11-21T12:00:00.2Z")), AgeMS: new(int64(180)),
+}
+
+var exampleVerified = protocol.Verified{
+	Users: 12_000, Rows: 480_000, Differences: []protocol.Difference{}, TookMS: 2150,
+}
+
+func key(change func(*protocol.Key)) protocol.Key {
+	k := exampleKeyShown
+	change(&k)
+	return k
+}
+
+func board(change func(*protocol.Board)) protocol.Board {
+	b := exampleBoard
+	change(&b)
+	return b
+}
+
+func flagged(change func(*protocol.Flag)) protocol.Flag {
+	f := exampleFlag
+	f.DecidedBy, f.DecidedAt, f.Reason = "operator", new(at("2026-11-21T13:00:00Z")), exampleReason
+	change(&f)
+	return f
+}
+
+func letter(value string) protocol.DeadLetter {
+	l := exampleLetter
+	l.Value = []byte(value)
+	return l
+}
+
+func global(b *protocol.Board) {
+	b.Board, b.Family, b.Region, b.Period, b.TimeZone, b.PeriodStart, b.PeriodEnd =
+		"global", "", "", "none", "", nil, nil
+	b.CreatedAt = at("2026-11-01T08:00:00Z")
+}
+
+// examples has a body of each type.
+var examples = []any{
+	exampleIncrement(),
+	exampleReceipt,
+	protocol.Receipts{UserID: "ada", ProcessedEventID: exampleEvent, Receipts: []protocol.Receipt{
+		exampleReceipt,
+		{
+			UserID: "ada", Board: "daily:2026-11-21", NewScore: 25, PreviousScore: new(int64(0)), Rank: new(int64(3)),
+			Version: 1, ProcessedEventID: exampleEvent, Applied: 25, RecordedAt: at("2026-11-21T12:00:00.123456Z"),
+			Status: protocol.StatusDone,
+		},
+	}},
+	protocol.EventStatus{ProcessedEventID: exampleEvent, Status: protocol.StatusPending},
+	protocol.Batch{Items: []protocol.IncrementRequest{
+		{UserID: "ada", Delta: 25, EventID: exampleEvent, Timestamp: "2026-11-21T12:00:00Z"},
+		{UserID: "bob", Delta: 2_000_000, EventID: "match-8842", Timestamp: "2026-11-21T12:00:00Z"},
+	}},
+	protocol.BatchResults{Results: []protocol.BatchResult{
+		{Status: protocol.StatusDone, Receipt: &exampleReceipt},
+		{Status: protocol.StatusRejected, Error: new(exampleError(scoreboard.CodeDeltaOutOfRange))},
+	}},
+	protocol.ActionRequest{UserID: "ada", Board: "arena", Action: "race", LeastDuration: "30s", TTL: "10m"},
+	protocol.Action{
+		ActionID: "0193a5b2-6f3a-7c41-8d12-5a0f9b1c2d3e", ActionToken: "eyJhbGciOiJFZERTQSJ9.eyJhY3QiOiJyYWNlIn0.c2ln",
+		UserID: "ada", Board: "arena", Action: "race", LeastDuration: "30s", MinDelta: 1, MaxDelta: 1000,
+		IssuedAt: at("2026-11-21T12:00:00Z"), ExpiresAt: at("2026-11-21T12:10:00Z"),
+	},
+	protocol.Top{
+		Board: "global", Entries: exampleEntries, Total: 12_000, UpdatedAt: at("2026-11-21T12:00:00.123456Z"),
+		AsOf: at("2026-11-21T12:00:00.2Z"), AgeMS: 180, Version: new(int64(4211)), Epoch: new(int64(7)),
+		BoardState: "HEALTHY", NextCursor: "eyJzIjo5MH0.c2ln",
+	},
+	protocol.Place{
+		Board: "global", UserID: "ada", Score: 125, Rank: 1, Total: 12_000, Percentile: 99.9,
+		Version: new(int64(4211)), Epoch: new(int64(7)), UpdatedAt: at("2026-11-21T12:00:00.123456Z"),
+		AsOf: at("2026-11-21T12:00:00.2Z"), AgeMS: 180, BoardState: "HEALTHY", Neighbours: exampleEntries,
+	},
+	protocol.Users{Board: "global", UserIDs: []string{"ada", "bob", "nobody"}},
+	protocol.List{
+		Board: "global", Entries: []protocol.ListEntry{
+			{Place: 1, Entry: exampleEntries[0]}, {Place: 2, Entry: exampleEntries[1]},
+		},
+		NotFound: []string{"nobody"}, Total: 12_000, Version: new(int64(4211)), Epoch: new(int64(7)),
+		AsOf: at("2026-11-21T12:00:00.2Z"), AgeMS: 180, BoardState: "HEALTHY",
+	},
+	protocol.Statement{Entries: []protocol.StatementEntry{{
+		EventID: exampleEvent, Board: "global", Delta: 25, PreviousScore: new(int64(100)), NewScore: 125, Version: 5,
+		RecordedAt: at("2026-11-21T12:00:00.123456Z"), KeyID: exampleKey, Address: "192.0.2.17",
+		UserAgent: "game-server/2.1",
+	}}},
+	protocol.ProfileRequest{DisplayName: "Ada", AvatarURL: "https://images.example.com/ada.png"},
+	protocol.Profile{
+		UserID: "ada", DisplayName: "Ada", AvatarURL: "https://images.example.com/ada.png",
+		UpdatedAt: at("2026-11-21T11:58:00Z"),
+	},
+	protocol.JoinTicket{Token: "eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiJhZGEifQ.c2ln", ExpiresAt: at("2026-11-21T12:00:30Z")},
+	protocol.Frame{
+		Type: protocol.FrameUpdated, Board: "global", Version: 4211, Epoch: 7, TS: at("2026-11-21T12:00:00.2Z"),
+		Top: exampleEntries,
+	},
+	protocol.BoardRequest{Board: "daily", Region: "eu", Period: "daily", TimeZone: "Europe/Berlin"},
+	protocol.BoardChange{
+		Require: new([]string{protocol.RequireActionToken}), ActionLeast: new("30s"), ActionLife: new("10m"),
+	},
+	exampleBoard,
+	protocol.Boards{Boards: []protocol.Board{exampleBoard, board(global)}},
+	protocol.RollRequest{DryRun: true},
+	protocol.Rolled{
+		Made: []string{"daily:2026-11-22"}, Ended: []protocol.EndedBoard{
+			{Board: "daily:2026-11-21", PeriodEnd: at("2026-11-21T23:00:00Z"), Users: 8120},
+		},
+		DryRun: true,
+	},
+	protocol.FinalStandings{
+		Board: "daily:2026-11-20", ClosedAt: at("2026-11-20T23:00:02Z"), Users: 2, StandingsHash: exampleHash,
+		Entries: []protocol.FinalEntry{
+			{Rank: 1, UserID: "ada", Score: 310, ReachedAt: at("2026-11-20T19:30:00Z")},
+			{Rank: 2, UserID: "bob", Score: 250, ReachedAt: at("2026-11-20T20:10:00Z")},
+		},
+	},
+	protocol.KeyRequest{Name: "game-server", Boards: []string{"daily", "global"}, PerMinute: 600},
+	protocol.RotateRequest{Overlap: "1h"},
+	exampleKeyShown,
+	protocol.Keys{Keys: []protocol.Key{exampleKeyShown}},
+	protocol.TokenRequest{UserID: "ada", Scope: "score:update", TTL: "1h"},
+	protocol.Token{Token: "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhZGEifQ.c2ln", ExpiresAt: at("2026-11-21T13:00:00Z")},
+	protocol.AuditEntries{Entries: []protocol.AuditEntry{{
+		ID: 12, At: at("2026-11-21T12:05:00Z"), Who: "operator", Address: "192.0.2.4", UserAgent: "sbctl/1.0",
+		RequestID: "0193a5b2-6f3a-7c41-8d12-5a0f9b1c2d3e", Action: "user.ban", Target: "user:mallory",
+		Reason: exampleReason, Detail: json.RawMessage(`{"status":"banned"}`),
+	}}},
+	protocol.AuditChain{Intact: true, Sealed: 12, Head: "12:" + exampleHash},
+	protocol.User{
+		UserID: "ada", Status: "active", CreatedAt: at("2026-11-01T08:15:00Z"), Scores: []protocol.UserScore{
+			{Board: "global", Score: 125, Version: 5, ReachedAt: at("2026-11-21T12:00:00.123456Z")},
+		},
+	},
+	protocol.ReasonRequest{Reason: exampleReason},
+	protocol.UserState{UserID: "ada", Status: "active", Changed: true},
+	protocol.AdjustRequest{Board: "global", Delta: -25, EventID: "ticket-4711", Reason: "counted by mistake"},
+	protocol.ReverseRequest{UserID: "ada", Reason: "counted by mistake"},
+	protocol.Erased{Anonymous: "erased-7xq2m5r4w6tbdk3hznpc5yaf2e", Rows: 240},
+	exampleSetting,
+	protocol.Settings{Settings: []protocol.Setting{exampleSetting}},
+	protocol.SettingRequest{Value: new("100"), Reason: "show the whole board"},
+	protocol.SettingsRequest{
+		Settings: []protocol.SettingChange{
+			{Name: "reads.top_n", Value: new("100")}, {Name: "reads.user_cache", Reset: true},
+		},
+		Reason: "show the whole board",
+	},
+	exampleFlag,
+	protocol.Flags{Flags: []protocol.Flag{exampleFlag}},
+	protocol.VoidRequest{
+		KeyID: exampleKey, From: at("2026-11-21T10:00:00Z"), To: at("2026-11-21T11:00:00Z"),
+		Reason: "leaked key, ticket 4711",
+	},
+	protocol.VoidPreview{
+		Events: 1602, Users: 210, Boards: []protocol.VoidedBoard{
+			{Board: "global", Events: 1602, Users: 210, Applied: 40_050},
+		},
+	},
+	exampleVoid,
+	protocol.Voids{Voids: []protocol.Void{exampleVoid}},
+	protocol.Checks{Version: "v1.2.3", Checks: []protocol.Check{
+		{Name: "postgresql", Status: protocol.CheckOK, Detail: "answers in 1ms"},
+		{
+			Name: "disk", Status: protocol.CheckWarn, Detail: "8% free",
+			NextStep: "free space, or archive old ledger partitions",
+		},
+	}},
+	protocol.Status{
+		Roles: []string{"api", "relay", "projector", "gateway", "maintenance"}, UptimeSeconds: 86_400, WindowMS: 2000,
+		IncrementsPerSecond: new(412.5), LatencyP95MS: new(6.2), OutboxDepth: new(int64(3)),
+		OutboxOldestAgeMS: new(int64(12)), ConsumerLag: map[string]int64{"scoreboard.events.v1": 3},
+		Parity:      &protocol.Parity{Checked: 12_000, Percent: 100},
+		Connections: map[string]int64{"ws": 180, "sse": 20}, Board: &exampleRanking,
+	},
+	protocol.Outbox{
+		Shards: []protocol.OutboxShard{{
+			Owner: "node-1", Generation: 4, LeaseLeftMS: 8200, CursorXID: 918_273, CursorID: 4_400_120, Depth: 3,
+			OldestAgeMS: 12,
+		}},
+		HorizonAgeMS: 4, Partitions: []string{"outbox_score_updates_202611211200"},
+	},
+	exampleLetter,
+	protocol.DeadLetters{Letters: []protocol.DeadLetter{exampleLetter}},
+	exampleRanking,
+	protocol.JobRequest{Board: "global"},
+	protocol.ReplayRequest{FromTime: new(at("2026-11-21T11:00:00Z")), DryRun: true},
+	protocol.ArchiveRequest{DryRun: true},
+	protocol.FrontPage{
+		Name: "scoreboard", Description: "A real-time leaderboard that counts every event exactly once.",
+		Links: []protocol.Link{{Path: docsPath, Description: "The documentation, as pages."}},
+	},
+	map[string]any{"openapi": "3.1.0", "info": object{"title": "scoreboard", "version": "1"}, "paths": object{}},
+}
+
+// exampleOfRoute has bodies that differ from those of their type.
+var exampleOfRoute = map[string]any{
+	"GET /v1/boards/:board": board(global),
+	"PATCH /v1/boards/:board": board(func(b *protocol.Board) {
+		global(b)
+		b.Require, b.ActionLeast, b.ActionLife = []string{protocol.RequireActionToken}, "30s", "10m0s"
+	}),
+	"POST /v1/boards": board(func(b *protocol.Board) {
+		b.Board, b.Family, b.PeriodStart, b.PeriodEnd, b.Current = "daily", "", nil, nil, "daily:2026-11-21"
+	}),
+	"POST /v1/boards/:board/freeze": board(func(b *protocol.Board) { global(b); b.Status = "frozen" }),
+	"POST /v1/boards/:board/archive": board(func(b *protocol.Board) {
+		b.Board, b.Status, b.StandingsHash = "daily:2026-11-20", "archived", exampleHash
+		b.PeriodStart, b.PeriodEnd = new(at("2026-11-19T23:00:00Z")), new(at("2026-11-20T23:00:00Z"))
+		b.CreatedAt, b.ClosedAt = at("2026-11-19T22:00:00Z"), new(at("2026-11-20T23:00:02Z"))
+	}),
+	"POST /v1/boards/:board/unfreeze": board(global),
+	"POST /v1/admin/keys": key(func(k *protocol.Key) {
+		k.Secret = exampleSecret
+	}),
+	"POST /v1/admin/keys/:key_id/rotate": key(func(k *protocol.Key) {
+		k.Secret, k.Generation, k.RetiresAt = "sk_test_fedcba9876543210", 2, new(at("2026-11-21T13:00:00Z"))
+	}),
+	"DELETE /v1/admin/keys/:key_id": key(func(k *protocol.Key) {
+		k.RevokedAt = new(at("2026-11-21T12:00:00Z"))
+	}),
+	"POST /v1/admin/users/:user_id/ban":    protocol.UserState{UserID: "ada", Status: "banned", Changed: true},
+	"POST /v1/admin/users/:user_id/freeze": protocol.UserState{UserID: "ada", Status: "frozen", Changed: true},
+	"POST /v1/admin/users/:user_id/adjust": protocol.Receipt{
+		UserID: "ada", Board: "global", NewScore: 100, PreviousScore: new(int64(125)), Rank: new(int64(1)), Version: 6,
+		ProcessedEventID: "ticket-4711", Applied: -25, RecordedAt: at("2026-11-21T12:30:00Z"),
+		Status: protocol.StatusDone,
+	},
+	"PUT /v1/admin/settings/:name": protocol.Setting{
+		Name: "reads.top_n", Value: "100", Source: "store", Meaning: "rows in a realtime frame: 10 or 100", Live: true,
+		Version: 3, ChangedAt: new(at("2026-11-21T12:00:00Z")), ChangedBy: "operator",
+	},
+	"POST /v1/admin/flags/:id/dismiss":        flagged(func(f *protocol.Flag) { f.State = "dismissed" }),
+	"POST /v1/admin/flags/:id/confirm":        flagged(func(f *protocol.Flag) { f.State = "confirmed" }),
+	"GET /v1/admin/dead-letters/:id":          letter(`{"schema":1,"board":"?"}`),
+	"POST /v1/admin/dead-letters/:id/requeue": letter(`{"schema":1,"board":"?"}`),
+	"DELETE /v1/admin/dead-letters/:id":       letter(`{"schema":1,"board":"?"}`),
+}
+
+// exampleJobs are the last lines of jobs.
+var exampleJobs = map[string]any{
+	"POST /v1/admin/rebuild": protocol.JobLine{Type: "result", Rebuilt: []protocol.Rebuilt{
+		{Board: "global", Epoch: 8, Users: 12_000, TookMS: 940},
+	}},
+	"POST /v1/admin/verify":    protocol.JobLine{Type: "result", Verified: &exampleVerified},
+	"POST /v1/admin/reconcile": protocol.JobLine{Type: "result", Verified: &exampleVerified},
+	"POST /v1/admin/replay": protocol.JobLine{Type: "result", Replayed: &protocol.Replayed{
+		Topic: "scoreboard.events.v1", DryRun: true, Records: 48_000, Unchanged: 48_000, TookMS: 610,
+	}},
+	"POST /v1/admin/ledger/archive": protocol.JobLine{Type: "result", Archived: &protocol.Archived{
+		Partitions: []protocol.ArchivedPartition{{
+			Partition: "user_score_histories_p202608", From: at("2026-08-01T00:00:00Z"), To: at("2026-09-01T00:00:00Z"),
+		}},
+		DryRun: true, TookMS: 3,
+	}},
+}
+
+var exampleExport = named{
+	"line1": protocol.ExportLine{
+		Kind: "user", Row: json.RawMessage(`{"user_id":"ada","status":"active","created_at":"2026-11-01T08:15:00Z"}`),
+	},
+	"line2": protocol.ExportLine{Kind: "end", Rows: 1},
+}
+
+// exampleMedia has texts that are no JSON.
+var exampleMedia = map[media]string{"text/html": "<!DOCTYPE html>\n<html lang=\"en\">\n…"}
+
+// exampleErrors has an error of each code.
+var exampleErrors = map[scoreboard.Code]protocol.Error{
+	scoreboard.CodeInvalidRequest: {Message: "limit must be from 1 to 100", Field: "limit"},
+	scoreboard.CodeUnauthorized:   {Message: "the token has expired"},
+	scoreboard.CodeInvalidSignature: {
+		Message: "the signature does not match", EventID: exampleEvent,
+	},
+	scoreboard.CodeForbidden:        {Message: "requires the scope score:admin"},
+	scoreboard.CodeNotFound:         {Message: "no such board: arena"},
+	scoreboard.CodeMethodNotAllowed: {Message: "this route does not accept DELETE"},
+	scoreboard.CodeEventConflict: {
+		Message: "the event id was used with another payload", EventID: exampleEvent,
+	},
+	scoreboard.CodeBoardClosed:          {Message: "board daily:2026-11-20 is frozen", EventID: exampleEvent},
+	scoreboard.CodeTokenUsed:            {Message: "the action token was used before", EventID: exampleEvent},
+	scoreboard.CodeConflict:             {Message: "board daily exists"},
+	scoreboard.CodeGone:                 {Message: "the cursor is of a period that has ended", Field: "cursor"},
+	scoreboard.CodePayloadTooLarge:      {Message: "the body is larger than 4096 bytes"},
+	scoreboard.CodeUnsupportedMediaType: {Message: "the body must be application/json"},
+	scoreboard.CodeDeltaOutOfRange: {
+		Message: "delta is outside the bounds of the board, 1 to 1000000", EventID: exampleEvent, Field: "delta",
+		Reason: "board_bounds",
+	},
+	scoreboard.CodeScoreOutOfRange: {Message: "the score would exceed 1000", EventID: exampleEvent},
+	scoreboard.CodeRuleViolated:    {Message: "at most 3 kill events in 1m0s", EventID: exampleEvent},
+	scoreboard.CodeRateLimited:     {Message: "too many requests; wait 2 s"},
+	scoreboard.CodeOverloaded:      {Message: "the queue is full; try again"},
+	scoreboard.CodeUnavailable:     {Message: "PostgreSQL does not answer; try again"},
+	scoreboard.CodeInternal:        {Message: internalMessage},
+}
+
+func exampleError(code scoreboard.Code) protocol.Error {
+	e := exampleErrors[code]
+	e.ErrorCode, e.RequestID = string(code), "0193a5b2-6f3a-7c41-8d12-5a0f9b1c2d3e"
+	return e
+}
