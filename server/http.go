@@ -14,6 +14,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/api"
 	"github.com/scoreboard/scoreboard/server/auth"
 	"github.com/scoreboard/scoreboard/server/config"
+	"github.com/scoreboard/scoreboard/server/dialect"
 	"github.com/scoreboard/scoreboard/server/frontpage"
 	"github.com/scoreboard/scoreboard/server/geo"
 	"github.com/scoreboard/scoreboard/server/health"
@@ -22,6 +23,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/realtime/sse"
 	"github.com/scoreboard/scoreboard/server/realtime/ws"
 	"github.com/scoreboard/scoreboard/server/repair"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // makeAPI makes the handler with the routes of the roles, and what they need.
@@ -38,9 +40,7 @@ func (s *Server) makeAPI() error {
 	s.register(s.store.Increments.Collectors()...)
 	if c.Has(config.RoleAPI) || c.Has(config.RoleRead) {
 		o.Reads, o.Ledger = s.reads, s.store.Reads
-		o.Boards = admin.Boards{
-			Boards: s.store.Boards, Catalog: s.catalog, Rebuilder: s.rebuilder, Rollover: s.rollover, Log: s.log,
-		}
+		o.Boards = s.boards()
 	}
 	if c.Has(config.RoleGateway) {
 		o.Live, o.WebSockets, o.EventStreams = s.hub, ws.NewServer(s.hub), sse.NewServer(s.hub)
@@ -65,7 +65,21 @@ func (s *Server) makeAPI() error {
 	}
 	s.api = api.New(o)
 	s.register(s.api.Collectors()...)
-	return nil
+	return s.mountDialects()
+}
+
+// mountDialects adds the dialects to the API.
+func (s *Server) mountDialects() error {
+	return s.api.Mount(dialect.New(dialect.Options{
+		Config: &s.config.Dialects, Rules: func() scoreboard.Rules { return s.settings.IngestPolicy().Rules },
+	})...)
+}
+
+// boards is how boards are changed.
+func (s *Server) boards() admin.Boards {
+	return admin.Boards{
+		Boards: s.store.Boards, Catalog: s.catalog, Rebuilder: s.rebuilder, Rollover: s.rollover, Log: s.log,
+	}
 }
 
 // makeProofs makes the verifiers of signatures, action tokens and attestations.

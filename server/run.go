@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/scoreboard/scoreboard/server/config"
+	"github.com/scoreboard/scoreboard/server/dialect"
 	"github.com/scoreboard/scoreboard/server/transport/kafka"
 )
 
@@ -59,6 +61,11 @@ func (s *Server) Run(ctx context.Context, apiListener, opsListener net.Listener)
 	s.settings.Start(ctx)
 	if err := s.createTopics(ctx); err != nil {
 		return abort(err)
+	}
+	if s.config.Has(config.RoleAPI) {
+		if err := dialect.EnsureBoards(ctx, &s.config.Dialects, s.boards()); err != nil {
+			return abort(err)
+		}
 	}
 	var started []running
 	for _, c := range s.components {

@@ -83,6 +83,7 @@ var levels = map[string]int{
 	"loadgen/codec":                   3,
 	"server/admin":                    6,
 	"server/api":                      3,
+	"server/dialect":                  4,
 	"server/devstack/process":         3,
 	"server/health":                   3,
 	"server/realtime/internal/socket": 3,

@@ -179,7 +179,7 @@ func authPolicy(a *config.Auth) auth.Policy {
 
 func apiPolicy(c *config.Config) api.Policy {
 	return api.Policy{
-		SignatureOptional: c.Auth.Signature == "optional", Async: c.Ingest.Async,
+		SignatureOptional: c.Auth.Signature == config.SignatureOptional, Async: c.Ingest.Async,
 		OverflowAsync:  c.Ingest.Overflow == "async",
 		AnonymousReads: c.Reads.Anonymous, TopN: c.Reads.TopN, CountryHeader: c.Anomaly.CountryHeader,
 	}

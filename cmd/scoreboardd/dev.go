@@ -148,6 +148,7 @@ func devEnv(stack *devstack.Stack, secrets *secrets) config.Lookup {
 		"SCOREBOARD_ADDR": "127.0.0.1:8080", "SCOREBOARD_AUTH_DEV_ISSUER": "true", "SCOREBOARD_LOG_LEVEL": "warn",
 		"SCOREBOARD_KAFKA_PARTITIONS": "4", "SCOREBOARD_AUTH_MAX_TOKEN_LIFE": (devTokenLife + time.Hour).String(),
 		"SCOREBOARD_KAFKA_INCREMENTS_PARTITIONS": "4", "SCOREBOARD_AUTH_JWKS_NETWORKS": "127.0.0.0/8,::1/128",
+		"SCOREBOARD_DIALECTS": strings.Join(config.DialectNames, ","),
 	}
 	if stack != nil {
 		defaults["SCOREBOARD_POSTGRES_URL"] = stack.PostgresURL

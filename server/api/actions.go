@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"net/http"
@@ -22,6 +23,12 @@ func (a *API) checkProofs(c *gin.Context, cmd *command) error {
 		action, err := a.ActionTokens.Verify(r.ActionToken)
 		if err != nil {
 			return err
+		}
+		if cmd.boundToken && action.Event == "" {
+			return &scoreboard.Error{
+				Code: scoreboard.CodeForbidden, Field: "action_token",
+				Message: "the action token was not made for an action_id",
+			}
 		}
 		if err := action.Covers(in); err != nil {
 			return err
@@ -68,7 +75,7 @@ func (a *API) startAction(c *gin.Context, caller *auth.Claims) error {
 		return err
 	}
 	out := protocol.Action{
-		ActionID: scoreboard.FormatUUID(action.ID), ActionToken: a.ActionTokens.Issue(action),
+		ActionID: cmp.Or(action.Event, scoreboard.FormatUUID(action.ID)), ActionToken: a.ActionTokens.Issue(action),
 		UserID: string(action.User), Action: action.Action,
 		LeastDuration: action.MinTime.String(), MinDelta: action.MinDelta, MaxDelta: action.MaxDelta,
 		IssuedAt: action.Issued, ExpiresAt: action.Expires,
@@ -100,6 +107,15 @@ func (a *API) newAction(
 	if err := scoreboard.CheckClientAction(r.Action); err != nil {
 		return nil, err
 	}
+	if r.ActionID != "" {
+		if _, err := scoreboard.ParseEventID(user, r.ActionID); err != nil {
+			return nil, scoreboard.Invalid("action_id",
+				"action_id must be 1 to %d characters of A-Z a-z 0-9 . _ : @ -", scoreboard.MaxEventIDLength)
+		}
+		if r.Board == "" && r.Boards == nil {
+			r.Board = string(a.boundBoard)
+		}
+	}
 	boards, err := parseBoards(r.Board, r.Boards)
 	if err != nil {
 		return nil, err
@@ -108,7 +124,8 @@ func (a *API) newAction(
 		return nil, scoreboard.Invalid("boards", "boards must name at most %d boards", scoreboard.MaxBoards)
 	}
 	action := &scoreboard.Action{
-		User: user, Boards: boards, Action: r.Action, Issued: a.Now().UTC().Truncate(time.Millisecond),
+		User: user, Event: r.ActionID, Boards: boards, Action: r.Action,
+		Issued:   a.Now().UTC().Truncate(time.Millisecond),
 		MinDelta: -scoreboard.MaxScore, MaxDelta: scoreboard.MaxScore,
 	}
 	_, _ = rand.Read(action.ID[:]) // never fails

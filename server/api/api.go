@@ -146,10 +146,15 @@ type Policy struct {
 type API struct {
 	Options
 	engine  *gin.Engine
-	metrics *metrics
-	pages   pageCache
-	errors  errorLog
-	policy  atomic.Pointer[Policy]
+	hosts   map[string]*gin.Engine // of dialects with a host of their own
+	claimed map[claimedPath]*Dialect
+	// boundBoard is where an action counts that is started for an event without a board;
+	// "" for global.
+	boundBoard scoreboard.BoardID
+	metrics    *metrics
+	pages      pageCache
+	errors     errorLog
+	policy     atomic.Pointer[Policy]
 	// suspended is why every route answers 503; nil: none does.
 	suspended atomic.Pointer[string]
 }
@@ -158,28 +163,35 @@ type API struct {
 func New(o Options) *API {
 	gin.SetMode(gin.ReleaseMode)
 	a := &API{
-		Options: o, engine: gin.New(), metrics: newMetrics(),
+		Options: o, metrics: newMetrics(),
 		errors: errorLog{states: make(map[errorKind]*logState)},
 	}
 	if a.Operations != nil {
 		a.Operations.slots = make(chan struct{}, maxJobs)
 	}
 	a.Configure(o.Policy)
-	a.engine.HandleMethodNotAllowed = true
-	a.engine.UseRawPath = true
-	// gin redirects before any middleware runs: without our headers and errors.
-	a.engine.RedirectTrailingSlash = false
-	a.engine.Use(a.identify, a.recoverPanic, a.cors)
-	a.engine.NoRoute(a.unmatched(func(*http.Request) error {
-		return scoreboard.Errorf(scoreboard.CodeNotFound, "no such route")
-	}))
-	a.engine.NoMethod(a.unmatched(func(r *http.Request) error {
-		return scoreboard.Errorf(scoreboard.CodeMethodNotAllowed, "method %.20s is not allowed", r.Method)
-	}))
+	a.engine = a.newEngine()
 	for _, r := range a.routes() {
 		a.engine.Handle(r.method, r.path, a.serve(r))
 	}
 	return a
+}
+
+// newEngine returns a router without routes.
+func (a *API) newEngine() *gin.Engine {
+	e := gin.New()
+	e.HandleMethodNotAllowed = true
+	e.UseRawPath = true
+	// gin redirects before any middleware runs: without our headers and errors.
+	e.RedirectTrailingSlash = false
+	e.Use(a.identify, a.recoverPanic, a.cors)
+	e.NoRoute(a.unmatched(func(*http.Request) error {
+		return scoreboard.Errorf(scoreboard.CodeNotFound, "no such route")
+	}))
+	e.NoMethod(a.unmatched(func(r *http.Request) error {
+		return scoreboard.Errorf(scoreboard.CodeMethodNotAllowed, "method %.20s is not allowed", r.Method)
+	}))
+	return e
 }
 
 // unmatched answers requests that match no route.
@@ -207,4 +219,4 @@ func (a *API) Resume() { a.suspended.Store(nil) }
 func (a *API) currentPolicy() *Policy { return a.policy.Load() }
 
 // ServeHTTP implements http.Handler.
-func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.engine.ServeHTTP(w, r) }
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.engineOf(r).ServeHTTP(w, r) }

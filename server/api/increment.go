@@ -19,7 +19,8 @@ import (
 // fields as they were signed.
 type command struct {
 	scoreboard.Increment
-	request *protocol.IncrementRequest
+	request    *protocol.IncrementRequest
+	boundToken bool // its action token must have been made for its event
 }
 
 // parseCommand parses the fields of a request; nothing is looked up. The event id
@@ -99,24 +100,10 @@ func (a *API) increment(c *gin.Context, caller *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	if err := a.authorize(c.Request.Context(), cmd, caller, time.Now()); err != nil {
-		return err
-	}
-	by, err := a.checkSignature(c, cmd, body)
+	charge, err := a.admit(c, caller, cmd, body, a.currentPolicy().SignatureOptional)
 	if err != nil {
 		return err
 	}
-	if err := by.checkScope(&cmd.Increment); err != nil {
-		return err
-	}
-	if err := a.checkProofs(c, cmd); err != nil {
-		return err
-	}
-	charge, err := a.chargeKey(c.Request.Context(), by)
-	if err != nil {
-		return err
-	}
-	a.setOrigin(c, &cmd.Increment, scoreboard.SourceAPI, by.keyID)
 	if prefersAsync(c) && a.canAsync(c, &cmd.Increment) {
 		return a.submitAsync(c, cmd, charge)
 	}
@@ -131,6 +118,32 @@ func (a *API) increment(c *gin.Context, caller *auth.Claims) error {
 	}
 	respondReceipts(c, cmd, receipts)
 	return nil
+}
+
+// admit checks everything about a request that can be checked before the transaction,
+// counts it against its key's rate, and adds where it came from.
+func (a *API) admit(
+	c *gin.Context, caller *auth.Claims, cmd *command, body []byte, signatureOptional bool,
+) (keyCharge, error) {
+	if err := a.authorize(c.Request.Context(), cmd, caller, time.Now()); err != nil {
+		return keyCharge{}, err
+	}
+	by, err := a.checkSignature(c, cmd, body, signatureOptional)
+	if err != nil {
+		return keyCharge{}, err
+	}
+	if err := by.checkScope(&cmd.Increment); err != nil {
+		return keyCharge{}, err
+	}
+	if err := a.checkProofs(c, cmd); err != nil {
+		return keyCharge{}, err
+	}
+	charge, err := a.chargeKey(c.Request.Context(), by)
+	if err != nil {
+		return keyCharge{}, err
+	}
+	a.setOrigin(c, &cmd.Increment, scoreboard.SourceAPI, by.keyID)
+	return charge, nil
 }
 
 // authorize checks whether the caller may write for the user, and the delta against the

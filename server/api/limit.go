@@ -79,25 +79,21 @@ func (a *API) checkRate(c *gin.Context, r route, caller *auth.Claims) error {
 	return r.rate.take(c.Request.Context(), caller)
 }
 
+// cachedAnswer answers from the cache, and reports whether there was anything.
+type cachedAnswer func(*gin.Context, *auth.Claims) (bool, error)
+
 // serveStale answers a client over the limit from the cache, with Retry-After, or
 // returns the rejection if nothing recent is cached.
-func (a *API) serveStale(c *gin.Context, r route, caller *auth.Claims, rejection error) error {
-	var cached func(*gin.Context, *auth.Claims) (bool, error)
-	switch r.path {
-	case pathTop:
-		cached = a.staleTop
-	case pathMe, pathScore, pathRank:
-		cached = a.stalePlace
-	default:
+func serveStale(cached cachedAnswer) func(*gin.Context, *auth.Claims, error) error {
+	return func(c *gin.Context, caller *auth.Claims, rejection error) error {
+		setRetryAfter(c, rejection)
+		// What is not found is rejected like what is not cached: the difference would tell
+		// which private boards exist.
+		if ok, err := cached(c, caller); ok || err != nil && scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
+			return err
+		}
 		return rejection
 	}
-	setRetryAfter(c, rejection)
-	// What is not found is rejected like what is not cached: the difference would tell
-	// which private boards exist.
-	if ok, err := cached(c, caller); ok || err != nil && scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
-		return err
-	}
-	return rejection
 }
 
 // countAuthFailure counts wrong credentials by address, and beyond the limit

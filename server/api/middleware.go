@@ -25,6 +25,7 @@ const (
 	keyAction    = "audit_action"  // of the route, for the audit trail
 	keyBody      = "audit_body"    // what decode has read, for the audit trail
 	keyAudited   = "audit_written" // the entry is written already, or none is needed
+	keyDialect   = "dialect"       // of the route; absent for the native API
 )
 
 // identify gives every request an id and a trace context, the caller's if they are
@@ -118,7 +119,7 @@ func (a *API) recoverPanic(c *gin.Context) {
 const (
 	corsMethods = "GET, POST, PUT, PATCH, DELETE"
 	corsHeaders = "Authorization, Content-Type, If-None-Match, Last-Event-ID, Prefer, Traceparent, " +
-		"X-Request-Id, X-Scoreboard-Key, X-Scoreboard-Timestamp, X-Scoreboard-Signature"
+		"X-Idempotency-Key, X-Request-Id, X-Scoreboard-Key, X-Scoreboard-Timestamp, X-Scoreboard-Signature"
 	corsExposed = "ETag, Location, Retry-After, Traceparent, X-Request-Id"
 	corsMaxAge  = "600" // seconds that a browser may cache a preflight
 )

@@ -103,6 +103,7 @@ var bodyBounds = map[string]object{
 	"IncrementRequest.key_id": text(maxBody), // an unknown key is a wrong signature
 	"IncrementRequest.board":  families,
 	"IncrementRequest.boards": families,
+	"ActionRequest.action_id": eventIDs,
 	"ActionRequest.board":     families,
 	"ActionRequest.boards":    families,
 	"BoardRequest.board":      families,

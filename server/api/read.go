@@ -140,12 +140,16 @@ func (a *API) topJSON(top *scoreboard.Top, board *scoreboard.Board, limit int) *
 	if !out.Degraded {
 		out.Version, out.Epoch = &top.Version, &top.Epoch
 	}
-	if n := len(shown); n > 0 && shown[n-1].Rank < top.Total {
-		out.NextCursor = a.encodeCursor(scoreboard.PageCursor{
-			Board: top.Board, Position: top.Position(n-1, board.Order),
-		})
-	}
+	out.NextCursor = a.nextCursor(top, board, len(shown))
 	return out
+}
+
+// nextCursor returns the cursor after the first n rows of top, "" if there are no more.
+func (a *API) nextCursor(top *scoreboard.Top, board *scoreboard.Board, n int) string {
+	if n == 0 || top.Entries[n-1].Rank >= top.Total {
+		return ""
+	}
+	return a.encodeCursor(scoreboard.PageCursor{Board: top.Board, Position: top.Position(n-1, board.Order)})
 }
 
 // maxWait bounds a long poll.

@@ -54,6 +54,16 @@ func (a *API) fail(c *gin.Context, err error) {
 	if status == http.StatusUnauthorized {
 		c.Writer.Header().Set("WWW-Authenticate", "Bearer")
 	}
+	a.respondError(c, status, &e)
+}
+
+// respondError writes an error in the shape of the API that was called.
+func (a *API) respondError(c *gin.Context, status int, e *protocol.Error) {
+	if d := a.dialectOf(c); d != nil {
+		status, body := d.Error(status, e)
+		respond(c, status, body)
+		return
+	}
 	respond(c, status, e)
 }
 
@@ -61,7 +71,7 @@ func (a *API) fail(c *gin.Context, err error) {
 // it was when it began.
 func (a *API) rejectSuspended(c *gin.Context, reason string) {
 	c.Writer.Header().Set("Retry-After", "1")
-	respond(c, http.StatusServiceUnavailable, protocol.Error{
+	a.respondError(c, http.StatusServiceUnavailable, &protocol.Error{
 		ErrorCode: string(scoreboard.CodeUnavailable), Message: reason, RequestID: c.GetString(keyRequestID),
 	})
 }

@@ -26,6 +26,11 @@ type route struct {
 	data         visibility
 	handle       handler
 	action       string // in the audit trail, noun.verb; "" where nothing is audited
+
+	// stale answers a client over the limit from the cache, or returns the rejection;
+	// nil where nothing is cached.
+	stale   func(c *gin.Context, caller *auth.Claims, rejection error) error
+	dialect *Dialect // nil: of the native API
 }
 
 // Scopes of routes that require none of package auth.
@@ -134,13 +139,17 @@ func (a *API) routes() []route {
 			own("GET", "/v1/events/:event_id", parameters{"user_id"}, &l.Events, a.event))
 	}
 	if a.Reads != nil {
+		cached := func(r route, answer cachedAnswer) route {
+			r.stale = serveStale(answer)
+			return r
+		}
 		t = append(t,
-			board("GET", pathTop, parameters{"limit", "board", "cursor", "min_version", "wait", "after"},
-				optionalToken, &l.Top, a.top),
-			board("GET", pathMe, placeParameters, anyToken, &l.Rank, a.place),
+			cached(board("GET", pathTop, parameters{"limit", "board", "cursor", "min_version", "wait", "after"},
+				optionalToken, &l.Top, a.top), a.staleTop),
+			cached(board("GET", pathMe, placeParameters, anyToken, &l.Rank, a.place), a.stalePlace),
 			board("POST", pathUsers, noParameters, optionalToken, &l.Rank, a.list),
-			board("GET", pathScore, placeParameters, optionalToken, &l.Rank, a.place),
-			board("GET", pathRank, placeParameters, optionalToken, &l.Rank, a.place))
+			cached(board("GET", pathScore, placeParameters, optionalToken, &l.Rank, a.place), a.stalePlace),
+			cached(board("GET", pathRank, placeParameters, optionalToken, &l.Rank, a.place), a.stalePlace))
 	}
 	if a.Ledger != nil {
 		t = append(t, own("GET", "/v1/users/:user_id/statement",
@@ -263,9 +272,12 @@ func (a *API) adminRoutes() []route {
 
 // serve runs one route, answers its error and measures it.
 func (a *API) serve(r route) gin.HandlerFunc {
-	observe := a.metrics.route(r.method, r.path)
+	observe := a.metrics.route(&r)
 	return func(c *gin.Context) {
 		started := time.Now()
+		if r.dialect != nil {
+			c.Set(keyDialect, r.dialect)
+		}
 		if reason := a.suspended.Load(); reason != nil && r.data != showsNothing {
 			a.rejectSuspended(c, *reason)
 		} else if err := a.run(c, r); err != nil {
@@ -299,7 +311,10 @@ func (a *API) run(c *gin.Context, r route) error {
 		return scoreboard.Errorf(scoreboard.CodeForbidden, "the token lacks the scope %s", scope)
 	}
 	if err := a.checkRate(c, r, caller); err != nil {
-		return a.serveStale(c, r, caller, err)
+		if r.stale == nil {
+			return err
+		}
+		return r.stale(c, caller, err)
 	}
 	if r.scope == auth.ScopeAdmin || r.path == pathRealtime {
 		clearWriteDeadline(c)
@@ -330,6 +345,9 @@ func (a *API) logAccess(c *gin.Context, route string, took time.Duration) {
 		slog.String("request_id", c.GetString(keyRequestID)), slog.String("trace", c.GetString(keyTrace)))
 }
 
+// nativeDialect is the label of the API's own routes.
+const nativeDialect = "native"
+
 type metrics struct {
 	latency *prometheus.HistogramVec
 }
@@ -337,21 +355,25 @@ type metrics struct {
 func newMetrics() *metrics {
 	return &metrics{latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "scoreboard_api_request_seconds",
-		Help:    "Response time by route and status; its count is the request rate.",
+		Help:    "Response time by API (native or a dialect), route and status; its count is the request rate.",
 		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .2, .5, 1, 2.5},
-	}, []string{"method", "route", "status"})}
+	}, []string{"dialect", "method", "route", "status"})}
 }
 
 // route returns the observer of one route. Status 200 is resolved in advance,
 // which saves a lookup per request.
-func (m *metrics) route(method, path string) func(status int, took time.Duration) {
-	ok := m.latency.WithLabelValues(method, path, "200")
+func (m *metrics) route(r *route) func(status int, took time.Duration) {
+	dialect := nativeDialect
+	if r.dialect != nil {
+		dialect = r.dialect.Name
+	}
+	ok := m.latency.WithLabelValues(dialect, r.method, r.path, "200")
 	return func(status int, took time.Duration) {
 		if status == 200 {
 			ok.Observe(took.Seconds())
 			return
 		}
-		m.latency.WithLabelValues(method, path, strconv.Itoa(status)).Observe(took.Seconds())
+		m.latency.WithLabelValues(dialect, r.method, r.path, strconv.Itoa(status)).Observe(took.Seconds())
 	}
 }
 

@@ -21,13 +21,14 @@ type signer struct {
 }
 
 // checkSignature verifies the header scheme if its header is present, else the
-// field scheme, and returns the key that signed.
-func (a *API) checkSignature(c *gin.Context, cmd *command, body []byte) (signer, error) {
+// field scheme, and returns the key that signed: none if the request is not signed and
+// need not be.
+func (a *API) checkSignature(c *gin.Context, cmd *command, body []byte, optional bool) (signer, error) {
 	if signature := c.GetHeader(protocol.HeaderSignature); signature != "" {
 		return a.checkHeaderSignature(c, signature, body)
 	}
 	if cmd.request.Signature == "" {
-		if a.currentPolicy().SignatureOptional {
+		if optional {
 			return signer{}, nil
 		}
 		return signer{}, auth.ErrSignature()
@@ -91,7 +92,7 @@ func (k keyCharge) settle(receipts []scoreboard.Receipt, err error) {
 	}
 	code := scoreboard.CodeOf(err)
 	unknown := code == scoreboard.CodeInternal || code == scoreboard.CodeUnavailable
-	if err != nil && !unknown || err == nil && len(receipts) > 0 && receipts[0].Replayed {
+	if err != nil && !unknown || err == nil && len(receipts) > 0 && (receipts[0].Replayed || receipts[0].NotRecorded) {
 		k.limit.Return(k.key)
 	}
 }

@@ -15,12 +15,16 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// maxActionToken exceeds the longest action token: ten boards, the user and the
-// action, each with the longest name.
-const maxActionToken = 1024
+// maxActionToken exceeds the longest action token: ten boards, the user, the action and
+// the event, each with the longest name.
+const maxActionToken = 1280
 
-// actionPrefix starts an action token and is its format version.
-const actionPrefix = "at1."
+// The prefixes of action tokens are the versions of their format: for any event, and for
+// one that is named after the action.
+const (
+	actionPrefix      = "at1."
+	boundActionPrefix = "at2."
+)
 
 // ActionTokens signs and verifies action tokens with a key derived from the master
 // key: every node verifies the tokens of every other, and nothing that is signed for
@@ -40,8 +44,12 @@ func NewActionTokens(masterKey string) (*ActionTokens, error) {
 	return &ActionTokens{key}, nil
 }
 
-func (t *ActionTokens) sign(payload []byte) []byte {
+// sign covers the prefix of the second version only: the first has none in its text.
+func (t *ActionTokens) sign(prefix string, payload []byte) []byte {
 	mac := hmac.New(sha256.New, t.key)
+	if prefix != actionPrefix {
+		mac.Write([]byte(prefix))
+	}
 	mac.Write(payload)
 	return mac.Sum(nil)
 }
@@ -56,10 +64,14 @@ func (t *ActionTokens) Issue(a *scoreboard.Action) string {
 	}
 	b = appendText(b, string(a.User))
 	b = appendText(b, a.Action)
+	prefix := actionPrefix
+	if a.Event != "" {
+		prefix, b = boundActionPrefix, appendText(b, a.Event)
+	}
 	for _, board := range a.Boards {
 		b = appendText(b, string(board))
 	}
-	return actionPrefix + base64.RawURLEncoding.EncodeToString(append(b, t.sign(b)...))
+	return prefix + base64.RawURLEncoding.EncodeToString(append(b, t.sign(prefix, b)...))
 }
 
 // appendText appends a text with its length; all texts are shorter than 256 bytes.
@@ -73,7 +85,12 @@ func errActionToken() error {
 // Verify parses a token of Issue, or returns forbidden. The caller checks whether the
 // action covers the increment.
 func (t *ActionTokens) Verify(token string) (*scoreboard.Action, error) {
+	prefix := actionPrefix
 	text, ok := strings.CutPrefix(token, actionPrefix)
+	if !ok {
+		prefix = boundActionPrefix
+		text, ok = strings.CutPrefix(token, boundActionPrefix)
+	}
 	if !ok || len(token) > maxActionToken || strings.ContainsAny(token, lineBreaks) {
 		return nil, errActionToken()
 	}
@@ -82,10 +99,10 @@ func (t *ActionTokens) Verify(token string) (*scoreboard.Action, error) {
 		return nil, errActionToken()
 	}
 	b, mac := raw[:len(raw)-sha256.Size], raw[len(raw)-sha256.Size:]
-	if !hmac.Equal(t.sign(b), mac) {
+	if !hmac.Equal(t.sign(prefix, b), mac) {
 		return nil, errActionToken()
 	}
-	a, ok := parseAction(b)
+	a, ok := parseAction(b, prefix == boundActionPrefix)
 	if !ok {
 		return nil, errActionToken()
 	}
@@ -93,7 +110,7 @@ func (t *ActionTokens) Verify(token string) (*scoreboard.Action, error) {
 }
 
 // parseAction parses a signed payload. Its lengths are checked all the same.
-func parseAction(b []byte) (*scoreboard.Action, bool) {
+func parseAction(b []byte, bound bool) (*scoreboard.Action, bool) {
 	a := &scoreboard.Action{}
 	if len(b) < len(a.ID) {
 		return nil, false
@@ -117,11 +134,18 @@ func parseAction(b []byte) (*scoreboard.Action, bool) {
 		}
 		texts, b = append(texts, string(b[1:1+size])), b[1+size:]
 	}
-	if len(texts) < 3 {
+	before := 2 // the boards
+	if bound {
+		before = 3
+	}
+	if len(texts) <= before {
 		return nil, false
 	}
 	a.User, a.Action = scoreboard.UserID(texts[0]), texts[1]
-	for _, board := range texts[2:] {
+	if bound {
+		a.Event = texts[2]
+	}
+	for _, board := range texts[before:] {
 		a.Boards = append(a.Boards, scoreboard.BoardID(board))
 	}
 	return a, true

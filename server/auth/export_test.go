@@ -13,7 +13,8 @@ func CountKeys(body []byte) (int, error) {
 
 // SignAction issues an action token with any payload.
 func (t *ActionTokens) SignAction(payload []byte) string {
-	return actionPrefix + base64.RawURLEncoding.EncodeToString(append(append([]byte{}, payload...), t.sign(payload)...))
+	signed := append(append([]byte{}, payload...), t.sign(actionPrefix, payload)...)
+	return actionPrefix + base64.RawURLEncoding.EncodeToString(signed)
 }
 
 // Check returns why a key set must not be read from an address.

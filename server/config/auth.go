@@ -41,6 +41,12 @@ func (t *TLS) check(p *problems) {
 	}
 }
 
+// Whether writes must be signed.
+const (
+	SignatureRequired = "required"
+	SignatureOptional = "optional"
+)
+
 // Auth is how tokens, signatures and attestations are verified.
 type Auth struct {
 	JWTSecret      string
@@ -88,7 +94,10 @@ func (a *Auth) settings() []setting {
 			"32 bytes in hex that encrypt the secrets of signing keys, and sign page cursors and action tokens",
 			"", secret, &a.MasterKey,
 		},
-		{"auth.signature", "whether writes must be signed: required or optional", "required", live, &a.Signature},
+		{
+			"auth.signature", "whether writes must be signed: required or optional", SignatureRequired, live,
+			&a.Signature,
+		},
 		{"auth.dev_issuer", "serve POST /v1/admin/tokens, for development only", "false", fixed, &a.DevIssuer},
 	}
 }
@@ -110,5 +119,5 @@ func (a *Auth) check(p *problems) {
 	if a.MaxTokenLife < 0 {
 		p.add("auth.max_token_life", "must be 0 or greater, not %s", a.MaxTokenLife)
 	}
-	p.oneOf("auth.signature", a.Signature, "required", "optional")
+	p.oneOf("auth.signature", a.Signature, SignatureRequired, SignatureOptional)
 }

@@ -30,6 +30,7 @@ type Config struct {
 	Realtime       Realtime
 	Reads          Reads
 	Limit          Limit
+	Dialects       Dialects
 	LogLevel       string
 
 	values []Value // as they were read
@@ -81,6 +82,7 @@ func (c *Config) settings() []setting {
 			},
 		},
 		c.Streams.settings(), c.Reconcile.settings(), c.Realtime.settings(), c.Reads.settings(), c.Limit.settings(),
+		c.Dialects.settings(),
 		[]setting{{"log.level", "lowest level that is logged: debug, info, warn or error", "info", fixed, &c.LogLevel}},
 	)
 }
@@ -107,6 +109,7 @@ func (c *Config) check(p *problems) {
 	c.Realtime.check(p)
 	c.Reads.check(p)
 	c.Limit.check(p)
+	c.Dialects.check(p)
 	if new(slog.Level).UnmarshalText([]byte(c.LogLevel)) != nil {
 		p.add("log.level", "must be debug, info, warn or error, not %q", c.LogLevel)
 	}

@@ -68,10 +68,17 @@ var groups = map[string]struct{ title, about string }{
 		"Rate limits", "Rates are in requests a minute, 0 to 1000000, over all nodes together. Requests over a limit " +
 			"get a 429 with `Retry-After`.",
 	},
+	"dialect": {
+		"Dialects", "APIs of four other specifications, for clients that were written for them. Each needs the roles " +
+			"of the native routes that it translates to.",
+	},
 }
 
 // The settings without a group of their own are together under the first heading.
 func groupOf(name string) string {
+	if name == "dialects" {
+		return "dialect"
+	}
 	prefix, _, found := strings.Cut(name, ".")
 	if !found || prefix == "ops" || prefix == "log" {
 		return ""

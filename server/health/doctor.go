@@ -271,7 +271,7 @@ func (d Doctor) configuration(context.Context) protocol.Check {
 	}
 	var insecure string
 	switch {
-	case c.Auth.Signature == "optional":
+	case c.Auth.Signature == config.SignatureOptional:
 		insecure = "auth.signature is optional: a bearer token alone is enough to write"
 	case c.Auth.DevIssuer:
 		insecure = "auth.dev_issuer is on: score:admin can issue tokens for any user"

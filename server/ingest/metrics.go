@@ -10,8 +10,8 @@ import (
 )
 
 type metrics struct {
-	accepted, replayed, rejected, refused, splits, locked prometheus.Counter
-	batch, commit, latency                                prometheus.Histogram
+	accepted, replayed, unchanged, rejected, refused, splits, locked prometheus.Counter
+	batch, commit, latency                                           prometheus.Histogram
 }
 
 func newMetrics() *metrics {
@@ -28,6 +28,8 @@ func newMetrics() *metrics {
 	return &metrics{
 		accepted: counter("accepted_total", "Increments recorded."),
 		replayed: counter("replayed_total", "Repeats of a recorded event, answered with the original receipt."),
+		unchanged: counter("unchanged_total",
+			"Scores of the dialect plain that were not better and left nothing in the ledger."),
 		rejected: counter("rejected_total", "Increments rejected by a rule, or not stored because of an error."),
 		refused:  counter("refused_total", "Increments rejected because too many were waiting."),
 		locked:   counter("locked_total", "Increments delayed because another transaction had locked their user."),
@@ -45,6 +47,8 @@ func (m *metrics) observe(c *call) {
 		m.rejected.Inc()
 	case replayed(c.outcome.Receipts):
 		m.replayed.Inc()
+	case len(c.outcome.Receipts) > 0 && c.outcome.Receipts[0].NotRecorded:
+		m.unchanged.Inc()
 	default:
 		m.accepted.Inc()
 	}
@@ -56,7 +60,7 @@ func replayed(receipts []scoreboard.Receipt) bool { return len(receipts) > 0 && 
 func (in *Ingest) Collectors() []prometheus.Collector {
 	m := in.metrics
 	return []prometheus.Collector{
-		m.accepted, m.replayed, m.rejected, m.refused, m.splits, m.locked, m.batch, m.commit, m.latency,
+		m.accepted, m.replayed, m.unchanged, m.rejected, m.refused, m.splits, m.locked, m.batch, m.commit, m.latency,
 	}
 }
 

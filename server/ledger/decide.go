@@ -85,6 +85,11 @@ func (b *Batch) decide(in *scoreboard.Increment, hash [16]byte) ([]scoreboard.Re
 			return nil, err
 		}
 	}
+	if in.OnlyIfBetter {
+		if standing := b.standing(in, boards, next); standing != nil {
+			return standing, nil
+		}
+	}
 	if err := b.detectAnomalies(in, boards, next); err != nil {
 		return nil, err
 	}
@@ -99,6 +104,25 @@ func (b *Batch) decide(in *scoreboard.Increment, hash [16]byte) ([]scoreboard.Re
 	receipts := make([]scoreboard.Receipt, len(known.receipts))
 	copy(receipts, known.receipts)
 	return receipts, nil
+}
+
+// standing returns what a user has on boards, or nil if the next scores differ.
+func (b *Batch) standing(
+	in *scoreboard.Increment, boards []*scoreboard.Board, next []scoreboard.Score,
+) []scoreboard.Receipt {
+	receipts := make([]scoreboard.Receipt, len(boards))
+	for i, board := range boards {
+		s := b.scores[ScoreKey{in.User, board.ID}]
+		if !s.Exists || s.Value != next[i] {
+			return nil
+		}
+		previous := s.Value
+		receipts[i] = scoreboard.Receipt{
+			User: in.User, Board: board.ID, Event: in.Event, NewScore: s.Value, Previous: &previous,
+			Version: s.Version, RecordedAt: s.ReachedAt, NotRecorded: true,
+		}
+	}
+	return receipts
 }
 
 // Replay returns the answer to a repeat: its original receipts, or a conflict if

@@ -6,6 +6,9 @@ import "time"
 // boards.
 type ActionRequest struct {
 	UserID string `json:"user_id,omitempty"` // the token's user by default
+	// Id of the only event that the token is for, up to 128 of the characters A-Z a-z 0-9 .
+	// _ : @ and -; any event by default.
+	ActionID string `json:"action_id,omitempty"`
 	// The board, or Boards, exactly as the increment will name them.
 	Board  string   `json:"board,omitempty"`
 	Boards []string `json:"boards,omitempty"` // 1 to 10 boards, exactly as the increment will name them

@@ -82,8 +82,9 @@ type EventStatus struct {
 // Reason narrows down the error code delta_out_of_range. It is delta_limits (the
 // settings ingest.min_delta and ingest.max_delta), board_bounds (the board's), action_rule
 // (the setting ingest.actions), action_bounds (those that the action was started with) or
-// key_scope (the key's max_delta). It is absent if the delta is not within ±(2^53 − 1),
-// and for all other codes. Clients must accept reasons that they do not know.
+// key_scope (the key's max_delta). It is absent if the delta is not within ±(2^53 − 1).
+// Of rule_violated, it is action_by where the action's rule does not allow the caller. It
+// is absent for all other codes. Clients must accept reasons that they do not know.
 type Error struct {
 	ErrorCode string `json:"error_code"`         // what is wrong, for programs
 	Message   string `json:"message"`            // what is wrong and what to do, for people; it may change

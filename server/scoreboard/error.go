@@ -44,6 +44,7 @@ const (
 	ReasonBoardBounds  Reason = "board_bounds"  // the board's min_delta and max_delta
 	ReasonActionRule   Reason = "action_rule"   // the rule of the action (setting ingest.actions)
 	ReasonActionBounds Reason = "action_bounds" // the bounds that the action was started with
+	ReasonActionBy     Reason = "action_by"     // the action's rule does not allow the caller (rule_violated)
 	ReasonKeyScope     Reason = "key_scope"     // the max_delta of the signing key
 )
 

@@ -64,6 +64,12 @@ func NewEventID() EventID {
 	return EventID{UUID: u, Text: FormatUUID(u)}
 }
 
+// NamedEventID is the id that a text always has for a user (UUIDv5).
+func NamedEventID(user UserID, text string) EventID {
+	u := nameUUID(user, text)
+	return EventID{UUID: u, Text: FormatUUID(u)}
+}
+
 // FormatUUID formats u as 8-4-4-4-12 in lower case.
 func FormatUUID(u [16]byte) string {
 	var b [36]byte

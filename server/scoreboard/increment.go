@@ -30,6 +30,9 @@ type Increment struct {
 	ActionID   [16]byte // of the action token; zero: none
 	ActionTime ActionTime
 	Attested   bool // by an authoritative server
+	// OnlyIfBetter records nothing, not even the event, where the score is not better than
+	// the user's on a board of mode best. For a dialect whose specification wants it so.
+	OnlyIfBetter bool
 	// Objection is why it is rejected, unless the event is known: a repeat gets
 	// its receipt even if a token has expired since.
 	Objection *Error
@@ -147,8 +150,11 @@ type Receipt struct {
 	Version    int64  // counts the user's ledger rows on the board: 1, 2, 3
 	RecordedAt time.Time
 	Replayed   bool // the event was known; everything but Rank is the original
-	Reversed   bool
-	Rank       *int64 // 1-based, current; nil if it was not available in time
+	// NotRecorded says that an increment with OnlyIfBetter was not better: the score, the
+	// version and the time at which it was reached are the user's, and nothing was written.
+	NotRecorded bool
+	Reversed    bool
+	Rank        *int64 // 1-based, current; nil if it was not available in time
 }
 
 // Rejection is why an event was not recorded after it had been accepted.

@@ -27,6 +27,7 @@ const (
 type Action struct {
 	ID       [16]byte
 	User     UserID
+	Event    string    // id of the event that the token was made for; "" for any
 	Boards   []BoardID // as they will be submitted
 	Action   string
 	Issued   time.Time
@@ -38,8 +39,9 @@ type Action struct {
 
 // Covers returns a forbidden if the token is not for this increment.
 func (a *Action) Covers(in *Increment) error {
-	if a.User != in.User || !slices.Equal(a.Boards, in.Boards) || a.Action != in.Action {
-		return Errorf(CodeForbidden, "the action token is for another user, board or action")
+	if a.User != in.User || !slices.Equal(a.Boards, in.Boards) || a.Action != in.Action ||
+		a.Event != "" && a.Event != in.Event.Text {
+		return Errorf(CodeForbidden, "the action token is for another user, board, action or event")
 	}
 	return nil
 }

@@ -184,9 +184,9 @@ func (r *Rule) Check(in *Increment, at time.Time, past []PastAction) error {
 	case r.Disabled:
 		return violation(in, "is disabled")
 	case r.ServersOnly && !in.Server:
-		return violation(in, "may be performed by servers only")
+		return notAllowed(in, "may be performed by servers only")
 	case r.Keys != nil && !slices.Contains(r.Keys, in.KeyID):
-		return violation(in, "may not be performed with this key")
+		return notAllowed(in, "may not be performed with this key")
 	}
 	var count int64
 	for i := range past {
@@ -207,6 +207,13 @@ func (r *Rule) Check(in *Increment, at time.Time, past []PastAction) error {
 	return nil
 }
 
-func violation(in *Increment, why string) error {
+func violation(in *Increment, why string) *Error {
 	return &Error{Code: CodeRuleViolated, Field: "action", Message: "action " + in.Action + " " + why}
+}
+
+// notAllowed is a violation by a caller who may not perform the action at all.
+func notAllowed(in *Increment, why string) *Error {
+	e := violation(in, why)
+	e.Reason = ReasonActionBy
+	return e
 }

@@ -1,0 +1,194 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// Dialect is another API in front of the same operations: its handlers translate
+// requests and responses, and call what the native handlers call, through a Call.
+type Dialect struct {
+	Name   string
+	Host   string // of its requests, in lower case; "" for every host
+	Base   string // in front of the paths of its routes, such as /delta; "" for none
+	Routes []DialectRoute
+	// Board is where actions count that are started for an action_id without a board;
+	// "" leaves that to other dialects and the native API.
+	Board scoreboard.BoardID
+	// SignatureOptional accepts writes without the header signature, whatever the
+	// setting auth.signature says.
+	SignatureOptional bool
+	// Error returns the status and the body of an error response, which is marshalled to
+	// JSON; status is the native one.
+	Error func(status int, e *protocol.Error) (int, any)
+}
+
+// DialectRoute is one of its routes.
+type DialectRoute struct {
+	Method, Path string // after Base; parameters are named as in the native routes
+	Access       Access
+	// Query are the parameters that it accepts; nil ignores all that it does not know.
+	Query []string
+	// Handle answers a request, or returns why it cannot.
+	Handle func(*Call) error
+}
+
+// Access is who may use a route of a dialect, and which limit counts its requests.
+type Access int
+
+// The accesses, each as that of a native route.
+const (
+	_           Access = iota
+	AccessWrite        // as POST /v1/scores/increment
+	AccessTop          // as GET /v1/leaderboard/top
+	AccessUser         // as GET /v1/users/{user_id}/rank
+	AccessMe           // as GET /v1/leaderboard/me
+)
+
+// route is a dialect's route as a row of the route table.
+func (a *API) dialectRoute(d *Dialect, r *DialectRoute) route {
+	out := route{
+		method: r.Method, path: d.Base + r.Path, query: r.Query, scope: optionalToken, rate: &a.Limits.Rank,
+		audit: unaudited, data: showsBoards, dialect: d,
+	}
+	if r.Query == nil {
+		out.query = anyParameters
+	}
+	switch r.Access {
+	case AccessWrite:
+		out.scope, out.rate, out.data = anyToken, &a.Limits.Updates, showsUser
+	case AccessTop:
+		out.rate = &a.Limits.Top
+	case AccessUser:
+	case AccessMe:
+		out.scope = anyToken
+	default:
+		panic("api: route " + r.Path + " of dialect " + d.Name + " has no access")
+	}
+	handle := func(c *gin.Context, caller *auth.Claims, rejection error) error {
+		return r.Handle(&Call{Caller: caller, api: a, gin: c, dialect: d, rejection: rejection})
+	}
+	out.handle = func(c *gin.Context, caller *auth.Claims) error { return handle(c, caller, nil) }
+	if r.Access != AccessWrite {
+		out.stale = handle
+	}
+	return out
+}
+
+// serves reports whether this process has what a route needs.
+func (a *API) serves(r *DialectRoute) bool {
+	if r.Access == AccessWrite {
+		return a.Submitter != nil && a.Reads != nil
+	}
+	return a.Reads != nil
+}
+
+// Mount adds the routes of dialects, before the API serves. It fails if two routes
+// claim one path, and names both.
+func (a *API) Mount(dialects ...*Dialect) error {
+	owners := make(map[string]string) // of "host METHOD pattern", in words
+	for _, r := range a.routes() {
+		owners[claim("", r.method, r.path)] = "the native " + r.method + " " + r.path
+	}
+	for _, d := range dialects {
+		if d.Board != "" {
+			a.boundBoard = d.Board
+		}
+		for i := range d.Routes {
+			r := &d.Routes[i]
+			if !a.serves(r) {
+				continue
+			}
+			row := a.dialectRoute(d, r)
+			words := fmt.Sprintf("%s %s of the dialect %s", row.method, d.Host+row.path, d.Name)
+			key := claim(d.Host, row.method, row.path)
+			if other := owners[key]; other != "" {
+				return fmt.Errorf("%s and %s claim one path: change dialect.%s.base", words, other, d.Name)
+			}
+			owners[key] = words
+			if err := a.mount(row); err != nil {
+				return fmt.Errorf("%s cannot be served beside the other routes: %w", words, err)
+			}
+		}
+	}
+	return nil
+}
+
+// claim identifies the requests of a route: names of parameters make no difference.
+func claim(host, method, path string) string {
+	parts := strings.Split(path, "/")
+	for i, part := range parts {
+		if strings.HasPrefix(part, ":") {
+			parts[i] = ":"
+		}
+	}
+	return host + " " + method + " " + strings.Join(parts, "/")
+}
+
+// mount adds a route to the engine of its host.
+func (a *API) mount(r route) (err error) {
+	defer func() {
+		if p := recover(); p != nil { // gin panics where parameters of two paths differ in name only
+			err = fmt.Errorf("%v", p)
+		}
+	}()
+	engine := a.engine
+	if host := r.dialect.Host; host != "" {
+		if a.hosts[host] == nil {
+			a.hosts[host] = a.newEngine()
+		}
+		engine = a.hosts[host]
+	}
+	engine.Handle(r.method, r.path, a.serve(r))
+	if a.claimed == nil {
+		a.claimed = make(map[claimedPath]*Dialect)
+	}
+	a.claimed[claimedPath{r.dialect.Host, r.path}] = r.dialect
+	return nil
+}
+
+// claimedPath is a path of a dialect on a host, "" for any.
+type claimedPath struct{ host, path string }
+
+// engineOf returns the routes of a request's host.
+func (a *API) engineOf(r *http.Request) *gin.Engine {
+	if len(a.hosts) == 0 {
+		return a.engine
+	}
+	host := strings.ToLower(r.Host)
+	if e := a.hosts[host]; e != nil {
+		return e
+	}
+	name, _, _ := strings.Cut(host, ":")
+	if e := a.hosts[name]; e != nil {
+		return e
+	}
+	return a.engine
+}
+
+// dialectOf returns the dialect in whose shape to answer a request, nil for the native
+// one. A request that no route matches is of the dialect that has its path, if it is
+// literal, or all of its host.
+func (a *API) dialectOf(c *gin.Context) *Dialect {
+	if d, ok := c.Get(keyDialect); ok {
+		return d.(*Dialect) //nolint:forcetypeassert // serve sets it
+	}
+	if len(a.claimed) == 0 {
+		return nil
+	}
+	host := strings.ToLower(c.Request.Host)
+	name, _, _ := strings.Cut(host, ":")
+	for _, h := range []string{host, name, ""} {
+		if d := a.claimed[claimedPath{h, c.Request.URL.Path}]; d != nil {
+			return d
+		}
+	}
+	return nil
+}

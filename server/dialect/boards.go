@@ -1,0 +1,53 @@
+package dialect
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/scoreboard/scoreboard/server/config"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// boardsOf returns the boards of the dialects that are enabled, as they are created where
+// they are missing: scores from 0 to 2^53 − 1 where the specification says that a score
+// is kept if it is higher. The board global always exists.
+func boardsOf(c *config.Dialects) []scoreboard.Board {
+	var boards []scoreboard.Board
+	for _, name := range config.DialectNames {
+		id := scoreboard.BoardID(c.Named(name).Board)
+		if !c.Has(name) || id == scoreboard.GlobalBoard {
+			continue
+		}
+		b := scoreboard.Board{
+			ID: id, Mode: scoreboard.ModeIncrement, Order: scoreboard.OrderHighest, Public: true, TimeZone: "UTC",
+			Period:   scoreboard.PeriodNone,
+			MinDelta: 1, MaxDelta: 1_000_000, MinScore: -scoreboard.MaxScore, MaxScore: scoreboard.MaxScore,
+		}
+		if name == config.DialectHighscore || name == config.DialectPlain {
+			b.Mode, b.MinDelta, b.MaxDelta, b.MinScore = scoreboard.ModeBest, 0, scoreboard.MaxScore, 0
+		}
+		if name == config.DialectHighscore {
+			b.Period = scoreboard.PeriodMonthly
+		}
+		boards = append(boards, b)
+	}
+	return boards
+}
+
+// Creator creates boards; see api.Boards.
+type Creator interface {
+	CreateBoard(
+		ctx context.Context, b *scoreboard.Board, season *scoreboard.Span, why *scoreboard.AuditEntry,
+	) (*scoreboard.Board, error)
+}
+
+// EnsureBoards creates the boards of the enabled dialects that do not exist.
+func EnsureBoards(ctx context.Context, c *config.Dialects, boards Creator) error {
+	for _, b := range boardsOf(c) {
+		if _, err := boards.CreateBoard(ctx, &b, nil, nil); err != nil &&
+			scoreboard.CodeOf(err) != scoreboard.CodeConflict {
+			return fmt.Errorf("create board %s: %w", b.ID, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,37 @@
+package dialect
+
+import (
+	"github.com/scoreboard/scoreboard/server/api"
+	"github.com/scoreboard/scoreboard/server/config"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// Options are what dialects need beside an api.Call.
+type Options struct {
+	Config *config.Dialects
+	// Rules returns the action rules in force.
+	Rules func() scoreboard.Rules
+}
+
+// New returns the dialects that are enabled, for [api.API.Mount].
+func New(o Options) []*api.Dialect {
+	constructors := map[string]func(o *Options, board string) *api.Dialect{
+		config.DialectHighscore: newHighscore,
+		config.DialectDelta:     newDelta,
+		config.DialectModule:    newModule,
+		config.DialectPlain:     newPlain,
+	}
+	var dialects []*api.Dialect
+	for _, name := range config.DialectNames {
+		if !o.Config.Has(name) {
+			continue
+		}
+		settings := o.Config.Named(name)
+		d := constructors[name](&o, settings.Board)
+		d.Name = name
+		d.Host, d.Base = settings.Mount()
+		d.SignatureOptional = settings.Signature == config.SignatureOptional
+		dialects = append(dialects, d)
+	}
+	return dialects
+}

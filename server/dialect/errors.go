@@ -1,0 +1,44 @@
+package dialect
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// listed returns the status of an error as the specifications list them: what is wrong
+// with a body is a 400. The error code follows the status.
+func listed(status int, e *protocol.Error) int {
+	switch status {
+	case http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity:
+		e.ErrorCode = string(scoreboard.CodeInvalidRequest)
+		return http.StatusBadRequest
+	case http.StatusUnauthorized: // also of signatures
+		e.ErrorCode = string(scoreboard.CodeUnauthorized)
+	}
+	return status
+}
+
+// fields are a dialect's names of native fields.
+type fields map[string]string
+
+// translate names a field as the dialect does, also where the message begins with it.
+func (names fields) translate(e *protocol.Error) {
+	name, ok := names[e.Field]
+	if !ok {
+		return
+	}
+	if rest, begins := strings.CutPrefix(e.Message, e.Field+" "); begins {
+		e.Message = name + " " + rest
+	}
+	e.Field = name
+}
+
+// nativeShape answers an error with the native body and a listed status.
+func (names fields) nativeShape(status int, e *protocol.Error) (int, any) {
+	out := *e
+	names.translate(&out)
+	return listed(status, &out), &out
+}

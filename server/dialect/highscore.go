@@ -1,0 +1,258 @@
+package dialect
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/api"
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// highscore keeps the best score of each user and period. Every score is proven by an
+// action token that was made for it.
+type highscore struct{ board string }
+
+func newHighscore(_ *Options, board string) *api.Dialect {
+	h := &highscore{board}
+	return &api.Dialect{
+		Error: highscoreError,
+		Board: scoreboard.BoardID(board),
+		Routes: []api.DialectRoute{
+			{
+				Method: "POST", Path: "/v1/scores/update", Access: api.AccessWrite, Query: []string{},
+				Handle: h.update,
+			},
+			{
+				Method: "GET", Path: "/v1/leaderboard", Access: api.AccessTop, Query: []string{"n", "cursor"},
+				Handle: h.top,
+			},
+			{Method: "GET", Path: "/v1/scores/me/rank", Access: api.AccessMe, Query: []string{"k"}, Handle: h.me},
+		},
+	}
+}
+
+// success is the envelope of every 200.
+type success struct {
+	Success bool `json:"success"`
+	Data    any  `json:"data"`
+}
+
+// failure is the envelope of every error.
+type failure struct {
+	Success bool           `json:"success"`
+	Error   highscoreFault `json:"error"`
+}
+
+type highscoreFault struct {
+	Code      string `json:"code"`
+	Message   string `json:"message"`
+	RequestID string `json:"request_id"`
+}
+
+var highscoreFields = fields{"delta": "new_score", "event_id": "action_id"}
+
+// highscoreError answers an error in the envelope. What an action token does not allow
+// is a 403.
+func highscoreError(status int, e *protocol.Error) (int, any) {
+	out := *e
+	if status == http.StatusUnprocessableEntity &&
+		(e.Field == "action_token" || e.Reason == string(scoreboard.ReasonActionBounds)) {
+		status, out.ErrorCode = http.StatusForbidden, string(scoreboard.CodeForbidden)
+	}
+	highscoreFields.translate(&out)
+	status = listed(status, &out)
+	code := strings.ToUpper(out.ErrorCode)
+	switch scoreboard.Code(out.ErrorCode) {
+	case scoreboard.CodeEventConflict, scoreboard.CodeTokenUsed:
+		code = "DUPLICATE_ACTION"
+	default:
+	}
+	return status, failure{Error: highscoreFault{code, out.Message, out.RequestID}}
+}
+
+// period is the name of a board or an instance without a colon.
+func period(board scoreboard.BoardID) string { return strings.ReplaceAll(string(board), ":", "-") }
+
+type highscoreUpdate struct {
+	PlayerID      string    `json:"player_id"`
+	LeaderboardID string    `json:"leaderboard_id"`
+	Score         int64     `json:"score"`
+	PreviousScore *int64    `json:"previous_score"`
+	LastActionID  string    `json:"last_action_id"`
+	Rank          int64     `json:"rank"`
+	UpdateApplied bool      `json:"update_applied"`
+	UpdatedAt     time.Time `json:"updated_at"`
+}
+
+// update is POST /v1/scores/update.
+func (h *highscore) update(c *api.Call) error {
+	body, err := c.Body()
+	if err != nil {
+		return err
+	}
+	w := api.Write{User: string(c.Caller.User), Board: h.board, Body: body, BoundToken: true}
+	var given bool
+	if err := protocol.DecodeFields(
+		body, true,
+		protocol.Field{Name: "action_id", To: &w.Event},
+		protocol.Field{Name: "action_token", To: &w.ActionToken},
+		protocol.Field{Name: "new_score", To: &w.Delta, Given: &given},
+		protocol.Field{Name: "timestamp", To: &w.Timestamp},
+	); err != nil {
+		return err
+	}
+	key := c.Header("X-Idempotency-Key")
+	switch {
+	case !given:
+		return scoreboard.Invalid("new_score", "new_score is required")
+	case w.ActionToken == "":
+		return scoreboard.Invalid("action_token", "action_token is required")
+	case w.Timestamp == "":
+		return scoreboard.Invalid("timestamp", "timestamp is required")
+	case key != "" && key != w.Event:
+		return scoreboard.Invalid("action_id", "action_id must equal the header X-Idempotency-Key")
+	}
+	receipt, err := c.Submit(&w)
+	if err != nil {
+		return err
+	}
+	out := highscoreUpdate{
+		PlayerID: string(receipt.User), LeaderboardID: period(receipt.Board), Score: int64(receipt.NewScore),
+		PreviousScore: (*int64)(receipt.Previous), LastActionID: w.Event, UpdatedAt: instant(receipt.RecordedAt),
+		UpdateApplied: !receipt.Replayed && (receipt.Previous == nil || *receipt.Previous != receipt.NewScore),
+	}
+	if receipt.Rank != nil && !receipt.Replayed {
+		out.Rank = *receipt.Rank
+	} else {
+		place, err := c.PlaceOf(receipt)
+		if err != nil {
+			return err
+		}
+		out.Score, out.Rank, out.UpdatedAt = int64(place.Score), place.Rank, instant(place.UpdatedAt)
+	}
+	c.Respond(success{true, out})
+	return nil
+}
+
+type highscoreRow struct {
+	Rank      int64  `json:"rank"`
+	PlayerID  string `json:"player_id"`
+	Username  string `json:"username"`
+	Score     int64  `json:"score"`
+	AvatarURL string `json:"avatar_url,omitempty"`
+}
+
+func highscoreRows(entries []scoreboard.Entry) []highscoreRow {
+	rows := make([]highscoreRow, len(entries))
+	for i := range entries {
+		e := &entries[i]
+		rows[i] = highscoreRow{Rank: e.Rank, PlayerID: string(e.User), Username: name(e), Score: int64(e.Score)}
+		if e.Profile != nil {
+			rows[i].AvatarURL = e.Profile.AvatarURL
+		}
+	}
+	return rows
+}
+
+// defaultRows and maxRows bound n of GET /v1/leaderboard.
+const (
+	defaultRows = 10
+	maxRows     = 100
+)
+
+// top is GET /v1/leaderboard.
+func (h *highscore) top(c *api.Call) error {
+	n, err := c.QueryInt("n", defaultRows, 1, maxRows)
+	if err != nil {
+		return err
+	}
+	board, err := c.Board(h.board)
+	if err != nil {
+		return err
+	}
+	var top *scoreboard.Top
+	if cursor := c.Query("cursor"); cursor != "" {
+		top, err = c.Page(board, cursor, n)
+	} else {
+		top, err = c.Top(board, 0)
+	}
+	if err != nil {
+		return err
+	}
+	rows := first(top, n)
+	c.Respond(success{true, struct {
+		LeaderboardID string         `json:"leaderboard_id"`
+		TopN          int            `json:"top_n"`
+		Entries       []highscoreRow `json:"entries"`
+		UpdatedAt     time.Time      `json:"updated_at"`
+		NextCursor    *string        `json:"next_cursor"`
+		Degraded      bool           `json:"degraded"`
+		BoardState    string         `json:"board_state"`
+	}{
+		period(top.Board), n, highscoreRows(rows), instant(top.UpdatedAt),
+		optional(c.NextCursor(top, board, len(rows))), top.Degraded != "", boardState(top),
+	}})
+	return nil
+}
+
+func optional(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// boardState is HEALTHY or DEGRADED_REBUILDING.
+func boardState(top *scoreboard.Top) string {
+	if top.Degraded != "" {
+		return "DEGRADED_REBUILDING"
+	}
+	return "HEALTHY"
+}
+
+type highscoreNeighbour struct {
+	PlayerID string `json:"player_id"`
+	Score    int64  `json:"score"`
+	Rank     int64  `json:"rank"`
+	Self     bool   `json:"self,omitempty"`
+}
+
+const (
+	defaultNeighbours = 5
+	maxNeighbours     = 50
+)
+
+// me is GET /v1/scores/me/rank.
+func (h *highscore) me(c *api.Call) error {
+	k, err := c.QueryInt("k", defaultNeighbours, 0, maxNeighbours)
+	if err != nil {
+		return err
+	}
+	board, err := c.Board(h.board)
+	if err != nil {
+		return err
+	}
+	place, err := c.Place(board, c.Caller.User, k, 0)
+	if err != nil {
+		return err
+	}
+	neighbours := make([]highscoreNeighbour, 0, len(place.Neighbours)+1)
+	for _, e := range place.Neighbours {
+		neighbours = append(neighbours, highscoreNeighbour{
+			string(e.User), int64(e.Score), e.Rank, e.User == place.User,
+		})
+	}
+	if len(neighbours) == 0 { // k=0: the user alone
+		neighbours = append(neighbours, highscoreNeighbour{string(place.User), int64(place.Score), place.Rank, true})
+	}
+	c.Respond(success{true, struct {
+		PlayerID   string               `json:"player_id"`
+		Score      int64                `json:"score"`
+		GlobalRank int64                `json:"global_rank"`
+		Percentile float64              `json:"percentile"`
+		Neighbors  []highscoreNeighbour `json:"neighbors"`
+	}{string(place.User), int64(place.Score), place.Rank, place.Percentile(), neighbours}})
+	return nil
+}
