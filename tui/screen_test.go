@@ -3,11 +3,8 @@ package tui
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -21,8 +18,6 @@ import (
 	"github.com/scoreboard/scoreboard/client"
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden screens")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
@@ -212,8 +207,6 @@ func healthyStatus(n float64) *client.Status {
 	}
 }
 
-var sizes = [][2]int{{40, 12}, {80, 24}, {120, 40}, {200, 60}}
-
 // busy plays a board of an operator: movements, a flag, health and the own standing.
 func busy(s *screen) {
 	for i := range 20 {
@@ -231,63 +224,6 @@ func busy(s *screen) {
 	s.wait(600 * time.Millisecond)
 }
 
-func TestGoldenScreens(t *testing.T) {
-	scenes := []struct {
-		name string
-		play func(*screen)
-	}{
-		{"disconnected", func(s *screen) {
-			for _, frame := range recorded() {
-				s.Update(stateMsg{state: frame})
-			}
-			s.wait(42 * time.Second)
-		}},
-		{"player", func(s *screen) { busy(s); openBob(s) }},
-		{"failing", func(s *screen) {
-			for i, frame := range recorded()[:2] {
-				s.clock = start.Add(time.Duration(i) * 7 * time.Second)
-				s.Update(stateMsg{state: frame})
-			}
-			s.Update(statusMsg{status: failingStatus()})
-		}},
-		{"boards", func(s *screen) {
-			busy(s)
-			s.Update(boardsMsg{boards: []client.Board{
-				{Board: "daily", Period: "daily"},
-				{Board: "daily:2026-11-21"},
-				{Board: "global", Period: "none"},
-				{Board: "arena", Mode: "best", Status: frozen},
-			}})
-			s.keys("end")
-			s.Update(previewMsg{board: "arena", top: client.Top{Entries: recorded()[0].Entries[:6]}})
-		}},
-		{"actions", func(s *screen) { busy(s); s.keys("a", "down") }},
-		{"find", func(s *screen) {
-			s.Update(stateMsg{state: recorded()[0]})
-			s.keys("/frank.of.the-very.long:name@example.org", "left", "left", "left")
-		}},
-		{"help", func(s *screen) { busy(s); s.keys("?") }},
-		{"long", func(s *screen) { s.Update(stateMsg{state: hundred()}); s.View(); s.keys("pgdown", "down") }},
-		{"over", func(s *screen) {
-			s.Update(infoMsg{board: autumn(active)})
-			season := recorded()[1]
-			season.Board = "cup:autumn"
-			s.Update(stateMsg{state: season})
-			s.Update(infoMsg{board: autumn(over)})
-		}},
-		{"empty", func(*screen) {}},
-	}
-	for _, size := range sizes {
-		at := fmt.Sprintf("%dx%d", size[0], size[1])
-		for _, l := range looks {
-			golden(t, "board_"+l.name+"_"+at, l, size, busy)
-		}
-		for _, scene := range scenes {
-			golden(t, scene.name+"_"+at, plain, size, scene.play)
-		}
-	}
-}
-
 // autumn is a season that ends twelve seconds after start.
 func autumn(status string) client.Board {
 	began, ends := start.Add(-time.Hour), start.Add(12*time.Second)
@@ -298,34 +234,6 @@ func autumn(status string) client.Board {
 		b.StandingsHash = "3fa94c1e7b20d85e"
 	}
 	return b
-}
-
-func golden(t *testing.T, name string, l look, size [2]int, play func(*screen)) {
-	t.Run(name, func(t *testing.T) {
-		s := newScreen(t, size[0], size[1], l)
-		play(s)
-		got := s.View() + "\n"
-		if l.ascii && !isASCII(got) {
-			t.Errorf("the ASCII screen holds more than ASCII:\n%s", got)
-		}
-		path := filepath.Join("testdata", "screens", name+".txt")
-		if *update {
-			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-				t.Fatal(err)
-			}
-			return
-		}
-		want, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got != string(want) {
-			t.Errorf("%s differs (-update rewrites it); got:\n%s\nwant:\n%s", path, got, want)
-		}
-	})
 }
 
 // At every size, no line is wider and no screen taller than the terminal.
