@@ -179,9 +179,10 @@ func (d Doctor) outbox(ctx context.Context) protocol.Check {
 		}
 	}
 	c := protocol.Check{
-		Name: "outbox", Status: protocol.CheckOK,
-		Detail: fmt.Sprintf("%s pending, the oldest for %v", plural.Count(depth, "change"),
-			oldest.Round(time.Millisecond)),
+		Name: "outbox", Status: protocol.CheckOK, Detail: plural.Count(depth, "change") + " pending",
+	}
+	if depth > 0 {
+		c.Detail += fmt.Sprintf(", the oldest for %v", oldest.Round(time.Millisecond))
 	}
 	switch {
 	case oldest > outboxFailAge:

@@ -1,12 +1,15 @@
 package health
 
 import (
+	"context"
 	"math"
 	"testing"
 	"time"
 
 	"github.com/scoreboard/scoreboard/server/ingest"
+	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/repair"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 func latencies(counts ...uint64) ingest.Status {
@@ -68,5 +71,24 @@ func TestNodeStatus(t *testing.T) {
 	s = n.Status()
 	if s.IncrementsPerSecond == nil || math.Abs(*s.IncrementsPerSecond-50) > 5 || s.LatencyP95MS == nil {
 		t.Errorf("got %+v, want 50 increments a second and a latency", s)
+	}
+}
+
+type fixedOutbox scoreboard.OutboxStatus
+
+func (f fixedOutbox) OutboxStatus(context.Context) (*scoreboard.OutboxStatus, error) {
+	return (*scoreboard.OutboxStatus)(&f), nil
+}
+
+func TestOutboxCheckNamesAnAgeOnlyOfRows(t *testing.T) {
+	t.Parallel()
+	for want, shard := range map[string]scoreboard.ShardStatus{
+		"0 changes pending":                   {},
+		"1 change pending, the oldest for 2s": {Depth: 1, OldestAge: 2 * time.Second},
+	} {
+		d := Doctor{Outbox: fixedOutbox{Shards: []scoreboard.ShardStatus{shard}}}
+		if got := d.outbox(t.Context()); got.Detail != want || got.Status != protocol.CheckOK {
+			t.Errorf("got %+v, want %q", got, want)
+		}
 	}
 }
