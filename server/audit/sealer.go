@@ -7,18 +7,13 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/scoreboard/scoreboard/internal/leased"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // Trail is the audit trail in the store.
 type Trail interface {
 	Seal(ctx context.Context, limit int) (head scoreboard.AuditSeal, sealed int, err error)
-}
-
-// Leases let one process at a time work.
-type Leases interface {
-	TakeLease(ctx context.Context, name, owner string, life time.Duration) (bool, error)
-	ReleaseLease(ctx context.Context, name, owner string) error
 }
 
 const (
@@ -30,21 +25,23 @@ const (
 
 // Sealer seals the audit trail.
 type Sealer struct {
-	owner  string
-	trail  Trail
-	leases Leases
-	log    *slog.Logger
+	trail Trail
+	job   leased.Job
+	log   *slog.Logger
 
 	sealed, failures prometheus.Counter
 }
 
 // New returns a Sealer; Run starts it. owner names this process in the lease.
-func New(owner string, t Trail, l Leases, log *slog.Logger) *Sealer {
+func New(owner string, t Trail, l leased.Leases, log *slog.Logger) *Sealer {
 	counter := func(name, help string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: "scoreboard_audit_" + name, Help: help})
 	}
 	return &Sealer{
-		owner: owner, trail: t, leases: l, log: log,
+		trail: t, log: log,
+		job: leased.Job{
+			Leases: l, Name: leaseName, Owner: owner, Life: leaseTTL, Interval: interval, Log: log,
+		},
 		sealed:   counter("sealed_total", "Rows of the audit trail that were sealed."),
 		failures: counter("seal_failures_total", "Runs of the sealer that failed; the next one continues."),
 	}
@@ -57,30 +54,16 @@ func (s *Sealer) Collectors() []prometheus.Collector {
 
 // Run seals new rows until ctx ends, while it holds the lease.
 func (s *Sealer) Run(ctx context.Context) error {
-	tick := time.NewTicker(interval)
-	defer tick.Stop()
-	for {
-		if err := s.seal(ctx); err != nil && ctx.Err() == nil {
-			s.failures.Inc()
-			s.log.Warn("audit trail not sealed", "err", err)
-		}
-		select {
-		case <-ctx.Done():
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-			defer cancel()
-			if err := s.leases.ReleaseLease(ctx, leaseName, s.owner); err != nil {
-				s.log.Debug("lease not released; it expires", "err", err)
-			}
-			return nil
-		case <-tick.C:
-		}
-	}
+	return s.job.Run(ctx, s.seal, func(err error) {
+		s.failures.Inc()
+		s.log.Warn("audit trail not sealed", "err", err)
+	})
 }
 
 // seal seals what is committed, if this process gets the lease.
 func (s *Sealer) seal(ctx context.Context) error {
 	for {
-		held, err := s.leases.TakeLease(ctx, leaseName, s.owner, leaseTTL)
+		held, err := s.job.Renew(ctx)
 		if err != nil || !held {
 			return err
 		}

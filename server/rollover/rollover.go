@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/scoreboard/scoreboard/internal/leased"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -30,8 +31,7 @@ type Boards interface {
 		limit int,
 	) (scoreboard.EndedPeriod, []scoreboard.FinalStanding, error)
 	MarkAnnounced(ctx context.Context, id scoreboard.BoardID) error
-	TakeLease(ctx context.Context, name, owner string, life time.Duration) (bool, error)
-	ReleaseLease(ctx context.Context, name, owner string) error
+	leased.Leases
 }
 
 // Catalog lists the boards.
@@ -55,7 +55,7 @@ const (
 
 // Rollover ends periods and begins the next ones.
 type Rollover struct {
-	owner    string
+	job      leased.Job
 	boards   Boards
 	catalog  Catalog
 	announce Announcer
@@ -72,7 +72,10 @@ func New(owner string, b Boards, c Catalog, a Announcer, log *slog.Logger) *Roll
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: "scoreboard_rollover_" + name, Help: help})
 	}
 	return &Rollover{
-		owner: owner, boards: b, catalog: c, announce: a, log: log,
+		job: leased.Job{
+			Leases: b, Name: leaseName, Owner: owner, Life: leaseTTL, Interval: interval, Log: log,
+		},
+		boards: b, catalog: c, announce: a, log: log,
 		closed:    counter("closed_total", "Periods closed and sealed."),
 		announced: counter("announced_total", "Periods whose end was announced."),
 		failures:  counter("failures_total", "Runs that failed; the next one continues."),
@@ -90,24 +93,10 @@ func (r *Rollover) Collectors() []prometheus.Collector {
 
 // Run rolls over what is due every second until ctx ends, while it holds the lease.
 func (r *Rollover) Run(ctx context.Context) error {
-	tick := time.NewTicker(interval)
-	defer tick.Stop()
-	for {
-		if err := r.rollOver(ctx); err != nil && ctx.Err() == nil {
-			r.failures.Inc()
-			r.log.Warn("rollover failed", "err", err)
-		}
-		select {
-		case <-ctx.Done():
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-			defer cancel()
-			if err := r.boards.ReleaseLease(ctx, leaseName, r.owner); err != nil {
-				r.log.Debug("lease not released; it expires", "err", err)
-			}
-			return nil
-		case <-tick.C:
-		}
-	}
+	return r.job.Run(ctx, r.rollOver, func(err error) {
+		r.failures.Inc()
+		r.log.Warn("rollover failed", "err", err)
+	})
 }
 
 // errLeaseLost ends a run whose lease has expired.
@@ -115,7 +104,7 @@ var errLeaseLost = errors.New("another process holds the rollover lease")
 
 // renewLease takes or renews the lease.
 func (r *Rollover) renewLease(ctx context.Context) error {
-	held, err := r.boards.TakeLease(ctx, leaseName, r.owner, leaseTTL)
+	held, err := r.job.Renew(ctx)
 	if err == nil && !held {
 		return errLeaseLost
 	}
