@@ -19,8 +19,7 @@ type Progress struct {
 }
 
 func (r *run) hit(h record.Hit) {
-	r.builder.Hit(h)
-	r.file.Hit(h)
+	r.builder.Hit(r.file.Hit(h))
 }
 
 // sample keeps a sample until it is recorded. It is called from several

@@ -1,61 +1,25 @@
 package server_test
 
 import (
-	"context"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
-	"os/exec"
 	"testing"
 	"time"
 
 	"github.com/chromedp/chromedp"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/internal/browsertest"
 	"github.com/scoreboard/scoreboard/server/auth"
 )
-
-// browser starts a headless Chromium. Without one the test is skipped, and fails in
-// CI.
-func browser(t *testing.T) context.Context {
-	t.Helper()
-	path := ""
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
-		if found, err := exec.LookPath(name); err == nil {
-			path = found
-			break
-		}
-	}
-	if path == "" {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("Chromium is not installed: run make setup")
-		}
-		fmt.Fprintf(os.Stderr, "!!! %s SKIPPED: requires Chromium (on Debian: the package chromium)\n", t.Name())
-		t.Skip("requires Chromium")
-	}
-	o := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path),
-		chromedp.WSURLReadTimeout(awaitTimeout),
-		chromedp.Flag("disable-dev-shm-usage", true))
-	if os.Geteuid() == 0 {
-		o = append(o, chromedp.NoSandbox) // as root it only runs without one
-	}
-	ctx, cancel := chromedp.NewExecAllocator(context.Background(), o...)
-	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewContext(ctx)
-	t.Cleanup(cancel)
-	ctx, cancel = context.WithTimeout(ctx, 3*awaitTimeout)
-	t.Cleanup(cancel)
-	return ctx
-}
 
 // A page of another origin in a real browser gets tickets, connects by WebSocket and
 // by EventSource, and sees the board change, also after both have reconnected; the
 // EventSource does so by itself, with its ticket.
 func TestBrowser(t *testing.T) {
 	t.Parallel()
-	ctx := browser(t)
+	ctx := browsertest.New(t, 3*awaitTimeout)
 	h := newHarness(t)
 	site := httptest.NewServer(http.FileServer(http.Dir("testdata")))
 	t.Cleanup(site.Close)

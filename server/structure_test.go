@@ -14,7 +14,9 @@ const module = "github.com/scoreboard/scoreboard/"
 var levels = map[string]int{
 	"deploy":                          0,
 	"deploy/sbom":                     0,
+	"internal/browsertest":            0,
 	"internal/buildinfo":              0,
+	"internal/leased":                 0,
 	"internal/plural":                 0,
 	"internal/schematest":             0,
 	"internal/season":                 0,

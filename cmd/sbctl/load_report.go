@@ -8,10 +8,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/scoreboard/scoreboard/loadgen/report"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 func newLoadReportCmd(p *program) *cobra.Command {
 	var format, other string
+	var thresholds []string
 	cmd := &cobra.Command{
 		Use: "report FILE...", Short: "Report on a recorded run",
 		Args: func(_ *cobra.Command, args []string) error {
@@ -24,50 +26,102 @@ func newLoadReportCmd(p *program) *cobra.Command {
 
 FILE is the raw.zst of "load run" or "accept"; pass the records of all shards of a
 run for one combined report. html is a self-contained page. hdr is the latency
-distribution of increments in the format of HdrHistogram. --against compares with
-another run, in text and html.`,
+distribution of increments in the format of HdrHistogram.
+
+--against compares with an earlier run, in text, json and html. Exit code 3: a metric
+is worse than its threshold allows or is missing, a criterion is no longer met, or the
+runs cannot be compared. Runs with other parameters, such as the server, the rate or
+the duration, cannot be compared: the report names the differences and judges nothing.
+
+--threshold NAME=VALUE sets by how much a metric may be worse. NAME is a metric of the
+comparison, such as api.p95, or its end, such as p95, for all that have it except
+api.service and late. VALUE is a percentage of the other run's value, or an absolute
+value: p95=10%, api.p99=20ms, rate=50. For errors and behind, which are percentages, it
+is in percentage points. By default rates may fall by 5%, p50 and p95 may rise by 10%,
+p99 by 15%, errors by 0.1 points and behind by 1 point. A percentage of a latency always
+allows 1 ms. Other metrics are only judged if they have a threshold.`,
 		Example: trimExamples(`
   sbctl load report out/load/raw.zst --format hdr
-  sbctl load report out/new/raw.zst --against out/old/raw.zst --format html
+  sbctl load report out/new/raw.zst --against out/old/raw.zst --threshold p95=20% --threshold errors=0.5%
+  sbctl load report out/new/raw.zst --against out/old/raw.zst --format html > compare.html
   sbctl load report shard-1/raw.zst shard-2/raw.zst`),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !cmd.Flags().Changed("format") && p.structured() {
 				format = "json"
 			}
+			limits, err := parseThresholds(thresholds)
+			if err != nil {
+				return err
+			}
+			if other == "" && len(limits) > 0 {
+				return usagef("--threshold requires --against")
+			}
+			if other != "" && format == "hdr" {
+				return usagef("--against requires --format text, json or html")
+			}
 			r, b, err := makeReport(args)
 			if err != nil {
 				return err
 			}
-			printJSON := r.JSON
-			if p.structured() {
-				printJSON = func(io.Writer) error { return p.printStructured(r) }
+			if other != "" {
+				old, _, err := makeReport([]string{other})
+				if err != nil {
+					return err
+				}
+				r.Against(old, limits)
 			}
-			write, known := map[string]func(io.Writer) error{
-				"text": func(w io.Writer) error { return printText(w, r.Text) },
-				"json": printJSON, "html": r.HTML, "hdr": b.Histogram,
+			write, known := map[string]func() error{
+				"text": func() error { return p.printReport(r) },
+				"json": func() error {
+					if p.structured() {
+						return p.printStructured(r)
+					}
+					return r.JSON(p.stdout)
+				},
+				"html": func() error { return r.HTML(p.stdout) },
+				"hdr":  func() error { return b.Histogram(p.stdout) },
 			}[format]
 			if !known {
 				return usagef("--format must be text, json, html or hdr, not %q", format)
 			}
-			if other == "" {
-				return write(p.stdout)
-			}
-			old, _, err := makeReport([]string{other})
-			if err != nil {
+			if err := write(); err != nil {
 				return err
 			}
-			switch format {
-			case "text":
-				return printText(p.stdout, func(w io.Writer) error { return r.Compare(w, old) })
-			case "html":
-				return r.CompareHTML(p.stdout, old)
+			if r.Comparison != nil && r.Comparison.Failed() {
+				return errCheckFailed
 			}
-			return usagef("--against requires --format text or html")
+			return nil
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", "text", "format of the report: text, json, html or hdr")
-	cmd.Flags().StringVar(&other, "against", "", "record of another run to compare with")
+	cmd.Flags().StringVar(&other, "against", "", "record of an earlier run to compare with")
+	cmd.Flags().StringArrayVar(&thresholds, "threshold", nil,
+		"with --against, by how much a metric may be worse, such as p95=10% (repeatable)")
 	return cmd
+}
+
+func parseThresholds(texts []string) (all []report.Threshold, err error) {
+	for _, text := range texts {
+		t, err := report.ParseThreshold(text)
+		if err != nil {
+			return nil, usagef("--threshold: %w", err)
+		}
+		all = append(all, t)
+	}
+	return all, nil
+}
+
+// printReport prints a report, or its comparison with another run.
+func (p *program) printReport(r *report.Report) error {
+	c := r.Comparison
+	if c == nil {
+		return printText(p.stdout, r.Text)
+	}
+	t := newTable("METRIC", ">THIS", ">OTHER", ">CHANGE", ">THRESHOLD", "RESULT")
+	for _, row := range c.Rows() {
+		t.add(row.Name, row.This, row.Other, row.Change, row.Threshold, row.Result)
+	}
+	return p.page(t.render(p.style) + "\n" + scoreboard.Escape(c.Summary()) + "\n")
 }
 
 // makeReport combines the records at the paths into one report.

@@ -131,6 +131,32 @@ func TestProblemsAreBounded(t *testing.T) {
 	}
 }
 
+// A report made while a run records equals one of the record.
+func TestHitsAreReturnedAsRecorded(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	w, err := NewWriter(&out, Header{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want, got collect
+	for i := range 2 * maxProblems {
+		at := time.Duration(i) * 1_234_567
+		want.hits = append(want.hits, w.Hit(Hit{
+			N: 1, Scheduled: at, Late: -at, Service: at / 3, Problem: fmt.Sprint("port ", i),
+		}))
+	}
+	if err := w.Close(Ending{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := Visit(&out, got.visitor()); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got.hits, want.hits) {
+		t.Errorf("got %+v, want %+v", got.hits, want.hits)
+	}
+}
+
 // A crashed run leaves a truncated record.
 func TestTruncatedRecordsAreRead(t *testing.T) {
 	t.Parallel()

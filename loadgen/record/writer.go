@@ -55,9 +55,11 @@ func (w *Writer) Err() error {
 	return nil
 }
 
-// Hit records a hit.
-func (w *Writer) Hit(h Hit) {
-	problem := w.problem(h.Problem)
+// Hit records a hit and returns it as a reader of the record will see it: with its times in
+// whole microseconds, and with a problem beyond the first ones as "other". A report of the
+// returned hits equals one of the record.
+func (w *Writer) Hit(h Hit) Hit {
+	problem := w.problem(&h.Problem)
 	b := append(w.buf[:0], tagHit, byte(h.Kind))
 	for _, v := range []uint64{
 		uint64(h.N), micros(h.Scheduled), micros(h.Late), micros(h.Service), uint64(h.Status), problem,
@@ -65,24 +67,29 @@ func (w *Writer) Hit(h Hit) {
 		b = binary.AppendUvarint(b, v)
 	}
 	w.write(b)
+	for _, d := range []*time.Duration{&h.Scheduled, &h.Late, &h.Service} {
+		*d = max(*d, 0).Truncate(time.Microsecond)
+	}
+	return h
 }
 
 func micros(d time.Duration) uint64 { return uint64(max(d, 0).Microseconds()) }
 
-func (w *Writer) problem(text string) uint64 {
-	n, known := w.problems[text]
+// problem returns the number of a problem, and replaces one beyond the bound.
+func (w *Writer) problem(text *string) uint64 {
+	n, known := w.problems[*text]
 	if known {
 		return n
 	}
 	if len(w.problems) >= maxProblems {
-		text = "other"
-		if n, known = w.problems[text]; known {
+		*text = "other"
+		if n, known = w.problems[*text]; known {
 			return n
 		}
 	}
 	n = uint64(len(w.problems))
-	w.problems[text] = n
-	w.value(tagProblem, text)
+	w.problems[*text] = n
+	w.value(tagProblem, *text)
 	return n
 }
 

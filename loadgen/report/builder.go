@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"sort"
 	"strconv"
 	"time"
@@ -46,14 +47,28 @@ const (
 	client  = "freshness.client"
 )
 
+// latencies are all of them with their titles.
+var latencies = []struct{ name, title string }{
+	{api, "increments from scheduled time"},
+	{service, "increments from send time"},
+	{reads, "reads from scheduled time"},
+	{late, "sent late by"},
+	{redis, "commit to Redis"},
+	{client, "commit to client"},
+}
+
+// unknownBuild replaces the version and the commit of a generator that was built without
+// them, such as that of a test.
+const unknownBuild = "unknown (built without version information)"
+
 // NewBuilder starts a report.
 func NewBuilder(h record.Header) *Builder {
 	b := &Builder{
 		header: h, latency: map[string]*hdrhistogram.Histogram{}, statuses: map[string]uint64{},
 		problems: map[string]uint64{}, timeline: newTimeline(h.Duration), shards: 1,
 	}
-	for _, name := range []string{api, service, reads, late, redis, client} {
-		b.latency[name] = hdrhistogram.New(shortest.Microseconds(), longest.Microseconds(), digits)
+	for _, l := range latencies {
+		b.latency[l.name] = hdrhistogram.New(shortest.Microseconds(), longest.Microseconds(), digits)
 	}
 	return b
 }
@@ -142,9 +157,11 @@ func (b *Builder) Report() (*Report, error) {
 		end = *b.ending
 	}
 	seconds := max(end.Lasted.Seconds(), 0.001)
+	machine := b.header.Machine
+	machine.Version, machine.Commit = cmp.Or(machine.Version, unknownBuild), cmp.Or(machine.Commit, unknownBuild)
 	r := &Report{
 		Profile: b.header.Profile, Began: b.header.Began.UTC(), Seconds: end.Lasted.Seconds(), Cut: end.Cut,
-		Parameters: b.header.Parameters, Machine: b.header.Machine,
+		Parameters: b.header.Parameters, Machine: machine,
 		Scheduled: b.scheduled(end.Lasted), Sent: b.sent, Succeeded: b.sent - b.failed - b.cut, CutOff: b.cut,
 		Shards: b.shares(), ReadsRate: float64(b.good[record.Read]) / seconds,
 		Latency: summary(b.latency[api]), Service: summary(b.latency[service]),

@@ -9,17 +9,27 @@ import (
 )
 
 //go:embed report.html.tmpl
-var page string
+var pageTemplate string
 
-// HTML writes the report as a self-contained page.
-func (r *Report) HTML(w io.Writer) error { return r.CompareHTML(w, nil) }
+//go:embed report.js
+var pageScript string
 
-// CompareHTML writes the report with a comparison to another run, which may be nil.
-func (r *Report) CompareHTML(w io.Writer, other *Report) error {
+// card is a figure at the top of the page.
+type card struct {
+	Title, Value, Note string
+	Class              string // of its colour: good, bad, part, or empty
+	Change, Result     string // from the run that it is compared with
+	metric             string // its name in a comparison
+}
+
+// HTML writes the report as a self-contained page, with the comparison if there is one. All
+// but the tooltips and the zoom work without scripts.
+func (r *Report) HTML(w io.Writer) error {
 	t, err := template.New("report").Funcs(template.FuncMap{
 		"ms":    func(v float64) string { return fmt.Sprintf("%.1f", v) },
 		"count": grouped,
-	}).Parse(page)
+		"mark":  func(result string) string { return resultMarks[result] },
+	}).Parse(pageTemplate)
 	if err != nil {
 		return fmt.Errorf("parse the page: %w", err)
 	}
@@ -42,14 +52,95 @@ func (r *Report) CompareHTML(w io.Writer, other *Report) error {
 	for _, c := range r.lines() {
 		verdicts = append(verdicts, verdict{c, c.shown, c.verdict()})
 	}
-	data := map[string]any{
-		"Report": r, "Headline": r.headline(), "Verdicts": verdicts, "Rows": rows,
-		"Responses": r.responses(), "Parameters": parameterLines(r.Parameters), "Charts": r.charts(other),
+	charts := r.charts()
+	figures := make([]map[string]any, len(charts))
+	for i, c := range charts {
+		figures[i] = c.data()
 	}
-	if other != nil {
-		data["Other"], data["Pairs"] = other.headline(), append(differences(r, other), compare(r, other)...)
+	data := map[string]any{
+		"Report": r, "Headline": r.headline(), "Cards": r.cards(), "Verdicts": verdicts, "Rows": rows,
+		"Responses": r.responses(), "Parameters": r.Parameters, "Charts": charts, "Figures": figures,
+		"Script": template.JS(pageScript), // embedded
+	}
+	if c := r.Comparison; c != nil {
+		data["Other"], data["OtherHeadline"] = c.other, c.other.headline()
 	}
 	return t.Execute(w, data)
+}
+
+// resultMarks precede the results of a comparison, so that they need no colour.
+var resultMarks = map[string]string{
+	Regressed: "✗", Missing: "✗", Improved: "✓", "mismatch": "✗", "differs": "!", New: "!",
+}
+
+// cards are the figures that matter most.
+func (r *Report) cards() []card {
+	verdict := card{Title: "Verdict", Value: r.Verdict, Note: r.criteriaMet()}
+	verdict.Class = map[string]string{Passed: "good", Failed: "bad", Scaled: "part"}[r.Verdict]
+	seconds := max(r.Seconds, 0.001)
+	cards := []card{
+		verdict,
+		{
+			metric: "increments.rate", Title: "Increments", Value: withUnit(r.Rate, perSecond),
+			Note: fmt.Sprintf("%s of %s requests/s sent", withUnit(float64(r.Sent)/seconds, ""),
+				withUnit(float64(r.Scheduled)/seconds, "")),
+		},
+	}
+	if r.Reads.N > 0 {
+		cards = append(cards, card{
+			metric: "reads.rate", Title: "Reads", Value: withUnit(r.ReadsRate, perSecond),
+			Note: "p95 " + withUnit(r.Reads.P95, milliseconds),
+		})
+	}
+	failed := r.Sent - r.Succeeded - r.CutOff
+	errors := card{metric: "errors", Title: "Errors", Value: "–", Note: "nothing was sent"}
+	if percentage, sent := r.Measured["errors"]; sent {
+		errors.Value = withUnit(percentage, share)
+		errors.Note = fmt.Sprintf("%s of %s requests", grouped(failed), grouped(r.Sent))
+	}
+	cards = append(cards, errors)
+	if r.Latency.N > 0 {
+		for _, q := range []struct {
+			name  string
+			value float64
+		}{{"p50", r.Latency.P50}, {"p95", r.Latency.P95}, {"p99", r.Latency.P99}} {
+			cards = append(cards, card{
+				metric: api + "." + q.name, Title: "Latency " + q.name, Value: withUnit(q.value, milliseconds),
+				Note: "of increments",
+			})
+		}
+	}
+	for _, f := range []struct{ where, name, note string }{
+		{"client", client, "from commit to clients"}, {"redis", redis, "from commit to Redis"},
+	} {
+		if l := r.Freshness[f.where]; l.N > 0 {
+			cards = append(cards, card{
+				metric: f.name + ".p95", Title: "Freshness p95", Value: withUnit(l.P95, milliseconds), Note: f.note,
+			})
+			break
+		}
+	}
+	if c := r.Comparison; c != nil && c.Verdict != Incomparable {
+		for i := range cards {
+			for _, m := range c.Metrics {
+				if m.Name == cards[i].metric {
+					cards[i].Change, cards[i].Result = m.change, m.Result
+				}
+			}
+		}
+	}
+	return cards
+}
+
+// criteriaMet says how many criteria were met.
+func (r *Report) criteriaMet() string {
+	met := 0
+	for _, c := range r.Criteria {
+		if c.Pass {
+			met++
+		}
+	}
+	return fmt.Sprintf("%d of %d criteria met", met, len(r.Criteria)+len(r.LeftOut))
 }
 
 // grouped formats a count with thousands separators.
@@ -59,81 +150,4 @@ func grouped(n uint64) string {
 		s = s[:i] + "," + s[i:]
 	}
 	return s
-}
-
-// The colours of the lines, distinguishable with colour blindness. They are defined
-// in the page's style sheet.
-const blue, orange, green, grey = "blue", "orange", "green", "grey"
-
-// charts draws the run, and in grey the latency of the other run.
-func (r *Report) charts(other *Report) []template.HTML {
-	var at, target, sent, failed, p50, p99, depth, oldest, lag, toRedis, toClient []float64
-	for _, s := range r.Timeline {
-		at, target = append(at, s.At), append(target, s.Target)
-		sent, failed = append(sent, s.Sent), append(failed, s.Errors)
-		p50, p99 = append(p50, s.P50), append(p99, s.P99)
-		depth, oldest = append(depth, float64(s.OutboxDepth)), append(oldest, float64(s.OldestMS))
-		lag = append(lag, float64(s.Lag))
-		toRedis, toClient = append(toRedis, s.Redis), append(toClient, s.Client)
-	}
-	draw := func(title string, log bool, unit string, lines ...series) template.HTML {
-		x := axis{0, max(r.Seconds, 1), false, ""}
-		for i := range lines {
-			if lines[i].x == nil {
-				lines[i].x = at
-			} else if other != nil {
-				x.max = max(x.max, other.Seconds)
-			}
-		}
-		seconds := func(v float64) string { return tick(v) + " s" }
-		return chart(title, x, x.marks(), seconds, yAxis(lines, log, unit), lines)
-	}
-	latency := []series{{name: "p50", colour: blue, y: p50}, {name: "p99", colour: orange, y: p99}}
-	if other != nil {
-		was := series{name: "p99 of the other run", colour: grey}
-		for _, s := range other.Timeline {
-			was.x, was.y = append(was.x, s.At), append(was.y, s.P99)
-		}
-		latency = append(latency, was)
-	}
-	charts := []template.HTML{
-		draw("Latency of increments from scheduled time", true, " ms", latency...),
-		r.percentiles(other),
-		draw("Requests per second", false, "",
-			series{name: "target", colour: grey, y: target}, series{name: "sent", colour: blue, y: sent},
-			series{name: "failed", colour: orange, y: failed}),
-	}
-	if r.Freshness["redis"].N+r.Freshness["client"].N > 0 {
-		charts = append(charts, draw("Worst freshness", true, " ms",
-			series{name: "commit to Redis", colour: green, y: toRedis},
-			series{name: "commit to client", colour: blue, y: toClient}))
-	}
-	return append(charts, draw("Outbox and consumer", false, "",
-		series{name: "rows in the outbox", colour: blue, y: depth},
-		series{name: "age of the oldest row, ms", colour: orange, y: oldest},
-		series{name: "records to consume", colour: green, y: lag}))
-}
-
-// percentiles draws latency by percentile. Each additional nine has the same
-// width.
-func (r *Report) percentiles(other *Report) template.HTML {
-	of := func(name, colour string, l Latency) series {
-		s := series{name: name, colour: colour}
-		if l.N == 0 {
-			return s
-		}
-		s.x = []float64{2, 10, 20, 100, 1000, 10_000}
-		s.y = []float64{l.P50, l.P90, l.P95, l.P99, l.P999, l.P9999}
-		return s
-	}
-	lines := []series{
-		of("increments from scheduled time", blue, r.Latency), of("increments from send time", grey, r.Service),
-		of("reads from scheduled time", green, r.Reads),
-	}
-	if other != nil {
-		lines = append(lines, of("increments of the other run", orange, other.Latency))
-	}
-	label := map[float64]string{2: "p50", 10: "p90", 100: "p99", 1000: "p99.9", 10_000: "p99.99"}
-	return chart("Latency by percentile", axis{2, 10_000, true, ""}, []float64{2, 10, 100, 1000, 10_000},
-		func(v float64) string { return label[v] }, yAxis(lines, true, " ms"), lines)
 }

@@ -26,8 +26,8 @@ func TestNoChartWithoutSamples(t *testing.T) {
 		if err := r.HTML(&page); err != nil {
 			t.Fatal(err)
 		}
-		if got := strings.Count(page.String(), "<figure>"); got != 4+n {
-			t.Errorf("sampled %v: got %d charts, want %d", sampled, got, 4+n)
+		if got := strings.Count(page.String(), "<figure>"); got != 5+n {
+			t.Errorf("sampled %v: got %d charts, want %d", sampled, got, 5+n)
 		}
 	}
 }

@@ -17,6 +17,7 @@ const (
 // Report is the result of a run. It is written as report.json.
 type Report struct {
 	Verdict    string         `json:"verdict"`
+	Comparison *Comparison    `json:"comparison,omitempty"` // with another run
 	Profile    string         `json:"profile,omitempty"`
 	Criteria   []Criterion    `json:"criteria"`
 	LeftOut    []Criterion    `json:"left_out,omitempty"` // deliberately not measured, so the run cannot pass
@@ -90,7 +91,8 @@ type Slice struct {
 	Target      float64 `json:"asked"` // requests per second
 	Sent        float64 `json:"sent"`
 	Errors      float64 `json:"errors"`
-	P50         float64 `json:"p50"` // of increments, in milliseconds
+	P50         float64 `json:"p50"` // of the increments scheduled in it, in milliseconds
+	P95         float64 `json:"p95"`
 	P99         float64 `json:"p99"`
 	OutboxDepth int64   `json:"outbox_depth"`
 	OldestMS    int64   `json:"oldest_ms"`

@@ -8,8 +8,9 @@ import (
 	"github.com/scoreboard/scoreboard/loadgen/record"
 )
 
-// maxSlices bounds the length of a timeline.
-const maxSlices = 600
+// maxSlices bounds the length of a timeline: a slice is a second of a run of up to fifteen
+// minutes.
+const maxSlices = 900
 
 // timeline divides a run into intervals of equal length, in whole seconds.
 type timeline struct {
@@ -37,7 +38,8 @@ func newTimeline(d time.Duration) *timeline {
 func (t *timeline) at(d time.Duration) *interval {
 	n := min(int(max(d, 0)/t.width), maxSlices-1)
 	for len(t.intervals) <= n {
-		t.intervals = append(t.intervals, &interval{latency: hdrhistogram.New(1, time.Minute.Microseconds(), 2)})
+		h := hdrhistogram.New(shortest.Microseconds(), longest.Microseconds(), 2)
+		t.intervals = append(t.intervals, &interval{latency: h})
 	}
 	return t.intervals[n]
 }
@@ -64,7 +66,7 @@ func (t *timeline) slices(scheduled []uint64, lasted time.Duration) []Slice {
 		out = append(out, Slice{
 			At: float64(i * each), Target: float64(n) / float64(each),
 			Sent: float64(p.sent) / length, Errors: float64(p.errors) / length,
-			P50: quantile(p.latency, 50), P99: quantile(p.latency, 99),
+			P50: quantile(p.latency, 50), P95: quantile(p.latency, 95), P99: quantile(p.latency, 99),
 			OutboxDepth: p.tick.OutboxDepth, OldestMS: p.tick.OldestMS, Lag: p.tick.Lag,
 			Redis: ms(p.redis), Client: ms(p.client),
 		})

@@ -75,6 +75,12 @@ func (r *Report) headline() string {
 	return fmt.Sprintf("%s: all %d criteria met", r.Verdict, n)
 }
 
+// shownVerdict is the measured value with its verdict.
+func (c *Criterion) shownVerdict() string {
+	word := map[string]string{"ok": "met", "skip": "skipped", "FAIL": "missed"}[c.verdict()]
+	return c.shown + ", " + word
+}
+
 // verdict is the verdict on one criterion.
 func (c *Criterion) verdict() string {
 	switch {

@@ -111,14 +111,12 @@ type row struct {
 
 // rows are the distributions with their titles.
 func (r *Report) rows() []row {
-	return []row{
-		{"increments from scheduled time", r.Latency},
-		{"increments from send time", r.Service},
-		{"reads from scheduled time", r.Reads},
-		{"sent late by", r.Late},
-		{"commit to Redis", r.Freshness["redis"]},
-		{"commit to client", r.Freshness["client"]},
+	all := []Latency{r.Latency, r.Service, r.Reads, r.Late, r.Freshness["redis"], r.Freshness["client"]}
+	rows := make([]row, len(all))
+	for i, l := range latencies {
+		rows[i] = row{l.title, all[i]}
 	}
+	return rows
 }
 
 // ParametersText formats the parameters in one line.
