@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"net/http"
 	"time"
 
@@ -49,26 +50,28 @@ func (c *Call) TopN() int { return c.api.currentPolicy().TopN }
 
 // Write is a score that a request submits, as its fields were sent.
 type Write struct {
-	User, Board, Event, Action string
-	Delta                      int64
-	Timestamp                  string // RFC 3339; "" for none
-	ActionToken, Attestation   string
-	Body                       []byte // of the request, for the header signature
-	OnlyIfBetter               bool   // see scoreboard.Increment
-	BoundToken                 bool   // the action token must have been made for the event
+	User, Board, Action      string
+	Event                    string // id, as the client sent it
+	ServerEvent              string // id instead, of which the client knows nothing; "" for none
+	Delta                    int64
+	Timestamp                string // RFC 3339; "" for none
+	ActionToken, Attestation string
+	Body                     []byte // of the request, for the header signature
+	OnlyIfBetter             bool   // see scoreboard.Increment
+	BoundToken               bool   // the action token must have been made for the event
 }
 
 // Submit records a write. Its error is the native one.
 func (c *Call) Submit(w *Write) (*scoreboard.Receipt, error) {
 	request := &protocol.IncrementRequest{
-		UserID: w.User, Delta: w.Delta, EventID: w.Event, Timestamp: w.Timestamp, Board: w.Board, Action: w.Action,
+		UserID: w.User, Delta: w.Delta, EventID: cmp.Or(w.ServerEvent, w.Event), Timestamp: w.Timestamp, Board: w.Board, Action: w.Action,
 		ActionToken: w.ActionToken, Attestation: w.Attestation,
 	}
 	if w.Timestamp == "" {
 		request.Timestamp = time.Time{}.Format(time.RFC3339) // the zero time: none is kept
 	}
 	cmd, err := parseCommand(request)
-	if cmd.Event.Text != "" {
+	if cmd.Event.Text != "" && w.ServerEvent == "" {
 		c.gin.Set(keyEventID, cmd.Event.Text)
 	}
 	if err != nil {

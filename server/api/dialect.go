@@ -141,6 +141,9 @@ func (a *API) mount(r route) (err error) {
 	}()
 	engine := a.engine
 	if host := r.dialect.Host; host != "" {
+		if a.hosts == nil {
+			a.hosts = make(map[string]*gin.Engine)
+		}
 		if a.hosts[host] == nil {
 			a.hosts[host] = a.newEngine()
 		}

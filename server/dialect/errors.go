@@ -30,8 +30,10 @@ func (names fields) translate(e *protocol.Error) {
 	if !ok {
 		return
 	}
-	if rest, begins := strings.CutPrefix(e.Message, e.Field+" "); begins {
-		e.Message = name + " " + rest
+	for _, verb := range []string{" is ", " must "} {
+		if rest, begins := strings.CutPrefix(e.Message, e.Field+verb); begins {
+			e.Message = name + verb + rest
+		}
 	}
 	e.Field = name
 }

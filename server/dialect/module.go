@@ -89,7 +89,7 @@ func (m *module) update(c *api.Call) error {
 	// The same action at the same time is the same event.
 	text := strings.Join([]string{r.user, r.action, at.UTC().Format(time.RFC3339Nano)}, "|")
 	receipt, err := c.Submit(&api.Write{
-		User: r.user, Board: m.board, Event: scoreboard.NamedEventID(user, text).Text, Delta: int64(points),
+		User: r.user, Board: m.board, ServerEvent: scoreboard.NamedEventID(user, text).Text, Delta: int64(points),
 		Action: r.action, Timestamp: r.timestamp, Body: body,
 	})
 	if err != nil {

@@ -53,13 +53,14 @@ func (p *plain) submit(c *api.Call) error {
 	if !given {
 		return scoreboard.Invalid("score", "score is required")
 	}
-	event := c.Header("Idempotency-Key")
-	if event == "" {
-		event = scoreboard.NewEventID().Text
+	w := api.Write{
+		User: string(c.Caller.User), Board: p.board, Event: c.Header("Idempotency-Key"), Delta: int64(score),
+		OnlyIfBetter: true, Body: body,
 	}
-	receipt, err := c.Submit(&api.Write{
-		User: string(c.Caller.User), Board: p.board, Event: event, Delta: int64(score), OnlyIfBetter: true, Body: body,
-	})
+	if w.Event == "" {
+		w.ServerEvent = scoreboard.NewEventID().Text
+	}
+	receipt, err := c.Submit(&w)
 	if err != nil {
 		return err
 	}
