@@ -57,15 +57,7 @@ type asyncRig struct {
 func newAsyncRig(t *testing.T) *asyncRig {
 	t.Helper()
 	h := newHarness(t)
-	brokers, prefix := backendtest.Kafka(t), backendtest.Prefix(t)
-	for name, topic := range map[string]string{
-		"kafka-topic": "events", "kafka-increments-topic": "increments", "kafka-dead-topic": "dead",
-		"kafka-notices-topic": "notices", "kafka-seasons-topic": "seasons", "kafka-increments-dead-topic": "idead",
-		"kafka-group": "group", "kafka-intake-group": "intake",
-	} {
-		h.settings[name] = prefix + topic
-	}
-	h.settings["transport"], h.settings["kafka-brokers"] = "kafka", strings.Join(brokers, ",")
+	brokers, prefix := h.useKafka()
 	kafkaTransport := &kafkago.Transport{}
 	t.Cleanup(kafkaTransport.CloseIdleConnections)
 	const roles = "api,relay,projector,intake,maintenance"

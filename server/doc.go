@@ -40,6 +40,8 @@
 //     event streams (realtime/sse), at most one per window.
 //   - announce publishes notices to a compacted Kafka topic, for consumers that
 //     follow boards without Redis.
+//   - mirror writes changes in the formats of other specifications, for consumers
+//     that were written for those.
 //
 // Around them:
 //

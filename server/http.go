@@ -149,6 +149,9 @@ func (s *Server) makeDoctor() health.Doctor {
 	if s.kafka != nil {
 		d.Kafka = s.kafka.Ping
 	}
+	if s.mirror != nil {
+		d.Mirror = s.mirror.Problem
+	}
 	return d
 }
 

@@ -45,6 +45,21 @@ func newHarness(t testing.TB) *harness {
 	}
 }
 
+// useKafka has nodes use Kafka, with topics and groups that begin with prefix.
+func (h *harness) useKafka() (brokers []string, prefix string) {
+	h.t.Helper()
+	brokers, prefix = backendtest.Kafka(h.t), backendtest.Prefix(h.t)
+	for name, topic := range map[string]string{
+		"kafka-topic": "events", "kafka-increments-topic": "increments", "kafka-dead-topic": "dead",
+		"kafka-notices-topic": "notices", "kafka-seasons-topic": "seasons", "kafka-increments-dead-topic": "idead",
+		"kafka-group": "group", "kafka-intake-group": "intake",
+	} {
+		h.settings[name] = prefix + topic
+	}
+	h.settings["transport"], h.settings["kafka-brokers"] = "kafka", strings.Join(brokers, ",")
+	return brokers, prefix
+}
+
 // node is a server within this process.
 type node struct {
 	*clienttest.Node

@@ -124,7 +124,7 @@ func (s *Server) createTopics(ctx context.Context) error {
 
 func (s *Server) topics() []kafka.Topic {
 	c := s.config
-	return []kafka.Topic{
+	all := []kafka.Topic{
 		{
 			Name: c.Kafka.Topic, Partitions: c.Kafka.Partitions, Retention: c.Kafka.Retention, Cleanup: c.Kafka.Cleanup,
 			Replicas: c.Kafka.Replicas,
@@ -144,6 +144,15 @@ func (s *Server) topics() []kafka.Topic {
 			Replicas: c.Kafka.Replicas,
 		},
 	}
+	for _, feed := range c.MirrorFeeds() {
+		if feed != config.FeedDelta {
+			all = append(all, kafka.Topic{
+				Name: c.Mirror.Name(feed), Partitions: c.Mirror.Partitions, Retention: c.Mirror.Retention,
+				Replicas: c.Kafka.Replicas,
+			})
+		}
+	}
+	return all
 }
 
 func serve(h *http.Server, l net.Listener, failed chan<- error) {

@@ -18,6 +18,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/ingest"
 	"github.com/scoreboard/scoreboard/server/leaderboard"
 	"github.com/scoreboard/scoreboard/server/limit"
+	"github.com/scoreboard/scoreboard/server/mirror"
 	"github.com/scoreboard/scoreboard/server/outbox"
 	"github.com/scoreboard/scoreboard/server/profile"
 	"github.com/scoreboard/scoreboard/server/ranking"
@@ -62,6 +63,7 @@ type Server struct {
 	rebuilder *repair.Rebuilder
 	sampler   *repair.Sampler
 	rollover  *rollover.Rollover
+	mirror    *mirror.Mirror
 	archive   *archive.Archive
 	api       *api.API
 	ready     *health.Readiness
@@ -99,6 +101,7 @@ func New(ctx context.Context, c *config.Config, log *slog.Logger) (_ *Server, er
 	s.makePipeline()
 	s.makeAnnouncer()
 	s.makeRollover()
+	s.makeMirror()
 	if err := s.makeAPI(); err != nil {
 		return nil, err
 	}

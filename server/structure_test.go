@@ -53,6 +53,7 @@ var levels = map[string]int{
 	"server/ingest":                   2,
 	"server/leaderboard":              2,
 	"server/limit":                    2,
+	"server/mirror":                   2,
 	"server/moderation":               2,
 	"server/outbox":                   2,
 	"server/profile":                  2,

@@ -78,7 +78,7 @@ func (s *Server) openBackends(ctx context.Context) (err error) {
 		return err
 	}
 	s.ranking = ranking.New(s.redis)
-	usesKafka := c.NeedsKafka(c.Transport) || c.Records() || c.RunsPipeline() || c.Has(config.RoleMaintenance)
+	usesKafka := c.NeedsKafka(c.Transport) || c.Records() || c.UsesTransport() || c.Has(config.RoleMaintenance)
 	if len(c.Kafka.Brokers) > 0 && usesKafka {
 		s.kafka = kafka.New(kafka.Options{
 			Brokers: c.Kafka.Brokers, Linger: c.Kafka.Linger, Timeout: produceTimeout,
@@ -100,7 +100,8 @@ func openRedis(c *config.Config) (redis.UniversalClient, error) {
 	if o.PoolSize == 0 {
 		o.PoolSize = 10 * runtime.GOMAXPROCS(0)
 	}
-	o.PoolSize += c.Streams.Shards // a blocking read of a stream occupies a connection
+	// A blocking read of a stream occupies a connection.
+	o.PoolSize += c.Streams.Shards * (1 + len(c.MirrorFeeds()))
 	return redis.NewClient(o), nil
 }
 
@@ -134,7 +135,7 @@ func (s *Server) makeSettings() {
 	o := settings.Options{
 		Tokens:   admission{s.tokens},
 		Deployed: s.config, Store: s.store.Settings, Process: processName(),
-		Pipeline: s.config.RunsPipeline(), Log: s.log,
+		Pipeline: s.config.UsesTransport(), Log: s.log,
 	}
 	if s.keySet != nil {
 		o.Keys = s.keySet
@@ -166,9 +167,14 @@ func (s *Server) followSettings() {
 			s.hub.Configure(hubOptions(c)) // closes another share of the connections
 		}
 	})
-	if s.switcher != nil {
-		s.settings.OnTransport(s.switcher.SwitchTo)
-	}
+	s.settings.OnTransport(func(name string) {
+		if s.switcher != nil {
+			s.switcher.SwitchTo(name)
+		}
+		if s.mirror != nil {
+			s.mirror.Follow(name, s.config.Supports(name))
+		}
+	})
 }
 
 func tokenPolicy(c *config.Config) auth.Policy { return authPolicy(&c.Auth) }

@@ -47,7 +47,8 @@ func TestAlertsUseExportedMetrics(t *testing.T) {
 		t.Fatalf("got %d alerts about %d metrics", len(alerts), len(names))
 	}
 	h := newHarness(t)
-	d := h.start()
+	d := h.start("--roles", "api,intake,relay,projector,gateway,maintenance,mirror", "--mirror-plain-topic", "",
+		"--mirror-cloudevents-topic", "", "--mirror-group", backendtest.Prefix(t)+"mirror")
 	c := h.client(d, "server", auth.ScopeUpdate)
 	if _, err := c.Submit(t.Context(), client.Increment{User: "alice", Delta: 5}); err != nil {
 		t.Fatal(err)

@@ -160,30 +160,6 @@ func (k *Kafka) check(p *problems, window time.Duration) {
 			p.add(name, "must be at most %s, the time in which repeats are recognised, not %s", window, d)
 		}
 	}
-	k.checkTopics(p)
-}
-
-// checkTopics rejects a topic that is empty or used twice.
-func (k *Kafka) checkTopics(p *problems) {
-	users := make(map[string]string)
-	for _, s := range []struct{ setting, topic string }{
-		{"kafka.dead_topic", k.DeadTopic},
-		{"kafka.increments_dead_topic", k.IncrementsDeadTopic},
-		{"kafka.increments_topic", k.IncrementsTopic},
-		{"kafka.notices_topic", k.NoticesTopic},
-		{"kafka.seasons_topic", k.SeasonsTopic},
-		{"kafka.topic", k.Topic},
-	} {
-		other, used := users[s.topic]
-		switch {
-		case s.topic == "":
-			p.add(s.setting, "must not be empty")
-		case used:
-			p.add(other, "and %s must not name the same topic %s", s.setting, s.topic)
-		default:
-			users[s.topic] = s.setting
-		}
-	}
 }
 
 // Streams is the transport over Redis streams.

@@ -26,6 +26,7 @@ type Config struct {
 	Projection     Projection
 	Transport      string
 	Streams        Streams
+	Mirror         Mirror
 	Reconcile      Reconcile
 	Realtime       Realtime
 	Reads          Reads
@@ -45,9 +46,10 @@ const (
 	RoleProjector   = "projector"
 	RoleGateway     = "gateway"
 	RoleMaintenance = "maintenance"
+	RoleMirror      = "mirror" // not among the default roles
 )
 
-var roles = []string{RoleAPI, RoleRead, RoleIntake, RoleRelay, RoleProjector, RoleGateway, RoleMaintenance}
+var roles = []string{RoleAPI, RoleRead, RoleIntake, RoleRelay, RoleProjector, RoleGateway, RoleMaintenance, RoleMirror}
 
 // Has reports whether the process has a role.
 func (c *Config) Has(role string) bool { return slices.Contains(c.Roles, role) }
@@ -81,8 +83,8 @@ func (c *Config) settings() []setting {
 				TransportKafka, live, &c.Transport,
 			},
 		},
-		c.Streams.settings(), c.Reconcile.settings(), c.Realtime.settings(), c.Reads.settings(), c.Limit.settings(),
-		c.Dialects.settings(),
+		c.Streams.settings(), c.Mirror.settings(), c.Reconcile.settings(), c.Realtime.settings(), c.Reads.settings(),
+		c.Limit.settings(), c.Dialects.settings(),
 		[]setting{{"log.level", "lowest level that is logged: debug, info, warn or error", "info", fixed, &c.LogLevel}},
 	)
 }
@@ -105,6 +107,8 @@ func (c *Config) check(p *problems) {
 	c.Projection.check(p)
 	p.oneOf("transport", c.Transport, transports...)
 	c.Streams.check(p)
+	c.Mirror.check(p)
+	c.checkNames(p)
 	c.Reconcile.check(p)
 	c.Realtime.check(p)
 	c.Reads.check(p)
@@ -143,6 +147,9 @@ func (c *Config) CheckRequired() error {
 	if c.NeedsKafka(c.Transport) && len(c.Kafka.Brokers) == 0 {
 		p.add("kafka.brokers", "must be set: transport=kafka requires it for the roles api, intake, relay and "+
 			"projector; intake requires it with any transport, and gateway with realtime.bus=kafka")
+	} else if c.mirrorsToKafka() && len(c.Kafka.Brokers) == 0 {
+		p.add("kafka.brokers", "must be set for the role mirror, or mirror.plain.topic and mirror.cloudevents.topic "+
+			"must be empty")
 	}
 	return p.err()
 }
@@ -152,17 +159,22 @@ func (c *Config) verifiesTokens() bool {
 	return c.Has(RoleAPI) || c.Has(RoleRead) || c.Has(RoleGateway)
 }
 
-// NeedsKafka reports whether a role of this process requires Kafka. With another
-// transport, only increments accepted for later recording do.
+// NeedsKafka reports whether a role of this process cannot work without Kafka. With
+// another transport, only increments accepted for later recording cannot. The feeds of
+// the role mirror do not count: without Kafka they wait.
 func (c *Config) NeedsKafka(transport string) bool {
 	if c.Has(RoleGateway) && c.Realtime.Bus == BusKafka {
 		return true
 	}
-	return c.Has(RoleIntake) || transport == TransportKafka && (c.RunsPipeline() || c.Records())
+	return c.Has(RoleIntake) || transport == TransportKafka && (c.UsesTransport() || c.Records())
 }
 
-// RunsPipeline reports whether this process runs an end of the transport.
+// RunsPipeline reports whether this process runs an end of the pipeline from the outbox
+// to the rankings.
 func (c *Config) RunsPipeline() bool { return c.Has(RoleRelay) || c.Has(RoleProjector) }
+
+// UsesTransport reports whether this process writes to the transport or reads from it.
+func (c *Config) UsesTransport() bool { return c.RunsPipeline() || c.Has(RoleMirror) }
 
 // Records reports whether this process records increments.
 func (c *Config) Records() bool { return c.Has(RoleAPI) || c.Has(RoleIntake) }

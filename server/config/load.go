@@ -165,6 +165,9 @@ func Load(flags, env Lookup, file io.Reader) (*Config, []Value, error) {
 	if c.Transport == TransportDirect && c.Has(RoleRelay) != c.Has(RoleProjector) {
 		p.add("transport", "must not be direct unless the roles relay and projector are in one process")
 	}
+	if c.Transport == TransportDirect && c.Has(RoleMirror) {
+		p.add("transport", "must not be direct with the role mirror: it has no records that a mirror could read")
+	}
 	return c, c.Values(), p.err()
 }
 

@@ -91,6 +91,43 @@ func TestLoadRejects(t *testing.T) {
 			lookup("SCOREBOARD_KAFKA_DEAD_TOPIC", "scoreboard.events.v1"), "",
 			"kafka.dead_topic",
 		},
+		"group of two consumers": {
+			lookup("SCOREBOARD_KAFKA_INTAKE_GROUP", "scoreboard-projection"), "",
+			"kafka.group and kafka.intake_group must not name the same consumer group scoreboard-projection",
+		},
+		"stream of two uses": {
+			lookup("SCOREBOARD_STREAMS_NAME", "season-events"), "",
+			"kafka.seasons_topic and streams.name must not name the same stream season-events",
+		},
+		"mirror's topic is native": {
+			lookup("SCOREBOARD_ROLES", "mirror", "SCOREBOARD_KAFKA_TOPIC", "score-events"), "",
+			"kafka.topic and mirror.plain.topic must not name the same topic score-events",
+		},
+		"mirror's topics are one": {
+			lookup("SCOREBOARD_ROLES", "mirror", "SCOREBOARD_MIRROR_CLOUDEVENTS_TOPIC", "score-events"), "",
+			"mirror.cloudevents.topic and mirror.plain.topic must not name the same topic score-events",
+		},
+		"mirror's group is the projection's": {
+			lookup("SCOREBOARD_ROLES", "mirror", "SCOREBOARD_KAFKA_GROUP", "scoreboard-mirror-delta"), "",
+			"kafka.group and mirror.group must not name the same consumer group scoreboard-mirror-delta",
+		},
+		"mirror's stream is native": {
+			lookup("SCOREBOARD_ROLES", "mirror", "SCOREBOARD_STREAMS_NAME", "leaderboard:stream"), "",
+			"mirror.delta.stream and streams.name must not name the same stream leaderboard:stream",
+		},
+		"mirror's stream is a native key": {
+			lookup("SCOREBOARD_ROLES", "mirror", "SCOREBOARD_MIRROR_DELTA_STREAM", "{sb:stream}:0"), "",
+			"mirror.delta.stream must not begin with {sb:stream}:",
+		},
+		"mirror without a feed": {
+			lookup("SCOREBOARD_ROLES", "mirror", "SCOREBOARD_MIRROR_DELTA_STREAM", "",
+				"SCOREBOARD_MIRROR_PLAIN_TOPIC", "", "SCOREBOARD_MIRROR_CLOUDEVENTS_TOPIC", ""), "",
+			"roles must not name mirror without",
+		},
+		"mirror of direct": {
+			lookup("SCOREBOARD_TRANSPORT", "direct", "SCOREBOARD_ROLES", "relay,projector,mirror"), "",
+			"transport must not be direct with the role mirror",
+		},
 		"unknown signature mode": {lookup("SCOREBOARD_AUTH_SIGNATURE", "maybe"), "", "auth.signature"},
 		"country header untrusted": {
 			lookup("SCOREBOARD_ANOMALY_COUNTRY_HEADER",
@@ -172,6 +209,14 @@ func TestCheckRequired(t *testing.T) {
 		"gateway over Kafka": {
 			lookup("roles", "gateway", "realtime-bus", "kafka", "postgres-url", "p", "redis-url",
 				"r", "auth-jwt-secret", "s"), []string{"kafka.brokers"},
+		},
+		"mirror to Kafka": {
+			lookup("roles", "mirror", "transport", "streams", "postgres-url", "p", "redis-url", "r"),
+			[]string{"kafka.brokers"},
+		},
+		"mirror to Redis": {
+			lookup("roles", "mirror", "transport", "streams", "postgres-url", "p", "redis-url", "r",
+				"mirror-plain-topic", "", "mirror-cloudevents-topic", ""), nil,
 		},
 		"everything over streams": {
 			lookup("roles", "api,relay,projector", "transport", "streams", "postgres-url", "p", "redis-url", "r",

@@ -57,6 +57,10 @@ var groups = map[string]struct{ title, about string }{
 	},
 	"projection": {"Projection", "Used by the role projector, which applies changes to the rankings in Redis."},
 	"streams":    {"Redis streams", "Used with `transport` streams by the roles relay and projector."},
+	"mirror": {
+		"Mirror", "Used by the role mirror, which writes feeds for consumers of other APIs " +
+			"([feeds.md](feeds.md)).",
+	},
 	"reconcile": {
 		"Comparison of rankings", "Used by the role maintenance, which compares rankings in Redis with PostgreSQL.",
 	},

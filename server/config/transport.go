@@ -12,13 +12,14 @@ const (
 var transports = []string{TransportKafka, TransportStreams, TransportDirect}
 
 // Supports reports whether this process can run its end of a transport. Kafka
-// requires brokers; direct requires the projector in the relay's process.
+// requires brokers; direct requires the projector in the relay's process, and has no
+// records that a mirror could read.
 func (c *Config) Supports(transport string) bool {
 	switch transport {
 	case TransportKafka:
 		return len(c.Kafka.Brokers) > 0
 	case TransportDirect:
-		return c.Has(RoleProjector) || !c.Has(RoleRelay)
+		return (c.Has(RoleProjector) || !c.Has(RoleRelay)) && !c.Has(RoleMirror)
 	}
 	return true
 }

@@ -52,6 +52,9 @@ type Doctor struct {
 	Deployed *config.Config
 	Current  func() *config.Config // with the changes of operators
 	Settings Settings
+	// Mirror describes what keeps the feeds of the role mirror from being complete and
+	// current, "" if nothing does; nil in a process without the role.
+	Mirror func() string
 }
 
 // Checks runs every check at once: a backend that hangs delays its own only.
@@ -60,6 +63,9 @@ func (d Doctor) Checks(ctx context.Context) protocol.Checks {
 	defer cancel()
 	checks := []func(context.Context) protocol.Check{
 		d.postgres, d.schema, d.role, d.redis, d.kafka, d.history, d.outbox, d.lag, d.disk, d.configuration, d.settings,
+	}
+	if d.Mirror != nil {
+		checks = append(checks, d.mirror)
 	}
 	found := make([]protocol.Check, len(checks))
 	var all sync.WaitGroup
@@ -259,6 +265,17 @@ func (d Doctor) settings(context.Context) protocol.Check {
 	c.NextStep = "deploy the node like the others, or change the setting (sbctl settings set)"
 	if unsafe {
 		c.Status = protocol.CheckFail
+	}
+	return c
+}
+
+// mirror warns about feeds that wait or miss changes.
+func (d Doctor) mirror(context.Context) protocol.Check {
+	c := protocol.Check{Name: "mirror", Status: protocol.CheckOK, Detail: "every feed is written"}
+	if problem := d.Mirror(); problem != "" {
+		c.Status, c.Detail = protocol.CheckWarn, problem
+		c.NextStep = "check the backend of the feed; changes wait in the transport for as long as its retention " +
+			"(docs/feeds.md)"
 	}
 	return c
 }

@@ -154,12 +154,12 @@ func (m *Manager) checkTogether(
 	return nil
 }
 
-// supported names a running relay or projector that does not support a transport.
+// supported names a running relay, projector or mirror that does not support a transport.
 func supported(peers []scoreboard.TransportPeer, transport string) error {
 	for _, p := range peers {
 		if !slices.Contains(p.Transports, transport) {
 			return fmt.Errorf("transport cannot be %s: process %s does not support it (kafka requires kafka.brokers; "+
-				"direct requires the roles relay and projector in one process)", transport, p.Owner)
+				"direct requires the roles relay and projector in one process, and no role mirror)", transport, p.Owner)
 		}
 	}
 	return nil

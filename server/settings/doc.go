@@ -14,6 +14,6 @@
 //
 // A change is rejected as a whole if the configuration with it would be invalid,
 // if its key set cannot be read, if its author's token would no longer be accepted
-// (unless forced), or if a running relay or projector does not support its transport:
+// (unless forced), or if a running relay, projector or mirror does not support its transport:
 // neither a node nor an operator must be locked out by a change that was accepted.
 package settings

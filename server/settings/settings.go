@@ -21,7 +21,7 @@ import (
 // the query, a change is in force everywhere within two seconds.
 const PollInterval = time.Second
 
-// A process that runs an end of the transport registers which ones it supports,
+// A process that uses the transport registers which ones it supports,
 // for peerLease at a time.
 const peerLease = 5 * PollInterval
 
@@ -56,7 +56,7 @@ type Options struct {
 	Store    Store
 	Keys     KeySet // nil where a shared secret verifies tokens
 	Process  string // a unique name
-	Pipeline bool   // the process runs a relay or a projector
+	Pipeline bool   // the process runs a relay, a projector or a mirror
 	Log      *slog.Logger
 }
 

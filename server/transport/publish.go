@@ -102,6 +102,40 @@ func (s *Seasons) AnnounceClosed(ctx context.Context, e *scoreboard.EndedPeriod)
 	return err
 }
 
+// Feed publishes changes in the format of other specifications, for the role mirror.
+type Feed struct {
+	producer Producer
+	encode   func(*scoreboard.Change) Message
+}
+
+// NewScoreFeed publishes changes of one board as specification E has them, keyed by
+// user, through p, which the caller closes.
+func NewScoreFeed(p Producer) *Feed {
+	return &Feed{p, func(c *scoreboard.Change) Message {
+		return Message{Key: []byte(c.User), Value: protocol.AppendScoreEvent(nil, c)}
+	}}
+}
+
+// NewCloudEventsFeed publishes changes as CloudEvents, keyed by board and user, through
+// p, which the caller closes.
+func NewCloudEventsFeed(p Producer) *Feed {
+	return &Feed{p, func(c *scoreboard.Change) Message {
+		return Message{
+			Key: []byte(protocol.CloudEventKey(c)), Value: protocol.AppendCloudEvent(nil, c),
+			Headers: []Header{{Key: "content-type", Value: []byte(protocol.CloudEventContentType)}},
+		}
+	}}
+}
+
+// Write writes changes and returns how many from the front were acknowledged.
+func (f *Feed) Write(ctx context.Context, changes []scoreboard.Change) (int, error) {
+	messages := make([]Message, len(changes))
+	for i := range changes {
+		messages[i] = f.encode(&changes[i])
+	}
+	return f.producer.Produce(ctx, messages)
+}
+
 // DeadLetters publishes records that could not be processed.
 type DeadLetters struct{ producer Producer }
 

@@ -67,10 +67,10 @@ type ConsumerStatus struct {
 	Damaged       time.Time // when last; zero: never
 }
 
-// NewLagGauge returns the metric of a consumer's lag.
-func NewLagGauge(topic string) prometheus.Gauge {
+// NewLagGauge returns the metric of the lag of a consumer in a group.
+func NewLagGauge(topic, group string) prometheus.Gauge {
 	return prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "scoreboard_broker_lag_records", Help: "Records of the topic that the group has not consumed.",
-		ConstLabels: prometheus.Labels{"topic": topic},
+		ConstLabels: prometheus.Labels{"topic": topic, "group": group},
 	})
 }

@@ -55,6 +55,46 @@ func (s *Increments) Event(
 	return receipts, nil
 }
 
+// EventTexts returns the id of each change's event as its client sent it. Only a UUIDv5,
+// which is made of other ids, is looked up; the others, and those of which the ledger
+// has no row, such as of erased users, are the UUID.
+func (s *Increments) EventTexts(ctx context.Context, changes []scoreboard.Change) ([]string, error) {
+	texts := make([]string, len(changes))
+	var index []int
+	var users, boards []string
+	var events [][16]byte
+	var at []time.Time
+	for i := range changes {
+		c := &changes[i]
+		texts[i] = scoreboard.FormatUUID(c.Event)
+		if version := c.Event[6] >> 4; version == 5 {
+			index, users, boards = append(index, i), append(users, string(c.User)), append(boards, string(c.Board))
+			events, at = append(events, c.Event), append(at, c.RecordedAt)
+		}
+	}
+	if len(index) == 0 {
+		return texts, nil
+	}
+	const sql = `select t.n - 1, h.event_text
+from unnest($1::text[], $2::uuid[], $3::text[], $4::timestamptz[]) with ordinality as t(u, e, b, at, n)
+cross join lateral (select event_text from user_score_histories
+    where user_id = t.u and event_id = t.e and board_id = t.b and recorded_at = t.at offset 0) as h
+where h.event_text is not null`
+	rows, err := s.db.Query(ctx, sql, users, events, boards, at)
+	if err == nil {
+		var n int
+		var text string
+		_, err = pgx.ForEachRow(rows, []any{&n, &text}, func() error {
+			texts[index[n]] = text
+			return nil
+		})
+	}
+	if err != nil {
+		return nil, pg.Translate(fmt.Errorf("look up the ids of %d events: %w", len(index), err))
+	}
+	return texts, nil
+}
+
 // erased returns those of the users that are erased.
 func (s *Increments) erased(ctx context.Context, users []string) ([]scoreboard.UserID, error) {
 	rows, err := s.db.Query(ctx, `select e.user_id from unnest($1::text[]) as t(u) cross join lateral (

@@ -43,24 +43,25 @@ const commitInterval = 250 * time.Millisecond
 
 // Consumer returns a consumer that delivers at most batch records at once.
 func (c *Client) Consumer(topic, group string, batch int, log *slog.Logger) *Consumer {
+	labels := prometheus.Labels{"topic": topic, "group": group}
 	return &Consumer{
 		client: c, topic: topic, group: group, batch: batch, checkEvery: checkInterval, log: log,
 		onDamage: func(context.Context, *Damage) error { return nil },
-		lagGauge: transport.NewLagGauge(topic),
+		lagGauge: transport.NewLagGauge(topic, group),
 		stalls: prometheus.NewCounter(prometheus.CounterOpts{
 			Name:        "scoreboard_broker_stalls_total",
 			Help:        "Readers that were replaced because they made no progress despite a lag.",
-			ConstLabels: prometheus.Labels{"topic": topic},
+			ConstLabels: labels,
 		}),
 		rewinds: prometheus.NewCounter(prometheus.CounterOpts{
 			Name:        "scoreboard_broker_log_damages_total",
 			Help:        "Times that the topic's log was found cut or replaced, and was read again.",
-			ConstLabels: prometheus.Labels{"topic": topic},
+			ConstLabels: labels,
 		}),
 		losses: prometheus.NewCounter(prometheus.CounterOpts{
 			Name:        "scoreboard_broker_lost_records_total",
 			Help:        "Records that the group had not consumed when the log was cut or replaced, as far as known.",
-			ConstLabels: prometheus.Labels{"topic": topic},
+			ConstLabels: labels,
 		}),
 	}
 }

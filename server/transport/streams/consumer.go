@@ -53,7 +53,9 @@ return 0`)
 
 // Consumer returns a member of the group.
 func (t *Transport) Consumer(log *slog.Logger) *Consumer {
-	return &Consumer{transport: t, name: rand.Text(), log: log, lagGauge: transport.NewLagGauge(t.o.Name)}
+	return &Consumer{
+		transport: t, name: rand.Text(), log: log, lagGauge: transport.NewLagGauge(t.o.Name, t.o.Group),
+	}
 }
 
 // Intact implements projection.Source: without its streams, Redis has lost the ranking,
