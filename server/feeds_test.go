@@ -130,7 +130,7 @@ func TestMirrorWritesFeeds(t *testing.T) {
 		t.Fatal(err)
 	}
 	plain := []string{
-		`123 \{"userId":123,"score":0,"version":2,"updatedAt":"` + timePattern + `"\}`,
+		`123 \{"userId":123,"score":0,"version":[23],"updatedAt":"` + timePattern + `"\}`,
 		`123 \{"userId":123,"score":4500,"version":1,"updatedAt":"` + timePattern + `"\}`,
 		`ada \{"userId":"ada","score":7,"version":1,"updatedAt":"` + timePattern + `"\}`,
 	}
@@ -149,7 +149,12 @@ func TestMirrorWritesFeeds(t *testing.T) {
 	h.start("mirror")
 	want = append(want, entry("bob", "3", "match:2"))
 	awaitEntries("what was recorded meanwhile, and nothing again", want...)
-	if got := recordsOf(t, broker, prefix+"score-events"); !matchAll(slices.Compact(got), plain) {
+	// An erasure hides the user first and moves the rows afterwards, which is one change more.
+	got := slices.CompactFunc(recordsOf(t, broker, prefix+"score-events"), func(a, b string) bool {
+		const erased = `123 {"userId":123,"score":0,`
+		return a == b || strings.HasPrefix(a, erased) && strings.HasPrefix(b, erased)
+	})
+	if !matchAll(got, plain) {
 		t.Errorf("got the records\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(plain, "\n"))
 	}
 	first := regexp.MustCompile(`^global/alice \{"specversion":"1\.0","type":"com\.github\.scoreboard\.score\.changed",` +
