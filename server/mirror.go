@@ -26,7 +26,8 @@ func (s *Server) makeMirror() {
 		f := mirror.Feed{Name: name, Sources: s.mirrorSources(c.Mirror.FeedGroup(name))}
 		switch name {
 		case config.FeedPlain:
-			f.Board, f.Sink = "plain", transport.NewScoreFeed(s.producer(c.Mirror.PlainTopic))
+			f.Board = scoreboard.BoardID(c.Dialects.Plain.Board)
+			f.Sink = transport.NewScoreFeed(s.producer(c.Mirror.PlainTopic))
 		case config.FeedCloudEvents:
 			f.Sink = transport.NewCloudEventsFeed(s.producer(c.Mirror.CloudEventsTopic))
 		case config.FeedDelta:
@@ -35,7 +36,7 @@ func (s *Server) makeMirror() {
 				Remember: max(c.Kafka.Retention, c.Streams.Retention) + mirrorMargin,
 			}, s.redis, s.store.Increments, s.log)
 			s.add("mirror stream", stream)
-			f.Board, f.Sink = scoreboard.GlobalBoard, stream
+			f.Board, f.Sink = scoreboard.BoardID(c.Dialects.Delta.Board), stream
 		}
 		feeds = append(feeds, f)
 	}

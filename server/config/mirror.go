@@ -60,12 +60,12 @@ func (c *Config) mirrorsToKafka() bool {
 func (m *Mirror) settings() []setting {
 	return []setting{
 		{
-			"mirror.plain.topic", "topic of the role mirror with the scores of the board of the dialect plain; none " +
+			"mirror.plain.topic", "topic of the role mirror with the scores of the board dialect.plain.board; none " +
 				"if empty",
 			"score-events", fixed, &m.PlainTopic,
 		},
 		{
-			"mirror.delta.stream", "Redis stream of the role mirror with the scores of the board of the dialect delta" +
+			"mirror.delta.stream", "Redis stream of the role mirror with the scores of the board dialect.delta.board" +
 				"; none if empty",
 			"leaderboard:stream", fixed, &m.DeltaStream,
 		},

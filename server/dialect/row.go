@@ -1,10 +1,9 @@
 package dialect
 
 import (
-	"encoding/json"
-	"strconv"
 	"time"
 
+	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -22,11 +21,7 @@ type numericID string
 
 // MarshalJSON implements json.Marshaler.
 func (id numericID) MarshalJSON() ([]byte, error) {
-	if n, err := strconv.ParseInt(string(id), 10, 64); err == nil && 0 <= n && n <= scoreboard.MaxScore &&
-		strconv.FormatInt(n, 10) == string(id) {
-		return []byte(id), nil
-	}
-	return json.Marshal(string(id))
+	return protocol.AppendNumericID(nil, scoreboard.UserID(id)), nil
 }
 
 // instant is a time as the native API writes it.

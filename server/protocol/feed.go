@@ -7,14 +7,11 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// maxNumericID is the greatest integer that every JSON parser reads exactly.
-const maxNumericID = 1<<53 - 1
-
 // AppendNumericID appends a user's id as a JSON number where it is a decimal integer
 // below 2^53 without leading zeros, else as a string: specification E has numeric ids.
 func AppendNumericID(b []byte, user scoreboard.UserID) []byte {
 	n, err := strconv.ParseUint(string(user), 10, 64)
-	if err == nil && n <= maxNumericID && strconv.FormatUint(n, 10) == string(user) {
+	if err == nil && n <= scoreboard.MaxScore && strconv.FormatUint(n, 10) == string(user) {
 		return append(b, user...)
 	}
 	b = append(b, '"')
