@@ -54,6 +54,7 @@
 //     rankings of all users. moderation executes voids and erasures, and deletes
 //     expired data. archive moves old ledger partitions out of the database. audit
 //     seals the audit trail.
+//   - dialect serves the APIs of other specifications by the operations of api.
 //   - admin holds the operations that the API offers to operators; health reports a
 //     node's readiness, checks and rates; settings keeps the configuration in force;
 //     frontpage serves GET / of both addresses.
