@@ -88,6 +88,7 @@ var levels = map[string]int{
 	"server/api":                      3,
 	"server/dialect":                  4,
 	"server/devstack/process":         3,
+	"server/dialect":                  4,
 	"server/health":                   3,
 	"server/realtime/internal/socket": 3,
 	"server/settings":                 6,

@@ -10,6 +10,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/realtime"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -61,12 +62,12 @@ type Ranker interface {
 // Live serves long polls.
 type Live interface {
 	// Wait returns nil once the board is newer than the viewer's last state.
-	Wait(ctx context.Context, v *scoreboard.Viewer) error
+	Wait(ctx context.Context, v *realtime.Viewer) error
 }
 
 // Stream serves realtime connections. An error means that nothing was written.
 type Stream interface {
-	Serve(w http.ResponseWriter, r *http.Request, v *scoreboard.Viewer) error
+	Serve(w http.ResponseWriter, r *http.Request, v *realtime.Viewer) error
 }
 
 // WebSockets serves realtime connections as WebSockets.
@@ -76,7 +77,7 @@ type WebSockets interface {
 	Accepts(r *http.Request) bool
 	// Refuse upgrades r and closes it with err's code. An error means that
 	// nothing was written.
-	Refuse(w http.ResponseWriter, r *http.Request, err error) error
+	Refuse(w http.ResponseWriter, r *http.Request, f *realtime.Format, err error) error
 }
 
 // Tickets issues and redeems the join tickets of browsers.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/scoreboard/scoreboard/server/auth"
 	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/realtime"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -81,7 +82,7 @@ func (a *API) reject(c *gin.Context, err error) {
 	e := a.public(c, err)
 	c.Status(statuses[scoreboard.Code(e.ErrorCode)]) // for the metrics; the client sees 101 and the close code
 	rejection := scoreboard.Error{Code: scoreboard.Code(e.ErrorCode), Message: e.Message, Field: e.Field}
-	if err := a.WebSockets.Refuse(c.Writer, c.Request, &rejection); err != nil {
+	if err := a.WebSockets.Refuse(c.Writer, c.Request, nil, &rejection); err != nil {
 		a.fail(c, err)
 	}
 }
@@ -111,7 +112,7 @@ func (a *API) live(c *gin.Context, caller *auth.Claims) error {
 	if last == "" {
 		last = c.Query("last_event_id")
 	}
-	v := scoreboard.Viewer{
+	v := realtime.Viewer{
 		User: caller.User, Address: address(c.Request), Expires: caller.Expires, CanSee: check,
 		Board: board, Limit: limit, Delta: delta == "1",
 	}

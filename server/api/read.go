@@ -12,6 +12,7 @@ import (
 
 	"github.com/scoreboard/scoreboard/server/auth"
 	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/realtime"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -168,7 +169,7 @@ func (a *API) wait(c *gin.Context, caller *auth.Claims, board scoreboard.BoardID
 	}
 	ctx, cancel := context.WithTimeout(c.Request.Context(), wait)
 	defer cancel()
-	v := scoreboard.Viewer{
+	v := realtime.Viewer{
 		User:    caller.User,
 		Address: address(c.Request),
 		Expires: caller.Expires,

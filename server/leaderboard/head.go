@@ -134,40 +134,15 @@ func advance(before *scoreboard.Top, n *scoreboard.Notice) *scoreboard.Top {
 	top := n.Top
 	switch {
 	case before.Degraded != "", before.State != scoreboard.StateHealthy, top.AsOf.IsZero(), n.Hides,
-		top.Epoch != before.Epoch, top.Version != before.Version+1, len(before.Reached) != len(before.Entries),
-		int64(len(top.Entries)) < min(top.Total, scoreboard.TopSize):
+		top.Epoch != before.Epoch, int64(len(top.Entries)) < min(top.Total, scoreboard.TopSize):
 		return nil
 	}
-	reached := make(map[scoreboard.UserID]time.Time, len(n.Moved))
-	for i := range n.Moved {
-		reached[n.Moved[i].User] = n.Moved[i].ReachedAt
+	next := top.After(before, n.Moved)
+	if next.Reached == nil {
+		return nil
 	}
-	index := make(map[scoreboard.UserID]int, len(before.Entries))
-	for i := range before.Entries {
-		index[before.Entries[i].User] = i
-	}
-	next := *top
-	next.State, next.Reached = before.State, make([]time.Time, len(top.Entries))
-	for i := range top.Entries {
-		e := &top.Entries[i]
-		if at, moved := reached[e.User]; moved {
-			if at.IsZero() {
-				return nil
-			}
-			next.Reached[i] = at
-			continue
-		}
-		j, known := index[e.User]
-		if !known || before.Entries[j].Score != e.Score {
-			return nil
-		}
-		next.Reached[i] = before.Reached[j]
-	}
-	// Everything that was in the state before is in this one too.
-	if before.AsOf.After(next.AsOf) {
-		next.AsOf = before.AsOf
-	}
-	return &next
+	next.State = before.State
+	return next
 }
 
 // Top returns the first scoreboard.TopSize standings of a board. With minVersion

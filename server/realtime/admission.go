@@ -1,6 +1,7 @@
 package realtime
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -20,6 +21,7 @@ func (h *Hub) admit(c *Conn) error {
 	defer h.mu.Unlock()
 	reason, message := "", ""
 	o := h.options.Load()
+	perUser := cmp.Or(c.format.ConnectionsPerUser, o.ConnectionsPerUser)
 	switch {
 	case h.draining || h.closed:
 		h.metrics.refused.WithLabelValues("draining").Inc()
@@ -33,9 +35,9 @@ func (h *Hub) admit(c *Conn) error {
 		}
 	case o.ConnectionsPerNode > 0 && h.admitted >= o.ConnectionsPerNode:
 		reason, message = "node", "all streams of this server are in use"
-	case o.ConnectionsPerUser > 0 && c.user != "" && h.users[c.user] >= o.ConnectionsPerUser:
+	case perUser > 0 && c.user != "" && h.users[c.user] >= perUser:
 		reason = "user"
-		message = fmt.Sprintf("%d of %d streams of this user are in use", h.users[c.user], o.ConnectionsPerUser)
+		message = fmt.Sprintf("%d of %d streams of this user are in use", h.users[c.user], perUser)
 	case h.networks.full(c, o.ConnectionsPerAddress):
 		reason, message = "address", "all streams of this address are in use"
 	case c.user == "" && h.anonymous.full(c, o.AnonymousPerAddress):
@@ -54,7 +56,7 @@ func (h *Hub) admit(c *Conn) error {
 		h.anonymous.add(c)
 	}
 	h.networks.add(c)
-	h.metrics.connections.WithLabelValues(c.out.Kind()).Inc()
+	h.metrics.connections.WithLabelValues(c.format.Name, c.out.Kind()).Inc()
 	return nil
 }
 
@@ -69,7 +71,7 @@ func (h *Hub) leave(c *Conn) {
 		h.anonymous.remove(c)
 	}
 	h.networks.remove(c)
-	h.metrics.connections.WithLabelValues(c.out.Kind()).Dec()
+	h.metrics.connections.WithLabelValues(c.format.Name, c.out.Kind()).Dec()
 }
 
 // register adds an admitted connection whose transport is ready. False: the hub

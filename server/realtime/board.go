@@ -27,6 +27,7 @@ type board struct {
 	heard  time.Time // when a whole state was last received
 	lower  int       // consecutive reads with a lower epoch
 	subs   []*subscription
+	timed  int       // of subs, those whose format needs Top.Reached
 	left   time.Time // when the last subscriber left
 	users  map[scoreboard.UserID]*standing
 	inTop  map[*standing]struct{} // of users, those in the top
@@ -44,7 +45,7 @@ func (b *board) notify(n *scoreboard.Notice, now time.Time) bool {
 	changed := false
 	if n.Top != nil {
 		b.heard = now
-		changed = b.accept(n.Top, false)
+		changed = b.accept(n.Top, n.Moved, false)
 	}
 	for _, m := range n.Moved {
 		if st := b.users[m.User]; st != nil && st.move(m) {
@@ -64,7 +65,7 @@ func (b *board) update(top *scoreboard.Top, now time.Time) (changed bool, before
 	if b.latest != nil && b.latest.Board != top.Board {
 		before = b.latest.Board
 	}
-	return b.accept(top, true), before
+	return b.accept(top, nil, true), before
 }
 
 // markDegraded marks the last state as degraded, because b could not be read.
@@ -84,7 +85,9 @@ func (b *board) markDegraded(reason string) bool {
 // last epoch and version. Late notices of the epoch before a rebuild are
 // ignored; two consecutive reads of a lower epoch are accepted, because the
 // database was restored to an earlier state.
-func (b *board) accept(top *scoreboard.Top, read bool) bool {
+//
+// moved is of a notice, and tells when its rows were reached.
+func (b *board) accept(top *scoreboard.Top, moved []scoreboard.Moved, read bool) bool {
 	cur := b.latest
 	switch {
 	case cur == nil:
@@ -96,9 +99,10 @@ func (b *board) accept(top *scoreboard.Top, read bool) bool {
 		top = &t
 	case top.Epoch == cur.Epoch:
 		b.lower = 0
-		if top.Version < cur.Version || top.Version == cur.Version && cur.Degraded == "" {
+		if top.Version < cur.Version || top.Version == cur.Version && cur.Degraded == "" && !b.explains(top) {
 			return false
 		}
+		top = top.After(cur, moved)
 	case top.Epoch < cur.Epoch:
 		if !read {
 			return false
@@ -120,13 +124,13 @@ func (b *board) accept(top *scoreboard.Top, read bool) bool {
 func (b *board) publish(window time.Duration) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var changed [shapes]bool
+	var changed, completed [shapes]bool
 	for s := range shapes {
-		changed[s] = b.show(s, window)
+		changed[s], completed[s] = b.show(s, window)
 	}
 	active := b.updateRanks()
 	for _, sub := range b.subs {
-		if changed[sub.shape] {
+		if changed[sub.shape] || completed[sub.shape] && sub.conn.format.Reached {
 			sub.conn.out.Wake()
 			active = true
 		}
@@ -135,17 +139,24 @@ func (b *board) publish(window time.Duration) bool {
 }
 
 // show replaces the published state of a shape if clients would see a
-// difference.
-func (b *board) show(s shape, window time.Duration) bool {
+// difference, or if it is now complete for all formats.
+func (b *board) show(s shape, window time.Duration) (changed, completed bool) {
 	next := b.state(s, window)
-	if p := b.published[s].Load(); p != nil {
-		if !next.differs(p) {
-			return false
-		}
-		next.seq, next.previous = p.seq+1, p.rows
+	p := b.published[s].Load()
+	switch {
+	case p == nil:
+		changed = true
+	case next.differs(p):
+		changed = true
+		next.follow(p)
+	case p.Reached == nil && next.Reached != nil:
+		completed = true
+		next.replace(p)
+	default:
+		return false, false
 	}
 	b.published[s].Store(next)
-	return true
+	return changed, completed
 }
 
 // relabel gives a published state whose rows are still current the newest
@@ -153,14 +164,14 @@ func (b *board) show(s shape, window time.Duration) bool {
 // not see an older one.
 func (b *board) relabel(s shape) {
 	p := b.published[s].Load()
-	if b.latest.Version == p.version {
+	if b.latest.Version == p.Version {
 		return
 	}
-	next := b.state(s, p.window)
+	next := b.state(s, p.Window)
 	if next.differs(p) {
 		return // it is published at the end of the window
 	}
-	next.seq, next.previous = p.seq, p.previous
+	next.replace(p)
 	b.published[s].Store(next)
 }
 
@@ -170,12 +181,28 @@ func (b *board) state(s shape, window time.Duration) *state {
 	if ts.IsZero() {
 		ts = top.AsOf
 	}
-	return &state{
-		seq: 1, board: top.Board, epoch: top.Epoch, version: top.Version, ts: scoreboard.WritableTime(ts),
-		degraded: top.Degraded, window: window, encodeSeconds: b.hub.metrics.encode,
-		rows: top.Entries[:min(len(top.Entries), b.hub.rows(s))],
+	asOf := top.AsOf
+	if asOf.IsZero() {
+		asOf = ts // older builds send notices without it
 	}
+	n := min(len(top.Entries), b.hub.rows(s))
+	next := &state{seq: 1, rowsSeq: 1, metrics: b.hub.metrics, StateView: StateView{
+		Board: top.Board, Epoch: top.Epoch, Version: top.Version, Degraded: top.Degraded, Window: window,
+		TS: scoreboard.WritableTime(ts), AsOf: scoreboard.WritableTime(asOf), Rows: top.Entries[:n],
+	}}
+	if len(top.Reached) == len(top.Entries) {
+		next.Reached = top.Reached[:n:n]
+	}
+	return next
 }
+
+// explains reports whether top, a read, has the times that the newest state lacks.
+func (b *board) explains(top *scoreboard.Top) bool {
+	return b.latest.Reached == nil && top.Reached != nil
+}
+
+// unexplained reports whether a subscription waits for times that no notice told.
+func (b *board) unexplained() bool { return b.timed > 0 && b.latest.Reached == nil }
 
 // add adds a subscription.
 func (b *board) add(sub *subscription) {
@@ -184,7 +211,10 @@ func (b *board) add(sub *subscription) {
 	b.relabel(sub.shape)
 	sub.index = len(b.subs)
 	b.subs = append(b.subs, sub)
-	if user := sub.conn.user; user != "" {
+	if sub.conn.format.Reached {
+		b.timed++
+	}
+	if user := sub.conn.user; user != "" && sub.conn.format.Rank != nil {
 		b.attach(user, sub)
 	}
 }
@@ -199,6 +229,9 @@ func (b *board) remove(sub *subscription, now time.Time) {
 	b.subs = b.subs[:last]
 	if last == 0 {
 		b.left = now
+	}
+	if sub.conn.format.Reached {
+		b.timed--
 	}
 	if sub.standing != nil {
 		b.detach(sub)

@@ -57,7 +57,7 @@ func (h *Hub) silent(now time.Time) []*board {
 		switch {
 		case b.latest == nil: // its first read is under way
 		case len(b.subs) > 0:
-			if now.Sub(b.heard) >= h.options.Load().CheckEvery*3/4 {
+			if b.unexplained() || now.Sub(b.heard) >= h.options.Load().CheckEvery*3/4 {
 				silent = append(silent, b)
 			}
 		case now.Sub(b.left) > h.options.Load().Linger:

@@ -48,7 +48,7 @@ func TestLateLookupIsIgnored(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := NewHandlerConn(h, "test", &scoreboard.Viewer{User: "alice"})
+	c := NewHandlerConn(h, "test", &Viewer{User: "alice"})
 	sub := &subscription{conn: &c.Conn, board: b}
 	b.add(sub)
 	b.mu.Lock()
@@ -59,7 +59,7 @@ func TestLateLookupIsIgnored(t *testing.T) {
 			Version: 5,
 			Entries: []scoreboard.Entry{{Rank: 1, User: "alice", Score: 9}},
 		},
-		false,
+		nil, false,
 	)
 	b.mu.Unlock()
 	b.publish(0)

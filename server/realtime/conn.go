@@ -1,6 +1,7 @@
 package realtime
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -26,8 +27,9 @@ type Conn struct {
 	hold    func(open bool) // nil for none
 	holding bool
 	out     Transport
+	format  *Format
 	limit   shape
-	delta   bool
+	delta   bool // and the format has deltas
 
 	ending    atomic.Pointer[Ending]
 	keepalive timer // pings, expiry, lifetime
@@ -71,23 +73,27 @@ const (
 )
 
 // Init prepares c, which out carries, for Admit.
-func (c *Conn) Init(h *Hub, v *scoreboard.Viewer, out Transport) {
+func (c *Conn) Init(h *Hub, v *Viewer, out Transport) {
 	c.hub, c.out = h, out
 	// User and address may be parts of the request line, which would live as
 	// long as the connection, token included.
 	c.user = scoreboard.UserID(strings.Clone(string(v.User)))
 	c.network, c.site = scoreboard.ClientNetworks(strings.Clone(v.Address), h.options.Load().IPv6Prefix)
 	c.expires, c.canSee, c.hold = v.Expires, v.CanSee, v.Hold
-	c.limit, c.delta = shapeOf(v.Limit), v.Delta
+	c.format = cmp.Or(v.Format, Native)
+	c.limit, c.delta = shapeOf(v.Limit), v.Delta && c.format.Delta != nil
 }
 
 // Hub returns the hub of c.
 func (c *Conn) Hub() *Hub { return c.hub }
 
+// Format returns the format of c's frames.
+func (c *Conn) Format() *Format { return c.format }
+
 // Open starts the timers of an admitted connection. False: the hub has closed.
 func (c *Conn) Open(now time.Time) bool {
 	o := c.hub.options.Load()
-	frames, span := o.frameCap()
+	frames, span := o.frameCap(c.format)
 	c.sent = make([]uint32, frames)
 	for i := range c.sent {
 		c.sent[i] = c.hub.millis(now) - span
@@ -151,10 +157,10 @@ func (c *Conn) fire(t *timer, now time.Time) {
 	}
 	switch {
 	case !c.expires.IsZero() && !now.Before(c.expires):
-		c.Finish(protocol.CloseToken, "token expired", c.hub.bye("token expired"))
+		c.Finish(protocol.CloseToken, "token expired", c.bye("token expired"))
 		return
 	case c.until != 0 && now.UnixNano() >= c.until:
-		c.Finish(protocol.CloseRestart, "lifetime", c.hub.bye("lifetime"))
+		c.Finish(protocol.CloseRestart, "lifetime", c.bye("lifetime"))
 		return
 	case now.Sub(c.out.LastHeard()) >= c.hub.options.Load().PongWait:
 		c.Finish(protocol.CloseSlowConsumer, "no pong", nil)
@@ -203,9 +209,8 @@ func (c *Conn) Next(now time.Time) *Frame {
 		return f
 	}
 	millis := c.hub.millis(now)
-	_, span := c.hub.options.Load().frameCap()
-	if since := millis - c.sent[c.sentAt]; since < span {
-		c.hub.wheel.set(&c.capped, now.Add(time.Duration(span-since)*time.Millisecond))
+	if wait := c.held(millis); wait > 0 {
+		c.hub.wheel.set(&c.capped, now.Add(time.Duration(wait)*time.Millisecond))
 		return nil
 	}
 	for range c.subs {
@@ -220,8 +225,38 @@ func (c *Conn) Next(now time.Time) *Frame {
 	return nil
 }
 
-// Reply sends a reply to a command, regardless of the cap.
-func (c *Conn) Reply(f *Frame) {
+// held is for how many milliseconds the cap holds frames back.
+func (c *Conn) held(millis uint32) uint32 {
+	_, span := c.hub.options.Load().frameCap(c.format)
+	wait := uint32(0)
+	if since := millis - c.sent[c.sentAt]; since < span {
+		wait = span - since
+	}
+	last := c.sent[(c.sentAt+uint32(len(c.sent))-1)%uint32(len(c.sent))]
+	if since, interval := millis-last, uint32(c.format.Interval.Milliseconds()); since < interval {
+		wait = max(wait, interval-since)
+	}
+	return wait
+}
+
+// bye makes the frame that announces the end of c, with a random reconnect delay; nil
+// where the format has none.
+func (c *Conn) bye(reason string) *Frame {
+	if c.format.Bye == nil {
+		return nil
+	}
+	return c.format.label(c.hub.metrics, c.format.Bye(reason, rand.N(c.hub.options.Load().ReconnectWithin)))
+}
+
+// ReplyError replies with an error about a board, where the format has errors.
+func (c *Conn) ReplyError(err error, board scoreboard.BoardID) {
+	if c.format.Error != nil {
+		c.reply(c.format.label(c.hub.metrics, c.format.Error(err, board)))
+	}
+}
+
+// reply sends a reply to a command, regardless of the cap.
+func (c *Conn) reply(f *Frame) {
 	c.mu.Lock()
 	full := len(c.replies) == maxReplies
 	if !full {
@@ -246,7 +281,7 @@ func (c *Conn) TakeReplies() []*Frame {
 
 // Subscribe subscribes c to a board. A board that it is subscribed to already
 // stays as it is.
-func (c *Conn) Subscribe(ctx context.Context, v *scoreboard.Viewer) error {
+func (c *Conn) Subscribe(ctx context.Context, v *Viewer) error {
 	subscribe, err := c.Resolve(ctx, v)
 	if err != nil {
 		return err
@@ -256,7 +291,7 @@ func (c *Conn) Subscribe(ctx context.Context, v *scoreboard.Viewer) error {
 
 // Resolve checks the viewer and reads the board, and returns the second half of
 // Subscribe, after which frames are written.
-func (c *Conn) Resolve(ctx context.Context, v *scoreboard.Viewer) (subscribe func() error, err error) {
+func (c *Conn) Resolve(ctx context.Context, v *Viewer) (subscribe func() error, err error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	if c.canSee != nil {
@@ -271,10 +306,9 @@ func (c *Conn) Resolve(ctx context.Context, v *scoreboard.Viewer) (subscribe fun
 	return func() error { return c.subscribe(b, v) }, nil
 }
 
-func (c *Conn) subscribe(b *board, v *scoreboard.Viewer) error {
+func (c *Conn) subscribe(b *board, v *Viewer) error {
 	s := &subscription{
-		conn: c, board: b, shape: c.limit, delta: c.delta,
-		fresh: true, epoch: v.LastEpoch, version: v.LastVersion,
+		conn: c, board: b, shape: c.limit, fresh: true, epoch: v.LastEpoch, version: v.LastVersion,
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

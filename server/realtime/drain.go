@@ -40,7 +40,7 @@ func (h *Hub) dismiss(n int) int {
 			break
 		}
 		if c.ending.Load() == nil {
-			c.Finish(protocol.CloseRestart, "restart", h.bye("restart"))
+			c.Finish(protocol.CloseRestart, "restart", c.bye("restart"))
 			n--
 		}
 	}

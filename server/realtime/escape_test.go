@@ -13,7 +13,7 @@ func TestErrorFramesAreEscaped(t *testing.T) {
 	t.Parallel()
 	var f protocol.Frame
 	err := scoreboard.Invalid("x\u2066", "unknown\x1b[2J \u202etype")
-	if err := json.Unmarshal(realtime.NewError(err, "daily").JSON, &f); err != nil {
+	if err := json.Unmarshal(realtime.Native.Error(err, "daily").JSON, &f); err != nil {
 		t.Fatal(err)
 	}
 	const want = `unknown\u001b[2J \u202etype`

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -19,6 +21,7 @@ type Frame struct {
 	JSON    []byte
 	RetryMS int64 // delay after which an EventSource reconnects; 0 for none
 
+	sent    prometheus.Counter
 	encoded [encodings]struct {
 		once  sync.Once
 		bytes []byte
@@ -42,9 +45,9 @@ func (f *Frame) Encoded(as Encoding, encode func(*Frame) []byte) []byte {
 	return e.bytes
 }
 
-// newFrame encodes v. The types below always marshal: every time in them is a
+// NewFrame encodes v, which must always marshal: every time in it is a
 // scoreboard.WritableTime.
-func newFrame(kind string, v any) *Frame {
+func NewFrame(kind string, v any) *Frame {
 	b, err := json.Marshal(v)
 	if err != nil {
 		panic("realtime: encode " + kind + ": " + err.Error())
@@ -52,12 +55,46 @@ func newFrame(kind string, v any) *Frame {
 	return &Frame{Kind: kind, JSON: b}
 }
 
-// NewError makes the frame that reports an error about a board.
-func NewError(err error, board scoreboard.BoardID) *Frame {
+// Native is the format of the native API.
+var Native = &Format{
+	State: func(v *StateView) *Frame {
+		head := nativeHead(protocol.FrameUpdated, v)
+		return NewFrame(head.Type, updatedFrame{head, protocol.Entries(v.Rows)})
+	},
+	Delta: func(v *StateView, before []scoreboard.Entry, base int64) *Frame {
+		head := nativeHead(protocol.FrameDelta, v)
+		changed, removed := difference(before, v.Rows)
+		return NewFrame(head.Type, deltaFrame{head, base, changed, removed})
+	},
+	Rank: func(v *RankView) *Frame {
+		return NewFrame(protocol.FrameRank, rankFrame{
+			Type: protocol.FrameRank, Board: string(v.Board), UserID: string(v.User),
+			Score: int64(v.Score), Rank: v.Rank, PreviousRank: v.Previous,
+			Version: v.Version, Epoch: v.Epoch, TS: v.TS,
+		})
+	},
+	Bye: func(reason string, reconnect time.Duration) *Frame {
+		ms := reconnect.Milliseconds()
+		f := NewFrame(protocol.FrameBye, byeFrame{Type: protocol.FrameBye, Reason: reason, ReconnectAfterMS: ms})
+		f.RetryMS = ms
+		return f
+	},
+	Error:    newError,
+	Commands: true,
+}
+
+func nativeHead(kind string, v *StateView) stateHead {
+	return stateHead{
+		Type: kind, Board: string(v.Board), Version: v.Version, Epoch: v.Epoch, TS: v.TS,
+		Degraded: v.Degraded != "", DegradedReason: v.Degraded, WindowMS: v.Window.Milliseconds(),
+	}
+}
+
+func newError(err error, board scoreboard.BoardID) *Frame {
 	known := &scoreboard.Error{Code: scoreboard.CodeInternal, Message: "internal error"}
 	_ = errors.As(err, &known)
 	e := protocol.NewError(known)
-	return newFrame(protocol.FrameError, errorFrame{
+	return NewFrame(protocol.FrameError, errorFrame{
 		Type: protocol.FrameError, ErrorCode: e.ErrorCode, Message: e.Message, Field: e.Field, Board: string(board),
 	})
 }

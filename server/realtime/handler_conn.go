@@ -5,8 +5,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // HandlerConn is a connection that the goroutine of an HTTP handler serves: a
@@ -21,14 +19,14 @@ type HandlerConn struct {
 }
 
 // NewHandlerConn makes a connection that metrics count as kind.
-func NewHandlerConn(h *Hub, kind string, v *scoreboard.Viewer) *HandlerConn {
+func NewHandlerConn(h *Hub, kind string, v *Viewer) *HandlerConn {
 	c := &HandlerConn{kind: kind, wakes: make(chan struct{}, 1), aborted: make(chan struct{})}
 	c.Init(h, v, c)
 	return c
 }
 
 // Start admits and subscribes c, which must be closed unless it fails.
-func (c *HandlerConn) Start(ctx context.Context, v *scoreboard.Viewer) error {
+func (c *HandlerConn) Start(ctx context.Context, v *Viewer) error {
 	if err := c.Admit(); err != nil {
 		return err
 	}
@@ -84,7 +82,7 @@ func (c *HandlerConn) Kind() string { return c.kind }
 // client, and ctx's error if there is none by then. It counts as a connection. A
 // board that merely became degraded is not newer, or its clients would poll
 // without a pause.
-func (h *Hub) Wait(ctx context.Context, v *scoreboard.Viewer) error {
+func (h *Hub) Wait(ctx context.Context, v *Viewer) error {
 	c := NewHandlerConn(h, "poll", v)
 	if err := c.Start(ctx, v); err != nil {
 		return err

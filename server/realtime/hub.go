@@ -3,13 +3,11 @@ package realtime
 import (
 	"context"
 	"log/slog"
-	"math/rand/v2"
 	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -112,14 +110,6 @@ func (h *Hub) Context() context.Context { return h.life }
 // millis is now in milliseconds since the hub was made. It wraps after 49 days;
 // only differences count.
 func (h *Hub) millis(now time.Time) uint32 { return uint32(now.Sub(h.wheel.start).Milliseconds()) }
-
-// bye makes a bye frame with a random reconnect delay.
-func (h *Hub) bye(reason string) *Frame {
-	delay := rand.N(h.options.Load().ReconnectWithin).Milliseconds()
-	f := newFrame(protocol.FrameBye, byeFrame{Type: protocol.FrameBye, Reason: reason, ReconnectAfterMS: delay})
-	f.RetryMS = delay
-	return f
-}
 
 // Notify handles a notice of the ranking. It blocks on short locks only.
 func (h *Hub) Notify(n scoreboard.Notice) {

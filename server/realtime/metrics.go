@@ -2,8 +2,6 @@ package realtime
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
-
-	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
 type metrics struct {
@@ -12,8 +10,6 @@ type metrics struct {
 	closed      *prometheus.CounterVec
 	stalled     prometheus.Gauge
 	sent        *prometheus.CounterVec
-	updated     prometheus.Counter // children of sent
-	deltas      prometheus.Counter
 	skipped     prometheus.Counter
 	encode      prometheus.Histogram
 	checks      *prometheus.CounterVec
@@ -26,7 +22,7 @@ func newMetrics(h *Hub) *metrics {
 	m := &metrics{
 		connections: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: name("connections"), Help: "Open realtime connections.",
-		}, []string{"transport"}),
+		}, []string{"dialect", "transport"}),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: name("refused_total"), Help: "Rejected connections, by limit.",
 		}, []string{"limit"}),
@@ -38,7 +34,7 @@ func newMetrics(h *Hub) *metrics {
 		}),
 		sent: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: name("frames_sent_total"), Help: "Frames written, by type.",
-		}, []string{"type"}),
+		}, []string{"dialect", "type"}),
 		skipped: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: name("states_skipped_total"), Help: "States that were not sent because the connection was too slow.",
 		}),
@@ -64,23 +60,11 @@ func newMetrics(h *Hub) *metrics {
 			return float64(len(h.boards))
 		}),
 	}
-	m.updated = m.sent.WithLabelValues(protocol.FrameUpdated)
-	m.deltas = m.sent.WithLabelValues(protocol.FrameDelta)
 	return m
 }
 
 // CountSent counts a frame that was written.
-func (h *Hub) CountSent(f *Frame) {
-	m := h.metrics
-	switch f.Kind {
-	case protocol.FrameUpdated:
-		m.updated.Inc()
-	case protocol.FrameDelta:
-		m.deltas.Inc()
-	default:
-		m.sent.WithLabelValues(f.Kind).Inc()
-	}
-}
+func (h *Hub) CountSent(f *Frame) { f.sent.Inc() }
 
 // CountClosed counts a connection that was closed.
 func (h *Hub) CountClosed(reason string) { h.metrics.closed.WithLabelValues(reason).Inc() }

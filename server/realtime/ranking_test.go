@@ -25,6 +25,7 @@ type ranking struct {
 type scores struct {
 	of       map[scoreboard.UserID]scoreboard.Score
 	moves    map[scoreboard.UserID]int64
+	reached  map[scoreboard.UserID]time.Time
 	epoch    int64
 	version  int64
 	top      []scoreboard.Entry
@@ -39,7 +40,8 @@ func newRanking(boards ...scoreboard.BoardID) *ranking {
 	for i, id := range boards {
 		r.boards[id] = &scores{
 			of: make(map[scoreboard.UserID]scoreboard.Score), moves: make(map[scoreboard.UserID]int64),
-			epoch: int64(10 + i), version: 1, instance: id,
+			reached: make(map[scoreboard.UserID]time.Time),
+			epoch:   int64(10 + i), version: 1, instance: id,
 		}
 	}
 	return r
@@ -54,8 +56,9 @@ func (r *ranking) set(id scoreboard.BoardID, of map[scoreboard.UserID]scoreboard
 	for user, score := range of {
 		b.of[user] = score
 		b.moves[user]++
+		b.reached[user] = reachedAt(score)
 		n.Moved = append(n.Moved, scoreboard.Moved{
-			User: user, Score: score, Version: b.moves[user], Revision: b.moves[user],
+			User: user, Score: score, Version: b.moves[user], Revision: b.moves[user], ReachedAt: b.reached[user],
 		})
 	}
 	all := b.ranked()
@@ -65,8 +68,14 @@ func (r *ranking) set(id scoreboard.BoardID, of map[scoreboard.UserID]scoreboard
 		b.top = top
 		r.tops[[2]int64{b.epoch, b.version}] = top
 		n.Top = r.answer(b)
+		n.Top.Reached = nil
 	}
 	return n
+}
+
+// reachedAt is when users reach a score.
+func reachedAt(score scoreboard.Score) time.Time {
+	return time.Unix(1_760_000_000+int64(score), 0).UTC()
 }
 
 func (b *scores) ranked() []scoreboard.Entry {
@@ -87,6 +96,9 @@ func (r *ranking) answer(b *scores) *scoreboard.Top {
 	t := &scoreboard.Top{
 		Board: b.instance, Epoch: b.epoch, Version: b.version, UpdatedAt: time.Now(), AsOf: time.Now(),
 		Total: int64(len(b.of)), Entries: slices.Clone(b.top),
+	}
+	for _, e := range b.top {
+		t.Reached = append(t.Reached, b.reached[e.User])
 	}
 	if r.reason != "" {
 		t.Degraded, t.Epoch, t.Version = r.reason, 0, 0

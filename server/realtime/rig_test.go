@@ -19,6 +19,7 @@ import (
 	"github.com/gorilla/websocket"
 	"go.uber.org/goleak"
 
+	"github.com/scoreboard/scoreboard/server/dialect"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/realtime"
 	"github.com/scoreboard/scoreboard/server/realtime/sse"
@@ -27,6 +28,12 @@ import (
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// formats by their names; "" is the native one.
+var formats = map[string]*realtime.Format{
+	"highscore": dialect.HighscoreStream, "delta": dialect.DeltaStream, "plain": dialect.PlainStream,
+	"timed": {Reached: true, State: dialect.PlainStream.State}, // like plain, without its pace
+}
 
 // timeout is how long a test waits for a condition.
 const timeout = 10 * time.Second
@@ -73,10 +80,11 @@ func (r *rig) serve(w http.ResponseWriter, req *http.Request) {
 		n, _ := strconv.ParseInt(q.Get(name), 10, 64)
 		return n
 	}
-	v := scoreboard.Viewer{
+	v := realtime.Viewer{
 		User: scoreboard.UserID(q.Get("user")), Address: q.Get("address"),
 		Board: scoreboard.BoardID(cmp.Or(q.Get("board"), "global")), Limit: int(number("limit")),
-		Delta: q.Get("delta") == "1", LastEpoch: number("epoch"), LastVersion: number("version"),
+		Delta: q.Get("delta") == "1", Format: formats[q.Get("format")],
+		LastEpoch: number("epoch"), LastVersion: number("version"),
 	}
 	if ms := number("expires"); ms > 0 {
 		v.Expires = time.Now().Add(time.Duration(ms) * time.Millisecond)
@@ -100,7 +108,7 @@ func (r *rig) serve(w http.ResponseWriter, req *http.Request) {
 		err = r.sse.Serve(w, req, &v)
 	default:
 		if err = r.ws.Serve(w, req, &v); err != nil {
-			err = r.ws.Refuse(w, req, err)
+			err = r.ws.Refuse(w, req, v.Format, err)
 		}
 	}
 	status := map[scoreboard.Code]int{

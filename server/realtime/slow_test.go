@@ -131,7 +131,7 @@ func gauge(t *testing.T, h *realtime.Hub, name string) (sum float64) {
 	for _, f := range families {
 		if f.GetName() == "scoreboard_realtime_"+name {
 			for _, m := range f.GetMetric() {
-				sum += m.GetGauge().GetValue() + m.GetCounter().GetValue()
+				sum += m.GetGauge().GetValue() + m.GetCounter().GetValue() + m.GetCounter().GetValue()
 			}
 			return sum
 		}

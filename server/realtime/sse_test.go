@@ -288,7 +288,7 @@ func TestWait(t *testing.T) {
 	if err := r.hub.Drain(t.Context()); err != nil {
 		t.Error(err)
 	}
-	err := r.hub.Wait(t.Context(), &scoreboard.Viewer{Board: "global"})
+	err := r.hub.Wait(t.Context(), &realtime.Viewer{Board: "global"})
 	if !errors.As(err, &refused) || refused.Code != scoreboard.CodeUnavailable {
 		t.Errorf("draining: got %v, want unavailable", err)
 	}
@@ -300,7 +300,7 @@ func TestRefusedEventsAreNotStored(t *testing.T) {
 	hub := realtime.NewHub(realtime.Options{Off: true}, nil, slog.New(slog.DiscardHandler))
 	w := httptest.NewRecorder()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", http.NoBody)
-	err := sse.NewServer(hub).Serve(w, r, &scoreboard.Viewer{})
+	err := sse.NewServer(hub).Serve(w, r, &realtime.Viewer{})
 	if err == nil || w.Header().Get("Cache-Control") != "no-store" || w.Header().Get("Content-Type") != "" {
 		t.Errorf("got %v with %v, want an error and no-store", err, w.Header())
 	}

@@ -5,7 +5,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -32,10 +31,11 @@ type standing struct {
 	seq    uint64 // of sent
 }
 
-// rankState is the newest user.rank.updated of a standing.
+// rankState is the newest change of a standing.
 type rankState struct {
-	seq   uint64
-	frame *Frame
+	seq    uint64
+	view   RankView
+	frames frameCache
 }
 
 // attach gives sub its viewer's standing, which all connections of the user share.
@@ -161,11 +161,10 @@ func (st *standing) update(e scoreboard.Entry, epoch, version int64, ts time.Tim
 	}
 	st.place(e, epoch, version)
 	st.seq++
-	st.sent.Store(&rankState{seq: st.seq, frame: newFrame(protocol.FrameRank, rankFrame{
-		Type: protocol.FrameRank, Board: string(st.board.latest.Board), UserID: string(st.user),
-		Score: int64(e.Score), Rank: e.Rank, PreviousRank: previous,
+	st.sent.Store(&rankState{seq: st.seq, view: RankView{
+		Board: st.board.latest.Board, User: st.user, Score: e.Score, Rank: e.Rank, Previous: previous,
 		Version: st.version, Epoch: epoch, TS: scoreboard.WritableTime(ts),
-	})})
+	}})
 	for _, sub := range st.subs {
 		sub.conn.out.Wake()
 	}

@@ -5,9 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
-	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -44,65 +41,81 @@ func (h *Hub) rows(s shape) int {
 // state is what is published of a board for one shape. It is immutable; its
 // frames are encoded when first needed.
 type state struct {
-	seq      uint64 // incremented when clients would see a difference
-	board    scoreboard.BoardID
-	epoch    int64
-	version  int64
-	ts       time.Time
-	degraded string
-	window   time.Duration // 0 unless widened
-	rows     []scoreboard.Entry
+	StateView
+	seq      uint64             // incremented when clients would see a difference
+	rowsSeq  uint64             // incremented when its rows differ
 	previous []scoreboard.Entry // the rows of seq−1
 
-	encodeSeconds prometheus.Observer
-	once          sync.Once
-	full          *Frame
-	mu            sync.Mutex
-	deltas        map[int64]*Frame
+	metrics *metrics
+	full    frameCache
+	mu      sync.Mutex
+	deltas  map[deltaOf]*Frame
 }
 
-// maxBases is how many bases a state encodes deltas for. Usually there is one; a
-// second where a client resumed from another node's later version.
-const maxBases = 4
+// deltaOf is what a delta is for.
+type deltaOf struct {
+	format *Format
+	base   int64
+}
+
+// maxDeltas is how many deltas a state encodes. Usually there is one; a second
+// where a client resumed from another node's later version.
+const maxDeltas = 4
 
 // differs reports whether a client that has p would see a difference in s.
 func (s *state) differs(p *state) bool {
-	return s.epoch != p.epoch || s.board != p.board || s.degraded != p.degraded || !slices.Equal(s.rows, p.rows)
+	return s.Epoch != p.Epoch || s.Degraded != p.Degraded || s.rowsDiffer(p)
 }
 
-func (s *state) head(kind string) stateHead {
-	return stateHead{
-		Type: kind, Board: string(s.board), Version: s.version, Epoch: s.epoch, TS: s.ts,
-		Degraded: s.degraded != "", DegradedReason: s.degraded, WindowMS: s.window.Milliseconds(),
+func (s *state) rowsDiffer(p *state) bool { return s.Board != p.Board || !slices.Equal(s.Rows, p.Rows) }
+
+// follow makes s the state after p.
+func (s *state) follow(p *state) {
+	s.seq, s.rowsSeq, s.previous = p.seq+1, p.rowsSeq, p.Rows
+	if s.rowsDiffer(p) {
+		s.rowsSeq++
 	}
 }
 
-func (s *state) snapshot() *Frame {
-	s.once.Do(func() {
-		start := time.Now()
-		s.full = newFrame(protocol.FrameUpdated, updatedFrame{s.head(protocol.FrameUpdated), protocol.Entries(s.rows)})
-		s.full.ID = eventID(s.epoch, s.version, s.degraded != "")
-		s.encodeSeconds.Observe(time.Since(start).Seconds())
-	})
-	return s.full
+// replace makes s another view of what clients saw in p.
+func (s *state) replace(p *state) { s.seq, s.rowsSeq, s.previous = p.seq, p.rowsSeq, p.previous }
+
+// seqFor is the number of s among the states of a format.
+func (s *state) seqFor(f *Format) uint64 {
+	if f.RowsOnly {
+		return s.rowsSeq
+	}
+	return s.seq
+}
+
+// complete reports whether s has what a format writes.
+func (s *state) complete(f *Format) bool { return !f.Reached || len(s.Reached) == len(s.Rows) }
+
+func (s *state) snapshot(f *Format) *Frame {
+	return s.full.get(f, s.metrics, func() *Frame { return s.named(f.State(&s.StateView)) })
 }
 
 // delta is the frame for a client that has the rows of seq−1 at version base,
-// or nil beyond maxBases.
-func (s *state) delta(base int64) *Frame {
+// or nil beyond maxDeltas.
+func (s *state) delta(format *Format, base int64) *Frame {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if f, ok := s.deltas[base]; ok || len(s.deltas) == maxBases {
+	of := deltaOf{format, base}
+	if f, ok := s.deltas[of]; ok || len(s.deltas) == maxDeltas {
 		return f
 	}
 	start := time.Now()
-	changed, removed := difference(s.previous, s.rows)
-	f := newFrame(protocol.FrameDelta, deltaFrame{s.head(protocol.FrameDelta), base, changed, removed})
-	f.ID = eventID(s.epoch, s.version, s.degraded != "")
+	f := format.label(s.metrics, s.named(format.Delta(&s.StateView, s.previous, base)))
 	if s.deltas == nil {
-		s.deltas = make(map[int64]*Frame, 1)
+		s.deltas = make(map[deltaOf]*Frame, 1)
 	}
-	s.deltas[base] = f
-	s.encodeSeconds.Observe(time.Since(start).Seconds())
+	s.deltas[of] = f
+	s.metrics.encode.Observe(time.Since(start).Seconds())
+	return f
+}
+
+// named gives a frame the id of s.
+func (s *state) named(f *Frame) *Frame {
+	f.ID = eventID(s.Epoch, s.Version, s.Degraded != "")
 	return f
 }

@@ -21,7 +21,11 @@ func (h *Hub) Status() Status {
 	for m := range found {
 		var gauge dto.Metric
 		_ = m.Write(&gauge) // does not fail for a gauge
-		s.Connections[gauge.GetLabel()[0].GetValue()] = int64(gauge.GetGauge().GetValue())
+		for _, label := range gauge.GetLabel() {
+			if label.GetName() == "transport" {
+				s.Connections[label.GetValue()] += int64(gauge.GetGauge().GetValue())
+			}
+		}
 	}
 	return s
 }

@@ -7,7 +7,6 @@ type subscription struct {
 	board *board
 	index int // in board.subs, guarded by the board's lock
 	shape shape
-	delta bool
 
 	seq      uint64 // of the state sent last
 	epoch    int64  // of the state that the client has
@@ -37,34 +36,42 @@ func (s *subscription) next() *Frame {
 		return nil
 	}
 	s.rankSeq = r.seq
-	return r.frame
+	format := s.conn.format
+	return r.frames.get(format, s.conn.hub.metrics, func() *Frame { return format.Rank(&r.view) })
 }
 
 func (s *subscription) nextState() *Frame {
-	p := s.board.published[s.shape].Load()
-	if p == nil || p.seq == s.seq {
+	p, format := s.board.published[s.shape].Load(), s.conn.format
+	if p == nil {
 		return nil
 	}
-	same := p.epoch == s.epoch
+	seq := p.seqFor(format)
+	if seq == s.seq {
+		return nil
+	}
+	same := p.Epoch == s.epoch
 	// The client came from a node that is ahead and has a newer state.
-	if same && p.version < s.version {
+	if same && p.Version < s.version {
 		return nil
 	}
-	if s.fresh && same && p.version == s.version && p.degraded == "" {
-		s.fresh, s.seq = false, p.seq
+	if s.fresh && same && p.Version == s.version && p.Degraded == "" {
+		s.fresh, s.seq = false, seq
 		return nil
 	}
-	if !s.fresh && p.seq > s.seq+1 {
-		s.conn.hub.metrics.skipped.Add(float64(p.seq - s.seq - 1))
+	if !p.complete(format) {
+		return nil // the board is being read
+	}
+	if !s.fresh && seq > s.seq+1 {
+		s.conn.hub.metrics.skipped.Add(float64(seq - s.seq - 1))
 	}
 	var f *Frame
-	if s.delta && same && !s.fresh && !s.degraded && p.degraded == "" && p.seq == s.seq+1 {
-		f = p.delta(s.version)
+	if s.conn.delta && same && !s.fresh && !s.degraded && p.Degraded == "" && seq == s.seq+1 {
+		f = p.delta(format, s.version)
 	}
 	if f == nil {
-		f = p.snapshot()
+		f = p.snapshot(format)
 	}
-	s.seq, s.epoch, s.version = p.seq, p.epoch, p.version
-	s.fresh, s.degraded = false, p.degraded != ""
+	s.seq, s.epoch, s.version = seq, p.Epoch, p.Version
+	s.fresh, s.degraded = false, p.Degraded != ""
 	return f
 }

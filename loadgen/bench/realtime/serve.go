@@ -114,7 +114,7 @@ type gateway struct {
 func (g gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	limit, _ := strconv.Atoi(q.Get("limit")) // 0 is the default of ten
-	v := scoreboard.Viewer{
+	v := realtime.Viewer{
 		User: scoreboard.UserID(q.Get("user")), Address: r.RemoteAddr,
 		Board: board, Limit: limit, Delta: q.Get("delta") == "1",
 	}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/scoreboard/scoreboard/server/realtime"
 	"github.com/scoreboard/scoreboard/server/realtime/internal/socket"
-	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // kind is the label of event streams in metrics.
@@ -18,7 +17,7 @@ type conn struct {
 	ignored int // bytes that the client sent; the reader's own
 }
 
-func newConn(h *realtime.Hub, v *scoreboard.Viewer) *conn {
+func newConn(h *realtime.Hub, v *realtime.Viewer) *conn {
 	c := &conn{}
 	c.Init(h, v, c)
 	return c

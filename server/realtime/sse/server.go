@@ -25,7 +25,7 @@ func NewServer(h *realtime.Hub) *Server { return &Server{h} }
 // Over HTTP/1.1 it returns when the stream is open, over HTTP/2 when it ends;
 // there http.ResponseController must reach the stream through w, and no write
 // deadline may be set on it.
-func (s *Server) Serve(w http.ResponseWriter, r *http.Request, v *scoreboard.Viewer) error {
+func (s *Server) Serve(w http.ResponseWriter, r *http.Request, v *realtime.Viewer) error {
 	head := w.Header()
 	head.Set("Content-Type", ContentType)
 	head.Set("Cache-Control", "no-store")
@@ -44,7 +44,7 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, v *scoreboard.Vie
 }
 
 // serveSocket streams over the request's own connection.
-func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request, v *scoreboard.Viewer) error {
+func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request, v *realtime.Viewer) error {
 	c := newConn(s.hub, v)
 	if err := c.Admit(); err != nil {
 		return err
@@ -84,7 +84,7 @@ func responseHead(h http.Header) []byte {
 }
 
 // serveHandler streams from the handler's goroutine.
-func (s *Server) serveHandler(w http.ResponseWriter, r *http.Request, v *scoreboard.Viewer) error {
+func (s *Server) serveHandler(w http.ResponseWriter, r *http.Request, v *realtime.Viewer) error {
 	c := realtime.NewHandlerConn(s.hub, kind, v)
 	if err := c.Start(r.Context(), v); err != nil {
 		return err

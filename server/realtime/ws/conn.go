@@ -30,7 +30,7 @@ type conn struct {
 	closeReceived bool
 }
 
-func newConn(h *realtime.Hub, v *scoreboard.Viewer) *conn {
+func newConn(h *realtime.Hub, v *realtime.Viewer) *conn {
 	c := &conn{parser: parser{limit: readLimit}}
 	c.Init(h, v, c)
 	return c
@@ -87,7 +87,7 @@ func (c *conn) message(op byte, payload []byte) bool {
 		_ = c.Write(appendFrame(nil, opPong, payload)) // an error ends the reader
 	case !c.commands.Take(time.Now(), commandRate, commandBurst):
 		c.Finish(protocol.CloseLimit, "too many commands", nil)
-	default:
+	case c.Format().Commands:
 		onOwnStack(func() { c.command(payload) })
 	}
 	return true
@@ -108,21 +108,21 @@ func (c *conn) command(data []byte) {
 	var cmd protocol.Command
 	if err := json.Unmarshal(data, &cmd); err != nil {
 		err := scoreboard.Errorf(scoreboard.CodeInvalidRequest, "a command must be a JSON object with type and board")
-		c.Reply(realtime.NewError(err, ""))
+		c.ReplyError(err, "")
 		return
 	}
 	id, err := scoreboard.ParseBoardID(cmd.Board)
 	switch {
 	case err != nil:
 	case cmd.Type == "subscribe":
-		err = c.Subscribe(c.Hub().Context(), &scoreboard.Viewer{Board: id})
+		err = c.Subscribe(c.Hub().Context(), &realtime.Viewer{Board: id})
 	case cmd.Type == "unsubscribe":
 		c.Unsubscribe(id)
 	default:
 		err = scoreboard.Invalid("type", "type must be subscribe or unsubscribe")
 	}
 	if err != nil {
-		c.Reply(realtime.NewError(err, id))
+		c.ReplyError(err, id)
 	}
 }
 

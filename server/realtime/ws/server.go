@@ -1,6 +1,7 @@
 package ws
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"sync"
@@ -44,7 +45,7 @@ func (s *Server) Accepts(r *http.Request) bool { return websocket.IsWebSocketUpg
 // Serve upgrades r and subscribes v. It returns once the connection is open. An
 // error, always a scoreboard.Error, means that nothing was written, so that
 // Refuse can report it; later failures close the connection with a code.
-func (s *Server) Serve(w http.ResponseWriter, r *http.Request, v *scoreboard.Viewer) error {
+func (s *Server) Serve(w http.ResponseWriter, r *http.Request, v *realtime.Viewer) error {
 	c := newConn(s.hub, v)
 	if err := c.Admit(); err != nil {
 		return err
@@ -58,17 +59,17 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, v *scoreboard.Vie
 		return nil
 	}
 	if err := c.Subscribe(s.hub.Context(), v); err != nil {
-		c.Reply(realtime.NewError(err, v.Board))
+		c.ReplyError(err, v.Board)
 		c.Finish(closeCode(err), string(scoreboard.CodeOf(err)), nil)
 	}
 	go c.Read()
 	return nil
 }
 
-// Refuse upgrades r, sends the error and closes with its code, because browsers
-// see the code of a close and not the status of a failed handshake. An error
-// means that nothing was written.
-func (s *Server) Refuse(w http.ResponseWriter, r *http.Request, refused error) error {
+// Refuse upgrades r, sends the error as a format writes it (nil is the native one) and
+// closes with its code, because browsers see the code of a close and not the status of
+// a failed handshake. An error means that nothing was written.
+func (s *Server) Refuse(w http.ResponseWriter, r *http.Request, f *realtime.Format, refused error) error {
 	ws, err := s.upgrader.Upgrade(w, r, nil)
 	if err != nil {
 		return errHandshake(err)
@@ -78,8 +79,11 @@ func (s *Server) Refuse(w http.ResponseWriter, r *http.Request, refused error) e
 	if c.SetDeadline(time.Now().Add(refuseTimeout)) != nil {
 		return nil
 	}
-	message := append(slices.Clone(encode(realtime.NewError(refused, ""))),
-		closeFrame(closeCode(refused), string(scoreboard.CodeOf(refused)))...)
+	var message []byte
+	if f = cmp.Or(f, realtime.Native); f.Error != nil {
+		message = slices.Clone(encode(f.Error(refused, "")))
+	}
+	message = append(message, closeFrame(closeCode(refused), string(scoreboard.CodeOf(refused)))...)
 	if _, err := c.Write(message); err == nil {
 		linger(c)
 	}

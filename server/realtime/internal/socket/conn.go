@@ -8,7 +8,6 @@ import (
 
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/realtime"
-	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // closeWait is how long a client may take to answer a close.
@@ -52,7 +51,7 @@ type Conn struct {
 }
 
 // Init prepares c, which p embeds, for Admit.
-func (c *Conn) Init(h *realtime.Hub, v *scoreboard.Viewer, p Protocol) {
+func (c *Conn) Init(h *realtime.Hub, v *realtime.Viewer, p Protocol) {
 	c.protocol = p
 	c.Conn.Init(h, v, p)
 	c.lastHeard.Store(time.Now().UnixNano())

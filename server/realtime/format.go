@@ -1,0 +1,116 @@
+package realtime
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// Format is how the frames of a stream are written, and what its clients may expect.
+// A frame is written once for each state, number of rows and format, so a format is
+// made once and shared by its viewers; its functions are pure. They return nil for
+// what the format does not have.
+type Format struct {
+	Name string // label "dialect" of metrics; "" is the native format
+
+	// State writes a state. Its id is set by the hub.
+	State func(*StateView) *Frame
+	// Delta writes what changed since the rows before, which the client has at
+	// version base. nil: clients always get the whole state.
+	Delta func(v *StateView, before []scoreboard.Entry, base int64) *Frame
+	// Rank writes the viewer's own standing. nil: viewers get none.
+	Rank func(*RankView) *Frame
+	// Bye announces that the server closes the connection, and how long the client
+	// should wait before it reconnects. nil: the close code has to do.
+	Bye func(reason string, reconnect time.Duration) *Frame
+	// Error reports an error about a board. nil: the close code has to do.
+	Error func(err error, board scoreboard.BoardID) *Frame
+
+	Commands bool // clients may subscribe to more boards; otherwise their messages are ignored
+	RowsOnly bool // a state is sent only if its rows differ, not because it is degraded or rebuilt
+	Reached  bool // a state is sent only once it is known when each score was reached
+
+	// ConnectionsPerUser replaces the setting of that name; 0 keeps it. Connections in
+	// other formats count too.
+	ConnectionsPerUser int
+	// A connection gets at most Frames states and ranks in any Span, and none within
+	// Interval of the one before. 0 keeps the setting.
+	Frames         int
+	Span, Interval time.Duration
+}
+
+// StateView is a state of a board with as many rows as the client requested. It must
+// not be changed.
+type StateView struct {
+	Board    scoreboard.BoardID // the instance, where the client subscribed to a family
+	Epoch    int64
+	Version  int64
+	TS       time.Time     // when the board last changed
+	AsOf     time.Time     // every change committed before it is included
+	Degraded string        // why this is not from a healthy ranking; empty if it is
+	Window   time.Duration // between two frames while the node is behind; 0 while it is not
+	Rows     []scoreboard.Entry
+	Reached  []time.Time // when each of Rows was reached; nil if unknown, see Format.Reached
+}
+
+// RankView is a change of a viewer's own standing.
+type RankView struct {
+	Board    scoreboard.BoardID
+	User     scoreboard.UserID
+	Score    scoreboard.Score
+	Rank     int64
+	Previous *int64 // rank before; nil if unknown
+	Version  int64  // the user's; 0 until the user moved
+	Epoch    int64  // of the board
+	TS       time.Time
+}
+
+// label is what a frame of f is counted as.
+func (f *Format) label(m *metrics, made *Frame) *Frame {
+	if made != nil {
+		made.sent = m.sent.WithLabelValues(f.Name, made.Kind)
+	}
+	return made
+}
+
+// frameCache keeps the frames of one value, one for each format that was requested.
+type frameCache struct {
+	first atomic.Pointer[cachedFrame]
+	mu    sync.Mutex // held while a frame is written
+}
+
+type cachedFrame struct {
+	format *Format
+	frame  *Frame
+	next   *cachedFrame
+}
+
+// get returns the frame of a format, which write makes for the first caller.
+func (c *frameCache) get(f *Format, m *metrics, write func() *Frame) *Frame {
+	if have := c.find(f); have != nil {
+		return have.frame
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if have := c.find(f); have != nil {
+		return have.frame
+	}
+	timer := prometheus.NewTimer(m.encode)
+	frame := f.label(m, write())
+	timer.ObserveDuration()
+	c.first.Store(&cachedFrame{f, frame, c.first.Load()})
+	return frame
+}
+
+func (c *frameCache) find(f *Format) *cachedFrame {
+	for have := c.first.Load(); have != nil; have = have.next {
+		if have.format == f {
+			return have
+		}
+	}
+	return nil
+}
