@@ -123,9 +123,8 @@ func (s *Server) makeOperations(o *api.Options) {
 
 // makeLimits makes the limits of the API at their configured rates.
 func (s *Server) makeLimits() api.Limits {
-	limiter := limit.New(s.redis, time.Now)
-	s.register(limiter.Collectors()...)
-	l := limit.NewSet(limiter, rates(s.config))
+	s.register(s.limiter.Collectors()...)
+	l := limit.NewSet(s.limiter, rates(s.config))
 	s.limits = l
 	rate := func(p limit.Pair) api.Rate { return api.Rate{Users: p.Users, Servers: p.Servers} }
 	return api.Limits{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -51,6 +52,7 @@ type Server struct {
 	tokens       *auth.Tokens
 	keySet       *auth.KeySet // nil with the development secret
 	settings     *settings.Manager
+	limiter      *limit.Limiter
 	limits       *limit.Set
 
 	catalog   *store.Catalog
@@ -94,6 +96,7 @@ func New(ctx context.Context, c *config.Config, log *slog.Logger) (_ *Server, er
 	}
 	s.makeSettings()
 	s.makeReads()
+	s.limiter = limit.New(s.redis, time.Now)
 	s.makeGateway()
 	if err := s.makeMaintenance(); err != nil {
 		return nil, err

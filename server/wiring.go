@@ -250,7 +250,10 @@ func (s *Server) makeGateway() {
 		s.add("notices", newFollower("redis", s.ranking, s.log, names, s.reads.Notify))
 		return
 	}
-	s.hub = realtime.NewHub(hubOptions(c), s.reads, s.log)
+	// Before the hub, so that it ends later: the hub's connections leave it.
+	connections := s.limiter.Connections(processName())
+	s.add("connections of users", connections)
+	s.hub = realtime.NewHub(hubOptions(c), s.reads, connections, s.log)
 	s.add("hub", s.hub)
 	if c.Realtime.Bus == config.BusKafka {
 		s.add("notices", newFollower("redis", s.ranking, s.log, names, s.reads.Notify))

@@ -81,8 +81,8 @@ func (r *Realtime) settings() []setting {
 		},
 		{
 			"realtime.connections_per_user",
-			"maximum number of a user's connections to this node; a user may join 24 times as often a minute on all " +
-				"nodes together; 0 disables both limits",
+			"maximum number of a user's connections to all nodes together, and to each node while Redis is " +
+				"unavailable; a user may join 24 times as often a minute; 0 disables both limits",
 			"5", live, &r.ConnectionsPerUser,
 		},
 		{

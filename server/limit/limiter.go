@@ -25,7 +25,7 @@ const (
 
 // Limiter is shared by the buckets of a process.
 type Limiter struct {
-	rdb     redis.Scripter
+	rdb     redis.Cmdable
 	take    *redis.Script
 	breaker *breaker.Breaker
 	now     func() time.Time
@@ -37,7 +37,7 @@ type Limiter struct {
 }
 
 // New uses rdb, which the caller closes and which must respect context deadlines.
-func New(rdb redis.Scripter, now func() time.Time) *Limiter {
+func New(rdb redis.Cmdable, now func() time.Time) *Limiter {
 	l := &Limiter{
 		rdb: rdb, take: redis.NewScript(luaTake), breaker: breaker.New(maxFailures, pause, now),
 		now: now, start: now(),

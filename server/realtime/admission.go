@@ -2,26 +2,55 @@ package realtime
 
 import (
 	"cmp"
+	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
+// Users counts the open connections of each user.
+type Users interface {
+	// Join counts a connection of a user unless the user has limit of them; 0 is no
+	// limit. It returns how many the user has then.
+	Join(ctx context.Context, user scoreboard.UserID, limit int) (open int, ok bool)
+	// Leave ends what Join counted. It does not block.
+	Leave(user scoreboard.UserID)
+}
+
 // Admit counts the connection, or rejects it: rate_limited over a limit,
 // unavailable while the hub drains or is off. An admitted connection must be
 // closed, or given back with Leave.
-func (c *Conn) Admit() error { return c.hub.admit(c) }
+func (c *Conn) Admit(ctx context.Context) error {
+	if err := c.hub.admit(c); err != nil {
+		return err
+	}
+	if c.user == "" {
+		return nil
+	}
+	limit := cmp.Or(c.format.ConnectionsPerUser, c.hub.options.Load().ConnectionsPerUser)
+	open, ok := c.hub.users.Join(ctx, c.user, limit)
+	if !ok {
+		c.hub.release(c)
+		return c.hub.reject("user", fmt.Sprintf("%d of %d streams of this user are in use", open, limit))
+	}
+	return nil
+}
 
 // Leave gives back an admission that was not used.
-func (c *Conn) Leave() { c.hub.leave(c) }
+func (c *Conn) Leave() {
+	c.hub.release(c)
+	if c.user != "" {
+		c.hub.users.Leave(c.user)
+	}
+}
 
+// admit counts c for all limits but the one by user.
 func (h *Hub) admit(c *Conn) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	reason, message := "", ""
 	o := h.options.Load()
-	perUser := cmp.Or(c.format.ConnectionsPerUser, o.ConnectionsPerUser)
 	switch {
 	case h.draining || h.closed:
 		h.metrics.refused.WithLabelValues("draining").Inc()
@@ -34,25 +63,16 @@ func (h *Hub) admit(c *Conn) error {
 			RetryAfter: offRetry,
 		}
 	case o.ConnectionsPerNode > 0 && h.admitted >= o.ConnectionsPerNode:
-		reason, message = "node", "all streams of this server are in use"
-	case perUser > 0 && c.user != "" && h.users[c.user] >= perUser:
-		reason = "user"
-		message = fmt.Sprintf("%d of %d streams of this user are in use", h.users[c.user], perUser)
+		return h.reject("node", "all streams of this server are in use")
 	case h.networks.full(c, o.ConnectionsPerAddress):
-		reason, message = "address", "all streams of this address are in use"
+		return h.reject("address", "all streams of this address are in use")
 	case c.user == "" && h.anonymous.full(c, o.AnonymousPerAddress):
-		reason, message = "anonymous", "all streams without a token from this address are in use"
+		return h.reject("anonymous", "all streams without a token from this address are in use")
 	case o.JoinsPerSecond > 0 && !h.joins.Take(time.Now(), float64(o.JoinsPerSecond), float64(o.JoinsPerSecond)):
-		reason, message = "rate", "too many new streams; try again later"
-	}
-	if reason != "" {
-		h.metrics.refused.WithLabelValues(reason).Inc()
-		return &scoreboard.Error{Code: scoreboard.CodeRateLimited, Message: message, RetryAfter: time.Second}
+		return h.reject("rate", "too many new streams; try again later")
 	}
 	h.admitted++
-	if c.user != "" {
-		h.users[c.user]++
-	} else {
+	if c.user == "" {
 		h.anonymous.add(c)
 	}
 	h.networks.add(c)
@@ -60,18 +80,44 @@ func (h *Hub) admit(c *Conn) error {
 	return nil
 }
 
-func (h *Hub) leave(c *Conn) {
+func (h *Hub) reject(limit, message string) error {
+	h.metrics.refused.WithLabelValues(limit).Inc()
+	return &scoreboard.Error{Code: scoreboard.CodeRateLimited, Message: message, RetryAfter: time.Second}
+}
+
+// release ends what admit counted.
+func (h *Hub) release(c *Conn) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.conns, c)
 	h.admitted--
-	if c.user != "" {
-		decrement(h.users, c.user)
-	} else {
+	if c.user == "" {
 		h.anonymous.remove(c)
 	}
 	h.networks.remove(c)
 	h.metrics.connections.WithLabelValues(c.format.Name, c.out.Kind()).Dec()
+}
+
+// userCounts counts the connections of one hub.
+type userCounts struct {
+	mu   sync.Mutex
+	open map[scoreboard.UserID]int
+}
+
+func (u *userCounts) Join(_ context.Context, user scoreboard.UserID, limit int) (open int, ok bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if limit > 0 && u.open[user] >= limit {
+		return u.open[user], false
+	}
+	u.open[user]++
+	return u.open[user], true
+}
+
+func (u *userCounts) Leave(user scoreboard.UserID) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	decrement(u.open, user)
 }
 
 // register adds an admitted connection whose transport is ready. False: the hub

@@ -22,7 +22,7 @@ func (fixed) ReadPlace(context.Context, scoreboard.BoardID, scoreboard.UserID) (
 
 func TestBoardIsKeptBetweenLookupAndSubscription(t *testing.T) {
 	t.Parallel()
-	h := NewHub(Options{Linger: time.Minute}, fixed{}, slog.New(slog.DiscardHandler))
+	h := NewHub(Options{Linger: time.Minute}, fixed{}, nil, slog.New(slog.DiscardHandler))
 	b, err := h.board(t.Context(), "global")
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +43,7 @@ func TestBoardIsKeptBetweenLookupAndSubscription(t *testing.T) {
 
 func TestLateLookupIsIgnored(t *testing.T) {
 	t.Parallel()
-	h := NewHub(Options{}, fixed{}, slog.New(slog.DiscardHandler))
+	h := NewHub(Options{}, fixed{}, nil, slog.New(slog.DiscardHandler))
 	b, err := h.board(t.Context(), "global")
 	if err != nil {
 		t.Fatal(err)

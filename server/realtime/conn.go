@@ -132,7 +132,7 @@ func (c *Conn) Close() {
 	for _, s := range subs {
 		s.board.remove(s, now)
 	}
-	c.hub.leave(c)
+	c.Leave()
 	if c.holding {
 		go c.hold(false)
 	}

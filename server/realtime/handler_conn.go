@@ -27,7 +27,7 @@ func NewHandlerConn(h *Hub, kind string, v *Viewer) *HandlerConn {
 
 // Start admits and subscribes c, which must be closed unless it fails.
 func (c *HandlerConn) Start(ctx context.Context, v *Viewer) error {
-	if err := c.Admit(); err != nil {
+	if err := c.Admit(ctx); err != nil {
 		return err
 	}
 	if !c.Open(time.Now()) {

@@ -15,6 +15,7 @@ import (
 type Hub struct {
 	options atomic.Pointer[Options]
 	source  Source
+	users   Users
 	log     *slog.Logger
 	metrics *metrics
 
@@ -31,7 +32,6 @@ type Hub struct {
 	boards    map[scoreboard.BoardID]*board
 	instances map[scoreboard.BoardID][]*board // by the id in notices
 	conns     map[*Conn]struct{}
-	users     map[scoreboard.UserID]int // connections of each
 	networks  networkCounts
 	anonymous networkCounts // of connections without a user
 	joins     Bucket
@@ -44,17 +44,20 @@ type Hub struct {
 	kick      chan struct{}
 }
 
-// NewHub returns a hub, which works while Run does.
-func NewHub(o Options, source Source, log *slog.Logger) *Hub {
+// NewHub returns a hub, which works while Run does. users counts the connections of
+// each user; nil counts those of this hub.
+func NewHub(o Options, source Source, users Users, log *slog.Logger) *Hub {
 	o.setDefaults()
+	if users == nil {
+		users = &userCounts{open: make(map[scoreboard.UserID]int)}
+	}
 	h := &Hub{
-		source: source, log: log,
+		source: source, users: users, log: log,
 		wheel: newWheel(time.Now()), queue: newQueue(), lookups: newLookups(source, o.RankLookups),
 		window:    adaptiveWindow{base: o.Window, max: o.MaxWindow, maxLag: o.Lag},
 		boards:    make(map[scoreboard.BoardID]*board),
 		instances: make(map[scoreboard.BoardID][]*board),
 		conns:     make(map[*Conn]struct{}),
-		users:     make(map[scoreboard.UserID]int),
 		networks:  make(networkCounts),
 		anonymous: make(networkCounts),
 		kick:      make(chan struct{}, 1),

@@ -56,7 +56,7 @@ func start(t *testing.T, o realtime.Options, source realtime.Source) *rig {
 // startOn is start with a server started by begin.
 func startOn(t *testing.T, o realtime.Options, source realtime.Source, begin func(*httptest.Server)) *rig {
 	t.Helper()
-	hub := realtime.NewHub(o, source, slog.New(slog.DiscardHandler))
+	hub := realtime.NewHub(o, source, nil, slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- hub.Run(ctx) }()

@@ -297,7 +297,7 @@ func TestWait(t *testing.T) {
 // An event stream's error is not stored by a cache, like any other error.
 func TestRefusedEventsAreNotStored(t *testing.T) {
 	t.Parallel()
-	hub := realtime.NewHub(realtime.Options{Off: true}, nil, slog.New(slog.DiscardHandler))
+	hub := realtime.NewHub(realtime.Options{Off: true}, nil, nil, slog.New(slog.DiscardHandler))
 	w := httptest.NewRecorder()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", http.NoBody)
 	err := sse.NewServer(hub).Serve(w, r, &realtime.Viewer{})

@@ -30,7 +30,7 @@ func Serve(ctx context.Context, o Options) error {
 	boards := newRanking()
 	log := slog.New(slog.NewTextHandler(o.Err, nil))
 	// A drain closes all connections at once, as the storm scenario requires.
-	hub := realtime.NewHub(realtime.Options{DrainPercent: 100}, boards, log)
+	hub := realtime.NewHub(realtime.Options{DrainPercent: 100}, boards, nil, log)
 	ended := make(chan error, 1)
 	go func() { ended <- hub.Run(ctx) }()
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")

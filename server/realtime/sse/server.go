@@ -46,7 +46,7 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, v *realtime.Viewe
 // serveSocket streams over the request's own connection.
 func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request, v *realtime.Viewer) error {
 	c := newConn(s.hub, v)
-	if err := c.Admit(); err != nil {
+	if err := c.Admit(r.Context()); err != nil {
 		return err
 	}
 	subscribe, err := c.Resolve(r.Context(), v) // while an error still has a status

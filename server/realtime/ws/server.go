@@ -47,7 +47,7 @@ func (s *Server) Accepts(r *http.Request) bool { return websocket.IsWebSocketUpg
 // Refuse can report it; later failures close the connection with a code.
 func (s *Server) Serve(w http.ResponseWriter, r *http.Request, v *realtime.Viewer) error {
 	c := newConn(s.hub, v)
-	if err := c.Admit(); err != nil {
+	if err := c.Admit(r.Context()); err != nil {
 		return err
 	}
 	ws, err := s.upgrader.Upgrade(w, r, nil)
