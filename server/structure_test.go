@@ -86,7 +86,6 @@ var levels = map[string]int{
 	"loadgen/codec":                   3,
 	"server/admin":                    6,
 	"server/api":                      3,
-	"server/dialect":                  4,
 	"server/devstack/process":         3,
 	"server/dialect":                  4,
 	"server/health":                   3,

@@ -81,6 +81,15 @@ type deltaRow struct {
 	Score    int64  `json:"score"`
 }
 
+func deltaRows(entries []scoreboard.Entry) []deltaRow {
+	rows := make([]deltaRow, len(entries))
+	for i := range entries {
+		e := &entries[i]
+		rows[i] = deltaRow{e.Rank, string(e.User), name(e), int64(e.Score)}
+	}
+	return rows
+}
+
 // top is GET /v1/leaderboard/top.
 func (d *delta) top(c *api.Call) error {
 	n, err := c.QueryInt("n", c.TopN(), 1, scoreboard.TopSize)
@@ -95,14 +104,10 @@ func (d *delta) top(c *api.Call) error {
 	if err != nil {
 		return err
 	}
-	out := struct {
+	c.Respond(struct {
 		Top  []deltaRow `json:"top"`
 		AsOf time.Time  `json:"asOf"`
-	}{[]deltaRow{}, instant(top.AsOf)}
-	for _, e := range first(top, n) {
-		out.Top = append(out.Top, deltaRow{e.Rank, string(e.User), name(&e), int64(e.Score)})
-	}
-	c.Respond(out)
+	}{deltaRows(first(top, n)), instant(top.AsOf)})
 	return nil
 }
 

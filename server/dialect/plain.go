@@ -94,15 +94,19 @@ func (p *plain) top(c *api.Call) error {
 	if err != nil {
 		return err
 	}
-	rows := make([]plainRow, 0, topRows)
-	for i, e := range first(top, topRows) {
-		rows = append(rows, plainRow{
-			numericID(e.User), name(&e), int64(e.Score), e.Rank, instant(top.Reached[i]),
-		})
-	}
 	warn(c, top.Degraded)
-	c.Respond(rows)
+	c.Respond(plainRows(first(top, topRows), top.Reached))
 	return nil
+}
+
+// plainRows are entries, each with the time at which its score was reached.
+func plainRows(entries []scoreboard.Entry, reached []time.Time) []plainRow {
+	rows := make([]plainRow, len(entries))
+	for i := range entries {
+		e := &entries[i]
+		rows[i] = plainRow{numericID(e.User), name(e), int64(e.Score), e.Rank, instant(reached[i])}
+	}
+	return rows
 }
 
 // user is GET /leaderboard/{userId}.
