@@ -10,16 +10,15 @@ import (
 
 // boardsOf returns the boards of the dialects that are enabled, as they are created where
 // they are missing: scores from 0 to 2^53 − 1 where the specification says that a score
-// is kept if it is higher. The board global always exists.
+// is kept if it is higher.
 func boardsOf(c *config.Dialects) []scoreboard.Board {
 	var boards []scoreboard.Board
 	for _, name := range config.DialectNames {
-		id := scoreboard.BoardID(c.Named(name).Board)
-		if !c.Has(name) || id == scoreboard.GlobalBoard {
+		if !c.Has(name) {
 			continue
 		}
 		b := scoreboard.Board{
-			ID: id, Mode: scoreboard.ModeIncrement, Order: scoreboard.OrderHighest, Public: true, TimeZone: "UTC",
+			ID: scoreboard.BoardID(c.Named(name).Board), Mode: scoreboard.ModeIncrement, Order: scoreboard.OrderHighest, Public: true, TimeZone: "UTC",
 			Period:   scoreboard.PeriodNone,
 			MinDelta: 1, MaxDelta: 1_000_000, MinScore: -scoreboard.MaxScore, MaxScore: scoreboard.MaxScore,
 		}
@@ -39,14 +38,23 @@ type Creator interface {
 	CreateBoard(
 		ctx context.Context, b *scoreboard.Board, season *scoreboard.Span, why *scoreboard.AuditEntry,
 	) (*scoreboard.Board, error)
+	FindBoard(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Board, error)
 }
 
-// EnsureBoards creates the boards of the enabled dialects that do not exist.
+// EnsureBoards creates the boards of the enabled dialects that do not exist. It fails if
+// one exists that does not keep scores as its dialect says.
 func EnsureBoards(ctx context.Context, c *config.Dialects, boards Creator) error {
 	for _, b := range boardsOf(c) {
-		if _, err := boards.CreateBoard(ctx, &b, nil, nil); err != nil &&
-			scoreboard.CodeOf(err) != scoreboard.CodeConflict {
+		found, err := boards.CreateBoard(ctx, &b, nil, nil)
+		if scoreboard.CodeOf(err) == scoreboard.CodeConflict {
+			found, err = boards.FindBoard(ctx, b.ID)
+		}
+		if err != nil {
 			return fmt.Errorf("create board %s: %w", b.ID, err)
+		}
+		if found.Mode != b.Mode || b.Mode == scoreboard.ModeBest && found.Order != b.Order {
+			return fmt.Errorf("board %s has mode %s and order %s, and its dialect requires mode %s and order %s: "+
+				"name another one in dialect.NAME.board", b.ID, found.Mode, found.Order, b.Mode, b.Order)
 		}
 	}
 	return nil

@@ -1,11 +1,14 @@
 package dialect
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/server/config"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -64,6 +67,44 @@ func TestFirstRowsIncludeThePlace(t *testing.T) {
 		}
 		if !slices.Equal(got, tt.want) {
 			t.Errorf("%s: got %v, want %v", name, got, tt.want)
+		}
+	}
+}
+
+// existing are boards; others can be created.
+type existing map[scoreboard.BoardID]*scoreboard.Board
+
+func (e existing) CreateBoard(
+	_ context.Context, b *scoreboard.Board, _ *scoreboard.Span, _ *scoreboard.AuditEntry,
+) (*scoreboard.Board, error) {
+	if e[b.ID] != nil {
+		return nil, scoreboard.Errorf(scoreboard.CodeConflict, "board %s exists", b.ID)
+	}
+	e[b.ID] = b
+	return b, b.Check()
+}
+
+func (e existing) FindBoard(_ context.Context, id scoreboard.BoardID) (*scoreboard.Board, error) { return e[id], nil }
+
+// A dialect does not write to a board that counts in another way.
+func TestEnsureBoards(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{"plain": "", "global": "has mode increment", "races": "order lowest"} {
+		boards := existing{
+			"global": {ID: "global", Mode: scoreboard.ModeIncrement, Order: scoreboard.OrderHighest},
+			"races":  {ID: "races", Mode: scoreboard.ModeBest, Order: scoreboard.OrderLowest},
+		}
+		c := &config.Dialects{Names: config.DialectNames}
+		c.Highscore.Board, c.Delta.Board, c.Module.Board, c.Plain.Board = "highscore", "global", "global", name
+		err := EnsureBoards(t.Context(), c, boards)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: got %v, want %q", name, err, want)
+		}
+		if want != "" {
+			continue
+		}
+		if b := boards["highscore"]; b == nil || b.Period != scoreboard.PeriodMonthly || b.Mode != scoreboard.ModeBest {
+			t.Errorf("highscore was created as %+v", b)
 		}
 	}
 }

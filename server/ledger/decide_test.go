@@ -71,6 +71,40 @@ func TestPolicyDeltaBounds(t *testing.T) {
 	}
 }
 
+// An increment that counts only if it is better leaves nothing behind otherwise, and its id
+// is free for another.
+func TestOnlyIfBetter(t *testing.T) {
+	t.Parallel()
+	m := newMemory(board("b", scoreboard.ModeBest))
+	plain := func(delta int64, event string) scoreboard.Increment {
+		in := increment("ada", delta, event, "b")
+		in.OnlyIfBetter = true
+		return in
+	}
+	outcomes := m.record(t, plain(10, "e1"), plain(10, "e2"), plain(7, "e3"), plain(12, "e2"), plain(11, "e4"))
+	for i, want := range []struct {
+		score    scoreboard.Score
+		applied  int64
+		version  int64
+		recorded bool
+	}{{10, 10, 1, true}, {10, 0, 1, false}, {10, 0, 1, false}, {12, 2, 2, true}, {12, 0, 2, false}} {
+		o := outcomes[i]
+		wantCode(t, "the increment", o.Err, "")
+		wantReceipt(t, fmt.Sprint("increment ", i), o.Receipts[0], want.score, want.applied, want.version)
+		if o.Receipts[0].NotRecorded == want.recorded {
+			t.Errorf("increment %d: NotRecorded is %t", i, o.Receipts[0].NotRecorded)
+		}
+	}
+	again := m.record(t, plain(10, "e1"), plain(9, "e5"), increment("ada", 3, "e6", "b"))
+	if r := again[0].Receipts[0]; !r.Replayed || r.NewScore != 10 || r.Version != 1 {
+		t.Errorf("a repeat got %+v", r)
+	}
+	if r := again[1].Receipts[0]; !r.NotRecorded || r.NewScore != 12 || r.Previous == nil || *r.Previous != 12 {
+		t.Errorf("a lower score got %+v", r)
+	}
+	wantReceipt(t, "a lower score that counts", again[2].Receipts[0], 12, 0, 3)
+}
+
 func TestScoreBounds(t *testing.T) {
 	t.Parallel()
 	const out = scoreboard.CodeScoreOutOfRange
