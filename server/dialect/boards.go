@@ -3,6 +3,7 @@ package dialect
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/scoreboard/scoreboard/server/config"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -19,7 +20,7 @@ func boardsOf(c *config.Dialects) []scoreboard.Board {
 		}
 		b := scoreboard.Board{
 			ID: scoreboard.BoardID(c.Named(name).Board), Mode: scoreboard.ModeIncrement, Order: scoreboard.OrderHighest, Public: true, TimeZone: "UTC",
-			Period:   scoreboard.PeriodNone,
+			Period: scoreboard.PeriodNone, WeekStart: time.Monday,
 			MinDelta: 1, MaxDelta: 1_000_000, MinScore: -scoreboard.MaxScore, MaxScore: scoreboard.MaxScore,
 		}
 		if name == config.DialectHighscore || name == config.DialectPlain {

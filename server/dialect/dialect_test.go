@@ -84,7 +84,9 @@ func (e existing) CreateBoard(
 	return b, b.Check()
 }
 
-func (e existing) FindBoard(_ context.Context, id scoreboard.BoardID) (*scoreboard.Board, error) { return e[id], nil }
+func (e existing) FindBoard(_ context.Context, id scoreboard.BoardID) (*scoreboard.Board, error) {
+	return e[id], nil
+}
 
 // A dialect does not write to a board that counts in another way.
 func TestEnsureBoards(t *testing.T) {
