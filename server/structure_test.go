@@ -35,6 +35,7 @@ var levels = map[string]int{
 	"internal/backoff":                1,
 	"internal/breaker":                1,
 	"internal/filewatch":              1,
+	"internal/openapitest":            1,
 	"loadgen/report":                  1,
 	"server/config":                   1,
 	"server/protocol":                 1,

@@ -158,7 +158,7 @@ func (m *maker) boundsOf(of map[string]object, owner, separator, name string) ob
 		bounds, ok = of[name]
 	}
 	if !ok {
-		m.t.Errorf("%s of %s has no bounds: declare them in openapi_bounds_test.go", name, owner)
+		m.T.Errorf("%s of %s has no bounds: declare them in openapi_bounds_test.go", name, owner)
 	}
 	return bounds
 }
@@ -172,7 +172,7 @@ func (m *maker) restrict(t reflect.Type) {
 	if t.Kind() != reflect.Struct || t.PkgPath() != reflect.TypeFor[protocol.Error]().PkgPath() {
 		return
 	}
-	schema := m.schemas[t.Name()].(object)
+	schema := m.Schemas[t.Name()].(object)
 	if schema["additionalProperties"] != nil {
 		return // done
 	}
@@ -185,7 +185,7 @@ func (m *maker) restrict(t reflect.Type) {
 			maps.Copy(items, bounds)
 			bounds = bodyItems[t.Name()+"."+name]
 			if bounds == nil {
-				m.t.Errorf("%s of %s has no bounds for its number of items", name, t.Name())
+				m.T.Errorf("%s of %s has no bounds for its number of items", name, t.Name())
 			}
 		} else if !slices.Contains(required, name) {
 			orEmpty(bounds)

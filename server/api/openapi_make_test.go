@@ -2,23 +2,21 @@ package api
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"maps"
 	"net/http"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/scoreboard/scoreboard/internal/openapitest"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-type object = map[string]any
+type object = openapitest.Object
 
 // everywhere lists the error codes of every route.
 var everywhere = []scoreboard.Code{
@@ -30,19 +28,19 @@ var everywhere = []scoreboard.Code{
 // maker generates the document from the operations, their types and the comments on
 // those types.
 type maker struct {
-	t        *testing.T
-	schemas  object
+	*openapitest.Maker
 	failures object                // the responses of errors, by name
-	comments map[string]string     // by "Type" and "Type.Field"
 	query    map[string]parameters // by route
-	shared   map[string]bool       // the meanings of fieldMeanings that were used
 }
 
 func makeDocument(t *testing.T) []byte {
 	t.Helper()
 	m := &maker{
-		t: t, schemas: object{}, failures: object{}, comments: comments(t), query: map[string]parameters{},
-		shared: map[string]bool{},
+		Maker: &openapitest.Maker{
+			T: t, Schemas: object{}, Comments: openapitest.Comments(t, "../protocol/*.go"), Meanings: fieldMeanings,
+			Answers: answerBounds,
+		},
+		failures: object{}, query: map[string]parameters{},
 	}
 	for _, r := range everything(&trail{}).routes() {
 		m.query[r.method+" "+r.path] = r.query
@@ -58,14 +56,10 @@ func makeDocument(t *testing.T) []byte {
 		}
 		methods[strings.ToLower(method)] = m.operation(o, path)
 	}
-	m.schemaOf(reflect.TypeFor[protocol.Error]())
-	for name := range fieldMeanings {
-		if !m.shared[name] {
-			t.Errorf("fieldMeanings describes %s, which no field needs", name)
-		}
-	}
+	m.SchemaOf(reflect.TypeFor[protocol.Error]())
+	m.CheckMeanings()
 	codes := slices.Sorted(maps.Keys(statuses))
-	m.schemas["Error"].(object)["properties"].(object)["error_code"].(object)["enum"] = codes
+	m.Schemas["Error"].(object)["properties"].(object)["error_code"].(object)["enum"] = codes
 	document := object{
 		"openapi": "3.1.0",
 		"info": object{
@@ -90,7 +84,7 @@ func makeDocument(t *testing.T) []byte {
 		"paths":    paths,
 		"security": []object{{"token": []string{}}},
 		"components": object{
-			"schemas": m.schemas, "responses": m.failures, "examples": errorExamples(),
+			"schemas": m.Schemas, "responses": m.failures, "examples": errorExamples(),
 			"securitySchemes": object{
 				"token":     object{"type": "http", "scheme": "bearer", "bearerFormat": "JWT"},
 				"key":       headerScheme("X-Scoreboard-Key", "The key's id."),
@@ -126,7 +120,7 @@ func inBraces(path string) string {
 
 // checkQuery fails unless exactly the parameters of the route table are described.
 func (m *maker) checkQuery(o operation) {
-	m.t.Helper()
+	m.T.Helper()
 	var described parameters
 	for _, q := range o.query {
 		described = append(described, q.name)
@@ -138,7 +132,7 @@ func (m *maker) checkQuery(o operation) {
 	slices.Sort(described)
 	slices.Sort(accepted)
 	if !slices.Equal(described, accepted) {
-		m.t.Errorf("%s accepts the parameters %q, and %q are described", o.route, accepted, described)
+		m.T.Errorf("%s accepts the parameters %q, and %q are described", o.route, accepted, described)
 	}
 }
 
@@ -153,7 +147,7 @@ func (m *maker) operation(o operation, path string) object {
 		if name, ok := strings.CutPrefix(part, ":"); ok {
 			about, known := pathParams[name]
 			if !known {
-				m.t.Errorf("%s: pathParams lacks :%s", o.route, name)
+				m.T.Errorf("%s: pathParams lacks :%s", o.route, name)
 			}
 			schema := object{"type": "string"}
 			if name == "id" {
@@ -161,7 +155,7 @@ func (m *maker) operation(o operation, path string) object {
 			}
 			maps.Copy(schema, m.boundsOf(pathBounds, o.route, " ", name))
 			parameters = append(parameters, object{
-				"name": name, "in": "path", "required": true, "description": sentence(about), "schema": schema,
+				"name": name, "in": "path", "required": true, "description": openapitest.Sentence(about), "schema": schema,
 				"example": examplePath[name],
 			})
 		}
@@ -180,7 +174,7 @@ func (m *maker) operation(o operation, path string) object {
 		}
 		maps.Copy(schema, m.boundsOf(queryBounds, o.route, " ", q.name))
 		parameters = append(parameters, object{
-			"name": q.name, "in": "query", "description": sentence(q.about), "schema": schema, "allowEmptyValue": true,
+			"name": q.name, "in": "query", "description": openapitest.Sentence(q.about), "schema": schema, "allowEmptyValue": true,
 		})
 	}
 	if parameters != nil {
@@ -259,17 +253,17 @@ func (m *maker) content(route string, v any) object {
 	case media:
 		kind, body["schema"] = string(v), object{"type": "string"}
 	case ndjson:
-		kind, body["schema"] = "application/x-ndjson", m.schemaOf(reflect.TypeOf(v.of))
+		kind, body["schema"] = "application/x-ndjson", m.SchemaOf(reflect.TypeOf(v.of))
 	case stream:
-		kind, body["schema"] = "text/event-stream", m.schemaOf(reflect.TypeOf(v.of))
+		kind, body["schema"] = "text/event-stream", m.SchemaOf(reflect.TypeOf(v.of))
 	case oneOf:
 		var schemas []object
 		for _, one := range v {
-			schemas = append(schemas, m.schemaOf(reflect.TypeOf(one)))
+			schemas = append(schemas, m.SchemaOf(reflect.TypeOf(one)))
 		}
 		body["schema"] = object{"oneOf": schemas}
 	default:
-		body["schema"] = m.schemaOf(reflect.TypeOf(v))
+		body["schema"] = m.SchemaOf(reflect.TypeOf(v))
 	}
 	example := exampleOf(route, v)
 	if several, ok := example.(named); ok {
@@ -283,131 +277,3 @@ func (m *maker) content(route string, v any) object {
 	}
 	return object{kind: body}
 }
-
-// schemaOf returns the schema of a type; structs become named schemas.
-func (m *maker) schemaOf(t reflect.Type) object {
-	switch {
-	case t == reflect.TypeFor[time.Time]():
-		return object{"type": "string", "format": "date-time"}
-	case t == reflect.TypeFor[json.RawMessage]():
-		return object{}
-	case t == reflect.TypeFor[[]byte]():
-		return object{"type": "string", "contentEncoding": "base64"}
-	}
-	switch t.Kind() {
-	case reflect.Pointer:
-		return m.schemaOf(t.Elem())
-	case reflect.Slice, reflect.Array:
-		return object{"type": "array", "items": m.schemaOf(t.Elem())}
-	case reflect.Map:
-		return object{"type": "object", "additionalProperties": m.schemaOf(t.Elem())}
-	case reflect.String:
-		return object{"type": "string"}
-	case reflect.Bool:
-		return object{"type": "boolean"}
-	case reflect.Float32, reflect.Float64:
-		return object{"type": "number"}
-	case reflect.Int, reflect.Int32, reflect.Int64, reflect.Uint, reflect.Uint32, reflect.Uint64:
-		return object{"type": "integer", "format": "int64"}
-	case reflect.Interface:
-		return object{}
-	case reflect.Struct:
-		if _, known := m.schemas[t.Name()]; !known {
-			schema := object{"type": "object"}
-			m.schemas[t.Name()] = schema // before its fields, for recursive types
-			m.describe(schema, t)
-		}
-		return object{"$ref": "#/components/schemas/" + t.Name()}
-	}
-	m.t.Fatalf("%s has no schema", t)
-	return nil
-}
-
-func (m *maker) describe(schema object, t reflect.Type) {
-	if about := m.about(t, t.Name()); about != "" {
-		schema["description"] = about
-	}
-	properties := object{}
-	required := []string{}
-	for _, f := range reflect.VisibleFields(t) {
-		tag, ok := f.Tag.Lookup("json")
-		if !ok || !f.IsExported() || tag == "-" {
-			continue
-		}
-		name, options, _ := strings.Cut(tag, ",")
-		p := m.schemaOf(f.Type)
-		optional := strings.Contains(options, "omit")
-		if f.Type.Kind() == reflect.Pointer && !optional && p["type"] != nil {
-			p["type"] = []any{p["type"], "null"}
-		}
-		maps.Copy(p, answerBounds[t.Name()+"."+name])
-		p["description"] = m.aboutField(t, f, name)
-		properties[name] = p
-		if !optional {
-			required = append(required, name)
-		}
-	}
-	schema["properties"] = properties
-	if len(required) > 0 {
-		schema["required"] = required
-	}
-}
-
-// aboutField returns the comment on a field of t, else what fieldMeanings says.
-func (m *maker) aboutField(t reflect.Type, f reflect.StructField, name string) string {
-	owner := t // or the type that t embeds, which declares the field
-	for _, i := range f.Index[:len(f.Index)-1] {
-		owner = owner.Field(i).Type
-	}
-	about := m.about(owner, owner.Name()+"."+f.Name)
-	if about == "" {
-		if about = fieldMeanings[name]; about == "" {
-			m.t.Errorf("%s.%s has no comment: say what it means, with its unit and limits", owner, f.Name)
-		}
-		m.shared[name] = true
-	}
-	return sentence(about)
-}
-
-// valueFirst is a text that begins with a value, such as: open, dismissed or confirmed.
-var valueFirst = regexp.MustCompile(`^[a-z0-9._-]+(,|:| \(| or )`)
-
-// sentence begins a text with a capital, unless it begins with a value, and ends it
-// with a full stop.
-func sentence(text string) string {
-	if text == "" {
-		return ""
-	}
-	if !valueFirst.MatchString(text) {
-		text = strings.ToUpper(text[:1]) + text[1:]
-	}
-	return strings.TrimSuffix(text, ".") + "."
-}
-
-var verbFirst = regexp.MustCompile(`^(changes|counts|holds|lists|reverses) `)
-
-// about returns a comment on t or one of its fields, for readers who see the JSON
-// only: without the name that it starts with, as in "Key is a signing key", and with
-// the JSON names of the fields in place of their Go names.
-func (m *maker) about(t reflect.Type, key string) string {
-	_, field, isField := strings.Cut(key, ".")
-	text, named := strings.CutPrefix(m.comments[key], cmp.Or(field, key)+" is ")
-	if lists := strings.TrimPrefix(text, field+" "); verbFirst.MatchString(lists) {
-		text = lists
-	}
-	if named && !isField {
-		text = strings.ToUpper(text[:1]) + text[1:]
-	}
-	names := map[string]string{}
-	for _, f := range reflect.VisibleFields(t) {
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if name != "" && f.Name != t.Name() {
-			names[f.Name] = name
-		}
-	}
-	return identifier.ReplaceAllStringFunc(text, func(word string) string {
-		return cmp.Or(names[word], word)
-	})
-}
-
-var identifier = regexp.MustCompile(`\b[A-Z][A-Za-z0-9]*\b`)

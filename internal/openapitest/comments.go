@@ -1,4 +1,4 @@
-package api
+package openapitest
 
 import (
 	"fmt"
@@ -10,12 +10,13 @@ import (
 	"testing"
 )
 
-// comments returns the comments on package protocol's types and their fields.
-func comments(t *testing.T) map[string]string {
+// Comments returns the comments on the types of Go files and on their fields, by "Type"
+// and "Type.Field".
+func Comments(t testing.TB, pattern string) map[string]string {
 	t.Helper()
-	files, err := filepath.Glob("../protocol/*.go")
+	files, err := filepath.Glob(pattern)
 	if err != nil || len(files) == 0 {
-		t.Fatal("the source of package protocol is missing", err)
+		t.Fatalf("the source %s is missing: %v", pattern, err)
 	}
 	found := map[string]string{}
 	for _, file := range files {
