@@ -1,6 +1,8 @@
 package api
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -25,6 +27,8 @@ type Dialect struct {
 	// SignatureOptional accepts writes without the header signature, whatever the
 	// setting auth.signature says.
 	SignatureOptional bool
+	// Document describes the routes: OpenAPI, with one server, whose URL Mount sets.
+	Document []byte
 	// Error returns the status and the body of an error response, which is marshalled to
 	// JSON; status is the native one.
 	Error func(status int, e *protocol.Error) (int, any)
@@ -101,6 +105,9 @@ func (a *API) Mount(dialects ...*Dialect) error {
 		if d.Board != "" {
 			a.boundBoard = d.Board
 		}
+		if err := a.mountDocument(d); err != nil {
+			return err
+		}
 		for i := range d.Routes {
 			r := &d.Routes[i]
 			if !a.serves(r) {
@@ -118,6 +125,43 @@ func (a *API) Mount(dialects ...*Dialect) error {
 			}
 		}
 	}
+	return nil
+}
+
+// DocumentPath is the path of a dialect's OpenAPI document, while it is enabled.
+func DocumentPath(dialect string) string { return "/openapi/" + dialect + ".json" }
+
+// mountDocument adds the route of a dialect's document, on every host. It needs no
+// token, because it contains no data.
+func (a *API) mountDocument(d *Dialect) error {
+	url := d.Base
+	if d.Host != "" {
+		url = "//" + d.Host + d.Base
+	} else if url == "" {
+		url = "/"
+	}
+	var document map[string]any
+	decoder := json.NewDecoder(bytes.NewReader(d.Document))
+	decoder.UseNumber()
+	if err := decoder.Decode(&document); err != nil {
+		return fmt.Errorf("read the document of the dialect %s: %w", d.Name, err)
+	}
+	document["servers"] = []map[string]string{{"url": url}}
+	body, err := json.Marshal(document)
+	if err != nil {
+		return fmt.Errorf("write the document of the dialect %s: %w", d.Name, err)
+	}
+	path := DocumentPath(d.Name)
+	a.engine.Handle(http.MethodGet, path, a.serve(route{
+		method: http.MethodGet, path: path, query: anyParameters, scope: noToken, rate: byAddress, audit: unaudited,
+		data: showsNothing,
+		handle: func(c *gin.Context, _ *auth.Claims) error {
+			c.Header("Cache-Control", "max-age=300")
+			c.Header("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+			c.Data(http.StatusOK, "application/json", body)
+			return nil
+		},
+	}))
 	return nil
 }
 

@@ -1,8 +1,6 @@
 package api
 
 import (
-	"bytes"
-	"encoding/json"
 	"maps"
 	"net/http"
 	"reflect"
@@ -94,14 +92,7 @@ func makeDocument(t *testing.T) []byte {
 			},
 		},
 	}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", " ")
-	if err := e.Encode(document); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
+	return openapitest.Marshal(t, document)
 }
 
 func headerScheme(name, description string) object {
@@ -155,7 +146,8 @@ func (m *maker) operation(o operation, path string) object {
 			}
 			maps.Copy(schema, m.boundsOf(pathBounds, o.route, " ", name))
 			parameters = append(parameters, object{
-				"name": name, "in": "path", "required": true, "description": openapitest.Sentence(about), "schema": schema,
+				"name": name, "in": "path", "required": true, "description": openapitest.Sentence(about),
+				"schema":  schema,
 				"example": examplePath[name],
 			})
 		}
@@ -174,7 +166,8 @@ func (m *maker) operation(o operation, path string) object {
 		}
 		maps.Copy(schema, m.boundsOf(queryBounds, o.route, " ", q.name))
 		parameters = append(parameters, object{
-			"name": q.name, "in": "query", "description": openapitest.Sentence(q.about), "schema": schema, "allowEmptyValue": true,
+			"name": q.name, "in": "query", "description": openapitest.Sentence(q.about), "schema": schema,
+			"allowEmptyValue": true,
 		})
 	}
 	if parameters != nil {

@@ -39,13 +39,16 @@ var statuses = map[scoreboard.Code]int{
 	scoreboard.CodeInternal:             http.StatusInternalServerError,
 }
 
+// StatusOf returns the HTTP status of an error code.
+func StatusOf(code scoreboard.Code) int { return statuses[code] }
+
 // internalMessage is all that a client learns about an unexpected error.
 const internalMessage = "internal error"
 
 // fail answers with an error body.
 func (a *API) fail(c *gin.Context, err error) {
 	e := a.public(c, err)
-	status := statuses[scoreboard.Code(e.ErrorCode)]
+	status := StatusOf(scoreboard.Code(e.ErrorCode))
 	if status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests {
 		setRetryAfter(c, err)
 	} else {

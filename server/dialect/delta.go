@@ -68,12 +68,31 @@ func (d *delta) update(c *api.Call) error {
 	if err != nil {
 		return err
 	}
-	c.Respond(struct {
-		NewScore int64 `json:"newScore"`
-	}{int64(receipt.NewScore)})
+	c.Respond(deltaResult{int64(receipt.NewScore)})
 	return nil
 }
 
+// deltaResult is the result of an increment.
+type deltaResult struct {
+	NewScore int64 `json:"newScore"`
+}
+
+// deltaTop is the first rows of the board.
+type deltaTop struct {
+	Top  []deltaRow `json:"top"`
+	AsOf time.Time  `json:"asOf"`
+}
+
+// deltaScore is the score of a user.
+type deltaScore struct {
+	UserID   string    `json:"userId"`
+	Username string    `json:"username"`
+	Score    int64     `json:"score"`
+	Rank     int64     `json:"rank"`
+	AsOf     time.Time `json:"asOf"`
+}
+
+// deltaRow is a user on the board.
 type deltaRow struct {
 	Rank     int64  `json:"rank"`
 	UserID   string `json:"userId"`
@@ -104,10 +123,7 @@ func (d *delta) top(c *api.Call) error {
 	if err != nil {
 		return err
 	}
-	c.Respond(struct {
-		Top  []deltaRow `json:"top"`
-		AsOf time.Time  `json:"asOf"`
-	}{deltaRows(first(top, n)), instant(top.AsOf)})
+	c.Respond(deltaTop{deltaRows(first(top, n)), instant(top.AsOf)})
 	return nil
 }
 
@@ -125,12 +141,6 @@ func (d *delta) score(c *api.Call) error {
 	if err != nil {
 		return err
 	}
-	c.Respond(struct {
-		UserID   string    `json:"userId"`
-		Username string    `json:"username"`
-		Score    int64     `json:"score"`
-		Rank     int64     `json:"rank"`
-		AsOf     time.Time `json:"asOf"`
-	}{string(e.User), name(e), int64(e.Score), e.Rank, instant(asOf)})
+	c.Respond(deltaScore{string(e.User), name(e), int64(e.Score), e.Rank, instant(asOf)})
 	return nil
 }

@@ -1,10 +1,28 @@
 package dialect
 
 import (
+	"embed"
+
 	"github.com/scoreboard/scoreboard/server/api"
 	"github.com/scoreboard/scoreboard/server/config"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
+
+// The documents are generated from the operations in openapi_operations_test.go, the
+// types of the dialects and their comments (go test ./server/dialect -run
+// OpenAPIDocuments -update).
+//
+//go:embed openapi/*.json
+var openAPI embed.FS
+
+// documentOf returns the OpenAPI document of a dialect.
+func documentOf(name string) []byte {
+	document, err := openAPI.ReadFile("openapi/" + name + ".json")
+	if err != nil { // a test reads all
+		panic(err)
+	}
+	return document
+}
 
 // Options are what dialects need beside an api.Call.
 type Options struct {
@@ -30,6 +48,7 @@ func New(o Options) []*api.Dialect {
 		d := constructors[name](&o, settings.Board)
 		d.Name = name
 		d.Host, d.Base = settings.Mount()
+		d.Document = documentOf(name)
 		d.SignatureOptional = settings.Signature == config.SignatureOptional
 		dialects = append(dialects, d)
 	}

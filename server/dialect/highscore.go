@@ -41,14 +41,15 @@ type success struct {
 
 // failure is the envelope of every error.
 type failure struct {
-	Success bool           `json:"success"`
-	Error   highscoreFault `json:"error"`
+	Success bool           `json:"success"` // always false
+	Error   highscoreFault `json:"error"`   // what is wrong
 }
 
+// highscoreFault is why a request was rejected.
 type highscoreFault struct {
-	Code      string `json:"code"`
-	Message   string `json:"message"`
-	RequestID string `json:"request_id"`
+	Code      string `json:"code"`       // what is wrong, for programs, such as DUPLICATE_ACTION
+	Message   string `json:"message"`    // what is wrong and what to do, for people; it may change
+	RequestID string `json:"request_id"` // id of the request, as in the response header X-Request-Id
 }
 
 var highscoreFields = fields{"delta": "new_score", "event_id": "action_id"}
@@ -75,6 +76,7 @@ func highscoreError(status int, e *protocol.Error) (int, any) {
 // period is the name of a board or an instance without a colon.
 func period(board scoreboard.BoardID) string { return strings.ReplaceAll(string(board), ":", "-") }
 
+// highscoreUpdate is the result of a submitted score.
 type highscoreUpdate struct {
 	PlayerID      string    `json:"player_id"`
 	LeaderboardID string    `json:"leaderboard_id"`
@@ -136,6 +138,7 @@ func (h *highscore) update(c *api.Call) error {
 	return nil
 }
 
+// highscoreRow is a player on a board.
 type highscoreRow struct {
 	Rank      int64  `json:"rank"`
 	PlayerID  string `json:"player_id"`
@@ -154,6 +157,18 @@ func highscoreRows(entries []scoreboard.Entry) []highscoreRow {
 		}
 	}
 	return rows
+}
+
+// highscoreTop is the first rows of a board.
+type highscoreTop struct {
+	LeaderboardID string         `json:"leaderboard_id"`
+	TopN          int            `json:"top_n"` // number of rows that were requested
+	Entries       []highscoreRow `json:"entries"`
+	// UpdatedAt is the time of the last change among these rows.
+	UpdatedAt  time.Time `json:"updated_at"`
+	NextCursor *string   `json:"next_cursor"`
+	Degraded   bool      `json:"degraded"`
+	BoardState string    `json:"board_state"`
 }
 
 // defaultRows and maxRows bound n of GET /v1/leaderboard.
@@ -182,15 +197,7 @@ func (h *highscore) top(c *api.Call) error {
 		return err
 	}
 	rows := first(top, n)
-	c.Respond(success{true, struct {
-		LeaderboardID string         `json:"leaderboard_id"`
-		TopN          int            `json:"top_n"`
-		Entries       []highscoreRow `json:"entries"`
-		UpdatedAt     time.Time      `json:"updated_at"`
-		NextCursor    *string        `json:"next_cursor"`
-		Degraded      bool           `json:"degraded"`
-		BoardState    string         `json:"board_state"`
-	}{
+	c.Respond(success{true, highscoreTop{
 		period(top.Board), n, highscoreRows(rows), instant(top.UpdatedAt),
 		optional(c.NextCursor(top, board, len(rows))), top.Degraded != "", boardState(top),
 	}})
@@ -212,11 +219,23 @@ func boardState(top *scoreboard.Top) string {
 	return "HEALTHY"
 }
 
+// highscoreNeighbour is a player near another.
 type highscoreNeighbour struct {
 	PlayerID string `json:"player_id"`
 	Score    int64  `json:"score"`
 	Rank     int64  `json:"rank"`
 	Self     bool   `json:"self,omitempty"`
+}
+
+// highscorePlace is a player's place, with the players around it.
+type highscorePlace struct {
+	PlayerID   string  `json:"player_id"`
+	Score      int64   `json:"score"`
+	GlobalRank int64   `json:"global_rank"`
+	Percentile float64 `json:"percentile"`
+	// Neighbors are the players above and below, in the order of their ranks, with the
+	// player among them.
+	Neighbors []highscoreNeighbour `json:"neighbors"`
 }
 
 const (
@@ -247,12 +266,8 @@ func (h *highscore) me(c *api.Call) error {
 	if len(neighbours) == 0 { // k=0: the user alone
 		neighbours = append(neighbours, highscoreNeighbour{string(place.User), int64(place.Score), place.Rank, true})
 	}
-	c.Respond(success{true, struct {
-		PlayerID   string               `json:"player_id"`
-		Score      int64                `json:"score"`
-		GlobalRank int64                `json:"global_rank"`
-		Percentile float64              `json:"percentile"`
-		Neighbors  []highscoreNeighbour `json:"neighbors"`
-	}{string(place.User), int64(place.Score), place.Rank, place.Percentile(), neighbours}})
+	c.Respond(success{true, highscorePlace{
+		string(place.User), int64(place.Score), place.Rank, place.Percentile(), neighbours,
+	}})
 	return nil
 }

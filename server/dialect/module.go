@@ -40,6 +40,7 @@ func moduleError(status int, e *protocol.Error) (int, any) {
 	return moduleFields.nativeShape(status, e)
 }
 
+// moduleRow is a user on the board.
 type moduleRow struct {
 	UserID   string `json:"userId"`
 	Username string `json:"username"`
@@ -47,6 +48,7 @@ type moduleRow struct {
 	Rank     int64  `json:"rank"`
 }
 
+// moduleUpdate is the result of an increment, with the first rows after it.
 type moduleUpdate struct {
 	UserID      string      `json:"userId"`
 	NewScore    int64       `json:"newScore"`

@@ -24,6 +24,7 @@ func newPlain(_ *Options, board string) *api.Dialect {
 	}
 }
 
+// plainStanding is the standing of a user.
 type plainStanding struct {
 	UserID    numericID `json:"userId"`
 	Score     int64     `json:"score"`
@@ -31,6 +32,7 @@ type plainStanding struct {
 	UpdatedAt time.Time `json:"updatedAt"`
 }
 
+// plainRow is a user on the board.
 type plainRow struct {
 	UserID    numericID `json:"userId"`
 	NickName  string    `json:"nickName"`
