@@ -57,7 +57,7 @@
 //   - dialect serves the APIs of other specifications by the operations of api.
 //   - admin holds the operations that the API offers to operators; health reports a
 //     node's readiness, checks and rates; settings keeps the configuration in force;
-//     frontpage serves GET / of both addresses.
+//     frontpage serves GET / of both addresses, and docs the documentation.
 //
 // The domain types are in scoreboard, the JSON shapes in protocol, the deployed
 // configuration in config. A component imports those and never another component:

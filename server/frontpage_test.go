@@ -11,7 +11,8 @@ import (
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
-// GET / of both addresses says what they are, and every link works.
+// GET / of both addresses says what they are, and every link works. So do the examples
+// of the API's description.
 func TestFrontPages(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -54,6 +55,7 @@ func TestFrontPages(t *testing.T) {
 			t.Errorf("%s: an unknown path: got %d, want 404", page.Name, status)
 		}
 	}
+	testExamples(t, h, n)
 	// A gateway has neither boards nor reads.
 	gateway := h.start("gateway")
 	_, _, body := request(t, http.MethodGet, gateway.URL+"/", "", nil)

@@ -12,6 +12,8 @@ const module = "github.com/scoreboard/scoreboard/"
 // levels order the packages: a package may import lower levels only, so components
 // do not import each other.
 var levels = map[string]int{
+	"github.com/scoreboard/scoreboard": 0, // the embedded documentation
+
 	"deploy":                          0,
 	"deploy/sbom":                     0,
 	"internal/browsertest":            0,
@@ -46,6 +48,7 @@ var levels = map[string]int{
 	"server/audit":                    2,
 	"server/auth":                     2,
 	"server/auth/authtest":            2,
+	"server/docs":                     2,
 	"server/edge":                     2,
 	"server/frontpage":                2,
 	"server/edge/edgetest":            2,

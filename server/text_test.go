@@ -101,7 +101,7 @@ func TestBadTextIsRejectedEverywhere(t *testing.T) {
 	}
 	before := h.dump(t)
 	for _, path := range slices.Sorted(maps.Keys(d.Paths)) {
-		if path == "/docs" || path == "/openapi.json" {
+		if strings.HasPrefix(path, "/docs") || path == "/openapi.json" {
 			continue
 		}
 		for method, o := range d.Paths[path] {

@@ -4,6 +4,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/docs"
 	"github.com/scoreboard/scoreboard/server/frontpage"
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
@@ -14,7 +15,8 @@ const rootPath = "/"
 // token, because it contains no data.
 func (a *API) frontPage() route {
 	links := []protocol.Link{
-		{Path: docsPath, Description: "The reference of this API, as a page."},
+		{Path: docsPath, Description: "The documentation: how to start, build a client and operate."},
+		{Path: docsPath + "/" + docs.Reference, Description: "The reference of this API, with examples."},
 		{Path: openAPIPath, Description: "The reference of this API, as an OpenAPI document."},
 	}
 	if a.Boards != nil {

@@ -48,7 +48,7 @@ var (
 // pathBounds are the bounds of the parameters of paths.
 var pathBounds = map[string]object{
 	"user_id": userIDs, "board": boardIDs, "event_id": eventIDs, "key_id": userIDs, "id": ids,
-	"name": text(maxParameter),
+	"name": text(maxParameter), "page": text(maxParameter),
 }
 
 // queryBounds are the bounds of query parameters: of one route, or of all.

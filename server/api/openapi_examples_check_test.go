@@ -15,8 +15,13 @@ import (
 func TestOpenAPIDescribesEveryField(t *testing.T) {
 	t.Parallel()
 	var d struct {
-		Components struct{ Schemas map[string]apiSchema }
-		Paths      map[string]map[string]apiOperation
+		Components struct {
+			Schemas map[string]struct {
+				Description string
+				Properties  map[string]struct{ Description string }
+			}
+		}
+		Paths map[string]map[string]exampleOperation
 	}
 	if err := json.Unmarshal(openAPI, &d); err != nil {
 		t.Fatal(err)
@@ -153,8 +158,8 @@ type exampleBody struct {
 
 type exampleOperation struct {
 	Parameters []struct {
-		Name, In string
-		Example  json.RawMessage
+		Name, In, Description string
+		Example               json.RawMessage
 	}
 	RequestBody exampleBody
 	Responses   map[string]exampleBody

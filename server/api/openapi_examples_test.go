@@ -23,7 +23,7 @@ const (
 // examplePath has values of the parameters of paths.
 var examplePath = map[string]any{
 	"user_id": "ada", "board": "global", "event_id": exampleEvent, "key_id": exampleKey, "id": 1,
-	"name": "reads.top_n",
+	"name": "reads.top_n", "page": "first-point",
 }
 
 func at(text string) time.Time {

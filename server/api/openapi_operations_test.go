@@ -76,6 +76,7 @@ var pathParams = map[string]string{
 	"user_id": "user id: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -", "board": "name of the board",
 	"event_id": "event id as submitted",
 	"key_id":   "id of the signing key", "id": "numeric id", "name": "name of the setting",
+	"page": "name of the page, such as security; api is the reference of the API",
 }
 
 // reads is an operation without a body that answers 200.
@@ -109,7 +110,9 @@ func operations() []operation {
 		reads("GET "+rootPath, "about", "Show what this is and where to look; a page if Accept prefers text/html", nil,
 			protocol.FrontPage{}),
 		reads("GET "+openAPIPath, "about", "Get this document", nil, map[string]any{}),
-		reads("GET "+docsPath, "about", "Show this document as a page", nil, media("text/html")),
+		reads("GET "+docsPath, "about", "Show the index of the documentation", nil, media("text/html")),
+		reads("GET "+docsPagePath, "about", "Show a page of the documentation, or one of its files", nil,
+			media("text/html"), notFound),
 	})
 }
 

@@ -18,7 +18,7 @@ func TestParametersOfRoutes(t *testing.T) {
 	a := everything(&trail{})
 	send := func(r route, query string) (int, protocol.Error) {
 		w := httptest.NewRecorder()
-		path := strings.NewReplacer(":user_id", "alice", ":", "").Replace(r.path)
+		path := strings.NewReplacer(":user_id", "alice", ":page", "security", ":", "").Replace(r.path)
 		a.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), r.method, path+"?"+query, nil))
 		var e protocol.Error
 		_ = json.Unmarshal(w.Body.Bytes(), &e) // a page is no JSON

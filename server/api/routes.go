@@ -127,7 +127,7 @@ func (a *API) routes() []route {
 			handle: handle,
 		}
 	}
-	t := []route{a.frontPage(), a.page(openAPIPath), a.page(docsPath)}
+	t := append([]route{a.frontPage()}, a.docsRoutes()...)
 	if a.Submitter != nil {
 		t = append(t,
 			own("POST", "/v1/scores/increment", noParameters, &l.Updates, a.increment),

@@ -248,7 +248,7 @@ func TestEveryRouteIsLimited(t *testing.T) {
 		row := route{method: r.Method, path: r.Path}
 		tokens := []string{user, server}
 		switch {
-		case r.Path == rootPath, r.Path == openAPIPath, r.Path == docsPath:
+		case r.Path == rootPath, r.Path == openAPIPath, r.Path == docsPath, r.Path == docsPagePath:
 			tokens = []string{""}
 		case r.Path == "/v1/scores/increments":
 			tokens = []string{server}
@@ -399,7 +399,7 @@ func TestTrailingSlash(t *testing.T) {
 func TestPagesAreNotFramed(t *testing.T) {
 	t.Parallel()
 	a := everything(&trail{})
-	for _, path := range []string{rootPath, docsPath, openAPIPath, pathTop, "/unknown"} {
+	for _, path := range []string{rootPath, docsPath, docsPath + "/api", openAPIPath, pathTop, "/unknown"} {
 		w := httptest.NewRecorder()
 		a.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
 		if policy := w.Header().Get("Content-Security-Policy"); !strings.Contains(policy, "frame-ancestors 'none'") {

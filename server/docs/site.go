@@ -1,0 +1,268 @@
+// Package docs serves the documentation at /docs: the Markdown of the repository and the
+// reference of the API as pages, with a search that runs in the browser. Nothing is
+// loaded from other hosts. Without scripts the pages are complete, but for the search.
+package docs
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Policy is the content security policy of the pages: they load their own style, script,
+// pictures and search index, and nothing else.
+const Policy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// Reference is the name of the page about the API.
+const Reference = "api"
+
+// Index is the name of the page that lists the others.
+const Index = ""
+
+var (
+	//go:embed page.html.tmpl
+	pageTemplate string
+	//go:embed reference.html.tmpl
+	referenceTemplate string
+	//go:embed style.css
+	styleSheet []byte
+	//go:embed search.js
+	searchScript []byte
+)
+
+// Site is the documentation. It is rendered on the first request, because most processes
+// never get one.
+type Site struct {
+	build func() (map[string]*file, error)
+}
+
+// file is what is answered for one name.
+type file struct {
+	kind, etag string
+	body       []byte
+}
+
+// New returns the site of the Markdown in source (README.md and docs/), and of an OpenAPI
+// document. The pages link each other relatively, so that they also work below a path of
+// a proxy: the index must be served at a path, and the others below it.
+func New(source fs.FS, openAPI []byte) *Site {
+	return &Site{build: sync.OnceValues(func() (map[string]*file, error) { return build(source, openAPI) })}
+}
+
+// Serve answers with a page or one of their files: Index, a page's name such as
+// "security", "style.css". It returns false, and has written nothing, if there is none of
+// that name. An error means that the documentation cannot be rendered.
+func (s *Site) Serve(w http.ResponseWriter, r *http.Request, name string) (bool, error) {
+	files, err := s.build()
+	if err != nil {
+		return false, err
+	}
+	f, ok := files[name]
+	if !ok {
+		return false, nil
+	}
+	h := w.Header()
+	h.Set("Content-Type", f.kind)
+	h.Set("Cache-Control", "max-age=300")
+	h.Set("Content-Security-Policy", Policy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Etag", f.etag)
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(f.body))
+	return true, nil
+}
+
+// group is a part of the list of pages.
+type group struct {
+	Title string
+	Pages []*page
+}
+
+// page is one page of the site.
+type page struct {
+	Name, Title, About string
+	content            template.HTML
+	contents           []heading // the page's own list of sections; empty if it needs none
+	sections           []section
+}
+
+// section is an entry of the search index: a part of a page, from a heading to the next.
+type section struct {
+	Page    string `json:"page"`
+	Title   string `json:"title"` // of the page
+	ID      string `json:"id,omitempty"`
+	Heading string `json:"heading,omitempty"`
+	Text    string `json:"text"`
+}
+
+// order is the order of the pages, with what they are called in lists. A page that it
+// lacks comes last, under its own heading.
+var order = []struct {
+	group string
+	pages [][3]string // name, title, about
+}{
+	{"Start", [][3]string{
+		{"readme", "Overview", "What scoreboard is, five minutes with it, and what it guarantees."},
+		{"first-point", "First point", "From an empty machine to a counted point, with Docker or without."},
+	}},
+	{"Build a client", [][3]string{
+		{Reference, "API reference", "Every operation with an example, and every field of its data."},
+		{"signing", "Signing", "How increments are signed, with test vectors and code in five languages."},
+		{"protocol", "Realtime protocol", "Follow a board by WebSocket, event stream or polling."},
+		{"events", "Events", "What is published to Kafka, for other systems to read."},
+		{"feeds", "Feeds", "The same in the formats of other specifications, and as CloudEvents."},
+		{"dialect-names", "Names", "What other specifications call the same things."},
+	}},
+	{"sbctl", [][3]string{
+		{"cli", "Commands", "Every command with its flags."},
+		{"json", "JSON output", "What --output json prints, for each command."},
+	}},
+	{"Operate", [][3]string{
+		{"settings", "Settings", "Every setting: flag, variable, default and meaning."},
+		{"moderation", "Moderation", "Bans, reversals, voids, rules, anomalies and erasure."},
+		{"security", "Security", "Credentials, threats, and the tests that hold."},
+		{"switch-transport", "Switch the transport", "Runbook: move between Kafka, Redis Streams and direct."},
+	}},
+	{"Understand", [][3]string{
+		{"architecture", "Architecture", "An increment, a read and a frame, step by step."},
+		{"performance", "Performance", "What was measured, with which command."},
+		{"torture", "Torture test", "How faults are injected, and what is checked."},
+	}},
+}
+
+// build renders everything.
+func build(source fs.FS, openAPI []byte) (map[string]*file, error) {
+	sources, err := find(source)
+	if err != nil {
+		return nil, err
+	}
+	pages := make(map[string]*page)
+	for name, at := range sources {
+		if pages[name], err = renderMarkdown(source, at, name, sources); err != nil {
+			return nil, fmt.Errorf("render %s: %w", at, err)
+		}
+	}
+	if pages[Reference], err = renderReference(openAPI); err != nil {
+		return nil, err
+	}
+	groups := arrange(pages)
+	t, err := template.New("page").Parse(pageTemplate)
+	if err != nil {
+		return nil, fmt.Errorf("read the template of pages: %w", err)
+	}
+	files := make(map[string]*file)
+	add := func(name, kind string, body []byte) {
+		sum := sha256.Sum256(body)
+		files[name] = &file{kind: kind, etag: `"` + hex.EncodeToString(sum[:12]) + `"`, body: body}
+	}
+	pages[Index] = &page{Title: "Documentation"}
+	var index []section
+	for _, p := range pages {
+		var b bytes.Buffer
+		base := "" // what is before the names of pages in links
+		if p.Name == Index {
+			base = "docs/"
+		}
+		headline, content, found := strings.Cut(string(p.content), "</h1>\n")
+		if found {
+			headline += "</h1>"
+		}
+		err := t.Execute(&b, map[string]any{
+			"Page": p, "Base": base, "Groups": groups, "Contents": p.contents,
+			"Headline": template.HTML(headline), "Content": template.HTML(content), //nolint:gosec // parts of p.content
+		})
+		if err != nil {
+			return nil, fmt.Errorf("render the page %s: %w", p.Name, err)
+		}
+		add(p.Name, "text/html; charset=utf-8", b.Bytes())
+	}
+	for _, g := range groups {
+		for _, p := range g.Pages {
+			index = append(index, p.sections...)
+		}
+	}
+	text, err := json.Marshal(index)
+	if err != nil {
+		return nil, fmt.Errorf("encode the search index: %w", err)
+	}
+	add("search.json", "application/json", text)
+	add("search.js", "text/javascript; charset=utf-8", searchScript)
+	add("style.css", "text/css; charset=utf-8", styleSheet)
+	pictures, err := fs.Glob(source, "docs/screens/*.svg")
+	if err != nil {
+		return nil, err
+	}
+	for _, at := range pictures {
+		body, err := fs.ReadFile(source, at)
+		if err != nil {
+			return nil, err
+		}
+		add(path.Base(at), "image/svg+xml", body)
+	}
+	return files, nil
+}
+
+// find returns the Markdown files by the names of their pages.
+func find(source fs.FS) (map[string]string, error) {
+	sources := make(map[string]string)
+	for _, pattern := range []string{"README.md", "docs/*.md", "docs/runbook/*.md"} {
+		found, err := fs.Glob(source, pattern)
+		if err != nil {
+			return nil, err
+		}
+		for _, at := range found {
+			name := strings.ToLower(strings.TrimSuffix(path.Base(at), ".md"))
+			if other, twice := sources[name]; twice || name == Reference {
+				return nil, fmt.Errorf("%s has the name of another page, %s", at, cmp.Or(other, "of the API"))
+			}
+			sources[name] = at
+		}
+	}
+	return sources, nil
+}
+
+// arrange sorts the pages into groups and names them.
+func arrange(pages map[string]*page) []group {
+	var groups []group
+	known := make(map[string]bool)
+	for _, o := range order {
+		g := group{Title: o.group}
+		for _, entry := range o.pages {
+			known[entry[0]] = true
+			if p := pages[entry[0]]; p != nil {
+				p.Title, p.About = entry[1], entry[2]
+				g.Pages = append(g.Pages, p)
+			}
+		}
+		groups = append(groups, g)
+	}
+	more := group{Title: "More"}
+	for name, p := range pages {
+		if !known[name] {
+			more.Pages = append(more.Pages, p)
+		}
+	}
+	if slices.SortFunc(more.Pages, func(a, b *page) int { return cmp.Compare(a.Name, b.Name) }); more.Pages != nil {
+		groups = append(groups, more)
+	}
+	for _, g := range groups {
+		for _, p := range g.Pages {
+			for i := range p.sections {
+				p.sections[i].Page, p.sections[i].Title = p.Name, p.Title
+			}
+		}
+	}
+	return groups
+}

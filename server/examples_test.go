@@ -1,0 +1,123 @@
+package server_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/internal/schematest"
+	"github.com/scoreboard/scoreboard/server/auth"
+)
+
+// exampleOperation is what an operation of the OpenAPI document sends and answers.
+type exampleOperation struct {
+	Parameters []struct {
+		Name, In string
+		Example  json.RawMessage
+	}
+	RequestBody struct {
+		Content map[string]struct{ Example json.RawMessage }
+	}
+	Responses map[string]struct {
+		Ref     string `json:"$ref"`
+		Content map[string]json.RawMessage
+	}
+}
+
+// sentExamples are the requests besides GET that are sent, because they only read or
+// are dry runs.
+var sentExamples = []string{
+	"POST /v1/leaderboard/users", "POST /v1/boards/roll", "POST /v1/admin/verify", "POST /v1/admin/ledger/archive",
+}
+
+// absentExamples are the examples that a new installation answers with an error.
+var absentExamples = map[string]int{
+	"GET /v1/boards/{board}/standings": http.StatusNotFound, // global has no periods
+	"GET /v1/admin/flags/{id}":         http.StatusNotFound,
+	"GET /v1/admin/voids/{id}":         http.StatusNotFound,
+	"GET /v1/admin/dead-letters/{id}":  http.StatusNotFound,
+	"POST /v1/admin/ledger/archive":    http.StatusConflict, // the setting archive.url is empty
+}
+
+// testExamples sends the examples of the document to a server, unchanged: each is
+// answered as declared, with a body that is valid against its schema.
+func testExamples(t *testing.T, h *harness, n *node) {
+	t.Helper()
+	root := bearer(h.token("ada", auth.ScopeAdmin, time.Hour)) // with an event, a score and a profile
+	game := n.client("game", auth.ScopeUpdate)
+	in := client.Increment{User: "ada", Delta: 25, EventID: "match-8841"}
+	if _, err := game.Submit(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	_, _, document := request(t, http.MethodGet, n.URL+"/openapi.json", "", nil)
+	var d struct {
+		Paths map[string]map[string]exampleOperation
+	}
+	if err := json.Unmarshal([]byte(document), &d); err != nil {
+		t.Fatal(err)
+	}
+	schemas := schematest.New(t, []byte(document))
+	profile := d.Paths["/v1/users/{user_id}/profile"]["put"].RequestBody.Content["application/json"].Example
+	if status, _, body := request(t, http.MethodPut, n.URL+"/v1/users/ada/profile?reason=test", string(profile),
+		root); status != http.StatusOK {
+		t.Fatalf("the example of a profile: got %d, %s", status, body)
+	}
+	sent := 0
+	for path, methods := range d.Paths {
+		for method, o := range methods {
+			name := strings.ToUpper(method) + " " + path
+			if path == "/v1/realtime/leaderboard" || method != "get" && !slices.Contains(sentExamples, name) {
+				continue
+			}
+			sent++
+			target := path
+			for _, p := range o.Parameters {
+				if p.In == "path" {
+					target = strings.ReplaceAll(target, "{"+p.Name+"}", strings.Trim(string(p.Example), `"`))
+				}
+			}
+			header := root.Clone()
+			header.Set("Content-Type", "application/json")
+			status, answered, body := request(t, strings.ToUpper(method), n.URL+target,
+				string(o.RequestBody.Content["application/json"].Example), header)
+			want := http.StatusOK
+			if absent := absentExamples[name]; absent != 0 {
+				want = absent
+			}
+			answer, declared := o.Responses[strconv.Itoa(status)]
+			if status != want || !declared {
+				t.Errorf("%s: got %d %.300s, want %d", name, status, body, want)
+				continue
+			}
+			at := []string{"paths", path, method, "responses", strconv.Itoa(status)}
+			if answer.Ref != "" {
+				at = strings.Split(strings.TrimPrefix(answer.Ref, "#/"), "/")
+			}
+			kind, _, _ := strings.Cut(answered.Get("Content-Type"), ";")
+			values := []string{body}
+			switch kind {
+			case "application/x-ndjson":
+				values = strings.Split(strings.TrimSpace(body), "\n")
+			case "application/json":
+			default: // a page
+				if _, known := answer.Content[kind]; !known {
+					t.Errorf("%s: got a %s, want one of %v", name, kind, answer.Content)
+				}
+				continue
+			}
+			for _, value := range values {
+				if err := schemas.Validate([]byte(value), append(at, "content", kind, "schema")...); err != nil {
+					t.Errorf("%s: got %.300s: %v", name, value, err)
+				}
+			}
+		}
+	}
+	if sent < 35 {
+		t.Errorf("sent %d examples, want at least 35", sent)
+	}
+}
