@@ -65,7 +65,7 @@ var groups = map[string]struct{ title, about string }{
 		"Comparison of rankings", "Used by the role maintenance, which compares rankings in Redis with PostgreSQL.",
 	},
 	"realtime": {
-		"Streams to clients", "Used by the role gateway: WebSockets and event streams.",
+		"Streams to clients", "Used by the role gateway. [protocol.md](protocol.md) describes the streams.",
 	},
 	"reads": {"Reads", ""},
 	"limit": {

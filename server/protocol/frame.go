@@ -35,9 +35,9 @@ type Frame struct {
 
 	UserID string `json:"user_id,omitempty"` // in user.rank.updated: the user whose standing changed
 	Score  *int64 `json:"score,omitempty"`   // in user.rank.updated: the user's new score, in points
-	// In user.rank.updated: the new rank, from 1; absent if the user is on the board no more.
+	// In user.rank.updated: the new rank, from 1.
 	Rank *int64 `json:"rank,omitempty"`
-	// In user.rank.updated: the rank before, from 1; absent if the user was not on the board.
+	// In user.rank.updated: the rank before, from 1; absent if the server does not know it.
 	PreviousRank *int64 `json:"previous_rank,omitempty"`
 
 	Reason           string `json:"reason,omitempty"`             // in bye: why the server closes the connection
@@ -45,6 +45,7 @@ type Frame struct {
 
 	ErrorCode string `json:"error_code,omitempty"` // in error: the code of the rejected command
 	Message   string `json:"message,omitempty"`    // in error: what is wrong with the command, in words
+	Field     string `json:"field,omitempty"`      // in error: the field of the command that is wrong
 }
 
 // Command is what a client may send over a WebSocket.
