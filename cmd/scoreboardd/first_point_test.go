@@ -19,45 +19,42 @@ import (
 	"github.com/scoreboard/scoreboard/internal/backendtest"
 )
 
-// firstPoint is docs/first-point.md.
-type firstPoint struct {
+// page is a page of the docs.
+type page struct {
 	commands map[string][]string // the lines of its blocks marked as sh, by heading
-	output   string              // of the last command: the only other block
+	output   string              // the blocks without a mark
 }
 
-func readFirstPoint(t *testing.T) firstPoint {
+func readPage(t *testing.T, path string) page {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/first-point.md")
+	text, err := os.ReadFile(filepath.Join("..", "..", path))
 	if err != nil {
 		t.Fatal(err)
 	}
-	page := firstPoint{commands: map[string][]string{}}
-	heading, block := "", ""
+	p := page{commands: map[string][]string{}}
+	heading, block := "", "" // block is the fence of the one that the line is in
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimSuffix(line, "\n")
 		switch {
-		case strings.HasPrefix(line, "```") && block != "":
+		case line == "```" && block != "":
 			block = ""
-		case line == "```sh":
-			block = "sh"
-		case line == "```":
-			block = "output"
+		case block == "```sh":
+			p.commands[heading] = append(p.commands[heading], line)
+		case block == "```":
+			p.output += line + "\n"
+		case block != "":
 		case strings.HasPrefix(line, "```"):
-			t.Fatalf("unknown block %q", line)
-		case block == "sh":
-			page.commands[heading] = append(page.commands[heading], line)
-		case block == "output":
-			page.output += line + "\n"
+			block = line
 		case strings.HasPrefix(line, "## "):
 			heading = strings.TrimPrefix(line, "## ")
 		}
 	}
-	return page
+	return p
 }
 
 // script joins the commands under some headings, and requires that the other headings
 // with commands are those of others.
-func (p firstPoint) script(t *testing.T, headings, others []string) string {
+func (p page) script(t *testing.T, headings, others []string) string {
 	t.Helper()
 	var lines []string
 	for _, h := range headings {
@@ -74,17 +71,18 @@ func (p firstPoint) script(t *testing.T, headings, others []string) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
+const firstPoint = "docs/first-point.md"
+
 var (
 	withCompose   = []string{"Start with Docker Compose", "Count a point", "Stop with Docker Compose"}
 	withProcesses = []string{"Start without Docker", "Count a point", "Stop without Docker"}
 )
 
-// shell runs a script of the page in a directory of its own, with sbctl and scoreboardd
-// on the PATH, and returns its output. replace are texts of the page and those of the
+// shell runs a script of the docs in a directory, with sbctl and scoreboardd in bin there
+// and on the PATH, and returns its output. replace are texts of the docs and those of the
 // test, such as addresses.
-func (p firstPoint) shell(t *testing.T, script string, programs map[string]string, replace ...string) string {
+func shell(t *testing.T, dir, script string, programs map[string]string, replace ...string) string {
 	t.Helper()
-	dir := t.TempDir()
 	bin := filepath.Join(dir, "bin")
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(bin, "sbctl"), "../sbctl")
 	if out, err := build.CombinedOutput(); err != nil {
@@ -98,7 +96,7 @@ func (p firstPoint) shell(t *testing.T, script string, programs map[string]strin
 	}
 	for i := 0; i < len(replace); i += 2 {
 		if !strings.Contains(script, replace[i]) {
-			t.Fatalf("the page does not mention %s", replace[i])
+			t.Fatalf("the docs do not mention %s", replace[i])
 		}
 		script = strings.ReplaceAll(script, replace[i], replace[i+1])
 	}
@@ -122,9 +120,9 @@ func (p firstPoint) shell(t *testing.T, script string, programs map[string]strin
 	return out.String()
 }
 
-// check requires the output that the page shows, that the repeat was recognised, and
-// that the daemon does not own its tables.
-func (p firstPoint) check(t *testing.T, out string) {
+// checkFirstPoint requires the output that the page shows, that the repeat was recognised,
+// and that the daemon does not own its tables.
+func checkFirstPoint(t *testing.T, p page, out string) {
 	t.Helper()
 	if p.output == "" || !strings.Contains(out, p.output) {
 		t.Errorf("the output lacks what the page shows:\n%s\ngot:\n%s", p.output, out)
@@ -139,10 +137,10 @@ func (p firstPoint) check(t *testing.T, out string) {
 
 func TestFirstPointWithProcesses(t *testing.T) {
 	t.Parallel()
-	page := readFirstPoint(t)
-	script := page.script(t, withProcesses, withCompose)
+	p := readPage(t, firstPoint)
+	script := p.script(t, withProcesses, withCompose)
 	postgres := backendtest.Postgres(t, nil)
-	page.check(t, page.shell(t, script, map[string]string{},
+	checkFirstPoint(t, p, shell(t, t.TempDir(), script, map[string]string{},
 		"postgres://scoreboard:scoreboard@127.0.0.1:5432/scoreboard", postgres,
 		"postgres://scoreboard_runtime:scoreboard_runtime@127.0.0.1:5432/scoreboard", backendtest.Runtime(postgres),
 		"redis://127.0.0.1:6379/0", backendtest.OwnRedis(t).URL,
@@ -153,8 +151,8 @@ func TestFirstPointWithProcesses(t *testing.T) {
 // its command with its environment. Only the addresses are those of the test.
 func TestFirstPointWithCompose(t *testing.T) {
 	t.Parallel()
-	page := readFirstPoint(t)
-	script := page.script(t, withCompose, withProcesses)
+	p := readPage(t, firstPoint)
+	script := p.script(t, withCompose, withProcesses)
 	h := newHarness(t)
 	api, ops := freeAddr(t), freeAddr(t)
 	postgres := backendtest.Postgres(t, nil)
@@ -195,7 +193,7 @@ case "$*" in
 	while kill -0 "$(cat scoreboardd.pid)" 2> /dev/null; do sleep 0.1; done ;;
 *) echo "unexpected: docker $*"; exit 1 ;;
 esac`
-	page.check(t, page.shell(t, script, map[string]string{"docker": docker},
+	checkFirstPoint(t, p, shell(t, t.TempDir(), script, map[string]string{"docker": docker},
 		"127.0.0.1:8080", api, "127.0.0.1:8081", ops))
 }
 

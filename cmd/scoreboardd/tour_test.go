@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/scoreboard/scoreboard/internal/backendtest"
+)
+
+// inRepository is a program that runs another one in the repository, with the caches of
+// the user of the tests.
+func inRepository(t *testing.T, command string) string {
+	t.Helper()
+	root, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	env, err := exec.CommandContext(t.Context(), "go", "env", "GOCACHE", "GOMODCACHE", "GOPATH").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dirs := strings.Split(strings.TrimSpace(string(env)), "\n")
+	return fmt.Sprintf("cd %q; exec env GOCACHE=%q GOMODCACHE=%q GOPATH=%q GOFLAGS=%q %s",
+		root, dirs[0], dirs[1], dirs[2], os.Getenv("GOFLAGS"), command)
+}
+
+// Every command of the README's tour, of docs/signing.md and of docs/protocol.md is run
+// on one development stack, in the order of the pages. The stand-in for make starts it.
+func TestTourOfTheDocs(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"curl", "openssl"} {
+		backendtest.Program(t, name)
+	}
+	readme := readPage(t, "README.md")
+	signing, protocol := readPage(t, "docs/signing.md"), readPage(t, "docs/protocol.md")
+	golang, err := exec.LookPath("go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	events, err := os.ReadFile("../../testdata/events/season.ndjson")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "testdata", "events"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "testdata", "events", "season.ndjson"), events, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	postgres, ops := backendtest.Postgres(t, nil), freeAddr(t)
+	programs := map[string]string{
+		"go": inRepository(t, golang+` "$@"`),
+		"make": fmt.Sprintf(`
+case "$*" in
+demo) ;; # TestDemo
+dev)
+	export SCOREBOARD_POSTGRES_URL=%[1]q SCOREBOARD_POSTGRES_DIRECT_URL=%[2]q SCOREBOARD_REDIS_URL=%[3]q
+	scoreboardd dev --addr %[4]s --ops-addr %[5]s > scoreboardd.log 2>&1 &
+	until [ -s .dev/sbctl.env ] && curl -fs http://%[5]s/readyz; do kill -0 $!; sleep 0.1; done ;;
+*) echo "unexpected: make $*"; exit 1 ;;
+esac`, backendtest.Runtime(postgres), postgres, backendtest.OwnRedis(t).URL, freeAddr(t), ops),
+	}
+	const prelude = `
+curl() { # a stream has no end
+	case "$*" in
+	*text/event-stream*) command curl --max-time 1 "$@" || [ $? = 28 ] ;;
+	*) command curl "$@" ;;
+	esac
+}
+page() { printf '\n== %s\n' "$1"; }
+`
+	out := shell(t, dir, prelude+
+		"page README.md\n"+readme.script(t, []string{"Five minutes", "Boards", "Signing", "Watching"}, nil)+
+		"page docs/signing.md\n"+signing.script(t, []string{
+		"In the body", "In the headers", "When a request is rejected",
+	}, nil)+
+		"page docs/protocol.md\n"+protocol.script(t, []string{"Connect", "Server-sent events", "Polling"}, nil),
+		programs,
+		// the file has mistakes in it, as its comment says
+		"season.ndjson ", "season.ndjson || [ $? = 3 ] ",
+		"bin/sbctl watch ", "timeout 1 bin/sbctl watch || [ $? = 124 ] ",
+		"--max-time 2", "--max-time 1",
+		"2026-12-21T00:00:00Z", time.Now().Add(30*24*time.Hour).UTC().Format(time.RFC3339),
+	)
+	shown := out
+	for _, want := range []string{
+		`== README.md\n`,
+		`(?m)^score +25 \(\+25\)$`, `(?m)^replayed +yes: `, // the same increment twice
+		`(?m)^lines +10000$`, `(?m)^\w+ +53$`,
+		`(?m)^ada is \d+\w\w of \d+ on global`, `(?m)^database role +ok `,
+		` wins `, // the game server
+		`(?m)^board +arena$`, `(?m)^board +daily`, `(?m)^board +season`,
+		`"user_id":"alice",[^\n]*"processed_event_id":"round-17"`,
+		`event: leaderboard\.updated\n`,
+		`== docs/signing.md\n`,
+		`"user_id":"ada",[^\n]*"processed_event_id":"round-17"`,
+		`\{"results":\[\{"status":"done","receipt":\{[^\n]*"processed_event_id":"round-18"`,
+		`(?m)^text +ada\|5\|round-19\|`, `(?m)^text +POST\\n/v1/scores/increments\\n`,
+		`== docs/protocol.md\n`,
+		`\{"token":"\w{26}","expires_at":"`, `event: leaderboard\.updated\n`, `\{"board":"global","entries":\[`,
+	} {
+		at := regexp.MustCompile(want).FindStringIndex(shown)
+		if at == nil {
+			t.Fatalf("no %s after what came before it:\n%s", want, out)
+		}
+		shown = shown[at[1]:]
+	}
+}
+
+// The demo plays for a second, on backends of the test, shows its players and ends well.
+func TestDemo(t *testing.T) {
+	t.Parallel()
+	postgres := backendtest.Postgres(t, nil)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, backendtest.Program(t, "make"), "demo")
+	cmd.Dir = filepath.Join("..", "..")
+	cmd.Env = append(os.Environ(), "DEMO_SECONDS=1", "SCOREBOARD_POSTGRES_URL="+backendtest.Runtime(postgres),
+		"SCOREBOARD_POSTGRES_DIRECT_URL="+postgres, "SCOREBOARD_REDIS_URL="+backendtest.OwnRedis(t).URL)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) } // it stops what it started
+	cmd.WaitDelay = 20 * time.Second
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), " Ada Nyström ") || !strings.Contains(string(out), "demo: ended") {
+		t.Errorf("got %v and\n%s", err, out)
+	}
+}
