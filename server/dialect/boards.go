@@ -19,7 +19,8 @@ func boardsOf(c *config.Dialects) []scoreboard.Board {
 			continue
 		}
 		b := scoreboard.Board{
-			ID: scoreboard.BoardID(c.Named(name).Board), Mode: scoreboard.ModeIncrement, Order: scoreboard.OrderHighest, Public: true, TimeZone: "UTC",
+			ID: scoreboard.BoardID(c.Named(name).Board), Mode: scoreboard.ModeIncrement,
+			Order: scoreboard.OrderHighest, Public: true, TimeZone: "UTC",
 			Period: scoreboard.PeriodNone, WeekStart: time.Monday,
 			MinDelta: 1, MaxDelta: 1_000_000, MinScore: -scoreboard.MaxScore, MaxScore: scoreboard.MaxScore,
 		}

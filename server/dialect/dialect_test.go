@@ -44,21 +44,9 @@ func TestFirstRowsIncludeThePlace(t *testing.T) {
 		place scoreboard.Place
 		want  []scoreboard.UserID
 	}{
-		"included": {
-			board("a", "b"),
-			scoreboard.Place{User: "b", Score: 99, Rank: 2},
-			[]scoreboard.UserID{"a", "b"},
-		},
-		"older row": {
-			board("a", "b"),
-			scoreboard.Place{User: "b", Score: 101, Rank: 1},
-			[]scoreboard.UserID{"b", "a"},
-		},
-		"fallen": {
-			board("a", "b"),
-			scoreboard.Place{User: "a", Score: 5, Rank: 2},
-			[]scoreboard.UserID{"b", "a"},
-		},
+		"included":       {board("a", "b"), scoreboard.Place{User: "b", Score: 99, Rank: 2}, twelve[:2]},
+		"older row":      {board("b", "a"), scoreboard.Place{User: "a", Score: 101, Rank: 1}, twelve[:2]},
+		"fallen":         {board("b", "a"), scoreboard.Place{User: "b", Score: 5, Rank: 2}, twelve[:2]},
 		"missing":        {board("a"), scoreboard.Place{User: "z", Score: 100, Rank: 1}, []scoreboard.UserID{"a", "z"}},
 		"empty":          {board(), scoreboard.Place{User: "z", Score: 1, Rank: 1}, []scoreboard.UserID{"z"}},
 		"not among them": {board(twelve...), scoreboard.Place{User: "z", Score: 1, Rank: 13}, twelve[:10]},

@@ -1,0 +1,68 @@
+package protocol
+
+import (
+	"encoding/json"
+	"math"
+	"testing"
+)
+
+func TestWhole(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]int64{
+		"0": 0, "5": 5, "5.0": 5, "5e0": 5, "5E+2": 500, "50e-1": 5, "-7.00": -7, "9007199254740991": 1<<53 - 1,
+		"9007199254740991.0": 1<<53 - 1, "0e99": 0,
+	} {
+		var n Whole
+		err := DecodeFields([]byte(`{"n":`+text+`}`), true, Field{Name: "n", To: &n})
+		if err != nil || int64(n) != want {
+			t.Errorf("%s: got %d, %v, want %d", text, n, err, want)
+		}
+	}
+	for _, text := range []string{
+		"5.5", "4503599627370496.5", "9007199254740992", "-9007199254740992", "1e400", "1e16", "1e-1", "1e999999999",
+		"1e-999999999", "05", "+5", "5.", ".5", "0x5", "1_000", "NaN", "Infinity", `"5"`, "null", "true", "[5]", "",
+		"1.000000000000000000000000000000",
+	} {
+		n := Whole(-1)
+		if err := DecodeFields([]byte(`{"n":`+text+`}`), true, Field{Name: "n", To: &n}); err == nil {
+			t.Errorf("%s: accepted as %d", text, n)
+		}
+	}
+}
+
+// FuzzDecodeFields: what is accepted means the same to encoding/json.
+func FuzzDecodeFields(f *testing.F) {
+	for _, seed := range []string{
+		`{"userId":"ada","scoreIncrement":5.0,"scoreDelta":-3,"other":{"a":[1,null]}}`, `{"scoreIncrement":1e400}`,
+		`{"userId":"\u0041","userId":"b"}`, `{"scoreDelta":1e3}`, `{} {}`,
+		`{"other":[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		var user string
+		var whole Whole
+		var delta int64
+		var hasUser, hasWhole, hasDelta bool
+		if err := DecodeFields(
+			body, false,
+			Field{"userId", &user, &hasUser}, Field{"scoreIncrement", &whole, &hasWhole},
+			Field{"scoreDelta", &delta, &hasDelta},
+		); err != nil {
+			return
+		}
+		var same map[string]any
+		if err := json.Unmarshal(body, &same); err != nil {
+			t.Fatalf("accepted %q, which is not JSON: %v", body, err)
+		}
+		if text, ok := same["userId"].(string); ok != hasUser || text != user {
+			t.Errorf("%q: got user %q, want %v", body, user, same["userId"])
+		}
+		for name, got := range map[string]float64{"scoreIncrement": float64(whole), "scoreDelta": float64(delta)} {
+			want, _ := same[name].(float64)
+			if got != want || math.Trunc(want) != want {
+				t.Errorf("%q: got %s %v, want %v", body, name, got, same[name])
+			}
+		}
+	})
+}
