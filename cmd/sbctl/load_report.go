@@ -12,8 +12,8 @@ import (
 )
 
 func newLoadReportCmd(p *program) *cobra.Command {
-	var format, other string
-	var thresholds []string
+	var format string
+	var others, thresholds []string
 	cmd := &cobra.Command{
 		Use: "report FILE...", Short: "Report on a recorded run",
 		Args: func(_ *cobra.Command, args []string) error {
@@ -53,18 +53,18 @@ allows 1 ms. Other metrics are only judged if they have a threshold.`,
 			if err != nil {
 				return err
 			}
-			if other == "" && len(limits) > 0 {
+			if len(others) == 0 && len(limits) > 0 {
 				return usagef("--threshold requires --against")
 			}
-			if other != "" && format == "hdr" {
+			if len(others) > 0 && format == "hdr" {
 				return usagef("--against requires --format text, json or html")
 			}
 			r, b, err := makeReport(args)
 			if err != nil {
 				return err
 			}
-			if other != "" {
-				old, _, err := makeReport([]string{other})
+			if len(others) > 0 {
+				old, _, err := makeReport(others)
 				if err != nil {
 					return err
 				}
@@ -94,7 +94,8 @@ allows 1 ms. Other metrics are only judged if they have a threshold.`,
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", "text", "format of the report: text, json, html or hdr")
-	cmd.Flags().StringVar(&other, "against", "", "record of an earlier run to compare with")
+	cmd.Flags().StringArrayVar(&others, "against", nil,
+		"record of an earlier run to compare with (repeatable, for all its shards)")
 	cmd.Flags().StringArrayVar(&thresholds, "threshold", nil,
 		"with --against, by how much a metric may be worse, such as p95=10% (repeatable)")
 	return cmd
