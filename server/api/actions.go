@@ -39,6 +39,16 @@ func (a *API) checkProofs(c *gin.Context, cmd *command) error {
 			in.Objection = action.Objection(in, a.Now())
 		}
 	}
+	if cmd.dialectForm != nil { // checked before the caller was authorized
+		return nil
+	}
+	return a.checkAttestation(c, cmd)
+}
+
+// checkAttestation verifies the attestation of a request, as checkProofs does. A server's
+// client certificate counts as one.
+func (a *API) checkAttestation(c *gin.Context, cmd *command) error {
+	r, in := cmd.request, &cmd.Increment
 	if r.Attestation == "" {
 		in.Attested = a.peerServer(c.Request) != nil
 		return nil
@@ -49,7 +59,8 @@ func (a *API) checkProofs(c *gin.Context, cmd *command) error {
 			Message: "attestations are not configured on this server",
 		}
 	}
-	attestation, err := a.Attestations.Verify(c.Request.Context(), r.Attestation)
+	attestation, err := a.Attestations.Verify(
+		c.Request.Context(), r.Attestation, cmp.Or(cmd.dialectForm, auth.NativeAttestation))
 	if err != nil {
 		return err
 	}

@@ -77,7 +77,7 @@ func (c *Call) Submit(w *Write) (*scoreboard.Receipt, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd.OnlyIfBetter, cmd.boundToken = w.OnlyIfBetter, w.BoundToken
+	cmd.OnlyIfBetter, cmd.boundToken, cmd.dialectForm = w.OnlyIfBetter, w.BoundToken, c.dialect.Attestation
 	optional := c.dialect.SignatureOptional || c.api.currentPolicy().SignatureOptional
 	charge, err := c.api.admit(c.gin, c.Caller, cmd, w.Body, optional)
 	if err != nil {

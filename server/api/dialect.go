@@ -29,6 +29,9 @@ type Dialect struct {
 	SignatureOptional bool
 	// Document describes the routes: OpenAPI, with one server, whose URL Mount sets.
 	Document []byte
+	// Attestation is the form of the attestations that writes may have. One lets any
+	// caller write the increment that it is about. nil: no write has one.
+	Attestation *auth.AttestationForm
 	// Error returns the status and the body of an error response, which is marshalled to
 	// JSON; status is the native one.
 	Error func(status int, e *protocol.Error) (int, any)

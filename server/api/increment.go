@@ -21,6 +21,9 @@ type command struct {
 	scoreboard.Increment
 	request    *protocol.IncrementRequest
 	boundToken bool // its action token must have been made for its event
+	// dialectForm is that of its attestation, which lets any caller write it; nil for the
+	// native API.
+	dialectForm *auth.AttestationForm
 }
 
 // parseCommand parses the fields of a request; nothing is looked up. The event id
@@ -125,7 +128,13 @@ func (a *API) increment(c *gin.Context, caller *auth.Claims) error {
 func (a *API) admit(
 	c *gin.Context, caller *auth.Claims, cmd *command, body []byte, signatureOptional bool,
 ) (keyCharge, error) {
-	if err := a.authorize(c.Request.Context(), cmd, caller, time.Now()); err != nil {
+	came := time.Now()
+	if cmd.dialectForm != nil {
+		if err := a.checkAttestation(c, cmd); err != nil {
+			return keyCharge{}, err
+		}
+	}
+	if err := a.authorize(c.Request.Context(), cmd, caller, came); err != nil {
 		return keyCharge{}, err
 	}
 	by, err := a.checkSignature(c, cmd, body, signatureOptional)
@@ -151,7 +160,8 @@ func (a *API) admit(
 // in the transaction.
 func (a *API) authorize(ctx context.Context, cmd *command, caller *auth.Claims, came time.Time) error {
 	server := caller.Has(auth.ScopeUpdate)
-	if cmd.User != caller.User && !server {
+	vouched := cmd.dialectForm != nil && cmd.request.Attestation != "" && cmd.Attested
+	if cmd.User != caller.User && !server && !vouched {
 		return scoreboard.Errorf(scoreboard.CodeForbidden, "the token is not for user %s", cmd.User)
 	}
 	cmd.Signer, cmd.Server = string(caller.User), server

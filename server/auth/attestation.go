@@ -2,7 +2,9 @@ package auth
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -32,8 +34,36 @@ func NewAttestations(keys *KeySet) *Attestations {
 	)}
 }
 
+// AttestationForm is how attestations name what they are about. Their other claims are the
+// same in every form.
+type AttestationForm struct {
+	User, Delta, Event string             // names of claims
+	Board              scoreboard.BoardID // that they are for if they name none
+}
+
+// NativeAttestation is the form of the native API: the fields of the increment.
+var NativeAttestation = &AttestationForm{"user_id", "delta", "event_id", scoreboard.GlobalBoard}
+
+// rename gives claims their native names. What has such a name in another form is not a
+// claim of it.
+func (f *AttestationForm) rename(claims map[string]json.RawMessage) {
+	named := make(map[string]json.RawMessage, 3)
+	for native, name := range map[string]string{
+		NativeAttestation.User: f.User, NativeAttestation.Delta: f.Delta, NativeAttestation.Event: f.Event,
+	} {
+		if value, ok := claims[name]; ok {
+			named[native] = value
+		}
+	}
+	for _, native := range []string{NativeAttestation.User, NativeAttestation.Delta, NativeAttestation.Event} {
+		delete(claims, native)
+	}
+	maps.Copy(claims, named)
+}
+
 // attested is the payload: the fields of the increment as it is submitted.
 type attested struct {
+	form *AttestationForm
 	jwt.RegisteredClaims
 	User   string   `json:"user_id"`
 	Delta  *int64   `json:"delta"`
@@ -46,21 +76,28 @@ type attested struct {
 // UnmarshalJSON implements json.Unmarshaler.
 func (a *attested) UnmarshalJSON(b []byte) error {
 	type plain attested // without this method
-	return decodeExact(b, (*plain)(a), slices.Concat(registeredClaims,
+	claims, err := membersOf(b)
+	if err != nil {
+		return err
+	}
+	a.form.rename(claims)
+	return decodeMembers(claims, (*plain)(a), slices.Concat(registeredClaims,
 		[]string{"user_id", "delta", "event_id", "board", "boards", "action"})...)
 }
 
-// Verify returns an attestation's content, or forbidden; unavailable until the keys
-// have been read once. Without a board it is for global, like an increment. The fields
-// are not validated; the caller checks that they equal those of an increment.
-func (a *Attestations) Verify(ctx context.Context, jws string) (*scoreboard.Attestation, error) {
+// Verify returns the content of an attestation in a form, or forbidden; unavailable until
+// the keys have been read once. The fields are not validated; the caller checks that they
+// equal those of an increment.
+func (a *Attestations) Verify(
+	ctx context.Context, jws string, form *AttestationForm,
+) (*scoreboard.Attestation, error) {
 	if len(jws) > maxAttestation || strings.ContainsAny(jws, lineBreaks) {
 		return nil, errAttestation(nil)
 	}
 	if err := checkJWSHeader(jws); err != nil {
 		return nil, errAttestation(err)
 	}
-	var claims attested
+	claims := attested{form: form}
 	_, err := a.parser.ParseWithClaims(jws, &claims, func(token *jwt.Token) (any, error) {
 		if _, ok := token.Header["crit"]; ok {
 			return nil, errors.New("the attestation has critical extensions")
@@ -83,7 +120,7 @@ func (a *Attestations) Verify(ctx context.Context, jws string) (*scoreboard.Atte
 	case claims.Board != "":
 		out.Boards = []scoreboard.BoardID{scoreboard.BoardID(claims.Board)}
 	case claims.Boards == nil:
-		out.Boards = []scoreboard.BoardID{scoreboard.GlobalBoard}
+		out.Boards = []scoreboard.BoardID{form.Board}
 	}
 	for _, board := range claims.Boards {
 		out.Boards = append(out.Boards, scoreboard.BoardID(board))

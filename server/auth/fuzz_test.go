@@ -167,7 +167,7 @@ func FuzzAttestation(f *testing.F) {
 	good := p.token(jwt.SigningMethodEdDSA, "game", game, func(t *jwt.Token) {
 		t.Claims = jwt.MapClaims{"user_id": "alice", "delta": 5, "event_id": "e"}
 	})
-	if _, err := attestations.Verify(f.Context(), good); err != nil {
+	if _, err := attestations.Verify(f.Context(), good, auth.NativeAttestation); err != nil {
 		f.Fatal(err)
 	}
 	f.Add(good)
@@ -175,7 +175,7 @@ func FuzzAttestation(f *testing.F) {
 	f.Add("eyJhbGciOiJub25lIiwia2lkIjoiZ2FtZSJ9" + good[strings.Index(good, "."):])
 	f.Add("...")
 	f.Fuzz(func(t *testing.T, text string) {
-		got, err := attestations.Verify(t.Context(), text)
+		got, err := attestations.Verify(t.Context(), text, auth.NativeAttestation)
 		switch {
 		case err == nil && text != good:
 			t.Fatalf("%q is accepted as %+v", text, got)

@@ -19,6 +19,11 @@ func decodeExact(object []byte, into any, known ...string) error {
 	if err != nil {
 		return err
 	}
+	return decodeMembers(members, into, known...)
+}
+
+// decodeMembers decodes those members of an object that are known.
+func decodeMembers(members map[string]json.RawMessage, into any, known ...string) error {
 	kept := make(map[string]json.RawMessage, len(known))
 	for _, name := range known {
 		if value, ok := members[name]; ok {

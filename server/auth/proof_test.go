@@ -231,7 +231,7 @@ func TestAttestations(t *testing.T) {
 		"dots":          {strings.Repeat(".", 1000), forbidden},
 		"long":          {strings.Repeat("a", 10_000), forbidden},
 	} {
-		got, err := attestations.Verify(t.Context(), c.jws)
+		got, err := attestations.Verify(t.Context(), c.jws, auth.NativeAttestation)
 		if err == nil {
 			err = got.Covers(&in)
 		}
@@ -242,6 +242,59 @@ func TestAttestations(t *testing.T) {
 		}
 		if scoreboard.CodeOf(err) != c.want {
 			t.Errorf("%s: got %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+// A form changes the names of three claims and the board of an attestation without one;
+// claims with the names of the other form say nothing.
+func TestAttestationForms(t *testing.T) {
+	t.Parallel()
+	p := newProvider(t)
+	game := edKey(t)
+	p.publish("game", game)
+	var now atomic.Int64
+	attestations := auth.NewAttestations(p.keySet(&now))
+	form := &auth.AttestationForm{User: "userId", Delta: "scoreDelta", Event: "actionId", Board: "arena"}
+	in := scoreboard.Increment{
+		User: "alice", Delta: 5, Event: scoreboard.EventID{Text: "match-1"}, Boards: []scoreboard.BoardID{"arena"},
+	}
+	for name, c := range map[string]struct {
+		edit func(jwt.MapClaims)
+		want scoreboard.Code
+	}{
+		"matching":            {func(jwt.MapClaims) {}, ""},
+		"with the board":      {func(c jwt.MapClaims) { c["board"] = "arena" }, ""},
+		"another board":       {func(c jwt.MapClaims) { c["board"] = "global" }, forbidden},
+		"an action":           {func(c jwt.MapClaims) { c["action"] = "kill" }, forbidden},
+		"another delta":       {func(c jwt.MapClaims) { c["scoreDelta"] = 6 }, forbidden},
+		"another event":       {func(c jwt.MapClaims) { c["actionId"] = "match-2" }, forbidden},
+		"no delta":            {func(c jwt.MapClaims) { delete(c, "scoreDelta") }, forbidden},
+		"the native delta":    {func(c jwt.MapClaims) { delete(c, "scoreDelta"); c["delta"] = 5 }, forbidden},
+		"a native user, too":  {func(c jwt.MapClaims) { c["user_id"] = "bob" }, ""},
+		"only a native user":  {func(c jwt.MapClaims) { delete(c, "userId"); c["user_id"] = "alice" }, forbidden},
+		"another user":        {func(c jwt.MapClaims) { c["userId"], c["user_id"] = "bob", "alice" }, forbidden},
+		"expired":             {func(c jwt.MapClaims) { c["exp"] = noon.Add(-time.Minute).Unix() }, violated},
+		"neither exp nor iat": {func(c jwt.MapClaims) { delete(c, "iat") }, violated},
+	} {
+		claims := jwt.MapClaims{"userId": "alice", "scoreDelta": 5, "actionId": "match-1", "iat": noon.Unix()}
+		c.edit(claims)
+		jws := p.token(jwt.SigningMethodEdDSA, "game", game, func(t *jwt.Token) { t.Claims = claims })
+		got, err := attestations.Verify(t.Context(), jws, form)
+		if err == nil {
+			err = got.Covers(&in)
+		}
+		if err == nil {
+			if e := got.Objection(noon, scoreboard.DefaultWindow); e != nil {
+				err = e
+			}
+		}
+		if scoreboard.CodeOf(err) != c.want {
+			t.Errorf("%s: got %v, want %q", name, err, c.want)
+		}
+		got, err = attestations.Verify(t.Context(), jws, auth.NativeAttestation)
+		if err == nil && got.User == "alice" && got.Delta == 5 && got.Event == "match-1" {
+			t.Errorf("%s: valid in the native form as well", name)
 		}
 	}
 }

@@ -26,7 +26,7 @@ var luaHold string
 // TicketLife is how long a join ticket can be redeemed.
 const TicketLife = 30 * time.Second
 
-// maxTicketLength bounds what is hashed; tickets have 26 characters.
+// maxTicketLength bounds what is hashed; tickets have 26 characters, stream tokens more.
 const maxTicketLength = 128
 
 // Tickets issues and redeems join tickets, which replace the bearer token for browsers:
@@ -34,6 +34,8 @@ const maxTicketLength = 128
 // through Redis, which stores only hashes.
 type Tickets struct {
 	rdb    redis.UniversalClient
+	prefix string // of keys in Redis
+	life   time.Duration
 	redeem *redis.Script
 	hold   *redis.Script
 	now    func() time.Time
@@ -41,12 +43,28 @@ type Tickets struct {
 
 // NewTickets uses rdb, which the caller closes.
 func NewTickets(rdb redis.UniversalClient, now func() time.Time) *Tickets {
-	return &Tickets{rdb: rdb, redeem: redis.NewScript(luaRedeem), hold: redis.NewScript(luaHold), now: now}
+	return &Tickets{
+		rdb: rdb, prefix: "sb:ticket:", life: TicketLife,
+		redeem: redis.NewScript(luaRedeem), hold: redis.NewScript(luaHold), now: now,
+	}
 }
 
-func ticketKey(ticket string) string {
+func (t *Tickets) key(ticket string) string {
 	sum := sha256.Sum256([]byte(ticket))
-	return "sb:ticket:" + hex.EncodeToString(sum[:])
+	return t.prefix + hex.EncodeToString(sum[:])
+}
+
+// expiry returns when what is issued now for a caller expires: with the caller's token,
+// if that is sooner. Within the leeway a token that has expired is still accepted.
+func (t *Tickets) expiry(now time.Time, caller *Claims) time.Time {
+	expires := now.Add(t.life)
+	if caller.Expires.Before(expires) {
+		expires = caller.Expires
+	}
+	if soonest := now.Add(time.Second); expires.Before(soonest) {
+		return soonest
+	}
+	return expires
 }
 
 // Issue returns a ticket for the caller to join a board. It expires after TicketLife,
@@ -55,24 +73,25 @@ func (t *Tickets) Issue(
 	ctx context.Context, caller *Claims, board scoreboard.BoardID,
 ) (ticket string, expires time.Time, err error) {
 	ticket = rand.Text()
-	key := ticketKey(ticket)
 	now := t.now()
-	expires = now.Add(TicketLife)
-	if caller.Expires.Before(expires) {
-		expires = caller.Expires
-	}
-	// Within the leeway a bearer token that has expired is still accepted.
-	life := max(expires.Sub(now), time.Second)
-	_, err = t.rdb.TxPipelined(ctx, func(p redis.Pipeliner) error {
+	expires = t.expiry(now, caller)
+	return ticket, expires, t.store(ctx, ticket, caller, board, expires.Sub(now))
+}
+
+func (t *Tickets) store(
+	ctx context.Context, ticket string, caller *Claims, board scoreboard.BoardID, life time.Duration,
+) error {
+	key := t.key(ticket)
+	_, err := t.rdb.TxPipelined(ctx, func(p redis.Pipeliner) error {
 		p.HSet(ctx, key, "board", string(board), "user", string(caller.User),
 			"scopes", strings.Join(caller.Scopes, " "), "expires", caller.Expires.UnixMilli(), "key", caller.Key)
 		p.PExpire(ctx, key, life)
 		return nil
 	})
 	if err != nil {
-		return "", time.Time{}, ticketsUnavailable(err)
+		return ticketsUnavailable(err)
 	}
-	return ticket, now.Add(life), nil
+	return nil
 }
 
 // Redeem consumes a ticket for a board and returns its claims; of concurrent attempts
@@ -85,7 +104,13 @@ func (t *Tickets) Redeem(
 	if len(ticket) > maxTicketLength {
 		return nil, unauthorized("the ticket is too long")
 	}
-	answer, err := t.redeem.Run(ctx, t.rdb, []string{ticketKey(ticket)}, string(board), address).StringSlice()
+	return t.consume(ctx, ticket, board, address)
+}
+
+func (t *Tickets) consume(
+	ctx context.Context, ticket string, board scoreboard.BoardID, address string,
+) (*Claims, error) {
+	answer, err := t.redeem.Run(ctx, t.rdb, []string{t.key(ticket)}, string(board), address).StringSlice()
 	if err != nil {
 		return nil, ticketsUnavailable(err)
 	}
@@ -116,8 +141,8 @@ func (t *Tickets) Hold(ctx context.Context, ticket string, open bool) error {
 	if open {
 		n = 1
 	}
-	err := t.hold.Run(ctx, t.rdb, []string{ticketKey(ticket)}, n, t.now().UnixMilli(),
-		TicketLife.Milliseconds()).Err()
+	err := t.hold.Run(ctx, t.rdb, []string{t.key(ticket)}, n, t.now().UnixMilli(),
+		t.life.Milliseconds()).Err()
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return ticketsUnavailable(err)
 	}

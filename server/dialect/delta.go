@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/server/api"
+	"github.com/scoreboard/scoreboard/server/auth"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -16,6 +17,9 @@ func newDelta(_ *Options, board string) *api.Dialect {
 	d := &delta{board}
 	return &api.Dialect{
 		Error: deltaError,
+		Attestation: &auth.AttestationForm{
+			User: "userId", Delta: "scoreDelta", Event: "actionId", Board: scoreboard.BoardID(board),
+		},
 		Routes: []api.DialectRoute{
 			{Method: "POST", Path: "/v1/score/update", Access: api.AccessWrite, Handle: d.update},
 			{Method: "GET", Path: "/v1/leaderboard/top", Access: api.AccessTop, Handle: d.top},

@@ -1,0 +1,105 @@
+package auth
+
+import (
+	"context"
+	"crypto/hkdf"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// StreamTokenLife is how long a stream token can be redeemed.
+const StreamTokenLife = time.Minute
+
+// The claims of every stream token, and its typ. No bearer token has this typ, or is
+// signed with this key.
+const (
+	streamIssuer   = "scoreboard"
+	streamAudience = "scoreboard-stream"
+	streamType     = "stream+jwt"
+)
+
+// maxStreamToken exceeds the longest stream token.
+const maxStreamToken = 1024
+
+// StreamTokens issues and redeems tokens that open one WebSocket: join tickets in the
+// shape of a JWT with the scope ws_conn. Their key is derived from the master key, so it
+// makes no difference who issues bearer tokens. As of other tickets, Redis holds a hash
+// and whom it is for, so each is redeemed once on all nodes, and none is after Redis has
+// lost it.
+type StreamTokens struct {
+	key     []byte
+	tickets *Tickets
+	parser  *jwt.Parser
+}
+
+// NewStreamTokens derives the key from a master key of 32 bytes in hex, and uses rdb,
+// which the caller closes.
+func NewStreamTokens(masterKey string, rdb redis.UniversalClient, now func() time.Time) (*StreamTokens, error) {
+	raw, err := hex.DecodeString(masterKey)
+	if err != nil || len(raw) != 32 {
+		return nil, errors.New("auth.master_key must be 32 bytes in hex")
+	}
+	key, err := hkdf.Key(sha256.New, raw, nil, "scoreboard stream tokens", sha256.Size)
+	if err != nil {
+		return nil, fmt.Errorf("derive the key of stream tokens: %w", err)
+	}
+	tickets := NewTickets(rdb, now)
+	tickets.prefix, tickets.life = "sb:stream-token:", StreamTokenLife
+	return &StreamTokens{key, tickets, jwt.NewParser(
+		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}), jwt.WithIssuer(streamIssuer),
+		jwt.WithAudience(streamAudience), jwt.WithExpirationRequired(), jwt.WithNotBeforeRequired(),
+		jwt.WithIssuedAt(), jwt.WithLeeway(leeway), jwt.WithTimeFunc(now), jwt.WithStrictDecoding(),
+	)}, nil
+}
+
+// Issue returns a token for the caller to watch a board. It expires after
+// StreamTokenLife, or with the caller's bearer token if that is sooner.
+func (s *StreamTokens) Issue(
+	ctx context.Context, caller *Claims, board scoreboard.BoardID,
+) (token string, expires time.Time, err error) {
+	now := s.tickets.now()
+	expires = s.tickets.expiry(now, caller).Truncate(time.Second)
+	t := jwt.NewWithClaims(jwt.SigningMethodHS256, jwtClaims{
+		RegisteredClaims: jwt.RegisteredClaims{
+			ID: rand.Text(), Subject: string(caller.User), Issuer: streamIssuer,
+			Audience: jwt.ClaimStrings{streamAudience}, IssuedAt: jwt.NewNumericDate(now),
+			NotBefore: jwt.NewNumericDate(now), ExpiresAt: jwt.NewNumericDate(expires),
+		}, Scope: ScopeJoin,
+	})
+	t.Header["typ"] = streamType
+	if token, err = t.SignedString(s.key); err != nil {
+		return "", time.Time{}, fmt.Errorf("sign a stream token: %w", err)
+	}
+	// Redis forgets it when it expires; its clock decides.
+	return token, expires, s.tickets.store(ctx, token, caller, board, max(expires.Sub(now), time.Second))
+}
+
+// Redeem consumes a token for a board and returns the claims of the bearer token that it
+// was issued for; of concurrent attempts one succeeds. A token for another board is not
+// consumed.
+func (s *StreamTokens) Redeem(ctx context.Context, token string, board scoreboard.BoardID) (*Claims, error) {
+	if len(token) > maxStreamToken || strings.ContainsAny(token, lineBreaks) || checkJWSHeader(token) != nil {
+		return nil, unauthorized("invalid stream token")
+	}
+	var claims jwtClaims
+	_, err := s.parser.ParseWithClaims(token, &claims, func(t *jwt.Token) (any, error) {
+		if _, ok := t.Header["crit"]; ok || t.Header["typ"] != streamType {
+			return nil, errors.New("the signed object is not a stream token")
+		}
+		return s.key, nil
+	})
+	if err != nil {
+		return nil, unauthorized("invalid stream token")
+	}
+	return s.tickets.consume(ctx, token, board, "")
+}
