@@ -193,8 +193,9 @@ func apiPolicy(c *config.Config) api.Policy {
 
 func rates(c *config.Config) limit.Rates {
 	return limit.Rates{
-		Updates: c.Limit.UpdatesPerMinute, Events: c.Limit.EventsPerMinute, Top: c.Limit.TopPerMinute,
-		Rank: c.Limit.RankPerMinute, Tickets: c.Limit.TicketsPerMinute, Joins: c.JoinsPerMinute(),
+		Updates: c.Limit.UpdatesPerMinute, UpdatesWindow: c.Limit.UpdatesWindow,
+		Events: c.Limit.EventsPerMinute, Top: c.Limit.TopPerMinute, Rank: c.Limit.RankPerMinute,
+		Tickets: c.Limit.TicketsPerMinute, Joins: c.JoinsPerMinute(),
 		Admin: c.Limit.AdminPerMinute, Anonymous: c.Limit.AnonymousPerMinute, Address: c.Limit.AddressPerMinute,
 		AuthFailures: c.Limit.AuthFailuresPerMinute, IPv6Prefix: c.Limit.IPv6Prefix,
 	}

@@ -28,6 +28,7 @@ var invalid = map[string][]string{
 	"limit.rank_per_minute": invalidRates, "limit.events_per_minute": invalidRates,
 	"limit.admin_per_minute":   invalidRates,
 	"limit.tickets_per_minute": invalidRates, "limit.anonymous_per_minute": invalidRates,
+	"limit.updates_window":     {"0s", "24h1m", "60"},
 	"limit.ipv6_prefix":        {"47", "129", "/64"},
 	"limit.address_per_minute": invalidRates, "limit.auth_failures_per_minute": invalidRates,
 	"anomaly.size": {"loud"}, "anomaly.size_factor": {"1"},

@@ -24,7 +24,7 @@ type Source string
 const (
 	FromStore   Source = "store" // see With
 	FromFlag    Source = "flag"
-	FromEnv     Source = "environment"
+	FromEnv     Source = "environment" // followed by a colon and the name where that is an alias
 	FromFile    Source = "file"
 	FromDefault Source = "default"
 )
@@ -129,8 +129,9 @@ func UnknownVariables(environ []string) []string {
 	return names
 }
 
-// Load reads every setting. flags and env are looked up by FlagName and EnvName;
-// file, which may be nil, is YAML of setting names. The error is an InvalidError
+// Load reads every setting. flags and env are looked up by FlagName and EnvName, and
+// env by the names of an enabled dialect's specification; file, which may be nil, is YAML
+// of setting names. The error is an InvalidError
 // unless the file cannot be read; the configuration is returned with it.
 func Load(flags, env Lookup, file io.Reader) (*Config, []Value, error) {
 	c := &Config{}
@@ -140,17 +141,27 @@ func Load(flags, env Lookup, file io.Reader) (*Config, []Value, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, s := range table {
-		text, source := s.value, FromDefault
-		if t, ok := inFile[s.name]; ok {
-			text, source = t, FromFile
+	find := func(s setting, aliases map[string]alias) (string, Source) {
+		if t, ok := flags(FlagName(s.name)); ok {
+			return t, FromFlag
 		}
 		if t, ok := env(EnvName(s.name)); ok {
-			text, source = t, FromEnv
+			return t, FromEnv
 		}
-		if t, ok := flags(FlagName(s.name)); ok {
-			text, source = t, FromFlag
+		if a, ok := aliases[s.name]; ok {
+			if t, ok := env(a.name); ok {
+				return a.text(t), FromEnv + ": " + Source(a.name)
+			}
 		}
+		if t, ok := inFile[s.name]; ok {
+			return t, FromFile
+		}
+		return s.value, FromDefault
+	}
+	enabled, _ := find(c.Dialects.settings()[0], nil)
+	aliases := aliasesOf(list(enabled))
+	for _, s := range table {
+		text, source := find(s, aliases)
 		if err := parse(s.to, text); err != nil {
 			p.add(s.name, "%s (from the %s)", err, source)
 			_ = parse(s.to, s.value) // a default parses

@@ -75,6 +75,10 @@ func TestLoadRejects(t *testing.T) {
 			lookup("SCOREBOARD_LIMIT_UPDATES_PER_MINUTE", "1000001"), "",
 			"limit.updates_per_minute",
 		},
+		"excessive limit in a window": {
+			lookup("SCOREBOARD_LIMIT_UPDATES_PER_MINUTE", "20000", "SCOREBOARD_LIMIT_UPDATES_WINDOW", "1s"), "",
+			"limit.updates_window (1s) with limit.updates_per_minute (20000) must not exceed 1000000 updates a minute",
+		},
 		"two token verifiers": {
 			lookup(jwks, "https://id.example.com/keys", "SCOREBOARD_AUTH_JWT_SECRET", "s"), "",
 			"auth.jwks_url",

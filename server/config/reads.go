@@ -39,7 +39,8 @@ func (r *Reads) check(p *problems) {
 
 // Limit is the rate limits, in requests a minute; 0 disables one.
 type Limit struct {
-	UpdatesPerMinute      int
+	UpdatesPerMinute      int // in UpdatesWindow
+	UpdatesWindow         time.Duration
 	EventsPerMinute       int
 	TopPerMinute          int
 	RankPerMinute         int
@@ -54,12 +55,19 @@ type Limit struct {
 // maxPerMinute is the highest rate that package limit measures accurately.
 const maxPerMinute = 1_000_000
 
+const maxUpdatesWindow = 24 * time.Hour
+
 func (l *Limit) settings() []setting {
 	return []setting{
 		{
 			"limit.updates_per_minute",
-			"updates by a user, including repeats; 600000 for servers (score:update); 0 disables both limits",
+			"updates by a user in limit.updates_window, including repeats; 600000 a minute for servers " +
+				"(score:update); 0 disables both limits",
 			"10", live, &l.UpdatesPerMinute,
+		},
+		{
+			"limit.updates_window", "time in which limit.updates_per_minute counts, 1s to 24h", "1m", live,
+			&l.UpdatesWindow,
 		},
 		{
 			"limit.events_per_minute",
@@ -113,6 +121,13 @@ func (l *Limit) check(p *problems) {
 		"limit.auth_failures_per_minute": l.AuthFailuresPerMinute,
 	} {
 		p.between(name, n, 0, maxPerMinute)
+	}
+	switch {
+	case l.UpdatesWindow < time.Second || l.UpdatesWindow > maxUpdatesWindow:
+		p.add("limit.updates_window", "must be 1s to %s, not %s", maxUpdatesWindow, l.UpdatesWindow)
+	case time.Duration(l.UpdatesPerMinute)*time.Minute > maxPerMinute*l.UpdatesWindow:
+		p.add("limit.updates_window", "(%s) with limit.updates_per_minute (%d) must not exceed %d updates a minute",
+			l.UpdatesWindow, l.UpdatesPerMinute, maxPerMinute)
 	}
 	p.between("limit.ipv6_prefix", l.IPv6Prefix, scoreboard.SiteBits, 128)
 }

@@ -22,9 +22,9 @@ func newByAddress(name string) *ByAddress {
 
 func (b *ByAddress) set(l *Limiter, perMinute, bits int) {
 	b.bits.Store(int32(bits))
-	b.clients.set(l, perMinute, perMinute)
+	b.clients.set(l, perMinute, time.Minute, perMinute)
 	ofSite := min(perMinute*scoreboard.SiteFactor, MaxPerMinute)
-	b.sites.set(l, ofSite, ofSite)
+	b.sites.set(l, ofSite, time.Minute, ofSite)
 }
 
 // Take takes a token of the address and returns 0, or how long to wait for one. A

@@ -29,9 +29,16 @@ type Bucket struct {
 // Bucket returns the limit with a name, which is part of its keys in Redis. It adds
 // perMinute tokens a minute, 1 to MaxPerMinute, up to burst.
 func (l *Limiter) Bucket(name string, perMinute, burst int) *Bucket {
-	// Rounded up, so that the rate is never exceeded.
-	n := time.Duration(perMinute)
-	interval := (time.Minute/time.Microsecond + n - 1) / n * time.Microsecond
+	return l.bucket(name, interval(perMinute, time.Minute), burst)
+}
+
+// interval is the time between two of n tokens in a time, in whole microseconds: rounded
+// up, so that the rate is never exceeded.
+func interval(n int, in time.Duration) time.Duration {
+	return (in/time.Microsecond + time.Duration(n) - 1) / time.Duration(n) * time.Microsecond
+}
+
+func (l *Limiter) bucket(name string, interval time.Duration, burst int) *Bucket {
 	b := &Bucket{
 		Limiter: l, name: name, interval: interval, burst: int64(burst), keys: newKeys(),
 		rejected: l.refused.WithLabelValues(name), slice: min(max(int64(sliceLength/interval), 1), int64(burst)),

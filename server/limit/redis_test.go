@@ -256,3 +256,31 @@ func TestReturnedToken(t *testing.T) {
 		}
 	})
 }
+
+// The number of updates counts in its window, also after the window was changed.
+func TestUpdatesWindow(t *testing.T) {
+	t.Parallel()
+	rdb := connect(t, backendtest.Redis(t))
+	s := limit.NewSet(limit.New(rdb, time.Now), limit.Rates{Updates: 3, UpdatesWindow: time.Hour, IPv6Prefix: 64})
+	for range 3 {
+		if wait := s.Updates.Users.Take(t.Context(), "alice"); wait != 0 {
+			t.Fatalf("one of the first three has to wait for %s", wait)
+		}
+	}
+	within := func(longest time.Duration) {
+		t.Helper()
+		if wait := s.Updates.Users.Take(t.Context(), "alice"); wait <= longest*9/10 || wait > longest {
+			t.Errorf("the fourth has to wait for %s, want %s", wait, longest)
+		}
+	}
+	within(20 * time.Minute)
+	s.Configure(limit.Rates{Updates: 3, UpdatesWindow: 30 * time.Second, IPv6Prefix: 64})
+	within(10 * time.Second)
+	s.Configure(limit.Rates{Updates: 3, IPv6Prefix: 64}) // a minute
+	if wait := s.Actions.Users.Take(t.Context(), "bob"); wait != 0 {
+		t.Errorf("an action of another user has to wait for %s", wait)
+	}
+	if wait := s.Updates.Servers.Take(t.Context(), "game"); wait != 0 {
+		t.Errorf("a server has to wait for %s", wait)
+	}
+}

@@ -1,6 +1,7 @@
 package limit
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"sync"
@@ -17,9 +18,11 @@ const (
 
 // Rates are the configured limits, in requests a minute; 0 disables one.
 type Rates struct {
-	Updates, Events, Top, Rank       int // by user
-	Tickets, Joins, Admin            int // by user
-	Anonymous, Address, AuthFailures int // by client address
+	Updates                          int           // by user, in UpdatesWindow instead
+	UpdatesWindow                    time.Duration // 0 is a minute
+	Events, Top, Rank                int           // by user
+	Tickets, Joins, Admin            int           // by user
+	Anonymous, Address, AuthFailures int           // by client address
 	// IPv6Prefix is how many bits of an IPv6 address are one client, 48 to 128.
 	IPv6Prefix int
 }
@@ -56,10 +59,11 @@ func NewSet(l *Limiter, r Rates) *Set {
 
 // Configure puts rates into force. It must not be called concurrently.
 func (s *Set) Configure(r Rates) {
+	window := cmp.Or(r.UpdatesWindow, time.Minute)
 	// The burst covers at least one second of the rate.
-	burst := min(max(updateBurst, r.Updates/60), r.Updates)
-	s.Updates.set(s.limiter, r.Updates, burst)
-	s.Actions.set(s.limiter, r.Updates, burst)
+	burst := min(max(updateBurst, int(time.Duration(r.Updates)*time.Second/window)), r.Updates)
+	s.Updates.setIn(s.limiter, r.Updates, window, burst)
+	s.Actions.setIn(s.limiter, r.Updates, window, burst)
 	s.Events.set(s.limiter, r.Events, r.Events)
 	s.Top.set(s.limiter, r.Top, r.Top)
 	s.Rank.set(s.limiter, r.Rank, r.Rank)
@@ -71,12 +75,16 @@ func (s *Set) Configure(r Rates) {
 	s.AuthFailures.set(s.limiter, r.AuthFailures, r.IPv6Prefix)
 }
 
-func (p Pair) set(l *Limiter, perMinute, burst int) {
-	p.Users.set(l, perMinute, burst)
-	if perMinute > 0 {
-		perMinute = max(serversPerMinute, perMinute)
+func (p Pair) set(l *Limiter, perMinute, burst int) { p.setIn(l, perMinute, time.Minute, burst) }
+
+// setIn sets the rate of a user, n in a window, and that of servers, which is by the minute.
+func (p Pair) setIn(l *Limiter, n int, window time.Duration, burst int) {
+	perMinute := 0
+	if n > 0 {
+		perMinute = max(serversPerMinute, int(time.Duration(n)*time.Minute/window))
 	}
-	p.Servers.set(l, perMinute, perMinute/60)
+	p.Users.set(l, n, window, burst)
+	p.Servers.set(l, perMinute, time.Minute, perMinute/60)
 }
 
 // Key returns the limit of signing keys with a rate of their own. Keys with the
@@ -95,21 +103,23 @@ func (s *Set) Key(perMinute int) *Bucket {
 // Adjustable is a limit whose rate can change. The counts that Redis holds for
 // its keys survive the change.
 type Adjustable struct {
-	name      string
-	perMinute int
-	bucket    atomic.Pointer[Bucket] // nil: disabled
+	name   string
+	n      int
+	window time.Duration
+	bucket atomic.Pointer[Bucket] // nil: disabled
 }
 
-func (a *Adjustable) set(l *Limiter, perMinute, burst int) {
-	if perMinute == a.perMinute {
+// set allows n in a window; 0 disables the limit.
+func (a *Adjustable) set(l *Limiter, n int, window time.Duration, burst int) {
+	if n == a.n && window == a.window {
 		return
 	}
-	a.perMinute = perMinute
-	if perMinute == 0 {
+	a.n, a.window = n, window
+	if n == 0 {
 		a.bucket.Store(nil)
 		return
 	}
-	a.bucket.Store(l.Bucket(a.name, perMinute, burst))
+	a.bucket.Store(l.bucket(a.name, interval(n, window), burst))
 }
 
 // Take takes a token of key and returns 0, or how long to wait for one.
