@@ -109,6 +109,9 @@ func (d *document) operation(m *openapitest.Maker, o *operation, dialect *api.Di
 			"name": p.name, "in": p.in, "description": openapitest.Sentence(p.about), "schema": p.schema,
 			"required": p.in == "path", "example": p.example,
 		}
+		if p.in == "query" {
+			described["allowEmptyValue"] = true
+		}
 		parameters = append(parameters, described)
 	}
 	if parameters != nil {
