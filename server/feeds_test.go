@@ -157,9 +157,9 @@ func TestMirrorWritesFeeds(t *testing.T) {
 	if !matchAll(got, plain) {
 		t.Errorf("got the records\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(plain, "\n"))
 	}
-	first := regexp.MustCompile(`^global/alice \{"specversion":"1\.0","type":"com\.github\.scoreboard\.score\.changed",` +
-		`"source":"/v1/boards/global","id":"alice/1/` + uuidPattern + `","subject":"alice","time":"` + timePattern +
-		`","partitionkey":"global/alice","datacontenttype":"application/json","data":\{"schema":1,` +
+	first := regexp.MustCompile(`^global/alice \{"specversion":"1\.0",` +
+		`"type":"com\.github\.scoreboard\.score\.changed","source":"/v1/boards/global",` +
+		`"id":"alice/1/` + uuidPattern + `","subject":"alice","time":"` + timePattern + `","partitionkey":"global/alice","datacontenttype":"application/json","data":\{"schema":1,` +
 		`"type":"score\.changed",[^{}]*"hidden":false\}\}$`)
 	h.await("bob's CloudEvent", func() bool {
 		return slices.ContainsFunc(recordsOf(t, broker, prefix+"ce"), func(r string) bool {
