@@ -21,18 +21,23 @@ func forEachCommand(cmd *cobra.Command, f func(*cobra.Command)) {
 	}
 }
 
-// reference is docs/cli.md: written by hand up to the mark; below it is the help of
-// every command.
+// reference is docs/cli.md: written by hand, but for the table of contents between its
+// marks, and the help of every command below the last mark.
 const (
-	reference = "../../docs/cli.md"
-	mark      = "<!-- Below: the help of every command, written by go test ./cmd/sbctl -run Help -update. -->\n"
+	reference   = "../../docs/cli.md"
+	contents    = "<!-- The table of contents is written by go test ./cmd/sbctl -run Help -update. -->\n"
+	contentsEnd = "<!-- End of the table of contents. -->\n"
+	mark        = "<!-- Below: the help of every command, written by go test ./cmd/sbctl -run Help -update. -->\n"
 )
 
 func TestHelpOfEveryCommand(t *testing.T) {
 	t.Parallel()
-	var all bytes.Buffer
+	var all, list bytes.Buffer
 	root := newRootCmd(&program{})
 	root.InitDefaultHelpCmd()
+	all.WriteString("\n## Commands\n\nThe flags of `sbctl` itself are global: every command has them, too.\n")
+	list.WriteString("- [Commands](#commands)")
+	separator := ""
 	forEachCommand(root, func(cmd *cobra.Command) {
 		path := cmd.CommandPath()
 		var out, errs bytes.Buffer
@@ -48,17 +53,38 @@ func TestHelpOfEveryCommand(t *testing.T) {
 		if n := strings.Count(cmd.Example, "sbctl "); n < 2 {
 			t.Errorf("%s has %d examples, want 2", path, n)
 		}
-		all.WriteString("\n## " + path + "\n\n```\n" + out.String() + "```\n")
+		if cmd.HasParent() {
+			all.WriteString("\n### " + path + "\n")
+			noun := strings.Fields(path)[1]
+			text := strings.TrimPrefix(path, "sbctl "+noun+" ")
+			if cmd.Parent() == root {
+				text, separator = noun, "\n  - "
+			}
+			list.WriteString(separator + "[" + text + "](#" + strings.ReplaceAll(path, " ", "-") + ")")
+			if separator = ", "; cmd.Parent() == root {
+				separator = ": "
+			}
+		}
+		all.WriteString("\n```\n" + withoutGlobalFlags(out.String()) + "```\n")
 	})
 	was, err := os.ReadFile(reference)
 	if err != nil {
 		t.Fatal(err)
 	}
 	byHand, _, found := strings.Cut(string(was), mark)
-	if !found {
-		t.Fatalf("%s lacks the mark", reference)
+	begin, rest, found1 := strings.Cut(byHand, contents)
+	_, end, found2 := strings.Cut(rest, contentsEnd)
+	if !found || !found1 || !found2 {
+		t.Fatalf("%s lacks a mark", reference)
 	}
-	want := byHand + mark + all.String()
+	var sections bytes.Buffer // those written by hand
+	for line := range strings.Lines(end) {
+		if title, ok := strings.CutPrefix(strings.TrimSpace(line), "## "); ok {
+			sections.WriteString("- [" + title + "](#" + strings.ReplaceAll(strings.ToLower(title), " ", "-") + ")\n")
+		}
+	}
+	table := "\n" + sections.String() + list.String() + "\n\n"
+	want := begin + contents + table + contentsEnd + end + mark + all.String()
 	if *update {
 		if err := os.WriteFile(reference, []byte(want), 0o644); err != nil {
 			t.Fatal(err)
@@ -68,6 +94,21 @@ func TestHelpOfEveryCommand(t *testing.T) {
 	if want != string(was) {
 		t.Errorf("%s is outdated; run the test with -update", reference)
 	}
+	if n := strings.Count(want, "--profile string"); n != 1 {
+		t.Errorf("%s has the global flags %d times, want 1", reference, n)
+	}
+}
+
+// withoutGlobalFlags leaves out the flags that every command has.
+func withoutGlobalFlags(help string) string {
+	before, after, found := strings.Cut(help, "\nGlobal Flags:\n")
+	if !found {
+		return help
+	}
+	if _, rest, more := strings.Cut(after, "\n\n"); more {
+		return before + "\n" + rest
+	}
+	return before
 }
 
 // manual is the folder, ignored by git, for the man pages that -update writes.

@@ -83,22 +83,29 @@ func TestHelpOfJSON(t *testing.T) {
 			t.Errorf("unknown command sbctl %s", path)
 		}
 	}
+	types := shapesOf{}
 	var b bytes.Buffer
 	b.WriteString(
 		"# Output of `--output json`\n\n" +
 			"Generated from the program's types by `go test ./cmd/sbctl -run Help -update`. " +
 			"Fields with a `?` may be\n" +
 			"absent. New fields may be added; within a major version none is renamed or removed. " +
-			"Errors: see [cli.md](cli.md).\n",
+			"Errors: see [cli.md](cli.md#output).\n\n" +
+			"## Commands\n\n| command | prints |\n|---|---|\n",
 	)
 	for _, path := range slices.Sorted(maps.Keys(printed)) {
 		if printed[path] == nil {
 			continue
 		}
-		fmt.Fprintf(&b, "\n## sbctl %s\n", path)
+		var all []string
 		for _, v := range printed[path] {
-			fmt.Fprintf(&b, "\n```\n%s\n```\n", shape(reflect.TypeOf(v), ""))
+			all = append(all, types.link(reflect.TypeOf(v)))
 		}
+		fmt.Fprintf(&b, "| `sbctl %s` | %s |\n", path, strings.Join(all, ", or "))
+	}
+	b.WriteString("\n## Types\n")
+	for _, name := range slices.Sorted(maps.Keys(types)) {
+		fmt.Fprintf(&b, "\n### %s\n\n```\n%s\n```\n", name, types.object(types[name], ""))
 	}
 	if *update {
 		if err := os.WriteFile(shapes, b.Bytes(), 0o644); err != nil {
@@ -111,8 +118,38 @@ func TestHelpOfJSON(t *testing.T) {
 	}
 }
 
+// shapesOf has the structs that are described under their own names.
+type shapesOf map[string]reflect.Type
+
+// named notes a struct and returns its name, the same for all values of the type.
+func (s shapesOf) named(t reflect.Type) string {
+	name := strings.ToUpper(t.Name()[:1]) + t.Name()[1:]
+	if other := s[name]; other != nil && other != t { // two packages have it
+		name += strings.ToUpper(t.PkgPath()[strings.LastIndex(t.PkgPath(), "/")+1:])
+	}
+	if s[name] == nil {
+		s[name] = t
+		s.object(t, "") // notes the types of its fields
+	}
+	return name
+}
+
+// link describes the JSON of a type in Markdown.
+func (s shapesOf) link(t reflect.Type) string {
+	switch {
+	case t.Kind() == reflect.Pointer:
+		return s.link(t.Elem())
+	case t.Kind() == reflect.Slice:
+		return "list of " + s.link(t.Elem())
+	case t.Kind() == reflect.Struct && t.Name() != "":
+		name := s.named(t)
+		return "[" + name + "](#" + strings.ToLower(name) + ")"
+	}
+	return "`" + s.shape(t, "") + "`"
+}
+
 // shape describes the JSON of a type.
-func shape(t reflect.Type, indent string) string {
+func (s shapesOf) shape(t reflect.Type, indent string) string {
 	switch {
 	case t == reflect.TypeFor[time.Time]():
 		return "time"
@@ -125,17 +162,20 @@ func shape(t reflect.Type, indent string) string {
 	}
 	switch t.Kind() {
 	case reflect.Pointer:
-		return shape(t.Elem(), indent)
+		return s.shape(t.Elem(), indent)
 	case reflect.Slice, reflect.Array:
-		return "[" + shape(t.Elem(), indent) + "]"
+		return "[" + s.shape(t.Elem(), indent) + "]"
 	case reflect.Map:
-		return "{" + shape(t.Key(), indent) + ": " + shape(t.Elem(), indent) + "}"
+		return "{" + s.shape(t.Key(), indent) + ": " + s.shape(t.Elem(), indent) + "}"
 	case reflect.String:
 		return "text"
 	case reflect.Bool:
 		return "true or false"
 	case reflect.Struct:
-		return object(t, indent)
+		if t.Name() != "" {
+			return s.named(t)
+		}
+		return s.object(t, indent)
 	case reflect.Float32, reflect.Float64:
 		return "number"
 	case reflect.Interface:
@@ -144,7 +184,7 @@ func shape(t reflect.Type, indent string) string {
 	return "integer"
 }
 
-func object(t reflect.Type, indent string) string {
+func (s shapesOf) object(t reflect.Type, indent string) string {
 	var b strings.Builder
 	b.WriteString("{\n")
 	for _, f := range reflect.VisibleFields(t) {
@@ -160,7 +200,7 @@ func object(t reflect.Type, indent string) string {
 		} else if f.Type.Kind() == reflect.Pointer {
 			name += " (or null)"
 		}
-		fmt.Fprintf(&b, "%s  %s: %s\n", indent, name, shape(f.Type, indent+"  "))
+		fmt.Fprintf(&b, "%s  %s: %s\n", indent, name, s.shape(f.Type, indent+"  "))
 	}
 	return b.String() + indent + "}"
 }

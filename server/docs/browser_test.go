@@ -60,12 +60,12 @@ func TestDocsInBrowser(t *testing.T) {
 	run(
 		chromedp.Navigate(server.URL+"/docs"),
 		chromedp.Evaluate(watch, nil),
-		chromedp.WaitVisible("#words", chromedp.ByQuery),
+		chromedp.WaitVisible("#search-words", chromedp.ByQuery),
 		input.DispatchKeyEvent(input.KeyDown).WithKey("/"), // without a character, which the page prevents
 		chromedp.KeyEvent("two roles"),
-		chromedp.WaitVisible("#found [aria-selected=true] a", chromedp.ByQuery),
+		chromedp.WaitVisible("#search-found [aria-selected=true] a", chromedp.ByQuery),
 		chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.ArrowUp),
-		chromedp.Text("#found", &results, chromedp.ByQuery),
+		chromedp.Text("#search-found", &results, chromedp.ByQuery),
 		chromedp.Evaluate(`window.blocked`, &blocked),
 		chromedp.KeyEvent(kb.Enter),
 		chromedp.WaitVisible("#two-roles", chromedp.ByQuery),

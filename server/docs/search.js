@@ -2,10 +2,10 @@
 // this server when the field is first used. Arrow keys choose, Enter opens, Escape closes.
 'use strict';
 (() => {
-  const form = document.getElementById('search');
-  const input = document.getElementById('words');
-  const list = document.getElementById('found');
-  const count = document.getElementById('count');
+  const form = document.getElementById('search-form');
+  const input = document.getElementById('search-words');
+  const list = document.getElementById('search-found');
+  const count = document.getElementById('search-count');
   const base = form.dataset.base;
   const limit = 20;
   let index, chosen = -1, latest = 0;
@@ -83,7 +83,7 @@
       .sort((a, b) => b[0] - a[0]);
     list.replaceChildren(...found.slice(0, limit).map(([, section], i) => {
       const item = document.createElement('li');
-      item.id = 'found-' + i;
+      item.id = 'search-found-' + i;
       item.role = 'option';
       const link = document.createElement('a');
       link.href = base + section.page + (section.id ? '#' + section.id : '');
