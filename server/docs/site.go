@@ -122,6 +122,7 @@ var order = []struct {
 		{"signing", "Signing", "How increments are signed, with test vectors and code in five languages."},
 		{"protocol", "Realtime protocol", "Follow a board by WebSocket, event stream or polling."},
 		{"events", "Events", "What is published to Kafka, for other systems to read."},
+		{"dialects", "Dialects", "Serve clients of other specifications, without a change in them."},
 		{"feeds", "Feeds", "The same in the formats of other specifications, and as CloudEvents."},
 		{"dialect-names", "Names", "What other specifications call the same things."},
 	}},

@@ -90,7 +90,8 @@ type Error struct {
 	Message   string `json:"message"`            // what is wrong and what to do, for people; it may change
 	EventID   string `json:"event_id,omitempty"` // event of the request, if it has one
 	Field     string `json:"field,omitempty"`    // field or parameter that is wrong, if it is one
-	// Narrows down delta_out_of_range: delta_limits, board_bounds, action_rule, action_bounds or key_scope.
+	// Narrows down delta_out_of_range (delta_limits, board_bounds, action_rule, action_bounds or key_scope) and
+	// rule_violated (action_by).
 	Reason string `json:"reason,omitempty"`
 	// Id of the request, as in the response header X-Request-Id and in the log.
 	RequestID string `json:"request_id"`
