@@ -100,7 +100,7 @@ func shell(t *testing.T, dir, script string, programs map[string]string, replace
 		}
 		script = strings.ReplaceAll(script, replace[i], replace[i+1])
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", "-eu", "-o", "pipefail", "-c", script)
 	cmd.Dir = dir
