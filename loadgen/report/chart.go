@@ -75,7 +75,7 @@ func (a axis) values() []float64 {
 		}
 		return marks
 	}
-	step := math.Pow(10, math.Floor(math.Log10((a.max-a.min)/2)))
+	step := math.Pow(10, math.Floor(math.Log10((a.max-a.min)/5)))
 	for _, wider := range []float64{2, 2.5, 2} { // 1, 2, 5 and 10 times
 		if (a.max-a.min)/step > 6 {
 			step *= wider

@@ -80,7 +80,7 @@
       c.span = [from, to];
       const scale = 100 / (c.end - c.start);
       c.svg.setAttribute("viewBox", `${from * scale} 0 ${(to - from) * scale} 1000`);
-      let step = 10 ** Math.floor(Math.log10((to - from) / 2));
+      let step = 10 ** Math.floor(Math.log10((to - from) / 5));
       for (const wider of [2, 2.5, 2]) if ((to - from) / step > 6) step *= wider;
       const marks = [];
       for (let k = Math.ceil(from / step - 1e-9) || 0; k * step <= to * (1 + 1e-9); k++) {
