@@ -14,6 +14,8 @@ type Server struct {
 	Token     string // with scope score:update, because it writes for many users
 	KeyID     string
 	KeySecret string
+
+	dialect string // URL of the plan's dialect; "" for the native API
 }
 
 // Options configure a run.
@@ -58,6 +60,9 @@ func (o *Options) Parameters() map[string]any {
 	}
 	if p.Mode == plan.Batch {
 		m["batch"] = p.BatchSize
+	}
+	if p.Dialect != "" {
+		m["dialect"] = p.Dialect
 	}
 	if len(p.Boards) > 0 {
 		m["boards"] = p.Boards

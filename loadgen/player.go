@@ -158,7 +158,8 @@ func (p *player) countDenied(kind record.Kind, h record.Hit) {
 // isUnknownUser reports whether a read was for a user without a score, for which
 // 404 is the correct response.
 func isUnknownUser(res *vegeta.Result) bool {
-	return res.Code == http.StatusNotFound && strings.Contains(string(res.Body), `"not_found"`)
+	return res.Code == http.StatusNotFound && strings.Contains(string(res.Body), `"not_found"`) ||
+		res.Code == http.StatusNotFound && strings.Contains(string(res.Body), `"NOT_FOUND"`) // of highscore
 }
 
 // describe shortens an error to the text that errors with the same cause share:

@@ -182,7 +182,20 @@ func (r *run) run(ctx context.Context, raw io.Writer) error {
 // play sends the load.
 func (r *run) play(ctx context.Context, acceptance *acceptance) (err error) {
 	tokens := r.tokens()
-	if len(tokens) > 1 {
+	if r.Plan.Dialect != "" {
+		if r.Server.dialect, err = r.dialectURL(ctx); err != nil {
+			return err
+		}
+	}
+	if r.Plan.OwnTokens() {
+		if tokens, err = r.userTokens(ctx); err != nil {
+			return err
+		}
+	}
+	if r.Plan.NeedsAction() {
+		r.note("the latency of an increment includes the request that starts its action")
+	}
+	if len(tokens) > 1 && !r.Plan.OwnTokens() {
 		r.note("%d tokens were used, because the server limits the updates of each", len(tokens))
 	}
 	p := &player{

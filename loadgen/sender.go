@@ -21,6 +21,7 @@ import (
 type sender struct {
 	codec.Composer
 	plan   *plan.Plan
+	events *plan.Events
 	tokens []client.TokenSource // used in turn
 	conns  *wire.Conns
 }
@@ -34,8 +35,15 @@ func newSender(p *plan.Plan, events *plan.Events, s Server, tokens []client.Toke
 	if err != nil {
 		return nil, err
 	}
+	var dialect *url.URL
+	if p.Dialect != "" {
+		if dialect, err = url.Parse(s.dialect); err != nil {
+			return nil, err
+		}
+	}
 	return &sender{
-		Composer: codec.NewComposer(p, events, s.KeyID, s.KeySecret, base), plan: p, tokens: tokens, conns: conns,
+		Composer: codec.NewComposer(p, events, s.KeyID, s.KeySecret, base, dialect),
+		plan:     p, events: events, tokens: tokens, conns: conns,
 	}, nil
 }
 
@@ -62,6 +70,9 @@ func (s *sender) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 func (s *sender) send(ctx context.Context, n uint64) (int, io.ReadCloser, error) {
+	if s.plan.Dialect != "" {
+		return s.sendDialect(ctx, n)
+	}
 	token, err := s.tokens[n%uint64(len(s.tokens))].Token(ctx)
 	if err != nil {
 		return 0, nil, err

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -46,6 +47,11 @@ increments are for many users. raw.zst, report.json and report.html are written 
 erases them again. Exit code 3: more than 1 % failed or were not sent in time, or
 nothing was measured.
 
+--dialect NAME sends them through another API that the server serves: highscore (with
+an action token made for each), delta, module or plain. For highscore and plain the
+server must mint tokens, one for each user; for module its setting ingest.actions must
+have load:1:100. Scores are not verified.
+
 --shard 2/5 plays the second fifth of the load, for five generators that start at
 the same time; "sbctl load report" combines their records into one report.
 
@@ -81,6 +87,9 @@ Exit code 3: no rate was sustained.`,
 				return err
 			}
 			if findMax {
+				if load.Dialect != "" {
+					return usagef("--find-max does not support --dialect")
+				}
 				return p.findMax(cmd.Context(), o)
 			}
 			return p.runLoad(cmd.Context(), o)
@@ -99,6 +108,8 @@ Exit code 3: no rate was sustained.`,
 	flags.Float64Var(&load.Conflicts, "conflicts", 0, "share of increments that reuse another increment's event id")
 	flags.Float64Var(&load.Forged, "forged", 0, "share of increments with an invalid signature")
 	flags.StringSliceVar(&load.Boards, "boards", nil, "boards to use, one per user (default global)")
+	flags.StringVar(&load.Dialect, "dialect", "", "API to send them through: "+strings.Join(plan.Dialects, ", ")+
+		" (default: the native one)")
 	flags.BoolVar(&findMax, "find-max", false, "search for the highest sustained rate, starting at --rate")
 	flags.StringVar(&shard, "shard", "", "share of the load for this generator, such as 2/5")
 	flags.StringVar(&ops, "ops", "", opsFlagUsage)

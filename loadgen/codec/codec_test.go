@@ -48,7 +48,7 @@ func TestRequestsAreAsTheClientSendsThem(t *testing.T) {
 				t.Fatal(err)
 			}
 			events := plan.NewEvents(&p, time.Now())
-			c := NewComposer(&p, events, server.keyID, server.keySecret, base)
+			c := NewComposer(&p, events, server.keyID, server.keySecret, base, nil)
 			for n := range uint64(50) {
 				raw := c.AppendRequest(nil, n, "tok")
 				req, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(raw)))
@@ -203,7 +203,7 @@ func FuzzParseResponse(f *testing.F) {
 func BenchmarkCompose(b *testing.B) {
 	p := plan.Plan{Users: 10_000, Skew: 1.1, Seed: 1, Mode: plan.Sync}
 	base := &url.URL{Scheme: "http", Host: "127.0.0.1:1"}
-	c := NewComposer(&p, plan.NewEvents(&p, time.Now()), keyID, keySecret, base)
+	c := NewComposer(&p, plan.NewEvents(&p, time.Now()), keyID, keySecret, base, nil)
 	var buf []byte
 	b.ReportAllocs()
 	for n := range b.N {

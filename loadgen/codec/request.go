@@ -22,7 +22,8 @@ import (
 type Composer struct {
 	plan      *plan.Plan
 	events    *plan.Events
-	path      string // prefix of every request's path
+	native    string // prefix of the paths of the native API
+	path      string // prefix of every other request's path
 	headers   string // common to all requests, up to the token
 	keyID     string // empty for unsigned requests
 	keyIDJSON string
@@ -44,11 +45,16 @@ type timestamp struct {
 }
 
 // NewComposer returns a composer of requests to the server at base. Without a key
-// id the requests are not signed.
-func NewComposer(p *plan.Plan, events *plan.Events, keyID, keySecret string, base *url.URL) Composer {
+// id the requests are not signed. dialect is where the server has mounted the plan's
+// dialect; nil for none.
+func NewComposer(p *plan.Plan, events *plan.Events, keyID, keySecret string, base, dialect *url.URL) Composer {
+	path := base.Path
+	if dialect != nil {
+		path = dialect.Path
+	}
 	keyIDJSON, _ := json.Marshal(keyID) // marshalling a string cannot fail
 	return Composer{
-		plan: p, events: events, path: base.Path, keyID: keyID, keyIDJSON: string(keyIDJSON),
+		plan: p, events: events, native: base.Path, path: path, keyID: keyID, keyIDJSON: string(keyIDJSON),
 		headers: " HTTP/1.1\r\nHost: " + base.Host + "\r\nUser-Agent: scoreboard-loadgen\r\nAuthorization: Bearer ",
 		scratch: &sync.Pool{New: func() any {
 			return &scratch{

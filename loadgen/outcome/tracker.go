@@ -4,6 +4,7 @@ import (
 	"iter"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/scoreboard/scoreboard/loadgen/codec"
 	"github.com/scoreboard/scoreboard/loadgen/plan"
@@ -35,11 +36,16 @@ type Tracker struct {
 	events []State
 	deltas map[uint64]int64 // of events that were acknowledged with another delta than their own
 	items  []codec.Response // of the current batch
+
+	dialect bool // responses are not receipts
 }
 
 // NewTracker returns a tracker without any outcome.
 func NewTracker(p *plan.Plan) *Tracker {
-	return &Tracker{Expected: make([]int64, p.Users), Uncertain: make([]bool, p.Users), deltas: map[uint64]int64{}}
+	return &Tracker{
+		Expected: make([]int64, p.Users), Uncertain: make([]bool, p.Users), deltas: map[uint64]int64{},
+		dialect: p.Dialect != "",
+	}
 }
 
 func (t *Tracker) state(n uint64) *State {
@@ -65,10 +71,33 @@ func (t *Tracker) Delta(e *plan.Event) int64 {
 // requires.
 func (t *Tracker) Observe(e plan.Event, status int, failure string, body []byte) (problem string) {
 	var r codec.Response
+	if t.dialect {
+		return t.observeDialect(e, status, failure, body)
+	}
 	if status != 0 && !r.Parse(body) {
 		failure = "response is not JSON"
 	}
 	return t.observe(e, status, failure, r)
+}
+
+// observeDialect records the response to an event through a dialect. It says whether the
+// event was recorded, and not what it added.
+func (t *Tracker) observeDialect(e plan.Event, status int, failure string, body []byte) (problem string) {
+	s := t.state(e.Of)
+	*s |= Sent
+	code, ok := codec.DialectCode(body)
+	switch {
+	case failure != "":
+		return failure
+	case !ok:
+		return "response is not JSON"
+	case status == http.StatusOK:
+		*s |= Acked
+		return ""
+	case status >= 400 && status < 500:
+		*s |= Rejected
+	}
+	return strings.TrimSpace(strconv.Itoa(status) + " " + code)
 }
 
 // ObserveBatch records the response to a batch.

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/scoreboard/scoreboard/loadgen/record"
 	"github.com/scoreboard/scoreboard/server/protocol"
@@ -20,6 +22,45 @@ const (
 	Batch Mode = "batch" // many increments in one request
 )
 
+// The dialects, by the names of the setting dialects.
+const (
+	Highscore = "highscore"
+	Delta     = "delta"
+	Module    = "module"
+	Plain     = "plain"
+)
+
+// Dialects are the names of all dialects.
+var Dialects = []string{Highscore, Delta, Module, Plain}
+
+// OwnTokens reports whether a request names its user by the token alone.
+func (p *Plan) OwnTokens() bool { return p.Dialect == Highscore || p.Dialect == Plain }
+
+// NeedsAction reports whether each write needs an action token.
+func (p *Plan) NeedsAction() bool { return p.Dialect == Highscore }
+
+// maxDialectUsers bounds the users whose tokens are minted before a run.
+const maxDialectUsers = 100_000
+
+func (p *Plan) validateDialect() error {
+	switch {
+	case p.Dialect == "":
+		return nil
+	case !slices.Contains(Dialects, p.Dialect):
+		return fmt.Errorf("the dialect must be one of %s, not %q", strings.Join(Dialects, ", "), p.Dialect)
+	case p.Mode != Sync || len(p.Boards) > 0:
+		return errors.New("a dialect has one board and the mode sync")
+	case p.Conflicts > 0 || p.Forged > 0 || p.Cut > 0:
+		return errors.New("a dialect has no signatures to forge, and its conflicts and cut requests are not checked")
+	case p.Dialect == Module && p.Reads > 0:
+		return errors.New("the dialect module has no reads")
+	case p.OwnTokens() && p.Users > maxDialectUsers:
+		return fmt.Errorf("the dialect %s needs a token of each user: at most %d users, not %d",
+			p.Dialect, maxDialectUsers, p.Users)
+	}
+	return nil
+}
+
 // Plan is the load of a run.
 type Plan struct {
 	Schedule Schedule // of increments, including repeats and forged ones
@@ -34,6 +75,8 @@ type Plan struct {
 	Boards    []string
 	Mode      Mode
 	BatchSize int
+	// Dialect is the API to send increments and reads through; "" is the native one.
+	Dialect string
 	// Connections is the maximum number of requests in flight. Once all of them
 	// are waiting, the generator falls behind, and the report shows it.
 	Connections int
@@ -82,7 +125,7 @@ func (p *Plan) Validate() error {
 	case p.Mode == Batch && p.Forged > 0:
 		return errors.New("forged increments are not possible in batch mode: a batch has one signature")
 	}
-	return nil
+	return p.validateDialect()
 }
 
 func (p *Plan) validShares() bool {

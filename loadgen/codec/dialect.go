@@ -1,0 +1,134 @@
+package codec
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/scoreboard/scoreboard/loadgen/plan"
+)
+
+// ModuleAction is the action of increments through the dialect module. The server must
+// have a rule for it: ingest.actions=load:1:100.
+const ModuleAction = "load"
+
+// score is the score of an event where the best one is kept: it rises with the events,
+// so that most are better than their users' earlier ones.
+func score(e *plan.Event) int64 { return int64(e.Of)*100 + e.Delta }
+
+// at is the time of an event. That of its repeats is the same, and no other event's is.
+func at(e *plan.Event) string {
+	var ms int64 // the event id begins with it
+	for _, b := range e.ID[:6] {
+		ms = ms<<8 | int64(b)
+	}
+	return time.UnixMilli(ms).Add(time.Duration(e.Of % uint64(time.Millisecond))).UTC().Format(time.RFC3339Nano)
+}
+
+// AppendAction appends the request that starts the action of an event, for the dialect
+// highscore. Its response has the action token.
+func (c *Composer) AppendAction(b []byte, e *plan.Event, token string) []byte {
+	body := append(e.AppendID([]byte(`{"action_id":"`)), `"}`...)
+	return c.appendPost(b, c.native+"/v1/actions", body, token)
+}
+
+// AppendDialect appends request n in the shape of the plan's dialect. proof is the action
+// token of a write through highscore.
+func (c *Composer) AppendDialect(b []byte, n uint64, token, proof string) []byte {
+	k, write := c.plan.Write(n)
+	if !write {
+		b = c.appendDialectRead(append(append(b, "GET "...), c.path...), n)
+		return append(c.appendHeaders(b, token), "\r\n"...)
+	}
+	e := c.events.At(k)
+	var path string
+	var body []byte
+	switch c.plan.Dialect {
+	case plan.Highscore:
+		path = "/v1/scores/update"
+		body = append(e.AppendID([]byte(`{"action_id":"`)), `","action_token":"`...)
+		body = append(append(body, proof...), `","new_score":`...)
+		body = append(strconv.AppendInt(body, score(&e), 10), `,"timestamp":"`...)
+		body = append(append(body, at(&e)...), `"}`...)
+	case plan.Delta:
+		path = "/v1/score/update"
+		body = append(c.plan.AppendUserID([]byte(`{"userId":"`), e.User), `","scoreDelta":`...)
+		body = append(strconv.AppendInt(body, e.Delta, 10), `,"actionId":"`...)
+		body = append(append(e.AppendID(body), `","timestamp":"`...), at(&e)...)
+		body = append(body, `"}`...)
+	case plan.Module:
+		path = "/api/v1/scores/update"
+		body = append(c.plan.AppendUserID([]byte(`{"userId":"`), e.User), `","actionId":"`+ModuleAction...)
+		body = strconv.AppendInt(append(body, `","scoreIncrement":`...), e.Delta, 10)
+		body = append(append(append(body, `,"timestamp":"`...), at(&e)...), `"}`...)
+	case plan.Plain:
+		path = "/scores"
+		body = append(strconv.AppendInt([]byte(`{"score":`), score(&e), 10), '}')
+	}
+	return c.appendPost(b, c.path+path, body, token)
+}
+
+func (c *Composer) appendPost(b []byte, path string, body []byte, token string) []byte {
+	b = append(append(b, "POST "...), path...)
+	b = append(c.appendHeaders(b, token), "Content-Type: application/json\r\nContent-Length: "...)
+	b = strconv.AppendInt(b, int64(len(body)), 10)
+	return append(append(b, "\r\n\r\n"...), body...)
+}
+
+// appendDialectRead appends the path of a read: the top and a user's rank alternate.
+func (c *Composer) appendDialectRead(b []byte, n uint64) []byte {
+	user, top := c.events.At(n/2).User, n%2 == 0
+	switch d := c.plan.Dialect; {
+	case d == plan.Highscore && top:
+		return append(b, "/v1/leaderboard?n=10"...)
+	case d == plan.Highscore:
+		return append(b, "/v1/scores/me/rank?k=5"...)
+	case d == plan.Delta && top:
+		return append(b, "/v1/leaderboard/top?n=10"...)
+	case d == plan.Delta:
+		return append(c.plan.AppendUserID(append(b, "/v1/users/"...), user), "/score"...)
+	case top:
+		return append(b, "/leaderboard/top"...)
+	}
+	return c.plan.AppendUserID(append(b, "/leaderboard/"...), user)
+}
+
+// User is the user whose token request n needs where the token names the user.
+func (c *Composer) User(n uint64) uint64 {
+	if k, write := c.plan.Write(n); write {
+		return c.events.At(k).User
+	}
+	return c.events.At(n / 2).User
+}
+
+// ParseAction returns the action token of a response.
+func ParseAction(status int, body []byte) (token string, ok bool) {
+	_, valid := parseObject(body, func(name, value []byte) bool {
+		if string(name) == "action_token" {
+			token = string(unquote(value))
+		}
+		return true
+	})
+	return token, valid && token != "" && status == http.StatusCreated
+}
+
+// DialectCode returns the error code of a response in the shape of any dialect, "" for
+// none, and reports whether the response is valid.
+func DialectCode(body []byte) (code string, ok bool) {
+	_, ok = parseObject(body, func(name, value []byte) bool {
+		switch string(name) {
+		case "error_code":
+			code = string(unquote(value))
+		case "error": // of highscore
+			_, valid := parseObject(value, func(name, value []byte) bool {
+				if string(name) == "code" {
+					code = string(unquote(value))
+				}
+				return true
+			})
+			return valid
+		}
+		return true
+	})
+	return code, ok
+}
