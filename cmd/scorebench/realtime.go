@@ -27,6 +27,7 @@ func (p *program) realtime() *cobra.Command {
 	flags.IntVar(&o.Rate, "rate", 50, "changes per second of the synthetic board")
 	flags.StringVar(&o.Kind, "kind", "websocket", "websocket or sse")
 	flags.IntVar(&o.Limit, "limit", 10, "rows per frame")
+	flags.StringVar(&o.Format, "format", "", "format of the frames: highscore, delta or plain (default native)")
 	flags.BoolVar(&o.Stall, "stall", false, "open connections without reading from them")
 	_ = flags.MarkHidden("stall") // for the process of the clients; the flag exists
 

@@ -7,11 +7,11 @@ import (
 )
 
 // PlainStream is the format of GET /leaderboard/stream: the bare array of the rows when
-// they change. Request ten rows. Four events come at most 500 ms apart, then the next
-// ones wait, so that a minute has at most 20.
+// they change. Request ten rows. At most one event comes in 500 ms, and at most 20 in a
+// minute.
 var PlainStream = &realtime.Format{
 	Name: "plain", RowsOnly: true, Reached: true,
-	Frames: 4, Span: 12 * time.Second, Interval: 500 * time.Millisecond,
+	Burst: 4, Interval: 500 * time.Millisecond, Refill: 3750 * time.Millisecond, // 4 + 16 in a minute
 	State: func(v *realtime.StateView) *realtime.Frame {
 		return realtime.NewFrame("leaderboard", plainRows(v.Rows, v.Reached))
 	},

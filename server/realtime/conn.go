@@ -43,6 +43,7 @@ type Conn struct {
 	next    uint32 // index of the subscription that is served next
 	sentAt  uint32
 	sent    []uint32 // when the last frames were sent, a ring of the cap's size; milliseconds of the hub
+	full    uint32   // when the burst of its format is full again; milliseconds of the hub
 	subs    []*subscription
 	replies []*Frame // to commands
 }
@@ -98,6 +99,7 @@ func (c *Conn) Open(now time.Time) bool {
 	for i := range c.sent {
 		c.sent[i] = c.hub.millis(now) - span
 	}
+	c.full = c.hub.millis(now)
 	c.keepalive.conn, c.capped.conn = c, c
 	// Random, so that clients that came together are not all pinged together.
 	c.nextPing = now.Add(rand.N(o.Ping)).UnixNano()
@@ -217,8 +219,7 @@ func (c *Conn) Next(now time.Time) *Frame {
 		s := c.subs[c.next%uint32(len(c.subs))]
 		c.next++
 		if f := s.next(); f != nil {
-			c.sent[c.sentAt] = millis
-			c.sentAt = (c.sentAt + 1) % uint32(len(c.sent))
+			c.count(millis)
 			return f
 		}
 	}
@@ -232,11 +233,31 @@ func (c *Conn) held(millis uint32) uint32 {
 	if since := millis - c.sent[c.sentAt]; since < span {
 		wait = span - since
 	}
-	last := c.sent[(c.sentAt+uint32(len(c.sent))-1)%uint32(len(c.sent))]
-	if since, interval := millis-last, uint32(c.format.Interval.Milliseconds()); since < interval {
-		wait = max(wait, interval-since)
+	if burst := uint32(c.format.Burst); burst > 0 {
+		refill := uint32(c.format.Refill.Milliseconds())
+		if ahead := c.ahead(millis); ahead > (burst-1)*refill {
+			wait = max(wait, ahead-(burst-1)*refill)
+		}
 	}
 	return wait
+}
+
+// ahead is the time until c's burst is full again.
+func (c *Conn) ahead(millis uint32) uint32 {
+	ahead := c.full - millis
+	if ahead > uint32(c.format.Burst)*uint32(c.format.Refill.Milliseconds()) {
+		return 0 // it is full: millis has passed it
+	}
+	return ahead
+}
+
+// count records a frame that is sent.
+func (c *Conn) count(millis uint32) {
+	c.sent[c.sentAt] = millis
+	c.sentAt = (c.sentAt + 1) % uint32(len(c.sent))
+	if c.format.Burst > 0 {
+		c.full = millis + c.ahead(millis) + uint32(c.format.Refill.Milliseconds())
+	}
 }
 
 // bye makes the frame that announces the end of c, with a random reconnect delay; nil

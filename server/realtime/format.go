@@ -37,10 +37,10 @@ type Format struct {
 	// ConnectionsPerUser replaces the setting of that name; 0 keeps it. Connections in
 	// other formats count too.
 	ConnectionsPerUser int
-	// A connection gets at most Frames states and ranks in any Span, and none within
-	// Interval of the one before. 0 keeps the setting.
-	Frames         int
-	Span, Interval time.Duration
+	// A connection gets at most Burst states and ranks at intervals of Interval, and then
+	// one every Refill; a pause saves up for the next burst. Burst 0 keeps the setting.
+	Burst            int
+	Interval, Refill time.Duration
 }
 
 // StateView is a state of a board with as many rows as the client requested. It must

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -251,9 +250,9 @@ func TestStateWaitsForItsTimes(t *testing.T) {
 
 func TestFramesOfAFormatArePaced(t *testing.T) {
 	t.Parallel()
-	const frames, span, interval = 3, 600 * time.Millisecond, 60 * time.Millisecond
+	const burst, interval, refill = 3, 40 * time.Millisecond, 150 * time.Millisecond
 	format := &realtime.Format{
-		Frames: frames, Span: span, Interval: interval,
+		Burst: burst, Interval: interval, Refill: refill,
 		State: func(v *realtime.StateView) *realtime.Frame { return realtime.NewFrame("state", v.Version) },
 	}
 	boards := newRanking("global")
@@ -265,7 +264,7 @@ func TestFramesOfAFormatArePaced(t *testing.T) {
 	}
 	defer c.Close()
 	var sent []time.Time
-	for score := scoreboard.Score(1); len(sent) < 3*frames; score++ {
+	for score := scoreboard.Score(1); len(sent) < 3*burst; score++ {
 		r.hub.Notify(boards.set("global", of{"alice": score}))
 		select {
 		case <-c.Wakes():
@@ -278,15 +277,16 @@ func TestFramesOfAFormatArePaced(t *testing.T) {
 	}
 	const tick = 2 * time.Millisecond // the hub counts milliseconds
 	for i := range sent {
-		if i >= 1 && sent[i].Sub(sent[i-1]) < interval-tick || i >= frames && sent[i].Sub(sent[i-frames]) < span-tick {
-			t.Errorf("frame %d is too early: sent at %s", i+1, sent)
+		if i > 0 && sent[i].Sub(sent[i-1]) < interval-tick {
+			t.Errorf("frame %d came %s after the one before", i+1, sent[i].Sub(sent[i-1]))
+		}
+		for j := range sent[:i] {
+			if n, span := i-j+1, sent[i].Sub(sent[j])+tick; n > burst+int(span/refill) {
+				t.Errorf("%d frames in %s", n, span)
+			}
 		}
 	}
-	gaps := make([]time.Duration, 0, len(sent))
-	for i := 1; i < len(sent); i++ {
-		gaps = append(gaps, sent[i].Sub(sent[i-1]))
-	}
-	if slices.Max(gaps) > 2*span {
-		t.Errorf("a frame was held back for %s, want at most %s", slices.Max(gaps), span)
+	if all := sent[len(sent)-1].Sub(sent[0]); all > 3*time.Duration(len(sent))*refill {
+		t.Errorf("%d frames took %s", len(sent), all)
 	}
 }

@@ -89,8 +89,8 @@ func (o *Options) setDefaults() {
 // frameCap returns how many frames a connection gets in any span, in
 // milliseconds: a second's worth, or one where the cap is lower than that.
 func (o *Options) frameCap(f *Format) (frames int, span uint32) {
-	if f.Frames > 0 {
-		return f.Frames, uint32(f.Span.Milliseconds())
+	if f.Burst > 0 {
+		return 1, uint32(f.Interval.Milliseconds())
 	}
 	frames = max(o.FramesPerMinute/60, 1)
 	return frames, uint32(frames * 60_000 / o.FramesPerMinute)

@@ -23,6 +23,7 @@ import (
 type clientPool struct {
 	kind    string
 	limit   int
+	format  string
 	stall   bool
 	header  http.Header
 	buffers sync.Pool
@@ -63,7 +64,9 @@ func Clients(ctx context.Context, o Options) error {
 	debug.SetGCPercent(400)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	c := &clientPool{kind: o.Kind, limit: o.Limit, stall: o.Stall, header: http.Header{}, moved: time.Now()}
+	c := &clientPool{
+		kind: o.Kind, limit: o.Limit, format: o.Format, stall: o.Stall, header: http.Header{}, moved: time.Now(),
+	}
 	if o.Token != "" {
 		c.header.Set("Authorization", "Bearer "+o.Token)
 	}
@@ -140,8 +143,9 @@ func (c *clientPool) opened(w *watcher) {
 // contain. It does not decode the frame, because the clients share the machine.
 func (c *clientPool) read(w *watcher, frame []byte, at time.Time) {
 	c.frames.Add(1)
-	text, ok := field(frame, `"ts":"`, '"')
-	version, okay := field(frame, `"version":`, ',')
+	fields := frameFields[c.format]
+	text, ok := field(frame, fields.time)
+	version, okay := field(frame, fields.version)
 	if !ok || !okay {
 		return
 	}
@@ -163,14 +167,25 @@ func (c *clientPool) read(w *watcher, frame []byte, at time.Time) {
 	w.version, w.ts = v, ts
 }
 
-// field is the text between a mark and end.
-func field(frame []byte, mark string, end byte) ([]byte, bool) {
+// frameFields are what comes before the time of a frame's newest change and before its
+// version, by format. Frames of dialects have no version, but each change of the
+// synthetic board adds 1 to the score of the first row.
+var frameFields = map[string]struct{ time, version string }{
+	"":          {`"ts":"`, `"version":`},
+	"highscore": {`"updated_at":"`, `"score":`},
+	"delta":     {`"asOf":"`, `"score":`},
+	"plain":     {`"updatedAt":"`, `"score":`},
+}
+
+// field is the text between a mark and the next delimiter.
+func field(frame []byte, mark string) ([]byte, bool) {
 	i := bytes.Index(frame, []byte(mark))
 	if i < 0 {
 		return nil, false
 	}
-	value, _, ok := bytes.Cut(frame[i+len(mark):], []byte{end})
-	return value, ok
+	value := frame[i+len(mark):]
+	end := bytes.IndexAny(value, `",}`)
+	return value[:max(end, 0)], end >= 0
 }
 
 const maxMicros = 600_000_000

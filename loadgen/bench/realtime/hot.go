@@ -24,6 +24,9 @@ func hot(ctx context.Context, o Options, t *table) error {
 		return err
 	}
 	name := fmt.Sprintf("one hot board, %d subscribers", f.Subscribers)
+	if o.Format != "" {
+		name += " of " + o.Format
+	}
 	t.note(name+": commit → frame read p50, p99.9", fmt.Sprintf("%.0f, %.0f ms", f.P50, f.P999))
 	t.below(name+": commit → frame read p99", "ms", f.P99, 400)
 	t.note(name+": frames delivered", fmt.Sprintf("%.0f/s", f.FramesPS))

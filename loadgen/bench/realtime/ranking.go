@@ -25,6 +25,7 @@ func newRanking() *ranking {
 	r := &ranking{
 		top: scoreboard.Top{Board: board, Epoch: 1, Version: 1, UpdatedAt: time.Now(), Total: scoreboard.TopSize},
 	}
+	r.top.Reached = slices.Repeat([]time.Time{r.top.UpdatedAt}, scoreboard.TopSize)
 	for i := range scoreboard.TopSize {
 		r.top.Entries = append(r.top.Entries, scoreboard.Entry{
 			Rank:  int64(i + 1),
@@ -50,10 +51,17 @@ func (r *ranking) change() scoreboard.Notice {
 	r.top.Entries = rows
 	r.top.Version++
 	r.top.UpdatedAt = time.Now()
+	reached := slices.Clone(r.top.Reached)
+	copy(reached[1:10], reached[:9])
+	reached[0] = r.top.UpdatedAt
+	r.top.Reached = reached
 	top := r.top
+	top.Reached = nil // as in the ranking's notices
 	return scoreboard.Notice{
 		Board: board, Top: &top,
-		Moved: []scoreboard.Moved{{User: moved.User, Score: moved.Score, Revision: top.Version, Version: top.Version}},
+		Moved: []scoreboard.Moved{{
+			User: moved.User, Score: moved.Score, Revision: top.Version, Version: top.Version, ReachedAt: top.UpdatedAt,
+		}},
 	}
 }
 

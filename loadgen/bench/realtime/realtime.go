@@ -38,6 +38,7 @@ type Options struct {
 	Rate        int    // changes per second of the synthetic board
 	Kind        string // websocket or sse
 	Limit       int    // rows per frame
+	Format      string // of the frames: highscore, delta or plain; empty is the native one
 	Stall       bool   // of Clients: never read
 	Quick       bool   // few connections and short waits, to test the bench
 }
@@ -59,6 +60,9 @@ var Scenarios = []Scenario{
 
 // Run runs scenarios and prints a table of their results.
 func Run(ctx context.Context, o Options, scenarios ...Scenario) error {
+	if _, ok := frameFields[o.Format]; !ok {
+		return fmt.Errorf("--format: %q is not highscore, delta or plain", o.Format)
+	}
 	t := &table{}
 	defer func() {
 		if len(t.rows) > 0 { // also what was measured before an error

@@ -49,7 +49,7 @@ func (s *server) setRate(rate int) error {
 func (o *Options) startClients(ctx context.Context, url string, n int, more ...string) (*process, error) {
 	args := []string{
 		"clients", "--url", url, "--token", o.Token, "--connections", strconv.Itoa(n), "--kind", o.Kind,
-		"--limit", strconv.Itoa(o.Limit),
+		"--limit", strconv.Itoa(o.Limit), "--format", o.Format,
 	}
 	return o.start(ctx, append(args, more...)...)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/scoreboard/scoreboard/server/dialect"
 	"github.com/scoreboard/scoreboard/server/realtime"
 	"github.com/scoreboard/scoreboard/server/realtime/sse"
 	"github.com/scoreboard/scoreboard/server/realtime/ws"
@@ -105,6 +106,10 @@ func play(ctx context.Context, hub *realtime.Hub, boards *ranking, rate <-chan i
 	}
 }
 
+var formats = map[string]*realtime.Format{
+	"highscore": dialect.HighscoreStream, "delta": dialect.DeltaStream, "plain": dialect.PlainStream,
+}
+
 // gateway is a minimal handler in front of a hub.
 type gateway struct {
 	ws  *ws.Server
@@ -116,7 +121,7 @@ func (g gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	limit, _ := strconv.Atoi(q.Get("limit")) // 0 is the default of ten
 	v := realtime.Viewer{
 		User: scoreboard.UserID(q.Get("user")), Address: r.RemoteAddr,
-		Board: board, Limit: limit, Delta: q.Get("delta") == "1",
+		Board: board, Limit: limit, Delta: q.Get("delta") == "1", Format: formats[q.Get("format")],
 	}
 	var err error
 	if r.Header.Get("Accept") == "text/event-stream" {

@@ -154,5 +154,5 @@ func (w *watcher) listen(ctx context.Context) error {
 }
 
 func (c *clientPool) query(id int) string {
-	return "?limit=" + strconv.Itoa(c.limit) + "&user=watcher-" + strconv.Itoa(id)
+	return "?limit=" + strconv.Itoa(c.limit) + "&user=watcher-" + strconv.Itoa(id) + "&format=" + c.format
 }
