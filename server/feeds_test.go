@@ -159,7 +159,8 @@ func TestMirrorWritesFeeds(t *testing.T) {
 	}
 	first := regexp.MustCompile(`^global/alice \{"specversion":"1\.0",` +
 		`"type":"com\.github\.scoreboard\.score\.changed","source":"/v1/boards/global",` +
-		`"id":"alice/1/` + uuidPattern + `","subject":"alice","time":"` + timePattern + `","partitionkey":"global/alice","datacontenttype":"application/json","data":\{"schema":1,` +
+		`"id":"alice/1/` + uuidPattern + `","subject":"alice","time":"` + timePattern + `",` +
+		`"partitionkey":"global/alice","datacontenttype":"application/json","data":\{"schema":1,` +
 		`"type":"score\.changed",[^{}]*"hidden":false\}\}$`)
 	h.await("bob's CloudEvent", func() bool {
 		return slices.ContainsFunc(recordsOf(t, broker, prefix+"ce"), func(r string) bool {
