@@ -45,6 +45,7 @@ var (
 	ofScore    = object{"minimum": 0, "maximum": int64(scoreboard.MaxScore)}
 	ofTime     = object{"format": "date-time", "minLength": 1}
 	ofProof    = object{"minLength": 1, "maxLength": 3000}
+	orAbsent   = object{"type": "string", "pattern": "^$|" + patternID, "maxLength": scoreboard.MaxEventIDLength}
 	paramUser  = param{"path", "user_id", meanings["userId"], withType("string", ofUser), "user_123"}
 	everywhere = []scoreboard.Code{
 		scoreboard.CodeInvalidRequest, scoreboard.CodeUnauthorized, scoreboard.CodeForbidden, scoreboard.CodeNotFound,
@@ -139,7 +140,7 @@ func highscoreDocument() *document {
 				more: "A score that is not higher than the stored one, and a repeat of an action, are answered " +
 					"with what is stored and update_applied false. The same action with another score is a 409.",
 				params: []param{{
-					"header", "X-Idempotency-Key", "the action_id, or nothing", withType("string", ofEvent),
+					"header", "X-Idempotency-Key", "the action_id, or nothing", orAbsent,
 					"match-uuid-123",
 				}},
 				body: highscoreRequest{}, requests: map[string]string{"score": `{"action_id":"match-uuid-123",
@@ -267,7 +268,7 @@ func plainDocument() *document {
 					"nothing behind.",
 				params: []param{{
 					"header", "Idempotency-Key", "id of the event; without it each request is an event of its own",
-					withType("string", ofEvent), "match-8841",
+					orAbsent, "match-8841",
 				}},
 				body: plainRequest{}, requests: map[string]string{"score": `{"score":4500}`},
 				answer: plainStanding{}, responses: map[string]string{
