@@ -194,11 +194,11 @@ func (m *model) menuView(width int) []string {
 		a.Reason = strings.TrimSpace(n.reason.Value())
 		resizeInput(&n.reason, inner)
 		lines = append(lines, fit(n.reason.View(), inner, th.more), "",
-			th.dim.paint(fit("this runs", inner, "")),
+			th.dim.paint(fit("command", inner, "")),
 			ansi.Truncate(th.strong.paint(Printable(a.Command())), inner, th.more), "")
 		hint := brief(keys.open, "run")
 		if a.Reason == "" {
-			hint = brief(keys.open, "needs a reason")
+			hint = brief(keys.open, "enter a reason")
 		}
 		lines = append(lines, th.shortHelp([]key.Binding{hint, brief(keys.dismiss, "back")}, inner))
 		return th.panel(n.items[n.at].text, lines, inner+4, len(lines)+2)

@@ -14,7 +14,7 @@ func TestActionNeedsReasonAndShowsCommand(t *testing.T) {
 	s.keys("home", "a")
 	s.contains("ban player bob", "freeze player bob", "freeze board global", "rebuild ranking of global")
 	s.keys("enter")
-	s.contains("sbctl user ban bob --reason ''", "needs a reason")
+	s.contains("sbctl user ban bob --reason ''", "enter a reason")
 	if cmd := s.keys("enter"); cmd != nil || s.menu == nil {
 		t.Error("enter without a reason did something")
 	}

@@ -25,7 +25,7 @@ var statusWords = map[string]string{
 	active:   "accepts scores again",
 	frozen:   "is frozen and accepts no scores",
 	archived: "is archived and accepts no scores",
-	over:     "is over and accepts no scores",
+	over:     "has ended and accepts no scores",
 }
 
 // degradedWords say what the reasons of degraded boards mean.
@@ -240,7 +240,7 @@ func (m *model) banners() (lines []string) {
 	case archived:
 		add(th.warn, "archived: no scores are accepted; the standings are read from PostgreSQL")
 	case over:
-		text := "this period is over: these are its final standings"
+		text := "this period has ended: these are its final standings"
 		if h := m.info.StandingsHash; len(h) >= 12 {
 			text += ", sealed as " + h[:12]
 		}

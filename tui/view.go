@@ -134,7 +134,7 @@ func (m *model) feedPanel(width, height int) []string {
 	if len(lines) == 0 {
 		lines = []string{m.theme.dim.paint(fit("overtakes, entries and exits appear here", width-4, m.theme.more))}
 	}
-	return m.theme.panel("what happened", lines, width, height)
+	return m.theme.panel("events", lines, width, height)
 }
 
 // smallBoard draws rows alone.

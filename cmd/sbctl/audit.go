@@ -117,7 +117,7 @@ func newAuditListCmd(p *program) *cobra.Command {
 	flags.StringVar(&q.Who, "who", "", "only changes by this operator")
 	flags.StringVar(&q.Action, "action", "", "only this action, such as user.ban")
 	flags.StringVar(&q.Target, "target", "", "only changes to this target, such as user:alice")
-	flags.StringVar(&from, "from", "", "only entries from this `time` on, also --since")
+	flags.StringVar(&from, "from", "", "only entries from this `time` on (alias --since)")
 	flags.StringVar(&to, "to", "", "only entries before this `time`, also --until")
 	acceptSince(flags, "from", "to")
 	flags.IntVar(&q.Limit, "limit", 50, "maximum number of entries, up to 500")

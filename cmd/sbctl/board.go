@@ -211,7 +211,7 @@ func currentSeasons(ctx context.Context, c *client.Client, boards []client.Board
 }
 
 // statusCell is a board's status. A period that has ended, and a board with seasons whose
-// last one has, is over: it accepts no scores, even before its status says so. current is
+// last one has, has ended: it accepts no scores, even before its status says so. current is
 // the current period of a board with periods, nil if there is none or it is not known.
 func statusCell(b, current *client.Board) string {
 	end := b.PeriodEnd
@@ -219,7 +219,7 @@ func statusCell(b, current *client.Board) string {
 		end = current.PeriodEnd
 	}
 	if b.Status == "active" && end != nil && !time.Now().Before(*end) {
-		return "over"
+		return "ended"
 	}
 	return b.Status
 }

@@ -57,7 +57,7 @@ func (s connection) context() string {
 // operator is the user of the connection's token.
 func (s connection) operator() string {
 	if s.Token.Value == "" {
-		return "nobody: no token is set"
+		return "an anonymous client (no token is set)"
 	}
 	claims, err := readClaims(s.Token.Value)
 	if err != nil || claims.Subject == "" {

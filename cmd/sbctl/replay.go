@@ -102,7 +102,7 @@ Events too old for repeats of them to be recognised are never replayed.`,
 	}
 	flags := cmd.Flags()
 	flags.Int64Var(&f.offset, "from-offset", 0, "first offset, in the partition of --partition")
-	flags.StringVar(&f.from, "from-time", "", "replay events produced from this `time` on, also --since")
+	flags.StringVar(&f.from, "from-time", "", "replay events produced from this `time` on (alias --since)")
 	acceptSince(flags, "from-time", "")
 	flags.BoolVar(&f.dlq, "dlq", false, "replay the dead letters of --topic and --partition instead")
 	flags.StringVar(&f.topic, "topic", "", "topic (default: the server's event topic)")

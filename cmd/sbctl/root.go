@@ -56,7 +56,7 @@ SBCTL_PROFILE or "sbctl profile use"). If none of these is set, sbctl reads
 .dev/sbctl.env in this directory or a parent, which "make dev" writes.
 
 Times are durations before now (1h, 2d), "yesterday 18:00", dates (2026-11-21) or
-RFC 3339 (2026-11-21T12:00:00Z). What has no zone is in UTC, like all times shown.
+RFC 3339 (2026-11-21T12:00:00Z). Times without a zone are in UTC, like all times shown.
 
 Exit codes: 0 success, 1 error, 2 usage error, 3 completed, but a check failed,
 130 interrupted.`

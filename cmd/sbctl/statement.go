@@ -55,7 +55,7 @@ address and the user agent. Users can read their own statement; operators
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&q.Board, "board", "", "only this board (default: all)")
-	flags.StringVar(&from, "from", "", "only events from this `time` on, also --since")
+	flags.StringVar(&from, "from", "", "only events from this `time` on (alias --since)")
 	flags.StringVar(&to, "to", "", "only events before this `time`, also --until")
 	flags.StringVar(&q.Cursor, "cursor", "", "continue from the cursor of the previous page")
 	flags.IntVar(&limit, "limit", 100, "maximum number of events")

@@ -32,7 +32,7 @@ const (
 // word.
 var verdicts = map[string]verdict{
 	"ok": good, "active": good, "done": good, "intact": good, "healthy": good, "passed": good,
-	"warn": caution, "over": caution, "frozen": caution, "pending": caution, "rebuilding": caution, "open": caution,
+	"warn": caution, "ended": caution, "frozen": caution, "pending": caution, "rebuilding": caution, "open": caution,
 	"differs": caution, "improved": good, "regressed": bad, "mismatch": bad,
 	"undoing": caution, "working": caution, "expired": caution, "degraded": caution,
 	"fail": bad, "failed": bad, "banned": bad, "broken": bad, "interrupted": bad, "rejected": bad, "missing": bad,

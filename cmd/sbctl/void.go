@@ -110,7 +110,7 @@ preview. If no event matches, no job starts and the exit code is 3.`,
 	flags := cmd.Flags()
 	flags.StringVar(&r.KeyID, "key", "", "reverse events signed by this key")
 	flags.StringVar(&r.Address, "address", "", "reverse events sent from this address")
-	flags.StringVar(&from, "from", "", "start of the `time` range, also --since")
+	flags.StringVar(&from, "from", "", "start of the `time` range (alias --since)")
 	flags.StringVar(&to, "to", "", "end of the `time` range, exclusive, also --until")
 	acceptSince(flags, "from", "to")
 	flags.BoolVar(&r.DryRun, "dry-run", false, "only count the events that would be reversed")

@@ -314,7 +314,7 @@ func (t *Tokens) Mint(user scoreboard.UserID, scope string, life time.Duration) 
 	}
 	now, policy := t.now(), t.policy.Load()
 	if policy == nil {
-		return "", time.Time{}, errors.New("mint a token: the settings were not read yet")
+		return "", time.Time{}, errors.New("mint a token: the settings have not been read yet")
 	}
 	expires := now.Add(life).Truncate(time.Second)
 	token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, jwtClaims{

@@ -53,7 +53,7 @@ func readComplete(word string, n *scoreboard.Notice) error {
 		}
 		at := time.UnixMicro(micros).UTC()
 		if !scoreboard.IsWritable(at) {
-			return fmt.Errorf("read a notice: no time of the calendar: %d", micros)
+			return fmt.Errorf("read a notice: invalid time: %d", micros)
 		}
 		switch {
 		case i > 0:
@@ -105,7 +105,7 @@ func parseNotice(payload string) (n scoreboard.Notice, err error) {
 	}
 	updated := time.UnixMicro(facts[2]).UTC()
 	if !scoreboard.IsWritable(updated) {
-		return n, fmt.Errorf("read a notice: no time of the calendar: %d", facts[2])
+		return n, fmt.Errorf("read a notice: invalid time: %d", facts[2])
 	}
 	n.Board = scoreboard.BoardID(f[0])
 	if size := facts[4]; size >= 0 {

@@ -99,7 +99,7 @@ func (s *Status) Problem() (detail string, unsafe bool) {
 		slices.ContainsFunc(s.Skipped, auth)
 }
 
-const unread = "the settings that operators have changed were not read yet"
+const unread = "the settings that operators have changed have not been read yet"
 
 // New returns a manager with the deployed configuration in force.
 func New(o Options) *Manager {
