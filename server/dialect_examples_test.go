@@ -91,8 +91,8 @@ func TestDialectExamples(t *testing.T) {
 			}
 		}
 	}
-	if want := 10; sent != want {
-		t.Errorf("got %d successes, want %d", sent, want)
+	if least := 10; sent < least {
+		t.Errorf("got %d successes, want at least %d", sent, least)
 	}
 }
 
