@@ -45,6 +45,13 @@ func (s *Server) makeAPI() error {
 	if c.Has(config.RoleGateway) {
 		o.Live, o.WebSockets, o.EventStreams = s.hub, ws.NewServer(s.hub), sse.NewServer(s.hub)
 		o.Tickets = auth.NewTickets(s.redis, time.Now)
+		if c.Dialects.Has(config.DialectDelta) {
+			tokens, err := auth.NewStreamTokens(c.Auth.MasterKey, s.redis, time.Now)
+			if err != nil {
+				return err
+			}
+			o.StreamTokens = tokens
+		}
 	}
 	if c.Records() {
 		s.makeWrites(&o)

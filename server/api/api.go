@@ -109,6 +109,7 @@ type Options struct {
 	WebSockets   WebSockets
 	EventStreams Stream
 	Tickets      Tickets
+	StreamTokens *auth.StreamTokens // nil: no dialect has such streams
 	Keys         Keys
 	Boards       Boards
 	Operations   *Operations

@@ -174,6 +174,14 @@ func (c *Call) Place(
 	return c.api.Reads.Place(c.gin.Request.Context(), board, user, k, minVersion)
 }
 
+// StreamToken returns a token with which the caller opens one WebSocket of a board.
+func (c *Call) StreamToken(board scoreboard.BoardID) (token string, expires time.Time, err error) {
+	if _, err := c.Board(string(board)); err != nil {
+		return "", time.Time{}, err
+	}
+	return c.api.StreamTokens.Issue(c.gin.Request.Context(), c.Caller, board)
+}
+
 // Stale reports whether reads answer from the cache, because the client is over its
 // limit.
 func (c *Call) Stale() bool { return c.rejection != nil }

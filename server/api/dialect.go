@@ -11,6 +11,7 @@ import (
 
 	"github.com/scoreboard/scoreboard/server/auth"
 	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/realtime"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -43,20 +44,43 @@ type DialectRoute struct {
 	Access       Access
 	// Query are the parameters that it accepts; nil ignores all that it does not know.
 	Query []string
-	// Handle answers a request, or returns why it cannot.
+	// Handle answers a request, or returns why it cannot. nil for a stream.
 	Handle func(*Call) error
+	Stream *DialectStream // that it opens; with AccessStream only
 }
+
+// DialectStream is a stream of a dialect. Its clients send nothing.
+type DialectStream struct {
+	Board     scoreboard.BoardID
+	Format    *realtime.Format
+	Rows      int  // 0 is the setting reads.top_n
+	WebSocket bool // otherwise it is an event stream
+	Token     QueryToken
+}
+
+// QueryToken is what a stream accepts as the parameter token of its query, beside the
+// header Authorization.
+type QueryToken int
+
+// The tokens.
+const (
+	TicketInQuery      QueryToken = iota // a join ticket of the native API
+	BearerInQuery                        // the bearer token itself
+	StreamTokenInQuery                   // one of Call.StreamToken
+)
 
 // Access is who may use a route of a dialect, and which limit counts its requests.
 type Access int
 
 // The accesses, each as that of a native route.
 const (
-	_           Access = iota
-	AccessWrite        // as POST /v1/scores/increment
-	AccessTop          // as GET /v1/leaderboard/top
-	AccessUser         // as GET /v1/users/{user_id}/rank
-	AccessMe           // as GET /v1/leaderboard/me
+	_            Access = iota
+	AccessWrite         // as POST /v1/scores/increment
+	AccessTop           // as GET /v1/leaderboard/top
+	AccessUser          // as GET /v1/users/{user_id}/rank
+	AccessMe            // as GET /v1/leaderboard/me
+	AccessTicket        // as GET /v1/realtime/token
+	AccessStream        // as GET /v1/realtime/leaderboard
 )
 
 // route is a dialect's route as a row of the route table.
@@ -76,6 +100,12 @@ func (a *API) dialectRoute(d *Dialect, r *DialectRoute) route {
 	case AccessUser:
 	case AccessMe:
 		out.scope = anyToken
+	case AccessTicket:
+		out.scope, out.rate = anyToken, &a.Limits.Tickets
+	case AccessStream:
+		out.rate = &a.Limits.Joins
+		out.stream, out.handle = a.dialectStream(r.Stream)
+		return out
 	default:
 		panic("api: route " + r.Path + " of dialect " + d.Name + " has no access")
 	}
@@ -83,16 +113,47 @@ func (a *API) dialectRoute(d *Dialect, r *DialectRoute) route {
 		return r.Handle(&Call{Caller: caller, api: a, gin: c, dialect: d, rejection: rejection})
 	}
 	out.handle = func(c *gin.Context, caller *auth.Claims) error { return handle(c, caller, nil) }
-	if r.Access != AccessWrite {
+	if r.Access != AccessWrite && r.Access != AccessTicket {
 		out.stale = handle
 	}
 	return out
 }
 
+// dialectStream returns what a route opens, and its handler.
+func (a *API) dialectStream(s *DialectStream) (*liveStream, handler) {
+	redeem := map[QueryToken]func(*gin.Context, string) (*auth.Claims, error){
+		TicketInQuery: func(c *gin.Context, ticket string) (*auth.Claims, error) {
+			return a.redeemTicket(c, ticket, s.Board)
+		},
+		BearerInQuery: func(c *gin.Context, token string) (*auth.Claims, error) {
+			return a.Tokens.Verify(c.Request.Context(), token)
+		},
+		StreamTokenInQuery: func(c *gin.Context, token string) (*auth.Claims, error) {
+			return a.StreamTokens.Redeem(c.Request.Context(), token, s.Board)
+		},
+	}[s.Token]
+	return &liveStream{s.Format, s.WebSocket, redeem}, func(c *gin.Context, caller *auth.Claims) error {
+		if s.WebSocket && !a.WebSockets.Accepts(c.Request) {
+			return scoreboard.Invalid("", "this endpoint requires a WebSocket upgrade")
+		}
+		v := realtime.Viewer{CanSee: a.boardCheck(caller), Board: s.Board, Limit: s.Rows, Format: s.Format}
+		if ticket := c.Query(tokenParameter); ticket != "" && s.Token == TicketInQuery && !isUpgrade(c) {
+			v.Hold = a.holdTicket(strings.Clone(ticket))
+		}
+		return a.follow(c, caller, s.WebSocket, &v)
+	}
+}
+
 // serves reports whether this process has what a route needs.
 func (a *API) serves(r *DialectRoute) bool {
-	if r.Access == AccessWrite {
+	switch r.Access {
+	case AccessWrite:
 		return a.Submitter != nil && a.Reads != nil
+	case AccessTicket:
+		return a.Live != nil && a.StreamTokens != nil
+	case AccessStream:
+		return a.Live != nil && (r.Stream.Token != StreamTokenInQuery || a.StreamTokens != nil)
+	default:
 	}
 	return a.Reads != nil
 }

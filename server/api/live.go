@@ -34,25 +34,45 @@ func (a *API) ticket(c *gin.Context, caller *auth.Claims) error {
 	return nil
 }
 
-// join authenticates a viewer by a ticket in the query or a bearer token. The
+// liveStream is what a route opens: WebSockets, event streams, or both.
+type liveStream struct {
+	format     *realtime.Format // nil is the native one
+	webSockets bool
+	// redeem returns the claims that the parameter token stands for.
+	redeem func(c *gin.Context, token string) (*auth.Claims, error)
+}
+
+func (a *API) nativeStream() *liveStream {
+	return &liveStream{webSockets: true, redeem: func(c *gin.Context, ticket string) (*auth.Claims, error) {
+		board, err := queryBoard(c)
+		if err != nil {
+			return nil, err
+		}
+		return a.redeemTicket(c, ticket, board)
+	}}
+}
+
+// redeemTicket uses a ticket for a board. A WebSocket uses it once; an event stream may
+// reconnect.
+func (a *API) redeemTicket(c *gin.Context, ticket string, board scoreboard.BoardID) (*auth.Claims, error) {
+	resumeFrom := ""
+	if !isUpgrade(c) {
+		resumeFrom = address(c.Request)
+	}
+	return a.Tickets.Redeem(c.Request.Context(), ticket, board, resumeFrom)
+}
+
+// join authenticates a viewer by the token in the query or a bearer token. The
 // origin is checked first, so that a foreign page cannot consume tickets.
 func (a *API) join(c *gin.Context, r route) (*auth.Claims, error) {
 	if !a.allowedOrigin(c) {
 		return nil, scoreboard.Errorf(scoreboard.CodeForbidden, "origin %.100s is not allowed", c.GetHeader("Origin"))
 	}
-	ticket := c.Query("token")
-	if ticket == "" {
+	token := c.Query(tokenParameter)
+	if token == "" {
 		return a.verifyToken(c, r)
 	}
-	board, err := queryBoard(c)
-	if err != nil {
-		return nil, err
-	}
-	resumeFrom := "" // a WebSocket uses a ticket once; an event stream may reconnect
-	if !isUpgrade(c) {
-		resumeFrom = address(c.Request)
-	}
-	caller, err := a.Tickets.Redeem(c.Request.Context(), ticket, board, resumeFrom)
+	caller, err := r.stream.redeem(c, token)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +84,7 @@ func (a *API) join(c *gin.Context, r route) (*auth.Claims, error) {
 		return nil, err
 	}
 	if bearer.User != caller.User {
-		return nil, scoreboard.Errorf(scoreboard.CodeForbidden, "the ticket belongs to another user")
+		return nil, scoreboard.Errorf(scoreboard.CodeForbidden, "the token in the query belongs to another user")
 	}
 	return caller, nil
 }
@@ -74,15 +94,15 @@ func isUpgrade(c *gin.Context) bool { return strings.EqualFold(c.GetHeader("Upgr
 // reject answers with an error. A browser can only learn why a WebSocket was
 // rejected from a close code, so the connection is upgraded first, except for pages
 // of foreign origins.
-func (a *API) reject(c *gin.Context, err error) {
-	if c.FullPath() != pathRealtime || !isUpgrade(c) || !a.allowedOrigin(c) {
+func (a *API) reject(c *gin.Context, s *liveStream, err error) {
+	if s == nil || !s.webSockets || !isUpgrade(c) || !a.allowedOrigin(c) {
 		a.fail(c, err)
 		return
 	}
 	e := a.public(c, err)
 	c.Status(statuses[scoreboard.Code(e.ErrorCode)]) // for the metrics; the client sees 101 and the close code
 	rejection := scoreboard.Error{Code: scoreboard.Code(e.ErrorCode), Message: e.Message, Field: e.Field}
-	if err := a.WebSockets.Refuse(c.Writer, c.Request, nil, &rejection); err != nil {
+	if err := a.WebSockets.Refuse(c.Writer, c.Request, s.format, &rejection); err != nil {
 		a.fail(c, err)
 	}
 }
@@ -105,31 +125,33 @@ func (a *API) live(c *gin.Context, caller *auth.Claims) error {
 		return scoreboard.Invalid("delta", "delta must be 0 or 1")
 	}
 	check := a.boardCheck(caller)
-	if c.Query("token") != "" {
+	if c.Query(tokenParameter) != "" {
 		check = onlyBoard(board, check)
 	}
+	v := realtime.Viewer{CanSee: check, Board: board, Limit: limit, Delta: delta == "1"}
+	if ticket := c.Query(tokenParameter); ticket != "" && !isUpgrade(c) {
+		v.Hold = a.holdTicket(strings.Clone(ticket))
+	}
+	upgrade := a.WebSockets.Accepts(c.Request)
+	if !upgrade && !strings.Contains(c.GetHeader("Accept"), "text/event-stream") {
+		return scoreboard.Invalid("", "this endpoint requires a WebSocket upgrade or Accept: text/event-stream")
+	}
+	return a.follow(c, caller, upgrade, &v)
+}
+
+// follow opens a stream for a viewer, as a WebSocket or as events.
+func (a *API) follow(c *gin.Context, caller *auth.Claims, webSocket bool, v *realtime.Viewer) error {
+	v.User, v.Address, v.Expires = caller.User, address(c.Request), caller.Expires
 	last := c.GetHeader("Last-Event-ID")
 	if last == "" {
 		last = c.Query("last_event_id")
 	}
-	v := realtime.Viewer{
-		User: caller.User, Address: address(c.Request), Expires: caller.Expires, CanSee: check,
-		Board: board, Limit: limit, Delta: delta == "1",
-	}
 	v.LastEpoch, v.LastVersion = parseEventID(last)
-	if ticket := c.Query("token"); ticket != "" && !isUpgrade(c) {
-		v.Hold = a.holdTicket(strings.Clone(ticket))
-	}
-	if isUpgrade(c) {
+	if webSocket {
 		c.Status(http.StatusSwitchingProtocols) // for the metrics; the connection is hijacked
+		return a.WebSockets.Serve(c.Writer, c.Request, v)
 	}
-	switch {
-	case a.WebSockets.Accepts(c.Request):
-		return a.WebSockets.Serve(c.Writer, c.Request, &v)
-	case strings.Contains(c.GetHeader("Accept"), "text/event-stream"):
-		return a.EventStreams.Serve(c.Writer, c.Request, &v)
-	}
-	return scoreboard.Invalid("", "this endpoint requires a WebSocket upgrade or Accept: text/event-stream")
+	return a.EventStreams.Serve(c.Writer, c.Request, v)
 }
 
 // holdTimeout bounds a request that no client waits for.

@@ -164,7 +164,7 @@ func (a *API) authenticate(c *gin.Context, r route) (*auth.Claims, error) {
 	switch {
 	case r.scope == noToken:
 		return anonymous, nil
-	case r.path == pathRealtime:
+	case r.stream != nil:
 		return a.join(c, r)
 	}
 	return a.verifyToken(c, r)

@@ -30,7 +30,8 @@ type route struct {
 	// stale answers a client over the limit from the cache, or returns the rejection;
 	// nil where nothing is cached.
 	stale   func(c *gin.Context, caller *auth.Claims, rejection error) error
-	dialect *Dialect // nil: of the native API
+	stream  *liveStream // that it opens; nil: none
+	dialect *Dialect    // nil: of the native API
 }
 
 // Scopes of routes that require none of package auth.
@@ -127,6 +128,10 @@ func (a *API) routes() []route {
 			handle: handle,
 		}
 	}
+	opens := func(s *liveStream, r route) route {
+		r.stream = s
+		return r
+	}
 	t := append([]route{a.frontPage()}, a.docsRoutes()...)
 	if a.Submitter != nil {
 		t = append(t,
@@ -166,8 +171,9 @@ func (a *API) routes() []route {
 	if a.Live != nil {
 		t = append(t,
 			board("GET", "/v1/realtime/token", parameters{"board"}, anyToken, &l.Tickets, a.ticket),
-			board("GET", pathRealtime, parameters{"board", "token", "delta", "limit", "last_event_id"},
-				optionalToken, &l.Joins, a.live))
+			opens(a.nativeStream(), board("GET", pathRealtime,
+				parameters{"board", tokenParameter, "delta", "limit", "last_event_id"},
+				optionalToken, &l.Joins, a.live)))
 	}
 	if a.Boards != nil {
 		t = append(t,
@@ -281,7 +287,7 @@ func (a *API) serve(r route) gin.HandlerFunc {
 		if reason := a.suspended.Load(); reason != nil && r.data != showsNothing {
 			a.rejectSuspended(c, *reason)
 		} else if err := a.run(c, r); err != nil {
-			a.reject(c, a.countAuthFailure(c, err))
+			a.reject(c, r.stream, a.countAuthFailure(c, err))
 		}
 		took := time.Since(started)
 		observe(c.Writer.Status(), took)
@@ -304,7 +310,7 @@ func (a *API) run(c *gin.Context, r route) error {
 	if err != nil {
 		return err
 	}
-	if caller.JoinsOnly() && r.path != pathRealtime {
+	if caller.JoinsOnly() && r.stream == nil {
 		return scoreboard.Errorf(scoreboard.CodeForbidden, "the token only allows joining a stream")
 	}
 	if scope := r.requires(); scope != "" && !caller.Has(scope) {
@@ -316,7 +322,7 @@ func (a *API) run(c *gin.Context, r route) error {
 		}
 		return r.stale(c, caller, err)
 	}
-	if r.scope == auth.ScopeAdmin || r.path == pathRealtime {
+	if r.scope == auth.ScopeAdmin || r.stream != nil {
 		clearWriteDeadline(c)
 	}
 	if r.action != "" {
@@ -336,7 +342,7 @@ func (a *API) run(c *gin.Context, r route) error {
 
 // logAccess logs a request, at level debug only: the metrics count and time
 // requests, and server errors are logged anyway. The query is left out because it
-// may hold a ticket.
+// may hold a ticket or a token.
 func (a *API) logAccess(c *gin.Context, route string, took time.Duration) {
 	a.Log.LogAttrs(c.Request.Context(), slog.LevelDebug, "request",
 		slog.String("method", c.Request.Method), slog.String("route", route),

@@ -157,7 +157,7 @@ func TestJoinScopeOnlyJoins(t *testing.T) {
 	a := everything(&trail{})
 	token := minted(t, a, "alice", auth.ScopeJoin)
 	for _, r := range a.routes() {
-		if r.path == pathRealtime || r.scope == noToken {
+		if r.stream != nil || r.scope == noToken {
 			continue
 		}
 		if got := asks(t, a, r, "alice", token, "{}"); got != http.StatusForbidden {
@@ -335,7 +335,7 @@ func TestPrivateBoardsAreHidden(t *testing.T) {
 	a.Catalog, a.Boards = secretBoard{}, secretBoard{}
 	checked := 0
 	for _, r := range a.routes() {
-		if r.data != showsBoards || r.path == pathRealtime { // the hub asks for each board
+		if r.data != showsBoards || r.stream != nil { // the hub asks for each board
 			continue
 		}
 		checked++

@@ -11,8 +11,13 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// maxParameter bounds a parameter of a path or a query, in characters.
-const maxParameter = 1024
+// maxParameter bounds a parameter of a path or a query, in characters. The token of a
+// stream may be a bearer token, which package auth bounds.
+const (
+	maxParameter      = 1024
+	maxTokenParameter = 4096
+	tokenParameter    = "token"
+)
 
 // checkText rejects a request with text that the store could not keep, or that could
 // not be shown: parameters of the path and the query, and the header that the ledger
@@ -88,8 +93,12 @@ func checkParameter(name, value string) error {
 	if !scoreboard.IsText(value) {
 		return scoreboard.Invalid(name, "%s must be UTF-8 without control characters", name)
 	}
-	if utf8.RuneCountInString(value) > maxParameter {
-		return scoreboard.Invalid(name, "%s must be at most %d characters", name, maxParameter)
+	longest := maxParameter
+	if name == tokenParameter {
+		longest = maxTokenParameter
+	}
+	if utf8.RuneCountInString(value) > longest {
+		return scoreboard.Invalid(name, "%s must be at most %d characters", name, longest)
 	}
 	return nil
 }

@@ -144,6 +144,10 @@ func (c *Config) CheckRequired() error {
 				FlagName(name), EnvName(name))
 		}
 	}
+	if c.Has(RoleGateway) && c.Dialects.Has(DialectDelta) && c.Auth.MasterKey == "" {
+		p.add("auth.master_key", "must be set, to the same value on all nodes: it signs the stream tokens of the "+
+			"dialect delta")
+	}
 	if c.NeedsKafka(c.Transport) && len(c.Kafka.Brokers) == 0 {
 		p.add("kafka.brokers", "must be set: transport=kafka requires it for the roles api, intake, relay and "+
 			"projector; intake requires it with any transport, and gateway with realtime.bus=kafka")

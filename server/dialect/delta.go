@@ -24,6 +24,10 @@ func newDelta(_ *Options, board string) *api.Dialect {
 			{Method: "POST", Path: "/v1/score/update", Access: api.AccessWrite, Handle: d.update},
 			{Method: "GET", Path: "/v1/leaderboard/top", Access: api.AccessTop, Handle: d.top},
 			{Method: "GET", Path: "/v1/users/:user_id/score", Access: api.AccessUser, Handle: d.score},
+			{Method: "POST", Path: "/v1/leaderboard/ws-token", Access: api.AccessTicket, Handle: d.token},
+			{Method: "GET", Path: "/v1/leaderboard/ws", Access: api.AccessStream, Stream: &api.DialectStream{
+				Board: scoreboard.BoardID(board), Format: DeltaStream, WebSocket: true, Token: api.StreamTokenInQuery,
+			}},
 		},
 	}
 }
@@ -147,4 +151,20 @@ func (d *delta) score(c *api.Call) error {
 	}
 	c.Respond(deltaScore{string(e.User), name(e), int64(e.Score), e.Rank, instant(asOf)})
 	return nil
+}
+
+// token is POST /v1/leaderboard/ws-token.
+func (d *delta) token(c *api.Call) error {
+	token, expires, err := c.StreamToken(scoreboard.BoardID(d.board))
+	if err != nil {
+		return err
+	}
+	c.Respond(deltaToken{token, instant(expires)})
+	return nil
+}
+
+// deltaToken opens one WebSocket.
+type deltaToken struct {
+	Token     string    `json:"token"`     // parameter token of one WebSocket
+	ExpiresAt time.Time `json:"expiresAt"` // a minute from now, or when the bearer token expires
 }

@@ -29,6 +29,13 @@ func newHighscore(_ *Options, board string) *api.Dialect {
 				Handle: h.top,
 			},
 			{Method: "GET", Path: "/v1/scores/me/rank", Access: api.AccessMe, Query: []string{"k"}, Handle: h.me},
+			{
+				Method: "GET", Path: "/v1/ws/leaderboard", Access: api.AccessStream, Query: []string{"token"},
+				Stream: &api.DialectStream{
+					Board: scoreboard.BoardID(board), Format: HighscoreStream, Rows: topRows, WebSocket: true,
+					Token: api.BearerInQuery,
+				},
+			},
 		},
 	}
 }

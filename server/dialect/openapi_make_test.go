@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"flag"
 	"maps"
@@ -135,32 +136,33 @@ func (d *document) operation(m *openapitest.Maker, o *operation, dialect *api.Di
 			"content":     object{"application/json": object{"schema": schema, "examples": bodies}},
 		}
 	}
-	answer := object{"description": http.StatusText(max(o.status, http.StatusOK))}
+	status := cmp.Or(o.status, http.StatusOK)
+	answer := object{"description": http.StatusText(status)}
 	if o.answer != nil {
 		kind := o.kind
 		if kind == "" {
 			kind = "application/json"
 		}
 		answer["content"] = object{kind: object{
-			"schema": d.answer(m, o.answer), "examples": named(m.T, o.responses),
+			"schema": d.answer(m, o.answer, d.envelope && status == http.StatusOK), "examples": named(m.T, o.responses),
 		}}
 	}
-	answers[strconv.Itoa(max(o.status, http.StatusOK))] = answer
+	answers[strconv.Itoa(status)] = answer
 	op["responses"] = answers
 	return op
 }
 
-// answer is the schema of a success.
-func (d *document) answer(m *openapitest.Maker, v any) object {
+// answer is the schema of a success, or of the frames of a stream.
+func (d *document) answer(m *openapitest.Maker, v any, envelope bool) object {
 	if several, ok := v.([]any); ok {
 		var schemas []object
 		for _, one := range several {
-			schemas = append(schemas, d.answer(m, one))
+			schemas = append(schemas, d.answer(m, one, envelope))
 		}
 		return object{"oneOf": schemas}
 	}
 	schema := m.SchemaOf(reflect.TypeOf(v))
-	if !d.envelope {
+	if !envelope {
 		return schema
 	}
 	return object{

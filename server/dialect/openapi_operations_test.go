@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"net/http"
 	"slices"
 
 	"github.com/scoreboard/scoreboard/server/protocol"
@@ -108,6 +109,16 @@ type (
 		// Timestamp is the time of the action. The same action at the same time is one event.
 		Timestamp string `json:"timestamp"`
 	}
+	// highscoreRowsFrame is sent on connect and when the rows change.
+	highscoreRowsFrame struct {
+		Type string          `json:"type"` // always LEADERBOARD_UPDATE
+		Data highscoreChange `json:"data"` // the rows
+	}
+	// highscoreScoreFrame is sent to a player's own connections.
+	highscoreScoreFrame struct {
+		Type string        `json:"type"` // always SCORE_UPDATE
+		Data highscoreMove `json:"data"` // the player's score and rank
+	}
 	// plainRequest is a score.
 	plainRequest struct {
 		Score int64 `json:"score"` // score that was reached, in points, 0 to 2^53 − 1
@@ -130,7 +141,7 @@ func highscoreDocument() *document {
 			"/v1/actions of " +
 			"the native API, with an action_id, starts the action. Responses are in an envelope with success, and " +
 			"data or error.",
-		envelope: true, strict: true, noToken: []string{"GET /v1/leaderboard"},
+		envelope: true, strict: true, noToken: []string{"GET /v1/leaderboard", "GET /v1/ws/leaderboard"},
 		bounds: map[string]object{
 			"action_id": ofEvent, "action_token": ofProof, "new_score": ofScore, "timestamp": ofTime,
 		},
@@ -182,6 +193,23 @@ func highscoreDocument() *document {
 					{"player_id":"user_123","score":12345,"rank":452,"self":true},
 					{"player_id":"p777","score":12340,"rank":453},{"player_id":"p990","score":12320,"rank":454}]}}`},
 			},
+			{
+				route: "GET /v1/ws/leaderboard", id: "highscoreFollow", summary: "Follow the first ten players",
+				more: "Upgrades to a WebSocket. It sends the rows at once and when they change, and to a player's " +
+					"own connections the player's score and rank. A player may have 5 connections.",
+				params: []param{{
+					"query", "token", "the bearer token, for clients that cannot set headers; on this path only",
+					object{"type": "string", "maxLength": 4096},
+					"eyJ...",
+				}},
+				status: http.StatusSwitchingProtocols, answer: []any{highscoreRowsFrame{}, highscoreScoreFrame{}},
+				responses: map[string]string{
+					"rows": `{"type":"LEADERBOARD_UPDATE","data":{"entries":[{"rank":1,"player_id":"p1",
+						"username":"Champion","score":50000}],"updated_at":"2026-02-02T10:30:01Z"}}`,
+					"score": `{"type":"SCORE_UPDATE","data":{"player_id":"user_123","new_score":12500,"new_rank":420,
+						"rank_change":"+32"}}`,
+				},
+			},
 		},
 	}
 }
@@ -191,7 +219,7 @@ func deltaDocument() *document {
 		title: "delta",
 		about: "Increments by users, and by servers for their users, with an optional attestation. Codes of the " +
 			"native 403 are a 401 here.",
-		noToken: []string{"GET /v1/leaderboard/top", "GET /v1/users/{user_id}/score"},
+		noToken: []string{"GET /v1/leaderboard/top", "GET /v1/users/{user_id}/score", "GET /v1/leaderboard/ws"},
 		bounds: map[string]object{
 			"userId": ofUser, "scoreDelta": ofPoints, "actionId": ofEvent, "timestamp": ofTime,
 			"signature": {"maxLength": 3000},
@@ -228,6 +256,29 @@ func deltaDocument() *document {
 					"userId":"8c6ab0c1-2a4e-4f0e-9a53-7d1f4a1f6f0a","username":"alice","score":12345,"rank":1,
 					"asOf":"2025-09-28T06:05:00Z"}`},
 			},
+			{
+				route: "POST /v1/leaderboard/ws-token", id: "deltaGetStreamToken",
+				summary: "Get a token that opens one WebSocket within a minute",
+				answer:  deltaToken{}, responses: map[string]string{
+					"token": `{"token":"eyJ...","expiresAt":"2025-09-28T06:06:00Z"}`,
+				},
+			},
+			{
+				route: "GET /v1/leaderboard/ws", id: "deltaFollow", summary: "Follow the first users",
+				more: "Upgrades to a WebSocket. It sends the rows at once and when they change. A user may have 3 " +
+					"connections.",
+				params: []param{{
+					"query", "token", "token of POST /v1/leaderboard/ws-token, which it uses up",
+					object{"type": "string", "maxLength": 4096},
+					"eyJ...",
+				}},
+				status: http.StatusSwitchingProtocols, answer: deltaUpdate{}, responses: map[string]string{
+					"rows": `{"type":"leaderboard_update","top":[{"rank":1,
+						"userId":"8c6ab0c1-2a4e-4f0e-9a53-7d1f4a1f6f0a","username":"alice","score":12345}],
+						"asOf":"2025-09-28T06:05:00Z"}`,
+				},
+				codes: []scoreboard.Code{scoreboard.CodeTokenUsed},
+			},
 		},
 	}
 }
@@ -259,7 +310,7 @@ func plainDocument() *document {
 		title: "plain",
 		about: "The highest score of each user. A userId that is a decimal integer below 2^53 is a JSON number. " +
 			"Responses that are not from a healthy ranking have the headers Warning and X-Scoreboard-Degraded.",
-		noToken: []string{"GET /leaderboard/top", "GET /leaderboard/{user_id}"},
+		noToken: []string{"GET /leaderboard/top", "GET /leaderboard/{user_id}", "GET /leaderboard/stream"},
 		bounds:  map[string]object{"score": ofScore},
 		operations: []operation{
 			{
@@ -289,6 +340,26 @@ func plainDocument() *document {
 				answer: plainStanding{}, responses: map[string]string{
 					"standing": `{"userId":123,"score":4500,"rank":7,"updatedAt":"2026-02-02T10:30:00Z"}`,
 				},
+			},
+			{
+				route: "GET /leaderboard/stream", id: "plainFollow", summary: "Follow the first ten users",
+				more: "Sends server-sent events named leaderboard, each with the rows, at once and when they change: " +
+					"at most one in 500 ms and 20 in a minute.",
+				params: []param{
+					{
+						"header", "Last-Event-ID", "id of the last event; nothing is sent until the rows differ",
+						object{"type": "string"},
+						"1795404827525177:12",
+					},
+					{
+						"query", "token", "join ticket of the native API, for clients that cannot set headers",
+						object{"type": "string", "maxLength": 4096},
+						"",
+					},
+				},
+				kind: "text/event-stream", answer: []plainRow{}, responses: map[string]string{"rows": `[{"userId":123,
+					"nickName":"alice","score":4500,"rank":1,"updatedAt":"2026-02-02T10:30:00Z"}]`},
+				codes: []scoreboard.Code{scoreboard.CodeTokenUsed},
 			},
 		},
 	}

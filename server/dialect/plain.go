@@ -20,6 +20,9 @@ func newPlain(_ *Options, board string) *api.Dialect {
 			{Method: "POST", Path: "/scores", Access: api.AccessWrite, Handle: p.submit},
 			{Method: "GET", Path: "/leaderboard/top", Access: api.AccessTop, Handle: p.top},
 			{Method: "GET", Path: "/leaderboard/:user_id", Access: api.AccessUser, Handle: p.user},
+			{Method: "GET", Path: "/leaderboard/stream", Access: api.AccessStream, Stream: &api.DialectStream{
+				Board: scoreboard.BoardID(board), Format: PlainStream, Rows: topRows,
+			}},
 		},
 	}
 }

@@ -16,8 +16,9 @@ var DeltaStream = &realtime.Format{
 	},
 }
 
+// deltaUpdate is the rows, on connect and when they change.
 type deltaUpdate struct {
-	Type string     `json:"type"`
+	Type string     `json:"type"` // always leaderboard_update
 	Top  []deltaRow `json:"top"`
 	AsOf time.Time  `json:"asOf"`
 }

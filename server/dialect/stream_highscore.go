@@ -33,14 +33,16 @@ func highscoreFrame(kind string, data any) *realtime.Frame {
 }
 
 type (
+	// highscoreChange is the rows.
 	highscoreChange struct {
 		Entries   []highscoreRow `json:"entries"`
 		UpdatedAt time.Time      `json:"updated_at"`
 	}
+	// highscoreMove is a player's new score and rank.
 	highscoreMove struct {
 		PlayerID   string `json:"player_id"`
-		NewScore   int64  `json:"new_score"`
-		NewRank    int64  `json:"new_rank"`
+		NewScore   int64  `json:"new_score"`   // in points
+		NewRank    int64  `json:"new_rank"`    // from 1
 		RankChange string `json:"rank_change"` // places gained, with a sign
 	}
 )
