@@ -64,7 +64,8 @@ type Write struct {
 // Submit records a write. Its error is the native one.
 func (c *Call) Submit(w *Write) (*scoreboard.Receipt, error) {
 	request := &protocol.IncrementRequest{
-		UserID: w.User, Delta: w.Delta, EventID: cmp.Or(w.ServerEvent, w.Event), Timestamp: w.Timestamp, Board: w.Board, Action: w.Action,
+		UserID: w.User, Delta: w.Delta, EventID: cmp.Or(w.ServerEvent, w.Event),
+		Timestamp: w.Timestamp, Board: w.Board, Action: w.Action,
 		ActionToken: w.ActionToken, Attestation: w.Attestation,
 	}
 	if w.Timestamp == "" {

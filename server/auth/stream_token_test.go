@@ -49,7 +49,8 @@ func TestStreamTokens(t *testing.T) {
 	parts := strings.Split(token, ".")
 	claims := map[string]any{}
 	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
-	if err != nil || json.Unmarshal(payload, &claims) != nil || claims["scope"] != "ws_conn" || claims["sub"] != "alice" {
+	if err != nil || json.Unmarshal(payload, &claims) != nil || claims["scope"] != "ws_conn" ||
+		claims["sub"] != "alice" {
 		t.Fatalf("the claims: got %s, %v, want the scope ws_conn and the sub", payload, err)
 	}
 	key, err := hex.DecodeString(strings.Repeat("0f", 32))
