@@ -172,6 +172,12 @@ func TestDialectDelta(t *testing.T) {
 			field)
 	}
 	const path = "/delta/v1/score/update"
+	native := fmt.Sprintf(`{"user_id":"alice","delta":4500,"event_id":"other","timestamp":%q,"board":"plain"}`,
+		time.Now().UTC().Format(time.RFC3339))
+	if status, _, body := request(t, http.MethodPost, n.URL+"/v1/scores/increment", native,
+		bearer(h.token("alice", "", time.Hour))); status != http.StatusOK {
+		t.Fatalf("got %d %s", status, body)
+	}
 	h.exchange(
 		t, n,
 		exchange{"alice", "POST", path, update("alice", "10", "a1"), 200, `{"newScore":10}`},
@@ -179,6 +185,11 @@ func TestDialectDelta(t *testing.T) {
 		// A duplicate action is answered with the recorded score, whatever the delta.
 		exchange{"alice", "POST", path, update("alice", "10", "a1"), 200, `{"newScore":10}`},
 		exchange{"alice", "POST", path, update("alice", "99", "a1"), 200, `{"newScore":10}`},
+		// An action of another board is not answered with that board's score.
+		exchange{
+			"alice", "POST", path, update("alice", "4", "other"), 409, `{"error_code":"event_conflict",` +
+				`"message":"event other was already recorded with another payload","event_id":"other","request_id":"ID"}`,
+		},
 		exchange{"game score:update", "POST", path, update("bob", "4", "a1"), 200, `{"newScore":4}`},
 		exchange{"bob", "POST", path, update("alice", "4", "a3"), 401, `{"error_code":"unauthorized",` +
 			`"message":"the token is not for user alice","event_id":"a3","request_id":"ID"}`},

@@ -93,8 +93,9 @@ func (c *Call) Submit(w *Write) (*scoreboard.Receipt, error) {
 }
 
 // Recorded returns the receipt of the event that a write repeats with another payload,
-// after Submit has returned a conflict for it.
-func (c *Call) Recorded(w *Write) (*scoreboard.Receipt, error) {
+// after Submit has returned a conflict for it. If the event is of other boards only, it
+// returns the conflict.
+func (c *Call) Recorded(w *Write, conflict error) (*scoreboard.Receipt, error) {
 	user, err := scoreboard.ParseUserID(w.User)
 	if err != nil {
 		return nil, err
@@ -107,7 +108,12 @@ func (c *Call) Recorded(w *Write) (*scoreboard.Receipt, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &receipts[0], nil
+	for i := range receipts {
+		if string(receipts[i].Board.Family()) == w.Board {
+			return &receipts[i], nil
+		}
+	}
+	return nil, conflict
 }
 
 // BoardOf returns the board of a receipt.

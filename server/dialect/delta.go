@@ -71,7 +71,7 @@ func (d *delta) update(c *api.Call) error {
 	}
 	receipt, err := c.Submit(&w)
 	if scoreboard.CodeOf(err) == scoreboard.CodeEventConflict {
-		receipt, err = c.Recorded(&w)
+		receipt, err = c.Recorded(&w, err)
 	}
 	if err != nil {
 		return err
