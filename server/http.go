@@ -39,7 +39,7 @@ func (s *Server) makeAPI() error {
 	s.add("settings", s.settings)
 	s.register(s.store.Increments.Collectors()...)
 	if c.Has(config.RoleAPI) || c.Has(config.RoleRead) {
-		o.Reads, o.Ledger = s.reads, s.store.Reads
+		o.Reads, o.Ledger, o.Show = s.reads, s.store.Reads, s.profiles.Show
 		o.Boards = s.boards()
 	}
 	if c.Has(config.RoleGateway) {

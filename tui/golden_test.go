@@ -57,7 +57,7 @@ var scenes = []struct {
 		busy(s)
 		s.Update(boardsMsg{family: "daily", boards: []client.Board{
 			{Board: "daily"},
-			{Board: "daily:2026-11-20", Status: over, PeriodEnd: &start},
+			{Board: "daily:2026-11-20", Status: Ended, PeriodEnd: &start},
 			{Board: "daily:2026-11-21", Status: active},
 		}})
 		s.keys("down")
@@ -71,12 +71,12 @@ var scenes = []struct {
 	}},
 	{"help", true, func(s *screen) { busy(s); s.keys("?") }},
 	{"long", false, func(s *screen) { s.Update(stateMsg{state: hundred()}); s.View(); s.keys("pgdown", "down") }},
-	{"over", false, func(s *screen) {
+	{"ended", false, func(s *screen) {
 		s.Update(infoMsg{board: autumn(active)})
 		season := recorded()[1]
 		season.Board = "cup:autumn"
 		s.Update(stateMsg{state: season})
-		s.Update(infoMsg{board: autumn(over)})
+		s.Update(infoMsg{board: autumn(Ended)})
 	}},
 	{"frozen", false, func(s *screen) {
 		busy(s)

@@ -17,7 +17,9 @@ const (
 	active   = "active"
 	frozen   = "frozen"
 	archived = "archived"
-	over     = "over"
+	// Ended is the status of a period whose final standings are stored. The caller sets it:
+	// the server's is frozen.
+	Ended = "ended"
 )
 
 // statusWords describe a board's status.
@@ -25,7 +27,7 @@ var statusWords = map[string]string{
 	active:   "accepts scores again",
 	frozen:   "is frozen and accepts no scores",
 	archived: "is archived and accepts no scores",
-	over:     "has ended and accepts no scores",
+	Ended:    "has ended and accepts no scores",
 }
 
 // degradedWords say what the reasons of degraded boards mean.
@@ -68,7 +70,7 @@ func (m *model) setInfo(msg infoMsg) {
 	m.info = msg.board
 	switch {
 	case was.Board != m.info.Board || was.Status == m.info.Status:
-	case m.info.Status == over:
+	case m.info.Status == Ended:
 		m.setFinale(m.info.Board, m.board.rows)
 	case statusWords[m.info.Status] != "":
 		m.tell("the board " + statusWords[m.info.Status])
@@ -183,7 +185,7 @@ func (m *model) periodWords(period string) string {
 		words = "all time"
 	}
 	if b.PeriodEnd != nil {
-		if left := b.PeriodEnd.Sub(m.now()); left > 0 && b.Status != over {
+		if left := b.PeriodEnd.Sub(m.now()); left > 0 && b.Status != Ended {
 			words += m.theme.between + "ends in " + countdown(left)
 		} else {
 			words += m.theme.between + "ended " + b.PeriodEnd.Format("2 Jan 15:04") + " UTC"
@@ -239,7 +241,7 @@ func (m *model) banners() (lines []string) {
 		add(th.warn, "frozen by an operator: no scores are accepted, reads work as usual")
 	case archived:
 		add(th.warn, "archived: no scores are accepted; the standings are read from PostgreSQL")
-	case over:
+	case Ended:
 		text := "this period has ended: these are its final standings"
 		if h := m.info.StandingsHash; len(h) >= 12 {
 			text += ", sealed as " + h[:12]

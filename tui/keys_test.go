@@ -203,7 +203,7 @@ func TestSwitchingBoards(t *testing.T) {
 		}
 		return []client.Board{
 			{Board: family},
-			{Board: family + ":2026-11-20", Status: over, PeriodEnd: &start},
+			{Board: family + ":2026-11-20", Status: Ended, PeriodEnd: &start},
 			{Board: family + ":2026-11-21"},
 		}, nil
 	}

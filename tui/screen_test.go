@@ -230,7 +230,7 @@ func autumn(status string) client.Board {
 	b := client.Board{
 		Board: "cup:autumn", Period: "season", Status: status, TimeZone: "UTC", PeriodStart: &began, PeriodEnd: &ends,
 	}
-	if status == over {
+	if status == Ended {
 		b.StandingsHash = "3fa94c1e7b20d85e"
 	}
 	return b
@@ -304,7 +304,7 @@ func TestBannersSayWhatIsUnusual(t *testing.T) {
 	}{
 		{"frozen", recorded()[0], frozen, "frozen by an operator"},
 		{"archived", recorded()[0], archived, "archived: no scores are"},
-		{"over", recorded()[0], over, "this period has ended"},
+		{"over", recorded()[0], Ended, "this period has ended"},
 		{"polling", polling, active, "polling every few seconds: 5 of 5"},
 		{"degraded", degraded, active, "degraded: Redis does not answer"},
 		{"unknown", unknown, active, "degraded: of a newer server"},

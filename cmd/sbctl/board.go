@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/tui"
 )
 
 func newBoardCmd(p *program) *cobra.Command {
@@ -210,6 +211,15 @@ func currentSeasons(ctx context.Context, c *client.Client, boards []client.Board
 	return current, nil
 }
 
+// sealed returns a board with the status ended in place of frozen, once its period has
+// ended and its final standings are stored.
+func sealed(b client.Board) client.Board {
+	if b.Status == "frozen" && b.ClosedAt != nil {
+		b.Status = tui.Ended
+	}
+	return b
+}
+
 // statusCell is a board's status. A period that has ended, and a board with seasons whose
 // last one has, has ended: it accepts no scores, even before its status says so. current is
 // the current period of a board with periods, nil if there is none or it is not known.
@@ -219,9 +229,9 @@ func statusCell(b, current *client.Board) string {
 		end = current.PeriodEnd
 	}
 	if b.Status == "active" && end != nil && !time.Now().Before(*end) {
-		return "ended"
+		return tui.Ended
 	}
-	return b.Status
+	return sealed(*b).Status
 }
 
 // shownBoard is a board and the status of its ranking.

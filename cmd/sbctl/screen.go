@@ -19,7 +19,11 @@ func (p *program) screen(
 	watch func(context.Context, string) <-chan client.State,
 ) tui.Options {
 	return tui.Options{
-		Board: board, Watch: watch, Explain: p.explain, Status: c.Status, User: c.User, BoardInfo: c.Board,
+		Board: board, Watch: watch, Explain: p.explain, Status: c.Status, User: c.User,
+		BoardInfo: func(ctx context.Context, board string) (client.Board, error) {
+			b, err := c.Board(ctx, board)
+			return sealed(b), err
+		},
 		Me: func(ctx context.Context, board string, neighbours int) (client.Place, error) {
 			place, err := c.Me(ctx, client.PlaceQuery{Board: board, Neighbours: neighbours})
 			var e *client.Error
@@ -42,8 +46,14 @@ func (p *program) screen(
 			page, err := c.Flags(ctx, client.FlagQuery{})
 			return page.Flags, err
 		},
-		Boards: func(ctx context.Context, family string) ([]client.Board, error) { return allBoards(ctx, c, family) },
-		Act:    func(ctx context.Context, a tui.Action) error { return act(ctx, c, a) },
+		Boards: func(ctx context.Context, family string) ([]client.Board, error) {
+			boards, err := allBoards(ctx, c, family)
+			for i := range boards {
+				boards[i] = sealed(boards[i])
+			}
+			return boards, err
+		},
+		Act: func(ctx context.Context, a tui.Action) error { return act(ctx, c, a) },
 		// OSC 52 sets the terminal's clipboard, also over ssh.
 		Copy: func(text string) error {
 			_, err := io.WriteString(p.stdout, ansi.SetSystemClipboard(text))

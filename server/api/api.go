@@ -104,6 +104,7 @@ type Options struct {
 	Ranker       Ranker
 	Reads        Leaderboard
 	Profiles     Profiles
+	Show         func(context.Context, []scoreboard.Entry) // adds profiles to rows; set where Reads is
 	Ledger       Statements
 	Live         Live
 	WebSockets   WebSockets

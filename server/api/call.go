@@ -196,18 +196,13 @@ func (c *Call) Stale() bool { return c.rejection != nil }
 // Entry returns a user's row of a board and the time of which it is; not_found without
 // a score.
 func (c *Call) Entry(board *scoreboard.Board, user scoreboard.UserID) (*scoreboard.Entry, time.Time, error) {
-	if c.rejection != nil {
-		return nil, time.Time{}, c.rejection
-	}
-	list, err := c.api.Reads.List(c.gin.Request.Context(), board, []scoreboard.UserID{user})
+	place, err := c.Place(board, user, 0, 0)
 	if err != nil {
 		return nil, time.Time{}, err
 	}
-	if len(list.Entries) == 0 {
-		return nil, time.Time{}, scoreboard.Errorf(
-			scoreboard.CodeNotFound, "user %s has no score on board %s", user, board.ID)
-	}
-	return &list.Entries[0], list.AsOf, nil
+	row := []scoreboard.Entry{{User: place.User, Score: place.Score, Rank: place.Rank}}
+	c.api.Show(c.gin.Request.Context(), row)
+	return &row[0], place.AsOf, nil
 }
 
 // Respond answers 200 with a value as JSON.
