@@ -188,7 +188,8 @@ func TestDialectDelta(t *testing.T) {
 		// An action of another board is not answered with that board's score.
 		exchange{
 			"alice", "POST", path, update("alice", "4", "other"), 409, `{"error_code":"event_conflict",` +
-				`"message":"event other was already recorded with another payload","event_id":"other","request_id":"ID"}`,
+				`"message":"event other was already recorded with another payload","event_id":"other",` +
+				`"request_id":"ID"}`,
 		},
 		exchange{"game score:update", "POST", path, update("bob", "4", "a1"), 200, `{"newScore":4}`},
 		exchange{"bob", "POST", path, update("alice", "4", "a3"), 401, `{"error_code":"unauthorized",` +
