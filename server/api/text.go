@@ -12,7 +12,7 @@ import (
 )
 
 // maxParameter bounds a parameter of a path or a query, in characters. The token of a
-// stream may be a bearer token, which package auth bounds.
+// dialect's stream may be a bearer token, which package auth bounds.
 const (
 	maxParameter      = 1024
 	maxTokenParameter = 4096
@@ -25,11 +25,15 @@ const (
 // anything is changed, so that no change is left without its audit entry.
 func (r route) checkText(c *gin.Context) error {
 	for _, p := range c.Params {
-		if err := checkParameter(p.Key, p.Value); err != nil {
+		if err := checkParameter(p.Key, p.Value, maxParameter); err != nil {
 			return err
 		}
 	}
-	if err := r.query.checkQuery(c.Request.URL.RawQuery); err != nil {
+	longestToken := maxParameter
+	if r.stream != nil && r.dialect != nil {
+		longestToken = maxTokenParameter
+	}
+	if err := r.query.checkQuery(c.Request.URL.RawQuery, longestToken); err != nil {
 		return err
 	}
 	if agent := c.Request.UserAgent(); !scoreboard.IsText(agent) {
@@ -53,7 +57,7 @@ var (
 // misspelled one would otherwise be as if absent, and of two values one would be
 // ignored. An empty parameter is as if absent; handlers read parameters with
 // gin.Context.Query, which does not tell the two apart.
-func (known parameters) checkQuery(raw string) error {
+func (known parameters) checkQuery(raw string, longestToken int) error {
 	if raw == "" {
 		return nil
 	}
@@ -71,7 +75,11 @@ func (known parameters) checkQuery(raw string) error {
 		if len(name) > maxParameter || !scoreboard.IsText(name) {
 			return scoreboard.Invalid("", "parameter names must be UTF-8 without control characters")
 		}
-		if err := checkParameter(name, value); err != nil {
+		longest := maxParameter
+		if name == tokenParameter {
+			longest = longestToken
+		}
+		if err := checkParameter(name, value, longest); err != nil {
 			return err
 		}
 		if slices.Equal(known, anyParameters) {
@@ -89,13 +97,9 @@ func (known parameters) checkQuery(raw string) error {
 	return nil
 }
 
-func checkParameter(name, value string) error {
+func checkParameter(name, value string, longest int) error {
 	if !scoreboard.IsText(value) {
 		return scoreboard.Invalid(name, "%s must be UTF-8 without control characters", name)
-	}
-	longest := maxParameter
-	if name == tokenParameter {
-		longest = maxTokenParameter
 	}
 	if utf8.RuneCountInString(value) > longest {
 		return scoreboard.Invalid(name, "%s must be at most %d characters", name, longest)
