@@ -62,7 +62,7 @@ func TestImpossibleNoticesAreReported(t *testing.T) {
 			}
 			select {
 			case err := <-bad:
-				if !strings.Contains(err.Error(), "calendar") {
+				if !strings.Contains(err.Error(), "invalid time") {
 					t.Errorf("%q: got %v", notice, err)
 				}
 			case <-time.After(5 * time.Second):
