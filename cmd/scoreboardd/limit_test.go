@@ -169,8 +169,9 @@ func TestRequestsSurviveHangingRedis(t *testing.T) {
 	for i, k := range kinds {
 		after := p95(k.do, 1000)
 		t.Logf("%s: p95 %s, and %s while Redis hangs", k.name, before[i], after)
-		// It includes the store's work in place of Redis, but no timeout.
-		if most := 2*before[i] + 40*time.Millisecond; after > most {
+		// It includes the store's work in place of Redis, and the noise of a busy machine, but
+		// no timeout.
+		if most := 2*before[i] + 80*time.Millisecond; after > most {
 			t.Errorf("%s: p95 is %s while Redis hangs, want at most %s", k.name, after, most)
 		}
 	}

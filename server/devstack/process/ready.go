@@ -3,7 +3,9 @@ package process
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net"
+	"strconv"
 	"time"
 )
 
@@ -33,13 +35,24 @@ func (p *Process) AwaitReady(ctx context.Context, answers func(context.Context) 
 	}
 }
 
-// FreePort returns a free port. If another process takes it first, the start of the
-// server fails.
+// Ports of servers are below those that systems give to outgoing connections (from 32768
+// on Linux, 49152 elsewhere): one of those may be taken between the choice of a port and
+// the start of its server.
+const lowestPort, highestPort = 15000, 32767
+
+// portTries bounds the search; most ports are free.
+const portTries = 100
+
+// FreePort returns a free port. If another server takes it first, the start fails.
 func FreePort(ctx context.Context) (int, error) {
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("find a free port: %w", err)
+	var err error
+	for range portTries {
+		port := lowestPort + rand.IntN(highestPort-lowestPort+1)
+		var l net.Listener
+		l, err = new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err == nil {
+			return port, l.Close()
+		}
 	}
-	port := l.Addr().(*net.TCPAddr).Port
-	return port, l.Close()
+	return 0, fmt.Errorf("find a free port: %w", err)
 }
