@@ -110,18 +110,20 @@ func TestStreamSurvivesRedisOutage(t *testing.T) {
 	t.Parallel()
 	server := backendtest.OwnRedis(t)
 	rdb := backendtest.RedisClient(t, server.URL)
-	in := make(chan []scoreboard.Record)
+	in := make(channel)
 	m := mirror.New([]mirror.Feed{{
-		Name: "delta", Board: "global", Sources: []mirror.Source{channel(in)}, Sink: newStream(rdb, 1000),
+		Name: "delta", Board: "global", Sources: []mirror.Source{in}, Sink: newStream(rdb, 1000),
 	}}, quiet)
 	backendtest.Run(t, m.Run)
-	in <- []scoreboard.Record{record(0, change("global", "alice", 1))}
+	in.send(t, []scoreboard.Record{record(0, change("global", "alice", 1))})
 	server.Stop()
-	in <- []scoreboard.Record{record(1, change("global", "alice", 2)), record(2, change("global", "alice", 3))}
+	in.send(t, []scoreboard.Record{
+		record(1, change("global", "alice", 2)), record(2, change("global", "alice", 3)),
+	})
 	await(t, "the outage to be reported", func() bool { return m.Problem() != "" })
 	server.Start()
-	in <- []scoreboard.Record{record(3, change("global", "alice", 4))}
-	in <- nil // the one before is handled
+	in.send(t, []scoreboard.Record{record(3, change("global", "alice", 4))})
+	in.send(t, nil) // the one before is handled
 	var got []string
 	for _, e := range rdb.XRange(t.Context(), streamKey, "-", "+").Val() {
 		got = append(got, e.Values["newScore"].(string))
@@ -133,6 +135,16 @@ func TestStreamSurvivesRedisOutage(t *testing.T) {
 
 // channel is a source that hands out what is sent to it.
 type channel chan []scoreboard.Record
+
+// send waits until the records before are handled.
+func (c channel) send(t *testing.T, records []scoreboard.Record) {
+	t.Helper()
+	select {
+	case c <- records:
+	case <-time.After(time.Minute):
+		t.Fatal("the records before are not handled")
+	}
+}
 
 func (c channel) Consume(
 	ctx context.Context, handle func(context.Context, []scoreboard.Record) (map[int]int64, error),
