@@ -79,7 +79,10 @@ func (m *Mirror) settings() []setting {
 			"scoreboard.cloudevents.v1", fixed, &m.CloudEventsTopic,
 		},
 		{"mirror.partitions", "partitions of the topics of the role mirror", "6", fixed, &m.Partitions},
-		{"mirror.retention", "how long the topics and the stream of the role mirror keep entries", "24h", fixed, &m.Retention},
+		{
+			"mirror.retention", "how long the topics and the stream of the role mirror keep entries", "24h", fixed,
+			&m.Retention,
+		},
 		{
 			"mirror.group", "consumer groups of the role mirror: this, a hyphen, and plain, delta or cloudevents",
 			"scoreboard-mirror", fixed, &m.Group,
