@@ -43,16 +43,28 @@ type Creator interface {
 	FindBoard(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Board, error)
 }
 
+// findOrCreate returns a board, which another node may create at the same time.
+func findOrCreate(ctx context.Context, b *scoreboard.Board, boards Creator) (*scoreboard.Board, error) {
+	found, err := boards.FindBoard(ctx, b.ID)
+	if scoreboard.CodeOf(err) == scoreboard.CodeNotFound {
+		found, err = boards.CreateBoard(ctx, b, nil, nil)
+		if scoreboard.CodeOf(err) == scoreboard.CodeConflict {
+			found, err = boards.FindBoard(ctx, b.ID)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("find or create board %s: %w", b.ID, err)
+	}
+	return found, nil
+}
+
 // EnsureBoards creates the boards of the enabled dialects that do not exist. It fails if
 // one exists that does not keep scores as its dialect says.
 func EnsureBoards(ctx context.Context, c *config.Dialects, boards Creator) error {
 	for _, b := range boardsOf(c) {
-		found, err := boards.CreateBoard(ctx, &b, nil, nil)
-		if scoreboard.CodeOf(err) == scoreboard.CodeConflict {
-			found, err = boards.FindBoard(ctx, b.ID)
-		}
+		found, err := findOrCreate(ctx, &b, boards)
 		if err != nil {
-			return fmt.Errorf("create board %s: %w", b.ID, err)
+			return err
 		}
 		if found.Mode != b.Mode || b.Mode == scoreboard.ModeBest && found.Order != b.Order {
 			return fmt.Errorf("board %s has mode %s and order %s, and its dialect requires mode %s and order %s: "+

@@ -72,40 +72,59 @@ func TestFirstRowsIncludeThePlace(t *testing.T) {
 }
 
 // existing are boards; others can be created.
-type existing map[scoreboard.BoardID]*scoreboard.Board
+type existing struct {
+	boards    map[scoreboard.BoardID]*scoreboard.Board
+	unseen    scoreboard.BoardID // that another node creates after the first look
+	conflicts []scoreboard.BoardID
+}
 
-func (e existing) CreateBoard(
+func (e *existing) CreateBoard(
 	_ context.Context, b *scoreboard.Board, _ *scoreboard.Span, _ *scoreboard.AuditEntry,
 ) (*scoreboard.Board, error) {
-	if e[b.ID] != nil {
+	if e.boards[b.ID] != nil {
+		e.conflicts = append(e.conflicts, b.ID)
 		return nil, scoreboard.Errorf(scoreboard.CodeConflict, "board %s exists", b.ID)
 	}
-	e[b.ID] = b
+	e.boards[b.ID] = b
 	return b, b.Check()
 }
 
-func (e existing) FindBoard(_ context.Context, id scoreboard.BoardID) (*scoreboard.Board, error) {
-	return e[id], nil
+func (e *existing) FindBoard(_ context.Context, id scoreboard.BoardID) (*scoreboard.Board, error) {
+	if id == e.unseen {
+		e.unseen = ""
+	} else if b := e.boards[id]; b != nil {
+		return b, nil
+	}
+	return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "board %s does not exist", id)
 }
 
-// A dialect does not write to a board that counts in another way.
+// A dialect does not write to a board that counts in another way. A board that exists is
+// not created again, which PostgreSQL would log as an error, unless two nodes start at once.
 func TestEnsureBoards(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{"plain": "", "global": "has mode increment", "races": "order lowest"} {
-		boards := existing{
+		boards := &existing{unseen: "races", boards: map[scoreboard.BoardID]*scoreboard.Board{
 			"global": {ID: "global", Mode: scoreboard.ModeIncrement, Order: scoreboard.OrderHighest},
 			"races":  {ID: "races", Mode: scoreboard.ModeBest, Order: scoreboard.OrderLowest},
-		}
+		}}
 		c := &config.Dialects{Names: config.DialectNames}
 		c.Highscore.Board, c.Delta.Board, c.Module.Board, c.Plain.Board = "highscore", "global", "global", name
 		err := EnsureBoards(t.Context(), c, boards)
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: got %v, want %q", name, err, want)
 		}
+		var conflicts []scoreboard.BoardID
+		if name == "races" {
+			conflicts = append(conflicts, "races")
+		}
+		if !slices.Equal(boards.conflicts, conflicts) {
+			t.Errorf("%s: got conflicts at %v, want %v", name, boards.conflicts, conflicts)
+		}
 		if want != "" {
 			continue
 		}
-		if b := boards["highscore"]; b == nil || b.Period != scoreboard.PeriodMonthly || b.Mode != scoreboard.ModeBest {
+		b := boards.boards["highscore"]
+		if b == nil || b.Period != scoreboard.PeriodMonthly || b.Mode != scoreboard.ModeBest {
 			t.Errorf("highscore was created as %+v", b)
 		}
 	}
