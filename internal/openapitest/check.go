@@ -48,11 +48,7 @@ func Check(t testing.TB, document []byte) map[string][]json.RawMessage {
 	if d.OpenAPI != "3.1.0" || d.Info.Title == "" || d.Info.Version == "" || len(d.Servers) != 1 {
 		t.Errorf("got openapi %q, info %+v, servers %v", d.OpenAPI, d.Info, d.Servers)
 	}
-	walk(root, func(node Object) {
-		if ref, ok := node["$ref"].(string); ok && resolve(root, ref) == nil {
-			t.Errorf("%s does not resolve", ref)
-		}
-	})
+	CheckReferences(t, root)
 	c := checker{t, schematest.New(t, document), map[string][]json.RawMessage{}}
 	for name, s := range d.Components.Schemas {
 		c.sentence(name, s.Description)
@@ -76,11 +72,7 @@ func Check(t testing.TB, document []byte) map[string][]json.RawMessage {
 					inPath = append(inPath, p.Name)
 				}
 			}
-			for _, part := range placeholder.FindAllStringSubmatch(path, -1) {
-				if !slices.Contains(inPath, part[1]) {
-					t.Errorf("%s: {%s} is not a parameter", name, part[1])
-				}
-			}
+			CheckPath(t, name, path, inPath)
 			if o.RequestBody != nil {
 				c.body(name+" request", o.RequestBody, "paths", path, method, "requestBody")
 			}
@@ -140,6 +132,37 @@ func (c checker) body(name string, text json.RawMessage, path ...string) {
 	}
 }
 
+// CheckReferences fails for a reference that does not resolve in a document.
+func CheckReferences(t testing.TB, document any) {
+	t.Helper()
+	walk(document, func(node Object) {
+		if ref, ok := node["$ref"].(string); ok && Resolve(document, ref) == nil {
+			t.Errorf("%s does not resolve", ref)
+		}
+	})
+}
+
+// CheckPath fails for a placeholder of an operation's path without a parameter.
+func CheckPath(t testing.TB, operation, path string, parameters []string) {
+	t.Helper()
+	for _, part := range placeholder.FindAllStringSubmatch(path, -1) {
+		if !slices.Contains(parameters, part[1]) {
+			t.Errorf("%s: {%s} is not a parameter", operation, part[1])
+		}
+	}
+}
+
+// InBraces returns the path of a route as OpenAPI writes it: /:id is /{id}.
+func InBraces(path string) string {
+	parts := strings.Split(path, "/")
+	for i, p := range parts {
+		if name, ok := strings.CutPrefix(p, ":"); ok {
+			parts[i] = "{" + name + "}"
+		}
+	}
+	return strings.Join(parts, "/")
+}
+
 func walk(v any, visit func(Object)) {
 	switch v := v.(type) {
 	case Object:
@@ -154,7 +177,9 @@ func walk(v any, visit func(Object)) {
 	}
 }
 
-func resolve(node any, ref string) any {
+// Resolve returns what a reference such as #/components/schemas/Error is to, nil for
+// nothing.
+func Resolve(node any, ref string) any {
 	for part := range strings.SplitSeq(strings.TrimPrefix(ref, "#/"), "/") {
 		m, ok := node.(Object)
 		if !ok {

@@ -215,17 +215,8 @@ func (a *API) mountDocument(d *Dialect) error {
 	if err != nil {
 		return fmt.Errorf("write the document of the dialect %s: %w", d.Name, err)
 	}
-	path := DocumentPath(d.Name)
-	a.engine.Handle(http.MethodGet, path, a.serve(route{
-		method: http.MethodGet, path: path, query: anyParameters, scope: noToken, rate: byAddress, audit: unaudited,
-		data: showsNothing,
-		handle: func(c *gin.Context, _ *auth.Claims) error {
-			c.Header("Cache-Control", "max-age=300")
-			c.Header("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
-			c.Data(http.StatusOK, "application/json", body)
-			return nil
-		},
-	}))
+	r := documentRoute(DocumentPath(d.Name), body)
+	a.engine.Handle(r.method, r.path, a.serve(r))
 	return nil
 }
 
@@ -273,20 +264,25 @@ func (a *API) engineOf(r *http.Request) *gin.Engine {
 	if len(a.hosts) == 0 {
 		return a.engine
 	}
-	host := strings.ToLower(r.Host)
-	if e := a.hosts[host]; e != nil {
-		return e
-	}
-	name, _, _ := strings.Cut(host, ":")
-	if e := a.hosts[name]; e != nil {
-		return e
+	for _, host := range hostsOf(r) {
+		if e := a.hosts[host]; e != nil {
+			return e
+		}
 	}
 	return a.engine
 }
 
+// hostsOf returns the hosts that a dialect of a request may be mounted at: with the
+// port, without it.
+func hostsOf(r *http.Request) [2]string {
+	host := strings.ToLower(r.Host)
+	name, _, _ := strings.Cut(host, ":")
+	return [2]string{host, name}
+}
+
 // dialectOf returns the dialect in whose shape to answer a request, nil for the native
-// one. A request that no route matches is of the dialect that has its path, if it is
-// literal, or all of its host.
+// one. A request that no route matches, such as one with another method, is answered by
+// the dialect that has its path, if the path has no parameters.
 func (a *API) dialectOf(c *gin.Context) *Dialect {
 	if d, ok := c.Get(keyDialect); ok {
 		return d.(*Dialect) //nolint:forcetypeassert // serve sets it
@@ -294,12 +290,10 @@ func (a *API) dialectOf(c *gin.Context) *Dialect {
 	if len(a.claimed) == 0 {
 		return nil
 	}
-	host := strings.ToLower(c.Request.Host)
-	name, _, _ := strings.Cut(host, ":")
-	for _, h := range []string{host, name, ""} {
-		if d := a.claimed[claimedPath{h, c.Request.URL.Path}]; d != nil {
+	for _, host := range hostsOf(c.Request) {
+		if d := a.claimed[claimedPath{host, c.Request.URL.Path}]; d != nil {
 			return d
 		}
 	}
-	return nil
+	return a.claimed[claimedPath{"", c.Request.URL.Path}]
 }

@@ -31,12 +31,6 @@ var documentation = docs.New(repository.Docs, openAPI)
 // docsRoutes are the routes of the documentation and of the OpenAPI document. They need
 // no token, because neither contains data.
 func (a *API) docsRoutes() []route {
-	open := func(path string, handle handler) route {
-		return route{
-			method: "GET", path: path, query: anyParameters, scope: noToken, rate: byAddress, audit: unaudited,
-			data: showsNothing, handle: handle,
-		}
-	}
 	page := func(c *gin.Context, _ *auth.Claims) error {
 		name := c.Param("page") // empty for the index
 		known, err := documentation.Serve(c.Writer, c.Request, name)
@@ -46,12 +40,24 @@ func (a *API) docsRoutes() []route {
 		return err
 	}
 	return []route{
-		open(docsPath, page), open(docsPagePath, page),
-		open(openAPIPath, func(c *gin.Context, _ *auth.Claims) error {
-			c.Header("Cache-Control", "max-age=300")
-			c.Header("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
-			c.Data(http.StatusOK, "application/json", openAPI)
-			return nil
-		}),
+		openRoute(docsPath, page), openRoute(docsPagePath, page), documentRoute(openAPIPath, openAPI),
 	}
+}
+
+// openRoute is a route that needs no token, because its answers contain no data.
+func openRoute(path string, handle handler) route {
+	return route{
+		method: http.MethodGet, path: path, query: anyParameters, scope: noToken, rate: byAddress, audit: unaudited,
+		data: showsNothing, handle: handle,
+	}
+}
+
+// documentRoute serves an OpenAPI document.
+func documentRoute(path string, document []byte) route {
+	return openRoute(path, func(c *gin.Context, _ *auth.Claims) error {
+		c.Header("Cache-Control", "max-age=300")
+		c.Header("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+		c.Data(http.StatusOK, "application/json", document)
+		return nil
+	})
 }

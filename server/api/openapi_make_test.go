@@ -46,7 +46,7 @@ func makeDocument(t *testing.T) []byte {
 	paths := object{}
 	for _, o := range operations() {
 		method, path, _ := strings.Cut(o.route, " ")
-		path = inBraces(path)
+		path = openapitest.InBraces(path)
 		methods, ok := paths[path].(object)
 		if !ok {
 			methods = object{}
@@ -97,16 +97,6 @@ func makeDocument(t *testing.T) []byte {
 
 func headerScheme(name, description string) object {
 	return object{"type": "apiKey", "in": "header", "name": name, "description": description}
-}
-
-func inBraces(path string) string {
-	parts := strings.Split(path, "/")
-	for i, p := range parts {
-		if name, ok := strings.CutPrefix(p, ":"); ok {
-			parts[i] = "{" + name + "}"
-		}
-	}
-	return strings.Join(parts, "/")
 }
 
 // checkQuery fails unless exactly the parameters of the route table are described.

@@ -9,11 +9,11 @@ import (
 	"net/http/httptest"
 	"os"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/scoreboard/scoreboard/internal/openapitest"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -124,12 +124,7 @@ func TestOpenAPIValid(t *testing.T) {
 	if info := d["info"].(map[string]any); d["openapi"] != "3.1.0" || info["title"] == "" || info["version"] == "" {
 		t.Errorf("openapi %v, info %v", d["openapi"], info)
 	}
-	walk(d, func(node map[string]any) {
-		if ref, ok := node["$ref"].(string); ok && resolve(d, ref) == nil {
-			t.Errorf("%s does not resolve", ref)
-		}
-	})
-	placeholder := regexp.MustCompile(`\{(\w+)\}`)
+	openapitest.CheckReferences(t, d)
 	ids := map[string]bool{}
 	for path, methods := range d["paths"].(map[string]any) {
 		for method, o := range methods.(map[string]any) {
@@ -142,23 +137,21 @@ func TestOpenAPIValid(t *testing.T) {
 			if op["summary"] == "" || len(op["responses"].(map[string]any)) == 0 {
 				t.Errorf("%s %s: %v", method, path, op)
 			}
-			named := map[string]bool{}
+			var inPath []string
 			parameters, _ := op["parameters"].([]any)
 			for _, p := range parameters {
 				p := p.(map[string]any)
-				named[p["in"].(string)+" "+p["name"].(string)] = true
+				if p["in"] == "path" {
+					inPath = append(inPath, p["name"].(string))
+				}
 				if p["in"] == "path" && p["required"] != true || p["description"] == "" {
 					t.Errorf("%s %s: parameter %v", method, path, p)
 				}
 			}
-			for _, part := range placeholder.FindAllStringSubmatch(path, -1) {
-				if !named["path "+part[1]] {
-					t.Errorf("%s %s: {%s} is not a parameter", method, path, part[1])
-				}
-			}
+			openapitest.CheckPath(t, method+" "+path, path, inPath)
 			for status, answer := range op["responses"].(map[string]any) {
 				if ref, ok := answer.(map[string]any)["$ref"].(string); ok {
-					answer = resolve(d, ref)
+					answer = openapitest.Resolve(d, ref)
 				}
 				if description, _ := answer.(map[string]any)["description"].(string); description == "" {
 					t.Errorf("%s %s: answer %s has no description", method, path, status)
@@ -166,32 +159,6 @@ func TestOpenAPIValid(t *testing.T) {
 			}
 		}
 	}
-}
-
-func walk(v any, visit func(map[string]any)) {
-	switch v := v.(type) {
-	case map[string]any:
-		visit(v)
-		for _, child := range v {
-			walk(child, visit)
-		}
-	case []any:
-		for _, child := range v {
-			walk(child, visit)
-		}
-	}
-}
-
-func resolve(d map[string]any, ref string) any {
-	var node any = d
-	for part := range strings.SplitSeq(strings.TrimPrefix(ref, "#/"), "/") {
-		m, ok := node.(map[string]any)
-		if !ok {
-			return nil
-		}
-		node = m[part]
-	}
-	return node
 }
 
 // The document and the documentation need no token.

@@ -33,9 +33,8 @@ var moduleFields = fields{"user_id": "userId", "delta": "scoreIncrement", "actio
 func moduleError(status int, e *protocol.Error) (int, any) {
 	if e.Reason == string(scoreboard.ReasonActionBy) {
 		out := *e
-		moduleFields.translate(&out)
 		out.ErrorCode = string(scoreboard.CodeForbidden)
-		return http.StatusForbidden, &out
+		return moduleFields.nativeShape(http.StatusForbidden, &out)
 	}
 	return moduleFields.nativeShape(status, e)
 }
@@ -102,11 +101,11 @@ func (m *module) update(c *api.Call) error {
 
 // answer responds with a receipt and the first rows, which include it.
 func (m *module) answer(c *api.Call, receipt *scoreboard.Receipt) error {
-	place, err := c.PlaceOf(receipt)
+	board, err := c.BoardOf(receipt)
 	if err != nil {
 		return err
 	}
-	board, err := c.BoardOf(receipt)
+	place, err := c.Place(board, receipt.User, 0, receipt.Version)
 	if err != nil {
 		return err
 	}

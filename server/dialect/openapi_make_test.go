@@ -259,7 +259,7 @@ func TestOpenAPIDocuments(t *testing.T) {
 			described[d.operations[i].route] = true
 		}
 		for _, r := range dialects[name].Routes {
-			route := r.Method + " " + inBraces(r.Path)
+			route := r.Method + " " + openapitest.InBraces(r.Path)
 			if !described[route] {
 				t.Errorf("%s: %s is not described", name, route)
 			}
@@ -272,14 +272,4 @@ func TestOpenAPIDocuments(t *testing.T) {
 	if len(documents()) != len(config.DialectNames) {
 		t.Error("a dialect has no document")
 	}
-}
-
-func inBraces(path string) string {
-	parts := strings.Split(path, "/")
-	for i, p := range parts {
-		if name, ok := strings.CutPrefix(p, ":"); ok {
-			parts[i] = "{" + name + "}"
-		}
-	}
-	return strings.Join(parts, "/")
 }
