@@ -42,9 +42,6 @@ func (c *Call) Header(name string) string { return c.gin.GetHeader(name) }
 // SetHeader sets a header of the response.
 func (c *Call) SetHeader(name, value string) { c.gin.Writer.Header().Set(name, value) }
 
-// Now is the time by the server's clock.
-func (c *Call) Now() time.Time { return c.api.Now() }
-
 // TopN is the number of rows of the setting reads.top_n.
 func (c *Call) TopN() int { return c.api.currentPolicy().TopN }
 

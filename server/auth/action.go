@@ -1,14 +1,10 @@
 package auth
 
 import (
-	"crypto/hkdf"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
-	"encoding/hex"
-	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -33,13 +29,9 @@ type ActionTokens struct{ key []byte }
 
 // NewActionTokens derives the key from a master key of 32 bytes in hex.
 func NewActionTokens(masterKey string) (*ActionTokens, error) {
-	raw, err := hex.DecodeString(masterKey)
-	if err != nil || len(raw) != 32 {
-		return nil, errors.New("auth.master_key must be 32 bytes in hex")
-	}
-	key, err := hkdf.Key(sha256.New, raw, nil, "scoreboard action tokens", sha256.Size)
+	key, err := deriveKey(masterKey, "action tokens")
 	if err != nil {
-		return nil, fmt.Errorf("derive the key of action tokens: %w", err)
+		return nil, err
 	}
 	return &ActionTokens{key}, nil
 }

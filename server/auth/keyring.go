@@ -64,9 +64,9 @@ func passed(end, now time.Time) bool { return !end.IsZero() && !now.Before(end) 
 
 // NewKeyring decrypts secrets with a master key of 32 bytes in hex.
 func NewKeyring(masterKey string, store KeyStore, log *slog.Logger, now func() time.Time) (*Keyring, error) {
-	raw, err := hex.DecodeString(masterKey)
-	if err != nil || len(raw) != 32 {
-		return nil, errors.New("auth.master_key must be 32 bytes in hex")
+	raw, err := decodeMasterKey(masterKey)
+	if err != nil {
+		return nil, err
 	}
 	block, err := aes.NewCipher(raw)
 	if err != nil {

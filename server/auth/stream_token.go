@@ -2,10 +2,7 @@ package auth
 
 import (
 	"context"
-	"crypto/hkdf"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
@@ -45,13 +42,9 @@ type StreamTokens struct {
 // NewStreamTokens derives the key from a master key of 32 bytes in hex, and uses rdb,
 // which the caller closes.
 func NewStreamTokens(masterKey string, rdb redis.UniversalClient, now func() time.Time) (*StreamTokens, error) {
-	raw, err := hex.DecodeString(masterKey)
-	if err != nil || len(raw) != 32 {
-		return nil, errors.New("auth.master_key must be 32 bytes in hex")
-	}
-	key, err := hkdf.Key(sha256.New, raw, nil, "scoreboard stream tokens", sha256.Size)
+	key, err := deriveKey(masterKey, "stream tokens")
 	if err != nil {
-		return nil, fmt.Errorf("derive the key of stream tokens: %w", err)
+		return nil, err
 	}
 	tickets := NewTickets(rdb, now)
 	tickets.prefix, tickets.life = "sb:stream-token:", StreamTokenLife

@@ -7,10 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"maps"
-	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -138,28 +135,9 @@ func TestStreamTokens(t *testing.T) {
 		t.Errorf("for another board: got %v, want forbidden", err)
 	}
 
-	var all sync.WaitGroup
-	var won, used atomic.Int32
-	for i := range 10 {
-		all.Go(func() {
-			c, err := []*auth.StreamTokens{here, there}[i%2].Redeem(t.Context(), token, "global")
-			switch {
-			case err == nil:
-				won.Add(1)
-				if c.User != "alice" || !slices.Equal(c.Scopes, who.Scopes) || !c.Expires.Equal(who.Expires) {
-					t.Errorf("redeemed: got %+v, want %+v", c, who)
-				}
-			case scoreboard.CodeOf(err) == scoreboard.CodeTokenUsed:
-				used.Add(1)
-			default:
-				t.Error(err)
-			}
-		})
-	}
-	all.Wait()
-	if won.Load() != 1 || used.Load() != 9 {
-		t.Errorf("got %d of 10 concurrent uses accepted, %d rejected as used; want 1 and 9", won.Load(), used.Load())
-	}
+	redeemConcurrently(t, who, func(i int) (*auth.Claims, error) {
+		return []*auth.StreamTokens{here, there}[i%2].Redeem(t.Context(), token, "global")
+	})
 	rdb.FlushDB(t.Context())
 	if _, err := here.Redeem(t.Context(), forgotten, "global"); scoreboard.CodeOf(err) != scoreboard.CodeUnauthorized {
 		t.Errorf("after Redis has lost it: got %v, want unauthorized", err)
