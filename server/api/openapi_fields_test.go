@@ -4,7 +4,7 @@ package api
 // comment on a field of package protocol comes first: what only one type has, or means
 // otherwise, is described there.
 var fieldMeanings = map[string]string{
-	"action_least": "minimum duration between the start of an action and its increment, such as 30s; 0s: any",
+	"action_least": "minimum duration between the start of an action and its increment, such as 30s; 0s means none",
 	"action_life":  "lifetime of an action token, 1s to 168h, such as 1h",
 	"age_ms":       "age of the response in milliseconds: the time since as_of",
 	"as_of":        "everything that was committed before this time is included",

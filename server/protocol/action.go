@@ -31,7 +31,7 @@ type Action struct {
 	Board         string    `json:"board,omitempty"`
 	Boards        []string  `json:"boards,omitempty"` // boards of the increment, if it names several
 	Action        string    `json:"action,omitempty"` // name of the action
-	LeastDuration string    `json:"least_duration"`   // minimum duration of the action, such as 30s; 0s: any
+	LeastDuration string    `json:"least_duration"`   // minimum duration of the action, such as 30s; 0s means none
 	MinDelta      int64     `json:"min_delta"`
 	MaxDelta      int64     `json:"max_delta"`
 	IssuedAt      time.Time `json:"issued_at"`  // start of the action
