@@ -1,9 +1,13 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
+	"net/url"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -188,24 +192,48 @@ func (a *API) newEngine() *gin.Engine {
 	// gin redirects before any middleware runs: without our headers and errors.
 	e.RedirectTrailingSlash = false
 	e.Use(a.identify, a.recoverPanic, a.cors)
-	e.NoRoute(a.unmatched(func(*http.Request) error {
+	e.NoRoute(a.unmatched(func(*gin.Context) error {
 		return scoreboard.Errorf(scoreboard.CodeNotFound, "no such route")
 	}))
-	e.NoMethod(a.unmatched(func(r *http.Request) error {
-		return scoreboard.Errorf(scoreboard.CodeMethodNotAllowed, "method %.20s is not allowed", r.Method)
+	e.NoMethod(a.unmatched(func(c *gin.Context) error {
+		c.Header("Allow", strings.Join(allowedMethods(e, c.Request.URL), ", "))
+		return scoreboard.Errorf(scoreboard.CodeMethodNotAllowed, "method %.20s is not allowed", c.Request.Method)
 	}))
 	return e
 }
 
 // unmatched answers requests that match no route.
-func (a *API) unmatched(why func(*http.Request) error) gin.HandlerFunc {
+func (a *API) unmatched(why func(*gin.Context) error) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		if err := take(c.Request.Context(), a.Limits.Address, address(c.Request)); err != nil {
 			a.fail(c, err)
 			return
 		}
-		a.fail(c, why(c.Request))
+		a.fail(c, why(c))
 	}
+}
+
+// allowedMethods returns the methods of the routes that match a URL's path. gin 1.12
+// sets Allow itself, but looks each method up in what it has read of the one before, so
+// that DELETE /leaderboard/top allows POST, which no route has.
+func allowedMethods(e *gin.Engine, u *url.URL) []string {
+	path := cmp.Or(u.RawPath, u.Path)
+	var methods []string
+	for _, r := range e.Routes() {
+		if matchesRoute(r.Path, path) && !slices.Contains(methods, r.Method) {
+			methods = append(methods, r.Method)
+		}
+	}
+	slices.Sort(methods)
+	return methods
+}
+
+// matchesRoute reports whether a route's path, which may have parameters, matches a path.
+func matchesRoute(route, path string) bool {
+	want, got := strings.Split(route, "/"), strings.Split(path, "/")
+	return slices.EqualFunc(want, got, func(want, got string) bool {
+		return want == got || strings.HasPrefix(want, ":")
+	})
 }
 
 // Configure replaces the policy.

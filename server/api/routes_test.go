@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -391,6 +392,34 @@ func TestTrailingSlash(t *testing.T) {
 			if h.Get(name) == "" {
 				t.Errorf("%s %s: no %s", r.method, path, name)
 			}
+		}
+	}
+}
+
+// A 405 names exactly the methods of the routes that match its path.
+func TestAllowedMethods(t *testing.T) {
+	t.Parallel()
+	a := everything(&trail{})
+	if err := a.Mount(&Dialect{
+		Name: "plain", Document: []byte("{}"),
+		Error: func(status int, e *protocol.Error) (int, any) { return status, e },
+		Routes: []DialectRoute{
+			{Method: "GET", Path: "/leaderboard/top", Access: AccessTop},
+			{Method: "GET", Path: "/leaderboard/:user_id", Access: AccessUser},
+			{Method: "POST", Path: "/scores", Access: AccessWrite},
+		},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		"/leaderboard/top": "GET", "/leaderboard/alice": "GET", pathTop: "GET", "/v1/actions": "POST",
+		"/v1/users/alice/profile": "GET, PUT", "/v1/users/a%2Fb/profile": "GET, PUT",
+		"/v1/boards/roll": "GET, PATCH, POST",
+	} {
+		w := httptest.NewRecorder()
+		a.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodDelete, path, nil))
+		if got := w.Header().Get("Allow"); w.Code != http.StatusMethodNotAllowed || got != want {
+			t.Errorf("DELETE %s: got %d, Allow: %s, want 405, %s", path, w.Code, got, want)
 		}
 	}
 }
