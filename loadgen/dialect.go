@@ -50,6 +50,36 @@ func (s *session) dialectURL(ctx context.Context) (string, error) {
 	return strings.TrimSuffix(at.String(), "/"), nil
 }
 
+// probeDialect checks that the server accepts a token for the writes of the plan's
+// dialect, which is at a URL. It writes nothing.
+func (s *session) probeDialect(ctx context.Context, dialect string, tokens client.TokenSource) error {
+	p := &s.options.Plan
+	token, err := tokens.Token(ctx)
+	if err != nil {
+		return err
+	}
+	method, path, body := codec.Probe(p.Dialect, p.Prefix+"probe", client.NewEventID())
+	req, err := http.NewRequestWithContext(ctx, method, dialect+path, strings.NewReader(body))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	req.Header.Set("Content-Type", "application/json")
+	res, err := s.web.Do(req)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = res.Body.Close() }()
+	text, err := io.ReadAll(io.LimitReader(res.Body, maxResponse))
+	if err != nil {
+		return err
+	}
+	if problem := codec.ProbeProblem(p.Dialect, res.StatusCode, text); problem != "" {
+		return fmt.Errorf("the load did not start: the dialect %s answered %s", p.Dialect, problem)
+	}
+	return nil
+}
+
 // minting is how many users' tokens are minted at once.
 const minting = 8
 

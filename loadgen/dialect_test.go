@@ -11,7 +11,8 @@ import (
 )
 
 // A load through a dialect uses its paths, tokens of its users and action tokens where it
-// needs them, and all its requests succeed.
+// needs them, and all its requests succeed. It needs no key, and no other part of the
+// native API than tokens.
 func TestRunThroughDialects(t *testing.T) {
 	t.Parallel()
 	s := clienttest.New(t, "dialects", strings.Join(plan.Dialects, ","), "ingest-actions", "load:1:100",
@@ -26,10 +27,17 @@ func TestRunThroughDialects(t *testing.T) {
 			if r.Method == http.MethodPost {
 				seen[r.Path]++
 			}
+			if strings.HasPrefix(r.Path, "/v1/boards") || strings.HasPrefix(r.Path, "/v1/scores/increment") {
+				t.Errorf("got the native request %s %s", r.Method, r.Path)
+			}
 		}
 		for dialect, path := range writes {
-			if seen[path] != 42 {
-				t.Errorf("%s: got %d requests to %s, want 42", dialect, seen[path], path)
+			want := 42
+			if dialect == plan.Delta || dialect == plan.Module {
+				want += 2 // the probe, and one with a token that is rejected
+			}
+			if seen[path] != want {
+				t.Errorf("%s: got %d requests to %s, want %d", dialect, seen[path], path, want)
 			}
 		}
 		if seen["/v1/actions"] != 42 {
@@ -46,6 +54,7 @@ func TestRunThroughDialects(t *testing.T) {
 				}
 			})
 			o.Server.Token = clienttest.Token("load", "score:update score:admin")
+			o.Server.KeyID, o.Server.KeySecret = "", ""
 			r := play(t, t.Context(), o)
 			if r.Verdict != report.Passed || r.Succeeded != r.Sent {
 				t.Errorf("got the verdict %s, %d of %d, %+v", r.Verdict, r.Succeeded, r.Sent, r.Criteria)
@@ -55,12 +64,22 @@ func TestRunThroughDialects(t *testing.T) {
 			}
 		})
 	}
-	t.Run("not enabled", func(t *testing.T) {
-		t.Parallel()
-		native := clienttest.New(t)
-		_, err := Run(t.Context(), load(t, native.URL, "1", func(p *plan.Plan) { p.Dialect = plan.Delta }))
-		if err == nil || !strings.Contains(err.Error(), "does not serve the dialect delta") {
-			t.Errorf("got %v", err)
-		}
-	})
+	other := clienttest.New(t, "dialects", plan.Module)
+	server := clienttest.Token("load", "score:update")
+	for name, tt := range map[string]struct{ url, dialect, token, want string }{
+		"not enabled": {other.URL, plan.Delta, server, "does not serve the dialect delta"},
+		"no action":   {other.URL, plan.Module, server, "ingest.actions"},
+		"no scope":    {s.URL, plan.Delta, clienttest.Token("load", ""), "answered 401 the token is not for user"},
+		"no token":    {s.URL, plan.Module, "wrong", "the dialect module answered 401"},
+		"mints none":  {s.URL, plan.Plain, server, "does not mint tokens"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := load(t, tt.url, "1", func(p *plan.Plan) { p.Dialect = tt.dialect })
+			o.Server.Token = tt.token
+			if _, err := Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v, want %q", err, tt.want)
+			}
+		})
+	}
 }

@@ -192,6 +192,11 @@ func (r *run) play(ctx context.Context, acceptance *acceptance) (err error) {
 			return err
 		}
 	}
+	if r.Plan.Dialect != "" {
+		if err := r.probeDialect(ctx, r.Server.dialect, tokens[0]); err != nil {
+			return err
+		}
+	}
 	if r.Plan.NeedsAction() {
 		r.note("the latency of an increment includes the request that starts its action")
 	}

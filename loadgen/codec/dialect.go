@@ -1,8 +1,12 @@
 package codec
 
 import (
+	"cmp"
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/scoreboard/scoreboard/loadgen/plan"
@@ -91,6 +95,39 @@ func (c *Composer) appendDialectRead(b []byte, n uint64) []byte {
 		return append(b, "/leaderboard/top"...)
 	}
 	return c.plan.AppendUserID(append(b, "/leaderboard/"...), user)
+}
+
+// Probe returns a request of a dialect that changes nothing: where its writes need a
+// scope, an increment of 0 for a user, which no board accepts, else a read of the top.
+func Probe(dialect, user, event string) (method, path, body string) {
+	now := time.Now().UTC().Format(time.RFC3339)
+	switch dialect {
+	case plan.Highscore:
+		return http.MethodGet, "/v1/leaderboard?n=1", ""
+	case plan.Plain:
+		return http.MethodGet, "/leaderboard/top", ""
+	case plan.Delta:
+		return http.MethodPost, "/v1/score/update", fmt.Sprintf(
+			`{"userId":%q,"scoreDelta":0,"actionId":%q,"timestamp":%q}`, user, event, now)
+	}
+	return http.MethodPost, "/api/v1/scores/update", fmt.Sprintf(
+		`{"userId":%q,"actionId":%q,"scoreIncrement":0,"timestamp":%q}`, user, ModuleAction, now)
+}
+
+// ProbeProblem returns why the server rejects the writes of a dialect, from the response
+// to a probe, "" if it does not.
+func ProbeProblem(dialect string, status int, body []byte) string {
+	var e struct {
+		Message, Field string
+		Error          struct{ Message string } // of highscore
+	}
+	_ = json.Unmarshal(body, &e) // an invalid response has no message
+	zero := map[string]string{plan.Delta: "scoreDelta", plan.Module: "scoreIncrement"}[dialect]
+	switch {
+	case zero == "" && status == http.StatusOK, zero != "" && status == http.StatusBadRequest && e.Field == zero:
+		return ""
+	}
+	return strings.TrimSpace(fmt.Sprintf("%d %s", status, cmp.Or(e.Message, e.Error.Message)))
 }
 
 // User is the user whose token request n needs where the token names the user.
