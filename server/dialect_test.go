@@ -345,6 +345,13 @@ func TestDialectHighscore(t *testing.T) {
 		t, n,
 		exchange{"p1", "POST", path, bodies["m1"], 200, ok("p1", "12000", "null", "m1", "1", "true")},
 		exchange{"p1", "POST", path, update("p1", "m2", "12345"), 200, ok("p1", "12345", "12000", "m2", "1", "true")},
+	)
+	h.await("the ranking of p1's score", func() bool { // the ranks below are read from it
+		_, body := h.get(t, n.URL+"/v1/scores/me/rank", bearer(h.token("p1", "", time.Hour)))
+		return strings.Contains(body, `"score":12345`)
+	})
+	h.exchange(
+		t, n,
 		exchange{"p2", "POST", path, bodies["m3"], 200, ok("p2", "9000", "null", "m3", "2", "true")},
 		// Not higher: the score is kept.
 		exchange{"p1", "POST", path, update("p1", "m4", "100"), 200, ok("p1", "12345", "12345", "m4", "1", "false")},

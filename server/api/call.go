@@ -204,3 +204,10 @@ func (c *Call) Entry(board *scoreboard.Board, user scoreboard.UserID) (*scoreboa
 
 // Respond answers 200 with a value as JSON.
 func (c *Call) Respond(v any) { respond(c.gin, http.StatusOK, v) }
+
+// RespondFirst answers 200 with the first limit rows of top, as JSON in the shape that
+// value returns. It is encoded once for each limit, at most scoreboard.TopSize, and state of
+// a board, so it must depend on nothing else.
+func (c *Call) RespondFirst(top *scoreboard.Top, limit int, value func() any) {
+	respondJSON(c.gin, http.StatusOK, c.api.pages.shapedPage(top, c.dialect, limit, value))
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -35,6 +36,36 @@ func TestETagCoversThePage(t *testing.T) {
 	if seen[etagOf(&aged)] != 0 {
 		t.Error("the age or the total changes the tag")
 	}
+}
+
+// A dialect's page is encoded once for each state, number of rows and dialect.
+func TestDialectPagesAreEncodedOnce(t *testing.T) {
+	t.Parallel()
+	var pages pageCache
+	encoded := 0
+	state, next, other := &scoreboard.Top{Board: "a"}, &scoreboard.Top{Board: "a"}, &scoreboard.Top{Board: "b"}
+	one, two := &Dialect{Name: "one"}, &Dialect{Name: "two"}
+	for i, tt := range []struct {
+		top  *scoreboard.Top
+		d    *Dialect
+		rows int
+		want string
+	}{
+		{state, one, 10, "1"},
+		{state, one, 10, "1"},
+		{state, one, 5, "2"},
+		{state, two, 10, "3"},
+		{other, one, 10, "4"},
+		{state, one, 10, "1"},
+		{next, one, 10, "5"},
+		{next, one, 10, "5"},
+	} {
+		got := string(pages.shapedPage(tt.top, tt.d, tt.rows, func() any { encoded++; return encoded }))
+		if got != tt.want {
+			t.Errorf("request %d: got %s, want %s", i, got, tt.want)
+		}
+	}
+	runtime.KeepAlive(state) // the cache does not
 }
 
 // handled calls a handler and returns its error and its response.

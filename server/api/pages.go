@@ -29,6 +29,13 @@ type pageCache struct {
 type boardPages struct {
 	top     weak.Pointer[scoreboard.Top]
 	byLimit [scoreboard.TopSize + 1]atomic.Pointer[page]
+	shaped  sync.Map // of shape to []byte, the pages of dialects
+}
+
+// shape is what identifies a dialect's page of a state.
+type shape struct {
+	dialect *Dialect
+	limit   int
 }
 
 // page is an encoded answer: its parts before and after the age.
@@ -73,6 +80,18 @@ func (a *API) firstPage(top *scoreboard.Top, board *scoreboard.Board, limit int)
 	p.before, p.after = bytes.Clone(before), bytes.Clone(after) // they are kept: drop spare capacity
 	b.byLimit[limit].Store(p)
 	return p
+}
+
+// shapedPage returns the first page of a board in the shape of a dialect, which value
+// returns.
+func (p *pageCache) shapedPage(top *scoreboard.Top, d *Dialect, limit int, value func() any) []byte {
+	pages, key := p.forTop(top), shape{d, limit}
+	if known, ok := pages.shaped.Load(key); ok {
+		return known.([]byte) //nolint:forcetypeassert // only these are stored
+	}
+	body := encode(value())
+	pages.shaped.Store(key, body)
+	return body
 }
 
 // etagOf identifies a page by its rows, its board's instance and the cursor of the next

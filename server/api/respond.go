@@ -107,12 +107,17 @@ func setRetryAfter(c *gin.Context, err error) {
 
 // respond writes v as JSON.
 func respond(c *gin.Context, status int, v any) {
+	body := encode(v)
+	extendWriteDeadline(c)
+	respondJSON(c, status, body)
+}
+
+func encode(v any) []byte {
 	body, err := json.Marshal(v)
 	if err != nil { // these types always marshal
 		panic(err)
 	}
-	extendWriteDeadline(c)
-	respondJSON(c, status, body)
+	return body
 }
 
 var jsonType = []string{"application/json"}

@@ -131,7 +131,7 @@ func (d *delta) top(c *api.Call) error {
 	if err != nil {
 		return err
 	}
-	c.Respond(deltaTop{deltaRows(first(top, n)), instant(top.AsOf)})
+	c.RespondFirst(top, n, func() any { return deltaTop{deltaRows(first(top, n)), instant(top.AsOf)} })
 	return nil
 }
 

@@ -194,20 +194,26 @@ func (h *highscore) top(c *api.Call) error {
 	if err != nil {
 		return err
 	}
-	var top *scoreboard.Top
-	if cursor := c.Query("cursor"); cursor != "" {
-		top, err = c.Page(board, cursor, n)
-	} else {
-		top, err = c.Top(board, 0)
+	shape := func(top *scoreboard.Top) any {
+		rows := first(top, n)
+		return success{true, highscoreTop{
+			period(top.Board), n, highscoreRows(rows), instant(top.UpdatedAt),
+			optional(c.NextCursor(top, board, len(rows))), top.Degraded != "", boardState(top),
+		}}
 	}
+	if cursor := c.Query("cursor"); cursor != "" {
+		page, err := c.Page(board, cursor, n)
+		if err != nil {
+			return err
+		}
+		c.Respond(shape(page))
+		return nil
+	}
+	top, err := c.Top(board, 0)
 	if err != nil {
 		return err
 	}
-	rows := first(top, n)
-	c.Respond(success{true, highscoreTop{
-		period(top.Board), n, highscoreRows(rows), instant(top.UpdatedAt),
-		optional(c.NextCursor(top, board, len(rows))), top.Degraded != "", boardState(top),
-	}})
+	c.RespondFirst(top, n, func() any { return shape(top) })
 	return nil
 }
 

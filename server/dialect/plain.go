@@ -100,7 +100,7 @@ func (p *plain) top(c *api.Call) error {
 		return err
 	}
 	warn(c, top.Degraded)
-	c.Respond(plainRows(first(top, topRows), top.Reached))
+	c.RespondFirst(top, topRows, func() any { return plainRows(first(top, topRows), top.Reached) })
 	return nil
 }
 
