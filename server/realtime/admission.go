@@ -1,7 +1,6 @@
 package realtime
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -29,7 +28,10 @@ func (c *Conn) Admit(ctx context.Context) error {
 	if c.user == "" {
 		return nil
 	}
-	limit := cmp.Or(c.format.ConnectionsPerUser, c.hub.options.Load().ConnectionsPerUser)
+	limit := c.hub.options.Load().ConnectionsPerUser
+	if own := c.format.ConnectionsPerUser; own > 0 && (limit == 0 || own < limit) {
+		limit = own
+	}
 	open, ok := c.hub.users.Join(ctx, c.user, limit)
 	if !ok {
 		c.hub.release(c)

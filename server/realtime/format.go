@@ -34,8 +34,8 @@ type Format struct {
 	RowsOnly bool // a state is sent only if its rows differ, not because it is degraded or rebuilt
 	Reached  bool // a state is sent only once it is known when each score was reached
 
-	// ConnectionsPerUser replaces the setting of that name; 0 keeps it. Connections in
-	// other formats count too.
+	// ConnectionsPerUser is a limit beside the setting of that name: the lower one holds. 0
+	// is none. Connections in other formats count too.
 	ConnectionsPerUser int
 	// A connection gets at most Burst states and ranks at intervals of Interval, and then
 	// one every Refill; a pause saves up for the next burst. Burst 0 keeps the setting.

@@ -147,6 +147,20 @@ func TestRefusalWithoutFrame(t *testing.T) {
 	}
 }
 
+// A format's own limit does not raise a stricter setting.
+func TestSettingLimitsEveryFormat(t *testing.T) {
+	t.Parallel()
+	r := start(t, realtime.Options{ConnectionsPerUser: 1}, newRanking("global"))
+	for _, format := range []string{"delta", "highscore"} {
+		r.dial("user=" + format + "&format=" + format).frame()
+		var end *websocket.CloseError
+		if data, err := r.dial("user=" + format + "&format=" + format).read(); !asClose(err, &end) ||
+			end.Code != protocol.CloseLimit {
+			t.Errorf("%s, a second connection: got %s, %v, want only close %d", format, data, err, protocol.CloseLimit)
+		}
+	}
+}
+
 func asClose(err error, to **websocket.CloseError) bool {
 	c, ok := err.(*websocket.CloseError) //nolint:errorlint // ReadMessage returns it as it is
 	*to = c
