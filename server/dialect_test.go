@@ -604,10 +604,15 @@ func TestDialectMounts(t *testing.T) {
 		}
 	}
 	h, n := dialectNode(t, "dialect-delta-base", "//delta.example.com/")
-	for host, want := range map[string]string{
-		"delta.example.com": `{"top":[`, "DELTA.example.com:8080": `{"top":[`, "example.com": `{"board":"global"`,
+	const path, native, document = "/v1/leaderboard/top", `{"board":"global"`, `{"components":`
+	for target, want := range map[string]string{
+		"delta.example.com " + path: `{"top":[`, "DELTA.example.com:8080 " + path: `{"top":[`,
+		"example.com " + path: native, "xdelta.example.com " + path: native, "example.com:8080 " + path: native,
+		"delta.example.com /openapi/delta.json": document, "example.com /openapi/delta.json": document,
+		"delta.example.com /v1/leaderboard/me": `{"error_code":"not_found"`,
 	} {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, n.URL+"/v1/leaderboard/top", nil)
+		host, path, _ := strings.Cut(target, " ")
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, n.URL+path, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -619,7 +624,7 @@ func TestDialectMounts(t *testing.T) {
 		body, _ := io.ReadAll(res.Body)
 		_ = res.Body.Close()
 		if !strings.HasPrefix(string(body), want) {
-			t.Errorf("host %s: got %s, want %s…", host, body, want)
+			t.Errorf("%s: got %.300s, want %s…", target, body, want)
 		}
 	}
 }

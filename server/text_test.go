@@ -27,7 +27,8 @@ type schema struct {
 
 // document is the part of the OpenAPI document that lists what a client may send.
 type document struct {
-	Paths map[string]map[string]struct {
+	Servers []struct{ URL string }
+	Paths   map[string]map[string]struct {
 		Parameters []struct {
 			Name string
 			In   string

@@ -36,8 +36,14 @@ func (c *Call) QueryInt(name string, absent, lowest, highest int) (int, error) {
 	return queryInt(c.gin, name, absent, lowest, highest)
 }
 
-// Header returns a header of the request, "" for none.
-func (c *Call) Header(name string) string { return c.gin.GetHeader(name) }
+// Header returns a header of the request, "" for none. Several of one name are an error:
+// a proxy may have read another one.
+func (c *Call) Header(name string) (string, error) {
+	if len(c.gin.Request.Header.Values(name)) > 1 {
+		return "", scoreboard.Invalid(name, "duplicate header %s", name)
+	}
+	return c.gin.GetHeader(name), nil
+}
 
 // SetHeader sets a header of the response.
 func (c *Call) SetHeader(name, value string) { c.gin.Writer.Header().Set(name, value) }
@@ -176,6 +182,15 @@ func (c *Call) Place(
 		return p, nil
 	}
 	return c.api.Reads.Place(c.gin.Request.Context(), board, user, k, minVersion)
+}
+
+// OwnPlace returns the caller's standing, as Place does. A banned caller learns of the ban.
+func (c *Call) OwnPlace(board *scoreboard.Board, k int) (*scoreboard.Place, error) {
+	place, err := c.Place(board, c.Caller.User, k, 0)
+	if err != nil {
+		return nil, c.api.explainBan(c.gin.Request.Context(), c.Caller.User, err)
+	}
+	return place, nil
 }
 
 // StreamToken returns a token with which the caller opens one WebSocket of a board.

@@ -195,8 +195,8 @@ func (a *API) Mount(dialects ...*Dialect) error {
 // DocumentPath is the path of a dialect's OpenAPI document, while it is enabled.
 func DocumentPath(dialect string) string { return "/openapi/" + dialect + ".json" }
 
-// mountDocument adds the route of a dialect's document, on every host. It needs no
-// token, because it contains no data.
+// mountDocument adds the route of a dialect's document, on the dialect's host and on every
+// one without routes of its own. It needs no token, because it contains no data.
 func (a *API) mountDocument(d *Dialect) error {
 	url := d.Base
 	if d.Host != "" {
@@ -216,7 +216,11 @@ func (a *API) mountDocument(d *Dialect) error {
 		return fmt.Errorf("write the document of the dialect %s: %w", d.Name, err)
 	}
 	r := documentRoute(DocumentPath(d.Name), body)
-	a.engine.Handle(r.method, r.path, a.serve(r))
+	serve := a.serve(r)
+	a.engine.Handle(r.method, r.path, serve)
+	if d.Host != "" {
+		a.hostEngine(d.Host).Handle(r.method, r.path, serve)
+	}
 	return nil
 }
 
@@ -238,22 +242,27 @@ func (a *API) mount(r route) (err error) {
 			err = fmt.Errorf("%v", p)
 		}
 	}()
-	engine := a.engine
-	if host := r.dialect.Host; host != "" {
-		if a.hosts == nil {
-			a.hosts = make(map[string]*gin.Engine)
-		}
-		if a.hosts[host] == nil {
-			a.hosts[host] = a.newEngine()
-		}
-		engine = a.hosts[host]
-	}
-	engine.Handle(r.method, r.path, a.serve(r))
+	a.hostEngine(r.dialect.Host).Handle(r.method, r.path, a.serve(r))
 	if a.claimed == nil {
 		a.claimed = make(map[claimedPath]*Dialect)
 	}
 	a.claimed[claimedPath{r.dialect.Host, r.path}] = r.dialect
 	return nil
+}
+
+// hostEngine returns the routes of a host, to which routes can be added; "" is every host
+// without routes of its own.
+func (a *API) hostEngine(host string) *gin.Engine {
+	if host == "" {
+		return a.engine
+	}
+	if a.hosts == nil {
+		a.hosts = make(map[string]*gin.Engine)
+	}
+	if a.hosts[host] == nil {
+		a.hosts[host] = a.newEngine()
+	}
+	return a.hosts[host]
 }
 
 // claimedPath is a path of a dialect on a host, "" for any.

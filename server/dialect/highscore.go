@@ -112,8 +112,10 @@ func (h *highscore) update(c *api.Call) error {
 	); err != nil {
 		return err
 	}
-	key := c.Header("X-Idempotency-Key")
+	key, err := c.Header("X-Idempotency-Key")
 	switch {
+	case err != nil:
+		return err
 	case !given:
 		return scoreboard.Invalid("new_score", "new_score is required")
 	case w.ActionToken == "":
@@ -266,7 +268,7 @@ func (h *highscore) me(c *api.Call) error {
 	if err != nil {
 		return err
 	}
-	place, err := c.Place(board, c.Caller.User, k, 0)
+	place, err := c.OwnPlace(board, k)
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ type plain struct{ board string }
 func newPlain(_ *Options, board string) *api.Dialect {
 	p := &plain{board}
 	return &api.Dialect{
-		Error: fields{"delta": "score", "event_id": "Idempotency-Key"}.nativeShape,
+		Error: fields{"user_id": "userId", "delta": "score", "event_id": "Idempotency-Key"}.nativeShape,
 		Routes: []api.DialectRoute{
 			{Method: "POST", Path: "/scores", Access: api.AccessWrite, Handle: p.submit},
 			{Method: "GET", Path: "/leaderboard/top", Access: api.AccessTop, Handle: p.top},
@@ -58,8 +58,12 @@ func (p *plain) submit(c *api.Call) error {
 	if !given {
 		return scoreboard.Invalid("score", "score is required")
 	}
+	key, err := c.Header("Idempotency-Key")
+	if err != nil {
+		return err
+	}
 	w := api.Write{
-		User: string(c.Caller.User), Board: p.board, Event: c.Header("Idempotency-Key"), Delta: int64(score),
+		User: string(c.Caller.User), Board: p.board, Event: key, Delta: int64(score),
 		OnlyIfBetter: true, Body: body,
 	}
 	if w.Event == "" {
