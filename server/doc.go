@@ -48,6 +48,7 @@
 //   - auth verifies tokens, keys, action tokens and attestations; edge handles TLS
 //     and client addresses; geo maps addresses to countries; limit holds the rate
 //     limits.
+//   - standings keeps the table in which ranks are counted without Redis.
 //   - rollover ends the periods of boards, stores their final standings and
 //     announces them.
 //   - repair rebuilds rankings beside live traffic, and compares ledger, scores and

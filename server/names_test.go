@@ -82,7 +82,8 @@ func exists(name string, settings []string, source, schema map[string]string) bo
 		return false
 	}
 	table, column, qualified := strings.Cut(name, ".")
-	made := regexp.MustCompile(`(?s)create (?:table|index|unique index) ` + regexp.QuoteMeta(table) + `\b[^;]*;`)
+	made := regexp.MustCompile(`(?s)create (?:table|index|unique index) (?:if not exists )?` +
+		regexp.QuoteMeta(table) + `\b[^;]*;`)
 	column = regexp.QuoteMeta(column)
 	added := regexp.MustCompile(`(?s)alter table ` + regexp.QuoteMeta(table) + `\b[^;]*add column ` + column + ` `)
 	inside := regexp.MustCompile(`(?m)^\s*` + column + `\s+[a-z]`)

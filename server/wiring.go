@@ -30,6 +30,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/repair"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/settings"
+	"github.com/scoreboard/scoreboard/server/standings"
 	"github.com/scoreboard/scoreboard/server/store"
 	"github.com/scoreboard/scoreboard/server/transport/kafka"
 )
@@ -307,6 +308,7 @@ func (s *Server) makeMaintenance() error {
 	}
 	s.add("rebuilder", s.rebuilder)
 	s.add("outbox maintenance", outbox.NewMaintenance(s.store.Outbox, s.log))
+	s.add("standings", standings.New(processName(), s.store.Standings, s.store.Boards, s.log))
 	s.add("audit trail", audit.New(processName(), s.store.Audit, s.store.Boards, s.log))
 	s.add("sweeper", admin.Sweeper{
 		Increments: s.store.Increments, Window: c.Ledger.RepeatWindow(), Log: s.log,

@@ -99,6 +99,7 @@ func (r *rig) healthy(t *testing.T) *scoreboard.Top {
 
 func (r *rig) degraded(t *testing.T, reason string) {
 	t.Helper()
+	storetest.UpdateStandings(t, r.store)
 	top, err := r.ReadTop(ctx, "global")
 	if err != nil {
 		t.Fatal(err)

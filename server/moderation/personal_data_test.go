@@ -247,6 +247,8 @@ var personal = map[string]string{
 	"flags.reason":                    removed,
 	"flags.decided_by":                removed,
 	"outbox_score_updates.user_id":    "dropped with its partition",
+	"standings.user_id":               tombstone,
+	"standings_state.fill_user":       "set to null once the standings are filled",
 	"audit_log.detail":                "contains no user, by the API",
 	"audit_log.who":                   ofOperators,
 	"audit_log.address":               ofOperators,

@@ -11,6 +11,7 @@ import (
 
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
 // insertAt inserts a row of a user ($1) and a shard ($2), recorded at the start of
@@ -71,6 +72,7 @@ func TestPartitionsBehindEveryCursorAreDropped(t *testing.T) {
 		return err == nil && len(s.Shards) > 0 && s.Shards[0].Depth == 0 && len(p.published()) == 2
 	})
 	stop()
+	storetest.UpdateStandings(t, r.store)
 	before := r.partitions(t)
 
 	// A running transaction has written to an old partition.

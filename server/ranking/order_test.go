@@ -104,6 +104,7 @@ values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
 			)
 			must(err)
 		}
+		storetest.CopyScores(t, pg, conn)
 		if len(changes) > 0 {
 			shuffled := rapid.Permutation(changes).Draw(rt, "arrival")
 			for batch := range slices.Chunk(shuffled, rapid.IntRange(1, 20).Draw(rt, "batch")) {

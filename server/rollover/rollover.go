@@ -21,7 +21,10 @@ type Boards interface {
 	MakeInstances(ctx context.Context, family *scoreboard.Board) ([]scoreboard.BoardID, error)
 	EndedPeriods(ctx context.Context, family scoreboard.BoardID) ([]scoreboard.EndedPeriod, error)
 	CloseBoard(ctx context.Context, b *scoreboard.Board) error
-	CopyStandings(ctx context.Context, id scoreboard.BoardID, size int) (copied int, err error)
+	// CopyStandings copies size standings in one transaction, and calls next before each.
+	CopyStandings(
+		ctx context.Context, id scoreboard.BoardID, size int, next func(context.Context) error,
+	) (copied int, err error)
 	// SealStandings returns false if the copy must be continued first.
 	SealStandings(ctx context.Context, id scoreboard.BoardID) (sealed bool, err error)
 	FinalStandings(
@@ -178,16 +181,10 @@ func (r *Rollover) seal(ctx context.Context, e *scoreboard.EndedPeriod, renew fu
 		}
 	}
 	for sealed := false; !sealed; {
-		if err := renew(ctx); err != nil {
+		if _, err := r.boards.CopyStandings(ctx, e.Board.ID, chunkSize, renew); err != nil {
 			return err
 		}
-		n, err := r.boards.CopyStandings(ctx, e.Board.ID, chunkSize)
-		if err != nil {
-			return err
-		}
-		if n == chunkSize {
-			continue
-		}
+		var err error
 		if sealed, err = r.boards.SealStandings(ctx, e.Board.ID); err != nil {
 			return err
 		}

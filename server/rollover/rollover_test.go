@@ -202,15 +202,22 @@ type failing struct {
 
 var errEnded = errors.New("the process ended")
 
-func (f failing) CopyStandings(ctx context.Context, id scoreboard.BoardID, size int) (int, error) {
+func (f failing) CopyStandings(
+	ctx context.Context, id scoreboard.BoardID, size int, next func(context.Context) error,
+) (int, error) {
 	if f.at == "copy" {
 		return 0, errEnded
 	}
 	if f.at == "halfway" {
-		_, err := f.rig.Boards.CopyStandings(ctx, id, 2)
-		return 0, errors.Join(err, errEnded)
+		calls := 0
+		return f.rig.Boards.CopyStandings(ctx, id, 2, func(context.Context) error {
+			if calls++; calls > 2 {
+				return errEnded
+			}
+			return nil
+		})
 	}
-	return f.rig.Boards.CopyStandings(ctx, id, size)
+	return f.rig.Boards.CopyStandings(ctx, id, size, next)
 }
 
 func (f failing) SealStandings(ctx context.Context, id scoreboard.BoardID) (bool, error) {

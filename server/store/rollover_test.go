@@ -1,8 +1,10 @@
 package store_test
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -30,7 +32,12 @@ func TestFinalStandings(t *testing.T) {
 	}
 	record(t, s, batch...)
 	conn.Do(t, `update scores set hidden = true where user_id = 'u03'`)
-	_, err := s.Boards.CopyStandings(t.Context(), "season:one", 10)
+	chunks := 0
+	next := func(context.Context) error {
+		chunks++
+		return nil
+	}
+	_, err := s.Boards.CopyStandings(t.Context(), "season:one", 10, next)
 	if scoreboard.CodeOf(err) != scoreboard.CodeConflict {
 		t.Errorf("before it is closed: got %v, want a conflict", err)
 	}
@@ -65,25 +72,40 @@ func TestFinalStandings(t *testing.T) {
 	if _, err := s.Boards.UnfreezeBoard(t.Context(), b.ID, nil); scoreboard.CodeOf(err) != scoreboard.CodeConflict {
 		t.Errorf("unfreeze a closed season: got %v, want a conflict", err)
 	}
-	copied := 0
-	for _, want := range []int{10, 10, 4, 0} {
-		n, err := s.Boards.CopyStandings(t.Context(), b.ID, 10)
-		if copied += n; err != nil || n != want {
+	chunks = 0
+	interrupted := errors.New("interrupted")
+	n, err := s.Boards.CopyStandings(t.Context(), b.ID, 10, func(ctx context.Context) error {
+		if chunks == 2 {
+			return interrupted
+		}
+		return next(ctx)
+	})
+	if n != 10 || !errors.Is(err, interrupted) {
+		t.Fatalf("interrupted: copied %d, %v, want 10", n, err)
+	}
+	for _, want := range []int{14, 0} {
+		n, err := s.Boards.CopyStandings(t.Context(), b.ID, 10, next)
+		if err != nil || n != want {
 			t.Fatalf("copied %d, %v, want %d", n, err, want)
 		}
+	}
+	if chunks != 2+3+1 { // each call first looks where to continue
+		t.Errorf("asked %d times whether to go on, want 6", chunks)
 	}
 	for range 2 {
 		if sealed, err := s.Boards.SealStandings(t.Context(), b.ID); err != nil || !sealed {
 			t.Fatal(sealed, err)
 		}
 	}
-	if _, err := s.Boards.CopyStandings(t.Context(), b.ID, 10); scoreboard.CodeOf(err) != scoreboard.CodeConflict {
+	_, err = s.Boards.CopyStandings(t.Context(), b.ID, 10, next)
+	if scoreboard.CodeOf(err) != scoreboard.CodeConflict {
 		t.Errorf("after it is sealed: got %v, want a conflict", err)
 	}
 	e, final, err := s.Boards.FinalStandings(t.Context(), b.ID, 0, 100)
 	if err != nil || e.Users != 24 || len(final) != 24 {
 		t.Fatalf("%+v, %d rows, %v", e, len(final), err)
 	}
+	storetest.CopyScores(t, s, conn)
 	top, err := s.Reads.Page(t.Context(), b, nil, 100)
 	if err != nil || len(top.Entries) != 24 {
 		t.Fatalf("%+v, %v", top, err)
@@ -167,9 +189,17 @@ func TestStandingsAreOneSnapshot(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	copyChunk := func(want int) {
+	// Copies all, and calls between after as many chunks as it has functions.
+	copyAll := func(want int, between ...func()) {
 		t.Helper()
-		if n, err := s.Boards.CopyStandings(t.Context(), "season:one", 10); err != nil || n != want {
+		calls := 0
+		n, err := s.Boards.CopyStandings(t.Context(), "season:one", 10, func(context.Context) error {
+			if calls++; calls > 2 && calls-3 < len(between) {
+				between[calls-3]()
+			}
+			return nil
+		})
+		if err != nil || n != want {
 			t.Fatalf("copied %d, %v; want %d", n, err, want)
 		}
 	}
@@ -182,24 +212,22 @@ func TestStandingsAreOneSnapshot(t *testing.T) {
 	if err := s.Boards.CloseBoard(t.Context(), &ended[0].Board); err != nil {
 		t.Fatal(err)
 	}
-	copyChunk(10) // u00 to u10 without u07
-	ban("u03", true)
-	ban("u07", false)
-	ban("u25", true)
-	copyChunk(10)
-	if _, err := s.Privacy.BeginErasure(t.Context(), "u12", why("u12")); err != nil {
-		t.Fatal(err)
-	}
-	copyChunk(8)
+	copyAll(29, func() { // after u00 to u10 without u07
+		ban("u03", true)
+		ban("u07", false)
+		ban("u25", true)
+	}, func() {
+		if _, err := s.Privacy.BeginErasure(t.Context(), "u12", why("u12")); err != nil {
+			t.Error(err)
+		}
+	})
 	for _, want := range []bool{false, true, true} { // the last one finds it sealed
 		sealed, err := s.Boards.SealStandings(t.Context(), "season:one")
 		if err != nil || sealed != want {
 			t.Fatalf("sealed: %t, %v; want %t", sealed, err, want)
 		}
 		if !sealed {
-			copyChunk(10)
-			copyChunk(10)
-			copyChunk(4)
+			copyAll(24)
 		}
 	}
 	ban("u00", true) // after the seal: masked

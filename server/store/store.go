@@ -22,6 +22,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/reads"
 	"github.com/scoreboard/scoreboard/server/store/recovery"
 	"github.com/scoreboard/scoreboard/server/store/settings"
+	"github.com/scoreboard/scoreboard/server/store/standings"
 )
 
 // Options are the settings of the store.
@@ -59,6 +60,7 @@ type Store struct {
 	Reads       *reads.Reads
 	Recovery    *recovery.Recovery
 	Settings    *settings.Settings
+	Standings   *standings.Standings
 
 	db *pg.DB
 }
@@ -91,6 +93,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		Reads:      reads.New(db),
 		Recovery:   recovery.New(db),
 		Settings:   settings.New(db),
+		Standings:  standings.New(db),
 		db:         db,
 	}, nil
 }

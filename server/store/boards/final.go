@@ -15,23 +15,47 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/internal/row"
 )
 
-// sqlCopyStandings copies the next standings in ranking order. Nothing scores on a
-// closed board, but users may be banned, unbanned or erased between two chunks.
-// SealStandings finds that.
-const sqlCopyStandings = `insert into board_standings (board_id, rank, user_id, score, order_key, reached_at)
-select $1, $5 + row_number() over (order by order_key, reached_at, user_id), user_id, score, order_key, reached_at
-from (select user_id, score, order_key, reached_at from scores
-    where board_id = $1 and not hidden and (order_key, reached_at, user_id) > ($2, $3, $4)
-    order by order_key, reached_at, user_id limit $6) as next`
+const (
+	// sqlRanking reads the ranking of a board behind a position. It is sorted once for the
+	// whole copy: no index of scores has their order, and standings may be behind.
+	sqlRanking = `select user_id, score, order_key, reached_at from scores
+where board_id = $1 and not hidden and (order_key, reached_at, user_id) > ($2, $3, $4)
+order by order_key, reached_at, user_id`
 
-// CopyStandings copies the next size final standings of a closed board and returns
-// how many it copied: less than size when it is done. It continues an interrupted
-// copy, and returns a conflict if another process is copying.
-func (s *Boards) CopyStandings(ctx context.Context, id scoreboard.BoardID, size int) (copied int, err error) {
-	err = pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
-		if err := lockStandings(ctx, tx, id); err != nil {
+	sqlLastStanding = `select rank, order_key, reached_at, user_id from board_standings where board_id = $1
+order by rank desc limit 1`
+
+	sqlCopyStandings = `insert into board_standings (board_id, rank, user_id, score, order_key, reached_at)
+select $1, $2 + n, user_id, score, order_key, reached_at
+from unnest($3::text[], $4::bigint[], $5::bigint[], $6::timestamptz[])
+    with ordinality as t(user_id, score, order_key, reached_at, n)`
+)
+
+// beforeStandings is a position before every standing.
+var beforeStandings = scoreboard.FinalStanding{Key: -1 << 63, ReachedAt: time.Date(-4000, 1, 1, 0, 0, 0, 0, time.UTC)}
+
+// CopyStandings copies the final standings of a closed board, size of them in one
+// transaction, and returns how many it copied. It calls next before each of these. It
+// continues an interrupted copy, and returns a conflict if another process is copying.
+//
+// Nothing scores on a closed board, but users may be banned, unbanned or erased during the
+// copy. SealStandings finds that.
+func (s *Boards) CopyStandings(
+	ctx context.Context, id scoreboard.BoardID, size int, next func(context.Context) error,
+) (copied int, err error) {
+	last := beforeStandings
+	inTx := func(do func(pgx.Tx) error) error {
+		if err := next(ctx); err != nil {
 			return err
 		}
+		return pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
+			if err := lockStandings(ctx, tx, id); err != nil {
+				return err
+			}
+			return do(tx)
+		})
+	}
+	err = inTx(func(tx pgx.Tx) error {
 		var closed bool
 		if err := tx.QueryRow(ctx, `select closed_at is not null and standings_hash is null from boards
 where board_id = $1`, id).
@@ -41,23 +65,52 @@ where board_id = $1`, id).
 		if !closed {
 			return scoreboard.Errorf(scoreboard.CodeConflict, "board %s is not closed, or its standings are sealed", id)
 		}
-		var rank int64
-		key, user := int64(-1<<63), ""
-		reached := time.Date(-4000, 1, 1, 0, 0, 0, 0, time.UTC) // before every standing
-		err = tx.QueryRow(ctx, `select rank, order_key, reached_at, user_id from board_standings where board_id = $1
-order by rank desc limit 1`, id).
-			Scan(&rank, &key, &reached, &user)
-		if err != nil && !errors.Is(err, pgx.ErrNoRows) {
-			return err
+		err := tx.QueryRow(ctx, sqlLastStanding, id).Scan(&last.Rank, &last.Key, &last.ReachedAt, &last.User)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return nil
 		}
-		tag, err := tx.Exec(ctx, sqlCopyStandings, id, key, reached, user, rank, size)
-		copied = int(tag.RowsAffected())
 		return err
 	})
+	if err == nil {
+		scan := func(row pgx.CollectableRow) (f scoreboard.FinalStanding, err error) {
+			err = row.Scan(&f.User, &f.Score, &f.Key, &f.ReachedAt)
+			return f, err
+		}
+		err = pg.InChunks(ctx, s.db, "final_standings", size, scan, func(chunk []scoreboard.FinalStanding) error {
+			err := inTx(func(tx pgx.Tx) error { return copyChunk(ctx, tx, id, last.Rank, chunk) })
+			if err == nil {
+				last.Rank += int64(len(chunk))
+				copied += len(chunk)
+			}
+			return err
+		}, sqlRanking, id, last.Key, last.ReachedAt, last.User)
+	}
 	if err != nil {
-		return 0, pg.Translate(fmt.Errorf("copy the standings of board %s: %w", id, err))
+		return copied, pg.Translate(fmt.Errorf("copy the standings of board %s: %w", id, err))
 	}
 	return copied, nil
+}
+
+// copyChunk writes the standings after a rank, which must be the last that is there.
+func copyChunk(
+	ctx context.Context, tx pgx.Tx, id scoreboard.BoardID, after int64, chunk []scoreboard.FinalStanding,
+) error {
+	var rank int64
+	err := tx.QueryRow(ctx, sqlLastStanding, id).Scan(&rank, nil, nil, nil)
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return err
+	}
+	if rank != after {
+		return scoreboard.Errorf(scoreboard.CodeConflict, "another process has copied standings of board %s", id)
+	}
+	users, scores := make([]string, len(chunk)), make([]int64, len(chunk))
+	keys, reached := make([]int64, len(chunk)), make([]time.Time, len(chunk))
+	for i := range chunk {
+		f := &chunk[i]
+		users[i], scores[i], keys[i], reached[i] = string(f.User), int64(f.Score), f.Key, f.ReachedAt
+	}
+	_, err = tx.Exec(ctx, sqlCopyStandings, id, after, users, scores, keys, reached)
+	return err
 }
 
 // lockStandings has no other process copy or seal the standings of a board until the

@@ -18,9 +18,12 @@ import (
 
 // Reads reads standings and statements.
 //
-// All reads of standings use the database index scores_ranking (board_id,
-// order_key, reached_at, user_id), so nothing is sorted. Each uses one snapshot;
-// as_of is when its transaction began.
+// Ranks are counted in the table standings, which follows the scores (package
+// standings of the store), in its index standings_ranking (board_id, order_key,
+// reached_at, user_id), so nothing is sorted. Each read uses one snapshot; as_of is
+// that of its standings. From the scores in it come the positions of the users who are
+// asked for, so that a user finds what was just recorded, and who is hidden. A user who
+// was hidden after as_of is not shown, and still counts in the ranks behind.
 type Reads struct {
 	db    *pg.DB
 	index *rankIndex
@@ -51,16 +54,19 @@ func (r *Reads) Page(
 	}
 	err := r.inSnapshot(ctx, board.ID, func(tx *snapshot) (err error) {
 		top.AsOf = tx.asOf
-		const rows = `select user_id, score, reached_at, recorded_at from scores where board_id = $1 and not hidden
-and (order_key, reached_at, user_id) > ($2, $3, $4) order by order_key, reached_at, user_id limit $5`
+		const rows = `select user_id, order_key, reached_at, recorded_at from standings as s
+where board_id = $1 and` + sqlShown + `and (order_key, reached_at, user_id) > ($2, $3, $4)
+order by order_key, reached_at, user_id limit $5`
 		found, err := tx.Query(ctx, rows, board.ID, from.Key, from.ReachedAt, from.User, limit)
 		if err != nil {
 			return err
 		}
 		err = pg.ForEach(found, func() error {
 			var e scoreboard.Entry
+			var key int64
 			var reached, recorded time.Time
-			err := found.Scan(&e.User, &e.Score, &reached, &recorded)
+			err := found.Scan(&e.User, &key, &reached, &recorded)
+			e.Score = board.Order.Score(key)
 			top.Entries, top.Reached = append(top.Entries, e), append(top.Reached, reached.UTC())
 			if recorded.After(top.UpdatedAt) {
 				top.UpdatedAt = recorded.UTC()
@@ -82,7 +88,7 @@ and (order_key, reached_at, user_id) > ($2, $3, $4) order by order_key, reached_
 		for i := range top.Entries {
 			top.Entries[i].Rank = first + int64(i)
 		}
-		top.Total, err = tx.total(ctx)
+		top.Total, err = tx.total(ctx, nil)
 		return err
 	})
 	if err != nil {
@@ -91,11 +97,81 @@ and (order_key, reached_at, user_id) > ($2, $3, $4) order by order_key, reached_
 	return top, nil
 }
 
-// ownStanding does not filter on hidden: on a small table or one without
-// statistics the planner would consider the ranking index as good as the primary
-// key for that, keep the plan, and later read the whole board.
-const ownStanding = `select score, order_key, reached_at, version, revision, hidden from scores where user_id = $1
-and board_id = $2`
+// sqlShown is whether a standing s is shown, by what hides a user at once: one probe each
+// for every row, whatever the statistics.
+const sqlShown = ` not s.hidden
+and not coalesce((select c.hidden from scores as c where c.user_id = s.user_id and c.board_id = s.board_id), true)
+and coalesce((select u.status from users as u where u.user_id = s.user_id), '') not in ('banned', 'erased')
+`
+
+// sqlOwn reads the scores of users on a board and, if they have one, the standings.
+// The standing is not filtered on hidden: on a small table or one without statistics
+// the planner would consider the ranking index as good as the primary key for that,
+// keep the plan, and later read the whole board.
+const sqlOwn = `select c.user_id, c.score, c.order_key, c.reached_at, c.version, c.revision, c.hidden,
+    s.order_key, s.reached_at, coalesce(s.hidden, true)
+from unnest($1::text[]) as t(u)
+cross join lateral (select * from scores where user_id = t.u and board_id = $2 offset 0) as c
+left join lateral (select * from standings where board_id = $2 and user_id = t.u offset 0) as s on true`
+
+// own is a user's score, and the place in standings that ranks are counted with.
+type own struct {
+	scoreboard.Position
+	score             scoreboard.Score
+	version, revision int64
+	hidden            bool
+	counted           *scoreboard.Position // nil: none
+}
+
+// own reads the scores of those users that have one, in ranking order.
+func (tx *snapshot) own(ctx context.Context, users ...scoreboard.UserID) ([]own, error) {
+	rows, err := tx.Query(ctx, sqlOwn, users, tx.board)
+	if err != nil {
+		return nil, err
+	}
+	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (o own, err error) {
+		var key *int64
+		var reached *time.Time
+		var uncounted bool
+		err = row.Scan(&o.User, &o.score, &o.Key, &o.ReachedAt, &o.version, &o.revision, &o.hidden,
+			&key, &reached, &uncounted)
+		if !uncounted {
+			o.counted = &scoreboard.Position{Key: *key, ReachedAt: *reached, User: o.User}
+		}
+		return o, err
+	})
+	slices.SortFunc(all, func(a, b own) int { return a.Compare(&b.Position) })
+	return all, err
+}
+
+// ranksOf ranks scores, which are in ranking order, among each other and among the
+// standings of everyone else: those of the same users are not counted. A hidden score has
+// no rank.
+func (tx *snapshot) ranksOf(ctx context.Context, all []own) ([]int64, error) {
+	positions := make([]scoreboard.Position, len(all))
+	for i := range all {
+		positions[i] = all[i].Position
+	}
+	ranks, err := tx.ranks(ctx, positions)
+	if err != nil {
+		return nil, err
+	}
+	ahead := int64(0) // shown ones before i
+	for i := range all {
+		ranks[i] += ahead
+		for j := range all {
+			if c := all[j].counted; c != nil && c.Compare(&all[i].Position) < 0 {
+				ranks[i]--
+			}
+		}
+		if all[i].hidden {
+			ranks[i] = 0
+		} else {
+			ahead++
+		}
+	}
+	return ranks, nil
+}
 
 // Place returns a user's standing with k neighbors on each side, or a not_found.
 func (r *Reads) Place(
@@ -107,30 +183,33 @@ func (r *Reads) Place(
 	p := &scoreboard.Place{Board: board.ID, User: user}
 	err := r.inSnapshot(ctx, board.ID, func(tx *snapshot) (err error) {
 		p.AsOf = tx.asOf
-		own := scoreboard.Position{User: user}
-		var hidden bool
-		err = tx.QueryRow(ctx, ownStanding, user, board.ID).
-			Scan(&p.Score, &own.Key, &own.ReachedAt, &p.UserVersion, &p.Revision, &hidden)
-		if err == nil && hidden {
+		all, err := tx.own(ctx, user)
+		if err == nil && (len(all) == 0 || all[0].hidden) {
 			err = pgx.ErrNoRows
 		}
 		if err != nil {
 			return err
 		}
-		p.UpdatedAt = own.ReachedAt.UTC()
-		ranks, err := tx.ranks(ctx, []scoreboard.Position{own})
+		o := &all[0]
+		p.Score, p.UserVersion, p.Revision, p.UpdatedAt = o.score, o.version, o.revision, o.ReachedAt.UTC()
+		ranks, err := tx.ranksOf(ctx, all)
 		if err != nil {
 			return err
 		}
 		p.Rank = ranks[0]
 		if k > 0 {
-			if p.Neighbours, err = tx.around(ctx, p, &own, k); err != nil {
+			if p.Neighbours, err = tx.around(ctx, board, p, &o.Position, k); err != nil {
 				return err
 			}
 		}
-		p.Total, err = tx.total(ctx)
+		p.Total, err = tx.total(ctx, all)
 		return err
 	})
+	if errors.Is(err, errIncomplete) {
+		if has, hasErr := r.HasStanding(ctx, board.ID, user); hasErr == nil && !has {
+			err = pgx.ErrNoRows
+		}
+	}
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "user %s has no score on board %s", user, board.ID)
 	}
@@ -155,14 +234,15 @@ func (r *Reads) HasStanding(ctx context.Context, board scoreboard.BoardID, user 
 // the user between them.
 func (tx *snapshot) around(
 	ctx context.Context,
+	board *scoreboard.Board,
 	p *scoreboard.Place,
 	own *scoreboard.Position,
 	k int,
 ) ([]scoreboard.Entry, error) {
-	const above = `select user_id, score from scores where board_id = $1 and not hidden
-and (order_key, reached_at, user_id) < ($2, $3, $4) order by order_key desc, reached_at desc, user_id desc limit $5`
-	const below = `select user_id, score from scores where board_id = $1 and not hidden
-and (order_key, reached_at, user_id) > ($2, $3, $4) order by order_key, reached_at, user_id limit $5`
+	const others = `select user_id, order_key from standings as s
+where board_id = $1 and` + sqlShown + `and user_id <> $4 and (order_key, reached_at, user_id) `
+	const above = others + `< ($2, $3, $4) order by order_key desc, reached_at desc, user_id desc limit $5`
+	const below = others + `> ($2, $3, $4) order by order_key, reached_at, user_id limit $5`
 	all := make([]scoreboard.Entry, 0, 2*k+1)
 	for _, query := range []string{above, below} {
 		rows, err := tx.Query(ctx, query, tx.board, own.Key, own.ReachedAt, own.User, k)
@@ -171,7 +251,9 @@ and (order_key, reached_at, user_id) > ($2, $3, $4) order by order_key, reached_
 		}
 		err = pg.ForEach(rows, func() error {
 			var e scoreboard.Entry
-			err := rows.Scan(&e.User, &e.Score)
+			var key int64
+			err := rows.Scan(&e.User, &key)
+			e.Score = board.Order.Score(key)
 			all = append(all, e)
 			return err
 		})
@@ -199,50 +281,27 @@ func (r *Reads) List(
 	l := &scoreboard.List{Board: board.ID}
 	err := r.inSnapshot(ctx, board.ID, func(tx *snapshot) (err error) {
 		l.AsOf, l.Entries, l.Missing = tx.asOf, nil, nil
-		var found []scoreboard.Position
-		// As ownStanding, for each user.
-		rows, err := tx.Query(
-			ctx,
-			`select s.user_id, s.order_key, s.reached_at, s.hidden from unnest($1::text[]) as t(u)
-cross join lateral (select user_id, order_key, reached_at, hidden from scores where user_id = t.u
-    and board_id = $2 offset 0) s`,
-			users,
-			board.ID,
-		)
+		found, err := tx.own(ctx, users...)
 		if err != nil {
 			return err
 		}
-		err = pg.ForEach(rows, func() error {
-			var p scoreboard.Position
-			var hidden bool
-			err := rows.Scan(&p.User, &p.Key, &p.ReachedAt, &hidden)
-			if !hidden {
-				found = append(found, p)
-			}
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		slices.SortFunc(found, func(a, b scoreboard.Position) int { return a.Compare(&b) })
-		ranks, err := tx.ranks(ctx, found)
+		ranks, err := tx.ranksOf(ctx, found)
 		if err != nil {
 			return err
 		}
 		here := make(map[scoreboard.UserID]bool, len(found))
-		for i, p := range found {
-			here[p.User] = true
-			l.Entries = append(
-				l.Entries,
-				scoreboard.Entry{Rank: ranks[i], User: p.User, Score: board.Order.Score(p.Key)},
-			)
+		for i := range found {
+			if o := &found[i]; !o.hidden {
+				here[o.User] = true
+				l.Entries = append(l.Entries, scoreboard.Entry{Rank: ranks[i], User: o.User, Score: o.score})
+			}
 		}
 		for _, u := range users {
 			if !here[u] {
 				l.Missing = append(l.Missing, u)
 			}
 		}
-		l.Total, err = tx.total(ctx)
+		l.Total, err = tx.total(ctx, found)
 		return err
 	})
 	if err != nil {

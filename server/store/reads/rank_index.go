@@ -13,7 +13,7 @@ import (
 )
 
 // How ranks are counted in PostgreSQL: a rank is 1 + the number of standings ahead
-// in the database index scores_ranking. On a board of up to smallBoard users these
+// in the database index standings_ranking. On a board of up to smallBoard users these
 // are counted, which is exact and takes milliseconds. On a larger board a count
 // from the top would read half the board on average. There, one scan of the index
 // stores every checkpointStep-th standing with its rank, and only the standings
@@ -91,23 +91,23 @@ func (x *rankIndex) checkpoints(ctx context.Context, board scoreboard.BoardID) (
 // previous one, using only the database index.
 func (x *rankIndex) scan(ctx context.Context, board scoreboard.BoardID) (*checkpoints, error) {
 	const sqlCheckpoints = `with recursive checkpoint as (
-    (select order_key, reached_at, user_id from scores where board_id = $1 and not hidden
+    (select order_key, reached_at, user_id from standings where board_id = $1 and not hidden
      order by order_key, reached_at, user_id offset $2 - 1 limit 1)
   union all
     select n.order_key, n.reached_at, n.user_id from checkpoint m cross join lateral (
-        select order_key, reached_at, user_id from scores where board_id = $1 and not hidden
+        select order_key, reached_at, user_id from standings where board_id = $1 and not hidden
         and (order_key, reached_at, user_id) > (m.order_key, m.reached_at, m.user_id)
         order by order_key, reached_at, user_id offset $2 - 1 limit 1) n
 ) select order_key, reached_at, user_id from checkpoint`
 	c := &checkpoints{step: x.step}
 	before := time.Now()
 	err := pgx.BeginTxFunc(ctx, x.db, pg.Snapshot, func(tx pgx.Tx) error {
-		if err := tx.QueryRow(ctx, sqlInOrder).Scan(&c.asOf); err != nil {
+		var err error
+		if c.asOf, err = beginInOrder(ctx, tx, before); err != nil {
 			return err
 		}
-		c.asOf = pg.AsOf(c.asOf, before)
 		// Counts only far enough to decide whether the board is small.
-		err := tx.QueryRow(ctx, `select count(*) from (select from scores where board_id = $1 and not hidden
+		err = tx.QueryRow(ctx, `select count(*) from (select from standings where board_id = $1 and not hidden
 order by order_key, reached_at, user_id limit $2) few`,
 			board, x.small+1).Scan(&c.total)
 		if err != nil || c.total <= x.small {
@@ -131,7 +131,7 @@ order by order_key, reached_at, user_id limit $2) few`,
 			last = c.at[len(c.at)-1]
 		}
 		var rest int64
-		err = tx.QueryRow(ctx, `select count(*) from scores
+		err = tx.QueryRow(ctx, `select count(*) from standings
 where board_id = $1 and not hidden and (order_key, reached_at, user_id) > ($2, $3, $4)`,
 			board, last.Key, last.ReachedAt, last.User).Scan(&rest)
 		c.total = int64(len(c.at))*c.step + rest
@@ -150,7 +150,8 @@ where board_id = $1 and not hidden and (order_key, reached_at, user_id) > ($2, $
 	return c, nil
 }
 
-// before returns the last checkpoint before a position, and its rank.
+// before returns the last checkpoint before a position, and its rank; without one a
+// position before all, and 1.
 func (c *checkpoints) before(p *scoreboard.Position) (from scoreboard.Position, rank int64) {
 	low, high := 0, len(c.at)
 	for low < high {
@@ -162,7 +163,7 @@ func (c *checkpoints) before(p *scoreboard.Position) (from scoreboard.Position, 
 		}
 	}
 	if low == 0 {
-		return beforeAll, 0
+		return beforeAll, 1
 	}
 	return c.at[low-1], int64(low) * c.step
 }

@@ -32,3 +32,34 @@ func Open(t testing.TB, url string, edit ...func(*store.Options)) *store.Store {
 	t.Cleanup(s.Close)
 	return s
 }
+
+// CopyScores has the standings of s copied from the scores, whoever wrote them, and
+// updated until they are complete.
+func CopyScores(t testing.TB, s *store.Store, conn *backendtest.Conn) {
+	t.Helper()
+	conn.Do(t, `select reset_standings()`)
+	UpdateStandings(t, s)
+}
+
+// UpdateStandings updates the standings of s until all is in them that was committed before
+// the call. Running transactions in any database of the cluster delay that.
+func UpdateStandings(t testing.TB, s *store.Store) {
+	t.Helper()
+	began := time.Now()
+	for deadline := began.Add(20 * time.Second); ; {
+		_, more, err := s.Standings.Update(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		age, err := s.Standings.Age(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !more && age < time.Since(began) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("standings are %s old after 20 s", age)
+		}
+	}
+}

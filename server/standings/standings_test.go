@@ -1,0 +1,72 @@
+package standings
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+)
+
+// leases is a lease that somebody holds until a time.
+type leases struct{ free time.Time }
+
+func (l leases) TakeLease(_ context.Context, name, owner string, _ time.Duration) (bool, error) {
+	return name == "standings" && owner == "me" && !time.Now().Before(l.free), nil
+}
+
+func (leases) ReleaseLease(context.Context, string, string) error { return nil }
+
+// table has changes, ten of which an update applies.
+type table struct{ changes, updates int64 }
+
+var errOnce = errors.New("once")
+
+func (t *table) Update(context.Context) (changes int64, more bool, err error) {
+	if t.updates++; t.updates == 2 {
+		return 0, false, errOnce
+	}
+	n := min(t.changes, 10)
+	t.changes -= n
+	return n, t.changes > 0, nil
+}
+
+func (t *table) Age(context.Context) (time.Duration, error) {
+	return time.Duration(t.changes) * time.Second, nil
+}
+
+// Whoever holds the lease updates until nothing is left, also after an error; every
+// process reports the age.
+func TestUpdater(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		tab := &table{changes: 35}
+		u := New("me", tab, leases{free: time.Now().Add(2500 * time.Millisecond)}, slog.New(slog.DiscardHandler))
+		ctx, cancel := context.WithTimeout(t.Context(), 4500*time.Millisecond)
+		defer cancel()
+		time.AfterFunc(2200*time.Millisecond, func() {
+			if age := value(t, u); age != 35 || tab.updates != 0 {
+				t.Errorf("without the lease: age %v after %d updates, want 35 after 0", age, tab.updates)
+			}
+		})
+		if err := u.Run(ctx); err != nil {
+			t.Error(err)
+		}
+		// Two updates after 3 s, of which the second fails, and three after 4 s.
+		if age := value(t, u); age != 0 || tab.updates != 5 {
+			t.Errorf("age %v after %d updates, want 0 after 5", age, tab.updates)
+		}
+	})
+}
+
+func value(t *testing.T, u *Updater) float64 {
+	t.Helper()
+	var m dto.Metric
+	if err := u.age.Write(&m); err != nil {
+		t.Error(err)
+	}
+	return m.GetGauge().GetValue()
+}
