@@ -15,13 +15,14 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/config"
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
 // Whatever is sent to a route, the answer is one that the OpenAPI document declares, it
 // is never a server error, and a request that is rejected has changed nothing. The
 // routes are those of the document, which has all of the route table
-// (TestOpenAPIHasEveryRoute).
+// (TestOpenAPIHasEveryRoute), and those of the dialects' documents.
 func FuzzRoutes(f *testing.F) {
 	for n := range uint64(400) {
 		f.Add(n, `{"user_id":"alice"}`)
@@ -32,7 +33,7 @@ func FuzzRoutes(f *testing.F) {
 	n := h.start(allRoles, "auth-dev-issuer", "true", "limit-events-per-minute", "0", "limit-tickets-per-minute", "0",
 		"limit-admin-per-minute", "0", "limit-anonymous-per-minute", "0", "limit-auth-failures-per-minute", "0",
 		"realtime-connections-per-user", "0", "realtime-joins-per-second", "0", "reads-anonymous", "true",
-		"log-level", "error")
+		"log-level", "error", "dialects", strings.Join(config.DialectNames, ","), "ingest-actions", "win:1:100")
 	const all = auth.ScopeAdmin + " " + auth.ScopeUpdate
 	root := h.token("root", all, time.Hour)
 	r := &routeFuzzer{h: h, url: n.URL, tokens: []string{
@@ -40,16 +41,16 @@ func FuzzRoutes(f *testing.F) {
 		"", "no token", h.token("alice", "", time.Hour), h.token("game", auth.ScopeUpdate, time.Hour),
 		h.token("alice", auth.ScopeJoin, time.Hour),
 	}}
-	_, _, text := request(f, http.MethodGet, n.URL+"/openapi.json", "", nil)
-	if err := json.Unmarshal([]byte(text), &r.document); err != nil {
-		f.Fatal(err)
-	}
-	for path, methods := range r.document.Paths {
-		for method := range methods {
-			r.routes = append(r.routes, [2]string{method, path})
+	for _, d := range documents(f, n) {
+		for path, methods := range d.Paths {
+			for method := range methods {
+				r.routes = append(r.routes, fuzzedRoute{d, method, path})
+			}
 		}
 	}
-	slices.SortFunc(r.routes, func(a, b [2]string) int { return strings.Compare(a[1]+a[0], b[1]+b[0]) })
+	slices.SortFunc(r.routes, func(a, b fuzzedRoute) int {
+		return strings.Compare(a.document.base()+a.path+a.method, b.document.base()+b.path+b.method)
+	})
 	status, _, answer := request(f, http.MethodPost, n.URL+"/v1/scores/increment", `{"user_id":"alice","delta":5,`+
 		`"event_id":"e1","timestamp":"`+time.Now().UTC().Format(time.RFC3339)+`"}`, bearer(root))
 	if status != http.StatusOK {
@@ -65,17 +66,22 @@ func FuzzRoutes(f *testing.F) {
 
 // routeFuzzer sends requests that a random number generator makes.
 type routeFuzzer struct {
-	h        *harness
-	url      string
-	tokens   []string
-	document document
-	routes   [][2]string // method and path
-	state    string      // dump after the last request
+	h      *harness
+	url    string
+	tokens []string
+	routes []fuzzedRoute
+	state  string // dump after the last request
 }
 
-func (r *routeFuzzer) send(t *testing.T, rng *rand.Rand, route [2]string, raw string) {
-	method, path := strings.ToUpper(route[0]), route[1]
-	o := r.document.Paths[path][route[0]]
+// fuzzedRoute is a route of a document.
+type fuzzedRoute struct {
+	document     *document
+	method, path string
+}
+
+func (r *routeFuzzer) send(t *testing.T, rng *rand.Rand, route fuzzedRoute, raw string) {
+	method, path := strings.ToUpper(route.method), route.document.base()+route.path
+	o := route.document.Paths[route.path][route.method]
 	pick := func(values ...string) string { return values[rng.IntN(len(values))] }
 	// Mostly one thing is wrong: what is checked first would hide the rest.
 	value := func(name string) string {
@@ -105,7 +111,7 @@ func (r *routeFuzzer) send(t *testing.T, rng *rand.Rand, route [2]string, raw st
 	if len(query) > 0 {
 		target += "?" + query.Encode()
 	}
-	body := r.body(rng, o.RequestBody.Content["application/json"].Schema, raw)
+	body := route.body(rng, o.RequestBody.Content["application/json"].Schema, raw)
 	header := http.Header{}
 	if token := pick(r.tokens...); token != "" {
 		header.Set("Authorization", "Bearer "+token)
@@ -135,9 +141,11 @@ func (r *routeFuzzer) send(t *testing.T, rng *rand.Rand, route [2]string, raw st
 		t.Fatalf("%s %q: %v", method, target, err)
 	}
 	defer func() { _ = res.Body.Close() }()
-	answer, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatalf("%s %q: %v", method, target, err)
+	var answer []byte
+	if res.Header.Get("Content-Type") != "text/event-stream" { // which has no end
+		if answer, err = io.ReadAll(res.Body); err != nil {
+			t.Fatalf("%s %q: %v", method, target, err)
+		}
 	}
 	about := fmt.Sprintf("%s %.300q, %v, body %.300q: got %d %.300s",
 		method, target, header, body, res.StatusCode, answer)
@@ -146,8 +154,7 @@ func (r *routeFuzzer) send(t *testing.T, rng *rand.Rand, route [2]string, raw st
 	}
 	state := r.h.dump(t)
 	if res.StatusCode >= 400 {
-		var e protocol.Error
-		if json.Unmarshal(answer, &e) != nil || e.ErrorCode == "" || e.RequestID == "" {
+		if errorCode(string(answer)) == "" {
 			t.Errorf("%s, want an error body", about)
 		}
 		if state != r.state {
@@ -162,13 +169,14 @@ var fuzzedHeaders = map[string][]string{
 	"Prefer": {"respond-async", "x"}, "If-None-Match": {"*", `W/"x"`, "x"}, "X-Request-Id": {"r1", "é", "a b"},
 	"Traceparent": {"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "x"}, "User-Agent": {"é", "x\ty"},
 	"Origin": {"https://evil.example"}, "Last-Event-Id": {"1:1", "x"}, "Upgrade": {"websocket"},
+	"Idempotency-Key": {"k1", "a b"}, "X-Idempotency-Key": {"1", "é"},
 	"X-Scoreboard-Signature": {"v1=00", "x"}, "X-Scoreboard-Timestamp": {"1", "x"}, "X-Scoreboard-Key": {"k", "é"},
 	"Accept": {"text/html", "application/json", "*/*"},
 }
 
 // body returns a body for a schema: mostly an object with some of its fields, of which
 // some are invalid.
-func (r *routeFuzzer) body(rng *rand.Rand, s schema, raw string) string {
+func (r *fuzzedRoute) body(rng *rand.Rand, s schema, raw string) string {
 	if s.Ref == "" {
 		return ""
 	}
@@ -191,7 +199,7 @@ func (r *routeFuzzer) body(rng *rand.Rand, s schema, raw string) string {
 	return "{" + strings.Join(fields, ",") + "}"
 }
 
-func (r *routeFuzzer) value(rng *rand.Rand, name string, s schema, raw string) string {
+func (r *fuzzedRoute) value(rng *rand.Rand, name string, s schema, raw string) string {
 	if rng.IntN(12) == 0 {
 		quoted, _ := json.Marshal(raw)
 		wrong := []string{
@@ -218,7 +226,7 @@ func plausible(name string) string {
 	switch name {
 	case "board", "boards", "family":
 		return "global"
-	case "user_id", "user_ids":
+	case "user_id", "user_ids", "userId":
 		return "alice"
 	case "event_id":
 		return "e1"

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/scoreboard/scoreboard/internal/backendtest"
 	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/config"
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
@@ -41,6 +43,47 @@ type document struct {
 	Components struct{ Schemas map[string]schema }
 }
 
+// documents returns the OpenAPI documents of a node with all dialects.
+func documents(t testing.TB, n *node) []*document {
+	t.Helper()
+	paths := []string{"/openapi.json"}
+	for _, name := range config.DialectNames {
+		paths = append(paths, "/openapi/"+name+".json")
+	}
+	all := make([]*document, len(paths))
+	for i, path := range paths {
+		_, _, text := request(t, http.MethodGet, n.URL+path, "", nil)
+		if err := json.Unmarshal([]byte(text), &all[i]); err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+	}
+	return all
+}
+
+// base is what precedes the paths of a document.
+func (d *document) base() string {
+	if len(d.Servers) == 0 {
+		return ""
+	}
+	return strings.TrimSuffix(d.Servers[0].URL, "/")
+}
+
+// errorCode returns the code of an error body of the native API or of a dialect, as the
+// native one has it; "" if it has none or no id of the request.
+func errorCode(answer string) string {
+	var e struct {
+		protocol.Error
+		Envelope struct {
+			Code      string
+			RequestID string `json:"request_id"`
+		} `json:"error"`
+	}
+	if json.Unmarshal([]byte(answer), &e) != nil || e.RequestID == "" && e.Envelope.RequestID == "" {
+		return ""
+	}
+	return cmp.Or(e.ErrorCode, strings.ToLower(e.Envelope.Code))
+}
+
 // badTexts are texts that PostgreSQL refuses, or that are hostile where they are shown,
 // as they stand in a query and in a JSON string.
 var badTexts = map[string]struct{ query, body string }{
@@ -52,7 +95,7 @@ var badTexts = map[string]struct{ query, body string }{
 	"no UTF-8":       {"a%ffb", "a\xffb"},
 	"half a rune":    {"a%e2%82", "a\xe2\x82"},
 	"surrogate":      {"a%ed%a0%80", `a\ud800b`},
-	"overlong":       {strings.Repeat("x", 2000), ""},
+	"overlong":       {strings.Repeat("x", 5000), ""},
 	"overlong NUL":   {"%c0%80", "\xc0\x80"},
 	"malformed":      {"%zz", ""},
 	"only a NUL":     {"%00", `\u0000`},
@@ -75,38 +118,32 @@ func harmless(name string) string {
 }
 
 // Bad text is a 400 in every parameter of every route and in every field of every body,
-// never a 5xx, and changes nothing. The routes are those of the OpenAPI document.
+// never a 5xx, and changes nothing. The routes are those of the OpenAPI documents, also of
+// the dialects.
 func TestBadTextIsRejectedEverywhere(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	n := h.start(allRoles, "auth-dev-issuer", "true", "limit-events-per-minute", "0", "limit-tickets-per-minute", "0",
-		"limit-admin-per-minute", "0", "realtime-connections-per-user", "0")
+		"limit-admin-per-minute", "0", "realtime-connections-per-user", "0",
+		"dialects", strings.Join(config.DialectNames, ","))
 	header := bearer(h.token("root", auth.ScopeUpdate+" "+auth.ScopeAdmin, time.Hour))
-	_, _, text := request(t, http.MethodGet, n.URL+"/openapi.json", "", nil)
-	var d document
-	if err := json.Unmarshal([]byte(text), &d); err != nil {
-		t.Fatal(err)
-	}
 	sent := 0
 	send := func(what, method, target, body string, known bool) {
 		t.Helper()
 		sent++
 		status, _, answer := request(t, method, n.URL+target, body, header)
-		var e protocol.Error
 		// Where the text is not part of the route, the route may succeed or reject the rest.
 		if status >= 500 || known && status != http.StatusBadRequest {
 			t.Errorf("%s: %s %.100q, body %q: got %d %.200s, want 400", what, method, target, body, status, answer)
-		} else if known && (json.Unmarshal([]byte(answer), &e) != nil || e.ErrorCode != "invalid_request") {
+		} else if known && errorCode(answer) != "invalid_request" {
 			t.Errorf("%s: %s %.100q: got %.200s, want an invalid_request", what, method, target, answer)
 		}
 	}
 	before := h.dump(t)
-	for _, path := range slices.Sorted(maps.Keys(d.Paths)) {
-		if strings.HasPrefix(path, "/docs") || path == "/openapi.json" {
-			continue
-		}
+	check := func(d *document, path string) {
+		t.Helper()
 		for method, o := range d.Paths[path] {
-			method = strings.ToUpper(method)
+			method, path := strings.ToUpper(method), d.base()+path
 			target := path
 			for _, p := range o.Parameters {
 				target = strings.ReplaceAll(target, "{"+p.Name+"}", harmless(p.Name))
@@ -123,7 +160,7 @@ func TestBadTextIsRejectedEverywhere(t *testing.T) {
 					if p.In == "query" {
 						query = "?" + url.QueryEscape(p.Name) + "=" + bad.query
 						send(what+" in the parameter "+p.Name, method, target+query, body, true)
-					} else if what != "malformed" { // net/http rejects it
+					} else if p.In == "path" && what != "malformed" { // net/http rejects it
 						bent := strings.ReplaceAll(path, "{"+p.Name+"}", bad.query)
 						for _, other := range o.Parameters {
 							bent = strings.ReplaceAll(bent, "{"+other.Name+"}", harmless(other.Name))
@@ -136,6 +173,13 @@ func TestBadTextIsRejectedEverywhere(t *testing.T) {
 						send(what+" in the field "+field, method, target, d.with(shape, field, bad.body), true)
 					}
 				}
+			}
+		}
+	}
+	for _, d := range documents(t, n) {
+		for _, path := range slices.Sorted(maps.Keys(d.Paths)) {
+			if !strings.HasPrefix(path, "/docs") && path != "/openapi.json" {
+				check(d, path)
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
@@ -172,15 +173,35 @@ type full struct{}
 
 func (full) Take(context.Context, string) time.Duration { return time.Minute }
 
+// dialectRows are the routes of a dialect that has one of each access, as rows of the
+// route table.
+func dialectRows(a *API) []route {
+	d := &Dialect{Name: "d", Base: "/d"}
+	rows := make([]route, 0, AccessStream)
+	for access := AccessWrite; access <= AccessStream; access++ {
+		r := &DialectRoute{
+			Method: http.MethodGet, Path: fmt.Sprint("/", access), Access: access,
+			Handle: func(*Call) error { return nil }, Stream: &DialectStream{Board: "global"},
+		}
+		if access == AccessWrite || access == AccessTicket {
+			r.Method = http.MethodPost
+		}
+		rows = append(rows, a.dialectRoute(d, r))
+	}
+	return rows
+}
+
 // The router serves exactly the routes of the table, and each declares its scope,
-// limit, audit and visibility.
+// limit, audit and visibility, also each of a dialect.
 func TestRoutesAreDeclared(t *testing.T) {
 	t.Parallel()
 	a := everything(&trail{})
 	table := map[string]bool{}
-	for _, r := range a.routes() {
+	for _, r := range append(a.routes(), dialectRows(a)...) {
 		name := r.method + " " + r.path
-		table[name] = true
+		if r.dialect == nil {
+			table[name] = true
+		}
 		switch r.scope {
 		case noToken, optionalToken, anyToken, auth.ScopeUpdate, auth.ScopeAdmin:
 		default:
@@ -192,8 +213,8 @@ func TestRoutesAreDeclared(t *testing.T) {
 		if r.query == nil {
 			t.Errorf("%s does not declare its parameters", name)
 		}
-		if slices.Equal(r.query, anyParameters) != (r.data == showsNothing) {
-			t.Errorf("%s: only pages ignore parameters that they do not know", name)
+		if slices.Equal(r.query, anyParameters) != (r.data == showsNothing || r.dialect != nil) {
+			t.Errorf("%s: only pages and dialects ignore parameters that they do not know", name)
 		}
 		if (r.rate == byAddress) != (r.scope == noToken) {
 			t.Errorf("%s: a route without a token is limited by address, any other by caller", name)
@@ -216,6 +237,8 @@ func TestRoutesAreDeclared(t *testing.T) {
 			t.Errorf("%s: data of all users needs a scope, and a scope opens it", name)
 		case r.scope == optionalToken && r.data != showsBoards:
 			t.Errorf("%s: without a token only boards are open", name)
+		case r.dialect != nil && r.method != http.MethodGet && r.scope != anyToken:
+			t.Errorf("%s: a dialect's write needs a token", name)
 		}
 	}
 	for _, r := range a.engine.Routes() {
