@@ -1,0 +1,32 @@
+package health
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/scoreboard/scoreboard/server/protocol"
+)
+
+// The doctor warns of a daemon that owns its tables or could rewrite the audit trail, and
+// fails where the daemon lacks rights that it needs.
+func TestDatabaseRoleCheck(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		excess, lack string
+		err          error
+		want         string
+		next         bool
+	}{
+		{want: protocol.CheckOK},
+		{excess: "the role scoreboard owns audit_log", want: protocol.CheckWarn, next: true},
+		{lack: "the role has no rights on boards", want: protocol.CheckFail, next: true},
+		{excess: "owns audit_log", lack: "no rights on boards", want: protocol.CheckFail, next: true},
+		{err: errors.New("no connection"), want: protocol.CheckSkipped},
+	} {
+		d := Doctor{Role: func(context.Context) (string, string, error) { return tt.excess, tt.lack, tt.err }}
+		if c := d.role(t.Context()); c.Status != tt.want || (c.NextStep != "") != tt.next {
+			t.Errorf("%+v: got %+v, want %s", tt, c, tt.want)
+		}
+	}
+}
