@@ -20,16 +20,24 @@ const maxFreshness = 4500
 // accept checks a server against profile A, scaled down to a few seconds.
 func accept(t *testing.T, url string, rate int, length time.Duration, change func(*Options)) *Report {
 	t.Helper()
-	scenario, err := criteria.Read(criteria.Profiles(), "A")
+	return acceptProfile(t, "A", url, rate, length, 40, change)
+}
+
+func acceptProfile(
+	t *testing.T, profile, url string, rate int, length time.Duration, users int, change func(*Options),
+) *Report {
+	t.Helper()
+	scenario, err := criteria.Read(criteria.Profiles(), profile)
 	if err != nil {
 		t.Fatal(err)
 	}
-	scenario.Scale(rate, length, 40)
+	scenario.Scale(rate, length, users)
 	scenario.Load.Watchers = 2
 	// Many tests share a slow machine, so criteria of speed are relaxed.
 	limits := map[string]float64{
 		"api.p95": 60_000, "freshness.client.p95": maxFreshness, "freshness.redis.p95": 20_000,
-		"increments.rate": 1, "behind": 100,
+		"increments.rate": 1, "behind": 100, "reads.rate": 1, "reads.p95": 60_000, "reads.p99": 60_000,
+		"api.p99": 60_000, "freshness.client.p99": 2 * maxFreshness, "freshness.client.max": 2 * maxFreshness,
 	}
 	for i, c := range scenario.Criteria {
 		if limit, ok := limits[c.Name]; ok {
@@ -46,8 +54,8 @@ func accept(t *testing.T, url string, rate int, length time.Duration, change fun
 			KeyID: clienttest.KeyID, KeySecret: clienttest.Secret,
 		},
 		Plan: plan.Plan{
-			Schedule: schedule, Users: 40, Seed: 1, Prefix: "t-", Mode: plan.Sync, Reads: 0.1, Repeats: 0.1,
-			Connections: plan.DefaultConnections,
+			Schedule: schedule, Users: users, Seed: 1, Prefix: "t-", Mode: plan.Sync, Reads: 0.1, Repeats: 0.1,
+			Connections: plan.DefaultConnections, Dialect: scenario.Load.Dialect,
 		},
 		Scenario: scenario, Ops: url, Out: t.TempDir(), Settle: time.Second, Say: func(string, ...any) {},
 	}

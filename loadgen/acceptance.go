@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/loadgen/codec"
 	"github.com/scoreboard/scoreboard/loadgen/freshness"
 	"github.com/scoreboard/scoreboard/loadgen/plan"
 	"github.com/scoreboard/scoreboard/loadgen/verify"
@@ -21,6 +22,7 @@ import (
 type acceptance struct {
 	run     *run
 	prober  *prober
+	dialect *dialectAPI // nil for the native API
 	monitor *freshness.Monitor
 	redis   *redis.Client   // nil to read through the API
 	acks    chan plan.Event // recent acknowledgements, to be looked up immediately
@@ -59,11 +61,7 @@ func (a *acceptance) before(ctx context.Context) error {
 		return err
 	}
 	r.Say("probing requests that must be rejected")
-	// Replays come first: their errors name a wrong token or key.
-	if err := a.prober.replays(ctx, &r.tracker.Replays, &r.tracker.Conflicts); err != nil {
-		return err
-	}
-	if err := a.prober.signatures(ctx, &r.tracker.Forged); err != nil {
+	if err := a.probe(ctx); err != nil {
 		return err
 	}
 	watchers := r.Scenario.Load.Watchers
@@ -78,11 +76,18 @@ func (a *acceptance) before(ctx context.Context) error {
 	} else if err := a.limits(ctx); err != nil {
 		return err
 	}
-	clients, err := a.watchers(watchers)
-	if err != nil {
-		return err
+	o := freshness.Options{
+		Watchers: watchers, Server: r.Server.URL, Shard: r.Shard, Sample: r.sample,
 	}
-	o := freshness.Options{Client: r.client, Watchers: clients, Server: r.Server.URL, Shard: r.Shard, Sample: r.sample}
+	if a.dialect != nil && r.Plan.Dialect != plan.Module { // module has the native stream
+		o.API = a.dialect
+	} else {
+		clients, err := a.watchers(watchers)
+		if err != nil {
+			return err
+		}
+		o.API = &freshness.Native{Client: r.client, Board: r.board, Watchers: clients}
+	}
 	if r.Redis != "" {
 		options, err := redis.ParseURL(r.Redis)
 		if err != nil {
@@ -93,10 +98,36 @@ func (a *acceptance) before(ctx context.Context) error {
 		if err := o.Redis.Ping(ctx); err != nil {
 			return fmt.Errorf("connect to Redis: %w", err)
 		}
+		top, err := r.client.Top(ctx, client.TopQuery{Board: r.board, Limit: 1})
+		if err != nil {
+			return err
+		}
+		o.Board = scoreboard.BoardID(top.Board)
 	}
 	a.monitor = freshness.NewMonitor(o)
 	r.note("%s", a.monitor.Method())
 	return nil
+}
+
+// probe sends what the server must reject or count once.
+func (a *acceptance) probe(ctx context.Context) (err error) {
+	// Replays come first: their errors name a wrong token or key.
+	t := a.run.tracker
+	if a.run.Plan.Dialect == "" {
+		if err := a.prober.replays(ctx, &t.Replays, &t.Conflicts); err != nil {
+			return err
+		}
+		return a.prober.signatures(ctx, &t.Forged)
+	}
+	a.dialect = newDialectAPI(a.run)
+	if a.prober.token, err = a.dialect.tokenOf(ctx, a.prober.user); err != nil {
+		return err
+	}
+	p := &dialectProber{a.prober, a.dialect}
+	if err := p.replays(ctx, &t.Replays, &t.Conflicts); err != nil {
+		return err
+	}
+	return p.credentials(ctx, &t.Forged)
 }
 
 // watchers returns n clients for the monitor. A stream ends with its token, and a
@@ -132,7 +163,11 @@ func (a *acceptance) limits(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	enforced, err := a.prober.limits(ctx, player, token)
+	limits := a.prober.limits
+	if a.dialect != nil {
+		limits = (&dialectProber{a.prober, a.dialect}).limits
+	}
+	enforced, err := limits(ctx, player, token)
 	a.run.ending.Measured["limits.enforced"] = 0
 	if enforced {
 		a.run.ending.Measured["limits.enforced"] = 100
@@ -168,7 +203,7 @@ func (a *acceptance) lookUpAcks(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case e := <-a.acks:
-			_, err := a.run.client.ReceiptOf(ctx, a.run.Plan.UserID(e.User), e.ID.String())
+			_, err := a.run.client.ReceiptOf(ctx, a.run.Plan.UserID(e.User), codec.EventID(&a.run.Plan, &e))
 			missing := scoreboard.CodeOf(err) == scoreboard.CodeNotFound
 			if err != nil && !missing {
 				continue // no result
@@ -196,11 +231,17 @@ func (a *acceptance) after(ctx context.Context) error {
 	r.ending.Notes = append(r.ending.Notes, a.monitor.Notes()...)
 	v := &verify.Verifier{
 		Client: r.client, Plan: &r.Plan, Events: r.events, Tracker: r.tracker, Extras: extras,
-		ProbeUser: a.prober.user, RejectedProbes: a.prober.rejected, Settle: r.Settle, Measured: r.ending.Measured,
+		Board: r.board, ProbeUser: a.prober.user, RejectedProbes: a.prober.rejected,
+		Settle: r.Settle, Measured: r.ending.Measured,
+	}
+	place := a.place()
+	if a.dialect != nil && r.Plan.Dialect != plan.Module { // module has no reads
+		v.Shown = a.dialect.shown
+		place = func(ctx context.Context, _, user string) (client.Place, error) { return a.dialect.place(ctx, user) }
 	}
 	err := v.Run(ctx)
 	if err == nil {
-		err = v.Ranks(ctx, a.playerClients())
+		err = v.Ranks(ctx, place)
 	}
 	r.ending.Notes = append(r.ending.Notes, v.Notes...)
 	if err != nil {
@@ -211,17 +252,22 @@ func (a *acceptance) after(ctx context.Context) error {
 	return nil
 }
 
-// playerClients returns clients with users' own tokens, or nil if the server does
-// not mint tokens.
-func (a *acceptance) playerClients() func(context.Context, string) (*client.Client, error) {
+// place returns how users' standings are read with their own tokens, or nil if the
+// server does not mint tokens.
+func (a *acceptance) place() verify.PlaceOf {
 	if !a.run.mints {
 		return nil
 	}
-	return func(ctx context.Context, user string) (*client.Client, error) {
+	return func(ctx context.Context, board, user string) (client.Place, error) {
 		t, err := a.run.client.MintToken(ctx, client.TokenRequest{UserID: user})
 		if err != nil {
-			return nil, err
+			return client.Place{}, err
 		}
-		return a.run.clientWith(client.StaticToken(t.Token))
+		c, err := a.run.clientWith(client.StaticToken(t.Token))
+		if err != nil {
+			return client.Place{}, err
+		}
+		defer c.Close()
+		return c.Me(ctx, client.PlaceQuery{Board: board})
 	}
 }

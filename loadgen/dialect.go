@@ -14,40 +14,46 @@ import (
 	"github.com/scoreboard/scoreboard/loadgen/codec"
 )
 
-// dialectURL returns where the server has mounted the dialect of the plan, which its
-// document says.
-func (s *session) dialectURL(ctx context.Context) (string, error) {
+// openDialect returns where the server has mounted the dialect of the plan, and the
+// dialect's board, which its document says.
+func (s *session) openDialect(ctx context.Context) (where, board string, err error) {
 	root, name := strings.TrimSuffix(s.options.Server.URL, "/"), s.options.Plan.Dialect
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, root+"/openapi/"+name+".json", nil)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	res, err := s.web.Do(req)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	defer func() { _ = res.Body.Close() }()
 	if res.StatusCode != http.StatusOK {
-		return "", fmt.Errorf("%s does not serve the dialect %s: enable it with the setting dialects", root, name)
+		return "", "", fmt.Errorf("%s does not serve the dialect %s: enable it with the setting dialects", root, name)
 	}
 	var d struct {
 		Servers []struct{ URL string }
+		Board   string `json:"x-board"`
 	}
 	if err := json.NewDecoder(io.LimitReader(res.Body, maxResponse)).Decode(&d); err != nil || len(d.Servers) != 1 {
-		return "", fmt.Errorf("read the document of the dialect %s: %w", name, err)
+		return "", "", fmt.Errorf("read the document of the dialect %s: %w", name, err)
 	}
 	base, err := url.Parse(root)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	at, err := base.Parse(d.Servers[0].URL)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	if at.Host != base.Host {
-		return "", fmt.Errorf("the dialect %s is served for the host %s: use that as the server's URL", name, at.Host)
+		return "", "", fmt.Errorf("the dialect %s is served for the host %s: use that as the server's URL",
+			name, at.Host)
 	}
-	return strings.TrimSuffix(at.String(), "/"), nil
+	if s.options.Plan.OwnTokens() && !s.mints {
+		return "", "", fmt.Errorf("the dialect %s needs a token of each user, and this server does not mint tokens",
+			name)
+	}
+	return strings.TrimSuffix(at.String(), "/"), d.Board, nil
 }
 
 // probeDialect checks that the server accepts a token for the writes of the plan's
@@ -59,22 +65,11 @@ func (s *session) probeDialect(ctx context.Context, dialect string, tokens clien
 		return err
 	}
 	method, path, body := codec.Probe(p.Dialect, p.Prefix+"probe", client.NewEventID())
-	req, err := http.NewRequestWithContext(ctx, method, dialect+path, strings.NewReader(body))
+	r, err := exchange(ctx, s.web, method, dialect+path, token, body)
 	if err != nil {
 		return err
 	}
-	req.Header.Set("Authorization", "Bearer "+token)
-	req.Header.Set("Content-Type", "application/json")
-	res, err := s.web.Do(req)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = res.Body.Close() }()
-	text, err := io.ReadAll(io.LimitReader(res.Body, maxResponse))
-	if err != nil {
-		return err
-	}
-	if problem := codec.ProbeProblem(p.Dialect, res.StatusCode, text); problem != "" {
+	if problem := codec.ProbeProblem(p.Dialect, r.status, r.body); problem != "" {
 		return fmt.Errorf("the load did not start: the dialect %s answered %s", p.Dialect, problem)
 	}
 	return nil
@@ -86,10 +81,6 @@ const minting = 8
 // userTokens are the tokens of the plan's users, minted before the load.
 func (s *session) userTokens(ctx context.Context) ([]client.TokenSource, error) {
 	p := &s.options.Plan
-	if !s.mints {
-		return nil, fmt.Errorf("the dialect %s needs a token of each user, and this server does not mint tokens",
-			p.Dialect)
-	}
 	tokens := make([]client.TokenSource, p.Users)
 	users, failed := make(chan int), make(chan error, minting)
 	var all sync.WaitGroup
@@ -155,7 +146,19 @@ func (s *sender) sendDialect(ctx context.Context, n uint64) (int, io.ReadCloser,
 			return status, io.NopCloser(strings.NewReader(string(text))), nil
 		}
 	}
-	return s.exchange(ctx, func(b []byte) []byte { return s.AppendDialect(b, n, token, proof) })
+	request := func(b []byte) []byte { return s.AppendDialect(b, n, token, proof) }
+	if !s.plan.IsCut(n) {
+		return s.exchange(ctx, request)
+	}
+	x, err := s.conns.Get(ctx)
+	if err != nil {
+		return 0, nil, err
+	}
+	x.Buf = request(x.Buf[:0])
+	if err := x.Cut(); err != nil {
+		return 0, nil, err
+	}
+	return 0, nil, errCut
 }
 
 func (s *sender) exchange(ctx context.Context, request func([]byte) []byte) (int, io.ReadCloser, error) {

@@ -44,7 +44,7 @@ type faulty struct {
 	staleBy string                                  // on this kind of stream, ws or sse; empty for both
 	forged  bool                                    // does not check signatures
 	mute    bool                                    // returns no score
-	keeps   bool                                    // records rejected increments
+	keeps   bool                                    // records rejected increments, and scores that are not higher
 	lax     bool                                    // accepts another delta for a known event
 	free    bool                                    // does not limit players
 	// change changes responses other than those to increments.
@@ -61,7 +61,9 @@ func newFaulty(t *testing.T, l *faulty) *faulty {
 	if l.free {
 		settings = []string{"limit-updates-per-minute", "0"}
 	}
-	l.backend = clienttest.New(t, settings...)
+	if l.backend == nil {
+		l.backend = clienttest.New(t, settings...)
+	}
 	for _, kind := range []string{clienttest.WebSocket, clienttest.EventStream} {
 		if l.staleBy == "" || l.staleBy == kind {
 			l.backend.Delay(kind, l.stale)
@@ -102,7 +104,11 @@ func (l *faulty) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		var in protocol.IncrementRequest
 		_ = json.Unmarshal(body, &in)
 		l.increment(w, r, in, body)
-	case l.change != nil && r.Method == http.MethodGet && !strings.HasPrefix(r.URL.Path, "/v1/realtime/"):
+	case r.Method == http.MethodPost && dialectWrites[r.URL.Path] != "":
+		body, _ := io.ReadAll(r.Body)
+		l.dialectWrite(w, r, dialectWrites[r.URL.Path], body)
+	case l.change != nil && r.Method == http.MethodGet && !strings.HasPrefix(r.URL.Path, "/v1/realtime/") &&
+		!strings.HasSuffix(r.URL.Path, "/stream"):
 		r.Header.Del("Accept-Encoding")
 		answer := httptest.NewRecorder()
 		l.proxy.ServeHTTP(answer, r)

@@ -129,7 +129,7 @@ func (p *player) observe(res *vegeta.Result, sent time.Duration) {
 		h.Kind = e.Kind
 		h.Problem = p.tracker.Observe(e, h.Status, failure, res.Body)
 		p.countDenied(e.Kind, h)
-		if h.Problem == "" && e.Kind == record.Increment {
+		if h.Problem == "" && e.Kind == record.Increment && p.tracker.MustBeRecorded(e.Of) {
 			p.onAck(e)
 		}
 	}

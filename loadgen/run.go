@@ -25,6 +25,7 @@ type Report = report.Report
 type run struct {
 	Options
 	parameters map[string]any // of the whole plan, not of a shard's part
+	board      string         // of the plan's dialect; "" for the native API
 	prefix     string         // of all users of the run, or of the search that it belongs to
 	*session
 	start   time.Time
@@ -133,6 +134,12 @@ func (discard) Close() error { return nil }
 
 // run runs the steps before, during and after the load.
 func (r *run) run(ctx context.Context, raw io.Writer) error {
+	if r.Plan.Dialect != "" {
+		var err error
+		if r.Server.dialect, r.board, err = r.openDialect(ctx); err != nil {
+			return err
+		}
+	}
 	var acceptance *acceptance
 	if r.Scenario != nil {
 		acceptance = newAcceptance(r)
@@ -182,11 +189,6 @@ func (r *run) run(ctx context.Context, raw io.Writer) error {
 // play sends the load.
 func (r *run) play(ctx context.Context, acceptance *acceptance) (err error) {
 	tokens := r.tokens()
-	if r.Plan.Dialect != "" {
-		if r.Server.dialect, err = r.dialectURL(ctx); err != nil {
-			return err
-		}
-	}
 	if r.Plan.OwnTokens() {
 		if tokens, err = r.userTokens(ctx); err != nil {
 			return err

@@ -32,6 +32,10 @@ and the ranks with the responses. Its increments stay on the board "global", so 
 a dedicated server. The token needs score:update. The criteria on limits and on /me
 also need score:admin on a server with a development issuer.
 
+B, C, D and E send their load through the API of their specification, on its board:
+enable its dialect on the server. For D the setting ingest.actions must have load:1:100.
+B and E need the development issuer, for a token of each user.
+
 --rate, --duration and --users scale the load down. Limits on rates and on the
 duration shrink with them, and the verdict is then "scaled", never "passed". The
 verdict is also "scaled" without --prometheus, because the alert rules cannot be
@@ -43,8 +47,9 @@ they were sent, and runs each --fault in the middle of the load. A fault is a sh
 command, such as one that kills a projector or flushes Redis. Only correctness is
 then judged: nothing lost, nothing counted twice, everything shown.
 
-Criteria: A (signed increments), B (boards), C (from update to client), E (reads
-and writes), full (A, B and C at once, at A's load).`,
+Criteria: A (signed increments), B (best scores with action tokens), C (from update to
+client), D (actions), E (reads and best scores), full (A, B and C at once, at A's load
+through the native API).`,
 		Example: trimExamples(`
   sbctl accept --rate 1000 --duration 1m --users 10000
   sbctl accept --criteria E --out out/accept-e
@@ -74,7 +79,7 @@ and writes), full (A, B and C at once, at A's load).`,
 				// A prefix of its own gives the run new users, whose scores are known.
 				Prefix: uniquePrefix(),
 				Users:  l.Users, Skew: l.Skew, Mode: plan.Sync, Connections: plan.DefaultConnections,
-				Reads: l.Reads, Repeats: l.Repeats, Conflicts: l.Conflicts, Forged: l.Forged,
+				Reads: l.Reads, Repeats: l.Repeats, Conflicts: l.Conflicts, Forged: l.Forged, Dialect: l.Dialect,
 			}
 			if load.Schedule, err = plan.ParseSchedule(strconv.Itoa(l.Rate), l.Duration); err != nil {
 				return &usageError{err}

@@ -51,7 +51,7 @@ nothing was measured.
 --dialect NAME sends them through another API that the server serves: highscore (with
 an action token made for each), delta, module or plain. For highscore and plain the
 server must mint tokens, one for each user; for module its setting ingest.actions must
-have load:1:100. Scores are not verified.
+have load:1:100. "sbctl accept --criteria B" (C, D, E) also verifies the scores.
 
 --shard 2/5 plays the second fifth of the load, for five generators that start at
 the same time; "sbctl load report" combines their records into one report.

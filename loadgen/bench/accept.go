@@ -8,15 +8,21 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
+
+	"github.com/scoreboard/scoreboard/loadgen/codec"
+	"github.com/scoreboard/scoreboard/loadgen/plan"
 )
 
-// limits are the daemon's default limits, which an acceptance run checks, and the
-// issuer that it needs for players' tokens.
+// limits are the daemon's default limits, which an acceptance run checks, the issuer that
+// it needs for players' tokens, and the dialects of the criteria B to E.
 var limits = []string{
 	"SCOREBOARD_LIMIT_UPDATES_PER_MINUTE=10", "SCOREBOARD_LIMIT_TOP_PER_MINUTE=60",
 	"SCOREBOARD_LIMIT_RANK_PER_MINUTE=30", "SCOREBOARD_REALTIME_CONNECTIONS_PER_USER=5",
 	"SCOREBOARD_AUTH_DEV_ISSUER=true",
+	"SCOREBOARD_DIALECTS=" + strings.Join(plan.Dialects, ","),
+	"SCOREBOARD_INGEST_ACTIONS=" + codec.ModuleAction + ":1:100",
 }
 
 // Accept runs sbctl accept against the installation, by default with the full

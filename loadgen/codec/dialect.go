@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -10,15 +11,12 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/loadgen/plan"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // ModuleAction is the action of increments through the dialect module. The server must
 // have a rule for it: ingest.actions=load:1:100.
 const ModuleAction = "load"
-
-// score is the score of an event where the best one is kept: it rises with the events,
-// so that most are better than their users' earlier ones.
-func score(e *plan.Event) int64 { return int64(e.Of)*100 + e.Delta }
 
 // at is the time of an event. That of its repeats is the same, and no other event's is.
 func at(e *plan.Event) string {
@@ -29,11 +27,26 @@ func at(e *plan.Event) string {
 	return time.UnixMilli(ms).Add(time.Duration(e.Of % uint64(time.Millisecond))).UTC().Format(time.RFC3339Nano)
 }
 
+// EventID is the id that the ledger has for an event.
+func EventID(p *plan.Plan, e *plan.Event) string {
+	if p.Dialect != plan.Module {
+		return e.ID.String()
+	}
+	return ModuleEventID(p.UserID(e.User), at(e))
+}
+
+// ModuleEventID is the id that the ledger has for ModuleAction by a user at a time, as
+// RFC 3339 in UTC.
+func ModuleEventID(user, at string) string {
+	text := strings.Join([]string{user, ModuleAction, at}, "|")
+	return scoreboard.NamedEventID(scoreboard.UserID(user), text).Text
+}
+
 // AppendAction appends the request that starts the action of an event, for the dialect
 // highscore. Its response has the action token.
 func (c *Composer) AppendAction(b []byte, e *plan.Event, token string) []byte {
 	body := append(e.AppendID([]byte(`{"action_id":"`)), `"}`...)
-	return c.appendPost(b, c.native+"/v1/actions", body, token)
+	return c.appendPost(b, c.native+"/v1/actions", body, nil, token)
 }
 
 // AppendDialect appends request n in the shape of the plan's dialect. proof is the action
@@ -46,13 +59,13 @@ func (c *Composer) AppendDialect(b []byte, n uint64, token, proof string) []byte
 	}
 	e := c.events.At(k)
 	var path string
-	var body []byte
+	var body, header []byte
 	switch c.plan.Dialect {
 	case plan.Highscore:
 		path = "/v1/scores/update"
 		body = append(e.AppendID([]byte(`{"action_id":"`)), `","action_token":"`...)
 		body = append(append(body, proof...), `","new_score":`...)
-		body = append(strconv.AppendInt(body, score(&e), 10), `,"timestamp":"`...)
+		body = append(strconv.AppendInt(body, e.Delta, 10), `,"timestamp":"`...)
 		body = append(append(body, at(&e)...), `"}`...)
 	case plan.Delta:
 		path = "/v1/score/update"
@@ -67,14 +80,15 @@ func (c *Composer) AppendDialect(b []byte, n uint64, token, proof string) []byte
 		body = append(append(append(body, `,"timestamp":"`...), at(&e)...), `"}`...)
 	case plan.Plain:
 		path = "/scores"
-		body = append(strconv.AppendInt([]byte(`{"score":`), score(&e), 10), '}')
+		body = append(strconv.AppendInt([]byte(`{"score":`), e.Delta, 10), '}')
+		header = append(e.AppendID([]byte("Idempotency-Key: ")), "\r\n"...)
 	}
-	return c.appendPost(b, c.path+path, body, token)
+	return c.appendPost(b, c.path+path, body, header, token)
 }
 
-func (c *Composer) appendPost(b []byte, path string, body []byte, token string) []byte {
+func (c *Composer) appendPost(b []byte, path string, body, header []byte, token string) []byte {
 	b = append(append(b, "POST "...), path...)
-	b = append(c.appendHeaders(b, token), "Content-Type: application/json\r\nContent-Length: "...)
+	b = append(append(c.appendHeaders(b, token), header...), "Content-Type: application/json\r\nContent-Length: "...)
 	b = strconv.AppendInt(b, int64(len(body)), 10)
 	return append(append(b, "\r\n\r\n"...), body...)
 }
@@ -149,23 +163,39 @@ func ParseAction(status int, body []byte) (token string, ok bool) {
 	return token, valid && token != "" && status == http.StatusCreated
 }
 
-// DialectCode returns the error code of a response in the shape of any dialect, "" for
-// none, and reports whether the response is valid.
-func DialectCode(body []byte) (code string, ok bool) {
-	_, ok = parseObject(body, func(name, value []byte) bool {
-		switch string(name) {
-		case "error_code":
-			code = string(unquote(value))
-		case "error": // of highscore
-			_, valid := parseObject(value, func(name, value []byte) bool {
-				if string(name) == "code" {
-					code = string(unquote(value))
-				}
-				return true
-			})
-			return valid
+// DialectResponse is what a run needs of a response to a write in the shape of any
+// dialect. Its slices share memory with the body.
+type DialectResponse struct {
+	Code  string // of an error
+	Score int64  // of the user, afterwards
+	// Applied is whether the write changed the score, and ID its event; with highscore.
+	Applied bool
+	ID      []byte
+}
+
+// Parse parses a body and reports whether it is valid.
+func (r *DialectResponse) Parse(body []byte) bool {
+	rest, ok := parseObject(body, r.field)
+	return ok && len(bytes.TrimSpace(rest)) == 0
+}
+
+func (r *DialectResponse) field(name, value []byte) (ok bool) {
+	switch string(name) {
+	case "error_code", "code":
+		r.Code = string(unquote(value))
+	case "error", "data": // of highscore
+		if value[0] == '{' {
+			_, ok = parseObject(value, r.field)
+			return ok
 		}
-		return true
-	})
-	return code, ok
+	case "score", "newScore":
+		var err error
+		r.Score, err = strconv.ParseInt(string(value), 10, 64)
+		return err == nil
+	case "update_applied":
+		r.Applied = string(value) == "true"
+	case "last_action_id":
+		r.ID = unquote(value)
+	}
+	return true
 }

@@ -77,7 +77,7 @@ func TestInvalidCriteriaAreRejected(t *testing.T) {
 func TestShippedScenariosAreValid(t *testing.T) {
 	t.Parallel()
 	names := Names(Profiles())
-	if strings.Join(names, " ") != "A B C E full" {
+	if strings.Join(names, " ") != "A B C D E full" {
 		t.Errorf("got %v", names)
 	}
 	all := map[string]*Scenario{}
@@ -147,6 +147,22 @@ func TestScale(t *testing.T) {
 		}
 		if got := strings.Join(limits, " "); got != c.limits || s.Scaled != c.scaled {
 			t.Errorf("%s: got %q, scaled %v; want %q, %v", name, got, s.Scaled, c.limits, c.scaled)
+		}
+	}
+}
+
+// Each specification's load goes through its own API.
+func TestDialectsOfProfiles(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"A": "", "B": "highscore", "C": "delta", "D": "module", "E": "plain", "full": "",
+	} {
+		s, err := Read(Profiles(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Load.Dialect != want {
+			t.Errorf("%s: got the dialect %q, want %q", name, s.Load.Dialect, want)
 		}
 	}
 }

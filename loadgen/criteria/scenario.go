@@ -23,6 +23,7 @@ type Load struct {
 	Conflicts float64       `yaml:"conflicts"`
 	Forged    float64       `yaml:"forged"`
 	Watchers  int           `yaml:"watchers"`
+	Dialect   string        `yaml:"dialect"` // API of the load; "" is the native one
 }
 
 // Scenario is a load and the criteria that must hold under it.

@@ -2,7 +2,6 @@ package freshness
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -21,7 +20,8 @@ import (
 const (
 	monitorUsers = 8 // few enough for the top of any board
 	stepInterval = 500 * time.Millisecond
-	stepDelta    = 1_000_000 // the largest that a board allows by default, to stay at its top
+	// StepDelta is the largest that a board allows by default, to stay at its top.
+	StepDelta    = 1_000_000
 	pollInterval = 20 * time.Millisecond
 	// maxVisible bounds how long a commit may take to become visible after the end
 	// of the load. One that is still invisible counts with that time.
@@ -37,12 +37,31 @@ const (
 	OnClient = "client"
 )
 
+// API is what a monitor writes to, reads and watches.
+type API interface {
+	// Step raises a user's score, so that the user stays at the top of the board.
+	Step(ctx context.Context, user string) (Step, error)
+	// Top returns the first rows of the board. A response that does not come from Redis is
+	// an error.
+	Top(ctx context.Context) ([]client.Entry, error)
+	// Watch follows the board as watcher number i, until ctx ends, and returns how often it
+	// reconnected.
+	Watch(ctx context.Context, i int, seen func([]client.Entry)) (reconnects int)
+}
+
+// Step is the outcome of a step.
+type Step struct {
+	Before, After int64     // the user's score
+	At            time.Time // of the commit; zero if unknown
+}
+
 // Options are the parts of a monitor.
 type Options struct {
-	Client   *client.Client
-	Redis    *ranking.Ranking // where Redis is read; nil reads through the API
-	Watchers []*client.Client // each with a user of its own
-	Server   string           // URL
+	API      API
+	Redis    *ranking.Ranking   // where Redis is read; nil reads through the API
+	Board    scoreboard.BoardID // there, the instance of a board with periods
+	Watchers int
+	Server   string // URL
 	Shard    record.Shard
 	// Sample receives each sample, with the time of the commit. It is called from
 	// several goroutines.
@@ -73,7 +92,7 @@ func NewMonitor(o Options) *Monitor {
 	m := &Monitor{
 		Options: o, sameClock: isLoopback(o.Server), expected: map[string]int64{}, uncertain: map[string]bool{},
 	}
-	for i := range monitorUsers {
+	for i := range max(1, monitorUsers/max(1, o.Shard.Of)) { // all of them fit into ten rows
 		m.users = append(m.users, userID(o.Shard, i))
 	}
 	m.redis = newSightings(m.users, func(at time.Time, took time.Duration) { o.Sample(InRedis, at, took) })
@@ -137,7 +156,7 @@ func (m *Monitor) Notes() []string {
 	var notes []string
 	if m.disconnected > 0 {
 		notes = append(notes, fmt.Sprintf("%d of %d watchers received no frame within %v",
-			m.disconnected, len(m.Watchers), maxConnect))
+			m.disconnected, m.Watchers, maxConnect))
 	}
 	if m.reconnects > 0 {
 		notes = append(
@@ -158,10 +177,10 @@ func (m *Monitor) Notes() []string {
 func (m *Monitor) Run(ctx context.Context) {
 	observing, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var observers, steppers sync.WaitGroup
-	ready := make(chan struct{}, len(m.Watchers))
-	for i, c := range m.Watchers {
+	ready := make(chan struct{}, m.Watchers)
+	for i := range m.Watchers {
 		after := time.Duration(i) * 20 * time.Millisecond // joins are limited
-		observers.Go(func() { m.watch(observing, c, i%2 == 1, m.clients[i], after, ready) })
+		observers.Go(func() { m.watch(observing, i, after, ready) })
 	}
 	m.disconnected = m.awaitWatchers(ctx, ready)
 	observers.Go(func() { m.poll(observing) })
@@ -199,16 +218,19 @@ func (m *Monitor) step(ctx context.Context, user string, after time.Duration) {
 	for {
 		sent := time.Now()
 		// Without ctx: the last step is awaited, so that its outcome is known.
-		receipt, err := m.Client.Submit(context.WithoutCancel(ctx), client.Increment{User: user, Delta: stepDelta})
-		m.stepped(user, receipt, err)
+		step, err := m.API.Step(context.WithoutCancel(ctx), user)
+		m.stepped(user, step, err)
 		if err == nil {
-			at := receipt.RecordedAt
-			if !m.sameClock {
-				at = m.clock.local(sent, at)
+			at := sent // makes freshness longer, never shorter
+			if !step.At.IsZero() {
+				at = step.At
+				if !m.sameClock {
+					at = m.clock.local(sent, at)
+				}
 			}
-			m.redis.committed(user, receipt.NewScore, at)
+			m.redis.committed(user, step.After, at)
 			for _, s := range m.clients {
-				s.committed(user, receipt.NewScore, at)
+				s.committed(user, step.After, at)
 			}
 		}
 		select {
@@ -219,7 +241,7 @@ func (m *Monitor) step(ctx context.Context, user string, after time.Duration) {
 	}
 }
 
-func (m *Monitor) stepped(user string, receipt client.Receipt, err error) {
+func (m *Monitor) stepped(user string, step Step, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err != nil {
@@ -228,16 +250,15 @@ func (m *Monitor) stepped(user string, receipt client.Receipt, err error) {
 		m.lastError = err
 		return
 	}
-	before := receipt.NewScore - receipt.Applied
-	if score, stepped := m.expected[user]; stepped && score != before {
+	if score, stepped := m.expected[user]; stepped && score != step.Before {
 		m.failures++
 		m.uncertain[user] = true
 		m.lastError = fmt.Errorf(
 			"%s had the score %d instead of %d: another run uses this server, or it counts incorrectly",
-			user, before, score,
+			user, step.Before, score,
 		)
 	}
-	m.expected[user] = receipt.NewScore
+	m.expected[user] = step.After
 }
 
 // awaitWatchers waits for the first frame of each watcher, and returns how many
@@ -245,7 +266,7 @@ func (m *Monitor) stepped(user string, receipt client.Receipt, err error) {
 func (m *Monitor) awaitWatchers(ctx context.Context, ready <-chan struct{}) int {
 	deadline := time.NewTimer(maxConnect)
 	defer deadline.Stop()
-	for missing := len(m.Watchers); missing > 0; missing-- {
+	for missing := m.Watchers; missing > 0; missing-- {
 		select {
 		case <-ready:
 		case <-ctx.Done():
@@ -258,42 +279,29 @@ func (m *Monitor) awaitWatchers(ctx context.Context, ready <-chan struct{}) int 
 }
 
 // watch follows the board as a client. Its first frame makes it ready.
-func (m *Monitor) watch(
-	ctx context.Context, c *client.Client, stream bool, s *sightings, after time.Duration, ready chan<- struct{},
-) {
+func (m *Monitor) watch(ctx context.Context, i int, after time.Duration, ready chan<- struct{}) {
 	if !backoff.Sleep(ctx, after) {
 		return
 	}
-	first, reconnects := true, 0
-	defer func() {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		m.reconnects += reconnects
-	}()
-	for state := range c.Watch(ctx, "", client.WatchOptions{Limit: 100, EventStream: stream}) {
-		reconnects = state.Reconnects
-		if state.Connection != client.WebSocket && state.Connection != client.SSE {
-			continue
-		}
-		s.observe(state.Entries, time.Now())
+	first := true
+	reconnects := m.API.Watch(ctx, i, func(rows []client.Entry) {
+		m.clients[i].observe(rows, time.Now())
 		if first {
 			ready <- struct{}{}
 			first = false
 		}
-	}
+	})
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.reconnects += reconnects
 }
 
-// top reads the top of the board from Redis, directly or through the API. A
-// degraded response does not come from Redis, and is an error.
+// top reads the top of the board from Redis, directly or through the API.
 func (m *Monitor) top(ctx context.Context) ([]client.Entry, error) {
 	if m.Redis == nil {
-		top, err := m.Client.Top(ctx, client.TopQuery{Limit: 100})
-		if err == nil && top.Degraded {
-			err = errors.New(top.DegradedReason)
-		}
-		return top.Entries, err
+		return m.API.Top(ctx)
 	}
-	top, err := m.Redis.Top(ctx, scoreboard.GlobalBoard)
+	top, err := m.Redis.Top(ctx, m.Board)
 	if err != nil {
 		return nil, err
 	}

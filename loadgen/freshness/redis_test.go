@@ -32,7 +32,7 @@ func TestTopIsReadFromRedis(t *testing.T) {
 	); err != nil {
 		t.Fatal(err)
 	}
-	m := NewMonitor(Options{Redis: r, Server: "http://127.0.0.1"})
+	m := NewMonitor(Options{Redis: r, Board: scoreboard.GlobalBoard, Server: "http://127.0.0.1"})
 	got, err := m.top(t.Context())
 	if err != nil || len(got) != 1 || got[0].UserID != "p" || got[0].Score != 9 ||
 		!strings.Contains(m.Method(), "Redis is read directly") {

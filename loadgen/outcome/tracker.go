@@ -1,6 +1,7 @@
 package outcome
 
 import (
+	"bytes"
 	"iter"
 	"net/http"
 	"strconv"
@@ -37,14 +38,14 @@ type Tracker struct {
 	deltas map[uint64]int64 // of events that were acknowledged with another delta than their own
 	items  []codec.Response // of the current batch
 
-	dialect bool // responses are not receipts
+	plan *plan.Plan
 }
 
 // NewTracker returns a tracker without any outcome.
 func NewTracker(p *plan.Plan) *Tracker {
 	return &Tracker{
 		Expected: make([]int64, p.Users), Uncertain: make([]bool, p.Users), deltas: map[uint64]int64{},
-		dialect: p.Dialect != "",
+		plan: p,
 	}
 }
 
@@ -71,7 +72,7 @@ func (t *Tracker) Delta(e *plan.Event) int64 {
 // requires.
 func (t *Tracker) Observe(e plan.Event, status int, failure string, body []byte) (problem string) {
 	var r codec.Response
-	if t.dialect {
+	if t.plan.Dialect != "" {
 		return t.observeDialect(e, status, failure, body)
 	}
 	if status != 0 && !r.Parse(body) {
@@ -80,24 +81,72 @@ func (t *Tracker) Observe(e plan.Event, status int, failure string, body []byte)
 	return t.observe(e, status, failure, r)
 }
 
-// observeDialect records the response to an event through a dialect. It says whether the
-// event was recorded, and not what it added.
+// observeDialect records the response to an event through a dialect.
 func (t *Tracker) observeDialect(e plan.Event, status int, failure string, body []byte) (problem string) {
 	s := t.state(e.Of)
 	*s |= Sent
-	code, ok := codec.DialectCode(body)
+	var r codec.DialectResponse
 	switch {
 	case failure != "":
 		return failure
-	case !ok:
+	case !r.Parse(body):
 		return "response is not JSON"
 	case status == http.StatusOK:
-		*s |= Acked
-		return ""
-	case status >= 400 && status < 500:
+		return t.acknowledgeDialect(e, s, &r)
+	case status >= 400 && status < 500 && e.Kind == record.Increment:
 		*s |= Rejected
 	}
-	return strings.TrimSpace(strconv.Itoa(status) + " " + code)
+	return strings.TrimSpace(strconv.Itoa(status) + " " + r.Code)
+}
+
+// acknowledgeDialect records a 200. Where increments add up, the response does not say
+// whether this one counted; a repeat that counted shows in the score.
+func (t *Tracker) acknowledgeDialect(e plan.Event, s *State, r *codec.DialectResponse) (problem string) {
+	if *s&Acked == 0 {
+		*s |= Acked
+		t.count(e.User, e.Delta)
+	}
+	switch {
+	case r.Score < e.Delta:
+		problem = "the response has a lower score than was sent"
+	case t.plan.Dialect == plan.Highscore:
+		var id [36]byte
+		if !bytes.Equal(e.AppendID(id[:0]), r.ID) {
+			return "the response is about another event"
+		}
+		if r.Applied && *s&Counted != 0 {
+			t.Doubled++
+			problem = "counted twice"
+		}
+		if e.Kind == record.Repeat {
+			t.Replays.Total++
+			if problem == "" {
+				t.Replays.Rejected++
+			}
+		}
+		if r.Applied {
+			*s |= Counted
+		}
+	case t.plan.Dialect == plan.Plain && r.Score == e.Delta: // no other event has this score
+		*s |= Counted
+	}
+	return problem
+}
+
+// count adds a recorded event to its user's expected score.
+func (t *Tracker) count(user uint64, delta int64) {
+	if t.plan.KeepsBest() {
+		t.Expected[user] = max(t.Expected[user], delta)
+	} else {
+		t.Expected[user] += delta
+	}
+}
+
+// MustBeRecorded reports whether the ledger must have event n: it was acknowledged, and
+// is not a score that was not higher than the user's, which leaves nothing behind.
+func (t *Tracker) MustBeRecorded(n uint64) bool {
+	s := t.State(n)
+	return s&Acked != 0 && (t.plan.RecordsAll() || s&Counted != 0)
 }
 
 // ObserveBatch records the response to a batch.
@@ -189,7 +238,7 @@ func (t *Tracker) acknowledge(e plan.Event, s *State, status int, r codec.Respon
 	}
 	if *s&Acked == 0 {
 		*s |= Acked
-		t.Expected[e.User] += e.Delta
+		t.count(e.User, e.Delta)
 		if e.Kind == record.Conflict {
 			t.deltas[e.Of] = e.Delta
 		}
@@ -214,13 +263,16 @@ func (t *Tracker) acknowledge(e plan.Event, s *State, status int, r codec.Respon
 
 // Resolve records what a later lookup found out about event n: that it was
 // recorded with a delta, or that it was not.
-func (t *Tracker) Resolve(n, user uint64, recorded bool, applied int64) {
+func (t *Tracker) Resolve(n, user uint64, recorded bool, delta int64) {
 	if !recorded {
 		*t.state(n) |= Rejected
 		return
 	}
 	*t.state(n) |= Acked
-	t.Expected[user] += applied
+	if !t.plan.RecordsAll() {
+		*t.state(n) |= Counted
+	}
+	t.count(user, delta)
 }
 
 // Events yields the numbers and states of the events that were sent.

@@ -17,7 +17,7 @@ type Event struct {
 	Kind  record.Kind
 	Of    uint64 // the number of this increment, or of the one that it repeats or conflicts with
 	User  uint64
-	Delta int64
+	Delta int64 // the score itself where the best one is kept
 	ID    uuid.UUID
 }
 
@@ -155,6 +155,9 @@ func (e *Events) increment(g *rng, n uint64, kind record.Kind) Event {
 		event.User = g.r.Uint64N(uint64(e.plan.Users))
 	}
 	event.Delta = 1 + g.r.Int64N(100)
+	if e.plan.KeepsBest() {
+		event.Delta += best(n)
+	}
 	id := &event.ID
 	ms := uint64(e.start.Add(e.plan.Schedule.At(n)).UnixMilli())
 	for i := range 6 {
@@ -167,6 +170,20 @@ func (e *Events) increment(g *rng, n uint64, kind record.Kind) Event {
 	id[14], id[15] = byte(b), byte(b>>8)
 	id[6], id[8] = id[6]&0x0f|0x70, id[8]&0x3f|0x80 // version 7
 	return event
+}
+
+// notHigherEvery is which share of the scores are lower than the others.
+const notHigherEvery = 8
+
+// best is the range of 100 scores of event n where the best one is kept. No two events
+// share one. Scores rise with the events, so that most are higher than their users'
+// earlier ones, but for one in eight.
+func best(n uint64) int64 {
+	const above = 1 << 32 // more than a run has events
+	if n%notHigherEvery != notHigherEvery-1 {
+		n += above
+	}
+	return int64(n) * 100
 }
 
 // AppendID appends the event id in its canonical form.

@@ -39,6 +39,14 @@ func (p *Plan) OwnTokens() bool { return p.Dialect == Highscore || p.Dialect == 
 // NeedsAction reports whether each write needs an action token.
 func (p *Plan) NeedsAction() bool { return p.Dialect == Highscore }
 
+// KeepsBest reports whether a user's score is the highest one that was submitted, not
+// their sum.
+func (p *Plan) KeepsBest() bool { return p.Dialect == Highscore || p.Dialect == Plain }
+
+// RecordsAll reports whether the ledger has every event that was acknowledged. The dialect
+// plain records scores only that are higher than the user's.
+func (p *Plan) RecordsAll() bool { return p.Dialect != Plain }
+
 // maxDialectUsers bounds the users whose tokens are minted before a run.
 const maxDialectUsers = 100_000
 
@@ -50,8 +58,8 @@ func (p *Plan) validateDialect() error {
 		return fmt.Errorf("the dialect must be one of %s, not %q", strings.Join(Dialects, ", "), p.Dialect)
 	case p.Mode != Sync || len(p.Boards) > 0:
 		return errors.New("a dialect has one board and the mode sync")
-	case p.Conflicts > 0 || p.Forged > 0 || p.Cut > 0:
-		return errors.New("a dialect has no signatures to forge, and its conflicts and cut requests are not checked")
+	case p.Conflicts > 0 || p.Forged > 0:
+		return errors.New("a dialect has no signatures to forge, and answers conflicts in its own way")
 	case p.Dialect == Module && p.Reads > 0:
 		return errors.New("the dialect module has no reads")
 	case p.OwnTokens() && p.Users > maxDialectUsers:

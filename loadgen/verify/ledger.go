@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"sync"
 
+	"github.com/scoreboard/scoreboard/loadgen/codec"
 	"github.com/scoreboard/scoreboard/loadgen/outcome"
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
@@ -37,17 +38,20 @@ func (v *Verifier) sampleEvents(ctx context.Context) error {
 			rejected.add(n)
 		}
 	}
-	found := 0
+	found, wrong := 0, 0
 	var mu sync.Mutex
 	err := forEach(ctx, acked.kept, func(ctx context.Context, n uint64) error {
 		recorded, complete, err := v.recorded(ctx, n)
 		mu.Lock()
 		defer mu.Unlock()
-		if recorded && complete {
+		switch {
+		case err != nil:
+		case recorded && complete, !recorded && !v.Tracker.MustBeRecorded(n):
 			found++
-		}
-		if !recorded && err == nil {
+		case !recorded:
 			v.lost[n] = true
+		case !v.Plan.RecordsAll(): // a score that is not higher leaves nothing behind
+			wrong++
 		}
 		return err
 	})
@@ -57,10 +61,9 @@ func (v *Verifier) sampleEvents(ctx context.Context) error {
 	if acked.total > 0 {
 		v.Measured["audit.found"] = 100 * float64(found) / float64(len(acked.kept))
 	}
-	wrong := 0
 	err = forEach(ctx, rejected.kept, func(ctx context.Context, n uint64) error {
 		e := v.Events.At(n)
-		status, _, err := v.status(ctx, v.Plan.UserID(e.User), e.ID.String())
+		status, _, err := v.status(ctx, v.Plan.UserID(e.User), codec.EventID(v.Plan, &e))
 		mu.Lock()
 		defer mu.Unlock()
 		if status == protocol.StatusDone {
@@ -80,14 +83,28 @@ func (v *Verifier) sampleEvents(ctx context.Context) error {
 func (v *Verifier) recorded(ctx context.Context, n uint64) (recorded, complete bool, err error) {
 	e := v.Events.At(n)
 	status, row, err := v.settledStatus(ctx, &e)
-	return status == protocol.StatusDone, isComplete(row, v.Tracker.Delta(&e)), err
+	return status == protocol.StatusDone, v.isComplete(row, v.Tracker.Delta(&e)), err
 }
 
 // isComplete reports whether a row of the ledger is an audit trail of an
-// increment: its delta, the scores before and after it, and its time.
-func isComplete(row protocol.Receipt, delta int64) bool {
-	return row.Applied == delta && row.PreviousScore != nil && row.NewScore == *row.PreviousScore+delta &&
-		row.Version > 0 && !row.RecordedAt.IsZero()
+// increment, or of a score where the best one is kept: the scores before and after it,
+// their difference, and its time.
+func (v *Verifier) isComplete(row protocol.Receipt, delta int64) bool {
+	before, after := int64(0), delta // of a user's first score
+	if row.PreviousScore != nil {
+		before = *row.PreviousScore
+		after = before + delta
+	}
+	higher := row.PreviousScore == nil || delta > before
+	switch {
+	case row.Version <= 0 || row.RecordedAt.IsZero():
+		return false
+	case !v.Plan.KeepsBest():
+		return row.PreviousScore != nil && row.Applied == delta && row.NewScore == after
+	case higher:
+		return row.NewScore == delta && row.Applied == delta-before
+	}
+	return v.Plan.RecordsAll() && row.NewScore == before && row.Applied == 0
 }
 
 // checkProbes looks up the probes that were rejected.

@@ -130,7 +130,8 @@ func TestIsComplete(t *testing.T) {
 	t.Parallel()
 	before, now := int64(7), time.Now()
 	good := protocol.Receipt{Applied: 5, PreviousScore: &before, NewScore: 12, Version: 1, RecordedAt: now}
-	if !isComplete(good, 5) || isComplete(good, 6) {
+	sums := &Verifier{Plan: &plan.Plan{}}
+	if !sums.isComplete(good, 5) || sums.isComplete(good, 6) {
 		t.Error("a complete row is rejected, or accepted for another delta")
 	}
 	for name, change := range map[string]func(*protocol.Receipt){
@@ -142,8 +143,42 @@ func TestIsComplete(t *testing.T) {
 	} {
 		row := good
 		change(&row)
-		if isComplete(row, 5) {
+		if sums.isComplete(row, 5) {
 			t.Errorf("%s: the row is accepted as complete", name)
 		}
+	}
+}
+
+// Where the best score is kept, a row shows a score that is higher, with highscore also
+// one that is not.
+func TestIsCompleteForBestScores(t *testing.T) {
+	t.Parallel()
+	seven := int64(7)
+	for name, tt := range map[string]struct {
+		before           *int64
+		after, applied   int64
+		highscore, plain bool
+	}{
+		"first":         {nil, 9, 9, true, true},
+		"first, other":  {nil, 8, 8, false, false},
+		"higher":        {&seven, 9, 2, true, true},
+		"added up":      {&seven, 16, 9, false, false},
+		"applied twice": {&seven, 9, 4, false, false},
+		"kept":          {&seven, 7, 0, false, false},
+	} {
+		row := protocol.Receipt{
+			PreviousScore: tt.before, NewScore: tt.after, Applied: tt.applied, Version: 1, RecordedAt: time.Now(),
+		}
+		for dialect, want := range map[string]bool{plan.Highscore: tt.highscore, plan.Plain: tt.plain} {
+			if got := (&Verifier{Plan: &plan.Plan{Dialect: dialect}}).isComplete(row, 9); got != want {
+				t.Errorf("%s: %s: got %v, want %v", name, dialect, got, want)
+			}
+		}
+	}
+	eleven := int64(11)
+	row := protocol.Receipt{PreviousScore: &eleven, NewScore: 11, Version: 1, RecordedAt: time.Now()}
+	if !(&Verifier{Plan: &plan.Plan{Dialect: plan.Highscore}}).isComplete(row, 9) ||
+		(&Verifier{Plan: &plan.Plan{Dialect: plan.Plain}}).isComplete(row, 9) {
+		t.Error("a score that is not higher has a row with highscore only")
 	}
 }

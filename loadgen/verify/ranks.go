@@ -11,24 +11,24 @@ import (
 // maxRanked is how many users' own ranks are compared per board.
 const maxRanked = 20
 
+// PlaceOf reads a user's own standing, with the user's own token.
+type PlaceOf func(ctx context.Context, board, user string) (client.Place, error)
+
 // Ranks compares the top of every board that was played on, and the ranks of some
 // of its users, with ranks computed from the expected scores. The worst board is
-// the result. player returns a client with a user's own token; if it is nil, only
-// the top is compared.
-func (v *Verifier) Ranks(
-	ctx context.Context, player func(ctx context.Context, user string) (*client.Client, error),
-) error {
-	wants := map[string]map[string]int64{"": {}}
+// the result. If place is nil, only the top is compared.
+func (v *Verifier) Ranks(ctx context.Context, place PlaceOf) error {
+	wants := map[string]map[string]int64{v.Board: {}}
 	boards := v.boards()
 	for user, score := range v.expected() {
-		board := boards[user] // users outside the plan are on the default board
+		board := boards(user)
 		if wants[board] == nil {
 			wants[board] = map[string]int64{}
 		}
 		wants[board][user] = score
 	}
 	for board, want := range wants {
-		if err := v.boardRanks(ctx, board, want, player); err != nil {
+		if err := v.boardRanks(ctx, board, want, place); err != nil {
 			// Without this board, the results of the others are incomplete.
 			delete(v.Measured, "top.correct")
 			delete(v.Measured, "me.correct")
@@ -41,8 +41,7 @@ func (v *Verifier) Ranks(
 // boardRanks compares one board. Its other users, outside the run, make a rank
 // uncertain by their number.
 func (v *Verifier) boardRanks(
-	ctx context.Context, board string, want map[string]int64,
-	player func(ctx context.Context, user string) (*client.Client, error),
+	ctx context.Context, board string, want map[string]int64, placeOf PlaceOf,
 ) error {
 	scores := make([]int64, 0, len(want))
 	for _, score := range want {
@@ -54,13 +53,13 @@ func (v *Verifier) boardRanks(
 		return fmt.Errorf("read the top: %w", err)
 	}
 	others := max(page.Total-int64(len(want)), 0)
-	if player != nil {
+	if placeOf != nil {
 		users := pickUsers(page, want)
 		right := 0
 		for user := range users {
-			place, err := readPlace(ctx, board, user, player)
+			place, err := placeOf(ctx, board, user)
 			if err != nil {
-				return err
+				return fmt.Errorf("read the rank of %s: %w", user, err)
 			}
 			if placeCorrect(place, want[user], scores, others) {
 				right++
@@ -72,7 +71,14 @@ func (v *Verifier) boardRanks(
 			v.Measured.Worst("me.correct", 0)
 		}
 	}
-	v.Measured.Worst("top.correct", topCorrect(page, want))
+	v.Measured.Worst("top.correct", topCorrect(page.Entries, 100, want))
+	if v.Shown != nil && board == v.Board {
+		rows, limit, err := v.Shown(ctx)
+		if err != nil {
+			return fmt.Errorf("read the top: %w", err)
+		}
+		v.Measured.Worst("top.correct", topCorrect(rows, limit, want))
+	}
 	if others > 0 {
 		v.Notes = append(
 			v.Notes,
@@ -102,21 +108,6 @@ func pickUsers(page client.Top, want map[string]int64) map[string]bool {
 	return users
 }
 
-func readPlace(
-	ctx context.Context, board, user string, player func(ctx context.Context, user string) (*client.Client, error),
-) (client.Place, error) {
-	c, err := player(ctx, user)
-	if err != nil {
-		return client.Place{}, err
-	}
-	defer c.Close()
-	place, err := c.Me(ctx, client.PlaceQuery{Board: board})
-	if err != nil {
-		return place, fmt.Errorf("read the rank of %s: %w", user, err)
-	}
-	return place, nil
-}
-
 // placeCorrect reports whether a place is possible for a score. scores are sorted;
 // others is the number of users with unknown scores.
 func placeCorrect(p client.Place, score int64, scores []int64, others int64) bool {
@@ -132,12 +123,13 @@ func lowerBound(scores []int64, score int64) int {
 
 // topCorrect is the percentage of rows that are correct: ranks count from 1,
 // scores do not increase, and users of the run have their expected scores. Users
-// of the run that are missing count as wrong rows.
-func topCorrect(page client.Top, want map[string]int64) float64 {
+// of the run that are missing count as wrong rows, if there are fewer than limit rows or
+// their scores are higher than the last one.
+func topCorrect(rows []client.Entry, limit int, want map[string]int64) float64 {
 	right, shown := 0, map[string]bool{}
-	for i, e := range page.Entries {
+	for i, e := range rows {
 		score, ours := want[e.UserID]
-		ordered := i == 0 || page.Entries[i-1].Score >= e.Score
+		ordered := i == 0 || rows[i-1].Score >= e.Score
 		if e.Rank == int64(i+1) && ordered && (!ours || score == e.Score) && !shown[e.UserID] {
 			right++
 		}
@@ -145,13 +137,13 @@ func topCorrect(page client.Top, want map[string]int64) float64 {
 	}
 	missing := 0
 	for user, score := range want {
-		full := len(page.Entries) >= 100
-		if !shown[user] && (!full || score > page.Entries[len(page.Entries)-1].Score) {
+		full := len(rows) >= limit
+		if !shown[user] && (!full || score > rows[len(rows)-1].Score) {
 			missing++
 		}
 	}
-	if len(page.Entries)+missing == 0 {
+	if len(rows)+missing == 0 {
 		return 0
 	}
-	return 100 * float64(right) / float64(len(page.Entries)+missing)
+	return 100 * float64(right) / float64(len(rows)+missing)
 }

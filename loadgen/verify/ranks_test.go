@@ -55,7 +55,7 @@ func TestTopCorrect(t *testing.T) {
 		"missing": {[]protocol.Entry{row(1, "a", 30), row(2, "b", 20), row(3, "c", 20)}, 75},
 		"empty":   {nil, 0},
 	} {
-		if got := topCorrect(protocol.Top{Entries: c.rows}, want); got != c.want {
+		if got := topCorrect(c.rows, 100, want); got != c.want {
 			t.Errorf("%s: got %v, want %v", name, got, c.want)
 		}
 	}

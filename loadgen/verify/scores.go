@@ -10,7 +10,6 @@ import (
 
 	"github.com/scoreboard/scoreboard/client"
 	"github.com/scoreboard/scoreboard/internal/backoff"
-	"github.com/scoreboard/scoreboard/loadgen/outcome"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -28,16 +27,20 @@ func (v *Verifier) expected() map[string]int64 {
 	return want
 }
 
-// boards maps users to their boards, if they do not play on the default board.
-func (v *Verifier) boards() map[string]string {
-	if len(v.Plan.Boards) == 0 {
-		return nil
+// boards returns which board a user plays on.
+func (v *Verifier) boards() func(user string) string {
+	boards := map[string]string{}
+	if len(v.Plan.Boards) > 0 {
+		for user := range uint64(v.Plan.Users) {
+			boards[v.Plan.UserID(user)] = v.Plan.Board(user)
+		}
 	}
-	boards := make(map[string]string, v.Plan.Users)
-	for user := range uint64(v.Plan.Users) {
-		boards[v.Plan.UserID(user)] = v.Plan.Board(user)
+	return func(user string) string {
+		if board, ok := boards[user]; ok {
+			return board
+		}
+		return v.Board
 	}
-	return boards
 }
 
 // checkScores reads the score of every user and compares it with the outcomes.
@@ -54,7 +57,7 @@ func (v *Verifier) checkScores(ctx context.Context) error {
 	// Accepted increments may still be pending: wait while scores keep changing.
 	lastChange := time.Now()
 	read := func(ctx context.Context, user string) error {
-		place, err := v.Client.Score(ctx, user, client.PlaceQuery{Board: boards[user]})
+		place, err := v.Client.Score(ctx, user, client.PlaceQuery{Board: boards(user)})
 		if err != nil && scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
 			return err
 		}
@@ -104,11 +107,11 @@ func (v *Verifier) explain(ctx context.Context, wrong []string, want map[string]
 		}
 	}
 	var suspects []uint64
-	for n, s := range v.Tracker.Events() {
+	for n := range v.Tracker.Events() {
 		if len(v.short) == 0 || len(suspects) == maxSuspects {
 			break
 		}
-		if s&outcome.Acked != 0 && v.short[v.Plan.UserID(v.Events.At(n).User)] {
+		if v.Tracker.MustBeRecorded(n) && v.short[v.Plan.UserID(v.Events.At(n).User)] {
 			suspects = append(suspects, n)
 		}
 	}

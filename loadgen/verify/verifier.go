@@ -9,6 +9,7 @@ import (
 	"github.com/scoreboard/scoreboard/client"
 	"github.com/scoreboard/scoreboard/internal/backoff"
 	"github.com/scoreboard/scoreboard/internal/plural"
+	"github.com/scoreboard/scoreboard/loadgen/codec"
 	"github.com/scoreboard/scoreboard/loadgen/outcome"
 	"github.com/scoreboard/scoreboard/loadgen/plan"
 	"github.com/scoreboard/scoreboard/loadgen/record"
@@ -34,6 +35,11 @@ type Verifier struct {
 	Plan    *plan.Plan
 	Events  *plan.Events
 	Tracker *outcome.Tracker
+	// Board is where users play that have none in the plan; "" is the default board.
+	Board string
+	// Shown reads the first rows of Board, at most limit, from another API that must show
+	// the same. nil: there is none.
+	Shown func(ctx context.Context) (rows []client.Entry, limit int, err error)
 	// Extras are users outside the plan, with the scores that they must have.
 	Extras map[string]int64
 	// ProbeUser sent the events RejectedProbes, which must not be recorded.
@@ -110,7 +116,7 @@ func (v *Verifier) status(ctx context.Context, user, id string) (status string, 
 // settledStatus is status once the event is no longer pending, or Settle is over.
 func (v *Verifier) settledStatus(ctx context.Context, e *plan.Event) (status string, row protocol.Receipt, err error) {
 	for deadline := time.Now().Add(v.Settle); ; {
-		status, row, err = v.status(ctx, v.Plan.UserID(e.User), e.ID.String())
+		status, row, err = v.status(ctx, v.Plan.UserID(e.User), codec.EventID(v.Plan, e))
 		if err != nil || status != protocol.StatusPending || time.Now().After(deadline) {
 			return status, row, err
 		}
@@ -143,7 +149,11 @@ func (v *Verifier) resolve(ctx context.Context) error {
 		mu.Lock()
 		defer mu.Unlock()
 		if status != protocol.StatusPending {
-			v.Tracker.Resolve(n, e.User, status == protocol.StatusDone, row.Applied)
+			delta := row.Applied
+			if v.Plan.KeepsBest() {
+				delta = e.Delta
+			}
+			v.Tracker.Resolve(n, e.User, status == protocol.StatusDone, delta)
 		}
 		return nil
 	})

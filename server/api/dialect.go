@@ -22,13 +22,15 @@ type Dialect struct {
 	Host   string // of its requests, in lower case; "" for every host
 	Base   string // in front of the paths of its routes, such as /delta; "" for none
 	Routes []DialectRoute
-	// Board is where actions count that are started for an action_id without a board;
-	// "" leaves that to other dialects and the native API.
-	Board scoreboard.BoardID
+	Board  scoreboard.BoardID // where its scores count
+	// Actions makes actions count on Board that are started for an action_id without a
+	// board.
+	Actions bool
 	// SignatureOptional accepts writes without the header signature, whatever the
 	// setting auth.signature says.
 	SignatureOptional bool
-	// Document describes the routes: OpenAPI, with one server, whose URL Mount sets.
+	// Document describes the routes: OpenAPI, with one server, whose URL Mount sets, as it
+	// sets x-board, the board.
 	Document []byte
 	// Attestation is the form of the attestations that writes may have. One lets any
 	// caller write the increment that it is about. nil: no write has one.
@@ -166,7 +168,7 @@ func (a *API) Mount(dialects ...*Dialect) error {
 		owners[claim("", r.method, r.path)] = "the native " + r.method + " " + r.path
 	}
 	for _, d := range dialects {
-		if d.Board != "" {
+		if d.Actions {
 			a.boundBoard = d.Board
 		}
 		if err := a.mountDocument(d); err != nil {
@@ -211,6 +213,7 @@ func (a *API) mountDocument(d *Dialect) error {
 		return fmt.Errorf("read the document of the dialect %s: %w", d.Name, err)
 	}
 	document["servers"] = []map[string]string{{"url": url}}
+	document["x-board"] = d.Board
 	body, err := json.Marshal(document)
 	if err != nil {
 		return fmt.Errorf("write the document of the dialect %s: %w", d.Name, err)

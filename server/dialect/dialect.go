@@ -46,7 +46,7 @@ func New(o Options) []*api.Dialect {
 		}
 		settings := o.Config.Named(name)
 		d := constructors[name](&o, settings.Board)
-		d.Name = name
+		d.Name, d.Board = name, scoreboard.BoardID(settings.Board)
 		d.Host, d.Base = settings.Mount()
 		d.Document = documentOf(name)
 		d.SignatureOptional = settings.Signature == config.SignatureOptional

@@ -17,8 +17,7 @@ type highscore struct{ board string }
 func newHighscore(_ *Options, board string) *api.Dialect {
 	h := &highscore{board}
 	return &api.Dialect{
-		Error: highscoreError,
-		Board: scoreboard.BoardID(board),
+		Error: highscoreError, Actions: true,
 		Routes: []api.DialectRoute{
 			{
 				Method: "POST", Path: "/v1/scores/update", Access: api.AccessWrite, Query: []string{},
