@@ -133,7 +133,7 @@ func TestLateCommit(t *testing.T) {
 	record(t, s, increment("warm", 1, "e"))
 	injected := false
 	p.watch(func(m message) effect {
-		if injected || m.kind != 'E' || m.statement != "commit" {
+		if injected || m.answer || !m.commit {
 			return effect{}
 		}
 		injected = true

@@ -77,7 +77,7 @@ func TestPgBouncerInTransactionMode(t *testing.T) {
 
 // The cost of working without named prepared statements.
 func BenchmarkRecord(b *testing.B) {
-	for _, size := range []int{1, 100} {
+	for _, size := range []int{1, 32, 128} {
 		for _, way := range []string{"prepared", "described", "described, PgBouncer"} {
 			b.Run(fmt.Sprintf("%s/batch=%d", way, size), func(b *testing.B) {
 				var s *store.Store

@@ -82,7 +82,7 @@ func injectFaults(list []plannedFault, kill func(backend uint32)) func(message) 
 		}
 		now := list[0]
 		switch {
-		case now.kind == 2 && (m.answer || m.kind != 'E' || m.statement != "commit"):
+		case now.kind == 2 && (m.answer || !m.commit):
 			return effect{} // until the next COMMIT
 		case now.kind == 1 && m.backend == 0:
 			return effect{}

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -34,7 +35,7 @@ type message struct {
 	answer    bool   // from the server
 	kind      byte   // of the protocol
 	statement string // of Parse, Execute or Query, trimmed
-	tag       string // of a CommandComplete
+	commit    bool   // the message that commits, or the answer to it
 	backend   uint32 // process id of the backend
 }
 
@@ -140,8 +141,39 @@ type proxied struct {
 	mu      sync.Mutex
 	backend uint32
 
+	adding   bool              // a transaction without a begin, which Sync commits
 	prepared map[string]string // statement name → SQL; only toServer uses these
 	bound    string
+}
+
+// commits reports whether a message of the client commits.
+func (c *proxied) commits(kind byte, statement string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch kind {
+	case 'E':
+		c.adding = strings.Contains(statement, "add_increments")
+		return strings.EqualFold(statement, "commit")
+	case 'S':
+		return c.adding
+	}
+	return false
+}
+
+// committed reports whether a message of the server answers a commit.
+func (c *proxied) committed(kind byte, body []byte) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch kind {
+	case 'C':
+		tag, _, _ := cutZero(body)
+		return tag == "COMMIT"
+	case 'Z':
+		adding := c.adding
+		c.adding = false
+		return adding
+	}
+	return false
 }
 
 // toServer forwards what the client sends.
@@ -158,6 +190,7 @@ func (c *proxied) toServer() {
 			return
 		}
 		m := message{kind: kind, statement: c.statement(kind, body), backend: c.pid()}
+		m.commit = c.commits(kind, m.statement)
 		v := c.proxy.effect(m)
 		switch {
 		case v.cut:
@@ -196,14 +229,11 @@ func (c *proxied) toClient() {
 			c.proxy.drop(c.client)
 			return
 		}
-		m := message{answer: true, kind: kind}
-		switch kind {
-		case 'K':
+		m := message{answer: true, kind: kind, commit: c.committed(kind, body)}
+		if kind == 'K' {
 			c.mu.Lock()
 			c.backend = binary.BigEndian.Uint32(body)
 			c.mu.Unlock()
-		case 'C':
-			m.tag, _, _ = cutZero(body)
 		}
 		m.backend = c.pid()
 		if c.proxy.effect(m).cut {

@@ -45,7 +45,10 @@ type Increments struct {
 	tx ledgertx.Runner
 	o  Options
 
+	unusual unusual
+
 	anomalies *prometheus.CounterVec
+	batches   *prometheus.CounterVec
 }
 
 // New returns an Increments over db.
@@ -55,11 +58,18 @@ func New(db *pg.DB, o Options) *Increments {
 		anomalies: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "scoreboard_anomalies_total", Help: "Events detected as anomalies, by rule and mode.",
 		}, []string{"rule", "mode"}),
+		batches: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "scoreboard_ledger_batches_total",
+			Help: "Committed batches: added in one round trip, or decided in two because an increment, a board, a user " +
+				"or a score was unusual.",
+		}, []string{"way"}),
 	}
 }
 
 // Collectors returns the metrics to register.
-func (s *Increments) Collectors() []prometheus.Collector { return []prometheus.Collector{s.anomalies} }
+func (s *Increments) Collectors() []prometheus.Collector {
+	return []prometheus.Collector{s.anomalies, s.batches}
+}
 
 // tries bounds how often a batch is retried before it fails as unavailable.
 const tries = 4
@@ -122,6 +132,9 @@ func (s *Increments) recordOnce(ctx context.Context, items []scoreboard.Incremen
 	if s.o.Policy != nil {
 		policy = s.o.Policy()
 	}
+	if outcomes, err := s.add(ctx, items, policy); outcomes != nil || err != nil {
+		return outcomes, err
+	}
 	b := ledger.NewBatch(items, s.o.Shards, policy)
 	err := s.tx.Run(ctx, b, func(ctx context.Context, conn *pgxpool.Conn) error {
 		if err := readActivity(ctx, conn, b); err != nil {
@@ -133,6 +146,7 @@ func (s *Increments) recordOnce(ctx context.Context, items []scoreboard.Incremen
 	if err != nil {
 		return nil, err
 	}
+	s.batches.WithLabelValues("decided").Inc()
 	s.report(b.Activity.Anomalies)
 	return b.Outcomes, nil
 }

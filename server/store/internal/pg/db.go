@@ -72,6 +72,12 @@ const sqlLimits = `select set_config('lock_timeout', $1, true), set_config('stat
 // QueueBegin begins a limited transaction with the first statements of a batch.
 func (db *DB) QueueBegin(b *pgx.Batch) {
 	b.Queue("begin")
+	db.QueueLimits(b)
+}
+
+// QueueLimits limits the transaction of a batch. A batch without a begin is a transaction
+// of its own, which is committed with its last statement.
+func (db *DB) QueueLimits(b *pgx.Batch) {
 	b.Queue(sqlLimits, milliseconds(db.lockWait), milliseconds(db.timeout))
 }
 

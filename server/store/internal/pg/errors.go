@@ -25,6 +25,9 @@ const (
 	QueryCanceled        = "57014" // the statement timeout
 )
 
+// ErrLocked is a LockNotAvailable that a function has caught.
+var ErrLocked error = &pgconn.PgError{Severity: "ERROR", Code: LockNotAvailable, Message: "a row is locked"}
+
 // RetryAfterOutage is the Retry-After sent to callers while PostgreSQL is
 // unavailable.
 const RetryAfterOutage = time.Second

@@ -1,0 +1,89 @@
+package increments
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/ledger"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// add records items that only add up, in one round trip. It returns nil if the batch
+// needs a decision; then nothing was written.
+func (s *Increments) add(
+	ctx context.Context, items []scoreboard.Increment, policy *scoreboard.IngestPolicy,
+) ([]scoreboard.Outcome, error) {
+	if s.unusual.any(items) {
+		return nil, nil
+	}
+	a, ok := ledger.NewAdditions(items, s.o.Shards, policy)
+	if !ok {
+		return nil, nil
+	}
+	unusual, err := s.tx.Add(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	if unusual != nil {
+		s.unusual.remember(unusual.Users, unusual.Boards)
+		return nil, nil
+	}
+	s.batches.WithLabelValues("added").Inc()
+	return a.Outcomes, nil
+}
+
+const (
+	unusualFor  = time.Second
+	unusualMost = 1_000
+)
+
+// unusual are users and boards that have just needed a decision: batches with them are
+// not tried as additions, which would be in vain and cost as much again.
+type unusual struct {
+	mu     sync.Mutex
+	since  time.Time // of the oldest
+	users  map[scoreboard.UserID]bool
+	boards map[scoreboard.BoardID]bool
+}
+
+func (u *unusual) any(items []scoreboard.Increment) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if len(u.users)+len(u.boards) == 0 {
+		return false
+	}
+	if time.Since(u.since) > unusualFor {
+		clear(u.users)
+		clear(u.boards)
+		return false
+	}
+	for i := range items {
+		if u.users[items[i].User] {
+			return true
+		}
+		for _, board := range items[i].Boards {
+			if u.boards[board] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (u *unusual) remember(users, boards []string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if len(u.users)+len(u.boards) == 0 {
+		u.since = time.Now()
+		u.users, u.boards = make(map[scoreboard.UserID]bool), make(map[scoreboard.BoardID]bool)
+	}
+	for _, id := range users {
+		if len(u.users) < unusualMost {
+			u.users[scoreboard.UserID(id)] = true
+		}
+	}
+	for _, id := range boards {
+		u.boards[scoreboard.BoardID(id)] = true
+	}
+}
