@@ -14,12 +14,16 @@
 package standings
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 )
 
@@ -37,16 +41,17 @@ func New(db *pg.DB) *Standings { return &Standings{db: db, pageRows: 20_000, chu
 
 const (
 	// As the relays': the time before the snapshot, and no plan that reads or sorts a
-	// whole partition.
+	// whole partition. A page is joined with itself by hash.
 	sqlPlan = `select clock_timestamp(), set_config('enable_seqscan', 'off', true),
-    set_config('enable_bitmapscan', 'off', true), set_config('enable_sort', 'off', true)`
+    set_config('enable_bitmapscan', 'off', true), set_config('enable_sort', 'off', true),
+    set_config('enable_nestloop', 'off', true)`
 
 	sqlState = `select standings_stale(), fill_user is not null, generation, pending_at,
     coalesce(pending_xid, '0'), pg_snapshot_xmin(s), pg_snapshot_xmax(s)
 from standings_state, pg_current_snapshot() as s`
 
-	// The next rows of every shard, of each standing the last. Each has the cursor of
-	// its shard behind the whole page, and the page's rows.
+	// The next rows of every shard, in each shard the one of the highest revision of each
+	// standing, with the number of rows that were read of the shard.
 	sqlPage = `with shards as (
     select t.s as shard, coalesce(c.cursor_xid, '0') as xid, coalesce(c.cursor_id, 0) as id
     from generate_series(0, coalesce((select max(shard) from outbox_score_updates), -1)) as t(s)
@@ -58,16 +63,14 @@ from standings_state, pg_current_snapshot() as s`
         where u.shard = shards.shard and (u.xid, u.id) > (shards.xid, shards.id)
             and u.xid < pg_snapshot_xmin(pg_current_snapshot())
         order by u.xid, u.id limit greatest($1 / (select count(*) from shards), 1)) as o
-), ends as (
-    select distinct on (shard) shard, xid, id from page order by shard, xid desc, id desc
 ), counts as (
     select shard, count(*) as rows from page group by shard
 ), last as (
-    select distinct on (board_id, user_id) * from page order by board_id, user_id, revision desc
+    select shard, board_id, user_id, max(revision) as revision from page group by shard, board_id, user_id
 )
-select board_id, user_id, order_key, reached_at, recorded_at, last.revision, hidden,
-    shard, ends.xid, ends.id, rows, rows >= greatest($1 / (select count(*) from shards), 1)
-from last join ends using (shard) join counts using (shard) order by board_id, user_id`
+select board_id, user_id, order_key, reached_at, recorded_at, revision, hidden,
+    shard, xid, id, rows, rows >= greatest($1 / (select count(*) from shards), 1)
+from page join last using (shard, board_id, user_id, revision) join counts using (shard)`
 
 	sqlPut = `insert into standings as s (board_id, user_id, order_key, reached_at, recorded_at, revision, hidden)
 select t.* from unnest($2::text[], $3::text[], $4::bigint[], $5::timestamptz[], $6::timestamptz[], $7::bigint[],
@@ -105,18 +108,21 @@ type state struct {
 	settled, next uint64 // as of scoreboard.OutboxPage
 }
 
-// page is the changes of standings that a pass makes, in the order of their keys.
+// standing is a change of a standing.
+type standing struct {
+	board, user       string
+	key, revision     int64
+	reached, recorded time.Time
+	hidden            bool
+}
+
+// page is the changes of standings that a pass makes.
 type page struct {
-	boards, users     []string
-	keys, revisions   []int64
-	reached, recorded []time.Time
-	hidden            []bool
-	shards            []int16
-	xids              []uint64
-	ids               []int64
-	rows              int64  // of the outbox
-	read              uint64 // everything of transactions below is read
-	full              bool   // there may be more
+	standings []standing                  // in the order of their keys
+	cursors   map[int16]scoreboard.Cursor // of the shards that have any
+	rows      int64                       // of the outbox
+	read      uint64                      // everything of transactions below is read
+	full      bool                        // there may be more
 }
 
 // Update brings standings closer to the scores: it applies the next changes of the outbox,
@@ -143,9 +149,9 @@ func (s *Standings) Update(ctx context.Context) (changes int64, more bool, err e
 	if err != nil {
 		return 0, false, pg.Translate(fmt.Errorf("read changes of standings: %w", err))
 	}
-	mine, err := s.apply(ctx, &st, &p)
+	mine, err := s.apply(ctx, &st, p)
 	if err != nil {
-		return 0, false, pg.Translate(fmt.Errorf("update %d standings: %w", len(p.users), err))
+		return 0, false, pg.Translate(fmt.Errorf("update %d standings: %w", len(p.standings), err))
 	}
 	return p.rows, p.full && mine, nil
 }
@@ -153,7 +159,7 @@ func (s *Standings) Update(ctx context.Context) (changes int64, more bool, err e
 func (s *Standings) state(ctx context.Context) (st state, err error) {
 	var b pgx.Batch
 	b.Queue("begin read only")
-	b.Queue(sqlPlan).QueryRow(func(row pgx.Row) error { return row.Scan(&st.at, nil, nil, nil) })
+	b.Queue(sqlPlan).QueryRow(func(row pgx.Row) error { return row.Scan(&st.at, nil, nil, nil, nil) })
 	b.Queue(sqlState).QueryRow(func(row pgx.Row) error {
 		return row.Scan(&st.stale, &st.filling, &st.generation, &st.pendingAt, &st.pendingXID, &st.settled, &st.next)
 	})
@@ -165,46 +171,56 @@ func (s *Standings) state(ctx context.Context) (st state, err error) {
 // read reads the next page, in which everything of transactions below settled is, unless
 // it is full. It has no transaction id: the relays publish nothing above that of a running
 // transaction.
-func (s *Standings) read(ctx context.Context, settled uint64) (p page, err error) {
-	p.read = settled
-	ends := make(map[int16]bool)
+func (s *Standings) read(ctx context.Context, settled uint64) (*page, error) {
+	p := &page{read: settled, cursors: make(map[int16]scoreboard.Cursor)}
 	var b pgx.Batch
 	b.Queue("begin read only")
 	b.Queue(sqlPlan)
-	b.Queue(sqlPage, s.pageRows).Query(func(rows pgx.Rows) error {
-		return pg.ForEach(rows, func() error { return p.add(rows, ends) })
-	})
+	b.Queue(sqlPage, s.pageRows).Query(p.scan)
 	b.Queue("commit")
-	err = s.db.SendBatch(ctx, &b).Close()
-	return p, err
+	if err := s.db.SendBatch(ctx, &b).Close(); err != nil {
+		return nil, err
+	}
+	// A user is in two shards after their number was changed.
+	slices.SortFunc(p.standings, func(a, b standing) int {
+		return cmp.Or(
+			strings.Compare(a.board, b.board), strings.Compare(a.user, b.user), cmp.Compare(b.revision, a.revision))
+	})
+	p.standings = slices.CompactFunc(p.standings, func(a, b standing) bool {
+		return a.board == b.board && a.user == b.user
+	})
+	return p, nil
 }
 
-// add scans a row of sqlPage. ends has the shards that were seen.
-func (p *page) add(rows pgx.Rows, ends map[int16]bool) error {
-	var board, user string
-	var key, revision, id, n int64
-	var reached, recorded time.Time
-	var hidden, full bool
+// scan reads the rows of sqlPage. The cursor of a shard is that of its last standing: rows
+// after it are of older revisions, and are read once more.
+func (p *page) scan(rows pgx.Rows) error {
+	full := make(map[int16]bool)
+	var c standing
 	var shard int16
-	var xid uint64
-	err := rows.Scan(&board, &user, &key, &reached, &recorded, &revision, &hidden, &shard, &xid, &id, &n, &full)
-	if err != nil {
+	var at scoreboard.Cursor
+	var n int64
+	var isFull bool
+	err := pg.ForEach(rows, func() error {
+		err := rows.Scan(&c.board, &c.user, &c.key, &c.reached, &c.recorded, &c.revision, &c.hidden,
+			&shard, &at.XID, &at.ID, &n, &isFull)
+		p.standings = append(p.standings, c)
+		last, seen := p.cursors[shard]
+		if !seen {
+			p.rows += n
+			full[shard] = isFull
+		}
+		if !seen || last.XID < at.XID || last.XID == at.XID && last.ID < at.ID {
+			p.cursors[shard] = at
+		}
 		return err
+	})
+	for shard, isFull := range full {
+		if isFull {
+			p.full, p.read = true, min(p.read, p.cursors[shard].XID)
+		}
 	}
-	p.boards, p.users = append(p.boards, board), append(p.users, user)
-	p.keys, p.revisions = append(p.keys, key), append(p.revisions, revision)
-	p.reached, p.recorded = append(p.reached, reached), append(p.recorded, recorded)
-	p.hidden = append(p.hidden, hidden)
-	if ends[shard] {
-		return nil
-	}
-	ends[shard] = true
-	p.shards, p.xids, p.ids = append(p.shards, shard), append(p.xids, xid), append(p.ids, id)
-	p.rows += n
-	if full {
-		p.full, p.read = true, min(p.read, xid)
-	}
-	return nil
+	return err
 }
 
 // asOf returns the time up to which standings are complete after p, nil if it is not
@@ -225,22 +241,36 @@ func (st *state) asOf(p *page) (reached, pending *time.Time, below *uint64) {
 // apply writes a page in short transactions, the last of which moves the cursors. mine is
 // false if another pass was faster.
 func (s *Standings) apply(ctx context.Context, st *state, p *page) (mine bool, err error) {
-	arguments := func(from, to int) []any {
-		return []any{
-			st.generation, p.boards[from:to], p.users[from:to], p.keys[from:to], p.reached[from:to],
-			p.recorded[from:to], p.revisions[from:to], p.hidden[from:to],
-		}
-	}
-	from := 0
-	for ; len(p.users)-from > s.chunkRows; from += s.chunkRows {
-		if _, err := s.db.Exec(ctx, sqlPutSome, arguments(from, from+s.chunkRows)...); err != nil {
+	rest := p.standings
+	for ; len(rest) > s.chunkRows; rest = rest[s.chunkRows:] {
+		if _, err := s.db.Exec(ctx, sqlPutSome, arguments(st.generation, rest[:s.chunkRows])...); err != nil {
 			return false, err
 		}
 	}
+	var shards []int16
+	var xids []uint64
+	var ids []int64
+	for shard, at := range p.cursors {
+		shards, xids, ids = append(shards, shard), append(xids, at.XID), append(ids, at.ID)
+	}
 	reached, pending, below := st.asOf(p)
-	last := append(arguments(from, len(p.users)), reached, pending, below, p.shards, p.xids, p.ids)
+	last := append(arguments(st.generation, rest), reached, pending, below, shards, xids, ids)
 	err = s.db.QueryRow(ctx, sqlPutLast, last...).Scan(&mine)
 	return mine, err
+}
+
+// arguments are the parameters of sqlPutSome.
+func arguments(generation int64, of []standing) []any {
+	n := len(of)
+	boards, users := make([]string, n), make([]string, n)
+	keys, revisions := make([]int64, n), make([]int64, n)
+	reached, recorded, hidden := make([]time.Time, n), make([]time.Time, n), make([]bool, n)
+	for i := range of {
+		c := &of[i]
+		boards[i], users[i], keys[i], reached[i] = c.board, c.user, c.key, c.reached
+		recorded[i], revisions[i], hidden[i] = c.recorded, c.revision, c.hidden
+	}
+	return []any{generation, boards, users, keys, reached, recorded, revisions, hidden}
 }
 
 // Age returns how old the standings are: the time since everything that was committed is
