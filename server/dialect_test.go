@@ -609,6 +609,7 @@ func TestDialectMounts(t *testing.T) {
 		"delta.example.com " + path: `{"top":[`, "DELTA.example.com:8080 " + path: `{"top":[`,
 		"example.com " + path: native, "xdelta.example.com " + path: native, "example.com:8080 " + path: native,
 		"delta.example.com /openapi/delta.json": document, "example.com /openapi/delta.json": document,
+		"example.com /docs/api-delta":          "<!DOCTYPE html>",
 		"delta.example.com /v1/leaderboard/me": `{"error_code":"not_found"`,
 	} {
 		host, path, _ := strings.Cut(target, " ")

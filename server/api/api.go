@@ -14,6 +14,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/docs"
 	"github.com/scoreboard/scoreboard/server/realtime"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -160,6 +161,7 @@ type API struct {
 	boundBoard scoreboard.BoardID
 	metrics    *metrics
 	pages      pageCache
+	site       *docs.Site // with the dialects that are mounted
 	errors     errorLog
 	policy     atomic.Pointer[Policy]
 	// suspended is why every route answers 503; nil: none does.
@@ -170,7 +172,7 @@ type API struct {
 func New(o Options) *API {
 	gin.SetMode(gin.ReleaseMode)
 	a := &API{
-		Options: o, metrics: newMetrics(),
+		Options: o, metrics: newMetrics(), site: documentation,
 		errors: errorLog{states: make(map[errorKind]*logState)},
 	}
 	if a.Operations != nil {

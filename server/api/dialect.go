@@ -9,7 +9,9 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	repository "github.com/scoreboard/scoreboard"
 	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/docs"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/realtime"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -167,13 +169,16 @@ func (a *API) Mount(dialects ...*Dialect) error {
 	for _, r := range a.routes() {
 		owners[claim("", r.method, r.path)] = "the native " + r.method + " " + r.path
 	}
+	references := []docs.API{reference}
 	for _, d := range dialects {
 		if d.Actions {
 			a.boundBoard = d.Board
 		}
-		if err := a.mountDocument(d); err != nil {
+		document, err := a.mountDocument(d)
+		if err != nil {
 			return err
 		}
+		references = append(references, docs.API{Dialect: d.Name, Path: DocumentPath(d.Name), Document: document})
 		for i := range d.Routes {
 			r := &d.Routes[i]
 			if !a.serves(r) {
@@ -191,6 +196,9 @@ func (a *API) Mount(dialects ...*Dialect) error {
 			}
 		}
 	}
+	if len(dialects) > 0 {
+		a.site = docs.New(repository.Docs, references...)
+	}
 	return nil
 }
 
@@ -198,8 +206,9 @@ func (a *API) Mount(dialects ...*Dialect) error {
 func DocumentPath(dialect string) string { return "/openapi/" + dialect + ".json" }
 
 // mountDocument adds the route of a dialect's document, on the dialect's host and on every
-// one without routes of its own. It needs no token, because it contains no data.
-func (a *API) mountDocument(d *Dialect) error {
+// one without routes of its own, and returns the document. It needs no token, because it
+// contains no data.
+func (a *API) mountDocument(d *Dialect) ([]byte, error) {
 	url := d.Base
 	if d.Host != "" {
 		url = "//" + d.Host + d.Base
@@ -210,13 +219,13 @@ func (a *API) mountDocument(d *Dialect) error {
 	decoder := json.NewDecoder(bytes.NewReader(d.Document))
 	decoder.UseNumber()
 	if err := decoder.Decode(&document); err != nil {
-		return fmt.Errorf("read the document of the dialect %s: %w", d.Name, err)
+		return nil, fmt.Errorf("read the document of the dialect %s: %w", d.Name, err)
 	}
 	document["servers"] = []map[string]string{{"url": url}}
 	document["x-board"] = d.Board
 	body, err := json.Marshal(document)
 	if err != nil {
-		return fmt.Errorf("write the document of the dialect %s: %w", d.Name, err)
+		return nil, fmt.Errorf("write the document of the dialect %s: %w", d.Name, err)
 	}
 	r := documentRoute(DocumentPath(d.Name), body)
 	serve := a.serve(r)
@@ -224,7 +233,7 @@ func (a *API) mountDocument(d *Dialect) error {
 	if d.Host != "" {
 		a.hostEngine(d.Host).Handle(r.method, r.path, serve)
 	}
-	return nil
+	return body, nil
 }
 
 // claim identifies the requests of a route: names of parameters make no difference.

@@ -25,15 +25,18 @@ const (
 //go:embed openapi.json
 var openAPI []byte
 
-// documentation is the site of all processes: it is rendered once.
-var documentation = docs.New(repository.Docs, openAPI)
+// reference is the page of the native API in the documentation.
+var reference = docs.API{Path: openAPIPath, Document: openAPI}
+
+// documentation is the site of all processes without dialects: it is rendered once.
+var documentation = docs.New(repository.Docs, reference)
 
 // docsRoutes are the routes of the documentation and of the OpenAPI document. They need
 // no token, because neither contains data.
 func (a *API) docsRoutes() []route {
 	page := func(c *gin.Context, _ *auth.Claims) error {
 		name := c.Param("page") // empty for the index
-		known, err := documentation.Serve(c.Writer, c.Request, name)
+		known, err := a.site.Serve(c.Writer, c.Request, name)
 		if err == nil && !known {
 			err = scoreboard.Errorf(scoreboard.CodeNotFound, "the documentation has no page %s", name)
 		}

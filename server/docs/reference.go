@@ -19,6 +19,9 @@ type (
 			Title       string `json:"title"`
 			Description string `json:"description"`
 		} `json:"info"`
+		Servers []struct {
+			URL string `json:"url"`
+		} `json:"servers"`
 		Tags []struct {
 			Name        string `json:"name"`
 			Description string `json:"description"`
@@ -147,12 +150,12 @@ func wide(n *int) *int64 {
 }
 
 // renderReference renders an OpenAPI document as a page.
-func renderReference(document []byte) (*page, error) {
+func renderReference(a *API) (*page, error) {
 	var d apiDocument
-	if err := json.Unmarshal(document, &d); err != nil {
-		return nil, fmt.Errorf("read the OpenAPI document: %w", err)
+	if err := json.Unmarshal(a.Document, &d); err != nil {
+		return nil, fmt.Errorf("read the OpenAPI document %s: %w", a.Path, err)
 	}
-	p := &page{Name: Reference, Title: d.Info.Title}
+	p := &page{Name: a.page(), Title: d.Info.Title}
 	p.sections = append(p.sections, section{Text: d.Info.Description})
 	for _, at := range slices.Sorted(maps.Keys(d.Paths)) {
 		for _, method := range slices.Sorted(maps.Keys(d.Paths[at])) {
@@ -185,7 +188,10 @@ func renderReference(document []byte) (*page, error) {
 		return nil, fmt.Errorf("read the template of the reference: %w", err)
 	}
 	var b bytes.Buffer
-	if err := t.Execute(&b, d); err != nil {
+	if err := t.Execute(&b, struct {
+		*apiDocument
+		API *API
+	}{&d, a}); err != nil {
 		return nil, fmt.Errorf("render the reference: %w", err)
 	}
 	p.content = template.HTML(b.String()) //nolint:gosec // from a template, which escapes
@@ -242,8 +248,10 @@ func writeBody(b *strings.Builder, content map[string]apiBody) {
 				Type           string
 				Epoch, Version int64
 			}
-			_ = json.Unmarshal(value, &frame) // it is valid: a test checks it
-			fmt.Fprintf(b, "event: %s\nid: %d:%d\ndata: %s\n", frame.Type, frame.Epoch, frame.Version, compact(value))
+			if json.Unmarshal(value, &frame) == nil { // that of a dialect does not name its kind
+				fmt.Fprintf(b, "event: %s\nid: %d:%d\n", frame.Type, frame.Epoch, frame.Version)
+			}
+			fmt.Fprintf(b, "data: %s\n", compact(value))
 		case json.Unmarshal(value, &text) == nil:
 			b.WriteString(text + "\n")
 		default:

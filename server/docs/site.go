@@ -26,8 +26,24 @@ import (
 const Policy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// Reference is the name of the page about the API.
+// Reference is the name of the page about the native API. The page about a dialect's API
+// is called api-NAME.
 const Reference = "api"
+
+// API is an OpenAPI document that the site shows as a page.
+type API struct {
+	Dialect  string // whose API it is; "" for the native one
+	Path     string // of the document
+	Document []byte
+}
+
+// page returns the name of the page.
+func (a *API) page() string {
+	if a.Dialect == "" {
+		return Reference
+	}
+	return Reference + "-" + a.Dialect
+}
 
 // Index is the name of the page that lists the others.
 const Index = ""
@@ -55,11 +71,11 @@ type file struct {
 	body       []byte
 }
 
-// New returns the site of the Markdown in source (README.md and docs/), and of an OpenAPI
-// document. The pages link each other relatively, so that they also work below a path of
+// New returns the site of the Markdown in source (README.md and docs/), and of OpenAPI
+// documents. The pages link each other relatively, so that they also work below a path of
 // a proxy: the index must be served at a path, and the others below it.
-func New(source fs.FS, openAPI []byte) *Site {
-	return &Site{build: sync.OnceValues(func() (map[string]*file, error) { return build(source, openAPI) })}
+func New(source fs.FS, apis ...API) *Site {
+	return &Site{build: sync.OnceValues(func() (map[string]*file, error) { return build(source, apis) })}
 }
 
 // Serve answers with a page or one of their files: Index, a page's name such as
@@ -124,6 +140,10 @@ var order = []struct {
 		{"events", "Events", "What is published to Kafka, for other systems to read."},
 		{"dialects", "Dialects", "Serve clients of other specifications, without a change in them."},
 		{"feeds", "Feeds", "The same in the formats of other specifications, and as CloudEvents."},
+		{Reference + "-highscore", "API: highscore", "The API of specification B."},
+		{Reference + "-delta", "API: delta", "The API of specification C."},
+		{Reference + "-module", "API: module", "The API of specification D."},
+		{Reference + "-plain", "API: plain", "The API of specification E."},
 		{"dialect-names", "Names", "What other specifications call the same things."},
 	}},
 	{"sbctl", [][3]string{
@@ -144,7 +164,7 @@ var order = []struct {
 }
 
 // build renders everything.
-func build(source fs.FS, openAPI []byte) (map[string]*file, error) {
+func build(source fs.FS, apis []API) (map[string]*file, error) {
 	sources, err := find(source)
 	if err != nil {
 		return nil, err
@@ -155,8 +175,14 @@ func build(source fs.FS, openAPI []byte) (map[string]*file, error) {
 			return nil, fmt.Errorf("render %s: %w", at, err)
 		}
 	}
-	if pages[Reference], err = renderReference(openAPI); err != nil {
-		return nil, err
+	for i := range apis {
+		name := apis[i].page()
+		if pages[name] != nil {
+			return nil, fmt.Errorf("the page %s has the name of the page of an API", name)
+		}
+		if pages[name], err = renderReference(&apis[i]); err != nil {
+			return nil, err
+		}
 	}
 	groups := arrange(pages)
 	t, err := template.New("page").Parse(pageTemplate)
@@ -225,8 +251,8 @@ func find(source fs.FS) (map[string]string, error) {
 		}
 		for _, at := range found {
 			name := strings.ToLower(strings.TrimSuffix(path.Base(at), ".md"))
-			if other, twice := sources[name]; twice || name == Reference {
-				return nil, fmt.Errorf("%s has the name of another page, %s", at, cmp.Or(other, "of the API"))
+			if other, twice := sources[name]; twice {
+				return nil, fmt.Errorf("%s has the name of another page, %s", at, other)
 			}
 			sources[name] = at
 		}

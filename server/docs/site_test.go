@@ -19,12 +19,22 @@ import (
 
 // whole is the site as the daemon serves it.
 var whole = sync.OnceValue(func() *Site {
-	openAPI, err := os.ReadFile("../api/openapi.json")
+	apis := []API{api("", "/openapi.json", "../api/openapi.json")}
+	for _, dialect := range dialects {
+		apis = append(apis, api(dialect, "/openapi/"+dialect+".json", "../dialect/openapi/"+dialect+".json"))
+	}
+	return New(repository.Docs, apis...)
+})
+
+var dialects = []string{"highscore", "delta", "module", "plain"}
+
+func api(dialect, path, file string) API {
+	document, err := os.ReadFile(file)
 	if err != nil {
 		panic(err)
 	}
-	return New(repository.Docs, openAPI)
-})
+	return API{dialect, path, document}
+}
 
 func get(t *testing.T, s *Site, name string, header http.Header) *httptest.ResponseRecorder {
 	t.Helper()
@@ -62,6 +72,9 @@ func TestEveryPageIsServed(t *testing.T) {
 	t.Parallel()
 	index := get(t, whole(), Index, nil).Body.String()
 	names := []string{"readme", Reference}
+	for _, dialect := range dialects {
+		names = append(names, Reference+"-"+dialect)
+	}
 	for _, pattern := range []string{"../../docs/*.md", "../../docs/runbook/*.md"} {
 		found, err := filepath.Glob(pattern)
 		if err != nil || len(found) == 0 {
@@ -147,7 +160,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 			file, fragment, _ := strings.Cut(to, "#")
 			target := file
 			switch {
-			case to == "../openapi.json":
+			case to == "../openapi.json", strings.HasPrefix(to, "../openapi/"):
 				continue
 			case name == Index && file != "" && file != "docs":
 				target = strings.TrimPrefix(file, "docs/")
@@ -208,14 +221,28 @@ func TestSearchIndex(t *testing.T) {
 // The reference shows each operation with its example, and each type.
 func TestReferenceHasExamples(t *testing.T) {
 	t.Parallel()
-	text := get(t, whole(), Reference, nil).Body.String()
-	for _, want := range []string{
-		"POST /v1/scores/increment HTTP/1.1\nAuthorization: Bearer &lt;token&gt;", "HTTP/1.1 200 OK",
-		"&#34;processed_event_id&#34;: &#34;match-8841&#34;", "event_conflict", "0 to 500 items",
-		"event: leaderboard.updated\nid: 7:4211\ndata: {", "GET / HTTP/1.1\n\nHTTP/1.1 200 OK", `<h3 id="Receipt">`,
+	for page, wants := range map[string][]string{
+		Reference: {
+			"POST /v1/scores/increment HTTP/1.1\nAuthorization: Bearer &lt;token&gt;", "HTTP/1.1 200 OK",
+			"&#34;processed_event_id&#34;: &#34;match-8841&#34;", "event_conflict", "0 to 500 items",
+			"event: leaderboard.updated\nid: 7:4211\ndata: {", "GET / HTTP/1.1\n\nHTTP/1.1 200 OK", `<h3 id="Receipt">`,
+		},
+		Reference + "-highscore": {
+			"<h1>API reference: highscore</h1>", "Mounted at <code>/</code>", `<h3 id="Failure">`,
+			"POST /v1/scores/update HTTP/1.1", `href="../openapi/highscore.json"`, "&#34;success&#34;: true",
+		},
+		Reference + "-plain": {
+			"GET /leaderboard/stream HTTP/1.1", "text/event-stream\n\ndata: [{&#34;", `<h3 id="PlainStanding">`,
+		},
 	} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the reference lacks %q", want)
+		text := get(t, whole(), page, nil).Body.String()
+		for _, want := range wants {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s lacks %q", page, want)
+			}
+		}
+		if has := strings.Contains(text, `id="errors"`); has != (page == Reference) {
+			t.Errorf("%s: its own section of errors: %v", page, has)
 		}
 	}
 }
@@ -231,7 +258,7 @@ func TestMarkdown(t *testing.T) {
 			"<script>alert(1)</script>\n\n<b>bold</b>\n\n## D\n\ntext\n")},
 		"docs/runbook/steps.md": {Data: []byte("# Steps\n\n[Rules](../rules.md)\n")},
 	}
-	pages := htmlPages(t, New(source, []byte(`{}`)))
+	pages := htmlPages(t, New(source, API{Document: []byte(`{}`)}))
 	for name, wants := range map[string][]string{
 		"readme": {
 			`<a href="rules#a-b">Rules</a> and code.`, `<img loading="lazy" src="watch.svg" alt="A screen">`,
@@ -254,7 +281,7 @@ func TestMarkdown(t *testing.T) {
 		t.Errorf("HTML of the source is in the page:\n%s", pages["rules"])
 	}
 	twice := fstest.MapFS{"docs/a.md": {Data: []byte("# A")}, "docs/runbook/a.md": {Data: []byte("# A")}}
-	if _, err := New(twice, []byte(`{}`)).Serve(httptest.NewRecorder(), nil, "a"); err == nil {
+	if _, err := New(twice, API{Document: []byte(`{}`)}).Serve(httptest.NewRecorder(), nil, "a"); err == nil {
 		t.Error("two pages of one name: got no error")
 	}
 }
