@@ -7,14 +7,17 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client"
 	"github.com/scoreboard/scoreboard/internal/backendtest"
 	"github.com/scoreboard/scoreboard/server/auth"
 	"github.com/scoreboard/scoreboard/server/config"
+	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -68,14 +71,24 @@ func (n *node) sendAll(t *testing.T, header http.Header, token string) map[strin
 }
 
 // Every route of every dialect needs a token that may do more than join, hides private
-// boards and banned users, and counts in the limits of the native routes.
+// boards and banned users, and counts in the limits of the native routes. Pages of allowed
+// origins may send its headers.
 func TestDialectRoutesAreProtected(t *testing.T) {
 	t.Parallel()
-	h, n := dialectNode(t)
+	h, n := dialectNode(t, "realtime-origins", page)
+	_, preflight, _ := request(t, http.MethodOptions, n.URL+"/scores", "", http.Header{
+		"Origin": {page}, "Access-Control-Request-Method": {"POST"},
+	})
+	allowed := strings.Split(preflight.Get("Access-Control-Allow-Headers"), ", ")
 	parameter := regexp.MustCompile(`\{[a-z_]+\}`)
 	for _, d := range documents(t, n)[1:] { // the requests are all of the dialects' routes
 		for path, methods := range d.Paths {
-			for method := range methods {
+			for method, o := range methods {
+				for _, p := range o.Parameters {
+					if p.In == "header" && !slices.Contains(allowed, p.Name) {
+						t.Errorf("pages may not send the header %s of %s", p.Name, path)
+					}
+				}
 				route := strings.ToUpper(method) + " " + d.base() + parameter.ReplaceAllString(path, "alice")
 				if _, tested := dialectRequests[route]; !tested && !strings.Contains(path, "/ws") &&
 					!strings.HasSuffix(path, "/stream") {
@@ -234,6 +247,66 @@ func TestDialectsUnderConcurrency(t *testing.T) {
 			bearer(h.token(user, "", time.Hour)))
 		if status != want {
 			t.Errorf("the action of %s: got %d %s, want %d", user, status, answer, want)
+		}
+	}
+}
+
+// With the setting dialect.NAME.signature every write of that dialect is signed with a key
+// that may sign it, whatever the native API requires.
+func TestDialectSignatures(t *testing.T) {
+	t.Parallel()
+	var settings []string
+	for _, name := range config.DialectNames {
+		settings = append(settings, "dialect-"+name+"-signature", config.SignatureRequired)
+	}
+	h, n := dialectNode(t, settings...)
+	root := n.client("root", auth.ScopeAdmin)
+	keys := make(map[string]client.Key)
+	for name, boards := range map[string][]string{"any": nil, "other": {"arena"}} {
+		if name == "other" {
+			if _, err := root.CreateBoard(t.Context(), client.BoardRequest{Board: "arena"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		key, err := root.CreateKey(t.Context(), client.KeyRequest{Name: name, Boards: boards})
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys[name] = key
+	}
+	token := n.startAction(t, "alice", `{"action_id":"m1"}`)
+	for route, body := range dialectRequests {
+		method, path, _ := strings.Cut(route, " ")
+		if body == "" {
+			continue
+		}
+		body = strings.Replace(body, "TOKEN", token, 1)
+		signed := func(name, body string) http.Header {
+			now := strconv.FormatInt(time.Now().Unix(), 10)
+			header := bearer(h.token("alice", "", time.Hour))
+			key := keys[name]
+			text := protocol.HeaderText(method, path, key.KeyID, now, []byte(body))
+			header.Set(protocol.HeaderKey, key.KeyID)
+			header.Set(protocol.HeaderTimestamp, now)
+			header.Set(protocol.HeaderSignature, protocol.SignatureVersion+protocol.Sign(key.Secret, text))
+			return header
+		}
+		forbidden := http.StatusForbidden
+		if strings.HasPrefix(path, "/delta/") {
+			forbidden = http.StatusUnauthorized
+		}
+		for i, c := range []struct {
+			header http.Header
+			want   int
+		}{
+			{bearer(h.token("alice", "", time.Hour)), http.StatusUnauthorized},
+			{signed("any", body+" "), http.StatusUnauthorized},
+			{signed("other", body), forbidden},
+			{signed("any", body), http.StatusOK},
+		} {
+			if status, _, answer := request(t, method, n.URL+path, body, c.header); status != c.want {
+				t.Errorf("%s, %d: got %d %s, want %d", route, i, status, answer, c.want)
+			}
 		}
 	}
 }

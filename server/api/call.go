@@ -82,8 +82,7 @@ func (c *Call) Submit(w *Write) (*scoreboard.Receipt, error) {
 		return nil, err
 	}
 	cmd.OnlyIfBetter, cmd.boundToken, cmd.dialectForm = w.OnlyIfBetter, w.BoundToken, c.dialect.Attestation
-	optional := c.dialect.SignatureOptional || c.api.currentPolicy().SignatureOptional
-	charge, err := c.api.admit(c.gin, c.Caller, cmd, w.Body, optional)
+	charge, err := c.api.admit(c.gin, c.Caller, cmd, w.Body, c.dialect.SignatureOptional)
 	if err != nil {
 		return nil, err
 	}

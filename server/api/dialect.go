@@ -28,8 +28,8 @@ type Dialect struct {
 	// Actions makes actions count on Board that are started for an action_id without a
 	// board.
 	Actions bool
-	// SignatureOptional accepts writes without the header signature, whatever the
-	// setting auth.signature says.
+	// SignatureOptional accepts writes without the header signature. Otherwise each needs
+	// one. Neither depends on the setting auth.signature.
 	SignatureOptional bool
 	// Document describes the routes: OpenAPI, with one server, whose URL Mount sets, as it
 	// sets x-board, the board.

@@ -118,9 +118,9 @@ func (a *API) recoverPanic(c *gin.Context) {
 // What pages of allowed origins may send and read, beyond what any page may.
 const (
 	corsMethods = "GET, POST, PUT, PATCH, DELETE"
-	corsHeaders = "Authorization, Content-Type, If-None-Match, Last-Event-ID, Prefer, Traceparent, " +
-		"X-Idempotency-Key, X-Request-Id, X-Scoreboard-Key, X-Scoreboard-Timestamp, X-Scoreboard-Signature"
-	corsExposed = "ETag, Location, Retry-After, Traceparent, X-Request-Id"
+	corsHeaders = "Authorization, Content-Type, Idempotency-Key, If-None-Match, Last-Event-ID, Prefer, " +
+		"Traceparent, X-Idempotency-Key, X-Request-Id, X-Scoreboard-Key, X-Scoreboard-Timestamp, X-Scoreboard-Signature"
+	corsExposed = "ETag, Location, Retry-After, Traceparent, Warning, X-Request-Id, X-Scoreboard-Degraded"
 	corsMaxAge  = "600" // seconds that a browser may cache a preflight
 )
 
