@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,12 +22,15 @@ func (l leases) TakeLease(_ context.Context, name, owner string, _ time.Duration
 func (leases) ReleaseLease(context.Context, string, string) error { return nil }
 
 // table has changes, ten of which an update applies.
-type table struct{ changes, updates int64 }
+type table struct {
+	changes int64
+	updates atomic.Int64
+}
 
 var errOnce = errors.New("once")
 
 func (t *table) Update(context.Context) (changes int64, more bool, err error) {
-	if t.updates++; t.updates == 2 {
+	if t.updates.Add(1) == 2 {
 		return 0, false, errOnce
 	}
 	n := min(t.changes, 10)
@@ -48,16 +52,16 @@ func TestUpdater(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 4500*time.Millisecond)
 		defer cancel()
 		time.AfterFunc(2200*time.Millisecond, func() {
-			if age := value(t, u); age != 35 || tab.updates != 0 {
-				t.Errorf("without the lease: age %v after %d updates, want 35 after 0", age, tab.updates)
+			if age := value(t, u); age != 35 || tab.updates.Load() != 0 {
+				t.Errorf("without the lease: age %v after %d updates, want 35 after 0", age, tab.updates.Load())
 			}
 		})
 		if err := u.Run(ctx); err != nil {
 			t.Error(err)
 		}
 		// Two updates after 3 s, of which the second fails, and three after 4 s.
-		if age := value(t, u); age != 0 || tab.updates != 5 {
-			t.Errorf("age %v after %d updates, want 0 after 5", age, tab.updates)
+		if age := value(t, u); age != 0 || tab.updates.Load() != 5 {
+			t.Errorf("age %v after %d updates, want 0 after 5", age, tab.updates.Load())
 		}
 	})
 }
