@@ -22,7 +22,9 @@ func dialectNode(t *testing.T, settings ...string) (*harness, *node) {
 	h := newHarness(t)
 	return h, h.start("api,relay,projector,gateway,maintenance", append([]string{
 		"transport", "direct", "dialects", strings.Join(config.DialectNames, ","),
-		"ingest-actions", "win:1:100,gift:1:5;by=servers,daily:1:9;cooldown=1h", "auth-dev-issuer", "false",
+		"ingest-actions", "win:1:100,gift:1:5;by=servers,daily:1:9;cooldown=1h," +
+			"judge:1:9;users=bob+carl;scope=game:judge",
+		"auth-dev-issuer", "false",
 	}, settings...)...)
 }
 
@@ -301,6 +303,27 @@ func TestDialectModule(t *testing.T) {
 		exchange{
 			"", "POST", path, update("ada", "win", "5", noon), 401,
 			`{"error_code":"unauthorized","message":"a bearer token is required","request_id":"ID"}`,
+		},
+		exchange{"bob", "POST", path, update("bob", "judge", "1", noon), 403, `{"error_code":"forbidden",` +
+			`"message":"action judge requires the scope game:judge","field":"actionId",` +
+			`"reason":"action_by","request_id":"ID"}`},
+		exchange{"ada game:judge", "POST", path, update("ada", "judge", "1", noon), 403, `{"error_code":"forbidden",` +
+			`"message":"action judge may not be performed by this user","field":"actionId",` +
+			`"reason":"action_by","request_id":"ID"}`},
+		exchange{
+			"carl game:judge", "POST", path, update("carl", "judge", "1", noon), 200,
+			`{"userId":"carl","newScore":1,"rank":3,"leaderboard":[` +
+				`{"userId":"bob","username":"bob","score":9,"rank":1},` +
+				`{"userId":"ada","username":"ada","score":7,"rank":2},` +
+				`{"userId":"carl","username":"carl","score":1,"rank":3}]}`,
+		},
+		// A repeat does not need the scope any more.
+		exchange{
+			"carl", "POST", path, update("carl", "judge", "1", noon), 200,
+			`{"userId":"carl","newScore":1,"rank":3,"leaderboard":[` +
+				`{"userId":"bob","username":"bob","score":9,"rank":1},` +
+				`{"userId":"ada","username":"ada","score":7,"rank":2},` +
+				`{"userId":"carl","username":"carl","score":1,"rank":3}]}`,
 		},
 	)
 }

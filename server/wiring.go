@@ -189,6 +189,7 @@ func apiPolicy(c *config.Config) api.Policy {
 		SignatureOptional: c.Auth.Signature == config.SignatureOptional, Async: c.Ingest.Async,
 		OverflowAsync:  c.Ingest.Overflow == "async",
 		AnonymousReads: c.Reads.Anonymous, TopN: c.Reads.TopN, CountryHeader: c.Anomaly.CountryHeader,
+		Actions: c.Ingest.Actions,
 	}
 }
 

@@ -148,6 +148,7 @@ type Policy struct {
 	AnonymousReads    bool   // of public boards, without a token
 	TopN              int    // default rows of a leaderboard read
 	CountryHeader     string // header in which the edge sends the country; "" for none
+	Actions           scoreboard.Rules
 }
 
 // API is the handler of the API's port.

@@ -44,7 +44,8 @@ func (i *Ingest) settings() []setting {
 		{
 			"ingest.actions", "action rules, comma-separated name:min:max, each with optional ;cooldown=5s " +
 				";most=10/1m " +
-				";once=30s ;by=servers (or nobody, or KEY+KEY); the name * matches all other actions",
+				";once=30s ;by=servers (or nobody, or KEY+KEY) ;users=USER+USER ;scope=SCOPE " +
+				"(of the token); the name * matches all other actions",
 			"", live, &i.Actions,
 		},
 		{

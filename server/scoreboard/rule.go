@@ -23,6 +23,8 @@ type Rule struct {
 	Once               time.Duration // the same action, delta and boards count once within this window
 	ServersOnly        bool          // requires the scope score:update
 	Keys               []string      // accepted signing keys
+	Users              []UserID      // whose scores it may change
+	Scope              string        // of the token, checked by CheckScope
 	Disabled           bool          // no event is accepted
 }
 
@@ -36,6 +38,7 @@ type Quota struct {
 const (
 	MaxQuota      = 1000
 	MaxRuleWindow = 31 * 24 * time.Hour
+	MaxRuleNames  = 100 // users, or keys
 )
 
 // ParseQuota parses "10/1m".
@@ -49,8 +52,8 @@ func ParseQuota(text string) (Quota, error) {
 	return Quota{n, d}, nil
 }
 
-// ParseRules parses "name:min:max;cooldown=5s;most=10/1m;once=30s;by=servers" for
-// each action; the parts after the bounds are optional.
+// ParseRules parses "name:min:max;cooldown=5s;most=10/1m;once=30s;by=servers;users=a+b;scope=s"
+// for each action; the parts after the bounds are optional.
 func ParseRules(texts []string) (Rules, error) {
 	rules := make(Rules, len(texts))
 	for _, text := range texts {
@@ -104,15 +107,36 @@ func (r *Rule) parse(part string) (err error) {
 		case "nobody":
 			r.Disabled = true
 		default:
-			r.Keys = strings.Split(value, "+")
-			if slices.Contains(r.Keys, "") {
-				err = fmt.Errorf("invalid by %q: want servers, nobody or key ids", value)
+			if r.Keys = strings.Split(value, "+"); slices.Contains(r.Keys, "") || len(r.Keys) > MaxRuleNames {
+				err = fmt.Errorf("invalid by %.100q: want servers, nobody or at most %d key ids", value, MaxRuleNames)
 			}
 		}
+	case "users":
+		r.Users, err = parseUsers(value)
+	case "scope":
+		if r.Scope = value; !isName(value, MaxActionLength) {
+			err = fmt.Errorf("invalid scope %.100q: want at most %d of A-Z a-z 0-9 . _ : @ -", value, MaxActionLength)
+		}
 	default:
-		err = fmt.Errorf("unknown part %q: want cooldown, most, once or by", name)
+		err = fmt.Errorf("unknown part %.100q: want cooldown, most, once, by, users or scope", name)
 	}
 	return err
+}
+
+func parseUsers(text string) ([]UserID, error) {
+	names := strings.Split(text, "+")
+	if len(names) > MaxRuleNames {
+		return nil, fmt.Errorf("users must name at most %d users", MaxRuleNames)
+	}
+	users := make([]UserID, len(names))
+	for i, name := range names {
+		user, err := ParseUserID(name)
+		if err != nil {
+			return nil, fmt.Errorf("invalid user %.100q in users", name)
+		}
+		users[i] = user
+	}
+	return users, nil
 }
 
 func parseWindow(text string) (time.Duration, error) {
@@ -187,6 +211,8 @@ func (r *Rule) Check(in *Increment, at time.Time, past []PastAction) error {
 		return notAllowed(in, "may be performed by servers only")
 	case r.Keys != nil && !slices.Contains(r.Keys, in.KeyID):
 		return notAllowed(in, "may not be performed with this key")
+	case r.Users != nil && !slices.Contains(r.Users, in.User):
+		return notAllowed(in, "may not be performed by this user")
 	}
 	var count int64
 	for i := range past {
@@ -205,6 +231,16 @@ func (r *Rule) Check(in *Increment, at time.Time, past []PastAction) error {
 		return violation(in, fmt.Sprintf("may be performed at most %d times per %s", r.MaxTimes.N, r.MaxTimes.Per))
 	}
 	return nil
+}
+
+// CheckScope returns a rule_violated if the token of an increment lacks the rule's scope,
+// else nil. Unlike the rest it is checked when the request comes, because only then the
+// token is known.
+func (r *Rule) CheckScope(in *Increment, scopes []string) *Error {
+	if r == nil || r.Scope == "" || slices.Contains(scopes, r.Scope) {
+		return nil
+	}
+	return notAllowed(in, "requires the scope "+r.Scope)
 }
 
 func violation(in *Increment, why string) *Error {

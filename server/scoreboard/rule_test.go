@@ -22,6 +22,7 @@ func TestRules(t *testing.T) {
 		"cup:1:9;by=k1+k2",
 		"*:1:3",
 		"off:0:0;by=nobody",
+		"judge:1:9;users=ada+bob;scope=game:judge",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -81,10 +82,30 @@ func TestRules(t *testing.T) {
 		"kill", "kill:1", ":1:2", "kill:a:2", "kill:2:1", "ki|ll:1:2", "kill:1:2:", "kill:1:2;", "kill:1:2;cooldown=",
 		"kill:1:2;cooldown=-1s", "kill:1:2;cooldown=1000h", "kill:1:2;most=5",
 		"kill:1:2;most=0/1m", "kill:1:2;most=1001/1m", "kill:1:2;by=", "kill:1:2;by=k1+", "kill:1:2;color=red",
+		"kill:1:2;users=", "kill:1:2;users=ada+", "kill:1:2;users=a b", "kill:1:2;scope=", "kill:1:2;scope=a b",
+		"kill:1:2;users=" + strings.Repeat("u+", scoreboard.MaxRuleNames) + "u",
+		"kill:1:2;by=" + strings.Repeat("k+", scoreboard.MaxRuleNames) + "k",
 	} {
 		if _, err := scoreboard.ParseRules([]string{text}); err == nil {
 			t.Errorf("%q: got no error", text)
 		}
+	}
+	for user, allowed := range map[scoreboard.UserID]bool{"ada": true, "bob": true, "eve": false} {
+		in := scoreboard.Increment{User: user, Action: "judge", Delta: 1}
+		err := rules.Of("judge").Check(&in, now, nil)
+		if (err == nil) != allowed || !allowed && !strings.Contains(err.Error(), "may not be performed by this user") {
+			t.Errorf("%s: got %v", user, err)
+		}
+	}
+	for scopes, allowed := range map[string]bool{"": false, "game:judge": true, "x game:judge": true, "game": false} {
+		in := scoreboard.Increment{User: "ada", Action: "judge", Delta: 1}
+		err := rules.Of("judge").CheckScope(&in, strings.Fields(scopes))
+		if (err == nil) != allowed || !allowed && err.Reason != scoreboard.ReasonActionBy {
+			t.Errorf("%q: got %v", scopes, err)
+		}
+	}
+	if err := rules.Of("none").CheckScope(&scoreboard.Increment{}, nil); err != nil {
+		t.Errorf("an action without a rule: got %v", err)
 	}
 	if _, err := scoreboard.ParseRules([]string{"kill:1:2", "kill:1:3"}); err == nil {
 		t.Error("a duplicate action: got no error")
@@ -99,6 +120,7 @@ func FuzzParseRules(f *testing.F) {
 		"cup:1:9;by=k1+k2;by=nobody", "*:1:3",
 		"kill:1:2;cooldown=744h1ns", "kill:1:2;most=1001/1m", "kill:1:2;once=-1s", "kill:2:1", "kill:1:2,kill:1:3",
 		"::1:2", "kill:1:2;by=a++b", "kill:1:2;most=1/745h",
+		"kill:1:2;users=ada+b:o@b;scope=game:judge", "kill:1:2;users=a++b", "kill:1:2;scope=a+b",
 		"kill:-9223372036854775808:9223372036854775807", "ki ll:1:2", ";;=,", "kill:01:+2;most=1/1h;most=2/1s",
 	} {
 		f.Add(text)
@@ -117,7 +139,8 @@ func FuzzParseRules(f *testing.F) {
 				min(r.Cooldown, r.MaxTimes.Per, r.Once) < 0 ||
 				r.MaxTimes.N < 0 || r.MaxTimes.N > scoreboard.MaxQuota ||
 				(r.MaxTimes.N == 0) != (r.MaxTimes.Per == 0) ||
-				slices.Contains(r.Keys, "") {
+				slices.Contains(r.Keys, "") || slices.Contains(r.Users, "") ||
+				max(len(r.Keys), len(r.Users)) > scoreboard.MaxRuleNames {
 				t.Fatalf("%q: rule exceeds the bounds: %+v", text, r)
 			}
 			in := scoreboard.Increment{Action: name, Delta: r.MaxDelta + 1} // wraps around at the largest delta
@@ -155,6 +178,16 @@ func write(name string, r *scoreboard.Rule) string {
 	}
 	if r.Keys != nil {
 		text += ";by=" + strings.Join(r.Keys, "+")
+	}
+	if r.Users != nil {
+		users := make([]string, len(r.Users))
+		for i, user := range r.Users {
+			users[i] = string(user)
+		}
+		text += ";users=" + strings.Join(users, "+")
+	}
+	if r.Scope != "" {
+		text += ";scope=" + r.Scope
 	}
 	return text
 }
