@@ -82,7 +82,7 @@ func (s *Server) openBackends(ctx context.Context) (err error) {
 	usesKafka := c.NeedsKafka(c.Transport) || c.Records() || c.UsesTransport() || c.Has(config.RoleMaintenance)
 	if len(c.Kafka.Brokers) > 0 && usesKafka {
 		s.kafka = kafka.New(kafka.Options{
-			Brokers: c.Kafka.Brokers, Linger: c.Kafka.Linger, Timeout: produceTimeout,
+			Brokers: c.Kafka.Brokers, Timeout: produceTimeout,
 			Compression: c.Kafka.Compression, Acks: c.Kafka.Acks,
 		})
 	}

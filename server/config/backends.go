@@ -49,7 +49,6 @@ type Kafka struct {
 	Replicas      int
 	Retention     time.Duration
 	Cleanup       string
-	Linger        time.Duration
 	Compression   string
 	Acks          string
 	DeadRetention time.Duration
@@ -91,7 +90,6 @@ func (k *Kafka) settings() []setting {
 				"last event",
 			"delete", fixed, &k.Cleanup,
 		},
-		{"kafka.linger", "how long a produce request waits for more messages", "2ms", fixed, &k.Linger},
 		{
 			"kafka.compression", "compression of produced messages: none, gzip, snappy, lz4 or zstd",
 			"lz4", fixed, &k.Compression,
@@ -143,7 +141,6 @@ func (k *Kafka) check(p *problems, window time.Duration) {
 	p.atLeast("kafka.partitions", k.Partitions, 1)
 	p.atLeast("kafka.notices_partitions", k.NoticesPartitions, 1)
 	p.atLeast("kafka.increments_partitions", k.IncrementsPartitions, 1)
-	p.positive("kafka.linger", k.Linger)
 	p.positive("kafka.retention", k.Retention)
 	p.positive("kafka.dead_retention", k.DeadRetention)
 	p.positive("kafka.notices_retention", k.NoticesRetention)

@@ -166,7 +166,7 @@ func TestLoadReportsAllMistakes(t *testing.T) {
   auth.issuer must not be empty: tokens of other issuers or for other audiences would be accepted
   ingest.bach is unknown (from the file); did you mean ingest.batch?
   ingest.batch must be a whole number, not "many" (from the environment)
-  kafka.linger must be greater than 0, not 0s
+  kafka.retention must be greater than 0, not 0s
   limit.top_per_minute must be 0 to 1000000, not -1
   outbox.poll must be at least 10ms, not 1ms
   realtime.max_window (1s) must not be below realtime.window (2s)`
@@ -174,7 +174,7 @@ func TestLoadReportsAllMistakes(t *testing.T) {
 		_, _, err := config.Load(
 			lookup("outbox-poll", "1ms", "realtime-window", "2s", "limit-top-per-minute", "-1"),
 			lookup("SCOREBOARD_INGEST_BATCH", "many", "SCOREBOARD_AUTH_ISSUER", ""),
-			strings.NewReader("ingest.bach: 1\nkafka.linger: 0s\n"))
+			strings.NewReader("ingest.bach: 1\nkafka.retention: 0s\n"))
 		if err == nil || err.Error() != want {
 			t.Fatalf("got\n%v\nwant\n%s", err, want)
 		}

@@ -25,7 +25,7 @@ func (o *Outbox) settings() []setting {
 		{"outbox.shards", "number of shards; each is published by one relay at a time", "1", fixed, &o.Shards},
 		{"outbox.batch", "maximum number of rows read and published at once", "500", live, &o.Batch},
 		{"outbox.poll", "interval at which an idle shard is polled", "50ms", live, &o.Poll},
-		{"outbox.pause", "pause between two batches that were not full", "10ms", live, &o.Pause},
+		{"outbox.pause", "pause between two batches that were not full", "25ms", live, &o.Pause},
 		{
 			"outbox.lease", "time after which another relay takes over the shard of a dead one",
 			"1500ms", fixed, &o.Lease,

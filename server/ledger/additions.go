@@ -87,8 +87,8 @@ func NewAdditions(items []scoreboard.Increment, shards int, policy *scoreboard.I
 		}
 	}
 	slices.SortFunc(places, func(x, y place) int {
-		return cmp.Or(strings.Compare(string(x.user), string(y.user)), strings.Compare(string(x.board), string(y.board)),
-			cmp.Compare(x.item, y.item))
+		return cmp.Or(strings.Compare(string(x.user), string(y.user)),
+			strings.Compare(string(x.board), string(y.board)), cmp.Compare(x.item, y.item))
 	})
 	a.addRows(places, shards)
 	return a, true

@@ -35,7 +35,7 @@ func newRig(t *testing.T) *rig {
 	r := &rig{
 		t: t, prefix: backendtest.Prefix(t), rdb: backendtest.RedisClient(t, backendtest.Redis(t)),
 		kafka: kafka.New(kafka.Options{
-			Brokers: backendtest.Kafka(t), Linger: time.Millisecond, Timeout: 3 * time.Second, Acks: "all",
+			Brokers: backendtest.Kafka(t), Timeout: 3 * time.Second, Acks: "all",
 		}),
 	}
 	t.Cleanup(r.kafka.Close)

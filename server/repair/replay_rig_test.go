@@ -52,7 +52,6 @@ func withEachLog(t *testing.T, do func(t *testing.T, p *replayRig)) {
 		k := kafka.New(
 			kafka.Options{
 				Brokers:     brokers,
-				Linger:      time.Millisecond,
 				Timeout:     5 * time.Second,
 				Compression: "lz4",
 				Acks:        "all",

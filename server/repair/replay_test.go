@@ -152,7 +152,6 @@ func TestReplayRejectsATimeNoLongerRetained(t *testing.T) {
 	k := kafka.New(
 		kafka.Options{
 			Brokers:     brokers,
-			Linger:      time.Millisecond,
 			Timeout:     5 * time.Second,
 			Compression: "none",
 			Acks:        "all",

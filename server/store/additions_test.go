@@ -70,7 +70,8 @@ order by user_id, board_id, revision`,
 	"users": `select format('%s %s', user_id, status) from users order by user_id`,
 	"times": `select format('%s %s', s.user_id, s.board_id) from scores as s join user_score_histories as h
     using (user_id, board_id, version) join users as u using (user_id) join boards using (board_id)
-where mode = 'increment' and (s.reached_at <> h.recorded_at or s.recorded_at <> h.recorded_at or u.last_recorded_at < h.recorded_at)`,
+where mode = 'increment' and (s.reached_at <> h.recorded_at or s.recorded_at <> h.recorded_at
+    or u.last_recorded_at < h.recorded_at)`,
 }
 
 func lines(t *testing.T, conn *backendtest.Conn, sql string) []string {
@@ -106,7 +107,8 @@ select name || $1, name || $1, mode, sort_order, -least, least, -most, most, nam
     ('proof', 'increment', 'highest', 100, 100)) as t(name, mode, sort_order, least, most)`, fmt.Sprint(run))
 		now := time.Now().UTC().Truncate(time.Second)
 		user := func() scoreboard.UserID {
-			return scoreboard.UserID(fmt.Sprintf("%s-%d", rapid.SampledFrom([]string{"a", "B", "ab", "ä"}).Draw(t, "user"), run))
+			name := rapid.SampledFrom([]string{"a", "B", "ab", "ä"}).Draw(t, "user")
+			return scoreboard.UserID(fmt.Sprintf("%s-%d", name, run))
 		}
 		for range rapid.IntRange(1, 6).Draw(t, "steps") {
 			switch rapid.IntRange(0, 11).Draw(t, "kind") {

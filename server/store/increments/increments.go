@@ -60,8 +60,8 @@ func New(db *pg.DB, o Options) *Increments {
 		}, []string{"rule", "mode"}),
 		batches: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "scoreboard_ledger_batches_total",
-			Help: "Committed batches: added in one round trip, or decided in two because an increment, a board, a user " +
-				"or a score was unusual.",
+			Help: "Committed batches: added in one round trip, or decided in two because an increment, a board, a " +
+				"user or a score was unusual.",
 		}, []string{"way"}),
 	}
 }

@@ -16,7 +16,6 @@ import (
 // Options are the settings of the connection to Kafka.
 type Options struct {
 	Brokers []string
-	Linger  time.Duration // how long a produce request waits for more messages
 	Timeout time.Duration // of one request
 	// Compression is none, gzip, snappy, lz4 or zstd. Acks is all, or one: the
 	// leader alone acknowledges, and what it has acknowledged may be lost with it.
@@ -35,11 +34,14 @@ type Client struct {
 	ids       topicIDs
 }
 
+// metadataTTL is how old the brokers and leaders may be that the client knows. By default
+// kafka-go caches for six seconds that a topic is unknown.
+const metadataTTL = 250 * time.Millisecond
+
 // New returns a client, which connects when it is used.
 func New(o Options) *Client {
-	// By default kafka-go caches for six seconds that a topic is unknown.
 	t := &kafkago.Transport{
-		MetadataTTL: 250 * time.Millisecond, IdleTimeout: time.Minute, DialTimeout: dialTimeout,
+		MetadataTTL: metadataTTL, IdleTimeout: time.Minute, DialTimeout: dialTimeout,
 	}
 	api := &kafkago.Client{Addr: kafkago.TCP(o.Brokers...), Transport: t, Timeout: o.Timeout}
 	return &Client{o: o, transport: t, api: api}
@@ -56,27 +58,47 @@ func (c *Client) Ping(ctx context.Context) error {
 	return nil
 }
 
-// partitions counts the partitions of a topic. One that was created a moment
-// ago may not be known yet, so it waits up to two seconds.
+// partitions counts the partitions of a topic.
 func (c *Client) partitions(ctx context.Context, topic string) (int, error) {
+	leaders, err := c.leaders(ctx, topic)
+	return len(leaders), err
+}
+
+// leaders returns the broker that leads each partition of a topic, -1 for none. A topic
+// that was created a moment ago may not be known yet, so it waits up to two seconds.
+func (c *Client) leaders(ctx context.Context, topic string) ([]int, error) {
 	var last error
 	for range 40 {
 		m, err := c.api.Metadata(ctx, &kafkago.MetadataRequest{Topics: []string{topic}})
 		switch {
 		case err != nil:
-			return 0, fmt.Errorf("count the partitions of %s: %w", topic, err)
+			return nil, fmt.Errorf("count the partitions of %s: %w", topic, err)
 		case len(m.Topics) == 1 && m.Topics[0].Error == nil && len(m.Topics[0].Partitions) > 0:
-			return len(m.Topics[0].Partitions), nil
+			return leadersOf(m.Topics[0].Partitions), nil
 		case len(m.Topics) == 1:
 			last = m.Topics[0].Error
 		}
 		select {
 		case <-time.After(50 * time.Millisecond):
 		case <-ctx.Done():
-			return 0, ctx.Err()
+			return nil, ctx.Err()
 		}
 	}
-	return 0, fmt.Errorf("count the partitions of %s: %w", topic, errors.Join(last, errors.New("topic not found")))
+	return nil, fmt.Errorf("count the partitions of %s: %w", topic, errors.Join(last, errors.New("topic not found")))
+}
+
+func leadersOf(partitions []kafkago.Partition) []int {
+	leaders := make([]int, len(partitions))
+	for i := range leaders {
+		leaders[i] = -1
+	}
+	for i := range partitions {
+		p := &partitions[i]
+		if p.ID < len(leaders) && p.Error == nil && p.Leader.Host != "" {
+			leaders[p.ID] = p.Leader.ID
+		}
+	}
+	return leaders
 }
 
 // dialer is used by readers, which do not use the client's connections.

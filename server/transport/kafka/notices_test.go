@@ -18,7 +18,7 @@ import (
 // A notice that cannot be decoded does not delay the others.
 func TestNoticesReachEveryFollower(t *testing.T) {
 	t.Parallel()
-	k := kafka.New(kafka.Options{Brokers: backendtest.Kafka(t), Linger: time.Millisecond, Timeout: 10 * time.Second})
+	k := kafka.New(kafka.Options{Brokers: backendtest.Kafka(t), Timeout: 10 * time.Second})
 	t.Cleanup(k.Close)
 	topic := backendtest.Prefix(t) + "notices"
 	producer := k.Producer(topic)

@@ -75,8 +75,8 @@ type addition struct {
 }
 
 func (d *addition) scan(row pgx.Row) error {
-	return row.Scan(&d.outcome, &d.oddUsers, &d.oddBoards, &d.times, &d.scores, &d.versions, &d.knownRows, &d.knownBoards,
-		&d.knownHashes, &d.knownApplied, &d.knownPrevious, &d.knownScores, &d.knownVersions, &d.knownTimes,
+	return row.Scan(&d.outcome, &d.oddUsers, &d.oddBoards, &d.times, &d.scores, &d.versions, &d.knownRows,
+		&d.knownBoards, &d.knownHashes, &d.knownApplied, &d.knownPrevious, &d.knownScores, &d.knownVersions, &d.knownTimes,
 		&d.knownReversed)
 }
 
