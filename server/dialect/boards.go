@@ -47,7 +47,10 @@ type Creator interface {
 func findOrCreate(ctx context.Context, b *scoreboard.Board, boards Creator) (*scoreboard.Board, error) {
 	found, err := boards.FindBoard(ctx, b.ID)
 	if scoreboard.CodeOf(err) == scoreboard.CodeNotFound {
-		found, err = boards.CreateBoard(ctx, b, nil, nil)
+		found, err = boards.CreateBoard(ctx, b, nil, &scoreboard.AuditEntry{
+			Actor: scoreboard.SystemActor, Action: "board.create", Target: "board:" + string(b.ID),
+			Reason: "an enabled dialect needs it",
+		})
 		if scoreboard.CodeOf(err) == scoreboard.CodeConflict {
 			found, err = boards.FindBoard(ctx, b.ID)
 		}

@@ -76,16 +76,20 @@ type existing struct {
 	boards    map[scoreboard.BoardID]*scoreboard.Board
 	unseen    scoreboard.BoardID // that another node creates after the first look
 	conflicts []scoreboard.BoardID
+	trail     []scoreboard.AuditEntry
 }
 
 func (e *existing) CreateBoard(
-	_ context.Context, b *scoreboard.Board, _ *scoreboard.Span, _ *scoreboard.AuditEntry,
+	_ context.Context, b *scoreboard.Board, _ *scoreboard.Span, why *scoreboard.AuditEntry,
 ) (*scoreboard.Board, error) {
 	if e.boards[b.ID] != nil {
 		e.conflicts = append(e.conflicts, b.ID)
 		return nil, scoreboard.Errorf(scoreboard.CodeConflict, "board %s exists", b.ID)
 	}
 	e.boards[b.ID] = b
+	if why != nil {
+		e.trail = append(e.trail, *why)
+	}
 	return b, b.Check()
 }
 
@@ -126,6 +130,12 @@ func TestEnsureBoards(t *testing.T) {
 		b := boards.boards["highscore"]
 		if b == nil || b.Period != scoreboard.PeriodMonthly || b.Mode != scoreboard.ModeBest {
 			t.Errorf("highscore was created as %+v", b)
+		}
+		// As every new board, it has its entry in the audit trail.
+		if len(boards.trail) != 2 || boards.trail[0].Target != "board:highscore" ||
+			boards.trail[1].Target != "board:plain" || boards.trail[1].Action != "board.create" ||
+			boards.trail[1].Actor != "scoreboardd" {
+			t.Errorf("got the audit entries %+v, want two of new boards", boards.trail)
 		}
 	}
 }

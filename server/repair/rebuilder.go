@@ -218,9 +218,6 @@ func (r *Rebuilder) setBoardStates(total, cold, suspect int) {
 	}
 }
 
-// systemActor is the name in the audit log of what the daemon does by itself.
-const systemActor = "scoreboardd"
-
 // followHistory adopts the store's new history and rebuilds every board from
 // it. A different database is an error: a wrong setting looks the same.
 func (r *Rebuilder) followHistory(ctx context.Context, change *HistoryChange, ranked []scoreboard.Board) error {
@@ -236,7 +233,7 @@ func (r *Rebuilder) followHistory(ctx context.Context, change *HistoryChange, ra
 		}
 	}
 	why := &scoreboard.AuditEntry{
-		Actor: systemActor, Action: AdoptAction, Target: AdoptTarget,
+		Actor: scoreboard.SystemActor, Action: AdoptAction, Target: AdoptTarget,
 		Reason: "PostgreSQL went back in time or changed its timeline",
 	}
 	err := r.adoption.Run(ctx, why, mayAdopt, func(ctx context.Context) error {

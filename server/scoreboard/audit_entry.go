@@ -10,7 +10,7 @@ import (
 type AuditEntry struct {
 	ID        int64
 	At        time.Time
-	Actor     UserID // the subject of the token
+	Actor     UserID // the subject of the token, or SystemActor
 	Address   string
 	Agent     string
 	RequestID string
@@ -19,6 +19,9 @@ type AuditEntry struct {
 	Reason    string
 	Detail    json.RawMessage // nil: none
 }
+
+// SystemActor is the Actor of what the daemon does by itself.
+const SystemActor UserID = "scoreboardd"
 
 // AuditFilter selects entries; empty fields match all.
 type AuditFilter struct {
