@@ -157,6 +157,12 @@ func TestMirrorWritesFeeds(t *testing.T) {
 	if !matchAll(got, plain) {
 		t.Errorf("got the records\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(plain, "\n"))
 	}
+	// Another topic begins with the scores from before, of which the group has nothing left.
+	h.start("mirror", "mirror-plain-topic", prefix+"second")
+	h.await("a snapshot", func() bool { return len(recordsOf(t, broker, prefix+"second")) > 0 })
+	if got := recordsOf(t, broker, prefix+"second"); !matchAll(got, plain[2:]) {
+		t.Errorf("got the snapshot\n%s\nwant\n%s", strings.Join(got, "\n"), plain[2])
+	}
 	first := regexp.MustCompile(`^global/alice \{"specversion":"1\.0",` +
 		`"type":"com\.github\.scoreboard\.score\.changed","source":"/v1/boards/global",` +
 		`"id":"alice/1/` + uuidPattern + `","subject":"alice","time":"` + timePattern + `",` +

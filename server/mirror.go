@@ -28,6 +28,9 @@ func (s *Server) makeMirror() {
 		case config.FeedPlain:
 			f.Board = scoreboard.BoardID(c.Dialects.Plain.Board)
 			f.Sink = transport.NewScoreFeed(s.producer(c.Mirror.PlainTopic))
+			f.Snapshot = &mirror.Snapshot{
+				Standings: s.store.Recovery, Mark: mirror.NewRedisMark(s.redis, c.Mirror.PlainTopic),
+			}
 		case config.FeedCloudEvents:
 			f.Sink = transport.NewCloudEventsFeed(s.producer(c.Mirror.CloudEventsTopic))
 		case config.FeedDelta:

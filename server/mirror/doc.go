@@ -7,6 +7,8 @@
 // The stream of specification C has no versions, so the mirror keeps them: an entry is
 // added once, and never after a newer one of its user.
 //
+// A feed may begin with a snapshot of the scores from before its first start (Snapshot).
+//
 // Assumption: a source commits records only after its handler has returned, and every
 // feed consumes in a group of its own. Malformed records are left to the projection,
 // which stores them in the dead letters.

@@ -37,6 +37,8 @@ type Feed struct {
 	Board   scoreboard.BoardID
 	Sources []Source // one for each transport, all in the feed's own group
 	Sink    Sink
+	// Snapshot is written at the first start; nil for none. It requires Board.
+	Snapshot *Snapshot
 }
 
 // Mirror writes feeds.
@@ -79,6 +81,9 @@ func New(feeds []Feed, log *slog.Logger) *Mirror {
 func (m *Mirror) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	for _, f := range m.feeds {
+		if f.Snapshot != nil {
+			running.Go(func() { f.runSnapshot(ctx) })
+		}
 		for _, s := range f.Sources {
 			running.Go(func() {
 				consume := func(ctx context.Context) error { return s.Consume(ctx, f.handle) }
@@ -146,7 +151,11 @@ func (f *feed) handle(ctx context.Context, records []scoreboard.Record) (paused 
 			changes = append(changes, *change)
 		}
 	}
-	return paused, f.write(ctx, changes)
+	if err := f.write(ctx, changes); err != nil || len(changes) == 0 {
+		return paused, err
+	}
+	f.m.lag.WithLabelValues(f.Name).Observe(time.Since(changes[len(changes)-1].RecordedAt).Seconds())
+	return paused, nil
 }
 
 // anonymous is how the names of erased users begin. No consumer has seen one.
@@ -169,14 +178,12 @@ func (f *feed) write(ctx context.Context, changes []scoreboard.Change) error {
 	if len(changes) == 0 {
 		return nil
 	}
-	last := changes[len(changes)-1].RecordedAt
 	var w *wait
 	defer func() { f.end(w) }()
 	for attempt := 1; ; attempt++ {
 		n, err := f.Sink.Write(ctx, changes)
 		f.m.published.WithLabelValues(f.Name).Add(float64(n))
 		if err == nil {
-			f.m.lag.WithLabelValues(f.Name).Observe(time.Since(last).Seconds())
 			return nil
 		}
 		if ctx.Err() != nil {
