@@ -42,6 +42,7 @@ type options struct {
 	layout     string
 	only       string
 	binary     string
+	earlier    string
 	dir        string
 }
 
@@ -76,6 +77,7 @@ func main() {
 	flag.StringVar(&o.only, "only", "", "inject only faults whose name contains this, or one of several, "+
 		"separated by commas")
 	flag.StringVar(&o.binary, "binary", "bin/scoreboardd", "the daemon to run")
+	flag.StringVar(&o.earlier, "earlier", "", "the daemon of an earlier version, which the last node runs")
 	flag.StringVar(&o.dir, "dir", "", "folder for data and logs, kept afterwards; when empty a temporary one, "+
 		"kept if a violation was found")
 	flag.Parse()
@@ -145,7 +147,7 @@ func newRun(ctx context.Context, o options) (r *run, err error) {
 	if err := os.MkdirAll(o.dir, 0o700); err != nil {
 		return nil, err
 	}
-	layout.Dir, layout.Binary = o.dir, o.binary
+	layout.Dir, layout.Binary, layout.Earlier = o.dir, o.binary, o.earlier
 	if layout.Clocks {
 		if layout.Binary, err = buildWithClock(ctx, o.dir); err != nil {
 			return nil, err

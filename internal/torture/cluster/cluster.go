@@ -29,6 +29,7 @@ const JWTSecret = "a secret of the torture test, long enough for HS256"
 type Options struct {
 	Dir      string   // for data and logs, made when missing
 	Binary   string   // of scoreboardd
+	Earlier  string   // of an earlier version, which the last node runs; empty: none
 	Roles    []string // one entry per node: its --roles, "" for all
 	Settings []string // NAME=value, for every node
 	Brokers  int      // of Kafka; more than two can lose one

@@ -26,6 +26,7 @@ type Node struct {
 	Roles string
 
 	cluster         *Cluster
+	binary          string
 	postgres, redis *netfault.Proxy
 	api, ops, log   string
 	clock           clockFile
@@ -37,6 +38,10 @@ type Node struct {
 
 func (c *Cluster) newNode(ctx context.Context, id int, roles string) (*Node, error) {
 	n := &Node{ID: id, Roles: roles, cluster: c, log: filepath.Join(c.o.Dir, fmt.Sprintf("node-%d.log", id))}
+	n.binary = c.o.Binary
+	if id == len(c.o.Roles)-1 && c.o.Earlier != "" {
+		n.binary = c.o.Earlier
+	}
 	var err error
 	if n.clock, err = c.newClock(fmt.Sprintf("node-%d", id)); err != nil {
 		return nil, err
@@ -109,7 +114,7 @@ func (n *Node) Start() error {
 	if n.Roles != "" {
 		args = append(args, "--roles", n.Roles)
 	}
-	cmd := exec.Command(n.cluster.o.Binary, args...) //nolint:noctx // it ends by Kill or Stop
+	cmd := exec.Command(n.binary, args...) //nolint:noctx // it ends by Kill or Stop
 	cmd.Stderr = log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Env = append(
