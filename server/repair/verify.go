@@ -5,12 +5,18 @@ import (
 	"fmt"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // Ledger is the store with the ledger behind its scores.
 type Ledger interface {
 	StoreStates
+	// WithoutScore returns those of the users that have no score on a board.
+	WithoutScore(
+		ctx context.Context, board scoreboard.BoardID, users []scoreboard.UserID,
+	) ([]scoreboard.UserID, error)
 	Standings(
 		ctx context.Context, board scoreboard.BoardID, size int, do func([]scoreboard.Change) error,
 	) (asOf time.Time, err error)
@@ -60,6 +66,14 @@ func (v *VerifyResult) add(d Difference) {
 	}
 }
 
+// merge adds the differences that other has.
+func (v *VerifyResult) merge(other *VerifyResult) {
+	v.DifferenceCount += other.DifferenceCount
+	v.Repaired += other.Repaired
+	free := max(maxDifferences-len(v.Differences), 0)
+	v.Differences = append(v.Differences, other.Differences[:min(free, len(other.Differences))]...)
+}
+
 // Check compares boards, or one user if User is set. It always compares the
 // ranking with the store, and the scores with the ledger if CheckLedger is set.
 // Repair overwrites wrong states in the ranking; it never touches the ledger.
@@ -86,24 +100,31 @@ func (c *Check) Run(ctx context.Context, boards []scoreboard.Board) (*VerifyResu
 }
 
 func (c *Check) checkBoard(ctx context.Context, board scoreboard.BoardID, v *VerifyResult) error {
-	before := v.Users
-	if err := c.checkStored(ctx, board, v); err != nil || c.User != "" && v.Users > before {
-		return err
-	}
-	if c.User != "" { // has no score, and must not be ranked
-		return c.compare(ctx, board, []scoreboard.UserID{c.User}, nil, v)
-	}
-	// Users in the ranking but not in the store were not compared above.
-	err := c.Ranking.Users(ctx, board, func(users []scoreboard.UserID) error {
-		known, err := c.Ledger.States(ctx, board, users)
-		if err != nil || len(known) == len(users) {
+	if c.User != "" {
+		before := v.Users
+		if err := c.checkStored(ctx, board, v); err != nil || v.Users > before {
 			return err
 		}
-		return c.compare(ctx, board, unknownUsers(users, known), nil, v)
+		// The user has no score, and must not be ranked.
+		return c.compare(ctx, board, []scoreboard.UserID{c.User}, nil, v)
+	}
+	// Meanwhile, users in the ranking but not in the store, whom checkStored does not see.
+	var unknown VerifyResult
+	both, bothCtx := errgroup.WithContext(ctx)
+	both.Go(func() error { return c.checkStored(bothCtx, board, v) })
+	both.Go(func() error {
+		return c.Ranking.Users(bothCtx, board, func(users []scoreboard.UserID) error {
+			users, err := c.Ledger.WithoutScore(bothCtx, board, users)
+			if err != nil || len(users) == 0 {
+				return err
+			}
+			return c.compare(bothCtx, board, users, nil, &unknown)
+		})
 	})
-	if err != nil {
+	if err := both.Wait(); err != nil {
 		return err
 	}
+	v.merge(&unknown)
 	return c.Ranking.OrphanedMembers(ctx, board, func(orphans []scoreboard.OrphanedMember) error {
 		return c.checkOrphans(ctx, board, orphans, v)
 	})
@@ -175,21 +196,6 @@ func (c *Check) checkOrphans(
 		}
 	}
 	return nil
-}
-
-// unknownUsers returns the users that are not among known.
-func unknownUsers(users []scoreboard.UserID, known []scoreboard.Change) []scoreboard.UserID {
-	in := make(map[scoreboard.UserID]bool, len(known))
-	for i := range known {
-		in[known[i].User] = true
-	}
-	var unknown []scoreboard.UserID
-	for _, u := range users {
-		if !in[u] {
-			unknown = append(unknown, u)
-		}
-	}
-	return unknown
 }
 
 // checkLedger compares a score with the sum of its ledger rows.

@@ -3,6 +3,7 @@ package recovery
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -67,6 +68,26 @@ func (r *Recovery) States(
 		return nil, pg.Translate(fmt.Errorf("read %d states of board %s: %w", len(users), board, err))
 	}
 	return states, nil
+}
+
+// WithoutScore returns those of the users that have no score on a board.
+func (r *Recovery) WithoutScore(
+	ctx context.Context,
+	board scoreboard.BoardID,
+	users []scoreboard.UserID,
+) ([]scoreboard.UserID, error) {
+	// One probe per user, in the order of the index.
+	rows, err := r.db.Query(ctx, `select u from unnest($1::text[]) as t(u)
+where (select true from scores where board_id = $2 and user_id = t.u) is null`,
+		slices.Sorted(slices.Values(users)), board)
+	if err != nil {
+		return nil, pg.Translate(fmt.Errorf("look for the scores of %d users of board %s: %w", len(users), board, err))
+	}
+	without, err := pgx.CollectRows(rows, pgx.RowTo[scoreboard.UserID])
+	if err != nil {
+		return nil, pg.Translate(fmt.Errorf("look for the scores of %d users of board %s: %w", len(users), board, err))
+	}
+	return without, nil
 }
 
 // CountScores counts the scores on a board, including hidden ones.
