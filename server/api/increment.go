@@ -166,7 +166,9 @@ func (a *API) authorize(ctx context.Context, cmd *command, caller *auth.Claims, 
 	}
 	cmd.Signer, cmd.Server = string(caller.User), server
 	// A repeat gets its receipt, whatever the present rules.
-	cmd.Objection = a.currentPolicy().Actions.Of(cmd.Action).CheckScope(&cmd.Increment, caller.Scopes)
+	if cmd.Objection == nil { // else the attestation's, which is checked first in a dialect
+		cmd.Objection = a.currentPolicy().Actions.Of(cmd.Action).CheckScope(&cmd.Increment, caller.Scopes)
+	}
 	for _, id := range cmd.Boards {
 		// A repeat must get its receipt whatever period the clock is in now.
 		board, err := a.Catalog.Named(ctx, id, actsForAll(caller), came)
