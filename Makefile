@@ -17,7 +17,7 @@ else
 STAMP := -buildvcs=auto
 endif
 
-.PHONY: help build demo dev test torture torture-long torture-mutants proof dist docs bench-cli bench-screen bench bench-ingest bench-read bench-pipeline bench-realtime lint vuln fmt fuzz setup clean accept accept-full accept-chaos bench-max
+.PHONY: help build demo dev test torture torture-long torture-mutants proof dist docs bench-cli bench-screen bench bench-ingest bench-read bench-pipeline bench-realtime lint vuln fmt fuzz setup clean bench-peers accept accept-full accept-chaos bench-max
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -85,6 +85,9 @@ accept-chaos: build ## check that no increment is lost or doubled with a killed 
 bench-max: build ## search for the highest rate sustained for two minutes: sync, async, batch
 	go run ./cmd/scorebench generator
 	go run ./cmd/scorebench max-rate
+
+bench-peers: ## measure increments on a Nakama or Podium: make bench-peers KIND=nakama URL=http://127.0.0.1:7350
+	go run ./cmd/scorebench peer --kind "$(KIND)" --url "$(URL)" $(PEER_FLAGS)
 
 docs: build ## regenerate screens, OpenAPI, man pages and the references of commands and settings from the program
 	@.ci/docs

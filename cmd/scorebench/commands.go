@@ -77,6 +77,21 @@ var benchmarks = []benchmark{
 	},
 }
 
+// peer is not among the benchmarks: it needs a server that is not ours.
+var peer = benchmark{
+	"peer", "Measure increments on a Nakama or a Podium that runs on this machine, with the load of ingest",
+	"scorebench peer --kind podium --url http://127.0.0.1:8890", bench.Peer, peerFlags,
+}
+
+func peerFlags(cmd *cobra.Command, o *bench.Options) {
+	cmd.Flags().StringVar(&o.Peer.Kind, "kind", "", "nakama or podium")
+	cmd.Flags().StringVar(&o.Peer.URL, "url", "", "address of its API")
+	cmd.Flags().StringVar(&o.Peer.Board, "board", "bench", "leaderboard; Nakama's must exist, with the operator incr")
+	cmd.Flags().StringVar(&o.Peer.ServerKey, "server-key", "defaultkey", "server key of Nakama")
+	_ = cmd.MarkFlagRequired("kind")
+	_ = cmd.MarkFlagRequired("url")
+}
+
 func readFlags(cmd *cobra.Command, o *bench.Options) {
 	cmd.Flags().IntVar(&o.Users, "users", 1_000_000, "users on the large board")
 	cmd.Flags().IntVar(&o.Boards, "boards", 1000, "number of small boards")
@@ -108,7 +123,7 @@ its own, and prints its figures as Markdown. Stop other work on the machine firs
 	for _, b := range benchmarks {
 		root.AddCommand(p.command(b))
 	}
-	root.AddCommand(p.realtime(), p.serveNoop(), p.vegeta())
+	root.AddCommand(p.command(peer), p.realtime(), p.serveNoop(), p.vegeta())
 	return root
 }
 

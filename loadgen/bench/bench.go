@@ -31,6 +31,7 @@ type Options struct {
 	Scale    float64       // of Pipeline, up to 1
 	Lines    int           // of CLI
 	Runs     int           // of CLI
+	Peer     PeerOptions   // of Peer
 	Args     []string      // further arguments of sbctl accept, of Accept and Chaos
 }
 
@@ -89,7 +90,7 @@ func (o *Options) sizes() sizes {
 		}
 	}
 	return sizes{
-		warm: 8 * time.Second, timed: 15 * time.Second, parallel: 20 * time.Second,
+		warm: time.Minute, timed: 15 * time.Second, parallel: 20 * time.Second,
 		latency: 20 * time.Second, idle: 20 * time.Second, store: 10 * time.Second, flood: 20 * time.Second,
 		generator: 10 * time.Second, maxRate: 2 * time.Minute, settle: 20 * time.Second,
 		fill: 50 * time.Second, ledgerRows: 10_000_000, fillRate: 20_000,

@@ -34,7 +34,7 @@ func (r *rig) postBodies(ctx context.Context, connections int, d time.Duration, 
 	}
 	defer func() { _ = f.Close() }()
 	lines := bufio.NewScanner(f)
-	return r.runWire(ctx, connections, d, func(b []byte) []byte {
+	return requestLoop(ctx, r.api, connections, d, func(b []byte) []byte {
 		if !lines.Scan() {
 			return nil
 		}
@@ -48,17 +48,17 @@ func (r *rig) postBodies(ctx context.Context, connections int, d time.Duration, 
 func (r *rig) getPaths(
 	ctx context.Context, connections int, d time.Duration, path func() string,
 ) (*loopResult, error) {
-	return r.runWire(ctx, connections, d, func(b []byte) []byte {
+	return requestLoop(ctx, r.api, connections, d, func(b []byte) []byte {
 		return fmt.Appendf(b, "GET %s HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer %s\r\n\r\n", path(), r.token)
 	})
 }
 
-// runWire is the closed loop of package wire. next appends a request, or returns
-// nil at the end; it is called from one goroutine at a time.
-func (r *rig) runWire(
-	ctx context.Context, connections int, d time.Duration, next func([]byte) []byte,
+// requestLoop is the closed loop of package wire against the server at an address. next
+// appends a request, or returns nil at the end; it is called from one goroutine at a time.
+func requestLoop(
+	ctx context.Context, address string, connections int, d time.Duration, next func([]byte) []byte,
 ) (*loopResult, error) {
-	base, err := url.Parse(r.api)
+	base, err := url.Parse(address)
 	if err != nil {
 		return nil, err
 	}
