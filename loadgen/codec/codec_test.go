@@ -210,3 +210,39 @@ func BenchmarkCompose(b *testing.B) {
 		buf = c.AppendRequest(buf[:0], uint64(n), "token")
 	}
 }
+
+// Through a dialect, users are read that have a score. The events of a dialect that keeps
+// the best score are mostly higher than their users' earlier ones, and no two are equal.
+func TestDialectReadsKnownUsers(t *testing.T) {
+	t.Parallel()
+	schedule, err := plan.ParseSchedule("1000/1s", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &plan.Plan{Schedule: schedule, Users: 200, Reads: 8, Mode: plan.Sync, Dialect: plan.Plain}
+	events := plan.NewEvents(p, time.Now())
+	c := NewComposer(p, events, "", "", &url.URL{}, &url.URL{})
+	best, seen := map[uint64]int64{}, map[int64]bool{}
+	higher, unknown, reads := 0, 0, 0
+	for n := range uint64(9000) {
+		k, write := p.Write(n)
+		if !write {
+			reads++
+			if best[c.User(n)] == 0 {
+				unknown++
+			}
+			continue
+		}
+		e := events.At(k)
+		if seen[e.Delta] || e.Delta < 1 {
+			t.Fatalf("event %d has the score %d", k, e.Delta)
+		}
+		if seen[e.Delta] = true; e.Delta > best[e.User] {
+			best[e.User] = e.Delta
+			higher++
+		}
+	}
+	if reads != 8000 || unknown > 20 || higher < 800 || higher > 950 {
+		t.Errorf("got %d reads, %d of users without a score, %d higher scores of 1000", reads, unknown, higher)
+	}
+}

@@ -95,7 +95,7 @@ func (c *Composer) appendPost(b []byte, path string, body, header []byte, token 
 
 // appendDialectRead appends the path of a read: the top and a user's rank alternate.
 func (c *Composer) appendDialectRead(b []byte, n uint64) []byte {
-	user, top := c.events.At(n/2).User, n%2 == 0
+	user, top := c.User(n), n%2 == 0
 	switch d := c.plan.Dialect; {
 	case d == plan.Highscore && top:
 		return append(b, "/v1/leaderboard?n=10"...)
@@ -144,12 +144,14 @@ func ProbeProblem(dialect string, status int, body []byte) string {
 	return strings.TrimSpace(fmt.Sprintf("%d %s", status, cmp.Or(e.Message, e.Error.Message)))
 }
 
-// User is the user whose token request n needs where the token names the user.
+// User is the user of request n, whose token it needs where the token names the user. A
+// read is about a user of an earlier write, who has a score.
 func (c *Composer) User(n uint64) uint64 {
-	if k, write := c.plan.Write(n); write {
-		return c.events.At(k).User
+	k, write := c.plan.Write(n)
+	if !write {
+		k /= 2
 	}
-	return c.events.At(n / 2).User
+	return c.events.At(k).User
 }
 
 // ParseAction returns the action token of a response.
