@@ -12,17 +12,13 @@ import (
 	"syscall"
 )
 
-// gcPercent replaces Go's default of 100 unless GOGC is set: the live heap is
-// small and most garbage is per request, so collecting less often costs little
-// memory.
-const gcPercent = 300
-
 func main() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
-	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+		go returnMemory(ctx)
+	}
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	root := newRoot()
 	if err := root.ExecuteContext(ctx); err != nil {

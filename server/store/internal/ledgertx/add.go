@@ -76,8 +76,8 @@ type addition struct {
 
 func (d *addition) scan(row pgx.Row) error {
 	return row.Scan(&d.outcome, &d.oddUsers, &d.oddBoards, &d.times, &d.scores, &d.versions, &d.knownRows,
-		&d.knownBoards, &d.knownHashes, &d.knownApplied, &d.knownPrevious, &d.knownScores, &d.knownVersions, &d.knownTimes,
-		&d.knownReversed)
+		&d.knownBoards, &d.knownHashes, &d.knownApplied, &d.knownPrevious, &d.knownScores, &d.knownVersions,
+		&d.knownTimes, &d.knownReversed)
 }
 
 // tell sets the outcomes of committed additions.
