@@ -123,13 +123,19 @@ func (c *Call) BoardOf(r *scoreboard.Receipt) (*scoreboard.Board, error) {
 	return c.api.Catalog.Board(c.gin.Request.Context(), r.Board)
 }
 
-// PlaceOf returns the standing of a receipt's user, which includes the receipt.
+// PlaceOf returns the standing of a receipt's user. Its score includes the receipt, also
+// where neither the ranking nor the store can answer with it in time; its rank may then be
+// older.
 func (c *Call) PlaceOf(r *scoreboard.Receipt) (*scoreboard.Place, error) {
 	board, err := c.BoardOf(r)
 	if err != nil {
 		return nil, err
 	}
-	return c.api.Reads.Place(c.gin.Request.Context(), board, r.User, 0, r.Version)
+	p, err := c.api.Reads.Place(c.gin.Request.Context(), board, r.User, 0, r.Version)
+	if err != nil {
+		return nil, err
+	}
+	return p.Including(r), nil
 }
 
 // Board returns a board that the caller may see.

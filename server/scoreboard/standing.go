@@ -96,6 +96,18 @@ type Place struct {
 	Revision    int64 // of the user, likewise
 }
 
+// Including returns p with the score of a receipt of the same user and board that p is too
+// old to include. A receipt that changed nothing, or is reversed, says nothing about the
+// score.
+func (p *Place) Including(r *Receipt) *Place {
+	if p.UserVersion >= r.Version || r.Applied == 0 || r.Reversed {
+		return p
+	}
+	newer := *p
+	newer.Score, newer.UpdatedAt, newer.UserVersion = r.NewScore, r.RecordedAt, r.Version
+	return &newer
+}
+
 // List is the standings of some users on a board, best first.
 type List struct {
 	Board    BoardID
