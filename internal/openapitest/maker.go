@@ -173,3 +173,15 @@ func (m *Maker) about(t reflect.Type, key string) string {
 }
 
 var identifier = regexp.MustCompile(`\b[A-Z][A-Za-z0-9]*\b`)
+
+// HeaderTooLarge is the response of every operation to a request line and headers of more
+// than 16 KiB, which is rejected before its route is known.
+func HeaderTooLarge() Object {
+	return Object{
+		"description": "The request line and the headers have more than 16 KiB.",
+		"content": Object{"text/plain": Object{
+			"schema":   Object{"type": "string"},
+			"examples": Object{"tooLarge": Object{"value": "431 Request Header Fields Too Large"}},
+		}},
+	}
+}

@@ -189,6 +189,8 @@ func (m *maker) operation(o operation, path string) object {
 	for status, names := range codes {
 		answers[strconv.Itoa(status)] = m.failure(names)
 	}
+	m.failures["header_too_large"] = openapitest.HeaderTooLarge()
+	answers["431"] = object{"$ref": "#/components/responses/header_too_large"}
 	op["responses"] = answers
 	return op
 }

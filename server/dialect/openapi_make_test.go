@@ -148,6 +148,7 @@ func (d *document) operation(m *openapitest.Maker, o *operation, dialect *api.Di
 		}}
 	}
 	answers[strconv.Itoa(status)] = answer
+	answers["431"] = openapitest.HeaderTooLarge()
 	op["responses"] = answers
 	return op
 }
