@@ -39,24 +39,15 @@ type Additions struct {
 }
 
 // AdditionRows are rows of the ledger without what PostgreSQL computes, column by column.
-// Optional columns end at the last row that has a value.
 type AdditionRows struct {
-	Items              []int32 // of which each is a row
-	Pairs              []int32 // 1-based
-	Sums               []int64 // of the pair's deltas up to and with the row
-	Counts             []int32 // of the pair's rows up to and with the row
-	Users, Boards      []string
-	Events             [][16]byte
-	EventTexts         []*string
-	Hashes             [][]byte
-	Deltas             []int64
-	Sources            []string
-	Shards             []int16
-	ClientTimes        []*time.Time
-	Actions, Keys      []*string
-	Signers, Addresses []*string
-	Agents, Traces     []*string
-	Countries          []*string
+	Details
+	Items         []int32 // of which each is a row
+	Pairs         []int32 // 1-based
+	Sums          []int64 // of the pair's deltas up to and with the row
+	Counts        []int32 // of the pair's rows up to and with the row
+	Users, Boards []string
+	Hashes        [][]byte
+	Shards        []int16
 }
 
 // NewAdditions prepares items; ok is false if one of them needs a decision.
@@ -150,24 +141,11 @@ func (a *Additions) addRows(places []place, shards int) {
 func (r *AdditionRows) add(
 	in *scoreboard.Increment, hash *[16]byte, p *place, pair int32, sum int64, count int32, shard int16,
 ) {
-	n := len(r.Items)
+	r.Details.add(in)
 	r.Items, r.Pairs = append(r.Items, p.item), append(r.Pairs, pair)
 	r.Sums, r.Counts = append(r.Sums, sum), append(r.Counts, count)
 	r.Users, r.Boards = append(r.Users, string(p.user)), append(r.Boards, string(p.board))
-	r.Events, r.Hashes = append(r.Events, in.Event.UUID), append(r.Hashes, hash[:])
-	if !in.Event.IsUUID() {
-		r.EventTexts = setOptional(r.EventTexts, n, in.Event.Text)
-	}
-	r.Deltas, r.Sources = append(r.Deltas, in.Delta), append(r.Sources, string(in.Source))
-	r.Shards = append(r.Shards, shard)
-	r.ClientTimes = setTime(r.ClientTimes, n, in.Client)
-	r.Actions = setOptional(r.Actions, n, in.Action)
-	r.Keys = setOptional(r.Keys, n, in.KeyID)
-	r.Signers = setOptional(r.Signers, n, in.Signer)
-	r.Addresses = setOptional(r.Addresses, n, in.Address)
-	r.Agents = setOptional(r.Agents, n, in.Agent)
-	r.Countries = setOptional(r.Countries, n, in.Country)
-	r.Traces = setOptional(r.Traces, n, in.Trace)
+	r.Hashes, r.Shards = append(r.Hashes, hash[:]), append(r.Shards, shard)
 }
 
 // AddKnown adds a receipt that the ledger holds for the event of a row.

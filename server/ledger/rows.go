@@ -10,28 +10,53 @@ import (
 // score changed, an outbox row; the last row of a score is its new state. Optional
 // columns end at the last row that has a value.
 type Rows struct {
-	Users, Boards      []string
+	Details
+	Users, Boards    []string
+	Hashes           [][]byte
+	Applied          []int64
+	Previous         []*int64
+	Scores, Versions []int64
+	RecordedAt       []time.Time
+	Revisions        []int64
+	OrderKeys        []int64
+	ReachedAt        []time.Time
+	Shards           []int16
+	Changed          []bool // has an outbox row
+	Last             []bool // is the new state of the score
+	ActionUntil      []*time.Time
+	Hidden, Empty    []bool // set by corrections only
+}
+
+// Details are the columns of rows that tell how each increment was submitted. Optional
+// ones end at the last row that has a value.
+type Details struct {
 	Events             [][16]byte
 	EventTexts         []*string
-	Hashes             [][]byte
-	Deltas, Applied    []int64
-	Previous           []*int64
-	Scores, Versions   []int64
-	RecordedAt         []time.Time
+	Deltas             []int64
 	ClientTimes        []*time.Time
 	Sources            []string
 	Actions, Keys      []*string
 	Signers, Addresses []*string
 	Agents, Traces     []*string
 	Countries          []*string
-	Revisions          []int64
-	OrderKeys          []int64
-	ReachedAt          []time.Time
-	Shards             []int16
-	Changed            []bool // has an outbox row
-	Last               []bool // is the new state of the score
-	ActionUntil        []*time.Time
-	Hidden, Empty      []bool // set by corrections only
+}
+
+// add appends the details of an increment.
+func (d *Details) add(in *scoreboard.Increment) {
+	n := len(d.Events)
+	d.Events, d.Deltas = append(d.Events, in.Event.UUID), append(d.Deltas, in.Delta)
+	if !in.Event.IsUUID() {
+		d.EventTexts = setOptional(d.EventTexts, n, in.Event.Text)
+	}
+	d.ClientTimes = setTime(d.ClientTimes, n, in.Client)
+	d.Sources = append(d.Sources, string(in.Source))
+	d.Actions = setOptional(d.Actions, n, in.Action)
+	d.Keys = setOptional(d.Keys, n, in.KeyID)
+	d.Signers = setOptional(d.Signers, n, in.Signer)
+	d.Addresses = setOptional(d.Addresses, n, in.Address)
+	d.Agents = setOptional(d.Agents, n, in.Agent)
+	d.Countries = setOptional(d.Countries, n, in.Country)
+	d.Traces = setOptional(d.Traces, n, in.Trace)
 }
 
 // Len is the number of rows.
@@ -42,29 +67,16 @@ func (r *Rows) add(
 	in *scoreboard.Increment, hash [16]byte, receipt scoreboard.Receipt, key int64, s *Score, changed bool, shard int16,
 ) int {
 	n := len(r.Users)
+	r.Details.add(in)
 	r.Users = append(r.Users, string(in.User))
 	r.Boards = append(r.Boards, string(receipt.Board))
-	r.Events = append(r.Events, in.Event.UUID)
-	if !in.Event.IsUUID() {
-		r.EventTexts = setOptional(r.EventTexts, n, in.Event.Text)
-	}
 	r.Hashes = append(r.Hashes, hash[:])
-	r.Deltas = append(r.Deltas, in.Delta)
 	r.Applied = append(r.Applied, receipt.Applied)
 	r.Previous = append(r.Previous, (*int64)(receipt.Previous))
 	r.Scores = append(r.Scores, int64(receipt.NewScore))
 	r.Versions = append(r.Versions, receipt.Version)
 	r.RecordedAt = append(r.RecordedAt, receipt.RecordedAt)
-	r.ClientTimes = setTime(r.ClientTimes, n, in.Client)
 	r.ActionUntil = setTime(r.ActionUntil, n, s.ActionUntil)
-	r.Sources = append(r.Sources, string(in.Source))
-	r.Actions = setOptional(r.Actions, n, in.Action)
-	r.Keys = setOptional(r.Keys, n, in.KeyID)
-	r.Signers = setOptional(r.Signers, n, in.Signer)
-	r.Addresses = setOptional(r.Addresses, n, in.Address)
-	r.Agents = setOptional(r.Agents, n, in.Agent)
-	r.Countries = setOptional(r.Countries, n, in.Country)
-	r.Traces = setOptional(r.Traces, n, in.Trace)
 	r.Revisions = append(r.Revisions, s.Revision)
 	r.OrderKeys = append(r.OrderKeys, key)
 	r.ReachedAt = append(r.ReachedAt, s.ReachedAt)
