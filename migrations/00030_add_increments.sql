@@ -21,9 +21,9 @@ create function add_increments(
     addresses text[], agents text[], countries text[], traces text[],
     accepted_keys text[], -- of increments that were accepted earlier
     since timestamptz,    -- of the window in which repeats are recognized
-    -- added, unusual (nothing was written; the odd users or boards, where they are known,
+    -- added, unusual (nothing was written; the unusual users or boards, where they are known,
     -- are why) or locked (nothing was written; a user is locked by another transaction)
-    out outcome text, out odd_users text[], out odd_boards text[],
+    out outcome text, out unusual_users text[], out unusual_boards text[],
     out times timestamptz[],                   -- of what is recorded for each user
     out scores_after bigint[], out versions bigint[], -- of each pair that has a new event
     -- Rows of the ledger for events that were known, each with the index of a row.
@@ -58,7 +58,7 @@ begin
     where b.mode = 'increment' and b.status = 'active' and b.period = 'none' and b.min_delta <= t.low
         and b.max_delta >= t.high and not b.require_action_token and not b.require_attestation;
     if coalesce(cardinality(signs), 0) < cardinality(board_ids) then
-        select array_agg(t.id) into odd_boards from unnest(board_ids, lowest, highest) as t(id, low, high)
+        select array_agg(t.id) into unusual_boards from unnest(board_ids, lowest, highest) as t(id, low, high)
         where not exists (select from boards as b where b.board_id = t.id and b.mode = 'increment'
             and b.status = 'active' and b.period = 'none' and not b.require_action_token
             and not b.require_attestation offset 0);
@@ -77,8 +77,8 @@ begin
         returning u.user_id, u.status, u.last_recorded_at
     )
     select array_agg(l.last_recorded_at order by l.user_id), array_agg(l.user_id) filter (where l.status <> 'active')
-    into times, odd_users from locked as l;
-    if odd_users is not null then
+    into times, unusual_users from locked as l;
+    if unusual_users is not null then
         raise sqlstate 'SB001';
     end if;
 
@@ -141,7 +141,7 @@ begin
         array_agg(c.revision order by c.user_id, c.board_id)
     into scores_after, versions, revisions from changed as c;
     if coalesce(cardinality(scores_after), 0) < cardinality(sums) then
-        select array_agg(s.user_id) into odd_users
+        select array_agg(s.user_id) into unusual_users
         from unnest(pair_user_ids, pair_board_ids) as t(u, b) cross join lateral (
             select * from scores where user_id = t.u and board_id = t.b and (hidden or empty) offset 0) as s;
         raise sqlstate 'SB001';
@@ -171,8 +171,8 @@ begin
             t.version, t.revision, t.recorded_at, t.recorded_at, t.trace
         from t
     )
-    select array_agg(t.user_id) into odd_users from t where t.score < mins[t.board] or t.score > maxs[t.board];
-    if odd_users is not null then
+    select array_agg(t.user_id) into unusual_users from t where t.score < mins[t.board] or t.score > maxs[t.board];
+    if unusual_users is not null then
         raise sqlstate 'SB001';
     end if;
     outcome := 'added';

@@ -70,9 +70,7 @@ func NewAdditions(items []scoreboard.Increment, shards int, policy *scoreboard.I
 			continue
 		}
 		a.events[keyOf(in)] = int32(i)
-		if !in.Accepted.IsZero() && in.KeyID != "" && !slices.Contains(a.AcceptedKeys, in.KeyID) {
-			a.AcceptedKeys = append(a.AcceptedKeys, in.KeyID)
-		}
+		a.AcceptedKeys = addAcceptedKey(a.AcceptedKeys, in)
 		for _, board := range in.Boards {
 			places = append(places, place{in.User, board, int32(i), a.board(board, in.Delta)})
 		}

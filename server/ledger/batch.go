@@ -124,9 +124,7 @@ func NewBatch(items []scoreboard.Increment, shards int, policy *scoreboard.Inges
 		b.EventUsers[i] = string(in.User)
 		b.EventIDs[i] = in.Event.UUID
 		b.Tokens.want(in)
-		if !in.Accepted.IsZero() && in.KeyID != "" && !slices.Contains(b.KeyIDs, in.KeyID) {
-			b.KeyIDs = append(b.KeyIDs, in.KeyID)
-		}
+		b.KeyIDs = addAcceptedKey(b.KeyIDs, in)
 		if b.users[in.User] == nil {
 			b.users[in.User] = &user{}
 		}
@@ -138,6 +136,15 @@ func NewBatch(items []scoreboard.Increment, shards int, policy *scoreboard.Inges
 	b.UserNames = sortedKeys(b.users)
 	b.BoardNames = sortedKeys(boards)
 	return b
+}
+
+// addAcceptedKey adds the key of an increment that was accepted for later, unless keys
+// has it.
+func addAcceptedKey(keys []string, in *scoreboard.Increment) []string {
+	if in.Accepted.IsZero() || in.KeyID == "" || slices.Contains(keys, in.KeyID) {
+		return keys
+	}
+	return append(keys, in.KeyID)
 }
 
 // AddBoard adds a board that was found under one of BoardNames: the board of

@@ -33,8 +33,8 @@ func Open(t testing.TB, url string, edit ...func(*store.Options)) *store.Store {
 	return s
 }
 
-// CopyScores has the standings of s copied from the scores, whoever wrote them, and
-// updated until they are complete.
+// CopyScores copies all scores to the standings of s, also those that a test has written
+// by itself, and updates the standings until they are complete.
 func CopyScores(t testing.TB, s *store.Store, conn *backendtest.Conn) {
 	t.Helper()
 	conn.Do(t, `select reset_standings()`)

@@ -40,7 +40,7 @@ func (r Runner) Add(ctx context.Context, a *ledger.Additions) (*Unusual, error) 
 	case done.outcome == outcomeLocked:
 		return nil, fmt.Errorf("add: %w: %w", ErrUsersLocked, pg.ErrLocked)
 	case done.outcome != outcomeAdded:
-		return &Unusual{done.oddUsers, done.oddBoards}, nil
+		return &done.unusual, nil
 	}
 	done.tell(a)
 	return nil, nil //nolint:nilnil // it is usual
@@ -58,10 +58,10 @@ func (r Runner) addArguments(a *ledger.Additions) []any {
 
 // addition is what add_increments returns.
 type addition struct {
-	outcome             string
-	oddUsers, oddBoards []string
-	times               []time.Time
-	scores, versions    []int64
+	outcome          string
+	unusual          Unusual
+	times            []time.Time
+	scores, versions []int64
 
 	knownRows     []int32
 	knownBoards   []string
@@ -75,7 +75,7 @@ type addition struct {
 }
 
 func (d *addition) scan(row pgx.Row) error {
-	return row.Scan(&d.outcome, &d.oddUsers, &d.oddBoards, &d.times, &d.scores, &d.versions, &d.knownRows,
+	return row.Scan(&d.outcome, &d.unusual.Users, &d.unusual.Boards, &d.times, &d.scores, &d.versions, &d.knownRows,
 		&d.knownBoards, &d.knownHashes, &d.knownApplied, &d.knownPrevious, &d.knownScores, &d.knownVersions,
 		&d.knownTimes, &d.knownReversed)
 }
