@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/internal/redisurl"
 	"github.com/scoreboard/scoreboard/loadgen/codec"
 	"github.com/scoreboard/scoreboard/loadgen/freshness"
 	"github.com/scoreboard/scoreboard/loadgen/plan"
@@ -24,8 +25,8 @@ type acceptance struct {
 	prober  *prober
 	dialect *dialectAPI // nil for the native API
 	monitor *freshness.Monitor
-	redis   *redis.Client   // nil to read through the API
-	acks    chan plan.Event // recent acknowledgements, to be looked up immediately
+	redis   redis.UniversalClient // nil to read through the API
+	acks    chan plan.Event       // recent acknowledgements, to be looked up immediately
 	lastAck time.Time
 
 	mu       sync.Mutex
@@ -89,11 +90,11 @@ func (a *acceptance) before(ctx context.Context) error {
 		o.API = &freshness.Native{Client: r.client, Board: r.board, Watchers: clients}
 	}
 	if r.Redis != "" {
-		options, err := redis.ParseURL(r.Redis)
+		options, err := redisurl.Parse(r.Redis)
 		if err != nil {
-			return fmt.Errorf("parse the URL of Redis: %w", err)
+			return fmt.Errorf("--redis: %w", err)
 		}
-		a.redis = redis.NewClient(options)
+		a.redis = options.Open()
 		o.Redis = ranking.New(a.redis)
 		if err := o.Redis.Ping(ctx); err != nil {
 			return fmt.Errorf("connect to Redis: %w", err)

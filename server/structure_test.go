@@ -20,6 +20,7 @@ var levels = map[string]int{
 	"internal/buildinfo":              0,
 	"internal/leased":                 0,
 	"internal/plural":                 0,
+	"internal/redisurl":               0,
 	"internal/schematest":             0,
 	"internal/season":                 0,
 	"internal/suggest":                0,

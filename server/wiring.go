@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -13,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/scoreboard/scoreboard/internal/redisurl"
 	"github.com/scoreboard/scoreboard/server/admin"
 	"github.com/scoreboard/scoreboard/server/api"
 	"github.com/scoreboard/scoreboard/server/archive"
@@ -90,20 +90,21 @@ func (s *Server) openBackends(ctx context.Context) (err error) {
 }
 
 func openRedis(c *config.Config) (redis.UniversalClient, error) {
-	o, err := redis.ParseURL(c.Redis.URL)
+	o, err := redisurl.Parse(c.Redis.URL)
 	if err != nil {
-		// The reason may quote the first part of a password with a slash.
-		return nil, errors.New("the Redis URL is invalid: want redis://USER:PASSWORD@HOST:PORT/DATABASE, with " +
-			"special characters percent-encoded, and known parameters")
+		return nil, fmt.Errorf("setting redis.url: %w", err)
 	}
-	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.MaxRetries = 500*time.Millisecond, time.Second, time.Second, 1
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout = 500*time.Millisecond, time.Second, time.Second
+	if !o.IsClusterMode { // a client of a cluster repeats what failed on another server
+		o.MaxRetries = 1
+	}
 	o.ContextTimeoutEnabled = true // callers with a fallback wait for less
 	if o.PoolSize == 0 {
 		o.PoolSize = 10 * runtime.GOMAXPROCS(0)
 	}
 	// A blocking read of a stream occupies a connection.
 	o.PoolSize += c.Streams.Shards * (1 + len(c.MirrorFeeds()))
-	return redis.NewClient(o), nil
+	return o.Open(), nil
 }
 
 // makeTokens makes the verifier of bearer tokens: by the key set of an identity

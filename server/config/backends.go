@@ -36,7 +36,12 @@ func (s *Postgres) check(p *problems) { p.atLeast("postgres.max_conns", s.MaxCon
 type Redis struct{ URL string }
 
 func (r *Redis) settings() []setting {
-	return []setting{{"redis.url", "URL of Redis, for rankings, limits and realtime notices", "", secret, &r.URL}}
+	return []setting{{
+		"redis.url", "URL of Redis, for rankings, limits and realtime notices: redis:// for one server, " +
+			"redis+cluster://HOST:PORT,HOST:PORT for a cluster, redis+sentinel://HOST:PORT,HOST:PORT/PRIMARY for " +
+			"sentinels; rediss instead of redis uses TLS",
+		"", secret, &r.URL,
+	}}
 }
 
 // Kafka is the connection to Kafka, with the topics and groups.
