@@ -53,6 +53,7 @@ func (s *Server) mirrorSources(group string) (sources []mirror.Source) {
 	if c.Supports(config.TransportKafka) {
 		consumer := s.kafka.Consumer(c.Kafka.Topic, group, c.Projection.Batch, s.log)
 		s.register(consumer.Collectors()...)
+		s.lags = append(s.lags, consumer)
 		sources = append(sources, consumer)
 	}
 	// Without a retention: what may be removed is the projection's to say.
@@ -61,5 +62,6 @@ func (s *Server) mirrorSources(group string) (sources []mirror.Source) {
 		Batch: c.Projection.Batch,
 	}, s.redis).Consumer(s.log)
 	s.register(consumer.Collectors()...)
+	s.lags = append(s.lags, consumer)
 	return append(sources, consumer)
 }

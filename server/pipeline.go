@@ -47,7 +47,10 @@ func (s *Server) makeTransports() []*transport.Transport {
 	c := s.config
 	redisStreams := s.makeStreams()
 	all := []*transport.Transport{
-		{Name: config.TransportStreams, Producer: redisStreams, Consumer: redisStreams.Consumer(s.log)},
+		{
+			Name: config.TransportStreams, Producer: transport.Measured(redisStreams, c.Streams.Name, s.produced),
+			Consumer: redisStreams.Consumer(s.log),
+		},
 	}
 	if c.Supports(config.TransportKafka) {
 		consumer := s.kafka.Consumer(c.Kafka.Topic, c.Kafka.Group, c.Projection.Batch, s.log)
@@ -84,6 +87,7 @@ func (s *Server) makeProjection(transports []*transport.Transport) {
 		}
 		if c, ok := t.Consumer.(consumer); ok {
 			s.consumers = append(s.consumers, c)
+			s.lags = append(s.lags, t.Consumer)
 		}
 	}
 	s.add("projection", projection.New(sources, s.ranking, s.store.Boards, dead, s.triggerRebuild(), s.log))
@@ -105,6 +109,32 @@ func (s *Server) makeRelay(transports []*transport.Transport) {
 		MaxAttempts:   rejectedAttempts,
 	}, s.store.Outbox, s.switcher, s.log)
 	s.add("relay", s.relay)
+}
+
+// measurable is a consumer whose lag is a metric.
+type measurable interface {
+	measured
+	transport.Measurable
+}
+
+// makeLagMonitor measures the lag of the groups that this process is a member of. A
+// process with the role maintenance measures all of them, because no member may run.
+func (s *Server) makeLagMonitor() {
+	c := s.config
+	watch := func(m measurable) {
+		s.register(m.Collectors()...)
+		s.lags = append(s.lags, m)
+	}
+	if c.Has(config.RoleMaintenance) && !c.Has(config.RoleProjector) {
+		watch(s.makeStreams().Consumer(s.log))
+		if s.kafka != nil {
+			watch(s.kafka.Consumer(c.Kafka.Topic, c.Kafka.Group, 1, s.log))
+		}
+	}
+	if c.Has(config.RoleMaintenance) && !c.Has(config.RoleIntake) && s.kafka != nil {
+		watch(s.kafka.Consumer(c.Kafka.IncrementsTopic, c.Kafka.IntakeGroup, 1, s.log))
+	}
+	s.add("lag monitor", transport.NewLagMonitor(s.lags, s.log))
 }
 
 // dropRankings drops every board from the ranking after changes were lost between the
@@ -196,6 +226,7 @@ func (s *Server) makeWrites(o *api.Options) {
 	}
 	if c.Has(config.RoleIntake) {
 		s.consumers = append(s.consumers, increments)
+		s.lags = append(s.lags, increments)
 		s.register(increments.Collectors()...)
 		dead := transport.NewDeadLetters(s.producer(c.Kafka.IncrementsDeadTopic))
 		s.add("intake", ingest.NewIntake(
@@ -250,9 +281,9 @@ func (s *Server) makeRollover() {
 	if s.kafka != nil {
 		producer = s.producer(c.Kafka.SeasonsTopic)
 	} else {
-		producer = streams.New(streams.Options{
+		producer = transport.Measured(streams.New(streams.Options{
 			Name: c.Kafka.SeasonsTopic, Shards: 1, Length: int64(c.Streams.Length),
-		}, s.redis)
+		}, s.redis), c.Kafka.SeasonsTopic, s.produced)
 	}
 	s.rollover = rollover.New(processName(), s.store.Boards, s.catalog, transport.NewSeasons(producer), s.log)
 	if c.Has(config.RoleMaintenance) {

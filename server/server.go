@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/scoreboard/scoreboard/internal/calls"
 	"github.com/scoreboard/scoreboard/server/api"
 	"github.com/scoreboard/scoreboard/server/archive"
 	"github.com/scoreboard/scoreboard/server/auth"
@@ -39,12 +40,14 @@ type Server struct {
 	config   *config.Config
 	log      *slog.Logger
 	registry *prometheus.Registry
+	measured []prometheus.Collector // what registry has
 
 	store     *store.Store
 	redis     redis.UniversalClient
 	ranking   *ranking.Ranking
 	kafka     *kafka.Client
 	producers []*kafka.Producer
+	produced  *calls.Calls // by all producers
 
 	proxies      edge.Proxies
 	certificates *edge.Certificates
@@ -72,19 +75,21 @@ type Server struct {
 
 	components []component // in the order of their start
 	consumers  []consumer
+	lags       []transport.Measurable // of the groups whose lag this process measures
 	closing    sync.Once
 }
 
 // New builds a server from its configuration. It connects lazily: an unreachable
 // backend is found when the server runs. If New fails, it closes what it opened.
 func New(ctx context.Context, c *config.Config, log *slog.Logger) (_ *Server, err error) {
-	s := &Server{config: c, log: log, registry: prometheus.NewRegistry()}
+	s := &Server{config: c, log: log, registry: prometheus.NewRegistry(), produced: transport.NewProduceCalls()}
 	defer func() {
 		if err != nil {
 			s.Close()
 		}
 	}()
 	s.register(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	s.register(s.produced.Collectors()...)
 	if err := s.makeEdge(); err != nil {
 		return nil, err
 	}
@@ -108,12 +113,17 @@ func New(ctx context.Context, c *config.Config, log *slog.Logger) (_ *Server, er
 	if err := s.makeAPI(); err != nil {
 		return nil, err
 	}
+	s.makeLagMonitor()
 	s.followSettings()
 	s.ready = s.makeReadiness()
+	s.register(s.ready)
 	return s, nil
 }
 
-func (s *Server) register(c ...prometheus.Collector) { s.registry.MustRegister(c...) }
+func (s *Server) register(c ...prometheus.Collector) {
+	s.registry.MustRegister(c...)
+	s.measured = append(s.measured, c...)
+}
 
 // measured is a component with metrics.
 type measured interface{ Collectors() []prometheus.Collector }
@@ -127,10 +137,10 @@ func (s *Server) add(name string, r runner) {
 }
 
 // producer opens a producer that Close closes.
-func (s *Server) producer(topic string) *kafka.Producer {
+func (s *Server) producer(topic string) transport.Producer {
 	p := s.kafka.Producer(topic)
 	s.producers = append(s.producers, p)
-	return p
+	return transport.Measured(p, topic, s.produced)
 }
 
 // Close closes the clients of the backends. Run does so when it returns; a server

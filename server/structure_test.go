@@ -17,6 +17,8 @@ var levels = map[string]int{
 	"deploy":                          0,
 	"deploy/sbom":                     0,
 	"internal/browsertest":            0,
+	"internal/calls":                  0,
+	"internal/gauge":                  0,
 	"internal/buildinfo":              0,
 	"internal/leased":                 0,
 	"internal/plural":                 0,

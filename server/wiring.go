@@ -78,6 +78,8 @@ func (s *Server) openBackends(ctx context.Context) (err error) {
 	if s.redis, err = openRedis(c); err != nil {
 		return err
 	}
+	s.register(s.store.Collectors()...)
+	s.register(measureRedis(s.redis)...)
 	s.ranking = ranking.New(s.redis)
 	usesKafka := c.NeedsKafka(c.Transport) || c.Records() || c.UsesTransport() || c.Has(config.RoleMaintenance)
 	if len(c.Kafka.Brokers) > 0 && usesKafka {
@@ -325,6 +327,7 @@ func (s *Server) makeMaintenance() error {
 		s.add("archive", s.archive)
 	}
 	s.add("redis stats", ranking.NewRedisStats(s.ranking, s.log))
+	s.add("postgres stats", store.NewStats(s.store, s.log))
 	s.sampler = repair.NewSampler(s.store.Recovery, s.ranking, c.Reconcile.Repair, s.rebuilder.Halted, s.log)
 	s.add("sampler", s.sampler)
 	if c.Reconcile.Every > 0 {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/scoreboard/scoreboard/client"
@@ -73,6 +74,15 @@ func TestAlertsUseExportedMetrics(t *testing.T) {
 	used, limit := values["scoreboard_redis_memory_used_bytes"], values["scoreboard_redis_memory_limit_bytes"]
 	if age := values["scoreboard_ranking_age_seconds"]; used < 100_000 || limit <= used || age < 0 || age > 30 {
 		t.Errorf("got %v of %v bytes in Redis, and a ranking %v s old", used, limit, age)
+	}
+	text, err := d.metrics()
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := exec.CommandContext(t.Context(), backendtest.Program(t, "promtool"), "check", "metrics")
+	check.Stdin = strings.NewReader(text)
+	if output, err := check.CombinedOutput(); err != nil || len(output) > 0 {
+		t.Errorf("promtool check metrics: %v:\n%s", err, output)
 	}
 }
 

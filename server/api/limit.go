@@ -96,13 +96,26 @@ func serveStale(cached cachedAnswer) func(*gin.Context, *auth.Claims, error) err
 	}
 }
 
+// Reasons of failed authentications, in metrics.
+const (
+	failedToken     = "token"
+	failedExpired   = "expired"
+	failedSignature = "signature"
+)
+
 // countAuthFailure counts wrong credentials by address, and beyond the limit
 // replaces the error by rate_limited. An expired token is not an attack and its
 // user must see why it is rejected, so it does not count.
 func (a *API) countAuthFailure(c *gin.Context, err error) error {
-	code := scoreboard.CodeOf(err)
-	if code != scoreboard.CodeUnauthorized && code != scoreboard.CodeInvalidSignature ||
-		errors.Is(err, auth.ErrExpired) {
+	switch code := scoreboard.CodeOf(err); {
+	case errors.Is(err, auth.ErrExpired):
+		a.metrics.failures.WithLabelValues(failedExpired).Inc()
+		return err
+	case code == scoreboard.CodeUnauthorized:
+		a.metrics.failures.WithLabelValues(failedToken).Inc()
+	case code == scoreboard.CodeInvalidSignature:
+		a.metrics.failures.WithLabelValues(failedSignature).Inc()
+	default:
 		return err
 	}
 	if limited := take(c.Request.Context(), a.Limits.AuthFailures, address(c.Request)); limited != nil {

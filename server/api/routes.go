@@ -355,15 +355,30 @@ func (a *API) logAccess(c *gin.Context, route string, took time.Duration) {
 const nativeDialect = "native"
 
 type metrics struct {
-	latency *prometheus.HistogramVec
+	latency  *prometheus.HistogramVec
+	failures *prometheus.CounterVec // of authentication
 }
 
 func newMetrics() *metrics {
-	return &metrics{latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name:    "scoreboard_api_request_seconds",
-		Help:    "Response time by API (native or a dialect), route and status; its count is the request rate.",
-		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .2, .5, 1, 2.5},
-	}, []string{"dialect", "method", "route", "status"})}
+	m := &metrics{
+		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "scoreboard_api_request_seconds",
+			Help:    "Response time by API (native or a dialect), route and status; its count is the request rate.",
+			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .2, .5, 1, 2.5},
+			// For a Prometheus that scrapes native histograms.
+			NativeHistogramBucketFactor: 1.1, NativeHistogramMaxBucketNumber: 100,
+			NativeHistogramMinResetDuration: time.Hour,
+		}, []string{"dialect", "method", "route", "status"}),
+		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "scoreboard_api_auth_failures_total",
+			Help: "Requests rejected for their credentials: a token that is missing or wrong (token), one that has " +
+				"expired (expired), a signature that is missing or wrong (signature).",
+		}, []string{"reason"}),
+	}
+	for _, reason := range []string{failedToken, failedExpired, failedSignature} {
+		m.failures.WithLabelValues(reason)
+	}
+	return m
 }
 
 // route returns the observer of one route. Status 200 is resolved in advance,
@@ -384,4 +399,6 @@ func (m *metrics) route(r *route) func(status int, took time.Duration) {
 }
 
 // Collectors returns the metrics for the registry of package server.
-func (a *API) Collectors() []prometheus.Collector { return []prometheus.Collector{a.metrics.latency} }
+func (a *API) Collectors() []prometheus.Collector {
+	return []prometheus.Collector{a.metrics.latency, a.metrics.failures}
+}

@@ -152,6 +152,7 @@ var order = []struct {
 	}},
 	{"Operate", [][3]string{
 		{"settings", "Settings", "Every setting: flag, variable, default and meaning."},
+		{"metrics", "Metrics", "Every metric: type, labels and meaning."},
 		{"moderation", "Moderation", "Bans, reversals, voids, rules, anomalies and erasure."},
 		{"security", "Security", "Credentials, threats, and the tests that hold."},
 		{"switch-transport", "Switch the transport", "Runbook: move between Kafka, Redis Streams and direct."},

@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/scoreboard/scoreboard/internal/filewatch"
 )
 
@@ -36,6 +38,14 @@ func NewCertificates(files Files, log *slog.Logger) (*Certificates, error) {
 		return nil, err
 	}
 	return c, nil
+}
+
+// Collectors returns the metrics, for registration.
+func (c *Certificates) Collectors() []prometheus.Collector {
+	return []prometheus.Collector{prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "scoreboard_tls_certificate_expiry_timestamp_seconds",
+		Help: "When the certificate of the API expires, in Unix seconds.",
+	}, func() float64 { return float64(c.current.Load().Certificates[0].Leaf.NotAfter.Unix()) })}
 }
 
 // Config is for a server on what Listen returns. Each connection uses the settings

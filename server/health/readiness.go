@@ -5,8 +5,11 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // readyTimeout bounds an answer to /readyz.
@@ -42,21 +45,41 @@ func (r *Readiness) SetServing(serving bool) { r.serving.Store(serving) }
 
 // ServeHTTP implements http.Handler.
 func (r *Readiness) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	ctx, cancel := context.WithTimeout(req.Context(), readyTimeout)
+	status, report := r.check(req.Context())
+	writeJSON(w, status, report)
+}
+
+const answers = "ok"
+
+// check returns the status of /readyz and the state of each part of the process. A
+// backend that hangs does not spoil the answers of the others.
+func (r *Readiness) check(ctx context.Context) (status int, report map[string]string) {
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
-	pings := map[string]Ping{"postgres": r.Postgres, "redis": r.Redis}
-	if r.Kafka != nil {
-		pings["kafka"] = r.Kafka
+	pings := r.pings()
+	results := make(map[string]error, len(pings))
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	for name, ping := range pings {
+		all.Go(func() {
+			err := ping(ctx)
+			mu.Lock()
+			defer mu.Unlock()
+			results[name] = err
+		})
 	}
-	report := map[string]string{"server": "ok"}
-	status := http.StatusOK
+	var problem, next string
+	var unread error
+	all.Go(func() { problem, next, unread = r.Schema(ctx) })
+	all.Wait()
+	status, report = http.StatusOK, map[string]string{"server": answers}
 	if !r.serving.Load() {
 		status, report["server"] = http.StatusServiceUnavailable, "starting or stopping"
 	}
 	down := 0
-	for name, ping := range pings {
-		report[name] = "ok"
-		if err := ping(ctx); err != nil {
+	for name, err := range results {
+		report[name] = answers
+		if err != nil {
 			report[name] = "does not answer"
 			if name != "kafka" || r.NeedsKafka() {
 				down++
@@ -64,13 +87,12 @@ func (r *Readiness) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 			r.Log.Debug("not ready", "backend", name, "err", err)
 		}
 	}
-	if report["postgres"] == "ok" {
-		problem, next, err := r.Schema(ctx)
+	if report["postgres"] == answers {
 		switch {
-		case err != nil:
+		case unread != nil:
 			report["schema"] = schemaUnread
 			down++
-			r.Log.Debug("not ready", "backend", "postgres", "err", err)
+			r.Log.Debug("not ready", "backend", "postgres", "err", unread)
 		case problem != "":
 			report["schema"] = problem + ": " + next
 			status = http.StatusServiceUnavailable
@@ -85,7 +107,45 @@ func (r *Readiness) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if down >= len(pings) || down > 0 && !r.ReadOnly {
 		status = http.StatusServiceUnavailable
 	}
-	writeJSON(w, status, report)
+	return status, report
+}
+
+func (r *Readiness) pings() map[string]Ping {
+	all := map[string]Ping{"postgres": r.Postgres, "redis": r.Redis}
+	if r.Kafka != nil {
+		all["kafka"] = r.Kafka
+	}
+	return all
+}
+
+var (
+	readyDesc = prometheus.NewDesc("scoreboard_ready",
+		"1 while /readyz answers 200; evaluated when metrics are read.", nil, nil)
+	backendDesc = prometheus.NewDesc("scoreboard_backend_up",
+		"1 while a backend answers; evaluated when metrics are read.", []string{"backend"}, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (r *Readiness) Describe(to chan<- *prometheus.Desc) {
+	to <- readyDesc
+	to <- backendDesc
+}
+
+// Collect implements prometheus.Collector. It checks at once, so that what is reported
+// is never older than the scrape.
+func (r *Readiness) Collect(to chan<- prometheus.Metric) {
+	one := func(ok bool) float64 {
+		if ok {
+			return 1
+		}
+		return 0
+	}
+	status, report := r.check(context.Background())
+	to <- prometheus.MustNewConstMetric(readyDesc, prometheus.GaugeValue, one(status == http.StatusOK))
+	for name := range r.pings() {
+		up := one(report[name] == answers)
+		to <- prometheus.MustNewConstMetric(backendDesc, prometheus.GaugeValue, up, name)
+	}
 }
 
 // schemaUnread is what a database is reported as that answers, but not this query.

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/scoreboard/scoreboard/internal/gauge"
 )
 
 const (
@@ -20,22 +22,22 @@ const (
 // the difference that it measures. An increment that is accepted now and recorded
 // later belongs to the period of its acceptance, and all processes must agree on it.
 type Clock struct {
-	read   func(ctx context.Context) (time.Time, error)
-	log    *slog.Logger
-	offset atomic.Int64 // nanoseconds
-	gauge  prometheus.Gauge
+	read        func(ctx context.Context) (time.Time, error)
+	log         *slog.Logger
+	offset      atomic.Int64 // nanoseconds
+	offsetGauge *gauge.Expiring
 }
 
 // NewClock returns a clock that measures the difference with read; Run starts it.
 // Before the first measurement it is this process's own clock.
 func NewClock(read func(ctx context.Context) (time.Time, error), log *slog.Logger) *Clock {
-	return &Clock{read: read, log: log, gauge: prometheus.NewGauge(prometheus.GaugeOpts{
+	return &Clock{read: read, log: log, offsetGauge: gauge.New(prometheus.GaugeOpts{
 		Name: "scoreboard_clock_offset_seconds", Help: "The database's clock minus this process's.",
 	})}
 }
 
 // Collectors returns the metrics, for registration.
-func (c *Clock) Collectors() []prometheus.Collector { return []prometheus.Collector{c.gauge} }
+func (c *Clock) Collectors() []prometheus.Collector { return []prometheus.Collector{c.offsetGauge} }
 
 // Now returns the database's time, to within half a round trip.
 func (c *Clock) Now() time.Time { return time.Now().Add(time.Duration(c.offset.Load())) }
@@ -81,6 +83,6 @@ func (c *Clock) measure(ctx context.Context) bool {
 	if was := time.Duration(c.offset.Swap(int64(offset))); offset.Abs() > clockWarn && (offset-was).Abs() > clockWarn {
 		c.log.Warn("this machine's clock differs from the database's, which is used", "offset", offset)
 	}
-	c.gauge.Set(offset.Seconds())
+	c.offsetGauge.Set(offset.Seconds())
 	return true
 }

@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -12,6 +13,7 @@ import (
 type metrics struct {
 	accepted, replayed, unchanged, rejected, refused, splits, locked prometheus.Counter
 	batch, commit, latency                                           prometheus.Histogram
+	boards                                                           *boardCounts
 }
 
 func newMetrics() *metrics {
@@ -37,6 +39,7 @@ func newMetrics() *metrics {
 		batch:    histogram("batch_size", "Increments in a transaction.", sizes),
 		commit:   histogram("commit_seconds", "Duration of a transaction, including retries.", seconds),
 		latency:  histogram("latency_seconds", "Time from an increment's arrival to its answer.", seconds),
+		boards:   newBoardCounts(),
 	}
 }
 
@@ -51,6 +54,7 @@ func (m *metrics) observe(c *call) {
 		m.unchanged.Inc()
 	default:
 		m.accepted.Inc()
+		m.boards.count(c.outcome.Receipts)
 	}
 }
 
@@ -61,6 +65,62 @@ func (in *Ingest) Collectors() []prometheus.Collector {
 	m := in.metrics
 	return []prometheus.Collector{
 		m.accepted, m.replayed, m.unchanged, m.rejected, m.refused, m.splits, m.locked, m.batch, m.commit, m.latency,
+		m.boards.total, in.waiting(),
+	}
+}
+
+// waiting counts the increments in the lanes when it is collected.
+func (in *Ingest) waiting() prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "scoreboard_ingest_waiting", Help: "Increments that wait for a transaction.",
+	}, func() float64 {
+		n := 0
+		for _, l := range in.lanes {
+			n += len(l.calls)
+		}
+		return float64(n)
+	})
+}
+
+// maxBoards bounds the series of boardCounts.
+const maxBoards = 100
+
+// boardCounts counts increments by board; all instances of a family are one, and the
+// boards beyond maxBoards are together "other".
+type boardCounts struct {
+	total *prometheus.CounterVec
+
+	mu    sync.Mutex
+	known map[scoreboard.BoardID]prometheus.Counter
+}
+
+func newBoardCounts() *boardCounts {
+	return &boardCounts{
+		total: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "scoreboard_ingest_board_increments_total",
+			Help: "Increments recorded, by board; the instances of a periodic board are one, and the boards " +
+				"after the first 100 are \"other\".",
+		}, []string{"board"}),
+		known: make(map[scoreboard.BoardID]prometheus.Counter),
+	}
+}
+
+func (b *boardCounts) count(receipts []scoreboard.Receipt) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i := range receipts {
+		family := receipts[i].Board.Family()
+		c := b.known[family]
+		if c == nil {
+			label := string(family)
+			if len(b.known) >= maxBoards {
+				label = "other"
+			}
+			if c = b.total.WithLabelValues(label); label != "other" {
+				b.known[family] = c
+			}
+		}
+		c.Inc()
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/scoreboard/scoreboard/internal/gauge"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -26,8 +27,7 @@ type Maintenance struct {
 	partitions Partitions
 	log        *slog.Logger
 
-	depth, oldest, attempts *prometheus.GaugeVec
-	horizon, count          prometheus.Gauge
+	depth, oldest, attempts, horizon, count *gauge.Expiring
 }
 
 // Writers never wait for a partition: rows without one go to the default
@@ -40,21 +40,17 @@ const (
 
 // NewMaintenance returns the maintenance; Run starts it.
 func NewMaintenance(p Partitions, log *slog.Logger) *Maintenance {
-	perShard := func(name, help string) *prometheus.GaugeVec {
-		o := prometheus.GaugeOpts{Name: "scoreboard_outbox_" + name, Help: help}
-		return prometheus.NewGaugeVec(o, []string{"shard"})
-	}
-	gauge := func(name, help string) prometheus.Gauge {
-		return prometheus.NewGauge(prometheus.GaugeOpts{Name: "scoreboard_outbox_" + name, Help: help})
+	metric := func(name, help string, labels ...string) *gauge.Expiring {
+		return gauge.New(prometheus.GaugeOpts{Name: "scoreboard_outbox_" + name, Help: help}, labels...)
 	}
 	return &Maintenance{
 		partitions: p, log: log,
-		depth:    perShard("depth_rows", "Rows waiting to be published, counted up to a million."),
-		oldest:   perShard("oldest_age_seconds", "Age of the oldest row waiting to be published."),
-		attempts: perShard("attempts", "Failed attempts to publish the row after the cursor."),
-		horizon: gauge("horizon_age_seconds",
+		depth:    metric("depth_rows", "Rows waiting to be published, counted up to a million.", "shard"),
+		oldest:   metric("oldest_age_seconds", "Age of the oldest row waiting to be published.", "shard"),
+		attempts: metric("attempts", "Failed attempts to publish the row after the cursor.", "shard"),
+		horizon: metric("horizon_age_seconds",
 			"Age of the oldest running write transaction; rows after it are not published yet."),
-		count: gauge("partitions", "Partitions of the outbox."),
+		count: metric("partitions", "Partitions of the outbox."),
 	}
 }
 
@@ -104,9 +100,9 @@ func (m *Maintenance) runOnce(ctx context.Context, changeDue bool) error {
 	}
 	for _, s := range status.Shards {
 		shard := strconv.Itoa(s.Shard)
-		m.depth.WithLabelValues(shard).Set(float64(s.Depth))
-		m.oldest.WithLabelValues(shard).Set(s.OldestAge.Seconds())
-		m.attempts.WithLabelValues(shard).Set(float64(s.Attempts))
+		m.depth.Set(float64(s.Depth), shard)
+		m.oldest.Set(s.OldestAge.Seconds(), shard)
+		m.attempts.Set(float64(s.Attempts), shard)
 	}
 	m.horizon.Set(status.HorizonAge.Seconds())
 	m.count.Set(float64(len(status.Partitions)))

@@ -9,35 +9,61 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/scoreboard/scoreboard/internal/gauge"
 )
 
 // redisStatsInterval is how often Redis is measured: as often as metrics are
 // usually scraped.
 const redisStatsInterval = 5 * time.Second
 
-// RedisStats measures, for alerts, how old the ranking is and how full Redis is.
+// RedisStats measures, for alerts, how old the ranking is, and the Redis server: how
+// full and busy it is, and whether it persists.
 type RedisStats struct {
-	ranking          *Ranking
-	log              *slog.Logger
-	age, used, limit prometheus.Gauge
+	ranking *Ranking
+	log     *slog.Logger
+
+	age                                *gauge.Expiring
+	used, limit, connections, replicas *gauge.Expiring
+	failed, saved, evicted, cpu        *gauge.Expiring
 }
 
 // NewRedisStats returns a RedisStats; Run measures.
 func NewRedisStats(r *Ranking, log *slog.Logger) *RedisStats {
-	gauge := func(name, help string) prometheus.Gauge {
-		return prometheus.NewGauge(prometheus.GaugeOpts{Name: "scoreboard_" + name, Help: help})
+	opts := func(name, help string) prometheus.GaugeOpts {
+		return prometheus.GaugeOpts{Name: "scoreboard_redis_" + name, Help: help}
+	}
+	metric := func(name, help string, labels ...string) *gauge.Expiring {
+		return gauge.New(opts(name, help), append([]string{"node"}, labels...)...)
+	}
+	counter := func(name, help string) *gauge.Expiring {
+		return gauge.NewCounter(prometheus.CounterOpts(opts(name, help)), "node")
 	}
 	return &RedisStats{
 		ranking: r, log: log,
-		age:   gauge("ranking_age_seconds", "How far the ranking is behind the ledger."),
-		used:  gauge("redis_memory_used_bytes", "Memory that Redis uses."),
-		limit: gauge("redis_memory_limit_bytes", "Memory limit of Redis: its maxmemory, else the memory of its host."),
+		age: gauge.New(prometheus.GaugeOpts{
+			Name: "scoreboard_ranking_age_seconds", Help: "How far the ranking is behind the ledger.",
+		}),
+		used: metric("memory_used_bytes", "Memory that Redis uses."),
+		limit: metric("memory_limit_bytes",
+			"Memory limit of Redis: its maxmemory, else the memory of its host."),
+		connections: metric("server_connections", "Connections that the Redis server has, of all its clients."),
+		replicas:    metric("replicas", "Replicas that are connected to Redis."),
+		failed: metric("persistence_failed",
+			"1 if the last write of an RDB snapshot (rdb) or of the append-only file (aof) failed.", "kind"),
+		saved: metric("snapshot_age_seconds",
+			"Time since the last successful RDB snapshot, or since the start of Redis without one."),
+		evicted: counter("evicted_keys_total", "Keys that Redis evicted to free memory. Rankings must not be evicted."),
+		cpu:     counter("cpu_seconds_total", "CPU time that Redis has used, system and user."),
 	}
 }
 
 // Collectors returns the metrics of v.
 func (v *RedisStats) Collectors() []prometheus.Collector {
-	return []prometheus.Collector{v.age, v.used, v.limit}
+	return []prometheus.Collector{
+		v.age, v.used, v.limit, v.connections, v.replicas, v.failed, v.saved, v.evicted, v.cpu,
+	}
 }
 
 // Run measures until ctx ends.
@@ -63,44 +89,75 @@ func (v *RedisStats) once(ctx context.Context) error {
 	if err != nil {
 		return translate(fmt.Errorf("read how fresh the ranking is: %w", err))
 	}
-	// Without a heartbeat the age is unknown and no alert fires; a ranking that was
-	// lost is rebuilt within seconds.
+	// Without a heartbeat the age is unknown; a ranking that was lost is rebuilt within
+	// seconds.
 	if at := earliest(fresh); !at.IsZero() {
 		v.age.Set(max(time.Since(at), 0).Seconds())
 	}
-	info, err := v.ranking.rdb.Info(ctx, "memory").Result()
-	if err != nil && strings.Contains(err.Error(), "is not supported") {
-		return nil // a stand-in
+	if err := v.servers(ctx); err != nil {
+		return translate(fmt.Errorf("read the statistics of Redis: %w", err))
 	}
-	if err != nil {
-		return translate(fmt.Errorf("read the memory of Redis: %w", err))
-	}
-	used, limit := memory(info)
-	v.used.Set(used)
-	v.limit.Set(limit)
 	return nil
 }
 
-// memory parses INFO memory.
-func memory(info string) (used, limit float64) {
-	machine := 0.0
-	for line := range strings.Lines(info) {
-		name, text, _ := strings.Cut(strings.TrimSpace(line), ":")
-		n, err := strconv.ParseFloat(text, 64)
-		if err != nil {
-			continue
-		}
-		switch name {
-		case "used_memory":
-			used = n
-		case "maxmemory":
-			limit = n
-		case "total_system_memory":
-			machine = n
-		}
+// servers measures the server, or every primary of a cluster.
+func (v *RedisStats) servers(ctx context.Context) error {
+	switch c := v.ranking.rdb.(type) {
+	case *redis.ClusterClient:
+		return c.ForEachMaster(ctx, func(ctx context.Context, primary *redis.Client) error {
+			return v.server(ctx, primary.Options().Addr, primary)
+		})
+	case *redis.Client:
+		return v.server(ctx, c.Options().Addr, c)
+	default:
+		return v.server(ctx, "redis", c)
 	}
+}
+
+// server measures one server.
+func (v *RedisStats) server(ctx context.Context, node string, rdb redis.Cmdable) error {
+	text, err := rdb.Info(ctx).Result()
+	if err != nil {
+		return err
+	}
+	if !strings.Contains(text, "used_memory:") {
+		return nil // a stand-in
+	}
+	info := parseInfo(text)
+	number := func(name string) float64 {
+		n, _ := strconv.ParseFloat(info[name], 64) // 0 for what this version does not report
+		return n
+	}
+	limit := number("maxmemory")
 	if limit == 0 {
-		limit = machine
+		limit = number("total_system_memory")
 	}
-	return used, limit
+	v.used.Set(number("used_memory"), node)
+	v.limit.Set(limit, node)
+	v.connections.Set(number("connected_clients"), node)
+	v.replicas.Set(number("connected_slaves"), node)
+	for kind, field := range map[string]string{"rdb": "rdb_last_bgsave_status", "aof": "aof_last_write_status"} {
+		failed := 0.0
+		if status := info[field]; status != "" && status != "ok" {
+			failed = 1
+		}
+		v.failed.Set(failed, node, kind)
+	}
+	if at := int64(number("rdb_last_save_time")); at > 0 {
+		v.saved.Set(max(time.Since(time.Unix(at, 0)), 0).Seconds(), node)
+	}
+	v.evicted.Set(number("evicted_keys"), node)
+	v.cpu.Set(number("used_cpu_sys")+number("used_cpu_user"), node)
+	return nil
+}
+
+// parseInfo returns the fields of INFO.
+func parseInfo(text string) map[string]string {
+	fields := make(map[string]string)
+	for line := range strings.Lines(text) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
+			fields[name] = value
+		}
+	}
+	return fields
 }

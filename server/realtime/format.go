@@ -72,7 +72,9 @@ type RankView struct {
 // label is what a frame of f is counted as.
 func (f *Format) label(m *metrics, made *Frame) *Frame {
 	if made != nil {
-		made.sent = m.sent.WithLabelValues(f.Name, made.Kind)
+		for encoding, transport := range transports {
+			made.sent[encoding] = m.sent.WithLabelValues(f.Name, made.Kind, transport)
+		}
 	}
 	return made
 }

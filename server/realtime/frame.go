@@ -21,7 +21,7 @@ type Frame struct {
 	JSON    []byte
 	RetryMS int64 // delay after which an EventSource reconnects; 0 for none
 
-	sent    prometheus.Counter
+	sent    [encodings]prometheus.Counter
 	encoded [encodings]struct {
 		once  sync.Once
 		bytes []byte

@@ -33,8 +33,8 @@ func newMetrics(h *Hub) *metrics {
 			Name: name("stalled_connections"), Help: "Connections whose client does not read what was written.",
 		}),
 		sent: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: name("frames_sent_total"), Help: "Frames written, by type.",
-		}, []string{"dialect", "type"}),
+			Name: name("frames_sent_total"), Help: "Frames written, by dialect, type and transport.",
+		}, []string{"dialect", "type", "transport"}),
 		skipped: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: name("states_skipped_total"), Help: "States that were not sent because the connection was too slow.",
 		}),
@@ -64,7 +64,10 @@ func newMetrics(h *Hub) *metrics {
 }
 
 // CountSent counts a frame that was written.
-func (h *Hub) CountSent(f *Frame) { f.sent.Inc() }
+func (h *Hub) CountSent(f *Frame, as Encoding) { f.sent[as].Inc() }
+
+// transports are the labels of the encodings; Output.Kind has the same.
+var transports = [encodings]string{WebSocket: "websocket", SSE: "sse"}
 
 // CountClosed counts a connection that was closed.
 func (h *Hub) CountClosed(reason string) { h.metrics.closed.WithLabelValues(reason).Inc() }

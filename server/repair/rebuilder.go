@@ -12,6 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/scoreboard/scoreboard/internal/gauge"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -45,8 +46,8 @@ type Rebuilder struct {
 	halted   atomic.Bool
 
 	rebuilds       prometheus.Counter
-	boards         *prometheus.GaugeVec
-	historyChanged prometheus.Gauge
+	boards         *gauge.Expiring
+	historyChanged *gauge.Expiring
 }
 
 const (
@@ -69,11 +70,11 @@ func NewRebuilder(
 			Name: "scoreboard_repair_rebuilds_total",
 			Help: "Boards rebuilt because Redis lost them or may hold an old state.",
 		}),
-		boards: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		boards: gauge.New(prometheus.GaugeOpts{
 			Name: "scoreboard_repair_boards",
 			Help: "Boards by state; reads of DEGRADED_REBUILDING boards are served from PostgreSQL.",
-		}, []string{"state"}),
-		historyChanged: prometheus.NewGauge(prometheus.GaugeOpts{
+		}, "state"),
+		historyChanged: gauge.New(prometheus.GaugeOpts{
 			Name: "scoreboard_repair_history_changed",
 			Help: "1 while PostgreSQL's history differs from what was relayed and ranked: " +
 				"restored, failed over or replaced.",
@@ -214,7 +215,7 @@ func (r *Rebuilder) setBoardStates(total, cold, suspect int) {
 		scoreboard.StateCatchingUp: suspect,
 		scoreboard.StateHealthy:    total - cold - suspect,
 	} {
-		r.boards.WithLabelValues(string(state)).Set(float64(n))
+		r.boards.Set(float64(n), string(state))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/scoreboard/scoreboard/internal/gauge"
 	"github.com/scoreboard/scoreboard/internal/leased"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -66,7 +67,7 @@ type Rollover struct {
 	created  time.Time // of the last check for missing instances
 
 	closed, announced, failures prometheus.Counter
-	late                        prometheus.Gauge
+	late                        *gauge.Expiring
 }
 
 // New returns a Rollover; Run starts it. owner names this process in the lease.
@@ -82,7 +83,7 @@ func New(owner string, b Boards, c Catalog, a Announcer, log *slog.Logger) *Roll
 		closed:    counter("closed_total", "Periods closed and sealed."),
 		announced: counter("announced_total", "Periods whose end was announced."),
 		failures:  counter("failures_total", "Runs that failed; the next one continues."),
-		late: prometheus.NewGauge(prometheus.GaugeOpts{
+		late: gauge.New(prometheus.GaugeOpts{
 			Name: "scoreboard_rollover_late_seconds",
 			Help: "Seconds since the end of the oldest period whose end is not announced.",
 		}),

@@ -15,6 +15,16 @@ const (
 	AnomalyEnforce AnomalyMode = "enforce" // it is rejected and flagged for review
 )
 
+// AnomalyRules are the names of the rules.
+var AnomalyRules = []string{ruleSize, ruleFrequency, ruleAmount, ruleTravel}
+
+const (
+	ruleSize      = "size"
+	ruleFrequency = "frequency"
+	ruleAmount    = "amount"
+	ruleTravel    = "travel"
+)
+
 // Anomalies are the rules that compare an event with its user's earlier events.
 // They read at most the last AnomalyEvents events of a day, on all their boards.
 type Anomalies struct {
@@ -96,7 +106,7 @@ func (a *Anomalies) Detect(
 	for _, board := range boards {
 		if largest, samples := a.largest(board, past); samples >= sizeSamples &&
 			float64(magnitude(in.Delta)) > float64(largest)*float64(a.SizeFactor) {
-			add("size", a.Size, board, "delta %d, the largest of the last %d was %d", in.Delta, samples, largest)
+			add(ruleSize, a.Size, board, "delta %d, the largest of the last %d was %d", in.Delta, samples, largest)
 			break
 		}
 	}
@@ -107,7 +117,7 @@ func (a *Anomalies) Detect(
 		}
 	}
 	if int64(len(events)) >= a.MaxEvents.N {
-		add("frequency", a.Frequency, boards[0], "%d events in %s before it", len(events), a.MaxEvents.Per)
+		add(ruleFrequency, a.Frequency, boards[0], "%d events in %s before it", len(events), a.MaxEvents.Per)
 	}
 	for i, board := range boards {
 		sum := applied[i]
@@ -117,7 +127,7 @@ func (a *Anomalies) Detect(
 			}
 		}
 		if sum > a.MaxPoints.N {
-			add("amount", a.Amount, board, "%d points in %s", sum, a.MaxPoints.Per)
+			add(ruleAmount, a.Amount, board, "%d points in %s", sum, a.MaxPoints.Per)
 			break
 		}
 	}
@@ -126,7 +136,7 @@ func (a *Anomalies) Detect(
 			continue
 		}
 		if age := at.Sub(past[i].At); past[i].Country != in.Country && age < a.TravelWindow {
-			add("travel", a.Travel, boards[0], "%s, %s after %s", in.Country, age.Round(time.Second), past[i].Country)
+			add(ruleTravel, a.Travel, boards[0], "%s, %s after %s", in.Country, age.Round(time.Second), past[i].Country)
 		}
 		break // only the latest country counts
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/scoreboard/scoreboard/internal/gauge"
 	"github.com/scoreboard/scoreboard/internal/leased"
 )
 
@@ -42,7 +43,7 @@ type Updater struct {
 	log   *slog.Logger
 
 	changes, failures prometheus.Counter
-	age               prometheus.Gauge
+	age               *gauge.Expiring
 }
 
 // New returns an Updater; Run starts it. owner names this process in the lease.
@@ -57,7 +58,7 @@ func New(owner string, t Table, l leased.Leases, log *slog.Logger) *Updater {
 		},
 		changes:  counter("changes_total", "Changes of scores that are in the standings."),
 		failures: counter("failures_total", "Updates of the standings that failed; the next one continues."),
-		age: prometheus.NewGauge(prometheus.GaugeOpts{
+		age: gauge.New(prometheus.GaugeOpts{
 			Name: "scoreboard_standings_age_seconds",
 			Help: "Age of the standings in PostgreSQL, which answer reads while Redis cannot.",
 		}),

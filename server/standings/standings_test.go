@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 )
 
@@ -68,8 +69,10 @@ func TestUpdater(t *testing.T) {
 
 func value(t *testing.T, u *Updater) float64 {
 	t.Helper()
+	found := make(chan prometheus.Metric, 1)
+	u.age.Collect(found)
 	var m dto.Metric
-	if err := u.age.Write(&m); err != nil {
+	if err := (<-found).Write(&m); err != nil {
 		t.Error(err)
 	}
 	return m.GetGauge().GetValue()

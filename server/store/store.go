@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/archive"
 	"github.com/scoreboard/scoreboard/server/store/audit"
@@ -97,6 +99,9 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		db:         db,
 	}, nil
 }
+
+// Collectors returns the metrics of the connections and calls, for registration.
+func (s *Store) Collectors() []prometheus.Collector { return s.db.Collectors() }
 
 // Close waits for connections in use and closes all.
 func (s *Store) Close() { s.db.Close() }

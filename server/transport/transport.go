@@ -6,6 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/scoreboard/scoreboard/internal/gauge"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -45,7 +46,8 @@ type Consumer interface {
 	// Intact reports whether the records that were delivered so far are of one log, with
 	// none missing because the log was replaced.
 	Intact(ctx context.Context) bool
-	// MeasureLag counts the records that the group has not consumed.
+	// MeasureLag counts the records that the group has not consumed, and sets the metric
+	// of NewLagGauge.
 	MeasureLag(ctx context.Context) (int64, error)
 }
 
@@ -68,8 +70,8 @@ type ConsumerStatus struct {
 }
 
 // NewLagGauge returns the metric of the lag of a consumer in a group.
-func NewLagGauge(topic, group string) prometheus.Gauge {
-	return prometheus.NewGauge(prometheus.GaugeOpts{
+func NewLagGauge(topic, group string) *gauge.Expiring {
+	return gauge.New(prometheus.GaugeOpts{
 		Name: "scoreboard_broker_lag_records", Help: "Records of the topic that the group has not consumed.",
 		ConstLabels: prometheus.Labels{"topic": topic, "group": group},
 	})

@@ -113,7 +113,7 @@ func (s *Server) stream(r *http.Request, c *realtime.HandlerConn, out *writer) s
 			if out.write(event(f, c.EventID())) != nil {
 				return socket.SlowConsumer
 			}
-			s.hub.CountSent(f)
+			s.hub.CountSent(f, realtime.SSE)
 		}
 		if e := c.Ending(); e != nil {
 			if e.Bye != nil {

@@ -53,7 +53,7 @@ type Increments struct {
 
 // New returns an Increments over db.
 func New(db *pg.DB, o Options) *Increments {
-	return &Increments{
+	s := &Increments{
 		db: db, tx: ledgertx.Runner{DB: db, Window: o.Window, CloseGrace: o.CloseGrace}, o: o,
 		anomalies: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "scoreboard_anomalies_total", Help: "Events detected as anomalies, by rule and mode.",
@@ -64,6 +64,14 @@ func New(db *pg.DB, o Options) *Increments {
 				"user or a score was unusual.",
 		}, []string{"way"}),
 	}
+	for _, rule := range scoreboard.AnomalyRules {
+		for _, mode := range []scoreboard.AnomalyMode{
+			scoreboard.AnomalyLog, scoreboard.AnomalyFlag, scoreboard.AnomalyEnforce,
+		} {
+			s.anomalies.WithLabelValues(rule, string(mode)) // or increase() misses the first
+		}
+	}
+	return s
 }
 
 // Collectors returns the metrics to register.

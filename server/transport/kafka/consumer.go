@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	kafkago "github.com/segmentio/kafka-go"
 
+	"github.com/scoreboard/scoreboard/internal/gauge"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/transport"
 )
@@ -32,7 +33,7 @@ type Consumer struct {
 	damages  atomic.Int64
 	lost     atomic.Int64
 	damaged  atomic.Int64 // when last, in Unix seconds; 0: never
-	lagGauge prometheus.Gauge
+	lagGauge *gauge.Expiring
 	stalls   prometheus.Counter
 	rewinds  prometheus.Counter
 	losses   prometheus.Counter

@@ -62,8 +62,7 @@ func (d *stallDetector) run(ctx context.Context, end context.CancelCauseFunc) er
 			was, known := before[partition]
 			stuck = stuck || known && was.lag() > 0 && p.lag() > 0 && p.committed == was.committed
 		}
-		c.lag.Store(total)
-		c.lagGauge.Set(float64(total))
+		c.setLag(total)
 		fetched := d.fetcher.fetched.Load()
 		if !stuck || fetched != fetchedBefore || !d.fetcher.idle.Load() {
 			fetchedBefore, before, checks = fetched, now, 0
@@ -77,6 +76,11 @@ func (d *stallDetector) run(ctx context.Context, end context.CancelCauseFunc) er
 	}
 }
 
+func (c *Consumer) setLag(n int64) {
+	c.lag.Store(n)
+	c.lagGauge.Set(float64(n))
+}
+
 // MeasureLag counts the records of the topic that the group has not consumed.
 func (c *Consumer) MeasureLag(ctx context.Context) (int64, error) {
 	all, err := c.positions(ctx)
@@ -87,6 +91,7 @@ func (c *Consumer) MeasureLag(ctx context.Context) (int64, error) {
 	for _, p := range all {
 		n += p.lag()
 	}
+	c.setLag(n)
 	return n, nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/scoreboard/scoreboard/internal/gauge"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/transport"
 )
@@ -26,14 +27,13 @@ type Consumer struct {
 	log       *slog.Logger
 
 	lag      atomic.Int64
-	lagGauge prometheus.Gauge
+	lagGauge *gauge.Expiring
 }
 
 const (
-	leaseDuration      = 3 * time.Second        // how long a dead member keeps its streams
-	readBlock          = 500 * time.Millisecond // how long a read of an empty stream waits
-	lagMeasureInterval = 10 * time.Second
-	expireInterval     = time.Minute // between two removals of old entries
+	leaseDuration  = 3 * time.Second        // how long a dead member keeps its streams
+	readBlock      = 500 * time.Millisecond // how long a read of an empty stream waits
+	expireInterval = time.Minute            // between two removals of old entries
 )
 
 // renewLease takes or renews a lease: a key that holds the owner and expires.
@@ -68,25 +68,6 @@ func (c *Consumer) Collectors() []prometheus.Collector { return []prometheus.Col
 // Status returns the lag as last measured.
 func (c *Consumer) Status() transport.ConsumerStatus {
 	return transport.ConsumerStatus{Topic: c.transport.o.Name, Lag: c.lag.Load()}
-}
-
-// watchLag measures the lag until ctx ends.
-func (c *Consumer) watchLag(ctx context.Context) error {
-	tick := time.NewTicker(lagMeasureInterval)
-	defer tick.Stop()
-	for {
-		if n, err := c.MeasureLag(ctx); err == nil {
-			c.lag.Store(n)
-			c.lagGauge.Set(float64(n))
-		} else {
-			c.log.Debug("lag not measured", "stream", c.transport.o.Name, "err", err)
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-	}
 }
 
 // expireEntries enforces the retention until ctx ends. Every member does, so that it
@@ -124,6 +105,8 @@ func (c *Consumer) MeasureLag(ctx context.Context) (int64, error) {
 		}
 		total += n
 	}
+	c.lag.Store(total)
+	c.lagGauge.Set(float64(total))
 	return total, nil
 }
 
@@ -163,7 +146,6 @@ func lagError(err error, stream string) error {
 // ends, otherwise the first error.
 func (c *Consumer) Consume(ctx context.Context, handle transport.Handler) error {
 	g, inner := errgroup.WithContext(ctx)
-	g.Go(func() error { return c.watchLag(inner) })
 	g.Go(func() error { return c.expireEntries(inner) })
 	for shard := range c.transport.o.Shards {
 		g.Go(func() error { return c.runShard(inner, shard, handle) })

@@ -131,7 +131,7 @@ func (c *Conn) send(f *realtime.Frame) error {
 	if err := c.socket.write(c.protocol.Encode(f)); err != nil {
 		return err
 	}
-	c.Hub().CountSent(f)
+	c.Hub().CountSent(f, realtime.WebSocket)
 	return nil
 }
 

@@ -27,6 +27,7 @@ type Options struct {
 type DB struct {
 	*pgxpool.Pool
 	lockWait, timeout time.Duration
+	tracer            *tracer
 }
 
 // ErrURL means that a URL of PostgreSQL cannot be read. It does not say why: every part
@@ -48,11 +49,13 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 		c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 	}
 	c.AfterConnect = registerCalendar
+	measured := newTracer()
+	c.ConnConfig.Tracer = measured
 	pool, err := pgxpool.NewWithConfig(ctx, c)
 	if err != nil {
 		return nil, fmt.Errorf("open the PostgreSQL pool: %w", err)
 	}
-	return &DB{Pool: pool, lockWait: o.LockWait, timeout: o.Timeout}, nil
+	return &DB{Pool: pool, lockWait: o.LockWait, timeout: o.Timeout, tracer: measured}, nil
 }
 
 // Querier is the pool, a connection or a transaction.
